@@ -1,0 +1,229 @@
+/*
+  hyb.h: what every room below src/mat stands on: scalars, where memory lives, arenas, CSR views, counters, and the
+  table of entry points (HybBackend) through which host and device are reached alike.
+
+  Nothing here knows of Mat. Private headers compile as plain C and as C++ (nvcc, the tests' emulator).
+
+  The rule of ownership: memory is taken from an arena and belongs to it until the arena is reset or the block is moved
+  to another arena. A function that fails leaves what it took in the arena; whoever owns the arena resets it. So no
+  method needs an error path of its own, and nothing leaks when any allocation fails.
+*/
+#ifndef AIJHYBRIDGPU_HYB_H
+#define AIJHYBRIDGPU_HYB_H
+
+#include <petscsys.h>
+#include <petscdevicetypes.h>
+
+#if PETSC_VERSION_LT(3, 19, 0) && !defined(PETSC_SUCCESS)
+  #define PETSC_SUCCESS 0
+#endif
+
+/* HybScalar is PetscScalar seen from C, and a type of the same layout in C++ (kernels). Scalars cross the seam by pointer. */
+#if defined(__cplusplus) && defined(PETSC_USE_COMPLEX)
+  #if defined(__CUDACC__)
+    #include <cuda/std/complex>
+typedef cuda::std::complex<PetscReal> HybScalar;
+  #else
+    #include <complex>
+typedef std::complex<PetscReal> HybScalar;
+  #endif
+#else
+typedef PetscScalar HybScalar;
+#endif
+
+#if defined(__cplusplus)
+  #define HYB_EXTERN_C_BEGIN extern "C" {
+  #define HYB_EXTERN_C_END   }
+#else
+  #define HYB_EXTERN_C_BEGIN
+  #define HYB_EXTERN_C_END
+#endif
+
+/* Hot host loops are compiled for several instruction sets and chosen at load: portable binaries, no -march=native.
+   Not under sanitizers, whose run time is not up when the resolver runs. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && !defined(__CUDACC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(HYB_NO_MULTIVERSIONING)
+  #define HYB_MULTIVERSION __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+  #define HYB_MULTIVERSION
+#endif
+
+HYB_EXTERN_C_BEGIN
+
+/* Where memory lives.
+   HOST: PetscMalloc(). DEVICE: the stream-ordered pool of the device, never touched by the host (on the host backend: HOST).
+   MANAGED: one storage valid on both sides, for arrays that the AIJ base class adopts. */
+typedef enum {
+  HYB_MEM_HOST,
+  HYB_MEM_DEVICE,
+  HYB_MEM_MANAGED
+} HybMem;
+
+typedef struct _HybBackend HybBackend;
+
+/* How to execute: on which backend, on which of its streams, and where results that the caller keeps are to be stored. */
+typedef struct {
+  const HybBackend *backend;
+  void             *stream; /* cudaStream_t of a device backend, NULL on the host */
+  HybMem            result; /* memory of arrays that outlive the call (a product's i, j, a) */
+} HybExec;
+
+/* A set of allocations that live and die together. */
+typedef struct _HybBlock *HybBlock;
+typedef struct {
+  HybExec  exec;
+  HybBlock blocks;
+  size_t   bytes; /* held now */
+  size_t   peak;  /* the most ever held since HybArenaInit() */
+} HybArena;
+
+extern PetscErrorCode HybArenaInit(HybArena *, const HybExec *);
+/* *(void**)ptr = count*size bytes (at least one), aligned to 64 bytes at least on a device, 16 on the host; not initialized.
+   The product count*size is checked for overflow. */
+extern PetscErrorCode HybArenaAlloc(HybArena *, HybMem, PetscCount count, size_t size, void *ptr);
+/* the same, set to zero bytes in stream order */
+extern PetscErrorCode HybArenaCalloc(HybArena *, HybMem, PetscCount count, size_t size, void *ptr);
+/* frees one block (stream-ordered on a device) and sets the pointer to NULL; NULL is allowed */
+extern PetscErrorCode HybArenaFree(HybArena *, void *ptr);
+/* hands the block that starts at ptr to another arena */
+extern PetscErrorCode HybArenaMove(HybArena *from, HybArena *to, const void *ptr);
+/* frees all; the arena stays usable. Cannot fail half-way: it goes on after an error and reports the first one. */
+extern PetscErrorCode HybArenaReset(HybArena *);
+
+/* The memory of temporaries: the backend's workspace */
+#define HYB_WORK(exec) ((exec)->backend->workspace)
+
+/* A compressed sparse row matrix by reference. The pointers are valid for the backend that executes; the view owns nothing.
+   Columns ascend within each row. a may be NULL where only the pattern is used. i[0] = 0, i[m] = nnz. */
+typedef struct {
+  PetscInt   m, n; /* rows, columns */
+  PetscCount nnz;
+  PetscInt  *i;    /* m+1 row offsets */
+  PetscInt  *j;    /* nnz column indices */
+  HybScalar *a;    /* nnz values */
+} HybCSR;
+
+/* What a method counts of itself: rows per bin, growths, merge rounds, dirty tiles. Shown by -info, asserted by tests. */
+#define HYB_MAX_COUNTERS 32
+typedef struct {
+  PetscInt    n;
+  const char *name[HYB_MAX_COUNTERS]; /* string literals */
+  PetscCount  value[HYB_MAX_COUNTERS];
+} HybCounters;
+
+extern PetscErrorCode HybCountersAdd(HybCounters *, const char *name, PetscCount value); /* adds to a counter, made at first use */
+extern PetscErrorCode HybCountersSet(HybCounters *, const char *name, PetscCount value);
+extern PetscCount     HybCountersGet(const HybCounters *, const char *name); /* 0 if it was never counted */
+
+typedef enum {
+  HYB_COPY_HOST_TO_DEVICE,
+  HYB_COPY_DEVICE_TO_HOST,
+  HYB_COPY_DEVICE_TO_DEVICE
+} HybCopyKind;
+
+typedef struct {
+  size_t device_bytes, device_peak;   /* workspace and device arrays of ours */
+  size_t managed_bytes, managed_peak; /* storage valid on both sides */
+  size_t free_bytes, total_bytes;     /* of the device, as far as the plugin may believe (memory limit option) */
+  size_t managed_share;               /* the most managed bytes this process may hold */
+} HybMemoryReport;
+
+/* Elementary operations on CSR arrays. All pointers live where the backend executes; scalars are passed by pointer to host memory.
+   Results do not depend on the run. */
+typedef struct {
+  /* perm[k] = position in A of entry k of T = A^T; T->i, T->j and perm are taken from keep; rows of T come out sorted */
+  PetscErrorCode (*transposesymbolic)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, HybCSR *T, PetscInt **perm);
+  /* dst[k] = src[perm[k]], conjugated if asked */
+  PetscErrorCode (*gather)(const HybExec *, PetscCount n, const PetscInt *perm, PetscBool conjugate, const HybScalar *src, HybScalar *dst);
+  PetscErrorCode (*set)(const HybExec *, PetscCount n, const HybScalar *alpha, HybScalar *a);
+  PetscErrorCode (*scale)(const HybExec *, PetscCount n, const HybScalar *alpha, HybScalar *a);
+  /* y += alpha x */
+  PetscErrorCode (*axpy)(const HybExec *, PetscCount n, const HybScalar *alpha, const HybScalar *x, HybScalar *y);
+  /* A = diag(l) A diag(r); l or r may be NULL */
+  PetscErrorCode (*diagonalscale)(const HybExec *, HybCSR *A, const HybScalar *l, const HybScalar *r);
+  /* d[i] = A(i,i), 0 where the pattern has none; min(m,n) entries */
+  PetscErrorCode (*getdiagonal)(const HybExec *, const HybCSR *A, HybScalar *d);
+  /* A(i,i) = d[i] or += d[i] (alpha in place of d[i] where d is NULL); *missing = number of rows < min(m,n) without a diagonal entry; if any, A is unchanged */
+  PetscErrorCode (*diagonalset)(const HybExec *, HybArena *work, HybCSR *A, const HybScalar *d, const HybScalar *alpha, PetscBool add, PetscCount *missing);
+  /* Y += alpha X where the pattern of X is within Y's; *missing = entries of X not in Y; if any, Y is unchanged */
+  PetscErrorCode (*axpysubset)(const HybExec *, HybArena *work, const HybScalar *alpha, const HybCSR *X, HybCSR *Y, PetscCount *missing);
+  /* the union of two patterns: C->i, C->j from keep (memory exec->result); PETSC_ERR_ARG_OUTOFRANGE if it does not fit PetscInt */
+  PetscErrorCode (*addsymbolic)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, const HybCSR *B, HybCSR *C);
+  /* C = alpha A + beta B on the union pattern */
+  PetscErrorCode (*addnumeric)(const HybExec *, const HybScalar *alpha, const HybCSR *A, const HybScalar *beta, const HybCSR *B, HybCSR *C);
+  /* counts rows whose columns are not strictly ascending within 0..n-1 or whose offsets descend; *badrow = the first such row or -1 */
+  PetscErrorCode (*check)(const HybExec *, HybArena *work, const HybCSR *A, PetscCount *nbad, PetscInt *badrow);
+  /* Frobenius: *norm = sqrt(sum |a|^2), one: largest column sum, infinity: largest row sum */
+  PetscErrorCode (*norm)(const HybExec *, HybArena *work, const HybCSR *A, NormType type, PetscReal *norm);
+  /* COO: entries (ci[k], cj[k]), k < ncoo, negative ones ignored. C->i, C->j from keep (memory exec->result). Entry e of C is the sum of the
+     values at map[mapptr[e]] .. map[mapptr[e+1]-1], ascending in k. */
+  PetscErrorCode (*coosymbolic)(const HybExec *, HybArena *keep, HybArena *work, PetscCount ncoo, const PetscInt *ci, const PetscInt *cj, HybCSR *C, PetscCount **mapptr, PetscCount **map);
+  /* a[e] = (add ? a[e] : 0) + sum of v over the entry's list */
+  PetscErrorCode (*coonumeric)(const HybExec *, PetscCount nnz, const PetscCount *mapptr, const PetscCount *map, const HybScalar *v, PetscBool add, HybScalar *a);
+  /* S = A(rows, cstart:cend-1), columns renumbered to start at 0 */
+  PetscErrorCode (*submatrixsymbolic)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt nrows, const PetscInt *rows, PetscInt cstart, PetscInt cend, HybCSR *S, PetscInt **perm);
+} HybCSROps;
+
+struct _HybSpMVMethod;
+struct _HybSpGEMMMethod;
+struct _HybPtAPMethod;
+struct _HybPlanOps;
+struct _HybSegMergeOps;
+
+/* All entry points of one backend. The host's table is HybBackendHost; a device library exports its own by HybCUDAGetBackend(). */
+struct _HybBackend {
+  size_t      size; /* sizeof(HybBackend) of the library that made it */
+  const char *name; /* "host", "cuda", "emulated" */
+  HybMem      workspace;
+  PetscBool   device; /* arrays are not the host's to touch */
+
+  PetscErrorCode (*alloc)(const HybExec *, HybMem, size_t bytes, void **);
+  PetscErrorCode (*free)(const HybExec *, HybMem, size_t bytes, void *);
+  PetscErrorCode (*copy)(const HybExec *, void *dst, const void *src, size_t bytes, HybCopyKind); /* in stream order; host memory is reusable on return */
+  PetscErrorCode (*zero)(const HybExec *, void *dst, size_t bytes);
+  PetscErrorCode (*sync)(const HybExec *);
+  PetscErrorCode (*prefetch)(const HybExec *, const void *, size_t bytes, PetscBool todevice); /* managed memory only; a hint */
+  PetscErrorCode (*memory)(HybMemoryReport *);
+
+  const HybCSROps                       *csr;
+  const struct _HybPlanOps              *plan;
+  const struct _HybSegMergeOps          *segmerge;
+  const struct _HybSpMVMethod *const    *spmv;   /* NULL-terminated, in the order of preference */
+  const struct _HybSpGEMMMethod *const  *spgemm;
+  const struct _HybPtAPMethod *const    *ptap;
+};
+
+extern const HybBackend HybBackendHost;
+
+/* What the plugin hands to a device library. */
+typedef struct {
+  size_t size;                /* sizeof(HybServices) */
+  int    device;              /* which card; -1: the current one */
+  size_t memory_limit;        /* believe the card no larger than this; 0: no limit */
+  double managed_fraction;    /* share of the card's free memory, divided by the processes on it, that managed memory may take */
+  int    processes;           /* that share this card */
+  int    mirror;              /* never use managed memory */
+  /* called before every allocation and every CUDA call when not NULL: returning non-zero makes that call fail (fault injection) */
+  int (*fault)(const char *what);
+} HybServices;
+
+typedef struct {
+  int    petsc_major, petsc_minor, sizeof_int, sizeof_scalar, complex_scalar;
+  size_t sizeof_services, sizeof_backend;
+} HybStamp;
+#define HYB_STAMP \
+  {PETSC_VERSION_MAJOR, PETSC_VERSION_MINOR, (int)sizeof(PetscInt), (int)sizeof(PetscScalar), PetscDefined(USE_COMPLEX) ? 1 : 0, sizeof(HybServices), sizeof(HybBackend)}
+
+/* the one symbol a device library exports: PETSC_ERR_LIB with a sentence when the stamp differs, PETSC_ERR_GPU without a usable device.
+   message (length bytes) receives the reason instead of a PETSc error being raised; the return value is 0 on success. */
+typedef int (*HybGetBackendFn)(const HybStamp *, const HybServices *, const HybBackend **, char *message, size_t length);
+#define HYB_GET_BACKEND_SYMBOL "HybCUDAGetBackend"
+
+/* opens a device library (absolute path, or NULL: cuda/libaijhybridgpu_cuda.so beside the object that holds this function); *backend is NULL and
+   message says why when there is none that can be used. Opening one twice gives the same table. */
+extern PetscErrorCode HybBackendLoad(const char *path, const HybServices *, const HybBackend **, char *message, size_t length);
+
+/* nnz as PetscInt, or PETSC_ERR_ARG_OUTOFRANGE naming the count, the limit and --with-64-bit-indices */
+extern PetscErrorCode HybIntCast(PetscCount nnz, const char *what, PetscInt *);
+
+HYB_EXTERN_C_END
+#endif

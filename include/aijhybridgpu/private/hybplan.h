@@ -1,0 +1,29 @@
+/*
+  hybplan.h: row costs, bins and row order. A plan function reads patterns only, never values.
+*/
+#ifndef AIJHYBRIDGPU_HYBPLAN_H
+#define AIJHYBRIDGPU_HYBPLAN_H
+#include "hyb.h"
+
+HYB_EXTERN_C_BEGIN
+
+typedef struct {
+  PetscCount products;   /* number of intermediate products of A*B: may exceed 2^31 by far; never a reason to refuse */
+  PetscCount lower;      /* sum over rows of A of the longest row of B that it touches: a lower bound on nnz(A*B) */
+  PetscCount maxrow;     /* most products of any row */
+  PetscInt   maxarow;    /* longest row of A */
+  PetscInt   maxbrow;    /* longest row of B touched */
+} HybPlanStats;
+
+typedef struct _HybPlanOps {
+  /* rowproducts[r] = number of intermediate products of row r of A*B (memory: the backend's workspace, m entries, may be NULL) */
+  PetscErrorCode (*products)(const HybExec *, HybArena *work, const HybCSR *A, const HybCSR *B, PetscCount *rowproducts, HybPlanStats *);
+  /* Stable counting sort of rows by bin: row r goes to the first bin b with cost[r] <= limit[b], the last bin takes the rest.
+     limit has nbins-1 ascending entries and, like binptr (nbins+1), lives on the host; order (m) lives with the backend. Within a bin rows ascend. */
+  PetscErrorCode (*bins)(const HybExec *, HybArena *work, PetscInt m, const PetscCount *cost, PetscInt nbins, const PetscCount *limit, PetscInt *order, PetscInt *binptr);
+} HybPlanOps;
+
+extern const HybPlanOps HybPlanHost;
+
+HYB_EXTERN_C_END
+#endif

@@ -1,0 +1,39 @@
+/*
+  hybproduct.h: PETSc's sparse products (AB, AtB, ABt, PtAP, RARt, ABC) as stages of transposes and multiplications over spgemm, or
+  as one fused operation of ptap where its cost rule says so.
+*/
+#ifndef AIJHYBRIDGPU_HYBPRODUCT_H
+#define AIJHYBRIDGPU_HYBPRODUCT_H
+#include "hybptap.h"
+#include "hybspgemm.h"
+
+HYB_EXTERN_C_BEGIN
+
+typedef enum {
+  HYB_PRODUCT_AB,
+  HYB_PRODUCT_ATB,
+  HYB_PRODUCT_ABT,
+  HYB_PRODUCT_PTAP, /* first operand A, second P */
+  HYB_PRODUCT_RART, /* first operand A, second R */
+  HYB_PRODUCT_ABC
+} HybProductType;
+
+typedef struct _HybProduct *HybProduct;
+
+extern PetscErrorCode HybProductCreate(const HybExec *, HybProductType, const char *method, PetscInt width, HybProduct *);
+/* checks shapes; result->i, j, a come from out (memory exec->result); a is allocated, not yet computed unless *numeric */
+extern PetscErrorCode HybProductSymbolic(HybProduct, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybArena *out, HybCSR *result);
+/* operands of the pattern given to symbolic, any values */
+extern PetscErrorCode HybProductNumeric(HybProduct, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybCSR *result);
+/* flops of one numeric (two per product of scalars), bytes held by plan and intermediates, and the most that was ever held (result included) */
+extern PetscErrorCode HybProductGetInfo(HybProduct, PetscLogDouble *flops, size_t *bytes, size_t *peak);
+/* a line for each stage: method, products, counters */
+extern PetscErrorCode HybProductDescribe(HybProduct, char text[], size_t length);
+/* name of the method that computes the (last) stage, e.g. "binned", "fused" */
+extern PetscErrorCode HybProductGetMethod(HybProduct, const char **);
+/* sum of a counter over stages */
+extern PetscErrorCode HybProductGetCounter(HybProduct, const char *name, PetscCount *);
+extern PetscErrorCode HybProductDestroy(HybProduct *);
+
+HYB_EXTERN_C_END
+#endif

@@ -1,0 +1,51 @@
+/*
+  hybspmv.h: y = A x on CSR arrays. The driver (spmv.c) chooses a method of the backend's table; a method is one file and one line in
+  src/sparse/spmv/methods.h.
+*/
+#ifndef AIJHYBRIDGPU_HYBSPMV_H
+#define AIJHYBRIDGPU_HYBSPMV_H
+#include "hyb.h"
+#include "hybplan.h"
+
+HYB_EXTERN_C_BEGIN
+
+typedef enum {
+  HYB_SPMV_SET,     /* z = A x */
+  HYB_SPMV_ADD,     /* z = y + A x */
+  HYB_SPMV_RESIDUAL /* z = y - A x */
+} HybSpMVMode;
+
+typedef struct _HybSpMVMethod HybSpMVMethod;
+
+/* The plan of one pattern. It stays valid while i, j and nnz stand; values may change at will. */
+typedef struct {
+  HybExec              exec;
+  const HybSpMVMethod *method;   /* set by HybSpMVSetUp() */
+  char                 name[32]; /* "auto" or a method's name */
+  PetscInt             bs;       /* block size that divides the pattern's rows and columns, 1 if none is known */
+  HybArena             keep;
+  HybArena             work;
+  HybCounters          counters;
+  PetscCount           calls;    /* applications since setup: a method may refine its plan after the first */
+  void                *data;
+} HybSpMV;
+
+struct _HybSpMVMethod {
+  const char *name;
+  PetscErrorCode (*applicable)(HybSpMV *, const HybCSR *A, PetscBool *);
+  PetscErrorCode (*setup)(HybSpMV *, const HybCSR *A); /* may be NULL */
+  /* y is not read with SET; y may be z; x is neither */
+  PetscErrorCode (*apply)(HybSpMV *, const HybCSR *A, const HybScalar *x, HybSpMVMode, const HybScalar *y, HybScalar *z);
+  PetscErrorCode (*destroy)(HybSpMV *); /* may be NULL */
+};
+
+extern PetscErrorCode HybSpMVInit(HybSpMV *, const HybExec *, const char *method, PetscInt bs);
+extern PetscErrorCode HybSpMVSetUp(HybSpMV *, const HybCSR *A);
+extern PetscErrorCode HybSpMVApply(HybSpMV *, const HybCSR *A, const HybScalar *x, HybSpMVMode, const HybScalar *y, HybScalar *z);
+extern PetscErrorCode HybSpMVDestroy(HybSpMV *);
+extern PetscErrorCode HybSpMVGetNames(const char *const **names);
+
+extern const HybSpMVMethod *const HybSpMVMethodsHost[];
+
+HYB_EXTERN_C_END
+#endif

@@ -1,0 +1,71 @@
+# petsc-aijhybridgpu. `make help` lists the targets.
+#
+# Variables: PETSC_DIR, PETSC_ARCH (which PETSc), LIBDIR (where the plugin goes, default lib), BUILD (objects, default build/<PETSc>),
+# OPT (optimization flags), SANITIZE (e.g. address,undefined), WERROR (1: warnings are errors), CUDA (0: no CUDA part)
+
+.DEFAULT_GOAL := all
+SHELL := /bin/sh
+.DELETE_ON_ERROR:
+
+# What finding PETSc costs is paid once: the answer is kept, and asked again when the environment's PETSc or findpetsc changed
+ifneq ($(filter-out help clean,$(or $(MAKECMDGOALS),all)),)
+  config_key := $(shell printf '%s' "$(PETSC_DIR):$(PETSC_ARCH):$(PKG_CONFIG_PATH)" | cksum | cut -d' ' -f1)
+  config_mk := build/config-$(config_key).mk
+  config_made := $(shell mkdir -p build; if [ ! -s $(config_mk) ] || [ conf/findpetsc -nt $(config_mk) ]; then PETSC_DIR='$(PETSC_DIR)' PETSC_ARCH='$(PETSC_ARCH)' conf/findpetsc > $(config_mk).new && mv $(config_mk).new $(config_mk) || echo failed; fi)
+  ifneq ($(config_made),)
+    $(error PETSc was not found: see the message above)
+  endif
+  include $(config_mk)
+endif
+
+LIBDIR ?= lib
+BUILD ?= build/$(PETSC_ID)$(if $(SANITIZE),-sanitize)
+OPT ?= -O3 -g1
+WARN := -Wall -Wextra -Wno-unused-parameter -Wshadow=local $(if $(filter 1,$(WERROR)),-Werror)
+SAN := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer)
+# petsc's own headers are system headers here: their warnings are not ours
+PETSC_SYSTEM_CFLAGS = $(patsubst -I%,-isystem %,$(PETSC_CFLAGS))
+CFLAGS_ALL = -std=gnu99 $(OPT) $(SAN) -fPIC -fvisibility=hidden -fno-math-errno -ffp-contract=off $(WARN) -Iinclude $(PETSC_SYSTEM_CFLAGS) $(CFLAGS)
+
+ROOMS_SRC := $(wildcard src/sparse/*/*.c src/sparse/*/host/*.c)
+GLUE_SRC := $(wildcard src/mat/*/*.c src/mat/impls/aijhybridgpu/*/*.c)
+ROOMS_OBJ = $(ROOMS_SRC:%.c=$(BUILD)/%.o)
+GLUE_OBJ = $(GLUE_SRC:%.c=$(BUILD)/%.o)
+PLUGIN := libaijhybridgpu.so
+
+# The include path of each room holds the project's headers alone; `make checkdeps` says who may include whom.
+.PHONY: all plugin help clean checkdeps
+all: plugin
+
+$(BUILD)/%.o: %.c
+	@mkdir -p $(@D)
+	$(PETSC_CC) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
+
+-include $(ROOMS_OBJ:.o=.d) $(GLUE_OBJ:.o=.d)
+
+# -z now: a missing symbol is an error at load, with PETSc's message, not at the first call. -z nodelete: PETSc closes the plugin at finalize.
+$(BUILD)/lib/$(PLUGIN): $(ROOMS_OBJ) $(GLUE_OBJ)
+	@mkdir -p $(@D)
+	$(PETSC_CC) -shared $(SAN) -o $@ $^ -Wl,-soname,$(PLUGIN) -Wl,-z,now -Wl,-z,nodelete $(if $(SAN),,-Wl,--no-undefined) $(PETSC_LIBS) -lm -ldl
+
+$(BUILD)/librooms.a: $(ROOMS_OBJ)
+	rm -f $@ && ar rcs $@ $^
+
+plugin: $(BUILD)/lib/$(PLUGIN)
+	@mkdir -p $(LIBDIR)
+	@cmp -s $< $(LIBDIR)/$(PLUGIN) || cp -f $< $(LIBDIR)/$(PLUGIN)
+
+checkdeps:
+	@conf/checkdeps
+
+clean:
+	rm -rf build lib
+
+help:
+	@sed -n 's/^## //p' $(MAKEFILE_LIST)
+
+## make                 the plugin, lib/libaijhybridgpu.so (and lib/cuda/libaijhybridgpu_cuda.so where nvcc is found)
+## make checkdeps       the include rules between rooms
+## make clean           removes build/ and lib/
+
+include $(wildcard conf/*.mk)
