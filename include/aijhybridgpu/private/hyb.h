@@ -127,6 +127,13 @@ typedef struct {
   size_t managed_share;               /* the most managed bytes this process may hold */
 } HybMemoryReport;
 
+/* NormType is petscvec.h's, which no room includes */
+typedef enum {
+  HYB_NORM_1,         /* the largest column sum */
+  HYB_NORM_FROBENIUS, /* sqrt(sum |a|^2) */
+  HYB_NORM_INFINITY   /* the largest row sum */
+} HybNorm;
+
 /* Elementary operations on CSR arrays. All pointers live where the backend executes; scalars are passed by pointer to host memory.
    Results do not depend on the run. */
 typedef struct {
@@ -152,8 +159,7 @@ typedef struct {
   PetscErrorCode (*addnumeric)(const HybExec *, const HybScalar *alpha, const HybCSR *A, const HybScalar *beta, const HybCSR *B, HybCSR *C);
   /* counts rows whose columns are not strictly ascending within 0..n-1 or whose offsets descend; *badrow = the first such row or -1 */
   PetscErrorCode (*check)(const HybExec *, HybArena *work, const HybCSR *A, PetscCount *nbad, PetscInt *badrow);
-  /* Frobenius: *norm = sqrt(sum |a|^2), one: largest column sum, infinity: largest row sum */
-  PetscErrorCode (*norm)(const HybExec *, HybArena *work, const HybCSR *A, NormType type, PetscReal *norm);
+  PetscErrorCode (*norm)(const HybExec *, HybArena *work, const HybCSR *A, HybNorm type, PetscReal *norm);
   /* COO: entries (ci[k], cj[k]), k < ncoo, negative ones ignored. C->i, C->j from keep (memory exec->result). Entry e of C is the sum of the
      values at map[mapptr[e]] .. map[mapptr[e+1]-1], ascending in k. */
   PetscErrorCode (*coosymbolic)(const HybExec *, HybArena *keep, HybArena *work, PetscCount ncoo, const PetscInt *ci, const PetscInt *cj, HybCSR *C, PetscCount **mapptr, PetscCount **map);
