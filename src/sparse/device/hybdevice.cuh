@@ -1,0 +1,536 @@
+/*
+  hybdevice.cuh: the one header that every .cu file includes. Launches, shared memory, error handling, warp and block helpers,
+  and device-wide primitives.
+
+  The same .cu files are compiled by nvcc and, with tests/emulator first on the include path, by an ordinary C++ compiler: the
+  emulator's own <cuda_runtime.h> supplies the builtins under their own names. So kernels keep to what this header offers:
+
+    HYB_LAUNCH(kernel, grid, block, dynamic_bytes, stream, args...)   a template kernel in parentheses: HYB_LAUNCH((K<8>), ...)
+    HYB_SHARED(type, name, count); HYB_DYNAMIC_SHARED(type, name);    both declare `type *name`
+    HybCallCUDA(expr)                                                a CUDA call whose failure is a PETSc error
+
+  Blocks are one-dimensional (threadIdx.x alone is used by the helpers here). Lanes of a warp may run in any order between two
+  synchronisations: whatever lanes exchange through memory needs __syncwarp(mask).
+
+  Everything that sums does so in a fixed order: results do not depend on the run.
+*/
+#ifndef AIJHYBRIDGPU_HYBDEVICE_CUH
+#define AIJHYBRIDGPU_HYBDEVICE_CUH
+
+#include <cuda_runtime.h>
+#include "aijhybridgpu/private/hyb.h"
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+static_assert(sizeof(HybScalar) == sizeof(PetscScalar), "HybScalar must have PetscScalar's layout");
+
+#define HYB_WARP      32
+#define HYB_FULL_MASK 0xffffffffu
+
+/* Errors. HybServices' fault hook is asked first, so tests can make any call fail. */
+extern "C" {
+/* non-zero: this call shall fail (fault injection) */
+extern int HybDeviceFault(const char *what);
+/* the PETSc error of a CUDA error: PETSC_ERR_MEM when memory ran out, else PETSC_ERR_LIB; 0 for cudaSuccess */
+extern PetscErrorCode HybDeviceError(cudaError_t, const char *what, const char *file, int line);
+/* lifts a kernel's limit of dynamic shared memory where bytes is above the default 48 KiB */
+extern PetscErrorCode HybDeviceDynamicShared(const void *kernel, size_t bytes, const char *what);
+}
+
+#define HybCallCUDA(...) \
+  do { \
+    const cudaError_t hyb_err_ = HybDeviceFault(#__VA_ARGS__) ? cudaErrorUnknown : (__VA_ARGS__); \
+    if (PetscUnlikely(hyb_err_ != cudaSuccess)) PetscCall(HybDeviceError(hyb_err_, #__VA_ARGS__, __FILE__, __LINE__)); \
+  } while (0)
+
+/* A grid's size may be given as dim3 or as a count; a count beyond the hardware's limit is an error, not a wrap-around. */
+struct HybGrid {
+  PetscCount x;
+  unsigned   y, z;
+  HybGrid(const dim3 &d) : x(d.x), y(d.y), z(d.z) { }
+  template <typename I, typename = typename std::enable_if<std::is_integral<I>::value>::type>
+  HybGrid(I n) : x((PetscCount)n), y(1), z(1)
+  {
+  }
+};
+
+static inline PetscCount HybBlocks(PetscCount n, PetscCount threads)
+{
+  return (n + threads - 1) / threads;
+}
+
+#if !defined(HYB_EMULATOR)
+  #define HYB_LAUNCH_KERNEL_(kernel, kernelname, argnames, grid, block, bytes, stream, ...) kernel<<<(grid), (block), (bytes), (stream)>>>(__VA_ARGS__)
+#endif
+
+/* Does nothing for an empty grid. For functions that return PetscErrorCode. */
+#define HYB_LAUNCH(kernel, grid, block, dynamic_bytes, stream, ...) \
+  do { \
+    const HybGrid hyb_grid_(grid); \
+    const size_t  hyb_dyn_ = (size_t)(dynamic_bytes); \
+    if (hyb_grid_.x > 0 && hyb_grid_.y > 0 && hyb_grid_.z > 0) { \
+      auto hyb_kernel_ = kernel; \
+      PetscCheck(hyb_grid_.x <= 2147483647, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Kernel %s: %" PetscInt64_FMT " blocks are more than a grid can have", #kernel, (PetscInt64)hyb_grid_.x); \
+      PetscCheck(!HybDeviceFault("launch " #kernel), PETSC_COMM_SELF, PETSC_ERR_LIB, "Launch of kernel %s failed: made to fail by the fault hook", #kernel); \
+      if (hyb_dyn_ > 48 * 1024) PetscCall(HybDeviceDynamicShared((const void *)hyb_kernel_, hyb_dyn_, #kernel)); \
+      HYB_LAUNCH_KERNEL_(hyb_kernel_, #kernel, #__VA_ARGS__, dim3((unsigned)hyb_grid_.x, hyb_grid_.y, hyb_grid_.z), dim3(block), hyb_dyn_, (cudaStream_t)(stream), __VA_ARGS__); \
+      const cudaError_t hyb_err_ = cudaGetLastError(); \
+      if (PetscUnlikely(hyb_err_ != cudaSuccess)) PetscCall(HybDeviceError(hyb_err_, "launch of " #kernel, __FILE__, __LINE__)); \
+    } \
+  } while (0)
+
+/* Shared memory as raw aligned bytes, so that types with constructors (complex) need none. Not initialized. */
+#if !defined(HYB_EMULATOR)
+  #define HYB_SHARED(type, name, count) \
+    __shared__ __align__(16) unsigned char name##_bytes_[sizeof(type) * (count)]; \
+    type *const name = reinterpret_cast<type *>(name##_bytes_)
+  #define HYB_DYNAMIC_SHARED(type, name) \
+    extern __shared__ __align__(16) unsigned char hyb_dynamic_shared_[]; \
+    type *const name = reinterpret_cast<type *>(hyb_dynamic_shared_)
+#endif
+
+/* The most dynamic shared memory that a block may ask for on this device, and its number of multiprocessors */
+extern "C" PetscErrorCode HybDeviceLimits(size_t *sharedperblock, int *multiprocessors);
+
+/*
+  Lanes, sub-warps. A sub-warp is W = 1, 2, ..., 32 neighbouring lanes, W a power of two, aligned to W.
+*/
+static __device__ __forceinline__ int HybLane(void)
+{
+  return (int)(threadIdx.x & (HYB_WARP - 1));
+}
+
+template <int W>
+static __device__ __forceinline__ unsigned HybSubwarpMask(void)
+{
+  return W == HYB_WARP ? HYB_FULL_MASK : (((1u << (W & 31)) - 1u) << (HybLane() & ~(W - 1)));
+}
+
+static __device__ __forceinline__ unsigned HybSubwarpMask(int w)
+{
+  return w == HYB_WARP ? HYB_FULL_MASK : (((1u << w) - 1u) << (HybLane() & ~(w - 1)));
+}
+
+/* the lanes below this one */
+static __device__ __forceinline__ unsigned HybLanesBelow(void)
+{
+  return (1u << HybLane()) - 1u;
+}
+
+/* Shuffles of any type whose size is a multiple of four bytes (and of bytes and shorts) */
+template <typename T, typename F>
+static __device__ __forceinline__ T HybShflWords_(const T &v, F shfl)
+{
+  constexpr int n = (int)((sizeof(T) + 3) / 4);
+  unsigned      w[n];
+  T             r;
+  w[n - 1] = 0;
+  memcpy(w, &v, sizeof(T));
+#pragma unroll
+  for (int k = 0; k < n; k++) w[k] = shfl(w[k]);
+  memcpy((void *)&r, w, sizeof(T));
+  return r;
+}
+
+template <typename T>
+static __device__ __forceinline__ T HybShfl(unsigned mask, const T &v, int lane, int width = HYB_WARP)
+{
+  return HybShflWords_(v, [&](unsigned w) { return __shfl_sync(mask, w, lane, width); });
+}
+
+template <typename T>
+static __device__ __forceinline__ T HybShflUp(unsigned mask, const T &v, unsigned delta, int width = HYB_WARP)
+{
+  return HybShflWords_(v, [&](unsigned w) { return __shfl_up_sync(mask, w, delta, width); });
+}
+
+template <typename T>
+static __device__ __forceinline__ T HybShflDown(unsigned mask, const T &v, unsigned delta, int width = HYB_WARP)
+{
+  return HybShflWords_(v, [&](unsigned w) { return __shfl_down_sync(mask, w, delta, width); });
+}
+
+template <typename T>
+static __device__ __forceinline__ T HybShflXor(unsigned mask, const T &v, int lanemask, int width = HYB_WARP)
+{
+  return HybShflWords_(v, [&](unsigned w) { return __shfl_xor_sync(mask, w, lanemask, width); });
+}
+
+struct HybSum {
+  template <typename T>
+  __host__ __device__ __forceinline__ T operator()(const T &a, const T &b) const
+  {
+    return a + b;
+  }
+};
+struct HybMax {
+  template <typename T>
+  __host__ __device__ __forceinline__ T operator()(const T &a, const T &b) const
+  {
+    return a < b ? b : a;
+  }
+};
+struct HybMin {
+  template <typename T>
+  __host__ __device__ __forceinline__ T operator()(const T &a, const T &b) const
+  {
+    return b < a ? b : a;
+  }
+};
+
+/* All lanes of the sub-warp take part and all receive the result. The order is the butterfly's: distances W/2, ..., 2, 1. */
+template <int W, typename T, typename Op>
+static __device__ __forceinline__ T HybSubwarpReduce(T v, Op op)
+{
+  const unsigned mask = HybSubwarpMask<W>();
+#pragma unroll
+  for (int d = W / 2; d > 0; d >>= 1) v = op(v, HybShflXor(mask, v, d, W));
+  return v;
+}
+
+template <int W, typename T>
+static __device__ __forceinline__ T HybSubwarpSum(T v)
+{
+  return HybSubwarpReduce<W>(v, HybSum());
+}
+
+template <int W, typename T>
+static __device__ __forceinline__ T HybSubwarpMax(T v)
+{
+  return HybSubwarpReduce<W>(v, HybMax());
+}
+
+template <int W, typename T>
+static __device__ __forceinline__ T HybSubwarpMin(T v)
+{
+  return HybSubwarpReduce<W>(v, HybMin());
+}
+
+/* Lane l receives v_0 op ... op v_l */
+template <int W, typename T, typename Op>
+static __device__ __forceinline__ T HybSubwarpInclusiveScan(T v, Op op)
+{
+  const unsigned mask = HybSubwarpMask<W>();
+  const int      l    = HybLane() & (W - 1);
+#pragma unroll
+  for (int d = 1; d < W; d <<= 1) {
+    const T u = HybShflUp(mask, v, (unsigned)d, W);
+    if (l >= d) v = op(u, v);
+  }
+  return v;
+}
+
+template <int W, typename T>
+static __device__ __forceinline__ T HybSubwarpInclusiveSum(T v)
+{
+  return HybSubwarpInclusiveScan<W>(v, HybSum());
+}
+
+/* Lane l receives v_0 + ... + v_{l-1}; *total (may be NULL), on all lanes, the sum of all. For integers: it subtracts nothing, lane 0 receives T(0). */
+template <int W, typename T>
+static __device__ __forceinline__ T HybSubwarpExclusiveSum(T v, T *total = nullptr)
+{
+  const T inc = HybSubwarpInclusiveSum<W>(v);
+  const T up  = HybShflUp(HybSubwarpMask<W>(), inc, 1, W);
+  if (total) *total = HybShfl(HybSubwarpMask<W>(), inc, W - 1, W);
+  return (HybLane() & (W - 1)) ? up : T(0);
+}
+
+/*
+  Block-wide. All THREADS = blockDim.x threads take part (a multiple of 32, at most 1024); scratch is shared memory of HYB_WARP entries of T that nothing
+  else uses meanwhile. Each ends with a barrier: scratch may be used again at once.
+*/
+template <int THREADS, typename T, typename Op>
+static __device__ __forceinline__ T HybBlockReduce(T v, T *scratch, Op op)
+{
+  constexpr int warps = THREADS / HYB_WARP;
+  static_assert(THREADS % HYB_WARP == 0 && THREADS <= 1024, "whole warps only");
+  v = HybSubwarpReduce<HYB_WARP>(v, op);
+  if (warps == 1) return v;
+  if (HybLane() == 0) scratch[threadIdx.x / HYB_WARP] = v;
+  __syncthreads();
+  v = scratch[0];
+#pragma unroll
+  for (int w = 1; w < warps; w++) v = op(v, scratch[w]);
+  __syncthreads();
+  return v;
+}
+
+template <int THREADS, typename T>
+static __device__ __forceinline__ T HybBlockSum(T v, T *scratch)
+{
+  return HybBlockReduce<THREADS>(v, scratch, HybSum());
+}
+
+template <int THREADS, typename T>
+static __device__ __forceinline__ T HybBlockMax(T v, T *scratch)
+{
+  return HybBlockReduce<THREADS>(v, scratch, HybMax());
+}
+
+template <int THREADS, typename T>
+static __device__ __forceinline__ T HybBlockMin(T v, T *scratch)
+{
+  return HybBlockReduce<THREADS>(v, scratch, HybMin());
+}
+
+/* thread t receives v_0 + ... + v_{t-1}; *total (may be NULL) the sum of all, on all threads */
+template <int THREADS, typename T>
+static __device__ __forceinline__ T HybBlockExclusiveSum(T v, T *scratch, T *total = nullptr)
+{
+  constexpr int warps = THREADS / HYB_WARP;
+  static_assert(THREADS % HYB_WARP == 0 && THREADS <= 1024, "whole warps only");
+  if (warps == 1) return HybSubwarpExclusiveSum<HYB_WARP>(v, total);
+  const int warp = (int)threadIdx.x / HYB_WARP;
+  T         sum;
+  T         e = HybSubwarpExclusiveSum<HYB_WARP>(v, &sum);
+  if (HybLane() == 0) scratch[warp] = sum;
+  __syncthreads();
+  T before = T(0), all = T(0);
+#pragma unroll
+  for (int w = 0; w < warps; w++) {
+    if (w == warp) before = all;
+    all = all + scratch[w];
+  }
+  __syncthreads();
+  if (total) *total = all;
+  return before + e;
+}
+
+template <int THREADS, typename T>
+static __device__ __forceinline__ T HybBlockInclusiveSum(T v, T *scratch, T *total = nullptr)
+{
+  return HybBlockExclusiveSum<THREADS>(v, scratch, total) + v;
+}
+
+/*
+  Atomics on integers of 4 and 8 bytes, signed or not (PetscInt, PetscCount); each returns the old value. Floating-point atomics do not exist here on
+  purpose: their order changes from run to run.
+*/
+template <typename T>
+static __device__ __forceinline__ T HybAtomicAdd(T *p, typename std::common_type<T>::type v)
+{
+  static_assert(std::is_integral<T>::value && (sizeof(T) == 4 || sizeof(T) == 8), "integers only");
+  using U = typename std::conditional<sizeof(T) == 4, unsigned int, unsigned long long>::type;
+  return (T)atomicAdd(reinterpret_cast<U *>(p), (U)v);
+}
+
+template <typename T>
+static __device__ __forceinline__ T HybAtomicCAS(T *p, typename std::common_type<T>::type compare, typename std::common_type<T>::type v)
+{
+  static_assert(std::is_integral<T>::value && (sizeof(T) == 4 || sizeof(T) == 8), "integers only");
+  using U = typename std::conditional<sizeof(T) == 4, unsigned int, unsigned long long>::type;
+  return (T)atomicCAS(reinterpret_cast<U *>(p), (U)compare, (U)v);
+}
+
+template <typename T>
+static __device__ __forceinline__ T HybAtomicExch(T *p, typename std::common_type<T>::type v)
+{
+  static_assert(std::is_integral<T>::value && (sizeof(T) == 4 || sizeof(T) == 8), "integers only");
+  using U = typename std::conditional<sizeof(T) == 4, unsigned int, unsigned long long>::type;
+  return (T)atomicExch(reinterpret_cast<U *>(p), (U)v);
+}
+
+template <typename T>
+static __device__ __forceinline__ T HybAtomicOr(T *p, typename std::common_type<T>::type v)
+{
+  static_assert(std::is_integral<T>::value && (sizeof(T) == 4 || sizeof(T) == 8), "integers only");
+  using U = typename std::conditional<sizeof(T) == 4, unsigned int, unsigned long long>::type;
+  return (T)atomicOr(reinterpret_cast<U *>(p), (U)v);
+}
+
+template <typename T>
+static __device__ __forceinline__ T HybAtomicMax(T *p, typename std::common_type<T>::type v)
+{
+  static_assert(std::is_integral<T>::value && (sizeof(T) == 4 || sizeof(T) == 8), "integers only");
+  using S = typename std::conditional<sizeof(T) == 4, int, long long>::type;
+  using U = typename std::conditional<sizeof(T) == 4, unsigned int, unsigned long long>::type;
+  using V = typename std::conditional<std::is_signed<T>::value, S, U>::type;
+  return (T)atomicMax(reinterpret_cast<V *>(p), (V)v);
+}
+
+template <typename T>
+static __device__ __forceinline__ T HybAtomicMin(T *p, typename std::common_type<T>::type v)
+{
+  static_assert(std::is_integral<T>::value && (sizeof(T) == 4 || sizeof(T) == 8), "integers only");
+  using S = typename std::conditional<sizeof(T) == 4, int, long long>::type;
+  using U = typename std::conditional<sizeof(T) == 4, unsigned int, unsigned long long>::type;
+  using V = typename std::conditional<std::is_signed<T>::value, S, U>::type;
+  return (T)atomicMin(reinterpret_cast<V *>(p), (V)v);
+}
+
+/* Scalars */
+static __device__ __forceinline__ PetscReal HybRealPart(const HybScalar &v)
+{
+#if defined(PETSC_USE_COMPLEX)
+  return v.real();
+#else
+  return v;
+#endif
+}
+
+static __device__ __forceinline__ HybScalar HybConj(const HybScalar &v)
+{
+#if defined(PETSC_USE_COMPLEX)
+  return HybScalar(v.real(), -v.imag());
+#else
+  return v;
+#endif
+}
+
+/* |v|^2 */
+static __device__ __forceinline__ PetscReal HybAbs2(const HybScalar &v)
+{
+#if defined(PETSC_USE_COMPLEX)
+  return v.real() * v.real() + v.imag() * v.imag();
+#else
+  return v * v;
+#endif
+}
+
+static __device__ __forceinline__ PetscReal HybAbs(const HybScalar &v)
+{
+#if defined(PETSC_USE_COMPLEX)
+  return (PetscReal)hypot(v.real(), v.imag());
+#else
+  return v < 0 ? -v : v;
+#endif
+}
+
+/* a*b + c with one multiplication and one addition for each product, never contracted: the same bits as the host's loops */
+static __device__ __forceinline__ HybScalar HybMulAdd(const HybScalar &a, const HybScalar &b, const HybScalar &c)
+{
+#if defined(PETSC_USE_COMPLEX)
+  return HybScalar((a.real() * b.real() - a.imag() * b.imag()) + c.real(), (a.real() * b.imag() + a.imag() * b.real()) + c.imag());
+#else
+  return a * b + c;
+#endif
+}
+
+static __device__ __forceinline__ HybScalar HybMul(const HybScalar &a, const HybScalar &b)
+{
+#if defined(PETSC_USE_COMPLEX)
+  return HybScalar(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
+#else
+  return a * b;
+#endif
+}
+
+/*
+  N neighbouring entries as one access. HybVecAligned() says whether p allows it (N*sizeof(T) <= 16, a power of two).
+*/
+template <typename T, int N>
+struct alignas(sizeof(T) * N <= 16 ? sizeof(T) * N : 16) HybVec {
+  T v[N];
+};
+
+template <int N, typename T>
+static __device__ __forceinline__ bool HybVecAligned(const T *p)
+{
+  return (reinterpret_cast<uintptr_t>(p) & (sizeof(T) * N - 1)) == 0;
+}
+
+template <int N, typename T>
+static __device__ __forceinline__ HybVec<T, N> HybLoadVec(const T *p)
+{
+  return *reinterpret_cast<const HybVec<T, N> *>(p);
+}
+
+template <int N, typename T>
+static __device__ __forceinline__ void HybStoreVec(T *p, const HybVec<T, N> &v)
+{
+  *reinterpret_cast<HybVec<T, N> *>(p) = v;
+}
+
+/* Loads through the read-only path, and streaming loads and stores of data that is used once. For any type of 1, 2, 4, 8 or 16 bytes. */
+template <size_t S>
+struct HybWord_;
+template <>
+struct HybWord_<1> {
+  using type = unsigned char;
+};
+template <>
+struct HybWord_<2> {
+  using type = unsigned short;
+};
+template <>
+struct HybWord_<4> {
+  using type = unsigned int;
+};
+template <>
+struct HybWord_<8> {
+  using type = unsigned long long;
+};
+template <>
+struct HybWord_<16> {
+  using type = uint4;
+};
+
+template <typename T>
+static __device__ __forceinline__ T HybLoadReadOnly(const T *p)
+{
+  using W   = typename HybWord_<sizeof(T)>::type;
+  const W w = __ldg(reinterpret_cast<const W *>(p));
+  T       v;
+  memcpy((void *)&v, &w, sizeof(T));
+  return v;
+}
+
+template <typename T>
+static __device__ __forceinline__ T HybLoadStream(const T *p)
+{
+  using W   = typename HybWord_<sizeof(T)>::type;
+  const W w = __ldcs(reinterpret_cast<const W *>(p));
+  T       v;
+  memcpy((void *)&v, &w, sizeof(T));
+  return v;
+}
+
+template <typename T>
+static __device__ __forceinline__ void HybStoreStream(T *p, const T &v)
+{
+  using W = typename HybWord_<sizeof(T)>::type;
+  W w;
+  memcpy(&w, &v, sizeof(T));
+  __stcs(reinterpret_cast<W *>(p), w);
+}
+
+/*
+  Device-wide primitives. Pointers to arrays live on the device; temporary storage comes from the work arena. devtotal (device memory) and total (host
+  memory) receive the result, both may be NULL: with total the call synchronises, without it does not. n may be 0. Input and output do not overlap unless
+  it is said.
+*/
+
+/* offsets[0] = 0, offsets[k] = counts[0] + ... + counts[k-1] for k = 1..n, so n+1 entries; counts may be offsets (in place, n+1 entries then). The sum is
+   formed in 64 bits and delivered so: where the total does not fit PetscInt, offsets are useless and the caller must look at the total. */
+extern PetscErrorCode HybScanCounts(const HybExec *, HybArena *work, PetscCount n, const PetscInt *counts, PetscInt *offsets, PetscCount *devtotal, PetscCount *total);
+extern PetscErrorCode HybScanCounts64(const HybExec *, HybArena *work, PetscCount n, const PetscCount *counts, PetscCount *offsets, PetscCount *devtotal, PetscCount *total);
+
+/* The sum, in 64 bits, and the maximum (0 for n = 0) */
+extern PetscErrorCode HybReduceSum(const HybExec *, HybArena *work, PetscCount n, const PetscInt *v, PetscCount *devtotal, PetscCount *total);
+extern PetscErrorCode HybReduceSum64(const HybExec *, HybArena *work, PetscCount n, const PetscCount *v, PetscCount *devtotal, PetscCount *total);
+extern PetscErrorCode HybReduceMax(const HybExec *, HybArena *work, PetscCount n, const PetscInt *v, PetscCount *devtotal, PetscCount *total);
+extern PetscErrorCode HybReduceMax64(const HybExec *, HybArena *work, PetscCount n, const PetscCount *v, PetscCount *devtotal, PetscCount *total);
+/* sums and maxima of reals in a fixed order that does not depend on the run; the result in device memory (devresult) and/or on the host */
+extern PetscErrorCode HybReduceSumReal(const HybExec *, HybArena *work, PetscCount n, const PetscReal *v, PetscReal *devresult, PetscReal *result);
+extern PetscErrorCode HybReduceMaxReal(const HybExec *, HybArena *work, PetscCount n, const PetscReal *v, PetscReal *devresult, PetscReal *result);
+
+/* Stable sorts by the bits [beginbit, endbit) of the keys (all bits of a PetscInt key: 0, 8*sizeof(PetscInt); non-negative keys below 2^b: 0, b).
+   values NULL: valuesout receives the permutation (position in the input). */
+extern PetscErrorCode HybSortPairsInt(const HybExec *, HybArena *work, PetscCount n, const PetscInt *keys, PetscInt *keysout, const PetscInt *values, PetscInt *valuesout, int beginbit, int endbit);
+extern PetscErrorCode HybSortPairsIntCount(const HybExec *, HybArena *work, PetscCount n, const PetscInt *keys, PetscInt *keysout, const PetscCount *values, PetscCount *valuesout, int beginbit, int endbit);
+extern PetscErrorCode HybSortPairs64(const HybExec *, HybArena *work, PetscCount n, const uint64_t *keys, uint64_t *keysout, const PetscInt *values, PetscInt *valuesout, int beginbit, int endbit);
+extern PetscErrorCode HybSortPairs64Count(const HybExec *, HybArena *work, PetscCount n, const uint64_t *keys, uint64_t *keysout, const PetscCount *values, PetscCount *valuesout, int beginbit, int endbit);
+/* bits that keys 0..n-1 need */
+static inline int HybBits(PetscCount n)
+{
+  int b = 0;
+  while (b < 63 && (((PetscCount)1) << b) < n) b++;
+  return b > 0 ? b : 1;
+}
+
+/* indices[0..] = the k with flags[k] != 0, ascending; their number in *devcount and/or *count. Room for n indices. */
+extern PetscErrorCode HybSelectIndices(const HybExec *, HybArena *work, PetscCount n, const unsigned char *flags, PetscInt *indices, PetscCount *devcount, PetscCount *count);
+
+#endif
