@@ -1,0 +1,195 @@
+/*
+  arena.c: allocations that live and die together, counters, and the one narrowing of a count to PetscInt.
+
+  An arena is a list of blocks, newest first. The list nodes are host memory of PetscMalloc(), the blocks come from the backend. Arenas hold
+  few blocks (tens, rarely hundreds), and blocks are mostly freed soon after they were taken, so a list is searched as fast as anything.
+*/
+#include <aijhybridgpu/private/hyb.h>
+
+struct _HybBlock {
+  HybBlock next;
+  void    *ptr;
+  size_t   bytes;
+  HybMem   mem;
+};
+
+PetscErrorCode HybArenaInit(HybArena *arena, const HybExec *exec)
+{
+  PetscFunctionBegin;
+  arena->exec   = *exec;
+  arena->blocks = NULL;
+  arena->bytes  = 0;
+  arena->peak   = 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybArenaAlloc(HybArena *arena, HybMem mem, PetscCount count, size_t size, void *ptr)
+{
+  const HybBackend *backend = arena->exec.backend;
+  HybBlock          block;
+  size_t            bytes;
+  PetscErrorCode    ierr;
+
+  PetscFunctionBegin;
+  *(void **)ptr = NULL;
+  PetscCheck(count >= 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Cannot allocate a negative number of entries, %" PetscCount_FMT, count);
+  PetscCheck(!count || size <= (size_t)PTRDIFF_MAX / (size_t)count, PETSC_COMM_SELF, PETSC_ERR_MEM, "Cannot allocate %" PetscCount_FMT " entries of %zu bytes: more than the address space holds", count, size);
+  bytes = (size_t)count * size;
+  if (!bytes) bytes = 1;
+  PetscCall(PetscMalloc(sizeof(*block), &block));
+  block->ptr   = NULL;
+  block->bytes = bytes;
+  block->mem   = mem;
+  ierr         = backend->alloc(&arena->exec, mem, bytes, &block->ptr);
+  if (ierr) {
+    (void)PetscFree(block);
+    PetscCall(ierr);
+  }
+  block->next   = arena->blocks;
+  arena->blocks = block;
+  arena->bytes += bytes;
+  if (arena->bytes > arena->peak) arena->peak = arena->bytes;
+  *(void **)ptr = block->ptr;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybArenaCalloc(HybArena *arena, HybMem mem, PetscCount count, size_t size, void *ptr)
+{
+  const HybBackend *backend = arena->exec.backend;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(arena, mem, count, size, ptr));
+  /* host memory of a device backend is the host's to clear */
+  if (mem == HYB_MEM_HOST) PetscCall(PetscMemzero(*(void **)ptr, (size_t)count * size));
+  else PetscCall(backend->zero(&arena->exec, *(void **)ptr, (size_t)count * size));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static HybBlock *HybArenaFind(HybArena *arena, const void *ptr)
+{
+  HybBlock *link = &arena->blocks;
+
+  while (*link && (*link)->ptr != ptr) link = &(*link)->next;
+  return link;
+}
+
+PetscErrorCode HybArenaFree(HybArena *arena, void *ptr)
+{
+  void         **p = (void **)ptr;
+  HybBlock      *link, block;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  if (!*p) PetscFunctionReturn(PETSC_SUCCESS);
+  link = HybArenaFind(arena, *p);
+  PetscCheck(*link, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The block at %p does not belong to this arena", *p);
+  block = *link;
+  *link = block->next;
+  arena->bytes -= block->bytes;
+  *p   = NULL;
+  ierr = arena->exec.backend->free(&arena->exec, block->mem, block->bytes, block->ptr);
+  PetscCall(PetscFree(block));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybArenaMove(HybArena *from, HybArena *to, const void *ptr)
+{
+  HybBlock *link, block;
+
+  PetscFunctionBegin;
+  if (!ptr || from == to) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCheck(from->exec.backend == to->exec.backend, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Blocks do not move between backends");
+  link = HybArenaFind(from, ptr);
+  PetscCheck(*link, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The block at %p does not belong to this arena", ptr);
+  block = *link;
+  *link = block->next;
+  from->bytes -= block->bytes;
+  block->next = to->blocks;
+  to->blocks  = block;
+  to->bytes += block->bytes;
+  if (to->bytes > to->peak) to->peak = to->bytes;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybArenaReset(HybArena *arena)
+{
+  PetscErrorCode first = PETSC_SUCCESS, ierr;
+
+  PetscFunctionBegin;
+  while (arena->blocks) {
+    HybBlock block = arena->blocks;
+
+    arena->blocks = block->next;
+    ierr          = arena->exec.backend->free(&arena->exec, block->mem, block->bytes, block->ptr);
+    if (!first) first = ierr;
+    ierr = PetscFree(block);
+    if (!first) first = ierr;
+  }
+  arena->bytes = 0;
+  PetscCall(first);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* names are literals, but each file has its own: the text decides */
+static PetscInt HybCountersFind(const HybCounters *counters, const char *name)
+{
+  PetscInt k;
+
+  for (k = 0; k < counters->n; k++) {
+    if (counters->name[k] == name || !strcmp(counters->name[k], name)) break;
+  }
+  return k;
+}
+
+static PetscErrorCode HybCountersSlot(HybCounters *counters, const char *name, PetscInt *slot)
+{
+  PetscFunctionBegin;
+  *slot = HybCountersFind(counters, name);
+  if (*slot == counters->n) {
+    PetscCheck(counters->n < HYB_MAX_COUNTERS, PETSC_COMM_SELF, PETSC_ERR_PLIB, "No room for the counter %s: %d are in use", name, HYB_MAX_COUNTERS);
+    counters->name[*slot]  = name;
+    counters->value[*slot] = 0;
+    counters->n++;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybCountersAdd(HybCounters *counters, const char *name, PetscCount value)
+{
+  PetscInt slot;
+
+  PetscFunctionBegin;
+  if (!counters) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybCountersSlot(counters, name, &slot));
+  counters->value[slot] += value;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybCountersSet(HybCounters *counters, const char *name, PetscCount value)
+{
+  PetscInt slot;
+
+  PetscFunctionBegin;
+  if (!counters) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybCountersSlot(counters, name, &slot));
+  counters->value[slot] = value;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscCount HybCountersGet(const HybCounters *counters, const char *name)
+{
+  PetscInt k = HybCountersFind(counters, name);
+
+  return k < counters->n ? counters->value[k] : 0;
+}
+
+PetscErrorCode HybIntCast(PetscCount nnz, const char *what, PetscInt *n)
+{
+  PetscFunctionBegin;
+  *n = 0;
+  PetscCheck(nnz >= 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%s: a negative number of nonzeros, %" PetscCount_FMT, what, nnz);
+  PetscCheck(nnz <= (PetscCount)PETSC_MAX_INT, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%s has %" PetscCount_FMT " nonzeros, more than the %" PetscInt_FMT " that %zu-bit indices can count: configure PETSc using --with-64-bit-indices", what, nnz, (PetscInt)PETSC_MAX_INT, 8 * sizeof(PetscInt));
+  *n = (PetscInt)nnz;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

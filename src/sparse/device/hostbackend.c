@@ -1,0 +1,90 @@
+/*
+  hostbackend.c: the host as a backend. All kinds of memory are the host's, from PetscMalloc(), so that PETSc's own accounting (-malloc_dump,
+  -malloc_view) sees every byte. There is no stream: everything is done on return.
+
+  The tables of the rooms above are reached by their names alone: this room includes none of their headers.
+*/
+#include <aijhybridgpu/private/hyb.h>
+#if defined(__linux__)
+  #include <stdint.h>
+  #include <sys/mman.h>
+#endif
+
+extern const struct _HybPlanOps            HybPlanHost;
+extern const struct _HybSpGEMMMethod *const HybSpGEMMMethodsHost[];
+
+/* A product's arrays are fresh pages, and touching them 4 KiB at a time costs about as much as computing what goes there (0.4 s a GiB). Where
+   the kernel gives huge pages on request, large blocks ask for them. */
+#define HYB_HUGE_BYTES ((size_t)8 << 20)
+
+static PetscErrorCode HybAlloc_Host(const HybExec *exec, HybMem mem, size_t bytes, void **ptr)
+{
+  PetscFunctionBegin;
+  *ptr = NULL;
+  PetscCall(PetscMalloc(bytes, ptr));
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+  if (bytes >= HYB_HUGE_BYTES) {
+    const uintptr_t page = 4096, first = ((uintptr_t)*ptr + page - 1) / page * page, last = ((uintptr_t)*ptr + bytes) / page * page;
+
+    /* a hint: refusing it is no error */
+    (void)madvise((void *)first, last - first, MADV_HUGEPAGE);
+  }
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybFree_Host(const HybExec *exec, HybMem mem, size_t bytes, void *ptr)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscFree(ptr));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybCopy_Host(const HybExec *exec, void *dst, const void *src, size_t bytes, HybCopyKind kind)
+{
+  PetscFunctionBegin;
+  if (bytes) memmove(dst, src, bytes);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybZero_Host(const HybExec *exec, void *dst, size_t bytes)
+{
+  PetscFunctionBegin;
+  if (bytes) memset(dst, 0, bytes);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybSync_Host(const HybExec *exec)
+{
+  PetscFunctionBegin;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybPrefetch_Host(const HybExec *exec, const void *ptr, size_t bytes, PetscBool todevice)
+{
+  PetscFunctionBegin;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMemory_Host(HybMemoryReport *report)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(report, sizeof(*report)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+const HybBackend HybBackendHost = {
+  .size      = sizeof(HybBackend),
+  .name      = "host",
+  .workspace = HYB_MEM_HOST,
+  .device    = PETSC_FALSE,
+  .alloc     = HybAlloc_Host,
+  .free      = HybFree_Host,
+  .copy      = HybCopy_Host,
+  .zero      = HybZero_Host,
+  .sync      = HybSync_Host,
+  .prefetch  = HybPrefetch_Host,
+  .memory    = HybMemory_Host,
+  .plan      = &HybPlanHost,
+  .spgemm    = HybSpGEMMMethodsHost,
+};

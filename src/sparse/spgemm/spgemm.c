@@ -1,0 +1,173 @@
+/*
+  spgemm.c: C = A*B. The driver checks the operands, asks the plan for the costs, chooses a method of the backend's table and keeps the books
+  (arenas, counters); the method does the rest.
+
+  Choice. A name runs that method or is an error. "auto" asks the methods in the order of methods.h and takes the first that says it is
+  applicable; each method documents its own rule.
+
+  Too many nonzeros for PetscInt. The number of products says nothing: it exceeds the number of nonzeros by the compression ratio. What is known
+  before any work is a lower bound, sum over the rows of A of the longest row of B that each touches, and a product beyond it is refused at once;
+  otherwise the methods count exactly and refuse on the count, before they allocate C.
+*/
+#include <aijhybridgpu/private/hybspgemm.h>
+
+#define HYB_METHOD_HOST(name, symbol) extern const HybSpGEMMMethod symbol;
+#define HYB_METHOD_CUDA(name, symbol)
+#include "methods.h"
+#undef HYB_METHOD_HOST
+#undef HYB_METHOD_CUDA
+
+#define HYB_METHOD_HOST(name, symbol) &symbol,
+#define HYB_METHOD_CUDA(name, symbol)
+const HybSpGEMMMethod *const HybSpGEMMMethodsHost[] = {
+#include "methods.h"
+  NULL};
+#undef HYB_METHOD_HOST
+#undef HYB_METHOD_CUDA
+
+#define HYB_METHOD_HOST(name, symbol) name,
+#define HYB_METHOD_CUDA(name, symbol) name,
+static const char *const HybSpGEMMAllNames[] = {
+#include "methods.h"
+  NULL};
+#undef HYB_METHOD_HOST
+#undef HYB_METHOD_CUDA
+
+PetscErrorCode HybSpGEMMGetNames(const char *const **names)
+{
+  static const char *once[PETSC_STATIC_ARRAY_LENGTH(HybSpGEMMAllNames)];
+  size_t             n = 0;
+
+  PetscFunctionBegin;
+  /* written alike by every call */
+  for (size_t k = 0; HybSpGEMMAllNames[k]; k++) {
+    size_t l = 0;
+
+    while (l < n && strcmp(once[l], HybSpGEMMAllNames[k])) l++;
+    if (l == n) once[n++] = HybSpGEMMAllNames[k];
+  }
+  once[n] = NULL;
+  *names  = once;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybSpGEMMFind(const HybExec *exec, const char *name, const HybSpGEMMMethod **method)
+{
+  const HybSpGEMMMethod *const *table = exec->backend->spgemm;
+  char                          list[256] = "auto";
+
+  PetscFunctionBegin;
+  *method = NULL;
+  for (; table && *table; table++) {
+    if (!strcmp((*table)->name, name)) {
+      *method = *table;
+      PetscFunctionReturn(PETSC_SUCCESS);
+    }
+    PetscCall(PetscStrlcat(list, " ", sizeof(list)));
+    PetscCall(PetscStrlcat(list, (*table)->name, sizeof(list)));
+  }
+  SETERRQ(PETSC_COMM_SELF, PETSC_ERR_ARG_UNKNOWN_TYPE, "Unknown SpGEMM method %s of the %s backend; it has: %s", name, exec->backend->name, list);
+}
+
+PetscErrorCode HybSpGEMMInit(HybSpGEMM *mm, const HybExec *exec, const char *method, PetscInt width)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(mm, sizeof(*mm)));
+  mm->exec  = *exec;
+  mm->width = width;
+  PetscCall(HybArenaInit(&mm->keep, exec));
+  PetscCall(HybArenaInit(&mm->work, exec));
+  if (!method || !method[0]) method = "auto";
+  PetscCheck(!width || (width >= 2 && width <= 32), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "The width of row merging must be within 2..32 or 0 (the method chooses), not %" PetscInt_FMT, width);
+  if (strcmp(method, "auto")) {
+    const HybSpGEMMMethod *found;
+
+    PetscCall(HybSpGEMMFind(exec, method, &found));
+  }
+  PetscCall(PetscStrncpy(mm->name, method, sizeof(mm->name)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybSpGEMMForget(HybSpGEMM *mm)
+{
+  PetscErrorCode first = PETSC_SUCCESS, ierr;
+
+  PetscFunctionBegin;
+  if (mm->method && mm->method->destroy) first = mm->method->destroy(mm);
+  mm->method      = NULL;
+  mm->data        = NULL;
+  mm->rowproducts = NULL;
+  mm->counters.n  = 0;
+  ierr            = HybArenaReset(&mm->work);
+  if (!first) first = ierr;
+  ierr = HybArenaReset(&mm->keep);
+  if (!first) first = ierr;
+  PetscCall(first);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybSpGEMMSymbolic_Inner(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C)
+{
+  const HybExec *exec = &mm->exec;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(&mm->work, HYB_WORK(exec), A->m, sizeof(PetscCount), &mm->rowproducts));
+  PetscCall(exec->backend->plan->products(exec, &mm->work, A, B, mm->rowproducts, &mm->stats));
+  PetscCheck(mm->stats.lower <= (PetscCount)PETSC_MAX_INT, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
+             "The product of a %" PetscInt_FMT " x %" PetscInt_FMT " and a %" PetscInt_FMT " x %" PetscInt_FMT " matrix has at least %" PetscCount_FMT " nonzeros, more than the %" PetscInt_FMT " that %zu-bit indices can count: configure PETSc using --with-64-bit-indices", A->m, A->n, B->m, B->n, mm->stats.lower,
+             (PetscInt)PETSC_MAX_INT, 8 * sizeof(PetscInt));
+  if (strcmp(mm->name, "auto")) PetscCall(HybSpGEMMFind(exec, mm->name, &mm->method));
+  else {
+    for (const HybSpGEMMMethod *const *table = exec->backend->spgemm; table && *table && !mm->method; table++) {
+      PetscBool fits = PETSC_TRUE;
+
+      if ((*table)->applicable) PetscCall((*table)->applicable(mm, A, B, &fits));
+      if (fits) mm->method = *table;
+    }
+    PetscCheck(mm->method, PETSC_COMM_SELF, PETSC_ERR_SUP, "No SpGEMM method of the %s backend takes these operands", exec->backend->name);
+  }
+  PetscCall(mm->method->symbolic(mm, A, B, out, C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybSpGEMMSymbolic(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C)
+{
+  PetscErrorCode ierr, second;
+
+  PetscFunctionBegin;
+  PetscCheck(A->n == B->m, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "The operands do not conform: %" PetscInt_FMT " x %" PetscInt_FMT " times %" PetscInt_FMT " x %" PetscInt_FMT, A->m, A->n, B->m, B->n);
+  PetscCall(HybSpGEMMForget(mm));
+  PetscCall(PetscMemzero(C, sizeof(*C)));
+  C->m            = A->m;
+  C->n            = B->n;
+  ierr            = HybSpGEMMSymbolic_Inner(mm, A, B, out, C);
+  mm->rowproducts = NULL;
+  second          = HybArenaReset(&mm->work);
+  if (ierr) (void)HybSpGEMMForget(mm);
+  PetscCall(ierr);
+  PetscCall(second);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybSpGEMMNumeric(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybCSR *C)
+{
+  PetscErrorCode ierr, second;
+
+  PetscFunctionBegin;
+  PetscCheck(mm->method, PETSC_COMM_SELF, PETSC_ERR_ORDER, "HybSpGEMMSymbolic() comes before HybSpGEMMNumeric()");
+  PetscCheck(A->n == B->m && A->m == C->m && B->n == C->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "The operands do not conform: %" PetscInt_FMT " x %" PetscInt_FMT " times %" PetscInt_FMT " x %" PetscInt_FMT " into %" PetscInt_FMT " x %" PetscInt_FMT, A->m, A->n, B->m, B->n, C->m, C->n);
+  PetscCheck((A->a || !A->nnz) && (B->a || !B->nnz) && (C->a || !C->nnz), PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "The numeric phase needs the values of both operands and room for those of the product");
+  ierr   = mm->method->numeric(mm, A, B, C);
+  second = HybArenaReset(&mm->work);
+  PetscCall(ierr);
+  PetscCall(second);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybSpGEMMDestroy(HybSpGEMM *mm)
+{
+  PetscFunctionBegin;
+  /* all zero: never initialized */
+  if (mm->exec.backend) PetscCall(HybSpGEMMForget(mm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
