@@ -1,0 +1,488 @@
+#!/usr/bin/env python3
+"""Runs PETSc's own tests with another type in AIJ's place and compares what they print with what PETSc stored.
+
+    run.py --mode mat_type|seqaij_type [--fast] [--search REGEX] [--failed] [--jobs N] [--list]
+
+What is run: testblocks.py reads the TEST blocks, commands.py says which commands concern an AIJ type and what becomes of them.
+The plugin comes in by PETSC_OPTIONS alone. mat_type: the type's name takes the place of the one on the command line. seqaij_type: the
+command names aij, and every sequential AIJ matrix, also the blocks of parallel ones, is converted (-mat_seqaij_type).
+
+How it is judged: exit status, and the output as PETSc's petscdiff sees it (blanks and floating point numbers aside), only stricter: numbers
+must agree to a relative 1e-2 or an absolute 1e-5. Lines that state a type are left aside. Where the stored output is missed, plain aij
+runs the same command without the plugin (its result is kept): if that fails too the command is left out, otherwise its output is the judge.
+
+The PETSc in use is taken from the environment as the makefile sets it: PETSC_ID, PETSC_PREFIX, PETSC_VERSION, PETSC_CC, PETSC_CFLAGS,
+PETSC_LIBS, MPIEXEC. Written under --build: bin/ (programs), aij/ (plain results), leftout-MODE.txt, results-MODE.tsv, failed-MODE/ (outputs).
+"""
+import argparse
+import concurrent.futures
+import fnmatch
+import glob
+import hashlib
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import commands
+import testblocks
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+RELATIVE, ABSOLUTE = 1e-2, 1e-5
+NUMBER = re.compile(r'[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?')
+TYPE_LINE = re.compile(r'\btype\s*[:=]|\btypes?\b.*aij|WARNING! There are options|aijhybridgpu')
+TYPE_NAME = re.compile(r'\b(seq|mpi)?aij(hybridgpu|cusparse|kokkos|viennacl|perm|sell|mkl|hipsparse|crl)?\b', re.I)
+ENVIRONMENT = {
+    'OMPI_ALLOW_RUN_AS_ROOT': '1', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': '1', 'OMPI_MCA_rmaps_base_oversubscribe': '1',
+    'OMPI_MCA_hwloc_base_binding_policy': 'none', 'OMPI_MCA_mpi_yield_when_idle': '1', 'OMPI_MCA_btl_vader_single_copy_mechanism': 'none',
+    'PRTE_MCA_rmaps_default_mapping_policy': ':oversubscribe', 'OMP_NUM_THREADS': '1', 'OPENBLAS_NUM_THREADS': '1', 'LC_ALL': 'C',
+}
+
+
+def say(*words):
+    print(*words, flush=True)
+
+
+def find_sources(prefix, version):
+    """The examples' src folder and the datafiles of the PETSc in use."""
+    short = '.'.join(version.split('.')[:2])
+    candidates = [os.path.join(prefix, 'share/petsc/examples/src'), os.path.join(prefix, 'src'), os.path.join(os.path.dirname(prefix), 'src')]
+    candidates += sorted(glob.glob('/usr/share/petsc/%s*/share/petsc/examples/src' % short), reverse=True)
+    for c in candidates:
+        if os.path.isdir(os.path.join(c, 'mat/tests')):
+            root = os.path.dirname(c)
+            for d in (os.path.join(root, 'share/petsc/datafiles'), os.path.join(os.path.dirname(root), 'datafiles')):
+                if os.path.isdir(os.path.join(d, 'matrices')):
+                    return c, d
+            return c, os.path.join(root, 'share/petsc/datafiles')
+    sys.exit('conformance: no examples of PETSc %s found (looked in %s); Debian has them in libpetsc%s-dev-examples' % (version, ', '.join(candidates), short))
+
+
+def configuration(environment, datafiles):
+    source = '#include <petscconf.h>\n#include <petscversion.h>\n'
+    run = subprocess.run(environment['PETSC_CC'].split() + ['-E', '-dM', '-x', 'c', '-'] + shlex.split(environment['PETSC_CFLAGS']), input=source, capture_output=True, text=True)
+    if run.returncode:
+        sys.exit('conformance: petscconf.h cannot be read:\n' + run.stderr)
+    macros = {line.split(None, 2)[1] for line in run.stdout.splitlines() if line.startswith('#define')}
+    return commands.Configuration(macros, datafiles)
+
+
+def numbers_agree(a, b):
+    try:
+        x, y = float(a), float(b)
+    except ValueError:
+        return a == b
+    if re.fullmatch(r'[-+]?\d+', a) and re.fullmatch(r'[-+]?\d+', b):
+        return x == y
+    return abs(x - y) <= max(ABSOLUTE, RELATIVE * max(abs(x), abs(y)))
+
+
+def lines_of(text):
+    kept = []
+    for line in text.splitlines():
+        if TYPE_LINE.search(line):
+            continue
+        line = TYPE_NAME.sub('AIJ', line)
+        if line.strip():
+            kept.append(line)
+    return kept
+
+
+def difference(expected, got):
+    """None where both agree, else the first lines that do not."""
+    a, b = lines_of(expected), lines_of(got)
+    for i in range(max(len(a), len(b))):
+        x = a[i] if i < len(a) else None
+        y = b[i] if i < len(b) else None
+        if x is None or y is None:
+            return 'line %d: expected %r, got %r' % (i + 1, x, y)
+        if ''.join(x.split()) == ''.join(y.split()):
+            continue
+        same_text = [''.join(t.split()) for t in NUMBER.split(x)] == [''.join(t.split()) for t in NUMBER.split(y)]
+        if not same_text or not all(numbers_agree(p, q) for p, q in zip(NUMBER.findall(x), NUMBER.findall(y))):
+            return 'line %d: expected %r, got %r' % (i + 1, x, y)
+    return None
+
+
+class Job:
+    def __init__(self, command, what, make, data_replaced, source_root):
+        self.command, self.what, self.make, self.data_replaced = command, what, make, data_replaced
+        self.program = os.path.splitext(os.path.relpath(command.source, source_root))[0]
+
+    def line(self, root):
+        return self.make(root)
+
+    def label(self, root):
+        return 'n=%d %s' % (self.command.nsize, ' '.join(self.line(root)))
+
+
+class Runner:
+    def __init__(self, options, environment):
+        self.o = options
+        self.e = environment
+        self.source_root, self.datafiles = find_sources(environment['PETSC_PREFIX'], environment['PETSC_VERSION'])
+        self.conf = configuration(environment, self.datafiles)
+        self.build = os.path.abspath(options.build)
+        self.bin = os.path.join(self.build, 'bin')
+        self.lock = threading.Lock()
+        self.aij_locks = {}
+        self.sequence = 0
+        for d in ('bin', 'aij', 'work'):
+            os.makedirs(os.path.join(self.build, d), exist_ok=True)
+
+    # the list
+
+    def jobs(self):
+        programs = []
+        for folder, _, files in os.walk(self.source_root):
+            for f in sorted(files):
+                if f.endswith('.c') and ('/tests' in folder or '/tutorials' in folder or 'benchmarks' in folder):
+                    path = os.path.join(folder, f)
+                    build, found, text = testblocks.parse(path)
+                    if found:
+                        programs.append((path, build, found, text))
+        programs.sort()
+        taken, left = commands.select(programs, self.conf)
+        left = [(c, reason) for c, reason in left]
+        seen, jobs = set(), []
+        for c, text in taken:
+            made, reason = commands.variants(c, text, self.conf, self.o.vec_type)
+            if reason:
+                left.append((c, reason))
+            for what, make, data_replaced in made:
+                key = (c.source, c.nsize, tuple(make('X')))
+                if key not in seen:
+                    seen.add(key)
+                    jobs.append(Job(c, what, make, data_replaced, self.source_root))
+        return jobs, left
+
+    # programs
+
+    def executable(self, program):
+        return os.path.join(self.bin, program)
+
+    def compile(self, program):
+        """None, or why the program cannot be had."""
+        source, exe = os.path.join(self.source_root, program + '.c'), self.executable(program)
+        failed = exe + '.failed'
+        for made in (exe, failed):
+            if os.path.exists(made) and os.path.getmtime(made) >= os.path.getmtime(source):
+                return open(failed).read() if made == failed else None
+        os.makedirs(os.path.dirname(exe), exist_ok=True)
+        line = self.e['PETSC_CC'].split() + ['-O1', '-w', '-std=gnu99'] + shlex.split(self.e['PETSC_CFLAGS']) + [source, '-o', exe + '.new'] + shlex.split(self.e['PETSC_LIBS']) + ['-lm']
+        try:
+            run = subprocess.run(line, capture_output=True, text=True, timeout=240)
+        except subprocess.TimeoutExpired:
+            return 'does not compile within 240 s'
+        if run.returncode:
+            errors = [l for l in run.stderr.splitlines() if 'error' in l or 'undefined' in l]
+            reason = 'does not compile: ' + (errors[0] if errors else 'unknown')[-160:]
+            with open(failed, 'w') as f:
+                f.write(reason)
+            return reason
+        os.replace(exe + '.new', exe)
+        return None
+
+    # one run
+
+    def execute(self, job, tokens, petsc_options):
+        """(exit status, output, timed out), in a folder of its own."""
+        with self.lock:
+            self.sequence += 1
+            work = os.path.join(self.build, 'work', '%d-%d' % (os.getpid(), self.sequence))
+        os.makedirs(work)
+        for name in job.command.keys.get('localrunfiles', '').split():
+            source = os.path.join(os.path.dirname(job.command.source), name)
+            if os.path.isdir(source):
+                shutil.copytree(source, os.path.join(work, name))
+            elif os.path.exists(source):
+                os.makedirs(os.path.dirname(os.path.join(work, name)), exist_ok=True)
+                shutil.copy(source, os.path.join(work, name))
+        environment = dict(os.environ, **ENVIRONMENT)
+        environment['PETSC_OPTIONS'] = petsc_options + ' -options_left no -nox -check_pointer_intensity 0'
+        for setting in shlex.split(job.command.keys.get('env', '')):
+            if '=' in setting:
+                name, value = setting.split('=', 1)
+                environment[name] = environment['PETSC_OPTIONS'] + ' ' + value.replace('$PETSC_OPTIONS', '') if name == 'PETSC_OPTIONS' else value
+        line = [self.executable(job.program)] + tokens
+        if job.command.nsize > 1:
+            line = self.e.get('MPIEXEC', 'mpiexec').split() + ['-n', str(job.command.nsize)] + line
+        factor = float(job.command.keys.get('timeoutfactor', '1') or 1)
+        merged = job.command.keys.get('filter', '').startswith('Error:')
+        with open(os.path.join(work, 'out'), 'wb') as out, open(os.path.join(work, 'err'), 'wb') as err:
+            p = subprocess.Popen(line, cwd=work, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=out if merged else err, start_new_session=True)
+            timed_out = False
+            try:
+                status = p.wait(self.o.timeout * max(1., min(factor, 3.)))
+            except subprocess.TimeoutExpired:
+                timed_out = True
+                os.killpg(p.pid, signal.SIGKILL)
+                status = p.wait()
+        with open(os.path.join(work, 'out'), errors='replace') as f:
+            text = f.read(4000000)
+        with open(os.path.join(work, 'err'), errors='replace') as f:
+            error = f.read(200000)
+        if merged:
+            status = 0
+        text = self.filtered(text, job.command.keys.get('filter', ''), work)
+        shutil.rmtree(work, ignore_errors=True)
+        return status, text, error, timed_out
+
+    def filtered(self, text, rule, cwd):
+        if rule.startswith('Error:'):
+            rule = rule[len('Error:'):]
+        if not rule.strip():
+            return text
+        run = subprocess.run(['bash', '-c', 'cat | ' + rule], input=text, capture_output=True, text=True, errors='replace', cwd=cwd, timeout=60)
+        return run.stdout
+
+    def aij(self, job):
+        """What plain aij does with this command, without the plugin."""
+        tokens = job.line('aij')
+        exe = self.executable(job.program)
+        key = hashlib.sha1(json.dumps([job.program, job.command.nsize, tokens, os.path.getmtime(exe), self.o.options, 1]).encode()).hexdigest()
+        path = os.path.join(self.build, 'aij', key + '.json')
+        with self.lock:
+            own = self.aij_locks.setdefault(key, threading.Lock())
+        with own:
+            if os.path.exists(path):
+                with open(path) as f:
+                    return json.load(f)
+            status, text, error, timed_out = self.execute(job, tokens, self.o.options)
+            result = {'status': status, 'text': text, 'error': error[-3000:], 'timed_out': timed_out}
+            with open(path + '.new', 'w') as f:
+                json.dump(result, f)
+            os.replace(path + '.new', path)
+            return result
+
+    def run(self, job):
+        """A dict: outcome passed/failed/skipped, why, and what the counters say."""
+        root = self.o.type if self.o.mode == 'mat_type' else 'aij'
+        tokens = job.line(root)
+        with self.lock:
+            self.sequence += 1
+            counts_file = os.path.join(self.build, 'work', 'counts-%d-%d' % (os.getpid(), self.sequence))
+        ours = self.o.options
+        if self.o.plugin:
+            ours += ' -dll_append %s -mat_aijhybridgpu_view_counts %s' % (self.o.plugin, counts_file)
+        if self.o.mode == 'seqaij_type':
+            ours += ' -mat_seqaij_type seq' + self.o.type
+        result = {'program': job.program, 'suffix': job.command.suffix, 'command': job.label(root), 'options': ours, 'what': job.what, 'why': '', 'judge': 'stored output'}
+        start = time.time()
+        status, text, error, timed_out = self.execute(job, tokens, ours)
+        result['seconds'] = round(time.time() - start, 2)
+        result['counts'] = counts = read_counts(counts_file)
+        stored = [] if job.data_replaced else testblocks.stored_outputs(job.command)
+        broken = 'takes more than %d s' % self.o.timeout if timed_out else 'exit status %d: %s' % (status, first_error(text, error)) if status else None
+        why = 'no stored output'
+        if not broken:
+            for name in stored:
+                with open(name, errors='replace') as f:
+                    expected = self.filtered(f.read(), job.command.keys.get('filter_output', ''), self.build)
+                d = difference(expected, text)
+                if d is None:
+                    why = None
+                    break
+                why = d if why == 'no stored output' else why
+        result['outcome'] = 'passed'
+        if broken or why:
+            plain = self.aij(job)
+            result['judge'] = 'plain aij'
+            if plain['timed_out'] or plain['status']:
+                result['outcome'] = 'skipped'
+                result['why'] = 'plain aij fails too: ' + ('takes more than %d s' % self.o.timeout if plain['timed_out'] else first_error(plain['text'], plain['error']))
+                if not broken:
+                    result['why'] += ' (ours ran to its end)'
+            elif broken:
+                result['outcome'], result['why'] = 'failed', broken
+            else:
+                d = difference(plain['text'], text)
+                if d is not None:
+                    result['outcome'], result['why'] = 'failed', 'differs from plain aij: ' + d
+            if result['outcome'] == 'failed':
+                self.keep(result, text, error, plain)
+        if result['outcome'] == 'passed' and counts and counts['fallback']:
+            result['outcome'], result['why'] = 'failed', 'a product fell back to the parent unasked (%d times)' % counts['fallback']
+        return result
+
+    def keep(self, result, text, error, plain):
+        name = '%s-%s-%s' % (result['program'].replace('/', '_'), result['suffix'], hashlib.sha1(result['command'].encode()).hexdigest()[:6])
+        folder = os.path.join(self.build, 'failed-' + self.o.mode)
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, name), 'w') as f:
+            f.write('PETSC_OPTIONS="%s"\n%s %s\n%s\n\n--- ours\n%s\n--- ours, stderr\n%s\n--- plain aij\n%s\n' %
+                    (result['options'], self.executable(result['program']), result['command'], result['why'], text[:50000], error[:20000], plain['text'][:50000]))
+
+
+def first_error(text, error):
+    for line in (error + '\n' + text).splitlines():
+        m = re.search(r'PETSC ERROR: (.*)', line)
+        if m and not m.group(1).startswith(('-----', '#', 'See http', '/')) and 'Error Message' not in line:
+            return m.group(1).strip()[:160]
+    tail = [l for l in (error or text).splitlines() if l.strip() and not l.startswith('---')]
+    return tail[-1].strip()[:160] if tail else 'no message'
+
+
+def read_counts(path):
+    """Sums over the processes of what the plugin wrote at finalize, or None."""
+    if not os.path.exists(path):
+        return None
+    total = {'mult': 0, 'assemblyend': 0, 'products': 0, 'fallback': 0, 'fallbackasked': 0}
+    methods = set()
+    with open(path) as f:
+        for line in f:
+            for key, value in re.findall(r'(\w+)=(\S*)', line):
+                if key in total:
+                    total[key] += int(value)
+                elif key == 'methods':
+                    methods |= {m for m in value.split(':') if m}
+    os.remove(path)
+    total['methods'] = sorted(methods)
+    return total
+
+
+def known_differences(path):
+    """[(mode or *, program glob, regex over the command, reason)]"""
+    known = []
+    with open(path) as f:
+        for line in f:
+            if line.strip() and not line.startswith('#'):
+                mode, program, pattern, reason = [x.strip() for x in line.split('|', 3)]
+                known.append((mode, program, re.compile(pattern), reason))
+    return known
+
+
+def fast_subset(jobs, path):
+    """At most so many commands of each program as the file says, spread evenly over them."""
+    chosen = []
+    with open(path) as f:
+        for line in f:
+            line = line.split('#')[0].split()
+            if len(line) < 2:
+                continue
+            pattern, count = line[0], int(line[1])
+            of_program = [j for j in jobs if j.program == pattern and (len(line) < 3 or re.search(line[2], j.label('X')))]
+            step = max(1., len(of_program) / count)
+            chosen += [of_program[int(i * step)] for i in range(min(count, len(of_program)))]
+    return chosen
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split('\n')[0])
+    p.add_argument('--mode', choices=['mat_type', 'seqaij_type'], default='mat_type')
+    p.add_argument('--type', default='aijhybridgpu', help='root name of the type')
+    p.add_argument('--plugin', default='', help='absolute path of the plugin; none for a type that PETSc has')
+    p.add_argument('--build', required=True, help='folder for programs, plain results and reports')
+    p.add_argument('--fast', action='store_true', help='the subset in fast.txt')
+    p.add_argument('--search', default='', help='only commands whose program and line match')
+    p.add_argument('--failed', action='store_true', help='only what failed last time in this mode')
+    p.add_argument('--list', action='store_true', help='print the commands and stop')
+    p.add_argument('--jobs', type=int, default=2)
+    p.add_argument('--timeout', type=float, default=60)
+    p.add_argument('--vec-type', default='standard', help='what stands for cuda and kokkos vectors (cuda on a machine with a device)')
+    p.add_argument('--options', default='', help='more PETSc options for every run')
+    o = p.parse_args()
+    missing = [v for v in ('PETSC_PREFIX', 'PETSC_VERSION', 'PETSC_CC', 'PETSC_CFLAGS', 'PETSC_LIBS') if not os.environ.get(v)]
+    if missing:
+        sys.exit('conformance: %s not set; run it by `make conformance`' % ', '.join(missing))
+    if o.plugin and not os.path.isabs(o.plugin):
+        o.plugin = os.path.abspath(o.plugin)
+    if o.plugin and not os.path.exists(o.plugin):
+        sys.exit('conformance: no plugin at ' + o.plugin)
+    r = Runner(o, os.environ)
+    jobs, left = r.jobs()
+    everything = len(jobs)
+    if o.fast:
+        jobs = fast_subset(jobs, os.path.join(HERE, 'fast.txt'))
+    root = o.type if o.mode == 'mat_type' else 'aij'
+    results_file = os.path.join(r.build, 'results-%s%s.tsv' % (o.mode, '-fast' if o.fast else ''))
+    if o.failed and os.path.exists(results_file):
+        with open(results_file) as f:
+            again = {tuple(l.split('\t')[1:3]) for l in f if l.startswith('failed')}
+        jobs = [j for j in jobs if (j.program, j.label(root)) in again]
+    if o.search:
+        jobs = [j for j in jobs if re.search(o.search, j.program + ' ' + j.label(root))]
+    if o.list:
+        for j in jobs:
+            say(j.program, j.label(root))
+        return 0
+    partial = bool(o.search or o.failed)
+    say('conformance: PETSc %s, %s, %s: %d commands of %d programs' % (os.environ['PETSC_VERSION'], o.mode, o.type, len(jobs), len({j.program for j in jobs})))
+
+    cannot, results, start, shown = {}, [], time.time(), [time.time()]
+    programs = sorted({j.program for j in jobs})
+    with concurrent.futures.ThreadPoolExecutor(o.jobs) as pool:
+        for i, (program, reason) in enumerate(zip(programs, pool.map(r.compile, programs))):
+            if reason:
+                cannot[program] = reason
+            if time.time() - shown[0] > 15:
+                shown[0] = time.time()
+                say('  compiled %d of %d' % (i + 1, len(programs)))
+    for j in jobs:
+        if j.program in cannot:
+            left.append((j.command, cannot[j.program]))
+    jobs = [j for j in jobs if j.program not in cannot]
+    known = known_differences(os.path.join(HERE, 'known-differences.txt'))
+    if not partial:
+        shutil.rmtree(os.path.join(r.build, 'failed-' + o.mode), ignore_errors=True)
+
+    with concurrent.futures.ThreadPoolExecutor(o.jobs) as pool:
+        futures = [pool.submit(r.run, j) for j in jobs]
+        for i, f in enumerate(concurrent.futures.as_completed(futures)):
+            result = f.result()
+            if result['outcome'] == 'failed':
+                for mode, program, pattern, reason in known:
+                    if mode in ('*', o.mode) and fnmatch.fnmatch(result['program'], program) and pattern.search(result['command']):
+                        result['outcome'], result['why'] = 'skipped', 'known difference: %s [%s]' % (reason, result['why'])
+                        break
+            if result['outcome'] == 'failed':
+                say('FAILED  %s  %s\n        %s' % (result['program'], result['command'], result['why']))
+            results.append(result)
+            if time.time() - shown[0] > 15:
+                shown[0] = time.time()
+                say('  %d of %d, %d s' % (i + 1, len(futures), time.time() - start))
+
+    results.sort(key=lambda x: (x['program'], x['command']))
+    passed = [x for x in results if x['outcome'] == 'passed']
+    failed = [x for x in results if x['outcome'] == 'failed']
+    skipped = [x for x in results if x['outcome'] == 'skipped']
+    if not partial:
+        with open(results_file, 'w') as f:
+            for x in results:
+                c = x['counts']
+                tally = 'mult=%d assemblyend=%d products=%d fallback=%d fallbackasked=%d methods=%s' % tuple([c[k] for k in ('mult', 'assemblyend', 'products', 'fallback', 'fallbackasked')] + [':'.join(c['methods'])]) if c else ''
+                f.write('\t'.join([x['outcome'], x['program'], x['command'], x['judge'], tally, str(x['seconds']), x['why'].replace('\t', ' ').replace('\n', ' ')]) + '\n')
+        leftout = os.path.join(r.build, 'leftout-%s%s.txt' % (o.mode, '-fast' if o.fast else ''))
+        with open(leftout, 'w') as f:
+            f.write('# Commands of PETSc %s\'s examples left out, mode %s: program, suffix, ranks, arguments: reason\n' % (os.environ['PETSC_VERSION'], o.mode))
+            for c, reason in left:
+                f.write('%s %s n=%d %s: %s\n' % (os.path.splitext(os.path.relpath(c.source, r.source_root))[0], c.suffix, c.nsize, c.args, reason))
+            for x in skipped:
+                f.write('%s %s %s: %s\n' % (x['program'], x['suffix'], x['command'], x['why']))
+        say('  left out, with reasons: ' + os.path.relpath(leftout))
+    counted = [x for x in results if x['counts']]
+    exercised = [x for x in passed if x['counts'] and (x['counts']['mult'] or x['counts']['assemblyend'] or x['counts']['products'])]
+    product = [x for x in results if x['counts'] and (x['counts']['products'] or x['counts']['fallback'] or x['counts']['fallbackasked']) and x['outcome'] != 'skipped']
+    own = [x for x in product if x['counts']['products'] and not x['counts']['fallback']]
+    asked = [x for x in product if not x['counts']['products'] and not x['counts']['fallback']]
+    fell = [x for x in product if x['counts']['fallback']]
+    say('  %d passed, of %d run in %d s (%d by plain aij\'s output)' % (len(passed), len(results), time.time() - start, sum(x['judge'] == 'plain aij' for x in passed)))
+    if o.plugin:
+        say('  %d exercised: a counter of ours moved and the command passed' % len(exercised))
+        say('  %d product commands: %d computed by a method of ours, %d handed to the parent as asked, %d fell back unasked' % (len(product), len(own), len(asked), len(fell)))
+        say('  methods seen: ' + (' '.join(sorted({m for x in counted for m in x['counts']['methods']})) or 'none'))
+        if not counted and results:
+            say('  no counts were written: the plugin does not answer -mat_aijhybridgpu_view_counts')
+    say('%d passed, %d failed, %d skipped' % (len(passed), len(failed), len(skipped)))
+    return 1 if failed or not passed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
