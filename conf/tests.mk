@@ -1,0 +1,90 @@
+# The tests. t1xx to t5xx are unit tests of the rooms: they link the rooms' objects and run on the host and, with the same binary, on the
+# emulated device. t6xx and t7xx are tests of the type: they link PETSc alone and load the plugin by -dll_append.
+#
+# How a t6xx or t7xx program runs is said by lines of its own:   TEST np=1,2,4 -some -options     (one run for each np; without such a line: np=1)
+
+MATRICES ?= ../shared/matrices
+SEED ?= 1
+TEST_SECONDS ?= 240
+# set by conf/cuda.mk: the shared library that holds the kernels under the emulator
+EMULATED_LIB ?=
+# targets of other .mk files that `make check` runs as well; each prints "N passed, N failed, N skipped"
+CHECK_TARGETS ?=
+
+UNIT_SRC := $(wildcard tests/t[1-5]*.c)
+MAT_SRC := $(wildcard tests/t[67]*.c)
+UNIT_TESTS := $(UNIT_SRC:tests/%.c=%)
+MAT_TESTS := $(MAT_SRC:tests/%.c=%)
+UNIT_BIN = $(UNIT_TESTS:%=$(BUILD)/tests/%)
+MAT_BIN = $(MAT_TESTS:%=$(BUILD)/tests/%)
+HARNESS_OBJ = $(BUILD)/tests/hybtest.o $(BUILD)/tests/reference/ref.o
+RESULTS = $(BUILD)/tests/results
+TEST_JOBS ?= $(shell nproc 2>/dev/null || echo 1)
+# one thread each, any number of ranks on few cores, also as root
+TEST_ENV = env OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1 \
+  PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe $(if $(SAN),ASAN_OPTIONS=detect_leaks=0:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1)
+HERE := $(CURDIR)
+
+$(BUILD)/tests/%.o: CFLAGS_ALL += -Itests
+$(UNIT_BIN): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(HARNESS_OBJ) $(BUILD)/librooms.a
+	$(PETSC_CC) $(SAN) -o $@ $^ $(PETSC_LIBS) -lm -ldl
+$(MAT_BIN): $(BUILD)/tests/%: $(BUILD)/tests/%.o
+	$(PETSC_CC) $(SAN) -o $@ $^ $(PETSC_LIBS) -lm -ldl
+.SECONDARY: $(UNIT_BIN:=.o) $(MAT_BIN:=.o) $(HARNESS_OBJ)
+-include $(UNIT_BIN:=.d) $(MAT_BIN:=.d) $(HARNESS_OBJ:.o=.d)
+
+.PHONY: unit unit-emulated check tests-clean-results tests-build tests-run-unit tests-run-emulated tests-run-mat tests-run-parts
+tests-clean-results:
+	@rm -rf $(RESULTS) && mkdir -p $(RESULTS) && date +%s > $(RESULTS)/start
+
+# The list of runs goes through xargs: one line a run, NAME and the command
+tests-run-unit: $(UNIT_BIN)
+	@for t in $(UNIT_TESTS); do echo "$$t-host $(TEST_SECONDS) $(BUILD)/tests/$$t -backend host -seed $(SEED) -matrices $(MATRICES)"; done | \
+	  $(TEST_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
+
+tests-run-emulated: $(UNIT_BIN) $(EMULATED_LIB)
+ifneq ($(EMULATED_LIB),)
+	@for t in $(UNIT_TESTS); do echo "$$t-emulated $(TEST_SECONDS) $(BUILD)/tests/$$t -backend $(abspath $(EMULATED_LIB)) -seed $(SEED) -matrices $(MATRICES)"; done | \
+	  $(TEST_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
+else
+	@echo "SKIPPED: the emulated device: this PETSc or this checkout builds none"
+	@mkdir -p $(RESULTS) && echo "0 0 1 0" > $(RESULTS)/emulated.result
+endif
+
+tests-run-mat: $(MAT_BIN) $(BUILD)/lib/$(PLUGIN)
+	@for t in $(MAT_TESTS); do \
+	  { grep -h '^ *TEST ' tests/$$t.c || echo "TEST np=1"; } | while read -r _ np options; do \
+	    for n in $$(echo $${np#np=} | tr , ' '); do \
+	      k=$$((k + 1)); \
+	      echo "$$t-np$$n-$$k $(TEST_SECONDS) $(if $(filter-out mpiexec,$(MPIEXEC)),$(MPIEXEC),mpiexec) -n $$n $(BUILD)/tests/$$t -dll_append $(HERE)/$(BUILD)/lib/$(PLUGIN) $$options"; \
+	    done; \
+	  done; \
+	done | $(TEST_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
+
+tests-run-parts:
+	@for t in $(CHECK_TARGETS); do $(TEST_ENV) tests/run $(RESULTS) $$t 600 $(MAKE) --no-print-directory $$t; done
+
+unit: tests-clean-results
+	@$(MAKE) --no-print-directory -j $(TEST_JOBS) $(UNIT_BIN)
+	@date +%s > $(RESULTS)/built
+	@$(MAKE) --no-print-directory tests-run-unit
+	@tests/summary $(RESULTS)
+
+unit-emulated: tests-clean-results
+	@$(MAKE) --no-print-directory -j $(TEST_JOBS) $(UNIT_BIN) $(EMULATED_LIB)
+	@date +%s > $(RESULTS)/built
+	@$(MAKE) --no-print-directory tests-run-emulated
+	@tests/summary $(RESULTS)
+
+check: tests-clean-results
+	@$(MAKE) --no-print-directory -j $(TEST_JOBS) all $(BUILD)/lib/$(PLUGIN) $(UNIT_BIN) $(MAT_BIN) $(EMULATED_LIB)
+	@date +%s > $(RESULTS)/built
+	@$(MAKE) --no-print-directory tests-run-unit
+	@$(MAKE) --no-print-directory tests-run-emulated
+	@$(MAKE) --no-print-directory tests-run-mat
+	@$(MAKE) --no-print-directory tests-run-parts
+	@tests/summary $(RESULTS)
+
+## make check           all tests: rooms on the host and on the emulated device, the type, PETSc's own (fast part); under ten minutes
+## make unit            the rooms' tests on the host alone (SANITIZE=address,undefined for the sanitizers); SEED=N other random matrices
+## make unit-emulated   the rooms' tests on the emulated device alone

@@ -1,0 +1,101 @@
+/*
+  hybtest.h: what the unit tests stand on.
+
+  A program is one file tests/tNNN_name.c:
+
+    #include "hybtest.h"
+
+    static PetscErrorCode Body(void)
+    {
+      PetscFunctionBegin;
+      HybTestBegin("transpose of an empty matrix");
+      HybTestCall(...);                        // an error fails the case, not the program
+      HybTestCheck(x == y, "x is %d", (int)x);
+      PetscFunctionReturn(PETSC_SUCCESS);
+    }
+
+    int main(int argc, char **argv)
+    {
+      return HybTestMain(argc, argv, Body);
+    }
+
+  It is run as  tNNN_name [-backend host|/abs/lib.so] [-seed N] [-matrices DIR] [-result device|managed] [-mirror]  and ends with the line
+  "N passed, N failed, N skipped", counted in cases. A case that checked nothing counts as failed, and so does a program that leaves
+  memory of the library allocated.
+
+  The same source runs on the host, under the emulator and on a real device: inputs are made on the host and uploaded, results are
+  downloaded and compared with the reference (reference/ref.h).
+*/
+#ifndef AIJHYBRIDGPU_TESTS_HYBTEST_H
+#define AIJHYBRIDGPU_TESTS_HYBTEST_H
+#include <aijhybridgpu/private/hyb.h>
+#include "reference/ref.h"
+
+extern int  HybTestMain(int argc, char **argv, PetscErrorCode (*body)(void)); /* the three below in one */
+extern void HybTestInit(int *argc, char ***argv);
+extern int  HybTestFinalize(void); /* prints the line, returns the exit code */
+
+extern const HybExec *HybTestExec(void);  /* where the methods under test execute */
+extern PetscBool      HybTestSlow(void);  /* an emulated device: keep sizes small */
+extern PetscInt       HybTestSize(PetscInt full, PetscInt slow); /* slow ? slow : full */
+
+/* cases */
+extern void      HybTestBegin(const char *format, ...) PETSC_ATTRIBUTE_FORMAT(1, 2);
+extern void      HybTestSkip(const char *format, ...) PETSC_ATTRIBUTE_FORMAT(1, 2); /* the open case counts as skipped, the reason is printed */
+extern PetscBool HybTestCheck_Private(PetscBool ok, const char *file, int line, const char *format, ...) PETSC_ATTRIBUTE_FORMAT(4, 5);
+extern PetscBool HybTestCall_Private(PetscErrorCode ierr, const char *what, const char *file, int line);
+extern void      HybTestExpect_Private(PetscBool begin);
+extern PetscBool HybTestExpected_Private(PetscErrorCode ierr, PetscErrorCode expected, const char *what, const char *file, int line);
+/* has the value PETSC_TRUE when the condition holds; the text says what was found instead */
+#define HybTestCheck(condition, ...) HybTestCheck_Private((PetscBool) !!(condition), __FILE__, __LINE__, __VA_ARGS__)
+/* has the value PETSC_TRUE when the call succeeds; an error fails the case */
+#define HybTestCall(call) HybTestCall_Private((PetscErrorCode)(call), #call, __FILE__, __LINE__)
+/* the call must fail with this error code; nothing is printed meanwhile */
+#define HybTestCallFails(error, call) (HybTestExpect_Private(PETSC_TRUE), HybTestExpected_Private((PetscErrorCode)(call), (PetscErrorCode)(error), #call, __FILE__, __LINE__))
+
+/* random numbers of the program's seed */
+extern PetscInt    HybTestRandomInt(PetscInt lo, PetscInt hi); /* lo <= r < hi */
+extern PetscReal   HybTestRandomReal(void);                    /* 0 <= r < 1 */
+extern PetscScalar HybTestRandomScalar(void);                  /* parts in -1..1, never 0 */
+extern void        HybTestRandomize(RefMat *A);                /* other values on the same pattern */
+extern PetscScalar *HybTestRandomVector(PetscCount n);         /* from malloc */
+
+/* matrices on the host, random values; RefMatDestroy() frees them */
+extern void HybTestMatArrays(PetscInt m, PetscInt n, const PetscInt *i, const PetscInt *j, const PetscScalar *a, RefMat *A); /* copies; a may be NULL */
+extern void HybTestMatLengths(PetscInt m, PetscInt n, const PetscInt *lengths, RefMat *A); /* random columns, the given row lengths (cut to n) */
+extern void HybTestMatRandom(PetscInt m, PetscInt n, PetscInt lo, PetscInt hi, RefMat *A); /* row lengths lo..hi */
+extern void HybTestMatPowerLaw(PetscInt m, PetscInt n, PetscInt average, RefMat *A);       /* few long rows and popular columns, many short ones and empty ones */
+extern void HybTestMatStencil(PetscInt points, PetscInt nx, PetscInt ny, PetscInt nz, RefMat *A); /* 5, 7, 9, 27 on a grid; 5 and 9 take nz = 1 */
+extern void HybTestMatBlock(const RefMat *pattern, PetscInt bs, RefMat *A);                 /* each entry becomes a dense bs x bs block */
+extern void HybTestMatBanded(PetscInt m, PetscInt n, PetscInt lower, PetscInt upper, RefMat *A);
+extern void HybTestMatDenseRow(PetscInt m, PetscInt n, PetscInt row, PetscInt others, RefMat *A); /* one full row, the others of length others */
+extern void HybTestMatDenseColumn(PetscInt m, PetscInt n, PetscInt col, PetscInt others, RefMat *A);
+extern void HybTestMatEmpty(PetscInt m, PetscInt n, RefMat *A);
+extern void HybTestMatEmptyRows(RefMat *A, PetscInt from, PetscInt to, PetscInt step); /* empties rows from, from+step, ... < to */
+extern void HybTestMatProlongator(PetscInt m, PetscInt n, PetscInt width, RefMat *A);    /* row r: up to width columns about r*n/m */
+/* The zoo: matrix k of a list that holds every shape above, small; PETSC_FALSE behind the last one. square: only square ones */
+extern PetscBool HybTestZoo(PetscInt k, PetscBool square, char name[64], RefMat *A);
+/* reads NAME.mtx.xz of -matrices; PETSC_FALSE, and the open case skipped, when it is not there or does not fit this PETSc */
+extern PetscBool HybTestMatRead(const char *name, RefMat *A);
+
+/* between the host and where the exec computes */
+extern PetscErrorCode HybTestUpload(HybArena *, const HybCSR *host, HybCSR *there); /* arrays that are exactly as long as they must be */
+extern PetscErrorCode HybTestDownload(const HybCSR *there, RefMat *host);           /* a may be NULL there: zeros here */
+extern PetscErrorCode HybTestUploadArray(HybArena *, PetscCount n, size_t size, const void *host, void *ptr);
+extern PetscErrorCode HybTestDownloadArray(PetscCount n, size_t size, const void *there, void *host);
+
+/* comparisons (each one a check). there: where the exec computes */
+extern PetscBool HybTestSamePattern(const HybCSR *there, const RefMat *expected);
+extern PetscBool HybTestSameMatrix(const HybCSR *there, const RefMat *expected, PetscReal c); /* the same pattern; values within c*eps*terms*magnitude */
+extern PetscBool HybTestSameInts(PetscCount n, const PetscInt *there, const PetscInt *expected);
+extern PetscBool HybTestSameCounts(PetscCount n, const PetscCount *there, const PetscCount *expected);
+extern PetscBool HybTestSameScalars(PetscCount n, const PetscScalar *there, const PetscScalar *expected, const PetscReal *mag, const PetscCount *terms, PetscReal c);
+extern PetscBool HybTestSameBits(PetscCount n, size_t size, const void *there, const void *expected);
+/* one value on the host; NaN equals NaN, an infinity equals itself */
+extern PetscBool HybTestClose(PetscScalar found, PetscScalar expected, PetscReal mag, PetscCount terms, PetscReal c);
+
+/* Runs run(ctx) with the k-th allocation failing, k = 1, 2, ... until a run sees no failure; after each, cleanup(ctx) (may be NULL; nothing
+   fails meanwhile) must bring the library's bytes back to what they were before. Allocations are those of PETSc's malloc and, on a device, all
+   that passes the backend's fault hook. run takes its memory from arenas that cleanup resets, and may itself check results: it returns 0 only if all went well. */
+extern void HybTestFaults(PetscErrorCode (*run)(void *ctx), PetscErrorCode (*cleanup)(void *ctx), void *ctx);
+#endif
