@@ -1,0 +1,74 @@
+# The device libraries: the CUDA part of the plugin, built where nvcc is found, and, from the same .cu files, the tests' emulator.
+
+NVCC ?= $(or $(shell command -v nvcc 2>/dev/null),$(wildcard /usr/local/cuda/bin/nvcc))
+CUDA ?= $(if $(NVCC),1,0)
+CUDA_ARCH ?= 80 90
+CUDA_SRC := $(sort $(wildcard src/sparse/*/*.cu src/sparse/*/cuda/*.cu))
+CUDA_HDR := $(wildcard src/sparse/*/*.cuh src/sparse/*/cuda/*.cuh)
+CUDA_OBJ = $(CUDA_SRC:%.cu=$(BUILD)/cuda/%.o)
+CUDA_LIB = $(BUILD)/lib/cuda/libaijhybridgpu_cuda.so
+
+# real code for each architecture, and PTX of the newest for the ones to come
+cuda_last = $(lastword $(CUDA_ARCH))
+CUDA_GENCODE = $(foreach a,$(CUDA_ARCH),-gencode arch=compute_$(a),code=sm_$(a)) -gencode arch=compute_$(cuda_last),code=compute_$(cuda_last)
+cuda_comma := ,
+# -fmad=false: a product and its addition are rounded like the host's, so that host and device give the same bits
+CUDA_FLAGS = -std=c++17 -O3 -lineinfo -fmad=false -ccbin $(PETSC_CXX) $(CUDA_GENCODE) -cudart static -Iinclude -Isrc/sparse/device $(patsubst -I%,-isystem %,$(filter -I% -D%,$(filter-out -D_FORTIFY_SOURCE%,$(PETSC_CFLAGS)))) \
+  --expt-relaxed-constexpr --expt-extended-lambda -Xcompiler -fPIC$(cuda_comma)-fvisibility=hidden$(cuda_comma)-Wall$(cuda_comma)-Wextra$(cuda_comma)-Wno-unused-parameter -Xptxas -v $(if $(filter 1,$(WERROR)),-Werror all-warnings) $(NVCCFLAGS)
+
+ifeq ($(CUDA),1)
+  ifeq ($(NVCC),)
+    $(error CUDA=1 was asked for and nvcc was not found)
+  endif
+all: cuda
+endif
+
+.PHONY: cuda cuda-spills emulator
+cuda: $(CUDA_LIB)
+	@mkdir -p $(LIBDIR)/cuda
+	@cmp -s $< $(LIBDIR)/cuda/$(<F) || cp -f $< $(LIBDIR)/cuda/$(<F)
+
+# what ptxas says of each kernel is kept beside the object, see cuda-spills
+$(BUILD)/cuda/%.o: %.cu
+	@mkdir -p $(@D)
+	@echo "nvcc $<"
+	@$(NVCC) $(CUDA_FLAGS) -MD -MP -MF $(@:.o=.d) -c $< -o $@ 2> $(@:.o=.ptxas) || { grep -v '^ptxas info' $(@:.o=.ptxas) >&2; exit 1; }
+	@grep -E 'warning' $(@:.o=.ptxas) >&2 || true
+
+-include $(CUDA_OBJ:.o=.d)
+
+# librooms.a: arenas and counters are the same C code on both sides of the seam; only what is needed is taken from it
+$(CUDA_LIB): $(CUDA_OBJ) $(BUILD)/librooms.a conf/cuda.map
+	@mkdir -p $(@D)
+	$(NVCC) -shared -ccbin $(PETSC_CXX) -cudart static $(CUDA_GENCODE) -o $@ $(CUDA_OBJ) $(BUILD)/librooms.a -Xlinker --version-script=conf/cuda.map,-z,now,--no-undefined,--exclude-libs,ALL,--no-demangle $(patsubst -Wl$(cuda_comma)%,-Xlinker %,$(PETSC_LIBS)) -ldl
+
+cuda-spills: $(CUDA_OBJ)
+	@conf/cudaspills $(CUDA_OBJ:.o=.ptxas)
+
+## make cuda            the CUDA part alone; CUDA=0 leaves it out of `make`, CUDA_ARCH="80 90" names the architectures
+## make cuda-spills     kernels whose registers spill to memory
+
+EMU_OBJ = $(filter-out %/primitives.o,$(CUDA_SRC:%.cu=$(BUILD)/emulated/%.o))
+EMU_CORE_SRC := $(wildcard tests/emulator/*.cc)
+EMU_CORE_OBJ = $(EMU_CORE_SRC:%.cc=$(BUILD)/emulated/%.o)
+EMU_LIB = $(BUILD)/lib/emulated/libaijhybridgpu_emulated.so
+EMU_OPT ?= -O1 -g
+EMU_FLAGS = -std=c++17 $(EMU_OPT) $(SAN) -fPIC -fvisibility=hidden -fno-math-errno -ffp-contract=off -fno-strict-aliasing -fnon-call-exceptions $(WARN) -Wno-unknown-pragmas -Wno-unused-function -Wno-unused-variable -DHYB_EMULATOR=1 -Itests/emulator -Iinclude -Isrc/sparse/device $(PETSC_SYSTEM_CFLAGS)
+
+emulator: $(EMU_LIB)
+
+$(BUILD)/emulated/%.o: %.cu
+	@mkdir -p $(@D)
+	$(PETSC_CXX) $(EMU_FLAGS) -x c++ -MMD -MP -c $< -o $@
+
+$(BUILD)/emulated/%.o: %.cc
+	@mkdir -p $(@D)
+	$(PETSC_CXX) $(EMU_FLAGS) -MMD -MP -c $< -o $@
+
+-include $(EMU_OBJ:.o=.d) $(EMU_CORE_OBJ:.o=.d)
+
+$(EMU_LIB): $(EMU_OBJ) $(EMU_CORE_OBJ) $(BUILD)/librooms.a conf/cuda.map
+	@mkdir -p $(@D)
+	$(PETSC_CXX) -shared $(SAN) -o $@ $(EMU_OBJ) $(EMU_CORE_OBJ) $(BUILD)/librooms.a -Wl,--version-script=conf/cuda.map -Wl,-z,now $(if $(SAN),,-Wl,--no-undefined) $(PETSC_LIBS) -ldl -lpthread
+
+## make emulator        the same .cu files for the CPU, build/.../lib/emulated/libaijhybridgpu_emulated.so, a device library for tests

@@ -1,0 +1,85 @@
+/*
+  backend.cu: the one symbol of a device library. It joins the rooms' tables into a HybBackend and hands it out when the stamps agree.
+*/
+#include "hybdevicestate.h"
+#include "aijhybridgpu/private/hybplan.h"
+#include "aijhybridgpu/private/hybptap.h"
+#include "aijhybridgpu/private/hybsegmerge.h"
+#include "aijhybridgpu/private/hybspgemm.h"
+#include "aijhybridgpu/private/hybspmv.h"
+#include <cstdio>
+
+/* weak: a library built from some of the rooms alone has NULL here, and its callers look */
+#define HYB_WEAK __attribute__((weak))
+extern const HybCSROps      HybCSROpsCUDA HYB_WEAK;
+extern const HybPlanOps     HybPlanCUDA HYB_WEAK;
+extern const HybSegMergeOps HybSegMergeCUDA HYB_WEAK;
+
+#define HYB_METHOD_HOST(name, symbol)
+#define HYB_METHOD_CUDA(name, symbol) extern const HybSpMVMethod symbol;
+#include "../spmv/methods.h"
+#undef HYB_METHOD_CUDA
+#define HYB_METHOD_CUDA(name, symbol) extern const HybSpGEMMMethod symbol;
+#include "../spgemm/methods.h"
+#undef HYB_METHOD_CUDA
+#define HYB_METHOD_CUDA(name, symbol) extern const HybPtAPMethod symbol;
+#include "../ptap/methods.h"
+#undef HYB_METHOD_CUDA
+
+#define HYB_METHOD_CUDA(name, symbol) &symbol,
+static const HybSpMVMethod *const HybSpMVMethodsCUDA[] = {
+#include "../spmv/methods.h"
+  nullptr};
+static const HybSpGEMMMethod *const HybSpGEMMMethodsCUDA[] = {
+#include "../spgemm/methods.h"
+  nullptr};
+static const HybPtAPMethod *const HybPtAPMethodsCUDA[] = {
+#include "../ptap/methods.h"
+  nullptr};
+
+static const HybBackend HybBackendCUDA = {
+  sizeof(HybBackend),
+#if defined(HYB_EMULATOR)
+  "emulated",
+#else
+  "cuda",
+#endif
+  HYB_MEM_DEVICE,
+  PETSC_TRUE,
+  HybDeviceAlloc,
+  HybDeviceFree,
+  HybDeviceCopy,
+  HybDeviceZero,
+  HybDeviceSync,
+  HybDevicePrefetch,
+  HybDeviceMemory,
+  &HybCSROpsCUDA,
+  &HybPlanCUDA,
+  &HybSegMergeCUDA,
+  HybSpMVMethodsCUDA,
+  HybSpGEMMMethodsCUDA,
+  HybPtAPMethodsCUDA,
+};
+
+extern "C" __attribute__((visibility("default"))) int HybCUDAGetBackend(const HybStamp *stamp, const HybServices *services, const HybBackend **backend, char *message, size_t length)
+{
+  static const HybStamp mine = HYB_STAMP;
+
+  *backend = nullptr;
+  if (length) message[0] = 0;
+  if (stamp->petsc_major != mine.petsc_major || stamp->petsc_minor != mine.petsc_minor) {
+    snprintf(message, length, "it was built for PETSc %d.%d, this is PETSc %d.%d", mine.petsc_major, mine.petsc_minor, stamp->petsc_major, stamp->petsc_minor);
+    return PETSC_ERR_LIB;
+  }
+  if (stamp->sizeof_int != mine.sizeof_int || stamp->sizeof_scalar != mine.sizeof_scalar || stamp->complex_scalar != mine.complex_scalar) {
+    snprintf(message, length, "it was built for a PetscInt of %d bytes and a %s PetscScalar of %d, this PETSc has %d and a %s one of %d", mine.sizeof_int, mine.complex_scalar ? "complex" : "real", mine.sizeof_scalar, stamp->sizeof_int, stamp->complex_scalar ? "complex" : "real", stamp->sizeof_scalar);
+    return PETSC_ERR_LIB;
+  }
+  if (stamp->sizeof_services != mine.sizeof_services || stamp->sizeof_backend != mine.sizeof_backend) {
+    snprintf(message, length, "it and the plugin come from different versions of petsc-aijhybridgpu");
+    return PETSC_ERR_LIB;
+  }
+  if (!HybDeviceSetUp(services, message, length)) return PETSC_ERR_GPU;
+  *backend = &HybBackendCUDA;
+  return 0;
+}

@@ -1,0 +1,30 @@
+/*
+  hybdevicestate.h: what the files of the device room share: the state of this process's use of one card.
+*/
+#ifndef AIJHYBRIDGPU_HYBDEVICESTATE_H
+#define AIJHYBRIDGPU_HYBDEVICESTATE_H
+#include "hybdevice.cuh"
+
+struct HybDeviceState {
+  HybServices   services;
+  bool          ready;
+  int           device;
+  bool          managed; /* managed memory may be used: concurrent access, CUDA 13, not mirror mode */
+  cudaMemPool_t pool, managedpool;
+  size_t        device_bytes, device_peak, managed_bytes, managed_peak, managed_share;
+  size_t        sharedperblock;
+  int           multiprocessors;
+};
+extern HybDeviceState hybdevice_;
+
+/* finds the card and makes the pools; false: message says why not */
+extern bool HybDeviceSetUp(const HybServices *, char *message, size_t length);
+
+extern PetscErrorCode HybDeviceAlloc(const HybExec *, HybMem, size_t, void **);
+extern PetscErrorCode HybDeviceFree(const HybExec *, HybMem, size_t, void *);
+extern PetscErrorCode HybDeviceCopy(const HybExec *, void *, const void *, size_t, HybCopyKind);
+extern PetscErrorCode HybDeviceZero(const HybExec *, void *, size_t);
+extern PetscErrorCode HybDeviceSync(const HybExec *);
+extern PetscErrorCode HybDevicePrefetch(const HybExec *, const void *, size_t, PetscBool);
+extern PetscErrorCode HybDeviceMemory(HybMemoryReport *);
+#endif

@@ -1,0 +1,73 @@
+/*
+  load.c: opens a device library. The plugin itself needs no CUDA: its device part is a library of its own, found beside it in the folder cuda/ (its own
+  folder, since PETSc's -dll_append FOLDER opens every library of a folder) or named by the user.
+*/
+#define _GNU_SOURCE
+#include "aijhybridgpu/private/hyb.h"
+#include <dlfcn.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#define HYB_DEVICE_LIBRARY "cuda/libaijhybridgpu_cuda.so"
+
+/* the folder that holds the object of this function, with its slash */
+static PetscErrorCode HybFolder(char folder[], size_t length)
+{
+  Dl_info info;
+  char   *slash;
+
+  PetscFunctionBegin;
+  folder[0] = 0;
+  if (dladdr((void *)&HybBackendLoad, &info) && info.dli_fname) {
+    char real[PATH_MAX];
+
+    PetscCall(PetscStrncpy(folder, realpath(info.dli_fname, real) ? real : info.dli_fname, length));
+  }
+  slash = strrchr(folder, '/');
+  if (slash) slash[1] = 0;
+  else folder[0] = 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybBackendLoad(const char *path, const HybServices *services, const HybBackend **backend, char *message, size_t length)
+{
+  const HybStamp  stamp = HYB_STAMP;
+  char            where[PETSC_MAX_PATH_LEN], reason[512];
+  void           *handle;
+  HybGetBackendFn get;
+
+  PetscFunctionBegin;
+  *backend = NULL;
+  if (length) message[0] = 0;
+  if (path && path[0]) PetscCall(PetscStrncpy(where, path, sizeof(where)));
+  else {
+    PetscCall(HybFolder(where, sizeof(where)));
+    PetscCall(PetscStrlcat(where, HYB_DEVICE_LIBRARY, sizeof(where)));
+  }
+  if (access(where, R_OK)) {
+    PetscCall(PetscSNPrintf(message, length, "There is no device library %s", where));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  /* NODELETE: the library holds the card's pools and their contents, and CUDA's own clean-up at exit must find its code in place */
+  handle = dlopen(where, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (!handle) {
+    const char *why = dlerror();
+
+    PetscCall(PetscSNPrintf(message, length, "The device library %s cannot be opened: %s", where, why ? why : "unknown reason"));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  *(void **)&get = dlsym(handle, HYB_GET_BACKEND_SYMBOL);
+  if (!get) {
+    PetscCall(PetscSNPrintf(message, length, "%s is no device library of petsc-aijhybridgpu: it has no %s()", where, HYB_GET_BACKEND_SYMBOL));
+    dlclose(handle);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  reason[0] = 0;
+  if (get(&stamp, services, backend, reason, sizeof(reason))) {
+    *backend = NULL;
+    PetscCall(PetscSNPrintf(message, length, "The device library %s cannot be used: %s", where, reason));
+    dlclose(handle);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,350 @@
+/*
+  memory.cu: the card's memory as this process uses it.
+
+  Three kinds, measured on an H200 over PCIe 5 (ms for 1 GiB):
+    DEVICE   a stream-ordered pool that keeps what it once had: 0.002 warm, 0.9-10 cold, against 0.3 + a synchronisation for cudaMalloc/cudaFree.
+             All workspace, and the arrays of matrices in mirror mode.
+    MANAGED  a pool of managed memory (CUDA 13), 0.01 warm: the arrays that the AIJ base class adopts as its own. Kernels read and write it as fast as
+             plain device memory while it lives there; the host pays only for the pages that it touches. Never with read-mostly advice: a kernel's
+             write to such pages after a host read took 17 s a GiB.
+    HOST     PetscMalloc(). Copies between it and the card go through two pinned buffers, made once, in turn, so that the copy over the bus and the
+             copy in memory overlap: pinned 19, touched pageable memory 58, fresh pageable memory 627 when CUDA does it.
+
+  Every byte is counted. Managed memory stays below a share of the card's free memory, divided by the processes that use the card, and before the pool
+  grows the card is asked whether it has the room: managed memory may be over-committed, and then every process on the card can hang, not this one alone.
+  The memory limit of HybServices makes the card look smaller: so tests exhaust the plugin, never a card.
+
+  When memory runs out the pools give back what they keep unused, once, and the allocation is tried again.
+*/
+#include "hybdevicestate.h"
+#include <cstdio>
+
+HybDeviceState hybdevice_;
+
+static const size_t HybStageBytes = (size_t)4 << 20;
+struct HybStage {
+  char       *buffer;
+  cudaEvent_t event;
+  bool        busy;
+};
+static HybStage stage_[2];
+
+extern "C" int HybDeviceFault(const char *what)
+{
+  return hybdevice_.services.fault ? hybdevice_.services.fault(what) : 0;
+}
+
+extern "C" PetscErrorCode HybDeviceError(cudaError_t err, const char *what, const char *file, int line)
+{
+  PetscFunctionBegin;
+  if (err == cudaSuccess) PetscFunctionReturn(PETSC_SUCCESS);
+  (void)cudaGetLastError(); /* an error that can be recovered from shall not be found again by a later call */
+  return PetscError(PETSC_COMM_SELF, line, PETSC_FUNCTION_NAME, file, err == cudaErrorMemoryAllocation ? PETSC_ERR_MEM : PETSC_ERR_LIB, PETSC_ERROR_INITIAL, "CUDA error %d (%s) in %s", (int)err, cudaGetErrorString(err), what);
+}
+
+extern "C" PetscErrorCode HybDeviceDynamicShared(const void *kernel, size_t bytes, const char *what)
+{
+  PetscFunctionBegin;
+  PetscCheck(bytes <= hybdevice_.sharedperblock, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Kernel %s asks for %zu bytes of shared memory, a block can have %zu", what, bytes, hybdevice_.sharedperblock);
+  HybCallCUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+extern "C" PetscErrorCode HybDeviceLimits(size_t *sharedperblock, int *multiprocessors)
+{
+  PetscFunctionBegin;
+  if (sharedperblock) *sharedperblock = hybdevice_.sharedperblock;
+  if (multiprocessors) *multiprocessors = hybdevice_.multiprocessors;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* what the card has free, as far as it may be believed, counting what our pools hold unused */
+static cudaError_t HybDeviceFreeBytes(size_t *freebytes, size_t *total)
+{
+  HybDeviceState *d = &hybdevice_;
+  size_t          f, t, ours = d->device_bytes + d->managed_bytes, limit = d->services.memory_limit;
+  cudaError_t     err = cudaMemGetInfo(&f, &t);
+  if (err != cudaSuccess) return err;
+  const cudaMemPool_t pools[2] = {d->pool, d->managedpool};
+  for (int p = 0; p < 2; p++) {
+    uint64_t reserved = 0, used = 0;
+    if (!pools[p]) continue;
+    err = cudaMemPoolGetAttribute(pools[p], cudaMemPoolAttrReservedMemCurrent, &reserved);
+    if (err == cudaSuccess) err = cudaMemPoolGetAttribute(pools[p], cudaMemPoolAttrUsedMemCurrent, &used);
+    if (err != cudaSuccess) return err;
+    if (reserved > used) f += (size_t)(reserved - used);
+  }
+  if (f > t) f = t;
+  if (limit && t > limit) t = limit;
+  if (limit && f > (limit > ours ? limit - ours : 0)) f = limit > ours ? limit - ours : 0;
+  *freebytes = f;
+  *total     = t;
+  return cudaSuccess;
+}
+
+bool HybDeviceSetUp(const HybServices *services, char *message, size_t length)
+{
+  HybDeviceState *d     = &hybdevice_;
+  int             count = 0, value = 0;
+  cudaError_t     err;
+  size_t          f = 0, t = 0;
+
+#define HybTry(expr) \
+  do { \
+    err = HybDeviceFault(#expr) ? cudaErrorUnknown : (expr); \
+    if (err != cudaSuccess) { \
+      (void)cudaGetLastError(); \
+      snprintf(message, length, "the CUDA device cannot be used: %s (%s)", cudaGetErrorString(err), #expr); \
+      return false; \
+    } \
+  } while (0)
+  d->services = *services;
+  if (!d->ready) {
+    HybTry(cudaGetDeviceCount(&count));
+    if (count < 1) {
+      snprintf(message, length, "there is no CUDA device");
+      return false;
+    }
+    if (services->device >= count) {
+      snprintf(message, length, "device %d was asked for, there are %d", services->device, count);
+      return false;
+    }
+    if (services->device >= 0) HybTry(cudaSetDevice(services->device));
+    HybTry(cudaGetDevice(&d->device));
+    HybTry(cudaDeviceGetAttribute(&value, cudaDevAttrMaxSharedMemoryPerBlockOptin, d->device));
+    d->sharedperblock = (size_t)value;
+    HybTry(cudaDeviceGetAttribute(&d->multiprocessors, cudaDevAttrMultiProcessorCount, d->device));
+    HybTry(cudaDeviceGetAttribute(&value, cudaDevAttrMemoryPoolsSupported, d->device));
+    if (!value) {
+      snprintf(message, length, "device %d has no memory pools", d->device);
+      return false;
+    }
+    cudaMemPoolProps props;
+    memset(&props, 0, sizeof(props));
+    props.allocType     = cudaMemAllocationTypePinned;
+    props.handleTypes   = cudaMemHandleTypeNone;
+    props.location.type = cudaMemLocationTypeDevice;
+    props.location.id   = d->device;
+    uint64_t keep       = UINT64_MAX;
+    if (!d->pool) {
+      HybTry(cudaMemPoolCreate(&d->pool, &props));
+      HybTry(cudaMemPoolSetAttribute(d->pool, cudaMemPoolAttrReleaseThreshold, &keep));
+    }
+#if CUDART_VERSION >= 13000
+    HybTry(cudaDeviceGetAttribute(&value, cudaDevAttrConcurrentManagedAccess, d->device));
+    if (value && !d->managedpool) {
+      props.allocType = cudaMemAllocationTypeManaged;
+      /* an older driver under a newer toolkit has no such pools: mirror mode then, not an error */
+      if (cudaMemPoolCreate(&d->managedpool, &props) == cudaSuccess) HybTry(cudaMemPoolSetAttribute(d->managedpool, cudaMemPoolAttrReleaseThreshold, &keep));
+      else {
+        (void)cudaGetLastError();
+        d->managedpool = nullptr;
+      }
+    }
+#endif
+    d->ready = true;
+  }
+  d->managed = d->managedpool && !services->mirror;
+  HybTry(HybDeviceFreeBytes(&f, &t));
+  /* the share is of what is free without us, so that a second set-up gives the same */
+  d->managed_share = d->managed ? (size_t)(services->managed_fraction * (double)(f + d->managed_bytes) / (services->processes > 0 ? services->processes : 1)) : 0;
+#undef HybTry
+  return true;
+}
+
+static void HybCount(size_t *now, size_t *peak, size_t bytes)
+{
+  *now += bytes;
+  if (*peak < *now) *peak = *now;
+}
+
+PetscErrorCode HybDeviceAlloc(const HybExec *exec, HybMem mem, size_t bytes, void **ptr)
+{
+  HybDeviceState *d      = &hybdevice_;
+  cudaStream_t    stream = (cudaStream_t)exec->stream;
+
+  PetscFunctionBegin;
+  *ptr = nullptr;
+  PetscCheck(!HybDeviceFault("alloc"), PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of memory on the device: %zu bytes needed (made to fail by the fault hook)", bytes);
+  if (mem == HYB_MEM_HOST) {
+    PetscCall(PetscMalloc(bytes ? bytes : 1, ptr));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (bytes == 0) bytes = 1;
+  if (mem == HYB_MEM_MANAGED) {
+    PetscCheck(d->managed, PETSC_COMM_SELF, PETSC_ERR_SUP, "Managed memory was asked for in mirror mode");
+    PetscCheck(bytes <= d->managed_share && d->managed_bytes <= d->managed_share - bytes, PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of managed memory: %zu bytes needed, %zu of this process's share of %zu are free", bytes,
+               d->managed_share > d->managed_bytes ? d->managed_share - d->managed_bytes : (size_t)0, d->managed_share);
+  }
+  if (d->services.memory_limit) {
+    const size_t limit = d->services.memory_limit, ours = d->device_bytes + d->managed_bytes;
+    PetscCheck(ours <= limit && bytes <= limit - ours, PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of memory on the device: %zu bytes needed, %zu free of the %zu that the memory limit allows", bytes, limit > ours ? limit - ours : (size_t)0, limit);
+  }
+  const cudaMemPool_t pool = mem == HYB_MEM_MANAGED ? d->managedpool : d->pool;
+  cudaError_t         err  = cudaSuccess;
+  for (int attempt = 0; attempt < 2; attempt++) {
+    err = cudaSuccess;
+    if (mem == HYB_MEM_MANAGED) {
+      uint64_t reserved = 0, used = 0;
+      size_t   f = 0, t = 0;
+      HybCallCUDA(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &reserved));
+      HybCallCUDA(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used));
+      if (used + bytes > reserved) {
+        HybCallCUDA(cudaMemGetInfo(&f, &t));
+        if (used + bytes - reserved > f) err = cudaErrorMemoryAllocation;
+      }
+    }
+    if (err == cudaSuccess) err = HybDeviceFault("cudaMallocFromPoolAsync") ? cudaErrorUnknown : cudaMallocFromPoolAsync(ptr, bytes, pool, stream);
+    if (err != cudaErrorMemoryAllocation || attempt) break;
+    (void)cudaGetLastError();
+    HybCallCUDA(cudaStreamSynchronize(stream)); /* what was freed in stream order is free only now */
+    HybCallCUDA(cudaMemPoolTrimTo(d->pool, 0));
+    if (d->managedpool) HybCallCUDA(cudaMemPoolTrimTo(d->managedpool, 0));
+  }
+  if (err == cudaErrorMemoryAllocation) {
+    size_t f = 0, t = 0;
+    *ptr = nullptr;
+    (void)cudaGetLastError();
+    HybCallCUDA(HybDeviceFreeBytes(&f, &t));
+    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of memory on the device: %zu bytes needed, %zu of %zu free", bytes, f, t);
+  }
+  if (err != cudaSuccess) {
+    *ptr = nullptr;
+    PetscCall(HybDeviceError(err, "cudaMallocFromPoolAsync", __FILE__, __LINE__));
+  }
+  if (mem == HYB_MEM_MANAGED) HybCount(&d->managed_bytes, &d->managed_peak, bytes);
+  else HybCount(&d->device_bytes, &d->device_peak, bytes);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybDeviceFree(const HybExec *exec, HybMem mem, size_t bytes, void *ptr)
+{
+  HybDeviceState *d = &hybdevice_;
+
+  PetscFunctionBegin;
+  if (!ptr) PetscFunctionReturn(PETSC_SUCCESS);
+  if (mem == HYB_MEM_HOST) {
+    PetscCall(PetscFree(ptr));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (bytes == 0) bytes = 1;
+  /* given back before the fault hook is asked: a free that is made to fail is reported, but loses nothing */
+  const cudaError_t err = cudaFreeAsync(ptr, (cudaStream_t)exec->stream);
+  if (err == cudaSuccess) {
+    if (mem == HYB_MEM_MANAGED) d->managed_bytes -= bytes;
+    else d->device_bytes -= bytes;
+  } else PetscCall(HybDeviceError(err, "cudaFreeAsync", __FILE__, __LINE__));
+  PetscCheck(!HybDeviceFault("cudaFreeAsync"), PETSC_COMM_SELF, PETSC_ERR_LIB, "cudaFreeAsync failed: made to fail by the fault hook");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybStageGet(int k, size_t bytes)
+{
+  PetscFunctionBegin;
+  (void)bytes;
+  if (!stage_[k].buffer) {
+    void *p = nullptr;
+    HybCallCUDA(cudaMallocHost(&p, HybStageBytes));
+    stage_[k].buffer = (char *)p;
+  }
+  if (!stage_[k].event) HybCallCUDA(cudaEventCreateWithFlags(&stage_[k].event, cudaEventDisableTiming));
+  if (stage_[k].busy) {
+    HybCallCUDA(cudaEventSynchronize(stage_[k].event));
+    stage_[k].busy = false;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybDeviceCopy(const HybExec *exec, void *dst, const void *src, size_t bytes, HybCopyKind kind)
+{
+  cudaStream_t stream = (cudaStream_t)exec->stream;
+
+  PetscFunctionBegin;
+  if (bytes == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  if (kind == HYB_COPY_DEVICE_TO_DEVICE) {
+    HybCallCUDA(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDeviceToDevice, stream));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (bytes > HybStageBytes / 4) { /* a large block of pinned memory needs no staging */
+    cudaPointerAttributes at;
+    HybCallCUDA(cudaPointerGetAttributes(&at, kind == HYB_COPY_HOST_TO_DEVICE ? src : dst));
+    if (at.type == cudaMemoryTypeHost) {
+      HybCallCUDA(cudaMemcpyAsync(dst, src, bytes, kind == HYB_COPY_HOST_TO_DEVICE ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost, stream));
+      HybCallCUDA(cudaStreamSynchronize(stream));
+      PetscFunctionReturn(PETSC_SUCCESS);
+    }
+  }
+  if (kind == HYB_COPY_HOST_TO_DEVICE) {
+    int k = 0;
+    for (size_t at = 0; at < bytes; at += HybStageBytes, k ^= 1) {
+      const size_t part = bytes - at < HybStageBytes ? bytes - at : HybStageBytes;
+      PetscCall(HybStageGet(k, part));
+      memcpy(stage_[k].buffer, (const char *)src + at, part);
+      HybCallCUDA(cudaMemcpyAsync((char *)dst + at, stage_[k].buffer, part, cudaMemcpyHostToDevice, stream));
+      HybCallCUDA(cudaEventRecord(stage_[k].event, stream));
+      stage_[k].busy = true;
+    }
+  } else {
+    int    k     = 0;
+    size_t which = 0, done = 0, part[2] = {0, 0};
+    for (size_t at = 0; at < bytes; which++, k ^= 1) {
+      part[k] = bytes - at < HybStageBytes ? bytes - at : HybStageBytes;
+      PetscCall(HybStageGet(k, part[k]));
+      HybCallCUDA(cudaMemcpyAsync(stage_[k].buffer, (const char *)src + at, part[k], cudaMemcpyDeviceToHost, stream));
+      HybCallCUDA(cudaEventRecord(stage_[k].event, stream));
+      stage_[k].busy = true;
+      at += part[k];
+      if (which > 0) { /* the part before, while this one is on its way */
+        PetscCall(HybStageGet(k ^ 1, part[k ^ 1]));
+        memcpy((char *)dst + done, stage_[k ^ 1].buffer, part[k ^ 1]);
+        done += part[k ^ 1];
+      }
+    }
+    k ^= 1;
+    PetscCall(HybStageGet(k, part[k]));
+    memcpy((char *)dst + done, stage_[k].buffer, part[k]);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybDeviceZero(const HybExec *exec, void *dst, size_t bytes)
+{
+  PetscFunctionBegin;
+  if (bytes) HybCallCUDA(cudaMemsetAsync(dst, 0, bytes, (cudaStream_t)exec->stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybDeviceSync(const HybExec *exec)
+{
+  PetscFunctionBegin;
+  HybCallCUDA(cudaStreamSynchronize((cudaStream_t)exec->stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybDevicePrefetch(const HybExec *exec, const void *ptr, size_t bytes, PetscBool todevice)
+{
+  PetscFunctionBegin;
+#if CUDART_VERSION >= 13000
+  if (hybdevice_.managed && bytes) {
+    cudaMemLocation where;
+    where.type = todevice ? cudaMemLocationTypeDevice : cudaMemLocationTypeHost;
+    where.id   = todevice ? hybdevice_.device : 0;
+    HybCallCUDA(cudaMemPrefetchAsync(ptr, bytes, where, 0, (cudaStream_t)exec->stream));
+  }
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybDeviceMemory(HybMemoryReport *r)
+{
+  HybDeviceState *d = &hybdevice_;
+
+  PetscFunctionBegin;
+  r->device_bytes  = d->device_bytes;
+  r->device_peak   = d->device_peak;
+  r->managed_bytes = d->managed_bytes;
+  r->managed_peak  = d->managed_peak;
+  r->managed_share = d->managed_share;
+  HybCallCUDA(HybDeviceFreeBytes(&r->free_bytes, &r->total_bytes));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
