@@ -266,7 +266,7 @@ void HybTestInit(int *argc, char ***argv)
     services.processes        = 1;
     services.mirror           = (int)mirror;
     services.fault            = FaultHook;
-    snprintf(message, sizeof(message), "this build opens no device library");
+    PetscCallAbort(PETSC_COMM_SELF, HybBackendLoad(backend, &services, &T.exec.backend, message, sizeof(message)));
     if (!T.exec.backend) {
       printf("FAILED: no backend from %s: %s\n0 passed, 1 failed, 0 skipped\n", backend, message);
       exit(1);

@@ -137,7 +137,7 @@ typedef enum {
 /* Elementary operations on CSR arrays. All pointers live where the backend executes; scalars are passed by pointer to host memory.
    Results do not depend on the run. */
 typedef struct {
-  /* perm[k] = position in A of entry k of T = A^T; T->i, T->j and perm are taken from keep; rows of T come out sorted */
+  /* perm[k] = position in A of entry k of T = A^T; T->i, T->j (memory exec->result) and perm are taken from keep; rows of T come out sorted */
   PetscErrorCode (*transposesymbolic)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, HybCSR *T, PetscInt **perm);
   /* dst[k] = src[perm[k]], conjugated if asked */
   PetscErrorCode (*gather)(const HybExec *, PetscCount n, const PetscInt *perm, PetscBool conjugate, const HybScalar *src, HybScalar *dst);
@@ -157,15 +157,17 @@ typedef struct {
   PetscErrorCode (*addsymbolic)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, const HybCSR *B, HybCSR *C);
   /* C = alpha A + beta B on the union pattern */
   PetscErrorCode (*addnumeric)(const HybExec *, const HybScalar *alpha, const HybCSR *A, const HybScalar *beta, const HybCSR *B, HybCSR *C);
-  /* counts rows whose columns are not strictly ascending within 0..n-1 or whose offsets descend; *badrow = the first such row or -1 */
+  /* counts rows whose columns are not strictly ascending within 0..n-1 or whose offsets descend; *badrow = the first such row or -1.
+     An offset outside 0..nnz, i[0] != 0 or i[m] != nnz makes the row bad that it bounds; j is read within nnz alone, so any arrays may be checked. */
   PetscErrorCode (*check)(const HybExec *, HybArena *work, const HybCSR *A, PetscCount *nbad, PetscInt *badrow);
   PetscErrorCode (*norm)(const HybExec *, HybArena *work, const HybCSR *A, HybNorm type, PetscReal *norm);
-  /* COO: entries (ci[k], cj[k]), k < ncoo, negative ones ignored. C->i, C->j from keep (memory exec->result). Entry e of C is the sum of the
+  /* COO: entries (ci[k], cj[k]), k < ncoo, negative ones ignored, one beyond C->m or C->n (set by the caller) is
+     PETSC_ERR_ARG_OUTOFRANGE. C->i, C->j from keep (memory exec->result). Entry e of C is the sum of the
      values at map[mapptr[e]] .. map[mapptr[e+1]-1], ascending in k. */
   PetscErrorCode (*coosymbolic)(const HybExec *, HybArena *keep, HybArena *work, PetscCount ncoo, const PetscInt *ci, const PetscInt *cj, HybCSR *C, PetscCount **mapptr, PetscCount **map);
   /* a[e] = (add ? a[e] : 0) + sum of v over the entry's list */
   PetscErrorCode (*coonumeric)(const HybExec *, PetscCount nnz, const PetscCount *mapptr, const PetscCount *map, const HybScalar *v, PetscBool add, HybScalar *a);
-  /* S = A(rows, cstart:cend-1), columns renumbered to start at 0 */
+  /* S = A(rows, cstart:cend-1), columns renumbered to start at 0; rows in any order, also repeatedly; S->a = A->a[perm] by gather */
   PetscErrorCode (*submatrixsymbolic)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt nrows, const PetscInt *rows, PetscInt cstart, PetscInt cend, HybCSR *S, PetscInt **perm);
 } HybCSROps;
 
@@ -199,6 +201,7 @@ struct _HybBackend {
 };
 
 extern const HybBackend HybBackendHost;
+extern const HybCSROps  HybCSROpsHost;
 
 /* What the plugin hands to a device library. */
 typedef struct {

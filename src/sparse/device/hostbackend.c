@@ -85,6 +85,7 @@ const HybBackend HybBackendHost = {
   .sync      = HybSync_Host,
   .prefetch  = HybPrefetch_Host,
   .memory    = HybMemory_Host,
+  .csr       = &HybCSROpsHost,
   .plan      = &HybPlanHost,
   .spgemm    = HybSpGEMMMethodsHost,
 };

@@ -1,0 +1,21 @@
+/* csr.c: the host's table of elementary operations */
+#include "csrhost.h"
+
+const HybCSROps HybCSROpsHost = {
+  .transposesymbolic = HybTransposeSymbolic_Host,
+  .gather            = HybGather_Host,
+  .set               = HybSet_Host,
+  .scale             = HybScale_Host,
+  .axpy              = HybAXPY_Host,
+  .diagonalscale     = HybDiagonalScale_Host,
+  .getdiagonal       = HybGetDiagonal_Host,
+  .diagonalset       = HybDiagonalSet_Host,
+  .axpysubset        = HybAXPYSubset_Host,
+  .addsymbolic       = HybAddSymbolic_Host,
+  .addnumeric        = HybAddNumeric_Host,
+  .check             = HybCheck_Host,
+  .norm              = HybNorm_Host,
+  .coosymbolic       = HybCOOSymbolic_Host,
+  .coonumeric        = HybCOONumeric_Host,
+  .submatrixsymbolic = HybSubmatrixSymbolic_Host,
+};

@@ -1,0 +1,182 @@
+/*
+  pattern.c: operations on sorted patterns: two matrices merged row by row (sum, subset), parts of one, and the check that everything else
+  relies on.
+
+  Merging two sorted rows takes one comparison an entry and no memory. A pattern is always built in two passes, counting and filling, so
+  that nothing is allocated beyond what is returned.
+*/
+#include "csrhost.h"
+
+PetscErrorCode HybAXPYSubset_Host(const HybExec *exec, HybArena *work, const HybScalar *alpha, const HybCSR *X, HybCSR *Y, PetscCount *missing)
+{
+  const HybScalar s    = *alpha;
+  PetscCount      lost = 0;
+
+  PetscFunctionBegin;
+  PetscCheck(X->m == Y->m && X->n == Y->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Cannot add a matrix of size %" PetscInt_FMT " x %" PetscInt_FMT " to one of %" PetscInt_FMT " x %" PetscInt_FMT, X->m, X->n, Y->m, Y->n);
+  /* first all, then the sum: a matrix that lacks an entry is left as it was */
+  for (PetscInt r = 0; r < X->m; r++) {
+    PetscInt y = Y->i[r], yend = Y->i[r + 1];
+
+    for (PetscInt x = X->i[r]; x < X->i[r + 1]; x++) {
+      while (y < yend && Y->j[y] < X->j[x]) y++;
+      lost += y == yend || Y->j[y] != X->j[x];
+    }
+  }
+  *missing = lost;
+  if (lost) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt r = 0; r < X->m; r++) {
+    PetscInt y = Y->i[r];
+
+    for (PetscInt x = X->i[r]; x < X->i[r + 1]; x++) {
+      while (Y->j[y] < X->j[x]) y++;
+      Y->a[y] += s * X->a[x];
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybAddSymbolic_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, const HybCSR *B, HybCSR *C)
+{
+  PetscInt  *ci, *cj = NULL, nnzint;
+  PetscCount nnz = 0;
+
+  PetscFunctionBegin;
+  PetscCheck(A->m == B->m && A->n == B->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Cannot add a matrix of size %" PetscInt_FMT " x %" PetscInt_FMT " to one of %" PetscInt_FMT " x %" PetscInt_FMT, A->m, A->n, B->m, B->n);
+  C->m   = A->m;
+  C->n   = A->n;
+  C->nnz = 0;
+  C->i = C->j = NULL;
+  C->a        = NULL;
+  PetscCall(HybArenaAlloc(keep, exec->result, (PetscCount)A->m + 1, sizeof(PetscInt), &ci));
+  ci[0] = 0;
+  for (int pass = 0; pass < 2; pass++) {
+    if (pass) PetscCall(HybArenaAlloc(keep, exec->result, nnz, sizeof(PetscInt), &cj));
+    nnz = 0;
+    for (PetscInt r = 0; r < A->m; r++) {
+      PetscInt       a = A->i[r], b = B->i[r];
+      const PetscInt aend = A->i[r + 1], bend = B->i[r + 1];
+
+      while (a < aend && b < bend) {
+        const PetscInt ca = A->j[a], cb = B->j[b];
+
+        if (pass) cj[nnz] = PetscMin(ca, cb);
+        nnz++;
+        a += ca <= cb;
+        b += cb <= ca;
+      }
+      if (pass) {
+        for (; a < aend; a++) cj[nnz++] = A->j[a];
+        for (; b < bend; b++) cj[nnz++] = B->j[b];
+      } else {
+        nnz += (aend - a) + (bend - b);
+        ci[r + 1] = (PetscInt)nnz; /* overflow is found below, before anything is read */
+      }
+    }
+    PetscCall(HybIntCast(nnz, "nonzeros of a sum of two matrices", &nnzint));
+  }
+  C->nnz = nnz;
+  C->i   = ci;
+  C->j   = cj;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybAddNumeric_Host(const HybExec *exec, const HybScalar *alpha, const HybCSR *A, const HybScalar *beta, const HybCSR *B, HybCSR *C)
+{
+  const HybScalar s = *alpha, t = *beta;
+
+  PetscFunctionBegin;
+  for (PetscInt r = 0; r < C->m; r++) {
+    PetscInt       a = A->i[r], b = B->i[r];
+    const PetscInt aend = A->i[r + 1], bend = B->i[r + 1];
+
+    for (PetscInt c = C->i[r]; c < C->i[r + 1]; c++) {
+      const PetscBool ina = (PetscBool)(a < aend && A->j[a] == C->j[c]), inb = (PetscBool)(b < bend && B->j[b] == C->j[c]);
+
+      if (ina && inb) C->a[c] = s * A->a[a++] + t * B->a[b++];
+      else if (ina) C->a[c] = s * A->a[a++];
+      else if (inb) C->a[c] = t * B->a[b++];
+      else C->a[c] = 0;
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybCheck_Host(const HybExec *exec, HybArena *work, const HybCSR *A, PetscCount *nbad, PetscInt *badrow)
+{
+  PetscCount bad   = 0;
+  PetscInt   first = -1;
+
+  PetscFunctionBegin;
+  for (PetscInt r = 0; r < A->m; r++) {
+    const PetscInt begin = A->i[r], end = A->i[r + 1];
+    int            wrong = begin < 0 || end < begin || (PetscCount)end > A->nnz || (r == 0 && begin != 0) || (r == A->m - 1 && (PetscCount)end != A->nnz);
+
+    if (!wrong) { /* j may be read */
+      PetscInt last = -1;
+
+      for (PetscInt k = begin; k < end; k++) {
+        wrong |= (A->j[k] <= last) | (A->j[k] >= A->n);
+        last = A->j[k];
+      }
+    }
+    if (wrong && !bad++) first = r;
+  }
+  *nbad   = bad;
+  *badrow = first;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the first position in begin..end-1 whose column is not below col */
+static inline PetscInt LowerBound(const PetscInt *j, PetscInt begin, PetscInt end, PetscInt col)
+{
+  while (begin < end) {
+    const PetscInt mid = begin + (end - begin) / 2;
+
+    if (j[mid] < col) begin = mid + 1;
+    else end = mid;
+  }
+  return begin;
+}
+
+PetscErrorCode HybSubmatrixSymbolic_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt nrows, const PetscInt *rows, PetscInt cstart, PetscInt cend, HybCSR *S, PetscInt **perm)
+{
+  PetscInt  *si, *sj, *p, *from, nnzint;
+  PetscCount nnz = 0;
+
+  PetscFunctionBegin;
+  PetscCheck(cstart >= 0 && cstart <= cend && cend <= A->n, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Columns %" PetscInt_FMT " to %" PetscInt_FMT " are not within 0 to %" PetscInt_FMT, cstart, cend, A->n);
+  *perm  = NULL;
+  S->m   = nrows;
+  S->n   = cend - cstart;
+  S->nnz = 0;
+  S->i = S->j = NULL;
+  S->a        = NULL;
+  PetscCall(HybArenaAlloc(keep, exec->result, (PetscCount)nrows + 1, sizeof(PetscInt), &si));
+  PetscCall(HybArenaAlloc(work, HYB_WORK(exec), nrows, sizeof(PetscInt), &from));
+  si[0] = 0;
+  for (PetscInt r = 0; r < nrows; r++) {
+    PetscInt end;
+
+    PetscCheck(rows[r] >= 0 && rows[r] < A->m, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Row %" PetscInt_FMT " is not within 0 to %" PetscInt_FMT, rows[r], A->m - 1);
+    from[r] = cstart == 0 ? A->i[rows[r]] : LowerBound(A->j, A->i[rows[r]], A->i[rows[r] + 1], cstart);
+    end     = cend == A->n ? A->i[rows[r] + 1] : LowerBound(A->j, from[r], A->i[rows[r] + 1], cend);
+    nnz += end - from[r];
+    si[r + 1] = (PetscInt)nnz; /* overflow is found below */
+  }
+  PetscCall(HybIntCast(nnz, "nonzeros of a submatrix", &nnzint));
+  PetscCall(HybArenaAlloc(keep, exec->result, nnz, sizeof(PetscInt), &sj));
+  PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), nnz, sizeof(PetscInt), &p));
+  for (PetscInt r = 0; r < nrows; r++) {
+    for (PetscInt k = si[r], q = from[r]; k < si[r + 1]; k++, q++) {
+      sj[k] = A->j[q] - cstart;
+      p[k]  = q;
+    }
+  }
+  PetscCall(HybArenaFree(work, &from));
+  S->nnz = nnz;
+  S->i   = si;
+  S->j   = sj;
+  *perm  = p;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
