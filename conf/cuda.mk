@@ -20,7 +20,7 @@ ifeq ($(CUDA),1)
   ifeq ($(NVCC),)
     $(error CUDA=1 was asked for and nvcc was not found)
   endif
-all: $(if $(wildcard src/sparse/*/*arena*.c),cuda)
+all: cuda
 endif
 
 .PHONY: cuda cuda-spills emulator
