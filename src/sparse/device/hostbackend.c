@@ -10,7 +10,8 @@
   #include <sys/mman.h>
 #endif
 
-extern const struct _HybPlanOps            HybPlanHost;
+extern const struct _HybPlanOps             HybPlanHost;
+extern const struct _HybSegMergeOps         HybSegMergeHost;
 extern const struct _HybSpGEMMMethod *const HybSpGEMMMethodsHost[];
 
 /* A product's arrays are fresh pages, and touching them 4 KiB at a time costs about as much as computing what goes there (0.4 s a GiB). Where
@@ -87,5 +88,6 @@ const HybBackend HybBackendHost = {
   .memory    = HybMemory_Host,
   .csr       = &HybCSROpsHost,
   .plan      = &HybPlanHost,
+  .segmerge  = &HybSegMergeHost,
   .spgemm    = HybSpGEMMMethodsHost,
 };
