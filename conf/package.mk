@@ -16,3 +16,23 @@ demo: plugin
 $(DEMO_DIR)/ex56: $(DEMO_SOURCE)
 	@mkdir -p $(@D)
 	$(PETSC_CC) -O2 $(PETSC_CFLAGS) -o $@ $< $(PETSC_LIBS) -lm
+
+## make examples        examples/, and examples/solve in its place
+EXAMPLES := solve
+EXAMPLES_BIN = $(EXAMPLES:%=$(BUILD)/examples/%)
+examples: $(EXAMPLES_BIN)
+ifeq ($(abspath $(LIBDIR)),$(CURDIR)/lib)
+	@for e in $(EXAMPLES); do cmp -s $(BUILD)/examples/$$e examples/$$e || cp -f $(BUILD)/examples/$$e examples/$$e; done
+endif
+
+$(BUILD)/examples/solve: $(BUILD)/examples/solve.o $(BUILD)/examples/mmreader.o
+$(BUILD)/tests/examples/readmm: $(BUILD)/tests/examples/readmm.o $(BUILD)/examples/mmreader.o
+$(EXAMPLES_BIN) $(BUILD)/tests/examples/readmm:
+	@mkdir -p $(@D)
+	$(PETSC_CC) $(SAN) -o $@ $(filter %.o,$^) $(PETSC_LIBS) -lm
+-include $(wildcard $(BUILD)/examples/*.d $(BUILD)/tests/examples/*.d)
+
+.PHONY: test-examples
+CHECK_TARGETS += $(if $(GLUE_SRC),test-examples)
+test-examples: $(EXAMPLES_BIN) $(BUILD)/tests/examples/readmm $(BUILD)/lib/$(PLUGIN)
+	@$(TEST_ENV) MPIEXEC='$(MPIEXEC)' tests/examples/run.sh $(BUILD)/tests/examples/readmm $(BUILD)/examples/solve $(abspath $(BUILD)/lib/$(PLUGIN)) $(PETSC_SCALAR)
