@@ -1,0 +1,24 @@
+/*
+  bins.cuh: row costs and bins without a host synchronisation, for the device methods of higher rooms. HybPlanCUDA wraps the same
+  functions with the host copies that hybplan.h promises.
+*/
+#ifndef AIJHYBRIDGPU_BINS_CUH
+#define AIJHYBRIDGPU_BINS_CUH
+#include "../device/hybdevice.cuh"
+#include "aijhybridgpu/private/hybplan.h"
+
+/* bins that the ballot kernels take; beyond it the plan sorts */
+#define HYB_PLAN_MAX_BINS 32
+
+/*
+  cost[r] = sum over the entries k of row r of A of length(A->j[k]), where length is blen[.] if given, else the row length of bi.
+  rowcost may be NULL. devstats (may be NULL): five zeroed PetscCount on the device, in the order of HybPlanStats.
+*/
+extern PetscErrorCode HybPlanRowCosts(const HybExec *, HybArena *work, const HybCSR *A, const PetscInt *bi, const PetscInt *blen, PetscCount *rowcost, PetscCount *devstats);
+
+/* Stable bins as HybPlanOps.bins, nbins <= HYB_PLAN_MAX_BINS; devbinptr (nbins+1) lives on the device. No synchronisation. */
+extern PetscErrorCode HybPlanBinsAsync(const HybExec *, HybArena *work, PetscInt m, const PetscCount *cost, PetscInt nbins, const PetscCount *limit, PetscInt *order, PetscInt *devbinptr);
+/* the same by costs that fit PetscInt */
+extern PetscErrorCode HybPlanBinsAsyncInt(const HybExec *, HybArena *work, PetscInt m, const PetscInt *cost, PetscInt nbins, const PetscCount *limit, PetscInt *order, PetscInt *devbinptr);
+
+#endif

@@ -1,0 +1,36 @@
+/*
+  group.cuh: a group of G threads that work on one row together: a sub-warp for G <= 32, a whole block for more. Row code is written once for both.
+*/
+#ifndef AIJHYBRIDGPU_GROUP_CUH
+#define AIJHYBRIDGPU_GROUP_CUH
+#include "../device/hybdevice.cuh"
+
+template <int G>
+struct HybGroup {
+  static constexpr bool SUBWARP = G <= HYB_WARP;
+  static constexpr int  THREADS = SUBWARP ? 128 : G; /* of a block */
+  static constexpr int  GROUPS  = THREADS / G;       /* in a block */
+
+  static __device__ __forceinline__ int rank() { return SUBWARP ? (HybLane() & (G - 1)) : (int)threadIdx.x; }
+  static __device__ __forceinline__ int index() { return SUBWARP ? (int)threadIdx.x / G : 0; }
+  static __device__ __forceinline__ void sync()
+  {
+    if (SUBWARP) __syncwarp(HybSubwarpMask<SUBWARP ? G : HYB_WARP>());
+    else __syncthreads();
+  }
+  /* scratch: HYB_WARP entries of shared memory for a block, unused by a sub-warp */
+  template <typename T, typename Op>
+  static __device__ __forceinline__ T reduce(T v, T *scratch, Op op)
+  {
+    if constexpr (SUBWARP) return HybSubwarpReduce<G>(v, op);
+    else return HybBlockReduce<G>(v, scratch, op);
+  }
+  template <typename T>
+  static __device__ __forceinline__ T exclusiveSum(T v, T *scratch, T *total = nullptr)
+  {
+    if constexpr (SUBWARP) return HybSubwarpExclusiveSum<G>(v, total);
+    else return HybBlockExclusiveSum<G>(v, scratch, total);
+  }
+};
+
+#endif

@@ -1,0 +1,331 @@
+/*
+  plan.cu: row costs, bins and row order on the device.
+
+  Row costs. The products of row r of A*B are the lengths of the rows of B that the row names, added up. A sub-warp of W lanes takes a row, W from the
+  mean length of A's rows; a row longer than 2048 entries is put on a list and gets a whole block in a second kernel, so that one dense row costs no more
+  than the rest. The statistics are sums and maxima of integers, gathered by one atomic a block: they do not depend on the run.
+
+  Bins. A stable counting sort by few bins. A warp owns a tile of 512 neighbouring rows and goes through it 32 rows at a time; for each bin a ballot says
+  which lanes hold one of its rows.
+    count:  lane b counts the rows of bin b           -> counts[bin][tile]
+    scan:   exclusive, bins outermost                 -> first place of (bin, tile)
+    place:  the same walk; a row's place is its bin's next place plus the lanes below it in the ballot
+  Order within a bin is the rows' order. 2*ceil(m/32)*nbins ballots, memory nbins*ceil(m/512) integers, no shared memory, no atomics. With more than 32
+  bins the rows are sorted by their bin's number instead (radix sort, stable as well).
+
+  Reference: Liu, Vinter, A framework for general sparse matrix-matrix multiplication on GPUs and heterogeneous processors, JPDC 85 (2015), stages 1 and 2.
+*/
+#include "bins.cuh"
+
+#define COSTS_THREADS 256
+#define COSTS_LONG    2048 /* entries of A from which a row gets a block */
+#define BINS_TILE     512  /* rows a warp */
+
+struct RowCostsStats {
+  PetscCount products, lower, maxrow, maxarow, maxbrow;
+};
+
+static __device__ __forceinline__ void RowCostsAdd(RowCostsStats &s, PetscCount sum, PetscCount most, PetscCount len)
+{
+  s.products += sum;
+  s.lower += most;
+  s.maxrow  = HybMax()(s.maxrow, sum);
+  s.maxarow = HybMax()(s.maxarow, len);
+  s.maxbrow = HybMax()(s.maxbrow, most);
+}
+
+/* one atomic a block for each figure */
+static __device__ void RowCostsPublish(const RowCostsStats &s, PetscCount *stats)
+{
+  HYB_SHARED(PetscCount, scratch, HYB_WARP);
+  const PetscCount products = HybBlockSum<COSTS_THREADS>(s.products, scratch);
+  const PetscCount lower    = HybBlockSum<COSTS_THREADS>(s.lower, scratch);
+  const PetscCount maxrow   = HybBlockMax<COSTS_THREADS>(s.maxrow, scratch);
+  const PetscCount maxarow  = HybBlockMax<COSTS_THREADS>(s.maxarow, scratch);
+  const PetscCount maxbrow  = HybBlockMax<COSTS_THREADS>(s.maxbrow, scratch);
+
+  if (threadIdx.x == 0) {
+    if (products) HybAtomicAdd(&stats[0], products);
+    if (lower) HybAtomicAdd(&stats[1], lower);
+    if (maxrow) HybAtomicMax(&stats[2], maxrow);
+    if (maxarow) HybAtomicMax(&stats[3], maxarow);
+    if (maxbrow) HybAtomicMax(&stats[4], maxbrow);
+  }
+}
+
+static __device__ __forceinline__ PetscInt RowCostsLength(const PetscInt *__restrict__ bi, const PetscInt *__restrict__ blen, PetscInt c)
+{
+  return blen ? blen[c] : bi[c + 1] - bi[c];
+}
+
+/* lengths of the rows of B named by entries k0+t, k0+t+step, ...: their sum and the longest */
+static __device__ __forceinline__ void RowCostsWalk(PetscInt k, PetscInt end, PetscInt step, const PetscInt *__restrict__ aj, const PetscInt *__restrict__ bi, const PetscInt *__restrict__ blen, PetscCount &sum, PetscCount &most)
+{
+  sum = most = 0;
+  for (; end - k > 3 * step; k += 4 * step) {
+    PetscInt len[4];
+#pragma unroll
+    for (int u = 0; u < 4; u++) len[u] = RowCostsLength(bi, blen, aj[k + u * step]);
+#pragma unroll
+    for (int u = 0; u < 4; u++) {
+      sum += len[u];
+      most = HybMax()(most, (PetscCount)len[u]);
+    }
+  }
+  for (; k < end; k += step) {
+    const PetscInt len = RowCostsLength(bi, blen, aj[k]);
+
+    sum += len;
+    most = HybMax()(most, (PetscCount)len);
+  }
+}
+
+template <int W>
+__global__ void __launch_bounds__(COSTS_THREADS) RowCostsKernel(PetscInt m, const PetscInt *__restrict__ ai, const PetscInt *__restrict__ aj, const PetscInt *__restrict__ bi, const PetscInt *__restrict__ blen, PetscCount *__restrict__ rowcost, PetscCount *stats, PetscInt *nlong, PetscInt *longrows)
+{
+  const PetscCount row = ((PetscCount)blockIdx.x * COSTS_THREADS + threadIdx.x) / W;
+  const int        l   = HybLane() & (W - 1);
+  RowCostsStats    s   = {0, 0, 0, 0, 0};
+  PetscCount       sum = 0, most = 0;
+  PetscInt         begin = 0, end = 0;
+  bool             later = false;
+
+  if (row < m) {
+    begin = ai[row];
+    end   = ai[row + 1];
+    if (end - begin > COSTS_LONG) {
+      later = true;
+      if (l == 0) longrows[HybAtomicAdd(nlong, 1)] = (PetscInt)row;
+    } else RowCostsWalk(begin + l, end, W, aj, bi, blen, sum, most);
+  }
+  sum  = HybSubwarpSum<W>(sum);
+  most = HybSubwarpMax<W>(most);
+  if (row < m && l == 0 && !later) {
+    if (rowcost) rowcost[row] = sum;
+    RowCostsAdd(s, sum, most, end - begin);
+  }
+  if (stats) RowCostsPublish(s, stats);
+}
+
+__global__ void __launch_bounds__(COSTS_THREADS) RowCostsLongKernel(const PetscInt *__restrict__ ai, const PetscInt *__restrict__ aj, const PetscInt *__restrict__ bi, const PetscInt *__restrict__ blen, PetscCount *__restrict__ rowcost, PetscCount *stats, const PetscInt *nlong, const PetscInt *longrows)
+{
+  HYB_SHARED(PetscCount, scratch, HYB_WARP);
+  RowCostsStats s = {0, 0, 0, 0, 0};
+
+  for (PetscInt q = (PetscInt)blockIdx.x; q < *nlong; q += (PetscInt)gridDim.x) {
+    const PetscInt row = longrows[q], begin = ai[row], end = ai[row + 1];
+    PetscCount     sum, most;
+
+    RowCostsWalk(begin + (PetscInt)threadIdx.x, end, COSTS_THREADS, aj, bi, blen, sum, most);
+    sum  = HybBlockSum<COSTS_THREADS>(sum, scratch);
+    most = HybBlockMax<COSTS_THREADS>(most, scratch);
+    if (threadIdx.x == 0) {
+      if (rowcost) rowcost[row] = sum;
+      RowCostsAdd(s, sum, most, end - begin);
+    }
+  }
+  if (stats) RowCostsPublish(s, stats);
+}
+
+PetscErrorCode HybPlanRowCosts(const HybExec *exec, HybArena *work, const HybCSR *A, const PetscInt *bi, const PetscInt *blen, PetscCount *rowcost, PetscCount *devstats)
+{
+  const PetscCount mean     = A->m ? A->nnz / A->m : 0;
+  const int        w        = mean <= 3 ? 2 : mean <= 12 ? 4 : mean <= 40 ? 8 : 32;
+  const PetscCount grid     = HybBlocks((PetscCount)A->m * w, COSTS_THREADS);
+  PetscInt        *longrows = NULL;
+
+  PetscFunctionBegin;
+  if (!A->m) PetscFunctionReturn(PETSC_SUCCESS);
+  /* longrows[0] counts, the list follows */
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, A->nnz / COSTS_LONG + 2, sizeof(PetscInt), &longrows));
+  PetscCall(exec->backend->zero(exec, longrows, sizeof(PetscInt)));
+  switch (w) {
+  case 2:
+    HYB_LAUNCH((RowCostsKernel<2>), grid, COSTS_THREADS, 0, exec->stream, A->m, A->i, A->j, bi, blen, rowcost, devstats, longrows, longrows + 1);
+    break;
+  case 4:
+    HYB_LAUNCH((RowCostsKernel<4>), grid, COSTS_THREADS, 0, exec->stream, A->m, A->i, A->j, bi, blen, rowcost, devstats, longrows, longrows + 1);
+    break;
+  case 8:
+    HYB_LAUNCH((RowCostsKernel<8>), grid, COSTS_THREADS, 0, exec->stream, A->m, A->i, A->j, bi, blen, rowcost, devstats, longrows, longrows + 1);
+    break;
+  default:
+    HYB_LAUNCH((RowCostsKernel<32>), grid, COSTS_THREADS, 0, exec->stream, A->m, A->i, A->j, bi, blen, rowcost, devstats, longrows, longrows + 1);
+  }
+  if (A->nnz > COSTS_LONG) HYB_LAUNCH(RowCostsLongKernel, PetscMin(A->nnz / COSTS_LONG, 128), COSTS_THREADS, 0, exec->stream, A->i, A->j, bi, blen, rowcost, devstats, longrows, longrows + 1);
+  PetscCall(HybArenaFree(work, &longrows));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybPlanProducts_CUDA(const HybExec *exec, HybArena *work, const HybCSR *A, const HybCSR *B, PetscCount *rowproducts, HybPlanStats *stats)
+{
+  PetscCount *devstats = NULL, s[5];
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaCalloc(work, HYB_MEM_DEVICE, 5, sizeof(PetscCount), &devstats));
+  PetscCall(HybPlanRowCosts(exec, work, A, B->i, NULL, rowproducts, stats ? devstats : NULL));
+  if (stats) {
+    PetscCall(exec->backend->copy(exec, s, devstats, sizeof(s), HYB_COPY_DEVICE_TO_HOST));
+    stats->products = s[0];
+    stats->lower    = s[1];
+    stats->maxrow   = s[2];
+    stats->maxarow  = (PetscInt)s[3];
+    stats->maxbrow  = (PetscInt)s[4];
+  }
+  PetscCall(HybArenaFree(work, &devstats));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+struct BinLimits {
+  PetscInt   nbins;
+  PetscCount limit[HYB_PLAN_MAX_BINS]; /* limit[nbins-1] is not looked at */
+};
+
+template <typename Cost>
+static __device__ __forceinline__ int BinOf(const BinLimits &bins, Cost cost)
+{
+  int b = 0;
+
+  for (PetscInt q = 0; q + 1 < bins.nbins; q++) b += (PetscCount)cost > bins.limit[q];
+  return b;
+}
+
+template <bool PLACE, typename Cost>
+__global__ void __launch_bounds__(256) BinsKernel(PetscInt m, const Cost *__restrict__ cost, BinLimits bins, PetscInt ntiles, PetscInt *__restrict__ counts, PetscInt *__restrict__ order, PetscInt *__restrict__ binptr)
+{
+  const PetscInt tile = (PetscInt)(((PetscCount)blockIdx.x * blockDim.x + threadIdx.x) / HYB_WARP);
+  const int      lane = HybLane();
+  PetscInt       mine = 0; /* lane b: rows of bin b met so far, or the next place of one */
+
+  if (tile >= ntiles) return;
+  if (PLACE) {
+    if (lane < bins.nbins) {
+      mine = counts[(PetscCount)lane * ntiles + tile];
+      if (tile == 0) binptr[lane] = mine;
+    }
+    if (tile == 0 && lane == 0) binptr[bins.nbins] = m;
+  }
+  for (PetscCount r0 = (PetscCount)tile * BINS_TILE; r0 < m && r0 < ((PetscCount)tile + 1) * BINS_TILE; r0 += HYB_WARP) {
+    const PetscCount r   = r0 + lane;
+    const int        bin = r < m ? BinOf(bins, cost[r]) : -1;
+
+    for (int b = 0; b < bins.nbins; b++) {
+      const unsigned who = __ballot_sync(HYB_FULL_MASK, bin == b);
+
+      if (PLACE) {
+        const PetscInt place = HybShfl(HYB_FULL_MASK, mine, b);
+
+        if (bin == b) order[place + __popc(who & HybLanesBelow())] = (PetscInt)r;
+      }
+      if (lane == b) mine += __popc(who);
+    }
+  }
+  if (!PLACE && lane < bins.nbins) counts[(PetscCount)lane * ntiles + tile] = mine;
+}
+
+template <typename Cost>
+static PetscErrorCode BinsAsync(const HybExec *exec, HybArena *work, PetscInt m, const Cost *cost, PetscInt nbins, const PetscCount *limit, PetscInt *order, PetscInt *devbinptr)
+{
+  const PetscInt   ntiles = (PetscInt)HybBlocks(m, BINS_TILE);
+  const PetscCount grid   = HybBlocks(ntiles, 256 / HYB_WARP);
+  PetscInt        *counts;
+  BinLimits        bins;
+
+  PetscFunctionBegin;
+  PetscCheck(nbins > 0 && nbins <= HYB_PLAN_MAX_BINS, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "The number of bins must be within 1..%d, not %" PetscInt_FMT, HYB_PLAN_MAX_BINS, nbins);
+  if (!m) {
+    PetscCall(exec->backend->zero(exec, devbinptr, ((size_t)nbins + 1) * sizeof(PetscInt)));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  bins.nbins = nbins;
+  for (PetscInt b = 0; b < HYB_PLAN_MAX_BINS; b++) bins.limit[b] = b + 1 < nbins ? limit[b] : 0;
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)nbins * ntiles + 1, sizeof(PetscInt), &counts));
+  HYB_LAUNCH((BinsKernel<false, Cost>), grid, 256, 0, exec->stream, m, cost, bins, ntiles, counts, order, devbinptr);
+  PetscCall(HybScanCounts(exec, work, (PetscCount)nbins * ntiles, counts, counts, NULL, NULL));
+  HYB_LAUNCH((BinsKernel<true, Cost>), grid, 256, 0, exec->stream, m, cost, bins, ntiles, counts, order, devbinptr);
+  PetscCall(HybArenaFree(work, &counts));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybPlanBinsAsync(const HybExec *exec, HybArena *work, PetscInt m, const PetscCount *cost, PetscInt nbins, const PetscCount *limit, PetscInt *order, PetscInt *devbinptr)
+{
+  PetscFunctionBegin;
+  PetscCall(BinsAsync(exec, work, m, cost, nbins, limit, order, devbinptr));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybPlanBinsAsyncInt(const HybExec *exec, HybArena *work, PetscInt m, const PetscInt *cost, PetscInt nbins, const PetscCount *limit, PetscInt *order, PetscInt *devbinptr)
+{
+  PetscFunctionBegin;
+  PetscCall(BinsAsync(exec, work, m, cost, nbins, limit, order, devbinptr));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* many bins: the bin of each row by bisection, for the sort */
+__global__ void __launch_bounds__(256) BinNumbersKernel(PetscInt m, const PetscCount *__restrict__ cost, PetscInt nbins, const PetscCount *__restrict__ limit, PetscInt *__restrict__ bin)
+{
+  const PetscCount r = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;
+
+  if (r < m) {
+    const PetscCount c  = cost[r];
+    PetscInt         lo = 0, hi = nbins - 1;
+
+    while (lo < hi) {
+      const PetscInt mid = lo + (hi - lo) / 2;
+
+      if (c <= limit[mid]) hi = mid;
+      else lo = mid + 1;
+    }
+    bin[r] = lo;
+  }
+}
+
+/* binptr[b] = number of sorted bin numbers below b */
+__global__ void __launch_bounds__(256) BinStartsKernel(PetscInt m, const PetscInt *__restrict__ bin, PetscInt nbins, PetscInt *__restrict__ binptr)
+{
+  const PetscCount b = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;
+
+  if (b <= nbins) {
+    PetscInt lo = 0, hi = m;
+
+    while (lo < hi) {
+      const PetscInt mid = lo + (hi - lo) / 2;
+
+      if (bin[mid] < b) lo = mid + 1;
+      else hi = mid;
+    }
+    binptr[b] = lo;
+  }
+}
+
+static PetscErrorCode HybPlanBins_CUDA(const HybExec *exec, HybArena *work, PetscInt m, const PetscCount *cost, PetscInt nbins, const PetscCount *limit, PetscInt *order, PetscInt *binptr)
+{
+  PetscInt *devbinptr;
+
+  PetscFunctionBegin;
+  PetscCheck(nbins > 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "The number of bins must be positive, not %" PetscInt_FMT, nbins);
+  for (PetscInt b = 0; b + 2 < nbins; b++) PetscCheck(limit[b] < limit[b + 1], PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "The limits of bins must ascend: number %" PetscInt_FMT " is %" PetscCount_FMT ", the next %" PetscCount_FMT, b, limit[b], limit[b + 1]);
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)nbins + 1, sizeof(PetscInt), &devbinptr));
+  if (nbins <= HYB_PLAN_MAX_BINS) PetscCall(HybPlanBinsAsync(exec, work, m, cost, nbins, limit, order, devbinptr));
+  else {
+    PetscCount *devlimit;
+    PetscInt   *bin, *sorted;
+
+    PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, nbins - 1, sizeof(PetscCount), &devlimit));
+    PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, m, sizeof(PetscInt), &bin));
+    PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, m, sizeof(PetscInt), &sorted));
+    PetscCall(exec->backend->copy(exec, devlimit, limit, ((size_t)nbins - 1) * sizeof(PetscCount), HYB_COPY_HOST_TO_DEVICE));
+    HYB_LAUNCH(BinNumbersKernel, HybBlocks(m, 256), 256, 0, exec->stream, m, cost, nbins, devlimit, bin);
+    PetscCall(HybSortPairsInt(exec, work, m, bin, sorted, NULL, order, 0, HybBits(nbins)));
+    HYB_LAUNCH(BinStartsKernel, HybBlocks((PetscCount)nbins + 1, 256), 256, 0, exec->stream, m, sorted, nbins, devbinptr);
+    PetscCall(HybArenaFree(work, &devlimit));
+    PetscCall(HybArenaFree(work, &bin));
+    PetscCall(HybArenaFree(work, &sorted));
+  }
+  PetscCall(exec->backend->copy(exec, binptr, devbinptr, ((size_t)nbins + 1) * sizeof(PetscInt), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(HybArenaFree(work, &devbinptr));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+extern const HybPlanOps HybPlanCUDA;
+const HybPlanOps        HybPlanCUDA = {HybPlanProducts_CUDA, HybPlanBins_CUDA};
