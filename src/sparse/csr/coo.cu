@@ -1,0 +1,133 @@
+/*
+  Assembly from coordinates on the device: the pattern and, for each entry, the list of the given values that it sums.
+
+    for each k:      key[k] = (row, column) of coordinate k as one integer, rows above columns; ignored ones get row m
+    stable sort of (key, k)                              equal coordinates keep their order: sums ascend in k
+    head[p] = key[p] != key[p-1]                         the first of each distinct coordinate
+    mapptr = positions of the heads; map = sorted k; C.j = columns at the heads; C.i = scan of the rows' numbers of heads
+
+  Only as many bits are sorted as rows and columns need. Where row and column together need more than 64 (64-bit indices, gigantic sizes), two
+  stable sorts follow each other, by column and by row.
+
+  Memory: 32 bytes a coordinate and the sort's own, released at the end; 8 bytes a coordinate and 8 an entry are kept. Work: a few radix passes.
+*/
+#include "csrops.cuh"
+
+typedef struct {
+  PetscCount ignored, outside;
+  PetscCount firstoutside;
+} COOResult;
+
+/* WHAT 0: row and column packed; 1: the column alone; 2: the row of the coordinate map[k] */
+template <int WHAT>
+static __global__ __launch_bounds__(CSR_THREADS) void COOKeys(PetscCount ncoo, const PetscInt *__restrict__ ci, const PetscInt *__restrict__ cj, PetscInt m, PetscInt n, int columnbits, const PetscCount *__restrict__ map, uint64_t *__restrict__ key, COOResult *result)
+{
+  HYB_SHARED(int, scratch, HYB_WARP);
+  const PetscCount p       = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
+  int              ignored = 0, outside = 0;
+  if (p < ncoo) {
+    const PetscCount k = WHAT == 2 ? map[p] : p;
+    const PetscInt   r = ci[k], c = cj[k];
+    ignored            = r < 0 || c < 0;
+    outside            = !ignored && (r >= m || c >= n);
+    if (WHAT == 0) key[p] = ignored || outside ? (uint64_t)m << columnbits : ((uint64_t)r << columnbits) | (uint64_t)c;
+    else if (WHAT == 1) key[p] = ignored || outside ? 0 : (uint64_t)c;
+    else key[p] = ignored || outside ? (uint64_t)m : (uint64_t)r;
+    if (outside) HybAtomicMin(&result->firstoutside, k);
+  }
+  if (WHAT != 2) {
+    ignored = HybBlockSum<CSR_THREADS>(ignored, scratch);
+    outside = HybBlockSum<CSR_THREADS>(outside, scratch);
+    if (threadIdx.x == 0) {
+      if (ignored) HybAtomicAdd(&result->ignored, (PetscCount)ignored);
+      if (outside) HybAtomicAdd(&result->outside, (PetscCount)outside);
+    }
+  }
+}
+
+/* head[p] = 1 where a new entry of the matrix begins; counts entries of rows */
+template <bool PACKED>
+static __global__ __launch_bounds__(CSR_THREADS) void COOHeads(PetscCount nvalid, int columnbits, const uint64_t *__restrict__ key, const PetscInt *__restrict__ cj, const PetscCount *__restrict__ map, PetscCount *__restrict__ head, PetscInt *rowcount)
+{
+  const PetscCount p = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
+  if (p < nvalid) {
+    bool h = p == 0 || key[p] != key[p - 1];
+    if (!PACKED && !h) h = cj[map[p]] != cj[map[p - 1]];
+    head[p] = h;
+    if (h) (void)HybAtomicAdd(&rowcount[PACKED ? key[p] >> columnbits : key[p]], 1);
+  }
+}
+
+template <bool PACKED>
+static __global__ __launch_bounds__(CSR_THREADS) void COOEntries(PetscCount nvalid, int columnbits, const uint64_t *__restrict__ key, const PetscInt *__restrict__ cj, const PetscCount *__restrict__ map, const PetscCount *__restrict__ entry, PetscCount *__restrict__ mapptr, PetscInt *__restrict__ jc)
+{
+  const PetscCount p = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
+  if (p < nvalid) {
+    const PetscCount e = entry[p];
+    if (entry[p + 1] != e) { /* a head */
+      mapptr[e] = p;
+      jc[e]     = PACKED ? (PetscInt)(key[p] & (((uint64_t)1 << columnbits) - 1)) : cj[map[p]];
+    }
+    if (p == nvalid - 1) mapptr[entry[nvalid]] = nvalid;
+  }
+}
+
+PetscErrorCode HybCSRCOOSymbolic_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, PetscCount ncoo, const PetscInt *ci, const PetscInt *cj, HybCSR *C, PetscCount **mapptr, PetscCount **map)
+{
+  const PetscInt m = C->m, n = C->n;
+  const int      columnbits = HybBits(n), rowbits = HybBits((PetscCount)m + 1);
+  const bool     packed = columnbits + rowbits <= 64;
+  COOResult      host = {0, 0, PTRDIFF_MAX}, *result;
+  uint64_t      *key, *sorted;
+  PetscCount    *sortedmap, *entry, *ptr, nvalid, nnz = 0;
+  PetscInt      *ic, *jc, nz;
+
+  PetscFunctionBegin;
+  *mapptr = NULL;
+  *map    = NULL;
+  C->nnz  = 0;
+  C->i = C->j = NULL;
+  C->a        = NULL;
+  PetscCall(HybArenaAlloc(work, HYB_WORK(exec), 1, sizeof(*result), &result));
+  PetscCall(HybArenaAlloc(work, HYB_WORK(exec), ncoo, sizeof(*key), &key));
+  PetscCall(HybArenaAlloc(work, HYB_WORK(exec), ncoo, sizeof(*sorted), &sorted));
+  PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), ncoo, sizeof(*sortedmap), &sortedmap));
+  PetscCall(exec->backend->copy(exec, result, &host, sizeof(host), HYB_COPY_HOST_TO_DEVICE));
+  if (packed) {
+    HYB_LAUNCH((COOKeys<0>), HybBlocks(ncoo, CSR_THREADS), CSR_THREADS, 0, exec->stream, ncoo, ci, cj, m, n, columnbits, (const PetscCount *)NULL, key, result);
+    PetscCall(HybSortPairs64Count(exec, work, ncoo, key, sorted, NULL, sortedmap, 0, columnbits + rowbits));
+  } else {
+    PetscCount *bycolumn;
+
+    PetscCall(HybArenaAlloc(work, HYB_WORK(exec), ncoo, sizeof(*bycolumn), &bycolumn));
+    HYB_LAUNCH((COOKeys<1>), HybBlocks(ncoo, CSR_THREADS), CSR_THREADS, 0, exec->stream, ncoo, ci, cj, m, n, columnbits, (const PetscCount *)NULL, key, result);
+    PetscCall(HybSortPairs64Count(exec, work, ncoo, key, sorted, NULL, bycolumn, 0, columnbits));
+    HYB_LAUNCH((COOKeys<2>), HybBlocks(ncoo, CSR_THREADS), CSR_THREADS, 0, exec->stream, ncoo, ci, cj, m, n, columnbits, bycolumn, key, result);
+    PetscCall(HybSortPairs64Count(exec, work, ncoo, key, sorted, bycolumn, sortedmap, 0, rowbits));
+    PetscCall(HybArenaFree(work, &bycolumn));
+  }
+  PetscCall(CSRFetch(exec, &host, result, sizeof(host)));
+  PetscCheck(host.outside == 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscCount_FMT " coordinates, the first of them number %" PetscCount_FMT ", are outside of the matrix, %" PetscInt_FMT " x %" PetscInt_FMT, host.outside, host.firstoutside, m, n);
+  PetscCall(HybArenaFree(work, &result));
+  nvalid = ncoo - host.ignored;
+  PetscCall(HybArenaFree(work, &key));
+  PetscCall(HybArenaAlloc(work, HYB_WORK(exec), nvalid + 1, sizeof(*entry), &entry));
+  PetscCall(HybArenaCalloc(keep, exec->result, (PetscCount)m + 1, sizeof(*ic), &ic));
+  if (packed) HYB_LAUNCH((COOHeads<true>), HybBlocks(nvalid, CSR_THREADS), CSR_THREADS, 0, exec->stream, nvalid, columnbits, sorted, cj, sortedmap, entry, ic);
+  else HYB_LAUNCH((COOHeads<false>), HybBlocks(nvalid, CSR_THREADS), CSR_THREADS, 0, exec->stream, nvalid, columnbits, sorted, cj, sortedmap, entry, ic);
+  PetscCall(HybScanCounts64(exec, work, nvalid, entry, entry, NULL, &nnz));
+  PetscCall(HybScanCounts(exec, work, m, ic, ic, NULL, NULL));
+  PetscCall(HybIntCast(nnz, "A matrix given by coordinates", &nz));
+  PetscCall(HybArenaAlloc(keep, exec->result, nz, sizeof(*jc), &jc));
+  PetscCall(HybArenaCalloc(keep, HYB_WORK(exec), nnz + 1, sizeof(*ptr), &ptr));
+  if (packed) HYB_LAUNCH((COOEntries<true>), HybBlocks(nvalid, CSR_THREADS), CSR_THREADS, 0, exec->stream, nvalid, columnbits, sorted, cj, sortedmap, entry, ptr, jc);
+  else HYB_LAUNCH((COOEntries<false>), HybBlocks(nvalid, CSR_THREADS), CSR_THREADS, 0, exec->stream, nvalid, columnbits, sorted, cj, sortedmap, entry, ptr, jc);
+  PetscCall(HybArenaFree(work, &sorted));
+  PetscCall(HybArenaFree(work, &entry));
+  C->nnz  = nnz;
+  C->i    = ic;
+  C->j    = jc;
+  *mapptr = ptr;
+  *map    = sortedmap;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

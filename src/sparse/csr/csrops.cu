@@ -1,0 +1,27 @@
+/*
+  The table of the device's elementary operations on CSR arrays.
+*/
+#include "csrops.cuh"
+
+HYB_EXTERN_C_BEGIN
+extern const HybCSROps HybCSROpsCUDA;
+HYB_EXTERN_C_END
+
+const HybCSROps HybCSROpsCUDA = {
+  HybCSRTransposeSymbolic_CUDA,
+  HybCSRGather_CUDA,
+  HybCSRSet_CUDA,
+  HybCSRScale_CUDA,
+  HybCSRAXPY_CUDA,
+  HybCSRDiagonalScale_CUDA,
+  HybCSRGetDiagonal_CUDA,
+  HybCSRDiagonalSet_CUDA,
+  HybCSRAXPYSubset_CUDA,
+  HybCSRAddSymbolic_CUDA,
+  HybCSRAddNumeric_CUDA,
+  HybCSRCheck_CUDA,
+  HybCSRNorm_CUDA,
+  HybCSRCOOSymbolic_CUDA,
+  HybCSRCOONumeric_CUDA,
+  HybCSRSubMatrixSymbolic_CUDA,
+};

@@ -1,0 +1,42 @@
+/*
+  csrops.cuh: the device's elementary operations on CSR arrays, one function for each entry of HybCSROps (hyb.h says what each does);
+  csrops.cu joins them into the table.
+*/
+#ifndef AIJHYBRIDGPU_CSROPS_CUH
+#define AIJHYBRIDGPU_CSROPS_CUH
+
+#include "rowops.cuh"
+
+#define CSR_THREADS 256
+
+/* a few bytes from the device, complete on return */
+static inline PetscErrorCode CSRFetch(const HybExec *exec, void *host, const void *device, size_t bytes)
+{
+  PetscFunctionBegin;
+  PetscCall(exec->backend->copy(exec, host, device, bytes, HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(exec->backend->sync(exec));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* transpose.cu */
+extern PetscErrorCode HybCSRTransposeSymbolic_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, HybCSR *T, PetscInt **perm);
+/* values.cu */
+extern PetscErrorCode HybCSRGather_CUDA(const HybExec *, PetscCount n, const PetscInt *perm, PetscBool conjugate, const HybScalar *src, HybScalar *dst);
+extern PetscErrorCode HybCSRSet_CUDA(const HybExec *, PetscCount n, const HybScalar *alpha, HybScalar *a);
+extern PetscErrorCode HybCSRScale_CUDA(const HybExec *, PetscCount n, const HybScalar *alpha, HybScalar *a);
+extern PetscErrorCode HybCSRAXPY_CUDA(const HybExec *, PetscCount n, const HybScalar *alpha, const HybScalar *x, HybScalar *y);
+extern PetscErrorCode HybCSRDiagonalScale_CUDA(const HybExec *, HybCSR *A, const HybScalar *l, const HybScalar *r);
+extern PetscErrorCode HybCSRGetDiagonal_CUDA(const HybExec *, const HybCSR *A, HybScalar *d);
+extern PetscErrorCode HybCSRDiagonalSet_CUDA(const HybExec *, HybArena *work, HybCSR *A, const HybScalar *d, const HybScalar *alpha, PetscBool add, PetscCount *missing);
+extern PetscErrorCode HybCSRNorm_CUDA(const HybExec *, HybArena *work, const HybCSR *A, HybNorm type, PetscReal *norm);
+extern PetscErrorCode HybCSRCOONumeric_CUDA(const HybExec *, PetscCount nnz, const PetscCount *mapptr, const PetscCount *map, const HybScalar *v, PetscBool add, HybScalar *a);
+/* patterns.cu */
+extern PetscErrorCode HybCSRAXPYSubset_CUDA(const HybExec *, HybArena *work, const HybScalar *alpha, const HybCSR *X, HybCSR *Y, PetscCount *missing);
+extern PetscErrorCode HybCSRAddSymbolic_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, const HybCSR *B, HybCSR *C);
+extern PetscErrorCode HybCSRAddNumeric_CUDA(const HybExec *, const HybScalar *alpha, const HybCSR *A, const HybScalar *beta, const HybCSR *B, HybCSR *C);
+extern PetscErrorCode HybCSRCheck_CUDA(const HybExec *, HybArena *work, const HybCSR *A, PetscCount *nbad, PetscInt *badrow);
+extern PetscErrorCode HybCSRSubMatrixSymbolic_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt nrows, const PetscInt *rows, PetscInt cstart, PetscInt cend, HybCSR *S, PetscInt **perm);
+/* coo.cu */
+extern PetscErrorCode HybCSRCOOSymbolic_CUDA(const HybExec *, HybArena *keep, HybArena *work, PetscCount ncoo, const PetscInt *ci, const PetscInt *cj, HybCSR *C, PetscCount **mapptr, PetscCount **map);
+
+#endif

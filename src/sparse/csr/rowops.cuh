@@ -1,0 +1,85 @@
+/*
+  rowops.cuh: what kernels that go over the rows of a matrix have in common: the width of sub-warps, the three ways in which a row's sum
+  ends (y = A x, z = y + A x, z = y - A x), searches in sorted rows.
+*/
+#ifndef AIJHYBRIDGPU_ROWOPS_CUH
+#define AIJHYBRIDGPU_ROWOPS_CUH
+
+#include "../device/hybdevice.cuh"
+
+/* how a row's sum goes into the result; the values are those of HybSpMVMode */
+enum {
+  ROW_SET      = 0,
+  ROW_ADD      = 1,
+  ROW_RESIDUAL = 2
+};
+
+/* y may be z: each entry is read by the thread that writes it, before */
+template <int MODE>
+static __device__ __forceinline__ void RowStore(HybScalar sum, const HybScalar *y, HybScalar *z, PetscCount r)
+{
+  if (MODE == ROW_SET) z[r] = sum;
+  else if (MODE == ROW_ADD) z[r] = y[r] + sum;
+  else z[r] = y[r] - sum;
+}
+
+/* lanes for rows of this mean length: each lane has two to four entries of a mean row, short rows one lane each */
+static inline int RowWidth(PetscCount nnz, PetscCount m, int least)
+{
+  const PetscCount mean = m > 0 ? (nnz + m - 1) / m : 0;
+  int              w    = least;
+
+  while (w < HYB_WARP && 3 * w < mean) w *= 2;
+  return w;
+}
+
+/* for (r of this sub-warp of W lanes): whole warps stay together, so r may be >= m at the end */
+#define ROW_LOOP(r, m, W) \
+  for (PetscCount r = ((PetscCount)blockIdx.x * blockDim.x + threadIdx.x) / (W), row_bound_ = ((PetscCount)(m) + HYB_WARP / (W) - 1) / (HYB_WARP / (W)) * (HYB_WARP / (W)), row_stride_ = (PetscCount)gridDim.x * (blockDim.x / (W)); r < row_bound_; r += row_stride_)
+
+/* CALL(W) with W the compile-time value of w in 1..32 */
+#define ROW_BY_WIDTH(w, CALL) \
+  do { \
+    switch (w) { \
+    case 1: { CALL(1); } break; \
+    case 2: { CALL(2); } break; \
+    case 4: { CALL(4); } break; \
+    case 8: { CALL(8); } break; \
+    case 16: { CALL(16); } break; \
+    default: { CALL(32); } break; \
+    } \
+  } while (0)
+
+/* CALL(MODE) with MODE the compile-time value of mode */
+#define ROW_BY_MODE(mode, CALL) \
+  do { \
+    switch ((int)(mode)) { \
+    case ROW_SET: { CALL(ROW_SET); } break; \
+    case ROW_ADD: { CALL(ROW_ADD); } break; \
+    default: { CALL(ROW_RESIDUAL); } break; \
+    } \
+  } while (0)
+
+/* the first k in [from, to) with j[k] >= col, else to; j ascends */
+static __device__ __forceinline__ PetscInt RowLowerBound(const PetscInt *j, PetscInt from, PetscInt to, PetscInt col)
+{
+  while (from < to) {
+    const PetscInt mid = from + (to - from) / 2;
+    if (j[mid] < col) from = mid + 1;
+    else to = mid;
+  }
+  return from;
+}
+
+/* the row that owns entry k: the last r in [from, to) with i[r] <= k; empty rows never own one */
+static __device__ __forceinline__ PetscInt RowOfEntry(const PetscInt *i, PetscInt from, PetscInt to, PetscInt k)
+{
+  while (to - from > 1) {
+    const PetscInt mid = from + (to - from) / 2;
+    if (i[mid] <= k) from = mid;
+    else to = mid;
+  }
+  return from;
+}
+
+#endif

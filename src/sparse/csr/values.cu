@@ -1,0 +1,352 @@
+/*
+  Operations on values alone, and along a given pattern, on the device: gather, set, scale, axpy, diagonal scaling, the diagonal, norms, and the
+  values of an assembly from coordinates. All of them move each byte once and compute next to nothing, so they run at the memory's speed: 16-byte
+  accesses, 32 bytes a thread and turn. Sums have a fixed order.
+*/
+#include "csrops.cuh"
+
+/* N neighbouring scalars, as 16-byte accesses for N > 1 */
+template <int N>
+struct Pack {
+  HybScalar v[N];
+};
+#define PACK        (sizeof(HybScalar) <= 8 ? 4 : 2)
+#define PACK_VECTOR (sizeof(HybScalar) <= 16 ? (int)(16 / sizeof(HybScalar)) : 1)
+
+template <int N>
+static __device__ __forceinline__ Pack<N> PackLoad(const HybScalar *p)
+{
+  Pack<N> r;
+  if (N == 1) r.v[0] = p[0];
+  else {
+#pragma unroll
+    for (int k = 0; k < N; k += PACK_VECTOR) {
+      const HybVec<HybScalar, PACK_VECTOR> v = HybLoadVec<PACK_VECTOR>(p + k);
+#pragma unroll
+      for (int q = 0; q < PACK_VECTOR; q++) r.v[(k + q) % N] = v.v[q];
+    }
+  }
+  return r;
+}
+
+template <int N>
+static __device__ __forceinline__ void PackStore(HybScalar *p, const Pack<N> &r)
+{
+  if (N == 1) p[0] = r.v[0];
+  else {
+#pragma unroll
+    for (int k = 0; k < N; k += PACK_VECTOR) {
+      HybVec<HybScalar, PACK_VECTOR> v;
+#pragma unroll
+      for (int q = 0; q < PACK_VECTOR; q++) v.v[q] = r.v[(k + q) % N];
+      HybStoreVec<PACK_VECTOR>(p + k, v);
+    }
+  }
+}
+
+static bool Aligned16(const void *p)
+{
+  return ((uintptr_t)p & 15) == 0;
+}
+
+struct MapSet {
+  HybScalar  alpha;
+  HybScalar *a;
+  template <int N>
+  __device__ __forceinline__ void Run(PetscCount k) const
+  {
+    Pack<N> r;
+#pragma unroll
+    for (int q = 0; q < N; q++) r.v[q] = alpha;
+    PackStore<N>(a + k, r);
+  }
+};
+
+struct MapScale {
+  HybScalar  alpha;
+  HybScalar *a;
+  template <int N>
+  __device__ __forceinline__ void Run(PetscCount k) const
+  {
+    Pack<N> r = PackLoad<N>(a + k);
+#pragma unroll
+    for (int q = 0; q < N; q++) r.v[q] = HybMul(alpha, r.v[q]);
+    PackStore<N>(a + k, r);
+  }
+};
+
+struct MapAXPY {
+  HybScalar        alpha;
+  const HybScalar *x;
+  HybScalar       *y;
+  template <int N>
+  __device__ __forceinline__ void Run(PetscCount k) const
+  {
+    const Pack<N> s = PackLoad<N>(x + k);
+    Pack<N>       r = PackLoad<N>(y + k);
+#pragma unroll
+    for (int q = 0; q < N; q++) r.v[q] = HybMulAdd(alpha, s.v[q], r.v[q]);
+    PackStore<N>(y + k, r);
+  }
+};
+
+template <bool CONJUGATE>
+struct MapGather {
+  const PetscInt  *perm;
+  const HybScalar *src;
+  HybScalar       *dst;
+  template <int N>
+  __device__ __forceinline__ void Run(PetscCount k) const
+  {
+    PetscInt p[N];
+    Pack<N>  r;
+    if (N == 1) p[0] = perm[k];
+    else {
+      constexpr int V = 16 / sizeof(PetscInt) < N ? 16 / sizeof(PetscInt) : N;
+#pragma unroll
+      for (int q = 0; q < N; q += V) {
+        const HybVec<PetscInt, V> v = HybLoadVec<V>(perm + k + q);
+#pragma unroll
+        for (int s = 0; s < V; s++) p[(q + s) % N] = v.v[s];
+      }
+    }
+#pragma unroll
+    for (int q = 0; q < N; q++) r.v[q] = CONJUGATE ? HybConj(HybLoadReadOnly(src + p[q])) : HybLoadReadOnly(src + p[q]);
+    PackStore<N>(dst + k, r);
+  }
+};
+
+template <class F>
+static __global__ __launch_bounds__(CSR_THREADS) void CSRMap(PetscCount n, PetscCount packs, F f)
+{
+  const PetscCount first = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x, stride = (PetscCount)gridDim.x * CSR_THREADS;
+  for (PetscCount k = first; k < packs; k += stride) f.template Run<PACK>(k * PACK);
+  for (PetscCount k = packs * PACK + first; k < n; k += stride) f.template Run<1>(k);
+}
+
+template <class F>
+static PetscErrorCode CSRMapLaunch(const HybExec *exec, PetscCount n, bool aligned, const F &f)
+{
+  const PetscCount packs = aligned ? n / PACK : 0, work = aligned ? packs + n % PACK : n;
+
+  PetscFunctionBegin;
+  HYB_LAUNCH((CSRMap<F>), PetscMin(HybBlocks(work, CSR_THREADS), (PetscCount)1 << 22), CSR_THREADS, 0, exec->stream, n, packs, f);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybCSRGather_CUDA(const HybExec *exec, PetscCount n, const PetscInt *perm, PetscBool conjugate, const HybScalar *src, HybScalar *dst)
+{
+  const bool aligned = Aligned16(perm) && Aligned16(dst);
+
+  PetscFunctionBegin;
+  if (conjugate && PetscDefined(USE_COMPLEX)) {
+    const MapGather<true> f = {perm, src, dst};
+    PetscCall(CSRMapLaunch(exec, n, aligned, f));
+  } else {
+    const MapGather<false> f = {perm, src, dst};
+    PetscCall(CSRMapLaunch(exec, n, aligned, f));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybCSRSet_CUDA(const HybExec *exec, PetscCount n, const HybScalar *alpha, HybScalar *a)
+{
+  const MapSet f = {*alpha, a};
+
+  PetscFunctionBegin;
+  PetscCall(CSRMapLaunch(exec, n, Aligned16(a), f));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybCSRScale_CUDA(const HybExec *exec, PetscCount n, const HybScalar *alpha, HybScalar *a)
+{
+  const MapScale f = {*alpha, a};
+
+  PetscFunctionBegin;
+  PetscCall(CSRMapLaunch(exec, n, Aligned16(a), f));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybCSRAXPY_CUDA(const HybExec *exec, PetscCount n, const HybScalar *alpha, const HybScalar *x, HybScalar *y)
+{
+  const MapAXPY f = {*alpha, x, y};
+
+  PetscFunctionBegin;
+  PetscCall(CSRMapLaunch(exec, n, Aligned16(x) && Aligned16(y), f));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <int W>
+static __global__ __launch_bounds__(CSR_THREADS) void CSRDiagonalScale(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, HybScalar *__restrict__ a, const HybScalar *__restrict__ l, const HybScalar *__restrict__ rt)
+{
+  const int lane = HybLane() & (W - 1);
+  ROW_LOOP (r, m, W) {
+    if (r < m) {
+      const PetscInt end = i[r + 1];
+      HybScalar      s(1);
+      if (l) s = l[r];
+      for (PetscInt k = i[r] + lane; k < end; k += W) {
+        HybScalar v = a[k];
+        if (l) v = HybMul(v, s);
+        if (rt) v = HybMul(v, HybLoadReadOnly(rt + j[k]));
+        a[k] = v;
+      }
+    }
+  }
+}
+
+PetscErrorCode HybCSRDiagonalScale_CUDA(const HybExec *exec, HybCSR *A, const HybScalar *l, const HybScalar *r)
+{
+  const int w = RowWidth(A->nnz, A->m, 2);
+
+  PetscFunctionBegin;
+  if (!l && !r) PetscFunctionReturn(PETSC_SUCCESS);
+#define CALL(W) HYB_LAUNCH((CSRDiagonalScale<W>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->i, A->j, A->a, l, r)
+  ROW_BY_WIDTH(w, CALL);
+#undef CALL
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static __global__ void CSRGetDiagonal(PetscInt n, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, HybScalar *__restrict__ d)
+{
+  const PetscCount r = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;
+  if (r < n) {
+    const PetscInt end = i[r + 1], k = RowLowerBound(j, i[r], end, (PetscInt)r);
+    d[r] = k < end && j[k] == (PetscInt)r ? a[k] : HybScalar(0);
+  }
+}
+
+PetscErrorCode HybCSRGetDiagonal_CUDA(const HybExec *exec, const HybCSR *A, HybScalar *d)
+{
+  const PetscInt n = PetscMin(A->m, A->n);
+
+  PetscFunctionBegin;
+  HYB_LAUNCH(CSRGetDiagonal, HybBlocks(n, CSR_THREADS), CSR_THREADS, 0, exec->stream, n, A->i, A->j, A->a, d);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* position[r] of the diagonal entry or -1; counts the missing ones */
+static __global__ __launch_bounds__(CSR_THREADS) void CSRFindDiagonal(PetscInt n, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, PetscInt *__restrict__ position, PetscCount *missing)
+{
+  HYB_SHARED(int, scratch, HYB_WARP);
+  const PetscCount r   = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
+  int              mis = 0;
+  if (r < n) {
+    const PetscInt end = i[r + 1], k = RowLowerBound(j, i[r], end, (PetscInt)r);
+    mis         = !(k < end && j[k] == (PetscInt)r);
+    position[r] = mis ? -1 : k;
+  }
+  mis = HybBlockSum<CSR_THREADS>(mis, scratch);
+  if (threadIdx.x == 0 && mis) HybAtomicAdd(missing, (PetscCount)mis);
+}
+
+static __global__ void CSRSetAt(PetscInt n, const PetscInt *__restrict__ position, const HybScalar *__restrict__ d, HybScalar alpha, bool add, HybScalar *__restrict__ a)
+{
+  const PetscCount r = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;
+  if (r < n) {
+    const PetscInt  k = position[r];
+    const HybScalar v = d ? d[r] : alpha;
+    a[k]              = add ? a[k] + v : v;
+  }
+}
+
+PetscErrorCode HybCSRDiagonalSet_CUDA(const HybExec *exec, HybArena *work, HybCSR *A, const HybScalar *d, const HybScalar *alpha, PetscBool add, PetscCount *missing)
+{
+  const PetscInt n = PetscMin(A->m, A->n);
+  PetscInt      *position;
+  PetscCount    *devmissing;
+
+  PetscFunctionBegin;
+  *missing = 0;
+  if (n == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybArenaAlloc(work, HYB_WORK(exec), n, sizeof(*position), &position));
+  PetscCall(HybArenaCalloc(work, HYB_WORK(exec), 1, sizeof(*devmissing), &devmissing));
+  HYB_LAUNCH(CSRFindDiagonal, HybBlocks(n, CSR_THREADS), CSR_THREADS, 0, exec->stream, n, A->i, A->j, position, devmissing);
+  PetscCall(CSRFetch(exec, missing, devmissing, sizeof(*missing)));
+  if (!*missing) HYB_LAUNCH(CSRSetAt, HybBlocks(n, CSR_THREADS), CSR_THREADS, 0, exec->stream, n, position, d, alpha ? *alpha : HybScalar(0), add == PETSC_TRUE, A->a);
+  PetscCall(HybArenaFree(work, &position));
+  PetscCall(HybArenaFree(work, &devmissing));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Norms. The grid is fixed, so the order of summation depends on the matrix alone. */
+#define NORM_BLOCKS 2048
+static __global__ __launch_bounds__(CSR_THREADS) void CSRSumSquares(PetscCount n, const HybScalar *__restrict__ a, PetscReal *__restrict__ partial)
+{
+  HYB_SHARED(PetscReal, scratch, HYB_WARP);
+  PetscReal sum = 0;
+#pragma unroll 4
+  for (PetscCount k = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x; k < n; k += (PetscCount)NORM_BLOCKS * CSR_THREADS) sum += HybAbs2(a[k]);
+  sum = HybBlockSum<CSR_THREADS>(sum, scratch);
+  if (threadIdx.x == 0) partial[blockIdx.x] = sum;
+}
+
+/* sums of |a| over rows; perm: the entries of the rows are a[perm[k]] */
+template <int W>
+static __global__ __launch_bounds__(CSR_THREADS) void CSRRowAbsSums(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ perm, const HybScalar *__restrict__ a, PetscReal *__restrict__ sums)
+{
+  const int lane = HybLane() & (W - 1);
+  ROW_LOOP (r, m, W) {
+    PetscReal sum = 0;
+    if (r < m) {
+      const PetscInt end = i[r + 1];
+      for (PetscInt k = i[r] + lane; k < end; k += W) sum += HybAbs(a[perm ? perm[k] : k]);
+    }
+    sum = HybSubwarpSum<W>(sum);
+    if (lane == 0 && r < m) sums[r] = sum;
+  }
+}
+
+PetscErrorCode HybCSRNorm_CUDA(const HybExec *exec, HybArena *work, const HybCSR *A, HybNorm type, PetscReal *norm)
+{
+  PetscReal *sums;
+
+  PetscFunctionBegin;
+  *norm = 0;
+  if (A->nnz == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  if (type == HYB_NORM_FROBENIUS) {
+    PetscCall(HybArenaAlloc(work, HYB_WORK(exec), NORM_BLOCKS, sizeof(*sums), &sums));
+    HYB_LAUNCH(CSRSumSquares, NORM_BLOCKS, CSR_THREADS, 0, exec->stream, A->nnz, A->a, sums);
+    PetscCall(HybReduceSumReal(exec, work, NORM_BLOCKS, sums, NULL, norm));
+    *norm = PetscSqrtReal(*norm);
+  } else {
+    PetscInt *perm = NULL;
+    HybCSR    T    = *A;
+    int       w;
+
+    if (type == HYB_NORM_1) PetscCall(HybCSRTransposeSymbolic_CUDA(exec, work, work, A, &T, &perm));
+    PetscCall(HybArenaAlloc(work, HYB_WORK(exec), T.m, sizeof(*sums), &sums));
+    w = RowWidth(T.nnz, T.m, 1);
+#define CALL(W) HYB_LAUNCH((CSRRowAbsSums<W>), HybBlocks((PetscCount)T.m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, T.m, T.i, perm, A->a, sums)
+    ROW_BY_WIDTH(w, CALL);
+#undef CALL
+    PetscCall(HybReduceMaxReal(exec, work, T.m, sums, NULL, norm));
+    if (type == HYB_NORM_1) {
+      PetscCall(HybArenaFree(work, &T.i));
+      PetscCall(HybArenaFree(work, &T.j));
+      PetscCall(HybArenaFree(work, &perm));
+    }
+  }
+  PetscCall(HybArenaFree(work, &sums));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static __global__ __launch_bounds__(CSR_THREADS) void CSRCOONumeric(PetscCount nnz, const PetscCount *__restrict__ mapptr, const PetscCount *__restrict__ map, const HybScalar *__restrict__ v, bool add, HybScalar *__restrict__ a)
+{
+  const PetscCount e = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
+  if (e < nnz) {
+    const PetscCount end = mapptr[e + 1];
+    PetscCount       k   = mapptr[e];
+    HybScalar        sum = HybLoadReadOnly(v + map[k]); /* no list is empty */
+
+    for (k++; k < end; k++) sum += HybLoadReadOnly(v + map[k]);
+    a[e] = add ? a[e] + sum : sum;
+  }
+}
+
+PetscErrorCode HybCSRCOONumeric_CUDA(const HybExec *exec, PetscCount nnz, const PetscCount *mapptr, const PetscCount *map, const HybScalar *v, PetscBool add, HybScalar *a)
+{
+  PetscFunctionBegin;
+  HYB_LAUNCH(CSRCOONumeric, HybBlocks(nnz, CSR_THREADS), CSR_THREADS, 0, exec->stream, nnz, mapptr, map, v, add == PETSC_TRUE, a);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
