@@ -18,7 +18,7 @@ $(DEMO_DIR)/ex56: $(DEMO_SOURCE)
 	$(PETSC_CC) -O2 $(PETSC_CFLAGS) -o $@ $< $(PETSC_LIBS) -lm
 
 ## make examples        examples/, and examples/solve in its place
-EXAMPLES := solve
+EXAMPLES := solve ptap $(if $(wildcard include/petscmataijhybridgpu.h),link)
 EXAMPLES_BIN = $(EXAMPLES:%=$(BUILD)/examples/%)
 examples: $(EXAMPLES_BIN)
 ifeq ($(abspath $(LIBDIR)),$(CURDIR)/lib)
@@ -26,13 +26,43 @@ ifeq ($(abspath $(LIBDIR)),$(CURDIR)/lib)
 endif
 
 $(BUILD)/examples/solve: $(BUILD)/examples/solve.o $(BUILD)/examples/mmreader.o
+$(BUILD)/examples/ptap: $(BUILD)/examples/ptap.o
+$(BUILD)/examples/link: $(BUILD)/examples/link.o $(BUILD)/lib/$(PLUGIN)
+$(BUILD)/examples/link: EXAMPLE_LIBS = -L$(BUILD)/lib -laijhybridgpu -Wl,-rpath,$(abspath $(BUILD)/lib)
 $(BUILD)/tests/examples/readmm: $(BUILD)/tests/examples/readmm.o $(BUILD)/examples/mmreader.o
 $(EXAMPLES_BIN) $(BUILD)/tests/examples/readmm:
 	@mkdir -p $(@D)
-	$(PETSC_CC) $(SAN) -o $@ $(filter %.o,$^) $(PETSC_LIBS) -lm
+	$(PETSC_CC) $(SAN) -o $@ $(filter %.o,$^) $(EXAMPLE_LIBS) $(PETSC_LIBS) -lm
 -include $(wildcard $(BUILD)/examples/*.d $(BUILD)/tests/examples/*.d)
 
 .PHONY: test-examples
 CHECK_TARGETS += $(if $(GLUE_SRC),test-examples)
 test-examples: $(EXAMPLES_BIN) $(BUILD)/tests/examples/readmm $(BUILD)/lib/$(PLUGIN)
 	@$(TEST_ENV) MPIEXEC='$(MPIEXEC)' tests/examples/run.sh $(BUILD)/tests/examples/readmm $(BUILD)/examples/solve $(abspath $(BUILD)/lib/$(PLUGIN)) $(PETSC_SCALAR)
+
+## make install         PREFIX=DIR (default /usr/local), DESTDIR=DIR: library, CUDA part where it was built, header, aijhybridgpu.pc
+## make uninstall       takes these files away again
+PREFIX ?= /usr/local
+INSTALL ?= install
+PACKAGE_VERSION := 0.1.0
+INSTALL_LIBDIR = $(PREFIX)/lib
+INSTALLED = $(INSTALL_LIBDIR)/$(PLUGIN) $(INSTALL_LIBDIR)/cuda/libaijhybridgpu_cuda.so $(PREFIX)/include/petscmataijhybridgpu.h $(INSTALL_LIBDIR)/pkgconfig/aijhybridgpu.pc
+
+install: all
+	$(INSTALL) -d "$(DESTDIR)$(INSTALL_LIBDIR)/pkgconfig" "$(DESTDIR)$(PREFIX)/include"
+	$(INSTALL) -m 755 $(BUILD)/lib/$(PLUGIN) "$(DESTDIR)$(INSTALL_LIBDIR)/$(PLUGIN)"
+	if [ -f $(BUILD)/lib/cuda/libaijhybridgpu_cuda.so ]; then \
+	  $(INSTALL) -d "$(DESTDIR)$(INSTALL_LIBDIR)/cuda" && \
+	  $(INSTALL) -m 755 $(BUILD)/lib/cuda/libaijhybridgpu_cuda.so "$(DESTDIR)$(INSTALL_LIBDIR)/cuda/libaijhybridgpu_cuda.so"; fi
+	$(INSTALL) -m 644 include/petscmataijhybridgpu.h "$(DESTDIR)$(PREFIX)/include/petscmataijhybridgpu.h"
+	sed -e 's|@PREFIX@|$(abspath $(PREFIX))|g' -e 's|@VERSION@|$(PACKAGE_VERSION)|g' -e 's|@PETSC_VERSION@|$(PETSC_VERSION)|g' \
+	  -e 's|@PETSC_CFLAGS@|$(strip $(filter -I% -D%,$(filter-out -D_FORTIFY_SOURCE%,$(PETSC_CFLAGS))))|g' -e 's|@PETSC_LIBS@|$(strip $(PETSC_LIBS))|g' conf/aijhybridgpu.pc.in > $(BUILD)/aijhybridgpu.pc
+	$(INSTALL) -m 644 $(BUILD)/aijhybridgpu.pc "$(DESTDIR)$(INSTALL_LIBDIR)/pkgconfig/aijhybridgpu.pc"
+	@echo
+	@echo "Installed. With any program of this PETSc ($(PETSC_VERSION), $(PETSC_PREFIX)):"
+	@echo
+	@echo "  PETSC_OPTIONS=\"-dll_append $(abspath $(PREFIX))/lib/$(PLUGIN) -mat_type aijhybridgpu\" ./your_program"
+
+uninstall:
+	rm -f $(INSTALLED:%="$(DESTDIR)%")
+	-rmdir "$(DESTDIR)$(INSTALL_LIBDIR)/cuda" 2>/dev/null
