@@ -51,11 +51,11 @@ cuda-spills: $(CUDA_OBJ)
 EMU_OBJ = $(filter-out %/primitives.o,$(CUDA_SRC:%.cu=$(BUILD)/emulated/%.o))
 EMU_CORE_SRC := $(wildcard tests/emulator/*.cc)
 EMU_CORE_OBJ = $(EMU_CORE_SRC:%.cc=$(BUILD)/emulated/%.o)
-EMU_LIB = $(BUILD)/lib/emulated/libaijhybridgpu_emulated.so
+EMULATED_LIB = $(BUILD)/lib/emulated/libaijhybridgpu_emulated.so
 EMU_OPT ?= -O1 -g
-EMU_FLAGS = -std=c++17 $(EMU_OPT) $(SAN) -fPIC -fvisibility=hidden -fno-math-errno -ffp-contract=off -fno-strict-aliasing -fnon-call-exceptions $(WARN) -Wno-unknown-pragmas -Wno-unused-function -Wno-unused-variable -DHYB_EMULATOR=1 -Itests/emulator -Iinclude -Isrc/sparse/device $(PETSC_SYSTEM_CFLAGS)
+EMU_FLAGS = -std=c++17 $(EMU_OPT) $(SAN) -fPIC -fvisibility=hidden -fno-math-errno -ffp-contract=off -fno-strict-aliasing -fnon-call-exceptions $(WARN) -Wno-unknown-pragmas -Wno-unused-function -Wno-unused-variable -Wno-unused-but-set-variable -D_GLIBCXX_ASSERTIONS -DHYB_EMULATOR=1 -Itests/emulator -Iinclude -Isrc/sparse/device $(PETSC_SYSTEM_CFLAGS)
 
-emulator: $(EMU_LIB)
+emulator: $(EMULATED_LIB)
 
 $(BUILD)/emulated/%.o: %.cu
 	@mkdir -p $(@D)
@@ -67,7 +67,7 @@ $(BUILD)/emulated/%.o: %.cc
 
 -include $(EMU_OBJ:.o=.d) $(EMU_CORE_OBJ:.o=.d)
 
-$(EMU_LIB): $(EMU_OBJ) $(EMU_CORE_OBJ) $(BUILD)/librooms.a conf/cuda.map
+$(EMULATED_LIB): $(EMU_OBJ) $(EMU_CORE_OBJ) $(BUILD)/librooms.a conf/cuda.map
 	@mkdir -p $(@D)
 	$(PETSC_CXX) -shared $(SAN) -o $@ $(EMU_OBJ) $(EMU_CORE_OBJ) $(BUILD)/librooms.a -Wl,--version-script=conf/cuda.map -Wl,-z,now $(if $(SAN),,-Wl,--no-undefined) $(PETSC_LIBS) -ldl -lpthread
 

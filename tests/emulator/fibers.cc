@@ -1,0 +1,513 @@
+/*
+  fibers.cc: the threads of a block as fibers of one thread of the operating system.
+
+  A thread runs until it has to wait: for lanes of its warp (shuffle, vote, __syncwarp), for its block (__syncthreads), or until it ends. Then the scheduler
+  picks another runnable one at random. A thread that never waits costs two switches and no stack of its own, so plain kernels run at the speed of a loop.
+  Blocks run one after another, in random order: a block that waits for one that comes later never ends, as it may on a device.
+
+  A warp-wide operation is done when all lanes of its mask that still run have come to the same operation with the same mask; a barrier, when all threads
+  have come to it. What can never be done is reported: nobody is runnable and some have not ended.
+*/
+#include "emulator.h"
+#include <numeric>
+#include <sys/mman.h>
+#if defined(__SANITIZE_ADDRESS__)
+  #include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace emu
+{
+uint3    threadIdx_, blockIdx_;
+dim3     blockDim_, gridDim_;
+unsigned epoch_ = 1;
+Running  running;
+
+/* Switching: saves the registers that a called function must keep, and the stack pointer */
+struct Fiber {
+  void *sp;
+  char *stack, *top; /* the lowest usable byte, and behind the highest */
+  void *fake;        /* ASan's */
+};
+#if defined(__x86_64__)
+extern "C" void EmuSwitch(void **save, void *load);
+asm(".text\n.hidden EmuSwitch\n.globl EmuSwitch\n.type EmuSwitch,@function\nEmuSwitch:\n"
+    "pushq %rbp\npushq %rbx\npushq %r12\npushq %r13\npushq %r14\npushq %r15\n"
+    "movq %rsp,(%rdi)\nmovq %rsi,%rsp\n"
+    "popq %r15\npopq %r14\npopq %r13\npopq %r12\npopq %rbx\npopq %rbp\nret\n.size EmuSwitch,.-EmuSwitch\n");
+static void *Prepare(char *top, void (*entry)(void))
+{
+  void **sp = (void **)((uintptr_t)top & ~(uintptr_t)15);
+  *--sp     = nullptr; /* entry finds the stack as after a call */
+  *--sp     = (void *)entry;
+  for (int k = 0; k < 6; k++) *--sp = nullptr;
+  return sp;
+}
+#else
+  #include <ucontext.h>
+static ucontext_t *context_;
+static void        EmuSwitch(void **save, void *load)
+{
+  ucontext_t here;
+  *save = &here;
+  swapcontext(&here, (ucontext_t *)load);
+}
+static void *Prepare(char *top, void (*entry)(void))
+{
+  ucontext_t *c = new ucontext_t;
+  getcontext(c);
+  c->uc_stack.ss_sp   = top - 128 * 1024;
+  c->uc_stack.ss_size = 128 * 1024;
+  c->uc_link          = nullptr;
+  makecontext(c, entry, 0);
+  return c;
+}
+#endif
+
+static const size_t StackBytes = 256 * 1024, GuardBytes = 16 * 1024;
+static const char  *kind_name[] = {"__syncwarp", "__shfl_sync", "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync", "a vote", "__match_any_sync", "__match_all_sync", "__reduce_add_sync", "__reduce_min_sync", "__reduce_max_sync", "__reduce_min_sync", "__reduce_max_sync", "__reduce_and_sync", "__reduce_or_sync", "__reduce_xor_sync"};
+
+struct Lane {
+  Fiber      *fiber;
+  Kind        kind;
+  Vote        vote;
+  unsigned    mask;
+  int         aux, width, predicate;
+  uint64_t    value, result;
+  const char *file;
+  int         line;
+};
+struct WarpState {
+  unsigned exists, runnable, waiting, barrier, exited; /* one bit for each lane */
+  Lane     lane[32];
+};
+
+static WarpState                    warp_[32];
+static uint32_t                     ready_; /* warps with a runnable lane */
+static int                          warps_, w_, l_; /* of this block; the running lane's */
+static unsigned                     threads_, remaining_, arrived_;
+static int                          barrier_result_;
+static std::vector<Fiber *>         idle_;
+static std::vector<Fiber *>         all_;
+static Fiber                        scheduler_;
+static Fiber                       *fiber_; /* the running one */
+static bool                         ended_;
+static const std::function<void()> *body_;
+
+/* Shared memory: a stretch for static arrays with red zones between them, and one for the dynamic array that ends at a guard page */
+static const size_t SharedBytes = 256 * 1024, RedZone = 64, SharedLimit = 227 * 1024;
+struct SharedArray {
+  char       *ptr;
+  size_t      bytes;
+  SharedSite *site;
+};
+static char                    *shared_, *dynamic_, *dynamicend_;
+static size_t                   shared_used_, dynamic_bytes_;
+static std::vector<SharedArray> arrays_;
+
+static uint64_t random_;
+uint64_t        Random(void)
+{
+  if (!random_) random_ = 0x9e3779b97f4a7c15ull * (Seed() + 1);
+  random_ ^= random_ << 13;
+  random_ ^= random_ >> 7;
+  random_ ^= random_ << 17;
+  return random_ >> 11;
+}
+
+static inline int Pick(uint32_t bits)
+{
+  const int      s   = (int)(Random() & 31);
+  const uint32_t rot = (bits >> s) | (bits << ((32 - s) & 31));
+  return (__builtin_ctz(rot) + s) & 31;
+}
+
+static inline void Go(Fiber *from, Fiber *to)
+{
+#if defined(__SANITIZE_ADDRESS__)
+  const void *bottom;
+  size_t      size;
+  __sanitizer_start_switch_fiber(&from->fake, to->stack, (size_t)(to->top - to->stack));
+  EmuSwitch(&from->sp, to->sp);
+  __sanitizer_finish_switch_fiber(from->fake, &bottom, &size);
+  if (from != &scheduler_ && !scheduler_.stack) {
+    scheduler_.stack = (char *)bottom;
+    scheduler_.top   = (char *)bottom + size;
+  }
+#else
+  EmuSwitch(&from->sp, to->sp);
+#endif
+}
+
+static void FiberMain(void)
+{
+#if defined(__SANITIZE_ADDRESS__)
+  const void *bottom;
+  size_t      size;
+  __sanitizer_finish_switch_fiber(nullptr, &bottom, &size);
+  scheduler_.stack = (char *)bottom;
+  scheduler_.top   = (char *)bottom + size;
+#endif
+  for (;;) {
+    (*body_)();
+    ended_ = true;
+    Go(fiber_, &scheduler_);
+  }
+}
+
+static Fiber *NewFiber(void)
+{
+  char *p = (char *)mmap(nullptr, StackBytes + GuardBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) Fail("no memory for another thread's stack");
+  mprotect(p, GuardBytes, PROT_NONE);
+  Fiber *f = new Fiber;
+  f->stack = p + GuardBytes;
+  f->top   = p + StackBytes + GuardBytes - (all_.size() * 192) % 4096; /* not all stacks in the same sets of the cache */
+  f->fake  = nullptr;
+  f->sp    = Prepare(f->top, FiberMain);
+  all_.push_back(f);
+  return f;
+}
+
+bool OnStackGuard(const void *address)
+{
+  for (Fiber *f : all_)
+    if ((const char *)address >= f->stack - GuardBytes && (const char *)address < f->stack) return true;
+  return false;
+}
+
+/* lets the scheduler run until somebody wakes this thread */
+static inline void Leave(void)
+{
+  Fiber *f = fiber_;
+  Go(f, &scheduler_);
+}
+
+void Yield(void)
+{
+  if (!running.threads) return;
+  warp_[w_].runnable |= 1u << l_;
+  ready_ |= 1u << w_;
+  Leave();
+}
+
+void MaybeYield(void)
+{
+  if ((Random() & 15) == 0) Yield();
+}
+
+/* only what CUDA promises: this lane is among them */
+unsigned ActiveMask(void)
+{
+  return 1u << l_;
+}
+
+static uint64_t Shuffled(const WarpState &W, unsigned set, int l)
+{
+  const Lane &L   = W.lane[l];
+  const int   seg = l & ~(L.width - 1);
+  int         src = l;
+  switch (L.kind) {
+  case SHFL:
+    src = seg + (L.aux & (L.width - 1));
+    break;
+  case SHFL_UP:
+    if (l - seg >= L.aux) src = l - L.aux;
+    break;
+  case SHFL_DOWN:
+    if ((l - seg) + L.aux < L.width) src = l + L.aux;
+    break;
+  default:
+    if ((l ^ L.aux) < seg + L.width) src = l ^ L.aux;
+    break;
+  }
+  src &= 31;
+  return (set >> src) & 1u ? W.lane[src].value : Random() * 0x10001u; /* a lane that takes no part has nothing to give */
+}
+
+static void Compute(WarpState &W, unsigned set)
+{
+  const Kind     kind = W.lane[__builtin_ctz(set)].kind;
+  const uint64_t all  = W.lane[__builtin_ctz(set)].value;
+  uint64_t       r    = all;
+  bool           same = true;
+  if (kind == BALLOT) r = 0;
+  for (unsigned s = set; s; s &= s - 1) {
+    const int      l = __builtin_ctz(s);
+    const uint64_t v = W.lane[l].value;
+    if (v != all) same = false;
+    const bool first = l == __builtin_ctz(set);
+    switch (kind) {
+    case BALLOT:
+      r |= v << l;
+      break;
+    case REDUCE_ADD:
+      if (!first) r = (uint32_t)(r + v);
+      break;
+    case REDUCE_UMIN:
+      if (v < r) r = v;
+      break;
+    case REDUCE_UMAX:
+      if (v > r) r = v;
+      break;
+    case REDUCE_MIN:
+      if ((int)v < (int)r) r = v;
+      break;
+    case REDUCE_MAX:
+      if ((int)v > (int)r) r = v;
+      break;
+    case REDUCE_AND:
+      r &= v;
+      break;
+    case REDUCE_OR:
+      r |= v;
+      break;
+    case REDUCE_XOR:
+      if (!first) r ^= v;
+      break;
+    case MATCH_ANY:
+      W.lane[l].result = 0;
+      for (unsigned t = set; t; t &= t - 1)
+        if (W.lane[__builtin_ctz(t)].value == v) W.lane[l].result |= t & -t;
+      break;
+    case SHFL:
+    case SHFL_UP:
+    case SHFL_DOWN:
+    case SHFL_XOR:
+      W.lane[l].result = Shuffled(W, set, l);
+      break;
+    default:
+      break;
+    }
+  }
+  if (kind == MATCH_ALL) r = same ? set : 0;
+  if (kind == BALLOT || kind >= MATCH_ALL)
+    for (unsigned s = set; s; s &= s - 1) W.lane[__builtin_ctz(s)].result = r;
+}
+
+/* does the operation that lane l waits for have all its lanes? */
+static bool Complete(WarpState &W, int l)
+{
+  const unsigned set = W.lane[l].mask & W.exists & ~W.exited;
+  if ((W.waiting & set) != set) return false;
+  for (unsigned s = set; s; s &= s - 1) {
+    const Lane &L = W.lane[__builtin_ctz(s)];
+    if (L.kind != W.lane[l].kind || L.mask != W.lane[l].mask) return false;
+  }
+  Compute(W, set);
+  W.waiting &= ~set;
+  W.runnable |= set;
+  return true;
+}
+
+uint64_t Warp(Kind kind, unsigned mask, uint64_t value, int aux, int width, const char *file, int line)
+{
+  WarpState     &W   = warp_[w_];
+  Lane          &L   = W.lane[l_];
+  const unsigned bit = 1u << l_;
+  if (!(mask & bit)) Fail("%s at %s:%d with mask 0x%08x, which does not name its own lane %d", kind_name[kind], file, line, mask, l_);
+  if (width < 1 || width > 32 || (width & (width - 1))) Fail("%s at %s:%d with width %d", kind_name[kind], file, line, width);
+  L.kind  = kind;
+  L.mask  = mask;
+  L.value = value;
+  L.aux   = aux;
+  L.width = width;
+  L.file  = file;
+  L.line  = line;
+  W.waiting |= bit;
+  if (Complete(W, l_)) {
+    ready_ |= 1u << w_;
+    if (Random() & 3) { /* mostly the last to come goes on, without a switch */
+      W.runnable &= ~bit;
+      return L.result;
+    }
+  }
+  Leave();
+  return L.result;
+}
+
+static void FinishBarrier(void)
+{
+  barrier_result_ = 0;
+  int n = 0, all = 1;
+  for (int w = 0; w < warps_; w++) {
+    WarpState &W = warp_[w];
+    for (unsigned s = W.barrier; s; s &= s - 1) {
+      n += W.lane[__builtin_ctz(s)].predicate != 0;
+      all &= W.lane[__builtin_ctz(s)].predicate != 0;
+    }
+  }
+  for (int w = 0; w < warps_; w++) {
+    WarpState &W = warp_[w];
+    for (unsigned s = W.barrier; s; s &= s - 1) {
+      Lane &L  = W.lane[__builtin_ctz(s)];
+      L.result = (uint64_t)(L.vote == COUNT ? n : L.vote == AND ? all : n > 0);
+    }
+    W.runnable |= W.barrier;
+    W.barrier = 0;
+    if (W.runnable) ready_ |= 1u << w;
+  }
+  arrived_ = 0;
+}
+
+int Barrier(Vote vote, int predicate, const char *file, int line)
+{
+  static const char *first_file;
+  static int         first_line, first_thread;
+  WarpState         &W  = warp_[w_];
+  Lane              &L  = W.lane[l_];
+  const int          me = w_ * 32 + l_;
+  if (!arrived_) {
+    first_file   = file;
+    first_line   = line;
+    first_thread = me;
+  } else if (line != first_line || (file != first_file && strcmp(file, first_file))) Fail("divergent barrier: this thread waits at %s:%d, thread %d at %s:%d", file, line, first_thread, first_file, first_line);
+  if (remaining_ != threads_) Fail("divergent barrier at %s:%d: %u of the block's %u threads have ended without it", file, line, threads_ - remaining_, threads_);
+  L.vote      = vote;
+  L.predicate = predicate;
+  L.file      = file;
+  L.line      = line;
+  W.barrier |= 1u << l_;
+  if (++arrived_ == remaining_) FinishBarrier();
+  Leave();
+  return (int)L.result;
+}
+
+static void Deadlock(void)
+{
+  char        text[2048];
+  size_t      n     = 0;
+  int         lines = 0;
+  const Lane *seen[8];
+  for (int w = 0; w < warps_ && lines < 8; w++)
+    for (unsigned s = (warp_[w].waiting | warp_[w].barrier); s && lines < 8; s &= s - 1) {
+      const int   l = __builtin_ctz(s);
+      const Lane &L = warp_[w].lane[l];
+      const bool  b = (warp_[w].barrier >> l) & 1u;
+      bool        old = false;
+      for (int k = 0; k < lines; k++) old = old || (seen[k]->line == L.line && seen[k]->file == L.file && (b || seen[k]->mask == L.mask));
+      if (old) continue;
+      seen[lines++] = &L;
+      if (b) n += (size_t)snprintf(text + n, sizeof(text) - n, "\n    thread %d waits in __syncthreads at %s:%d", w * 32 + l, L.file, L.line);
+      else {
+        const unsigned missing = L.mask & warp_[w].exists & ~warp_[w].exited & ~warp_[w].waiting;
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "\n    thread %d (lane %d) waits in %s at %s:%d, mask 0x%08x, lanes that never came 0x%08x", w * 32 + l, l, kind_name[L.kind], L.file, L.line, L.mask, missing);
+      }
+      if (n > sizeof(text) - 200) break;
+    }
+  Fail("the block can never go on: %u threads wait for what will not come%s", remaining_, text);
+}
+
+static void CheckArray(const SharedArray &a, size_t zone)
+{
+  if (!Intact(a.ptr + a.bytes, zone)) Fail("a write behind the end of shared array '%s' (%zu bytes, %s:%d)", a.site->name, a.bytes, a.site->file, a.site->line);
+  if (!Intact(a.ptr - zone, zone)) Fail("a write before the start of shared array '%s' (%zu bytes, %s:%d)", a.site->name, a.bytes, a.site->file, a.site->line);
+}
+
+void *SharedAllocate(SharedSite *site, size_t bytes)
+{
+  const size_t at = shared_used_ + RedZone, end = (at + bytes + 15) & ~(size_t)15;
+  if (!running.threads) Fail("shared array '%s' outside a kernel", site->name);
+  if (end + RedZone > SharedBytes || bytes + dynamic_bytes_ > SharedLimit) Fail("shared array '%s' of %zu bytes does not fit (%s:%d)", site->name, bytes, site->file, site->line);
+  site->ptr    = shared_ + at;
+  site->epoch  = epoch_;
+  shared_used_ = end;
+  arrays_.push_back(SharedArray{shared_ + at, bytes, site});
+  return site->ptr;
+}
+
+void *SharedDynamic(void)
+{
+  return dynamic_;
+}
+
+static void StartBlock(const dim3 &b)
+{
+  threads_ = remaining_ = b.x * b.y * b.z;
+  arrived_              = 0;
+  warps_                = (int)((threads_ + 31) / 32);
+  ready_                = warps_ == 32 ? ~0u : (1u << warps_) - 1u;
+  for (int w = 0; w < warps_; w++) {
+    const unsigned n = threads_ - 32u * (unsigned)w;
+    WarpState     &W = warp_[w];
+    W.exists = W.runnable = n >= 32 ? ~0u : (1u << n) - 1u;
+    W.waiting = W.barrier = W.exited = 0;
+    for (int l = 0; l < 32; l++) W.lane[l].fiber = nullptr;
+  }
+  epoch_++;
+  Repair(shared_, shared_used_ + RedZone);
+  shared_used_ = 0;
+  arrays_.clear();
+  Repair(dynamic_ - RedZone, (size_t)(dynamicend_ - dynamic_) + RedZone);
+}
+
+static void RunBlock(const dim3 &b)
+{
+  StartBlock(b);
+  int w = Pick(ready_);
+  while (remaining_) {
+    if (!((ready_ >> w) & 1u) || (Random() & 15) == 0) {
+      if (!ready_) Deadlock();
+      w = Pick(ready_);
+    }
+    WarpState &W = warp_[w];
+    const int  l = Pick(W.runnable);
+    W.runnable &= ~(1u << l);
+    if (!W.runnable) ready_ &= ~(1u << w);
+    if (!W.lane[l].fiber) {
+      if (idle_.empty()) W.lane[l].fiber = NewFiber();
+      else {
+        W.lane[l].fiber = idle_.back();
+        idle_.pop_back();
+      }
+    }
+    const unsigned t = (unsigned)(w * 32 + l);
+    w_               = w;
+    l_               = l;
+    if (b.y == 1 && b.z == 1) threadIdx_.x = t;
+    else threadIdx_ = uint3{t % b.x, t / b.x % b.y, t / b.x / b.y};
+    fiber_ = W.lane[l].fiber;
+    ended_ = false;
+    Go(&scheduler_, fiber_);
+    for (const SharedArray &a : arrays_) CheckArray(a, 16);
+    if (ended_) {
+      idle_.push_back(W.lane[l].fiber);
+      W.lane[l].fiber = nullptr;
+      W.exited |= 1u << l;
+      remaining_--;
+      if (arrived_) Fail("divergent barrier: this thread ends while %u threads wait in __syncthreads", arrived_);
+      for (unsigned s = W.waiting; s; s = W.waiting & s & (s - 1)) (void)Complete(W, __builtin_ctz(s));
+    }
+    if (W.runnable) ready_ |= 1u << w;
+  }
+  for (const SharedArray &a : arrays_) CheckArray(a, RedZone);
+  if (!Intact(dynamic_ - RedZone, RedZone)) Fail("a write before the start of the dynamic shared array (%zu bytes)", dynamic_bytes_);
+  if (!Intact(dynamic_ + dynamic_bytes_, (size_t)(dynamicend_ - dynamic_) - dynamic_bytes_)) Fail("a write behind the end of the dynamic shared array (%zu bytes)", dynamic_bytes_);
+}
+
+void RunKernel(dim3 grid, dim3 block, size_t dynamic, const std::function<void()> &thread)
+{
+  const size_t page = 4096;
+  if (!shared_) {
+    const size_t total = SharedBytes + page + SharedBytes + page;
+    shared_            = (char *)mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (shared_ == MAP_FAILED) Fail("no memory for shared memory");
+    dynamicend_ = shared_ + total - page;
+    mprotect(shared_ + SharedBytes, page, PROT_NONE);
+    mprotect(dynamicend_, page, PROT_NONE);
+    shared_used_ = SharedBytes - RedZone;
+  }
+  dynamic_bytes_ = dynamic;
+  dynamic_       = dynamicend_ - ((dynamic + 15) & ~(size_t)15);
+  gridDim_       = grid;
+  blockDim_      = block;
+  body_          = &thread;
+  threadIdx_     = uint3{0, 0, 0};
+  const uint64_t n = (uint64_t)grid.x * grid.y * grid.z;
+  uint64_t       b = Random() % n, stride = Random() % n;
+  while (std::gcd(stride, n) != 1) stride = (stride + 1) % n; /* a stride without a common divisor visits every block */
+  for (uint64_t k = 0; k < n; k++, b = (b + stride) % n) {
+    blockIdx_ = uint3{(unsigned)(b % grid.x), (unsigned)(b / grid.x % grid.y), (unsigned)(b / grid.x / grid.y)};
+    RunBlock(block);
+  }
+}
+} // namespace emu

@@ -1,0 +1,928 @@
+/*
+  memory.cc: memory, streams and the runtime's entry points.
+
+  Device memory is a stretch of reserved addresses that the host cannot touch. Each array has pages of its own with guard pages round them, ends (mostly) at
+  its last page's end, holds poison until it is written, and its addresses are not used again soon. An operation opens the arrays that it names among its
+  arguments, or that it is caught touching; all are closed again before the host goes on. Managed arrays are the host's except while work that uses them is
+  queued: then they can be read, if the work only reads them, or not touched at all.
+
+  Work is queued and done when somebody waits for it, no earlier, and of several streams in random order. Vector clocks say what comes before what: an
+  operation's clock holds for each stream the number of its last operation that is known to be done before. A use that does not come after the allocation,
+  a free that does not come after all uses, two uses of which one writes and neither comes first: each is an error, whatever the order this time.
+*/
+#include "emulator.h"
+#include <cstdarg>
+#include <deque>
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <map>
+#include <signal.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+static const int      Streams = 16; /* one more is the default stream, number 0 */
+static const size_t   Page = 4096, Align = 64, SpaceBytes = (size_t)1 << 38;
+
+struct Clock {
+  uint32_t at[Streams];
+  void     Join(const Clock &o)
+  {
+    for (int s = 0; s < Streams; s++) at[s] = std::max(at[s], o.at[s]);
+  }
+};
+struct EmuPool {
+  bool   managed;
+  size_t used, reserved, threshold;
+};
+struct Array {
+  char       *page, *ptr;
+  size_t      bytes, room; /* asked for; whole pages */
+  bool        managed, open, fresh, freeing, freed;
+  int         protection; /* of a managed array, for the host */
+  EmuPool    *pool;
+  int         stream;                  /* of the allocation */
+  uint32_t    born, written, last[Streams]; /* number of the allocation, of the last write, of the last use on each stream */
+  int         writer;                  /* stream of the last write */
+  int         reads, writes;           /* queued */
+  std::string name, user;              /* as the last kernel called it, and that kernel */
+};
+struct Operation {
+  std::string           what, file;
+  int                   line, stream;
+  Clock                 clock;
+  bool                  kernel;
+  dim3                  grid, block;
+  size_t                dynamic;
+  std::vector<emu::Use> uses;
+  std::vector<Array *>  arrays;
+  std::function<void()> run;
+};
+struct EmuStream {
+  int                     number;
+  bool                    blocking;
+  Clock                   clock;
+  std::deque<Operation *> queue;
+};
+struct EmuEvent {
+  Clock clock;
+};
+
+static EmuStream                         stream_[Streams];
+static bool                              taken_[Streams] = {true};
+static Clock                             host_;
+static char                             *space_;
+static size_t                            space_used_;
+static std::map<char *, Array *>         arrays_; /* by first guard page */
+static std::vector<Array *>              open_;
+static std::deque<Array *>               quarantine_;
+static std::multimap<size_t, char *>     recycled_;
+static std::map<char *, size_t>          pinned_;
+static std::map<const void *, int>       dynamic_limit_;
+static EmuPool                           plain_[2]; /* cudaMalloc and cudaMallocAsync; cudaMallocManaged */
+static std::vector<EmuPool *>            pools_ = {&plain_[0], &plain_[1]};
+static size_t                            total_;
+static bool                              inside_;
+static size_t                            queued_;
+static cudaError_t                       error_;
+static struct sigaction                  before_;
+
+namespace emu
+{
+unsigned Seed(void)
+{
+  static const char *s = getenv("HYB_EMULATOR_SEED");
+  return s ? (unsigned)strtoul(s, nullptr, 10) : 1;
+}
+
+std::string Where(const void *pc)
+{
+  Dl_info     info;
+  std::string text;
+  if (!dladdr(pc, &info) || !info.dli_fname) return "an unknown place";
+  char   command[4096], buffer[1024];
+  size_t offset = (size_t)((const char *)pc - (const char *)info.dli_fbase);
+  snprintf(command, sizeof(command), "addr2line -Cfpi -e '%s' 0x%zx 2>/dev/null", info.dli_fname, offset);
+  FILE *f = popen(command, "r");
+  for (int k = 0; f && k < 6 && fgets(buffer, sizeof(buffer), f); k++) {
+    buffer[strcspn(buffer, "\n")] = 0;
+    text += (k ? "\n      " : "") + std::string(buffer);
+  }
+  if (f) pclose(f);
+  if (text.empty()) text = std::string(info.dli_sname ? info.dli_sname : "?") + " in " + info.dli_fname;
+  return text;
+}
+
+extern "C" void __gcov_dump(void) __attribute__((weak));
+static void     Report(const void *pc, const char *format, va_list args)
+{
+  fflush(stdout);
+  fprintf(stderr, "\nemulator: ");
+  vfprintf(stderr, format, args);
+  if (pc) fprintf(stderr, "\n  at  %s", Where(pc).c_str());
+  if (running.kernel) {
+    fprintf(stderr, "\n  in %s %s, queued at %s:%d", running.threads ? "kernel" : "operation", running.kernel, running.file, running.line);
+    if (running.threads) fprintf(stderr, "; block (%u,%u,%u) of (%u,%u,%u), thread (%u,%u,%u) of (%u,%u,%u)", blockIdx_.x, blockIdx_.y, blockIdx_.z, gridDim_.x, gridDim_.y, gridDim_.z, threadIdx_.x, threadIdx_.y, threadIdx_.z, blockDim_.x, blockDim_.y, blockDim_.z);
+  } else {
+    void     *frames[24];
+    const int n = backtrace(frames, 24);
+    fprintf(stderr, "\n  on the host, called from\n");
+    fflush(stderr);
+    backtrace_symbols_fd(frames + (pc ? 3 : 2), n > 3 ? n - (pc ? 3 : 2) : n, 2);
+  }
+  fprintf(stderr, "\n  HYB_EMULATOR_SEED=%u\n", Seed());
+  fflush(stderr);
+  if (__gcov_dump) __gcov_dump();
+  _exit(97);
+}
+
+void Fail(const char *format, ...)
+{
+  va_list args;
+  va_start(args, format);
+  Report(nullptr, format, args);
+  abort();
+}
+
+void FailAt(const void *pc, const char *format, ...)
+{
+  va_list args;
+  va_start(args, format);
+  Report(pc, format, args);
+  abort();
+}
+
+void Repair(void *p, size_t bytes)
+{
+  if ((uintptr_t)p & 3) { /* the pattern is tied to addresses, whatever the array's start */
+    for (size_t k = 0; k < bytes; k++) ((unsigned char *)p)[k] = (unsigned char)(Poison >> (8 * (((uintptr_t)p + k) & 3)));
+    return;
+  }
+  uint32_t *w = (uint32_t *)p;
+  for (size_t k = 0; k < bytes / 4; k++) w[k] = Poison;
+  for (size_t k = bytes & ~(size_t)3; k < bytes; k++) ((unsigned char *)p)[k] = (unsigned char)(Poison >> (8 * (k & 3)));
+}
+
+bool Intact(const void *p, size_t bytes)
+{
+  const unsigned char *c = (const unsigned char *)p;
+  size_t               k = 0;
+  for (; k < bytes && (((uintptr_t)c + k) & 3); k++)
+    if (c[k] != (unsigned char)(Poison >> (8 * (((uintptr_t)c + k) & 3)))) return false;
+  for (; k + 4 <= bytes; k += 4)
+    if (*(const uint32_t *)(c + k) != Poison) return false;
+  for (; k < bytes; k++)
+    if (c[k] != (unsigned char)(Poison >> (8 * (((uintptr_t)c + k) & 3)))) return false;
+  return true;
+}
+
+bool Unwritten(const void *p, size_t bytes, size_t *at)
+{
+  const uintptr_t a = (uintptr_t)p;
+  for (size_t k = (4 - (a & 3)) & 3; k + 4 <= bytes; k += 4)
+    if (*(const uint32_t *)(a + k) == Poison) {
+      *at = k;
+      return true;
+    }
+  return false;
+}
+} // namespace emu
+using emu::Fail;
+
+static std::string Name(const Array *a)
+{
+  char text[256];
+  snprintf(text, sizeof(text), "%s array '%s' of %zu bytes", a->managed ? "managed" : "device", a->name.empty() ? "(no kernel has named it)" : a->name.c_str(), a->bytes);
+  return text;
+}
+
+static Array *Find(const void *p)
+{
+  if (!space_ || (const char *)p < space_ || (const char *)p >= space_ + space_used_) return nullptr;
+  auto it = arrays_.upper_bound((char *)p);
+  return it == arrays_.begin() ? nullptr : (--it)->second;
+}
+
+static void Protect(Array *a, int protection)
+{
+  if (mprotect(a->page + Page, a->room, protection)) Fail("mprotect failed: too many arrays?");
+}
+
+static void Open(Array *a)
+{
+  if (a->open) return;
+  if (!a->managed || a->protection != (PROT_READ | PROT_WRITE)) Protect(a, PROT_READ | PROT_WRITE);
+  if (a->managed) a->protection = PROT_READ | PROT_WRITE;
+  if (a->fresh) {
+#if defined(MADV_POPULATE_WRITE)
+    (void)madvise(a->page + Page, a->room, MADV_POPULATE_WRITE);
+#endif
+    emu::Repair(a->page + Page, a->room);
+    a->fresh = false;
+  }
+  a->open = true;
+  open_.push_back(a);
+}
+
+static void Guard(Array *a)
+{
+  char *first = a->page + Page, *end = first + a->room;
+  if (!emu::Intact(first, (size_t)(a->ptr - first))) Fail("a write before the start of %s", Name(a).c_str());
+  if (!emu::Intact(a->ptr + a->bytes, (size_t)(end - a->ptr) - a->bytes)) Fail("a write behind the end of %s", Name(a).c_str());
+}
+
+/* the host's rights on a managed array follow what is queued */
+static void Share(Array *a)
+{
+  const int p = a->freed || a->freeing || a->writes || a->fresh ? PROT_NONE : a->reads ? PROT_READ : PROT_READ | PROT_WRITE;
+  if (inside_ || a->protection == p) return;
+  Protect(a, p);
+  a->protection = p;
+}
+
+static void CloseAll(void)
+{
+  std::vector<Array *> all;
+  all.swap(open_);
+  for (Array *a : all) {
+    a->open = false;
+    if (a->managed) Share(a);
+    else if (!a->freed) Protect(a, PROT_NONE);
+  }
+}
+
+static bool Before(int stream, uint32_t number, const Clock &c)
+{
+  return c.at[stream] >= number;
+}
+
+static void CheckUse(Array *a, const Operation *o, bool write)
+{
+  const char *who = o->what.c_str();
+  if (a->freed || a->freeing) Fail("%s uses %s after it was freed", who, Name(a).c_str());
+  if (!Before(a->stream, a->born, o->clock)) Fail("%s on stream %d uses %s, allocated on stream %d, and does not wait for that", who, o->stream, Name(a).c_str(), a->stream);
+  if (!Before(a->writer, a->written, o->clock)) Fail("%s on stream %d uses %s, written on stream %d by %s, and does not wait for that", who, o->stream, Name(a).c_str(), a->writer, a->user.c_str());
+  for (int s = 0; write && s < Streams; s++)
+    if (!Before(s, a->last[s], o->clock)) Fail("%s on stream %d writes %s, used on stream %d by %s, and does not wait for that", who, o->stream, Name(a).c_str(), s, a->user.c_str());
+}
+
+static void MarkUse(Array *a, const Operation *o, bool write)
+{
+  a->last[o->stream] = o->clock.at[o->stream];
+  a->user            = o->what;
+  if (write) {
+    a->writer  = o->stream;
+    a->written = o->clock.at[o->stream];
+  }
+}
+
+static Operation *current_;
+
+static void Handler(int sig, siginfo_t *info, void *context)
+{
+  char       *p     = (char *)info->si_addr;
+  Array      *a     = Find(p);
+  const bool  write = ((ucontext_t *)context)->uc_mcontext.gregs[REG_ERR] & 2;
+  const void *pc    = (const void *)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+  if (sig == SIGALRM) emu::FailAt(pc, "this operation does not end");
+  if (a && inside_) {
+    char *first = a->page + Page;
+    if (a->freed) emu::FailAt(pc, "%s of %s after it was freed, byte %td", write ? "write" : "read", Name(a).c_str(), p - a->ptr);
+    if (p >= first && p < first + a->room && !a->open) { /* reached by a pointer that is no argument of its own */
+      CheckUse(a, current_, false);
+      MarkUse(a, current_, false);
+      Open(a);
+      return;
+    }
+    emu::FailAt(pc, "%s out of bounds of %s, at byte %td", write ? "write" : "read", Name(a).c_str(), p - a->ptr);
+  }
+  if (a) {
+    if (a->freed || a->freeing) emu::FailAt(pc, "the host %s %s after it was freed", write ? "writes" : "reads", Name(a).c_str());
+    if (a->managed && (a->reads || a->writes || a->fresh)) emu::FailAt(pc, "the host %s %s while %s, which uses it, is queued", write ? "writes" : "reads", Name(a).c_str(), a->fresh ? "its allocation" : a->user.c_str());
+    emu::FailAt(pc, "the host %s %s, at byte %td", write ? "writes" : "reads", Name(a).c_str(), p - a->ptr);
+  }
+  if (inside_) emu::FailAt(pc, emu::OnStackGuard(p) ? "the thread's stack is full" : "access to address %p, which belongs to no array", (void *)p);
+  sigaction(sig, &before_, nullptr); /* not ours: once more, for whoever was there before */
+}
+
+static void Start(void)
+{
+  if (space_) return;
+  space_ = (char *)mmap(nullptr, SpaceBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (space_ == MAP_FAILED) {
+    space_ = nullptr;
+    Fail("no address space for the device's memory");
+  }
+  const char *m = getenv("HYB_EMULATOR_MEMORY");
+  total_        = m ? (size_t)strtoull(m, nullptr, 10) : (size_t)4 << 30;
+  for (int s = 0; s < Streams; s++) stream_[s].number = s;
+  stream_[0].blocking = true;
+  static char alternate[128 * 1024];
+  stack_t     ss;
+  memset(&ss, 0, sizeof(ss));
+  ss.ss_sp   = alternate;
+  ss.ss_size = sizeof(alternate);
+  sigaltstack(&ss, nullptr);
+  struct sigaction sa;
+  memset(&sa, 0, sizeof(sa));
+  sa.sa_sigaction = Handler;
+  sa.sa_flags     = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+  sigaction(SIGSEGV, &sa, &before_);
+  sigaction(SIGALRM, &sa, nullptr);
+}
+
+static EmuStream *Get(cudaStream_t s)
+{
+  Start();
+  return s == nullptr || s == cudaStreamLegacy || s == cudaStreamPerThread ? &stream_[0] : s;
+}
+
+/* streams that the default stream waits for, and which wait for it */
+static void Legacy(EmuStream *s, bool before)
+{
+  if (s->number == 0) {
+    for (int t = 1; t < Streams; t++)
+      if (taken_[t] && stream_[t].blocking) {
+        if (before) s->clock.Join(stream_[t].clock);
+        else stream_[t].clock.Join(s->clock);
+      }
+  }
+}
+
+static void Run(Operation *o)
+{
+  static const char *limit = getenv("HYB_EMULATOR_SECONDS");
+  current_                 = o;
+  inside_                  = true;
+  emu::running             = emu::Running{o->what.c_str(), o->file.c_str(), o->line, o->kernel};
+  for (Array *a : o->arrays) Open(a);
+  alarm(limit ? (unsigned)atoi(limit) : 100);
+  if (o->kernel) emu::RunKernel(o->grid, o->block, o->dynamic, o->run);
+  else if (o->run) o->run();
+  for (Array *a : open_)
+    if (!a->freed) Guard(a);
+  for (size_t k = 0; k < o->arrays.size(); k++) o->uses[k].write ? o->arrays[k]->writes-- : o->arrays[k]->reads--;
+  emu::running = emu::Running{nullptr, nullptr, 0, false};
+  inside_      = false;
+  current_     = nullptr;
+  delete o;
+  queued_--;
+}
+
+/* does all that comes before this clock */
+static void Drain(const Clock &c)
+{
+  bool any = false;
+  for (;;) {
+    EmuStream *can[Streams];
+    int        n = 0;
+    for (int s = 0; s < Streams; s++) {
+      if (stream_[s].queue.empty()) continue;
+      const Operation *o  = stream_[s].queue.front();
+      bool             ok = Before(s, o->clock.at[s], c);
+      for (int t = 0; ok && t < Streams; t++)
+        if (t != s && !stream_[t].queue.empty() && Before(t, stream_[t].queue.front()->clock.at[t], o->clock)) ok = false;
+      if (ok) can[n++] = &stream_[s];
+    }
+    if (!n) break;
+    EmuStream *s = can[n > 1 ? emu::Random() % (uint64_t)n : 0];
+    Operation *o = s->queue.front();
+    s->queue.pop_front();
+    any = true;
+    Run(o);
+  }
+  if (any) {
+    alarm(0);
+    CloseAll();
+  }
+}
+
+static void DrainAll(void)
+{
+  Clock all;
+  memset(&all, 0xff, sizeof(all));
+  Drain(all);
+  for (int s = 0; s < Streams; s++) host_.Join(stream_[s].clock);
+}
+
+static Operation *Queue(EmuStream *s, const char *what, std::vector<emu::Use> &&uses, std::function<void()> &&run)
+{
+  if (inside_) Fail("%s inside an operation", what);
+  Operation *o = new Operation;
+  o->what      = what;
+  o->file      = "(runtime)";
+  o->line      = 0;
+  o->stream    = s->number;
+  o->kernel    = false;
+  o->uses      = std::move(uses);
+  o->run       = std::move(run);
+  Legacy(s, true);
+  s->clock.Join(host_);
+  s->clock.at[s->number]++;
+  o->clock = s->clock;
+  Legacy(s, false);
+  for (const emu::Use &u : o->uses) {
+    Array *a = Find(u.ptr);
+    if (!a) Fail("%s is given %p, which belongs to no array of the device", what, u.ptr);
+    if (a->freed || a->freeing || (const char *)u.ptr < a->ptr || (const char *)u.ptr > a->ptr + a->bytes) {
+      CheckUse(a, o, u.write);
+      Fail("%s is given byte %td of %s", what, (const char *)u.ptr - a->ptr, Name(a).c_str());
+    }
+    if (u.bytes > (size_t)(a->ptr + a->bytes - (const char *)u.ptr)) Fail("%s %s %zu bytes from byte %td of %s", what, u.write ? "writes" : "reads", u.bytes, (const char *)u.ptr - a->ptr, Name(a).c_str());
+    CheckUse(a, o, u.write);
+    o->arrays.push_back(a);
+  }
+  for (size_t k = 0; k < o->uses.size(); k++) {
+    Array *a = o->arrays[k];
+    MarkUse(a, o, o->uses[k].write);
+    o->uses[k].write ? a->writes++ : a->reads++;
+    if (a->managed) Share(a);
+  }
+  s->queue.push_back(o);
+  if (++queued_ > 4096) DrainAll(); /* a device's queue is not endless either */
+  return o;
+}
+
+namespace emu
+{
+void Enqueue(cudaStream_t s, const char *what, std::vector<Use> &&uses, std::function<void()> &&run)
+{
+  (void)Queue(Get(s), what, std::move(uses), std::move(run));
+}
+
+void LooksLikePointers(const void *object, size_t bytes, int argument, std::vector<Use> &uses, std::vector<int> &which)
+{
+  for (size_t k = 0; k + sizeof(void *) <= bytes; k += sizeof(void *)) {
+    const void *p;
+    memcpy(&p, (const char *)object + k, sizeof(p));
+    const Array *a = Find(p);
+    if (!a || (const char *)p < a->ptr || (const char *)p >= a->ptr + a->bytes || a->freed) continue;
+    uses.push_back(Use{p, 0, false}); /* whether it is written nobody knows */
+    which.push_back(argument);
+  }
+}
+
+/* argument k of the text "a, f(b, c), d" */
+static std::string Argument(const char *text, int k)
+{
+  int         depth = 0;
+  std::string r;
+  for (; *text; text++) {
+    if (*text == '(' || *text == '[' || *text == '{') depth++;
+    if (*text == ')' || *text == ']' || *text == '}') depth--;
+    if (*text == ',' && depth == 0) k--;
+    else if (k == 0 && (*text != ' ' || !r.empty())) r += *text;
+  }
+  return r;
+}
+
+void Launch(const void *kernel, const char *name, const char *args, const char *file, int line, dim3 grid, dim3 block, size_t bytes, cudaStream_t stream, std::vector<Use> &&uses, std::vector<int> &&argument, std::function<void()> &&thread)
+{
+  const size_t threads = (size_t)block.x * block.y * block.z;
+  const auto   limit   = dynamic_limit_.find(kernel);
+  EmuStream   *s       = Get(stream);
+  if (threads < 1 || threads > 1024 || block.z > 64 || grid.y > 65535 || grid.z > 65535 || grid.x > 2147483647u || bytes > (limit == dynamic_limit_.end() ? (size_t)48 * 1024 : (size_t)limit->second)) {
+    error_ = cudaErrorInvalidConfiguration;
+    return;
+  }
+  /* pointers to host memory, or to one past the end of an array that is nobody's start, are values like any other until they are used */
+  std::vector<Use> known;
+  for (size_t k = 0; k < uses.size(); k++) {
+    Array *a = Find(uses[k].ptr);
+    if (!a || (const char *)uses[k].ptr < a->ptr || (const char *)uses[k].ptr > a->ptr + a->bytes) continue;
+    a->name = Argument(args, argument[k]);
+    known.push_back(uses[k]);
+  }
+  Operation *o = Queue(s, name, std::move(known), std::move(thread));
+  o->kernel    = true;
+  o->file      = file;
+  o->line      = line;
+  o->grid      = grid;
+  o->block     = block;
+  o->dynamic   = bytes;
+}
+} // namespace emu
+
+/* Memory */
+static Array *New(size_t bytes, EmuPool *pool, EmuStream *s)
+{
+  Start();
+  const size_t room = (std::max<size_t>(bytes, 1) + Page - 1) / Page * Page;
+  size_t       held = 0;
+  for (const EmuPool *p : pools_) held += std::max(p->reserved, p->used);
+  const size_t growth = pool->used + bytes > pool->reserved ? pool->used + bytes - pool->reserved : 0;
+  if (growth > total_ || held > total_ - growth) return nullptr;
+  char *page;
+  auto  old = recycled_.find(room);
+  if (old != recycled_.end()) {
+    page = old->second;
+    recycled_.erase(old);
+    delete arrays_[page];
+  } else {
+    if (space_used_ + room + 2 * Page > SpaceBytes) return nullptr;
+    page = space_ + space_used_;
+    space_used_ += room + Page; /* the guard page behind is the next one's before */
+  }
+  Array *a     = new Array();
+  a->page      = page;
+  a->room      = room;
+  a->bytes     = bytes;
+  const bool left = (emu::Random() & 3) == 0;
+  a->ptr       = left ? page + Page : page + Page + room - (bytes + Align - 1) / Align * Align;
+  a->managed   = pool->managed;
+  a->pool      = pool;
+  a->fresh     = true;
+  a->stream    = s->number;
+  arrays_[page] = a;
+  pool->used += bytes;
+  pool->reserved = std::max(pool->reserved, pool->used);
+  return a;
+}
+
+static cudaError_t Set(cudaError_t e)
+{
+  if (e != cudaSuccess && e != cudaErrorNotReady) error_ = e;
+  return e;
+}
+
+cudaError_t cudaMallocFromPoolAsync(void **p, size_t bytes, cudaMemPool_t pool, cudaStream_t stream)
+{
+  EmuStream *s = Get(stream);
+  Array     *a = New(bytes, pool, s);
+  *p           = a ? a->ptr : nullptr;
+  if (!a) return Set(cudaErrorMemoryAllocation);
+  Operation *o = Queue(s, "cudaMallocFromPoolAsync", {}, {});
+  a->born      = o->clock.at[s->number];
+  if (a->managed) o->run = [a]() { Open(a); };
+  return cudaSuccess;
+}
+
+cudaError_t cudaMallocAsync(void **p, size_t bytes, cudaStream_t s)
+{
+  return cudaMallocFromPoolAsync(p, bytes, &plain_[0], s);
+}
+
+cudaError_t cudaFreeAsync(void *p, cudaStream_t stream)
+{
+  EmuStream *s = Get(stream);
+  Array     *a = Find(p);
+  if (!a || a->ptr != p) Fail("cudaFreeAsync of %p, which is no array's start", p);
+  if (a->freed || a->freeing) Fail("%s is freed twice", Name(a).c_str());
+  Operation *o = Queue(s, "cudaFreeAsync", {}, {});
+  if (!Before(a->stream, a->born, o->clock)) Fail("%s is freed on stream %d, which does not wait for its allocation on stream %d", Name(a).c_str(), s->number, a->stream);
+  for (int t = 0; t < Streams; t++)
+    if (!Before(t, a->last[t], o->clock)) Fail("%s is freed on stream %d while %s, queued on stream %d, uses it", Name(a).c_str(), s->number, a->user.c_str(), t);
+  a->freeing = true;
+  a->pool->used -= a->bytes;
+  if (a->managed) Share(a);
+  o->run = [a]() {
+    a->freed = true;
+    Protect(a, PROT_NONE);
+    quarantine_.push_back(a);
+    if (quarantine_.size() > 256) { /* until then its addresses stay forbidden */
+      Array *old = quarantine_.front();
+      quarantine_.pop_front();
+      if (old->room > 16 * Page) (void)madvise(old->page + Page, old->room, MADV_DONTNEED);
+      recycled_.emplace(old->room, old->page);
+    }
+  };
+  return cudaSuccess;
+}
+
+cudaError_t cudaFree(void *p)
+{
+  if (!p) return cudaSuccess;
+  Start();
+  DrainAll();
+  cudaError_t e = cudaFreeAsync(p, nullptr);
+  DrainAll();
+  return e;
+}
+
+static cudaError_t MallocNow(void **p, size_t bytes, EmuPool *pool)
+{
+  cudaError_t e = cudaMallocFromPoolAsync(p, bytes, pool, nullptr);
+  if (e == cudaSuccess) {
+    Drain(stream_[0].clock);
+    host_.Join(stream_[0].clock);
+  }
+  return e;
+}
+cudaError_t cudaMalloc(void **p, size_t bytes)
+{
+  return MallocNow(p, bytes, &plain_[0]);
+}
+cudaError_t cudaMallocManaged(void **p, size_t bytes, unsigned)
+{
+  plain_[1].managed = true;
+  return MallocNow(p, bytes, &plain_[1]);
+}
+cudaError_t cudaMallocHost(void **p, size_t bytes)
+{
+  *p = calloc(bytes ? bytes : 1, 1);
+  if (!*p) return Set(cudaErrorMemoryAllocation);
+  emu::Repair(*p, bytes);
+  pinned_[(char *)*p] = bytes;
+  return cudaSuccess;
+}
+cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned)
+{
+  return cudaMallocHost(p, bytes);
+}
+cudaError_t cudaFreeHost(void *p)
+{
+  DrainAll();
+  if (p && !pinned_.erase((char *)p)) return Set(cudaErrorInvalidValue);
+  free(p);
+  return cudaSuccess;
+}
+cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned)
+{
+  pinned_[(char *)p] = bytes;
+  return cudaSuccess;
+}
+cudaError_t cudaHostUnregister(void *p)
+{
+  DrainAll();
+  return Set(pinned_.erase((char *)p) ? cudaSuccess : cudaErrorInvalidValue);
+}
+static bool Pinned(const void *p)
+{
+  auto it = pinned_.upper_bound((char *)p);
+  return it != pinned_.begin() && (--it, (const char *)p < it->first + it->second);
+}
+
+cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const cudaMemPoolProps *props)
+{
+  *pool = new EmuPool{props->allocType == cudaMemAllocationTypeManaged, 0, 0, 0};
+  pools_.push_back(*pool);
+  return cudaSuccess;
+}
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool)
+{
+  pools_.erase(std::find(pools_.begin(), pools_.end(), pool));
+  delete pool;
+  return cudaSuccess;
+}
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr a, void *v)
+{
+  if (a == cudaMemPoolAttrReleaseThreshold) pool->threshold = (size_t) * (uint64_t *)v;
+  return cudaSuccess;
+}
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr a, void *v)
+{
+  *(uint64_t *)v = a == cudaMemPoolAttrReservedMemCurrent ? pool->reserved : a == cudaMemPoolAttrUsedMemCurrent ? pool->used : pool->threshold;
+  return cudaSuccess;
+}
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep)
+{
+  pool->reserved = std::max(pool->used, std::min(pool->reserved, keep));
+  return cudaSuccess;
+}
+cudaError_t cudaMemGetInfo(size_t *f, size_t *t)
+{
+  Start();
+  size_t held = 0;
+  for (const EmuPool *p : pools_) held += std::max(p->reserved, p->used);
+  *t = total_;
+  *f = total_ > held ? total_ - held : 0;
+  return cudaSuccess;
+}
+
+/* Copies. Pageable host memory is read at once, and a copy to it is waited for, as CUDA does; pinned memory is touched when the operation runs. */
+cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream)
+{
+  EmuStream            *s = Get(stream);
+  std::vector<emu::Use> uses;
+  const bool            fromdevice = Find(src) != nullptr, todevice = Find(dst) != nullptr;
+  if (!bytes) return cudaSuccess;
+  if ((kind == cudaMemcpyHostToDevice && !todevice) || (kind == cudaMemcpyDeviceToHost && !fromdevice) || (kind == cudaMemcpyDeviceToDevice && !(fromdevice && todevice))) Fail("cudaMemcpy: kind %d, but source and destination are %s and %s memory", (int)kind, fromdevice ? "device" : "host", todevice ? "device" : "host");
+  if (fromdevice) uses.push_back(emu::Use{src, bytes, false});
+  if (todevice) uses.push_back(emu::Use{dst, bytes, true});
+  std::vector<char> early;
+  if (!fromdevice && !Pinned(src)) early.assign((const char *)src, (const char *)src + bytes);
+  const bool  copied = !early.empty();
+  const char *what   = kind == cudaMemcpyHostToDevice ? "cudaMemcpyAsync to the device" : todevice ? "cudaMemcpyAsync on the device" : "cudaMemcpyAsync to the host";
+  (void)Queue(s, what, std::move(uses), [=, early = std::move(early)]() {
+    size_t at;
+    if (fromdevice && !todevice && emu::Unwritten(src, bytes, &at)) Fail("%zu bytes are copied to the host from byte %td of %s, but byte %zu of them was never written", bytes, (const char *)src - Find(src)->ptr, Name(Find(src)).c_str(), at);
+    memmove(dst, copied ? early.data() : src, bytes);
+  });
+  if (!todevice && !Pinned(dst)) {
+    Drain(s->clock);
+    host_.Join(s->clock);
+  }
+  return cudaSuccess;
+}
+cudaError_t cudaMemcpy(void *dst, const void *src, size_t bytes, cudaMemcpyKind kind)
+{
+  cudaError_t e = cudaMemcpyAsync(dst, src, bytes, kind, nullptr);
+  return e ? e : cudaStreamSynchronize(nullptr);
+}
+cudaError_t cudaMemsetAsync(void *dst, int value, size_t bytes, cudaStream_t s)
+{
+  if (bytes) (void)Queue(Get(s), "cudaMemsetAsync", {emu::Use{dst, bytes, true}}, [=]() { memset(dst, value, bytes); });
+  return cudaSuccess;
+}
+cudaError_t cudaMemset(void *dst, int value, size_t bytes)
+{
+  return cudaMemsetAsync(dst, value, bytes, nullptr);
+}
+cudaError_t cudaMemPrefetchAsync(const void *p, size_t bytes, cudaMemLocation, unsigned, cudaStream_t s)
+{
+  Array *a = Find(p);
+  if (!a || !a->managed) return Set(cudaErrorInvalidValue);
+  Operation *o = Queue(Get(s), "cudaMemPrefetchAsync", {emu::Use{p, bytes, false}}, {});
+  a->reads--; /* moves pages, forbids the host nothing */
+  o->uses.clear();
+  o->arrays.clear();
+  Share(a);
+  return cudaSuccess;
+}
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *at, const void *p)
+{
+  const Array *a = Find(p);
+  memset(at, 0, sizeof(*at));
+  at->type          = a ? (a->managed ? cudaMemoryTypeManaged : cudaMemoryTypeDevice) : Pinned(p) ? cudaMemoryTypeHost : cudaMemoryTypeUnregistered;
+  at->devicePointer = (void *)p;
+  return cudaSuccess;
+}
+
+/* Streams and events */
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags)
+{
+  Start();
+  for (int k = 1; k < Streams; k++)
+    if (!taken_[k]) {
+      taken_[k]           = true;
+      stream_[k].blocking = !(flags & cudaStreamNonBlocking);
+      *s                  = &stream_[k];
+      return cudaSuccess;
+    }
+  return Set(cudaErrorMemoryAllocation);
+}
+cudaError_t cudaStreamCreate(cudaStream_t *s)
+{
+  return cudaStreamCreateWithFlags(s, 0);
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+{
+  EmuStream *s = Get(stream);
+  Legacy(s, true);
+  const Clock c = s->clock;
+  Drain(c);
+  host_.Join(c);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t s)
+{
+  (void)cudaStreamSynchronize(s); /* CUDA lets the work go on; here it is over */
+  taken_[s->number] = false;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamQuery(cudaStream_t s)
+{
+  return Get(s)->queue.empty() ? cudaSuccess : (emu::Random() & 3) ? cudaErrorNotReady : cudaStreamSynchronize(s);
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t e, unsigned)
+{
+  Get(stream)->clock.Join(e->clock);
+  return cudaSuccess;
+}
+cudaError_t cudaLaunchHostFunc(cudaStream_t s, void (*f)(void *), void *data)
+{
+  (void)Queue(Get(s), "cudaLaunchHostFunc", {}, [=]() { f(data); });
+  return cudaSuccess;
+}
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned)
+{
+  *e = new EmuEvent();
+  return cudaSuccess;
+}
+cudaError_t cudaEventCreate(cudaEvent_t *e)
+{
+  return cudaEventCreateWithFlags(e, 0);
+}
+cudaError_t cudaEventDestroy(cudaEvent_t e)
+{
+  delete e;
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t stream)
+{
+  EmuStream *s = Get(stream);
+  Legacy(s, true);
+  e->clock = s->clock;
+  return cudaSuccess;
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t e)
+{
+  const Clock c = e->clock;
+  Start();
+  Drain(c);
+  host_.Join(c);
+  return cudaSuccess;
+}
+cudaError_t cudaEventQuery(cudaEvent_t e)
+{
+  for (int s = 0; s < Streams; s++)
+    if (!stream_[s].queue.empty() && Before(s, stream_[s].queue.front()->clock.at[s], e->clock)) return (emu::Random() & 3) ? cudaErrorNotReady : cudaEventSynchronize(e);
+  host_.Join(e->clock);
+  return cudaSuccess;
+}
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t, cudaEvent_t)
+{
+  *ms = 1;
+  return cudaSuccess;
+}
+
+/* The device */
+const char *cudaGetErrorString(cudaError_t e)
+{
+  return e == cudaSuccess ? "no error" : e == cudaErrorMemoryAllocation ? "out of memory" : e == cudaErrorInvalidValue ? "invalid argument" : e == cudaErrorInvalidConfiguration ? "invalid configuration argument" : "unknown error";
+}
+const char *cudaGetErrorName(cudaError_t e)
+{
+  return cudaGetErrorString(e);
+}
+cudaError_t cudaPeekAtLastError(void)
+{
+  return error_;
+}
+cudaError_t cudaGetLastError(void)
+{
+  const cudaError_t e = error_;
+  error_              = cudaSuccess;
+  return e;
+}
+cudaError_t cudaGetDeviceCount(int *n)
+{
+  *n = 1;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDevice(int *d)
+{
+  *d = 0;
+  return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int d)
+{
+  return Set(d == 0 ? cudaSuccess : cudaErrorInvalidDevice);
+}
+cudaError_t cudaRuntimeGetVersion(int *v)
+{
+  *v = CUDART_VERSION;
+  return cudaSuccess;
+}
+cudaError_t cudaDriverGetVersion(int *v)
+{
+  return cudaRuntimeGetVersion(v);
+}
+cudaError_t cudaDeviceGetAttribute(int *v, cudaDeviceAttr a, int)
+{
+  switch (a) {
+  case cudaDevAttrMaxSharedMemoryPerBlock:
+    *v = 48 * 1024;
+    break;
+  case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+    *v = 227 * 1024;
+    break;
+  case cudaDevAttrMultiProcessorCount:
+    *v = 2;
+    break;
+  case cudaDevAttrComputeCapabilityMajor:
+    *v = 9;
+    break;
+  case cudaDevAttrComputeCapabilityMinor:
+    *v = 0;
+    break;
+  case cudaDevAttrL2CacheSize:
+    *v = 1 << 20;
+    break;
+  case cudaDevAttrMaxThreadsPerMultiProcessor:
+    *v = 2048;
+    break;
+  default:
+    *v = 1;
+  }
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceSynchronize(void)
+{
+  Start();
+  DrainAll();
+  return cudaSuccess;
+}
+cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute a, int v)
+{
+  if (a == cudaFuncAttributeMaxDynamicSharedMemorySize) {
+    if (v < 0 || v > 227 * 1024) return Set(cudaErrorInvalidValue);
+    dynamic_limit_[kernel] = v;
+  }
+  return cudaSuccess;
+}
+long long clock64(void)
+{
+  static long long t;
+  return t += 100;
+}

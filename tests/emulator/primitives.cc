@@ -1,0 +1,193 @@
+/*
+  primitives.cc: plain stand-ins for the device-wide primitives of hybdevice.cuh, with their meaning: queued in stream order, temporary storage from the
+  work arena, results to device and host memory. They refuse input that was never written.
+*/
+#include "hybdevice.cuh"
+#include <algorithm>
+#include <numeric>
+
+namespace
+{
+void Written(const char *what, const void *p, size_t bytes)
+{
+  size_t at;
+  if (bytes && emu::Unwritten(p, bytes, &at)) emu::Fail("%s reads %zu bytes of which byte %zu was never written", what, bytes, at);
+}
+
+template <typename R>
+PetscErrorCode Place(HybArena *work, R *dev, R **place)
+{
+  PetscFunctionBegin;
+  *place = dev;
+  if (!dev) PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, 1, sizeof(R), place));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <typename R>
+PetscErrorCode Deliver(const HybExec *exec, HybArena *work, R *place, R *dev, R *host)
+{
+  PetscFunctionBegin;
+  if (host) PetscCall(exec->backend->copy(exec, host, place, sizeof(R), HYB_COPY_DEVICE_TO_HOST));
+  if (!dev) PetscCall(HybArenaFree(work, &place));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* like a device's, the primitive needs memory, can be made to fail, and runs in stream order */
+PetscErrorCode Queue(const HybExec *exec, HybArena *work, const char *what, std::vector<emu::Use> &&uses, std::function<void()> &&f)
+{
+  void            *tmp = nullptr;
+  std::vector<emu::Use> used;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, 1024, 1, &tmp));
+  PetscCheck(!HybDeviceFault(what), PETSC_COMM_SELF, PETSC_ERR_LIB, "%s failed: made to fail by the fault hook", what);
+  for (const emu::Use &u : uses)
+    if (u.ptr && u.bytes) used.push_back(u);
+  emu::Enqueue((cudaStream_t)exec->stream, what, std::move(used), std::move(f));
+  PetscCall(HybArenaFree(work, &tmp));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <typename T>
+PetscErrorCode Scan(const char *what, const HybExec *exec, HybArena *work, PetscCount n, const T *counts, T *offsets, PetscCount *devtotal, PetscCount *total)
+{
+  const size_t bytes = (size_t)n * sizeof(T);
+  PetscCount  *place = nullptr;
+
+  PetscFunctionBegin;
+  if (total || devtotal) PetscCall(Place(work, devtotal, &place));
+  PetscCall(Queue(exec, work, what, {{counts, bytes, false}, {offsets, bytes + sizeof(T), true}, {place, sizeof(*place), true}}, [=]() {
+    PetscCount sum = 0;
+    Written(what, counts, bytes);
+    for (PetscCount k = 0; k < n; k++) {
+      const T c  = counts[k];
+      offsets[k] = (T)sum;
+      sum += c;
+    }
+    offsets[n] = (T)sum;
+    if (place) *place = sum;
+  }));
+  if (place) PetscCall(Deliver(exec, work, place, devtotal, total));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <typename T, typename R, typename Op>
+PetscErrorCode Reduce(const char *what, const HybExec *exec, HybArena *work, PetscCount n, const T *v, R *dev, R *host, Op op)
+{
+  const size_t bytes = (size_t)n * sizeof(T);
+  R           *place = nullptr;
+
+  PetscFunctionBegin;
+  PetscCall(Place(work, dev, &place));
+  PetscCall(Queue(exec, work, what, {{v, bytes, false}, {place, sizeof(*place), true}}, [=]() {
+    R r = 0;
+    Written(what, v, bytes);
+    for (PetscCount k = 0; k < n; k++) r = op(r, (R)v[k]);
+    *place = r;
+  }));
+  PetscCall(Deliver(exec, work, place, dev, host));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <typename K, typename V>
+PetscErrorCode Sort(const char *what, const HybExec *exec, HybArena *work, PetscCount n, const K *keys, K *keysout, const V *values, V *valuesout, int beginbit, int endbit)
+{
+  const size_t kb = (size_t)n * sizeof(K), vb = (size_t)n * sizeof(V);
+
+  PetscFunctionBegin;
+  if (n == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(Queue(exec, work, what, {{keys, kb, false}, {keysout, kb, true}, {values, values ? vb : 0, false}, {valuesout, vb, true}}, [=]() {
+    using U         = typename std::make_unsigned<K>::type;
+    const int  bits = endbit - beginbit;
+    const U    mask = bits >= (int)sizeof(K) * 8 ? ~(U)0 : (U)((((U)1) << bits) - 1);
+    const U    flip = std::is_signed<K>::value ? (U)(((U)1) << (sizeof(K) * 8 - 1)) : 0;
+    const auto key  = [=](K k) { return (U)((((U)k ^ flip) >> beginbit) & mask); };
+    std::vector<PetscCount> p((size_t)n);
+    Written(what, keys, kb);
+    std::iota(p.begin(), p.end(), 0);
+    std::stable_sort(p.begin(), p.end(), [&](PetscCount a, PetscCount b) { return key(keys[a]) < key(keys[b]); });
+    for (PetscCount k = 0; k < n; k++) {
+      keysout[k]   = keys[p[(size_t)k]];
+      valuesout[k] = values ? values[p[(size_t)k]] : (V)p[(size_t)k];
+    }
+  }));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+} // namespace
+
+PetscErrorCode HybScanCounts(const HybExec *exec, HybArena *work, PetscCount n, const PetscInt *counts, PetscInt *offsets, PetscCount *devtotal, PetscCount *total)
+{
+  return Scan("HybScanCounts", exec, work, n, counts, offsets, devtotal, total);
+}
+
+PetscErrorCode HybScanCounts64(const HybExec *exec, HybArena *work, PetscCount n, const PetscCount *counts, PetscCount *offsets, PetscCount *devtotal, PetscCount *total)
+{
+  return Scan("HybScanCounts64", exec, work, n, counts, offsets, devtotal, total);
+}
+
+PetscErrorCode HybReduceSum(const HybExec *exec, HybArena *work, PetscCount n, const PetscInt *v, PetscCount *devtotal, PetscCount *total)
+{
+  return Reduce("HybReduceSum", exec, work, n, v, devtotal, total, HybSum());
+}
+
+PetscErrorCode HybReduceSum64(const HybExec *exec, HybArena *work, PetscCount n, const PetscCount *v, PetscCount *devtotal, PetscCount *total)
+{
+  return Reduce("HybReduceSum64", exec, work, n, v, devtotal, total, HybSum());
+}
+
+PetscErrorCode HybReduceMax(const HybExec *exec, HybArena *work, PetscCount n, const PetscInt *v, PetscCount *devtotal, PetscCount *total)
+{
+  return Reduce("HybReduceMax", exec, work, n, v, devtotal, total, HybMax());
+}
+
+PetscErrorCode HybReduceMax64(const HybExec *exec, HybArena *work, PetscCount n, const PetscCount *v, PetscCount *devtotal, PetscCount *total)
+{
+  return Reduce("HybReduceMax64", exec, work, n, v, devtotal, total, HybMax());
+}
+
+PetscErrorCode HybReduceSumReal(const HybExec *exec, HybArena *work, PetscCount n, const PetscReal *v, PetscReal *devresult, PetscReal *result)
+{
+  return Reduce("HybReduceSumReal", exec, work, n, v, devresult, result, HybSum());
+}
+
+PetscErrorCode HybReduceMaxReal(const HybExec *exec, HybArena *work, PetscCount n, const PetscReal *v, PetscReal *devresult, PetscReal *result)
+{
+  return Reduce("HybReduceMaxReal", exec, work, n, v, devresult, result, HybMax());
+}
+
+PetscErrorCode HybSortPairsInt(const HybExec *exec, HybArena *work, PetscCount n, const PetscInt *keys, PetscInt *keysout, const PetscInt *values, PetscInt *valuesout, int beginbit, int endbit)
+{
+  return Sort("HybSortPairsInt", exec, work, n, keys, keysout, values, valuesout, beginbit, endbit);
+}
+
+PetscErrorCode HybSortPairsIntCount(const HybExec *exec, HybArena *work, PetscCount n, const PetscInt *keys, PetscInt *keysout, const PetscCount *values, PetscCount *valuesout, int beginbit, int endbit)
+{
+  return Sort("HybSortPairsIntCount", exec, work, n, keys, keysout, values, valuesout, beginbit, endbit);
+}
+
+PetscErrorCode HybSortPairs64(const HybExec *exec, HybArena *work, PetscCount n, const uint64_t *keys, uint64_t *keysout, const PetscInt *values, PetscInt *valuesout, int beginbit, int endbit)
+{
+  return Sort("HybSortPairs64", exec, work, n, keys, keysout, values, valuesout, beginbit, endbit);
+}
+
+PetscErrorCode HybSortPairs64Count(const HybExec *exec, HybArena *work, PetscCount n, const uint64_t *keys, uint64_t *keysout, const PetscCount *values, PetscCount *valuesout, int beginbit, int endbit)
+{
+  return Sort("HybSortPairs64Count", exec, work, n, keys, keysout, values, valuesout, beginbit, endbit);
+}
+
+PetscErrorCode HybSelectIndices(const HybExec *exec, HybArena *work, PetscCount n, const unsigned char *flags, PetscInt *indices, PetscCount *devcount, PetscCount *count)
+{
+  PetscCount *place = nullptr;
+
+  PetscFunctionBegin;
+  PetscCall(Place(work, devcount, &place));
+  PetscCall(Queue(exec, work, "HybSelectIndices", {{flags, (size_t)n, false}, {indices, (size_t)n * sizeof(PetscInt), true}, {place, sizeof(*place), true}}, [=]() {
+    PetscCount m = 0;
+    Written("HybSelectIndices", flags, (size_t)n);
+    for (PetscCount k = 0; k < n; k++)
+      if (flags[k]) indices[m++] = (PetscInt)k;
+    *place = m;
+  }));
+  PetscCall(Deliver(exec, work, place, devcount, count));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
