@@ -1,24 +1,112 @@
 /*
-  binned.c: SpGEMM by rows.
+  binned.c: bhSPARSE's four stages on one core: upper bounds, bins, compute, arrange, each bin with the accumulator that suits its rows.
 
-  Symbolic: the columns of a row of C are collected in a bitmap over the columns, with two levels of summary above it, so that they come out
-  sorted by walking the set bits. They go to a list of chunks until the exact count is known, then to C->j.
-  Numeric: a dense accumulator over the columns; the row is gathered by C->j. It starts at -0, which is neutral for every first product.
+  Upper bounds. u = number of products of a row, from the plan.
+
+  Bins, and how the columns of their rows are found (symbolic phase):
+    rows empty     u = 0
+    rows copied    one entry of A: the row of B is the row of C
+    rows repeated  the row of A has the pattern of the row before (several components a node): so has the row of C
+    rows sorted    u <= 64: sixteen rows at a time are sorted by one odd-even merging network, a row a lane: a comparator is one vector minimum
+                   and one vector maximum, no branch depends on the data
+    rows dense     the columns lie within a window that the cache holds: a bitmap with two summary levels above it, walked by its set bits, so
+                   that columns come out sorted without sorting. Where B's columns come in runs, B is first compressed into (word of 64
+                   columns, mask) pairs, and a run costs one operation
+    rows hashed    a wider window and u <= 4096: a hash table of the column, then a sort of what it holds
+    rows merged    a wider window and more products: the rows of B are merged by segmerge, batch by batch, into a list that grows by doubling
+                   ("growths"); a batch is as long as the list, so that a product is moved O(log) times
+  A row so long that its products outnumber a sixteenth of the columns is dense whatever its window is.
+
+  Compute. Symbolic and numeric are two passes. Space for short rows is their upper bound (a window of rows at a time), for long ones it grows.
+  Numeric: a dense accumulator over the window of the row, which starts at -0 (neutral: the sum is the first product's own bits, plus the rest
+  in A's order) and is gathered by C->j. Up to four consecutive rows of equal pattern share one walk through the rows of B, their accumulators
+  side by side. Rows of wide windows look up the place of a column in a hash table made from C->j.
+
+  Arrange. Rows leave in their order into chunks of columns; when all are counted, C->j is allocated exactly and the chunks are copied
+  and freed one after the other. So the most that is held is 8 bytes a nonzero before the values exist, and 12 with them.
+
+    for each window of rows of A
+      for its rows of u <= 64: collect the columns, sort sixteen rows at once, drop duplicates
+      for its rows in order: append columns (from the sort, the row before, B, bitmap, hash or merge)
+    allocate C->j; copy
+    numeric: for each group of rows of equal pattern: accumulate, gather
+
+  Time: O(products) beside the sorts; memory beside C: 8 bytes a column of the widest dense window (at most 2^20 columns, all of them where
+  a row is long enough to pay for it), 12 bytes a pair of the compressed B while the pattern is computed.
+  All sums are in A's order, so results do not depend on bins. A numeric phase is about the dense accumulation alone.
+
+  Reference: Liu, Vinter, A framework for general sparse matrix-matrix multiplication on GPUs and heterogeneous processors, JPDC 85 (2015).
 */
 #include <aijhybridgpu/private/hybspgemm.h>
 #include <stdint.h>
 
+#define HYB_SORT_MAX   64               /* most products of a sorted row */
+#define HYB_LANES      16               /* rows sorted at once */
+#define HYB_WINDOW     128              /* rows that are arranged together */
+#define HYB_DENSE_SPAN ((PetscInt)1 << 20) /* columns of a dense accumulator that is always affordable */
+#define HYB_GROUP      4                /* rows of equal pattern that share one walk */
+#define HYB_GROUP_SPAN ((PetscInt)1 << 18)
+#define HYB_HASH_MAX   4096             /* most products of a hashed row */
+#define HYB_BATCH      ((PetscCount)1 << 14)
+#define HYB_WIDE       16               /* products of a row, times this, that pay for an accumulator of all columns */
+
+/* Columns of C, row after row */
+typedef struct _HybChunk *HybChunk;
+struct _HybChunk {
+  HybChunk   next;
+  PetscCount used, size;
+  PetscInt   cols[];
+};
+
+/* A set of columns within a window: bits, and for each word of a level whether it holds any, two levels up */
 typedef struct {
   uint64_t *l0, *l1, *l2;
   PetscInt  n2;
 } HybBits;
 
+typedef struct {
+  PetscInt  *key, size; /* size: a power of two; -1: free */
+  PetscInt   allocated;
+} HybHash;
+
+/* What the symbolic phase works with */
+typedef struct {
+  const HybCSR   *A, *B;
+  HybSpGEMM      *mm;
+  HybBits         bits;
+  PetscInt        span; /* columns that bits covers */
+  HybHash         hash;
+  PetscInt       *bptr, *bword; /* compressed B, or NULL */
+  uint64_t       *bmask;
+  HybChunk        head, tail;
+  PetscCount      chunk; /* size of the next one */
+  PetscCount      growths;
+  unsigned char (*network)[2];
+  int             network_ptr[8];
+  PetscInt       *lanes; /* HYB_SORT_MAX x HYB_LANES */
+} HybSymbolic;
+
+enum {
+  HYB_EMPTY,
+  HYB_COPIED,
+  HYB_REPEATED,
+  HYB_SORTED,
+  HYB_DENSE,
+  HYB_HASHED,
+  HYB_MERGED,
+  HYB_NBINS
+};
+static const char *const HybBinNames[HYB_NBINS] = {"rows empty", "rows copied", "rows repeated", "rows sorted", "rows dense", "rows hashed", "rows merged"};
+
 static PetscErrorCode HybBitsCreate(HybArena *work, PetscInt n, HybBits *s)
 {
-  const PetscInt n0 = n / 64 + 1, n1 = n0 / 64 + 1;
+  const PetscInt n0 = n / 64 + 2, n1 = n0 / 64 + 1;
 
   PetscFunctionBegin;
   s->n2 = n1 / 64 + 1;
+  PetscCall(HybArenaFree(work, &s->l0));
+  PetscCall(HybArenaFree(work, &s->l1));
+  PetscCall(HybArenaFree(work, &s->l2));
   PetscCall(HybArenaCalloc(work, HYB_MEM_HOST, n0, sizeof(uint64_t), &s->l0));
   PetscCall(HybArenaCalloc(work, HYB_MEM_HOST, n1, sizeof(uint64_t), &s->l1));
   PetscCall(HybArenaCalloc(work, HYB_MEM_HOST, s->n2, sizeof(uint64_t), &s->l2));
@@ -38,112 +126,634 @@ static inline void HybBitsSet(const HybBits *s, PetscInt w, uint64_t mask)
   }
 }
 
-/* writes the set columns in order, clears the set */
-static inline PetscInt HybBitsTake(const HybBits *s, PetscInt *cols)
+/* writes base + the members in order, clears the set; last: the largest member's place, as the levels above see it */
+static HYB_MULTIVERSION PetscInt HybBitsTake(const HybBits *s, PetscInt base, PetscInt last, PetscInt *cols)
 {
-  PetscInt n = 0;
+  const PetscInt end = (last >> 18) + 1;
+  PetscInt      *p   = cols;
 
-  for (PetscInt w2 = 0; w2 < s->n2; w2++) {
+  for (PetscInt w2 = 0; w2 < end; w2++) {
     for (uint64_t b2 = s->l2[w2]; b2; b2 &= b2 - 1) {
       const PetscInt w1 = 64 * w2 + __builtin_ctzll(b2);
 
       for (uint64_t b1 = s->l1[w1]; b1; b1 &= b1 - 1) {
-        const PetscInt w0 = 64 * w1 + __builtin_ctzll(b1);
+        const PetscInt w0 = 64 * w1 + __builtin_ctzll(b1), first = base + 64 * w0;
 
-        for (uint64_t b0 = s->l0[w0]; b0; b0 &= b0 - 1) cols[n++] = 64 * w0 + __builtin_ctzll(b0);
+        for (uint64_t b0 = s->l0[w0]; b0; b0 &= b0 - 1) *p++ = first + __builtin_ctzll(b0);
         s->l0[w0] = 0;
       }
       s->l1[w1] = 0;
     }
     s->l2[w2] = 0;
   }
-  return n;
+  return (PetscInt)(p - cols);
 }
 
-typedef struct _HybChunk *HybChunk;
-struct _HybChunk {
-  HybChunk   next;
-  PetscCount used, size;
-  PetscInt   cols[];
-};
+/* the columns of the rows of B that cols[0..len-1] name, less 64*base */
+static HYB_MULTIVERSION void HybCollect(const HybBits *s, PetscInt len, const PetscInt *cols, PetscInt base, const PetscInt *bi, const PetscInt *bj)
+{
+  for (PetscInt k = 0; k < len; k++) {
+    for (PetscInt l = bi[cols[k]]; l < bi[cols[k] + 1]; l++) HybBitsSet(s, (bj[l] >> 6) - base, (uint64_t)1 << (bj[l] & 63));
+  }
+}
 
-#define HYB_CHUNK ((PetscCount)1 << 18)
+static HYB_MULTIVERSION void HybCollectCompressed(const HybBits *s, PetscInt len, const PetscInt *cols, PetscInt base, const PetscInt *bptr, const PetscInt *bword, const uint64_t *bmask)
+{
+  for (PetscInt k = 0; k < len; k++) {
+    for (PetscInt l = bptr[cols[k]]; l < bptr[cols[k] + 1]; l++) HybBitsSet(s, bword[l] - base, bmask[l]);
+  }
+}
+
+/* B as (word, mask) pairs, if that makes it so much shorter that it pays */
+static PetscErrorCode HybCompress(HybSymbolic *s)
+{
+  const HybCSR *B     = s->B;
+  HybArena     *work  = &s->mm->work;
+  PetscCount    pairs = 0;
+
+  PetscFunctionBegin;
+  s->bptr = NULL;
+  if (s->mm->stats.products < 4 * B->nnz || s->mm->stats.maxrow <= HYB_SORT_MAX) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt r = 0; r < B->m; r++) {
+    PetscInt last = -1;
+
+    for (PetscInt l = B->i[r]; l < B->i[r + 1]; l++) {
+      pairs += B->j[l] >> 6 != last;
+      last = B->j[l] >> 6;
+    }
+  }
+  if (5 * pairs > 3 * B->nnz) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, (PetscCount)B->m + 1, sizeof(PetscInt), &s->bptr));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, pairs, sizeof(PetscInt), &s->bword));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, pairs, sizeof(uint64_t), &s->bmask));
+  pairs = 0;
+  for (PetscInt r = 0; r < B->m; r++) {
+    PetscInt last = -1;
+
+    s->bptr[r] = (PetscInt)pairs;
+    for (PetscInt l = B->i[r]; l < B->i[r + 1]; l++) {
+      const uint64_t bit = (uint64_t)1 << (B->j[l] & 63);
+
+      if (B->j[l] >> 6 != last) {
+        last              = B->j[l] >> 6;
+        s->bword[pairs]   = last;
+        s->bmask[pairs++] = bit;
+      } else s->bmask[pairs - 1] |= bit;
+    }
+  }
+  s->bptr[B->m] = (PetscInt)pairs;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Batcher's odd-even merge sort of 8, 16, 32, 64 keys as lists of comparators */
+static PetscErrorCode HybNetworks(HybSymbolic *s)
+{
+  int n = 0, size = 0;
+
+  PetscFunctionBegin;
+  /* 19 + 63 + 191 + 543 */
+  PetscCall(HybArenaAlloc(&s->mm->work, HYB_MEM_HOST, 816, sizeof(*s->network), &s->network));
+  PetscCall(HybArenaAlloc(&s->mm->work, HYB_MEM_HOST, (HYB_SORT_MAX + 1) * HYB_LANES, sizeof(PetscInt), &s->lanes));
+  /* a vector within one cache line */
+  s->lanes += (64 - (uintptr_t)s->lanes % 64) % 64 / sizeof(PetscInt);
+  for (int keys = 8; keys <= HYB_SORT_MAX; keys *= 2) {
+    s->network_ptr[size++] = n;
+    for (int p = 1; p < keys; p *= 2) {
+      for (int k = p; k >= 1; k /= 2) {
+        for (int j = k % p; j <= keys - 1 - k; j += 2 * k) {
+          for (int i = 0; i < PetscMin(k, keys - j - k); i++) {
+            if ((i + j) / (2 * p) == (i + j + k) / (2 * p)) {
+              s->network[n][0] = (unsigned char)(i + j);
+              s->network[n][1] = (unsigned char)(i + j + k);
+              n++;
+            }
+          }
+        }
+      }
+    }
+  }
+  s->network_ptr[size] = n;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* one key of each lane; what the vectorizer makes of a loop over sixteen lanes is not worth having */
+typedef PetscInt HybLaneVector __attribute__((vector_size(HYB_LANES * sizeof(PetscInt)), aligned(sizeof(PetscInt)), may_alias));
+
+static HYB_MULTIVERSION void HybSortLanes(int ncomparators, unsigned char (*network)[2], PetscInt *lanes)
+{
+  HybLaneVector *key = (HybLaneVector *)lanes;
+
+  for (int c = 0; c < ncomparators; c++) {
+    const HybLaneVector x = key[network[c][0]], y = key[network[c][1]], less = x < y;
+
+    key[network[c][0]] = (x & less) | (y & ~less);
+    key[network[c][1]] = (y & less) | (x & ~less);
+  }
+}
+
+/* rows[0..nrows-1] (at most HYB_LANES) of at most 8 << size products: sorted columns without duplicates to slot[k], their number to count[k] */
+static void HybSortRows(HybSymbolic *s, int size, int nrows, const PetscInt *rows, PetscInt *const *slot, PetscInt *count)
+{
+  const HybCSR *A = s->A, *B = s->B;
+  const int     keys = 8 << size;
+
+  for (int v = 0; v < nrows; v++) {
+    int t = 0;
+
+    for (PetscInt k = A->i[rows[v]]; k < A->i[rows[v] + 1]; k++) {
+      for (PetscInt l = B->i[A->j[k]]; l < B->i[A->j[k] + 1]; l++) s->lanes[HYB_LANES * t++ + v] = B->j[l];
+    }
+    for (; t < keys; t++) s->lanes[HYB_LANES * t + v] = PETSC_MAX_INT;
+  }
+  HybSortLanes(s->network_ptr[size + 1] - s->network_ptr[size], s->network + s->network_ptr[size], s->lanes);
+  for (int v = 0; v < nrows; v++) {
+    const int products = (int)s->mm->rowproducts[rows[v]];
+    PetscInt *out      = slot[v], n = 0;
+
+    for (int t = 0; t < products; t++) {
+      const PetscInt c = s->lanes[HYB_LANES * t + v];
+
+      out[n] = c;
+      n += t + 1 == products || c != s->lanes[HYB_LANES * (t + 1) + v];
+    }
+    count[v] = n;
+  }
+}
+
+static PetscErrorCode HybReserve(HybSymbolic *s, PetscCount n)
+{
+  PetscFunctionBegin;
+  if (!s->tail || s->tail->size - s->tail->used < n) {
+    const PetscCount size = PetscMax(s->chunk, n);
+    HybChunk         chunk;
+
+    PetscCall(HybArenaAlloc(&s->mm->work, HYB_MEM_HOST, (PetscCount)sizeof(*chunk) + size * (PetscCount)sizeof(PetscInt), 1, &chunk));
+    chunk->next = NULL;
+    chunk->used = 0;
+    chunk->size = size;
+    if (s->tail) s->tail->next = chunk;
+    else s->head = chunk;
+    s->tail = chunk;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static inline PetscInt HybHashSlot(const HybHash *h, PetscInt c)
+{
+  return (PetscInt)((((uint64_t)c * 0x9E3779B97F4A7C15u) >> 32) & (uint64_t)(h->size - 1));
+}
+
+/* an empty table of at least twice n places */
+static PetscErrorCode HybHashReset(HybArena *work, HybHash *h, PetscInt n)
+{
+  PetscInt size = 64;
+
+  PetscFunctionBegin;
+  while (size < 2 * (PetscInt64)n && size <= PETSC_MAX_INT / 2) size *= 2;
+  if (size > h->allocated) {
+    PetscCall(HybArenaFree(work, &h->key));
+    h->allocated = 0;
+    PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, size, sizeof(PetscInt), &h->key));
+    h->allocated = size;
+  }
+  h->size = size;
+  memset(h->key, 0xff, (size_t)size * sizeof(PetscInt));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static void HybSortInts(PetscInt n, PetscInt *a)
+{
+  /* heap sort: no recursion, no worst case */
+  for (PetscInt start = n / 2, end = n; end > 1;) {
+    PetscInt root, x;
+
+    if (start > 0) x = a[--start];
+    else {
+      x      = a[--end];
+      a[end] = a[0];
+    }
+    for (root = start;;) {
+      PetscInt child = 2 * root + 1;
+
+      if (child >= end) break;
+      child += child + 1 < end && a[child] < a[child + 1];
+      if (a[child] <= x) break;
+      a[root] = a[child];
+      root    = child;
+    }
+    a[root] = x;
+  }
+}
+
+/* appends the columns of a row of u products to cols */
+static PetscErrorCode HybHashRow(HybSymbolic *s, PetscInt r, PetscInt u, PetscInt *cols, PetscInt *count)
+{
+  const HybCSR *A = s->A, *B = s->B;
+  PetscInt      n = 0;
+
+  PetscFunctionBegin;
+  PetscCall(HybHashReset(&s->mm->work, &s->hash, u));
+  for (PetscInt k = A->i[r]; k < A->i[r + 1]; k++) {
+    for (PetscInt l = B->i[A->j[k]]; l < B->i[A->j[k] + 1]; l++) {
+      const PetscInt c = B->j[l];
+      PetscInt       p = HybHashSlot(&s->hash, c);
+
+      while (s->hash.key[p] >= 0 && s->hash.key[p] != c) p = (p + 1) & (s->hash.size - 1);
+      if (s->hash.key[p] < 0) {
+        s->hash.key[p] = c;
+        cols[n++]      = c;
+      }
+    }
+  }
+  HybSortInts(n, cols);
+  *count = n;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Merges the rows of B batch by batch into a list (in work, the caller frees it) */
+static PetscErrorCode HybMergeRow(HybSymbolic *s, PetscInt r, PetscInt **list, PetscInt *count)
+{
+  const HybCSR *A = s->A, *B = s->B;
+  HybArena     *work = &s->mm->work;
+  PetscInt     *acc = NULL, *next = NULL, *key = NULL, *sorted = NULL, segptr[2] = {0, 0}, k = A->i[r], n = 0;
+  PetscCount    capacity = 0, room = 0, *subptr, *place = NULL, *placeout = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, (PetscCount)A->i[r + 1] - k + 1, sizeof(PetscCount), &subptr));
+  while (k < A->i[r + 1]) {
+    const PetscCount want  = PetscMax(HYB_BATCH, (PetscCount)n);
+    PetscCount       batch = 0;
+    PetscInt         q = 0, merged = 0, end = k;
+
+    /* the next rows of B, one at least */
+    subptr[0] = 0;
+    for (; end < A->i[r + 1]; end++) {
+      const PetscInt len = B->i[A->j[end] + 1] - B->i[A->j[end]];
+
+      if (q && batch + len > want) break;
+      batch += len;
+      subptr[++q] = batch;
+    }
+    if (batch > room) {
+      PetscCall(HybArenaFree(work, &key));
+      PetscCall(HybArenaFree(work, &sorted));
+      PetscCall(HybArenaFree(work, &place));
+      PetscCall(HybArenaFree(work, &placeout));
+      room = PetscMax(batch, want);
+      PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, room, sizeof(PetscInt), &key));
+      PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, room, sizeof(PetscInt), &sorted));
+      /* the primitive carries places; a pattern needs none of them, but it moves them all the same */
+      PetscCall(HybArenaCalloc(work, HYB_MEM_HOST, room, sizeof(PetscCount), &place));
+      PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, room, sizeof(PetscCount), &placeout));
+    }
+    for (PetscInt b = 0; b < q; b++) memcpy(key + subptr[b], B->j + B->i[A->j[k + b]], (size_t)(subptr[b + 1] - subptr[b]) * sizeof(PetscInt));
+    segptr[1] = q;
+    PetscCall(s->mm->exec.backend->segmerge->merge(&s->mm->exec, work, 1, segptr, q, subptr, key, place, sorted, placeout, NULL));
+    if (n + batch > capacity) {
+      PetscCount grown = PetscMax(capacity, HYB_BATCH);
+
+      s->growths += capacity > 0;
+      while (grown < n + batch) grown *= 2;
+      capacity = grown;
+      PetscCall(HybArenaFree(work, &next));
+    }
+    if (!next) PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, capacity, sizeof(PetscInt), &next));
+    for (PetscCount x = 0, y = 0; x < n || y < batch;) {
+      const PetscInt c = y == batch || (x < n && acc[x] <= sorted[y]) ? acc[x] : sorted[y];
+
+      next[merged++] = c;
+      x += x < n && acc[x] == c;
+      while (y < batch && sorted[y] == c) y++;
+    }
+    {
+      PetscInt *swap = acc;
+
+      acc  = next;
+      next = swap;
+      n    = merged;
+    }
+    /* acc has the capacity now, the other one perhaps less */
+    if (s->growths) PetscCall(HybArenaFree(work, &next));
+    k = end;
+  }
+  PetscCall(HybArenaFree(work, &next));
+  PetscCall(HybArenaFree(work, &key));
+  PetscCall(HybArenaFree(work, &sorted));
+  PetscCall(HybArenaFree(work, &place));
+  PetscCall(HybArenaFree(work, &placeout));
+  PetscCall(HybArenaFree(work, &subptr));
+  *list  = acc;
+  *count = n;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static inline PetscBool HybSamePattern(const HybCSR *A, PetscInt r, PetscInt q)
+{
+  const PetscInt len = A->i[r + 1] - A->i[r];
+
+  return (PetscBool)(len == A->i[q + 1] - A->i[q] && len && A->j[A->i[r]] == A->j[A->i[q]] && !memcmp(A->j + A->i[r], A->j + A->i[q], (size_t)len * sizeof(PetscInt)));
+}
+
+static inline int HybSortSize(PetscCount u)
+{
+  return u <= 8 ? 0 : u <= 16 ? 1 : u <= 32 ? 2 : 3;
+}
+
+/* the columns of a row by bitmap, hash or merge, appended to the chunks */
+static PetscErrorCode HybAppendRow(HybSymbolic *s, PetscInt r, PetscInt *count, int *bin)
+{
+  const HybCSR    *A = s->A, *B = s->B;
+  const PetscCount u     = s->mm->rowproducts[r];
+  PetscInt         first = PETSC_MAX_INT, last = -1, base;
+
+  PetscFunctionBegin;
+  for (PetscInt k = A->i[r]; k < A->i[r + 1]; k++) {
+    const PetscInt lo = B->i[A->j[k]], hi = B->i[A->j[k] + 1];
+
+    if (lo < hi) {
+      first = PetscMin(first, B->j[lo]);
+      last  = PetscMax(last, B->j[hi - 1]);
+    }
+  }
+  base = first >> 6;
+  if (last - 64 * base >= s->span && u * HYB_WIDE >= B->n) {
+    s->span = B->n;
+    PetscCall(HybBitsCreate(&s->mm->work, s->span, &s->bits));
+  }
+  if (last - 64 * base < s->span) {
+    *bin = HYB_DENSE;
+    PetscCall(HybReserve(s, PetscMin(u, (PetscCount)last - first + 1)));
+    if (s->bptr) HybCollectCompressed(&s->bits, A->i[r + 1] - A->i[r], A->j + A->i[r], base, s->bptr, s->bword, s->bmask);
+    else HybCollect(&s->bits, A->i[r + 1] - A->i[r], A->j + A->i[r], base, B->i, B->j);
+    *count = HybBitsTake(&s->bits, 64 * base, last - 64 * base, s->tail->cols + s->tail->used);
+  } else if (u <= HYB_HASH_MAX) {
+    *bin = HYB_HASHED;
+    PetscCall(HybReserve(s, u));
+    PetscCall(HybHashRow(s, r, (PetscInt)u, s->tail->cols + s->tail->used, count));
+  } else {
+    PetscInt *list;
+
+    *bin = HYB_MERGED;
+    PetscCall(HybMergeRow(s, r, &list, count));
+    PetscCall(HybReserve(s, *count));
+    memcpy(s->tail->cols + s->tail->used, list, (size_t)*count * sizeof(PetscInt));
+    PetscCall(HybArenaFree(&s->mm->work, &list));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 static PetscErrorCode HybSpGEMMSymbolic_Binned(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C)
 {
-  HybArena  *work = &mm->work;
-  HybBits    bits;
-  HybChunk   head = NULL, tail = NULL;
-  PetscCount nnz = 0;
-  PetscInt   innz;
+  HybSymbolic      s;
+  PetscInt        *scratch = NULL, *slot[HYB_WINDOW], count[HYB_WINDOW], innz, *previous = NULL, nprevious = 0;
+  PetscInt         queue[4][HYB_LANES], queuecount[HYB_LANES], *queueslot[HYB_LANES];
+  int              nqueue[4];
+  unsigned char    bin[HYB_WINDOW];
+  PetscCount       nnz = 0, rows[HYB_NBINS] = {0};
+  const PetscCount products = mm->stats.products;
 
   PetscFunctionBegin;
-  PetscCall(HybBitsCreate(work, B->n, &bits));
+  PetscCall(PetscMemzero(&s, sizeof(s)));
+  s.A     = A;
+  s.B     = B;
+  s.mm    = mm;
+  s.chunk = PetscMin(PetscMax(products / 16, (PetscCount)1 << 12), (PetscCount)1 << 22);
+  s.span  = PetscMin(B->n, HYB_DENSE_SPAN);
+  PetscCall(HybBitsCreate(&mm->work, s.span, &s.bits));
+  PetscCall(HybCompress(&s));
+  PetscCall(HybNetworks(&s));
+  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_HOST, HYB_WINDOW * HYB_SORT_MAX, sizeof(PetscInt), &scratch));
   PetscCall(HybArenaAlloc(out, mm->exec.result, (PetscCount)A->m + 1, sizeof(PetscInt), &C->i));
   C->i[0] = 0;
-  for (PetscInt r = 0; r < A->m; r++) {
-    const PetscCount most = PetscMin(mm->rowproducts[r], (PetscCount)B->n);
+  for (PetscInt start = 0; start < A->m; start += HYB_WINDOW) {
+    const PetscInt nrows = PetscMin(HYB_WINDOW, A->m - start);
+    PetscInt      *free  = scratch;
 
-    if (!tail || tail->size - tail->used < most) {
-      const PetscCount size = PetscMax(HYB_CHUNK, most);
-      HybChunk         chunk;
+    for (int q = 0; q < 4; q++) nqueue[q] = 0;
+    for (PetscInt w = 0; w < nrows; w++) {
+      const PetscInt   r = start + w;
+      const PetscCount u = mm->rowproducts[r];
 
-      PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, (PetscCount)sizeof(*chunk) + size * (PetscCount)sizeof(PetscInt), 1, &chunk));
-      chunk->next = NULL;
-      chunk->used = 0;
-      chunk->size = size;
-      if (tail) tail->next = chunk;
-      else head = chunk;
-      tail = chunk;
+      slot[w] = NULL;
+      if (!u) bin[w] = HYB_EMPTY;
+      else if (A->i[r + 1] - A->i[r] == 1) bin[w] = HYB_COPIED;
+      else if (r && HybSamePattern(A, r - 1, r)) bin[w] = HYB_REPEATED;
+      else if (u > HYB_SORT_MAX) bin[w] = HYB_DENSE; /* or hashed or merged */
+      else {
+        const int q = HybSortSize(u);
+
+        bin[w]                = HYB_SORTED;
+        slot[w]               = free;
+        free += u;
+        queue[q][nqueue[q]++] = w;
+      }
+      for (int q = 0; q < 4; q++) {
+        if (nqueue[q] == HYB_LANES || (nqueue[q] && w == nrows - 1)) {
+          PetscInt qrows[HYB_LANES];
+
+          for (int v = 0; v < nqueue[q]; v++) {
+            qrows[v]     = start + queue[q][v];
+            queueslot[v] = slot[queue[q][v]];
+          }
+          HybSortRows(&s, q, nqueue[q], qrows, queueslot, queuecount);
+          for (int v = 0; v < nqueue[q]; v++) count[queue[q][v]] = queuecount[v];
+          nqueue[q] = 0;
+        }
+      }
     }
-    for (PetscInt k = A->i[r]; k < A->i[r + 1]; k++) {
-      for (PetscInt l = B->i[A->j[k]]; l < B->i[A->j[k] + 1]; l++) HybBitsSet(&bits, B->j[l] >> 6, (uint64_t)1 << (B->j[l] & 63));
-    }
-    if (most) {
-      const PetscInt n = HybBitsTake(&bits, tail->cols + tail->used);
+    for (PetscInt w = 0; w < nrows; w++) {
+      const PetscInt  r = start + w;
+      const PetscInt *source;
+      PetscInt        n = 0;
+      int             b = bin[w];
 
-      tail->used += n;
+      if (b == HYB_EMPTY) {
+        rows[b]++;
+        nprevious   = 0;
+        C->i[r + 1] = (PetscInt)nnz;
+        continue;
+      }
+      if (b == HYB_DENSE) PetscCall(HybAppendRow(&s, r, &n, &b));
+      else {
+        if (b == HYB_COPIED) {
+          source = B->j + B->i[A->j[A->i[r]]];
+          n      = (PetscInt)mm->rowproducts[r];
+        } else if (b == HYB_REPEATED) {
+          source = previous;
+          n      = nprevious;
+        } else {
+          source = slot[w];
+          n      = count[w];
+        }
+        PetscCall(HybReserve(&s, n));
+        memcpy(s.tail->cols + s.tail->used, source, (size_t)n * sizeof(PetscInt));
+      }
+      previous  = s.tail->cols + s.tail->used;
+      nprevious = n;
+      s.tail->used += n;
       nnz += n;
+      rows[b]++;
+      /* where it does not fit, it is refused below before anybody reads it */
+      C->i[r + 1] = (PetscInt)nnz;
     }
-    /* refused below when it does not fit: then this entry is never read */
-    C->i[r + 1] = (PetscInt)nnz;
+    PetscCall(HybIntCast(nnz, "The product", &innz));
   }
-  PetscCall(HybIntCast(nnz, "The product", &innz));
   C->nnz = nnz;
+  for (int b = 0; b < HYB_NBINS; b++) {
+    if (rows[b]) PetscCall(HybCountersSet(&mm->counters, HybBinNames[b], rows[b]));
+  }
+  if (s.growths) PetscCall(HybCountersSet(&mm->counters, "growths", s.growths));
+  /* what only the pattern needed goes before C->j comes */
+  PetscCall(HybArenaFree(&mm->work, &s.bptr));
+  PetscCall(HybArenaFree(&mm->work, &s.bword));
+  PetscCall(HybArenaFree(&mm->work, &s.bmask));
   PetscCall(HybArenaAlloc(out, mm->exec.result, nnz, sizeof(PetscInt), &C->j));
-  for (nnz = 0; head;) {
-    HybChunk chunk = head;
+  for (nnz = 0; s.head;) {
+    HybChunk chunk = s.head;
 
     if (chunk->used) memcpy(C->j + nnz, chunk->cols, (size_t)chunk->used * sizeof(PetscInt));
     nnz += chunk->used;
-    head = chunk->next;
-    PetscCall(HybArenaFree(work, &chunk));
+    s.head = chunk->next;
+    PetscCall(HybArenaFree(&mm->work, &chunk));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#if PetscDefined(USE_COMPLEX)
+  #define HYB_NEUTRAL PetscCMPLX((PetscReal)-0.0, (PetscReal)-0.0)
+#else
+  #define HYB_NEUTRAL ((PetscReal)-0.0)
+#endif
+
+/* one row: acc covers the columns from base on */
+static HYB_MULTIVERSION void HybRowDense(PetscInt len, const PetscInt *cols, const HybScalar *a, const PetscInt *restrict bi, const PetscInt *restrict bj, const HybScalar *restrict ba, PetscInt base, HybScalar *restrict acc, PetscInt n, const PetscInt *restrict cj, HybScalar *restrict ca)
+{
+  HybScalar *const shifted = acc - base;
+
+  for (PetscInt k = 0; k < len; k++) {
+    const HybScalar x  = a[k];
+    const PetscInt  hi = bi[cols[k] + 1];
+
+    for (PetscInt l = bi[cols[k]]; l < hi; l++) shifted[bj[l]] += x * ba[l];
+  }
+  for (PetscInt t = 0; t < n; t++) {
+    ca[t]          = shifted[cj[t]];
+    shifted[cj[t]] = HYB_NEUTRAL;
+  }
+}
+
+/* nrows rows of equal pattern: their accumulators lie side by side. A lane without a row computes what nobody reads. */
+static HYB_MULTIVERSION void HybRowsDense(PetscInt nrows, PetscInt len, const PetscInt *cols, const HybScalar *const *a, const PetscInt *restrict bi, const PetscInt *restrict bj, const HybScalar *restrict ba, PetscInt base, HybScalar *restrict acc, PetscInt n, const PetscInt *restrict cj, HybScalar *restrict ca)
+{
+  HybScalar *const shifted = acc - (PetscCount)HYB_GROUP * base;
+
+  for (PetscInt k = 0; k < len; k++) {
+    const PetscInt hi = bi[cols[k] + 1];
+    HybScalar      x[HYB_GROUP];
+
+    for (int q = 0; q < HYB_GROUP; q++) x[q] = a[q][k];
+    for (PetscInt l = bi[cols[k]]; l < hi; l++) {
+      HybScalar *restrict p = shifted + (PetscCount)HYB_GROUP * bj[l];
+      const HybScalar     y = ba[l];
+
+      for (int q = 0; q < HYB_GROUP; q++) p[q] += x[q] * y;
+    }
+  }
+  for (PetscInt t = 0; t < n; t++) {
+    HybScalar *restrict p = shifted + (PetscCount)HYB_GROUP * cj[t];
+
+    for (PetscInt q = 0; q < nrows; q++) ca[(PetscCount)q * n + t] = p[q];
+    for (int q = 0; q < HYB_GROUP; q++) p[q] = HYB_NEUTRAL;
+  }
+}
+
+/* wide windows: the place of a column from a table */
+static PetscErrorCode HybRowHashed(HybSpGEMM *mm, HybHash *hash, PetscInt **place, const HybCSR *A, const HybCSR *B, PetscInt r, PetscInt n, const PetscInt *cj, HybScalar *ca)
+{
+  const PetscInt before = hash->allocated;
+
+  PetscFunctionBegin;
+  PetscCall(HybHashReset(&mm->work, hash, n));
+  if (hash->allocated > before) {
+    PetscCall(HybArenaFree(&mm->work, place));
+    PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_HOST, hash->allocated, sizeof(PetscInt), place));
+  }
+  for (PetscInt t = 0; t < n; t++) {
+    PetscInt p = HybHashSlot(hash, cj[t]);
+
+    while (hash->key[p] >= 0) p = (p + 1) & (hash->size - 1);
+    hash->key[p] = cj[t];
+    (*place)[p]  = t;
+    ca[t]        = HYB_NEUTRAL;
+  }
+  for (PetscInt k = A->i[r]; k < A->i[r + 1]; k++) {
+    const HybScalar x = A->a[k];
+
+    for (PetscInt l = B->i[A->j[k]]; l < B->i[A->j[k] + 1]; l++) {
+      PetscInt p = HybHashSlot(hash, B->j[l]);
+
+      while (hash->key[p] != B->j[l]) p = (p + 1) & (hash->size - 1);
+      ca[(*place)[p]] += x * B->a[l];
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybAccumulator(HybArena *work, PetscCount n, HybScalar **acc, PetscCount *size)
+{
+  PetscFunctionBegin;
+  if (n > *size) {
+    PetscCall(HybArenaFree(work, acc));
+    *size = 0;
+    PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, n, sizeof(HybScalar), acc));
+    for (PetscCount c = 0; c < n; c++) (*acc)[c] = HYB_NEUTRAL;
+    *size = n;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybSpGEMMNumeric_Binned(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybCSR *C)
 {
-#if PetscDefined(USE_COMPLEX)
-  const HybScalar neutral = PetscCMPLX((PetscReal)-0.0, (PetscReal)-0.0);
-#else
-  const HybScalar neutral = (PetscReal)-0.0;
-#endif
-  HybScalar *acc;
+  HybScalar *acc  = NULL;
+  PetscCount size = 0;
+  HybHash    hash = {NULL, 0, 0};
+  PetscInt  *place = NULL;
 
   PetscFunctionBegin;
-  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_HOST, C->n, sizeof(HybScalar), &acc));
-  for (PetscInt c = 0; c < C->n; c++) acc[c] = neutral;
-  for (PetscInt r = 0; r < A->m; r++) {
-    for (PetscInt k = A->i[r]; k < A->i[r + 1]; k++) {
-      const HybScalar a = A->a[k];
+  for (PetscInt r = 0; r < A->m;) {
+    const PetscInt n = C->i[r + 1] - C->i[r], len = A->i[r + 1] - A->i[r], *cj = C->j + C->i[r];
+    HybScalar     *ca = C->a + C->i[r];
+    PetscInt       nrows = 1, first, span;
 
-      for (PetscInt l = B->i[A->j[k]]; l < B->i[A->j[k] + 1]; l++) acc[B->j[l]] += a * B->a[l];
+    if (!n) {
+      r++;
+      continue;
     }
-    for (PetscInt t = C->i[r]; t < C->i[r + 1]; t++) {
-      C->a[t]      = acc[C->j[t]];
-      acc[C->j[t]] = neutral;
+    if (len == 1) {
+      const HybScalar  x  = A->a[A->i[r]];
+      const HybScalar *ba = B->a + B->i[A->j[A->i[r]]];
+
+      for (PetscInt t = 0; t < n; t++) ca[t] = x * ba[t];
+      r++;
+      continue;
     }
+    first = cj[0];
+    span  = cj[n - 1] - first + 1;
+    if (span <= HYB_GROUP_SPAN) {
+      while (nrows < HYB_GROUP && r + nrows < A->m && HybSamePattern(A, r, r + nrows)) nrows++;
+    }
+    if (nrows > 1) {
+      const HybScalar *a[HYB_GROUP];
+
+      for (PetscInt q = 0; q < HYB_GROUP; q++) a[q] = A->a + A->i[r + PetscMin(q, nrows - 1)];
+      /* room doubles, so that it is cleared but a few times */
+      if (HYB_GROUP * (PetscCount)span > size) PetscCall(HybAccumulator(&mm->work, HYB_GROUP * PetscMin(2 * (PetscCount)span, C->n), &acc, &size));
+      HybRowsDense(nrows, len, A->j + A->i[r], a, B->i, B->j, B->a, first, acc, n, cj, ca);
+    } else if (span <= HYB_DENSE_SPAN || (PetscCount)n * HYB_WIDE >= C->n) {
+      if (span > size) PetscCall(HybAccumulator(&mm->work, PetscMin(2 * (PetscCount)span, C->n), &acc, &size));
+      HybRowDense(len, A->j + A->i[r], A->a + A->i[r], B->i, B->j, B->a, first, acc, n, cj, ca);
+    } else PetscCall(HybRowHashed(mm, &hash, &place, A, B, r, n, cj, ca));
+    r += nrows;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,0 +1,578 @@
+/* C = A*B by every method of the backend, against the reference. */
+#include "hybtest.h"
+#include <aijhybridgpu/private/hybspgemm.h>
+#include <petsctime.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static HybArena               keep, out;
+static const HybSpGEMMMethod *method; /* under test */
+static PetscInt               width;
+
+static PetscBool Is(const char *name)
+{
+  return (PetscBool)!strcmp(method->name, name);
+}
+
+static PetscErrorCode Multiply(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybCSR *C)
+{
+  PetscFunctionBegin;
+  PetscCall(HybSpGEMMSymbolic(mm, A, B, &out, C));
+  if (!C->a) {
+    PetscCall(HybArenaAlloc(&out, mm->exec.result, C->nnz, sizeof(HybScalar), &C->a));
+    PetscCall(HybSpGEMMNumeric(mm, A, B, C));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* values of the pattern of C, summed in A's order from the first product on, in working precision */
+static PetscScalar *InOrder(const RefMat *A, const RefMat *B, const RefMat *C)
+{
+  PetscScalar *sum = (PetscScalar *)RefAlloc(C->csr.n, sizeof(PetscScalar)), *a = (PetscScalar *)RefAlloc(C->csr.nnz, sizeof(PetscScalar));
+  PetscInt    *row = (PetscInt *)RefAlloc(C->csr.n, sizeof(PetscInt));
+
+  for (PetscInt r = 0; r < A->csr.m; r++) {
+    for (PetscInt k = A->csr.i[r]; k < A->csr.i[r + 1]; k++) {
+      for (PetscInt l = B->csr.i[A->csr.j[k]]; l < B->csr.i[A->csr.j[k] + 1]; l++) {
+        const PetscScalar product = A->csr.a[k] * B->csr.a[l];
+        const PetscInt    c       = B->csr.j[l];
+
+        sum[c] = row[c] == r + 1 ? sum[c] + product : product;
+        row[c] = r + 1;
+      }
+    }
+    for (PetscInt t = C->csr.i[r]; t < C->csr.i[r + 1]; t++) a[t] = sum[C->csr.j[t]];
+  }
+  free(sum);
+  free(row);
+  return a;
+}
+
+static void CheckCounters(const HybSpGEMM *mm, PetscInt m)
+{
+  PetscCount rows = 0;
+
+  if (mm->exec.backend->device || strcmp(mm->method->name, "binned")) return;
+  for (PetscInt k = 0; k < mm->counters.n; k++) {
+    if (!strncmp(mm->counters.name[k], "rows ", 5)) rows += mm->counters.value[k];
+  }
+  HybTestCheck(rows == m, "the bins hold %td rows of %" PetscInt_FMT, rows, m);
+}
+
+/* the first product, one of other values, and the first once more, to the bit */
+static void Check(RefMat *A, RefMat *B)
+{
+  HybSpGEMM    mm;
+  HybCSR       DA, DB, DC;
+  RefMat       C, first, again;
+  PetscScalar *inorder;
+
+  RefSpGEMM(A, B, &C);
+  if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), method->name, width)) && HybTestCall(HybTestUpload(&keep, &A->csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B->csr, &DB)) && HybTestCall(Multiply(&mm, &DA, &DB, &DC))) {
+    HybTestCheck(mm.method == method, "%s ran in place of %s", mm.method->name, method->name);
+    CheckCounters(&mm, A->csr.m);
+    if (HybTestSameMatrix(&DC, &C, 4) && HybTestCall(HybTestDownload(&DC, &first))) {
+      if (!mm.exec.backend->device && Is("binned")) {
+        inorder = InOrder(A, B, &C);
+        HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, inorder);
+        free(inorder);
+      }
+      HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC));
+      HybTestSameBits(first.csr.nnz, sizeof(PetscScalar), DC.a, first.csr.a);
+      RefMatDestroy(&C);
+      /* other values, whose error bounds start anew */
+      HybTestMatArrays(A->csr.m, A->csr.n, A->csr.i, A->csr.j, NULL, &again);
+      HybTestRandomize(&again);
+      RefSpGEMM(&again, B, &C);
+      if (HybTestCall(HybTestUpload(&keep, &again.csr, &DA)) && HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameMatrix(&DC, &C, 4);
+      RefMatDestroy(&again);
+      /* a second plan: no state of the first one in the result */
+      HybTestCall(HybSpGEMMDestroy(&mm));
+      if (HybTestCall(HybTestUpload(&keep, &A->csr, &DA)) && HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), method->name, width)) && HybTestCall(Multiply(&mm, &DA, &DB, &DC))) HybTestSameBits(first.csr.nnz, sizeof(PetscScalar), DC.a, first.csr.a);
+      RefMatDestroy(&first);
+    }
+  }
+  HybTestCall(HybSpGEMMDestroy(&mm));
+  HybTestCall(HybArenaReset(&keep));
+  HybTestCall(HybArenaReset(&out));
+  RefMatDestroy(&C);
+}
+
+static void CheckAndDestroy(RefMat *A, RefMat *B)
+{
+  Check(A, B);
+  RefMatDestroy(A);
+  RefMatDestroy(B);
+}
+
+static void Zoo(void)
+{
+  char   name[64];
+  RefMat A, B;
+
+  for (PetscInt k = 0; HybTestZoo(k, PETSC_FALSE, name, &A); k++) {
+    HybTestBegin("%s: %s times its transpose", method->name, name);
+    RefTranspose(&A, PETSC_FALSE, &B);
+    Check(&A, &B);
+    HybTestBegin("%s: the transpose of %s times it", method->name, name);
+    CheckAndDestroy(&B, &A);
+  }
+  for (PetscInt k = 0; HybTestZoo(k, PETSC_TRUE, name, &A); k++) {
+    HybTestBegin("%s: %s squared", method->name, name);
+    RefMatCopy(&A, &B);
+    CheckAndDestroy(&A, &B);
+  }
+}
+
+/* rows of exactly so many products, without any duplicate and with nothing but duplicates */
+static void Boundaries(void)
+{
+  static const PetscInt limits[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192};
+  const PetscInt        nlimits = HybTestSlow() ? 11 : 14, most = limits[nlimits - 1] + 2;
+  PetscInt              lengths[64], n = 0;
+  RefMat                A, B;
+
+  lengths[n++] = 0;
+  for (PetscInt k = 0; k < nlimits; k++) {
+    for (PetscInt d = -1; d <= 1; d++) lengths[n++] = limits[k] + d;
+  }
+  HybTestBegin("%s: bin boundaries, no duplicates", method->name);
+  HybTestMatLengths(n, most, lengths, &A);
+  HybTestMatBanded(most, most, 0, 0, &B);
+  CheckAndDestroy(&A, &B);
+  HybTestBegin("%s: bin boundaries, all duplicates", method->name);
+  HybTestMatLengths(n, most, lengths, &A);
+  HybTestMatDenseColumn(most, 3, 1, 0, &B);
+  CheckAndDestroy(&A, &B);
+  HybTestBegin("%s: bin boundaries by one row of B", method->name);
+  HybTestMatBanded(n, n, 0, 0, &A);
+  HybTestMatLengths(n, most + 70, lengths, &B);
+  CheckAndDestroy(&A, &B);
+  HybTestBegin("%s: bin boundaries, two to four duplicates", method->name);
+  HybTestMatLengths(n, most, lengths, &A);
+  HybTestMatRandom(most, most / 3 + 1, 1, 1, &B);
+  CheckAndDestroy(&A, &B);
+  HybTestBegin("%s: bin boundaries, columns far apart", method->name);
+  HybTestMatLengths(n, most, lengths, &A);
+  HybTestMatRandom(most, HybTestSize(3000000, 70000), 1, 1, &B);
+  CheckAndDestroy(&A, &B);
+}
+
+static void Shapes(void)
+{
+  const PetscInt n = HybTestSize(600, 150);
+  RefMat         A, B, C, D;
+
+  HybTestBegin("%s: nothing by nothing", method->name);
+  HybTestMatEmpty(0, 0, &A);
+  HybTestMatEmpty(0, 0, &B);
+  CheckAndDestroy(&A, &B);
+  HybTestBegin("%s: 0 x 5 times 5 x 7, 7 x 0 times 0 x 5, 5 x 7 times 7 x 0", method->name);
+  HybTestMatEmpty(0, 5, &A);
+  HybTestMatRandom(5, 7, 1, 3, &B);
+  CheckAndDestroy(&A, &B);
+  HybTestMatEmpty(7, 0, &A);
+  HybTestMatEmpty(0, 5, &B);
+  CheckAndDestroy(&A, &B);
+  HybTestMatRandom(5, 7, 1, 3, &A);
+  HybTestMatEmpty(7, 0, &B);
+  CheckAndDestroy(&A, &B);
+  HybTestBegin("%s: 1 x 1", method->name);
+  HybTestMatBanded(1, 1, 0, 0, &A);
+  HybTestMatBanded(1, 1, 0, 0, &B);
+  CheckAndDestroy(&A, &B);
+  HybTestBegin("%s: a matrix without entries, and rows of A that meet empty rows of B alone", method->name);
+  HybTestMatEmpty(n, n, &A);
+  HybTestMatRandom(n, n, 0, 9, &B);
+  Check(&A, &B);
+  Check(&B, &A);
+  HybTestMatEmptyRows(&B, 0, n, 2);
+  RefMatDestroy(&A);
+  HybTestMatRandom(n, n, 0, 3, &A);
+  CheckAndDestroy(&A, &B);
+  HybTestBegin("%s: a dense row of A, of B, of both", method->name);
+  HybTestMatDenseRow(n, n, n / 2, 3, &A);
+  HybTestMatRandom(n, n, 0, 6, &B);
+  Check(&A, &B);
+  Check(&B, &A);
+  Check(&A, &A);
+  RefMatDestroy(&B);
+  HybTestBegin("%s: a dense column, and a dense row times a dense column", method->name);
+  HybTestMatDenseColumn(n, n, n / 3, 2, &B);
+  Check(&A, &B);
+  Check(&B, &A);
+  CheckAndDestroy(&B, &A);
+  HybTestBegin("%s: an outer product", method->name);
+  HybTestMatBanded(n, 1, n, 1, &A);
+  HybTestMatBanded(1, n, 1, n, &B);
+  Check(&A, &B);
+  HybTestBegin("%s: an inner product", method->name);
+  CheckAndDestroy(&B, &A);
+  HybTestBegin("%s: a chain of rectangular matrices", method->name);
+  HybTestMatRandom(n, n / 4, 0, 8, &A);
+  HybTestMatRandom(n / 4, 3 * n, 0, 20, &B);
+  HybTestMatRandom(3 * n, n / 7, 1, 3, &C);
+  Check(&A, &B);
+  RefSpGEMM(&A, &B, &D);
+  CheckAndDestroy(&D, &C);
+  RefMatDestroy(&A);
+  RefMatDestroy(&B);
+  HybTestBegin("%s: blocks of 3, rows of A with equal patterns", method->name);
+  HybTestMatStencil(27, HybTestSize(7, 4), HybTestSize(6, 3), 4, &B);
+  HybTestMatBlock(&B, 3, &A);
+  RefMatDestroy(&B);
+  RefMatCopy(&A, &B);
+  CheckAndDestroy(&A, &B);
+  for (PetscInt bs = 2; bs <= 11; bs++) {
+    HybTestBegin("%s: blocks of %" PetscInt_FMT ", rectangular", method->name, bs);
+    HybTestMatRandom(23, 17, 0, 4, &C);
+    HybTestMatRandom(17, 19, 0, 4, &D);
+    HybTestMatBlock(&C, bs, &A);
+    HybTestMatBlock(&D, bs, &B);
+    CheckAndDestroy(&A, &B);
+    RefMatDestroy(&C);
+    RefMatDestroy(&D);
+  }
+  HybTestBegin("%s: stencils", method->name);
+  HybTestMatStencil(27, HybTestSize(12, 5), HybTestSize(11, 5), HybTestSize(10, 4), &A);
+  RefMatCopy(&A, &B);
+  CheckAndDestroy(&A, &B);
+  HybTestMatStencil(5, HybTestSize(70, 20), HybTestSize(60, 20), 1, &A);
+  RefMatCopy(&A, &B);
+  CheckAndDestroy(&A, &B);
+  HybTestBegin("%s: power law", method->name);
+  HybTestMatPowerLaw(HybTestSize(3000, 400), HybTestSize(3000, 400), 6, &A);
+  RefMatCopy(&A, &B);
+  CheckAndDestroy(&A, &B);
+  HybTestBegin("%s: very many columns", method->name);
+  HybTestMatRandom(20, 40, 0, 40, &A);
+  HybTestMatRandom(40, HybTestSize(30000000, 500000), 0, 400, &B);
+  CheckAndDestroy(&A, &B);
+}
+
+static void Random(void)
+{
+  const PetscInt count = HybTestSize(300, 40);
+  RefMat         A, B;
+
+  for (PetscInt k = 0; k < count; k++) {
+    const PetscInt m = HybTestRandomInt(0, 70), l = HybTestRandomInt(0, 70), n = HybTestRandomInt(0, 130), la = HybTestRandomInt(0, l + 1), lb = HybTestRandomInt(0, n + 1);
+
+    HybTestBegin("%s: random product %" PetscInt_FMT ", %" PetscInt_FMT " x %" PetscInt_FMT " (rows to %" PetscInt_FMT ") times %" PetscInt_FMT " x %" PetscInt_FMT " (rows to %" PetscInt_FMT ")", method->name, k, m, l, la, l, n, lb);
+    HybTestMatRandom(m, l, 0, HybTestRandomInt(0, 3) ? la / 8 : la, &A);
+    HybTestMatRandom(l, n, 0, HybTestRandomInt(0, 3) ? lb / 8 : lb, &B);
+    CheckAndDestroy(&A, &B);
+  }
+}
+
+/* NaN, infinities and negative zeros take the way that the products take */
+static void Special(void)
+{
+  const PetscInt n = HybTestSize(120, 60);
+  RefMat         A, B, C;
+  PetscScalar   *expected;
+  HybSpGEMM      mm;
+  HybCSR         DA, DB, DC;
+
+  for (PetscInt kind = 0; kind < 3; kind++) {
+    RefMat found;
+
+    HybTestBegin("%s: NaN, infinities, negative zeros (%s rows)", method->name, kind == 0 ? "short" : kind == 1 ? "middle" : "block");
+    if (kind < 2) {
+      HybTestMatRandom(n, n, 0, kind ? 40 : 3, &A);
+      HybTestMatRandom(n, n, 0, kind ? 40 : 3, &B);
+    } else {
+      HybTestMatRandom(n / 3, n / 3, 1, 4, &C);
+      HybTestMatBlock(&C, 3, &A);
+      RefMatCopy(&A, &B);
+      RefMatDestroy(&C);
+    }
+    /* the reference's pattern with ordinary values, then the odd ones */
+    RefSpGEMM(&A, &B, &C);
+    for (PetscCount k = 0; k < A.csr.nnz; k++) {
+      const PetscInt dice = HybTestRandomInt(0, 60);
+
+      if (dice == 0) A.csr.a[k] = (PetscReal)NAN;
+      if (dice == 1) A.csr.a[k] = (PetscReal)INFINITY;
+      if (dice >= 2 && dice < 20) A.csr.a[k] = (PetscReal)-0.0;
+    }
+    for (PetscCount k = 0; k < B.csr.nnz; k++) {
+      const PetscInt dice = HybTestRandomInt(0, 60);
+
+      if (dice == 1) B.csr.a[k] = -(PetscReal)INFINITY;
+      if (dice >= 2 && dice < 20) B.csr.a[k] = 0.0;
+    }
+    expected = InOrder(&A, &B, &C);
+    if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), method->name, width)) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB)) && HybTestCall(Multiply(&mm, &DA, &DB, &DC)) && HybTestSamePattern(&DC, &C) && HybTestCall(HybTestDownload(&DC, &found))) {
+      for (PetscCount k = 0; k < C.csr.nnz; k++) {
+        const PetscReal f = PetscRealPart(found.csr.a[k]), e = PetscRealPart(expected[k]);
+
+        if (PetscDefined(USE_COMPLEX)) {
+          /* what inf * complex is, is the library's affair; that it is not finite is not */
+          HybTestCheck(!PetscIsInfOrNanScalar(found.csr.a[k]) == !PetscIsInfOrNanScalar(expected[k]), "entry %td is %g, expected %g", k, (double)f, (double)e);
+        } else {
+          HybTestCheck(PetscIsNanReal(e) ? PetscIsNanReal(f) : PetscIsInfReal(e) ? f == e : PetscAbsReal(f - e) <= 1e-12 * C.mag[k], "entry %td is %g, expected %g", k, (double)f, (double)e);
+          if (e == 0 && f == 0) HybTestCheck(!signbit(f) == !signbit(e), "entry %td is %g, expected %g", k, (double)f, (double)e);
+        }
+      }
+      RefMatDestroy(&found);
+    }
+    HybTestCall(HybSpGEMMDestroy(&mm));
+    HybTestCall(HybArenaReset(&keep));
+    HybTestCall(HybArenaReset(&out));
+    free(expected);
+    RefMatDestroy(&A);
+    RefMatDestroy(&B);
+    RefMatDestroy(&C);
+  }
+}
+
+/* one plan after another in one object, and patterns without values */
+static void Changing(void)
+{
+  HybSpGEMM mm;
+  HybCSR    DA, DB, DC;
+  RefMat    A, B, C;
+
+  HybTestBegin("%s: patterns that change from call to call", method->name);
+  if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), method->name, width))) {
+    for (PetscInt k = 0; k < 5; k++) {
+      HybTestMatRandom(50 + 30 * k, 40, 0, 5 + 4 * (k % 3), &A);
+      HybTestMatRandom(40, 300 - 50 * k, 0, 20, &B);
+      RefSpGEMM(&A, &B, &C);
+      if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB)) && HybTestCall(Multiply(&mm, &DA, &DB, &DC))) HybTestSameMatrix(&DC, &C, 4);
+      HybTestCall(HybArenaReset(&out));
+      /* the pattern alone */
+      DA.a = DB.a = NULL;
+      if (HybTestCall(HybSpGEMMSymbolic(&mm, &DA, &DB, &out, &DC))) HybTestSamePattern(&DC, &C);
+      HybTestCheck(mm.work.bytes == 0, "%zu bytes of workspace are kept", mm.work.bytes);
+      HybTestCall(HybArenaReset(&out));
+      HybTestCall(HybArenaReset(&keep));
+      RefMatDestroy(&A);
+      RefMatDestroy(&B);
+      RefMatDestroy(&C);
+    }
+  }
+  HybTestCall(HybSpGEMMDestroy(&mm));
+}
+
+static RefMat FaultA, FaultB, FaultC;
+static HybSpGEMM faultmm;
+
+static PetscErrorCode Fault(void *ctx)
+{
+  HybCSR DA, DB, DC;
+
+  PetscFunctionBegin;
+  PetscCall(HybTestUpload(&keep, &FaultA.csr, &DA));
+  PetscCall(HybTestUpload(&keep, &FaultB.csr, &DB));
+  PetscCall(HybSpGEMMInit(&faultmm, HybTestExec(), method->name, width));
+  PetscCall(Multiply(&faultmm, &DA, &DB, &DC));
+  PetscCall(HybSpGEMMNumeric(&faultmm, &DA, &DB, &DC));
+  HybTestSameMatrix(&DC, &FaultC, 4);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode FaultCleanup(void *ctx)
+{
+  PetscFunctionBegin;
+  PetscCall(HybSpGEMMDestroy(&faultmm));
+  PetscCall(HybArenaReset(&keep));
+  PetscCall(HybArenaReset(&out));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static void Faults(void)
+{
+  HybTestBegin("%s: every allocation failing in turn", method->name);
+  /* short, middle and long rows */
+  HybTestMatDenseRow(60, 90, 7, 3, &FaultA);
+  HybTestMatPowerLaw(90, HybTestSize(20000, 2000), 30, &FaultB);
+  RefSpGEMM(&FaultA, &FaultB, &FaultC);
+  PetscCallAbort(PETSC_COMM_SELF, PetscMemzero(&faultmm, sizeof(faultmm)));
+  HybTestFaults(Fault, FaultCleanup, NULL);
+  RefMatDestroy(&FaultA);
+  RefMatDestroy(&FaultB);
+  RefMatDestroy(&FaultC);
+}
+
+static char message[1024];
+
+static PetscErrorCode Catch(MPI_Comm comm, int line, const char *function, const char *file, PetscErrorCode n, PetscErrorType p, const char *mess, void *ctx)
+{
+  if (p == PETSC_ERROR_INITIAL && mess) snprintf(message, sizeof(message), "%s", mess);
+  return n;
+}
+
+/* the product must be refused with this error, fast, and the message must hold the text */
+static void Refused(const HybCSR *DA, const HybCSR *DB, PetscErrorCode error, const char *text)
+{
+  HybSpGEMM      mm;
+  HybCSR         DC;
+  PetscErrorCode ierr;
+  PetscLogDouble t0, t1;
+
+  if (!HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), method->name, width))) return;
+  PetscCallAbort(PETSC_COMM_SELF, PetscPushErrorHandler(Catch, NULL));
+  message[0] = 0;
+  PetscCallAbort(PETSC_COMM_SELF, PetscTime(&t0));
+  ierr = HybSpGEMMSymbolic(&mm, DA, DB, &out, &DC);
+  PetscCallAbort(PETSC_COMM_SELF, PetscTime(&t1));
+  PetscCallAbort(PETSC_COMM_SELF, PetscPopErrorHandler());
+  HybTestCheck(ierr == error, "error %d, expected %d", (int)ierr, (int)error);
+  HybTestCheck(strstr(message, text), "the message does not say \"%s\": %s", text, message);
+  HybTestCheck(HybTestSlow() || t1 - t0 < 1.0, "refused after %g s", (double)(t1 - t0));
+  HybTestCheck(!mm.work.bytes && !mm.keep.bytes, "%zu bytes are kept", mm.work.bytes + mm.keep.bytes);
+  HybTestCall(HybSpGEMMDestroy(&mm));
+  HybTestCall(HybArenaReset(&out));
+}
+
+static void Limits(void)
+{
+  RefMat A, B;
+  HybCSR DA, DB;
+
+  HybTestBegin("%s: operands that do not conform", method->name);
+  HybTestMatRandom(5, 6, 1, 2, &A);
+  HybTestMatRandom(7, 5, 1, 2, &B);
+  if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB))) Refused(&DA, &DB, PETSC_ERR_ARG_SIZ, "5 x 6 times 7 x 5");
+  HybTestCall(HybArenaReset(&keep));
+  RefMatDestroy(&A);
+  RefMatDestroy(&B);
+
+  HybTestBegin("%s: a product of more nonzeros than PetscInt counts is refused at once", method->name);
+  if (sizeof(PetscInt) == 4) {
+    /* a full column times a full row */
+    HybTestMatBanded(50000, 1, 50000, 1, &A);
+    HybTestMatBanded(1, 60000, 1, 60000, &B);
+    if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB))) {
+      Refused(&DA, &DB, PETSC_ERR_ARG_OUTOFRANGE, "3000000000");
+      Refused(&DA, &DB, PETSC_ERR_ARG_OUTOFRANGE, "--with-64-bit-indices");
+    }
+    HybTestCall(HybArenaReset(&keep));
+    RefMatDestroy(&A);
+    RefMatDestroy(&B);
+  } else HybTestSkip("64-bit indices count them");
+
+  HybTestBegin("%s: boyd1 squared is refused within a second", method->name);
+  if (sizeof(PetscInt) == 4) {
+    if (HybTestMatRead("boyd1", &A)) {
+      if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA))) Refused(&DA, &DA, PETSC_ERR_ARG_OUTOFRANGE, "--with-64-bit-indices");
+      HybTestCall(HybArenaReset(&keep));
+      RefMatDestroy(&A);
+    }
+  } else HybTestSkip("64-bit indices count them");
+
+  HybTestBegin("%s: more products than 2^31, few nonzeros", method->name);
+  if (HybTestSlow() || HybTestExec()->backend->device || !Is("binned")) HybTestSkip("takes too long here");
+  else {
+    const PetscInt m = 1300;
+    HybSpGEMM      mm;
+    HybCSR         DC;
+    RefMat         found;
+
+    HybTestMatBanded(m, m, m, m, &A);
+    for (PetscCount k = 0; k < A.csr.nnz; k++) A.csr.a[k] = 1 + k % 3;
+    if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), method->name, width)) && HybTestCall(Multiply(&mm, &A.csr, &A.csr, &DC)) && HybTestCall(HybTestDownload(&DC, &found))) {
+      HybTestCheck(mm.stats.products == (PetscCount)m * m * m && mm.stats.products > PETSC_MAX_INT, "%td products", mm.stats.products);
+      HybTestCheck(found.csr.nnz == (PetscCount)m * m, "%td nonzeros", found.csr.nnz);
+      for (PetscInt s = 0; s < 200; s++) {
+        const PetscInt r = HybTestRandomInt(0, m), c = HybTestRandomInt(0, m);
+        PetscScalar    sum = 0;
+
+        for (PetscInt k = 0; k < m; k++) sum += A.csr.a[r * m + k] * A.csr.a[k * m + c];
+        HybTestCheck(found.csr.a[r * m + c] == sum && found.csr.j[r * m + c] == c, "(%" PetscInt_FMT ",%" PetscInt_FMT ") is wrong", r, c);
+      }
+      RefMatDestroy(&found);
+    }
+    HybTestCall(HybSpGEMMDestroy(&mm));
+    HybTestCall(HybArenaReset(&out));
+    RefMatDestroy(&A);
+  }
+}
+
+static void Driver(void)
+{
+  const HybExec     *exec = HybTestExec();
+  const char *const *names;
+  HybSpGEMM          mm;
+  HybCSR             DA, DC;
+  RefMat             A, C;
+
+  HybTestBegin("names: all methods, each once");
+  if (HybTestCall(HybSpGEMMGetNames(&names))) {
+    PetscBool binned = PETSC_FALSE;
+
+    for (PetscInt k = 0; names[k]; k++) {
+      binned = (PetscBool)(binned || !strcmp(names[k], "binned"));
+      for (PetscInt l = 0; l < k; l++) HybTestCheck(strcmp(names[k], names[l]), "%s comes twice", names[k]);
+    }
+    HybTestCheck(binned, "binned is missing");
+    for (const HybSpGEMMMethod *const *m = exec->backend->spgemm; m && *m; m++) {
+      PetscInt k = 0;
+
+      while (names[k] && strcmp(names[k], (*m)->name)) k++;
+      HybTestCheck(names[k], "%s is missing", (*m)->name);
+    }
+  }
+  HybTestBegin("an unknown method and widths out of range are refused, the names listed");
+  PetscCallAbort(PETSC_COMM_SELF, PetscPushErrorHandler(Catch, NULL));
+  message[0] = 0;
+  HybTestCheck(HybSpGEMMInit(&mm, exec, "no such", 0) == PETSC_ERR_ARG_UNKNOWN_TYPE, "accepted");
+  HybTestCheck(strstr(message, "auto") && strstr(message, "no such"), "%s", message);
+  PetscCallAbort(PETSC_COMM_SELF, PetscPopErrorHandler());
+  HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, HybSpGEMMInit(&mm, exec, "auto", 1));
+  HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, HybSpGEMMInit(&mm, exec, "auto", 33));
+  HybTestBegin("auto, numeric before symbolic, destroying twice");
+  HybTestMatStencil(9, 20, 20, 1, &A);
+  RefSpGEMM(&A, &A, &C);
+  if (HybTestCall(HybSpGEMMInit(&mm, exec, NULL, 0)) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA))) {
+    DC = DA;
+    HybTestCallFails(PETSC_ERR_ORDER, HybSpGEMMNumeric(&mm, &DA, &DA, &DC));
+    if (HybTestCall(Multiply(&mm, &DA, &DA, &DC))) HybTestSameMatrix(&DC, &C, 4);
+  }
+  HybTestCall(HybSpGEMMDestroy(&mm));
+  HybTestCall(HybSpGEMMDestroy(&mm));
+  HybTestCall(HybArenaReset(&keep));
+  HybTestCall(HybArenaReset(&out));
+  RefMatDestroy(&A);
+  RefMatDestroy(&C);
+}
+
+static PetscErrorCode Body(void)
+{
+  const HybExec *exec = HybTestExec();
+  PetscInt       n    = 0;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&keep, exec));
+  PetscCall(HybArenaInit(&out, exec));
+  for (const HybSpGEMMMethod *const *table = exec->backend->spgemm; table && *table; table++, n++) {
+    method = *table;
+    width  = 0;
+    Zoo();
+    Boundaries();
+    Shapes();
+    Random();
+    Special();
+    Changing();
+    Faults();
+    Limits();
+    if (Is("rowmerge")) {
+      for (width = 2; width <= 32; width += width < 5 ? 1 : 9) Random();
+      width = 0;
+    }
+  }
+  if (n) Driver();
+  else {
+    HybTestBegin("SpGEMM");
+    HybTestSkip("the %s backend has no method", exec->backend->name);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  return HybTestMain(argc, argv, Body);
+}
