@@ -12,6 +12,7 @@
 
 extern const struct _HybPlanOps             HybPlanHost;
 extern const struct _HybSegMergeOps         HybSegMergeHost;
+extern const struct _HybSpMVMethod *const   HybSpMVMethodsHost[];
 extern const struct _HybSpGEMMMethod *const HybSpGEMMMethodsHost[];
 
 /* A product's arrays are fresh pages, and touching them 4 KiB at a time costs about as much as computing what goes there (0.4 s a GiB). Where
@@ -89,5 +90,6 @@ const HybBackend HybBackendHost = {
   .csr       = &HybCSROpsHost,
   .plan      = &HybPlanHost,
   .segmerge  = &HybSegMergeHost,
+  .spmv      = HybSpMVMethodsHost,
   .spgemm    = HybSpGEMMMethodsHost,
 };

@@ -3,4 +3,6 @@
   HYB_METHOD_HOST(name, symbol) and HYB_METHOD_CUDA(name, symbol) first and gets one of them a line. Each symbol is a
   const HybSpMVMethod, defined in host/<method>.c or cuda/<method>.cu.
 */
+HYB_METHOD_HOST("csr", HybSpMV_CSR)
+HYB_METHOD_HOST("segsum", HybSpMV_SegSum)
 HYB_METHOD_CUDA("rowgroup", HybSpMV_RowGroupCUDA)

@@ -1,0 +1,162 @@
+/*
+  spmv.c: z = A x, y + A x or y - A x. The driver chooses a method of the backend's table, keeps the plan of one pattern, and checks what
+  every method relies on.
+
+  Choice. A name runs that method or is an error. "auto" asks the methods in the order of methods.h and takes the first that says it is
+  applicable; each method documents its own rule.
+*/
+#include <aijhybridgpu/private/hybspmv.h>
+
+#define HYB_METHOD_HOST(name, symbol) extern const HybSpMVMethod symbol;
+#define HYB_METHOD_CUDA(name, symbol)
+#include "methods.h"
+#undef HYB_METHOD_HOST
+#undef HYB_METHOD_CUDA
+
+#define HYB_METHOD_HOST(name, symbol) &symbol,
+#define HYB_METHOD_CUDA(name, symbol)
+const HybSpMVMethod *const HybSpMVMethodsHost[] = {
+#include "methods.h"
+  NULL};
+#undef HYB_METHOD_HOST
+#undef HYB_METHOD_CUDA
+
+#define HYB_METHOD_HOST(name, symbol) name,
+#define HYB_METHOD_CUDA(name, symbol) name,
+static const char *const HybSpMVAllNames[] = {
+#include "methods.h"
+  NULL};
+#undef HYB_METHOD_HOST
+#undef HYB_METHOD_CUDA
+
+PetscErrorCode HybSpMVGetNames(const char *const **names)
+{
+  static const char *once[PETSC_STATIC_ARRAY_LENGTH(HybSpMVAllNames)];
+  size_t             n = 0;
+
+  PetscFunctionBegin;
+  /* written alike by every call */
+  for (size_t k = 0; HybSpMVAllNames[k]; k++) {
+    size_t l = 0;
+
+    while (l < n && strcmp(once[l], HybSpMVAllNames[k])) l++;
+    if (l == n) once[n++] = HybSpMVAllNames[k];
+  }
+  once[n] = NULL;
+  *names  = once;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybSpMVFind(const HybExec *exec, const char *name, const HybSpMVMethod **method)
+{
+  const HybSpMVMethod *const *table = exec->backend->spmv;
+  char                        list[256] = "auto";
+
+  PetscFunctionBegin;
+  *method = NULL;
+  for (; table && *table; table++) {
+    if (!strcmp((*table)->name, name)) {
+      *method = *table;
+      PetscFunctionReturn(PETSC_SUCCESS);
+    }
+    PetscCall(PetscStrlcat(list, " ", sizeof(list)));
+    PetscCall(PetscStrlcat(list, (*table)->name, sizeof(list)));
+  }
+  SETERRQ(PETSC_COMM_SELF, PETSC_ERR_ARG_UNKNOWN_TYPE, "Unknown SpMV method %s of the %s backend; it has: %s", name, exec->backend->name, list);
+}
+
+PetscErrorCode HybSpMVInit(HybSpMV *mv, const HybExec *exec, const char *method, PetscInt bs)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(mv, sizeof(*mv)));
+  mv->exec = *exec;
+  mv->bs   = bs;
+  PetscCall(HybArenaInit(&mv->keep, exec));
+  PetscCall(HybArenaInit(&mv->work, exec));
+  if (!method || !method[0]) method = "auto";
+  PetscCheck(bs >= 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "A block size is at least 1, not %" PetscInt_FMT, bs);
+  if (strcmp(method, "auto")) {
+    const HybSpMVMethod *found;
+
+    PetscCall(HybSpMVFind(exec, method, &found));
+  }
+  PetscCall(PetscStrncpy(mv->name, method, sizeof(mv->name)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybSpMVForget(HybSpMV *mv)
+{
+  PetscErrorCode first = PETSC_SUCCESS, ierr;
+
+  PetscFunctionBegin;
+  if (mv->method && mv->method->destroy) first = mv->method->destroy(mv);
+  mv->method     = NULL;
+  mv->data       = NULL;
+  mv->calls      = 0;
+  mv->counters.n = 0;
+  ierr           = HybArenaReset(&mv->work);
+  if (!first) first = ierr;
+  ierr = HybArenaReset(&mv->keep);
+  if (!first) first = ierr;
+  PetscCall(first);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybSpMVSetUp_Inner(HybSpMV *mv, const HybCSR *A)
+{
+  const HybExec *exec = &mv->exec;
+
+  PetscFunctionBegin;
+  if (strcmp(mv->name, "auto")) PetscCall(HybSpMVFind(exec, mv->name, &mv->method));
+  else {
+    for (const HybSpMVMethod *const *table = exec->backend->spmv; table && *table && !mv->method; table++) {
+      PetscBool fits = PETSC_TRUE;
+
+      if ((*table)->applicable) PetscCall((*table)->applicable(mv, A, &fits));
+      if (fits) mv->method = *table;
+    }
+    PetscCheck(mv->method, PETSC_COMM_SELF, PETSC_ERR_SUP, "No SpMV method of the %s backend takes this matrix", exec->backend->name);
+  }
+  if (mv->method->setup) PetscCall(mv->method->setup(mv, A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybSpMVSetUp(HybSpMV *mv, const HybCSR *A)
+{
+  PetscErrorCode ierr, second;
+
+  PetscFunctionBegin;
+  PetscCheck(A->m % mv->bs == 0 && A->n % mv->bs == 0, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "The block size %" PetscInt_FMT " does not divide the matrix, %" PetscInt_FMT " x %" PetscInt_FMT, mv->bs, A->m, A->n);
+  PetscCall(HybSpMVForget(mv));
+  ierr   = HybSpMVSetUp_Inner(mv, A);
+  second = HybArenaReset(&mv->work);
+  if (ierr) (void)HybSpMVForget(mv);
+  PetscCall(ierr);
+  PetscCall(second);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybSpMVApply(HybSpMV *mv, const HybCSR *A, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
+{
+  PetscErrorCode ierr, second = PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  PetscCheck(mv->method, PETSC_COMM_SELF, PETSC_ERR_ORDER, "HybSpMVSetUp() comes before HybSpMVApply()");
+  PetscCheck(A->a || !A->nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "A product with a vector needs the values of the matrix");
+  PetscCheck(mode == HYB_SPMV_SET || y || !A->m, PETSC_COMM_SELF, PETSC_ERR_ARG_NULL, "y + A x and y - A x need a vector y");
+  if (!A->m) PetscFunctionReturn(PETSC_SUCCESS);
+  ierr = mv->method->apply(mv, A, x, mode, y, z);
+  if (mv->work.blocks) second = HybArenaReset(&mv->work);
+  PetscCall(ierr);
+  PetscCall(second);
+  mv->calls++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybSpMVDestroy(HybSpMV *mv)
+{
+  PetscFunctionBegin;
+  /* all zero: never initialized */
+  if (mv->exec.backend) PetscCall(HybSpMVForget(mv));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

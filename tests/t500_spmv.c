@@ -1,0 +1,125 @@
+/*
+  Every SpMV method of the backend on every matrix of the zoo: all modes, y aliasing z, changing values, repeated bits.
+  A device's method may decline a matrix with PETSC_ERR_SUP; each one must take most of them, and the host's methods all.
+*/
+#include "hybtest.h"
+#include <aijhybridgpu/private/hybspmv.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const HybSpMVMode modes[]     = {HYB_SPMV_SET, HYB_SPMV_ADD, HYB_SPMV_RESIDUAL};
+static const char *const modenames[] = {"A x", "y + A x", "y - A x"};
+
+/* one method, one matrix. *taken: the method did not decline */
+static PetscErrorCode TestMethod(const char *method, RefMat *A, PetscBool *taken)
+{
+  const HybExec *exec = HybTestExec();
+  const PetscInt m = A->csr.m, n = A->csr.n;
+  HybArena       arena;
+  HybSpMV        mv;
+  HybCSR         there;
+  PetscScalar   *x, *y, *z, *first, *hx = HybTestRandomVector(n), *hy = HybTestRandomVector(m), *hz = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar)), *bits = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar)), *garbage = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar));
+  PetscReal     *mag   = (PetscReal *)RefAlloc(m, sizeof(PetscReal));
+  PetscCount    *terms = (PetscCount *)RefAlloc(m, sizeof(PetscCount));
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  for (PetscInt r = 0; r < m; r++) garbage[r] = 7e77; /* SET reads no y and leaves no z unwritten */
+  PetscCall(HybArenaInit(&arena, exec));
+  PetscCall(HybTestUpload(&arena, &A->csr, &there));
+  PetscCall(HybTestUploadArray(&arena, n, sizeof(PetscScalar), hx, &x));
+  PetscCall(HybSpMVInit(&mv, exec, method, 1));
+  if (exec->backend->device && strcmp(method, "auto")) {
+    PetscCall(PetscPushErrorHandler(PetscIgnoreErrorHandler, NULL));
+    ierr = HybSpMVSetUp(&mv, &there);
+    PetscCall(PetscPopErrorHandler());
+    *taken = (PetscBool)(ierr != PETSC_ERR_SUP);
+    if (*taken) HybTestCheck(!ierr, "error %d from HybSpMVSetUp()", (int)ierr);
+    else HybTestCheck(ierr == PETSC_ERR_SUP, "declined with error %d", (int)ierr);
+    if (ierr) goto done;
+  } else {
+    *taken = HybTestCall(HybSpMVSetUp(&mv, &there));
+    if (!*taken) goto done;
+  }
+  for (int round = 0; round < 2; round++) {
+    for (int k = 0; k < 3; k++) {
+      RefSpMV(A, hx, modes[k] == HYB_SPMV_RESIDUAL ? -1 : 1, modes[k] == HYB_SPMV_SET ? NULL : hy, hz, mag, terms);
+      PetscCall(HybTestUploadArray(&arena, m, sizeof(PetscScalar), hy, &y));
+      PetscCall(HybTestUploadArray(&arena, m, sizeof(PetscScalar), garbage, &z));
+      if (!HybTestCall(HybSpMVApply(&mv, &there, x, modes[k], modes[k] == HYB_SPMV_SET ? NULL : y, z))) goto done;
+      HybTestCheck(HybTestSameScalars(m, z, hz, mag, terms, 2), "%s, z apart from y, round %d", modenames[k], round);
+      HybTestCheck(HybTestSameBits(m, sizeof(PetscScalar), y, hy), "%s changed y", modenames[k]);
+      PetscCall(HybTestDownloadArray(m, sizeof(PetscScalar), z, bits));
+      PetscCall(HybTestUploadArray(&arena, m, sizeof(PetscScalar), hy, &first));
+      if (!HybTestCall(HybSpMVApply(&mv, &there, x, modes[k], first, first))) goto done;
+      HybTestCheck(HybTestSameBits(m, sizeof(PetscScalar), first, bits), "%s with y == z differs from z apart", modenames[k]);
+      PetscCall(HybArenaFree(&arena, &y));
+      PetscCall(HybArenaFree(&arena, &z));
+      PetscCall(HybArenaFree(&arena, &first));
+    }
+    HybTestCheck(HybTestSameBits(n, sizeof(PetscScalar), x, hx), "x was changed");
+    HybTestCheck(HybTestSameBits(A->csr.nnz, sizeof(PetscScalar), there.a, A->csr.a), "the matrix was changed");
+    HybTestCheck(mv.calls == 6 * (round + 1) || !m, "%td calls counted", mv.calls);
+    /* the same plan with other values, at another place */
+    HybTestRandomize(A);
+    if (A->csr.nnz) {
+      PetscCall(HybArenaFree(&arena, &there.a));
+      PetscCall(HybTestUploadArray(&arena, A->csr.nnz, sizeof(PetscScalar), A->csr.a, &there.a));
+    }
+  }
+done:
+  HybTestCall(HybSpMVDestroy(&mv));
+  HybTestCheck(!mv.keep.bytes && !mv.work.bytes, "%zu and %zu bytes are left", mv.keep.bytes, mv.work.bytes);
+  PetscCall(HybArenaReset(&arena));
+  free(hx);
+  free(hy);
+  free(hz);
+  free(bits);
+  free(garbage);
+  free(mag);
+  free(terms);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Body(void)
+{
+  const HybSpMVMethod *const *table = HybTestExec()->backend->spmv;
+  const char *const          *names;
+  char                        name[64];
+  RefMat                      A;
+
+  PetscFunctionBegin;
+  HybTestBegin("the table of %s", HybTestExec()->backend->name);
+  if (!HybTestCheck(table && *table, "it has no SpMV method")) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybSpMVGetNames(&names));
+  for (; *table; table++) {
+    PetscBool known = PETSC_FALSE;
+
+    for (PetscInt k = 0; names[k]; k++) known = (PetscBool)(known || !strcmp(names[k], (*table)->name));
+    HybTestCheck(known, "%s is not in HybSpMVGetNames()", (*table)->name);
+    HybTestCheck((*table)->apply, "%s has no apply", (*table)->name);
+  }
+  for (table = HybTestExec()->backend->spmv;; table++) {
+    const char *method = *table ? (*table)->name : "auto";
+    PetscInt    taken = 0, all = 0;
+
+    for (PetscInt k = 0; HybTestZoo(k, PETSC_FALSE, name, &A); k++) {
+      PetscBool one = PETSC_FALSE;
+
+      HybTestBegin("%s: %s", method, name);
+      PetscCall(TestMethod(method, &A, &one));
+      taken += one;
+      all++;
+      RefMatDestroy(&A);
+    }
+    HybTestBegin("%s took %" PetscInt_FMT " of %" PetscInt_FMT " matrices", method, taken, all);
+    HybTestCheck(HybTestExec()->backend->device && *table ? taken > 0 : taken == all, "too few");
+    if (!*table) break;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  return HybTestMain(argc, argv, Body);
+}
