@@ -13,6 +13,7 @@
 
 #include <petscsys.h>
 #include <petscdevicetypes.h>
+#include <stdint.h>
 
 #if PETSC_VERSION_LT(3, 19, 0) && !defined(PETSC_SUCCESS)
   #define PETSC_SUCCESS 0
@@ -86,6 +87,8 @@ extern PetscErrorCode HybArenaCalloc(HybArena *, HybMem, PetscCount count, size_
 extern PetscErrorCode HybArenaFree(HybArena *, void *ptr);
 /* hands the block that starts at ptr to another arena */
 extern PetscErrorCode HybArenaMove(HybArena *from, HybArena *to, const void *ptr);
+/* where the block that starts at ptr lives: MANAGED memory above this process's share is given as DEVICE memory */
+extern PetscErrorCode HybArenaWhere(const HybArena *, const void *ptr, HybMem *);
 /* frees all; the arena stays usable. Cannot fail half-way: it goes on after an error and reports the first one. */
 extern PetscErrorCode HybArenaReset(HybArena *);
 
@@ -157,6 +160,8 @@ typedef struct {
   PetscErrorCode (*addsymbolic)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, const HybCSR *B, HybCSR *C);
   /* C = alpha A + beta B on the union pattern */
   PetscErrorCode (*addnumeric)(const HybExec *, const HybScalar *alpha, const HybCSR *A, const HybScalar *beta, const HybCSR *B, HybCSR *C);
+  /* a hash of i and j: tells other matrices of the same pattern from those of another one. The same value on every backend. */
+  PetscErrorCode (*patternhash)(const HybExec *, HybArena *work, const HybCSR *A, uint64_t *hash);
   /* counts rows whose columns are not strictly ascending within 0..n-1 or whose offsets descend; *badrow = the first such row or -1.
      An offset outside 0..nnz, i[0] != 0 or i[m] != nnz makes the row bad that it bounds; j is read within nnz alone, so any arrays may be checked. */
   PetscErrorCode (*check)(const HybExec *, HybArena *work, const HybCSR *A, PetscCount *nbad, PetscInt *badrow);

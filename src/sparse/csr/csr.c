@@ -13,6 +13,7 @@ const HybCSROps HybCSROpsHost = {
   .axpysubset        = HybAXPYSubset_Host,
   .addsymbolic       = HybAddSymbolic_Host,
   .addnumeric        = HybAddNumeric_Host,
+  .patternhash       = HybPatternHash_Host,
   .check             = HybCheck_Host,
   .norm              = HybNorm_Host,
   .coosymbolic       = HybCOOSymbolic_Host,

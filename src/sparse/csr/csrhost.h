@@ -23,6 +23,9 @@ extern PetscErrorCode HybAddNumeric_Host(const HybExec *, const HybScalar *, con
 extern PetscErrorCode HybCheck_Host(const HybExec *, HybArena *, const HybCSR *, PetscCount *, PetscInt *);
 extern PetscErrorCode HybSubmatrixSymbolic_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, PetscInt, const PetscInt *, PetscInt, PetscInt, HybCSR *, PetscInt **);
 
+/* hash.c */
+extern PetscErrorCode HybPatternHash_Host(const HybExec *, HybArena *, const HybCSR *, uint64_t *);
+
 /* coo.c */
 extern PetscErrorCode HybCOOSymbolic_Host(const HybExec *, HybArena *, HybArena *, PetscCount, const PetscInt *, const PetscInt *, HybCSR *, PetscCount **, PetscCount **);
 extern PetscErrorCode HybCOONumeric_Host(const HybExec *, PetscCount, const PetscCount *, const PetscCount *, const HybScalar *, PetscBool, HybScalar *);

@@ -36,6 +36,12 @@ PetscErrorCode HybArenaAlloc(HybArena *arena, HybMem mem, PetscCount count, size
   PetscCheck(!count || size <= (size_t)PTRDIFF_MAX / (size_t)count, PETSC_COMM_SELF, PETSC_ERR_MEM, "Cannot allocate %" PetscCount_FMT " entries of %zu bytes: more than the address space holds", count, size);
   bytes = (size_t)count * size;
   if (!bytes) bytes = 1;
+  if (mem == HYB_MEM_MANAGED && backend->memory) { /* above the share: device memory, which its owner mirrors (HybArenaWhere() tells) */
+    HybMemoryReport r;
+
+    PetscCall(backend->memory(&r));
+    if (r.managed_bytes > r.managed_share || bytes > r.managed_share - r.managed_bytes) mem = HYB_MEM_DEVICE;
+  }
   PetscCall(PetscMalloc(sizeof(*block), &block));
   block->ptr   = NULL;
   block->bytes = bytes;
@@ -109,6 +115,17 @@ PetscErrorCode HybArenaMove(HybArena *from, HybArena *to, const void *ptr)
   to->blocks  = block;
   to->bytes += block->bytes;
   if (to->bytes > to->peak) to->peak = to->bytes;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybArenaWhere(const HybArena *arena, const void *ptr, HybMem *mem)
+{
+  HybBlock b = arena->blocks;
+
+  PetscFunctionBegin;
+  while (b && b->ptr != ptr) b = b->next;
+  PetscCheck(b, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The block at %p does not belong to this arena", ptr);
+  *mem = b->mem;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -1,0 +1,197 @@
+/*
+  What the glue's files share: the plugin's process-wide state, the sequential type's private data, and the functions that lend a Mat's
+  arrays to the rooms of src/sparse and hand results back to the AIJ base class.
+*/
+#ifndef AIJHYBRIDGPUIMPL_H
+#define AIJHYBRIDGPUIMPL_H
+
+#include <petscmataijhybridgpu.h>
+#include <petsc/private/matimpl.h>
+#include "aijhybridgpu/private/hybproduct.h"
+#include "aijhybridgpu/private/hybspmv.h"
+
+/* PETSc's interfaces moved between 3.18 and 3.26 */
+#if PETSC_VERSION_LT(3, 23, 0)
+typedef PetscOptionItems *HybOptionItems;
+#else
+typedef PetscOptionItems HybOptionItems;
+#endif
+#if PETSC_VERSION_LT(3, 25, 0)
+  #define HYB_PRODUCT_CONTEXT(ctx) (ctx) /* the product's destroy gets the context */
+typedef void HybProductCtxArg;
+#else
+  #define HYB_PRODUCT_CONTEXT(ctx) (*(ctx)) /* ... gets its address */
+typedef void *HybProductCtxArg;
+#endif
+
+typedef enum {
+  HYB_BACKEND_AUTO,
+  HYB_BACKEND_HOST,
+  HYB_BACKEND_CUDA
+} HybBackendChoice;
+
+/* Choices that a matrix inherits from the process-wide options and may override under its prefix */
+typedef struct {
+  HybBackendChoice backend;
+  char             spgemm[32];
+  char             spmv[32];
+  PetscInt         width; /* rowmerge */
+} HybChoices;
+
+typedef enum {
+  HYB_DEVICE_UNKNOWN, /* not asked yet */
+  HYB_DEVICE_NONE,    /* there is none that can be used: whynodevice says why */
+  HYB_DEVICE_READY
+} HybDeviceStatus;
+
+/* Process-wide state, reset at PetscFinalize() */
+typedef struct {
+  PetscBool      registered;
+  PetscBool      captured_seq, captured_mpi;
+  struct _MatOps seq, mpi; /* the parents' operations, copied from pristine objects */
+  PetscBool      choicesread;
+  HybChoices     choices;
+  char           countsfile[PETSC_MAX_PATH_LEN];
+  PetscCount     mults, assemblies, products, fallbacks, fallbacksasked, deviceops;
+  HybDeviceStatus   devicestatus;
+  const HybBackend *device;
+  char              whynodevice[512];
+  PetscInt          devicemin; /* fewer nonzeros than this in all operands: the host is faster */
+  PetscBool         toldhostvectors;
+  char           methods[512]; /* names of the methods that computed products, colon-separated */
+  char           method[32];   /* asked for by a parallel product, for its sequential parts */
+} HybGlue;
+
+PETSC_INTERN HybGlue       HybGlueState;
+PETSC_INTERN PetscLogEvent HYB_ProductSymbolic, HYB_ProductNumeric, HYB_Adopt, HYB_Check, HYB_CopyTo, HYB_CopyFrom, HYB_Transpose, HYB_Device;
+
+/* What a pattern's plan is keyed on: PETSc edits i and j in place here and there, and renumbers the columns of a parallel matrix's
+   off-diagonal block after its assembly, in some releases without a new nonzerostate */
+typedef struct {
+  PetscObjectState nonzerostate;
+  const void      *i, *j;
+  PetscCount       nnz;
+  PetscInt         m, n;
+} HybPatternKey;
+
+/* A plan of the spmv room, for one pattern on one backend */
+typedef struct {
+  PetscBool     ready;
+  HybSpMV       plan;
+  HybPatternKey key;
+  PetscCount    nonemptyrows;
+} HybMultPlan;
+
+/*
+  The matrix on the device. Of a host-born matrix: a copy, re-sent when values or pattern moved. Of a device-born one (a product's result):
+  shared, when j and a are in managed memory that the base class uses as its own; else (mirror mode) device arrays beside host ones, and
+  whoever writes on the device copies to the host at once.
+*/
+typedef struct {
+  PetscBool        pattern, values; /* what is there */
+  PetscBool        born, shared;
+  HybCSR           csr;
+  HybPatternKey    key;
+  PetscObjectState state; /* of the values */
+  HybArena         arena; /* of a host-born matrix's copy; a born one's arrays are in Mat_SeqAIJHybridGPU.arrays */
+} HybDeviceCopy;
+
+/* An explicit transpose on the device, refreshed by one gather when the values moved */
+typedef struct {
+  PetscBool        ready, conjugated;
+  HybArena         arena;
+  HybCSR           csr;
+  PetscInt        *perm;
+  HybPatternKey    key;
+  PetscObjectState state;
+  HybMultPlan      mult;
+} HybDeviceTranspose;
+
+typedef struct {
+  HybChoices    choices;
+  HybArena      arrays; /* i, j, a that the base class uses and this object owns (a result of ours); freed after the parent's destroy */
+  HybMultPlan   host, device;
+  HybPatternKey checkkey; /* pattern last seen sorted and in range */
+  HybDeviceCopy copy;
+  HybDeviceTranspose transpose;
+} Mat_SeqAIJHybridGPU;
+
+/* register/ */
+PETSC_INTERN PetscErrorCode HybGlueReadChoices(HybChoices *);
+PETSC_INTERN PetscErrorCode HybGlueCountProduct(const char *method);
+PETSC_INTERN PetscErrorCode HybGlueCheckMethod(const char *option, const char *value, const char *const *names);
+
+/* seq/ */
+PETSC_INTERN PetscErrorCode MatCreate_SeqAIJHybridGPU(Mat);
+PETSC_INTERN PetscErrorCode MatConvert_SeqAIJ_SeqAIJHybridGPU(Mat, MatType, MatReuse, Mat *);
+PETSC_INTERN PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat, MatType, MatReuse, Mat *);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUOperateSeqAIJ(Mat, MatType, MatReuse, Mat *);
+PETSC_INTERN PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUGetData(Mat, Mat_SeqAIJHybridGPU **);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUOptions(Mat, HybChoices *, HybOptionItems);
+
+PETSC_INTERN PetscErrorCode MatMult_SeqAIJHybridGPU(Mat, Vec, Vec);
+PETSC_INTERN PetscErrorCode MatMultAdd_SeqAIJHybridGPU(Mat, Vec, Vec, Vec);
+PETSC_INTERN PetscErrorCode MatResidual_SeqAIJHybridGPU(Mat, Vec, Vec, Vec);
+PETSC_INTERN PetscErrorCode MatMultTranspose_SeqAIJHybridGPU(Mat, Vec, Vec);
+PETSC_INTERN PetscErrorCode MatMultTransposeAdd_SeqAIJHybridGPU(Mat, Vec, Vec, Vec);
+PETSC_INTERN PetscErrorCode HybMultPlanDestroy(HybMultPlan *);
+
+PETSC_INTERN PetscErrorCode MatProductSetFromOptions_SeqAIJHybridGPU(Mat);
+PETSC_INTERN PetscErrorCode MatProductSetFromOptions_AnyHybridGPU(Mat);
+PETSC_INTERN PetscErrorCode HybGlueProductAlgorithm(Mat, PetscBool seq, char method[], size_t, PetscBool *ours, PetscBool *asked);
+
+/* is this one of our sequential matrices, by name or only by its operations (-mat_seqaij_type)? */
+static inline PetscBool MatIsSeqAIJHybridGPU(Mat A)
+{
+  return (PetscBool)(A->ops->destroy == MatDestroy_SeqAIJHybridGPU);
+}
+
+/* Lends a sequential AIJ matrix's arrays (any type of the family) for reading by the host; values may be left out */
+typedef struct {
+  HybCSR             csr;
+  PetscBool          foreign; /* obtained through MatGetRowIJ(), to be returned */
+  PetscInt           m;
+  const PetscScalar *a;
+} HybLent;
+PETSC_INTERN PetscErrorCode HybLentGet(Mat, PetscBool values, HybLent *);
+PETSC_INTERN PetscErrorCode HybLentRestore(Mat, HybLent *);
+PETSC_INTERN PetscErrorCode HybPatternKeyGet(Mat, const HybCSR *, HybPatternKey *);
+static inline PetscBool     HybPatternKeyEqual(const HybPatternKey *a, const HybPatternKey *b)
+{
+  return (PetscBool)(a->nonzerostate == b->nonzerostate && a->i == b->i && a->j == b->j && a->nnz == b->nnz && a->m == b->m && a->n == b->n);
+}
+/* columns sorted, without duplicates, in range: else PETSC_ERR_ARG_WRONGSTATE naming the row. Looked at where the arrays are
+   wanted anyway; remembered for ours until the pattern moves. */
+PETSC_INTERN PetscErrorCode HybLentCheck(Mat, const HybLent *, const HybExec *, const HybCSR *, const char *role);
+
+/* seq/device.c */
+/* the device library, opened at first use; NULL if there is none (an error if it is required) */
+PETSC_INTERN PetscErrorCode HybGlueGetDevice(PetscBool required, const HybBackend **);
+/* how to execute an operation on a matrix of these choices with work nonzeros in all operands: on the device or on the host */
+#define HYB_ANY_SIZE PTRDIFF_MAX /* as work: never too small for the device */
+PETSC_INTERN PetscErrorCode HybGlueGetExec(Mat, const HybChoices *, PetscCount work, HybExec *);
+static inline PetscBool     HybExecOnDevice(const HybExec *x)
+{
+  return x->backend->device;
+}
+/* the matrix's arrays on the device of x, sent or refreshed as needed; ours only */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUGetDeviceCSR(Mat, const HybExec *x, PetscBool values, HybCSR *);
+/* after an operation that wrote the values on the device: the host may look from now on */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDeviceWritten(Mat, const HybExec *x);
+/* should this operation, which writes A's values, run on the device? Only where A was born there. */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUWriteOnDevice(Mat, HybExec *x, PetscBool *flg);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDestroyDevice(Mat_SeqAIJHybridGPU *);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetDeviceOps(Mat, PetscBool on);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetVecType(Mat);
+/* a result whose arrays are the device's; csr's pointers are for the device */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAdoptDevice(Mat C, const HybExec *x, HybArena *arrays, const HybCSR *csr);
+
+/* Makes csr (arrays in *arrays, which is taken over) the contents of C, a sequential matrix of ours of the same sizes */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAdopt(Mat C, HybArena *arrays, const HybCSR *csr);
+
+/* mpi/ */
+PETSC_INTERN PetscErrorCode MatCreate_MPIAIJHybridGPU(Mat);
+PETSC_INTERN PetscErrorCode MatConvert_MPIAIJ_MPIAIJHybridGPU(Mat, MatType, MatReuse, Mat *);
+
+#endif

@@ -1,0 +1,387 @@
+/*
+  The parallel type: MATMPIAIJ whose diagonal and off-diagonal blocks are MATSEQAIJHYBRIDGPU. Its products are those of the parent's
+  "backend" algorithm, which are built of sequential products of the blocks' type.
+*/
+#include "../aijhybridgpuimpl.h"
+
+typedef struct {
+  HybChoices choices; /* passed on to the blocks */
+} Mat_MPIAIJHybridGPU;
+
+static PetscErrorCode MatMPIAIJHybridGPUGetData(Mat A, Mat_MPIAIJHybridGPU **data)
+{
+  PetscFunctionBegin;
+  if (!A->spptr) {
+    Mat_MPIAIJHybridGPU *hyb = NULL;
+
+    PetscCall(PetscNew(&hyb));
+    A->spptr = hyb;
+    PetscCall(HybGlueReadChoices(&hyb->choices));
+  }
+  *data = (Mat_MPIAIJHybridGPU *)A->spptr;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The parent makes its blocks as MATSEQAIJ; off-diagonal columns are renumbered in place, and plans are keyed on their number too */
+static PetscErrorCode MatMPIAIJHybridGPUSetBlocks(Mat A)
+{
+  Mat                  blocks[2];
+  const PetscInt      *garray;
+  Mat_MPIAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
+  PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], &garray));
+  for (PetscInt k = 0; k < 2; k++) {
+    Mat_SeqAIJHybridGPU *block;
+
+    if (!blocks[k]) continue;
+    PetscCall(MatSetType(blocks[k], MATSEQAIJHYBRIDGPU));
+    PetscCall(MatSeqAIJHybridGPUGetData(blocks[k], &block));
+    block->choices = hyb->choices;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatAssemblyEnd_MPIAIJHybridGPU(Mat A, MatAssemblyType mode)
+{
+  PetscFunctionBegin;
+  PetscCall((*HybGlueState.mpi.assemblyend)(A, mode));
+  if (mode == MAT_FINAL_ASSEMBLY) {
+    PetscCall(MatMPIAIJHybridGPUSetBlocks(A));
+    HybGlueState.assemblies++;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  The parent's "backend" algorithm, with a name of ours passed on to the sequential products that it is made of. The parent reads
+  the algorithm's option again and knows none of our names: it is asked under an empty options database.
+*/
+static PetscErrorCode MatProductSymbolic_MPIAIJHybridGPU(Mat C)
+{
+  char           method[64];
+  PetscBool      ours, asked;
+  PetscOptions   empty;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybGlueProductAlgorithm(C, PETSC_FALSE, method, sizeof(method), &ours, &asked));
+  PetscCall(MatProductSetAlgorithm(C, "backend"));
+  C->ops->productsymbolic = NULL;
+  PetscCall(PetscOptionsCreate(&empty));
+  PetscCall(PetscOptionsPush(empty));
+  ierr = (*HybGlueState.mpi.productsetfromoptions)(C);
+  (void)PetscOptionsPop();
+  (void)PetscOptionsDestroy(&empty);
+  PetscCall(ierr);
+  PetscCheck(C->ops->productsymbolic && C->ops->productsymbolic != MatProductSymbolic_MPIAIJHybridGPU, PetscObjectComm((PetscObject)C), PETSC_ERR_SUP, "PETSc has no parallel product %s of type %s for algorithm \"%s\"", MatProductTypes[C->product->type], MATMPIAIJ, method);
+  PetscCall(PetscStrncpy(HybGlueState.method, method, sizeof(HybGlueState.method)));
+  ierr                   = (*C->ops->productsymbolic)(C);
+  HybGlueState.method[0] = 0;
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  D = A B C in parallel as two products of the parent's "backend": W = A B, D = W C. The second one is the parent's own on D: while it is asked,
+  D's product reads "AB of W and C".
+*/
+typedef struct {
+  Mat          W;
+  Mat_Product  inner; /* D's product as the second stage sees it: its data and destroy function are kept here between calls */
+  PetscErrorCode (*numeric)(Mat);
+} HybProductABC;
+
+static PetscErrorCode HybProductABCSwap(Mat D, HybProductABC *abc, Mat_Product *outer, PetscBool in)
+{
+  Mat_Product *product = D->product;
+
+  PetscFunctionBegin;
+  if (in) {
+    *outer           = *product;
+    product->type    = MATPRODUCT_AB;
+    product->A       = abc->W;
+    product->B       = outer->C;
+    product->C       = NULL;
+    product->data    = abc->inner.data;
+    product->destroy = abc->inner.destroy;
+    product->view    = NULL;
+  } else {
+    abc->inner       = *product;
+    product->type    = outer->type;
+    product->A       = outer->A;
+    product->B       = outer->B;
+    product->C       = outer->C;
+    product->data    = outer->data;
+    product->destroy = outer->destroy;
+    product->view    = outer->view;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybProductABCDestroy(HybProductCtxArg *arg)
+{
+  HybProductABC *abc = (HybProductABC *)HYB_PRODUCT_CONTEXT(arg);
+
+  PetscFunctionBegin;
+  if (abc->inner.destroy) {
+#if PETSC_VERSION_LT(3, 25, 0)
+    PetscCall((*abc->inner.destroy)(abc->inner.data));
+#else
+    PetscCall((*abc->inner.destroy)(&abc->inner.data));
+#endif
+  }
+  PetscCall(MatDestroy(&abc->W));
+  PetscCall(PetscFree(abc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatProductNumeric_ABC_MPIAIJHybridGPU(Mat D)
+{
+  HybProductABC *abc = (HybProductABC *)D->product->data;
+  Mat_Product    outer;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(MatProductReplaceMats(D->product->A, D->product->B, NULL, abc->W));
+  PetscCall(MatProductNumeric(abc->W));
+  PetscCall(HybProductABCSwap(D, abc, &outer, PETSC_TRUE));
+  ierr = (*abc->numeric)(D);
+  PetscCall(HybProductABCSwap(D, abc, &outer, PETSC_FALSE));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatMatMatMultNumeric_MPIAIJHybridGPU(Mat A, Mat B, Mat C, Mat D)
+{
+  PetscFunctionBegin;
+  PetscCall(MatProductReplaceMats(A, B, C, D));
+  PetscCall(MatProductNumeric_ABC_MPIAIJHybridGPU(D));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatProductSymbolic_ABC_MPIAIJHybridGPU(Mat D)
+{
+  Mat_Product   *product = D->product, outer;
+  HybProductABC *abc;
+  char           method[64];
+  PetscBool      ours, asked;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybGlueProductAlgorithm(D, PETSC_FALSE, method, sizeof(method), &ours, &asked));
+  PetscCall(PetscNew(&abc));
+  PetscCall(MatProductCreate(product->A, product->B, NULL, &abc->W));
+  PetscCall(MatProductSetType(abc->W, MATPRODUCT_AB));
+  if (asked) PetscCall(MatProductSetAlgorithm(abc->W, method));
+  PetscCall(MatProductSetFromOptions(abc->W));
+  PetscCall(MatProductSymbolic(abc->W));
+  PetscCall(HybProductABCSwap(D, abc, &outer, PETSC_TRUE));
+  ierr = MatProductSymbolic_MPIAIJHybridGPU(D);
+  PetscCall(HybProductABCSwap(D, abc, &outer, PETSC_FALSE));
+  PetscCall(ierr);
+  abc->numeric              = D->ops->productnumeric;
+  product->data             = abc;
+  product->destroy          = HybProductABCDestroy;
+  D->ops->productnumeric    = MatProductNumeric_ABC_MPIAIJHybridGPU;
+  D->ops->matmatmultnumeric = MatMatMatMultNumeric_MPIAIJHybridGPU;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatProductSetFromOptions_MPIAIJHybridGPU(Mat C)
+{
+  Mat_Product *product = C->product;
+  char         method[64];
+  PetscBool    ours, asked, backend;
+
+  PetscFunctionBegin;
+  MatCheckProduct(C, 1);
+  PetscCall(HybGlueProductAlgorithm(C, PETSC_FALSE, method, sizeof(method), &ours, &asked));
+  backend = (PetscBool)(product->type == MATPRODUCT_AB || product->type == MATPRODUCT_AtB || product->type == MATPRODUCT_PtAP);
+  if (!ours) {
+    HybGlueState.fallbacks++;
+    HybGlueState.fallbacksasked++;
+    PetscCall(PetscInfo(C, "Product %s by the parent's algorithm %s, as asked\n", MatProductTypes[product->type], method));
+  } else if (product->type == MATPRODUCT_ABC) {
+    C->ops->productsymbolic = MatProductSymbolic_ABC_MPIAIJHybridGPU;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  } else if (backend && asked) {
+    C->ops->productsymbolic = MatProductSymbolic_MPIAIJHybridGPU;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  } else if (backend) PetscCall(MatProductSetAlgorithm(C, "backend"));
+  PetscCall((*HybGlueState.mpi.productsetfromoptions)(C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#if PETSC_VERSION_LT(3, 23, 0)
+static PetscErrorCode MatSetFromOptions_MPIAIJHybridGPU(Mat A, PetscOptionItems *items)
+#else
+static PetscErrorCode MatSetFromOptions_MPIAIJHybridGPU(Mat A, PetscOptionItems items)
+#endif
+{
+  Mat_MPIAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  if (HybGlueState.mpi.setfromoptions) PetscCall((*HybGlueState.mpi.setfromoptions)(A, items));
+  PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
+  PetscCall(MatSeqAIJHybridGPUOptions(A, &hyb->choices, items));
+  if (A->assembled) PetscCall(MatMPIAIJHybridGPUSetBlocks(A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatDestroy_MPIAIJHybridGPU(Mat);
+static PetscErrorCode MatConvert_MPIAIJHybridGPU_MPIAIJ(Mat, MatType, MatReuse, Mat *);
+
+static const char *const HybParentConversions[] = {"mpisbaij", "mpibaij", "mpiaijperm", "mpiaijsell", "mpiaijmkl", "mpiaijcusparse", "mpiaijkokkos", "mpiaijviennacl", "mpiaijhipsparse", "mpiaijcrl", "elemental", "scalapack", "hypre", "is", "mpisell", "mpidense", "dense", NULL};
+
+static PetscErrorCode MatMPIAIJHybridGPUCompose(Mat A, PetscBool on)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatConvert_mpiaij_mpiaijhybridgpu_C", on ? MatConvert_MPIAIJ_MPIAIJHybridGPU : NULL));
+  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatConvert_mpiaijhybridgpu_mpiaij_C", on ? MatConvert_MPIAIJHybridGPU_MPIAIJ : NULL));
+  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatProductSetFromOptions_anytype_C", on ? MatProductSetFromOptions_AnyHybridGPU : NULL));
+  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatProductSetFromOptions_mpiaijhybridgpu_mpiaij_C", on ? MatProductSetFromOptions_MPIAIJHybridGPU : NULL));
+  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatProductSetFromOptions_mpiaij_mpiaijhybridgpu_C", on ? MatProductSetFromOptions_MPIAIJHybridGPU : NULL));
+  for (PetscInt k = 0; HybParentConversions[k]; k++) {
+    char name[128], parent[128];
+    PetscErrorCode (*f)(void) = NULL;
+
+    PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_mpiaijhybridgpu_%s_C", HybParentConversions[k]));
+    if (on) {
+      PetscCall(PetscSNPrintf(parent, sizeof(parent), "MatConvert_mpiaij_%s_C", HybParentConversions[k]));
+      PetscCall(PetscObjectQueryFunction((PetscObject)A, parent, &f));
+      if (!f) continue;
+    }
+    PetscCall(PetscObjectComposeFunction((PetscObject)A, name, f));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatMPIAIJHybridGPUSetOps(Mat A, PetscBool on)
+{
+  struct _MatOps *ops = A->ops, *p = &HybGlueState.mpi;
+
+  PetscFunctionBegin;
+  ops->destroy               = on ? MatDestroy_MPIAIJHybridGPU : p->destroy;
+  ops->assemblyend           = on ? MatAssemblyEnd_MPIAIJHybridGPU : p->assemblyend;
+  ops->setfromoptions        = on ? MatSetFromOptions_MPIAIJHybridGPU : p->setfromoptions;
+  ops->productsetfromoptions = on ? MatProductSetFromOptions_MPIAIJHybridGPU : p->productsetfromoptions;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatDestroy_MPIAIJHybridGPU(Mat A)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscFree(A->spptr));
+  if (((PetscObject)A)->qlist) PetscCall(MatMPIAIJHybridGPUCompose(A, PETSC_FALSE)); /* none are left when MatHeaderMerge() empties A */
+  PetscCall((*HybGlueState.mpi.destroy)(A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatConvert_MPIAIJ_MPIAIJHybridGPU(Mat A, MatType type, MatReuse reuse, Mat *newmat)
+{
+  Mat                  B;
+  Mat_MPIAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  if (reuse == MAT_REUSE_MATRIX) {
+    PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (reuse == MAT_INITIAL_MATRIX) PetscCall(MatDuplicate(A, MAT_COPY_VALUES, newmat));
+  else *newmat = A;
+  B = *newmat;
+  if (B->ops->destroy != MatDestroy_MPIAIJHybridGPU) {
+    if (!HybGlueState.captured_mpi) {
+      HybGlueState.mpi          = *B->ops;
+      HybGlueState.captured_mpi = PETSC_TRUE;
+    }
+    PetscCall(MatMPIAIJHybridGPUSetOps(B, PETSC_TRUE));
+    PetscCall(MatMPIAIJHybridGPUCompose(B, PETSC_TRUE));
+  }
+  PetscCall(MatMPIAIJHybridGPUGetData(B, &hyb));
+  PetscCall(PetscObjectChangeTypeName((PetscObject)B, MATMPIAIJHYBRIDGPU));
+  if (B->assembled) PetscCall(MatMPIAIJHybridGPUSetBlocks(B));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatConvert_MPIAIJHybridGPU_MPIAIJ(Mat A, MatType type, MatReuse reuse, Mat *newmat)
+{
+  Mat B;
+
+  PetscFunctionBegin;
+  if (reuse == MAT_REUSE_MATRIX) {
+    PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (reuse == MAT_INITIAL_MATRIX) PetscCall(MatDuplicate(A, MAT_COPY_VALUES, newmat));
+  else *newmat = A;
+  B = *newmat;
+  if (B->assembled) {
+    Mat             blocks[2];
+    const PetscInt *garray;
+
+    PetscCall(MatMPIAIJGetSeqAIJ(B, &blocks[0], &blocks[1], &garray));
+    for (PetscInt k = 0; k < 2; k++)
+      if (blocks[k] && MatIsSeqAIJHybridGPU(blocks[k])) PetscCall(MatConvert(blocks[k], MATSEQAIJ, MAT_INPLACE_MATRIX, &blocks[k]));
+  }
+  PetscCall(PetscFree(B->spptr));
+  PetscCall(MatMPIAIJHybridGPUCompose(B, PETSC_FALSE));
+  PetscCall(MatMPIAIJHybridGPUSetOps(B, PETSC_FALSE));
+  PetscCall(PetscObjectChangeTypeName((PetscObject)B, MATMPIAIJ));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*MC
+   MATMPIAIJHYBRIDGPU - "mpiaijhybridgpu" - the parallel form of `MATAIJHYBRIDGPU`
+
+   Level: beginner
+
+.seealso: `MATAIJHYBRIDGPU`
+M*/
+
+PetscErrorCode MatCreate_MPIAIJHybridGPU(Mat A)
+{
+  PetscFunctionBegin;
+  PetscCall(MatSetType(A, MATMPIAIJ));
+  PetscCall(MatConvert_MPIAIJ_MPIAIJHybridGPU(A, MATMPIAIJHYBRIDGPU, MAT_INPLACE_MATRIX, &A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@C
+   MatCreateAIJHybridGPU - Creates a sparse matrix of type `MATAIJHYBRIDGPU`: sequential on one process, parallel on several
+
+   Collective
+
+   Input Parameters:
++  comm  - an MPI communicator
+.  m     - number of local rows, or `PETSC_DECIDE`
+.  n     - number of local columns, or `PETSC_DECIDE`
+.  M     - number of global rows, or `PETSC_DETERMINE`
+.  N     - number of global columns, or `PETSC_DETERMINE`
+.  d_nz  - number of nonzeros a row in the diagonal block (the same for all local rows), ignored if `d_nnz` is given
+.  d_nnz - array of numbers of nonzeros of the local rows in the diagonal block, or `NULL`
+.  o_nz  - number of nonzeros a row in the off-diagonal block, ignored if `o_nnz` is given
+-  o_nnz - array of numbers of nonzeros of the local rows in the off-diagonal block, or `NULL`
+
+   Output Parameter:
+.  A - the matrix
+
+   Level: intermediate
+
+   Note:
+   `MatAIJHybridGPUInitializePackage()` must have been called, or the library loaded with -dll_append.
+
+.seealso: `MATAIJHYBRIDGPU`, `MatCreateSeqAIJHybridGPU()`, `MatCreateAIJ()`
+@*/
+PetscErrorCode MatCreateAIJHybridGPU(MPI_Comm comm, PetscInt m, PetscInt n, PetscInt M, PetscInt N, PetscInt d_nz, const PetscInt d_nnz[], PetscInt o_nz, const PetscInt o_nnz[], Mat *A)
+{
+  PetscFunctionBegin;
+  PetscCall(MatCreate(comm, A));
+  PetscCall(MatSetSizes(*A, m, n, M, N));
+  PetscCall(MatSetType(*A, MATAIJHYBRIDGPU));
+  PetscCall(MatSeqAIJSetPreallocation(*A, d_nz, d_nnz));
+  PetscCall(MatMPIAIJSetPreallocation(*A, d_nz, d_nnz, o_nz, o_nnz));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,144 @@
+/*
+  Lending a Mat's CSR arrays to the rooms below, and handing results back to the AIJ base class without a copy.
+*/
+#include "../aijhybridgpuimpl.h"
+
+PetscErrorCode HybLentGet(Mat A, PetscBool values, HybLent *l)
+{
+  PetscBool exact;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(l, sizeof(*l)));
+  l->csr.m = A->rmap->n;
+  l->csr.n = A->cmap->n;
+  PetscCall(PetscStrcmp(((PetscObject)A)->type_name, MATSEQAIJ, &exact));
+  if (exact || MatIsSeqAIJHybridGPU(A)) {
+    const PetscInt *i, *j;
+    PetscScalar    *a;
+    PetscMemType    mtype;
+
+    PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, &j, &a, &mtype));
+    l->csr.i = (PetscInt *)i;
+    l->csr.j = (PetscInt *)j;
+    l->csr.a = values ? a : NULL;
+  } else {
+    PetscBool       done;
+    PetscInt        n;
+    const PetscInt *i, *j;
+
+    PetscCall(MatGetRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &n, &i, &j, &done));
+    PetscCheck(done, PETSC_COMM_SELF, PETSC_ERR_SUP, "A matrix of type %s does not lend its rows; convert it to %s first", ((PetscObject)A)->type_name, MATSEQAIJ);
+    l->foreign = PETSC_TRUE;
+    l->csr.i   = (PetscInt *)i;
+    l->csr.j   = (PetscInt *)j;
+    if (values) PetscCall(MatSeqAIJGetArrayRead(A, &l->a));
+    l->csr.a = (HybScalar *)l->a;
+  }
+  l->csr.nnz = l->csr.m ? l->csr.i[l->csr.m] : 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybLentRestore(Mat A, HybLent *l)
+{
+  PetscFunctionBegin;
+  if (l->foreign) {
+    PetscBool       done;
+    PetscInt        n = l->csr.m;
+    const PetscInt *i = l->csr.i, *j = l->csr.j;
+
+    if (l->a) PetscCall(MatSeqAIJRestoreArrayRead(A, &l->a));
+    PetscCall(MatRestoreRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &n, &i, &j, &done));
+  }
+  PetscCall(PetscMemzero(l, sizeof(*l)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybPatternKeyGet(Mat A, const HybCSR *csr, HybPatternKey *key)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(key, sizeof(*key)));
+  key->nonzerostate = A->nonzerostate;
+  key->i            = csr->i;
+  key->j            = csr->j;
+  key->nnz          = csr->nnz;
+  key->m            = csr->m;
+  key->n            = csr->n;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybLentCheck(Mat A, const HybLent *l, const HybExec *x, const HybCSR *csr, const char *role)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybPatternKey        key;
+  HybArena             work;
+  PetscCount           nbad;
+  PetscInt             badrow;
+  PetscErrorCode       ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybPatternKeyGet(A, &l->csr, &key));
+  if (MatIsSeqAIJHybridGPU(A)) {
+    PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+    if (HybPatternKeyEqual(&key, &hyb->checkkey)) PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(HybArenaInit(&work, x));
+  PetscCall(PetscLogEventBegin(HYB_Check, A, 0, 0, 0));
+  ierr = x->backend->csr->check(x, &work, csr, &nbad, &badrow);
+  PetscCall(HybArenaReset(&work));
+  PetscCall(ierr);
+  PetscCall(PetscLogEventEnd(HYB_Check, A, 0, 0, 0));
+  PetscCheck(!nbad, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %s of the product (%" PetscInt_FMT " x %" PetscInt_FMT ", %" PetscInt64_FMT " nonzeros) has %" PetscInt64_FMT " rows whose columns are not sorted, repeated or out of range; the first is row %" PetscInt_FMT ". Sort the arrays that were handed to PETSc, or assemble the matrix with MatSetValues()", role,
+             l->csr.m, l->csr.n, (PetscInt64)l->csr.nnz, (PetscInt64)nbad, badrow);
+  if (hyb) hyb->checkkey = key;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  The base class adopts the arrays: a throw-away MATSEQAIJ is made round them by MatCreateSeqAIJWithArrays(), and its data is
+  exchanged with C's. The arrays stay ours (C's private data frees them after the parent's destroy); everything else that AIJ
+  keeps beside them is of the parent's own making, so every inherited operation is right.
+*/
+PetscErrorCode MatSeqAIJHybridGPUAdopt(Mat C, HybArena *arrays, const HybCSR *csr)
+{
+  Mat                  T;
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybArena             old;
+  void                *data;
+
+  PetscFunctionBegin;
+  PetscCall(PetscLogEventBegin(HYB_Adopt, C, 0, 0, 0));
+  PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
+  PetscCall(PetscLayoutSetUp(C->rmap));
+  PetscCall(PetscLayoutSetUp(C->cmap));
+  PetscCall(MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, csr->m, csr->n, csr->i, csr->j, (PetscScalar *)csr->a, &T));
+  PetscCall(MatSetOption(T, MAT_NEW_NONZERO_LOCATIONS, PETSC_TRUE)); /* as after a product of the parent's */
+  data    = C->data;
+  C->data = T->data;
+  T->data = data;
+  /* whatever C held before goes with T, before the arrays under it */
+  old = hyb->arrays;
+  PetscCall(HybArenaInit(&hyb->arrays, &arrays->exec));
+  PetscCall(MatDestroy(&T));
+  PetscCall(HybArenaReset(&old));
+  hyb->arrays    = *arrays;
+  arrays->blocks = NULL;
+  arrays->bytes  = 0;
+  C->preallocated  = PETSC_TRUE;
+  C->assembled     = PETSC_TRUE;
+  C->was_assembled = PETSC_FALSE;
+  C->num_ass++;
+  C->nonzerostate++;
+  C->ass_nonzerostate = C->nonzerostate;
+  PetscCall(PetscMemzero(&C->info, sizeof(C->info)));
+  PetscCall(PetscObjectStateIncrease((PetscObject)C));
+  {
+    HybPatternKey key;
+    PetscCall(HybPatternKeyGet(C, csr, &key));
+    hyb->checkkey = key; /* our own results are sorted */
+  }
+#if defined(PETSC_HAVE_DEVICE)
+  C->offloadmask = PETSC_OFFLOAD_CPU;
+#endif
+  PetscCall(PetscLogEventEnd(HYB_Adopt, C, 0, 0, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,344 @@
+/*
+  The sequential type: what is overridden over MATSEQAIJ, conversion both ways, and the private data.
+
+  The parent's operations are hidden symbols in a shared PETSc, so they are taken as a whole (struct _MatOps) from the first pristine
+  object that passes through the converter, and called through that copy.
+*/
+#include "../aijhybridgpuimpl.h"
+
+PetscErrorCode MatSeqAIJHybridGPUGetData(Mat A, Mat_SeqAIJHybridGPU **data)
+{
+  Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
+
+  PetscFunctionBegin;
+  if (!hyb) { /* new, or the data of a plain AIJ matrix was merged into this one (MatHeaderMerge()) */
+    HybExec x = {&HybBackendHost, NULL, HYB_MEM_HOST};
+
+    PetscCall(PetscNew(&hyb));
+    A->spptr = hyb;
+    PetscCall(HybArenaInit(&hyb->arrays, &x));
+    PetscCall(HybGlueReadChoices(&hyb->choices));
+  }
+  *data = hyb;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatSeqAIJHybridGPUDestroyPlans(Mat_SeqAIJHybridGPU *hyb)
+{
+  PetscFunctionBegin;
+  PetscCall(HybMultPlanDestroy(&hyb->host));
+  PetscCall(HybMultPlanDestroy(&hyb->device));
+  PetscCall(HybMultPlanDestroy(&hyb->transpose.mult));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the parent's conversions to other types, repeated under our name: else MatConvert() goes entry by entry */
+static const char *const HybParentConversions[] = {"seqsbaij", "seqbaij", "seqaijperm", "seqaijsell", "seqaijmkl", "seqaijcusparse", "seqaijkokkos", "seqaijviennacl", "seqaijhipsparse", "seqaijcrl", "elemental", "scalapack", "hypre", "is", "seqsell", "seqdense", "dense", NULL};
+
+static PetscErrorCode MatSeqAIJHybridGPUCompose(Mat A, PetscBool on)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatConvert_seqaij_seqaijhybridgpu_C", on ? MatConvert_SeqAIJ_SeqAIJHybridGPU : NULL));
+  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatConvert_seqaijhybridgpu_seqaij_C", on ? MatConvert_SeqAIJHybridGPU_SeqAIJ : NULL));
+  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatProductSetFromOptions_anytype_C", on ? MatProductSetFromOptions_AnyHybridGPU : NULL));
+  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatProductSetFromOptions_seqaijhybridgpu_seqaij_C", on ? MatProductSetFromOptions_SeqAIJHybridGPU : NULL));
+  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatProductSetFromOptions_seqaij_seqaijhybridgpu_C", on ? MatProductSetFromOptions_SeqAIJHybridGPU : NULL));
+  for (PetscInt k = 0; HybParentConversions[k]; k++) {
+    char name[128], parent[128];
+    PetscErrorCode (*f)(void) = NULL;
+
+    PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_seqaijhybridgpu_%s_C", HybParentConversions[k]));
+    if (on) {
+      PetscCall(PetscSNPrintf(parent, sizeof(parent), "MatConvert_seqaij_%s_C", HybParentConversions[k]));
+      PetscCall(PetscObjectQueryFunction((PetscObject)A, parent, &f));
+      if (!f) continue;
+    }
+    PetscCall(PetscObjectComposeFunction((PetscObject)A, name, f));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
+{
+  Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
+  HybArena             arrays;
+
+  PetscFunctionBegin;
+  if (hyb) {
+    PetscCall(MatSeqAIJHybridGPUDestroyPlans(hyb));
+    PetscCall(MatSeqAIJHybridGPUDestroyDevice(hyb));
+    arrays = hyb->arrays;
+    PetscCall(PetscFree(A->spptr));
+  }
+  if (((PetscObject)A)->qlist) PetscCall(MatSeqAIJHybridGPUCompose(A, PETSC_FALSE)); /* none are left when MatHeaderMerge() empties A */
+  PetscCall((*HybGlueState.seq.destroy)(A));
+  if (hyb) PetscCall(HybArenaReset(&arrays)); /* the base class used them until now */
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatAssemblyEnd_SeqAIJHybridGPU(Mat A, MatAssemblyType mode)
+{
+  PetscFunctionBegin;
+  PetscCall((*HybGlueState.seq.assemblyend)(A, mode));
+  if (mode == MAT_FINAL_ASSEMBLY) HybGlueState.assemblies++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatSeqAIJHybridGPUOptions(Mat A, HybChoices *c, HybOptionItems PetscOptionsObject)
+{
+  const char *const  backends[] = {"auto", "host", "cuda", "HybBackendChoice", "HYB_BACKEND_", NULL};
+  const char *const *names;
+  PetscBool          flg;
+  PetscInt           width = c->width;
+  char               text[512], value[32];
+
+  PetscFunctionBegin;
+  PetscOptionsHeadBegin(PetscOptionsObject, "AIJHybridGPU options");
+  PetscCall(PetscOptionsEnum("-mat_aijhybridgpu_backend", "Where operations run", "MATAIJHYBRIDGPU", backends, (PetscEnum)c->backend, (PetscEnum *)&c->backend, NULL));
+  for (PetscInt k = 0; k < 2; k++) {
+    char *choice = k ? c->spmv : c->spgemm;
+
+    PetscCall(k ? HybSpMVGetNames(&names) : HybSpGEMMGetNames(&names));
+    PetscCall(PetscStrncpy(text, "(one of) auto", sizeof(text)));
+    for (PetscInt n = 0; names[n]; n++) {
+      PetscCall(PetscStrlcat(text, " ", sizeof(text)));
+      PetscCall(PetscStrlcat(text, names[n], sizeof(text)));
+    }
+    PetscCall(PetscStrncpy(value, choice, sizeof(value)));
+    PetscCall(PetscOptionsString(k ? "-mat_aijhybridgpu_spmv" : "-mat_aijhybridgpu_spgemm", text, "MATAIJHYBRIDGPU", choice, value, sizeof(value), &flg));
+    if (!flg) continue;
+    PetscCall(HybGlueCheckMethod(k ? "-mat_aijhybridgpu_spmv" : "-mat_aijhybridgpu_spgemm", value, names));
+    PetscCall(PetscStrncpy(choice, value, sizeof(c->spmv)));
+  }
+  PetscCall(PetscOptionsInt("-mat_aijhybridgpu_rowmerge_width", "Rows merged at once by the method rowmerge, 2 to 32; 0: chosen by the method", "MATAIJHYBRIDGPU", width, &width, &flg));
+  PetscCheck(!flg || width == 0 || (width >= 2 && width <= 32), PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_OUTOFRANGE, "-mat_aijhybridgpu_rowmerge_width %" PetscInt_FMT " is not 0 or within 2 to 32", width);
+  c->width = width;
+  PetscOptionsHeadEnd();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#if PETSC_VERSION_LT(3, 23, 0)
+static PetscErrorCode MatSetFromOptions_SeqAIJHybridGPU(Mat A, PetscOptionItems *items)
+#else
+static PetscErrorCode MatSetFromOptions_SeqAIJHybridGPU(Mat A, PetscOptionItems items)
+#endif
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybChoices           before;
+
+  PetscFunctionBegin;
+  if (HybGlueState.seq.setfromoptions) PetscCall((*HybGlueState.seq.setfromoptions)(A, items));
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  before = hyb->choices;
+  PetscCall(MatSeqAIJHybridGPUOptions(A, &hyb->choices, items));
+  if (memcmp(&before, &hyb->choices, sizeof(before))) PetscCall(MatSeqAIJHybridGPUDestroyPlans(hyb));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatView_SeqAIJHybridGPU(Mat A, PetscViewer viewer)
+{
+  PetscBool         isascii;
+  PetscViewerFormat format;
+
+  PetscFunctionBegin;
+  PetscCall((*HybGlueState.seq.view)(A, viewer));
+  PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &isascii));
+  if (!isascii) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscViewerGetFormat(viewer, &format));
+  if (format == PETSC_VIEWER_ASCII_INFO_DETAIL) {
+    Mat_SeqAIJHybridGPU *hyb = NULL;
+
+    PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "AIJHybridGPU: SpMV method %s, SpGEMM method %s, %zu bytes adopted from a product\n", hyb->device.ready ? hyb->device.plan.method->name : (hyb->host.ready ? hyb->host.plan.method->name : hyb->choices.spmv), hyb->choices.spgemm, hyb->arrays.bytes));
+    if (A->product && A->product->view) PetscCall((*A->product->view)(A, viewer));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What we put over the parent's operations; restored slot by slot when converting back */
+static PetscErrorCode MatSeqAIJHybridGPUSetOps(Mat A, PetscBool on)
+{
+  struct _MatOps *ops = A->ops, *p = &HybGlueState.seq;
+
+  PetscFunctionBegin;
+  ops->destroy               = on ? MatDestroy_SeqAIJHybridGPU : p->destroy;
+  ops->assemblyend           = on ? MatAssemblyEnd_SeqAIJHybridGPU : p->assemblyend;
+  ops->setfromoptions        = on ? MatSetFromOptions_SeqAIJHybridGPU : p->setfromoptions;
+  ops->view                  = on ? MatView_SeqAIJHybridGPU : p->view;
+  ops->mult                  = on ? MatMult_SeqAIJHybridGPU : p->mult;
+  ops->multadd               = on ? MatMultAdd_SeqAIJHybridGPU : p->multadd;
+  ops->multtranspose         = on ? MatMultTranspose_SeqAIJHybridGPU : p->multtranspose;
+  ops->multtransposeadd      = on ? MatMultTransposeAdd_SeqAIJHybridGPU : p->multtransposeadd;
+  ops->residual              = on ? MatResidual_SeqAIJHybridGPU : p->residual;
+  ops->productsetfromoptions = on ? MatProductSetFromOptions_SeqAIJHybridGPU : p->productsetfromoptions;
+  PetscCall(MatSeqAIJHybridGPUSetDeviceOps(A, on));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The common part of both converters: operations, private data and composed functions on an object that is MATSEQAIJ */
+static PetscErrorCode MatSeqAIJHybridGPUInstall(Mat B)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  if (MatIsSeqAIJHybridGPU(B)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!HybGlueState.captured_seq) {
+    HybGlueState.seq          = *B->ops;
+    HybGlueState.captured_seq = PETSC_TRUE;
+  }
+  PetscCall(MatSeqAIJHybridGPUSetOps(B, PETSC_TRUE));
+  PetscCall(MatSeqAIJHybridGPUGetData(B, &hyb));
+  PetscCall(MatSeqAIJHybridGPUCompose(B, PETSC_TRUE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatConvert_SeqAIJ_SeqAIJHybridGPU(Mat A, MatType type, MatReuse reuse, Mat *newmat)
+{
+  Mat B;
+
+  PetscFunctionBegin;
+  if (reuse == MAT_REUSE_MATRIX) {
+    PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (reuse == MAT_INITIAL_MATRIX) PetscCall(MatDuplicate(A, MAT_COPY_VALUES, newmat));
+  else *newmat = A;
+  B = *newmat;
+  PetscCall(MatSeqAIJHybridGPUInstall(B));
+  PetscCall(PetscObjectChangeTypeName((PetscObject)B, MATSEQAIJHYBRIDGPU));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  The converter behind -mat_seqaij_type. It overrides the operations and keeps the type name seqaij: with a new name a second
+  MatSetType(A, MATSEQAIJ) would destroy the matrix, and PETSc's dispatch by exact name would not know it.
+*/
+PetscErrorCode MatSeqAIJHybridGPUOperateSeqAIJ(Mat A, MatType type, MatReuse reuse, Mat *newmat)
+{
+  PetscFunctionBegin;
+  if (reuse == MAT_REUSE_MATRIX) {
+    PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (reuse == MAT_INITIAL_MATRIX) PetscCall(MatDuplicate(A, MAT_COPY_VALUES, newmat));
+  else *newmat = A;
+  PetscCall(MatSeqAIJHybridGPUInstall(*newmat));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat A, MatType type, MatReuse reuse, Mat *newmat)
+{
+  Mat                  B;
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  if (reuse == MAT_REUSE_MATRIX) {
+    PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (reuse == MAT_INITIAL_MATRIX) PetscCall(MatDuplicate(A, MAT_COPY_VALUES, newmat));
+  else *newmat = A;
+  B = *newmat;
+  PetscCall(MatSeqAIJHybridGPUGetData(B, &hyb));
+  if (hyb->arrays.blocks) { /* the base class must not outlive our arrays: it gets its own */
+    Mat   D;
+    void *data;
+
+    PetscCall((*HybGlueState.seq.duplicate)(B, MAT_COPY_VALUES, &D));
+    data    = B->data;
+    B->data = D->data;
+    D->data = data;
+    {
+      HybArena arrays = hyb->arrays;
+
+      hyb->arrays.blocks = NULL;
+      hyb->arrays.bytes  = 0;
+      PetscCall(MatSeqAIJHybridGPUDestroyDevice(hyb));
+      PetscCall(MatDestroy(&D));
+      PetscCall(HybArenaReset(&arrays));
+    }
+  }
+  PetscCall(MatSeqAIJHybridGPUDestroyPlans(hyb));
+  PetscCall(MatSeqAIJHybridGPUDestroyDevice(hyb));
+  PetscCall(PetscFree(B->spptr));
+  PetscCall(MatSeqAIJHybridGPUCompose(B, PETSC_FALSE));
+  PetscCall(MatSeqAIJHybridGPUSetOps(B, PETSC_FALSE));
+  PetscCall(PetscObjectChangeTypeName((PetscObject)B, MATSEQAIJ));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*MC
+   MATAIJHYBRIDGPU - "aijhybridgpu" - sparse matrices in AIJ (compressed row) format whose matrix-vector products, sparse products and
+   Galerkin products are computed by the methods of petsc-aijhybridgpu, on the host or on an NVIDIA GPU. It is `MATSEQAIJHYBRIDGPU`
+   on one process and `MATMPIAIJHYBRIDGPU` on several.
+
+   Options Database Keys:
++  -mat_type aijhybridgpu - sets the type during `MatSetFromOptions()`
+.  -mat_seqaij_type seqaijhybridgpu - gives the operations to every `MATSEQAIJ`, also in programs that name their type
+.  -mat_aijhybridgpu_backend <auto, host, cuda> - where operations run
+.  -mat_aijhybridgpu_spgemm <auto, ...> - method of sparse products
+.  -mat_aijhybridgpu_spmv <auto, ...> - method of matrix-vector products
+-  -mat_product_algorithm <auto, ...> - method of one product (also -matmatmult_via, -matptap_via, ...)
+
+   Level: beginner
+
+   Notes:
+   Everything that `MATAIJ` can do, this type can do: what is not overridden is the parent's. Rows of operands must have their columns
+   sorted, as assembly with `MatSetValues()` leaves them.
+
+   References:
++  * - W. Liu, B. Vinter, A framework for general sparse matrix-matrix multiplication on GPUs and heterogeneous processors, 2015
+.  * - F. Gremse et al., GPU-accelerated sparse matrix-matrix multiplication by iterative row merging, 2015
+.  * - H. Ji et al., Segmented merge: a new primitive for parallel sparse matrix computations, 2021
+-  * - W. Liu, B. Vinter, Speculative segmented sum for sparse matrix-vector multiplication on heterogeneous processors, 2015
+
+.seealso: `MatCreateAIJHybridGPU()`, `MatCreateSeqAIJHybridGPU()`, `MATAIJ`, `MATAIJCUSPARSE`
+M*/
+
+/*MC
+   MATSEQAIJHYBRIDGPU - "seqaijhybridgpu" - the sequential form of `MATAIJHYBRIDGPU`
+
+   Level: beginner
+
+.seealso: `MATAIJHYBRIDGPU`
+M*/
+
+PetscErrorCode MatCreate_SeqAIJHybridGPU(Mat A)
+{
+  PetscFunctionBegin;
+  PetscCall(MatSetType(A, MATSEQAIJ));
+  PetscCall(MatConvert_SeqAIJ_SeqAIJHybridGPU(A, MATSEQAIJHYBRIDGPU, MAT_INPLACE_MATRIX, &A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@C
+   MatCreateSeqAIJHybridGPU - Creates a sequential sparse matrix of type `MATSEQAIJHYBRIDGPU`
+
+   Collective
+
+   Input Parameters:
++  comm - an MPI communicator of one process
+.  m    - number of rows
+.  n    - number of columns
+.  nz   - number of nonzeros a row (the same for all rows), ignored if `nnz` is given
+-  nnz  - array of `m` numbers of nonzeros a row, or `NULL`
+
+   Output Parameter:
+.  A - the matrix
+
+   Level: intermediate
+
+   Note:
+   `MatAIJHybridGPUInitializePackage()` must have been called, or the library loaded with -dll_append.
+
+.seealso: `MATAIJHYBRIDGPU`, `MatCreateAIJHybridGPU()`, `MatCreateSeqAIJ()`
+@*/
+PetscErrorCode MatCreateSeqAIJHybridGPU(MPI_Comm comm, PetscInt m, PetscInt n, PetscInt nz, const PetscInt nnz[], Mat *A)
+{
+  PetscFunctionBegin;
+  PetscCall(MatCreate(comm, A));
+  PetscCall(MatSetSizes(*A, m, n, m, n));
+  PetscCall(MatSetType(*A, MATSEQAIJHYBRIDGPU));
+  PetscCall(MatSeqAIJSetPreallocation(*A, nz, nnz));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,307 @@
+/*
+  The matrix on the device: which device, when a copy is sent, and results that are born there.
+
+  A device-born matrix keeps j and a in managed memory that the AIJ base class uses as its own arrays: inherited host operations are right
+  without being overridden and pay for the pages that they touch. Its row offsets are on both sides (PETSc rewrites its own). Above this
+  process's share of managed memory, or where the card cannot, the same in mirror mode: arrays on both sides, and whoever writes on
+  the device copies to the host at once. A host-born matrix keeps its host arrays, and the device a copy keyed on states and pattern.
+*/
+#include "../aijhybridgpuimpl.h"
+#if defined(PETSC_HAVE_CUDA)
+  #include <petscdevice.h>
+#endif
+
+/* processes of this node that use the same card: local ranks are dealt to cards in turn */
+static PetscErrorCode HybGlueLocalRanks(PetscMPIInt *rank, PetscMPIInt *size)
+{
+  /* not collective where it is called, so the launcher's environment is asked instead of MPI */
+  const char *const ranks[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID", NULL};
+  const char *const sizes[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE", NULL};
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, rank));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, size)); /* no launcher that we know: all on one node, the cautious answer */
+  for (int k = 0; ranks[k]; k++) {
+    const char *r = getenv(ranks[k]), *s = getenv(sizes[k]);
+
+    if (r && s && atoi(s) > 0) {
+      *rank = (PetscMPIInt)atoi(r);
+      *size = (PetscMPIInt)atoi(s);
+      break;
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybGlueGetDevice(PetscBool required, const HybBackend **device)
+{
+  HybGlue *g = &HybGlueState;
+
+  PetscFunctionBegin;
+  if (g->devicestatus == HYB_DEVICE_UNKNOWN) {
+    char              path[PETSC_MAX_PATH_LEN] = "", memory[32] = "managed";
+    HybServices       services;
+    PetscReal         fraction = 0.5;
+    PetscReal         limit    = 0;
+    PetscInt          id       = -1;
+    PetscMPIInt       rank, size;
+    PetscBool         flg, mirror, managed;
+
+    PetscCall(PetscMemzero(&services, sizeof(services)));
+    PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_cuda_library", path, sizeof(path), NULL));
+    PetscCall(PetscOptionsGetReal(NULL, NULL, "-mat_aijhybridgpu_managed_limit", &fraction, &flg));
+    PetscCheck(fraction >= 0 && fraction <= 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-mat_aijhybridgpu_managed_limit %g is not a share within 0 to 1 of the card's free memory", (double)fraction);
+    PetscCall(PetscOptionsGetReal(NULL, NULL, "-mat_aijhybridgpu_memory_limit", &limit, &flg));
+    PetscCheck(limit >= 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-mat_aijhybridgpu_memory_limit %g is not a number of bytes", (double)limit);
+    PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_memory", memory, sizeof(memory), NULL));
+    PetscCall(PetscStrcmp(memory, "mirror", &mirror));
+    PetscCall(PetscStrcmp(memory, "managed", &managed));
+    PetscCheck(mirror || managed, PETSC_COMM_SELF, PETSC_ERR_ARG_UNKNOWN_TYPE, "Unknown memory mode \"%s\" for -mat_aijhybridgpu_memory: managed or mirror", memory);
+    PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_device", &id, NULL));
+    g->devicemin = 100000;
+    PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_device_min", &g->devicemin, NULL));
+    PetscCall(HybGlueLocalRanks(&rank, &size));
+    services.size             = sizeof(services);
+    services.managed_fraction = (double)fraction;
+    services.memory_limit     = (size_t)limit;
+    services.mirror           = mirror ? 1 : 0;
+    services.device           = (int)id;
+    services.processes        = size;
+#if defined(PETSC_HAVE_CUDA)
+    if (id < 0) { /* PETSc's own device: its vectors are there */
+      PetscDeviceContext dctx;
+      PetscDeviceType    type;
+
+      PetscCall(PetscDeviceInitialize(PETSC_DEVICE_CUDA));
+      PetscCall(PetscDeviceContextGetCurrentContext(&dctx));
+      PetscCall(PetscDeviceContextGetDeviceType(dctx, &type));
+    }
+#endif
+    PetscCall(HybBackendLoad(path[0] ? path : NULL, &services, &g->device, g->whynodevice, sizeof(g->whynodevice)));
+    g->devicestatus = g->device ? HYB_DEVICE_READY : HYB_DEVICE_NONE;
+    if (g->device) PetscCall(PetscInfo(NULL, "Device library %s in use, %d processes share the card\n", g->device->name, (int)size));
+    else PetscCall(PetscInfo(NULL, "No device is used: %s\n", g->whynodevice));
+  }
+  *device = g->device;
+  PetscCheck(*device || !required, PETSC_COMM_SELF, PETSC_ERR_GPU, "-mat_aijhybridgpu_backend cuda was asked for, but %s. Use -mat_aijhybridgpu_backend host, or auto", g->whynodevice);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the stream that PETSc's vectors use, so that nothing needs to wait */
+static PetscErrorCode HybGlueGetStream(void **stream)
+{
+  PetscFunctionBegin;
+  *stream = NULL;
+#if defined(PETSC_HAVE_CUDA) && PETSC_VERSION_GE(3, 20, 0)
+  {
+    PetscDeviceContext dctx;
+    PetscDeviceType    type;
+
+    PetscCall(PetscDeviceContextGetCurrentContext(&dctx));
+    PetscCall(PetscDeviceContextGetDeviceType(dctx, &type));
+    if (type == PETSC_DEVICE_CUDA) {
+      void *handle;
+
+      PetscCall(PetscDeviceContextGetStreamHandle(dctx, &handle));
+      *stream = *(void **)handle;
+    }
+  }
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybGlueDeviceExec(const HybBackend *device, HybExec *x)
+{
+  HybMemoryReport r;
+
+  PetscFunctionBegin;
+  x->backend = device;
+  PetscCall(HybGlueGetStream(&x->stream));
+  PetscCall(device->memory(&r));
+  x->result = r.managed_share > 0 ? HYB_MEM_MANAGED : HYB_MEM_DEVICE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybGlueGetExec(Mat A, const HybChoices *choices, PetscCount work, HybExec *x)
+{
+  const HybBackend *device = NULL;
+
+  PetscFunctionBegin;
+  x->backend = &HybBackendHost;
+  x->stream  = NULL;
+  x->result  = HYB_MEM_HOST;
+#if defined(PETSC_HAVE_DEVICE)
+  if (A && A->boundtocpu) PetscFunctionReturn(PETSC_SUCCESS);
+#endif
+  if (choices->backend == HYB_BACKEND_HOST) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybGlueGetDevice((PetscBool)(choices->backend == HYB_BACKEND_CUDA), &device));
+  if (!device) PetscFunctionReturn(PETSC_SUCCESS);
+  if (choices->backend == HYB_BACKEND_AUTO && work < HybGlueState.devicemin) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybGlueDeviceExec(device, x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatSeqAIJHybridGPUDestroyDevice(Mat_SeqAIJHybridGPU *hyb)
+{
+  PetscFunctionBegin;
+  PetscCall(HybMultPlanDestroy(&hyb->device));
+  if (hyb->transpose.ready) {
+    PetscCall(HybMultPlanDestroy(&hyb->transpose.mult));
+    PetscCall(HybArenaReset(&hyb->transpose.arena));
+    hyb->transpose.ready = PETSC_FALSE;
+  }
+  if (hyb->copy.pattern && !hyb->copy.born) PetscCall(HybArenaReset(&hyb->copy.arena));
+  PetscCall(PetscMemzero(&hyb->copy, sizeof(hyb->copy)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatSeqAIJHybridGPUGetDeviceCSR(Mat A, const HybExec *x, PetscBool values, HybCSR *csr)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybDeviceCopy       *d;
+  HybLent              l;
+  HybPatternKey        key;
+  PetscObjectState     state;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  d = &hyb->copy;
+  PetscCall(HybLentGet(A, PETSC_TRUE, &l));
+  PetscCall(HybPatternKeyGet(A, &l.csr, &key));
+  PetscCall(PetscObjectStateGet((PetscObject)A, &state));
+  PetscCheck(!values || l.csr.a || !l.csr.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "The matrix holds a structure of %" PetscInt64_FMT " nonzeros without values (MAT_STRUCTURE_ONLY)", (PetscInt64)l.csr.nnz);
+  if (d->pattern && !HybPatternKeyEqual(&key, &d->key)) {
+    if (d->shared && key.i == d->key.i && key.j == d->key.j && key.nnz == d->key.nnz && key.m == d->key.m) {
+      /* the same arrays, renumbered in place or with a new state: they are the device's too */
+      d->key   = key;
+      d->csr.n = key.n;
+    } else if (d->born) { /* the base class has moved to arrays of its own */
+      PetscCall(PetscMemzero(d, sizeof(*d)));
+    } else {
+      PetscCall(HybArenaReset(&d->arena));
+      PetscCall(PetscMemzero(d, sizeof(*d)));
+    }
+  }
+  if (!d->pattern) {
+    PetscCall(HybArenaInit(&d->arena, x));
+    d->csr   = l.csr;
+    d->csr.i = d->csr.j = NULL;
+    d->csr.a            = NULL;
+    d->pattern          = PETSC_TRUE; /* from here on there is something to free */
+    PetscCall(PetscMemzero(&d->key, sizeof(d->key)));
+    PetscCall(PetscLogEventBegin(HYB_CopyTo, A, 0, 0, 0));
+    PetscCall(HybArenaAlloc(&d->arena, HYB_MEM_DEVICE, (PetscCount)l.csr.m + 1, sizeof(PetscInt), &d->csr.i));
+    PetscCall(HybArenaAlloc(&d->arena, HYB_MEM_DEVICE, l.csr.nnz, sizeof(PetscInt), &d->csr.j));
+    if (l.csr.i) PetscCall(x->backend->copy(x, d->csr.i, l.csr.i, sizeof(PetscInt) * ((size_t)l.csr.m + 1), HYB_COPY_HOST_TO_DEVICE));
+    else PetscCall(x->backend->zero(x, d->csr.i, sizeof(PetscInt) * ((size_t)l.csr.m + 1)));
+    PetscCall(x->backend->copy(x, d->csr.j, l.csr.j, sizeof(PetscInt) * (size_t)l.csr.nnz, HYB_COPY_HOST_TO_DEVICE));
+    PetscCall(PetscLogEventEnd(HYB_CopyTo, A, 0, 0, 0));
+    d->key = key;
+  }
+  if (values && (!d->values || d->state != state)) {
+    if (d->shared) { /* the host may have touched the pages since: fetch them back in one go instead of by faults */
+      PetscCall(x->backend->prefetch(x, d->csr.a, sizeof(HybScalar) * (size_t)d->csr.nnz, PETSC_TRUE));
+    } else {
+      if (!d->csr.a) PetscCall(HybArenaAlloc(&d->arena, HYB_MEM_DEVICE, d->csr.nnz, sizeof(HybScalar), &d->csr.a));
+      PetscCall(PetscLogEventBegin(HYB_CopyTo, A, 0, 0, 0));
+      PetscCall(x->backend->copy(x, d->csr.a, l.csr.a, sizeof(HybScalar) * (size_t)d->csr.nnz, HYB_COPY_HOST_TO_DEVICE));
+      PetscCall(PetscLogCpuToGpu(sizeof(HybScalar) * (PetscLogDouble)d->csr.nnz));
+      PetscCall(PetscLogEventEnd(HYB_CopyTo, A, 0, 0, 0));
+    }
+    d->values = PETSC_TRUE;
+    d->state  = state;
+  }
+  PetscCall(HybLentRestore(A, &l));
+  *csr = d->csr;
+  if (!values) csr->a = NULL;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatSeqAIJHybridGPUWriteOnDevice(Mat A, HybExec *x, PetscBool *flg)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybLent              l;
+  HybPatternKey        key;
+
+  PetscFunctionBegin;
+  *flg = PETSC_FALSE;
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  if (!hyb->copy.born || !A->assembled) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybLentGet(A, PETSC_TRUE, &l));
+  PetscCall(HybPatternKeyGet(A, &l.csr, &key));
+  PetscCall(HybLentRestore(A, &l));
+  if (!HybPatternKeyEqual(&key, &hyb->copy.key)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, x));
+  *flg = HybExecOnDevice(x);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatSeqAIJHybridGPUDeviceWritten(Mat A, const HybExec *x)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  PetscScalar         *a;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  /* tells the base class that the values moved (inverted diagonals, state) */
+  PetscCall(MatSeqAIJGetArray(A, &a));
+  if (!hyb->copy.shared) {
+    PetscCall(PetscLogEventBegin(HYB_CopyFrom, A, 0, 0, 0));
+    PetscCall(x->backend->copy(x, a, hyb->copy.csr.a, sizeof(HybScalar) * (size_t)hyb->copy.csr.nnz, HYB_COPY_DEVICE_TO_HOST));
+    PetscCall(PetscLogGpuToCpu(sizeof(HybScalar) * (PetscLogDouble)hyb->copy.csr.nnz));
+    PetscCall(PetscLogEventEnd(HYB_CopyFrom, A, 0, 0, 0));
+  }
+  PetscCall(x->backend->sync(x)); /* the host may look at any time */
+  PetscCall(MatSeqAIJRestoreArray(A, &a));
+  hyb->copy.values = PETSC_TRUE;
+  PetscCall(PetscObjectStateGet((PetscObject)A, &hyb->copy.state));
+  HybGlueState.deviceops++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatSeqAIJHybridGPUAdoptDevice(Mat C, const HybExec *x, HybArena *arrays, const HybCSR *csr)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybCSR               host = *csr;
+  HybDeviceCopy        copy;
+  HybMem               jmem, amem;
+  PetscOptions         noinode;
+  PetscErrorCode       ierr;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
+  PetscCall(HybArenaWhere(arrays, csr->j, &jmem));
+  PetscCall(HybArenaWhere(arrays, csr->a, &amem));
+  PetscCall(PetscMemzero(&copy, sizeof(copy)));
+  copy.pattern = copy.values = copy.born = PETSC_TRUE;
+  copy.shared                            = (PetscBool)(jmem == HYB_MEM_MANAGED && amem == HYB_MEM_MANAGED);
+  copy.csr                               = *csr;
+  /* PETSc rewrites row offsets on the host: each side has its own */
+  PetscCall(HybArenaAlloc(arrays, HYB_MEM_HOST, (PetscCount)csr->m + 1, sizeof(PetscInt), &host.i));
+  PetscCall(x->backend->copy(x, host.i, csr->i, sizeof(PetscInt) * ((size_t)csr->m + 1), HYB_COPY_DEVICE_TO_HOST));
+  if (!copy.shared) {
+    PetscCall(HybArenaAlloc(arrays, HYB_MEM_HOST, csr->nnz, sizeof(PetscInt), &host.j));
+    PetscCall(HybArenaAlloc(arrays, HYB_MEM_HOST, csr->nnz, sizeof(HybScalar), &host.a));
+    PetscCall(x->backend->copy(x, host.j, csr->j, sizeof(PetscInt) * (size_t)csr->nnz, HYB_COPY_DEVICE_TO_HOST));
+    PetscCall(x->backend->copy(x, host.a, csr->a, sizeof(HybScalar) * (size_t)csr->nnz, HYB_COPY_DEVICE_TO_HOST));
+  }
+  PetscCall(x->backend->sync(x));
+  PetscCall(MatSeqAIJHybridGPUDestroyDevice(hyb));
+  /* the search for inodes would read all of j on the host */
+  PetscCall(PetscOptionsCreate(&noinode));
+  PetscCall(PetscOptionsSetValue(noinode, "-mat_no_inode", NULL));
+  PetscCall(PetscOptionsPush(noinode));
+  ierr = MatSeqAIJHybridGPUAdopt(C, arrays, &host);
+  (void)PetscOptionsPop();
+  (void)PetscOptionsDestroy(&noinode);
+  PetscCall(ierr);
+  {
+    HybLent l;
+    PetscCall(HybLentGet(C, PETSC_TRUE, &l));
+    PetscCall(HybPatternKeyGet(C, &l.csr, &copy.key));
+    PetscCall(HybLentRestore(C, &l));
+  }
+  PetscCall(PetscObjectStateGet((PetscObject)C, &copy.state));
+  hyb->copy = copy;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,417 @@
+/*
+  Operations on values and patterns that run on the device where the matrix was born there, and are the parent's otherwise. The host never
+  touches the arrays of a matrix that these serve.
+*/
+#include "../aijhybridgpuimpl.h"
+
+#define HYB_PARENT HybGlueState.seq
+
+static PetscErrorCode HybWorkInit(HybArena *work, const HybExec *x)
+{
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(work, x));
+  PetscCall(PetscLogEventBegin(HYB_Device, 0, 0, 0, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Frees the workspace also after an error, which it then reports */
+static PetscErrorCode HybWorkEnd(HybArena *work, PetscErrorCode ierr)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscLogEventEnd(HYB_Device, 0, 0, 0, 0));
+  PetscCall(HybArenaReset(work));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatScale_SeqAIJHybridGPU(Mat A, PetscScalar alpha)
+{
+  HybExec   x;
+  HybCSR    csr;
+  PetscBool device;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUWriteOnDevice(A, &x, &device));
+  if (!device) {
+    PetscCall((*HYB_PARENT.scale)(A, alpha));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
+  PetscCall(x.backend->csr->scale(&x, csr.nnz, (HybScalar *)&alpha, csr.a));
+  PetscCall(MatSeqAIJHybridGPUDeviceWritten(A, &x));
+  PetscCall(PetscLogGpuFlops((PetscLogDouble)csr.nnz));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatZeroEntries_SeqAIJHybridGPU(Mat A)
+{
+  HybExec   x;
+  HybCSR    csr;
+  PetscBool device;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUWriteOnDevice(A, &x, &device));
+  if (!device) {
+    PetscCall((*HYB_PARENT.zeroentries)(A));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
+  PetscCall(x.backend->zero(&x, csr.a, sizeof(HybScalar) * (size_t)csr.nnz));
+  PetscCall(MatSeqAIJHybridGPUDeviceWritten(A, &x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A vector's array on the device, staged through workspace where the vector is on the host */
+static PetscErrorCode HybVectorToDevice(const HybExec *x, HybArena *work, Vec v, const PetscScalar **array, PetscScalar **device)
+{
+  PetscMemType mtype;
+  PetscInt     n;
+
+  PetscFunctionBegin;
+  *device = NULL;
+  *array  = NULL;
+  if (!v) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(VecGetArrayReadAndMemType(v, array, &mtype));
+  *device = (PetscScalar *)*array;
+  if (PetscMemTypeHost(mtype)) {
+    PetscCall(VecGetLocalSize(v, &n));
+    PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscScalar), device));
+    PetscCall(x->backend->copy(x, *device, *array, sizeof(PetscScalar) * (size_t)n, HYB_COPY_HOST_TO_DEVICE));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatDiagonalScale_SeqAIJHybridGPU(Mat A, Vec l, Vec r)
+{
+  HybExec            x;
+  HybCSR             csr;
+  HybArena           work;
+  PetscBool          device;
+  const PetscScalar *la, *ra;
+  PetscScalar       *ld, *rd;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUWriteOnDevice(A, &x, &device));
+  if (!device) {
+    PetscCall((*HYB_PARENT.diagonalscale)(A, l, r));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (l) {
+    PetscInt n;
+    PetscCall(VecGetLocalSize(l, &n));
+    PetscCheck(n == A->rmap->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Left scaling vector has %" PetscInt_FMT " entries, the matrix %" PetscInt_FMT " rows", n, A->rmap->n);
+  }
+  if (r) {
+    PetscInt n;
+    PetscCall(VecGetLocalSize(r, &n));
+    PetscCheck(n == A->cmap->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Right scaling vector has %" PetscInt_FMT " entries, the matrix %" PetscInt_FMT " columns", n, A->cmap->n);
+  }
+  PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
+  PetscCall(HybWorkInit(&work, &x));
+  PetscCall(HybVectorToDevice(&x, &work, l, &la, &ld));
+  PetscCall(HybVectorToDevice(&x, &work, r, &ra, &rd));
+  PetscCall(HybWorkEnd(&work, x.backend->csr->diagonalscale(&x, &csr, (HybScalar *)ld, (HybScalar *)rd)));
+  if (r) PetscCall(VecRestoreArrayReadAndMemType(r, &ra));
+  if (l) PetscCall(VecRestoreArrayReadAndMemType(l, &la));
+  PetscCall(MatSeqAIJHybridGPUDeviceWritten(A, &x));
+  PetscCall(PetscLogGpuFlops((PetscLogDouble)csr.nnz * ((l != NULL) + (r != NULL))));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The diagonal goes where the vector is; the matrix is read on the device if it lives there or is there already */
+static PetscErrorCode MatGetDiagonal_SeqAIJHybridGPU(Mat A, Vec v)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybExec              x;
+  HybCSR               csr;
+  PetscMemType         mtype;
+  PetscScalar         *d, *dd;
+  PetscInt             n, m = PetscMin(A->rmap->n, A->cmap->n);
+  HybArena             work;
+  PetscErrorCode       ierr;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  PetscCall(VecGetLocalSize(v, &n));
+  if (hyb->copy.pattern && !A->factortype && n == A->rmap->n) PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, &x));
+  else x.backend = &HybBackendHost;
+  if (!HybExecOnDevice(&x)) {
+    PetscCall((*HYB_PARENT.getdiagonal)(A, v));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
+  PetscCall(HybWorkInit(&work, &x));
+  PetscCall(VecGetArrayWriteAndMemType(v, &d, &mtype));
+  dd = d;
+  ierr = PETSC_SUCCESS;
+  if (PetscMemTypeHost(mtype)) ierr = HybArenaAlloc(&work, HYB_MEM_DEVICE, n, sizeof(PetscScalar), &dd);
+  if (!ierr && n > m) ierr = x.backend->zero(&x, dd, sizeof(PetscScalar) * (size_t)n);
+  if (!ierr) ierr = x.backend->csr->getdiagonal(&x, &csr, (HybScalar *)dd);
+  if (!ierr && PetscMemTypeHost(mtype)) ierr = x.backend->copy(&x, d, dd, sizeof(PetscScalar) * (size_t)n, HYB_COPY_DEVICE_TO_HOST);
+  PetscCall(VecRestoreArrayWriteAndMemType(v, &d));
+  PetscCall(HybWorkEnd(&work, ierr));
+  HybGlueState.deviceops++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Adds to or sets the diagonal; where the pattern lacks an entry the parent makes room for it */
+static PetscErrorCode MatSeqAIJHybridGPUDiagonalSet(Mat A, Vec v, const PetscScalar *alpha, PetscBool add, PetscBool *done)
+{
+  HybExec            x;
+  HybCSR             csr;
+  HybArena           work;
+  PetscBool          device;
+  PetscCount         missing = 0;
+  const PetscScalar *va;
+  PetscScalar       *vd;
+
+  PetscFunctionBegin;
+  *done = PETSC_FALSE;
+  PetscCall(MatSeqAIJHybridGPUWriteOnDevice(A, &x, &device));
+  if (!device) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
+  PetscCall(HybWorkInit(&work, &x));
+  PetscCall(HybVectorToDevice(&x, &work, v, &va, &vd));
+  PetscCall(HybWorkEnd(&work, x.backend->csr->diagonalset(&x, &work, &csr, (HybScalar *)vd, (const HybScalar *)alpha, add, &missing)));
+  if (v) PetscCall(VecRestoreArrayReadAndMemType(v, &va));
+  if (missing) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJHybridGPUDeviceWritten(A, &x));
+  *done = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatShift_SeqAIJHybridGPU(Mat A, PetscScalar alpha)
+{
+  PetscBool done;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUDiagonalSet(A, NULL, &alpha, PETSC_TRUE, &done));
+  if (!done) PetscCall((*HYB_PARENT.shift)(A, alpha));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatDiagonalSet_SeqAIJHybridGPU(Mat A, Vec v, InsertMode mode)
+{
+  PetscBool done = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  if (mode == ADD_VALUES || mode == INSERT_VALUES) PetscCall(MatSeqAIJHybridGPUDiagonalSet(A, v, NULL, (PetscBool)(mode == ADD_VALUES), &done));
+  if (!done) PetscCall((*HYB_PARENT.diagonalset)(A, v, mode));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatNorm_SeqAIJHybridGPU(Mat A, NormType type, PetscReal *norm)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybExec              x;
+  HybCSR               csr;
+  HybArena             work;
+  HybNorm              which;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  x.backend = &HybBackendHost;
+  if (hyb->copy.born && (type == NORM_1 || type == NORM_FROBENIUS || type == NORM_INFINITY)) PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, &x));
+  if (!HybExecOnDevice(&x)) {
+    PetscCall((*HYB_PARENT.norm)(A, type, norm));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  which = type == NORM_1 ? HYB_NORM_1 : (type == NORM_FROBENIUS ? HYB_NORM_FROBENIUS : HYB_NORM_INFINITY);
+  PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
+  PetscCall(HybWorkInit(&work, &x));
+  PetscCall(HybWorkEnd(&work, x.backend->csr->norm(&x, &work, &csr, which, norm)));
+  HybGlueState.deviceops++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A matrix with the pattern of a device-born one: the device copies, the host writes row offsets only */
+static PetscErrorCode MatSeqAIJHybridGPUCloneOnDevice(Mat A, const HybExec *x, PetscBool values, Mat B)
+{
+  HybCSR         csr, result;
+  HybArena       arrays;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, x, PETSC_TRUE, &csr));
+  PetscCall(HybArenaInit(&arrays, x));
+  result = csr;
+  ierr   = HybArenaAlloc(&arrays, HYB_MEM_DEVICE, (PetscCount)csr.m + 1, sizeof(PetscInt), &result.i);
+  if (!ierr) ierr = HybArenaAlloc(&arrays, x->result, csr.nnz, sizeof(PetscInt), &result.j);
+  if (!ierr) ierr = HybArenaAlloc(&arrays, x->result, csr.nnz, sizeof(HybScalar), &result.a);
+  if (!ierr) ierr = x->backend->copy(x, result.i, csr.i, sizeof(PetscInt) * ((size_t)csr.m + 1), HYB_COPY_DEVICE_TO_DEVICE);
+  if (!ierr) ierr = x->backend->copy(x, result.j, csr.j, sizeof(PetscInt) * (size_t)csr.nnz, HYB_COPY_DEVICE_TO_DEVICE);
+  if (!ierr) {
+    if (values) ierr = x->backend->copy(x, result.a, csr.a, sizeof(HybScalar) * (size_t)csr.nnz, HYB_COPY_DEVICE_TO_DEVICE);
+    else ierr = x->backend->zero(x, result.a, sizeof(HybScalar) * (size_t)csr.nnz);
+  }
+  if (!ierr) ierr = MatSeqAIJHybridGPUAdoptDevice(B, x, &arrays, &result);
+  if (ierr) (void)HybArenaReset(&arrays);
+  PetscCall(ierr);
+  HybGlueState.deviceops++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatDuplicate_SeqAIJHybridGPU(Mat A, MatDuplicateOption op, Mat *B)
+{
+  HybExec   x;
+  PetscBool device = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  if (op != MAT_SHARE_NONZERO_PATTERN) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(A, &x, &device));
+  if (!device) {
+    PetscCall((*HYB_PARENT.duplicate)(A, op, B));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(MatCreate(PetscObjectComm((PetscObject)A), B));
+  PetscCall(MatSetSizes(*B, A->rmap->n, A->cmap->n, A->rmap->n, A->cmap->n));
+  PetscCall(MatSetBlockSizesFromMats(*B, A, A));
+  PetscCall(MatSetType(*B, ((PetscObject)A)->type_name));
+  PetscCall(PetscLayoutReference(A->rmap, &(*B)->rmap));
+  PetscCall(PetscLayoutReference(A->cmap, &(*B)->cmap));
+  PetscCall(MatSeqAIJHybridGPUCloneOnDevice(A, &x, (PetscBool)(op == MAT_COPY_VALUES), *B));
+  PetscCall(PetscFunctionListDuplicate(((PetscObject)A)->qlist, &((PetscObject)(*B))->qlist));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatCopy_SeqAIJHybridGPU(Mat A, Mat B, MatStructure str)
+{
+  HybExec   x;
+  HybCSR    a, b;
+  PetscBool device = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  /* the parent's rule for a common pattern: it was promised, or the numbers of nonzeros agree and the promise is the caller's */
+  if (str == SAME_NONZERO_PATTERN && MatIsSeqAIJHybridGPU(A) && MatIsSeqAIJHybridGPU(B)) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(B, &x, &device));
+  if (device) {
+    PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &a));
+    PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(B, &x, PETSC_TRUE, &b));
+    PetscCheck(a.nnz == b.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "Number of nonzeros in the two matrices differ: %" PetscInt64_FMT " and %" PetscInt64_FMT ", though SAME_NONZERO_PATTERN was said", (PetscInt64)a.nnz, (PetscInt64)b.nnz);
+    PetscCall(x.backend->copy(&x, b.a, a.a, sizeof(HybScalar) * (size_t)a.nnz, HYB_COPY_DEVICE_TO_DEVICE));
+    PetscCall(MatSeqAIJHybridGPUDeviceWritten(B, &x));
+  } else PetscCall((*HYB_PARENT.copy)(A, B, str));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Y += alpha X with both on the device: same pattern, X's within Y's, or the union of the two */
+static PetscErrorCode MatAXPY_SeqAIJHybridGPU(Mat Y, PetscScalar alpha, Mat X, MatStructure str)
+{
+  HybExec        x;
+  HybCSR         xc, yc, result;
+  HybArena       work, arrays;
+  PetscBool      device = PETSC_FALSE;
+  PetscCount     missing = 1;
+  PetscScalar    one = 1.0;
+  PetscErrorCode ierr = PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  if (X != Y && MatIsSeqAIJHybridGPU(X) && MatIsSeqAIJHybridGPU(Y)) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(Y, &x, &device));
+  if (!device) {
+    PetscCall((*HYB_PARENT.axpy)(Y, alpha, X, str));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(X, &x, PETSC_TRUE, &xc));
+  PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(Y, &x, PETSC_TRUE, &yc));
+  if (str == SAME_NONZERO_PATTERN) {
+    PetscCheck(xc.nnz == yc.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "Number of nonzeros in the two matrices differ: %" PetscInt64_FMT " and %" PetscInt64_FMT ", though SAME_NONZERO_PATTERN was said", (PetscInt64)xc.nnz, (PetscInt64)yc.nnz);
+    PetscCall(x.backend->csr->axpy(&x, yc.nnz, (HybScalar *)&alpha, xc.a, yc.a));
+    PetscCall(MatSeqAIJHybridGPUDeviceWritten(Y, &x));
+    PetscCall(PetscLogGpuFlops(2.0 * (PetscLogDouble)xc.nnz));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(HybWorkInit(&work, &x));
+  if (str == SUBSET_NONZERO_PATTERN) ierr = x.backend->csr->axpysubset(&x, &work, (HybScalar *)&alpha, &xc, &yc, &missing);
+  PetscCall(HybWorkEnd(&work, ierr));
+  if (!missing) {
+    PetscCall(MatSeqAIJHybridGPUDeviceWritten(Y, &x));
+    PetscCall(PetscLogGpuFlops(2.0 * (PetscLogDouble)xc.nnz));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCheck(str != SUBSET_NONZERO_PATTERN, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "%" PetscInt64_FMT " entries of X are not in the pattern of Y, though SUBSET_NONZERO_PATTERN was said: use DIFFERENT_NONZERO_PATTERN", (PetscInt64)missing);
+  PetscCall(HybWorkInit(&work, &x));
+  PetscCall(HybArenaInit(&arrays, &x));
+  ierr = x.backend->csr->addsymbolic(&x, &arrays, &work, &yc, &xc, &result);
+  if (!ierr) ierr = HybArenaAlloc(&arrays, x.result, result.nnz, sizeof(HybScalar), &result.a);
+  if (!ierr) ierr = x.backend->csr->addnumeric(&x, (HybScalar *)&one, &yc, (HybScalar *)&alpha, &xc, &result);
+  if (!ierr) ierr = MatSeqAIJHybridGPUAdoptDevice(Y, &x, &arrays, &result);
+  if (ierr) (void)HybArenaReset(&arrays);
+  PetscCall(HybWorkEnd(&work, ierr));
+  PetscCall(PetscLogGpuFlops(2.0 * (PetscLogDouble)xc.nnz));
+  HybGlueState.deviceops++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#if defined(PETSC_HAVE_DEVICE)
+/* Operations follow the flag at once; storage stays where it is valid for both */
+static PetscErrorCode MatBindToCPU_SeqAIJHybridGPU(Mat A, PetscBool flg)
+{
+  PetscFunctionBegin;
+  A->boundtocpu = flg;
+  if (flg) {
+    Mat_SeqAIJHybridGPU *hyb = NULL;
+
+    PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+    PetscCall(PetscFree(A->defaultvectype));
+    PetscCall(PetscStrallocpy(VECSTANDARD, &A->defaultvectype));
+  } else PetscCall(MatSeqAIJHybridGPUSetVecType(A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
+#if PETSC_VERSION_GE(3, 24, 0)
+static PetscErrorCode MatGetCurrentMemType_SeqAIJHybridGPU(Mat A, PetscMemType *mtype)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  *mtype = PETSC_MEMTYPE_HOST;
+  if (hyb->copy.pattern && !A->boundtocpu) *mtype = PETSC_MEMTYPE_CUDA;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
+/* Vectors of a matrix whose type was asked for by name are made on the device where PETSc can */
+PetscErrorCode MatSeqAIJHybridGPUSetVecType(Mat A)
+{
+  PetscFunctionBegin;
+#if defined(PETSC_HAVE_CUDA)
+  {
+    HybChoices        choices;
+    const HybBackend *device = NULL;
+
+    PetscCall(HybGlueReadChoices(&choices));
+    if (choices.backend != HYB_BACKEND_HOST) PetscCall(HybGlueGetDevice(PETSC_FALSE, &device));
+    if (device && !A->boundtocpu) {
+      PetscCall(PetscFree(A->defaultvectype));
+      PetscCall(PetscStrallocpy(VECCUDA, &A->defaultvectype));
+    }
+  }
+#else
+  (void)A;
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatSeqAIJHybridGPUSetDeviceOps(Mat A, PetscBool on)
+{
+  struct _MatOps *ops = A->ops, *p = &HYB_PARENT;
+
+  PetscFunctionBegin;
+  ops->scale         = on ? MatScale_SeqAIJHybridGPU : p->scale;
+  ops->zeroentries   = on ? MatZeroEntries_SeqAIJHybridGPU : p->zeroentries;
+  ops->diagonalscale = on ? MatDiagonalScale_SeqAIJHybridGPU : p->diagonalscale;
+  ops->getdiagonal   = on ? MatGetDiagonal_SeqAIJHybridGPU : p->getdiagonal;
+  ops->shift         = on ? MatShift_SeqAIJHybridGPU : p->shift;
+  ops->diagonalset   = on ? MatDiagonalSet_SeqAIJHybridGPU : p->diagonalset;
+  ops->norm          = on ? MatNorm_SeqAIJHybridGPU : p->norm;
+  ops->duplicate     = on ? MatDuplicate_SeqAIJHybridGPU : p->duplicate;
+  ops->copy          = on ? MatCopy_SeqAIJHybridGPU : p->copy;
+  ops->axpy          = on ? MatAXPY_SeqAIJHybridGPU : p->axpy;
+#if defined(PETSC_HAVE_DEVICE)
+  ops->bindtocpu = on ? MatBindToCPU_SeqAIJHybridGPU : p->bindtocpu;
+#endif
+#if PETSC_VERSION_GE(3, 24, 0)
+  ops->getcurrentmemtype = on ? MatGetCurrentMemType_SeqAIJHybridGPU : p->getcurrentmemtype;
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

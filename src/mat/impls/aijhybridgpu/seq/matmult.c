@@ -1,0 +1,340 @@
+/*
+  MatMult and its relatives: vector arrays go to the spmv room, with a plan that is rebuilt only when the pattern moved. They run where their
+  vectors are: on the device if any vector is there or the matrix lives there, with the other vectors staged; else on the host.
+  On the device a transposed product is one with an explicit transpose, which is kept and refreshed by a gather when the values moved.
+*/
+#include "../aijhybridgpuimpl.h"
+
+PetscErrorCode HybMultPlanDestroy(HybMultPlan *p)
+{
+  PetscFunctionBegin;
+  if (p->ready) {
+    p->ready = PETSC_FALSE;
+    PetscCall(HybSpMVDestroy(&p->plan));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The block size that rows and columns share, 1 where they do not */
+static PetscErrorCode HybMultBlockSize(Mat A, PetscInt *bs)
+{
+  PetscInt rbs, cbs;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetBlockSizes(A, &rbs, &cbs));
+  *bs = rbs > 1 && rbs == cbs && A->rmap->n % rbs == 0 && A->cmap->n % rbs == 0 ? rbs : 1;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMultPlanSetUp(Mat A, const HybExec *x, const HybCSR *csr, const HybPatternKey *key, PetscInt bs, const HybCSR *hostcsr, HybMultPlan *p)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  if (p->ready && HybPatternKeyEqual(key, &p->key)) {
+    p->plan.exec.stream = x->stream;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(HybMultPlanDestroy(p));
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  {
+    /* a method that only the other side has: this side chooses for itself */
+    const char *method = "auto";
+
+    for (const HybSpMVMethod *const *m = x->backend->spmv; m && *m; m++) {
+      PetscBool flg;
+
+      PetscCall(PetscStrcmp(hyb->choices.spmv, (*m)->name, &flg));
+      if (flg) method = hyb->choices.spmv;
+    }
+    PetscCall(HybSpMVInit(&p->plan, x, method, bs));
+  }
+  p->ready = PETSC_TRUE; /* from here on there is something to destroy */
+  PetscCall(PetscMemzero(&p->key, sizeof(p->key)));
+  PetscCall(HybSpMVSetUp(&p->plan, csr));
+  p->nonemptyrows = csr->m;
+  if (hostcsr) {
+    p->nonemptyrows = 0;
+    for (PetscInt r = 0; r < hostcsr->m; r++) p->nonemptyrows += (hostcsr->i[r + 1] > hostcsr->i[r]);
+  }
+  p->key = *key;
+  PetscCall(PetscInfo(A, "SpMV method %s on the %s, %" PetscInt_FMT " x %" PetscInt_FMT ", %" PetscInt64_FMT " nonzeros\n", p->plan.method->name, HybExecOnDevice(x) ? "device" : "host", csr->m, csr->n, (PetscInt64)csr->nnz));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The transpose on the device, up to date */
+static PetscErrorCode MatSeqAIJHybridGPUGetDeviceTranspose(Mat A, const HybExec *x, const HybCSR *csr, PetscBool conjugate, HybDeviceTranspose **transpose)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybDeviceTranspose  *t;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  *transpose = t = &hyb->transpose;
+  if (!PetscDefined(USE_COMPLEX)) conjugate = PETSC_FALSE;
+  if (t->ready && !HybPatternKeyEqual(&t->key, &hyb->copy.key)) {
+    t->ready = PETSC_FALSE;
+    PetscCall(HybMultPlanDestroy(&t->mult));
+    PetscCall(HybArenaReset(&t->arena));
+  }
+  PetscCall(PetscLogEventBegin(HYB_Transpose, A, 0, 0, 0));
+  if (!t->ready) {
+    HybArena work;
+    HybExec  w = *x;
+
+    w.result = HYB_MEM_DEVICE;
+    PetscCall(HybArenaInit(&t->arena, &w));
+    PetscCall(HybArenaInit(&work, &w));
+    t->ready = PETSC_TRUE; /* from here on there is something to free */
+    PetscCall(PetscMemzero(&t->key, sizeof(t->key)));
+    {
+      PetscErrorCode ierr = x->backend->csr->transposesymbolic(&w, &t->arena, &work, csr, &t->csr, &t->perm);
+
+      PetscCall(HybArenaReset(&work));
+      PetscCall(ierr);
+    }
+    PetscCall(HybArenaAlloc(&t->arena, HYB_MEM_DEVICE, t->csr.nnz, sizeof(HybScalar), &t->csr.a));
+    t->key   = hyb->copy.key;
+    t->state = -1;
+  }
+  if (t->state != hyb->copy.state || t->conjugated != conjugate) {
+    PetscCall(x->backend->csr->gather(x, t->csr.nnz, t->perm, conjugate, csr->a, t->csr.a));
+    t->state      = hyb->copy.state;
+    t->conjugated = conjugate;
+  }
+  PetscCall(PetscLogEventEnd(HYB_Transpose, A, 0, 0, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* One vector's array as the device sees it: its own, or a staged copy */
+typedef struct {
+  Vec          v;
+  PetscScalar *array, *device;
+  PetscMemType mtype;
+  PetscBool    read, write;
+} HybDeviceVector;
+
+static PetscErrorCode HybDeviceVectorGet(const HybExec *x, HybArena *work, Vec v, PetscBool read, PetscBool write, HybDeviceVector *d)
+{
+  PetscInt n;
+
+  PetscFunctionBegin;
+  d->v     = v;
+  d->read  = read;
+  d->write = write;
+  if (read && write) PetscCall(VecGetArrayAndMemType(v, &d->array, &d->mtype));
+  else if (write) PetscCall(VecGetArrayWriteAndMemType(v, &d->array, &d->mtype));
+  else PetscCall(VecGetArrayReadAndMemType(v, (const PetscScalar **)&d->array, &d->mtype));
+  d->device = d->array;
+  if (PetscMemTypeHost(d->mtype)) {
+    PetscCall(VecGetLocalSize(v, &n));
+    PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscScalar), &d->device));
+    if (read) {
+      PetscCall(x->backend->copy(x, d->device, d->array, sizeof(PetscScalar) * (size_t)n, HYB_COPY_HOST_TO_DEVICE));
+      PetscCall(PetscLogCpuToGpu(sizeof(PetscScalar) * (PetscLogDouble)n));
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybDeviceVectorRestore(const HybExec *x, HybArena *work, HybDeviceVector *d)
+{
+  PetscInt n;
+
+  PetscFunctionBegin;
+  if (PetscMemTypeHost(d->mtype)) {
+    PetscCall(VecGetLocalSize(d->v, &n));
+    if (d->write) {
+      PetscCall(x->backend->copy(x, d->array, d->device, sizeof(PetscScalar) * (size_t)n, HYB_COPY_DEVICE_TO_HOST));
+      PetscCall(PetscLogGpuToCpu(sizeof(PetscScalar) * (PetscLogDouble)n));
+    }
+    PetscCall(HybArenaFree(work, &d->device));
+  }
+  if (d->read && d->write) PetscCall(VecRestoreArrayAndMemType(d->v, &d->array));
+  else if (d->write) PetscCall(VecRestoreArrayWriteAndMemType(d->v, &d->array));
+  else PetscCall(VecRestoreArrayReadAndMemType(d->v, (const PetscScalar **)&d->array));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybVecOnDevice(Vec v, PetscBool *flg)
+{
+  PetscFunctionBegin;
+#if defined(PETSC_HAVE_CUDA)
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)v, flg, VECSEQCUDA, VECMPICUDA, VECCUDA, ""));
+  if (*flg && v->boundtocpu) *flg = PETSC_FALSE;
+#else
+  (void)v;
+  *flg = PETSC_FALSE;
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Where shall this run? */
+static PetscErrorCode MatSeqAIJHybridGPUMultExec(Mat A, Mat_SeqAIJHybridGPU *hyb, PetscCount nnz, Vec xx, Vec zz, HybExec *x)
+{
+  PetscBool xdevice, zdevice;
+
+  PetscFunctionBegin;
+  PetscCall(HybVecOnDevice(xx, &xdevice));
+  PetscCall(HybVecOnDevice(zz, &zdevice));
+  /* vectors on the device: there, whatever the size. Vectors on the host: there too, unless the matrix lives on the device. */
+  if (xdevice || zdevice) PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, x));
+  else if (hyb->choices.backend == HYB_BACKEND_CUDA || hyb->copy.born) PetscCall(HybGlueGetExec(A, &hyb->choices, nnz, x));
+  else {
+    HybChoices host = hyb->choices;
+
+    host.backend = HYB_BACKEND_HOST;
+    PetscCall(HybGlueGetExec(A, &host, nnz, x));
+  }
+#if defined(PETSC_HAVE_CUDA)
+  if (HybExecOnDevice(x) && !(xdevice && zdevice) && !HybGlueState.toldhostvectors) {
+    HybGlueState.toldhostvectors = PETSC_TRUE;
+    PetscCall(PetscInfo(A, "A matrix on the device meets vectors on the host, which cross the bus at every product: use -vec_type cuda, or -dm_vec_type cuda\n"));
+  }
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMultOnDevice(Mat A, const HybExec *x, const HybLent *l, PetscBool transpose, PetscBool conjugate, Vec xx, HybSpMVMode mode, Vec yy, Vec zz, HybArena *work)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybMultPlan         *plan;
+  HybCSR               csr;
+  HybDeviceVector      dx, dy, dz;
+  PetscBool            inplace = (PetscBool)(mode != HYB_SPMV_SET && yy == zz);
+  PetscInt             bs = 1;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  PetscCall(HybMultBlockSize(A, &bs));
+  PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, x, PETSC_TRUE, &csr));
+  if (transpose) {
+    HybDeviceTranspose *t = NULL;
+
+    PetscCall(MatSeqAIJHybridGPUGetDeviceTranspose(A, x, &csr, conjugate, &t));
+    csr  = t->csr;
+    plan = &t->mult;
+    PetscCall(HybMultPlanSetUp(A, x, &csr, &t->key, 1, NULL, plan));
+  } else {
+    plan = &hyb->device;
+    PetscCall(HybMultPlanSetUp(A, x, &csr, &hyb->copy.key, bs, &l->csr, plan));
+  }
+  PetscCall(HybDeviceVectorGet(x, work, xx, PETSC_TRUE, PETSC_FALSE, &dx));
+  if (mode != HYB_SPMV_SET && !inplace) PetscCall(HybDeviceVectorGet(x, work, yy, PETSC_TRUE, PETSC_FALSE, &dy));
+  PetscCall(HybDeviceVectorGet(x, work, zz, inplace, PETSC_TRUE, &dz));
+  PetscCall(PetscLogGpuTimeBegin());
+  {
+    PetscErrorCode ierr = HybSpMVApply(&plan->plan, &csr, (HybScalar *)dx.device, mode, mode == HYB_SPMV_SET ? NULL : (HybScalar *)(inplace ? dz.device : dy.device), (HybScalar *)dz.device);
+
+    PetscCall(PetscLogGpuTimeEnd());
+    PetscCall(ierr);
+  }
+  PetscCall(HybDeviceVectorRestore(x, work, &dz));
+  if (mode != HYB_SPMV_SET && !inplace) PetscCall(HybDeviceVectorRestore(x, work, &dy));
+  PetscCall(HybDeviceVectorRestore(x, work, &dx));
+  PetscCall(PetscLogGpuFlops(2.0 * csr.nnz - (mode == HYB_SPMV_SET ? plan->nonemptyrows : 0)));
+  if (!PetscDefined(HAVE_DEVICE)) PetscCall(PetscLogFlops(2.0 * csr.nnz - (mode == HYB_SPMV_SET ? plan->nonemptyrows : 0)));
+  HybGlueState.deviceops++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMultOnHost(Mat A, const HybExec *x, const HybLent *l, Vec xx, HybSpMVMode mode, Vec yy, Vec zz)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybPatternKey        key;
+  const PetscScalar   *xa, *y = NULL;
+  PetscScalar         *z;
+  PetscInt             bs = 1;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  PetscCall(HybPatternKeyGet(A, &l->csr, &key));
+  PetscCall(HybMultBlockSize(A, &bs));
+  PetscCall(HybMultPlanSetUp(A, x, &l->csr, &key, bs, &l->csr, &hyb->host));
+  PetscCall(VecGetArrayRead(xx, &xa));
+  if (mode != HYB_SPMV_SET && yy != zz) PetscCall(VecGetArrayRead(yy, &y));
+  if (mode == HYB_SPMV_SET || y) PetscCall(VecGetArrayWrite(zz, &z));
+  else PetscCall(VecGetArray(zz, &z));
+  PetscCall(HybSpMVApply(&hyb->host.plan, &l->csr, xa, mode, mode == HYB_SPMV_SET ? NULL : (y ? y : z), z));
+  if (mode == HYB_SPMV_SET || y) PetscCall(VecRestoreArrayWrite(zz, &z));
+  else PetscCall(VecRestoreArray(zz, &z));
+  if (y) PetscCall(VecRestoreArrayRead(yy, &y));
+  PetscCall(VecRestoreArrayRead(xx, &xa));
+  PetscCall(PetscLogFlops(2.0 * l->csr.nnz - (mode == HYB_SPMV_SET ? hyb->host.nonemptyrows : 0)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatSeqAIJHybridGPUMult(Mat A, PetscBool transpose, PetscBool conjugate, Vec xx, HybSpMVMode mode, Vec yy, Vec zz, PetscBool *parents)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybExec              x;
+  HybLent              l;
+
+  PetscFunctionBegin;
+  *parents = PETSC_FALSE;
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  PetscCall(HybLentGet(A, PETSC_TRUE, &l));
+  PetscCheck(l.csr.a || !l.csr.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "The matrix holds a structure of %" PetscInt64_FMT " nonzeros without values (MAT_STRUCTURE_ONLY): it cannot be multiplied with a vector", (PetscInt64)l.csr.nnz);
+  PetscCall(MatSeqAIJHybridGPUMultExec(A, hyb, l.csr.nnz, xx, zz, &x));
+  if (HybExecOnDevice(&x)) {
+    HybArena       work;
+    PetscErrorCode ierr;
+
+    PetscCall(HybArenaInit(&work, &x));
+    ierr = HybMultOnDevice(A, &x, &l, transpose, conjugate, xx, mode, yy, zz, &work);
+    PetscCall(HybArenaReset(&work));
+    PetscCall(ierr);
+  } else if (transpose) *parents = PETSC_TRUE;
+  else PetscCall(HybMultOnHost(A, &x, &l, xx, mode, yy, zz));
+  if (!*parents) HybGlueState.mults++;
+  PetscCall(HybLentRestore(A, &l));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatMult_SeqAIJHybridGPU(Mat A, Vec x, Vec y)
+{
+  PetscBool parents;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUMult(A, PETSC_FALSE, PETSC_FALSE, x, HYB_SPMV_SET, NULL, y, &parents));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatMultAdd_SeqAIJHybridGPU(Mat A, Vec x, Vec y, Vec z)
+{
+  PetscBool parents;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUMult(A, PETSC_FALSE, PETSC_FALSE, x, HYB_SPMV_ADD, y, z, &parents));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* r = b - A x in one pass */
+PetscErrorCode MatResidual_SeqAIJHybridGPU(Mat A, Vec b, Vec x, Vec r)
+{
+  PetscBool parents;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUMult(A, PETSC_FALSE, PETSC_FALSE, x, HYB_SPMV_RESIDUAL, b, r, &parents));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatMultTranspose_SeqAIJHybridGPU(Mat A, Vec x, Vec y)
+{
+  PetscBool parents;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUMult(A, PETSC_TRUE, PETSC_FALSE, x, HYB_SPMV_SET, NULL, y, &parents));
+  if (parents) PetscCall((*HybGlueState.seq.multtranspose)(A, x, y));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatMultTransposeAdd_SeqAIJHybridGPU(Mat A, Vec x, Vec y, Vec z)
+{
+  PetscBool parents;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUMult(A, PETSC_TRUE, PETSC_FALSE, x, HYB_SPMV_ADD, y, z, &parents));
+  if (parents) PetscCall((*HybGlueState.seq.multtransposeadd)(A, x, y, z));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,657 @@
+/*
+  MatProduct for sequential matrices of ours and for mixed operands: which algorithm was asked for, symbolic and numeric phases over
+  the product room, and the results' way into the base class.
+*/
+#include "../aijhybridgpuimpl.h"
+
+/* What a product keeps in C->product->data */
+typedef struct {
+  HybProduct    product;
+  HybExec       exec;
+  PetscInt      noperands;
+  struct {
+    PetscObjectId    id;
+    PetscObjectState nonzerostate;
+    PetscInt         m, n;
+    PetscCount       nnz;
+    uint64_t         pattern; /* a hash of i and j */
+  } operand[3];
+} HybMatProduct;
+
+static PetscErrorCode HybMatProductDestroy(HybProductCtxArg *arg)
+{
+  HybMatProduct *mp = (HybMatProduct *)HYB_PRODUCT_CONTEXT(arg);
+
+  PetscFunctionBegin;
+  PetscCall(HybProductDestroy(&mp->product));
+  PetscCall(PetscFree(mp));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMatProductView(Mat C, PetscViewer viewer)
+{
+  HybMatProduct *mp = (HybMatProduct *)C->product->data;
+  char           text[1024];
+
+  PetscFunctionBegin;
+  if (!mp) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybProductDescribe(mp->product, text, sizeof(text)));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "AIJHybridGPU product %s\n", text));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMatProductType(MatProductType type, HybProductType *t)
+{
+  PetscFunctionBegin;
+  switch (type) {
+  case MATPRODUCT_AB:
+    *t = HYB_PRODUCT_AB;
+    break;
+  case MATPRODUCT_AtB:
+    *t = HYB_PRODUCT_ATB;
+    break;
+  case MATPRODUCT_ABt:
+    *t = HYB_PRODUCT_ABT;
+    break;
+  case MATPRODUCT_PtAP:
+    *t = HYB_PRODUCT_PTAP;
+    break;
+  case MATPRODUCT_RARt:
+    *t = HYB_PRODUCT_RART;
+    break;
+  case MATPRODUCT_ABC:
+    *t = HYB_PRODUCT_ABC;
+    break;
+  default:
+    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_SUP, "MatProductType %s is not a product of sparse matrices", MatProductTypes[type]);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Operands as the host sees them, and as the executing backend does */
+typedef struct {
+  Mat        mat[3];
+  HybLent    lent[3];
+  HybCSR     csr[3];
+  HybArena   sent; /* device copies of operands that are not ours */
+  PetscInt   n;
+  PetscCount work; /* nonzeros of all operands */
+} HybOperands;
+
+static PetscErrorCode HybOperandsGet(Mat C, PetscBool values, HybOperands *o)
+{
+  Mat_Product *product = C->product;
+  Mat          mats[3];
+
+  PetscFunctionBegin;
+  mats[0] = product->A;
+  mats[1] = product->B;
+  mats[2] = product->C;
+  o->n    = product->type == MATPRODUCT_ABC ? 3 : 2;
+  o->work = 0;
+  for (PetscInt k = 0; k < o->n; k++) {
+    o->mat[k] = mats[k];
+    PetscCheck(mats[k], PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %c of the product %s is missing", (char)('A' + k), MatProductTypes[product->type]);
+    PetscCheck(mats[k]->assembled, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %c of the product %s is not assembled", (char)('A' + k), MatProductTypes[product->type]);
+    PetscCall(HybLentGet(mats[k], values, &o->lent[k]));
+    PetscCheck(!values || o->lent[k].csr.a || !o->lent[k].csr.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %c of the product %s holds a structure of %" PetscInt64_FMT " nonzeros without values (MAT_STRUCTURE_ONLY)", (char)('A' + k), MatProductTypes[product->type], (PetscInt64)o->lent[k].csr.nnz);
+    o->csr[k] = o->lent[k].csr;
+    o->work += o->lent[k].csr.nnz;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Brings the operands to where the product runs. One matrix may be several operands. */
+static PetscErrorCode HybOperandsSend(HybOperands *o, const HybExec *x, PetscBool values)
+{
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&o->sent, x));
+  if (!HybExecOnDevice(x)) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt k = 0; k < o->n; k++) {
+    const HybCSR *h = &o->lent[k].csr;
+    HybCSR       *d = &o->csr[k];
+
+    if (MatIsSeqAIJHybridGPU(o->mat[k])) {
+      PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(o->mat[k], x, values, d));
+      continue;
+    }
+    PetscCall(HybArenaAlloc(&o->sent, HYB_MEM_DEVICE, (PetscCount)h->m + 1, sizeof(PetscInt), &d->i));
+    PetscCall(HybArenaAlloc(&o->sent, HYB_MEM_DEVICE, h->nnz, sizeof(PetscInt), &d->j));
+    PetscCall(x->backend->copy(x, d->i, h->i, sizeof(PetscInt) * ((size_t)h->m + 1), HYB_COPY_HOST_TO_DEVICE));
+    PetscCall(x->backend->copy(x, d->j, h->j, sizeof(PetscInt) * (size_t)h->nnz, HYB_COPY_HOST_TO_DEVICE));
+    d->a = NULL;
+    if (!values) continue;
+    PetscCall(HybArenaAlloc(&o->sent, HYB_MEM_DEVICE, h->nnz, sizeof(HybScalar), &d->a));
+    PetscCall(x->backend->copy(x, d->a, h->a, sizeof(HybScalar) * (size_t)h->nnz, HYB_COPY_HOST_TO_DEVICE));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybOperandsRestore(HybOperands *o)
+{
+  PetscFunctionBegin;
+  PetscCall(HybArenaReset(&o->sent));
+  for (PetscInt k = 0; k < o->n; k++) PetscCall(HybLentRestore(o->mat[k], &o->lent[k]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A method that only the other side has is not for this one, which chooses for itself */
+static PetscErrorCode HybMatProductCreate(const HybExec *x, HybProductType type, const char *method, PetscInt width, HybProduct *product)
+{
+  PetscBool flg = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  for (const HybSpGEMMMethod *const *m = x->backend->spgemm; m && *m && !flg; m++) PetscCall(PetscStrcmp(method, (*m)->name, &flg));
+  for (const HybPtAPMethod *const *m = x->backend->ptap; m && *m && !flg; m++) PetscCall(PetscStrcmp(method, (*m)->name, &flg));
+  PetscCall(HybProductCreate(x, type, flg ? method : "auto", width, product));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybOperandHash(const HybExec *x, const HybCSR *M, uint64_t *hash)
+{
+  HybArena       work;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&work, x));
+  ierr = x->backend->csr->patternhash(x, &work, M, hash);
+  PetscCall(HybArenaReset(&work));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Symbolic phase on operands that are where it runs; C's old contents, if any, are replaced */
+static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, HybOperands *o)
+{
+  HybArena       arrays;
+  HybCSR         result;
+  const HybExec *x       = &mp->exec;
+  const char    *roles[] = {"A", "B", "C"}, *method;
+  char           text[1024];
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < o->n; k++) {
+    PetscCall(HybLentCheck(o->mat[k], &o->lent[k], x, &o->csr[k], roles[k]));
+    PetscCall(PetscObjectGetId((PetscObject)o->mat[k], &mp->operand[k].id));
+    mp->operand[k].nonzerostate = o->mat[k]->nonzerostate;
+    mp->operand[k].m            = o->csr[k].m;
+    mp->operand[k].n            = o->csr[k].n;
+    mp->operand[k].nnz          = o->csr[k].nnz;
+    PetscCall(HybOperandHash(x, &o->csr[k], &mp->operand[k].pattern));
+  }
+  mp->noperands = o->n;
+  PetscCall(HybArenaInit(&arrays, x));
+  PetscCall(PetscLogEventBegin(HYB_ProductSymbolic, C, 0, 0, 0));
+  ierr = HybProductSymbolic(mp->product, &o->csr[0], &o->csr[1], o->n == 3 ? &o->csr[2] : NULL, &arrays, &result);
+  /* a symbolic result may be used as it is: no stray values */
+  if (!ierr) ierr = x->backend->zero(x, result.a, sizeof(HybScalar) * (size_t)result.nnz);
+  if (ierr) { /* nothing of a failed result stays behind */
+    (void)HybArenaReset(&arrays);
+    PetscCall(ierr);
+  }
+  PetscCall(PetscLogEventEnd(HYB_ProductSymbolic, C, 0, 0, 0));
+  if (HybExecOnDevice(x)) {
+    PetscCall(MatSeqAIJHybridGPUAdoptDevice(C, x, &arrays, &result));
+    HybGlueState.deviceops++;
+  } else PetscCall(MatSeqAIJHybridGPUAdopt(C, &arrays, &result));
+  PetscCall(HybProductGetMethod(mp->product, &method));
+  PetscCall(HybGlueCountProduct(method));
+  PetscCall(HybProductDescribe(mp->product, text, sizeof(text)));
+  PetscCall(PetscInfo(C, "Product on the %s: %s; result %" PetscInt_FMT " x %" PetscInt_FMT ", %" PetscInt64_FMT " nonzeros\n", HybExecOnDevice(x) ? "device" : "host", text, result.m, result.n, (PetscInt64)result.nnz));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Are the operands of the pattern that the symbolic phase saw? Other Mats may stand in for the first ones. */
+static PetscErrorCode HybMatProductSamePattern(HybMatProduct *mp, HybOperands *o, PetscBool *same)
+{
+  PetscFunctionBegin;
+  *same = (PetscBool)(mp->noperands == o->n);
+  for (PetscInt k = 0; k < o->n && *same; k++) {
+    PetscObjectId id;
+    HybCSR       *M = &o->csr[k];
+    uint64_t      hash;
+
+    PetscCall(PetscObjectGetId((PetscObject)o->mat[k], &id));
+    if (id == mp->operand[k].id && o->mat[k]->nonzerostate == mp->operand[k].nonzerostate && M->nnz == mp->operand[k].nnz) continue;
+    *same = (PetscBool)(M->m == mp->operand[k].m && M->n == mp->operand[k].n && M->nnz == mp->operand[k].nnz);
+    if (!*same) break;
+    PetscCall(HybOperandHash(&mp->exec, M, &hash));
+    *same                       = (PetscBool)(hash == mp->operand[k].pattern);
+    mp->operand[k].id           = id;
+    mp->operand[k].nonzerostate = o->mat[k]->nonzerostate;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Does C still hold, on the device, the pattern that the symbolic phase gave it? */
+static PetscErrorCode HybMatProductResult(Mat C, HybMatProduct *mp, HybLent *l, HybCSR *result, PetscBool *ondevice)
+{
+  PetscFunctionBegin;
+  PetscCall(HybLentGet(C, PETSC_TRUE, l));
+  *result   = l->csr;
+  *ondevice = PETSC_FALSE;
+  if (HybExecOnDevice(&mp->exec)) {
+    HybExec x;
+
+    PetscCall(MatSeqAIJHybridGPUWriteOnDevice(C, &x, ondevice));
+    if (*ondevice) {
+      Mat_SeqAIJHybridGPU *hyb = NULL;
+
+      PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
+      *result         = hyb->copy.csr;
+      mp->exec.stream = x.stream;
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMatProductNumeric(Mat C, HybMatProduct *mp, HybOperands *o)
+{
+  HybLent        l;
+  HybCSR         result;
+  PetscBool      same, ondevice;
+  PetscScalar   *a;
+  PetscLogDouble flops;
+  size_t         bytes, peak;
+
+  PetscFunctionBegin;
+  PetscCall(HybOperandsSend(o, &mp->exec, PETSC_TRUE));
+  PetscCall(HybMatProductSamePattern(mp, o, &same));
+  if (same) {
+    PetscCall(HybMatProductResult(C, mp, &l, &result, &ondevice));
+    PetscCall(HybLentRestore(C, &l));
+    /* C was bound to the CPU or got other arrays since: the product moves with it */
+    if (ondevice != HybExecOnDevice(&mp->exec)) same = PETSC_FALSE;
+  }
+  if (!same) {
+    HybChoices          *choices;
+    Mat_SeqAIJHybridGPU *hyb = NULL;
+    HybExec              x;
+    char                 method[32];
+
+    PetscCall(PetscInfo(C, "An operand's pattern, or where C lives, has changed since the symbolic phase, which is repeated\n"));
+    PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
+    choices = &hyb->choices;
+    PetscCall(HybGlueGetExec(C, choices, o->work, &x));
+    if (x.backend != mp->exec.backend) {
+      HybProductType type = HYB_PRODUCT_AB;
+
+      PetscCall(HybMatProductType(C->product->type, &type));
+      PetscCall(PetscStrncpy(method, "auto", sizeof(method)));
+      PetscCall(HybProductDestroy(&mp->product));
+      PetscCall(HybArenaReset(&o->sent));
+      mp->exec = x;
+      PetscCall(HybMatProductCreate(&x, type, method, choices->width, &mp->product));
+      for (PetscInt k = 0; k < o->n; k++) o->csr[k] = o->lent[k].csr;
+      PetscCall(HybOperandsSend(o, &x, PETSC_TRUE));
+    }
+    PetscCall(HybMatProductSymbolic(C, mp, o));
+  }
+  PetscCall(HybMatProductResult(C, mp, &l, &result, &ondevice));
+  PetscCall(PetscLogEventBegin(HYB_ProductNumeric, C, 0, 0, 0));
+  PetscCall(HybProductNumeric(mp->product, &o->csr[0], &o->csr[1], o->n == 3 ? &o->csr[2] : NULL, &result));
+  PetscCall(HybProductGetInfo(mp->product, &flops, &bytes, &peak));
+  if (ondevice && PetscDefined(HAVE_DEVICE)) PetscCall(PetscLogGpuFlops(flops));
+  else PetscCall(PetscLogFlops(flops));
+  PetscCall(PetscLogEventEnd(HYB_ProductNumeric, C, 0, 0, 0));
+  PetscCall(HybLentRestore(C, &l));
+  if (ondevice) PetscCall(MatSeqAIJHybridGPUDeviceWritten(C, &mp->exec));
+  else { /* tells the base class that the values moved (inverted diagonals, state) */
+    PetscCall(MatSeqAIJGetArray(C, &a));
+    PetscCall(MatSeqAIJRestoreArray(C, &a));
+  }
+  C->assembled = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatProductNumeric_SeqAIJHybridGPU(Mat C)
+{
+  HybOperands    o;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  MatCheckProduct(C, 1);
+  PetscCheck(C->product->data, PETSC_COMM_SELF, PETSC_ERR_ORDER, "The symbolic phase's data of this product is gone (MatProductClear()): call MatProductSetFromOptions() and MatProductSymbolic() again");
+  PetscCall(PetscMemzero(&o, sizeof(o)));
+  PetscCall(HybOperandsGet(C, PETSC_TRUE, &o));
+  ierr = HybMatProductNumeric(C, (HybMatProduct *)C->product->data, &o);
+  PetscCall(HybOperandsRestore(&o));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* In-tree code also calls the old slots, which name their operands. These are the product's own, except where a caller swapped them. */
+static PetscErrorCode MatMatOldNumeric_SeqAIJHybridGPU(Mat A, Mat B, Mat C)
+{
+  Mat          a0, b0;
+  Mat_Product *product;
+
+  PetscFunctionBegin;
+  MatCheckProduct(C, 3);
+  product    = C->product;
+  a0         = product->A;
+  b0         = product->B;
+  product->A = A;
+  product->B = B;
+  {
+    PetscErrorCode ierr = MatProductNumeric_SeqAIJHybridGPU(C);
+
+    product->A = a0;
+    product->B = b0;
+    PetscCall(ierr);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatMatMatOldNumeric_SeqAIJHybridGPU(Mat A, Mat B, Mat C, Mat D)
+{
+  Mat          a0, b0, c0;
+  Mat_Product *product;
+
+  PetscFunctionBegin;
+  MatCheckProduct(D, 4);
+  product    = D->product;
+  a0         = product->A;
+  b0         = product->B;
+  c0         = product->C;
+  product->A = A;
+  product->B = B;
+  product->C = C;
+  {
+    PetscErrorCode ierr = MatProductNumeric_SeqAIJHybridGPU(D);
+
+    product->A = a0;
+    product->B = b0;
+    product->C = c0;
+    PetscCall(ierr);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatProductSymbolic_SeqAIJHybridGPU(Mat C)
+{
+  Mat_Product         *product = C->product;
+  Mat_SeqAIJHybridGPU *hyb     = NULL;
+  HybMatProduct       *mp;
+  HybOperands          o;
+  HybProductType       type = HYB_PRODUCT_AB;
+  char                 method[32];
+  PetscBool            ours, asked;
+  PetscErrorCode       ierr;
+  Mat                  first = NULL;
+
+  PetscFunctionBegin;
+  MatCheckProduct(C, 1);
+  PetscCheck(!product->data, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The product's data is not empty");
+  PetscCall(HybMatProductType(product->type, &type));
+  PetscCall(PetscMemzero(&o, sizeof(o)));
+  PetscCall(HybOperandsGet(C, PETSC_FALSE, &o));
+  for (PetscInt k = 0; k < o.n && !first; k++)
+    if (MatIsSeqAIJHybridGPU(o.mat[k])) first = o.mat[k];
+  PetscCheck(first, PETSC_COMM_SELF, PETSC_ERR_PLIB, "No operand of the product is of type %s", MATSEQAIJHYBRIDGPU);
+  {
+    const PetscInt *s[6] = {&o.lent[0].csr.m, &o.lent[0].csr.n, &o.lent[1].csr.m, &o.lent[1].csr.n, &o.lent[2].csr.m, &o.lent[2].csr.n};
+    const int       rows[] = {0, 1, 0, 3, 2, 0}, cols[] = {3, 3, 2, 3, 2, 5}; /* whose rows or columns the result has, by HybProductType */
+
+    PetscCall(MatSetSizes(C, *s[rows[type]], *s[cols[type]], *s[rows[type]], *s[cols[type]]));
+  }
+  PetscCall(MatSetType(C, ((PetscObject)first)->type_name));
+  if (!MatIsSeqAIJHybridGPU(C)) PetscCall(MatSetType(C, MATSEQAIJHYBRIDGPU));
+  PetscCall(MatSeqAIJHybridGPUGetData(first, &hyb));
+  /* the algorithm named for this product, else the one of the first operand's options */
+  PetscCall(HybGlueProductAlgorithm(C, PETSC_TRUE, method, sizeof(method), &ours, &asked));
+  if (!asked) PetscCall(PetscStrncpy(method, hyb->choices.spgemm, sizeof(method)));
+  PetscCall(PetscNew(&mp));
+  ierr = HybGlueGetExec(C, &hyb->choices, o.work, &mp->exec);
+  if (!ierr) ierr = HybOperandsSend(&o, &mp->exec, PETSC_FALSE);
+  if (!ierr) ierr = HybMatProductCreate(&mp->exec, type, method, hyb->choices.width, &mp->product);
+  if (!ierr) ierr = HybMatProductSymbolic(C, mp, &o);
+  if (ierr) {
+    (void)HybProductDestroy(&mp->product);
+    (void)PetscFree(mp);
+  }
+  PetscCall(HybOperandsRestore(&o));
+  PetscCall(ierr);
+  product->data    = mp;
+  product->destroy = HybMatProductDestroy;
+  product->view    = HybMatProductView;
+
+  C->ops->productnumeric = MatProductNumeric_SeqAIJHybridGPU;
+  switch (product->type) {
+  case MATPRODUCT_AB:
+    C->ops->matmultnumeric = MatMatOldNumeric_SeqAIJHybridGPU;
+    break;
+  case MATPRODUCT_AtB:
+    C->ops->transposematmultnumeric = MatMatOldNumeric_SeqAIJHybridGPU;
+    break;
+  case MATPRODUCT_ABt:
+    C->ops->mattransposemultnumeric = MatMatOldNumeric_SeqAIJHybridGPU;
+    break;
+  case MATPRODUCT_PtAP:
+    C->ops->ptapnumeric = MatMatOldNumeric_SeqAIJHybridGPU;
+    break;
+  case MATPRODUCT_RARt:
+    C->ops->rartnumeric = MatMatOldNumeric_SeqAIJHybridGPU;
+    break;
+  case MATPRODUCT_ABC:
+    C->ops->matmatmultnumeric = MatMatMatOldNumeric_SeqAIJHybridGPU;
+    break;
+  default:
+    break;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  The algorithm of the product: from MatProductSetAlgorithm(), else from the option that the parent would read. Names of ours (auto, default,
+  backend, the methods') stay here; names that only the parent knows go to the parent.
+*/
+PetscErrorCode HybGlueProductAlgorithm(Mat C, PetscBool seq, char method[], size_t length, PetscBool *ours, PetscBool *asked)
+{
+  static const char *const parents[] = {"sorted", "scalable", "scalable_fast", "heap", "btheap", "llcondensed", "hypre", "at*b", "outerproduct", "color", "rap", "r*a*rt", "r*art", "coloring_rart", "nonscalable", "seqmpi", "allatonce", "allatonce_merged", NULL};
+  Mat_Product              *product   = C->product;
+  const char *const        *names;
+  const char               *option, *man, *value;
+  char                      text[512], given[64];
+  PetscBool                 flg, known;
+
+  PetscFunctionBegin;
+  switch (product->type) {
+  case MATPRODUCT_AB:
+    option = "-matmatmult_via";
+    man    = "MatMatMult";
+    break;
+  case MATPRODUCT_AtB:
+    option = "-mattransposematmult_via";
+    man    = "MatTransposeMatMult";
+    break;
+  case MATPRODUCT_ABt:
+    option = "-matmattransmult_via";
+    man    = "MatMatTransposeMult";
+    break;
+  case MATPRODUCT_PtAP:
+    option = "-matptap_via";
+    man    = "MatPtAP";
+    break;
+  case MATPRODUCT_RARt:
+    option = "-matrart_via";
+    man    = "MatRARt";
+    break;
+  default:
+    option = "-matmatmatmult_via";
+    man    = "MatMatMatMult";
+    break;
+  }
+  if (!product->api_user) option = "-mat_product_algorithm";
+  value = product->alg ? product->alg : "default";
+  PetscCall(HybSpGEMMGetNames(&names));
+  PetscCall(PetscStrncpy(text, "(one of) auto", sizeof(text)));
+  for (PetscInt n = 0; names[n]; n++) {
+    PetscCall(PetscStrlcat(text, " ", sizeof(text)));
+    PetscCall(PetscStrlcat(text, names[n], sizeof(text)));
+  }
+  PetscCall(PetscStrlcat(text, " fused backend, or of the parent's:", sizeof(text)));
+  for (PetscInt n = 0; parents[n]; n++) {
+    PetscCall(PetscStrlcat(text, " ", sizeof(text)));
+    PetscCall(PetscStrlcat(text, parents[n], sizeof(text)));
+  }
+  PetscCall(PetscStrncpy(given, value, sizeof(given)));
+  PetscOptionsBegin(PetscObjectComm((PetscObject)C), ((PetscObject)C)->prefix, man, "Mat");
+  PetscCall(PetscOptionsString(option, text, man, value, given, sizeof(given), &flg));
+  PetscOptionsEnd();
+  *ours  = PETSC_TRUE;
+  *asked = PETSC_TRUE;
+  PetscCall(PetscStrcmp(given, "default", &known));
+  if (!known) PetscCall(PetscStrcmp(given, "backend", &known));
+  if (known) {
+    /* a parallel product that names a method passes it on to its sequential parts */
+    *asked = (PetscBool)(seq && HybGlueState.method[0]);
+    PetscCall(PetscStrncpy(method, *asked ? HybGlueState.method : "auto", length));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(PetscStrcmp(given, "auto", &known));
+  if (!known) PetscCall(PetscStrcmp(given, "fused", &known));
+  if (known && product->type != MATPRODUCT_PtAP) PetscCall(PetscStrncpy(given, "auto", sizeof(given)));
+  for (PetscInt n = 0; names[n] && !known; n++) PetscCall(PetscStrcmp(given, names[n], &known));
+  if (known) {
+    PetscCall(PetscStrncpy(method, given, length));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  *ours = PETSC_FALSE;
+  PetscCall(PetscStrncpy(method, given, length));
+  for (PetscInt n = 0; parents[n] && !known; n++) PetscCall(PetscStrcmp(given, parents[n], &known));
+  PetscCheck(known, PetscObjectComm((PetscObject)C), PETSC_ERR_ARG_UNKNOWN_TYPE, "Unknown algorithm \"%s\" for %s%s%s: %s", given, ((PetscObject)C)->prefix ? "-" : "", ((PetscObject)C)->prefix ? ((PetscObject)C)->prefix : "", option, text);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Operands that are sequential and of the AIJ family */
+static PetscErrorCode HybOperandIsSeqAIJ(Mat A, PetscBool *flg)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATSEQAIJ, flg));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatProductSetFromOptions_SeqAIJHybridGPU(Mat C)
+{
+  Mat_Product *product = C->product;
+  char         method[64];
+  PetscBool    ours, asked, aij = PETSC_TRUE;
+
+  PetscFunctionBegin;
+  MatCheckProduct(C, 1);
+  PetscCall(HybOperandIsSeqAIJ(product->A, &aij));
+  if (aij) PetscCall(HybOperandIsSeqAIJ(product->B, &aij));
+  if (aij && product->type == MATPRODUCT_ABC) PetscCall(HybOperandIsSeqAIJ(product->C, &aij));
+  if (!aij) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybGlueProductAlgorithm(C, PETSC_TRUE, method, sizeof(method), &ours, &asked));
+  if (ours) C->ops->productsymbolic = MatProductSymbolic_SeqAIJHybridGPU;
+  else {
+    HybGlueState.fallbacks++;
+    HybGlueState.fallbacksasked++;
+    PetscCall(PetscInfo(C, "Product %s by the parent's algorithm %s, as asked\n", MatProductTypes[product->type], method));
+    PetscCall((*HybGlueState.seq.productsetfromoptions)(C));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  Everything else: PETSc asks for this when no function was composed under the operands' own type names. The look-up is repeated under
+  the parents' names (dense, MAIJ, IS, transposes and others know those), then the other operands' own catch-alls are asked, which ours
+  would shadow.
+*/
+PetscErrorCode MatProductSetFromOptions_AnyHybridGPU(Mat C)
+{
+  Mat_Product *product = C->product;
+  Mat          mats[3];
+  PetscInt     n = product->type == MATPRODUCT_ABC ? 3 : 2;
+  char         name[256];
+  PetscBool    allaij = PETSC_TRUE, renamed = PETSC_FALSE;
+  PetscErrorCode (*f)(Mat) = NULL;
+
+  PetscFunctionBegin;
+  mats[0] = product->A;
+  mats[1] = product->B;
+  mats[2] = product->C;
+  for (PetscInt k = 0; k < n && allaij; k++) PetscCall(HybOperandIsSeqAIJ(mats[k], &allaij));
+  if (allaij) {
+    PetscCall(MatProductSetFromOptions_SeqAIJHybridGPU(C));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(PetscStrncpy(name, "MatProductSetFromOptions", sizeof(name)));
+  for (PetscInt k = 0; k < n; k++) {
+    const char *type = ((PetscObject)mats[k])->type_name;
+    PetscBool   flg;
+
+    PetscCall(PetscStrcmp(type, MATSEQAIJHYBRIDGPU, &flg));
+    if (flg) type = MATSEQAIJ;
+    renamed = (PetscBool)(renamed || flg);
+    PetscCall(PetscStrcmp(type, MATMPIAIJHYBRIDGPU, &flg));
+    if (flg) type = MATMPIAIJ;
+    renamed = (PetscBool)(renamed || flg);
+    PetscCall(PetscStrlcat(name, "_", sizeof(name)));
+    PetscCall(PetscStrlcat(name, type, sizeof(name)));
+  }
+  PetscCall(PetscStrlcat(name, "_C", sizeof(name)));
+  if (renamed) {
+    for (PetscInt k = 0; k < n && !f; k++) PetscCall(PetscObjectQueryFunction((PetscObject)mats[k], name, &f));
+    if (f) PetscCall((*f)(C));
+  }
+  for (PetscInt k = 0; k < n && !C->ops->productsymbolic; k++) {
+    PetscCall(PetscObjectQueryFunction((PetscObject)mats[k], "MatProductSetFromOptions_anytype_C", &f));
+    if (f && f != MatProductSetFromOptions_AnyHybridGPU) PetscCall((*f)(C));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@C
+   MatAIJHybridGPUGetProductMethod - Gets the name of the method that computes a product
+
+   Not Collective
+
+   Input Parameter:
+.  C - a sequential matrix that `MatProductSymbolic()`, `MatMatMult()`, `MatPtAP()` or the like has made
+
+   Output Parameter:
+.  method - the method's name, or `NULL` if the product is not one of ours; owned by the library
+
+   Level: advanced
+
+.seealso: `MATAIJHYBRIDGPU`, `MatAIJHybridGPUGetProductCounter()`, `MatProductSetAlgorithm()`
+@*/
+PetscErrorCode MatAIJHybridGPUGetProductMethod(Mat C, const char **method)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(C, MAT_CLASSID, 1);
+  *method = NULL;
+  if (C->product && C->product->data && C->ops->productnumeric == MatProductNumeric_SeqAIJHybridGPU) PetscCall(HybProductGetMethod(((HybMatProduct *)C->product->data)->product, method));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@C
+   MatAIJHybridGPUGetProductCounter - Gets what a product's method counted of itself, as -info :mat shows it
+
+   Not Collective
+
+   Input Parameters:
++  C    - a sequential matrix made by a product of ours
+-  name - the counter's name, for example "growths"
+
+   Output Parameter:
+.  value - the sum over the product's stages; 0 if the method does not know the name
+
+   Level: advanced
+
+.seealso: `MATAIJHYBRIDGPU`, `MatAIJHybridGPUGetProductMethod()`
+@*/
+PetscErrorCode MatAIJHybridGPUGetProductCounter(Mat C, const char name[], PetscInt64 *value)
+{
+  PetscCount count = 0;
+
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(C, MAT_CLASSID, 1);
+  if (C->product && C->product->data && C->ops->productnumeric == MatProductNumeric_SeqAIJHybridGPU) PetscCall(HybProductGetCounter(((HybMatProduct *)C->product->data)->product, name, &count));
+  *value = (PetscInt64)count;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

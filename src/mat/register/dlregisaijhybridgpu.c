@@ -1,0 +1,182 @@
+/*
+  Loading: PETSc opens the library (-dll_append, PetscDLLibraryAppend()) and calls PetscDLLibraryRegister_aijhybridgpu(), or a program that links it
+  calls MatAIJHybridGPUInitializePackage(). Only registrations here: no device is touched before its first use.
+*/
+#define _GNU_SOURCE /* dl_iterate_phdr() */
+#include <link.h>
+#include "../impls/aijhybridgpu/aijhybridgpuimpl.h"
+
+HybGlue       HybGlueState;
+PetscLogEvent HYB_ProductSymbolic, HYB_ProductNumeric, HYB_Adopt, HYB_Check, HYB_CopyTo, HYB_CopyFrom, HYB_Transpose, HYB_Device;
+
+typedef struct {
+  int  n;
+  char name[2][256];
+} LoadedPetsc;
+
+static int HybFindPetsc(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+  LoadedPetsc *l    = (LoadedPetsc *)ctx;
+  const char  *base = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+
+  (void)size;
+  base = base ? base + 1 : (info->dlpi_name ? info->dlpi_name : "");
+  if (!strncmp(base, "libpetsc", 8) && strstr(base, ".so")) {
+    if (l->n < 2) snprintf(l->name[l->n], sizeof(l->name[0]), "%s", info->dlpi_name);
+    l->n++;
+  }
+  return 0;
+}
+
+/*
+  The private structures that glue must know move between PETSc's minor releases, and types differ between its configurations. The
+  library that runs is asked, not its headers.
+*/
+static PetscErrorCode HybGlueCheckPetsc(void)
+{
+  PetscInt      major, minor, subminor, release;
+  PetscDataType scalar, real;
+  PetscBool     found;
+  size_t        sizeofint;
+  LoadedPetsc   loaded;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(&loaded, sizeof(loaded)));
+  dl_iterate_phdr(HybFindPetsc, &loaded);
+  PetscCheck(loaded.n < 2, PETSC_COMM_SELF, PETSC_ERR_LIB, "libaijhybridgpu was built for %s, but the program runs %s: two PETSc libraries in one process do not work; build the plugin against the program's PETSc (make PETSC_DIR=... PETSC_ARCH=...)", loaded.name[1], loaded.name[0]);
+  PetscCheck(PETSC_COMM_WORLD != MPI_COMM_NULL, PETSC_COMM_SELF, PETSC_ERR_LIB, "libaijhybridgpu was loaded into a program that is linked with a static PETSc, whose types it cannot reach: link the program with PETSc's shared library");
+  PetscCall(PetscGetVersionNumber(&major, &minor, &subminor, &release));
+  PetscCheck(major == PETSC_VERSION_MAJOR && minor == PETSC_VERSION_MINOR, PETSC_COMM_SELF, PETSC_ERR_LIB, "libaijhybridgpu was built for PETSc %d.%d and cannot be loaded into PETSc %d.%d: build it against that one (make PETSC_DIR=... PETSC_ARCH=...)", PETSC_VERSION_MAJOR, PETSC_VERSION_MINOR, (int)major, (int)minor);
+  PetscCall(PetscDataTypeGetSize(PETSC_INT, &sizeofint));
+  PetscCall(PetscDataTypeFromString("scalar", &scalar, &found));
+  PetscCall(PetscDataTypeFromString("real", &real, &found));
+  PetscCheck(sizeofint == sizeof(PetscInt) && scalar == PETSC_SCALAR && real == PETSC_REAL, PETSC_COMM_SELF, PETSC_ERR_LIB, "libaijhybridgpu was built for a PETSc with %d-bit integers and %s scalars (%s), this one has %d-bit integers and scalars of type %s: build it against this one (make PETSC_DIR=... PETSC_ARCH=...)",
+             (int)(8 * sizeof(PetscInt)), PetscDefined(USE_COMPLEX) ? "complex" : "real", PetscDataTypes[PETSC_REAL], (int)(8 * sizeofint), PetscDataTypes[scalar]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Is this "auto" or a method's name? Else an error that lists the names. */
+PetscErrorCode HybGlueCheckMethod(const char *option, const char *value, const char *const *names)
+{
+  char      text[512];
+  PetscBool known;
+
+  PetscFunctionBegin;
+  PetscCall(PetscStrcmp(value, "auto", &known));
+  PetscCall(PetscStrncpy(text, "auto", sizeof(text)));
+  for (PetscInt n = 0; names[n] && !known; n++) {
+    PetscCall(PetscStrcmp(value, names[n], &known));
+    PetscCall(PetscStrlcat(text, ", ", sizeof(text)));
+    PetscCall(PetscStrlcat(text, names[n], sizeof(text)));
+  }
+  PetscCheck(known, PETSC_COMM_SELF, PETSC_ERR_ARG_UNKNOWN_TYPE, "Unknown method \"%s\" for %s: it is one of %s", value, option, text);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Defaults of every matrix: the process-wide options, read once */
+PetscErrorCode HybGlueReadChoices(HybChoices *choices)
+{
+  HybGlue *g = &HybGlueState;
+
+  PetscFunctionBegin;
+  if (!g->choicesread) {
+    const char *const backends[] = {"auto", "host", "cuda", "HybBackendChoice", "HYB_BACKEND_", NULL};
+    PetscEnum         backend    = (PetscEnum)HYB_BACKEND_AUTO;
+    const char *const *names;
+
+    PetscCall(PetscStrncpy(g->choices.spgemm, "auto", sizeof(g->choices.spgemm)));
+    PetscCall(PetscStrncpy(g->choices.spmv, "auto", sizeof(g->choices.spmv)));
+    PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_spgemm", g->choices.spgemm, sizeof(g->choices.spgemm), NULL));
+    PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_spmv", g->choices.spmv, sizeof(g->choices.spmv), NULL));
+    PetscCall(HybSpGEMMGetNames(&names));
+    PetscCall(HybGlueCheckMethod("-mat_aijhybridgpu_spgemm", g->choices.spgemm, names));
+    PetscCall(HybSpMVGetNames(&names));
+    PetscCall(HybGlueCheckMethod("-mat_aijhybridgpu_spmv", g->choices.spmv, names));
+    PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowmerge_width", &g->choices.width, NULL));
+    PetscCall(PetscOptionsGetEnum(NULL, NULL, "-mat_aijhybridgpu_backend", backends, &backend, NULL));
+    g->choices.backend = (HybBackendChoice)backend;
+    g->choicesread     = PETSC_TRUE;
+  }
+  *choices = g->choices;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybGlueCountProduct(const char *method)
+{
+  HybGlue *g = &HybGlueState;
+  char    *found;
+  size_t   length;
+
+  PetscFunctionBegin;
+  g->products++;
+  PetscCall(PetscStrlen(method, &length));
+  for (found = g->methods; (found = strstr(found, method)); found += length)
+    if ((found == g->methods || found[-1] == ':') && (found[length] == ':' || !found[length])) PetscFunctionReturn(PETSC_SUCCESS);
+  if (g->methods[0]) PetscCall(PetscStrlcat(g->methods, ":", sizeof(g->methods)));
+  PetscCall(PetscStrlcat(g->methods, method, sizeof(g->methods)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Runs before PETSc's own finalization of Mat. A second PetscInitialize() registers again. */
+static PetscErrorCode HybGlueFinalize(void)
+{
+  HybGlue *g = &HybGlueState;
+
+  PetscFunctionBegin;
+  if (g->countsfile[0]) {
+    PetscMPIInt rank;
+    FILE       *f = fopen(g->countsfile, "a");
+
+    PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+    PetscCheck(f, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "Cannot append to %s (-mat_aijhybridgpu_view_counts)", g->countsfile);
+    fprintf(f, "%d mult=%td assemblyend=%td products=%td fallback=%td fallbackasked=%td device=%td methods=%s\n", (int)rank, g->mults, g->assemblies, g->products, g->fallbacks, g->fallbacksasked, g->deviceops, g->methods);
+    fclose(f);
+  }
+  PetscCall(PetscMemzero(g, sizeof(*g)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@C
+   MatAIJHybridGPUInitializePackage - Registers the matrix types of petsc-aijhybridgpu
+
+   Not Collective
+
+   Level: intermediate
+
+   Note:
+   Needed once after `PetscInitialize()` in programs that link the library. With -dll_append PETSc does the same.
+
+.seealso: `MATAIJHYBRIDGPU`, `MatCreateAIJHybridGPU()`
+@*/
+PetscErrorCode MatAIJHybridGPUInitializePackage(void)
+{
+  HybGlue *g = &HybGlueState;
+
+  PetscFunctionBegin;
+  if (g->registered) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybGlueCheckPetsc());
+  PetscCall(MatRegister(MATSEQAIJHYBRIDGPU, MatCreate_SeqAIJHybridGPU));
+  PetscCall(MatRegister(MATMPIAIJHYBRIDGPU, MatCreate_MPIAIJHybridGPU));
+  PetscCall(MatRegisterRootName(MATAIJHYBRIDGPU, MATSEQAIJHYBRIDGPU, MATMPIAIJHYBRIDGPU));
+  PetscCall(MatSeqAIJRegister(MATSEQAIJHYBRIDGPU, MatSeqAIJHybridGPUOperateSeqAIJ));
+  PetscCall(PetscLogEventRegister("HybProdSym", MAT_CLASSID, &HYB_ProductSymbolic));
+  PetscCall(PetscLogEventRegister("HybProdNum", MAT_CLASSID, &HYB_ProductNumeric));
+  PetscCall(PetscLogEventRegister("HybAdopt", MAT_CLASSID, &HYB_Adopt));
+  PetscCall(PetscLogEventRegister("HybCheck", MAT_CLASSID, &HYB_Check));
+  PetscCall(PetscLogEventRegister("HybCopyTo", MAT_CLASSID, &HYB_CopyTo));
+  PetscCall(PetscLogEventRegister("HybCopyFr", MAT_CLASSID, &HYB_CopyFrom));
+  PetscCall(PetscLogEventRegister("HybTranspose", MAT_CLASSID, &HYB_Transpose));
+  PetscCall(PetscLogEventRegister("HybDevice", MAT_CLASSID, &HYB_Device));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_view_counts", g->countsfile, sizeof(g->countsfile), NULL));
+  PetscCall(PetscRegisterFinalize(HybGlueFinalize));
+  g->registered = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The name that PETSc derives from libaijhybridgpu.so */
+PETSC_EXTERN PetscErrorCode PetscDLLibraryRegister_aijhybridgpu(void)
+{
+  PetscFunctionBegin;
+  PetscCall(MatAIJHybridGPUInitializePackage());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,18 @@
+/*
+  hash.c: a pattern's hash on the host, one pass over i and j.
+*/
+#include "csrhost.h"
+#include "hash.h"
+
+PetscErrorCode HybPatternHash_Host(const HybExec *x, HybArena *work, const HybCSR *A, uint64_t *hash)
+{
+  uint64_t h = HybHashMix((uint64_t)A->m) ^ HybHashMix((uint64_t)A->n << 1);
+
+  PetscFunctionBegin;
+  (void)x;
+  (void)work;
+  for (PetscInt r = 0; r < A->m; r++) h += HybHashRow(r, A->i[r + 1]);
+  for (PetscCount k = 0; k < A->nnz; k++) h += HybHashEntry(k, A->j[k]);
+  *hash = h;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

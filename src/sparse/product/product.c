@@ -1,0 +1,347 @@
+/*
+  Sparse matrix products as stages.
+
+  Each of PETSc's sparse products is a short list of transposes and multiplications:
+
+    AB    C = A B
+    AtB   T = A^T,  C = T B
+    ABt   T = B^T,  C = A T
+    PtAP  T = P^T,  W = A P,    C = T W
+    RARt  T = R^T,  W = A T,    C = R W
+    ABC   W = A B,  C = W C'
+
+  so one driver over the rooms csr (transpose) and spgemm serves all of them on every backend; PtAP goes to a fused method of the ptap
+  room instead where that method's cost rule says that it is cheaper.
+
+    symbolic:  transpose symbolically what is to be transposed (keeping the permutation of the values);
+               for each multiplication: symbolic product on patterns; W's pattern and values are kept for the numeric phases
+    numeric:   gather the transpose's new values through the permutation; for each multiplication: numeric product
+
+  Memory: the transpose and W live as long as the product (12 bytes a nonzero in double and 32-bit indices, plus 4 for the permutation).
+  Cost: that of the multiplications; a transpose is O(nnz + rows + columns) once and one gather a numeric phase.
+
+  No conjugation anywhere: PETSc's AtB, PtAP, RARt are plain transposes in complex arithmetic too.
+*/
+#include "aijhybridgpu/private/hybproduct.h"
+
+typedef struct {
+  PetscBool used;
+  PetscInt  operand; /* which of the caller's operands is transposed */
+  HybCSR    T;
+  PetscInt *perm;
+} Transposed;
+
+struct _HybProduct {
+  HybExec        exec;
+  HybProductType type;
+  char           method[32];
+  PetscInt       width;
+  HybArena       keep, work;
+  Transposed     transposed;
+  PetscInt       nstages;
+  HybSpGEMM      stage[2];
+  PetscBool      stageinit[2];
+  HybCSR         W; /* the intermediate product of two-stage products */
+  HybPtAP        fused;
+  PetscBool      isfused;
+  size_t         resultbytes;
+};
+
+static const char *const HybProductTypes[] = {"AB", "AtB", "ABt", "PtAP", "RARt", "ABC"};
+
+PetscErrorCode HybProductCreate(const HybExec *x, HybProductType type, const char *method, PetscInt width, HybProduct *product)
+{
+  HybProduct p;
+
+  PetscFunctionBegin;
+  PetscCall(PetscCalloc1(1, &p));
+  *product = p;
+  p->exec  = *x;
+  p->type  = type;
+  p->width = width;
+  PetscCall(PetscStrncpy(p->method, method && method[0] ? method : "auto", sizeof(p->method)));
+  PetscCall(HybArenaInit(&p->keep, x));
+  PetscCall(HybArenaInit(&p->work, x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybProductResetFused(HybProduct p)
+{
+  PetscFunctionBegin;
+  if (p->isfused) {
+    p->isfused = PETSC_FALSE;
+    if (p->fused.method->destroy) PetscCall(p->fused.method->destroy(&p->fused));
+    PetscCall(HybArenaReset(&p->fused.keep));
+    PetscCall(HybArenaReset(&p->fused.work));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Frees what an earlier symbolic phase left */
+static PetscErrorCode HybProductReset(HybProduct p)
+{
+  PetscFunctionBegin;
+  for (PetscInt s = 0; s < 2; s++) {
+    if (p->stageinit[s]) PetscCall(HybSpGEMMDestroy(&p->stage[s]));
+    p->stageinit[s] = PETSC_FALSE;
+  }
+  PetscCall(HybProductResetFused(p));
+  p->nstages         = 0;
+  p->transposed.used = PETSC_FALSE;
+  PetscCall(HybArenaReset(&p->work));
+  PetscCall(HybArenaReset(&p->keep));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybProductDestroy(HybProduct *product)
+{
+  PetscFunctionBegin;
+  if (!*product) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybProductReset(*product));
+  PetscCall(PetscFree(*product));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybProductCheckShapes(HybProduct p, const HybCSR *A, const HybCSR *B, const HybCSR *C)
+{
+  PetscBool ok = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  switch (p->type) {
+  case HYB_PRODUCT_AB:
+    ok = (PetscBool)(A->n == B->m);
+    break;
+  case HYB_PRODUCT_ATB:
+    ok = (PetscBool)(A->m == B->m);
+    break;
+  case HYB_PRODUCT_ABT:
+    ok = (PetscBool)(A->n == B->n);
+    break;
+  case HYB_PRODUCT_PTAP:
+    ok = (PetscBool)(A->m == A->n && A->n == B->m);
+    break;
+  case HYB_PRODUCT_RART:
+    ok = (PetscBool)(A->m == A->n && A->n == B->n);
+    break;
+  case HYB_PRODUCT_ABC:
+    PetscCheck(C, PETSC_COMM_SELF, PETSC_ERR_ARG_NULL, "The product ABC needs three operands");
+    PetscCheck(B->n == C->m, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Sizes do not conform for the product ABC: B is %" PetscInt_FMT " x %" PetscInt_FMT ", C %" PetscInt_FMT " x %" PetscInt_FMT, B->m, B->n, C->m, C->n);
+    ok = (PetscBool)(A->n == B->m);
+    break;
+  }
+  PetscCheck(ok, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Sizes do not conform for the product %s: the first operand is %" PetscInt_FMT " x %" PetscInt_FMT ", the second %" PetscInt_FMT " x %" PetscInt_FMT, HybProductTypes[p->type], A->m, A->n, B->m, B->n);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybProductTransposeSymbolic(HybProduct p, PetscInt operand, const HybCSR *M)
+{
+  Transposed *t = &p->transposed;
+  HybExec     x = p->exec;
+
+  PetscFunctionBegin;
+  x.result = HYB_WORK(&p->exec);
+  PetscCall(x.backend->csr->transposesymbolic(&x, &p->keep, &p->work, M, &t->T, &t->perm));
+  PetscCall(HybArenaReset(&p->work));
+  PetscCall(HybArenaAlloc(&p->keep, x.result, t->T.nnz, sizeof(HybScalar), &t->T.a));
+  t->used    = PETSC_TRUE;
+  t->operand = operand;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* One multiplication: its pattern, and room for its values */
+static PetscErrorCode HybProductStageSymbolic(HybProduct p, PetscInt s, const HybCSR *L, const HybCSR *R, HybMem result, HybArena *out, HybCSR *C)
+{
+  HybExec x = p->exec;
+
+  PetscFunctionBegin;
+  x.result = result;
+  PetscCall(HybSpGEMMInit(&p->stage[s], &x, p->method, p->width));
+  p->stageinit[s] = PETSC_TRUE;
+  PetscCall(PetscMemzero(C, sizeof(*C)));
+  PetscCall(HybSpGEMMSymbolic(&p->stage[s], L, R, out, C));
+  if (!C->a) PetscCall(HybArenaAlloc(out, result, C->nnz, sizeof(HybScalar), &C->a));
+  p->nstages = s + 1;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A fused Galerkin method: the one that was named, else the first that says it is cheaper than the stages */
+static PetscErrorCode HybProductTryFused(HybProduct p, const HybCSR *A, const HybCSR *P, HybArena *out, HybCSR *result)
+{
+  PetscBool isauto, named;
+
+  PetscFunctionBegin;
+  PetscCall(PetscStrcmp(p->method, "auto", &isauto));
+  for (const struct _HybPtAPMethod *const *m = p->exec.backend->ptap; m && *m && !p->isfused; m++) {
+    PetscBool flg = PETSC_TRUE;
+
+    PetscCall(PetscStrcmp(p->method, (*m)->name, &named));
+    if (!named && !isauto) continue;
+    PetscCall(PetscMemzero(&p->fused, sizeof(p->fused)));
+    p->fused.exec   = p->exec;
+    p->fused.method = *m;
+    PetscCall(HybArenaInit(&p->fused.keep, &p->exec));
+    PetscCall(HybArenaInit(&p->fused.work, &p->exec));
+    p->isfused = PETSC_TRUE;
+    if (!named && (*m)->applicable) PetscCall((*m)->applicable(&p->fused, A, P, &flg));
+    if (!flg) PetscCall(HybProductResetFused(p));
+  }
+  if (!p->isfused) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscMemzero(result, sizeof(*result)));
+  PetscCall(p->fused.method->symbolic(&p->fused, A, P, out, result));
+  PetscCall(HybArenaReset(&p->fused.work));
+  if (!result->a) PetscCall(HybArenaAlloc(out, p->exec.result, result->nnz, sizeof(HybScalar), &result->a));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybProductSymbolic(HybProduct p, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybArena *out, HybCSR *result)
+{
+  const HybMem kept = p->exec.result, work = HYB_WORK(&p->exec);
+  HybCSR      *T = &p->transposed.T;
+
+  PetscFunctionBegin;
+  PetscCall(HybProductReset(p));
+  PetscCall(HybProductCheckShapes(p, A, B, C));
+  switch (p->type) {
+  case HYB_PRODUCT_AB:
+    PetscCall(HybProductStageSymbolic(p, 0, A, B, kept, out, result));
+    break;
+  case HYB_PRODUCT_ATB:
+    PetscCall(HybProductTransposeSymbolic(p, 0, A));
+    PetscCall(HybProductStageSymbolic(p, 0, T, B, kept, out, result));
+    break;
+  case HYB_PRODUCT_ABT:
+    PetscCall(HybProductTransposeSymbolic(p, 1, B));
+    PetscCall(HybProductStageSymbolic(p, 0, A, T, kept, out, result));
+    break;
+  case HYB_PRODUCT_PTAP:
+    PetscCall(HybProductTryFused(p, A, B, out, result));
+    if (p->isfused) break;
+    PetscCall(HybProductStageSymbolic(p, 0, A, B, work, &p->keep, &p->W));
+    PetscCall(HybProductTransposeSymbolic(p, 1, B));
+    PetscCall(HybProductStageSymbolic(p, 1, T, &p->W, kept, out, result));
+    break;
+  case HYB_PRODUCT_RART:
+    PetscCall(HybProductTransposeSymbolic(p, 1, B));
+    PetscCall(HybProductStageSymbolic(p, 0, A, T, work, &p->keep, &p->W));
+    PetscCall(HybProductStageSymbolic(p, 1, B, &p->W, kept, out, result));
+    break;
+  case HYB_PRODUCT_ABC:
+    PetscCall(HybProductStageSymbolic(p, 0, A, B, work, &p->keep, &p->W));
+    PetscCall(HybProductStageSymbolic(p, 1, &p->W, C, kept, out, result));
+    break;
+  }
+  p->resultbytes = out->bytes;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybProductNumeric(HybProduct p, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybCSR *result)
+{
+  const HybCSR *operands[3];
+  HybCSR       *T = &p->transposed.T;
+
+  PetscFunctionBegin;
+  if (p->isfused) {
+    PetscCall(p->fused.method->numeric(&p->fused, A, B, result));
+    PetscCall(HybArenaReset(&p->fused.work));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCheck(p->nstages > 0, PETSC_COMM_SELF, PETSC_ERR_ORDER, "The numeric phase of the product %s was called before its symbolic phase", HybProductTypes[p->type]);
+  operands[0] = A;
+  operands[1] = B;
+  operands[2] = C;
+  if (p->transposed.used) PetscCall(p->exec.backend->csr->gather(&p->exec, T->nnz, p->transposed.perm, PETSC_FALSE, operands[p->transposed.operand]->a, T->a));
+  switch (p->type) {
+  case HYB_PRODUCT_AB:
+    PetscCall(HybSpGEMMNumeric(&p->stage[0], A, B, result));
+    break;
+  case HYB_PRODUCT_ATB:
+    PetscCall(HybSpGEMMNumeric(&p->stage[0], T, B, result));
+    break;
+  case HYB_PRODUCT_ABT:
+    PetscCall(HybSpGEMMNumeric(&p->stage[0], A, T, result));
+    break;
+  case HYB_PRODUCT_PTAP:
+    PetscCall(HybSpGEMMNumeric(&p->stage[0], A, B, &p->W));
+    PetscCall(HybSpGEMMNumeric(&p->stage[1], T, &p->W, result));
+    break;
+  case HYB_PRODUCT_RART:
+    PetscCall(HybSpGEMMNumeric(&p->stage[0], A, T, &p->W));
+    PetscCall(HybSpGEMMNumeric(&p->stage[1], B, &p->W, result));
+    break;
+  case HYB_PRODUCT_ABC:
+    PetscCall(HybSpGEMMNumeric(&p->stage[0], A, B, &p->W));
+    PetscCall(HybSpGEMMNumeric(&p->stage[1], &p->W, C, result));
+    break;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybProductGetInfo(HybProduct p, PetscLogDouble *flops, size_t *bytes, size_t *peak)
+{
+  PetscFunctionBegin;
+  *flops = 0;
+  *bytes = p->keep.bytes;
+  *peak  = p->keep.peak + p->work.peak + p->resultbytes;
+  for (PetscInt s = 0; s < p->nstages; s++) {
+    *flops += 2.0 * (PetscLogDouble)p->stage[s].stats.products;
+    *bytes += p->stage[s].keep.bytes;
+    *peak += p->stage[s].keep.peak + p->stage[s].work.peak;
+  }
+  if (p->isfused) {
+    *flops += 2.0 * (PetscLogDouble)HybCountersGet(&p->fused.counters, "products");
+    *bytes += p->fused.keep.bytes;
+    *peak += p->fused.keep.peak + p->fused.work.peak;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybProductDescribeCounters(const HybCounters *c, char text[], size_t length)
+{
+  char one[128];
+
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < c->n; k++) {
+    PetscCall(PetscSNPrintf(one, sizeof(one), ", %s %" PetscInt64_FMT, c->name[k], (PetscInt64)c->value[k]));
+    PetscCall(PetscStrlcat(text, one, length));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybProductDescribe(HybProduct p, char text[], size_t length)
+{
+  char           one[256];
+  size_t         bytes, peak;
+  PetscLogDouble flops;
+
+  PetscFunctionBegin;
+  text[0] = 0;
+  if (p->isfused) {
+    PetscCall(PetscSNPrintf(one, sizeof(one), "%s: method %s", HybProductTypes[p->type], p->fused.method->name));
+    PetscCall(PetscStrlcat(text, one, length));
+    PetscCall(HybProductDescribeCounters(&p->fused.counters, text, length));
+  }
+  for (PetscInt s = 0; s < p->nstages; s++) {
+    PetscCall(PetscSNPrintf(one, sizeof(one), "%s%s stage %" PetscInt_FMT ": method %s, products %" PetscInt64_FMT, s ? "; " : "", HybProductTypes[p->type], s + 1, p->stage[s].method->name, (PetscInt64)p->stage[s].stats.products));
+    PetscCall(PetscStrlcat(text, one, length));
+    PetscCall(HybProductDescribeCounters(&p->stage[s].counters, text, length));
+  }
+  PetscCall(HybProductGetInfo(p, &flops, &bytes, &peak));
+  PetscCall(PetscSNPrintf(one, sizeof(one), "; bytes kept %zu, most %zu", bytes, peak));
+  PetscCall(PetscStrlcat(text, one, length));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybProductGetMethod(HybProduct p, const char **method)
+{
+  PetscFunctionBegin;
+  *method = p->isfused ? p->fused.method->name : (p->nstages ? p->stage[p->nstages - 1].method->name : "none");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybProductGetCounter(HybProduct p, const char *name, PetscCount *value)
+{
+  PetscFunctionBegin;
+  *value = p->isfused ? HybCountersGet(&p->fused.counters, name) : 0;
+  for (PetscInt s = 0; s < p->nstages; s++) *value += HybCountersGet(&p->stage[s].counters, name);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

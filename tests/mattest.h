@@ -1,0 +1,155 @@
+/*
+  mattest.h: what the tests of the type share. They are plain PETSc programs: the plugin comes by -dll_append. Each operation of the type is
+  compared with the same operation of MATAIJ on the same entries.
+*/
+#ifndef MATTEST_H
+#define MATTEST_H
+#include <petscksp.h>
+
+#if PETSC_VERSION_LT(3, 19, 0) && !defined(PETSC_SUCCESS)
+  #define PETSC_SUCCESS 0
+#endif
+
+static PetscInt    MatTestPassed, MatTestFailed, MatTestSkipped;
+static const char *MatTestName = "";
+static PetscInt    MatTestSeed = 1;
+
+static inline void MatTestCount(PetscBool ok, const char *what, const char *file, int line)
+{
+  PetscMPIInt rank;
+
+  MPI_Comm_rank(PETSC_COMM_WORLD, &rank);
+  if (ok) MatTestPassed++;
+  else {
+    MatTestFailed++;
+    if (!rank) printf("FAILED %s: %s (%s:%d, seed %d)\n", MatTestName, what, file, line, (int)MatTestSeed);
+  }
+}
+#define MatTestCheck(cond, what) MatTestCount((PetscBool)(cond), what, __FILE__, __LINE__)
+
+static inline PetscErrorCode MatTestFinalize(int *code)
+{
+  PetscFunctionBeginUser;
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%d passed, %d failed, %d skipped\n", (int)MatTestPassed, (int)MatTestFailed, (int)MatTestSkipped));
+  *code = MatTestFailed ? 1 : 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* ||A - B|| / ||B|| over the union of the patterns, and whether the patterns agree; A and B of any types */
+static inline PetscErrorCode MatTestDifference(Mat A, Mat B, PetscReal *difference)
+{
+  Mat       a, b;
+  PetscReal n, d;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatConvert(A, MATAIJ, MAT_INITIAL_MATRIX, &a));
+  PetscCall(MatConvert(B, MATAIJ, MAT_INITIAL_MATRIX, &b));
+  PetscCall(MatNorm(b, NORM_FROBENIUS, &n));
+  PetscCall(MatAXPY(a, -1.0, b, DIFFERENT_NONZERO_PATTERN));
+  PetscCall(MatNorm(a, NORM_FROBENIUS, &d));
+  *difference = n > 0 ? d / n : d;
+  PetscCall(MatDestroy(&a));
+  PetscCall(MatDestroy(&b));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static inline PetscErrorCode MatTestSame(Mat A, Mat B, const char *what, const char *file, int line)
+{
+  PetscReal d = 0;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatTestDifference(A, B, &d));
+  if (!(d < 1e-12)) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "difference %g\n", (double)d));
+  MatTestCount((PetscBool)(d < 1e-12), what, file, line);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#define MatTestCheckSame(A, B, what) PetscCall(MatTestSame(A, B, what, __FILE__, __LINE__))
+
+static inline PetscErrorCode VecTestSame(Vec x, Vec y, const char *what, const char *file, int line)
+{
+  Vec       d;
+  PetscReal n, e;
+
+  PetscFunctionBeginUser;
+  PetscCall(VecDuplicate(y, &d));
+  PetscCall(VecCopy(x, d));
+  PetscCall(VecNorm(y, NORM_2, &n));
+  PetscCall(VecAXPY(d, -1.0, y));
+  PetscCall(VecNorm(d, NORM_2, &e));
+  PetscCall(VecDestroy(&d));
+  if (!(e <= 1e-12 * (n > 0 ? n : 1))) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "difference %g of %g\n", (double)e, (double)n));
+  MatTestCount((PetscBool)(e <= 1e-12 * (n > 0 ? n : 1)), what, file, line);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#define VecTestCheckSame(x, y, what) PetscCall(VecTestSame(x, y, what, __FILE__, __LINE__))
+
+/* M x N with about `a row entries a row, some rows empty; the entries do not depend on the number of processes */
+static inline PetscErrorCode MatTestRandom(PetscInt M, PetscInt N, PetscInt arow, PetscInt seed, Mat *A)
+{
+  PetscInt      start, end;
+  unsigned long s;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
+  PetscCall(MatSetSizes(*A, PETSC_DECIDE, PETSC_DECIDE, M, N));
+  PetscCall(MatSetType(*A, MATAIJ));
+  PetscCall(MatSeqAIJSetPreallocation(*A, 3 * arow + 2, NULL));
+  PetscCall(MatMPIAIJSetPreallocation(*A, 3 * arow + 2, NULL, 3 * arow + 2, NULL));
+  PetscCall(MatGetOwnershipRange(*A, &start, &end));
+  for (PetscInt r = start; r < end; r++) {
+    PetscInt n;
+
+    s = (unsigned long)(r * 2654435761u + seed * 40503u + 12345u);
+#define MATTEST_NEXT(s) ((s) = (s) * 6364136223846793005ul + 1442695040888963407ul, ((s) >> 33))
+    (void)MATTEST_NEXT(s);
+    n = (PetscInt)(MATTEST_NEXT(s) % (unsigned long)(2 * arow + 1));
+    if (r % 7 == 3) n = 0;
+    if (r == M / 2) n = 3 * arow;
+    for (PetscInt k = 0; k < n && N > 0; k++) {
+      PetscInt    c = (PetscInt)(MATTEST_NEXT(s) % (unsigned long)N);
+      PetscScalar v = (PetscScalar)((PetscReal)(MATTEST_NEXT(s) % 1000) / 500.0 - 0.9995);
+
+      PetscCall(MatSetValues(*A, 1, &r, 1, &c, &v, INSERT_VALUES));
+    }
+  }
+  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* finite differences on an n^dim grid: 2 dim + 1 points, or 3^dim with full; conv adds convection (nonsymmetric) */
+static inline PetscErrorCode MatTestStencil(PetscInt dim, PetscInt n, PetscBool full, PetscReal conv, MatType type, Mat *A)
+{
+  PetscInt start, end, size = 1;
+
+  PetscFunctionBeginUser;
+  for (PetscInt d = 0; d < dim; d++) size *= n;
+  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
+  PetscCall(MatSetSizes(*A, PETSC_DECIDE, PETSC_DECIDE, size, size));
+  PetscCall(MatSetType(*A, type));
+  PetscCall(MatSetFromOptions(*A));
+  PetscCall(MatSeqAIJSetPreallocation(*A, full ? 27 : 7, NULL));
+  PetscCall(MatMPIAIJSetPreallocation(*A, full ? 27 : 7, NULL, full ? 27 : 7, NULL));
+  PetscCall(MatGetOwnershipRange(*A, &start, &end));
+  for (PetscInt r = start; r < end; r++) {
+    PetscInt i = r % n, j = (r / n) % n, k = dim == 3 ? r / (n * n) : 0, count = 0;
+
+    for (PetscInt dk = (dim == 3 ? -1 : 0); dk <= (dim == 3 ? 1 : 0); dk++)
+      for (PetscInt dj = -1; dj <= 1; dj++)
+        for (PetscInt di = -1; di <= 1; di++) {
+          PetscInt    taxi = PetscAbsInt(di) + PetscAbsInt(dj) + PetscAbsInt(dk), c = r + di + dj * n + dk * n * n;
+          PetscScalar v    = -1.0 - conv * di;
+
+          if (!taxi || (!full && taxi > 1)) continue;
+          count++;
+          if (i + di < 0 || i + di >= n || j + dj < 0 || j + dj >= n || k + dk < 0 || (dim == 3 && k + dk >= n)) continue;
+          PetscCall(MatSetValues(*A, 1, &r, 1, &c, &v, INSERT_VALUES));
+        }
+    PetscCall(MatSetValue(*A, r, r, (PetscScalar)count, INSERT_VALUES));
+  }
+  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#endif

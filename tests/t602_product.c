@@ -1,0 +1,163 @@
+/*
+  Products of the type against those of MATAIJ: every MatProductType, first call, reuse with changed values, reuse with other matrices of the same
+  pattern, reuse with another pattern, symbolic alone, mixed operands, and reuse after the result's transpose was formed.
+
+TEST np=1
+TEST np=1 -mat_aijhybridgpu_spgemm rowmerge
+TEST np=1 -mat_seqaij_type seqaijhybridgpu
+TEST np=2
+TEST np=4
+*/
+#include "mattest.h"
+
+static PetscErrorCode Change(Mat A, PetscScalar alpha)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatScale(A, alpha));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static const char *const TypeNames[] = {"AB", "AtB", "ABt", "PtAP", "RARt", "ABC"};
+
+static PetscErrorCode Multiply(int which, Mat A, Mat B, Mat C, MatReuse reuse, Mat *D)
+{
+  PetscFunctionBeginUser;
+  switch (which) {
+  case 0:
+    PetscCall(MatMatMult(A, B, reuse, PETSC_DEFAULT, D));
+    break;
+  case 1:
+    PetscCall(MatTransposeMatMult(A, B, reuse, PETSC_DEFAULT, D));
+    break;
+  case 2:
+    PetscCall(MatMatTransposeMult(A, B, reuse, PETSC_DEFAULT, D));
+    break;
+  case 3:
+    PetscCall(MatPtAP(A, B, reuse, PETSC_DEFAULT, D));
+    break;
+  case 4:
+    PetscCall(MatRARt(A, B, reuse, PETSC_DEFAULT, D));
+    break;
+  default:
+    PetscCall(MatMatMatMult(A, B, C, reuse, PETSC_DEFAULT, D));
+    break;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  PetscMPIInt size;
+  int         code = 0;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, "Products of MATAIJHYBRIDGPU against MATAIJ\n"));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-seed", &MatTestSeed, NULL));
+  for (int which = 0; which < 6; which++) {
+    const PetscInt n[4]   = {61, 40, 61, 33};
+    PetscInt       shape[3][2];
+    Mat            a[3], h[3], other[3], D = NULL, E = NULL;
+
+    MatTestName = TypeNames[which];
+    if (size > 1 && (which == 2 || which == 4)) continue; /* MATAIJ has no parallel ABt; RARt is the parent's */
+    /* rows, columns of the operands */
+    shape[0][0] = n[0];
+    shape[0][1] = which == 1 ? n[1] : (which == 3 || which == 4 ? n[0] : n[2]);
+    shape[1][0] = which == 2 || which == 4 ? n[3] : (which == 1 ? n[0] : n[2]);
+    shape[1][1] = which == 2 ? n[2] : (which == 4 ? n[0] : n[1]);
+    if (which == 3) shape[1][0] = n[0];
+    shape[2][0] = n[1];
+    shape[2][1] = n[3];
+    for (int k = 0; k < 3; k++) {
+      PetscCall(MatTestRandom(shape[k][0], shape[k][1], 4, MatTestSeed + 10 * which + k, &a[k]));
+      PetscCall(MatConvert(a[k], "aijhybridgpu", MAT_INITIAL_MATRIX, &h[k]));
+      PetscCall(MatDuplicate(h[k], MAT_COPY_VALUES, &other[k]));
+    }
+    PetscCall(Multiply(which, a[0], a[1], a[2], MAT_INITIAL_MATRIX, &D));
+    PetscCall(Multiply(which, h[0], h[1], h[2], MAT_INITIAL_MATRIX, &E));
+    MatTestCheckSame(E, D, "first product");
+    if (size == 1) {
+      PetscBool ours;
+      PetscCall(PetscObjectTypeCompare((PetscObject)E, "seqaijhybridgpu", &ours));
+      MatTestCheck(ours, "the result is of the type");
+    }
+    { /* the result in use: its transpose, a product with a vector, then the product again */
+      Mat T;
+      PetscCall(MatTranspose(E, MAT_INITIAL_MATRIX, &T));
+      PetscCall(MatDestroy(&T));
+    }
+    for (int k = 0; k < 3; k++) {
+      PetscCall(Change(a[k], 1.0 + 0.5 * k));
+      PetscCall(Change(h[k], 1.0 + 0.5 * k));
+    }
+    PetscCall(Multiply(which, a[0], a[1], a[2], MAT_REUSE_MATRIX, &D));
+    PetscCall(Multiply(which, h[0], h[1], h[2], MAT_REUSE_MATRIX, &E));
+    MatTestCheckSame(E, D, "reuse with changed values");
+    if (size == 1) { /* other matrices of the same pattern */
+      PetscCall(Change(other[0], -3.0));
+      PetscCall(Multiply(which, other[0], other[1], other[2], MAT_REUSE_MATRIX, &E));
+      PetscCall(MatScale(a[0], -3.0));
+      for (int k = 1; k < 3; k++) PetscCall(MatScale(a[k], 1.0 / (1.0 + 0.5 * k)));
+      PetscCall(Multiply(which, a[0], a[1], a[2], MAT_REUSE_MATRIX, &D));
+      MatTestCheckSame(E, D, "reuse with other matrices of the same pattern");
+      { /* another pattern: one entry more */
+        Mat      B;
+        PetscInt r = 3;
+
+        for (int k = 0; k < 2; k++) {
+          Mat *m = k ? &other[1] : &a[1];
+          PetscCall(MatSetOption(*m, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+          PetscCall(MatSetOption(*m, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
+          PetscCall(MatSetValue(*m, r, 5, 7.0, INSERT_VALUES));
+          PetscCall(MatAssemblyBegin(*m, MAT_FINAL_ASSEMBLY));
+          PetscCall(MatAssemblyEnd(*m, MAT_FINAL_ASSEMBLY));
+        }
+        PetscCall(Multiply(which, other[0], other[1], other[2], MAT_REUSE_MATRIX, &E));
+        PetscCall(Multiply(which, a[0], a[1], a[2], MAT_INITIAL_MATRIX, &B));
+        MatTestCheckSame(E, B, "reuse with another pattern");
+        PetscCall(MatDestroy(&B));
+      }
+      /* mixed operands: MATAIJ with ours, both ways */
+      if (which == 0 || which == 3) {
+        Mat F;
+        PetscCall(MatDestroy(&D));
+        PetscCall(Multiply(which, a[0], a[1], a[2], MAT_INITIAL_MATRIX, &D));
+        PetscCall(Multiply(which, a[0], other[1], a[2], MAT_INITIAL_MATRIX, &F));
+        MatTestCheckSame(F, D, "mixed: MATAIJ first");
+        PetscCall(MatDestroy(&F));
+        PetscCall(MatScale(other[0], 1.0));
+        PetscCall(Multiply(which, other[0], a[1], a[2], MAT_INITIAL_MATRIX, &F));
+        MatTestCheckSame(F, D, "mixed: MATAIJ second");
+        PetscCall(MatDestroy(&F));
+      }
+    }
+    PetscCall(MatDestroy(&D));
+    PetscCall(MatDestroy(&E));
+    for (int k = 0; k < 3; k++) {
+      PetscCall(MatDestroy(&a[k]));
+      PetscCall(MatDestroy(&h[k]));
+      PetscCall(MatDestroy(&other[k]));
+    }
+  }
+  { /* dense operands go to the parent's functions */
+    Mat A, H, B, D, E;
+
+    MatTestName = "dense";
+    PetscCall(MatTestRandom(30, 20, 3, MatTestSeed, &A));
+    PetscCall(MatConvert(A, "aijhybridgpu", MAT_INITIAL_MATRIX, &H));
+    PetscCall(MatCreateDense(PETSC_COMM_WORLD, PETSC_DECIDE, PETSC_DECIDE, 20, 5, NULL, &B));
+    PetscCall(MatSetRandom(B, NULL));
+    PetscCall(MatMatMult(A, B, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &D));
+    PetscCall(MatMatMult(H, B, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &E));
+    MatTestCheckSame(E, D, "sparse times dense");
+    PetscCall(MatDestroy(&A));
+    PetscCall(MatDestroy(&H));
+    PetscCall(MatDestroy(&B));
+    PetscCall(MatDestroy(&D));
+    PetscCall(MatDestroy(&E));
+  }
+  PetscCall(MatTestFinalize(&code));
+  PetscCall(PetscFinalize());
+  return code;
+}
