@@ -1,0 +1,178 @@
+/* coosymbolic and coonumeric: random coordinates with duplicates and ignored ones, set and add, the map's order, indices out of range */
+#include "hybtest.h"
+#include <stdlib.h>
+#include <string.h>
+
+static const HybExec   *exec;
+static const HybCSROps *ops;
+
+static PetscErrorCode TestOne(const char *what, PetscInt m, PetscInt n, PetscCount ncoo, const PetscInt *ci, const PetscInt *cj)
+{
+  HybArena     mine, keep, work;
+  HybCSR       C;
+  PetscInt    *ti, *tj;
+  PetscCount  *mapptr, *map, *hptr, *hmap;
+  PetscScalar *hv = HybTestRandomVector(ncoo), *v;
+  RefMat       R;
+
+  PetscFunctionBegin;
+  HybTestBegin("coordinates: %s", what);
+  PetscCall(HybArenaInit(&mine, exec));
+  PetscCall(HybArenaInit(&keep, exec));
+  PetscCall(HybArenaInit(&work, exec));
+  PetscCall(HybTestUploadArray(&mine, ncoo, sizeof(PetscInt), ci, &ti));
+  PetscCall(HybTestUploadArray(&mine, ncoo, sizeof(PetscInt), cj, &tj));
+  RefCOO(m, n, ncoo, ci, cj, hv, &R);
+  memset(&C, 0, sizeof(C));
+  C.m = m;
+  C.n = n;
+  if (HybTestCall(ops->coosymbolic(exec, &keep, &work, ncoo, ti, tj, &C, &mapptr, &map)) && HybTestSamePattern(&C, &R)) {
+    PetscCount used = 0;
+    PetscBool  good = PETSC_TRUE;
+
+    for (PetscCount k = 0; k < ncoo; k++) used += ci[k] >= 0 && cj[k] >= 0;
+    hptr = (PetscCount *)RefAlloc(C.nnz + 1, sizeof(PetscCount));
+    hmap = (PetscCount *)RefAlloc(used, sizeof(PetscCount));
+    PetscCall(HybTestDownloadArray(C.nnz + 1, sizeof(PetscCount), mapptr, hptr));
+    PetscCall(HybTestDownloadArray(used, sizeof(PetscCount), map, hmap));
+    HybTestCheck(hptr[0] == 0 && hptr[C.nnz] == used, "the lists go from %td to %td, %td coordinates count", hptr[0], hptr[C.nnz], used);
+    for (PetscInt r = 0; good && r < m; r++)
+      for (PetscInt e = R.csr.i[r]; good && e < R.csr.i[r + 1]; e++) {
+        good = HybTestCheck(hptr[e] < hptr[e + 1], "the list of entry %" PetscInt_FMT " is empty", e);
+        for (PetscCount p = hptr[e]; good && p < hptr[e + 1]; p++) {
+          good = HybTestCheck(hmap[p] >= 0 && hmap[p] < ncoo && ci[hmap[p]] == r && cj[hmap[p]] == R.csr.j[e], "coordinate %td does not belong to entry %" PetscInt_FMT, hmap[p], e);
+          if (p > hptr[e]) good = (PetscBool)(good && HybTestCheck(hmap[p - 1] < hmap[p], "the list of entry %" PetscInt_FMT " does not ascend", e));
+        }
+      }
+    free(hptr);
+    free(hmap);
+    PetscCall(HybArenaAlloc(&mine, HYB_WORK(exec), C.nnz, sizeof(PetscScalar), &C.a));
+    PetscCall(HybTestUploadArray(&mine, ncoo, sizeof(PetscScalar), hv, &v));
+    HybTestCall(ops->coonumeric(exec, C.nnz, mapptr, map, v, PETSC_FALSE, C.a));
+    HybTestSameMatrix(&C, &R, 2);
+    /* once more with other values, then added to what is there */
+    RefMatDestroy(&R);
+    for (PetscCount k = 0; k < ncoo; k++) hv[k] = HybTestRandomScalar();
+    PetscCall(HybArenaFree(&mine, &v));
+    PetscCall(HybTestUploadArray(&mine, ncoo, sizeof(PetscScalar), hv, &v));
+    RefCOO(m, n, ncoo, ci, cj, hv, &R);
+    HybTestCall(ops->coonumeric(exec, C.nnz, mapptr, map, v, PETSC_FALSE, C.a));
+    HybTestSameMatrix(&C, &R, 2);
+    HybTestCall(ops->coonumeric(exec, C.nnz, mapptr, map, v, PETSC_TRUE, C.a));
+    for (PetscCount k = 0; k < R.csr.nnz; k++) {
+      R.csr.a[k] *= 2;
+      R.mag[k] *= 2;
+      R.terms[k] *= 2;
+    }
+    HybTestSameMatrix(&C, &R, 2);
+  }
+  RefMatDestroy(&R);
+  free(hv);
+  PetscCall(HybArenaReset(&mine));
+  PetscCall(HybArenaReset(&keep));
+  PetscCall(HybArenaReset(&work));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* ncoo random coordinates; ignored: one of so many is negative (0: none) */
+static PetscErrorCode TestRandom(PetscInt m, PetscInt n, PetscCount ncoo, PetscInt ignored)
+{
+  PetscInt *ci = (PetscInt *)RefAlloc(ncoo, sizeof(PetscInt)), *cj = (PetscInt *)RefAlloc(ncoo, sizeof(PetscInt));
+  char      what[128];
+
+  PetscFunctionBegin;
+  for (PetscCount k = 0; k < ncoo; k++) {
+    ci[k] = HybTestRandomInt(0, m);
+    cj[k] = HybTestRandomInt(0, n);
+    if (ignored && !HybTestRandomInt(0, ignored)) {
+      if (HybTestRandomInt(0, 2)) ci[k] = -1 - ci[k];
+      else cj[k] = PETSC_MIN_INT;
+    }
+  }
+  snprintf(what, sizeof(what), "%td random ones in %" PetscInt_FMT " x %" PetscInt_FMT "%s", ncoo, m, n, ignored ? ", some ignored" : "");
+  PetscCall(TestOne(what, m, n, ncoo, ci, cj));
+  free(ci);
+  free(cj);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode OutOfRange(void)
+{
+  static const PetscInt bad[][2] = {{3, 0}, {0, 4}, {PETSC_MAX_INT, 0}, {0, PETSC_MAX_INT}};
+
+  PetscFunctionBegin;
+  for (int k = 0; k < 4; k++) {
+    HybArena    mine, keep, work;
+    HybCSR      C;
+    PetscInt    ci[] = {0, 1, bad[k][0], 2}, cj[] = {0, 1, bad[k][1], 3}, *ti, *tj;
+    PetscCount *mapptr, *map;
+
+    HybTestBegin("a coordinate (%" PetscInt_FMT ",%" PetscInt_FMT ") in a 3 x 4 matrix", bad[k][0], bad[k][1]);
+    PetscCall(HybArenaInit(&mine, exec));
+    PetscCall(HybArenaInit(&keep, exec));
+    PetscCall(HybArenaInit(&work, exec));
+    PetscCall(HybTestUploadArray(&mine, 4, sizeof(PetscInt), ci, &ti));
+    PetscCall(HybTestUploadArray(&mine, 4, sizeof(PetscInt), cj, &tj));
+    memset(&C, 0, sizeof(C));
+    C.m = 3;
+    C.n = 4;
+    HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, ops->coosymbolic(exec, &keep, &work, 4, ti, tj, &C, &mapptr, &map));
+    PetscCall(HybArenaReset(&mine));
+    PetscCall(HybArenaReset(&keep));
+    PetscCall(HybArenaReset(&work));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Body(void)
+{
+  PetscInt *ci, *cj;
+  PetscInt  n;
+
+  PetscFunctionBegin;
+  exec = HybTestExec();
+  ops  = exec->backend->csr;
+  PetscCall(TestOne("none", 5, 4, 0, NULL, NULL));
+  PetscCall(TestOne("none, empty matrix", 0, 0, 0, NULL, NULL));
+  PetscCall(TestRandom(1, 1, 1, 0));
+  PetscCall(TestRandom(1, 1, 100, 0));
+  PetscCall(TestRandom(7, 9, 30, 2));
+  PetscCall(TestRandom(7, 9, 30, 1)); /* all of them ignored */
+  PetscCall(TestRandom(1, 500, 700, 5));
+  PetscCall(TestRandom(500, 1, 700, 5));
+  PetscCall(TestRandom(60, 60, 255, 0));
+  PetscCall(TestRandom(60, 60, 256, 0));
+  PetscCall(TestRandom(60, 60, 257, 0));
+  PetscCall(TestRandom(3, 3, HybTestSize(5000, 600), 9)); /* long lists */
+  PetscCall(TestRandom(HybTestSize(3000, 200), HybTestSize(2000, 150), HybTestSize(60000, 2000), 10));
+  PetscCall(TestRandom(100000, 100000, 50, 0)); /* most rows empty */
+  /* finite elements on a line: each one adds a 3 x 3 block; forwards and backwards */
+  n  = HybTestSize(2000, 150);
+  ci = (PetscInt *)RefAlloc(9 * (PetscCount)n, sizeof(PetscInt));
+  cj = (PetscInt *)RefAlloc(9 * (PetscCount)n, sizeof(PetscInt));
+  for (int backwards = 0; backwards < 2; backwards++) {
+    for (PetscInt e = 0; e < n; e++)
+      for (PetscInt k = 0; k < 9; k++) {
+        const PetscInt p = backwards ? n - 1 - e : e;
+
+        ci[9 * e + k] = 2 * p + k / 3;
+        cj[9 * e + k] = 2 * p + (backwards ? 2 - k % 3 : k % 3);
+      }
+    PetscCall(TestOne(backwards ? "finite elements, backwards" : "finite elements", 2 * n + 1, 2 * n + 1, 9 * (PetscCount)n, ci, cj));
+  }
+  /* one row in descending order, longer than any run of a merge */
+  for (PetscInt k = 0; k < n; k++) {
+    ci[k] = 1;
+    cj[k] = n - 1 - k;
+  }
+  PetscCall(TestOne("one row, descending", 3, n, n, ci, cj));
+  free(ci);
+  free(cj);
+  PetscCall(OutOfRange());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  return HybTestMain(argc, argv, Body);
+}
