@@ -303,31 +303,6 @@ __global__ void __launch_bounds__(HybGroup<N>::THREADS) HashCountKernel(HashArgs
   }
 }
 
-/* compare-exchange network for any n (pairs with a partner beyond n stand): list ascends by its 64-bit entries */
-template <typename G, int N>
-static __device__ __forceinline__ void HashSortList(unsigned long long *list, unsigned n)
-{
-  for (unsigned k = 2; k < 2 * n; k <<= 1) {
-    for (unsigned j = k >> 1; j > 0; j >>= 1) {
-      for (unsigned t = (unsigned)G::rank(); t < (n + 1) / 2 + j; t += N) {
-        /* t-th pair of the step */
-        const unsigned low  = 2 * t - (t & (j - 1));
-        const unsigned high = j == k >> 1 ? (low | (k - 1)) - (low & (j - 1)) : low + j;
-
-        if (high < n) {
-          const unsigned long long a = list[low], b = list[high];
-
-          if (b < a) {
-            list[low]  = b;
-            list[high] = a;
-          }
-        }
-      }
-      G::sync();
-    }
-  }
-}
-
 /* prefix of a direct table: each thread scans neighbouring words, an odd number of them so that banks do not collide */
 template <typename G, int N>
 static __device__ __forceinline__ void HashScanWords(const unsigned *mask, unsigned *prefix, unsigned words, unsigned *scratch)
@@ -378,7 +353,7 @@ static __device__ __forceinline__ void HashOrderSlots(const unsigned *keys, cons
     const unsigned begin = HybMin()((unsigned)G::rank() * each, blocks), end = HybMin()(begin + each, blocks);
     unsigned       sum = 0;
 
-    HashSortList<G, N>(list, blocks);
+    HybGroupSort<N>(list, blocks);
     for (unsigned e = begin; e < end; e++) sum += (unsigned)list[e] & 63u;
     sum = G::exclusiveSum(sum, scratch);
     for (unsigned e = begin; e < end; e++) {
