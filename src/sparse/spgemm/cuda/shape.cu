@@ -634,6 +634,9 @@ static PetscErrorCode HybSpGEMMSymbolic_ShapeCUDA(HybSpGEMM *mm, const HybCSR *A
   if ((A->a || !A->nnz) && (B->a || !B->nnz)) PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(HybScalar), &C->a));
   PetscCall(ShapeRun(mm, s, A, B, true, C));
   if (s->hasodd) PetscCall(HybHashRowsFill(mm, A, B, &s->odd, C));
+  /* workspace of this phase */
+  s->program.offset = NULL;
+  s->program.unfit  = NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
