@@ -44,7 +44,7 @@ typedef struct {
   PetscInt   table;           /* PetscInts that every tile needs */
   size_t     bytes;           /* dynamic shared memory */
   PetscCount blocks;
-  PetscCount slow; /* tiles that do not fit */
+  PetscCount largest; /* entries of the largest tile */
 } RowStreamLayout;
 
 /* the source range [from, to) of a stage, its first unit rounded down; what is beyond whole units at the end of the array is copied by one thread */
@@ -67,8 +67,9 @@ static __device__ __forceinline__ void RowStreamCopy(uint64_t *bar, T *stage, co
     for (PetscCount k = first + (PetscCount)(bytes / sizeof(T)); k < to; k++) stage[k - first] = array[k];
 }
 
-template <class COLUMNS, int G, int MODE, int THREADS>
-static __global__ __launch_bounds__(THREADS, 768 / THREADS) void RowStreamKernel(RowStreamLayout l, PetscInt m, PetscCount nnz, PetscCount nindex, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, const HybScalar *y, HybScalar *z, COLUMNS columns)
+/* the bounds: three blocks of 256 on a multiprocessor, so 80 registers, which the batch of loads needs; without them ptxas aims at 32 */
+template <class COLUMNS, int G>
+static __global__ __launch_bounds__(256, 3) void RowStreamKernel(RowStreamLayout l, int mode, PetscInt m, PetscCount nnz, PetscCount nindex, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, const HybScalar *y, HybScalar *z, COLUMNS columns)
 {
   HYB_SHARED(uint64_t, bar, ROWSTREAM_STAGES);
   HYB_SHARED(PetscInt, begin, ROWSTREAM_STAGES); /* first entry of the tile in the stage, -1 where it does not fit */
@@ -119,7 +120,7 @@ static __global__ __launch_bounds__(THREADS, 768 / THREADS) void RowStreamKernel
     const PetscInt   nstart = nvalid ? i[nr] : 0, nend = nvalid ? i[nr + 1] : 0;
     const typename COLUMNS::Row nrow = columns.Load(nr, nvalid);
     HybScalar        base(0);
-    if (MODE != ROW_SET && valid && lane == 0) base = y[r];
+    if (mode != ROW_SET && valid && lane == 0) base = y[r];
 
     HybBulkWait(&bar[s], (unsigned)(it / ROWSTREAM_STAGES) & 1u);
     const PetscInt k0 = begin[s];
@@ -131,19 +132,15 @@ static __global__ __launch_bounds__(THREADS, 768 / THREADS) void RowStreamKernel
         sum               = columns.template Sum<G>(lane, r, start, end, value + (size_t)s * l.values - first, index + (size_t)s * l.indices - q0, table, row, x, j);
       }
       if (G > 1) sum = HybSubwarpSum<G>(sum);
-      if (valid && lane == 0) {
-        if (MODE == ROW_SET) z[r] = sum;
-        else if (MODE == ROW_ADD) z[r] = base + sum;
-        else z[r] = base - sum;
-      }
+      if (valid && lane == 0) z[r] = mode == ROW_SET ? sum : mode == ROW_ADD ? base + sum : base - sum;
     } else {
       const PetscCount r0 = tile * l.rows, r1 = r0 + l.rows < m ? r0 + l.rows : m;
-      for (PetscCount q = r0 + (PetscInt)(threadIdx.x / HYB_WARP); q < r1; q += THREADS / HYB_WARP) {
+      for (PetscCount q = r0 + (PetscInt)(threadIdx.x / HYB_WARP); q < r1; q += (PetscInt)(blockDim.x / HYB_WARP)) {
         HybScalar sum(0);
 #pragma unroll 4
         for (PetscInt k = i[q] + HybLane(); k < i[q + 1]; k += HYB_WARP) sum += a[k] * HybLoadReadOnly(x + j[k]);
         sum = HybSubwarpSum<HYB_WARP>(sum);
-        if (HybLane() == 0) RowStore<MODE>(sum, y, z, q);
+        if (HybLane() == 0) z[q] = mode == ROW_SET ? sum : mode == ROW_ADD ? y[q] + sum : y[q] - sum;
       }
     }
     r     = nr;
@@ -159,7 +156,6 @@ static __global__ __launch_bounds__(THREADS, 768 / THREADS) void RowStreamKernel
   }
 }
 
-/* the most entries of a tile, and the number of tiles of more than limit entries */
 static __global__ void RowStreamTileSizes(PetscInt m, PetscInt rows, PetscCount ntiles, const PetscInt *__restrict__ i, PetscInt *__restrict__ size)
 {
   const PetscCount t = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;
@@ -171,8 +167,7 @@ static __global__ void RowStreamTileSizes(PetscInt m, PetscInt rows, PetscCount 
 
 /*
   Chooses tile and stage. blockrows: tiles begin at multiples of it; perindex: values to each entry of the index stream, 0 without one; table: PetscInts
-  that every tile needs. Tiles far larger than the mean are left to the slow way rather than making room for them everywhere. *slow receives the number of
-  entries of the largest tile. One host synchronisation.
+  that every tile needs. Tiles far larger than the mean are left to the slow way rather than making room for them everywhere. One host synchronisation.
 */
 static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, const HybCSR *A, PetscInt blockrows, PetscInt perindex, PetscInt table, RowStreamLayout *l)
 {
@@ -207,8 +202,8 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, 
   l->values  = (PetscInt)(stage / 4 * 4 + 4);
   l->indices = perindex ? (PetscInt)((stage / perindex + 2 * RowStreamUnit<PetscInt>()) / 4 * 4 + 4) : 0;
   l->bytes   = ROWSTREAM_STAGES * ((size_t)l->values * sizeof(HybScalar) + (size_t)l->indices * sizeof(PetscInt)) + (size_t)l->table * sizeof(PetscInt);
-  l->slow    = largest;
-  l->blocks  = PetscMin(l->ntiles, (PetscCount)sms * PetscMax(1, PetscMin((PetscCount)((size_t)2 * limit / 2 / (l->bytes + 1536)), 2048 / l->threads)));
+  l->largest = largest;
+  l->blocks  = PetscMin(l->ntiles, (PetscCount)sms * PetscMax(1, PetscMin((PetscCount)(limit / (l->bytes + 1536)), 768 / l->threads)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -222,24 +217,13 @@ template <class COLUMNS>
 static PetscErrorCode RowStreamApply(const HybExec *exec, const RowStreamLayout *l, const HybCSR *A, PetscCount nindex, const COLUMNS &columns, const HybScalar *x, int mode, const HybScalar *y, HybScalar *z)
 {
   PetscFunctionBegin;
-#define ROWSTREAM_LAUNCH(G, MODE, THREADS) HYB_LAUNCH((RowStreamKernel<COLUMNS, G, MODE, THREADS>), l->blocks, THREADS, l->bytes, exec->stream, *l, A->m, A->nnz, nindex, A->i, A->j, A->a, x, y, z, columns)
-#define ROWSTREAM_LANES(MODE, THREADS) \
-  do { \
-    switch (l->lanes) { \
-    case 1: ROWSTREAM_LAUNCH(1, MODE, THREADS); break; \
-    case 2: ROWSTREAM_LAUNCH(2, MODE, THREADS); break; \
-    case 4: ROWSTREAM_LAUNCH(4, MODE, THREADS); break; \
-    default: ROWSTREAM_LAUNCH(8, MODE, THREADS); break; \
-    } \
-  } while (0)
-#define ROWSTREAM_THREADS(MODE) \
-  do { \
-    if (l->threads == 256) ROWSTREAM_LANES(MODE, 256); \
-    else ROWSTREAM_LANES(MODE, 128); \
-  } while (0)
-  ROW_BY_MODE(mode, ROWSTREAM_THREADS);
-#undef ROWSTREAM_THREADS
-#undef ROWSTREAM_LANES
+#define ROWSTREAM_LAUNCH(G) HYB_LAUNCH((RowStreamKernel<COLUMNS, G>), l->blocks, l->threads, l->bytes, exec->stream, *l, mode, A->m, A->nnz, nindex, A->i, A->j, A->a, x, y, z, columns)
+  switch (l->lanes) {
+  case 1: ROWSTREAM_LAUNCH(1); break;
+  case 2: ROWSTREAM_LAUNCH(2); break;
+  case 4: ROWSTREAM_LAUNCH(4); break;
+  default: ROWSTREAM_LAUNCH(8); break;
+  }
 #undef ROWSTREAM_LAUNCH
   PetscFunctionReturn(PETSC_SUCCESS);
 }

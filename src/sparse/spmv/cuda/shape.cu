@@ -125,7 +125,7 @@ static PetscErrorCode HybSpMVSetUp_ShapeCUDA(HybSpMV *S, const HybCSR *A)
   }
   PetscCall(RowStreamPlan(&S->exec, &S->work, A, 1, 0, sh->shapes.nclasses + 1 + (PetscInt)sh->shapes.noffsets, &sh->layout));
   PetscCall(HybCountersSet(&S->counters, "classes", sh->shapes.nclasses));
-  PetscCall(HybCountersSet(&S->counters, "tablerows", sh->layout.rows));
+  PetscCall(HybCountersSet(&S->counters, "rows a tile", sh->layout.rows));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
