@@ -14,6 +14,7 @@ extern const struct _HybPlanOps             HybPlanHost;
 extern const struct _HybSegMergeOps         HybSegMergeHost;
 extern const struct _HybSpMVMethod *const   HybSpMVMethodsHost[];
 extern const struct _HybSpGEMMMethod *const HybSpGEMMMethodsHost[];
+extern const struct _HybPtAPMethod *const   HybPtAPMethodsHost[];
 
 /* A product's arrays are fresh pages, and touching them 4 KiB at a time costs about as much as computing what goes there (0.4 s a GiB). Where
    the kernel gives huge pages on request, large blocks ask for them. */
@@ -92,4 +93,5 @@ const HybBackend HybBackendHost = {
   .segmerge  = &HybSegMergeHost,
   .spmv      = HybSpMVMethodsHost,
   .spgemm    = HybSpGEMMMethodsHost,
+  .ptap      = HybPtAPMethodsHost,
 };

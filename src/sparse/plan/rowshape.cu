@@ -20,9 +20,10 @@
 #include "rowshape.cuh"
 
 typedef struct {
-  PetscCount noffsets, maxlength;
-  int        n;        /* distinct signatures inserted */
-  int        overflow; /* more than allowed */
+  int       n;        /* distinct signatures inserted */
+  int       overflow; /* more than allowed */
+  PetscInt  maxlength;
+  PetscCount noffsets;
 } ShapeStats;
 
 static __device__ __forceinline__ unsigned long long ShapeMix(unsigned long long h)
@@ -132,7 +133,7 @@ static __global__ void ShapeNumber(unsigned nslots, const unsigned long long *__
   if (t == 0) {
     offsetptr[*n]    = (PetscInt)before;
     stats->noffsets  = before;
-    stats->maxlength = longest;
+    stats->maxlength = (PetscInt)longest;
   }
 }
 
@@ -265,7 +266,7 @@ PetscErrorCode HybRowShapesFind(const HybExec *exec, HybArena *keep, HybArena *w
   } else {
     S->found          = PETSC_TRUE;
     S->nclasses       = (PetscInt)stats.n;
-    S->maxlength      = (PetscInt)stats.maxlength;
+    S->maxlength      = stats.maxlength;
     S->noffsets       = stats.noffsets;
     S->rowclass       = rowclass;
     S->representative = representative;

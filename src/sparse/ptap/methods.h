@@ -3,3 +3,4 @@
   HYB_METHOD_HOST(name, symbol) and HYB_METHOD_CUDA(name, symbol) first and gets one of them a line. Each symbol is a
   const HybPtAPMethod, defined in host/<method>.c or cuda/<method>.cu.
 */
+HYB_METHOD_HOST("fused", HybPtAP_Fused)

@@ -38,6 +38,7 @@
   Reference: Liu, Vinter, A framework for general sparse matrix-matrix multiplication on GPUs and heterogeneous processors, JPDC 85 (2015).
 */
 #include <aijhybridgpu/private/hybspgemm.h>
+#include "../../plan/colset.h"
 #include <stdint.h>
 
 #define HYB_SORT_MAX   64               /* most products of a sorted row */
@@ -58,12 +59,6 @@ struct _HybChunk {
   PetscInt   cols[];
 };
 
-/* A set of columns within a window: bits, and for each word of a level whether it holds any, two levels up */
-typedef struct {
-  uint64_t *l0, *l1, *l2;
-  PetscInt  n2;
-} HybBits;
-
 typedef struct {
   PetscInt  *key, size; /* size: a power of two; -1: free */
   PetscInt   allocated;
@@ -73,7 +68,7 @@ typedef struct {
 typedef struct {
   const HybCSR   *A, *B;
   HybSpGEMM      *mm;
-  HybBits         bits;
+  HybColSet       bits;
   PetscInt        span; /* columns that bits covers */
   HybHash         hash;
   PetscInt       *bptr, *bword; /* compressed B, or NULL */
@@ -98,69 +93,23 @@ enum {
 };
 static const char *const HybBinNames[HYB_NBINS] = {"rows empty", "rows copied", "rows repeated", "rows sorted", "rows dense", "rows hashed", "rows merged"};
 
-static PetscErrorCode HybBitsCreate(HybArena *work, PetscInt n, HybBits *s)
+static HYB_MULTIVERSION PetscInt HybTake(const HybColSet *s, PetscInt base, PetscInt last, PetscInt *cols)
 {
-  const PetscInt n0 = n / 64 + 2, n1 = n0 / 64 + 1;
-
-  PetscFunctionBegin;
-  s->n2 = n1 / 64 + 1;
-  PetscCall(HybArenaFree(work, &s->l0));
-  PetscCall(HybArenaFree(work, &s->l1));
-  PetscCall(HybArenaFree(work, &s->l2));
-  PetscCall(HybArenaCalloc(work, HYB_MEM_HOST, n0, sizeof(uint64_t), &s->l0));
-  PetscCall(HybArenaCalloc(work, HYB_MEM_HOST, n1, sizeof(uint64_t), &s->l1));
-  PetscCall(HybArenaCalloc(work, HYB_MEM_HOST, s->n2, sizeof(uint64_t), &s->l2));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static inline void HybBitsSet(const HybBits *s, PetscInt w, uint64_t mask)
-{
-  const uint64_t old = s->l0[w];
-
-  s->l0[w] = old | mask;
-  if (!old) {
-    const uint64_t old1 = s->l1[w >> 6];
-
-    s->l1[w >> 6] = old1 | (uint64_t)1 << (w & 63);
-    if (!old1) s->l2[w >> 12] |= (uint64_t)1 << ((w >> 6) & 63);
-  }
-}
-
-/* writes base + the members in order, clears the set; last: the largest member's place, as the levels above see it */
-static HYB_MULTIVERSION PetscInt HybBitsTake(const HybBits *s, PetscInt base, PetscInt last, PetscInt *cols)
-{
-  const PetscInt end = (last >> 18) + 1;
-  PetscInt      *p   = cols;
-
-  for (PetscInt w2 = 0; w2 < end; w2++) {
-    for (uint64_t b2 = s->l2[w2]; b2; b2 &= b2 - 1) {
-      const PetscInt w1 = 64 * w2 + __builtin_ctzll(b2);
-
-      for (uint64_t b1 = s->l1[w1]; b1; b1 &= b1 - 1) {
-        const PetscInt w0 = 64 * w1 + __builtin_ctzll(b1), first = base + 64 * w0;
-
-        for (uint64_t b0 = s->l0[w0]; b0; b0 &= b0 - 1) *p++ = first + __builtin_ctzll(b0);
-        s->l0[w0] = 0;
-      }
-      s->l1[w1] = 0;
-    }
-    s->l2[w2] = 0;
-  }
-  return (PetscInt)(p - cols);
+  return HybColSetTake(s, base, last, cols);
 }
 
 /* the columns of the rows of B that cols[0..len-1] name, less 64*base */
-static HYB_MULTIVERSION void HybCollect(const HybBits *s, PetscInt len, const PetscInt *cols, PetscInt base, const PetscInt *bi, const PetscInt *bj)
+static HYB_MULTIVERSION void HybCollect(const HybColSet *s, PetscInt len, const PetscInt *cols, PetscInt base, const PetscInt *bi, const PetscInt *bj)
 {
   for (PetscInt k = 0; k < len; k++) {
-    for (PetscInt l = bi[cols[k]]; l < bi[cols[k] + 1]; l++) HybBitsSet(s, (bj[l] >> 6) - base, (uint64_t)1 << (bj[l] & 63));
+    for (PetscInt l = bi[cols[k]]; l < bi[cols[k] + 1]; l++) HybColSetAdd(s, (bj[l] >> 6) - base, (uint64_t)1 << (bj[l] & 63));
   }
 }
 
-static HYB_MULTIVERSION void HybCollectCompressed(const HybBits *s, PetscInt len, const PetscInt *cols, PetscInt base, const PetscInt *bptr, const PetscInt *bword, const uint64_t *bmask)
+static HYB_MULTIVERSION void HybCollectCompressed(const HybColSet *s, PetscInt len, const PetscInt *cols, PetscInt base, const PetscInt *bptr, const PetscInt *bword, const uint64_t *bmask)
 {
   for (PetscInt k = 0; k < len; k++) {
-    for (PetscInt l = bptr[cols[k]]; l < bptr[cols[k] + 1]; l++) HybBitsSet(s, bword[l] - base, bmask[l]);
+    for (PetscInt l = bptr[cols[k]]; l < bptr[cols[k] + 1]; l++) HybColSetAdd(s, bword[l] - base, bmask[l]);
   }
 }
 
@@ -478,14 +427,14 @@ static PetscErrorCode HybAppendRow(HybSymbolic *s, PetscInt r, PetscInt *count, 
   base = first >> 6;
   if (last - 64 * base >= s->span && u * HYB_WIDE >= B->n) {
     s->span = B->n;
-    PetscCall(HybBitsCreate(&s->mm->work, s->span, &s->bits));
+    PetscCall(HybColSetCreate(&s->mm->work, s->span, &s->bits));
   }
   if (last - 64 * base < s->span) {
     *bin = HYB_DENSE;
     PetscCall(HybReserve(s, PetscMin(u, (PetscCount)last - first + 1)));
     if (s->bptr) HybCollectCompressed(&s->bits, A->i[r + 1] - A->i[r], A->j + A->i[r], base, s->bptr, s->bword, s->bmask);
     else HybCollect(&s->bits, A->i[r + 1] - A->i[r], A->j + A->i[r], base, B->i, B->j);
-    *count = HybBitsTake(&s->bits, 64 * base, last - 64 * base, s->tail->cols + s->tail->used);
+    *count = HybTake(&s->bits, 64 * base, last - 64 * base, s->tail->cols + s->tail->used);
   } else if (u <= HYB_HASH_MAX) {
     *bin = HYB_HASHED;
     PetscCall(HybReserve(s, u));
@@ -519,7 +468,7 @@ static PetscErrorCode HybSpGEMMSymbolic_Binned(HybSpGEMM *mm, const HybCSR *A, c
   s.mm    = mm;
   s.chunk = PetscMin(PetscMax(products / 16, (PetscCount)1 << 12), (PetscCount)1 << 22);
   s.span  = PetscMin(B->n, HYB_DENSE_SPAN);
-  PetscCall(HybBitsCreate(&mm->work, s.span, &s.bits));
+  PetscCall(HybColSetCreate(&mm->work, s.span, &s.bits));
   PetscCall(HybCompress(&s));
   PetscCall(HybNetworks(&s));
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_HOST, HYB_WINDOW * HYB_SORT_MAX, sizeof(PetscInt), &scratch));
@@ -642,6 +591,11 @@ static HYB_MULTIVERSION void HybRowDense(PetscInt len, const PetscInt *cols, con
   }
 }
 
+#if !PetscDefined(USE_COMPLEX)
+/* one value of each row of a group */
+typedef PetscScalar HybGroupVector __attribute__((vector_size(HYB_GROUP * sizeof(PetscScalar)), aligned(sizeof(PetscScalar)), may_alias));
+#endif
+
 /* nrows rows of equal pattern: their accumulators lie side by side. A lane without a row computes what nobody reads. */
 static HYB_MULTIVERSION void HybRowsDense(PetscInt nrows, PetscInt len, const PetscInt *cols, const HybScalar *const *a, const PetscInt *restrict bi, const PetscInt *restrict bj, const HybScalar *restrict ba, PetscInt base, HybScalar *restrict acc, PetscInt n, const PetscInt *restrict cj, HybScalar *restrict ca)
 {
@@ -649,15 +603,19 @@ static HYB_MULTIVERSION void HybRowsDense(PetscInt nrows, PetscInt len, const Pe
 
   for (PetscInt k = 0; k < len; k++) {
     const PetscInt hi = bi[cols[k] + 1];
-    HybScalar      x[HYB_GROUP];
+#if PetscDefined(USE_COMPLEX)
+    HybScalar x[HYB_GROUP];
 
     for (int q = 0; q < HYB_GROUP; q++) x[q] = a[q][k];
     for (PetscInt l = bi[cols[k]]; l < hi; l++) {
-      HybScalar *restrict p = shifted + (PetscCount)HYB_GROUP * bj[l];
-      const HybScalar     y = ba[l];
-
-      for (int q = 0; q < HYB_GROUP; q++) p[q] += x[q] * y;
+      for (int q = 0; q < HYB_GROUP; q++) shifted[(PetscCount)HYB_GROUP * bj[l] + q] += x[q] * ba[l];
     }
+#else
+    HybGroupVector x;
+
+    for (int q = 0; q < HYB_GROUP; q++) x[q] = a[q][k];
+    for (PetscInt l = bi[cols[k]]; l < hi; l++) *(HybGroupVector *)(shifted + (PetscCount)HYB_GROUP * bj[l]) += x * ba[l];
+#endif
   }
   for (PetscInt t = 0; t < n; t++) {
     HybScalar *restrict p = shifted + (PetscCount)HYB_GROUP * cj[t];
@@ -699,25 +657,30 @@ static PetscErrorCode HybRowHashed(HybSpGEMM *mm, HybHash *hash, PetscInt **plac
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybAccumulator(HybArena *work, PetscCount n, HybScalar **acc, PetscCount *size)
+typedef struct {
+  HybScalar *block, *acc; /* acc: block, from a cache line's start on */
+  PetscCount size;
+} HybAccumulator;
+
+static PetscErrorCode HybAccumulatorGrow(HybArena *work, PetscCount n, HybAccumulator *s)
 {
   PetscFunctionBegin;
-  if (n > *size) {
-    PetscCall(HybArenaFree(work, acc));
-    *size = 0;
-    PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, n, sizeof(HybScalar), acc));
-    for (PetscCount c = 0; c < n; c++) (*acc)[c] = HYB_NEUTRAL;
-    *size = n;
+  if (n > s->size) {
+    PetscCall(HybArenaFree(work, &s->block));
+    s->size = 0;
+    PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, n + 64 / (PetscCount)sizeof(HybScalar), sizeof(HybScalar), &s->block));
+    s->acc = s->block + (64 - (uintptr_t)s->block % 64) % 64 / sizeof(HybScalar);
+    for (PetscCount c = 0; c < n; c++) s->acc[c] = HYB_NEUTRAL;
+    s->size = n;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybSpGEMMNumeric_Binned(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybCSR *C)
 {
-  HybScalar *acc  = NULL;
-  PetscCount size = 0;
-  HybHash    hash = {NULL, 0, 0};
-  PetscInt  *place = NULL;
+  HybAccumulator acc   = {NULL, NULL, 0};
+  HybHash        hash  = {NULL, 0, 0};
+  PetscInt      *place = NULL;
 
   PetscFunctionBegin;
   for (PetscInt r = 0; r < A->m;) {
@@ -747,11 +710,11 @@ static PetscErrorCode HybSpGEMMNumeric_Binned(HybSpGEMM *mm, const HybCSR *A, co
 
       for (PetscInt q = 0; q < HYB_GROUP; q++) a[q] = A->a + A->i[r + PetscMin(q, nrows - 1)];
       /* room doubles, so that it is cleared but a few times */
-      if (HYB_GROUP * (PetscCount)span > size) PetscCall(HybAccumulator(&mm->work, HYB_GROUP * PetscMin(2 * (PetscCount)span, C->n), &acc, &size));
-      HybRowsDense(nrows, len, A->j + A->i[r], a, B->i, B->j, B->a, first, acc, n, cj, ca);
+      if (HYB_GROUP * (PetscCount)span > acc.size) PetscCall(HybAccumulatorGrow(&mm->work, HYB_GROUP * PetscMin(2 * (PetscCount)span, C->n), &acc));
+      HybRowsDense(nrows, len, A->j + A->i[r], a, B->i, B->j, B->a, first, acc.acc, n, cj, ca);
     } else if (span <= HYB_DENSE_SPAN || (PetscCount)n * HYB_WIDE >= C->n) {
-      if (span > size) PetscCall(HybAccumulator(&mm->work, PetscMin(2 * (PetscCount)span, C->n), &acc, &size));
-      HybRowDense(len, A->j + A->i[r], A->a + A->i[r], B->i, B->j, B->a, first, acc, n, cj, ca);
+      if (span > acc.size) PetscCall(HybAccumulatorGrow(&mm->work, PetscMin(2 * (PetscCount)span, C->n), &acc));
+      HybRowDense(len, A->j + A->i[r], A->a + A->i[r], B->i, B->j, B->a, first, acc.acc, n, cj, ca);
     } else PetscCall(HybRowHashed(mm, &hash, &place, A, B, r, n, cj, ca));
     r += nrows;
   }

@@ -1,0 +1,68 @@
+/*
+  colset.h: a set of columns that gives its members in ascending order without sorting them, for the symbolic phases on the host.
+
+  One bit a column; above it, one bit for each word that holds any, and the same once more: one word of the top stands for 262144 columns.
+  Adding touches one word as a rule, three when a word gains its first member. Taking walks the set bits, top down, and clears them. Both cost
+  nothing for what is not there. Memory: n/8 bytes and a sixty-third of that.
+*/
+#ifndef AIJHYBRIDGPU_COLSET_H
+#define AIJHYBRIDGPU_COLSET_H
+#include <aijhybridgpu/private/hyb.h>
+#include <stdint.h>
+
+typedef struct {
+  uint64_t *l0, *l1, *l2;
+} HybColSet;
+
+/* for members 0..n-1; the set may have been created before (the arrays are NULL if not) */
+static inline PetscErrorCode HybColSetCreate(HybArena *work, PetscInt n, HybColSet *s)
+{
+  const PetscInt n0 = n / 64 + 2, n1 = n0 / 64 + 1;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaFree(work, &s->l0));
+  PetscCall(HybArenaFree(work, &s->l1));
+  PetscCall(HybArenaFree(work, &s->l2));
+  PetscCall(HybArenaCalloc(work, HYB_MEM_HOST, n0, sizeof(uint64_t), &s->l0));
+  PetscCall(HybArenaCalloc(work, HYB_MEM_HOST, n1, sizeof(uint64_t), &s->l1));
+  PetscCall(HybArenaCalloc(work, HYB_MEM_HOST, n1 / 64 + 1, sizeof(uint64_t), &s->l2));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the members 64*w + (bits of mask) */
+static inline void HybColSetAdd(const HybColSet *s, PetscInt w, uint64_t mask)
+{
+  const uint64_t old = s->l0[w];
+
+  s->l0[w] = old | mask;
+  if (!old) {
+    const uint64_t old1 = s->l1[w >> 6];
+
+    s->l1[w >> 6] = old1 | (uint64_t)1 << (w & 63);
+    if (!old1) s->l2[w >> 12] |= (uint64_t)1 << ((w >> 6) & 63);
+  }
+}
+
+/* writes base + each member in order, empties the set, returns their number; last: no member is larger */
+static inline PetscInt HybColSetTake(const HybColSet *s, PetscInt base, PetscInt last, PetscInt *cols)
+{
+  const PetscInt end = (last >> 18) + 1;
+  PetscInt      *p   = cols;
+
+  for (PetscInt w2 = 0; w2 < end; w2++) {
+    for (uint64_t b2 = s->l2[w2]; b2; b2 &= b2 - 1) {
+      const PetscInt w1 = 64 * w2 + __builtin_ctzll(b2);
+
+      for (uint64_t b1 = s->l1[w1]; b1; b1 &= b1 - 1) {
+        const PetscInt w0 = 64 * w1 + __builtin_ctzll(b1), first = base + 64 * w0;
+
+        for (uint64_t b0 = s->l0[w0]; b0; b0 &= b0 - 1) *p++ = first + __builtin_ctzll(b0);
+        s->l0[w0] = 0;
+      }
+      s->l1[w1] = 0;
+    }
+    s->l2[w2] = 0;
+  }
+  return (PetscInt)(p - cols);
+}
+#endif
