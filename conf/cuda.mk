@@ -72,3 +72,16 @@ $(EMULATED_LIB): $(EMU_OBJ) $(EMU_CORE_OBJ) $(BUILD)/librooms.a conf/cuda.map
 	$(PETSC_CXX) -shared $(SAN) -o $@ $(EMU_OBJ) $(EMU_CORE_OBJ) $(BUILD)/librooms.a -Wl,--version-script=conf/cuda.map -Wl,-z,now $(if $(SAN),,-Wl,--no-undefined) $(PETSC_LIBS) -ldl -lpthread
 
 ## make emulator        the same .cu files for the CPU, build/.../lib/emulated/libaijhybridgpu_emulated.so, a device library for tests
+
+# Does the emulator find bugs?
+SELFTEST = $(BUILD)/emulated/selftest
+$(SELFTEST): $(BUILD)/emulated/tests/emulator/selftest/selftest.o $(EMU_CORE_OBJ) $(BUILD)/emulated/src/sparse/device/memory.o $(BUILD)/librooms.a
+	$(PETSC_CXX) $(SAN) -o $@ $^ $(PETSC_LIBS) -ldl -lpthread
+-include $(BUILD)/emulated/tests/emulator/selftest/selftest.d
+
+.PHONY: check-selftest
+check-selftest: $(SELFTEST)
+	@$(SELFTEST)
+CHECK_TARGETS += check-selftest
+
+## make check-selftest  does the emulator find planted bugs?

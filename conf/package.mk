@@ -66,3 +66,12 @@ install: all
 uninstall:
 	rm -f $(INSTALLED:%="$(DESTDIR)%")
 	-rmdir "$(DESTDIR)$(INSTALL_LIBDIR)/cuda" 2>/dev/null
+
+# what checks the rules is checked itself: a tree that breaks each of them once
+.PHONY: test-checkdeps
+CHECK_TARGETS += checkdeps test-checkdeps
+test-checkdeps checkdeps: export CC = $(PETSC_CC)
+test-checkdeps checkdeps: export CXX = $(PETSC_CXX)
+test-checkdeps checkdeps: export PETSC_CFLAGS := $(PETSC_CFLAGS)
+test-checkdeps:
+	@tests/checkdeps/run.sh

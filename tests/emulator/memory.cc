@@ -15,6 +15,7 @@
 #include <deque>
 #include <dlfcn.h>
 #include <execinfo.h>
+#include <limits.h>
 #include <map>
 #include <signal.h>
 #include <sys/mman.h>
@@ -100,9 +101,9 @@ std::string Where(const void *pc)
   Dl_info     info;
   std::string text;
   if (!dladdr(pc, &info) || !info.dli_fname) return "an unknown place";
-  char   command[4096], buffer[1024];
+  char   command[8192], buffer[1024], self[PATH_MAX];
   size_t offset = (size_t)((const char *)pc - (const char *)info.dli_fbase);
-  snprintf(command, sizeof(command), "addr2line -Cfpi -e '%s' 0x%zx 2>/dev/null", info.dli_fname, offset);
+  snprintf(command, sizeof(command), "addr2line -Cfpi -e '%s' 0x%zx 2>/dev/null", realpath(info.dli_fname, self) ? self : info.dli_fname, offset);
   FILE *f = popen(command, "r");
   for (int k = 0; f && k < 6 && fgets(buffer, sizeof(buffer), f); k++) {
     buffer[strcspn(buffer, "\n")] = 0;
@@ -128,9 +129,9 @@ static void     Report(const void *pc, const char *format, va_list args)
     const int n = backtrace(frames, 24);
     fprintf(stderr, "\n  on the host, called from\n");
     fflush(stderr);
-    backtrace_symbols_fd(frames + (pc ? 3 : 2), n > 3 ? n - (pc ? 3 : 2) : n, 2);
+    for (int k = pc ? 4 : 2; k < n && k < 12; k++) fprintf(stderr, "      %s\n", Where((const char *)frames[k] - 1).c_str());
   }
-  fprintf(stderr, "\n  HYB_EMULATOR_SEED=%u\n", Seed());
+  fprintf(stderr, "%s  HYB_EMULATOR_SEED=%u\n", running.kernel ? "\n" : "", Seed());
   fflush(stderr);
   if (__gcov_dump) __gcov_dump();
   _exit(97);
@@ -198,7 +199,7 @@ static std::string Name(const Array *a)
 
 static Array *Find(const void *p)
 {
-  if (!space_ || (const char *)p < space_ || (const char *)p >= space_ + space_used_) return nullptr;
+  if (!space_ || (const char *)p < space_ || (const char *)p >= space_ + SpaceBytes) return nullptr;
   auto it = arrays_.upper_bound((char *)p);
   return it == arrays_.begin() ? nullptr : (--it)->second;
 }
@@ -485,11 +486,11 @@ void Launch(const void *kernel, const char *name, const char *args, const char *
     error_ = cudaErrorInvalidConfiguration;
     return;
   }
-  /* pointers to host memory, or to one past the end of an array that is nobody's start, are values like any other until they are used */
+  /* a pointer to host memory, to freed memory or past an array is a value like any other until it is followed: then the fault handler speaks */
   std::vector<Use> known;
   for (size_t k = 0; k < uses.size(); k++) {
     Array *a = Find(uses[k].ptr);
-    if (!a || (const char *)uses[k].ptr < a->ptr || (const char *)uses[k].ptr > a->ptr + a->bytes) continue;
+    if (!a || a->freed || a->freeing || (const char *)uses[k].ptr < a->ptr || (const char *)uses[k].ptr > a->ptr + a->bytes) continue;
     a->name = Argument(args, argument[k]);
     known.push_back(uses[k]);
   }

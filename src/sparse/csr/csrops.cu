@@ -19,6 +19,7 @@ const HybCSROps HybCSROpsCUDA = {
   HybCSRAXPYSubset_CUDA,
   HybCSRAddSymbolic_CUDA,
   HybCSRAddNumeric_CUDA,
+  HybPatternHashCUDA,
   HybCSRCheck_CUDA,
   HybCSRNorm_CUDA,
   HybCSRCOOSymbolic_CUDA,

@@ -34,6 +34,7 @@ extern PetscErrorCode HybCSRCOONumeric_CUDA(const HybExec *, PetscCount nnz, con
 extern PetscErrorCode HybCSRAXPYSubset_CUDA(const HybExec *, HybArena *work, const HybScalar *alpha, const HybCSR *X, HybCSR *Y, PetscCount *missing);
 extern PetscErrorCode HybCSRAddSymbolic_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, const HybCSR *B, HybCSR *C);
 extern PetscErrorCode HybCSRAddNumeric_CUDA(const HybExec *, const HybScalar *alpha, const HybCSR *A, const HybScalar *beta, const HybCSR *B, HybCSR *C);
+extern "C" PetscErrorCode HybPatternHashCUDA(const HybExec *, HybArena *, const HybCSR *, uint64_t *);
 extern PetscErrorCode HybCSRCheck_CUDA(const HybExec *, HybArena *work, const HybCSR *A, PetscCount *nbad, PetscInt *badrow);
 extern PetscErrorCode HybCSRSubMatrixSymbolic_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt nrows, const PetscInt *rows, PetscInt cstart, PetscInt cend, HybCSR *S, PetscInt **perm);
 /* coo.cu */

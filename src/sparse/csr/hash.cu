@@ -26,6 +26,7 @@ extern "C" PetscErrorCode HybPatternHashCUDA(const HybExec *x, HybArena *work, c
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, HashBlocks, sizeof(*sums), &sums));
   HYB_LAUNCH(PatternHash, HashBlocks, HashThreads, 0, x->stream, A->m, A->nnz, (const PetscInt *)A->i, (const PetscInt *)A->j, sums);
   PetscCall(x->backend->copy(x, host, sums, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(x->backend->sync(x));
   for (int b = 0; b < HashBlocks; b++) h += host[b];
   PetscCall(HybArenaFree(work, &sums));
   *hash = h;

@@ -497,6 +497,77 @@ static __device__ __forceinline__ void HybStoreStream(T *p, const T &v)
 }
 
 /*
+  Bulk copies from global to shared memory that run beside the block's computation: on sm_90 the copy engine, which one thread sets going, completing on a
+  barrier in shared memory; before it cp.async by all threads; in the emulator plain copies. All threads of the block take part in every call.
+
+    HYB_SHARED(uint64_t, bar, STAGES);  HybBulkInit(bar, STAGES);
+    HybBulkExpect(&bar[s], bytes);      the bytes of all copies of this stage, once before each stage's copies, also when they are none
+    HybBulkCopy(&bar[s], to, from, n);  to, from and n multiples of 16
+    __syncthreads();                    at least once between the copy and its wait
+    HybBulkWait(&bar[s], phase);        phase: 0 for the first use of the stage, then 1, 0, ...; afterwards all threads may read
+    __syncthreads();                    before the stage is copied to again
+*/
+#if !defined(HYB_EMULATOR) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  #define HYB_BULK_ENGINE 1
+#else
+  #define HYB_BULK_ENGINE 0
+#endif
+
+static __device__ __forceinline__ void HybBulkInit(uint64_t *bar, int n)
+{
+#if HYB_BULK_ENGINE
+  if (threadIdx.x == 0) {
+    for (int k = 0; k < n; k++) asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"((unsigned)__cvta_generic_to_shared(bar + k)) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    asm volatile("fence.proxy.async;" ::: "memory");
+  }
+#endif
+  __syncthreads();
+}
+
+static __device__ __forceinline__ void HybBulkExpect(uint64_t *bar, size_t bytes)
+{
+#if HYB_BULK_ENGINE
+  if (threadIdx.x == 0) asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"((unsigned)__cvta_generic_to_shared(bar)), "r"((unsigned)bytes) : "memory");
+#endif
+}
+
+/* the source is read once: first to leave the second-level cache */
+static __device__ __forceinline__ void HybBulkCopy(uint64_t *bar, void *to, const void *from, size_t bytes)
+{
+#if HYB_BULK_ENGINE
+  if (threadIdx.x == 0 && bytes) {
+    uint64_t policy;
+    asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"((uint64_t)__cvta_generic_to_global(from)), "r"((unsigned)bytes), "r"((unsigned)__cvta_generic_to_shared(bar)), "l"(policy) : "memory");
+  }
+#else
+  for (size_t k = (size_t)threadIdx.x * 16; k < bytes; k += (size_t)blockDim.x * 16) {
+  #if !defined(HYB_EMULATOR) && defined(__CUDA_ARCH__)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared((char *)to + k)), "l"((uint64_t)__cvta_generic_to_global((const char *)from + k)) : "memory");
+  #else
+    *reinterpret_cast<uint4 *>((char *)to + k) = *reinterpret_cast<const uint4 *>((const char *)from + k);
+  #endif
+  }
+#endif
+}
+
+static __device__ __forceinline__ void HybBulkWait(uint64_t *bar, unsigned phase)
+{
+#if HYB_BULK_ENGINE
+  unsigned done;
+  do {
+    asm volatile("{\n .reg .pred p;\n mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n selp.u32 %0, 1, 0, p;\n}" : "=r"(done) : "r"((unsigned)__cvta_generic_to_shared(bar)), "r"(phase) : "memory");
+  } while (!done);
+#else
+  #if !defined(HYB_EMULATOR) && defined(__CUDA_ARCH__)
+  asm volatile("cp.async.wait_all;" ::: "memory");
+  #endif
+  __syncthreads();
+#endif
+}
+
+/*
   Device-wide primitives. Pointers to arrays live on the device; temporary storage comes from the work arena. devtotal (device memory) and total (host
   memory) receive the result, both may be NULL: with total the call synchronises, without it does not. n may be 0. Input and output do not overlap unless
   it is said.

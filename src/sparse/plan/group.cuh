@@ -33,4 +33,32 @@ struct HybGroup {
   }
 };
 
+/*
+  Sorts list[0..n-1] (shared memory, any n) ascending: a bitonic network whose comparisons all point the same way, so that places beyond n act as infinity
+  and are left out. Ends with a synchronisation of the group; the caller synchronises before.
+*/
+template <int G, typename T>
+static __device__ __forceinline__ void HybGroupSort(T *list, unsigned n)
+{
+  for (unsigned k = 2; k < 2 * n; k <<= 1) {
+    for (unsigned j = k >> 1; j > 0; j >>= 1) {
+      for (unsigned t = (unsigned)HybGroup<G>::rank(); t < (n + 1) / 2 + j; t += G) {
+        /* t-th pair of the step */
+        const unsigned low  = 2 * t - (t & (j - 1));
+        const unsigned high = j == k >> 1 ? (low | (k - 1)) - (low & (j - 1)) : low + j;
+
+        if (high < n) {
+          const T a = list[low], b = list[high];
+
+          if (b < a) {
+            list[low]  = b;
+            list[high] = a;
+          }
+        }
+      }
+      HybGroup<G>::sync();
+    }
+  }
+}
+
 #endif

@@ -20,10 +20,9 @@
 #include "rowshape.cuh"
 
 typedef struct {
-  int       n;        /* distinct signatures inserted */
-  int       overflow; /* more than allowed */
-  PetscInt  maxlength;
-  PetscCount noffsets;
+  PetscCount noffsets, maxlength;
+  int        n;        /* distinct signatures inserted */
+  int        overflow; /* more than allowed */
 } ShapeStats;
 
 static __device__ __forceinline__ unsigned long long ShapeMix(unsigned long long h)
@@ -133,7 +132,7 @@ static __global__ void ShapeNumber(unsigned nslots, const unsigned long long *__
   if (t == 0) {
     offsetptr[*n]    = (PetscInt)before;
     stats->noffsets  = before;
-    stats->maxlength = (PetscInt)longest;
+    stats->maxlength = longest;
   }
 }
 
@@ -266,7 +265,7 @@ PetscErrorCode HybRowShapesFind(const HybExec *exec, HybArena *keep, HybArena *w
   } else {
     S->found          = PETSC_TRUE;
     S->nclasses       = (PetscInt)stats.n;
-    S->maxlength      = stats.maxlength;
+    S->maxlength      = (PetscInt)stats.maxlength;
     S->noffsets       = stats.noffsets;
     S->rowclass       = rowclass;
     S->representative = representative;

@@ -4,4 +4,5 @@
   const HybSpGEMMMethod, defined in host/<method>.c or cuda/<method>.cu.
 */
 HYB_METHOD_HOST("binned", HybSpGEMM_Binned)
+HYB_METHOD_CUDA("shape", HybSpGEMM_ShapeCUDA)
 HYB_METHOD_CUDA("hash", HybSpGEMM_HashCUDA)

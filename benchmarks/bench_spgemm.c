@@ -1,0 +1,548 @@
+/*
+  bench_spgemm.c: C = A*B as a bare call, CSR arrays in device memory to CSR arrays in device memory, all allocations, frees and the sorting of the output
+  inside the time, the backend's caching pool warm.
+
+    bench_spgemm [-backend host|/abs/libaijhybridgpu_cuda.so] [-methods auto,shape,hash] [-only NAME,NAME] [-matrices DIR] [-scale S] [-repeat N] [-check 0|1] [-tsv FILE]
+
+  Stencils, the lattice and the Galerkin pieces are generated; other matrices are read from DIR as NAME.mtx or NAME.mtx.xz and skipped, with a line, where they are
+  missing. -scale divides the extents of the generated grids (for a slow backend). Every result is checked before its time is printed: the pattern entry by entry
+  and the values to the bit against the host's method, once for each matrix and method; a wrong one is reported and makes the exit code 1.
+
+  Columns: first = a whole first product (symbolic, numeric, destruction of plan and C); symbolic = its symbolic part (methods that fill values on the way do it
+  here); again = a numeric phase of a standing plan; GFLOP/s = 2*products/first; best = the best code known for this matrix on an H200, measured with its
+  allocations (issue 4's table); ratio = first/best; memory = peak of what the product held, C included, over 12 bytes times nnz(C).
+*/
+#include <aijhybridgpu/private/hybspgemm.h>
+#include <petsctime.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+  const char *name;
+  double      best; /* ms, 0: not known */
+} Known;
+
+static const Known known[] = {
+  {"7-pt 128^3", 3.96},      {"27-pt 80^3", 4.61},     {"9-pt 1000^2", 1.90},     {"5-pt 1500^2", 1.04},  {"lattice 8^4", 1.37},    {"cnr-2000", 3.89},       {"uk-2007-05_100000", 14.6}, {"email-Enron", 3.20},   {"circuitscape_1m", 0.53},
+  {"Cornell5", 9.41},        {"m133-b3", 0.26},        {"cage11", 0.46},          {"hand_elasticity", 0.72}, {"wiki-Vote", 0.61},   {"rail_79841", 0.23},     {"7-pt 128^3 A*P", 1.13}, {"7-pt 128^3 R*A", 1.29},    {"27-pt 96^3 A*P", 3.07}, {"27-pt 96^3 R*A", 2.00},
+};
+
+static HybExec   dev, host;
+static HybArena  keep, hostkeep;
+static char      methods[8][32], only[1024], matrices[PETSC_MAX_PATH_LEN];
+static PetscInt  nmethods, scale = 1, repeat = 5, wrong;
+static PetscBool check = PETSC_TRUE;
+static FILE     *tsv;
+static double    logratio;
+static PetscInt  nratio;
+
+static double Best(const char *name)
+{
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(known); k++) {
+    if (!strcmp(known[k].name, name)) return known[k].best;
+  }
+  return 0;
+}
+
+static PetscErrorCode HostCSR(PetscInt m, PetscInt n, PetscCount nnz, HybCSR *A)
+{
+  PetscFunctionBegin;
+  memset(A, 0, sizeof(*A));
+  A->m   = m;
+  A->n   = n;
+  A->nnz = nnz;
+  PetscCall(HybArenaAlloc(&hostkeep, HYB_MEM_HOST, (PetscCount)m + 1, sizeof(PetscInt), &A->i));
+  PetscCall(HybArenaAlloc(&hostkeep, HYB_MEM_HOST, nnz, sizeof(PetscInt), &A->j));
+  PetscCall(HybArenaAlloc(&hostkeep, HYB_MEM_HOST, nnz, sizeof(HybScalar), &A->a));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Upload(const HybCSR *A, HybCSR *D)
+{
+  PetscFunctionBegin;
+  *D = *A;
+  PetscCall(HybArenaAlloc(&keep, HYB_WORK(&dev), (PetscCount)A->m + 1, sizeof(PetscInt), &D->i));
+  PetscCall(HybArenaAlloc(&keep, HYB_WORK(&dev), A->nnz, sizeof(PetscInt), &D->j));
+  PetscCall(HybArenaAlloc(&keep, HYB_WORK(&dev), A->nnz, sizeof(HybScalar), &D->a));
+  PetscCall(dev.backend->copy(&dev, D->i, A->i, ((size_t)A->m + 1) * sizeof(PetscInt), HYB_COPY_HOST_TO_DEVICE));
+  PetscCall(dev.backend->copy(&dev, D->j, A->j, (size_t)A->nnz * sizeof(PetscInt), HYB_COPY_HOST_TO_DEVICE));
+  PetscCall(dev.backend->copy(&dev, D->a, A->a, (size_t)A->nnz * sizeof(HybScalar), HYB_COPY_HOST_TO_DEVICE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* values that no sum rounds away: small multiples of 1/8 would hide an order; these do not */
+static HybScalar Value(PetscCount k)
+{
+  return (HybScalar)(((double)((unsigned long long)(k + 1) * 2654435761ull % 1000003ull) + 1) / 1000003.0 - 0.25);
+}
+
+/* 5-, 9-, 7- or 27-point stencil on an nx x ny x nz grid */
+static PetscErrorCode Stencil(int points, PetscInt nx, PetscInt ny, PetscInt nz, HybCSR *A)
+{
+  PetscCount nnz = 0;
+
+  PetscFunctionBegin;
+  for (int pass = 0; pass < 2; pass++) {
+    if (pass) PetscCall(HostCSR(nx * ny * nz, nx * ny * nz, nnz, A));
+    nnz = 0;
+    for (PetscInt z = 0; z < nz; z++) {
+      for (PetscInt y = 0; y < ny; y++) {
+        for (PetscInt x = 0; x < nx; x++) {
+          const PetscInt row = (z * ny + y) * nx + x;
+
+          if (pass) A->i[row] = (PetscInt)nnz;
+          for (int dz = nz > 1 ? -1 : 0; dz <= (nz > 1 ? 1 : 0); dz++) {
+            for (int dy = -1; dy <= 1; dy++) {
+              for (int dx = -1; dx <= 1; dx++) {
+                if ((points == 5 || points == 7) && abs(dx) + abs(dy) + abs(dz) > 1) continue;
+                if (x + dx < 0 || x + dx >= nx || y + dy < 0 || y + dy >= ny || z + dz < 0 || z + dz >= nz) continue;
+                if (pass) {
+                  A->j[nnz] = row + (dz * ny + dy) * nx + dx;
+                  A->a[nnz] = Value(nnz);
+                }
+                nnz++;
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+  A->i[A->m] = (PetscInt)nnz;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static int CompareInt(const void *a, const void *b)
+{
+  const PetscInt x = *(const PetscInt *)a, y = *(const PetscInt *)b;
+
+  return x < y ? -1 : x > y;
+}
+
+/* the Wilson operator's hopping term on an L^4 periodic lattice: 4 spins and 3 colours, 39 entries a row in 3 x 3 blocks */
+static PetscErrorCode Lattice(PetscInt L, HybCSR *A)
+{
+  const PetscInt sites = L * L * L * L;
+  PetscInt       stride[4] = {1, L, L * L, L * L * L};
+
+  PetscFunctionBegin;
+  PetscCall(HostCSR(12 * sites, 12 * sites, 39 * 12 * (PetscCount)sites, A));
+  for (PetscInt site = 0; site < sites; site++) {
+    for (PetscInt spin = 0; spin < 4; spin++) {
+      for (PetscInt colour = 0; colour < 3; colour++) {
+        const PetscInt row = 12 * site + 3 * spin + colour;
+        PetscInt       n = 39 * row;
+
+        A->i[row] = n;
+        for (int d = 0; d < 4; d++) {
+          for (int s = -1; s <= 1; s += 2) {
+            const PetscInt x = site / stride[d] % L, other = site + (((x + s + L) % L) - x) * stride[d];
+
+            for (PetscInt q = 0; q < 4; q++) {
+              if (d < 3 ? q == spin || q == (d < 2 ? 3 - spin : (spin + 2) % 4) : q == spin && (spin < 2) == (s > 0)) {
+                for (PetscInt c = 0; c < 3; c++) A->j[n++] = 12 * other + 3 * q + c;
+              }
+            }
+          }
+        }
+        qsort(A->j + A->i[row], (size_t)(n - A->i[row]), sizeof(PetscInt), CompareInt);
+      }
+    }
+  }
+  A->i[A->m] = (PetscInt)A->nnz;
+  for (PetscCount k = 0; k < A->nnz; k++) A->a[k] = Value(k);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* NAME.mtx or NAME.mtx.xz; *found false if there is neither */
+static PetscErrorCode ReadMatrixMarket(const char *name, HybCSR *A, PetscBool *found)
+{
+  char       path[PETSC_MAX_PATH_LEN + 64], command[PETSC_MAX_PATH_LEN + 96], line[1024], kind[64] = "", symmetry[64] = "";
+  FILE      *f;
+  PetscBool  piped = PETSC_FALSE;
+  long       m, n, entries;
+  PetscInt  *ci, *cj;
+  double    *cv;
+  PetscCount nnz = 0;
+
+  PetscFunctionBegin;
+  snprintf(path, sizeof(path), "%s/%s.mtx", matrices, name);
+  f = fopen(path, "r");
+  if (!f) {
+    snprintf(path, sizeof(path), "%s/%s.mtx.xz", matrices, name);
+    f = fopen(path, "r");
+    if (f) {
+      fclose(f);
+      snprintf(command, sizeof(command), "xz -dc '%s'", path);
+      f     = popen(command, "r");
+      piped = PETSC_TRUE;
+    }
+  }
+  *found = (PetscBool)(f != NULL);
+  if (!f) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCheck(fgets(line, sizeof(line), f) && sscanf(line, "%%%%MatrixMarket matrix coordinate %63s %63s", kind, symmetry) == 2, PETSC_COMM_SELF, PETSC_ERR_FILE_UNEXPECTED, "%s is no coordinate Matrix Market file", path);
+  do PetscCheck(fgets(line, sizeof(line), f), PETSC_COMM_SELF, PETSC_ERR_FILE_UNEXPECTED, "%s ends in its header", path);
+  while (line[0] == '%');
+  PetscCheck(sscanf(line, "%ld %ld %ld", &m, &n, &entries) == 3, PETSC_COMM_SELF, PETSC_ERR_FILE_UNEXPECTED, "%s has no line of sizes", path);
+  ci = (PetscInt *)malloc(2 * (size_t)entries * sizeof(PetscInt) + 1);
+  cj = (PetscInt *)malloc(2 * (size_t)entries * sizeof(PetscInt) + 1);
+  cv = (double *)malloc(2 * (size_t)entries * sizeof(double) + 1);
+  PetscCheck(ci && cj && cv, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for the entries of %s", path);
+  for (long k = 0; k < entries; k++) {
+    char  *p = line;
+    long   r, c;
+    double v = 1;
+
+    PetscCheck(fgets(line, sizeof(line), f), PETSC_COMM_SELF, PETSC_ERR_FILE_UNEXPECTED, "%s ends after %ld of %ld entries", path, k, entries);
+    r = strtol(p, &p, 10);
+    c = strtol(p, &p, 10);
+    if (strcmp(kind, "pattern")) v = strtod(p, &p);
+    PetscCheck(r >= 1 && r <= m && c >= 1 && c <= n, PETSC_COMM_SELF, PETSC_ERR_FILE_UNEXPECTED, "%s: entry %ld is outside the matrix", path, k + 1);
+    ci[nnz] = (PetscInt)(r - 1);
+    cj[nnz] = (PetscInt)(c - 1);
+    cv[nnz++] = v;
+    if (strcmp(symmetry, "general") && r != c) {
+      ci[nnz] = (PetscInt)(c - 1);
+      cj[nnz] = (PetscInt)(r - 1);
+      cv[nnz++] = v;
+    }
+  }
+  if (piped) pclose(f);
+  else fclose(f);
+  /* by columns, then by rows, stable: rows come out sorted */
+  {
+    PetscInt   *start = (PetscInt *)calloc((size_t)PetscMax(m, n) + 2, sizeof(PetscInt));
+    PetscCount *order = (PetscCount *)malloc((size_t)nnz * sizeof(PetscCount) + 1);
+
+    PetscCheck(start && order, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for the entries of %s", path);
+    for (PetscCount k = 0; k < nnz; k++) start[cj[k] + 1]++;
+    for (long c = 0; c < n; c++) start[c + 1] += start[c];
+    for (PetscCount k = 0; k < nnz; k++) order[start[cj[k]]++] = k;
+    PetscCall(HostCSR((PetscInt)m, (PetscInt)n, nnz, A));
+    memset(A->i, 0, ((size_t)m + 1) * sizeof(PetscInt));
+    for (PetscCount k = 0; k < nnz; k++) A->i[ci[k] + 1]++;
+    for (long r = 0; r < m; r++) A->i[r + 1] += A->i[r];
+    memcpy(start, A->i, ((size_t)m + 1) * sizeof(PetscInt));
+    for (PetscCount q = 0; q < nnz; q++) {
+      const PetscCount k = order[q];
+
+      A->j[start[ci[k]]]   = cj[k];
+      A->a[start[ci[k]]++] = (HybScalar)cv[k];
+    }
+    free(start);
+    free(order);
+  }
+  free(ci);
+  free(cj);
+  free(cv);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static int CompareDouble(const void *a, const void *b)
+{
+  const double x = *(const double *)a, y = *(const double *)b;
+
+  return x < y ? -1 : x > y;
+}
+
+static double Median(double *t, PetscInt n)
+{
+  qsort(t, (size_t)n, sizeof(double), CompareDouble);
+  return t[n / 2];
+}
+
+static PetscErrorCode Now(double *t)
+{
+  PetscLogDouble now;
+
+  PetscFunctionBegin;
+  PetscCall(dev.backend->sync(&dev));
+  PetscCall(PetscTime(&now));
+  *t = (double)now;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HostProduct(const HybCSR *A, const HybCSR *B, HybCSR *C)
+{
+  HybSpGEMM mm;
+
+  PetscFunctionBegin;
+  PetscCall(HybSpGEMMInit(&mm, &host, "auto", 0));
+  PetscCall(HybSpGEMMSymbolic(&mm, A, B, &hostkeep, C));
+  if (!C->a) {
+    PetscCall(HybArenaAlloc(&hostkeep, HYB_MEM_HOST, C->nnz, sizeof(HybScalar), &C->a));
+    PetscCall(HybSpGEMMNumeric(&mm, A, B, C));
+  }
+  PetscCall(HybSpGEMMDestroy(&mm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* compares D on the device with the host's H, by pieces */
+static PetscErrorCode Compare(const HybCSR *D, const HybCSR *H, char text[], size_t length, PetscBool *same)
+{
+  const size_t piece = (size_t)1 << 26;
+  void        *buffer;
+
+  PetscFunctionBegin;
+  *same = PETSC_TRUE;
+  if (D->nnz != H->nnz) {
+    snprintf(text, length, "%lld nonzeros, expected %lld", (long long)D->nnz, (long long)H->nnz);
+    *same = PETSC_FALSE;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  buffer = malloc(piece);
+  PetscCheck(buffer, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory to compare results");
+  for (int which = 0; which < 3 && *same; which++) {
+    const char  *d = which == 0 ? (const char *)D->i : which == 1 ? (const char *)D->j : (const char *)D->a, *h = which == 0 ? (const char *)H->i : which == 1 ? (const char *)H->j : (const char *)H->a;
+    const size_t bytes = which == 0 ? ((size_t)D->m + 1) * sizeof(PetscInt) : (size_t)D->nnz * (which == 1 ? sizeof(PetscInt) : sizeof(HybScalar));
+
+    for (size_t at = 0; at < bytes && *same; at += piece) {
+      const size_t n = PetscMin(piece, bytes - at);
+
+      PetscCall(dev.backend->copy(&dev, buffer, d + at, n, HYB_COPY_DEVICE_TO_HOST));
+      if (memcmp(buffer, h + at, n)) {
+        size_t       k    = 0;
+        const size_t size = which < 2 ? sizeof(PetscInt) : sizeof(HybScalar);
+
+        while (!memcmp((char *)buffer + k * size, h + at + k * size, size)) k++;
+        if (which < 2) snprintf(text, length, "%s[%zu] is %lld, expected %lld", which ? "j" : "i", at / size + k, (long long)((PetscInt *)buffer)[k], (long long)((const PetscInt *)(h + at))[k]);
+        else snprintf(text, length, "a[%zu] is %.17g, expected %.17g", at / size + k, (double)PetscRealPart(((HybScalar *)buffer)[k]), (double)PetscRealPart(((const HybScalar *)(h + at))[k]));
+        *same = PETSC_FALSE;
+      }
+    }
+  }
+  free(buffer);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Product(const char *name, const HybCSR *A, const HybCSR *B)
+{
+  HybCSR DA, DB, DC, H;
+
+  PetscFunctionBegin;
+  memset(&H, 0, sizeof(H));
+  if (check) PetscCall(HostProduct(A, B, &H));
+  PetscCall(Upload(A, &DA));
+  if (A == B) DB = DA;
+  else PetscCall(Upload(B, &DB));
+  for (PetscInt q = 0; q < nmethods; q++) {
+    double       first[64], symbolic[64], again[64], t0 = 0, t1 = 0, t2 = 0, best = Best(name);
+    HybArena     out;
+    HybSpGEMM    mm;
+    char         text[256] = "not checked";
+    size_t       peak = 0;
+    PetscBool    same = PETSC_TRUE;
+    PetscErrorCode ierr = PETSC_SUCCESS;
+    double       products = 0, nnz = 0;
+    const char  *ran = "";
+
+    for (PetscInt k = 0; k < repeat + 1; k++) {
+      const PetscInt s = PetscMax(0, k - 1); /* the first time warms the pool */
+
+      PetscCall(HybArenaInit(&out, &dev));
+      PetscCall(Now(&t0));
+      PetscCall(HybSpGEMMInit(&mm, &dev, methods[q], 0));
+      PetscCall(PetscPushErrorHandler(PetscIgnoreErrorHandler, NULL));
+      ierr = HybSpGEMMSymbolic(&mm, &DA, &DB, &out, &DC);
+      PetscCall(PetscPopErrorHandler());
+      if (ierr) {
+        printf("%-20s %-9s error %d\n", name, methods[q], (int)ierr);
+        PetscCall(HybSpGEMMDestroy(&mm));
+        PetscCall(HybArenaReset(&out));
+        break;
+      }
+      PetscCall(Now(&t1));
+      symbolic[s] = t1 - t0;
+      if (!DC.a) {
+        PetscCall(HybArenaAlloc(&out, dev.result, DC.nnz, sizeof(HybScalar), &DC.a));
+        PetscCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC));
+        PetscCall(Now(&t1));
+      }
+      first[s] = t1 - t0;
+      peak     = mm.keep.peak + mm.work.peak + out.peak;
+      products = (double)mm.stats.products;
+      nnz      = (double)DC.nnz;
+      ran      = mm.method->name;
+      if (!k && check) {
+        PetscCall(Compare(&DC, &H, text, sizeof(text), &same));
+        if (same) {
+          PetscCall(dev.backend->zero(&dev, DC.a, (size_t)DC.nnz * sizeof(HybScalar)));
+          PetscCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC));
+          PetscCall(Compare(&DC, &H, text, sizeof(text), &same));
+        }
+        if (same) snprintf(text, sizeof(text), "same bits as the host");
+        else wrong++;
+        for (PetscInt c = 0; c < mm.counters.n; c++) {
+          if (mm.counters.value[c]) printf("#   %s: %s %lld\n", methods[q], mm.counters.name[c], (long long)mm.counters.value[c]);
+        }
+      }
+      PetscCall(Now(&t1));
+      PetscCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC));
+      PetscCall(Now(&t2));
+      again[s] = t2 - t1;
+      PetscCall(HybSpGEMMDestroy(&mm));
+      PetscCall(HybArenaReset(&out));
+      PetscCall(Now(&t1));
+      first[s] += t1 - t2;
+    }
+    if (ierr) continue;
+    {
+      const PetscInt n = PetscMax(1, repeat);
+      const double   f = Median(first, n) * 1e3, s = Median(symbolic, n) * 1e3, a = Median(again, n) * 1e3;
+
+      printf("%-20s %-7s %-7s %9.3f %9.3f %9.3f %8.1f %8.2f %7.2f %7.2f  %s\n", name, methods[q], ran, f, s, a, 2e-6 * products / f, best, best > 0 ? f / best : 0., (double)peak / (12 * PetscMax(1., nnz)), same ? text : "WRONG:");
+      if (!same) printf("    %s\n", text);
+      if (tsv) fprintf(tsv, "%s\t%s\t%s\t%.4f\t%.4f\t%.4f\t%.0f\t%.0f\t%.2f\t%d\n", name, methods[q], ran, f, s, a, products, nnz, best, (int)same);
+      if (best > 0 && q == 0) {
+        logratio += log(f / best);
+        nratio++;
+      }
+      fflush(stdout);
+    }
+  }
+  PetscCall(HybArenaReset(&keep));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscBool Wanted(const char *name)
+{
+  char        list[1024], *p, *rest = list;
+
+  if (!only[0]) return PETSC_TRUE;
+  strncpy(list, only, sizeof(list) - 1);
+  list[sizeof(list) - 1] = 0;
+  while ((p = strsep(&rest, ","))) {
+    if (*p && strstr(name, p)) return PETSC_TRUE;
+  }
+  return PETSC_FALSE;
+}
+
+static PetscErrorCode Squared(const char *name, int points, PetscInt nx, PetscInt ny, PetscInt nz)
+{
+  HybCSR A;
+
+  PetscFunctionBegin;
+  if (!Wanted(name)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (points) PetscCall(Stencil(points, PetscMax(3, nx / scale), PetscMax(3, ny / scale), nz > 1 ? PetscMax(3, nz / scale) : 1, &A));
+  else PetscCall(Lattice(PetscMax(3, nx / scale), &A));
+  PetscCall(Product(name, &A, &A));
+  PetscCall(HybArenaReset(&hostkeep));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* smoothed aggregation over boxes of 3^3: P = A*T with the tentative T, R = P^T */
+static PetscErrorCode Galerkin(const char *name, int points, PetscInt nx)
+{
+  char     ap[64], ra[64];
+  HybCSR   A, T, P, R;
+  HybArena work;
+  PetscInt n = PetscMax(3, nx / scale), c = (n + 2) / 3, *perm;
+
+  PetscFunctionBegin;
+  snprintf(ap, sizeof(ap), "%s A*P", name);
+  snprintf(ra, sizeof(ra), "%s R*A", name);
+  if (!Wanted(ap) && !Wanted(ra)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(Stencil(points, n, n, n, &A));
+  PetscCall(HostCSR(A.m, c * c * c, A.m, &T));
+  for (PetscInt r = 0; r < A.m; r++) {
+    T.i[r] = r;
+    T.j[r] = ((r / n / n) / 3 * c + (r / n % n) / 3) * c + r % n / 3;
+    T.a[r] = 1;
+  }
+  T.i[T.m] = T.m;
+  PetscCall(HostProduct(&A, &T, &P));
+  if (Wanted(ap)) PetscCall(Product(ap, &A, &P));
+  if (Wanted(ra)) {
+    PetscCall(HybArenaInit(&work, &host));
+    R.m = P.n;
+    R.n = P.m;
+    PetscCall(host.backend->csr->transposesymbolic(&host, &hostkeep, &work, &P, &R, &perm));
+    R.m   = P.n;
+    R.n   = P.m;
+    R.nnz = P.nnz;
+    PetscCall(HybArenaAlloc(&hostkeep, HYB_MEM_HOST, R.nnz, sizeof(HybScalar), &R.a));
+    PetscCall(host.backend->csr->gather(&host, R.nnz, perm, PETSC_FALSE, P.a, R.a));
+    PetscCall(HybArenaReset(&work));
+    PetscCall(Product(ra, &R, &A));
+  }
+  PetscCall(HybArenaReset(&hostkeep));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode FromFile(const char *name)
+{
+  HybCSR    A;
+  PetscBool found = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  if (!Wanted(name)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (matrices[0]) PetscCall(ReadMatrixMarket(name, &A, &found));
+  if (!found) printf("%-20s skipped: not in %s\n", name, matrices[0] ? matrices : "any folder (-matrices DIR)");
+  else PetscCall(Product(name, &A, &A));
+  PetscCall(HybArenaReset(&hostkeep));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Run(void)
+{
+  static const char *const files[] = {"cnr-2000", "uk-2007-05_100000", "email-Enron", "circuitscape_1m", "Cornell5", "m133-b3", "cage11", "hand_elasticity", "wiki-Vote", "rail_79841"};
+  char        backend[PETSC_MAX_PATH_LEN] = "host", message[1024] = "", list[256] = "auto", table[PETSC_MAX_PATH_LEN] = "", *p, *rest = list;
+  HybServices services;
+
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-backend", backend, sizeof(backend), NULL));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-methods", list, sizeof(list), NULL));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-only", only, sizeof(only), NULL));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-matrices", matrices, sizeof(matrices), NULL));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-tsv", table, sizeof(table), NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-scale", &scale, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-repeat", &repeat, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-check", &check, NULL));
+  PetscCheck(repeat >= 0 && repeat < 64 && scale > 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-repeat must be within 0..63, -scale positive");
+  while ((p = strsep(&rest, ",")) && nmethods < 8) PetscCall(PetscStrncpy(methods[nmethods++], p, sizeof(methods[0])));
+  memset(&host, 0, sizeof(host));
+  host.backend = &HybBackendHost;
+  host.result  = HYB_MEM_HOST;
+  dev          = host;
+  if (strcmp(backend, "host")) {
+    memset(&services, 0, sizeof(services));
+    services.size             = sizeof(services);
+    services.device           = -1;
+    services.managed_fraction = 0.5;
+    services.processes        = 1;
+    PetscCall(HybBackendLoad(backend, &services, &dev.backend, message, sizeof(message)));
+    PetscCheck(dev.backend, PETSC_COMM_SELF, PETSC_ERR_LIB, "No backend from %s: %s", backend, message);
+    dev.result = HYB_MEM_DEVICE;
+  }
+  if (table[0]) tsv = fopen(table, "a");
+  PetscCall(HybArenaInit(&keep, &dev));
+  PetscCall(HybArenaInit(&hostkeep, &host));
+  printf("# backend %s, medians of %d, ms; first includes all allocations and frees\n", dev.backend->name, (int)repeat);
+  printf("%-20s %-7s %-7s %9s %9s %9s %8s %8s %7s %7s\n", "# matrix", "method", "ran", "first", "symbolic", "again", "GFLOP/s", "best", "ratio", "memory");
+  PetscCall(Squared("7-pt 128^3", 7, 128, 128, 128));
+  PetscCall(Squared("27-pt 80^3", 27, 80, 80, 80));
+  PetscCall(Squared("9-pt 1000^2", 9, 1000, 1000, 1));
+  PetscCall(Squared("5-pt 1500^2", 5, 1500, 1500, 1));
+  PetscCall(Squared("lattice 8^4", 0, 8, 8, 8));
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(files); k++) PetscCall(FromFile(files[k]));
+  PetscCall(Galerkin("7-pt 128^3", 7, 128));
+  PetscCall(Galerkin("27-pt 96^3", 27, 96));
+  if (nratio) printf("# geometric mean of first/best over %d products, method %s: %.3f\n", (int)nratio, methods[0], exp(logratio / nratio));
+  if (tsv) fclose(tsv);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  PetscErrorCode ierr;
+
+  ierr = PetscInitialize(&argc, &argv, NULL, NULL);
+  if (ierr) return (int)ierr;
+  ierr = Run();
+  if (ierr) return (int)ierr;
+  ierr = PetscFinalize();
+  if (ierr) return (int)ierr;
+  if (wrong) printf("# %d results were wrong\n", (int)wrong);
+  return wrong ? 1 : 0;
+}

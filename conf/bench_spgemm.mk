@@ -1,0 +1,11 @@
+# The benchmark of the sparse products on bare CSR arrays; it links the rooms' objects and opens a device library at run time.
+BENCH_SPGEMM_ARGS ?= -backend $(CURDIR)/$(CUDA_LIB) -methods auto,shape,hash -matrices $(MATRICES)
+
+$(BUILD)/benchmarks/bench_spgemm: $(BUILD)/benchmarks/bench_spgemm.o $(BUILD)/librooms.a
+	$(PETSC_CC) $(SAN) -o $@ $^ $(PETSC_LIBS) -lm -ldl
+
+.PHONY: bench-spgemm
+bench-spgemm: $(BUILD)/benchmarks/bench_spgemm $(if $(filter 1,$(CUDA)),$(CUDA_LIB))
+	$< $(BENCH_SPGEMM_ARGS)
+
+## make bench-spgemm    times and checks sparse products on a GPU, BENCH_SPGEMM_ARGS="-backend ... -methods auto,hash -only 27-pt"

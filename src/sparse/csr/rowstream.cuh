@@ -1,0 +1,265 @@
+/*
+  rowstream.cuh: the sum of each row, with the values as one stream through shared memory. What SpMV's methods shape, block and rowgroup share: they differ in how a row
+  finds its columns.
+
+  A tile is a fixed number of neighbouring rows. Their values are neighbours in CSR, so a block has a tile copied to shared memory as one piece, by
+  the bulk copy engine, while it sums the rows of the tile before: two stages in turn, a grid that just fills the device. A row is summed by
+  G = 1, 2, 4 or 8 threads. Neighbouring rows have neighbouring columns mostly, and their threads stand side by side, so x is read coalesced as well.
+
+    stages 0, 1: copy the first two tiles of this block
+    for each tile of this block:   offsets and class of my row in the next tile -> registers
+                                   wait for the stage; sum my row: value from shared memory, column from the policy, x; store
+                                   barrier; copy the tile after next to this stage
+
+  A tile whose entries do not fit into a stage is not copied: the block's warps then take its rows one by one from global memory.
+
+  The policy COLUMNS says where columns come from:
+    INDEXED                     whether a stream of PetscInt goes to shared memory beside the values
+    IndexOf(k)                  place in that stream of what belongs to entry k, the first of a row that begins a tile
+    Prepare(table)              all threads: copies what every tile needs to shared memory
+    Row, Load(r)                what is fetched ahead for a row
+    Sum<G>(...)                 the sum of a row's products, for lane g of its G
+*/
+#ifndef AIJHYBRIDGPU_ROWSTREAM_CUH
+#define AIJHYBRIDGPU_ROWSTREAM_CUH
+
+#include "rowops.cuh"
+
+#define ROWSTREAM_STAGES 2
+#define ROWSTREAM_BATCH  8 /* loads of x in flight for a thread */
+
+/* entries of T that 16 bytes hold, at least one */
+template <typename T>
+static constexpr PetscCount RowStreamUnit(void)
+{
+  return sizeof(T) < 16 ? 16 / (PetscCount)sizeof(T) : 1;
+}
+
+/* How a launch is laid out; the same for all applications of a plan */
+typedef struct {
+  int        threads, lanes; /* of a block; of a row */
+  PetscInt   rows;           /* of a tile */
+  PetscCount ntiles;
+  PetscInt   values, indices; /* a stage's room, in entries */
+  PetscInt   table;           /* PetscInts that every tile needs */
+  size_t     bytes;           /* dynamic shared memory */
+  PetscCount blocks;
+  PetscCount largest; /* entries of the largest tile */
+} RowStreamLayout;
+
+/* the source range [from, to) of a stage, its first unit rounded down; what is beyond whole units at the end of the array is copied by one thread */
+template <typename T>
+static __device__ __forceinline__ size_t RowStreamBytes(PetscCount from, PetscCount to, PetscCount n)
+{
+  const PetscCount u = RowStreamUnit<T>(), first = from / u * u;
+  PetscCount       last = (to + u - 1) / u * u;
+  if (last > n) last = n / u * u;
+  return last > first ? (size_t)(last - first) * sizeof(T) : 0;
+}
+
+template <typename T>
+static __device__ __forceinline__ void RowStreamCopy(uint64_t *bar, T *stage, const T *array, PetscCount from, PetscCount to, PetscCount n)
+{
+  const PetscCount u = RowStreamUnit<T>(), first = from / u * u;
+  const size_t     bytes = RowStreamBytes<T>(from, to, n);
+  HybBulkCopy(bar, stage, array + first, bytes);
+  if (threadIdx.x == 0)
+    for (PetscCount k = first + (PetscCount)(bytes / sizeof(T)); k < to; k++) stage[k - first] = array[k];
+}
+
+/* the bounds: three blocks of 256 on a multiprocessor, so 80 registers, which the batch of loads needs; without them ptxas aims at 32 */
+template <class COLUMNS, int G>
+static __global__ __launch_bounds__(256, 3) void RowStreamKernel(RowStreamLayout l, int mode, PetscInt m, PetscCount nnz, PetscCount nindex, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, const HybScalar *y, HybScalar *z, COLUMNS columns)
+{
+  HYB_SHARED(uint64_t, bar, ROWSTREAM_STAGES);
+  HYB_SHARED(PetscInt, begin, ROWSTREAM_STAGES); /* first entry of the tile in the stage, -1 where it does not fit */
+  HYB_DYNAMIC_SHARED(HybScalar, value);
+  PetscInt *const  index  = reinterpret_cast<PetscInt *>(value + (size_t)ROWSTREAM_STAGES * l.values);
+  PetscInt *const  table  = index + (size_t)ROWSTREAM_STAGES * l.indices;
+  const int        lane   = (int)(threadIdx.x & (G - 1));
+  const PetscInt   mine   = (PetscInt)(threadIdx.x / G);
+  const PetscCount stride = gridDim.x;
+
+  const auto copy = [&](PetscCount tile, int s) {
+    if (tile >= l.ntiles) return;
+    const PetscCount r0 = tile * l.rows, r1 = r0 + l.rows < m ? r0 + l.rows : m;
+    const PetscCount k0 = i[r0], k1 = i[r1];
+    PetscCount       q0 = 0, q1 = 0;
+    bool             fits = k1 - k0 / RowStreamUnit<HybScalar>() * RowStreamUnit<HybScalar>() <= l.values;
+    if (COLUMNS::INDEXED) {
+      q0   = columns.IndexOf(k0);
+      q1   = columns.IndexOf(k1);
+      fits = fits && q1 - q0 / RowStreamUnit<PetscInt>() * RowStreamUnit<PetscInt>() <= l.indices;
+    }
+    if (threadIdx.x == 0) begin[s] = fits ? (PetscInt)k0 : (PetscInt)-1;
+    if (fits) {
+      HybBulkExpect(&bar[s], RowStreamBytes<HybScalar>(k0, k1, nnz) + (COLUMNS::INDEXED ? RowStreamBytes<PetscInt>(q0, q1, nindex) : 0));
+      RowStreamCopy(&bar[s], value + (size_t)s * l.values, a, k0, k1, nnz);
+      if (COLUMNS::INDEXED) RowStreamCopy(&bar[s], index + (size_t)s * l.indices, columns.index, q0, q1, nindex);
+    } else HybBulkExpect(&bar[s], 0);
+  };
+
+  HybBulkInit(bar, ROWSTREAM_STAGES);
+#if HYB_BULK_ENGINE
+  if (threadIdx.x == 0)
+#endif
+  {
+    for (int s = 0; s < ROWSTREAM_STAGES; s++) copy(blockIdx.x + s * stride, s);
+  }
+  columns.Prepare(table);
+
+  PetscCount                  r     = (PetscCount)blockIdx.x * l.rows + mine;
+  bool                        valid = mine < l.rows && r < m;
+  PetscInt                    start = valid ? i[r] : 0, end = valid ? i[r + 1] : 0;
+  typename COLUMNS::Row       row   = columns.Load(r, valid);
+  __syncthreads();
+  for (PetscCount tile = blockIdx.x, it = 0; tile < l.ntiles; tile += stride, it++) {
+    const int        s      = (int)(it % ROWSTREAM_STAGES);
+    const PetscCount nr     = (tile + stride) * l.rows + mine;
+    const bool       nvalid = mine < l.rows && tile + stride < l.ntiles && nr < m;
+    const PetscInt   nstart = nvalid ? i[nr] : 0, nend = nvalid ? i[nr + 1] : 0;
+    const typename COLUMNS::Row nrow = columns.Load(nr, nvalid);
+    HybScalar        base(0);
+    if (mode != ROW_SET && valid && lane == 0) base = y[r];
+
+    HybBulkWait(&bar[s], (unsigned)(it / ROWSTREAM_STAGES) & 1u);
+    const PetscInt k0 = begin[s];
+    if (k0 >= 0) {
+      const PetscInt first = (PetscInt)(k0 / RowStreamUnit<HybScalar>() * RowStreamUnit<HybScalar>());
+      HybScalar      sum(0);
+      if (valid) {
+        const PetscInt q0 = COLUMNS::INDEXED ? (PetscInt)(columns.IndexOf(k0) / RowStreamUnit<PetscInt>() * RowStreamUnit<PetscInt>()) : 0;
+        sum               = columns.template Sum<G>(lane, r, start, end, value + (size_t)s * l.values - first, index + (size_t)s * l.indices - q0, table, row, x, j);
+      }
+      if (G > 1) sum = HybSubwarpSum<G>(sum);
+      if (valid && lane == 0) z[r] = mode == ROW_SET ? sum : mode == ROW_ADD ? base + sum : base - sum;
+    } else {
+      const PetscCount r0 = tile * l.rows, r1 = r0 + l.rows < m ? r0 + l.rows : m;
+      for (PetscCount q = r0 + (PetscInt)(threadIdx.x / HYB_WARP); q < r1; q += (PetscInt)(blockDim.x / HYB_WARP)) {
+        HybScalar sum(0);
+#pragma unroll 4
+        for (PetscInt k = i[q] + HybLane(); k < i[q + 1]; k += HYB_WARP) sum += a[k] * HybLoadReadOnly(x + j[k]);
+        sum = HybSubwarpSum<HYB_WARP>(sum);
+        if (HybLane() == 0) z[q] = mode == ROW_SET ? sum : mode == ROW_ADD ? y[q] + sum : y[q] - sum;
+      }
+    }
+    r     = nr;
+    valid = nvalid;
+    start = nstart;
+    end   = nend;
+    row   = nrow;
+    __syncthreads();
+#if HYB_BULK_ENGINE
+    if (threadIdx.x == 0)
+#endif
+      copy(tile + ROWSTREAM_STAGES * stride, s);
+  }
+}
+
+static __global__ void RowStreamTileSizes(PetscInt m, PetscInt rows, PetscCount ntiles, const PetscInt *__restrict__ i, PetscInt *__restrict__ size)
+{
+  const PetscCount t = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;
+  if (t < ntiles) {
+    const PetscCount r0 = t * rows, r1 = r0 + rows < m ? r0 + rows : m;
+    size[t]             = i[r1] - i[r0];
+  }
+}
+
+/*
+  Chooses tile and stage. blockrows: tiles begin at multiples of it; perindex: values to each entry of the index stream, 0 without one; table: PetscInts
+  that every tile needs. Tiles far larger than the mean are left to the slow way rather than making room for them everywhere. One host synchronisation.
+*/
+static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, const HybCSR *A, PetscInt blockrows, PetscInt perindex, PetscInt table, RowStreamLayout *l)
+{
+  const PetscCount mean = PetscMax(1, (A->nnz + A->m - 1) / PetscMax(1, A->m));
+  PetscCount       largest = 0, stage, meantile;
+  PetscInt        *size;
+  size_t           limit;
+  int              sms;
+
+  PetscFunctionBegin;
+  PetscCall(HybDeviceLimits(&limit, &sms));
+  memset(l, 0, sizeof(*l));
+  /* bytes in flight and threads at work both want some 100 KiB and 500 threads a multiprocessor: short rows get tiles of 256, long rows several lanes */
+  l->threads = mean <= 14 ? 256 : 128;
+  l->lanes   = mean <= 40 ? (mean % 8 == 0 ? 4 : mean % 4 == 0 ? 2 : 1) : mean <= 96 ? 4 : 8; /* strides of 4 and 8 entries would meet in the same banks */
+  l->rows    = (PetscInt)(l->threads / l->lanes) / blockrows * blockrows;
+  l->table   = (table + 3) / 4 * 4;
+  if (l->rows == 0 || A->m == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  l->ntiles = HybBlocks(A->m, l->rows);
+  PetscCall(HybArenaAlloc(work, HYB_WORK(exec), l->ntiles, sizeof(*size), &size));
+  HYB_LAUNCH(RowStreamTileSizes, HybBlocks(l->ntiles, 256), 256, 0, exec->stream, A->m, l->rows, l->ntiles, A->i, size);
+  PetscCall(HybReduceMax(exec, work, l->ntiles, size, NULL, &largest));
+  PetscCall(HybArenaFree(work, &size));
+  meantile = A->nnz / l->ntiles + 1;
+  stage    = PetscMin(largest, 2 * meantile + 64);
+  /* never more than a block's memory: two stages, at least one unit of 16 bytes beyond each end */
+  {
+    const size_t each = sizeof(HybScalar) + (perindex ? sizeof(PetscInt) : 0), room = limit / 2 - (size_t)l->table * sizeof(PetscInt) - 1024;
+    stage = PetscMin(stage, (PetscCount)(room / (ROWSTREAM_STAGES * each)));
+  }
+  stage += 2 * RowStreamUnit<HybScalar>();
+  l->values  = (PetscInt)(stage / 4 * 4 + 4);
+  l->indices = perindex ? (PetscInt)((stage / perindex + 2 * RowStreamUnit<PetscInt>()) / 4 * 4 + 4) : 0;
+  l->bytes   = ROWSTREAM_STAGES * ((size_t)l->values * sizeof(HybScalar) + (size_t)l->indices * sizeof(PetscInt)) + (size_t)l->table * sizeof(PetscInt);
+  l->largest = largest;
+  l->blocks  = PetscMin(l->ntiles, (PetscCount)sms * PetscMax(1, PetscMin((PetscCount)(limit / (l->bytes + 1536)), 768 / l->threads)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* is the whole of a stream that the copy engine can read? */
+static inline bool RowStreamAligned(const void *p)
+{
+  return ((uintptr_t)p & 15) == 0;
+}
+
+template <class COLUMNS>
+static PetscErrorCode RowStreamApply(const HybExec *exec, const RowStreamLayout *l, const HybCSR *A, PetscCount nindex, const COLUMNS &columns, const HybScalar *x, int mode, const HybScalar *y, HybScalar *z)
+{
+  PetscFunctionBegin;
+#define ROWSTREAM_LAUNCH(G) HYB_LAUNCH((RowStreamKernel<COLUMNS, G>), l->blocks, l->threads, l->bytes, exec->stream, *l, mode, A->m, A->nnz, nindex, A->i, A->j, A->a, x, y, z, columns)
+  switch (l->lanes) {
+  case 1: ROWSTREAM_LAUNCH(1); break;
+  case 2: ROWSTREAM_LAUNCH(2); break;
+  case 4: ROWSTREAM_LAUNCH(4); break;
+  default: ROWSTREAM_LAUNCH(8); break;
+  }
+#undef ROWSTREAM_LAUNCH
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* CSR's own columns, as a second stream */
+struct RowStreamCSR {
+  static constexpr bool INDEXED = true;
+  const PetscInt       *index;
+  struct Row { };
+  __device__ __forceinline__ PetscCount IndexOf(PetscCount k) const
+  {
+    return k;
+  }
+  __device__ __forceinline__ void Prepare(PetscInt *) const { }
+  __device__ __forceinline__ Row Load(PetscCount, bool) const
+  {
+    return Row();
+  }
+  template <int G>
+  __device__ __forceinline__ HybScalar Sum(int lane, PetscCount, PetscInt start, PetscInt end, const HybScalar *value, const PetscInt *col, const PetscInt *, const Row &, const HybScalar *__restrict__ x, const PetscInt *) const
+  {
+    HybScalar sum(0);
+    for (PetscInt k = start + lane; k < end; k += ROWSTREAM_BATCH * G) {
+      HybScalar xv[ROWSTREAM_BATCH], v[ROWSTREAM_BATCH];
+#pragma unroll
+      for (int u = 0; u < ROWSTREAM_BATCH; u++) {
+        const bool in = k + u * G < end;
+        v[u]          = in ? value[k + u * G] : HybScalar(0);
+        xv[u]         = in ? HybLoadReadOnly(x + col[k + u * G]) : HybScalar(0);
+      }
+#pragma unroll
+      for (int u = 0; u < ROWSTREAM_BATCH; u++)
+        if (k + u * G < end) sum += v[u] * xv[u];
+    }
+    return sum;
+  }
+};
+
+#endif

@@ -1,0 +1,654 @@
+/*
+  shape.cu: SpGEMM method "shape": no hashing and no sorting where rows repeat their shape.
+
+  Idea. Matrices from structured grids have millions of rows and a few dozen shapes. Two rows of A are of one class if the rows of B that they name have, one by
+  one, the same shapes and the same columns relative to each other: then their rows of C have one shape as well, and every intermediate product goes to the same
+  place of it. So the products of one representative of each class are sorted once, into a table place[product]; the count of a row is its class's, and the
+  numeric pass is loads, multiplications and additions.
+
+    1. classes of B's rows:  a signature of (column - base of the row) goes into a small global table that keeps the smallest row of each signature, its
+                             representative; then every row is compared with its representative entry by entry, so no collision of signatures can matter
+    2. classes of A's rows:  the same over (class of the row of B, its base - base of the row of A) for each entry
+    3. for each class, a block: sort (column, product) of the representative; place, the columns relative to the base, the count
+    4. counts by class, scan, columns; rows without a class, if any, by hash tables (../hashrows.cu)
+    5. numeric: a sub-warp a row, lanes across a row of B, A's entries in order:  c[place[p]] += a_k * b[p], c in shared memory
+
+  The base of a row is its number where both operands are square, else the first column of B's row (of the first row of B that A's row names): so A*P and R*A with
+  structured interpolation have few classes too, whose rows and columns are numbered by different grids.
+
+  Not applicable: more classes than SHAPE_MAX_CLASSES, fewer than SHAPE_ROWS_PER_CLASS rows a class on average, or more than a fifth of the rows without one. A
+  row with more than SHAPE_MAX_PRODUCTS products or SHAPE_MAX_COUNT entries of C has no class. Asked for by name the method always runs; rows without a class go to hash tables.
+
+  Memory: 2 bytes a row, 4 for the bases of a rectangular operand, and 2 bytes for each product of each representative. Complexity: three passes over the patterns of
+  A and B, one multiplication and addition for each product. Products are added in the order of A's entries.
+*/
+#include "../hashrows.cuh"
+#include "../../plan/group.cuh"
+
+#define SHAPE_NONE           0xffffu
+#define SHAPE_MAX_CLASSES    1024
+#define SHAPE_SLOTS          4096
+#define SHAPE_MAX_PRODUCTS   8192
+#define SHAPE_MAX_COUNT      2048 /* entries of a row of C: they are added up in shared memory */
+#define SHAPE_MAX_PROGRAM    (PetscCount)(4 << 20) /* products of all representatives */
+#define SHAPE_ROWS_PER_CLASS 16
+#define SHAPE_THREADS        256
+
+typedef unsigned short ShapeClass;
+
+/* found on the device, brought to the host in one copy */
+struct ShapeStats {
+  int        n, overflow; /* distinct signatures; more than allowed */
+  int        maxproducts, maxcount;
+  PetscCount program;     /* products of all representatives */
+  PetscCount rows;        /* that have a class */
+};
+
+/* the classes of the rows of one matrix */
+struct ShapeTable {
+  unsigned long long *keys;           /* SHAPE_SLOTS signatures, 0: free */
+  PetscInt           *rows;           /* their smallest rows */
+  PetscInt           *list;
+  ShapeClass         *slotclass;
+  PetscInt           *representative; /* SHAPE_MAX_CLASSES */
+  ShapeStats         *stats;
+  ShapeClass         *rowclass;       /* a row: first its slot, then its class */
+};
+
+/* what an entry contributes to the shape of its row, and against what the row is measured */
+enum {
+  SHAPE_BYROW,   /* column - row */
+  SHAPE_BYFIRST, /* column - first column of the row */
+  SHAPE_BYBASE   /* first column of the row of B that the entry names, less that of the row's first entry */
+};
+
+static __device__ __forceinline__ unsigned long long ShapeMix(unsigned long long h)
+{
+  h ^= h >> 32;
+  h *= 0xd6e8feb86659fd93ull;
+  h ^= h >> 32;
+  return h;
+}
+
+template <int MODE>
+static __device__ __forceinline__ PetscInt ShapeBase(PetscInt row, PetscInt begin, PetscInt end, const PetscInt *__restrict__ j, const PetscInt *__restrict__ first)
+{
+  if (MODE == SHAPE_BYROW) return row;
+  if (begin == end) return 0;
+  return MODE == SHAPE_BYFIRST ? j[begin] : first[j[begin]];
+}
+
+__global__ void __launch_bounds__(SHAPE_THREADS) ShapeInitialize(ShapeTable t)
+{
+  const unsigned s = blockIdx.x * SHAPE_THREADS + threadIdx.x;
+
+  if (s < SHAPE_SLOTS) {
+    t.keys[s]      = 0;
+    t.rows[s]      = PETSC_MAX_INT;
+    t.slotclass[s] = SHAPE_NONE;
+  }
+  if (s == 0) {
+    t.stats->n           = 0;
+    t.stats->overflow    = 0;
+    t.stats->maxproducts = 0;
+    t.stats->maxcount    = 0;
+    t.stats->program     = 0;
+    t.stats->rows        = 0;
+  }
+}
+
+template <int W, int MODE>
+__global__ void __launch_bounds__(SHAPE_THREADS) ShapeSign(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const ShapeClass *__restrict__ colclass, const PetscInt *__restrict__ colfirst, PetscInt *__restrict__ rowfirst, int maxclasses, ShapeTable t)
+{
+  const int        lane   = HybLane() & (W - 1);
+  const PetscCount stride = (PetscCount)gridDim.x * (SHAPE_THREADS / W);
+  const PetscCount bound  = (m + (PetscCount)(HYB_WARP / W) - 1) / (HYB_WARP / W) * (HYB_WARP / W); /* whole warps stay together */
+
+  for (PetscCount r = ((PetscCount)blockIdx.x * SHAPE_THREADS + threadIdx.x) / W; r < bound; r += stride) {
+    unsigned long long h     = 0;
+    int                none  = 0;
+    PetscInt           begin = 0, end = 0;
+
+    /* a stale look is harmless: it costs a round */
+    if (__shfl_sync(HYB_FULL_MASK, t.stats->overflow, 0) && MODE != SHAPE_BYFIRST) return;
+    if (r < m) {
+      begin               = i[r];
+      end                 = i[r + 1];
+      const PetscInt base = ShapeBase<MODE>((PetscInt)r, begin, end, j, colfirst);
+
+      if (MODE == SHAPE_BYFIRST && lane == 0) rowfirst[r] = base;
+      for (PetscInt k = begin + lane; k < end; k += W) {
+        const PetscInt     col = j[k];
+        unsigned long long z   = (unsigned long long)((MODE == SHAPE_BYBASE ? colfirst[col] : col) - base) * 0x9e3779b97f4a7c15ull + (unsigned long long)(k - begin + 1) * 0xbf58476d1ce4e5b9ull;
+
+        if (colclass) {
+          const ShapeClass c = colclass[col];
+
+          none |= c == SHAPE_NONE;
+          z += (unsigned long long)(c + 1) * 0x94d049bb133111ebull;
+        }
+        h += ShapeMix(z);
+      }
+    }
+    h = HybSubwarpSum<W>(h);
+    if (colclass) none = HybSubwarpMax<W>(none);
+    if (lane == 0 && r < m) {
+      unsigned slot = SHAPE_NONE;
+
+      if (!none) {
+        h = ShapeMix(h + (unsigned long long)(end - begin));
+        if (h == 0) h = 1;
+        slot = (unsigned)(h >> 20) & (SHAPE_SLOTS - 1);
+        for (int probe = 0; probe < SHAPE_SLOTS; probe++, slot = (slot + 1) & (SHAPE_SLOTS - 1)) {
+          unsigned long long key = t.keys[slot];
+
+          if (key == 0) {
+            key = HybAtomicCAS(&t.keys[slot], 0ull, h);
+            if (key == 0) {
+              if (HybAtomicAdd(&t.stats->n, 1) >= maxclasses) HybAtomicOr(&t.stats->overflow, 1);
+              key = h;
+            }
+          }
+          if (key == h) {
+            if (t.rows[slot] > (PetscInt)r) HybAtomicMin(&t.rows[slot], (PetscInt)r);
+            break;
+          }
+        }
+      }
+      t.rowclass[r] = (ShapeClass)slot;
+    }
+  }
+}
+
+/* one block: numbers the classes by their representatives */
+__global__ void __launch_bounds__(1024) ShapeNumber(ShapeTable t, int maxclasses)
+{
+  HYB_SHARED(int, n, 1);
+
+  if (t.stats->overflow || t.stats->n > maxclasses) {
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      t.stats->overflow = 1;
+      t.stats->n        = 0;
+    }
+    return;
+  }
+  if (threadIdx.x == 0) *n = 0;
+  __syncthreads();
+  for (unsigned s = threadIdx.x; s < SHAPE_SLOTS; s += 1024) {
+    if (t.keys[s]) t.list[HybAtomicAdd(n, 1)] = (PetscInt)s; /* in any order: only the rank below counts */
+  }
+  __syncthreads();
+  for (int k = (int)threadIdx.x; k < *n; k += 1024) {
+    const PetscInt mine = t.rows[t.list[k]];
+    int            rank = 0;
+
+    for (int q = 0; q < *n; q++) rank += t.rows[t.list[q]] < mine;
+    t.slotclass[t.list[k]] = (ShapeClass)rank;
+    t.representative[rank] = mine;
+  }
+}
+
+/* the exact comparison with the representative */
+template <int W, int MODE>
+__global__ void __launch_bounds__(SHAPE_THREADS) ShapeAssign(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const ShapeClass *__restrict__ colclass, const PetscInt *__restrict__ colfirst, const unsigned char *__restrict__ unfit, ShapeTable t)
+{
+  HYB_SHARED(int, scratch, HYB_WARP);
+  const int        lane   = HybLane() & (W - 1);
+  const PetscCount stride = (PetscCount)gridDim.x * (SHAPE_THREADS / W);
+  const PetscCount bound  = (m + (PetscCount)(HYB_WARP / W) - 1) / (HYB_WARP / W) * (HYB_WARP / W);
+  const int        failed = t.stats->overflow;
+  int              classed = 0;
+
+  for (PetscCount r = ((PetscCount)blockIdx.x * SHAPE_THREADS + threadIdx.x) / W; r < bound; r += stride) {
+    unsigned c    = SHAPE_NONE;
+    int      same = 1;
+
+    if (r < m && !failed) {
+      const unsigned slot = t.rowclass[r];
+
+      if (slot != SHAPE_NONE) c = t.slotclass[slot];
+      if (c != SHAPE_NONE) {
+        const PetscInt begin = i[r], len = i[r + 1] - begin, rep = t.representative[c], repbegin = i[rep];
+
+        same = len == i[rep + 1] - repbegin && !(unfit && unfit[c]);
+        if (same) {
+          const PetscInt shift = ShapeBase<MODE>((PetscInt)r, begin, begin + len, j, colfirst) - ShapeBase<MODE>(rep, repbegin, repbegin + len, j, colfirst);
+
+          for (PetscInt k = lane; k < len; k += W) {
+            const PetscInt col = j[begin + k], repcol = j[repbegin + k];
+
+            if (MODE == SHAPE_BYBASE) same &= colfirst[col] - colfirst[repcol] == shift;
+            else same &= col - repcol == shift;
+            if (colclass) same &= colclass[col] == colclass[repcol];
+          }
+        }
+      }
+    }
+    same = HybSubwarpMin<W>(same); /* every lane has read the row's slot by now */
+    if (!same) c = SHAPE_NONE;
+    if (lane == 0 && r < m) {
+      t.rowclass[r] = (ShapeClass)c;
+      classed += c != SHAPE_NONE;
+    }
+  }
+  classed = HybBlockSum<SHAPE_THREADS>(classed, scratch);
+  if (threadIdx.x == 0 && classed) HybAtomicAdd(&t.stats->rows, (PetscCount)classed);
+}
+
+/* The program of the classes of A: arrays on the device */
+struct ShapeProgram {
+  PetscInt       *kptr;    /* SHAPE_MAX_CLASSES+1: where a class begins in kbegin */
+  PetscInt       *pptr;    /* SHAPE_MAX_CLASSES+1: where its products begin in place and offset */
+  PetscInt       *kbegin;  /* for each entry of the representative: its first product, counted from the class's first */
+  unsigned short *place;   /* for each product: its entry of the row of C */
+  PetscInt       *offset;  /* for each entry of the row of C: column - base; room as for place */
+  PetscInt       *count;   /* entries of the row of C */
+  unsigned char  *unfit;   /* too many products */
+  PetscInt        kroom, proom;
+};
+
+/* one block: how much each class needs, and where it goes */
+__global__ void __launch_bounds__(1024) ShapeSizes(const PetscInt *__restrict__ ai, const PetscInt *__restrict__ aj, const PetscInt *__restrict__ bi, ShapeTable t, ShapeProgram g)
+{
+  HYB_SHARED(PetscCount, scratch, HYB_WARP);
+  const int  n       = t.stats->n;
+  PetscCount kbefore = 0, pbefore = 0, longest = 0;
+
+  for (int q0 = 0; q0 < n; q0 += 1024) {
+    const int  q = q0 + (int)threadIdx.x;
+    PetscCount k = 0, p = 0, ktotal, ptotal;
+
+    if (q < n) {
+      const PetscInt rep = t.representative[q], end = ai[rep + 1];
+
+      k = end - ai[rep];
+      for (PetscInt e = ai[rep]; e < end && p <= SHAPE_MAX_PRODUCTS; e++) p += bi[aj[e] + 1] - bi[aj[e]];
+      g.unfit[q] = p > SHAPE_MAX_PRODUCTS || k > SHAPE_MAX_PRODUCTS;
+      if (g.unfit[q]) k = p = 0;
+    }
+    longest             = HybMax()(longest, p);
+    const PetscCount kat = kbefore + HybBlockExclusiveSum<1024>(k, scratch, &ktotal);
+    const PetscCount pat = pbefore + HybBlockExclusiveSum<1024>(p, scratch, &ptotal);
+    kbefore += ktotal;
+    pbefore += ptotal;
+    if (q < n) {
+      /* no room: no class. The sizes of later classes are beyond it as well. */
+      if (kat + k > g.kroom || pat + p > g.proom) {
+        g.unfit[q] = 1;
+        g.kptr[q]  = g.pptr[q] = 0;
+      } else {
+        g.kptr[q] = (PetscInt)kat;
+        g.pptr[q] = (PetscInt)pat;
+      }
+    }
+  }
+  longest = HybBlockMax<1024>(longest, scratch);
+  if (threadIdx.x == 0) {
+    t.stats->program     = pbefore;
+    t.stats->maxproducts = (int)longest;
+  }
+}
+
+/* a block a class */
+template <int MODE>
+__global__ void __launch_bounds__(256) ShapeCompile(const PetscInt *__restrict__ ai, const PetscInt *__restrict__ aj, const PetscInt *__restrict__ bi, const PetscInt *__restrict__ bj, const PetscInt *__restrict__ bfirst, ShapeTable t, ShapeProgram g)
+{
+  HYB_DYNAMIC_SHARED(unsigned long long, list);
+  HYB_SHARED(PetscInt, scratch, HYB_WARP);
+
+  for (int q = (int)blockIdx.x; q < t.stats->n; q += (int)gridDim.x) {
+    if (g.unfit[q]) continue;
+    const PetscInt rep = t.representative[q], abegin = ai[rep], k = ai[rep + 1] - abegin;
+    const PetscInt base = MODE == SHAPE_BYROW ? rep : ShapeBase<SHAPE_BYBASE>(rep, abegin, abegin + k, aj, bfirst);
+    PetscInt       products = 0, count = 0;
+
+    for (PetscInt e0 = 0; e0 < k; e0 += 256) {
+      const PetscInt e = e0 + (PetscInt)threadIdx.x;
+      PetscInt       len = 0, begin = 0, total;
+
+      if (e < k) {
+        begin = bi[aj[abegin + e]];
+        len   = bi[aj[abegin + e] + 1] - begin;
+      }
+      const PetscInt at = products + HybBlockExclusiveSum<256>(len, scratch, &total);
+      if (e < k) {
+        g.kbegin[g.kptr[q] + e] = at;
+        for (PetscInt p = 0; p < len; p++) list[at + p] = (unsigned long long)bj[begin + p] << 16 | (unsigned long long)(at + p);
+      }
+      products += total;
+    }
+    __syncthreads();
+    HybGroupSort<256>(list, (unsigned)products);
+    for (PetscInt s0 = 0; s0 < products; s0 += 256) {
+      const PetscInt s    = s0 + (PetscInt)threadIdx.x;
+      const PetscInt head = s < products && (s == 0 || list[s] >> 16 != list[s - 1] >> 16);
+      PetscInt       total;
+      const PetscInt e = count + HybBlockExclusiveSum<256>(head, scratch, &total) + head - 1;
+
+      if (s < products) g.place[g.pptr[q] + (PetscInt)(list[s] & 0xffff)] = (unsigned short)e;
+      if (head) g.offset[g.pptr[q] + e] = (PetscInt)(list[s] >> 16) - base;
+      count += total;
+    }
+    if (threadIdx.x == 0) {
+      g.count[q] = count;
+      if (count > SHAPE_MAX_COUNT) g.unfit[q] = 1;
+      else HybAtomicMax(&t.stats->maxcount, (int)count);
+    }
+    __syncthreads();
+  }
+}
+
+/* counts of the rows that have a class; for the others what hash tables have to expect */
+__global__ void __launch_bounds__(SHAPE_THREADS) ShapeCounts(PetscInt m, const ShapeClass *__restrict__ rowclass, const PetscInt *__restrict__ classcount, const PetscCount *__restrict__ rowproducts, PetscInt *__restrict__ count, PetscCount *__restrict__ upper)
+{
+  const PetscCount r = (PetscCount)blockIdx.x * SHAPE_THREADS + threadIdx.x;
+
+  if (r < m) {
+    const unsigned c = rowclass[r];
+
+    count[r] = c == SHAPE_NONE ? 0 : classcount[c];
+    if (upper) upper[r] = c == SHAPE_NONE ? rowproducts[r] : 0;
+  }
+}
+
+struct ShapeArgs {
+  PetscInt          m;
+  const PetscInt   *ai, *aj, *bi, *bfirst, *ci;
+  const HybScalar  *aa, *ba;
+  PetscInt         *cj; /* NULL: the columns are there */
+  HybScalar        *ca; /* NULL: columns only */
+  const ShapeClass *rowclass;
+  ShapeProgram      program;
+  int               room; /* accumulators a sub-warp */
+};
+
+static __device__ __forceinline__ HybScalar ShapeNegativeZero(void)
+{
+#if defined(PETSC_USE_COMPLEX)
+  return HybScalar(-(PetscReal)0, -(PetscReal)0);
+#else
+  return -(PetscReal)0;
+#endif
+}
+
+template <int W>
+__global__ void __launch_bounds__(128) ShapeRows(ShapeArgs x)
+{
+  HYB_DYNAMIC_SHARED(HybScalar, shared);
+  const unsigned   mask = HybSubwarpMask<W>();
+  const int        lane = HybLane() & (W - 1);
+  const PetscCount row  = ((PetscCount)blockIdx.x * 128 + threadIdx.x) / W;
+  HybScalar *const acc  = shared + (size_t)(threadIdx.x / W) * x.room;
+  unsigned         c;
+
+  if (row >= x.m || (c = x.rowclass[row]) == SHAPE_NONE) return;
+  const PetscInt abegin = x.ai[row], k = x.ai[row + 1] - abegin, cbegin = x.ci[row];
+  const int      count  = (int)(x.ci[row + 1] - cbegin);
+
+  if (x.cj) {
+    const PetscInt  base   = x.bfirst ? (k ? x.bfirst[x.aj[abegin]] : 0) : (PetscInt)row;
+    const PetscInt *offset = x.program.offset + x.program.pptr[c];
+
+    for (int e = lane; e < count; e += W) x.cj[cbegin + e] = base + offset[e];
+  }
+  if (x.ca) {
+    const unsigned short *place  = x.program.place + x.program.pptr[c];
+    const PetscInt       *kbegin = x.program.kbegin + x.program.kptr[c];
+
+    for (int e = lane; e < count; e += W) acc[e] = ShapeNegativeZero();
+    __syncwarp(mask);
+    for (PetscInt e = 0; e < k; e++) {
+      const PetscInt        col  = x.aj[abegin + e];
+      const HybScalar       av   = x.aa[abegin + e];
+      const PetscInt        from = x.bi[col];
+      const int             len  = (int)(x.bi[col + 1] - from);
+      const unsigned short *to   = place + kbegin[e];
+
+      for (int p = lane; p < len; p += W) {
+        const int at = to[p];
+
+        acc[at] = HybMulAdd(av, x.ba[from + p], acc[at]);
+      }
+      __syncwarp(mask);
+    }
+    for (int e = lane; e < count; e += W) x.ca[cbegin + e] = acc[e];
+  }
+}
+
+typedef struct {
+  ShapeClass  *rowclass;
+  PetscInt    *bfirst; /* NULL: rows are their own bases */
+  ShapeProgram program;
+  ShapeStats   stats;
+  HybHashRows  odd;    /* rows without a class */
+  PetscBool    hasodd;
+} Shape;
+
+static PetscErrorCode ShapeTableAlloc(HybSpGEMM *mm, PetscInt m, ShapeTable *t)
+{
+  PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, SHAPE_SLOTS, sizeof(*t->keys), &t->keys));
+  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, SHAPE_SLOTS, sizeof(*t->rows), &t->rows));
+  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, SHAPE_SLOTS, sizeof(*t->list), &t->list));
+  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, SHAPE_SLOTS, sizeof(*t->slotclass), &t->slotclass));
+  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, SHAPE_MAX_CLASSES, sizeof(*t->representative), &t->representative));
+  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, 1, sizeof(*t->stats), &t->stats));
+  HYB_LAUNCH(ShapeInitialize, HybBlocks(SHAPE_SLOTS, SHAPE_THREADS), SHAPE_THREADS, 0, mm->exec.stream, *t);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static int ShapeWidth(PetscCount mean, int least)
+{
+  int w = least;
+
+  while (w < 32 && w < mean) w *= 2;
+  return w;
+}
+
+#define SHAPE_BY_WIDTH(w) \
+  switch (w) { \
+  case 4: \
+    SHAPE_CALL(4); \
+    break; \
+  case 8: \
+    SHAPE_CALL(8); \
+    break; \
+  case 16: \
+    SHAPE_CALL(16); \
+    break; \
+  default: \
+    SHAPE_CALL(32); \
+  }
+
+/* classes of M's rows; mode BYROW or BYFIRST for B, BYROW or BYBASE for A */
+template <int MODE>
+static PetscErrorCode ShapeClasses(HybSpGEMM *mm, const HybCSR *M, const ShapeClass *colclass, const PetscInt *colfirst, PetscInt *rowfirst, int maxclasses, int multiprocessors, const ShapeTable &t)
+{
+  const HybExec   *exec   = &mm->exec;
+  const int        w      = ShapeWidth(M->m ? M->nnz / M->m / 2 : 0, 4);
+  const PetscCount blocks = PetscMin(HybBlocks((PetscCount)M->m * w, SHAPE_THREADS), (PetscCount)multiprocessors * 16);
+
+  PetscFunctionBegin;
+#define SHAPE_CALL(W) HYB_LAUNCH((ShapeSign<W, MODE>), blocks, SHAPE_THREADS, 0, exec->stream, M->m, M->i, M->j, colclass, colfirst, rowfirst, maxclasses, t)
+  SHAPE_BY_WIDTH(w)
+#undef SHAPE_CALL
+  HYB_LAUNCH(ShapeNumber, 1, 1024, 0, exec->stream, t, maxclasses);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <int MODE>
+static PetscErrorCode ShapeVerify(HybSpGEMM *mm, const HybCSR *M, const ShapeClass *colclass, const PetscInt *colfirst, const unsigned char *unfit, int multiprocessors, const ShapeTable &t)
+{
+  const HybExec   *exec   = &mm->exec;
+  const int        w      = ShapeWidth(M->m ? M->nnz / M->m / 2 : 0, 4);
+  const PetscCount blocks = PetscMin(HybBlocks((PetscCount)M->m * w, SHAPE_THREADS), (PetscCount)multiprocessors * 16);
+
+  PetscFunctionBegin;
+#define SHAPE_CALL(W) HYB_LAUNCH((ShapeAssign<W, MODE>), blocks, SHAPE_THREADS, 0, exec->stream, M->m, M->i, M->j, colclass, colfirst, unfit, t)
+  SHAPE_BY_WIDTH(w)
+#undef SHAPE_CALL
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* both rounds and the programs: one synchronisation. What stays is in keep and in mm->data. */
+static PetscErrorCode ShapeFind(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, int maxclasses)
+{
+  const HybExec   *exec  = &mm->exec;
+  const bool       byrow = A->m == A->n && B->m == B->n;
+  const PetscCount longest = PetscMin(mm->stats.maxrow, (PetscCount)SHAPE_MAX_PRODUCTS);
+  size_t           limit;
+  int              multiprocessors;
+  ShapeTable       tb, ta;
+  Shape           *s;
+  ShapeProgram    *g;
+
+  PetscFunctionBegin;
+  PetscCall(HybDeviceLimits(&limit, &multiprocessors));
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_HOST, 1, sizeof(*s), &s));
+  PetscCall(PetscMemzero((void *)s, sizeof(*s)));
+  mm->data = s;
+  g        = &s->program;
+
+  PetscCall(ShapeTableAlloc(mm, B->m, &tb));
+  PetscCall(ShapeTableAlloc(mm, A->m, &ta));
+  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, B->m, sizeof(ShapeClass), &tb.rowclass));
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, A->m, sizeof(ShapeClass), &ta.rowclass));
+  if (!byrow) PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, B->m, sizeof(PetscInt), &s->bfirst));
+  g->proom = (PetscInt)PetscMin(SHAPE_MAX_PROGRAM, maxclasses * longest);
+  g->kroom = (PetscInt)PetscMin(SHAPE_MAX_PROGRAM, maxclasses * (PetscCount)PetscMin(mm->stats.maxarow, SHAPE_MAX_PRODUCTS));
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, SHAPE_MAX_CLASSES + 1, sizeof(PetscInt), &g->kptr));
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, SHAPE_MAX_CLASSES + 1, sizeof(PetscInt), &g->pptr));
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, SHAPE_MAX_CLASSES, sizeof(PetscInt), &g->count));
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, g->kroom, sizeof(PetscInt), &g->kbegin));
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, g->proom, sizeof(unsigned short), &g->place));
+  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, g->proom, sizeof(PetscInt), &g->offset));
+  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, SHAPE_MAX_CLASSES, sizeof(unsigned char), &g->unfit));
+
+  if (byrow) {
+    PetscCall(ShapeClasses<SHAPE_BYROW>(mm, B, NULL, NULL, NULL, maxclasses, multiprocessors, tb));
+    PetscCall(ShapeVerify<SHAPE_BYROW>(mm, B, NULL, NULL, NULL, multiprocessors, tb));
+    PetscCall(ShapeClasses<SHAPE_BYROW>(mm, A, tb.rowclass, NULL, NULL, maxclasses, multiprocessors, ta));
+  } else {
+    PetscCall(ShapeClasses<SHAPE_BYFIRST>(mm, B, NULL, NULL, s->bfirst, maxclasses, multiprocessors, tb));
+    PetscCall(ShapeVerify<SHAPE_BYFIRST>(mm, B, NULL, NULL, NULL, multiprocessors, tb));
+    PetscCall(ShapeClasses<SHAPE_BYBASE>(mm, A, tb.rowclass, s->bfirst, NULL, maxclasses, multiprocessors, ta));
+  }
+  HYB_LAUNCH(ShapeSizes, 1, 1024, 0, exec->stream, A->i, A->j, B->i, ta, *g);
+  if (byrow) {
+    HYB_LAUNCH((ShapeCompile<SHAPE_BYROW>), PetscMin(maxclasses, 4 * multiprocessors), 256, longest * sizeof(unsigned long long), exec->stream, A->i, A->j, B->i, B->j, s->bfirst, ta, *g);
+    PetscCall(ShapeVerify<SHAPE_BYROW>(mm, A, tb.rowclass, NULL, g->unfit, multiprocessors, ta));
+  } else {
+    HYB_LAUNCH((ShapeCompile<SHAPE_BYBASE>), PetscMin(maxclasses, 4 * multiprocessors), 256, longest * sizeof(unsigned long long), exec->stream, A->i, A->j, B->i, B->j, s->bfirst, ta, *g);
+    PetscCall(ShapeVerify<SHAPE_BYBASE>(mm, A, tb.rowclass, s->bfirst, g->unfit, multiprocessors, ta));
+  }
+  s->rowclass = ta.rowclass;
+  PetscCall(exec->backend->copy(exec, &s->stats, ta.stats, sizeof(s->stats), HYB_COPY_DEVICE_TO_HOST));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybSpGEMMApplicable_ShapeCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
+{
+  const int maxclasses = (int)PetscMin(SHAPE_MAX_CLASSES, A->m / SHAPE_ROWS_PER_CLASS);
+  Shape    *s;
+
+  PetscFunctionBegin;
+  *fits = PETSC_FALSE;
+  /* small operands, rows without neighbours, and rows so long that few can be alike are not worth the look */
+  if (A->m < 1024 || mm->stats.products < 4 * (PetscCount)A->m || mm->stats.maxrow > SHAPE_MAX_PRODUCTS) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(ShapeFind(mm, A, B, maxclasses));
+  s     = (Shape *)mm->data;
+  *fits = (PetscBool)(!s->stats.overflow && s->stats.rows >= (PetscCount)A->m / 5 * 4);
+  if (!*fits) {
+    mm->data = NULL;
+    PetscCall(HybArenaReset(&mm->keep));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode ShapeRun(HybSpGEMM *mm, const Shape *s, const HybCSR *A, const HybCSR *B, bool columns, HybCSR *C)
+{
+  const HybExec *exec = &mm->exec;
+  int            w    = ShapeWidth(mm->stats.products / PetscMax(1, A->nnz), 4);
+  PetscCount     blocks;
+  size_t         bytes;
+  ShapeArgs      x;
+
+  PetscFunctionBegin;
+  if (!s->stats.rows) PetscFunctionReturn(PETSC_SUCCESS);
+  /* few wide sub-warps where accumulators are many */
+  while (w < 32 && (size_t)(128 / w) * s->stats.maxcount * sizeof(HybScalar) > 32768) w *= 2;
+  blocks     = HybBlocks((PetscCount)A->m * w, 128);
+  x.m        = A->m;
+  x.ai       = A->i;
+  x.aj       = A->j;
+  x.aa       = A->a;
+  x.bi       = B->i;
+  x.ba       = B->a;
+  x.bfirst   = s->bfirst;
+  x.ci       = C->i;
+  x.cj       = columns ? C->j : NULL;
+  x.ca       = C->a;
+  x.rowclass = s->rowclass;
+  x.program  = s->program;
+  x.room     = s->stats.maxcount;
+  bytes      = (size_t)(128 / w) * x.room * sizeof(HybScalar);
+#define SHAPE_CALL(W) HYB_LAUNCH((ShapeRows<W>), blocks, 128, bytes, exec->stream, x)
+  SHAPE_BY_WIDTH(w)
+#undef SHAPE_CALL
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybSpGEMMSymbolic_ShapeCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C)
+{
+  const HybExec *exec = &mm->exec;
+  PetscCount    *upper = NULL, *head;
+  PetscInt      *count, nnz;
+  Shape         *s;
+
+  PetscFunctionBegin;
+  if (!mm->data) PetscCall(ShapeFind(mm, A, B, SHAPE_MAX_CLASSES));
+  s         = (Shape *)mm->data;
+  s->hasodd = (PetscBool)(s->stats.rows < A->m);
+  PetscCall(HybCountersSet(&mm->counters, "classes", s->stats.n));
+  PetscCall(HybCountersSet(&mm->counters, "rows by shape", s->stats.rows));
+  PetscCall(HybCountersSet(&mm->counters, "rows by hash", A->m - s->stats.rows));
+  PetscCall(HybCountersSet(&mm->counters, "program", s->stats.program));
+  PetscCall(HybArenaAlloc(out, exec->result, (PetscCount)C->m + 1, sizeof(PetscInt), &C->i));
+  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, C->m, sizeof(PetscInt), &count));
+  if (s->hasodd) PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, C->m, sizeof(PetscCount), &upper));
+  HYB_LAUNCH(ShapeCounts, HybBlocks(C->m, SHAPE_THREADS), SHAPE_THREADS, 0, exec->stream, C->m, s->rowclass, s->program.count, mm->rowproducts, count, upper);
+  if (s->hasodd) {
+    PetscCall(HybHashRowsCount(mm, A, B, PETSC_FALSE, upper, count, &s->odd));
+    PetscCall(HybScanCounts(exec, &mm->work, C->m, count, C->i, s->odd.head, NULL));
+    PetscCall(HybHashRowsFetch(mm, &s->odd, &C->nnz));
+  } else {
+    PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, 1, sizeof(PetscCount), &head));
+    PetscCall(HybScanCounts(exec, &mm->work, C->m, count, C->i, head, NULL));
+    PetscCall(exec->backend->copy(exec, &C->nnz, head, sizeof(PetscCount), HYB_COPY_DEVICE_TO_HOST));
+  }
+  PetscCall(HybIntCast(C->nnz, "The product", &nnz));
+  PetscCall(HybArenaFree(&mm->work, &count));
+  if (upper) PetscCall(HybArenaFree(&mm->work, &upper));
+  PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(PetscInt), &C->j));
+  if ((A->a || !A->nnz) && (B->a || !B->nnz)) PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(HybScalar), &C->a));
+  PetscCall(ShapeRun(mm, s, A, B, true, C));
+  if (s->hasodd) PetscCall(HybHashRowsFill(mm, A, B, &s->odd, C));
+  /* workspace of this phase */
+  s->program.offset = NULL;
+  s->program.unfit  = NULL;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybSpGEMMNumeric_ShapeCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybCSR *C)
+{
+  const Shape *s = (const Shape *)mm->data;
+
+  PetscFunctionBegin;
+  PetscCall(ShapeRun(mm, s, A, B, false, C));
+  if (s->hasodd) PetscCall(HybHashRowsNumeric(mm, A, B, &s->odd, C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+extern const HybSpGEMMMethod HybSpGEMM_ShapeCUDA;
+const HybSpGEMMMethod        HybSpGEMM_ShapeCUDA = {"shape", HybSpGEMMApplicable_ShapeCUDA, HybSpGEMMSymbolic_ShapeCUDA, HybSpGEMMNumeric_ShapeCUDA, NULL};

@@ -1,0 +1,797 @@
+/*
+  hashrows.cu: SpGEMM by rows, each row's pattern in a table of (block of 32 columns, bit mask), each row's values at their final places.
+
+  Idea. A table whose entries are single columns costs a probe for each product and a sort of the row at the end. Here an entry is a block of 32 neighbouring
+  columns with a mask of those present. Three things follow.
+    - B is compressed once into (block, mask) pairs, so that the symbolic pass inserts one pair for several neighbouring columns (a 27-point row is nine
+      pairs), by atomicOr on integers in any order.
+    - No entry is ever sorted: the place of column c in its row of C is
+          prefix(block of c) + popcount(mask & bits below c),
+      and prefix needs the order of the blocks only, of which there are several times fewer.
+    - The numeric pass adds every product at its final place: a group of lanes goes across a row of B, A's entries one after the other, plain additions,
+      hence the same bits in every run. Accumulators start from -0.0, the neutral element of addition, so the first product stands as it is.
+  Where the row's blocks span few more words than it has blocks, the table is direct (a bitmap of the span): no probing, and prefix is a scan. Elsewhere it is
+  a hash table with linear probing, and prefix comes from counting (few blocks) or from a bitonic sort of the blocks (many).
+
+    symbolic   compress B                              if it is read often enough
+               u[r] = pairs that row r will insert      upper bound of its blocks
+               rows into bins by u
+               count: insert, count new bits            -> nnz, number of blocks and span of each row -> kind and size of its numeric table
+               scan counts; rows into bins by table size          (one synchronisation)
+               fill: insert again, prefix, write columns, and values where the operands have them
+    numeric    the table from C's own columns (prefix is a by-product), values
+
+  Groups of threads by the size of the table: sub-warps of 4 to 32 lanes up to 4 KiB, blocks up to what a block may have (227 KiB); rows whose table fits but
+  whose accumulators do not add straight into C's values ("spilled"); rows whose table does not fit have it in global memory ("global"), a bitmap of the
+  row's span for each resident block.
+
+  Memory beside C: 8 bytes for each entry of B while the symbolic phase runs (compressed B, only where the rows of B are read four times on average), per-row
+  arrays of 12 bytes that stay for the numeric phase, and the global tables of rows that need them. Nothing grows with the number of products.
+  Complexity: one insertion for each pair, one addition for each product; blocks*log^2(blocks) a row at worst where the table is hashed.
+
+  References: Gustavson, Two fast algorithms for sparse matrices, TOMS 4 (1978); Nagasaka, Nukada, Matsuoka, High-performance and memory-saving sparse
+  general matrix-matrix multiplication for NVIDIA Pascal GPU, ICPP 2017 (hash tables by bin); Deveci, Trott, Rajamanickam, Multi-threaded sparse matrix-matrix
+  multiplication for many-core and GPU architectures, Parallel Computing 78 (2018) (compressed symbolic pass).
+*/
+#include "hashrows.cuh"
+#include "../plan/bins.cuh"
+#include "../plan/group.cuh"
+
+#define HASH_EMPTY   0xffffffffu
+#define HASH_SPILL   (1 << 29)     /* cost of a row whose table alone fits shared memory */
+#define HASH_GLOBAL  ((1 << 29) + 1) /* cost of a row whose table does not */
+#define HASH_LONGROW 2048          /* rows of B longer than this are compressed by a block */
+#define HASH_STAGE   128           /* entries of A that a block stages in shared memory */
+
+/* bins of the count: upper bounds of inserted pairs, slots of the table, threads a row */
+#define HASH_COUNT_BINS 7
+static const PetscCount HashCountLimit[HASH_COUNT_BINS - 1] = {0, 48, 192, 384, 1536, 6144};
+
+/* bins of the numeric pass: bytes of shared memory a row */
+static const PetscCount HashLimit[HYB_HASH_BINS - 1] = {0, 512, 1024, 2048, 4096, 16384, 49152, HASH_SPILL - 1, HASH_SPILL};
+
+/* a block of 32 columns of B's row and which of them are present */
+struct alignas(8) HashPair {
+  unsigned block, mask;
+};
+
+struct HashArgs {
+  const PetscInt  *ai, *aj, *bi, *bj;
+  const HybScalar *aa, *ba;
+  const HashPair  *pairs;  /* of row r of B: from pairs[bi[r]], npairs[r] of them; NULL: B is not compressed */
+  const PetscInt  *npairs;
+  const PetscInt  *order, *binptr; /* rows of this launch: order[binptr[0]] .. order[binptr[1]-1] */
+  int              bytes;          /* shared memory of a group */
+  int              lanes;          /* log2 of the lanes that take a row of B in unordered insertions */
+  /* the row's numeric table: first block and number of words (direct), or HASH_EMPTY and number of slots */
+  unsigned *base, *size;
+  /* count */
+  const PetscCount *upper;
+  PetscInt         *count, *need, *over; /* over[0]: rows left to global tables, the list follows */
+  PetscInt          maxbytes;            /* of a block's table, for the choice of need */
+  /* fill and numeric */
+  const PetscInt *ci;
+  PetscInt       *cj;
+  HybScalar      *ca;
+  int             products, columns, values; /* table from the products (else from cj); write cj; compute ca */
+  /* global tables: words a block */
+  unsigned  *global;
+  PetscCount globalwords;
+};
+
+template <typename G>
+static __device__ __forceinline__ void HashFill(unsigned *p, unsigned n, unsigned v)
+{
+  /* p is aligned to 16 bytes, and room up to the next multiple of 4 words is ours */
+  const unsigned       n4 = (n + 3) / 4;
+  HybVec<unsigned, 4>  q;
+
+  q.v[0] = q.v[1] = q.v[2] = q.v[3] = v;
+  for (unsigned k = (unsigned)G::rank(); k < n4; k += G::THREADS / G::GROUPS) HybStoreVec(p + 4 * k, q);
+}
+
+static __device__ __forceinline__ unsigned HashSlot(unsigned block, int shift)
+{
+  return (block * 2654435761u) >> shift;
+}
+
+/* the slot of a block, made if there is none */
+static __device__ __forceinline__ unsigned HashInsert(unsigned *keys, unsigned block, int shift, unsigned wrap)
+{
+  for (unsigned h = HashSlot(block, shift);; h = (h + 1) & wrap) {
+    unsigned k = *(volatile unsigned *)(keys + h);
+
+    if (k == block) return h;
+    if (k == HASH_EMPTY) {
+      k = atomicCAS(keys + h, HASH_EMPTY, block);
+      if (k == HASH_EMPTY || k == block) return h;
+    }
+  }
+}
+
+/* the slot of a block that is there */
+static __device__ __forceinline__ unsigned HashFind(const unsigned *keys, unsigned block, int shift, unsigned wrap)
+{
+  unsigned h = HashSlot(block, shift);
+
+  while (keys[h] != block) h = (h + 1) & wrap;
+  return h;
+}
+
+/* log2 of slots for so many blocks: at most two thirds full, 16 at least */
+static __device__ __forceinline__ int HashLogSlots(unsigned blocks)
+{
+  const unsigned want = blocks + blocks / 2;
+
+  return want <= 16 ? 4 : 32 - __clz((int)(want - 1));
+}
+
+/*
+  Calls insert(block, mask) for every pair that the products of a row consist of, in any order: groups of 2^lanes lanes take a row of B each.
+*/
+template <typename G, int N, typename Insert>
+static __device__ __forceinline__ void HashForEachPair(const HashArgs &x, PetscInt abegin, PetscInt aend, Insert insert)
+{
+  const int lanes = x.lanes;
+  const int step  = 1 << lanes;
+
+  for (PetscInt k = abegin + (G::rank() >> lanes); k < aend; k += N >> lanes) {
+    const PetscInt c = x.aj[k];
+    PetscInt       p = x.bi[c] + (G::rank() & (step - 1));
+
+    if (x.pairs) {
+      const PetscInt end = x.bi[c] + x.npairs[c];
+
+      for (; p < end; p += step) {
+        const HybVec<unsigned, 2> q = HybLoadVec<2>(&x.pairs[p].block);
+
+        insert(q.v[0], q.v[1]);
+      }
+    } else {
+      const PetscInt end = x.bi[c + 1];
+
+      for (; p < end; p += step) {
+        const PetscInt col = x.bj[p];
+
+        insert((unsigned)(col >> 5), 1u << (col & 31));
+      }
+    }
+  }
+}
+
+/*
+  B by rows into pairs. The lane of a block's first column gathers the mask.
+*/
+template <typename G, int N>
+static __device__ __forceinline__ void HashCompressRow(PetscInt row, const PetscInt *__restrict__ bi, const PetscInt *__restrict__ bj, HashPair *__restrict__ pairs, PetscInt *__restrict__ npairs, unsigned *scratch)
+{
+  const PetscInt begin = bi[row], end = bi[row + 1];
+  unsigned       n = 0;
+
+  for (PetscInt p0 = begin; p0 < end; p0 += N) {
+    const PetscInt p = p0 + G::rank();
+    bool           head = false;
+    unsigned       block = 0, total, place;
+
+    if (p < end) {
+      block = (unsigned)(bj[p] >> 5);
+      head  = p == begin || (unsigned)(bj[p - 1] >> 5) != block;
+    }
+    place = G::exclusiveSum(head ? 1u : 0u, scratch, &total);
+    if (head) {
+      unsigned mask = 0;
+
+      for (PetscInt q = p; q < end && (unsigned)(bj[q] >> 5) == block; q++) mask |= 1u << (bj[q] & 31);
+      pairs[begin + n + place] = {block, mask};
+    }
+    n += total;
+  }
+  if (G::rank() == 0) npairs[row] = (PetscInt)n;
+}
+
+template <int N>
+__global__ void __launch_bounds__(128) HashCompressKernel(PetscInt m, const PetscInt *__restrict__ bi, const PetscInt *__restrict__ bj, HashPair *__restrict__ pairs, PetscInt *__restrict__ npairs, PetscInt *over)
+{
+  using G = HybGroup<N>;
+  const PetscCount row = (PetscCount)blockIdx.x * G::GROUPS + G::index();
+
+  if (row >= m) return;
+  if (bi[row + 1] - bi[row] > HASH_LONGROW) {
+    if (G::rank() == 0) over[1 + HybAtomicAdd(over, 1)] = (PetscInt)row;
+    return;
+  }
+  HashCompressRow<G, N>((PetscInt)row, bi, bj, pairs, npairs, nullptr);
+}
+
+__global__ void __launch_bounds__(512) HashCompressLongKernel(const PetscInt *__restrict__ bi, const PetscInt *__restrict__ bj, HashPair *__restrict__ pairs, PetscInt *__restrict__ npairs, const PetscInt *over)
+{
+  HYB_SHARED(unsigned, scratch, HYB_WARP);
+
+  for (PetscInt q = (PetscInt)blockIdx.x; q < over[0]; q += (PetscInt)gridDim.x) HashCompressRow<HybGroup<512>, 512>(over[1 + q], bi, bj, pairs, npairs, scratch);
+}
+
+/*
+  Count. MODE 0: table in shared memory; 1: in global memory, rows from the list of those left over.
+*/
+template <int N, int MODE>
+__global__ void __launch_bounds__(HybGroup<N>::THREADS) HashCountKernel(HashArgs x)
+{
+  using G = HybGroup<N>;
+  HYB_DYNAMIC_SHARED(unsigned char, shared);
+  HYB_SHARED(unsigned, scratch, HYB_WARP);
+  unsigned *const  table    = MODE ? x.global + (PetscCount)blockIdx.x * x.globalwords : (unsigned *)(shared + (size_t)G::index() * x.bytes);
+  const unsigned   capacity = MODE ? (unsigned)x.globalwords : (unsigned)x.bytes / 4; /* words */
+  const PetscInt   first = MODE ? 0 : x.binptr[0], last = MODE ? x.over[0] : x.binptr[1];
+
+  for (PetscCount q = first + (PetscCount)blockIdx.x * G::GROUPS + G::index(); q < last; q += (PetscCount)gridDim.x * G::GROUPS) {
+    const PetscInt row    = MODE ? x.over[1 + q] : x.order[q];
+    const PetscInt abegin = x.ai[row], aend = x.ai[row + 1];
+    unsigned       lo = HASH_EMPTY, hi = 0, nnz = 0, blocks = 0, span;
+
+    /* the blocks that the row spans */
+    for (PetscInt k = abegin + G::rank(); k < aend; k += N) {
+      const PetscInt c = x.aj[k], begin = x.bi[c], end = x.bi[c + 1];
+
+      if (begin < end) {
+        lo = HybMin()(lo, (unsigned)(x.bj[begin] >> 5));
+        hi = HybMax()(hi, (unsigned)(x.bj[end - 1] >> 5));
+      }
+    }
+    lo   = G::reduce(lo, scratch, HybMin());
+    hi   = G::reduce(hi, scratch, HybMax());
+    span = hi - lo + 1;
+    if (span <= capacity) {
+      HashFill<G>(table, span, 0);
+      G::sync();
+      HashForEachPair<G, N>(x, abegin, aend, [&](unsigned block, unsigned mask) {
+        const unsigned old = atomicOr(table + (block - lo), mask);
+
+        nnz += __popc(mask & ~old);
+        blocks += old == 0;
+      });
+    } else {
+      const PetscCount u       = x.upper[row];
+      const int        most    = 31 - __clz((int)(capacity / 2));
+      unsigned        *maskof  = table + (1u << most);
+      int              logslots;
+      unsigned         wrap;
+
+      if (u > (PetscCount)3 << (most - 2)) {
+        /* could fill more than three quarters of the slots: a bitmap in global memory */
+        if (G::rank() == 0) x.over[1 + HybAtomicAdd(x.over, 1)] = row;
+        continue;
+      }
+      logslots        = HybMin()(HashLogSlots((unsigned)u), most);
+      wrap            = (1u << logslots) - 1;
+      const int shift = 32 - logslots;
+
+      HashFill<G>(table, wrap + 1, HASH_EMPTY);
+      HashFill<G>(maskof, wrap + 1, 0);
+      G::sync();
+      HashForEachPair<G, N>(x, abegin, aend, [&](unsigned block, unsigned mask) {
+        const unsigned old = atomicOr(maskof + HashInsert(table, block, shift, wrap), mask);
+
+        nnz += __popc(mask & ~old);
+        blocks += old == 0;
+      });
+    }
+    nnz    = G::reduce(nnz, scratch, HybSum());
+    blocks = G::reduce(blocks, scratch, HybSum());
+    if (G::rank() == 0) {
+      /* the numeric table: direct where scanning the span is cheaper than ordering the blocks, in shared memory where it fits */
+      const PetscCount acc    = (PetscCount)nnz * (sizeof(HybScalar) > 8 ? sizeof(HybScalar) : 8);
+      const PetscCount pad    = 64; /* alignment of the three parts */
+      const int        log    = HashLogSlots(blocks);
+      const PetscCount direct = (PetscCount)span * 8, hashed = ((PetscCount)12 << log);
+      bool             isdirect = span <= 32 * (PetscCount)blocks + 64;
+      PetscCount       bytes, need;
+
+      if (isdirect && direct + pad > x.maxbytes && hashed + 8 * (PetscCount)blocks + pad <= x.maxbytes) isdirect = false;
+      bytes = isdirect ? direct : hashed;
+      if (acc + bytes + pad <= x.maxbytes) need = acc + bytes + pad;
+      else if (bytes + (isdirect ? 0 : 8 * (PetscCount)blocks) + pad <= x.maxbytes) need = HASH_SPILL;
+      else {
+        need     = HASH_GLOBAL;
+        isdirect = true;
+      }
+      x.count[row] = (PetscInt)nnz;
+      x.need[row]  = (PetscInt)need;
+      x.base[row]  = isdirect ? lo : HASH_EMPTY;
+      x.size[row]  = isdirect ? span : 1u << log;
+    }
+    G::sync();
+  }
+}
+
+/* prefix of a direct table: each thread scans neighbouring words, an odd number of them so that banks do not collide */
+template <typename G, int N>
+static __device__ __forceinline__ void HashScanWords(const unsigned *mask, unsigned *prefix, unsigned words, unsigned *scratch)
+{
+  const unsigned each  = ((words + N - 1) / N) | 1u;
+  const unsigned begin = HybMin()((unsigned)G::rank() * each, words), end = HybMin()(begin + each, words);
+  unsigned       sum = 0;
+
+  for (unsigned w = begin; w < end; w++) sum += __popc(mask[w]);
+  sum = G::exclusiveSum(sum, scratch);
+  for (unsigned w = begin; w < end; w++) {
+    prefix[w] = sum;
+    sum += __popc(mask[w]);
+  }
+}
+
+/* prefix of a hashed table: bits in all blocks that come before; list is room for 8 bytes a block */
+template <typename G, int N>
+static __device__ __forceinline__ void HashOrderSlots(const unsigned *keys, const unsigned *mask, unsigned *prefix, unsigned slots, unsigned long long *list, unsigned *scratch)
+{
+  unsigned blocks = 0;
+
+  /* list: block << 32 | slot << 6 | bits of the mask */
+  for (unsigned s0 = 0; s0 < slots; s0 += N) {
+    const unsigned s    = s0 + (unsigned)G::rank();
+    const bool     used = s < slots && keys[s] != HASH_EMPTY;
+    unsigned       total;
+    const unsigned place = blocks + G::exclusiveSum(used ? 1u : 0u, scratch, &total);
+
+    if (used) list[place] = (unsigned long long)keys[s] << 32 | s << 6 | (unsigned)__popc(mask[s]);
+    blocks += total;
+  }
+  G::sync();
+  if (blocks <= 2 * HYB_WARP) {
+    for (unsigned e = (unsigned)G::rank(); e < blocks; e += N) {
+      const unsigned long long mine = list[e];
+      unsigned                 sum  = 0;
+
+      for (unsigned q = 0; q < blocks; q++) {
+        const unsigned long long other = list[q];
+
+        sum += other < mine ? (unsigned)other & 63u : 0u;
+      }
+      prefix[(unsigned)mine >> 6] = sum;
+    }
+  } else {
+    const unsigned each  = ((blocks + N - 1) / N) | 1u;
+    const unsigned begin = HybMin()((unsigned)G::rank() * each, blocks), end = HybMin()(begin + each, blocks);
+    unsigned       sum = 0;
+
+    HybGroupSort<N>(list, blocks);
+    for (unsigned e = begin; e < end; e++) sum += (unsigned)list[e] & 63u;
+    sum = G::exclusiveSum(sum, scratch);
+    for (unsigned e = begin; e < end; e++) {
+      prefix[(unsigned)list[e] >> 6] = sum;
+      sum += (unsigned)list[e] & 63u;
+    }
+  }
+}
+
+static __device__ __forceinline__ HybScalar HashNegativeZero(void)
+{
+#if defined(PETSC_USE_COMPLEX)
+  return HybScalar(-(PetscReal)0, -(PetscReal)0);
+#else
+  return -(PetscReal)0;
+#endif
+}
+
+struct HashTable {
+  unsigned *mask, *prefix, *keys;
+  unsigned  base, wrap;
+  int       shift;
+};
+
+static __device__ __forceinline__ PetscInt HashPlace(const HashTable &t, PetscInt col)
+{
+  const unsigned block = (unsigned)(col >> 5);
+  const unsigned s     = t.keys ? HashFind(t.keys, block, t.shift, t.wrap) : block - t.base;
+
+  return (PetscInt)(t.prefix[s] + (unsigned)__popc(t.mask[s] & ((1u << (col & 31)) - 1u)));
+}
+
+/*
+  The products of a row, added at their places: rows of B in the order of A's entries, the group's lanes across a row of B, which has each column once.
+*/
+template <typename G, int N>
+static __device__ __forceinline__ void HashAccumulate(const HashArgs &x, const HashTable &t, PetscInt abegin, PetscInt aend, HybScalar *acc, PetscInt *stagebegin, PetscInt *stageend, HybScalar *stagevalue)
+{
+  if (G::SUBWARP) {
+    for (PetscInt k = abegin; k < aend; k++) {
+      const PetscInt  c   = x.aj[k];
+      const HybScalar av  = x.aa[k];
+      const PetscInt  end = x.bi[c + 1];
+
+      for (PetscInt p = x.bi[c] + G::rank(); p < end; p += N) {
+        const PetscInt place = HashPlace(t, x.bj[p]);
+
+        acc[place] = HybMulAdd(av, x.ba[p], acc[place]);
+      }
+      G::sync();
+    }
+  } else {
+    for (PetscInt k0 = abegin; k0 < aend; k0 += HASH_STAGE) {
+      const int n = (int)HybMin()((PetscInt)HASH_STAGE, aend - k0);
+      PetscInt  p, col = 0;
+      HybScalar bv = HybScalar();
+
+      if ((int)threadIdx.x < n) {
+        const PetscInt c = x.aj[k0 + (PetscInt)threadIdx.x];
+
+        stagebegin[threadIdx.x] = x.bi[c];
+        stageend[threadIdx.x]   = x.bi[c + 1];
+        stagevalue[threadIdx.x] = x.aa[k0 + (PetscInt)threadIdx.x];
+      }
+      G::sync();
+      p = stagebegin[0] + G::rank();
+      if (p < stageend[0]) {
+        col = x.bj[p];
+        bv  = x.ba[p];
+      }
+      for (int k = 0; k < n; k++) {
+        const PetscInt  end = stageend[k];
+        const HybScalar av  = stagevalue[k];
+        PetscInt        pnext = 0, colnext = 0;
+        HybScalar       bvnext = HybScalar();
+
+        /* the first entries of the next row of B are on their way while this one is added */
+        if (k + 1 < n) {
+          pnext = stagebegin[k + 1] + G::rank();
+          if (pnext < stageend[k + 1]) {
+            colnext = x.bj[pnext];
+            bvnext  = x.ba[pnext];
+          }
+        }
+        if (p < end) {
+          PetscInt place = HashPlace(t, col);
+
+          acc[place] = HybMulAdd(av, bv, acc[place]);
+          for (p += N; p < end; p += N) {
+            place      = HashPlace(t, x.bj[p]);
+            acc[place] = HybMulAdd(av, x.ba[p], acc[place]);
+          }
+        }
+        p   = pnext;
+        col = colnext;
+        bv  = bvnext;
+        G::sync();
+      }
+    }
+  }
+}
+
+/*
+  Fill and numeric. MODE 0: table and accumulators in shared memory; 1: accumulators are C's values; 2: the table in global memory as well.
+*/
+template <int N, int MODE>
+__global__ void __launch_bounds__(HybGroup<N>::THREADS) HashNumericKernel(HashArgs x)
+{
+  using G = HybGroup<N>;
+  HYB_DYNAMIC_SHARED(unsigned char, shared);
+  HYB_SHARED(unsigned, scratch, HYB_WARP);
+  HYB_SHARED(PetscInt, stagebegin, G::SUBWARP ? 1 : HASH_STAGE);
+  HYB_SHARED(PetscInt, stageend, G::SUBWARP ? 1 : HASH_STAGE);
+  HYB_SHARED(HybScalar, stagevalue, G::SUBWARP ? 1 : HASH_STAGE);
+  unsigned char *const mine  = shared + (size_t)G::index() * x.bytes;
+  const PetscInt       first = x.binptr[0], last = x.binptr[1];
+
+  for (PetscCount q = first + (PetscCount)blockIdx.x * G::GROUPS + G::index(); q < last; q += (PetscCount)gridDim.x * G::GROUPS) {
+    const PetscInt row    = x.order[q];
+    const PetscInt abegin = x.ai[row], aend = x.ai[row + 1];
+    const PetscInt cbegin = x.ci[row];
+    const unsigned nnz    = (unsigned)(x.ci[row + 1] - cbegin);
+    const unsigned size   = x.size[row], words = (size + 3) & ~3u;
+    HybScalar     *acc    = MODE == 0 ? (HybScalar *)mine : x.ca + cbegin;
+    HashTable      t;
+
+    t.base   = x.base[row];
+    t.wrap   = size - 1;
+    t.shift  = __clz((int)t.wrap);
+    t.mask   = MODE == 0 ? (unsigned *)(mine + (((size_t)nnz * (sizeof(HybScalar) > 8 ? sizeof(HybScalar) : 8) + 15) & ~(size_t)15)) : MODE == 1 ? (unsigned *)mine : x.global + (PetscCount)blockIdx.x * x.globalwords;
+    t.prefix = t.mask + words;
+    t.keys   = t.base == HASH_EMPTY ? t.prefix + words : nullptr;
+    HashFill<G>(t.mask, size, 0);
+    if (t.keys) HashFill<G>(t.keys, size, HASH_EMPTY);
+    G::sync();
+    if (x.products) {
+      if (t.keys) HashForEachPair<G, N>(x, abegin, aend, [&](unsigned block, unsigned mask) { atomicOr(t.mask + HashInsert(t.keys, block, t.shift, t.wrap), mask); });
+      else HashForEachPair<G, N>(x, abegin, aend, [&](unsigned block, unsigned mask) { atomicOr(t.mask + (block - t.base), mask); });
+      G::sync();
+      /* the list of blocks lies where the accumulators will be */
+      if (t.keys) HashOrderSlots<G, N>(t.keys, t.mask, t.prefix, size, MODE == 0 ? (unsigned long long *)mine : (unsigned long long *)(t.keys + words), scratch);
+      else HashScanWords<G, N>(t.mask, t.prefix, size, scratch);
+    } else {
+      for (unsigned e = (unsigned)G::rank(); e < nnz; e += N) {
+        const PetscInt col   = x.cj[cbegin + e];
+        const unsigned block = (unsigned)(col >> 5);
+        const unsigned s     = t.keys ? HashInsert(t.keys, block, t.shift, t.wrap) : block - t.base;
+
+        atomicOr(t.mask + s, 1u << (col & 31));
+        if (e == 0 || (unsigned)(x.cj[cbegin + e - 1] >> 5) != block) t.prefix[s] = e;
+      }
+    }
+    G::sync();
+    if (x.values) {
+      for (unsigned e = (unsigned)G::rank(); e < nnz; e += N) acc[e] = HashNegativeZero();
+      G::sync();
+    }
+    if (x.columns) {
+      for (unsigned s = (unsigned)G::rank(); s < size; s += N) {
+        unsigned mask = t.mask[s];
+
+        if (mask) {
+          const PetscInt col = (PetscInt)(t.keys ? t.keys[s] : t.base + s) << 5;
+          PetscInt      *to  = x.cj + cbegin + t.prefix[s];
+
+          for (; mask; mask &= mask - 1) *to++ = col + (__ffs((int)mask) - 1);
+        }
+      }
+    }
+    if (x.values) {
+      HashAccumulate<G, N>(x, t, abegin, aend, acc, stagebegin, stageend, stagevalue);
+      if (MODE == 0) {
+        for (unsigned e = (unsigned)G::rank(); e < nnz; e += N) x.ca[cbegin + e] = acc[e];
+      }
+    }
+    G::sync();
+  }
+}
+
+#define HASH_COUNT(N, MODE, grid, dynamic) HYB_LAUNCH((HashCountKernel<N, MODE>), grid, HybGroup<N>::THREADS, dynamic, exec->stream, x)
+#define HASH_NUMERIC(N, MODE, grid, dynamic) HYB_LAUNCH((HashNumericKernel<N, MODE>), grid, HybGroup<N>::THREADS, dynamic, exec->stream, x)
+
+/* tables of so many words in global memory: one for each multiprocessor, fewer where they would take more than a sixteenth of free memory */
+static PetscErrorCode HashGlobalTables(const HybExec *exec, HybArena *work, int multiprocessors, PetscCount words, PetscCount rows, HashArgs *x, PetscCount *blocks)
+{
+  HybMemoryReport report;
+
+  PetscFunctionBegin;
+  PetscCall(exec->backend->memory(&report));
+  *blocks        = (PetscCount)(report.free_bytes / 16 / ((size_t)words * sizeof(unsigned)));
+  *blocks        = PetscMax(1, PetscMin(*blocks, PetscMin(rows, (PetscCount)multiprocessors)));
+  x->globalwords = words;
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, *blocks * words, sizeof(unsigned), &x->global));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static void HashOperands(const HybCSR *A, const HybCSR *B, HashArgs *x)
+{
+  memset((void *)x, 0, sizeof(*x));
+  x->ai = A->i;
+  x->aj = A->j;
+  x->aa = A->a;
+  x->bi = B->i;
+  x->bj = B->j;
+  x->ba = B->a;
+}
+
+/* all bins of the fill or of the numeric pass */
+static PetscErrorCode HashRun(HybSpGEMM *mm, const HybHashRows *hash, HashArgs x)
+{
+  const HybExec *exec = &mm->exec;
+
+  PetscFunctionBegin;
+  x.order = hash->order;
+  x.base  = hash->base;
+  x.size  = hash->size;
+  for (int b = 1; b < HYB_HASH_BINS; b++) {
+    const PetscCount rows = hash->hostbinptr[b + 1] - hash->hostbinptr[b];
+    PetscCount       blocks;
+
+    if (!rows) continue;
+    x.binptr = hash->binptr + b;
+    x.bytes  = b < 7 ? (int)HashLimit[b] : (int)hash->maxbytes;
+    x.lanes  = hash->pairlanes;
+    if (b < 5) {
+      /* lanes across a row of B, no fewer than keep the multiprocessor full with tables of this size */
+      const int lanes  = PetscMax(hash->lanes, b + 1);
+      const int groups = 128 >> lanes;
+
+      blocks  = HybBlocks(rows, groups);
+      x.lanes = PetscMin(x.lanes, lanes);
+      switch (lanes) {
+      case 2:
+        HASH_NUMERIC(4, 0, blocks, groups * x.bytes);
+        break;
+      case 3:
+        HASH_NUMERIC(8, 0, blocks, groups * x.bytes);
+        break;
+      case 4:
+        HASH_NUMERIC(16, 0, blocks, groups * x.bytes);
+        break;
+      default:
+        HASH_NUMERIC(32, 0, blocks, groups * x.bytes);
+      }
+    } else if (b == 5) HASH_NUMERIC(128, 0, rows, x.bytes);
+    else if (b == 6) HASH_NUMERIC(256, 0, rows, x.bytes);
+    else if (b == 7) HASH_NUMERIC(512, 0, rows, x.bytes);
+    else if (b == 8) HASH_NUMERIC(512, 1, rows, x.bytes);
+    else {
+      PetscCall(HashGlobalTables(exec, &mm->work, hash->multiprocessors, 2 * ((hash->words + 3) & ~(PetscCount)3), rows, &x, &blocks));
+      HASH_NUMERIC(1024, 2, blocks, 0);
+      PetscCall(HybArenaFree(&mm->work, &x.global));
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* B as pairs, where its rows are read often enough to pay for it and the memory is there */
+static PetscErrorCode HashCompress(HybSpGEMM *mm, const HybCSR *B, HybHashRows *hash)
+{
+  const HybExec   *exec = &mm->exec;
+  const PetscCount mean = B->m ? B->nnz / B->m : 0;
+  PetscInt        *over, *npairs;
+  HashPair        *pairs;
+  HybMemoryReport  report;
+
+  PetscFunctionBegin;
+  PetscCall(exec->backend->memory(&report));
+  if (mm->stats.products / 4 < B->nnz || (size_t)B->nnz > report.free_bytes / 64) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, B->nnz, sizeof(HashPair), &pairs));
+  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, B->m, sizeof(PetscInt), &npairs));
+  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, B->nnz / HASH_LONGROW + 2, sizeof(PetscInt), &over));
+  PetscCall(exec->backend->zero(exec, over, sizeof(PetscInt)));
+  if (mean <= 8) HYB_LAUNCH((HashCompressKernel<8>), HybBlocks(B->m, 16), 128, 0, exec->stream, B->m, B->i, B->j, pairs, npairs, over);
+  else HYB_LAUNCH((HashCompressKernel<32>), HybBlocks(B->m, 4), 128, 0, exec->stream, B->m, B->i, B->j, pairs, npairs, over);
+  if (mm->stats.maxbrow > HASH_LONGROW) HYB_LAUNCH(HashCompressLongKernel, PetscMin(B->nnz / HASH_LONGROW, 256), 512, 0, exec->stream, B->i, B->j, pairs, npairs, over);
+  PetscCall(HybArenaFree(&mm->work, &over));
+  hash->pairs  = pairs;
+  hash->npairs = npairs;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* counts every row and chooses its numeric table: x->count, need, base, size */
+static PetscErrorCode HashCountRows(HybSpGEMM *mm, const HybHashRows *hash, const PetscCount *upper, PetscInt m, HashArgs x)
+{
+  static const int bytes[HASH_COUNT_BINS] = {0, 512, 2048, 4096, 16384, 65536, 0};
+  const HybExec   *exec = &mm->exec;
+  PetscInt        *binptr, *order = hash->order;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, HASH_COUNT_BINS + 1, sizeof(PetscInt), &binptr));
+  PetscCall(HybPlanBinsAsync(exec, &mm->work, m, upper, HASH_COUNT_BINS, HashCountLimit, order, binptr));
+  x.order    = order;
+  x.base     = hash->base;
+  x.size     = hash->size;
+  x.upper    = upper;
+  x.maxbytes = hash->maxbytes;
+  for (int b = 1; b < HASH_COUNT_BINS && mm->stats.maxrow > HashCountLimit[b - 1]; b++) {
+    const int        threads = b == 1 ? 8 : b == 2 ? 16 : b == 3 ? 32 : b == 4 ? 128 : b == 5 ? 512 : 1024;
+    const int        groups  = threads <= HYB_WARP ? 128 / threads : 1;
+    const PetscCount most    = HybBlocks(PetscMin((PetscCount)m, mm->stats.products / (HashCountLimit[b - 1] + 1)), groups); /* blocks, if all products were in this bin */
+    const PetscCount blocks  = PetscMin(most, (PetscCount)hash->multiprocessors * 16 * 8);
+
+    x.binptr = binptr + b;
+    x.bytes  = b < 6 ? bytes[b] : (int)hash->maxbytes;
+    x.lanes  = PetscMin(hash->pairlanes, b + 2);
+    switch (b) {
+    case 1:
+      HASH_COUNT(8, 0, blocks, groups * x.bytes);
+      break;
+    case 2:
+      HASH_COUNT(16, 0, blocks, groups * x.bytes);
+      break;
+    case 3:
+      HASH_COUNT(32, 0, blocks, groups * x.bytes);
+      break;
+    case 4:
+      x.lanes = hash->pairlanes;
+      HASH_COUNT(128, 0, blocks, x.bytes);
+      break;
+    case 5:
+      x.lanes = hash->pairlanes;
+      HASH_COUNT(512, 0, blocks, x.bytes);
+      break;
+    default:
+      x.lanes = hash->pairlanes;
+      PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, most + 1, sizeof(PetscInt), &x.over));
+      PetscCall(exec->backend->zero(exec, x.over, sizeof(PetscInt)));
+      HASH_COUNT(1024, 0, blocks, x.bytes);
+      if (hash->words > hash->maxbytes / 4) {
+        PetscCount tables;
+
+        PetscCall(HashGlobalTables(exec, &mm->work, hash->multiprocessors, (hash->words + 3) & ~(PetscCount)3, most, &x, &tables));
+        HASH_COUNT(1024, 1, tables, 0);
+        PetscCall(HybArenaFree(&mm->work, &x.global));
+      }
+      PetscCall(HybArenaFree(&mm->work, &x.over));
+    }
+  }
+  PetscCall(HybArenaFree(&mm->work, &binptr));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static int HashLog2(PetscCount n)
+{
+  int l = 0;
+
+  while (l < 5 && ((PetscCount)1 << l) < n) l++;
+  return l;
+}
+
+PetscErrorCode HybHashRowsCount(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool compress, const PetscCount *upper, PetscInt *count, HybHashRows *hash)
+{
+  const HybExec   *exec = &mm->exec;
+  const PetscCount mean = mm->stats.products / PetscMax(1, A->nnz);
+  PetscCount      *pairsupper = NULL;
+  PetscInt        *need;
+  size_t           limit;
+  HashArgs         x;
+
+  PetscFunctionBegin;
+  PetscCheck(((PetscCount)B->n - 1) / 32 < (PetscCount)HASH_EMPTY, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Hash tables take fewer than 2^37 columns, not %" PetscInt_FMT, B->n);
+  PetscCall(HybDeviceLimits(&limit, &hash->multiprocessors));
+  hash->maxbytes  = (PetscInt)((limit - 6144) & ~(size_t)127);
+  hash->words     = ((PetscCount)B->n + 31) / 32;
+  hash->lanes     = PetscMax(2, HashLog2(mean));
+  hash->pairlanes = HashLog2((mean + 1) / 2);
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, A->m, sizeof(PetscInt), &hash->order));
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, A->m, sizeof(unsigned), &hash->base));
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, A->m, sizeof(unsigned), &hash->size));
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, HYB_HASH_BINS + 2, sizeof(PetscCount), &hash->head));
+  hash->binptr = (PetscInt *)(hash->head + 1);
+
+  HashOperands(A, B, &x);
+  if (compress) PetscCall(HashCompress(mm, B, hash));
+  if (hash->pairs && upper == mm->rowproducts) {
+    PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, A->m, sizeof(PetscCount), &pairsupper));
+    PetscCall(HybPlanRowCosts(exec, &mm->work, A, B->i, hash->npairs, pairsupper, NULL));
+    upper = pairsupper;
+  }
+  x.pairs  = (const HashPair *)hash->pairs;
+  x.npairs = hash->npairs;
+  PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, A->m, sizeof(PetscInt), &need));
+  x.count = count;
+  x.need  = need;
+  PetscCall(HashCountRows(mm, hash, upper, A->m, x));
+  PetscCall(HybPlanBinsAsyncInt(exec, &mm->work, A->m, need, HYB_HASH_BINS, HashLimit, hash->order, hash->binptr));
+  PetscCall(HybArenaFree(&mm->work, &need));
+  if (pairsupper) PetscCall(HybArenaFree(&mm->work, &pairsupper));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybHashRowsFetch(HybSpGEMM *mm, HybHashRows *hash, PetscCount *nnz)
+{
+  static const char *const names[HYB_HASH_BINS] = {"rows empty", "rows up to 512 B", "rows up to 1 KiB", "rows up to 2 KiB", "rows up to 4 KiB", "rows up to 16 KiB", "rows up to 48 KiB", "rows up to a block", "rows spilled", "rows global"};
+  PetscCount               bring[HYB_HASH_BINS + 2];
+
+  PetscFunctionBegin;
+  PetscCall(mm->exec.backend->copy(&mm->exec, bring, hash->head, sizeof(PetscCount) + (HYB_HASH_BINS + 1) * sizeof(PetscInt), HYB_COPY_DEVICE_TO_HOST));
+  *nnz = bring[0];
+  memcpy(hash->hostbinptr, bring + 1, (HYB_HASH_BINS + 1) * sizeof(PetscInt));
+  for (int b = 1; b < HYB_HASH_BINS; b++) PetscCall(HybCountersSet(&mm->counters, names[b], hash->hostbinptr[b + 1] - hash->hostbinptr[b]));
+  PetscCall(HybCountersSet(&mm->counters, "compressed", hash->pairs ? 1 : 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybHashRowsFill(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash, HybCSR *C)
+{
+  HashArgs x;
+
+  PetscFunctionBegin;
+  HashOperands(A, B, &x);
+  x.pairs    = (const HashPair *)hash->pairs;
+  x.npairs   = hash->npairs;
+  x.ci       = C->i;
+  x.cj       = C->j;
+  x.ca       = C->a;
+  x.products = 1;
+  x.columns  = 1;
+  x.values   = C->a != NULL;
+  PetscCall(HashRun(mm, hash, x));
+  if (hash->pairs) {
+    PetscCall(HybArenaFree(&mm->work, &hash->pairs));
+    PetscCall(HybArenaFree(&mm->work, &hash->npairs));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybHashRowsNumeric(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybHashRows *hash, HybCSR *C)
+{
+  HashArgs x;
+
+  PetscFunctionBegin;
+  HashOperands(A, B, &x);
+  x.ci     = C->i;
+  x.cj     = C->j;
+  x.ca     = C->a;
+  x.values = 1;
+  PetscCall(HashRun(mm, hash, x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

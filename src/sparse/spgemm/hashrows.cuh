@@ -1,0 +1,36 @@
+/*
+  hashrows.cuh: rows of C = A*B by tables in shared memory, for the methods that need them: "hash" for all rows, others for the rows that they leave over.
+  The algorithm is described in hashrows.cu.
+*/
+#ifndef AIJHYBRIDGPU_HASHROWS_CUH
+#define AIJHYBRIDGPU_HASHROWS_CUH
+#include "../device/hybdevice.cuh"
+#include "aijhybridgpu/private/hybspgemm.h"
+
+#define HYB_HASH_BINS 10
+
+/* The plan of the rows; all zero before HybHashRowsCount() */
+typedef struct {
+  PetscInt   *order, *binptr; /* device: rows by the size of their tables */
+  unsigned   *base, *size;    /* device: the table of each row */
+  PetscCount *head;           /* device: nnz(C), then binptr: one copy brings both */
+  void       *pairs;          /* compressed B, while the symbolic phase runs, or NULL */
+  PetscInt   *npairs;
+  PetscInt    hostbinptr[HYB_HASH_BINS + 1];
+  PetscInt    maxbytes;         /* of shared memory a block */
+  PetscCount  words;            /* blocks of 32 columns of C */
+  int         lanes, pairlanes; /* log2 of the lanes across a row of B: additions, unordered insertions */
+  int         multiprocessors;
+} HybHashRows;
+
+/* count[r] = nonzeros of row r for each row with upper[r] > 0, its number of products (mm->rowproducts, or that with zeros where a row is not ours); other
+   rows are left alone in this and in all later calls. No synchronisation. */
+extern PetscErrorCode HybHashRowsCount(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool compress, const PetscCount *upper, PetscInt *count, HybHashRows *hash);
+/* brings *hash->head, nnz(C), which the caller has put there, and the bins to the host: one synchronisation */
+extern PetscErrorCode HybHashRowsFetch(HybSpGEMM *mm, HybHashRows *hash, PetscCount *nnz);
+/* columns, and values where C->a is there. C->i is set. */
+extern PetscErrorCode HybHashRowsFill(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash, HybCSR *C);
+/* values, C->i and C->j known */
+extern PetscErrorCode HybHashRowsNumeric(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybHashRows *hash, HybCSR *C);
+
+#endif

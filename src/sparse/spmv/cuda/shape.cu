@@ -1,0 +1,147 @@
+/*
+  SpMV by row shapes, for matrices from structured grids: column indices are not read.
+
+  The rows of a structured matrix have a few dozen shapes, the columns relative to the row number (plan/rowshape.cuh finds them and proves each row's). With
+  a row's class (2 bytes) the columns are known from a table in shared memory, so a nonzero costs its 8 bytes of value alone, where CSR takes 12. Values stay where CSR has them
+  and stream through shared memory (csr/rowstream.cuh); a thread sums its row with its class's offsets: neighbouring rows of one class read
+  neighbouring entries of x.
+
+    sum = sum over k of value[start + k] * x[r + offset[class(r)][k]]
+
+  A row without a class (a signature that met another's) reads its columns as any CSR row. Declined are matrices with more than 1024 classes, with fewer
+  than 32 rows to a class in the mean, or where the classes' offsets do not fit a table of 8192 entries (32 KiB with 32-bit indices).
+
+  Plan: 2 bytes a row and the table; setting it up reads the pattern twice. Bytes of an application: 8 a nonzero (complex: 16), 6 a row, and x and y.
+*/
+#include "../../csr/rowstream.cuh"
+#include "../../plan/rowshape.cuh"
+#include "aijhybridgpu/private/hybspmv.h"
+
+#define SHAPE_MAX_CLASSES 1024
+#define SHAPE_MAX_TABLE   8192
+
+struct RowStreamShape {
+  static constexpr bool INDEXED = false;
+  const PetscInt       *index; /* unused: no stream of indices */
+  const HybRowClass    *rowclass;
+  const PetscInt       *offsetptr, *offset;
+  PetscInt              nclasses, noffsets;
+  struct Row {
+    unsigned c;
+  };
+  __device__ __forceinline__ PetscCount IndexOf(PetscCount) const
+  {
+    return 0;
+  }
+  /* table: nclasses+1 places, then the offsets */
+  __device__ __forceinline__ void Prepare(PetscInt *table) const
+  {
+    for (PetscInt k = (PetscInt)threadIdx.x; k <= nclasses; k += (PetscInt)blockDim.x) table[k] = offsetptr[k] + nclasses + 1;
+    for (PetscInt k = (PetscInt)threadIdx.x; k < noffsets; k += (PetscInt)blockDim.x) table[nclasses + 1 + k] = offset[k];
+  }
+  __device__ __forceinline__ Row Load(PetscCount r, bool valid) const
+  {
+    Row row;
+    row.c = valid ? rowclass[r] : 0;
+    return row;
+  }
+  template <int G>
+  __device__ __forceinline__ HybScalar Sum(int lane, PetscCount r, PetscInt start, PetscInt end, const HybScalar *value, const PetscInt *, const PetscInt *table, const Row &row, const HybScalar *__restrict__ x, const PetscInt *__restrict__ j) const
+  {
+    HybScalar sum(0);
+    if (row.c != HYB_ROWSHAPE_NONE) {
+      const PetscInt  *off = table + table[row.c];
+      const HybScalar *xr  = x + r, *v0 = value + start;
+      const PetscInt   len = end - start;
+      for (PetscInt k = lane; k < len; k += ROWSTREAM_BATCH * G) {
+        HybScalar xv[ROWSTREAM_BATCH], v[ROWSTREAM_BATCH];
+#pragma unroll
+        for (int u = 0; u < ROWSTREAM_BATCH; u++) {
+          const bool in = k + u * G < len;
+          xv[u]         = in ? HybLoadReadOnly(xr + off[k + u * G]) : HybScalar(0);
+          v[u]          = in ? v0[k + u * G] : HybScalar(0);
+        }
+#pragma unroll
+        for (int u = 0; u < ROWSTREAM_BATCH; u++)
+          if (k + u * G < len) sum += v[u] * xv[u];
+      }
+    } else {
+      for (PetscInt k = start + lane; k < end; k += G) sum += value[k] * HybLoadReadOnly(x + j[k]);
+    }
+    return sum;
+  }
+};
+
+typedef struct {
+  HybRowShapes    shapes;
+  RowStreamLayout layout;
+} Shape;
+
+static PetscErrorCode ShapeFind(HybSpMV *S, const HybCSR *A, Shape **found)
+{
+  const PetscInt maxclasses = PetscMin(SHAPE_MAX_CLASSES, A->m / 32);
+  Shape         *sh;
+
+  PetscFunctionBegin;
+  *found = NULL;
+  PetscCall(HybArenaAlloc(&S->keep, HYB_MEM_HOST, 1, sizeof(*sh), &sh));
+  PetscCall(HybRowShapesFind(&S->exec, &S->keep, &S->work, A, NULL, maxclasses, &sh->shapes));
+  if (sh->shapes.found && sh->shapes.noffsets + sh->shapes.nclasses + 1 <= SHAPE_MAX_TABLE) {
+    *found = sh;
+  } else {
+    if (sh->shapes.found) {
+      PetscCall(HybArenaFree(&S->keep, &sh->shapes.rowclass));
+      PetscCall(HybArenaFree(&S->keep, &sh->shapes.representative));
+      PetscCall(HybArenaFree(&S->keep, &sh->shapes.offsetptr));
+      PetscCall(HybArenaFree(&S->keep, &sh->shapes.offset));
+      PetscCall(HybArenaFree(&S->keep, &sh->shapes.count));
+    }
+    PetscCall(HybArenaFree(&S->keep, &sh));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* what was found stays in S->data, for setup */
+static PetscErrorCode HybSpMVApplicable_ShapeCUDA(HybSpMV *S, const HybCSR *A, PetscBool *applicable)
+{
+  Shape *sh = NULL;
+
+  PetscFunctionBegin;
+  if (A->m >= 1024) PetscCall(ShapeFind(S, A, &sh));
+  S->data     = sh;
+  *applicable = sh ? PETSC_TRUE : PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybSpMVSetUp_ShapeCUDA(HybSpMV *S, const HybCSR *A)
+{
+  Shape *sh = (Shape *)S->data;
+
+  PetscFunctionBegin;
+  if (!sh) {
+    PetscCall(ShapeFind(S, A, &sh));
+    PetscCheck(sh, PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpMV method shape cannot run: the rows of this matrix, %" PetscInt_FMT " x %" PetscInt_FMT ", have too many shapes", A->m, A->n);
+    S->data = sh;
+  }
+  PetscCall(RowStreamPlan(&S->exec, &S->work, A, 1, 0, sh->shapes.nclasses + 1 + (PetscInt)sh->shapes.noffsets, &sh->layout));
+  PetscCall(HybCountersSet(&S->counters, "classes", sh->shapes.nclasses));
+  PetscCall(HybCountersSet(&S->counters, "rows a tile", sh->layout.rows));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybSpMVApply_ShapeCUDA(HybSpMV *S, const HybCSR *A, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
+{
+  const Shape         *sh      = (const Shape *)S->data;
+  const RowStreamShape columns = {NULL, sh->shapes.rowclass, sh->shapes.offsetptr, sh->shapes.offset, sh->shapes.nclasses, (PetscInt)sh->shapes.noffsets};
+  RowStreamLayout      layout  = sh->layout;
+
+  PetscFunctionBegin;
+  if (!RowStreamAligned(A->a)) layout.values = 0; /* no tile fits: the slow way */
+  PetscCall(RowStreamApply(&S->exec, &layout, A, 0, columns, x, (int)mode, y, z));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+HYB_EXTERN_C_BEGIN
+extern const HybSpMVMethod HybSpMV_ShapeCUDA;
+HYB_EXTERN_C_END
+const HybSpMVMethod HybSpMV_ShapeCUDA = {"shape", HybSpMVApplicable_ShapeCUDA, HybSpMVSetUp_ShapeCUDA, HybSpMVApply_ShapeCUDA, NULL};
