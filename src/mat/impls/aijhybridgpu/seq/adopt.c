@@ -115,6 +115,13 @@ PetscErrorCode MatSeqAIJHybridGPUAdopt(Mat C, HybArena *arrays, const HybCSR *cs
   data    = C->data;
   C->data = T->data;
   T->data = data;
+  /* the search for inodes has chosen these together with the data: orderings number nodes in one and expand them by the other */
+  C->ops->getrowij          = T->ops->getrowij;
+  C->ops->restorerowij      = T->ops->restorerowij;
+  C->ops->getcolumnij       = T->ops->getcolumnij;
+  C->ops->restorecolumnij   = T->ops->restorecolumnij;
+  C->ops->coloringpatch     = T->ops->coloringpatch;
+  C->ops->multdiagonalblock = T->ops->multdiagonalblock;
   /* whatever C held before goes with T, before the arrays under it */
   old = hyb->arrays;
   PetscCall(HybArenaInit(&hyb->arrays, &arrays->exec));
