@@ -66,6 +66,8 @@ def own_options(text):
     if 'MatSetFromOptions' in text or 'MatLoad' in text:
         names |= {p + 'mat_type' for p in re.findall(r'Mat(?:Set|Append)OptionsPrefix\(\w+,\s*"(\w+)"', text)}
     names |= {p + 'dm_mat_type' for p in re.findall(r'DMSetOptionsPrefix\([^,]+,\s*"(\w+)"', text)}
+    if 'MATIS' in text or 'MatCreateIS' in text:
+        names.add('mat_is_localmat_type')
     return sorted(names - {'mat_type', 'dm_mat_type'})
 
 
@@ -136,6 +138,7 @@ def _expand(args, configuration):
     shipped = os.path.join(configuration.datafiles, 'matrices')
     replaced = False
     args = args.replace('${wPETSC_DIR}/share/petsc/datafiles', configuration.datafiles).replace('${PETSC_DIR}/share/petsc/datafiles', configuration.datafiles)
+    args = re.sub(r'@(PETSC_(?:INDEX|SCALAR)_SIZE)@', r'${\1}', args)
     args = args.replace('${PETSC_INDEX_SIZE}', '64' if configuration.int64 else '32').replace('${PETSC_SCALAR_SIZE}', '32' if configuration.single else '64')
     if 'DATAFILESPATH' in args:
         small = os.path.join(shipped, 'spd-real-int%d-float%d' % (64 if configuration.int64 else 32, 32 if configuration.single else 64))
@@ -148,7 +151,8 @@ def _expand(args, configuration):
 
 
 def variants(command, text, configuration, vec_type='standard'):
-    """([(what, tokens for root, substituted data)], reason): tokens is a function of the type's root name. reason: why there is none."""
+    """([(what, make, substituted data)], reason). make(root, appended) gives the arguments for a type's root name, with or without the options
+    which the test itself does not have. reason: why there is none."""
     args, data_replaced = _expand(command.args, configuration)
     if '$' in args:
         return [], 'needs a data file that is not here: ' + ' '.join(t for t in args.split() if '$' in t)
@@ -175,10 +179,10 @@ def variants(command, text, configuration, vec_type='standard'):
     if other and not family_named:
         return [], 'asks for matrix type ' + ', '.join(sorted(set(other)))
 
-    def add(base, names):
-        def make(root):
-            line = retype(base, root)
-            for name in names:
+    def add(appended, own):
+        def make(root, with_appended):
+            line = retype(tokens, root)
+            for name in (appended if with_appended else []) + own:
                 line += ['-' + name, root]
             return line
         return make
@@ -186,8 +190,8 @@ def variants(command, text, configuration, vec_type='standard'):
     names = [n for n in ('mat_type', 'dm_mat_type') if n not in options]
     if types.get('mat_type') == 'is' or types.get('dm_mat_type') == 'is':
         names = [n for n in ('mat_is_localmat_type',) if n not in options]
-    result = [('', add(tokens, names), data_replaced)]
-    own = [n for n in own_options(text) if n not in options]
+    result = [('', add(names, []), data_replaced)]
+    own = [n for n in own_options(text) if n not in options and n not in names]
     if own:
-        result.append(('own options', add(tokens, names + own), data_replaced))
+        result.append(('own options', add(names, own), data_replaced))
     return result, None
