@@ -35,7 +35,7 @@
 */
 #include "hashrows.cuh"
 #include "../plan/bins.cuh"
-#include "../plan/group.cuh"
+#include "../device/hybgroup.cuh"
 
 #define HASH_EMPTY   0xffffffffu
 #define HASH_SPILL   (1 << 29)     /* cost of a row whose table alone fits shared memory */

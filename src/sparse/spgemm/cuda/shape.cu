@@ -23,7 +23,7 @@
   A and B, one multiplication and addition for each product. Products are added in the order of A's entries.
 */
 #include "../hashrows.cuh"
-#include "../../plan/group.cuh"
+#include "../../device/hybgroup.cuh"
 
 #define SHAPE_NONE           0xffffu
 #define SHAPE_MAX_CLASSES    1024

@@ -1,9 +1,9 @@
 /*
-  group.cuh: a group of G threads that work on one row together: a sub-warp for G <= 32, a whole block for more. Row code is written once for both.
+  hybgroup.cuh: a group of G threads that work on one row together: a sub-warp for G <= 32, a whole block for more. Row code is written once for both.
 */
-#ifndef AIJHYBRIDGPU_GROUP_CUH
-#define AIJHYBRIDGPU_GROUP_CUH
-#include "../device/hybdevice.cuh"
+#ifndef AIJHYBRIDGPU_HYBGROUP_CUH
+#define AIJHYBRIDGPU_HYBGROUP_CUH
+#include "hybdevice.cuh"
 
 template <int G>
 struct HybGroup {
