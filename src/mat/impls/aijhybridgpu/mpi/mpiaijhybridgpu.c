@@ -54,32 +54,59 @@ static PetscErrorCode MatAssemblyEnd_MPIAIJHybridGPU(Mat A, MatAssemblyType mode
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Before 3.22 the parent's "backend" results claim their arrays were allocated one by one, and the first new entry frees an address that
+   nothing allocated: the blocks get arrays of their own */
+static PetscErrorCode MatMPIAIJHybridGPUOwnArrays(Mat C)
+{
+  PetscFunctionBegin;
+#if PETSC_VERSION_LT(3, 22, 0)
+  {
+    Mat             blocks[2], copy;
+    const PetscInt *garray;
+
+    PetscCall(MatMPIAIJGetSeqAIJ(C, &blocks[0], &blocks[1], &garray));
+    for (PetscInt k = 0; k < 2; k++) {
+      PetscCall(MatDuplicate(blocks[k], MAT_COPY_VALUES, &copy));
+      PetscCall(MatHeaderReplace(blocks[k], &copy));
+    }
+  }
+#else
+  (void)C;
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /*
   The parent's "backend" algorithm, with a name of ours passed on to the sequential products that it is made of. The parent reads
-  the algorithm's option again and knows none of our names: it is asked under an empty options database.
+  the algorithm's option again and knows none of our names: then it is asked under an empty options database.
 */
 static PetscErrorCode MatProductSymbolic_MPIAIJHybridGPU(Mat C)
 {
   char           method[64];
   PetscBool      ours, asked;
-  PetscOptions   empty;
+  PetscOptions   empty = NULL;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(HybGlueProductAlgorithm(C, PETSC_FALSE, method, sizeof(method), &ours, &asked));
   PetscCall(MatProductSetAlgorithm(C, "backend"));
   C->ops->productsymbolic = NULL;
-  PetscCall(PetscOptionsCreate(&empty));
-  PetscCall(PetscOptionsPush(empty));
+  if (asked) {
+    PetscCall(PetscOptionsCreate(&empty));
+    PetscCall(PetscOptionsPush(empty));
+  }
   ierr = (*HybGlueState.mpi.productsetfromoptions)(C);
-  (void)PetscOptionsPop();
-  (void)PetscOptionsDestroy(&empty);
+  if (asked) {
+    (void)PetscOptionsPop();
+    (void)PetscOptionsDestroy(&empty);
+  }
   PetscCall(ierr);
   PetscCheck(C->ops->productsymbolic && C->ops->productsymbolic != MatProductSymbolic_MPIAIJHybridGPU, PetscObjectComm((PetscObject)C), PETSC_ERR_SUP, "PETSc has no parallel product %s of type %s for algorithm \"%s\"", MatProductTypes[C->product->type], MATMPIAIJ, method);
-  PetscCall(PetscStrncpy(HybGlueState.method, method, sizeof(HybGlueState.method)));
+  if (asked) PetscCall(PetscStrncpy(HybGlueState.method, method, sizeof(HybGlueState.method)));
   ierr                   = (*C->ops->productsymbolic)(C);
   HybGlueState.method[0] = 0;
   PetscCall(ierr);
+  PetscCall(MatMPIAIJHybridGPUOwnArrays(C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -206,10 +233,10 @@ static PetscErrorCode MatProductSetFromOptions_MPIAIJHybridGPU(Mat C)
   } else if (product->type == MATPRODUCT_ABC) {
     C->ops->productsymbolic = MatProductSymbolic_ABC_MPIAIJHybridGPU;
     PetscFunctionReturn(PETSC_SUCCESS);
-  } else if (backend && asked) {
+  } else if (backend) {
     C->ops->productsymbolic = MatProductSymbolic_MPIAIJHybridGPU;
     PetscFunctionReturn(PETSC_SUCCESS);
-  } else if (backend) PetscCall(MatProductSetAlgorithm(C, "backend"));
+  }
   PetscCall((*HybGlueState.mpi.productsetfromoptions)(C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -161,7 +161,12 @@ static PetscErrorCode HybVecOnDevice(Vec v, PetscBool *flg)
   PetscFunctionBegin;
 #if defined(PETSC_HAVE_CUDA)
   PetscCall(PetscObjectTypeCompareAny((PetscObject)v, flg, VECSEQCUDA, VECMPICUDA, VECCUDA, ""));
-  if (*flg && v->boundtocpu) *flg = PETSC_FALSE;
+  if (*flg) {
+    PetscBool bound;
+
+    PetscCall(VecBoundToCPU(v, &bound));
+    if (bound) *flg = PETSC_FALSE;
+  }
 #else
   (void)v;
   *flg = PETSC_FALSE;

@@ -1,0 +1,306 @@
+/*
+  Operations of the type against those of MATAIJ: conversions, copies, products with vectors, operations on values and patterns, submatrices,
+  transposes, factorizations, views and structure-only matrices. Each runs on a matrix that was assembled on the host and on one that is a product's
+  result, which lives on the device where there is one.
+
+TEST np=1
+TEST np=1 -mat_seqaij_type seqaijhybridgpu
+TEST np=2
+TEST np=3
+*/
+#include "mattest.h"
+
+/* y = op(A) x by both matrices */
+static PetscErrorCode CheckMults(Mat A, Mat H)
+{
+  Vec x, y, z, w, b, xt, zt;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreateVecs(A, &x, &y));
+  PetscCall(VecDuplicate(y, &z));
+  PetscCall(VecDuplicate(y, &w));
+  PetscCall(VecDuplicate(y, &b));
+  PetscCall(VecDuplicate(x, &xt));
+  PetscCall(VecDuplicate(x, &zt));
+  PetscCall(VecSetRandom(x, NULL));
+  PetscCall(VecSetRandom(b, NULL));
+  PetscCall(MatMult(A, x, y));
+  PetscCall(MatMult(H, x, z));
+  VecTestCheckSame(z, y, "MatMult");
+  PetscCall(MatMultAdd(A, x, b, y));
+  PetscCall(MatMultAdd(H, x, b, z));
+  VecTestCheckSame(z, y, "MatMultAdd");
+  PetscCall(VecCopy(b, w));
+  PetscCall(MatMultAdd(H, x, w, w));
+  VecTestCheckSame(w, y, "MatMultAdd in place");
+  PetscCall(MatResidual(A, b, x, y));
+  PetscCall(MatResidual(H, b, x, z));
+  VecTestCheckSame(z, y, "MatResidual");
+  PetscCall(MatMultTranspose(A, b, xt));
+  PetscCall(MatMultTranspose(H, b, zt));
+  VecTestCheckSame(zt, xt, "MatMultTranspose");
+  PetscCall(MatMultTransposeAdd(A, b, x, xt));
+  PetscCall(MatMultTransposeAdd(H, b, x, zt));
+  VecTestCheckSame(zt, xt, "MatMultTransposeAdd");
+  PetscCall(MatMultHermitianTranspose(A, b, xt));
+  PetscCall(MatMultHermitianTranspose(H, b, zt));
+  VecTestCheckSame(zt, xt, "MatMultHermitianTranspose");
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&y));
+  PetscCall(VecDestroy(&z));
+  PetscCall(VecDestroy(&w));
+  PetscCall(VecDestroy(&b));
+  PetscCall(VecDestroy(&xt));
+  PetscCall(VecDestroy(&zt));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Operations on a pair of equal matrices, one of each type; both are changed alike */
+static PetscErrorCode CheckOperations(Mat A, Mat H, PetscBool square)
+{
+  Mat       B, G, T, S;
+  Vec       l, r, d, e;
+  PetscReal na, nh;
+  NormType  norms[] = {NORM_1, NORM_FROBENIUS, NORM_INFINITY};
+
+  PetscFunctionBeginUser;
+  MatTestCheckSame(H, A, "before anything");
+  PetscCall(CheckMults(A, H));
+  for (int k = 0; k < 3; k++) {
+    PetscCall(MatNorm(A, norms[k], &na));
+    PetscCall(MatNorm(H, norms[k], &nh));
+    MatTestCheck(PetscAbsReal(na - nh) <= 1e-12 * na, "MatNorm");
+  }
+  PetscCall(MatCreateVecs(A, &r, &l));
+  PetscCall(VecSetRandom(l, NULL));
+  PetscCall(VecSetRandom(r, NULL));
+  PetscCall(MatScale(A, -2.5));
+  PetscCall(MatScale(H, -2.5));
+  MatTestCheckSame(H, A, "MatScale");
+  PetscCall(CheckMults(A, H));
+  PetscCall(MatDiagonalScale(A, l, r));
+  PetscCall(MatDiagonalScale(H, l, r));
+  MatTestCheckSame(H, A, "MatDiagonalScale");
+  PetscCall(MatDiagonalScale(A, NULL, r));
+  PetscCall(MatDiagonalScale(H, NULL, r));
+  MatTestCheckSame(H, A, "MatDiagonalScale right");
+  if (square) {
+    PetscCall(VecDuplicate(l, &d));
+    PetscCall(VecDuplicate(l, &e));
+    PetscCall(MatGetDiagonal(A, d));
+    PetscCall(MatGetDiagonal(H, e));
+    VecTestCheckSame(e, d, "MatGetDiagonal");
+    PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+    PetscCall(MatSetOption(H, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+    PetscCall(MatSetOption(A, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
+    PetscCall(MatSetOption(H, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
+    PetscCall(MatShift(A, 3.0));
+    PetscCall(MatShift(H, 3.0));
+    MatTestCheckSame(H, A, "MatShift");
+    PetscCall(MatDiagonalSet(A, l, ADD_VALUES));
+    PetscCall(MatDiagonalSet(H, l, ADD_VALUES));
+    MatTestCheckSame(H, A, "MatDiagonalSet add");
+    PetscCall(MatDiagonalSet(A, r, INSERT_VALUES));
+    PetscCall(MatDiagonalSet(H, r, INSERT_VALUES));
+    MatTestCheckSame(H, A, "MatDiagonalSet insert");
+    PetscCall(MatGetDiagonal(A, d));
+    PetscCall(MatGetDiagonal(H, e));
+    VecTestCheckSame(e, d, "MatGetDiagonal after MatDiagonalSet");
+    PetscCall(VecDestroy(&d));
+    PetscCall(VecDestroy(&e));
+  }
+  PetscCall(CheckMults(A, H));
+  PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &B));
+  PetscCall(MatDuplicate(H, MAT_COPY_VALUES, &G));
+  MatTestCheckSame(G, B, "MatDuplicate");
+  PetscCall(MatScale(B, 0.25));
+  PetscCall(MatScale(G, 0.25));
+  PetscCall(MatAXPY(A, 0.5, B, SAME_NONZERO_PATTERN));
+  PetscCall(MatAXPY(H, 0.5, G, SAME_NONZERO_PATTERN));
+  MatTestCheckSame(H, A, "MatAXPY same pattern");
+  PetscCall(MatAYPX(A, 0.5, B, SUBSET_NONZERO_PATTERN));
+  PetscCall(MatAYPX(H, 0.5, G, SUBSET_NONZERO_PATTERN));
+  MatTestCheckSame(H, A, "MatAYPX subset pattern");
+  PetscCall(MatCopy(B, A, SAME_NONZERO_PATTERN));
+  PetscCall(MatCopy(G, H, SAME_NONZERO_PATTERN));
+  MatTestCheckSame(H, A, "MatCopy same pattern");
+  PetscCall(MatZeroEntries(B));
+  PetscCall(MatZeroEntries(G));
+  PetscCall(MatNorm(G, NORM_FROBENIUS, &nh));
+  MatTestCheck(nh == 0, "MatZeroEntries");
+  PetscCall(MatDestroy(&B));
+  PetscCall(MatDestroy(&G));
+  PetscCall(MatDuplicate(H, MAT_DO_NOT_COPY_VALUES, &G));
+  PetscCall(MatNorm(G, NORM_FROBENIUS, &nh));
+  MatTestCheck(nh == 0, "MatDuplicate without values");
+  PetscCall(MatDestroy(&G));
+
+  PetscCall(MatTranspose(A, MAT_INITIAL_MATRIX, &T));
+  PetscCall(MatTranspose(H, MAT_INITIAL_MATRIX, &S));
+  MatTestCheckSame(S, T, "MatTranspose");
+  PetscCall(MatScale(A, 2.0));
+  PetscCall(MatScale(H, 2.0));
+  PetscCall(MatTranspose(A, MAT_REUSE_MATRIX, &T));
+  PetscCall(MatTranspose(H, MAT_REUSE_MATRIX, &S));
+  MatTestCheckSame(S, T, "MatTranspose reuse");
+  if (square) {
+    PetscCall(MatAXPY(A, 1.0, T, DIFFERENT_NONZERO_PATTERN));
+    PetscCall(MatAXPY(H, 1.0, S, DIFFERENT_NONZERO_PATTERN));
+    MatTestCheckSame(H, A, "MatAXPY different pattern");
+    PetscCall(CheckMults(A, H));
+    PetscCall(MatTranspose(A, MAT_INPLACE_MATRIX, &A));
+    PetscCall(MatTranspose(H, MAT_INPLACE_MATRIX, &H));
+    MatTestCheckSame(H, A, "MatTranspose in place");
+  }
+  PetscCall(MatDestroy(&T));
+  PetscCall(MatDestroy(&S));
+  { /* every third row, the first half of the columns */
+    IS       rows, cols;
+    PetscInt start, end, cstart, cend, n;
+    Mat      sa, sh;
+
+    PetscCall(MatGetOwnershipRange(A, &start, &end));
+    PetscCall(MatGetOwnershipRangeColumn(A, &cstart, &cend));
+    n = (end - start) / 3;
+    PetscCall(ISCreateStride(PETSC_COMM_WORLD, n, start, 3, &rows));
+    PetscCall(ISCreateStride(PETSC_COMM_WORLD, (cend - cstart) / 2, cstart, 1, &cols));
+    PetscCall(MatCreateSubMatrix(A, rows, cols, MAT_INITIAL_MATRIX, &sa));
+    PetscCall(MatCreateSubMatrix(H, rows, cols, MAT_INITIAL_MATRIX, &sh));
+    MatTestCheckSame(sh, sa, "MatCreateSubMatrix");
+    PetscCall(MatCreateSubMatrix(H, rows, cols, MAT_REUSE_MATRIX, &sh));
+    MatTestCheckSame(sh, sa, "MatCreateSubMatrix reuse");
+    PetscCall(MatDestroy(&sa));
+    PetscCall(MatDestroy(&sh));
+    PetscCall(ISDestroy(&rows));
+    PetscCall(ISDestroy(&cols));
+  }
+  { /* new entries in an assembled matrix: the pattern moves under every cached plan */
+    PetscInt start, end;
+
+    PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+    PetscCall(MatSetOption(H, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+    PetscCall(MatSetOption(A, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
+    PetscCall(MatSetOption(H, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
+    PetscCall(MatGetOwnershipRange(A, &start, &end));
+    for (PetscInt row = start; row < end; row += 4) {
+      PetscCall(MatSetValue(A, row, 1, 4.0 + row, ADD_VALUES));
+      PetscCall(MatSetValue(H, row, 1, 4.0 + row, ADD_VALUES));
+    }
+    PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatAssemblyBegin(H, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatAssemblyEnd(H, MAT_FINAL_ASSEMBLY));
+    MatTestCheckSame(H, A, "new entries after assembly");
+    PetscCall(CheckMults(A, H));
+  }
+  PetscCall(VecDestroy(&l));
+  PetscCall(VecDestroy(&r));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CheckConversions(Mat A)
+{
+  Mat       H, B;
+  PetscBool flg;
+
+  PetscFunctionBeginUser;
+  MatTestName = "conversions";
+  PetscCall(MatConvert(A, "aijhybridgpu", MAT_INITIAL_MATRIX, &H));
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)H, &flg, "seqaijhybridgpu", "mpiaijhybridgpu", ""));
+  MatTestCheck(flg, "MatConvert to the type");
+  MatTestCheckSame(H, A, "MatConvert to the type");
+  PetscCall(MatScale(H, 3.0));
+  PetscCall(MatConvert(H, MATAIJ, MAT_INITIAL_MATRIX, &B));
+  PetscCall(PetscObjectBaseTypeCompare((PetscObject)B, MATSEQAIJ, &flg));
+  MatTestCheckSame(B, H, "MatConvert to MATAIJ");
+  PetscCall(MatScale(H, 0.5));
+  PetscCall(MatConvert(H, MATAIJ, MAT_REUSE_MATRIX, &B));
+  MatTestCheckSame(B, H, "MatConvert to MATAIJ, reuse");
+  PetscCall(MatConvert(A, "aijhybridgpu", MAT_REUSE_MATRIX, &H));
+  MatTestCheckSame(H, A, "MatConvert to the type, reuse");
+  PetscCall(MatConvert(H, MATAIJ, MAT_INPLACE_MATRIX, &H));
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)H, &flg, MATSEQAIJ, MATMPIAIJ, ""));
+  MatTestCheck(flg, "MatConvert to MATAIJ in place: type");
+  MatTestCheckSame(H, A, "MatConvert to MATAIJ in place");
+  PetscCall(MatConvert(H, "aijhybridgpu", MAT_INPLACE_MATRIX, &H));
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)H, &flg, "seqaijhybridgpu", "mpiaijhybridgpu", ""));
+  MatTestCheck(flg, "MatConvert to the type in place: type");
+  MatTestCheckSame(H, A, "MatConvert to the type in place");
+  PetscCall(CheckMults(A, H));
+  PetscCall(MatDestroy(&B));
+  PetscCall(MatConvert(H, MATDENSE, MAT_INITIAL_MATRIX, &B));
+  PetscCall(MatDestroy(&B));
+  PetscCall(MatDestroy(&H));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  PetscMPIInt    size;
+  int            code = 0;
+  const PetscInt shapes[][2] = {{40, 40}, {37, 52}, {60, 21}, {1, 1}, {5, 3}};
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, "Operations of MATAIJHYBRIDGPU against MATAIJ\n"));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-seed", &MatTestSeed, NULL));
+  for (int k = 0; k < 5; k++) {
+    Mat       A, H, W, J, D;
+    char      name[64];
+    PetscBool square = (PetscBool)(shapes[k][0] == shapes[k][1]);
+
+    PetscCall(MatTestRandom(shapes[k][0], shapes[k][1], 4, MatTestSeed + k, &A));
+    PetscCall(CheckConversions(A));
+    if (shapes[k][0] < 10) {
+      PetscCall(MatDestroy(&A));
+      continue;
+    }
+    PetscCall(MatConvert(A, "aijhybridgpu", MAT_INITIAL_MATRIX, &H));
+    /* a product's result: A times a diagonal and more */
+    PetscCall(MatTestRandom(shapes[k][1], shapes[k][1], 1, 77, &W));
+    PetscCall(MatConvert(W, "aijhybridgpu", MAT_INITIAL_MATRIX, &J));
+    PetscCall(MatMatMult(H, J, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &D));
+    PetscCall(MatDestroy(&J));
+    PetscCall(MatMatMult(A, W, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &J));
+    PetscCall(PetscSNPrintf(name, sizeof(name), "%d x %d assembled", (int)shapes[k][0], (int)shapes[k][1]));
+    MatTestName = name;
+    PetscCall(CheckOperations(A, H, square));
+    PetscCall(PetscSNPrintf(name, sizeof(name), "%d x %d product", (int)shapes[k][0], (int)shapes[k][1]));
+    PetscCall(CheckOperations(J, D, square));
+    { /* the product's result back to MATAIJ in place, its arrays outliving nothing */
+      Mat K;
+      PetscCall(MatDuplicate(D, MAT_COPY_VALUES, &K));
+      PetscCall(MatConvert(K, MATAIJ, MAT_INPLACE_MATRIX, &K));
+      PetscCall(MatDestroy(&D));
+      MatTestCheckSame(K, J, "in-place conversion of a product");
+      PetscCall(MatDestroy(&K));
+    }
+    PetscCall(MatDestroy(&A));
+    PetscCall(MatDestroy(&H));
+    PetscCall(MatDestroy(&W));
+    PetscCall(MatDestroy(&J));
+  }
+  { /* empty matrices */
+    Mat Z, ZZ;
+    Vec x, y;
+
+    MatTestName = "empty";
+    PetscCall(MatCreate(PETSC_COMM_WORLD, &Z));
+    PetscCall(MatSetSizes(Z, PETSC_DECIDE, PETSC_DECIDE, 0, 0));
+    PetscCall(MatSetType(Z, "aijhybridgpu"));
+    PetscCall(MatSetUp(Z));
+    PetscCall(MatAssemblyBegin(Z, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatAssemblyEnd(Z, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatCreateVecs(Z, &x, &y));
+    PetscCall(MatMult(Z, x, y));
+    PetscCall(MatMatMult(Z, Z, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &ZZ));
+    MatTestCheck(PETSC_TRUE, "no rows, no columns");
+    PetscCall(MatDestroy(&ZZ));
+    PetscCall(MatDestroy(&Z));
+    PetscCall(VecDestroy(&x));
+    PetscCall(VecDestroy(&y));
+  }
+  PetscCall(MatTestFinalize(&code));
+  PetscCall(PetscFinalize());
+  return code;
+}
