@@ -77,6 +77,76 @@ static PetscErrorCode MatMPIAIJHybridGPUOwnArrays(Mat C)
 }
 
 /*
+  The parent's "backend" products keep the blocks of the operands that their symbolic phase saw: another matrix of the same pattern in the
+  place of an operand (MAT_REUSE_MATRIX, MatProductReplaceMats()) would go unseen. What was seen is kept here, and the symbolic phase is
+  repeated for other operands.
+*/
+typedef struct {
+  PetscErrorCode (*numeric)(Mat);
+  PetscObjectId    id[2];
+  PetscObjectState nonzerostate[2];
+} HybMPIProduct;
+
+static PetscErrorCode MatProductSymbolic_MPIAIJHybridGPU(Mat);
+
+static PetscErrorCode HybMPIProductGet(Mat C, HybMPIProduct **mp)
+{
+  PetscContainer container;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectQuery((PetscObject)C, "HybMPIProduct", (PetscObject *)&container));
+  if (!container) {
+    PetscCall(PetscNew(mp));
+    PetscCall(PetscContainerCreate(PETSC_COMM_SELF, &container));
+    PetscCall(PetscContainerSetPointer(container, *mp));
+#if PETSC_VERSION_LT(3, 23, 0)
+    PetscCall(PetscContainerSetUserDestroy(container, PetscContainerUserDestroyDefault));
+#else
+    PetscCall(PetscContainerSetCtxDestroy(container, PetscCtxDestroyDefault));
+#endif
+    PetscCall(PetscObjectCompose((PetscObject)C, "HybMPIProduct", (PetscObject)container));
+    PetscCall(PetscContainerDestroy(&container));
+  } else PetscCall(PetscContainerGetPointer(container, (void **)mp));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatProductNumeric_MPIAIJHybridGPU(Mat C)
+{
+  Mat_Product   *product = C->product;
+  Mat            operand[2];
+  HybMPIProduct *mp    = NULL;
+  PetscBool      other = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  MatCheckProduct(C, 1);
+  operand[0] = product->A;
+  operand[1] = product->B;
+  PetscCall(HybMPIProductGet(C, &mp));
+  for (PetscInt k = 0; k < 2; k++) {
+    PetscObjectId id;
+
+    PetscCall(PetscObjectGetId((PetscObject)operand[k], &id));
+    other = (PetscBool)(other || id != mp->id[k] || operand[k]->nonzerostate != mp->nonzerostate[k]);
+  }
+  if (other) {
+    PetscCall(PetscInfo(C, "Other operands than the symbolic phase saw, which is repeated\n"));
+    if (product->destroy) {
+#if PETSC_VERSION_LT(3, 25, 0)
+      PetscCall((*product->destroy)(product->data));
+#else
+      PetscCall((*product->destroy)(&product->data));
+#endif
+    }
+    product->destroy = NULL;
+    product->data    = NULL;
+    PetscCall(MatProductSymbolic_MPIAIJHybridGPU(C));
+    PetscCall(HybMPIProductGet(C, &mp));
+  }
+  PetscCall((*mp->numeric)(C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
   The parent's "backend" algorithm, with a name of ours passed on to the sequential products that it is made of. The parent reads
   the algorithm's option again and knows none of our names: then it is asked under an empty options database.
 */
@@ -107,6 +177,20 @@ static PetscErrorCode MatProductSymbolic_MPIAIJHybridGPU(Mat C)
   HybGlueState.method[0] = 0;
   PetscCall(ierr);
   PetscCall(MatMPIAIJHybridGPUOwnArrays(C));
+  {
+    HybMPIProduct *mp;
+    Mat            operand[2];
+
+    operand[0] = C->product->A;
+    operand[1] = C->product->B;
+    PetscCall(HybMPIProductGet(C, &mp));
+    mp->numeric            = C->ops->productnumeric;
+    C->ops->productnumeric = MatProductNumeric_MPIAIJHybridGPU;
+    for (PetscInt k = 0; k < 2; k++) {
+      PetscCall(PetscObjectGetId((PetscObject)operand[k], &mp->id[k]));
+      mp->nonzerostate[k] = operand[k]->nonzerostate;
+    }
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -176,6 +260,7 @@ static PetscErrorCode MatProductNumeric_ABC_MPIAIJHybridGPU(Mat D)
   PetscCall(HybProductABCSwap(D, abc, &outer, PETSC_TRUE));
   ierr = (*abc->numeric)(D);
   PetscCall(HybProductABCSwap(D, abc, &outer, PETSC_FALSE));
+  D->ops->productnumeric = MatProductNumeric_ABC_MPIAIJHybridGPU; /* the second stage may have repeated its symbolic phase */
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
