@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static struct {
   HybExec    exec;
@@ -12,7 +13,8 @@ static struct {
   char       matrices[PETSC_MAX_PATH_LEN];
   char       name[256]; /* of the open case; empty if none */
   PetscCount checks, failures, passed, failed, skipped;
-  PetscBool  skip;
+  PetscBool  skip, times;
+  double     start; /* of the open case */
 } T;
 
 /* What the library holds: every live allocation of PETSc's malloc made from a file of src/ since HybTestInit(). The same functions make
@@ -156,9 +158,18 @@ PetscInt HybTestSize(PetscInt full, PetscInt slow)
   return T.slow ? slow : full;
 }
 
+static double Now(void)
+{
+  struct timespec t;
+
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 static void Close(void)
 {
   if (!T.name[0]) return;
+  if (T.times) printf("%8.3f s  %s\n", Now() - T.start, T.name);
   if (!T.checks && !T.failures && !T.skip) {
     printf("FAILED: %s: nothing was checked\n", T.name);
     T.failures++;
@@ -182,6 +193,7 @@ void HybTestBegin(const char *format, ...)
   if (!T.name[0]) T.name[0] = '?';
   T.checks = T.failures = 0;
   T.skip                = PETSC_FALSE;
+  T.start               = Now();
 }
 
 void HybTestSkip(const char *format, ...)
@@ -256,6 +268,7 @@ void HybTestInit(int *argc, char ***argv)
   PetscCallAbort(PETSC_COMM_SELF, PetscOptionsGetString(NULL, NULL, "-matrices", T.matrices, sizeof(T.matrices), NULL));
   PetscCallAbort(PETSC_COMM_SELF, PetscOptionsGetInt(NULL, NULL, "-seed", &T.seed, NULL));
   PetscCallAbort(PETSC_COMM_SELF, PetscOptionsGetBool(NULL, NULL, "-mirror", &mirror, NULL));
+  PetscCallAbort(PETSC_COMM_SELF, PetscOptionsGetBool(NULL, NULL, "-times", &T.times, NULL));
   T.random = (uint64_t)T.seed * 0x9E3779B97F4A7C15u + 1;
   if (!strcmp(backend, "host")) T.exec.backend = &HybBackendHost;
   else {
@@ -737,22 +750,33 @@ PetscBool HybTestMatRead(const char *name, RefMat *A)
   return good;
 }
 
+/* The harness's own traffic does not count as the library's: no fault is injected here */
 PetscErrorCode HybTestUploadArray(HybArena *arena, PetscCount n, size_t size, const void *host, void *ptr)
 {
-  void *p;
+  const PetscCount target = Memory.target;
+  PetscErrorCode   ierr;
 
   PetscFunctionBegin;
-  PetscCall(HybArenaAlloc(arena, HYB_WORK(&arena->exec), n, size, &p));
-  if (n) PetscCall(arena->exec.backend->copy(&arena->exec, p, host, (size_t)n * size, HYB_COPY_HOST_TO_DEVICE));
-  *(void **)ptr = p;
+  Memory.target = 0;
+  ierr          = HybArenaAlloc(arena, HYB_WORK(&arena->exec), n, size, ptr);
+  if (!ierr && n) ierr = arena->exec.backend->copy(&arena->exec, *(void **)ptr, host, (size_t)n * size, HYB_COPY_HOST_TO_DEVICE);
+  Memory.target = target;
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybTestDownloadArray(PetscCount n, size_t size, const void *there, void *host)
 {
+  const PetscCount target = Memory.target;
+  PetscErrorCode   ierr = PETSC_SUCCESS, second;
+
   PetscFunctionBegin;
-  if (n) PetscCall(T.exec.backend->copy(&T.exec, host, there, (size_t)n * size, HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(T.exec.backend->sync(&T.exec));
+  Memory.target = 0;
+  if (n) ierr = T.exec.backend->copy(&T.exec, host, there, (size_t)n * size, HYB_COPY_DEVICE_TO_HOST);
+  second        = T.exec.backend->sync(&T.exec);
+  Memory.target = target;
+  PetscCall(ierr);
+  PetscCall(second);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -19,7 +19,7 @@
       return HybTestMain(argc, argv, Body);
     }
 
-  It is run as  tNNN_name [-backend host|/abs/lib.so] [-seed N] [-matrices DIR] [-result device|managed] [-mirror]  and ends with the line
+  It is run as  tNNN_name [-backend host|/abs/lib.so] [-seed N] [-matrices DIR] [-result device|managed] [-mirror] [-times]  and ends with the line
   "N passed, N failed, N skipped", counted in cases. A case that checked nothing counts as failed, and so does a program that leaves
   memory of the library allocated.
 
@@ -96,6 +96,6 @@ extern PetscBool HybTestClose(PetscScalar found, PetscScalar expected, PetscReal
 
 /* Runs run(ctx) with the k-th allocation failing, k = 1, 2, ... until a run sees no failure; after each, cleanup(ctx) (may be NULL; nothing
    fails meanwhile) must bring the library's bytes back to what they were before. Allocations are those of PETSc's malloc and, on a device, all
-   that passes the backend's fault hook. run takes its memory from arenas that cleanup resets, and may itself check results: it returns 0 only if all went well. */
+   that passes the backend's fault hook; HybTestUpload(), HybTestDownload() and the comparisons are exempt. run takes its memory from arenas that cleanup resets, and may itself check results: it returns 0 only if all went well. */
 extern void HybTestFaults(PetscErrorCode (*run)(void *ctx), PetscErrorCode (*cleanup)(void *ctx), void *ctx);
 #endif

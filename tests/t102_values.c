@@ -76,6 +76,7 @@ static PetscErrorCode TestOne(const char *name, RefMat *A)
   PetscScalar      alpha = HybTestRandomScalar(), *x, *hx = HybTestRandomVector(nnz), *e = (PetscScalar *)RefAlloc(nnz, sizeof(PetscScalar)), *hl = HybTestRandomVector(A->csr.m), *hr = HybTestRandomVector(A->csr.n), *l, *r;
   PetscReal       *mag = (PetscReal *)RefAlloc(nnz, sizeof(PetscReal));
   HybCSR           there;
+  static PetscInt  which = 0;
 
   PetscFunctionBegin;
   HybTestBegin("set, scale, axpy on %s", name);
@@ -102,9 +103,10 @@ static PetscErrorCode TestOne(const char *name, RefMat *A)
     HybTestCall(ops->diagonalscale(exec, &there, variant & 1 ? l : NULL, variant & 2 ? r : NULL));
     HybTestCheck(HybTestSameScalars(nnz, there.a, e, NULL, NULL, 4), "left %d, right %d", variant & 1, variant >> 1);
   }
-  HybTestBegin("norms of %s", name);
-  HybTestCheck(nnz >= 0, "negative");
-  PetscCall(TestNorms(A));
+  if (!HybTestSlow() || which++ % 6 == 0) { /* a reduction keeps the emulator busy for a second */
+    HybTestBegin("norms of %s", name);
+    PetscCall(TestNorms(A));
+  }
   PetscCall(TestDiagonal(name, A));
   free(hx);
   free(e);

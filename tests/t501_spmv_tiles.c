@@ -1,0 +1,207 @@
+/*
+  SpMV where methods that divide the nonzeros go wrong: numbers of entries about multiples of 512, rows that begin, end and lie empty at such
+  boundaries, one row over everything, runs of empty rows longer than a tile has entries, infinities and NaN, random shapes by seed.
+  And what segsum counts: tiles, dirty tiles and empty rows as they can be told from the pattern.
+*/
+#include "hybtest.h"
+#include <aijhybridgpu/private/hybspmv.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const HybExec *exec;
+
+static PetscErrorCode Apply(HybSpMV *mv, const HybCSR *A, const PetscScalar *x, HybSpMVMode mode, const PetscScalar *hy, PetscInt m, HybArena *arena, PetscScalar *result)
+{
+  PetscScalar *z;
+
+  PetscFunctionBegin;
+  PetscCall(HybTestUploadArray(arena, m, sizeof(PetscScalar), hy, &z));
+  PetscCall(HybSpMVApply(mv, A, x, mode, z, z));
+  PetscCall(HybTestDownloadArray(m, sizeof(PetscScalar), z, result));
+  PetscCall(HybArenaFree(arena, &z));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* all methods on one matrix; special: x holds a NaN and an infinity */
+static PetscErrorCode TestOne(const char *name, RefMat *A, PetscBool special)
+{
+  const PetscInt m = A->csr.m, n = A->csr.n;
+  PetscScalar   *hx = HybTestRandomVector(n), *hy = HybTestRandomVector(m), *hz = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar)), *found = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar)), *again = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar));
+  PetscReal     *mag   = (PetscReal *)RefAlloc(m, sizeof(PetscReal)), zero = 0;
+  PetscCount    *terms = (PetscCount *)RefAlloc(m, sizeof(PetscCount));
+
+  PetscFunctionBegin;
+  if (special && n > 3) {
+    hx[n / 3]     = zero / zero;
+    hx[n / 2 + 1] = 1 / zero;
+  }
+  for (const HybSpMVMethod *const *table = exec->backend->spmv; *table; table++) {
+    HybArena       arena;
+    HybSpMV        mv;
+    HybCSR         there;
+    PetscScalar   *x;
+    PetscErrorCode ierr;
+
+    HybTestBegin("%s: %s", (*table)->name, name);
+    PetscCall(HybArenaInit(&arena, exec));
+    PetscCall(HybTestUpload(&arena, &A->csr, &there));
+    PetscCall(HybTestUploadArray(&arena, n, sizeof(PetscScalar), hx, &x));
+    PetscCall(HybSpMVInit(&mv, exec, (*table)->name, 1));
+    PetscCall(PetscPushErrorHandler(PetscIgnoreErrorHandler, NULL));
+    ierr = HybSpMVSetUp(&mv, &there);
+    PetscCall(PetscPopErrorHandler());
+    if (HybTestCheck(!ierr || (exec->backend->device && ierr == PETSC_ERR_SUP), "error %d", (int)ierr) && !ierr) {
+      for (int mode = 0; mode < 3; mode++) {
+        RefSpMV(A, hx, mode == HYB_SPMV_RESIDUAL ? -1 : 1, mode == HYB_SPMV_SET ? NULL : hy, hz, mag, terms);
+        if (!HybTestCall(Apply(&mv, &there, x, (HybSpMVMode)mode, hy, m, &arena, found))) break;
+        for (PetscInt r = 0; r < m; r++) {
+          if (!HybTestCheck(HybTestClose(found[r], hz[r], mag[r], terms[r], 2), "mode %d: row %" PetscInt_FMT " of %" PetscInt_FMT " is %g, expected %g", mode, r, m, (double)PetscRealPart(found[r]), (double)PetscRealPart(hz[r]))) break;
+        }
+        if (!HybTestCall(Apply(&mv, &there, x, (HybSpMVMode)mode, hy, m, &arena, again))) break;
+        HybTestCheck(!memcmp(found, again, (size_t)m * sizeof(PetscScalar)), "mode %d: other bits the second time", mode);
+      }
+      if (!strcmp((*table)->name, "segsum") && !exec->backend->device) {
+        const PetscInt *i     = A->csr.i;
+        PetscCount      empty = 0, dirty = 0, tiles = (A->csr.nnz + 511) / 512;
+
+        for (PetscInt r = 0; r < m; r++) empty += i[r] == i[r + 1];
+        /* an empty row belongs to the tile in which the row before it ends: the tile of entry i[r]-1, the first one at the top */
+        for (PetscCount t = 0; t < tiles; t++) {
+          PetscBool has = PETSC_FALSE;
+
+          for (PetscInt r = 0; r < m && !has; r++) has = (PetscBool)(i[r] == i[r + 1] && (i[r] ? (i[r] - 1) / 512 : 0) == t);
+          dirty += has;
+        }
+        HybTestCheck(HybCountersGet(&mv.counters, "tiles") == tiles, "%td tiles, expected %td", HybCountersGet(&mv.counters, "tiles"), tiles);
+        HybTestCheck(HybCountersGet(&mv.counters, "dirty tiles") == dirty, "%td dirty tiles, expected %td", HybCountersGet(&mv.counters, "dirty tiles"), dirty);
+        HybTestCheck(HybCountersGet(&mv.counters, "empty rows") == empty, "%td empty rows, expected %td", HybCountersGet(&mv.counters, "empty rows"), empty);
+      }
+    }
+    HybTestCall(HybSpMVDestroy(&mv));
+    PetscCall(HybArenaReset(&arena));
+  }
+  free(hx);
+  free(hy);
+  free(hz);
+  free(found);
+  free(again);
+  free(mag);
+  free(terms);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* rows of the given lengths over n columns */
+static PetscErrorCode TestLengths(const char *name, PetscInt m, PetscInt n, const PetscInt *lengths)
+{
+  RefMat A;
+
+  PetscFunctionBegin;
+  HybTestMatLengths(m, n, lengths, &A);
+  PetscCall(TestOne(name, &A, PETSC_FALSE));
+  RefMatDestroy(&A);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Body(void)
+{
+  static const PetscInt counts[] = {1, 31, 32, 33, 63, 64, 65, 127, 128, 255, 256, 257, 511, 512, 513, 1023, 1024, 1025, 1535, 1536, 1537, 4096};
+  PetscInt              lengths[4000];
+  char                  name[128];
+  RefMat                A;
+
+  PetscFunctionBegin;
+  exec = HybTestExec();
+  for (PetscInt k = 0; k < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(counts); k++) {
+    const PetscInt c = counts[k];
+
+    if (HybTestSlow() && c > 600 && c != 1025) continue;
+    lengths[0] = c;
+    snprintf(name, sizeof(name), "one row of %" PetscInt_FMT, c);
+    PetscCall(TestLengths(name, 1, c + 3, lengths));
+    for (PetscInt r = 0; r < 9; r++) lengths[r] = 0;
+    lengths[4] = c;
+    snprintf(name, sizeof(name), "a row of %" PetscInt_FMT " between empty ones", c);
+    PetscCall(TestLengths(name, 9, c + 3, lengths));
+    if (c <= 1537) {
+      for (PetscInt r = 0; r < c; r++) lengths[r] = 1;
+      snprintf(name, sizeof(name), "%" PetscInt_FMT " rows of one entry", c);
+      PetscCall(TestLengths(name, c, 40, lengths));
+      for (PetscInt r = 0; r < 2 * c; r++) lengths[r] = r % 2;
+      snprintf(name, sizeof(name), "%" PetscInt_FMT " rows of one entry, each behind an empty one", c);
+      PetscCall(TestLengths(name, 2 * c, 40, lengths));
+      for (PetscInt r = 0; r < 2 * c; r++) lengths[r] = !(r % 2);
+      snprintf(name, sizeof(name), "%" PetscInt_FMT " rows of one entry, each before an empty one", c);
+      PetscCall(TestLengths(name, 2 * c, 40, lengths));
+    }
+    /* a boundary on a row's end, and empty rows exactly there */
+    for (PetscInt gap = 0; gap < 3; gap++) {
+      PetscInt m = 0;
+
+      lengths[m++] = c;
+      for (PetscInt g = 0; g < gap; g++) lengths[m++] = 0;
+      lengths[m++] = 5;
+      lengths[m++] = c;
+      lengths[m++] = 1;
+      for (PetscInt g = 0; g < gap; g++) lengths[m++] = 0;
+      snprintf(name, sizeof(name), "rows of %" PetscInt_FMT " and 5, %" PetscInt_FMT " empty ones between", c, gap);
+      PetscCall(TestLengths(name, m, c + 9, lengths));
+    }
+  }
+  /* empty rows: more than a tile has entries, at the top, in the middle, at the end */
+  for (PetscInt where = 0; where < 3; where++) {
+    const PetscInt m = HybTestSize(4000, 700), run = HybTestSize(1500, 300), from = where * (m - run) / 2;
+
+    for (PetscInt r = 0; r < m; r++) lengths[r] = r >= from && r < from + run ? 0 : 1 + r % 7;
+    snprintf(name, sizeof(name), "%" PetscInt_FMT " empty rows from row %" PetscInt_FMT " of %" PetscInt_FMT, run, from, m);
+    PetscCall(TestLengths(name, m, 50, lengths));
+  }
+  HybTestMatDenseRow(HybTestSize(3000, 200), HybTestSize(5000, 1100), 77, 3, &A);
+  PetscCall(TestOne("one dense row", &A, PETSC_FALSE));
+  PetscCall(TestOne("one dense row, NaN and infinity in x", &A, PETSC_TRUE));
+  RefMatDestroy(&A);
+  HybTestMatPowerLaw(HybTestSize(20000, 400), HybTestSize(20000, 400), 9, &A);
+  PetscCall(TestOne("power law", &A, PETSC_FALSE));
+  PetscCall(TestOne("power law, NaN and infinity in x", &A, PETSC_TRUE));
+  RefMatDestroy(&A);
+  HybTestMatBanded(300, 300, 2, 2, &A);
+  {
+    PetscReal zero = 0;
+
+    A.csr.a[0]   = 1 / zero;
+    A.csr.a[500] = zero / zero;
+    A.csr.a[512] = -1 / zero;
+    A.csr.a[700] = PETSC_MAX_REAL;
+    A.csr.a[701] = PETSC_MAX_REAL;
+    A.csr.a[900] = 1 / PETSC_MAX_REAL;
+  }
+  PetscCall(TestOne("a band with infinities, NaN and the largest numbers", &A, PETSC_FALSE));
+  RefMatDestroy(&A);
+  for (PetscInt k = 0; k < HybTestSize(40, 4); k++) {
+    const PetscInt m = HybTestRandomInt(1, HybTestSize(3000, 300)), n = HybTestRandomInt(1, HybTestSize(3000, 300)), most = HybTestRandomInt(1, 40);
+
+    for (PetscInt r = 0; r < m; r++) lengths[r] = HybTestRandomInt(0, 3) ? HybTestRandomInt(0, most) : 0;
+    snprintf(name, sizeof(name), "random %" PetscInt_FMT " x %" PetscInt_FMT ", up to %" PetscInt_FMT " a row", m, n, most);
+    PetscCall(TestLengths(name, m, n, lengths));
+  }
+  /* real ones; boyd1 has a dense row */
+  for (PetscInt k = 0; k < 2; k++) {
+    const char *const real[] = {"boyd1", "wiki-Vote"};
+
+    HybTestBegin("the folder's %s", real[k]);
+    if (exec->backend->device && HybTestSlow()) {
+      HybTestSkip("%s takes too long here", real[k]);
+      continue;
+    }
+    if (HybTestMatRead(real[k], &A)) {
+      HybTestCheck(A.csr.nnz > 0, "it is empty");
+      PetscCall(TestOne(real[k], &A, PETSC_FALSE));
+      RefMatDestroy(&A);
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  return HybTestMain(argc, argv, Body);
+}
