@@ -318,6 +318,7 @@ uint64_t Warp(Kind kind, unsigned mask, uint64_t value, int aux, int width, cons
     ready_ |= 1u << w_;
     if (Random() & 3) { /* mostly the last to come goes on, without a switch */
       W.runnable &= ~bit;
+      if (!W.runnable) ready_ &= ~(1u << w_); /* else an ended lane of this warp would be started again */
       return L.result;
     }
   }
