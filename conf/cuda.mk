@@ -61,6 +61,7 @@ $(BUILD)/emulated/%.o: %.cu
 	@mkdir -p $(@D)
 	$(PETSC_CXX) $(EMU_FLAGS) -x c++ -MMD -MP -c $< -o $@
 
+$(EMU_CORE_OBJ): EMU_OPT = -O2 -g
 $(BUILD)/emulated/%.o: %.cc
 	@mkdir -p $(@D)
 	$(PETSC_CXX) $(EMU_FLAGS) -MMD -MP -c $< -o $@

@@ -276,7 +276,7 @@ static __global__ __launch_bounds__(CSR_THREADS) void CSRSumSquares(PetscCount n
   HYB_SHARED(PetscReal, scratch, HYB_WARP);
   PetscReal sum = 0;
 #pragma unroll 4
-  for (PetscCount k = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x; k < n; k += (PetscCount)NORM_BLOCKS * CSR_THREADS) sum += HybAbs2(a[k]);
+  for (PetscCount k = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x; k < n; k += (PetscCount)gridDim.x * CSR_THREADS) sum += HybAbs2(a[k]);
   sum = HybBlockSum<CSR_THREADS>(sum, scratch);
   if (threadIdx.x == 0) partial[blockIdx.x] = sum;
 }
@@ -305,9 +305,11 @@ PetscErrorCode HybCSRNorm_CUDA(const HybExec *exec, HybArena *work, const HybCSR
   *norm = 0;
   if (A->nnz == 0) PetscFunctionReturn(PETSC_SUCCESS);
   if (type == HYB_NORM_FROBENIUS) {
-    PetscCall(HybArenaAlloc(work, HYB_WORK(exec), NORM_BLOCKS, sizeof(*sums), &sums));
-    HYB_LAUNCH(CSRSumSquares, NORM_BLOCKS, CSR_THREADS, 0, exec->stream, A->nnz, A->a, sums);
-    PetscCall(HybReduceSumReal(exec, work, NORM_BLOCKS, sums, NULL, norm));
+    const PetscCount blocks = PetscMin(NORM_BLOCKS, HybBlocks(A->nnz, CSR_THREADS));
+
+    PetscCall(HybArenaAlloc(work, HYB_WORK(exec), blocks, sizeof(*sums), &sums));
+    HYB_LAUNCH(CSRSumSquares, blocks, CSR_THREADS, 0, exec->stream, A->nnz, A->a, sums);
+    PetscCall(HybReduceSumReal(exec, work, blocks, sums, NULL, norm));
     *norm = PetscSqrtReal(*norm);
   } else {
     PetscInt *perm = NULL;

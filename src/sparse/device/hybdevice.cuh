@@ -118,12 +118,13 @@ static __device__ __forceinline__ unsigned HybLanesBelow(void)
   return (1u << HybLane()) - 1u;
 }
 
-/* Shuffles of any type whose size is a multiple of four bytes (and of bytes and shorts) */
+/* Shuffles of any trivially copyable type, in words of 8 or 4 bytes */
 template <typename T, typename F>
 static __device__ __forceinline__ T HybShflWords_(const T &v, F shfl)
 {
-  constexpr int n = (int)((sizeof(T) + 3) / 4);
-  unsigned      w[n];
+  using W         = typename std::conditional<sizeof(T) % 8 == 0, unsigned long long, unsigned>::type;
+  constexpr int n = (int)((sizeof(T) + sizeof(W) - 1) / sizeof(W));
+  W             w[n];
   T             r;
   w[n - 1] = 0;
   memcpy(w, &v, sizeof(T));
@@ -136,25 +137,25 @@ static __device__ __forceinline__ T HybShflWords_(const T &v, F shfl)
 template <typename T>
 static __device__ __forceinline__ T HybShfl(unsigned mask, const T &v, int lane, int width = HYB_WARP)
 {
-  return HybShflWords_(v, [&](unsigned w) { return __shfl_sync(mask, w, lane, width); });
+  return HybShflWords_(v, [&](auto w) { return __shfl_sync(mask, w, lane, width); });
 }
 
 template <typename T>
 static __device__ __forceinline__ T HybShflUp(unsigned mask, const T &v, unsigned delta, int width = HYB_WARP)
 {
-  return HybShflWords_(v, [&](unsigned w) { return __shfl_up_sync(mask, w, delta, width); });
+  return HybShflWords_(v, [&](auto w) { return __shfl_up_sync(mask, w, delta, width); });
 }
 
 template <typename T>
 static __device__ __forceinline__ T HybShflDown(unsigned mask, const T &v, unsigned delta, int width = HYB_WARP)
 {
-  return HybShflWords_(v, [&](unsigned w) { return __shfl_down_sync(mask, w, delta, width); });
+  return HybShflWords_(v, [&](auto w) { return __shfl_down_sync(mask, w, delta, width); });
 }
 
 template <typename T>
 static __device__ __forceinline__ T HybShflXor(unsigned mask, const T &v, int lanemask, int width = HYB_WARP)
 {
-  return HybShflWords_(v, [&](unsigned w) { return __shfl_xor_sync(mask, w, lanemask, width); });
+  return HybShflWords_(v, [&](auto w) { return __shfl_xor_sync(mask, w, lanemask, width); });
 }
 
 struct HybSum {
