@@ -38,7 +38,7 @@ import testblocks
 HERE = os.path.dirname(os.path.abspath(__file__))
 RELATIVE, ABSOLUTE = 1e-2, 1e-5
 NUMBER = re.compile(r'[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?')
-TYPE_LINE = re.compile(r'\btype\s*[:=]|\btypes?\b.*aij|WARNING! There are options|aijhybridgpu')
+TYPE_LINE = re.compile(r'\btype\s*[:=]|\btypes?\b.*aij|WARNING! There are options|(?i:aijhybridgpu)')
 TYPE_NAME = re.compile(r'\b(seq|mpi)?aij(hybridgpu|cusparse|kokkos|viennacl|perm|sell|mkl|hipsparse|crl)?\b', re.I)
 ENVIRONMENT = {
     'OMPI_ALLOW_RUN_AS_ROOT': '1', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': '1', 'OMPI_MCA_rmaps_base_oversubscribe': '1',

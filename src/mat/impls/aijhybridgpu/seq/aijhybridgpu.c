@@ -155,6 +155,18 @@ static PetscErrorCode MatView_SeqAIJHybridGPU(Mat A, PetscViewer viewer)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The base class counts what it allocated: adopted arrays are not among it, and are exactly filled */
+static PetscErrorCode MatGetInfo_SeqAIJHybridGPU(Mat A, MatInfoType flag, MatInfo *info)
+{
+  PetscFunctionBegin;
+  PetscCall((*HybGlueState.seq.getinfo)(A, flag, info));
+  if (info->nz_allocated < info->nz_used) {
+    info->nz_allocated = info->nz_used;
+    info->nz_unneeded  = 0;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* What we put over the parent's operations; restored slot by slot when converting back */
 static PetscErrorCode MatSeqAIJHybridGPUSetOps(Mat A, PetscBool on)
 {
@@ -165,6 +177,7 @@ static PetscErrorCode MatSeqAIJHybridGPUSetOps(Mat A, PetscBool on)
   ops->assemblyend           = on ? MatAssemblyEnd_SeqAIJHybridGPU : p->assemblyend;
   ops->setfromoptions        = on ? MatSetFromOptions_SeqAIJHybridGPU : p->setfromoptions;
   ops->view                  = on ? MatView_SeqAIJHybridGPU : p->view;
+  ops->getinfo               = on ? MatGetInfo_SeqAIJHybridGPU : p->getinfo;
   ops->mult                  = on ? MatMult_SeqAIJHybridGPU : p->mult;
   ops->multadd               = on ? MatMultAdd_SeqAIJHybridGPU : p->multadd;
   ops->multtranspose         = on ? MatMultTranspose_SeqAIJHybridGPU : p->multtranspose;

@@ -395,6 +395,13 @@ static PetscErrorCode MatProductSymbolic_SeqAIJHybridGPU(Mat C)
     const int       rows[] = {0, 1, 0, 3, 2, 0}, cols[] = {3, 3, 2, 3, 2, 5}; /* whose rows or columns the result has, by HybProductType */
 
     PetscCall(MatSetSizes(C, *s[rows[type]], *s[cols[type]], *s[rows[type]], *s[cols[type]]));
+    /* block sizes go with the sizes: GAMG and the block methods live by them */
+    for (PetscInt k = 0; k < 2; k++) {
+      const int   from = k ? cols[type] : rows[type];
+      PetscLayout map  = from % 2 ? o.mat[from / 2]->cmap : o.mat[from / 2]->rmap;
+
+      if (map->bs > 0) PetscCall(PetscLayoutSetBlockSize(k ? C->cmap : C->rmap, map->bs));
+    }
   }
   PetscCall(MatSetType(C, ((PetscObject)first)->type_name));
   if (!MatIsSeqAIJHybridGPU(C)) PetscCall(MatSetType(C, MATSEQAIJHYBRIDGPU));
