@@ -9,3 +9,11 @@ bench-spgemm: $(BUILD)/benchmarks/bench_spgemm $(if $(filter 1,$(CUDA)),$(CUDA_L
 	$< $(BENCH_SPGEMM_ARGS)
 
 ## make bench-spgemm    times and checks sparse products on a GPU, BENCH_SPGEMM_ARGS="-backend ... -methods auto,hash -only 27-pt"
+
+# The benchmark of a matrix type as a PETSc user sees it: it links PETSc alone
+$(BUILD)/benchmarks/bench_mat: $(BUILD)/benchmarks/bench_mat.o
+	$(PETSC_CC) $(SAN) -o $@ $^ $(PETSC_LIBS) -lm
+.PHONY: bench-mat
+bench-mat: $(BUILD)/benchmarks/bench_mat
+
+## make bench-mat       builds the benchmark of a matrix type as a PETSc user sees it (benchmarks/bench_mat.c says how to run it)

@@ -16,12 +16,16 @@ typedef PetscOptionItems *HybOptionItems;
 #else
 typedef PetscOptionItems HybOptionItems;
 #endif
+/* What a product's destroy function gets: the context, from 3.25 on its address, spelled void * again from 3.26 on */
 #if PETSC_VERSION_LT(3, 25, 0)
-  #define HYB_PRODUCT_CONTEXT(ctx) (ctx) /* the product's destroy gets the context */
+  #define HYB_PRODUCT_CONTEXT(arg) (arg)
 typedef void HybProductCtxArg;
-#else
-  #define HYB_PRODUCT_CONTEXT(ctx) (*(ctx)) /* ... gets its address */
+#elif PETSC_VERSION_LT(3, 26, 0)
+  #define HYB_PRODUCT_CONTEXT(arg) (*(arg))
 typedef void *HybProductCtxArg;
+#else
+  #define HYB_PRODUCT_CONTEXT(arg) (*(void **)(arg))
+typedef void HybProductCtxArg;
 #endif
 
 typedef enum {

@@ -1,0 +1,260 @@
+/*
+  bench_mat.c: what a PETSc user sees of a matrix type: MatMult, A*A first and again, KSP with GAMG (setup, solves, setup again with new values),
+  on stencils on an n^3 grid. Any type: -mat_type aijhybridgpu (with the plugin), aijcusparse, aij. Every figure is checked against the same operation of
+  MATAIJ through random vectors before it is printed.
+
+    bench_mat -points 7|27 -n 96 -mat_type TYPE [-ops mult,aa,ptap,gamg] [-repeat 10]
+
+  Output: one line a figure, tab-separated: points, n, type, operation, milliseconds (minimum over the repeats, or the one first call), remarks.
+*/
+#include <petscksp.h>
+#include <petsctime.h>
+
+#if PETSC_VERSION_LT(3, 19, 0) && !defined(PETSC_SUCCESS)
+  #define PETSC_SUCCESS 0
+#endif
+
+static PetscInt    points = 7, n = 96, repeat = 10;
+static const char *type;
+
+static PetscErrorCode Synchronize(void)
+{
+  PetscFunctionBeginUser;
+#if defined(PETSC_HAVE_CUDA)
+  {
+    PetscDeviceContext dctx;
+    PetscCall(PetscDeviceContextGetCurrentContext(&dctx));
+    PetscCall(PetscDeviceContextSynchronize(dctx));
+  }
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Report(const char *operation, PetscLogDouble seconds, const char *remarks)
+{
+  PetscFunctionBeginUser;
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%d\t%d\t%s\t%s\t%.3f\t%s\n", (int)points, (int)n, type, operation, 1e3 * seconds, remarks));
+  PetscCall(PetscFFlush(PETSC_STDOUT));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the stencil as MATSEQAIJ, arrays first: assembly is not what is measured */
+static PetscErrorCode Stencil(Mat *A)
+{
+  const PetscInt N = n * n * n;
+  PetscInt      *i, *j;
+  PetscScalar   *a;
+  PetscCount     nnz = 0;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscMalloc1(N + 1, &i));
+  PetscCall(PetscMalloc1((size_t)N * points, &j));
+  PetscCall(PetscMalloc1((size_t)N * points, &a));
+  i[0] = 0;
+  for (PetscInt r = 0; r < N; r++) {
+    PetscInt x = r % n, y = (r / n) % n, z = r / (n * n);
+
+    for (PetscInt dz = -1; dz <= 1; dz++)
+      for (PetscInt dy = -1; dy <= 1; dy++)
+        for (PetscInt dx = -1; dx <= 1; dx++) {
+          PetscInt taxi = PetscAbsInt(dx) + PetscAbsInt(dy) + PetscAbsInt(dz);
+
+          if ((points == 7 && taxi > 1) || x + dx < 0 || x + dx >= n || y + dy < 0 || y + dy >= n || z + dz < 0 || z + dz >= n) continue;
+          j[nnz]   = r + dx + dy * n + dz * n * n;
+          a[nnz++] = taxi ? -1.0 : (PetscScalar)(points - 1);
+        }
+    i[r + 1] = (PetscInt)nnz;
+  }
+  PetscCall(MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, N, N, i, j, a, A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* || C x - op x || / || op x || with op x by MATAIJ's products with vectors */
+static PetscErrorCode CheckAA(Mat A, Mat C, PetscReal *error)
+{
+  Vec       x, y, z;
+  PetscReal norm;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreateVecs(A, &x, &y));
+  PetscCall(VecDuplicate(x, &z));
+  PetscCall(VecSetRandom(x, NULL));
+  PetscCall(MatMult(A, x, z));
+  PetscCall(MatMult(A, z, y));
+  PetscCall(VecNorm(y, NORM_2, &norm));
+  {
+    Vec xc, yc;
+    PetscCall(MatCreateVecs(C, &xc, &yc));
+    PetscCall(VecCopy(x, xc));
+    PetscCall(MatMult(C, xc, yc));
+    PetscCall(VecCopy(yc, z));
+    PetscCall(VecDestroy(&xc));
+    PetscCall(VecDestroy(&yc));
+  }
+  PetscCall(VecAXPY(z, -1.0, y));
+  PetscCall(VecNorm(z, NORM_2, error));
+  *error /= norm;
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&y));
+  PetscCall(VecDestroy(&z));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  Mat            A0, A;
+  Vec            x, y;
+  char           ops[256] = "mult,aa,gamg", typename[64] = MATAIJ, text[256];
+  PetscLogDouble t0, t1, best;
+  PetscReal      error;
+  char          *found;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, "A matrix type as a PETSc user sees it\n"));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-points", &points, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-n", &n, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-repeat", &repeat, NULL));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-ops", ops, sizeof(ops), NULL));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_type", typename, sizeof(typename), NULL));
+  PetscCheck(points == 7 || points == 27, PETSC_COMM_WORLD, PETSC_ERR_ARG_OUTOFRANGE, "-points %d is not 7 or 27", (int)points);
+  type = typename;
+  PetscCall(Stencil(&A0));
+  PetscCall(MatConvert(A0, typename, MAT_INITIAL_MATRIX, &A));
+  PetscCall(MatSetFromOptions(A));
+  PetscCall(MatCreateVecs(A, &x, &y));
+  PetscCall(VecSetRandom(x, NULL));
+  PetscCall(PetscStrstr(ops, "mult", &found));
+  if (found) {
+    Vec x0, y0;
+
+    PetscCall(PetscTime(&t0));
+    PetscCall(MatMult(A, x, y));
+    PetscCall(Synchronize());
+    PetscCall(PetscTime(&t1));
+    PetscCall(Report("MatMult first", t1 - t0, ""));
+    PetscCall(PetscTime(&t0));
+    PetscCall(MatMult(A, x, y));
+    PetscCall(Synchronize());
+    PetscCall(PetscTime(&t1));
+    PetscCall(Report("MatMult second", t1 - t0, ""));
+    best = 1e9;
+    for (PetscInt k = 0; k < repeat; k++) {
+      PetscCall(Synchronize());
+      PetscCall(PetscTime(&t0));
+      for (int m = 0; m < 20; m++) PetscCall(MatMult(A, x, y));
+      PetscCall(Synchronize());
+      PetscCall(PetscTime(&t1));
+      best = PetscMin(best, (t1 - t0) / 20);
+    }
+    PetscCall(MatCreateVecs(A0, &x0, &y0));
+    PetscCall(VecCopy(x, x0));
+    PetscCall(MatMult(A0, x0, y0));
+    PetscCall(VecCopy(y, x0));
+    PetscCall(VecAXPY(x0, -1.0, y0));
+    PetscCall(VecNorm(x0, NORM_2, &error));
+    PetscCheck(error < 1e-8, PETSC_COMM_SELF, PETSC_ERR_PLIB, "MatMult is wrong by %g", (double)error);
+    {
+      MatInfo info;
+      PetscCall(MatGetInfo(A0, MAT_LOCAL, &info));
+      PetscCall(PetscSNPrintf(text, sizeof(text), "%.0f GB/s at 12 bytes a nonzero and 20 a row", (12 * info.nz_used + 20.0 * n * n * n) / best / 1e9));
+    }
+    PetscCall(Report("MatMult", best, text));
+    PetscCall(VecDestroy(&x0));
+    PetscCall(VecDestroy(&y0));
+  }
+  PetscCall(PetscStrstr(ops, "aa", &found));
+  if (found) {
+    Mat C;
+
+    PetscCall(Synchronize());
+    PetscCall(PetscTime(&t0));
+    PetscCall(MatMatMult(A, A, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &C));
+    PetscCall(Synchronize());
+    PetscCall(PetscTime(&t1));
+    PetscCall(Report("A*A first", t1 - t0, ""));
+    best = 1e9;
+    for (PetscInt k = 0; k < repeat; k++) {
+      PetscCall(PetscTime(&t0));
+      PetscCall(MatMatMult(A, A, MAT_REUSE_MATRIX, PETSC_DEFAULT, &C));
+      PetscCall(Synchronize());
+      PetscCall(PetscTime(&t1));
+      best = PetscMin(best, t1 - t0);
+    }
+    PetscCall(CheckAA(A0, C, &error));
+    PetscCheck(error < 1e-10, PETSC_COMM_SELF, PETSC_ERR_PLIB, "A*A is wrong by %g", (double)error);
+    PetscCall(PetscSNPrintf(text, sizeof(text), "relative error %.1e", (double)error));
+    PetscCall(Report("A*A again", best, text));
+    PetscCall(MatDestroy(&C));
+    PetscCall(PetscTime(&t0));
+    PetscCall(MatMatMult(A, A, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &C));
+    PetscCall(Synchronize());
+    PetscCall(PetscTime(&t1));
+    PetscCall(Report("A*A second matrix", t1 - t0, "pools warm"));
+    PetscCall(MatDestroy(&C));
+  }
+  PetscCall(PetscStrstr(ops, "gamg", &found));
+  if (found) {
+    KSP      ksp;
+    PC       pc;
+    PetscInt its;
+
+    PetscCall(KSPCreate(PETSC_COMM_SELF, &ksp));
+    PetscCall(KSPSetOperators(ksp, A, A));
+    PetscCall(MatSetOption(A, MAT_SYMMETRIC, PETSC_TRUE));
+    PetscCall(KSPSetType(ksp, KSPCG));
+    PetscCall(KSPGetPC(ksp, &pc));
+    PetscCall(PCSetType(pc, PCGAMG));
+    PetscCall(KSPSetTolerances(ksp, 1e-8, PETSC_DEFAULT, PETSC_DEFAULT, 100));
+    PetscCall(KSPSetFromOptions(ksp));
+    PetscCall(PetscTime(&t0));
+    PetscCall(KSPSetUp(ksp));
+    PetscCall(Synchronize());
+    PetscCall(PetscTime(&t1));
+    PetscCall(Report("GAMG setup", t1 - t0, ""));
+    for (int k = 0; k < 2; k++) {
+      PetscCall(PetscTime(&t0));
+      PetscCall(KSPSolve(ksp, x, y));
+      PetscCall(Synchronize());
+      PetscCall(PetscTime(&t1));
+      PetscCall(KSPGetIterationNumber(ksp, &its));
+      PetscCall(PetscSNPrintf(text, sizeof(text), "%d iterations", (int)its));
+      PetscCall(Report(k ? "second solve" : "first solve", t1 - t0, text));
+    }
+    { /* the true residual by MATAIJ */
+      Vec x0, y0, r0;
+      PetscReal rn, bn;
+      PetscCall(MatCreateVecs(A0, &x0, &y0));
+      PetscCall(VecDuplicate(x0, &r0));
+      PetscCall(VecCopy(y, y0));
+      PetscCall(VecCopy(x, x0));
+      PetscCall(MatMult(A0, y0, r0));
+      PetscCall(VecAXPY(r0, -1.0, x0));
+      PetscCall(VecNorm(r0, NORM_2, &rn));
+      PetscCall(VecNorm(x0, NORM_2, &bn));
+      PetscCheck(rn < 1e-4 * bn, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The solve is wrong: relative residual %g", (double)(rn / bn));
+      PetscCall(VecDestroy(&x0));
+      PetscCall(VecDestroy(&y0));
+      PetscCall(VecDestroy(&r0));
+    }
+    PetscCall(MatScale(A, 1.5)); /* new values, same pattern */
+    PetscCall(KSPSetOperators(ksp, A, A));
+    PetscCall(PetscTime(&t0));
+    PetscCall(KSPSetUp(ksp));
+    PetscCall(Synchronize());
+    PetscCall(PetscTime(&t1));
+    PetscCall(Report("GAMG setup again", t1 - t0, ""));
+    PetscCall(KSPSolve(ksp, x, y));
+    PetscCall(PetscTime(&t0));
+    PetscCall(KSPSolve(ksp, x, y));
+    PetscCall(Synchronize());
+    PetscCall(PetscTime(&t1));
+    PetscCall(Report("solve after setup again", t1 - t0, ""));
+    PetscCall(KSPDestroy(&ksp));
+  }
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&y));
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&A0));
+  PetscCall(PetscFinalize());
+  return 0;
+}
