@@ -175,6 +175,10 @@ solves "standard input" 1 'standard\|CONVERGED' -A - -ksp_type cg -pc_type jacob
 solves "two processes" 2 'type mpiaijhybridgpu, 2 processes' -A "$tmp/A.mtx" -b "$tmp/b.mtx" -ksp_type cg -pc_type gamg $use
 solves "three processes" 3 'CONVERGED_RTOL' -A "$tmp/A.mtx" -ksp_type gmres -pc_type bjacobi $use
 solves "a block size" 1 'block size 2' -A "$tmp/A.mtx" -block_size 2 -ksp_type cg -pc_type gamg $use
+levels() { "$solve" -A "$tmp/A.mtx" -block_size 2 -ksp_type cg -pc_type gamg -pc_gamg_coarse_eq_limit 10 -ksp_view "$@" 2>&1 | sed -n '/level [0-9]/p; /rows=/p'; }
+levels -mat_type aij > "$tmp/expected"
+levels $use > "$tmp/out"
+if grep -q 'level 2 ' "$tmp/expected" && grep -q 'bs=2' "$tmp/expected" && cmp -s "$tmp/expected" "$tmp/out"; then ok; else bad "solve: GAMG's levels, their sizes and block sizes as with aij" "$tmp/expected" "$tmp/out"; fi
 fails "no convergence" 1 DIVERGED_ITS -A "$tmp/A.mtx" -ksp_type cg -pc_type none -ksp_max_it 3 $use
 fails "no matrix" - 'Give the matrix: -A' -ksp_type cg
 fails "a file that is not there" - 'Cannot open' -A "$tmp/none.mtx"
