@@ -209,7 +209,7 @@ static __global__ __launch_bounds__(CSR_THREADS) void CheckRows(PetscInt m, Pets
     int bad = 0;
     if (r < m) {
       const PetscInt start = i[r], end = i[r + 1];
-      if (start < 0 || end < start || end > nnz) bad = 1;
+      if (start < 0 || end < start || end > nnz || (r == 0 && start != 0) || (r == m - 1 && end != nnz)) bad = 1;
       else {
         for (PetscInt k = start + lane; k < end; k += W) {
           const PetscInt c = j[k];

@@ -269,67 +269,127 @@ PetscErrorCode HybCSRDiagonalSet_CUDA(const HybExec *exec, HybArena *work, HybCS
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Norms. The grid is fixed, so the order of summation depends on the matrix alone. */
+/*
+  Norms. Grids are fixed, so the order of summation depends on the matrix alone. NaN and infinity come through.
+
+  The sum of squares is kept in three accumulators, for large, ordinary and small numbers (J. Blue, A portable Fortran program to find the Euclidean norm of a
+  vector, ACM TOMS 4(1), 1978), so that nothing over- or underflows on the way and one pass is enough.
+*/
 #define NORM_BLOCKS 2048
-static __global__ __launch_bounds__(CSR_THREADS) void CSRSumSquares(PetscCount n, const HybScalar *__restrict__ a, PetscReal *__restrict__ partial)
+
+typedef struct {
+  PetscReal big, medium, small;
+} Squares;
+
+static constexpr bool      single_real = sizeof(PetscReal) == 4;
+static constexpr PetscReal blue_small = (PetscReal)(single_real ? 1.08420217e-19 : 1.4916681462400413e-154), blue_big = (PetscReal)(single_real ? 4.50359963e15 : 1.9979190722022350e146);
+static constexpr PetscReal blue_up = (PetscReal)(single_real ? 3.77789319e22 : 4.4989137945431964e161), blue_down = (PetscReal)(single_real ? 1.32348898e-23 : 1.1113793747425387e-162);
+
+static __device__ __forceinline__ void SquaresAdd(Squares &s, PetscReal v)
 {
-  HYB_SHARED(PetscReal, scratch, HYB_WARP);
-  PetscReal sum = 0;
-#pragma unroll 4
-  for (PetscCount k = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x; k < n; k += (PetscCount)gridDim.x * CSR_THREADS) sum += HybAbs2(a[k]);
-  sum = HybBlockSum<CSR_THREADS>(sum, scratch);
-  if (threadIdx.x == 0) partial[blockIdx.x] = sum;
+  const PetscReal w = v < 0 ? -v : v;
+  if (w > blue_big) s.big += (w * blue_down) * (w * blue_down);
+  else if (w < blue_small) s.small += (w * blue_up) * (w * blue_up);
+  else s.medium += w * w; /* NaN too */
 }
 
-/* sums of |a| over rows; perm: the entries of the rows are a[perm[k]] */
-template <int W>
-static __global__ __launch_bounds__(CSR_THREADS) void CSRRowAbsSums(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ perm, const HybScalar *__restrict__ a, PetscReal *__restrict__ sums)
+static __global__ __launch_bounds__(CSR_THREADS) void CSRSumSquares(PetscCount n, const HybScalar *__restrict__ a, Squares *__restrict__ partial)
 {
-  const int lane = HybLane() & (W - 1);
+  HYB_SHARED(PetscReal, scratch, HYB_WARP);
+  Squares s = {0, 0, 0};
+#pragma unroll 4
+  for (PetscCount k = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x; k < n; k += (PetscCount)gridDim.x * CSR_THREADS) {
+#if defined(PETSC_USE_COMPLEX)
+    SquaresAdd(s, a[k].real());
+    SquaresAdd(s, a[k].imag());
+#else
+    SquaresAdd(s, a[k]);
+#endif
+  }
+  s.big    = HybBlockSum<CSR_THREADS>(s.big, scratch);
+  s.medium = HybBlockSum<CSR_THREADS>(s.medium, scratch);
+  s.small  = HybBlockSum<CSR_THREADS>(s.small, scratch);
+  if (threadIdx.x == 0) partial[blockIdx.x] = s;
+}
+
+/* the larger one; NaN is larger than all */
+struct MaxOrNaN {
+  __host__ __device__ __forceinline__ PetscReal operator()(const PetscReal &a, const PetscReal &b) const
+  {
+    return b > a || b != b ? b : a;
+  }
+};
+
+/* sums of |a| over rows, and the largest of a block's rows; perm: the entries of the rows are a[perm[k]] */
+template <int W>
+static __global__ __launch_bounds__(CSR_THREADS) void CSRLargestRowSum(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ perm, const HybScalar *__restrict__ a, PetscReal *__restrict__ partial)
+{
+  HYB_SHARED(PetscReal, scratch, HYB_WARP);
+  const int lane    = HybLane() & (W - 1);
+  PetscReal largest = 0;
   ROW_LOOP (r, m, W) {
     PetscReal sum = 0;
     if (r < m) {
       const PetscInt end = i[r + 1];
       for (PetscInt k = i[r] + lane; k < end; k += W) sum += HybAbs(a[perm ? perm[k] : k]);
     }
-    sum = HybSubwarpSum<W>(sum);
-    if (lane == 0 && r < m) sums[r] = sum;
+    sum     = HybSubwarpSum<W>(sum);
+    largest = MaxOrNaN()(largest, sum);
   }
+  largest = HybBlockReduce<CSR_THREADS>(largest, scratch, MaxOrNaN());
+  if (threadIdx.x == 0) partial[blockIdx.x] = largest;
 }
 
 PetscErrorCode HybCSRNorm_CUDA(const HybExec *exec, HybArena *work, const HybCSR *A, HybNorm type, PetscReal *norm)
 {
-  PetscReal *sums;
-
   PetscFunctionBegin;
   *norm = 0;
   if (A->nnz == 0) PetscFunctionReturn(PETSC_SUCCESS);
   if (type == HYB_NORM_FROBENIUS) {
     const PetscCount blocks = PetscMin(NORM_BLOCKS, HybBlocks(A->nnz, CSR_THREADS));
+    Squares         *partial, *host, s = {0, 0, 0};
 
-    PetscCall(HybArenaAlloc(work, HYB_WORK(exec), blocks, sizeof(*sums), &sums));
-    HYB_LAUNCH(CSRSumSquares, blocks, CSR_THREADS, 0, exec->stream, A->nnz, A->a, sums);
-    PetscCall(HybReduceSumReal(exec, work, blocks, sums, NULL, norm));
-    *norm = PetscSqrtReal(*norm);
+    PetscCall(HybArenaAlloc(work, HYB_WORK(exec), blocks, sizeof(*partial), &partial));
+    PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, blocks, sizeof(*host), &host));
+    HYB_LAUNCH(CSRSumSquares, blocks, CSR_THREADS, 0, exec->stream, A->nnz, A->a, partial);
+    PetscCall(CSRFetch(exec, host, partial, (size_t)blocks * sizeof(*partial)));
+    for (PetscCount k = 0; k < blocks; k++) {
+      s.big += host[k].big;
+      s.medium += host[k].medium;
+      s.small += host[k].small;
+    }
+    if (s.big > 0 || s.big != s.big) *norm = PetscSqrtReal(s.big + (s.medium * blue_down) * blue_down) / blue_down;
+    else if (s.small > 0) {
+      const PetscReal u = PetscSqrtReal(s.medium), v = PetscSqrtReal(s.small) / blue_up, high = u > v ? u : v, low = u > v ? v : u;
+      *norm = u != u ? u : high * PetscSqrtReal(1 + (low / high) * (low / high));
+    } else *norm = PetscSqrtReal(s.medium);
+    PetscCall(HybArenaFree(work, &partial));
+    PetscCall(HybArenaFree(work, &host));
   } else {
-    PetscInt *perm = NULL;
-    HybCSR    T    = *A;
-    int       w;
+    PetscInt  *perm = NULL;
+    HybCSR     T    = *A;
+    PetscReal *partial, *host;
+    PetscCount blocks;
+    int        w;
 
     if (type == HYB_NORM_1) PetscCall(HybCSRTransposeSymbolic_CUDA(exec, work, work, A, &T, &perm));
-    PetscCall(HybArenaAlloc(work, HYB_WORK(exec), T.m, sizeof(*sums), &sums));
-    w = RowWidth(T.nnz, T.m, 1);
-#define CALL(W) HYB_LAUNCH((CSRRowAbsSums<W>), HybBlocks((PetscCount)T.m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, T.m, T.i, perm, A->a, sums)
+    w      = RowWidth(T.nnz, T.m, 1);
+    blocks = PetscMin(HybBlocks((PetscCount)T.m * w, CSR_THREADS), (PetscCount)NORM_BLOCKS);
+    PetscCall(HybArenaAlloc(work, HYB_WORK(exec), blocks, sizeof(*partial), &partial));
+    PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, blocks, sizeof(*host), &host));
+#define CALL(W) HYB_LAUNCH((CSRLargestRowSum<W>), blocks, CSR_THREADS, 0, exec->stream, T.m, T.i, perm, A->a, partial)
     ROW_BY_WIDTH(w, CALL);
 #undef CALL
-    PetscCall(HybReduceMaxReal(exec, work, T.m, sums, NULL, norm));
+    PetscCall(CSRFetch(exec, host, partial, (size_t)blocks * sizeof(*partial)));
+    for (PetscCount k = 0; k < blocks; k++) *norm = MaxOrNaN()(*norm, host[k]);
     if (type == HYB_NORM_1) {
       PetscCall(HybArenaFree(work, &T.i));
       PetscCall(HybArenaFree(work, &T.j));
       PetscCall(HybArenaFree(work, &perm));
     }
+    PetscCall(HybArenaFree(work, &partial));
+    PetscCall(HybArenaFree(work, &host));
   }
-  PetscCall(HybArenaFree(work, &sums));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
