@@ -75,3 +75,8 @@ test-checkdeps checkdeps: export CXX = $(PETSC_CXX)
 test-checkdeps checkdeps: export PETSC_CFLAGS := $(PETSC_CFLAGS)
 test-checkdeps:
 	@tests/checkdeps/run.sh
+
+.PHONY: test-install
+CHECK_TARGETS += test-install
+test-install:
+	@$(TEST_ENV) MAKE='$(MAKE)' PKG_CONFIG_PATH='$(PETSC_PC_PATH)' CC='$(PETSC_CC)' tests/examples/install.sh $(BUILD)/install-test
