@@ -9,6 +9,9 @@
 */
 #include <petscksp.h>
 #include <petsctime.h>
+#if defined(PETSC_HAVE_CUDA)
+  #include <petscdevice.h>
+#endif
 
 #if PETSC_VERSION_LT(3, 19, 0) && !defined(PETSC_SUCCESS)
   #define PETSC_SUCCESS 0

@@ -343,7 +343,7 @@ static PetscErrorCode Product(const char *name, const HybCSR *A, const HybCSR *B
       PetscCall(HybArenaInit(&out, &dev));
       PetscCall(Now(&t0));
       PetscCall(HybSpGEMMInit(&mm, &dev, methods[q], 0));
-      PetscCall(PetscPushErrorHandler(PetscIgnoreErrorHandler, NULL));
+      PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
       ierr = HybSpGEMMSymbolic(&mm, &DA, &DB, &out, &DC);
       PetscCall(PetscPopErrorHandler());
       if (ierr) {

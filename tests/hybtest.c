@@ -245,7 +245,7 @@ PetscBool HybTestCall_Private(PetscErrorCode ierr, const char *what, const char 
 
 void HybTestExpect_Private(PetscBool begin)
 {
-  PetscCallAbort(PETSC_COMM_SELF, begin ? PetscPushErrorHandler(PetscIgnoreErrorHandler, NULL) : PetscPopErrorHandler());
+  PetscCallAbort(PETSC_COMM_SELF, begin ? PetscPushErrorHandler(PetscReturnErrorHandler, NULL) : PetscPopErrorHandler());
 }
 
 PetscBool HybTestExpected_Private(PetscErrorCode ierr, PetscErrorCode expected, const char *what, const char *file, int line)
@@ -335,7 +335,7 @@ void HybTestFaults(PetscErrorCode (*run)(void *), PetscErrorCode (*cleanup)(void
     size_t         now;
 
     held = MemoryHeld(&before);
-    PetscCallAbort(PETSC_COMM_SELF, PetscPushErrorHandler(PetscIgnoreErrorHandler, NULL));
+    PetscCallAbort(PETSC_COMM_SELF, PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
     Memory.count  = 0;
     Memory.fired  = PETSC_FALSE;
     Memory.target = k;

@@ -30,7 +30,7 @@ static PetscErrorCode TestMethod(const char *method, RefMat *A, PetscBool *taken
   PetscCall(HybTestUploadArray(&arena, n, sizeof(PetscScalar), hx, &x));
   PetscCall(HybSpMVInit(&mv, exec, method, 1));
   if (exec->backend->device && strcmp(method, "auto")) {
-    PetscCall(PetscPushErrorHandler(PetscIgnoreErrorHandler, NULL));
+    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
     ierr = HybSpMVSetUp(&mv, &there);
     PetscCall(PetscPopErrorHandler());
     *taken = (PetscBool)(ierr != PETSC_ERR_SUP);

@@ -47,7 +47,7 @@ static PetscErrorCode TestOne(const char *name, RefMat *A, PetscBool special)
     PetscCall(HybTestUpload(&arena, &A->csr, &there));
     PetscCall(HybTestUploadArray(&arena, n, sizeof(PetscScalar), hx, &x));
     PetscCall(HybSpMVInit(&mv, exec, (*table)->name, 1));
-    PetscCall(PetscPushErrorHandler(PetscIgnoreErrorHandler, NULL));
+    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
     ierr = HybSpMVSetUp(&mv, &there);
     PetscCall(PetscPopErrorHandler());
     if (HybTestCheck(!ierr || (exec->backend->device && ierr == PETSC_ERR_SUP), "error %d", (int)ierr) && !ierr) {
