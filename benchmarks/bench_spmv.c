@@ -1,0 +1,551 @@
+/*
+  bench_spmv.c: products with a vector, transposes and operations on values, on CSR arrays in device memory, each checked before its time is printed.
+
+    bench_spmv [-backend host|/abs/libaijhybridgpu_cuda.so] [-methods shape,block,rowgroup,segsum] [-parts spmv,transpose,values] [-only NAME,NAME]
+               [-matrices DIR] [-scale S] [-repeat N] [-cusparse PATH|none] [-copy GB/s] [-tsv FILE]
+
+  Stencils and elasticity are generated; other matrices are read from DIR as NAME.mtx or NAME.mtx.xz and skipped, with a line, where they are missing.
+  -scale divides the extents of the generated grids (for a slow backend). A method that does not take a matrix is left out of its lines.
+
+  Products: z = A x is compared with the host's sums entry by entry (relative to the sum of magnitudes), so are y + A x and y - A x in place, and a second z = A x must
+  have the same bits. Times are medians of N batches; a batch is as many calls, one behind the other, as take some milliseconds, so what is measured is
+  the device and not the way to it. GB/s are CSR's: 12 bytes a nonzero and 20 a row, whatever a method really moves, so methods can be compared; "copy" is their
+  share of what a plain copy reaches on the card (-copy, 4290 GB/s on an H200). setup = the plan; first = plan and first call together.
+
+  cuSPARSE, opened at run time, is measured beside: SpMV with its preprocessing (the better of CSR_ALG1 and CSR_ALG2), csr2cscEx2 for transposes with its
+  buffer allocated before. A transpose of ours is a bare call: allocations, pattern, values.
+
+  The exit code is 1 if any result was wrong.
+*/
+#include <aijhybridgpu/private/hybspmv.h>
+#include <petsctime.h>
+#include <dlfcn.h>
+#include <math.h>
+#include "bench_spmv_matrices.h"
+#if defined(__has_include)
+  #if __has_include(<cusparse.h>) && !defined(PETSC_USE_COMPLEX) && !defined(PETSC_USE_REAL_SINGLE) && !defined(PETSC_USE_64BIT_INDICES)
+    #include <cusparse.h>
+    #define HAVE_CUSPARSE 1
+  #endif
+#endif
+
+static HybExec   dev, host;
+static HybArena  keep;
+static char      methods[16][32], only[1024], parts[128];
+static PetscInt  nmethods, scale = 1, repeat = 7, wrong;
+static double    copyspeed = 4290;
+static FILE     *tsv;
+
+static PetscErrorCode Upload(const HybCSR *A, HybCSR *D)
+{
+  PetscFunctionBegin;
+  *D = *A;
+  PetscCall(HybArenaAlloc(&keep, HYB_WORK(&dev), (PetscCount)A->m + 1, sizeof(PetscInt), &D->i));
+  PetscCall(HybArenaAlloc(&keep, HYB_WORK(&dev), A->nnz, sizeof(PetscInt), &D->j));
+  PetscCall(HybArenaAlloc(&keep, HYB_WORK(&dev), A->nnz, sizeof(HybScalar), &D->a));
+  PetscCall(dev.backend->copy(&dev, D->i, A->i, ((size_t)A->m + 1) * sizeof(PetscInt), HYB_COPY_HOST_TO_DEVICE));
+  PetscCall(dev.backend->copy(&dev, D->j, A->j, (size_t)A->nnz * sizeof(PetscInt), HYB_COPY_HOST_TO_DEVICE));
+  PetscCall(dev.backend->copy(&dev, D->a, A->a, (size_t)A->nnz * sizeof(HybScalar), HYB_COPY_HOST_TO_DEVICE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static int CompareDouble(const void *a, const void *b)
+{
+  const double x = *(const double *)a, y = *(const double *)b;
+
+  return x < y ? -1 : x > y;
+}
+
+static double Median(double *t, PetscInt n)
+{
+  qsort(t, (size_t)n, sizeof(double), CompareDouble);
+  return t[n / 2];
+}
+
+static PetscErrorCode Now(double *t)
+{
+  PetscLogDouble now;
+
+  PetscFunctionBegin;
+  PetscCall(dev.backend->sync(&dev));
+  PetscCall(PetscTime(&now));
+  *t = (double)now;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the time of one of many calls; CALL is a statement */
+#define TIME(seconds, CALL) \
+  do { \
+    double   t0_ = 0, t1_ = 0, times_[64]; \
+    PetscInt batch_ = 1; \
+    CALL; \
+    PetscCall(Now(&t0_)); \
+    CALL; \
+    PetscCall(Now(&t1_)); \
+    batch_ = (PetscInt)PetscMax(1, PetscMin(400, 4e-3 / PetscMax(1e-6, t1_ - t0_))); \
+    for (PetscInt r_ = 0; r_ < repeat; r_++) { \
+      PetscCall(Now(&t0_)); \
+      for (PetscInt b_ = 0; b_ < batch_; b_++) CALL; \
+      PetscCall(Now(&t1_)); \
+      times_[r_] = (t1_ - t0_) / batch_; \
+    } \
+    seconds = Median(times_, repeat); \
+  } while (0)
+
+static PetscBool InList(const char *text, const char *name, PetscBool within)
+{
+  char list[1024], *p, *rest = list;
+
+  if (!text[0]) return PETSC_TRUE;
+  strncpy(list, text, sizeof(list) - 1);
+  list[sizeof(list) - 1] = 0;
+  while ((p = strsep(&rest, ","))) {
+    if (*p && (within ? strstr(name, p) != NULL : !strcmp(name, p))) return PETSC_TRUE;
+  }
+  return PETSC_FALSE;
+}
+
+/* cuSPARSE by its library's name, so that the program starts without it */
+#if defined(HAVE_CUSPARSE)
+static struct {
+  cusparseHandle_t handle;
+  cusparseStatus_t (*create)(cusparseHandle_t *);
+  cusparseStatus_t (*createcsr)(cusparseSpMatDescr_t *, int64_t, int64_t, int64_t, void *, void *, void *, cusparseIndexType_t, cusparseIndexType_t, cusparseIndexBase_t, cudaDataType);
+  cusparseStatus_t (*createvec)(cusparseDnVecDescr_t *, int64_t, void *, cudaDataType);
+  cusparseStatus_t (*destroymat)(cusparseConstSpMatDescr_t);
+  cusparseStatus_t (*destroyvec)(cusparseConstDnVecDescr_t);
+  cusparseStatus_t (*spmvbuffer)(cusparseHandle_t, cusparseOperation_t, const void *, cusparseConstSpMatDescr_t, cusparseConstDnVecDescr_t, const void *, cusparseDnVecDescr_t, cudaDataType, cusparseSpMVAlg_t, size_t *);
+  cusparseStatus_t (*preprocess)(cusparseHandle_t, cusparseOperation_t, const void *, cusparseConstSpMatDescr_t, cusparseConstDnVecDescr_t, const void *, cusparseDnVecDescr_t, cudaDataType, cusparseSpMVAlg_t, void *);
+  cusparseStatus_t (*spmv)(cusparseHandle_t, cusparseOperation_t, const void *, cusparseConstSpMatDescr_t, cusparseConstDnVecDescr_t, const void *, cusparseDnVecDescr_t, cudaDataType, cusparseSpMVAlg_t, void *);
+  cusparseStatus_t (*cscbuffer)(cusparseHandle_t, int, int, int, const void *, const int *, const int *, void *, int *, int *, cudaDataType, cusparseAction_t, cusparseIndexBase_t, cusparseCsr2CscAlg_t, size_t *);
+  cusparseStatus_t (*csc)(cusparseHandle_t, int, int, int, const void *, const int *, const int *, void *, int *, int *, cudaDataType, cusparseAction_t, cusparseIndexBase_t, cusparseCsr2CscAlg_t, void *);
+} cu;
+#endif
+static PetscBool cusparse;
+
+static PetscErrorCode OpenCUSPARSE(const char *path)
+{
+  PetscFunctionBegin;
+#if defined(HAVE_CUSPARSE)
+  if (dev.backend->device && strcmp(path, "none")) {
+    static const char *const places[] = {"libcusparse.so.12", "/usr/local/cuda/lib64/libcusparse.so.12", "libcusparse.so"};
+    void                    *lib      = path[0] ? dlopen(path, RTLD_NOW) : NULL;
+
+    for (size_t k = 0; !lib && !path[0] && k < PETSC_STATIC_ARRAY_LENGTH(places); k++) lib = dlopen(places[k], RTLD_NOW);
+    if (lib) {
+  #define SYMBOL(field, name) *(void **)&cu.field = dlsym(lib, name)
+      SYMBOL(create, "cusparseCreate");
+      SYMBOL(createcsr, "cusparseCreateCsr");
+      SYMBOL(createvec, "cusparseCreateDnVec");
+      SYMBOL(destroymat, "cusparseDestroySpMat");
+      SYMBOL(destroyvec, "cusparseDestroyDnVec");
+      SYMBOL(spmvbuffer, "cusparseSpMV_bufferSize");
+      SYMBOL(preprocess, "cusparseSpMV_preprocess");
+      SYMBOL(spmv, "cusparseSpMV");
+      SYMBOL(cscbuffer, "cusparseCsr2cscEx2_bufferSize");
+      SYMBOL(csc, "cusparseCsr2cscEx2");
+  #undef SYMBOL
+      cusparse = (PetscBool)(cu.create && cu.createcsr && cu.createvec && cu.destroymat && cu.destroyvec && cu.spmvbuffer && cu.preprocess && cu.spmv && cu.cscbuffer && cu.csc && !cu.create(&cu.handle));
+    }
+  }
+#endif
+  if (!cusparse) printf("# cuSPARSE is not there to compare with\n");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the largest |z - ref| relative to the sum of magnitudes */
+static PetscErrorCode Difference(PetscInt m, const HybScalar *z, const double *ref, const double *magnitude, const HybScalar *y, int mode, double *worst)
+{
+  HybScalar *hz = (HybScalar *)malloc((size_t)m * sizeof(HybScalar) + 1);
+
+  PetscFunctionBegin;
+  PetscCheck(hz, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory to compare results");
+  PetscCall(dev.backend->copy(&dev, hz, z, (size_t)m * sizeof(HybScalar), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(dev.backend->sync(&dev));
+  *worst = 0;
+  for (PetscInt r = 0; r < m; r++) {
+    const double base = mode == HYB_SPMV_SET ? 0 : (double)PetscRealPart(y[r]), expected = mode == HYB_SPMV_RESIDUAL ? base - ref[r] : base + ref[r], found = (double)PetscRealPart(hz[r]);
+    const double d = fabs(found - expected) / PetscMax(1e-300, magnitude[r] + fabs(base));
+
+    if (found != found || d > *worst) *worst = found != found ? 1e300 : d;
+  }
+  free(hz);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static void Line(const char *name, const char *method, double ms, double bytes, double cums, double setup, double first, PetscBool same, const char *text)
+{
+  printf("%-26s %-9s %9.4f %8.0f %6.3f", name, method, ms, bytes / ms * 1e-6, bytes / ms * 1e-6 / copyspeed);
+  if (cums > 0) printf(" %8.2f", cums / ms);
+  else printf(" %8s", "");
+  if (setup >= 0) printf(" %9.3f %9.3f", setup, first);
+  else printf(" %9s %9s", "", "");
+  printf("  %s%s\n", same ? "" : "WRONG: ", text);
+  if (tsv) fprintf(tsv, "%s\t%s\t%.5f\t%.1f\t%.4f\t%.4f\t%.4f\t%d\n", name, method, ms, bytes / ms * 1e-6, cums, setup, first, (int)same);
+  fflush(stdout);
+  if (!same) wrong++;
+}
+
+#if defined(HAVE_CUSPARSE)
+static PetscErrorCode CUSPARSESpMV(const HybCSR *D, HybScalar *x, HybScalar *z, double *best, double *setup)
+{
+  static const double one = 1, zero = 0;
+
+  PetscFunctionBegin;
+  *best = 0;
+  for (int alg = 0; alg < 2; alg++) {
+    const cusparseSpMVAlg_t which = alg ? CUSPARSE_SPMV_CSR_ALG2 : CUSPARSE_SPMV_CSR_ALG1;
+    cusparseSpMatDescr_t    mat;
+    cusparseDnVecDescr_t    vx, vz;
+    size_t                  bytes = 0;
+    void                   *buffer;
+    double                  t0 = 0, t1 = 0, t;
+
+    if (cu.createcsr(&mat, D->m, D->n, D->nnz, D->i, D->j, D->a, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, CUDA_R_64F) || cu.createvec(&vx, D->n, x, CUDA_R_64F) || cu.createvec(&vz, D->m, z, CUDA_R_64F)) break;
+    if (cu.spmvbuffer(cu.handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, mat, vx, &zero, vz, CUDA_R_64F, which, &bytes)) break;
+    PetscCall(HybArenaAlloc(&keep, HYB_WORK(&dev), (PetscCount)bytes, 1, &buffer));
+    PetscCall(Now(&t0));
+    if (!cu.preprocess(cu.handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, mat, vx, &zero, vz, CUDA_R_64F, which, buffer)) {
+      PetscCall(Now(&t1));
+      TIME(t, (void)cu.spmv(cu.handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, mat, vx, &zero, vz, CUDA_R_64F, which, buffer));
+      if (*best == 0 || t < *best) {
+        *best  = t;
+        *setup = t1 - t0;
+      }
+    }
+    cu.destroyvec(vx);
+    cu.destroyvec(vz);
+    cu.destroymat(mat);
+    PetscCall(HybArenaFree(&keep, &buffer));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
+static PetscErrorCode SpMV(const char *name, PetscInt bs, const HybCSR *A, const HybCSR *D)
+{
+  const PetscInt m = A->m, n = A->n;
+  const size_t   bytes = (size_t)m * sizeof(HybScalar);
+  const double   csr = (double)A->nnz * (sizeof(PetscInt) + sizeof(HybScalar)) + (double)m * (sizeof(PetscInt) + 2 * sizeof(HybScalar));
+  HybScalar     *hx, *hy, *x, *y, *z;
+  void          *once = malloc(bytes + 1), *twice = malloc(bytes + 1);
+  double        *ref, *magnitude, cums = 0, cusetup = 0;
+
+  PetscFunctionBegin;
+  PetscCheck(once && twice, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory to compare results");
+  PetscCall(HybArenaAlloc(&hostkeep, HYB_MEM_HOST, n, sizeof(*hx), &hx));
+  PetscCall(HybArenaAlloc(&hostkeep, HYB_MEM_HOST, m, sizeof(*hy), &hy));
+  PetscCall(HybArenaAlloc(&hostkeep, HYB_MEM_HOST, m, sizeof(*ref), &ref));
+  PetscCall(HybArenaAlloc(&hostkeep, HYB_MEM_HOST, m, sizeof(*magnitude), &magnitude));
+  PetscCall(HybArenaAlloc(&keep, HYB_WORK(&dev), n, sizeof(*x), &x));
+  PetscCall(HybArenaAlloc(&keep, HYB_WORK(&dev), m, sizeof(*y), &y));
+  PetscCall(HybArenaAlloc(&keep, HYB_WORK(&dev), m, sizeof(*z), &z));
+  for (PetscInt k = 0; k < n; k++) hx[k] = Value(3 * (PetscCount)k + 1);
+  for (PetscInt k = 0; k < m; k++) hy[k] = Value(5 * (PetscCount)k + 2);
+  for (PetscInt r = 0; r < m; r++) {
+    double s = 0, g = 0;
+
+    for (PetscInt k = A->i[r]; k < A->i[r + 1]; k++) {
+      const double p = (double)PetscRealPart(A->a[k] * hx[A->j[k]]);
+
+      s += p;
+      g += fabs(p);
+    }
+    ref[r]       = s;
+    magnitude[r] = g;
+  }
+  PetscCall(dev.backend->copy(&dev, x, hx, (size_t)n * sizeof(HybScalar), HYB_COPY_HOST_TO_DEVICE));
+  PetscCall(dev.backend->copy(&dev, y, hy, bytes, HYB_COPY_HOST_TO_DEVICE));
+#if defined(HAVE_CUSPARSE)
+  if (cusparse) {
+    double worst;
+
+    PetscCall(CUSPARSESpMV(D, x, z, &cums, &cusetup));
+    PetscCall(Difference(m, z, ref, magnitude, hy, HYB_SPMV_SET, &worst));
+    cums *= 1e3;
+    if (cums > 0) Line(name, "cusparse", cums, csr, cums, cusetup * 1e3, cusetup * 1e3 + cums, (PetscBool)(worst < 1e-12), "");
+  }
+#endif
+  for (PetscInt q = 0; q < nmethods; q++) {
+    HybSpMV        mv;
+    double         t0 = 0, t1 = 0, t2 = 0, t, worst[3] = {0, 0, 0};
+    char           text[256];
+    PetscBool      same = PETSC_TRUE;
+    PetscErrorCode ierr;
+
+    PetscCall(HybSpMVInit(&mv, &dev, methods[q], bs));
+    PetscCall(PetscPushErrorHandler(PetscIgnoreErrorHandler, NULL));
+    ierr = HybSpMVSetUp(&mv, D); /* once to see and to warm the pool, once for the time */
+    if (!ierr) {
+      PetscCall(Now(&t0));
+      ierr = HybSpMVSetUp(&mv, D);
+    }
+    PetscCall(PetscPopErrorHandler());
+    if (ierr) {
+      if (ierr != PETSC_ERR_SUP) {
+        printf("%-26s %-9s error %d\n", name, methods[q], (int)ierr);
+        wrong++;
+      }
+      PetscCall(HybSpMVDestroy(&mv));
+      continue;
+    }
+    PetscCall(Now(&t1));
+    PetscCall(HybSpMVApply(&mv, D, x, HYB_SPMV_SET, NULL, z));
+    PetscCall(Now(&t2));
+    PetscCall(dev.backend->copy(&dev, once, z, bytes, HYB_COPY_DEVICE_TO_HOST));
+    PetscCall(dev.backend->sync(&dev));
+    PetscCall(Difference(m, z, ref, magnitude, hy, HYB_SPMV_SET, &worst[0]));
+    for (int mode = 1; mode < 3; mode++) {
+      const HybSpMVMode modes[] = {HYB_SPMV_SET, HYB_SPMV_ADD, HYB_SPMV_RESIDUAL};
+
+      PetscCall(dev.backend->copy(&dev, z, y, bytes, HYB_COPY_DEVICE_TO_DEVICE));
+      PetscCall(HybSpMVApply(&mv, D, x, modes[mode], z, z));
+      PetscCall(Difference(m, z, ref, magnitude, hy, modes[mode], &worst[mode]));
+    }
+    PetscCall(HybSpMVApply(&mv, D, x, HYB_SPMV_SET, NULL, z));
+    PetscCall(dev.backend->copy(&dev, twice, z, bytes, HYB_COPY_DEVICE_TO_HOST));
+    PetscCall(dev.backend->sync(&dev));
+    same = (PetscBool)(worst[0] < 1e-12 && worst[1] < 1e-12 && worst[2] < 1e-12 && !memcmp(once, twice, bytes));
+    if (same) {
+      size_t at = (size_t)snprintf(text, sizeof(text), "%s", strcmp(methods[q], mv.method->name) ? mv.method->name : "");
+
+      for (PetscInt c = 0; c < mv.counters.n && at < sizeof(text); c++) at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s %lld", at ? ", " : "", mv.counters.name[c], (long long)mv.counters.value[c]);
+    } else snprintf(text, sizeof(text), "relative errors %.1e %.1e %.1e%s", worst[0], worst[1], worst[2], memcmp(once, twice, bytes) ? ", does not repeat" : "");
+    TIME(t, PetscCall(HybSpMVApply(&mv, D, x, HYB_SPMV_SET, NULL, z)));
+    Line(name, methods[q], t * 1e3, csr, cums, (t1 - t0) * 1e3, (t2 - t0) * 1e3, same, text);
+    PetscCall(HybSpMVDestroy(&mv));
+  }
+  PetscCall(HybArenaFree(&hostkeep, &hx));
+  PetscCall(HybArenaFree(&hostkeep, &hy));
+  PetscCall(HybArenaFree(&hostkeep, &ref));
+  PetscCall(HybArenaFree(&hostkeep, &magnitude));
+  PetscCall(HybArenaFree(&keep, &x));
+  PetscCall(HybArenaFree(&keep, &y));
+  PetscCall(HybArenaFree(&keep, &z));
+  free(once);
+  free(twice);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode SameOnDevice(const void *device, const void *expected, size_t bytes, PetscBool *same)
+{
+  void *h = malloc(bytes + 1);
+
+  PetscFunctionBegin;
+  PetscCheck(h, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory to compare results");
+  PetscCall(dev.backend->copy(&dev, h, device, bytes, HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(dev.backend->sync(&dev));
+  if (memcmp(h, expected, bytes)) *same = PETSC_FALSE;
+  free(h);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode OneTranspose(const HybCSR *D, HybArena *out, HybArena *work, HybCSR *T, PetscInt **perm)
+{
+  PetscFunctionBegin;
+  PetscCall(dev.backend->csr->transposesymbolic(&dev, out, work, D, T, perm));
+  PetscCall(HybArenaAlloc(out, dev.result, T->nnz, sizeof(HybScalar), &T->a));
+  PetscCall(dev.backend->csr->gather(&dev, T->nnz, *perm, PETSC_FALSE, D->a, T->a));
+  PetscCall(HybArenaReset(work));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Transpose(const char *name, const HybCSR *A, const HybCSR *D)
+{
+  const double moved = 2. * ((double)A->nnz * (sizeof(PetscInt) + sizeof(HybScalar)) + (double)(A->m + A->n) / 2 * sizeof(PetscInt));
+  HybArena     out, work, hostwork;
+  HybCSR       T, H;
+  PetscInt    *perm, *hostperm;
+  PetscBool    same = PETSC_TRUE;
+  double       t, cums = 0;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&out, &dev));
+  PetscCall(HybArenaInit(&work, &dev));
+  PetscCall(HybArenaInit(&hostwork, &host));
+#if defined(HAVE_CUSPARSE)
+  if (cusparse) {
+    size_t bytes = 0;
+    void  *buffer;
+
+    PetscCall(HybArenaAlloc(&out, HYB_WORK(&dev), (PetscCount)A->n + 1, sizeof(PetscInt), &T.i));
+    PetscCall(HybArenaAlloc(&out, HYB_WORK(&dev), A->nnz, sizeof(PetscInt), &T.j));
+    PetscCall(HybArenaAlloc(&out, HYB_WORK(&dev), A->nnz, sizeof(HybScalar), &T.a));
+    if (!cu.cscbuffer(cu.handle, D->m, D->n, (int)D->nnz, D->a, D->i, D->j, T.a, T.i, T.j, CUDA_R_64F, CUSPARSE_ACTION_NUMERIC, CUSPARSE_INDEX_BASE_ZERO, CUSPARSE_CSR2CSC_ALG1, &bytes)) {
+      PetscCall(HybArenaAlloc(&out, HYB_WORK(&dev), (PetscCount)bytes, 1, &buffer));
+      TIME(t, (void)cu.csc(cu.handle, D->m, D->n, (int)D->nnz, D->a, D->i, D->j, T.a, T.i, T.j, CUDA_R_64F, CUSPARSE_ACTION_NUMERIC, CUSPARSE_INDEX_BASE_ZERO, CUSPARSE_CSR2CSC_ALG1, buffer));
+      cums = t * 1e3;
+      Line(name, "csr2csc", cums, moved, cums, -1, -1, PETSC_TRUE, "");
+    }
+    PetscCall(HybArenaReset(&out));
+  }
+#endif
+  PetscCall(host.backend->csr->transposesymbolic(&host, &hostkeep, &hostwork, A, &H, &hostperm));
+  PetscCall(HybArenaAlloc(&hostkeep, HYB_MEM_HOST, A->nnz, sizeof(HybScalar), &H.a));
+  PetscCall(host.backend->csr->gather(&host, A->nnz, hostperm, PETSC_FALSE, A->a, H.a));
+  PetscCall(OneTranspose(D, &out, &work, &T, &perm));
+  PetscCall(SameOnDevice(T.i, H.i, ((size_t)A->n + 1) * sizeof(PetscInt), &same));
+  PetscCall(SameOnDevice(T.j, H.j, (size_t)A->nnz * sizeof(PetscInt), &same));
+  PetscCall(SameOnDevice(perm, hostperm, (size_t)A->nnz * sizeof(PetscInt), &same));
+  PetscCall(SameOnDevice(T.a, H.a, (size_t)A->nnz * sizeof(HybScalar), &same));
+  PetscCall(HybArenaReset(&out));
+  TIME(t, PetscCall(OneTranspose(D, &out, &work, &T, &perm)); PetscCall(HybArenaReset(&out)));
+  Line(name, "transpose", t * 1e3, moved, cums, -1, -1, same, "");
+  PetscCall(OneTranspose(D, &out, &work, &T, &perm));
+  TIME(t, PetscCall(dev.backend->csr->gather(&dev, A->nnz, perm, PETSC_FALSE, D->a, T.a)));
+  Line(name, "  values", t * 1e3, (double)A->nnz * (sizeof(PetscInt) + 2 * sizeof(HybScalar)), 0, -1, -1, same, "of the transpose again, the pattern stands");
+  PetscCall(HybArenaReset(&out));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* operations on values of n entries; their results are checked by the unit tests, here by a few entries */
+static PetscErrorCode Values(PetscCount n)
+{
+  const HybCSROps *ops = dev.backend->csr;
+  HybScalar       *a, *b, alpha = 0.5, one = 1, few[4];
+  PetscCount      *mapptr, *map, *hostmap;
+  PetscInt        *perm, *hostperm;
+  char             name[64];
+  double           t;
+
+  PetscFunctionBegin;
+  snprintf(name, sizeof(name), "values, %lld entries", (long long)n);
+  PetscCall(HybArenaAlloc(&keep, HYB_WORK(&dev), n, sizeof(*a), &a));
+  PetscCall(HybArenaAlloc(&keep, HYB_WORK(&dev), n, sizeof(*b), &b));
+  PetscCall(ops->set(&dev, n, &one, a));
+  PetscCall(ops->set(&dev, n, &one, b));
+#define VALUES_LINE(what, bytes, call, expected) \
+  do { \
+    TIME(t, PetscCall(call)); \
+    PetscCall(dev.backend->copy(&dev, few, a + n - 4, sizeof(few), HYB_COPY_DEVICE_TO_HOST)); \
+    PetscCall(dev.backend->sync(&dev)); \
+    Line(name, what, t * 1e3, (double)n * (bytes), 0, -1, -1, (PetscBool)(PetscRealPart(few[0]) == (expected) && PetscRealPart(few[3]) == (expected)), ""); \
+  } while (0)
+  VALUES_LINE("set", sizeof(HybScalar), ops->set(&dev, n, &alpha, a), 0.5);
+  VALUES_LINE("scale", 2 * sizeof(HybScalar), ops->scale(&dev, n, &one, a), 0.5);
+  PetscCall(ops->set(&dev, n, &alpha, b));
+  alpha = 0;
+  VALUES_LINE("axpy", 3 * sizeof(HybScalar), ops->axpy(&dev, n, &alpha, b, a), 0.5);
+  hostmap  = (PetscCount *)malloc(((size_t)n + 1) * sizeof(PetscCount));
+  hostperm = (PetscInt *)malloc(((size_t)n + 1) * sizeof(PetscInt));
+  PetscCheck(hostmap && hostperm, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for maps");
+  for (PetscCount k = 0; k <= n; k++) hostmap[k] = k;
+  for (PetscCount k = 0; k < n; k++) hostperm[k] = (PetscInt)k;
+  PetscCall(HybArenaAlloc(&keep, HYB_WORK(&dev), n + 1, sizeof(*mapptr), &mapptr));
+  PetscCall(HybArenaAlloc(&keep, HYB_WORK(&dev), n, sizeof(*map), &map));
+  PetscCall(HybArenaAlloc(&keep, HYB_WORK(&dev), n, sizeof(*perm), &perm));
+  PetscCall(dev.backend->copy(&dev, mapptr, hostmap, ((size_t)n + 1) * sizeof(*mapptr), HYB_COPY_HOST_TO_DEVICE));
+  PetscCall(dev.backend->copy(&dev, map, hostmap, (size_t)n * sizeof(*map), HYB_COPY_HOST_TO_DEVICE));
+  PetscCall(dev.backend->copy(&dev, perm, hostperm, (size_t)n * sizeof(*perm), HYB_COPY_HOST_TO_DEVICE));
+  VALUES_LINE("gather", sizeof(PetscInt) + 2 * sizeof(HybScalar), ops->gather(&dev, n, perm, PETSC_FALSE, b, a), 0.5);
+  VALUES_LINE("coo", 2 * (sizeof(PetscCount) + sizeof(HybScalar)), ops->coonumeric(&dev, n, mapptr, map, b, PETSC_FALSE, a), 0.5);
+#undef VALUES_LINE
+  free(hostmap);
+  free(hostperm);
+  PetscCall(HybArenaReset(&keep));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* kind: a stencil's points, 3 for elasticity; extents divided by -scale; n2 = 0: a file */
+static PetscErrorCode Case(const char *name, int kind, PetscInt n, int dim, PetscBool transpose)
+{
+  const PetscInt s = PetscMax(3, n / scale);
+  PetscBool      found = PETSC_TRUE;
+  HybCSR         A, D;
+
+  PetscFunctionBegin;
+  if (!InList(only, name, PETSC_TRUE)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (kind == 3) PetscCall(Elasticity(s, dim, &A));
+  else if (kind) PetscCall(Stencil(kind, s, s, dim == 3 ? s : 1, &A));
+  else PetscCall(ReadMatrixMarket(name, &A, &found));
+  if (!found) printf("%-26s skipped: %s holds neither %s.mtx nor %s.mtx.xz\n", name, matrices, name, name);
+  else {
+    printf("# %s: %lld x %lld, %lld nonzeros\n", name, (long long)A.m, (long long)A.n, (long long)A.nnz);
+    PetscCall(Upload(&A, &D));
+    if (InList(parts, "spmv", PETSC_FALSE)) PetscCall(SpMV(name, kind == 3 ? 3 : 1, &A, &D));
+    if (transpose && InList(parts, "transpose", PETSC_FALSE)) PetscCall(Transpose(name, &A, &D));
+  }
+  PetscCall(HybArenaReset(&keep));
+  PetscCall(HybArenaReset(&hostkeep));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Run(void)
+{
+  static const char *const files[] = {"Cornell5", "cnr-2000", "uk-2007-05_100000", "circuitscape_1m", "boyd2_A", "gun_K", "hand_elasticity", "wathen100", "G2_circuit", "email-Enron", "cage11", "m133-b3", "norne_tpfa", "rail_79841"};
+  char                     backend[PETSC_MAX_PATH_LEN] = "host", list[512] = "", path[PETSC_MAX_PATH_LEN] = "", cusparsepath[PETSC_MAX_PATH_LEN] = "", message[512], *p, *rest = list;
+  PetscBool                set;
+  PetscReal                speed = copyspeed;
+
+  PetscFunctionBegin;
+  strcpy(matrices, "../shared/matrices");
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-backend", backend, sizeof(backend), NULL));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-methods", list, sizeof(list), NULL));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-parts", parts, sizeof(parts), NULL));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-only", only, sizeof(only), NULL));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-matrices", matrices, sizeof(matrices), NULL));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-cusparse", cusparsepath, sizeof(cusparsepath), NULL));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-tsv", path, sizeof(path), &set));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-scale", &scale, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-repeat", &repeat, NULL));
+  PetscCall(PetscOptionsGetReal(NULL, NULL, "-copy", &speed, NULL));
+  copyspeed = (double)speed;
+  PetscCheck(repeat >= 1 && repeat <= 64 && scale >= 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-repeat is 1 to 64, -scale at least 1");
+  memset(&host, 0, sizeof(host));
+  host.backend = &HybBackendHost;
+  host.result  = HYB_MEM_HOST;
+  dev          = host;
+  if (strcmp(backend, "host")) {
+    HybServices services;
+
+    memset(&services, 0, sizeof(services));
+    services.size             = sizeof(services);
+    services.device           = -1;
+    services.managed_fraction = 0.5;
+    services.processes        = 1;
+    PetscCall(HybBackendLoad(backend, &services, &dev.backend, message, sizeof(message)));
+    PetscCheck(dev.backend, PETSC_COMM_SELF, PETSC_ERR_LIB, "The device library %s: %s", backend, message);
+    dev.result = HYB_MEM_DEVICE;
+  }
+  PetscCall(HybArenaInit(&keep, &dev));
+  PetscCall(HybArenaInit(&hostkeep, &host));
+  PetscCall(OpenCUSPARSE(cusparsepath));
+  if (list[0]) {
+    while ((p = strsep(&rest, ","))) {
+      if (*p && nmethods < 16) strncpy(methods[nmethods++], p, sizeof(methods[0]) - 1);
+    }
+  } else {
+    for (const HybSpMVMethod *const *t = dev.backend->spmv; *t && nmethods < 16; t++) strncpy(methods[nmethods++], (*t)->name, sizeof(methods[0]) - 1);
+  }
+  if (set) {
+    tsv = fopen(path, "w");
+    PetscCheck(tsv, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "Cannot write %s", path);
+    fprintf(tsv, "matrix\tmethod\tms\tGB/s\tcusparse ms\tsetup ms\tfirst ms\tright\n");
+  }
+  printf("# backend %s, medians of %d batches\n", dev.backend->name, (int)repeat);
+  printf("%-26s %-9s %9s %8s %6s %8s %9s %9s\n", "matrix", "method", "ms", "GB/s", "copy", "cusp/ms", "setup", "first");
+  PetscCall(Case("7-pt 200^3", 7, 200, 3, PETSC_TRUE));
+  PetscCall(Case("27-pt 160^3", 27, 160, 3, PETSC_TRUE));
+  PetscCall(Case("5-pt 2500^2", 5, 2500, 2, PETSC_TRUE));
+  PetscCall(Case("9-pt 2000^2", 9, 2000, 2, PETSC_FALSE));
+  PetscCall(Case("elasticity 100^3", 3, 100, 1, PETSC_FALSE));
+  PetscCall(Case("elasticity 100^3 renumbered", 3, 100, 2000, PETSC_FALSE));
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(files); k++) PetscCall(Case(files[k], 0, 0, 0, PETSC_TRUE));
+  if (InList(parts, "values", PETSC_FALSE) && InList(only, "values", PETSC_TRUE)) PetscCall(Values((PetscCount)100000000 / scale / scale / scale));
+  if (tsv) fclose(tsv);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  PetscErrorCode ierr;
+
+  ierr = PetscInitialize(&argc, &argv, NULL, NULL);
+  if (ierr) return (int)ierr;
+  ierr = Run();
+  if (ierr) return (int)ierr;
+  ierr = PetscFinalize();
+  if (ierr) return (int)ierr;
+  if (wrong) printf("# %d results were wrong\n", (int)wrong);
+  return wrong ? 1 : 0;
+}

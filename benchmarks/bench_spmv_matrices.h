@@ -1,0 +1,212 @@
+/*
+  bench_spmv_matrices.h: the matrices of bench_spmv.c, on the host: stencils, linear elasticity on structured and on renumbered meshes, Matrix Market files.
+*/
+#ifndef BENCH_SPMV_MATRICES_H
+#define BENCH_SPMV_MATRICES_H
+#include <aijhybridgpu/private/hyb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static HybArena hostkeep;
+static char     matrices[PETSC_MAX_PATH_LEN];
+
+static PetscErrorCode HostCSR(PetscInt m, PetscInt n, PetscCount nnz, HybCSR *A)
+{
+  PetscFunctionBegin;
+  memset(A, 0, sizeof(*A));
+  A->m   = m;
+  A->n   = n;
+  A->nnz = nnz;
+  PetscCall(HybArenaAlloc(&hostkeep, HYB_MEM_HOST, (PetscCount)m + 1, sizeof(PetscInt), &A->i));
+  PetscCall(HybArenaAlloc(&hostkeep, HYB_MEM_HOST, nnz, sizeof(PetscInt), &A->j));
+  PetscCall(HybArenaAlloc(&hostkeep, HYB_MEM_HOST, nnz, sizeof(HybScalar), &A->a));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* values that no sum rounds away: small multiples of 1/8 would hide an order; these do not */
+static HybScalar Value(PetscCount k)
+{
+  return (HybScalar)(((double)((unsigned long long)(k + 1) * 2654435761ull % 1000003ull) + 1) / 1000003.0 - 0.25);
+}
+
+/* 5-, 9-, 7- or 27-point stencil on an nx x ny x nz grid */
+static PetscErrorCode Stencil(int points, PetscInt nx, PetscInt ny, PetscInt nz, HybCSR *A)
+{
+  PetscCount nnz = 0;
+
+  PetscFunctionBegin;
+  for (int pass = 0; pass < 2; pass++) {
+    if (pass) PetscCall(HostCSR(nx * ny * nz, nx * ny * nz, nnz, A));
+    nnz = 0;
+    for (PetscInt z = 0; z < nz; z++) {
+      for (PetscInt y = 0; y < ny; y++) {
+        for (PetscInt x = 0; x < nx; x++) {
+          const PetscInt row = (z * ny + y) * nx + x;
+
+          if (pass) A->i[row] = (PetscInt)nnz;
+          for (int dz = nz > 1 ? -1 : 0; dz <= (nz > 1 ? 1 : 0); dz++) {
+            for (int dy = -1; dy <= 1; dy++) {
+              for (int dx = -1; dx <= 1; dx++) {
+                if ((points == 5 || points == 7) && abs(dx) + abs(dy) + abs(dz) > 1) continue;
+                if (x + dx < 0 || x + dx >= nx || y + dy < 0 || y + dy >= ny || z + dz < 0 || z + dz >= nz) continue;
+                if (pass) {
+                  A->j[nnz] = row + (dz * ny + dy) * nx + dx;
+                  A->a[nnz] = Value(nnz);
+                }
+                nnz++;
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+  A->i[A->m] = (PetscInt)nnz;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static int CompareInt(const void *a, const void *b)
+{
+  const PetscInt x = *(const PetscInt *)a, y = *(const PetscInt *)b;
+
+  return x < y ? -1 : x > y;
+}
+
+/* three unknowns at each point of an n^3 grid, 27 neighbours; window > 1: points are renumbered at random within windows of that many, as a mesh generator's
+   numbering that keeps neighbours near but in no order */
+static PetscErrorCode Elasticity(PetscInt n, PetscInt window, HybCSR *A)
+{
+  const PetscInt points = n * n * n;
+  PetscInt      *newpoint = (PetscInt *)malloc((size_t)points * sizeof(PetscInt)), *oldpoint = (PetscInt *)malloc((size_t)points * sizeof(PetscInt));
+  PetscCount     nnz = 0;
+  unsigned       seed = 12345;
+  HybCSR         S;
+
+  PetscFunctionBegin;
+  PetscCheck(newpoint && oldpoint, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for a numbering");
+  for (PetscInt p = 0; p < points; p++) oldpoint[p] = p;
+  for (PetscInt w = 0; window > 1 && w < points; w += window) {
+    const PetscInt len = PetscMin(window, points - w);
+
+    for (PetscInt k = len - 1; k > 0; k--) {
+      const PetscInt q = (PetscInt)((seed = seed * 1664525u + 1013904223u) >> 8) % (k + 1), t = oldpoint[w + k];
+
+      oldpoint[w + k] = oldpoint[w + q];
+      oldpoint[w + q] = t;
+    }
+  }
+  for (PetscInt p = 0; p < points; p++) newpoint[oldpoint[p]] = p;
+  PetscCall(Stencil(27, n, n, n, &S));
+  PetscCall(HostCSR(3 * points, 3 * points, 9 * S.nnz, A));
+  for (PetscInt p = 0; p < points; p++) {
+    const PetscInt o = oldpoint[p], len = S.i[o + 1] - S.i[o];
+    PetscInt       neighbour[27];
+
+    for (PetscInt k = 0; k < len; k++) neighbour[k] = newpoint[S.j[S.i[o] + k]];
+    if (window > 1) qsort(neighbour, (size_t)len, sizeof(PetscInt), CompareInt);
+    for (int c = 0; c < 3; c++) {
+      A->i[3 * p + c] = (PetscInt)nnz;
+      for (PetscInt k = 0; k < len; k++) {
+        for (int d = 0; d < 3; d++) {
+          A->j[nnz] = 3 * neighbour[k] + d;
+          A->a[nnz] = Value(nnz);
+          nnz++;
+        }
+      }
+    }
+  }
+  A->i[A->m] = (PetscInt)nnz;
+  free(newpoint);
+  free(oldpoint);
+  PetscCall(HybArenaFree(&hostkeep, &S.i));
+  PetscCall(HybArenaFree(&hostkeep, &S.j));
+  PetscCall(HybArenaFree(&hostkeep, &S.a));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* NAME.mtx or NAME.mtx.xz; *found false if there is neither */
+static PetscErrorCode ReadMatrixMarket(const char *name, HybCSR *A, PetscBool *found)
+{
+  char       path[PETSC_MAX_PATH_LEN + 64], command[PETSC_MAX_PATH_LEN + 96], line[1024], kind[64] = "", symmetry[64] = "";
+  FILE      *f;
+  PetscBool  piped = PETSC_FALSE;
+  long       m, n, entries;
+  PetscInt  *ci, *cj;
+  double    *cv;
+  PetscCount nnz = 0;
+
+  PetscFunctionBegin;
+  snprintf(path, sizeof(path), "%s/%s.mtx", matrices, name);
+  f = fopen(path, "r");
+  if (!f) {
+    snprintf(path, sizeof(path), "%s/%s.mtx.xz", matrices, name);
+    f = fopen(path, "r");
+    if (f) {
+      fclose(f);
+      snprintf(command, sizeof(command), "xz -dc '%s'", path);
+      f     = popen(command, "r");
+      piped = PETSC_TRUE;
+    }
+  }
+  *found = (PetscBool)(f != NULL);
+  if (!f) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCheck(fgets(line, sizeof(line), f) && sscanf(line, "%%%%MatrixMarket matrix coordinate %63s %63s", kind, symmetry) == 2, PETSC_COMM_SELF, PETSC_ERR_FILE_UNEXPECTED, "%s is no coordinate Matrix Market file", path);
+  do PetscCheck(fgets(line, sizeof(line), f), PETSC_COMM_SELF, PETSC_ERR_FILE_UNEXPECTED, "%s ends in its header", path);
+  while (line[0] == '%');
+  PetscCheck(sscanf(line, "%ld %ld %ld", &m, &n, &entries) == 3, PETSC_COMM_SELF, PETSC_ERR_FILE_UNEXPECTED, "%s has no line of sizes", path);
+  ci = (PetscInt *)malloc(2 * (size_t)entries * sizeof(PetscInt) + 1);
+  cj = (PetscInt *)malloc(2 * (size_t)entries * sizeof(PetscInt) + 1);
+  cv = (double *)malloc(2 * (size_t)entries * sizeof(double) + 1);
+  PetscCheck(ci && cj && cv, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for the entries of %s", path);
+  for (long k = 0; k < entries; k++) {
+    char  *p = line;
+    long   r, c;
+    double v = 1;
+
+    PetscCheck(fgets(line, sizeof(line), f), PETSC_COMM_SELF, PETSC_ERR_FILE_UNEXPECTED, "%s ends after %ld of %ld entries", path, k, entries);
+    r = strtol(p, &p, 10);
+    c = strtol(p, &p, 10);
+    if (strcmp(kind, "pattern")) v = strtod(p, &p);
+    PetscCheck(r >= 1 && r <= m && c >= 1 && c <= n, PETSC_COMM_SELF, PETSC_ERR_FILE_UNEXPECTED, "%s: entry %ld is outside the matrix", path, k + 1);
+    ci[nnz] = (PetscInt)(r - 1);
+    cj[nnz] = (PetscInt)(c - 1);
+    cv[nnz++] = v;
+    if (strcmp(symmetry, "general") && r != c) {
+      ci[nnz] = (PetscInt)(c - 1);
+      cj[nnz] = (PetscInt)(r - 1);
+      cv[nnz++] = v;
+    }
+  }
+  if (piped) pclose(f);
+  else fclose(f);
+  /* by columns, then by rows, stable: rows come out sorted */
+  {
+    PetscInt   *start = (PetscInt *)calloc((size_t)PetscMax(m, n) + 2, sizeof(PetscInt));
+    PetscCount *order = (PetscCount *)malloc((size_t)nnz * sizeof(PetscCount) + 1);
+
+    PetscCheck(start && order, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for the entries of %s", path);
+    for (PetscCount k = 0; k < nnz; k++) start[cj[k] + 1]++;
+    for (long c = 0; c < n; c++) start[c + 1] += start[c];
+    for (PetscCount k = 0; k < nnz; k++) order[start[cj[k]]++] = k;
+    PetscCall(HostCSR((PetscInt)m, (PetscInt)n, nnz, A));
+    memset(A->i, 0, ((size_t)m + 1) * sizeof(PetscInt));
+    for (PetscCount k = 0; k < nnz; k++) A->i[ci[k] + 1]++;
+    for (long r = 0; r < m; r++) A->i[r + 1] += A->i[r];
+    memcpy(start, A->i, ((size_t)m + 1) * sizeof(PetscInt));
+    for (PetscCount q = 0; q < nnz; q++) {
+      const PetscCount k = order[q];
+
+      A->j[start[ci[k]]]   = cj[k];
+      A->a[start[ci[k]]++] = (HybScalar)cv[k];
+    }
+    free(start);
+    free(order);
+  }
+  free(ci);
+  free(cj);
+  free(cv);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#endif
