@@ -53,7 +53,16 @@ static void CheckCounters(const HybSpGEMM *mm, PetscInt m)
 {
   PetscCount rows = 0;
 
-  if (mm->exec.backend->device || strcmp(mm->method->name, "binned")) return;
+  if (mm->exec.backend->device) return;
+  if (!strcmp(mm->method->name, "rowmerge") && mm->stats.products) {
+    PetscCount factors = 1, reach = HybCountersGet(&mm->counters, "width");
+
+    /* a row of the longest length may meet empty rows of B: at most that many */
+    for (; reach < mm->stats.maxarow; reach *= HybCountersGet(&mm->counters, "width")) factors++;
+    HybTestCheck(HybCountersGet(&mm->counters, "factors") >= 1 && HybCountersGet(&mm->counters, "factors") <= factors, "%td factors, expected %td", HybCountersGet(&mm->counters, "factors"), factors);
+    HybTestCheck(HybCountersGet(&mm->counters, "merge rounds") >= 1 && (!width || HybCountersGet(&mm->counters, "width") == width), "width %td, %td merge rounds", HybCountersGet(&mm->counters, "width"), HybCountersGet(&mm->counters, "merge rounds"));
+  }
+  if (strcmp(mm->method->name, "binned")) return;
   for (PetscInt k = 0; k < mm->counters.n; k++) {
     if (!strncmp(mm->counters.name[k], "rows ", 5)) rows += mm->counters.value[k];
   }

@@ -4,6 +4,9 @@
   One bit a column; above it, one bit for each word that holds any, and the same once more: one word of the top stands for 262144 columns.
   Adding touches one word as a rule, three when a word gains its first member. Taking walks the set bits, top down, and clears them. Both cost
   nothing for what is not there. Memory: n/8 bytes and a sixty-third of that.
+
+  And a list of columns, row after row, that grows by chunks until their number is known; then it becomes an array of exactly that size, chunk
+  after chunk, so that twice the columns are the most that is held.
 */
 #ifndef AIJHYBRIDGPU_COLSET_H
 #define AIJHYBRIDGPU_COLSET_H
@@ -64,5 +67,64 @@ static inline PetscInt HybColSetTake(const HybColSet *s, PetscInt base, PetscInt
     s->l2[w2] = 0;
   }
   return (PetscInt)(p - cols);
+}
+
+typedef struct _HybColChunk *HybColChunk;
+struct _HybColChunk {
+  HybColChunk next;
+  PetscCount  used, size;
+  PetscInt    cols[];
+};
+
+typedef struct {
+  HybColChunk head, tail;
+  PetscCount  chunk; /* columns of the next chunk */
+} HybColList;
+
+/* expected: columns that may come; it only shapes the chunks */
+static inline void HybColListInit(HybColList *list, PetscCount expected)
+{
+  list->head = list->tail = NULL;
+  list->chunk             = PetscMin(PetscMax(expected / 16, (PetscCount)1 << 12), (PetscCount)1 << 22);
+}
+
+/* makes sure of room for n more in one piece, which begins at HybColListEnd() */
+static inline PetscErrorCode HybColListReserve(HybArena *work, HybColList *list, PetscCount n)
+{
+  PetscFunctionBegin;
+  if (!list->tail || list->tail->size - list->tail->used < n) {
+    const PetscCount size = PetscMax(list->chunk, n);
+    HybColChunk      chunk;
+
+    PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, (PetscCount)sizeof(*chunk) + size * (PetscCount)sizeof(PetscInt), 1, &chunk));
+    chunk->next = NULL;
+    chunk->used = 0;
+    chunk->size = size;
+    if (list->tail) list->tail->next = chunk;
+    else list->head = chunk;
+    list->tail = chunk;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static inline PetscInt *HybColListEnd(const HybColList *list)
+{
+  return list->tail->cols + list->tail->used;
+}
+
+/* cols (with room for all) = the list, which is empty then */
+static inline PetscErrorCode HybColListMove(HybArena *work, HybColList *list, PetscInt *cols)
+{
+  PetscFunctionBegin;
+  while (list->head) {
+    HybColChunk chunk = list->head;
+
+    if (chunk->used) memcpy(cols, chunk->cols, (size_t)chunk->used * sizeof(PetscInt));
+    cols += chunk->used;
+    list->head = chunk->next;
+    PetscCall(HybArenaFree(work, &chunk));
+  }
+  list->tail = NULL;
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif

@@ -3,6 +3,7 @@
   HYB_METHOD_HOST(name, symbol) and HYB_METHOD_CUDA(name, symbol) first and gets one of them a line. Each symbol is a
   const HybSpGEMMMethod, defined in host/<method>.c or cuda/<method>.cu.
 */
+HYB_METHOD_HOST("rowmerge", HybSpGEMM_RowMerge)
 HYB_METHOD_HOST("binned", HybSpGEMM_Binned)
 HYB_METHOD_CUDA("shape", HybSpGEMM_ShapeCUDA)
 HYB_METHOD_CUDA("hash", HybSpGEMM_HashCUDA)

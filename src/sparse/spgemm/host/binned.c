@@ -51,14 +51,6 @@
 #define HYB_BATCH      ((PetscCount)1 << 14)
 #define HYB_WIDE       16               /* products of a row, times this, that pay for an accumulator of all columns */
 
-/* Columns of C, row after row */
-typedef struct _HybChunk *HybChunk;
-struct _HybChunk {
-  HybChunk   next;
-  PetscCount used, size;
-  PetscInt   cols[];
-};
-
 typedef struct {
   PetscInt  *key, size; /* size: a power of two; -1: free */
   PetscInt   allocated;
@@ -73,8 +65,7 @@ typedef struct {
   HybHash         hash;
   PetscInt       *bptr, *bword; /* compressed B, or NULL */
   uint64_t       *bmask;
-  HybChunk        head, tail;
-  PetscCount      chunk; /* size of the next one */
+  HybColList      list; /* of columns of C */
   PetscCount      growths;
   unsigned char (*network)[2];
   int             network_ptr[8];
@@ -227,24 +218,6 @@ static void HybSortRows(HybSymbolic *s, int size, int nrows, const PetscInt *row
     }
     count[v] = n;
   }
-}
-
-static PetscErrorCode HybReserve(HybSymbolic *s, PetscCount n)
-{
-  PetscFunctionBegin;
-  if (!s->tail || s->tail->size - s->tail->used < n) {
-    const PetscCount size = PetscMax(s->chunk, n);
-    HybChunk         chunk;
-
-    PetscCall(HybArenaAlloc(&s->mm->work, HYB_MEM_HOST, (PetscCount)sizeof(*chunk) + size * (PetscCount)sizeof(PetscInt), 1, &chunk));
-    chunk->next = NULL;
-    chunk->used = 0;
-    chunk->size = size;
-    if (s->tail) s->tail->next = chunk;
-    else s->head = chunk;
-    s->tail = chunk;
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static inline PetscInt HybHashSlot(const HybHash *h, PetscInt c)
@@ -431,21 +404,21 @@ static PetscErrorCode HybAppendRow(HybSymbolic *s, PetscInt r, PetscInt *count, 
   }
   if (last - 64 * base < s->span) {
     *bin = HYB_DENSE;
-    PetscCall(HybReserve(s, PetscMin(u, (PetscCount)last - first + 1)));
+    PetscCall(HybColListReserve(&s->mm->work, &s->list, PetscMin(u, (PetscCount)last - first + 1)));
     if (s->bptr) HybCollectCompressed(&s->bits, A->i[r + 1] - A->i[r], A->j + A->i[r], base, s->bptr, s->bword, s->bmask);
     else HybCollect(&s->bits, A->i[r + 1] - A->i[r], A->j + A->i[r], base, B->i, B->j);
-    *count = HybTake(&s->bits, 64 * base, last - 64 * base, s->tail->cols + s->tail->used);
+    *count = HybTake(&s->bits, 64 * base, last - 64 * base, HybColListEnd(&s->list));
   } else if (u <= HYB_HASH_MAX) {
     *bin = HYB_HASHED;
-    PetscCall(HybReserve(s, u));
-    PetscCall(HybHashRow(s, r, (PetscInt)u, s->tail->cols + s->tail->used, count));
+    PetscCall(HybColListReserve(&s->mm->work, &s->list, u));
+    PetscCall(HybHashRow(s, r, (PetscInt)u, HybColListEnd(&s->list), count));
   } else {
     PetscInt *list;
 
     *bin = HYB_MERGED;
     PetscCall(HybMergeRow(s, r, &list, count));
-    PetscCall(HybReserve(s, *count));
-    memcpy(s->tail->cols + s->tail->used, list, (size_t)*count * sizeof(PetscInt));
+    PetscCall(HybColListReserve(&s->mm->work, &s->list, *count));
+    memcpy(HybColListEnd(&s->list), list, (size_t)*count * sizeof(PetscInt));
     PetscCall(HybArenaFree(&s->mm->work, &list));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -459,15 +432,14 @@ static PetscErrorCode HybSpGEMMSymbolic_Binned(HybSpGEMM *mm, const HybCSR *A, c
   int              nqueue[4];
   unsigned char    bin[HYB_WINDOW];
   PetscCount       nnz = 0, rows[HYB_NBINS] = {0};
-  const PetscCount products = mm->stats.products;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&s, sizeof(s)));
-  s.A     = A;
-  s.B     = B;
-  s.mm    = mm;
-  s.chunk = PetscMin(PetscMax(products / 16, (PetscCount)1 << 12), (PetscCount)1 << 22);
-  s.span  = PetscMin(B->n, HYB_DENSE_SPAN);
+  s.A  = A;
+  s.B  = B;
+  s.mm = mm;
+  HybColListInit(&s.list, mm->stats.products);
+  s.span = PetscMin(B->n, HYB_DENSE_SPAN);
   PetscCall(HybColSetCreate(&mm->work, s.span, &s.bits));
   PetscCall(HybCompress(&s));
   PetscCall(HybNetworks(&s));
@@ -534,12 +506,12 @@ static PetscErrorCode HybSpGEMMSymbolic_Binned(HybSpGEMM *mm, const HybCSR *A, c
           source = slot[w];
           n      = count[w];
         }
-        PetscCall(HybReserve(&s, n));
-        memcpy(s.tail->cols + s.tail->used, source, (size_t)n * sizeof(PetscInt));
+        PetscCall(HybColListReserve(&mm->work, &s.list, n));
+        memcpy(HybColListEnd(&s.list), source, (size_t)n * sizeof(PetscInt));
       }
-      previous  = s.tail->cols + s.tail->used;
+      previous  = HybColListEnd(&s.list);
       nprevious = n;
-      s.tail->used += n;
+      s.list.tail->used += n;
       nnz += n;
       rows[b]++;
       /* where it does not fit, it is refused below before anybody reads it */
@@ -557,14 +529,7 @@ static PetscErrorCode HybSpGEMMSymbolic_Binned(HybSpGEMM *mm, const HybCSR *A, c
   PetscCall(HybArenaFree(&mm->work, &s.bword));
   PetscCall(HybArenaFree(&mm->work, &s.bmask));
   PetscCall(HybArenaAlloc(out, mm->exec.result, nnz, sizeof(PetscInt), &C->j));
-  for (nnz = 0; s.head;) {
-    HybChunk chunk = s.head;
-
-    if (chunk->used) memcpy(C->j + nnz, chunk->cols, (size_t)chunk->used * sizeof(PetscInt));
-    nnz += chunk->used;
-    s.head = chunk->next;
-    PetscCall(HybArenaFree(&mm->work, &chunk));
-  }
+  PetscCall(HybColListMove(&mm->work, &s.list, C->j));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
