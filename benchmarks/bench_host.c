@@ -4,7 +4,7 @@
 
     bench_host [-case NAME,...] [-op aa,ptap] [-methods binned,...] [-algorithms sorted,...] [-reps 5] [-matrices DIR] [-scale 1]
 
-  A case is a stencil (5pt, 7pt, 9pt, 27pt), elasticity (27-point, block size 3), rmat, or the name of a file NAME.mtx.xz in DIR. For each
+  A case is a stencil (5pt, 7pt, 9pt, 27pt), elasticity (27-point, block size 3), rmat, random, or the name of a file NAME.mtx.xz in DIR. For each
   method a line: first call (symbolic and numeric), numeric alone, the peak of the arenas over 12 bytes a nonzero of C, counters. Every
   result is compared with PETSc's before its time is printed.
 */
@@ -75,7 +75,8 @@ static PetscErrorCode Grid(PetscInt points, PetscInt nx, PetscInt ny, PetscInt n
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode RMat(PetscInt scale, PetscInt degree, Mat *A)
+/* skewed: the quadrants' probabilities are those of Graph500, else even */
+static PetscErrorCode RMat(PetscInt scale, PetscInt degree, PetscBool skewed, Mat *A)
 {
   const PetscInt n = (PetscInt)1 << scale;
   PetscInt      *ci, *cj;
@@ -91,8 +92,8 @@ static PetscErrorCode RMat(PetscInt scale, PetscInt degree, Mat *A)
 
       state = state * 6364136223846793005ull + 1442695040888963407ull;
       u     = (double)(state >> 11) / 9007199254740992.0;
-      r     = 2 * r + (u >= 0.76);
-      c     = 2 * c + ((u >= 0.57 && u < 0.76) || u >= 0.95);
+      r     = 2 * r + (u >= (skewed ? 0.76 : 0.5));
+      c     = 2 * c + (skewed ? (u >= 0.57 && u < 0.76) || u >= 0.95 : (u >= 0.25 && u < 0.5) || u >= 0.75);
     }
     ci[e] = r;
     cj[e] = c;
@@ -434,7 +435,8 @@ int main(int argc, char **argv)
     else if (!strcmp(name, "7pt")) PetscCall(Grid(7, 60 * s3, 60 * s3, 60 * s3, 1, &A));
     else if (!strcmp(name, "27pt")) PetscCall(Grid(27, 48 * s3, 48 * s3, 48 * s3, 1, &A));
     else if (!strcmp(name, "elasticity")) PetscCall(Grid(27, 24 * s3, 24 * s3, 24 * s3, 3, &A));
-    else if (!strcmp(name, "rmat")) PetscCall(RMat(16 + (PetscInt)PetscLog2Real(scale), 16, &A));
+    else if (!strcmp(name, "rmat")) PetscCall(RMat(16 + (PetscInt)PetscLog2Real(scale), 16, PETSC_TRUE, &A));
+    else if (!strcmp(name, "random")) PetscCall(RMat(21 + (PetscInt)PetscLog2Real(scale), 4, PETSC_FALSE, &A));
     else PetscCall(Read(dir, name, &A));
     if (!A) continue;
     for (PetscInt o = 0; o < nops; o++) {

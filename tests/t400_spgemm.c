@@ -164,7 +164,7 @@ static void Boundaries(void)
   CheckAndDestroy(&A, &B);
   HybTestBegin("%s: bin boundaries, columns far apart", method->name);
   HybTestMatLengths(n, most, lengths, &A);
-  HybTestMatRandom(most, HybTestSize(3000000, 70000), 1, 1, &B);
+  HybTestMatRandom(most, HybTestSize(1200000, 70000), 1, 1, &B);
   CheckAndDestroy(&A, &B);
 }
 
@@ -256,8 +256,41 @@ static void Shapes(void)
   CheckAndDestroy(&A, &B);
   HybTestBegin("%s: very many columns", method->name);
   HybTestMatRandom(20, 40, 0, 40, &A);
-  HybTestMatRandom(40, HybTestSize(30000000, 500000), 0, 400, &B);
+  HybTestMatRandom(40, HybTestSize(2200000, 500000), 0, 400, &B);
   CheckAndDestroy(&A, &B);
+  HybTestBegin("%s: every bin has rows, and long rows grow", method->name);
+  if (!HybTestExec()->backend->device && Is("binned")) {
+    static const char *const bins[] = {"rows empty", "rows copied", "rows repeated", "rows sorted", "rows dense", "rows hashed", "rows merged", "growths"};
+    PetscInt                 ai[9]  = {0, 0, 1, 3, 5, 7, 9, 59, 209}, aj[209], bi[153], nb = 0, *bj;
+    HybSpGEMM                mm;
+    HybCSR                   DC;
+    const PetscInt           n2 = 2200000;
+
+    /* rows of B: 0 and 1 short and far apart, 2 and 3 of 50 near columns, the others of 400 columns all over */
+    bj = (PetscInt *)RefAlloc(152 * 400, sizeof(PetscInt));
+    for (PetscInt r = 0; r < 152; r++) {
+      const PetscInt len = r < 2 ? 5 : r < 4 ? 50 : 400, step = r < 2 || r >= 4 ? n2 / len : 3;
+
+      bi[r] = nb;
+      for (PetscInt k = 0; k < len; k++) bj[nb++] = k * step + HybTestRandomInt(0, step);
+    }
+    bi[152] = nb;
+    HybTestMatArrays(152, n2, bi, bj, NULL, &B);
+    aj[0] = 1;                                                   /* copied */
+    aj[1] = aj[3] = 0, aj[2] = aj[4] = 1;                        /* sorted, repeated */
+    aj[5] = 2, aj[6] = 3;                                        /* dense */
+    aj[7] = 4, aj[8] = 5;                                        /* hashed */
+    for (PetscInt k = 0; k < 50; k++) aj[9 + k] = 3 + k;         /* merged */
+    for (PetscInt k = 0; k < 150; k++) aj[59 + k] = 2 + k;       /* merged, growing */
+    HybTestMatArrays(8, 152, ai, aj, NULL, &A);
+    if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), method->name, 0)) && HybTestCall(Multiply(&mm, &A.csr, &B.csr, &DC))) {
+      for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(bins); k++) HybTestCheck(HybCountersGet(&mm.counters, bins[k]) > 0, "no %s", bins[k]);
+    }
+    HybTestCall(HybSpGEMMDestroy(&mm));
+    HybTestCall(HybArenaReset(&out));
+    free(bj);
+    CheckAndDestroy(&A, &B);
+  } else HybTestSkip("binned on the host is meant");
 }
 
 static void Random(void)
@@ -549,6 +582,37 @@ static void Driver(void)
   RefMatDestroy(&C);
 }
 
+/* auto chooses by its rules: short rows of far columns are merged, everything else is binned */
+static void Choice(void)
+{
+  HybSpGEMM mm;
+  HybCSR    DA, DB, DC;
+  RefMat    A, B, C;
+
+  for (PetscInt kind = 0; kind < 3; kind++) {
+    const char *expected = kind == 0 ? "rowmerge" : "binned";
+
+    HybTestBegin("auto takes %s for %s", expected, kind == 0 ? "short rows of far columns" : kind == 1 ? "near columns" : "long rows");
+    if (HybTestExec()->backend->device) {
+      HybTestSkip("the rule is the host's");
+      continue;
+    }
+    HybTestMatRandom(1000, 1000, kind == 2 ? 20 : 2, kind == 2 ? 40 : 4, &A);
+    HybTestMatRandom(1000, kind == 1 ? 5000 : 800000, 2, 4, &B);
+    RefSpGEMM(&A, &B, &C);
+    if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "auto", 0)) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB)) && HybTestCall(Multiply(&mm, &DA, &DB, &DC))) {
+      HybTestCheck(!strcmp(mm.method->name, expected), "%s", mm.method->name);
+      HybTestSameMatrix(&DC, &C, 4);
+    }
+    HybTestCall(HybSpGEMMDestroy(&mm));
+    HybTestCall(HybArenaReset(&keep));
+    HybTestCall(HybArenaReset(&out));
+    RefMatDestroy(&A);
+    RefMatDestroy(&B);
+    RefMatDestroy(&C);
+  }
+}
+
 static PetscErrorCode Body(void)
 {
   const HybExec *exec = HybTestExec();
@@ -573,8 +637,10 @@ static PetscErrorCode Body(void)
       width = 0;
     }
   }
-  if (n) Driver();
-  else {
+  if (n) {
+    Driver();
+    Choice();
+  } else {
     HybTestBegin("SpGEMM");
     HybTestSkip("the %s backend has no method", exec->backend->name);
   }

@@ -15,7 +15,9 @@
     rows hashed    a wider window and u <= 4096: a hash table of the column, then a sort of what it holds
     rows merged    a wider window and more products: the rows of B are merged by segmerge, batch by batch, into a list that grows by doubling
                    ("growths"); a batch is as long as the list, so that a product is moved O(log) times
-  A row so long that its products outnumber a sixteenth of the columns is dense whatever its window is.
+  A window is narrow up to 2^20 columns, and up to all of 2^24 where the product has four times as many products as columns: measured with random
+  columns, an accumulator that misses the caches is still faster than a hash table. A row so long that its products outnumber a sixteenth of the
+  columns is dense whatever its window is.
 
   Compute. Symbolic and numeric are two passes. Space for short rows is their upper bound (a window of rows at a time), for long ones it grows.
   Numeric: a dense accumulator over the window of the row, which starts at -0 (neutral: the sum is the first product's own bits, plus the rest
@@ -45,10 +47,12 @@
 #define HYB_LANES      16               /* rows sorted at once */
 #define HYB_WINDOW     128              /* rows that are arranged together */
 #define HYB_DENSE_SPAN ((PetscInt)1 << 20) /* columns of a dense accumulator that is always affordable */
+#define HYB_DENSE_MOST ((PetscInt)1 << 24) /* the same, where four products a column pay for it */
 #define HYB_GROUP      4                /* rows of equal pattern that share one walk */
 #define HYB_GROUP_SPAN ((PetscInt)1 << 18)
 #define HYB_HASH_MAX   4096             /* most products of a hashed row */
 #define HYB_BATCH      ((PetscCount)1 << 14)
+#define HYB_AHEAD      16               /* entries of A by which rows of B are fetched ahead */
 #define HYB_WIDE       16               /* products of a row, times this, that pay for an accumulator of all columns */
 
 typedef struct {
@@ -72,6 +76,12 @@ typedef struct {
   PetscInt       *lanes; /* HYB_SORT_MAX x HYB_LANES */
 } HybSymbolic;
 
+/* columns that a dense window may always span */
+static inline PetscInt HybDenseSpan(const HybSpGEMM *mm, PetscInt n)
+{
+  return n <= HYB_DENSE_SPAN || (n <= HYB_DENSE_MOST && mm->stats.products / 4 >= n) ? n : HYB_DENSE_SPAN;
+}
+
 enum {
   HYB_EMPTY,
   HYB_COPIED,
@@ -89,10 +99,23 @@ static HYB_MULTIVERSION PetscInt HybTake(const HybColSet *s, PetscInt base, Pets
   return HybColSetTake(s, base, last, cols);
 }
 
+/* Rows of B that are soon needed: offsets first, then what they point to. A's columns run on behind the row, to ahead. */
+static inline void HybAhead(const PetscInt *col, const PetscInt *ahead, const PetscInt *bi, const PetscInt *bj, const HybScalar *ba)
+{
+  if (col + HYB_AHEAD < ahead) {
+    const PetscInt l = bi[col[HYB_AHEAD / 2]];
+
+    __builtin_prefetch(&bi[col[HYB_AHEAD]]);
+    __builtin_prefetch(&bj[l]);
+    if (ba) __builtin_prefetch(&ba[l]);
+  }
+}
+
 /* the columns of the rows of B that cols[0..len-1] name, less 64*base */
-static HYB_MULTIVERSION void HybCollect(const HybColSet *s, PetscInt len, const PetscInt *cols, PetscInt base, const PetscInt *bi, const PetscInt *bj)
+static HYB_MULTIVERSION void HybCollect(const HybColSet *s, PetscInt len, const PetscInt *cols, const PetscInt *ahead, PetscInt base, const PetscInt *bi, const PetscInt *bj)
 {
   for (PetscInt k = 0; k < len; k++) {
+    HybAhead(cols + k, ahead, bi, bj, NULL);
     for (PetscInt l = bi[cols[k]]; l < bi[cols[k] + 1]; l++) HybColSetAdd(s, (bj[l] >> 6) - base, (uint64_t)1 << (bj[l] & 63));
   }
 }
@@ -201,6 +224,7 @@ static void HybSortRows(HybSymbolic *s, int size, int nrows, const PetscInt *row
     int t = 0;
 
     for (PetscInt k = A->i[rows[v]]; k < A->i[rows[v] + 1]; k++) {
+      HybAhead(A->j + k, A->j + A->nnz, B->i, B->j, NULL);
       for (PetscInt l = B->i[A->j[k]]; l < B->i[A->j[k] + 1]; l++) s->lanes[HYB_LANES * t++ + v] = B->j[l];
     }
     for (; t < keys; t++) s->lanes[HYB_LANES * t + v] = PETSC_MAX_INT;
@@ -406,7 +430,7 @@ static PetscErrorCode HybAppendRow(HybSymbolic *s, PetscInt r, PetscInt *count, 
     *bin = HYB_DENSE;
     PetscCall(HybColListReserve(&s->mm->work, &s->list, PetscMin(u, (PetscCount)last - first + 1)));
     if (s->bptr) HybCollectCompressed(&s->bits, A->i[r + 1] - A->i[r], A->j + A->i[r], base, s->bptr, s->bword, s->bmask);
-    else HybCollect(&s->bits, A->i[r + 1] - A->i[r], A->j + A->i[r], base, B->i, B->j);
+    else HybCollect(&s->bits, A->i[r + 1] - A->i[r], A->j + A->i[r], A->j + A->nnz, base, B->i, B->j);
     *count = HybTake(&s->bits, 64 * base, last - 64 * base, HybColListEnd(&s->list));
   } else if (u <= HYB_HASH_MAX) {
     *bin = HYB_HASHED;
@@ -439,7 +463,7 @@ static PetscErrorCode HybSpGEMMSymbolic_Binned(HybSpGEMM *mm, const HybCSR *A, c
   s.B  = B;
   s.mm = mm;
   HybColListInit(&s.list, mm->stats.products);
-  s.span = PetscMin(B->n, HYB_DENSE_SPAN);
+  s.span = HybDenseSpan(mm, B->n);
   PetscCall(HybColSetCreate(&mm->work, s.span, &s.bits));
   PetscCall(HybCompress(&s));
   PetscCall(HybNetworks(&s));
@@ -540,7 +564,7 @@ static PetscErrorCode HybSpGEMMSymbolic_Binned(HybSpGEMM *mm, const HybCSR *A, c
 #endif
 
 /* one row: acc covers the columns from base on */
-static HYB_MULTIVERSION void HybRowDense(PetscInt len, const PetscInt *cols, const HybScalar *a, const PetscInt *restrict bi, const PetscInt *restrict bj, const HybScalar *restrict ba, PetscInt base, HybScalar *restrict acc, PetscInt n, const PetscInt *restrict cj, HybScalar *restrict ca)
+static HYB_MULTIVERSION void HybRowDense(PetscInt len, const PetscInt *cols, const PetscInt *ahead, const HybScalar *a, const PetscInt *restrict bi, const PetscInt *restrict bj, const HybScalar *restrict ba, PetscInt base, HybScalar *restrict acc, PetscInt n, const PetscInt *restrict cj, HybScalar *restrict ca)
 {
   HybScalar *const shifted = acc - base;
 
@@ -548,6 +572,7 @@ static HYB_MULTIVERSION void HybRowDense(PetscInt len, const PetscInt *cols, con
     const HybScalar x  = a[k];
     const PetscInt  hi = bi[cols[k] + 1];
 
+    HybAhead(cols + k, ahead, bi, bj, ba);
     for (PetscInt l = bi[cols[k]]; l < hi; l++) shifted[bj[l]] += x * ba[l];
   }
   for (PetscInt t = 0; t < n; t++) {
@@ -612,6 +637,7 @@ static PetscErrorCode HybRowHashed(HybSpGEMM *mm, HybHash *hash, PetscInt **plac
   for (PetscInt k = A->i[r]; k < A->i[r + 1]; k++) {
     const HybScalar x = A->a[k];
 
+    HybAhead(A->j + k, A->j + A->nnz, B->i, B->j, B->a);
     for (PetscInt l = B->i[A->j[k]]; l < B->i[A->j[k] + 1]; l++) {
       PetscInt p = HybHashSlot(hash, B->j[l]);
 
@@ -643,6 +669,7 @@ static PetscErrorCode HybAccumulatorGrow(HybArena *work, PetscCount n, HybAccumu
 
 static PetscErrorCode HybSpGEMMNumeric_Binned(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybCSR *C)
 {
+  const PetscInt most  = HybDenseSpan(mm, C->n);
   HybAccumulator acc   = {NULL, NULL, 0};
   HybHash        hash  = {NULL, 0, 0};
   PetscInt      *place = NULL;
@@ -677,9 +704,9 @@ static PetscErrorCode HybSpGEMMNumeric_Binned(HybSpGEMM *mm, const HybCSR *A, co
       /* room doubles, so that it is cleared but a few times */
       if (HYB_GROUP * (PetscCount)span > acc.size) PetscCall(HybAccumulatorGrow(&mm->work, HYB_GROUP * PetscMin(2 * (PetscCount)span, C->n), &acc));
       HybRowsDense(nrows, len, A->j + A->i[r], a, B->i, B->j, B->a, first, acc.acc, n, cj, ca);
-    } else if (span <= HYB_DENSE_SPAN || (PetscCount)n * HYB_WIDE >= C->n) {
+    } else if (span <= most || (PetscCount)n * HYB_WIDE >= C->n) {
       if (span > acc.size) PetscCall(HybAccumulatorGrow(&mm->work, PetscMin(2 * (PetscCount)span, C->n), &acc));
-      HybRowDense(len, A->j + A->i[r], A->a + A->i[r], B->i, B->j, B->a, first, acc.acc, n, cj, ca);
+      HybRowDense(len, A->j + A->i[r], A->j + A->nnz, A->a + A->i[r], B->i, B->j, B->a, first, acc.acc, n, cj, ca);
     } else PetscCall(HybRowHashed(mm, &hash, &place, A, B, r, n, cj, ca));
     r += nrows;
   }

@@ -27,9 +27,10 @@
   Width: HybSpGEMM.width; if 0, the smallest power of two within 2..32 that holds the longest row of A, 32 at most.
   Counters: "width", "factors" (levels of the longest row), "merge rounds" (W-way merges of the symbolic phase).
 
-  Cost rule (applicable). A merge pays about 10 cycles a product where a dense accumulator pays 3, so it is chosen only where no
-  accumulator of a cache's size serves: B has more columns than HYB_COLUMNS, and rows of A are short (one factor, on average
-  HYB_SHORT entries at most), so that hash tables would be filled only to be thrown away. See docs/performance.md for figures.
+  Cost rule (applicable). A merge pays two to three times the instructions of a dense accumulator, but touches nothing except the rows
+  of B, which are fetched ahead, and its output. So it is chosen where an accumulator would miss the caches at nearly every product: rows of A are
+  short (HYB_SHORT entries on average, one factor), and of HYB_SAMPLE rows of C three quarters span more than HYB_COLUMNS columns.
+  Measured on random matrices with 4 entries a row, the two methods cross between 2^18 and 2^19 columns (docs/performance.md).
 
   Reference: Gremse, Hofter, Schwen, Kiessling, Naumann, GPU-accelerated sparse matrix-matrix multiplication by iterative row merging,
   SIAM J. Sci. Comput. 37 (2015).
@@ -38,8 +39,9 @@
 #include "../../plan/colset.h"
 
 #define HYB_MAX_WIDTH 32
-#define HYB_COLUMNS   ((PetscInt)1 << 20)
+#define HYB_COLUMNS   ((PetscInt)1 << 19)
 #define HYB_SHORT     8
+#define HYB_SAMPLE    256
 
 /* A sorted list: columns, values (NULL in the symbolic phase), and the factor of the values */
 typedef struct {
@@ -193,6 +195,13 @@ static PetscErrorCode HybRowUp(HybSpGEMM *mm, const HybRowMerge *rm, HybLevel *l
   for (PetscInt k = A->i[r]; k < A->i[r + 1]; k++) {
     const PetscInt lo = B->i[A->j[k]], hi = B->i[A->j[k] + 1];
 
+    if (k + 16 < A->nnz) {
+      const PetscInt l = B->i[A->j[k + 8]];
+
+      __builtin_prefetch(&B->i[A->j[k + 16]]);
+      __builtin_prefetch(&B->j[l]);
+      if (values) __builtin_prefetch(&B->a[l]);
+    }
     if (lo == hi) continue;
     PetscCall(HybMakeRoom(mm, width, level, 0, values, B->n, merges));
     level[0].run[level[0].n++] = (HybRun){B->j + lo, B->j + hi, values ? B->a + lo : NULL, values ? A->a[k] : 0};
@@ -213,8 +222,27 @@ static PetscErrorCode HybRowUp(HybSpGEMM *mm, const HybRowMerge *rm, HybLevel *l
 
 static PetscErrorCode HybSpGEMMApplicable_RowMerge(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
 {
+  const PetscInt step = PetscMax(A->m / HYB_SAMPLE, 1);
+  PetscInt       rows = 0, wide = 0;
+
   PetscFunctionBegin;
-  *fits = (PetscBool)(B->n > HYB_COLUMNS && mm->stats.maxarow <= HYB_MAX_WIDTH && A->nnz <= (PetscCount)HYB_SHORT * A->m);
+  *fits = PETSC_FALSE;
+  if (B->n <= HYB_COLUMNS || mm->stats.maxarow > HYB_MAX_WIDTH || A->nnz > (PetscCount)HYB_SHORT * A->m) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt r = 0; r < A->m && rows < 2 * HYB_SAMPLE; r += step) {
+    PetscInt first = PETSC_MAX_INT, last = -1;
+
+    for (PetscInt k = A->i[r]; k < A->i[r + 1]; k++) {
+      const PetscInt lo = B->i[A->j[k]], hi = B->i[A->j[k] + 1];
+
+      if (lo < hi) {
+        first = PetscMin(first, B->j[lo]);
+        last  = PetscMax(last, B->j[hi - 1]);
+      }
+    }
+    rows += last >= 0;
+    wide += last - first >= HYB_COLUMNS;
+  }
+  *fits = (PetscBool)(rows && 4 * (PetscInt64)wide >= 3 * (PetscInt64)rows);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
