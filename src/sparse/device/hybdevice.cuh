@@ -34,7 +34,7 @@ extern "C" {
 extern int HybDeviceFault(const char *what);
 /* the PETSc error of a CUDA error: PETSC_ERR_MEM when memory ran out, else PETSC_ERR_LIB; 0 for cudaSuccess */
 extern PetscErrorCode HybDeviceError(cudaError_t, const char *what, const char *file, int line);
-/* lifts a kernel's limit of dynamic shared memory where bytes is above the default 48 KiB */
+/* lifts a kernel's limit of shared memory, 48 KiB for static and dynamic together; asked for above 16 KiB of dynamic memory, no kernel having more than 32 static */
 extern PetscErrorCode HybDeviceDynamicShared(const void *kernel, size_t bytes, const char *what);
 }
 
@@ -73,7 +73,7 @@ static inline PetscCount HybBlocks(PetscCount n, PetscCount threads)
       auto hyb_kernel_ = kernel; \
       PetscCheck(hyb_grid_.x <= 2147483647, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Kernel %s: %" PetscInt64_FMT " blocks are more than a grid can have", #kernel, (PetscInt64)hyb_grid_.x); \
       PetscCheck(!HybDeviceFault("launch " #kernel), PETSC_COMM_SELF, PETSC_ERR_LIB, "Launch of kernel %s failed: made to fail by the fault hook", #kernel); \
-      if (hyb_dyn_ > 48 * 1024) PetscCall(HybDeviceDynamicShared((const void *)hyb_kernel_, hyb_dyn_, #kernel)); \
+      if (hyb_dyn_ > 16 * 1024) PetscCall(HybDeviceDynamicShared((const void *)hyb_kernel_, hyb_dyn_, #kernel)); \
       HYB_LAUNCH_KERNEL_(hyb_kernel_, #kernel, #__VA_ARGS__, dim3((unsigned)hyb_grid_.x, hyb_grid_.y, hyb_grid_.z), dim3(block), hyb_dyn_, (cudaStream_t)(stream), __VA_ARGS__); \
       const cudaError_t hyb_err_ = cudaGetLastError(); \
       if (PetscUnlikely(hyb_err_ != cudaSuccess)) PetscCall(HybDeviceError(hyb_err_, "launch of " #kernel, __FILE__, __LINE__)); \
