@@ -5,11 +5,13 @@
 
 MATRICES ?= ../shared/matrices
 SEED ?= 1
-TEST_SECONDS ?= 240
+TEST_SECONDS ?= 600
 # set by conf/cuda.mk: the shared library that holds the kernels under the emulator
 EMULATED_LIB ?=
 # targets of other .mk files that `make check` runs as well; each prints "N passed, N failed, N skipped"
 CHECK_TARGETS ?=
+# with a device in the machine, the CUDA part is built and tested as well; without one, `make check` has no use for it
+TEST_DEVICE := $(wildcard /dev/nvidia0)
 
 UNIT_SRC := $(wildcard tests/t[1-5]*.c)
 MAT_SRC := $(wildcard tests/t[67]*.c)
@@ -33,7 +35,7 @@ $(MAT_BIN): $(BUILD)/tests/%: $(BUILD)/tests/%.o
 .SECONDARY: $(UNIT_BIN:=.o) $(MAT_BIN:=.o) $(HARNESS_OBJ)
 -include $(UNIT_BIN:=.d) $(MAT_BIN:=.d) $(HARNESS_OBJ:.o=.d)
 
-.PHONY: unit unit-emulated check tests-clean-results tests-build tests-run-unit tests-run-emulated tests-run-mat tests-run-parts
+.PHONY: unit unit-emulated check unit-cuda tests-run-cuda tests-clean-results tests-run-unit tests-run-emulated tests-run-mat tests-run-parts
 tests-clean-results:
 	@rm -rf $(RESULTS) && mkdir -p $(RESULTS) && date +%s > $(RESULTS)/start
 
@@ -50,6 +52,10 @@ else
 	@echo "SKIPPED: the emulated device: this PETSc or this checkout builds none"
 	@mkdir -p $(RESULTS) && echo "0 0 1 0" > $(RESULTS)/emulated.result
 endif
+
+# one at a time: they share the card
+tests-run-cuda: $(UNIT_BIN) $(CUDA_LIB)
+	@for t in $(UNIT_TESTS); do $(TEST_ENV) tests/run $(RESULTS) $$t-cuda $(TEST_SECONDS) $(BUILD)/tests/$$t -backend $(abspath $(CUDA_LIB)) -seed $(SEED) -matrices $(MATRICES); done
 
 tests-run-mat: $(MAT_BIN) $(BUILD)/lib/$(PLUGIN)
 	@for t in $(MAT_TESTS); do \
@@ -76,15 +82,22 @@ unit-emulated: tests-clean-results
 	@$(MAKE) --no-print-directory tests-run-emulated
 	@tests/summary $(RESULTS)
 
+unit-cuda: tests-clean-results
+	@$(MAKE) --no-print-directory -j $(TEST_JOBS) $(UNIT_BIN) $(CUDA_LIB)
+	@date +%s > $(RESULTS)/built
+	@$(MAKE) --no-print-directory tests-run-cuda
+	@tests/summary $(RESULTS)
+
 check: tests-clean-results
-	@$(MAKE) --no-print-directory -j $(TEST_JOBS) all $(BUILD)/lib/$(PLUGIN) $(UNIT_BIN) $(MAT_BIN) $(EMULATED_LIB)
+	@$(MAKE) --no-print-directory -j $(TEST_JOBS) $(if $(TEST_DEVICE),all,plugin) $(BUILD)/lib/$(PLUGIN) $(UNIT_BIN) $(MAT_BIN) $(EMULATED_LIB)
 	@date +%s > $(RESULTS)/built
 	@$(MAKE) --no-print-directory tests-run-unit
 	@$(MAKE) --no-print-directory tests-run-emulated
+	@$(if $(TEST_DEVICE),$(MAKE) --no-print-directory tests-run-cuda)
 	@$(MAKE) --no-print-directory tests-run-mat
 	@$(MAKE) --no-print-directory tests-run-parts
 	@tests/summary $(RESULTS)
 
 ## make check           all tests: rooms on the host and on the emulated device, the type, PETSc's own (fast part); under ten minutes
 ## make unit            the rooms' tests on the host alone (SANITIZE=address,undefined for the sanitizers); SEED=N other random matrices
-## make unit-emulated   the rooms' tests on the emulated device alone
+## make unit-emulated   the rooms' tests on the emulated device alone; make unit-cuda: on the machine's device
