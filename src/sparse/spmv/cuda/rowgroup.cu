@@ -120,7 +120,7 @@ static PetscErrorCode HybSpMVSetUp_RowGroupCUDA(HybSpMV *S, const HybCSR *A)
     PetscCall(HybCountersSet(&S->counters, "rows a tile", rg->layout.rows));
   }
   rg->width    = RowWidth(A->nnz, A->m, 1);
-  rg->limit    = (PetscInt)PetscMin(PetscMax(1024, 32 * mean), PETSC_MAX_INT);
+  rg->limit    = (PetscInt)PetscMin(PetscMax(1024, 32 * mean), (PetscCount)PETSC_MAX_INT);
   rg->nlong    = 0;
   rg->longrows = NULL;
   if (A->nnz > rg->limit) {
