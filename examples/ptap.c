@@ -25,7 +25,6 @@ static PetscErrorCode CreateMatrix(PetscInt rows, PetscInt cols, PetscInt width,
   PetscFunctionBeginUser;
   PetscCall(MatCreate(PETSC_COMM_WORLD, A));
   PetscCall(MatSetSizes(*A, PETSC_DECIDE, PETSC_DECIDE, rows, cols));
-  PetscCall(MatSetType(*A, MATAIJ));
   PetscCall(MatSetFromOptions(*A));
   PetscCall(MatSeqAIJSetPreallocation(*A, width, NULL));
   PetscCall(MatMPIAIJSetPreallocation(*A, width, NULL, width, NULL));

@@ -91,7 +91,6 @@ static PetscErrorCode LoadMatrix(const char name[], PetscInt bs, Times *t, Mat *
     PetscCheck(e.m % bs == 0 && e.n % bs == 0, PETSC_COMM_WORLD, PETSC_ERR_ARG_SIZ, "-block_size %" PetscInt_FMT " does not divide %" PetscInt_FMT " rows and %" PetscInt_FMT " columns", bs, e.m, e.n);
     PetscCall(MatSetSizes(*A, PETSC_DECIDE, PETSC_DECIDE, e.m, e.n));
     PetscCall(MatSetBlockSize(*A, bs));
-    PetscCall(MatSetType(*A, MATAIJ));
     PetscCall(MatSetFromOptions(*A));
     PetscCall(MatSetPreallocationCOO(*A, e.nz, e.i, e.j));
     PetscCall(MatSetValuesCOO(*A, e.a, INSERT_VALUES));
@@ -101,7 +100,6 @@ static PetscErrorCode LoadMatrix(const char name[], PetscInt bs, Times *t, Mat *
 
     PetscCall(PetscViewerBinaryOpen(PETSC_COMM_WORLD, name, FILE_MODE_READ, &viewer));
     PetscCall(MatSetBlockSize(*A, bs));
-    PetscCall(MatSetType(*A, MATAIJ));
     PetscCall(MatSetFromOptions(*A));
     PetscCall(PetscTime(&t1));
     PetscCall(MatLoad(*A, viewer));
