@@ -7,7 +7,7 @@
 DEMO_SOURCE = $(firstword $(wildcard $(addsuffix /src/ksp/ksp/tutorials/ex56.c,$(PETSC_PREFIX)/share/petsc/examples $(PETSC_PREFIX)/.. $(PETSC_PREFIX) $(PETSC_DIR))))
 DEMO_DIR = $(BUILD)/demo
 
-demo: plugin
+demo: $(if $(TEST_DEVICE),all,plugin)
 	@DEMO_SOURCE='$(DEMO_SOURCE)' PETSC_VERSION='$(PETSC_VERSION)' PETSC_PREFIX='$(PETSC_PREFIX)' conf/findexamples > $(DEMO_DIR).source
 	@$(MAKE) --no-print-directory -s $(DEMO_DIR)/ex56 DEMO_SOURCE="$$(cat $(DEMO_DIR).source)"
 	@DEMO_PETSC='PETSc $(PETSC_VERSION) ($(PETSC_PREFIX))' DEMO_HYPRE=$(if $(shell printf '\043include <petscconf.h>\nPETSC_HAVE_HYPRE\n' | $(PETSC_CC) $(PETSC_CFLAGS) -E -P - 2>/dev/null | grep -x 1),1,0) \
@@ -79,4 +79,4 @@ test-checkdeps:
 .PHONY: test-install
 CHECK_TARGETS += test-install
 test-install:
-	@$(TEST_ENV) MAKE='$(MAKE)' PKG_CONFIG_PATH='$(PETSC_PC_PATH)' CC='$(PETSC_CC)' tests/examples/install.sh $(BUILD)/install-test
+	@$(TEST_ENV) MAKE='$(MAKE) CUDA=0' PKG_CONFIG_PATH='$(PETSC_PC_PATH)' CC='$(PETSC_CC)' tests/examples/install.sh $(BUILD)/install-test

@@ -12,7 +12,7 @@ check() { # what it is, command
   if "$@" > "$work/out" 2>&1; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED: $what"; sed 's/^/  | /' "$work/out" | head -n 20; fi
 }
 rm -rf "$work/prefix" "$work/stage"
-check "make install PREFIX=" "${MAKE:-make}" --no-print-directory install PREFIX="$work/prefix"
+check "make install PREFIX=" ${MAKE:-make} --no-print-directory install PREFIX="$work/prefix"
 check "the library" test -s "$work/prefix/lib/libaijhybridgpu.so"
 PKG_CONFIG_PATH=$work/prefix/lib/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
 export PKG_CONFIG_PATH
@@ -21,9 +21,9 @@ cp examples/link.c "$work/program.c"
 check "a program compiles and links by pkg-config" sh -c "cd '$work' && ${CC:-mpicc} program.c \$(pkg-config --cflags --libs aijhybridgpu) -o program"
 check "it runs" sh -c "'$work/program' -n 20 | grep 'A\*A: 400 rows, 4804 nonzeros, type seqaijhybridgpu, computed by'"
 check "it loads the installed library" sh -c "ldd '$work/program' | grep '$work/prefix/lib/libaijhybridgpu.so'"
-check "make install DESTDIR=" "${MAKE:-make}" --no-print-directory install PREFIX=/opt/hyb DESTDIR="$work/stage"
+check "make install DESTDIR=" ${MAKE:-make} --no-print-directory install PREFIX=/opt/hyb DESTDIR="$work/stage"
 check "the staged pkg-config file names the prefix, not the stage" sh -c "grep -qx 'prefix=/opt/hyb' '$work/stage/opt/hyb/lib/pkgconfig/aijhybridgpu.pc'"
-check "make uninstall" "${MAKE:-make}" --no-print-directory uninstall PREFIX="$work/prefix"
+check "make uninstall" ${MAKE:-make} --no-print-directory uninstall PREFIX="$work/prefix"
 check "uninstalling leaves no file" sh -c "! find '$work/prefix' -type f | grep ."
 printf '%d passed, %d failed, 0 skipped\n' $passed $failed
 [ $failed = 0 ]
