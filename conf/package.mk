@@ -7,7 +7,7 @@
 DEMO_SOURCE = $(firstword $(wildcard $(addsuffix /src/ksp/ksp/tutorials/ex56.c,$(PETSC_PREFIX)/share/petsc/examples $(PETSC_PREFIX)/.. $(PETSC_PREFIX) $(PETSC_DIR))))
 DEMO_DIR = $(BUILD)/demo
 
-demo: $(if $(TEST_DEVICE),all,plugin)
+demo: $(if $(wildcard /dev/nvidia0),all,plugin)
 	@DEMO_SOURCE='$(DEMO_SOURCE)' PETSC_VERSION='$(PETSC_VERSION)' PETSC_PREFIX='$(PETSC_PREFIX)' conf/findexamples > $(DEMO_DIR).source
 	@$(MAKE) --no-print-directory -s $(DEMO_DIR)/ex56 DEMO_SOURCE="$$(cat $(DEMO_DIR).source)"
 	@DEMO_PETSC='PETSc $(PETSC_VERSION) ($(PETSC_PREFIX))' DEMO_HYPRE=$(if $(shell printf '\043include <petscconf.h>\nPETSC_HAVE_HYPRE\n' | $(PETSC_CC) $(PETSC_CFLAGS) -E -P - 2>/dev/null | grep -x 1),1,0) \
