@@ -1,7 +1,7 @@
 # petsc-aijhybridgpu. `make help` lists the targets.
 #
 # Variables: PETSC_DIR, PETSC_ARCH (which PETSc), LIBDIR (where the plugin goes, default lib), BUILD (objects, default build/<PETSc>),
-# OPT (optimization flags), SANITIZE (e.g. address,undefined), WERROR (1: warnings are errors), CUDA (0: no CUDA part)
+# OPT (optimization flags), SANITIZE (e.g. address,undefined), WERROR (1: warnings are errors), CUDA (0: no CUDA part), V (1: show the commands)
 
 .DEFAULT_GOAL := all
 SHELL := /bin/sh
@@ -17,6 +17,9 @@ ifneq ($(filter-out help clean,$(or $(MAKECMDGOALS),all)),)
   endif
   include $(config_mk)
 endif
+
+# a line for each file that is made; V=1 shows the commands
+SAY = $(if $(filter 1,$(V)),,@$(if $(findstring s,$(filter-out --%,$(firstword $(MAKEFLAGS)))),,echo "$(1)" &&) )
 
 LIBDIR ?= lib
 BUILD ?= build/$(PETSC_ID)$(if $(SANITIZE),-sanitize)
@@ -39,17 +42,17 @@ all: plugin
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
-	$(PETSC_CC) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
+	$(call SAY,$@)$(PETSC_CC) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
 
 -include $(ROOMS_OBJ:.o=.d) $(GLUE_OBJ:.o=.d)
 
 # -z now: a missing symbol is an error at load, with PETSc's message, not at the first call. -z nodelete: PETSc closes the plugin at finalize.
 $(BUILD)/lib/$(PLUGIN): $(ROOMS_OBJ) $(GLUE_OBJ)
 	@mkdir -p $(@D)
-	$(PETSC_CC) -shared $(SAN) -o $@ $^ -Wl,-soname,$(PLUGIN) -Wl,-z,now -Wl,-z,nodelete $(if $(SAN),,-Wl,--no-undefined) $(PETSC_LIBS) -lm -ldl
+	$(call SAY,$@)$(PETSC_CC) -shared $(SAN) -o $@ $^ -Wl,-soname,$(PLUGIN) -Wl,-z,now -Wl,-z,nodelete $(if $(SAN),,-Wl,--no-undefined) $(PETSC_LIBS) -lm -ldl
 
 $(BUILD)/librooms.a: $(ROOMS_OBJ)
-	rm -f $@ && ar rcs $@ $^
+	@rm -f $@ && ar rcs $@ $^
 
 plugin: $(BUILD)/lib/$(PLUGIN)
 	@mkdir -p $(LIBDIR)

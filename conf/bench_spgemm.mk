@@ -2,7 +2,7 @@
 BENCH_SPGEMM_ARGS ?= -backend $(CURDIR)/$(CUDA_LIB) -methods auto,shape,hash -matrices $(MATRICES)
 
 $(BUILD)/benchmarks/bench_spgemm: $(BUILD)/benchmarks/bench_spgemm.o $(BUILD)/librooms.a
-	$(PETSC_CC) $(SAN) -o $@ $^ $(PETSC_LIBS) -lm -ldl
+	$(call SAY,$@)$(PETSC_CC) $(SAN) -o $@ $^ $(PETSC_LIBS) -lm -ldl
 
 .PHONY: bench-spgemm
 bench-spgemm: $(BUILD)/benchmarks/bench_spgemm $(if $(filter 1,$(CUDA)),$(CUDA_LIB))
@@ -12,7 +12,7 @@ bench-spgemm: $(BUILD)/benchmarks/bench_spgemm $(if $(filter 1,$(CUDA)),$(CUDA_L
 
 # The benchmark of a matrix type as a PETSc user sees it: it links PETSc alone
 $(BUILD)/benchmarks/bench_mat: $(BUILD)/benchmarks/bench_mat.o
-	$(PETSC_CC) $(SAN) -o $@ $^ $(PETSC_LIBS) -lm
+	$(call SAY,$@)$(PETSC_CC) $(SAN) -o $@ $^ $(PETSC_LIBS) -lm
 .PHONY: bench-mat
 bench-mat: $(BUILD)/benchmarks/bench_mat
 

@@ -4,7 +4,7 @@ CUDA_INCLUDE = $(if $(NVCC),$(dir $(NVCC))../include)
 
 $(BUILD)/benchmarks/bench_spmv.o: CFLAGS_ALL += $(if $(CUDA_INCLUDE),-isystem $(CUDA_INCLUDE))
 $(BUILD)/benchmarks/bench_spmv: $(BUILD)/benchmarks/bench_spmv.o $(BUILD)/librooms.a
-	$(PETSC_CC) $(SAN) -o $@ $^ $(PETSC_LIBS) -lm -ldl
+	$(call SAY,$@)$(PETSC_CC) $(SAN) -o $@ $^ $(PETSC_LIBS) -lm -ldl
 
 .PHONY: bench-spmv
 bench-spmv: $(BUILD)/benchmarks/bench_spmv $(if $(filter 1,$(CUDA)),$(CUDA_LIB))

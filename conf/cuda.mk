@@ -40,7 +40,7 @@ $(BUILD)/cuda/%.o: %.cu
 # librooms.a: arenas and counters are the same C code on both sides of the seam; only what is needed is taken from it
 $(CUDA_LIB): $(CUDA_OBJ) $(BUILD)/librooms.a conf/cuda.map
 	@mkdir -p $(@D)
-	$(NVCC) -shared -ccbin $(PETSC_CXX) -cudart static $(CUDA_GENCODE) -o $@ $(CUDA_OBJ) $(BUILD)/librooms.a -Xlinker --version-script=conf/cuda.map,-z,now,--no-undefined,--exclude-libs,ALL,--no-demangle $(patsubst -Wl$(cuda_comma)%,-Xlinker %,$(PETSC_LIBS)) -ldl
+	$(call SAY,$@)$(NVCC) -shared -ccbin $(PETSC_CXX) -cudart static $(CUDA_GENCODE) -o $@ $(CUDA_OBJ) $(BUILD)/librooms.a -Xlinker --version-script=conf/cuda.map,-z,now,--no-undefined,--exclude-libs,ALL,--no-demangle $(patsubst -Wl$(cuda_comma)%,-Xlinker %,$(PETSC_LIBS)) -ldl
 
 cuda-spills: $(CUDA_OBJ)
 	@conf/cudaspills $(CUDA_OBJ:.o=.ptxas)
@@ -59,25 +59,25 @@ emulator: $(EMULATED_LIB)
 
 $(BUILD)/emulated/%.o: %.cu
 	@mkdir -p $(@D)
-	$(PETSC_CXX) $(EMU_FLAGS) -x c++ -MMD -MP -c $< -o $@
+	$(call SAY,$@)$(PETSC_CXX) $(EMU_FLAGS) -x c++ -MMD -MP -c $< -o $@
 
 $(EMU_CORE_OBJ): EMU_OPT = -O2 -g
 $(BUILD)/emulated/%.o: %.cc
 	@mkdir -p $(@D)
-	$(PETSC_CXX) $(EMU_FLAGS) -MMD -MP -c $< -o $@
+	$(call SAY,$@)$(PETSC_CXX) $(EMU_FLAGS) -MMD -MP -c $< -o $@
 
 -include $(EMU_OBJ:.o=.d) $(EMU_CORE_OBJ:.o=.d)
 
 $(EMULATED_LIB): $(EMU_OBJ) $(EMU_CORE_OBJ) $(BUILD)/librooms.a conf/cuda.map
 	@mkdir -p $(@D)
-	$(PETSC_CXX) -shared $(SAN) -o $@ $(EMU_OBJ) $(EMU_CORE_OBJ) $(BUILD)/librooms.a -Wl,--version-script=conf/cuda.map -Wl,-z,now $(if $(SAN),,-Wl,--no-undefined) $(PETSC_LIBS) -ldl -lpthread
+	$(call SAY,$@)$(PETSC_CXX) -shared $(SAN) -o $@ $(EMU_OBJ) $(EMU_CORE_OBJ) $(BUILD)/librooms.a -Wl,--version-script=conf/cuda.map -Wl,-z,now $(if $(SAN),,-Wl,--no-undefined) $(PETSC_LIBS) -ldl -lpthread
 
 ## make emulator        the same .cu files for the CPU, build/.../lib/emulated/libaijhybridgpu_emulated.so, a device library for tests
 
 # Does the emulator find bugs?
 SELFTEST = $(BUILD)/emulated/selftest
 $(SELFTEST): $(BUILD)/emulated/tests/emulator/selftest/selftest.o $(EMU_CORE_OBJ) $(BUILD)/emulated/src/sparse/device/memory.o $(BUILD)/librooms.a
-	$(PETSC_CXX) $(SAN) -o $@ $^ $(PETSC_LIBS) -ldl -lpthread
+	$(call SAY,$@)$(PETSC_CXX) $(SAN) -o $@ $^ $(PETSC_LIBS) -ldl -lpthread
 -include $(BUILD)/emulated/tests/emulator/selftest/selftest.d
 
 .PHONY: check-selftest

@@ -15,7 +15,7 @@ demo: $(if $(wildcard /dev/nvidia0),all,plugin)
 
 $(DEMO_DIR)/ex56: $(DEMO_SOURCE)
 	@mkdir -p $(@D)
-	$(PETSC_CC) -O2 $(PETSC_CFLAGS) -o $@ $< $(PETSC_LIBS) -lm
+	$(call SAY,$@)$(PETSC_CC) -O2 $(PETSC_CFLAGS) -o $@ $< $(PETSC_LIBS) -lm
 
 ## make examples        examples/, and examples/solve in its place
 EXAMPLES := solve ptap $(if $(wildcard include/petscmataijhybridgpu.h),link)
@@ -32,7 +32,7 @@ $(BUILD)/examples/link: EXAMPLE_LIBS = -L$(BUILD)/lib -laijhybridgpu -Wl,-rpath,
 $(BUILD)/tests/examples/readmm: $(BUILD)/tests/examples/readmm.o $(BUILD)/examples/mmreader.o
 $(EXAMPLES_BIN) $(BUILD)/tests/examples/readmm:
 	@mkdir -p $(@D)
-	$(PETSC_CC) $(SAN) -o $@ $(filter %.o,$^) $(EXAMPLE_LIBS) $(PETSC_LIBS) -lm
+	$(call SAY,$@)$(PETSC_CC) $(SAN) -o $@ $(filter %.o,$^) $(EXAMPLE_LIBS) $(PETSC_LIBS) -lm
 -include $(wildcard $(BUILD)/examples/*.d $(BUILD)/tests/examples/*.d)
 
 .PHONY: test-examples

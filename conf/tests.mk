@@ -29,9 +29,9 @@ HERE := $(CURDIR)
 
 $(BUILD)/tests/%.o: CFLAGS_ALL += -Itests
 $(UNIT_BIN): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(HARNESS_OBJ) $(BUILD)/librooms.a
-	$(PETSC_CC) $(SAN) -o $@ $^ $(PETSC_LIBS) -lm -ldl
+	$(call SAY,$@)$(PETSC_CC) $(SAN) -o $@ $^ $(PETSC_LIBS) -lm -ldl
 $(MAT_BIN): $(BUILD)/tests/%: $(BUILD)/tests/%.o
-	$(PETSC_CC) $(SAN) -o $@ $^ $(PETSC_LIBS) -lm -ldl
+	$(call SAY,$@)$(PETSC_CC) $(SAN) -o $@ $^ $(PETSC_LIBS) -lm -ldl
 .SECONDARY: $(UNIT_BIN:=.o) $(MAT_BIN:=.o) $(HARNESS_OBJ)
 -include $(UNIT_BIN:=.d) $(MAT_BIN:=.d) $(HARNESS_OBJ:.o=.d)
 
