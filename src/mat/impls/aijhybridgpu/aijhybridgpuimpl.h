@@ -194,6 +194,8 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAdoptDevice(Mat C, const HybExec *
 /* Makes csr (arrays in *arrays, which is taken over) the contents of C, a sequential matrix of ours of the same sizes */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAdopt(Mat C, HybArena *arrays, const HybCSR *csr);
 
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDisown(Mat);
+
 /* mpi/ */
 PETSC_INTERN PetscErrorCode MatCreate_MPIAIJHybridGPU(Mat);
 PETSC_INTERN PetscErrorCode MatConvert_MPIAIJ_MPIAIJHybridGPU(Mat, MatType, MatReuse, Mat *);

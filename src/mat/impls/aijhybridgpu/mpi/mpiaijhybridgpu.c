@@ -43,6 +43,36 @@ static PetscErrorCode MatMPIAIJHybridGPUSetBlocks(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* New entries may come, also from other processes: see MatSeqAIJHybridGPUDisown() */
+static PetscErrorCode MatMPIAIJHybridGPUDisownBlocks(Mat A)
+{
+  Mat             blocks[2];
+  const PetscInt *garray;
+
+  PetscFunctionBegin;
+  if (!A->preallocated) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], &garray));
+  for (PetscInt k = 0; k < 2; k++)
+    if (blocks[k] && MatIsSeqAIJHybridGPU(blocks[k])) PetscCall(MatSeqAIJHybridGPUDisown(blocks[k]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatSetValues_MPIAIJHybridGPU(Mat A, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[], const PetscScalar v[], InsertMode mode)
+{
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJHybridGPUDisownBlocks(A));
+  PetscCall((*HybGlueState.mpi.setvalues)(A, m, rows, n, cols, v, mode));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatAssemblyBegin_MPIAIJHybridGPU(Mat A, MatAssemblyType mode)
+{
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJHybridGPUDisownBlocks(A));
+  PetscCall((*HybGlueState.mpi.assemblybegin)(A, mode));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode MatAssemblyEnd_MPIAIJHybridGPU(Mat A, MatAssemblyType mode)
 {
   PetscFunctionBegin;
@@ -376,6 +406,8 @@ static PetscErrorCode MatMPIAIJHybridGPUSetOps(Mat A, PetscBool on)
 
   PetscFunctionBegin;
   ops->destroy               = on ? MatDestroy_MPIAIJHybridGPU : p->destroy;
+  ops->setvalues             = on ? MatSetValues_MPIAIJHybridGPU : p->setvalues;
+  ops->assemblybegin         = on ? MatAssemblyBegin_MPIAIJHybridGPU : p->assemblybegin;
   ops->assemblyend           = on ? MatAssemblyEnd_MPIAIJHybridGPU : p->assemblyend;
   ops->setfromoptions        = on ? MatSetFromOptions_MPIAIJHybridGPU : p->setfromoptions;
   ops->productsetfromoptions = on ? MatProductSetFromOptions_MPIAIJHybridGPU : p->productsetfromoptions;

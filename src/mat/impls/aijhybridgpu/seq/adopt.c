@@ -149,3 +149,34 @@ PetscErrorCode MatSeqAIJHybridGPUAdopt(Mat C, HybArena *arrays, const HybCSR *cs
   PetscCall(PetscLogEventEnd(HYB_Adopt, C, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+/*
+  The base class gets arrays of its own, after which nothing of a result is ours any more. Needed before new entries may come: from 3.22 on the
+  parent then frees the old arrays as if it had allocated them, whoever owns them. State and pattern stand.
+*/
+PetscErrorCode MatSeqAIJHybridGPUDisown(Mat A)
+{
+  Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
+  HybArena             arrays;
+  Mat                  D;
+  PetscBool            assembled;
+  void                *data;
+
+  PetscFunctionBegin;
+  if (!hyb || !hyb->arrays.blocks) PetscFunctionReturn(PETSC_SUCCESS);
+  assembled    = A->assembled;
+  A->assembled = PETSC_TRUE; /* MatSetValues() has said otherwise already, the arrays are still whole */
+  PetscCall((*HybGlueState.seq.duplicate)(A, MAT_COPY_VALUES, &D));
+  A->assembled = assembled;
+  PetscCall(MatSetOption(D, MAT_NEW_NONZERO_LOCATIONS, PETSC_TRUE));
+  data               = A->data;
+  A->data            = D->data;
+  D->data            = data;
+  arrays             = hyb->arrays;
+  hyb->arrays.blocks = NULL;
+  hyb->arrays.bytes  = 0;
+  PetscCall(MatSeqAIJHybridGPUDestroyDevice(hyb));
+  PetscCall(MatDestroy(&D));
+  PetscCall(HybArenaReset(&arrays));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -76,6 +76,14 @@ PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode MatSetValues_SeqAIJHybridGPU(Mat A, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[], const PetscScalar v[], InsertMode mode)
+{
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUDisown(A));
+  PetscCall((*HybGlueState.seq.setvalues)(A, m, rows, n, cols, v, mode));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode MatAssemblyEnd_SeqAIJHybridGPU(Mat A, MatAssemblyType mode)
 {
   PetscFunctionBegin;
@@ -174,6 +182,7 @@ static PetscErrorCode MatSeqAIJHybridGPUSetOps(Mat A, PetscBool on)
 
   PetscFunctionBegin;
   ops->destroy               = on ? MatDestroy_SeqAIJHybridGPU : p->destroy;
+  ops->setvalues             = on ? MatSetValues_SeqAIJHybridGPU : p->setvalues;
   ops->assemblyend           = on ? MatAssemblyEnd_SeqAIJHybridGPU : p->assemblyend;
   ops->setfromoptions        = on ? MatSetFromOptions_SeqAIJHybridGPU : p->setfromoptions;
   ops->view                  = on ? MatView_SeqAIJHybridGPU : p->view;
@@ -253,24 +262,7 @@ PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat A, MatType type, MatReuse r
   else *newmat = A;
   B = *newmat;
   PetscCall(MatSeqAIJHybridGPUGetData(B, &hyb));
-  if (hyb->arrays.blocks) { /* the base class must not outlive our arrays: it gets its own */
-    Mat   D;
-    void *data;
-
-    PetscCall((*HybGlueState.seq.duplicate)(B, MAT_COPY_VALUES, &D));
-    data    = B->data;
-    B->data = D->data;
-    D->data = data;
-    {
-      HybArena arrays = hyb->arrays;
-
-      hyb->arrays.blocks = NULL;
-      hyb->arrays.bytes  = 0;
-      PetscCall(MatSeqAIJHybridGPUDestroyDevice(hyb));
-      PetscCall(MatDestroy(&D));
-      PetscCall(HybArenaReset(&arrays));
-    }
-  }
+  PetscCall(MatSeqAIJHybridGPUDisown(B)); /* the base class must not outlive our arrays */
   PetscCall(MatSeqAIJHybridGPUDestroyPlans(hyb));
   PetscCall(MatSeqAIJHybridGPUDestroyDevice(hyb));
   PetscCall(PetscFree(B->spptr));
