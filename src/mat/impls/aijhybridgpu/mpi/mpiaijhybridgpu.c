@@ -213,6 +213,8 @@ static PetscErrorCode MatProductSymbolic_MPIAIJHybridGPU(Mat C)
 
     operand[0] = C->product->A;
     operand[1] = C->product->B;
+    /* the older ones' "backend" forgets block sizes */
+    PetscCall(MatSetBlockSizes(C, PetscAbs(C->product->type == MATPRODUCT_AB ? operand[0]->rmap->bs : C->product->type == MATPRODUCT_AtB ? operand[0]->cmap->bs : operand[1]->cmap->bs), PetscAbs(operand[1]->cmap->bs)));
     PetscCall(HybMPIProductGet(C, &mp));
     mp->numeric            = C->ops->productnumeric;
     C->ops->productnumeric = MatProductNumeric_MPIAIJHybridGPU;
