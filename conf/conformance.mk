@@ -7,6 +7,7 @@ CONFORMANCE_JOBS ?= 2
 CONFORMANCE_MODES ?= mat_type seqaij_type
 CONFORMANCE_TYPE ?= aijhybridgpu
 CONFORMANCE_PLUGIN ?= $(abspath $(BUILD)/lib/$(PLUGIN))
+CHECK_TARGETS += conformance-fast
 
 conformance_run = PETSC_PREFIX='$(PETSC_PREFIX)' PETSC_VERSION='$(PETSC_VERSION)' PETSC_CC='$(PETSC_CC)' PETSC_CFLAGS='$(PETSC_CFLAGS)' PETSC_LIBS='$(PETSC_LIBS)' \
   MPIEXEC='$(MPIEXEC)' python3 tests/conformance/run.py --build build/$(PETSC_ID)/conformance --type $(CONFORMANCE_TYPE) \

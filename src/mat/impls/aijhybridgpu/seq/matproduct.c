@@ -507,6 +507,13 @@ PetscErrorCode HybGlueProductAlgorithm(Mat C, PetscBool seq, char method[], size
   PetscOptionsBegin(PetscObjectComm((PetscObject)C), ((PetscObject)C)->prefix, man, "Mat");
   PetscCall(PetscOptionsString(option, text, man, value, given, sizeof(given), &flg));
   PetscOptionsEnd();
+  if (C->force_diagonals) { /* a pattern that is not the product's: the parent's algorithms know how to make it */
+    PetscCall(PetscInfo(C, "MAT_FORCE_DIAGONAL_ENTRIES is set: products with diagonal entries of their own are the parent's\n"));
+    *ours  = PETSC_FALSE;
+    *asked = PETSC_TRUE;
+    PetscCall(PetscStrncpy(method, given, length));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   *ours  = PETSC_TRUE;
   *asked = PETSC_TRUE;
   PetscCall(PetscStrcmp(given, "default", &known));
