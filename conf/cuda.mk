@@ -81,8 +81,37 @@ $(SELFTEST): $(BUILD)/emulated/tests/emulator/selftest/selftest.o $(EMU_CORE_OBJ
 -include $(BUILD)/emulated/tests/emulator/selftest/selftest.d
 
 .PHONY: check-selftest
-check-selftest: $(SELFTEST)
-	@$(SELFTEST)
+check-selftest: $(SELFTEST) $(SELFTEST_RACES)
+	@$(SELFTEST) | tee $(BUILD)/emulated/selftest.log; $(SELFTEST_RACES) | tee -a $(BUILD)/emulated/selftest.log; awk '/passed,/ { p += $$1; f += $$3; n++ } END { print p " passed, " f " failed, 0 skipped"; exit f > 0 || n != 2 }' $(BUILD)/emulated/selftest.log
 CHECK_TARGETS += check-selftest
 
 ## make check-selftest  does the emulator find planted bugs?
+
+# The race detector: kernels compiled with -fsanitize=thread, whose calls go to tests/emulator/races.cc and not to libtsan
+RACES_LIB = $(BUILD)/lib/races/libaijhybridgpu_races.so
+RACES_OBJ = $(EMU_OBJ:$(BUILD)/emulated/%=$(BUILD)/races/%)
+RACES_CORE_OBJ = $(EMU_CORE_OBJ:$(BUILD)/emulated/%=$(BUILD)/races/%)
+RACES_TSAN = -fsanitize=thread --param tsan-instrument-func-entry-exit=0 --param tsan-distinguish-volatile=1
+
+$(RACES_CORE_OBJ): EMU_OPT = -O2 -g
+$(BUILD)/races/%.o: %.cu
+	@mkdir -p $(@D)
+	$(PETSC_CXX) $(EMU_FLAGS) -DEMU_RACES=1 $(RACES_TSAN) -x c++ -MMD -MP -c $< -o $@
+$(BUILD)/races/tests/emulator/selftest/%.o: EMU_FLAGS += $(RACES_TSAN)
+$(BUILD)/races/%.o: %.cc
+	@mkdir -p $(@D)
+	$(PETSC_CXX) $(EMU_FLAGS) -DEMU_RACES=1 -MMD -MP -c $< -o $@
+
+-include $(RACES_OBJ:.o=.d) $(RACES_CORE_OBJ:.o=.d)
+
+$(RACES_LIB): $(RACES_OBJ) $(RACES_CORE_OBJ) $(BUILD)/librooms.a conf/cuda.map
+	@mkdir -p $(@D)
+	$(PETSC_CXX) -shared -o $@ $(RACES_OBJ) $(RACES_CORE_OBJ) $(BUILD)/librooms.a -Wl,--version-script=conf/cuda.map -Wl,-z,now -Wl,--no-undefined $(PETSC_LIBS) -ldl -lpthread
+
+SELFTEST_RACES = $(BUILD)/races/selftest
+$(SELFTEST_RACES): $(BUILD)/races/tests/emulator/selftest/selftest.o $(RACES_CORE_OBJ) $(BUILD)/races/src/sparse/device/memory.o $(BUILD)/librooms.a
+	$(PETSC_CXX) -o $@ $^ $(PETSC_LIBS) -ldl -lpthread
+-include $(BUILD)/races/tests/emulator/selftest/selftest.d
+
+.PHONY: races check-races
+races: $(RACES_LIB)

@@ -345,9 +345,23 @@ EMU_REDUCE(__reduce_or_sync, REDUCE_OR, unsigned)
 EMU_REDUCE(__reduce_xor_sync, REDUCE_XOR, unsigned)
 #undef EMU_REDUCE
 
+/* The race detector's build (EMU_RACES, races.cc) sees plain accesses through the compiler, and these through calls of their own */
+#if defined(EMU_RACES)
+namespace emu
+{
+void RaceFence(void);
+void RaceAtomic(const void *, size_t);
+} // namespace emu
+  #define EMU_UNSEEN      __attribute__((no_sanitize_thread, noinline))
+  #define EMU_RACE(...)   __VA_ARGS__
+#else
+  #define EMU_UNSEEN
+  #define EMU_RACE(...)
+#endif
+
 /* Atomics: fibers change hands only where they ask to, so a plain update is atomic; now and then another thread goes first */
 #define EMU_ATOMIC(name, T, update) \
-  static inline T name(T *p, T v) { emu::MaybeYield(); const T old = *p; *p = (update); return old; }
+  EMU_UNSEEN static inline T name(T *p, T v) { emu::MaybeYield(); EMU_RACE(emu::RaceAtomic(p, sizeof(T));) const T old = *p; *p = (update); return old; }
 #define EMU_ATOMICS(T) \
   EMU_ATOMIC(atomicAdd, T, (T)(old + v)) \
   EMU_ATOMIC(atomicExch, T, v) \
@@ -356,7 +370,7 @@ EMU_REDUCE(__reduce_xor_sync, REDUCE_XOR, unsigned)
   EMU_ATOMIC(atomicAnd, T, (T)(old & v)) \
   EMU_ATOMIC(atomicOr, T, (T)(old | v)) \
   EMU_ATOMIC(atomicXor, T, (T)(old ^ v)) \
-  static inline T atomicCAS(T *p, T compare, T v) { emu::MaybeYield(); const T old = *p; if (old == compare) *p = v; return old; }
+  EMU_UNSEEN static inline T atomicCAS(T *p, T compare, T v) { emu::MaybeYield(); EMU_RACE(emu::RaceAtomic(p, sizeof(T));) const T old = *p; if (old == compare) *p = v; return old; }
 EMU_ATOMICS(int)
 EMU_ATOMICS(unsigned)
 EMU_ATOMICS(unsigned long long)
@@ -373,6 +387,7 @@ EMU_ATOMIC(atomicDec, unsigned, old == 0 || old > v ? v : old - 1)
 #undef EMU_ATOMIC
 static inline void __threadfence(void)
 {
+  EMU_RACE(emu::RaceFence();)
   emu::MaybeYield();
 }
 static inline void __threadfence_block(void)
@@ -381,6 +396,7 @@ static inline void __threadfence_block(void)
 }
 static inline void __threadfence_system(void)
 {
+  EMU_RACE(emu::RaceFence();)
   emu::MaybeYield();
 }
 static inline void __nanosleep(unsigned)

@@ -8,9 +8,12 @@
   A warp-wide operation is done when all lanes of its mask that still run have come to the same operation with the same mask; a barrier, when all threads
   have come to it. What can never be done is reported: nobody is runnable and some have not ended.
 */
-#include "emulator.h"
+#include "races.h"
 #include <numeric>
 #include <sys/mman.h>
+#if defined(EMU_RACES)
+  #include <map>
+#endif
 #if defined(__SANITIZE_ADDRESS__)
   #include <sanitizer/common_interface_defs.h>
 #endif
@@ -295,6 +298,7 @@ static bool Complete(WarpState &W, int l)
     if (L.kind != W.lane[l].kind || L.mask != W.lane[l].mask) return false;
   }
   Compute(W, set);
+  EMU_RACE(if (W.lane[l].kind == SYNCWARP) RaceSyncwarp((int)(&W - warp_), set);)
   W.waiting &= ~set;
   W.runnable |= set;
   return true;
@@ -329,6 +333,7 @@ uint64_t Warp(Kind kind, unsigned mask, uint64_t value, int aux, int width, cons
 
 static void FinishBarrier(void)
 {
+  EMU_RACE(RaceBarrier();)
   barrier_result_ = 0;
   int n = 0, all = 1;
   for (int w = 0; w < warps_; w++) {
@@ -428,6 +433,46 @@ void *SharedDynamic(void)
   return dynamic_;
 }
 
+#if defined(EMU_RACES)
+int RunningThread(void)
+{
+  return w_ * 32 + l_;
+}
+
+bool RegionIsShared(const Region &r)
+{
+  return r.start >= shared_ && r.start <= dynamicend_;
+}
+
+std::string RegionName(const Region &r)
+{
+  if (!r.owner) return r.start ? "the dynamic shared array" : "shared memory that no array has";
+  const SharedSite *site = (const SharedSite *)r.owner;
+  if (RegionIsShared(r)) return std::string("shared array '") + site->name + "'";
+  return DeviceName(r.owner);
+}
+
+/* One shadow for each place that an array starts at: what other blocks left there is told apart by their number */
+bool SharedRegion(const void *address, Region &r)
+{
+  static std::map<char *, void *> shadows;
+  char                           *p = (char *)address;
+  if (p < shared_ || p >= dynamicend_) return false;
+  r = Region{nullptr, 0, nullptr, nullptr};
+  if (p >= dynamic_ - RedZone) r = Region{dynamic_, dynamic_bytes_, nullptr, nullptr};
+  for (const SharedArray &a : arrays_)
+    if (p >= a.ptr - RedZone && p < a.ptr + a.bytes + RedZone) {
+      r = Region{a.ptr, a.bytes, nullptr, a.site};
+      if (p >= a.ptr && p < a.ptr + a.bytes) break;
+    }
+  if (r.start) {
+    r.shadow = &shadows[r.start];
+    if (!*r.shadow) *r.shadow = calloc(SharedBytes / 4, 96);
+  }
+  return true;
+}
+#endif
+
 static void StartBlock(const dim3 &b)
 {
   threads_ = remaining_ = b.x * b.y * b.z;
@@ -442,6 +487,7 @@ static void StartBlock(const dim3 &b)
     for (int l = 0; l < 32; l++) W.lane[l].fiber = nullptr;
   }
   epoch_++;
+  EMU_RACE(RaceBlock(warps_);)
   Repair(shared_, shared_used_ + RedZone);
   shared_used_ = 0;
   arrays_.clear();
@@ -510,6 +556,7 @@ void RunKernel(dim3 grid, dim3 block, size_t dynamic, const std::function<void()
   blockDim_      = block;
   body_          = &thread;
   threadIdx_     = uint3{0, 0, 0};
+  EMU_RACE(RaceKernel();)
   const uint64_t n = (uint64_t)grid.x * grid.y * grid.z;
   uint64_t       b = Random() % n, stride = Random() % n;
   while (std::gcd(stride, n) != 1) stride = (stride + 1) % n; /* a stride without a common divisor visits every block */
@@ -517,5 +564,6 @@ void RunKernel(dim3 grid, dim3 block, size_t dynamic, const std::function<void()
     blockIdx_ = uint3{(unsigned)(b % grid.x), (unsigned)(b / grid.x % grid.y), (unsigned)(b / grid.x / grid.y)};
     RunBlock(block);
   }
+  EMU_RACE(RaceEnd();)
 }
 } // namespace emu

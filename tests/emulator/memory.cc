@@ -10,7 +10,7 @@
   operation's clock holds for each stream the number of its last operation that is known to be done before. A use that does not come after the allocation,
   a free that does not come after all uses, two uses of which one writes and neither comes first: each is an error, whatever the order this time.
 */
-#include "emulator.h"
+#include "races.h"
 #include <cstdarg>
 #include <deque>
 #include <dlfcn.h>
@@ -47,6 +47,7 @@ struct Array {
   int         writer;                  /* stream of the last write */
   int         reads, writes;           /* queued */
   std::string name, user;              /* as the last kernel called it, and that kernel */
+  void       *shadow;                  /* the race detector's */
 };
 struct Operation {
   std::string           what, file;
@@ -203,6 +204,21 @@ static Array *Find(const void *p)
   auto it = arrays_.upper_bound((char *)p);
   return it == arrays_.begin() ? nullptr : (--it)->second;
 }
+
+#if defined(EMU_RACES)
+bool emu::DeviceRegion(const void *p, Region &r)
+{
+  Array *a = Find(p);
+  if (!a || a->freed || !a->open) return false; /* the page's protection speaks */
+  r = Region{a->ptr, a->bytes, &a->shadow, a};
+  return true;
+}
+
+std::string emu::DeviceName(const void *owner)
+{
+  return Name((const Array *)owner);
+}
+#endif
 
 static void Protect(Array *a, int protection)
 {
@@ -518,6 +534,7 @@ static Array *New(size_t bytes, EmuPool *pool, EmuStream *s)
   if (old != recycled_.end()) {
     page = old->second;
     recycled_.erase(old);
+    free(arrays_[page]->shadow);
     delete arrays_[page];
   } else {
     if (space_used_ + room + 2 * Page > SpaceBytes) return nullptr;
