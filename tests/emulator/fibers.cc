@@ -298,7 +298,7 @@ static bool Complete(WarpState &W, int l)
     if (L.kind != W.lane[l].kind || L.mask != W.lane[l].mask) return false;
   }
   Compute(W, set);
-  EMU_RACE(if (W.lane[l].kind == SYNCWARP) RaceSyncwarp((int)(&W - warp_), set);)
+  EMU_RACE(RaceWarp((int)(&W - warp_), set, W.lane[l].kind == SYNCWARP);)
   W.waiting &= ~set;
   W.runnable |= set;
   return true;

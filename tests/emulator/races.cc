@@ -4,7 +4,8 @@
   The kernels are compiled with -fsanitize=thread, whose calls come here instead of to libtsan. Each four bytes of shared and global memory remember their
   last write and two last reads. Two accesses of different threads, of which one writes, must have something between them that orders them:
     threads of one block    a barrier
-    lanes of one warp       a barrier, or __syncwarp calls that both took part in (vector clocks; shuffles and votes order no memory)
+    lanes of one warp       a barrier, or __syncwarp calls that both took part in (vector clocks). Shuffles and votes order no writes, but what was
+                            read before one is in a register: a write after it does not race with that read
     different blocks        a __threadfence of the first block after its access, and an atomic operation of the second before its own
   Atomic and volatile accesses do not race with each other, nor does a plain read with an atomic write (the probe of a hash table). A write of the value that
   is already there is no race with an earlier write.
@@ -35,16 +36,16 @@ struct Overwrite { /* a write whose value is not known yet */
 };
 
 uint32_t              kernel_ = 1, block_, phase_, time_, first_block_, acquired_;
-uint32_t              clock_[32][32][32]; /* of each warp: what lane k knows of lane l */
+uint32_t              clock_[2][32][32][32]; /* of each warp: what lane k knows of lane l; of its writes, by __syncwarp, and of its reads, by any operation of the warp */
 std::vector<uint32_t> fence_;             /* for each block of this kernel: when it last passed a __threadfence */
 Overwrite             pending_;
 
-bool Ordered(const Access &a, int thread, bool shared)
+bool Ordered(const Access &a, int thread, bool shared, bool read)
 {
   if (a.kernel != kernel_ || (shared && a.block != block_)) return true;
   if (a.block == block_) {
     if (a.thread == thread || a.phase < phase_) return true;
-    return a.thread / 32 == thread / 32 && clock_[thread / 32][thread & 31][a.thread & 31] >= a.stamp;
+    return a.thread / 32 == thread / 32 && clock_[read][thread / 32][thread & 31][a.thread & 31] >= a.stamp;
   }
   return fence_[a.block - first_block_] > a.time && acquired_ > fence_[a.block - first_block_];
 }
@@ -81,7 +82,7 @@ void Touch(const void *address, size_t bytes, bool write, bool atomic, const voi
     const uint8_t mask = (uint8_t)(((1u << (upto - at)) - 1) << (at & 3));
     Cell         &c    = cell[word];
     if (!write && !atomic && mask == 15 && *(const uint32_t *)(r.start + word * 4) == emu::Poison && (((uintptr_t)r.start) & 3) == 0) emu::FailAt((const char *)pc - 1, "byte %zu of %s is read, and nobody has written it", word * 4, emu::RegionName(r).c_str());
-    if ((c.write.mask & mask) && !Ordered(c.write, thread, shared) && !(atomic && c.write.atomic) && !(!write && c.write.atomic)) {
+    if ((c.write.mask & mask) && !Ordered(c.write, thread, shared, false) && !(atomic && c.write.atomic) && !(!write && c.write.atomic)) {
       std::string text = Text(c.write, write ? "write" : "read", r, p, thread);
       if (!write || atomic || bytes > sizeof(pending_.old)) emu::FailAt((const char *)pc - 1, "%s", text.c_str());
       pending_.open  = true;
@@ -93,8 +94,8 @@ void Touch(const void *address, size_t bytes, bool write, bool atomic, const voi
     }
     if (write)
       for (const Access &a : c.read)
-        if ((a.mask & mask) && !Ordered(a, thread, shared) && !atomic && !a.atomic) emu::FailAt((const char *)pc - 1, "%s", Text(a, "write", r, p, thread).c_str());
-    const Access me = {kernel_, block_, phase_, clock_[warp][lane][lane], time_, (uint16_t)thread, mask, (uint8_t)atomic, pc};
+        if ((a.mask & mask) && !Ordered(a, thread, shared, true) && !atomic && !a.atomic) emu::FailAt((const char *)pc - 1, "%s", Text(a, "write", r, p, thread).c_str());
+    const Access me = {kernel_, block_, phase_, clock_[!write][warp][lane][lane], time_, (uint16_t)thread, mask, (uint8_t)atomic, pc};
     if (write) c.write = me;
     else {
       if (c.read[0].kernel != kernel_ || c.read[0].block != block_ || c.read[0].thread != thread) c.read[1] = c.read[0];
@@ -123,8 +124,10 @@ void RaceBlock(int warps)
   acquired_ = 0;
   fence_.push_back(0);
   for (int w = 0; w < warps; w++) {
-    memset(clock_[w], 0, sizeof(clock_[w]));
-    for (int l = 0; l < 32; l++) clock_[w][l][l] = 1;
+    for (int c = 0; c < 2; c++) {
+      memset(clock_[c][w], 0, sizeof(clock_[c][w]));
+      for (int l = 0; l < 32; l++) clock_[c][w][l][l] = 1;
+    }
   }
 }
 
@@ -139,15 +142,17 @@ void RaceBarrier(void)
   phase_++;
 }
 
-void RaceSyncwarp(int warp, unsigned set)
+void RaceWarp(int warp, unsigned set, bool memory)
 {
-  uint32_t all[32] = {0};
-  for (unsigned s = set; s; s &= s - 1)
-    for (int k = 0; k < 32; k++) all[k] = std::max(all[k], clock_[warp][__builtin_ctz(s)][k]);
-  for (unsigned s = set; s; s &= s - 1) {
-    const int l = __builtin_ctz(s);
-    memcpy(clock_[warp][l], all, sizeof(all));
-    clock_[warp][l][l]++;
+  for (int c = memory ? 0 : 1; c < 2; c++) {
+    uint32_t all[32] = {0};
+    for (unsigned s = set; s; s &= s - 1)
+      for (int k = 0; k < 32; k++) all[k] = std::max(all[k], clock_[c][warp][__builtin_ctz(s)][k]);
+    for (unsigned s = set; s; s &= s - 1) {
+      const int l = __builtin_ctz(s);
+      memcpy(clock_[c][warp][l], all, sizeof(all));
+      clock_[c][warp][l][l]++;
+    }
   }
 }
 

@@ -23,7 +23,7 @@ void RaceKernel(void);                    /* a kernel starts */
 void RaceBlock(int warps);                /* a block starts */
 void RaceEnd(void);                       /* a kernel has ended */
 void RaceBarrier(void);                   /* all threads of the block are past a barrier */
-void RaceSyncwarp(int warp, unsigned set); /* these lanes are past a __syncwarp */
+void RaceWarp(int warp, unsigned set, bool memory); /* these lanes are past an operation of the warp, memory: a __syncwarp */
 int  RunningThread(void);
 #endif
 } // namespace emu

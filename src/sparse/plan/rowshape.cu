@@ -99,7 +99,7 @@ static __global__ void ShapeNumber(unsigned nslots, const unsigned long long *__
   HYB_SHARED(int, n, 1);
   const int t = (int)threadIdx.x;
 
-  if (stats->overflow || stats->n > maxclasses) {
+  if (__syncthreads_or(stats->overflow || stats->n > maxclasses)) { /* all have read it before it is written */
     if (t == 0) stats->overflow = 1;
     return;
   }
