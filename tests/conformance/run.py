@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs PETSc's own tests with another type in AIJ's place and compares what they print with what PETSc stored.
 
-    run.py --mode mat_type|seqaij_type [--fast] [--search REGEX] [--failed] [--jobs N] [--list]
+    run.py --mode mat_type,seqaij_type [--fast] [--search REGEX] [--failed] [--jobs N] [--list]
 
 What is run: testblocks.py reads the TEST blocks, commands.py says which commands concern an AIJ type and what becomes of them.
 The plugin comes in by PETSC_OPTIONS alone. mat_type: the type's name takes the place of the one on the command line. seqaij_type: the
@@ -413,7 +413,7 @@ def fast_subset(jobs, path):
 
 def main():
     p = argparse.ArgumentParser(description=__doc__.split('\n')[0])
-    p.add_argument('--mode', choices=['mat_type', 'seqaij_type'], default='mat_type')
+    p.add_argument('--mode', default='mat_type,seqaij_type')
     p.add_argument('--type', default='aijhybridgpu', help='root name of the type')
     p.add_argument('--plugin', default='', help='absolute path of the plugin; none for a type that PETSc has')
     p.add_argument('--build', required=True, help='folder for programs, plain results and reports')
@@ -422,7 +422,7 @@ def main():
     p.add_argument('--failed', action='store_true', help='only what failed last time in this mode')
     p.add_argument('--list', action='store_true', help='print the commands and stop')
     p.add_argument('--jobs', type=int, default=2)
-    p.add_argument('--timeout', type=float, default=60)
+    p.add_argument('--timeout', type=float, default=120)
     p.add_argument('--vec-type', default='standard', help='what stands for cuda and kokkos vectors (cuda on a machine with a device)')
     p.add_argument('--options', default='', help='more PETSc options for every run')
     o = p.parse_args()
@@ -433,9 +433,22 @@ def main():
         o.plugin = os.path.abspath(o.plugin)
     if o.plugin and not os.path.exists(o.plugin):
         sys.exit('conformance: no plugin at ' + o.plugin)
+    modes = o.mode.split(',')
+    if set(modes) - {'mat_type', 'seqaij_type'}:
+        sys.exit('conformance: --mode is mat_type, seqaij_type or both, with a comma')
+    total = [0, 0, 0]
+    for o.mode in modes:
+        for i, n in enumerate(run_mode(o)):
+            total[i] += n
+    if not o.list:
+        say('%d passed, %d failed, %d skipped' % tuple(total))
+    return 1 if total[1] or not total[0] else 0
+
+
+def run_mode(o):
+    """Runs the list in one mode and returns how many commands passed, failed, were skipped."""
     r = Runner(o, os.environ)
     jobs, left = r.jobs()
-    everything = len(jobs)
     if o.fast:
         jobs = fast_subset(jobs, os.path.join(HERE, 'fast.txt'))
     root = o.type if o.mode == 'mat_type' else 'aij'
@@ -449,7 +462,7 @@ def main():
     if o.list:
         for j in jobs:
             say(j.program, j.label(root))
-        return 0
+        return 0, 0, 0
     partial = bool(o.search or o.failed)
     say('conformance: PETSc %s, %s, %s: %d commands of %d programs' % (os.environ['PETSC_VERSION'], o.mode, o.type, len(jobs), len({j.program for j in jobs})))
 
@@ -511,8 +524,9 @@ def main():
         say('  methods seen: ' + (' '.join(sorted({m for x in counted for m in x['counts']['methods']})) or 'none'))
         if not counted and results:
             say('  no counts were written: the plugin does not answer -mat_aijhybridgpu_view_counts')
-    say('%d passed, %d failed, %d skipped' % (len(passed), len(failed), len(skipped)))
-    return 1 if failed or not passed else 0
+    if failed:
+        say('  %d failed: their outputs are in %s' % (len(failed), os.path.relpath(os.path.join(r.build, 'failed-' + o.mode))))
+    return len(passed), len(failed), len(skipped)
 
 
 if __name__ == '__main__':

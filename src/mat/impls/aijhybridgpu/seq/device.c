@@ -310,5 +310,6 @@ PetscErrorCode MatSeqAIJHybridGPUAdoptDevice(Mat C, const HybExec *x, HybArena *
   }
   PetscCall(PetscObjectStateGet((PetscObject)C, &copy.state));
   hyb->copy = copy;
+  PetscCall(MatSeqAIJHybridGPUSetBornOps(C, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

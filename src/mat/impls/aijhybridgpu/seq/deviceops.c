@@ -392,6 +392,15 @@ PetscErrorCode MatSeqAIJHybridGPUSetVecType(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* PETSc takes its fast way between two matrices where both have the same function: only what lives on a device has ones of its own */
+PetscErrorCode MatSeqAIJHybridGPUSetBornOps(Mat A, PetscBool born)
+{
+  PetscFunctionBegin;
+  A->ops->copy = born ? MatCopy_SeqAIJHybridGPU : HYB_PARENT.copy;
+  A->ops->axpy = born ? MatAXPY_SeqAIJHybridGPU : HYB_PARENT.axpy;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode MatSeqAIJHybridGPUSetDeviceOps(Mat A, PetscBool on)
 {
   struct _MatOps *ops = A->ops, *p = &HYB_PARENT;
@@ -405,8 +414,7 @@ PetscErrorCode MatSeqAIJHybridGPUSetDeviceOps(Mat A, PetscBool on)
   ops->diagonalset   = on ? MatDiagonalSet_SeqAIJHybridGPU : p->diagonalset;
   ops->norm          = on ? MatNorm_SeqAIJHybridGPU : p->norm;
   ops->duplicate     = on ? MatDuplicate_SeqAIJHybridGPU : p->duplicate;
-  ops->copy          = on ? MatCopy_SeqAIJHybridGPU : p->copy;
-  ops->axpy          = on ? MatAXPY_SeqAIJHybridGPU : p->axpy;
+  PetscCall(MatSeqAIJHybridGPUSetBornOps(A, PETSC_FALSE));
 #if defined(PETSC_HAVE_DEVICE)
   ops->bindtocpu = on ? MatBindToCPU_SeqAIJHybridGPU : p->bindtocpu;
 #endif
