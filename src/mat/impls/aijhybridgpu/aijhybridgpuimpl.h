@@ -114,6 +114,7 @@ typedef struct {
 typedef struct {
   HybChoices    choices;
   HybArena      arrays; /* i, j, a that the base class uses and this object owns (a result of ours); freed after the parent's destroy */
+  const PetscInt *adopted; /* the i that the base class got with them */
   HybMultPlan   host, device;
   HybPatternKey checkkey; /* pattern last seen sorted and in range */
   HybDeviceCopy copy;

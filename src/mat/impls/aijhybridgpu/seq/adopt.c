@@ -128,6 +128,7 @@ PetscErrorCode MatSeqAIJHybridGPUAdopt(Mat C, HybArena *arrays, const HybCSR *cs
   PetscCall(MatDestroy(&T));
   PetscCall(HybArenaReset(&old));
   hyb->arrays    = *arrays;
+  hyb->adopted   = csr->i;
   arrays->blocks = NULL;
   arrays->bytes  = 0;
   C->preallocated  = PETSC_TRUE;
@@ -160,10 +161,15 @@ PetscErrorCode MatSeqAIJHybridGPUDisown(Mat A)
   HybArena             arrays;
   Mat                  D;
   PetscBool            assembled;
+  const PetscInt      *i, *j;
+  PetscScalar         *a;
+  PetscMemType         mtype;
   void                *data;
 
   PetscFunctionBegin;
   if (!hyb || !hyb->arrays.blocks) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, &j, &a, &mtype));
+  if (i != hyb->adopted) PetscFunctionReturn(PETSC_SUCCESS); /* the base class has moved on by itself; somebody may still read ours */
   assembled    = A->assembled;
   A->assembled = PETSC_TRUE; /* MatSetValues() has said otherwise already, the arrays are still whole */
   PetscCall((*HybGlueState.seq.duplicate)(A, MAT_COPY_VALUES, &D));

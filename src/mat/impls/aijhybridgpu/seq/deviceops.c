@@ -186,7 +186,10 @@ static PetscErrorCode MatShift_SeqAIJHybridGPU(Mat A, PetscScalar alpha)
 
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUDiagonalSet(A, NULL, &alpha, PETSC_TRUE, &done));
-  if (!done) PetscCall((*HYB_PARENT.shift)(A, alpha));
+  if (!done) {
+    PetscCall(MatSeqAIJHybridGPUDisown(A)); /* the parent may make room for new entries */
+    PetscCall((*HYB_PARENT.shift)(A, alpha));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -196,7 +199,10 @@ static PetscErrorCode MatDiagonalSet_SeqAIJHybridGPU(Mat A, Vec v, InsertMode mo
 
   PetscFunctionBegin;
   if (mode == ADD_VALUES || mode == INSERT_VALUES) PetscCall(MatSeqAIJHybridGPUDiagonalSet(A, v, NULL, (PetscBool)(mode == ADD_VALUES), &done));
-  if (!done) PetscCall((*HYB_PARENT.diagonalset)(A, v, mode));
+  if (!done) {
+    PetscCall(MatSeqAIJHybridGPUDisown(A)); /* the parent may make room for new entries */
+    PetscCall((*HYB_PARENT.diagonalset)(A, v, mode));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
