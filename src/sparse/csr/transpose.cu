@@ -10,18 +10,22 @@
 
     for each entry k of A, in row r:  count[j[k]]++                                (integer atomics without return)
     T.i = scan(count)
-    for each entry k of A, in row r:  q = T.i[j[k]] + taken[j[k]]++; T.j[q] = r; perm[q] = k
-    for each tile of rows of T:       load (T.j, perm); a thread a row: insertion sort; store
+    for each entry k of A, in row r:  q = T.i[j[k]+1] - count[j[k]]--; pair[q] = (r, k)       (one access: each is a sector of its own)
+    for each tile of rows of T:       load pairs; a thread a row: insertion sort; store T.j and perm
 
   Where a column is long (a dense column, power-law graphs), one thread would sort for too long and atomics would queue: the entries are sorted by column
   instead, stably (radix sort, so equal columns keep A's order and rows come out ascending).
 
-  Memory: n counters, or for the sort 16 bytes a nonzero. Work: 5 passes over 4 to 8 bytes a nonzero against the sort's two to four passes over 16.
+  Memory: n counters and 8 bytes a nonzero, or for the sort 16. Work: 5 passes over 4 to 8 bytes a nonzero against the sort's two to four passes over 16.
 */
 #include "csrops.cuh"
 
 #define TRANSPOSE_ROWS 128 /* rows of T in a block's tile */
 #define TRANSPOSE_LONG 64  /* the longest row that a thread sorts */
+
+typedef struct alignas(2 * sizeof(PetscInt)) {
+  PetscInt row, position;
+} TransposePair;
 
 template <int W>
 static __global__ __launch_bounds__(CSR_THREADS) void TransposeCount(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, PetscInt *count)
@@ -37,7 +41,7 @@ static __global__ __launch_bounds__(CSR_THREADS) void TransposeCount(PetscInt m,
 }
 
 template <int W>
-static __global__ __launch_bounds__(CSR_THREADS) void TransposePlace(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const PetscInt *__restrict__ ti, PetscInt *left, PetscInt *__restrict__ tj, PetscInt *__restrict__ perm)
+static __global__ __launch_bounds__(CSR_THREADS, 5) void TransposePlace(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const PetscInt *__restrict__ ti, PetscInt *left, TransposePair *__restrict__ pair)
 {
   const int lane = HybLane() & (W - 1);
   ROW_LOOP (r, m, W) {
@@ -46,48 +50,47 @@ static __global__ __launch_bounds__(CSR_THREADS) void TransposePlace(PetscInt m,
 #pragma unroll 4
       for (PetscInt k = i[r] + lane; k < end; k += W) {
         const PetscInt c = j[k];
-        /* the counters go back down to zero, taking places from the end: no second array, nothing to set */
+        /* the counters go back down to zero, taking places from the front: no second array, nothing to set */
         const PetscInt q = ti[c + 1] - HybAtomicAdd(&left[c], -1);
-        tj[q]            = (PetscInt)r;
-        perm[q]          = k;
+        TransposePair  e;
+        e.row      = (PetscInt)r;
+        e.position = k;
+        pair[q]    = e;
       }
     }
   }
 }
 
-static __global__ __launch_bounds__(TRANSPOSE_ROWS) void TransposeSort(PetscInt n, const PetscInt *__restrict__ ti, PetscInt *__restrict__ tj, PetscInt *__restrict__ perm, PetscInt capacity)
+static __global__ __launch_bounds__(TRANSPOSE_ROWS) void TransposeSort(PetscInt n, const PetscInt *__restrict__ ti, const TransposePair *__restrict__ pair, PetscInt *__restrict__ tj, PetscInt *__restrict__ perm)
 {
-  HYB_DYNAMIC_SHARED(PetscInt, rows);
-  PetscInt *const  positions = rows + capacity;
+  HYB_DYNAMIC_SHARED(TransposePair, tile);
   const PetscCount r0 = (PetscCount)blockIdx.x * TRANSPOSE_ROWS, r1 = r0 + TRANSPOSE_ROWS < n ? r0 + TRANSPOSE_ROWS : n;
   const PetscInt   from = ti[r0], len = ti[r1] - from;
 
-  for (PetscInt k = (PetscInt)threadIdx.x; k < len; k += TRANSPOSE_ROWS) {
-    rows[k]      = tj[from + k];
-    positions[k] = perm[from + k];
-  }
+#pragma unroll 4
+  for (PetscInt k = (PetscInt)threadIdx.x; k < len; k += TRANSPOSE_ROWS) tile[k] = HybLoadStream(pair + from + k);
   __syncthreads();
   if (r0 + threadIdx.x < r1) {
     const PetscInt b = ti[r0 + threadIdx.x] - from, e = ti[r0 + threadIdx.x + 1] - from;
+    TransposePair  last;
+    if (b < e) last = tile[b];
     for (PetscInt k = b + 1; k < e; k++) {
-      const PetscInt p = positions[k];
-      if (positions[k - 1] > p) {
-        const PetscInt r = rows[k];
-        PetscInt       q = k;
+      const TransposePair p = tile[k];
+      if (last.position > p.position) {
+        PetscInt q = k;
         do {
-          rows[q]      = rows[q - 1];
-          positions[q] = positions[q - 1];
+          tile[q] = tile[q - 1];
           q--;
-        } while (q > b && positions[q - 1] > p);
-        rows[q]      = r;
-        positions[q] = p;
-      }
+        } while (q > b && tile[q - 1].position > p.position);
+        tile[q] = p;
+      } else last = p; /* otherwise the largest so far stays at k */
     }
   }
   __syncthreads();
   for (PetscInt k = (PetscInt)threadIdx.x; k < len; k += TRANSPOSE_ROWS) {
-    tj[from + k]   = rows[k];
-    perm[from + k] = positions[k];
+    const TransposePair e = tile[k];
+    tj[from + k]          = e.row;
+    perm[from + k]        = e.position;
   }
 }
 
@@ -127,12 +130,14 @@ PetscErrorCode HybCSRTransposeSymbolic_CUDA(const HybExec *exec, HybArena *keep,
   if (A->nnz) {
     PetscCall(HybReduceMax(exec, work, A->n, count, NULL, &longest));
     if (longest <= TRANSPOSE_LONG) {
-      const PetscInt capacity = (PetscInt)(TRANSPOSE_ROWS * longest);
+      TransposePair *pair;
 
-#define CALL(W) HYB_LAUNCH((TransposePlace<W>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->i, A->j, ti, count, tj, p)
+      PetscCall(HybArenaAlloc(work, HYB_WORK(exec), A->nnz, sizeof(*pair), &pair));
+#define CALL(W) HYB_LAUNCH((TransposePlace<W>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->i, A->j, ti, count, pair)
       ROW_BY_WIDTH(w, CALL);
 #undef CALL
-      HYB_LAUNCH(TransposeSort, HybBlocks(A->n, TRANSPOSE_ROWS), TRANSPOSE_ROWS, 2 * capacity * sizeof(PetscInt), exec->stream, A->n, ti, tj, p, capacity);
+      HYB_LAUNCH(TransposeSort, HybBlocks(A->n, TRANSPOSE_ROWS), TRANSPOSE_ROWS, (size_t)TRANSPOSE_ROWS * (size_t)longest * sizeof(*pair), exec->stream, A->n, ti, pair, tj, p);
+      PetscCall(HybArenaFree(work, &pair));
     } else {
       PetscInt *columns, *rowof;
 
