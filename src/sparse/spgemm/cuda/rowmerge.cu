@@ -14,7 +14,11 @@
     for l = 1 .. L-1: count pieces, scan, merge into an intermediate matrix        (values of it are kept while the next level needs them)
     last level: count rows, scan, merge into C
 
-  W is the width asked for, or the smallest power of two that merges the longest row at once, at most 16, and 32 where 16 would need three levels.
+  Where no row of A has more than ROWMERGE_NARROW entries, nor more than ROWMERGE_PRODUCTS products, a single thread merges a row: the heads stand in its registers, an
+  entry of C costs a comparison for each head in place of shuffles, and 32 rows proceed at once ("narrow"). The rows of C of a warp are neighbours in memory, so they are
+  gathered in shared memory and written in one stream. This is what "auto" takes rowmerge for; wider rows are left to other methods.
+
+  Otherwise W is the width asked for, or the smallest power of two that merges the longest row at once, at most 16, and 32 where 16 would need three levels.
 
   Memory: the intermediate matrices, two at a time; the first has at most as many entries as there are products, each later one no more than the one before, which
   bounds its allocation without asking the device. Synchronisations of a first product: the statistics, the first intermediate's size (if there is one), C's size.
@@ -28,6 +32,8 @@
 
 #define ROWMERGE_THREADS 128
 #define ROWMERGE_LEVELS  31 /* of width 2, for any length */
+#define ROWMERGE_NARROW   8
+#define ROWMERGE_PRODUCTS 128
 
 /* pieces of each row of the next level */
 __global__ void __launch_bounds__(256) RowMergePieces(PetscInt m, PetscInt w, const PetscInt *__restrict__ ptr, PetscInt *__restrict__ pieces)
@@ -131,8 +137,106 @@ __global__ void __launch_bounds__(ROWMERGE_THREADS) RowMergeKernel(RowMergeArgs 
   }
 }
 
+static __device__ __forceinline__ HybScalar RowMergeNegativeZero(void)
+{
+#if defined(PETSC_USE_COMPLEX)
+  return HybScalar(-(PetscReal)0, -(PetscReal)0);
+#else
+  return -(PetscReal)0;
+#endif
+}
+
+/* a thread a row, K heads in registers; stage: entries of C that a warp has room for in shared memory */
+template <int K, bool NUMERIC>
+__global__ void __launch_bounds__(ROWMERGE_THREADS) RowMergeNarrow(RowMergeArgs x, int stage)
+{
+  HYB_DYNAMIC_SHARED(HybScalar, shared);
+  const PetscInt  *bi   = (const PetscInt *)x.bi;
+  const PetscCount row  = (PetscCount)blockIdx.x * ROWMERGE_THREADS + threadIdx.x;
+  const int        lane = HybLane(), warp = (int)threadIdx.x / HYB_WARP;
+  PetscInt         head[K], pos[K], end[K], out = 0, base = 0, mine = 0;
+  HybScalar        weight[K];
+  HybScalar       *sa     = shared + (size_t)warp * stage;
+  PetscInt        *sj     = (PetscInt *)(shared + (size_t)(ROWMERGE_THREADS / HYB_WARP) * stage) + (size_t)warp * stage;
+  bool             staged = false;
+
+#pragma unroll
+  for (int q = 0; q < K; q++) {
+    head[q]   = PETSC_MAX_INT;
+    pos[q]    = 0;
+    end[q]    = 0;
+    weight[q] = HybScalar();
+  }
+  if (row < x.nrows) {
+    const PetscInt begin = x.range[row], n = x.range[row + 1] - begin;
+
+#pragma unroll
+    for (int q = 0; q < K; q++) {
+      if (q < n) {
+        const PetscInt c = x.aj[begin + q];
+
+        pos[q] = bi[c];
+        end[q] = bi[c + 1];
+        if (NUMERIC && x.ca) weight[q] = x.aa[begin + q];
+        if (pos[q] < end[q]) head[q] = x.bj[pos[q]];
+      }
+    }
+  }
+  if (NUMERIC) {
+    const PetscCount first = row - lane, last = HybMin()(first + HYB_WARP, (PetscCount)x.nrows);
+
+    base   = first < x.nrows ? x.ci[first] : 0;
+    mine   = row < x.nrows ? x.ci[row] : 0;
+    staged = first < x.nrows && x.ci[last] - base <= stage;
+  }
+  for (;;) {
+    PetscInt smallest = head[0];
+
+#pragma unroll
+    for (int q = 1; q < K; q++) smallest = HybMin()(smallest, head[q]);
+    if (smallest == PETSC_MAX_INT) break;
+    {
+      HybScalar sum = RowMergeNegativeZero();
+
+#pragma unroll
+      for (int q = 0; q < K; q++) {
+        if (head[q] == smallest) {
+          if (NUMERIC && x.ca) sum = HybMulAdd(weight[q], x.ba[pos[q]], sum);
+          pos[q]++;
+          head[q] = pos[q] < end[q] ? x.bj[pos[q]] : PETSC_MAX_INT;
+        }
+      }
+      if (NUMERIC) {
+        if (staged) {
+          sj[mine - base + out] = smallest;
+          sa[mine - base + out] = sum;
+        } else {
+          if (x.cj) x.cj[mine + out] = smallest;
+          if (x.ca) x.ca[mine + out] = sum;
+        }
+      }
+    }
+    out++;
+  }
+  if (!NUMERIC) {
+    if (row < x.nrows) x.count[row] = out;
+  } else {
+    __syncwarp(HYB_FULL_MASK);
+    if (staged) {
+      const PetscCount last = HybMin()(row - lane + HYB_WARP, (PetscCount)x.nrows);
+      const int        n    = (int)(x.ci[last] - base);
+
+      for (int e = lane; e < n; e += HYB_WARP) {
+        if (x.cj) x.cj[base + e] = sj[e];
+        if (x.ca) x.ca[base + e] = sa[e];
+      }
+    }
+  }
+}
+
 typedef struct {
   PetscInt    w, levels;
+  bool        narrow;
   PetscInt    npieces[ROWMERGE_LEVELS]; /* upper bounds */
   PetscInt   *off[ROWMERGE_LEVELS];     /* level l, m+1: pieces of each row */
   PetscInt   *start[ROWMERGE_LEVELS];   /* where each piece begins in the level below */
@@ -161,6 +265,26 @@ static PetscErrorCode RowMergeDispatch(const HybExec *exec, PetscInt w, bool fir
   else if (w <= 8) PetscCall(RowMergeLaunch<8>(exec, first, numeric, x));
   else if (w <= 16) PetscCall(RowMergeLaunch<16>(exec, first, numeric, x));
   else PetscCall(RowMergeLaunch<32>(exec, first, numeric, x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* counts (x.count) or writes (x.ci) every row; nnz of C, where it is known, sizes the stage */
+static PetscErrorCode RowMergeRunNarrow(const HybExec *exec, PetscInt longest, PetscCount nnz, const RowMergeArgs &x)
+{
+  const PetscCount grid  = HybBlocks(x.nrows, ROWMERGE_THREADS);
+  const int        stage = x.count ? 0 : (int)PetscMin(1024, (nnz / PetscMax(1, x.nrows) * 3 / 2 + 1) * HYB_WARP);
+  const size_t     bytes = (size_t)(ROWMERGE_THREADS / HYB_WARP) * stage * (sizeof(PetscInt) + sizeof(HybScalar));
+
+  PetscFunctionBegin;
+  if (x.count) {
+    if (longest <= 4) HYB_LAUNCH((RowMergeNarrow<4, false>), grid, ROWMERGE_THREADS, 0, exec->stream, x, stage);
+    else if (longest <= 6) HYB_LAUNCH((RowMergeNarrow<6, false>), grid, ROWMERGE_THREADS, 0, exec->stream, x, stage);
+    else HYB_LAUNCH((RowMergeNarrow<8, false>), grid, ROWMERGE_THREADS, 0, exec->stream, x, stage);
+  } else {
+    if (longest <= 4) HYB_LAUNCH((RowMergeNarrow<4, true>), grid, ROWMERGE_THREADS, bytes, exec->stream, x, stage);
+    else if (longest <= 6) HYB_LAUNCH((RowMergeNarrow<6, true>), grid, ROWMERGE_THREADS, bytes, exec->stream, x, stage);
+    else HYB_LAUNCH((RowMergeNarrow<8, true>), grid, ROWMERGE_THREADS, bytes, exec->stream, x, stage);
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -247,7 +371,10 @@ static PetscErrorCode HybSpGEMMSymbolic_RowMergeCUDA(HybSpGEMM *mm, const HybCSR
     for (r->w = 2; r->w < 16 && r->w < longest; r->w *= 2) { }
     if (longest > 16 * 16) r->w = 32;
   }
-  for (PetscCount most = longest; most > 1 || !r->levels; r->levels++) most = (most + r->w - 1) / r->w;
+  r->narrow = !mm->width && longest <= ROWMERGE_NARROW && mm->stats.maxrow <= ROWMERGE_PRODUCTS;
+  if (r->narrow) r->w = 1;
+  if (r->narrow) r->levels = 1;
+  for (PetscCount most = longest; !r->narrow && (most > 1 || !r->levels); r->levels++) most = (most + r->w - 1) / r->w;
   for (PetscInt l = 1; l < r->levels; l++) {
     /* a piece more than entries/w for each row at most */
     r->npieces[l] = (PetscInt)PetscMin(entries, entries / r->w + A->m);
@@ -268,7 +395,8 @@ static PetscErrorCode HybSpGEMMSymbolic_RowMergeCUDA(HybSpGEMM *mm, const HybCSR
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, C->m, sizeof(PetscInt), &count));
   RowMergeOperands(r, r->levels, A, B, bj, ba, &x);
   x.count = count;
-  PetscCall(RowMergeDispatch(exec, r->w, r->levels == 1, false, x));
+  if (r->narrow) PetscCall(RowMergeRunNarrow(exec, longest, 0, x));
+  else PetscCall(RowMergeDispatch(exec, r->w, r->levels == 1, false, x));
   PetscCall(HybScanCounts(exec, &mm->work, C->m, count, C->i, NULL, &C->nnz));
   PetscCall(HybIntCast(C->nnz, "The product", &nnz));
   PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(PetscInt), &C->j));
@@ -277,7 +405,8 @@ static PetscErrorCode HybSpGEMMSymbolic_RowMergeCUDA(HybSpGEMM *mm, const HybCSR
   x.ci    = C->i;
   x.cj    = C->j;
   x.ca    = C->a;
-  PetscCall(RowMergeDispatch(exec, r->w, r->levels == 1, true, x));
+  if (r->narrow) PetscCall(RowMergeRunNarrow(exec, longest, C->nnz, x));
+  else PetscCall(RowMergeDispatch(exec, r->w, r->levels == 1, true, x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -294,9 +423,20 @@ static PetscErrorCode HybSpGEMMNumeric_RowMergeCUDA(HybSpGEMM *mm, const HybCSR 
   x.ci = C->i;
   x.cj = C->j;
   x.ca = C->a;
-  PetscCall(RowMergeDispatch(&mm->exec, r->w, r->levels == 1, true, x));
+  if (r->narrow) {
+    x.cj = NULL;
+    PetscCall(RowMergeRunNarrow(&mm->exec, mm->stats.maxarow, C->nnz, x));
+  } else PetscCall(RowMergeDispatch(&mm->exec, r->w, r->levels == 1, true, x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the rule of "auto": rows that a thread can merge in registers */
+static PetscErrorCode HybSpGEMMApplicable_RowMergeCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
+{
+  PetscFunctionBegin;
+  *fits = (PetscBool)(!mm->width && mm->stats.maxarow <= ROWMERGE_NARROW && mm->stats.maxrow <= ROWMERGE_PRODUCTS);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 extern const HybSpGEMMMethod HybSpGEMM_RowMergeCUDA;
-const HybSpGEMMMethod        HybSpGEMM_RowMergeCUDA = {"rowmerge", NULL, HybSpGEMMSymbolic_RowMergeCUDA, HybSpGEMMNumeric_RowMergeCUDA, NULL};
+const HybSpGEMMMethod        HybSpGEMM_RowMergeCUDA = {"rowmerge", HybSpGEMMApplicable_RowMergeCUDA, HybSpGEMMSymbolic_RowMergeCUDA, HybSpGEMMNumeric_RowMergeCUDA, NULL};
