@@ -113,5 +113,46 @@ $(SELFTEST_RACES): $(BUILD)/races/tests/emulator/selftest/selftest.o $(RACES_COR
 	$(PETSC_CXX) -o $@ $^ $(PETSC_LIBS) -ldl -lpthread
 -include $(BUILD)/races/tests/emulator/selftest/selftest.d
 
-.PHONY: races check-races
+.PHONY: races
 races: $(RACES_LIB)
+
+.PHONY: check-races
+# every unit test over the detector of races
+check-races: $(RACES_LIB)
+	@$(MAKE) --no-print-directory $(UNIT_BIN)
+	@rm -rf $(RESULTS) && mkdir -p $(RESULTS)
+	@for t in $(UNIT_TESTS); do echo "$$t-races 600 $(BUILD)/tests/$$t -backend $(abspath $(RACES_LIB)) -seed $(SEED) -matrices $(MATRICES)"; done | \
+	  $(TEST_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
+	@tests/summary $(RESULTS)
+
+# several seeds, each for the inputs and for the emulator's order of threads, blocks and streams
+SEEDS ?= 3
+.PHONY: check-emulated
+check-emulated: $(EMULATED_LIB)
+	@$(MAKE) --no-print-directory $(UNIT_BIN)
+	@rm -rf $(RESULTS) && mkdir -p $(RESULTS)
+	@for s in $$(seq 1 $(SEEDS)); do for t in $(UNIT_TESTS); do echo "$$t-seed$$s 600 env HYB_EMULATOR_SEED=$$s $(BUILD)/tests/$$t -backend $(abspath $(EMULATED_LIB)) -seed $$s -matrices $(MATRICES)"; done; done | \
+	  $(TEST_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
+	@tests/summary $(RESULTS)
+
+.PHONY: mutants
+mutants: $(EMULATED_LIB) $(RACES_LIB)
+	@$(MAKE) --no-print-directory $(UNIT_BIN)
+	@python3 tests/emulator/mutants.py --build $(BUILD) --cxx "$(PETSC_CXX)" --flags "$(EMU_FLAGS)" --racesflags "$(EMU_FLAGS) -DEMU_RACES=1 $(RACES_TSAN)" --rooms $(BUILD)/librooms.a \
+	  --ldflags "-Wl,--version-script=conf/cuda.map -Wl,-z,now $(PETSC_LIBS) -ldl -lpthread" --seed $(SEED) $(if $(ALL),--all) $(MUTANTS_OPTIONS)
+
+# Coverage: the unit tests over libraries built with counters; own objects in their own folder
+.PHONY: coverage coverage-run
+coverage:
+	@$(MAKE) --no-print-directory BUILD=build/$(PETSC_ID)-coverage OPT="-O0 -g --coverage" EMU_OPT="-O0 -g --coverage" PETSC_LIBS='$(PETSC_LIBS) --coverage' WERROR=0 CUDA=0 coverage-run
+coverage-run: $(EMULATED_LIB)
+	@$(MAKE) --no-print-directory $(UNIT_BIN)
+	@find $(BUILD) -name '*.gcda' -delete; rm -rf $(RESULTS) && mkdir -p $(RESULTS)
+	@for t in $(UNIT_TESTS); do for b in host $(abspath $(EMULATED_LIB)); do echo "$$t-$$(basename $$b .so) 900 $(BUILD)/tests/$$t -backend $$b -seed $(SEED) -matrices $(MATRICES)"; done; done | \
+	  $(TEST_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
+	@conf/coverage $(BUILD)
+
+## make check-races     the unit tests over the detector of races
+## make check-emulated  the unit tests over the emulated device, SEEDS=n seeds
+## make mutants         are broken kernels noticed? SEED=n draws others, ALL=1 takes every one; last line "N of M mutants killed"
+## make coverage        lines of kernels and of host code that the unit tests reach; last line "kernels N %, host N %"

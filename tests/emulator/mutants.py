@@ -1,0 +1,253 @@
+#!/usr/bin/env python3
+"""Do the tests notice a broken kernel?
+
+Draws a seeded sample of mutants of the device code (__global__ and __device__ functions of .cu and .cuh files) by these rules, about as many of each:
+  barrier      a __syncthreads() or __syncwarp() is taken out
+  mask         a mask is lost: a sub-warp's becomes the whole warp's, "lanes below" becomes all
+  index        an index is one too large
+  comparison   < becomes <=, >= becomes >, == becomes != and back
+  step         a "+ 1" or "- 1" is lost
+builds each into the emulator and runs the tests of its own room, first over the plain emulator, then (what survived) over the detector of races. A mutant is
+killed when a test fails, crashes, is stopped by the emulator or does not end. Mutants that do not compile, or whose object code is the original's, do not count.
+Survivors are listed with the reason, where tests/emulator/survivors.txt has one.
+
+Called by `make mutants`, which builds the originals first.
+"""
+import argparse, os, random, re, shlex, shutil, subprocess, sys, threading, time
+
+ROOM_TESTS = {"csr": ["t1"], "plan": ["t2", "t5", "t4"], "segmerge": ["t3"], "spgemm": ["t4"], "ptap": ["t45"], "spmv": ["t5"], "device": ["t1", "t3", "t5"]}
+
+
+def device_spans(text):
+    """[start, end) of the bodies of functions that run on the device, comments and strings blanked out of what is returned beside them"""
+    clean = re.sub(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\])*\"", lambda m: re.sub(r"[^\n]", " ", m.group()), text, flags=re.S)
+    clean = re.sub(r"^[ \t]*#[^\n]*(?:\\\n[^\n]*)*", lambda m: re.sub(r"[^\n]", " ", m.group()), clean, flags=re.M)
+    spans = []
+    for m in re.finditer(r"__(?:global|device)__", clean):
+        if spans and m.start() < spans[-1][1]:
+            continue
+        k = m.end()
+        while k < len(clean) and clean[k] not in "{;":
+            k += 1
+        if k >= len(clean) or clean[k] == ";":
+            continue
+        depth, e = 0, k
+        while e < len(clean):
+            depth += {"{": 1, "}": -1}.get(clean[e], 0)
+            e += 1
+            if depth == 0:
+                break
+        spans.append((k, e))
+    return clean, spans
+
+
+def all_mutants(root):
+    out = []
+    for folder, _, names in sorted(os.walk(os.path.join(root, "src", "sparse"))):
+        for name in sorted(names):
+            if not name.endswith((".cu", ".cuh")) or name in ("primitives.cu",):
+                continue
+            path = os.path.relpath(os.path.join(folder, name), root)
+            text = open(os.path.join(root, path)).read()
+            clean, spans = device_spans(text)
+            for s, e in spans:
+                body = clean[s:e]
+
+                def add(rule, m, new):
+                    out.append((rule, path, s + m.start(), s + m.end(), new))
+
+                for m in re.finditer(r"__sync(?:threads|warp)\([^;]*\);", body):
+                    add("barrier", m, ";")
+                for m in re.finditer(r"HybSubwarpMask<\w+>\(\)|HybSubwarpMask\(\w+\)", body):
+                    add("mask", m, "HYB_FULL_MASK")
+                for m in re.finditer(r"HybLanesBelow\(\)", body):
+                    add("mask", m, "0xffffffffu")
+                for m in re.finditer(r"(?<=\w)\[([^][;=]+)\](?!\s*=?\s*\{)", body):
+                    add("index", m, "[" + m.group(1) + " + 1]")
+                for m in re.finditer(r" (<|<=|>|>=|==|!=) ", body):
+                    swap = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}[m.group(1)]
+                    add("comparison", m, " %s " % swap)
+                for m in re.finditer(r" [+-] 1(?![\w.])", body):
+                    add("step", m, "")
+    return out
+
+
+class Worker:
+    def __init__(self, args, number):
+        self.args, self.dir = args, os.path.abspath(os.path.join(args.build, "mutants", "w%d" % number))
+        shutil.rmtree(self.dir, ignore_errors=True)
+        os.makedirs(self.dir)
+        for part in ("src", "include"):
+            shutil.copytree(part, os.path.join(self.dir, part))
+        os.makedirs(os.path.join(self.dir, "tests"))
+        shutil.copytree("tests/emulator", os.path.join(self.dir, "tests/emulator"))
+
+    def objects(self, kind):
+        base = os.path.abspath(os.path.join(self.args.build, kind))
+        return [os.path.join(d, n) for d, _, ns in os.walk(base) for n in ns if n.endswith(".o") and "selftest" not in d]
+
+    def dependents(self, path):
+        """the .cu files that a mutated file takes part in"""
+        if path.endswith(".cu"):
+            return [path]
+        out = []
+        base = os.path.join(self.args.build, "emulated")
+        for d, _, ns in os.walk(base):
+            for n in ns:
+                if n.endswith(".d") and re.search(r"(^|[ /])" + re.escape(path) + r"(\s|$)", self.canonical(os.path.join(d, n)), re.M):
+                    cu = os.path.relpath(os.path.join(d, n[:-2] + ".cu"), base)
+                    if os.path.exists(cu):
+                        out.append(cu)
+        return out
+
+    def canonical(self, depfile):
+        return "\n".join(os.path.normpath(w) for w in open(depfile).read().replace("\\\n", " ").split())
+
+    def build(self, kind, flags, path):
+        """the library with the mutated file; None if it does not compile, "" if it is the original's code"""
+        replaced, same = {}, True
+        for cu in self.dependents(path):
+            old = os.path.abspath(os.path.join(self.args.build, kind, cu[:-3] + ".o"))
+            new = os.path.join(self.dir, kind + "-" + cu[:-3].replace("/", "-") + ".o")
+            r = subprocess.run(shlex.split(self.args.cxx + " " + flags) + ["-x", "c++", "-c", cu, "-o", new], cwd=self.dir, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            if r.returncode:
+                return None
+            text = [subprocess.run(["objcopy", "-O", "binary", "--strip-debug", "--only-section=.text*", o, "/dev/stdout"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout for o in (old, new)]
+            dis = [subprocess.run("objdump -d --no-show-raw-insn -r '%s' | tail -n +4" % o, shell=True, stdout=subprocess.PIPE).stdout for o in (old, new)] if text[0] == text[1] else [b"a", b"b"]
+            same = same and dis[0] == dis[1]
+            replaced[old] = new
+        if not replaced:
+            return None
+        if same:
+            return ""
+        lib = os.path.join(self.dir, kind + ".so")
+        objects = [replaced.get(o, o) for o in self.objects(kind)]
+        r = subprocess.run(shlex.split(self.args.cxx) + ["-shared", "-o", lib] + objects + [self.args.rooms] + shlex.split(self.args.ldflags), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        if r.returncode:
+            sys.exit("mutants: the library does not link: " + r.stderr.decode()[-500:])
+        return lib
+
+    def tests(self, path):
+        room = path.split("/")[2]
+        names = []
+        for prefix in ROOM_TESTS.get(room, ["t"]):
+            names += sorted(n for n in os.listdir(os.path.join(self.args.build, "tests")) if n.startswith(prefix) and re.fullmatch(r"t\d+\w*", n) and n not in names and n != "t100_reference")
+        return names
+
+    def run(self, lib, path):
+        """what noticed the mutant, or None"""
+        for test in self.tests(path):
+            env = dict(os.environ, HYB_EMULATOR_SECONDS="20", HYB_EMULATOR_SEED=str(self.args.seed), OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+            p = subprocess.Popen(["stdbuf", "-oL", os.path.join(self.args.build, "tests", test), "-backend", lib, "-seed", str(self.args.seed)], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+            timer = threading.Timer(self.args.limit, p.kill)
+            timer.start()
+            why = None
+            for line in p.stdout:
+                if line.startswith("emulator:"):
+                    why = line.strip()[:110]
+                elif line.startswith("FAILED"):
+                    why = line.strip()[:110]
+                    p.kill()
+                    break
+            p.stdout.close()
+            code = p.wait()
+            late = not timer.is_alive()
+            timer.cancel()
+            if why or late or code:
+                return "%s: %s" % (test, why or ("does not end" if late else "exit code %d" % code))
+        return None
+
+    def try_one(self, mutant):
+        rule, path, s, e, new = mutant
+        target = os.path.join(self.dir, path)
+        text = open(path).read()
+        with open(target, "w") as f:
+            f.write(text[:s] + new + text[e:])
+        try:
+            order = [("emulated", self.args.flags), ("races", self.args.racesflags)]
+            compiled = False
+            for kind, flags in order:
+                lib = self.build(kind, flags, path)
+                if lib is None or lib == "":
+                    return ("invalid", "does not compile") if lib is None else ("invalid", "same code")
+                compiled = True
+                why = self.run(lib, path)
+                if why:
+                    return "killed", why
+            return "survived", "" if compiled else "?"
+        finally:
+            shutil.copyfile(path, target)
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    p.add_argument("--build", required=True)
+    p.add_argument("--cxx", required=True)
+    p.add_argument("--flags", required=True)
+    p.add_argument("--racesflags", required=True)
+    p.add_argument("--ldflags", required=True)
+    p.add_argument("--rooms", required=True)
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--sample", type=int, default=60)
+    p.add_argument("--all", action="store_true")
+    p.add_argument("--jobs", type=int, default=2)
+    p.add_argument("--limit", type=int, default=120, help="seconds a test program may take")
+    p.add_argument("--minutes", type=float, default=24, help="no mutant is begun after this long (not with --all)")
+    args = p.parse_args()
+    reasons = {}
+    if os.path.exists("tests/emulator/survivors.txt"):
+        for line in open("tests/emulator/survivors.txt"):
+            if line.strip() and not line.startswith("#"):
+                path, rule, code, reason = [w.strip() for w in line.split(" | ")]
+                reasons[(path, rule, code)] = reason
+    mutants = all_mutants(".")
+    rng = random.Random(args.seed)
+    by_rule = {}
+    for m in mutants:
+        by_rule.setdefault(m[0], []).append(m)
+    for r in by_rule.values():
+        rng.shuffle(r)
+    queue = []
+    while any(by_rule.values()): # one of each rule in turn: few rules have many places
+        for rule in sorted(by_rule):
+            if by_rule[rule]:
+                queue.append(by_rule[rule].pop())
+    lock, start, results = threading.Lock(), time.time(), []
+    todo = iter(queue)
+
+    def work(number):
+        w = Worker(args, number)
+        while True:
+            with lock:
+                if not args.all and (sum(r[0] != "invalid" for r in results) >= args.sample or time.time() - start > args.minutes * 60):
+                    return
+                m = next(todo, None)
+            if m is None:
+                return
+            verdict, why = w.try_one(m)
+            text = open(m[1]).read()
+            line = text.count("\n", 0, m[2]) + 1
+            code = text.split("\n")[line - 1].strip()
+            with lock:
+                if not args.all and sum(r[0] != "invalid" for r in results) >= args.sample:
+                    return
+                results.append((verdict, m, why))
+                if verdict == "killed":
+                    print("killed    %s:%d: %s '%s' -> '%s': %s" % (m[1], line, m[0], text[m[2]:m[3]].strip(), m[4].strip(), why), flush=True)
+                elif verdict == "survived":
+                    print("SURVIVED  %s:%d: %s '%s' -> '%s' in: %s\n          reason: %s" % (m[1], line, m[0], text[m[2]:m[3]].strip(), m[4].strip(), code, reasons.get((m[1], m[0], code), "not known")), flush=True)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(args.jobs)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    counted = [r for r in results if r[0] != "invalid"]
+    killed = sum(r[0] == "killed" for r in counted)
+    print("%d places to mutate; %d drawn that change nothing or do not compile; %.0f s" % (len(mutants), len(results) - len(counted), time.time() - start))
+    print("%d of %d mutants killed" % (killed, len(counted)))
+    return 0 if counted and killed * 10 >= len(counted) * 9 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
