@@ -98,6 +98,28 @@ check: tests-clean-results
 	@$(MAKE) --no-print-directory tests-run-parts
 	@tests/summary $(RESULTS)
 
+# Fuzzing: libFuzzer with its coverage where clang is found, else random bytes from a driver; everything under the sanitizers
+comma_ := ,
+FUZZ_SECONDS ?= 60
+FUZZ_CLANG := $(shell command -v clang 2>/dev/null)
+FUZZ_SRC = tests/fuzz/fuzz.c $(if $(FUZZ_CLANG),,tests/fuzz/driver.c) tests/hybtest.c tests/reference/ref.c $(ROOMS_SRC)
+FUZZ_BIN = $(BUILD)/fuzz/fuzz
+$(FUZZ_BIN): $(FUZZ_SRC) $(wildcard include/aijhybridgpu/private/*.h tests/*.h tests/reference/*.h src/sparse/*/*.h src/sparse/*/host/*.h)
+	@mkdir -p $(@D)/corpus
+	OMPI_CC=$(or $(FUZZ_CLANG),gcc) MPICH_CC=$(or $(FUZZ_CLANG),gcc) $(PETSC_CC) -std=gnu99 -g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined$(if $(FUZZ_CLANG),$(comma_)fuzzer) -fno-sanitize-recover=undefined -Iinclude -Itests $(PETSC_SYSTEM_CFLAGS) -o $@ $(FUZZ_SRC) $(PETSC_LIBS) -lm -ldl
+
+.PHONY: fuzz valgrind
+fuzz: $(FUZZ_BIN)
+	cd $(BUILD)/fuzz && $(TEST_ENV) ASAN_OPTIONS=detect_leaks=0 ./fuzz $(if $(FUZZ_CLANG),-max_total_time=$(FUZZ_SECONDS) -max_len=4096 -detect_leaks=0 -print_final_stats=1 corpus,$(FUZZ_SECONDS) $(SEED))
+
+# memcheck finds what the sanitizers do not: values that were never written. What MPI and its like leave is in the suppressions.
+valgrind: tests-clean-results $(UNIT_BIN)
+	@for t in $(UNIT_TESTS); do echo "$$t-valgrind 3000 valgrind -q --num-callers=40 --error-exitcode=9 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite --suppressions=tests/valgrind.supp $(BUILD)/tests/$$t -backend host -seed $(SEED) -small"; done | \
+	  $(TEST_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
+	@tests/summary $(RESULTS)
+
+## make fuzz            libFuzzer (with clang) or random bytes for FUZZ_SECONDS: products, transposes, wild arrays beside the reference
+## make valgrind        the rooms' tests under memcheck, small sizes
 ## make check           all tests: rooms on the host and on the emulated device, the type, PETSc's own (fast part); under ten minutes
 ## make unit            the rooms' tests on the host alone (SANITIZE=address,undefined for the sanitizers); SEED=N other random matrices
 ## make unit-emulated   the rooms' tests on the emulated device alone; make unit-cuda: on the machine's device

@@ -196,6 +196,11 @@ void HybTestBegin(const char *format, ...)
   T.start               = Now();
 }
 
+PetscBool HybTestFailed(void)
+{
+  return (PetscBool)(T.failures > 0);
+}
+
 void HybTestSkip(const char *format, ...)
 {
   va_list args;
@@ -269,6 +274,7 @@ void HybTestInit(int *argc, char ***argv)
   PetscCallAbort(PETSC_COMM_SELF, PetscOptionsGetInt(NULL, NULL, "-seed", &T.seed, NULL));
   PetscCallAbort(PETSC_COMM_SELF, PetscOptionsGetBool(NULL, NULL, "-mirror", &mirror, NULL));
   PetscCallAbort(PETSC_COMM_SELF, PetscOptionsGetBool(NULL, NULL, "-times", &T.times, NULL));
+  PetscCallAbort(PETSC_COMM_SELF, PetscOptionsGetBool(NULL, NULL, "-small", &T.slow, NULL));
   T.random = (uint64_t)T.seed * 0x9E3779B97F4A7C15u + 1;
   if (!strcmp(backend, "host")) T.exec.backend = &HybBackendHost;
   else {
@@ -286,7 +292,7 @@ void HybTestInit(int *argc, char ***argv)
     }
   }
   T.exec.result = !T.exec.backend->device ? HYB_MEM_HOST : strcmp(result, "managed") ? HYB_MEM_DEVICE : HYB_MEM_MANAGED;
-  T.slow        = (PetscBool)!strcmp(T.exec.backend->name, "emulated");
+  if (!strcmp(T.exec.backend->name, "emulated")) T.slow = PETSC_TRUE;
   MemoryWatch(PETSC_TRUE);
 }
 

@@ -19,7 +19,7 @@
       return HybTestMain(argc, argv, Body);
     }
 
-  It is run as  tNNN_name [-backend host|/abs/lib.so] [-seed N] [-matrices DIR] [-result device|managed] [-mirror] [-times]  and ends with the line
+  It is run as  tNNN_name [-backend host|/abs/lib.so] [-seed N] [-matrices DIR] [-result device|managed] [-mirror] [-times] [-small]  and ends with the line
   "N passed, N failed, N skipped", counted in cases. A case that checked nothing counts as failed, and so does a program that leaves
   memory of the library allocated.
 
@@ -36,12 +36,13 @@ extern void HybTestInit(int *argc, char ***argv);
 extern int  HybTestFinalize(void); /* prints the line, returns the exit code */
 
 extern const HybExec *HybTestExec(void);  /* where the methods under test execute */
-extern PetscBool      HybTestSlow(void);  /* an emulated device: keep sizes small */
+extern PetscBool      HybTestSlow(void);  /* an emulated device, or -small: keep sizes small */
 extern PetscInt       HybTestSize(PetscInt full, PetscInt slow); /* slow ? slow : full */
 
 /* cases */
 extern void      HybTestBegin(const char *format, ...) PETSC_ATTRIBUTE_FORMAT(1, 2);
 extern void      HybTestSkip(const char *format, ...) PETSC_ATTRIBUTE_FORMAT(1, 2); /* the open case counts as skipped, the reason is printed */
+extern PetscBool HybTestFailed(void); /* has a check of the open case failed? */
 extern PetscBool HybTestCheck_Private(PetscBool ok, const char *file, int line, const char *format, ...) PETSC_ATTRIBUTE_FORMAT(4, 5);
 extern PetscBool HybTestCall_Private(PetscErrorCode ierr, const char *what, const char *file, int line);
 extern void      HybTestExpect_Private(PetscBool begin);
