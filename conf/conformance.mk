@@ -21,3 +21,17 @@ conformance: $(if $(CONFORMANCE_PLUGIN),$(BUILD)/lib/$(PLUGIN))
 ## make conformance-fast  a representative part of it, in both modes
 conformance-fast: $(if $(CONFORMANCE_PLUGIN),$(BUILD)/lib/$(PLUGIN))
 	@$(conformance_run) --fast --mode $(CONFORMANCE_MODES)
+
+# SLEPc's and petsc4py's programs, by PETSC_OPTIONS alone, where they are installed for the PETSc in use
+SLEPC_SOURCES ?= $(firstword $(wildcard /usr/share/slepc/*/share/slepc/examples/src) $(if $(SLEPC_DIR),$(SLEPC_DIR)/src))
+.PHONY: conformance-slepc conformance-petsc4py
+## make conformance-slepc     SLEPc's tutorials and tests (Debian: slepc-dev, libslepc3.18-dev-examples)
+conformance-slepc: $(BUILD)/lib/$(PLUGIN)
+	@if pkg-config --exists slepc && [ -n "$(SLEPC_SOURCES)" ]; then \
+	  $(subst PETSC_CFLAGS='$(PETSC_CFLAGS)' PETSC_LIBS='$(PETSC_LIBS)',PETSC_CFLAGS="`pkg-config --cflags slepc` $(PETSC_CFLAGS)" PETSC_LIBS="`pkg-config --libs slepc` $(PETSC_LIBS)",$(subst /conformance --type,/conformance/slepc --type,$(conformance_run))) \
+	    --sources $(SLEPC_SOURCES) --mode $(CONFORMANCE_MODES); \
+	else echo "SKIPPED: SLEPc or its examples are not installed"; echo "0 passed, 0 failed, 1 skipped"; fi
+
+## make conformance-petsc4py  petsc4py's demos (Debian: python3-petsc4py, python-petsc4py-doc)
+conformance-petsc4py: $(BUILD)/lib/$(PLUGIN)
+	@python3 tests/conformance/petsc4py_demos.py $<

@@ -4,7 +4,7 @@ select() sorts every command of every program into those to run and those left o
   * it names a type derived from AIJ on its command line, or another command of the same program does;
   * its program calls a matrix product, MatConvert, MatTranspose or COO assembly;
   * it (or its program) uses GAMG or PCMG;
-  * its program, one of mat/ or ksp/, lets options choose the type of its matrices.
+  * its program, one of mat/ or ksp/ or of SLEPc's, lets options choose the type of its matrices.
 variants() then makes of it the command lines: the type in place of the one named; where a program reads options of its own
 (-A_mat_type, -pack_dm_mat_type) or forces no type at all, with these added. What a command line asks of a device is asked of the host.
 """
@@ -114,7 +114,7 @@ def select(programs, configuration):
         names_type = any(DERIVED.match(x) for c in commands for t in c.args.split() for x in t.split(','))
         uses = USES.search(text)
         mg_source = MULTIGRID.search(text)
-        chooses = CHOOSES.search(text) and re.search(r'/src/(mat|ksp)/', path)
+        chooses = CHOOSES.search(text) and re.search(r'/src/(mat|ksp|eps|svd|pep|nep|mfn|lme|sys/classes)/', path)
         for c in commands:
             if not (names_type or uses or mg_source or chooses or MULTIGRID_ARGS.search(c.args)):
                 left.append((c, 'names no type derived from AIJ and uses no product, conversion, transpose, COO assembly or multigrid'))

@@ -135,7 +135,12 @@ class Runner:
     def __init__(self, options, environment):
         self.o = options
         self.e = environment
-        self.source_root, self.datafiles = find_sources(environment['PETSC_PREFIX'], environment['PETSC_VERSION'])
+        if options.sources:
+            self.source_root, self.datafiles = options.sources, os.path.join(os.path.dirname(options.sources), 'share/slepc/datafiles')
+            if not os.path.isdir(options.sources):
+                sys.exit('conformance: no folder ' + options.sources)
+        else:
+            self.source_root, self.datafiles = find_sources(environment['PETSC_PREFIX'], environment['PETSC_VERSION'])
         self.conf = configuration(environment, self.datafiles)
         self.build = os.path.abspath(options.build)
         self.bin = os.path.join(self.build, 'bin')
@@ -424,6 +429,7 @@ def main():
     p.add_argument('--jobs', type=int, default=2)
     p.add_argument('--timeout', type=float, default=120)
     p.add_argument('--vec-type', default='standard', help='what stands for cuda and kokkos vectors (cuda on a machine with a device)')
+    p.add_argument('--sources', default='', help='another src folder with TEST blocks (SLEPc\'s) than that of the PETSc in use')
     p.add_argument('--options', default='', help='more PETSc options for every run')
     o = p.parse_args()
     missing = [v for v in ('PETSC_PREFIX', 'PETSC_VERSION', 'PETSC_CC', 'PETSC_CFLAGS', 'PETSC_LIBS') if not os.environ.get(v)]
