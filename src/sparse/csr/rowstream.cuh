@@ -167,7 +167,8 @@ static __global__ void RowStreamTileSizes(PetscInt m, PetscInt rows, PetscCount 
 
 /*
   Chooses tile and stage. blockrows: tiles begin at multiples of it; perindex: values to each entry of the index stream, 0 without one; table: PetscInts
-  that every tile needs. Tiles far larger than the mean are left to the slow way rather than making room for them everywhere. One host synchronisation.
+  that every tile needs. -mat_aijhybridgpu_rowstream_threads (64, 128, 256), _lanes (1, 2, 4, 8) and _blocks (of a multiprocessor) replace the choice, for
+  measuring. Tiles far larger than the mean are left to the slow way rather than making room for them everywhere. One host synchronisation.
 */
 static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, const HybCSR *A, PetscInt blockrows, PetscInt perindex, PetscInt table, RowStreamLayout *l)
 {
@@ -176,6 +177,7 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, 
   PetscInt        *size;
   size_t           limit;
   int              sms;
+  PetscInt         threads = 0, lanes = 0, blocks = 0;
 
   PetscFunctionBegin;
   PetscCall(HybDeviceLimits(&limit, &sms));
@@ -183,7 +185,12 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, 
   /* bytes in flight and threads at work both want some 100 KiB and 500 threads a multiprocessor: short rows get tiles of 256, long rows several lanes */
   l->threads = mean <= 14 ? 256 : 128;
   l->lanes   = mean <= 40 ? (mean % 8 == 0 ? 4 : mean % 4 == 0 ? 2 : 1) : mean <= 96 ? 4 : 8; /* strides of 4 and 8 entries would meet in the same banks */
-  l->rows    = (PetscInt)(l->threads / l->lanes) / blockrows * blockrows;
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowstream_threads", &threads, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowstream_lanes", &lanes, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowstream_blocks", &blocks, NULL));
+  if (threads == 64 || threads == 128 || threads == 256) l->threads = (int)threads;
+  if (lanes == 1 || lanes == 2 || lanes == 4 || lanes == 8) l->lanes = (int)lanes;
+  l->rows = (PetscInt)(l->threads / l->lanes) / blockrows * blockrows;
   l->table   = (table + 3) / 4 * 4;
   if (l->rows == 0 || A->m == 0) PetscFunctionReturn(PETSC_SUCCESS);
   l->ntiles = HybBlocks(A->m, l->rows);
@@ -203,7 +210,9 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, 
   l->indices = perindex ? (PetscInt)((stage / perindex + 2 * RowStreamUnit<PetscInt>()) / 4 * 4 + 4) : 0;
   l->bytes   = ROWSTREAM_STAGES * ((size_t)l->values * sizeof(HybScalar) + (size_t)l->indices * sizeof(PetscInt)) + (size_t)l->table * sizeof(PetscInt);
   l->largest = largest;
-  l->blocks  = PetscMin(l->ntiles, (PetscCount)sms * PetscMax(1, PetscMin((PetscCount)(limit / (l->bytes + 1536)), 768 / l->threads)));
+  l->blocks  = PetscMax(1, PetscMin((PetscCount)(limit / (l->bytes + 1536)), 768 / l->threads));
+  if (blocks > 0) l->blocks = blocks;
+  l->blocks = PetscMin(l->ntiles, (PetscCount)sms * l->blocks);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -1,6 +1,13 @@
 /*
   The pattern of A^T on the device, with the position in A of each of its entries, so that values follow by one gather for as long as the
-  pattern stands.
+  pattern stands. Three ways.
+
+  Shapes: where the rows of A have few shapes (rowshape.cuh), column c is entered by row r = c - d for each offset d that r's class has, and the class says at
+  which place of the row. So with the distinct offsets in descending order, rows come out ascending, with neither atomics nor a sort: all that is read is the class
+  and the offset of each candidate row, coalesced, and all that is written are the results.
+
+    for each column c (a thread):  for d in distinct offsets, descending:  r = c - d;  if place[class(r)][d] >= 0: entry (r, i[r] + place[class(r)][d])
+                                   once to count, and after the scan once to fill, through shared memory so that the stores are coalesced
 
   Counting (SpTRANS, Wang et al. 2016, and Ji et al. 2021 for its order): count the entries of each column; scan; every entry takes the next free place of its
   column by an integer atomic; then each row of the transpose is sorted, because the places were taken in any order. Rows of A are worked on
@@ -13,15 +20,21 @@
     for each entry k of A, in row r:  q = T.i[j[k]+1] - count[j[k]]--; pair[q] = (r, k)       (one access: each is a sector of its own)
     for each tile of rows of T:       load pairs; a thread a row: insertion sort; store T.j and perm
 
-  Where a column is long (a dense column, power-law graphs), one thread would sort for too long and atomics would queue: the entries are sorted by column
+  Sorting: where a column is long (a dense column, power-law graphs), one thread would sort for too long and atomics would queue: the entries are sorted by column
   instead, stably (radix sort, so equal columns keep A's order and rows come out ascending).
 
   Memory: n counters and 8 bytes a nonzero, or for the sort 16. Work: 5 passes over 4 to 8 bytes a nonzero against the sort's two to four passes over 16.
 */
 #include "csrops.cuh"
+#include "rowshape.cuh"
 
 #define TRANSPOSE_ROWS 128 /* rows of T in a block's tile */
 #define TRANSPOSE_LONG 64  /* the longest row that a thread sorts */
+/* shapes: the most classes, entries of all classes together, distinct offsets; and the fewest rows to a class that are worth the search */
+#define TRANSPOSE_CLASSES   256
+#define TRANSPOSE_ENTRIES   4096
+#define TRANSPOSE_DISTINCT  64
+#define TRANSPOSE_CLASSROWS 32
 
 typedef struct alignas(2 * sizeof(PetscInt)) {
   PetscInt row, position;
@@ -112,46 +125,196 @@ static __global__ __launch_bounds__(CSR_THREADS) void TransposeRowsOf(PetscCount
   if (k < n) tj[k] = rowof[perm[k]];
 }
 
+typedef struct {
+  PetscCount classed;  /* rows that have a class */
+  PetscCount distinct; /* offsets; more than TRANSPOSE_DISTINCT: give up */
+} TransposeShapes;
+
+/* one block: distinct[] = the offsets of all classes, descending; place[class*TRANSPOSE_DISTINCT + d] = place of offset d in a row of the class, or -1 */
+#define TRANSPOSE_OFFSET_THREADS 1024
+static __global__ __launch_bounds__(TRANSPOSE_OFFSET_THREADS) void TransposeOffsets(PetscInt nclasses, const PetscInt *__restrict__ offsetptr, const PetscInt *__restrict__ offset, const PetscInt *__restrict__ count, PetscInt *distinct, short *place, TransposeShapes *result)
+{
+  HYB_SHARED(PetscCount, scratch, HYB_WARP);
+  HYB_SHARED(PetscInt, list, TRANSPOSE_DISTINCT);
+  HYB_SHARED(int, total, 1);
+  const int      t = (int)threadIdx.x;
+  const PetscInt n = offsetptr[nclasses];
+  PetscCount     rows = 0;
+
+  if (t == 0) *total = 0;
+  for (PetscInt c = t; c < nclasses; c += TRANSPOSE_OFFSET_THREADS) rows += count[c];
+  rows = HybBlockSum<TRANSPOSE_OFFSET_THREADS>(rows, scratch);
+  for (PetscInt k = t; k < n; k += TRANSPOSE_OFFSET_THREADS) {
+    const PetscInt o     = offset[k];
+    bool           first = true;
+    for (PetscInt q = 0; q < k && first; q++) first = offset[q] != o;
+    if (first) {
+      const int at = HybAtomicAdd(total, 1); /* in any order: they are ranked below */
+      if (at < TRANSPOSE_DISTINCT) list[at] = o;
+    }
+  }
+  __syncthreads();
+  const int nd = *total;
+  if (t == 0) {
+    result->classed  = rows;
+    result->distinct = nd;
+  }
+  if (nd > TRANSPOSE_DISTINCT) return;
+  for (PetscInt k = t; k < nclasses * TRANSPOSE_DISTINCT; k += TRANSPOSE_OFFSET_THREADS) place[k] = -1;
+  __syncthreads();
+  for (PetscInt c = 0, k = t; k < n; k += TRANSPOSE_OFFSET_THREADS) {
+    const PetscInt o    = offset[k];
+    int            rank = 0; /* distinct offsets above o */
+    while (offsetptr[c + 1] <= k) c++;
+    for (int q = 0; q < nd; q++) rank += list[q] > o;
+    distinct[rank]                       = o; /* the same from all that have it */
+    place[c * TRANSPOSE_DISTINCT + rank] = (short)(k - offsetptr[c]);
+  }
+}
+
+/* the tables of the classes to shared memory, as words */
+static __device__ __forceinline__ void TransposeTables(int ndistinct, int nclasses, const PetscInt *distinct, const short *place, PetscInt *d, short *p)
+{
+  for (int k = (int)threadIdx.x; k < ndistinct; k += (int)blockDim.x) d[k] = distinct[k];
+  for (int k = (int)threadIdx.x; k < nclasses * (TRANSPOSE_DISTINCT / 2); k += (int)blockDim.x) reinterpret_cast<int *>(p)[k] = reinterpret_cast<const int *>(place)[k];
+  __syncthreads();
+}
+
+static __global__ __launch_bounds__(CSR_THREADS) void TransposeShapeCount(PetscInt m, PetscInt n, int ndistinct, int nclasses, const HybRowClass *__restrict__ rowclass, const PetscInt *__restrict__ distinct, const short *__restrict__ place, PetscInt *__restrict__ count)
+{
+  HYB_DYNAMIC_SHARED(PetscInt, d);
+  short *const     p = reinterpret_cast<short *>(d + TRANSPOSE_DISTINCT);
+  const PetscCount c = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
+
+  TransposeTables(ndistinct, nclasses, distinct, place, d, p);
+  if (c < n) {
+    PetscInt entries = 0;
+#pragma unroll 4
+    for (int k = 0; k < ndistinct; k++) {
+      const PetscCount r = c - d[k];
+      if (r >= 0 && r < m) entries += p[rowclass[r] * TRANSPOSE_DISTINCT + k] >= 0;
+    }
+    count[c] = entries;
+  }
+}
+
+static __global__ __launch_bounds__(CSR_THREADS) void TransposeShapeFill(PetscInt m, PetscInt n, int ndistinct, int nclasses, const PetscInt *__restrict__ i, const HybRowClass *__restrict__ rowclass, const PetscInt *__restrict__ distinct, const short *__restrict__ place, const PetscInt *__restrict__ ti, PetscInt *__restrict__ tj, PetscInt *__restrict__ perm)
+{
+  HYB_DYNAMIC_SHARED(PetscInt, d);
+  const PetscInt   tile      = (PetscInt)blockDim.x;
+  PetscInt *const  rows      = d + TRANSPOSE_DISTINCT;
+  PetscInt *const  positions = rows + tile * ndistinct;
+  short *const     p         = reinterpret_cast<short *>(positions + tile * ndistinct);
+  const PetscCount c0 = (PetscCount)blockIdx.x * tile, c1 = c0 + tile < n ? c0 + tile : n, c = c0 + threadIdx.x;
+  const PetscInt   from = ti[c0], len = ti[c1] - from;
+
+  TransposeTables(ndistinct, nclasses, distinct, place, d, p);
+  if (c < c1) {
+    PetscInt q = ti[c] - from;
+#pragma unroll 4
+    for (int k = 0; k < ndistinct; k++) {
+      const PetscCount r = c - d[k];
+      if (r >= 0 && r < m) {
+        const int at = p[rowclass[r] * TRANSPOSE_DISTINCT + k];
+        if (at >= 0) {
+          rows[q]        = (PetscInt)r;
+          positions[q++] = i[r] + at;
+        }
+      }
+    }
+  }
+  __syncthreads();
+  for (PetscInt k = (PetscInt)threadIdx.x; k < len; k += tile) {
+    tj[from + k]   = rows[k];
+    perm[from + k] = positions[k];
+  }
+}
+
+/* *done false: A has no such shapes, and nothing has been written */
+static PetscErrorCode TransposeByShapes(const HybExec *exec, HybArena *work, const HybCSR *A, PetscInt *ti, PetscInt *tj, PetscInt *perm, PetscBool *done)
+{
+  HybRowShapes     S;
+  TransposeShapes *result, host;
+  PetscInt        *distinct, *count;
+  short           *place;
+
+  PetscFunctionBegin;
+  *done = PETSC_FALSE;
+  PetscCall(HybRowShapesFind(exec, work, work, A, NULL, PetscMin(TRANSPOSE_CLASSES, A->m / TRANSPOSE_CLASSROWS), &S));
+  if (!S.found) PetscFunctionReturn(PETSC_SUCCESS);
+  if (S.noffsets <= TRANSPOSE_ENTRIES) {
+    PetscCall(HybArenaAlloc(work, HYB_WORK(exec), 1, sizeof(*result), &result));
+    PetscCall(HybArenaAlloc(work, HYB_WORK(exec), TRANSPOSE_DISTINCT, sizeof(*distinct), &distinct));
+    PetscCall(HybArenaAlloc(work, HYB_WORK(exec), (PetscCount)S.nclasses * TRANSPOSE_DISTINCT, sizeof(*place), &place));
+    HYB_LAUNCH(TransposeOffsets, 1, TRANSPOSE_OFFSET_THREADS, 0, exec->stream, S.nclasses, S.offsetptr, S.offset, S.count, distinct, place, result);
+    PetscCall(CSRFetch(exec, &host, result, sizeof(host)));
+    if (host.classed == A->m && host.distinct <= TRANSPOSE_DISTINCT) {
+      const int    nd     = (int)host.distinct, tile = nd <= 16 ? CSR_THREADS : CSR_THREADS / 2;
+      const size_t common = TRANSPOSE_DISTINCT * sizeof(PetscInt) + (size_t)S.nclasses * TRANSPOSE_DISTINCT * sizeof(short);
+
+      PetscCall(HybArenaAlloc(work, HYB_WORK(exec), A->n, sizeof(*count), &count));
+      HYB_LAUNCH(TransposeShapeCount, HybBlocks(A->n, CSR_THREADS), CSR_THREADS, common, exec->stream, A->m, A->n, nd, (int)S.nclasses, S.rowclass, distinct, place, count);
+      PetscCall(HybScanCounts(exec, work, A->n, count, ti, NULL, NULL));
+      HYB_LAUNCH(TransposeShapeFill, HybBlocks(A->n, tile), tile, common + 2 * (size_t)tile * (size_t)nd * sizeof(PetscInt), exec->stream, A->m, A->n, nd, (int)S.nclasses, A->i, S.rowclass, distinct, place, ti, tj, perm);
+      PetscCall(HybArenaFree(work, &count));
+      *done = PETSC_TRUE;
+    }
+    PetscCall(HybArenaFree(work, &result));
+    PetscCall(HybArenaFree(work, &distinct));
+    PetscCall(HybArenaFree(work, &place));
+  }
+  PetscCall(HybArenaFree(work, &S.rowclass));
+  PetscCall(HybArenaFree(work, &S.representative));
+  PetscCall(HybArenaFree(work, &S.offsetptr));
+  PetscCall(HybArenaFree(work, &S.offset));
+  PetscCall(HybArenaFree(work, &S.count));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybCSRTransposeSymbolic_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, HybCSR *T, PetscInt **perm)
 {
   const int  w = RowWidth(A->nnz, A->m, 1);
   PetscInt  *count, *ti, *tj, *p;
   PetscCount longest = 0;
+  PetscBool  done    = PETSC_FALSE;
 
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(keep, exec->result, (PetscCount)A->n + 1, sizeof(*ti), &ti));
   PetscCall(HybArenaAlloc(keep, exec->result, A->nnz, sizeof(*tj), &tj));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), A->nnz, sizeof(*p), &p));
-  PetscCall(HybArenaCalloc(work, HYB_WORK(exec), A->n, sizeof(*count), &count));
+  if (A->m >= 8 * TRANSPOSE_CLASSROWS) PetscCall(TransposeByShapes(exec, work, A, ti, tj, p, &done));
+  if (!done) {
+    PetscCall(HybArenaCalloc(work, HYB_WORK(exec), A->n, sizeof(*count), &count));
 #define CALL(W) HYB_LAUNCH((TransposeCount<W>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->i, A->j, count)
-  if (A->nnz) ROW_BY_WIDTH(w, CALL);
+    if (A->nnz) ROW_BY_WIDTH(w, CALL);
 #undef CALL
-  PetscCall(HybScanCounts(exec, work, A->n, count, ti, NULL, NULL));
-  if (A->nnz) {
-    PetscCall(HybReduceMax(exec, work, A->n, count, NULL, &longest));
-    if (longest <= TRANSPOSE_LONG) {
-      TransposePair *pair;
+    PetscCall(HybScanCounts(exec, work, A->n, count, ti, NULL, NULL));
+    if (A->nnz) {
+      PetscCall(HybReduceMax(exec, work, A->n, count, NULL, &longest));
+      if (longest <= TRANSPOSE_LONG) {
+        TransposePair *pair;
 
-      PetscCall(HybArenaAlloc(work, HYB_WORK(exec), A->nnz, sizeof(*pair), &pair));
+        PetscCall(HybArenaAlloc(work, HYB_WORK(exec), A->nnz, sizeof(*pair), &pair));
 #define CALL(W) HYB_LAUNCH((TransposePlace<W>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->i, A->j, ti, count, pair)
-      ROW_BY_WIDTH(w, CALL);
+        ROW_BY_WIDTH(w, CALL);
 #undef CALL
-      HYB_LAUNCH(TransposeSort, HybBlocks(A->n, TRANSPOSE_ROWS), TRANSPOSE_ROWS, (size_t)TRANSPOSE_ROWS * (size_t)longest * sizeof(*pair), exec->stream, A->n, ti, pair, tj, p);
-      PetscCall(HybArenaFree(work, &pair));
-    } else {
-      PetscInt *columns, *rowof;
+        HYB_LAUNCH(TransposeSort, HybBlocks(A->n, TRANSPOSE_ROWS), TRANSPOSE_ROWS, (size_t)TRANSPOSE_ROWS * (size_t)longest * sizeof(*pair), exec->stream, A->n, ti, pair, tj, p);
+        PetscCall(HybArenaFree(work, &pair));
+      } else {
+        PetscInt *columns, *rowof;
 
-      PetscCall(HybArenaAlloc(work, HYB_WORK(exec), A->nnz, sizeof(*columns), &columns));
-      PetscCall(HybSortPairsInt(exec, work, A->nnz, A->j, columns, NULL, p, 0, HybBits(A->n)));
-      rowof = columns; /* the sorted columns are known from T.i */
+        PetscCall(HybArenaAlloc(work, HYB_WORK(exec), A->nnz, sizeof(*columns), &columns));
+        PetscCall(HybSortPairsInt(exec, work, A->nnz, A->j, columns, NULL, p, 0, HybBits(A->n)));
+        rowof = columns; /* the sorted columns are known from T.i */
 #define CALL(W) HYB_LAUNCH((TransposeExpandRows<W>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->i, rowof)
-      ROW_BY_WIDTH(w, CALL);
+        ROW_BY_WIDTH(w, CALL);
 #undef CALL
-      HYB_LAUNCH(TransposeRowsOf, HybBlocks(A->nnz, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->nnz, p, rowof, tj);
-      PetscCall(HybArenaFree(work, &columns));
+        HYB_LAUNCH(TransposeRowsOf, HybBlocks(A->nnz, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->nnz, p, rowof, tj);
+        PetscCall(HybArenaFree(work, &columns));
+      }
     }
+    PetscCall(HybArenaFree(work, &count));
   }
-  PetscCall(HybArenaFree(work, &count));
   T->m   = A->n;
   T->n   = A->m;
   T->nnz = A->nnz;

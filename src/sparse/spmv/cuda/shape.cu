@@ -1,7 +1,7 @@
 /*
   SpMV by row shapes, for matrices from structured grids: column indices are not read.
 
-  The rows of a structured matrix have a few dozen shapes, the columns relative to the row number (plan/rowshape.cuh finds them and proves each row's). With
+  The rows of a structured matrix have a few dozen shapes, the columns relative to the row number (csr/rowshape.cuh finds them and proves each row's). With
   a row's class (2 bytes) the columns are known from a table in shared memory, so a nonzero costs its 8 bytes of value alone, where CSR takes 12. Values stay where CSR has them
   and stream through shared memory (csr/rowstream.cuh); a thread sums its row with its class's offsets: neighbouring rows of one class read
   neighbouring entries of x.
@@ -14,7 +14,7 @@
   Plan: 2 bytes a row and the table; setting it up reads the pattern twice. Bytes of an application: 8 a nonzero (complex: 16), 6 a row, and x and y.
 */
 #include "../../csr/rowstream.cuh"
-#include "../../plan/rowshape.cuh"
+#include "../../csr/rowshape.cuh"
 #include "aijhybridgpu/private/hybspmv.h"
 
 #define SHAPE_MAX_CLASSES 1024
