@@ -41,9 +41,13 @@ static PetscErrorCode Faults(void)
 {
   const HybExec *exec = HybTestExec();
   PetscInt       m;
+  RefMat         P;
 
   PetscFunctionBegin;
-  HybTestMatStencil(7, 8, 8, 8, &S.A);
+  /* one that every method takes: few shapes, whole blocks, rows of about one length */
+  HybTestMatStencil(5, 30, 30, 1, &P);
+  HybTestMatBlock(&P, 2, &S.A);
+  RefMatDestroy(&P);
   m       = S.A.csr.m;
   S.hx    = HybTestRandomVector(m);
   S.hz    = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar));

@@ -85,7 +85,7 @@ static __global__ __launch_bounds__(TRANSPOSE_ROWS) void TransposeSort(PetscInt 
   __syncthreads();
   if (r0 + threadIdx.x < r1) {
     const PetscInt b = ti[r0 + threadIdx.x] - from, e = ti[r0 + threadIdx.x + 1] - from;
-    TransposePair  last;
+    TransposePair  last = {0, 0};
     if (b < e) last = tile[b];
     for (PetscInt k = b + 1; k < e; k++) {
       const TransposePair p = tile[k];
