@@ -6,7 +6,7 @@
 
   Stencils, the lattice and the Galerkin pieces are generated; other matrices are read from DIR as NAME.mtx or NAME.mtx.xz and skipped, with a line, where they are
   missing. -scale divides the extents of the generated grids (for a slow backend). Every result is checked before its time is printed: the pattern entry by entry
-  and the values to the bit against the host's method, once for each matrix and method; a wrong one is reported and makes the exit code 1.
+  and the values against the host's method, once for each matrix and method; a wrong one is reported and makes the exit code 1.
 
   Columns: first = a whole first product (symbolic, numeric, destruction of plan and C); symbolic = its symbolic part (methods that fill values on the way do it
   here); again = a numeric phase of a standing plan; GFLOP/s = 2*products/first; best = the best code known for this matrix on an H200, measured with its
@@ -286,6 +286,7 @@ static PetscErrorCode Compare(const HybCSR *D, const HybCSR *H, char text[], siz
 
   PetscFunctionBegin;
   *same = PETSC_TRUE;
+  snprintf(text, length, "same bits as the host");
   if (D->nnz != H->nnz) {
     snprintf(text, length, "%lld nonzeros, expected %lld", (long long)D->nnz, (long long)H->nnz);
     *same = PETSC_FALSE;
@@ -302,6 +303,21 @@ static PetscErrorCode Compare(const HybCSR *D, const HybCSR *H, char text[], siz
 
       PetscCall(dev.backend->copy(&dev, buffer, d + at, n, HYB_COPY_DEVICE_TO_HOST));
       if (memcmp(buffer, h + at, n)) {
+        PetscBool close = PETSC_FALSE;
+
+        /* a method that splits rows adds the parts as wholes: other roundings, no more */
+        if (which == 2) {
+          const HybScalar *x = (const HybScalar *)buffer, *y = (const HybScalar *)(h + at);
+
+          close = PETSC_TRUE;
+          for (size_t k = 0; k < n / sizeof(HybScalar); k++) {
+            if (!(PetscAbsScalar(x[k] - y[k]) <= 1e-11 * (1 + PetscAbsScalar(y[k])))) close = PETSC_FALSE;
+          }
+        }
+        if (close) {
+          snprintf(text, length, "same pattern, values to rounding");
+          continue;
+        }
         size_t       k    = 0;
         const size_t size = which < 2 ? sizeof(PetscInt) : sizeof(HybScalar);
 
@@ -371,8 +387,7 @@ static PetscErrorCode Product(const char *name, const HybCSR *A, const HybCSR *B
           PetscCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC));
           PetscCall(Compare(&DC, &H, text, sizeof(text), &same));
         }
-        if (same) snprintf(text, sizeof(text), "same bits as the host");
-        else wrong++;
+        if (!same) wrong++;
         for (PetscInt c = 0; c < mm.counters.n; c++) {
           if (mm.counters.value[c]) printf("#   %s: %s %lld\n", methods[q], mm.counters.name[c], (long long)mm.counters.value[c]);
         }

@@ -274,7 +274,7 @@ static PetscErrorCode SpMV(const char *name, PetscInt bs, const HybCSR *A, const
     PetscErrorCode ierr;
 
     PetscCall(HybSpMVInit(&mv, &dev, methods[q], bs));
-    PetscCall(PetscPushErrorHandler(PetscIgnoreErrorHandler, NULL));
+    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
     ierr = HybSpMVSetUp(&mv, D); /* once to see and to warm the pool, once for the time */
     if (!ierr) {
       PetscCall(Now(&t0));

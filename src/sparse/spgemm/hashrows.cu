@@ -41,6 +41,7 @@
 #define HASH_SPILL   (1 << 29)     /* cost of a row whose table alone fits shared memory */
 #define HASH_GLOBAL  ((1 << 29) + 1) /* cost of a row whose table does not */
 #define HASH_LONGROW 2048          /* rows of B longer than this are compressed by a block */
+#define HASH_SUBWARP 4096          /* bytes of the largest table that a sub-warp takes */
 #define HASH_STAGE   128           /* entries of A that a block stages in shared memory */
 
 /* bins of the count: upper bounds of inserted pairs, slots of the table, threads a row */
@@ -283,9 +284,13 @@ __global__ void __launch_bounds__(HybGroup<N>::THREADS) HashCountKernel(HashArgs
       const PetscCount pad    = 64; /* alignment of the three parts */
       const int        log    = HashLogSlots(blocks);
       const PetscCount direct = (PetscCount)span * 8, hashed = ((PetscCount)12 << log);
-      bool             isdirect = span <= 32 * (PetscCount)blocks + 64;
+      bool             isdirect;
       PetscCount       bytes, need;
 
+      /* a sub-warp's table is worth more than the ordering of a few blocks saved: it keeps many rows in flight */
+      if (acc + direct + pad <= HASH_SUBWARP) isdirect = span <= 6 * (PetscCount)blocks + 16;
+      else if (acc + hashed + pad <= HASH_SUBWARP) isdirect = false;
+      else isdirect = span <= 32 * (PetscCount)blocks + 64;
       if (isdirect && direct + pad > x.maxbytes && hashed + 8 * (PetscCount)blocks + pad <= x.maxbytes) isdirect = false;
       bytes = isdirect ? direct : hashed;
       if (acc + bytes + pad <= x.maxbytes) need = acc + bytes + pad;
@@ -411,12 +416,12 @@ static __device__ __forceinline__ void HashAccumulate(const HashArgs &x, const H
       PetscInt  p, col = 0;
       HybScalar bv = HybScalar();
 
-      if ((int)threadIdx.x < n) {
-        const PetscInt c = x.aj[k0 + (PetscInt)threadIdx.x];
+      for (int k = (int)threadIdx.x; k < n; k += N) {
+        const PetscInt c = x.aj[k0 + k];
 
-        stagebegin[threadIdx.x] = x.bi[c];
-        stageend[threadIdx.x]   = x.bi[c + 1];
-        stagevalue[threadIdx.x] = x.aa[k0 + (PetscInt)threadIdx.x];
+        stagebegin[k] = x.bi[c];
+        stageend[k]   = x.bi[c + 1];
+        stagevalue[k] = x.aa[k0 + k];
       }
       G::sync();
       p = stagebegin[0] + G::rank();
@@ -598,7 +603,11 @@ static PetscErrorCode HashRun(HybSpGEMM *mm, const HybHashRows *hash, HashArgs x
       default:
         HASH_NUMERIC(32, 0, blocks, groups * x.bytes);
       }
-    } else if (b == 5) HASH_NUMERIC(128, 0, rows, x.bytes);
+    } else if (b == 5) {
+      /* short rows of B leave a wide block idle */
+      if (hash->mean <= 48) HASH_NUMERIC(64, 0, rows, x.bytes);
+      else HASH_NUMERIC(128, 0, rows, x.bytes);
+    }
     else if (b == 6) HASH_NUMERIC(256, 0, rows, x.bytes);
     else if (b == 7) HASH_NUMERIC(512, 0, rows, x.bytes);
     else if (b == 8) HASH_NUMERIC(512, 1, rows, x.bytes);
@@ -719,6 +728,7 @@ PetscErrorCode HybHashRowsCount(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   PetscCall(HybDeviceLimits(&limit, &hash->multiprocessors));
   hash->maxbytes  = (PetscInt)((limit - 6144) & ~(size_t)127);
   hash->words     = ((PetscCount)B->n + 31) / 32;
+  hash->mean      = mean;
   hash->lanes     = PetscMax(2, HashLog2(mean));
   hash->pairlanes = HashLog2((mean + 1) / 2);
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, A->m, sizeof(PetscInt), &hash->order));

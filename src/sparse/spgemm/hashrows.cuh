@@ -19,6 +19,7 @@ typedef struct {
   PetscInt    hostbinptr[HYB_HASH_BINS + 1];
   PetscInt    maxbytes;         /* of shared memory a block */
   PetscCount  words;            /* blocks of 32 columns of C */
+  PetscCount  mean;             /* length of the rows of B met */
   int         lanes, pairlanes; /* log2 of the lanes across a row of B: additions, unordered insertions */
   int         multiprocessors;
 } HybHashRows;

@@ -7,11 +7,13 @@
   numeric pass is loads, multiplications and additions.
 
     1. classes of B's rows:  a signature of (column - base of the row) goes into a small global table that keeps the smallest row of each signature, its
-                             representative; then every row is compared with its representative entry by entry, so no collision of signatures can matter
-    2. classes of A's rows:  the same over (class of the row of B, its base - base of the row of A) for each entry
-    3. for each class, a block: sort (column, product) of the representative; place, the columns relative to the base, the count
-    4. counts by class, scan, columns; rows without a class, if any, by hash tables (../hashrows.cu)
-    5. numeric: a sub-warp a row, lanes across a row of B, A's entries in order:  c[place[p]] += a_k * b[p], c in shared memory
+                             representative
+    2. classes of A's rows:  the same over (slot of the row of B, its base - base of the row of A) for each entry
+    3. every row is compared with its representative entry by entry, so no collision of signatures can matter: a row of A that differs has no class, and a row
+       of B that differs ends the attempt
+    4. for each class, a block: sort (column, product) of the representative; place, the columns relative to the base, the count
+    5. counts by class, scan, columns; rows without a class, if any, by hash tables (../hashrows.cu)
+    6. numeric: a sub-warp a row, lanes across a row of B, A's entries in order:  c[place[p]] += a_k * b[p], c in shared memory
 
   The base of a row is its number where both operands are square, else the first column of B's row (of the first row of B that A's row names): so A*P and R*A with
   structured interpolation have few classes too, whose rows and columns are numbered by different grids.
@@ -28,6 +30,7 @@
 #define SHAPE_NONE           0xffffu
 #define SHAPE_MAX_CLASSES    1024
 #define SHAPE_SLOTS          4096
+#define SHAPE_PROBES         64
 #define SHAPE_MAX_PRODUCTS   8192
 #define SHAPE_MAX_COUNT      2048 /* entries of a row of C: they are added up in shared memory */
 #define SHAPE_MAX_PROGRAM    (PetscCount)(4 << 20) /* products of all representatives */
@@ -78,15 +81,14 @@ static __device__ __forceinline__ PetscInt ShapeBase(PetscInt row, PetscInt begi
   return MODE == SHAPE_BYFIRST ? j[begin] : first[j[begin]];
 }
 
-__global__ void __launch_bounds__(SHAPE_THREADS) ShapeInitialize(ShapeTable t)
+__global__ void __launch_bounds__(SHAPE_THREADS) ShapeInitialize(ShapeTable tb, ShapeTable ta)
 {
-  const unsigned s = blockIdx.x * SHAPE_THREADS + threadIdx.x;
+  const ShapeTable &t = blockIdx.x < SHAPE_SLOTS / SHAPE_THREADS ? tb : ta;
+  const unsigned    s = blockIdx.x % (SHAPE_SLOTS / SHAPE_THREADS) * SHAPE_THREADS + threadIdx.x;
 
-  if (s < SHAPE_SLOTS) {
-    t.keys[s]      = 0;
-    t.rows[s]      = PETSC_MAX_INT;
-    t.slotclass[s] = SHAPE_NONE;
-  }
+  t.keys[s]      = 0;
+  t.rows[s]      = PETSC_MAX_INT;
+  t.slotclass[s] = SHAPE_NONE;
   if (s == 0) {
     t.stats->n           = 0;
     t.stats->overflow    = 0;
@@ -98,12 +100,15 @@ __global__ void __launch_bounds__(SHAPE_THREADS) ShapeInitialize(ShapeTable t)
 }
 
 template <int W, int MODE>
-__global__ void __launch_bounds__(SHAPE_THREADS) ShapeSign(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const ShapeClass *__restrict__ colclass, const PetscInt *__restrict__ colfirst, PetscInt *__restrict__ rowfirst, int maxclasses, ShapeTable t)
+__global__ void __launch_bounds__(SHAPE_THREADS) ShapeSign(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const ShapeClass *__restrict__ colclass, const PetscInt *__restrict__ colfirst, PetscInt *__restrict__ rowfirst, int maxclasses, const ShapeStats *before, ShapeTable t)
 {
   const int        lane   = HybLane() & (W - 1);
   const PetscCount stride = (PetscCount)gridDim.x * (SHAPE_THREADS / W);
   const PetscCount bound  = (m + (PetscCount)(HYB_WARP / W) - 1) / (HYB_WARP / W) * (HYB_WARP / W); /* whole warps stay together */
+  unsigned long long lasth = 0; /* the signature met before, and its slot: a later row changes nothing in the table */
+  unsigned           lasts = SHAPE_NONE;
 
+  if (before && before->overflow) return;
   for (PetscCount r = ((PetscCount)blockIdx.x * SHAPE_THREADS + threadIdx.x) / W; r < bound; r += stride) {
     unsigned long long h     = 0;
     int                none  = 0;
@@ -132,40 +137,63 @@ __global__ void __launch_bounds__(SHAPE_THREADS) ShapeSign(PetscInt m, const Pet
     }
     h = HybSubwarpSum<W>(h);
     if (colclass) none = HybSubwarpMax<W>(none);
-    if (lane == 0 && r < m) {
-      unsigned slot = SHAPE_NONE;
+    h = ShapeMix(h + (unsigned long long)(end - begin));
+    if (h == 0) h = 1;
+    if (none || r >= m) h = 0;
+    {
+      /* a row that looks like the one before it, in this warp, leaves the table to that one */
+      const unsigned long long above = HybShflUp(HYB_FULL_MASK, h, W);
+      const bool               follow = W < HYB_WARP && HybLane() >= W && h == above;
+      unsigned                 slot   = SHAPE_NONE;
 
-      if (!none) {
-        h = ShapeMix(h + (unsigned long long)(end - begin));
-        if (h == 0) h = 1;
-        slot = (unsigned)(h >> 20) & (SHAPE_SLOTS - 1);
-        for (int probe = 0; probe < SHAPE_SLOTS; probe++, slot = (slot + 1) & (SHAPE_SLOTS - 1)) {
-          unsigned long long key = t.keys[slot];
+      if (lane == 0 && !follow && h) {
+        if (h == lasth) slot = lasts;
+        else {
+          int probe;
 
-          if (key == 0) {
-            key = HybAtomicCAS(&t.keys[slot], 0ull, h);
+          slot = (unsigned)(h >> 20) & (SHAPE_SLOTS - 1);
+          for (probe = 0; probe < SHAPE_PROBES; probe++, slot = (slot + 1) & (SHAPE_SLOTS - 1)) {
+            unsigned long long key = t.keys[slot];
+
             if (key == 0) {
-              if (HybAtomicAdd(&t.stats->n, 1) >= maxclasses) HybAtomicOr(&t.stats->overflow, 1);
-              key = h;
+              key = HybAtomicCAS(&t.keys[slot], 0ull, h);
+              if (key == 0) {
+                if (HybAtomicAdd(&t.stats->n, 1) >= maxclasses) HybAtomicOr(&t.stats->overflow, 1);
+                key = h;
+              }
+            }
+            if (key == h) {
+              if (t.rows[slot] > (PetscInt)r) HybAtomicMin(&t.rows[slot], (PetscInt)r);
+              break;
             }
           }
-          if (key == h) {
-            if (t.rows[slot] > (PetscInt)r) HybAtomicMin(&t.rows[slot], (PetscInt)r);
-            break;
+          if (probe == SHAPE_PROBES) {
+            /* so crowded a table holds more classes than are allowed, or will */
+            HybAtomicOr(&t.stats->overflow, 1);
+            slot = SHAPE_NONE;
           }
+          lasth = h;
+          lasts = slot;
         }
       }
-      t.rowclass[r] = (ShapeClass)slot;
+      {
+        /* slots go from each row that looked to those that follow it */
+        const unsigned looked = __ballot_sync(HYB_FULL_MASK, lane == 0 && !follow);
+        const unsigned upto   = looked & (HYB_FULL_MASK >> (HYB_WARP - 1 - (HybLane() & ~(W - 1))));
+
+        slot = HybShfl(HYB_FULL_MASK, slot, 31 - __clz((int)upto));
+      }
+      if (lane == 0 && r < m) t.rowclass[r] = (ShapeClass)slot;
     }
   }
 }
 
 /* one block: numbers the classes by their representatives */
-__global__ void __launch_bounds__(1024) ShapeNumber(ShapeTable t, int maxclasses)
+__global__ void __launch_bounds__(1024) ShapeNumber(ShapeTable tb, ShapeTable t, int maxclasses)
 {
   HYB_SHARED(int, n, 1);
 
-  if (t.stats->overflow || t.stats->n > maxclasses) {
+  if (tb.stats->overflow || t.stats->overflow || t.stats->n > maxclasses) {
     __syncthreads();
     if (threadIdx.x == 0) {
       t.stats->overflow = 1;
@@ -189,9 +217,42 @@ __global__ void __launch_bounds__(1024) ShapeNumber(ShapeTable t, int maxclasses
   }
 }
 
-/* the exact comparison with the representative */
+/* does row r have exactly the shape of the representative of its slot? All lanes of the sub-warp call it; each answers for its entries. */
 template <int W, int MODE>
-__global__ void __launch_bounds__(SHAPE_THREADS) ShapeAssign(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const ShapeClass *__restrict__ colclass, const PetscInt *__restrict__ colfirst, const unsigned char *__restrict__ unfit, ShapeTable t)
+static __device__ __forceinline__ int ShapeEqual(PetscInt r, PetscInt rep, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const ShapeClass *__restrict__ colclass, const PetscInt *__restrict__ colfirst)
+{
+  const PetscInt begin = i[r], len = i[r + 1] - begin, repbegin = i[rep];
+  int            same  = len == i[rep + 1] - repbegin;
+
+  if (same && r != rep) {
+    const PetscInt shift = ShapeBase<MODE>(r, begin, begin + len, j, colfirst) - ShapeBase<MODE>(rep, repbegin, repbegin + len, j, colfirst);
+
+    for (PetscInt k = HybLane() & (W - 1); k < len; k += W) {
+      const PetscInt col = j[begin + k], repcol = j[repbegin + k];
+
+      if (MODE == SHAPE_BYBASE) same &= colfirst[col] - colfirst[repcol] == shift;
+      else same &= col - repcol == shift;
+      if (colclass) same &= colclass[col] == colclass[repcol];
+    }
+  }
+  return same;
+}
+
+/* rows of B against the representatives of their slots: one that differs ends the attempt */
+template <int W, int MODE>
+__global__ void __launch_bounds__(SHAPE_THREADS) ShapeCheck(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, ShapeTable t, ShapeStats *stats)
+{
+  for (PetscCount r = ((PetscCount)blockIdx.x * SHAPE_THREADS + threadIdx.x) / W; r < m; r += (PetscCount)gridDim.x * (SHAPE_THREADS / W)) {
+    const unsigned slot = t.rowclass[r];
+
+    if (stats->overflow) return;
+    if (slot != SHAPE_NONE && !ShapeEqual<W, MODE>((PetscInt)r, t.rows[slot], i, j, NULL, NULL)) HybAtomicOr(&stats->overflow, 1);
+  }
+}
+
+/* rows of A against the representatives of their classes: one that differs has no class. both: A and B are one matrix, and its rows are checked for both rounds */
+template <int W, int MODE>
+__global__ void __launch_bounds__(SHAPE_THREADS) ShapeAssign(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const PetscInt *__restrict__ colfirst, const unsigned char *__restrict__ unfit, ShapeTable tb, ShapeTable t, bool both)
 {
   HYB_SHARED(int, scratch, HYB_WARP);
   const int        lane   = HybLane() & (W - 1);
@@ -207,23 +268,13 @@ __global__ void __launch_bounds__(SHAPE_THREADS) ShapeAssign(PetscInt m, const P
     if (r < m && !failed) {
       const unsigned slot = t.rowclass[r];
 
-      if (slot != SHAPE_NONE) c = t.slotclass[slot];
-      if (c != SHAPE_NONE) {
-        const PetscInt begin = i[r], len = i[r + 1] - begin, rep = t.representative[c], repbegin = i[rep];
+      if (both) {
+        const unsigned bslot = tb.rowclass[r];
 
-        same = len == i[rep + 1] - repbegin && !(unfit && unfit[c]);
-        if (same) {
-          const PetscInt shift = ShapeBase<MODE>((PetscInt)r, begin, begin + len, j, colfirst) - ShapeBase<MODE>(rep, repbegin, repbegin + len, j, colfirst);
-
-          for (PetscInt k = lane; k < len; k += W) {
-            const PetscInt col = j[begin + k], repcol = j[repbegin + k];
-
-            if (MODE == SHAPE_BYBASE) same &= colfirst[col] - colfirst[repcol] == shift;
-            else same &= col - repcol == shift;
-            if (colclass) same &= colclass[col] == colclass[repcol];
-          }
-        }
+        if (bslot != SHAPE_NONE && !ShapeEqual<W, MODE>((PetscInt)r, tb.rows[bslot], i, j, NULL, NULL)) HybAtomicOr(&t.stats->overflow, 1);
       }
+      if (slot != SHAPE_NONE) c = t.slotclass[slot];
+      if (c != SHAPE_NONE) same = !unfit[c] && ShapeEqual<W, MODE>((PetscInt)r, t.rows[slot], i, j, tb.rowclass, colfirst);
     }
     same = HybSubwarpMin<W>(same); /* every lane has read the row's slot by now */
     if (!same) c = SHAPE_NONE;
@@ -248,28 +299,40 @@ struct ShapeProgram {
   PetscInt        kroom, proom;
 };
 
-/* one block: how much each class needs, and where it goes */
+/* one block: how much each class needs, a warp a class, and where it goes */
 __global__ void __launch_bounds__(1024) ShapeSizes(const PetscInt *__restrict__ ai, const PetscInt *__restrict__ aj, const PetscInt *__restrict__ bi, ShapeTable t, ShapeProgram g)
 {
   HYB_SHARED(PetscCount, scratch, HYB_WARP);
+  HYB_SHARED(int, products, SHAPE_MAX_CLASSES);
+  HYB_SHARED(int, entries, SHAPE_MAX_CLASSES);
   const int  n       = t.stats->n;
   PetscCount kbefore = 0, pbefore = 0, longest = 0;
 
-  for (int q0 = 0; q0 < n; q0 += 1024) {
-    const int  q = q0 + (int)threadIdx.x;
-    PetscCount k = 0, p = 0, ktotal, ptotal;
+  for (int q = (int)threadIdx.x / HYB_WARP; q < n; q += 1024 / HYB_WARP) {
+    const PetscInt rep = t.representative[q], begin = ai[rep], len = ai[rep + 1] - begin;
+    PetscCount     p = 0;
 
-    if (q < n) {
-      const PetscInt rep = t.representative[q], end = ai[rep + 1];
-
-      k = end - ai[rep];
-      for (PetscInt e = ai[rep]; e < end && p <= SHAPE_MAX_PRODUCTS; e++) p += bi[aj[e] + 1] - bi[aj[e]];
-      g.unfit[q] = p > SHAPE_MAX_PRODUCTS || k > SHAPE_MAX_PRODUCTS;
-      if (g.unfit[q]) k = p = 0;
+    if (len <= SHAPE_MAX_PRODUCTS) {
+      for (PetscInt e = HybLane(); e < len; e += HYB_WARP) p += bi[aj[begin + e] + 1] - bi[aj[begin + e]];
     }
-    longest             = HybMax()(longest, p);
+    p = HybSubwarpSum<HYB_WARP>(p);
+    if (HybLane() == 0) {
+      const bool unfit = p > SHAPE_MAX_PRODUCTS || len > SHAPE_MAX_PRODUCTS;
+
+      g.unfit[q]  = unfit;
+      products[q] = unfit ? 0 : (int)p;
+      entries[q]  = unfit ? 0 : (int)len;
+    }
+  }
+  __syncthreads();
+  for (int q0 = 0; q0 < n; q0 += 1024) {
+    const int        q = q0 + (int)threadIdx.x;
+    const PetscCount k = q < n ? entries[q] : 0, p = q < n ? products[q] : 0;
+    PetscCount       ktotal, ptotal;
     const PetscCount kat = kbefore + HybBlockExclusiveSum<1024>(k, scratch, &ktotal);
     const PetscCount pat = pbefore + HybBlockExclusiveSum<1024>(p, scratch, &ptotal);
+
+    longest = HybMax()(longest, p);
     kbefore += ktotal;
     pbefore += ptotal;
     if (q < n) {
@@ -305,18 +368,18 @@ __global__ void __launch_bounds__(256) ShapeCompile(const PetscInt *__restrict__
 
     for (PetscInt e0 = 0; e0 < k; e0 += 256) {
       const PetscInt e = e0 + (PetscInt)threadIdx.x;
-      PetscInt       len = 0, begin = 0, total;
+      PetscInt       len = 0, total;
 
-      if (e < k) {
-        begin = bi[aj[abegin + e]];
-        len   = bi[aj[abegin + e] + 1] - begin;
-      }
+      if (e < k) len = bi[aj[abegin + e] + 1] - bi[aj[abegin + e]];
       const PetscInt at = products + HybBlockExclusiveSum<256>(len, scratch, &total);
-      if (e < k) {
-        g.kbegin[g.kptr[q] + e] = at;
-        for (PetscInt p = 0; p < len; p++) list[at + p] = (unsigned long long)bj[begin + p] << 16 | (unsigned long long)(at + p);
-      }
+      if (e < k) g.kbegin[g.kptr[q] + e] = at;
       products += total;
+    }
+    __syncthreads();
+    for (PetscInt e = (PetscInt)threadIdx.x / HYB_WARP; e < k; e += 256 / HYB_WARP) {
+      const PetscInt c = aj[abegin + e], begin = bi[c], len = bi[c + 1] - begin, at = g.kbegin[g.kptr[q] + e];
+
+      for (PetscInt p = HybLane(); p < len; p += HYB_WARP) list[at + p] = (unsigned long long)bj[begin + p] << 16 | (unsigned long long)(at + p);
     }
     __syncthreads();
     HybGroupSort<256>(list, (unsigned)products);
@@ -340,13 +403,14 @@ __global__ void __launch_bounds__(256) ShapeCompile(const PetscInt *__restrict__
 }
 
 /* counts of the rows that have a class; for the others what hash tables have to expect */
-__global__ void __launch_bounds__(SHAPE_THREADS) ShapeCounts(PetscInt m, const ShapeClass *__restrict__ rowclass, const PetscInt *__restrict__ classcount, const PetscCount *__restrict__ rowproducts, PetscInt *__restrict__ count, PetscCount *__restrict__ upper)
+__global__ void __launch_bounds__(SHAPE_THREADS) ShapeCounts(PetscInt m, bool failed, ShapeClass *__restrict__ rowclass, const PetscInt *__restrict__ classcount, const PetscCount *__restrict__ rowproducts, PetscInt *__restrict__ count, PetscCount *__restrict__ upper)
 {
   const PetscCount r = (PetscCount)blockIdx.x * SHAPE_THREADS + threadIdx.x;
 
   if (r < m) {
-    const unsigned c = rowclass[r];
+    const unsigned c = failed ? SHAPE_NONE : rowclass[r];
 
+    if (failed) rowclass[r] = SHAPE_NONE;
     count[r] = c == SHAPE_NONE ? 0 : classcount[c];
     if (upper) upper[r] = c == SHAPE_NONE ? rowproducts[r] : 0;
   }
@@ -425,17 +489,21 @@ typedef struct {
   PetscBool    hasodd;
 } Shape;
 
-static PetscErrorCode ShapeTableAlloc(HybSpGEMM *mm, PetscInt m, ShapeTable *t)
+/* one allocation for many small arrays: each call takes bytes of it; with base NULL it only counts */
+static void ShapeTake(char *base, size_t *used, size_t bytes, void *ptr)
 {
-  PetscFunctionBegin;
-  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, SHAPE_SLOTS, sizeof(*t->keys), &t->keys));
-  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, SHAPE_SLOTS, sizeof(*t->rows), &t->rows));
-  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, SHAPE_SLOTS, sizeof(*t->list), &t->list));
-  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, SHAPE_SLOTS, sizeof(*t->slotclass), &t->slotclass));
-  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, SHAPE_MAX_CLASSES, sizeof(*t->representative), &t->representative));
-  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, 1, sizeof(*t->stats), &t->stats));
-  HYB_LAUNCH(ShapeInitialize, HybBlocks(SHAPE_SLOTS, SHAPE_THREADS), SHAPE_THREADS, 0, mm->exec.stream, *t);
-  PetscFunctionReturn(PETSC_SUCCESS);
+  *(void **)ptr = base ? base + *used : NULL;
+  *used += (bytes + 63) & ~(size_t)63;
+}
+
+static void ShapeTakeTable(char *base, size_t *used, ShapeTable *t)
+{
+  ShapeTake(base, used, SHAPE_SLOTS * sizeof(*t->keys), &t->keys);
+  ShapeTake(base, used, SHAPE_SLOTS * sizeof(*t->rows), &t->rows);
+  ShapeTake(base, used, SHAPE_SLOTS * sizeof(*t->list), &t->list);
+  ShapeTake(base, used, SHAPE_SLOTS * sizeof(*t->slotclass), &t->slotclass);
+  ShapeTake(base, used, SHAPE_MAX_CLASSES * sizeof(*t->representative), &t->representative);
+  ShapeTake(base, used, sizeof(*t->stats), &t->stats);
 }
 
 static int ShapeWidth(PetscCount mean, int least)
@@ -461,31 +529,48 @@ static int ShapeWidth(PetscCount mean, int least)
     SHAPE_CALL(32); \
   }
 
-/* classes of M's rows; mode BYROW or BYFIRST for B, BYROW or BYBASE for A */
-template <int MODE>
-static PetscErrorCode ShapeClasses(HybSpGEMM *mm, const HybCSR *M, const ShapeClass *colclass, const PetscInt *colfirst, PetscInt *rowfirst, int maxclasses, int multiprocessors, const ShapeTable &t)
+/* what a pass over M's rows is launched with */
+static PetscCount ShapeGrid(const HybCSR *M, int multiprocessors, int *w)
 {
-  const HybExec   *exec   = &mm->exec;
-  const int        w      = ShapeWidth(M->m ? M->nnz / M->m / 2 : 0, 4);
-  const PetscCount blocks = PetscMin(HybBlocks((PetscCount)M->m * w, SHAPE_THREADS), (PetscCount)multiprocessors * 16);
-
-  PetscFunctionBegin;
-#define SHAPE_CALL(W) HYB_LAUNCH((ShapeSign<W, MODE>), blocks, SHAPE_THREADS, 0, exec->stream, M->m, M->i, M->j, colclass, colfirst, rowfirst, maxclasses, t)
-  SHAPE_BY_WIDTH(w)
-#undef SHAPE_CALL
-  HYB_LAUNCH(ShapeNumber, 1, 1024, 0, exec->stream, t, maxclasses);
-  PetscFunctionReturn(PETSC_SUCCESS);
+  *w = ShapeWidth(M->m ? M->nnz / M->m / 2 : 0, 4);
+  return PetscMin(HybBlocks((PetscCount)M->m * *w, SHAPE_THREADS), (PetscCount)multiprocessors * 16);
 }
 
-template <int MODE>
-static PetscErrorCode ShapeVerify(HybSpGEMM *mm, const HybCSR *M, const ShapeClass *colclass, const PetscInt *colfirst, const unsigned char *unfit, int multiprocessors, const ShapeTable &t)
+/* MB: by what B's rows are measured, MA: A's */
+template <int MB, int MA>
+static PetscErrorCode ShapeRounds(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, Shape *s, int maxclasses, PetscCount longest, int multiprocessors, const ShapeTable &tb, const ShapeTable &ta)
 {
-  const HybExec   *exec   = &mm->exec;
-  const int        w      = ShapeWidth(M->m ? M->nnz / M->m / 2 : 0, 4);
-  const PetscCount blocks = PetscMin(HybBlocks((PetscCount)M->m * w, SHAPE_THREADS), (PetscCount)multiprocessors * 16);
+  const HybExec     *exec = &mm->exec;
+  const bool         both = MA == SHAPE_BYROW && A->i == B->i && A->j == B->j;
+  const ShapeProgram g    = s->program;
+  const PetscInt    *none = NULL;
+  const ShapeClass  *noclass = NULL;
+  const ShapeStats  *nostats = NULL;
+  PetscInt          *nofirst = NULL;
+  int                w;
+  PetscCount         blocks;
 
   PetscFunctionBegin;
-#define SHAPE_CALL(W) HYB_LAUNCH((ShapeAssign<W, MODE>), blocks, SHAPE_THREADS, 0, exec->stream, M->m, M->i, M->j, colclass, colfirst, unfit, t)
+  HYB_LAUNCH(ShapeInitialize, 2 * (SHAPE_SLOTS / SHAPE_THREADS), SHAPE_THREADS, 0, exec->stream, tb, ta);
+  blocks = ShapeGrid(B, multiprocessors, &w);
+#define SHAPE_CALL(W) HYB_LAUNCH((ShapeSign<W, MB>), blocks, SHAPE_THREADS, 0, exec->stream, B->m, B->i, B->j, noclass, none, s->bfirst, maxclasses, nostats, tb)
+  SHAPE_BY_WIDTH(w)
+#undef SHAPE_CALL
+  blocks = ShapeGrid(A, multiprocessors, &w);
+#define SHAPE_CALL(W) HYB_LAUNCH((ShapeSign<W, MA>), blocks, SHAPE_THREADS, 0, exec->stream, A->m, A->i, A->j, tb.rowclass, s->bfirst, nofirst, maxclasses, tb.stats, ta)
+  SHAPE_BY_WIDTH(w)
+#undef SHAPE_CALL
+  HYB_LAUNCH(ShapeNumber, 1, 1024, 0, exec->stream, tb, ta, maxclasses);
+  HYB_LAUNCH(ShapeSizes, 1, 1024, 0, exec->stream, A->i, A->j, B->i, ta, g);
+  HYB_LAUNCH((ShapeCompile<MA>), PetscMin(maxclasses, 4 * multiprocessors), 256, longest * sizeof(unsigned long long), exec->stream, A->i, A->j, B->i, B->j, s->bfirst, ta, g);
+  if (!both) {
+    blocks = ShapeGrid(B, multiprocessors, &w);
+#define SHAPE_CALL(W) HYB_LAUNCH((ShapeCheck<W, MB>), blocks, SHAPE_THREADS, 0, exec->stream, B->m, B->i, B->j, tb, ta.stats)
+    SHAPE_BY_WIDTH(w)
+#undef SHAPE_CALL
+  }
+  blocks = ShapeGrid(A, multiprocessors, &w);
+#define SHAPE_CALL(W) HYB_LAUNCH((ShapeAssign<W, MA>), blocks, SHAPE_THREADS, 0, exec->stream, A->m, A->i, A->j, s->bfirst, g.unfit, tb, ta, both)
   SHAPE_BY_WIDTH(w)
 #undef SHAPE_CALL
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -502,6 +587,7 @@ static PetscErrorCode ShapeFind(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   ShapeTable       tb, ta;
   Shape           *s;
   ShapeProgram    *g;
+  char            *kept = NULL, *work = NULL;
 
   PetscFunctionBegin;
   PetscCall(HybDeviceLimits(&limit, &multiprocessors));
@@ -509,41 +595,35 @@ static PetscErrorCode ShapeFind(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   PetscCall(PetscMemzero((void *)s, sizeof(*s)));
   mm->data = s;
   g        = &s->program;
-
-  PetscCall(ShapeTableAlloc(mm, B->m, &tb));
-  PetscCall(ShapeTableAlloc(mm, A->m, &ta));
-  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, B->m, sizeof(ShapeClass), &tb.rowclass));
-  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, A->m, sizeof(ShapeClass), &ta.rowclass));
-  if (!byrow) PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, B->m, sizeof(PetscInt), &s->bfirst));
   g->proom = (PetscInt)PetscMin(SHAPE_MAX_PROGRAM, maxclasses * longest);
   g->kroom = (PetscInt)PetscMin(SHAPE_MAX_PROGRAM, maxclasses * (PetscCount)PetscMin(mm->stats.maxarow, SHAPE_MAX_PRODUCTS));
-  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, SHAPE_MAX_CLASSES + 1, sizeof(PetscInt), &g->kptr));
-  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, SHAPE_MAX_CLASSES + 1, sizeof(PetscInt), &g->pptr));
-  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, SHAPE_MAX_CLASSES, sizeof(PetscInt), &g->count));
-  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, g->kroom, sizeof(PetscInt), &g->kbegin));
-  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, g->proom, sizeof(unsigned short), &g->place));
-  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, g->proom, sizeof(PetscInt), &g->offset));
-  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, SHAPE_MAX_CLASSES, sizeof(unsigned char), &g->unfit));
+  for (int pass = 0; pass < 2; pass++) {
+    size_t nkept = 0, nwork = 0;
 
-  if (byrow) {
-    PetscCall(ShapeClasses<SHAPE_BYROW>(mm, B, NULL, NULL, NULL, maxclasses, multiprocessors, tb));
-    PetscCall(ShapeVerify<SHAPE_BYROW>(mm, B, NULL, NULL, NULL, multiprocessors, tb));
-    PetscCall(ShapeClasses<SHAPE_BYROW>(mm, A, tb.rowclass, NULL, NULL, maxclasses, multiprocessors, ta));
-  } else {
-    PetscCall(ShapeClasses<SHAPE_BYFIRST>(mm, B, NULL, NULL, s->bfirst, maxclasses, multiprocessors, tb));
-    PetscCall(ShapeVerify<SHAPE_BYFIRST>(mm, B, NULL, NULL, NULL, multiprocessors, tb));
-    PetscCall(ShapeClasses<SHAPE_BYBASE>(mm, A, tb.rowclass, s->bfirst, NULL, maxclasses, multiprocessors, ta));
+    ShapeTake(kept, &nkept, (size_t)A->m * sizeof(ShapeClass), &ta.rowclass);
+    ShapeTake(kept, &nkept, byrow ? 0 : (size_t)B->m * sizeof(PetscInt), &s->bfirst);
+    ShapeTake(kept, &nkept, (SHAPE_MAX_CLASSES + 1) * sizeof(PetscInt), &g->kptr);
+    ShapeTake(kept, &nkept, (SHAPE_MAX_CLASSES + 1) * sizeof(PetscInt), &g->pptr);
+    ShapeTake(kept, &nkept, SHAPE_MAX_CLASSES * sizeof(PetscInt), &g->count);
+    ShapeTake(kept, &nkept, (size_t)g->kroom * sizeof(PetscInt), &g->kbegin);
+    ShapeTake(kept, &nkept, (size_t)g->proom * sizeof(unsigned short), &g->place);
+    ShapeTakeTable(work, &nwork, &tb);
+    ShapeTakeTable(work, &nwork, &ta);
+    ShapeTake(work, &nwork, (size_t)B->m * sizeof(ShapeClass), &tb.rowclass);
+    ShapeTake(work, &nwork, (size_t)g->proom * sizeof(PetscInt), &g->offset);
+    ShapeTake(work, &nwork, SHAPE_MAX_CLASSES, &g->unfit);
+    if (!pass) {
+      PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (PetscCount)nkept, 1, &kept));
+      PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)nwork, 1, &work));
+    }
   }
-  HYB_LAUNCH(ShapeSizes, 1, 1024, 0, exec->stream, A->i, A->j, B->i, ta, *g);
   if (byrow) {
-    HYB_LAUNCH((ShapeCompile<SHAPE_BYROW>), PetscMin(maxclasses, 4 * multiprocessors), 256, longest * sizeof(unsigned long long), exec->stream, A->i, A->j, B->i, B->j, s->bfirst, ta, *g);
-    PetscCall(ShapeVerify<SHAPE_BYROW>(mm, A, tb.rowclass, NULL, g->unfit, multiprocessors, ta));
-  } else {
-    HYB_LAUNCH((ShapeCompile<SHAPE_BYBASE>), PetscMin(maxclasses, 4 * multiprocessors), 256, longest * sizeof(unsigned long long), exec->stream, A->i, A->j, B->i, B->j, s->bfirst, ta, *g);
-    PetscCall(ShapeVerify<SHAPE_BYBASE>(mm, A, tb.rowclass, s->bfirst, g->unfit, multiprocessors, ta));
-  }
+    s->bfirst = NULL;
+    PetscCall(ShapeRounds<SHAPE_BYROW, SHAPE_BYROW>(mm, A, B, s, maxclasses, longest, multiprocessors, tb, ta));
+  } else PetscCall(ShapeRounds<SHAPE_BYFIRST, SHAPE_BYBASE>(mm, A, B, s, maxclasses, longest, multiprocessors, tb, ta));
   s->rowclass = ta.rowclass;
   PetscCall(exec->backend->copy(exec, &s->stats, ta.stats, sizeof(s->stats), HYB_COPY_DEVICE_TO_HOST));
+  if (s->stats.overflow) s->stats.n = s->stats.maxcount = 0, s->stats.rows = s->stats.program = 0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -554,8 +634,8 @@ static PetscErrorCode HybSpGEMMApplicable_ShapeCUDA(HybSpGEMM *mm, const HybCSR 
 
   PetscFunctionBegin;
   *fits = PETSC_FALSE;
-  /* small operands, rows without neighbours, and rows so long that few can be alike are not worth the look */
-  if (A->m < 1024 || mm->stats.products < 4 * (PetscCount)A->m || mm->stats.maxrow > SHAPE_MAX_PRODUCTS) PetscFunctionReturn(PETSC_SUCCESS);
+  /* small operands, rows without neighbours, rows so long or so different in length that few can be alike are not worth the look */
+  if (A->m < 1024 || mm->stats.maxarow > 4 * (A->nnz / A->m) + 8 || mm->stats.products < 4 * (PetscCount)A->m || mm->stats.maxrow > SHAPE_MAX_PRODUCTS) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(ShapeFind(mm, A, B, maxclasses));
   s     = (Shape *)mm->data;
   *fits = (PetscBool)(!s->stats.overflow && s->stats.rows >= (PetscCount)A->m / 5 * 4);
@@ -617,7 +697,7 @@ static PetscErrorCode HybSpGEMMSymbolic_ShapeCUDA(HybSpGEMM *mm, const HybCSR *A
   PetscCall(HybArenaAlloc(out, exec->result, (PetscCount)C->m + 1, sizeof(PetscInt), &C->i));
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, C->m, sizeof(PetscInt), &count));
   if (s->hasodd) PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, C->m, sizeof(PetscCount), &upper));
-  HYB_LAUNCH(ShapeCounts, HybBlocks(C->m, SHAPE_THREADS), SHAPE_THREADS, 0, exec->stream, C->m, s->rowclass, s->program.count, mm->rowproducts, count, upper);
+  HYB_LAUNCH(ShapeCounts, HybBlocks(C->m, SHAPE_THREADS), SHAPE_THREADS, 0, exec->stream, C->m, s->stats.overflow != 0, s->rowclass, s->program.count, mm->rowproducts, count, upper);
   if (s->hasodd) {
     PetscCall(HybHashRowsCount(mm, A, B, PETSC_FALSE, upper, count, &s->odd));
     PetscCall(HybScanCounts(exec, &mm->work, C->m, count, C->i, s->odd.head, NULL));

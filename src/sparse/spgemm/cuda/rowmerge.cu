@@ -1,0 +1,442 @@
+/*
+  rowmerge.cu: SpGEMM method "rowmerge", RMerge on the device.
+
+  Idea. A row of C is the merge of the rows of B that a row of A names. A sub-warp of W lanes merges up to W of them at once: each lane stands at the head of one row;
+  the smallest head is found by shuffles, the products of the lanes that stand there are added in the lanes' order, and these lanes step on. Nothing is hashed, nothing
+  sorted, and no memory is used but the rows themselves. Rows of A with more entries are split:
+
+    A = A_L ... A_2 G_1,   G_1 = A with rows cut into pieces of at most W entries,   A_2 joins up to W neighbouring pieces, and so on
+
+  so that C = A_L (... (A_2 (G_1 B))), from right to left. All factors but G_1 have the value one and neighbouring columns: they are ranges of row numbers, and neither values
+  nor columns of theirs are ever stored; G_1's columns and values are A's own.
+
+    levels: pieces of each row, n_0 = entries, n_l = ceil(n_{l-1}/W); offsets by scans
+    for l = 1 .. L-1: count pieces, scan, merge into an intermediate matrix        (values of it are kept while the next level needs them)
+    last level: count rows, scan, merge into C
+
+  Where no row of A has more than ROWMERGE_NARROW entries, nor more than ROWMERGE_PRODUCTS products, a single thread merges a row: the heads stand in its registers, an
+  entry of C costs a comparison for each head in place of shuffles, and 32 rows proceed at once ("narrow"). The rows of C of a warp are neighbours in memory, so they are
+  gathered in shared memory and written in one stream. This is what "auto" takes rowmerge for; wider rows are left to other methods.
+
+  Otherwise W is the width asked for, or the smallest power of two that merges the longest row at once, at most 16, and 32 where 16 would need three levels.
+
+  Memory: the intermediate matrices, two at a time; the first has at most as many entries as there are products, each later one no more than the one before, which
+  bounds its allocation without asking the device. Synchronisations of a first product: the statistics, the first intermediate's size (if there is one), C's size.
+  Complexity: an entry of an intermediate or of C costs one step of a sub-warp, log2 W shuffles and as many additions as products meet. Within a piece products are added in
+  A's order; pieces are added as wholes, in their order.
+
+  Reference: Gremse, Hoefter, Schwen, Kiessling, Naumann, GPU-accelerated sparse matrix-matrix multiplication by iterative row merging, SISC 37 (2015).
+*/
+#include "../../device/hybgroup.cuh"
+#include "aijhybridgpu/private/hybspgemm.h"
+
+#define ROWMERGE_THREADS 128
+#define ROWMERGE_LEVELS  31 /* of width 2, for any length */
+#define ROWMERGE_NARROW   8
+#define ROWMERGE_PRODUCTS 128
+
+/* pieces of each row of the next level */
+__global__ void __launch_bounds__(256) RowMergePieces(PetscInt m, PetscInt w, const PetscInt *__restrict__ ptr, PetscInt *__restrict__ pieces)
+{
+  const PetscCount r = (PetscCount)blockIdx.x * 256 + threadIdx.x;
+
+  if (r < m) pieces[r] = (PetscInt)(((PetscCount)ptr[r + 1] - ptr[r] + w - 1) / w);
+}
+
+/* where each piece begins; start[number of pieces] = the end of the last one */
+__global__ void __launch_bounds__(256) RowMergeStarts(PetscInt m, PetscInt w, const PetscInt *__restrict__ ptr, const PetscInt *__restrict__ off, PetscInt *__restrict__ start)
+{
+  const PetscCount g = (PetscCount)blockIdx.x * 256 + threadIdx.x, r = g / 8;
+
+  if (r < m) {
+    for (PetscInt q = off[r] + (PetscInt)(g % 8); q < off[r + 1]; q += 8) start[q] = ptr[r] + (q - off[r]) * w;
+    if (r == m - 1 && g % 8 == 0) start[off[m]] = ptr[m];
+  }
+}
+
+struct RowMergeArgs {
+  PetscInt          nrows;    /* pieces or rows, an upper bound of them if devrows is there */
+  const PetscInt   *devrows;  /* their number, on the device */
+  const PetscInt   *range;    /* piece r merges the rows range[r] .. range[r+1]-1 of the level below, or the entries of A of these numbers */
+  const PetscInt   *aj;       /* first level: the rows of B named, and their weights */
+  const HybScalar  *aa;
+  const void       *bi;       /* offsets of the level below: PetscInt for B, PetscCount for an intermediate */
+  const PetscInt   *bj;
+  const HybScalar  *ba;
+  PetscInt         *count;    /* counting C, or */
+  PetscCount       *count64;  /* counting an intermediate */
+  const PetscInt   *ci;       /* merging into C, or */
+  const PetscCount *ci64;     /* into an intermediate */
+  PetscInt         *cj;
+  HybScalar        *ca;       /* NULL: the pattern alone */
+};
+
+/* FIRST: the rows merged are B's, with A's weights; NUMERIC: entries are written, not counted */
+template <int W, bool FIRST, bool NUMERIC>
+__global__ void __launch_bounds__(ROWMERGE_THREADS) RowMergeKernel(RowMergeArgs x)
+{
+  using Offset           = typename std::conditional<FIRST, PetscInt, PetscCount>::type;
+  const Offset *const bi = (const Offset *)x.bi;
+  const unsigned   mask  = HybSubwarpMask<W>();
+  const int        lane  = HybLane() & (W - 1);
+  const PetscInt   n     = x.devrows ? *x.devrows : x.nrows;
+
+  for (PetscCount row = ((PetscCount)blockIdx.x * ROWMERGE_THREADS + threadIdx.x) / W; row < n; row += (PetscCount)gridDim.x * (ROWMERGE_THREADS / W)) {
+    const PetscInt begin = x.range[row], nlist = x.range[row + 1] - begin;
+    Offset         p = 0, end = 0;
+    HybScalar      weight = HybScalar(), value = HybScalar();
+    PetscInt       head = PETSC_MAX_INT, column = 0;
+    PetscCount     out = NUMERIC ? (x.ci ? (PetscCount)x.ci[row] : x.ci64[row]) : 0;
+    int            held = 0; /* entries that wait to be written together */
+
+    if (lane < nlist) {
+      const PetscInt src = FIRST ? x.aj[begin + lane] : begin + lane;
+
+      p   = bi[src];
+      end = bi[src + 1];
+      if (FIRST && NUMERIC && x.ca) weight = x.aa[begin + lane];
+      if (p < end) head = x.bj[p];
+    }
+    for (;;) {
+      const PetscInt smallest = HybSubwarpMin<W>(head);
+      const bool     hit      = head == smallest;
+
+      if (smallest == PETSC_MAX_INT) break;
+      if (NUMERIC) {
+        if (x.ca) {
+          unsigned  who     = __ballot_sync(mask, hit) & mask;
+          HybScalar product = HybScalar(), sum;
+
+          if (hit) product = FIRST ? HybMul(weight, x.ba[p]) : x.ba[p];
+          sum = HybShfl(mask, product, __ffs((int)who) - 1);
+          for (who &= who - 1; who; who &= who - 1) sum = sum + HybShfl(mask, product, __ffs((int)who) - 1);
+          if (lane == held) value = sum;
+        }
+        if (lane == held) column = smallest;
+        if (++held == W) {
+          x.cj[out + lane] = column;
+          if (x.ca) x.ca[out + lane] = value;
+          out += W;
+          held = 0;
+        }
+      } else out++;
+      if (hit) {
+        p++;
+        head = p < end ? x.bj[p] : PETSC_MAX_INT;
+      }
+    }
+    if (NUMERIC) {
+      if (lane < held) {
+        x.cj[out + lane] = column;
+        if (x.ca) x.ca[out + lane] = value;
+      }
+    } else if (lane == 0) {
+      if (x.count) x.count[row] = (PetscInt)out;
+      else x.count64[row] = out;
+    }
+  }
+}
+
+static __device__ __forceinline__ HybScalar RowMergeNegativeZero(void)
+{
+#if defined(PETSC_USE_COMPLEX)
+  return HybScalar(-(PetscReal)0, -(PetscReal)0);
+#else
+  return -(PetscReal)0;
+#endif
+}
+
+/* a thread a row, K heads in registers; stage: entries of C that a warp has room for in shared memory */
+template <int K, bool NUMERIC>
+__global__ void __launch_bounds__(ROWMERGE_THREADS) RowMergeNarrow(RowMergeArgs x, int stage)
+{
+  HYB_DYNAMIC_SHARED(HybScalar, shared);
+  const PetscInt  *bi   = (const PetscInt *)x.bi;
+  const PetscCount row  = (PetscCount)blockIdx.x * ROWMERGE_THREADS + threadIdx.x;
+  const int        lane = HybLane(), warp = (int)threadIdx.x / HYB_WARP;
+  PetscInt         head[K], pos[K], end[K], out = 0, base = 0, mine = 0;
+  HybScalar        weight[K];
+  HybScalar       *sa     = shared + (size_t)warp * stage;
+  PetscInt        *sj     = (PetscInt *)(shared + (size_t)(ROWMERGE_THREADS / HYB_WARP) * stage) + (size_t)warp * stage;
+  bool             staged = false;
+
+#pragma unroll
+  for (int q = 0; q < K; q++) {
+    head[q]   = PETSC_MAX_INT;
+    pos[q]    = 0;
+    end[q]    = 0;
+    weight[q] = HybScalar();
+  }
+  if (row < x.nrows) {
+    const PetscInt begin = x.range[row], n = x.range[row + 1] - begin;
+
+#pragma unroll
+    for (int q = 0; q < K; q++) {
+      if (q < n) {
+        const PetscInt c = x.aj[begin + q];
+
+        pos[q] = bi[c];
+        end[q] = bi[c + 1];
+        if (NUMERIC && x.ca) weight[q] = x.aa[begin + q];
+        if (pos[q] < end[q]) head[q] = x.bj[pos[q]];
+      }
+    }
+  }
+  if (NUMERIC) {
+    const PetscCount first = row - lane, last = HybMin()(first + HYB_WARP, (PetscCount)x.nrows);
+
+    base   = first < x.nrows ? x.ci[first] : 0;
+    mine   = row < x.nrows ? x.ci[row] : 0;
+    staged = first < x.nrows && x.ci[last] - base <= stage;
+  }
+  for (;;) {
+    PetscInt smallest = head[0];
+
+#pragma unroll
+    for (int q = 1; q < K; q++) smallest = HybMin()(smallest, head[q]);
+    if (smallest == PETSC_MAX_INT) break;
+    {
+      HybScalar sum = RowMergeNegativeZero();
+
+#pragma unroll
+      for (int q = 0; q < K; q++) {
+        if (head[q] == smallest) {
+          if (NUMERIC && x.ca) sum = HybMulAdd(weight[q], x.ba[pos[q]], sum);
+          pos[q]++;
+          head[q] = pos[q] < end[q] ? x.bj[pos[q]] : PETSC_MAX_INT;
+        }
+      }
+      if (NUMERIC) {
+        if (staged) {
+          sj[mine - base + out] = smallest;
+          sa[mine - base + out] = sum;
+        } else {
+          if (x.cj) x.cj[mine + out] = smallest;
+          if (x.ca) x.ca[mine + out] = sum;
+        }
+      }
+    }
+    out++;
+  }
+  if (!NUMERIC) {
+    if (row < x.nrows) x.count[row] = out;
+  } else {
+    __syncwarp(HYB_FULL_MASK);
+    if (staged) {
+      const PetscCount last = HybMin()(row - lane + HYB_WARP, (PetscCount)x.nrows);
+      const int        n    = (int)(x.ci[last] - base);
+
+      for (int e = lane; e < n; e += HYB_WARP) {
+        if (x.cj) x.cj[base + e] = sj[e];
+        if (x.ca) x.ca[base + e] = sa[e];
+      }
+    }
+  }
+}
+
+typedef struct {
+  PetscInt    w, levels;
+  bool        narrow;
+  PetscInt    npieces[ROWMERGE_LEVELS]; /* upper bounds */
+  PetscInt   *off[ROWMERGE_LEVELS];     /* level l, m+1: pieces of each row */
+  PetscInt   *start[ROWMERGE_LEVELS];   /* where each piece begins in the level below */
+  PetscCount *ci[ROWMERGE_LEVELS];      /* offsets of the intermediate matrices */
+  PetscCount  room[ROWMERGE_LEVELS];    /* their entries, an upper bound from the second on */
+} RowMerge;
+
+template <int W>
+static PetscErrorCode RowMergeLaunch(const HybExec *exec, bool first, bool numeric, const RowMergeArgs &x)
+{
+  const PetscCount grid = PetscMin(HybBlocks((PetscCount)x.nrows * W, ROWMERGE_THREADS), (PetscCount)1 << 20);
+
+  PetscFunctionBegin;
+  if (first && numeric) HYB_LAUNCH((RowMergeKernel<W, true, true>), grid, ROWMERGE_THREADS, 0, exec->stream, x);
+  else if (first) HYB_LAUNCH((RowMergeKernel<W, true, false>), grid, ROWMERGE_THREADS, 0, exec->stream, x);
+  else if (numeric) HYB_LAUNCH((RowMergeKernel<W, false, true>), grid, ROWMERGE_THREADS, 0, exec->stream, x);
+  else HYB_LAUNCH((RowMergeKernel<W, false, false>), grid, ROWMERGE_THREADS, 0, exec->stream, x);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode RowMergeDispatch(const HybExec *exec, PetscInt w, bool first, bool numeric, const RowMergeArgs &x)
+{
+  PetscFunctionBegin;
+  if (w <= 2) PetscCall(RowMergeLaunch<2>(exec, first, numeric, x));
+  else if (w <= 4) PetscCall(RowMergeLaunch<4>(exec, first, numeric, x));
+  else if (w <= 8) PetscCall(RowMergeLaunch<8>(exec, first, numeric, x));
+  else if (w <= 16) PetscCall(RowMergeLaunch<16>(exec, first, numeric, x));
+  else PetscCall(RowMergeLaunch<32>(exec, first, numeric, x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* counts (x.count) or writes (x.ci) every row; nnz of C, where it is known, sizes the stage */
+static PetscErrorCode RowMergeRunNarrow(const HybExec *exec, PetscInt longest, PetscCount nnz, const RowMergeArgs &x)
+{
+  const PetscCount grid  = HybBlocks(x.nrows, ROWMERGE_THREADS);
+  const int        stage = x.count ? 0 : (int)PetscMin(1024, (nnz / PetscMax(1, x.nrows) * 3 / 2 + 1) * HYB_WARP);
+  const size_t     bytes = (size_t)(ROWMERGE_THREADS / HYB_WARP) * stage * (sizeof(PetscInt) + sizeof(HybScalar));
+
+  PetscFunctionBegin;
+  if (x.count) {
+    if (longest <= 4) HYB_LAUNCH((RowMergeNarrow<4, false>), grid, ROWMERGE_THREADS, 0, exec->stream, x, stage);
+    else if (longest <= 6) HYB_LAUNCH((RowMergeNarrow<6, false>), grid, ROWMERGE_THREADS, 0, exec->stream, x, stage);
+    else HYB_LAUNCH((RowMergeNarrow<8, false>), grid, ROWMERGE_THREADS, 0, exec->stream, x, stage);
+  } else {
+    if (longest <= 4) HYB_LAUNCH((RowMergeNarrow<4, true>), grid, ROWMERGE_THREADS, bytes, exec->stream, x, stage);
+    else if (longest <= 6) HYB_LAUNCH((RowMergeNarrow<6, true>), grid, ROWMERGE_THREADS, bytes, exec->stream, x, stage);
+    else HYB_LAUNCH((RowMergeNarrow<8, true>), grid, ROWMERGE_THREADS, bytes, exec->stream, x, stage);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the level below as the right operand, level l's pieces (or, at the last level, the rows) as the left one */
+static void RowMergeOperands(const RowMerge *r, PetscInt l, const HybCSR *A, const HybCSR *B, const PetscInt *bj, const HybScalar *ba, RowMergeArgs *x)
+{
+  memset((void *)x, 0, sizeof(*x));
+  if (l == r->levels) {
+    x->nrows = A->m;
+    x->range = l == 1 ? A->i : r->off[l - 1];
+  } else {
+    x->nrows   = r->npieces[l];
+    x->devrows = r->off[l] + A->m;
+    x->range   = r->start[l];
+  }
+  if (l == 1) {
+    x->aj = A->j;
+    x->aa = A->a;
+    x->bi = B->i;
+    x->bj = B->j;
+    x->ba = B->a;
+  } else {
+    x->bi = r->ci[l - 1];
+    x->bj = bj;
+    x->ba = ba;
+  }
+}
+
+/* levels 1 .. L-1; *bj and *ba are the last one's entries, in work. With count, the intermediate matrices are counted first. */
+static PetscErrorCode RowMergeIntermediates(HybSpGEMM *mm, RowMerge *r, const HybCSR *A, const HybCSR *B, bool count, bool values, PetscInt **bj, HybScalar **ba)
+{
+  const HybExec *exec = &mm->exec;
+  RowMergeArgs   x;
+
+  PetscFunctionBegin;
+  *bj = NULL;
+  *ba = NULL;
+  for (PetscInt l = 1; l < r->levels; l++) {
+    PetscInt  *j;
+    HybScalar *a = NULL;
+
+    RowMergeOperands(r, l, A, B, *bj, *ba, &x);
+    if (count) {
+      PetscCall(HybArenaCalloc(&mm->keep, HYB_MEM_DEVICE, (PetscCount)r->npieces[l] + 1, sizeof(PetscCount), &r->ci[l]));
+      x.count64 = r->ci[l];
+      PetscCall(RowMergeDispatch(exec, r->w, l == 1, false, x));
+      x.count64 = NULL;
+      /* pieces beyond the actual number count nothing */
+      PetscCall(HybScanCounts64(exec, &mm->work, r->npieces[l], r->ci[l], r->ci[l], NULL, l == 1 ? &r->room[l] : NULL));
+      if (l > 1) r->room[l] = r->room[l - 1];
+    }
+    x.ci64 = r->ci[l];
+    PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, r->room[l], sizeof(PetscInt), &j));
+    if (values) PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, r->room[l], sizeof(HybScalar), &a));
+    x.cj = j;
+    x.ca = a;
+    PetscCall(RowMergeDispatch(exec, r->w, l == 1, true, x));
+    PetscCall(HybArenaFree(&mm->work, bj));
+    PetscCall(HybArenaFree(&mm->work, ba));
+    *bj = j;
+    *ba = a;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybSpGEMMSymbolic_RowMergeCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C)
+{
+  const HybExec  *exec   = &mm->exec;
+  const bool      values = (A->a || !A->nnz) && (B->a || !B->nnz);
+  const PetscInt  longest = mm->stats.maxarow;
+  const PetscInt *below   = A->i;
+  PetscCount      entries = A->nnz;
+  PetscInt       *bj, *count, nnz;
+  HybScalar      *ba;
+  RowMerge       *r;
+  RowMergeArgs    x;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_HOST, 1, sizeof(*r), &r));
+  PetscCall(PetscMemzero(r, sizeof(*r)));
+  mm->data = r;
+  r->w     = mm->width;
+  if (!r->w) {
+    for (r->w = 2; r->w < 16 && r->w < longest; r->w *= 2) { }
+    if (longest > 16 * 16) r->w = 32;
+  }
+  r->narrow = !mm->width && longest <= ROWMERGE_NARROW && mm->stats.maxrow <= ROWMERGE_PRODUCTS;
+  if (r->narrow) r->w = 1;
+  if (r->narrow) r->levels = 1;
+  for (PetscCount most = longest; !r->narrow && (most > 1 || !r->levels); r->levels++) most = (most + r->w - 1) / r->w;
+  for (PetscInt l = 1; l < r->levels; l++) {
+    /* a piece more than entries/w for each row at most */
+    r->npieces[l] = (PetscInt)PetscMin(entries, entries / r->w + A->m);
+    entries       = r->npieces[l];
+    PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (PetscCount)A->m + 1, sizeof(PetscInt), &r->off[l]));
+    PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (PetscCount)r->npieces[l] + 1, sizeof(PetscInt), &r->start[l]));
+    HYB_LAUNCH(RowMergePieces, HybBlocks(A->m, 256), 256, 0, exec->stream, A->m, r->w, below, r->off[l]);
+    PetscCall(HybScanCounts(exec, &mm->work, A->m, r->off[l], r->off[l], NULL, NULL));
+    HYB_LAUNCH(RowMergeStarts, HybBlocks((PetscCount)A->m * 8, 256), 256, 0, exec->stream, A->m, r->w, below, r->off[l], r->start[l]);
+    below = r->off[l];
+  }
+  PetscCall(HybCountersSet(&mm->counters, "width", r->w));
+  PetscCall(HybCountersSet(&mm->counters, "factors", r->levels));
+  PetscCall(RowMergeIntermediates(mm, r, A, B, true, values, &bj, &ba));
+  PetscCall(HybCountersSet(&mm->counters, "intermediate entries", r->room[1]));
+
+  PetscCall(HybArenaAlloc(out, exec->result, (PetscCount)C->m + 1, sizeof(PetscInt), &C->i));
+  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, C->m, sizeof(PetscInt), &count));
+  RowMergeOperands(r, r->levels, A, B, bj, ba, &x);
+  x.count = count;
+  if (r->narrow) PetscCall(RowMergeRunNarrow(exec, longest, 0, x));
+  else PetscCall(RowMergeDispatch(exec, r->w, r->levels == 1, false, x));
+  PetscCall(HybScanCounts(exec, &mm->work, C->m, count, C->i, NULL, &C->nnz));
+  PetscCall(HybIntCast(C->nnz, "The product", &nnz));
+  PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(PetscInt), &C->j));
+  if (values) PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(HybScalar), &C->a));
+  x.count = NULL;
+  x.ci    = C->i;
+  x.cj    = C->j;
+  x.ca    = C->a;
+  if (r->narrow) PetscCall(RowMergeRunNarrow(exec, longest, C->nnz, x));
+  else PetscCall(RowMergeDispatch(exec, r->w, r->levels == 1, true, x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybSpGEMMNumeric_RowMergeCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybCSR *C)
+{
+  RowMerge    *r = (RowMerge *)mm->data;
+  PetscInt    *bj;
+  HybScalar   *ba;
+  RowMergeArgs x;
+
+  PetscFunctionBegin;
+  PetscCall(RowMergeIntermediates(mm, r, A, B, false, true, &bj, &ba));
+  RowMergeOperands(r, r->levels, A, B, bj, ba, &x);
+  x.ci = C->i;
+  x.cj = C->j;
+  x.ca = C->a;
+  if (r->narrow) {
+    x.cj = NULL;
+    PetscCall(RowMergeRunNarrow(&mm->exec, mm->stats.maxarow, C->nnz, x));
+  } else PetscCall(RowMergeDispatch(&mm->exec, r->w, r->levels == 1, true, x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the rule of "auto": rows that a thread can merge in registers */
+static PetscErrorCode HybSpGEMMApplicable_RowMergeCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
+{
+  PetscFunctionBegin;
+  *fits = (PetscBool)(!mm->width && mm->stats.maxarow <= ROWMERGE_NARROW && mm->stats.maxrow <= ROWMERGE_PRODUCTS);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+extern const HybSpGEMMMethod HybSpGEMM_RowMergeCUDA;
+const HybSpGEMMMethod        HybSpGEMM_RowMergeCUDA = {"rowmerge", HybSpGEMMApplicable_RowMergeCUDA, HybSpGEMMSymbolic_RowMergeCUDA, HybSpGEMMNumeric_RowMergeCUDA, NULL};
