@@ -8,7 +8,9 @@
   method a line: first call (symbolic and numeric), numeric alone, the peak of the arenas over 12 bytes a nonzero of C, counters. Every
   result is compared with PETSc's before its time is printed.
 */
-#define _POSIX_C_SOURCE 200809L
+#if !defined(_POSIX_C_SOURCE)
+  #define _POSIX_C_SOURCE 200809L
+#endif
 #include <petscksp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -259,7 +261,7 @@ static PetscErrorCode Ours(PetscBool ptap, const char *method, PetscInt width, c
   HybArena       out;
   HybCSR         C;
   HybCounters   *counters;
-  PetscLogDouble t0, t1, t2;
+  PetscLogDouble t0 = 0, t1 = 0, t2 = 0;
 
   PetscFunctionBegin;
   counting       = HybBackendHost;
@@ -317,7 +319,7 @@ static PetscErrorCode Ours(PetscBool ptap, const char *method, PetscInt width, c
 
 static PetscErrorCode Theirs(PetscBool ptap, const char *algorithm, Mat A, Mat B, double *first, double *again, Mat *R)
 {
-  PetscLogDouble t0, t1, t2;
+  PetscLogDouble t0 = 0, t1 = 0, t2 = 0;
 
   PetscFunctionBegin;
   PetscCall(Clock(&t0));

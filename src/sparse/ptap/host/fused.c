@@ -38,6 +38,7 @@
 #define HYB_GROUP  4
 #define HYB_PLACES 6 /* places a nonzero of A and P: 12 bytes */
 #define HYB_LONG   32
+#define HYB_AHEAD  8
 
 #if PetscDefined(USE_COMPLEX)
   #define HYB_NEUTRAL PetscCMPLX((PetscReal)-0.0, (PetscReal)-0.0)
@@ -189,9 +190,9 @@ static PetscErrorCode HybPtAPSymbolic_Fused(HybPtAP *pp, const HybCSR *A, const 
   HybArena  *work = &pp->work;
   HybFused  *f;
   HybColSet  set = {NULL, NULL, NULL};
-  PetscInt  *group = NULL, *tptr, *tg, *tentry, *list = NULL, *cptr, nblocks, innz;
+  PetscInt  *group = NULL, *tptr, *tg, *list = NULL, *cptr, nblocks, innz;
   uint16_t  *map = NULL;
-  PetscCount size = 0, used = 0, nnz = 0, places = 0, products, *placeptr;
+  PetscCount size = 0, used = 0, nnz = 0, places = 0, products, *tslot;
   PetscBool  keepplaces;
 
   PetscFunctionBegin;
@@ -229,22 +230,20 @@ static PetscErrorCode HybPtAPSymbolic_Fused(HybPtAP *pp, const HybCSR *A, const 
   keepplaces = (PetscBool)(places <= HYB_PLACES * (A->nnz + P->nnz));
   if (keepplaces) PetscCall(HybArenaAlloc(&pp->keep, HYB_MEM_HOST, places, sizeof(uint16_t), &f->place));
 
-  /* which groups, and which of their entries, name a block row of C; places of an entry start at placeptr of its group */
+  /* which groups name a block row of C, and where the places of their entries start */
   PetscCall(HybArenaCalloc(work, HYB_MEM_HOST, (PetscCount)nblocks + 2, sizeof(PetscInt), &tptr));
   PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, f->rptr[f->ngroups], sizeof(PetscInt), &tg));
-  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, f->rptr[f->ngroups], sizeof(PetscInt), &tentry));
-  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, f->ngroups, sizeof(PetscCount), &placeptr));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, f->rptr[f->ngroups], sizeof(PetscCount), &tslot));
   for (PetscInt e = 0; e < f->rptr[f->ngroups]; e++) tptr[f->rj[e] + 2]++;
   for (PetscInt c = 0; c < nblocks; c++) tptr[c + 2] += tptr[c + 1];
   places = 0;
   for (PetscInt g = 0; g < f->ngroups; g++) {
-    placeptr[g] = places;
-    places += (PetscCount)(f->rptr[g + 1] - f->rptr[g]) * (f->vptr[g + 1] - f->vptr[g]);
     for (PetscInt e = f->rptr[g]; e < f->rptr[g + 1]; e++) {
       const PetscInt t = tptr[f->rj[e] + 1]++;
 
-      tg[t]     = g;
-      tentry[t] = e;
+      tg[t]    = g;
+      tslot[t] = places;
+      places += f->vptr[g + 1] - f->vptr[g];
     }
   }
 
@@ -259,6 +258,7 @@ static PetscErrorCode HybPtAPSymbolic_Fused(HybPtAP *pp, const HybCSR *A, const 
     for (PetscInt t = tptr[c]; t < tptr[c + 1]; t++) {
       const PetscCount lo = f->vptr[tg[t]], hi = f->vptr[tg[t] + 1];
 
+      if (t + HYB_AHEAD < tptr[c + 1]) __builtin_prefetch(f->vj + f->vptr[tg[t + HYB_AHEAD]]);
       for (PetscCount k = lo; k < hi; k++) HybColSetAdd(&set, f->vj[k] >> 6, (uint64_t)1 << (f->vj[k] & 63));
       if (lo < hi) last = PetscMax(last, f->vj[hi - 1]);
     }
@@ -274,8 +274,10 @@ static PetscErrorCode HybPtAPSymbolic_Fused(HybPtAP *pp, const HybCSR *A, const 
         for (PetscInt t = tptr[c]; t < tptr[c + 1]; t++) {
           const PetscInt   g  = tg[t];
           const PetscCount lo = f->vptr[g], len = f->vptr[g + 1] - lo;
-          uint16_t        *to = f->place + placeptr[g] + (PetscCount)(tentry[t] - f->rptr[g]) * len;
+          uint16_t        *to = f->place + tslot[t];
 
+          /* every entry writes elsewhere: fetch ahead */
+          if (t + HYB_AHEAD < tptr[c + 1]) __builtin_prefetch(f->place + tslot[t + HYB_AHEAD], 1);
           for (PetscCount k = 0; k < len; k++) to[k] = map[f->vj[lo + k]];
         }
       }
