@@ -563,22 +563,49 @@ static PetscErrorCode HybSpGEMMSymbolic_Binned(HybSpGEMM *mm, const HybCSR *A, c
   #define HYB_NEUTRAL ((PetscReal)-0.0)
 #endif
 
-/* one row: acc covers the columns from base on */
-static HYB_MULTIVERSION void HybRowDense(PetscInt len, const PetscInt *cols, const PetscInt *ahead, const HybScalar *a, const PetscInt *restrict bi, const PetscInt *restrict bj, const HybScalar *restrict ba, PetscInt base, HybScalar *restrict acc, PetscInt n, const PetscInt *restrict cj, HybScalar *restrict ca)
+/* does the next row share the walk of row r? */
+static inline PetscBool HybShares(const HybCSR *A, PetscInt r, PetscInt span)
 {
-  HybScalar *const shifted = acc - base;
+  return (PetscBool)(span <= HYB_GROUP_SPAN && r + 1 < A->m && HybSamePattern(A, r, r + 1));
+}
 
-  for (PetscInt k = 0; k < len; k++) {
-    const HybScalar x  = a[k];
-    const PetscInt  hi = bi[cols[k] + 1];
+/* Rows from r on, one by one, until one comes that is better computed otherwise or needs a longer accumulator: that row is returned */
+static HYB_MULTIVERSION PetscInt HybRunDense(PetscInt r, const HybCSR *A, const HybCSR *B, HybCSR *C, HybScalar *acc, PetscCount size)
+{
+  const PetscInt *restrict const  ai = A->i, *restrict const aj = A->j, *restrict const bi = B->i, *restrict const bj = B->j, *restrict const ci = C->i, *restrict const cj = C->j, m = A->m;
+  const PetscInt *const           ahead = aj + A->nnz;
+  const HybScalar *restrict const aa = A->a, *restrict const ba = B->a;
+  HybScalar *restrict const       ca = C->a;
 
-    HybAhead(cols + k, ahead, bi, bj, ba);
-    for (PetscInt l = bi[cols[k]]; l < hi; l++) shifted[bj[l]] += x * ba[l];
+  for (; r < m; r++) {
+    const PetscInt klo = ai[r], khi = ai[r + 1], lo = ci[r], hi = ci[r + 1];
+
+    if (lo == hi) continue;
+    if (khi - klo == 1) {
+      const HybScalar                 x = aa[klo];
+      const HybScalar *restrict const y = ba + bi[aj[klo]];
+
+      for (PetscInt t = lo; t < hi; t++) ca[t] = x * y[t - lo];
+    } else {
+      const PetscInt      base = cj[lo], span = cj[hi - 1] - base + 1;
+      HybScalar *restrict shifted;
+
+      if (span > size || HybShares(A, r, span)) return r;
+      shifted = acc - base;
+      for (PetscInt k = klo; k < khi; k++) {
+        const HybScalar x   = aa[k];
+        const PetscInt  end = bi[aj[k] + 1];
+
+        HybAhead(aj + k, ahead, bi, bj, ba);
+        for (PetscInt l = bi[aj[k]]; l < end; l++) shifted[bj[l]] += x * ba[l];
+      }
+      for (PetscInt t = lo; t < hi; t++) {
+        ca[t]          = shifted[cj[t]];
+        shifted[cj[t]] = HYB_NEUTRAL;
+      }
+    }
   }
-  for (PetscInt t = 0; t < n; t++) {
-    ca[t]          = shifted[cj[t]];
-    shifted[cj[t]] = HYB_NEUTRAL;
-  }
+  return r;
 }
 
 #if !PetscDefined(USE_COMPLEX)
@@ -675,40 +702,31 @@ static PetscErrorCode HybSpGEMMNumeric_Binned(HybSpGEMM *mm, const HybCSR *A, co
   PetscInt      *place = NULL;
 
   PetscFunctionBegin;
-  for (PetscInt r = 0; r < A->m;) {
-    const PetscInt n = C->i[r + 1] - C->i[r], len = A->i[r + 1] - A->i[r], *cj = C->j + C->i[r];
-    HybScalar     *ca = C->a + C->i[r];
-    PetscInt       nrows = 1, first, span;
+  for (PetscInt r = 0;;) {
+    const PetscInt *cj;
+    PetscInt        n, span;
 
-    if (!n) {
-      r++;
-      continue;
-    }
-    if (len == 1) {
-      const HybScalar  x  = A->a[A->i[r]];
-      const HybScalar *ba = B->a + B->i[A->j[A->i[r]]];
-
-      for (PetscInt t = 0; t < n; t++) ca[t] = x * ba[t];
-      r++;
-      continue;
-    }
-    first = cj[0];
-    span  = cj[n - 1] - first + 1;
-    if (span <= HYB_GROUP_SPAN) {
-      while (nrows < HYB_GROUP && r + nrows < A->m && HybSamePattern(A, r, r + nrows)) nrows++;
-    }
-    if (nrows > 1) {
+    r = HybRunDense(r, A, B, C, acc.acc, acc.size);
+    if (r == A->m) break;
+    n    = C->i[r + 1] - C->i[r];
+    cj   = C->j + C->i[r];
+    span = cj[n - 1] - cj[0] + 1;
+    if (HybShares(A, r, span)) {
       const HybScalar *a[HYB_GROUP];
+      PetscInt         nrows = 2;
 
+      while (nrows < HYB_GROUP && r + nrows < A->m && HybSamePattern(A, r, r + nrows)) nrows++;
       for (PetscInt q = 0; q < HYB_GROUP; q++) a[q] = A->a + A->i[r + PetscMin(q, nrows - 1)];
       /* room doubles, so that it is cleared but a few times */
       if (HYB_GROUP * (PetscCount)span > acc.size) PetscCall(HybAccumulatorGrow(&mm->work, HYB_GROUP * PetscMin(2 * (PetscCount)span, C->n), &acc));
-      HybRowsDense(nrows, len, A->j + A->i[r], a, B->i, B->j, B->a, first, acc.acc, n, cj, ca);
+      HybRowsDense(nrows, A->i[r + 1] - A->i[r], A->j + A->i[r], a, B->i, B->j, B->a, cj[0], acc.acc, n, cj, C->a + C->i[r]);
+      r += nrows;
     } else if (span <= most || (PetscCount)n * HYB_WIDE >= C->n) {
-      if (span > acc.size) PetscCall(HybAccumulatorGrow(&mm->work, PetscMin(2 * (PetscCount)span, C->n), &acc));
-      HybRowDense(len, A->j + A->i[r], A->j + A->nnz, A->a + A->i[r], B->i, B->j, B->a, first, acc.acc, n, cj, ca);
-    } else PetscCall(HybRowHashed(mm, &hash, &place, A, B, r, n, cj, ca));
-    r += nrows;
+      PetscCall(HybAccumulatorGrow(&mm->work, PetscMin(2 * (PetscCount)span, C->n), &acc));
+    } else {
+      PetscCall(HybRowHashed(mm, &hash, &place, A, B, r, n, cj, C->a + C->i[r]));
+      r++;
+    }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
