@@ -75,19 +75,22 @@ static __global__ __launch_bounds__(SEGSUM_THREADS, 4) void SegSumTiles(int mode
   const PetscCount tile = blockIdx.x, b = tile * SEGSUM_TILE;
   const int        n    = nnz - b < SEGSUM_TILE ? (int)(nnz - b) : SEGSUM_TILE;
 
+  if (t < SEGSUM_WORDS) bits[t] = 0;
   if (FIRST) {
     if (t == 0) range[0] = tile == 0 ? 0 : SegSumFirstRow(i, m, b);
     if (t == HYB_WARP) range[1] = tile + 1 == ntiles ? m : SegSumFirstRow(i, m, b + SEGSUM_TILE);
   }
-  if (t < SEGSUM_WORDS) bits[t] = 0;
+  __syncthreads();
+  const PetscInt r0 = FIRST ? range[0] : first[tile], r1 = FIRST ? range[1] : first[tile + 1];
 
-  /* products */
-  if (n == SEGSUM_TILE && VECTOR) {
-    constexpr int G  = 4;                                                             /* neighbouring entries of a thread */
-    constexpr int VJ = 16 / sizeof(PetscInt) < G ? (int)(16 / sizeof(PetscInt)) : G; /* of them in one access */
-    constexpr int VA = sizeof(HybScalar) < 16 ? (int)(16 / sizeof(HybScalar)) : 1;
-    PetscInt      col[SEGSUM_ITEMS];
-    HybScalar     v[SEGSUM_ITEMS];
+  /* entries on their way to registers, while the rows are marked */
+  constexpr int G  = 4;                                                            /* neighbouring entries of a thread */
+  constexpr int VJ = 16 / sizeof(PetscInt) < G ? (int)(16 / sizeof(PetscInt)) : G; /* of them in one access */
+  constexpr int VA = sizeof(HybScalar) < 16 ? (int)(16 / sizeof(HybScalar)) : 1;
+  const bool    whole = VECTOR && n == SEGSUM_TILE;
+  PetscInt      col[SEGSUM_ITEMS];
+  HybScalar     v[SEGSUM_ITEMS];
+  if (whole) {
 #pragma unroll
     for (int u = 0; u < SEGSUM_ITEMS / G; u++) {
       const PetscCount k = b + (PetscCount)(u * SEGSUM_THREADS + t) * G;
@@ -104,24 +107,26 @@ static __global__ __launch_bounds__(SEGSUM_THREADS, 4) void SegSumTiles(int mode
         for (int q = 0; q < VA; q++) v[u * G + s + q] = c.v[q];
       }
     }
+  }
+
+  /* one bit where a row begins */
+  for (PetscInt r = r0 + t; r < r1; r += SEGSUM_THREADS) {
+    const PetscInt start = i[r], p = (PetscInt)(start - b);
+    if (p < n && i[r + 1] > start) HybAtomicOr(&bits[p >> 5], 1u << (p & 31));
+  }
+  if (FIRST && t == 0) {
+    first[tile] = r0;
+    if (tile + 1 == ntiles) first[ntiles] = r1;
+  }
+
+  /* products */
+  if (whole) {
 #pragma unroll
     for (int q = 0; q < SEGSUM_ITEMS; q++) v[q] = HybMul(v[q], HybLoadReadOnly(x + col[q]));
 #pragma unroll
     for (int q = 0; q < SEGSUM_ITEMS; q++) product[SEGSUM_AT((q / G * SEGSUM_THREADS + t) * G + q % G)] = v[q];
   } else {
     for (int k = t; k < SEGSUM_TILE; k += SEGSUM_THREADS) product[SEGSUM_AT(k)] = k < n ? HybMul(a[b + k], HybLoadReadOnly(x + j[b + k])) : HybScalar(0);
-  }
-  __syncthreads();
-  const PetscInt r0 = FIRST ? range[0] : first[tile], r1 = FIRST ? range[1] : first[tile + 1];
-  if (FIRST && t == 0) {
-    first[tile] = r0;
-    if (tile + 1 == ntiles) first[ntiles] = r1;
-  }
-
-  /* one bit where a row begins */
-  for (PetscInt r = r0 + t; r < r1; r += SEGSUM_THREADS) {
-    const PetscInt p = (PetscInt)(i[r] - b);
-    if (p < n && i[r + 1] > i[r]) HybAtomicOr(&bits[p >> 5], 1u << (p & 31));
   }
   __syncthreads();
   int       nheads;
@@ -190,10 +195,10 @@ static __global__ __launch_bounds__(SEGSUM_THREADS, 4) void SegSumTiles(int mode
     for (PetscInt r = r0 + t; r < r1; r += SEGSUM_THREADS) z[r] = SegSumEnd(mode, product[r - r0 + 1], y, r);
   } else {
     for (PetscInt r = r0 + t; r < r1; r += SEGSUM_THREADS) {
-      HybScalar      v(0);
+      HybScalar      of(0);
       const PetscInt p = (PetscInt)(i[r] - b);
-      if (i[r + 1] > i[r]) v = product[before[p >> 5] + __popc(bits[p >> 5] & (0xffffffffu >> (31 - (p & 31))))];
-      z[r] = SegSumEnd(mode, v, y, r);
+      if (i[r + 1] > i[r]) of = product[before[p >> 5] + __popc(bits[p >> 5] & (0xffffffffu >> (31 - (p & 31))))];
+      z[r] = SegSumEnd(mode, of, y, r);
     }
     if (FIRST && t == 0) {
       HybAtomicAdd(&found[0], (PetscCount)1);
@@ -212,7 +217,8 @@ static __global__ void SegSumJoin(int mode, PetscCount ntiles, const PetscInt *_
     if (r >= 0 && i[r + 1] > b && i[r] >= b - SEGSUM_TILE) {
       const PetscCount last = (i[r + 1] - 1) / SEGSUM_TILE;
       HybScalar        sum  = carry[tile];
-      for (PetscCount q = tile + 1; q <= last; q++) sum += carry[q];
+#pragma unroll 8
+      for (PetscCount q = tile + 1; q <= last; q++) sum += carry[q]; /* the longest row decides how long this takes: loads ahead */
       z[r] = mode == ROW_RESIDUAL ? z[r] - sum : z[r] + sum;
     }
   }
