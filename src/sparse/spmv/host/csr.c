@@ -12,8 +12,8 @@
 
   The order of addition is fixed by the row's length and by which kernel runs, which is fixed by the pattern: the same bits from run to run.
 
-  Memory: none. Time: O(m + nnz), 12 bytes read an entry. "auto" takes it always: no other host method was faster on any matrix tried (see
-  docs/performance.md).
+  Memory: none. Time: O(m + nnz), 12 bytes read an entry. "auto" takes it always: segsum was faster only where short rows read x at
+  random over more than the caches hold, which no cheap look at the pattern tells (see docs/performance.md).
 */
 #include "spmvvector.h"
 

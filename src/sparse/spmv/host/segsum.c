@@ -22,8 +22,10 @@
   here, so a dirty tile is repaired at once, while its sums are in cache. What the thread-bunches' synchronizer is there, carry is here.
 
   Determinism: the order of addition is fixed by the pattern. Memory: nnz/T integers, and one tile's products. Time: O(m + nnz), with each
-  product stored and loaded once more than csr does, which on one core is the price of a balance that one core does not need: "auto" never
-  takes it (figures in docs/performance.md). Its worth is on devices, and as the model that a device's kernel is compared with.
+  product stored and loaded once more than csr does, which on one core is mostly the price of a balance that one core does not need.
+  It gains where rows are short and x is read at random over more than the caches hold: the products of many rows wait for memory together.
+  No count of the pattern tells that, so "auto" does not take it (figures in docs/performance.md). It is also the model that a device's
+  kernel is compared with.
 
   Reference: W. Liu, B. Vinter, Speculative segmented sum for sparse matrix-vector multiplication on heterogeneous processors, Parallel Computing 49, 2015.
 */
@@ -139,7 +141,7 @@ HYB_MULTIVERSION static void Apply(const SpMV_SegSum *seg, const HybCSR *A, cons
 static PetscErrorCode HybSpMVApplicable_SegSum(HybSpMV *mv, const HybCSR *A, PetscBool *fits)
 {
   PetscFunctionBegin;
-  *fits = PETSC_FALSE; /* never the faster one on a single core, see above */
+  *fits = PETSC_FALSE; /* see above */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
