@@ -12,9 +12,10 @@
 
 /*
   cost[r] = sum over the entries k of row r of A of length(A->j[k]), where length is blen[.] if given, else the row length of bi.
-  rowcost may be NULL. devstats (may be NULL): five zeroed PetscCount on the device, in the order of HybPlanStats.
+  rowcost may be NULL. devstats (may be NULL): five zeroed PetscCount on the device, in the order of HybPlanStats. longest: entries of the longest row of A, -1 if
+  that is not known.
 */
-extern PetscErrorCode HybPlanRowCosts(const HybExec *, HybArena *work, const HybCSR *A, const PetscInt *bi, const PetscInt *blen, PetscCount *rowcost, PetscCount *devstats);
+extern PetscErrorCode HybPlanRowCosts(const HybExec *, HybArena *work, const HybCSR *A, PetscInt longest, const PetscInt *bi, const PetscInt *blen, PetscCount *rowcost, PetscCount *devstats);
 
 /* Stable bins as HybPlanOps.bins, nbins <= HYB_PLAN_MAX_BINS; devbinptr (nbins+1) lives on the device. No synchronisation. */
 extern PetscErrorCode HybPlanBinsAsync(const HybExec *, HybArena *work, PetscInt m, const PetscCount *cost, PetscInt nbins, const PetscCount *limit, PetscInt *order, PetscInt *devbinptr);

@@ -127,32 +127,35 @@ __global__ void __launch_bounds__(COSTS_THREADS) RowCostsLongKernel(const PetscI
   if (stats) RowCostsPublish(s, stats);
 }
 
-PetscErrorCode HybPlanRowCosts(const HybExec *exec, HybArena *work, const HybCSR *A, const PetscInt *bi, const PetscInt *blen, PetscCount *rowcost, PetscCount *devstats)
+PetscErrorCode HybPlanRowCosts(const HybExec *exec, HybArena *work, const HybCSR *A, PetscInt longest, const PetscInt *bi, const PetscInt *blen, PetscCount *rowcost, PetscCount *devstats)
 {
   const PetscCount mean     = A->m ? A->nnz / A->m : 0;
   const int        w        = mean <= 3 ? 2 : mean <= 12 ? 4 : mean <= 40 ? 8 : 32;
   const PetscCount grid     = HybBlocks((PetscCount)A->m * w, COSTS_THREADS);
+  const bool       haslong = longest < 0 ? A->nnz > COSTS_LONG : longest > COSTS_LONG;
   PetscInt        *longrows = NULL;
 
   PetscFunctionBegin;
   if (!A->m) PetscFunctionReturn(PETSC_SUCCESS);
   /* longrows[0] counts, the list follows */
-  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, A->nnz / COSTS_LONG + 2, sizeof(PetscInt), &longrows));
-  PetscCall(exec->backend->zero(exec, longrows, sizeof(PetscInt)));
+  if (haslong) {
+    PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, A->nnz / COSTS_LONG + 2, sizeof(PetscInt), &longrows));
+    PetscCall(exec->backend->zero(exec, longrows, sizeof(PetscInt)));
+  }
   switch (w) {
   case 2:
-    HYB_LAUNCH((RowCostsKernel<2>), grid, COSTS_THREADS, 0, exec->stream, A->m, A->i, A->j, bi, blen, rowcost, devstats, longrows, longrows + 1);
+    HYB_LAUNCH((RowCostsKernel<2>), grid, COSTS_THREADS, 0, exec->stream, A->m, A->i, A->j, bi, blen, rowcost, devstats, longrows, longrows ? longrows + 1 : NULL);
     break;
   case 4:
-    HYB_LAUNCH((RowCostsKernel<4>), grid, COSTS_THREADS, 0, exec->stream, A->m, A->i, A->j, bi, blen, rowcost, devstats, longrows, longrows + 1);
+    HYB_LAUNCH((RowCostsKernel<4>), grid, COSTS_THREADS, 0, exec->stream, A->m, A->i, A->j, bi, blen, rowcost, devstats, longrows, longrows ? longrows + 1 : NULL);
     break;
   case 8:
-    HYB_LAUNCH((RowCostsKernel<8>), grid, COSTS_THREADS, 0, exec->stream, A->m, A->i, A->j, bi, blen, rowcost, devstats, longrows, longrows + 1);
+    HYB_LAUNCH((RowCostsKernel<8>), grid, COSTS_THREADS, 0, exec->stream, A->m, A->i, A->j, bi, blen, rowcost, devstats, longrows, longrows ? longrows + 1 : NULL);
     break;
   default:
-    HYB_LAUNCH((RowCostsKernel<32>), grid, COSTS_THREADS, 0, exec->stream, A->m, A->i, A->j, bi, blen, rowcost, devstats, longrows, longrows + 1);
+    HYB_LAUNCH((RowCostsKernel<32>), grid, COSTS_THREADS, 0, exec->stream, A->m, A->i, A->j, bi, blen, rowcost, devstats, longrows, longrows ? longrows + 1 : NULL);
   }
-  if (A->nnz > COSTS_LONG) HYB_LAUNCH(RowCostsLongKernel, PetscMin(A->nnz / COSTS_LONG, 128), COSTS_THREADS, 0, exec->stream, A->i, A->j, bi, blen, rowcost, devstats, longrows, longrows + 1);
+  if (haslong) HYB_LAUNCH(RowCostsLongKernel, PetscMin(A->nnz / COSTS_LONG, 128), COSTS_THREADS, 0, exec->stream, A->i, A->j, bi, blen, rowcost, devstats, longrows, longrows ? longrows + 1 : NULL);
   PetscCall(HybArenaFree(work, &longrows));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -163,7 +166,7 @@ static PetscErrorCode HybPlanProducts_CUDA(const HybExec *exec, HybArena *work, 
 
   PetscFunctionBegin;
   PetscCall(HybArenaCalloc(work, HYB_MEM_DEVICE, 5, sizeof(PetscCount), &devstats));
-  PetscCall(HybPlanRowCosts(exec, work, A, B->i, NULL, rowproducts, stats ? devstats : NULL));
+  PetscCall(HybPlanRowCosts(exec, work, A, -1, B->i, NULL, rowproducts, stats ? devstats : NULL));
   if (stats) {
     PetscCall(exec->backend->copy(exec, s, devstats, sizeof(s), HYB_COPY_DEVICE_TO_HOST));
     stats->products = s[0];

@@ -625,7 +625,7 @@ static PetscErrorCode HashCompress(HybSpGEMM *mm, const HybCSR *B, HybHashRows *
 {
   const HybExec   *exec = &mm->exec;
   const PetscCount mean = B->m ? B->nnz / B->m : 0;
-  PetscInt        *over, *npairs;
+  PetscInt        *over = NULL, *npairs;
   HashPair        *pairs;
   HybMemoryReport  report;
 
@@ -634,8 +634,10 @@ static PetscErrorCode HashCompress(HybSpGEMM *mm, const HybCSR *B, HybHashRows *
   if (mm->stats.products / 4 < B->nnz || (size_t)B->nnz > report.free_bytes / 64) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, B->nnz, sizeof(HashPair), &pairs));
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, B->m, sizeof(PetscInt), &npairs));
-  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, B->nnz / HASH_LONGROW + 2, sizeof(PetscInt), &over));
-  PetscCall(exec->backend->zero(exec, over, sizeof(PetscInt)));
+  if (B->nnz > HASH_LONGROW) {
+    PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, B->nnz / HASH_LONGROW + 2, sizeof(PetscInt), &over));
+    PetscCall(exec->backend->zero(exec, over, sizeof(PetscInt)));
+  }
   if (mean <= 8) HYB_LAUNCH((HashCompressKernel<8>), HybBlocks(B->m, 16), 128, 0, exec->stream, B->m, B->i, B->j, pairs, npairs, over);
   else HYB_LAUNCH((HashCompressKernel<32>), HybBlocks(B->m, 4), 128, 0, exec->stream, B->m, B->i, B->j, pairs, npairs, over);
   if (mm->stats.maxbrow > HASH_LONGROW) HYB_LAUNCH(HashCompressLongKernel, PetscMin(B->nnz / HASH_LONGROW, 256), 512, 0, exec->stream, B->i, B->j, pairs, npairs, over);
@@ -731,17 +733,18 @@ PetscErrorCode HybHashRowsCount(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   hash->mean      = mean;
   hash->lanes     = PetscMax(2, HashLog2(mean));
   hash->pairlanes = HashLog2((mean + 1) / 2);
-  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, A->m, sizeof(PetscInt), &hash->order));
-  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, A->m, sizeof(unsigned), &hash->base));
-  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, A->m, sizeof(unsigned), &hash->size));
-  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, HYB_HASH_BINS + 2, sizeof(PetscCount), &hash->head));
+  /* one allocation: head, order, base, size */
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (HYB_HASH_BINS + 2) * (PetscCount)sizeof(PetscCount) + (PetscCount)A->m * (PetscCount)(sizeof(PetscInt) + 2 * sizeof(unsigned)), 1, &hash->head));
+  hash->order  = (PetscInt *)(hash->head + HYB_HASH_BINS + 2);
+  hash->base   = (unsigned *)(hash->order + A->m);
+  hash->size   = hash->base + A->m;
   hash->binptr = (PetscInt *)(hash->head + 1);
 
   HashOperands(A, B, &x);
   if (compress) PetscCall(HashCompress(mm, B, hash));
   if (hash->pairs && upper == mm->rowproducts) {
     PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, A->m, sizeof(PetscCount), &pairsupper));
-    PetscCall(HybPlanRowCosts(exec, &mm->work, A, B->i, hash->npairs, pairsupper, NULL));
+    PetscCall(HybPlanRowCosts(exec, &mm->work, A, mm->stats.maxarow, B->i, hash->npairs, pairsupper, NULL));
     upper = pairsupper;
   }
   x.pairs  = (const HashPair *)hash->pairs;

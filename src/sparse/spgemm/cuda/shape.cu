@@ -295,6 +295,7 @@ struct ShapeProgram {
   unsigned short *place;   /* for each product: its entry of the row of C */
   PetscInt       *offset;  /* for each entry of the row of C: column - base; room as for place */
   PetscInt       *count;   /* entries of the row of C */
+  PetscInt       *products; /* number of products */
   unsigned char  *unfit;   /* too many products */
   PetscInt        kroom, proom;
 };
@@ -394,7 +395,8 @@ __global__ void __launch_bounds__(256) ShapeCompile(const PetscInt *__restrict__
       count += total;
     }
     if (threadIdx.x == 0) {
-      g.count[q] = count;
+      g.count[q]    = count;
+      g.products[q] = products;
       if (count > SHAPE_MAX_COUNT) g.unfit[q] = 1;
       else HybAtomicMax(&t.stats->maxcount, (int)count);
     }
@@ -460,21 +462,54 @@ __global__ void __launch_bounds__(128) ShapeRows(ShapeArgs x)
     const unsigned short *place  = x.program.place + x.program.pptr[c];
     const PetscInt       *kbegin = x.program.kbegin + x.program.kptr[c];
 
+    const int             total  = x.program.products[c];
+
     for (int e = lane; e < count; e += W) acc[e] = ShapeNegativeZero();
     __syncwarp(mask);
-    for (PetscInt e = 0; e < k; e++) {
-      const PetscInt        col  = x.aj[abegin + e];
-      const HybScalar       av   = x.aa[abegin + e];
-      const PetscInt        from = x.bi[col];
-      const int             len  = (int)(x.bi[col + 1] - from);
-      const unsigned short *to   = place + kbegin[e];
+    for (PetscInt e0 = 0; e0 < k; e0 += W) {
+      /* each lane looks up one entry of A; then these are taken in turn, the next row of B on its way while one is added */
+      const int n    = (int)HybMin()((PetscInt)W, k - e0);
+      PetscInt  from = 0;
+      unsigned  what = 0; /* first product and length of the row of B: both below 2^16 */
+      HybScalar av   = HybScalar(), b = HybScalar();
+      int       at   = 0;
 
-      for (int p = lane; p < len; p += W) {
-        const int at = to[p];
+      if (lane < n) {
+        const int first = kbegin[e0 + lane], end = e0 + lane + 1 < k ? kbegin[e0 + lane + 1] : total;
 
-        acc[at] = HybMulAdd(av, x.ba[from + p], acc[at]);
+        from = x.bi[x.aj[abegin + e0 + lane]];
+        av   = x.aa[abegin + e0 + lane];
+        what = (unsigned)first | (unsigned)(end - first) << 16;
       }
-      __syncwarp(mask);
+      PetscInt nextfrom = HybShfl(mask, from, 0, W);
+      unsigned nextwhat = HybShfl(mask, what, 0, W);
+
+      if (lane < (int)(nextwhat >> 16)) {
+        at = place[(nextwhat & 0xffffu) + lane];
+        b  = x.ba[nextfrom + lane];
+      }
+      for (int q = 0; q < n; q++) {
+        const PetscInt  thisfrom = nextfrom;
+        const int       first = (int)(nextwhat & 0xffffu), len = (int)(nextwhat >> 16);
+        const HybScalar weight = HybShfl(mask, av, q, W), bnow = b;
+        const int       atnow = at;
+
+        if (q + 1 < n) {
+          nextfrom = HybShfl(mask, from, q + 1, W);
+          nextwhat = HybShfl(mask, what, q + 1, W);
+          if (lane < (int)(nextwhat >> 16)) {
+            at = place[(nextwhat & 0xffffu) + lane];
+            b  = x.ba[nextfrom + lane];
+          }
+        }
+        if (lane < len) acc[atnow] = HybMulAdd(weight, bnow, acc[atnow]);
+        for (int p = lane + W; p < len; p += W) {
+          const int there = place[first + p];
+
+          acc[there] = HybMulAdd(weight, x.ba[thisfrom + p], acc[there]);
+        }
+        __syncwarp(mask);
+      }
     }
     for (int e = lane; e < count; e += W) x.ca[cbegin + e] = acc[e];
   }
@@ -605,6 +640,7 @@ static PetscErrorCode ShapeFind(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
     ShapeTake(kept, &nkept, (SHAPE_MAX_CLASSES + 1) * sizeof(PetscInt), &g->kptr);
     ShapeTake(kept, &nkept, (SHAPE_MAX_CLASSES + 1) * sizeof(PetscInt), &g->pptr);
     ShapeTake(kept, &nkept, SHAPE_MAX_CLASSES * sizeof(PetscInt), &g->count);
+    ShapeTake(kept, &nkept, SHAPE_MAX_CLASSES * sizeof(PetscInt), &g->products);
     ShapeTake(kept, &nkept, (size_t)g->kroom * sizeof(PetscInt), &g->kbegin);
     ShapeTake(kept, &nkept, (size_t)g->proom * sizeof(unsigned short), &g->place);
     ShapeTakeTable(work, &nwork, &tb);
