@@ -13,7 +13,7 @@ Survivors are listed with the reason, where tests/emulator/survivors.txt has one
 
 Called by `make mutants`, which builds the originals first.
 """
-import argparse, os, random, re, shlex, shutil, subprocess, sys, threading, time
+import argparse, os, random, re, resource, shlex, shutil, subprocess, sys, threading, time
 
 ROOM_TESTS = {"csr": ["t1"], "plan": ["t2", "t5", "t4"], "segmerge": ["t3"], "spgemm": ["t4"], "ptap": ["t45"], "spmv": ["t5"], "device": ["t1", "t3", "t5"]}
 
@@ -137,9 +137,10 @@ class Worker:
     def run(self, lib, path):
         """what noticed the mutant, or None"""
         for test in self.tests(path):
-            env = dict(os.environ, HYB_EMULATOR_SECONDS="20", HYB_EMULATOR_SEED=str(self.args.seed), OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
-            p = subprocess.Popen(["stdbuf", "-oL", os.path.join(self.args.build, "tests", test), "-backend", lib, "-seed", str(self.args.seed)], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
-            timer = threading.Timer(self.args.limit, p.kill)
+            env = dict(os.environ, HYB_EMULATOR_SECONDS="60", HYB_EMULATOR_SEED=str(self.args.seed), OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+            p = subprocess.Popen(["stdbuf", "-oL", os.path.join(self.args.build, "tests", test), "-backend", lib, "-seed", str(self.args.seed)], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (self.args.limit, self.args.limit + 5)))
+            timer = threading.Timer(20 * self.args.limit, p.kill) # the limit is on processor time: a busy machine kills no mutant
             timer.start()
             why = None
             for line in p.stdout:
@@ -154,7 +155,7 @@ class Worker:
             late = not timer.is_alive()
             timer.cancel()
             if why or late or code:
-                return "%s: %s" % (test, why or ("does not end" if late else "exit code %d" % code))
+                return "%s: %s" % (test, why or ("does not end" if late or code in (-24, -9) else "exit code %d" % code))
         return None
 
     def try_one(self, mutant):
@@ -191,7 +192,7 @@ def main():
     p.add_argument("--sample", type=int, default=60)
     p.add_argument("--all", action="store_true")
     p.add_argument("--jobs", type=int, default=2)
-    p.add_argument("--limit", type=int, default=120, help="seconds a test program may take")
+    p.add_argument("--limit", type=int, default=240, help="seconds of processor time a test program may take")
     p.add_argument("--minutes", type=float, default=24, help="no mutant is begun after this long (not with --all)")
     args = p.parse_args()
     reasons = {}
