@@ -189,7 +189,7 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUWriteOnDevice(Mat, HybExec *x, Pet
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDestroyDevice(Mat_SeqAIJHybridGPU *);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetDeviceOps(Mat, PetscBool on);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetBornOps(Mat, PetscBool);
-PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetVecType(Mat);
+PETSC_INTERN PetscErrorCode MatAIJHybridGPUSetVecType(Mat);
 /* a result whose arrays are the device's; csr's pointers are for the device */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAdoptDevice(Mat C, const HybExec *x, HybArena *arrays, const HybCSR *csr);
 

@@ -39,6 +39,9 @@ static PetscErrorCode MatMPIAIJHybridGPUSetBlocks(Mat A)
     PetscCall(MatSetType(blocks[k], MATSEQAIJHYBRIDGPU));
     PetscCall(MatSeqAIJHybridGPUGetData(blocks[k], &block));
     block->choices = hyb->choices;
+#if defined(PETSC_HAVE_DEVICE)
+    PetscCall(MatBindToCPU(blocks[k], A->boundtocpu));
+#endif
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -402,6 +405,22 @@ static PetscErrorCode MatMPIAIJHybridGPUCompose(Mat A, PetscBool on)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+#if defined(PETSC_HAVE_DEVICE)
+static PetscErrorCode MatBindToCPU_MPIAIJHybridGPU(Mat A, PetscBool flg)
+{
+  PetscFunctionBegin;
+  if (A->assembled) {
+    Mat             blocks[2];
+    const PetscInt *garray;
+
+    PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], &garray));
+    for (PetscInt k = 0; k < 2; k++) PetscCall(MatBindToCPU(blocks[k], flg));
+  }
+  PetscCall(MatAIJHybridGPUSetVecType(A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
 static PetscErrorCode MatMPIAIJHybridGPUSetOps(Mat A, PetscBool on)
 {
   struct _MatOps *ops = A->ops, *p = &HybGlueState.mpi;
@@ -413,6 +432,10 @@ static PetscErrorCode MatMPIAIJHybridGPUSetOps(Mat A, PetscBool on)
   ops->assemblyend           = on ? MatAssemblyEnd_MPIAIJHybridGPU : p->assemblyend;
   ops->setfromoptions        = on ? MatSetFromOptions_MPIAIJHybridGPU : p->setfromoptions;
   ops->productsetfromoptions = on ? MatProductSetFromOptions_MPIAIJHybridGPU : p->productsetfromoptions;
+#if defined(PETSC_HAVE_DEVICE)
+  ops->bindtocpu = on ? MatBindToCPU_MPIAIJHybridGPU : p->bindtocpu;
+  A->boundtocpu  = (PetscBool)!on; /* MatCreate() binds what does not say otherwise */
+#endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -447,6 +470,7 @@ PetscErrorCode MatConvert_MPIAIJ_MPIAIJHybridGPU(Mat A, MatType type, MatReuse r
     PetscCall(MatMPIAIJHybridGPUCompose(B, PETSC_TRUE));
   }
   PetscCall(MatMPIAIJHybridGPUGetData(B, &hyb));
+  PetscCall(MatAIJHybridGPUSetVecType(B));
   PetscCall(PetscObjectChangeTypeName((PetscObject)B, MATMPIAIJHYBRIDGPU));
   if (B->assembled) PetscCall(MatMPIAIJHybridGPUSetBlocks(B));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -475,6 +499,7 @@ static PetscErrorCode MatConvert_MPIAIJHybridGPU_MPIAIJ(Mat A, MatType type, Mat
   PetscCall(PetscFree(B->spptr));
   PetscCall(MatMPIAIJHybridGPUCompose(B, PETSC_FALSE));
   PetscCall(MatMPIAIJHybridGPUSetOps(B, PETSC_FALSE));
+  PetscCall(MatAIJHybridGPUSetVecType(B));
   PetscCall(PetscObjectChangeTypeName((PetscObject)B, MATMPIAIJ));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -211,6 +211,9 @@ static PetscErrorCode MatSeqAIJHybridGPUInstall(Mat B)
   PetscCall(MatSeqAIJHybridGPUSetOps(B, PETSC_TRUE));
   PetscCall(MatSeqAIJHybridGPUGetData(B, &hyb));
   PetscCall(MatSeqAIJHybridGPUCompose(B, PETSC_TRUE));
+#if defined(PETSC_HAVE_DEVICE)
+  B->boundtocpu = PETSC_FALSE; /* MatCreate() binds what does not say otherwise */
+#endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -227,6 +230,7 @@ PetscErrorCode MatConvert_SeqAIJ_SeqAIJHybridGPU(Mat A, MatType type, MatReuse r
   else *newmat = A;
   B = *newmat;
   PetscCall(MatSeqAIJHybridGPUInstall(B));
+  PetscCall(MatAIJHybridGPUSetVecType(B));
   PetscCall(PetscObjectChangeTypeName((PetscObject)B, MATSEQAIJHYBRIDGPU));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -268,6 +272,10 @@ PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat A, MatType type, MatReuse r
   PetscCall(PetscFree(B->spptr));
   PetscCall(MatSeqAIJHybridGPUCompose(B, PETSC_FALSE));
   PetscCall(MatSeqAIJHybridGPUSetOps(B, PETSC_FALSE));
+#if defined(PETSC_HAVE_DEVICE)
+  B->boundtocpu = PETSC_TRUE;
+  PetscCall(MatAIJHybridGPUSetVecType(B));
+#endif
   PetscCall(PetscObjectChangeTypeName((PetscObject)B, MATSEQAIJ));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -347,18 +347,12 @@ static PetscErrorCode MatAXPY_SeqAIJHybridGPU(Mat Y, PetscScalar alpha, Mat X, M
 }
 
 #if defined(PETSC_HAVE_DEVICE)
-/* Operations follow the flag at once; storage stays where it is valid for both */
+/* Operations follow the flag, which PETSc has set, at once; storage stays where it is valid for both */
 static PetscErrorCode MatBindToCPU_SeqAIJHybridGPU(Mat A, PetscBool flg)
 {
   PetscFunctionBegin;
-  A->boundtocpu = flg;
-  if (flg) {
-    Mat_SeqAIJHybridGPU *hyb = NULL;
-
-    PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-    PetscCall(PetscFree(A->defaultvectype));
-    PetscCall(PetscStrallocpy(VECSTANDARD, &A->defaultvectype));
-  } else PetscCall(MatSeqAIJHybridGPUSetVecType(A));
+  (void)flg;
+  PetscCall(MatAIJHybridGPUSetVecType(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif
@@ -376,8 +370,8 @@ static PetscErrorCode MatGetCurrentMemType_SeqAIJHybridGPU(Mat A, PetscMemType *
 }
 #endif
 
-/* Vectors of a matrix whose type was asked for by name are made on the device where PETSc can */
-PetscErrorCode MatSeqAIJHybridGPUSetVecType(Mat A)
+/* Vectors of a matrix whose type was asked for by name are made on the device where PETSc can, unless the matrix is bound to the CPU */
+PetscErrorCode MatAIJHybridGPUSetVecType(Mat A)
 {
   PetscFunctionBegin;
 #if defined(PETSC_HAVE_CUDA)
@@ -386,11 +380,9 @@ PetscErrorCode MatSeqAIJHybridGPUSetVecType(Mat A)
     const HybBackend *device = NULL;
 
     PetscCall(HybGlueReadChoices(&choices));
-    if (choices.backend != HYB_BACKEND_HOST) PetscCall(HybGlueGetDevice(PETSC_FALSE, &device));
-    if (device && !A->boundtocpu) {
-      PetscCall(PetscFree(A->defaultvectype));
-      PetscCall(PetscStrallocpy(VECCUDA, &A->defaultvectype));
-    }
+    if (choices.backend != HYB_BACKEND_HOST && !A->boundtocpu) PetscCall(HybGlueGetDevice(PETSC_FALSE, &device));
+    PetscCall(PetscFree(A->defaultvectype));
+    PetscCall(PetscStrallocpy(device ? VECCUDA : VECSTANDARD, &A->defaultvectype));
   }
 #else
   (void)A;
