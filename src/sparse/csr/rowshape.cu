@@ -1,21 +1,25 @@
 /*
   Row shapes on the device.
 
-  Idea. A signature of (column - row) over each row goes into a small global hash table, where each distinct signature keeps the smallest row that has it,
-  its representative. Afterwards every row is compared, exactly, with the representative of its signature: a hash collision can cost a row its
-  class, never its correctness. Most rows find their signature in the table already with a smaller representative, so they only read; these reads
-  may be stale (first-level cache) without harm, since the atomics decide.
+  Idea. Most rows have the shape of the row before: same length, each column one further. Comparing neighbours, exactly, is all that is done for them. The others, and
+  the first row of each tile, are heads: a signature of (column - row) over a head goes into a small global hash table, where each distinct signature keeps
+  the smallest head that has it, its representative. Afterwards every head is compared, exactly, with the representative of its signature: a hash
+  collision can cost a head and its followers their class, never their correctness. Most heads find their signature in the table with a smaller representative, so
+  they only read; these reads may be stale (first-level cache) without harm, since the atomics decide.
 
-    for each row r (a sub-warp):            s = signature(r); slot = find or insert s; table[slot].row = min(table[slot].row, r); slotof[r] = slot
-    one block:                              number the occupied slots by ascending representative; lengths -> offsetptr
-    for each class (a block):               offset = columns - row of the representative
-    for each row r (a sub-warp):            rowclass[r] = equal(r, representative) ? class(slotof[r]) : NONE
+    for each tile of 256 rows (a block), a thread a row:
+      columns of the tile to shared memory;  head = first of the tile or not like the row before
+      head: s = signature; slot = find or insert s; table[slot].row = min(table[slot].row, r)
+      slotof[r] = slot of the nearest head at or before r in the tile, marked where r is the head
+    one block:               number the occupied slots by ascending representative; lengths -> offsetptr
+    for each class:          offset = columns - row of the representative
+    for each tile:           head: class = equal(r, representative) ? class(slotof[r]) : NONE;  rowclass[r] = class of the nearest head
 
-  A matrix with more distinct signatures than allowed is given up as soon as the table has too many: the remaining rows see the flag and leave.
+  A matrix with more distinct signatures than allowed is given up as soon as the table has too many: the remaining tiles see the flag and leave.
 
-  Memory: 2 bytes a row and the table. Work: two coalesced passes over i and j, 8 bytes a nonzero in all; measured 0.09 to 0.20 ms on an H200 for
-  the stencil matrices of the benchmarks. Deterministic: the smallest row of a signature and the order of representatives do not depend on
-  the order of insertion, and a table that overflows yields no classes at all.
+  Memory: 2 bytes a row and the table. Work: one coalesced pass over i and j and two over 2 bytes a row. Deterministic: the smallest head of a signature is the smallest row
+  of that shape (a row before it of the same shape would have a head of that shape), the order of representatives does not depend on the order of insertion,
+  and a table that overflows yields no classes at all.
 */
 #include "rowshape.cuh"
 
@@ -33,62 +37,80 @@ static __device__ __forceinline__ unsigned long long ShapeMix(unsigned long long
   return h;
 }
 
-template <int W>
-static __global__ void ShapeSign(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybRowClass *__restrict__ colclass, int maxclasses, unsigned nslots, unsigned long long *keys, PetscInt *rows, HybRowClass *__restrict__ slotof, ShapeStats *stats)
+#define SHAPE_THREADS 256
+#define SHAPE_HEAD    0x8000u /* marks a head beside its slot: slots are below 2^14 */
+#define SHAPE_WARPS   (SHAPE_THREADS / HYB_WARP)
+
+/* the nearest head at or before this thread in the block, as a thread number; last: SHAPE_WARPS ints of shared memory. Thread 0 is a head. */
+static __device__ __forceinline__ int ShapeNearest(bool head, int *last)
 {
-  const int        lane   = HybLane() & (W - 1);
-  const PetscCount stride = (PetscCount)gridDim.x * (blockDim.x / W);
-  const PetscCount first  = ((PetscCount)blockIdx.x * blockDim.x + threadIdx.x) / W;
-  const PetscCount bound  = (m + (PetscCount)(HYB_WARP / W) - 1) / (HYB_WARP / W) * (HYB_WARP / W); /* whole warps stay together */
+  const int      t = (int)threadIdx.x, warp = t / HYB_WARP;
+  const unsigned heads = __ballot_sync(HYB_FULL_MASK, head), mine = heads & (HybLanesBelow() | (1u << HybLane()));
+  if (HybLane() == 0) last[warp] = heads ? warp * HYB_WARP + 31 - __clz((int)heads) : -1;
+  __syncthreads();
+  int nearest = mine ? warp * HYB_WARP + 31 - __clz((int)mine) : -1;
+  for (int w = warp - 1; nearest < 0 && w >= 0; w--) nearest = last[w];
+  return nearest;
+}
 
-  for (PetscCount r = first; r < bound; r += stride) {
-    unsigned long long h     = 0;
-    bool               none  = false;
-    PetscInt           start = 0, end = 0;
+static __global__ __launch_bounds__(SHAPE_THREADS) void ShapeSign(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, PetscInt capacity, int maxclasses, unsigned nslots, unsigned long long *keys, PetscInt *rows, HybRowClass *__restrict__ slotof, ShapeStats *stats)
+{
+  HYB_DYNAMIC_SHARED(PetscInt, staged);
+  HYB_SHARED(int, last, SHAPE_WARPS);
+  HYB_SHARED(int, slots, SHAPE_THREADS);
+  HYB_SHARED(int, stop, 1);
+  const int        t  = (int)threadIdx.x;
+  const PetscCount r0 = (PetscCount)blockIdx.x * SHAPE_THREADS, r1 = r0 + SHAPE_THREADS < m ? r0 + SHAPE_THREADS : m, r = r0 + t;
+  const PetscInt   from = i[r0], len = i[r1] - from;
+  const bool       fits = len <= capacity;
+  const PetscInt  *col  = j;
+  PetscInt         start = 0, end = 0, before = 0;
 
-    /* a stale look is harmless: it costs an iteration; and it comes from the first-level cache, not from one hot line of the second */
-    if (__shfl_sync(HYB_FULL_MASK, stats->overflow, 0)) return;
-    if (r < m) {
-      start = i[r];
-      end   = i[r + 1];
-      for (PetscInt k = start + lane; k < end; k += W) {
-        const PetscInt     col = j[k];
-        unsigned long long z   = (unsigned long long)(col - (PetscInt)r) * 0x9e3779b97f4a7c15ull + (unsigned long long)(k - start + 1) * 0xbf58476d1ce4e5b9ull;
-        if (colclass) {
-          const HybRowClass c = colclass[col];
-          none                = none || c == HYB_ROWSHAPE_NONE;
-          z += (unsigned long long)(c + 1) * 0x94d049bb133111ebull;
-        }
-        h += ShapeMix(z);
-      }
-    }
-    if (colclass) h += none ? 1ull << 63 : 0;
-    h = HybSubwarpSum<W>(h);
-    if (colclass) none = HybSubwarpMax<W>((int)none) != 0;
-    if (lane == 0 && r < m) {
-      unsigned slot = HYB_ROWSHAPE_NONE;
-      if (!none) {
-        h = ShapeMix(h + (unsigned long long)(end - start));
-        if (h == 0) h = 1;
-        slot = (unsigned)(h >> 20) & (nslots - 1);
-        for (unsigned probe = 0; probe < nslots; probe++, slot = (slot + 1) & (nslots - 1)) {
-          unsigned long long key = keys[slot];
-          if (key == 0) {
-            key = HybAtomicCAS(&keys[slot], 0ull, h);
-            if (key == 0) {
-              if (HybAtomicAdd(&stats->n, 1) >= maxclasses) HybAtomicOr(&stats->overflow, 1);
-              key = h;
-            }
-          }
-          if (key == h) {
-            if (rows[slot] > (PetscInt)r) HybAtomicMin(&rows[slot], (PetscInt)r);
-            break;
-          }
-        }
-      }
-      slotof[r] = (HybRowClass)slot;
-    }
+  if (t == 0) *stop = stats->overflow;
+  if (r < r1) {
+    start  = i[r];
+    end    = i[r + 1];
+    before = t ? i[r - 1] : 0;
   }
+  __syncthreads();
+  if (*stop) return;
+  if (fits) {
+#pragma unroll 8
+    for (PetscInt k = t; k < len; k += SHAPE_THREADS) staged[k] = j[from + k];
+    __syncthreads();
+    col = staged;
+    start -= from;
+    end -= from;
+    before -= from;
+  }
+  bool head = t == 0 || (r < r1 && end - start != start - before);
+  if (t > 0 && r < r1 && !head) {
+    for (PetscInt k = 0; k < end - start && !head; k++) head = col[start + k] != col[before + k] + 1;
+  }
+  if (head) {
+    unsigned long long h = (unsigned long long)(end - start);
+    for (PetscInt k = start; k < end; k++) h = ShapeMix(h + (unsigned long long)(col[k] - (PetscInt)r) * 0x9e3779b97f4a7c15ull + 0xbf58476d1ce4e5b9ull);
+    h = ShapeMix(h);
+    if (h == 0) h = 1;
+    unsigned slot = (unsigned)(h >> 20) & (nslots - 1);
+    for (unsigned probe = 0; probe < nslots; probe++, slot = (slot + 1) & (nslots - 1)) {
+      unsigned long long key = keys[slot];
+      if (key == 0) {
+        key = HybAtomicCAS(&keys[slot], 0ull, h);
+        if (key == 0) {
+          if (HybAtomicAdd(&stats->n, 1) >= maxclasses) HybAtomicOr(&stats->overflow, 1);
+          key = h;
+        }
+      }
+      if (key == h) {
+        if (rows[slot] > (PetscInt)r) HybAtomicMin(&rows[slot], (PetscInt)r);
+        break;
+      }
+    }
+    slots[t] = (int)slot;
+  }
+  const int nearest = ShapeNearest(head, last); /* its barrier comes between the heads' slots and their readers */
+  if (r < r1) slotof[r] = (HybRowClass)((unsigned)slots[nearest] | (head ? SHAPE_HEAD : 0u));
 }
 
 /* one block: numbers the classes */
@@ -142,53 +164,28 @@ static __global__ void ShapeOffsets(const PetscInt *__restrict__ i, const PetscI
   for (PetscInt k = (PetscInt)threadIdx.x; k < len; k += (PetscInt)blockDim.x) offset[to + k] = j[from + k] - r;
 }
 
-template <int W>
-static __global__ void ShapeAssign(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybRowClass *__restrict__ colclass, int nclasses, const HybRowClass *__restrict__ slotclass, const PetscInt *__restrict__ representative, const PetscInt *__restrict__ offsetptr, const PetscInt *__restrict__ offset, HybRowClass *rowclass, PetscInt *count)
+static __global__ __launch_bounds__(SHAPE_THREADS) void ShapeAssign(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybRowClass *__restrict__ slotclass, const PetscInt *__restrict__ offsetptr, const PetscInt *__restrict__ offset, HybRowClass *rowclass, PetscCount *unclassed)
 {
-  HYB_DYNAMIC_SHARED(int, histogram);
-  const int        lane   = HybLane() & (W - 1);
-  const PetscCount stride = (PetscCount)gridDim.x * (blockDim.x / W);
-  const PetscCount first  = ((PetscCount)blockIdx.x * blockDim.x + threadIdx.x) / W;
-  const PetscCount bound  = (m + (PetscCount)(HYB_WARP / W) - 1) / (HYB_WARP / W) * (HYB_WARP / W);
-  int              last = -1, run = 0; /* rows of one class follow each other mostly */
+  HYB_SHARED(int, last, SHAPE_WARPS);
+  HYB_SHARED(int, classes, SHAPE_THREADS);
+  const int        t  = (int)threadIdx.x;
+  const PetscCount r0 = (PetscCount)blockIdx.x * SHAPE_THREADS, r1 = r0 + SHAPE_THREADS < m ? r0 + SHAPE_THREADS : m, r = r0 + t;
+  const unsigned   slot = r < r1 ? rowclass[r] : 0;
+  const bool       head = (slot & SHAPE_HEAD) != 0;
 
-  for (int k = (int)threadIdx.x; k < nclasses; k += (int)blockDim.x) histogram[k] = 0;
-  __syncthreads();
-  for (PetscCount r = first; r < bound; r += stride) {
-    unsigned c    = HYB_ROWSHAPE_NONE;
-    int      same = 1;
-    if (r < m) {
-      const unsigned slot = rowclass[r];
-      if (slot != HYB_ROWSHAPE_NONE) c = slotclass[slot];
-      if (c != HYB_ROWSHAPE_NONE) {
-        const PetscInt start = i[r], len = i[r + 1] - start, at = offsetptr[c];
-        if (len != offsetptr[c + 1] - at) same = 0;
-        else {
-          const PetscInt rep = colclass ? representative[c] : 0;
-          for (PetscInt k = lane; k < len; k += W) {
-            const PetscInt col = j[start + k], off = offset[at + k];
-            same &= col - (PetscInt)r == off;
-            if (colclass && same) same &= colclass[col] == colclass[rep + off];
-          }
-        }
-      }
-    }
-    same = HybSubwarpMin<W>(same);
-    if (!same) c = HYB_ROWSHAPE_NONE;
-    if (lane == 0 && r < m) {
-      rowclass[r] = (HybRowClass)c; /* it was the slot; this row is ours alone, and every lane has read it before the reduction */
-      if ((int)c != last) {
-        if (run) HybAtomicAdd(&histogram[last], run);
-        last = c == HYB_ROWSHAPE_NONE ? -1 : (int)c;
-        run  = 0;
-      }
-      run += last >= 0;
-    }
+  if (head) {
+    unsigned       c     = slotclass[slot & ~SHAPE_HEAD];
+    const PetscInt start = i[r], len = i[r + 1] - start, at = offsetptr[c];
+    bool           same  = len == offsetptr[c + 1] - at;
+    for (PetscInt k = 0; k < len && same; k++) same = j[start + k] - (PetscInt)r == offset[at + k];
+    classes[t] = same ? (int)c : (int)HYB_ROWSHAPE_NONE;
   }
-  if (run) HybAtomicAdd(&histogram[last], run);
-  __syncthreads();
-  for (int k = (int)threadIdx.x; k < nclasses; k += (int)blockDim.x)
-    if (histogram[k]) HybAtomicAdd(&count[k], histogram[k]);
+  const int nearest = ShapeNearest(head, last);
+  const int c       = classes[nearest];
+  if (r < r1) {
+    rowclass[r] = (HybRowClass)c;
+    if (c == (int)HYB_ROWSHAPE_NONE) (void)HybAtomicAdd(unclassed, 1);
+  }
 }
 
 static __global__ void ShapeInitialize(unsigned nslots, unsigned long long *keys, PetscInt *rows, ShapeStats *stats)
@@ -206,19 +203,7 @@ static __global__ void ShapeInitialize(unsigned nslots, unsigned long long *keys
   }
 }
 
-#define SHAPE_THREADS 256
-#define SHAPE_BY_WIDTH(w, CALL) \
-  do { \
-    switch (w) { \
-    case 2: { CALL(2); } break; \
-    case 4: { CALL(4); } break; \
-    case 8: { CALL(8); } break; \
-    case 16: { CALL(16); } break; \
-    default: { CALL(32); } break; \
-    } \
-  } while (0)
-
-PetscErrorCode HybRowShapesFind(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, const HybRowClass *colclass, PetscInt maxclasses, HybRowShapes *S)
+PetscErrorCode HybRowShapesFind(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt maxclasses, HybRowShapes *S)
 {
   const PetscInt      m    = A->m;
   const PetscCount    mean = m > 0 ? A->nnz / m : 0;
@@ -227,20 +212,15 @@ PetscErrorCode HybRowShapesFind(const HybExec *exec, HybArena *keep, HybArena *w
   PetscInt           *rows, *list, *representative, *offsetptr;
   HybRowClass        *slotclass, *rowclass;
   ShapeStats         *devstats, stats;
-  size_t              limit;
-  int                 sms, w;
-  PetscCount          blocks;
+  const PetscCount    blocks = HybBlocks(m, SHAPE_THREADS);
+  /* room for tiles of mean rows and some more, never above 96 KiB; larger tiles are read where they are */
+  const PetscInt      capacity = (PetscInt)PetscMin((PetscCount)(98304 / sizeof(PetscInt)), SHAPE_THREADS * (mean + mean / 4 + 2));
 
   PetscFunctionBegin;
   memset(S, 0, sizeof(*S));
   PetscCheck(maxclasses >= 0 && maxclasses <= HYB_ROWSHAPE_MAX, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " classes of rows asked for, at most %d are possible", maxclasses, HYB_ROWSHAPE_MAX);
   if (m == 0 || maxclasses == 0) PetscFunctionReturn(PETSC_SUCCESS);
   while ((PetscInt)nslots < 4 * maxclasses) nslots *= 2;
-  for (w = 2; w < 32 && 2 * w <= mean; w *= 2) { }
-  PetscCall(HybDeviceLimits(&limit, &sms));
-  /* a grid that fills the device once or twice over: the table's reads then come from the first-level cache, and counts are flushed seldom */
-  blocks = PetscMin(HybBlocks((PetscCount)m * w, SHAPE_THREADS), (PetscCount)sms * 16);
-
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), nslots, sizeof(*keys), &keys));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), nslots, sizeof(*rows), &rows));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), nslots, sizeof(*list), &list));
@@ -251,9 +231,7 @@ PetscErrorCode HybRowShapesFind(const HybExec *exec, HybArena *keep, HybArena *w
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), maxclasses + 1, sizeof(*offsetptr), &offsetptr));
 
   HYB_LAUNCH(ShapeInitialize, HybBlocks(nslots, SHAPE_THREADS), SHAPE_THREADS, 0, exec->stream, nslots, keys, rows, devstats);
-#define CALL(W) HYB_LAUNCH((ShapeSign<W>), blocks, SHAPE_THREADS, 0, exec->stream, m, A->i, A->j, colclass, (int)maxclasses, nslots, keys, rows, rowclass, devstats)
-  SHAPE_BY_WIDTH(w, CALL);
-#undef CALL
+  HYB_LAUNCH(ShapeSign, blocks, SHAPE_THREADS, (size_t)capacity * sizeof(PetscInt), exec->stream, m, A->i, A->j, capacity, (int)maxclasses, nslots, keys, rows, rowclass, devstats);
   HYB_LAUNCH(ShapeNumber, 1, SHAPE_NUMBER_THREADS, 0, exec->stream, nslots, keys, rows, A->i, (int)maxclasses, slotclass, list, representative, offsetptr, devstats);
   PetscCall(exec->backend->copy(exec, &stats, devstats, sizeof(stats), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(exec->backend->sync(exec));
@@ -271,11 +249,9 @@ PetscErrorCode HybRowShapesFind(const HybExec *exec, HybArena *keep, HybArena *w
     S->representative = representative;
     S->offsetptr      = offsetptr;
     PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), S->noffsets, sizeof(*S->offset), &S->offset));
-    PetscCall(HybArenaCalloc(keep, HYB_WORK(exec), S->nclasses, sizeof(*S->count), &S->count));
+    PetscCall(HybArenaCalloc(keep, HYB_WORK(exec), 1, sizeof(*S->unclassed), &S->unclassed));
     HYB_LAUNCH(ShapeOffsets, S->nclasses, 64, 0, exec->stream, A->i, A->j, representative, offsetptr, S->offset);
-#define CALL(W) HYB_LAUNCH((ShapeAssign<W>), blocks, SHAPE_THREADS, S->nclasses * sizeof(int), exec->stream, m, A->i, A->j, colclass, (int)S->nclasses, slotclass, representative, offsetptr, S->offset, rowclass, S->count)
-    SHAPE_BY_WIDTH(w, CALL);
-#undef CALL
+    HYB_LAUNCH(ShapeAssign, blocks, SHAPE_THREADS, 0, exec->stream, m, A->i, A->j, slotclass, offsetptr, S->offset, rowclass, S->unclassed);
   }
   PetscCall(HybArenaFree(work, &keys));
   PetscCall(HybArenaFree(work, &rows));

@@ -25,15 +25,13 @@ typedef struct {
   PetscInt    *representative; /* nclasses: the smallest row of the class */
   PetscInt    *offsetptr;      /* nclasses+1: where the offsets of a class begin */
   PetscInt    *offset;         /* noffsets: column - row, ascending within a class */
-  PetscInt    *count;          /* nclasses: rows in the class */
+  PetscCount  *unclassed;      /* one number: rows that have no class */
 } HybRowShapes;
 
 /*
-  Finds the classes of A's rows. Two rows are of one class exactly when they have the same columns relative to their row numbers and, where
-  colclass is given (a class for each column of A: for C = A*B the classes of B's rows), when also the classes of the columns agree, entry by entry;
-  a row that names a column of class NONE has none itself. The arrays of S live on the device and come from keep. maxclasses <= HYB_ROWSHAPE_MAX.
-  One host synchronisation. The result does not depend on the run.
+  Finds the classes of A's rows: two rows are of one class exactly when they have the same columns relative to their row numbers. The arrays of S live on the
+  device and come from keep. maxclasses <= HYB_ROWSHAPE_MAX. One host synchronisation. The result does not depend on the run.
 */
-extern PetscErrorCode HybRowShapesFind(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, const HybRowClass *colclass, PetscInt maxclasses, HybRowShapes *S);
+extern PetscErrorCode HybRowShapesFind(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt maxclasses, HybRowShapes *S);
 
 #endif

@@ -126,24 +126,21 @@ static __global__ __launch_bounds__(CSR_THREADS) void TransposeRowsOf(PetscCount
 }
 
 typedef struct {
-  PetscCount classed;  /* rows that have a class */
-  PetscCount distinct; /* offsets; more than TRANSPOSE_DISTINCT: give up */
+  PetscCount unclassed; /* rows that have no class */
+  PetscCount distinct;  /* offsets; more than TRANSPOSE_DISTINCT: give up */
 } TransposeShapes;
 
 /* one block: distinct[] = the offsets of all classes, descending; place[class*TRANSPOSE_DISTINCT + d] = place of offset d in a row of the class, or -1 */
 #define TRANSPOSE_OFFSET_THREADS 1024
-static __global__ __launch_bounds__(TRANSPOSE_OFFSET_THREADS) void TransposeOffsets(PetscInt nclasses, const PetscInt *__restrict__ offsetptr, const PetscInt *__restrict__ offset, const PetscInt *__restrict__ count, PetscInt *distinct, short *place, TransposeShapes *result)
+static __global__ __launch_bounds__(TRANSPOSE_OFFSET_THREADS) void TransposeOffsets(PetscInt nclasses, const PetscInt *__restrict__ offsetptr, const PetscInt *__restrict__ offset, const PetscCount *unclassed, PetscInt *distinct, short *place, TransposeShapes *result)
 {
-  HYB_SHARED(PetscCount, scratch, HYB_WARP);
   HYB_SHARED(PetscInt, list, TRANSPOSE_DISTINCT);
   HYB_SHARED(int, total, 1);
   const int      t = (int)threadIdx.x;
   const PetscInt n = offsetptr[nclasses];
-  PetscCount     rows = 0;
 
   if (t == 0) *total = 0;
-  for (PetscInt c = t; c < nclasses; c += TRANSPOSE_OFFSET_THREADS) rows += count[c];
-  rows = HybBlockSum<TRANSPOSE_OFFSET_THREADS>(rows, scratch);
+  __syncthreads();
   for (PetscInt k = t; k < n; k += TRANSPOSE_OFFSET_THREADS) {
     const PetscInt o     = offset[k];
     bool           first = true;
@@ -156,8 +153,8 @@ static __global__ __launch_bounds__(TRANSPOSE_OFFSET_THREADS) void TransposeOffs
   __syncthreads();
   const int nd = *total;
   if (t == 0) {
-    result->classed  = rows;
-    result->distinct = nd;
+    result->unclassed = *unclassed;
+    result->distinct  = nd;
   }
   if (nd > TRANSPOSE_DISTINCT) return;
   for (PetscInt k = t; k < nclasses * TRANSPOSE_DISTINCT; k += TRANSPOSE_OFFSET_THREADS) place[k] = -1;
@@ -240,15 +237,15 @@ static PetscErrorCode TransposeByShapes(const HybExec *exec, HybArena *work, con
 
   PetscFunctionBegin;
   *done = PETSC_FALSE;
-  PetscCall(HybRowShapesFind(exec, work, work, A, NULL, PetscMin(TRANSPOSE_CLASSES, A->m / TRANSPOSE_CLASSROWS), &S));
+  PetscCall(HybRowShapesFind(exec, work, work, A, PetscMin(TRANSPOSE_CLASSES, A->m / TRANSPOSE_CLASSROWS), &S));
   if (!S.found) PetscFunctionReturn(PETSC_SUCCESS);
   if (S.noffsets <= TRANSPOSE_ENTRIES) {
     PetscCall(HybArenaAlloc(work, HYB_WORK(exec), 1, sizeof(*result), &result));
     PetscCall(HybArenaAlloc(work, HYB_WORK(exec), TRANSPOSE_DISTINCT, sizeof(*distinct), &distinct));
     PetscCall(HybArenaAlloc(work, HYB_WORK(exec), (PetscCount)S.nclasses * TRANSPOSE_DISTINCT, sizeof(*place), &place));
-    HYB_LAUNCH(TransposeOffsets, 1, TRANSPOSE_OFFSET_THREADS, 0, exec->stream, S.nclasses, S.offsetptr, S.offset, S.count, distinct, place, result);
+    HYB_LAUNCH(TransposeOffsets, 1, TRANSPOSE_OFFSET_THREADS, 0, exec->stream, S.nclasses, S.offsetptr, S.offset, S.unclassed, distinct, place, result);
     PetscCall(CSRFetch(exec, &host, result, sizeof(host)));
-    if (host.classed == A->m && host.distinct <= TRANSPOSE_DISTINCT) {
+    if (host.unclassed == 0 && host.distinct <= TRANSPOSE_DISTINCT) {
       const int    nd     = (int)host.distinct, tile = nd <= 16 ? CSR_THREADS : CSR_THREADS / 2;
       const size_t common = TRANSPOSE_DISTINCT * sizeof(PetscInt) + (size_t)S.nclasses * TRANSPOSE_DISTINCT * sizeof(short);
 
@@ -267,7 +264,7 @@ static PetscErrorCode TransposeByShapes(const HybExec *exec, HybArena *work, con
   PetscCall(HybArenaFree(work, &S.representative));
   PetscCall(HybArenaFree(work, &S.offsetptr));
   PetscCall(HybArenaFree(work, &S.offset));
-  PetscCall(HybArenaFree(work, &S.count));
+  PetscCall(HybArenaFree(work, &S.unclassed));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -85,7 +85,7 @@ static PetscErrorCode ShapeFind(HybSpMV *S, const HybCSR *A, Shape **found)
   PetscFunctionBegin;
   *found = NULL;
   PetscCall(HybArenaAlloc(&S->keep, HYB_MEM_HOST, 1, sizeof(*sh), &sh));
-  PetscCall(HybRowShapesFind(&S->exec, &S->keep, &S->work, A, NULL, maxclasses, &sh->shapes));
+  PetscCall(HybRowShapesFind(&S->exec, &S->keep, &S->work, A, maxclasses, &sh->shapes));
   if (sh->shapes.found && sh->shapes.noffsets + sh->shapes.nclasses + 1 <= SHAPE_MAX_TABLE) {
     *found = sh;
   } else {
@@ -94,7 +94,7 @@ static PetscErrorCode ShapeFind(HybSpMV *S, const HybCSR *A, Shape **found)
       PetscCall(HybArenaFree(&S->keep, &sh->shapes.representative));
       PetscCall(HybArenaFree(&S->keep, &sh->shapes.offsetptr));
       PetscCall(HybArenaFree(&S->keep, &sh->shapes.offset));
-      PetscCall(HybArenaFree(&S->keep, &sh->shapes.count));
+      PetscCall(HybArenaFree(&S->keep, &sh->shapes.unclassed));
     }
     PetscCall(HybArenaFree(&S->keep, &sh));
   }
