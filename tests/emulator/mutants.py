@@ -191,6 +191,7 @@ def main():
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--sample", type=int, default=60)
     p.add_argument("--all", action="store_true")
+    p.add_argument("--only", default="", help="a regular expression: mutants of these files alone")
     p.add_argument("--jobs", type=int, default=2)
     p.add_argument("--limit", type=int, default=240, help="seconds of processor time a test program may take")
     p.add_argument("--minutes", type=float, default=24, help="no mutant is begun after this long (not with --all)")
@@ -201,7 +202,7 @@ def main():
             if line.strip() and not line.startswith("#"):
                 path, rule, code, reason = [w.strip() for w in line.split(" | ")]
                 reasons[(path, rule, code)] = reason
-    mutants = all_mutants(".")
+    mutants = [m for m in all_mutants(".") if re.search(args.only, m[1])]
     rng = random.Random(args.seed)
     by_rule = {}
     for m in mutants:
