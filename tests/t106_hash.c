@@ -1,0 +1,82 @@
+/* patternhash: the same for the same pattern whatever the values and the backend; another one for any small change */
+#include "hybtest.h"
+#include <stdlib.h>
+#include <string.h>
+
+static PetscErrorCode Hash(const HybCSR *A, PetscBool host, uint64_t *hash)
+{
+  const HybExec *exec = HybTestExec();
+  HybExec        onhost;
+  HybArena       mine, work;
+  HybCSR         there;
+
+  PetscFunctionBegin;
+  if (host) {
+    memset(&onhost, 0, sizeof(onhost));
+    onhost.backend = &HybBackendHost;
+    onhost.result  = HYB_MEM_HOST;
+    exec           = &onhost;
+  }
+  PetscCall(HybArenaInit(&mine, exec));
+  PetscCall(HybArenaInit(&work, exec));
+  PetscCall(HybTestUpload(&mine, A, &there));
+  PetscCall(exec->backend->csr->patternhash(exec, &work, &there, hash));
+  PetscCall(HybArenaReset(&mine));
+  PetscCall(HybArenaReset(&work));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Body(void)
+{
+  char     name[64];
+  uint64_t all[64], hash, other;
+  PetscInt nall = 0;
+  RefMat   A, B;
+
+  PetscFunctionBegin;
+  for (PetscInt k = 0; HybTestZoo(k, PETSC_FALSE, name, &A); k++) {
+    HybTestBegin("hash of %s", name);
+    HybTestCall(Hash(&A.csr, PETSC_FALSE, &hash));
+    HybTestCall(Hash(&A.csr, PETSC_TRUE, &other));
+    HybTestCheck(hash == other, "the backend's %llx, the host's %llx", (unsigned long long)hash, (unsigned long long)other);
+    HybTestRandomize(&A);
+    HybTestCall(Hash(&A.csr, PETSC_FALSE, &other));
+    HybTestCheck(hash == other, "other values gave another hash");
+    for (PetscInt l = 0; l < nall; l++) HybTestCheck(all[l] != hash, "the same as matrix %" PetscInt_FMT, l);
+    if (nall < 64) all[nall++] = hash;
+    RefMatDestroy(&A);
+  }
+  HybTestMatRandom(60, 300, 3, 9, &A);
+  HybTestCall(Hash(&A.csr, PETSC_FALSE, &hash));
+  HybTestBegin("small changes");
+  for (PetscInt k = 0; k < HybTestSize(200, 20); k++) {
+    const PetscInt q = HybTestRandomInt(0, (PetscInt)A.csr.nnz), r = HybTestRandomInt(1, 60);
+
+    RefMatCopy(&A, &B);
+    switch (k % 4) {
+    case 0: /* one column */
+      B.csr.j[q] = (B.csr.j[q] + 1) % 300;
+      break;
+    case 1: /* an entry moves to the row beside it */
+      B.csr.i[r]++;
+      break;
+    case 2: /* two columns change places */
+      B.csr.j[q]           = A.csr.j[(q + 1) % A.csr.nnz];
+      B.csr.j[(q + 1) % A.csr.nnz] = A.csr.j[q];
+      if (A.csr.j[q] == B.csr.j[q]) B.csr.j[q]++;
+      break;
+    default: /* a wider matrix */
+      B.csr.n += 1 + k;
+    }
+    HybTestCall(Hash(&B.csr, PETSC_FALSE, &other));
+    HybTestCheck(other != hash, "change %" PetscInt_FMT " was not seen", k);
+    RefMatDestroy(&B);
+  }
+  RefMatDestroy(&A);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  return HybTestMain(argc, argv, Body);
+}
