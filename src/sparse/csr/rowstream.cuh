@@ -182,9 +182,11 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, 
   PetscFunctionBegin;
   PetscCall(HybDeviceLimits(&limit, &sms));
   memset(l, 0, sizeof(*l));
-  /* bytes in flight and threads at work both want some 100 KiB and 500 threads a multiprocessor: short rows get tiles of 256, long rows several lanes */
+  /* short rows get tiles of 256. Long rows fill shared memory with few rows, so several lanes take each, until 512 threads of a multiprocessor have work; so do rows
+     whose strides of 4 and 8 entries would meet in the same banks */
   l->threads = mean <= 14 ? 256 : 128;
-  l->lanes   = mean <= 40 ? (mean % 8 == 0 ? 4 : mean % 4 == 0 ? 2 : 1) : mean <= 96 ? 4 : 8; /* strides of 4 and 8 entries would meet in the same banks */
+  l->lanes   = mean % 8 == 0 ? 4 : mean % 4 == 0 ? 2 : 1;
+  while (l->lanes < 8 && (PetscCount)limit / (ROWSTREAM_STAGES * mean * (PetscCount)(sizeof(HybScalar) + (perindex ? sizeof(PetscInt) / (size_t)perindex : 0))) * l->lanes < 512) l->lanes *= 2;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowstream_threads", &threads, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowstream_lanes", &lanes, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowstream_blocks", &blocks, NULL));
