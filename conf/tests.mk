@@ -96,6 +96,7 @@ check: tests-clean-results
 	@$(if $(TEST_DEVICE),$(MAKE) --no-print-directory tests-run-cuda)
 	@$(MAKE) --no-print-directory tests-run-mat
 	@$(MAKE) --no-print-directory tests-run-parts
+	@$(MAKE) --no-print-directory -s gpu-report-status 2>/dev/null || true
 	@tests/summary $(RESULTS)
 
 # Fuzzing: libFuzzer with its coverage where clang is found, else random bytes from a driver; everything under the sanitizers
