@@ -37,7 +37,7 @@ GLUE_OBJ = $(GLUE_SRC:%.c=$(BUILD)/%.o)
 PLUGIN := libaijhybridgpu.so
 
 # The include path of each room holds the project's headers alone; `make checkdeps` says who may include whom.
-.PHONY: all plugin help clean checkdeps
+.PHONY: all plugin help clean clean-examples checkdeps
 all: plugin
 
 $(BUILD)/%.o: %.c
@@ -61,6 +61,9 @@ plugin: $(BUILD)/lib/$(PLUGIN)
 checkdeps:
 	@conf/checkdeps
 
+clean: clean-examples
+clean-examples:
+	@rm -f examples/solve examples/ptap examples/link
 clean:
 	rm -rf build lib
 
@@ -69,6 +72,6 @@ help:
 
 ## make                 the plugin, lib/libaijhybridgpu.so (and lib/cuda/libaijhybridgpu_cuda.so where nvcc is found)
 ## make checkdeps       the include rules between rooms
-## make clean           removes build/ and lib/
+## make clean           removes build/, lib/ and the programs in examples/
 
 include $(wildcard conf/*.mk)
