@@ -35,6 +35,10 @@ static PetscErrorCode Body(void)
 
   PetscFunctionBegin;
   for (PetscInt k = 0; HybTestZoo(k, PETSC_FALSE, name, &A); k++) {
+    if (HybTestSlow() && k % 4) { /* a sum over many blocks takes the emulator long */
+      RefMatDestroy(&A);
+      continue;
+    }
     HybTestBegin("hash of %s", name);
     HybTestCall(Hash(&A.csr, PETSC_FALSE, &hash));
     HybTestCall(Hash(&A.csr, PETSC_TRUE, &other));
@@ -49,7 +53,7 @@ static PetscErrorCode Body(void)
   HybTestMatRandom(60, 300, 3, 9, &A);
   HybTestCall(Hash(&A.csr, PETSC_FALSE, &hash));
   HybTestBegin("small changes");
-  for (PetscInt k = 0; k < HybTestSize(200, 20); k++) {
+  for (PetscInt k = 0; k < HybTestSize(200, 8); k++) {
     const PetscInt q = HybTestRandomInt(0, (PetscInt)A.csr.nnz), r = HybTestRandomInt(1, 60);
 
     RefMatCopy(&A, &B);
