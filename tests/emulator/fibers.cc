@@ -1,8 +1,9 @@
 /*
   fibers.cc: the threads of a block as fibers of one thread of the operating system.
 
-  A thread runs until it has to wait: for lanes of its warp (shuffle, vote, __syncwarp), for its block (__syncthreads), or until it ends. Then the scheduler
-  picks another runnable one at random. A thread that never waits costs two switches and no stack of its own, so plain kernels run at the speed of a loop.
+  A thread runs until it has to wait: for lanes of its warp (shuffle, vote, __syncwarp), for its block (__syncthreads), or until it ends. Then another
+  runnable one is picked at random. Threads hand over to each other directly, and one that ends leaves its fiber to the next: a kernel whose threads never
+  wait runs like a loop.
   Blocks run one after another, in random order: a block that waits for one that comes later never ends, as it may on a device.
 
   A warp-wide operation is done when all lanes of its mask that still run have come to the same operation with the same mask; a barrier, when all threads
@@ -93,7 +94,6 @@ static std::vector<Fiber *>         idle_;
 static std::vector<Fiber *>         all_;
 static Fiber                        scheduler_;
 static Fiber                       *fiber_; /* the running one */
-static bool                         ended_;
 static const std::function<void()> *body_;
 
 /* Shared memory: a stretch for static arrays with red zones between them, and one for the dynamic array that ends at a guard page */
@@ -142,6 +142,10 @@ static inline void Go(Fiber *from, Fiber *to)
 #endif
 }
 
+static Fiber *Ended(void);
+static Fiber *Next(void);
+static inline void CheckArrays(void);
+
 static void FiberMain(void)
 {
 #if defined(__SANITIZE_ADDRESS__)
@@ -153,8 +157,8 @@ static void FiberMain(void)
 #endif
   for (;;) {
     (*body_)();
-    ended_ = true;
-    Go(fiber_, &scheduler_);
+    Fiber *me = fiber_, *next = Ended();
+    if (next != me) Go(me, next);
   }
 }
 
@@ -179,11 +183,12 @@ bool OnStackGuard(const void *address)
   return false;
 }
 
-/* lets the scheduler run until somebody wakes this thread */
+/* another thread's turn, until somebody picks this one again; it may be this one at once */
 static inline void Leave(void)
 {
-  Fiber *f = fiber_;
-  Go(f, &scheduler_);
+  CheckArrays();
+  Fiber *me = fiber_, *next = Next();
+  if (next != me) Go(me, next);
 }
 
 void Yield(void)
@@ -494,45 +499,56 @@ static void StartBlock(const dim3 &b)
   Repair(dynamic_ - RedZone, (size_t)(dynamicend_ - dynamic_) + RedZone);
 }
 
+static inline void CheckArrays(void)
+{
+  for (const SharedArray &a : arrays_) CheckArray(a, 8);
+}
+
+/* picks a thread and makes it the running one: mostly of the same warp. A thread that has not begun takes an idle fiber. */
+static Fiber *Next(void)
+{
+  if (!((ready_ >> w_) & 1u) || (Random() & 15) == 0) {
+    if (!ready_) Deadlock();
+    w_ = Pick(ready_);
+  }
+  WarpState &W = warp_[w_];
+  l_           = Pick(W.runnable);
+  W.runnable &= ~(1u << l_);
+  if (!W.runnable) ready_ &= ~(1u << w_);
+  Lane &L = W.lane[l_];
+  if (!L.fiber) {
+    if (idle_.empty()) L.fiber = NewFiber();
+    else {
+      L.fiber = idle_.back();
+      idle_.pop_back();
+    }
+  }
+  const unsigned t = (unsigned)(w_ * 32 + l_);
+  if (blockDim_.y == 1 && blockDim_.z == 1) threadIdx_.x = t;
+  else threadIdx_ = uint3{t % blockDim_.x, t / blockDim_.x % blockDim_.y, t / blockDim_.x / blockDim_.y};
+  return fiber_ = L.fiber;
+}
+
+/* the running thread has ended; who goes on: its fiber may take the next thread without a switch, so a plain kernel runs like a loop */
+static Fiber *Ended(void)
+{
+  WarpState &W = warp_[w_];
+  CheckArrays();
+  idle_.push_back(fiber_);
+  W.lane[l_].fiber = nullptr;
+  W.exited |= 1u << l_;
+  remaining_--;
+  if (arrived_) Fail("divergent barrier: this thread ends while %u threads wait in __syncthreads", arrived_);
+  for (unsigned s = W.waiting; s; s = W.waiting & s & (s - 1)) (void)Complete(W, __builtin_ctz(s));
+  if (W.runnable) ready_ |= 1u << w_;
+  return remaining_ ? Next() : &scheduler_;
+}
+
 static void RunBlock(const dim3 &b)
 {
   StartBlock(b);
-  int w = Pick(ready_);
-  while (remaining_) {
-    if (!((ready_ >> w) & 1u) || (Random() & 15) == 0) {
-      if (!ready_) Deadlock();
-      w = Pick(ready_);
-    }
-    WarpState &W = warp_[w];
-    const int  l = Pick(W.runnable);
-    W.runnable &= ~(1u << l);
-    if (!W.runnable) ready_ &= ~(1u << w);
-    if (!W.lane[l].fiber) {
-      if (idle_.empty()) W.lane[l].fiber = NewFiber();
-      else {
-        W.lane[l].fiber = idle_.back();
-        idle_.pop_back();
-      }
-    }
-    const unsigned t = (unsigned)(w * 32 + l);
-    w_               = w;
-    l_               = l;
-    if (b.y == 1 && b.z == 1) threadIdx_.x = t;
-    else threadIdx_ = uint3{t % b.x, t / b.x % b.y, t / b.x / b.y};
-    fiber_ = W.lane[l].fiber;
-    ended_ = false;
-    Go(&scheduler_, fiber_);
-    for (const SharedArray &a : arrays_) CheckArray(a, 8);
-    if (ended_) {
-      idle_.push_back(W.lane[l].fiber);
-      W.lane[l].fiber = nullptr;
-      W.exited |= 1u << l;
-      remaining_--;
-      if (arrived_) Fail("divergent barrier: this thread ends while %u threads wait in __syncthreads", arrived_);
-      for (unsigned s = W.waiting; s; s = W.waiting & s & (s - 1)) (void)Complete(W, __builtin_ctz(s));
-    }
-    if (W.runnable) ready_ |= 1u << w;
-  }
+  w_ = Pick(ready_);
+  Go(&scheduler_, Next());
   for (const SharedArray &a : arrays_) CheckArray(a, RedZone);
   if (!Intact(dynamic_ - RedZone, RedZone)) Fail("a write before the start of the dynamic shared array (%zu bytes)", dynamic_bytes_);
   if (!Intact(dynamic_ + dynamic_bytes_, (size_t)(dynamicend_ - dynamic_) - dynamic_bytes_)) Fail("a write behind the end of the dynamic shared array (%zu bytes)", dynamic_bytes_);
