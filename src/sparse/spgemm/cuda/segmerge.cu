@@ -168,7 +168,7 @@ static PetscErrorCode SegMergeRuns(HybSpGEMM *mm, const SegMergeChunk *c, const 
 
   PetscFunctionBegin;
   HYB_LAUNCH((SegMergeGather<32>), PetscMin(HybBlocks(c->nseg, 4), 65536), 128, 0, exec->stream, c->nseg, (PetscCount)0, (PetscCount)SEGMERGE_LONG, c->segptr, c->subptr, c->key, c->number, product, count, ci, cj, ca);
-  if (mm->stats.maxrow > SEGMERGE_LONG) HYB_LAUNCH((SegMergeGather<256>), PetscMin(c->nseg, 65536), 256, 0, exec->stream, c->nseg, (PetscCount)SEGMERGE_LONG, (PetscCount)PETSC_MAX_INT * 32768, c->segptr, c->subptr, c->key, c->number, product, count, ci, cj, ca);
+  if (mm->stats.maxrow > SEGMERGE_LONG) HYB_LAUNCH((SegMergeGather<256>), PetscMin(c->nseg, 65536), 256, 0, exec->stream, c->nseg, (PetscCount)SEGMERGE_LONG, mm->stats.maxrow, c->segptr, c->subptr, c->key, c->number, product, count, ci, cj, ca);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
