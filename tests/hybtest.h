@@ -95,7 +95,7 @@ extern PetscBool HybTestSameBits(PetscCount n, size_t size, const void *there, c
 /* one value on the host; NaN equals NaN, an infinity equals itself */
 extern PetscBool HybTestClose(PetscScalar found, PetscScalar expected, PetscReal mag, PetscCount terms, PetscReal c);
 
-/* Runs run(ctx) with the k-th allocation failing, k = 1, 2, ... until a run sees no failure; after each, cleanup(ctx) (may be NULL; nothing
+/* Runs run(ctx) with the k-th allocation failing, k = 1, 2, ... (sparser from 16 on under the emulator) until a run sees no failure; after each, cleanup(ctx) (may be NULL; nothing
    fails meanwhile) must bring the library's bytes back to what they were before. Allocations are those of PETSc's malloc and, on a device, all
    that passes the backend's fault hook; HybTestUpload(), HybTestDownload() and the comparisons are exempt. run takes its memory from arenas that cleanup resets, and may itself check results: it returns 0 only if all went well. */
 extern void HybTestFaults(PetscErrorCode (*run)(void *ctx), PetscErrorCode (*cleanup)(void *ctx), void *ctx);
