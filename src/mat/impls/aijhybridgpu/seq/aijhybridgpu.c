@@ -163,6 +163,19 @@ static PetscErrorCode MatView_SeqAIJHybridGPU(Mat A, PetscViewer viewer)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Adoption has looked for inodes already, and a numeric phase assembles nothing: a change of mind takes effect here */
+static PetscErrorCode MatSetOption_SeqAIJHybridGPU(Mat A, MatOption op, PetscBool flg)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  PetscCall((*HybGlueState.seq.setoption)(A, op, flg));
+  if (op != MAT_USE_INODES || !A->assembled) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  if (hyb->arrays.blocks && !hyb->copy.born) PetscCall((*HybGlueState.seq.assemblyend)(A, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The base class counts what it allocated: adopted arrays are not among it, and are exactly filled */
 static PetscErrorCode MatGetInfo_SeqAIJHybridGPU(Mat A, MatInfoType flag, MatInfo *info)
 {
@@ -187,6 +200,7 @@ static PetscErrorCode MatSeqAIJHybridGPUSetOps(Mat A, PetscBool on)
   ops->setfromoptions        = on ? MatSetFromOptions_SeqAIJHybridGPU : p->setfromoptions;
   ops->view                  = on ? MatView_SeqAIJHybridGPU : p->view;
   ops->getinfo               = on ? MatGetInfo_SeqAIJHybridGPU : p->getinfo;
+  ops->setoption             = on ? MatSetOption_SeqAIJHybridGPU : p->setoption;
   ops->mult                  = on ? MatMult_SeqAIJHybridGPU : p->mult;
   ops->multadd               = on ? MatMultAdd_SeqAIJHybridGPU : p->multadd;
   ops->multtranspose         = on ? MatMultTranspose_SeqAIJHybridGPU : p->multtranspose;
