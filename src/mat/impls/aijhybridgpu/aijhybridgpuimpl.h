@@ -119,7 +119,13 @@ typedef struct {
   HybPatternKey checkkey; /* pattern last seen sorted and in range */
   HybDeviceCopy copy;
   HybDeviceTranspose transpose;
+  PetscCount         coocount; /* entries of the last MatSetPreallocationCOO() */
 } Mat_SeqAIJHybridGPU;
+
+typedef struct {
+  HybChoices choices; /* passed on to the blocks */
+  PetscCount coocount;
+} Mat_MPIAIJHybridGPU;
 
 /* register/ */
 PETSC_INTERN PetscErrorCode HybGlueReadChoices(HybChoices *);
@@ -197,6 +203,11 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAdoptDevice(Mat C, const HybExec *
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAdopt(Mat C, HybArena *arrays, const HybCSR *csr);
 
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDisown(Mat);
+
+/* coo.c */
+PETSC_INTERN PetscErrorCode MatAIJHybridGPUComposeCOO(Mat, PetscBool seq, PetscBool on);
+PETSC_INTERN PetscErrorCode MatAIJHybridGPUGetCOOCount(Mat, PetscCount **);
+PETSC_INTERN PetscErrorCode HybGlueDeviceExec(const HybBackend *, HybExec *);
 
 /* mpi/ */
 PETSC_INTERN PetscErrorCode MatCreate_MPIAIJHybridGPU(Mat);

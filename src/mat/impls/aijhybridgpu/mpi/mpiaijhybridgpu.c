@@ -4,10 +4,6 @@
 */
 #include "../aijhybridgpuimpl.h"
 
-typedef struct {
-  HybChoices choices; /* passed on to the blocks */
-} Mat_MPIAIJHybridGPU;
-
 static PetscErrorCode MatMPIAIJHybridGPUGetData(Mat A, Mat_MPIAIJHybridGPU **data)
 {
   PetscFunctionBegin;
@@ -19,6 +15,23 @@ static PetscErrorCode MatMPIAIJHybridGPUGetData(Mat A, Mat_MPIAIJHybridGPU **dat
     PetscCall(HybGlueReadChoices(&hyb->choices));
   }
   *data = (Mat_MPIAIJHybridGPU *)A->spptr;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatAIJHybridGPUGetCOOCount(Mat A, PetscCount **count)
+{
+  PetscFunctionBegin;
+  if (MatIsSeqAIJHybridGPU(A)) {
+    Mat_SeqAIJHybridGPU *hyb = NULL;
+
+    PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+    *count = &hyb->coocount;
+  } else {
+    Mat_MPIAIJHybridGPU *hyb = NULL;
+
+    PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
+    *count = &hyb->coocount;
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -390,6 +403,7 @@ static PetscErrorCode MatMPIAIJHybridGPUCompose(Mat A, PetscBool on)
   PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatProductSetFromOptions_anytype_C", on ? MatProductSetFromOptions_AnyHybridGPU : NULL));
   PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatProductSetFromOptions_mpiaijhybridgpu_mpiaij_C", on ? MatProductSetFromOptions_MPIAIJHybridGPU : NULL));
   PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatProductSetFromOptions_mpiaij_mpiaijhybridgpu_C", on ? MatProductSetFromOptions_MPIAIJHybridGPU : NULL));
+  PetscCall(MatAIJHybridGPUComposeCOO(A, PETSC_FALSE, on));
   for (PetscInt k = 0; HybParentConversions[k]; k++) {
     char name[128], parent[128];
     PetscErrorCode (*f)(void) = NULL;

@@ -43,6 +43,7 @@ static PetscErrorCode MatSeqAIJHybridGPUCompose(Mat A, PetscBool on)
   PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatProductSetFromOptions_anytype_C", on ? MatProductSetFromOptions_AnyHybridGPU : NULL));
   PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatProductSetFromOptions_seqaijhybridgpu_seqaij_C", on ? MatProductSetFromOptions_SeqAIJHybridGPU : NULL));
   PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatProductSetFromOptions_seqaij_seqaijhybridgpu_C", on ? MatProductSetFromOptions_SeqAIJHybridGPU : NULL));
+  PetscCall(MatAIJHybridGPUComposeCOO(A, PETSC_TRUE, on));
   for (PetscInt k = 0; HybParentConversions[k]; k++) {
     char name[128], parent[128];
     PetscErrorCode (*f)(void) = NULL;

@@ -117,7 +117,7 @@ static PetscErrorCode HybGlueGetStream(void **stream)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybGlueDeviceExec(const HybBackend *device, HybExec *x)
+PetscErrorCode HybGlueDeviceExec(const HybBackend *device, HybExec *x)
 {
   HybMemoryReport r;
 
