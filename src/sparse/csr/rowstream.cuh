@@ -14,6 +14,7 @@
   A tile whose entries do not fit into a stage is not copied: the block's warps then take its rows one by one from global memory.
 
   The policy COLUMNS says where columns come from:
+    BLOCKS                      of 256 threads that a multiprocessor shall hold
     INDEXED                     whether a stream of PetscInt goes to shared memory beside the values
     IndexOf(k)                  place in that stream of what belongs to entry k, the first of a row that begins a tile
     Prepare(table)              all threads: copies what every tile needs to shared memory
@@ -67,9 +68,9 @@ static __device__ __forceinline__ void RowStreamCopy(uint64_t *bar, T *stage, co
     for (PetscCount k = first + (PetscCount)(bytes / sizeof(T)); k < to; k++) stage[k - first] = array[k];
 }
 
-/* the bounds: three blocks of 256 on a multiprocessor, so 80 registers, which the batch of loads needs; without them ptxas aims at 32 */
+/* the bounds leave 64 or 80 registers, which the batch of loads needs; without them ptxas aims at 32 */
 template <class COLUMNS, int G>
-static __global__ __launch_bounds__(256, 3) void RowStreamKernel(RowStreamLayout l, int mode, PetscInt m, PetscCount nnz, PetscCount nindex, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, const HybScalar *y, HybScalar *z, COLUMNS columns)
+static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(RowStreamLayout l, int mode, PetscInt m, PetscCount nnz, PetscCount nindex, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, const HybScalar *y, HybScalar *z, COLUMNS columns)
 {
   HYB_SHARED(uint64_t, bar, ROWSTREAM_STAGES);
   HYB_SHARED(PetscInt, begin, ROWSTREAM_STAGES); /* first entry of the tile in the stage, -1 where it does not fit */
@@ -212,7 +213,9 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, 
   l->indices = perindex ? (PetscInt)((stage / perindex + 2 * RowStreamUnit<PetscInt>()) / 4 * 4 + 4) : 0;
   l->bytes   = ROWSTREAM_STAGES * ((size_t)l->values * sizeof(HybScalar) + (size_t)l->indices * sizeof(PetscInt)) + (size_t)l->table * sizeof(PetscInt);
   l->largest = largest;
-  l->blocks  = PetscMax(1, PetscMin((PetscCount)(limit / (l->bytes + 1536)), 768 / l->threads));
+  /* just as many as are resident at once: a multiprocessor has a kibibyte more than a block may ask for, and takes one for each block. Blocks of a second wave, or room
+     left for another block, cost a tenth (measured). perindex > 1 is block's kernel, which needs more registers */
+  l->blocks = PetscMax(1, PetscMin((PetscCount)((limit + 1024) / (l->bytes + 1024 + 128)), (perindex > 1 ? 768 : 1024) / l->threads));
   if (blocks > 0) l->blocks = blocks;
   l->blocks = PetscMin(l->ntiles, (PetscCount)sms * l->blocks);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -241,6 +244,7 @@ static PetscErrorCode RowStreamApply(const HybExec *exec, const RowStreamLayout 
 
 /* CSR's own columns, as a second stream */
 struct RowStreamCSR {
+  static constexpr int  BLOCKS  = 4;
   static constexpr bool INDEXED = true;
   const PetscInt       *index;
   struct Row { };

@@ -16,6 +16,7 @@
 
 template <int BS>
 struct RowStreamBlock {
+  static constexpr int  BLOCKS  = 3;
   static constexpr bool INDEXED = true;
   const PetscInt       *index; /* block columns, block row by block row */
   struct Row { };

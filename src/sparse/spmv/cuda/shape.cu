@@ -21,6 +21,7 @@
 #define SHAPE_MAX_TABLE   8192
 
 struct RowStreamShape {
+  static constexpr int  BLOCKS  = 4;
   static constexpr bool INDEXED = false;
   const PetscInt       *index; /* unused: no stream of indices */
   const HybRowClass    *rowclass;
