@@ -24,6 +24,7 @@ DEVICE_REQUIREMENTS = {'cuda', 'kokkos', 'kokkos_kernels', 'viennacl', 'hip', 'm
                        'hipsparse', 'defined(petsc_have_cuda)', 'defined(petsc_have_device)'}
 OTHER_TYPES = re.compile(r'^(seq|mpi)?(baij|sbaij|dense|densecuda|maij|sell|shell|nest|elemental|scalapack|mffd|blockmat|composite|hypre|htool|h2opus|'
                          r'preallocator|diagonal|constantdiagonal|adj|lrc|transpose|bdiag|lmvm\w*|dummy|sellcuda|baijmkl|kaij|submatrix)$')
+LOCAL_TYPE = ('mat_is_localmat_type', 'matis_localmat_type')  # the second one before 3.19
 MAX_RANKS = 4
 
 
@@ -67,7 +68,7 @@ def own_options(text):
         names |= {p + 'mat_type' for p in re.findall(r'Mat(?:Set|Append)OptionsPrefix\(\w+,\s*"(\w+)"', text)}
     names |= {p + 'dm_mat_type' for p in re.findall(r'DMSetOptionsPrefix\([^,]+,\s*"(\w+)"', text)}
     if 'MATIS' in text or 'MatCreateIS' in text:
-        names.add('mat_is_localmat_type')
+        names |= set(LOCAL_TYPE)
     return sorted(names - {'mat_type', 'dm_mat_type'})
 
 
@@ -189,7 +190,7 @@ def variants(command, text, configuration, vec_type='standard'):
 
     names = [n for n in ('mat_type', 'dm_mat_type') if n not in options]
     if types.get('mat_type') == 'is' or types.get('dm_mat_type') == 'is':
-        names = [n for n in ('mat_is_localmat_type',) if n not in options]
+        names = [n for n in LOCAL_TYPE if n not in options]
     result = [('', add(names, []), data_replaced)]
     own = [n for n in own_options(text) if n not in options and n not in names]
     if own:
