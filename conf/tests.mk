@@ -39,7 +39,7 @@ $(MAT_BIN): $(BUILD)/tests/%: $(BUILD)/tests/%.o
 tests-clean-results:
 	@rm -rf $(RESULTS) && mkdir -p $(RESULTS) && date +%s > $(RESULTS)/start
 
-# The list of runs goes through xargs: one line a run, NAME and the command
+# The list of runs goes through xargs: one line a run, NAME and the command; a line that ends in a blank would go on in the next one
 tests-run-unit: $(UNIT_BIN)
 	@for t in $(UNIT_TESTS); do echo "$$t-host $(TEST_SECONDS) $(BUILD)/tests/$$t -backend host -seed $(SEED) -matrices $(MATRICES)"; done | \
 	  $(TEST_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
@@ -62,7 +62,7 @@ tests-run-mat: $(MAT_BIN) $(BUILD)/lib/$(PLUGIN)
 	  { grep -h '^ *TEST ' tests/$$t.c || echo "TEST np=1"; } | while read -r _ np options; do \
 	    for n in $$(echo $${np#np=} | tr , ' '); do \
 	      k=$$((k + 1)); \
-	      echo "$$t-np$$n-$$k $(TEST_SECONDS) $(if $(filter-out mpiexec,$(MPIEXEC)),$(MPIEXEC),mpiexec) -n $$n $(BUILD)/tests/$$t -dll_append $(HERE)/$(BUILD)/lib/$(PLUGIN) $$options"; \
+	      echo "$$t-np$$n-$$k $(TEST_SECONDS) $(if $(filter-out mpiexec,$(MPIEXEC)),$(MPIEXEC),mpiexec) -n $$n $(BUILD)/tests/$$t -dll_append $(HERE)/$(BUILD)/lib/$(PLUGIN)$${options:+ $$options}"; \
 	    done; \
 	  done; \
 	done | $(TEST_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
