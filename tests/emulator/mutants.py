@@ -73,6 +73,8 @@ def all_mutants(root):
 
 
 class Worker:
+    lock, originals = threading.Lock(), {}
+
     def __init__(self, args, number):
         self.args, self.dir = args, os.path.abspath(os.path.join(args.build, "mutants", "w%d" % number))
         shutil.rmtree(self.dir, ignore_errors=True)
@@ -83,8 +85,14 @@ class Worker:
         shutil.copytree("tests/emulator", os.path.join(self.dir, "tests/emulator"))
 
     def objects(self, kind):
-        base = os.path.abspath(os.path.join(self.args.build, kind))
-        return [os.path.join(d, n) for d, _, ns in os.walk(base) for n in ns if n.endswith(".o") and "selftest" not in d]
+        """of sources that exist: a build folder may hold what others left"""
+        base, out = os.path.abspath(os.path.join(self.args.build, kind)), []
+        for d, _, ns in sorted(os.walk(base)):
+            for n in sorted(ns):
+                source = os.path.relpath(os.path.join(d, n[:-2]), base)
+                if n.endswith(".o") and "selftest" not in d and (os.path.exists(source + ".cu") or os.path.exists(source + ".cc")):
+                    out.append(os.path.join(d, n))
+        return out
 
     def dependents(self, path):
         """the .cu files that a mutated file takes part in"""
@@ -128,34 +136,50 @@ class Worker:
         return lib
 
     def tests(self, path):
-        room = path.split("/")[2]
+        """of its own room, and of the rooms whose files include it"""
+        rooms = [path.split("/")[2]] + [cu.split("/")[2] for cu in self.dependents(path)]
         names = []
-        for prefix in ROOM_TESTS.get(room, ["t"]):
+        for prefix in [p for k, room in enumerate(rooms) if room not in rooms[:k] for p in ROOM_TESTS.get(room, ["t"])]:
             names += sorted(n for n in os.listdir(os.path.join(self.args.build, "tests")) if n.startswith(prefix) and re.fullmatch(r"t\d+\w*", n) and n not in names and n != "t100_reference")
         return names
 
-    def run(self, lib, path):
-        """what noticed the mutant, or None"""
+    def run(self, lib, path, kind):
+        """what noticed the mutant, or None; a test that the original fails notices nothing"""
         for test in self.tests(path):
-            env = dict(os.environ, HYB_EMULATOR_SECONDS="60", HYB_EMULATOR_SEED=str(self.args.seed), OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
-            p = subprocess.Popen(["stdbuf", "-oL", os.path.join(self.args.build, "tests", test), "-backend", lib, "-seed", str(self.args.seed)], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (self.args.limit, self.args.limit + 5)))
-            timer = threading.Timer(20 * self.args.limit, p.kill) # the limit is on processor time: a busy machine kills no mutant
-            timer.start()
-            why = None
-            for line in p.stdout:
-                if line.startswith("emulator:"):
-                    why = line.strip()[:110]
-                elif line.startswith("FAILED"):
-                    why = line.strip()[:110]
-                    p.kill()
-                    break
-            p.stdout.close()
-            code = p.wait()
-            late = not timer.is_alive()
-            timer.cancel()
-            if why or late or code:
-                return "%s: %s" % (test, why or ("does not end" if late or code in (-24, -9) else "exit code %d" % code))
+            why = self.run_test(lib, test)
+            if why and self.original_passes(kind, test):
+                return why
+        return None
+
+    def original_passes(self, kind, test):
+        with self.lock:
+            if (kind, test) not in self.originals:
+                why = self.run_test(os.path.abspath(os.path.join(self.args.build, "lib", kind, "libaijhybridgpu_%s.so" % kind)), test)
+                self.originals[(kind, test)] = not why
+                if why:
+                    print("not used: the original fails %s (%s)" % (why, kind), flush=True)
+            return self.originals[(kind, test)]
+
+    def run_test(self, lib, test):
+        env = dict(os.environ, HYB_EMULATOR_SECONDS="60", HYB_EMULATOR_SEED=str(self.args.seed), OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+        p = subprocess.Popen(["stdbuf", "-oL", os.path.join(self.args.build, "tests", test), "-backend", lib, "-seed", str(self.args.seed)], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (self.args.limit, self.args.limit + 5)))
+        timer = threading.Timer(20 * self.args.limit, p.kill) # the limit is on processor time: a busy machine kills no mutant
+        timer.start()
+        why = None
+        for line in p.stdout:
+            if line.startswith("emulator:"):
+                why = line.strip()[:110]
+            elif line.startswith("FAILED"):
+                why = line.strip()[:110]
+                p.kill()
+                break
+        p.stdout.close()
+        code = p.wait()
+        late = not timer.is_alive()
+        timer.cancel()
+        if why or late or code:
+            return "%s: %s" % (test, why or ("does not end" if late or code in (-24, -9) else "exit code %d" % code))
         return None
 
     def try_one(self, mutant):
@@ -172,7 +196,7 @@ class Worker:
                 if lib is None or lib == "":
                     return ("invalid", "does not compile") if lib is None else ("invalid", "same code")
                 compiled = True
-                why = self.run(lib, path)
+                why = self.run(lib, path, kind)
                 if why:
                     return "killed", why
             return "survived", "" if compiled else "?"
