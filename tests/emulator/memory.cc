@@ -19,6 +19,7 @@
 #include <map>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -301,7 +302,7 @@ static void Handler(int sig, siginfo_t *info, void *context)
   Array      *a     = Find(p);
   const bool  write = ((ucontext_t *)context)->uc_mcontext.gregs[REG_ERR] & 2;
   const void *pc    = (const void *)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
-  if (sig == SIGALRM) emu::FailAt(pc, "this operation does not end");
+  if (sig == SIGVTALRM) emu::FailAt(pc, "this operation does not end");
   if (a && inside_) {
     char *first = a->page + Page;
     if (a->freed) emu::FailAt(pc, "%s of %s after it was freed, byte %td", write ? "write" : "read", Name(a).c_str(), p - a->ptr);
@@ -345,7 +346,7 @@ static void Start(void)
   sa.sa_sigaction = Handler;
   sa.sa_flags     = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   sigaction(SIGSEGV, &sa, &before_);
-  sigaction(SIGALRM, &sa, nullptr);
+  sigaction(SIGVTALRM, &sa, nullptr);
 }
 
 static EmuStream *Get(cudaStream_t s)
@@ -366,6 +367,15 @@ static void Legacy(EmuStream *s, bool before)
   }
 }
 
+/* processor time: a busy machine makes no operation endless */
+static void Watch(int seconds)
+{
+  itimerval t;
+  memset(&t, 0, sizeof(t));
+  t.it_value.tv_sec = seconds;
+  setitimer(ITIMER_VIRTUAL, &t, nullptr);
+}
+
 static void Run(Operation *o)
 {
   static const char *limit = getenv("HYB_EMULATOR_SECONDS");
@@ -373,7 +383,7 @@ static void Run(Operation *o)
   inside_                  = true;
   emu::running             = emu::Running{o->what.c_str(), o->file.c_str(), o->line, o->kernel};
   for (Array *a : o->arrays) Open(a);
-  alarm(limit ? (unsigned)atoi(limit) : 100);
+  Watch(limit ? atoi(limit) : 200);
   if (o->kernel) emu::RunKernel(o->grid, o->block, o->dynamic, o->run);
   else if (o->run) o->run();
   for (Array *a : open_)
@@ -409,7 +419,7 @@ static void Drain(const Clock &c)
     Run(o);
   }
   if (any) {
-    alarm(0);
+    Watch(0);
     CloseAll();
   }
 }
