@@ -15,8 +15,7 @@
 #include <aijhybridgpu/private/hybspgemm.h>
 #include <petsctime.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
+#include "bench_matrices.h"
 
 typedef struct {
   const char *name;
@@ -29,8 +28,8 @@ static const Known known[] = {
 };
 
 static HybExec   dev, host;
-static HybArena  keep, hostkeep;
-static char      methods[8][32], only[1024], matrices[PETSC_MAX_PATH_LEN];
+static HybArena  keep;
+static char      methods[8][32], only[1024];
 static PetscInt  nmethods, scale = 1, repeat = 5, wrong;
 static PetscBool check = PETSC_TRUE;
 static FILE     *tsv;
@@ -45,19 +44,6 @@ static double Best(const char *name)
   return 0;
 }
 
-static PetscErrorCode HostCSR(PetscInt m, PetscInt n, PetscCount nnz, HybCSR *A)
-{
-  PetscFunctionBegin;
-  memset(A, 0, sizeof(*A));
-  A->m   = m;
-  A->n   = n;
-  A->nnz = nnz;
-  PetscCall(HybArenaAlloc(&hostkeep, HYB_MEM_HOST, (PetscCount)m + 1, sizeof(PetscInt), &A->i));
-  PetscCall(HybArenaAlloc(&hostkeep, HYB_MEM_HOST, nnz, sizeof(PetscInt), &A->j));
-  PetscCall(HybArenaAlloc(&hostkeep, HYB_MEM_HOST, nnz, sizeof(HybScalar), &A->a));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode Upload(const HybCSR *A, HybCSR *D)
 {
   PetscFunctionBegin;
@@ -69,55 +55,6 @@ static PetscErrorCode Upload(const HybCSR *A, HybCSR *D)
   PetscCall(dev.backend->copy(&dev, D->j, A->j, (size_t)A->nnz * sizeof(PetscInt), HYB_COPY_HOST_TO_DEVICE));
   PetscCall(dev.backend->copy(&dev, D->a, A->a, (size_t)A->nnz * sizeof(HybScalar), HYB_COPY_HOST_TO_DEVICE));
   PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* values that no sum rounds away: small multiples of 1/8 would hide an order; these do not */
-static HybScalar Value(PetscCount k)
-{
-  return (HybScalar)(((double)((unsigned long long)(k + 1) * 2654435761ull % 1000003ull) + 1) / 1000003.0 - 0.25);
-}
-
-/* 5-, 9-, 7- or 27-point stencil on an nx x ny x nz grid */
-static PetscErrorCode Stencil(int points, PetscInt nx, PetscInt ny, PetscInt nz, HybCSR *A)
-{
-  PetscCount nnz = 0;
-
-  PetscFunctionBegin;
-  for (int pass = 0; pass < 2; pass++) {
-    if (pass) PetscCall(HostCSR(nx * ny * nz, nx * ny * nz, nnz, A));
-    nnz = 0;
-    for (PetscInt z = 0; z < nz; z++) {
-      for (PetscInt y = 0; y < ny; y++) {
-        for (PetscInt x = 0; x < nx; x++) {
-          const PetscInt row = (z * ny + y) * nx + x;
-
-          if (pass) A->i[row] = (PetscInt)nnz;
-          for (int dz = nz > 1 ? -1 : 0; dz <= (nz > 1 ? 1 : 0); dz++) {
-            for (int dy = -1; dy <= 1; dy++) {
-              for (int dx = -1; dx <= 1; dx++) {
-                if ((points == 5 || points == 7) && abs(dx) + abs(dy) + abs(dz) > 1) continue;
-                if (x + dx < 0 || x + dx >= nx || y + dy < 0 || y + dy >= ny || z + dz < 0 || z + dz >= nz) continue;
-                if (pass) {
-                  A->j[nnz] = row + (dz * ny + dy) * nx + dx;
-                  A->a[nnz] = Value(nnz);
-                }
-                nnz++;
-              }
-            }
-          }
-        }
-      }
-    }
-  }
-  A->i[A->m] = (PetscInt)nnz;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static int CompareInt(const void *a, const void *b)
-{
-  const PetscInt x = *(const PetscInt *)a, y = *(const PetscInt *)b;
-
-  return x < y ? -1 : x > y;
 }
 
 /* the Wilson operator's hopping term on an L^4 periodic lattice: 4 spins and 3 colours, 39 entries a row in 3 x 3 blocks */
@@ -152,90 +89,6 @@ static PetscErrorCode Lattice(PetscInt L, HybCSR *A)
   }
   A->i[A->m] = (PetscInt)A->nnz;
   for (PetscCount k = 0; k < A->nnz; k++) A->a[k] = Value(k);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* NAME.mtx or NAME.mtx.xz; *found false if there is neither */
-static PetscErrorCode ReadMatrixMarket(const char *name, HybCSR *A, PetscBool *found)
-{
-  char       path[PETSC_MAX_PATH_LEN + 64], command[PETSC_MAX_PATH_LEN + 96], line[1024], kind[64] = "", symmetry[64] = "";
-  FILE      *f;
-  PetscBool  piped = PETSC_FALSE;
-  long       m, n, entries;
-  PetscInt  *ci, *cj;
-  double    *cv;
-  PetscCount nnz = 0;
-
-  PetscFunctionBegin;
-  snprintf(path, sizeof(path), "%s/%s.mtx", matrices, name);
-  f = fopen(path, "r");
-  if (!f) {
-    snprintf(path, sizeof(path), "%s/%s.mtx.xz", matrices, name);
-    f = fopen(path, "r");
-    if (f) {
-      fclose(f);
-      snprintf(command, sizeof(command), "xz -dc '%s'", path);
-      f     = popen(command, "r");
-      piped = PETSC_TRUE;
-    }
-  }
-  *found = (PetscBool)(f != NULL);
-  if (!f) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCheck(fgets(line, sizeof(line), f) && sscanf(line, "%%%%MatrixMarket matrix coordinate %63s %63s", kind, symmetry) == 2, PETSC_COMM_SELF, PETSC_ERR_FILE_UNEXPECTED, "%s is no coordinate Matrix Market file", path);
-  do PetscCheck(fgets(line, sizeof(line), f), PETSC_COMM_SELF, PETSC_ERR_FILE_UNEXPECTED, "%s ends in its header", path);
-  while (line[0] == '%');
-  PetscCheck(sscanf(line, "%ld %ld %ld", &m, &n, &entries) == 3, PETSC_COMM_SELF, PETSC_ERR_FILE_UNEXPECTED, "%s has no line of sizes", path);
-  ci = (PetscInt *)malloc(2 * (size_t)entries * sizeof(PetscInt) + 1);
-  cj = (PetscInt *)malloc(2 * (size_t)entries * sizeof(PetscInt) + 1);
-  cv = (double *)malloc(2 * (size_t)entries * sizeof(double) + 1);
-  PetscCheck(ci && cj && cv, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for the entries of %s", path);
-  for (long k = 0; k < entries; k++) {
-    char  *p = line;
-    long   r, c;
-    double v = 1;
-
-    PetscCheck(fgets(line, sizeof(line), f), PETSC_COMM_SELF, PETSC_ERR_FILE_UNEXPECTED, "%s ends after %ld of %ld entries", path, k, entries);
-    r = strtol(p, &p, 10);
-    c = strtol(p, &p, 10);
-    if (strcmp(kind, "pattern")) v = strtod(p, &p);
-    PetscCheck(r >= 1 && r <= m && c >= 1 && c <= n, PETSC_COMM_SELF, PETSC_ERR_FILE_UNEXPECTED, "%s: entry %ld is outside the matrix", path, k + 1);
-    ci[nnz] = (PetscInt)(r - 1);
-    cj[nnz] = (PetscInt)(c - 1);
-    cv[nnz++] = v;
-    if (strcmp(symmetry, "general") && r != c) {
-      ci[nnz] = (PetscInt)(c - 1);
-      cj[nnz] = (PetscInt)(r - 1);
-      cv[nnz++] = v;
-    }
-  }
-  if (piped) pclose(f);
-  else fclose(f);
-  /* by columns, then by rows, stable: rows come out sorted */
-  {
-    PetscInt   *start = (PetscInt *)calloc((size_t)PetscMax(m, n) + 2, sizeof(PetscInt));
-    PetscCount *order = (PetscCount *)malloc((size_t)nnz * sizeof(PetscCount) + 1);
-
-    PetscCheck(start && order, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for the entries of %s", path);
-    for (PetscCount k = 0; k < nnz; k++) start[cj[k] + 1]++;
-    for (long c = 0; c < n; c++) start[c + 1] += start[c];
-    for (PetscCount k = 0; k < nnz; k++) order[start[cj[k]]++] = k;
-    PetscCall(HostCSR((PetscInt)m, (PetscInt)n, nnz, A));
-    memset(A->i, 0, ((size_t)m + 1) * sizeof(PetscInt));
-    for (PetscCount k = 0; k < nnz; k++) A->i[ci[k] + 1]++;
-    for (long r = 0; r < m; r++) A->i[r + 1] += A->i[r];
-    memcpy(start, A->i, ((size_t)m + 1) * sizeof(PetscInt));
-    for (PetscCount q = 0; q < nnz; q++) {
-      const PetscCount k = order[q];
-
-      A->j[start[ci[k]]]   = cj[k];
-      A->a[start[ci[k]]++] = (HybScalar)cv[k];
-    }
-    free(start);
-    free(order);
-  }
-  free(ci);
-  free(cj);
-  free(cv);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -21,7 +21,7 @@
 #include <petsctime.h>
 #include <dlfcn.h>
 #include <math.h>
-#include "bench_spmv_matrices.h"
+#include "bench_matrices.h"
 #if defined(__has_include)
   #if __has_include(<cusparse.h>) && !defined(PETSC_USE_COMPLEX) && !defined(PETSC_USE_REAL_SINGLE) && !defined(PETSC_USE_64BIT_INDICES)
     #include <cusparse.h>

@@ -1,8 +1,8 @@
 /*
-  bench_spmv_matrices.h: the matrices of bench_spmv.c, on the host: stencils, linear elasticity on structured and on renumbered meshes, Matrix Market files.
+  bench_matrices.h: the matrices of bench_spmv.c and bench_spgemm.c, on the host: stencils, linear elasticity on structured and on renumbered meshes, Matrix Market files.
 */
-#ifndef BENCH_SPMV_MATRICES_H
-#define BENCH_SPMV_MATRICES_H
+#ifndef BENCH_MATRICES_H
+#define BENCH_MATRICES_H
 #include <aijhybridgpu/private/hyb.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 static HybArena hostkeep;
 static char     matrices[PETSC_MAX_PATH_LEN];
 
-static PetscErrorCode HostCSR(PetscInt m, PetscInt n, PetscCount nnz, HybCSR *A)
+static inline PetscErrorCode HostCSR(PetscInt m, PetscInt n, PetscCount nnz, HybCSR *A)
 {
   PetscFunctionBegin;
   memset(A, 0, sizeof(*A));
@@ -25,13 +25,13 @@ static PetscErrorCode HostCSR(PetscInt m, PetscInt n, PetscCount nnz, HybCSR *A)
 }
 
 /* values that no sum rounds away: small multiples of 1/8 would hide an order; these do not */
-static HybScalar Value(PetscCount k)
+static inline HybScalar Value(PetscCount k)
 {
   return (HybScalar)(((double)((unsigned long long)(k + 1) * 2654435761ull % 1000003ull) + 1) / 1000003.0 - 0.25);
 }
 
 /* 5-, 9-, 7- or 27-point stencil on an nx x ny x nz grid */
-static PetscErrorCode Stencil(int points, PetscInt nx, PetscInt ny, PetscInt nz, HybCSR *A)
+static inline PetscErrorCode Stencil(int points, PetscInt nx, PetscInt ny, PetscInt nz, HybCSR *A)
 {
   PetscCount nnz = 0;
 
@@ -66,7 +66,7 @@ static PetscErrorCode Stencil(int points, PetscInt nx, PetscInt ny, PetscInt nz,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static int CompareInt(const void *a, const void *b)
+static inline int CompareInt(const void *a, const void *b)
 {
   const PetscInt x = *(const PetscInt *)a, y = *(const PetscInt *)b;
 
@@ -75,7 +75,7 @@ static int CompareInt(const void *a, const void *b)
 
 /* three unknowns at each point of an n^3 grid, 27 neighbours; window > 1: points are renumbered at random within windows of that many, as a mesh generator's
    numbering that keeps neighbours near but in no order */
-static PetscErrorCode Elasticity(PetscInt n, PetscInt window, HybCSR *A)
+static inline PetscErrorCode Elasticity(PetscInt n, PetscInt window, HybCSR *A)
 {
   const PetscInt points = n * n * n;
   PetscInt      *newpoint = (PetscInt *)malloc((size_t)points * sizeof(PetscInt)), *oldpoint = (PetscInt *)malloc((size_t)points * sizeof(PetscInt));
@@ -126,7 +126,7 @@ static PetscErrorCode Elasticity(PetscInt n, PetscInt window, HybCSR *A)
 }
 
 /* NAME.mtx or NAME.mtx.xz; *found false if there is neither */
-static PetscErrorCode ReadMatrixMarket(const char *name, HybCSR *A, PetscBool *found)
+static inline PetscErrorCode ReadMatrixMarket(const char *name, HybCSR *A, PetscBool *found)
 {
   char       path[PETSC_MAX_PATH_LEN + 64], command[PETSC_MAX_PATH_LEN + 96], line[1024], kind[64] = "", symmetry[64] = "";
   FILE      *f;
