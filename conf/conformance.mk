@@ -13,7 +13,9 @@ conformance_run = PETSC_PREFIX='$(PETSC_PREFIX)' PETSC_VERSION='$(PETSC_VERSION)
   MPIEXEC='$(MPIEXEC)' python3 tests/conformance/run.py --build build/$(PETSC_ID)/conformance --type $(CONFORMANCE_TYPE) \
   $(if $(CONFORMANCE_PLUGIN),--plugin $(CONFORMANCE_PLUGIN)) --jobs $(CONFORMANCE_JOBS) $(if $(SEARCH),--search '$(SEARCH)') $(if $(FAILED),--failed) $(CONFORMANCE_ARGS)
 
-.PHONY: conformance conformance-fast
+CONFORMANCE_BUNDLE ?= $(abspath build/$(PETSC_ID)/conformance-bundle)
+
+.PHONY: conformance conformance-fast conformance-bundle
 ## make conformance     PETSc's own tests with our type, by -mat_type and by -mat_seqaij_type (SEARCH=regex: some of them)
 conformance: $(if $(CONFORMANCE_PLUGIN),$(BUILD)/lib/$(PLUGIN))
 	@$(conformance_run) --mode $(CONFORMANCE_MODES)
@@ -21,6 +23,10 @@ conformance: $(if $(CONFORMANCE_PLUGIN),$(BUILD)/lib/$(PLUGIN))
 ## make conformance-fast  a representative part of it, in both modes
 conformance-fast: $(if $(CONFORMANCE_PLUGIN),$(BUILD)/lib/$(PLUGIN))
 	@$(conformance_run) --fast --mode $(CONFORMANCE_MODES)
+
+## make conformance-bundle  its programs, outputs and data in one folder, CONFORMANCE_BUNDLE, for machines without PETSc's sources
+conformance-bundle:
+	@$(conformance_run) --mode mat_type --bundle $(CONFORMANCE_BUNDLE)
 
 # SLEPc's and petsc4py's programs, by PETSC_OPTIONS alone, where they are installed for the PETSc in use
 SLEPC_SOURCES ?= $(firstword $(wildcard /usr/share/slepc/*/share/slepc/examples/src) $(if $(SLEPC_DIR),$(SLEPC_DIR)/src))

@@ -4,13 +4,13 @@ GPU_REPORT := tests/gpu-report.txt
 
 .PHONY: check-gpu gpu-report-status
 check-gpu: all cuda
-	@$(MAKE) --no-print-directory $(UNIT_BIN) $(MAT_BIN)
-	@tests/check-gpu $(PART) $(BUILD)/tests $(CURDIR)/$(CUDA_LIB) $(CURDIR)/$(BUILD)/lib/$(PLUGIN) $(GPU_REPORT)
+	@$(MAKE) --no-print-directory $(if $(filter conformance,$(PART)),conformance-bundle,$(UNIT_BIN) $(MAT_BIN))
+	@CONFORMANCE_BUNDLE="$${CONFORMANCE_BUNDLE:-$(CONFORMANCE_BUNDLE)}" tests/check-gpu $(PART) $(BUILD)/tests $(CURDIR)/$(CUDA_LIB) $(CURDIR)/$(BUILD)/lib/$(PLUGIN) $(GPU_REPORT)
 
 gpu-report-status:
 	@if [ ! -s $(GPU_REPORT) ]; then echo "$(GPU_REPORT): no report yet"; exit 1; fi; \
 	now=$$(tests/source-hash); was=$$(sed -n 's/^  sources //p' $(GPU_REPORT) | sort -u); \
 	if [ "$$was" = "$$now" ]; then echo "$(GPU_REPORT): current"; else echo "$(GPU_REPORT): about sources $$was, these are $$now"; exit 1; fi
 
-## make check-gpu       tests on a real GPU, PART=unit|sanitizer|faults; appends to tests/gpu-report.txt
+## make check-gpu       tests on a real GPU, PART=unit|sanitizer|conformance|faults; appends to tests/gpu-report.txt
 ## make gpu-report-status  says whether tests/gpu-report.txt is about these sources

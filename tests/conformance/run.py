@@ -2,13 +2,15 @@
 """Runs PETSc's own tests with another type in AIJ's place and compares what they print with what PETSc stored.
 
     run.py --mode mat_type,seqaij_type [--fast] [--search REGEX] [--failed] [--jobs N] [--list]
+    run.py --bundle DIR                      builds the programs and writes all that the list needs to DIR (bundle.py)
+    run.py --from DIR [--seconds N] ...      runs it from there, without a compiler or PETSc's sources
 
 What is run: testblocks.py reads the TEST blocks, commands.py says which commands concern an AIJ type and what becomes of them.
 The plugin comes in by PETSC_OPTIONS alone. mat_type: the type's name takes the place of the one on the command line. seqaij_type: the
 command names aij, and every sequential AIJ matrix, also the blocks of parallel ones, is converted (-mat_seqaij_type).
 
 How it is judged: exit status, and the output as PETSc's petscdiff sees it (blanks and floating point numbers aside), only stricter: numbers
-must agree to a relative 1e-2 or an absolute 1e-5. Lines that state a type are left aside. Where the stored output is missed, plain aij
+must agree to a relative 1e-2 or an absolute 1e-5. Lines that state a type are left aside, and addresses stand for any. Where the stored output is missed, plain aij
 runs the same command without the plugin (its result is kept): if that fails too the command is left out, otherwise its output is the judge.
 What known-differences.txt lists passes if aijperm, PETSc's simplest type derived from AIJ, prints the same, and is left out otherwise.
 
@@ -22,6 +24,7 @@ import glob
 import hashlib
 import json
 import os
+import random
 import re
 import shlex
 import shutil
@@ -33,13 +36,15 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import bundle
 import commands
 import testblocks
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RELATIVE, ABSOLUTE = 1e-2, 1e-5
 NUMBER = re.compile(r'[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?')
-TYPE_LINE = re.compile(r'\btype\s*[:=]|\btypes?\b.*aij|WARNING! There are options|Option left|PETSC ERROR: -\w|using \w+ MatPtAP\(\) implementation|(?i:aijhybridgpu)')
+TYPE_LINE = re.compile(r'\btype\s*[:=]|\bMatType\b|\btypes?\b.*aij|WARNING! There are options|Option left|PETSC ERROR: -\w|using \w+ MatPtAP\(\) implementation|(?i:aijhybridgpu)')
+ADDRESS = re.compile(r'0x[0-9a-f]{6,}')
 TYPE_NAME = re.compile(r'\b(seq|mpi)?aij(hybridgpu|cusparse|kokkos|viennacl|perm|sell|mkl|hipsparse|crl)?\b', re.I)
 ENVIRONMENT = {
     'OMPI_ALLOW_RUN_AS_ROOT': '1', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': '1', 'OMPI_MCA_rmaps_base_oversubscribe': '1',
@@ -93,7 +98,7 @@ def lines_of(text):
     for line in text.splitlines():
         if TYPE_LINE.search(line):
             continue
-        line = TYPE_NAME.sub('AIJ', line)
+        line = ADDRESS.sub('ADDRESS', TYPE_NAME.sub('AIJ', line))
         if line.strip():
             kept.append(line)
     return kept
@@ -136,15 +141,20 @@ class Runner:
     def __init__(self, options, environment):
         self.o = options
         self.e = environment
-        if options.sources:
+        self.bundled = os.path.abspath(options.bundled) if options.bundled else ''
+        self.version = environment.get('PETSC_VERSION', '')
+        if self.bundled:
+            self.version, macros, self.source_root, self.datafiles = bundle.read(self.bundled)
+        elif options.sources:
             self.source_root, self.datafiles = options.sources, os.path.join(os.path.dirname(options.sources), 'share/slepc/datafiles')
             if not os.path.isdir(options.sources):
                 sys.exit('conformance: no folder ' + options.sources)
         else:
             self.source_root, self.datafiles = find_sources(environment['PETSC_PREFIX'], environment['PETSC_VERSION'])
-        self.conf = configuration(environment, self.datafiles)
+        self.conf = commands.Configuration(macros, self.datafiles) if self.bundled else configuration(environment, self.datafiles)
         self.build = os.path.abspath(options.build)
-        self.bin = os.path.join(self.build, 'bin')
+        self.bin = os.path.join(self.bundled or self.build, 'bin')
+        self.failed_folder = os.path.join(self.build, 'failed-' + options.mode + (options.name and '-' + options.name))
         self.lock = threading.Lock()
         self.known = known_differences(os.path.join(HERE, 'known-differences.txt'))
         self.aij_locks = {}
@@ -187,6 +197,8 @@ class Runner:
         """None, or why the program cannot be had."""
         source, exe = os.path.join(self.source_root, program + '.c'), self.executable(program)
         failed = exe + '.failed'
+        if self.bundled:
+            return None if os.path.exists(exe) else open(failed).read() if os.path.exists(failed) else 'is not in the bundle'
         for made in (exe, failed):
             if os.path.exists(made) and os.path.getmtime(made) >= os.path.getmtime(source):
                 return open(failed).read() if made == failed else None
@@ -320,7 +332,7 @@ class Runner:
             counts_file = os.path.join(self.build, 'work', 'counts-%d-%d' % (os.getpid(), self.sequence))
         ours = self.o.options
         if self.o.plugin:
-            ours += ' -dll_append %s -mat_aijhybridgpu_view_counts %s' % (self.o.plugin, counts_file)
+            ours += ' -dll_append %s -mat_aijhybridgpu_view_counts %s %s' % (self.o.plugin, counts_file, self.o.plugin_options)
         if self.o.mode == 'seqaij_type':
             ours += ' -mat_seqaij_type seq' + self.o.type
         result = {'program': job.program, 'suffix': job.command.suffix, 'command': job.label(root), 'options': ours, 'what': job.what, 'why': '', 'judge': 'stored output'}
@@ -364,7 +376,7 @@ class Runner:
 
     def keep(self, result, text, error, plain):
         name = '%s-%s-%s' % (result['program'].replace('/', '_'), result['suffix'], hashlib.sha1(result['command'].encode()).hexdigest()[:6])
-        folder = os.path.join(self.build, 'failed-' + self.o.mode)
+        folder = self.failed_folder
         os.makedirs(folder, exist_ok=True)
         with open(os.path.join(folder, name), 'w') as f:
             f.write('PETSC_OPTIONS="%s"\n%s %s\n%s\n\n--- ours\n%s\n--- ours, stderr\n%s\n--- plain aij\n%s\n' %
@@ -384,7 +396,7 @@ def read_counts(path):
     """Sums over the processes of what the plugin wrote at finalize, or None."""
     if not os.path.exists(path):
         return None
-    total = {'mult': 0, 'assemblyend': 0, 'products': 0, 'fallback': 0, 'fallbackasked': 0}
+    total = {'mult': 0, 'assemblyend': 0, 'products': 0, 'fallback': 0, 'fallbackasked': 0, 'device': 0}
     methods = set()
     with open(path) as f:
         for line in f:
@@ -438,10 +450,15 @@ def main():
     p.add_argument('--jobs', type=int, default=2)
     p.add_argument('--timeout', type=float, default=120)
     p.add_argument('--vec-type', default='standard', help='what stands for cuda and kokkos vectors (cuda on a machine with a device)')
+    p.add_argument('--bundle', default='', help='write the list, its programs and its data to this folder and stop')
+    p.add_argument('--from', dest='bundled', default='', help='run the list from such a folder')
+    p.add_argument('--seconds', type=float, default=0, help='start no command after so many seconds for each mode; the list is shuffled, so that those which ran represent it')
+    p.add_argument('--name', default='', help='tells the files of these runs from others in the same folder')
     p.add_argument('--sources', default='', help='another src folder with TEST blocks (SLEPc\'s) than that of the PETSc in use')
     p.add_argument('--options', default='', help='more PETSc options for every run')
+    p.add_argument('--plugin-options', default='', help='more PETSc options for the runs with the plugin alone (-mat_aijhybridgpu_backend cuda)')
     o = p.parse_args()
-    missing = [v for v in ('PETSC_PREFIX', 'PETSC_VERSION', 'PETSC_CC', 'PETSC_CFLAGS', 'PETSC_LIBS') if not os.environ.get(v)]
+    missing = [] if o.bundled else [v for v in ('PETSC_PREFIX', 'PETSC_VERSION', 'PETSC_CC', 'PETSC_CFLAGS', 'PETSC_LIBS') if not os.environ.get(v)]
     if missing:
         sys.exit('conformance: %s not set; run it by `make conformance`' % ', '.join(missing))
     if o.plugin and not os.path.isabs(o.plugin):
@@ -455,8 +472,9 @@ def main():
     for o.mode in modes:
         for i, n in enumerate(run_mode(o)):
             total[i] += n
-    if not o.list:
-        say('%d passed, %d failed, %d skipped' % tuple(total))
+    if o.list or o.bundle:
+        return 0
+    say('%d passed, %d failed, %d skipped' % tuple(total))
     return 1 if total[1] or not total[0] else 0
 
 
@@ -467,7 +485,7 @@ def run_mode(o):
     if o.fast:
         jobs = fast_subset(jobs, os.path.join(HERE, 'fast.txt'))
     root = o.type if o.mode == 'mat_type' else 'aij'
-    results_file = os.path.join(r.build, 'results-%s%s.tsv' % (o.mode, '-fast' if o.fast else ''))
+    results_file = os.path.join(r.build, 'results-%s%s%s.tsv' % (o.mode, o.name and '-' + o.name, '-fast' if o.fast else ''))
     if o.failed and os.path.exists(results_file):
         with open(results_file) as f:
             again = {tuple(l.split('\t')[1:3]) for l in f if l.startswith('failed')}
@@ -479,7 +497,7 @@ def run_mode(o):
             say(j.program, j.label(root))
         return 0, 0, 0
     partial = bool(o.search or o.failed)
-    say('conformance: PETSc %s, %s, %s: %d commands of %d programs' % (os.environ['PETSC_VERSION'], o.mode, o.type, len(jobs), len({j.program for j in jobs})))
+    say('conformance: PETSc %s, %s, %s: %d commands of %d programs' % (r.version, o.mode, o.type, len(jobs), len({j.program for j in jobs})))
 
     cannot, results, start, shown = {}, [], time.time(), [time.time()]
     programs = sorted({j.program for j in jobs})
@@ -493,14 +511,29 @@ def run_mode(o):
     for j in jobs:
         if j.program in cannot:
             left.append((j.command, cannot[j.program]))
+    if o.bundle:
+        bundle.write(o.bundle, r.version, r.conf.macros, r.datafiles, r.source_root, jobs, r.executable)
+        say('  %s: %d programs, %d more do not compile' % (o.bundle, len(programs) - len(cannot), len(cannot)))
+        return 0, 0, 0
     jobs = [j for j in jobs if j.program not in cannot]
     if not partial:
-        shutil.rmtree(os.path.join(r.build, 'failed-' + o.mode), ignore_errors=True)
+        shutil.rmtree(r.failed_folder, ignore_errors=True)
 
+    if o.seconds:
+        random.Random(1).shuffle(jobs)
+    begin = time.time()
+
+    def run_in_time(job):
+        return None if o.seconds and time.time() - begin > o.seconds else r.run(job)
+
+    unreached = 0
     with concurrent.futures.ThreadPoolExecutor(o.jobs) as pool:
-        futures = [pool.submit(r.run, j) for j in jobs]
+        futures = [pool.submit(run_in_time, j) for j in jobs]
         for i, f in enumerate(concurrent.futures.as_completed(futures)):
             result = f.result()
+            if not result:
+                unreached += 1
+                continue
             if result['outcome'] == 'failed':
                 say('FAILED  %s  %s\n        %s' % (result['program'], result['command'], result['why']))
             results.append(result)
@@ -516,11 +549,11 @@ def run_mode(o):
         with open(results_file, 'w') as f:
             for x in results:
                 c = x['counts']
-                tally = 'mult=%d assemblyend=%d products=%d fallback=%d fallbackasked=%d methods=%s' % tuple([c[k] for k in ('mult', 'assemblyend', 'products', 'fallback', 'fallbackasked')] + [':'.join(c['methods'])]) if c else ''
+                tally = 'mult=%d assemblyend=%d products=%d fallback=%d fallbackasked=%d device=%d methods=%s' % tuple([c[k] for k in ('mult', 'assemblyend', 'products', 'fallback', 'fallbackasked', 'device')] + [':'.join(c['methods'])]) if c else ''
                 f.write('\t'.join([x['outcome'], x['program'], x['command'], x['judge'], tally, str(x['seconds']), x['why'].replace('\t', ' ').replace('\n', ' ')]) + '\n')
-        leftout = os.path.join(r.build, 'leftout-%s%s.txt' % (o.mode, '-fast' if o.fast else ''))
+        leftout = os.path.join(r.build, 'leftout-%s%s%s.txt' % (o.mode, o.name and '-' + o.name, '-fast' if o.fast else ''))
         with open(leftout, 'w') as f:
-            f.write('# Commands of PETSc %s\'s examples left out, mode %s: program, suffix, ranks, arguments: reason\n' % (os.environ['PETSC_VERSION'], o.mode))
+            f.write('# Commands of PETSc %s\'s examples left out, mode %s: program, suffix, ranks, arguments: reason\n' % (r.version, o.mode))
             for c, reason in left:
                 f.write('%s %s n=%d %s: %s\n' % (os.path.splitext(os.path.relpath(c.source, r.source_root))[0], c.suffix, c.nsize, c.args, reason))
             for x in skipped:
@@ -532,15 +565,20 @@ def run_mode(o):
     own = [x for x in product if x['counts']['products'] and not x['counts']['unasked']]
     asked = [x for x in product if not x['counts']['products'] and not x['counts']['unasked']]
     fell = [x for x in product if x['counts']['unasked']]
+    if unreached:
+        say('  %d commands were not reached within %d s' % (unreached, o.seconds))
     say('  %d passed, of %d run in %d s (%d by plain aij\'s output)' % (len(passed), len(results), time.time() - start, sum(x['judge'] == 'plain aij' for x in passed)))
     if o.plugin:
         say('  %d exercised: a counter of ours moved and the command passed' % len(exercised))
         say('  %d product commands: %d computed by a method of ours, %d handed to the parent as asked, %d fell back unasked' % (len(product), len(own), len(asked), len(fell)))
+        device = [x for x in passed if x['counts'] and x['counts']['device']]
+        if device:
+            say('  %d passed with operations on the device' % len(device))
         say('  methods seen: ' + (' '.join(sorted({m for x in counted for m in x['counts']['methods']})) or 'none'))
         if not counted and results:
             say('  no counts were written: the plugin does not answer -mat_aijhybridgpu_view_counts')
     if failed:
-        say('  %d failed: their outputs are in %s' % (len(failed), os.path.relpath(os.path.join(r.build, 'failed-' + o.mode))))
+        say('  %d failed: their outputs are in %s' % (len(failed), os.path.relpath(r.failed_folder)))
     return len(passed), len(failed), len(skipped)
 
 
