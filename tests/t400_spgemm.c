@@ -613,6 +613,66 @@ static void Choice(void)
   }
 }
 
+/* a backend that counts what all arenas of a product hold together */
+static HybBackend        counting;
+static const HybBackend *counted;
+static size_t            heldnow, heldpeak;
+
+static PetscErrorCode CountingAlloc(const HybExec *x, HybMem mem, size_t bytes, void **ptr)
+{
+  PetscErrorCode ierr = counted->alloc(x, mem, bytes, ptr);
+
+  if (!ierr) heldnow += bytes;
+  if (heldnow > heldpeak) heldpeak = heldnow;
+  return ierr;
+}
+
+static PetscErrorCode CountingFree(const HybExec *x, HybMem mem, size_t bytes, void *ptr)
+{
+  heldnow -= bytes;
+  return counted->free(x, mem, bytes, ptr);
+}
+
+/* what a method holds of its own while it looks at operands that it then declines is given back before the next one starts */
+static void Declining(void)
+{
+  HybExec exec = *HybTestExec();
+  HybCSR  DA, DC;
+  RefMat  A;
+  size_t  peak[2];
+  char    ran[32] = "";
+
+  HybTestBegin("auto holds no more than the method that it takes");
+  if (!exec.backend->device) {
+    HybTestSkip("the host's methods decide without memory");
+    return;
+  }
+  counted        = exec.backend;
+  counting       = *counted;
+  counting.alloc = CountingAlloc;
+  counting.free  = CountingFree;
+  exec.backend   = &counting;
+  HybTestMatRandom(1100, 1100, 10, 16, &A);
+  if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA))) {
+    for (int k = 0; k < 2; k++) {
+      HybSpGEMM mm;
+      HybArena  result;
+
+      heldnow = heldpeak = peak[k] = 0;
+      if (HybTestCall(HybArenaInit(&result, &exec)) && HybTestCall(HybSpGEMMInit(&mm, &exec, k ? "auto" : "hash", 0))) {
+        if (HybTestCall(HybSpGEMMSymbolic(&mm, &DA, &DA, &result, &DC))) PetscCallAbort(PETSC_COMM_SELF, PetscStrncpy(ran, mm.method->name, sizeof(ran)));
+        HybTestCall(HybSpGEMMDestroy(&mm));
+        HybTestCall(HybArenaReset(&result));
+        peak[k] = heldpeak;
+        HybTestCheck(heldnow == 0, "%zu bytes are left", heldnow);
+      }
+    }
+    HybTestCheck(!strcmp(ran, "hash") && peak[0] > 1100 * 100 * 12 && peak[1] < peak[0] + 4096, "%s holds %zu bytes, hash by name %zu", ran, peak[1], peak[0]);
+  }
+  HybTestCall(HybArenaReset(&keep));
+  RefMatDestroy(&A);
+}
+
 static PetscErrorCode Body(void)
 {
   const HybExec *exec = HybTestExec();
@@ -640,6 +700,7 @@ static PetscErrorCode Body(void)
   if (n) {
     Driver();
     Choice();
+    Declining();
   } else {
     HybTestBegin("SpGEMM");
     HybTestSkip("the %s backend has no method", exec->backend->name);

@@ -536,6 +536,7 @@ typedef struct {
   PetscInt    *bfirst; /* NULL: rows are their own bases */
   ShapeProgram program;
   ShapeStats   stats;
+  char        *work;   /* the tables and what else only the symbolic phase needs */
   HybHashRows  odd;    /* rows without a class */
   PetscBool    hasodd;
 } Shape;
@@ -667,6 +668,7 @@ static PetscErrorCode ShapeFind(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
     if (!pass) {
       PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (PetscCount)nkept, 1, &kept));
       PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)nwork, 1, &work));
+      s->work = work;
     }
   }
   if (byrow) {
@@ -692,6 +694,8 @@ static PetscErrorCode HybSpGEMMApplicable_ShapeCUDA(HybSpGEMM *mm, const HybCSR 
   s     = (Shape *)mm->data;
   *fits = (PetscBool)(!s->stats.overflow && s->stats.rows >= (PetscCount)A->m / 5 * 4);
   if (!*fits) {
+    /* the tables make room before the next method starts */
+    PetscCall(HybArenaFree(&mm->work, &s->work));
     mm->data = NULL;
     PetscCall(HybArenaReset(&mm->keep));
   }
