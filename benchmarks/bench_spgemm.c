@@ -2,7 +2,7 @@
   bench_spgemm.c: C = A*B as a bare call, CSR arrays in device memory to CSR arrays in device memory, all allocations, frees and the sorting of the output
   inside the time, the backend's caching pool warm.
 
-    bench_spgemm [-backend host|/abs/libaijhybridgpu_cuda.so] [-methods auto,shape,hash] [-only NAME,NAME] [-matrices DIR] [-scale S] [-repeat N] [-check 0|1] [-tsv FILE]
+    bench_spgemm [-backend host|/abs/libaijhybridgpu_cuda.so] [-methods auto,shape,hash] [-only NAME,NAME] [-matrices DIR] [-scale S] [-repeat N] [-check 0|1] [-tsv FILE] [-profile 0|1|2]
 
   Stencils, the lattice and the Galerkin pieces are generated; other matrices are read from DIR as NAME.mtx or NAME.mtx.xz and skipped, with a line, where they are
   missing. -scale divides the extents of the generated grids (for a slow backend). Every result is checked before its time is printed: the pattern entry by entry
@@ -11,8 +11,14 @@
   Columns: first = a whole first product (symbolic, numeric, destruction of plan and C); symbolic = its symbolic part (methods that fill values on the way do it
   here); again = a numeric phase of a standing plan; GFLOP/s = 2*products/first; best = the best code known for this matrix on an H200, measured with its
   allocations (issue 4's table); ratio = first/best; memory = peak of what the product held, C included, over 12 bytes times nnz(C).
+
+  Galerkin products C = P^T A P by hybproduct.h: P is smoothed from boxes of 3^3 points ("boxes") or from aggregates around a random maximal independent set of
+  points two apart ("mis", as PCGAMG makes them). first = symbolic and numeric phase and destruction, symbolic and again = its parts; memory beside C as above.
+
+  -profile 1 adds a product in which the time between any two CUDA calls or launches is charged to the first of them: what the host waits for and where. -profile 2
+  does so with the stream idle at each call: what the device does, the way to and from it included (about 10 us a call).
 */
-#include <aijhybridgpu/private/hybspgemm.h>
+#include <aijhybridgpu/private/hybproduct.h>
 #include <petsctime.h>
 #include <math.h>
 #include "bench_matrices.h"
@@ -35,6 +41,99 @@ static PetscBool check = PETSC_TRUE;
 static FILE     *tsv;
 static double    logratio;
 static PetscInt  nratio;
+
+/* the backend with every byte counted: what is held by all arenas of a product together, at its peak */
+static HybBackend        counting;
+static const HybBackend *counted;
+static size_t            heldnow, heldpeak;
+
+static PetscErrorCode CountingAlloc(const HybExec *x, HybMem mem, size_t bytes, void **ptr)
+{
+  PetscErrorCode ierr = counted->alloc(x, mem, bytes, ptr);
+
+  if (!ierr && (mem != HYB_MEM_HOST || counted->workspace == HYB_MEM_HOST)) {
+    heldnow += bytes;
+    if (heldnow > heldpeak) heldpeak = heldnow;
+  }
+  return ierr;
+}
+
+static PetscErrorCode CountingFree(const HybExec *x, HybMem mem, size_t bytes, void *ptr)
+{
+  if (mem != HYB_MEM_HOST || counted->workspace == HYB_MEM_HOST) heldnow -= bytes;
+  return counted->free(x, mem, bytes, ptr);
+}
+
+/* the profile, gathered by the fault hook, which the device library asks before each allocation, CUDA call and launch */
+#define PROFILE_MAX 256
+static PetscInt  profile, nprofile, current = -1;
+static PetscBool profiling;
+static double    since;
+static struct {
+  char   what[96];
+  double seconds;
+  long   calls;
+} charged[PROFILE_MAX];
+
+static int Charge(const char *what)
+{
+  static PetscBool inside;
+  PetscLogDouble   now;
+  PetscInt         k;
+
+  if (!profiling || inside) return 0;
+  inside = PETSC_TRUE;
+  if (profile > 1) (void)counted->sync(&dev);
+  (void)PetscTime(&now);
+  if (current >= 0) charged[current].seconds += (double)now - since;
+  for (k = 0; k < nprofile && strncmp(charged[k].what, what, sizeof(charged[k].what) - 1); k++) { }
+  if (k == nprofile && nprofile < PROFILE_MAX) {
+    snprintf(charged[k].what, sizeof(charged[k].what), "%s", what);
+    charged[k].seconds = 0;
+    charged[k].calls   = 0;
+    nprofile++;
+  }
+  current = k < PROFILE_MAX ? k : -1;
+  if (current >= 0) charged[current].calls++;
+  (void)PetscTime(&now);
+  since  = (double)now;
+  inside = PETSC_FALSE;
+  return 0;
+}
+
+static void ProfileBegin(void)
+{
+  nprofile  = 0;
+  current   = -1;
+  profiling = PETSC_TRUE;
+}
+
+static int CompareCharge(const void *a, const void *b)
+{
+  const double x = charged[*(const int *)a].seconds, y = charged[*(const int *)b].seconds;
+
+  return x > y ? -1 : x < y;
+}
+
+static void ProfileEnd(const char *name, const char *what)
+{
+  int    order[PROFILE_MAX];
+  double sum   = 0;
+  long   calls = 0;
+
+  (void)Charge("end");
+  profiling = PETSC_FALSE;
+  for (int k = 0; k < nprofile; k++) {
+    order[k] = k;
+    sum += charged[k].seconds;
+    calls += charged[k].calls;
+  }
+  qsort(order, (size_t)nprofile, sizeof(int), CompareCharge);
+  printf("# profile %d of %s, %s: %.3f ms in %ld calls\n", (int)profile, name, what, sum * 1e3, calls - 1);
+  for (int k = 0; k < nprofile && k < 40; k++) {
+    printf("#   %8.1f us %5ld x %s\n", charged[order[k]].seconds * 1e6, charged[order[k]].calls, charged[order[k]].what);
+  }
+}
 
 static double Best(const char *name)
 {
@@ -209,7 +308,10 @@ static PetscErrorCode Product(const char *name, const HybCSR *A, const HybCSR *B
     for (PetscInt k = 0; k < repeat + 1; k++) {
       const PetscInt s = PetscMax(0, k - 1); /* the first time warms the pool */
 
+      const size_t   before = heldnow;
+
       PetscCall(HybArenaInit(&out, &dev));
+      heldpeak = heldnow;
       PetscCall(Now(&t0));
       PetscCall(HybSpGEMMInit(&mm, &dev, methods[q], 0));
       PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
@@ -229,7 +331,7 @@ static PetscErrorCode Product(const char *name, const HybCSR *A, const HybCSR *B
         PetscCall(Now(&t1));
       }
       first[s] = t1 - t0;
-      peak     = mm.keep.peak + mm.work.peak + out.peak;
+      peak     = heldpeak - before;
       products = (double)mm.stats.products;
       nnz      = (double)DC.nnz;
       ran      = mm.method->name;
@@ -255,6 +357,20 @@ static PetscErrorCode Product(const char *name, const HybCSR *A, const HybCSR *B
       first[s] += t1 - t2;
     }
     if (ierr) continue;
+    if (profile) {
+      PetscCall(Now(&t0));
+      ProfileBegin();
+      PetscCall(HybSpGEMMInit(&mm, &dev, methods[q], 0));
+      PetscCall(HybSpGEMMSymbolic(&mm, &DA, &DB, &out, &DC));
+      ProfileEnd(name, "symbolic");
+      if (!DC.a) PetscCall(HybArenaAlloc(&out, dev.result, DC.nnz, sizeof(HybScalar), &DC.a));
+      PetscCall(Now(&t0));
+      ProfileBegin();
+      PetscCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC));
+      ProfileEnd(name, "numeric");
+      PetscCall(HybSpGEMMDestroy(&mm));
+      PetscCall(HybArenaReset(&out));
+    }
     {
       const PetscInt n = PetscMax(1, repeat);
       const double   f = Median(first, n) * 1e3, s = Median(symbolic, n) * 1e3, a = Median(again, n) * 1e3;
@@ -299,26 +415,189 @@ static PetscErrorCode Squared(const char *name, int points, PetscInt nx, PetscIn
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* C = P^T A P */
+static PetscErrorCode TripleProduct(const char *name, const HybCSR *A, const HybCSR *P)
+{
+  HybCSR     DA, DP, DC, H;
+  HybProduct product;
+
+  PetscFunctionBegin;
+  memset(&H, 0, sizeof(H));
+  if (check) {
+    PetscCall(HybProductCreate(&host, HYB_PRODUCT_PTAP, "auto", 0, &product));
+    PetscCall(HybProductSymbolic(product, A, P, NULL, &hostkeep, &H));
+    PetscCall(HybProductNumeric(product, A, P, NULL, &H));
+    PetscCall(HybProductDestroy(&product));
+  }
+  PetscCall(Upload(A, &DA));
+  PetscCall(Upload(P, &DP));
+  for (PetscInt q = 0; q < nmethods; q++) {
+    double         first[64], symbolic[64], again[64], t0 = 0, t1 = 0, t2 = 0;
+    HybArena       out;
+    char           text[256] = "not checked", stages[2048] = "";
+    const char    *ran   = "";
+    size_t         peak  = 0;
+    PetscBool      same  = PETSC_TRUE;
+    PetscErrorCode ierr  = PETSC_SUCCESS;
+    PetscLogDouble flops = 0;
+
+    for (PetscInt k = 0; k < repeat + 1 + (profile ? 1 : 0); k++) {
+      const PetscInt s      = PetscMax(0, k - 1);
+      const size_t   before = heldnow;
+      size_t         bytes, most;
+
+      PetscCall(HybArenaInit(&out, &dev));
+      heldpeak = heldnow;
+      PetscCall(Now(&t0));
+      if (k > repeat) ProfileBegin();
+      PetscCall(HybProductCreate(&dev, HYB_PRODUCT_PTAP, methods[q], 0, &product));
+      PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+      ierr = HybProductSymbolic(product, &DA, &DP, NULL, &out, &DC);
+      PetscCall(PetscPopErrorHandler());
+      if (ierr) {
+        printf("%-20s %-9s error %d\n", name, methods[q], (int)ierr);
+        profiling = PETSC_FALSE;
+        PetscCall(HybProductDestroy(&product));
+        PetscCall(HybArenaReset(&out));
+        break;
+      }
+      if (k > repeat) ProfileEnd(name, "symbolic");
+      PetscCall(Now(&t1));
+      symbolic[s] = t1 - t0;
+      if (k > repeat) ProfileBegin();
+      PetscCall(HybProductNumeric(product, &DA, &DP, NULL, &DC));
+      if (k > repeat) ProfileEnd(name, "numeric");
+      PetscCall(Now(&t1));
+      first[s] = t1 - t0;
+      peak     = heldpeak - before;
+      PetscCall(HybProductGetInfo(product, &flops, &bytes, &most));
+      PetscCall(HybProductGetMethod(product, &ran));
+      if (!k) PetscCall(HybProductDescribe(product, stages, sizeof(stages)));
+      if (!k && check) {
+        PetscCall(Compare(&DC, &H, text, sizeof(text), &same));
+        if (same) {
+          PetscCall(dev.backend->zero(&dev, DC.a, (size_t)DC.nnz * sizeof(HybScalar)));
+          PetscCall(HybProductNumeric(product, &DA, &DP, NULL, &DC));
+          PetscCall(Compare(&DC, &H, text, sizeof(text), &same));
+        }
+        if (!same) wrong++;
+      }
+      PetscCall(Now(&t1));
+      PetscCall(HybProductNumeric(product, &DA, &DP, NULL, &DC));
+      PetscCall(Now(&t2));
+      again[s] = t2 - t1;
+      PetscCall(HybProductDestroy(&product));
+      PetscCall(HybArenaReset(&out));
+      PetscCall(Now(&t1));
+      first[s] += t1 - t2;
+    }
+    if (ierr) continue;
+    {
+      const PetscInt n = PetscMax(1, repeat);
+      const double   f = Median(first, n) * 1e3, s = Median(symbolic, n) * 1e3, a = Median(again, n) * 1e3;
+
+      printf("#   %s\n", stages);
+      printf("%-20s %-7s %-7s %9.3f %9.3f %9.3f %8.1f %8s %7s %7.2f  %s\n", name, methods[q], ran, f, s, a, 1e-6 * flops / a, "", "", (double)peak / (12 * PetscMax(1., (double)DC.nnz)), same ? text : "WRONG:");
+      if (!same) printf("    %s\n", text);
+      if (tsv) fprintf(tsv, "%s\t%s\t%s\t%.4f\t%.4f\t%.4f\t%.0f\t%lld\t0\t%d\n", name, methods[q], ran, f, s, a, flops / 2, (long long)DC.nnz, (int)same);
+      fflush(stdout);
+    }
+  }
+  PetscCall(HybArenaReset(&keep));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the tentative prolongator of aggregates: boxes of 3^3 grid points, or the neighbours of points at least three steps from each other, met in random order */
+static PetscErrorCode Tentative(const HybCSR *A, PetscInt n, PetscBool boxes, HybCSR *T)
+{
+  PetscInt *aggregate, c = (n + 2) / 3, coarse = 0;
+
+  PetscFunctionBegin;
+  PetscCall(HostCSR(A->m, c * c * c, A->m, T));
+  aggregate = T->j;
+  if (boxes) {
+    for (PetscInt r = 0; r < A->m; r++) aggregate[r] = ((r / n / n) / 3 * c + (r / n % n) / 3) * c + r % n / 3;
+  } else {
+    PetscInt          *order = (PetscInt *)malloc((size_t)A->m * sizeof(PetscInt));
+    signed char       *state = (signed char *)calloc((size_t)A->m, 1); /* 0 free, 1 too near to a root, 2 root */
+    unsigned long long seed  = 4711;
+
+    PetscCheck(order && state, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for aggregates");
+    for (PetscInt r = 0; r < A->m; r++) {
+      const PetscInt at = (PetscInt)((seed = seed * 6364136223846793005ull + 1442695040888963407ull) >> 33) % (r + 1);
+
+      order[r]  = order[at];
+      order[at] = r;
+    }
+    for (PetscInt q = 0; q < A->m; q++) {
+      const PetscInt r = order[q];
+
+      if (state[r]) continue;
+      for (PetscInt k = A->i[r]; k < A->i[r + 1]; k++) {
+        const PetscInt near = A->j[k];
+
+        for (PetscInt l = A->i[near]; l < A->i[near + 1]; l++) state[A->j[l]] = 1;
+      }
+      state[r] = 2;
+    }
+    for (PetscInt r = 0; r < A->m; r++) aggregate[r] = state[r] == 2 ? coarse++ : -1;
+    for (int pass = 0; pass < 2; pass++) { /* neighbours of roots, then theirs */
+      for (PetscInt r = 0; r < A->m; r++) {
+        PetscInt k = A->i[r];
+
+        if (aggregate[r] >= 0) continue;
+        while (k < A->i[r + 1] && (state[A->j[k]] == 0 || state[A->j[k]] != (pass ? 3 : 2))) k++;
+        if (k < A->i[r + 1]) {
+          aggregate[r] = aggregate[A->j[k]];
+          state[r]     = (signed char)(pass ? 4 : 3);
+        }
+      }
+    }
+    T->n = coarse;
+    free(order);
+    free(state);
+  }
+  for (PetscInt r = 0; r < A->m; r++) {
+    T->i[r] = r;
+    T->a[r] = 1;
+  }
+  T->i[T->m] = T->m;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Aggregation(const char *name, int points, PetscInt nx)
+{
+  HybCSR   A, T, P;
+  char     full[64];
+  PetscInt n = PetscMax(3, nx / scale);
+
+  PetscFunctionBegin;
+  for (int boxes = 1; boxes >= 0; boxes--) {
+    snprintf(full, sizeof(full), "%s %s PtAP", name, boxes ? "boxes" : "mis");
+    if (!Wanted(full)) continue;
+    PetscCall(Stencil(points, n, n, n, &A));
+    PetscCall(Tentative(&A, n, (PetscBool)boxes, &T));
+    PetscCall(HostProduct(&A, &T, &P));
+    PetscCall(TripleProduct(full, &A, &P));
+    PetscCall(HybArenaReset(&hostkeep));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* smoothed aggregation over boxes of 3^3: P = A*T with the tentative T, R = P^T */
 static PetscErrorCode Galerkin(const char *name, int points, PetscInt nx)
 {
   char     ap[64], ra[64];
   HybCSR   A, T, P, R;
   HybArena work;
-  PetscInt n = PetscMax(3, nx / scale), c = (n + 2) / 3, *perm;
+  PetscInt n = PetscMax(3, nx / scale), *perm;
 
   PetscFunctionBegin;
   snprintf(ap, sizeof(ap), "%s A*P", name);
   snprintf(ra, sizeof(ra), "%s R*A", name);
   if (!Wanted(ap) && !Wanted(ra)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(Stencil(points, n, n, n, &A));
-  PetscCall(HostCSR(A.m, c * c * c, A.m, &T));
-  for (PetscInt r = 0; r < A.m; r++) {
-    T.i[r] = r;
-    T.j[r] = ((r / n / n) / 3 * c + (r / n % n) / 3) * c + r % n / 3;
-    T.a[r] = 1;
-  }
-  T.i[T.m] = T.m;
+  PetscCall(Tentative(&A, n, PETSC_TRUE, &T));
   PetscCall(HostProduct(&A, &T, &P));
   if (Wanted(ap)) PetscCall(Product(ap, &A, &P));
   if (Wanted(ra)) {
@@ -367,6 +646,7 @@ static PetscErrorCode Run(void)
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-scale", &scale, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-repeat", &repeat, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-check", &check, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-profile", &profile, NULL));
   PetscCheck(repeat >= 0 && repeat < 64 && scale > 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-repeat must be within 0..63, -scale positive");
   while ((p = strsep(&rest, ",")) && nmethods < 8) PetscCall(PetscStrncpy(methods[nmethods++], p, sizeof(methods[0])));
   memset(&host, 0, sizeof(host));
@@ -379,10 +659,16 @@ static PetscErrorCode Run(void)
     services.device           = -1;
     services.managed_fraction = 0.5;
     services.processes        = 1;
+    if (profile) services.fault = Charge;
     PetscCall(HybBackendLoad(backend, &services, &dev.backend, message, sizeof(message)));
     PetscCheck(dev.backend, PETSC_COMM_SELF, PETSC_ERR_LIB, "No backend from %s: %s", backend, message);
     dev.result = HYB_MEM_DEVICE;
   }
+  counted        = dev.backend;
+  counting       = *counted;
+  counting.alloc = CountingAlloc;
+  counting.free  = CountingFree;
+  dev.backend    = &counting;
   if (table[0]) tsv = fopen(table, "a");
   PetscCall(HybArenaInit(&keep, &dev));
   PetscCall(HybArenaInit(&hostkeep, &host));
@@ -396,6 +682,8 @@ static PetscErrorCode Run(void)
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(files); k++) PetscCall(FromFile(files[k]));
   PetscCall(Galerkin("7-pt 128^3", 7, 128));
   PetscCall(Galerkin("27-pt 96^3", 27, 96));
+  PetscCall(Aggregation("7-pt 200^3", 7, 200));
+  PetscCall(Aggregation("27-pt 96^3", 27, 96));
   if (nratio) printf("# geometric mean of first/best over %d products, method %s: %.3f\n", (int)nratio, methods[0], exp(logratio / nratio));
   if (tsv) fclose(tsv);
   PetscFunctionReturn(PETSC_SUCCESS);
