@@ -77,7 +77,7 @@ $(EMULATED_LIB): $(EMU_OBJ) $(EMU_CORE_OBJ) $(BUILD)/librooms.a conf/cuda.map
 
 # Does the emulator find bugs?
 SELFTEST = $(BUILD)/emulated/selftest
-$(SELFTEST): $(BUILD)/emulated/tests/emulator/selftest/selftest.o $(EMU_CORE_OBJ) $(BUILD)/emulated/src/sparse/device/memory.o $(BUILD)/librooms.a
+$(SELFTEST): $(BUILD)/emulated/tests/emulator/selftest/selftest.o $(EMU_CORE_OBJ) $(BUILD)/emulated/src/sparse/device/memory.o $(BUILD)/emulated/src/sparse/device/growing.o $(BUILD)/librooms.a
 	$(call SAY,$@)$(PETSC_CXX) $(SAN) -o $@ $^ $(PETSC_LIBS) -ldl -lpthread
 -include $(BUILD)/emulated/tests/emulator/selftest/selftest.d
 
@@ -110,7 +110,7 @@ $(RACES_LIB): $(RACES_OBJ) $(RACES_CORE_OBJ) $(BUILD)/librooms.a conf/cuda.map
 	$(PETSC_CXX) -shared -o $@ $(RACES_OBJ) $(RACES_CORE_OBJ) $(BUILD)/librooms.a -Wl,--version-script=conf/cuda.map -Wl,-z,now -Wl,--no-undefined $(PETSC_LIBS) -ldl -lpthread
 
 SELFTEST_RACES = $(BUILD)/races/selftest
-$(SELFTEST_RACES): $(BUILD)/races/tests/emulator/selftest/selftest.o $(RACES_CORE_OBJ) $(BUILD)/races/src/sparse/device/memory.o $(BUILD)/librooms.a
+$(SELFTEST_RACES): $(BUILD)/races/tests/emulator/selftest/selftest.o $(RACES_CORE_OBJ) $(BUILD)/races/src/sparse/device/memory.o $(BUILD)/races/src/sparse/device/growing.o $(BUILD)/librooms.a
 	$(PETSC_CXX) -o $@ $^ $(PETSC_LIBS) -ldl -lpthread
 -include $(BUILD)/races/tests/emulator/selftest/selftest.d
 

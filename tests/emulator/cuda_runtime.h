@@ -85,7 +85,8 @@ typedef enum { cudaMemLocationTypeInvalid = 0, cudaMemLocationTypeDevice = 1, cu
 typedef enum { cudaMemPoolAttrReleaseThreshold = 4, cudaMemPoolAttrReservedMemCurrent, cudaMemPoolAttrReservedMemHigh, cudaMemPoolAttrUsedMemCurrent, cudaMemPoolAttrUsedMemHigh } cudaMemPoolAttr;
 typedef enum { cudaDevAttrMaxSharedMemoryPerBlock, cudaDevAttrMultiProcessorCount, cudaDevAttrMaxSharedMemoryPerBlockOptin, cudaDevAttrConcurrentManagedAccess, cudaDevAttrManagedMemory, cudaDevAttrMemoryPoolsSupported, cudaDevAttrComputeCapabilityMajor, cudaDevAttrComputeCapabilityMinor, cudaDevAttrL2CacheSize, cudaDevAttrMaxThreadsPerMultiProcessor } cudaDeviceAttr;
 typedef enum { cudaFuncAttributeMaxDynamicSharedMemorySize = 8, cudaFuncAttributePreferredSharedMemoryCarveout } cudaFuncAttribute;
-typedef enum { cudaEnableDefault } cudaDriverEntryPointFlags_;
+enum { cudaEnableDefault = 0 };
+typedef enum { cudaDriverEntryPointSuccess = 0, cudaDriverEntryPointSymbolNotFound = 1 } cudaDriverEntryPointQueryResult;
 struct cudaMemLocation {
   cudaMemLocationType type;
   int                 id;
@@ -152,6 +153,7 @@ cudaError_t cudaMemsetAsync(void *, int, size_t, cudaStream_t = nullptr);
 cudaError_t cudaMemPrefetchAsync(const void *, size_t, cudaMemLocation, unsigned, cudaStream_t = nullptr);
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *, const void *);
 cudaError_t cudaFuncSetAttribute(const void *, cudaFuncAttribute, int);
+cudaError_t cudaGetDriverEntryPointByVersion(const char *, void **, unsigned, unsigned long long, cudaDriverEntryPointQueryResult *);
 template <typename T>
 static inline cudaError_t cudaMalloc(T **p, size_t n)
 {

@@ -1,5 +1,5 @@
 /*
-  memory.cc: memory, streams and the runtime's entry points.
+  memory.cc: memory and streams.
 
   Device memory is a stretch of reserved addresses that the host cannot touch. Each array has pages of its own with guard pages round them, ends (mostly) at
   its last page's end, holds poison until it is written, and its addresses are not used again soon. An operation opens the arrays that it names among its
@@ -10,88 +10,34 @@
   operation's clock holds for each stream the number of its last operation that is known to be done before. A use that does not come after the allocation,
   a free that does not come after all uses, two uses of which one writes and neither comes first: each is an error, whatever the order this time.
 */
-#include "races.h"
+#include "memory.h"
 #include <cstdarg>
-#include <deque>
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <limits.h>
-#include <map>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <ucontext.h>
 #include <unistd.h>
-
-static const int      Streams = 16; /* one more is the default stream, number 0 */
-static const size_t   Page = 4096, Align = 64, SpaceBytes = (size_t)1 << 38;
-
-struct Clock {
-  uint32_t at[Streams];
-  void     Join(const Clock &o)
-  {
-    for (int s = 0; s < Streams; s++) at[s] = std::max(at[s], o.at[s]);
-  }
-};
-struct EmuPool {
-  bool   managed;
-  size_t used, reserved, threshold;
-};
-struct Array {
-  char       *page, *ptr;
-  size_t      bytes, room; /* asked for; whole pages */
-  bool        managed, open, fresh, freeing, freed;
-  int         protection; /* of a managed array, for the host */
-  EmuPool    *pool;
-  int         stream;                  /* of the allocation */
-  uint32_t    born, written, last[Streams]; /* number of the allocation, of the last write, of the last use on each stream */
-  int         writer;                  /* stream of the last write */
-  int         reads, writes;           /* queued */
-  std::string name, user;              /* as the last kernel called it, and that kernel */
-  void       *shadow;                  /* the race detector's */
-};
-struct Operation {
-  std::string           what, file;
-  int                   line, stream;
-  Clock                 clock;
-  bool                  kernel;
-  dim3                  grid, block;
-  size_t                dynamic;
-  std::vector<emu::Use> uses;
-  std::vector<Array *>  arrays;
-  std::function<void()> run;
-};
-struct EmuStream {
-  int                     number;
-  bool                    blocking;
-  Clock                   clock;
-  std::deque<Operation *> queue;
-};
-struct EmuEvent {
-  Clock clock;
-};
-
-static EmuStream                         stream_[Streams];
-static bool                              taken_[Streams] = {true};
-static Clock                             host_;
+namespace emu
+{
+EmuStream                         stream_[Streams];
+bool                              taken_[Streams] = {true};
+Clock                             host_;
 static char                             *space_;
 static size_t                            space_used_;
 static std::map<char *, Array *>         arrays_; /* by first guard page */
 static std::vector<Array *>              open_;
-static std::deque<Array *>               quarantine_;
 static std::multimap<size_t, char *>     recycled_;
-static std::map<char *, size_t>          pinned_;
-static std::map<const void *, int>       dynamic_limit_;
-static EmuPool                           plain_[2]; /* cudaMalloc and cudaMallocAsync; cudaMallocManaged */
-static std::vector<EmuPool *>            pools_ = {&plain_[0], &plain_[1]};
-static size_t                            total_;
+std::map<const void *, int>       dynamic_limit_;
+EmuPool                           plain_[2]; /* cudaMalloc and cudaMallocAsync; cudaMallocManaged */
+std::vector<EmuPool *>            pools_ = {&plain_[0], &plain_[1]};
+size_t                            total_;
 static bool                              inside_;
 static size_t                            queued_;
-static cudaError_t                       error_;
+cudaError_t                       error_;
 static struct sigaction                  before_;
-
-namespace emu
-{
 unsigned Seed(void)
 {
   static const char *s = getenv("HYB_EMULATOR_SEED");
@@ -189,17 +135,14 @@ bool Unwritten(const void *p, size_t bytes, size_t *at)
     }
   return false;
 }
-} // namespace emu
-using emu::Fail;
-
-static std::string Name(const Array *a)
+std::string Name(const Array *a)
 {
   char text[256];
-  snprintf(text, sizeof(text), "%s array '%s' of %zu bytes", a->managed ? "managed" : "device", a->name.empty() ? "(no kernel has named it)" : a->name.c_str(), a->bytes);
+  snprintf(text, sizeof(text), "%s array '%s' of %zu bytes%s", a->managed ? "managed" : "device", a->name.empty() ? "(no kernel has named it)" : a->name.c_str(), a->bytes, a->reserved ? " (in a range that is reserved, and has no more memory)" : "");
   return text;
 }
 
-static Array *Find(const void *p)
+Array *Find(const void *p)
 {
   if (!space_ || (const char *)p < space_ || (const char *)p >= space_ + SpaceBytes) return nullptr;
   auto it = arrays_.upper_bound((char *)p);
@@ -207,7 +150,7 @@ static Array *Find(const void *p)
 }
 
 #if defined(EMU_RACES)
-bool emu::DeviceRegion(const void *p, Region &r)
+bool DeviceRegion(const void *p, Region &r)
 {
   Array *a = Find(p);
   if (!a || a->freed || !a->open) return false; /* the page's protection speaks */
@@ -215,29 +158,31 @@ bool emu::DeviceRegion(const void *p, Region &r)
   return true;
 }
 
-std::string emu::DeviceName(const void *owner)
+std::string DeviceName(const void *owner)
 {
   return Name((const Array *)owner);
 }
 #endif
 
-static void Protect(Array *a, int protection)
+void Protect(Array *a, int protection)
 {
-  if (mprotect(a->page + Page, a->room, protection)) Fail("mprotect failed: too many arrays?");
+  if (a->room && mprotect(a->page + Page, a->room, protection)) Fail("mprotect failed: too many arrays?");
 }
 
-static void Open(Array *a)
+void Open(Array *a)
 {
   if (a->open) return;
   if (!a->managed || a->protection != (PROT_READ | PROT_WRITE)) Protect(a, PROT_READ | PROT_WRITE);
   if (a->managed) a->protection = PROT_READ | PROT_WRITE;
-  if (a->fresh) {
+  if (a->poisoned < a->room) {
+    char *first = a->page + Page + a->poisoned;
 #if defined(MADV_POPULATE_WRITE)
-    (void)madvise(a->page + Page, a->room, MADV_POPULATE_WRITE);
+    (void)madvise(first, a->room - a->poisoned, MADV_POPULATE_WRITE);
 #endif
-    emu::Repair(a->page + Page, a->room);
-    a->fresh = false;
+    Repair(first, a->room - a->poisoned);
+    a->poisoned = a->room;
   }
+  a->fresh = false;
   a->open = true;
   open_.push_back(a);
 }
@@ -245,12 +190,12 @@ static void Open(Array *a)
 static void Guard(Array *a)
 {
   char *first = a->page + Page, *end = first + a->room;
-  if (!emu::Intact(first, (size_t)(a->ptr - first))) Fail("a write before the start of %s", Name(a).c_str());
-  if (!emu::Intact(a->ptr + a->bytes, (size_t)(end - a->ptr) - a->bytes)) Fail("a write behind the end of %s", Name(a).c_str());
+  if (!Intact(first, (size_t)(a->ptr - first))) Fail("a write before the start of %s", Name(a).c_str());
+  if (!Intact(a->ptr + a->bytes, (size_t)(end - a->ptr) - a->bytes)) Fail("a write behind the end of %s", Name(a).c_str());
 }
 
 /* the host's rights on a managed array follow what is queued */
-static void Share(Array *a)
+void Share(Array *a)
 {
   const int p = a->freed || a->freeing || a->writes || a->fresh ? PROT_NONE : a->reads ? PROT_READ : PROT_READ | PROT_WRITE;
   if (inside_ || a->protection == p) return;
@@ -269,7 +214,7 @@ static void CloseAll(void)
   }
 }
 
-static bool Before(int stream, uint32_t number, const Clock &c)
+bool Before(int stream, uint32_t number, const Clock &c)
 {
   return c.at[stream] >= number;
 }
@@ -302,28 +247,28 @@ static void Handler(int sig, siginfo_t *info, void *context)
   Array      *a     = Find(p);
   const bool  write = ((ucontext_t *)context)->uc_mcontext.gregs[REG_ERR] & 2;
   const void *pc    = (const void *)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
-  if (sig == SIGVTALRM) emu::FailAt(pc, "this operation does not end");
+  if (sig == SIGVTALRM) FailAt(pc, "this operation does not end");
   if (a && inside_) {
     char *first = a->page + Page;
-    if (a->freed) emu::FailAt(pc, "%s of %s after it was freed, byte %td", write ? "write" : "read", Name(a).c_str(), p - a->ptr);
+    if (a->freed) FailAt(pc, "%s of %s after it was freed, byte %td", write ? "write" : "read", Name(a).c_str(), p - a->ptr);
     if (p >= first && p < first + a->room && !a->open) { /* reached by a pointer that is no argument of its own */
       CheckUse(a, current_, false);
       MarkUse(a, current_, false);
       Open(a);
       return;
     }
-    emu::FailAt(pc, "%s out of bounds of %s, at byte %td", write ? "write" : "read", Name(a).c_str(), p - a->ptr);
+    FailAt(pc, "%s out of bounds of %s, at byte %td", write ? "write" : "read", Name(a).c_str(), p - a->ptr);
   }
   if (a) {
-    if (a->freed || a->freeing) emu::FailAt(pc, "the host %s %s after it was freed", write ? "writes" : "reads", Name(a).c_str());
-    if (a->managed && (a->reads || a->writes || a->fresh)) emu::FailAt(pc, "the host %s %s while %s, which uses it, is queued", write ? "writes" : "reads", Name(a).c_str(), a->fresh ? "its allocation" : a->user.c_str());
-    emu::FailAt(pc, "the host %s %s, at byte %td", write ? "writes" : "reads", Name(a).c_str(), p - a->ptr);
+    if (a->freed || a->freeing) FailAt(pc, "the host %s %s after it was freed", write ? "writes" : "reads", Name(a).c_str());
+    if (a->managed && (a->reads || a->writes || a->fresh)) FailAt(pc, "the host %s %s while %s, which uses it, is queued", write ? "writes" : "reads", Name(a).c_str(), a->fresh ? "its allocation" : a->user.c_str());
+    FailAt(pc, "the host %s %s, at byte %td", write ? "writes" : "reads", Name(a).c_str(), p - a->ptr);
   }
-  if (inside_) emu::FailAt(pc, emu::OnStackGuard(p) ? "the thread's stack is full" : "access to address %p, which belongs to no array", (void *)p);
+  if (inside_) FailAt(pc, OnStackGuard(p) ? "the thread's stack is full" : "access to address %p, which belongs to no array", (void *)p);
   sigaction(sig, &before_, nullptr); /* not ours: once more, for whoever was there before */
 }
 
-static void Start(void)
+void Start(void)
 {
   if (space_) return;
   space_ = (char *)mmap(nullptr, SpaceBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -349,14 +294,14 @@ static void Start(void)
   sigaction(SIGVTALRM, &sa, nullptr);
 }
 
-static EmuStream *Get(cudaStream_t s)
+EmuStream *Get(cudaStream_t s)
 {
   Start();
   return s == nullptr || s == cudaStreamLegacy || s == cudaStreamPerThread ? &stream_[0] : s;
 }
 
 /* streams that the default stream waits for, and which wait for it */
-static void Legacy(EmuStream *s, bool before)
+void Legacy(EmuStream *s, bool before)
 {
   if (s->number == 0) {
     for (int t = 1; t < Streams; t++)
@@ -381,15 +326,15 @@ static void Run(Operation *o)
   static const char *limit = getenv("HYB_EMULATOR_SECONDS");
   current_                 = o;
   inside_                  = true;
-  emu::running             = emu::Running{o->what.c_str(), o->file.c_str(), o->line, o->kernel};
+  running             = Running{o->what.c_str(), o->file.c_str(), o->line, o->kernel};
   for (Array *a : o->arrays) Open(a);
   Watch(limit ? atoi(limit) : 200);
-  if (o->kernel) emu::RunKernel(o->grid, o->block, o->dynamic, o->run);
+  if (o->kernel) RunKernel(o->grid, o->block, o->dynamic, o->run);
   else if (o->run) o->run();
   for (Array *a : open_)
     if (!a->freed) Guard(a);
   for (size_t k = 0; k < o->arrays.size(); k++) o->uses[k].write ? o->arrays[k]->writes-- : o->arrays[k]->reads--;
-  emu::running = emu::Running{nullptr, nullptr, 0, false};
+  running = Running{nullptr, nullptr, 0, false};
   inside_      = false;
   current_     = nullptr;
   delete o;
@@ -397,7 +342,7 @@ static void Run(Operation *o)
 }
 
 /* does all that comes before this clock */
-static void Drain(const Clock &c)
+void Drain(const Clock &c)
 {
   bool any = false;
   for (;;) {
@@ -412,7 +357,7 @@ static void Drain(const Clock &c)
       if (ok) can[n++] = &stream_[s];
     }
     if (!n) break;
-    EmuStream *s = can[n > 1 ? emu::Random() % (uint64_t)n : 0];
+    EmuStream *s = can[n > 1 ? Random() % (uint64_t)n : 0];
     Operation *o = s->queue.front();
     s->queue.pop_front();
     any = true;
@@ -424,7 +369,7 @@ static void Drain(const Clock &c)
   }
 }
 
-static void DrainAll(void)
+void DrainAll(void)
 {
   Clock all;
   memset(&all, 0xff, sizeof(all));
@@ -432,7 +377,7 @@ static void DrainAll(void)
   for (int s = 0; s < Streams; s++) host_.Join(stream_[s].clock);
 }
 
-static Operation *Queue(EmuStream *s, const char *what, std::vector<emu::Use> &&uses, std::function<void()> &&run)
+Operation *Queue(EmuStream *s, const char *what, std::vector<Use> &&uses, std::function<void()> &&run)
 {
   if (inside_) Fail("%s inside an operation", what);
   Operation *o = new Operation;
@@ -448,7 +393,7 @@ static Operation *Queue(EmuStream *s, const char *what, std::vector<emu::Use> &&
   s->clock.at[s->number]++;
   o->clock = s->clock;
   Legacy(s, false);
-  for (const emu::Use &u : o->uses) {
+  for (const Use &u : o->uses) {
     Array *a = Find(u.ptr);
     if (!a) Fail("%s is given %p, which belongs to no array of the device", what, u.ptr);
     if (a->freed || a->freeing || (const char *)u.ptr < a->ptr || (const char *)u.ptr > a->ptr + a->bytes) {
@@ -469,9 +414,6 @@ static Operation *Queue(EmuStream *s, const char *what, std::vector<emu::Use> &&
   if (++queued_ > 4096) DrainAll(); /* a device's queue is not endless either */
   return o;
 }
-
-namespace emu
-{
 void Enqueue(cudaStream_t s, const char *what, std::vector<Use> &&uses, std::function<void()> &&run)
 {
   (void)Queue(Get(s), what, std::move(uses), std::move(run));
@@ -528,10 +470,7 @@ void Launch(const void *kernel, const char *name, const char *args, const char *
   o->block     = block;
   o->dynamic   = bytes;
 }
-} // namespace emu
-
-/* Memory */
-static Array *New(size_t bytes, EmuPool *pool, EmuStream *s)
+Array *New(size_t bytes, EmuPool *pool, EmuStream *s)
 {
   Start();
   const size_t room = (std::max<size_t>(bytes, 1) + Page - 1) / Page * Page;
@@ -555,7 +494,7 @@ static Array *New(size_t bytes, EmuPool *pool, EmuStream *s)
   a->page      = page;
   a->room      = room;
   a->bytes     = bytes;
-  const bool left = (emu::Random() & 3) == 0;
+  const bool left = (Random() & 3) == 0;
   a->ptr       = left ? page + Page : page + Page + room - (bytes + Align - 1) / Align * Align;
   a->managed   = pool->managed;
   a->pool      = pool;
@@ -567,390 +506,41 @@ static Array *New(size_t bytes, EmuPool *pool, EmuStream *s)
   return a;
 }
 
-static cudaError_t Set(cudaError_t e)
+Array *NewRange(size_t bytes)
 {
-  if (e != cudaSuccess && e != cudaErrorNotReady) error_ = e;
-  return e;
-}
-
-cudaError_t cudaMallocFromPoolAsync(void **p, size_t bytes, cudaMemPool_t pool, cudaStream_t stream)
-{
-  EmuStream *s = Get(stream);
-  Array     *a = New(bytes, pool, s);
-  *p           = a ? a->ptr : nullptr;
-  if (!a) return Set(cudaErrorMemoryAllocation);
-  Operation *o = Queue(s, "cudaMallocFromPoolAsync", {}, {});
-  a->born      = o->clock.at[s->number];
-  if (a->managed) o->run = [a]() { Open(a); };
-  return cudaSuccess;
-}
-
-cudaError_t cudaMallocAsync(void **p, size_t bytes, cudaStream_t s)
-{
-  return cudaMallocFromPoolAsync(p, bytes, &plain_[0], s);
-}
-
-cudaError_t cudaFreeAsync(void *p, cudaStream_t stream)
-{
-  EmuStream *s = Get(stream);
-  Array     *a = Find(p);
-  if (!a || a->ptr != p) Fail("cudaFreeAsync of %p, which is no array's start", p);
-  if (a->freed || a->freeing) Fail("%s is freed twice", Name(a).c_str());
-  Operation *o = Queue(s, "cudaFreeAsync", {}, {});
-  if (!Before(a->stream, a->born, o->clock)) Fail("%s is freed on stream %d, which does not wait for its allocation on stream %d", Name(a).c_str(), s->number, a->stream);
-  for (int t = 0; t < Streams; t++)
-    if (!Before(t, a->last[t], o->clock)) Fail("%s is freed on stream %d while %s, queued on stream %d, uses it", Name(a).c_str(), s->number, a->user.c_str(), t);
-  a->freeing = true;
-  a->pool->used -= a->bytes;
-  if (a->managed) Share(a);
-  o->run = [a]() {
-    a->freed = true;
-    Protect(a, PROT_NONE);
-    quarantine_.push_back(a);
-    if (quarantine_.size() > 256) { /* until then its addresses stay forbidden */
-      Array *old = quarantine_.front();
-      quarantine_.pop_front();
-      if (old->room > 16 * Page) (void)madvise(old->page + Page, old->room, MADV_DONTNEED);
-      recycled_.emplace(old->room, old->page);
-    }
-  };
-  return cudaSuccess;
-}
-
-cudaError_t cudaFree(void *p)
-{
-  if (!p) return cudaSuccess;
   Start();
-  DrainAll();
-  cudaError_t e = cudaFreeAsync(p, nullptr);
-  DrainAll();
-  return e;
-}
-
-static cudaError_t MallocNow(void **p, size_t bytes, EmuPool *pool)
-{
-  cudaError_t e = cudaMallocFromPoolAsync(p, bytes, pool, nullptr);
-  if (e == cudaSuccess) {
-    Drain(stream_[0].clock);
-    host_.Join(stream_[0].clock);
+  char *page;
+  auto  old = recycled_.find(bytes);
+  if (old != recycled_.end()) {
+    page = old->second;
+    recycled_.erase(old);
+    free(arrays_[page]->shadow);
+    delete arrays_[page];
+  } else {
+    if (space_used_ + bytes + 2 * Page > SpaceBytes) return nullptr;
+    page = space_ + space_used_;
+    space_used_ += bytes + Page;
   }
-  return e;
-}
-cudaError_t cudaMalloc(void **p, size_t bytes)
-{
-  return MallocNow(p, bytes, &plain_[0]);
-}
-cudaError_t cudaMallocManaged(void **p, size_t bytes, unsigned)
-{
-  plain_[1].managed = true;
-  return MallocNow(p, bytes, &plain_[1]);
-}
-cudaError_t cudaMallocHost(void **p, size_t bytes)
-{
-  *p = calloc(bytes ? bytes : 1, 1);
-  if (!*p) return Set(cudaErrorMemoryAllocation);
-  emu::Repair(*p, bytes);
-  pinned_[(char *)*p] = bytes;
-  return cudaSuccess;
-}
-cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned)
-{
-  return cudaMallocHost(p, bytes);
-}
-cudaError_t cudaFreeHost(void *p)
-{
-  DrainAll();
-  if (p && !pinned_.erase((char *)p)) return Set(cudaErrorInvalidValue);
-  free(p);
-  return cudaSuccess;
-}
-cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned)
-{
-  pinned_[(char *)p] = bytes;
-  return cudaSuccess;
-}
-cudaError_t cudaHostUnregister(void *p)
-{
-  DrainAll();
-  return Set(pinned_.erase((char *)p) ? cudaSuccess : cudaErrorInvalidValue);
-}
-static bool Pinned(const void *p)
-{
-  auto it = pinned_.upper_bound((char *)p);
-  return it != pinned_.begin() && (--it, (const char *)p < it->first + it->second);
+  Array *a      = new Array();
+  a->page       = page;
+  a->ptr        = page + Page;
+  a->reserved   = bytes;
+  a->pool       = &plain_[0];
+  arrays_[page] = a;
+  return a;
 }
 
-cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const cudaMemPoolProps *props)
+void Retire(Array *a)
 {
-  *pool = new EmuPool{props->allocType == cudaMemAllocationTypeManaged, 0, 0, 0};
-  pools_.push_back(*pool);
-  return cudaSuccess;
-}
-cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool)
-{
-  pools_.erase(std::find(pools_.begin(), pools_.end(), pool));
-  delete pool;
-  return cudaSuccess;
-}
-cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr a, void *v)
-{
-  if (a == cudaMemPoolAttrReleaseThreshold) pool->threshold = (size_t) * (uint64_t *)v;
-  return cudaSuccess;
-}
-cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr a, void *v)
-{
-  *(uint64_t *)v = a == cudaMemPoolAttrReservedMemCurrent ? pool->reserved : a == cudaMemPoolAttrUsedMemCurrent ? pool->used : pool->threshold;
-  return cudaSuccess;
-}
-cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep)
-{
-  pool->reserved = std::max(pool->used, std::min(pool->reserved, keep));
-  return cudaSuccess;
-}
-cudaError_t cudaMemGetInfo(size_t *f, size_t *t)
-{
-  Start();
-  size_t held = 0;
-  for (const EmuPool *p : pools_) held += std::max(p->reserved, p->used);
-  *t = total_;
-  *f = total_ > held ? total_ - held : 0;
-  return cudaSuccess;
-}
-
-/* Copies. Pageable host memory is read at once, and a copy to it is waited for, as CUDA does; pinned memory is touched when the operation runs. */
-cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream)
-{
-  EmuStream            *s = Get(stream);
-  std::vector<emu::Use> uses;
-  const bool            fromdevice = Find(src) != nullptr, todevice = Find(dst) != nullptr;
-  if (!bytes) return cudaSuccess;
-  if ((kind == cudaMemcpyHostToDevice && !todevice) || (kind == cudaMemcpyDeviceToHost && !fromdevice) || (kind == cudaMemcpyDeviceToDevice && !(fromdevice && todevice))) Fail("cudaMemcpy: kind %d, but source and destination are %s and %s memory", (int)kind, fromdevice ? "device" : "host", todevice ? "device" : "host");
-  if (fromdevice) uses.push_back(emu::Use{src, bytes, false});
-  if (todevice) uses.push_back(emu::Use{dst, bytes, true});
-  std::vector<char> early;
-  if (!fromdevice && !Pinned(src)) early.assign((const char *)src, (const char *)src + bytes);
-  const bool  copied = !early.empty();
-  const char *what   = kind == cudaMemcpyHostToDevice ? "cudaMemcpyAsync to the device" : todevice ? "cudaMemcpyAsync on the device" : "cudaMemcpyAsync to the host";
-  (void)Queue(s, what, std::move(uses), [=, early = std::move(early)]() {
-    size_t at;
-    if (fromdevice && !todevice && emu::Unwritten(src, bytes, &at)) Fail("%zu bytes are copied to the host from byte %td of %s, but byte %zu of them was never written", bytes, (const char *)src - Find(src)->ptr, Name(Find(src)).c_str(), at);
-    memmove(dst, copied ? early.data() : src, bytes);
-  });
-  if (!todevice && !Pinned(dst)) {
-    Drain(s->clock);
-    host_.Join(s->clock);
+  static std::deque<Array *> quarantine;
+  a->freed = true;
+  Protect(a, PROT_NONE);
+  quarantine.push_back(a);
+  if (quarantine.size() > 256) {
+    Array *old = quarantine.front();
+    quarantine.pop_front();
+    if (old->room > 16 * Page) (void)madvise(old->page + Page, old->room, MADV_DONTNEED);
+    recycled_.emplace(old->reserved ? old->reserved : old->room, old->page);
   }
-  return cudaSuccess;
 }
-cudaError_t cudaMemcpy(void *dst, const void *src, size_t bytes, cudaMemcpyKind kind)
-{
-  cudaError_t e = cudaMemcpyAsync(dst, src, bytes, kind, nullptr);
-  return e ? e : cudaStreamSynchronize(nullptr);
-}
-cudaError_t cudaMemsetAsync(void *dst, int value, size_t bytes, cudaStream_t s)
-{
-  if (bytes) (void)Queue(Get(s), "cudaMemsetAsync", {emu::Use{dst, bytes, true}}, [=]() { memset(dst, value, bytes); });
-  return cudaSuccess;
-}
-cudaError_t cudaMemset(void *dst, int value, size_t bytes)
-{
-  return cudaMemsetAsync(dst, value, bytes, nullptr);
-}
-cudaError_t cudaMemPrefetchAsync(const void *p, size_t bytes, cudaMemLocation, unsigned, cudaStream_t s)
-{
-  Array *a = Find(p);
-  if (!a || !a->managed) return Set(cudaErrorInvalidValue);
-  Operation *o = Queue(Get(s), "cudaMemPrefetchAsync", {emu::Use{p, bytes, false}}, {});
-  a->reads--; /* moves pages, forbids the host nothing */
-  o->uses.clear();
-  o->arrays.clear();
-  Share(a);
-  return cudaSuccess;
-}
-cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *at, const void *p)
-{
-  const Array *a = Find(p);
-  memset(at, 0, sizeof(*at));
-  at->type          = a ? (a->managed ? cudaMemoryTypeManaged : cudaMemoryTypeDevice) : Pinned(p) ? cudaMemoryTypeHost : cudaMemoryTypeUnregistered;
-  at->devicePointer = (void *)p;
-  return cudaSuccess;
-}
-
-/* Streams and events */
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags)
-{
-  Start();
-  for (int k = 1; k < Streams; k++)
-    if (!taken_[k]) {
-      taken_[k]           = true;
-      stream_[k].blocking = !(flags & cudaStreamNonBlocking);
-      *s                  = &stream_[k];
-      return cudaSuccess;
-    }
-  return Set(cudaErrorMemoryAllocation);
-}
-cudaError_t cudaStreamCreate(cudaStream_t *s)
-{
-  return cudaStreamCreateWithFlags(s, 0);
-}
-cudaError_t cudaStreamSynchronize(cudaStream_t stream)
-{
-  EmuStream *s = Get(stream);
-  Legacy(s, true);
-  const Clock c = s->clock;
-  Drain(c);
-  host_.Join(c);
-  return cudaSuccess;
-}
-cudaError_t cudaStreamDestroy(cudaStream_t s)
-{
-  (void)cudaStreamSynchronize(s); /* CUDA lets the work go on; here it is over */
-  taken_[s->number] = false;
-  return cudaSuccess;
-}
-cudaError_t cudaStreamQuery(cudaStream_t s)
-{
-  return Get(s)->queue.empty() ? cudaSuccess : (emu::Random() & 3) ? cudaErrorNotReady : cudaStreamSynchronize(s);
-}
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t e, unsigned)
-{
-  Get(stream)->clock.Join(e->clock);
-  return cudaSuccess;
-}
-cudaError_t cudaLaunchHostFunc(cudaStream_t s, void (*f)(void *), void *data)
-{
-  (void)Queue(Get(s), "cudaLaunchHostFunc", {}, [=]() { f(data); });
-  return cudaSuccess;
-}
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned)
-{
-  *e = new EmuEvent();
-  return cudaSuccess;
-}
-cudaError_t cudaEventCreate(cudaEvent_t *e)
-{
-  return cudaEventCreateWithFlags(e, 0);
-}
-cudaError_t cudaEventDestroy(cudaEvent_t e)
-{
-  delete e;
-  return cudaSuccess;
-}
-cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t stream)
-{
-  EmuStream *s = Get(stream);
-  Legacy(s, true);
-  e->clock = s->clock;
-  return cudaSuccess;
-}
-cudaError_t cudaEventSynchronize(cudaEvent_t e)
-{
-  const Clock c = e->clock;
-  Start();
-  Drain(c);
-  host_.Join(c);
-  return cudaSuccess;
-}
-cudaError_t cudaEventQuery(cudaEvent_t e)
-{
-  for (int s = 0; s < Streams; s++)
-    if (!stream_[s].queue.empty() && Before(s, stream_[s].queue.front()->clock.at[s], e->clock)) return (emu::Random() & 3) ? cudaErrorNotReady : cudaEventSynchronize(e);
-  host_.Join(e->clock);
-  return cudaSuccess;
-}
-cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t, cudaEvent_t)
-{
-  *ms = 1;
-  return cudaSuccess;
-}
-
-/* The device */
-const char *cudaGetErrorString(cudaError_t e)
-{
-  return e == cudaSuccess ? "no error" : e == cudaErrorMemoryAllocation ? "out of memory" : e == cudaErrorInvalidValue ? "invalid argument" : e == cudaErrorInvalidConfiguration ? "invalid configuration argument" : "unknown error";
-}
-const char *cudaGetErrorName(cudaError_t e)
-{
-  return cudaGetErrorString(e);
-}
-cudaError_t cudaPeekAtLastError(void)
-{
-  return error_;
-}
-cudaError_t cudaGetLastError(void)
-{
-  const cudaError_t e = error_;
-  error_              = cudaSuccess;
-  return e;
-}
-cudaError_t cudaGetDeviceCount(int *n)
-{
-  *n = 1;
-  return cudaSuccess;
-}
-cudaError_t cudaGetDevice(int *d)
-{
-  *d = 0;
-  return cudaSuccess;
-}
-cudaError_t cudaSetDevice(int d)
-{
-  return Set(d == 0 ? cudaSuccess : cudaErrorInvalidDevice);
-}
-cudaError_t cudaRuntimeGetVersion(int *v)
-{
-  *v = CUDART_VERSION;
-  return cudaSuccess;
-}
-cudaError_t cudaDriverGetVersion(int *v)
-{
-  return cudaRuntimeGetVersion(v);
-}
-cudaError_t cudaDeviceGetAttribute(int *v, cudaDeviceAttr a, int)
-{
-  switch (a) {
-  case cudaDevAttrMaxSharedMemoryPerBlock:
-    *v = 48 * 1024;
-    break;
-  case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-    *v = 227 * 1024;
-    break;
-  case cudaDevAttrMultiProcessorCount:
-    *v = 2;
-    break;
-  case cudaDevAttrComputeCapabilityMajor:
-    *v = 9;
-    break;
-  case cudaDevAttrComputeCapabilityMinor:
-    *v = 0;
-    break;
-  case cudaDevAttrL2CacheSize:
-    *v = 1 << 20;
-    break;
-  case cudaDevAttrMaxThreadsPerMultiProcessor:
-    *v = 2048;
-    break;
-  default:
-    *v = 1;
-  }
-  return cudaSuccess;
-}
-cudaError_t cudaDeviceSynchronize(void)
-{
-  Start();
-  DrainAll();
-  return cudaSuccess;
-}
-cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute a, int v)
-{
-  if (a == cudaFuncAttributeMaxDynamicSharedMemorySize) {
-    if (v < 0 || v > 227 * 1024) return Set(cudaErrorInvalidValue);
-    dynamic_limit_[kernel] = v;
-  }
-  return cudaSuccess;
-}
-long long clock64(void)
-{
-  static long long t;
-  return t += 100;
-}
+} // namespace emu

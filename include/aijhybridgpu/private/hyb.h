@@ -52,11 +52,13 @@ HYB_EXTERN_C_BEGIN
 
 /* Where memory lives.
    HOST: PetscMalloc(). DEVICE: the stream-ordered pool of the device, never touched by the host (on the host backend: HOST).
-   MANAGED: one storage valid on both sides, for arrays that the AIJ base class adopts. */
+   MANAGED: one storage valid on both sides, for arrays that the AIJ base class adopts.
+   GROWING: a device's addresses, reserved, which HybArenaGrow() puts memory behind (on the host backend: HOST). */
 typedef enum {
   HYB_MEM_HOST,
   HYB_MEM_DEVICE,
-  HYB_MEM_MANAGED
+  HYB_MEM_MANAGED,
+  HYB_MEM_GROWING
 } HybMem;
 
 typedef struct _HybBackend HybBackend;
@@ -85,6 +87,9 @@ extern PetscErrorCode HybArenaAlloc(HybArena *, HybMem, PetscCount count, size_t
 extern PetscErrorCode HybArenaCalloc(HybArena *, HybMem, PetscCount count, size_t size, void *ptr);
 /* frees one block (stream-ordered on a device) and sets the pointer to NULL; NULL is allowed */
 extern PetscErrorCode HybArenaFree(HybArena *, void *ptr);
+/* ptr, of HYB_MEM_GROWING memory, was allocated with the most entries that may ever be needed, and costs nothing: from here on at least its first count*size bytes
+   can be used, and what was there before stays where it is. Not done in stream order: work that is queued may go on using the array. Freeing it waits for the stream. */
+extern PetscErrorCode HybArenaGrow(HybArena *, const void *ptr, PetscCount count, size_t size);
 /* hands the block that starts at ptr to another arena */
 extern PetscErrorCode HybArenaMove(HybArena *from, HybArena *to, const void *ptr);
 /* where the block that starts at ptr lives: MANAGED memory above this process's share is given as DEVICE memory */
@@ -196,6 +201,7 @@ struct _HybBackend {
   PetscErrorCode (*sync)(const HybExec *);
   PetscErrorCode (*prefetch)(const HybExec *, const void *, size_t bytes, PetscBool todevice); /* managed memory only; a hint */
   PetscErrorCode (*memory)(HybMemoryReport *);
+  PetscErrorCode (*grow)(const HybExec *, void *ptr, size_t bytes, size_t *mapped); /* HYB_MEM_GROWING: *mapped bytes are there now */
 
   const HybCSROps                       *csr;
   const struct _HybPlanOps              *plan;

@@ -9,7 +9,7 @@
 struct _HybBlock {
   HybBlock next;
   void    *ptr;
-  size_t   bytes;
+  size_t   bytes; /* HYB_MEM_GROWING: those that have memory */
   HybMem   mem;
 };
 
@@ -44,7 +44,7 @@ PetscErrorCode HybArenaAlloc(HybArena *arena, HybMem mem, PetscCount count, size
   }
   PetscCall(PetscMalloc(sizeof(*block), &block));
   block->ptr   = NULL;
-  block->bytes = bytes;
+  block->bytes = mem == HYB_MEM_GROWING ? 0 : bytes;
   block->mem   = mem;
   ierr         = backend->alloc(&arena->exec, mem, bytes, &block->ptr);
   if (ierr) {
@@ -53,7 +53,7 @@ PetscErrorCode HybArenaAlloc(HybArena *arena, HybMem mem, PetscCount count, size
   }
   block->next   = arena->blocks;
   arena->blocks = block;
-  arena->bytes += bytes;
+  arena->bytes += block->bytes;
   if (arena->bytes > arena->peak) arena->peak = arena->bytes;
   *(void **)ptr = block->ptr;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -96,6 +96,22 @@ PetscErrorCode HybArenaFree(HybArena *arena, void *ptr)
   ierr = arena->exec.backend->free(&arena->exec, block->mem, block->bytes, block->ptr);
   PetscCall(PetscFree(block));
   PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybArenaGrow(HybArena *arena, const void *ptr, PetscCount count, size_t size)
+{
+  HybBlock *link = HybArenaFind(arena, ptr), block = *link;
+  size_t    mapped;
+
+  PetscFunctionBegin;
+  PetscCheck(block && block->mem == HYB_MEM_GROWING, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The block at %p is none of this arena's that grow", ptr);
+  PetscCheck(count >= 0 && (!count || size <= (size_t)PTRDIFF_MAX / (size_t)count), PETSC_COMM_SELF, PETSC_ERR_MEM, "Cannot grow to %" PetscCount_FMT " entries of %zu bytes", count, size);
+  mapped = block->bytes;
+  PetscCall(arena->exec.backend->grow(&arena->exec, block->ptr, (size_t)count * size, &mapped));
+  arena->bytes += mapped - block->bytes;
+  block->bytes = mapped;
+  if (arena->bytes > arena->peak) arena->peak = arena->bytes;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

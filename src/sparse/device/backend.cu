@@ -53,6 +53,7 @@ static const HybBackend HybBackendCUDA = {
   HybDeviceSync,
   HybDevicePrefetch,
   HybDeviceMemory,
+  HybDeviceGrow,
   &HybCSROpsCUDA,
   &HybPlanCUDA,
   &HybSegMergeCUDA,

@@ -69,6 +69,14 @@ static PetscErrorCode HybPrefetch_Host(const HybExec *exec, const void *ptr, siz
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* the system gives pages when they are touched */
+static PetscErrorCode HybGrow_Host(const HybExec *exec, void *ptr, size_t bytes, size_t *mapped)
+{
+  PetscFunctionBegin;
+  if (*mapped < bytes) *mapped = bytes;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybMemory_Host(HybMemoryReport *report)
 {
   PetscFunctionBegin;
@@ -88,6 +96,7 @@ const HybBackend HybBackendHost = {
   .sync      = HybSync_Host,
   .prefetch  = HybPrefetch_Host,
   .memory    = HybMemory_Host,
+  .grow      = HybGrow_Host,
   .csr       = &HybCSROpsHost,
   .plan      = &HybPlanHost,
   .segmerge  = &HybSegMergeHost,

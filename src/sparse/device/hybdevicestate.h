@@ -27,4 +27,8 @@ extern PetscErrorCode HybDeviceZero(const HybExec *, void *, size_t);
 extern PetscErrorCode HybDeviceSync(const HybExec *);
 extern PetscErrorCode HybDevicePrefetch(const HybExec *, const void *, size_t, PetscBool);
 extern PetscErrorCode HybDeviceMemory(HybMemoryReport *);
+/* growing.cu */
+extern PetscErrorCode HybDeviceReserve(const HybExec *, size_t, void **);
+extern PetscErrorCode HybDeviceGrow(const HybExec *, void *, size_t, size_t *);
+extern PetscErrorCode HybDeviceUnreserve(const HybExec *, void *);
 #endif

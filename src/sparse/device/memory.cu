@@ -170,6 +170,10 @@ PetscErrorCode HybDeviceAlloc(const HybExec *exec, HybMem mem, size_t bytes, voi
     PetscCall(PetscMalloc(bytes ? bytes : 1, ptr));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
+  if (mem == HYB_MEM_GROWING) {
+    PetscCall(HybDeviceReserve(exec, bytes, ptr));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   if (bytes == 0) bytes = 1;
   if (mem == HYB_MEM_MANAGED) {
     PetscCheck(d->managed, PETSC_COMM_SELF, PETSC_ERR_SUP, "Managed memory was asked for in mirror mode");
@@ -225,6 +229,10 @@ PetscErrorCode HybDeviceFree(const HybExec *exec, HybMem mem, size_t bytes, void
   if (!ptr) PetscFunctionReturn(PETSC_SUCCESS);
   if (mem == HYB_MEM_HOST) {
     PetscCall(PetscFree(ptr));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (mem == HYB_MEM_GROWING) {
+    PetscCall(HybDeviceUnreserve(exec, ptr));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (bytes == 0) bytes = 1;

@@ -5,6 +5,8 @@
   (a missing barrier) must show for one of a few seeds. Cases without a bug must end well.
 */
 #include "hybdevice.cuh"
+#include <cuda.h>
+#include <petscsys.h>
 #include <string>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -333,6 +335,53 @@ static int HostAccess(int which)
   return cudaDeviceSynchronize() ? 3 : 0;
 }
 
+/* memory mapped behind reserved addresses */
+static int Ranges(int which)
+{
+  CUdeviceptr                  p;
+  CUmemGenericAllocationHandle h[2];
+  CUmemAllocationProp          prop;
+  CUmemAccessDesc              access;
+  size_t                       g, before, after, total;
+  memset(&prop, 0, sizeof(prop));
+  memset(&access, 0, sizeof(access));
+  prop.type          = CU_MEM_ALLOCATION_TYPE_PINNED;
+  prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  access.location    = prop.location;
+  access.flags       = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  if (cuMemGetAllocationGranularity(&g, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM) || cudaMemGetInfo(&before, &total)) return 3;
+  if (cuMemAddressReserve(&p, 64 * g, 0, 0, 0) || cuMemCreate(&h[0], g, &prop, 0) || cuMemMap(p, g, 0, h[0], 0)) return 3;
+  int *x = (int *)p, n = (int)(g / sizeof(int));
+  if (which == 1) return FillCase(n, x) || cudaDeviceSynchronize() ? 3 : 0; /* mapped, but access was not given */
+  if (cuMemSetAccess(p, g, &access, 1) || FillCase(n, x)) return 3;
+  if (which == 2) return FillCase(n + 1, x) || cudaDeviceSynchronize() ? 3 : 0; /* no memory there */
+  if (which == 3) return *(volatile int *)x;
+  if (cuMemCreate(&h[1], 2 * g, &prop, 0) || cuMemMap(p + g, 2 * g, 0, h[1], 0) || cuMemSetAccess(p + g, 2 * g, &access, 1)) return 3; /* while the first part is in use */
+  if (AddCase(n, x, x + n)) return 3;
+  Must(Host(x, 3)[2] == 2 && Host(x + n, 3)[2] == 3);
+  if (which == 4) return Host(x + 2 * n, 1)[0];
+  if (which == 5) return AddCase(n, x, x + n) || cuMemUnmap(p, 3 * g) ? 3 : 0;
+  Must(cuMemUnmap(p, 3 * g) == CUDA_SUCCESS);
+  if (which == 6) return FillCase(n, x) || cudaDeviceSynchronize() ? 3 : 0;
+  if (cuMemRelease(h[0]) || cuMemRelease(h[1])) return 3;
+  if (which == 7) return cuMemRelease(h[1]);
+  if (cudaMemGetInfo(&after, &total)) return 3;
+  Must(before == after);
+  Must(cuMemAddressFree(p, 64 * g) == CUDA_SUCCESS);
+  if (which == 8) return FillCase(n, x) || cudaDeviceSynchronize() ? 3 : 0;
+  return 0;
+}
+
+/* a host access that a library makes, not the program */
+static int InLibrary(void)
+{
+  int *x = nullptr, *y = nullptr;
+  if (cudaMallocManaged((void **)&x, 400) || cudaMallocManaged((void **)&y, 400)) return 3;
+  for (int k = 0; k < 100; k++) x[k] = k;
+  if (AddCase(100, x, y)) return 3;
+  return PetscSortInt(100, (PetscInt *)y) ? 3 : 0;
+}
+
 /* pointers that are no arguments of their own, and an array behind one */
 struct Both {
   const int *x;
@@ -495,6 +544,16 @@ static const Case cases[] = {
   C("the host writes a managed array that is being read", "the host writes managed array 'x'", HostAccess(3)),
   C("the host reads a managed array that is being written", "the host reads managed array 'y'", HostAccess(4)),
   C("the host reads a managed array after its free", "after it was freed", HostAccess(5)),
+  C("memory behind reserved addresses", nullptr, Ranges(0)),
+  C("memory without the right to access it", "of 0 bytes", Ranges(1)),
+  C("a use behind what is mapped", "out of bounds of device array 'x'", Ranges(2)),
+  C("the host reads a mapped range", "the host reads device array 'x'", Ranges(3)),
+  C("a mapped range that was never written", "was never written", Ranges(4)),
+  C("an unmap while work that uses it is queued", "cuMemUnmap of device array", Ranges(5)),
+  C("a use after the unmap", "out of bounds of device array", Ranges(6)),
+  C("a second release", "twice", Ranges(7)),
+  C("a use of addresses that were given back", "after it was freed", Ranges(8)),
+  C("the host, inside libpetsc, reads a managed array that is being written", "the host reads managed array 'y'", InLibrary()),
 #if defined(EMU_RACES)
   C("a race that no order shows", "race:", Simple(QuietRace, 32, 32, 1)),
   C("a vote in a barrier's place", "race:", Simple(ShuffleIsNoFence, 32, 32, 1)),

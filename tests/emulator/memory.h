@@ -1,0 +1,91 @@
+/*
+  memory.h: arrays, streams and clocks, as memory.cc keeps them and as the runtime's entry points (runtime.cc) use them.
+*/
+#ifndef EMULATOR_MEMORY_H
+#define EMULATOR_MEMORY_H
+#include "races.h"
+#include <deque>
+#include <map>
+
+namespace emu
+{
+static const int      Streams = 16; /* one more is the default stream, number 0 */
+static const size_t   Page = 4096, Align = 64, SpaceBytes = (size_t)1 << 42;
+
+struct Clock {
+  uint32_t at[Streams];
+  void     Join(const Clock &o)
+  {
+    for (int s = 0; s < Streams; s++) at[s] = std::max(at[s], o.at[s]);
+  }
+};
+struct Array {
+  char       *page, *ptr;
+  size_t      bytes, room; /* asked for; whole pages */
+  bool        managed, open, fresh, freeing, freed;
+  size_t      poisoned;              /* of its pages, from the first on */
+  size_t      reserved, mapped;      /* of a range of addresses that memory is mapped behind: bytes of it, and how many of those have memory; else 0 */
+  int         protection; /* of a managed array, for the host */
+  EmuPool    *pool;
+  int         stream;                  /* of the allocation */
+  uint32_t    born, written, last[Streams]; /* number of the allocation, of the last write, of the last use on each stream */
+  int         writer;                  /* stream of the last write */
+  int         reads, writes;           /* queued */
+  std::string name, user;              /* as the last kernel called it, and that kernel */
+  void       *shadow;                  /* the race detector's */
+};
+struct Operation {
+  std::string           what, file;
+  int                   line, stream;
+  Clock                 clock;
+  bool                  kernel;
+  dim3                  grid, block;
+  size_t                dynamic;
+  std::vector<emu::Use> uses;
+  std::vector<Array *>  arrays;
+  std::function<void()> run;
+};
+} // namespace emu
+
+struct EmuPool {
+  bool   managed;
+  size_t used, reserved, threshold;
+};
+struct EmuStream {
+  int                           number;
+  bool                          blocking;
+  emu::Clock                    clock;
+  std::deque<emu::Operation *> queue;
+};
+struct EmuEvent {
+  emu::Clock clock;
+};
+
+namespace emu
+{
+extern EmuStream                   stream_[Streams];
+extern bool                        taken_[Streams];
+extern Clock                       host_;          /* what the host has waited for */
+extern std::map<const void *, int> dynamic_limit_; /* of shared memory, where a kernel has been given more than the usual */
+extern EmuPool                     plain_[2];      /* cudaMalloc and cudaMallocAsync; cudaMallocManaged */
+extern std::vector<EmuPool *>      pools_;
+extern size_t                      total_; /* of the card */
+extern cudaError_t                 error_;
+
+void        Start(void);
+EmuStream  *Get(cudaStream_t);
+void        Legacy(EmuStream *, bool before);
+Operation  *Queue(EmuStream *, const char *what, std::vector<Use> &&, std::function<void()> &&);
+void        Drain(const Clock &); /* does all that comes before this clock */
+void        DrainAll(void);
+bool        Before(int stream, uint32_t number, const Clock &);
+Array      *New(size_t bytes, EmuPool *, EmuStream *); /* NULL: the card is full */
+Array      *NewRange(size_t bytes);                    /* addresses without memory; NULL: no more of them */
+Array      *Find(const void *);
+void        Open(Array *);
+void        Share(Array *);
+void        Protect(Array *, int protection);
+void        Retire(Array *); /* freed: its addresses stay forbidden for a while */
+std::string Name(const Array *);
+} // namespace emu
+#endif

@@ -1,0 +1,526 @@
+/*
+  runtime.cc: stand-ins for the entry points of CUDA's runtime, and of the few of its driver that map memory behind reserved addresses, over memory.cc.
+*/
+#include "memory.h"
+#include <cuda.h>
+#include <algorithm>
+#include <sys/mman.h>
+using namespace emu;
+
+static std::map<char *, size_t> pinned_;
+
+static cudaError_t Set(cudaError_t e)
+{
+  if (e != cudaSuccess && e != cudaErrorNotReady) error_ = e;
+  return e;
+}
+
+cudaError_t cudaMallocFromPoolAsync(void **p, size_t bytes, cudaMemPool_t pool, cudaStream_t stream)
+{
+  EmuStream *s = Get(stream);
+  Array     *a = New(bytes, pool, s);
+  *p           = a ? a->ptr : nullptr;
+  if (!a) return Set(cudaErrorMemoryAllocation);
+  Operation *o = Queue(s, "cudaMallocFromPoolAsync", {}, {});
+  a->born      = o->clock.at[s->number];
+  if (a->managed) o->run = [a]() { Open(a); };
+  return cudaSuccess;
+}
+
+cudaError_t cudaMallocAsync(void **p, size_t bytes, cudaStream_t s)
+{
+  return cudaMallocFromPoolAsync(p, bytes, &plain_[0], s);
+}
+
+cudaError_t cudaFreeAsync(void *p, cudaStream_t stream)
+{
+  EmuStream *s = Get(stream);
+  Array     *a = Find(p);
+  if (!a || a->ptr != p) Fail("cudaFreeAsync of %p, which is no array's start", p);
+  if (a->reserved) Fail("cudaFreeAsync of %s: cuMemAddressFree is for it", Name(a).c_str());
+  if (a->freed || a->freeing) Fail("%s is freed twice", Name(a).c_str());
+  Operation *o = Queue(s, "cudaFreeAsync", {}, {});
+  if (!Before(a->stream, a->born, o->clock)) Fail("%s is freed on stream %d, which does not wait for its allocation on stream %d", Name(a).c_str(), s->number, a->stream);
+  for (int t = 0; t < Streams; t++)
+    if (!Before(t, a->last[t], o->clock)) Fail("%s is freed on stream %d while %s, queued on stream %d, uses it", Name(a).c_str(), s->number, a->user.c_str(), t);
+  a->freeing = true;
+  a->pool->used -= a->bytes;
+  if (a->managed) Share(a);
+  o->run = [a]() { Retire(a); };
+  return cudaSuccess;
+}
+
+cudaError_t cudaFree(void *p)
+{
+  if (!p) return cudaSuccess;
+  Start();
+  DrainAll();
+  cudaError_t e = cudaFreeAsync(p, nullptr);
+  DrainAll();
+  return e;
+}
+
+static cudaError_t MallocNow(void **p, size_t bytes, EmuPool *pool)
+{
+  cudaError_t e = cudaMallocFromPoolAsync(p, bytes, pool, nullptr);
+  if (e == cudaSuccess) {
+    Drain(stream_[0].clock);
+    host_.Join(stream_[0].clock);
+  }
+  return e;
+}
+cudaError_t cudaMalloc(void **p, size_t bytes)
+{
+  return MallocNow(p, bytes, &plain_[0]);
+}
+cudaError_t cudaMallocManaged(void **p, size_t bytes, unsigned)
+{
+  plain_[1].managed = true;
+  return MallocNow(p, bytes, &plain_[1]);
+}
+cudaError_t cudaMallocHost(void **p, size_t bytes)
+{
+  *p = calloc(bytes ? bytes : 1, 1);
+  if (!*p) return Set(cudaErrorMemoryAllocation);
+  emu::Repair(*p, bytes);
+  pinned_[(char *)*p] = bytes;
+  return cudaSuccess;
+}
+cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned)
+{
+  return cudaMallocHost(p, bytes);
+}
+cudaError_t cudaFreeHost(void *p)
+{
+  DrainAll();
+  if (p && !pinned_.erase((char *)p)) return Set(cudaErrorInvalidValue);
+  free(p);
+  return cudaSuccess;
+}
+cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned)
+{
+  pinned_[(char *)p] = bytes;
+  return cudaSuccess;
+}
+cudaError_t cudaHostUnregister(void *p)
+{
+  DrainAll();
+  return Set(pinned_.erase((char *)p) ? cudaSuccess : cudaErrorInvalidValue);
+}
+static bool Pinned(const void *p)
+{
+  auto it = pinned_.upper_bound((char *)p);
+  return it != pinned_.begin() && (--it, (const char *)p < it->first + it->second);
+}
+
+cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const cudaMemPoolProps *props)
+{
+  *pool = new EmuPool{props->allocType == cudaMemAllocationTypeManaged, 0, 0, 0};
+  pools_.push_back(*pool);
+  return cudaSuccess;
+}
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool)
+{
+  pools_.erase(std::find(pools_.begin(), pools_.end(), pool));
+  delete pool;
+  return cudaSuccess;
+}
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr a, void *v)
+{
+  if (a == cudaMemPoolAttrReleaseThreshold) pool->threshold = (size_t) * (uint64_t *)v;
+  return cudaSuccess;
+}
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr a, void *v)
+{
+  *(uint64_t *)v = a == cudaMemPoolAttrReservedMemCurrent ? pool->reserved : a == cudaMemPoolAttrUsedMemCurrent ? pool->used : pool->threshold;
+  return cudaSuccess;
+}
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep)
+{
+  pool->reserved = std::max(pool->used, std::min(pool->reserved, keep));
+  return cudaSuccess;
+}
+cudaError_t cudaMemGetInfo(size_t *f, size_t *t)
+{
+  Start();
+  size_t held = 0;
+  for (const EmuPool *p : pools_) held += std::max(p->reserved, p->used);
+  *t = total_;
+  *f = total_ > held ? total_ - held : 0;
+  return cudaSuccess;
+}
+
+/* Copies. Pageable host memory is read at once, and a copy to it is waited for, as CUDA does; pinned memory is touched when the operation runs. */
+cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream)
+{
+  EmuStream            *s = Get(stream);
+  std::vector<emu::Use> uses;
+  const bool            fromdevice = Find(src) != nullptr, todevice = Find(dst) != nullptr;
+  if (!bytes) return cudaSuccess;
+  if ((kind == cudaMemcpyHostToDevice && !todevice) || (kind == cudaMemcpyDeviceToHost && !fromdevice) || (kind == cudaMemcpyDeviceToDevice && !(fromdevice && todevice))) Fail("cudaMemcpy: kind %d, but source and destination are %s and %s memory", (int)kind, fromdevice ? "device" : "host", todevice ? "device" : "host");
+  if (fromdevice) uses.push_back(emu::Use{src, bytes, false});
+  if (todevice) uses.push_back(emu::Use{dst, bytes, true});
+  std::vector<char> early;
+  if (!fromdevice && !Pinned(src)) early.assign((const char *)src, (const char *)src + bytes);
+  const bool  copied = !early.empty();
+  const char *what   = kind == cudaMemcpyHostToDevice ? "cudaMemcpyAsync to the device" : todevice ? "cudaMemcpyAsync on the device" : "cudaMemcpyAsync to the host";
+  (void)Queue(s, what, std::move(uses), [=, early = std::move(early)]() {
+    size_t at;
+    if (fromdevice && !todevice && emu::Unwritten(src, bytes, &at)) Fail("%zu bytes are copied to the host from byte %td of %s, but byte %zu of them was never written", bytes, (const char *)src - Find(src)->ptr, Name(Find(src)).c_str(), at);
+    memmove(dst, copied ? early.data() : src, bytes);
+  });
+  if (!todevice && !Pinned(dst)) {
+    Drain(s->clock);
+    host_.Join(s->clock);
+  }
+  return cudaSuccess;
+}
+cudaError_t cudaMemcpy(void *dst, const void *src, size_t bytes, cudaMemcpyKind kind)
+{
+  cudaError_t e = cudaMemcpyAsync(dst, src, bytes, kind, nullptr);
+  return e ? e : cudaStreamSynchronize(nullptr);
+}
+cudaError_t cudaMemsetAsync(void *dst, int value, size_t bytes, cudaStream_t s)
+{
+  if (bytes) (void)Queue(Get(s), "cudaMemsetAsync", {emu::Use{dst, bytes, true}}, [=]() { memset(dst, value, bytes); });
+  return cudaSuccess;
+}
+cudaError_t cudaMemset(void *dst, int value, size_t bytes)
+{
+  return cudaMemsetAsync(dst, value, bytes, nullptr);
+}
+cudaError_t cudaMemPrefetchAsync(const void *p, size_t bytes, cudaMemLocation, unsigned, cudaStream_t s)
+{
+  Array *a = Find(p);
+  if (!a || !a->managed) return Set(cudaErrorInvalidValue);
+  Operation *o = Queue(Get(s), "cudaMemPrefetchAsync", {emu::Use{p, bytes, false}}, {});
+  a->reads--; /* moves pages, forbids the host nothing */
+  o->uses.clear();
+  o->arrays.clear();
+  Share(a);
+  return cudaSuccess;
+}
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *at, const void *p)
+{
+  const Array *a = Find(p);
+  memset(at, 0, sizeof(*at));
+  at->type          = a ? (a->managed ? cudaMemoryTypeManaged : cudaMemoryTypeDevice) : Pinned(p) ? cudaMemoryTypeHost : cudaMemoryTypeUnregistered;
+  at->devicePointer = (void *)p;
+  return cudaSuccess;
+}
+
+/* Streams and events */
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags)
+{
+  Start();
+  for (int k = 1; k < Streams; k++)
+    if (!taken_[k]) {
+      taken_[k]           = true;
+      stream_[k].blocking = !(flags & cudaStreamNonBlocking);
+      *s                  = &stream_[k];
+      return cudaSuccess;
+    }
+  return Set(cudaErrorMemoryAllocation);
+}
+cudaError_t cudaStreamCreate(cudaStream_t *s)
+{
+  return cudaStreamCreateWithFlags(s, 0);
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+{
+  EmuStream *s = Get(stream);
+  Legacy(s, true);
+  const Clock c = s->clock;
+  Drain(c);
+  host_.Join(c);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t s)
+{
+  (void)cudaStreamSynchronize(s); /* CUDA lets the work go on; here it is over */
+  taken_[s->number] = false;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamQuery(cudaStream_t s)
+{
+  return Get(s)->queue.empty() ? cudaSuccess : (emu::Random() & 3) ? cudaErrorNotReady : cudaStreamSynchronize(s);
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t e, unsigned)
+{
+  Get(stream)->clock.Join(e->clock);
+  return cudaSuccess;
+}
+cudaError_t cudaLaunchHostFunc(cudaStream_t s, void (*f)(void *), void *data)
+{
+  (void)Queue(Get(s), "cudaLaunchHostFunc", {}, [=]() { f(data); });
+  return cudaSuccess;
+}
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned)
+{
+  *e = new EmuEvent();
+  return cudaSuccess;
+}
+cudaError_t cudaEventCreate(cudaEvent_t *e)
+{
+  return cudaEventCreateWithFlags(e, 0);
+}
+cudaError_t cudaEventDestroy(cudaEvent_t e)
+{
+  delete e;
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t stream)
+{
+  EmuStream *s = Get(stream);
+  Legacy(s, true);
+  e->clock = s->clock;
+  return cudaSuccess;
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t e)
+{
+  const Clock c = e->clock;
+  Start();
+  Drain(c);
+  host_.Join(c);
+  return cudaSuccess;
+}
+cudaError_t cudaEventQuery(cudaEvent_t e)
+{
+  for (int s = 0; s < Streams; s++)
+    if (!stream_[s].queue.empty() && Before(s, stream_[s].queue.front()->clock.at[s], e->clock)) return (emu::Random() & 3) ? cudaErrorNotReady : cudaEventSynchronize(e);
+  host_.Join(e->clock);
+  return cudaSuccess;
+}
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t, cudaEvent_t)
+{
+  *ms = 1;
+  return cudaSuccess;
+}
+
+/* The device */
+const char *cudaGetErrorString(cudaError_t e)
+{
+  return e == cudaSuccess ? "no error" : e == cudaErrorMemoryAllocation ? "out of memory" : e == cudaErrorInvalidValue ? "invalid argument" : e == cudaErrorInvalidConfiguration ? "invalid configuration argument" : "unknown error";
+}
+const char *cudaGetErrorName(cudaError_t e)
+{
+  return cudaGetErrorString(e);
+}
+cudaError_t cudaPeekAtLastError(void)
+{
+  return error_;
+}
+cudaError_t cudaGetLastError(void)
+{
+  const cudaError_t e = error_;
+  error_              = cudaSuccess;
+  return e;
+}
+cudaError_t cudaGetDeviceCount(int *n)
+{
+  *n = 1;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDevice(int *d)
+{
+  *d = 0;
+  return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int d)
+{
+  return Set(d == 0 ? cudaSuccess : cudaErrorInvalidDevice);
+}
+cudaError_t cudaRuntimeGetVersion(int *v)
+{
+  *v = CUDART_VERSION;
+  return cudaSuccess;
+}
+cudaError_t cudaDriverGetVersion(int *v)
+{
+  return cudaRuntimeGetVersion(v);
+}
+cudaError_t cudaDeviceGetAttribute(int *v, cudaDeviceAttr a, int)
+{
+  switch (a) {
+  case cudaDevAttrMaxSharedMemoryPerBlock:
+    *v = 48 * 1024;
+    break;
+  case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+    *v = 227 * 1024;
+    break;
+  case cudaDevAttrMultiProcessorCount:
+    *v = 2;
+    break;
+  case cudaDevAttrComputeCapabilityMajor:
+    *v = 9;
+    break;
+  case cudaDevAttrComputeCapabilityMinor:
+    *v = 0;
+    break;
+  case cudaDevAttrL2CacheSize:
+    *v = 1 << 20;
+    break;
+  case cudaDevAttrMaxThreadsPerMultiProcessor:
+    *v = 2048;
+    break;
+  default:
+    *v = 1;
+  }
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceSynchronize(void)
+{
+  Start();
+  DrainAll();
+  return cudaSuccess;
+}
+cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute a, int v)
+{
+  if (a == cudaFuncAttributeMaxDynamicSharedMemorySize) {
+    if (v < 0 || v > 227 * 1024) return Set(cudaErrorInvalidValue);
+    dynamic_limit_[kernel] = v;
+  }
+  return cudaSuccess;
+}
+long long clock64(void)
+{
+  static long long t;
+  return t += 100;
+}
+
+/*
+  Virtual memory management. A range is an array that has as many bytes as are mapped and may be accessed: memory is mapped behind what is mapped, and
+  taken away as a whole. None of this is done in stream order, so the host must have waited for all work that uses the range before it takes memory away.
+*/
+static const size_t Granule = 16 * Page;
+struct Handle {
+  size_t bytes;
+  bool   mapped, released;
+};
+static CUresult Range(CUdeviceptr p, size_t bytes, const char *what, Array **a)
+{
+  *a = Find((const void *)p);
+  if (!*a || !(*a)->reserved || (*a)->freed) Fail("%s of %p, which is in no reserved range", what, (void *)p);
+  return p % Granule == (uintptr_t)(*a)->ptr % Granule && bytes % Granule == 0 && bytes && (const char *)p + bytes <= (*a)->ptr + (*a)->reserved ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+/* nothing queued uses it */
+static void Idle(Array *a, const char *what)
+{
+  for (int t = 0; t < Streams; t++)
+    if (!Before(t, a->last[t], host_)) Fail("%s of %s while %s, queued on stream %d, uses it", what, Name(a).c_str(), a->user.c_str(), t);
+}
+
+CUresult cuMemGetAllocationGranularity(size_t *bytes, const CUmemAllocationProp *, CUmemAllocationGranularity_flags)
+{
+  *bytes = Granule;
+  return CUDA_SUCCESS;
+}
+CUresult cuMemAddressReserve(CUdeviceptr *p, size_t bytes, size_t, CUdeviceptr, unsigned long long)
+{
+  Array *a = bytes && bytes % Granule == 0 ? NewRange(bytes) : nullptr;
+  *p       = (CUdeviceptr)(a ? a->ptr : nullptr);
+  return a ? CUDA_SUCCESS : bytes % Granule ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
+}
+CUresult cuMemAddressFree(CUdeviceptr p, size_t bytes)
+{
+  Array         *a;
+  const CUresult e = Range(p, bytes, "cuMemAddressFree", &a);
+  if (e) return e;
+  if ((char *)p != a->ptr || bytes != a->reserved) return CUDA_ERROR_INVALID_VALUE;
+  if (a->mapped) Fail("cuMemAddressFree of %s: it has memory still", Name(a).c_str());
+  Retire(a);
+  return CUDA_SUCCESS;
+}
+CUresult cuMemCreate(CUmemGenericAllocationHandle *h, size_t bytes, const CUmemAllocationProp *, unsigned long long)
+{
+  size_t f, t;
+  if (!bytes || bytes % Granule) return CUDA_ERROR_INVALID_VALUE;
+  (void)cudaMemGetInfo(&f, &t);
+  if (bytes > f) return CUDA_ERROR_OUT_OF_MEMORY;
+  plain_[0].used += bytes;
+  *h = (CUmemGenericAllocationHandle) new Handle{bytes, false, false};
+  return CUDA_SUCCESS;
+}
+static void Drop(Handle *h)
+{
+  if (h->mapped || !h->released) return;
+  plain_[0].used -= h->bytes;
+  delete h;
+}
+CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
+{
+  Handle *h = (Handle *)handle;
+  if (h->released) Fail("cuMemRelease of one handle twice");
+  h->released = true;
+  Drop(h);
+  return CUDA_SUCCESS;
+}
+static std::map<Array *, std::vector<Handle *>> behind_;
+CUresult                                        cuMemMap(CUdeviceptr p, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long)
+{
+  Array         *a;
+  Handle        *h = (Handle *)handle;
+  const CUresult e = Range(p, bytes, "cuMemMap", &a);
+  if (e) return e;
+  if (offset || bytes != h->bytes || h->mapped) return CUDA_ERROR_INVALID_VALUE;
+  if ((char *)p != a->ptr + a->mapped) Fail("cuMemMap at byte %td of %s, where %zu bytes are mapped: the emulator maps behind them alone", (char *)p - a->ptr, Name(a).c_str(), a->mapped);
+  h->mapped = true;
+  a->mapped += bytes;
+  behind_[a].push_back(h);
+  return CUDA_SUCCESS;
+}
+CUresult cuMemSetAccess(CUdeviceptr p, size_t bytes, const CUmemAccessDesc *desc, size_t n)
+{
+  Array         *a;
+  const CUresult e = Range(p, bytes, "cuMemSetAccess", &a);
+  if (e) return e;
+  if (n != 1 || desc->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE || (char *)p > a->ptr + a->bytes || (char *)p + bytes > a->ptr + a->mapped) return CUDA_ERROR_INVALID_VALUE;
+  a->bytes = a->room = std::max(a->bytes, (size_t)((char *)p + bytes - a->ptr));
+  free(a->shadow); /* the race detector's, sized for fewer bytes; what it knows ends with each kernel */
+  a->shadow = nullptr;
+  return CUDA_SUCCESS;
+}
+CUresult cuMemUnmap(CUdeviceptr p, size_t bytes)
+{
+  Array         *a;
+  const CUresult e = Range(p, bytes, "cuMemUnmap", &a);
+  if (e) return e;
+  if ((char *)p != a->ptr || bytes != a->mapped) return CUDA_ERROR_INVALID_VALUE;
+  Idle(a, "cuMemUnmap");
+  Protect(a, PROT_NONE);
+  if (a->room) (void)madvise(a->ptr, a->room, MADV_DONTNEED);
+  for (Handle *h : behind_[a]) {
+    h->mapped = false;
+    Drop(h);
+  }
+  behind_.erase(a);
+  a->bytes = a->room = a->mapped = a->poisoned = 0;
+  return CUDA_SUCCESS;
+}
+CUresult cuGetErrorString(CUresult e, const char **text)
+{
+  *text = e == CUDA_SUCCESS ? "no error" : e == CUDA_ERROR_OUT_OF_MEMORY ? "out of memory" : "invalid argument";
+  return CUDA_SUCCESS;
+}
+cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned, unsigned long long, cudaDriverEntryPointQueryResult *result)
+{
+  static const struct {
+    const char *name;
+    void       *function;
+  } all[] = {
+    {"cuMemGetAllocationGranularity", (void *)cuMemGetAllocationGranularity},
+    {"cuMemAddressReserve",           (void *)cuMemAddressReserve          },
+    {"cuMemAddressFree",              (void *)cuMemAddressFree             },
+    {"cuMemCreate",                   (void *)cuMemCreate                  },
+    {"cuMemRelease",                  (void *)cuMemRelease                 },
+    {"cuMemMap",                      (void *)cuMemMap                     },
+    {"cuMemSetAccess",                (void *)cuMemSetAccess               },
+    {"cuMemUnmap",                    (void *)cuMemUnmap                   },
+    {"cuGetErrorString",              (void *)cuGetErrorString             }
+  };
+  *function = nullptr;
+  for (const auto &f : all)
+    if (!strcmp(f.name, symbol)) *function = f.function;
+  *result = *function ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+  return cudaSuccess;
+}
