@@ -2,177 +2,15 @@
   bench_host.c: the host's products against PETSc's own MATAIJ, in one process, in interleaved repetitions; medians of processor
   time.
 
-    bench_host [-case NAME,...] [-op aa,ptap] [-methods binned,...] [-algorithms sorted,...] [-reps 5] [-matrices DIR] [-scale 1]
+    bench_host [-case NAME,...] [-op aa,ptap] [-methods binned,...] [-algorithms sorted,...] [-reps 5] [-matrices DIR]
 
-  A case is a stencil (5pt, 7pt, 9pt, 27pt), elasticity (27-point, block size 3), rmat, random, or the name of a file NAME.mtx.xz in DIR. For each
+  Cases are those of hostcases.h: stencils (5pt, 7pt, 9pt, 27pt), elasticity (27-point, block size 3), rmat, random, or the name of a file NAME.mtx.xz in DIR. For each
   method a line: first call (symbolic and numeric), numeric alone, the peak of the arenas over 12 bytes a nonzero of C, counters. Every
   result is compared with PETSc's before its time is printed.
 */
-#if !defined(_POSIX_C_SOURCE)
-  #define _POSIX_C_SOURCE 200809L
-#endif
 #include <petscksp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
+#include "hostcases.h"
 #include <aijhybridgpu/private/hybptap.h>
-
-/* the time of this process, not of whatever else the machine does */
-static PetscErrorCode Clock(PetscLogDouble *t)
-{
-  struct timespec now;
-
-  PetscFunctionBegin;
-  PetscCheck(!clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now), PETSC_COMM_SELF, PETSC_ERR_SYS, "No process clock");
-  *t = (PetscLogDouble)now.tv_sec + 1e-9 * (PetscLogDouble)now.tv_nsec;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode Grid(PetscInt points, PetscInt nx, PetscInt ny, PetscInt nz, PetscInt bs, Mat *A)
-{
-  const PetscInt n = nx * ny * nz;
-  PetscInt      *i, *j;
-  PetscScalar   *a;
-  PetscCount     nnz = 0;
-
-  PetscFunctionBegin;
-  PetscCall(PetscMalloc1((size_t)n * bs + 1, &i));
-  PetscCall(PetscMalloc1((size_t)n * bs * bs * points, &j));
-  PetscCall(PetscMalloc1((size_t)n * bs * bs * points, &a));
-  i[0] = 0;
-  for (PetscInt r = 0; r < n; r++) {
-    const PetscInt x = r % nx, y = r / nx % ny, z = r / nx / ny;
-
-    for (PetscInt c = 0; c < bs; c++) {
-      for (PetscInt dz = -1; dz <= 1; dz++) {
-        for (PetscInt dy = -1; dy <= 1; dy++) {
-          for (PetscInt dx = -1; dx <= 1; dx++) {
-            const PetscInt steps = PetscAbs(dx) + PetscAbs(dy) + PetscAbs(dz);
-
-            if ((points == 5 || points == 7) && steps > 1) continue;
-            if ((points == 5 || points == 9) && dz) continue;
-            if (x + dx < 0 || x + dx >= nx || y + dy < 0 || y + dy >= ny || z + dz < 0 || z + dz >= nz) continue;
-            for (PetscInt d = 0; d < bs; d++) {
-              j[nnz]   = (r + dx + nx * (dy + ny * dz)) * bs + d;
-              a[nnz++] = steps ? -1.0 / steps * (c == d ? 1.0 : 0.1) : (c == d ? points : 0.2);
-            }
-          }
-        }
-      }
-      i[r * bs + c + 1] = (PetscInt)nnz;
-    }
-  }
-  PetscCall(MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, n * bs, n * bs, i, j, a, A));
-  PetscCall(MatSetBlockSize(*A, bs));
-  {
-    Mat B;
-
-    PetscCall(MatDuplicate(*A, MAT_COPY_VALUES, &B));
-    PetscCall(MatDestroy(A));
-    *A = B;
-  }
-  PetscCall(PetscFree(i));
-  PetscCall(PetscFree(j));
-  PetscCall(PetscFree(a));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* skewed: the quadrants' probabilities are those of Graph500, else even */
-static PetscErrorCode RMat(PetscInt scale, PetscInt degree, PetscBool skewed, Mat *A)
-{
-  const PetscInt n = (PetscInt)1 << scale;
-  PetscInt      *ci, *cj;
-  uint64_t       state = 12345;
-
-  PetscFunctionBegin;
-  PetscCall(PetscMalloc2((size_t)n * degree, &ci, (size_t)n * degree, &cj));
-  for (PetscInt e = 0; e < n * degree; e++) {
-    PetscInt r = 0, c = 0;
-
-    for (PetscInt b = 0; b < scale; b++) {
-      double u;
-
-      state = state * 6364136223846793005ull + 1442695040888963407ull;
-      u     = (double)(state >> 11) / 9007199254740992.0;
-      r     = 2 * r + (u >= (skewed ? 0.76 : 0.5));
-      c     = 2 * c + (skewed ? (u >= 0.57 && u < 0.76) || u >= 0.95 : (u >= 0.25 && u < 0.5) || u >= 0.75);
-    }
-    ci[e] = r;
-    cj[e] = c;
-  }
-  PetscCall(MatCreate(PETSC_COMM_SELF, A));
-  PetscCall(MatSetSizes(*A, n, n, n, n));
-  PetscCall(MatSetType(*A, MATSEQAIJ));
-  PetscCall(MatSetPreallocationCOO(*A, (PetscCount)n * degree, ci, cj));
-  {
-    PetscScalar *v;
-
-    PetscCall(PetscMalloc1((size_t)n * degree, &v));
-    for (PetscInt e = 0; e < n * degree; e++) v[e] = 1.0 + e % 7;
-    PetscCall(MatSetValuesCOO(*A, v, ADD_VALUES));
-    PetscCall(PetscFree(v));
-  }
-  PetscCall(PetscFree2(ci, cj));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode Read(const char *dir, const char *name, Mat *A)
-{
-  char      line[1024], symmetry[64], field[64];
-  FILE     *f;
-  long      m, n, nz;
-  PetscInt *ci, *cj, e = 0;
-  double   *v;
-
-  PetscFunctionBegin;
-  *A = NULL;
-  snprintf(line, sizeof(line), "xz -dc '%s/%s.mtx.xz' 2>/dev/null", dir, name);
-  f = popen(line, "r");
-  if (!f || !fgets(line, sizeof(line), f)) {
-    if (f) pclose(f);
-    PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s: not found in %s, skipped\n", name, dir));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  PetscCheck(sscanf(line, "%%%%MatrixMarket matrix coordinate %63s %63s", field, symmetry) == 2, PETSC_COMM_SELF, PETSC_ERR_FILE_UNEXPECTED, "%s: %s", name, line);
-  do {
-    PetscCheck(fgets(line, sizeof(line), f), PETSC_COMM_SELF, PETSC_ERR_FILE_UNEXPECTED, "%s ends early", name);
-  } while (line[0] == '%');
-  PetscCheck(sscanf(line, "%ld %ld %ld", &m, &n, &nz) == 3, PETSC_COMM_SELF, PETSC_ERR_FILE_UNEXPECTED, "%s: %s", name, line);
-  PetscCall(PetscMalloc3((size_t)2 * nz, &ci, (size_t)2 * nz, &cj, (size_t)2 * nz, &v));
-  for (long k = 0; k < nz; k++) {
-    long   r, c;
-    double x = 1;
-    char  *p = line;
-
-    PetscCheck(fgets(line, sizeof(line), f), PETSC_COMM_SELF, PETSC_ERR_FILE_UNEXPECTED, "%s ends early", name);
-    r = strtol(p, &p, 10) - 1;
-    c = strtol(p, &p, 10) - 1;
-    if (strcmp(field, "pattern")) x = strtod(p, &p);
-    ci[e]  = (PetscInt)r;
-    cj[e]  = (PetscInt)c;
-    v[e++] = x;
-    if (strcmp(symmetry, "general") && r != c) {
-      ci[e]  = (PetscInt)c;
-      cj[e]  = (PetscInt)r;
-      v[e++] = x;
-    }
-  }
-  pclose(f);
-  PetscCall(MatCreate(PETSC_COMM_SELF, A));
-  PetscCall(MatSetSizes(*A, (PetscInt)m, (PetscInt)n, (PetscInt)m, (PetscInt)n));
-  PetscCall(MatSetType(*A, MATSEQAIJ));
-  PetscCall(MatSetPreallocationCOO(*A, e, ci, cj));
-  {
-    PetscScalar *w;
-
-    PetscCall(PetscMalloc1(e, &w));
-    for (PetscInt k = 0; k < e; k++) w[k] = v[k];
-    PetscCall(MatSetValuesCOO(*A, w, INSERT_VALUES));
-    PetscCall(PetscFree(w));
-  }
-  PetscCall(PetscFree3(ci, cj, v));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
 
 static PetscErrorCode View(Mat A, HybCSR *V)
 {
@@ -216,19 +54,6 @@ static PetscErrorCode Compare(const char *what, const HybCSR *C, Mat R)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static int Ascending(const void *x, const void *y)
-{
-  const double a = *(const double *)x, b = *(const double *)y;
-
-  return (a > b) - (a < b);
-}
-
-static double Median(double *t, int n)
-{
-  qsort(t, n, sizeof(*t), Ascending);
-  return t[n / 2];
-}
-
 #define MAXALG  8
 #define MAXREPS 64
 
@@ -261,7 +86,7 @@ static PetscErrorCode Ours(PetscBool ptap, const char *method, PetscInt width, c
   HybArena       out;
   HybCSR         C;
   HybCounters   *counters;
-  PetscLogDouble t0 = 0, t1 = 0, t2 = 0;
+  double         t0, t1, t2;
 
   PetscFunctionBegin;
   counting       = HybBackendHost;
@@ -269,7 +94,7 @@ static PetscErrorCode Ours(PetscBool ptap, const char *method, PetscInt width, c
   counting.free  = CountingFree;
   most           = held;
   PetscCall(HybArenaInit(&out, &exec));
-  PetscCall(Clock(&t0));
+  t0 = HostClock();
   if (ptap) {
     const HybPtAPMethod *const *m = exec.backend->ptap;
 
@@ -296,10 +121,10 @@ static PetscErrorCode Ours(PetscBool ptap, const char *method, PetscInt width, c
     }
     counters = &mm.counters;
   }
-  PetscCall(Clock(&t1));
+  t1 = HostClock();
   if (ptap) PetscCall(pp.method->numeric(&pp, A, B, &C));
   else PetscCall(HybSpGEMMNumeric(&mm, A, B, &C));
-  PetscCall(Clock(&t2));
+  t2 = HostClock();
   *first = t1 - t0;
   *again = t2 - t1;
   /* per-row arrays apart: the offsets of C and the costs of the plan */
@@ -319,10 +144,10 @@ static PetscErrorCode Ours(PetscBool ptap, const char *method, PetscInt width, c
 
 static PetscErrorCode Theirs(PetscBool ptap, const char *algorithm, Mat A, Mat B, double *first, double *again, Mat *R)
 {
-  PetscLogDouble t0 = 0, t1 = 0, t2 = 0;
+  double         t0, t1, t2;
 
   PetscFunctionBegin;
-  PetscCall(Clock(&t0));
+  t0 = HostClock();
   PetscCall(MatProductCreate(A, B, NULL, R));
   PetscCall(MatProductSetType(*R, ptap ? MATPRODUCT_PtAP : MATPRODUCT_AB));
   PetscCall(MatProductSetAlgorithm(*R, algorithm));
@@ -330,9 +155,9 @@ static PetscErrorCode Theirs(PetscBool ptap, const char *algorithm, Mat A, Mat B
   PetscCall(MatProductSetFromOptions(*R));
   PetscCall(MatProductSymbolic(*R));
   PetscCall(MatProductNumeric(*R));
-  PetscCall(Clock(&t1));
+  t1 = HostClock();
   PetscCall(MatProductNumeric(*R));
-  PetscCall(Clock(&t2));
+  t2 = HostClock();
   *first = t1 - t0;
   *again = t2 - t1;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -362,45 +187,24 @@ static PetscErrorCode Race(const char *name, const char *op, Mat A, Mat B, Petsc
     PetscCall(MatDestroy(&R));
   }
   for (PetscInt k = 0; k < nalgs + nmethods; k++) {
-    const double f = Median(first[k], (int)reps), g = Median(again[k], (int)reps);
+    const double f = HostMedian(first[k], reps), g = HostMedian(again[k], reps);
     static double basef, baseg;
 
     if (k == 0) basef = f, baseg = g;
-    PetscCall(PetscPrintf(PETSC_COMM_SELF, "%-18s %-5s %-6s %-12s first %9.2f ms  %5.2fx  again %9.2f ms  %5.2fx", name, op, k < nalgs ? "aij" : "ours", k < nalgs ? algs[k] : methods[k - nalgs], 1e3 * f, basef / f, 1e3 * g, baseg / g));
+    PetscCall(PetscPrintf(PETSC_COMM_SELF, "%-18s %-5s %-6s %-12s first %9.2f ms  %5.2fx  again %9.2f ms  %5.2fx", name, op, k < nalgs ? "aij" : "ours", k < nalgs ? algs[k] : methods[k - nalgs], f, basef / f, g, baseg / g));
     if (k >= nalgs) PetscCall(PetscPrintf(PETSC_COMM_SELF, "  mem %.2f%s", peak[k - nalgs], text[k - nalgs]));
     PetscCall(PetscPrintf(PETSC_COMM_SELF, "\n"));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Prolongator(Mat A, Mat *P)
+static PetscErrorCode Body(void)
 {
-  PC       pc;
-  PetscInt levels;
-  Mat      interpolation;
+  char     *cases[64], *methods[MAXALG], *algs[MAXALG], *ops[4];
+  PetscInt  ncases = 64, nmethods = MAXALG, nalgs = MAXALG, nops = 4, reps = 5, width = 0;
+  PetscBool set;
 
   PetscFunctionBegin;
-  PetscCall(PCCreate(PETSC_COMM_SELF, &pc));
-  PetscCall(PCSetOperators(pc, A, A));
-  PetscCall(PCSetType(pc, PCGAMG));
-  PetscCall(PCSetUp(pc));
-  PetscCall(PCMGGetLevels(pc, &levels));
-  PetscCall(PCMGGetInterpolation(pc, levels - 1, &interpolation));
-  PetscCall(MatDuplicate(interpolation, MAT_COPY_VALUES, P));
-  PetscCall(PCDestroy(&pc));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-int main(int argc, char **argv)
-{
-  static char help[] = "The host's products against MATAIJ's\n";
-  char       *cases[64], *methods[MAXALG], *algs[MAXALG], *ops[4], dir[PETSC_MAX_PATH_LEN] = "../shared/matrices";
-  PetscInt    ncases = 64, nmethods = MAXALG, nalgs = MAXALG, nops = 4, reps = 5, width = 0;
-  PetscReal   scale = 1;
-  PetscBool   set;
-
-  PetscFunctionBeginUser;
-  PetscCall(PetscInitialize(&argc, &argv, NULL, help));
   PetscCall(PetscOptionsGetStringArray(NULL, NULL, "-case", cases, &ncases, &set));
   if (!set) {
     static const char *all[] = {"5pt", "7pt", "9pt", "27pt", "elasticity", "rmat"};
@@ -424,28 +228,21 @@ int main(int argc, char **argv)
   }
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-reps", &reps, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-width", &width, NULL));
-  PetscCall(PetscOptionsGetReal(NULL, NULL, "-scale", &scale, NULL));
-  PetscCall(PetscOptionsGetString(NULL, NULL, "-matrices", dir, sizeof(dir), NULL));
   reps = PetscMin(reps, MAXREPS);
   for (PetscInt c = 0; c < ncases; c++) {
-    const char *name = cases[c];
-    const double s2 = PetscSqrtReal(scale), s3 = PetscPowReal(scale, 1.0 / 3.0);
-    Mat          A, P;
+    RefMat   R;
+    PetscInt bs;
+    Mat      A, P;
 
-    if (!strcmp(name, "5pt")) PetscCall(Grid(5, 500 * s2, 500 * s2, 1, 1, &A));
-    else if (!strcmp(name, "9pt")) PetscCall(Grid(9, 400 * s2, 400 * s2, 1, 1, &A));
-    else if (!strcmp(name, "7pt")) PetscCall(Grid(7, 60 * s3, 60 * s3, 60 * s3, 1, &A));
-    else if (!strcmp(name, "27pt")) PetscCall(Grid(27, 48 * s3, 48 * s3, 48 * s3, 1, &A));
-    else if (!strcmp(name, "elasticity")) PetscCall(Grid(27, 24 * s3, 24 * s3, 24 * s3, 3, &A));
-    else if (!strcmp(name, "rmat")) PetscCall(RMat(16 + (PetscInt)PetscLog2Real(scale), 16, PETSC_TRUE, &A));
-    else if (!strcmp(name, "random")) PetscCall(RMat(21 + (PetscInt)PetscLog2Real(scale), 4, PETSC_FALSE, &A));
-    else PetscCall(Read(dir, name, &A));
-    if (!A) continue;
+    HybTestBegin("%s", cases[c]);
+    if (!HostCase(cases[c], &R, &bs)) continue;
+    PetscCall(HostCaseMat(&R, bs, &A));
+    RefMatDestroy(&R);
     for (PetscInt o = 0; o < nops; o++) {
-      if (!strcmp(ops[o], "aa")) PetscCall(Race(name, "aa", A, A, nmethods, methods, nalgs, algs, width, reps));
+      if (!strcmp(ops[o], "aa")) HybTestCall(Race(cases[c], "aa", A, A, nmethods, methods, nalgs, algs, width, reps));
       else if (!strcmp(ops[o], "ap") || !strcmp(ops[o], "ptap")) {
-        PetscCall(Prolongator(A, &P));
-        PetscCall(Race(name, ops[o], A, P, nmethods, methods, nalgs, algs, width, reps));
+        PetscCall(HostProlongator(A, &P));
+        HybTestCall(Race(cases[c], ops[o], A, P, nmethods, methods, nalgs, algs, width, reps));
         PetscCall(MatDestroy(&P));
       }
     }
@@ -455,6 +252,10 @@ int main(int argc, char **argv)
   for (PetscInt k = 0; k < nmethods; k++) PetscCall(PetscFree(methods[k]));
   for (PetscInt k = 0; k < nalgs; k++) PetscCall(PetscFree(algs[k]));
   for (PetscInt k = 0; k < nops; k++) PetscCall(PetscFree(ops[k]));
-  PetscCall(PetscFinalize());
-  return 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  return HybTestMain(argc, argv, Body);
 }

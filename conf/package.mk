@@ -82,9 +82,6 @@ test-install:
 	@$(TEST_ENV) MAKE='$(MAKE) CUDA=0' PKG_CONFIG_PATH='$(PETSC_PC_PATH)' CC='$(PETSC_CC)' tests/examples/install.sh $(BUILD)/install-test
 
 ## make check-all       check, then all of PETSc's, SLEPc's and petsc4py's own tests, races, memcheck and random bytes; hours
-## make bench           the host's benchmarks beside PETSc's MATAIJ (MATRICES=DIR for the real matrices)
-.PHONY: check-all bench
+.PHONY: check-all
 check-all:
 	@status=0; for t in check conformance conformance-slepc conformance-petsc4py check-races valgrind fuzz; do echo "-> $$t"; $(MAKE) --no-print-directory $$t || status=1; done; exit $$status
-bench:
-	@status=0; for t in bench-host bench-spmv-host; do $(MAKE) --no-print-directory $$t || status=1; done; exit $$status
