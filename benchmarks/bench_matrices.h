@@ -1,5 +1,5 @@
 /*
-  bench_matrices.h: the matrices of bench_spmv.c and bench_spgemm.c, on the host: stencils, linear elasticity on structured and on renumbered meshes, Matrix Market files.
+  bench_matrices.h: the matrices of bench_spmv.c and bench_spgemm.c, on the host: stencils, linear elasticity on structured and on renumbered meshes, aggregates, Matrix Market files.
 */
 #ifndef BENCH_MATRICES_H
 #define BENCH_MATRICES_H
@@ -122,6 +122,40 @@ static inline PetscErrorCode Elasticity(PetscInt n, PetscInt window, HybCSR *A)
   PetscCall(HybArenaFree(&hostkeep, &S.i));
   PetscCall(HybArenaFree(&hostkeep, &S.j));
   PetscCall(HybArenaFree(&hostkeep, &S.a));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* T(r, g) = 1 where r belongs to aggregate g: a row none of whose neighbours has an aggregate founds one with them, the others join a neighbour's */
+static inline PetscErrorCode Aggregates(const HybCSR *A, HybCSR *T)
+{
+  PetscInt *of = (PetscInt *)malloc(((size_t)A->m + 1) * sizeof(PetscInt)), n = 0;
+
+  PetscFunctionBegin;
+  PetscCheck(of, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for aggregates");
+  for (PetscInt r = 0; r < A->m; r++) of[r] = -1;
+  for (PetscInt r = 0; r < A->m; r++) {
+    PetscBool alone = PETSC_TRUE;
+
+    for (PetscInt k = A->i[r]; k < A->i[r + 1] && alone; k++) alone = (PetscBool)(of[A->j[k]] < 0);
+    if (!alone) continue;
+    for (PetscInt k = A->i[r]; k < A->i[r + 1]; k++) of[A->j[k]] = n;
+    n++;
+  }
+  for (PetscInt r = 0; r < A->m; r++) {
+    for (PetscInt k = A->i[r]; k < A->i[r + 1] && of[r] < 0; k++) {
+      const PetscInt c = A->j[k];
+
+      if (of[c] >= 0) of[r] = -2 - of[c]; /* nobody joins through r */
+    }
+  }
+  PetscCall(HostCSR(A->m, n, A->m, T));
+  for (PetscInt r = 0; r < A->m; r++) {
+    T->i[r] = r;
+    T->j[r] = of[r] >= 0 ? of[r] : of[r] < -1 ? -2 - of[r] : 0;
+    T->a[r] = Value(r);
+  }
+  T->i[A->m] = A->m;
+  free(of);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -1,15 +1,18 @@
 /*
   bench_spmv.c: products with a vector, transposes and operations on values, on CSR arrays in device memory, each checked before its time is printed.
 
-    bench_spmv [-backend host|/abs/libaijhybridgpu_cuda.so] [-methods shape,block,rowgroup,segsum] [-parts spmv,transpose,values] [-only NAME,NAME]
+    bench_spmv [-backend host|/abs/libaijhybridgpu_cuda.so] [-methods shape,block,rowgroup,segsum] [-parts spmv,transpose,values,levels] [-only NAME,NAME]
                [-matrices DIR] [-scale S] [-repeat N] [-cusparse PATH|none] [-copy GB/s] [-tsv FILE]
 
+  levels: the prolongators, their transposes and the coarse operators of smoothed aggregation on 7-point grids, level by level: what an algebraic multigrid multiplies with.
+
   Stencils and elasticity are generated; other matrices are read from DIR as NAME.mtx or NAME.mtx.xz and skipped, with a line, where they are missing.
-  -scale divides the extents of the generated grids (for a slow backend). A method that does not take a matrix is left out of its lines.
+  A method may be followed by options of the plugin for its lines alone: segsum@segsum_threads=256+segsum_items=5 sets -mat_aijhybridgpu_segsum_threads 256 and so on.
+  -levels N,N: the grids of levels. -scale divides the extents of the generated grids (for a slow backend). A method that does not take a matrix is left out of its lines.
 
   Products: z = A x is compared with the host's sums entry by entry (relative to the sum of magnitudes), so are y + A x and y - A x in place, and a second z = A x must
   have the same bits. Times are medians of N batches; a batch is as many calls, one behind the other, as take some milliseconds, so what is measured is
-  the device and not the way to it. GB/s are CSR's: 12 bytes a nonzero and 20 a row, whatever a method really moves, so methods can be compared; "copy" is their
+  the device and not the way to it. GB/s are CSR's: 12 bytes a nonzero, 12 a row and 8 a column, whatever a method really moves, so methods can be compared; "copy" is their
   share of what a plain copy reaches on the card (-copy, 4290 GB/s on an H200). setup = the plan; first = plan and first call together.
 
   cuSPARSE, opened at run time, is measured beside: SpMV with its preprocessing (the better of CSR_ALG1 and CSR_ALG2), csr2cscEx2 for transposes with its
@@ -17,6 +20,7 @@
 
   The exit code is 1 if any result was wrong.
 */
+#include <aijhybridgpu/private/hybspgemm.h>
 #include <aijhybridgpu/private/hybspmv.h>
 #include <petsctime.h>
 #include <dlfcn.h>
@@ -31,7 +35,7 @@
 
 static HybExec   dev, host;
 static HybArena  keep;
-static char      methods[16][32], only[1024], parts[128];
+static char      methods[32][96], only[1024], parts[128];
 static PetscInt  nmethods, scale = 1, repeat = 7, wrong;
 static double    copyspeed = 4290;
 static FILE     *tsv;
@@ -222,11 +226,33 @@ static PetscErrorCode CUSPARSESpMV(const HybCSR *D, HybScalar *x, HybScalar *z, 
 }
 #endif
 
+/* the options behind the '@' of a method's name, set or cleared */
+static PetscErrorCode MethodOptions(const char *text, PetscBool on)
+{
+  char        list[96], *p, *rest = list;
+  const char *at = strchr(text, '@');
+
+  PetscFunctionBegin;
+  if (!at) PetscFunctionReturn(PETSC_SUCCESS);
+  strncpy(list, at + 1, sizeof(list) - 1);
+  list[sizeof(list) - 1] = 0;
+  while ((p = strsep(&rest, "+"))) {
+    char  option[128];
+    char *value = strchr(p, '=');
+
+    if (value) *value++ = 0;
+    snprintf(option, sizeof(option), "-mat_aijhybridgpu_%s", p);
+    if (on) PetscCall(PetscOptionsSetValue(NULL, option, value));
+    else PetscCall(PetscOptionsClearValue(NULL, option));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode SpMV(const char *name, PetscInt bs, const HybCSR *A, const HybCSR *D)
 {
   const PetscInt m = A->m, n = A->n;
   const size_t   bytes = (size_t)m * sizeof(HybScalar);
-  const double   csr = (double)A->nnz * (sizeof(PetscInt) + sizeof(HybScalar)) + (double)m * (sizeof(PetscInt) + 2 * sizeof(HybScalar));
+  const double   csr = (double)A->nnz * (sizeof(PetscInt) + sizeof(HybScalar)) + (double)m * (sizeof(PetscInt) + sizeof(HybScalar)) + (double)n * sizeof(HybScalar);
   HybScalar     *hx, *hy, *x, *y, *z;
   void          *once = malloc(bytes + 1), *twice = malloc(bytes + 1);
   double        *ref, *magnitude, cums = 0, cusetup = 0;
@@ -269,11 +295,14 @@ static PetscErrorCode SpMV(const char *name, PetscInt bs, const HybCSR *A, const
   for (PetscInt q = 0; q < nmethods; q++) {
     HybSpMV        mv;
     double         t0 = 0, t1 = 0, t2 = 0, t, worst[3] = {0, 0, 0};
-    char           text[256];
+    char           text[256], method[96];
     PetscBool      same = PETSC_TRUE;
     PetscErrorCode ierr;
 
-    PetscCall(HybSpMVInit(&mv, &dev, methods[q], bs));
+    strcpy(method, methods[q]);
+    if (strchr(method, '@')) *strchr(method, '@') = 0;
+    PetscCall(HybSpMVInit(&mv, &dev, method, bs));
+    PetscCall(MethodOptions(methods[q], PETSC_TRUE));
     PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
     ierr = HybSpMVSetUp(&mv, D); /* once to see and to warm the pool, once for the time */
     if (!ierr) {
@@ -281,6 +310,7 @@ static PetscErrorCode SpMV(const char *name, PetscInt bs, const HybCSR *A, const
       ierr = HybSpMVSetUp(&mv, D);
     }
     PetscCall(PetscPopErrorHandler());
+    PetscCall(MethodOptions(methods[q], PETSC_FALSE));
     if (ierr) {
       if (ierr != PETSC_ERR_SUP) {
         printf("%-26s %-9s error %d\n", name, methods[q], (int)ierr);
@@ -307,7 +337,7 @@ static PetscErrorCode SpMV(const char *name, PetscInt bs, const HybCSR *A, const
     PetscCall(dev.backend->sync(&dev));
     same = (PetscBool)(worst[0] < 1e-12 && worst[1] < 1e-12 && worst[2] < 1e-12 && !memcmp(once, twice, bytes));
     if (same) {
-      size_t at = (size_t)snprintf(text, sizeof(text), "%s", strcmp(methods[q], mv.method->name) ? mv.method->name : "");
+      size_t at = (size_t)snprintf(text, sizeof(text), "%s", strcmp(method, mv.method->name) ? mv.method->name : "");
 
       for (PetscInt c = 0; c < mv.counters.n && at < sizeof(text); c++) at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s %lld", at ? ", " : "", mv.counters.name[c], (long long)mv.counters.value[c]);
     } else snprintf(text, sizeof(text), "relative errors %.1e %.1e %.1e%s", worst[0], worst[1], worst[2], memcmp(once, twice, bytes) ? ", does not repeat" : "");
@@ -454,7 +484,7 @@ static PetscErrorCode Case(const char *name, int kind, PetscInt n, int dim, Pets
   HybCSR         A, D;
 
   PetscFunctionBegin;
-  if (!InList(only, name, PETSC_TRUE)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!InList(only, name, PETSC_TRUE) || !(InList(parts, "spmv", PETSC_FALSE) || InList(parts, "transpose", PETSC_FALSE))) PetscFunctionReturn(PETSC_SUCCESS);
   if (kind == 3) PetscCall(Elasticity(s, dim, &A));
   else if (kind) PetscCall(Stencil(kind, s, s, dim == 3 ? s : 1, &A));
   else PetscCall(ReadMatrixMarket(name, &A, &found));
@@ -470,12 +500,75 @@ static PetscErrorCode Case(const char *name, int kind, PetscInt n, int dim, Pets
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode HostProduct(const HybCSR *A, const HybCSR *B, HybCSR *C)
+{
+  HybSpGEMM mm;
+
+  PetscFunctionBegin;
+  PetscCall(HybSpGEMMInit(&mm, &host, "auto", 0));
+  PetscCall(HybSpGEMMSymbolic(&mm, A, B, &hostkeep, C));
+  if (!C->a) {
+    PetscCall(HybArenaAlloc(&hostkeep, HYB_MEM_HOST, C->nnz, sizeof(HybScalar), &C->a));
+    PetscCall(HybSpGEMMNumeric(&mm, A, B, C));
+  }
+  PetscCall(HybSpGEMMDestroy(&mm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode LevelCase(const char *what, PetscInt n, int level, const HybCSR *A)
+{
+  char   name[64];
+  HybCSR D;
+
+  PetscFunctionBegin;
+  snprintf(name, sizeof(name), "%d^3 %s%d", (int)n, what, level);
+  if (InList(only, name, PETSC_TRUE)) {
+    printf("# %s: %lld x %lld, %lld nonzeros\n", name, (long long)A->m, (long long)A->n, (long long)A->nnz);
+    PetscCall(Upload(A, &D));
+    PetscCall(SpMV(name, 1, A, &D));
+    PetscCall(HybArenaReset(&keep));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* smoothed aggregation from the 7-point operator of an n^3 grid down: P = A T with T the aggregates' indicators, R = P^T, the next A = R A P */
+static PetscErrorCode Levels(PetscInt n)
+{
+  HybCSR A;
+
+  PetscFunctionBegin;
+  PetscCall(Stencil(7, n, n, n, &A));
+  for (int level = 1; A.m > 8; level++) {
+    HybCSR    T, P, R, AP;
+    HybArena  work;
+    PetscInt *perm;
+
+    PetscCall(Aggregates(&A, &T));
+    if (T.n >= A.m) break;
+    PetscCall(HostProduct(&A, &T, &P));
+    PetscCall(HybArenaInit(&work, &host));
+    PetscCall(host.backend->csr->transposesymbolic(&host, &hostkeep, &work, &P, &R, &perm));
+    PetscCall(HybArenaReset(&work));
+    PetscCall(HybArenaAlloc(&hostkeep, HYB_MEM_HOST, R.nnz, sizeof(HybScalar), &R.a));
+    PetscCall(host.backend->csr->gather(&host, R.nnz, perm, PETSC_FALSE, P.a, R.a));
+    PetscCall(HostProduct(&A, &P, &AP));
+    PetscCall(HostProduct(&R, &AP, &A));
+    for (PetscCount k = 0; k < A.nnz; k++) A.a[k] = Value(k); /* sums of sums grow and cancel otherwise */
+    PetscCall(LevelCase("P", n, level, &P));
+    PetscCall(LevelCase("R", n, level, &R));
+    PetscCall(LevelCase("A", n, level, &A));
+  }
+  PetscCall(HybArenaReset(&hostkeep));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Run(void)
 {
   static const char *const files[] = {"Cornell5", "cnr-2000", "uk-2007-05_100000", "circuitscape_1m", "boyd2_A", "gun_K", "hand_elasticity", "wathen100", "G2_circuit", "email-Enron", "cage11", "m133-b3", "norne_tpfa", "rail_79841"};
   char                     backend[PETSC_MAX_PATH_LEN] = "host", list[512] = "", path[PETSC_MAX_PATH_LEN] = "", cusparsepath[PETSC_MAX_PATH_LEN] = "", message[512], *p, *rest = list;
   PetscBool                set;
   PetscReal                speed = copyspeed;
+  PetscInt                 levels[8] = {96, 200}, nlevels = 8;
 
   PetscFunctionBegin;
   strcpy(matrices, "../shared/matrices");
@@ -485,11 +578,12 @@ static PetscErrorCode Run(void)
   PetscCall(PetscOptionsGetString(NULL, NULL, "-only", only, sizeof(only), NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-matrices", matrices, sizeof(matrices), NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-cusparse", cusparsepath, sizeof(cusparsepath), NULL));
-  PetscCall(PetscOptionsGetString(NULL, NULL, "-tsv", path, sizeof(path), &set));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-scale", &scale, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-repeat", &repeat, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-copy", &speed, NULL));
   copyspeed = (double)speed;
+  PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-levels", levels, &nlevels, &set));
+  if (!set) nlevels = 2;
   PetscCheck(repeat >= 1 && repeat <= 64 && scale >= 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-repeat is 1 to 64, -scale at least 1");
   memset(&host, 0, sizeof(host));
   host.backend = &HybBackendHost;
@@ -512,11 +606,12 @@ static PetscErrorCode Run(void)
   PetscCall(OpenCUSPARSE(cusparsepath));
   if (list[0]) {
     while ((p = strsep(&rest, ","))) {
-      if (*p && nmethods < 16) strncpy(methods[nmethods++], p, sizeof(methods[0]) - 1);
+      if (*p && nmethods < 32) strncpy(methods[nmethods++], p, sizeof(methods[0]) - 1);
     }
   } else {
-    for (const HybSpMVMethod *const *t = dev.backend->spmv; *t && nmethods < 16; t++) strncpy(methods[nmethods++], (*t)->name, sizeof(methods[0]) - 1);
+    for (const HybSpMVMethod *const *t = dev.backend->spmv; *t && nmethods < 32; t++) strncpy(methods[nmethods++], (*t)->name, sizeof(methods[0]) - 1);
   }
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-tsv", path, sizeof(path), &set));
   if (set) {
     tsv = fopen(path, "w");
     PetscCheck(tsv, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "Cannot write %s", path);
@@ -532,6 +627,9 @@ static PetscErrorCode Run(void)
   PetscCall(Case("elasticity 100^3 renumbered", 3, 100, 2000, PETSC_FALSE));
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(files); k++) PetscCall(Case(files[k], 0, 0, 0, PETSC_TRUE));
   if (InList(parts, "values", PETSC_FALSE) && InList(only, "values", PETSC_TRUE)) PetscCall(Values((PetscCount)100000000 / scale / scale / scale));
+  if (InList(parts, "levels", PETSC_FALSE)) {
+    for (PetscInt k = 0; k < nlevels; k++) PetscCall(Levels(PetscMax(5, levels[k] / scale)));
+  }
   if (tsv) fclose(tsv);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

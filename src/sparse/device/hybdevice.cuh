@@ -488,6 +488,17 @@ static __device__ __forceinline__ T HybLoadStream(const T *p)
   return v;
 }
 
+/* what another block of this launch has written, before an atomic operation told so */
+template <typename T>
+static __device__ __forceinline__ T HybLoadShared(const T *p)
+{
+  using W   = typename HybWord_<sizeof(T)>::type;
+  const W w = __ldcg(reinterpret_cast<const W *>(p));
+  T       v;
+  memcpy((void *)&v, &w, sizeof(T));
+  return v;
+}
+
 template <typename T>
 static __device__ __forceinline__ void HybStoreStream(T *p, const T &v)
 {
@@ -506,6 +517,7 @@ static __device__ __forceinline__ void HybStoreStream(T *p, const T &v)
     HybBulkCopy(&bar[s], to, from, n);  to, from and n multiples of 16
     __syncthreads();                    at least once between the copy and its wait
     HybBulkWait(&bar[s], phase);        phase: 0 for the first use of the stage, then 1, 0, ...; afterwards all threads may read
+    HybBulkFence();                     by all threads before that barrier, where the stage was written to by the threads themselves
     __syncthreads();                    before the stage is copied to again
 */
 #if !defined(HYB_EMULATOR) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
@@ -550,6 +562,13 @@ static __device__ __forceinline__ void HybBulkCopy(uint64_t *bar, void *to, cons
     *reinterpret_cast<uint4 *>((char *)to + k) = *reinterpret_cast<const uint4 *>((const char *)from + k);
   #endif
   }
+#endif
+}
+
+static __device__ __forceinline__ void HybBulkFence(void)
+{
+#if HYB_BULK_ENGINE
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 #endif
 }
 

@@ -107,19 +107,21 @@ static PetscErrorCode HybSpMVSetUp_RowGroupCUDA(HybSpMV *S, const HybCSR *A)
   const HybExec *exec = &S->exec;
   RowGroup      *rg;
   unsigned char *flags;
+  PetscInt       width = 0;
   PetscCount     nlong = 0, mean = A->m > 0 ? A->nnz / A->m : 0;
 
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(&S->keep, HYB_MEM_HOST, 1, sizeof(*rg), &rg));
   memset(rg, 0, sizeof(*rg));
   S->data = rg;
-  if (A->m > 0 && A->nnz > 0) PetscCall(RowGroupRegular(S, A, &rg->stream));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowgroup_lanes", &width, NULL));
+  if (A->m > 0 && A->nnz > 0 && !width) PetscCall(RowGroupRegular(S, A, &rg->stream));
   if (rg->stream) {
     PetscCall(RowStreamPlan(exec, &S->work, A, 1, 1, 0, &rg->layout));
     PetscCall(HybCountersSet(&S->counters, "lanes a row", rg->layout.lanes));
     PetscCall(HybCountersSet(&S->counters, "rows a tile", rg->layout.rows));
   }
-  rg->width    = RowWidth(A->nnz, A->m, 1);
+  rg->width    = width ? (int)width : RowWidth(A->nnz, A->m, 1);
   rg->limit    = (PetscInt)PetscMin(PetscMax(1024, 32 * mean), (PetscCount)PETSC_MAX_INT);
   rg->nlong    = 0;
   rg->longrows = NULL;

@@ -2,9 +2,10 @@
   SpMV by a speculative segmented sum (Liu and Vinter): the nonzeros are divided, not the rows, into tiles of equal size, so no row's length matters to the
   balance of work.
 
-  A block takes a tile of TILE = 2048 entries. Values, columns and x are read all alike, products go to shared memory. The rows that begin in the
-  tile are marked by one bit an entry, made on the chip from the row offsets; then each thread sums eight neighbouring products by segments, and a segmented scan
-  over the threads joins what goes beyond a thread. Segments' sums are put in order in shared memory, and the rows take them from there.
+  A block takes tiles of THREADS * V entries, V neighbouring ones a thread. Values and columns stream to shared memory by the bulk copy engine, the next tile's while
+  this one is summed; V is odd, so that lanes which read their own V entries from there meet no bank twice. The rows that begin in a tile are marked by one bit an
+  entry; each thread sums its products by segments, and a segmented scan over the lanes and warps joins what goes beyond a thread. Segments' sums are put in order
+  in shared memory, and the rows take them from there.
 
   Bits cannot show an empty row: two offsets fall on one bit. The tile speculates that it has none, so that its s-th segment belongs to its s-th
   row. It has exactly when as many bits are set as rows begin in it; otherwise the tile is dirty, and is repaired at once, on the chip: a row that is not empty finds
@@ -12,234 +13,299 @@
   them afterwards: on a card across a bus that would cost more than the product, and y + A x in place could not be repaired at all. The host's
   segsum is the CPU's version.)
 
-    first[t] = the first row that begins at or after entry t*TILE        searched by the first application, kept for the later ones
+    first[t] = the first row that begins at or after the first entry of tile t     | found by the first application,
+    heads[t, thread] = V bits                                                      | kept for the later ones
     tile t:  entries b..e-1, rows first[t] .. first[t+1]-1
-      product[k] = a[b+k] x[j[b+k]];  bit i[r]-b set for each of the rows that is not empty
+      product[k] = a[b+k] x[j[b+k]]
       sum[s] for s = 0 (what belongs to a row begun in an earlier tile), 1, 2, ... = segments in order
       clean: z[first+s-1] = sum[s];  dirty: z[r] = sum[bits up to i[r]-b] or zero
-      a row that began earlier: carry[t] = sum[0]
-    joining: for each row that goes on beyond the tile where it began: z[r] += the carries of the tiles it covers, in order
+    a row over several tiles: each puts its part into part[]; the one that comes last adds them, in the order of the tiles, and writes the row
 
-  Every order of addition is fixed by the pattern and the tile's size. The rows that begin in a tile are written by it alone, y may be z.
+  Every order of addition is fixed by the pattern and the tile's size, whoever comes last. The rows that lie in a tile are written by it alone, y may be z. One launch.
 
-  Plan: an integer and a scalar a tile. Bytes: 12 a nonzero, 4 a row, and what x costs. The number of dirty tiles is counted by the first application.
+  Plan: a bit an entry; an integer, two scalars and a counter a tile. Bytes: 12 a nonzero, and what x and the result cost. The first application reads the row
+  offsets as well; it counts the dirty tiles.
 
   Reference: W. Liu, B. Vinter, Speculative segmented sum for sparse matrix-vector multiplication on heterogeneous processors, Parallel Computing 49, 2015.
 */
-#include "../../csr/rowops.cuh"
+#include "../../csr/rowstream.cuh"
 #include "aijhybridgpu/private/hybspmv.h"
 
-#define SEGSUM_THREADS 256
-#define SEGSUM_ITEMS   8
-#define SEGSUM_TILE    (SEGSUM_THREADS * SEGSUM_ITEMS)
-#define SEGSUM_WORDS   (SEGSUM_TILE / 32)
-/* a gap after each thread's eight products: without it all lanes would read from the same banks */
-#define SEGSUM_AT(k) ((k) + (k) / SEGSUM_ITEMS)
+#define SEGSUM_MAX_THREADS 256
+#define SEGSUM_MAX_WARPS   (SEGSUM_MAX_THREADS / HYB_WARP)
+#define SEGSUM_STAGES      2
+#define SEGSUM_SEARCHERS   256
 
 typedef struct {
-  PetscCount  ntiles;
-  PetscInt   *first; /* ntiles+1 */
-  HybScalar  *carry; /* ntiles */
-  PetscCount *found; /* dirty tiles, empty rows */
+  int            threads, items, blocks; /* of a block; entries of a thread; blocks of the grid */
+  size_t         bytes;                  /* dynamic shared memory */
+  PetscCount     ntiles;
+  PetscInt      *first;   /* ntiles+1 */
+  unsigned char *heads;   /* threads a tile */
+  HybScalar     *part;    /* two a tile: what it adds to a row begun earlier; what it begins of a row that goes on */
+  int           *arrived; /* a tile: how many tiles have put their part of the row that goes on beyond it; zero between applications */
+  PetscCount    *found;   /* dirty tiles, empty rows */
 } SegSum;
 
-/* first r in [0, m] with i[r] >= k */
-static __device__ __forceinline__ PetscInt SegSumFirstRow(const PetscInt *i, PetscInt m, PetscCount k)
-{
-  PetscInt from = 0, to = m;
-  while (from < to) {
-    const PetscInt mid = from + (to - from) / 2;
-    if (i[mid] < k) from = mid + 1;
-    else to = mid;
-  }
-  return from;
-}
-
-static __device__ __forceinline__ HybScalar SegSumEnd(int mode, HybScalar sum, const HybScalar *y, PetscInt r)
+static __device__ __forceinline__ HybScalar SegSumEnd(int mode, HybScalar sum, const HybScalar *y, PetscCount r)
 {
   return mode == ROW_SET ? sum : mode == ROW_ADD ? y[r] + sum : y[r] - sum;
 }
 
-/* FIRST: the first application, which searches the rows and counts what is dirty. VECTOR: j and a are aligned to 16 bytes */
-template <bool FIRST, bool VECTOR>
-static __global__ __launch_bounds__(SEGSUM_THREADS, 4) void SegSumTiles(int mode, PetscInt m, PetscCount nnz, PetscCount ntiles, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, PetscInt *first, HybScalar *__restrict__ carry, PetscCount *found, const HybScalar *y, HybScalar *z)
+/* first[t] = the first r in [0, m] with i[r] >= t*size; the end: m */
+static __global__ void SegSumSearch(PetscInt m, PetscCount size, PetscCount ntiles, const PetscInt *__restrict__ i, PetscInt *__restrict__ first)
 {
-  HYB_SHARED(HybScalar, product, SEGSUM_AT(SEGSUM_TILE) + 2);
-  HYB_SHARED(unsigned, bits, SEGSUM_WORDS);
-  HYB_SHARED(int, before, SEGSUM_WORDS); /* bits set before each word */
-  HYB_SHARED(HybScalar, warptail, SEGSUM_THREADS / HYB_WARP);
-  HYB_SHARED(int, warphead, SEGSUM_THREADS / HYB_WARP);
-  HYB_SHARED(int, scratch, HYB_WARP);
-  HYB_SHARED(PetscInt, range, 2);
-  const int        t    = (int)threadIdx.x, warp = t / HYB_WARP;
-  const PetscCount tile = blockIdx.x, b = tile * SEGSUM_TILE;
-  const int        n    = nnz - b < SEGSUM_TILE ? (int)(nnz - b) : SEGSUM_TILE;
-
-  if (t < SEGSUM_WORDS) bits[t] = 0;
-  if (FIRST) {
-    if (t == 0) range[0] = tile == 0 ? 0 : SegSumFirstRow(i, m, b);
-    if (t == HYB_WARP) range[1] = tile + 1 == ntiles ? m : SegSumFirstRow(i, m, b + SEGSUM_TILE);
-  }
-  __syncthreads();
-  const PetscInt r0 = FIRST ? range[0] : first[tile], r1 = FIRST ? range[1] : first[tile + 1];
-
-  /* entries on their way to registers, while the rows are marked */
-  constexpr int G  = 4;                                                            /* neighbouring entries of a thread */
-  constexpr int VJ = 16 / sizeof(PetscInt) < G ? (int)(16 / sizeof(PetscInt)) : G; /* of them in one access */
-  constexpr int VA = sizeof(HybScalar) < 16 ? (int)(16 / sizeof(HybScalar)) : 1;
-  const bool    whole = VECTOR && n == SEGSUM_TILE;
-  PetscInt      col[SEGSUM_ITEMS];
-  HybScalar     v[SEGSUM_ITEMS];
-  if (whole) {
-#pragma unroll
-    for (int u = 0; u < SEGSUM_ITEMS / G; u++) {
-      const PetscCount k = b + (PetscCount)(u * SEGSUM_THREADS + t) * G;
-#pragma unroll
-      for (int s = 0; s < G; s += VJ) {
-        const HybVec<PetscInt, VJ> c = HybLoadStream((const HybVec<PetscInt, VJ> *)(j + k + s));
-#pragma unroll
-        for (int q = 0; q < VJ; q++) col[u * G + s + q] = c.v[q];
-      }
-#pragma unroll
-      for (int s = 0; s < G; s += VA) {
-        const HybVec<HybScalar, VA> c = HybLoadStream((const HybVec<HybScalar, VA> *)(a + k + s));
-#pragma unroll
-        for (int q = 0; q < VA; q++) v[u * G + s + q] = c.v[q];
-      }
+  const PetscCount t = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;
+  if (t <= ntiles) {
+    PetscInt from = 0, to = m;
+    while (from < to && t < ntiles) {
+      const PetscInt mid = from + (to - from) / 2;
+      if (i[mid] < t * size) from = mid + 1;
+      else to = mid;
     }
+    first[t] = t == 0 ? 0 : t == ntiles ? m : from;
   }
-
-  /* one bit where a row begins */
-  for (PetscInt r = r0 + t; r < r1; r += SEGSUM_THREADS) {
-    const PetscInt start = i[r], p = (PetscInt)(start - b);
-    if (p < n && i[r + 1] > start) HybAtomicOr(&bits[p >> 5], 1u << (p & 31));
-  }
-  if (FIRST && t == 0) {
-    first[tile] = r0;
-    if (tile + 1 == ntiles) first[ntiles] = r1;
-  }
-
-  /* products */
-  if (whole) {
-#pragma unroll
-    for (int q = 0; q < SEGSUM_ITEMS; q++) v[q] = HybMul(v[q], HybLoadReadOnly(x + col[q]));
-#pragma unroll
-    for (int q = 0; q < SEGSUM_ITEMS; q++) product[SEGSUM_AT((q / G * SEGSUM_THREADS + t) * G + q % G)] = v[q];
-  } else {
-    for (int k = t; k < SEGSUM_TILE; k += SEGSUM_THREADS) product[SEGSUM_AT(k)] = k < n ? HybMul(a[b + k], HybLoadReadOnly(x + j[b + k])) : HybScalar(0);
-  }
-  __syncthreads();
-  int       nheads;
-  const int mywords = t < SEGSUM_WORDS ? __popc(bits[t]) : 0;
-  const int sofar   = HybBlockExclusiveSum<SEGSUM_THREADS>(mywords, scratch, &nheads);
-  if (t < SEGSUM_WORDS) before[t] = sofar;
-
-  /* eight products of mine: what comes before my first head, whole segments, what comes after my last head */
-  const unsigned heads = (bits[t >> 2] >> (8 * (t & 3))) & 0xffu;
-  HybScalar      sums[SEGSUM_ITEMS], tail(0);
-#pragma unroll
-  for (int q = 0; q < SEGSUM_ITEMS; q++) {
-    const HybScalar p = product[t * (SEGSUM_ITEMS + 1) + q];
-    if (heads & (1u << q)) {
-      sums[q] = tail; /* the segment that ends before q */
-      tail    = p;
-    } else {
-      sums[q] = HybScalar(0);
-      tail    = q ? tail + p : p;
-    }
-  }
-  /* segmented scan of the tails over the lanes, then over the warps */
-  HybScalar sum  = tail;
-  int       head = heads != 0;
-#pragma unroll
-  for (int d = 1; d < HYB_WARP; d <<= 1) {
-    const HybScalar s = HybShflUp(HYB_FULL_MASK, sum, d);
-    const int       h = __shfl_up_sync(HYB_FULL_MASK, head, d);
-    if (HybLane() >= d) {
-      if (!head) sum = s + sum;
-      head |= h;
-    }
-  }
-  if (HybLane() == HYB_WARP - 1) {
-    warptail[warp] = sum;
-    warphead[warp] = head;
-  }
-  HybScalar carried = HybShflUp(HYB_FULL_MASK, sum, 1); /* of the lanes before me */
-  int       cut     = __shfl_up_sync(HYB_FULL_MASK, head, 1);
-  if (HybLane() == 0) {
-    carried = HybScalar(0);
-    cut     = 0;
-  }
-  __syncthreads(); /* and all products are read: their place is free for the sums */
-  if (!cut) {
-    HybScalar c(0);
-    for (int w = 0; w < warp; w++) c = warphead[w] ? warptail[w] : c + warptail[w];
-    carried = c + carried;
-  }
-  int segment = before[t >> 2] + __popc(bits[t >> 2] & ((1u << (8 * (t & 3))) - 1u)); /* heads before my products = number of the segment open there */
-  {
-    bool started = false;
-#pragma unroll
-    for (int q = 0; q < SEGSUM_ITEMS; q++)
-      if (heads & (1u << q)) {
-        product[segment] = started ? sums[q] : carried + sums[q];
-        started          = true;
-        segment++;
-      }
-    if (t == SEGSUM_THREADS - 1) product[segment] = started ? tail : carried + tail; /* the last segment ends with the tile */
-  }
-  __syncthreads();
-
-  /* the rows take their sums */
-  if (r1 - r0 == nheads) {
-    for (PetscInt r = r0 + t; r < r1; r += SEGSUM_THREADS) z[r] = SegSumEnd(mode, product[r - r0 + 1], y, r);
-  } else {
-    for (PetscInt r = r0 + t; r < r1; r += SEGSUM_THREADS) {
-      HybScalar      of(0);
-      const PetscInt p = (PetscInt)(i[r] - b);
-      if (i[r + 1] > i[r]) of = product[before[p >> 5] + __popc(bits[p >> 5] & (0xffffffffu >> (31 - (p & 31))))];
-      z[r] = SegSumEnd(mode, of, y, r);
-    }
-    if (FIRST && t == 0) {
-      HybAtomicAdd(&found[0], (PetscCount)1);
-      HybAtomicAdd(&found[1], (PetscCount)(r1 - r0 - nheads));
-    }
-  }
-  if (t == 0) carry[tile] = product[0];
 }
 
-/* rows that go on beyond the tile where they began: the first tile after that one adds the carries */
-static __global__ void SegSumJoin(int mode, PetscCount ntiles, const PetscInt *__restrict__ i, const PetscInt *__restrict__ first, const HybScalar *__restrict__ carry, HybScalar *z)
+/* FIRST: the first application, which finds the heads and counts what is dirty. STREAM: j and a are aligned to 16 bytes */
+template <int V, bool FIRST, bool STREAM>
+static __global__ __launch_bounds__(SEGSUM_MAX_THREADS, 3) void SegSumTiles(int mode, PetscInt m, PetscCount nnz, PetscCount ntiles, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, const PetscInt *__restrict__ first, unsigned char *heads, HybScalar *part, int *arrived, PetscCount *found, const HybScalar *y, HybScalar *z)
 {
-  const PetscCount tile = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x + 1, b = tile * SEGSUM_TILE;
-  if (tile < ntiles) {
-    const PetscInt r = first[tile] - 1; /* the last row that begins before this tile */
-    if (r >= 0 && i[r + 1] > b && i[r] >= b - SEGSUM_TILE) {
-      const PetscCount last = (i[r + 1] - 1) / SEGSUM_TILE;
-      HybScalar        sum  = carry[tile];
-#pragma unroll 8
-      for (PetscCount q = tile + 1; q <= last; q++) sum += carry[q]; /* the longest row decides how long this takes: loads ahead */
-      z[r] = mode == ROW_RESIDUAL ? z[r] - sum : z[r] + sum;
+  HYB_SHARED(uint64_t, bar, SEGSUM_STAGES);
+  HYB_SHARED(unsigned, word, SEGSUM_MAX_THREADS); /* heads of each thread, and above 8 bits the number of heads before it */
+  HYB_SHARED(HybScalar, warptail, SEGSUM_MAX_WARPS);
+  HYB_SHARED(int, warpheads, SEGSUM_MAX_WARPS);
+  HYB_DYNAMIC_SHARED(HybScalar, values);
+  const int        t = (int)threadIdx.x, T = (int)blockDim.x, warp = t / HYB_WARP, nwarps = T / HYB_WARP, size = T * V;
+  const int        room    = size + 4; /* one more sum than entries; a multiple of 4 */
+  PetscInt *const  indices = reinterpret_cast<PetscInt *>(values + SEGSUM_STAGES * room);
+  const PetscCount stride  = gridDim.x;
+
+  const auto copy = [&](PetscCount tile, int s) {
+    if (tile >= ntiles) return;
+    const PetscCount b = tile * size, e = b + size < nnz ? b + size : nnz;
+    if (STREAM) {
+      HybBulkExpect(&bar[s], RowStreamBytes<HybScalar>(b, e, nnz) + RowStreamBytes<PetscInt>(b, e, nnz));
+      RowStreamCopy(&bar[s], values + s * room, a, b, e, nnz);
+      RowStreamCopy(&bar[s], indices + s * size, j, b, e, nnz);
+    } else {
+      for (int k = t; k < e - b; k += T) {
+        values[s * room + k]  = a[b + k];
+        indices[s * size + k] = j[b + k];
+      }
     }
+  };
+
+  if (STREAM) HybBulkInit(bar, SEGSUM_STAGES);
+#if HYB_BULK_ENGINE
+  if (!STREAM || t == 0)
+#endif
+  {
+    for (int s = 0; s < SEGSUM_STAGES; s++) copy(blockIdx.x + s * stride, s);
+  }
+  PetscInt r0 = 0, r1 = 0;
+  unsigned mine = 0;
+  if (blockIdx.x < ntiles) {
+    r0 = first[blockIdx.x];
+    r1 = first[blockIdx.x + 1];
+    if (!FIRST) mine = heads[(PetscCount)blockIdx.x * T + t];
+  }
+  __syncthreads();
+  for (PetscCount tile = blockIdx.x, it = 0; tile < ntiles; tile += stride, it++) {
+    const int        s = (int)(it % SEGSUM_STAGES);
+    const PetscCount b = tile * size;
+    const int        n = nnz - b < size ? (int)(nnz - b) : size;
+    HybScalar *const value = values + s * room;
+    const PetscInt  *col   = indices + s * size;
+    PetscInt         nr0 = 0, nr1 = 0;
+    unsigned         nmine = 0;
+    if (tile + stride < ntiles) {
+      nr0 = first[tile + stride];
+      nr1 = first[tile + stride + 1];
+      if (!FIRST) nmine = heads[(tile + stride) * T + t];
+    }
+    /* the row begun earlier goes on here; the last one begun here goes on beyond */
+    const PetscInt from = r0 > 0 ? i[r0 - 1] : 0, upto = i[r0], beyond = i[r1];
+    const bool     enters = upto > b, leaves = r1 > r0 && beyond > b + n;
+    const PetscInt rend = leaves ? r1 - 1 : r1;
+    HybScalar      base(0);
+    if (mode != ROW_SET && r0 + t < rend) base = y[r0 + t];
+
+    if (FIRST) {
+      word[t] = 0;
+      __syncthreads();
+      for (PetscCount r = r0 + t; r < r1; r += T) {
+        const PetscInt start = i[r], p = (PetscInt)(start - b);
+        if (p < n && i[r + 1] > start) HybAtomicOr(&word[p / V], 1u << (p % V));
+      }
+      __syncthreads();
+      mine                       = word[t];
+      heads[tile * (PetscCount)T + t] = (unsigned char)mine;
+    }
+    if (STREAM) HybBulkWait(&bar[s], (unsigned)(it / SEGSUM_STAGES) & 1u);
+
+    /* products of mine: what comes before my first head, whole segments, what comes after my last head */
+    HybScalar p[V], tail(0);
+    if (n == size) {
+#pragma unroll
+      for (int q = 0; q < V; q++) p[q] = HybLoadReadOnly(x + col[t * V + q]);
+#pragma unroll
+      for (int q = 0; q < V; q++) p[q] = HybMul(value[t * V + q], p[q]);
+    } else {
+#pragma unroll
+      for (int q = 0; q < V; q++) p[q] = t * V + q < n ? HybMul(value[t * V + q], HybLoadReadOnly(x + col[t * V + q])) : HybScalar(0);
+    }
+#pragma unroll
+    for (int q = 0; q < V; q++) {
+      if (mine & (1u << q)) {
+        const HybScalar begun = p[q];
+        p[q]                  = tail; /* the segment that ends before q */
+        tail                  = begun;
+      } else tail = q ? tail + p[q] : p[q];
+    }
+    /* segmented scan of the tails over the lanes, then over the warps */
+    const unsigned lanes = __ballot_sync(HYB_FULL_MASK, mine != 0), upper = lanes & (HybLanesBelow() | (1u << HybLane()));
+    const int      back  = upper ? HybLane() - (31 - __clz((int)upper)) : HYB_WARP; /* lanes back to the nearest with a head */
+    HybScalar      sum   = tail;
+#pragma unroll
+    for (int d = 1; d < HYB_WARP; d <<= 1) {
+      const HybScalar u = HybShflUp(HYB_FULL_MASK, sum, d);
+      if (HybLane() >= d && back >= d) sum = u + sum;
+    }
+    /* heads before me in the warp, by the bits of their numbers */
+    int before = 0, count = 0;
+#pragma unroll
+    for (int d = 0; d < 3; d++) {
+      const unsigned bit = __ballot_sync(HYB_FULL_MASK, (__popc(mine) >> d) & 1);
+      before += __popc(bit & HybLanesBelow()) << d;
+      count += __popc(bit) << d;
+    }
+    if (HybLane() == HYB_WARP - 1) {
+      warptail[warp]  = sum;
+      warpheads[warp] = count;
+    }
+    HybScalar carried = HybShflUp(HYB_FULL_MASK, sum, 1); /* of the lanes before me */
+    if (HybLane() == 0) carried = HybScalar(0);
+    __syncthreads(); /* and all values are read: their place is free for the sums */
+    int       nheads = 0;
+    HybScalar c(0);
+    for (int w = 0; w < nwarps; w++) {
+      const int k = warpheads[w];
+      if (w < warp) {
+        before += k;
+        c = k ? warptail[w] : c + warptail[w];
+      }
+      nheads += k;
+    }
+    if (!(lanes & HybLanesBelow())) carried = c + carried;
+    int segment = before;
+#pragma unroll
+    for (int q = 0; q < V; q++)
+      if (mine & (1u << q)) {
+        value[segment++] = carried + p[q];
+        carried          = HybScalar(0);
+      }
+    if (t == T - 1) value[segment] = carried + tail; /* the last segment ends with the tile */
+    word[t] = (unsigned)before << 8 | mine;
+    __syncthreads();
+
+    /* the parts of rows over several tiles: lane 0 has the one that comes in, lane 1 the one that goes out */
+    bool       complete = false;
+    PetscCount lead = 0, end = 0; /* the first and the last tile of the row */
+    if (warp == 0 && (enters || leaves)) {
+      if (HybLane() < 2 && (HybLane() ? leaves : enters)) {
+        lead = HybLane() ? tile : from / size;
+        end  = ((HybLane() ? beyond : upto) - 1) / size;
+        part[2 * tile + HybLane()] = value[HybLane() ? nheads : 0];
+        __threadfence();
+        complete = HybAtomicAdd(&arrived[lead], 1) == (int)(end - lead);
+        __threadfence();
+      }
+    }
+    /* the rows take their sums */
+    if (r1 - r0 == nheads) {
+      for (PetscCount r = r0 + t; r < rend; r += T) {
+        const HybScalar v = value[r - r0 + 1];
+        if (r != r0 + t) base = mode == ROW_SET ? base : y[r];
+        z[r] = mode == ROW_SET ? v : mode == ROW_ADD ? base + v : base - v;
+      }
+    } else {
+      for (PetscCount r = r0 + t; r < rend; r += T) {
+        HybScalar      v(0);
+        const PetscInt start = i[r], k = (PetscInt)(start - b);
+        if (i[r + 1] > start) {
+          const unsigned w = word[k / V];
+          v                = value[(w >> 8) + __popc(w & 0xffu & (0xffu >> (7 - k % V)))];
+        }
+        z[r] = SegSumEnd(mode, v, y, r);
+      }
+      if (FIRST && t == 0) {
+        HybAtomicAdd(&found[0], (PetscCount)1);
+        HybAtomicAdd(&found[1], (PetscCount)(r1 - r0 - nheads));
+      }
+    }
+    if (warp == 0 && (enters || leaves)) {
+      for (int g = 0; g < 2; g++) {
+        if (!HybShfl(HYB_FULL_MASK, (int)complete, g)) continue;
+        const PetscCount from_ = HybShfl(HYB_FULL_MASK, lead, g), to_ = HybShfl(HYB_FULL_MASK, end, g);
+        const PetscCount r = g ? r1 - 1 : r0 - 1;
+        HybScalar        v(0);
+#pragma unroll 4
+        for (PetscCount q = from_ + 1 + HybLane(); q <= to_; q += HYB_WARP) v += HybLoadShared(part + 2 * q);
+        v = HybSubwarpSum<HYB_WARP>(v);
+        if (HybLane() == 0) {
+          z[r]           = SegSumEnd(mode, HybLoadShared(part + 2 * from_ + 1) + v, y, r);
+          arrived[from_] = 0;
+        }
+      }
+    }
+    r0   = nr0;
+    r1   = nr1;
+    mine = nmine;
+    if (STREAM) HybBulkFence();
+    __syncthreads();
+#if HYB_BULK_ENGINE
+    if (!STREAM || t == 0)
+#endif
+      copy(tile + SEGSUM_STAGES * stride, s);
   }
 }
 
 static __global__ void SegSumEmpty(int mode, PetscInt m, const HybScalar *y, HybScalar *z)
 {
   const PetscCount r = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;
-  if (r < m) z[r] = SegSumEnd(mode, HybScalar(0), y, (PetscInt)r);
+  if (r < m) z[r] = SegSumEnd(mode, HybScalar(0), y, r);
 }
 
 static PetscErrorCode HybSpMVSetUp_SegSumCUDA(HybSpMV *S, const HybCSR *A)
 {
   const HybExec *exec = &S->exec;
   SegSum        *seg;
+  PetscInt       threads = 128, items = 7, blocks = 0;
+  size_t         limit;
+  int            sms;
 
   PetscFunctionBegin;
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_segsum_threads", &threads, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_segsum_items", &items, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_segsum_blocks", &blocks, NULL));
+  PetscCall(HybDeviceLimits(&limit, &sms));
   PetscCall(HybArenaAlloc(&S->keep, HYB_MEM_HOST, 1, sizeof(*seg), &seg));
-  seg->ntiles = HybBlocks(A->nnz, SEGSUM_TILE);
+  memset(seg, 0, sizeof(*seg));
+  seg->threads = threads == 64 || threads == 256 ? (int)threads : 128;
+  seg->items   = items == 3 || items == 5 ? (int)items : 7;
+  {
+    const PetscCount size = (PetscCount)seg->threads * seg->items;
+
+    seg->bytes  = SEGSUM_STAGES * ((size_t)(size + 4) * sizeof(HybScalar) + (size_t)size * sizeof(PetscInt));
+    seg->ntiles = HybBlocks(A->nnz, size);
+    if (blocks <= 0) blocks = (PetscInt)PetscMax(1, PetscMin((PetscCount)(limit / (seg->bytes + 4096)), 768 / seg->threads));
+    seg->blocks = (int)PetscMin(seg->ntiles, (PetscCount)sms * blocks);
+  }
   PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), seg->ntiles + 1, sizeof(*seg->first), &seg->first));
-  PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), seg->ntiles, sizeof(*seg->carry), &seg->carry));
+  PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), seg->ntiles * seg->threads, sizeof(*seg->heads), &seg->heads));
+  PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), 2 * seg->ntiles, sizeof(*seg->part), &seg->part));
+  PetscCall(HybArenaCalloc(&S->keep, HYB_WORK(exec), seg->ntiles, sizeof(*seg->arrived), &seg->arrived));
   PetscCall(HybArenaCalloc(&S->keep, HYB_WORK(exec), 2, sizeof(*seg->found), &seg->found));
   PetscCall(HybCountersSet(&S->counters, "tiles", seg->ntiles));
   PetscCall(HybCountersSet(&S->counters, "dirty tiles", 0));
@@ -248,20 +314,17 @@ static PetscErrorCode HybSpMVSetUp_SegSumCUDA(HybSpMV *S, const HybCSR *A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybSpMVApply_SegSumCUDA(HybSpMV *S, const HybCSR *A, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
+template <int V>
+static PetscErrorCode SegSumLaunch(HybSpMV *S, const HybCSR *A, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
 {
   const HybExec *exec    = &S->exec;
   const SegSum  *seg     = (const SegSum *)S->data;
-  const bool     aligned = (((uintptr_t)A->a | (uintptr_t)A->j) & 15) == 0;
+  const bool     aligned = RowStreamAligned(A->a) && RowStreamAligned(A->j);
 
   PetscFunctionBegin;
-  if (seg->ntiles == 0) {
-    HYB_LAUNCH(SegSumEmpty, HybBlocks(A->m, SEGSUM_THREADS), SEGSUM_THREADS, 0, exec->stream, (int)mode, A->m, y, z);
-    PetscCall(HybCountersSet(&S->counters, "empty rows", A->m));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-#define CALL(FIRST, VECTOR) HYB_LAUNCH((SegSumTiles<FIRST, VECTOR>), seg->ntiles, SEGSUM_THREADS, 0, exec->stream, (int)mode, A->m, A->nnz, seg->ntiles, A->i, A->j, A->a, x, seg->first, seg->carry, seg->found, y, z)
+#define CALL(FIRST, STREAM) HYB_LAUNCH((SegSumTiles<V, FIRST, STREAM>), seg->blocks, seg->threads, seg->bytes, exec->stream, (int)mode, A->m, A->nnz, seg->ntiles, A->i, A->j, A->a, x, seg->first, seg->heads, seg->part, seg->arrived, seg->found, y, z)
   if (S->calls == 0) {
+    HYB_LAUNCH(SegSumSearch, HybBlocks(seg->ntiles + 1, SEGSUM_SEARCHERS), SEGSUM_SEARCHERS, 0, exec->stream, A->m, (PetscCount)seg->threads * V, seg->ntiles, A->i, seg->first);
     if (aligned) CALL(true, true);
     else CALL(true, false);
   } else {
@@ -269,7 +332,25 @@ static PetscErrorCode HybSpMVApply_SegSumCUDA(HybSpMV *S, const HybCSR *A, const
     else CALL(false, false);
   }
 #undef CALL
-  HYB_LAUNCH(SegSumJoin, HybBlocks(seg->ntiles - 1, SEGSUM_THREADS), SEGSUM_THREADS, 0, exec->stream, (int)mode, seg->ntiles, A->i, seg->first, seg->carry, z);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybSpMVApply_SegSumCUDA(HybSpMV *S, const HybCSR *A, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
+{
+  const HybExec *exec = &S->exec;
+  const SegSum  *seg  = (const SegSum *)S->data;
+
+  PetscFunctionBegin;
+  if (seg->ntiles == 0) {
+    HYB_LAUNCH(SegSumEmpty, HybBlocks(A->m, SEGSUM_SEARCHERS), SEGSUM_SEARCHERS, 0, exec->stream, (int)mode, A->m, y, z);
+    PetscCall(HybCountersSet(&S->counters, "empty rows", A->m));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  switch (seg->items) {
+  case 3: PetscCall(SegSumLaunch<3>(S, A, x, mode, y, z)); break;
+  case 5: PetscCall(SegSumLaunch<5>(S, A, x, mode, y, z)); break;
+  default: PetscCall(SegSumLaunch<7>(S, A, x, mode, y, z)); break;
+  }
   if (S->calls == 0) {
     PetscCount found[2];
 
