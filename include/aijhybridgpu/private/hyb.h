@@ -128,11 +128,14 @@ typedef enum {
   HYB_COPY_DEVICE_TO_DEVICE
 } HybCopyKind;
 
+/* Counted at each allocation and free. The host backend counts what its arenas hold as device bytes. */
 typedef struct {
   size_t device_bytes, device_peak;   /* workspace and device arrays of ours */
   size_t managed_bytes, managed_peak; /* storage valid on both sides */
-  size_t free_bytes, total_bytes;     /* of the device, as far as the plugin may believe (memory limit option) */
+  size_t pinned_bytes, pinned_peak;   /* buffers for copies */
+  size_t since;                       /* the most that device and managed bytes were together since HybBackend.usage() was told to start anew */
   size_t managed_share;               /* the most managed bytes this process may hold */
+  size_t free_bytes, total_bytes;     /* of the device, as far as the plugin may believe (memory limit option); 0 from usage() */
 } HybMemoryReport;
 
 /* NormType is petscvec.h's, which no room includes */
@@ -200,7 +203,8 @@ struct _HybBackend {
   PetscErrorCode (*zero)(const HybExec *, void *dst, size_t bytes);
   PetscErrorCode (*sync)(const HybExec *);
   PetscErrorCode (*prefetch)(const HybExec *, const void *, size_t bytes, PetscBool todevice); /* managed memory only; a hint */
-  PetscErrorCode (*memory)(HybMemoryReport *);
+  PetscErrorCode (*memory)(HybMemoryReport *); /* asks the card, which takes long: not for paths that run often */
+  PetscErrorCode (*usage)(HybMemoryReport *, PetscBool restart); /* the same without asking the card */
   PetscErrorCode (*grow)(const HybExec *, void *ptr, size_t bytes, size_t *mapped); /* HYB_MEM_GROWING: *mapped bytes are there now */
 
   const HybCSROps                       *csr;

@@ -36,10 +36,10 @@ PetscErrorCode HybArenaAlloc(HybArena *arena, HybMem mem, PetscCount count, size
   PetscCheck(!count || size <= (size_t)PTRDIFF_MAX / (size_t)count, PETSC_COMM_SELF, PETSC_ERR_MEM, "Cannot allocate %" PetscCount_FMT " entries of %zu bytes: more than the address space holds", count, size);
   bytes = (size_t)count * size;
   if (!bytes) bytes = 1;
-  if (mem == HYB_MEM_MANAGED && backend->memory) { /* above the share: device memory, which its owner mirrors (HybArenaWhere() tells) */
+  if (mem == HYB_MEM_MANAGED && backend->usage) { /* above the share: device memory, which its owner mirrors (HybArenaWhere() tells) */
     HybMemoryReport r;
 
-    PetscCall(backend->memory(&r));
+    PetscCall(backend->usage(&r, PETSC_FALSE));
     if (r.managed_bytes > r.managed_share || bytes > r.managed_share - r.managed_bytes) mem = HYB_MEM_DEVICE;
   }
   PetscCall(PetscMalloc(sizeof(*block), &block));

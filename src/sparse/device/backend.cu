@@ -53,6 +53,7 @@ static const HybBackend HybBackendCUDA = {
   HybDeviceSync,
   HybDevicePrefetch,
   HybDeviceMemory,
+  HybDeviceUsage,
   HybDeviceGrow,
   &HybCSROpsCUDA,
   &HybPlanCUDA,

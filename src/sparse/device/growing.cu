@@ -153,8 +153,7 @@ PetscErrorCode HybDeviceGrow(const HybExec *exec, void *ptr, size_t bytes, size_
   /* from here on the piece is the array's, whatever happens */
   g->pieces = piece;
   g->mapped += more;
-  d->device_bytes += more;
-  if (d->device_peak < d->device_bytes) d->device_peak = d->device_bytes;
+  HybCount(&d->device_bytes, &d->device_peak, more);
   *mapped = g->mapped;
   memset(&access, 0, sizeof(access));
   access.location = properties.location;

@@ -20,11 +20,16 @@ extern const struct _HybPtAPMethod *const   HybPtAPMethodsHost[];
    the kernel gives huge pages on request, large blocks ask for them. */
 #define HYB_HUGE_BYTES ((size_t)8 << 20)
 
+static HybMemoryReport HybHostMemory;
+
 static PetscErrorCode HybAlloc_Host(const HybExec *exec, HybMem mem, size_t bytes, void **ptr)
 {
   PetscFunctionBegin;
   *ptr = NULL;
   PetscCall(PetscMalloc(bytes, ptr));
+  if (mem != HYB_MEM_GROWING) HybHostMemory.device_bytes += bytes; /* of reserved addresses it is not known what is used */
+  HybHostMemory.device_peak = PetscMax(HybHostMemory.device_peak, HybHostMemory.device_bytes);
+  HybHostMemory.since       = PetscMax(HybHostMemory.since, HybHostMemory.device_bytes);
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
   if (bytes >= HYB_HUGE_BYTES) {
     const uintptr_t page = 4096, first = ((uintptr_t)*ptr + page - 1) / page * page, last = ((uintptr_t)*ptr + bytes) / page * page;
@@ -39,6 +44,7 @@ static PetscErrorCode HybAlloc_Host(const HybExec *exec, HybMem mem, size_t byte
 static PetscErrorCode HybFree_Host(const HybExec *exec, HybMem mem, size_t bytes, void *ptr)
 {
   PetscFunctionBegin;
+  if (ptr && mem != HYB_MEM_GROWING) HybHostMemory.device_bytes -= bytes;
   PetscCall(PetscFree(ptr));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -80,7 +86,15 @@ static PetscErrorCode HybGrow_Host(const HybExec *exec, void *ptr, size_t bytes,
 static PetscErrorCode HybMemory_Host(HybMemoryReport *report)
 {
   PetscFunctionBegin;
-  PetscCall(PetscMemzero(report, sizeof(*report)));
+  *report = HybHostMemory;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybUsage_Host(HybMemoryReport *report, PetscBool restart)
+{
+  PetscFunctionBegin;
+  *report = HybHostMemory;
+  if (restart) HybHostMemory.since = HybHostMemory.device_bytes;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -96,6 +110,7 @@ const HybBackend HybBackendHost = {
   .sync      = HybSync_Host,
   .prefetch  = HybPrefetch_Host,
   .memory    = HybMemory_Host,
+  .usage     = HybUsage_Host,
   .grow      = HybGrow_Host,
   .csr       = &HybCSROpsHost,
   .plan      = &HybPlanHost,

@@ -11,11 +11,21 @@ struct HybDeviceState {
   int           device;
   bool          managed; /* managed memory may be used: concurrent access, CUDA 13, not mirror mode */
   cudaMemPool_t pool, managedpool;
-  size_t        device_bytes, device_peak, managed_bytes, managed_peak, managed_share;
+  size_t        device_bytes, device_peak, managed_bytes, managed_peak, managed_share, pinned_bytes, since;
   size_t        sharedperblock;
   int           multiprocessors;
 };
 extern HybDeviceState hybdevice_;
+
+/* bytes more of one kind of memory */
+static inline void HybCount(size_t *now, size_t *peak, size_t bytes)
+{
+  HybDeviceState *d = &hybdevice_;
+
+  *now += bytes;
+  if (*peak < *now) *peak = *now;
+  if (d->since < d->device_bytes + d->managed_bytes) d->since = d->device_bytes + d->managed_bytes;
+}
 
 /* finds the card and makes the pools; false: message says why not */
 extern bool HybDeviceSetUp(const HybServices *, char *message, size_t length);
@@ -27,6 +37,7 @@ extern PetscErrorCode HybDeviceZero(const HybExec *, void *, size_t);
 extern PetscErrorCode HybDeviceSync(const HybExec *);
 extern PetscErrorCode HybDevicePrefetch(const HybExec *, const void *, size_t, PetscBool);
 extern PetscErrorCode HybDeviceMemory(HybMemoryReport *);
+extern PetscErrorCode HybDeviceUsage(HybMemoryReport *, PetscBool);
 /* growing.cu */
 extern PetscErrorCode HybDeviceReserve(const HybExec *, size_t, void **);
 extern PetscErrorCode HybDeviceGrow(const HybExec *, void *, size_t, size_t *);

@@ -45,8 +45,18 @@ extern "C" PetscErrorCode HybDeviceError(cudaError_t err, const char *what, cons
 extern "C" PetscErrorCode HybDeviceDynamicShared(const void *kernel, size_t bytes, const char *what)
 {
   PetscFunctionBegin;
+  /* raised limits stay, and a launch that is repeated shall cost no driver call: this many kernels are remembered, by their addresses */
+  static struct {
+    const void *kernel;
+    size_t      bytes;
+  } raised[512];
+  const size_t slot = ((uintptr_t)kernel >> 4) * 0x9e3779b97f4a7c15u >> 55;
+
+  if (raised[slot].kernel == kernel && raised[slot].bytes >= bytes) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCheck(bytes <= hybdevice_.sharedperblock, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Kernel %s asks for %zu bytes of shared memory, a block can have %zu", what, bytes, hybdevice_.sharedperblock);
   HybCallCUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
+  raised[slot].kernel = kernel;
+  raised[slot].bytes  = bytes;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -152,12 +162,6 @@ bool HybDeviceSetUp(const HybServices *services, char *message, size_t length)
   return true;
 }
 
-static void HybCount(size_t *now, size_t *peak, size_t bytes)
-{
-  *now += bytes;
-  if (*peak < *now) *peak = *now;
-}
-
 PetscErrorCode HybDeviceAlloc(const HybExec *exec, HybMem mem, size_t bytes, void **ptr)
 {
   HybDeviceState *d      = &hybdevice_;
@@ -254,6 +258,7 @@ static PetscErrorCode HybStageGet(int k, size_t bytes)
     void *p = nullptr;
     HybCallCUDA(cudaMallocHost(&p, HybStageBytes));
     stage_[k].buffer = (char *)p;
+    hybdevice_.pinned_bytes += HybStageBytes;
   }
   if (!stage_[k].event) HybCallCUDA(cudaEventCreateWithFlags(&stage_[k].event, cudaEventDisableTiming));
   if (stage_[k].busy) {
@@ -343,16 +348,27 @@ PetscErrorCode HybDevicePrefetch(const HybExec *exec, const void *ptr, size_t by
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybDeviceMemory(HybMemoryReport *r)
+PetscErrorCode HybDeviceUsage(HybMemoryReport *r, PetscBool restart)
 {
   HybDeviceState *d = &hybdevice_;
 
   PetscFunctionBegin;
+  memset(r, 0, sizeof(*r));
   r->device_bytes  = d->device_bytes;
   r->device_peak   = d->device_peak;
   r->managed_bytes = d->managed_bytes;
   r->managed_peak  = d->managed_peak;
   r->managed_share = d->managed_share;
+  r->pinned_bytes = r->pinned_peak = d->pinned_bytes; /* kept until the end */
+  r->since                         = d->since;
+  if (restart) d->since = d->device_bytes + d->managed_bytes;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybDeviceMemory(HybMemoryReport *r)
+{
+  PetscFunctionBegin;
+  PetscCall(HybDeviceUsage(r, PETSC_FALSE));
   HybCallCUDA(HybDeviceFreeBytes(&r->free_bytes, &r->total_bytes));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -59,6 +59,7 @@ typedef struct {
   PetscCount     mults, assemblies, products, fallbacks, fallbacksasked, deviceops;
   HybDeviceStatus   devicestatus;
   const HybBackend *device;
+  HybMem            deviceresult; /* memory of results on it */
   char              whynodevice[512];
   PetscInt          devicemin; /* fewer nonzeros than this in all operands: the host is faster */
   PetscBool         toldhostvectors;
@@ -176,6 +177,17 @@ static inline PetscBool     HybPatternKeyEqual(const HybPatternKey *a, const Hyb
    wanted anyway; remembered for ours until the pattern moves. */
 PETSC_INTERN PetscErrorCode HybLentCheck(Mat, const HybLent *, const HybExec *, const HybCSR *, const char *role);
 
+/* seq/devicevector.c: a vector's array as the device sees it, its own or a staged copy in work; all NULL for no vector */
+typedef struct {
+  Vec          v;
+  PetscScalar *array, *device;
+  PetscMemType mtype;
+  PetscBool    read, write;
+} HybDeviceVector;
+PETSC_INTERN PetscErrorCode HybDeviceVectorGet(const HybExec *, HybArena *work, Vec, PetscBool read, PetscBool write, HybDeviceVector *);
+PETSC_INTERN PetscErrorCode HybDeviceVectorRestore(const HybExec *, HybArena *work, HybDeviceVector *);
+PETSC_INTERN PetscErrorCode HybVecOnDevice(Vec, PetscBool *);
+
 /* seq/device.c */
 /* the device library, opened at first use; NULL if there is none (an error if it is required) */
 PETSC_INTERN PetscErrorCode HybGlueGetDevice(PetscBool required, const HybBackend **);
@@ -186,8 +198,9 @@ static inline PetscBool     HybExecOnDevice(const HybExec *x)
 {
   return x->backend->device;
 }
-/* the matrix's arrays on the device of x, sent or refreshed as needed; ours only */
+/* the matrix's arrays on the device of x, sent or refreshed as needed; ours only. The second for who has lent the host's arrays already. */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUGetDeviceCSR(Mat, const HybExec *x, PetscBool values, HybCSR *);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSendLent(Mat, Mat_SeqAIJHybridGPU *, const HybExec *x, const HybLent *, PetscBool values, HybCSR *);
 /* after an operation that wrote the values on the device: the host may look from now on */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDeviceWritten(Mat, const HybExec *x);
 /* should this operation, which writes A's values, run on the device? Only where A was born there. */

@@ -5,14 +5,14 @@
 
 PetscErrorCode HybLentGet(Mat A, PetscBool values, HybLent *l)
 {
-  PetscBool exact;
+  PetscBool own = MatIsSeqAIJHybridGPU(A);
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(l, sizeof(*l)));
   l->csr.m = A->rmap->n;
   l->csr.n = A->cmap->n;
-  PetscCall(PetscStrcmp(((PetscObject)A)->type_name, MATSEQAIJ, &exact));
-  if (exact || MatIsSeqAIJHybridGPU(A)) {
+  if (!own) PetscCall(PetscStrcmp(((PetscObject)A)->type_name, MATSEQAIJ, &own));
+  if (own) {
     const PetscInt *i, *j;
     PetscScalar    *a;
     PetscMemType    mtype;

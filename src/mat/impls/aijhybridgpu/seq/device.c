@@ -86,6 +86,12 @@ PetscErrorCode HybGlueGetDevice(PetscBool required, const HybBackend **device)
 #endif
     PetscCall(HybBackendLoad(path[0] ? path : NULL, &services, &g->device, g->whynodevice, sizeof(g->whynodevice)));
     g->devicestatus = g->device ? HYB_DEVICE_READY : HYB_DEVICE_NONE;
+    if (g->device) {
+      HybMemoryReport r;
+
+      PetscCall(g->device->usage(&r, PETSC_FALSE));
+      g->deviceresult = r.managed_share > 0 ? HYB_MEM_MANAGED : HYB_MEM_DEVICE;
+    }
     if (g->device) PetscCall(PetscInfo(NULL, "Device library %s in use, %d processes share the card\n", g->device->name, (int)size));
     else PetscCall(PetscInfo(NULL, "No device is used: %s\n", g->whynodevice));
   }
@@ -119,13 +125,10 @@ static PetscErrorCode HybGlueGetStream(void **stream)
 
 PetscErrorCode HybGlueDeviceExec(const HybBackend *device, HybExec *x)
 {
-  HybMemoryReport r;
-
   PetscFunctionBegin;
   x->backend = device;
+  x->result  = HybGlueState.deviceresult;
   PetscCall(HybGlueGetStream(&x->stream));
-  PetscCall(device->memory(&r));
-  x->result = r.managed_share > 0 ? HYB_MEM_MANAGED : HYB_MEM_DEVICE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -162,21 +165,16 @@ PetscErrorCode MatSeqAIJHybridGPUDestroyDevice(Mat_SeqAIJHybridGPU *hyb)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode MatSeqAIJHybridGPUGetDeviceCSR(Mat A, const HybExec *x, PetscBool values, HybCSR *csr)
+PetscErrorCode MatSeqAIJHybridGPUSendLent(Mat A, Mat_SeqAIJHybridGPU *hyb, const HybExec *x, const HybLent *l, PetscBool values, HybCSR *csr)
 {
-  Mat_SeqAIJHybridGPU *hyb = NULL;
-  HybDeviceCopy       *d;
-  HybLent              l;
-  HybPatternKey        key;
-  PetscObjectState     state;
+  HybDeviceCopy   *d = &hyb->copy;
+  HybPatternKey    key;
+  PetscObjectState state;
 
   PetscFunctionBegin;
-  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-  d = &hyb->copy;
-  PetscCall(HybLentGet(A, PETSC_TRUE, &l));
-  PetscCall(HybPatternKeyGet(A, &l.csr, &key));
+  PetscCall(HybPatternKeyGet(A, &l->csr, &key));
   PetscCall(PetscObjectStateGet((PetscObject)A, &state));
-  PetscCheck(!values || l.csr.a || !l.csr.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "The matrix holds a structure of %" PetscInt64_FMT " nonzeros without values (MAT_STRUCTURE_ONLY)", (PetscInt64)l.csr.nnz);
+  PetscCheck(!values || l->csr.a || !l->csr.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "The matrix holds a structure of %" PetscInt64_FMT " nonzeros without values (MAT_STRUCTURE_ONLY)", (PetscInt64)l->csr.nnz);
   if (d->pattern && !HybPatternKeyEqual(&key, &d->key)) {
     if (d->shared && key.i == d->key.i && key.j == d->key.j && key.nnz == d->key.nnz && key.m == d->key.m) {
       /* the same arrays, renumbered in place or with a new state: they are the device's too */
@@ -191,17 +189,17 @@ PetscErrorCode MatSeqAIJHybridGPUGetDeviceCSR(Mat A, const HybExec *x, PetscBool
   }
   if (!d->pattern) {
     PetscCall(HybArenaInit(&d->arena, x));
-    d->csr   = l.csr;
+    d->csr   = l->csr;
     d->csr.i = d->csr.j = NULL;
     d->csr.a            = NULL;
     d->pattern          = PETSC_TRUE; /* from here on there is something to free */
     PetscCall(PetscMemzero(&d->key, sizeof(d->key)));
     PetscCall(PetscLogEventBegin(HYB_CopyTo, A, 0, 0, 0));
-    PetscCall(HybArenaAlloc(&d->arena, HYB_MEM_DEVICE, (PetscCount)l.csr.m + 1, sizeof(PetscInt), &d->csr.i));
-    PetscCall(HybArenaAlloc(&d->arena, HYB_MEM_DEVICE, l.csr.nnz, sizeof(PetscInt), &d->csr.j));
-    if (l.csr.i) PetscCall(x->backend->copy(x, d->csr.i, l.csr.i, sizeof(PetscInt) * ((size_t)l.csr.m + 1), HYB_COPY_HOST_TO_DEVICE));
-    else PetscCall(x->backend->zero(x, d->csr.i, sizeof(PetscInt) * ((size_t)l.csr.m + 1)));
-    PetscCall(x->backend->copy(x, d->csr.j, l.csr.j, sizeof(PetscInt) * (size_t)l.csr.nnz, HYB_COPY_HOST_TO_DEVICE));
+    PetscCall(HybArenaAlloc(&d->arena, HYB_MEM_DEVICE, (PetscCount)l->csr.m + 1, sizeof(PetscInt), &d->csr.i));
+    PetscCall(HybArenaAlloc(&d->arena, HYB_MEM_DEVICE, l->csr.nnz, sizeof(PetscInt), &d->csr.j));
+    if (l->csr.i) PetscCall(x->backend->copy(x, d->csr.i, l->csr.i, sizeof(PetscInt) * ((size_t)l->csr.m + 1), HYB_COPY_HOST_TO_DEVICE));
+    else PetscCall(x->backend->zero(x, d->csr.i, sizeof(PetscInt) * ((size_t)l->csr.m + 1)));
+    PetscCall(x->backend->copy(x, d->csr.j, l->csr.j, sizeof(PetscInt) * (size_t)l->csr.nnz, HYB_COPY_HOST_TO_DEVICE));
     PetscCall(PetscLogEventEnd(HYB_CopyTo, A, 0, 0, 0));
     d->key = key;
   }
@@ -211,16 +209,28 @@ PetscErrorCode MatSeqAIJHybridGPUGetDeviceCSR(Mat A, const HybExec *x, PetscBool
     } else {
       if (!d->csr.a) PetscCall(HybArenaAlloc(&d->arena, HYB_MEM_DEVICE, d->csr.nnz, sizeof(HybScalar), &d->csr.a));
       PetscCall(PetscLogEventBegin(HYB_CopyTo, A, 0, 0, 0));
-      PetscCall(x->backend->copy(x, d->csr.a, l.csr.a, sizeof(HybScalar) * (size_t)d->csr.nnz, HYB_COPY_HOST_TO_DEVICE));
+      PetscCall(x->backend->copy(x, d->csr.a, l->csr.a, sizeof(HybScalar) * (size_t)d->csr.nnz, HYB_COPY_HOST_TO_DEVICE));
       PetscCall(PetscLogCpuToGpu(sizeof(HybScalar) * (PetscLogDouble)d->csr.nnz));
       PetscCall(PetscLogEventEnd(HYB_CopyTo, A, 0, 0, 0));
     }
     d->values = PETSC_TRUE;
     d->state  = state;
   }
-  PetscCall(HybLentRestore(A, &l));
   *csr = d->csr;
   if (!values) csr->a = NULL;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatSeqAIJHybridGPUGetDeviceCSR(Mat A, const HybExec *x, PetscBool values, HybCSR *csr)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybLent              l;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  PetscCall(HybLentGet(A, PETSC_TRUE, &l));
+  PetscCall(MatSeqAIJHybridGPUSendLent(A, hyb, x, &l, values, csr));
+  PetscCall(HybLentRestore(A, &l));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

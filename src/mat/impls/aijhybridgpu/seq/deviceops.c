@@ -61,34 +61,14 @@ static PetscErrorCode MatZeroEntries_SeqAIJHybridGPU(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A vector's array on the device, staged through workspace where the vector is on the host */
-static PetscErrorCode HybVectorToDevice(const HybExec *x, HybArena *work, Vec v, const PetscScalar **array, PetscScalar **device)
-{
-  PetscMemType mtype;
-  PetscInt     n;
-
-  PetscFunctionBegin;
-  *device = NULL;
-  *array  = NULL;
-  if (!v) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(VecGetArrayReadAndMemType(v, array, &mtype));
-  *device = (PetscScalar *)*array;
-  if (PetscMemTypeHost(mtype)) {
-    PetscCall(VecGetLocalSize(v, &n));
-    PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscScalar), device));
-    PetscCall(x->backend->copy(x, *device, *array, sizeof(PetscScalar) * (size_t)n, HYB_COPY_HOST_TO_DEVICE));
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode MatDiagonalScale_SeqAIJHybridGPU(Mat A, Vec l, Vec r)
 {
-  HybExec            x;
-  HybCSR             csr;
-  HybArena           work;
-  PetscBool          device;
-  const PetscScalar *la, *ra;
-  PetscScalar       *ld, *rd;
+  HybExec         x;
+  HybCSR          csr;
+  HybArena        work;
+  PetscBool       device;
+  HybDeviceVector dl, dr;
+  PetscErrorCode  ierr;
 
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUWriteOnDevice(A, &x, &device));
@@ -108,11 +88,12 @@ static PetscErrorCode MatDiagonalScale_SeqAIJHybridGPU(Mat A, Vec l, Vec r)
   }
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
   PetscCall(HybWorkInit(&work, &x));
-  PetscCall(HybVectorToDevice(&x, &work, l, &la, &ld));
-  PetscCall(HybVectorToDevice(&x, &work, r, &ra, &rd));
-  PetscCall(HybWorkEnd(&work, x.backend->csr->diagonalscale(&x, &csr, (HybScalar *)ld, (HybScalar *)rd)));
-  if (r) PetscCall(VecRestoreArrayReadAndMemType(r, &ra));
-  if (l) PetscCall(VecRestoreArrayReadAndMemType(l, &la));
+  PetscCall(HybDeviceVectorGet(&x, &work, l, PETSC_TRUE, PETSC_FALSE, &dl));
+  PetscCall(HybDeviceVectorGet(&x, &work, r, PETSC_TRUE, PETSC_FALSE, &dr));
+  ierr = x.backend->csr->diagonalscale(&x, &csr, (HybScalar *)dl.device, (HybScalar *)dr.device);
+  PetscCall(HybDeviceVectorRestore(&x, &work, &dr));
+  PetscCall(HybDeviceVectorRestore(&x, &work, &dl));
+  PetscCall(HybWorkEnd(&work, ierr));
   PetscCall(MatSeqAIJHybridGPUDeviceWritten(A, &x));
   PetscCall(PetscLogGpuFlops((PetscLogDouble)csr.nnz * ((l != NULL) + (r != NULL))));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -124,8 +105,7 @@ static PetscErrorCode MatGetDiagonal_SeqAIJHybridGPU(Mat A, Vec v)
   Mat_SeqAIJHybridGPU *hyb = NULL;
   HybExec              x;
   HybCSR               csr;
-  PetscMemType         mtype;
-  PetscScalar         *d, *dd;
+  HybDeviceVector      d;
   PetscInt             n, m = PetscMin(A->rmap->n, A->cmap->n);
   HybArena             work;
   PetscErrorCode       ierr;
@@ -141,14 +121,11 @@ static PetscErrorCode MatGetDiagonal_SeqAIJHybridGPU(Mat A, Vec v)
   }
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
   PetscCall(HybWorkInit(&work, &x));
-  PetscCall(VecGetArrayWriteAndMemType(v, &d, &mtype));
-  dd = d;
+  PetscCall(HybDeviceVectorGet(&x, &work, v, PETSC_FALSE, PETSC_TRUE, &d));
   ierr = PETSC_SUCCESS;
-  if (PetscMemTypeHost(mtype)) ierr = HybArenaAlloc(&work, HYB_MEM_DEVICE, n, sizeof(PetscScalar), &dd);
-  if (!ierr && n > m) ierr = x.backend->zero(&x, dd, sizeof(PetscScalar) * (size_t)n);
-  if (!ierr) ierr = x.backend->csr->getdiagonal(&x, &csr, (HybScalar *)dd);
-  if (!ierr && PetscMemTypeHost(mtype)) ierr = x.backend->copy(&x, d, dd, sizeof(PetscScalar) * (size_t)n, HYB_COPY_DEVICE_TO_HOST);
-  PetscCall(VecRestoreArrayWriteAndMemType(v, &d));
+  if (n > m) ierr = x.backend->zero(&x, d.device, sizeof(PetscScalar) * (size_t)n);
+  if (!ierr) ierr = x.backend->csr->getdiagonal(&x, &csr, (HybScalar *)d.device);
+  if (!ierr) ierr = HybDeviceVectorRestore(&x, &work, &d);
   PetscCall(HybWorkEnd(&work, ierr));
   HybGlueState.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -157,13 +134,13 @@ static PetscErrorCode MatGetDiagonal_SeqAIJHybridGPU(Mat A, Vec v)
 /* Adds to or sets the diagonal; where the pattern lacks an entry the parent makes room for it */
 static PetscErrorCode MatSeqAIJHybridGPUDiagonalSet(Mat A, Vec v, const PetscScalar *alpha, PetscBool add, PetscBool *done)
 {
-  HybExec            x;
-  HybCSR             csr;
-  HybArena           work;
-  PetscBool          device;
-  PetscCount         missing = 0;
-  const PetscScalar *va;
-  PetscScalar       *vd;
+  HybExec         x;
+  HybCSR          csr;
+  HybArena        work;
+  PetscBool       device;
+  PetscCount      missing = 0;
+  HybDeviceVector d;
+  PetscErrorCode  ierr;
 
   PetscFunctionBegin;
   *done = PETSC_FALSE;
@@ -171,9 +148,10 @@ static PetscErrorCode MatSeqAIJHybridGPUDiagonalSet(Mat A, Vec v, const PetscSca
   if (!device) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
   PetscCall(HybWorkInit(&work, &x));
-  PetscCall(HybVectorToDevice(&x, &work, v, &va, &vd));
-  PetscCall(HybWorkEnd(&work, x.backend->csr->diagonalset(&x, &work, &csr, (HybScalar *)vd, (const HybScalar *)alpha, add, &missing)));
-  if (v) PetscCall(VecRestoreArrayReadAndMemType(v, &va));
+  PetscCall(HybDeviceVectorGet(&x, &work, v, PETSC_TRUE, PETSC_FALSE, &d));
+  ierr = x.backend->csr->diagonalset(&x, &work, &csr, (HybScalar *)d.device, (const HybScalar *)alpha, add, &missing);
+  PetscCall(HybDeviceVectorRestore(&x, &work, &d));
+  PetscCall(HybWorkEnd(&work, ierr));
   if (missing) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJHybridGPUDeviceWritten(A, &x));
   *done = PETSC_TRUE;

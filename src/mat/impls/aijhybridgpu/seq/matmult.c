@@ -26,9 +26,11 @@ static PetscErrorCode HybMultBlockSize(Mat A, PetscInt *bs)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybMultPlanSetUp(Mat A, const HybExec *x, const HybCSR *csr, const HybPatternKey *key, PetscInt bs, const HybCSR *hostcsr, HybMultPlan *p)
+/* hostcsr: the matrix itself, NULL for its transpose, of which neither blocks nor empty rows are known */
+static PetscErrorCode HybMultPlanSetUp(Mat A, const HybExec *x, const HybCSR *csr, const HybPatternKey *key, const HybCSR *hostcsr, HybMultPlan *p)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
+  PetscInt             bs  = 1;
 
   PetscFunctionBegin;
   if (p->ready && HybPatternKeyEqual(key, &p->key)) {
@@ -37,6 +39,7 @@ static PetscErrorCode HybMultPlanSetUp(Mat A, const HybExec *x, const HybCSR *cs
   }
   PetscCall(HybMultPlanDestroy(p));
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  if (hostcsr) PetscCall(HybMultBlockSize(A, &bs));
   {
     /* a method that only the other side has: this side chooses for itself */
     const char *method = "auto";
@@ -77,6 +80,7 @@ static PetscErrorCode MatSeqAIJHybridGPUGetDeviceTranspose(Mat A, const HybExec 
     PetscCall(HybMultPlanDestroy(&t->mult));
     PetscCall(HybArenaReset(&t->arena));
   }
+  if (t->ready && t->state == hyb->copy.state && t->conjugated == conjugate) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscLogEventBegin(HYB_Transpose, A, 0, 0, 0));
   if (!t->ready) {
     HybArena work;
@@ -106,74 +110,6 @@ static PetscErrorCode MatSeqAIJHybridGPUGetDeviceTranspose(Mat A, const HybExec 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* One vector's array as the device sees it: its own, or a staged copy */
-typedef struct {
-  Vec          v;
-  PetscScalar *array, *device;
-  PetscMemType mtype;
-  PetscBool    read, write;
-} HybDeviceVector;
-
-static PetscErrorCode HybDeviceVectorGet(const HybExec *x, HybArena *work, Vec v, PetscBool read, PetscBool write, HybDeviceVector *d)
-{
-  PetscInt n;
-
-  PetscFunctionBegin;
-  d->v     = v;
-  d->read  = read;
-  d->write = write;
-  if (read && write) PetscCall(VecGetArrayAndMemType(v, &d->array, &d->mtype));
-  else if (write) PetscCall(VecGetArrayWriteAndMemType(v, &d->array, &d->mtype));
-  else PetscCall(VecGetArrayReadAndMemType(v, (const PetscScalar **)&d->array, &d->mtype));
-  d->device = d->array;
-  if (PetscMemTypeHost(d->mtype)) {
-    PetscCall(VecGetLocalSize(v, &n));
-    PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscScalar), &d->device));
-    if (read) {
-      PetscCall(x->backend->copy(x, d->device, d->array, sizeof(PetscScalar) * (size_t)n, HYB_COPY_HOST_TO_DEVICE));
-      PetscCall(PetscLogCpuToGpu(sizeof(PetscScalar) * (PetscLogDouble)n));
-    }
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode HybDeviceVectorRestore(const HybExec *x, HybArena *work, HybDeviceVector *d)
-{
-  PetscInt n;
-
-  PetscFunctionBegin;
-  if (PetscMemTypeHost(d->mtype)) {
-    PetscCall(VecGetLocalSize(d->v, &n));
-    if (d->write) {
-      PetscCall(x->backend->copy(x, d->array, d->device, sizeof(PetscScalar) * (size_t)n, HYB_COPY_DEVICE_TO_HOST));
-      PetscCall(PetscLogGpuToCpu(sizeof(PetscScalar) * (PetscLogDouble)n));
-    }
-    PetscCall(HybArenaFree(work, &d->device));
-  }
-  if (d->read && d->write) PetscCall(VecRestoreArrayAndMemType(d->v, &d->array));
-  else if (d->write) PetscCall(VecRestoreArrayWriteAndMemType(d->v, &d->array));
-  else PetscCall(VecRestoreArrayReadAndMemType(d->v, (const PetscScalar **)&d->array));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode HybVecOnDevice(Vec v, PetscBool *flg)
-{
-  PetscFunctionBegin;
-#if defined(PETSC_HAVE_CUDA)
-  PetscCall(PetscObjectTypeCompareAny((PetscObject)v, flg, VECSEQCUDA, VECMPICUDA, VECCUDA, ""));
-  if (*flg) {
-    PetscBool bound;
-
-    PetscCall(VecBoundToCPU(v, &bound));
-    if (bound) *flg = PETSC_FALSE;
-  }
-#else
-  (void)v;
-  *flg = PETSC_FALSE;
-#endif
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Where shall this run? */
 static PetscErrorCode MatSeqAIJHybridGPUMultExec(Mat A, Mat_SeqAIJHybridGPU *hyb, PetscCount nnz, Vec xx, Vec zz, HybExec *x)
 {
@@ -185,12 +121,7 @@ static PetscErrorCode MatSeqAIJHybridGPUMultExec(Mat A, Mat_SeqAIJHybridGPU *hyb
   /* vectors on the device: there, whatever the size. Vectors on the host: there too, unless the matrix lives on the device. */
   if (xdevice || zdevice) PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, x));
   else if (hyb->choices.backend == HYB_BACKEND_CUDA || hyb->copy.born) PetscCall(HybGlueGetExec(A, &hyb->choices, nnz, x));
-  else {
-    HybChoices host = hyb->choices;
-
-    host.backend = HYB_BACKEND_HOST;
-    PetscCall(HybGlueGetExec(A, &host, nnz, x));
-  }
+  else *x = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
 #if defined(PETSC_HAVE_CUDA)
   if (HybExecOnDevice(x) && !(xdevice && zdevice) && !HybGlueState.toldhostvectors) {
     HybGlueState.toldhostvectors = PETSC_TRUE;
@@ -207,35 +138,31 @@ static PetscErrorCode HybMultOnDevice(Mat A, const HybExec *x, const HybLent *l,
   HybCSR               csr;
   HybDeviceVector      dx, dy, dz;
   PetscBool            inplace = (PetscBool)(mode != HYB_SPMV_SET && yy == zz);
-  PetscInt             bs = 1;
+  PetscErrorCode       ierr;
 
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-  PetscCall(HybMultBlockSize(A, &bs));
-  PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, x, PETSC_TRUE, &csr));
+  PetscCall(MatSeqAIJHybridGPUSendLent(A, hyb, x, l, PETSC_TRUE, &csr));
   if (transpose) {
     HybDeviceTranspose *t = NULL;
 
     PetscCall(MatSeqAIJHybridGPUGetDeviceTranspose(A, x, &csr, conjugate, &t));
     csr  = t->csr;
     plan = &t->mult;
-    PetscCall(HybMultPlanSetUp(A, x, &csr, &t->key, 1, NULL, plan));
+    PetscCall(HybMultPlanSetUp(A, x, &csr, &t->key, NULL, plan));
   } else {
     plan = &hyb->device;
-    PetscCall(HybMultPlanSetUp(A, x, &csr, &hyb->copy.key, bs, &l->csr, plan));
+    PetscCall(HybMultPlanSetUp(A, x, &csr, &hyb->copy.key, &l->csr, plan));
   }
   PetscCall(HybDeviceVectorGet(x, work, xx, PETSC_TRUE, PETSC_FALSE, &dx));
-  if (mode != HYB_SPMV_SET && !inplace) PetscCall(HybDeviceVectorGet(x, work, yy, PETSC_TRUE, PETSC_FALSE, &dy));
+  PetscCall(HybDeviceVectorGet(x, work, mode == HYB_SPMV_SET || inplace ? NULL : yy, PETSC_TRUE, PETSC_FALSE, &dy));
   PetscCall(HybDeviceVectorGet(x, work, zz, inplace, PETSC_TRUE, &dz));
   PetscCall(PetscLogGpuTimeBegin());
-  {
-    PetscErrorCode ierr = HybSpMVApply(&plan->plan, &csr, (HybScalar *)dx.device, mode, mode == HYB_SPMV_SET ? NULL : (HybScalar *)(inplace ? dz.device : dy.device), (HybScalar *)dz.device);
-
-    PetscCall(PetscLogGpuTimeEnd());
-    PetscCall(ierr);
-  }
+  ierr = HybSpMVApply(&plan->plan, &csr, (HybScalar *)dx.device, mode, (HybScalar *)(inplace ? dz.device : dy.device), (HybScalar *)dz.device);
+  PetscCall(PetscLogGpuTimeEnd());
+  PetscCall(ierr);
   PetscCall(HybDeviceVectorRestore(x, work, &dz));
-  if (mode != HYB_SPMV_SET && !inplace) PetscCall(HybDeviceVectorRestore(x, work, &dy));
+  PetscCall(HybDeviceVectorRestore(x, work, &dy));
   PetscCall(HybDeviceVectorRestore(x, work, &dx));
   PetscCall(PetscLogGpuFlops(2.0 * csr.nnz - (mode == HYB_SPMV_SET ? plan->nonemptyrows : 0)));
   if (!PetscDefined(HAVE_DEVICE)) PetscCall(PetscLogFlops(2.0 * csr.nnz - (mode == HYB_SPMV_SET ? plan->nonemptyrows : 0)));
@@ -249,13 +176,11 @@ static PetscErrorCode HybMultOnHost(Mat A, const HybExec *x, const HybLent *l, V
   HybPatternKey        key;
   const PetscScalar   *xa, *y = NULL;
   PetscScalar         *z;
-  PetscInt             bs = 1;
 
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   PetscCall(HybPatternKeyGet(A, &l->csr, &key));
-  PetscCall(HybMultBlockSize(A, &bs));
-  PetscCall(HybMultPlanSetUp(A, x, &l->csr, &key, bs, &l->csr, &hyb->host));
+  PetscCall(HybMultPlanSetUp(A, x, &l->csr, &key, &l->csr, &hyb->host));
   PetscCall(VecGetArrayRead(xx, &xa));
   if (mode != HYB_SPMV_SET && yy != zz) PetscCall(VecGetArrayRead(yy, &y));
   if (mode == HYB_SPMV_SET || y) PetscCall(VecGetArrayWrite(zz, &z));
