@@ -2,6 +2,7 @@
 # emulated device. t6xx and t7xx are tests of the type: they link PETSc alone and load the plugin by -dll_append.
 #
 # How a t6xx or t7xx program runs is said by lines of its own:   TEST np=1,2,4 -some -options     (one run for each np; without such a line: np=1)
+# @emulated among the options stands for those that make the emulated device do the work
 
 MATRICES ?= ../shared/matrices
 SEED ?= 1
@@ -57,12 +58,14 @@ endif
 tests-run-cuda: $(UNIT_BIN) $(CUDA_LIB)
 	@for t in $(UNIT_TESTS); do $(TEST_ENV) tests/run $(RESULTS) $$t-cuda $(TEST_SECONDS) $(BUILD)/tests/$$t -backend $(abspath $(CUDA_LIB)) -seed $(SEED) -matrices $(MATRICES); done
 
-tests-run-mat: $(MAT_BIN) $(BUILD)/lib/$(PLUGIN)
+EMULATED_OPTIONS = $(if $(EMULATED_LIB),-mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_cuda_library $(abspath $(EMULATED_LIB)))
+tests-run-mat: $(MAT_BIN) $(BUILD)/lib/$(PLUGIN) $(EMULATED_LIB)
 	@for t in $(MAT_TESTS); do \
 	  { grep -h '^ *TEST ' tests/$$t.c || echo "TEST np=1"; } | while read -r _ np options; do \
 	    for n in $$(echo $${np#np=} | tr , ' '); do \
 	      k=$$((k + 1)); \
-	      echo "$$t-np$$n-$$k $(TEST_SECONDS) $(if $(filter-out mpiexec,$(MPIEXEC)),$(MPIEXEC),mpiexec) -n $$n $(BUILD)/tests/$$t -dll_append $(HERE)/$(BUILD)/lib/$(PLUGIN)$${options:+ $$options}"; \
+	      o=$$(echo "$$options" | sed 's|@emulated|$(EMULATED_OPTIONS)|'); \
+	      echo "$$t-np$$n-$$k $(TEST_SECONDS) $(if $(filter-out mpiexec,$(MPIEXEC)),$(MPIEXEC),mpiexec) -n $$n $(BUILD)/tests/$$t -dll_append $(HERE)/$(BUILD)/lib/$(PLUGIN)$${o:+ $$o}"; \
 	    done; \
 	  done; \
 	done | $(TEST_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)

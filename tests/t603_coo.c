@@ -4,6 +4,7 @@
 
 TEST np=1
 TEST np=2
+TEST np=1 @emulated
 TEST np=1 -mat_seqaij_type seqaijhybridgpu
 */
 #include "mattest.h"

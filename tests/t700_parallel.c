@@ -1,0 +1,417 @@
+/*
+  The type on several processes against MATAIJ: layouts that are uneven and leave one process without rows, and matrices whose processes have rows
+  without entries. Products with vectors, every matrix product with its reuse, transposes, assembly from coordinates that belong to other
+  processes, and a multigrid solve that is repeated.
+
+TEST np=1,2,3,4
+TEST np=3 -mat_aijhybridgpu_spgemm rowmerge
+TEST np=2 -mat_seqaij_type seqaijhybridgpu
+TEST np=2 @emulated
+*/
+#include "mattest.h"
+
+/* The share of this process of N rows or columns: the more the higher its rank, and none of the last but one process of three or more */
+static PetscInt Local(PetscInt N)
+{
+  PetscMPIInt rank, size;
+  PetscInt    weights = 0, first = 0, mine;
+
+  MPI_Comm_rank(PETSC_COMM_WORLD, &rank);
+  MPI_Comm_size(PETSC_COMM_WORLD, &size);
+  for (PetscMPIInt r = 0; r < size; r++) weights += size > 2 && r == size - 2 ? 0 : 1 + r;
+  for (PetscMPIInt r = 0; r < rank; r++) first += size > 2 && r == size - 2 ? 0 : 1 + r;
+  mine = size > 2 && rank == size - 2 ? 0 : 1 + rank;
+  return (first + mine) * N / weights - first * N / weights;
+}
+
+static unsigned long Next(unsigned long *s)
+{
+  *s = *s * 6364136223846793005ul + 1442695040888963407ul;
+  return *s >> 33;
+}
+
+/* M x N entries that do not depend on the number of processes; every fifth row is empty, one is long */
+static PetscErrorCode Random(PetscInt M, PetscInt N, PetscInt row, PetscInt seed, MatType type, Mat *A)
+{
+  PetscInt start, end;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
+  PetscCall(MatSetSizes(*A, Local(M), Local(N), M, N));
+  PetscCall(MatSetType(*A, type));
+  PetscCall(MatSeqAIJSetPreallocation(*A, 4 * row, NULL));
+  PetscCall(MatMPIAIJSetPreallocation(*A, 4 * row, NULL, 4 * row, NULL));
+  PetscCall(MatGetOwnershipRange(*A, &start, &end));
+  for (PetscInt r = start; r < end; r++) {
+    unsigned long s = (unsigned long)r * 2654435761ul + (unsigned long)seed * 40503ul + 7ul;
+    PetscInt      n;
+
+    (void)Next(&s);
+    n = r % 5 == 2 ? 0 : (r == M / 3 ? 4 * row : 1 + (PetscInt)(Next(&s) % (unsigned long)(2 * row)));
+    for (PetscInt k = 0; k < n; k++) {
+      PetscInt  c  = (PetscInt)(Next(&s) % (unsigned long)N);
+      PetscReal re = (PetscReal)(Next(&s) % 1000) / 500 - 0.9995;
+#if defined(PETSC_USE_COMPLEX)
+      PetscScalar v = PetscCMPLX(re, (PetscReal)(Next(&s) % 1000) / 700 - 0.7);
+#else
+      PetscScalar v = re;
+#endif
+
+      PetscCall(MatSetValue(*A, r, c, v, INSERT_VALUES));
+    }
+  }
+  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CheckType(Mat A, const char *what)
+{
+  PetscMPIInt size;
+  PetscBool   ours;
+
+  PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCall(PetscObjectTypeCompare((PetscObject)A, size > 1 ? "mpiaijhybridgpu" : "seqaijhybridgpu", &ours));
+  MatTestCheck(ours, what);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Vectors(Mat A, Mat H)
+{
+  Vec x, b, y, z, xt, yt, zt;
+
+  PetscFunctionBeginUser;
+  MatTestName = "vectors";
+  PetscCall(MatCreateVecs(A, &x, &y));
+  PetscCall(VecDuplicate(y, &b));
+  PetscCall(VecDuplicate(y, &z));
+  PetscCall(VecDuplicate(x, &xt));
+  PetscCall(VecDuplicate(x, &yt));
+  PetscCall(VecDuplicate(x, &zt));
+  PetscCall(VecSetRandom(x, NULL));
+  PetscCall(VecSetRandom(b, NULL));
+  PetscCall(VecSetRandom(xt, NULL));
+  for (int pass = 0; pass < 2; pass++) { /* the second time what was prepared in the first is used */
+    PetscCall(MatMult(A, x, y));
+    PetscCall(MatMult(H, x, z));
+    VecTestCheckSame(z, y, "MatMult");
+    PetscCall(MatMultAdd(A, x, b, y));
+    PetscCall(MatMultAdd(H, x, b, z));
+    VecTestCheckSame(z, y, "MatMultAdd");
+    PetscCall(MatMultTranspose(A, b, yt));
+    PetscCall(MatMultTranspose(H, b, zt));
+    VecTestCheckSame(zt, yt, "MatMultTranspose");
+    PetscCall(MatMultTransposeAdd(A, b, xt, yt));
+    PetscCall(MatMultTransposeAdd(H, b, xt, zt));
+    VecTestCheckSame(zt, yt, "MatMultTransposeAdd");
+    PetscCall(MatMultHermitianTranspose(A, b, yt));
+    PetscCall(MatMultHermitianTranspose(H, b, zt));
+    VecTestCheckSame(zt, yt, "MatMultHermitianTranspose");
+    PetscCall(MatMultHermitianTransposeAdd(A, b, xt, yt));
+    PetscCall(MatMultHermitianTransposeAdd(H, b, xt, zt));
+    VecTestCheckSame(zt, yt, "MatMultHermitianTransposeAdd");
+    PetscCall(MatScale(A, 1.25));
+    PetscCall(MatScale(H, 1.25));
+  }
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&b));
+  PetscCall(VecDestroy(&y));
+  PetscCall(VecDestroy(&z));
+  PetscCall(VecDestroy(&xt));
+  PetscCall(VecDestroy(&yt));
+  PetscCall(VecDestroy(&zt));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* C = product of `type, also by the parent's basic algorithms where it has no other one; an error code where it has none at all */
+static PetscErrorCode Product(MatProductType type, Mat A, Mat B, Mat C, Mat *D)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatProductCreate(A, B, C, D));
+  PetscCall(MatProductSetType(*D, type));
+  PetscCall(MatProductSetFill(*D, PETSC_DEFAULT));
+  PetscCall(MatProductSetFromOptions(*D));
+  PetscCall(MatProductSymbolic(*D));
+  PetscCall(MatProductNumeric(*D));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Products(void)
+{
+  static const MatProductType types[] = {MATPRODUCT_AB, MATPRODUCT_AtB, MATPRODUCT_ABt, MATPRODUCT_PtAP, MATPRODUCT_RARt, MATPRODUCT_ABC};
+  /* rows and columns of the three operands of each, for sizes 60, 45, 52, 31 */
+  static const PetscInt sizes[6][6] = {{60, 45, 45, 52, 0, 0}, {60, 45, 60, 52, 0, 0}, {60, 45, 52, 45, 0, 0}, {60, 60, 60, 31, 0, 0}, {60, 60, 31, 60, 0, 0}, {60, 45, 45, 52, 52, 31}};
+  PetscMPIInt size;
+
+  PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  for (int t = 0; t < 6; t++) {
+    Mat            a[3] = {NULL}, h[3] = {NULL}, o[3] = {NULL}, D = NULL, E = NULL;
+    PetscErrorCode ierr;
+
+    MatTestName = MatProductTypes[types[t]];
+    for (int k = 0; k < 3 && sizes[t][2 * k]; k++) {
+      PetscCall(Random(sizes[t][2 * k], sizes[t][2 * k + 1], 4, 10 * t + k, MATAIJ, &a[k]));
+      PetscCall(Random(sizes[t][2 * k], sizes[t][2 * k + 1], 4, 10 * t + k, "aijhybridgpu", &h[k]));
+      PetscCall(MatDuplicate(h[k], MAT_COPY_VALUES, &o[k]));
+      MatTestCheckSame(h[k], a[k], "operands");
+    }
+    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+    ierr = Product(types[t], a[0], a[1], a[2], &D);
+    PetscCall(PetscPopErrorHandler());
+    if (ierr) { /* MATAIJ has no parallel product of this type in this release */
+      MatTestSkipped++;
+      PetscCall(PetscPrintf(PETSC_COMM_WORLD, "SKIPPED %s: MATAIJ has no such product here\n", MatTestName));
+      PetscCall(MatDestroy(&D));
+    } else {
+      PetscCall(Product(types[t], h[0], h[1], h[2], &E));
+      PetscCall(CheckType(E, "the result is of the type"));
+      MatTestCheckSame(E, D, "first product");
+      for (int pass = 0; pass < 2; pass++) {
+        for (int k = 0; k < 3 && a[k]; k++) {
+          PetscCall(MatScale(a[k], -0.5 - k));
+          PetscCall(MatScale(h[k], -0.5 - k));
+        }
+        PetscCall(MatProductNumeric(D));
+        PetscCall(MatProductNumeric(E));
+        MatTestCheckSame(E, D, "again with other values");
+        if (!pass) { /* whoever used the result leaves it fit for the next product */
+          Mat T;
+
+          PetscCall(Vectors(D, E));
+          PetscCall(MatTranspose(E, MAT_INITIAL_MATRIX, &T));
+          PetscCall(MatDestroy(&T));
+          MatTestName = MatProductTypes[types[t]];
+        }
+      }
+      /* other matrices of the same pattern in their place; PETSc's parallel ABt and RARt keep a transpose of their own, which none replaces */
+      if (size > 1 && (types[t] == MATPRODUCT_ABt || types[t] == MATPRODUCT_RARt)) goto destroy;
+      for (int k = 0; k < 3 && a[k]; k++) {
+        PetscCall(MatScale(o[k], 3));
+        PetscCall(MatCopy(o[k], a[k], SAME_NONZERO_PATTERN));
+      }
+      PetscCall(MatProductReplaceMats(o[0], o[1], o[2], E));
+      PetscCall(MatProductNumeric(D));
+      PetscCall(MatProductNumeric(E));
+      MatTestCheckSame(E, D, "other matrices of the same pattern");
+    }
+  destroy:
+    PetscCall(MatDestroy(&D));
+    PetscCall(MatDestroy(&E));
+    for (int k = 0; k < 3; k++) {
+      PetscCall(MatDestroy(&a[k]));
+      PetscCall(MatDestroy(&h[k]));
+      PetscCall(MatDestroy(&o[k]));
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Transposes(Mat A, Mat H)
+{
+  Mat T, S;
+
+  PetscFunctionBeginUser;
+  MatTestName = "transposes";
+  PetscCall(MatTranspose(A, MAT_INITIAL_MATRIX, &T));
+  PetscCall(MatTranspose(H, MAT_INITIAL_MATRIX, &S));
+  PetscCall(CheckType(S, "the transpose is of the type"));
+  MatTestCheckSame(S, T, "MAT_INITIAL_MATRIX");
+  PetscCall(MatScale(A, 2));
+  PetscCall(MatScale(H, 2));
+  PetscCall(MatTranspose(A, MAT_REUSE_MATRIX, &T));
+  PetscCall(MatTranspose(H, MAT_REUSE_MATRIX, &S));
+  MatTestCheckSame(S, T, "MAT_REUSE_MATRIX");
+  PetscCall(MatDestroy(&T));
+  PetscCall(MatDestroy(&S));
+  PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &T));
+  PetscCall(MatDuplicate(H, MAT_COPY_VALUES, &S));
+  PetscCall(MatTranspose(T, MAT_INPLACE_MATRIX, &T));
+  PetscCall(MatTranspose(S, MAT_INPLACE_MATRIX, &S));
+  PetscCall(CheckType(S, "the type stays"));
+  MatTestCheckSame(S, T, "MAT_INPLACE_MATRIX");
+  PetscCall(Vectors(T, S));
+  PetscCall(MatDestroy(&T));
+  PetscCall(MatDestroy(&S));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Entries anywhere in the matrix, most of them another process's, with repetitions and with negative indices, which count for nothing */
+static PetscErrorCode Coordinates(void)
+{
+  const PetscInt M = 37, N = 41, n = 300;
+  PetscInt       i[300], j[300], ii[300], jj[300];
+  PetscScalar    v[300];
+  Mat            A, H, B;
+  PetscMPIInt    rank;
+  unsigned long  s;
+
+  PetscFunctionBeginUser;
+  MatTestName = "coordinates";
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  s = 99ul + 31ul * (unsigned long)rank;
+  for (int k = 0; k < n; k++) {
+    i[k] = (PetscInt)(Next(&s) % (unsigned long)M);
+    j[k] = (PetscInt)(Next(&s) % (unsigned long)N);
+    if (k % 19 == 7) i[k] = -2;
+    if (k % 23 == 9) j[k] = -1;
+    if (k % 4 == 3) i[k] = i[k - 1], j[k] = j[k - 1];
+  }
+  for (int again = 0; again < 2; again++) { /* the second time with a pattern of half the entries */
+    const PetscInt m = again ? n / 2 : n;
+
+    for (int k = 0; k < 2; k++) {
+      Mat *C = k ? &H : &A;
+
+      if (!again) {
+        PetscCall(MatCreate(PETSC_COMM_WORLD, C));
+        PetscCall(MatSetSizes(*C, Local(M), Local(N), M, N));
+        PetscCall(MatSetType(*C, k ? "aijhybridgpu" : MATAIJ));
+      }
+      PetscCall(PetscArraycpy(ii, i, m)); /* the preallocation may change them */
+      PetscCall(PetscArraycpy(jj, j, m));
+      PetscCall(MatSetPreallocationCOO(*C, m, ii, jj));
+    }
+    for (int pass = 0; pass < 3; pass++) {
+      for (int k = 0; k < n; k++) v[k] = (PetscScalar)((PetscReal)(Next(&s) % 1000) / 300 - 1.5);
+      PetscCall(MatSetValuesCOO(A, v, pass == 1 ? ADD_VALUES : INSERT_VALUES));
+      PetscCall(MatSetValuesCOO(H, v, pass == 1 ? ADD_VALUES : INSERT_VALUES));
+      MatTestCheckSame(H, A, pass == 1 ? "ADD_VALUES" : "INSERT_VALUES");
+    }
+    PetscCall(CheckType(H, "the type stays"));
+    PetscCall(Vectors(A, H));
+    MatTestName = "coordinates";
+  }
+  /* the pattern's entries can be set one by one as well, from any process */
+  PetscCall(MatDuplicate(H, MAT_COPY_VALUES, &B));
+  for (int k = 0; k < n / 2; k++) {
+    if (i[k] < 0 || j[k] < 0) continue;
+    PetscCall(MatSetValue(A, i[k], j[k], 0.25, ADD_VALUES));
+    PetscCall(MatSetValue(B, i[k], j[k], 0.25, ADD_VALUES));
+  }
+  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyBegin(B, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(B, MAT_FINAL_ASSEMBLY));
+  MatTestCheckSame(B, A, "MatSetValue for other processes on a duplicate");
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&H));
+  PetscCall(MatDestroy(&B));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode EventCount(const char *event, PetscInt *count)
+{
+  PetscLogEvent      id;
+  PetscEventPerfInfo info;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscLogEventGetId(event, &id));
+  *count = 0;
+  if (id >= 0) {
+    PetscCall(PetscLogEventGetPerfInfo(0, id, &info));
+    *count = (PetscInt)info.count;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Multigrid with both types: the same iterations; the second solve sets nothing up; new values reuse the products */
+static PetscErrorCode Multigrid(void)
+{
+  KSP      ksp[2];
+  Mat      A[2];
+  Vec      x[2], b[2], d;
+  PetscInt iterations[2], before[3], after[3];
+
+  PetscFunctionBeginUser;
+  MatTestName = "multigrid";
+  for (int k = 0; k < 2; k++) {
+    PC pc;
+
+    PetscCall(MatTestStencil(3, 9, PETSC_FALSE, 0, k ? "aijhybridgpu" : MATAIJ, &A[k]));
+    PetscCall(MatCreateVecs(A[k], &x[k], &b[k]));
+    PetscCall(VecSet(b[k], 1));
+    PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp[k]));
+    PetscCall(KSPSetOperators(ksp[k], A[k], A[k]));
+    PetscCall(KSPSetType(ksp[k], KSPCG));
+    PetscCall(KSPSetTolerances(ksp[k], 1e-9, PETSC_DEFAULT, PETSC_DEFAULT, 200));
+    PetscCall(KSPGetPC(ksp[k], &pc));
+    PetscCall(PCSetType(pc, PCGAMG));
+    PetscCall(PCGAMGSetReuseInterpolation(pc, PETSC_TRUE));
+    PetscCall(KSPSetFromOptions(ksp[k]));
+  }
+  PetscCall(CheckType(A[1], "the type of the operator"));
+  for (int solve = 0; solve < 4; solve++) {
+    if (solve == 2) { /* new values on the same pattern */
+      for (int k = 0; k < 2; k++) {
+        PetscCall(MatCreateVecs(A[k], &d, NULL));
+        PetscCall(VecSet(d, 0.5));
+        PetscCall(MatDiagonalSet(A[k], d, ADD_VALUES));
+        PetscCall(VecDestroy(&d));
+      }
+    }
+    for (int k = 0; k < 2; k++) {
+      KSPConvergedReason reason;
+
+      PetscCall(EventCount("PCSetUp", &before[0]));
+      PetscCall(EventCount("MatPtAPNumeric", &before[1]));
+      PetscCall(EventCount("HybProdNum", &before[2]));
+      PetscCall(VecSet(x[k], 0));
+      PetscCall(KSPSolve(ksp[k], b[k], x[k]));
+      PetscCall(EventCount("PCSetUp", &after[0]));
+      PetscCall(EventCount("MatPtAPNumeric", &after[1]));
+      PetscCall(EventCount("HybProdNum", &after[2]));
+      PetscCall(KSPGetConvergedReason(ksp[k], &reason));
+      PetscCall(KSPGetIterationNumber(ksp[k], &iterations[k]));
+      MatTestCheck(reason > 0, "converges");
+      if (solve % 2) MatTestCheck(after[0] == before[0] && after[1] == before[1] && after[2] == before[2], "nothing is set up when nothing changed");
+      else {
+        MatTestCheck(after[0] > before[0], "what changed is set up");
+        if (k) MatTestCheck(after[2] > before[2], "products of ours");
+      }
+    }
+    if (iterations[0] != iterations[1]) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "iterations: MATAIJ %d, ours %d\n", (int)iterations[0], (int)iterations[1]));
+    MatTestCheck(iterations[0] == iterations[1], "iterations");
+    PetscCall(VecAXPY(x[1], -1, x[0]));
+    {
+      PetscReal n, e;
+
+      PetscCall(VecNorm(x[0], NORM_2, &n));
+      PetscCall(VecNorm(x[1], NORM_2, &e));
+      MatTestCheck(e <= 1e-8 * n, "the solution");
+    }
+  }
+  for (int k = 0; k < 2; k++) {
+    PetscCall(KSPDestroy(&ksp[k]));
+    PetscCall(VecDestroy(&x[k]));
+    PetscCall(VecDestroy(&b[k]));
+    PetscCall(MatDestroy(&A[k]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  Mat A, H;
+  int code = 0;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, "MATAIJHYBRIDGPU on several processes against MATAIJ\n"));
+  PetscCall(PetscLogDefaultBegin());
+  PetscCall(Random(83, 47, 6, 1, MATAIJ, &A));
+  PetscCall(Random(83, 47, 6, 1, "aijhybridgpu", &H));
+  MatTestName = "assembly";
+  PetscCall(CheckType(H, "the type"));
+  MatTestCheckSame(H, A, "entries");
+  PetscCall(Vectors(A, H));
+  PetscCall(Transposes(A, H));
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&H));
+  PetscCall(Products());
+  PetscCall(Coordinates());
+  PetscCall(Multigrid());
+  PetscCall(MatTestFinalize(&code));
+  PetscCall(PetscFinalize());
+  return code;
+}
