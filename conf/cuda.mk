@@ -136,11 +136,12 @@ check-emulated: $(EMULATED_LIB)
 	  $(TEST_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
 	@tests/summary $(RESULTS)
 
+JOBS ?= 2
 .PHONY: mutants
 mutants: $(EMULATED_LIB) $(RACES_LIB)
 	@$(MAKE) --no-print-directory $(UNIT_BIN)
 	@python3 tests/emulator/mutants.py --build $(BUILD) --cxx "$(PETSC_CXX)" --flags "$(EMU_FLAGS)" --racesflags "$(EMU_FLAGS) -DEMU_RACES=1 $(RACES_TSAN)" --rooms $(BUILD)/librooms.a \
-	  --ldflags "-Wl,--version-script=conf/cuda.map -Wl,-z,now $(PETSC_LIBS) -ldl -lpthread" --seed $(SEED) $(if $(ALL),--all) $(MUTANTS_OPTIONS)
+	  --ldflags "-Wl,--version-script=conf/cuda.map -Wl,-z,now $(PETSC_LIBS) -ldl -lpthread" --seed $(SEED) --jobs $(JOBS) $(if $(ALL),--all) $(MUTANTS_OPTIONS)
 
 # Coverage: the unit tests over libraries built with counters; own objects in their own folder
 .PHONY: coverage coverage-run

@@ -677,13 +677,22 @@ static PetscErrorCode Body(void)
 {
   const HybExec *exec = HybTestExec();
   PetscInt       n    = 0;
+  char           only[128] = "", word[64];
 
   PetscFunctionBegin;
   PetscCall(HybArenaInit(&keep, exec));
   PetscCall(HybArenaInit(&out, exec));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-methods", only, sizeof(only), NULL)); /* these alone: a,b */
   for (const HybSpGEMMMethod *const *table = exec->backend->spgemm; table && *table; table++, n++) {
     method = *table;
     width  = 0;
+    snprintf(word, sizeof(word), ",%s,", method->name);
+    if (only[0]) {
+      char list[sizeof(only) + 2];
+
+      snprintf(list, sizeof(list), ",%s,", only);
+      if (!strstr(list, word)) continue;
+    }
     Zoo();
     Boundaries();
     Shapes();

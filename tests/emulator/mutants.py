@@ -1,21 +1,25 @@
 #!/usr/bin/env python3
 """Do the tests notice a broken kernel?
 
-Draws a seeded sample of mutants of the device code (__global__ and __device__ functions of .cu and .cuh files) by these rules, about as many of each:
+Draws a seeded sample of mutants of the device code (__global__ and __device__ functions of .cu and .cuh files), from each room in turn, by these rules in turn:
   barrier      a __syncthreads() or __syncwarp() is taken out
   mask         a mask is lost: a sub-warp's becomes the whole warp's, "lanes below" becomes all
   index        an index is one too large
   comparison   < becomes <=, >= becomes >, == becomes != and back
   step         a "+ 1" or "- 1" is lost
-builds each into the emulator and runs the tests of its own room, first over the plain emulator, then (what survived) over the detector of races. A mutant is
-killed when a test fails, crashes, is stopped by the emulator or does not end. Mutants that do not compile, or whose object code is the original's, do not count.
-Survivors are listed with the reason, where tests/emulator/survivors.txt has one.
+builds each into the emulator and runs the tests of its own room, first over the plain emulator, then (what survived) over the detector of races; a mutant of a header
+goes into one source file after the other, each with its room's tests. A mutant is killed when a test fails, crashes, is stopped by the emulator or does not end.
+Mutants that do not compile, or whose object code is the original's, do not count. Survivors are listed with the reason, where tests/emulator/survivors.txt has one.
 
-Called by `make mutants`, which builds the originals first.
+Called by `make mutants`, which builds the originals first; with --prepare it builds them itself (for a machine that has a C++ compiler, PETSc's headers and
+library, but no make), and --tests names the folder of test programs built elsewhere.
 """
-import argparse, os, random, re, resource, shlex, shutil, subprocess, sys, threading, time
+import argparse, concurrent.futures, os, random, re, resource, shlex, shutil, subprocess, sys, threading, time
 
 ROOM_TESTS = {"csr": ["t1"], "plan": ["t2", "t5", "t4"], "segmerge": ["t3"], "spgemm": ["t4"], "ptap": ["t45"], "spmv": ["t5"], "device": ["t1", "t3", "t5"]}
+ROOMS = ["device", "csr", "plan", "segmerge", "spmv", "spgemm", "ptap"]
+# the methods of SpGEMM that a file is about; a file that is not named here is about all
+METHODS = {"hashrows.cu": "hash", "hash.cu": "hash"}
 
 
 def device_spans(text):
@@ -41,6 +45,9 @@ def device_spans(text):
     return clean, spans
 
 
+TEXT = {} # of the files, as they were at the start
+
+
 def all_mutants(root):
     out = []
     for folder, _, names in sorted(os.walk(os.path.join(root, "src", "sparse"))):
@@ -48,7 +55,7 @@ def all_mutants(root):
             if not name.endswith((".cu", ".cuh")) or name in ("primitives.cu",):
                 continue
             path = os.path.relpath(os.path.join(folder, name), root)
-            text = open(os.path.join(root, path)).read()
+            text = TEXT[path] = open(os.path.join(root, path)).read()
             clean, spans = device_spans(text)
             for s, e in spans:
                 body = clean[s:e]
@@ -95,7 +102,7 @@ class Worker:
         return out
 
     def dependents(self, path):
-        """the .cu files that a mutated file takes part in"""
+        """the .cu files that a mutated file takes part in, its own room's first"""
         if path.endswith(".cu"):
             return [path]
         out = []
@@ -106,63 +113,60 @@ class Worker:
                     cu = os.path.relpath(os.path.join(d, n[:-2] + ".cu"), base)
                     if os.path.exists(cu):
                         out.append(cu)
-        return out
+        return sorted(out, key=lambda cu: (cu.split("/")[2] != path.split("/")[2], ROOMS.index(cu.split("/")[2]) if cu.split("/")[2] in ROOMS else 9, cu))
 
     def canonical(self, depfile):
         return "\n".join(os.path.normpath(w) for w in open(depfile).read().replace("\\\n", " ").split())
 
-    def build(self, kind, flags, path):
-        """the library with the mutated file; None if it does not compile, "" if it is the original's code"""
-        replaced, same = {}, True
-        for cu in self.dependents(path):
-            old = os.path.abspath(os.path.join(self.args.build, kind, cu[:-3] + ".o"))
-            new = os.path.join(self.dir, kind + "-" + cu[:-3].replace("/", "-") + ".o")
-            r = subprocess.run(shlex.split(self.args.cxx + " " + flags) + ["-x", "c++", "-c", cu, "-o", new], cwd=self.dir, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            if r.returncode:
-                return None
-            text = [subprocess.run(["objcopy", "-O", "binary", "--strip-debug", "--only-section=.text*", o, "/dev/stdout"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout for o in (old, new)]
-            dis = [subprocess.run("objdump -d --no-show-raw-insn -r '%s' | tail -n +4" % o, shell=True, stdout=subprocess.PIPE).stdout for o in (old, new)] if text[0] == text[1] else [b"a", b"b"]
-            same = same and dis[0] == dis[1]
-            replaced[old] = new
-        if not replaced:
+    def compile(self, kind, flags, cu):
+        """the object of one source file of this worker's copy; None if it does not compile, "" if it is the original's code"""
+        old = os.path.abspath(os.path.join(self.args.build, kind, cu[:-3] + ".o"))
+        new = os.path.join(self.dir, kind + "-" + cu[:-3].replace("/", "-") + ".o")
+        r = subprocess.run(shlex.split(self.args.cxx + " " + flags) + ["-x", "c++", "-c", cu, "-o", new], cwd=self.dir, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        if r.returncode:
             return None
-        if same:
-            return ""
+        text = [subprocess.run(["objcopy", "-O", "binary", "--strip-debug", "--only-section=.text*", o, "/dev/stdout"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout for o in (old, new)]
+        dis = [subprocess.run("objdump -d --no-show-raw-insn -r '%s' | tail -n +4" % o, shell=True, stdout=subprocess.PIPE).stdout for o in (old, new)] if text[0] == text[1] else [b"a", b"b"]
+        return "" if dis[0] == dis[1] else new
+
+    def link(self, kind, cu, new):
+        old = os.path.abspath(os.path.join(self.args.build, kind, cu[:-3] + ".o"))
         lib = os.path.join(self.dir, kind + ".so")
-        objects = [replaced.get(o, o) for o in self.objects(kind)]
-        r = subprocess.run(shlex.split(self.args.cxx) + ["-shared", "-o", lib] + objects + [self.args.rooms] + shlex.split(self.args.ldflags), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        r = subprocess.run(shlex.split(self.args.cxx) + ["-shared", "-o", lib] + [new if o == old else o for o in self.objects(kind)] + [self.args.rooms] + shlex.split(self.args.ldflags), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         if r.returncode:
             sys.exit("mutants: the library does not link: " + r.stderr.decode()[-500:])
         return lib
 
-    def tests(self, path):
-        """of its own room, and of the rooms whose files include it"""
-        rooms = [path.split("/")[2]] + [cu.split("/")[2] for cu in self.dependents(path)]
-        names = []
+    def tests(self, path, cu):
+        """the programs of the room, with their options; those of a header are its own room's as well"""
+        names, name = [], os.path.basename(cu)
+        rooms = [cu.split("/")[2]] if path == cu or path.split("/")[2] == "device" else [path.split("/")[2], cu.split("/")[2]]
         for prefix in [p for k, room in enumerate(rooms) if room not in rooms[:k] for p in ROOM_TESTS.get(room, ["t"])]:
-            names += sorted(n for n in os.listdir(os.path.join(self.args.build, "tests")) if n.startswith(prefix) and re.fullmatch(r"t\d+\w*", n) and n not in names and n != "t100_reference")
-        return names
+            names += sorted(n for n in os.listdir(self.args.tests) if n.startswith(prefix) and re.fullmatch(r"t\d+\w*", n) and n not in names and n != "t100_reference")
+        methods = METHODS.get(name, name[:-3] if "/spgemm/cuda/" in cu else "")
+        return [(n, ["-methods", methods] if n.startswith("t400") and methods else []) for n in names]
 
-    def run(self, lib, path, kind):
+    def run(self, lib, path, cu, kind):
         """what noticed the mutant, or None; a test that the original fails notices nothing"""
-        for test in self.tests(path):
+        for test in self.tests(path, cu):
             why = self.run_test(lib, test)
             if why and self.original_passes(kind, test):
                 return why
         return None
 
     def original_passes(self, kind, test):
+        key = (kind, test[0], tuple(test[1]))
         with self.lock:
-            if (kind, test) not in self.originals:
+            if key not in self.originals:
                 why = self.run_test(os.path.abspath(os.path.join(self.args.build, "lib", kind, "libaijhybridgpu_%s.so" % kind)), test)
-                self.originals[(kind, test)] = not why
+                self.originals[key] = not why
                 if why:
                     print("not used: the original fails %s (%s)" % (why, kind), flush=True)
-            return self.originals[(kind, test)]
+            return self.originals[key]
 
     def run_test(self, lib, test):
         env = dict(os.environ, HYB_EMULATOR_SECONDS="60", HYB_EMULATOR_SEED=str(self.args.seed), OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
-        p = subprocess.Popen(["stdbuf", "-oL", os.path.join(self.args.build, "tests", test), "-backend", lib, "-seed", str(self.args.seed)], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+        p = subprocess.Popen(["stdbuf", "-oL", os.path.join(self.args.tests, test[0]), "-backend", lib, "-seed", str(self.args.seed)] + test[1], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (self.args.limit, self.args.limit + 5)))
         timer = threading.Timer(20 * self.args.limit, p.kill) # the limit is on processor time: a busy machine kills no mutant
         timer.start()
@@ -179,29 +183,66 @@ class Worker:
         late = not timer.is_alive()
         timer.cancel()
         if why or late or code:
-            return "%s: %s" % (test, why or ("does not end" if late or code in (-24, -9) else "exit code %d" % code))
+            return "%s: %s" % (test[0], why or ("does not end" if late or code in (-24, -9) else "exit code %d" % code))
         return None
 
     def try_one(self, mutant):
         rule, path, s, e, new = mutant
         target = os.path.join(self.dir, path)
-        text = open(path).read()
+        text = TEXT[path]
         with open(target, "w") as f:
             f.write(text[:s] + new + text[e:])
         try:
-            order = [("emulated", self.args.flags), ("races", self.args.racesflags)]
-            compiled = False
-            for kind, flags in order:
-                lib = self.build(kind, flags, path)
-                if lib is None or lib == "":
-                    return ("invalid", "does not compile") if lib is None else ("invalid", "same code")
-                compiled = True
-                why = self.run(lib, path, kind)
-                if why:
-                    return "killed", why
-            return "survived", "" if compiled else "?"
+            changed = None
+            for kind, flags in [("emulated", self.args.flags), ("races", self.args.racesflags)]:
+                for cu in self.dependents(path) if changed is None else changed:
+                    obj = self.compile(kind, flags, cu)
+                    if obj is None and kind == "emulated":
+                        return "invalid", "does not compile"
+                    if kind == "emulated":
+                        changed = (changed or []) + ([cu] if obj else [])
+                    if obj:
+                        why = self.run(self.link(kind, cu, obj), path, cu, kind)
+                        if why:
+                            return "killed", why
+                if not changed:
+                    return "invalid", "same code"
+            return "survived", ""
         finally:
-            shutil.copyfile(path, target)
+            with open(target, "w") as f:
+                f.write(text)
+
+
+def prepare(args):
+    """the originals, as `make emulator races` would build them"""
+    sources = []
+    for folder, ending in (("src/sparse", ".cu"), ("tests/emulator", ".cc")):
+        for d, _, ns in os.walk(folder):
+            sources += [os.path.join(d, n) for n in ns if n.endswith(ending) and n != "primitives.cu" and "selftest" not in d]
+    jobs = []
+    for kind, flags in (("emulated", args.flags), ("races", args.racesflags)):
+        for f in sources:
+            o = os.path.join(args.build, kind, f[:-3] + ".o")
+            os.makedirs(os.path.dirname(o), exist_ok=True)
+            if f.endswith(".cc"): # the core itself is not instrumented
+                flags_f = args.flags + (" -DEMU_RACES=1" if kind == "races" else "") + " -O2"
+            else:
+                flags_f = flags
+            jobs.append(shlex.split(args.cxx + " " + flags_f) + ["-x", "c++", "-MMD", "-MP", "-c", f, "-o", o])
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        for cmd, r in zip(jobs, pool.map(lambda c: subprocess.run(c, stderr=subprocess.PIPE), jobs)):
+            if r.returncode:
+                sys.exit("mutants: %s does not compile: %s" % (cmd[-3], r.stderr.decode()[:2000]))
+    for kind in ("emulated", "races"):
+        os.makedirs(os.path.join(args.build, "lib", kind), exist_ok=True)
+        objects = [os.path.join(args.build, kind, f[:-3] + ".o") for f in sources]
+        subprocess.run(shlex.split(args.cxx) + ["-shared", "-o", os.path.join(args.build, "lib", kind, "libaijhybridgpu_%s.so" % kind)] + objects + [args.rooms] + shlex.split(args.ldflags), check=True)
+
+
+def code_of(mutant):
+    """the source line that it changes"""
+    text = TEXT[mutant[1]]
+    return text.split("\n")[text.count("\n", 0, mutant[2])].strip()
 
 
 def main():
@@ -213,6 +254,8 @@ def main():
     p.add_argument("--ldflags", required=True)
     p.add_argument("--rooms", required=True)
     p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--tests", default="", help="folder of the test programs (default: tests in the build folder)")
+    p.add_argument("--prepare", action="store_true", help="build the originals first")
     p.add_argument("--sample", type=int, default=60)
     p.add_argument("--all", action="store_true")
     p.add_argument("--only", default="", help="a regular expression: mutants of these files alone")
@@ -220,6 +263,10 @@ def main():
     p.add_argument("--limit", type=int, default=240, help="seconds of processor time a test program may take")
     p.add_argument("--minutes", type=float, default=24, help="no mutant is begun after this long (not with --all)")
     args = p.parse_args()
+    args.tests = os.path.abspath(args.tests or os.path.join(args.build, "tests"))
+    start = time.time()
+    if args.prepare:
+        prepare(args)
     reasons = {}
     if os.path.exists("tests/emulator/survivors.txt"):
         for line in open("tests/emulator/survivors.txt"):
@@ -228,17 +275,23 @@ def main():
                 reasons[(path, rule, code)] = reason
     mutants = [m for m in all_mutants(".") if re.search(args.only, m[1])]
     rng = random.Random(args.seed)
-    by_rule = {}
+    strata = {}
     for m in mutants:
-        by_rule.setdefault(m[0], []).append(m)
-    for r in by_rule.values():
-        rng.shuffle(r)
+        strata.setdefault(m[1].split("/")[2], {}).setdefault(m[0], []).append(m)
+    for room in sorted(strata):
+        for rule in sorted(strata[room]):
+            rng.shuffle(strata[room][rule])
     queue = []
-    while any(by_rule.values()): # one of each rule in turn: few rules have many places
-        for rule in sorted(by_rule):
-            if by_rule[rule]:
-                queue.append(by_rule[rule].pop())
-    lock, start, results = threading.Lock(), time.time(), []
+    while strata: # of each room in turn a mutant of each rule in turn: few rules have many places
+        for room in sorted(strata):
+            rule = next(iter(strata[room]))
+            queue.append(strata[room][rule].pop())
+            left = strata[room].pop(rule)
+            if left:
+                strata[room][rule] = left # to the end of the room's turns
+            if not strata[room]:
+                del strata[room]
+    lock, results = threading.Lock(), []
     todo = iter(queue)
 
     def work(number):
@@ -251,12 +304,10 @@ def main():
             if m is None:
                 return
             verdict, why = w.try_one(m)
-            text = open(m[1]).read()
+            text = TEXT[m[1]]
             line = text.count("\n", 0, m[2]) + 1
-            code = text.split("\n")[line - 1].strip()
-            with lock:
-                if not args.all and sum(r[0] != "invalid" for r in results) >= args.sample:
-                    return
+            code = code_of(m)
+            with lock: # what was begun counts, also beyond the sample: a slow mutant is not dropped for being slow
                 results.append((verdict, m, why))
                 if verdict == "killed":
                     print("killed    %s:%d: %s '%s' -> '%s': %s" % (m[1], line, m[0], text[m[2]:m[3]].strip(), m[4].strip(), why), flush=True)
@@ -270,7 +321,12 @@ def main():
         t.join()
     counted = [r for r in results if r[0] != "invalid"]
     killed = sum(r[0] == "killed" for r in counted)
+    rooms = sorted(set(r[1][1].split("/")[2] for r in counted))
     print("%d places to mutate; %d drawn that change nothing or do not compile; %.0f s" % (len(mutants), len(results) - len(counted), time.time() - start))
+    print("by room: " + ", ".join("%s %d of %d" % (room, sum(r[0] == "killed" and r[1][1].split("/")[2] == room for r in counted), sum(r[1][1].split("/")[2] == room for r in counted)) for room in rooms))
+    known = sum(r[0] == "survived" and (r[1][1], r[1][0], code_of(r[1])) in reasons for r in counted)
+    if killed < len(counted):
+        print("%d survived, %d of them for a reason that is known" % (len(counted) - killed, known))
     print("%d of %d mutants killed" % (killed, len(counted)))
     return 0 if counted and killed * 10 >= len(counted) * 9 else 1
 
