@@ -7,7 +7,8 @@
 #include "../impls/aijhybridgpu/aijhybridgpuimpl.h"
 
 HybGlue       HybGlueState;
-PetscLogEvent HYB_ProductSymbolic, HYB_ProductNumeric, HYB_Adopt, HYB_Check, HYB_CopyTo, HYB_CopyFrom, HYB_Transpose, HYB_Device;
+PetscLogEvent HYB_ProductSymbolic, HYB_ProductNumeric, HYB_Adopt, HYB_Check, HYB_CopyTo, HYB_CopyFrom, HYB_Transpose;
+PetscLogEvent HYB_Op[HYB_OPS];
 
 typedef struct {
   int  n;
@@ -166,7 +167,12 @@ PetscErrorCode MatAIJHybridGPUInitializePackage(void)
   PetscCall(PetscLogEventRegister("HybCopyTo", MAT_CLASSID, &HYB_CopyTo));
   PetscCall(PetscLogEventRegister("HybCopyFr", MAT_CLASSID, &HYB_CopyFrom));
   PetscCall(PetscLogEventRegister("HybTranspose", MAT_CLASSID, &HYB_Transpose));
-  PetscCall(PetscLogEventRegister("HybDevice", MAT_CLASSID, &HYB_Device));
+  {
+    /* in HybOp's order */
+    static const char *const names[HYB_OPS] = {"HybScale", "HybZero", "HybDiagScale", "HybGetDiag", "HybDiagSet", "HybNorm", "HybDuplicate", "HybCopy", "HybAXPY", "HybMatTrans", "HybSubMat", "HybCOOPattern", "HybCOOValues", "HybConvert", "HybDense"};
+
+    for (int op = 0; op < HYB_OPS; op++) PetscCall(PetscLogEventRegister(names[op], MAT_CLASSID, &HYB_Op[op]));
+  }
   PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_view_counts", g->countsfile, sizeof(g->countsfile), NULL));
   PetscCall(PetscRegisterFinalize(HybGlueFinalize));
   g->registered = PETSC_TRUE;

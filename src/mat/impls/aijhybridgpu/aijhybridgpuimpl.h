@@ -68,7 +68,29 @@ typedef struct {
 } HybGlue;
 
 PETSC_INTERN HybGlue       HybGlueState;
-PETSC_INTERN PetscLogEvent HYB_ProductSymbolic, HYB_ProductNumeric, HYB_Adopt, HYB_Check, HYB_CopyTo, HYB_CopyFrom, HYB_Transpose, HYB_Device;
+PETSC_INTERN PetscLogEvent HYB_ProductSymbolic, HYB_ProductNumeric, HYB_Adopt, HYB_Check, HYB_CopyTo, HYB_CopyFrom, HYB_Transpose;
+
+/* What runs on the device as one operation of Mat: each has an event of its own under PETSc's, by which -log_view and the tests know that the
+   device did it */
+typedef enum {
+  HYB_OP_SCALE,
+  HYB_OP_ZERO,
+  HYB_OP_DIAGONALSCALE,
+  HYB_OP_GETDIAGONAL,
+  HYB_OP_DIAGONALSET,
+  HYB_OP_NORM,
+  HYB_OP_DUPLICATE,
+  HYB_OP_COPY,
+  HYB_OP_AXPY,
+  HYB_OP_TRANSPOSE,
+  HYB_OP_SUBMATRIX,
+  HYB_OP_COOPATTERN,
+  HYB_OP_COOVALUES,
+  HYB_OP_CONVERT,
+  HYB_OP_DENSE,
+  HYB_OPS
+} HybOp;
+PETSC_INTERN PetscLogEvent HYB_Op[HYB_OPS];
 
 /* What a pattern's plan is keyed on: PETSc edits i and j in place here and there, and renumbers the columns of a parallel matrix's
    off-diagonal block after its assembly, in some releases without a new nonzerostate */
@@ -112,6 +134,17 @@ typedef struct {
   HybMultPlan      mult;
 } HybDeviceTranspose;
 
+/* A transpose or a submatrix that was born on the device remembers where its values come from: one gather refreshes them while both patterns stand */
+typedef struct {
+  PetscBool        ready;
+  HybArena         arena;
+  PetscInt        *perm; /* entry k is the parent's entry perm[k] */
+  PetscObjectId    parent;
+  HybPatternKey    parentkey, key;
+  PetscObjectId    is[2]; /* of a submatrix */
+  PetscObjectState isstate[2];
+} HybDerived;
+
 typedef struct {
   HybChoices    choices;
   HybArena      arrays; /* i, j, a that the base class uses and this object owns (a result of ours); freed after the parent's destroy */
@@ -120,6 +153,7 @@ typedef struct {
   HybPatternKey checkkey; /* pattern last seen sorted and in range */
   HybDeviceCopy copy;
   HybDeviceTranspose transpose;
+  HybDerived         derived;
   PetscCount         coocount; /* entries of the last MatSetPreallocationCOO() */
 } Mat_SeqAIJHybridGPU;
 
@@ -208,6 +242,13 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUWriteOnDevice(Mat, HybExec *x, Pet
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDestroyDevice(Mat_SeqAIJHybridGPU *);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetDeviceOps(Mat, PetscBool on);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetBornOps(Mat, PetscBool);
+/* seq/devicecreate.c: operations that make a matrix from another on the device */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetCreateOps(Mat, PetscBool on);
+PETSC_INTERN PetscErrorCode HybDerivedDestroy(HybDerived *);
+/* a matrix of A's type and choices, without entries, of a result's sizes and block sizes */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUCreateLike(Mat A, PetscInt m, PetscInt n, PetscInt rbs, PetscInt cbs, Mat *B);
+/* how to make a matrix from A: on the device where A lives there or is large enough for it */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDeriveExec(Mat A, HybExec *x, PetscBool *device);
 PETSC_INTERN PetscErrorCode MatAIJHybridGPUSetVecType(Mat);
 /* a result whose arrays are the device's; csr's pointers are for the device */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAdoptDevice(Mat C, const HybExec *x, HybArena *arrays, const HybCSR *csr);

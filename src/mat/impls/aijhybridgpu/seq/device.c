@@ -160,6 +160,7 @@ PetscErrorCode MatSeqAIJHybridGPUDestroyDevice(Mat_SeqAIJHybridGPU *hyb)
     PetscCall(HybArenaReset(&hyb->transpose.arena));
     hyb->transpose.ready = PETSC_FALSE;
   }
+  PetscCall(HybDerivedDestroy(&hyb->derived));
   if (hyb->copy.pattern && !hyb->copy.born) PetscCall(HybArenaReset(&hyb->copy.arena));
   PetscCall(PetscMemzero(&hyb->copy, sizeof(hyb->copy)));
   PetscFunctionReturn(PETSC_SUCCESS);

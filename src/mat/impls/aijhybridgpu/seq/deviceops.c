@@ -6,19 +6,11 @@
 
 #define HYB_PARENT HybGlueState.seq
 
-static PetscErrorCode HybWorkInit(HybArena *work, const HybExec *x)
-{
-  PetscFunctionBegin;
-  PetscCall(HybArenaInit(work, x));
-  PetscCall(PetscLogEventBegin(HYB_Device, 0, 0, 0, 0));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
 
 /* Frees the workspace also after an error, which it then reports */
 static PetscErrorCode HybWorkEnd(HybArena *work, PetscErrorCode ierr)
 {
   PetscFunctionBegin;
-  PetscCall(PetscLogEventEnd(HYB_Device, 0, 0, 0, 0));
   PetscCall(HybArenaReset(work));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -36,9 +28,11 @@ static PetscErrorCode MatScale_SeqAIJHybridGPU(Mat A, PetscScalar alpha)
     PetscCall((*HYB_PARENT.scale)(A, alpha));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
+  PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_SCALE], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
   PetscCall(x.backend->csr->scale(&x, csr.nnz, (HybScalar *)&alpha, csr.a));
   PetscCall(MatSeqAIJHybridGPUDeviceWritten(A, &x));
+  PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_SCALE], A, 0, 0, 0));
   PetscCall(PetscLogGpuFlops((PetscLogDouble)csr.nnz));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -55,9 +49,11 @@ static PetscErrorCode MatZeroEntries_SeqAIJHybridGPU(Mat A)
     PetscCall((*HYB_PARENT.zeroentries)(A));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
+  PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_ZERO], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
   PetscCall(x.backend->zero(&x, csr.a, sizeof(HybScalar) * (size_t)csr.nnz));
   PetscCall(MatSeqAIJHybridGPUDeviceWritten(A, &x));
+  PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_ZERO], A, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -86,8 +82,9 @@ static PetscErrorCode MatDiagonalScale_SeqAIJHybridGPU(Mat A, Vec l, Vec r)
     PetscCall(VecGetLocalSize(r, &n));
     PetscCheck(n == A->cmap->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Right scaling vector has %" PetscInt_FMT " entries, the matrix %" PetscInt_FMT " columns", n, A->cmap->n);
   }
+  PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_DIAGONALSCALE], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
-  PetscCall(HybWorkInit(&work, &x));
+  PetscCall(HybArenaInit(&work, &x));
   PetscCall(HybDeviceVectorGet(&x, &work, l, PETSC_TRUE, PETSC_FALSE, &dl));
   PetscCall(HybDeviceVectorGet(&x, &work, r, PETSC_TRUE, PETSC_FALSE, &dr));
   ierr = x.backend->csr->diagonalscale(&x, &csr, (HybScalar *)dl.device, (HybScalar *)dr.device);
@@ -95,6 +92,7 @@ static PetscErrorCode MatDiagonalScale_SeqAIJHybridGPU(Mat A, Vec l, Vec r)
   PetscCall(HybDeviceVectorRestore(&x, &work, &dl));
   PetscCall(HybWorkEnd(&work, ierr));
   PetscCall(MatSeqAIJHybridGPUDeviceWritten(A, &x));
+  PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_DIAGONALSCALE], A, 0, 0, 0));
   PetscCall(PetscLogGpuFlops((PetscLogDouble)csr.nnz * ((l != NULL) + (r != NULL))));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -119,14 +117,16 @@ static PetscErrorCode MatGetDiagonal_SeqAIJHybridGPU(Mat A, Vec v)
     PetscCall((*HYB_PARENT.getdiagonal)(A, v));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
+  PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_GETDIAGONAL], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
-  PetscCall(HybWorkInit(&work, &x));
+  PetscCall(HybArenaInit(&work, &x));
   PetscCall(HybDeviceVectorGet(&x, &work, v, PETSC_FALSE, PETSC_TRUE, &d));
   ierr = PETSC_SUCCESS;
   if (n > m) ierr = x.backend->zero(&x, d.device, sizeof(PetscScalar) * (size_t)n);
   if (!ierr) ierr = x.backend->csr->getdiagonal(&x, &csr, (HybScalar *)d.device);
   if (!ierr) ierr = HybDeviceVectorRestore(&x, &work, &d);
   PetscCall(HybWorkEnd(&work, ierr));
+  PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_GETDIAGONAL], A, 0, 0, 0));
   HybGlueState.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -146,12 +146,14 @@ static PetscErrorCode MatSeqAIJHybridGPUDiagonalSet(Mat A, Vec v, const PetscSca
   *done = PETSC_FALSE;
   PetscCall(MatSeqAIJHybridGPUWriteOnDevice(A, &x, &device));
   if (!device) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_DIAGONALSET], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
-  PetscCall(HybWorkInit(&work, &x));
+  PetscCall(HybArenaInit(&work, &x));
   PetscCall(HybDeviceVectorGet(&x, &work, v, PETSC_TRUE, PETSC_FALSE, &d));
   ierr = x.backend->csr->diagonalset(&x, &work, &csr, (HybScalar *)d.device, (const HybScalar *)alpha, add, &missing);
   PetscCall(HybDeviceVectorRestore(&x, &work, &d));
   PetscCall(HybWorkEnd(&work, ierr));
+  PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_DIAGONALSET], A, 0, 0, 0));
   if (missing) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJHybridGPUDeviceWritten(A, &x));
   *done = PETSC_TRUE;
@@ -201,59 +203,12 @@ static PetscErrorCode MatNorm_SeqAIJHybridGPU(Mat A, NormType type, PetscReal *n
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   which = type == NORM_1 ? HYB_NORM_1 : (type == NORM_FROBENIUS ? HYB_NORM_FROBENIUS : HYB_NORM_INFINITY);
+  PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_NORM], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
-  PetscCall(HybWorkInit(&work, &x));
+  PetscCall(HybArenaInit(&work, &x));
   PetscCall(HybWorkEnd(&work, x.backend->csr->norm(&x, &work, &csr, which, norm)));
+  PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_NORM], A, 0, 0, 0));
   HybGlueState.deviceops++;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* A matrix with the pattern of a device-born one: the device copies, the host writes row offsets only */
-static PetscErrorCode MatSeqAIJHybridGPUCloneOnDevice(Mat A, const HybExec *x, PetscBool values, Mat B)
-{
-  HybCSR         csr, result;
-  HybArena       arrays;
-  PetscErrorCode ierr;
-
-  PetscFunctionBegin;
-  PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, x, PETSC_TRUE, &csr));
-  PetscCall(HybArenaInit(&arrays, x));
-  result = csr;
-  ierr   = HybArenaAlloc(&arrays, HYB_MEM_DEVICE, (PetscCount)csr.m + 1, sizeof(PetscInt), &result.i);
-  if (!ierr) ierr = HybArenaAlloc(&arrays, x->result, csr.nnz, sizeof(PetscInt), &result.j);
-  if (!ierr) ierr = HybArenaAlloc(&arrays, x->result, csr.nnz, sizeof(HybScalar), &result.a);
-  if (!ierr) ierr = x->backend->copy(x, result.i, csr.i, sizeof(PetscInt) * ((size_t)csr.m + 1), HYB_COPY_DEVICE_TO_DEVICE);
-  if (!ierr) ierr = x->backend->copy(x, result.j, csr.j, sizeof(PetscInt) * (size_t)csr.nnz, HYB_COPY_DEVICE_TO_DEVICE);
-  if (!ierr) {
-    if (values) ierr = x->backend->copy(x, result.a, csr.a, sizeof(HybScalar) * (size_t)csr.nnz, HYB_COPY_DEVICE_TO_DEVICE);
-    else ierr = x->backend->zero(x, result.a, sizeof(HybScalar) * (size_t)csr.nnz);
-  }
-  if (!ierr) ierr = MatSeqAIJHybridGPUAdoptDevice(B, x, &arrays, &result);
-  if (ierr) (void)HybArenaReset(&arrays);
-  PetscCall(ierr);
-  HybGlueState.deviceops++;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode MatDuplicate_SeqAIJHybridGPU(Mat A, MatDuplicateOption op, Mat *B)
-{
-  HybExec   x;
-  PetscBool device = PETSC_FALSE;
-
-  PetscFunctionBegin;
-  if (op != MAT_SHARE_NONZERO_PATTERN) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(A, &x, &device));
-  if (!device) {
-    PetscCall((*HYB_PARENT.duplicate)(A, op, B));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  PetscCall(MatCreate(PetscObjectComm((PetscObject)A), B));
-  PetscCall(MatSetSizes(*B, A->rmap->n, A->cmap->n, A->rmap->n, A->cmap->n));
-  PetscCall(MatSetBlockSizesFromMats(*B, A, A));
-  PetscCall(MatSetType(*B, ((PetscObject)A)->type_name));
-  PetscCall(PetscLayoutReference(A->rmap, &(*B)->rmap));
-  PetscCall(PetscLayoutReference(A->cmap, &(*B)->cmap));
-  PetscCall(MatSeqAIJHybridGPUCloneOnDevice(A, &x, (PetscBool)(op == MAT_COPY_VALUES), *B));
-  PetscCall(PetscFunctionListDuplicate(((PetscObject)A)->qlist, &((PetscObject)(*B))->qlist));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -267,11 +222,13 @@ static PetscErrorCode MatCopy_SeqAIJHybridGPU(Mat A, Mat B, MatStructure str)
   /* the parent's rule for a common pattern: it was promised, or the numbers of nonzeros agree and the promise is the caller's */
   if (str == SAME_NONZERO_PATTERN && MatIsSeqAIJHybridGPU(A) && MatIsSeqAIJHybridGPU(B)) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(B, &x, &device));
   if (device) {
+    PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_COPY], B, 0, 0, 0));
     PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &a));
     PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(B, &x, PETSC_TRUE, &b));
     PetscCheck(a.nnz == b.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "Number of nonzeros in the two matrices differ: %" PetscInt64_FMT " and %" PetscInt64_FMT ", though SAME_NONZERO_PATTERN was said", (PetscInt64)a.nnz, (PetscInt64)b.nnz);
     PetscCall(x.backend->copy(&x, b.a, a.a, sizeof(HybScalar) * (size_t)a.nnz, HYB_COPY_DEVICE_TO_DEVICE));
     PetscCall(MatSeqAIJHybridGPUDeviceWritten(B, &x));
+    PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_COPY], B, 0, 0, 0));
   } else PetscCall((*HYB_PARENT.copy)(A, B, str));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -293,6 +250,7 @@ static PetscErrorCode MatAXPY_SeqAIJHybridGPU(Mat Y, PetscScalar alpha, Mat X, M
     PetscCall((*HYB_PARENT.axpy)(Y, alpha, X, str));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
+  PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_AXPY], Y, X, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(X, &x, PETSC_TRUE, &xc));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(Y, &x, PETSC_TRUE, &yc));
   if (str == SAME_NONZERO_PATTERN) {
@@ -300,18 +258,20 @@ static PetscErrorCode MatAXPY_SeqAIJHybridGPU(Mat Y, PetscScalar alpha, Mat X, M
     PetscCall(x.backend->csr->axpy(&x, yc.nnz, (HybScalar *)&alpha, xc.a, yc.a));
     PetscCall(MatSeqAIJHybridGPUDeviceWritten(Y, &x));
     PetscCall(PetscLogGpuFlops(2.0 * (PetscLogDouble)xc.nnz));
+    PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_AXPY], Y, X, 0, 0));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(HybWorkInit(&work, &x));
+  PetscCall(HybArenaInit(&work, &x));
   if (str == SUBSET_NONZERO_PATTERN) ierr = x.backend->csr->axpysubset(&x, &work, (HybScalar *)&alpha, &xc, &yc, &missing);
   PetscCall(HybWorkEnd(&work, ierr));
   if (!missing) {
     PetscCall(MatSeqAIJHybridGPUDeviceWritten(Y, &x));
     PetscCall(PetscLogGpuFlops(2.0 * (PetscLogDouble)xc.nnz));
+    PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_AXPY], Y, X, 0, 0));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCheck(str != SUBSET_NONZERO_PATTERN, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "%" PetscInt64_FMT " entries of X are not in the pattern of Y, though SUBSET_NONZERO_PATTERN was said: use DIFFERENT_NONZERO_PATTERN", (PetscInt64)missing);
-  PetscCall(HybWorkInit(&work, &x));
+  PetscCall(HybArenaInit(&work, &x));
   PetscCall(HybArenaInit(&arrays, &x));
   ierr = x.backend->csr->addsymbolic(&x, &arrays, &work, &yc, &xc, &result);
   if (!ierr) ierr = HybArenaAlloc(&arrays, x.result, result.nnz, sizeof(HybScalar), &result.a);
@@ -320,6 +280,7 @@ static PetscErrorCode MatAXPY_SeqAIJHybridGPU(Mat Y, PetscScalar alpha, Mat X, M
   if (ierr) (void)HybArenaReset(&arrays);
   PetscCall(HybWorkEnd(&work, ierr));
   PetscCall(PetscLogGpuFlops(2.0 * (PetscLogDouble)xc.nnz));
+  PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_AXPY], Y, X, 0, 0));
   HybGlueState.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -389,7 +350,7 @@ PetscErrorCode MatSeqAIJHybridGPUSetDeviceOps(Mat A, PetscBool on)
   ops->shift         = on ? MatShift_SeqAIJHybridGPU : p->shift;
   ops->diagonalset   = on ? MatDiagonalSet_SeqAIJHybridGPU : p->diagonalset;
   ops->norm          = on ? MatNorm_SeqAIJHybridGPU : p->norm;
-  ops->duplicate     = on ? MatDuplicate_SeqAIJHybridGPU : p->duplicate;
+  PetscCall(MatSeqAIJHybridGPUSetCreateOps(A, on));
   PetscCall(MatSeqAIJHybridGPUSetBornOps(A, PETSC_FALSE));
 #if defined(PETSC_HAVE_DEVICE)
   ops->bindtocpu = on ? MatBindToCPU_SeqAIJHybridGPU : p->bindtocpu;

@@ -1,0 +1,359 @@
+/*
+  Operations that make a matrix from another one on the device: duplicates, transposes, submatrices. What they make is born there; the host
+  writes its row offsets and no more.
+
+  The values of a transpose and of a submatrix are the parent's in another order. That order (one integer a nonzero) is kept with the result, so
+  that MAT_REUSE_MATRIX is one gather for as long as both patterns stand. Where they do not, or the result was never born on the device, the work
+  begins anew or is the parent type's.
+*/
+#include "../aijhybridgpuimpl.h"
+
+#define HYB_PARENT HybGlueState.seq
+
+PetscErrorCode HybDerivedDestroy(HybDerived *d)
+{
+  PetscFunctionBegin;
+  if (d->ready) {
+    d->ready = PETSC_FALSE;
+    PetscCall(HybArenaReset(&d->arena));
+  }
+  d->perm = NULL;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatSeqAIJHybridGPUCreateLike(Mat A, PetscInt m, PetscInt n, PetscInt rbs, PetscInt cbs, Mat *B)
+{
+  Mat_SeqAIJHybridGPU *a = NULL, *b = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &a));
+  PetscCall(MatCreate(PetscObjectComm((PetscObject)A), B));
+  PetscCall(MatSetSizes(*B, m, n, m, n));
+  PetscCall(MatSetBlockSizes(*B, rbs, cbs));
+  PetscCall(MatSetType(*B, ((PetscObject)A)->type_name));
+  if (!MatIsSeqAIJHybridGPU(*B)) PetscCall(MatSetType(*B, MATSEQAIJHYBRIDGPU)); /* A got our operations by hand, its type name did not */
+  PetscCall(MatSeqAIJHybridGPUGetData(*B, &b));
+  b->choices = a->choices;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatSeqAIJHybridGPUDeriveExec(Mat A, HybExec *x, PetscBool *device)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybLent              l;
+
+  PetscFunctionBegin;
+  *device = PETSC_FALSE;
+  if (!A->assembled || A->factortype) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  PetscCall(HybLentGet(A, PETSC_TRUE, &l));
+  if (l.csr.a || !l.csr.nnz) {
+    PetscCall(HybGlueGetExec(A, &hyb->choices, hyb->copy.born ? HYB_ANY_SIZE : l.csr.nnz, x));
+    *device = HybExecOnDevice(x);
+  }
+  PetscCall(HybLentRestore(A, &l));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* B, just adopted, remembers that its values are A's through perm, a block of keep */
+static PetscErrorCode HybDerivedKeep(Mat A, Mat B, HybArena *keep, PetscInt *perm, IS rows, IS cols)
+{
+  Mat_SeqAIJHybridGPU *a = NULL, *b = NULL;
+  IS                   is[2];
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &a));
+  PetscCall(MatSeqAIJHybridGPUGetData(B, &b));
+  PetscCall(HybDerivedDestroy(&b->derived));
+  b->derived.arena     = *keep;
+  b->derived.perm      = perm;
+  b->derived.ready     = PETSC_TRUE;
+  b->derived.parentkey = a->copy.key;
+  b->derived.key       = b->copy.key;
+  keep->blocks         = NULL;
+  keep->bytes          = 0;
+  is[0]                = rows;
+  is[1]                = cols;
+  PetscCall(PetscObjectGetId((PetscObject)A, &b->derived.parent));
+  for (int k = 0; k < 2; k++) {
+    b->derived.is[k]      = 0;
+    b->derived.isstate[k] = 0;
+    if (!is[k]) continue;
+    PetscCall(PetscObjectGetId((PetscObject)is[k], &b->derived.is[k]));
+    PetscCall(PetscObjectStateGet((PetscObject)is[k], &b->derived.isstate[k]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* B's values again from A's, if B remembers how and both patterns stand */
+static PetscErrorCode HybDerivedRefresh(Mat A, Mat B, const HybExec *x, IS rows, IS cols, PetscBool *done)
+{
+  Mat_SeqAIJHybridGPU *a = NULL, *b = NULL;
+  HybExec              xb;
+  HybCSR               ac, bc;
+  PetscBool            device;
+  PetscObjectId        id;
+  IS                   is[2];
+
+  PetscFunctionBegin;
+  *done = PETSC_FALSE;
+  if (!MatIsSeqAIJHybridGPU(B)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &a));
+  PetscCall(MatSeqAIJHybridGPUGetData(B, &b));
+  if (!b->derived.ready) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscObjectGetId((PetscObject)A, &id));
+  if (id != b->derived.parent) PetscFunctionReturn(PETSC_SUCCESS);
+  is[0] = rows;
+  is[1] = cols;
+  for (int k = 0; k < 2; k++) {
+    PetscObjectState state = 0;
+
+    id = 0;
+    if (is[k]) {
+      PetscCall(PetscObjectGetId((PetscObject)is[k], &id));
+      PetscCall(PetscObjectStateGet((PetscObject)is[k], &state));
+    }
+    if (id != b->derived.is[k] || state != b->derived.isstate[k]) PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(MatSeqAIJHybridGPUWriteOnDevice(B, &xb, &device));
+  if (!device) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, x, PETSC_TRUE, &ac));
+  PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(B, x, PETSC_TRUE, &bc));
+  if (!HybPatternKeyEqual(&a->copy.key, &b->derived.parentkey) || !HybPatternKeyEqual(&b->copy.key, &b->derived.key)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(x->backend->csr->gather(x, bc.nnz, b->derived.perm, PETSC_FALSE, ac.a, bc.a));
+  PetscCall(MatSeqAIJHybridGPUDeviceWritten(B, x));
+  *done = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A matrix with the pattern of a device-born one: the device copies, the host writes row offsets only */
+static PetscErrorCode MatSeqAIJHybridGPUCloneOnDevice(Mat A, const HybExec *x, PetscBool values, Mat B)
+{
+  HybCSR         csr, result;
+  HybArena       arrays;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, x, PETSC_TRUE, &csr));
+  PetscCall(HybArenaInit(&arrays, x));
+  result = csr;
+  ierr   = HybArenaAlloc(&arrays, HYB_MEM_DEVICE, (PetscCount)csr.m + 1, sizeof(PetscInt), &result.i);
+  if (!ierr) ierr = HybArenaAlloc(&arrays, x->result, csr.nnz, sizeof(PetscInt), &result.j);
+  if (!ierr) ierr = HybArenaAlloc(&arrays, x->result, csr.nnz, sizeof(HybScalar), &result.a);
+  if (!ierr) ierr = x->backend->copy(x, result.i, csr.i, sizeof(PetscInt) * ((size_t)csr.m + 1), HYB_COPY_DEVICE_TO_DEVICE);
+  if (!ierr) ierr = x->backend->copy(x, result.j, csr.j, sizeof(PetscInt) * (size_t)csr.nnz, HYB_COPY_DEVICE_TO_DEVICE);
+  if (!ierr) {
+    if (values) ierr = x->backend->copy(x, result.a, csr.a, sizeof(HybScalar) * (size_t)csr.nnz, HYB_COPY_DEVICE_TO_DEVICE);
+    else ierr = x->backend->zero(x, result.a, sizeof(HybScalar) * (size_t)csr.nnz);
+  }
+  if (!ierr) ierr = MatSeqAIJHybridGPUAdoptDevice(B, x, &arrays, &result);
+  if (ierr) (void)HybArenaReset(&arrays);
+  PetscCall(ierr);
+  HybGlueState.deviceops++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatDuplicate_SeqAIJHybridGPU(Mat A, MatDuplicateOption op, Mat *B)
+{
+  HybExec   x;
+  PetscBool device = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  if (op != MAT_SHARE_NONZERO_PATTERN) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(A, &x, &device));
+  if (!device) {
+    PetscCall((*HYB_PARENT.duplicate)(A, op, B));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_DUPLICATE], A, 0, 0, 0));
+  PetscCall(MatSeqAIJHybridGPUCreateLike(A, A->rmap->n, A->cmap->n, A->rmap->bs, A->cmap->bs, B));
+  PetscCall(PetscLayoutReference(A->rmap, &(*B)->rmap));
+  PetscCall(PetscLayoutReference(A->cmap, &(*B)->cmap));
+  PetscCall(MatSeqAIJHybridGPUCloneOnDevice(A, &x, (PetscBool)(op == MAT_COPY_VALUES), *B));
+  PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_DUPLICATE], A, 0, 0, 0));
+  PetscCall(PetscFunctionListDuplicate(((PetscObject)A)->qlist, &((PetscObject)(*B))->qlist));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The transpose's arrays on the device, values included, and in keep the permutation */
+static PetscErrorCode HybTransposeOnDevice(Mat A, const HybExec *x, HybArena *arrays, HybArena *keep, HybCSR *T, PetscInt **perm)
+{
+  HybCSR         csr;
+  HybArena       work;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, x, PETSC_TRUE, &csr));
+  PetscCall(HybArenaInit(&work, x));
+  ierr = x->backend->csr->transposesymbolic(x, arrays, &work, &csr, T, perm);
+  PetscCall(HybArenaReset(&work));
+  PetscCall(ierr);
+  PetscCall(HybArenaAlloc(arrays, x->result, T->nnz, sizeof(HybScalar), &T->a));
+  PetscCall(x->backend->csr->gather(x, T->nnz, *perm, PETSC_FALSE, csr.a, T->a));
+  PetscCall(HybArenaMove(arrays, keep, *perm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatTranspose_SeqAIJHybridGPU(Mat A, MatReuse reuse, Mat *B)
+{
+  HybExec        x;
+  HybArena       arrays, keep;
+  HybCSR         csr;
+  PetscInt      *perm = NULL;
+  PetscBool      device, done = PETSC_FALSE;
+  PetscErrorCode ierr;
+  Mat            T;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUDeriveExec(A, &x, &device));
+  if (device && reuse == MAT_REUSE_MATRIX) { /* a result that the host made, or that lives on the host now, is the host's to write */
+    PetscBool ondevice = PETSC_FALSE;
+    HybExec   xb;
+
+    if (MatIsSeqAIJHybridGPU(*B)) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(*B, &xb, &ondevice));
+    device = ondevice;
+  }
+  if (!device) {
+    PetscCall((*HYB_PARENT.transpose)(A, reuse, B));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_TRANSPOSE], A, 0, 0, 0));
+  if (reuse == MAT_REUSE_MATRIX) PetscCall(HybDerivedRefresh(A, *B, &x, NULL, NULL, &done));
+  if (!done) {
+    PetscCall(HybArenaInit(&arrays, &x));
+    PetscCall(HybArenaInit(&keep, &x));
+    ierr = HybTransposeOnDevice(A, &x, &arrays, &keep, &csr, &perm);
+    if (ierr) {
+      (void)HybArenaReset(&arrays);
+      (void)HybArenaReset(&keep);
+    }
+    PetscCall(ierr);
+    T = reuse == MAT_INPLACE_MATRIX ? A : *B;
+    if (reuse == MAT_INITIAL_MATRIX) PetscCall(MatSeqAIJHybridGPUCreateLike(A, A->cmap->n, A->rmap->n, A->cmap->bs, A->rmap->bs, &T));
+    if (reuse == MAT_INPLACE_MATRIX) {
+      PetscLayout map = A->rmap;
+
+      A->rmap = A->cmap;
+      A->cmap = map;
+      if (A->rmap->n != A->cmap->n) PetscCall(MatProductClear(A)); /* what made A does not fit any more */
+    }
+    ierr = MatSeqAIJHybridGPUAdoptDevice(T, &x, &arrays, &csr);
+    if (ierr) {
+      (void)HybArenaReset(&arrays);
+      (void)HybArenaReset(&keep);
+    }
+    PetscCall(ierr);
+    if (reuse == MAT_INPLACE_MATRIX) PetscCall(HybArenaReset(&keep));
+    else {
+      PetscCall(HybDerivedKeep(A, T, &keep, perm, NULL, NULL));
+      *B = T;
+    }
+  }
+  PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_TRANSPOSE], A, 0, 0, 0));
+  HybGlueState.deviceops++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The submatrix's arrays on the device, values included, and in keep the permutation; its columns are cstart to cend-1 of A's */
+static PetscErrorCode HybSubMatrixOnDevice(Mat A, const HybExec *x, PetscInt nrows, const PetscInt *rows, PetscInt cstart, PetscInt cend, HybArena *arrays, HybArena *keep, HybCSR *S, PetscInt **perm)
+{
+  HybCSR         csr;
+  HybArena       work;
+  PetscInt      *rowsdevice;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, x, PETSC_TRUE, &csr));
+  PetscCall(HybArenaInit(&work, x));
+  ierr = HybArenaAlloc(&work, HYB_MEM_DEVICE, nrows, sizeof(PetscInt), &rowsdevice);
+  if (!ierr) ierr = x->backend->copy(x, rowsdevice, rows, sizeof(PetscInt) * (size_t)nrows, HYB_COPY_HOST_TO_DEVICE);
+  if (!ierr) ierr = x->backend->csr->submatrixsymbolic(x, arrays, &work, &csr, nrows, rowsdevice, cstart, cend, S, perm);
+  PetscCall(HybArenaReset(&work));
+  PetscCall(ierr);
+  PetscCall(HybArenaAlloc(arrays, x->result, S->nnz, sizeof(HybScalar), &S->a));
+  PetscCall(x->backend->csr->gather(x, S->nnz, *perm, PETSC_FALSE, csr.a, S->a));
+  PetscCall(HybArenaMove(arrays, keep, *perm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatSeqAIJHybridGPUSubMatrix(Mat A, IS isrow, IS iscol, MatReuse reuse, Mat *B, PetscBool *done)
+{
+  HybExec         x;
+  HybArena        arrays, keep;
+  HybCSR          csr;
+  const PetscInt *rows;
+  PetscInt        nrows, ncols, first = 0, step = 1, rmin, rmax, rbs, cbs, *perm = NULL;
+  PetscBool       device, stride;
+  PetscErrorCode  ierr;
+  Mat             S;
+
+  PetscFunctionBegin;
+  *done = PETSC_FALSE;
+  PetscCall(MatSeqAIJHybridGPUDeriveExec(A, &x, &device));
+  if (!device) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(ISGetLocalSize(isrow, &nrows));
+  PetscCall(ISGetLocalSize(iscol, &ncols));
+  PetscCall(PetscObjectTypeCompare((PetscObject)iscol, ISSTRIDE, &stride));
+  if (stride) PetscCall(ISStrideGetInfo(iscol, &first, &step));
+  if (!stride || step != 1 || first < 0 || first > A->cmap->n - ncols) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(ISGetMinMax(isrow, &rmin, &rmax));
+  if (nrows && (rmin < 0 || rmax >= A->rmap->n)) PetscFunctionReturn(PETSC_SUCCESS); /* the parent says what is wrong with it */
+  PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_SUBMATRIX], A, 0, 0, 0));
+  if (reuse == MAT_REUSE_MATRIX) {
+    PetscCall(HybDerivedRefresh(A, *B, &x, isrow, iscol, done));
+    if (*done || !MatIsSeqAIJHybridGPU(*B) || (*B)->rmap->n != nrows || (*B)->cmap->n != ncols) {
+      PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_SUBMATRIX], A, 0, 0, 0));
+      PetscFunctionReturn(PETSC_SUCCESS);
+    }
+  }
+  PetscCall(HybArenaInit(&arrays, &x));
+  PetscCall(HybArenaInit(&keep, &x));
+  PetscCall(ISGetIndices(isrow, &rows));
+  ierr = HybSubMatrixOnDevice(A, &x, nrows, rows, first, first + ncols, &arrays, &keep, &csr, &perm);
+  PetscCall(ISRestoreIndices(isrow, &rows));
+  S = *B;
+  if (!ierr && reuse == MAT_INITIAL_MATRIX) {
+    PetscCall(ISGetBlockSize(isrow, &rbs));
+    PetscCall(ISGetBlockSize(iscol, &cbs));
+    PetscCall(MatSeqAIJHybridGPUCreateLike(A, nrows, ncols, rbs, cbs, &S));
+  }
+  if (!ierr) ierr = MatSeqAIJHybridGPUAdoptDevice(S, &x, &arrays, &csr);
+  if (ierr) {
+    (void)HybArenaReset(&arrays);
+    (void)HybArenaReset(&keep);
+  }
+  PetscCall(ierr);
+  PetscCall(HybDerivedKeep(A, S, &keep, perm, isrow, iscol));
+  *B    = S;
+  *done = PETSC_TRUE;
+  PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_SUBMATRIX], A, 0, 0, 0));
+  HybGlueState.deviceops++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* MatCreateSubMatrix() of a sequential AIJ matrix comes here as well */
+static PetscErrorCode MatCreateSubMatrices_SeqAIJHybridGPU(Mat A, PetscInt n, const IS isrow[], const IS iscol[], MatReuse reuse, Mat *B[])
+{
+  PetscFunctionBegin;
+  if (reuse == MAT_INITIAL_MATRIX) PetscCall(PetscCalloc1(n + 1, B));
+  for (PetscInt k = 0; k < n; k++) {
+    PetscBool done;
+    Mat       one[2], *S = one;
+
+    PetscCall(MatSeqAIJHybridGPUSubMatrix(A, isrow[k], iscol[k], reuse, &(*B)[k], &done));
+    if (done) continue;
+    one[0] = (*B)[k];
+    PetscCall((*HYB_PARENT.createsubmatrices)(A, 1, &isrow[k], &iscol[k], reuse, &S));
+    (*B)[k] = S[0];
+    if (reuse == MAT_INITIAL_MATRIX) PetscCall(PetscFree(S));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatSeqAIJHybridGPUSetCreateOps(Mat A, PetscBool on)
+{
+  PetscFunctionBegin;
+  A->ops->duplicate         = on ? MatDuplicate_SeqAIJHybridGPU : HYB_PARENT.duplicate;
+  A->ops->transpose         = on ? MatTranspose_SeqAIJHybridGPU : HYB_PARENT.transpose;
+  A->ops->createsubmatrices = on ? MatCreateSubMatrices_SeqAIJHybridGPU : HYB_PARENT.createsubmatrices;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
