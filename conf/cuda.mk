@@ -69,9 +69,9 @@ $(BUILD)/emulated/%.o: %.cc
 
 -include $(EMU_OBJ:.o=.d) $(EMU_CORE_OBJ:.o=.d)
 
-$(EMULATED_LIB): $(EMU_OBJ) $(EMU_CORE_OBJ) $(BUILD)/librooms.a conf/cuda.map
+$(EMULATED_LIB): $(EMU_OBJ) $(EMU_CORE_OBJ) $(BUILD)/librooms.a tests/emulator/emulated.map
 	@mkdir -p $(@D)
-	$(call SAY,$@)$(PETSC_CXX) -shared $(SAN) -o $@ $(EMU_OBJ) $(EMU_CORE_OBJ) $(BUILD)/librooms.a -Wl,--version-script=conf/cuda.map -Wl,-z,now $(if $(SAN),,-Wl,--no-undefined) $(PETSC_LIBS) -ldl -lpthread
+	$(call SAY,$@)$(PETSC_CXX) -shared $(SAN) -o $@ $(EMU_OBJ) $(EMU_CORE_OBJ) $(BUILD)/librooms.a -Wl,--version-script=tests/emulator/emulated.map -Wl,-z,now $(if $(SAN),,-Wl,--no-undefined) $(PETSC_LIBS) -ldl -lpthread
 
 ## make emulator        the same .cu files for the CPU, build/.../lib/emulated/libaijhybridgpu_emulated.so, a device library for tests
 

@@ -27,6 +27,7 @@ bool                              taken_[Streams] = {true};
 Clock                             host_;
 static char                             *space_;
 static size_t                            space_used_;
+static bool                              handsoff_; /* no managed array is the host's, see HybEmulatorHandsOff() */
 static std::map<char *, Array *>         arrays_; /* by first guard page */
 static std::vector<Array *>              open_;
 static std::multimap<size_t, char *>     recycled_;
@@ -37,6 +38,7 @@ size_t                            total_;
 static bool                              inside_;
 static size_t                            queued_;
 cudaError_t                       error_;
+unsigned long long                bytes_to_host_;
 static struct sigaction                  before_;
 unsigned Seed(void)
 {
@@ -197,7 +199,7 @@ static void Guard(Array *a)
 /* the host's rights on a managed array follow what is queued */
 void Share(Array *a)
 {
-  const int p = a->freed || a->freeing || a->writes || a->fresh ? PROT_NONE : a->reads ? PROT_READ : PROT_READ | PROT_WRITE;
+  const int p = a->freed || a->freeing || a->writes || a->fresh || handsoff_ ? PROT_NONE : a->reads ? PROT_READ : PROT_READ | PROT_WRITE;
   if (inside_ || a->protection == p) return;
   Protect(a, p);
   a->protection = p;
@@ -262,6 +264,7 @@ static void Handler(int sig, siginfo_t *info, void *context)
   if (a) {
     if (a->freed || a->freeing) FailAt(pc, "the host %s %s after it was freed", write ? "writes" : "reads", Name(a).c_str());
     if (a->managed && (a->reads || a->writes || a->fresh)) FailAt(pc, "the host %s %s while %s, which uses it, is queued", write ? "writes" : "reads", Name(a).c_str(), a->fresh ? "its allocation" : a->user.c_str());
+    if (a->managed && handsoff_) FailAt(pc, "the host %s %s, at byte %td, where a test says that it touches none", write ? "writes" : "reads", Name(a).c_str(), p - a->ptr);
     FailAt(pc, "the host %s %s, at byte %td", write ? "writes" : "reads", Name(a).c_str(), p - a->ptr);
   }
   if (inside_) FailAt(pc, OnStackGuard(p) ? "the thread's stack is full" : "access to address %p, which belongs to no array", (void *)p);
@@ -544,3 +547,16 @@ void Retire(Array *a)
   }
 }
 } // namespace emu
+
+/* For tests that show an operation to leave the host out: from HybEmulatorHandsOff(1) on each access of the host to a managed array is an error,
+   until HybEmulatorHandsOff(0). Copies are the device's; HybEmulatorBytesToHost() counts their bytes. */
+extern "C" __attribute__((visibility("default"))) void HybEmulatorHandsOff(int on)
+{
+  emu::handsoff_ = on != 0;
+  for (auto &a : emu::arrays_)
+    if (a.second->managed && !a.second->freed) emu::Share(a.second);
+}
+extern "C" __attribute__((visibility("default"))) unsigned long long HybEmulatorBytesToHost(void)
+{
+  return emu::bytes_to_host_;
+}

@@ -71,6 +71,7 @@ extern EmuPool                     plain_[2];      /* cudaMalloc and cudaMallocA
 extern std::vector<EmuPool *>      pools_;
 extern size_t                      total_; /* of the card */
 extern cudaError_t                 error_;
+extern unsigned long long          bytes_to_host_; /* copied so far */
 
 void        Start(void);
 EmuStream  *Get(cudaStream_t);

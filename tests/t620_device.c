@@ -1,0 +1,323 @@
+/*
+  Every operation of the type on a matrix that lives on the device: the result is MATAIJ's, the device did it (the operation's own event was logged),
+  and the host did not touch the arrays. For the last the emulator forbids the host all managed arrays while the operation runs, and counts the bytes
+  that are copied to the host: row offsets and vectors, but no array with an entry for each nonzero. On a real device the events stand for it.
+  Without a device only the results are looked at.
+
+TEST np=1
+TEST np=1 @emulated
+TEST np=1 @emulated -mat_seqaij_type seqaijhybridgpu
+TEST np=1 @emulated -mat_aijhybridgpu_memory mirror
+*/
+#include "mattest.h"
+#include <petsc/private/petscimpl.h> /* PetscObjectStateGet() */
+#include <dlfcn.h>
+
+static PetscBool Device, HandsOff;
+static void (*HandsOffFunction)(int);
+static unsigned long long (*BytesToHost)(void);
+
+static PetscErrorCode EventCount(const char *name, PetscInt *count)
+{
+  PetscLogEvent      event;
+  PetscEventPerfInfo info;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscLogEventGetId(name, &event));
+  PetscCheck(event >= 0, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "No event %s", name);
+  PetscCall(PetscLogEventGetPerfInfo(0, event, &info));
+  *count = (PetscInt)info.count;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Before 3.25 the base class looks for the diagonal entries of each matrix that it is given, on the host: what makes a matrix cannot keep it away from j */
+#define MAKES_HANDSOFF (HandsOff && PETSC_VERSION_GE(3, 25, 0))
+
+/* the statement, done by the device under the event's name, with at most so many bytes brought to the host */
+#define ONDEVICE(event, bytes, statement) ONDEVICE_(event, bytes, HandsOff, statement)
+#define MAKESONDEVICE(event, bytes, statement) ONDEVICE_(event, bytes, MAKES_HANDSOFF, statement)
+#define ONDEVICE_(event, bytes, handsoff, statement) \
+  do { \
+    PetscInt           before_, after_; \
+    unsigned long long bytes_; \
+    PetscCall(EventCount(event, &before_)); \
+    bytes_ = HandsOff ? BytesToHost() : 0; \
+    if (handsoff) HandsOffFunction(1); \
+    PetscCall(statement); \
+    if (handsoff) HandsOffFunction(0); \
+    PetscCall(EventCount(event, &after_)); \
+    if (Device) MatTestCheck(after_ > before_, "the event " event " of " #statement); \
+    else MatTestSkipped++; \
+    if (HandsOff) { \
+      if (BytesToHost() - bytes_ > (unsigned long long)(bytes)) printf("%llu bytes came to the host\n", BytesToHost() - bytes_); \
+      MatTestCheck(BytesToHost() - bytes_ <= (unsigned long long)(bytes), "bytes to the host by " #statement); \
+    } \
+  } while (0)
+
+/* a product's result, born on the device: A times a matrix with two entries a row */
+static PetscErrorCode Born(PetscInt m, PetscInt n, PetscInt seed, Mat *A, Mat *H)
+{
+  Mat X, Y, HX, HY;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatTestRandom(m, n, 12, seed, &X));
+  PetscCall(MatTestRandom(n, n, 1, seed + 1, &Y));
+  PetscCall(MatShift(Y, 2.0));
+  PetscCall(MatConvert(X, "aijhybridgpu", MAT_INITIAL_MATRIX, &HX));
+  PetscCall(MatConvert(Y, "aijhybridgpu", MAT_INITIAL_MATRIX, &HY));
+  PetscCall(MatMatMult(X, Y, MAT_INITIAL_MATRIX, PETSC_DEFAULT, A));
+  PetscCall(MatMatMult(HX, HY, MAT_INITIAL_MATRIX, PETSC_DEFAULT, H));
+  PetscCall(MatDestroy(&X));
+  PetscCall(MatDestroy(&Y));
+  PetscCall(MatDestroy(&HX));
+  PetscCall(MatDestroy(&HY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TestValues(PetscInt m, PetscInt n)
+{
+  Mat                  A, H, B, G, X, HX;
+  Vec                  l, r, d, e;
+  PetscReal            na = 0, nh = 0;
+  const NormType       norms[] = {NORM_1, NORM_FROBENIUS, NORM_INFINITY};
+  const PetscInt       offsets = (m + 1) * (PetscInt)sizeof(PetscInt) + 256, partial = 1 << 15;
+  const PetscBool      square  = (PetscBool)(m == n);
+
+  PetscFunctionBeginUser;
+  PetscCall(Born(m, n, 11, &A, &H));
+  PetscCall(MatCreateVecs(A, &r, &l));
+  PetscCall(VecSetRandom(l, NULL));
+  PetscCall(VecSetRandom(r, NULL));
+  ONDEVICE("HybScale", 0, MatScale(H, -1.5));
+  PetscCall(MatScale(A, -1.5));
+  MatTestCheckSame(H, A, "MatScale");
+  ONDEVICE("HybDiagScale", 0, MatDiagonalScale(H, l, r));
+  PetscCall(MatDiagonalScale(A, l, r));
+  MatTestCheckSame(H, A, "MatDiagonalScale");
+  for (int k = 0; k < 3; k++) { /* partial sums of a fixed grid come to the host */
+    ONDEVICE("HybNorm", partial, MatNorm(H, norms[k], &nh));
+    PetscCall(MatNorm(A, norms[k], &na));
+    MatTestCheck(PetscAbsReal(na - nh) <= 1e-12 * na, "MatNorm");
+  }
+  MAKESONDEVICE("HybDuplicate", offsets, MatDuplicate(H, MAT_COPY_VALUES, &G));
+  PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &B));
+  MatTestCheckSame(G, B, "MatDuplicate");
+  ONDEVICE("HybZero", 0, MatZeroEntries(G));
+  PetscCall(MatNorm(G, NORM_FROBENIUS, &nh));
+  MatTestCheck(nh == 0, "MatZeroEntries");
+  ONDEVICE("HybCopy", 0, MatCopy(H, G, SAME_NONZERO_PATTERN));
+  MatTestCheckSame(G, B, "MatCopy");
+  ONDEVICE("HybAXPY", 0, MatAXPY(G, 0.75, H, SAME_NONZERO_PATTERN));
+  PetscCall(MatAXPY(B, 0.75, A, SAME_NONZERO_PATTERN));
+  MatTestCheckSame(G, B, "MatAXPY same");
+  ONDEVICE("HybAXPY", 0, MatAYPX(G, 0.25, H, SAME_NONZERO_PATTERN));
+  PetscCall(MatAYPX(B, 0.25, A, SAME_NONZERO_PATTERN));
+  MatTestCheckSame(G, B, "MatAYPX same");
+  PetscCall(MatDestroy(&G));
+  MAKESONDEVICE("HybDuplicate", offsets, MatDuplicate(H, MAT_DO_NOT_COPY_VALUES, &G));
+  PetscCall(MatNorm(G, NORM_FROBENIUS, &nh));
+  MatTestCheck(nh == 0, "MatDuplicate without values");
+  PetscCall(MatDestroy(&G));
+  PetscCall(MatDuplicate(H, MAT_COPY_VALUES, &G));
+  PetscCall(MatCopy(A, B, SAME_NONZERO_PATTERN));
+  { /* another pattern, then a subset of the sum's */
+    PetscCall(Born(m, n, 29, &X, &HX));
+    MAKESONDEVICE("HybAXPY", offsets, MatAXPY(G, -2.0, HX, DIFFERENT_NONZERO_PATTERN));
+    PetscCall(MatAXPY(B, -2.0, X, DIFFERENT_NONZERO_PATTERN));
+    MatTestCheckSame(G, B, "MatAXPY different");
+    ONDEVICE("HybAXPY", 64, MatAXPY(G, 0.5, HX, SUBSET_NONZERO_PATTERN));
+    PetscCall(MatAXPY(B, 0.5, X, SUBSET_NONZERO_PATTERN));
+    MatTestCheckSame(G, B, "MatAXPY subset");
+    ONDEVICE("HybAXPY", 64, MatAYPX(G, -0.5, HX, SUBSET_NONZERO_PATTERN));
+    PetscCall(MatAYPX(B, -0.5, X, SUBSET_NONZERO_PATTERN));
+    MatTestCheckSame(G, B, "MatAYPX subset");
+    PetscCall(MatDestroy(&X));
+    PetscCall(MatDestroy(&HX));
+  }
+  if (square) {
+    /* a full diagonal first: the sum with the unit matrix */
+    PetscCall(MatDestroy(&X));
+    PetscCall(MatTestRandom(n, n, 0, 1, &X));
+    PetscCall(MatShift(X, 1.0));
+    PetscCall(MatConvert(X, "aijhybridgpu", MAT_INITIAL_MATRIX, &HX));
+    MAKESONDEVICE("HybAXPY", offsets, MatAXPY(G, 3.0, HX, DIFFERENT_NONZERO_PATTERN));
+    PetscCall(MatAXPY(B, 3.0, X, DIFFERENT_NONZERO_PATTERN));
+    MatTestCheckSame(G, B, "MatAXPY different, a host-born operand");
+    PetscCall(MatDestroy(&X));
+    PetscCall(MatDestroy(&HX));
+    PetscCall(VecDuplicate(l, &d));
+    PetscCall(VecDuplicate(l, &e));
+    ONDEVICE("HybDiagSet", 64, MatShift(G, 3.0));
+    PetscCall(MatShift(B, 3.0));
+    MatTestCheckSame(G, B, "MatShift");
+    ONDEVICE("HybDiagSet", 64, MatDiagonalSet(G, l, ADD_VALUES));
+    PetscCall(MatDiagonalSet(B, l, ADD_VALUES));
+    MatTestCheckSame(G, B, "MatDiagonalSet add");
+    ONDEVICE("HybDiagSet", 64, MatDiagonalSet(G, r, INSERT_VALUES));
+    PetscCall(MatDiagonalSet(B, r, INSERT_VALUES));
+    MatTestCheckSame(G, B, "MatDiagonalSet insert");
+    ONDEVICE("HybGetDiag", n * sizeof(PetscScalar), MatGetDiagonal(G, d));
+    PetscCall(MatGetDiagonal(B, e));
+    VecTestCheckSame(d, e, "MatGetDiagonal");
+    PetscCall(VecDestroy(&d));
+    PetscCall(VecDestroy(&e));
+  }
+  PetscCall(VecDestroy(&l));
+  PetscCall(VecDestroy(&r));
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&H));
+  PetscCall(MatDestroy(&B));
+  PetscCall(MatDestroy(&G));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TestTranspose(PetscInt m, PetscInt n)
+{
+  Mat            A, H, T, S;
+  const PetscInt offsets = (n + 1) * (PetscInt)sizeof(PetscInt) + 1024;
+  PetscObjectState state, after;
+
+  PetscFunctionBeginUser;
+  PetscCall(Born(m, n, 43, &A, &H));
+  PetscCall(PetscObjectStateGet((PetscObject)H, &state));
+  MAKESONDEVICE("HybMatTrans", offsets, MatTranspose(H, MAT_INITIAL_MATRIX, &S));
+  PetscCall(PetscObjectStateGet((PetscObject)H, &after));
+  MatTestCheck(state == after, "MatTranspose leaves its operand's state");
+  PetscCall(MatTranspose(A, MAT_INITIAL_MATRIX, &T));
+  MatTestCheckSame(S, T, "MatTranspose");
+  for (int k = 0; k < 2; k++) {
+    PetscCall(MatScale(A, 1.25));
+    PetscCall(MatScale(H, 1.25));
+    ONDEVICE("HybMatTrans", 0, MatTranspose(H, MAT_REUSE_MATRIX, &S));
+    PetscCall(MatTranspose(A, MAT_REUSE_MATRIX, &T));
+    MatTestCheckSame(S, T, "MatTranspose reuse");
+  }
+  { /* the transpose in use: products and its own transpose */
+    Vec x, y, z;
+    Mat U;
+
+    PetscCall(MatCreateVecs(T, &x, &y));
+    PetscCall(VecDuplicate(y, &z));
+    PetscCall(VecSetRandom(x, NULL));
+    PetscCall(MatMult(T, x, y));
+    PetscCall(MatMult(S, x, z));
+    VecTestCheckSame(z, y, "MatMult of the transpose");
+    MAKESONDEVICE("HybMatTrans", (m + 1) * sizeof(PetscInt) + 1024, MatTranspose(S, MAT_INITIAL_MATRIX, &U));
+    MatTestCheckSame(U, A, "the transpose's transpose");
+    PetscCall(MatDestroy(&U));
+    PetscCall(VecDestroy(&x));
+    PetscCall(VecDestroy(&y));
+    PetscCall(VecDestroy(&z));
+  }
+  { /* the pattern moves: the host inserts an entry */
+    for (int k = 0; k < 2; k++) {
+      Mat M = k ? H : A;
+
+      PetscCall(MatSetOption(M, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
+      PetscCall(MatSetOption(M, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+      PetscCall(MatSetValue(M, 3, n - 1, 5.0, INSERT_VALUES));
+      PetscCall(MatSetValue(M, 3, 0, 7.0, INSERT_VALUES));
+      PetscCall(MatAssemblyBegin(M, MAT_FINAL_ASSEMBLY));
+      PetscCall(MatAssemblyEnd(M, MAT_FINAL_ASSEMBLY));
+    }
+    MAKESONDEVICE("HybMatTrans", offsets, MatTranspose(H, MAT_REUSE_MATRIX, &S));
+    PetscCall(MatTranspose(A, MAT_REUSE_MATRIX, &T));
+    MatTestCheckSame(S, T, "MatTranspose reuse, another pattern");
+  }
+#if defined(PETSC_HAVE_DEVICE)
+  PetscCall(MatBindToCPU(H, PETSC_TRUE));
+  PetscCall(MatScale(A, 0.5));
+  PetscCall(MatScale(H, 0.5));
+  PetscCall(MatTranspose(H, MAT_REUSE_MATRIX, &S));
+  PetscCall(MatTranspose(A, MAT_REUSE_MATRIX, &T));
+  MatTestCheckSame(S, T, "MatTranspose reuse, bound to the CPU");
+  PetscCall(MatBindToCPU(H, PETSC_FALSE));
+#endif
+  PetscCall(MatDestroy(&S));
+  PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &T));
+  PetscCall(MatDuplicate(H, MAT_COPY_VALUES, &S));
+  MAKESONDEVICE("HybMatTrans", offsets, MatTranspose(S, MAT_INPLACE_MATRIX, &S));
+  PetscCall(MatTranspose(T, MAT_INPLACE_MATRIX, &T));
+  MatTestCheckSame(S, T, "MatTranspose in place");
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&H));
+  PetscCall(MatDestroy(&T));
+  PetscCall(MatDestroy(&S));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TestSubMatrix(PetscInt m, PetscInt n)
+{
+  Mat A, H, S, T;
+  IS  rows, cols;
+
+  PetscFunctionBeginUser;
+  PetscCall(Born(m, n, 57, &A, &H));
+  for (int k = 0; k < 3; k++) {
+    PetscInt nrows = k == 0 ? m / 3 : (k == 1 ? m : 0);
+
+    PetscCall(ISCreateStride(PETSC_COMM_SELF, nrows, 0, k == 0 ? 3 : 1, &rows));
+    PetscCall(ISCreateStride(PETSC_COMM_SELF, n / 2, n / 5, 1, &cols));
+    MAKESONDEVICE("HybSubMat", (nrows + 1) * sizeof(PetscInt) + 256, MatCreateSubMatrix(H, rows, cols, MAT_INITIAL_MATRIX, &S));
+    PetscCall(MatCreateSubMatrix(A, rows, cols, MAT_INITIAL_MATRIX, &T));
+    MatTestCheckSame(S, T, "MatCreateSubMatrix");
+    PetscCall(MatScale(A, 1.25));
+    PetscCall(MatScale(H, 1.25));
+    ONDEVICE("HybSubMat", 0, MatCreateSubMatrix(H, rows, cols, MAT_REUSE_MATRIX, &S));
+    PetscCall(MatCreateSubMatrix(A, rows, cols, MAT_REUSE_MATRIX, &T));
+    MatTestCheckSame(S, T, "MatCreateSubMatrix reuse");
+    PetscCall(MatDestroy(&S));
+    PetscCall(MatDestroy(&T));
+    PetscCall(ISDestroy(&rows));
+    PetscCall(ISDestroy(&cols));
+  }
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&H));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  char           text[PETSC_MAX_PATH_LEN] = "";
+  PetscBool      flg, mirror = PETSC_FALSE;
+  const PetscInt shapes[][2] = {{90, 90}, {70, 120}, {120, 50}};
+  int            code        = 0;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, "Operations of MATAIJHYBRIDGPU on the device\n"));
+  PetscCall(PetscLogDefaultBegin());
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_backend", text, sizeof(text), NULL));
+  PetscCall(PetscStrcmp(text, "cuda", &Device));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_memory", text, sizeof(text), &flg));
+  if (flg) PetscCall(PetscStrcmp(text, "mirror", &mirror));
+  { /* opens the device */
+    Mat A, H;
+
+    PetscCall(Born(5, 5, 3, &A, &H));
+    PetscCall(MatDestroy(&A));
+    PetscCall(MatDestroy(&H));
+  }
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_cuda_library", text, sizeof(text), &flg));
+  if (Device && flg && !mirror && !PetscDefined(USE_DEBUG)) { /* PETSc looks at all arrays in its debugging configuration */
+    void *library = dlopen(text, RTLD_NOW | RTLD_NOLOAD);
+
+    if (library) {
+      *(void **)&HandsOffFunction = dlsym(library, "HybEmulatorHandsOff");
+      *(void **)&BytesToHost      = dlsym(library, "HybEmulatorBytesToHost");
+      HandsOff                    = (PetscBool)(HandsOffFunction && BytesToHost);
+      dlclose(library);
+    }
+  }
+  for (int k = 0; k < 3; k++) {
+    char name[64];
+
+    PetscCall(PetscSNPrintf(name, sizeof(name), "%d x %d", (int)shapes[k][0], (int)shapes[k][1]));
+    MatTestName = name;
+    PetscCall(TestValues(shapes[k][0], shapes[k][1]));
+    PetscCall(TestTranspose(shapes[k][0], shapes[k][1]));
+    PetscCall(TestSubMatrix(shapes[k][0], shapes[k][1]));
+  }
+  PetscCall(MatTestFinalize(&code));
+  PetscCall(PetscFinalize());
+  return code;
+}
