@@ -12,7 +12,7 @@ command names aij, and every sequential AIJ matrix, also the blocks of parallel 
 How it is judged: exit status, and the output as PETSc's petscdiff sees it (blanks and floating point numbers aside), only stricter: numbers
 must agree to a relative 1e-2 or an absolute 1e-5. Lines that state a type are left aside, and addresses stand for any. Where the stored output is missed, plain aij
 runs the same command without the plugin (its result is kept): if that fails too the command is left out, otherwise its output is the judge.
-What known-differences.txt lists passes if aijperm, PETSc's simplest type derived from AIJ, prints the same, and is left out otherwise.
+Lines that known-differences.txt tells to leave aside are. What it lists otherwise passes if aijperm, PETSc's simplest type derived from AIJ, prints the same, and is left out otherwise.
 
 The PETSc in use is taken from the environment as the makefile sets it: PETSC_ID, PETSC_PREFIX, PETSC_VERSION, PETSC_CC, PETSC_CFLAGS,
 PETSC_LIBS, MPIEXEC. Written under --build: bin/ (programs), aij/ (plain results), leftout-MODE.txt, results-MODE.tsv, failed-MODE/ (outputs).
@@ -93,10 +93,10 @@ def numbers_agree(a, b):
     return abs(x - y) <= max(ABSOLUTE, RELATIVE * max(abs(x), abs(y)))
 
 
-def lines_of(text):
+def lines_of(text, aside):
     kept = []
     for line in text.splitlines():
-        if TYPE_LINE.search(line):
+        if TYPE_LINE.search(line) or any(a.search(line) for a in aside):
             continue
         line = ADDRESS.sub('ADDRESS', TYPE_NAME.sub('AIJ', line))
         if line.strip():
@@ -104,9 +104,9 @@ def lines_of(text):
     return kept
 
 
-def difference(expected, got):
-    """None where both agree, else the first lines that do not."""
-    a, b = lines_of(expected), lines_of(got)
+def difference(expected, got, aside=()):
+    """None where both agree, else the first lines that do not. Lines that match one of `aside` count for nothing."""
+    a, b = lines_of(expected, aside), lines_of(got, aside)
     for i in range(max(len(a), len(b))):
         x = a[i] if i < len(a) else None
         y = b[i] if i < len(b) else None
@@ -156,7 +156,7 @@ class Runner:
         self.bin = os.path.join(self.bundled or self.build, 'bin')
         self.failed_folder = os.path.join(self.build, 'failed-' + options.mode + (options.name and '-' + options.name))
         self.lock = threading.Lock()
-        self.known = known_differences(os.path.join(HERE, 'known-differences.txt'))
+        self.known, self.aside = known_differences(os.path.join(HERE, 'known-differences.txt'))
         self.aij_locks = {}
         self.sequence = 0
         for d in ('bin', 'aij', 'work'):
@@ -340,6 +340,7 @@ class Runner:
         status, text, error, timed_out = self.execute(job, tokens, ours)
         result['seconds'] = round(time.time() - start, 2)
         result['text'] = None if status or timed_out else text
+        aside = [pattern for mode, program, pattern, _ in self.aside if mode in ('*', self.o.mode) and fnmatch.fnmatch(job.program, program)]
         result['counts'] = counts = read_counts(counts_file)
         stored = [] if job.data_replaced else testblocks.stored_outputs(job.command)
         broken = 'takes more than %d s' % self.o.timeout if timed_out else 'exit status %d: %s' % (status, first_error(text, error)) if status else None
@@ -348,7 +349,7 @@ class Runner:
             for name in stored:
                 with open(name, errors='replace') as f:
                     expected = self.filtered(f.read(), job.command.keys.get('filter_output', ''), self.build)
-                d = difference(expected, text)
+                d = difference(expected, text, aside)
                 if d is None:
                     why = None
                     break
@@ -365,7 +366,7 @@ class Runner:
             elif broken:
                 result['outcome'], result['why'] = 'failed', broken
             else:
-                d = difference(plain['text'], text)
+                d = difference(plain['text'], text, aside)
                 if d is not None:
                     result['outcome'], result['why'] = 'failed', 'differs from plain aij: ' + d
             if result['outcome'] == 'failed':
@@ -412,14 +413,14 @@ def read_counts(path):
 
 
 def known_differences(path):
-    """[(mode or *, program glob, regex over the command, reason)]"""
-    known = []
+    """Two lists of (mode or *, program glob, regex, reason): the regex is about the command, and, where the mode says "lines", about lines to leave aside."""
+    known, aside = [], []
     with open(path) as f:
         for line in f:
             if line.strip() and not line.startswith('#'):
                 mode, program, pattern, reason = [x.strip() for x in line.split('|', 3)]
-                known.append((mode, program, re.compile(pattern), reason))
-    return known
+                (aside if mode.startswith('lines ') else known).append((mode.replace('lines ', ''), program, re.compile(pattern), reason))
+    return known, aside
 
 
 def fast_subset(jobs, path):
@@ -545,12 +546,12 @@ def run_mode(o):
     passed = [x for x in results if x['outcome'] == 'passed']
     failed = [x for x in results if x['outcome'] == 'failed']
     skipped = [x for x in results if x['outcome'] == 'skipped']
+    with open(results_file + ('.part' if partial else ''), 'w') as f:
+        for x in results:
+            c = x['counts']
+            tally = 'mult=%d assemblyend=%d products=%d fallback=%d fallbackasked=%d device=%d methods=%s' % tuple([c[k] for k in ('mult', 'assemblyend', 'products', 'fallback', 'fallbackasked', 'device')] + [':'.join(c['methods'])]) if c else ''
+            f.write('\t'.join([x['outcome'], x['program'], x['command'], x['judge'], tally, str(x['seconds']), x['why'].replace('\t', ' ').replace('\n', ' ')]) + '\n')
     if not partial:
-        with open(results_file, 'w') as f:
-            for x in results:
-                c = x['counts']
-                tally = 'mult=%d assemblyend=%d products=%d fallback=%d fallbackasked=%d device=%d methods=%s' % tuple([c[k] for k in ('mult', 'assemblyend', 'products', 'fallback', 'fallbackasked', 'device')] + [':'.join(c['methods'])]) if c else ''
-                f.write('\t'.join([x['outcome'], x['program'], x['command'], x['judge'], tally, str(x['seconds']), x['why'].replace('\t', ' ').replace('\n', ' ')]) + '\n')
         leftout = os.path.join(r.build, 'leftout-%s%s%s.txt' % (o.mode, o.name and '-' + o.name, '-fast' if o.fast else ''))
         with open(leftout, 'w') as f:
             f.write('# Commands of PETSc %s\'s examples left out, mode %s: program, suffix, ranks, arguments: reason\n' % (r.version, o.mode))
