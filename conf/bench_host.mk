@@ -1,7 +1,7 @@
 # The host's benchmarks beside PETSc's MATAIJ; their matrices come from benchmarks/hostcases.h
 HOST_BENCHES := bench_host bench_hostspmv bench_hostmat
 HOST_BENCH_BIN = $(HOST_BENCHES:%=$(BUILD)/benchmarks/%)
-RESULTS ?= benchmarks/results
+BENCH_RESULTS ?= benchmarks/results
 BENCH_HOST_ARGS ?= -methods auto,binned,rowmerge
 
 $(HOST_BENCH_BIN): $(BUILD)/benchmarks/%: benchmarks/%.c benchmarks/hostcases.h $(BUILD)/tests/hybtest.o $(BUILD)/tests/reference/ref.o $(BUILD)/librooms.a
@@ -10,14 +10,14 @@ $(HOST_BENCH_BIN): $(BUILD)/benchmarks/%: benchmarks/%.c benchmarks/hostcases.h 
 
 .PHONY: bench bench-host bench-spmv-host
 bench: plugin $(BUILD)/benchmarks/bench_hostmat
-	@mkdir -p $(RESULTS)
-	$(TEST_ENV) $(BUILD)/benchmarks/bench_hostmat -dll_append $(CURDIR)/$(BUILD)/lib/$(PLUGIN) -matrices $(MATRICES) -csv $(RESULTS)/host.csv $(BENCH_ARGS)
-	python3 benchmarks/plot-host.py $(RESULTS)/host.csv > $(RESULTS)/host.svg
+	@mkdir -p $(BENCH_RESULTS)
+	$(TEST_ENV) $(BUILD)/benchmarks/bench_hostmat -dll_append $(CURDIR)/$(BUILD)/lib/$(PLUGIN) -matrices $(MATRICES) -csv $(BENCH_RESULTS)/host.csv $(BENCH_ARGS)
+	python3 benchmarks/plot-host.py $(BENCH_RESULTS)/host.csv > $(BENCH_RESULTS)/host.svg
 bench-host: $(BUILD)/benchmarks/bench_host
 	$(TEST_ENV) $< -matrices $(MATRICES) $(BENCH_HOST_ARGS)
 bench-spmv-host: $(BUILD)/benchmarks/bench_hostspmv
 	$(TEST_ENV) $< -matrices $(MATRICES) $(BENCH_SPMV_HOST_ARGS)
 
-## make bench           the host: MatMult, products, Galerkin products and GAMG's setup beside MATAIJ's, into RESULTS=benchmarks/results/host.{csv,svg}; MATRICES=DIR for the real matrices, BENCH_ARGS="-only 27pt -reps 5"
+## make bench           the host: MatMult, products, Galerkin products and GAMG's setup beside MATAIJ's, into BENCH_RESULTS=benchmarks/results/host.{csv,svg}; MATRICES=DIR for the real matrices, BENCH_ARGS="-only 27pt -reps 5"
 ## make bench-host      times and checks the host's methods of sparse products against MATAIJ's, BENCH_HOST_ARGS="-case 27pt,cage11 -op ptap -methods fused"
 ## make bench-spmv-host times and checks the host's methods of products with a vector beside PETSc's, BENCH_SPMV_HOST_ARGS="-reps 40 -only 27pt"
