@@ -18,15 +18,17 @@ static void Products(const RefMat *A, const RefMat *B)
 {
   const HybExec *exec = HybTestExec();
   PetscCount    *expected, *there, total = 0, lower = 0, maxrow = 0;
-  PetscInt       maxarow = 0, maxbrow = 0;
+  PetscInt       maxarow = 0, maxbrow = 0, alike = 0;
   HybCSR         DA, DB;
   HybPlanStats   stats, again;
 
   expected = (PetscCount *)RefAlloc(A->csr.m, sizeof(PetscCount));
   total    = RefProducts(A, B, expected);
   for (PetscInt r = 0; r < A->csr.m; r++) {
-    PetscInt longest = 0;
+    PetscInt longest = 0, back = 1;
 
+    while (back <= 3 && back <= r && A->csr.i[r - back + 1] - A->csr.i[r - back] != A->csr.i[r + 1] - A->csr.i[r]) back++;
+    alike += back <= 3 && back <= r;
     for (PetscInt k = A->csr.i[r]; k < A->csr.i[r + 1]; k++) longest = PetscMax(longest, B->csr.i[A->csr.j[k] + 1] - B->csr.i[A->csr.j[k]]);
     lower += longest;
     maxbrow = PetscMax(maxbrow, longest);
@@ -37,6 +39,7 @@ static void Products(const RefMat *A, const RefMat *B)
     HybTestCall(exec->backend->plan->products(exec, &work, &DA, &DB, there, &stats));
     HybTestSameCounts(A->csr.m, there, expected);
     HybTestCheck(stats.products == total && stats.lower == lower && stats.maxrow == maxrow, "products %td, lower bound %td, most in a row %td; expected %td, %td, %td", stats.products, stats.lower, stats.maxrow, total, lower, maxrow);
+    HybTestCheck(stats.alike == alike, "%" PetscInt_FMT " rows are like one before, expected %" PetscInt_FMT, stats.alike, alike);
     HybTestCheck(stats.maxarow == maxarow && stats.maxbrow == maxbrow, "longest rows %" PetscInt_FMT " and %" PetscInt_FMT ", expected %" PetscInt_FMT " and %" PetscInt_FMT, stats.maxarow, stats.maxbrow, maxarow, maxbrow);
     HybTestCall(exec->backend->plan->products(exec, &work, &DA, &DB, NULL, &again));
     HybTestCheck(again.products == total && again.lower == lower && again.maxrow == maxrow, "without room for the rows: %td, %td, %td", again.products, again.lower, again.maxrow);

@@ -12,14 +12,16 @@
 
 /*
   cost[r] = sum over the entries k of row r of A of length(A->j[k]), where length is blen[.] if given, else the row length of bi.
-  rowcost may be NULL. devstats (may be NULL): five zeroed PetscCount on the device, in the order of HybPlanStats. longest: entries of the longest row of A, -1 if
-  that is not known.
+  rowcost may be NULL. devstats (may be NULL): six zeroed PetscCount on the device, in the order of HybPlanStats.
 */
-extern PetscErrorCode HybPlanRowCosts(const HybExec *, HybArena *work, const HybCSR *A, PetscInt longest, const PetscInt *bi, const PetscInt *blen, PetscCount *rowcost, PetscCount *devstats);
+extern PetscErrorCode HybPlanRowCosts(const HybExec *, const HybCSR *A, const PetscInt *bi, const PetscInt *blen, PetscCount *rowcost, PetscCount *devstats);
 
 /* Stable bins as HybPlanOps.bins, nbins <= HYB_PLAN_MAX_BINS; devbinptr (nbins+1) lives on the device. No synchronisation. */
 extern PetscErrorCode HybPlanBinsAsync(const HybExec *, HybArena *work, PetscInt m, const PetscCount *cost, PetscInt nbins, const PetscCount *limit, PetscInt *order, PetscInt *devbinptr);
-/* the same by costs that fit PetscInt */
-extern PetscErrorCode HybPlanBinsAsyncInt(const HybExec *, HybArena *work, PetscInt m, const PetscInt *cost, PetscInt nbins, const PetscCount *limit, PetscInt *order, PetscInt *devbinptr);
+
+/* The same where the order of rows within a bin does not matter, in two launches and without workspace: counters are 2*nbins zeroed entries on the device.
+   m = 0 leaves devbinptr alone. */
+extern PetscErrorCode HybPlanBinsAnyOrder(const HybExec *, PetscInt m, const PetscCount *cost, PetscInt nbins, const PetscCount *limit, PetscInt *counters, PetscInt *order, PetscInt *devbinptr);
+extern PetscErrorCode HybPlanBinsAnyOrderInt(const HybExec *, PetscInt m, const PetscInt *cost, PetscInt nbins, const PetscCount *limit, PetscInt *counters, PetscInt *order, PetscInt *devbinptr);
 
 #endif

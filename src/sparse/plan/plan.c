@@ -14,7 +14,7 @@
 static PetscErrorCode HybPlanProducts_Host(const HybExec *exec, HybArena *work, const HybCSR *A, const HybCSR *B, PetscCount *rowproducts, HybPlanStats *stats)
 {
   const PetscInt *bi = B->i;
-  HybPlanStats    s  = {0, 0, 0, 0, 0};
+  HybPlanStats    s  = {0, 0, 0, 0, 0, 0};
 
   PetscFunctionBegin;
   for (PetscInt r = 0; r < A->m; r++) {
@@ -34,6 +34,12 @@ static PetscErrorCode HybPlanProducts_Host(const HybExec *exec, HybArena *work, 
     s.maxrow  = PetscMax(s.maxrow, sum);
     s.maxarow = PetscMax(s.maxarow, alen);
     s.maxbrow = PetscMax(s.maxbrow, most);
+    for (PetscInt back = 1; back <= PetscMin(3, r); back++) {
+      if (A->i[r - back + 1] - A->i[r - back] == alen) {
+        s.alike++;
+        break;
+      }
+    }
   }
   if (stats) *stats = s;
   PetscFunctionReturn(PETSC_SUCCESS);

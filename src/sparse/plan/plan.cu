@@ -2,8 +2,8 @@
   plan.cu: row costs, bins and row order on the device.
 
   Row costs. The products of row r of A*B are the lengths of the rows of B that the row names, added up. A sub-warp of W lanes takes a row, W from the
-  mean length of A's rows; a row longer than 2048 entries is put on a list and gets a whole block in a second kernel, so that one dense row costs no more
-  than the rest. The statistics are sums and maxima of integers, gathered by one atomic a block: they do not depend on the run.
+  mean length of A's rows; a row longer than 2048 entries waits until its block is through with the others and then gets the whole block, so that one dense row costs
+  no more than the rest. The statistics are sums and maxima of integers, gathered by one atomic a block: they do not depend on the run.
 
   Bins. A stable counting sort by few bins. A warp owns a tile of 512 neighbouring rows and goes through it 32 rows at a time; for each bin a ballot says
   which lanes hold one of its rows.
@@ -13,6 +13,9 @@
   Order within a bin is the rows' order. 2*ceil(m/32)*nbins ballots, memory nbins*ceil(m/512) integers, no shared memory, no atomics. With more than 32
   bins the rows are sorted by their bin's number instead (radix sort, stable as well).
 
+  Methods whose rows do not care in which order a bin's rows come sort in two launches without workspace ("any order"): blocks count their rows of each bin in shared memory and
+  add the counts up; then each block takes room in each bin by one atomic.
+
   Reference: Liu, Vinter, A framework for general sparse matrix-matrix multiplication on GPUs and heterogeneous processors, JPDC 85 (2015), stages 1 and 2.
 */
 #include "bins.cuh"
@@ -20,9 +23,10 @@
 #define COSTS_THREADS 256
 #define COSTS_LONG    2048 /* entries of A from which a row gets a block */
 #define BINS_TILE     512  /* rows a warp */
+#define ANYORDER_ROWS 1024 /* rows a block */
 
 struct RowCostsStats {
-  PetscCount products, lower, maxrow, maxarow, maxbrow;
+  PetscCount products, lower, maxrow, maxarow, maxbrow, alike;
 };
 
 static __device__ __forceinline__ void RowCostsAdd(RowCostsStats &s, PetscCount sum, PetscCount most, PetscCount len)
@@ -43,6 +47,7 @@ static __device__ void RowCostsPublish(const RowCostsStats &s, PetscCount *stats
   const PetscCount maxrow   = HybBlockMax<COSTS_THREADS>(s.maxrow, scratch);
   const PetscCount maxarow  = HybBlockMax<COSTS_THREADS>(s.maxarow, scratch);
   const PetscCount maxbrow  = HybBlockMax<COSTS_THREADS>(s.maxbrow, scratch);
+  const PetscCount alike    = HybBlockSum<COSTS_THREADS>(s.alike, scratch);
 
   if (threadIdx.x == 0) {
     if (products) HybAtomicAdd(&stats[0], products);
@@ -50,6 +55,7 @@ static __device__ void RowCostsPublish(const RowCostsStats &s, PetscCount *stats
     if (maxrow) HybAtomicMax(&stats[2], maxrow);
     if (maxarow) HybAtomicMax(&stats[3], maxarow);
     if (maxbrow) HybAtomicMax(&stats[4], maxbrow);
+    if (alike) HybAtomicAdd(&stats[5], alike);
   }
 }
 
@@ -81,92 +87,81 @@ static __device__ __forceinline__ void RowCostsWalk(PetscInt k, PetscInt end, Pe
 }
 
 template <int W>
-__global__ void __launch_bounds__(COSTS_THREADS) RowCostsKernel(PetscInt m, const PetscInt *__restrict__ ai, const PetscInt *__restrict__ aj, const PetscInt *__restrict__ bi, const PetscInt *__restrict__ blen, PetscCount *__restrict__ rowcost, PetscCount *stats, PetscInt *nlong, PetscInt *longrows)
+__global__ void __launch_bounds__(COSTS_THREADS) RowCostsKernel(PetscInt m, const PetscInt *__restrict__ ai, const PetscInt *__restrict__ aj, const PetscInt *__restrict__ bi, const PetscInt *__restrict__ blen, PetscCount *__restrict__ rowcost, PetscCount *stats)
 {
+  HYB_SHARED(PetscInt, longrows, COSTS_THREADS / W);
+  HYB_SHARED(int, nlong, 1);
+  HYB_SHARED(PetscCount, scratch, HYB_WARP);
   const PetscCount row = ((PetscCount)blockIdx.x * COSTS_THREADS + threadIdx.x) / W;
   const int        l   = HybLane() & (W - 1);
-  RowCostsStats    s   = {0, 0, 0, 0, 0};
+  RowCostsStats    s   = {0, 0, 0, 0, 0, 0};
   PetscCount       sum = 0, most = 0;
   PetscInt         begin = 0, end = 0;
   bool             later = false;
 
+  if (threadIdx.x == 0) *nlong = 0;
+  __syncthreads();
   if (row < m) {
     begin = ai[row];
     end   = ai[row + 1];
-    if (end - begin > COSTS_LONG) {
-      later = true;
-      if (l == 0) longrows[HybAtomicAdd(nlong, 1)] = (PetscInt)row;
-    } else RowCostsWalk(begin + l, end, W, aj, bi, blen, sum, most);
+    later = end - begin > COSTS_LONG;
+    if (!later) RowCostsWalk(begin + l, end, W, aj, bi, blen, sum, most);
+    else if (l == 0) longrows[HybAtomicAdd(nlong, 1)] = (PetscInt)row;
   }
   sum  = HybSubwarpSum<W>(sum);
   most = HybSubwarpMax<W>(most);
-  if (row < m && l == 0 && !later) {
-    if (rowcost) rowcost[row] = sum;
-    RowCostsAdd(s, sum, most, end - begin);
+  if (row < m && l == 0) {
+    if (!later) {
+      if (rowcost) rowcost[row] = sum;
+      RowCostsAdd(s, sum, most, end - begin);
+    }
+    for (int back = 1; back <= 3 && !s.alike; back++) s.alike = row >= back && ai[row - back + 1] - ai[row - back] == end - begin;
   }
-  if (stats) RowCostsPublish(s, stats);
-}
-
-__global__ void __launch_bounds__(COSTS_THREADS) RowCostsLongKernel(const PetscInt *__restrict__ ai, const PetscInt *__restrict__ aj, const PetscInt *__restrict__ bi, const PetscInt *__restrict__ blen, PetscCount *__restrict__ rowcost, PetscCount *stats, const PetscInt *nlong, const PetscInt *longrows)
-{
-  HYB_SHARED(PetscCount, scratch, HYB_WARP);
-  RowCostsStats s = {0, 0, 0, 0, 0};
-
-  for (PetscInt q = (PetscInt)blockIdx.x; q < *nlong; q += (PetscInt)gridDim.x) {
-    const PetscInt row = longrows[q], begin = ai[row], end = ai[row + 1];
-    PetscCount     sum, most;
-
+  __syncthreads();
+  for (int q = 0; q < *nlong; q++) {
+    begin = ai[longrows[q]];
+    end   = ai[longrows[q] + 1];
     RowCostsWalk(begin + (PetscInt)threadIdx.x, end, COSTS_THREADS, aj, bi, blen, sum, most);
     sum  = HybBlockSum<COSTS_THREADS>(sum, scratch);
     most = HybBlockMax<COSTS_THREADS>(most, scratch);
     if (threadIdx.x == 0) {
-      if (rowcost) rowcost[row] = sum;
+      if (rowcost) rowcost[longrows[q]] = sum;
       RowCostsAdd(s, sum, most, end - begin);
     }
   }
   if (stats) RowCostsPublish(s, stats);
 }
 
-PetscErrorCode HybPlanRowCosts(const HybExec *exec, HybArena *work, const HybCSR *A, PetscInt longest, const PetscInt *bi, const PetscInt *blen, PetscCount *rowcost, PetscCount *devstats)
+PetscErrorCode HybPlanRowCosts(const HybExec *exec, const HybCSR *A, const PetscInt *bi, const PetscInt *blen, PetscCount *rowcost, PetscCount *devstats)
 {
-  const PetscCount mean     = A->m ? A->nnz / A->m : 0;
-  const int        w        = mean <= 3 ? 2 : mean <= 12 ? 4 : mean <= 40 ? 8 : 32;
-  const PetscCount grid     = HybBlocks((PetscCount)A->m * w, COSTS_THREADS);
-  const bool       haslong = longest < 0 ? A->nnz > COSTS_LONG : longest > COSTS_LONG;
-  PetscInt        *longrows = NULL;
+  const PetscCount mean = A->m ? A->nnz / A->m : 0;
+  const int        w    = mean <= 3 ? 2 : mean <= 12 ? 4 : mean <= 40 ? 8 : 32;
+  const PetscCount grid = HybBlocks((PetscCount)A->m * w, COSTS_THREADS);
 
   PetscFunctionBegin;
-  if (!A->m) PetscFunctionReturn(PETSC_SUCCESS);
-  /* longrows[0] counts, the list follows */
-  if (haslong) {
-    PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, A->nnz / COSTS_LONG + 2, sizeof(PetscInt), &longrows));
-    PetscCall(exec->backend->zero(exec, longrows, sizeof(PetscInt)));
-  }
   switch (w) {
   case 2:
-    HYB_LAUNCH((RowCostsKernel<2>), grid, COSTS_THREADS, 0, exec->stream, A->m, A->i, A->j, bi, blen, rowcost, devstats, longrows, longrows ? longrows + 1 : NULL);
+    HYB_LAUNCH((RowCostsKernel<2>), grid, COSTS_THREADS, 0, exec->stream, A->m, A->i, A->j, bi, blen, rowcost, devstats);
     break;
   case 4:
-    HYB_LAUNCH((RowCostsKernel<4>), grid, COSTS_THREADS, 0, exec->stream, A->m, A->i, A->j, bi, blen, rowcost, devstats, longrows, longrows ? longrows + 1 : NULL);
+    HYB_LAUNCH((RowCostsKernel<4>), grid, COSTS_THREADS, 0, exec->stream, A->m, A->i, A->j, bi, blen, rowcost, devstats);
     break;
   case 8:
-    HYB_LAUNCH((RowCostsKernel<8>), grid, COSTS_THREADS, 0, exec->stream, A->m, A->i, A->j, bi, blen, rowcost, devstats, longrows, longrows ? longrows + 1 : NULL);
+    HYB_LAUNCH((RowCostsKernel<8>), grid, COSTS_THREADS, 0, exec->stream, A->m, A->i, A->j, bi, blen, rowcost, devstats);
     break;
   default:
-    HYB_LAUNCH((RowCostsKernel<32>), grid, COSTS_THREADS, 0, exec->stream, A->m, A->i, A->j, bi, blen, rowcost, devstats, longrows, longrows ? longrows + 1 : NULL);
+    HYB_LAUNCH((RowCostsKernel<32>), grid, COSTS_THREADS, 0, exec->stream, A->m, A->i, A->j, bi, blen, rowcost, devstats);
   }
-  if (haslong) HYB_LAUNCH(RowCostsLongKernel, PetscMin(A->nnz / COSTS_LONG, 128), COSTS_THREADS, 0, exec->stream, A->i, A->j, bi, blen, rowcost, devstats, longrows, longrows ? longrows + 1 : NULL);
-  PetscCall(HybArenaFree(work, &longrows));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybPlanProducts_CUDA(const HybExec *exec, HybArena *work, const HybCSR *A, const HybCSR *B, PetscCount *rowproducts, HybPlanStats *stats)
 {
-  PetscCount *devstats = NULL, s[5];
+  PetscCount *devstats = NULL, s[6];
 
   PetscFunctionBegin;
-  PetscCall(HybArenaCalloc(work, HYB_MEM_DEVICE, 5, sizeof(PetscCount), &devstats));
-  PetscCall(HybPlanRowCosts(exec, work, A, -1, B->i, NULL, rowproducts, stats ? devstats : NULL));
+  PetscCall(HybArenaCalloc(work, HYB_MEM_DEVICE, 6, sizeof(PetscCount), &devstats));
+  PetscCall(HybPlanRowCosts(exec, A, B->i, NULL, rowproducts, stats ? devstats : NULL));
   if (stats) {
     PetscCall(exec->backend->copy(exec, s, devstats, sizeof(s), HYB_COPY_DEVICE_TO_HOST));
     stats->products = s[0];
@@ -174,6 +169,7 @@ static PetscErrorCode HybPlanProducts_CUDA(const HybExec *exec, HybArena *work, 
     stats->maxrow   = s[2];
     stats->maxarow  = (PetscInt)s[3];
     stats->maxbrow  = (PetscInt)s[4];
+    stats->alike    = (PetscInt)s[5];
   }
   PetscCall(HybArenaFree(work, &devstats));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -226,6 +222,79 @@ __global__ void __launch_bounds__(256) BinsKernel(PetscInt m, const Cost *__rest
   if (!PLACE && lane < bins.nbins) counts[(PetscCount)lane * ntiles + tile] = mine;
 }
 
+/* rows of each bin of a block's, gathered in shared memory; PLACE: each block takes room for its rows at once */
+template <bool PLACE, typename Cost>
+__global__ void __launch_bounds__(256) AnyOrderKernel(PetscInt m, const Cost *__restrict__ cost, BinLimits bins, PetscInt *__restrict__ counters, PetscInt *__restrict__ order, PetscInt *__restrict__ binptr)
+{
+  HYB_SHARED(PetscInt, met, HYB_PLAN_MAX_BINS);
+  PetscInt *const  total = counters, *const taken = counters + bins.nbins;
+  const PetscCount first = (PetscCount)blockIdx.x * ANYORDER_ROWS + threadIdx.x;
+  int              bin[ANYORDER_ROWS / 256];
+  PetscInt         rank[ANYORDER_ROWS / 256];
+
+  if (threadIdx.x < (unsigned)bins.nbins) met[threadIdx.x] = 0;
+  __syncthreads();
+#pragma unroll
+  for (int k = 0; k < ANYORDER_ROWS / 256; k++) {
+    const PetscCount r = first + k * 256;
+
+    bin[k] = r < m ? BinOf(bins, cost[r]) : -1;
+    if (bin[k] >= 0) rank[k] = HybAtomicAdd(met + bin[k], 1);
+  }
+  __syncthreads();
+  if (threadIdx.x < (unsigned)bins.nbins) {
+    const PetscInt b = (PetscInt)threadIdx.x, n = met[b];
+
+    if (!PLACE && n) HybAtomicAdd(total + b, n);
+    if (PLACE) {
+      PetscInt begin = 0;
+
+      for (PetscInt q = 0; q < b; q++) begin += total[q];
+      if (n) met[b] = begin + HybAtomicAdd(taken + b, n);
+      if (blockIdx.x == 0) {
+        binptr[b] = begin;
+        if (b == bins.nbins - 1) binptr[bins.nbins] = m;
+      }
+    }
+  }
+  if (PLACE) {
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < ANYORDER_ROWS / 256; k++) {
+      if (bin[k] >= 0) order[met[bin[k]] + rank[k]] = (PetscInt)(first + k * 256);
+    }
+  }
+}
+
+template <typename Cost>
+static PetscErrorCode AnyOrder(const HybExec *exec, PetscInt m, const Cost *cost, PetscInt nbins, const PetscCount *limit, PetscInt *counters, PetscInt *order, PetscInt *devbinptr)
+{
+  const PetscCount grid = HybBlocks(m, ANYORDER_ROWS);
+  BinLimits        bins;
+
+  PetscFunctionBegin;
+  PetscCheck(nbins > 0 && nbins <= HYB_PLAN_MAX_BINS, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "The number of bins must be within 1..%d, not %" PetscInt_FMT, HYB_PLAN_MAX_BINS, nbins);
+  bins.nbins = nbins;
+  for (PetscInt b = 0; b < HYB_PLAN_MAX_BINS; b++) bins.limit[b] = b + 1 < nbins ? limit[b] : 0;
+  HYB_LAUNCH((AnyOrderKernel<false, Cost>), grid, 256, 0, exec->stream, m, cost, bins, counters, order, devbinptr);
+  HYB_LAUNCH((AnyOrderKernel<true, Cost>), grid, 256, 0, exec->stream, m, cost, bins, counters, order, devbinptr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybPlanBinsAnyOrder(const HybExec *exec, PetscInt m, const PetscCount *cost, PetscInt nbins, const PetscCount *limit, PetscInt *counters, PetscInt *order, PetscInt *devbinptr)
+{
+  PetscFunctionBegin;
+  PetscCall(AnyOrder(exec, m, cost, nbins, limit, counters, order, devbinptr));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybPlanBinsAnyOrderInt(const HybExec *exec, PetscInt m, const PetscInt *cost, PetscInt nbins, const PetscCount *limit, PetscInt *counters, PetscInt *order, PetscInt *devbinptr)
+{
+  PetscFunctionBegin;
+  PetscCall(AnyOrder(exec, m, cost, nbins, limit, counters, order, devbinptr));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 template <typename Cost>
 static PetscErrorCode BinsAsync(const HybExec *exec, HybArena *work, PetscInt m, const Cost *cost, PetscInt nbins, const PetscCount *limit, PetscInt *order, PetscInt *devbinptr)
 {
@@ -251,13 +320,6 @@ static PetscErrorCode BinsAsync(const HybExec *exec, HybArena *work, PetscInt m,
 }
 
 PetscErrorCode HybPlanBinsAsync(const HybExec *exec, HybArena *work, PetscInt m, const PetscCount *cost, PetscInt nbins, const PetscCount *limit, PetscInt *order, PetscInt *devbinptr)
-{
-  PetscFunctionBegin;
-  PetscCall(BinsAsync(exec, work, m, cost, nbins, limit, order, devbinptr));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode HybPlanBinsAsyncInt(const HybExec *exec, HybArena *work, PetscInt m, const PetscInt *cost, PetscInt nbins, const PetscCount *limit, PetscInt *order, PetscInt *devbinptr)
 {
   PetscFunctionBegin;
   PetscCall(BinsAsync(exec, work, m, cost, nbins, limit, order, devbinptr));

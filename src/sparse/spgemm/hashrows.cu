@@ -21,7 +21,8 @@
                fill: insert again, prefix, write columns, and values where the operands have them
     numeric    the table from C's own columns (prefix is a by-product), values
 
-  Groups of threads by the size of the table: sub-warps of 4 to 32 lanes up to 4 KiB, blocks up to what a block may have (227 KiB); rows whose table fits but
+  Groups of threads by the size of the table: sub-warps of 4 to 32 lanes up to 4 KiB, unless the row of A is so long that taking its entries one after the other keeps a sub-warp
+  too long, blocks up to what a block may have (227 KiB); small products take several bins in one launch; rows whose table fits but
   whose accumulators do not add straight into C's values ("spilled"); rows whose table does not fit have it in global memory ("global"), a bitmap of the
   row's span for each resident block.
 
@@ -37,12 +38,22 @@
 #include "../plan/bins.cuh"
 #include "../device/hybgroup.cuh"
 
-#define HASH_EMPTY   0xffffffffu
-#define HASH_SPILL   (1 << 29)     /* cost of a row whose table alone fits shared memory */
-#define HASH_GLOBAL  ((1 << 29) + 1) /* cost of a row whose table does not */
-#define HASH_LONGROW 2048          /* rows of B longer than this are compressed by a block */
-#define HASH_SUBWARP 4096          /* bytes of the largest table that a sub-warp takes */
-#define HASH_STAGE   128           /* entries of A that a block stages in shared memory */
+#define HASH_EMPTY     0xffffffffu
+#define HASH_SPILL     (1 << 29)     /* cost of a row whose table alone fits shared memory */
+#define HASH_GLOBAL    ((1 << 29) + 1) /* cost of a row whose table does not */
+#define HASH_LONGROW   2048          /* rows of B longer than this are compressed by a block */
+#define HASH_SUBWARP   4096          /* bytes of the largest table that a sub-warp takes */
+#define HASH_STAGE     64            /* entries of A that a block stages in shared memory */
+#define HASH_SMALL     5             /* bins of the numeric pass up to this one can be taken by one launch */
+#define HASH_SMALLMEM  16384         /* whose blocks have 128 threads and so many bytes of shared memory */
+#define HASH_MERGE     32768         /* blocks up to which it is one launch: beyond, each bin fills the card by itself, with less shared memory a block */
+#define HASH_ASK       (1 << 20)     /* entries of B from which the card is asked whether it has the memory for pairs: the question takes longer than a small product */
+#define HASH_LONGLIST  256           /* rows of A with more entries get a block, as their entries are added one after the other */
+#if defined(PETSC_USE_COMPLEX)
+  #define HASH_BATCH 2 /* entries of A whose rows of B are on their way together */
+#else
+  #define HASH_BATCH 4
+#endif
 
 /* bins of the count: upper bounds of inserted pairs, slots of the table, threads a row */
 #define HASH_COUNT_BINS 7
@@ -61,9 +72,11 @@ struct HashArgs {
   const HybScalar *aa, *ba;
   const HashPair  *pairs;  /* of row r of B: from pairs[bi[r]], npairs[r] of them; NULL: B is not compressed */
   const PetscInt  *npairs;
-  const PetscInt  *order, *binptr; /* rows of this launch: order[binptr[0]] .. order[binptr[1]-1] */
+  const PetscInt  *order, *binptr; /* rows of this launch: order[binptr[0]] .. order[binptr[1]-1]; of the launches of many bins: of bin 0 */
   int              bytes;          /* shared memory of a group */
-  int              lanes;          /* log2 of the lanes that take a row of B in unordered insertions */
+  int              lanes;          /* log2 of the lanes that take a row of B in unordered insertions, at most all of a group */
+  int              grouplanes;     /* numeric, many bins: log2 of the lanes across a row of B, at least */
+  int              firstblock[HASH_SMALL + 1]; /* numeric, many bins: bin HASH_SMALL begins at block 0, bin HASH_SMALL-1 at firstblock[1], ... */
   /* the row's numeric table: first block and number of words (direct), or HASH_EMPTY and number of slots */
   unsigned *base, *size;
   /* count */
@@ -127,34 +140,53 @@ static __device__ __forceinline__ int HashLogSlots(unsigned blocks)
   return want <= 16 ? 4 : 32 - __clz((int)(want - 1));
 }
 
+static constexpr __host__ __device__ int HashLogThreads(int n)
+{
+  return n <= 1 ? 0 : 1 + HashLogThreads(n / 2);
+}
+
 /*
-  Calls insert(block, mask) for every pair that the products of a row consist of, in any order: groups of 2^lanes lanes take a row of B each.
+  Calls insert(block, mask) for every pair that the products of a row consist of, in any order: groups of 2^lanes lanes take two rows of B each, which are on their
+  way together.
 */
 template <typename G, int N, typename Insert>
 static __device__ __forceinline__ void HashForEachPair(const HashArgs &x, PetscInt abegin, PetscInt aend, Insert insert)
 {
-  const int lanes = x.lanes;
-  const int step  = 1 << lanes;
+  const int      lanes  = HybMin()(x.lanes, HashLogThreads(N));
+  const int      step   = 1 << lanes;
+  const PetscInt stride = N >> lanes;
 
-  for (PetscInt k = abegin + (G::rank() >> lanes); k < aend; k += N >> lanes) {
-    const PetscInt c = x.aj[k];
-    PetscInt       p = x.bi[c] + (G::rank() & (step - 1));
+  for (PetscInt k = abegin + (G::rank() >> lanes); k < aend; k += 2 * stride) {
+    const bool     two = k + stride < aend;
+    const PetscInt c0 = x.aj[k], c1 = two ? x.aj[k + stride] : c0;
+    PetscInt       p0 = x.bi[c0], p1 = x.bi[c1], e0, e1;
 
     if (x.pairs) {
-      const PetscInt end = x.bi[c] + x.npairs[c];
+      e0 = p0 + x.npairs[c0];
+      e1 = two ? p1 + x.npairs[c1] : 0;
+    } else {
+      e0 = x.bi[c0 + 1];
+      e1 = two ? x.bi[c1 + 1] : 0;
+    }
+    p0 += G::rank() & (step - 1);
+    p1 += G::rank() & (step - 1);
+    if (x.pairs) {
+      for (; p0 < e0 || p1 < e1; p0 += step, p1 += step) {
+        HybVec<unsigned, 2> q0, q1;
 
-      for (; p < end; p += step) {
-        const HybVec<unsigned, 2> q = HybLoadVec<2>(&x.pairs[p].block);
-
-        insert(q.v[0], q.v[1]);
+        if (p0 < e0) q0 = HybLoadVec<2>(&x.pairs[p0].block);
+        if (p1 < e1) q1 = HybLoadVec<2>(&x.pairs[p1].block);
+        if (p0 < e0) insert(q0.v[0], q0.v[1]);
+        if (p1 < e1) insert(q1.v[0], q1.v[1]);
       }
     } else {
-      const PetscInt end = x.bi[c + 1];
+      for (; p0 < e0 || p1 < e1; p0 += step, p1 += step) {
+        PetscInt col0 = 0, col1 = 0;
 
-      for (; p < end; p += step) {
-        const PetscInt col = x.bj[p];
-
-        insert((unsigned)(col >> 5), 1u << (col & 31));
+        if (p0 < e0) col0 = x.bj[p0];
+        if (p1 < e1) col1 = x.bj[p1];
+        if (p0 < e0) insert((unsigned)(col0 >> 5), 1u << (col0 & 31));
+        if (p1 < e1) insert((unsigned)(col1 >> 5), 1u << (col1 & 31));
       }
     }
   }
@@ -198,7 +230,8 @@ __global__ void __launch_bounds__(128) HashCompressKernel(PetscInt m, const Pets
 
   if (row >= m) return;
   if (bi[row + 1] - bi[row] > HASH_LONGROW) {
-    if (G::rank() == 0) over[1 + HybAtomicAdd(over, 1)] = (PetscInt)row;
+    /* no list: the products name no such row */
+    if (G::rank() == 0 && over) over[1 + HybAtomicAdd(over, 1)] = (PetscInt)row;
     return;
   }
   HashCompressRow<G, N>((PetscInt)row, bi, bj, pairs, npairs, nullptr);
@@ -212,99 +245,132 @@ __global__ void __launch_bounds__(512) HashCompressLongKernel(const PetscInt *__
 }
 
 /*
-  Count. MODE 0: table in shared memory; 1: in global memory, rows from the list of those left over.
+  Count of a row. table: capacity words, in shared memory or (MODE 1) in global memory.
 */
+template <int N, int MODE>
+static __device__ __forceinline__ void HashCountRow(const HashArgs &x, PetscInt row, unsigned *table, unsigned capacity, unsigned *scratch)
+{
+  using G = HybGroup<N>;
+  const PetscInt abegin = x.ai[row], aend = x.ai[row + 1];
+  unsigned       lo = HASH_EMPTY, hi = 0, nnz = 0, blocks = 0, span;
+
+  /* the blocks that the row spans */
+  for (PetscInt k = abegin + G::rank(); k < aend; k += N) {
+    const PetscInt c = x.aj[k], begin = x.bi[c], end = x.bi[c + 1];
+
+    if (begin < end) {
+      lo = HybMin()(lo, (unsigned)(x.bj[begin] >> 5));
+      hi = HybMax()(hi, (unsigned)(x.bj[end - 1] >> 5));
+    }
+  }
+  lo   = G::reduce(lo, scratch, HybMin());
+  hi   = G::reduce(hi, scratch, HybMax());
+  span = hi - lo + 1;
+  if (span <= capacity) {
+    HashFill<G>(table, span, 0);
+    G::sync();
+    HashForEachPair<G, N>(x, abegin, aend, [&](unsigned block, unsigned mask) {
+      const unsigned old = atomicOr(table + (block - lo), mask);
+
+      nnz += __popc(mask & ~old);
+      blocks += old == 0;
+    });
+  } else {
+    const PetscCount u       = x.upper[row];
+    const int        most    = 31 - __clz((int)(capacity / 2));
+    unsigned        *maskof  = table + (1u << most);
+    int              logslots;
+    unsigned         wrap;
+
+    if (u > (PetscCount)3 << (most - 2)) {
+      /* could fill more than three quarters of the slots: a bitmap in global memory */
+      if (G::rank() == 0) x.over[1 + HybAtomicAdd(x.over, 1)] = row;
+      return;
+    }
+    logslots        = HybMin()(HashLogSlots((unsigned)u), most);
+    wrap            = (1u << logslots) - 1;
+    const int shift = 32 - logslots;
+
+    HashFill<G>(table, wrap + 1, HASH_EMPTY);
+    HashFill<G>(maskof, wrap + 1, 0);
+    G::sync();
+    HashForEachPair<G, N>(x, abegin, aend, [&](unsigned block, unsigned mask) {
+      const unsigned old = atomicOr(maskof + HashInsert(table, block, shift, wrap), mask);
+
+      nnz += __popc(mask & ~old);
+      blocks += old == 0;
+    });
+  }
+  nnz    = G::reduce(nnz, scratch, HybSum());
+  blocks = G::reduce(blocks, scratch, HybSum());
+  if (G::rank() == 0) {
+    /* the numeric table: direct where scanning the span is cheaper than ordering the blocks, in shared memory where it fits */
+    const PetscCount acc    = (PetscCount)nnz * (sizeof(HybScalar) > 8 ? sizeof(HybScalar) : 8);
+    const PetscCount pad    = 64; /* alignment of the three parts */
+    const int        log    = HashLogSlots(blocks);
+    const PetscCount direct = (PetscCount)span * 8, hashed = ((PetscCount)12 << log);
+    bool             isdirect;
+    PetscCount       bytes, need;
+
+    /* a sub-warp's table is worth more than the ordering of a few blocks saved: it keeps many rows in flight */
+    if (acc + direct + pad <= HASH_SUBWARP) isdirect = span <= 6 * (PetscCount)blocks + 16;
+    else if (acc + hashed + pad <= HASH_SUBWARP) isdirect = false;
+    else isdirect = span <= 32 * (PetscCount)blocks + 64;
+    if (isdirect && direct + pad > x.maxbytes && hashed + 8 * (PetscCount)blocks + pad <= x.maxbytes) isdirect = false;
+    bytes = isdirect ? direct : hashed;
+    if (acc + bytes + pad <= x.maxbytes) need = acc + bytes + pad;
+    else if (bytes + (isdirect ? 0 : 8 * (PetscCount)blocks) + pad <= x.maxbytes) need = HASH_SPILL;
+    else {
+      need     = HASH_GLOBAL;
+      isdirect = true;
+    }
+    /* a sub-warp adds entry after entry of A, a block does so faster */
+    if (need <= HASH_SUBWARP && aend - abegin > HASH_LONGLIST) need = HASH_SUBWARP + 1;
+    x.count[row] = (PetscInt)nnz;
+    x.need[row]  = (PetscInt)need;
+    x.base[row]  = isdirect ? lo : HASH_EMPTY;
+    x.size[row]  = isdirect ? span : 1u << log;
+  }
+  G::sync();
+}
+
+/* MODE 0: table in shared memory; 1: in global memory, rows from the list of those left over */
 template <int N, int MODE>
 __global__ void __launch_bounds__(HybGroup<N>::THREADS) HashCountKernel(HashArgs x)
 {
   using G = HybGroup<N>;
   HYB_DYNAMIC_SHARED(unsigned char, shared);
   HYB_SHARED(unsigned, scratch, HYB_WARP);
-  unsigned *const  table    = MODE ? x.global + (PetscCount)blockIdx.x * x.globalwords : (unsigned *)(shared + (size_t)G::index() * x.bytes);
-  const unsigned   capacity = MODE ? (unsigned)x.globalwords : (unsigned)x.bytes / 4; /* words */
-  const PetscInt   first = MODE ? 0 : x.binptr[0], last = MODE ? x.over[0] : x.binptr[1];
+  unsigned *const table    = MODE ? x.global + (PetscCount)blockIdx.x * x.globalwords : (unsigned *)(shared + (size_t)G::index() * x.bytes);
+  const unsigned  capacity = MODE ? (unsigned)x.globalwords : (unsigned)x.bytes / 4; /* words */
+  const PetscInt  first = MODE ? 0 : x.binptr[0], last = MODE ? x.over[0] : x.binptr[1];
 
-  for (PetscCount q = first + (PetscCount)blockIdx.x * G::GROUPS + G::index(); q < last; q += (PetscCount)gridDim.x * G::GROUPS) {
-    const PetscInt row    = MODE ? x.over[1 + q] : x.order[q];
-    const PetscInt abegin = x.ai[row], aend = x.ai[row + 1];
-    unsigned       lo = HASH_EMPTY, hi = 0, nnz = 0, blocks = 0, span;
+  for (PetscCount q = first + (PetscCount)blockIdx.x * G::GROUPS + G::index(); q < last; q += (PetscCount)gridDim.x * G::GROUPS) HashCountRow<N, MODE>(x, MODE ? x.over[1 + q] : x.order[q], table, capacity, scratch);
+}
 
-    /* the blocks that the row spans */
-    for (PetscInt k = abegin + G::rank(); k < aend; k += N) {
-      const PetscInt c = x.aj[k], begin = x.bi[c], end = x.bi[c + 1];
+/* task t of bin b for sub-warps of N lanes: whatever its bin, a warp keeps to its own part of shared memory */
+template <int N>
+static __device__ __forceinline__ void HashCountTask(const HashArgs &x, int b, PetscCount t, unsigned char *shared, unsigned *scratch)
+{
+  using G = HybGroup<N>;
+  const int        bytes = HASH_SMALLMEM / G::GROUPS;
+  const PetscCount q     = x.binptr[b] + t * G::GROUPS + G::index();
 
-      if (begin < end) {
-        lo = HybMin()(lo, (unsigned)(x.bj[begin] >> 5));
-        hi = HybMax()(hi, (unsigned)(x.bj[end - 1] >> 5));
-      }
-    }
-    lo   = G::reduce(lo, scratch, HybMin());
-    hi   = G::reduce(hi, scratch, HybMax());
-    span = hi - lo + 1;
-    if (span <= capacity) {
-      HashFill<G>(table, span, 0);
-      G::sync();
-      HashForEachPair<G, N>(x, abegin, aend, [&](unsigned block, unsigned mask) {
-        const unsigned old = atomicOr(table + (block - lo), mask);
+  if (q < x.binptr[b + 1]) HashCountRow<N, 0>(x, x.order[q], (unsigned *)(shared + (size_t)G::index() * bytes), (unsigned)bytes / 4, scratch);
+}
 
-        nnz += __popc(mask & ~old);
-        blocks += old == 0;
-      });
-    } else {
-      const PetscCount u       = x.upper[row];
-      const int        most    = 31 - __clz((int)(capacity / 2));
-      unsigned        *maskof  = table + (1u << most);
-      int              logslots;
-      unsigned         wrap;
+/* bins 1 to 4 at once, the longest rows first */
+__global__ void __launch_bounds__(128, 8) HashCountSmallKernel(HashArgs x)
+{
+  HYB_DYNAMIC_SHARED(unsigned char, shared);
+  HYB_SHARED(unsigned, scratch, HYB_WARP);
+  const PetscCount n4 = x.binptr[5] - x.binptr[4], n3 = (x.binptr[4] - x.binptr[3] + 3) / 4, n2 = (x.binptr[3] - x.binptr[2] + 7) / 8, n1 = (x.binptr[2] - x.binptr[1] + 15) / 16;
 
-      if (u > (PetscCount)3 << (most - 2)) {
-        /* could fill more than three quarters of the slots: a bitmap in global memory */
-        if (G::rank() == 0) x.over[1 + HybAtomicAdd(x.over, 1)] = row;
-        continue;
-      }
-      logslots        = HybMin()(HashLogSlots((unsigned)u), most);
-      wrap            = (1u << logslots) - 1;
-      const int shift = 32 - logslots;
-
-      HashFill<G>(table, wrap + 1, HASH_EMPTY);
-      HashFill<G>(maskof, wrap + 1, 0);
-      G::sync();
-      HashForEachPair<G, N>(x, abegin, aend, [&](unsigned block, unsigned mask) {
-        const unsigned old = atomicOr(maskof + HashInsert(table, block, shift, wrap), mask);
-
-        nnz += __popc(mask & ~old);
-        blocks += old == 0;
-      });
-    }
-    nnz    = G::reduce(nnz, scratch, HybSum());
-    blocks = G::reduce(blocks, scratch, HybSum());
-    if (G::rank() == 0) {
-      /* the numeric table: direct where scanning the span is cheaper than ordering the blocks, in shared memory where it fits */
-      const PetscCount acc    = (PetscCount)nnz * (sizeof(HybScalar) > 8 ? sizeof(HybScalar) : 8);
-      const PetscCount pad    = 64; /* alignment of the three parts */
-      const int        log    = HashLogSlots(blocks);
-      const PetscCount direct = (PetscCount)span * 8, hashed = ((PetscCount)12 << log);
-      bool             isdirect;
-      PetscCount       bytes, need;
-
-      /* a sub-warp's table is worth more than the ordering of a few blocks saved: it keeps many rows in flight */
-      if (acc + direct + pad <= HASH_SUBWARP) isdirect = span <= 6 * (PetscCount)blocks + 16;
-      else if (acc + hashed + pad <= HASH_SUBWARP) isdirect = false;
-      else isdirect = span <= 32 * (PetscCount)blocks + 64;
-      if (isdirect && direct + pad > x.maxbytes && hashed + 8 * (PetscCount)blocks + pad <= x.maxbytes) isdirect = false;
-      bytes = isdirect ? direct : hashed;
-      if (acc + bytes + pad <= x.maxbytes) need = acc + bytes + pad;
-      else if (bytes + (isdirect ? 0 : 8 * (PetscCount)blocks) + pad <= x.maxbytes) need = HASH_SPILL;
-      else {
-        need     = HASH_GLOBAL;
-        isdirect = true;
-      }
-      x.count[row] = (PetscInt)nnz;
-      x.need[row]  = (PetscInt)need;
-      x.base[row]  = isdirect ? lo : HASH_EMPTY;
-      x.size[row]  = isdirect ? span : 1u << log;
-    }
-    G::sync();
+  for (PetscCount t = (PetscCount)blockIdx.x; t < n4 + n3 + n2 + n1; t += (PetscCount)gridDim.x) {
+    if (t < n4) HashCountTask<128>(x, 4, t, shared, scratch);
+    else if (t < n4 + n3) HashCountTask<32>(x, 3, t - n4, shared, scratch);
+    else if (t < n4 + n3 + n2) HashCountTask<16>(x, 2, t - n4 - n3, shared, scratch);
+    else HashCountTask<8>(x, 1, t - n4 - n3 - n2, shared, scratch);
   }
 }
 
@@ -392,29 +458,80 @@ static __device__ __forceinline__ PetscInt HashPlace(const HashTable &t, PetscIn
 }
 
 /*
-  The products of a row, added at their places: rows of B in the order of A's entries, the group's lanes across a row of B, which has each column once.
+  The products of a row, added at their places: rows of B in the order of A's entries, the group's lanes across a row of B, which has each column once. What does not depend
+  on the order is done for a batch of rows together: their entries are fetched and their places looked up, then they are added one after the other.
 */
+template <int N>
+struct HashBatch {
+  PetscInt  p[HASH_BATCH], end[HASH_BATCH], at[HASH_BATCH]; /* at: a column, then its place */
+  HybScalar b[HASH_BATCH];
+
+  __device__ __forceinline__ void fetch(const HashArgs &x)
+  {
+#pragma unroll
+    for (int u = 0; u < HASH_BATCH; u++) {
+      at[u] = 0;
+      b[u]  = HybScalar();
+      if (p[u] < end[u]) {
+        at[u] = x.bj[p[u]];
+        b[u]  = x.ba[p[u]];
+      }
+    }
+  }
+  __device__ __forceinline__ void find(const HashTable &t)
+  {
+#pragma unroll
+    for (int u = 0; u < HASH_BATCH; u++) {
+      if (p[u] < end[u]) at[u] = HashPlace(t, at[u]);
+    }
+  }
+  __device__ __forceinline__ void add(const HashArgs &x, const HashTable &t, int u, const HybScalar &av, HybScalar *acc) const
+  {
+    if (p[u] < end[u]) {
+      acc[at[u]] = HybMulAdd(av, b[u], acc[at[u]]);
+      for (PetscInt q = p[u] + N; q < end[u]; q += N) {
+        const PetscInt place = HashPlace(t, x.bj[q]);
+
+        acc[place] = HybMulAdd(av, x.ba[q], acc[place]);
+      }
+    }
+  }
+};
+
 template <typename G, int N>
 static __device__ __forceinline__ void HashAccumulate(const HashArgs &x, const HashTable &t, PetscInt abegin, PetscInt aend, HybScalar *acc, PetscInt *stagebegin, PetscInt *stageend, HybScalar *stagevalue)
 {
   if (G::SUBWARP) {
-    for (PetscInt k = abegin; k < aend; k++) {
-      const PetscInt  c   = x.aj[k];
-      const HybScalar av  = x.aa[k];
-      const PetscInt  end = x.bi[c + 1];
+    for (PetscInt k = abegin; k < aend; k += HASH_BATCH) {
+      HashBatch<N> now;
+      HybScalar    av[HASH_BATCH];
 
-      for (PetscInt p = x.bi[c] + G::rank(); p < end; p += N) {
-        const PetscInt place = HashPlace(t, x.bj[p]);
+#pragma unroll
+      for (int u = 0; u < HASH_BATCH; u++) {
+        now.p[u] = now.end[u] = 0;
+        av[u]    = HybScalar();
+        if (k + u < aend) {
+          const PetscInt c = x.aj[k + u];
 
-        acc[place] = HybMulAdd(av, x.ba[p], acc[place]);
+          av[u]      = x.aa[k + u];
+          now.p[u]   = x.bi[c] + G::rank();
+          now.end[u] = x.bi[c + 1];
+        }
       }
-      G::sync();
+      now.fetch(x);
+      now.find(t);
+#pragma unroll
+      for (int u = 0; u < HASH_BATCH; u++) {
+        if (k + u < aend) {
+          now.add(x, t, u, av[u], acc);
+          G::sync();
+        }
+      }
     }
   } else {
     for (PetscInt k0 = abegin; k0 < aend; k0 += HASH_STAGE) {
-      const int n = (int)HybMin()((PetscInt)HASH_STAGE, aend - k0);
-      PetscInt  p, col = 0;
-      HybScalar bv = HybScalar();
+      const int    n = (int)HybMin()((PetscInt)HASH_STAGE, aend - k0);
+      HashBatch<N> now, next;
 
       for (int k = (int)threadIdx.x; k < n; k += N) {
         const PetscInt c = x.aj[k0 + k];
@@ -424,46 +541,102 @@ static __device__ __forceinline__ void HashAccumulate(const HashArgs &x, const H
         stagevalue[k] = x.aa[k0 + k];
       }
       G::sync();
-      p = stagebegin[0] + G::rank();
-      if (p < stageend[0]) {
-        col = x.bj[p];
-        bv  = x.ba[p];
+#pragma unroll
+      for (int u = 0; u < HASH_BATCH; u++) {
+        next.p[u]   = u < n ? stagebegin[u] + G::rank() : 0;
+        next.end[u] = u < n ? stageend[u] : 0;
       }
-      for (int k = 0; k < n; k++) {
-        const PetscInt  end = stageend[k];
-        const HybScalar av  = stagevalue[k];
-        PetscInt        pnext = 0, colnext = 0;
-        HybScalar       bvnext = HybScalar();
+      next.fetch(x);
+      for (int k = 0; k < n; k += HASH_BATCH) {
+        now = next;
+        /* the next batch is on its way while this one is added */
+#pragma unroll
+        for (int u = 0; u < HASH_BATCH; u++) {
+          const int e = k + HASH_BATCH + u;
 
-        /* the first entries of the next row of B are on their way while this one is added */
-        if (k + 1 < n) {
-          pnext = stagebegin[k + 1] + G::rank();
-          if (pnext < stageend[k + 1]) {
-            colnext = x.bj[pnext];
-            bvnext  = x.ba[pnext];
+          next.p[u]   = e < n ? stagebegin[e] + G::rank() : 0;
+          next.end[u] = e < n ? stageend[e] : 0;
+        }
+        next.fetch(x);
+        now.find(t);
+#pragma unroll
+        for (int u = 0; u < HASH_BATCH; u++) {
+          if (k + u < n) {
+            now.add(x, t, u, stagevalue[k + u], acc);
+            G::sync();
           }
         }
-        if (p < end) {
-          PetscInt place = HashPlace(t, col);
-
-          acc[place] = HybMulAdd(av, bv, acc[place]);
-          for (p += N; p < end; p += N) {
-            place      = HashPlace(t, x.bj[p]);
-            acc[place] = HybMulAdd(av, x.ba[p], acc[place]);
-          }
-        }
-        p   = pnext;
-        col = colnext;
-        bv  = bvnext;
-        G::sync();
       }
     }
   }
 }
 
 /*
-  Fill and numeric. MODE 0: table and accumulators in shared memory; 1: accumulators are C's values; 2: the table in global memory as well.
+  Fill and numeric of a row. MODE 0: table and accumulators in shared memory; 1: accumulators are C's values; 2: the table in global memory as well.
 */
+template <int N, int MODE>
+static __device__ __forceinline__ void HashNumericRow(const HashArgs &x, PetscInt row, unsigned char *mine, unsigned *scratch, PetscInt *stagebegin, PetscInt *stageend, HybScalar *stagevalue)
+{
+  using G = HybGroup<N>;
+  const PetscInt abegin = x.ai[row], aend = x.ai[row + 1];
+  const PetscInt cbegin = x.ci[row];
+  const unsigned nnz    = (unsigned)(x.ci[row + 1] - cbegin);
+  const unsigned size   = x.size[row], words = (size + 3) & ~3u;
+  HybScalar     *acc    = MODE == 0 ? (HybScalar *)mine : x.ca + cbegin;
+  HashTable      t;
+
+  t.base   = x.base[row];
+  t.wrap   = size - 1;
+  t.shift  = __clz((int)t.wrap);
+  t.mask   = MODE == 0 ? (unsigned *)(mine + (((size_t)nnz * (sizeof(HybScalar) > 8 ? sizeof(HybScalar) : 8) + 15) & ~(size_t)15)) : MODE == 1 ? (unsigned *)mine : x.global + (PetscCount)blockIdx.x * x.globalwords;
+  t.prefix = t.mask + words;
+  t.keys   = t.base == HASH_EMPTY ? t.prefix + words : nullptr;
+  HashFill<G>(t.mask, size, 0);
+  if (t.keys) HashFill<G>(t.keys, size, HASH_EMPTY);
+  G::sync();
+  if (x.products) {
+    if (t.keys) HashForEachPair<G, N>(x, abegin, aend, [&](unsigned block, unsigned mask) { atomicOr(t.mask + HashInsert(t.keys, block, t.shift, t.wrap), mask); });
+    else HashForEachPair<G, N>(x, abegin, aend, [&](unsigned block, unsigned mask) { atomicOr(t.mask + (block - t.base), mask); });
+    G::sync();
+    /* the list of blocks lies where the accumulators will be */
+    if (t.keys) HashOrderSlots<G, N>(t.keys, t.mask, t.prefix, size, MODE == 0 ? (unsigned long long *)mine : (unsigned long long *)(t.keys + words), scratch);
+    else HashScanWords<G, N>(t.mask, t.prefix, size, scratch);
+  } else {
+    for (unsigned e = (unsigned)G::rank(); e < nnz; e += N) {
+      const PetscInt col   = x.cj[cbegin + e];
+      const unsigned block = (unsigned)(col >> 5);
+      const unsigned s     = t.keys ? HashInsert(t.keys, block, t.shift, t.wrap) : block - t.base;
+
+      atomicOr(t.mask + s, 1u << (col & 31));
+      if (e == 0 || (unsigned)(x.cj[cbegin + e - 1] >> 5) != block) t.prefix[s] = e;
+    }
+  }
+  G::sync();
+  if (x.values) {
+    for (unsigned e = (unsigned)G::rank(); e < nnz; e += N) acc[e] = HashNegativeZero();
+    G::sync();
+  }
+  if (x.columns) {
+    for (unsigned s = (unsigned)G::rank(); s < size; s += N) {
+      unsigned mask = t.mask[s];
+
+      if (mask) {
+        const PetscInt col = (PetscInt)(t.keys ? t.keys[s] : t.base + s) << 5;
+        PetscInt      *to  = x.cj + cbegin + t.prefix[s];
+
+        for (; mask; mask &= mask - 1) *to++ = col + (__ffs((int)mask) - 1);
+      }
+    }
+  }
+  if (x.values) {
+    HashAccumulate<G, N>(x, t, abegin, aend, acc, stagebegin, stageend, stagevalue);
+    if (MODE == 0) {
+      for (unsigned e = (unsigned)G::rank(); e < nnz; e += N) x.ca[cbegin + e] = acc[e];
+    }
+  }
+  G::sync();
+}
+
 template <int N, int MODE>
 __global__ void __launch_bounds__(HybGroup<N>::THREADS) HashNumericKernel(HashArgs x)
 {
@@ -473,68 +646,41 @@ __global__ void __launch_bounds__(HybGroup<N>::THREADS) HashNumericKernel(HashAr
   HYB_SHARED(PetscInt, stagebegin, G::SUBWARP ? 1 : HASH_STAGE);
   HYB_SHARED(PetscInt, stageend, G::SUBWARP ? 1 : HASH_STAGE);
   HYB_SHARED(HybScalar, stagevalue, G::SUBWARP ? 1 : HASH_STAGE);
-  unsigned char *const mine  = shared + (size_t)G::index() * x.bytes;
-  const PetscInt       first = x.binptr[0], last = x.binptr[1];
+  const PetscInt first = x.binptr[0], last = x.binptr[1];
 
-  for (PetscCount q = first + (PetscCount)blockIdx.x * G::GROUPS + G::index(); q < last; q += (PetscCount)gridDim.x * G::GROUPS) {
-    const PetscInt row    = x.order[q];
-    const PetscInt abegin = x.ai[row], aend = x.ai[row + 1];
-    const PetscInt cbegin = x.ci[row];
-    const unsigned nnz    = (unsigned)(x.ci[row + 1] - cbegin);
-    const unsigned size   = x.size[row], words = (size + 3) & ~3u;
-    HybScalar     *acc    = MODE == 0 ? (HybScalar *)mine : x.ca + cbegin;
-    HashTable      t;
+  for (PetscCount q = first + (PetscCount)blockIdx.x * G::GROUPS + G::index(); q < last; q += (PetscCount)gridDim.x * G::GROUPS) HashNumericRow<N, MODE>(x, x.order[q], shared + (size_t)G::index() * x.bytes, scratch, stagebegin, stageend, stagevalue);
+}
 
-    t.base   = x.base[row];
-    t.wrap   = size - 1;
-    t.shift  = __clz((int)t.wrap);
-    t.mask   = MODE == 0 ? (unsigned *)(mine + (((size_t)nnz * (sizeof(HybScalar) > 8 ? sizeof(HybScalar) : 8) + 15) & ~(size_t)15)) : MODE == 1 ? (unsigned *)mine : x.global + (PetscCount)blockIdx.x * x.globalwords;
-    t.prefix = t.mask + words;
-    t.keys   = t.base == HASH_EMPTY ? t.prefix + words : nullptr;
-    HashFill<G>(t.mask, size, 0);
-    if (t.keys) HashFill<G>(t.keys, size, HASH_EMPTY);
-    G::sync();
-    if (x.products) {
-      if (t.keys) HashForEachPair<G, N>(x, abegin, aend, [&](unsigned block, unsigned mask) { atomicOr(t.mask + HashInsert(t.keys, block, t.shift, t.wrap), mask); });
-      else HashForEachPair<G, N>(x, abegin, aend, [&](unsigned block, unsigned mask) { atomicOr(t.mask + (block - t.base), mask); });
-      G::sync();
-      /* the list of blocks lies where the accumulators will be */
-      if (t.keys) HashOrderSlots<G, N>(t.keys, t.mask, t.prefix, size, MODE == 0 ? (unsigned long long *)mine : (unsigned long long *)(t.keys + words), scratch);
-      else HashScanWords<G, N>(t.mask, t.prefix, size, scratch);
-    } else {
-      for (unsigned e = (unsigned)G::rank(); e < nnz; e += N) {
-        const PetscInt col   = x.cj[cbegin + e];
-        const unsigned block = (unsigned)(col >> 5);
-        const unsigned s     = t.keys ? HashInsert(t.keys, block, t.shift, t.wrap) : block - t.base;
+template <int N>
+static __device__ __forceinline__ void HashNumericTask(const HashArgs &x, int b, PetscCount t, int bytes, unsigned char *shared, unsigned *scratch, PetscInt *stagebegin, PetscInt *stageend, HybScalar *stagevalue)
+{
+  using G = HybGroup<N>;
+  const PetscCount q = x.binptr[b] + t * G::GROUPS + G::index();
 
-        atomicOr(t.mask + s, 1u << (col & 31));
-        if (e == 0 || (unsigned)(x.cj[cbegin + e - 1] >> 5) != block) t.prefix[s] = e;
-      }
-    }
-    G::sync();
-    if (x.values) {
-      for (unsigned e = (unsigned)G::rank(); e < nnz; e += N) acc[e] = HashNegativeZero();
-      G::sync();
-    }
-    if (x.columns) {
-      for (unsigned s = (unsigned)G::rank(); s < size; s += N) {
-        unsigned mask = t.mask[s];
+  if (q < x.binptr[b + 1]) HashNumericRow<N, 0>(x, x.order[q], shared + (size_t)G::index() * bytes, scratch, stagebegin, stageend, stagevalue);
+}
 
-        if (mask) {
-          const PetscInt col = (PetscInt)(t.keys ? t.keys[s] : t.base + s) << 5;
-          PetscInt      *to  = x.cj + cbegin + t.prefix[s];
+/* bins 1 to HASH_SMALL at once, a block for rows of one bin, the large tables first */
+__global__ void __launch_bounds__(128, 8) HashNumericSmallKernel(HashArgs x)
+{
+  HYB_DYNAMIC_SHARED(unsigned char, shared);
+  HYB_SHARED(unsigned, scratch, HYB_WARP);
+  HYB_SHARED(PetscInt, stagebegin, HASH_STAGE);
+  HYB_SHARED(PetscInt, stageend, HASH_STAGE);
+  HYB_SHARED(HybScalar, stagevalue, HASH_STAGE);
+  int b = HASH_SMALL;
 
-          for (; mask; mask &= mask - 1) *to++ = col + (__ffs((int)mask) - 1);
-        }
-      }
-    }
-    if (x.values) {
-      HashAccumulate<G, N>(x, t, abegin, aend, acc, stagebegin, stageend, stagevalue);
-      if (MODE == 0) {
-        for (unsigned e = (unsigned)G::rank(); e < nnz; e += N) x.ca[cbegin + e] = acc[e];
-      }
-    }
-    G::sync();
+  while (b > 1 && (int)blockIdx.x >= x.firstblock[HASH_SMALL + 1 - b]) b--;
+  const PetscCount t = (PetscCount)blockIdx.x - x.firstblock[HASH_SMALL - b];
+
+  if (b == HASH_SMALL) HashNumericTask<128>(x, b, t, HASH_SMALLMEM, shared, scratch, stagebegin, stageend, stagevalue);
+  else {
+    const int lanes = HybMax()(x.grouplanes, b + 1), bytes = 256 << b;
+
+    if (lanes >= 5) HashNumericTask<32>(x, b, t, bytes, shared, scratch, stagebegin, stageend, stagevalue);
+    else if (lanes == 4) HashNumericTask<16>(x, b, t, bytes, shared, scratch, stagebegin, stageend, stagevalue);
+    else if (lanes == 3) HashNumericTask<8>(x, b, t, bytes, shared, scratch, stagebegin, stageend, stagevalue);
+    else HashNumericTask<4>(x, b, t, bytes, shared, scratch, stagebegin, stageend, stagevalue);
   }
 }
 
@@ -569,27 +715,41 @@ static void HashOperands(const HybCSR *A, const HybCSR *B, HashArgs *x)
 /* all bins of the fill or of the numeric pass */
 static PetscErrorCode HashRun(HybSpGEMM *mm, const HybHashRows *hash, HashArgs x)
 {
-  const HybExec *exec = &mm->exec;
+  const HybExec   *exec  = &mm->exec;
+  PetscCount       small = 0;
+  int              bins = 0, top = HYB_HASH_BINS - 1;
 
   PetscFunctionBegin;
-  x.order = hash->order;
-  x.base  = hash->base;
-  x.size  = hash->size;
-  for (int b = 1; b < HYB_HASH_BINS; b++) {
+  x.order      = hash->order;
+  x.base       = hash->base;
+  x.size       = hash->size;
+  x.lanes      = hash->pairlanes;
+  x.grouplanes = hash->lanes;
+  for (int b = HASH_SMALL; b >= 1; b--) {
+    const PetscCount rows = hash->hostbinptr[b + 1] - hash->hostbinptr[b];
+
+    bins += rows > 0;
+    small += HybBlocks(rows, b == HASH_SMALL ? 1 : 128 >> PetscMax(hash->lanes, b + 1));
+    x.firstblock[HASH_SMALL + 1 - b] = (int)PetscMin(small, HASH_MERGE + 1);
+  }
+  for (int b = top; b >= 1; b--) {
     const PetscCount rows = hash->hostbinptr[b + 1] - hash->hostbinptr[b];
     PetscCount       blocks;
 
+    if (b == HASH_SMALL && bins > 1 && small <= HASH_MERGE) {
+      x.binptr = hash->binptr;
+      HYB_LAUNCH(HashNumericSmallKernel, small, 128, HASH_SMALLMEM, exec->stream, x);
+      break;
+    }
     if (!rows) continue;
     x.binptr = hash->binptr + b;
     x.bytes  = b < 7 ? (int)HashLimit[b] : (int)hash->maxbytes;
-    x.lanes  = hash->pairlanes;
-    if (b < 5) {
+    if (b < HASH_SMALL) {
       /* lanes across a row of B, no fewer than keep the multiprocessor full with tables of this size */
       const int lanes  = PetscMax(hash->lanes, b + 1);
       const int groups = 128 >> lanes;
 
-      blocks  = HybBlocks(rows, groups);
-      x.lanes = PetscMin(x.lanes, lanes);
+      blocks = HybBlocks(rows, groups);
       switch (lanes) {
       case 2:
         HASH_NUMERIC(4, 0, blocks, groups * x.bytes);
@@ -603,12 +763,11 @@ static PetscErrorCode HashRun(HybSpGEMM *mm, const HybHashRows *hash, HashArgs x
       default:
         HASH_NUMERIC(32, 0, blocks, groups * x.bytes);
       }
-    } else if (b == 5) {
+    } else if (b == HASH_SMALL) {
       /* short rows of B leave a wide block idle */
       if (hash->mean <= 48) HASH_NUMERIC(64, 0, rows, x.bytes);
       else HASH_NUMERIC(128, 0, rows, x.bytes);
-    }
-    else if (b == 6) HASH_NUMERIC(256, 0, rows, x.bytes);
+    } else if (b == 6) HASH_NUMERIC(256, 0, rows, x.bytes);
     else if (b == 7) HASH_NUMERIC(512, 0, rows, x.bytes);
     else if (b == 8) HASH_NUMERIC(512, 1, rows, x.bytes);
     else {
@@ -627,14 +786,18 @@ static PetscErrorCode HashCompress(HybSpGEMM *mm, const HybCSR *B, HybHashRows *
   const PetscCount mean = B->m ? B->nnz / B->m : 0;
   PetscInt        *over = NULL, *npairs;
   HashPair        *pairs;
-  HybMemoryReport  report;
 
   PetscFunctionBegin;
-  PetscCall(exec->backend->memory(&report));
-  if (mm->stats.products / 4 < B->nnz || (size_t)B->nnz > report.free_bytes / 64) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, B->nnz, sizeof(HashPair), &pairs));
-  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, B->m, sizeof(PetscInt), &npairs));
-  if (B->nnz > HASH_LONGROW) {
+  if (mm->stats.products / 4 < B->nnz) PetscFunctionReturn(PETSC_SUCCESS);
+  if (B->nnz > HASH_ASK) {
+    HybMemoryReport report;
+
+    PetscCall(exec->backend->memory(&report));
+    if ((size_t)B->nnz > report.free_bytes / 64) PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, B->nnz * (PetscCount)sizeof(HashPair) + B->m * (PetscCount)sizeof(PetscInt), 1, &pairs));
+  npairs = (PetscInt *)(pairs + B->nnz);
+  if (mm->stats.maxbrow > HASH_LONGROW) {
     PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, B->nnz / HASH_LONGROW + 2, sizeof(PetscInt), &over));
     PetscCall(exec->backend->zero(exec, over, sizeof(PetscInt)));
   }
@@ -647,64 +810,51 @@ static PetscErrorCode HashCompress(HybSpGEMM *mm, const HybCSR *B, HybHashRows *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* counts every row and chooses its numeric table: x->count, need, base, size */
-static PetscErrorCode HashCountRows(HybSpGEMM *mm, const HybHashRows *hash, const PetscCount *upper, PetscInt m, HashArgs x)
+/* counts every row and chooses its numeric table: x->count, need, base, size. binptr, and the zeroed counters of its making, are workspace of the caller's. */
+static PetscErrorCode HashCountRows(HybSpGEMM *mm, const HybHashRows *hash, const PetscCount *upper, PetscInt m, PetscInt *binptr, PetscInt *counters, HashArgs x)
 {
-  static const int bytes[HASH_COUNT_BINS] = {0, 512, 2048, 4096, 16384, 65536, 0};
   const HybExec   *exec = &mm->exec;
-  PetscInt        *binptr, *order = hash->order;
+  const PetscCount most = mm->stats.maxrow, rows = (PetscCount)hash->multiprocessors * 16 * 8; /* blocks that loop over the rows of their bin */
+  PetscInt        *order = hash->order;
 
   PetscFunctionBegin;
-  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, HASH_COUNT_BINS + 1, sizeof(PetscInt), &binptr));
-  PetscCall(HybPlanBinsAsync(exec, &mm->work, m, upper, HASH_COUNT_BINS, HashCountLimit, order, binptr));
+  PetscCall(HybPlanBinsAnyOrder(exec, m, upper, HASH_COUNT_BINS, HashCountLimit, counters, order, binptr));
   x.order    = order;
   x.base     = hash->base;
   x.size     = hash->size;
   x.upper    = upper;
   x.maxbytes = hash->maxbytes;
-  for (int b = 1; b < HASH_COUNT_BINS && mm->stats.maxrow > HashCountLimit[b - 1]; b++) {
-    const int        threads = b == 1 ? 8 : b == 2 ? 16 : b == 3 ? 32 : b == 4 ? 128 : b == 5 ? 512 : 1024;
-    const int        groups  = threads <= HYB_WARP ? 128 / threads : 1;
-    const PetscCount most    = HybBlocks(PetscMin((PetscCount)m, mm->stats.products / (HashCountLimit[b - 1] + 1)), groups); /* blocks, if all products were in this bin */
-    const PetscCount blocks  = PetscMin(most, (PetscCount)hash->multiprocessors * 16 * 8);
+  x.lanes    = hash->pairlanes;
+  if (most > HashCountLimit[5]) {
+    const PetscCount here = PetscMin((PetscCount)m, mm->stats.products / (HashCountLimit[5] + 1)); /* if all products were in this bin */
 
-    x.binptr = binptr + b;
-    x.bytes  = b < 6 ? bytes[b] : (int)hash->maxbytes;
-    x.lanes  = PetscMin(hash->pairlanes, b + 2);
-    switch (b) {
-    case 1:
-      HASH_COUNT(8, 0, blocks, groups * x.bytes);
-      break;
-    case 2:
-      HASH_COUNT(16, 0, blocks, groups * x.bytes);
-      break;
-    case 3:
-      HASH_COUNT(32, 0, blocks, groups * x.bytes);
-      break;
-    case 4:
-      x.lanes = hash->pairlanes;
-      HASH_COUNT(128, 0, blocks, x.bytes);
-      break;
-    case 5:
-      x.lanes = hash->pairlanes;
-      HASH_COUNT(512, 0, blocks, x.bytes);
-      break;
-    default:
-      x.lanes = hash->pairlanes;
-      PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, most + 1, sizeof(PetscInt), &x.over));
-      PetscCall(exec->backend->zero(exec, x.over, sizeof(PetscInt)));
-      HASH_COUNT(1024, 0, blocks, x.bytes);
-      if (hash->words > hash->maxbytes / 4) {
-        PetscCount tables;
+    x.binptr = binptr + 6;
+    x.bytes  = (int)hash->maxbytes;
+    PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, here + 1, sizeof(PetscInt), &x.over));
+    PetscCall(exec->backend->zero(exec, x.over, sizeof(PetscInt)));
+    HASH_COUNT(1024, 0, PetscMin(here, rows), x.bytes);
+    if (hash->words > hash->maxbytes / 4) {
+      PetscCount tables;
 
-        PetscCall(HashGlobalTables(exec, &mm->work, hash->multiprocessors, (hash->words + 3) & ~(PetscCount)3, most, &x, &tables));
-        HASH_COUNT(1024, 1, tables, 0);
-        PetscCall(HybArenaFree(&mm->work, &x.global));
-      }
-      PetscCall(HybArenaFree(&mm->work, &x.over));
+      PetscCall(HashGlobalTables(exec, &mm->work, hash->multiprocessors, (hash->words + 3) & ~(PetscCount)3, here, &x, &tables));
+      HASH_COUNT(1024, 1, tables, 0);
+      PetscCall(HybArenaFree(&mm->work, &x.global));
     }
+    PetscCall(HybArenaFree(&mm->work, &x.over));
   }
-  PetscCall(HybArenaFree(&mm->work, &binptr));
+  if (most > HashCountLimit[4]) {
+    x.binptr = binptr + 5;
+    x.bytes  = 65536;
+    HASH_COUNT(512, 0, PetscMin(PetscMin((PetscCount)m, mm->stats.products / (HashCountLimit[4] + 1)), rows), x.bytes);
+  }
+  if (most > HashCountLimit[1]) {
+    x.binptr = binptr;
+    HYB_LAUNCH(HashCountSmallKernel, PetscMin(PetscMin((PetscCount)m, mm->stats.products), rows), 128, HASH_SMALLMEM, exec->stream, x);
+  } else {
+    x.binptr = binptr + 1;
+    x.bytes  = 512;
+    HASH_COUNT(8, 0, PetscMin(HybBlocks(m, 16), rows), 16 * x.bytes);
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -720,9 +870,9 @@ PetscErrorCode HybHashRowsCount(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
 {
   const HybExec   *exec = &mm->exec;
   const PetscCount mean = mm->stats.products / PetscMax(1, A->nnz);
-  PetscCount      *pairsupper = NULL;
-  PetscInt        *need;
+  PetscInt        *need, *counters;
   size_t           limit;
+  char            *work;
   HashArgs         x;
 
   PetscFunctionBegin;
@@ -742,20 +892,27 @@ PetscErrorCode HybHashRowsCount(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
 
   HashOperands(A, B, &x);
   if (compress) PetscCall(HashCompress(mm, B, hash));
-  if (hash->pairs && upper == mm->rowproducts) {
-    PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, A->m, sizeof(PetscCount), &pairsupper));
-    PetscCall(HybPlanRowCosts(exec, &mm->work, A, mm->stats.maxarow, B->i, hash->npairs, pairsupper, NULL));
-    upper = pairsupper;
-  }
   x.pairs  = (const HashPair *)hash->pairs;
   x.npairs = hash->npairs;
-  PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, A->m, sizeof(PetscInt), &need));
-  x.count = count;
-  x.need  = need;
-  PetscCall(HashCountRows(mm, hash, upper, A->m, x));
-  PetscCall(HybPlanBinsAsyncInt(exec, &mm->work, A->m, need, HYB_HASH_BINS, HashLimit, hash->order, hash->binptr));
-  PetscCall(HybArenaFree(&mm->work, &need));
-  if (pairsupper) PetscCall(HybArenaFree(&mm->work, &pairsupper));
+  x.count  = count;
+  {
+    /* one allocation: costs in pairs, then what starts as zero: counters of both sorts into bins, need; then the offsets of the first one's bins */
+    const PetscBool  pairs  = (PetscBool)(hash->pairs && upper == mm->rowproducts);
+    const size_t     ncosts = pairs ? (size_t)A->m * sizeof(PetscCount) : 0, nzero = (2 * HASH_COUNT_BINS + 2 * HYB_HASH_BINS + (size_t)A->m) * sizeof(PetscInt);
+
+    PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)(ncosts + nzero + (HASH_COUNT_BINS + 1) * sizeof(PetscInt)), 1, &work));
+    PetscCall(exec->backend->zero(exec, work + ncosts, nzero));
+    counters = (PetscInt *)(work + ncosts);
+    need     = counters + 2 * HASH_COUNT_BINS + 2 * HYB_HASH_BINS;
+    if (pairs) {
+      PetscCall(HybPlanRowCosts(exec, A, B->i, hash->npairs, (PetscCount *)work, NULL));
+      upper = (PetscCount *)work;
+    }
+  }
+  x.need = need;
+  PetscCall(HashCountRows(mm, hash, upper, A->m, need + A->m, counters, x));
+  PetscCall(HybPlanBinsAnyOrderInt(exec, A->m, need, HYB_HASH_BINS, HashLimit, counters + 2 * HASH_COUNT_BINS, hash->order, hash->binptr));
+  PetscCall(HybArenaFree(&mm->work, &work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -790,7 +947,7 @@ PetscErrorCode HybHashRowsFill(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
   PetscCall(HashRun(mm, hash, x));
   if (hash->pairs) {
     PetscCall(HybArenaFree(&mm->work, &hash->pairs));
-    PetscCall(HybArenaFree(&mm->work, &hash->npairs));
+    hash->npairs = NULL;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

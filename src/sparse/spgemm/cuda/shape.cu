@@ -18,7 +18,7 @@
   The base of a row is its number where both operands are square, else the first column of B's row (of the first row of B that A's row names): so A*P and R*A with
   structured interpolation have few classes too, whose rows and columns are numbered by different grids.
 
-  Not applicable: more classes than SHAPE_MAX_CLASSES, fewer than SHAPE_ROWS_PER_CLASS rows a class on average, or more than a fifth of the rows without one. A
+  Not applicable: fewer than four fifths of A's rows as long as one of the three before them (the plan has counted these), more classes than SHAPE_MAX_CLASSES, fewer than SHAPE_ROWS_PER_CLASS rows a class on average, or more than a fifth of the rows without one. A
   row with more than SHAPE_MAX_PRODUCTS products or SHAPE_MAX_COUNT entries of C has no class. Asked for by name the method always runs; rows without a class go to hash tables.
 
   Memory: 2 bytes a row, 4 for the bases of a rectangular operand, and 2 bytes for each product of each representative. Complexity: three passes over the patterns of
@@ -688,8 +688,8 @@ static PetscErrorCode HybSpGEMMApplicable_ShapeCUDA(HybSpGEMM *mm, const HybCSR 
 
   PetscFunctionBegin;
   *fits = PETSC_FALSE;
-  /* small operands, rows without neighbours, rows so long or so different in length that few can be alike are not worth the look */
-  if (A->m < 1024 || mm->stats.maxarow > 4 * (A->nnz / A->m) + 8 || mm->stats.products < 4 * (PetscCount)A->m || mm->stats.maxrow > SHAPE_MAX_PRODUCTS) PetscFunctionReturn(PETSC_SUCCESS);
+  /* small operands, rows without neighbours, rows so long or so different in length that few can be alike are not worth the look: it costs a synchronisation */
+  if (A->m < 1024 || mm->stats.alike < A->m / 5 * 4 || mm->stats.maxarow > 4 * (A->nnz / A->m) + 8 || mm->stats.products < 4 * (PetscCount)A->m || mm->stats.maxrow > SHAPE_MAX_PRODUCTS) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(ShapeFind(mm, A, B, maxclasses));
   s     = (Shape *)mm->data;
   *fits = (PetscBool)(!s->stats.overflow && s->stats.rows >= (PetscCount)A->m / 5 * 4);
