@@ -246,6 +246,12 @@ typedef int (*HybGetBackendFn)(const HybStamp *, const HybServices *, const HybB
    message says why when there is none that can be used. Opening one twice gives the same table. */
 extern PetscErrorCode HybBackendLoad(const char *path, const HybServices *, const HybBackend **, char *message, size_t length);
 
+/* methods: a NULL-terminated table of pointers to structs whose first member is the name. The one of this name, or PETSC_ERR_ARG_UNKNOWN_TYPE listing all; kind ("SpMV") is
+   for the message. */
+extern PetscErrorCode HybMethodFind(const void *methods, const char *kind, const char *backend, const char *name, const void **method);
+/* once[] = the names of all[], NULL-terminated, each once; once has room for as many */
+extern void HybMethodNames(const char *const *all, const char **once);
+
 /* nnz as PetscInt, or PETSC_ERR_ARG_OUTOFRANGE naming the count, the limit and --with-64-bit-indices */
 extern PetscErrorCode HybIntCast(PetscCount nnz, const char *what, PetscInt *);
 

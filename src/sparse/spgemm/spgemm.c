@@ -36,37 +36,21 @@ static const char *const HybSpGEMMAllNames[] = {
 PetscErrorCode HybSpGEMMGetNames(const char *const **names)
 {
   static const char *once[PETSC_STATIC_ARRAY_LENGTH(HybSpGEMMAllNames)];
-  size_t             n = 0;
 
   PetscFunctionBegin;
-  /* written alike by every call */
-  for (size_t k = 0; HybSpGEMMAllNames[k]; k++) {
-    size_t l = 0;
-
-    while (l < n && strcmp(once[l], HybSpGEMMAllNames[k])) l++;
-    if (l == n) once[n++] = HybSpGEMMAllNames[k];
-  }
-  once[n] = NULL;
-  *names  = once;
+  HybMethodNames(HybSpGEMMAllNames, once);
+  *names = once;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybSpGEMMFind(const HybExec *exec, const char *name, const HybSpGEMMMethod **method)
 {
-  const HybSpGEMMMethod *const *table = exec->backend->spgemm;
-  char                          list[256] = "auto";
+  const void *found;
 
   PetscFunctionBegin;
-  *method = NULL;
-  for (; table && *table; table++) {
-    if (!strcmp((*table)->name, name)) {
-      *method = *table;
-      PetscFunctionReturn(PETSC_SUCCESS);
-    }
-    PetscCall(PetscStrlcat(list, " ", sizeof(list)));
-    PetscCall(PetscStrlcat(list, (*table)->name, sizeof(list)));
-  }
-  SETERRQ(PETSC_COMM_SELF, PETSC_ERR_ARG_UNKNOWN_TYPE, "Unknown SpGEMM method %s of the %s backend; it has: %s", name, exec->backend->name, list);
+  PetscCall(HybMethodFind(exec->backend->spgemm, "SpGEMM", exec->backend->name, name, &found));
+  *method = (const HybSpGEMMMethod *)found;
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybSpGEMMInit(HybSpGEMM *mm, const HybExec *exec, const char *method, PetscInt width)

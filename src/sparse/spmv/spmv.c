@@ -32,37 +32,21 @@ static const char *const HybSpMVAllNames[] = {
 PetscErrorCode HybSpMVGetNames(const char *const **names)
 {
   static const char *once[PETSC_STATIC_ARRAY_LENGTH(HybSpMVAllNames)];
-  size_t             n = 0;
 
   PetscFunctionBegin;
-  /* written alike by every call */
-  for (size_t k = 0; HybSpMVAllNames[k]; k++) {
-    size_t l = 0;
-
-    while (l < n && strcmp(once[l], HybSpMVAllNames[k])) l++;
-    if (l == n) once[n++] = HybSpMVAllNames[k];
-  }
-  once[n] = NULL;
-  *names  = once;
+  HybMethodNames(HybSpMVAllNames, once);
+  *names = once;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybSpMVFind(const HybExec *exec, const char *name, const HybSpMVMethod **method)
 {
-  const HybSpMVMethod *const *table = exec->backend->spmv;
-  char                        list[256] = "auto";
+  const void *found;
 
   PetscFunctionBegin;
-  *method = NULL;
-  for (; table && *table; table++) {
-    if (!strcmp((*table)->name, name)) {
-      *method = *table;
-      PetscFunctionReturn(PETSC_SUCCESS);
-    }
-    PetscCall(PetscStrlcat(list, " ", sizeof(list)));
-    PetscCall(PetscStrlcat(list, (*table)->name, sizeof(list)));
-  }
-  SETERRQ(PETSC_COMM_SELF, PETSC_ERR_ARG_UNKNOWN_TYPE, "Unknown SpMV method %s of the %s backend; it has: %s", name, exec->backend->name, list);
+  PetscCall(HybMethodFind(exec->backend->spmv, "SpMV", exec->backend->name, name, &found));
+  *method = (const HybSpMVMethod *)found;
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybSpMVInit(HybSpMV *mv, const HybExec *exec, const char *method, PetscInt bs)
