@@ -7,7 +7,7 @@
   levels: the prolongators, their transposes and the coarse operators of smoothed aggregation on 7-point grids, level by level: what an algebraic multigrid multiplies with.
 
   Stencils and elasticity are generated; other matrices are read from DIR as NAME.mtx or NAME.mtx.xz and skipped, with a line, where they are missing.
-  A method may be followed by options of the plugin for its lines alone: segsum@segsum_threads=256+segsum_items=5 sets -mat_aijhybridgpu_segsum_threads 256 and so on.
+  A method, or a transpose in -transposes transpose,transpose@..., may be followed by options of the plugin for its lines alone: segsum@segsum_threads=256+segsum_items=5 sets -mat_aijhybridgpu_segsum_threads 256 and so on.
   -levels N,N: the grids of levels. -scale divides the extents of the generated grids (for a slow backend). A method that does not take a matrix is left out of its lines.
 
   Products: z = A x is compared with the host's sums entry by entry (relative to the sum of magnitudes), so are y + A x and y - A x in place, and a second z = A x must
@@ -36,7 +36,8 @@
 static HybExec   dev, host;
 static HybArena  keep;
 static char      methods[32][96], only[1024], parts[128];
-static PetscInt  nmethods, scale = 1, repeat = 7, wrong;
+static char      transposes[4][96] = {"transpose"};
+static PetscInt  ntransposes = 1, nmethods, scale = 1, repeat = 7, wrong;
 static double    copyspeed = 4290;
 static FILE     *tsv;
 
@@ -413,14 +414,19 @@ static PetscErrorCode Transpose(const char *name, const HybCSR *A, const HybCSR 
   PetscCall(host.backend->csr->transposesymbolic(&host, &hostkeep, &hostwork, A, &H, &hostperm));
   PetscCall(HybArenaAlloc(&hostkeep, HYB_MEM_HOST, A->nnz, sizeof(HybScalar), &H.a));
   PetscCall(host.backend->csr->gather(&host, A->nnz, hostperm, PETSC_FALSE, A->a, H.a));
-  PetscCall(OneTranspose(D, &out, &work, &T, &perm));
-  PetscCall(SameOnDevice(T.i, H.i, ((size_t)A->n + 1) * sizeof(PetscInt), &same));
-  PetscCall(SameOnDevice(T.j, H.j, (size_t)A->nnz * sizeof(PetscInt), &same));
-  PetscCall(SameOnDevice(perm, hostperm, (size_t)A->nnz * sizeof(PetscInt), &same));
-  PetscCall(SameOnDevice(T.a, H.a, (size_t)A->nnz * sizeof(HybScalar), &same));
-  PetscCall(HybArenaReset(&out));
-  TIME(t, PetscCall(OneTranspose(D, &out, &work, &T, &perm)); PetscCall(HybArenaReset(&out)));
-  Line(name, "transpose", t * 1e3, moved, cums, -1, -1, same, "");
+  for (PetscInt q = 0; q < ntransposes; q++) {
+    same = PETSC_TRUE;
+    PetscCall(MethodOptions(transposes[q], PETSC_TRUE));
+    PetscCall(OneTranspose(D, &out, &work, &T, &perm));
+    PetscCall(SameOnDevice(T.i, H.i, ((size_t)A->n + 1) * sizeof(PetscInt), &same));
+    PetscCall(SameOnDevice(T.j, H.j, (size_t)A->nnz * sizeof(PetscInt), &same));
+    PetscCall(SameOnDevice(perm, hostperm, (size_t)A->nnz * sizeof(PetscInt), &same));
+    PetscCall(SameOnDevice(T.a, H.a, (size_t)A->nnz * sizeof(HybScalar), &same));
+    PetscCall(HybArenaReset(&out));
+    TIME(t, PetscCall(OneTranspose(D, &out, &work, &T, &perm)); PetscCall(HybArenaReset(&out)));
+    PetscCall(MethodOptions(transposes[q], PETSC_FALSE));
+    Line(name, transposes[q], t * 1e3, moved, cums, -1, -1, same, "");
+  }
   PetscCall(OneTranspose(D, &out, &work, &T, &perm));
   TIME(t, PetscCall(dev.backend->csr->gather(&dev, A->nnz, perm, PETSC_FALSE, D->a, T.a)));
   Line(name, "  values", t * 1e3, (double)A->nnz * (sizeof(PetscInt) + 2 * sizeof(HybScalar)), 0, -1, -1, same, "of the transpose again, the pattern stands");
@@ -565,7 +571,7 @@ static PetscErrorCode Levels(PetscInt n)
 static PetscErrorCode Run(void)
 {
   static const char *const files[] = {"Cornell5", "cnr-2000", "uk-2007-05_100000", "circuitscape_1m", "boyd2_A", "gun_K", "hand_elasticity", "wathen100", "G2_circuit", "email-Enron", "cage11", "m133-b3", "norne_tpfa", "rail_79841"};
-  char                     backend[PETSC_MAX_PATH_LEN] = "host", list[512] = "", path[PETSC_MAX_PATH_LEN] = "", cusparsepath[PETSC_MAX_PATH_LEN] = "", message[512], *p, *rest = list;
+  char                     backend[PETSC_MAX_PATH_LEN] = "host", list[1024] = "", ways[512] = "", path[PETSC_MAX_PATH_LEN] = "", cusparsepath[PETSC_MAX_PATH_LEN] = "", message[512], *p, *rest = list;
   PetscBool                set;
   PetscReal                speed = copyspeed;
   PetscInt                 levels[8] = {96, 200}, nlevels = 8;
@@ -604,6 +610,14 @@ static PetscErrorCode Run(void)
   PetscCall(HybArenaInit(&keep, &dev));
   PetscCall(HybArenaInit(&hostkeep, &host));
   PetscCall(OpenCUSPARSE(cusparsepath));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-transposes", ways, sizeof(ways), &set));
+  if (set) {
+    char *more = ways;
+
+    for (ntransposes = 0; (p = strsep(&more, ","));) {
+      if (*p && ntransposes < 4) strncpy(transposes[ntransposes++], p, sizeof(transposes[0]) - 1);
+    }
+  }
   if (list[0]) {
     while ((p = strsep(&rest, ","))) {
       if (*p && nmethods < 32) strncpy(methods[nmethods++], p, sizeof(methods[0]) - 1);

@@ -15,7 +15,8 @@
     for each class:          offset = columns - row of the representative
     for each tile:           head: class = equal(r, representative) ? class(slotof[r]) : NONE;  rowclass[r] = class of the nearest head
 
-  A matrix with more distinct signatures than allowed is given up as soon as the table has too many: the remaining tiles see the flag and leave.
+  A matrix with more distinct signatures than allowed is given up as soon as the table has too many: the remaining tiles see the flag and leave. So is, before that, a larger
+  one of whose rows, 256 looked at, less than a quarter are like one of the eight rows before them.
 
   Memory: 2 bytes a row and the table. Work: one coalesced pass over i and j and two over 2 bytes a row. Deterministic: the smallest head of a signature is the smallest row
   of that shape (a row before it of the same shape would have a head of that shape), the order of representatives does not depend on the order of insertion,
@@ -40,6 +41,7 @@ static __device__ __forceinline__ unsigned long long ShapeMix(unsigned long long
 #define SHAPE_THREADS 256
 #define SHAPE_HEAD    0x8000u /* marks a head beside its slot: slots are below 2^14 */
 #define SHAPE_WARPS   (SHAPE_THREADS / HYB_WARP)
+#define SHAPE_SAMPLED 16384 /* rows from which on a sample is looked at first */
 
 /* the nearest head at or before this thread in the block, as a thread number; last: SHAPE_WARPS ints of shared memory. Thread 0 is a head. */
 static __device__ __forceinline__ int ShapeNearest(bool head, int *last)
@@ -188,16 +190,37 @@ static __global__ __launch_bounds__(SHAPE_THREADS) void ShapeAssign(PetscInt m, 
   }
 }
 
-static __global__ void ShapeInitialize(unsigned nslots, unsigned long long *keys, PetscInt *rows, ShapeStats *stats)
+/* The first block looks at rows spread over the matrix: where few are like one of the eight rows before them, the matrix is given up before all is read. Rows of several
+   unknowns to a point are like the row so many before. */
+static __global__ __launch_bounds__(SHAPE_THREADS) void ShapeInitialize(unsigned nslots, unsigned long long *keys, PetscInt *rows, ShapeStats *stats, PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j)
 {
   const unsigned s = blockIdx.x * blockDim.x + threadIdx.x;
+
+  if (blockIdx.x == 0 && m >= SHAPE_SAMPLED) {
+    const PetscCount r = 8 + (PetscCount)(m - 8) * threadIdx.x / SHAPE_THREADS;
+    const PetscInt   start = i[r], len = i[r + 1] - start;
+    PetscInt         column[8];
+    bool             regular = false;
+#pragma unroll
+    for (int k = 0; k < 8; k++) column[k] = k < len ? j[start + k] : 0;
+#pragma unroll
+    for (int d = 1; d <= 8; d++) {
+      const PetscInt before = i[r - d];
+      bool           like   = i[r - d + 1] - before == len;
+      if (like && len) like = j[before + len - 1] + d == j[start + len - 1];
+#pragma unroll
+      for (int k = 0; k < 8; k++)
+        if (k < len && like) like = j[before + k] + d == column[k];
+      if (__syncthreads_count(like) >= SHAPE_THREADS / 4) regular = true;
+    }
+    if (threadIdx.x == 0) stats->overflow = !regular;
+  } else if (s == 0) stats->overflow = 0;
   if (s < nslots) {
     keys[s] = 0;
     rows[s] = PETSC_MAX_INT;
   }
   if (s == 0) {
     stats->n         = 0;
-    stats->overflow  = 0;
     stats->maxlength = 0;
     stats->noffsets  = 0;
   }
@@ -230,7 +253,7 @@ PetscErrorCode HybRowShapesFind(const HybExec *exec, HybArena *keep, HybArena *w
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), maxclasses, sizeof(*representative), &representative));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), maxclasses + 1, sizeof(*offsetptr), &offsetptr));
 
-  HYB_LAUNCH(ShapeInitialize, HybBlocks(nslots, SHAPE_THREADS), SHAPE_THREADS, 0, exec->stream, nslots, keys, rows, devstats);
+  HYB_LAUNCH(ShapeInitialize, HybBlocks(nslots, SHAPE_THREADS), SHAPE_THREADS, 0, exec->stream, nslots, keys, rows, devstats, m, A->i, A->j);
   HYB_LAUNCH(ShapeSign, blocks, SHAPE_THREADS, (size_t)capacity * sizeof(PetscInt), exec->stream, m, A->i, A->j, capacity, (int)maxclasses, nslots, keys, rows, rowclass, devstats);
   HYB_LAUNCH(ShapeNumber, 1, SHAPE_NUMBER_THREADS, 0, exec->stream, nslots, keys, rows, A->i, (int)maxclasses, slotclass, list, representative, offsetptr, devstats);
   PetscCall(exec->backend->copy(exec, &stats, devstats, sizeof(stats), HYB_COPY_DEVICE_TO_HOST));

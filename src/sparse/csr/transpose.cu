@@ -30,6 +30,7 @@
 
 #define TRANSPOSE_ROWS 128 /* rows of T in a block's tile */
 #define TRANSPOSE_LONG 64  /* the longest row that a thread sorts */
+#define TRANSPOSE_TILE 2048 /* entries of A that a block works on */
 /* shapes: the most classes, entries of all classes together, distinct offsets; and the fewest rows to a class that are worth the search */
 #define TRANSPOSE_CLASSES   256
 #define TRANSPOSE_ENTRIES   4096
@@ -40,17 +41,12 @@ typedef struct alignas(2 * sizeof(PetscInt)) {
   PetscInt row, position;
 } TransposePair;
 
-template <int W>
-static __global__ __launch_bounds__(CSR_THREADS) void TransposeCount(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, PetscInt *count)
+static __global__ __launch_bounds__(CSR_THREADS) void TransposeCount(PetscCount nnz, const PetscInt *__restrict__ j, PetscInt *count)
 {
-  const int lane = HybLane() & (W - 1);
-  ROW_LOOP (r, m, W) {
-    if (r < m) {
-      const PetscInt end = i[r + 1];
-#pragma unroll 4
-      for (PetscInt k = i[r] + lane; k < end; k += W) (void)HybAtomicAdd(&count[j[k]], 1);
-    }
-  }
+  const PetscCount k0 = (PetscCount)blockIdx.x * CSR_THREADS * 4 + threadIdx.x;
+#pragma unroll
+  for (int u = 0; u < 4; u++)
+    if (k0 + u * CSR_THREADS < nnz) (void)HybAtomicAdd(&count[j[k0 + u * CSR_THREADS]], 1);
 }
 
 template <int W>
@@ -107,22 +103,32 @@ static __global__ __launch_bounds__(TRANSPOSE_ROWS) void TransposeSort(PetscInt 
   }
 }
 
-template <int W>
-static __global__ __launch_bounds__(CSR_THREADS) void TransposeExpandRows(PetscInt m, const PetscInt *__restrict__ i, PetscInt *__restrict__ rowof)
+/* the row and the number of each entry. Entries are divided, not rows: a long row costs nothing */
+static __global__ __launch_bounds__(CSR_THREADS) void TransposeEntries(PetscInt m, PetscCount nnz, const PetscInt *__restrict__ i, PetscInt *__restrict__ rowof, PetscInt *__restrict__ position)
 {
-  const int lane = HybLane() & (W - 1);
-  ROW_LOOP (r, m, W) {
-    if (r < m) {
-      const PetscInt end = i[r + 1];
-      for (PetscInt k = i[r] + lane; k < end; k += W) rowof[k] = (PetscInt)r;
+  HYB_SHARED(PetscInt, range, 2);
+  const PetscCount b = (PetscCount)blockIdx.x * TRANSPOSE_TILE, e = b + TRANSPOSE_TILE < nnz ? b + TRANSPOSE_TILE : nnz;
+  const int        t = (int)threadIdx.x;
+
+  if (t == 0 || t == HYB_WARP) range[t / HYB_WARP] = RowOfEntry(i, 0, m, (PetscInt)(t ? e - 1 : b));
+  __syncthreads();
+  const PetscInt from = range[0], to = range[1] + 1;
+#pragma unroll
+  for (int u = 0; u < TRANSPOSE_TILE / CSR_THREADS; u++) {
+    const PetscCount k = b + u * CSR_THREADS + t;
+    if (k < e) {
+      rowof[k]    = RowOfEntry(i, from, to, (PetscInt)k);
+      position[k] = (PetscInt)k;
     }
   }
 }
 
-static __global__ __launch_bounds__(CSR_THREADS) void TransposeRowsOf(PetscCount n, const PetscInt *__restrict__ perm, const PetscInt *__restrict__ rowof, PetscInt *__restrict__ tj)
+/* after the sort: where the rows of T begin, and the rows of A that they name */
+static __global__ __launch_bounds__(CSR_THREADS) void TransposeRowsOf(PetscInt n, PetscCount nnz, const PetscInt *__restrict__ column, const PetscInt *__restrict__ perm, const PetscInt *__restrict__ rowof, PetscInt *__restrict__ ti, PetscInt *__restrict__ tj)
 {
   const PetscCount k = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
-  if (k < n) tj[k] = rowof[perm[k]];
+  if (k < nnz) tj[k] = rowof[perm[k]];
+  if (k <= n) ti[k] = RowLowerBound(column, 0, (PetscInt)nnz, (PetscInt)k);
 }
 
 typedef struct {
@@ -268,50 +274,62 @@ static PetscErrorCode TransposeByShapes(const HybExec *exec, HybArena *work, con
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybCSRTransposeSymbolic_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, HybCSR *T, PetscInt **perm)
+/* *done false: a column is too long for one thread's sort, and nothing has been written but ti */
+static PetscErrorCode TransposeByCounting(const HybExec *exec, HybArena *work, const HybCSR *A, PetscInt *ti, PetscInt *tj, PetscInt *perm, PetscBool *done)
 {
-  const int  w = RowWidth(A->nnz, A->m, 1);
-  PetscInt  *count, *ti, *tj, *p;
-  PetscCount longest = 0;
-  PetscBool  done    = PETSC_FALSE;
+  const int      w = RowWidth(A->nnz, A->m, 1);
+  PetscInt      *count;
+  TransposePair *pair;
+  PetscCount     longest = 0;
 
   PetscFunctionBegin;
+  PetscCall(HybArenaCalloc(work, HYB_WORK(exec), A->n, sizeof(*count), &count));
+  HYB_LAUNCH(TransposeCount, HybBlocks(A->nnz, 4 * CSR_THREADS), CSR_THREADS, 0, exec->stream, A->nnz, A->j, count);
+  PetscCall(HybScanCounts(exec, work, A->n, count, ti, NULL, NULL));
+  PetscCall(HybReduceMax(exec, work, A->n, count, NULL, &longest));
+  *done = longest <= TRANSPOSE_LONG ? PETSC_TRUE : PETSC_FALSE;
+  if (*done) {
+    PetscCall(HybArenaAlloc(work, HYB_WORK(exec), A->nnz, sizeof(*pair), &pair));
+#define CALL(W) HYB_LAUNCH((TransposePlace<W>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->i, A->j, ti, count, pair)
+    ROW_BY_WIDTH(w, CALL);
+#undef CALL
+    HYB_LAUNCH(TransposeSort, HybBlocks(A->n, TRANSPOSE_ROWS), TRANSPOSE_ROWS, (size_t)TRANSPOSE_ROWS * (size_t)longest * sizeof(*pair), exec->stream, A->n, ti, pair, tj, perm);
+    PetscCall(HybArenaFree(work, &pair));
+  }
+  PetscCall(HybArenaFree(work, &count));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TransposeBySorting(const HybExec *exec, HybArena *work, const HybCSR *A, PetscInt *ti, PetscInt *tj, PetscInt *perm)
+{
+  PetscInt *columns, *rowof, *position;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(work, HYB_WORK(exec), 3 * A->nnz, sizeof(*columns), &columns));
+  rowof    = columns + A->nnz;
+  position = rowof + A->nnz;
+  if (A->nnz) {
+    HYB_LAUNCH(TransposeEntries, HybBlocks(A->nnz, TRANSPOSE_TILE), CSR_THREADS, 0, exec->stream, A->m, A->nnz, A->i, rowof, position);
+    PetscCall(HybSortPairsInt(exec, work, A->nnz, A->j, columns, position, perm, 0, HybBits(A->n)));
+  }
+  HYB_LAUNCH(TransposeRowsOf, HybBlocks(PetscMax(A->nnz, (PetscCount)A->n + 1), CSR_THREADS), CSR_THREADS, 0, exec->stream, A->n, A->nnz, columns, perm, rowof, ti, tj);
+  PetscCall(HybArenaFree(work, &columns));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybCSRTransposeSymbolic_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, HybCSR *T, PetscInt **perm)
+{
+  PetscInt *ti, *tj, *p;
+  PetscBool done = PETSC_FALSE, counting = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-mat_aijhybridgpu_transpose_counting", &counting, NULL));
   PetscCall(HybArenaAlloc(keep, exec->result, (PetscCount)A->n + 1, sizeof(*ti), &ti));
   PetscCall(HybArenaAlloc(keep, exec->result, A->nnz, sizeof(*tj), &tj));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), A->nnz, sizeof(*p), &p));
   if (A->m >= 8 * TRANSPOSE_CLASSROWS) PetscCall(TransposeByShapes(exec, work, A, ti, tj, p, &done));
-  if (!done) {
-    PetscCall(HybArenaCalloc(work, HYB_WORK(exec), A->n, sizeof(*count), &count));
-#define CALL(W) HYB_LAUNCH((TransposeCount<W>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->i, A->j, count)
-    if (A->nnz) ROW_BY_WIDTH(w, CALL);
-#undef CALL
-    PetscCall(HybScanCounts(exec, work, A->n, count, ti, NULL, NULL));
-    if (A->nnz) {
-      PetscCall(HybReduceMax(exec, work, A->n, count, NULL, &longest));
-      if (longest <= TRANSPOSE_LONG) {
-        TransposePair *pair;
-
-        PetscCall(HybArenaAlloc(work, HYB_WORK(exec), A->nnz, sizeof(*pair), &pair));
-#define CALL(W) HYB_LAUNCH((TransposePlace<W>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->i, A->j, ti, count, pair)
-        ROW_BY_WIDTH(w, CALL);
-#undef CALL
-        HYB_LAUNCH(TransposeSort, HybBlocks(A->n, TRANSPOSE_ROWS), TRANSPOSE_ROWS, (size_t)TRANSPOSE_ROWS * (size_t)longest * sizeof(*pair), exec->stream, A->n, ti, pair, tj, p);
-        PetscCall(HybArenaFree(work, &pair));
-      } else {
-        PetscInt *columns, *rowof;
-
-        PetscCall(HybArenaAlloc(work, HYB_WORK(exec), A->nnz, sizeof(*columns), &columns));
-        PetscCall(HybSortPairsInt(exec, work, A->nnz, A->j, columns, NULL, p, 0, HybBits(A->n)));
-        rowof = columns; /* the sorted columns are known from T.i */
-#define CALL(W) HYB_LAUNCH((TransposeExpandRows<W>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->i, rowof)
-        ROW_BY_WIDTH(w, CALL);
-#undef CALL
-        HYB_LAUNCH(TransposeRowsOf, HybBlocks(A->nnz, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->nnz, p, rowof, tj);
-        PetscCall(HybArenaFree(work, &columns));
-      }
-    }
-    PetscCall(HybArenaFree(work, &count));
-  }
+  if (!done && counting) PetscCall(TransposeByCounting(exec, work, A, ti, tj, p, &done));
+  if (!done) PetscCall(TransposeBySorting(exec, work, A, ti, tj, p));
   T->m   = A->n;
   T->n   = A->m;
   T->nnz = A->nnz;
