@@ -6,6 +6,9 @@ TEST np=1
 TEST np=2
 TEST np=1 @emulated
 TEST np=1 -mat_seqaij_type seqaijhybridgpu
+TEST np=1,2 @emulated
+TEST np=1 @emulated -mat_seqaij_type seqaijhybridgpu
+TEST np=1 @emulated -mat_aijhybridgpu_memory mirror
 */
 #include "mattest.h"
 

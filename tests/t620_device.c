@@ -276,6 +276,105 @@ static PetscErrorCode TestSubMatrix(PetscInt m, PetscInt n)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* y = A x by both */
+static PetscErrorCode CheckMult(Mat A, Mat H, const char *what)
+{
+  Vec x, y, z;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreateVecs(A, &x, &y));
+  PetscCall(VecDuplicate(y, &z));
+  PetscCall(VecSetRandom(x, NULL));
+  PetscCall(MatMult(A, x, y));
+  PetscCall(MatMult(H, x, z));
+  VecTestCheckSame(z, y, what);
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&y));
+  PetscCall(VecDestroy(&z));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TestCOO(PetscInt m, PetscInt n)
+{
+  enum {
+    N = 4000
+  };
+  static PetscInt    i[2][N], j[2][N];
+  static PetscScalar v[N];
+  Mat                M[2], D;
+  unsigned long      s       = 815;
+  const PetscInt     offsets = (m + 1) * (PetscInt)sizeof(PetscInt) + 1024;
+  PetscObjectState   state, after;
+
+  PetscFunctionBeginUser;
+  for (int k = 0; k < N; k++) {
+    i[0][k] = (PetscInt)(MATTEST_NEXT(s) % (unsigned long)m);
+    j[0][k] = (PetscInt)(MATTEST_NEXT(s) % (unsigned long)n);
+    if (k % 19 == 3) i[0][k] = -1 - (PetscInt)(MATTEST_NEXT(s) % 5);
+    if (k % 23 == 7) j[0][k] = -2;
+    if (k % 4 == 3) i[0][k] = i[0][k - 2], j[0][k] = j[0][k - 2];
+    i[1][k] = i[0][k];
+    j[1][k] = j[0][k];
+  }
+  for (int t = 0; t < 2; t++) {
+    PetscCall(MatCreate(PETSC_COMM_SELF, &M[t]));
+    PetscCall(MatSetSizes(M[t], m, n, m, n));
+    PetscCall(MatSetType(M[t], t ? "aijhybridgpu" : MATAIJ));
+  }
+  PetscCall(MatSetPreallocationCOO(M[0], N, i[0], j[0]));
+  MAKESONDEVICE("HybCOOPattern", offsets, MatSetPreallocationCOO(M[1], N, i[1], j[1]));
+  for (int pass = 0; pass < 5; pass++) {
+    const InsertMode mode = pass == 1 || pass == 2 ? ADD_VALUES : INSERT_VALUES;
+
+    for (int k = 0; k < N; k++) v[k] = (PetscScalar)((PetscReal)(MATTEST_NEXT(s) % 1000) / 250.0 - 2.0);
+    PetscCall(MatSetValuesCOO(M[0], v, mode));
+    ONDEVICE("HybCOOValues", 0, MatSetValuesCOO(M[1], v, mode));
+    MatTestCheckSame(M[1], M[0], "MatSetValuesCOO");
+    PetscCall(PetscObjectStateGet((PetscObject)M[1], &state));
+    PetscCall(CheckMult(M[0], M[1], "MatMult after MatSetValuesCOO"));
+    PetscCall(PetscObjectStateGet((PetscObject)M[1], &after));
+    MatTestCheck(state == after, "MatMult leaves the state");
+    if (pass == 3) { /* the host writes an entry that is there */
+      PetscInt r = i[0][0], c = j[0][0]; /* sorted by now: negative ones are first */
+
+      for (int k = 0; k < N && (r < 0 || c < 0); k++) r = i[1][k], c = j[1][k];
+      for (int t = 0; t < 2; t++) {
+        PetscCall(MatSetValue(M[t], r, c, 41.0, INSERT_VALUES));
+        PetscCall(MatAssemblyBegin(M[t], MAT_FINAL_ASSEMBLY));
+        PetscCall(MatAssemblyEnd(M[t], MAT_FINAL_ASSEMBLY));
+      }
+      MatTestCheckSame(M[1], M[0], "MatSetValues after MatSetValuesCOO");
+      PetscCall(CheckMult(M[0], M[1], "MatMult after MatSetValues"));
+      PetscCall(MatSetValuesCOO(M[0], v, ADD_VALUES));
+      PetscCall(MatSetValuesCOO(M[1], v, ADD_VALUES));
+      MatTestCheckSame(M[1], M[0], "MatSetValuesCOO after MatSetValues");
+      /* once more from the beginning */
+      for (int k = 0; k < N; k++) i[0][k] = i[1][k], j[0][k] = j[1][k];
+      PetscCall(MatSetPreallocationCOO(M[0], N, i[0], j[0]));
+      MAKESONDEVICE("HybCOOPattern", offsets, MatSetPreallocationCOO(M[1], N, i[1], j[1]));
+    }
+  }
+  if (Device || PETSC_VERSION_GE(3, 22, 0)) { /* duplicates take values from the same coordinates; the parent's of 3.18 cannot */
+    PetscCall(MatDuplicate(M[1], MAT_DO_NOT_COPY_VALUES, &D));
+    PetscCall(MatSetValuesCOO(M[0], v, INSERT_VALUES));
+    ONDEVICE("HybCOOValues", 0, MatSetValuesCOO(D, v, INSERT_VALUES));
+    MatTestCheckSame(D, M[0], "MatSetValuesCOO of a duplicate");
+#if defined(PETSC_HAVE_DEVICE)
+    PetscCall(MatBindToCPU(D, PETSC_TRUE));
+    PetscCall(MatSetValuesCOO(M[0], v, ADD_VALUES));
+    PetscCall(MatSetValuesCOO(D, v, ADD_VALUES));
+    MatTestCheckSame(D, M[0], "MatSetValuesCOO bound to the CPU");
+    PetscCall(MatBindToCPU(D, PETSC_FALSE));
+    PetscCall(MatSetValuesCOO(M[0], v, ADD_VALUES));
+    ONDEVICE("HybCOOValues", 0, MatSetValuesCOO(D, v, ADD_VALUES));
+    MatTestCheckSame(D, M[0], "MatSetValuesCOO no longer bound");
+#endif
+    PetscCall(MatDestroy(&D));
+  }
+  for (int t = 0; t < 2; t++) PetscCall(MatDestroy(&M[t]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   char           text[PETSC_MAX_PATH_LEN] = "";
@@ -316,6 +415,7 @@ int main(int argc, char **argv)
     PetscCall(TestValues(shapes[k][0], shapes[k][1]));
     PetscCall(TestTranspose(shapes[k][0], shapes[k][1]));
     PetscCall(TestSubMatrix(shapes[k][0], shapes[k][1]));
+    PetscCall(TestCOO(shapes[k][0], shapes[k][1]));
   }
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());

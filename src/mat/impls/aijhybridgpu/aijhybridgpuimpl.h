@@ -154,6 +154,7 @@ typedef struct {
   HybDeviceCopy copy;
   HybDeviceTranspose transpose;
   HybDerived         derived;
+  PetscObjectState   assembling; /* of values from coordinates that MatAssemblyEnd() is about to count once more */
   PetscCount         coocount; /* entries of the last MatSetPreallocationCOO() */
 } Mat_SeqAIJHybridGPU;
 
@@ -261,6 +262,8 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDisown(Mat);
 /* coo.c */
 PETSC_INTERN PetscErrorCode MatAIJHybridGPUComposeCOO(Mat, PetscBool seq, PetscBool on);
 PETSC_INTERN PetscErrorCode MatAIJHybridGPUGetCOOCount(Mat, PetscCount **);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUShareCOO(Mat A, Mat duplicate);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUForgetCOO(Mat);
 PETSC_INTERN PetscErrorCode HybGlueDeviceExec(const HybBackend *, HybExec *);
 
 /* mpi/ */

@@ -1,11 +1,18 @@
 /*
-  Assembly from coordinates. The parents' functions read indices and values on the host; a program may hand in device arrays (a DM with
-  -dm_vec_type cuda does), which are brought over first. Both types share this; without devices in PETSc there is nothing to do.
+  Assembly from coordinates.
+
+  Where a sequential matrix is large enough for the device, or the coordinates are there, the pattern is worked out on the device and the matrix is
+  born there: MatSetValuesCOO() is one kernel over the values, which may be on either side, and no array of the matrix crosses the bus. The lists that say
+  which values an entry sums go with the matrix and its duplicates; the host gets a copy of them if it must take over (MatBindToCPU()).
+
+  Otherwise the parents' functions do it. They read indices and values on the host; a program may hand in device arrays (a DM with -dm_vec_type cuda
+  does), which are brought over first.
 */
 #include "aijhybridgpuimpl.h"
 
 #if defined(PETSC_HAVE_DEVICE)
   #include <petscdevice.h>
+#endif
 
 typedef PetscErrorCode (*HybSetPreallocationCOO)(Mat, PetscCount, PetscInt[], PetscInt[]);
 typedef PetscErrorCode (*HybSetValuesCOO)(Mat, const PetscScalar[], InsertMode);
@@ -14,24 +21,193 @@ typedef PetscErrorCode (*HybSetValuesCOO)(Mat, const PetscScalar[], InsertMode);
 static HybSetPreallocationCOO HybParentPreallocation[2];
 static HybSetValuesCOO        HybParentValues[2];
 
+/* Where the values of entry e come from, on the device: map[mapptr[e]] to map[mapptr[e+1]-1] of the given ones */
+typedef struct {
+  PetscCount  ncoo, nnz;
+  PetscInt    m, n;
+  HybArena    arena, hostarena;
+  PetscCount *mapptr, *map, *hostmapptr, *hostmap; /* the host's: NULL until it needs them */
+} HybCOO;
+
+#if PETSC_VERSION_LT(3, 23, 0)
+static PetscErrorCode HybCOODestroy(void *ctx)
+{
+  HybCOO *coo = (HybCOO *)ctx;
+#else
+static PetscErrorCode HybCOODestroy(PetscCtxRt ctx)
+{
+  HybCOO *coo = *(HybCOO **)ctx;
+#endif
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaReset(&coo->arena));
+  PetscCall(HybArenaReset(&coo->hostarena));
+  PetscCall(PetscFree(coo));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybCOOGet(Mat A, HybCOO **coo)
+{
+  PetscContainer container = NULL;
+
+  PetscFunctionBegin;
+  *coo = NULL;
+  PetscCall(PetscObjectQuery((PetscObject)A, "HybCOO", (PetscObject *)&container));
+  if (container) PetscCall(PetscContainerGetPointer(container, (void **)coo));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A duplicate takes values from the same coordinates */
+PetscErrorCode MatSeqAIJHybridGPUShareCOO(Mat A, Mat B)
+{
+  Mat_SeqAIJHybridGPU *a = NULL, *b = NULL;
+  PetscObject          container = NULL;
+
+  PetscFunctionBegin;
+  if (!MatIsSeqAIJHybridGPU(B)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &a));
+  PetscCall(MatSeqAIJHybridGPUGetData(B, &b));
+  b->coocount = a->coocount;
+  PetscCall(PetscObjectQuery((PetscObject)A, "HybCOO", &container));
+  if (container) PetscCall(PetscObjectCompose((PetscObject)B, "HybCOO", container));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A got another pattern than its coordinates gave it */
+PetscErrorCode MatSeqAIJHybridGPUForgetCOO(Mat A)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  hyb->coocount = -1;
+  PetscCall(PetscObjectCompose((PetscObject)A, "HybCOO", NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybCOOIsOnDevice(const void *array, PetscBool *flg)
+{
+  PetscFunctionBegin;
+  *flg = PETSC_FALSE;
+#if defined(PETSC_HAVE_DEVICE)
+  if (array) {
+    PetscMemType mtype;
+
+    PetscCall(PetscGetMemType(array, &mtype));
+    *flg = (PetscBool)!PetscMemTypeHost(mtype);
+  }
+#else
+  (void)array;
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* *host = array where it is on the host, else a copy of its count entries, which is *copy too */
 static PetscErrorCode HybCOOToHost(const void *array, PetscCount count, size_t size, void **host, void **copy)
 {
-  PetscMemType      mtype = PETSC_MEMTYPE_HOST;
+  PetscBool         ondevice;
   const HybBackend *device = NULL;
   HybExec           x;
 
   PetscFunctionBegin;
   *host = (void *)array;
   *copy = NULL;
-  if (array) PetscCall(PetscGetMemType(array, &mtype));
-  if (PetscMemTypeHost(mtype)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybCOOIsOnDevice(array, &ondevice));
+  if (!ondevice) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybGlueGetDevice(PETSC_TRUE, &device));
   PetscCall(HybGlueDeviceExec(device, &x));
   PetscCall(PetscMalloc((size_t)count * size, copy));
   PetscCall(x.backend->copy(&x, *copy, array, (size_t)count * size, HYB_COPY_DEVICE_TO_HOST));
   PetscCall(PetscLogGpuToCpu((PetscLogDouble)count * size));
   *host = *copy;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* *device = array where it is on the device, else a copy of its count entries in workspace, zeros for no array */
+static PetscErrorCode HybCOOToDevice(const HybExec *x, HybArena *work, const void *array, PetscCount count, size_t size, void **device)
+{
+  PetscBool ondevice;
+
+  PetscFunctionBegin;
+  *device = (void *)array;
+  PetscCall(HybCOOIsOnDevice(array, &ondevice));
+  if (ondevice) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!array) {
+    PetscCall(HybArenaCalloc(work, HYB_MEM_DEVICE, count, size, device));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, count, size, device));
+  PetscCall(x->backend->copy(x, *device, array, (size_t)count * size, HYB_COPY_HOST_TO_DEVICE));
+  PetscCall(PetscLogCpuToGpu((PetscLogDouble)count * size));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* C of the coordinates, values zero; its arrays go to arrays, the lists to coo */
+static PetscErrorCode HybCOOSymbolicOnDevice(const HybExec *x, PetscCount ncoo, const PetscInt *i, const PetscInt *j, HybArena *arrays, HybCOO *coo, HybCSR *C)
+{
+  HybArena       work;
+  void          *di = NULL, *dj = NULL;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&work, x));
+  ierr = HybCOOToDevice(x, &work, i, ncoo, sizeof(PetscInt), &di);
+  if (!ierr) ierr = HybCOOToDevice(x, &work, j, ncoo, sizeof(PetscInt), &dj);
+  if (!ierr) ierr = x->backend->csr->coosymbolic(x, arrays, &work, ncoo, (const PetscInt *)di, (const PetscInt *)dj, C, &coo->mapptr, &coo->map);
+  PetscCall(HybArenaReset(&work));
+  PetscCall(ierr);
+  PetscCall(HybArenaMove(arrays, &coo->arena, coo->mapptr));
+  PetscCall(HybArenaMove(arrays, &coo->arena, coo->map));
+  PetscCall(HybArenaAlloc(arrays, x->result, C->nnz, sizeof(HybScalar), &C->a));
+  PetscCall(x->backend->zero(x, C->a, sizeof(HybScalar) * (size_t)C->nnz));
+  coo->ncoo = ncoo;
+  coo->nnz  = C->nnz;
+  coo->m    = C->m;
+  coo->n    = C->n;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatSetPreallocationCOO_Device(Mat A, const HybExec *x, PetscCount ncoo, const PetscInt *i, const PetscInt *j)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybCOO              *coo;
+  HybArena             arrays;
+  HybCSR               csr;
+  PetscContainer       container;
+  PetscErrorCode       ierr;
+
+  PetscFunctionBegin;
+  PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_COOPATTERN], A, 0, 0, 0));
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  PetscCall(PetscNew(&coo));
+  PetscCall(HybArenaInit(&coo->arena, x));
+  PetscCall(HybArenaInit(&coo->hostarena, x));
+  PetscCall(HybArenaInit(&arrays, x));
+  csr.m = A->rmap->n;
+  csr.n = A->cmap->n;
+  ierr  = HybCOOSymbolicOnDevice(x, ncoo, i, j, &arrays, coo, &csr);
+  if (!ierr) ierr = MatSeqAIJHybridGPUAdoptDevice(A, x, &arrays, &csr);
+  if (ierr) {
+    (void)HybArenaReset(&arrays);
+    (void)HybArenaReset(&coo->arena);
+    (void)PetscFree(coo);
+    PetscCall(ierr);
+  }
+  PetscCall(PetscContainerCreate(PETSC_COMM_SELF, &container));
+  PetscCall(PetscContainerSetPointer(container, coo));
+#if PETSC_VERSION_LT(3, 23, 0)
+  PetscCall(PetscContainerSetUserDestroy(container, HybCOODestroy));
+#else
+  PetscCall(PetscContainerSetCtxDestroy(container, HybCOODestroy));
+#endif
+  PetscCall(PetscObjectCompose((PetscObject)A, "HybCOO", (PetscObject)container));
+  PetscCall(PetscContainerDestroy(&container));
+  PetscCall(MatSetOption(A, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_TRUE)); /* as the parent's */
+  /* MatSetPreallocationCOO() counts the new pattern once more after this */
+  hyb->copy.key.nonzerostate = A->nonzerostate + 1;
+  hyb->checkkey              = hyb->copy.key;
+  PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_COOPATTERN], A, 0, 0, 0));
+  HybGlueState.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -42,14 +218,93 @@ static PetscErrorCode MatSetPreallocationCOO_AIJHybridGPU(Mat A, PetscCount n, P
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
+  PetscCall(MatAIJHybridGPUGetCOOCount(A, &count));
+  *count = n;
+  if (MatIsSeqAIJHybridGPU(A) && !A->structure_only) {
+    Mat_SeqAIJHybridGPU *hyb = NULL;
+    HybExec              x;
+    PetscBool            idevice, jdevice;
+
+    PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+    PetscCall(HybCOOIsOnDevice(i, &idevice));
+    PetscCall(HybCOOIsOnDevice(j, &jdevice));
+    PetscCall(HybGlueGetExec(A, &hyb->choices, idevice && jdevice ? HYB_ANY_SIZE : n, &x));
+    if (HybExecOnDevice(&x)) {
+      PetscCall(MatSetPreallocationCOO_Device(A, &x, n, i, j));
+      PetscFunctionReturn(PETSC_SUCCESS);
+    }
+    PetscCall(PetscObjectCompose((PetscObject)A, "HybCOO", NULL));
+  }
   PetscCall(HybCOOToHost(i, n, sizeof(PetscInt), &hi, &ci));
   PetscCall(HybCOOToHost(j, n, sizeof(PetscInt), &hj, &cj));
   ierr = (*HybParentPreallocation[MatIsSeqAIJHybridGPU(A) ? 0 : 1])(A, n, (PetscInt *)hi, (PetscInt *)hj);
   PetscCall(PetscFree(ci));
   PetscCall(PetscFree(cj));
   PetscCall(ierr);
-  PetscCall(MatAIJHybridGPUGetCOOCount(A, &count));
-  *count = n;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybCOOCheck(const HybCOO *coo, const HybCSR *csr)
+{
+  PetscFunctionBegin;
+  PetscCheck(csr->m == coo->m && csr->n == coo->n && csr->nnz == coo->nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "The matrix (%" PetscInt_FMT " x %" PetscInt_FMT ") has %" PetscInt64_FMT " nonzeros, its coordinates gave %" PetscInt64_FMT ": its pattern has changed since MatSetPreallocationCOO(), which must be called again", csr->m, csr->n, (PetscInt64)csr->nnz, (PetscInt64)coo->nnz);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The host takes over a matrix whose coordinates the device has sorted */
+static PetscErrorCode MatSetValuesCOO_Host(Mat A, HybCOO *coo, const PetscScalar *v, PetscBool add)
+{
+  HybExec      host = {&HybBackendHost, NULL, HYB_MEM_HOST};
+  HybLent      l;
+  PetscScalar *a;
+
+  PetscFunctionBegin;
+  PetscCall(HybLentGet(A, PETSC_TRUE, &l));
+  PetscCall(HybCOOCheck(coo, &l.csr));
+  PetscCall(HybLentRestore(A, &l));
+  if (!coo->hostmap) {
+    const HybExec *x = &coo->arena.exec;
+    PetscCount    *ptr, *map, used;
+
+    PetscCall(HybArenaAlloc(&coo->hostarena, HYB_MEM_HOST, coo->nnz + 1, sizeof(PetscCount), &ptr));
+    PetscCall(x->backend->copy(x, ptr, coo->mapptr, sizeof(PetscCount) * ((size_t)coo->nnz + 1), HYB_COPY_DEVICE_TO_HOST));
+    PetscCall(x->backend->sync(x));
+    used = ptr[coo->nnz];
+    PetscCall(HybArenaAlloc(&coo->hostarena, HYB_MEM_HOST, used, sizeof(PetscCount), &map));
+    PetscCall(x->backend->copy(x, map, coo->map, sizeof(PetscCount) * (size_t)used, HYB_COPY_DEVICE_TO_HOST));
+    PetscCall(x->backend->sync(x));
+    coo->hostmapptr = ptr;
+    coo->hostmap    = map;
+  }
+  PetscCall(MatSeqAIJGetArray(A, &a));
+  if (v) PetscCall(HybCSROpsHost.coonumeric(&host, coo->nnz, coo->hostmapptr, coo->hostmap, v, add, a));
+  else if (!add) PetscCall(PetscArrayzero(a, coo->nnz));
+  PetscCall(MatSeqAIJRestoreArray(A, &a));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatSetValuesCOO_Device(Mat A, HybCOO *coo, const HybExec *x, const PetscScalar *v, PetscBool add)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybCSR               csr;
+  HybArena             work;
+  void                *dv = NULL;
+  PetscErrorCode       ierr;
+
+  PetscFunctionBegin;
+  PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_COOVALUES], A, 0, 0, 0));
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, x, PETSC_TRUE, &csr));
+  PetscCall(HybCOOCheck(coo, &csr));
+  PetscCall(HybArenaInit(&work, x));
+  ierr = HybCOOToDevice(x, &work, v, coo->ncoo, sizeof(PetscScalar), &dv);
+  if (!ierr) ierr = x->backend->csr->coonumeric(x, coo->nnz, coo->mapptr, coo->map, (HybScalar *)dv, add, csr.a);
+  PetscCall(HybArenaReset(&work));
+  PetscCall(ierr);
+  PetscCall(MatSeqAIJHybridGPUDeviceWritten(A, x));
+  hyb->assembling = hyb->copy.state;
+  PetscCall(PetscLogGpuFlops((PetscLogDouble)coo->ncoo));
+  PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_COOVALUES], A, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -57,37 +312,44 @@ static PetscErrorCode MatSetValuesCOO_AIJHybridGPU(Mat A, const PetscScalar v[],
 {
   void          *hv, *cv;
   PetscCount    *count;
+  HybCOO        *coo = NULL;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(MatAIJHybridGPUGetCOOCount(A, &count));
-  PetscCall(HybCOOToHost(v, *count, sizeof(PetscScalar), &hv, &cv));
-  ierr = (*HybParentValues[MatIsSeqAIJHybridGPU(A) ? 0 : 1])(A, (const PetscScalar *)hv, mode);
+  if (MatIsSeqAIJHybridGPU(A)) PetscCall(HybCOOGet(A, &coo));
+  if (coo) {
+    HybExec   x;
+    PetscBool device;
+
+    PetscCall(MatSeqAIJHybridGPUWriteOnDevice(A, &x, &device));
+    if (device) {
+      PetscCall(MatSetValuesCOO_Device(A, coo, &x, v, (PetscBool)(mode == ADD_VALUES)));
+      PetscFunctionReturn(PETSC_SUCCESS);
+    }
+    PetscCall(HybCOOToHost(v, coo->ncoo, sizeof(PetscScalar), &hv, &cv));
+    ierr = MatSetValuesCOO_Host(A, coo, (const PetscScalar *)hv, (PetscBool)(mode == ADD_VALUES));
+  } else {
+    PetscCall(MatAIJHybridGPUGetCOOCount(A, &count));
+    PetscCheck(*count >= 0, PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_WRONGSTATE, "The matrix got another pattern since MatSetPreallocationCOO(), which must be called again");
+    PetscCall(HybCOOToHost(v, *count, sizeof(PetscScalar), &hv, &cv));
+    ierr = (*HybParentValues[MatIsSeqAIJHybridGPU(A) ? 0 : 1])(A, (const PetscScalar *)hv, mode);
+  }
   PetscCall(PetscFree(cv));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-#endif
 
 /* Puts these over the parent's, or the parent's back */
 PetscErrorCode MatAIJHybridGPUComposeCOO(Mat A, PetscBool seq, PetscBool on)
 {
-  PetscFunctionBegin;
-#if defined(PETSC_HAVE_DEVICE)
-  {
-    const int k = seq ? 0 : 1;
+  const int k = seq ? 0 : 1;
 
-    if (!HybParentValues[k]) {
-      PetscCall(PetscObjectQueryFunction((PetscObject)A, "MatSetPreallocationCOO_C", &HybParentPreallocation[k]));
-      PetscCall(PetscObjectQueryFunction((PetscObject)A, "MatSetValuesCOO_C", &HybParentValues[k]));
-    }
-    PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatSetPreallocationCOO_C", on ? MatSetPreallocationCOO_AIJHybridGPU : HybParentPreallocation[k]));
-    PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatSetValuesCOO_C", on ? MatSetValuesCOO_AIJHybridGPU : HybParentValues[k]));
+  PetscFunctionBegin;
+  if (!HybParentValues[k]) {
+    PetscCall(PetscObjectQueryFunction((PetscObject)A, "MatSetPreallocationCOO_C", &HybParentPreallocation[k]));
+    PetscCall(PetscObjectQueryFunction((PetscObject)A, "MatSetValuesCOO_C", &HybParentValues[k]));
   }
-#else
-  (void)A;
-  (void)seq;
-  (void)on;
-#endif
+  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatSetPreallocationCOO_C", on ? MatSetPreallocationCOO_AIJHybridGPU : HybParentPreallocation[k]));
+  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatSetValuesCOO_C", on ? MatSetValuesCOO_AIJHybridGPU : HybParentValues[k]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

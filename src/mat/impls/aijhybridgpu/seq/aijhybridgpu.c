@@ -87,8 +87,17 @@ static PetscErrorCode MatSetValues_SeqAIJHybridGPU(Mat A, PetscInt m, const Pets
 
 static PetscErrorCode MatAssemblyEnd_SeqAIJHybridGPU(Mat A, MatAssemblyType mode)
 {
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  PetscObjectState     state;
+
   PetscFunctionBegin;
-  PetscCall((*HybGlueState.seq.assemblyend)(A, mode));
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  PetscCall(PetscObjectStateGet((PetscObject)A, &state));
+  if (hyb->assembling && hyb->assembling == state && hyb->copy.values && hyb->copy.state == state) {
+    /* MatSetValuesCOO() wrote on the device and calls this: nothing was inserted, and MatAssemblyEnd() will count the values as new ones */
+    hyb->copy.state = state + 1;
+  } else PetscCall((*HybGlueState.seq.assemblyend)(A, mode));
+  hyb->assembling = 0;
   if (mode == MAT_FINAL_ASSEMBLY) HybGlueState.assemblies++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -162,6 +162,7 @@ static PetscErrorCode MatDuplicate_SeqAIJHybridGPU(Mat A, MatDuplicateOption op,
   if (op != MAT_SHARE_NONZERO_PATTERN) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(A, &x, &device));
   if (!device) {
     PetscCall((*HYB_PARENT.duplicate)(A, op, B));
+    PetscCall(MatSeqAIJHybridGPUShareCOO(A, *B));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_DUPLICATE], A, 0, 0, 0));
@@ -170,6 +171,7 @@ static PetscErrorCode MatDuplicate_SeqAIJHybridGPU(Mat A, MatDuplicateOption op,
   PetscCall(PetscLayoutReference(A->cmap, &(*B)->cmap));
   PetscCall(MatSeqAIJHybridGPUCloneOnDevice(A, &x, (PetscBool)(op == MAT_COPY_VALUES), *B));
   PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_DUPLICATE], A, 0, 0, 0));
+  PetscCall(MatSeqAIJHybridGPUShareCOO(A, *B));
   PetscCall(PetscFunctionListDuplicate(((PetscObject)A)->qlist, &((PetscObject)(*B))->qlist));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -242,8 +244,10 @@ static PetscErrorCode MatTranspose_SeqAIJHybridGPU(Mat A, MatReuse reuse, Mat *B
       (void)HybArenaReset(&keep);
     }
     PetscCall(ierr);
-    if (reuse == MAT_INPLACE_MATRIX) PetscCall(HybArenaReset(&keep));
-    else {
+    if (reuse == MAT_INPLACE_MATRIX) {
+      PetscCall(HybArenaReset(&keep));
+      PetscCall(MatSeqAIJHybridGPUForgetCOO(A));
+    } else {
       PetscCall(HybDerivedKeep(A, T, &keep, perm, NULL, NULL));
       *B = T;
     }

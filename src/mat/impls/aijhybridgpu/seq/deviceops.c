@@ -279,6 +279,7 @@ static PetscErrorCode MatAXPY_SeqAIJHybridGPU(Mat Y, PetscScalar alpha, Mat X, M
   if (!ierr) ierr = MatSeqAIJHybridGPUAdoptDevice(Y, &x, &arrays, &result);
   if (ierr) (void)HybArenaReset(&arrays);
   PetscCall(HybWorkEnd(&work, ierr));
+  PetscCall(MatSeqAIJHybridGPUForgetCOO(Y));
   PetscCall(PetscLogGpuFlops(2.0 * (PetscLogDouble)xc.nnz));
   PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_AXPY], Y, X, 0, 0));
   HybGlueState.deviceops++;
