@@ -63,6 +63,7 @@ typedef struct {
   char              whynodevice[512];
   PetscInt          devicemin; /* fewer nonzeros than this in all operands: the host is faster */
   PetscBool         toldhostvectors;
+  PetscBool         nopetscstream; /* PETSc's own device is unusable: ours has a stream that nobody shares */
   char           methods[512]; /* names of the methods that computed products, colon-separated */
   char           method[32];   /* asked for by a parallel product, for its sequential parts */
 } HybGlue;

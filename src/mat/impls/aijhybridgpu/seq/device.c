@@ -81,7 +81,7 @@ PetscErrorCode HybGlueGetDevice(PetscBool required, const HybBackend **device)
       if (!ierr) {
         PetscCall(PetscDeviceContextGetCurrentContext(&dctx));
         PetscCall(PetscDeviceContextGetDeviceType(dctx, &type));
-      }
+      } else g->nopetscstream = PETSC_TRUE; /* its contexts do not come up either: asked for one, they leave a broken one behind */
     }
 #endif
     PetscCall(HybBackendLoad(path[0] ? path : NULL, &services, &g->device, g->whynodevice, sizeof(g->whynodevice)));
@@ -107,9 +107,10 @@ static PetscErrorCode HybGlueGetStream(void **stream)
   *stream = NULL;
 #if defined(PETSC_HAVE_CUDA) && PETSC_VERSION_GE(3, 20, 0)
   {
-    PetscDeviceContext dctx;
-    PetscDeviceType    type;
+    PetscDeviceContext dctx = NULL;
+    PetscDeviceType    type = PETSC_DEVICE_HOST;
 
+    if (HybGlueState.nopetscstream) PetscFunctionReturn(PETSC_SUCCESS);
     PetscCall(PetscDeviceContextGetCurrentContext(&dctx));
     PetscCall(PetscDeviceContextGetDeviceType(dctx, &type));
     if (type == PETSC_DEVICE_CUDA) {

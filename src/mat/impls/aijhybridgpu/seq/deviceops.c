@@ -322,7 +322,7 @@ PetscErrorCode MatAIJHybridGPUSetVecType(Mat A)
     PetscCall(HybGlueReadChoices(&choices));
     if (choices.backend != HYB_BACKEND_HOST && !A->boundtocpu) PetscCall(HybGlueGetDevice(PETSC_FALSE, &device));
     PetscCall(PetscFree(A->defaultvectype));
-    PetscCall(PetscStrallocpy(device ? VECCUDA : VECSTANDARD, &A->defaultvectype));
+    PetscCall(PetscStrallocpy(device && !HybGlueState.nopetscstream ? VECCUDA : VECSTANDARD, &A->defaultvectype));
   }
 #else
   (void)A;
