@@ -268,6 +268,20 @@ static PetscErrorCode HybStageGet(int k, size_t bytes)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* a copy to or from the buffer is in the stream */
+static PetscErrorCode HybStageQueued(int k, cudaStream_t stream)
+{
+  PetscFunctionBegin;
+  stage_[k].busy        = true;
+  const cudaError_t err = HybDeviceFault("cudaEventRecord") ? cudaErrorUnknown : cudaEventRecord(stage_[k].event, stream);
+  if (err != cudaSuccess) { /* nobody could wait for the copy, and the buffer will be used again */
+    (void)cudaStreamSynchronize(stream);
+    stage_[k].busy = false;
+    PetscCall(HybDeviceError(err, "cudaEventRecord", __FILE__, __LINE__));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybDeviceCopy(const HybExec *exec, void *dst, const void *src, size_t bytes, HybCopyKind kind)
 {
   cudaStream_t stream = (cudaStream_t)exec->stream;
@@ -294,8 +308,7 @@ PetscErrorCode HybDeviceCopy(const HybExec *exec, void *dst, const void *src, si
       PetscCall(HybStageGet(k, part));
       memcpy(stage_[k].buffer, (const char *)src + at, part);
       HybCallCUDA(cudaMemcpyAsync((char *)dst + at, stage_[k].buffer, part, cudaMemcpyHostToDevice, stream));
-      HybCallCUDA(cudaEventRecord(stage_[k].event, stream));
-      stage_[k].busy = true;
+      PetscCall(HybStageQueued(k, stream));
     }
   } else {
     int    k     = 0;
@@ -304,8 +317,7 @@ PetscErrorCode HybDeviceCopy(const HybExec *exec, void *dst, const void *src, si
       part[k] = bytes - at < HybStageBytes ? bytes - at : HybStageBytes;
       PetscCall(HybStageGet(k, part[k]));
       HybCallCUDA(cudaMemcpyAsync(stage_[k].buffer, (const char *)src + at, part[k], cudaMemcpyDeviceToHost, stream));
-      HybCallCUDA(cudaEventRecord(stage_[k].event, stream));
-      stage_[k].busy = true;
+      PetscCall(HybStageQueued(k, stream));
       at += part[k];
       if (which > 0) { /* the part before, while this one is on its way */
         PetscCall(HybStageGet(k ^ 1, part[k ^ 1]));

@@ -186,15 +186,13 @@ static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, HybOperand
   ierr = HybProductSymbolic(mp->product, &o->csr[0], &o->csr[1], o->n == 3 ? &o->csr[2] : NULL, &arrays, &result);
   /* a symbolic result may be used as it is: no stray values */
   if (!ierr) ierr = x->backend->zero(x, result.a, sizeof(HybScalar) * (size_t)result.nnz);
+  if (!ierr) ierr = HybExecOnDevice(x) ? MatSeqAIJHybridGPUAdoptDevice(C, x, &arrays, &result) : MatSeqAIJHybridGPUAdopt(C, &arrays, &result);
   if (ierr) { /* nothing of a failed result stays behind */
     (void)HybArenaReset(&arrays);
     PetscCall(ierr);
   }
   PetscCall(PetscLogEventEnd(HYB_ProductSymbolic, C, 0, 0, 0));
-  if (HybExecOnDevice(x)) {
-    PetscCall(MatSeqAIJHybridGPUAdoptDevice(C, x, &arrays, &result));
-    HybGlueState.deviceops++;
-  } else PetscCall(MatSeqAIJHybridGPUAdopt(C, &arrays, &result));
+  if (HybExecOnDevice(x)) HybGlueState.deviceops++;
   PetscCall(HybProductGetMethod(mp->product, &method));
   PetscCall(HybGlueCountProduct(method));
   PetscCall(HybProductDescribe(mp->product, text, sizeof(text)));

@@ -1,0 +1,256 @@
+/*
+  Faults at the level of Mat: a small PtAP and a small SpMV with the first, the second, the third, ... allocation and call of the device failing, on the host and on
+  the emulated device. Each time: a PETSc error, our own bytes back at the level before, and operands with which the same operation then succeeds.
+
+  Allocations are those made by this plugin's files (PETSc's own unwinding after its allocations fail is not ours to test); on a device also all that passes the
+  hook that it asks before each allocation, CUDA call, launch and primitive.
+
+TEST np=1 -mat_aijhybridgpu_backend host
+TEST np=1 @emulated
+TEST np=1 @emulated -mat_aijhybridgpu_memory mirror -every 4
+
+-every N: the first sixteen, and of the others one in N.
+*/
+#include "mattest.h"
+#include <aijhybridgpu/private/hyb.h>
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAXLIVE 4096
+static struct {
+  PetscErrorCode (*malloc)(size_t, PetscBool, int, const char[], const char[], void **);
+  PetscErrorCode (*free)(void *, int, const char[], const char[]);
+  PetscErrorCode (*realloc)(size_t, int, const char[], const char[], void **);
+  void            *live[MAXLIVE];
+  size_t           size[MAXLIVE], bytes;
+  int              n, count, target;
+  const char      *last; /* that was made to fail */
+  const HybBackend *device;
+} F;
+
+static int Fault(const char *what)
+{
+  if (!F.target || ++F.count != F.target) return 0;
+  F.last = what;
+  return 1;
+}
+
+static PetscBool Ours(const char *file)
+{
+  return (PetscBool)(file && (!strncmp(file, "src/sparse/", 11) || !strncmp(file, "src/mat/impls/aijhybridgpu/", 27) || strstr(file, "/src/sparse/") || strstr(file, "/aijhybridgpu/")));
+}
+
+static PetscErrorCode Malloc(size_t bytes, PetscBool clear, int line, const char func[], const char file[], void **ptr)
+{
+  PetscErrorCode ierr;
+
+  if (Ours(file) && Fault(file)) {
+    *ptr = NULL;
+    return PetscError(PETSC_COMM_SELF, line, func, file, PETSC_ERR_MEM, PETSC_ERROR_INITIAL, "injected");
+  }
+  ierr = (*F.malloc)(bytes, clear, line, func, file, ptr);
+  if (!ierr && *ptr && Ours(file) && F.n < MAXLIVE) {
+    F.live[F.n]   = *ptr;
+    F.size[F.n++] = bytes;
+    F.bytes += bytes;
+  }
+  return ierr;
+}
+
+static void Forget(void *ptr)
+{
+  for (int k = F.n - 1; ptr && k >= 0; k--) {
+    if (F.live[k] != ptr) continue;
+    F.bytes -= F.size[k];
+    F.live[k] = F.live[--F.n];
+    F.size[k] = F.size[F.n];
+    return;
+  }
+}
+
+static PetscErrorCode Free(void *ptr, int line, const char func[], const char file[])
+{
+  Forget(ptr);
+  return (*F.free)(ptr, line, func, file);
+}
+
+static PetscErrorCode Realloc(size_t bytes, int line, const char func[], const char file[], void **ptr)
+{
+  Forget(*ptr);
+  return (*F.realloc)(bytes, line, func, file, ptr);
+}
+
+/* what the plugin holds here and on the device */
+static PetscErrorCode Held(size_t *bytes)
+{
+  PetscFunctionBeginUser;
+  *bytes = F.bytes;
+  if (F.device) {
+    HybMemoryReport r;
+    HybExec         x = {F.device, NULL, HYB_MEM_DEVICE};
+
+    PetscCall(PetscMemzero(&r, sizeof(r)));
+    PetscCall(F.device->sync(&x));
+    PetscCall(F.device->memory(&r));
+    *bytes += r.device_bytes + r.managed_bytes;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the device library of the plugin, once more, with a hook: the same library, the same card */
+static PetscErrorCode Hook(void)
+{
+  char           path[PETSC_MAX_PATH_LEN] = "", message[256], memory[32] = "managed";
+  const HybStamp stamp = HYB_STAMP;
+  HybServices    services;
+  HybGetBackendFn get;
+  PetscBool      cuda, mirror;
+  void          *library;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_backend", message, sizeof(message), &cuda));
+  if (cuda) PetscCall(PetscStrcmp(message, "cuda", &cuda));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_cuda_library", path, sizeof(path), NULL));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_memory", memory, sizeof(memory), NULL));
+  if (!cuda || !path[0]) PetscFunctionReturn(PETSC_SUCCESS);
+  library = dlopen(path, RTLD_NOW);
+  PetscCheck(library, PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", dlerror());
+  *(void **)&get = dlsym(library, HYB_GET_BACKEND_SYMBOL);
+  PetscCheck(get, PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", dlerror());
+  PetscCall(PetscStrcmp(memory, "mirror", &mirror));
+  memset(&services, 0, sizeof(services));
+  services.size             = sizeof(services);
+  services.device           = -1;
+  services.managed_fraction = 0.5;
+  services.processes        = 1;
+  services.mirror           = (int)mirror;
+  services.fault            = Fault;
+  PetscCheck(!(*get)(&stamp, &services, &F.device, message, sizeof(message)), PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", message);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static Mat hostA, hostP, hostC;
+static Vec x, expected;
+
+/* C, not NULL, is the caller's to destroy also when this fails */
+static PetscErrorCode Product(Mat A, Mat P, Mat *C)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatProductCreate(A, P, NULL, C));
+  PetscCall(MatProductSetType(*C, MATPRODUCT_PtAP));
+  PetscCall(MatProductSetFill(*C, PETSC_DEFAULT));
+  PetscCall(MatProductSetFromOptions(*C));
+  PetscCall(MatProductSymbolic(*C));
+  PetscCall(MatProductNumeric(*C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* what: 0 a product with a vector, 1 a first PtAP, 2 its numeric part again */
+static PetscErrorCode Operation(int what, Mat A, Mat P, Vec y, Mat *C)
+{
+  PetscFunctionBeginUser;
+  if (what == 0) PetscCall(MatMult(A, x, y));
+  else if (what == 1) PetscCall(Product(A, P, C));
+  else PetscCall(MatProductNumeric(*C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Faults(int what)
+{
+  static const char *const names[] = {"MatMult", "a first PtAP", "PtAP again"};
+  int                      fired = 1, k, n = 0;
+  PetscInt                 every = 1;
+
+  PetscFunctionBeginUser;
+  MatTestName = names[what];
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-every", &every, NULL));
+  for (k = 1; fired && k < 100000; k += k < 16 ? 1 : (int)every, n++) {
+    Mat            A, P, C = NULL;
+    Vec            y;
+    size_t         before, after;
+    PetscErrorCode ierr;
+    PetscInt       failures;
+
+    PetscCall(Held(&before));
+    PetscCall(MatConvert(hostA, "aijhybridgpu", MAT_INITIAL_MATRIX, &A));
+    PetscCall(MatConvert(hostP, "aijhybridgpu", MAT_INITIAL_MATRIX, &P));
+    PetscCall(VecDuplicate(expected, &y));
+    if (what == 2) {
+      PetscCall(Product(A, P, &C));
+      PetscCall(MatScale(A, 1.0));
+    }
+    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+    F.count  = 0;
+    F.last   = "";
+    F.target = k;
+    ierr     = Operation(what, A, P, y, &C);
+    fired    = F.count >= F.target;
+    F.target = 0;
+    PetscCall(PetscPopErrorHandler());
+    failures = MatTestFailed;
+    MatTestCheck(fired ? ierr != 0 : ierr == 0, fired ? "a failing call was not noticed" : "an error without a failing call");
+    /* the operands serve */
+    if (what < 2) PetscCall(MatDestroy(&C));
+    PetscCall(Operation(what, A, P, y, &C));
+    if (what == 0) VecTestCheckSame(y, expected, "the product after a failure");
+    else MatTestCheckSame(C, hostC, "the product after a failure");
+    PetscCall(MatDestroy(&C));
+    PetscCall(MatDestroy(&A));
+    PetscCall(MatDestroy(&P));
+    PetscCall(VecDestroy(&y));
+    PetscCall(Held(&after));
+    MatTestCheck(after == before, "bytes of ours are held");
+    if (MatTestFailed > failures) printf("  call %d failing, %s, error %d: %zu bytes before, %zu after\n", k, F.last, (int)ierr, before, after);
+  }
+  MatTestCheck(n > 2, "nothing could fail");
+  printf("%s: %d calls and allocations made to fail\n", names[what], n - 1);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  int code = 0;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, "Every allocation and every device call failing in turn\n"));
+  F.malloc       = PetscTrMalloc;
+  F.free         = PetscTrFree;
+  F.realloc      = PetscTrRealloc;
+  PetscTrMalloc  = Malloc;
+  PetscTrFree    = Free;
+  PetscTrRealloc = Realloc;
+  PetscCall(MatTestStencil(2, 5, PETSC_FALSE, 0.3, MATAIJ, &hostA));
+  PetscCall(MatTestRandom(25, 7, 2, 3, &hostP));
+  PetscCall(MatPtAP(hostA, hostP, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &hostC));
+  PetscCall(MatCreateVecs(hostA, &x, &expected));
+  PetscCall(VecSetRandom(x, NULL));
+  PetscCall(MatMult(hostA, x, expected));
+  { /* what is made once and kept: staging buffers, the device itself */
+    Mat A, P, C = NULL;
+    Vec y;
+
+    PetscCall(MatConvert(hostA, "aijhybridgpu", MAT_INITIAL_MATRIX, &A));
+    PetscCall(MatConvert(hostP, "aijhybridgpu", MAT_INITIAL_MATRIX, &P));
+    PetscCall(VecDuplicate(expected, &y));
+    PetscCall(Operation(0, A, P, y, &C));
+    PetscCall(Operation(1, A, P, y, &C));
+    PetscCall(MatDestroy(&A));
+    PetscCall(MatDestroy(&P));
+    PetscCall(MatDestroy(&C));
+    PetscCall(VecDestroy(&y));
+  }
+  PetscCall(Hook());
+  for (int what = 0; what < 3; what++) PetscCall(Faults(what));
+  PetscCall(MatDestroy(&hostA));
+  PetscCall(MatDestroy(&hostP));
+  PetscCall(MatDestroy(&hostC));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&expected));
+  PetscCall(MatTestFinalize(&code));
+  PetscTrMalloc  = F.malloc;
+  PetscTrFree    = F.free;
+  PetscTrRealloc = F.realloc;
+  PetscCall(PetscFinalize());
+  return code;
+}
