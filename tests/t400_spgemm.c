@@ -399,6 +399,53 @@ static void Changing(void)
   HybTestCall(HybSpGEMMDestroy(&mm));
 }
 
+/* numeric phases by a stored plan: the same bits with and without it, other values, and none where it would outgrow the operands */
+static void Planned(void)
+{
+  HybSpGEMM    mm;
+  HybCSR       DA, DB, DC;
+  RefMat       A, B, C;
+  PetscScalar *expected;
+
+  if (!Is("hash")) return;
+  for (PetscInt kind = 0; kind < 6; kind++) {
+    HybTestBegin("%s: numeric phases by a plan, kind %" PetscInt_FMT, method->name, kind);
+    if (kind == 0) HybTestMatRandom(300, 400, 0, 4, &A);
+    else if (kind == 1) HybTestMatPowerLaw(300, 600, 5, &A);
+    else if (kind == 2) HybTestMatDenseRow(20, 300, 11, 1, &A);
+    else if (kind == 3) HybTestMatBanded(60, 60, 30, 30, &A);
+    else if (kind == 4) HybTestMatRandom(40, 40, 0, 3, &A);
+    else HybTestMatRandom(3, 3, 0, 1, &A);
+    if (kind == 0) HybTestMatRandom(400, 500, 0, 9, &B);
+    else if (kind == 1) HybTestMatRandom(600, 3000, 0, 30, &B);
+    else if (kind == 2) HybTestMatRandom(300, 9000, 30, 40, &B); /* rows of C of one to 9000 entries */
+    else RefMatCopy(&A, &B);
+    RefSpGEMM(&A, &B, &C);
+    expected = InOrder(&A, &B, &C);
+    if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), method->name, width)) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB))) {
+      mm.reuse = (PetscBool)(kind % 2 == 0);
+      if (HybTestCall(Multiply(&mm, &DA, &DB, &DC))) {
+        for (PetscInt k = 0; k < 3; k++) {
+          HybTestCall(HybTestExec()->backend->zero(HybTestExec(), DC.a, (size_t)DC.nnz * sizeof(HybScalar)));
+          if (HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+          HybTestCheck(HybCountersGet(&mm.counters, "places") == (kind != 3 && C.csr.nnz && (k > 0 || mm.reuse) ? mm.stats.products : 0), "%td places after %" PetscInt_FMT " numeric phases, %td products", HybCountersGet(&mm.counters, "places"), k + 1, mm.stats.products);
+        }
+        HybTestRandomize(&A);
+        free(expected);
+        expected = InOrder(&A, &B, &C);
+        if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+      }
+    }
+    HybTestCall(HybSpGEMMDestroy(&mm));
+    HybTestCall(HybArenaReset(&keep));
+    HybTestCall(HybArenaReset(&out));
+    free(expected);
+    RefMatDestroy(&A);
+    RefMatDestroy(&B);
+    RefMatDestroy(&C);
+  }
+}
+
 static RefMat FaultA, FaultB, FaultC;
 static HybSpGEMM faultmm;
 
@@ -410,6 +457,7 @@ static PetscErrorCode Fault(void *ctx)
   PetscCall(HybTestUpload(&keep, &FaultA.csr, &DA));
   PetscCall(HybTestUpload(&keep, &FaultB.csr, &DB));
   PetscCall(HybSpGEMMInit(&faultmm, HybTestExec(), method->name, width));
+  faultmm.reuse = PETSC_TRUE; /* with the plan of numeric phases, where a method has one */
   PetscCall(Multiply(&faultmm, &DA, &DB, &DC));
   PetscCall(HybSpGEMMNumeric(&faultmm, &DA, &DB, &DC));
   HybTestSameMatrix(&DC, &FaultC, 4);
@@ -699,6 +747,7 @@ static PetscErrorCode Body(void)
     Random();
     Special();
     Changing();
+    Planned();
     Faults();
     Limits();
     if (Is("rowmerge")) {

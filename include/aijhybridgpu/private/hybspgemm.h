@@ -18,6 +18,8 @@ typedef struct {
   const HybSpGEMMMethod *method;   /* set by HybSpGEMMSymbolic() */
   char                   name[32]; /* asked for by the user: "auto" or a method's name */
   PetscInt               width;    /* rowmerge's W, 2..32; 0: the method chooses */
+  PetscBool              reuse;    /* the caller expects more than one numeric phase: a plan for them may be made in the first */
+  PetscInt               numerics; /* numeric phases before this one */
   HybPlanStats           stats;    /* set by the driver before the method is called */
   PetscCount            *rowproducts; /* products of each row, in work, valid during symbolic */
   HybArena               keep;     /* lives until HybSpGEMMDestroy() */

@@ -148,17 +148,20 @@ static PetscErrorCode HybProductTransposeSymbolic(HybProduct p, PetscInt operand
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* One multiplication: its pattern, and room for its values */
+/* One multiplication: its pattern, and room for its values. A numeric phase follows in any case, so the method does not see values, which it might multiply at once. */
 static PetscErrorCode HybProductStageSymbolic(HybProduct p, PetscInt s, const HybCSR *L, const HybCSR *R, HybMem result, HybArena *out, HybCSR *C)
 {
-  HybExec x = p->exec;
+  HybExec x    = p->exec;
+  HybCSR  left = *L, right = *R;
 
   PetscFunctionBegin;
-  x.result = result;
+  left.a = right.a = NULL;
+  x.result         = result;
   PetscCall(HybSpGEMMInit(&p->stage[s], &x, p->method, p->width));
-  p->stageinit[s] = PETSC_TRUE;
+  p->stageinit[s]   = PETSC_TRUE;
+  p->stage[s].reuse = (PetscBool)(p->type == HYB_PRODUCT_PTAP || p->type == HYB_PRODUCT_RART);
   PetscCall(PetscMemzero(C, sizeof(*C)));
-  PetscCall(HybSpGEMMSymbolic(&p->stage[s], L, R, out, C));
+  PetscCall(HybSpGEMMSymbolic(&p->stage[s], &left, &right, out, C));
   if (!C->a) PetscCall(HybArenaAlloc(out, result, C->nnz, sizeof(HybScalar), &C->a));
   p->nstages = s + 1;
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -22,6 +22,11 @@ typedef struct {
   PetscCount  mean;             /* length of the rows of B met */
   int         lanes, pairlanes; /* log2 of the lanes across a row of B: additions, unordered insertions */
   int         multiprocessors;
+  /* the plan of numeric phases, where there is one */
+  PetscInt       *from, *planorder; /* of A's entries: where the row of B begins, then which of the row's products is the first; rows by the length of C's, with their bins */
+  PetscCount     *placeptr;
+  unsigned short *places;
+  PetscBool       unplanned; /* it was found that there cannot be one */
 } HybHashRows;
 
 /* count[r] = nonzeros of row r for each row with upper[r] > 0, its number of products (mm->rowproducts, or that with zeros where a row is not ours); other
@@ -33,5 +38,11 @@ extern PetscErrorCode HybHashRowsFetch(HybSpGEMM *mm, HybHashRows *hash, PetscCo
 extern PetscErrorCode HybHashRowsFill(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash, HybCSR *C);
 /* values, C->i and C->j known */
 extern PetscErrorCode HybHashRowsNumeric(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybHashRows *hash, HybCSR *C);
+
+/* where each product goes, for later numeric phases: 2 bytes a product and 8 an entry of A. Leaves hash->places NULL where that would outgrow the operands, takes more than a
+   quarter of free memory, or a row has no table in shared memory. */
+extern PetscErrorCode HybHashRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash, const HybCSR *C);
+/* values by the plan */
+extern PetscErrorCode HybHashRowsPlanned(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybHashRows *hash, HybCSR *C);
 
 #endif

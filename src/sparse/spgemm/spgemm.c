@@ -81,6 +81,7 @@ static PetscErrorCode HybSpGEMMForget(HybSpGEMM *mm)
   mm->method      = NULL;
   mm->data        = NULL;
   mm->rowproducts = NULL;
+  mm->numerics    = 0;
   mm->counters.n  = 0;
   ierr            = HybArenaReset(&mm->work);
   if (!first) first = ierr;
@@ -142,6 +143,7 @@ PetscErrorCode HybSpGEMMNumeric(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   PetscCheck(A->n == B->m && A->m == C->m && B->n == C->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "The operands do not conform: %" PetscInt_FMT " x %" PetscInt_FMT " times %" PetscInt_FMT " x %" PetscInt_FMT " into %" PetscInt_FMT " x %" PetscInt_FMT, A->m, A->n, B->m, B->n, C->m, C->n);
   PetscCheck((A->a || !A->nnz) && (B->a || !B->nnz) && (C->a || !C->nnz), PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "The numeric phase needs the values of both operands and room for those of the product");
   ierr   = mm->method->numeric(mm, A, B, C);
+  if (!ierr) mm->numerics++;
   second = HybArenaReset(&mm->work);
   PetscCall(ierr);
   PetscCall(second);

@@ -2,7 +2,7 @@
   hash.cu: SpGEMM method "hash": every row by tables of (block of 32 columns, bit mask) in shared memory, see ../hashrows.cu.
 
     symbolic   count every row; scan; columns, and values where the operands have them     (one synchronisation)
-    numeric    values
+    numeric    values; where a plan serves, it is made first: in the first numeric phase of a Galerkin product, in the second one of others
 
   It takes any operands.
 */
@@ -35,8 +35,14 @@ static PetscErrorCode HybSpGEMMSymbolic_HashCUDA(HybSpGEMM *mm, const HybCSR *A,
 
 static PetscErrorCode HybSpGEMMNumeric_HashCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybCSR *C)
 {
+  HybHashRows *hash = (HybHashRows *)mm->data;
+
   PetscFunctionBegin;
-  if (C->nnz) PetscCall(HybHashRowsNumeric(mm, A, B, (const HybHashRows *)mm->data, C));
+  if (C->nnz) {
+    if (!hash->places && !hash->unplanned && (mm->reuse || mm->numerics > 0)) PetscCall(HybHashRowsPlan(mm, A, B, hash, C));
+    if (hash->places) PetscCall(HybHashRowsPlanned(mm, A, B, hash, C));
+    else PetscCall(HybHashRowsNumeric(mm, A, B, hash, C));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
