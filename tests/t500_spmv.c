@@ -116,6 +116,31 @@ static PetscErrorCode Body(void)
     HybTestCheck(HybTestExec()->backend->device && *table ? taken > 0 : taken == all, "too few");
     if (!*table) break;
   }
+  /* the ways of rowgroup on whatever matrix, with the fewer and the more loads of a lane together; segsum with other tiles */
+  if (HybTestExec()->backend->device) {
+    static const char *const ways[][5] = {
+      {"rowgroup", "-mat_aijhybridgpu_rowgroup_way", "stream", NULL,                                NULL},
+      {"rowgroup", "-mat_aijhybridgpu_rowgroup_way", "direct", "-mat_aijhybridgpu_rowgroup_batch", "4" },
+      {"rowgroup", "-mat_aijhybridgpu_rowgroup_way", "bins",   NULL,                                NULL},
+      {"rowgroup", "-mat_aijhybridgpu_rowgroup_way", "bins",   "-mat_aijhybridgpu_rowgroup_batch", "4" },
+      {"segsum",   "-mat_aijhybridgpu_segsum_items", "3",      "-mat_aijhybridgpu_segsum_threads", "64"},
+    };
+
+    for (size_t w = 0; w < PETSC_STATIC_ARRAY_LENGTH(ways); w++) {
+      PetscCall(PetscOptionsSetValue(NULL, ways[w][1], ways[w][2]));
+      if (ways[w][3]) PetscCall(PetscOptionsSetValue(NULL, ways[w][3], ways[w][4]));
+      for (PetscInt k = 0; HybTestZoo(k, PETSC_FALSE, name, &A); k++) {
+        PetscBool one = PETSC_FALSE;
+
+        HybTestBegin("%s %s %s %s: %s", ways[w][0], ways[w][1], ways[w][2], ways[w][4] ? ways[w][4] : "", name);
+        PetscCall(TestMethod(ways[w][0], &A, &one));
+        HybTestCheck(one, "declined");
+        RefMatDestroy(&A);
+      }
+      PetscCall(PetscOptionsClearValue(NULL, ways[w][1]));
+      if (ways[w][3]) PetscCall(PetscOptionsClearValue(NULL, ways[w][3]));
+    }
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -147,6 +147,18 @@ static PetscErrorCode Body(void)
       PetscCall(TestLengths(name, m, c + 9, lengths));
     }
   }
+  /* rows at the bounds of rowgroup's bins, long ones in several pieces; with many short ones beside, which are not listed then, and without */
+  for (PetscInt few = 0; few < 2; few++) {
+    static const PetscInt bounds[] = {8193, 0, 8, 9, 4097, 16, 17, 32, 33, 1, 64, 65, 128, 129, 512, 513, 4096, 8192, 2};
+    PetscInt              m        = 0;
+
+    for (PetscInt k = 0; k < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(bounds); k++) {
+      lengths[m++] = bounds[k];
+      for (PetscInt q = 0; q < (few ? 1 : 20); q++) lengths[m++] = few ? 20 + k : q % 9;
+    }
+    snprintf(name, sizeof(name), "rows about powers of two, %s short ones between", few ? "no" : "many");
+    PetscCall(TestLengths(name, m, 8200, lengths));
+  }
   /* empty rows: more than a tile has entries, at the top, in the middle, at the end */
   for (PetscInt where = 0; where < 3; where++) {
     const PetscInt m = HybTestSize(4000, 700), run = HybTestSize(1500, 300), from = where * (m - run) / 2;

@@ -184,9 +184,9 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, 
   PetscCall(HybDeviceLimits(&limit, &sms));
   memset(l, 0, sizeof(*l));
   /* short rows get tiles of 256. Long rows fill shared memory with few rows, so several lanes take each, until 512 threads of a multiprocessor have work; so do rows
-     whose strides of 4 and 8 entries would meet in the same banks */
+     whose strides of 4 and 8 entries would meet in the same banks: short rows only where all are of one length */
   l->threads = mean <= 14 ? 256 : 128;
-  l->lanes   = mean % 8 == 0 ? 4 : mean % 4 == 0 ? 2 : 1;
+  l->lanes   = mean <= 8 && A->nnz % PetscMax(1, A->m) ? 1 : mean % 8 == 0 ? 4 : mean % 4 == 0 ? 2 : 1;
   while (l->lanes < 8 && (PetscCount)limit / (ROWSTREAM_STAGES * mean * (PetscCount)(sizeof(HybScalar) + (perindex ? sizeof(PetscInt) / (size_t)perindex : 0))) * l->lanes < 512) l->lanes *= 2;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowstream_threads", &threads, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowstream_lanes", &lanes, NULL));

@@ -1,176 +1,405 @@
 /*
-  SpMV by groups of lanes, in two ways.
+  SpMV by groups of lanes, in three ways.
 
-  Where rows are of about one length, values and column indices stream through shared memory (csr/rowstream.cuh), and one thread, or two to eight where rows are
-  long, sums a row from there: neighbouring rows have neighbouring columns mostly, so x is read coalesced, which it is not when the lanes go along
+  Stream. Where rows are of about one length, not too long and many, values and column indices stream through shared memory (csr/rowstream.cuh), and one thread, or two to
+  eight where rows are long, sums a row from there: neighbouring rows have neighbouring columns mostly, so x is read coalesced, which it is not when the lanes go along
   a row.
 
-  Else a sub-warp of 1, 2, ..., 32 lanes takes each row, its width chosen by the mean row length; rows far longer than the others are taken out into a bin
-  of their own, where a whole block sums one row.
+  Direct. Where they are of about one length but few, as on the levels of a multigrid, latency is what counts: a sub-warp of 1, 2, ..., 32 lanes takes each row, in order, eight
+  entries a lane at a time, with nothing between the loads and the sum. The width leaves a lane eight entries, and is raised until every multiprocessor has work.
 
-    for each row r (W lanes):  if length(r) > long: skip
-                               sum = sum over k = lane, lane + W, ... of a[k] x[j[k]]; butterfly over the lanes; lane 0 writes
-    for each long row (a block): the same with 256 lanes, warps' sums added in order
+  Bins. Where lengths differ, the rows are sorted by the width that suits them, once: up to 8 entries one lane, up to 16 two, ..., up to 512 a warp, up to 4096 a block;
+  longer rows are cut in pieces of 4096, a block each, and the block that comes last adds the pieces' sums in order. Within a bin rows stay in order, and all bins are parts
+  of one launch, long rows first. Where most rows are of up to eight entries, these are not listed but taken in order, the others being passed over.
 
-  "auto" takes this method in the first case: no row longer than four mean rows and 32. In the second one segsum balances better.
+    bin of row r by its length; stable sort of the rows by bin; start and length of each in that order
+    block b of the launch: the bin from the blocks' ranges; its rows: sum = sum over k = lane, lane + W, ... of a[k] x[j[k]]; butterfly over the lanes
 
-  The plan: the long rows' list, empty for most matrices. No memory otherwise. Each row is summed in an order that depends on its length and on the
-  plan alone, so results repeat bit by bit. Bytes: 12 a nonzero, and what x costs.
+  A row's order of addition depends on its length and on the plan alone, so results repeat bit by bit. Plan: nothing for stream and direct, three integers a row for
+  bins. Bytes: 12 a nonzero, 4 a row (bins: 12), and what x and the result cost.
+
+  Reference for binning by row length: Y. Lu, W. Liu, DASP: Specific dense matrix multiply-accumulate units accelerated general sparse matrix-vector multiplication, SC 2023.
 */
 #include "../../csr/rowstream.cuh"
 #include "aijhybridgpu/private/hybspmv.h"
 
+#define ROWGROUP_THREADS 256
+#define ROWGROUP_PIECE   4096 /* entries of a row that a block takes */
+/* the bins, in the order of the launch: pieces of rows; a block a row; a warp, 16, 8, 4, 2 lanes, one lane */
+#define ROWGROUP_BINS    8
+#define ROWGROUP_SHORT   8 /* the longest row of the last bin */
+/* streaming pays from so many nonzeros on, up to so long rows (measured on an H200) */
+#define ROWGROUP_STREAM_FROM 4000000
+#define ROWGROUP_STREAM_MEAN 64
+
+/* what the row lengths say */
 typedef struct {
-  PetscBool       stream;
+  PetscCount longest, rows[ROWGROUP_BINS];
+} RowGroupLook;
+
+typedef enum {
+  ROWGROUP_STREAM,
+  ROWGROUP_DIRECT,
+  ROWGROUP_BINNED
+} RowGroupWay;
+
+/* a piece of a row */
+typedef struct {
+  PetscInt row, from, to;
+  PetscInt first, n; /* the row's pieces */
+} RowGroupPiece;
+
+/* where each bin's blocks end in the launch, its first row in the list, its number of rows */
+typedef struct {
+  PetscCount end[ROWGROUP_BINS];
+  PetscInt   first[ROWGROUP_BINS], rows[ROWGROUP_BINS];
+  PetscBool  inorder; /* the last bin's rows are not listed: all rows are looked at, in order */
+} RowGroupParts;
+
+typedef struct {
+  RowGroupLook    look;
+  PetscBool       chosen;
+  RowGroupWay     way;
   RowStreamLayout layout;
-  int             width;
-  PetscInt        limit; /* longer rows go to the list */
-  PetscInt        nlong;
-  PetscInt       *longrows;
+  int             width, batch;
+  RowGroupParts   parts;
+  PetscInt       *list, *start, *length;
+  RowGroupPiece  *piece;
+  HybScalar      *sum;     /* of each piece */
+  int            *arrived; /* at a row's first piece: how many of its pieces are there; zero between applications */
 } RowGroup;
 
-#define ROWGROUP_THREADS 256
-
-static __global__ void RowGroupLengths(PetscInt m, const PetscInt *__restrict__ i, PetscInt *__restrict__ length)
+static __device__ __forceinline__ int RowGroupBin(PetscInt length)
 {
-  const PetscCount r = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;
-  if (r < m) length[r] = i[r + 1] - i[r];
+  if (length > ROWGROUP_PIECE) return 0;
+  if (length > 512) return 1;
+  if (length > 128) return 2;
+  if (length > 64) return 3;
+  if (length > 32) return 4;
+  if (length > 16) return 5;
+  return length > ROWGROUP_SHORT ? 6 : 7;
 }
 
-static __global__ void RowGroupFlagLong(PetscInt m, const PetscInt *__restrict__ i, PetscInt limit, unsigned char *__restrict__ flags)
+static __global__ __launch_bounds__(ROWGROUP_THREADS) void RowGroupLengths(PetscInt m, const PetscInt *__restrict__ i, RowGroupLook *look)
 {
-  const PetscCount r = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;
-  if (r < m) flags[r] = i[r + 1] - i[r] > limit;
+  HYB_SHARED(PetscCount, rows, ROWGROUP_BINS);
+  HYB_SHARED(PetscInt, scratch, HYB_WARP);
+  PetscInt longest = 0;
+
+  if (threadIdx.x < ROWGROUP_BINS) rows[threadIdx.x] = 0;
+  __syncthreads();
+  for (PetscCount r0 = (PetscCount)blockIdx.x * ROWGROUP_THREADS; r0 < m; r0 += (PetscCount)gridDim.x * ROWGROUP_THREADS) {
+    const PetscCount r      = r0 + threadIdx.x;
+    const PetscInt   length = r < m ? i[r + 1] - i[r] : 0;
+    const int        bin    = r < m ? RowGroupBin(length) : -1;
+
+    longest = longest < length ? length : longest;
+    for (int b = 0; b < ROWGROUP_BINS; b++) {
+      const unsigned lanes = __ballot_sync(HYB_FULL_MASK, bin == b);
+      if (HybLane() == 0 && lanes) HybAtomicAdd(&rows[b], (PetscCount)__popc(lanes));
+    }
+  }
+  longest = HybBlockMax<ROWGROUP_THREADS>(longest, scratch);
+  if (threadIdx.x == 0) HybAtomicMax(&look->longest, (PetscCount)longest);
+  if (threadIdx.x < ROWGROUP_BINS && rows[threadIdx.x]) HybAtomicAdd(&look->rows[threadIdx.x], rows[threadIdx.x]);
 }
 
-template <int W, int MODE>
-static __global__ __launch_bounds__(ROWGROUP_THREADS, 5) void RowGroupRows(PetscInt m, PetscInt limit, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, const HybScalar *y, HybScalar *z)
+static __global__ __launch_bounds__(ROWGROUP_THREADS) void RowGroupKeys(PetscInt m, const PetscInt *__restrict__ i, PetscInt *__restrict__ key)
 {
-  const int lane = HybLane() & (W - 1);
-  ROW_LOOP (r, m, W) {
-    HybScalar  sum(0);
-    PetscInt   start = 0, end = 0;
-    const bool mine = r < m;
-    if (mine) {
-      start = i[r];
-      end   = i[r + 1];
-    }
-    const bool skip = end - start > limit;
-    if (!skip) {
-#pragma unroll 4
-      for (PetscInt k = start + lane; k < end; k += W) sum += HybLoadStream(a + k) * HybLoadReadOnly(x + HybLoadStream(j + k));
-    }
-    sum = HybSubwarpSum<W>(sum);
-    if (lane == 0 && mine && !skip) RowStore<MODE>(sum, y, z, r);
+  const PetscCount r = (PetscCount)blockIdx.x * ROWGROUP_THREADS + threadIdx.x;
+  if (r < m) key[r] = RowGroupBin(i[r + 1] - i[r]);
+}
+
+static __global__ __launch_bounds__(ROWGROUP_THREADS) void RowGroupFill(PetscInt n, const PetscInt *__restrict__ i, const PetscInt *__restrict__ rows, PetscInt *__restrict__ list, PetscInt *__restrict__ start, PetscInt *__restrict__ length)
+{
+  const PetscCount k = (PetscCount)blockIdx.x * ROWGROUP_THREADS + threadIdx.x;
+  if (k < n) {
+    const PetscInt r = rows[k];
+    list[k]          = r;
+    start[k]         = i[r];
+    length[k]        = i[r + 1] - i[r];
   }
 }
 
-template <int MODE>
-static __global__ __launch_bounds__(ROWGROUP_THREADS) void RowGroupLongRows(const PetscInt *__restrict__ rows, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, const HybScalar *y, HybScalar *z)
+/* what lane of W adds to the sum of the entries from..to-1, U of them under way together */
+template <int W, int U>
+static __device__ __forceinline__ HybScalar RowGroupSum(int lane, PetscInt from, PetscInt to, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x)
 {
-  HYB_SHARED(HybScalar, scratch, HYB_WARP);
-  const PetscInt r = rows[blockIdx.x], end = i[r + 1];
-  HybScalar      sum(0);
-
-#pragma unroll 4
-  for (PetscInt k = i[r] + (PetscInt)threadIdx.x; k < end; k += ROWGROUP_THREADS) sum += HybLoadStream(a + k) * HybLoadReadOnly(x + HybLoadStream(j + k));
-  sum = HybBlockSum<ROWGROUP_THREADS>(sum, scratch);
-  if (threadIdx.x == 0) RowStore<MODE>(sum, y, z, r);
+  HybScalar sum(0);
+  for (PetscInt k = from + lane; k < to; k += U * W) {
+    PetscInt  c[U];
+    HybScalar v[U], xv[U];
+#pragma unroll
+    for (int u = 0; u < U; u++) c[u] = k + u * W < to ? HybLoadStream(j + k + u * W) : 0;
+#pragma unroll
+    for (int u = 0; u < U; u++) v[u] = k + u * W < to ? HybLoadStream(a + k + u * W) : HybScalar(0);
+#pragma unroll
+    for (int u = 0; u < U; u++) xv[u] = k + u * W < to ? HybLoadReadOnly(x + c[u]) : HybScalar(0);
+#pragma unroll
+    for (int u = 0; u < U; u++)
+      if (k + u * W < to) sum += v[u] * xv[u];
+  }
+  return sum;
 }
 
-/* are the rows of about one length? */
-static PetscErrorCode RowGroupRegular(HybSpMV *S, const HybCSR *A, PetscBool *regular)
+static __device__ __forceinline__ void RowGroupEnd(int mode, HybScalar sum, const HybScalar *y, HybScalar *z, PetscCount r)
 {
-  const HybExec   *exec    = &S->exec;
-  const PetscCount mean    = A->m > 0 ? A->nnz / A->m : 0;
-  PetscCount       longest = 0;
-  PetscInt        *length;
+  z[r] = mode == ROW_SET ? sum : mode == ROW_ADD ? y[r] + sum : y[r] - sum;
+}
+
+template <int W, int U>
+static __global__ __launch_bounds__(ROWGROUP_THREADS, U == 4 ? 6 : 4) void RowGroupRows(int mode, PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, const HybScalar *y, HybScalar *z)
+{
+  const PetscCount r     = ((PetscCount)blockIdx.x * ROWGROUP_THREADS + threadIdx.x) / W;
+  const int        lane  = HybLane() & (W - 1);
+  const PetscInt   start = r < m ? i[r] : 0, end = r < m ? i[r + 1] : 0;
+  HybScalar        sum = RowGroupSum<W, W == 1 ? 4 : U>(lane, start, end, j, a, x);
+
+  sum = HybSubwarpSum<W>(sum);
+  if (lane == 0 && r < m) RowGroupEnd(mode, sum, y, z, r);
+}
+
+/* rows of the list, W lanes each */
+template <int W, int U>
+static __device__ __forceinline__ void RowGroupListed(int mode, PetscCount block, PetscInt first, PetscInt rows, const PetscInt *__restrict__ list, const PetscInt *__restrict__ rowstart, const PetscInt *__restrict__ rowlength, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, const HybScalar *y, HybScalar *z)
+{
+  const PetscCount q    = block * (ROWGROUP_THREADS / W) + threadIdx.x / W;
+  const int        lane = HybLane() & (W - 1);
+  PetscInt         r = 0, start = 0, length = 0;
+
+  if (q < rows) {
+    r      = list[first + q];
+    start  = rowstart[first + q];
+    length = rowlength[first + q];
+  }
+  HybScalar sum = RowGroupSum<W, W == 1 ? 4 : U>(lane, start, start + length, j, a, x);
+  sum           = HybSubwarpSum<W>(sum);
+  if (lane == 0 && q < rows) RowGroupEnd(mode, sum, y, z, r);
+}
+
+/* U: entries of a lane that are under way together */
+template <int U>
+static __global__ __launch_bounds__(ROWGROUP_THREADS, U == 4 ? 6 : 4) void RowGroupBinned(RowGroupParts parts, int mode, PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, const PetscInt *__restrict__ list, const PetscInt *__restrict__ rowstart, const PetscInt *__restrict__ rowlength, const RowGroupPiece *__restrict__ piece, HybScalar *piecesum, int *arrived, const HybScalar *y, HybScalar *z)
+{
+  HYB_SHARED(HybScalar, scratch, HYB_WARP);
+  HYB_SHARED(int, complete, 1);
+  const PetscCount b = blockIdx.x;
+
+  if (b < parts.end[0]) {
+    const RowGroupPiece p   = piece[b];
+    HybScalar           sum = HybBlockSum<ROWGROUP_THREADS>(RowGroupSum<ROWGROUP_THREADS, U>((int)threadIdx.x, p.from, p.to, j, a, x), scratch);
+    if (threadIdx.x == 0) {
+      piecesum[b] = sum;
+      __threadfence();
+      *complete = HybAtomicAdd(&arrived[p.first], 1) == (int)p.n - 1;
+      __threadfence();
+    }
+    __syncthreads();
+    if (*complete) {
+      sum = HybScalar(0);
+      for (PetscInt k = (PetscInt)threadIdx.x; k < p.n; k += ROWGROUP_THREADS) sum += HybLoadShared(piecesum + p.first + k);
+      sum = HybBlockSum<ROWGROUP_THREADS>(sum, scratch);
+      if (threadIdx.x == 0) {
+        RowGroupEnd(mode, sum, y, z, p.row);
+        arrived[p.first] = 0;
+      }
+    }
+  } else if (b < parts.end[1]) {
+    const PetscCount q   = parts.first[1] + (b - parts.end[0]);
+    const PetscInt   k   = rowstart[q];
+    const HybScalar  sum = HybBlockSum<ROWGROUP_THREADS>(RowGroupSum<ROWGROUP_THREADS, U>((int)threadIdx.x, k, k + rowlength[q], j, a, x), scratch);
+    if (threadIdx.x == 0) RowGroupEnd(mode, sum, y, z, list[q]);
+  }
+#define PART(B, W) else if (b < parts.end[B]) RowGroupListed<W, U>(mode, b - parts.end[B - 1], parts.first[B], parts.rows[B], list, rowstart, rowlength, j, a, x, y, z);
+  PART(2, 32)
+  PART(3, 16)
+  PART(4, 8)
+  PART(5, 4)
+  PART(6, 2)
+#undef PART
+  else if (!parts.inorder) RowGroupListed<1, U>(mode, b - parts.end[6], parts.first[7], parts.rows[7], list, rowstart, rowlength, j, a, x, y, z);
+  else {
+    const PetscCount r = (b - parts.end[6]) * ROWGROUP_THREADS + threadIdx.x;
+    if (r < m) {
+      const PetscInt start = i[r], end = i[r + 1];
+      if (end - start <= ROWGROUP_SHORT) RowGroupEnd(mode, RowGroupSum<1, 4>(0, start, end, j, a, x), y, z, r);
+    }
+  }
+}
+
+/* the lengths, and the way that suits them: see the essay */
+static PetscErrorCode RowGroupChoose(HybSpMV *S, const HybCSR *A, RowGroup **group)
+{
+  const HybExec   *exec = &S->exec;
+  const PetscCount mean = A->m > 0 ? A->nnz / A->m : 0;
+  RowGroupLook    *look;
+  RowGroup        *rg;
+  PetscInt         lanes = 0, batch = 8;
+  PetscBool        set;
+  size_t           limit;
+  int              sms;
+  char             way[16] = "";
 
   PetscFunctionBegin;
-  PetscCall(HybArenaAlloc(&S->work, HYB_WORK(exec), A->m, sizeof(*length), &length));
-  HYB_LAUNCH(RowGroupLengths, HybBlocks(A->m, ROWGROUP_THREADS), ROWGROUP_THREADS, 0, exec->stream, A->m, A->i, length);
-  PetscCall(HybReduceMax(exec, &S->work, A->m, length, NULL, &longest));
-  PetscCall(HybArenaFree(&S->work, &length));
-  *regular = longest <= 4 * mean + 32 ? PETSC_TRUE : PETSC_FALSE;
+  PetscCall(HybDeviceLimits(&limit, &sms));
+  PetscCall(HybArenaAlloc(&S->keep, HYB_MEM_HOST, 1, sizeof(*rg), &rg));
+  memset(rg, 0, sizeof(*rg));
+  *group  = rg;
+  S->data = rg;
+  PetscCall(HybArenaCalloc(&S->work, HYB_WORK(exec), 1, sizeof(*look), &look));
+  HYB_LAUNCH(RowGroupLengths, PetscMin(HybBlocks(A->m, ROWGROUP_THREADS), (PetscCount)4 * sms), ROWGROUP_THREADS, 0, exec->stream, A->m, A->i, look);
+  PetscCall(exec->backend->copy(exec, &rg->look, look, sizeof(*look), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(exec->backend->sync(exec));
+  PetscCall(HybArenaFree(&S->work, &look));
+  if (rg->look.longest > 4 * mean + 32) rg->way = ROWGROUP_BINNED;
+  else if (A->nnz >= ROWGROUP_STREAM_FROM && mean <= ROWGROUP_STREAM_MEAN) rg->way = ROWGROUP_STREAM;
+  else rg->way = ROWGROUP_DIRECT;
+  rg->width = 1;
+  while (rg->width < HYB_WARP && (8 * rg->width < mean || (2 * rg->width <= mean && (PetscCount)A->m * rg->width < (PetscCount)1024 * sms))) rg->width *= 2;
+  /* for measuring */
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowgroup_batch", &batch, NULL));
+  rg->batch = batch == 4 ? 4 : 8;
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowgroup_lanes", &lanes, &set));
+  if (set) {
+    rg->way = ROWGROUP_DIRECT;
+    for (rg->width = 1; rg->width < lanes && rg->width < HYB_WARP;) rg->width *= 2;
+  }
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_rowgroup_way", way, sizeof(way), &set));
+  if (set) rg->way = !strcmp(way, "stream") ? ROWGROUP_STREAM : !strcmp(way, "direct") ? ROWGROUP_DIRECT : ROWGROUP_BINNED;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybSpMVApplicable_RowGroupCUDA(HybSpMV *S, const HybCSR *A, PetscBool *applicable)
 {
+  RowGroup *rg;
+
   PetscFunctionBegin;
-  PetscCall(RowGroupRegular(S, A, applicable));
+  PetscCall(RowGroupChoose(S, A, &rg));
+  rg->chosen  = PETSC_TRUE;
+  *applicable = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the table of the pieces of long rows, the first of the list */
+static PetscErrorCode RowGroupCut(HybSpMV *S, RowGroup *rg)
+{
+  const HybExec *exec = &S->exec;
+  const PetscInt n    = (PetscInt)rg->look.rows[0];
+  PetscInt      *row, *start, *length;
+  RowGroupPiece *piece;
+  PetscCount     pieces = 0;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(&S->work, HYB_MEM_HOST, n, sizeof(*row), &row));
+  PetscCall(HybArenaAlloc(&S->work, HYB_MEM_HOST, n, sizeof(*start), &start));
+  PetscCall(HybArenaAlloc(&S->work, HYB_MEM_HOST, n, sizeof(*length), &length));
+  PetscCall(exec->backend->copy(exec, row, rg->list, (size_t)n * sizeof(*row), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(exec->backend->copy(exec, start, rg->start, (size_t)n * sizeof(*start), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(exec->backend->copy(exec, length, rg->length, (size_t)n * sizeof(*length), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(exec->backend->sync(exec));
+  for (PetscInt k = 0; k < n; k++) pieces += HybBlocks(length[k], ROWGROUP_PIECE);
+  PetscCall(HybArenaAlloc(&S->work, HYB_MEM_HOST, pieces, sizeof(*piece), &piece));
+  pieces = 0;
+  for (PetscInt k = 0; k < n; k++) {
+    const PetscInt first = (PetscInt)pieces, many = (PetscInt)HybBlocks(length[k], ROWGROUP_PIECE), end = start[k] + length[k];
+
+    for (PetscInt p = 0; p < many; p++) {
+      piece[pieces].row   = row[k];
+      piece[pieces].from  = start[k] + p * ROWGROUP_PIECE;
+      piece[pieces].to    = p + 1 < many ? start[k] + (p + 1) * ROWGROUP_PIECE : end;
+      piece[pieces].first = first;
+      piece[pieces++].n   = many;
+    }
+  }
+  rg->parts.end[0] = pieces;
+  PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), pieces, sizeof(*rg->piece), &rg->piece));
+  PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), pieces, sizeof(*rg->sum), &rg->sum));
+  PetscCall(HybArenaCalloc(&S->keep, HYB_WORK(exec), pieces, sizeof(*rg->arrived), &rg->arrived));
+  PetscCall(exec->backend->copy(exec, rg->piece, piece, (size_t)pieces * sizeof(*piece), HYB_COPY_HOST_TO_DEVICE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode RowGroupSort(HybSpMV *S, const HybCSR *A, RowGroup *rg)
+{
+  const HybExec *exec   = &S->exec;
+  RowGroupParts *parts  = &rg->parts;
+  PetscInt       listed = A->m;
+  PetscInt      *key, *sorted, *rows;
+
+  PetscFunctionBegin;
+  parts->inorder = (PetscBool)(2 * rg->look.rows[ROWGROUP_BINS - 1] > A->m);
+  if (parts->inorder) listed -= (PetscInt)rg->look.rows[ROWGROUP_BINS - 1];
+  PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), listed, sizeof(*rg->list), &rg->list));
+  PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), listed, sizeof(*rg->start), &rg->start));
+  PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), listed, sizeof(*rg->length), &rg->length));
+  if (listed) {
+    PetscCall(HybArenaAlloc(&S->work, HYB_WORK(exec), 3 * (PetscCount)A->m, sizeof(*key), &key));
+    sorted = key + A->m;
+    rows   = sorted + A->m;
+    HYB_LAUNCH(RowGroupKeys, HybBlocks(A->m, ROWGROUP_THREADS), ROWGROUP_THREADS, 0, exec->stream, A->m, A->i, key);
+    PetscCall(HybSortPairsInt(exec, &S->work, A->m, key, sorted, NULL, rows, 0, HybBits(ROWGROUP_BINS)));
+    HYB_LAUNCH(RowGroupFill, HybBlocks(listed, ROWGROUP_THREADS), ROWGROUP_THREADS, 0, exec->stream, listed, A->i, rows, rg->list, rg->start, rg->length);
+    PetscCall(HybArenaFree(&S->work, &key));
+  }
+  if (rg->look.rows[0]) PetscCall(RowGroupCut(S, rg));
+  parts->rows[0] = (PetscInt)rg->look.rows[0];
+  for (int b = 1, width = ROWGROUP_THREADS; b < ROWGROUP_BINS; b++) {
+    const PetscCount rows_ = b == ROWGROUP_BINS - 1 && parts->inorder ? A->m : rg->look.rows[b];
+
+    parts->rows[b]  = (PetscInt)rows_;
+    parts->first[b] = parts->first[b - 1] + (PetscInt)rg->look.rows[b - 1];
+    parts->end[b]   = parts->end[b - 1] + HybBlocks(rows_ * width, ROWGROUP_THREADS);
+    width           = b == 1 ? HYB_WARP : width / 2;
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybSpMVSetUp_RowGroupCUDA(HybSpMV *S, const HybCSR *A)
 {
-  const HybExec *exec = &S->exec;
-  RowGroup      *rg;
-  unsigned char *flags;
-  PetscInt       width = 0;
-  PetscCount     nlong = 0, mean = A->m > 0 ? A->nnz / A->m : 0;
+  RowGroup *rg = (RowGroup *)S->data;
 
   PetscFunctionBegin;
-  PetscCall(HybArenaAlloc(&S->keep, HYB_MEM_HOST, 1, sizeof(*rg), &rg));
-  memset(rg, 0, sizeof(*rg));
-  S->data = rg;
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowgroup_lanes", &width, NULL));
-  if (A->m > 0 && A->nnz > 0 && !width) PetscCall(RowGroupRegular(S, A, &rg->stream));
-  if (rg->stream) {
-    PetscCall(RowStreamPlan(exec, &S->work, A, 1, 1, 0, &rg->layout));
+  if (!rg || !rg->chosen) PetscCall(RowGroupChoose(S, A, &rg));
+  rg->chosen = PETSC_TRUE;
+  switch (rg->way) {
+  case ROWGROUP_STREAM:
+    PetscCall(RowStreamPlan(&S->exec, &S->work, A, 1, 1, 0, &rg->layout));
     PetscCall(HybCountersSet(&S->counters, "lanes a row", rg->layout.lanes));
     PetscCall(HybCountersSet(&S->counters, "rows a tile", rg->layout.rows));
+    break;
+  case ROWGROUP_DIRECT:
+    PetscCall(HybCountersSet(&S->counters, "lanes a row", rg->width));
+    break;
+  default:
+    PetscCall(RowGroupSort(S, A, rg));
+    PetscCall(HybCountersSet(&S->counters, "binned rows", A->m));
+    PetscCall(HybCountersSet(&S->counters, "pieces of long rows", rg->parts.end[0]));
   }
-  rg->width    = width ? (int)width : RowWidth(A->nnz, A->m, 1);
-  rg->limit    = (PetscInt)PetscMin(PetscMax(1024, 32 * mean), (PetscCount)PETSC_MAX_INT);
-  rg->nlong    = 0;
-  rg->longrows = NULL;
-  if (A->nnz > rg->limit) {
-    PetscInt *list;
-    PetscCall(HybArenaAlloc(&S->work, HYB_WORK(exec), A->m, sizeof(*flags), &flags));
-    PetscCall(HybArenaAlloc(&S->work, HYB_WORK(exec), A->m, sizeof(*list), &list));
-    HYB_LAUNCH(RowGroupFlagLong, HybBlocks(A->m, ROWGROUP_THREADS), ROWGROUP_THREADS, 0, exec->stream, A->m, A->i, rg->limit, flags);
-    PetscCall(HybSelectIndices(exec, &S->work, A->m, flags, list, NULL, &nlong));
-    if (nlong) {
-      PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), nlong, sizeof(*list), &rg->longrows));
-      PetscCall(exec->backend->copy(exec, rg->longrows, list, (size_t)nlong * sizeof(*list), HYB_COPY_DEVICE_TO_DEVICE));
-    }
-    PetscCall(HybArenaFree(&S->work, &flags));
-    PetscCall(HybArenaFree(&S->work, &list));
-  }
-  rg->nlong = (PetscInt)nlong;
-  if (!rg->stream) PetscCall(HybCountersSet(&S->counters, "lanes a row", rg->width));
-  PetscCall(HybCountersSet(&S->counters, "long rows", nlong));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybSpMVApply_RowGroupCUDA(HybSpMV *S, const HybCSR *A, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
 {
-  const RowGroup  *rg     = (const RowGroup *)S->data;
-  const PetscCount blocks = HybBlocks((PetscCount)A->m * rg->width, ROWGROUP_THREADS);
+  const RowGroup *rg = (const RowGroup *)S->data;
 
   PetscFunctionBegin;
-  if (rg->stream && RowStreamAligned(A->a) && RowStreamAligned(A->j)) {
+  if (rg->way == ROWGROUP_STREAM && RowStreamAligned(A->a) && RowStreamAligned(A->j)) {
     const RowStreamCSR columns = {A->j};
     PetscCall(RowStreamApply(&S->exec, &rg->layout, A, A->nnz, columns, x, (int)mode, y, z));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-#define CALL2(W, MODE) HYB_LAUNCH((RowGroupRows<W, MODE>), blocks, ROWGROUP_THREADS, 0, S->exec.stream, A->m, rg->limit, A->i, A->j, A->a, x, y, z)
-#define CALL(MODE) \
-  do { \
-    switch (rg->width) { \
-    case 1: CALL2(1, MODE); break; \
-    case 2: CALL2(2, MODE); break; \
-    case 4: CALL2(4, MODE); break; \
-    case 8: CALL2(8, MODE); break; \
-    case 16: CALL2(16, MODE); break; \
-    default: CALL2(32, MODE); break; \
-    } \
-    HYB_LAUNCH((RowGroupLongRows<MODE>), rg->nlong, ROWGROUP_THREADS, 0, S->exec.stream, rg->longrows, A->i, A->j, A->a, x, y, z); \
-  } while (0)
-  ROW_BY_MODE(mode, CALL);
+  } else if (rg->way == ROWGROUP_BINNED) {
+#define BINNED(U) HYB_LAUNCH((RowGroupBinned<U>), rg->parts.end[ROWGROUP_BINS - 1], ROWGROUP_THREADS, 0, S->exec.stream, rg->parts, (int)mode, A->m, A->i, A->j, A->a, x, rg->list, rg->start, rg->length, rg->piece, rg->sum, rg->arrived, y, z)
+    if (rg->batch == 4) BINNED(4);
+    else BINNED(8);
+#undef BINNED
+  } else {
+#define ROWS(W, U) HYB_LAUNCH((RowGroupRows<W, U>), HybBlocks((PetscCount)A->m * W, ROWGROUP_THREADS), ROWGROUP_THREADS, 0, S->exec.stream, (int)mode, A->m, A->i, A->j, A->a, x, y, z)
+#define CALL(W) \
+  if (rg->batch == 4) ROWS(W, 4); \
+  else ROWS(W, 8)
+    ROW_BY_WIDTH(rg->width, CALL);
 #undef CALL
-#undef CALL2
+#undef ROWS
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -19,11 +19,15 @@
       product[k] = a[b+k] x[j[b+k]]
       sum[s] for s = 0 (what belongs to a row begun in an earlier tile), 1, 2, ... = segments in order
       clean: z[first+s-1] = sum[s];  dirty: z[r] = sum[bits up to i[r]-b] or zero
-    a row over several tiles: each puts its part into part[]; the one that comes last adds them, in the order of the tiles, and writes the row
+      a row that began earlier: carry[t] = sum[0]
+    joining: for each row that goes on beyond the tile where it began: z[r] += the carries of the tiles it covers, in order
 
-  Every order of addition is fixed by the pattern and the tile's size, whoever comes last. The rows that lie in a tile are written by it alone, y may be z. One launch.
+  Joining is a launch of its own. Parts handed on within the one launch (a fence, a counter, whoever comes last adds) were tried and cost more: a fence empties the
+  first-level cache of its multiprocessor, and all x with it.
 
-  Plan: a bit an entry; an integer, two scalars and a counter a tile. Bytes: 12 a nonzero, and what x and the result cost. The first application reads the row
+  Every order of addition is fixed by the pattern and the tile's size. The rows that begin in a tile are written by it alone, y may be z.
+
+  Plan: a bit an entry; an integer and a scalar a tile. Bytes: 12 a nonzero, and what x and the result cost. The first application reads the row
   offsets as well; it counts the dirty tiles.
 
   Reference: W. Liu, B. Vinter, Speculative segmented sum for sparse matrix-vector multiplication on heterogeneous processors, Parallel Computing 49, 2015.
@@ -36,14 +40,14 @@
 #define SEGSUM_STAGES      2
 #define SEGSUM_SEARCHERS   256
 
+
 typedef struct {
   int            threads, items, blocks; /* of a block; entries of a thread; blocks of the grid */
   size_t         bytes;                  /* dynamic shared memory */
   PetscCount     ntiles;
   PetscInt      *first;   /* ntiles+1 */
   unsigned char *heads;   /* threads a tile */
-  HybScalar     *part;    /* two a tile: what it adds to a row begun earlier; what it begins of a row that goes on */
-  int           *arrived; /* a tile: how many tiles have put their part of the row that goes on beyond it; zero between applications */
+  HybScalar     *carry;   /* a tile: what it adds to a row begun earlier */
   PetscCount    *found;   /* dirty tiles, empty rows */
 } SegSum;
 
@@ -69,7 +73,7 @@ static __global__ void SegSumSearch(PetscInt m, PetscCount size, PetscCount ntil
 
 /* FIRST: the first application, which finds the heads and counts what is dirty. STREAM: j and a are aligned to 16 bytes */
 template <int V, bool FIRST, bool STREAM>
-static __global__ __launch_bounds__(SEGSUM_MAX_THREADS, 3) void SegSumTiles(int mode, PetscInt m, PetscCount nnz, PetscCount ntiles, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, const PetscInt *__restrict__ first, unsigned char *heads, HybScalar *part, int *arrived, PetscCount *found, const HybScalar *y, HybScalar *z)
+static __global__ __launch_bounds__(SEGSUM_MAX_THREADS, 3) void SegSumTiles(int mode, PetscInt m, PetscCount nnz, PetscCount ntiles, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, const PetscInt *__restrict__ first, unsigned char *heads, HybScalar *__restrict__ carry, PetscCount *found, const HybScalar *y, HybScalar *z)
 {
   HYB_SHARED(uint64_t, bar, SEGSUM_STAGES);
   HYB_SHARED(unsigned, word, SEGSUM_MAX_THREADS); /* heads of each thread, and above 8 bits the number of heads before it */
@@ -124,12 +128,8 @@ static __global__ __launch_bounds__(SEGSUM_MAX_THREADS, 3) void SegSumTiles(int 
       nr1 = first[tile + stride + 1];
       if (!FIRST) nmine = heads[(tile + stride) * T + t];
     }
-    /* the row begun earlier goes on here; the last one begun here goes on beyond */
-    const PetscInt from = r0 > 0 ? i[r0 - 1] : 0, upto = i[r0], beyond = i[r1];
-    const bool     enters = upto > b, leaves = r1 > r0 && beyond > b + n;
-    const PetscInt rend = leaves ? r1 - 1 : r1;
-    HybScalar      base(0);
-    if (mode != ROW_SET && r0 + t < rend) base = y[r0 + t];
+    HybScalar        base(0);
+    if (mode != ROW_SET && r0 + t < r1) base = y[r0 + t];
 
     if (FIRST) {
       word[t] = 0;
@@ -209,28 +209,15 @@ static __global__ __launch_bounds__(SEGSUM_MAX_THREADS, 3) void SegSumTiles(int 
     word[t] = (unsigned)before << 8 | mine;
     __syncthreads();
 
-    /* the parts of rows over several tiles: lane 0 has the one that comes in, lane 1 the one that goes out */
-    bool       complete = false;
-    PetscCount lead = 0, end = 0; /* the first and the last tile of the row */
-    if (warp == 0 && (enters || leaves)) {
-      if (HybLane() < 2 && (HybLane() ? leaves : enters)) {
-        lead = HybLane() ? tile : from / size;
-        end  = ((HybLane() ? beyond : upto) - 1) / size;
-        part[2 * tile + HybLane()] = value[HybLane() ? nheads : 0];
-        __threadfence();
-        complete = HybAtomicAdd(&arrived[lead], 1) == (int)(end - lead);
-        __threadfence();
-      }
-    }
     /* the rows take their sums */
     if (r1 - r0 == nheads) {
-      for (PetscCount r = r0 + t; r < rend; r += T) {
+      for (PetscCount r = r0 + t; r < r1; r += T) {
         const HybScalar v = value[r - r0 + 1];
         if (r != r0 + t) base = mode == ROW_SET ? base : y[r];
         z[r] = mode == ROW_SET ? v : mode == ROW_ADD ? base + v : base - v;
       }
     } else {
-      for (PetscCount r = r0 + t; r < rend; r += T) {
+      for (PetscCount r = r0 + t; r < r1; r += T) {
         HybScalar      v(0);
         const PetscInt start = i[r], k = (PetscInt)(start - b);
         if (i[r + 1] > start) {
@@ -244,21 +231,7 @@ static __global__ __launch_bounds__(SEGSUM_MAX_THREADS, 3) void SegSumTiles(int 
         HybAtomicAdd(&found[1], (PetscCount)(r1 - r0 - nheads));
       }
     }
-    if (warp == 0 && (enters || leaves)) {
-      for (int g = 0; g < 2; g++) {
-        if (!HybShfl(HYB_FULL_MASK, (int)complete, g)) continue;
-        const PetscCount from_ = HybShfl(HYB_FULL_MASK, lead, g), to_ = HybShfl(HYB_FULL_MASK, end, g);
-        const PetscCount r = g ? r1 - 1 : r0 - 1;
-        HybScalar        v(0);
-#pragma unroll 4
-        for (PetscCount q = from_ + 1 + HybLane(); q <= to_; q += HYB_WARP) v += HybLoadShared(part + 2 * q);
-        v = HybSubwarpSum<HYB_WARP>(v);
-        if (HybLane() == 0) {
-          z[r]           = SegSumEnd(mode, HybLoadShared(part + 2 * from_ + 1) + v, y, r);
-          arrived[from_] = 0;
-        }
-      }
-    }
+    if (t == 0) carry[tile] = value[0];
     r0   = nr0;
     r1   = nr1;
     mine = nmine;
@@ -268,6 +241,22 @@ static __global__ __launch_bounds__(SEGSUM_MAX_THREADS, 3) void SegSumTiles(int 
     if (!STREAM || t == 0)
 #endif
       copy(tile + SEGSUM_STAGES * stride, s);
+  }
+}
+
+/* rows that go on beyond the tile where they began: the first tile after that one adds the carries */
+static __global__ void SegSumJoin(int mode, PetscCount size, PetscCount ntiles, const PetscInt *__restrict__ i, const PetscInt *__restrict__ first, const HybScalar *__restrict__ carry, HybScalar *z)
+{
+  const PetscCount tile = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x + 1, b = tile * size;
+  if (tile < ntiles) {
+    const PetscInt r = first[tile] - 1; /* the last row that begins before this tile */
+    if (r >= 0 && i[r + 1] > b && i[r] >= b - size) {
+      const PetscCount last = (i[r + 1] - 1) / size;
+      HybScalar        sum  = carry[tile];
+#pragma unroll 8
+      for (PetscCount q = tile + 1; q <= last; q++) sum += carry[q]; /* the longest row decides how long this takes: loads ahead */
+      z[r] = mode == ROW_RESIDUAL ? z[r] - sum : z[r] + sum;
+    }
   }
 }
 
@@ -299,13 +288,12 @@ static PetscErrorCode HybSpMVSetUp_SegSumCUDA(HybSpMV *S, const HybCSR *A)
 
     seg->bytes  = SEGSUM_STAGES * ((size_t)(size + 4) * sizeof(HybScalar) + (size_t)size * sizeof(PetscInt));
     seg->ntiles = HybBlocks(A->nnz, size);
-    if (blocks <= 0) blocks = (PetscInt)PetscMax(1, PetscMin((PetscCount)(limit / (seg->bytes + 4096)), 768 / seg->threads));
+    if (blocks <= 0) blocks = (PetscInt)PetscMax(1, PetscMin((PetscCount)(limit / (seg->bytes + 4096)), 1024 / seg->threads));
     seg->blocks = (int)PetscMin(seg->ntiles, (PetscCount)sms * blocks);
   }
   PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), seg->ntiles + 1, sizeof(*seg->first), &seg->first));
   PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), seg->ntiles * seg->threads, sizeof(*seg->heads), &seg->heads));
-  PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), 2 * seg->ntiles, sizeof(*seg->part), &seg->part));
-  PetscCall(HybArenaCalloc(&S->keep, HYB_WORK(exec), seg->ntiles, sizeof(*seg->arrived), &seg->arrived));
+  PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), seg->ntiles, sizeof(*seg->carry), &seg->carry));
   PetscCall(HybArenaCalloc(&S->keep, HYB_WORK(exec), 2, sizeof(*seg->found), &seg->found));
   PetscCall(HybCountersSet(&S->counters, "tiles", seg->ntiles));
   PetscCall(HybCountersSet(&S->counters, "dirty tiles", 0));
@@ -322,7 +310,7 @@ static PetscErrorCode SegSumLaunch(HybSpMV *S, const HybCSR *A, const HybScalar 
   const bool     aligned = RowStreamAligned(A->a) && RowStreamAligned(A->j);
 
   PetscFunctionBegin;
-#define CALL(FIRST, STREAM) HYB_LAUNCH((SegSumTiles<V, FIRST, STREAM>), seg->blocks, seg->threads, seg->bytes, exec->stream, (int)mode, A->m, A->nnz, seg->ntiles, A->i, A->j, A->a, x, seg->first, seg->heads, seg->part, seg->arrived, seg->found, y, z)
+#define CALL(FIRST, STREAM) HYB_LAUNCH((SegSumTiles<V, FIRST, STREAM>), seg->blocks, seg->threads, seg->bytes, exec->stream, (int)mode, A->m, A->nnz, seg->ntiles, A->i, A->j, A->a, x, seg->first, seg->heads, seg->carry, seg->found, y, z)
   if (S->calls == 0) {
     HYB_LAUNCH(SegSumSearch, HybBlocks(seg->ntiles + 1, SEGSUM_SEARCHERS), SEGSUM_SEARCHERS, 0, exec->stream, A->m, (PetscCount)seg->threads * V, seg->ntiles, A->i, seg->first);
     if (aligned) CALL(true, true);
@@ -332,6 +320,7 @@ static PetscErrorCode SegSumLaunch(HybSpMV *S, const HybCSR *A, const HybScalar 
     else CALL(false, false);
   }
 #undef CALL
+  HYB_LAUNCH(SegSumJoin, HybBlocks(seg->ntiles - 1, SEGSUM_SEARCHERS), SEGSUM_SEARCHERS, 0, exec->stream, (int)mode, (PetscCount)seg->threads * V, seg->ntiles, A->i, seg->first, seg->carry, z);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
