@@ -62,7 +62,7 @@ $(BUILD)/emulated/%.o: %.cu
 	@mkdir -p $(@D)
 	$(call SAY,$@)$(PETSC_CXX) $(EMU_FLAGS) -x c++ -MMD -MP -c $< -o $@
 
-$(EMU_CORE_OBJ): EMU_OPT = -O2 -g
+$(EMU_CORE_OBJ): override EMU_OPT = -O2 -g
 $(BUILD)/emulated/%.o: %.cc
 	@mkdir -p $(@D)
 	$(call SAY,$@)$(PETSC_CXX) $(EMU_FLAGS) -MMD -MP -c $< -o $@
@@ -94,7 +94,7 @@ RACES_OBJ = $(EMU_OBJ:$(BUILD)/emulated/%=$(BUILD)/races/%)
 RACES_CORE_OBJ = $(EMU_CORE_OBJ:$(BUILD)/emulated/%=$(BUILD)/races/%)
 RACES_TSAN = -fsanitize=thread --param tsan-instrument-func-entry-exit=0 --param tsan-distinguish-volatile=1
 
-$(RACES_CORE_OBJ): EMU_OPT = -O2 -g
+$(RACES_CORE_OBJ): override EMU_OPT = -O2 -g
 $(BUILD)/races/%.o: %.cu
 	@mkdir -p $(@D)
 	$(PETSC_CXX) $(EMU_FLAGS) -DEMU_RACES=1 $(RACES_TSAN) -x c++ -MMD -MP -c $< -o $@
@@ -122,19 +122,30 @@ races: $(RACES_LIB)
 check-races: $(RACES_LIB)
 	@$(MAKE) --no-print-directory $(UNIT_BIN)
 	@rm -rf $(RESULTS) && mkdir -p $(RESULTS)
-	@for t in $(UNIT_TESTS); do echo "$$t-races 600 $(BUILD)/tests/$$t -backend $(abspath $(RACES_LIB)) -seed $(SEED) -matrices $(MATRICES)"; done | \
+	@for t in $(UNIT_TESTS); do echo "$$t-races 1800 $(BUILD)/tests/$$t -backend $(abspath $(RACES_LIB)) -seed $(SEED) -matrices $(MATRICES)"; done | \
 	  $(TEST_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
 	@tests/summary $(RESULTS)
 
-# several seeds, each for the inputs and for the emulator's order of threads, blocks and streams
+# Several seeds, each for the inputs and for the emulator's order of threads, blocks and streams: the rooms' tests, the type's, and the product-heavy part of PETSc's
+# own with all work forced onto the emulated device.
 SEEDS ?= 3
-.PHONY: check-emulated
-check-emulated: $(EMULATED_LIB)
-	@$(MAKE) --no-print-directory $(UNIT_BIN)
-	@rm -rf $(RESULTS) && mkdir -p $(RESULTS)
-	@for s in $$(seq 1 $(SEEDS)); do for t in $(UNIT_TESTS); do echo "$$t-seed$$s 600 env HYB_EMULATOR_SEED=$$s $(BUILD)/tests/$$t -backend $(abspath $(EMULATED_LIB)) -seed $$s -matrices $(MATRICES)"; done; done | \
-	  $(TEST_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
+CHECK_EMULATED_SEARCH ?= ^mat/tests/ex(62|70|93|94|96|111|209|250)\b
+.PHONY: check-emulated check-emulated-unit check-emulated-mat check-emulated-petsc
+check-emulated: tests-clean-results
+	@$(MAKE) --no-print-directory -j $(TEST_JOBS) $(BUILD)/lib/$(PLUGIN) $(UNIT_BIN) $(MAT_BIN) $(EMULATED_LIB)
+	@date +%s > $(RESULTS)/built
+	@for p in unit mat petsc; do $(MAKE) --no-print-directory check-emulated-$$p || exit 1; done
 	@tests/summary $(RESULTS)
+
+check-emulated-unit:
+	@for s in $$(seq 1 $(SEEDS)); do for t in $(UNIT_TESTS); do echo "$$t-seed$$s 1800 env HYB_EMULATOR_SEED=$$s $(BUILD)/tests/$$t -backend $(abspath $(EMULATED_LIB)) -seed $$s -matrices $(MATRICES)"; done; done | \
+	  $(TEST_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
+check-emulated-mat:
+	@for s in $$(seq 1 $(SEEDS)); do $(TEST_ENV) HYB_EMULATOR_SEED=$$s $(MAKE) --no-print-directory tests-run-mat TEST_LINES=@emulated TEST_NAME=-seed$$s; done
+# one run of the list for each seed; what plain aij prints is computed once and kept
+check-emulated-petsc:
+	@for s in $$(seq 1 $(SEEDS)); do $(TEST_ENV) HYB_EMULATOR_SEED=$$s tests/run $(RESULTS) petsc-seed$$s 3600 $(MAKE) --no-print-directory conformance CONFORMANCE_JOBS=$(TEST_JOBS) CONFORMANCE_MODES=mat_type \
+	  SEARCH='$(CHECK_EMULATED_SEARCH)' CONFORMANCE_ARGS='--name emulated --plugin-options "$(EMULATED_OPTIONS)"'; done
 
 JOBS ?= 2
 .PHONY: mutants
@@ -146,15 +157,16 @@ mutants: $(EMULATED_LIB) $(RACES_LIB)
 # Coverage: the unit tests over libraries built with counters; own objects in their own folder
 .PHONY: coverage coverage-run
 coverage:
-	@$(MAKE) --no-print-directory BUILD=build/$(PETSC_ID)-coverage OPT="-O0 -g --coverage" EMU_OPT="-O0 -g --coverage" PETSC_LIBS='$(PETSC_LIBS) --coverage' WERROR=0 CUDA=0 coverage-run
-coverage-run: $(EMULATED_LIB)
-	@$(MAKE) --no-print-directory $(UNIT_BIN)
+	@$(MAKE) --no-print-directory BUILD=build/$(PETSC_ID)-coverage OPT="-Og -g --coverage" EMU_OPT="-Og -g -fno-tree-sra --coverage" PETSC_LIBS='$(PETSC_LIBS) --coverage' WERROR=0 CUDA=0 coverage-run
+coverage-run:
+	@$(MAKE) --no-print-directory -j $(TEST_JOBS) $(UNIT_BIN) $(EMULATED_LIB)
 	@find $(BUILD) -name '*.gcda' -delete; rm -rf $(RESULTS) && mkdir -p $(RESULTS)
-	@for t in $(UNIT_TESTS); do for b in host $(abspath $(EMULATED_LIB)); do echo "$$t-$$(basename $$b .so) 900 $(BUILD)/tests/$$t -backend $$b -seed $(SEED) -matrices $(MATRICES)"; done; done | \
+	@for t in $(UNIT_TESTS); do for b in host $(abspath $(EMULATED_LIB)); do echo "$$t-$$(basename $$b .so) 1800 $(BUILD)/tests/$$t -backend $$b -seed $(SEED) -small -matrices $(MATRICES)"; done; done | \
 	  $(TEST_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
+	@tests/summary $(RESULTS)
 	@conf/coverage $(BUILD)
 
 ## make check-races     the unit tests over the detector of races
-## make check-emulated  the unit tests over the emulated device, SEEDS=n seeds
+## make check-emulated  over the emulated device, SEEDS=n seeds: unit tests, the type's tests, the product-heavy part of PETSc's own
 ## make mutants         are broken kernels noticed? SEED=n draws others, ALL=1 takes every one; last line "N of M mutants killed"
 ## make coverage        lines of kernels and of host code that the unit tests reach; last line "kernels N %, host N %"

@@ -58,14 +58,17 @@ endif
 tests-run-cuda: $(UNIT_BIN) $(CUDA_LIB)
 	@for t in $(UNIT_TESTS); do $(TEST_ENV) tests/run $(RESULTS) $$t-cuda $(TEST_SECONDS) $(BUILD)/tests/$$t -backend $(abspath $(CUDA_LIB)) -seed $(SEED) -matrices $(MATRICES); done
 
+# which TEST lines (a pattern of grep), and what their results' names end in
+TEST_LINES ?= .
+TEST_NAME ?=
 EMULATED_OPTIONS = $(if $(EMULATED_LIB),-mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_cuda_library $(abspath $(EMULATED_LIB)))
 tests-run-mat: $(MAT_BIN) $(BUILD)/lib/$(PLUGIN) $(EMULATED_LIB)
 	@for t in $(MAT_TESTS); do \
-	  { grep -h '^ *TEST ' tests/$$t.c || echo "TEST np=1"; } | while read -r _ np options; do \
+	  { grep -h '^ *TEST ' tests/$$t.c || echo "TEST np=1"; } | grep -e '$(TEST_LINES)' | while read -r _ np options; do \
 	    for n in $$(echo $${np#np=} | tr , ' '); do \
 	      k=$$((k + 1)); \
 	      o=$$(echo "$$options" | sed 's|@emulated|$(EMULATED_OPTIONS)|'); \
-	      echo "$$t-np$$n-$$k $(TEST_SECONDS) $(if $(filter-out mpiexec,$(MPIEXEC)),$(MPIEXEC),mpiexec) -n $$n $(BUILD)/tests/$$t -dll_append $(HERE)/$(BUILD)/lib/$(PLUGIN)$${o:+ $$o}"; \
+	      echo "$$t-np$$n-$$k$(TEST_NAME) $(TEST_SECONDS) $(if $(filter-out mpiexec,$(MPIEXEC)),$(MPIEXEC),mpiexec) -n $$n $(BUILD)/tests/$$t -dll_append $(HERE)/$(BUILD)/lib/$(PLUGIN)$${o:+ $$o}"; \
 	    done; \
 	  done; \
 	done | $(TEST_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
