@@ -105,19 +105,43 @@ check: tests-clean-results
 	@$(MAKE) --no-print-directory -s gpu-report-status 2>/dev/null || true
 	@tests/summary $(RESULTS)
 
-# Fuzzing: libFuzzer with its coverage where clang is found, else random bytes from a driver; everything under the sanitizers
+# Fuzzing: libFuzzer with its coverage where clang is found, else random bytes from a driver (and mutations of files); everything under the sanitizers.
+# Two programs, each for FUZZ_SECONDS: the rooms, and the file reader of the examples. Their corpora start from tests/fuzz and grow in the build folder.
 comma_ := ,
 FUZZ_SECONDS ?= 60
 FUZZ_CLANG := $(shell command -v clang 2>/dev/null)
 FUZZ_SRC = tests/fuzz/fuzz.c $(if $(FUZZ_CLANG),,tests/fuzz/driver.c) tests/hybtest.c tests/reference/ref.c $(ROOMS_SRC)
 FUZZ_BIN = $(BUILD)/fuzz/fuzz
+FUZZ_READER = $(BUILD)/fuzz/reader
+FUZZ_CC = OMPI_CC=$(or $(FUZZ_CLANG),gcc) MPICH_CC=$(or $(FUZZ_CLANG),gcc) $(PETSC_CC) -std=gnu99 -g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined$(if $(FUZZ_CLANG),$(comma_)fuzzer) -fno-sanitize-recover=undefined -Iinclude -Itests $(PETSC_SYSTEM_CFLAGS)
+FUZZ_ENV = $(TEST_ENV) ASAN_OPTIONS=detect_leaks=0
+FUZZ_OPTIONS = -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -timeout=60 -detect_leaks=0 -print_final_stats=1
 $(FUZZ_BIN): $(FUZZ_SRC) $(wildcard include/aijhybridgpu/private/*.h tests/*.h tests/reference/*.h src/sparse/*/*.h src/sparse/*/host/*.h)
-	@mkdir -p $(@D)/corpus
-	OMPI_CC=$(or $(FUZZ_CLANG),gcc) MPICH_CC=$(or $(FUZZ_CLANG),gcc) $(PETSC_CC) -std=gnu99 -g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined$(if $(FUZZ_CLANG),$(comma_)fuzzer) -fno-sanitize-recover=undefined -Iinclude -Itests $(PETSC_SYSTEM_CFLAGS) -o $@ $(FUZZ_SRC) $(PETSC_LIBS) -lm -ldl
+	@mkdir -p $(@D)
+	$(FUZZ_CC) -o $@ $(FUZZ_SRC) $(PETSC_LIBS) -lm -ldl
+$(FUZZ_READER): tests/examples/readmm.c examples/mmreader.c examples/mmreader.h
+	@mkdir -p $(@D)
+	$(FUZZ_CC) $(if $(FUZZ_CLANG),-DMM_LIBFUZZER) -Wno-unused-parameter -o $@ tests/examples/readmm.c examples/mmreader.c $(PETSC_LIBS) -lm
 
-.PHONY: fuzz valgrind
-fuzz: $(FUZZ_BIN)
-	cd $(BUILD)/fuzz && $(TEST_ENV) ASAN_OPTIONS=detect_leaks=0 ./fuzz $(if $(FUZZ_CLANG),-max_total_time=$(FUZZ_SECONDS) -max_len=4096 -detect_leaks=0 -print_final_stats=1 corpus,$(FUZZ_SECONDS) $(SEED))
+.PHONY: fuzz fuzz-rooms fuzz-reader valgrind
+fuzz:
+	@$(MAKE) --no-print-directory -j $(TEST_JOBS) $(FUZZ_BIN) $(FUZZ_READER)
+	@f=0; for t in rooms reader; do $(MAKE) --no-print-directory fuzz-$$t || f=$$((f + 1)); done; echo "$$((2 - f)) passed, $$f failed, 0 skipped"; [ $$f = 0 ]
+# an input that ends the program is left beside it: crash-..., or fuzz-input
+fuzz-rooms: $(FUZZ_BIN)
+	@mkdir -p $(BUILD)/fuzz/rooms && python3 tests/fuzz/corpus.py tests/fuzz/rooms.hex $(BUILD)/fuzz/rooms
+ifneq ($(FUZZ_CLANG),)
+	cd $(BUILD)/fuzz && $(FUZZ_ENV) ./fuzz $(FUZZ_OPTIONS) rooms
+else
+	cd $(BUILD)/fuzz && for f in rooms/*; do $(FUZZ_ENV) ./fuzz $$f || exit 1; done && $(FUZZ_ENV) ./fuzz $(FUZZ_SECONDS) $(SEED)
+endif
+fuzz-reader: $(FUZZ_READER)
+	@mkdir -p $(BUILD)/fuzz/files && cp tests/fuzz/files/*.mtx $(BUILD)/fuzz/files
+ifneq ($(FUZZ_CLANG),)
+	cd $(BUILD)/fuzz && $(FUZZ_ENV) ./reader $(FUZZ_OPTIONS) files
+else
+	cd $(BUILD)/fuzz && $(FUZZ_ENV) ./reader -mutate $$(($(FUZZ_SECONDS) * 5000)) files/*.mtx
+endif
 
 # memcheck finds what the sanitizers do not: values that were never written. What MPI and its like leave is in the suppressions.
 valgrind: tests-clean-results $(UNIT_BIN)
@@ -125,7 +149,7 @@ valgrind: tests-clean-results $(UNIT_BIN)
 	  $(TEST_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
 	@tests/summary $(RESULTS)
 
-## make fuzz            libFuzzer (with clang) or random bytes for FUZZ_SECONDS: products, transposes, wild arrays beside the reference
+## make fuzz            libFuzzer (with clang) or random bytes, FUZZ_SECONDS each: products, transposes, wild arrays beside the reference; the file reader
 ## make valgrind        the rooms' tests under memcheck, small sizes
 ## make check           all tests: rooms on the host and on the emulated device, the type, PETSc's own (fast part); under ten minutes
 ## make unit            the rooms' tests on the host alone (SANITIZE=address,undefined for the sanitizers); SEED=N other random matrices
