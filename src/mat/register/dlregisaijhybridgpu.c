@@ -35,7 +35,11 @@ static int HybFindPetsc(struct dl_phdr_info *info, size_t size, void *ctx)
 */
 static PetscErrorCode HybGlueCheckPetsc(void)
 {
-  PetscInt      major, minor, subminor, release;
+  union { /* room for that library's PetscInt, whatever ours is; the shorter one fills the lower half */
+    PetscInt64 any;
+    PetscInt   ours;
+  } number[4];
+  int           major, minor;
   PetscDataType scalar, real;
   PetscBool     found;
   size_t        sizeofint;
@@ -43,12 +47,15 @@ static PetscErrorCode HybGlueCheckPetsc(void)
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&loaded, sizeof(loaded)));
+  PetscCall(PetscMemzero(number, sizeof(number)));
   dl_iterate_phdr(HybFindPetsc, &loaded);
   PetscCheck(loaded.n < 2, PETSC_COMM_SELF, PETSC_ERR_LIB, "libaijhybridgpu was built for %s, but the program runs %s: two PETSc libraries in one process do not work; build the plugin against the program's PETSc (make PETSC_DIR=... PETSC_ARCH=...)", loaded.name[1], loaded.name[0]);
   PetscCheck(PETSC_COMM_WORLD != MPI_COMM_NULL, PETSC_COMM_SELF, PETSC_ERR_LIB, "libaijhybridgpu was loaded into a program that is linked with a static PETSc, whose types it cannot reach: link the program with PETSc's shared library");
-  PetscCall(PetscGetVersionNumber(&major, &minor, &subminor, &release));
-  PetscCheck(major == PETSC_VERSION_MAJOR && minor == PETSC_VERSION_MINOR, PETSC_COMM_SELF, PETSC_ERR_LIB, "libaijhybridgpu was built for PETSc %d.%d and cannot be loaded into PETSc %d.%d: build it against that one (make PETSC_DIR=... PETSC_ARCH=...)", PETSC_VERSION_MAJOR, PETSC_VERSION_MINOR, (int)major, (int)minor);
   PetscCall(PetscDataTypeGetSize(PETSC_INT, &sizeofint));
+  PetscCall(PetscGetVersionNumber(&number[0].ours, &number[1].ours, &number[2].ours, &number[3].ours));
+  major = (int)number[0].any;
+  minor = (int)number[1].any;
+  PetscCheck(major == PETSC_VERSION_MAJOR && minor == PETSC_VERSION_MINOR, PETSC_COMM_SELF, PETSC_ERR_LIB, "libaijhybridgpu was built for PETSc %d.%d and cannot be loaded into PETSc %d.%d: build it against that one (make PETSC_DIR=... PETSC_ARCH=...)", PETSC_VERSION_MAJOR, PETSC_VERSION_MINOR, major, minor);
   PetscCall(PetscDataTypeFromString("scalar", &scalar, &found));
   PetscCall(PetscDataTypeFromString("real", &real, &found));
   PetscCheck(sizeofint == sizeof(PetscInt) && scalar == PETSC_SCALAR && real == PETSC_REAL, PETSC_COMM_SELF, PETSC_ERR_LIB, "libaijhybridgpu was built for a PETSc with %d-bit integers and %s scalars (%s), this one has %d-bit integers and scalars of type %s: build it against this one (make PETSC_DIR=... PETSC_ARCH=...)",
@@ -137,6 +144,33 @@ static PetscErrorCode HybGlueFinalize(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The process-wide options, for -help: each is read where it is needed, the first time. Those that matrices read under their prefix show themselves. */
+static PetscErrorCode HybGlueHelp(void)
+{
+  static const char *const options[][3] = {
+    {"-mat_aijhybridgpu_cuda_library",  "The library that drives the device",                                             "cuda/libaijhybridgpu_cuda.so beside this one"},
+    {"-mat_aijhybridgpu_device",        "The card's number",                                                              "PETSc's, else the first"                     },
+    {"-mat_aijhybridgpu_device_min",    "Operands of fewer nonzeros stay on the host with -mat_aijhybridgpu_backend auto", "100000"                                     },
+    {"-mat_aijhybridgpu_memory",        "Where results on the device live: managed or mirror",                            "managed"                                     },
+    {"-mat_aijhybridgpu_managed_limit", "Managed memory of this node's processes, a share of the card's free memory",     "0.5"                                         },
+    {"-mat_aijhybridgpu_memory_limit",  "Bytes of the card that may be used, 0: all",                                     "0"                                           },
+    {"-mat_aijhybridgpu_view_counts",   "A file to which each process appends at the end what ran",                       ""                                            }
+  };
+  PetscBool help;
+
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsHasHelp(NULL, &help));
+  if (!help) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscOptionsBegin(PETSC_COMM_WORLD, NULL, "Options of libaijhybridgpu, for the whole process", "Mat");
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(options); k++) {
+    char value[PETSC_MAX_PATH_LEN];
+
+    PetscCall(PetscOptionsString(options[k][0], options[k][1], "MATAIJHYBRIDGPU", options[k][2], value, sizeof(value), NULL));
+  }
+  PetscOptionsEnd();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /*@C
    MatAIJHybridGPUInitializePackage - Registers the matrix types of petsc-aijhybridgpu
 
@@ -175,6 +209,7 @@ PetscErrorCode MatAIJHybridGPUInitializePackage(void)
   }
   PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_view_counts", g->countsfile, sizeof(g->countsfile), NULL));
   PetscCall(PetscRegisterFinalize(HybGlueFinalize));
+  PetscCall(HybGlueHelp());
   g->registered = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,0 +1,26 @@
+# The plugin as PETSc loads it, and plugins that it must not load: the loading code as it would be in a build for another release, with
+# other integers, with other scalars, and linked with a second PETSc. PETSc finds the code by the file's name: a folder each.
+OTHER := release int64 complex second
+OTHER_FLAGS_release = -include tests/plugin/otherversion.h
+OTHER_FLAGS_int64 = -DPETSC_USE_64BIT_INDICES=1
+OTHER_FLAGS_complex = -DPETSC_USE_COMPLEX=1
+OTHER_LINK_second = -Wl,--no-as-needed $(BUILD)/other/libpetsc_second.so -Wl,-rpath,'$$ORIGIN/..'
+OTHER_MADE = $(filter-out $(if $(findstring int64,$(PETSC_ID)),int64) $(if $(filter complex,$(PETSC_SCALAR)),complex),$(OTHER))
+REGISTER_OBJ = $(filter %/dlregisaijhybridgpu.o,$(GLUE_OBJ))
+
+$(BUILD)/other/%/register.o: $(filter %/dlregisaijhybridgpu.c,$(GLUE_SRC)) tests/plugin/otherversion.h
+	@mkdir -p $(@D)
+	$(call SAY,$@)$(PETSC_CC) $(CFLAGS_ALL) $(OTHER_FLAGS_$*) -MMD -MP -c $< -o $@
+$(BUILD)/other/libpetsc_second.so:
+	@mkdir -p $(@D)
+	@echo 'int second_petsc;' | $(PETSC_CC) -shared -fPIC -x c - -o $@ -Wl,-soname,libpetsc_second.so
+$(BUILD)/other/%/$(PLUGIN): $(BUILD)/other/%/register.o $(ROOMS_OBJ) $(GLUE_OBJ) $(BUILD)/other/libpetsc_second.so
+	$(call SAY,$@)$(PETSC_CC) -shared $(SAN) -o $@ $< $(ROOMS_OBJ) $(filter-out $(REGISTER_OBJ),$(GLUE_OBJ)) -Wl,-soname,$(PLUGIN) -Wl,-z,nodelete $(PETSC_LIBS) $(OTHER_LINK_$*) -lm -ldl
+.SECONDARY: $(OTHER:%=$(BUILD)/other/%/register.o)
+-include $(wildcard $(BUILD)/other/*/*.d)
+
+.PHONY: test-plugin
+CHECK_TARGETS += test-plugin
+## make test-plugin     what -help shows, what is refused at load, and that nothing is left allocated
+test-plugin: $(BUILD)/lib/$(PLUGIN) $(OTHER_MADE:%=$(BUILD)/other/%/$(PLUGIN)) $(MAT_BIN) $(BUILD)/examples/solve
+	@$(TEST_ENV) MPIEXEC='$(or $(MPIEXEC),mpiexec)' tests/plugin/run.sh $(abspath $(BUILD)) $(abspath $(BUILD)/lib/$(PLUGIN))

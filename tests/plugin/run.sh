@@ -1,0 +1,58 @@
+#!/bin/sh
+# The plugin as PETSc loads it: what -help shows, what is refused and how, and that nothing is left allocated.
+#
+#   tests/plugin/run.sh BUILD PLUGIN       BUILD/tests holds the programs, BUILD/other plugins that must not load
+set -u
+build=$1 plugin=$2
+mpiexec=${MPIEXEC:-mpiexec}
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+passed=0 failed=0 skipped=0
+ok() { passed=$((passed + 1)); }
+bad() { failed=$((failed + 1)); printf 'FAILED: %s\n' "$1"; tail -n 25 "$tmp/out" | cut -c1-200 | sed 's/^/  | /'; }
+coo=$build/tests/t603_coo
+
+# -help: every option that the type's sources read, and the methods' names
+printf '%%%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n2 2 3\n' > "$tmp/small.mtx"
+timeout 60 "$build/examples/solve" -dll_append "$plugin" -mat_type aijhybridgpu -help -A "$tmp/small.mtx" > "$tmp/out" 2>&1
+for o in $(sed -n 's/.*PetscOptions\(Get\)\{0,1\}\(String\|Real\|Int\|Bool\|Enum\).*"\(-mat_aijhybridgpu_[a-z_]*\)".*/\3/p' src/mat/*/*.c src/mat/impls/*/*.c src/mat/impls/*/*/*.c | sort -u) -mat_aijhybridgpu_spgemm -mat_aijhybridgpu_spmv; do
+  if grep -q -e "^ *$o" "$tmp/out"; then ok; else bad "-help shows $o (process-wide options: HybGlueHelp() in src/mat/register)"; fi
+done
+for m in binned rowmerge segsum csr; do
+  if grep -e '-mat_aijhybridgpu_sp' "$tmp/out" | grep -q "$m"; then ok; else bad "-help names the method $m"; fi
+done
+
+refuses() { # what it is, what the message must hold; the command
+  what=$1 text=$2
+  shift 2
+  timeout 60 "$@" > "$tmp/out" 2>&1
+  rc=$?
+  if [ $rc != 0 ] && [ $rc -lt 124 ] && grep -q -e "$text" "$tmp/out"; then ok; else bad "$what is refused (exit $rc, expected: $text)"; fi
+}
+run="$coo -dll_append $plugin"
+refuses "an unknown product method" 'Unknown method "nonesuch" for -mat_aijhybridgpu_spgemm: it is one of auto, .*binned' $run -mat_aijhybridgpu_spgemm nonesuch
+refuses "an unknown SpMV method" 'Unknown method "nonesuch" for -mat_aijhybridgpu_spmv: it is one of auto, .*segsum' $run -mat_aijhybridgpu_spmv nonesuch
+refuses "an unknown backend" 'nonesuch' $run -mat_aijhybridgpu_backend nonesuch
+# these are read when the device is needed
+run="$build/tests/t602_product -dll_append $plugin"
+refuses "an unknown memory mode" 'Unknown memory mode "nonesuch" for -mat_aijhybridgpu_memory: managed or mirror' $run -mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_memory nonesuch
+refuses "a share above 1" 'managed_limit.* is not a share' $run -mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_managed_limit 7
+refuses "a library that is not there" 'was asked for, but' $run -mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_cuda_library /nonexistent.so
+refuses "a plugin of another release" 'was built for PETSc 3.17 and cannot be loaded into PETSc 3' "$coo" -dll_append "$build/other/release/libaijhybridgpu.so"
+refuses "a plugin that brings a second PETSc" 'two PETSc libraries in one process' "$coo" -dll_append "$build/other/second/libaijhybridgpu.so"
+configuration() { # which, what it is, the message; what this PETSc has itself is no other one
+  if [ -f "$build/other/$1/libaijhybridgpu.so" ]; then refuses "a plugin with $2" "$3" "$coo" -dll_append "$build/other/$1/libaijhybridgpu.so"
+  else echo "SKIPPED: a plugin with $2: this PETSc has them"; skipped=$((skipped + 1)); fi
+}
+configuration int64 "64-bit integers" 'was built for a PETSc with 64-bit integers'
+configuration complex "complex scalars" 'integers and complex scalars'
+
+# PETSc's own account of memory: nothing is left at the end, no block is written beyond its end
+for t in t601_type t602_product t603_coo; do
+  for n in 1 2; do
+    if timeout 300 "$mpiexec" -n $n "$build/tests/$t" -dll_append "$plugin" -malloc_debug -malloc_dump > "$tmp/out" 2>&1 && ! grep -qE '^\[ *[0-9]+\] *[0-9]+ bytes|Memory|corrupt' "$tmp/out"; then ok
+    else bad "$t on $n processes is clean with -malloc_dump"; fi
+  done
+done
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed = 0 ]
