@@ -5,7 +5,7 @@
 
 TEST np=1,2,3,4
 TEST np=3 -mat_aijhybridgpu_spgemm rowmerge
-TEST np=2 -mat_seqaij_type seqaijhybridgpu
+TEST np=1,2 -mat_seqaij_type seqaijhybridgpu
 TEST np=2 @emulated
 */
 #include "mattest.h"
@@ -168,6 +168,18 @@ static PetscErrorCode Products(void)
       PetscCall(Product(types[t], h[0], h[1], h[2], &E));
       PetscCall(CheckType(E, "the result is of the type"));
       MatTestCheckSame(E, D, "first product");
+      for (int mixed = 0; mixed < (a[2] ? 3 : 2); mixed++) { /* one operand is MATAIJ's, and all others but one are */
+        for (int turn = 0; turn < 2; turn++) {
+          Mat m[3], F;
+
+          for (int k = 0; k < 3; k++) m[k] = (k == mixed) == (turn == 0) ? a[k] : h[k];
+          PetscCall(Product(types[t], m[0], m[1], m[2], &F));
+          MatTestCheckSame(F, D, "mixed operands");
+          PetscCall(MatProductNumeric(F));
+          MatTestCheckSame(F, D, "mixed operands, again");
+          PetscCall(MatDestroy(&F));
+        }
+      }
       for (int pass = 0; pass < 2; pass++) {
         for (int k = 0; k < 3 && a[k]; k++) {
           PetscCall(MatScale(a[k], -0.5 - k));
@@ -301,6 +313,49 @@ static PetscErrorCode Coordinates(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* PETSc's own derived types on top of ours, as they lie with -mat_seqaij_type */
+static PetscErrorCode Overlaid(void)
+{
+  Mat       A, H, T, S;
+  Vec       d;
+  PetscReal na, nh;
+
+  PetscFunctionBeginUser;
+  MatTestName = "another derived type";
+  PetscCall(Random(40, 40, 5, 3, MATAIJ, &A));
+  PetscCall(Random(40, 40, 5, 3, MATAIJPERM, &H));
+  MatTestCheckSame(H, A, "entries");
+  PetscCall(Vectors(A, H));
+  MatTestName = MATAIJPERM;
+  PetscCall(MatNorm(A, NORM_FROBENIUS, &na));
+  PetscCall(MatNorm(H, NORM_FROBENIUS, &nh));
+  MatTestCheck(PetscAbsReal(na - nh) <= 1e-12 * na, "MatNorm");
+  PetscCall(MatTranspose(A, MAT_INITIAL_MATRIX, &T));
+  PetscCall(MatTranspose(H, MAT_INITIAL_MATRIX, &S));
+  MatTestCheckSame(S, T, "MatTranspose");
+  PetscCall(MatDestroy(&T));
+  PetscCall(MatDestroy(&S));
+  PetscCall(MatMatMult(A, A, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &T));
+  PetscCall(MatMatMult(H, H, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &S));
+  MatTestCheckSame(S, T, "MatMatMult");
+  PetscCall(MatDestroy(&T));
+  PetscCall(MatDestroy(&S));
+  for (int c = 0; c < 2; c++) { /* the diagonal is new in most rows */
+    Mat M = c ? H : A;
+
+    PetscCall(MatSetOption(M, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+    PetscCall(MatShift(M, 2.0));
+    PetscCall(MatCreateVecs(M, &d, NULL));
+    PetscCall(VecSet(d, 0.5));
+    PetscCall(MatDiagonalSet(M, d, ADD_VALUES));
+    PetscCall(VecDestroy(&d));
+  }
+  MatTestCheckSame(H, A, "MatShift and MatDiagonalSet");
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&H));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode EventCount(const char *event, PetscInt *count)
 {
   PetscLogEvent      id;
@@ -410,6 +465,7 @@ int main(int argc, char **argv)
   PetscCall(MatDestroy(&H));
   PetscCall(Products());
   PetscCall(Coordinates());
+  PetscCall(Overlaid());
   PetscCall(Multigrid());
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());

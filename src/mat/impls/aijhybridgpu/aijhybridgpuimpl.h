@@ -53,6 +53,7 @@ typedef struct {
   PetscBool      registered;
   PetscBool      captured_seq, captured_mpi;
   struct _MatOps seq, mpi; /* the parents' operations, copied from pristine objects */
+  struct _MatOps own;      /* those of the sequential type */
   PetscBool      choicesread;
   HybChoices     choices;
   char           countsfile[PETSC_MAX_PATH_LEN];
@@ -187,6 +188,7 @@ PETSC_INTERN PetscErrorCode HybMultPlanDestroy(HybMultPlan *);
 
 PETSC_INTERN PetscErrorCode MatProductSetFromOptions_SeqAIJHybridGPU(Mat);
 PETSC_INTERN PetscErrorCode MatProductSetFromOptions_AnyHybridGPU(Mat);
+PETSC_INTERN PetscErrorCode MatProductSetFromOptions_MPIAIJHybridGPU(Mat);
 PETSC_INTERN PetscErrorCode HybGlueProductAlgorithm(Mat, PetscBool seq, char method[], size_t, PetscBool *ours, PetscBool *asked);
 
 /* is this one of our sequential matrices, by name or only by its operations (-mat_seqaij_type)? */
@@ -194,6 +196,18 @@ static inline PetscBool MatIsSeqAIJHybridGPU(Mat A)
 {
   return (PetscBool)(A->ops->destroy == MatDestroy_SeqAIJHybridGPU);
 }
+
+/* With -mat_seqaij_type other derived types (MATSEQAIJCUSPARSE) are laid over ours: MatCreate_SeqAIJ(), from which they start, makes ours. What
+   they do not override is the parent's from the first such call on. For the beginning of operations that the derived types leave alone. */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPULeave(Mat);
+#define HybLeaveIfOverlaid(A, op, ...) \
+  do { \
+    if (PetscUnlikely(!MatIsSeqAIJHybridGPU(A))) { \
+      PetscCall(MatSeqAIJHybridGPULeave(A)); \
+      PetscCall((*(A)->ops->op)(__VA_ARGS__)); \
+      PetscFunctionReturn(PETSC_SUCCESS); \
+    } \
+  } while (0)
 
 /* Lends a sequential AIJ matrix's arrays (any type of the family) for reading by the host; values may be left out */
 typedef struct {

@@ -349,7 +349,7 @@ static PetscErrorCode MatProductSymbolic_ABC_MPIAIJHybridGPU(Mat D)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode MatProductSetFromOptions_MPIAIJHybridGPU(Mat C)
+PetscErrorCode MatProductSetFromOptions_MPIAIJHybridGPU(Mat C)
 {
   Mat_Product *product = C->product;
   char         method[64];

@@ -80,6 +80,7 @@ PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
 static PetscErrorCode MatSetValues_SeqAIJHybridGPU(Mat A, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[], const PetscScalar v[], InsertMode mode)
 {
   PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, setvalues, A, m, rows, n, cols, v, mode);
   PetscCall(MatSeqAIJHybridGPUDisown(A));
   PetscCall((*HybGlueState.seq.setvalues)(A, m, rows, n, cols, v, mode));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -91,6 +92,7 @@ static PetscErrorCode MatAssemblyEnd_SeqAIJHybridGPU(Mat A, MatAssemblyType mode
   PetscObjectState     state;
 
   PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, assemblyend, A, mode);
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   PetscCall(PetscObjectStateGet((PetscObject)A, &state));
   if (hyb->assembling && hyb->assembling == state && hyb->copy.values && hyb->copy.state == state) {
@@ -159,6 +161,7 @@ static PetscErrorCode MatView_SeqAIJHybridGPU(Mat A, PetscViewer viewer)
   PetscViewerFormat format;
 
   PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, view, A, viewer);
   PetscCall((*HybGlueState.seq.view)(A, viewer));
   PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &isascii));
   if (!isascii) PetscFunctionReturn(PETSC_SUCCESS);
@@ -179,6 +182,7 @@ static PetscErrorCode MatSetOption_SeqAIJHybridGPU(Mat A, MatOption op, PetscBoo
   Mat_SeqAIJHybridGPU *hyb = NULL;
 
   PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, setoption, A, op, flg);
   PetscCall((*HybGlueState.seq.setoption)(A, op, flg));
   if (op != MAT_USE_INODES || !A->assembled) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
@@ -221,19 +225,34 @@ static PetscErrorCode MatSeqAIJHybridGPUSetOps(Mat A, PetscBool on)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode MatSeqAIJHybridGPULeave(Mat A)
+{
+  /* a structure of function pointers alone */
+  void       **ops = (void **)A->ops;
+  void *const *own = (void *const *)&HybGlueState.own, *const *parent = (void *const *)&HybGlueState.seq;
+
+  PetscFunctionBegin;
+  for (size_t k = 0; k < sizeof(struct _MatOps) / sizeof(void *); k++)
+    if (ops[k] == own[k]) ops[k] = parent[k];
+  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatProductSetFromOptions_anytype_C", NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The common part of both converters: operations, private data and composed functions on an object that is MATSEQAIJ */
 static PetscErrorCode MatSeqAIJHybridGPUInstall(Mat B)
 {
-  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybChoices choices;
+  PetscBool  first = (PetscBool)!HybGlueState.captured_seq;
 
   PetscFunctionBegin;
   if (MatIsSeqAIJHybridGPU(B)) PetscFunctionReturn(PETSC_SUCCESS);
-  if (!HybGlueState.captured_seq) {
+  if (first) {
     HybGlueState.seq          = *B->ops;
     HybGlueState.captured_seq = PETSC_TRUE;
   }
   PetscCall(MatSeqAIJHybridGPUSetOps(B, PETSC_TRUE));
-  PetscCall(MatSeqAIJHybridGPUGetData(B, &hyb));
+  if (first) HybGlueState.own = *B->ops;
+  PetscCall(HybGlueReadChoices(&choices)); /* what is wrong with the options is said now; the private data come with their first use */
   PetscCall(MatSeqAIJHybridGPUCompose(B, PETSC_TRUE));
 #if defined(PETSC_HAVE_DEVICE)
   B->boundtocpu = PETSC_FALSE; /* MatCreate() binds what does not say otherwise */

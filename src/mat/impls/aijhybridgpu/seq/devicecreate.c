@@ -159,6 +159,7 @@ static PetscErrorCode MatDuplicate_SeqAIJHybridGPU(Mat A, MatDuplicateOption op,
   PetscBool device = PETSC_FALSE;
 
   PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, duplicate, A, op, B);
   if (op != MAT_SHARE_NONZERO_PATTERN) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(A, &x, &device));
   if (!device) {
     PetscCall((*HYB_PARENT.duplicate)(A, op, B));
@@ -206,6 +207,7 @@ static PetscErrorCode MatTranspose_SeqAIJHybridGPU(Mat A, MatReuse reuse, Mat *B
   Mat            T;
 
   PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, transpose, A, reuse, B);
   PetscCall(MatSeqAIJHybridGPUDeriveExec(A, &x, &device));
   if (device && reuse == MAT_REUSE_MATRIX) { /* a result that the host made, or that lives on the host now, is the host's to write */
     PetscBool ondevice = PETSC_FALSE;
@@ -338,6 +340,7 @@ static PetscErrorCode MatSeqAIJHybridGPUSubMatrix(Mat A, IS isrow, IS iscol, Mat
 static PetscErrorCode MatCreateSubMatrices_SeqAIJHybridGPU(Mat A, PetscInt n, const IS isrow[], const IS iscol[], MatReuse reuse, Mat *B[])
 {
   PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, createsubmatrices, A, n, isrow, iscol, reuse, B);
   if (reuse == MAT_INITIAL_MATRIX) PetscCall(PetscCalloc1(n + 1, B));
   for (PetscInt k = 0; k < n; k++) {
     PetscBool done;

@@ -23,6 +23,7 @@ static PetscErrorCode MatScale_SeqAIJHybridGPU(Mat A, PetscScalar alpha)
   PetscBool device;
 
   PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, scale, A, alpha);
   PetscCall(MatSeqAIJHybridGPUWriteOnDevice(A, &x, &device));
   if (!device) {
     PetscCall((*HYB_PARENT.scale)(A, alpha));
@@ -44,6 +45,7 @@ static PetscErrorCode MatZeroEntries_SeqAIJHybridGPU(Mat A)
   PetscBool device;
 
   PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, zeroentries, A);
   PetscCall(MatSeqAIJHybridGPUWriteOnDevice(A, &x, &device));
   if (!device) {
     PetscCall((*HYB_PARENT.zeroentries)(A));
@@ -67,6 +69,7 @@ static PetscErrorCode MatDiagonalScale_SeqAIJHybridGPU(Mat A, Vec l, Vec r)
   PetscErrorCode  ierr;
 
   PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, diagonalscale, A, l, r);
   PetscCall(MatSeqAIJHybridGPUWriteOnDevice(A, &x, &device));
   if (!device) {
     PetscCall((*HYB_PARENT.diagonalscale)(A, l, r));
@@ -109,6 +112,7 @@ static PetscErrorCode MatGetDiagonal_SeqAIJHybridGPU(Mat A, Vec v)
   PetscErrorCode       ierr;
 
   PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, getdiagonal, A, v);
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   PetscCall(VecGetLocalSize(v, &n));
   if (hyb->copy.pattern && !A->factortype && n == A->rmap->n) PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, &x));
@@ -165,6 +169,7 @@ static PetscErrorCode MatShift_SeqAIJHybridGPU(Mat A, PetscScalar alpha)
   PetscBool done;
 
   PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, shift, A, alpha);
   PetscCall(MatSeqAIJHybridGPUDiagonalSet(A, NULL, &alpha, PETSC_TRUE, &done));
   if (!done) {
     PetscCall(MatSeqAIJHybridGPUDisown(A)); /* the parent may make room for new entries */
@@ -178,6 +183,7 @@ static PetscErrorCode MatDiagonalSet_SeqAIJHybridGPU(Mat A, Vec v, InsertMode mo
   PetscBool done = PETSC_FALSE;
 
   PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, diagonalset, A, v, mode);
   if (mode == ADD_VALUES || mode == INSERT_VALUES) PetscCall(MatSeqAIJHybridGPUDiagonalSet(A, v, NULL, (PetscBool)(mode == ADD_VALUES), &done));
   if (!done) {
     PetscCall(MatSeqAIJHybridGPUDisown(A)); /* the parent may make room for new entries */
@@ -195,6 +201,7 @@ static PetscErrorCode MatNorm_SeqAIJHybridGPU(Mat A, NormType type, PetscReal *n
   HybNorm              which;
 
   PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, norm, A, type, norm);
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   x.backend = &HybBackendHost;
   if (hyb->copy.born && (type == NORM_1 || type == NORM_FROBENIUS || type == NORM_INFINITY)) PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, &x));

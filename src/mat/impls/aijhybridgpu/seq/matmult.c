@@ -226,6 +226,7 @@ PetscErrorCode MatMult_SeqAIJHybridGPU(Mat A, Vec x, Vec y)
   PetscBool parents;
 
   PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, mult, A, x, y);
   PetscCall(MatSeqAIJHybridGPUMult(A, PETSC_FALSE, PETSC_FALSE, x, HYB_SPMV_SET, NULL, y, &parents));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -235,6 +236,7 @@ PetscErrorCode MatMultAdd_SeqAIJHybridGPU(Mat A, Vec x, Vec y, Vec z)
   PetscBool parents;
 
   PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, multadd, A, x, y, z);
   PetscCall(MatSeqAIJHybridGPUMult(A, PETSC_FALSE, PETSC_FALSE, x, HYB_SPMV_ADD, y, z, &parents));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -245,6 +247,7 @@ PetscErrorCode MatResidual_SeqAIJHybridGPU(Mat A, Vec b, Vec x, Vec r)
   PetscBool parents;
 
   PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, residual, A, b, x, r);
   PetscCall(MatSeqAIJHybridGPUMult(A, PETSC_FALSE, PETSC_FALSE, x, HYB_SPMV_RESIDUAL, b, r, &parents));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -254,6 +257,7 @@ PetscErrorCode MatMultTranspose_SeqAIJHybridGPU(Mat A, Vec x, Vec y)
   PetscBool parents;
 
   PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, multtranspose, A, x, y);
   PetscCall(MatSeqAIJHybridGPUMult(A, PETSC_TRUE, PETSC_FALSE, x, HYB_SPMV_SET, NULL, y, &parents));
   if (parents) PetscCall((*HybGlueState.seq.multtranspose)(A, x, y));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -264,6 +268,7 @@ PetscErrorCode MatMultTransposeAdd_SeqAIJHybridGPU(Mat A, Vec x, Vec y, Vec z)
   PetscBool parents;
 
   PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, multtransposeadd, A, x, y, z);
   PetscCall(MatSeqAIJHybridGPUMult(A, PETSC_TRUE, PETSC_FALSE, x, HYB_SPMV_ADD, y, z, &parents));
   if (parents) PetscCall((*HybGlueState.seq.multtransposeadd)(A, x, y, z));
   PetscFunctionReturn(PETSC_SUCCESS);

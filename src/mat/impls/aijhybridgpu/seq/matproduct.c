@@ -92,7 +92,8 @@ static PetscErrorCode HybOperandsGet(Mat C, PetscBool values, HybOperands *o)
   for (PetscInt k = 0; k < o->n; k++) {
     o->mat[k] = mats[k];
     PetscCheck(mats[k], PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %c of the product %s is missing", (char)('A' + k), MatProductTypes[product->type]);
-    PetscCheck(mats[k]->assembled, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %c of the product %s is not assembled", (char)('A' + k), MatProductTypes[product->type]);
+    /* the parent's symbolic phases make a pattern and leave the assembly to the numeric one: parallel products of mixed types build on such results */
+    PetscCheck(mats[k]->assembled || (!values && mats[k]->product && mats[k]->preallocated), PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %c of the product %s is not assembled", (char)('A' + k), MatProductTypes[product->type]);
     PetscCall(HybLentGet(mats[k], values, &o->lent[k]));
     PetscCheck(!values || o->lent[k].csr.a || !o->lent[k].csr.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %c of the product %s holds a structure of %" PetscInt64_FMT " nonzeros without values (MAT_STRUCTURE_ONLY)", (char)('A' + k), MatProductTypes[product->type], (PetscInt64)o->lent[k].csr.nnz);
     o->csr[k] = o->lent[k].csr;
@@ -589,6 +590,12 @@ PetscErrorCode MatProductSetFromOptions_AnyHybridGPU(Mat C)
   for (PetscInt k = 0; k < n && allaij; k++) PetscCall(HybOperandIsSeqAIJ(mats[k], &allaij));
   if (allaij) {
     PetscCall(MatProductSetFromOptions_SeqAIJHybridGPU(C));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  allaij = PETSC_TRUE;
+  for (PetscInt k = 0; k < n && allaij; k++) PetscCall(PetscObjectBaseTypeCompare((PetscObject)mats[k], MATMPIAIJ, &allaij));
+  if (allaij) {
+    PetscCall(MatProductSetFromOptions_MPIAIJHybridGPU(C));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(PetscStrncpy(name, "MatProductSetFromOptions", sizeof(name)));
