@@ -93,6 +93,12 @@ static inline PetscCount HybBlocks(PetscCount n, PetscCount threads)
 /* The most dynamic shared memory that a block may ask for on this device, and its number of multiprocessors */
 extern "C" PetscErrorCode HybDeviceLimits(size_t *sharedperblock, int *multiprocessors);
 
+/* Work beside the operation's stream: side[0..n-1] begin after what exec's stream holds now; the join lets that stream wait for them. Nothing that the work between the two
+   uses is freed before the join, which is called also after an error. */
+#define HYB_SIDE_STREAMS 2
+extern "C" PetscErrorCode HybDeviceFork(const HybExec *exec, int n, HybExec side[]);
+extern "C" PetscErrorCode HybDeviceJoin(const HybExec *exec, int n);
+
 /*
   Lanes, sub-warps. A sub-warp is W = 1, 2, ..., 32 neighbouring lanes, W a power of two, aligned to W.
 */

@@ -869,35 +869,19 @@ static void HashOperands(const HybCSR *A, const HybCSR *B, HashArgs *x)
   x->ba = B->a;
 }
 
-/* all bins of the fill or of the numeric pass */
-static PetscErrorCode HashRun(HybSpGEMM *mm, const HybHashRows *hash, HashArgs x)
+/* bins first to last of the fill or of the numeric pass; small: blocks of bins up to HASH_SMALL together, if they are to be one launch */
+static PetscErrorCode HashRunBins(HybSpGEMM *mm, const HybExec *exec, const HybHashRows *hash, HashArgs x, int first, int last, PetscCount small)
 {
-  const HybExec   *exec  = &mm->exec;
-  PetscCount       small = 0;
-  int              bins = 0, top = HYB_HASH_BINS - 1;
-
   PetscFunctionBegin;
-  x.order      = hash->order;
-  x.base       = hash->base;
-  x.size       = hash->size;
-  x.lanes      = hash->pairlanes;
-  x.grouplanes = hash->lanes;
-  for (int b = HASH_SMALL; b >= 1; b--) {
-    const PetscCount rows = hash->hostbinptr[b + 1] - hash->hostbinptr[b];
-
-    bins += rows > 0;
-    small += HybBlocks(rows, b == HASH_SMALL ? 1 : 128 >> HashGroupLanes(b, hash->lanes));
-    x.firstblock[HASH_SMALL + 1 - b] = (int)PetscMin(small, HASH_MERGE + 1);
+  if (small) {
+    x.binptr = hash->binptr;
+    HYB_LAUNCH(HashNumericSmallKernel, small, 128, HASH_SMALLMEM, exec->stream, x);
+    PetscFunctionReturn(PETSC_SUCCESS);
   }
-  for (int b = top; b >= 1; b--) {
+  for (int b = last; b >= first; b--) {
     const PetscCount rows = hash->hostbinptr[b + 1] - hash->hostbinptr[b];
     PetscCount       blocks;
 
-    if (b == HASH_SMALL && bins > 1 && small <= HASH_MERGE) {
-      x.binptr = hash->binptr;
-      HYB_LAUNCH(HashNumericSmallKernel, small, 128, HASH_SMALLMEM, exec->stream, x);
-      break;
-    }
     if (!rows) continue;
     x.binptr = hash->binptr + b;
     x.bytes  = b < 7 ? (int)HashLimit[b] : (int)hash->maxbytes;
@@ -935,6 +919,47 @@ static PetscErrorCode HashRun(HybSpGEMM *mm, const HybHashRows *hash, HashArgs x
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* all bins of the fill or of the numeric pass. Large rows take long by themselves, so kernels of large bins run beside those of small ones. */
+static PetscErrorCode HashRun(HybSpGEMM *mm, const HybHashRows *hash, HashArgs x)
+{
+  const HybExec *exec  = &mm->exec;
+  const int      from[3] = {7, 6, 1}, to[3] = {8, 6, HASH_SMALL};
+  PetscCount     small = 0;
+  int            bins = 0, filled = 0, n = 0, group[3];
+  HybExec        side[HYB_SIDE_STREAMS];
+  PetscErrorCode ierr, first = PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  x.order      = hash->order;
+  x.base       = hash->base;
+  x.size       = hash->size;
+  x.lanes      = hash->pairlanes;
+  x.grouplanes = hash->lanes;
+  for (int b = HASH_SMALL; b >= 1; b--) {
+    const PetscCount rows = hash->hostbinptr[b + 1] - hash->hostbinptr[b];
+
+    bins += rows > 0;
+    small += HybBlocks(rows, b == HASH_SMALL ? 1 : 128 >> HashGroupLanes(b, hash->lanes));
+    x.firstblock[HASH_SMALL + 1 - b] = (int)PetscMin(small, HASH_MERGE + 1);
+  }
+  if (bins <= 1 || small > HASH_MERGE) small = 0;
+  /* tables in global memory come from the stream's own pool */
+  PetscCall(HashRunBins(mm, exec, hash, x, 9, 9, 0));
+  for (int k = 0; k < 3; k++) {
+    if (hash->hostbinptr[to[k] + 1] > hash->hostbinptr[from[k]]) group[filled++] = k;
+  }
+  n = filled > 1 ? filled - 1 : 0;
+  PetscCall(HybDeviceFork(exec, n, side));
+  for (int k = 0; k < filled; k++) {
+    ierr = HashRunBins(mm, k < n ? &side[k] : exec, hash, x, from[group[k]], to[group[k]], group[k] == 2 ? small : 0);
+    if (!first) first = ierr;
+  }
+  ierr = HybDeviceJoin(exec, n);
+  if (!first) first = ierr;
+  PetscCall(first);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* B as pairs, where its rows are read often enough to pay for it and the memory is there */
 static PetscErrorCode HashCompress(HybSpGEMM *mm, const HybCSR *B, HybHashRows *hash)
 {
@@ -966,51 +991,74 @@ static PetscErrorCode HashCompress(HybSpGEMM *mm, const HybCSR *B, HybHashRows *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* counts every row and chooses its numeric table: x->count, need, base, size. binptr, and the zeroed counters of its making, are workspace of the caller's. */
-static PetscErrorCode HashCountRows(HybSpGEMM *mm, const HybHashRows *hash, const PetscCount *upper, PetscInt m, PetscInt *binptr, PetscInt *counters, HashArgs x)
+/* the count of the bins that no block of 16 KiB takes: which is 5 (512 threads) or 6 (1024, and tables in global memory) */
+static PetscErrorCode HashCountLarge(HybSpGEMM *mm, const HybExec *exec, const HybHashRows *hash, int which, PetscCount here, PetscCount rows, const PetscInt *binptr, HashArgs x)
 {
-  const HybExec   *exec = &mm->exec;
-  const PetscCount most = mm->stats.maxrow, rows = (PetscCount)hash->multiprocessors * 16 * 8; /* blocks that loop over the rows of their bin */
-  PetscInt        *order = hash->order;
-
   PetscFunctionBegin;
-  PetscCall(HybPlanBinsAnyOrder(exec, m, upper, HASH_COUNT_BINS, HashCountLimit, counters, order, binptr));
-  x.order    = order;
-  x.base     = hash->base;
-  x.size     = hash->size;
-  x.upper    = upper;
-  x.maxbytes = hash->maxbytes;
-  x.lanes    = hash->pairlanes;
-  if (most > HashCountLimit[5]) {
-    const PetscCount here = PetscMin((PetscCount)m, mm->stats.products / (HashCountLimit[5] + 1)); /* if all products were in this bin */
-
-    x.binptr = binptr + 6;
-    x.bytes  = (int)hash->maxbytes;
-    PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, here + 1, sizeof(PetscInt), &x.over));
-    PetscCall(exec->backend->zero(exec, x.over, sizeof(PetscInt)));
-    HASH_COUNT(1024, 0, PetscMin(here, rows), x.bytes);
-    if (hash->words > hash->maxbytes / 4) {
-      PetscCount tables;
-
-      PetscCall(HashGlobalTables(exec, &mm->work, hash->multiprocessors, (hash->words + 3) & ~(PetscCount)3, here, &x, &tables));
-      HASH_COUNT(1024, 1, tables, 0);
-      PetscCall(HybArenaFree(&mm->work, &x.global));
-    }
-    PetscCall(HybArenaFree(&mm->work, &x.over));
+  x.binptr = binptr + which;
+  if (which == 5) {
+    x.bytes = 65536;
+    HASH_COUNT(512, 0, PetscMin(here, rows), x.bytes);
+    PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (most > HashCountLimit[4]) {
-    x.binptr = binptr + 5;
-    x.bytes  = 65536;
-    HASH_COUNT(512, 0, PetscMin(PetscMin((PetscCount)m, mm->stats.products / (HashCountLimit[4] + 1)), rows), x.bytes);
+  x.bytes = (int)hash->maxbytes;
+  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, here + 1, sizeof(PetscInt), &x.over));
+  PetscCall(exec->backend->zero(exec, x.over, sizeof(PetscInt)));
+  HASH_COUNT(1024, 0, PetscMin(here, rows), x.bytes);
+  if (hash->words > hash->maxbytes / 4) {
+    PetscCount tables;
+
+    PetscCall(HashGlobalTables(exec, &mm->work, hash->multiprocessors, (hash->words + 3) & ~(PetscCount)3, here, &x, &tables));
+    HASH_COUNT(1024, 1, tables, 0);
+    PetscCall(HybArenaFree(&mm->work, &x.global));
   }
+  PetscCall(HybArenaFree(&mm->work, &x.over));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HashCountSmall(const HybExec *exec, PetscCount most, PetscCount m, PetscCount products, PetscCount rows, const PetscInt *binptr, HashArgs x)
+{
+  PetscFunctionBegin;
   if (most > HashCountLimit[1]) {
     x.binptr = binptr;
-    HYB_LAUNCH(HashCountSmallKernel, PetscMin(PetscMin((PetscCount)m, mm->stats.products), rows), 128, HASH_SMALLMEM, exec->stream, x);
+    HYB_LAUNCH(HashCountSmallKernel, PetscMin(PetscMin(m, products), rows), 128, HASH_SMALLMEM, exec->stream, x);
   } else {
     x.binptr = binptr + 1;
     x.bytes  = 512;
     HASH_COUNT(8, 0, PetscMin(HybBlocks(m, 16), rows), 16 * x.bytes);
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* counts every row and chooses its numeric table: x->count, need, base, size. binptr, and the zeroed counters of its making, are workspace of the caller's. */
+static PetscErrorCode HashCountRows(HybSpGEMM *mm, const HybHashRows *hash, const PetscCount *upper, PetscInt m, PetscInt *binptr, PetscInt *counters, HashArgs x)
+{
+  const HybExec   *exec = &mm->exec;
+  const PetscCount most = mm->stats.maxrow, rows = (PetscCount)hash->multiprocessors * 16 * 8; /* blocks that loop over the rows of their bin */
+  const int        n    = (most > HashCountLimit[4]) + (most > HashCountLimit[5]);
+  HybExec          side[HYB_SIDE_STREAMS];
+  PetscErrorCode   ierr, first = PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  PetscCall(HybPlanBinsAnyOrder(exec, m, upper, HASH_COUNT_BINS, HashCountLimit, counters, hash->order, binptr));
+  x.order    = hash->order;
+  x.base     = hash->base;
+  x.size     = hash->size;
+  x.upper    = upper;
+  x.maxbytes = hash->maxbytes;
+  x.lanes    = hash->pairlanes;
+  /* the longest rows on the operation's stream, which has their workspace, the others beside it */
+  PetscCall(HybDeviceFork(exec, n, side));
+  if (n == 2) first = HashCountLarge(mm, exec, hash, 6, PetscMin((PetscCount)m, mm->stats.products / (HashCountLimit[5] + 1)), rows, binptr, x);
+  if (n >= 1) {
+    ierr = HashCountLarge(mm, n == 2 ? &side[1] : exec, hash, 5, PetscMin((PetscCount)m, mm->stats.products / (HashCountLimit[4] + 1)), rows, binptr, x);
+    if (!first) first = ierr;
+  }
+  ierr = HashCountSmall(n ? &side[0] : exec, most, m, mm->stats.products, rows, binptr, x);
+  if (!first) first = ierr;
+  ierr = HybDeviceJoin(exec, n);
+  if (!first) first = ierr;
+  PetscCall(first);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

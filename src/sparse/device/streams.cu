@@ -1,0 +1,47 @@
+/*
+  streams.cu: work beside the stream of an operation.
+
+  Kernels of one stream run one after the other, so each waits for the longest block of the one before. Where several kernels do not depend on each other the later ones
+  go to streams of our own that begin after what the operation's stream holds now (HybDeviceFork) and that it waits for afterwards (HybDeviceJoin): two event calls a
+  stream. Between the two nothing is freed or allocated that the forked work uses. A failed launch is no reason not to join.
+*/
+#include "hybdevice.cuh"
+
+static struct {
+  cudaStream_t stream[HYB_SIDE_STREAMS];
+  cudaEvent_t  begin, end[HYB_SIDE_STREAMS];
+} side_;
+
+extern "C" PetscErrorCode HybDeviceFork(const HybExec *exec, int n, HybExec side[])
+{
+  PetscFunctionBegin;
+  PetscCheck(n >= 0 && n <= HYB_SIDE_STREAMS, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "There are %d streams beside an operation's own, not %d", HYB_SIDE_STREAMS, n);
+  if (n == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!side_.begin) HybCallCUDA(cudaEventCreateWithFlags(&side_.begin, cudaEventDisableTiming));
+  for (int k = 0; k < n; k++) {
+    if (!side_.end[k]) HybCallCUDA(cudaEventCreateWithFlags(&side_.end[k], cudaEventDisableTiming));
+    if (!side_.stream[k]) HybCallCUDA(cudaStreamCreateWithFlags(&side_.stream[k], cudaStreamNonBlocking));
+    side[k]        = *exec;
+    side[k].stream = side_.stream[k];
+  }
+  HybCallCUDA(cudaEventRecord(side_.begin, (cudaStream_t)exec->stream));
+  for (int k = 0; k < n; k++) HybCallCUDA(cudaStreamWaitEvent(side_.stream[k], side_.begin, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+extern "C" PetscErrorCode HybDeviceJoin(const HybExec *exec, int n)
+{
+  PetscErrorCode first = PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  for (int k = 0; k < n; k++) {
+    cudaError_t err = cudaEventRecord(side_.end[k], side_.stream[k]);
+
+    if (err == cudaSuccess) err = cudaStreamWaitEvent((cudaStream_t)exec->stream, side_.end[k], 0);
+    /* made to fail after it was done: what is freed next must not be in use */
+    if (err == cudaSuccess && HybDeviceFault("cudaStreamWaitEvent")) err = cudaErrorUnknown;
+    if (err != cudaSuccess && !first) first = HybDeviceError(err, "cudaStreamWaitEvent", __FILE__, __LINE__);
+  }
+  PetscCall(first);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
