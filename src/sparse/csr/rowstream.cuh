@@ -4,7 +4,7 @@
 
   A tile is a fixed number of neighbouring rows. Their values are neighbours in CSR, so a block has a tile copied to shared memory as one piece, by
   the bulk copy engine, while it sums the rows of the tile before: two stages in turn, a grid that just fills the device. A row is summed by
-  G = 1, 2, 4 or 8 threads. Neighbouring rows have neighbouring columns mostly, and their threads stand side by side, so x is read coalesced as well.
+  G = 1, 2, 4, 8 or 16 threads. Neighbouring rows have neighbouring columns mostly, and their threads stand side by side, so x is read coalesced as well.
 
     stages 0, 1: copy the first two tiles of this block
     for each tile of this block:   offsets and class of my row in the next tile -> registers
@@ -19,7 +19,8 @@
     IndexOf(k)                  place in that stream of what belongs to entry k, the first of a row that begins a tile
     Prepare(table)              all threads: copies what every tile needs to shared memory
     Row, Load(r)                what is fetched ahead for a row
-    Sum<G>(...)                 the sum of a row's products, for lane g of its G
+    ROWS                        neighbouring rows that G threads sum together, all of one length
+    Sum<G>(...)                 the sums of their products, for lane g of the G
 */
 #ifndef AIJHYBRIDGPU_ROWSTREAM_CUH
 #define AIJHYBRIDGPU_ROWSTREAM_CUH
@@ -78,7 +79,8 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
   PetscInt *const  index  = reinterpret_cast<PetscInt *>(value + (size_t)ROWSTREAM_STAGES * l.values);
   PetscInt *const  table  = index + (size_t)ROWSTREAM_STAGES * l.indices;
   const int        lane   = (int)(threadIdx.x & (G - 1));
-  const PetscInt   mine   = (PetscInt)(threadIdx.x / G);
+  constexpr int    R      = COLUMNS::ROWS;
+  const PetscInt   mine   = (PetscInt)(threadIdx.x / G) * R; /* my first row in the tile */
   const PetscCount stride = gridDim.x;
 
   const auto copy = [&](PetscCount tile, int s) {
@@ -120,20 +122,26 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
     const bool       nvalid = mine < l.rows && tile + stride < l.ntiles && nr < m;
     const PetscInt   nstart = nvalid ? i[nr] : 0, nend = nvalid ? i[nr + 1] : 0;
     const typename COLUMNS::Row nrow = columns.Load(nr, nvalid);
-    HybScalar        base(0);
-    if (mode != ROW_SET && valid && lane == 0) base = y[r];
+    HybScalar        base[R];
+#pragma unroll
+    for (int q = 0; q < R; q++) base[q] = mode != ROW_SET && valid && lane == q % G ? y[r + q] : HybScalar(0);
 
     HybBulkWait(&bar[s], (unsigned)(it / ROWSTREAM_STAGES) & 1u);
     const PetscInt k0 = begin[s];
     if (k0 >= 0) {
       const PetscInt first = (PetscInt)(k0 / RowStreamUnit<HybScalar>() * RowStreamUnit<HybScalar>());
-      HybScalar      sum(0);
+      HybScalar      sum[R];
+#pragma unroll
+      for (int q = 0; q < R; q++) sum[q] = HybScalar(0);
       if (valid) {
         const PetscInt q0 = COLUMNS::INDEXED ? (PetscInt)(columns.IndexOf(k0) / RowStreamUnit<PetscInt>() * RowStreamUnit<PetscInt>()) : 0;
-        sum               = columns.template Sum<G>(lane, r, start, end, value + (size_t)s * l.values - first, index + (size_t)s * l.indices - q0, table, row, x, j);
+        columns.template Sum<G>(lane, r, start, end, value + (size_t)s * l.values - first, index + (size_t)s * l.indices - q0, table, row, x, j, sum);
       }
-      if (G > 1) sum = HybSubwarpSum<G>(sum);
-      if (valid && lane == 0) z[r] = mode == ROW_SET ? sum : mode == ROW_ADD ? base + sum : base - sum;
+#pragma unroll
+      for (int q = 0; q < R; q++) {
+        if (G > 1) sum[q] = HybSubwarpSum<G>(sum[q]);
+        if (valid && lane == q % G) z[r + q] = mode == ROW_SET ? sum[q] : mode == ROW_ADD ? base[q] + sum[q] : base[q] - sum[q];
+      }
     } else {
       const PetscCount r0 = tile * l.rows, r1 = r0 + l.rows < m ? r0 + l.rows : m;
       for (PetscCount q = r0 + (PetscInt)(threadIdx.x / HYB_WARP); q < r1; q += (PetscInt)(blockDim.x / HYB_WARP)) {
@@ -167,8 +175,8 @@ static __global__ void RowStreamTileSizes(PetscInt m, PetscInt rows, PetscCount 
 }
 
 /*
-  Chooses tile and stage. blockrows: tiles begin at multiples of it; perindex: values to each entry of the index stream, 0 without one; table: PetscInts
-  that every tile needs. -mat_aijhybridgpu_rowstream_threads (64, 128, 256), _lanes (1, 2, 4, 8) and _blocks (of a multiprocessor) replace the choice, for
+  Chooses tile and stage. blockrows: rows that are summed together; perindex: values to each entry of the index stream, 0 without one; table: PetscInts
+  that every tile needs. -mat_aijhybridgpu_rowstream_threads (64, 128, 256), _lanes (1, 2, 4, 8, 16) and _blocks (of a multiprocessor) replace the choice, for
   measuring. Tiles far larger than the mean are left to the slow way rather than making room for them everywhere. One host synchronisation.
 */
 static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, const HybCSR *A, PetscInt blockrows, PetscInt perindex, PetscInt table, RowStreamLayout *l)
@@ -187,13 +195,13 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, 
      whose strides of 4 and 8 entries would meet in the same banks: short rows only where all are of one length */
   l->threads = mean <= 14 ? 256 : 128;
   l->lanes   = mean <= 8 && A->nnz % PetscMax(1, A->m) ? 1 : mean % 8 == 0 ? 4 : mean % 4 == 0 ? 2 : 1;
-  while (l->lanes < 8 && (PetscCount)limit / (ROWSTREAM_STAGES * mean * (PetscCount)(sizeof(HybScalar) + (perindex ? sizeof(PetscInt) / (size_t)perindex : 0))) * l->lanes < 512) l->lanes *= 2;
+  while (l->lanes < (blockrows > 1 ? 16 : 8) && (PetscCount)limit / (ROWSTREAM_STAGES * mean * (PetscCount)(sizeof(HybScalar) + (perindex ? sizeof(PetscInt) / (size_t)perindex : 0))) * l->lanes < 512 * blockrows) l->lanes *= 2;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowstream_threads", &threads, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowstream_lanes", &lanes, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowstream_blocks", &blocks, NULL));
   if (threads == 64 || threads == 128 || threads == 256) l->threads = (int)threads;
-  if (lanes == 1 || lanes == 2 || lanes == 4 || lanes == 8) l->lanes = (int)lanes;
-  l->rows = (PetscInt)(l->threads / l->lanes) / blockrows * blockrows;
+  if (lanes == 1 || lanes == 2 || lanes == 4 || lanes == 8 || lanes == 16) l->lanes = (int)lanes;
+  l->rows    = (PetscInt)(l->threads / l->lanes) * blockrows;
   l->table   = (table + 3) / 4 * 4;
   if (l->rows == 0 || A->m == 0) PetscFunctionReturn(PETSC_SUCCESS);
   l->ntiles = HybBlocks(A->m, l->rows);
@@ -236,7 +244,8 @@ static PetscErrorCode RowStreamApply(const HybExec *exec, const RowStreamLayout 
   case 1: ROWSTREAM_LAUNCH(1); break;
   case 2: ROWSTREAM_LAUNCH(2); break;
   case 4: ROWSTREAM_LAUNCH(4); break;
-  default: ROWSTREAM_LAUNCH(8); break;
+  case 8: ROWSTREAM_LAUNCH(8); break;
+  default: ROWSTREAM_LAUNCH(16); break;
   }
 #undef ROWSTREAM_LAUNCH
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -245,6 +254,7 @@ static PetscErrorCode RowStreamApply(const HybExec *exec, const RowStreamLayout 
 /* CSR's own columns, as a second stream */
 struct RowStreamCSR {
   static constexpr int  BLOCKS  = 4;
+  static constexpr int  ROWS    = 1;
   static constexpr bool INDEXED = true;
   const PetscInt       *index;
   struct Row { };
@@ -258,9 +268,8 @@ struct RowStreamCSR {
     return Row();
   }
   template <int G>
-  __device__ __forceinline__ HybScalar Sum(int lane, PetscCount, PetscInt start, PetscInt end, const HybScalar *value, const PetscInt *col, const PetscInt *, const Row &, const HybScalar *__restrict__ x, const PetscInt *) const
+  __device__ __forceinline__ void Sum(int lane, PetscCount, PetscInt start, PetscInt end, const HybScalar *value, const PetscInt *col, const PetscInt *, const Row &, const HybScalar *__restrict__ x, const PetscInt *, HybScalar sum[]) const
   {
-    HybScalar sum(0);
     for (PetscInt k = start + lane; k < end; k += ROWSTREAM_BATCH * G) {
       HybScalar xv[ROWSTREAM_BATCH], v[ROWSTREAM_BATCH];
 #pragma unroll
@@ -271,9 +280,8 @@ struct RowStreamCSR {
       }
 #pragma unroll
       for (int u = 0; u < ROWSTREAM_BATCH; u++)
-        if (k + u * G < end) sum += v[u] * xv[u];
+        if (k + u * G < end) sum[0] += v[u] * xv[u];
     }
-    return sum;
   }
 };
 

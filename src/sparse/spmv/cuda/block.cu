@@ -7,7 +7,9 @@
 
     sum of row r = sum over blocks q of its block row, c < bs: value[start + q bs + c] * x[column[q] bs + c]
 
-  "auto" takes this method for every matrix of such blocks; one from a structured grid has gone to shape before.
+  One to sixteen threads sum the rows of a block row together, so each entry of x is fetched once for bs products.
+
+  "auto" takes this method for every matrix of such blocks, one from a structured grid too: shape would read less, but fetch x for every product.
 
   Plan: 4/bs^2 bytes a nonzero. Bytes of an application: 8 + 4/bs^2 a nonzero, 4 a row, and x and y.
 */
@@ -17,6 +19,7 @@
 template <int BS>
 struct RowStreamBlock {
   static constexpr int  BLOCKS  = 3;
+  static constexpr int  ROWS    = BS;
   static constexpr bool INDEXED = true;
   const PetscInt       *index; /* block columns, block row by block row */
   struct Row { };
@@ -30,32 +33,30 @@ struct RowStreamBlock {
     return Row();
   }
   template <int G>
-  __device__ __forceinline__ HybScalar Sum(int lane, PetscCount r, PetscInt start, PetscInt end, const HybScalar *value, const PetscInt *col, const PetscInt *, const Row &, const HybScalar *__restrict__ x, const PetscInt *) const
+  __device__ __forceinline__ void Sum(int lane, PetscCount, PetscInt start, PetscInt end, const HybScalar *value, const PetscInt *col, const PetscInt *, const Row &, const HybScalar *__restrict__ x, const PetscInt *, HybScalar sum[]) const
   {
     constexpr int   BATCH = ROWSTREAM_BATCH / BS > 0 ? ROWSTREAM_BATCH / BS : 1;
     const PetscInt  len = end - start, nb = len / BS;
-    const PetscInt *c = col + (start - (PetscInt)(r % BS) * len) / (BS * BS);
-    HybScalar       sum(0);
+    const PetscInt *c = col + start / (BS * BS);
     for (PetscInt q = lane; q < nb; q += BATCH * G) {
-      HybScalar xv[BATCH * BS], v[BATCH * BS];
+      HybScalar xv[BATCH * BS];
 #pragma unroll
       for (int u = 0; u < BATCH; u++) {
         const bool       in = q + u * G < nb;
         const HybScalar *xq = x + (in ? (PetscCount)c[q + u * G] * BS : 0);
 #pragma unroll
-        for (int s = 0; s < BS; s++) {
-          xv[u * BS + s] = in ? HybLoadReadOnly(xq + s) : HybScalar(0);
-          v[u * BS + s]  = in ? value[start + (q + u * G) * BS + s] : HybScalar(0);
-        }
+        for (int s = 0; s < BS; s++) xv[u * BS + s] = in ? HybLoadReadOnly(xq + s) : HybScalar(0);
       }
 #pragma unroll
       for (int u = 0; u < BATCH; u++)
         if (q + u * G < nb) {
 #pragma unroll
-          for (int s = 0; s < BS; s++) sum += v[u * BS + s] * xv[u * BS + s];
+          for (int r = 0; r < BS; r++) {
+#pragma unroll
+            for (int s = 0; s < BS; s++) sum[r] += value[start + r * len + (q + u * G) * BS + s] * xv[u * BS + s];
+          }
         }
     }
-    return sum;
   }
 };
 

@@ -22,6 +22,7 @@
 
 struct RowStreamShape {
   static constexpr int  BLOCKS  = 4;
+  static constexpr int  ROWS    = 1;
   static constexpr bool INDEXED = false;
   const PetscInt       *index; /* unused: no stream of indices */
   const HybRowClass    *rowclass;
@@ -47,9 +48,8 @@ struct RowStreamShape {
     return row;
   }
   template <int G>
-  __device__ __forceinline__ HybScalar Sum(int lane, PetscCount r, PetscInt start, PetscInt end, const HybScalar *value, const PetscInt *, const PetscInt *table, const Row &row, const HybScalar *__restrict__ x, const PetscInt *__restrict__ j) const
+  __device__ __forceinline__ void Sum(int lane, PetscCount r, PetscInt start, PetscInt end, const HybScalar *value, const PetscInt *, const PetscInt *table, const Row &row, const HybScalar *__restrict__ x, const PetscInt *__restrict__ j, HybScalar sum[]) const
   {
-    HybScalar sum(0);
     if (row.c != HYB_ROWSHAPE_NONE) {
       const PetscInt  *off = table + table[row.c];
       const HybScalar *xr  = x + r, *v0 = value + start;
@@ -64,12 +64,11 @@ struct RowStreamShape {
         }
 #pragma unroll
         for (int u = 0; u < ROWSTREAM_BATCH; u++)
-          if (k + u * G < len) sum += v[u] * xv[u];
+          if (k + u * G < len) sum[0] += v[u] * xv[u];
       }
     } else {
-      for (PetscInt k = start + lane; k < end; k += G) sum += value[k] * HybLoadReadOnly(x + j[k]);
+      for (PetscInt k = start + lane; k < end; k += G) sum[0] += value[k] * HybLoadReadOnly(x + j[k]);
     }
-    return sum;
   }
 };
 
