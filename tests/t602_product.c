@@ -141,6 +141,64 @@ int main(int argc, char **argv)
       PetscCall(MatDestroy(&other[k]));
     }
   }
+  if (size == 1) { /* MAT_FORCE_DIAGONAL_ENTRIES: the product, and a whole diagonal; then the same values in another pattern of the result */
+    const PetscInt shapes[][2] = {{40, 40}, {30, 55}, {50, 21}};
+
+    MatTestName = "forced diagonal";
+    for (int k = 0; k < 3; k++) {
+      Mat      A, B, HA, HB, D, E, X;
+      PetscInt missing = 0;
+
+      PetscCall(MatTestRandom(shapes[k][0], 30, 3, MatTestSeed + k, &A));
+      PetscCall(MatTestRandom(30, shapes[k][1], 2, MatTestSeed + 7 + k, &B));
+      PetscCall(MatConvert(A, "aijhybridgpu", MAT_INITIAL_MATRIX, &HA));
+      PetscCall(MatConvert(B, "aijhybridgpu", MAT_INITIAL_MATRIX, &HB));
+      PetscCall(MatMatMult(A, B, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &D));
+      PetscCall(MatProductCreate(HA, HB, NULL, &E));
+      PetscCall(MatProductSetType(E, MATPRODUCT_AB));
+      PetscCall(MatSetOption(E, MAT_FORCE_DIAGONAL_ENTRIES, PETSC_TRUE));
+      PetscCall(MatProductSetFromOptions(E));
+      PetscCall(MatProductSymbolic(E));
+      for (int pass = 0; pass < 3; pass++) {
+        PetscCall(MatProductNumeric(E));
+        MatTestCheckSame(E, D, "the product");
+        PetscCall(MatScale(HA, 2.0));
+        PetscCall(MatScale(D, 2.0));
+        if (pass == 1 && shapes[k][0] == shapes[k][1]) { /* the result's pattern is not the product's any more; the parent's way forgets the option */
+          PetscCall(MatTranspose(E, MAT_INPLACE_MATRIX, &E));
+          PetscCall(MatSetOption(E, MAT_FORCE_DIAGONAL_ENTRIES, PETSC_TRUE));
+        }
+      }
+      for (PetscInt r = 0; r < PetscMin(shapes[k][0], shapes[k][1]); r++) {
+        PetscInt        n, found = 0;
+        const PetscInt *cols;
+
+        PetscCall(MatGetRow(E, r, &n, &cols, NULL));
+        for (PetscInt c = 0; c < n; c++) found += cols[c] == r;
+        missing += !found;
+        PetscCall(MatRestoreRow(E, r, &n, &cols, NULL));
+      }
+      MatTestCheck(missing == 0, "all of the diagonal");
+      /* of a plain product as well: a sum with another pattern, then the product again */
+      PetscCall(MatDestroy(&E));
+      PetscCall(MatDestroy(&D));
+      PetscCall(MatMatMult(A, B, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &D));
+      PetscCall(MatMatMult(HA, HB, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &E));
+      PetscCall(MatTestRandom(shapes[k][0], shapes[k][1], 2, MatTestSeed + 17 + k, &X));
+      PetscCall(MatConvert(X, "aijhybridgpu", MAT_INPLACE_MATRIX, &X));
+      PetscCall(MatAXPY(E, 1.0, X, DIFFERENT_NONZERO_PATTERN));
+      PetscCall(MatMatMult(HA, HB, MAT_REUSE_MATRIX, PETSC_DEFAULT, &E));
+      PetscCall(MatScale(D, 8.0));
+      MatTestCheckSame(E, D, "again, after the result got another pattern");
+      PetscCall(MatDestroy(&A));
+      PetscCall(MatDestroy(&B));
+      PetscCall(MatDestroy(&HA));
+      PetscCall(MatDestroy(&HB));
+      PetscCall(MatDestroy(&D));
+      PetscCall(MatDestroy(&E));
+      PetscCall(MatDestroy(&X));
+    }
+  }
   { /* dense operands go to the parent's functions */
     Mat A, H, B, D, E;
 

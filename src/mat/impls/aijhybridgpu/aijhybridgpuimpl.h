@@ -151,6 +151,7 @@ typedef struct {
   HybChoices    choices;
   HybArena      arrays; /* i, j, a that the base class uses and this object owns (a result of ours); freed after the parent's destroy */
   const PetscInt *adopted; /* the i that the base class got with them */
+  PetscCount      adoptions; /* how often this matrix got another pattern that way */
   HybMultPlan   host, device;
   HybPatternKey checkkey; /* pattern last seen sorted and in range */
   HybDeviceCopy copy;

@@ -129,6 +129,7 @@ PetscErrorCode MatSeqAIJHybridGPUAdopt(Mat C, HybArena *arrays, const HybCSR *cs
   PetscCall(HybArenaReset(&old));
   hyb->arrays    = *arrays;
   hyb->adopted   = csr->i;
+  hyb->adoptions++;
   arrays->blocks = NULL;
   arrays->bytes  = 0;
   C->preallocated  = PETSC_TRUE;

@@ -16,6 +16,11 @@ typedef struct {
     PetscCount       nnz;
     uint64_t         pattern; /* a hash of i and j */
   } operand[3];
+  PetscCount adoptions, nnz; /* of C with the product's pattern: another operation may have given it another one since */
+  /* MAT_FORCE_DIAGONAL_ENTRIES where the product lacks some: the product itself, and C is its sum with an empty diagonal */
+  PetscBool padded;
+  HybArena  inner;
+  HybCSR    innercsr;
 } HybMatProduct;
 
 static PetscErrorCode HybMatProductDestroy(HybProductCtxArg *arg)
@@ -24,6 +29,7 @@ static PetscErrorCode HybMatProductDestroy(HybProductCtxArg *arg)
 
   PetscFunctionBegin;
   PetscCall(HybProductDestroy(&mp->product));
+  if (mp->padded) PetscCall(HybArenaReset(&mp->inner));
   PetscCall(PetscFree(mp));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -161,6 +167,41 @@ static PetscErrorCode HybOperandHash(const HybExec *x, const HybCSR *M, uint64_t
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The union of the product's pattern and the diagonal, if the product lacks any of it: then *sum's arrays are in sumarrays */
+static PetscErrorCode HybMatProductAddDiagonal(const HybExec *x, HybCSR *product, HybArena *work, HybArena *sumarrays, HybCSR *sum, PetscBool *lacks)
+{
+  const PetscInt k = PetscMin(product->m, product->n);
+  const HybScalar zero = 0;
+  PetscCount     missing = 0;
+  HybCSR         diagonal;
+  PetscInt      *i, *j;
+
+  PetscFunctionBegin;
+  *lacks = PETSC_FALSE;
+  PetscCall(x->backend->csr->diagonalset(x, work, product, NULL, &zero, PETSC_TRUE, &missing)); /* adds nothing: its values are zeros */
+  if (!missing) PetscFunctionReturn(PETSC_SUCCESS);
+  *lacks = PETSC_TRUE;
+  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, (PetscCount)product->m + 1, sizeof(PetscInt), &i));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, k, sizeof(PetscInt), &j));
+  for (PetscInt r = 0; r <= product->m; r++) i[r] = PetscMin(r, k);
+  for (PetscInt r = 0; r < k; r++) j[r] = r;
+  diagonal     = *product;
+  diagonal.nnz = k;
+  diagonal.i   = i;
+  diagonal.j   = j;
+  diagonal.a   = NULL;
+  if (HybExecOnDevice(x)) {
+    PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)product->m + 1, sizeof(PetscInt), &diagonal.i));
+    PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, k, sizeof(PetscInt), &diagonal.j));
+    PetscCall(x->backend->copy(x, diagonal.i, i, sizeof(PetscInt) * ((size_t)product->m + 1), HYB_COPY_HOST_TO_DEVICE));
+    PetscCall(x->backend->copy(x, diagonal.j, j, sizeof(PetscInt) * (size_t)k, HYB_COPY_HOST_TO_DEVICE));
+  }
+  PetscCall(x->backend->csr->addsymbolic(x, sumarrays, work, product, &diagonal, sum));
+  PetscCall(HybArenaAlloc(sumarrays, x->result, sum->nnz, sizeof(HybScalar), &sum->a));
+  PetscCall(x->backend->zero(x, sum->a, sizeof(HybScalar) * (size_t)sum->nnz));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Symbolic phase on operands that are where it runs; C's old contents, if any, are replaced */
 static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, HybOperands *o)
 {
@@ -170,6 +211,8 @@ static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, HybOperand
   const char    *roles[] = {"A", "B", "C"}, *method;
   char           text[1024];
   PetscErrorCode ierr;
+
+  Mat_SeqAIJHybridGPU *hyb = NULL;
 
   PetscFunctionBegin;
   for (PetscInt k = 0; k < o->n; k++) {
@@ -182,11 +225,31 @@ static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, HybOperand
     PetscCall(HybOperandHash(x, &o->csr[k], &mp->operand[k].pattern));
   }
   mp->noperands = o->n;
+  if (mp->padded) PetscCall(HybArenaReset(&mp->inner));
+  mp->padded = PETSC_FALSE;
   PetscCall(HybArenaInit(&arrays, x));
   PetscCall(PetscLogEventBegin(HYB_ProductSymbolic, C, 0, 0, 0));
   ierr = HybProductSymbolic(mp->product, &o->csr[0], &o->csr[1], o->n == 3 ? &o->csr[2] : NULL, &arrays, &result);
   /* a symbolic result may be used as it is: no stray values */
   if (!ierr) ierr = x->backend->zero(x, result.a, sizeof(HybScalar) * (size_t)result.nnz);
+  if (!ierr && C->force_diagonals) {
+    HybArena work, sumarrays;
+    HybCSR   sum;
+
+    PetscCall(HybArenaInit(&work, x));
+    PetscCall(HybArenaInit(&sumarrays, x));
+    ierr = HybMatProductAddDiagonal(x, &result, &work, &sumarrays, &sum, &mp->padded);
+    PetscCall(HybArenaReset(&work));
+    if (ierr) {
+      (void)HybArenaReset(&sumarrays);
+      mp->padded = PETSC_FALSE;
+    } else if (mp->padded) {
+      mp->inner    = arrays;
+      mp->innercsr = result;
+      arrays       = sumarrays;
+      result       = sum;
+    }
+  }
   if (!ierr) ierr = HybExecOnDevice(x) ? MatSeqAIJHybridGPUAdoptDevice(C, x, &arrays, &result) : MatSeqAIJHybridGPUAdopt(C, &arrays, &result);
   if (ierr) { /* nothing of a failed result stays behind */
     (void)HybArenaReset(&arrays);
@@ -194,6 +257,9 @@ static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, HybOperand
   }
   PetscCall(PetscLogEventEnd(HYB_ProductSymbolic, C, 0, 0, 0));
   if (HybExecOnDevice(x)) HybGlueState.deviceops++;
+  PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
+  mp->adoptions = hyb->adoptions;
+  mp->nnz       = result.nnz;
   PetscCall(HybProductGetMethod(mp->product, &method));
   PetscCall(HybGlueCountProduct(method));
   PetscCall(HybProductDescribe(mp->product, text, sizeof(text)));
@@ -258,10 +324,13 @@ static PetscErrorCode HybMatProductNumeric(Mat C, HybMatProduct *mp, HybOperands
   PetscCall(HybOperandsSend(o, &mp->exec, PETSC_TRUE));
   PetscCall(HybMatProductSamePattern(mp, o, &same));
   if (same) {
+    Mat_SeqAIJHybridGPU *hyb = NULL;
+
+    PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
     PetscCall(HybMatProductResult(C, mp, &l, &result, &ondevice));
     PetscCall(HybLentRestore(C, &l));
-    /* C was bound to the CPU or got other arrays since: the product moves with it */
-    if (ondevice != HybExecOnDevice(&mp->exec)) same = PETSC_FALSE;
+    /* C was bound to the CPU since: the product moves with it. Or it got another pattern. */
+    if (ondevice != HybExecOnDevice(&mp->exec) || result.nnz != mp->nnz || hyb->adoptions != mp->adoptions) same = PETSC_FALSE;
   }
   if (!same) {
     HybChoices          *choices;
@@ -289,7 +358,20 @@ static PetscErrorCode HybMatProductNumeric(Mat C, HybMatProduct *mp, HybOperands
   }
   PetscCall(HybMatProductResult(C, mp, &l, &result, &ondevice));
   PetscCall(PetscLogEventBegin(HYB_ProductNumeric, C, 0, 0, 0));
-  PetscCall(HybProductNumeric(mp->product, &o->csr[0], &o->csr[1], o->n == 3 ? &o->csr[2] : NULL, &result));
+  PetscCall(HybProductNumeric(mp->product, &o->csr[0], &o->csr[1], o->n == 3 ? &o->csr[2] : NULL, mp->padded ? &mp->innercsr : &result));
+  if (mp->padded) { /* the entries of the diagonal that the product lacks stay zeros */
+    const HybExec  *x   = &mp->exec;
+    const HybScalar one = 1;
+    PetscCount      missing;
+    HybArena        work;
+    PetscErrorCode  ierr;
+
+    PetscCall(HybArenaInit(&work, x));
+    ierr = x->backend->zero(x, result.a, sizeof(HybScalar) * (size_t)result.nnz);
+    if (!ierr) ierr = x->backend->csr->axpysubset(x, &work, &one, &mp->innercsr, &result, &missing);
+    PetscCall(HybArenaReset(&work));
+    PetscCall(ierr);
+  }
   PetscCall(HybProductGetInfo(mp->product, &flops, &bytes, &peak));
   if (ondevice && PetscDefined(HAVE_DEVICE)) PetscCall(PetscLogGpuFlops(flops));
   else PetscCall(PetscLogFlops(flops));
@@ -415,6 +497,7 @@ static PetscErrorCode MatProductSymbolic_SeqAIJHybridGPU(Mat C)
   if (!ierr) ierr = HybMatProductSymbolic(C, mp, &o);
   if (ierr) {
     (void)HybProductDestroy(&mp->product);
+    if (mp->padded) (void)HybArenaReset(&mp->inner);
     (void)PetscFree(mp);
   }
   PetscCall(HybOperandsRestore(&o));
@@ -506,8 +589,8 @@ PetscErrorCode HybGlueProductAlgorithm(Mat C, PetscBool seq, char method[], size
   PetscOptionsBegin(PetscObjectComm((PetscObject)C), ((PetscObject)C)->prefix, man, "Mat");
   PetscCall(PetscOptionsString(option, text, man, value, given, sizeof(given), &flg));
   PetscOptionsEnd();
-  if (C->force_diagonals) { /* a pattern that is not the product's: the parent's algorithms know how to make it */
-    PetscCall(PetscInfo(C, "MAT_FORCE_DIAGONAL_ENTRIES is set: products with diagonal entries of their own are the parent's\n"));
+  if (C->force_diagonals && !seq) { /* a pattern that is not the product's: of the parallel algorithms the parent's others know how to make it, "backend" does not */
+    PetscCall(PetscInfo(C, "MAT_FORCE_DIAGONAL_ENTRIES is set: parallel products with diagonal entries of their own are the parent's\n"));
     *ours  = PETSC_FALSE;
     *asked = PETSC_TRUE;
     PetscCall(PetscStrncpy(method, given, length));
