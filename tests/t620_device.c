@@ -253,12 +253,17 @@ static PetscErrorCode TestSubMatrix(PetscInt m, PetscInt n)
 
   PetscFunctionBeginUser;
   PetscCall(Born(m, n, 57, &A, &H));
-  for (int k = 0; k < 3; k++) {
-    PetscInt nrows = k == 0 ? m / 3 : (k == 1 ? m : 0);
+  for (int k = 0; k < 6; k++) {
+    PetscInt nrows = k == 0 ? m / 3 : (k == 2 ? 0 : m), general[200];
 
     PetscCall(ISCreateStride(PETSC_COMM_SELF, nrows, 0, k == 0 ? 3 : 1, &rows));
-    PetscCall(ISCreateStride(PETSC_COMM_SELF, n / 2, n / 5, 1, &cols));
-    MAKESONDEVICE("HybSubMat", (nrows + 1) * sizeof(PetscInt) + 256, MatCreateSubMatrix(H, rows, cols, MAT_INITIAL_MATRIX, &S));
+    if (k < 3) PetscCall(ISCreateStride(PETSC_COMM_SELF, n / 2, n / 5, 1, &cols));
+    else if (k == 3) PetscCall(ISCreateStride(PETSC_COMM_SELF, n / 2, 1, 2, &cols));
+    else {
+      for (PetscInt c = 0; c < n; c++) general[c] = k == 4 ? c : (7 * c + 3) % n; /* 7 divides no n here */
+      PetscCall(ISCreateGeneral(PETSC_COMM_SELF, k == 4 ? n - 2 : n, general + (k == 4 ? 1 : 0), PETSC_COPY_VALUES, &cols));
+    }
+    MAKESONDEVICE("HybSubMat", (nrows + 1) * sizeof(PetscInt) + 512, MatCreateSubMatrix(H, rows, cols, MAT_INITIAL_MATRIX, &S));
     PetscCall(MatCreateSubMatrix(A, rows, cols, MAT_INITIAL_MATRIX, &T));
     MatTestCheckSame(S, T, "MatCreateSubMatrix");
     PetscCall(MatScale(A, 1.25));
@@ -291,6 +296,73 @@ static PetscErrorCode CheckMult(Mat A, Mat H, const char *what)
   PetscCall(VecDestroy(&x));
   PetscCall(VecDestroy(&y));
   PetscCall(VecDestroy(&z));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TestDense(PetscInt m, PetscInt n)
+{
+  Mat A, H, B, C, D, X, Y, Z;
+  Vec x, y, z;
+
+  PetscFunctionBeginUser;
+  PetscCall(Born(m, n, 71, &A, &H));
+  for (PetscInt p = 1; p <= 11; p += 5) {
+    PetscCall(MatCreateSeqDense(PETSC_COMM_SELF, n, p, NULL, &B));
+    PetscCall(MatSetRandom(B, NULL));
+    PetscCall(MatMatMult(A, B, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &C));
+    ONDEVICE("HybDense", m * p * sizeof(PetscScalar), MatMatMult(H, B, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &D));
+    MatTestCheckSame(D, C, "sparse times dense");
+    PetscCall(MatCreateSeqDense(PETSC_COMM_SELF, m, p, NULL, &X));
+    PetscCall(MatSetRandom(X, NULL));
+    PetscCall(MatTransposeMatMult(A, X, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &Y));
+    ONDEVICE("HybDense", n * p * sizeof(PetscScalar) + 2048, MatTransposeMatMult(H, X, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &Z));
+    MatTestCheckSame(Z, Y, "sparse transposed times dense");
+    PetscCall(MatScale(A, 1.5));
+    PetscCall(MatScale(H, 1.5));
+    PetscCall(MatMatMult(A, B, MAT_REUSE_MATRIX, PETSC_DEFAULT, &C));
+    ONDEVICE("HybDense", m * p * sizeof(PetscScalar), MatMatMult(H, B, MAT_REUSE_MATRIX, PETSC_DEFAULT, &D));
+    MatTestCheckSame(D, C, "sparse times dense again");
+    PetscCall(MatTransposeMatMult(A, X, MAT_REUSE_MATRIX, PETSC_DEFAULT, &Y));
+    ONDEVICE("HybDense", n * p * sizeof(PetscScalar), MatTransposeMatMult(H, X, MAT_REUSE_MATRIX, PETSC_DEFAULT, &Z));
+    MatTestCheckSame(Z, Y, "sparse transposed times dense again");
+#if defined(PETSC_HAVE_DEVICE)
+    PetscCall(MatBindToCPU(H, PETSC_TRUE));
+    PetscCall(MatMatMult(H, B, MAT_REUSE_MATRIX, PETSC_DEFAULT, &D));
+    MatTestCheckSame(D, C, "sparse times dense, bound to the CPU");
+    PetscCall(MatTransposeMatMult(H, X, MAT_REUSE_MATRIX, PETSC_DEFAULT, &Z));
+    MatTestCheckSame(Z, Y, "sparse transposed times dense, bound to the CPU");
+    PetscCall(MatBindToCPU(H, PETSC_FALSE));
+#endif
+    PetscCall(MatDestroy(&B));
+    PetscCall(MatDestroy(&C));
+    PetscCall(MatDestroy(&D));
+    PetscCall(MatDestroy(&X));
+    PetscCall(MatDestroy(&Y));
+    PetscCall(MatDestroy(&Z));
+  }
+  /* products with vectors: the transposed ones go through the explicit transpose */
+  PetscCall(MatCreateVecs(A, &y, &x));
+  PetscCall(VecDuplicate(y, &z));
+  PetscCall(VecSetRandom(x, NULL));
+  ONDEVICE("HybMult", m * sizeof(PetscScalar) + 2048, MatMult(H, y, x)); /* a first one looks at rows */
+  PetscCall(MatMult(A, y, x));
+  ONDEVICE("HybMult", m * sizeof(PetscScalar), MatMultAdd(H, y, x, x));
+  ONDEVICE("HybMult", m * sizeof(PetscScalar), MatResidual(H, x, y, x));
+  PetscCall(VecSetRandom(x, NULL));
+  PetscCall(MatMultHermitianTranspose(A, x, y));
+  ONDEVICE("HybMult", n * sizeof(PetscScalar) + 1024, MatMultHermitianTranspose(H, x, z));
+  VecTestCheckSame(z, y, "MatMultHermitianTranspose");
+  PetscCall(MatMultHermitianTransposeAdd(A, x, y, y));
+  ONDEVICE("HybMult", n * sizeof(PetscScalar) + 1024, MatMultHermitianTransposeAdd(H, x, z, z));
+  VecTestCheckSame(z, y, "MatMultHermitianTransposeAdd");
+  ONDEVICE("HybMult", n * sizeof(PetscScalar) + 1024, MatMultTransposeAdd(H, x, z, z));
+  PetscCall(MatMultTransposeAdd(A, x, y, y));
+  VecTestCheckSame(z, y, "MatMultTransposeAdd");
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&y));
+  PetscCall(VecDestroy(&z));
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -415,6 +487,7 @@ int main(int argc, char **argv)
     PetscCall(TestValues(shapes[k][0], shapes[k][1]));
     PetscCall(TestTranspose(shapes[k][0], shapes[k][1]));
     PetscCall(TestSubMatrix(shapes[k][0], shapes[k][1]));
+    PetscCall(TestDense(shapes[k][0], shapes[k][1]));
     PetscCall(TestCOO(shapes[k][0], shapes[k][1]));
   }
   PetscCall(MatTestFinalize(&code));

@@ -182,6 +182,11 @@ typedef struct {
   PetscErrorCode (*coonumeric)(const HybExec *, PetscCount nnz, const PetscCount *mapptr, const PetscCount *map, const HybScalar *v, PetscBool add, HybScalar *a);
   /* S = A(rows, cstart:cend-1), columns renumbered to start at 0; rows in any order, also repeatedly; S->a = A->a[perm] by gather */
   PetscErrorCode (*submatrixsymbolic)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt nrows, const PetscInt *rows, PetscInt cstart, PetscInt cend, HybCSR *S, PetscInt **perm);
+  /* the same with any columns: column c of A becomes column colmap[c] of S, which has ncols, or none if that is negative; no two become one. ascending: the
+     columns that stay keep their order, so that rows need no sorting. */
+  PetscErrorCode (*submatrixmapped)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt nrows, const PetscInt *rows, PetscInt ncols, const PetscInt *colmap, PetscBool ascending, HybCSR *S, PetscInt **perm);
+  /* C = A B for dense B and C of p columns, stored by columns ldb and ldc apart */
+  PetscErrorCode (*multdense)(const HybExec *, const HybCSR *A, PetscInt p, const HybScalar *B, PetscCount ldb, HybScalar *C, PetscCount ldc);
 } HybCSROps;
 
 struct _HybSpMVMethod;

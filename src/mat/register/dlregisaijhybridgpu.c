@@ -203,7 +203,7 @@ PetscErrorCode MatAIJHybridGPUInitializePackage(void)
   PetscCall(PetscLogEventRegister("HybTranspose", MAT_CLASSID, &HYB_Transpose));
   {
     /* in HybOp's order */
-    static const char *const names[HYB_OPS] = {"HybScale", "HybZero", "HybDiagScale", "HybGetDiag", "HybDiagSet", "HybNorm", "HybDuplicate", "HybCopy", "HybAXPY", "HybMatTrans", "HybSubMat", "HybCOOPattern", "HybCOOValues", "HybConvert", "HybDense"};
+    static const char *const names[HYB_OPS] = {"HybMult", "HybScale", "HybZero", "HybDiagScale", "HybGetDiag", "HybDiagSet", "HybNorm", "HybDuplicate", "HybCopy", "HybAXPY", "HybMatTrans", "HybSubMat", "HybCOOPattern", "HybCOOValues", "HybConvert", "HybDense"};
 
     for (int op = 0; op < HYB_OPS; op++) PetscCall(PetscLogEventRegister(names[op], MAT_CLASSID, &HYB_Op[op]));
   }

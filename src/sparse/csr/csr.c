@@ -19,4 +19,6 @@ const HybCSROps HybCSROpsHost = {
   .coosymbolic       = HybCOOSymbolic_Host,
   .coonumeric        = HybCOONumeric_Host,
   .submatrixsymbolic = HybSubmatrixSymbolic_Host,
+  .submatrixmapped   = HybSubmatrixMapped_Host,
+  .multdense         = HybMultDense_Host,
 };

@@ -22,6 +22,10 @@ extern PetscErrorCode HybAddSymbolic_Host(const HybExec *, HybArena *, HybArena 
 extern PetscErrorCode HybAddNumeric_Host(const HybExec *, const HybScalar *, const HybCSR *, const HybScalar *, const HybCSR *, HybCSR *);
 extern PetscErrorCode HybCheck_Host(const HybExec *, HybArena *, const HybCSR *, PetscCount *, PetscInt *);
 extern PetscErrorCode HybSubmatrixSymbolic_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, PetscInt, const PetscInt *, PetscInt, PetscInt, HybCSR *, PetscInt **);
+extern PetscErrorCode HybSubmatrixMapped_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, PetscInt, const PetscInt *, PetscInt, const PetscInt *, PetscBool, HybCSR *, PetscInt **);
+
+/* dense.c */
+extern PetscErrorCode HybMultDense_Host(const HybExec *, const HybCSR *, PetscInt, const HybScalar *, PetscCount, HybScalar *, PetscCount);
 
 /* hash.c */
 extern PetscErrorCode HybPatternHash_Host(const HybExec *, HybArena *, const HybCSR *, uint64_t *);

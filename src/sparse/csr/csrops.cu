@@ -25,4 +25,6 @@ const HybCSROps HybCSROpsCUDA = {
   HybCSRCOOSymbolic_CUDA,
   HybCSRCOONumeric_CUDA,
   HybCSRSubMatrixSymbolic_CUDA,
+  HybCSRSubMatrixMapped_CUDA,
+  HybCSRMultDense_CUDA,
 };

@@ -37,6 +37,9 @@ extern PetscErrorCode HybCSRAddNumeric_CUDA(const HybExec *, const HybScalar *al
 extern "C" PetscErrorCode HybPatternHashCUDA(const HybExec *, HybArena *, const HybCSR *, uint64_t *);
 extern PetscErrorCode HybCSRCheck_CUDA(const HybExec *, HybArena *work, const HybCSR *A, PetscCount *nbad, PetscInt *badrow);
 extern PetscErrorCode HybCSRSubMatrixSymbolic_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt nrows, const PetscInt *rows, PetscInt cstart, PetscInt cend, HybCSR *S, PetscInt **perm);
+extern PetscErrorCode HybCSRSubMatrixMapped_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt nrows, const PetscInt *rows, PetscInt ncols, const PetscInt *colmap, PetscBool ascending, HybCSR *S, PetscInt **perm);
+/* dense.cu */
+extern PetscErrorCode HybCSRMultDense_CUDA(const HybExec *, const HybCSR *A, PetscInt p, const HybScalar *B, PetscCount ldb, HybScalar *C, PetscCount ldc);
 /* coo.cu */
 extern PetscErrorCode HybCSRCOOSymbolic_CUDA(const HybExec *, HybArena *keep, HybArena *work, PetscCount ncoo, const PetscInt *ci, const PetscInt *cj, HybCSR *C, PetscCount **mapptr, PetscCount **map);
 

@@ -180,3 +180,44 @@ PetscErrorCode HybSubmatrixSymbolic_Host(const HybExec *exec, HybArena *keep, Hy
   *perm  = p;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+PetscErrorCode HybSubmatrixMapped_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt nrows, const PetscInt *rows, PetscInt ncols, const PetscInt *colmap, PetscBool ascending, HybCSR *S, PetscInt **perm)
+{
+  PetscInt  *si, *sj, *p, nnzint;
+  PetscCount nnz = 0;
+
+  PetscFunctionBegin;
+  *perm  = NULL;
+  S->m   = nrows;
+  S->n   = ncols;
+  S->nnz = 0;
+  S->i = S->j = NULL;
+  S->a        = NULL;
+  PetscCall(HybArenaAlloc(keep, exec->result, (PetscCount)nrows + 1, sizeof(PetscInt), &si));
+  si[0] = 0;
+  for (PetscInt r = 0; r < nrows; r++) {
+    PetscCheck(rows[r] >= 0 && rows[r] < A->m, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Row %" PetscInt_FMT " is not within 0 to %" PetscInt_FMT, rows[r], A->m - 1);
+    for (PetscInt q = A->i[rows[r]]; q < A->i[rows[r] + 1]; q++) nnz += colmap[A->j[q]] >= 0;
+    si[r + 1] = (PetscInt)nnz; /* overflow is found below */
+  }
+  PetscCall(HybIntCast(nnz, "nonzeros of a submatrix", &nnzint));
+  PetscCall(HybArenaAlloc(keep, exec->result, nnz, sizeof(PetscInt), &sj));
+  PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), nnz, sizeof(PetscInt), &p));
+  for (PetscInt r = 0; r < nrows; r++) {
+    PetscInt k = si[r];
+
+    for (PetscInt q = A->i[rows[r]]; q < A->i[rows[r] + 1]; q++) {
+      const PetscInt c = colmap[A->j[q]];
+
+      if (c < 0) continue;
+      sj[k]  = c;
+      p[k++] = q;
+    }
+    if (!ascending) PetscCall(PetscSortIntWithArray(si[r + 1] - si[r], sj + si[r], p + si[r]));
+  }
+  S->nnz = nnz;
+  S->i   = si;
+  S->j   = sj;
+  *perm  = p;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

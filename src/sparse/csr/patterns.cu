@@ -307,3 +307,82 @@ PetscErrorCode HybCSRSubMatrixSymbolic_CUDA(const HybExec *exec, HybArena *keep,
   *perm  = p;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+static __global__ void SubMatrixMapCount(PetscInt nrows, const PetscInt *__restrict__ rows, const PetscInt *__restrict__ colmap, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, PetscInt *__restrict__ count)
+{
+  const PetscCount s = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;
+  if (s < nrows) {
+    const PetscInt r = rows[s], end = i[r + 1];
+    PetscInt       n = 0;
+    for (PetscInt k = i[r]; k < end; k++) n += colmap[j[k]] >= 0;
+    count[s] = n;
+  }
+}
+
+static __global__ void SubMatrixMapFill(PetscInt nrows, const PetscInt *__restrict__ rows, const PetscInt *__restrict__ colmap, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const PetscInt *__restrict__ is, PetscInt *__restrict__ js, PetscInt *__restrict__ perm, PetscInt *__restrict__ row)
+{
+  const PetscCount s = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;
+  if (s < nrows) {
+    const PetscInt r = rows[s], end = i[r + 1];
+    PetscInt       to = is[s];
+    for (PetscInt k = i[r]; k < end; k++) {
+      const PetscInt c = colmap[j[k]];
+      if (c < 0) continue;
+      js[to]   = c;
+      perm[to] = k;
+      if (row) row[to] = (PetscInt)s;
+      to++;
+    }
+  }
+}
+
+static __global__ void SubMatrixMapPermute(PetscCount nnz, const PetscCount *__restrict__ map, const PetscInt *__restrict__ unsorted, PetscInt *__restrict__ perm)
+{
+  const PetscCount e = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;
+  if (e < nnz) perm[e] = unsorted[map[e]];
+}
+
+/* A thread has a row. Where columns change their order, the entries are sorted like coordinates (coo.cu): no two are the same, so the map is a permutation. */
+PetscErrorCode HybCSRSubMatrixMapped_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt nrows, const PetscInt *rows, PetscInt ncols, const PetscInt *colmap, PetscBool ascending, HybCSR *S, PetscInt **perm)
+{
+  PetscInt   *count, *is, *js, *p, *row = NULL, nz;
+  PetscCount *mapptr, *map, nnz = 0;
+
+  PetscFunctionBegin;
+  *perm  = NULL;
+  S->m   = nrows;
+  S->n   = ncols;
+  S->nnz = 0;
+  S->i = S->j = NULL;
+  S->a        = NULL;
+  PetscCall(HybArenaAlloc(work, HYB_WORK(exec), nrows, sizeof(*count), &count));
+  PetscCall(HybArenaAlloc(ascending ? keep : work, ascending ? exec->result : HYB_WORK(exec), (PetscCount)nrows + 1, sizeof(*is), &is));
+  HYB_LAUNCH(SubMatrixMapCount, HybBlocks(nrows, CSR_THREADS), CSR_THREADS, 0, exec->stream, nrows, rows, colmap, A->i, A->j, count);
+  PetscCall(HybScanCounts(exec, work, nrows, count, is, NULL, &nnz)); /* a row may be asked for several times: more than nnz(A) */
+  PetscCall(HybIntCast(nnz, "The submatrix", &nz));
+  PetscCall(HybArenaFree(work, &count));
+  PetscCall(HybArenaAlloc(ascending ? keep : work, ascending ? exec->result : HYB_WORK(exec), nz, sizeof(*js), &js));
+  PetscCall(HybArenaAlloc(ascending ? keep : work, HYB_WORK(exec), nz, sizeof(*p), &p));
+  if (!ascending) PetscCall(HybArenaAlloc(work, HYB_WORK(exec), nz, sizeof(*row), &row));
+  HYB_LAUNCH(SubMatrixMapFill, HybBlocks(nrows, CSR_THREADS), CSR_THREADS, 0, exec->stream, nrows, rows, colmap, A->i, A->j, is, js, p, row);
+  if (ascending) {
+    S->nnz = nnz;
+    S->i   = is;
+    S->j   = js;
+    *perm  = p;
+  } else {
+    PetscInt *sorted;
+
+    PetscCall(HybCSRCOOSymbolic_CUDA(exec, keep, work, nnz, row, js, S, &mapptr, &map));
+    PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), nz, sizeof(*sorted), &sorted));
+    HYB_LAUNCH(SubMatrixMapPermute, HybBlocks(nnz, CSR_THREADS), CSR_THREADS, 0, exec->stream, nnz, map, p, sorted);
+    PetscCall(HybArenaFree(keep, &mapptr));
+    PetscCall(HybArenaFree(keep, &map));
+    PetscCall(HybArenaFree(work, &row));
+    PetscCall(HybArenaFree(work, &p));
+    PetscCall(HybArenaFree(work, &js));
+    PetscCall(HybArenaFree(work, &is));
+    *perm = sorted;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -75,6 +75,7 @@ PETSC_INTERN PetscLogEvent HYB_ProductSymbolic, HYB_ProductNumeric, HYB_Adopt, H
 /* What runs on the device as one operation of Mat: each has an event of its own under PETSc's, by which -log_view and the tests know that the
    device did it */
 typedef enum {
+  HYB_OP_MULT, /* with a vector, transposed or not, added or not */
   HYB_OP_SCALE,
   HYB_OP_ZERO,
   HYB_OP_DIAGONALSCALE,
@@ -185,7 +186,13 @@ PETSC_INTERN PetscErrorCode MatMultAdd_SeqAIJHybridGPU(Mat, Vec, Vec, Vec);
 PETSC_INTERN PetscErrorCode MatResidual_SeqAIJHybridGPU(Mat, Vec, Vec, Vec);
 PETSC_INTERN PetscErrorCode MatMultTranspose_SeqAIJHybridGPU(Mat, Vec, Vec);
 PETSC_INTERN PetscErrorCode MatMultTransposeAdd_SeqAIJHybridGPU(Mat, Vec, Vec, Vec);
+PETSC_INTERN PetscErrorCode MatMultHermitianTranspose_SeqAIJHybridGPU(Mat, Vec, Vec);
+PETSC_INTERN PetscErrorCode MatMultHermitianTransposeAdd_SeqAIJHybridGPU(Mat, Vec, Vec, Vec);
 PETSC_INTERN PetscErrorCode HybMultPlanDestroy(HybMultPlan *);
+/* the explicit transpose of what csr lends, up to date */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUGetDeviceTranspose(Mat, const HybExec *, const HybCSR *csr, PetscBool conjugate, HybDeviceTranspose **);
+/* seq/dense.c */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUComposeDense(Mat, PetscBool on);
 
 PETSC_INTERN PetscErrorCode MatProductSetFromOptions_SeqAIJHybridGPU(Mat);
 PETSC_INTERN PetscErrorCode MatProductSetFromOptions_AnyHybridGPU(Mat);

@@ -43,6 +43,7 @@ static PetscErrorCode MatSeqAIJHybridGPUCompose(Mat A, PetscBool on)
   PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatProductSetFromOptions_anytype_C", on ? MatProductSetFromOptions_AnyHybridGPU : NULL));
   PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatProductSetFromOptions_seqaijhybridgpu_seqaij_C", on ? MatProductSetFromOptions_SeqAIJHybridGPU : NULL));
   PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatProductSetFromOptions_seqaij_seqaijhybridgpu_C", on ? MatProductSetFromOptions_SeqAIJHybridGPU : NULL));
+  PetscCall(MatSeqAIJHybridGPUComposeDense(A, on));
   PetscCall(MatAIJHybridGPUComposeCOO(A, PETSC_TRUE, on));
   for (PetscInt k = 0; HybParentConversions[k]; k++) {
     char name[128], parent[128];
@@ -219,6 +220,8 @@ static PetscErrorCode MatSeqAIJHybridGPUSetOps(Mat A, PetscBool on)
   ops->multadd               = on ? MatMultAdd_SeqAIJHybridGPU : p->multadd;
   ops->multtranspose         = on ? MatMultTranspose_SeqAIJHybridGPU : p->multtranspose;
   ops->multtransposeadd      = on ? MatMultTransposeAdd_SeqAIJHybridGPU : p->multtransposeadd;
+  ops->multhermitiantranspose = on ? MatMultHermitianTranspose_SeqAIJHybridGPU : p->multhermitiantranspose;
+  ops->multhermitiantransposeadd = on ? MatMultHermitianTransposeAdd_SeqAIJHybridGPU : p->multhermitiantransposeadd;
   ops->residual              = on ? MatResidual_SeqAIJHybridGPU : p->residual;
   ops->productsetfromoptions = on ? MatProductSetFromOptions_SeqAIJHybridGPU : p->productsetfromoptions;
   PetscCall(MatSeqAIJHybridGPUSetDeviceOps(A, on));

@@ -170,7 +170,12 @@ static PetscErrorCode MatDuplicate_SeqAIJHybridGPU(Mat A, MatDuplicateOption op,
   PetscCall(MatSeqAIJHybridGPUCreateLike(A, A->rmap->n, A->cmap->n, A->rmap->bs, A->cmap->bs, B));
   PetscCall(PetscLayoutReference(A->rmap, &(*B)->rmap));
   PetscCall(PetscLayoutReference(A->cmap, &(*B)->cmap));
-  PetscCall(MatSeqAIJHybridGPUCloneOnDevice(A, &x, (PetscBool)(op == MAT_COPY_VALUES), *B));
+  {
+    PetscErrorCode ierr = MatSeqAIJHybridGPUCloneOnDevice(A, &x, (PetscBool)(op == MAT_COPY_VALUES), *B);
+
+    if (ierr) (void)MatDestroy(B);
+    PetscCall(ierr);
+  }
   PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_DUPLICATE], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUShareCOO(A, *B));
   PetscCall(PetscFunctionListDuplicate(((PetscObject)A)->qlist, &((PetscObject)(*B))->qlist));
@@ -194,6 +199,14 @@ static PetscErrorCode HybTransposeOnDevice(Mat A, const HybExec *x, HybArena *ar
   PetscCall(x->backend->csr->gather(x, T->nnz, *perm, PETSC_FALSE, csr.a, T->a));
   PetscCall(HybArenaMove(arrays, keep, *perm));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static void HybExchangeLayouts(Mat A)
+{
+  PetscLayout map = A->rmap;
+
+  A->rmap = A->cmap;
+  A->cmap = map;
 }
 
 static PetscErrorCode MatTranspose_SeqAIJHybridGPU(Mat A, MatReuse reuse, Mat *B)
@@ -233,19 +246,16 @@ static PetscErrorCode MatTranspose_SeqAIJHybridGPU(Mat A, MatReuse reuse, Mat *B
     PetscCall(ierr);
     T = reuse == MAT_INPLACE_MATRIX ? A : *B;
     if (reuse == MAT_INITIAL_MATRIX) PetscCall(MatSeqAIJHybridGPUCreateLike(A, A->cmap->n, A->rmap->n, A->cmap->bs, A->rmap->bs, &T));
-    if (reuse == MAT_INPLACE_MATRIX) {
-      PetscLayout map = A->rmap;
-
-      A->rmap = A->cmap;
-      A->cmap = map;
-      if (A->rmap->n != A->cmap->n) PetscCall(MatProductClear(A)); /* what made A does not fit any more */
-    }
+    if (reuse == MAT_INPLACE_MATRIX) HybExchangeLayouts(A);
     ierr = MatSeqAIJHybridGPUAdoptDevice(T, &x, &arrays, &csr);
     if (ierr) {
       (void)HybArenaReset(&arrays);
       (void)HybArenaReset(&keep);
+      if (reuse == MAT_INPLACE_MATRIX) HybExchangeLayouts(A);
+      if (reuse == MAT_INITIAL_MATRIX) (void)MatDestroy(&T);
     }
     PetscCall(ierr);
+    if (reuse == MAT_INPLACE_MATRIX && A->rmap->n != A->cmap->n) PetscCall(MatProductClear(A)); /* what made A does not fit any more */
     if (reuse == MAT_INPLACE_MATRIX) {
       PetscCall(HybArenaReset(&keep));
       PetscCall(MatSeqAIJHybridGPUForgetCOO(A));
@@ -259,12 +269,12 @@ static PetscErrorCode MatTranspose_SeqAIJHybridGPU(Mat A, MatReuse reuse, Mat *B
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The submatrix's arrays on the device, values included, and in keep the permutation; its columns are cstart to cend-1 of A's */
-static PetscErrorCode HybSubMatrixOnDevice(Mat A, const HybExec *x, PetscInt nrows, const PetscInt *rows, PetscInt cstart, PetscInt cend, HybArena *arrays, HybArena *keep, HybCSR *S, PetscInt **perm)
+/* The submatrix's arrays on the device, values included, and in keep the permutation; its columns are cstart to cend-1 of A's, or those that colmap says */
+static PetscErrorCode HybSubMatrixOnDevice(Mat A, const HybExec *x, PetscInt nrows, const PetscInt *rows, PetscInt cstart, PetscInt cend, PetscInt ncols, const PetscInt *colmap, PetscBool ascending, HybArena *arrays, HybArena *keep, HybCSR *S, PetscInt **perm)
 {
   HybCSR         csr;
   HybArena       work;
-  PetscInt      *rowsdevice;
+  PetscInt      *rowsdevice, *mapdevice = NULL;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -272,12 +282,37 @@ static PetscErrorCode HybSubMatrixOnDevice(Mat A, const HybExec *x, PetscInt nro
   PetscCall(HybArenaInit(&work, x));
   ierr = HybArenaAlloc(&work, HYB_MEM_DEVICE, nrows, sizeof(PetscInt), &rowsdevice);
   if (!ierr) ierr = x->backend->copy(x, rowsdevice, rows, sizeof(PetscInt) * (size_t)nrows, HYB_COPY_HOST_TO_DEVICE);
-  if (!ierr) ierr = x->backend->csr->submatrixsymbolic(x, arrays, &work, &csr, nrows, rowsdevice, cstart, cend, S, perm);
+  if (colmap) {
+    if (!ierr) ierr = HybArenaAlloc(&work, HYB_MEM_DEVICE, csr.n, sizeof(PetscInt), &mapdevice);
+    if (!ierr) ierr = x->backend->copy(x, mapdevice, colmap, sizeof(PetscInt) * (size_t)csr.n, HYB_COPY_HOST_TO_DEVICE);
+    if (!ierr) ierr = x->backend->csr->submatrixmapped(x, arrays, &work, &csr, nrows, rowsdevice, ncols, mapdevice, ascending, S, perm);
+  } else if (!ierr) ierr = x->backend->csr->submatrixsymbolic(x, arrays, &work, &csr, nrows, rowsdevice, cstart, cend, S, perm);
   PetscCall(HybArenaReset(&work));
   PetscCall(ierr);
   PetscCall(HybArenaAlloc(arrays, x->result, S->nnz, sizeof(HybScalar), &S->a));
   PetscCall(x->backend->csr->gather(x, S->nnz, *perm, PETSC_FALSE, csr.a, S->a));
   PetscCall(HybArenaMove(arrays, keep, *perm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* For each column of A its number in iscol or -1; *colmap is NULL if iscol names one twice or none of A's */
+static PetscErrorCode HybColumnMap(Mat A, IS iscol, PetscInt ncols, PetscInt **colmap, PetscBool *ascending)
+{
+  const PetscInt *cols;
+  PetscBool       ok = PETSC_TRUE;
+
+  PetscFunctionBegin;
+  *ascending = PETSC_TRUE;
+  PetscCall(PetscMalloc1(A->cmap->n + 1, colmap));
+  for (PetscInt c = 0; c < A->cmap->n; c++) (*colmap)[c] = -1;
+  PetscCall(ISGetIndices(iscol, &cols));
+  for (PetscInt k = 0; k < ncols && ok; k++) {
+    if (cols[k] < 0 || cols[k] >= A->cmap->n || (*colmap)[cols[k]] >= 0) ok = PETSC_FALSE;
+    else (*colmap)[cols[k]] = k;
+    if (k && cols[k] < cols[k - 1]) *ascending = PETSC_FALSE;
+  }
+  PetscCall(ISRestoreIndices(iscol, &cols));
+  if (!ok) PetscCall(PetscFree(*colmap));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -287,8 +322,8 @@ static PetscErrorCode MatSeqAIJHybridGPUSubMatrix(Mat A, IS isrow, IS iscol, Mat
   HybArena        arrays, keep;
   HybCSR          csr;
   const PetscInt *rows;
-  PetscInt        nrows, ncols, first = 0, step = 1, rmin, rmax, rbs, cbs, *perm = NULL;
-  PetscBool       device, stride;
+  PetscInt        nrows, ncols, first = 0, step = 1, rmin, rmax, rbs, cbs, *perm = NULL, *colmap = NULL;
+  PetscBool       device, stride, ascending = PETSC_TRUE;
   PetscErrorCode  ierr;
   Mat             S;
 
@@ -300,7 +335,7 @@ static PetscErrorCode MatSeqAIJHybridGPUSubMatrix(Mat A, IS isrow, IS iscol, Mat
   PetscCall(ISGetLocalSize(iscol, &ncols));
   PetscCall(PetscObjectTypeCompare((PetscObject)iscol, ISSTRIDE, &stride));
   if (stride) PetscCall(ISStrideGetInfo(iscol, &first, &step));
-  if (!stride || step != 1 || first < 0 || first > A->cmap->n - ncols) PetscFunctionReturn(PETSC_SUCCESS);
+  if (stride && step == 1 && (first < 0 || first > A->cmap->n - ncols)) PetscFunctionReturn(PETSC_SUCCESS); /* the parent says what is wrong with it */
   PetscCall(ISGetMinMax(isrow, &rmin, &rmax));
   if (nrows && (rmin < 0 || rmax >= A->rmap->n)) PetscFunctionReturn(PETSC_SUCCESS); /* the parent says what is wrong with it */
   PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_SUBMATRIX], A, 0, 0, 0));
@@ -313,16 +348,26 @@ static PetscErrorCode MatSeqAIJHybridGPUSubMatrix(Mat A, IS isrow, IS iscol, Mat
   }
   PetscCall(HybArenaInit(&arrays, &x));
   PetscCall(HybArenaInit(&keep, &x));
-  PetscCall(ISGetIndices(isrow, &rows));
-  ierr = HybSubMatrixOnDevice(A, &x, nrows, rows, first, first + ncols, &arrays, &keep, &csr, &perm);
-  PetscCall(ISRestoreIndices(isrow, &rows));
+  if (!stride || step != 1) PetscCall(HybColumnMap(A, iscol, ncols, &colmap, &ascending));
+  if (colmap || (stride && step == 1)) {
+    PetscCall(ISGetIndices(isrow, &rows));
+    ierr = HybSubMatrixOnDevice(A, &x, nrows, rows, first, first + ncols, ncols, colmap, ascending, &arrays, &keep, &csr, &perm);
+    PetscCall(ISRestoreIndices(isrow, &rows));
+    PetscCall(PetscFree(colmap));
+  } else { /* a column twice, or one that is not there */
+    PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_SUBMATRIX], A, 0, 0, 0));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   S = *B;
   if (!ierr && reuse == MAT_INITIAL_MATRIX) {
     PetscCall(ISGetBlockSize(isrow, &rbs));
     PetscCall(ISGetBlockSize(iscol, &cbs));
     PetscCall(MatSeqAIJHybridGPUCreateLike(A, nrows, ncols, rbs, cbs, &S));
   }
-  if (!ierr) ierr = MatSeqAIJHybridGPUAdoptDevice(S, &x, &arrays, &csr);
+  if (!ierr) {
+    ierr = MatSeqAIJHybridGPUAdoptDevice(S, &x, &arrays, &csr);
+    if (ierr && reuse == MAT_INITIAL_MATRIX) (void)MatDestroy(&S);
+  }
   if (ierr) {
     (void)HybArenaReset(&arrays);
     (void)HybArenaReset(&keep);

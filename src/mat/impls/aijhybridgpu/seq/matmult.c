@@ -66,7 +66,7 @@ static PetscErrorCode HybMultPlanSetUp(Mat A, const HybExec *x, const HybCSR *cs
 }
 
 /* The transpose on the device, up to date */
-static PetscErrorCode MatSeqAIJHybridGPUGetDeviceTranspose(Mat A, const HybExec *x, const HybCSR *csr, PetscBool conjugate, HybDeviceTranspose **transpose)
+PetscErrorCode MatSeqAIJHybridGPUGetDeviceTranspose(Mat A, const HybExec *x, const HybCSR *csr, PetscBool conjugate, HybDeviceTranspose **transpose)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
   HybDeviceTranspose  *t;
@@ -157,10 +157,12 @@ static PetscErrorCode HybMultOnDevice(Mat A, const HybExec *x, const HybLent *l,
   PetscCall(HybDeviceVectorGet(x, work, xx, PETSC_TRUE, PETSC_FALSE, &dx));
   PetscCall(HybDeviceVectorGet(x, work, mode == HYB_SPMV_SET || inplace ? NULL : yy, PETSC_TRUE, PETSC_FALSE, &dy));
   PetscCall(HybDeviceVectorGet(x, work, zz, inplace, PETSC_TRUE, &dz));
+  PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_MULT], A, xx, zz, 0));
   PetscCall(PetscLogGpuTimeBegin());
   ierr = HybSpMVApply(&plan->plan, &csr, (HybScalar *)dx.device, mode, (HybScalar *)(inplace ? dz.device : dy.device), (HybScalar *)dz.device);
   PetscCall(PetscLogGpuTimeEnd());
   PetscCall(ierr);
+  PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_MULT], A, xx, zz, 0));
   PetscCall(HybDeviceVectorRestore(x, work, &dz));
   PetscCall(HybDeviceVectorRestore(x, work, &dy));
   PetscCall(HybDeviceVectorRestore(x, work, &dx));
@@ -271,5 +273,48 @@ PetscErrorCode MatMultTransposeAdd_SeqAIJHybridGPU(Mat A, Vec x, Vec y, Vec z)
   HybLeaveIfOverlaid(A, multtransposeadd, A, x, y, z);
   PetscCall(MatSeqAIJHybridGPUMult(A, PETSC_TRUE, PETSC_FALSE, x, HYB_SPMV_ADD, y, z, &parents));
   if (parents) PetscCall((*HybGlueState.seq.multtransposeadd)(A, x, y, z));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* y = A^H x in the parent's way: conjugate(A^T conjugate(x)) */
+static PetscErrorCode HybMultHermitianOnHost(Mat A, Vec x, Vec y)
+{
+  Vec w;
+
+  PetscFunctionBegin;
+  PetscCall(VecDuplicate(x, &w));
+  PetscCall(VecCopy(x, w));
+  PetscCall(VecConjugate(w));
+  PetscCall((*HybGlueState.seq.multtranspose)(A, w, y));
+  PetscCall(VecDestroy(&w));
+  PetscCall(VecConjugate(y));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatMultHermitianTranspose_SeqAIJHybridGPU(Mat A, Vec x, Vec y)
+{
+  PetscBool parents;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUMult(A, PETSC_TRUE, PETSC_TRUE, x, HYB_SPMV_SET, NULL, y, &parents));
+  if (parents) PetscCall(HybMultHermitianOnHost(A, x, y));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatMultHermitianTransposeAdd_SeqAIJHybridGPU(Mat A, Vec x, Vec y, Vec z)
+{
+  PetscBool parents;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUMult(A, PETSC_TRUE, PETSC_TRUE, x, HYB_SPMV_ADD, y, z, &parents));
+  if (parents) {
+    Vec w;
+
+    PetscCall(VecDuplicate(z, &w));
+    PetscCall(HybMultHermitianOnHost(A, x, w));
+    if (z == y) PetscCall(VecAXPY(z, 1.0, w));
+    else PetscCall(VecWAXPY(z, 1.0, w, y));
+    PetscCall(VecDestroy(&w));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

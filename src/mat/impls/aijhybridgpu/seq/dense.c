@@ -1,0 +1,256 @@
+/*
+  Products with dense matrices, C = A B and C = A^T B, for sequential A of ours: on the device where the dense matrices are (MATSEQDENSECUDA) or where A lives there,
+  like products with vectors. Those on the host are staged. The transposed product is one with the explicit transpose that MatMultTranspose()
+  keeps. Everything else (A B^T, P^T A P with dense matrices) is the parent's.
+*/
+#include "../aijhybridgpuimpl.h"
+
+/* A dense matrix's array as the device sees it: its own, or a staged copy */
+typedef struct {
+  Mat          M;
+  PetscScalar *array, *device;
+  PetscInt     lda;
+  PetscCount   ld; /* of the device's */
+  PetscMemType mtype;
+  PetscBool    write;
+} HybDeviceDense;
+
+static PetscErrorCode HybDenseIsOnDevice(Mat M, PetscBool *flg)
+{
+  PetscFunctionBegin;
+  *flg = PETSC_FALSE;
+#if defined(PETSC_HAVE_CUDA) && PETSC_VERSION_GE(3, 20, 0)
+  PetscCall(PetscObjectTypeCompare((PetscObject)M, MATSEQDENSECUDA, flg));
+  if (M->boundtocpu) *flg = PETSC_FALSE;
+#else
+  (void)M;
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybDeviceDenseGet(const HybExec *x, HybArena *work, Mat M, PetscBool write, HybDeviceDense *d)
+{
+  const PetscInt m = M->rmap->n, p = M->cmap->n;
+
+  PetscFunctionBegin;
+  d->M     = M;
+  d->write = write;
+  d->mtype = PETSC_MEMTYPE_HOST;
+  PetscCall(MatDenseGetLDA(M, &d->lda));
+#if PETSC_VERSION_GE(3, 20, 0)
+  if (write) PetscCall(MatDenseGetArrayWriteAndMemType(M, &d->array, &d->mtype));
+  else PetscCall(MatDenseGetArrayReadAndMemType(M, (const PetscScalar **)&d->array, &d->mtype));
+#else
+  if (write) PetscCall(MatDenseGetArrayWrite(M, &d->array));
+  else PetscCall(MatDenseGetArrayRead(M, (const PetscScalar **)&d->array));
+#endif
+  d->device = d->array;
+  d->ld     = d->lda;
+  if (PetscMemTypeHost(d->mtype) && HybExecOnDevice(x)) {
+    d->ld = m;
+    PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)m * p, sizeof(PetscScalar), &d->device));
+    if (!write) {
+      if (d->lda == m) PetscCall(x->backend->copy(x, d->device, d->array, sizeof(PetscScalar) * (size_t)m * (size_t)p, HYB_COPY_HOST_TO_DEVICE));
+      else
+        for (PetscInt c = 0; c < p; c++) PetscCall(x->backend->copy(x, d->device + (size_t)m * c, d->array + (size_t)d->lda * c, sizeof(PetscScalar) * (size_t)m, HYB_COPY_HOST_TO_DEVICE));
+      PetscCall(PetscLogCpuToGpu(sizeof(PetscScalar) * (PetscLogDouble)m * p));
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* ok: what was to be written was */
+static PetscErrorCode HybDeviceDenseRestore(const HybExec *x, HybDeviceDense *d, PetscBool ok)
+{
+  const PetscInt m = d->M->rmap->n, p = d->M->cmap->n;
+
+  PetscFunctionBegin;
+  if (ok && d->write && d->device != d->array) {
+    if (d->lda == m) PetscCall(x->backend->copy(x, d->array, d->device, sizeof(PetscScalar) * (size_t)m * (size_t)p, HYB_COPY_DEVICE_TO_HOST));
+    else
+      for (PetscInt c = 0; c < p; c++) PetscCall(x->backend->copy(x, d->array + (size_t)d->lda * c, d->device + (size_t)m * c, sizeof(PetscScalar) * (size_t)m, HYB_COPY_DEVICE_TO_HOST));
+    PetscCall(x->backend->sync(x));
+    PetscCall(PetscLogGpuToCpu(sizeof(PetscScalar) * (PetscLogDouble)m * p));
+  }
+#if PETSC_VERSION_GE(3, 20, 0)
+  if (d->write) PetscCall(MatDenseRestoreArrayWriteAndMemType(d->M, &d->array));
+  else PetscCall(MatDenseRestoreArrayReadAndMemType(d->M, (const PetscScalar **)&d->array));
+#else
+  if (d->write) PetscCall(MatDenseRestoreArrayWrite(d->M, &d->array));
+  else PetscCall(MatDenseRestoreArrayRead(d->M, (const PetscScalar **)&d->array));
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Where shall this run? */
+static PetscErrorCode HybDenseExec(Mat A, Mat B, PetscCount nnz, HybExec *x)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  PetscBool            bdevice;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  PetscCall(HybDenseIsOnDevice(B, &bdevice));
+  if (bdevice) PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, x));
+  else if (hyb->choices.backend == HYB_BACKEND_CUDA || hyb->copy.born) PetscCall(HybGlueGetExec(A, &hyb->choices, nnz, x));
+  else *x = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMultDense(Mat A, const HybExec *x, const HybLent *l, PetscBool transpose, Mat B, Mat C, HybArena *work)
+{
+  HybCSR         csr = l->csr;
+  HybDeviceDense b, c;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  if (HybExecOnDevice(x)) {
+    PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, x, PETSC_TRUE, &csr));
+    if (transpose) {
+      HybDeviceTranspose *t = NULL;
+
+      PetscCall(MatSeqAIJHybridGPUGetDeviceTranspose(A, x, &csr, PETSC_FALSE, &t));
+      csr = t->csr;
+    }
+  } else if (transpose) { /* begun on the device, bound to the CPU since */
+    HybCSR    t;
+    PetscInt *perm;
+
+    PetscCall(x->backend->csr->transposesymbolic(x, work, work, &l->csr, &t, &perm));
+    PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, t.nnz, sizeof(HybScalar), &t.a));
+    PetscCall(x->backend->csr->gather(x, t.nnz, perm, PETSC_FALSE, l->csr.a, t.a));
+    csr = t;
+  }
+  if (HybExecOnDevice(x)) {
+    PetscCall(HybDeviceDenseGet(x, work, B, PETSC_FALSE, &b));
+    PetscCall(HybDeviceDenseGet(x, work, C, PETSC_TRUE, &c));
+    ierr = x->backend->csr->multdense(x, &csr, C->cmap->n, (HybScalar *)b.device, b.ld, (HybScalar *)c.device, c.ld);
+    PetscCall(HybDeviceDenseRestore(x, &c, (PetscBool)!ierr));
+    PetscCall(HybDeviceDenseRestore(x, &b, (PetscBool)!ierr));
+    PetscCall(ierr);
+    PetscCall(PetscLogGpuFlops(2.0 * (PetscLogDouble)csr.nnz * C->cmap->n));
+  } else {
+    const PetscScalar *ba;
+    PetscScalar       *ca;
+    PetscInt           ldb, ldc;
+
+    PetscCall(MatDenseGetLDA(B, &ldb));
+    PetscCall(MatDenseGetLDA(C, &ldc));
+    PetscCall(MatDenseGetArrayRead(B, &ba));
+    PetscCall(MatDenseGetArrayWrite(C, &ca));
+    PetscCall(x->backend->csr->multdense(x, &csr, C->cmap->n, ba, ldb, ca, ldc));
+    PetscCall(MatDenseRestoreArrayWrite(C, &ca));
+    PetscCall(MatDenseRestoreArrayRead(B, &ba));
+    PetscCall(PetscLogFlops(2.0 * (PetscLogDouble)csr.nnz * C->cmap->n));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybDenseNumeric(Mat A, PetscBool transpose, Mat B, Mat C)
+{
+  HybExec        x;
+  HybLent        l;
+  HybArena       work;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybLentGet(A, PETSC_TRUE, &l));
+  PetscCheck(l.csr.a || !l.csr.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "The matrix holds a structure of %" PetscInt64_FMT " nonzeros without values (MAT_STRUCTURE_ONLY): it cannot be multiplied with a dense one", (PetscInt64)l.csr.nnz);
+  PetscCheck((transpose ? l.csr.m : l.csr.n) == B->rmap->n && (transpose ? l.csr.n : l.csr.m) == C->rmap->n && B->cmap->n == C->cmap->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "A %" PetscInt_FMT " x %" PetscInt_FMT " matrix%s and a dense one of %" PetscInt_FMT " x %" PetscInt_FMT " have no product of %" PetscInt_FMT " x %" PetscInt_FMT, l.csr.m,
+             l.csr.n, transpose ? ", transposed," : "", B->rmap->n, B->cmap->n, C->rmap->n, C->cmap->n);
+  PetscCall(HybDenseExec(A, B, l.csr.nnz, &x));
+  PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_DENSE], A, B, C, 0));
+  PetscCall(HybArenaInit(&work, &x));
+  ierr = HybMultDense(A, &x, &l, transpose, B, C, &work);
+  PetscCall(HybArenaReset(&work));
+  PetscCall(ierr);
+  PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_DENSE], A, B, C, 0));
+  PetscCall(HybLentRestore(A, &l));
+  if (HybExecOnDevice(&x)) HybGlueState.deviceops++;
+  PetscCall(MatAssemblyBegin(C, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(C, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatMatMultNumeric_SeqAIJHybridGPU_SeqDense(Mat A, Mat B, Mat C)
+{
+  PetscFunctionBegin;
+  PetscCall(HybDenseNumeric(A, PETSC_FALSE, B, C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatTransposeMatMultNumeric_SeqAIJHybridGPU_SeqDense(Mat A, Mat B, Mat C)
+{
+  PetscFunctionBegin;
+  PetscCall(HybDenseNumeric(A, PETSC_TRUE, B, C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatProductNumeric_SeqAIJHybridGPU_SeqDense(Mat C)
+{
+  Mat_Product *product = C->product;
+
+  PetscFunctionBegin;
+  MatCheckProduct(C, 1);
+  PetscCall(HybDenseNumeric(product->A, (PetscBool)(product->type == MATPRODUCT_AtB), product->B, C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatProductSymbolic_SeqAIJHybridGPU_SeqDense(Mat C)
+{
+  Mat_Product *product = C->product;
+  PetscBool    transpose, dense = PETSC_FALSE;
+  PetscInt     m, p;
+
+  PetscFunctionBegin;
+  MatCheckProduct(C, 1);
+  transpose = (PetscBool)(product->type == MATPRODUCT_AtB);
+  m         = transpose ? product->A->cmap->n : product->A->rmap->n;
+  p         = product->B->cmap->n;
+  PetscCall(MatSetSizes(C, m, p, m, p));
+  PetscCall(PetscObjectBaseTypeCompare((PetscObject)C, MATSEQDENSE, &dense)); /* the program may have chosen one */
+  if (!dense) PetscCall(MatSetType(C, ((PetscObject)product->B)->type_name));
+  PetscCall(MatSetUp(C));
+  C->ops->productnumeric = MatProductNumeric_SeqAIJHybridGPU_SeqDense;
+  if (transpose) C->ops->transposematmultnumeric = MatTransposeMatMultNumeric_SeqAIJHybridGPU_SeqDense;
+  else C->ops->matmultnumeric = MatMatMultNumeric_SeqAIJHybridGPU_SeqDense;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatProductSetFromOptions_SeqAIJHybridGPU_SeqDense(Mat C)
+{
+  Mat_Product *product = C->product;
+  Mat          A = product->A, B = product->B;
+  char         name[128];
+  PetscErrorCode (*f)(Mat) = NULL;
+
+  PetscFunctionBegin;
+  MatCheckProduct(C, 1);
+  if ((product->type == MATPRODUCT_AB || product->type == MATPRODUCT_AtB) && MatIsSeqAIJHybridGPU(A) && A->assembled && !A->structure_only) {
+    HybLent l;
+    HybExec x;
+
+    PetscCall(HybLentGet(A, PETSC_FALSE, &l));
+    PetscCall(HybDenseExec(A, B, l.csr.nnz, &x));
+    PetscCall(HybLentRestore(A, &l));
+    if (HybExecOnDevice(&x)) {
+      C->ops->productsymbolic = MatProductSymbolic_SeqAIJHybridGPU_SeqDense;
+      PetscFunctionReturn(PETSC_SUCCESS);
+    }
+  }
+  PetscCall(PetscSNPrintf(name, sizeof(name), "MatProductSetFromOptions_seqaij_%s_C", ((PetscObject)B)->type_name));
+  PetscCall(PetscObjectQueryFunction((PetscObject)B, name, &f));
+  if (f) PetscCall((*f)(C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* On A, under both of its names: PETSc looks there before it looks at the dense matrix, which knows the parent's function */
+PetscErrorCode MatSeqAIJHybridGPUComposeDense(Mat A, PetscBool on)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatProductSetFromOptions_seqaijhybridgpu_seqdense_C", on ? MatProductSetFromOptions_SeqAIJHybridGPU_SeqDense : NULL));
+  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatProductSetFromOptions_seqaijhybridgpu_seqdensecuda_C", on ? MatProductSetFromOptions_SeqAIJHybridGPU_SeqDense : NULL));
+  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatProductSetFromOptions_seqaij_seqdense_C", on ? MatProductSetFromOptions_SeqAIJHybridGPU_SeqDense : NULL));
+  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatProductSetFromOptions_seqaij_seqdensecuda_C", on ? MatProductSetFromOptions_SeqAIJHybridGPU_SeqDense : NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
