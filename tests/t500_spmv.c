@@ -124,6 +124,7 @@ static PetscErrorCode Body(void)
       {"rowgroup", "-mat_aijhybridgpu_rowgroup_way", "bins",   NULL,                                NULL},
       {"rowgroup", "-mat_aijhybridgpu_rowgroup_way", "bins",   "-mat_aijhybridgpu_rowgroup_batch", "4" },
       {"segsum",   "-mat_aijhybridgpu_segsum_items", "3",      "-mat_aijhybridgpu_segsum_threads", "64"},
+      {"segsum",   "-mat_aijhybridgpu_segsum_repair", "cpu",   NULL,                                NULL},
     };
 
     for (size_t w = 0; w < PETSC_STATIC_ARRAY_LENGTH(ways); w++) {

@@ -60,6 +60,16 @@ static PetscErrorCode TestOne(const char *name, RefMat *A, PetscBool special)
         if (!HybTestCall(Apply(&mv, &there, x, (HybSpMVMode)mode, hy, m, &arena, again))) break;
         HybTestCheck(!memcmp(found, again, (size_t)m * sizeof(PetscScalar)), "mode %d: other bits the second time", mode);
       }
+      if (!strcmp((*table)->name, "segsum") && exec->backend->device) {
+        PetscCount empty = 0;
+        PetscBool  cpu;
+
+        for (PetscInt r = 0; r < m; r++) empty += A->csr.i[r] == A->csr.i[r + 1];
+        PetscCall(PetscOptionsHasName(NULL, NULL, "-mat_aijhybridgpu_segsum_repair", &cpu));
+        HybTestCheck(HybCountersGet(&mv.counters, "empty rows") == empty, "%td empty rows, expected %td", HybCountersGet(&mv.counters, "empty rows"), empty);
+        HybTestCheck((HybCountersGet(&mv.counters, "dirty tiles") > 0) == (empty > 0 && A->csr.nnz > 0), "%td dirty tiles, %td empty rows", HybCountersGet(&mv.counters, "dirty tiles"), empty);
+        if (cpu) HybTestCheck(HybCountersGet(&mv.counters, "tiles repaired by the CPU") == HybCountersGet(&mv.counters, "dirty tiles"), "%td tiles repaired by the CPU", HybCountersGet(&mv.counters, "tiles repaired by the CPU"));
+      }
       if (!strcmp((*table)->name, "segsum") && !exec->backend->device) {
         const PetscInt *i     = A->csr.i;
         PetscCount      empty = 0, dirty = 0, tiles = (A->csr.nnz + 511) / 512;
@@ -166,6 +176,11 @@ static PetscErrorCode Body(void)
     for (PetscInt r = 0; r < m; r++) lengths[r] = r >= from && r < from + run ? 0 : 1 + r % 7;
     snprintf(name, sizeof(name), "%" PetscInt_FMT " empty rows from row %" PetscInt_FMT " of %" PetscInt_FMT, run, from, m);
     PetscCall(TestLengths(name, m, 50, lengths));
+    if (exec->backend->device) {
+      PetscCall(PetscOptionsSetValue(NULL, "-mat_aijhybridgpu_segsum_repair", "cpu"));
+      PetscCall(TestLengths("the same, repaired by the CPU", m, 50, lengths));
+      PetscCall(PetscOptionsClearValue(NULL, "-mat_aijhybridgpu_segsum_repair"));
+    }
   }
   HybTestMatDenseRow(HybTestSize(3000, 200), HybTestSize(5000, 1100), 77, 3, &A);
   PetscCall(TestOne("one dense row", &A, PETSC_FALSE));

@@ -9,9 +9,11 @@
 
   Bits cannot show an empty row: two offsets fall on one bit. The tile speculates that it has none, so that its s-th segment belongs to its s-th
   row. It has exactly when as many bits are set as rows begin in it; otherwise the tile is dirty, and is repaired at once, on the chip: a row that is not empty finds
-  its segment by counting the bits up to its own, an empty one has the sum zero. (The paper writes the speculated sums to y and has the CPU re-arrange
-  them afterwards: on a card across a bus that would cost more than the product, and y + A x in place could not be repaired at all. The host's
-  segsum is the CPU's version.)
+  its segment by counting the bits up to its own, an empty one has the sum zero.
+
+  The paper writes the speculated sums out and has the CPU, which shares the memory there, re-arrange those of dirty tiles afterwards. -mat_aijhybridgpu_segsum_repair cpu
+  does so: speculated sums of dirty tiles go to a vector of their own, across the bus to the host, re-arranged, and back, in each application. On a card behind a bus
+  that costs far more than the product; it is there to be compared with.
 
     first[t] = the first row that begins at or after the first entry of tile t     | found by the first application,
     heads[t, thread] = V bits                                                      | kept for the later ones
@@ -49,6 +51,11 @@ typedef struct {
   unsigned char *heads;   /* threads a tile */
   HybScalar     *carry;   /* a tile: what it adds to a row begun earlier */
   PetscCount    *found;   /* dirty tiles, empty rows */
+  /* repair by the CPU alone */
+  PetscBool      cpu;
+  HybScalar     *speculated, *hostsums; /* by rows, as if none were empty */
+  unsigned char *dirty, *hostdirty;     /* a tile */
+  PetscInt      *hostfirst, *hosti;
 } SegSum;
 
 static __device__ __forceinline__ HybScalar SegSumEnd(int mode, HybScalar sum, const HybScalar *y, PetscCount r)
@@ -73,7 +80,7 @@ static __global__ void SegSumSearch(PetscInt m, PetscCount size, PetscCount ntil
 
 /* FIRST: the first application, which finds the heads and counts what is dirty. STREAM: j and a are aligned to 16 bytes */
 template <int V, bool FIRST, bool STREAM>
-static __global__ __launch_bounds__(SEGSUM_MAX_THREADS, 3) void SegSumTiles(int mode, PetscInt m, PetscCount nnz, PetscCount ntiles, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, const PetscInt *__restrict__ first, unsigned char *heads, HybScalar *__restrict__ carry, PetscCount *found, const HybScalar *y, HybScalar *z)
+static __global__ __launch_bounds__(SEGSUM_MAX_THREADS, 3) void SegSumTiles(int mode, PetscInt m, PetscCount nnz, PetscCount ntiles, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, const PetscInt *__restrict__ first, unsigned char *heads, HybScalar *__restrict__ carry, PetscCount *found, unsigned char *dirty, HybScalar *speculated, const HybScalar *y, HybScalar *z)
 {
   HYB_SHARED(uint64_t, bar, SEGSUM_STAGES);
   HYB_SHARED(unsigned, word, SEGSUM_MAX_THREADS); /* heads of each thread, and above 8 bits the number of heads before it */
@@ -216,6 +223,8 @@ static __global__ __launch_bounds__(SEGSUM_MAX_THREADS, 3) void SegSumTiles(int 
         if (r != r0 + t) base = mode == ROW_SET ? base : y[r];
         z[r] = mode == ROW_SET ? v : mode == ROW_ADD ? base + v : base - v;
       }
+    } else if (speculated) {
+      for (int k = t; k < nheads; k += T) speculated[r0 + k] = value[k + 1];
     } else {
       for (PetscCount r = r0 + t; r < r1; r += T) {
         HybScalar      v(0);
@@ -226,10 +235,13 @@ static __global__ __launch_bounds__(SEGSUM_MAX_THREADS, 3) void SegSumTiles(int 
         }
         z[r] = SegSumEnd(mode, v, y, r);
       }
-      if (FIRST && t == 0) {
+    }
+    if (FIRST && t == 0) {
+      if (r1 - r0 != nheads) {
         HybAtomicAdd(&found[0], (PetscCount)1);
         HybAtomicAdd(&found[1], (PetscCount)(r1 - r0 - nheads));
       }
+      if (speculated) dirty[tile] = r1 - r0 != nheads;
     }
     if (t == 0) carry[tile] = value[0];
     r0   = nr0;
@@ -260,6 +272,13 @@ static __global__ void SegSumJoin(int mode, PetscCount size, PetscCount ntiles, 
   }
 }
 
+/* the rows of dirty tiles take the sums that the CPU has put in order */
+static __global__ void SegSumRepaired(int mode, const unsigned char *__restrict__ dirty, const PetscInt *__restrict__ first, const HybScalar *__restrict__ sums, const HybScalar *y, HybScalar *z)
+{
+  if (dirty[blockIdx.x])
+    for (PetscCount r = first[blockIdx.x] + (PetscInt)threadIdx.x; r < first[blockIdx.x + 1]; r += blockDim.x) z[r] = SegSumEnd(mode, sums[r], y, r);
+}
+
 static __global__ void SegSumEmpty(int mode, PetscInt m, const HybScalar *y, HybScalar *z)
 {
   const PetscCount r = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;
@@ -273,6 +292,8 @@ static PetscErrorCode HybSpMVSetUp_SegSumCUDA(HybSpMV *S, const HybCSR *A)
   PetscInt       threads = 128, items = 7, blocks = 0;
   size_t         limit;
   int            sms;
+  char           repair[16] = "";
+  PetscBool      set;
 
   PetscFunctionBegin;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_segsum_threads", &threads, NULL));
@@ -298,7 +319,51 @@ static PetscErrorCode HybSpMVSetUp_SegSumCUDA(HybSpMV *S, const HybCSR *A)
   PetscCall(HybCountersSet(&S->counters, "tiles", seg->ntiles));
   PetscCall(HybCountersSet(&S->counters, "dirty tiles", 0));
   PetscCall(HybCountersSet(&S->counters, "empty rows", 0));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_segsum_repair", repair, sizeof(repair), &set));
+  PetscCheck(!set || !strcmp(repair, "device") || !strcmp(repair, "cpu"), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-mat_aijhybridgpu_segsum_repair is device or cpu, not %s", repair);
+  seg->cpu = (PetscBool)(set && !strcmp(repair, "cpu"));
+  if (seg->cpu) {
+    PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), A->m, sizeof(*seg->speculated), &seg->speculated));
+    PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), seg->ntiles, sizeof(*seg->dirty), &seg->dirty));
+    PetscCall(HybArenaAlloc(&S->keep, HYB_MEM_HOST, A->m, sizeof(*seg->hostsums), &seg->hostsums));
+    PetscCall(HybArenaAlloc(&S->keep, HYB_MEM_HOST, seg->ntiles, sizeof(*seg->hostdirty), &seg->hostdirty));
+    PetscCall(HybArenaAlloc(&S->keep, HYB_MEM_HOST, seg->ntiles + 1, sizeof(*seg->hostfirst), &seg->hostfirst));
+    PetscCall(HybArenaAlloc(&S->keep, HYB_MEM_HOST, (PetscCount)A->m + 1, sizeof(*seg->hosti), &seg->hosti));
+    /* rows of clean tiles cross the bus too */
+    PetscCall(exec->backend->zero(exec, seg->speculated, (size_t)A->m * sizeof(*seg->speculated)));
+  }
   S->data = seg;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* between the tiles' sums and the joining */
+static PetscErrorCode SegSumRepairByCPU(HybSpMV *S, const HybCSR *A, const SegSum *seg, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
+{
+  const HybExec *exec     = &S->exec;
+  PetscCount     repaired = 0;
+
+  PetscFunctionBegin;
+  if (S->calls == 0) {
+    PetscCall(exec->backend->copy(exec, seg->hostdirty, seg->dirty, (size_t)seg->ntiles, HYB_COPY_DEVICE_TO_HOST));
+    PetscCall(exec->backend->copy(exec, seg->hostfirst, seg->first, ((size_t)seg->ntiles + 1) * sizeof(*seg->first), HYB_COPY_DEVICE_TO_HOST));
+    PetscCall(exec->backend->copy(exec, seg->hosti, A->i, ((size_t)A->m + 1) * sizeof(*A->i), HYB_COPY_DEVICE_TO_HOST));
+  }
+  PetscCall(exec->backend->copy(exec, seg->hostsums, seg->speculated, (size_t)A->m * sizeof(*seg->speculated), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(exec->backend->sync(exec));
+  for (PetscCount t = 0; t < seg->ntiles; t++) {
+    const PetscInt r0 = seg->hostfirst[t], *i = seg->hosti;
+    PetscInt       sums = 0;
+
+    if (!seg->hostdirty[t]) continue;
+    for (PetscInt r = r0; r < seg->hostfirst[t + 1]; r++) sums += i[r + 1] > i[r];
+    /* from behind: a row's sum stands at or before its own place */
+    for (PetscInt r = seg->hostfirst[t + 1]; r-- > r0;) seg->hostsums[r] = i[r + 1] > i[r] ? seg->hostsums[r0 + --sums] : HybScalar(0);
+    repaired++;
+  }
+  PetscCall(HybCountersSet(&S->counters, "tiles repaired by the CPU", repaired));
+  if (!repaired) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(exec->backend->copy(exec, seg->speculated, seg->hostsums, (size_t)A->m * sizeof(*seg->speculated), HYB_COPY_HOST_TO_DEVICE));
+  HYB_LAUNCH(SegSumRepaired, seg->ntiles, SEGSUM_SEARCHERS, 0, exec->stream, (int)mode, seg->dirty, seg->first, seg->speculated, y, z);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -310,7 +375,7 @@ static PetscErrorCode SegSumLaunch(HybSpMV *S, const HybCSR *A, const HybScalar 
   const bool     aligned = RowStreamAligned(A->a) && RowStreamAligned(A->j);
 
   PetscFunctionBegin;
-#define CALL(FIRST, STREAM) HYB_LAUNCH((SegSumTiles<V, FIRST, STREAM>), seg->blocks, seg->threads, seg->bytes, exec->stream, (int)mode, A->m, A->nnz, seg->ntiles, A->i, A->j, A->a, x, seg->first, seg->heads, seg->carry, seg->found, y, z)
+#define CALL(FIRST, STREAM) HYB_LAUNCH((SegSumTiles<V, FIRST, STREAM>), seg->blocks, seg->threads, seg->bytes, exec->stream, (int)mode, A->m, A->nnz, seg->ntiles, A->i, A->j, A->a, x, seg->first, seg->heads, seg->carry, seg->found, seg->dirty, seg->speculated, y, z)
   if (S->calls == 0) {
     HYB_LAUNCH(SegSumSearch, HybBlocks(seg->ntiles + 1, SEGSUM_SEARCHERS), SEGSUM_SEARCHERS, 0, exec->stream, A->m, (PetscCount)seg->threads * V, seg->ntiles, A->i, seg->first);
     if (aligned) CALL(true, true);
@@ -320,6 +385,7 @@ static PetscErrorCode SegSumLaunch(HybSpMV *S, const HybCSR *A, const HybScalar 
     else CALL(false, false);
   }
 #undef CALL
+  if (seg->cpu) PetscCall(SegSumRepairByCPU(S, A, seg, mode, y, z));
   HYB_LAUNCH(SegSumJoin, HybBlocks(seg->ntiles - 1, SEGSUM_SEARCHERS), SEGSUM_SEARCHERS, 0, exec->stream, (int)mode, (PetscCount)seg->threads * V, seg->ntiles, A->i, seg->first, seg->carry, z);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
