@@ -373,7 +373,7 @@ static __device__ __forceinline__ void HashCountTask(const HashArgs &x, int b, P
 }
 
 /* bins 1 to 4 at once, the longest rows first */
-__global__ void __launch_bounds__(128, 8) HashCountSmallKernel(HashArgs x)
+__global__ void __launch_bounds__(128, 7) HashCountSmallKernel(HashArgs x)
 {
   HYB_DYNAMIC_SHARED(unsigned char, shared);
   HYB_SHARED(unsigned, scratch, HYB_WARP);
@@ -756,38 +756,38 @@ static __device__ __forceinline__ void HashPlannedRow(const HashArgs &x, PetscIn
   for (PetscInt e = G::rank(); e < nnz; e += N) acc[e] = HashNegativeZero();
   G::sync();
   for (PetscInt k = abegin; k < aend; k += HASH_BATCH) {
-    PetscInt  from[HASH_BATCH], first[HASH_BATCH], len[HASH_BATCH];
+    PetscInt  len[HASH_BATCH];
     int       at[HASH_BATCH];
     HybScalar av[HASH_BATCH], b[HASH_BATCH];
 
 #pragma unroll
     for (int u = 0; u < HASH_BATCH; u++) {
-      from[u] = first[u] = len[u] = 0;
-      av[u]                       = HybScalar();
+      len[u] = at[u] = 0;
+      av[u] = b[u] = HybScalar();
       if (k + u < aend) {
-        from[u]  = x.from[k + u];
-        first[u] = x.off[k + u];
-        len[u]   = (k + u + 1 < aend ? x.off[k + u + 1] : total) - first[u];
-        av[u]    = x.aa[k + u];
-      }
-    }
-#pragma unroll
-    for (int u = 0; u < HASH_BATCH; u++) {
-      at[u] = 0;
-      b[u]  = HybScalar();
-      if (G::rank() < len[u]) {
-        at[u] = places[first[u] + G::rank()];
-        b[u]  = x.ba[from[u] + G::rank()];
+        const PetscInt first = x.off[k + u];
+
+        len[u] = (k + u + 1 < aend ? x.off[k + u + 1] : total) - first;
+        av[u]  = x.aa[k + u];
+        if (G::rank() < len[u]) {
+          at[u] = places[first + G::rank()];
+          b[u]  = x.ba[x.from[k + u] + G::rank()];
+        }
       }
     }
 #pragma unroll
     for (int u = 0; u < HASH_BATCH; u++) {
       if (k + u < aend) {
         if (G::rank() < len[u]) acc[at[u]] = HybMulAdd(av[u], b[u], acc[at[u]]);
-        for (PetscInt p = G::rank() + N; p < len[u]; p += N) {
-          const int there = places[first[u] + p];
+        if (len[u] > N) {
+          const unsigned short *const to = places + x.off[k + u];
+          const HybScalar *const      ba = x.ba + x.from[k + u];
 
-          acc[there] = HybMulAdd(av[u], x.ba[from[u] + p], acc[there]);
+          for (PetscInt p = G::rank() + N; p < len[u]; p += N) {
+            const int there = to[p];
+
+            acc[there] = HybMulAdd(av[u], ba[p], acc[there]);
+          }
         }
         G::sync();
       }
@@ -816,7 +816,7 @@ static __device__ __forceinline__ void HashPlannedTask(const HashArgs &x, int b,
 }
 
 /* rows of bins 1 to HASH_SMALL, large ones first: sub-warps only ever become narrower, and each has its warp's part of shared memory */
-__global__ void __launch_bounds__(128, 8) HashPlannedSmallKernel(HashArgs x)
+__global__ void __launch_bounds__(128, 7) HashPlannedSmallKernel(HashArgs x)
 {
   HYB_DYNAMIC_SHARED(unsigned char, shared);
   int        b     = HASH_SMALL;
@@ -826,7 +826,9 @@ __global__ void __launch_bounds__(128, 8) HashPlannedSmallKernel(HashArgs x)
     while (b > 1 && t >= end) {
       b--;
       begin = end;
-      end += HybBlocks((PetscCount)x.binptr[b + 1] - x.binptr[b], 128 >> HashGroupLanes(b, x.grouplanes));
+      const int groups = 128 >> HashGroupLanes(b, x.grouplanes);
+
+      end += (x.binptr[b + 1] - x.binptr[b] + groups - 1) / groups;
     }
     if (t >= end) break;
     if (b == HASH_SMALL) HashPlannedTask<128>(x, b, t - begin, HASH_SMALLMEM, shared);
