@@ -36,7 +36,7 @@ $(MAT_BIN): $(BUILD)/tests/%: $(BUILD)/tests/%.o
 .SECONDARY: $(UNIT_BIN:=.o) $(MAT_BIN:=.o) $(HARNESS_OBJ)
 -include $(UNIT_BIN:=.d) $(MAT_BIN:=.d) $(HARNESS_OBJ:.o=.d)
 
-.PHONY: unit unit-emulated check unit-cuda tests-run-cuda tests-clean-results tests-run-unit tests-run-emulated tests-run-mat tests-run-parts
+.PHONY: unit unit-emulated check check-host unit-cuda tests-run-cuda tests-clean-results tests-run-unit tests-run-emulated tests-run-mat tests-run-parts
 tests-clean-results:
 	@rm -rf $(RESULTS) && mkdir -p $(RESULTS) && date +%s > $(RESULTS)/start
 
@@ -105,6 +105,10 @@ check: tests-clean-results
 	@$(MAKE) --no-print-directory -s gpu-report-status 2>/dev/null || true
 	@tests/summary $(RESULTS)
 
+# what concerns the PETSc in use: neither the emulated device nor the checkout itself is tested again
+check-host:
+	@$(MAKE) --no-print-directory check EMULATED_LIB= TEST_LINES='^[^@]*$$' CHECK_TARGETS='$(filter conformance-fast test-examples test-plugin,$(CHECK_TARGETS))'
+
 # Fuzzing: libFuzzer with its coverage where clang is found, else random bytes from a driver (and mutations of files); everything under the sanitizers.
 # Two programs, each for FUZZ_SECONDS: the rooms, and the file reader of the examples. Their corpora start from tests/fuzz and grow in the build folder.
 comma_ := ,
@@ -152,5 +156,6 @@ valgrind: tests-clean-results $(UNIT_BIN)
 ## make fuzz            libFuzzer (with clang) or random bytes, FUZZ_SECONDS each: products, transposes, wild arrays beside the reference; the file reader
 ## make valgrind        the rooms' tests under memcheck, small sizes
 ## make check           all tests: rooms on the host and on the emulated device, the type, PETSc's own (fast part); under ten minutes
+## make check-host      check without the emulated device: what depends on the PETSc in use
 ## make unit            the rooms' tests on the host alone (SANITIZE=address,undefined for the sanitizers); SEED=N other random matrices
 ## make unit-emulated   the rooms' tests on the emulated device alone; make unit-cuda: on the machine's device
