@@ -199,6 +199,40 @@ static PetscErrorCode CheckOperations(Mat A, Mat H, PetscBool square)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* to the parent's other derived types, of which H must leave nothing behind; H stays as it is */
+static PetscErrorCode CheckDerived(Mat A, Mat H)
+{
+  const char *const types[] = {"aijperm", "aijcrl", "aijsell"};
+
+  PetscFunctionBeginUser;
+  for (int k = 0; k < 3; k++) {
+    Mat       B, D, P; /* P: the parent's own conversion; some of these types multiply rectangular matrices with mistakes of their own */
+    PetscBool flg;
+    char      seq[32], mpi[32];
+
+    PetscCall(PetscSNPrintf(seq, sizeof(seq), "seq%s", types[k]));
+    PetscCall(PetscSNPrintf(mpi, sizeof(mpi), "mpi%s", types[k]));
+    PetscCall(MatConvert(A, types[k], MAT_INITIAL_MATRIX, &P));
+    PetscCall(MatConvert(H, types[k], MAT_INITIAL_MATRIX, &B));
+    PetscCall(PetscObjectTypeCompareAny((PetscObject)B, &flg, seq, mpi, ""));
+    MatTestCheck(flg, "MatConvert to a derived type: type");
+    MatTestCheckSame(B, A, "MatConvert to a derived type");
+    PetscCall(CheckMults(P, B));
+    PetscCall(MatDestroy(&B));
+    PetscCall(MatDuplicate(H, MAT_COPY_VALUES, &D));
+    PetscCall(MatConvert(D, types[k], MAT_INPLACE_MATRIX, &D));
+    MatTestCheckSame(D, A, "MatConvert to a derived type in place");
+    PetscCall(CheckMults(P, D));
+    PetscCall(MatConvert(D, "aijhybridgpu", MAT_INITIAL_MATRIX, &B));
+    MatTestCheckSame(B, A, "MatConvert from a derived type");
+    PetscCall(CheckMults(A, B));
+    PetscCall(MatDestroy(&B));
+    PetscCall(MatDestroy(&D));
+    PetscCall(MatDestroy(&P));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode CheckConversions(Mat A)
 {
   Mat       H, B;
@@ -265,8 +299,10 @@ int main(int argc, char **argv)
     PetscCall(MatMatMult(A, W, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &J));
     PetscCall(PetscSNPrintf(name, sizeof(name), "%d x %d assembled", (int)shapes[k][0], (int)shapes[k][1]));
     MatTestName = name;
+    PetscCall(CheckDerived(A, H));
     PetscCall(CheckOperations(A, H, square));
     PetscCall(PetscSNPrintf(name, sizeof(name), "%d x %d product", (int)shapes[k][0], (int)shapes[k][1]));
+    PetscCall(CheckDerived(J, D));
     PetscCall(CheckOperations(J, D, square));
     { /* the product's result back to MATAIJ in place, its arrays outliving nothing */
       Mat K;

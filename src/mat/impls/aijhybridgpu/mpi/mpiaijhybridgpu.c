@@ -395,6 +395,24 @@ static PetscErrorCode MatConvert_MPIAIJHybridGPU_MPIAIJ(Mat, MatType, MatReuse, 
 
 static const char *const HybParentConversions[] = {"mpisbaij", "mpibaij", "mpiaijperm", "mpiaijsell", "mpiaijmkl", "mpiaijcusparse", "mpiaijkokkos", "mpiaijviennacl", "mpiaijhipsparse", "mpiaijcrl", "elemental", "scalapack", "hypre", "is", "mpisell", "mpidense", "dense", NULL};
 
+/*
+  The parent's converters to types derived from it duplicate the matrix and take the duplicate for a plain one, private data included: ours are taken off first
+*/
+static PetscErrorCode MatConvert_MPIAIJHybridGPU_Derived(Mat A, MatType type, MatReuse reuse, Mat *newmat)
+{
+  Mat B = A;
+
+  PetscFunctionBegin;
+  if (reuse == MAT_REUSE_MATRIX) {
+    PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(MatConvert_MPIAIJHybridGPU_MPIAIJ(A, MATMPIAIJ, reuse, &B));
+  PetscCall(MatConvert(B, type, MAT_INPLACE_MATRIX, &B));
+  *newmat = B;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode MatMPIAIJHybridGPUCompose(Mat A, PetscBool on)
 {
   PetscFunctionBegin;
@@ -405,7 +423,8 @@ static PetscErrorCode MatMPIAIJHybridGPUCompose(Mat A, PetscBool on)
   PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatProductSetFromOptions_mpiaij_mpiaijhybridgpu_C", on ? MatProductSetFromOptions_MPIAIJHybridGPU : NULL));
   PetscCall(MatAIJHybridGPUComposeCOO(A, PETSC_FALSE, on));
   for (PetscInt k = 0; HybParentConversions[k]; k++) {
-    char name[128], parent[128];
+    char      name[128], parent[128];
+    PetscBool derived         = PETSC_FALSE;
     PetscErrorCode (*f)(void) = NULL;
 
     PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_mpiaijhybridgpu_%s_C", HybParentConversions[k]));
@@ -413,8 +432,10 @@ static PetscErrorCode MatMPIAIJHybridGPUCompose(Mat A, PetscBool on)
       PetscCall(PetscSNPrintf(parent, sizeof(parent), "MatConvert_mpiaij_%s_C", HybParentConversions[k]));
       PetscCall(PetscObjectQueryFunction((PetscObject)A, parent, &f));
       if (!f) continue;
+      PetscCall(PetscStrbeginswith(HybParentConversions[k], "mpiaij", &derived));
     }
-    PetscCall(PetscObjectComposeFunction((PetscObject)A, name, f));
+    if (derived) PetscCall(PetscObjectComposeFunction((PetscObject)A, name, MatConvert_MPIAIJHybridGPU_Derived));
+    else PetscCall(PetscObjectComposeFunction((PetscObject)A, name, f));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -33,7 +33,7 @@ static PetscErrorCode MatSeqAIJHybridGPUDestroyPlans(Mat_SeqAIJHybridGPU *hyb)
 }
 
 /* the parent's conversions to other types, repeated under our name: else MatConvert() goes entry by entry */
-static const char *const HybParentConversions[] = {"seqsbaij", "seqbaij", "seqaijperm", "seqaijsell", "seqaijmkl", "seqaijcusparse", "seqaijkokkos", "seqaijviennacl", "seqaijhipsparse", "seqaijcrl", "elemental", "scalapack", "hypre", "is", "seqsell", "seqdense", "dense", NULL};
+static const char *const HybParentConversions[] = {"seqsbaij", "seqbaij", "elemental", "scalapack", "hypre", "is", "seqsell", "seqdense", "dense", NULL};
 
 static PetscErrorCode MatSeqAIJHybridGPUCompose(Mat A, PetscBool on)
 {
@@ -44,6 +44,7 @@ static PetscErrorCode MatSeqAIJHybridGPUCompose(Mat A, PetscBool on)
   PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatProductSetFromOptions_seqaijhybridgpu_seqaij_C", on ? MatProductSetFromOptions_SeqAIJHybridGPU : NULL));
   PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatProductSetFromOptions_seqaij_seqaijhybridgpu_C", on ? MatProductSetFromOptions_SeqAIJHybridGPU : NULL));
   PetscCall(MatSeqAIJHybridGPUComposeDense(A, on));
+  PetscCall(MatSeqAIJHybridGPUComposeConversions(A, on));
   PetscCall(MatAIJHybridGPUComposeCOO(A, PETSC_TRUE, on));
   for (PetscInt k = 0; HybParentConversions[k]; k++) {
     char name[128], parent[128];

@@ -1,0 +1,233 @@
+/*
+  Conversions to and from the other types derived from MATSEQAIJ (aijcusparse, aijperm, aijsell, aijkokkos, ...).
+
+  The parent's converters to these duplicate the matrix, and take the duplicate for a plain one: with our operations and private data on it, they would put theirs
+  over ours. So ours are taken off first. Between this type and aijcusparse values go from the device to the device; aijcusparse keeps its pattern on the host as
+  well, so that a new matrix of that type makes the host read the pattern once. From aijcusparse a matrix is born on the device, the host seeing row offsets alone.
+*/
+#include "../aijhybridgpuimpl.h"
+
+static const char *const HybDerivedTypes[] = {"seqaijcusparse", "seqaijperm", "seqaijsell", "seqaijmkl", "seqaijkokkos", "seqaijviennacl", "seqaijhipsparse", "seqaijcrl"};
+#define HYB_DERIVED_TYPES ((int)(sizeof(HybDerivedTypes) / sizeof(HybDerivedTypes[0])))
+
+typedef PetscErrorCode (*HybConverter)(Mat, MatType, MatReuse, Mat *);
+/* the parent's */
+static HybConverter HybParentConverter[HYB_DERIVED_TYPES];
+static PetscBool    HybParentConvertersKnown;
+
+/* *B = a plain MATSEQAIJ of A's entries, or of its pattern alone */
+static PetscErrorCode HybPlainDuplicate(Mat A, MatDuplicateOption op, Mat *B)
+{
+  PetscFunctionBegin;
+  PetscCall((*HybGlueState.seq.duplicate)(A, op, B));
+  if (MatIsSeqAIJHybridGPU(*B)) PetscCall(MatConvert_SeqAIJHybridGPU_SeqAIJ(*B, MATSEQAIJ, MAT_INPLACE_MATRIX, B));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybFindConverter(MatType type, HybConverter *f)
+{
+  PetscFunctionBegin;
+  *f = NULL;
+  for (int k = 0; k < HYB_DERIVED_TYPES; k++) {
+    const char *name = HybDerivedTypes[k];
+    PetscBool   flg;
+
+    PetscCall(PetscStrcmp(type, name, &flg));
+    if (!flg) PetscCall(PetscStrcmp(type, name + 3, &flg)); /* without "seq" */
+    if (flg) *f = HybParentConverter[k];
+  }
+  PetscCheck(*f, PETSC_COMM_SELF, PETSC_ERR_SUP, "No conversion from %s to %s", MATSEQAIJ, type);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatConvert_SeqAIJHybridGPU_Derived(Mat A, MatType type, MatReuse reuse, Mat *newmat)
+{
+  HybConverter f = NULL;
+  Mat          B;
+
+  PetscFunctionBegin;
+  PetscCall(HybFindConverter(type, &f));
+  if (reuse == MAT_REUSE_MATRIX) {
+    PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  B = A;
+  if (reuse == MAT_INITIAL_MATRIX) PetscCall(HybPlainDuplicate(A, MAT_COPY_VALUES, &B));
+  else PetscCall(MatConvert_SeqAIJHybridGPU_SeqAIJ(A, MATSEQAIJ, MAT_INPLACE_MATRIX, &B));
+  PetscCall((*f)(B, type, MAT_INPLACE_MATRIX, &B));
+  *newmat = B;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#if defined(PETSC_HAVE_CUDA) && PETSC_VERSION_GE(3, 20, 0)
+/* Is A on a device that aijcusparse can share? Then x and csr are of it. */
+static PetscErrorCode HybConvertFromDevice(Mat A, HybExec *x, HybCSR *csr, PetscBool *device)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  *device = PETSC_FALSE;
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  if (HybGlueState.nopetscstream || !hyb->copy.pattern || A->structure_only) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, x));
+  if (!HybExecOnDevice(x)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, x, PETSC_TRUE, csr));
+  *device = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybValuesToCUSPARSE(Mat A, const HybExec *x, const HybCSR *csr, Mat B)
+{
+  PetscScalar *a;
+  MatInfo      info;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetInfo(B, MAT_LOCAL, &info));
+  PetscCheck((PetscCount)info.nz_used == csr->nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "The matrix has %" PetscInt64_FMT " nonzeros, the one to be used again %" PetscInt64_FMT, (PetscInt64)csr->nnz, (PetscInt64)info.nz_used);
+  PetscCall(MatSeqAIJCUSPARSEGetArrayWrite(B, &a));
+  PetscCall(x->backend->copy(x, a, csr->a, sizeof(HybScalar) * (size_t)csr->nnz, HYB_COPY_DEVICE_TO_DEVICE));
+  PetscCall(x->backend->sync(x)); /* its operations may use another stream */
+  PetscCall(MatSeqAIJCUSPARSERestoreArrayWrite(B, &a));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJCUSPARSE(Mat A, MatType type, MatReuse reuse, Mat *newmat)
+{
+  HybExec      x;
+  HybCSR       csr;
+  PetscBool    device;
+  HybConverter f = NULL;
+  Mat          B;
+
+  PetscFunctionBegin;
+  PetscCall(HybConvertFromDevice(A, &x, &csr, &device));
+  if (!device) {
+    PetscCall(MatConvert_SeqAIJHybridGPU_Derived(A, type, reuse, newmat));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(HybFindConverter(type, &f));
+  PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_CONVERT], A, 0, 0, 0));
+  B = *newmat;
+  if (reuse != MAT_REUSE_MATRIX) {
+    PetscCall(HybPlainDuplicate(A, MAT_DO_NOT_COPY_VALUES, &B));
+    PetscCall((*f)(B, type, MAT_INPLACE_MATRIX, &B));
+  }
+  PetscCall(HybValuesToCUSPARSE(A, &x, &csr, B));
+  if (reuse == MAT_INPLACE_MATRIX) PetscCall(MatHeaderReplace(A, &B));
+  else *newmat = B;
+  PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_CONVERT], *newmat, 0, 0, 0));
+  HybGlueState.deviceops++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* B's arrays become copies of those that csr names on the device */
+static PetscErrorCode HybCopyOnDevice(const HybExec *x, const HybCSR *csr, Mat B)
+{
+  HybArena       arrays;
+  HybCSR         result = *csr;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&arrays, x));
+  ierr = HybArenaAlloc(&arrays, HYB_MEM_DEVICE, (PetscCount)csr->m + 1, sizeof(PetscInt), &result.i);
+  if (!ierr) ierr = HybArenaAlloc(&arrays, x->result, csr->nnz, sizeof(PetscInt), &result.j);
+  if (!ierr) ierr = HybArenaAlloc(&arrays, x->result, csr->nnz, sizeof(HybScalar), &result.a);
+  if (!ierr) ierr = x->backend->copy(x, result.i, csr->i, sizeof(PetscInt) * ((size_t)csr->m + 1), HYB_COPY_DEVICE_TO_DEVICE);
+  if (!ierr) ierr = x->backend->copy(x, result.j, csr->j, sizeof(PetscInt) * (size_t)csr->nnz, HYB_COPY_DEVICE_TO_DEVICE);
+  if (!ierr) ierr = x->backend->copy(x, result.a, csr->a, sizeof(HybScalar) * (size_t)csr->nnz, HYB_COPY_DEVICE_TO_DEVICE);
+  if (!ierr) ierr = MatSeqAIJHybridGPUAdoptDevice(B, x, &arrays, &result);
+  if (ierr) (void)HybArenaReset(&arrays);
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatConvert_SeqAIJCUSPARSE_SeqAIJHybridGPU(Mat A, MatType type, MatReuse reuse, Mat *newmat)
+{
+  HybChoices      choices;
+  HybExec         x;
+  HybCSR          csr;
+  MatInfo         info;
+  const PetscInt *i, *j;
+  PetscScalar    *a;
+  PetscMemType    mtype = PETSC_MEMTYPE_HOST;
+  PetscBool       ondevice;
+  PetscErrorCode  ierr;
+  Mat             B;
+
+  PetscFunctionBegin;
+  PetscCall(HybGlueReadChoices(&choices));
+  PetscCall(MatGetInfo(A, MAT_LOCAL, &info));
+  PetscCall(HybGlueGetExec(A, &choices, (PetscCount)info.nz_used, &x));
+  if (HybExecOnDevice(&x) && !HybGlueState.nopetscstream && A->rmap->n && info.nz_used > 0) PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, &j, &a, &mtype));
+  if (PetscMemTypeHost(mtype)) { /* by way of the plain type */
+    if (reuse == MAT_REUSE_MATRIX) PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
+    else {
+      PetscCall(MatConvert(A, MATSEQAIJ, reuse, newmat));
+      PetscCall(MatConvert_SeqAIJ_SeqAIJHybridGPU(*newmat, type, MAT_INPLACE_MATRIX, newmat));
+    }
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  csr.m   = A->rmap->n;
+  csr.n   = A->cmap->n;
+  csr.nnz = (PetscCount)info.nz_used;
+  csr.i   = (PetscInt *)i;
+  csr.j   = (PetscInt *)j;
+  csr.a   = (HybScalar *)a;
+  if (reuse == MAT_REUSE_MATRIX) {
+    HybExec xb;
+    HybCSR  b;
+
+    PetscCall(MatSeqAIJHybridGPUWriteOnDevice(*newmat, &xb, &ondevice));
+    if (!ondevice) {
+      PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
+      PetscFunctionReturn(PETSC_SUCCESS);
+    }
+    PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_CONVERT], A, 0, 0, 0));
+    PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(*newmat, &xb, PETSC_TRUE, &b));
+    PetscCheck(b.nnz == csr.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "The matrix has %" PetscInt64_FMT " nonzeros, the one to be used again %" PetscInt64_FMT, (PetscInt64)csr.nnz, (PetscInt64)b.nnz);
+    PetscCall(xb.backend->copy(&xb, b.a, csr.a, sizeof(HybScalar) * (size_t)b.nnz, HYB_COPY_DEVICE_TO_DEVICE));
+    PetscCall(MatSeqAIJHybridGPUDeviceWritten(*newmat, &xb));
+    PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_CONVERT], A, 0, 0, 0));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_CONVERT], A, 0, 0, 0));
+  PetscCall(MatCreate(PetscObjectComm((PetscObject)A), &B));
+  PetscCall(MatSetSizes(B, A->rmap->n, A->cmap->n, A->rmap->n, A->cmap->n));
+  PetscCall(MatSetBlockSizes(B, A->rmap->bs, A->cmap->bs));
+  PetscCall(MatSetType(B, MATSEQAIJHYBRIDGPU));
+  ierr = HybCopyOnDevice(&x, &csr, B);
+  if (ierr) (void)MatDestroy(&B);
+  PetscCall(ierr);
+  if (reuse == MAT_INPLACE_MATRIX) PetscCall(MatHeaderReplace(A, &B));
+  else *newmat = B;
+  PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_CONVERT], *newmat, 0, 0, 0));
+  HybGlueState.deviceops++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
+/* Under both of our type's names. The last one is for MatConvert() to this type, which asks an empty matrix of it. */
+PetscErrorCode MatSeqAIJHybridGPUComposeConversions(Mat A, PetscBool on)
+{
+  char name[128];
+
+  PetscFunctionBegin;
+  for (int k = 0; k < HYB_DERIVED_TYPES; k++) {
+    HybConverter f = MatConvert_SeqAIJHybridGPU_Derived;
+
+#if defined(PETSC_HAVE_CUDA) && PETSC_VERSION_GE(3, 20, 0)
+    if (k == 0) f = MatConvert_SeqAIJHybridGPU_SeqAIJCUSPARSE;
+#endif
+    PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_seqaij_%s_C", HybDerivedTypes[k]));
+    if (!HybParentConvertersKnown) PetscCall(PetscObjectQueryFunction((PetscObject)A, name, &HybParentConverter[k]));
+    if (!HybParentConverter[k]) continue;
+    PetscCall(PetscObjectComposeFunction((PetscObject)A, name, on ? f : HybParentConverter[k]));
+    PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_seqaijhybridgpu_%s_C", HybDerivedTypes[k]));
+    PetscCall(PetscObjectComposeFunction((PetscObject)A, name, on ? f : NULL));
+  }
+  HybParentConvertersKnown = PETSC_TRUE;
+#if defined(PETSC_HAVE_CUDA) && PETSC_VERSION_GE(3, 20, 0)
+  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatConvert_seqaijcusparse_seqaijhybridgpu_C", on ? MatConvert_SeqAIJCUSPARSE_SeqAIJHybridGPU : NULL));
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
