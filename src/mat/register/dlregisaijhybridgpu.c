@@ -194,6 +194,7 @@ PetscErrorCode MatAIJHybridGPUInitializePackage(void)
   PetscCall(MatRegister(MATMPIAIJHYBRIDGPU, MatCreate_MPIAIJHybridGPU));
   PetscCall(MatRegisterRootName(MATAIJHYBRIDGPU, MATSEQAIJHYBRIDGPU, MATMPIAIJHYBRIDGPU));
   PetscCall(MatSeqAIJRegister(MATSEQAIJHYBRIDGPU, MatSeqAIJHybridGPUOperateSeqAIJ));
+  PetscCall(HybGlueRegisterFactors());
   PetscCall(PetscLogEventRegister("HybProdSym", MAT_CLASSID, &HYB_ProductSymbolic));
   PetscCall(PetscLogEventRegister("HybProdNum", MAT_CLASSID, &HYB_ProductNumeric));
   PetscCall(PetscLogEventRegister("HybAdopt", MAT_CLASSID, &HYB_Adopt));

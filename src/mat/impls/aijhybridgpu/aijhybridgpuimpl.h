@@ -193,6 +193,8 @@ PETSC_INTERN PetscErrorCode HybMultPlanDestroy(HybMultPlan *);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUGetDeviceTranspose(Mat, const HybExec *, const HybCSR *csr, PetscBool conjugate, HybDeviceTranspose **);
 /* seq/dense.c */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUComposeDense(Mat, PetscBool on);
+/* seq/factor.c */
+PETSC_INTERN PetscErrorCode HybGlueRegisterFactors(void);
 /* seq/convert.c */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUComposeConversions(Mat, PetscBool on);
 

@@ -1,0 +1,201 @@
+/*
+  Factorizations by cuSPARSE where the program asks for them (-pc_factor_mat_solver_type cusparse): those of aijcusparse, given a matrix of that type that is made from
+  ours before the symbolic phase and gets our values before each numeric one. By default, and in a PETSc without CUDA, factorizations are PETSc's host ones.
+*/
+#include "../aijhybridgpuimpl.h"
+
+#if defined(PETSC_HAVE_CUDA) && PETSC_VERSION_GE(3, 20, 0)
+
+typedef PetscErrorCode (*HybSymbolicLU)(Mat, Mat, IS, IS, const MatFactorInfo *);
+typedef PetscErrorCode (*HybSymbolicCholesky)(Mat, Mat, IS, const MatFactorInfo *);
+typedef PetscErrorCode (*HybNumeric)(Mat, Mat, const MatFactorInfo *);
+
+/* What goes with a factor: its own operations, and the matrix that they are given */
+typedef struct {
+  Mat                 A;
+  PetscObjectId       id;
+  PetscObjectState    nonzerostate;
+  HybSymbolicLU       lu, ilu;
+  HybSymbolicCholesky cholesky, icc;
+  HybNumeric          lunumeric, choleskynumeric;
+} HybFactor;
+
+#if PETSC_VERSION_LT(3, 23, 0)
+static PetscErrorCode HybFactorDestroy(void *ctx)
+{
+  HybFactor *f = (HybFactor *)ctx;
+#else
+static PetscErrorCode HybFactorDestroy(PetscCtxRt ctx)
+{
+  HybFactor *f = *(HybFactor **)ctx;
+#endif
+
+  PetscFunctionBegin;
+  PetscCall(MatDestroy(&f->A));
+  PetscCall(PetscFree(f));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybFactorGet(Mat F, HybFactor **f)
+{
+  PetscContainer container = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectQuery((PetscObject)F, "HybFactor", (PetscObject *)&container));
+  PetscCheck(container, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The factor is none of this type's");
+  PetscCall(PetscContainerGetPointer(container, (void **)f));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* f->A = A as aijcusparse, its values at least */
+static PetscErrorCode HybFactorConvert(HybFactor *f, Mat A)
+{
+  PetscObjectId id;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectGetId((PetscObject)A, &id));
+  if (f->A && (id != f->id || f->nonzerostate != A->nonzerostate)) PetscCall(MatDestroy(&f->A));
+  PetscCall(MatConvert(A, MATSEQAIJCUSPARSE, f->A ? MAT_REUSE_MATRIX : MAT_INITIAL_MATRIX, &f->A));
+  f->id           = id;
+  f->nonzerostate = A->nonzerostate;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybLUFactorNumeric(Mat F, Mat A, const MatFactorInfo *info)
+{
+  HybFactor *f = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(HybFactorGet(F, &f));
+  PetscCall(HybFactorConvert(f, A));
+  PetscCall((*f->lunumeric)(F, f->A, info));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybCholeskyFactorNumeric(Mat F, Mat A, const MatFactorInfo *info)
+{
+  HybFactor *f = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(HybFactorGet(F, &f));
+  PetscCall(HybFactorConvert(f, A));
+  PetscCall((*f->choleskynumeric)(F, f->A, info));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The symbolic phases have set the factor's numeric one: ours goes over it */
+static PetscErrorCode HybFactorWrapNumeric(Mat F, HybFactor *f)
+{
+  PetscFunctionBegin;
+  if (F->ops->lufactornumeric && F->ops->lufactornumeric != HybLUFactorNumeric) {
+    f->lunumeric            = F->ops->lufactornumeric;
+    F->ops->lufactornumeric = HybLUFactorNumeric;
+  }
+  if (F->ops->choleskyfactornumeric && F->ops->choleskyfactornumeric != HybCholeskyFactorNumeric) {
+    f->choleskynumeric            = F->ops->choleskyfactornumeric;
+    F->ops->choleskyfactornumeric = HybCholeskyFactorNumeric;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybLUFactorSymbolic(Mat F, Mat A, IS row, IS col, const MatFactorInfo *info)
+{
+  HybFactor *f = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(HybFactorGet(F, &f));
+  PetscCall(HybFactorConvert(f, A));
+  PetscCall((*f->lu)(F, f->A, row, col, info));
+  PetscCall(HybFactorWrapNumeric(F, f));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybILUFactorSymbolic(Mat F, Mat A, IS row, IS col, const MatFactorInfo *info)
+{
+  HybFactor *f = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(HybFactorGet(F, &f));
+  PetscCall(HybFactorConvert(f, A));
+  PetscCall((*f->ilu)(F, f->A, row, col, info));
+  PetscCall(HybFactorWrapNumeric(F, f));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybCholeskyFactorSymbolic(Mat F, Mat A, IS perm, const MatFactorInfo *info)
+{
+  HybFactor *f = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(HybFactorGet(F, &f));
+  PetscCall(HybFactorConvert(f, A));
+  PetscCall((*f->cholesky)(F, f->A, perm, info));
+  PetscCall(HybFactorWrapNumeric(F, f));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybICCFactorSymbolic(Mat F, Mat A, IS perm, const MatFactorInfo *info)
+{
+  HybFactor *f = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(HybFactorGet(F, &f));
+  PetscCall(HybFactorConvert(f, A));
+  PetscCall((*f->icc)(F, f->A, perm, info));
+  PetscCall(HybFactorWrapNumeric(F, f));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatGetFactor_SeqAIJHybridGPU_CUSPARSE(Mat A, MatFactorType ftype, Mat *F)
+{
+  HybFactor     *f;
+  PetscContainer container;
+  PetscErrorCode (*create)(Mat, MatFactorType, Mat *) = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(MatSolverTypeGet(MATSOLVERCUSPARSE, MATSEQAIJCUSPARSE, ftype, NULL, NULL, &create));
+  PetscCheck(create, PETSC_COMM_SELF, PETSC_ERR_SUP, "cuSPARSE has no factorization %s", MatFactorTypes[ftype]);
+  PetscCall((*create)(A, ftype, F));
+  PetscCall(PetscNew(&f));
+  PetscCall(PetscContainerCreate(PETSC_COMM_SELF, &container));
+  PetscCall(PetscContainerSetPointer(container, f));
+  #if PETSC_VERSION_LT(3, 23, 0)
+  PetscCall(PetscContainerSetUserDestroy(container, HybFactorDestroy));
+  #else
+  PetscCall(PetscContainerSetCtxDestroy(container, HybFactorDestroy));
+  #endif
+  PetscCall(PetscObjectCompose((PetscObject)*F, "HybFactor", (PetscObject)container));
+  PetscCall(PetscContainerDestroy(&container));
+  f->lu       = (*F)->ops->lufactorsymbolic;
+  f->ilu      = (*F)->ops->ilufactorsymbolic;
+  f->cholesky = (*F)->ops->choleskyfactorsymbolic;
+  f->icc      = (*F)->ops->iccfactorsymbolic;
+  if (f->lu) (*F)->ops->lufactorsymbolic = HybLUFactorSymbolic;
+  if (f->ilu) (*F)->ops->ilufactorsymbolic = HybILUFactorSymbolic;
+  if (f->cholesky) (*F)->ops->choleskyfactorsymbolic = HybCholeskyFactorSymbolic;
+  if (f->icc) (*F)->ops->iccfactorsymbolic = HybICCFactorSymbolic;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
+/* PETSc's own stays the default: it is registered for this type as well, before cuSPARSE's */
+PetscErrorCode HybGlueRegisterFactors(void)
+{
+  PetscFunctionBegin;
+#if defined(PETSC_HAVE_CUDA) && PETSC_VERSION_GE(3, 20, 0)
+  {
+    const MatFactorType types[] = {MAT_FACTOR_LU, MAT_FACTOR_ILU, MAT_FACTOR_CHOLESKY, MAT_FACTOR_ICC};
+
+    for (int k = 0; k < 4; k++) {
+      PetscErrorCode (*host)(Mat, MatFactorType, Mat *) = NULL, (*device)(Mat, MatFactorType, Mat *) = NULL;
+
+      PetscCall(MatSolverTypeGet(MATSOLVERPETSC, MATSEQAIJ, types[k], NULL, NULL, &host));
+      PetscCall(MatSolverTypeGet(MATSOLVERCUSPARSE, MATSEQAIJCUSPARSE, types[k], NULL, NULL, &device));
+      if (!host || !device) continue;
+      PetscCall(MatSolverTypeRegister(MATSOLVERPETSC, MATSEQAIJHYBRIDGPU, types[k], host));
+      PetscCall(MatSolverTypeRegister(MATSOLVERCUSPARSE, MATSEQAIJHYBRIDGPU, types[k], MatGetFactor_SeqAIJHybridGPU_CUSPARSE));
+    }
+  }
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,276 @@
+/*
+  What needs a PETSc with CUDA and a card: conversions from and to aijcusparse without the host, dense matrices and coordinates' values on the device, factorizations by
+  cuSPARSE. Elsewhere it is skipped.
+
+TEST np=1
+*/
+#include "mattest.h"
+#include <petscdevice.h>
+
+#if defined(PETSC_HAVE_CUDA) && PETSC_VERSION_GE(3, 20, 0)
+static PetscErrorCode EventCount(const char *name, PetscInt *count)
+{
+  PetscLogEvent      event;
+  PetscEventPerfInfo info;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscLogEventGetId(name, &event));
+  PetscCall(PetscLogEventGetPerfInfo(0, event, &info));
+  *count = (PetscInt)info.count;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#define EVENT(name, statement) \
+  do { \
+    PetscInt before_, after_; \
+    PetscCall(EventCount(name, &before_)); \
+    PetscCall(statement); \
+    PetscCall(EventCount(name, &after_)); \
+    MatTestCheck(after_ > before_, "the event " name " of " #statement); \
+  } while (0)
+
+/* a product's result, born on the device */
+static PetscErrorCode Born(PetscInt n, Mat *A, Mat *H)
+{
+  Mat X, HX;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatTestStencil(2, n, PETSC_FALSE, 0.1, MATAIJ, &X));
+  PetscCall(MatShift(X, 1.0));
+  PetscCall(MatConvert(X, "aijhybridgpu", MAT_INITIAL_MATRIX, &HX));
+  PetscCall(MatMatMult(X, X, MAT_INITIAL_MATRIX, PETSC_DEFAULT, A));
+  PetscCall(MatMatMult(HX, HX, MAT_INITIAL_MATRIX, PETSC_DEFAULT, H));
+  PetscCall(MatDestroy(&X));
+  PetscCall(MatDestroy(&HX));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TestConversions(void)
+{
+  Mat       A, H, C, G;
+  PetscBool flg;
+  Vec       x, y, z;
+
+  PetscFunctionBeginUser;
+  MatTestName = "aijcusparse";
+  PetscCall(Born(20, &A, &H));
+  EVENT("HybConvert", MatConvert(H, MATAIJCUSPARSE, MAT_INITIAL_MATRIX, &C));
+  PetscCall(PetscObjectTypeCompare((PetscObject)C, MATSEQAIJCUSPARSE, &flg));
+  MatTestCheck(flg, "MatConvert to aijcusparse: type");
+  MatTestCheckSame(C, A, "MatConvert to aijcusparse");
+  PetscCall(MatCreateVecs(C, &x, &y));
+  PetscCall(VecDuplicate(y, &z));
+  PetscCall(VecSetRandom(x, NULL));
+  PetscCall(MatMult(A, x, y));
+  PetscCall(MatMult(C, x, z));
+  VecTestCheckSame(z, y, "MatMult of the aijcusparse");
+  PetscCall(MatScale(H, 2.0));
+  PetscCall(MatScale(A, 2.0));
+  EVENT("HybConvert", MatConvert(H, MATAIJCUSPARSE, MAT_REUSE_MATRIX, &C));
+  MatTestCheckSame(C, A, "MatConvert to aijcusparse again");
+  PetscCall(MatMult(A, x, y));
+  PetscCall(MatMult(C, x, z));
+  VecTestCheckSame(z, y, "MatMult of the aijcusparse again");
+  EVENT("HybConvert", MatConvert(C, "aijhybridgpu", MAT_INITIAL_MATRIX, &G));
+  MatTestCheckSame(G, A, "MatConvert from aijcusparse");
+  PetscCall(MatMult(G, x, z));
+  VecTestCheckSame(z, y, "MatMult of what came from aijcusparse");
+  PetscCall(MatScale(C, 0.5));
+  PetscCall(MatScale(A, 0.5));
+  EVENT("HybConvert", MatConvert(C, "aijhybridgpu", MAT_REUSE_MATRIX, &G));
+  MatTestCheckSame(G, A, "MatConvert from aijcusparse again");
+  EVENT("HybConvert", MatConvert(G, MATAIJCUSPARSE, MAT_INPLACE_MATRIX, &G));
+  MatTestCheckSame(G, A, "MatConvert to aijcusparse in place");
+  EVENT("HybConvert", MatConvert(G, "aijhybridgpu", MAT_INPLACE_MATRIX, &G));
+  MatTestCheckSame(G, A, "MatConvert from aijcusparse in place");
+  PetscCall(MatMult(A, x, y));
+  PetscCall(MatMult(G, x, z));
+  VecTestCheckSame(z, y, "MatMult after two conversions in place");
+  PetscCall(MatDestroy(&C));
+  PetscCall(MatMatMult(G, G, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &C));
+  PetscCall(MatDestroy(&H));
+  PetscCall(MatMatMult(A, A, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &H));
+  MatTestCheckSame(C, H, "a product of what came from aijcusparse");
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&H));
+  PetscCall(MatDestroy(&C));
+  PetscCall(MatDestroy(&G));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&y));
+  PetscCall(VecDestroy(&z));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TestDense(void)
+{
+  Mat          A, H, B, BH, C, D;
+  PetscInt     n;
+  PetscMemType mtype;
+  PetscBool    flg;
+
+  PetscFunctionBeginUser;
+  MatTestName = "seqdensecuda";
+  PetscCall(Born(20, &A, &H));
+  PetscCall(MatGetSize(A, &n, NULL));
+  PetscCall(MatCreateSeqDenseCUDA(PETSC_COMM_SELF, n, 7, NULL, &B));
+  PetscCall(MatSetRandom(B, NULL));
+  PetscCall(MatConvert(B, MATSEQDENSE, MAT_INITIAL_MATRIX, &BH));
+  for (int t = 0; t < 2; t++) {
+    const PetscScalar *a;
+
+    if (t) {
+      PetscCall(MatTransposeMatMult(A, BH, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &C));
+      EVENT("HybDense", MatTransposeMatMult(H, B, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &D));
+    } else {
+      PetscCall(MatMatMult(A, BH, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &C));
+      EVENT("HybDense", MatMatMult(H, B, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &D));
+    }
+    PetscCall(PetscObjectTypeCompare((PetscObject)D, MATSEQDENSECUDA, &flg));
+    MatTestCheck(flg, "type of the result");
+    PetscCall(MatDenseGetArrayReadAndMemType(D, &a, &mtype));
+    MatTestCheck(PetscMemTypeDevice(mtype), "the result is on the device");
+    PetscCall(MatDenseRestoreArrayReadAndMemType(D, &a));
+    MatTestCheckSame(D, C, t ? "transposed times dense" : "times dense");
+    PetscCall(MatScale(A, 3.0));
+    PetscCall(MatScale(H, 3.0));
+    if (t) {
+      PetscCall(MatTransposeMatMult(A, BH, MAT_REUSE_MATRIX, PETSC_DEFAULT, &C));
+      EVENT("HybDense", MatTransposeMatMult(H, B, MAT_REUSE_MATRIX, PETSC_DEFAULT, &D));
+    } else {
+      PetscCall(MatMatMult(A, BH, MAT_REUSE_MATRIX, PETSC_DEFAULT, &C));
+      EVENT("HybDense", MatMatMult(H, B, MAT_REUSE_MATRIX, PETSC_DEFAULT, &D));
+    }
+    MatTestCheckSame(D, C, t ? "transposed times dense again" : "times dense again");
+    PetscCall(MatDestroy(&C));
+    PetscCall(MatDestroy(&D));
+  }
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&H));
+  PetscCall(MatDestroy(&B));
+  PetscCall(MatDestroy(&BH));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* values on the device: a vector's array */
+static PetscErrorCode TestCOO(void)
+{
+  enum {
+    N = 1000,
+    M = 60
+  };
+  PetscInt           i[2][N], j[2][N];
+  Mat                A, H;
+  Vec                v;
+  const PetscScalar *a;
+  PetscMemType       mtype;
+  PetscLogDouble     before, after;
+  unsigned long      s = 99;
+
+  PetscFunctionBeginUser;
+  MatTestName = "coordinates";
+  for (int k = 0; k < N; k++) {
+    i[0][k] = i[1][k] = (PetscInt)(MATTEST_NEXT(s) % M);
+    j[0][k] = j[1][k] = (PetscInt)(MATTEST_NEXT(s) % M);
+  }
+  PetscCall(VecCreateSeqCUDA(PETSC_COMM_SELF, N, &v));
+  PetscCall(VecSetRandom(v, NULL));
+  PetscCall(MatCreate(PETSC_COMM_SELF, &A));
+  PetscCall(MatSetSizes(A, M, M, M, M));
+  PetscCall(MatSetType(A, MATAIJ));
+  PetscCall(MatSetPreallocationCOO(A, N, i[0], j[0]));
+  PetscCall(MatCreate(PETSC_COMM_SELF, &H));
+  PetscCall(MatSetSizes(H, M, M, M, M));
+  PetscCall(MatSetType(H, "aijhybridgpu"));
+  EVENT("HybCOOPattern", MatSetPreallocationCOO(H, N, i[1], j[1]));
+  for (int pass = 0; pass < 3; pass++) {
+    PetscCall(VecScale(v, -1.25));
+    PetscCall(VecGetArrayReadAndMemType(v, &a, &mtype));
+    MatTestCheck(PetscMemTypeDevice(mtype), "values on the device");
+    before = petsc_gtoc_sz + petsc_ctog_sz;
+    EVENT("HybCOOValues", MatSetValuesCOO(H, a, pass == 1 ? ADD_VALUES : INSERT_VALUES));
+    after = petsc_gtoc_sz + petsc_ctog_sz;
+    MatTestCheck(before == after, "nothing crosses the bus");
+    PetscCall(VecRestoreArrayReadAndMemType(v, &a));
+    PetscCall(VecGetArrayRead(v, &a));
+    PetscCall(MatSetValuesCOO(A, a, pass == 1 ? ADD_VALUES : INSERT_VALUES));
+    PetscCall(VecRestoreArrayRead(v, &a));
+    MatTestCheckSame(H, A, "MatSetValuesCOO of device values");
+  }
+  PetscCall(VecDestroy(&v));
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&H));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the preconditioner's factor by cuSPARSE, where the program asks for it */
+static PetscErrorCode TestFactor(void)
+{
+  Mat        A, H;
+  Vec        x, b;
+  KSP        ksp;
+  PC         pc;
+  PetscInt   its[2];
+  const char *solvers[] = {MATSOLVERPETSC, MATSOLVERCUSPARSE};
+
+  PetscFunctionBeginUser;
+  MatTestName = "factorization";
+  PetscCall(Born(20, &A, &H));
+  PetscCall(MatCreateVecs(H, &x, &b));
+  PetscCall(VecSet(b, 1.0));
+  for (int k = 0; k < 2; k++) {
+    KSPConvergedReason reason;
+
+    PetscCall(KSPCreate(PETSC_COMM_SELF, &ksp));
+    PetscCall(KSPSetType(ksp, KSPGMRES));
+    PetscCall(KSPGetPC(ksp, &pc));
+    PetscCall(PCSetType(pc, PCILU));
+    PetscCall(PCFactorSetMatSolverType(pc, solvers[k]));
+    PetscCall(KSPSetOperators(ksp, H, H));
+    for (int pass = 0; pass < 2; pass++) {
+      PetscCall(KSPSolve(ksp, b, x));
+      PetscCall(KSPGetConvergedReason(ksp, &reason));
+      MatTestCheck(reason > 0, "convergence");
+      PetscCall(KSPGetIterationNumber(ksp, &its[k]));
+      if (k) MatTestCheck(PetscAbsInt(its[0] - its[1]) <= 1, "the same factor by cuSPARSE and by PETSc");
+      PetscCall(MatScale(H, 2.0));
+    }
+    PetscCall(KSPDestroy(&ksp));
+  }
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&b));
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&H));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
+int main(int argc, char **argv)
+{
+  int code = 0;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, "MATAIJHYBRIDGPU beside PETSc's own types on the device\n"));
+#if defined(PETSC_HAVE_CUDA) && PETSC_VERSION_GE(3, 20, 0)
+  {
+    PetscErrorCode ierr;
+
+    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+    ierr = PetscDeviceInitialize(PETSC_DEVICE_CUDA);
+    PetscCall(PetscPopErrorHandler());
+    if (ierr) MatTestSkipped++;
+    else {
+      PetscCall(PetscLogDefaultBegin());
+      PetscCall(PetscOptionsSetValue(NULL, "-mat_aijhybridgpu_device_min", "0"));
+      PetscCall(TestConversions());
+      PetscCall(TestDense());
+      PetscCall(TestCOO());
+      PetscCall(TestFactor());
+    }
+  }
+#else
+  MatTestSkipped++;
+#endif
+  PetscCall(MatTestFinalize(&code));
+  PetscCall(PetscFinalize());
+  return code;
+}
