@@ -120,6 +120,7 @@ static PetscErrorCode Body(void)
   if (HybTestExec()->backend->device) {
     static const char *const ways[][5] = {
       {"rowgroup", "-mat_aijhybridgpu_rowgroup_way", "stream", NULL,                                NULL},
+      {"rowgroup", "-mat_aijhybridgpu_rowgroup_way", "stream", "-mat_aijhybridgpu_rowgroup_near",  "no"},
       {"rowgroup", "-mat_aijhybridgpu_rowgroup_way", "direct", "-mat_aijhybridgpu_rowgroup_batch", "4" },
       {"rowgroup", "-mat_aijhybridgpu_rowgroup_way", "bins",   NULL,                                NULL},
       {"rowgroup", "-mat_aijhybridgpu_rowgroup_way", "bins",   "-mat_aijhybridgpu_rowgroup_batch", "4" },

@@ -15,10 +15,10 @@
 
   The policy COLUMNS says where columns come from:
     BLOCKS                      of 256 threads that a multiprocessor shall hold
-    INDEXED                     whether a stream of PetscInt goes to shared memory beside the values
+    INDEXED, Index              whether a stream of indices, of what type, goes to shared memory beside the values
     IndexOf(k)                  place in that stream of what belongs to entry k, the first of a row that begins a tile
     Prepare(table)              all threads: copies what every tile needs to shared memory
-    Row, Load(r)                what is fetched ahead for a row
+    Row, Load(r, valid, tile)   what is fetched ahead for a row
     ROWS                        neighbouring rows that G threads sum together, all of one length
     Sum<G>(...)                 the sums of their products, for lane g of the G
 */
@@ -76,8 +76,9 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
   HYB_SHARED(uint64_t, bar, ROWSTREAM_STAGES);
   HYB_SHARED(PetscInt, begin, ROWSTREAM_STAGES); /* first entry of the tile in the stage, -1 where it does not fit */
   HYB_DYNAMIC_SHARED(HybScalar, value);
-  PetscInt *const  index  = reinterpret_cast<PetscInt *>(value + (size_t)ROWSTREAM_STAGES * l.values);
-  PetscInt *const  table  = index + (size_t)ROWSTREAM_STAGES * l.indices;
+  using Index             = typename COLUMNS::Index;
+  Index *const     index  = reinterpret_cast<Index *>(value + (size_t)ROWSTREAM_STAGES * l.values);
+  PetscInt *const  table  = reinterpret_cast<PetscInt *>(index + (size_t)ROWSTREAM_STAGES * l.indices);
   const int        lane   = (int)(threadIdx.x & (G - 1));
   constexpr int    R      = COLUMNS::ROWS;
   const PetscInt   mine   = (PetscInt)(threadIdx.x / G) * R; /* my first row in the tile */
@@ -92,11 +93,11 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
     if (COLUMNS::INDEXED) {
       q0   = columns.IndexOf(k0);
       q1   = columns.IndexOf(k1);
-      fits = fits && q1 - q0 / RowStreamUnit<PetscInt>() * RowStreamUnit<PetscInt>() <= l.indices;
+      fits = fits && q1 - q0 / RowStreamUnit<Index>() * RowStreamUnit<Index>() <= l.indices;
     }
     if (threadIdx.x == 0) begin[s] = fits ? (PetscInt)k0 : (PetscInt)-1;
     if (fits) {
-      HybBulkExpect(&bar[s], RowStreamBytes<HybScalar>(k0, k1, nnz) + (COLUMNS::INDEXED ? RowStreamBytes<PetscInt>(q0, q1, nindex) : 0));
+      HybBulkExpect(&bar[s], RowStreamBytes<HybScalar>(k0, k1, nnz) + (COLUMNS::INDEXED ? RowStreamBytes<Index>(q0, q1, nindex) : 0));
       RowStreamCopy(&bar[s], value + (size_t)s * l.values, a, k0, k1, nnz);
       if (COLUMNS::INDEXED) RowStreamCopy(&bar[s], index + (size_t)s * l.indices, columns.index, q0, q1, nindex);
     } else HybBulkExpect(&bar[s], 0);
@@ -114,14 +115,14 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
   PetscCount                  r     = (PetscCount)blockIdx.x * l.rows + mine;
   bool                        valid = mine < l.rows && r < m;
   PetscInt                    start = valid ? i[r] : 0, end = valid ? i[r + 1] : 0;
-  typename COLUMNS::Row       row   = columns.Load(r, valid);
+  typename COLUMNS::Row       row   = columns.Load(r, valid, blockIdx.x);
   __syncthreads();
   for (PetscCount tile = blockIdx.x, it = 0; tile < l.ntiles; tile += stride, it++) {
     const int        s      = (int)(it % ROWSTREAM_STAGES);
     const PetscCount nr     = (tile + stride) * l.rows + mine;
     const bool       nvalid = mine < l.rows && tile + stride < l.ntiles && nr < m;
     const PetscInt   nstart = nvalid ? i[nr] : 0, nend = nvalid ? i[nr + 1] : 0;
-    const typename COLUMNS::Row nrow = columns.Load(nr, nvalid);
+    const typename COLUMNS::Row nrow = columns.Load(nr, nvalid, tile + stride);
     HybScalar        base[R];
 #pragma unroll
     for (int q = 0; q < R; q++) base[q] = mode != ROW_SET && valid && lane == q % G ? y[r + q] : HybScalar(0);
@@ -134,7 +135,7 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
 #pragma unroll
       for (int q = 0; q < R; q++) sum[q] = HybScalar(0);
       if (valid) {
-        const PetscInt q0 = COLUMNS::INDEXED ? (PetscInt)(columns.IndexOf(k0) / RowStreamUnit<PetscInt>() * RowStreamUnit<PetscInt>()) : 0;
+        const PetscInt q0 = COLUMNS::INDEXED ? (PetscInt)(columns.IndexOf(k0) / RowStreamUnit<Index>() * RowStreamUnit<Index>()) : 0;
         columns.template Sum<G>(lane, r, start, end, value + (size_t)s * l.values - first, index + (size_t)s * l.indices - q0, table, row, x, j, sum);
       }
 #pragma unroll
@@ -175,11 +176,11 @@ static __global__ void RowStreamTileSizes(PetscInt m, PetscInt rows, PetscCount 
 }
 
 /*
-  Chooses tile and stage. blockrows: rows that are summed together; perindex: values to each entry of the index stream, 0 without one; table: PetscInts
+  Chooses tile and stage. blockrows: rows that are summed together; perindex: values to each entry of the index stream, 0 without one, of indexbytes each; table: PetscInts
   that every tile needs. -mat_aijhybridgpu_rowstream_threads (64, 128, 256), _lanes (1, 2, 4, 8, 16) and _blocks (of a multiprocessor) replace the choice, for
   measuring. Tiles far larger than the mean are left to the slow way rather than making room for them everywhere. One host synchronisation.
 */
-static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, const HybCSR *A, PetscInt blockrows, PetscInt perindex, PetscInt table, RowStreamLayout *l)
+static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, const HybCSR *A, PetscInt blockrows, PetscInt perindex, size_t indexbytes, PetscInt table, RowStreamLayout *l)
 {
   const PetscCount mean = PetscMax(1, (A->nnz + A->m - 1) / PetscMax(1, A->m));
   PetscCount       largest = 0, stage, meantile;
@@ -195,7 +196,7 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, 
      whose strides of 4 and 8 entries would meet in the same banks: short rows only where all are of one length */
   l->threads = mean <= 14 ? 256 : 128;
   l->lanes   = mean <= 8 && A->nnz % PetscMax(1, A->m) ? 1 : mean % 8 == 0 ? 4 : mean % 4 == 0 ? 2 : 1;
-  while (l->lanes < (blockrows > 1 ? 16 : 8) && (PetscCount)limit / (ROWSTREAM_STAGES * mean * (PetscCount)(sizeof(HybScalar) + (perindex ? sizeof(PetscInt) / (size_t)perindex : 0))) * l->lanes < 512 * blockrows) l->lanes *= 2;
+  while (l->lanes < (blockrows > 1 ? 16 : 8) && (PetscCount)limit / (ROWSTREAM_STAGES * mean * (PetscCount)(sizeof(HybScalar) + (perindex ? indexbytes / (size_t)perindex : 0))) * l->lanes < 512 * blockrows) l->lanes *= 2;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowstream_threads", &threads, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowstream_lanes", &lanes, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowstream_blocks", &blocks, NULL));
@@ -213,13 +214,13 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, 
   stage    = PetscMin(largest, 2 * meantile + 64);
   /* never more than a block's memory: two stages, at least one unit of 16 bytes beyond each end */
   {
-    const size_t each = sizeof(HybScalar) + (perindex ? sizeof(PetscInt) : 0), room = limit / 2 - (size_t)l->table * sizeof(PetscInt) - 1024;
+    const size_t each = sizeof(HybScalar) + (perindex ? indexbytes : 0), room = limit / 2 - (size_t)l->table * sizeof(PetscInt) - 1024;
     stage = PetscMin(stage, (PetscCount)(room / (ROWSTREAM_STAGES * each)));
   }
   stage += 2 * RowStreamUnit<HybScalar>();
   l->values  = (PetscInt)(stage / 4 * 4 + 4);
-  l->indices = perindex ? (PetscInt)((stage / perindex + 2 * RowStreamUnit<PetscInt>()) / 4 * 4 + 4) : 0;
-  l->bytes   = ROWSTREAM_STAGES * ((size_t)l->values * sizeof(HybScalar) + (size_t)l->indices * sizeof(PetscInt)) + (size_t)l->table * sizeof(PetscInt);
+  l->indices = perindex ? (PetscInt)((stage / perindex + 2 * (PetscCount)(16 / indexbytes)) / 8 * 8 + 8) : 0;
+  l->bytes   = ROWSTREAM_STAGES * ((size_t)l->values * sizeof(HybScalar) + (size_t)l->indices * indexbytes) + (size_t)l->table * sizeof(PetscInt);
   l->largest = largest;
   /* just as many as are resident at once: a multiprocessor has a kibibyte more than a block may ask for, and takes one for each block. Blocks of a second wave, or room
      left for another block, cost a tenth (measured). perindex > 1 is block's kernel, which needs more registers */
@@ -251,32 +252,41 @@ static PetscErrorCode RowStreamApply(const HybExec *exec, const RowStreamLayout 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* CSR's own columns, as a second stream */
-struct RowStreamCSR {
+/* CSR's own columns as a second stream, or (16 bits) the distances from the first column of the tile */
+template <typename I>
+struct RowStreamColumns {
+  using Index                   = I;
   static constexpr int  BLOCKS  = 4;
   static constexpr int  ROWS    = 1;
   static constexpr bool INDEXED = true;
-  const PetscInt       *index;
-  struct Row { };
+  static constexpr bool NARROW  = sizeof(I) < sizeof(PetscInt);
+  const I              *index;
+  const PetscInt       *base; /* of each tile, where they are narrow */
+  struct Row {
+    PetscInt base;
+  };
   __device__ __forceinline__ PetscCount IndexOf(PetscCount k) const
   {
     return k;
   }
   __device__ __forceinline__ void Prepare(PetscInt *) const { }
-  __device__ __forceinline__ Row Load(PetscCount, bool) const
+  __device__ __forceinline__ Row Load(PetscCount, bool valid, PetscCount tile) const
   {
-    return Row();
+    Row row;
+    row.base = NARROW && valid ? base[tile] : 0;
+    return row;
   }
   template <int G>
-  __device__ __forceinline__ void Sum(int lane, PetscCount, PetscInt start, PetscInt end, const HybScalar *value, const PetscInt *col, const PetscInt *, const Row &, const HybScalar *__restrict__ x, const PetscInt *, HybScalar sum[]) const
+  __device__ __forceinline__ void Sum(int lane, PetscCount, PetscInt start, PetscInt end, const HybScalar *value, const I *col, const PetscInt *, const Row &row, const HybScalar *__restrict__ x, const PetscInt *, HybScalar sum[]) const
   {
+    const HybScalar *const xb = x + row.base;
     for (PetscInt k = start + lane; k < end; k += ROWSTREAM_BATCH * G) {
       HybScalar xv[ROWSTREAM_BATCH], v[ROWSTREAM_BATCH];
 #pragma unroll
       for (int u = 0; u < ROWSTREAM_BATCH; u++) {
         const bool in = k + u * G < end;
         v[u]          = in ? value[k + u * G] : HybScalar(0);
-        xv[u]         = in ? HybLoadReadOnly(x + col[k + u * G]) : HybScalar(0);
+        xv[u]         = in ? HybLoadReadOnly(xb + col[k + u * G]) : HybScalar(0);
       }
 #pragma unroll
       for (int u = 0; u < ROWSTREAM_BATCH; u++)
@@ -284,5 +294,37 @@ struct RowStreamCSR {
     }
   }
 };
+
+/* base[t] = the smallest column of tile t; *wide is set where a tile's columns do not fit 16 bits. Columns ascend in each row, so its first and its last entry tell */
+#define ROWSTREAM_LOOKERS 128
+static __global__ __launch_bounds__(ROWSTREAM_LOOKERS) void RowStreamBases(PetscInt m, PetscInt rows, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, PetscInt *__restrict__ base, int *wide)
+{
+  HYB_SHARED(PetscInt, scratch, HYB_WARP);
+  const PetscCount r0 = (PetscCount)blockIdx.x * rows, r1 = r0 + rows < m ? r0 + rows : m;
+  PetscInt         least = PETSC_MAX_INT, most = -1;
+
+  for (PetscCount r = r0 + threadIdx.x; r < r1; r += ROWSTREAM_LOOKERS) {
+    const PetscInt start = i[r], end = i[r + 1];
+    if (start < end) {
+      const PetscInt first = j[start], last = j[end - 1];
+      least = least < first ? least : first;
+      most  = most > last ? most : last;
+    }
+  }
+  least = HybBlockMin<ROWSTREAM_LOOKERS>(least, scratch);
+  most  = HybBlockMax<ROWSTREAM_LOOKERS>(most, scratch);
+  if (threadIdx.x == 0) {
+    base[blockIdx.x] = most < 0 ? 0 : least;
+    if (most - least > 65535) HybAtomicOr(wide, 1);
+  }
+}
+
+static __global__ __launch_bounds__(ROWSTREAM_LOOKERS) void RowStreamDistances(PetscInt m, PetscInt rows, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const PetscInt *__restrict__ base, unsigned short *__restrict__ distance)
+{
+  const PetscCount r0 = (PetscCount)blockIdx.x * rows, r1 = r0 + rows < m ? r0 + rows : m;
+  const PetscInt   b = base[blockIdx.x], end = i[r1];
+#pragma unroll 4
+  for (PetscInt k = i[r0] + (PetscInt)threadIdx.x; k < end; k += ROWSTREAM_LOOKERS) distance[k] = (unsigned short)(j[k] - b);
+}
 
 #endif

@@ -18,6 +18,7 @@
 
 template <int BS>
 struct RowStreamBlock {
+  using Index                   = PetscInt;
   static constexpr int  BLOCKS  = 3;
   static constexpr int  ROWS    = BS;
   static constexpr bool INDEXED = true;
@@ -28,7 +29,7 @@ struct RowStreamBlock {
     return k / (BS * BS);
   }
   __device__ __forceinline__ void Prepare(PetscInt *) const { }
-  __device__ __forceinline__ Row Load(PetscCount, bool) const
+  __device__ __forceinline__ Row Load(PetscCount, bool, PetscCount) const
   {
     return Row();
   }
@@ -146,7 +147,7 @@ static PetscErrorCode BlockCreate(HybSpMV *S, const HybCSR *A)
   PetscCall(HybArenaAlloc(&S->keep, HYB_MEM_HOST, 1, sizeof(*b), &b));
   memset(b, 0, sizeof(*b));
   b->bs = bs;
-  PetscCall(RowStreamPlan(&S->exec, &S->work, A, bs, bs * bs, 0, &b->layout));
+  PetscCall(RowStreamPlan(&S->exec, &S->work, A, bs, bs * bs, sizeof(PetscInt), 0, &b->layout));
   if (b->layout.rows == 0) PetscCall(HybArenaFree(&S->keep, &b));
   S->data = b;
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -3,7 +3,7 @@
 
   Stream. Where rows are of about one length, not too long and many, values and column indices stream through shared memory (csr/rowstream.cuh), and one thread, or two to
   eight where rows are long, sums a row from there: neighbouring rows have neighbouring columns mostly, so x is read coalesced, which it is not when the lanes go along
-  a row.
+  a row. Where the columns of each tile of rows span less than 65536, their 16-bit distances from the tile's first are kept, and stream in place of the columns.
 
   Direct. Where they are of about one length but few, as on the levels of a multigrid, latency is what counts: a sub-warp of 1, 2, ..., 32 lanes takes each row, in order, eight
   entries a lane at a time, with nothing between the loads and the sum. The width leaves a lane eight entries, and is raised until every multiprocessor has work.
@@ -15,8 +15,8 @@
     bin of row r by its length; stable sort of the rows by bin; start and length of each in that order
     block b of the launch: the bin from the blocks' ranges; its rows: sum = sum over k = lane, lane + W, ... of a[k] x[j[k]]; butterfly over the lanes
 
-  A row's order of addition depends on its length and on the plan alone, so results repeat bit by bit. Plan: nothing for stream and direct, three integers a row for
-  bins. Bytes: 12 a nonzero, 4 a row (bins: 12), and what x and the result cost.
+  A row's order of addition depends on its length and on the plan alone, so results repeat bit by bit. Plan: 2 bytes a nonzero for stream where the columns are near, else nothing, nothing for direct, three
+  integers a row for bins. Bytes: 12 a nonzero (10 where columns are near), 4 a row (bins: 12), and what x and the result cost.
 
   Reference for binning by row length: Y. Lu, W. Liu, DASP: Specific dense matrix multiply-accumulate units accelerated general sparse matrix-vector multiplication, SC 2023.
 */
@@ -61,6 +61,8 @@ typedef struct {
   PetscBool       chosen;
   RowGroupWay     way;
   RowStreamLayout layout;
+  unsigned short *distance; /* of each entry's column from its tile's base, or NULL */
+  PetscInt       *base;
   int             width, batch;
   RowGroupParts   parts;
   PetscInt       *list, *start, *length;
@@ -354,6 +356,36 @@ static PetscErrorCode RowGroupSort(HybSpMV *S, const HybCSR *A, RowGroup *rg)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode RowGroupStream(HybSpMV *S, const HybCSR *A, RowGroup *rg)
+{
+  const HybExec *exec = &S->exec;
+  PetscBool      near = PETSC_TRUE;
+
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-mat_aijhybridgpu_rowgroup_near", &near, NULL));
+  if (near && sizeof(PetscInt) > sizeof(unsigned short)) {
+    int *wide, host = 0;
+
+    PetscCall(RowStreamPlan(exec, &S->work, A, 1, 1, sizeof(unsigned short), 0, &rg->layout));
+    PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), rg->layout.ntiles, sizeof(*rg->base), &rg->base));
+    PetscCall(HybArenaCalloc(&S->work, HYB_WORK(exec), 1, sizeof(*wide), &wide));
+    HYB_LAUNCH(RowStreamBases, rg->layout.ntiles, ROWSTREAM_LOOKERS, 0, exec->stream, A->m, rg->layout.rows, A->i, A->j, rg->base, wide);
+    PetscCall(exec->backend->copy(exec, &host, wide, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
+    PetscCall(exec->backend->sync(exec));
+    PetscCall(HybArenaFree(&S->work, &wide));
+    near = host ? PETSC_FALSE : PETSC_TRUE;
+    if (near) {
+      PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), A->nnz, sizeof(*rg->distance), &rg->distance));
+      HYB_LAUNCH(RowStreamDistances, rg->layout.ntiles, ROWSTREAM_LOOKERS, 0, exec->stream, A->m, rg->layout.rows, A->i, A->j, rg->base, rg->distance);
+    } else PetscCall(HybArenaFree(&S->keep, &rg->base));
+  }
+  if (!rg->distance) PetscCall(RowStreamPlan(exec, &S->work, A, 1, 1, sizeof(PetscInt), 0, &rg->layout));
+  PetscCall(HybCountersSet(&S->counters, "lanes a row", rg->layout.lanes));
+  PetscCall(HybCountersSet(&S->counters, "rows a tile", rg->layout.rows));
+  PetscCall(HybCountersSet(&S->counters, "bytes a column", rg->distance ? (PetscCount)sizeof(*rg->distance) : (PetscCount)sizeof(PetscInt)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybSpMVSetUp_RowGroupCUDA(HybSpMV *S, const HybCSR *A)
 {
   RowGroup *rg = (RowGroup *)S->data;
@@ -363,9 +395,7 @@ static PetscErrorCode HybSpMVSetUp_RowGroupCUDA(HybSpMV *S, const HybCSR *A)
   rg->chosen = PETSC_TRUE;
   switch (rg->way) {
   case ROWGROUP_STREAM:
-    PetscCall(RowStreamPlan(&S->exec, &S->work, A, 1, 1, 0, &rg->layout));
-    PetscCall(HybCountersSet(&S->counters, "lanes a row", rg->layout.lanes));
-    PetscCall(HybCountersSet(&S->counters, "rows a tile", rg->layout.rows));
+    PetscCall(RowGroupStream(S, A, rg));
     break;
   case ROWGROUP_DIRECT:
     PetscCall(HybCountersSet(&S->counters, "lanes a row", rg->width));
@@ -383,8 +413,11 @@ static PetscErrorCode HybSpMVApply_RowGroupCUDA(HybSpMV *S, const HybCSR *A, con
   const RowGroup *rg = (const RowGroup *)S->data;
 
   PetscFunctionBegin;
-  if (rg->way == ROWGROUP_STREAM && RowStreamAligned(A->a) && RowStreamAligned(A->j)) {
-    const RowStreamCSR columns = {A->j};
+  if (rg->way == ROWGROUP_STREAM && rg->distance && RowStreamAligned(A->a)) {
+    const RowStreamColumns<unsigned short> columns = {rg->distance, rg->base};
+    PetscCall(RowStreamApply(&S->exec, &rg->layout, A, A->nnz, columns, x, (int)mode, y, z));
+  } else if (rg->way == ROWGROUP_STREAM && !rg->distance && RowStreamAligned(A->a) && RowStreamAligned(A->j)) {
+    const RowStreamColumns<PetscInt> columns = {A->j, NULL};
     PetscCall(RowStreamApply(&S->exec, &rg->layout, A, A->nnz, columns, x, (int)mode, y, z));
   } else if (rg->way == ROWGROUP_BINNED) {
 #define BINNED(U) HYB_LAUNCH((RowGroupBinned<U>), rg->parts.end[ROWGROUP_BINS - 1], ROWGROUP_THREADS, 0, S->exec.stream, rg->parts, (int)mode, A->m, A->i, A->j, A->a, x, rg->list, rg->start, rg->length, rg->piece, rg->sum, rg->arrived, y, z)

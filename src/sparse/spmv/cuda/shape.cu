@@ -21,6 +21,7 @@
 #define SHAPE_MAX_TABLE   8192
 
 struct RowStreamShape {
+  using Index                   = PetscInt;
   static constexpr int  BLOCKS  = 4;
   static constexpr int  ROWS    = 1;
   static constexpr bool INDEXED = false;
@@ -41,7 +42,7 @@ struct RowStreamShape {
     for (PetscInt k = (PetscInt)threadIdx.x; k <= nclasses; k += (PetscInt)blockDim.x) table[k] = offsetptr[k] + nclasses + 1;
     for (PetscInt k = (PetscInt)threadIdx.x; k < noffsets; k += (PetscInt)blockDim.x) table[nclasses + 1 + k] = offset[k];
   }
-  __device__ __forceinline__ Row Load(PetscCount r, bool valid) const
+  __device__ __forceinline__ Row Load(PetscCount r, bool valid, PetscCount) const
   {
     Row row;
     row.c = valid ? rowclass[r] : 0;
@@ -123,7 +124,7 @@ static PetscErrorCode HybSpMVSetUp_ShapeCUDA(HybSpMV *S, const HybCSR *A)
     PetscCheck(sh, PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpMV method shape cannot run: the rows of this matrix, %" PetscInt_FMT " x %" PetscInt_FMT ", have too many shapes", A->m, A->n);
     S->data = sh;
   }
-  PetscCall(RowStreamPlan(&S->exec, &S->work, A, 1, 0, sh->shapes.nclasses + 1 + (PetscInt)sh->shapes.noffsets, &sh->layout));
+  PetscCall(RowStreamPlan(&S->exec, &S->work, A, 1, 0, sizeof(PetscInt), sh->shapes.nclasses + 1 + (PetscInt)sh->shapes.noffsets, &sh->layout));
   PetscCall(HybCountersSet(&S->counters, "classes", sh->shapes.nclasses));
   PetscCall(HybCountersSet(&S->counters, "rows a tile", sh->layout.rows));
   PetscFunctionReturn(PETSC_SUCCESS);
