@@ -570,7 +570,7 @@ static PetscErrorCode Levels(PetscInt n)
 
 static PetscErrorCode Run(void)
 {
-  static const char *const files[] = {"Cornell5", "cnr-2000", "uk-2007-05_100000", "circuitscape_1m", "boyd2_A", "gun_K", "hand_elasticity", "wathen100", "G2_circuit", "email-Enron", "cage11", "m133-b3", "norne_tpfa", "rail_79841"};
+  static const char *const files[] = {"Cornell5", "boyd1", "cnr-2000", "uk-2007-05_100000", "circuitscape_1m", "boyd2_A", "gun_K", "hand_elasticity", "wathen100", "G2_circuit", "email-Enron", "cage11", "m133-b3", "norne_tpfa", "rail_79841"};
   char                     backend[PETSC_MAX_PATH_LEN] = "host", list[1024] = "", ways[512] = "", path[PETSC_MAX_PATH_LEN] = "", cusparsepath[PETSC_MAX_PATH_LEN] = "", message[512], *p, *rest = list;
   PetscBool                set;
   PetscReal                speed = copyspeed;
