@@ -38,7 +38,7 @@ static int Fault(const char *what)
 
 static PetscBool Ours(const char *file)
 {
-  return (PetscBool)(file && (!strncmp(file, "src/sparse/", 11) || !strncmp(file, "src/mat/impls/aijhybridgpu/", 27) || strstr(file, "/src/sparse/") || strstr(file, "/aijhybridgpu/")));
+  return (PetscBool)(file && (!strncmp(file, "src/sparse/", 11) || !strncmp(file, "src/mat/impls/aijhybridgpu/", 27) || strstr(file, "/src/sparse/") || strstr(file, "/src/mat/impls/aijhybridgpu/")));
 }
 
 static PetscErrorCode Malloc(size_t bytes, PetscBool clear, int line, const char func[], const char file[], void **ptr)
