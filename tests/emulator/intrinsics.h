@@ -1,0 +1,219 @@
+/*
+  intrinsics.h: stand-ins for the functions of one thread: atomics, fences, loads and stores with cache hints, bits of integers. Included by cuda_runtime.h.
+*/
+#ifndef EMULATOR_INTRINSICS_H
+#define EMULATOR_INTRINSICS_H
+#include "device.h"
+
+/* The race detector's build (EMU_RACES, races.cc) sees plain accesses through the compiler, and these through calls of their own */
+#if defined(EMU_RACES)
+namespace emu
+{
+void RaceFence(void);
+void RaceAtomic(const void *, size_t);
+} // namespace emu
+  #define EMU_UNSEEN      __attribute__((no_sanitize_thread, noinline))
+  #define EMU_RACE(...)   __VA_ARGS__
+#else
+  #define EMU_UNSEEN
+  #define EMU_RACE(...)
+#endif
+
+/* Atomics: fibers change hands only where they ask to, so a plain update is atomic; now and then another thread goes first */
+#define EMU_ATOMIC(name, T, update) \
+  EMU_UNSEEN static inline T name(T *p, T v) { emu::MaybeYield(); EMU_RACE(emu::RaceAtomic(p, sizeof(T));) const T old = *p; *p = (update); return old; }
+#define EMU_ATOMICS(T) \
+  EMU_ATOMIC(atomicAdd, T, (T)(old + v)) \
+  EMU_ATOMIC(atomicExch, T, v) \
+  EMU_ATOMIC(atomicMin, T, old < v ? old : v) \
+  EMU_ATOMIC(atomicMax, T, old > v ? old : v) \
+  EMU_ATOMIC(atomicAnd, T, (T)(old & v)) \
+  EMU_ATOMIC(atomicOr, T, (T)(old | v)) \
+  EMU_ATOMIC(atomicXor, T, (T)(old ^ v)) \
+  EMU_UNSEEN static inline T atomicCAS(T *p, T compare, T v) { emu::MaybeYield(); EMU_RACE(emu::RaceAtomic(p, sizeof(T));) const T old = *p; if (old == compare) *p = v; return old; }
+EMU_ATOMICS(int)
+EMU_ATOMICS(unsigned)
+EMU_ATOMICS(unsigned long long)
+EMU_ATOMIC(atomicMin, long long, old < v ? old : v)
+EMU_ATOMIC(atomicMax, long long, old > v ? old : v)
+EMU_ATOMIC(atomicAnd, long long, old & v)
+EMU_ATOMIC(atomicOr, long long, old | v)
+EMU_ATOMIC(atomicXor, long long, old ^ v)
+EMU_ATOMIC(atomicSub, int, old - v)
+EMU_ATOMIC(atomicSub, unsigned, old - v)
+EMU_ATOMIC(atomicInc, unsigned, old >= v ? 0 : old + 1)
+EMU_ATOMIC(atomicDec, unsigned, old == 0 || old > v ? v : old - 1)
+#undef EMU_ATOMICS
+#undef EMU_ATOMIC
+static inline void __threadfence(void)
+{
+  EMU_RACE(emu::RaceFence();)
+  emu::MaybeYield();
+}
+static inline void __threadfence_block(void)
+{
+  emu::MaybeYield();
+}
+static inline void __threadfence_system(void)
+{
+  EMU_RACE(emu::RaceFence();)
+  emu::MaybeYield();
+}
+static inline void __nanosleep(unsigned)
+{
+  emu::Yield();
+}
+static inline void __trap(void)
+{
+  emu::Fail("__trap()");
+}
+long long clock64(void);
+
+/* Loads and stores with cache hints */
+#define EMU_LOAD(name) \
+  template <typename T> \
+  static inline T name(const T *p) \
+  { \
+    return *p; \
+  }
+#define EMU_STORE(name) \
+  template <typename T> \
+  static inline void name(T *p, T v) \
+  { \
+    *p = v; \
+  }
+EMU_LOAD(__ldg)
+EMU_LOAD(__ldcs)
+EMU_LOAD(__ldcg)
+EMU_LOAD(__ldca)
+EMU_LOAD(__ldlu)
+EMU_STORE(__stcs)
+EMU_STORE(__stcg)
+EMU_STORE(__stwb)
+EMU_STORE(__stwt)
+#undef EMU_LOAD
+#undef EMU_STORE
+template <typename T>
+static inline T __ldcv(const T *p)
+{
+  emu::MaybeYield();
+  return *(const volatile T *)p;
+}
+
+/* Integers */
+static inline int __popc(unsigned v)
+{
+  return __builtin_popcount(v);
+}
+static inline int __popcll(unsigned long long v)
+{
+  return __builtin_popcountll(v);
+}
+static inline int __ffs(int v)
+{
+  return __builtin_ffs(v);
+}
+static inline int __ffsll(long long v)
+{
+  return __builtin_ffsll(v);
+}
+static inline int __clz(int v)
+{
+  return v ? __builtin_clz((unsigned)v) : 32;
+}
+static inline int __clzll(long long v)
+{
+  return v ? __builtin_clzll((unsigned long long)v) : 64;
+}
+static inline unsigned __brev(unsigned v)
+{
+  unsigned r = 0;
+  for (int k = 0; k < 32; k++) r |= ((v >> k) & 1u) << (31 - k);
+  return r;
+}
+static inline unsigned long long __brevll(unsigned long long v)
+{
+  return ((unsigned long long)__brev((unsigned)v) << 32) | __brev((unsigned)(v >> 32));
+}
+static inline unsigned __byte_perm(unsigned x, unsigned y, unsigned s)
+{
+  const uint64_t b = ((uint64_t)y << 32) | x;
+  unsigned       r = 0;
+  for (int k = 0; k < 4; k++) {
+    unsigned byte = (unsigned)(b >> (8 * ((s >> (4 * k)) & 7))) & 0xffu;
+    if ((s >> (4 * k)) & 8) byte = (byte & 0x80u) ? 0xffu : 0;
+    r |= byte << (8 * k);
+  }
+  return r;
+}
+static inline unsigned __funnelshift_l(unsigned lo, unsigned hi, unsigned s)
+{
+  return (unsigned)(((((uint64_t)hi << 32) | lo) << (s & 31)) >> 32);
+}
+static inline unsigned __funnelshift_r(unsigned lo, unsigned hi, unsigned s)
+{
+  return (unsigned)((((uint64_t)hi << 32) | lo) >> (s & 31));
+}
+static inline int __mulhi(int a, int b)
+{
+  return (int)(((int64_t)a * b) >> 32);
+}
+static inline unsigned __umulhi(unsigned a, unsigned b)
+{
+  return (unsigned)(((uint64_t)a * b) >> 32);
+}
+static inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b)
+{
+  return (unsigned long long)(((unsigned __int128)a * b) >> 64);
+}
+static inline long long __double_as_longlong(double v)
+{
+  long long r;
+  memcpy(&r, &v, 8);
+  return r;
+}
+static inline double __longlong_as_double(long long v)
+{
+  double r;
+  memcpy(&r, &v, 8);
+  return r;
+}
+static inline int __float_as_int(float v)
+{
+  int r;
+  memcpy(&r, &v, 4);
+  return r;
+}
+static inline float __int_as_float(int v)
+{
+  float r;
+  memcpy(&r, &v, 4);
+  return r;
+}
+static inline double __dadd_rn(double a, double b)
+{
+  return a + b;
+}
+static inline double __dmul_rn(double a, double b)
+{
+  return a * b;
+}
+static inline double __fma_rn(double a, double b, double c)
+{
+  return std::fma(a, b, c);
+}
+
+/* CUDA's min and max take mixed integer types */
+template <typename A, typename B>
+static inline constexpr typename std::common_type<A, B>::type min(const A &a, const B &b)
+{
+  using T = typename std::common_type<A, B>::type;
+  return (T)b < (T)a ? (T)b : (T)a;
+}
+template <typename A, typename B>
+static inline constexpr typename std::common_type<A, B>::type max(const A &a, const B &b)
+{
+  using T = typename std::common_type<A, B>::type;
+  return (T)a < (T)b ? (T)b : (T)a;
+}
+#endif
