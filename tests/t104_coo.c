@@ -146,6 +146,10 @@ static PetscErrorCode Body(void)
   PetscCall(TestRandom(3, 3, HybTestSize(5000, 600), 9)); /* long lists */
   PetscCall(TestRandom(HybTestSize(3000, 200), HybTestSize(2000, 150), HybTestSize(60000, 2000), 10));
   PetscCall(TestRandom(100000, 100000, 50, 0)); /* most rows empty */
+  if (sizeof(PetscInt) == 8) { /* row and column do not fit into one key */
+    PetscCall(TestRandom(3000, PETSC_MAX_INT / 2, 300, 7));
+    PetscCall(TestRandom(9, PETSC_MAX_INT / 2, 700, 0));
+  }
   /* finite elements on a line: each one adds a 3 x 3 block; forwards and backwards */
   n  = HybTestSize(2000, 150);
   ci = (PetscInt *)RefAlloc(9 * (PetscCount)n, sizeof(PetscInt));

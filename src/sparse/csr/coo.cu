@@ -76,7 +76,7 @@ PetscErrorCode HybCSRCOOSymbolic_CUDA(const HybExec *exec, HybArena *keep, HybAr
 {
   const PetscInt m = C->m, n = C->n;
   const int      columnbits = HybBits(n), rowbits = HybBits((PetscCount)m + 1);
-  const bool     packed = columnbits + rowbits <= 64;
+  const bool     packed = sizeof(PetscInt) == 4 || columnbits + rowbits <= 64; /* with 32-bit indices always */
   COOResult      host = {0, 0, PTRDIFF_MAX}, *result;
   uint64_t      *key, *sorted;
   PetscCount    *sortedmap, *entry, *ptr, nvalid, nnz = 0;

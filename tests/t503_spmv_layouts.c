@@ -1,0 +1,185 @@
+/*
+  SpMV methods of a device in every layout that their options can ask for, not only in the one that they choose for a matrix: threads, lanes and blocks of the row
+  stream, ways, lanes and batches of rowgroup, segsum's repair. On matrices with tiles that do not fit into a stage of the stream, more tiles than blocks, rows about the
+  bounds of each bin, rows of several pieces, empty ones. y apart from z and in its place, twice.
+*/
+#include "hybtest.h"
+#include <aijhybridgpu/private/hybspmv.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STREAM "-mat_aijhybridgpu_rowstream_"
+#define GROUP  "-mat_aijhybridgpu_rowgroup_"
+static const struct {
+  const char *method, *option[4], *value[4];
+} layouts[] = {
+  {"rowgroup", {GROUP "way", STREAM "lanes", STREAM "threads", STREAM "blocks"}, {"stream", "1", "64", "1"}  },
+  {"rowgroup", {GROUP "way", STREAM "lanes", STREAM "threads", STREAM "blocks"}, {"stream", "2", "128", "1"} },
+  {"rowgroup", {GROUP "way", STREAM "lanes", STREAM "threads", STREAM "blocks"}, {"stream", "4", "64", "2"}  },
+  {"rowgroup", {GROUP "way", STREAM "lanes", STREAM "threads", STREAM "blocks"}, {"stream", "8", "128", "1"} },
+  {"rowgroup", {GROUP "way", STREAM "lanes", STREAM "threads", STREAM "blocks"}, {"stream", "16", "256", "1"}},
+  {"rowgroup", {GROUP "way", STREAM "lanes"},                                    {"stream", "1"}             },
+  {"rowgroup", {GROUP "way", GROUP "lanes", GROUP "batch"},                      {"direct", "1", "4"}        },
+  {"rowgroup", {GROUP "way", GROUP "lanes", GROUP "batch"},                      {"direct", "2", "8"}        },
+  {"rowgroup", {GROUP "way", GROUP "lanes", GROUP "batch"},                      {"direct", "4", "4"}        },
+  {"rowgroup", {GROUP "way", GROUP "lanes", GROUP "batch"},                      {"direct", "8", "8"}        },
+  {"rowgroup", {GROUP "way", GROUP "lanes", GROUP "batch"},                      {"direct", "16", "4"}       },
+  {"rowgroup", {GROUP "way", GROUP "lanes", GROUP "batch"},                      {"direct", "32", "8"}       },
+  {"rowgroup", {GROUP "way", GROUP "batch"},                                     {"bins", "4"}               },
+  {"rowgroup", {GROUP "way", GROUP "batch"},                                     {"bins", "8"}               },
+  {"shape",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},              {"1", "64", "1"}            },
+  {"shape",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},              {"2", "128", "1"}           },
+  {"shape",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},              {"4", "64", "2"}            },
+  {"shape",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},              {"8", "64", "1"}            },
+  {"shape",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},              {"16", "256", "1"}          },
+  {"block",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},              {"1", "64", "1"}            },
+  {"block",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},              {"2", "64", "2"}            },
+  {"block",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},              {"4", "128", "1"}           },
+  {"block",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},              {"8", "64", "1"}            },
+  {"block",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},              {"16", "128", "1"}          },
+  {"segsum",   {"-mat_aijhybridgpu_segsum_repair"},                              {"cpu"}                     },
+  {"segsum",   {NULL},                                                           {NULL}                      }
+};
+
+/* one matrix in all layouts; taken[k]: layouts[k] had a matrix that its method did not decline */
+static PetscErrorCode TestOne(const char *name, RefMat *A, PetscInt bs, PetscBool taken[])
+{
+  const HybExec *exec = HybTestExec();
+  const PetscInt m = A->csr.m, n = A->csr.n;
+  PetscScalar   *hx = HybTestRandomVector(n), *hy = HybTestRandomVector(m), *hz = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar)), *first = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar)), *garbage = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar));
+  PetscReal     *mag   = (PetscReal *)RefAlloc(m, sizeof(PetscReal));
+  PetscCount    *terms = (PetscCount *)RefAlloc(m, sizeof(PetscCount));
+  HybArena       arena;
+  HybCSR         there;
+  PetscScalar   *x;
+
+  PetscFunctionBegin;
+  for (PetscInt r = 0; r < m; r++) garbage[r] = 7e77;
+  PetscCall(HybArenaInit(&arena, exec));
+  PetscCall(HybTestUpload(&arena, &A->csr, &there));
+  PetscCall(HybTestUploadArray(&arena, n, sizeof(PetscScalar), hx, &x));
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(layouts); k++) {
+    char           text[256] = "";
+    PetscBool      known     = PETSC_FALSE;
+    PetscErrorCode ierr;
+    HybSpMV        mv;
+
+    for (const HybSpMVMethod *const *t = exec->backend->spmv; *t; t++) known = (PetscBool)(known || !strcmp((*t)->name, layouts[k].method));
+    if (!known) continue;
+    for (int o = 0; o < 4 && layouts[k].option[o]; o++) {
+      PetscCall(PetscOptionsSetValue(NULL, layouts[k].option[o], layouts[k].value[o]));
+      snprintf(text + strlen(text), sizeof(text) - strlen(text), " %s %s", layouts[k].option[o] + strlen("-mat_aijhybridgpu_"), layouts[k].value[o]);
+    }
+    HybTestBegin("%s%s: %s", layouts[k].method, text, name);
+    PetscCall(HybSpMVInit(&mv, exec, layouts[k].method, bs));
+    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+    ierr = HybSpMVSetUp(&mv, &there);
+    PetscCall(PetscPopErrorHandler());
+    if (HybTestCheck(!ierr || (exec->backend->device && ierr == PETSC_ERR_SUP), "error %d", (int)ierr) && !ierr) {
+      taken[k] = PETSC_TRUE;
+      for (int mode = 0; mode < 3; mode++) {
+        RefSpMV(A, hx, mode == HYB_SPMV_RESIDUAL ? -1 : 1, mode == HYB_SPMV_SET ? NULL : hy, hz, mag, terms);
+        for (int inplace = 0; inplace < 2; inplace++) {
+          PetscScalar *y, *z;
+
+          PetscCall(HybTestUploadArray(&arena, m, sizeof(PetscScalar), hy, &y));
+          z = y;
+          if (!inplace) PetscCall(HybTestUploadArray(&arena, m, sizeof(PetscScalar), garbage, &z));
+          if (!HybTestCall(HybSpMVApply(&mv, &there, x, (HybSpMVMode)mode, mode == HYB_SPMV_SET ? NULL : y, z))) break;
+          if (!HybTestSameScalars(m, z, hz, mag, terms, 2)) break;
+          if (!inplace) {
+            PetscCall(HybTestDownloadArray(m, sizeof(PetscScalar), z, first));
+            HybTestSameBits(m, sizeof(PetscScalar), y, hy); /* y is not touched */
+            PetscCall(HybArenaFree(&arena, &z));
+          } else HybTestSameBits(m, sizeof(PetscScalar), z, first);
+          PetscCall(HybArenaFree(&arena, &y));
+        }
+      }
+    }
+    HybTestCall(HybSpMVDestroy(&mv));
+    for (int o = 0; o < 4 && layouts[k].option[o]; o++) PetscCall(PetscOptionsClearValue(NULL, layouts[k].option[o]));
+  }
+  PetscCall(HybArenaReset(&arena));
+  RefMatDestroy(A);
+  free(hx);
+  free(hy);
+  free(hz);
+  free(first);
+  free(garbage);
+  free(mag);
+  free(terms);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* rows of one entry, with bands of wide rows among them: few shapes, but tiles of very different sizes */
+static void Bands(PetscInt m, PetscInt wide, RefMat *A)
+{
+  PetscInt *i = (PetscInt *)RefAlloc((PetscCount)m + 1, sizeof(PetscInt)), *j = (PetscInt *)RefAlloc((PetscCount)m * wide, sizeof(PetscInt)), nnz = 0;
+
+  i[0] = 0;
+  for (PetscInt r = 0; r < m; r++) {
+    const PetscBool band = (PetscBool)(r >= m / 3 && r < m / 3 + 90);
+
+    if (!band) j[nnz++] = r;
+    for (PetscInt c = 0; band && c < wide; c++)
+      if (r + 2 * c - wide >= 0 && r + 2 * c - wide < m) j[nnz++] = r + 2 * c - wide;
+    i[r + 1] = nnz;
+  }
+  HybTestMatArrays(m, m, i, j, NULL, A);
+  free(i);
+  free(j);
+}
+
+static PetscErrorCode Body(void)
+{
+  PetscBool taken[PETSC_STATIC_ARRAY_LENGTH(layouts)] = {PETSC_FALSE};
+  PetscInt *lengths = (PetscInt *)RefAlloc(2000, sizeof(PetscInt));
+  RefMat    A, B;
+
+  PetscFunctionBegin;
+  HybTestMatStencil(5, HybTestSize(90, 37), HybTestSize(80, 29), 1, &A);
+  PetscCall(TestOne("5-point", &A, 1, taken));
+  HybTestMatStencil(27, HybTestSize(12, 7), 6, HybTestSize(9, 5), &A);
+  PetscCall(TestOne("27-point", &A, 1, taken));
+  for (PetscInt bs = 2; bs < 6; bs++) {
+    HybTestMatStencil(7, 6, 5, HybTestSize(20, 6), &B);
+    HybTestMatBlock(&B, bs, &A);
+    RefMatDestroy(&B);
+    PetscCall(TestOne(bs == 2 ? "blocks of 2" : bs == 3 ? "blocks of 3" : bs == 4 ? "blocks of 4" : "blocks of 5", &A, bs, taken));
+  }
+  Bands(HybTestSize(2000, 900), 70, &A);
+  PetscCall(TestOne("a band of wide rows among narrow ones", &A, 1, taken));
+  Bands(HybTestSize(300, 120), 12, &B);
+  HybTestMatBlock(&B, 3, &A);
+  RefMatDestroy(&B);
+  PetscCall(TestOne("a band of wide block rows among narrow ones", &A, 3, taken));
+  /* about the bins' bounds, rows of one, two and three pieces of 4096, empty ones */
+  {
+    const PetscInt bounds[] = {0, 8, 16, 32, 64, 128, 512, 4096, 8192};
+    PetscInt       m        = 0;
+
+    for (size_t b = 0; b < PETSC_STATIC_ARRAY_LENGTH(bounds); b++)
+      for (PetscInt d = -1; d < 3; d++) lengths[m++] = PetscMax(0, bounds[b] + d);
+    for (PetscInt r = 0; r < 70; r++) lengths[m++] = r % 11; /* most rows short: taken in order */
+    HybTestMatLengths(m, 8500, lengths, &A);
+    PetscCall(TestOne("row lengths about all bounds", &A, 1, taken));
+    for (PetscInt r = 0; r < 70; r++) lengths[m - 70 + r] = 9 + r % 60; /* few rows short: all are listed */
+    HybTestMatLengths(m, 8500, lengths, &A);
+    PetscCall(TestOne("row lengths about all bounds, few of them short", &A, 1, taken));
+  }
+  for (PetscInt r = 0; r < 600; r++) lengths[r] = r == 301 ? 900 : r % 4;
+  HybTestMatLengths(600, 1000, lengths, &A);
+  PetscCall(TestOne("one long row", &A, 1, taken));
+  free(lengths);
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(layouts) && HybTestExec()->backend->device; k++) {
+    HybTestBegin("%s took a matrix in its layout %d", layouts[k].method, (int)k);
+    HybTestCheck(taken[k], "none");
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  return HybTestMain(argc, argv, Body);
+}
