@@ -148,9 +148,13 @@ else
 endif
 
 # memcheck finds what the sanitizers do not: values that were never written. What MPI and its like leave is in the suppressions.
-valgrind: tests-clean-results $(UNIT_BIN)
-	@for t in $(UNIT_TESTS); do echo "$$t-valgrind 3000 valgrind -q --num-callers=40 --error-exitcode=9 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite --suppressions=tests/valgrind.supp $(BUILD)/tests/$$t -backend host -seed $(SEED) -small"; done | \
-	  $(TEST_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
+MEMCHECK = valgrind -q --num-callers=40 --error-exitcode=9 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite --suppressions=tests/valgrind.supp
+# on one process; whole solves take too long
+VALGRIND_MAT = $(filter t601% t602% t603% t700%,$(MAT_TESTS))
+valgrind: tests-clean-results $(UNIT_BIN) $(VALGRIND_MAT:%=$(BUILD)/tests/%) $(BUILD)/lib/$(PLUGIN)
+	@{ for t in $(UNIT_TESTS); do echo "$$t-valgrind 3000 $(MEMCHECK) $(BUILD)/tests/$$t -backend host -seed $(SEED) -small"; done; \
+	   for t in $(VALGRIND_MAT); do echo "$$t-valgrind 3000 $(MEMCHECK) $(BUILD)/tests/$$t -dll_append $(HERE)/$(BUILD)/lib/$(PLUGIN) -mat_aijhybridgpu_backend host"; done; } | \
+	  $(TEST_ENV) OMPI_MCA_btl=self xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
 	@tests/summary $(RESULTS)
 
 ## make fuzz            libFuzzer (with clang) or random bytes, FUZZ_SECONDS each: products, transposes, wild arrays beside the reference; the file reader

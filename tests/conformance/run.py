@@ -454,6 +454,7 @@ def main():
     p.add_argument('--bundle', default='', help='write the list, its programs and its data to this folder and stop')
     p.add_argument('--from', dest='bundled', default='', help='run the list from such a folder')
     p.add_argument('--seconds', type=float, default=0, help='start no command after so many seconds for each mode; the list is shuffled, so that those which ran represent it')
+    p.add_argument('--seed', type=int, default=1, help='draws other ones')
     p.add_argument('--name', default='', help='tells the files of these runs from others in the same folder')
     p.add_argument('--sources', default='', help='another src folder with TEST blocks (SLEPc\'s) than that of the PETSc in use')
     p.add_argument('--options', default='', help='more PETSc options for every run')
@@ -521,7 +522,7 @@ def run_mode(o):
         shutil.rmtree(r.failed_folder, ignore_errors=True)
 
     if o.seconds:
-        random.Random(1).shuffle(jobs)
+        random.Random(o.seed).shuffle(jobs)
     begin = time.time()
 
     def run_in_time(job):
