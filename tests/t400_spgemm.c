@@ -522,6 +522,7 @@ static void Limits(void)
 {
   RefMat A, B;
   HybCSR DA, DB;
+  char   needed[64];
 
   HybTestBegin("%s: operands that do not conform", method->name);
   HybTestMatRandom(5, 6, 1, 2, &A);
@@ -539,11 +540,34 @@ static void Limits(void)
     if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB))) {
       Refused(&DA, &DB, PETSC_ERR_ARG_OUTOFRANGE, "3000000000");
       Refused(&DA, &DB, PETSC_ERR_ARG_OUTOFRANGE, "--with-64-bit-indices");
+      snprintf(needed, sizeof(needed), "it needs %.0f bytes, ", 3e9 * (sizeof(PetscInt) + sizeof(PetscScalar)));
+      Refused(&DA, &DB, PETSC_ERR_ARG_OUTOFRANGE, needed);
+      Refused(&DA, &DB, PETSC_ERR_ARG_OUTOFRANGE, " are free");
     }
     HybTestCall(HybArenaReset(&keep));
     RefMatDestroy(&A);
     RefMatDestroy(&B);
   } else HybTestSkip("64-bit indices count them");
+
+  HybTestBegin("%s: a product of more nonzeros than PetscInt counts is refused when they are counted", method->name);
+  if (sizeof(PetscInt) == 8) HybTestSkip("64-bit indices count them");
+  else if (HybTestSlow() || !HybTestExec()->backend->device) HybTestSkip("takes too long here: the host gathers the columns as it counts");
+  else {
+    /* each row names the two halves of a full row: no bound below sees more than one of them */
+    HybTestMatBanded(50000, 2, 50000, 50000, &A);
+    {
+      PetscInt  bi[3] = {0, 30000, 60000};
+      PetscInt *bj    = (PetscInt *)RefAlloc(60000, sizeof(PetscInt));
+
+      for (PetscInt k = 0; k < 60000; k++) bj[k] = k;
+      HybTestMatArrays(2, 60000, bi, bj, NULL, &B);
+      free(bj);
+    }
+    if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB))) Refused(&DA, &DB, PETSC_ERR_ARG_OUTOFRANGE, "nonzeros, more than the 2147483647 that 32-bit indices can count");
+    HybTestCall(HybArenaReset(&keep));
+    RefMatDestroy(&A);
+    RefMatDestroy(&B);
+  }
 
   HybTestBegin("%s: boyd1 squared is refused within a second", method->name);
   if (sizeof(PetscInt) == 4) {

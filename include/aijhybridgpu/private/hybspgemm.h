@@ -49,6 +49,9 @@ extern PetscErrorCode HybSpGEMMSymbolic(HybSpGEMM *, const HybCSR *A, const HybC
 extern PetscErrorCode HybSpGEMMNumeric(HybSpGEMM *, const HybCSR *A, const HybCSR *B, HybCSR *C);
 extern PetscErrorCode HybSpGEMMDestroy(HybSpGEMM *);
 
+/* for the methods, before they take C's arrays: PETSC_ERR_ARG_OUTOFRANGE or PETSC_ERR_MEM, naming needed and free bytes, where C of (at least) nnz nonzeros is impossible */
+extern PetscErrorCode HybSpGEMMCheckCount(const HybExec *, const HybCSR *A, const HybCSR *B, PetscCount nnz, PetscBool atleast);
+
 /* all names of methods.h, host and device, each once; NULL-terminated */
 extern PetscErrorCode HybSpGEMMGetNames(const char *const **names);
 

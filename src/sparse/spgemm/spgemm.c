@@ -98,9 +98,7 @@ static PetscErrorCode HybSpGEMMSymbolic_Inner(HybSpGEMM *mm, const HybCSR *A, co
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(&mm->work, HYB_WORK(exec), A->m, sizeof(PetscCount), &mm->rowproducts));
   PetscCall(exec->backend->plan->products(exec, &mm->work, A, B, mm->rowproducts, &mm->stats));
-  PetscCheck(mm->stats.lower <= (PetscCount)PETSC_MAX_INT, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
-             "The product of a %" PetscInt_FMT " x %" PetscInt_FMT " and a %" PetscInt_FMT " x %" PetscInt_FMT " matrix has at least %" PetscCount_FMT " nonzeros, more than the %" PetscInt_FMT " that %zu-bit indices can count: configure PETSc using --with-64-bit-indices", A->m, A->n, B->m, B->n, mm->stats.lower,
-             (PetscInt)PETSC_MAX_INT, 8 * sizeof(PetscInt));
+  PetscCall(HybSpGEMMCheckCount(exec, A, B, mm->stats.lower, PETSC_TRUE));
   if (strcmp(mm->name, "auto")) PetscCall(HybSpGEMMFind(exec, mm->name, &mm->method));
   else {
     for (const HybSpGEMMMethod *const *table = exec->backend->spgemm; table && *table && !mm->method; table++) {

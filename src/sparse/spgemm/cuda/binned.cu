@@ -15,7 +15,8 @@
                  squeezed together by a scan and merged in                              a block a row
 
   The lengths of rows of the merge group cannot be foreseen (compression), so their lists grow: they start with BINNED_LIST entries in shared memory; a row that
-  overflows is put on a list and starts again in a workspace four times as large, and so on ("growths"). Where the count is known, C's own place is the list.
+  overflows is put on a list and starts again in a workspace four times as large, and so on ("growths"), which grows in place: addresses are reserved once for the longest
+  lists possible, and each round puts memory behind as many of them as it needs. Where the count is known, C's own place is the list.
 
     symbolic   bins by upper bound; count each bin; growth rounds, if any row overflowed; scan; fill columns and values       (two synchronisations, three with growth)
     numeric    the fill again, columns left as they are
@@ -47,6 +48,7 @@ static const char *const BinnedNames[BINNED_BINS]     = {"rows empty", "rows sin
 
 #define BINNED_THREADS 256  /* of the merge group */
 #define BINNED_LIST    2048 /* entries that a list starts with */
+#define BINNED_FLIGHT  512  /* rows whose lists have overflowed and that are in flight at once */
 
 struct BinnedArgs {
   const PetscInt  *ai, *aj, *bi, *bj;
@@ -358,7 +360,7 @@ static PetscErrorCode HybSpGEMMSymbolic_BinnedCUDA(HybSpGEMM *mm, const HybCSR *
   const HybExec   *exec = &mm->exec;
   const PetscInt   m    = A->m;
   const PetscCount longest = PetscMin(mm->stats.maxrow, (PetscCount)B->n);
-  PetscInt        *count, *over = NULL, *head, nnz;
+  PetscInt        *count, *over = NULL, *head;
   PetscInt         bring[BINNED_BINS + 2];
   PetscCount       growths = 0;
   Binned          *b;
@@ -388,33 +390,40 @@ static PetscErrorCode HybSpGEMMSymbolic_BinnedCUDA(HybSpGEMM *mm, const HybCSR *
     PetscCall(exec->backend->copy(exec, bring, head, sizeof(bring), HYB_COPY_DEVICE_TO_HOST));
     if (bring[BINNED_BINS + 1]) {
       /* each round takes the rows that overflowed in the one before, in lists four times as long, fewer blocks at a time */
-      const PetscInt nover = bring[BINNED_BINS + 1];
-      PetscInt      *next, *numbers;
-      PetscCount     capacity = BINNED_LIST;
+      const PetscInt  nover = bring[BINNED_BINS + 1];
+      HybMemoryReport report;
+      PetscInt       *next, *numbers, *list;
+      PetscCount      capacity = BINNED_LIST, grown = 0, most;
 
       PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, nover, sizeof(PetscInt), &next));
       PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, 64, sizeof(PetscInt), &numbers));
+      /* addresses for all that can be needed; memory is put behind them round by round, at no time more than the longest lists in flight take */
+      PetscCall(exec->backend->memory(&report));
+      most = PetscMax(longest, PetscMin(PetscMin((PetscCount)nover, BINNED_FLIGHT) * longest, (PetscCount)(report.free_bytes / 16 / sizeof(PetscInt))));
+      PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_GROWING, most, sizeof(PetscInt), &list));
       x.nrows = head + BINNED_BINS + 1;
       x.rows  = over;
       x.over  = next;
       while (capacity < longest) {
-        HybMemoryReport report;
-        PetscCount      blocks;
-        PetscInt       *swap = (PetscInt *)x.rows;
+        PetscCount blocks;
+        PetscInt  *swap = (PetscInt *)x.rows;
 
-        capacity = PetscMin(4 * capacity, longest);
-        PetscCall(exec->backend->memory(&report));
-        blocks     = PetscMax(1, PetscMin(PetscMin((PetscCount)nover, 512), (PetscCount)(report.free_bytes / 16 / ((size_t)capacity * sizeof(PetscInt)))));
+        capacity   = PetscMin(4 * capacity, longest);
+        blocks     = PetscMin(PetscMin((PetscCount)nover, BINNED_FLIGHT), most / capacity);
         x.nover    = numbers + growths;
         x.capacity = (PetscInt)capacity;
-        PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, blocks * capacity, sizeof(PetscInt), &x.list));
+        x.list     = list;
+        if (blocks * capacity > grown) {
+          grown = blocks * capacity;
+          PetscCall(HybArenaGrow(&mm->work, list, grown, sizeof(PetscInt)));
+        }
         HYB_LAUNCH((BinnedMerge<false>), blocks, BINNED_THREADS, 0, exec->stream, x);
-        PetscCall(HybArenaFree(&mm->work, &x.list));
         x.rows  = x.over;
         x.nrows = x.nover;
         x.over  = swap;
         growths++;
       }
+      PetscCall(HybCountersSet(&mm->counters, "entries grown", grown));
     }
   }
   {
@@ -437,7 +446,7 @@ static PetscErrorCode HybSpGEMMSymbolic_BinnedCUDA(HybSpGEMM *mm, const HybCSR *
   }
   for (int bin = 0; bin < BINNED_BINS; bin++) PetscCall(HybCountersSet(&mm->counters, BinnedNames[bin], b->hostbinptr[bin + 1] - b->hostbinptr[bin]));
   PetscCall(HybCountersSet(&mm->counters, "growths", growths));
-  PetscCall(HybIntCast(C->nnz, "The product", &nnz));
+  PetscCall(HybSpGEMMCheckCount(exec, A, B, C->nnz, PETSC_FALSE));
   PetscCall(HybArenaReset(&mm->work));
   mm->rowproducts = NULL;
   PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(PetscInt), &C->j));

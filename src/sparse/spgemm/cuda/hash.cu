@@ -12,7 +12,7 @@ static PetscErrorCode HybSpGEMMSymbolic_HashCUDA(HybSpGEMM *mm, const HybCSR *A,
 {
   const HybExec *exec = &mm->exec;
   HybHashRows   *hash;
-  PetscInt      *count, nnz;
+  PetscInt      *count;
 
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_HOST, 1, sizeof(*hash), &hash));
@@ -26,7 +26,7 @@ static PetscErrorCode HybSpGEMMSymbolic_HashCUDA(HybSpGEMM *mm, const HybCSR *A,
     PetscCall(HybHashRowsFetch(mm, hash, &C->nnz));
     PetscCall(HybArenaFree(&mm->work, &count));
   } else PetscCall(exec->backend->zero(exec, C->i, ((size_t)C->m + 1) * sizeof(PetscInt)));
-  PetscCall(HybIntCast(C->nnz, "The product", &nnz));
+  PetscCall(HybSpGEMMCheckCount(exec, A, B, C->nnz, PETSC_FALSE));
   PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(PetscInt), &C->j));
   if ((A->a || !A->nnz) && (B->a || !B->nnz)) PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(HybScalar), &C->a));
   if (C->nnz) PetscCall(HybHashRowsFill(mm, A, B, hash, C));

@@ -359,7 +359,7 @@ static PetscErrorCode HybSpGEMMSymbolic_RowMergeCUDA(HybSpGEMM *mm, const HybCSR
   const PetscInt  longest = mm->stats.maxarow;
   const PetscInt *below   = A->i;
   PetscCount      entries = A->nnz;
-  PetscInt       *bj, *count, nnz;
+  PetscInt       *bj, *count;
   HybScalar      *ba;
   RowMerge       *r;
   RowMergeArgs    x;
@@ -400,7 +400,7 @@ static PetscErrorCode HybSpGEMMSymbolic_RowMergeCUDA(HybSpGEMM *mm, const HybCSR
   if (r->narrow) PetscCall(RowMergeRunNarrow(exec, longest, 0, x));
   else PetscCall(RowMergeDispatch(exec, r->w, r->levels == 1, false, x));
   PetscCall(HybScanCounts(exec, &mm->work, C->m, count, C->i, NULL, &C->nnz));
-  PetscCall(HybIntCast(C->nnz, "The product", &nnz));
+  PetscCall(HybSpGEMMCheckCount(exec, A, B, C->nnz, PETSC_FALSE));
   PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(PetscInt), &C->j));
   if (values) PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(HybScalar), &C->a));
   x.count = NULL;

@@ -193,7 +193,7 @@ static PetscErrorCode HybSpGEMMSymbolic_SegMergeCUDA(HybSpGEMM *mm, const HybCSR
   const HybExec   *exec     = &mm->exec;
   const PetscInt   m        = A->m;
   const PetscCount products = mm->stats.products, chunk = PetscMax(SEGMERGE_CHUNK, mm->stats.lower / 8);
-  PetscInt        *count, nnz;
+  PetscInt        *count;
   SegMergeChunk    c;
   SegMerge        *s;
 
@@ -237,7 +237,7 @@ static PetscErrorCode HybSpGEMMSymbolic_SegMergeCUDA(HybSpGEMM *mm, const HybCSR
     if (s->nchunks > 1) PetscCall(SegMergeRelease(mm, &c));
   }
   PetscCall(HybScanCounts(exec, &mm->work, m, count, C->i, NULL, &C->nnz));
-  PetscCall(HybIntCast(C->nnz, "The product", &nnz));
+  PetscCall(HybSpGEMMCheckCount(exec, A, B, C->nnz, PETSC_FALSE));
   PetscCall(HybArenaFree(&mm->work, &count));
   PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(PetscInt), &C->j));
   if ((A->a || !A->nnz) && (B->a || !B->nnz)) PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(HybScalar), &C->a));

@@ -745,7 +745,7 @@ static PetscErrorCode HybSpGEMMSymbolic_ShapeCUDA(HybSpGEMM *mm, const HybCSR *A
 {
   const HybExec *exec = &mm->exec;
   PetscCount    *upper = NULL, *head;
-  PetscInt      *count, nnz;
+  PetscInt      *count;
   Shape         *s;
 
   PetscFunctionBegin;
@@ -769,7 +769,7 @@ static PetscErrorCode HybSpGEMMSymbolic_ShapeCUDA(HybSpGEMM *mm, const HybCSR *A
     PetscCall(HybScanCounts(exec, &mm->work, C->m, count, C->i, head, NULL));
     PetscCall(exec->backend->copy(exec, &C->nnz, head, sizeof(PetscCount), HYB_COPY_DEVICE_TO_HOST));
   }
-  PetscCall(HybIntCast(C->nnz, "The product", &nnz));
+  PetscCall(HybSpGEMMCheckCount(exec, A, B, C->nnz, PETSC_FALSE));
   PetscCall(HybArenaFree(&mm->work, &count));
   if (upper) PetscCall(HybArenaFree(&mm->work, &upper));
   PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(PetscInt), &C->j));

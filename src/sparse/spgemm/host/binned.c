@@ -451,7 +451,7 @@ static PetscErrorCode HybAppendRow(HybSymbolic *s, PetscInt r, PetscInt *count, 
 static PetscErrorCode HybSpGEMMSymbolic_Binned(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C)
 {
   HybSymbolic      s;
-  PetscInt        *scratch = NULL, *slot[HYB_WINDOW], count[HYB_WINDOW], innz, *previous = NULL, nprevious = 0;
+  PetscInt        *scratch = NULL, *slot[HYB_WINDOW], count[HYB_WINDOW], *previous = NULL, nprevious = 0;
   PetscInt         queue[4][HYB_LANES], queuecount[HYB_LANES], *queueslot[HYB_LANES];
   int              nqueue[4];
   unsigned char    bin[HYB_WINDOW];
@@ -538,10 +538,10 @@ static PetscErrorCode HybSpGEMMSymbolic_Binned(HybSpGEMM *mm, const HybCSR *A, c
       s.list.tail->used += n;
       nnz += n;
       rows[b]++;
-      /* where it does not fit, it is refused below before anybody reads it */
+      /* not one column more is gathered than could be kept */
+      if (nnz > (PetscCount)PETSC_MAX_INT) PetscCall(HybSpGEMMCheckCount(&mm->exec, A, B, nnz, PETSC_TRUE));
       C->i[r + 1] = (PetscInt)nnz;
     }
-    PetscCall(HybIntCast(nnz, "The product", &innz));
   }
   C->nnz = nnz;
   for (int b = 0; b < HYB_NBINS; b++) {

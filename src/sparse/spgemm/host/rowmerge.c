@@ -252,7 +252,7 @@ static PetscErrorCode HybSpGEMMSymbolic_RowMerge(HybSpGEMM *mm, const HybCSR *A,
   HybRowMerge *rm;
   HybLevel    *level;
   HybColList   list;
-  PetscInt     innz, levels = 0;
+  PetscInt     levels = 0;
   PetscCount   nnz = 0, merges = 0;
 
   PetscFunctionBegin;
@@ -283,7 +283,7 @@ static PetscErrorCode HybSpGEMMSymbolic_RowMerge(HybSpGEMM *mm, const HybCSR *A,
       levels          = PetscMax(levels, top + 1);
       list.tail->used += n;
       nnz += n;
-      PetscCall(HybIntCast(nnz, "The product", &innz));
+      if (nnz > (PetscCount)PETSC_MAX_INT) PetscCall(HybSpGEMMCheckCount(&mm->exec, A, B, nnz, PETSC_TRUE));
     }
     C->i[r + 1] = (PetscInt)nnz;
   }

@@ -1,0 +1,45 @@
+/* count.c: is a product of so many nonzeros possible? Asked on a lower bound before any work, and on the exact count before C's arrays are taken. */
+#include <aijhybridgpu/private/hybspgemm.h>
+#include <unistd.h>
+
+/* bytes from which the backend is asked what is free although indices could count the nonzeros: asking a card takes up to a millisecond, filling so many bytes longer */
+#define COUNT_ASK ((size_t)1 << 30)
+
+static PetscErrorCode CountFree(const HybExec *exec, size_t *bytes)
+{
+  PetscFunctionBegin;
+  *bytes = 0;
+  if (exec->backend->device) {
+    HybMemoryReport report;
+
+    PetscCall(exec->backend->memory(&report));
+    *bytes = report.free_bytes;
+  } else {
+#if defined(_SC_AVPHYS_PAGES)
+    const long pages = sysconf(_SC_AVPHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+
+    if (pages > 0 && size > 0) *bytes = (size_t)pages * (size_t)size;
+#endif
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybSpGEMMCheckCount(const HybExec *exec, const HybCSR *A, const HybCSR *B, PetscCount nnz, PetscBool atleast)
+{
+  const double entry = (double)(sizeof(PetscInt) + sizeof(HybScalar));
+  size_t       bytes;
+
+  PetscFunctionBegin;
+  PetscCheck(nnz >= 0, PETSC_COMM_SELF, PETSC_ERR_PLIB, "A negative number of nonzeros, %" PetscCount_FMT, nnz);
+  if (nnz > (PetscCount)PETSC_MAX_INT) {
+    PetscCall(CountFree(exec, &bytes));
+    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "The product of a %" PetscInt_FMT " x %" PetscInt_FMT " and a %" PetscInt_FMT " x %" PetscInt_FMT " matrix has %s%" PetscCount_FMT " nonzeros, more than the %" PetscInt_FMT " that %zu-bit indices can count: configure PETSC using --with-64-bit-indices; it needs %.0f bytes, %zu are free", A->m, A->n, B->m, B->n,
+            atleast ? "at least " : "", nnz, (PetscInt)PETSC_MAX_INT, 8 * sizeof(PetscInt), (double)nnz * entry, bytes);
+  }
+  /* memory that holds nothing yet can also be had from elsewhere on a host: it decides when it is asked */
+  if (exec->backend->device && (double)nnz * entry > (double)COUNT_ASK) {
+    PetscCall(CountFree(exec, &bytes));
+    PetscCheck((double)nnz * entry <= (double)bytes, PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of memory on the device: the product's %s%" PetscCount_FMT " nonzeros need %.0f bytes, %zu are free", atleast ? "at least " : "", nnz, (double)nnz * entry, bytes);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
