@@ -4,7 +4,7 @@
   Idea: one pass over the arrays as they are. What is left to gain over the textbook loop is how many loads of one core are under way:
 
     rows of less than eight entries on the average: one sum a row, the arrays prefetched some hundred entries ahead;
-    longer rows: four interleaved sums (the textbook loop waits for each addition), in vector registers, prefetched likewise.
+    longer rows: four interleaved sums (the textbook loop waits for each addition), in vector registers, prefetched likewise, from 16 entries on less far.
 
   Rows with the same columns, as with several components at a node, could share their loads of j and x (PETSc's inodes). Measured, that was
   no faster on small grids and up to three times slower on large ones, where the values come from memory in as many streams as rows are
@@ -17,10 +17,17 @@
 */
 #include "spmvvector.h"
 
-#define HYB_SPMV_SHORT 8 /* average row length below which one sum is used */
+#define HYB_SPMV_SHORT 8  /* average row length below which one sum is used */
+#define HYB_SPMV_LONG  16 /* and from which on less is prefetched */
+
+typedef enum {
+  ROWS_SHORT,
+  ROWS_MIDDLE,
+  ROWS_LONG
+} SpMV_Rows;
 
 typedef struct {
-  PetscBool shortrows;
+  SpMV_Rows rows;
 } SpMV_CSR;
 
 static HYB_ALWAYS_INLINE void Short(PetscInt m, const PetscInt *i, const PetscInt *j, const HybScalar *a, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
@@ -38,7 +45,7 @@ static HYB_ALWAYS_INLINE void Short(PetscInt m, const PetscInt *i, const PetscIn
   }
 }
 
-static HYB_ALWAYS_INLINE void Long(PetscInt m, const PetscInt *i, const PetscInt *j, const HybScalar *a, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
+static HYB_ALWAYS_INLINE void Long(PetscInt m, const PetscInt *i, const PetscInt *j, const HybScalar *a, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z, PetscInt ahead)
 {
   for (PetscInt r = 0; r < m; r++) {
     PetscInt       k    = i[r];
@@ -47,13 +54,13 @@ static HYB_ALWAYS_INLINE void Long(PetscInt m, const PetscInt *i, const PetscInt
     HybScalar      sum;
 
     for (; end - k >= 8; k += 8) {
-      HYB_PREFETCH(a, k);
-      HYB_PREFETCH(j, k);
+      HYB_PREFETCH_AHEAD(a, k, ahead);
+      HYB_PREFETCH_AHEAD(j, k, ahead);
       HYB_FOUR_ADDPRODUCT(four, a + k, x, j + k);
       HYB_FOUR_ADDPRODUCT(four, a + k + 4, x, j + k + 4);
     }
-    HYB_PREFETCH(a, k);
-    HYB_PREFETCH(j, k);
+    HYB_PREFETCH_AHEAD(a, k, ahead);
+    HYB_PREFETCH_AHEAD(j, k, ahead);
     for (; end - k >= 4; k += 4) HYB_FOUR_ADDPRODUCT(four, a + k, x, j + k);
     sum = HYB_FOUR_SUM(four);
     for (; k < end; k++) sum += a[k] * x[j[k]];
@@ -62,20 +69,23 @@ static HYB_ALWAYS_INLINE void Long(PetscInt m, const PetscInt *i, const PetscInt
 }
 
 /* one copy for each mode, so that the loops do not ask */
-HYB_MULTIVERSION static void Apply(PetscBool shortrows, PetscInt m, const PetscInt *i, const PetscInt *j, const HybScalar *a, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
+HYB_MULTIVERSION static void Apply(SpMV_Rows rows, PetscInt m, const PetscInt *i, const PetscInt *j, const HybScalar *a, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
 {
   switch (mode) {
   case HYB_SPMV_SET:
-    if (shortrows) Short(m, i, j, a, x, HYB_SPMV_SET, y, z);
-    else Long(m, i, j, a, x, HYB_SPMV_SET, y, z);
+    if (rows == ROWS_SHORT) Short(m, i, j, a, x, HYB_SPMV_SET, y, z);
+    else if (rows == ROWS_MIDDLE) Long(m, i, j, a, x, HYB_SPMV_SET, y, z, HYB_SPMV_AHEAD);
+    else Long(m, i, j, a, x, HYB_SPMV_SET, y, z, HYB_SPMV_AHEAD_LONG);
     break;
   case HYB_SPMV_ADD:
-    if (shortrows) Short(m, i, j, a, x, HYB_SPMV_ADD, y, z);
-    else Long(m, i, j, a, x, HYB_SPMV_ADD, y, z);
+    if (rows == ROWS_SHORT) Short(m, i, j, a, x, HYB_SPMV_ADD, y, z);
+    else if (rows == ROWS_MIDDLE) Long(m, i, j, a, x, HYB_SPMV_ADD, y, z, HYB_SPMV_AHEAD);
+    else Long(m, i, j, a, x, HYB_SPMV_ADD, y, z, HYB_SPMV_AHEAD_LONG);
     break;
   case HYB_SPMV_RESIDUAL:
-    if (shortrows) Short(m, i, j, a, x, HYB_SPMV_RESIDUAL, y, z);
-    else Long(m, i, j, a, x, HYB_SPMV_RESIDUAL, y, z);
+    if (rows == ROWS_SHORT) Short(m, i, j, a, x, HYB_SPMV_RESIDUAL, y, z);
+    else if (rows == ROWS_MIDDLE) Long(m, i, j, a, x, HYB_SPMV_RESIDUAL, y, z, HYB_SPMV_AHEAD);
+    else Long(m, i, j, a, x, HYB_SPMV_RESIDUAL, y, z, HYB_SPMV_AHEAD_LONG);
     break;
   }
 }
@@ -86,10 +96,10 @@ static PetscErrorCode HybSpMVSetUp_CSR(HybSpMV *mv, const HybCSR *A)
 
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(&mv->keep, HYB_MEM_HOST, 1, sizeof(*csr), &csr));
-  csr->shortrows = (PetscBool)(A->nnz < HYB_SPMV_SHORT * (PetscCount)A->m);
-  mv->data       = csr;
+  csr->rows = A->nnz < HYB_SPMV_SHORT * (PetscCount)A->m ? ROWS_SHORT : A->nnz < HYB_SPMV_LONG * (PetscCount)A->m ? ROWS_MIDDLE : ROWS_LONG;
+  mv->data  = csr;
   PetscCall(HybCountersSet(&mv->counters, "rows", A->m));
-  PetscCall(HybCountersSet(&mv->counters, "sums a row", csr->shortrows ? 1 : 4));
+  PetscCall(HybCountersSet(&mv->counters, "sums a row", csr->rows == ROWS_SHORT ? 1 : 4));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -98,7 +108,7 @@ static PetscErrorCode HybSpMVApply_CSR(HybSpMV *mv, const HybCSR *A, const HybSc
   const SpMV_CSR *csr = (const SpMV_CSR *)mv->data;
 
   PetscFunctionBegin;
-  Apply(csr->shortrows, A->m, A->i, A->j, A->a, x, mode, y, z);
+  Apply(csr->rows, A->m, A->i, A->j, A->a, x, mode, y, z);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
