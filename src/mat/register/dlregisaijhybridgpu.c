@@ -103,6 +103,16 @@ PetscErrorCode HybGlueReadChoices(HybChoices *choices)
     PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowmerge_width", &g->choices.width, NULL));
     PetscCall(PetscOptionsGetEnum(NULL, NULL, "-mat_aijhybridgpu_backend", backends, &backend, NULL));
     g->choices.backend = (HybBackendChoice)backend;
+    {
+      char      promote[32] = "auto";
+      PetscBool flg, never;
+
+      PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_promote", promote, sizeof(promote), NULL));
+      PetscCall(PetscStrcmp(promote, "never", &never));
+      PetscCall(PetscStrcmp(promote, "auto", &flg));
+      PetscCheck(flg || never, PETSC_COMM_SELF, PETSC_ERR_ARG_UNKNOWN_TYPE, "Unknown value \"%s\" for -mat_aijhybridgpu_promote: auto or never", promote);
+      g->promotenever = never;
+    }
     g->choicesread     = PETSC_TRUE;
   }
   *choices = g->choices;

@@ -54,6 +54,7 @@ typedef struct {
   PetscBool      captured_seq, captured_mpi;
   struct _MatOps seq, mpi; /* the parents' operations, copied from pristine objects */
   struct _MatOps own;      /* those of the sequential type */
+  void (*storevalues)(void), (*retrievevalues)(void), (*setpreallocation)(void), (*resetpreallocation)(void); /* the sequential parent's composed ones */
   PetscBool      choicesread;
   HybChoices     choices;
   char           countsfile[PETSC_MAX_PATH_LEN];
@@ -63,7 +64,7 @@ typedef struct {
   HybMem            deviceresult; /* memory of results on it */
   char              whynodevice[512];
   PetscInt          devicemin; /* fewer nonzeros than this in all operands: the host is faster */
-  PetscBool         toldhostvectors;
+  PetscBool         toldhostvectors, promotenever;
   PetscBool         nopetscstream; /* PETSc's own device is unusable: ours has a stream that nobody shares */
   char           methods[512]; /* names of the methods that computed products, colon-separated */
   char           method[32];   /* asked for by a parallel product, for its sequential parts */
@@ -104,6 +105,19 @@ typedef struct {
   PetscInt         m, n;
 } HybPatternKey;
 
+/* Values of which object state were seen, or left, by us? PETSc's interface functions (MatScale(), MatShift(), ...) count the state once more after our
+   operation has returned: that step is not a write, and is taken along once. Who calls the operation itself (MPIAIJ's diagonalscale) does not. */
+typedef struct {
+  PetscObjectState state;
+  PetscBool        step; /* one more may come */
+} HybStateMark;
+static inline PetscBool HybMarkCurrent(HybStateMark *m, PetscObjectState now)
+{
+  if (m->step && now == m->state + 1) m->state = now;
+  m->step = PETSC_FALSE; /* seen from outside: it has come, or never will */
+  return (PetscBool)(now == m->state);
+}
+
 /* A plan of the spmv room, for one pattern on one backend */
 typedef struct {
   PetscBool     ready;
@@ -122,7 +136,7 @@ typedef struct {
   PetscBool        born, shared;
   HybCSR           csr;
   HybPatternKey    key;
-  PetscObjectState state; /* of the values */
+  HybStateMark     mark; /* of the values */
   HybArena         arena; /* of a host-born matrix's copy; a born one's arrays are in Mat_SeqAIJHybridGPU.arrays */
 } HybDeviceCopy;
 
@@ -160,10 +174,19 @@ typedef struct {
   HybDerived         derived;
   PetscObjectState   assembling; /* of values from coordinates that MatAssemblyEnd() is about to count once more */
   PetscCount         coocount; /* entries of the last MatSetPreallocationCOO() */
+  /* promotion */
+  PetscBool       block;        /* of a parallel matrix */
+  PetscBool       lentarrays;   /* the base class's arrays may be the program's own */
+  PetscInt        writes;       /* operations in a row that wrote the values, no host write between them */
+  HybStateMark    written;      /* after the last one */
+  Mat             former;       /* holds what AIJ was before promotion; its values are of then */
+  HybArena        formerarrays; /* arrays and adopted of that */
+  const PetscInt *formeradopted;
 } Mat_SeqAIJHybridGPU;
 
 typedef struct {
   HybChoices choices; /* passed on to the blocks */
+  PetscBool  lentarrays;
   PetscCount coocount;
 } Mat_MPIAIJHybridGPU;
 
@@ -263,10 +286,13 @@ static inline PetscBool     HybExecOnDevice(const HybExec *x)
 /* the matrix's arrays on the device of x, sent or refreshed as needed; ours only. The second for who has lent the host's arrays already. */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUGetDeviceCSR(Mat, const HybExec *x, PetscBool values, HybCSR *);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSendLent(Mat, Mat_SeqAIJHybridGPU *, const HybExec *x, const HybLent *, PetscBool values, HybCSR *);
-/* after an operation that wrote the values on the device: the host may look from now on */
+/* after an operation that wrote the values on the device: the host may look from now on. interface: PETSc's function of the operation counts the state once more
+   after it has returned, see HybStateMark */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDeviceWritten(Mat, const HybExec *x);
-/* should this operation, which writes A's values, run on the device? Only where A was born there. */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDeviceWrittenStep(Mat, const HybExec *x, PetscBool interface);
+/* does A live on the device, so that operations on its values run there? */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUWriteOnDevice(Mat, HybExec *x, PetscBool *flg);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUValuesMoved(Mat);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDestroyDevice(Mat_SeqAIJHybridGPU *);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetDeviceOps(Mat, PetscBool on);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetBornOps(Mat, PetscBool);
@@ -281,10 +307,35 @@ PETSC_INTERN PetscErrorCode MatAIJHybridGPUSetVecType(Mat);
 /* a result whose arrays are the device's; csr's pointers are for the device */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAdoptDevice(Mat C, const HybExec *x, HybArena *arrays, const HybCSR *csr);
 
-/* Makes csr (arrays in *arrays, which is taken over) the contents of C, a sequential matrix of ours of the same sizes */
-PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAdopt(Mat C, HybArena *arrays, const HybCSR *csr);
+/* Makes csr (arrays in *arrays, which is taken over) the contents of C, a sequential matrix of ours of the same sizes. What C was is destroyed, or handed out in *former. */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAdopt(Mat C, HybArena *arrays, const HybCSR *csr, Mat *former);
 
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDisown(Mat);
+
+/* exchanges what AIJ keeps, and the operations that it has chosen by it */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUExchangeData(Mat, Mat);
+/* as MatSeqAIJHybridGPUAdoptDevice(), and what C was is kept in its former */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAdoptDeviceKeep(Mat C, const HybExec *x, HybArena *arrays, const HybCSR *csr);
+
+/* seq/promote.c: an operation that writes A's values. *device: it runs there and ends with MatSeqAIJHybridGPUDeviceWritten(). Else the parent runs, and between Begin
+   and End, where w.both, the same operation on w.csr too; exact: both round alike. interface: PETSc's function of the operation counts the state once more. */
+typedef struct {
+  PetscBool counts, both;
+  HybCSR    csr;
+} HybWriteThrough;
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUWriteBegin(Mat A, PetscBool exact, HybExec *x, PetscBool *device, HybWriteThrough *w);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUWriteEnd(Mat A, HybWriteThrough *w, PetscBool interface);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDemote(Mat A);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDestroyFormer(Mat_SeqAIJHybridGPU *);
+static inline PetscErrorCode HybMarkSet(Mat A, PetscBool step, HybStateMark *m)
+{
+  m->step = step;
+  return PetscObjectStateGet((PetscObject)A, &m->state);
+}
+
+/* compose.c: functions that PETSc finds by name */
+PETSC_INTERN PetscErrorCode MatAIJHybridGPUCompose(Mat, PetscBool seq, PetscBool on);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUComposeOver(Mat, PetscBool on);
 
 /* coo.c */
 PETSC_INTERN PetscErrorCode MatAIJHybridGPUComposeCOO(Mat, PetscBool seq, PetscBool on);
@@ -296,5 +347,8 @@ PETSC_INTERN PetscErrorCode HybGlueDeviceExec(const HybBackend *, HybExec *);
 /* mpi/ */
 PETSC_INTERN PetscErrorCode MatCreate_MPIAIJHybridGPU(Mat);
 PETSC_INTERN PetscErrorCode MatConvert_MPIAIJ_MPIAIJHybridGPU(Mat, MatType, MatReuse, Mat *);
+PETSC_INTERN PetscErrorCode MatConvert_MPIAIJHybridGPU_MPIAIJ(Mat, MatType, MatReuse, Mat *);
+PETSC_INTERN PetscErrorCode MatConvert_MPIAIJHybridGPU_Derived(Mat, MatType, MatReuse, Mat *);
+PETSC_INTERN PetscErrorCode MatProductSetFromOptions_MPIAIJHybridGPU(Mat);
 
 #endif

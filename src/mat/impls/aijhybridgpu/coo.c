@@ -302,7 +302,7 @@ static PetscErrorCode MatSetValuesCOO_Device(Mat A, HybCOO *coo, const HybExec *
   PetscCall(HybArenaReset(&work));
   PetscCall(ierr);
   PetscCall(MatSeqAIJHybridGPUDeviceWritten(A, x));
-  hyb->assembling = hyb->copy.state;
+  hyb->assembling = hyb->copy.mark.state;
   PetscCall(PetscLogGpuFlops((PetscLogDouble)coo->ncoo));
   PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_COOVALUES], A, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -51,7 +51,9 @@ static PetscErrorCode MatMPIAIJHybridGPUSetBlocks(Mat A)
     if (!blocks[k]) continue;
     PetscCall(MatSetType(blocks[k], MATSEQAIJHYBRIDGPU));
     PetscCall(MatSeqAIJHybridGPUGetData(blocks[k], &block));
-    block->choices = hyb->choices;
+    block->choices    = hyb->choices;
+    block->lentarrays = hyb->lentarrays; /* its blocks' arrays are the parent's own but after MatCreateMPIAIJWithSplitArrays() */
+    block->block      = PETSC_TRUE;
 #if defined(PETSC_HAVE_DEVICE)
     PetscCall(MatBindToCPU(blocks[k], A->boundtocpu));
 #endif
@@ -78,6 +80,35 @@ static PetscErrorCode MatSetValues_MPIAIJHybridGPU(Mat A, PetscInt m, const Pets
   PetscFunctionBegin;
   PetscCall(MatMPIAIJHybridGPUDisownBlocks(A));
   PetscCall((*HybGlueState.mpi.setvalues)(A, m, rows, n, cols, v, mode));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the parent goes by what its blocks keep beside their arrays */
+static PetscErrorCode MatMPIAIJHybridGPUDemoteBlocks(Mat A)
+{
+  Mat             blocks[2];
+  const PetscInt *garray;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], &garray));
+  for (PetscInt k = 0; k < 2; k++)
+    if (blocks[k] && MatIsSeqAIJHybridGPU(blocks[k])) PetscCall(MatSeqAIJHybridGPUDemote(blocks[k]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatZeroRows_MPIAIJHybridGPU(Mat A, PetscInt n, const PetscInt rows[], PetscScalar diag, Vec x, Vec b)
+{
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJHybridGPUDemoteBlocks(A));
+  PetscCall((*HybGlueState.mpi.zerorows)(A, n, rows, diag, x, b));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatZeroRowsColumns_MPIAIJHybridGPU(Mat A, PetscInt n, const PetscInt rows[], PetscScalar diag, Vec x, Vec b)
+{
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJHybridGPUDemoteBlocks(A));
+  PetscCall((*HybGlueState.mpi.zerorowscolumns)(A, n, rows, diag, x, b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -391,14 +422,10 @@ static PetscErrorCode MatSetFromOptions_MPIAIJHybridGPU(Mat A, PetscOptionItems 
 }
 
 static PetscErrorCode MatDestroy_MPIAIJHybridGPU(Mat);
-static PetscErrorCode MatConvert_MPIAIJHybridGPU_MPIAIJ(Mat, MatType, MatReuse, Mat *);
-
-static const char *const HybParentConversions[] = {"mpisbaij", "mpibaij", "mpiaijperm", "mpiaijsell", "mpiaijmkl", "mpiaijcusparse", "mpiaijkokkos", "mpiaijviennacl", "mpiaijhipsparse", "mpiaijcrl", "elemental", "scalapack", "hypre", "is", "mpisell", "mpidense", "dense", NULL};
-
 /*
   The parent's converters to types derived from it duplicate the matrix and take the duplicate for a plain one, private data included: ours are taken off first
 */
-static PetscErrorCode MatConvert_MPIAIJHybridGPU_Derived(Mat A, MatType type, MatReuse reuse, Mat *newmat)
+PetscErrorCode MatConvert_MPIAIJHybridGPU_Derived(Mat A, MatType type, MatReuse reuse, Mat *newmat)
 {
   Mat B = A;
 
@@ -410,33 +437,6 @@ static PetscErrorCode MatConvert_MPIAIJHybridGPU_Derived(Mat A, MatType type, Ma
   PetscCall(MatConvert_MPIAIJHybridGPU_MPIAIJ(A, MATMPIAIJ, reuse, &B));
   PetscCall(MatConvert(B, type, MAT_INPLACE_MATRIX, &B));
   *newmat = B;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode MatMPIAIJHybridGPUCompose(Mat A, PetscBool on)
-{
-  PetscFunctionBegin;
-  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatConvert_mpiaij_mpiaijhybridgpu_C", on ? MatConvert_MPIAIJ_MPIAIJHybridGPU : NULL));
-  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatConvert_mpiaijhybridgpu_mpiaij_C", on ? MatConvert_MPIAIJHybridGPU_MPIAIJ : NULL));
-  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatProductSetFromOptions_anytype_C", on ? MatProductSetFromOptions_AnyHybridGPU : NULL));
-  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatProductSetFromOptions_mpiaijhybridgpu_mpiaij_C", on ? MatProductSetFromOptions_MPIAIJHybridGPU : NULL));
-  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatProductSetFromOptions_mpiaij_mpiaijhybridgpu_C", on ? MatProductSetFromOptions_MPIAIJHybridGPU : NULL));
-  PetscCall(MatAIJHybridGPUComposeCOO(A, PETSC_FALSE, on));
-  for (PetscInt k = 0; HybParentConversions[k]; k++) {
-    char      name[128], parent[128];
-    PetscBool derived         = PETSC_FALSE;
-    PetscErrorCode (*f)(void) = NULL;
-
-    PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_mpiaijhybridgpu_%s_C", HybParentConversions[k]));
-    if (on) {
-      PetscCall(PetscSNPrintf(parent, sizeof(parent), "MatConvert_mpiaij_%s_C", HybParentConversions[k]));
-      PetscCall(PetscObjectQueryFunction((PetscObject)A, parent, &f));
-      if (!f) continue;
-      PetscCall(PetscStrbeginswith(HybParentConversions[k], "mpiaij", &derived));
-    }
-    if (derived) PetscCall(PetscObjectComposeFunction((PetscObject)A, name, MatConvert_MPIAIJHybridGPU_Derived));
-    else PetscCall(PetscObjectComposeFunction((PetscObject)A, name, f));
-  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -463,6 +463,8 @@ static PetscErrorCode MatMPIAIJHybridGPUSetOps(Mat A, PetscBool on)
   PetscFunctionBegin;
   ops->destroy               = on ? MatDestroy_MPIAIJHybridGPU : p->destroy;
   ops->setvalues             = on ? MatSetValues_MPIAIJHybridGPU : p->setvalues;
+  ops->zerorows              = on ? MatZeroRows_MPIAIJHybridGPU : p->zerorows;
+  ops->zerorowscolumns       = on ? MatZeroRowsColumns_MPIAIJHybridGPU : p->zerorowscolumns;
   ops->assemblybegin         = on ? MatAssemblyBegin_MPIAIJHybridGPU : p->assemblybegin;
   ops->assemblyend           = on ? MatAssemblyEnd_MPIAIJHybridGPU : p->assemblyend;
   ops->setfromoptions        = on ? MatSetFromOptions_MPIAIJHybridGPU : p->setfromoptions;
@@ -478,7 +480,7 @@ static PetscErrorCode MatDestroy_MPIAIJHybridGPU(Mat A)
 {
   PetscFunctionBegin;
   PetscCall(PetscFree(A->spptr));
-  if (((PetscObject)A)->qlist) PetscCall(MatMPIAIJHybridGPUCompose(A, PETSC_FALSE)); /* none are left when MatHeaderMerge() empties A */
+  if (((PetscObject)A)->qlist) PetscCall(MatAIJHybridGPUCompose(A, PETSC_FALSE, PETSC_FALSE)); /* none are left when MatHeaderMerge() empties A */
   PetscCall((*HybGlueState.mpi.destroy)(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -487,6 +489,7 @@ PetscErrorCode MatConvert_MPIAIJ_MPIAIJHybridGPU(Mat A, MatType type, MatReuse r
 {
   Mat                  B;
   Mat_MPIAIJHybridGPU *hyb = NULL;
+  PetscBool            own;
 
   PetscFunctionBegin;
   if (reuse == MAT_REUSE_MATRIX) {
@@ -496,22 +499,24 @@ PetscErrorCode MatConvert_MPIAIJ_MPIAIJHybridGPU(Mat A, MatType type, MatReuse r
   if (reuse == MAT_INITIAL_MATRIX) PetscCall(MatDuplicate(A, MAT_COPY_VALUES, newmat));
   else *newmat = A;
   B = *newmat;
-  if (B->ops->destroy != MatDestroy_MPIAIJHybridGPU) {
+  own = (PetscBool)(B->ops->destroy == MatDestroy_MPIAIJHybridGPU);
+  if (!own) {
     if (!HybGlueState.captured_mpi) {
       HybGlueState.mpi          = *B->ops;
       HybGlueState.captured_mpi = PETSC_TRUE;
     }
     PetscCall(MatMPIAIJHybridGPUSetOps(B, PETSC_TRUE));
-    PetscCall(MatMPIAIJHybridGPUCompose(B, PETSC_TRUE));
+    PetscCall(MatAIJHybridGPUCompose(B, PETSC_FALSE, PETSC_TRUE));
   }
   PetscCall(MatMPIAIJHybridGPUGetData(B, &hyb));
+  if (!own && reuse == MAT_INPLACE_MATRIX && B->preallocated) hyb->lentarrays = PETSC_TRUE;
   PetscCall(MatAIJHybridGPUSetVecType(B));
   PetscCall(PetscObjectChangeTypeName((PetscObject)B, MATMPIAIJHYBRIDGPU));
   if (B->assembled) PetscCall(MatMPIAIJHybridGPUSetBlocks(B));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode MatConvert_MPIAIJHybridGPU_MPIAIJ(Mat A, MatType type, MatReuse reuse, Mat *newmat)
+PetscErrorCode MatConvert_MPIAIJHybridGPU_MPIAIJ(Mat A, MatType type, MatReuse reuse, Mat *newmat)
 {
   Mat B;
 
@@ -532,7 +537,7 @@ static PetscErrorCode MatConvert_MPIAIJHybridGPU_MPIAIJ(Mat A, MatType type, Mat
       if (blocks[k] && MatIsSeqAIJHybridGPU(blocks[k])) PetscCall(MatConvert(blocks[k], MATSEQAIJ, MAT_INPLACE_MATRIX, &blocks[k]));
   }
   PetscCall(PetscFree(B->spptr));
-  PetscCall(MatMPIAIJHybridGPUCompose(B, PETSC_FALSE));
+  PetscCall(MatAIJHybridGPUCompose(B, PETSC_FALSE, PETSC_FALSE));
   PetscCall(MatMPIAIJHybridGPUSetOps(B, PETSC_FALSE));
   PetscCall(MatAIJHybridGPUSetVecType(B));
   PetscCall(PetscObjectChangeTypeName((PetscObject)B, MATMPIAIJ));

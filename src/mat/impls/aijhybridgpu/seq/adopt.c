@@ -93,17 +93,40 @@ PetscErrorCode HybLentCheck(Mat A, const HybLent *l, const HybExec *x, const Hyb
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode MatSeqAIJHybridGPUExchangeData(Mat A, Mat B)
+{
+  struct _MatOps *a = A->ops, *b = B->ops, c = *A->ops;
+  void           *data = A->data;
+
+  PetscFunctionBegin;
+  A->data = B->data;
+  B->data = data;
+  /* the search for inodes has chosen these together with the data: orderings number nodes in one and expand them by the other */
+  a->getrowij          = b->getrowij;
+  a->restorerowij      = b->restorerowij;
+  a->getcolumnij       = b->getcolumnij;
+  a->restorecolumnij   = b->restorecolumnij;
+  a->coloringpatch     = b->coloringpatch;
+  a->multdiagonalblock = b->multdiagonalblock;
+  b->getrowij          = c.getrowij;
+  b->restorerowij      = c.restorerowij;
+  b->getcolumnij       = c.getcolumnij;
+  b->restorecolumnij   = c.restorecolumnij;
+  b->coloringpatch     = c.coloringpatch;
+  b->multdiagonalblock = c.multdiagonalblock;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /*
   The base class adopts the arrays: a throw-away MATSEQAIJ is made round them by MatCreateSeqAIJWithArrays(), and its data is
   exchanged with C's. The arrays stay ours (C's private data frees them after the parent's destroy); everything else that AIJ
   keeps beside them is of the parent's own making, so every inherited operation is right.
 */
-PetscErrorCode MatSeqAIJHybridGPUAdopt(Mat C, HybArena *arrays, const HybCSR *csr)
+PetscErrorCode MatSeqAIJHybridGPUAdopt(Mat C, HybArena *arrays, const HybCSR *csr, Mat *former)
 {
   Mat                  T;
   Mat_SeqAIJHybridGPU *hyb = NULL;
   HybArena             old;
-  void                *data;
 
   PetscFunctionBegin;
   PetscCall(PetscLogEventBegin(HYB_Adopt, C, 0, 0, 0));
@@ -112,21 +135,18 @@ PetscErrorCode MatSeqAIJHybridGPUAdopt(Mat C, HybArena *arrays, const HybCSR *cs
   PetscCall(PetscLayoutSetUp(C->cmap));
   PetscCall(MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, csr->m, csr->n, csr->i, csr->j, (PetscScalar *)csr->a, &T));
   PetscCall(MatSetOption(T, MAT_NEW_NONZERO_LOCATIONS, PETSC_TRUE)); /* as after a product of the parent's */
-  data    = C->data;
-  C->data = T->data;
-  T->data = data;
-  /* the search for inodes has chosen these together with the data: orderings number nodes in one and expand them by the other */
-  C->ops->getrowij          = T->ops->getrowij;
-  C->ops->restorerowij      = T->ops->restorerowij;
-  C->ops->getcolumnij       = T->ops->getcolumnij;
-  C->ops->restorecolumnij   = T->ops->restorecolumnij;
-  C->ops->coloringpatch     = T->ops->coloringpatch;
-  C->ops->multdiagonalblock = T->ops->multdiagonalblock;
-  /* whatever C held before goes with T, before the arrays under it */
+  PetscCall(MatSeqAIJHybridGPUExchangeData(C, T));
   old = hyb->arrays;
   PetscCall(HybArenaInit(&hyb->arrays, &arrays->exec));
-  PetscCall(MatDestroy(&T));
-  PetscCall(HybArenaReset(&old));
+  if (former) {
+    *former            = T;
+    hyb->formerarrays  = old;
+    hyb->formeradopted = hyb->adopted;
+  } else { /* whatever C held before goes with T, before the arrays under it */
+    PetscCall(MatDestroy(&T));
+    PetscCall(HybArenaReset(&old));
+    PetscCall(MatSeqAIJHybridGPUDestroyFormer(hyb));
+  }
   hyb->arrays    = *arrays;
   hyb->adopted   = csr->i;
   hyb->adoptions++;
@@ -152,6 +172,16 @@ PetscErrorCode MatSeqAIJHybridGPUAdopt(Mat C, HybArena *arrays, const HybCSR *cs
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* what a promoted matrix was: its base class's data, then the arrays under them */
+PetscErrorCode MatSeqAIJHybridGPUDestroyFormer(Mat_SeqAIJHybridGPU *hyb)
+{
+  PetscFunctionBegin;
+  if (!hyb->former) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatDestroy(&hyb->former));
+  PetscCall(HybArenaReset(&hyb->formerarrays));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /*
   The base class gets arrays of its own, after which nothing of a result is ours any more. Needed before new entries may come: from 3.22 on the
   parent then frees the old arrays as if it had allocated them, whoever owns them. State and pattern stand.
@@ -169,6 +199,8 @@ PetscErrorCode MatSeqAIJHybridGPUDisown(Mat A)
 
   PetscFunctionBegin;
   if (!hyb || !hyb->arrays.blocks) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJHybridGPUDemote(A));
+  if (!hyb->arrays.blocks) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, &j, &a, &mtype));
   if (i != hyb->adopted) PetscFunctionReturn(PETSC_SUCCESS); /* the base class has moved on by itself; somebody may still read ours */
   assembled    = A->assembled;

@@ -32,35 +32,6 @@ static PetscErrorCode MatSeqAIJHybridGPUDestroyPlans(Mat_SeqAIJHybridGPU *hyb)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the parent's conversions to other types, repeated under our name: else MatConvert() goes entry by entry */
-static const char *const HybParentConversions[] = {"seqsbaij", "seqbaij", "elemental", "scalapack", "hypre", "is", "seqsell", "seqdense", "dense", NULL};
-
-static PetscErrorCode MatSeqAIJHybridGPUCompose(Mat A, PetscBool on)
-{
-  PetscFunctionBegin;
-  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatConvert_seqaij_seqaijhybridgpu_C", on ? MatConvert_SeqAIJ_SeqAIJHybridGPU : NULL));
-  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatConvert_seqaijhybridgpu_seqaij_C", on ? MatConvert_SeqAIJHybridGPU_SeqAIJ : NULL));
-  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatProductSetFromOptions_anytype_C", on ? MatProductSetFromOptions_AnyHybridGPU : NULL));
-  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatProductSetFromOptions_seqaijhybridgpu_seqaij_C", on ? MatProductSetFromOptions_SeqAIJHybridGPU : NULL));
-  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatProductSetFromOptions_seqaij_seqaijhybridgpu_C", on ? MatProductSetFromOptions_SeqAIJHybridGPU : NULL));
-  PetscCall(MatSeqAIJHybridGPUComposeDense(A, on));
-  PetscCall(MatSeqAIJHybridGPUComposeConversions(A, on));
-  PetscCall(MatAIJHybridGPUComposeCOO(A, PETSC_TRUE, on));
-  for (PetscInt k = 0; HybParentConversions[k]; k++) {
-    char name[128], parent[128];
-    PetscErrorCode (*f)(void) = NULL;
-
-    PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_seqaijhybridgpu_%s_C", HybParentConversions[k]));
-    if (on) {
-      PetscCall(PetscSNPrintf(parent, sizeof(parent), "MatConvert_seqaij_%s_C", HybParentConversions[k]));
-      PetscCall(PetscObjectQueryFunction((PetscObject)A, parent, &f));
-      if (!f) continue;
-    }
-    PetscCall(PetscObjectComposeFunction((PetscObject)A, name, f));
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
 {
   Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
@@ -70,10 +41,11 @@ PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
   if (hyb) {
     PetscCall(MatSeqAIJHybridGPUDestroyPlans(hyb));
     PetscCall(MatSeqAIJHybridGPUDestroyDevice(hyb));
+    PetscCall(MatSeqAIJHybridGPUDestroyFormer(hyb));
     arrays = hyb->arrays;
     PetscCall(PetscFree(A->spptr));
   }
-  if (((PetscObject)A)->qlist) PetscCall(MatSeqAIJHybridGPUCompose(A, PETSC_FALSE)); /* none are left when MatHeaderMerge() empties A */
+  if (((PetscObject)A)->qlist) PetscCall(MatAIJHybridGPUCompose(A, PETSC_TRUE, PETSC_FALSE)); /* none are left when MatHeaderMerge() empties A */
   PetscCall((*HybGlueState.seq.destroy)(A));
   if (hyb) PetscCall(HybArenaReset(&arrays)); /* the base class used them until now */
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -88,6 +60,80 @@ static PetscErrorCode MatSetValues_SeqAIJHybridGPU(Mat A, PetscInt m, const Pets
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* These go by what AIJ keeps beside the arrays: options, stored values */
+static PetscErrorCode MatZeroRows_SeqAIJHybridGPU(Mat A, PetscInt n, const PetscInt rows[], PetscScalar diag, Vec x, Vec b)
+{
+  PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, zerorows, A, n, rows, diag, x, b);
+  PetscCall(MatSeqAIJHybridGPUDemote(A));
+  PetscCall((*HybGlueState.seq.zerorows)(A, n, rows, diag, x, b));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatZeroRowsColumns_SeqAIJHybridGPU(Mat A, PetscInt n, const PetscInt rows[], PetscScalar diag, Vec x, Vec b)
+{
+  PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, zerorowscolumns, A, n, rows, diag, x, b);
+  PetscCall(MatSeqAIJHybridGPUDemote(A));
+  PetscCall((*HybGlueState.seq.zerorowscolumns)(A, n, rows, diag, x, b));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatStoreValues_SeqAIJHybridGPU(Mat A)
+{
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUDemote(A));
+  PetscCall((*(PetscErrorCode (*)(Mat))HybGlueState.storevalues)(A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatRetrieveValues_SeqAIJHybridGPU(Mat A)
+{
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUDemote(A));
+  PetscCall((*(PetscErrorCode (*)(Mat))HybGlueState.retrievevalues)(A));
+  PetscCall(MatSeqAIJHybridGPUValuesMoved(A)); /* the parent writes them and leaves the object's state */
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatSeqAIJSetPreallocation_SeqAIJHybridGPU(Mat A, PetscInt nz, const PetscInt nnz[])
+{
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUDemote(A));
+  PetscCall((*(PetscErrorCode (*)(Mat, PetscInt, const PetscInt[]))HybGlueState.setpreallocation)(A, nz, nnz));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatResetPreallocation_SeqAIJHybridGPU(Mat A)
+{
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUDemote(A));
+  PetscCall((*(PetscErrorCode (*)(Mat))HybGlueState.resetpreallocation)(A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Puts these over the parent's, or the parent's back */
+PetscErrorCode MatSeqAIJHybridGPUComposeOver(Mat A, PetscBool on)
+{
+  static const struct {
+    const char *name;
+    void (*ours)(void);
+  } over[] = {
+    {"MatStoreValues_C",           (void (*)(void))MatStoreValues_SeqAIJHybridGPU          },
+    {"MatRetrieveValues_C",        (void (*)(void))MatRetrieveValues_SeqAIJHybridGPU       },
+    {"MatSeqAIJSetPreallocation_C", (void (*)(void))MatSeqAIJSetPreallocation_SeqAIJHybridGPU},
+    {"MatResetPreallocation_C",    (void (*)(void))MatResetPreallocation_SeqAIJHybridGPU   }
+  };
+  void (**parents[])(void) = {&HybGlueState.storevalues, &HybGlueState.retrievevalues, &HybGlueState.setpreallocation, &HybGlueState.resetpreallocation};
+
+  PetscFunctionBegin;
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(over); k++) {
+    if (!*parents[k] && on) PetscCall(PetscObjectQueryFunction((PetscObject)A, over[k].name, parents[k]));
+    if (*parents[k]) PetscCall(PetscObjectComposeFunction((PetscObject)A, over[k].name, on ? over[k].ours : *parents[k]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode MatAssemblyEnd_SeqAIJHybridGPU(Mat A, MatAssemblyType mode)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
@@ -97,9 +143,10 @@ static PetscErrorCode MatAssemblyEnd_SeqAIJHybridGPU(Mat A, MatAssemblyType mode
   HybLeaveIfOverlaid(A, assemblyend, A, mode);
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   PetscCall(PetscObjectStateGet((PetscObject)A, &state));
-  if (hyb->assembling && hyb->assembling == state && hyb->copy.values && hyb->copy.state == state) {
+  if (hyb->assembling && hyb->assembling == state && hyb->copy.values && hyb->copy.mark.state == state) {
     /* MatSetValuesCOO() wrote on the device and calls this: nothing was inserted, and MatAssemblyEnd() will count the values as new ones */
-    hyb->copy.state = state + 1;
+    hyb->copy.mark.state = state + 1;
+    hyb->copy.mark.step  = PETSC_FALSE;
   } else PetscCall((*HybGlueState.seq.assemblyend)(A, mode));
   hyb->assembling = 0;
   if (mode == MAT_FINAL_ASSEMBLY) HybGlueState.assemblies++;
@@ -186,6 +233,8 @@ static PetscErrorCode MatSetOption_SeqAIJHybridGPU(Mat A, MatOption op, PetscBoo
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, setoption, A, op, flg);
   PetscCall((*HybGlueState.seq.setoption)(A, op, flg));
+  hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
+  if (hyb && hyb->former) PetscCall((*HybGlueState.seq.setoption)(hyb->former, op, flg));
   if (op != MAT_USE_INODES || !A->assembled) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   if (hyb->arrays.blocks && !hyb->copy.born) PetscCall((*HybGlueState.seq.assemblyend)(A, MAT_FINAL_ASSEMBLY));
@@ -211,6 +260,8 @@ static PetscErrorCode MatSeqAIJHybridGPUSetOps(Mat A, PetscBool on)
 
   PetscFunctionBegin;
   ops->destroy               = on ? MatDestroy_SeqAIJHybridGPU : p->destroy;
+  ops->zerorows              = on ? MatZeroRows_SeqAIJHybridGPU : p->zerorows;
+  ops->zerorowscolumns       = on ? MatZeroRowsColumns_SeqAIJHybridGPU : p->zerorowscolumns;
   ops->setvalues             = on ? MatSetValues_SeqAIJHybridGPU : p->setvalues;
   ops->assemblyend           = on ? MatAssemblyEnd_SeqAIJHybridGPU : p->assemblyend;
   ops->setfromoptions        = on ? MatSetFromOptions_SeqAIJHybridGPU : p->setfromoptions;
@@ -257,7 +308,7 @@ static PetscErrorCode MatSeqAIJHybridGPUInstall(Mat B)
   PetscCall(MatSeqAIJHybridGPUSetOps(B, PETSC_TRUE));
   if (first) HybGlueState.own = *B->ops;
   PetscCall(HybGlueReadChoices(&choices)); /* what is wrong with the options is said now; the private data come with their first use */
-  PetscCall(MatSeqAIJHybridGPUCompose(B, PETSC_TRUE));
+  PetscCall(MatAIJHybridGPUCompose(B, PETSC_TRUE, PETSC_TRUE));
 #if defined(PETSC_HAVE_DEVICE)
   B->boundtocpu = PETSC_FALSE; /* MatCreate() binds what does not say otherwise */
 #endif
@@ -266,7 +317,8 @@ static PetscErrorCode MatSeqAIJHybridGPUInstall(Mat B)
 
 PetscErrorCode MatConvert_SeqAIJ_SeqAIJHybridGPU(Mat A, MatType type, MatReuse reuse, Mat *newmat)
 {
-  Mat B;
+  Mat       B;
+  PetscBool own;
 
   PetscFunctionBegin;
   if (reuse == MAT_REUSE_MATRIX) {
@@ -275,8 +327,15 @@ PetscErrorCode MatConvert_SeqAIJ_SeqAIJHybridGPU(Mat A, MatType type, MatReuse r
   }
   if (reuse == MAT_INITIAL_MATRIX) PetscCall(MatDuplicate(A, MAT_COPY_VALUES, newmat));
   else *newmat = A;
-  B = *newmat;
+  B   = *newmat;
+  own = MatIsSeqAIJHybridGPU(B);
   PetscCall(MatSeqAIJHybridGPUInstall(B));
+  if (!own && reuse == MAT_INPLACE_MATRIX && B->preallocated) { /* they may be the program's, see promote.c */
+    Mat_SeqAIJHybridGPU *hyb = NULL;
+
+    PetscCall(MatSeqAIJHybridGPUGetData(B, &hyb));
+    hyb->lentarrays = PETSC_TRUE;
+  }
   PetscCall(MatAIJHybridGPUSetVecType(B));
   PetscCall(PetscObjectChangeTypeName((PetscObject)B, MATSEQAIJHYBRIDGPU));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -317,7 +376,7 @@ PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat A, MatType type, MatReuse r
   PetscCall(MatSeqAIJHybridGPUDestroyPlans(hyb));
   PetscCall(MatSeqAIJHybridGPUDestroyDevice(hyb));
   PetscCall(PetscFree(B->spptr));
-  PetscCall(MatSeqAIJHybridGPUCompose(B, PETSC_FALSE));
+  PetscCall(MatAIJHybridGPUCompose(B, PETSC_TRUE, PETSC_FALSE));
   PetscCall(MatSeqAIJHybridGPUSetOps(B, PETSC_FALSE));
 #if defined(PETSC_HAVE_DEVICE)
   B->boundtocpu = PETSC_TRUE;

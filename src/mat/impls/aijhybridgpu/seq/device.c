@@ -205,7 +205,7 @@ PetscErrorCode MatSeqAIJHybridGPUSendLent(Mat A, Mat_SeqAIJHybridGPU *hyb, const
     PetscCall(PetscLogEventEnd(HYB_CopyTo, A, 0, 0, 0));
     d->key = key;
   }
-  if (values && (!d->values || d->state != state)) {
+  if (values && (!HybMarkCurrent(&d->mark, state) || !d->values)) {
     if (d->shared) { /* the host may have touched the pages since: fetch them back in one go instead of by faults */
       PetscCall(x->backend->prefetch(x, d->csr.a, sizeof(HybScalar) * (size_t)d->csr.nnz, PETSC_TRUE));
     } else {
@@ -215,8 +215,8 @@ PetscErrorCode MatSeqAIJHybridGPUSendLent(Mat A, Mat_SeqAIJHybridGPU *hyb, const
       PetscCall(PetscLogCpuToGpu(sizeof(HybScalar) * (PetscLogDouble)d->csr.nnz));
       PetscCall(PetscLogEventEnd(HYB_CopyTo, A, 0, 0, 0));
     }
-    d->values = PETSC_TRUE;
-    d->state  = state;
+    d->values     = PETSC_TRUE;
+    d->mark.state = state;
   }
   *csr = d->csr;
   if (!values) csr->a = NULL;
@@ -233,6 +233,19 @@ PetscErrorCode MatSeqAIJHybridGPUGetDeviceCSR(Mat A, const HybExec *x, PetscBool
   PetscCall(HybLentGet(A, PETSC_TRUE, &l));
   PetscCall(MatSeqAIJHybridGPUSendLent(A, hyb, x, &l, values, csr));
   PetscCall(HybLentRestore(A, &l));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The host's values are others than before, whatever the object's state says */
+PetscErrorCode MatSeqAIJHybridGPUValuesMoved(Mat A)
+{
+  Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
+
+  PetscFunctionBegin;
+  if (!MatIsSeqAIJHybridGPU(A) || !hyb) PetscFunctionReturn(PETSC_SUCCESS);
+  hyb->copy.values     = PETSC_FALSE;
+  hyb->transpose.state = -1;
+  hyb->writes          = 0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -257,6 +270,13 @@ PetscErrorCode MatSeqAIJHybridGPUWriteOnDevice(Mat A, HybExec *x, PetscBool *flg
 
 PetscErrorCode MatSeqAIJHybridGPUDeviceWritten(Mat A, const HybExec *x)
 {
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(A, x, PETSC_FALSE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatSeqAIJHybridGPUDeviceWrittenStep(Mat A, const HybExec *x, PetscBool interface)
+{
   Mat_SeqAIJHybridGPU *hyb = NULL;
   PetscScalar         *a;
 
@@ -273,12 +293,12 @@ PetscErrorCode MatSeqAIJHybridGPUDeviceWritten(Mat A, const HybExec *x)
   PetscCall(x->backend->sync(x)); /* the host may look at any time */
   PetscCall(MatSeqAIJRestoreArray(A, &a));
   hyb->copy.values = PETSC_TRUE;
-  PetscCall(PetscObjectStateGet((PetscObject)A, &hyb->copy.state));
+  PetscCall(HybMarkSet(A, interface, &hyb->copy.mark));
   HybGlueState.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode MatSeqAIJHybridGPUAdoptDevice(Mat C, const HybExec *x, HybArena *arrays, const HybCSR *csr)
+static PetscErrorCode MatSeqAIJHybridGPUAdoptDevice_Private(Mat C, const HybExec *x, HybArena *arrays, const HybCSR *csr, Mat *former)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
   HybCSR               host = *csr;
@@ -310,7 +330,7 @@ PetscErrorCode MatSeqAIJHybridGPUAdoptDevice(Mat C, const HybExec *x, HybArena *
   PetscCall(PetscOptionsCreate(&noinode));
   PetscCall(PetscOptionsSetValue(noinode, "-mat_no_inode", NULL));
   PetscCall(PetscOptionsPush(noinode));
-  ierr = MatSeqAIJHybridGPUAdopt(C, arrays, &host);
+  ierr = MatSeqAIJHybridGPUAdopt(C, arrays, &host, former);
   (void)PetscOptionsPop();
   (void)PetscOptionsDestroy(&noinode);
   PetscCall(ierr);
@@ -320,8 +340,27 @@ PetscErrorCode MatSeqAIJHybridGPUAdoptDevice(Mat C, const HybExec *x, HybArena *
     PetscCall(HybPatternKeyGet(C, &l.csr, &copy.key));
     PetscCall(HybLentRestore(C, &l));
   }
-  PetscCall(PetscObjectStateGet((PetscObject)C, &copy.state));
+  PetscCall(HybMarkSet(C, PETSC_FALSE, &copy.mark));
   hyb->copy = copy;
   PetscCall(MatSeqAIJHybridGPUSetBornOps(C, PETSC_TRUE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatSeqAIJHybridGPUAdoptDevice(Mat C, const HybExec *x, HybArena *arrays, const HybCSR *csr)
+{
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUAdoptDevice_Private(C, x, arrays, csr, NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatSeqAIJHybridGPUAdoptDeviceKeep(Mat C, const HybExec *x, HybArena *arrays, const HybCSR *csr)
+{
+  Mat                  former;
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUAdoptDevice_Private(C, x, arrays, csr, &former));
+  PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
+  hyb->former = former;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -6,7 +6,6 @@
 
 #define HYB_PARENT HybGlueState.seq
 
-
 /* Frees the workspace also after an error, which it then reports */
 static PetscErrorCode HybWorkEnd(HybArena *work, PetscErrorCode ierr)
 {
@@ -18,21 +17,25 @@ static PetscErrorCode HybWorkEnd(HybArena *work, PetscErrorCode ierr)
 
 static PetscErrorCode MatScale_SeqAIJHybridGPU(Mat A, PetscScalar alpha)
 {
-  HybExec   x;
-  HybCSR    csr;
-  PetscBool device;
+  HybExec         x;
+  HybCSR          csr;
+  PetscBool       device;
+  HybWriteThrough w;
 
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, scale, A, alpha);
-  PetscCall(MatSeqAIJHybridGPUWriteOnDevice(A, &x, &device));
+  /* BLAS may round a complex product otherwise, and takes zero times anything for zero */
+  PetscCall(MatSeqAIJHybridGPUWriteBegin(A, (PetscBool)(!PetscDefined(USE_COMPLEX) && alpha != (PetscScalar)0), &x, &device, &w));
   if (!device) {
     PetscCall((*HYB_PARENT.scale)(A, alpha));
+    if (w.both) PetscCall(x.backend->csr->scale(&x, w.csr.nnz, (HybScalar *)&alpha, w.csr.a));
+    PetscCall(MatSeqAIJHybridGPUWriteEnd(A, &w, PETSC_TRUE));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_SCALE], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
   PetscCall(x.backend->csr->scale(&x, csr.nnz, (HybScalar *)&alpha, csr.a));
-  PetscCall(MatSeqAIJHybridGPUDeviceWritten(A, &x));
+  PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(A, &x, PETSC_TRUE));
   PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_SCALE], A, 0, 0, 0));
   PetscCall(PetscLogGpuFlops((PetscLogDouble)csr.nnz));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -40,39 +43,62 @@ static PetscErrorCode MatScale_SeqAIJHybridGPU(Mat A, PetscScalar alpha)
 
 static PetscErrorCode MatZeroEntries_SeqAIJHybridGPU(Mat A)
 {
-  HybExec   x;
-  HybCSR    csr;
-  PetscBool device;
+  HybExec         x;
+  HybCSR          csr;
+  PetscBool       device;
+  HybWriteThrough w;
 
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, zeroentries, A);
-  PetscCall(MatSeqAIJHybridGPUWriteOnDevice(A, &x, &device));
+  PetscCall(MatSeqAIJHybridGPUWriteBegin(A, PETSC_TRUE, &x, &device, &w));
   if (!device) {
     PetscCall((*HYB_PARENT.zeroentries)(A));
+    if (w.both) PetscCall(x.backend->zero(&x, w.csr.a, sizeof(HybScalar) * (size_t)w.csr.nnz));
+    PetscCall(MatSeqAIJHybridGPUWriteEnd(A, &w, PETSC_TRUE));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_ZERO], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
   PetscCall(x.backend->zero(&x, csr.a, sizeof(HybScalar) * (size_t)csr.nnz));
-  PetscCall(MatSeqAIJHybridGPUDeviceWritten(A, &x));
+  PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(A, &x, PETSC_TRUE));
   PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_ZERO], A, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode MatDiagonalScale_SeqAIJHybridGPU(Mat A, Vec l, Vec r)
+static PetscErrorCode HybDiagonalScaleOnDevice(const HybExec *x, HybCSR *csr, Vec l, Vec r)
 {
-  HybExec         x;
-  HybCSR          csr;
   HybArena        work;
-  PetscBool       device;
   HybDeviceVector dl, dr;
   PetscErrorCode  ierr;
 
   PetscFunctionBegin;
+  PetscCall(HybArenaInit(&work, x));
+  PetscCall(HybDeviceVectorGet(x, &work, l, PETSC_TRUE, PETSC_FALSE, &dl));
+  PetscCall(HybDeviceVectorGet(x, &work, r, PETSC_TRUE, PETSC_FALSE, &dr));
+  ierr = x->backend->csr->diagonalscale(x, csr, (HybScalar *)dl.device, (HybScalar *)dr.device);
+  PetscCall(HybDeviceVectorRestore(x, &work, &dr));
+  PetscCall(HybDeviceVectorRestore(x, &work, &dl));
+  PetscCall(HybWorkEnd(&work, ierr));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* MPIAIJ calls this for its blocks, not MatDiagonalScale() */
+static PetscErrorCode MatDiagonalScale_SeqAIJHybridGPU(Mat A, Vec l, Vec r)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybExec              x;
+  HybCSR               csr;
+  PetscBool            device;
+  HybWriteThrough      w;
+
+  PetscFunctionBegin;
   HybLeaveIfOverlaid(A, diagonalscale, A, l, r);
-  PetscCall(MatSeqAIJHybridGPUWriteOnDevice(A, &x, &device));
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  PetscCall(MatSeqAIJHybridGPUWriteBegin(A, (PetscBool)!PetscDefined(USE_COMPLEX), &x, &device, &w));
   if (!device) {
     PetscCall((*HYB_PARENT.diagonalscale)(A, l, r));
+    if (w.both) PetscCall(HybDiagonalScaleOnDevice(&x, &w.csr, l, r));
+    PetscCall(MatSeqAIJHybridGPUWriteEnd(A, &w, (PetscBool)!hyb->block));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (l) {
@@ -87,14 +113,8 @@ static PetscErrorCode MatDiagonalScale_SeqAIJHybridGPU(Mat A, Vec l, Vec r)
   }
   PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_DIAGONALSCALE], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
-  PetscCall(HybArenaInit(&work, &x));
-  PetscCall(HybDeviceVectorGet(&x, &work, l, PETSC_TRUE, PETSC_FALSE, &dl));
-  PetscCall(HybDeviceVectorGet(&x, &work, r, PETSC_TRUE, PETSC_FALSE, &dr));
-  ierr = x.backend->csr->diagonalscale(&x, &csr, (HybScalar *)dl.device, (HybScalar *)dr.device);
-  PetscCall(HybDeviceVectorRestore(&x, &work, &dr));
-  PetscCall(HybDeviceVectorRestore(&x, &work, &dl));
-  PetscCall(HybWorkEnd(&work, ierr));
-  PetscCall(MatSeqAIJHybridGPUDeviceWritten(A, &x));
+  PetscCall(HybDiagonalScaleOnDevice(&x, &csr, l, r));
+  PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(A, &x, (PetscBool)!hyb->block));
   PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_DIAGONALSCALE], A, 0, 0, 0));
   PetscCall(PetscLogGpuFlops((PetscLogDouble)csr.nnz * ((l != NULL) + (r != NULL))));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -135,60 +155,65 @@ static PetscErrorCode MatGetDiagonal_SeqAIJHybridGPU(Mat A, Vec v)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Adds to or sets the diagonal; where the pattern lacks an entry the parent makes room for it */
-static PetscErrorCode MatSeqAIJHybridGPUDiagonalSet(Mat A, Vec v, const PetscScalar *alpha, PetscBool add, PetscBool *done)
+static PetscErrorCode HybDiagonalSetOnDevice(const HybExec *x, HybCSR *csr, Vec v, const PetscScalar *alpha, PetscBool add, PetscCount *missing)
 {
-  HybExec         x;
-  HybCSR          csr;
   HybArena        work;
-  PetscBool       device;
-  PetscCount      missing = 0;
   HybDeviceVector d;
   PetscErrorCode  ierr;
 
   PetscFunctionBegin;
-  *done = PETSC_FALSE;
-  PetscCall(MatSeqAIJHybridGPUWriteOnDevice(A, &x, &device));
-  if (!device) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_DIAGONALSET], A, 0, 0, 0));
-  PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
-  PetscCall(HybArenaInit(&work, &x));
-  PetscCall(HybDeviceVectorGet(&x, &work, v, PETSC_TRUE, PETSC_FALSE, &d));
-  ierr = x.backend->csr->diagonalset(&x, &work, &csr, (HybScalar *)d.device, (const HybScalar *)alpha, add, &missing);
-  PetscCall(HybDeviceVectorRestore(&x, &work, &d));
+  PetscCall(HybArenaInit(&work, x));
+  PetscCall(HybDeviceVectorGet(x, &work, v, PETSC_TRUE, PETSC_FALSE, &d));
+  ierr = x->backend->csr->diagonalset(x, &work, csr, (HybScalar *)d.device, (const HybScalar *)alpha, add, missing);
+  PetscCall(HybDeviceVectorRestore(x, &work, &d));
   PetscCall(HybWorkEnd(&work, ierr));
-  PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_DIAGONALSET], A, 0, 0, 0));
-  if (missing) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatSeqAIJHybridGPUDeviceWritten(A, &x));
-  *done = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Adds to or sets the diagonal, by a vector or a number; where the pattern lacks an entry the parent makes room for it */
+static PetscErrorCode MatSeqAIJHybridGPUDiagonalSet(Mat A, Vec v, const PetscScalar *alpha, InsertMode mode)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybExec              x;
+  HybCSR               csr;
+  PetscBool            device = PETSC_FALSE, add = (PetscBool)(mode == ADD_VALUES);
+  PetscCount           missing = 0;
+  HybWriteThrough      w;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(&w, sizeof(w)));
+  if (add || mode == INSERT_VALUES) PetscCall(MatSeqAIJHybridGPUWriteBegin(A, PETSC_TRUE, &x, &device, &w));
+  if (device) {
+    PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_DIAGONALSET], A, 0, 0, 0));
+    PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
+    PetscCall(HybDiagonalSetOnDevice(&x, &csr, v, alpha, add, &missing));
+    if (!missing) PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(A, &x, PETSC_TRUE));
+    PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_DIAGONALSET], A, 0, 0, 0));
+    if (!missing) PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(MatSeqAIJHybridGPUDisown(A)); /* the parent may make room for new entries */
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  w.both = (PetscBool)(w.both && hyb->copy.pattern); /* disowning takes the device's copy along */
+  if (v) PetscCall((*HYB_PARENT.diagonalset)(A, v, mode));
+  else PetscCall((*HYB_PARENT.shift)(A, *alpha));
+  if (w.both) PetscCall(HybDiagonalSetOnDevice(&x, &w.csr, v, alpha, add, &missing));
+  if (!missing) PetscCall(MatSeqAIJHybridGPUWriteEnd(A, &w, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode MatShift_SeqAIJHybridGPU(Mat A, PetscScalar alpha)
 {
-  PetscBool done;
-
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, shift, A, alpha);
-  PetscCall(MatSeqAIJHybridGPUDiagonalSet(A, NULL, &alpha, PETSC_TRUE, &done));
-  if (!done) {
-    PetscCall(MatSeqAIJHybridGPUDisown(A)); /* the parent may make room for new entries */
-    PetscCall((*HYB_PARENT.shift)(A, alpha));
-  }
+  PetscCall(MatSeqAIJHybridGPUDiagonalSet(A, NULL, &alpha, ADD_VALUES));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode MatDiagonalSet_SeqAIJHybridGPU(Mat A, Vec v, InsertMode mode)
 {
-  PetscBool done = PETSC_FALSE;
-
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, diagonalset, A, v, mode);
-  if (mode == ADD_VALUES || mode == INSERT_VALUES) PetscCall(MatSeqAIJHybridGPUDiagonalSet(A, v, NULL, (PetscBool)(mode == ADD_VALUES), &done));
-  if (!done) {
-    PetscCall(MatSeqAIJHybridGPUDisown(A)); /* the parent may make room for new entries */
-    PetscCall((*HYB_PARENT.diagonalset)(A, v, mode));
-  }
+  PetscCall(MatSeqAIJHybridGPUDiagonalSet(A, v, NULL, mode));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -234,7 +259,7 @@ static PetscErrorCode MatCopy_SeqAIJHybridGPU(Mat A, Mat B, MatStructure str)
     PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(B, &x, PETSC_TRUE, &b));
     PetscCheck(a.nnz == b.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "Number of nonzeros in the two matrices differ: %" PetscInt64_FMT " and %" PetscInt64_FMT ", though SAME_NONZERO_PATTERN was said", (PetscInt64)a.nnz, (PetscInt64)b.nnz);
     PetscCall(x.backend->copy(&x, b.a, a.a, sizeof(HybScalar) * (size_t)a.nnz, HYB_COPY_DEVICE_TO_DEVICE));
-    PetscCall(MatSeqAIJHybridGPUDeviceWritten(B, &x));
+    PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(B, &x, PETSC_TRUE));
     PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_COPY], B, 0, 0, 0));
   } else PetscCall((*HYB_PARENT.copy)(A, B, str));
   PetscFunctionReturn(PETSC_SUCCESS);

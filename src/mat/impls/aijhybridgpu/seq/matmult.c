@@ -80,7 +80,7 @@ PetscErrorCode MatSeqAIJHybridGPUGetDeviceTranspose(Mat A, const HybExec *x, con
     PetscCall(HybMultPlanDestroy(&t->mult));
     PetscCall(HybArenaReset(&t->arena));
   }
-  if (t->ready && t->state == hyb->copy.state && t->conjugated == conjugate) PetscFunctionReturn(PETSC_SUCCESS);
+  if (t->ready && t->state == hyb->copy.mark.state && t->conjugated == conjugate) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscLogEventBegin(HYB_Transpose, A, 0, 0, 0));
   if (!t->ready) {
     HybArena work;
@@ -101,9 +101,9 @@ PetscErrorCode MatSeqAIJHybridGPUGetDeviceTranspose(Mat A, const HybExec *x, con
     t->key   = hyb->copy.key;
     t->state = -1;
   }
-  if (t->state != hyb->copy.state || t->conjugated != conjugate) {
+  if (t->state != hyb->copy.mark.state || t->conjugated != conjugate) {
     PetscCall(x->backend->csr->gather(x, t->csr.nnz, t->perm, conjugate, csr->a, t->csr.a));
-    t->state      = hyb->copy.state;
+    t->state      = hyb->copy.mark.state;
     t->conjugated = conjugate;
   }
   PetscCall(PetscLogEventEnd(HYB_Transpose, A, 0, 0, 0));

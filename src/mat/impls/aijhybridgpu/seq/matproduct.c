@@ -250,7 +250,7 @@ static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, HybOperand
       result       = sum;
     }
   }
-  if (!ierr) ierr = HybExecOnDevice(x) ? MatSeqAIJHybridGPUAdoptDevice(C, x, &arrays, &result) : MatSeqAIJHybridGPUAdopt(C, &arrays, &result);
+  if (!ierr) ierr = HybExecOnDevice(x) ? MatSeqAIJHybridGPUAdoptDevice(C, x, &arrays, &result) : MatSeqAIJHybridGPUAdopt(C, &arrays, &result, NULL);
   if (ierr) { /* nothing of a failed result stays behind */
     (void)HybArenaReset(&arrays);
     PetscCall(ierr);
@@ -377,7 +377,7 @@ static PetscErrorCode HybMatProductNumeric(Mat C, HybMatProduct *mp, HybOperands
   else PetscCall(PetscLogFlops(flops));
   PetscCall(PetscLogEventEnd(HYB_ProductNumeric, C, 0, 0, 0));
   PetscCall(HybLentRestore(C, &l));
-  if (ondevice) PetscCall(MatSeqAIJHybridGPUDeviceWritten(C, &mp->exec));
+  if (ondevice) PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(C, &mp->exec, PETSC_TRUE));
   else { /* tells the base class that the values moved (inverted diagonals, state) */
     PetscCall(MatSeqAIJGetArray(C, &a));
     PetscCall(MatSeqAIJRestoreArray(C, &a));

@@ -1,0 +1,65 @@
+/*
+  Functions that PETSc finds by name on an object: one table for the sequential and the parallel type. What PETSc composes for the parent's
+  name (conversions) is repeated under ours, and what stands over a function of the parent's keeps that one to be called, and put back.
+*/
+#include "aijhybridgpuimpl.h"
+
+typedef void (*HybFn)(void);
+
+/* names, of which each %s is "seq" or "mpi" */
+static const struct {
+  const char *name;
+  HybFn       function[2];
+} HybOurs[] = {
+  {"MatConvert_%saij_%saijhybridgpu_C",               {(HybFn)MatConvert_SeqAIJ_SeqAIJHybridGPU, (HybFn)MatConvert_MPIAIJ_MPIAIJHybridGPU}                     },
+  {"MatConvert_%saijhybridgpu_%saij_C",               {(HybFn)MatConvert_SeqAIJHybridGPU_SeqAIJ, (HybFn)MatConvert_MPIAIJHybridGPU_MPIAIJ}                     },
+  {"MatProductSetFromOptions_anytype_C",              {(HybFn)MatProductSetFromOptions_AnyHybridGPU, (HybFn)MatProductSetFromOptions_AnyHybridGPU}             },
+  {"MatProductSetFromOptions_%saijhybridgpu_%saij_C", {(HybFn)MatProductSetFromOptions_SeqAIJHybridGPU, (HybFn)MatProductSetFromOptions_MPIAIJHybridGPU}       },
+  {"MatProductSetFromOptions_%saij_%saijhybridgpu_C", {(HybFn)MatProductSetFromOptions_SeqAIJHybridGPU, (HybFn)MatProductSetFromOptions_MPIAIJHybridGPU}       },
+};
+
+/* the parent's conversions to other types: without them MatConvert() goes entry by entry */
+static const char *const HybConversions[] = {"%ssbaij", "%sbaij", "elemental", "scalapack", "hypre", "is", "%ssell", "%sdense", "dense"};
+/* those to types derived from the parallel parent; the sequential ones are in seq/convert.c */
+static const char *const HybDerived[] = {"aijperm", "aijsell", "aijmkl", "aijcusparse", "aijkokkos", "aijviennacl", "aijhipsparse", "aijcrl"};
+
+PetscErrorCode MatAIJHybridGPUCompose(Mat A, PetscBool seq, PetscBool on)
+{
+  const char *const p = seq ? "seq" : "mpi";
+
+  PetscFunctionBegin;
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(HybOurs); k++) {
+    char name[128];
+
+    PetscCall(PetscSNPrintf(name, sizeof(name), HybOurs[k].name, p, p));
+    PetscCall(PetscObjectComposeFunction((PetscObject)A, name, on ? HybOurs[k].function[seq ? 0 : 1] : NULL));
+  }
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(HybConversions); k++) {
+    char  type[32], name[128];
+    HybFn f = NULL;
+
+    PetscCall(PetscSNPrintf(type, sizeof(type), HybConversions[k], p));
+    if (on) {
+      PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_%saij_%s_C", p, type));
+      PetscCall(PetscObjectQueryFunction((PetscObject)A, name, &f));
+      if (!f) continue;
+    }
+    PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_%saijhybridgpu_%s_C", p, type));
+    PetscCall(PetscObjectComposeFunction((PetscObject)A, name, f));
+  }
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(HybDerived) && !seq; k++) {
+    char  name[128];
+    HybFn f = NULL;
+
+    PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_mpiaij_mpi%s_C", HybDerived[k]));
+    PetscCall(PetscObjectQueryFunction((PetscObject)A, name, &f));
+    if (!f) continue;
+    PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_mpiaijhybridgpu_mpi%s_C", HybDerived[k]));
+    PetscCall(PetscObjectComposeFunction((PetscObject)A, name, on ? MatConvert_MPIAIJHybridGPU_Derived : NULL));
+  }
+  if (seq) PetscCall(MatSeqAIJHybridGPUComposeDense(A, on));
+  if (seq) PetscCall(MatSeqAIJHybridGPUComposeConversions(A, on));
+  PetscCall(MatAIJHybridGPUComposeCOO(A, seq, on));
+  if (seq) PetscCall(MatSeqAIJHybridGPUComposeOver(A, on));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

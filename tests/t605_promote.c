@@ -1,0 +1,289 @@
+/*
+  Matrices that the host assembled and that operations write afterwards, against MATAIJ: the first operation is done on both sides, the second in a row moves
+  the matrix to the device's storage, and the host's way leads back, with the options, stored values and inodes of before. Object state and pattern state
+  tell nothing of it. Where nothing is promoted (no device, mirror mode) the results are the same.
+
+TEST np=1,2
+TEST np=1 @emulated
+TEST np=2 @emulated
+TEST np=1 @emulated -mat_aijhybridgpu_memory mirror
+TEST np=1 @emulated -mat_aijhybridgpu_promote never
+TEST np=1 @emulated -mat_aijhybridgpu_managed_limit 0.000001
+*/
+#include "mattest.h"
+#include <petsc/private/petscimpl.h> /* PetscObjectState */
+
+static PetscBool Expected; /* are matrices promoted in this run? */
+
+static PetscErrorCode Diagonal(Mat A, Mat *block)
+{
+  PetscBool mpi;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATMPIAIJ, &mpi));
+  if (mpi) PetscCall(MatMPIAIJGetSeqAIJ(A, block, NULL, NULL));
+  else *block = A;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* where the values are that the host sees */
+static PetscErrorCode Values(Mat A, const PetscScalar **a)
+{
+  Mat                block;
+  const PetscScalar *array;
+
+  PetscFunctionBeginUser;
+  PetscCall(Diagonal(A, &block));
+  PetscCall(MatSeqAIJGetArrayRead(block, &array));
+  *a = array;
+  PetscCall(MatSeqAIJRestoreArrayRead(block, &array));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* y = A x by both; x and y must go through the device for a copy to be there */
+static PetscErrorCode CheckMult(Mat A, Mat H, const char *what)
+{
+  Vec x, y, z;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreateVecs(A, &x, &y));
+  PetscCall(VecDuplicate(y, &z));
+  PetscCall(VecSetRandom(x, NULL));
+  PetscCall(MatMult(A, x, y));
+  PetscCall(MatMult(H, x, z));
+  VecTestCheckSame(z, y, what);
+  PetscCall(MatMultTranspose(A, y, x));
+  PetscCall(VecNormalize(x, NULL));
+  PetscCall(MatMult(A, x, y));
+  PetscCall(MatMult(H, x, z));
+  VecTestCheckSame(z, y, what);
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&y));
+  PetscCall(VecDestroy(&z));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* one writing operation on both */
+static PetscErrorCode Write(int op, Mat A, Mat H, Vec l, Vec r)
+{
+  PetscFunctionBeginUser;
+  for (int k = 0; k < 2; k++) {
+    Mat M = k ? H : A;
+
+    switch (op) {
+    case 0:
+      PetscCall(MatScale(M, 1.25));
+      break;
+    case 1:
+      PetscCall(MatShift(M, 0.5));
+      break;
+    case 2:
+      PetscCall(MatDiagonalScale(M, l, r));
+      break;
+    case 3:
+      PetscCall(MatDiagonalScale(M, NULL, r));
+      break;
+    case 4:
+      PetscCall(MatDiagonalSet(M, l, ADD_VALUES));
+      break;
+    case 5:
+      PetscCall(MatDiagonalSet(M, l, INSERT_VALUES));
+      break;
+    default:
+      PetscCall(MatZeroEntries(M));
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Host ways out of promotion */
+static PetscErrorCode HostWrite(int way, Mat A, Mat H)
+{
+  PetscInt start, end, n;
+  Mat      b[2];
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetOwnershipRange(A, &start, &end));
+  PetscCall(MatGetSize(A, NULL, &n));
+  for (int k = 0; k < 2; k++) {
+    Mat M = k ? H : A;
+
+    switch (way) {
+    case 0: /* entries of the pattern */
+      for (PetscInt row = start; row < end; row += 3) PetscCall(MatSetValue(M, row, row, 4.0 + (PetscReal)(row % 5), ADD_VALUES));
+      break;
+    case 1: /* new ones */
+      for (PetscInt row = start; row < end; row += 5) PetscCall(MatSetValue(M, row, (row + n / 2) % n, 0.25, ADD_VALUES));
+      break;
+    case 2: /* by the array */
+      PetscCall(Diagonal(M, &b[k]));
+      {
+        PetscScalar *a;
+        PetscInt     rows;
+
+        PetscCall(MatSeqAIJGetArray(b[k], &a));
+        PetscCall(MatGetLocalSize(b[k], &rows, NULL));
+        if (rows) a[0] += 1.0;
+        PetscCall(MatSeqAIJRestoreArray(b[k], &a));
+        PetscCall(PetscObjectStateIncrease((PetscObject)M));
+      }
+      break;
+    default: { /* rows, of which the pattern is kept: an option that AIJ has beside the arrays */
+      PetscInt row = start + (end - start) / 2;
+
+      PetscCall(MatZeroRows(M, 1, &row, 3.0, NULL, NULL));
+    }
+    }
+    PetscCall(MatAssemblyBegin(M, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatAssemblyEnd(M, MAT_FINAL_ASSEMBLY));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  int         code = 0;
+  char        text[64], memory[32] = "managed", promote[32] = "auto", backend[32] = "auto", name[128];
+  PetscReal   share = 0.5;
+  PetscBool   mirror, never, cuda;
+  PetscMPIInt size;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, "Host-born matrices that move to the device's storage, and back\n"));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_memory", memory, sizeof(memory), NULL));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_promote", promote, sizeof(promote), NULL));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_backend", backend, sizeof(backend), NULL));
+  PetscCall(PetscOptionsGetReal(NULL, NULL, "-mat_aijhybridgpu_managed_limit", &share, NULL));
+  PetscCall(PetscStrcmp(memory, "mirror", &mirror));
+  PetscCall(PetscStrcmp(promote, "never", &never));
+  PetscCall(PetscStrcmp(backend, "cuda", &cuda));
+  Expected = (PetscBool)(cuda && !mirror && !never && share > 0.01);
+  MatTestName = name;
+  for (int full = 0; full < 2; full++)
+    for (int op = 0; op < 7; op++)
+      for (int way = 0; way < 4; way++) {
+        Mat                A, H, W, D;
+        Vec                l, r, d, e;
+        const PetscScalar *a0, *a1, *a2;
+        PetscObjectState   s0, s1, s2;
+        PetscInt           start, end;
+
+        PetscCall(PetscSNPrintf(text, sizeof(text), "operation %d, way back %d, %s", op, way, full ? "9 points" : "5 points"));
+        PetscCall(PetscStrncpy(name, text, sizeof(name)));
+        PetscCall(MatTestStencil(2, 9, (PetscBool)full, 0.2, MATAIJ, &A));
+        PetscCall(MatTestStencil(2, 9, (PetscBool)full, 0.2, "aijhybridgpu", &H));
+        for (int k = 0; k < 2; k++) { /* of its own storage: the program's options */
+          PetscCall(MatSetOption(k ? H : A, MAT_KEEP_NONZERO_PATTERN, PETSC_TRUE));
+          PetscCall(MatSetOption(k ? H : A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+        }
+        PetscCall(MatCreateVecs(A, &r, &l));
+        PetscCall(VecGetOwnershipRange(l, &start, &end));
+        for (PetscInt k = start; k < end; k++) {
+          PetscCall(VecSetValue(l, k, 1.0 + (PetscReal)(k % 7) / 7, INSERT_VALUES));
+          PetscCall(VecSetValue(r, k, 2.0 - (PetscReal)(k % 5) / 5, INSERT_VALUES));
+        }
+        PetscCall(VecAssemblyBegin(l));
+        PetscCall(VecAssemblyEnd(l));
+        PetscCall(VecAssemblyBegin(r));
+        PetscCall(VecAssemblyEnd(r));
+        PetscCall(CheckMult(A, H, "assembled"));
+        PetscCall(Values(H, &a0));
+
+        PetscCall(PetscObjectStateGet((PetscObject)H, &s0));
+        PetscCall(Write(op, A, H, l, r));
+        PetscCall(PetscObjectStateGet((PetscObject)H, &s1));
+        PetscCall(Values(H, &a1));
+        MatTestCheck(a0 == a1, "one operation leaves the matrix where it is");
+        PetscCall(CheckMult(A, H, "after one operation"));
+        {
+          PetscObjectState n0, n1;
+
+          PetscCall(MatGetNonzeroState(H, &n0));
+          PetscCall(Write(op, A, H, l, r));
+          PetscCall(PetscObjectStateGet((PetscObject)H, &s2));
+          PetscCall(MatGetNonzeroState(H, &n1));
+          PetscCall(Values(H, &a2));
+          MatTestCheck((a2 != a0) == (Expected && (size == 1 || op != 1)), /* a parallel MatShift() goes entry by entry */
+                       "a second operation in a row moves it, where this is to be");
+          MatTestCheck(n0 == n1, "the pattern's state stands");
+          MatTestCheck(s2 > s1 && s1 > s0, "the object's state moves as ever");
+        }
+        MatTestCheckSame(H, A, "after two operations");
+        PetscCall(CheckMult(A, H, "after two operations"));
+        PetscCall(Write(op, A, H, l, r));
+        PetscCall(CheckMult(A, H, "after three operations"));
+        PetscCall(VecDuplicate(l, &d));
+        PetscCall(VecDuplicate(l, &e));
+        PetscCall(MatGetDiagonal(A, d));
+        PetscCall(MatGetDiagonal(H, e));
+        VecTestCheckSame(e, d, "MatGetDiagonal");
+        PetscCall(VecDestroy(&d));
+        PetscCall(VecDestroy(&e));
+        PetscCall(MatDuplicate(H, MAT_COPY_VALUES, &D));
+        MatTestCheckSame(D, A, "its duplicate");
+        PetscCall(MatDestroy(&D));
+
+        PetscCall(HostWrite(way, A, H));
+        MatTestCheckSame(H, A, "written on the host");
+        PetscCall(CheckMult(A, H, "written on the host"));
+        if (way != 2) {
+          PetscCall(Values(H, &a1));
+          if (way != 1) MatTestCheck(a1 == a0, "its own arrays again");
+          /* the option that was set before it moved */
+          PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &W));
+          MatTestCheckSame(H, W, "after all");
+          PetscCall(MatDestroy(&W));
+        }
+        /* once more round */
+        PetscCall(Write(op, A, H, l, r));
+        PetscCall(Write(op, A, H, l, r));
+        PetscCall(CheckMult(A, H, "moved a second time"));
+        PetscCall(MatConvert(H, MATAIJ, MAT_INPLACE_MATRIX, &H));
+        MatTestCheckSame(H, A, "converted in place");
+        PetscCall(VecDestroy(&l));
+        PetscCall(VecDestroy(&r));
+        PetscCall(MatDestroy(&A));
+        PetscCall(MatDestroy(&H));
+      }
+  if (size == 1) { /* stored values, and a program's own arrays */
+    Mat         A, H;
+    PetscInt    i[] = {0, 2, 4}, j[] = {0, 1, 0, 1};
+    PetscScalar a[] = {1, 2, 3, 4}, b[] = {1, 2, 3, 4};
+
+    MatTestName = "stored values";
+    PetscCall(MatTestStencil(2, 9, PETSC_FALSE, 0.2, MATAIJ, &A));
+    PetscCall(MatTestStencil(2, 9, PETSC_FALSE, 0.2, "aijhybridgpu", &H));
+    for (int k = 0; k < 2; k++) {
+      PetscCall(MatSetOption(k ? H : A, MAT_NEW_NONZERO_LOCATIONS, PETSC_FALSE));
+      PetscCall(MatStoreValues(k ? H : A));
+    }
+    PetscCall(CheckMult(A, H, "before"));
+    for (int k = 0; k < 3; k++) PetscCall(Write(0, A, H, NULL, NULL));
+    PetscCall(CheckMult(A, H, "moved"));
+    PetscCall(MatRetrieveValues(A));
+    PetscCall(MatRetrieveValues(H));
+    MatTestCheckSame(H, A, "retrieved");
+    PetscCall(CheckMult(A, H, "retrieved"));
+    PetscCall(MatDestroy(&A));
+    PetscCall(MatDestroy(&H));
+
+    MatTestName = "the program's own arrays";
+    PetscCall(MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, 2, 2, i, j, a, &A));
+    PetscCall(MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, 2, 2, i, j, b, &H));
+    PetscCall(MatConvert(H, "aijhybridgpu", MAT_INPLACE_MATRIX, &H));
+    PetscCall(CheckMult(A, H, "before"));
+    for (int k = 0; k < 3; k++) PetscCall(Write(0, A, H, NULL, NULL));
+    PetscCall(CheckMult(A, H, "scaled"));
+    MatTestCheck(b[3] == a[3] && a[3] != 4.0, "are written");
+    a[2] = b[2] = 7;
+    PetscCall(PetscObjectStateIncrease((PetscObject)A));
+    PetscCall(PetscObjectStateIncrease((PetscObject)H));
+    PetscCall(CheckMult(A, H, "written by the program"));
+    PetscCall(MatDestroy(&A));
+    PetscCall(MatDestroy(&H));
+  }
+  PetscCall(MatTestFinalize(&code));
+  PetscCall(PetscFinalize());
+  return code;
+}
