@@ -21,7 +21,7 @@ static const struct {
 /* the parent's conversions to other types: without them MatConvert() goes entry by entry */
 static const char *const HybConversions[] = {"%ssbaij", "%sbaij", "elemental", "scalapack", "hypre", "is", "%ssell", "%sdense", "dense"};
 /* those to types derived from the parallel parent; the sequential ones are in seq/convert.c */
-static const char *const HybDerived[] = {"aijperm", "aijsell", "aijmkl", "aijcusparse", "aijkokkos", "aijviennacl", "aijhipsparse", "aijcrl"};
+static const char *const HybDerivedNames[] = {"aijperm", "aijsell", "aijmkl", "aijcusparse", "aijkokkos", "aijviennacl", "aijhipsparse", "aijcrl"};
 
 PetscErrorCode MatAIJHybridGPUCompose(Mat A, PetscBool seq, PetscBool on)
 {
@@ -47,14 +47,14 @@ PetscErrorCode MatAIJHybridGPUCompose(Mat A, PetscBool seq, PetscBool on)
     PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_%saijhybridgpu_%s_C", p, type));
     PetscCall(PetscObjectComposeFunction((PetscObject)A, name, f));
   }
-  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(HybDerived) && !seq; k++) {
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(HybDerivedNames) && !seq; k++) {
     char  name[128];
     HybFn f = NULL;
 
-    PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_mpiaij_mpi%s_C", HybDerived[k]));
+    PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_mpiaij_mpi%s_C", HybDerivedNames[k]));
     PetscCall(PetscObjectQueryFunction((PetscObject)A, name, &f));
     if (!f) continue;
-    PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_mpiaijhybridgpu_mpi%s_C", HybDerived[k]));
+    PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_mpiaijhybridgpu_mpi%s_C", HybDerivedNames[k]));
     PetscCall(PetscObjectComposeFunction((PetscObject)A, name, on ? MatConvert_MPIAIJHybridGPU_Derived : NULL));
   }
   if (seq) PetscCall(MatSeqAIJHybridGPUComposeDense(A, on));
