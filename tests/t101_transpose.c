@@ -59,7 +59,7 @@ done:
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Body(void)
+static PetscErrorCode Matrices(void)
 {
   char   name[64];
   RefMat A;
@@ -85,6 +85,18 @@ static PetscErrorCode Body(void)
   HybTestMatPowerLaw(HybTestSize(20000, 700), HybTestSize(10000, 600), 8, &A);
   PetscCall(TestOne("a larger power-law matrix", &A));
   RefMatDestroy(&A);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Body(void)
+{
+  PetscFunctionBegin;
+  PetscCall(Matrices());
+  if (HybTestExec()->backend->device) { /* the other way of irregular patterns, see csr/transpose.cu */
+    PetscCall(PetscOptionsSetValue(NULL, "-mat_aijhybridgpu_transpose_counting", "yes"));
+    PetscCall(Matrices());
+    PetscCall(PetscOptionsClearValue(NULL, "-mat_aijhybridgpu_transpose_counting"));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

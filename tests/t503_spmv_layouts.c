@@ -1,7 +1,7 @@
 /*
   SpMV methods of a device in every layout that their options can ask for, not only in the one that they choose for a matrix: threads, lanes and blocks of the row
-  stream, ways, lanes and batches of rowgroup, segsum's repair. On matrices with tiles that do not fit into a stage of the stream, more tiles than blocks, rows about the
-  bounds of each bin, rows of several pieces, empty ones. y apart from z and in its place, twice.
+  stream, ways, lanes and batches of rowgroup, threads, items, blocks and repair of segsum. On matrices with tiles that do not fit into a stage of the stream, more tiles than blocks, rows about the
+  bounds of each bin, rows of several pieces, empty ones; arrays that are aligned and others. y apart from z and in its place, twice.
 */
 #include "hybtest.h"
 #include <aijhybridgpu/private/hybspmv.h>
@@ -11,6 +11,7 @@
 
 #define STREAM "-mat_aijhybridgpu_rowstream_"
 #define GROUP  "-mat_aijhybridgpu_rowgroup_"
+#define SEGSUM "-mat_aijhybridgpu_segsum_"
 static const struct {
   const char *method, *option[4], *value[4];
 } layouts[] = {
@@ -20,6 +21,7 @@ static const struct {
   {"rowgroup", {GROUP "way", STREAM "lanes", STREAM "threads", STREAM "blocks"}, {"stream", "8", "128", "1"} },
   {"rowgroup", {GROUP "way", STREAM "lanes", STREAM "threads", STREAM "blocks"}, {"stream", "16", "256", "1"}},
   {"rowgroup", {GROUP "way", STREAM "lanes"},                                    {"stream", "1"}             },
+  {"rowgroup", {GROUP "way", GROUP "near", STREAM "threads", STREAM "blocks"},   {"stream", "no", "64", "1"} },
   {"rowgroup", {GROUP "way", GROUP "lanes", GROUP "batch"},                      {"direct", "1", "4"}        },
   {"rowgroup", {GROUP "way", GROUP "lanes", GROUP "batch"},                      {"direct", "2", "8"}        },
   {"rowgroup", {GROUP "way", GROUP "lanes", GROUP "batch"},                      {"direct", "4", "4"}        },
@@ -38,12 +40,15 @@ static const struct {
   {"block",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},              {"4", "128", "1"}           },
   {"block",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},              {"8", "64", "1"}            },
   {"block",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},              {"16", "128", "1"}          },
-  {"segsum",   {"-mat_aijhybridgpu_segsum_repair"},                              {"cpu"}                     },
+  {"segsum",   {SEGSUM "repair"},                                                {"cpu"}                     },
+  {"segsum",   {SEGSUM "threads", SEGSUM "items", SEGSUM "blocks"},              {"64", "3", "1"}            },
+  {"segsum",   {SEGSUM "threads", SEGSUM "items", SEGSUM "blocks"},              {"256", "5", "1"}           },
+  {"segsum",   {SEGSUM "threads", SEGSUM "items", SEGSUM "blocks"},              {"64", "7", "2"}            },
   {"segsum",   {NULL},                                                           {NULL}                      }
 };
 
-/* one matrix in all layouts; taken[k]: layouts[k] had a matrix that its method did not decline */
-static PetscErrorCode TestOne(const char *name, RefMat *A, PetscInt bs, PetscBool taken[])
+/* one matrix in all layouts; taken[k]: layouts[k] had a matrix that its method did not decline; shift: so many entries lie before its arrays, which then are not aligned */
+static PetscErrorCode TestArrays(const char *name, RefMat *A, PetscInt bs, PetscInt shift, PetscBool taken[])
 {
   const HybExec *exec = HybTestExec();
   const PetscInt m = A->csr.m, n = A->csr.n;
@@ -58,6 +63,21 @@ static PetscErrorCode TestOne(const char *name, RefMat *A, PetscInt bs, PetscBoo
   for (PetscInt r = 0; r < m; r++) garbage[r] = 7e77;
   PetscCall(HybArenaInit(&arena, exec));
   PetscCall(HybTestUpload(&arena, &A->csr, &there));
+  if (shift) {
+    PetscInt    *j = (PetscInt *)RefAlloc(A->csr.nnz + shift, sizeof(PetscInt));
+    PetscScalar *a = (PetscScalar *)RefAlloc(A->csr.nnz + shift, sizeof(PetscScalar));
+
+    for (PetscCount k = 0; k < A->csr.nnz; k++) {
+      j[k + shift] = A->csr.j[k];
+      a[k + shift] = A->csr.a[k];
+    }
+    PetscCall(HybTestUploadArray(&arena, A->csr.nnz + shift, sizeof(PetscInt), j, &there.j));
+    PetscCall(HybTestUploadArray(&arena, A->csr.nnz + shift, sizeof(PetscScalar), a, &there.a));
+    there.j += shift;
+    there.a += shift;
+    free(j);
+    free(a);
+  }
   PetscCall(HybTestUploadArray(&arena, n, sizeof(PetscScalar), hx, &x));
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(layouts); k++) {
     char           text[256] = "";
@@ -71,7 +91,7 @@ static PetscErrorCode TestOne(const char *name, RefMat *A, PetscInt bs, PetscBoo
       PetscCall(PetscOptionsSetValue(NULL, layouts[k].option[o], layouts[k].value[o]));
       snprintf(text + strlen(text), sizeof(text) - strlen(text), " %s %s", layouts[k].option[o] + strlen("-mat_aijhybridgpu_"), layouts[k].value[o]);
     }
-    HybTestBegin("%s%s: %s", layouts[k].method, text, name);
+    HybTestBegin("%s%s: %s%s", layouts[k].method, text, name, shift ? ", arrays that are not aligned" : "");
     PetscCall(HybSpMVInit(&mv, exec, layouts[k].method, bs));
     PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
     ierr = HybSpMVSetUp(&mv, &there);
@@ -101,7 +121,6 @@ static PetscErrorCode TestOne(const char *name, RefMat *A, PetscInt bs, PetscBoo
     for (int o = 0; o < 4 && layouts[k].option[o]; o++) PetscCall(PetscOptionsClearValue(NULL, layouts[k].option[o]));
   }
   PetscCall(HybArenaReset(&arena));
-  RefMatDestroy(A);
   free(hx);
   free(hy);
   free(hz);
@@ -109,6 +128,15 @@ static PetscErrorCode TestOne(const char *name, RefMat *A, PetscInt bs, PetscBoo
   free(garbage);
   free(mag);
   free(terms);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TestOne(const char *name, RefMat *A, PetscInt bs, PetscBool taken[])
+{
+  PetscFunctionBegin;
+  PetscCall(TestArrays(name, A, bs, 0, taken));
+  PetscCall(TestArrays(name, A, bs, 1, taken));
+  RefMatDestroy(A);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

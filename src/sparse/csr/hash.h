@@ -6,7 +6,7 @@
 #define AIJHYBRIDGPU_CSR_HASH_H
 #include "aijhybridgpu/private/hyb.h"
 
-#if defined(__CUDACC__) || defined(HYB_EMULATOR)
+#if defined(__cplusplus)
   #define HYB_HASH_FUNCTION static __host__ __device__ __forceinline__
 #else
   #define HYB_HASH_FUNCTION static inline
