@@ -23,7 +23,6 @@
 #define __device__
 #define __global__
 #define __forceinline__ inline
-#define __noinline__    __attribute__((noinline))
 #define __launch_bounds__(...)
 #define __maxnreg__(...)
 #define __grid_constant__
