@@ -15,11 +15,21 @@ def read(path):
         problem = "%s-pt %s^3" % (c[0], c[1])
         if problem not in problems:
             problems.append(problem)
+        if c[3] == "stopped":
+            figures[problem, c[2], "stopped"] = 1
         if c[4]:
             figures[problem, c[2], c[3]] = float(c[4])
     if not figures:
         sys.exit("plot-mat.py: no figures in " + path)
     return figures, problems
+
+
+def ms(t):
+    return "%.0f" % t if t >= 100 else "%.3g" % t
+
+
+def without(figures, problem):
+    return "fails" if (problem, "aijcusparse", "stopped") in figures else "not measured"
 
 
 def table(figures, problems):
@@ -28,7 +38,7 @@ def table(figures, problems):
         for o in OPERATIONS:
             ours, theirs = figures.get((p, "aijhybridgpu", o)), figures.get((p, "aijcusparse", o))
             if ours:
-                print("| %s | %s | %.3g | %s | %s |" % (p, o, ours, "%.3g" % theirs if theirs else "fails", "%.2f" % (theirs / ours) if theirs else ""))
+                print("| %s | %s | %s | %s | %s |" % (p, o, ms(ours), "%s" % ms(theirs) if theirs else without(figures, p), "%.2f" % (theirs / ours) if theirs else ""))
 
 
 def draw(figures, problems, title):
@@ -46,11 +56,11 @@ def draw(figures, problems, title):
             if not ours:
                 continue
             if not theirs:
-                out.append('<text x="%d" y="%d" fill="#57606a">%.3g ms; aijcusparse fails</text>' % (x + 3, y + 13, ours))
+                out.append('<text x="%d" y="%d" fill="#57606a">%s ms; aijcusparse: %s</text>' % (x + 3, y + 13, ms(ours), without(figures, p)))
                 continue
             ratio = theirs / ours
             out.append('<rect x="%d" y="%d" width="%.1f" height="%d" fill="%s"/>' % (x, y + 2, min(ratio, 12) * scale, tall - 5, "#1f6feb" if ratio >= 1 else "#d4a72c"))
-            out.append('<text x="%.1f" y="%d" fill="#57606a">%.2f (%.3g ms)</text>' % (x + min(ratio, 12) * scale + 3, y + 13, ratio, ours))
+            out.append('<text x="%.1f" y="%d" fill="#57606a">%.2f (%s ms)</text>' % (x + min(ratio, 12) * scale + 3, y + 13, ratio, ms(ours)))
         out.append('<line x1="%.1f" x2="%.1f" y1="%d" y2="%d" stroke="#8c959f" stroke-dasharray="4 3"/>' % (x + scale, x + scale, top - 4, height - 26))
     out.append('<text x="%d" y="%d" fill="#57606a">times faster than aijcusparse of the same PETSc (dashed: as fast; bars end at 12)</text>' % (left, height - 8))
     out.append("</svg>")
