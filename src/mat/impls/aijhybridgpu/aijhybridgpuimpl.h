@@ -188,6 +188,8 @@ typedef struct {
   HybChoices choices; /* passed on to the blocks */
   PetscBool  lentarrays;
   PetscCount coocount;
+  PetscBool  ignoreoffproc; /* MAT_IGNORE_OFF_PROC_ENTRIES */
+  PetscBool  assembling;    /* values came from coordinates, and MatAssemblyBegin() and End() follow: nothing else was inserted */
 } Mat_MPIAIJHybridGPU;
 
 /* register/ */
@@ -338,6 +340,25 @@ PETSC_INTERN PetscErrorCode MatAIJHybridGPUCompose(Mat, PetscBool seq, PetscBool
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUComposeOver(Mat, PetscBool on);
 
 /* coo.c */
+/* Where the values of entry e come from, on the device: map[mapptr[e]] to map[mapptr[e+1]-1] of the given ones */
+typedef struct {
+  PetscCount  ncoo, nnz;
+  PetscInt    m, n;
+  HybArena    arena, hostarena;
+  PetscCount *mapptr, *map, *hostmapptr, *hostmap; /* the host's: NULL until it needs them */
+} HybCOO;
+
+PETSC_INTERN PetscErrorCode HybCOOIsOnDevice(const void *, PetscBool *);
+PETSC_INTERN PetscErrorCode HybCOOToHost(const void *array, PetscCount count, size_t size, void **host, void **copy);
+PETSC_INTERN PetscErrorCode HybCOOToDevice(const HybExec *, HybArena *work, const void *array, PetscCount count, size_t size, void **device);
+PETSC_INTERN PetscErrorCode HybCOOSymbolicOnDevice(const HybExec *, PetscCount ncoo, const PetscInt *i, const PetscInt *j, HybArena *arrays, HybCOO *, HybCSR *C);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetValuesCOOHost(Mat, HybCOO *, const PetscScalar *, PetscBool add);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetValuesCOODevice(Mat, HybCOO *, const HybExec *, const PetscScalar *, PetscBool add);
+/* mpi/mpicoo.c: not done where a process lacks the device, then the parent's do it */
+PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUPreallocateCOO(Mat, PetscCount, const PetscInt *, const PetscInt *, PetscBool *done);
+PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUSetValuesCOO(Mat, const PetscScalar *, InsertMode, PetscBool *done);
+PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUGetData(Mat, Mat_MPIAIJHybridGPU **);
+PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUSetBlocks(Mat);
 PETSC_INTERN PetscErrorCode MatAIJHybridGPUComposeCOO(Mat, PetscBool seq, PetscBool on);
 PETSC_INTERN PetscErrorCode MatAIJHybridGPUGetCOOCount(Mat, PetscCount **);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUShareCOO(Mat A, Mat duplicate);

@@ -21,14 +21,6 @@ typedef PetscErrorCode (*HybSetValuesCOO)(Mat, const PetscScalar[], InsertMode);
 static HybSetPreallocationCOO HybParentPreallocation[2];
 static HybSetValuesCOO        HybParentValues[2];
 
-/* Where the values of entry e come from, on the device: map[mapptr[e]] to map[mapptr[e+1]-1] of the given ones */
-typedef struct {
-  PetscCount  ncoo, nnz;
-  PetscInt    m, n;
-  HybArena    arena, hostarena;
-  PetscCount *mapptr, *map, *hostmapptr, *hostmap; /* the host's: NULL until it needs them */
-} HybCOO;
-
 #if PETSC_VERSION_LT(3, 23, 0)
 static PetscErrorCode HybCOODestroy(void *ctx)
 {
@@ -85,7 +77,7 @@ PetscErrorCode MatSeqAIJHybridGPUForgetCOO(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybCOOIsOnDevice(const void *array, PetscBool *flg)
+PetscErrorCode HybCOOIsOnDevice(const void *array, PetscBool *flg)
 {
   PetscFunctionBegin;
   *flg = PETSC_FALSE;
@@ -103,7 +95,7 @@ static PetscErrorCode HybCOOIsOnDevice(const void *array, PetscBool *flg)
 }
 
 /* *host = array where it is on the host, else a copy of its count entries, which is *copy too */
-static PetscErrorCode HybCOOToHost(const void *array, PetscCount count, size_t size, void **host, void **copy)
+PetscErrorCode HybCOOToHost(const void *array, PetscCount count, size_t size, void **host, void **copy)
 {
   PetscBool         ondevice;
   const HybBackend *device = NULL;
@@ -124,7 +116,7 @@ static PetscErrorCode HybCOOToHost(const void *array, PetscCount count, size_t s
 }
 
 /* *device = array where it is on the device, else a copy of its count entries in workspace, zeros for no array */
-static PetscErrorCode HybCOOToDevice(const HybExec *x, HybArena *work, const void *array, PetscCount count, size_t size, void **device)
+PetscErrorCode HybCOOToDevice(const HybExec *x, HybArena *work, const void *array, PetscCount count, size_t size, void **device)
 {
   PetscBool ondevice;
 
@@ -143,7 +135,7 @@ static PetscErrorCode HybCOOToDevice(const HybExec *x, HybArena *work, const voi
 }
 
 /* C of the coordinates, values zero; its arrays go to arrays, the lists to coo */
-static PetscErrorCode HybCOOSymbolicOnDevice(const HybExec *x, PetscCount ncoo, const PetscInt *i, const PetscInt *j, HybArena *arrays, HybCOO *coo, HybCSR *C)
+PetscErrorCode HybCOOSymbolicOnDevice(const HybExec *x, PetscCount ncoo, const PetscInt *i, const PetscInt *j, HybArena *arrays, HybCOO *coo, HybCSR *C)
 {
   HybArena       work;
   void          *di = NULL, *dj = NULL;
@@ -234,6 +226,11 @@ static PetscErrorCode MatSetPreallocationCOO_AIJHybridGPU(Mat A, PetscCount n, P
       PetscFunctionReturn(PETSC_SUCCESS);
     }
     PetscCall(PetscObjectCompose((PetscObject)A, "HybCOO", NULL));
+  } else if (!MatIsSeqAIJHybridGPU(A)) {
+    PetscBool done;
+
+    PetscCall(MatMPIAIJHybridGPUPreallocateCOO(A, n, i, j, &done));
+    if (done) PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(HybCOOToHost(i, n, sizeof(PetscInt), &hi, &ci));
   PetscCall(HybCOOToHost(j, n, sizeof(PetscInt), &hj, &cj));
@@ -251,8 +248,28 @@ static PetscErrorCode HybCOOCheck(const HybCOO *coo, const HybCSR *csr)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The lists on the host as well */
+static PetscErrorCode HybCOOGetHostLists(HybCOO *coo)
+{
+  const HybExec *x = &coo->arena.exec;
+  PetscCount    *ptr, *map, used;
+
+  PetscFunctionBegin;
+  if (coo->hostmap) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybArenaAlloc(&coo->hostarena, HYB_MEM_HOST, coo->nnz + 1, sizeof(PetscCount), &ptr));
+  PetscCall(x->backend->copy(x, ptr, coo->mapptr, sizeof(PetscCount) * ((size_t)coo->nnz + 1), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(x->backend->sync(x));
+  used = ptr[coo->nnz];
+  PetscCall(HybArenaAlloc(&coo->hostarena, HYB_MEM_HOST, used, sizeof(PetscCount), &map));
+  PetscCall(x->backend->copy(x, map, coo->map, sizeof(PetscCount) * (size_t)used, HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(x->backend->sync(x));
+  coo->hostmapptr = ptr;
+  coo->hostmap    = map;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The host takes over a matrix whose coordinates the device has sorted */
-static PetscErrorCode MatSetValuesCOO_Host(Mat A, HybCOO *coo, const PetscScalar *v, PetscBool add)
+PetscErrorCode MatSeqAIJHybridGPUSetValuesCOOHost(Mat A, HybCOO *coo, const PetscScalar *v, PetscBool add)
 {
   HybExec      host = {&HybBackendHost, NULL, HYB_MEM_HOST};
   HybLent      l;
@@ -262,20 +279,7 @@ static PetscErrorCode MatSetValuesCOO_Host(Mat A, HybCOO *coo, const PetscScalar
   PetscCall(HybLentGet(A, PETSC_TRUE, &l));
   PetscCall(HybCOOCheck(coo, &l.csr));
   PetscCall(HybLentRestore(A, &l));
-  if (!coo->hostmap) {
-    const HybExec *x = &coo->arena.exec;
-    PetscCount    *ptr, *map, used;
-
-    PetscCall(HybArenaAlloc(&coo->hostarena, HYB_MEM_HOST, coo->nnz + 1, sizeof(PetscCount), &ptr));
-    PetscCall(x->backend->copy(x, ptr, coo->mapptr, sizeof(PetscCount) * ((size_t)coo->nnz + 1), HYB_COPY_DEVICE_TO_HOST));
-    PetscCall(x->backend->sync(x));
-    used = ptr[coo->nnz];
-    PetscCall(HybArenaAlloc(&coo->hostarena, HYB_MEM_HOST, used, sizeof(PetscCount), &map));
-    PetscCall(x->backend->copy(x, map, coo->map, sizeof(PetscCount) * (size_t)used, HYB_COPY_DEVICE_TO_HOST));
-    PetscCall(x->backend->sync(x));
-    coo->hostmapptr = ptr;
-    coo->hostmap    = map;
-  }
+  PetscCall(HybCOOGetHostLists(coo));
   PetscCall(MatSeqAIJGetArray(A, &a));
   if (v) PetscCall(HybCSROpsHost.coonumeric(&host, coo->nnz, coo->hostmapptr, coo->hostmap, v, add, a));
   else if (!add) PetscCall(PetscArrayzero(a, coo->nnz));
@@ -283,24 +287,18 @@ static PetscErrorCode MatSetValuesCOO_Host(Mat A, HybCOO *coo, const PetscScalar
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode MatSetValuesCOO_Device(Mat A, HybCOO *coo, const HybExec *x, const PetscScalar *v, PetscBool add)
+/* v: on the device */
+PetscErrorCode MatSeqAIJHybridGPUSetValuesCOODevice(Mat A, HybCOO *coo, const HybExec *x, const PetscScalar *v, PetscBool add)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
   HybCSR               csr;
-  HybArena             work;
-  void                *dv = NULL;
-  PetscErrorCode       ierr;
 
   PetscFunctionBegin;
   PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_COOVALUES], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, x, PETSC_TRUE, &csr));
   PetscCall(HybCOOCheck(coo, &csr));
-  PetscCall(HybArenaInit(&work, x));
-  ierr = HybCOOToDevice(x, &work, v, coo->ncoo, sizeof(PetscScalar), &dv);
-  if (!ierr) ierr = x->backend->csr->coonumeric(x, coo->nnz, coo->mapptr, coo->map, (HybScalar *)dv, add, csr.a);
-  PetscCall(HybArenaReset(&work));
-  PetscCall(ierr);
+  PetscCall(x->backend->csr->coonumeric(x, coo->nnz, coo->mapptr, coo->map, (const HybScalar *)v, add, csr.a));
   PetscCall(MatSeqAIJHybridGPUDeviceWritten(A, x));
   hyb->assembling = hyb->copy.mark.state;
   PetscCall(PetscLogGpuFlops((PetscLogDouble)coo->ncoo));
@@ -317,17 +315,30 @@ static PetscErrorCode MatSetValuesCOO_AIJHybridGPU(Mat A, const PetscScalar v[],
 
   PetscFunctionBegin;
   if (MatIsSeqAIJHybridGPU(A)) PetscCall(HybCOOGet(A, &coo));
+  else {
+    PetscBool done;
+
+    PetscCall(MatMPIAIJHybridGPUSetValuesCOO(A, v, mode, &done));
+    if (done) PetscFunctionReturn(PETSC_SUCCESS);
+  }
   if (coo) {
     HybExec   x;
     PetscBool device;
 
     PetscCall(MatSeqAIJHybridGPUWriteOnDevice(A, &x, &device));
     if (device) {
-      PetscCall(MatSetValuesCOO_Device(A, coo, &x, v, (PetscBool)(mode == ADD_VALUES)));
+      HybArena work;
+      void    *dv = NULL;
+
+      PetscCall(HybArenaInit(&work, &x));
+      ierr = HybCOOToDevice(&x, &work, v, coo->ncoo, sizeof(PetscScalar), &dv);
+      if (!ierr) ierr = MatSeqAIJHybridGPUSetValuesCOODevice(A, coo, &x, (PetscScalar *)dv, (PetscBool)(mode == ADD_VALUES));
+      PetscCall(HybArenaReset(&work));
+      PetscCall(ierr);
       PetscFunctionReturn(PETSC_SUCCESS);
     }
     PetscCall(HybCOOToHost(v, coo->ncoo, sizeof(PetscScalar), &hv, &cv));
-    ierr = MatSetValuesCOO_Host(A, coo, (const PetscScalar *)hv, (PetscBool)(mode == ADD_VALUES));
+    ierr = MatSeqAIJHybridGPUSetValuesCOOHost(A, coo, (const PetscScalar *)hv, (PetscBool)(mode == ADD_VALUES));
   } else {
     PetscCall(MatAIJHybridGPUGetCOOCount(A, &count));
     PetscCheck(*count >= 0, PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_WRONGSTATE, "The matrix got another pattern since MatSetPreallocationCOO(), which must be called again");

@@ -4,7 +4,7 @@
 */
 #include "../aijhybridgpuimpl.h"
 
-static PetscErrorCode MatMPIAIJHybridGPUGetData(Mat A, Mat_MPIAIJHybridGPU **data)
+PetscErrorCode MatMPIAIJHybridGPUGetData(Mat A, Mat_MPIAIJHybridGPU **data)
 {
   PetscFunctionBegin;
   if (!A->spptr) {
@@ -36,7 +36,7 @@ PetscErrorCode MatAIJHybridGPUGetCOOCount(Mat A, PetscCount **count)
 }
 
 /* The parent makes its blocks as MATSEQAIJ; off-diagonal columns are renumbered in place, and plans are keyed on their number too */
-static PetscErrorCode MatMPIAIJHybridGPUSetBlocks(Mat A)
+PetscErrorCode MatMPIAIJHybridGPUSetBlocks(Mat A)
 {
   Mat                  blocks[2];
   const PetscInt      *garray;
@@ -114,19 +114,56 @@ static PetscErrorCode MatZeroRowsColumns_MPIAIJHybridGPU(Mat A, PetscInt n, cons
 
 static PetscErrorCode MatAssemblyBegin_MPIAIJHybridGPU(Mat A, MatAssemblyType mode)
 {
+  Mat_MPIAIJHybridGPU *hyb = NULL;
+
   PetscFunctionBegin;
-  PetscCall(MatMPIAIJHybridGPUDisownBlocks(A));
+  PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
+  if (!hyb->assembling) PetscCall(MatMPIAIJHybridGPUDisownBlocks(A));
   PetscCall((*HybGlueState.mpi.assemblybegin)(A, mode));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode MatAssemblyEnd_MPIAIJHybridGPU(Mat A, MatAssemblyType mode)
 {
+  Mat_MPIAIJHybridGPU *hyb = NULL;
+
   PetscFunctionBegin;
+  PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
+  hyb->assembling = PETSC_FALSE;
   PetscCall((*HybGlueState.mpi.assemblyend)(A, mode));
   if (mode == MAT_FINAL_ASSEMBLY) {
     PetscCall(MatMPIAIJHybridGPUSetBlocks(A));
     HybGlueState.assemblies++;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The parent keeps this to itself */
+static PetscErrorCode MatSetOption_MPIAIJHybridGPU(Mat A, MatOption op, PetscBool flg)
+{
+  Mat_MPIAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
+  if (op == MAT_IGNORE_OFF_PROC_ENTRIES) hyb->ignoreoffproc = flg;
+  PetscCall((*HybGlueState.mpi.setoption)(A, op, flg));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatDuplicate_MPIAIJHybridGPU(Mat A, MatDuplicateOption op, Mat *B)
+{
+  PetscObject container = NULL;
+
+  PetscFunctionBegin;
+  PetscCall((*HybGlueState.mpi.duplicate)(A, op, B));
+  if ((*B)->ops->duplicate == MatDuplicate_MPIAIJHybridGPU) { /* it takes values from the same coordinates */
+    Mat_MPIAIJHybridGPU *a = NULL, *b = NULL;
+
+    PetscCall(MatMPIAIJHybridGPUGetData(A, &a));
+    PetscCall(MatMPIAIJHybridGPUGetData(*B, &b));
+    b->coocount = a->coocount;
+    PetscCall(PetscObjectQuery((PetscObject)A, "HybMPICOO", &container));
+    if (container) PetscCall(PetscObjectCompose((PetscObject)*B, "HybMPICOO", container));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -468,6 +505,8 @@ static PetscErrorCode MatMPIAIJHybridGPUSetOps(Mat A, PetscBool on)
   ops->assemblybegin         = on ? MatAssemblyBegin_MPIAIJHybridGPU : p->assemblybegin;
   ops->assemblyend           = on ? MatAssemblyEnd_MPIAIJHybridGPU : p->assemblyend;
   ops->setfromoptions        = on ? MatSetFromOptions_MPIAIJHybridGPU : p->setfromoptions;
+  ops->setoption             = on ? MatSetOption_MPIAIJHybridGPU : p->setoption;
+  ops->duplicate             = on ? MatDuplicate_MPIAIJHybridGPU : p->duplicate;
   ops->productsetfromoptions = on ? MatProductSetFromOptions_MPIAIJHybridGPU : p->productsetfromoptions;
 #if defined(PETSC_HAVE_DEVICE)
   ops->bindtocpu = on ? MatBindToCPU_MPIAIJHybridGPU : p->bindtocpu;

@@ -1,0 +1,392 @@
+/*
+  Assembly from coordinates in parallel, with the blocks born on the device.
+
+  Each process sorts its coordinates into its own rows' and other processes' on the host, once, and sends the latter to their owners, from where a PetscSF fetches the
+  values later. The owner has one list then, its own coordinates followed by those received in the order of ranks, and from it each block is made on the device as a
+  sequential matrix is (coo.c); values are one kernel a block. Only values for other processes, and those from them, cross the bus. What the base class keeps beside
+  the blocks (the columns that the off-diagonal block has, the scatter) is of its own making: a throw-away MATMPIAIJ is made with an empty diagonal block and the
+  off-diagonal block's pattern, whose data A takes over, and the blocks' arrays are replaced.
+*/
+#include "../aijhybridgpuimpl.h"
+#include <petscsf.h>
+
+typedef struct {
+  PetscCount   ncoo;
+  PetscInt     nsend, nrecv;
+  PetscInt    *sendhost, *senddevice; /* which of the given values go to other processes */
+  PetscScalar *sendbuf, *recvbuf;
+  PetscSF      sf;
+  HybArena     arena;
+  HybCOO       block[2];
+} HybMPICOO;
+
+static PetscErrorCode HybMPICOOFree(HybMPICOO *c)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscSFDestroy(&c->sf));
+  PetscCall(PetscFree(c->sendhost));
+  PetscCall(PetscFree(c->sendbuf));
+  PetscCall(PetscFree(c->recvbuf));
+  PetscCall(HybArenaReset(&c->arena));
+  for (int k = 0; k < 2; k++) {
+    PetscCall(HybArenaReset(&c->block[k].arena));
+    PetscCall(HybArenaReset(&c->block[k].hostarena));
+  }
+  PetscCall(PetscFree(c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#if PETSC_VERSION_LT(3, 23, 0)
+static PetscErrorCode HybMPICOODestroy(void *ctx)
+{
+  PetscFunctionBegin;
+  PetscCall(HybMPICOOFree((HybMPICOO *)ctx));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#else
+static PetscErrorCode HybMPICOODestroy(PetscCtxRt ctx)
+{
+  PetscFunctionBegin;
+  PetscCall(HybMPICOOFree(*(HybMPICOO **)ctx));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
+/* Sends the coordinates of other processes' rows to their owners: c->sf, whose leaves are what comes here, and *ri, *rj, those */
+static PetscErrorCode HybMPICOOExchange(Mat A, const PetscInt *i, const PetscInt *j, HybMPICOO *c, PetscInt **ri, PetscInt **rj)
+{
+  MPI_Comm     comm = PetscObjectComm((PetscObject)A);
+  PetscMPIInt  size, nto = 0, nfrom, *to, *from, *order;
+  PetscInt    *count, *place, *data, *fromdata, *si, *sj, n = 0, used = 0;
+  PetscSFNode *remote;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(comm, &size));
+  PetscCall(PetscCalloc2(size, &count, size, &place));
+  for (PetscInt k = 0; k < c->nsend; k++) {
+    PetscMPIInt owner;
+
+    PetscCall(PetscLayoutFindOwner(A->rmap, i[c->sendhost[k]], &owner));
+    count[owner]++;
+  }
+  for (PetscMPIInt r = 0; r < size; r++) nto += count[r] > 0;
+  PetscCall(PetscMalloc2(nto, &to, 2 * (size_t)nto, &data));
+  nto = 0;
+  for (PetscMPIInt r = 0; r < size; r++) {
+    place[r] = n;
+    if (!count[r]) continue;
+    to[nto]           = r;
+    data[2 * nto]     = count[r];
+    data[2 * nto + 1] = n;
+    n += count[r];
+    nto++;
+  }
+  { /* by owner, in the order given */
+    PetscInt *sorted;
+
+    PetscCall(PetscMalloc1(c->nsend, &sorted));
+    for (PetscInt k = 0; k < c->nsend; k++) {
+      PetscMPIInt owner;
+
+      PetscCall(PetscLayoutFindOwner(A->rmap, i[c->sendhost[k]], &owner));
+      sorted[place[owner]++] = c->sendhost[k];
+    }
+    PetscCall(PetscFree(c->sendhost));
+    c->sendhost = sorted;
+  }
+  PetscCall(PetscCommBuildTwoSided(comm, 2, MPIU_INT, nto, to, data, &nfrom, &from, &fromdata));
+  PetscCall(PetscMalloc1(nfrom, &order));
+  for (PetscMPIInt k = 0; k < nfrom; k++) { /* they come in any order */
+    PetscMPIInt p = k;
+
+    for (; p > 0 && from[order[p - 1]] > from[k]; p--) order[p] = order[p - 1];
+    order[p] = k;
+    c->nrecv += fromdata[2 * k];
+  }
+  PetscCall(PetscMalloc1(c->nrecv, &remote));
+  for (PetscMPIInt k = 0; k < nfrom; k++) {
+    for (PetscInt q = 0; q < fromdata[2 * order[k]]; q++, used++) {
+      remote[used].rank  = from[order[k]];
+      remote[used].index = fromdata[2 * order[k] + 1] + q;
+    }
+  }
+  PetscCall(PetscFree(order));
+  PetscCall(PetscFree(from));
+  PetscCall(PetscFree(fromdata));
+  PetscCall(PetscFree2(to, data));
+  PetscCall(PetscFree2(count, place));
+  PetscCall(PetscSFCreate(comm, &c->sf));
+  PetscCall(PetscSFSetGraph(c->sf, c->nsend, c->nrecv, NULL, PETSC_OWN_POINTER, remote, PETSC_OWN_POINTER));
+  PetscCall(PetscMalloc2(c->nsend, &si, c->nsend, &sj));
+  PetscCall(PetscMalloc1(c->nrecv, ri));
+  PetscCall(PetscMalloc1(c->nrecv, rj));
+  for (PetscInt k = 0; k < c->nsend; k++) {
+    si[k] = i[c->sendhost[k]];
+    sj[k] = j[c->sendhost[k]];
+  }
+  PetscCall(PetscSFBcastBegin(c->sf, MPIU_INT, si, *ri, MPI_REPLACE));
+  PetscCall(PetscSFBcastEnd(c->sf, MPIU_INT, si, *ri, MPI_REPLACE));
+  PetscCall(PetscSFBcastBegin(c->sf, MPIU_INT, sj, *rj, MPI_REPLACE));
+  PetscCall(PetscSFBcastEnd(c->sf, MPIU_INT, sj, *rj, MPI_REPLACE));
+  PetscCall(PetscFree2(si, sj));
+  PetscCall(PetscMalloc1(c->nsend, &c->sendbuf));
+  PetscCall(PetscMalloc1(c->nrecv, &c->recvbuf));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A's data become those of a parallel matrix with these blocks; the off-diagonal one has global columns still */
+static PetscErrorCode HybMPICOOAdopt(Mat A, const HybExec *x, HybArena arrays[2], HybCSR csr[2])
+{
+  const PetscInt  m = A->rmap->n, n = A->cmap->n;
+  PetscInt       *zeros, none = 0, *oi, *oj;
+  PetscScalar     nothing = 0, *oa;
+  Mat             T, block[2];
+  const PetscInt *garray;
+  void           *data;
+  Mat_MPIAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
+  PetscCall(PetscCalloc1(m + 1, &zeros));
+  PetscCall(PetscMalloc1(m + 1, &oi));
+  PetscCall(PetscMalloc1(csr[1].nnz + 1, &oj));
+  PetscCall(PetscCalloc1(csr[1].nnz + 1, &oa));
+  PetscCall(x->backend->copy(x, oi, csr[1].i, sizeof(PetscInt) * ((size_t)m + 1), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(x->backend->copy(x, oj, csr[1].j, sizeof(PetscInt) * (size_t)csr[1].nnz, HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(x->backend->sync(x));
+  PetscCall(MatCreateMPIAIJWithSplitArrays(PetscObjectComm((PetscObject)A), m, n, A->rmap->N, A->cmap->N, zeros, &none, &nothing, oi, oj, oa, &T));
+  PetscCall(MatMPIAIJGetSeqAIJ(T, &block[0], &block[1], &garray));
+  /* the base class has renumbered the columns, in its array, which is ours */
+  PetscCall(x->backend->copy(x, csr[1].j, oj, sizeof(PetscInt) * (size_t)csr[1].nnz, HYB_COPY_HOST_TO_DEVICE));
+  csr[1].n = block[1]->cmap->n;
+  for (int k = 0; k < 2; k++) {
+    Mat_SeqAIJHybridGPU *b = NULL;
+
+    PetscCall(MatSetType(block[k], MATSEQAIJHYBRIDGPU));
+    PetscCall(MatSeqAIJHybridGPUGetData(block[k], &b));
+    b->choices = hyb->choices;
+    PetscCall(MatSeqAIJHybridGPUAdoptDevice(block[k], x, &arrays[k], &csr[k]));
+  }
+  PetscCall(MatSetOption(T, MAT_IGNORE_OFF_PROC_ENTRIES, hyb->ignoreoffproc));
+  data               = A->data;
+  A->data            = T->data;
+  T->data            = data;
+  A->preallocated    = PETSC_TRUE;
+  A->assembled       = PETSC_TRUE;
+  A->was_assembled   = PETSC_FALSE;
+  A->num_ass++;
+  A->nonzerostate++;
+  A->ass_nonzerostate = A->nonzerostate;
+  PetscCall(PetscObjectStateIncrease((PetscObject)A));
+  PetscCall(MatDestroy(&T));
+  PetscCall(PetscFree(zeros));
+  PetscCall(PetscFree(oi));
+  PetscCall(PetscFree(oj));
+  PetscCall(PetscFree(oa));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMPICOOBuild(Mat A, const HybExec *x, PetscCount ncoo, const PetscInt *i, const PetscInt *j, HybMPICOO *c)
+{
+  Mat_MPIAIJHybridGPU *hyb = NULL;
+  PetscInt             rstart, rend, cstart, cend, *ri, *rj, *row, *col;
+  HybArena             arrays[2];
+  HybCSR               csr[2];
+  PetscErrorCode       ierr = PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
+  PetscCall(PetscLayoutGetRange(A->rmap, &rstart, &rend));
+  PetscCall(PetscLayoutGetRange(A->cmap, &cstart, &cend));
+  PetscCall(PetscMalloc1(ncoo, &c->sendhost));
+  c->ncoo = ncoo;
+  for (PetscCount k = 0; k < ncoo; k++) {
+    if (i[k] < 0 || j[k] < 0 || (i[k] >= rstart && i[k] < rend)) continue;
+    PetscCheck(!A->nooffprocentries, PETSC_COMM_SELF, PETSC_ERR_USER_INPUT, "MAT_NO_OFF_PROC_ENTRIES is set, but coordinate %" PetscCount_FMT " is of row %" PetscInt_FMT ", which another process has", k, i[k]);
+    PetscCheck(i[k] < A->rmap->N && j[k] < A->cmap->N, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Coordinate %" PetscCount_FMT ", (%" PetscInt_FMT ",%" PetscInt_FMT "), is outside of the matrix, %" PetscInt_FMT " x %" PetscInt_FMT, k, i[k], j[k], A->rmap->N, A->cmap->N);
+    if (!hyb->ignoreoffproc) c->sendhost[c->nsend++] = (PetscInt)k;
+  }
+  PetscCall(HybMPICOOExchange(A, i, j, c, &ri, &rj));
+  PetscCall(PetscMalloc2(ncoo + c->nrecv, &row, ncoo + c->nrecv, &col));
+  for (int b = 0; b < 2; b++) PetscCall(HybArenaInit(&arrays[b], x));
+  for (int b = 0; b < 2 && !ierr; b++) { /* one list for both blocks, each ignoring the other's */
+    for (PetscCount k = 0; k < ncoo + c->nrecv; k++) {
+      const PetscInt r = k < ncoo ? i[k] : ri[k - ncoo], q = k < ncoo ? j[k] : rj[k - ncoo];
+      const int      mine = r >= rstart && r < rend && q >= 0 && (q >= cstart && q < cend ? b == 0 : b == 1);
+
+      row[k] = mine ? r - rstart : -1;
+      col[k] = b == 0 && mine ? q - cstart : q;
+    }
+    csr[b].m = A->rmap->n;
+    csr[b].n = b == 0 ? A->cmap->n : A->cmap->N;
+    ierr     = HybCOOSymbolicOnDevice(x, ncoo + c->nrecv, row, col, &arrays[b], &c->block[b], &csr[b]);
+  }
+  PetscCall(PetscFree2(row, col));
+  PetscCall(PetscFree(ri));
+  PetscCall(PetscFree(rj));
+  if (!ierr) ierr = HybArenaAlloc(&c->arena, HYB_MEM_DEVICE, c->nsend, sizeof(PetscInt), &c->senddevice);
+  if (!ierr) ierr = x->backend->copy(x, c->senddevice, c->sendhost, sizeof(PetscInt) * (size_t)c->nsend, HYB_COPY_HOST_TO_DEVICE);
+  if (!ierr) ierr = HybMPICOOAdopt(A, x, arrays, csr);
+  if (ierr)
+    for (int b = 0; b < 2; b++) (void)HybArenaReset(&arrays[b]);
+  PetscCall(ierr);
+  {
+    Mat             block[2];
+    const PetscInt *garray;
+
+    PetscCall(MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], &garray));
+    c->block[1].n = block[1]->cmap->n; /* no longer all columns */
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatMPIAIJHybridGPUPreallocateCOO(Mat A, PetscCount ncoo, const PetscInt *i, const PetscInt *j, PetscBool *done)
+{
+  Mat_MPIAIJHybridGPU *hyb = NULL;
+  HybExec              x;
+  HybMPICOO           *c;
+  PetscContainer       container;
+  PetscInt             want[2];
+  PetscBool            idevice;
+  void                *hi, *hj, *ci, *cj;
+  PetscErrorCode       ierr;
+
+  PetscFunctionBegin;
+  *done = PETSC_FALSE;
+  PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
+  PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, &x));
+  PetscCall(HybCOOIsOnDevice(i, &idevice));
+  want[0] = !HybExecOnDevice(&x) || A->structure_only || ncoo > PETSC_MAX_INT;
+#if PETSC_VERSION_GE(3, 19, 0)
+  if (A->hash_active) want[0] = 1;
+#endif
+  want[1] = hyb->choices.backend == HYB_BACKEND_CUDA || idevice || ncoo >= HybGlueState.devicemin;
+  { /* all can, and for one at least it is worth while */
+    PetscInt all[2];
+
+    PetscCallMPI(MPI_Allreduce(want, all, 2, MPIU_INT, MPI_MAX, PetscObjectComm((PetscObject)A)));
+    if (all[0] || !all[1]) {
+      PetscCall(PetscObjectCompose((PetscObject)A, "HybMPICOO", NULL));
+      PetscFunctionReturn(PETSC_SUCCESS);
+    }
+  }
+  PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_COOPATTERN], A, 0, 0, 0));
+  PetscCall(HybCOOToHost(i, ncoo, sizeof(PetscInt), &hi, &ci));
+  PetscCall(HybCOOToHost(j, ncoo, sizeof(PetscInt), &hj, &cj));
+  PetscCall(PetscNew(&c));
+  PetscCall(HybArenaInit(&c->arena, &x));
+  for (int k = 0; k < 2; k++) {
+    PetscCall(HybArenaInit(&c->block[k].arena, &x));
+    PetscCall(HybArenaInit(&c->block[k].hostarena, &x));
+  }
+  ierr = HybMPICOOBuild(A, &x, ncoo, (const PetscInt *)hi, (const PetscInt *)hj, c);
+  if (ierr) (void)HybMPICOOFree(c);
+  PetscCall(PetscFree(ci));
+  PetscCall(PetscFree(cj));
+  PetscCall(ierr);
+  PetscCall(PetscContainerCreate(PETSC_COMM_SELF, &container));
+  PetscCall(PetscContainerSetPointer(container, c));
+#if PETSC_VERSION_LT(3, 23, 0)
+  PetscCall(PetscContainerSetUserDestroy(container, HybMPICOODestroy));
+#else
+  PetscCall(PetscContainerSetCtxDestroy(container, HybMPICOODestroy));
+#endif
+  PetscCall(PetscObjectCompose((PetscObject)A, "HybMPICOO", (PetscObject)container));
+  PetscCall(PetscContainerDestroy(&container));
+  PetscCall(MatSetOption(A, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_TRUE)); /* as the parent's */
+  PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_COOPATTERN], A, 0, 0, 0));
+  *done = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Values for other processes go out, theirs come into c->recvbuf */
+static PetscErrorCode HybMPICOOSendValues(const HybExec *x, HybArena *work, HybMPICOO *c, const PetscScalar *v, PetscBool vdevice)
+{
+  PetscFunctionBegin;
+  if (vdevice && c->nsend) {
+    HybScalar *d;
+
+    PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, c->nsend, sizeof(HybScalar), &d));
+    PetscCall(x->backend->csr->gather(x, c->nsend, c->senddevice, PETSC_FALSE, (const HybScalar *)v, d));
+    PetscCall(x->backend->copy(x, c->sendbuf, d, sizeof(HybScalar) * (size_t)c->nsend, HYB_COPY_DEVICE_TO_HOST));
+    PetscCall(x->backend->sync(x));
+    PetscCall(PetscLogGpuToCpu(sizeof(HybScalar) * (PetscLogDouble)c->nsend));
+  } else {
+    for (PetscInt k = 0; k < c->nsend; k++) c->sendbuf[k] = v ? v[c->sendhost[k]] : 0;
+  }
+  PetscCall(PetscSFBcastBegin(c->sf, MPIU_SCALAR, c->sendbuf, c->recvbuf, MPI_REPLACE));
+  PetscCall(PetscSFBcastEnd(c->sf, MPIU_SCALAR, c->sendbuf, c->recvbuf, MPI_REPLACE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The given values followed by those received, on the device */
+static PetscErrorCode HybMPICOOValuesOnDevice(const HybExec *x, HybArena *work, HybMPICOO *c, const PetscScalar *v, PetscBool vdevice, const PetscScalar **all)
+{
+  PetscScalar *d;
+  void        *dv;
+
+  PetscFunctionBegin;
+  if (!c->nrecv) {
+    PetscCall(HybCOOToDevice(x, work, v, c->ncoo, sizeof(PetscScalar), &dv));
+    *all = (const PetscScalar *)dv;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, c->ncoo + c->nrecv, sizeof(PetscScalar), &d));
+  if (v) PetscCall(x->backend->copy(x, d, v, sizeof(PetscScalar) * (size_t)c->ncoo, vdevice ? HYB_COPY_DEVICE_TO_DEVICE : HYB_COPY_HOST_TO_DEVICE));
+  else PetscCall(x->backend->zero(x, d, sizeof(PetscScalar) * (size_t)c->ncoo));
+  PetscCall(x->backend->copy(x, d + c->ncoo, c->recvbuf, sizeof(PetscScalar) * (size_t)c->nrecv, HYB_COPY_HOST_TO_DEVICE));
+  PetscCall(PetscLogCpuToGpu(sizeof(PetscScalar) * (PetscLogDouble)(c->nrecv + (vdevice || !v ? 0 : c->ncoo))));
+  *all = d;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatMPIAIJHybridGPUSetValuesCOO(Mat A, const PetscScalar *v, InsertMode mode, PetscBool *done)
+{
+  Mat_MPIAIJHybridGPU *hyb = NULL;
+  HybMPICOO           *c;
+  PetscContainer       container = NULL;
+  Mat                  block[2];
+  const PetscInt      *garray;
+  HybExec              x;
+  HybArena             work;
+  PetscBool            device[2], vdevice, add = (PetscBool)(mode == ADD_VALUES);
+  PetscErrorCode       ierr;
+
+  PetscFunctionBegin;
+  *done = PETSC_FALSE;
+  PetscCall(PetscObjectQuery((PetscObject)A, "HybMPICOO", (PetscObject *)&container));
+  if (!container) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscContainerGetPointer(container, (void **)&c));
+  PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
+  PetscCall(MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], &garray));
+  x = c->arena.exec;
+  for (int k = 0; k < 2; k++) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(block[k], &x, &device[k]));
+  if (!device[0] || !device[1]) x = c->arena.exec;
+  PetscCall(HybCOOIsOnDevice(v, &vdevice));
+  PetscCall(HybArenaInit(&work, &c->arena.exec));
+  ierr = HybMPICOOSendValues(&c->arena.exec, &work, c, v, vdevice);
+  if (!ierr && device[0] && device[1]) {
+    const PetscScalar *all = NULL;
+
+    ierr = HybMPICOOValuesOnDevice(&x, &work, c, v, vdevice, &all);
+    for (int k = 0; k < 2 && !ierr; k++) ierr = MatSeqAIJHybridGPUSetValuesCOODevice(block[k], &c->block[k], &x, all, add);
+    if (!ierr) hyb->assembling = PETSC_TRUE;
+  } else if (!ierr) { /* the host has taken over */
+    PetscScalar *all;
+    void        *hv, *cv;
+
+    PetscCall(HybCOOToHost(v, c->ncoo, sizeof(PetscScalar), &hv, &cv));
+    PetscCall(PetscMalloc1(c->ncoo + c->nrecv, &all));
+    if (hv) PetscCall(PetscArraycpy(all, (PetscScalar *)hv, c->ncoo));
+    else PetscCall(PetscArrayzero(all, c->ncoo));
+    PetscCall(PetscArraycpy(all + c->ncoo, c->recvbuf, c->nrecv));
+    PetscCall(PetscFree(cv));
+    for (int k = 0; k < 2 && !ierr; k++) ierr = MatSeqAIJHybridGPUSetValuesCOOHost(block[k], &c->block[k], all, add);
+    PetscCall(PetscFree(all));
+    if (!ierr) hyb->assembling = PETSC_TRUE;
+  }
+  PetscCall(HybArenaReset(&work));
+  PetscCall(ierr);
+  *done = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

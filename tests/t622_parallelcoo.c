@@ -1,0 +1,190 @@
+/*
+  Assembly from coordinates in parallel against MATAIJ, with entries for other processes, empty processes, repeated values and patterns, duplicates, entries set by the host in
+  between, MAT_IGNORE_OFF_PROC_ENTRIES. On the device each block's values are written there (their event), and the host does not touch the blocks' arrays.
+
+TEST np=1,2,3
+TEST np=2,3 @emulated
+TEST np=2 @emulated -mat_aijhybridgpu_memory mirror
+*/
+#include "mattest.h"
+#include <dlfcn.h>
+
+#define MAXIMUM 3000
+static PetscBool Device, HandsOff;
+static void (*HandsOffFunction)(int);
+static unsigned long long (*BytesToHost)(void);
+
+static PetscErrorCode EventCount(const char *name, PetscInt *count)
+{
+  PetscLogEvent      event;
+  PetscEventPerfInfo info;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscLogEventGetId(name, &event));
+  PetscCheck(event >= 0, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "No event %s", name);
+  PetscCall(PetscLogEventGetPerfInfo(0, event, &info));
+  *count = (PetscInt)info.count;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Values(Mat A, Mat H, PetscScalar v[], PetscInt n, InsertMode mode, unsigned long *s, const char *what)
+{
+  PetscInt           before, after;
+  unsigned long long bytes = 0;
+  PetscMPIInt        size;
+
+  PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  for (PetscInt k = 0; k < n; k++) v[k] = (PetscScalar)((PetscReal)(MATTEST_NEXT(*s) % 1000) / 250.0 - 2.0);
+  PetscCall(MatSetValuesCOO(A, v, mode));
+  PetscCall(EventCount("HybCOOValues", &before));
+  if (HandsOff) {
+    bytes = BytesToHost();
+    HandsOffFunction(1);
+  }
+  PetscCall(MatSetValuesCOO(H, v, mode));
+  if (HandsOff) {
+    HandsOffFunction(0);
+    MatTestCheck(BytesToHost() == bytes, "no bytes to the host");
+  }
+  PetscCall(EventCount("HybCOOValues", &after));
+  if (Device) MatTestCheck(after == before + (size > 1 ? 2 : 1), "both blocks' events");
+  MatTestCheckSame(H, A, what);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Mults(Mat A, Mat H, const char *what)
+{
+  Vec x, y, z;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreateVecs(A, &x, &y));
+  PetscCall(VecDuplicate(y, &z));
+  PetscCall(VecSetRandom(x, NULL));
+  PetscCall(MatMult(A, x, y));
+  PetscCall(MatMult(H, x, z));
+  VecTestCheckSame(z, y, what);
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&y));
+  PetscCall(VecDestroy(&z));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* local: no entries for other processes; lone: all coordinates come from the last process; ignore: those for others are dropped */
+static PetscErrorCode Test(PetscInt M, PetscInt N, PetscBool local, PetscBool lone, PetscBool ignore)
+{
+  static PetscInt    i[2][MAXIMUM], j[2][MAXIMUM];
+  static PetscScalar v[MAXIMUM];
+  Mat                A[2], B;
+  PetscMPIInt        rank, size;
+  PetscInt           start, end, n, mine = 0;
+  PetscLayout        map;
+  unsigned long      s = 1234567;
+
+  PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  s += 77 * (unsigned long)rank;
+  n = lone ? (rank == size - 1 ? MAXIMUM : 0) : MAXIMUM / 2 + 100 * rank;
+  for (int t = 0; t < 2; t++) {
+    PetscCall(MatCreate(PETSC_COMM_WORLD, &A[t]));
+    PetscCall(MatSetSizes(A[t], PETSC_DECIDE, PETSC_DECIDE, M, N));
+    PetscCall(MatSetType(A[t], t ? "aijhybridgpu" : MATAIJ));
+    if (ignore) PetscCall(MatSetOption(A[t], MAT_IGNORE_OFF_PROC_ENTRIES, PETSC_TRUE));
+  }
+  for (int pattern = 0; pattern < 2; pattern++) {
+    PetscCall(MatGetLayouts(A[0], &map, NULL));
+    PetscCall(PetscLayoutSetUp(map));
+    PetscCall(PetscLayoutGetRange(map, &start, &end));
+    if (local && start == end) n = 0;
+    for (int k = 0; k < n; k++) {
+      i[0][k] = local ? start + (PetscInt)(MATTEST_NEXT(s) % (unsigned long)(end - start)) : (PetscInt)(MATTEST_NEXT(s) % (unsigned long)M);
+      j[0][k] = (PetscInt)(MATTEST_NEXT(s) % (unsigned long)N);
+      if (k % 29 == 3) i[0][k] = -1;
+      if (k % 31 == 5) j[0][k] = -3;
+      if (k % 7 == 6) i[0][k] = i[0][k - 1], j[0][k] = j[0][k - 1];
+      mine += i[0][k] >= start && i[0][k] < end;
+      i[1][k] = i[0][k];
+      j[1][k] = j[0][k];
+    }
+    for (int t = 0; t < 2; t++) PetscCall(MatSetPreallocationCOO(A[t], n, i[t], j[t]));
+    PetscCall(Values(A[0], A[1], v, n, INSERT_VALUES, &s, "INSERT_VALUES"));
+    PetscCall(Mults(A[0], A[1], "MatMult"));
+    PetscCall(Values(A[0], A[1], v, n, ADD_VALUES, &s, "ADD_VALUES"));
+    PetscCall(Mults(A[0], A[1], "MatMult again"));
+    PetscCall(Values(A[0], A[1], v, n, INSERT_VALUES, &s, "INSERT_VALUES again"));
+    PetscCall(MatScale(A[0], 2.0));
+    PetscCall(MatScale(A[1], 2.0));
+    MatTestCheckSame(A[1], A[0], "MatScale");
+    if (Device || PETSC_VERSION_GE(3, 22, 0)) {
+      PetscCall(MatDuplicate(A[1], MAT_DO_NOT_COPY_VALUES, &B));
+      PetscCall(Values(A[0], B, v, n, INSERT_VALUES, &s, "a duplicate's values"));
+      PetscCall(Mults(A[0], B, "MatMult of a duplicate"));
+#if defined(PETSC_HAVE_DEVICE)
+      {
+        const PetscBool device = Device, handsoff = HandsOff;
+
+        PetscCall(MatBindToCPU(B, PETSC_TRUE));
+        Device = HandsOff = PETSC_FALSE;
+        PetscCall(Values(A[0], B, v, n, ADD_VALUES, &s, "bound to the CPU"));
+        Device   = device;
+        HandsOff = handsoff;
+        PetscCall(MatBindToCPU(B, PETSC_FALSE));
+        PetscCall(Values(A[0], B, v, n, ADD_VALUES, &s, "no longer bound"));
+      }
+#endif
+      PetscCall(MatDestroy(&B));
+    }
+  }
+  MatTestCheck(mine >= 0, "coordinates");
+  PetscCall(MatDestroy(&A[0]));
+  PetscCall(MatDestroy(&A[1]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  char      text[PETSC_MAX_PATH_LEN] = "", name[64];
+  PetscBool flg, mirror = PETSC_FALSE;
+  int       code = 0;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, "Assembly of MATAIJHYBRIDGPU from coordinates in parallel\n"));
+  PetscCall(PetscLogDefaultBegin());
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_backend", text, sizeof(text), NULL));
+  PetscCall(PetscStrcmp(text, "cuda", &Device));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_memory", text, sizeof(text), &flg));
+  if (flg) PetscCall(PetscStrcmp(text, "mirror", &mirror));
+  { /* opens the device */
+    Mat A, H;
+
+    PetscCall(MatTestRandom(5, 5, 2, 1, &A));
+    PetscCall(MatConvert(A, "aijhybridgpu", MAT_INITIAL_MATRIX, &H));
+    PetscCall(Mults(A, H, "a first product"));
+    PetscCall(MatDestroy(&A));
+    PetscCall(MatDestroy(&H));
+  }
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_cuda_library", text, sizeof(text), &flg));
+  if (Device && flg && !mirror && !PetscDefined(USE_DEBUG)) {
+    void *library = dlopen(text, RTLD_NOW | RTLD_NOLOAD);
+
+    if (library) {
+      *(void **)&HandsOffFunction = dlsym(library, "HybEmulatorHandsOff");
+      *(void **)&BytesToHost      = dlsym(library, "HybEmulatorBytesToHost");
+      HandsOff                    = (PetscBool)(HandsOffFunction && BytesToHost);
+      dlclose(library);
+    }
+  }
+  for (int k = 0; k < 4; k++) {
+    const PetscInt shapes[][2] = {{60, 60}, {41, 90}, {90, 33}, {3, 4}};
+
+    for (int variant = 0; variant < 4; variant++) {
+      PetscCall(PetscSNPrintf(name, sizeof(name), "%d x %d, variant %d", (int)shapes[k][0], (int)shapes[k][1], variant));
+      MatTestName = name;
+      PetscCall(Test(shapes[k][0], shapes[k][1], (PetscBool)(variant == 1), (PetscBool)(variant == 2), (PetscBool)(variant == 3)));
+    }
+  }
+  PetscCall(MatTestFinalize(&code));
+  PetscCall(PetscFinalize());
+  return code;
+}
