@@ -119,6 +119,19 @@ static PetscErrorCode Body(void)
     RefMatDestroy(&B);
   }
 
+  HybTestBegin("rows of A about the length from which one gets a block");
+  {
+    PetscInt lengths[] = {2047, 2048, 2049, 3, 0, 2600, 2600, 2600, 2500, 2048, 1};
+
+    HybTestMatLengths(11, 3000, lengths, &A);
+    HybTestMatRandom(3000, 60, 0, 4, &B);
+    Products(&A, &B);
+    RefMatDestroy(&B);
+    RefTranspose(&A, PETSC_FALSE, &B);
+    Products(&B, &A); /* short rows that meet long ones */
+    RefMatDestroy(&A);
+    RefMatDestroy(&B);
+  }
   HybTestBegin("more products than 32 bits count");
   {
     /* a dense column times a dense row, many times over: A is m x k full, B is k x n full */
@@ -136,7 +149,7 @@ static PetscErrorCode Body(void)
     const PetscInt m    = sizes[s] > 5000 && HybTestSlow() ? 6001 : sizes[s];
     PetscCount    *cost = (PetscCount *)RefAlloc(m, sizeof(PetscCount));
 
-    for (PetscInt nbins = 1; nbins <= 24; nbins = 2 * nbins + 1) {
+    for (PetscInt nbins = 1; nbins <= 63; nbins = 2 * nbins + 1) {
       PetscCount limit[64];
 
       HybTestBegin("%" PetscInt_FMT " rows into %" PetscInt_FMT " bins", m, nbins);
@@ -158,14 +171,14 @@ static PetscErrorCode Body(void)
   }
 
   HybTestBegin("limits that do not ascend are refused");
-  if (!exec->backend->device) {
+  {
     const PetscCount limit[2] = {5, 5};
     PetscCount       cost     = 1;
     PetscInt         order, binptr[4];
 
     HybTestCallFails(PETSC_ERR_ARG_INCOMP, exec->backend->plan->bins(exec, &work, 1, &cost, 3, limit, &order, binptr));
     HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, exec->backend->plan->bins(exec, &work, 1, &cost, 0, limit, &order, binptr));
-  } else HybTestSkip("checked on the host");
+  }
 
   HybTestBegin("every allocation of a plan failing in turn");
   HybTestMatRandom(200, 200, 0, 12, &FaultA);

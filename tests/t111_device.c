@@ -1,0 +1,166 @@
+/*
+  The device room: libraries that cannot be loaded, stamps that differ, memory of every kind and its limits, copies larger than the staging buffers.
+*/
+#define _GNU_SOURCE
+#include "hybtest.h"
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const HybExec *exec;
+static HybArena       arena;
+
+static void Load(const char *what, const char *path, const char *words)
+{
+  HybServices       services;
+  const HybBackend *backend = &HybBackendHost;
+  char              message[1024] = "";
+
+  HybTestBegin("%s", what);
+  memset(&services, 0, sizeof(services));
+  services.size = sizeof(services);
+  HybTestCall(HybBackendLoad(path, &services, &backend, message, sizeof(message)));
+  HybTestCheck(!backend, "it was loaded");
+  HybTestCheck(strstr(message, words), "the message is: %s", message);
+}
+
+/* the library's own word on a stamp */
+static void Stamp(HybGetBackendFn get, HybStamp stamp, const char *words)
+{
+  HybServices       services;
+  const HybBackend *backend = NULL;
+  char              message[512] = "";
+
+  memset(&services, 0, sizeof(services));
+  HybTestCheck((*get)(&stamp, &services, &backend, message, sizeof(message)) == PETSC_ERR_LIB && !backend, "it was taken");
+  HybTestCheck(strstr(message, words), "the message is: %s", message);
+}
+
+/* n bytes there and back, as managed memory too */
+static PetscErrorCode Copies(HybMem mem, size_t n, size_t offset)
+{
+  char *h = (char *)malloc(n + offset), *back = (char *)malloc(n + offset), *there, *second;
+
+  PetscFunctionBegin;
+  for (size_t k = 0; k < n + offset; k++) h[k] = (char)(k * 2654435761u >> 13);
+  memset(back, 0, n + offset);
+  PetscCall(HybArenaAlloc(&arena, mem, (PetscCount)n, 1, &there));
+  PetscCall(HybArenaAlloc(&arena, HYB_WORK(exec), (PetscCount)n, 1, &second));
+  HybTestCall(exec->backend->copy(exec, there, h + offset, n, HYB_COPY_HOST_TO_DEVICE));
+  if (mem == HYB_MEM_MANAGED) HybTestCall(exec->backend->prefetch(exec, there, n, PETSC_TRUE));
+  HybTestCall(exec->backend->copy(exec, second, there, n, HYB_COPY_DEVICE_TO_DEVICE));
+  if (mem == HYB_MEM_MANAGED) HybTestCall(exec->backend->prefetch(exec, there, n, PETSC_FALSE));
+  HybTestCall(exec->backend->copy(exec, back + offset, second, n, HYB_COPY_DEVICE_TO_HOST));
+  HybTestCheck(!memcmp(h + offset, back + offset, n), "other bytes came back");
+  if (mem == HYB_MEM_MANAGED) {
+    HybTestCall(exec->backend->sync(exec));
+    HybTestCheck(!memcmp(h + offset, there, n), "the host finds other bytes");
+  }
+  HybTestCall(exec->backend->zero(exec, there, n));
+  HybTestCall(exec->backend->copy(exec, back + offset, there, n, HYB_COPY_DEVICE_TO_HOST));
+  HybTestCheck(!back[offset] && !back[offset + n - 1], "it is not zero");
+  PetscCall(HybArenaReset(&arena));
+  free(h);
+  free(back);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Body(void)
+{
+  static const size_t sizes[] = {1, 4097, (size_t)4 << 20, ((size_t)4 << 20) + 1, ((size_t)9 << 20) + 5};
+  HybMemoryReport     r;
+  HybMem              where;
+  HybArena            other;
+  PetscErrorCode      ierr;
+  char               *p, *q, name[PETSC_MAX_PATH_LEN] = "";
+  void               *library;
+
+  PetscFunctionBegin;
+  exec = HybTestExec();
+  PetscCall(HybArenaInit(&arena, exec));
+  PetscCall(HybArenaInit(&other, exec));
+  Load("a library that is not there", "/nonexistent/library.so", "There is no device library /nonexistent/library.so");
+  Load("no library beside this program", NULL, "There is no device library");
+  Load("a file that is no library", "/etc/passwd", "cannot be opened");
+  {
+    Dl_info info;
+
+    if (dladdr((void *)(size_t)&PetscMallocValidate, &info) && info.dli_fname[0] == '/') Load("a library of something else", info.dli_fname, "is no device library");
+  }
+  HybTestBegin("arenas: negative counts, overflow, blocks of others, moves, a reset twice");
+  HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, HybArenaAlloc(&arena, HYB_WORK(exec), -1, 8, &p));
+  HybTestCallFails(PETSC_ERR_MEM, HybArenaAlloc(&arena, HYB_WORK(exec), PTRDIFF_MAX / 2, 8, &p));
+  HybTestCall(HybArenaAlloc(&arena, HYB_WORK(exec), 100, 8, &p));
+  HybTestCall(HybArenaAlloc(&arena, HYB_MEM_HOST, 100, 8, &q));
+  memset(q, 1, 800);
+  HybTestCall(HybArenaWhere(&arena, q, &where));
+  HybTestCheck(where == HYB_MEM_HOST, "memory of kind %d", (int)where);
+  HybTestCallFails(PETSC_ERR_PLIB, HybArenaWhere(&other, q, &where));
+  HybTestCallFails(PETSC_ERR_PLIB, HybArenaMove(&other, &arena, q));
+  HybTestCall(HybArenaMove(&arena, &other, p));
+  HybTestCheck(arena.bytes == 800 && other.bytes == 800 && other.peak == 800, "%zu and %zu bytes", arena.bytes, other.bytes);
+  HybTestCall(HybArenaMove(&arena, &arena, q));
+  HybTestCall(HybArenaMove(&arena, &other, NULL));
+  HybTestCallFails(PETSC_ERR_PLIB, HybArenaFree(&arena, &p));
+  HybTestCall(HybArenaFree(&other, &p));
+  HybTestCheck(!p, "the pointer is left");
+  HybTestCall(HybArenaCalloc(&other, HYB_MEM_HOST, 10, 1, &p));
+  HybTestCheck(!p[0] && !p[9], "it is not zero");
+  HybTestCall(HybArenaReset(&arena));
+  HybTestCall(HybArenaReset(&other));
+  HybTestCall(HybArenaReset(&other));
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(sizes); k++) {
+    HybTestBegin("%zu bytes there and back", sizes[k]);
+    PetscCall(Copies(HYB_WORK(exec), sizes[k], k % 3));
+    if (!exec->backend->device) continue;
+    PetscCall(exec->backend->memory(&r));
+    if (!r.managed_share) continue;
+    HybTestBegin("%zu bytes there and back, managed", sizes[k]);
+    PetscCall(Copies(HYB_MEM_MANAGED, sizes[k], k % 3));
+  }
+  HybTestBegin("what memory says");
+  PetscCall(exec->backend->memory(&r));
+  HybTestCheck(!exec->backend->device || (r.total_bytes > 0 && r.free_bytes <= r.total_bytes && r.device_peak > 0), "%zu of %zu bytes free, at most %zu used", r.free_bytes, r.total_bytes, r.device_peak);
+  if (!exec->backend->device) PetscFunctionReturn(PETSC_SUCCESS);
+  if (r.managed_share) {
+    HybTestBegin("beyond the share of managed memory comes device memory");
+    HybTestCallFails(PETSC_ERR_MEM, exec->backend->alloc(exec, HYB_MEM_MANAGED, r.managed_share + 1, (void **)&p));
+  }
+  if (!strcmp(exec->backend->name, "emulated")) { /* a real card is never filled */
+    HybTestBegin("more than the card has");
+    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+    ierr = HybArenaAlloc(&arena, HYB_MEM_DEVICE, (PetscCount)r.total_bytes, 2, &p);
+    PetscCall(PetscPopErrorHandler());
+    HybTestCheck(ierr == PETSC_ERR_MEM, "error %d", (int)ierr);
+    HybTestCall(HybArenaAlloc(&arena, HYB_MEM_DEVICE, 1000, 2, &p));
+    PetscCall(HybArenaReset(&arena));
+  }
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-backend", name, sizeof(name), NULL));
+  library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  HybTestBegin("a library's stamp");
+  if (HybTestCheck(library, "%s", dlerror())) {
+    HybStamp        good = HYB_STAMP, stamp;
+    HybGetBackendFn get;
+
+    *(void **)&get = dlsym(library, HYB_GET_BACKEND_SYMBOL);
+    stamp             = good;
+    stamp.petsc_minor = good.petsc_minor + 1;
+    Stamp(get, stamp, "it was built for PETSc");
+    stamp            = good;
+    stamp.sizeof_int = 12 - good.sizeof_int;
+    Stamp(get, stamp, "PetscInt of");
+    stamp                = good;
+    stamp.complex_scalar = !good.complex_scalar;
+    Stamp(get, stamp, "PetscScalar");
+    stamp                = good;
+    stamp.sizeof_backend = good.sizeof_backend + 8;
+    Stamp(get, stamp, "different versions of petsc-aijhybridgpu");
+    dlclose(library);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  return HybTestMain(argc, argv, Body);
+}
