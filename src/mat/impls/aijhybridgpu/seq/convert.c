@@ -3,7 +3,7 @@
 
   The parent's converters to these duplicate the matrix, and take the duplicate for a plain one: with our operations and private data on it, they would put theirs
   over ours. So ours are taken off first. Between this type and aijcusparse values go from the device to the device; aijcusparse keeps its pattern on the host as
-  well, so that a new matrix of that type makes the host read the pattern once. From aijcusparse a matrix is born on the device, the host seeing row offsets alone.
+  well and sends what it has there at its first use, so that a new matrix of that type makes the host read the pattern and send it, with zeros, once. From aijcusparse a matrix is born on the device, the host seeing row offsets alone.
 */
 #include "../aijhybridgpuimpl.h"
 
@@ -84,10 +84,10 @@ static PetscErrorCode HybValuesToCUSPARSE(Mat A, const HybExec *x, const HybCSR 
   PetscFunctionBegin;
   PetscCall(MatGetInfo(B, MAT_LOCAL, &info));
   PetscCheck((PetscCount)info.nz_used == csr->nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "The matrix has %" PetscInt64_FMT " nonzeros, the one to be used again %" PetscInt64_FMT, (PetscInt64)csr->nnz, (PetscInt64)info.nz_used);
-  PetscCall(MatSeqAIJCUSPARSEGetArrayWrite(B, &a));
+  PetscCall(MatSeqAIJCUSPARSEGetArray(B, &a)); /* not the function for writing, which a matrix that was never on the device refuses */
   PetscCall(x->backend->copy(x, a, csr->a, sizeof(HybScalar) * (size_t)csr->nnz, HYB_COPY_DEVICE_TO_DEVICE));
   PetscCall(x->backend->sync(x)); /* its operations may use another stream */
-  PetscCall(MatSeqAIJCUSPARSERestoreArrayWrite(B, &a));
+  PetscCall(MatSeqAIJCUSPARSERestoreArray(B, &a));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -143,23 +143,21 @@ static PetscErrorCode HybCopyOnDevice(const HybExec *x, const HybCSR *csr, Mat B
 
 static PetscErrorCode MatConvert_SeqAIJCUSPARSE_SeqAIJHybridGPU(Mat A, MatType type, MatReuse reuse, Mat *newmat)
 {
-  HybChoices      choices;
-  HybExec         x;
-  HybCSR          csr;
-  MatInfo         info;
-  const PetscInt *i, *j;
-  PetscScalar    *a;
-  PetscMemType    mtype = PETSC_MEMTYPE_HOST;
-  PetscBool       ondevice;
-  PetscErrorCode  ierr;
-  Mat             B;
+  HybChoices         choices;
+  HybExec            x;
+  HybCSR             csr;
+  MatInfo            info;
+  const PetscInt    *i, *j;
+  const PetscScalar *a;
+  PetscBool          ondevice;
+  PetscErrorCode     ierr;
+  Mat                B;
 
   PetscFunctionBegin;
   PetscCall(HybGlueReadChoices(&choices));
   PetscCall(MatGetInfo(A, MAT_LOCAL, &info));
   PetscCall(HybGlueGetExec(A, &choices, (PetscCount)info.nz_used, &x));
-  if (HybExecOnDevice(&x) && !HybGlueState.nopetscstream && A->rmap->n && info.nz_used > 0) PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, &j, &a, &mtype));
-  if (PetscMemTypeHost(mtype)) { /* by way of the plain type */
+  if (!HybExecOnDevice(&x) || HybGlueState.nopetscstream || !A->rmap->n || !(info.nz_used > 0) || A->structure_only) { /* by way of the plain type */
     if (reuse == MAT_REUSE_MATRIX) PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
     else {
       PetscCall(MatConvert(A, MATSEQAIJ, reuse, newmat));
@@ -167,6 +165,8 @@ static PetscErrorCode MatConvert_SeqAIJCUSPARSE_SeqAIJHybridGPU(Mat A, MatType t
     }
     PetscFunctionReturn(PETSC_SUCCESS);
   }
+  PetscCall(MatSeqAIJCUSPARSEGetIJ(A, PETSC_FALSE, &i, &j)); /* offsets of all rows, where it keeps those of rows that are not empty */
+  PetscCall(MatSeqAIJCUSPARSEGetArrayRead(A, &a));
   csr.m   = A->rmap->n;
   csr.n   = A->cmap->n;
   csr.nnz = (PetscCount)info.nz_used;
@@ -179,6 +179,8 @@ static PetscErrorCode MatConvert_SeqAIJCUSPARSE_SeqAIJHybridGPU(Mat A, MatType t
 
     PetscCall(MatSeqAIJHybridGPUWriteOnDevice(*newmat, &xb, &ondevice));
     if (!ondevice) {
+      PetscCall(MatSeqAIJCUSPARSERestoreArrayRead(A, &a));
+      PetscCall(MatSeqAIJCUSPARSERestoreIJ(A, PETSC_FALSE, &i, &j));
       PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
       PetscFunctionReturn(PETSC_SUCCESS);
     }
@@ -187,6 +189,8 @@ static PetscErrorCode MatConvert_SeqAIJCUSPARSE_SeqAIJHybridGPU(Mat A, MatType t
     PetscCheck(b.nnz == csr.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "The matrix has %" PetscInt64_FMT " nonzeros, the one to be used again %" PetscInt64_FMT, (PetscInt64)csr.nnz, (PetscInt64)b.nnz);
     PetscCall(xb.backend->copy(&xb, b.a, csr.a, sizeof(HybScalar) * (size_t)b.nnz, HYB_COPY_DEVICE_TO_DEVICE));
     PetscCall(MatSeqAIJHybridGPUDeviceWritten(*newmat, &xb));
+    PetscCall(MatSeqAIJCUSPARSERestoreArrayRead(A, &a));
+    PetscCall(MatSeqAIJCUSPARSERestoreIJ(A, PETSC_FALSE, &i, &j));
     PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_CONVERT], A, 0, 0, 0));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -196,6 +200,8 @@ static PetscErrorCode MatConvert_SeqAIJCUSPARSE_SeqAIJHybridGPU(Mat A, MatType t
   PetscCall(MatSetBlockSizes(B, A->rmap->bs, A->cmap->bs));
   PetscCall(MatSetType(B, MATSEQAIJHYBRIDGPU));
   ierr = HybCopyOnDevice(&x, &csr, B);
+  PetscCall(MatSeqAIJCUSPARSERestoreArrayRead(A, &a));
+  PetscCall(MatSeqAIJCUSPARSERestoreIJ(A, PETSC_FALSE, &i, &j));
   if (ierr) (void)MatDestroy(&B);
   PetscCall(ierr);
   if (reuse == MAT_INPLACE_MATRIX) PetscCall(MatHeaderReplace(A, &B));
