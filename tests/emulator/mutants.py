@@ -5,7 +5,7 @@ Draws a seeded sample of mutants of the device code (__global__ and __device__ f
   barrier      a __syncthreads() or __syncwarp() is taken out
   mask         a mask is lost: a sub-warp's becomes the whole warp's, "lanes below" becomes all
   index        an index is one too large
-  comparison   < becomes <=, >= becomes >, == becomes != and back
+  comparison   < becomes <=, >= becomes >, == becomes != and back (not where the smaller or larger of two is taken: of equal ones either will do)
   step         a "+ 1" or "- 1" is lost
 builds each into the emulator and runs the tests of its own room, first over the plain emulator, then (what survived) over the detector of races; a mutant of a header
 goes into one source file after the other, each with its room's tests. A mutant is killed when a test fails, crashes, is stopped by the emulator or does not end.
@@ -48,6 +48,18 @@ def device_spans(text):
 TEXT = {} # of the files, as they were at the start
 
 
+def picks_one(body, m):
+    """a < b ? a : b, or if (a > b) b = a: the smaller or the larger of two, where it does not matter which is taken of equal ones"""
+    before, after = body[max(0, m.start() - 200):m.start()], body[m.end():m.end() + 200]
+    choice = re.match(r"([^?;]+?) \? ([^:;]+?) : ([^,;)]+)", after)
+    if choice:
+        b, x, y = (w.strip() for w in choice.groups())
+        if (x == b and before.endswith(y)) or (y == b and before.endswith(x)):
+            return True
+    update = re.match(r"([^;&|()]+)\) ([^=;]+) = ([^;]+);", after)
+    return bool(update) and update.group(1) == update.group(2) and before.endswith("(" + update.group(3))
+
+
 def all_mutants(root):
     out = []
     for folder, _, names in sorted(os.walk(os.path.join(root, "src", "sparse"))):
@@ -72,6 +84,8 @@ def all_mutants(root):
                 for m in re.finditer(r"(?<=\w)\[([^][;=]+)\](?!\s*=?\s*\{)", body):
                     add("index", m, "[" + m.group(1) + " + 1]")
                 for m in re.finditer(r" (<|<=|>|>=|==|!=) ", body):
+                    if picks_one(body, m):
+                        continue
                     swap = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}[m.group(1)]
                     add("comparison", m, " %s " % swap)
                 for m in re.finditer(r" [+-] 1(?![\w.])", body):
