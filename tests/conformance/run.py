@@ -322,6 +322,12 @@ class Runner:
                         if not status and not timed_out and difference(text, result['text']) is None:
                             result['outcome'], result['judge'] = 'passed', 'aijperm'
                     break
+        if result['outcome'] == 'failed' and self.o.alike and self.o.mode == 'mat_type':
+            status, text, error, timed_out = self.execute(job, job.line(self.o.alike), self.o.options)
+            if status and not timed_out and result['status'] and first_error(text, error) == result['error']:
+                result['outcome'], result['why'] = 'skipped', '%s fails alike [%s]' % (self.o.alike, result['why'])
+            elif not status and not timed_out and result['text'] is not None and difference(text, result['text']) is None:
+                result['outcome'], result['judge'] = 'passed', self.o.alike
         return result
 
     def run_line(self, job):
@@ -340,6 +346,7 @@ class Runner:
         status, text, error, timed_out = self.execute(job, tokens, ours)
         result['seconds'] = round(time.time() - start, 2)
         result['text'] = None if status or timed_out else text
+        result['status'], result['error'] = status, first_error(text, error)
         aside = [pattern for mode, program, pattern, _ in self.aside if mode in ('*', self.o.mode) and fnmatch.fnmatch(job.program, program)]
         result['counts'] = counts = read_counts(counts_file)
         stored = [] if job.data_replaced else testblocks.stored_outputs(job.command)
@@ -454,6 +461,7 @@ def main():
     p.add_argument('--bundle', default='', help='write the list, its programs and its data to this folder and stop')
     p.add_argument('--from', dest='bundled', default='', help='run the list from such a folder')
     p.add_argument('--seconds', type=float, default=0, help='start no command after so many seconds for each mode; the list is shuffled, so that those which ran represent it')
+    p.add_argument('--alike', default='', help='a type of PETSc\'s with device vectors: what differs from plain aij passes if it prints the same, and is left out if it fails with the same error')
     p.add_argument('--seed', type=int, default=1, help='draws other ones')
     p.add_argument('--name', default='', help='tells the files of these runs from others in the same folder')
     p.add_argument('--sources', default='', help='another src folder with TEST blocks (SLEPc\'s) than that of the PETSc in use')
