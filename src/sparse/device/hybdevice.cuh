@@ -432,6 +432,16 @@ struct alignas(sizeof(T) * N <= 16 ? sizeof(T) * N : 16) HybVec {
   T v[N];
 };
 
+/* a device stops at such an access where its address is no multiple of its size; so does the emulator */
+#if defined(HYB_EMULATOR)
+  #define HYB_CHECK_ALIGNED(p, bytes) \
+    do { \
+      if ((uintptr_t)(p) & ((bytes) - 1)) emu::Fail("an access of %zu bytes at an address that is no multiple of them, %p", (size_t)(bytes), (const void *)(p)); \
+    } while (0)
+#else
+  #define HYB_CHECK_ALIGNED(p, bytes) ((void)0)
+#endif
+
 template <int N, typename T>
 static __device__ __forceinline__ bool HybVecAligned(const T *p)
 {
@@ -441,12 +451,14 @@ static __device__ __forceinline__ bool HybVecAligned(const T *p)
 template <int N, typename T>
 static __device__ __forceinline__ HybVec<T, N> HybLoadVec(const T *p)
 {
+  HYB_CHECK_ALIGNED(p, alignof(HybVec<T, N>));
   return *reinterpret_cast<const HybVec<T, N> *>(p);
 }
 
 template <int N, typename T>
 static __device__ __forceinline__ void HybStoreVec(T *p, const HybVec<T, N> &v)
 {
+  HYB_CHECK_ALIGNED(p, alignof(HybVec<T, N>));
   *reinterpret_cast<HybVec<T, N> *>(p) = v;
 }
 
@@ -561,6 +573,9 @@ static __device__ __forceinline__ void HybBulkCopy(uint64_t *bar, void *to, cons
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"((uint64_t)__cvta_generic_to_global(from)), "r"((unsigned)bytes), "r"((unsigned)__cvta_generic_to_shared(bar)), "l"(policy) : "memory");
   }
 #else
+  HYB_CHECK_ALIGNED(to, 16);
+  HYB_CHECK_ALIGNED(from, 16);
+  HYB_CHECK_ALIGNED(bytes, 16);
   for (size_t k = (size_t)threadIdx.x * 16; k < bytes; k += (size_t)blockDim.x * 16) {
   #if !defined(HYB_EMULATOR) && defined(__CUDA_ARCH__)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared((char *)to + k)), "l"((uint64_t)__cvta_generic_to_global((const char *)from + k)) : "memory");

@@ -125,6 +125,7 @@ KERNEL(MasksDiffer, x[t] = (int)__ballot_sync(t < 16 ? 0x0001ffffu : 0xffff8000u
 KERNEL(Endless, if (t == 0) while (atomicAdd(x, 0) == 0) { })
 KERNEL(NoAtomicEndless, volatile int *v = x; while (*v == 0) { })
 KERNEL(Trap, if (t == 3) __trap();)
+KERNEL(NotAligned, if (t == 3) x[0] = HybLoadVec<4>(x + n).v[0];)
 static int Deep(int k, volatile int *p)
 {
   volatile int a[1024];
@@ -530,6 +531,8 @@ static const Case cases[] = {
   C("an endless loop with atomics", "does not end", Simple(Endless, 32, 32, 1)),
   C("an endless loop", "does not end", Simple(NoAtomicEndless, 32, 32, 1)),
   C("a trap", "__trap", Simple(Trap, 32, 32, 1)),
+  C("a vector load that is aligned", nullptr, Simple(NotAligned, 32, 32, 4)),
+  C("a vector load that is not aligned", "an access of 16 bytes at an address", Simple(NotAligned, 32, 32, 5)),
   C("a stack that overflows", "stack is full", Simple(StackOverflow, 32, 32, 1000)),
   C("an output that was not written", "was never written", [] { int *x = Device<int>(32); const auto f = [&]() -> PetscErrorCode { PetscFunctionBegin; HYB_LAUNCH(Unwritten, 1, 32, 0, nullptr, 32, x); PetscFunctionReturn(PETSC_SUCCESS); }; if (f()) return 3; return Host(x, 32)[3]; }()),
   C("a use that does not wait for the allocation", "does not wait for that", Streams(1)),
