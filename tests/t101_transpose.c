@@ -65,10 +65,30 @@ static PetscErrorCode Matrices(void)
   RefMat A;
 
   PetscFunctionBegin;
-  for (PetscInt k = 0; HybTestZoo(k, PETSC_FALSE, name, &A); k++) {
-    PetscCall(TestOne(name, &A));
+  for (int counting = 0; counting < (HybTestExec()->backend->device ? 2 : 1); counting++) {
+    if (counting) PetscCall(PetscOptionsSetValue(NULL, "-mat_aijhybridgpu_transpose_counting", "yes"));
+    for (PetscInt k = 0; HybTestZoo(k, PETSC_FALSE, name, &A); k++) {
+      PetscCall(TestOne(name, &A));
+      RefMatDestroy(&A);
+    }
+  }
+  if (HybTestExec()->backend->device) PetscCall(PetscOptionsClearValue(NULL, "-mat_aijhybridgpu_transpose_counting"));
+  /* so many rows that a sample of them decides whether they have shapes: like the row before, like the third before, like none */
+  HybTestMatStencil(5, 48, 48, 1, &A);
+  PetscCall(TestOne("a larger stencil", &A));
+  RefMatDestroy(&A);
+  {
+    RefMat P;
+
+    HybTestMatStencil(5, 27, 27, 1, &P);
+    HybTestMatBlock(&P, 3, &A);
+    RefMatDestroy(&P);
+    PetscCall(TestOne("a larger stencil of three components", &A));
     RefMatDestroy(&A);
   }
+  HybTestMatRandom(2300, 900, 0, 5, &A);
+  PetscCall(TestOne("2300 random rows", &A));
+  RefMatDestroy(&A);
   /* sizes about the widths of blocks and sub-warps */
   for (PetscInt k = 0; k < HybTestSize(12, 5); k++) {
     static const PetscInt sizes[] = {31, 256, 1, 33, 1025, 255, 257, 128, 1023, 1024, 511, 2049};

@@ -41,7 +41,7 @@ static __device__ __forceinline__ unsigned long long ShapeMix(unsigned long long
 #define SHAPE_THREADS 256
 #define SHAPE_HEAD    0x8000u /* marks a head beside its slot: slots are below 2^14 */
 #define SHAPE_WARPS   (SHAPE_THREADS / HYB_WARP)
-#define SHAPE_SAMPLED 16384 /* rows from which on a sample is looked at first */
+#define SHAPE_SAMPLED 2048 /* rows from which on a sample is looked at first */
 
 /* the nearest head at or before this thread in the block, as a thread number; last: SHAPE_WARPS ints of shared memory. Thread 0 is a head. */
 static __device__ __forceinline__ int ShapeNearest(bool head, int *last)
