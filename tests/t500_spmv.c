@@ -121,9 +121,9 @@ static PetscErrorCode Body(void)
     static const char *const ways[][5] = {
       {"rowgroup", "-mat_aijhybridgpu_rowgroup_way", "stream", NULL,                                NULL},
       {"rowgroup", "-mat_aijhybridgpu_rowgroup_way", "stream", "-mat_aijhybridgpu_rowgroup_near",  "no"},
-      {"rowgroup", "-mat_aijhybridgpu_rowgroup_way", "direct", "-mat_aijhybridgpu_rowgroup_batch", "4" },
+      {"rowgroup", "-mat_aijhybridgpu_rowgroup_way", "direct", "-mat_aijhybridgpu_rowgroup_batch", "8" },
       {"rowgroup", "-mat_aijhybridgpu_rowgroup_way", "bins",   NULL,                                NULL},
-      {"rowgroup", "-mat_aijhybridgpu_rowgroup_way", "bins",   "-mat_aijhybridgpu_rowgroup_batch", "4" },
+      {"rowgroup", "-mat_aijhybridgpu_rowgroup_way", "bins",   "-mat_aijhybridgpu_rowgroup_batch", "8" },
       {"segsum",   "-mat_aijhybridgpu_segsum_items", "3",      "-mat_aijhybridgpu_segsum_threads", "64"},
       {"segsum",   "-mat_aijhybridgpu_segsum_repair", "cpu",   NULL,                                NULL},
     };

@@ -16,7 +16,7 @@
     for each tile:           head: class = equal(r, representative) ? class(slotof[r]) : NONE;  rowclass[r] = class of the nearest head
 
   A matrix with more distinct signatures than allowed is given up as soon as the table has too many: the remaining tiles see the flag and leave. So is, before that, a larger
-  one of whose rows, 256 looked at, less than a quarter are like one of the eight rows before them.
+  one of whose rows, 256 looked at, less than half are like the row so many before them, for every number up to eight.
 
   Memory: 2 bytes a row and the table. Work: one coalesced pass over i and j and two over 2 bytes a row. Deterministic: the smallest head of a signature is the smallest row
   of that shape (a row before it of the same shape would have a head of that shape), the order of representatives does not depend on the order of insertion,
@@ -190,7 +190,7 @@ static __global__ __launch_bounds__(SHAPE_THREADS) void ShapeAssign(PetscInt m, 
   }
 }
 
-/* The first block looks at rows spread over the matrix: where few are like one of the eight rows before them, the matrix is given up before all is read. Rows of several
+/* The first block looks at rows spread over the matrix: where less than half are like the row d before them, for every d up to 8, the matrix is given up before all is read. Rows of several
    unknowns to a point are like the row so many before. */
 static __global__ __launch_bounds__(SHAPE_THREADS) void ShapeInitialize(unsigned nslots, unsigned long long *keys, PetscInt *rows, ShapeStats *stats, PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j)
 {
@@ -200,19 +200,24 @@ static __global__ __launch_bounds__(SHAPE_THREADS) void ShapeInitialize(unsigned
     const PetscCount r = 8 + (PetscCount)(m - 8) * threadIdx.x / SHAPE_THREADS;
     const PetscInt   start = i[r], len = i[r + 1] - start;
     PetscInt         column[8];
+    unsigned         like = 0; /* which of the eight */
     bool             regular = false;
 #pragma unroll
     for (int k = 0; k < 8; k++) column[k] = k < len ? j[start + k] : 0;
+    const PetscInt last = len ? j[start + len - 1] : 0;
 #pragma unroll
     for (int d = 1; d <= 8; d++) {
       const PetscInt before = i[r - d];
-      bool           like   = i[r - d + 1] - before == len;
-      if (like && len) like = j[before + len - 1] + d == j[start + len - 1];
+      bool           same   = i[r - d + 1] - before == len;
+      if (same && len) same = j[before + len - 1] + d == last;
 #pragma unroll
       for (int k = 0; k < 8; k++)
-        if (k < len && like) like = j[before + k] + d == column[k];
-      if (__syncthreads_count(like) >= SHAPE_THREADS / 4) regular = true;
+        if (k < len && same) same = j[before + k] + d == column[k];
+      like |= (unsigned)same << d;
     }
+#pragma unroll
+    for (int d = 1; d <= 8; d++)
+      if (__syncthreads_count((like >> d) & 1) >= SHAPE_THREADS / 2) regular = true;
     if (threadIdx.x == 0) stats->overflow = !regular;
   } else if (s == 0) stats->overflow = 0;
   if (s < nslots) {

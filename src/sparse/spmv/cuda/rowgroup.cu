@@ -5,8 +5,8 @@
   eight where rows are long, sums a row from there: neighbouring rows have neighbouring columns mostly, so x is read coalesced, which it is not when the lanes go along
   a row. Where the columns of each tile of rows span less than 65536, their 16-bit distances from the tile's first are kept, and stream in place of the columns.
 
-  Direct. Where they are of about one length but few, as on the levels of a multigrid, latency is what counts: a sub-warp of 1, 2, ..., 32 lanes takes each row, in order, eight
-  entries a lane at a time, with nothing between the loads and the sum. The width leaves a lane eight entries, and is raised until every multiprocessor has work.
+  Direct. Where they are of about one length but few, as on the levels of a multigrid, latency is what counts: a sub-warp of 1, 2, ..., 32 lanes takes each row, in order, four
+  entries a lane at a time (eight together were slower: fewer warps), with nothing between the loads and the sum. The width leaves a lane eight entries, and is raised until every multiprocessor has work.
 
   Bins. Where lengths differ, the rows are sorted by the width that suits them, once: up to 8 entries one lane, up to 16 two, ..., up to 512 a warp, up to 4096 a block;
   longer rows are cut in pieces of 4096, a block each, and the block that comes last adds the pieces' sums in order. Within a bin rows stay in order, and all bins are parts
@@ -236,7 +236,7 @@ static PetscErrorCode RowGroupChoose(HybSpMV *S, const HybCSR *A, RowGroup **gro
   const PetscCount mean = A->m > 0 ? A->nnz / A->m : 0;
   RowGroupLook    *look;
   RowGroup        *rg;
-  PetscInt         lanes = 0, batch = 8;
+  PetscInt         lanes = 0, batch = 4;
   PetscBool        set;
   size_t           limit;
   int              sms;
@@ -260,7 +260,7 @@ static PetscErrorCode RowGroupChoose(HybSpMV *S, const HybCSR *A, RowGroup **gro
   while (rg->width < HYB_WARP && (8 * rg->width < mean || (2 * rg->width <= mean && (PetscCount)A->m * rg->width < (PetscCount)1024 * sms))) rg->width *= 2;
   /* for measuring */
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowgroup_batch", &batch, NULL));
-  rg->batch = batch == 4 ? 4 : 8;
+  rg->batch = batch == 8 ? 8 : 4;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowgroup_lanes", &lanes, &set));
   if (set) {
     rg->way = ROWGROUP_DIRECT;
