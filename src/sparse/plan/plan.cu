@@ -23,7 +23,7 @@
 #define COSTS_THREADS 256
 #define COSTS_LONG    2048 /* entries of A from which a row gets a block */
 #define BINS_TILE     512  /* rows a warp */
-#define ANYORDER_ROWS 1024 /* rows a block */
+#define ANYORDER_ROWS 1024 /* rows a block, as HYB_PLAN_SUMS() knows */
 
 struct RowCostsStats {
   PetscCount products, lower, maxrow, maxarow, maxbrow, alike;
@@ -222,20 +222,30 @@ __global__ void __launch_bounds__(256) BinsKernel(PetscInt m, const Cost *__rest
   if (!PLACE && lane < bins.nbins) counts[(PetscCount)lane * ntiles + tile] = mine;
 }
 
+/* what the second of the two launches can do on its way: offsets[] of count[], as HybScanCounts() */
+struct AnyOrderScan {
+  const PetscInt *count; /* NULL: no offsets */
+  PetscCount     *sums;  /* of count over each block's rows */
+  PetscInt       *offsets;
+  PetscCount     *total;
+};
+
 /* rows of each bin of a block's, gathered in shared memory; PLACE: each block takes room for its rows at once */
 template <bool PLACE, typename Cost>
-__global__ void __launch_bounds__(256) AnyOrderKernel(PetscInt m, const Cost *__restrict__ cost, BinLimits bins, PetscInt *__restrict__ counters, PetscInt *__restrict__ order, PetscInt *__restrict__ binptr)
+__global__ void __launch_bounds__(256) AnyOrderKernel(PetscInt m, const Cost *__restrict__ cost, BinLimits bins, PetscInt *__restrict__ counters, PetscInt *__restrict__ order, PetscInt *__restrict__ binptr, AnyOrderScan scan)
 {
+  constexpr int each = ANYORDER_ROWS / 256;
   HYB_SHARED(PetscInt, met, HYB_PLAN_MAX_BINS);
+  HYB_SHARED(PetscCount, scratch, HYB_WARP);
   PetscInt *const  total = counters, *const taken = counters + bins.nbins;
   const PetscCount first = (PetscCount)blockIdx.x * ANYORDER_ROWS + threadIdx.x;
-  int              bin[ANYORDER_ROWS / 256];
-  PetscInt         rank[ANYORDER_ROWS / 256];
+  int              bin[each];
+  PetscInt         rank[each];
 
   if (threadIdx.x < (unsigned)bins.nbins) met[threadIdx.x] = 0;
   __syncthreads();
 #pragma unroll
-  for (int k = 0; k < ANYORDER_ROWS / 256; k++) {
+  for (int k = 0; k < each; k++) {
     const PetscCount r = first + k * 256;
 
     bin[k] = r < m ? BinOf(bins, cost[r]) : -1;
@@ -260,14 +270,41 @@ __global__ void __launch_bounds__(256) AnyOrderKernel(PetscInt m, const Cost *__
   if (PLACE) {
     __syncthreads();
 #pragma unroll
-    for (int k = 0; k < ANYORDER_ROWS / 256; k++) {
+    for (int k = 0; k < each; k++) {
       if (bin[k] >= 0) order[met[bin[k]] + rank[k]] = (PetscInt)(first + k * 256);
+    }
+  }
+  if (scan.count) {
+    PetscCount sum = 0, all;
+
+    if (PLACE) {
+      for (PetscCount q = threadIdx.x; q < (PetscCount)blockIdx.x; q += 256) sum += scan.sums[q];
+      sum = HybBlockSum<256>(sum, scratch);
+    }
+#pragma unroll
+    for (int k = 0; k < each; k++) {
+      const PetscCount r = first + k * 256, c = r < m ? scan.count[r] : 0;
+
+      if (PLACE) {
+        const PetscCount at = sum + HybBlockExclusiveSum<256>(c, scratch, &all);
+
+        if (r < m) scan.offsets[r] = (PetscInt)at;
+        if (r == m - 1) {
+          scan.offsets[m] = (PetscInt)(at + c);
+          *scan.total     = at + c;
+        }
+        sum += all;
+      } else sum += c;
+    }
+    if (!PLACE) {
+      sum = HybBlockSum<256>(sum, scratch);
+      if (threadIdx.x == 0) scan.sums[blockIdx.x] = sum;
     }
   }
 }
 
 template <typename Cost>
-static PetscErrorCode AnyOrder(const HybExec *exec, PetscInt m, const Cost *cost, PetscInt nbins, const PetscCount *limit, PetscInt *counters, PetscInt *order, PetscInt *devbinptr)
+static PetscErrorCode AnyOrder(const HybExec *exec, PetscInt m, const Cost *cost, PetscInt nbins, const PetscCount *limit, PetscInt *counters, PetscInt *order, PetscInt *devbinptr, AnyOrderScan scan)
 {
   const PetscCount grid = HybBlocks(m, ANYORDER_ROWS);
   BinLimits        bins;
@@ -276,22 +313,26 @@ static PetscErrorCode AnyOrder(const HybExec *exec, PetscInt m, const Cost *cost
   PetscCheck(nbins > 0 && nbins <= HYB_PLAN_MAX_BINS, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "The number of bins must be within 1..%d, not %" PetscInt_FMT, HYB_PLAN_MAX_BINS, nbins);
   bins.nbins = nbins;
   for (PetscInt b = 0; b < HYB_PLAN_MAX_BINS; b++) bins.limit[b] = b + 1 < nbins ? limit[b] : 0;
-  HYB_LAUNCH((AnyOrderKernel<false, Cost>), grid, 256, 0, exec->stream, m, cost, bins, counters, order, devbinptr);
-  HYB_LAUNCH((AnyOrderKernel<true, Cost>), grid, 256, 0, exec->stream, m, cost, bins, counters, order, devbinptr);
+  HYB_LAUNCH((AnyOrderKernel<false, Cost>), grid, 256, 0, exec->stream, m, cost, bins, counters, order, devbinptr, scan);
+  HYB_LAUNCH((AnyOrderKernel<true, Cost>), grid, 256, 0, exec->stream, m, cost, bins, counters, order, devbinptr, scan);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybPlanBinsAnyOrder(const HybExec *exec, PetscInt m, const PetscCount *cost, PetscInt nbins, const PetscCount *limit, PetscInt *counters, PetscInt *order, PetscInt *devbinptr)
 {
+  const AnyOrderScan none = {NULL, NULL, NULL, NULL};
+
   PetscFunctionBegin;
-  PetscCall(AnyOrder(exec, m, cost, nbins, limit, counters, order, devbinptr));
+  PetscCall(AnyOrder(exec, m, cost, nbins, limit, counters, order, devbinptr, none));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybPlanBinsAnyOrderInt(const HybExec *exec, PetscInt m, const PetscInt *cost, PetscInt nbins, const PetscCount *limit, PetscInt *counters, PetscInt *order, PetscInt *devbinptr)
+PetscErrorCode HybPlanBinsAnyOrderInt(const HybExec *exec, PetscInt m, const PetscInt *cost, PetscInt nbins, const PetscCount *limit, PetscInt *counters, PetscInt *order, PetscInt *devbinptr, const PetscInt *count, PetscCount *sums, PetscInt *offsets, PetscCount *total)
 {
+  const AnyOrderScan scan = {count, sums, offsets, total};
+
   PetscFunctionBegin;
-  PetscCall(AnyOrder(exec, m, cost, nbins, limit, counters, order, devbinptr));
+  PetscCall(AnyOrder(exec, m, cost, nbins, limit, counters, order, devbinptr, scan));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

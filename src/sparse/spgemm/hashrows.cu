@@ -472,41 +472,51 @@ static __device__ __forceinline__ PetscInt HashPlace(const HashTable &t, PetscIn
 
 /*
   The products of a row, added at their places: rows of B in the order of A's entries, the group's lanes across a row of B, which has each column once. What does not depend
-  on the order is done for a batch of rows together: their entries are fetched and their places looked up, then they are added one after the other.
+  on the order is done for a batch of rows together: their entries are fetched and their places looked up, then they are added one after the other. Sub-warps, whose rows of B are
+  often longer than they are wide, fetch two pieces of each row, and fewer rows.
 */
 template <int N>
 struct HashBatch {
-  PetscInt  p[HASH_BATCH], end[HASH_BATCH], at[HASH_BATCH]; /* at: a column, then its place */
-  HybScalar b[HASH_BATCH];
+  static constexpr int PIECES = N > 4 && N <= HYB_WARP ? 2 : 1;
+  static constexpr int ROWS   = HASH_BATCH / PIECES;
+  PetscInt  p[ROWS], end[ROWS], at[ROWS][PIECES]; /* at: a column, then its place */
+  HybScalar b[ROWS][PIECES];
 
   __device__ __forceinline__ void fetch(const HashArgs &x)
   {
 #pragma unroll
-    for (int u = 0; u < HASH_BATCH; u++) {
-      at[u] = 0;
-      b[u]  = HybScalar();
-      if (p[u] < end[u]) {
-        at[u] = x.bj[p[u]];
-        b[u]  = x.ba[p[u]];
+    for (int u = 0; u < ROWS; u++) {
+#pragma unroll
+      for (int h = 0; h < PIECES; h++) {
+        at[u][h] = 0;
+        b[u][h]  = HybScalar();
+        if (p[u] + h * N < end[u]) {
+          at[u][h] = x.bj[p[u] + h * N];
+          b[u][h]  = x.ba[p[u] + h * N];
+        }
       }
     }
   }
   __device__ __forceinline__ void find(const HashTable &t)
   {
 #pragma unroll
-    for (int u = 0; u < HASH_BATCH; u++) {
-      if (p[u] < end[u]) at[u] = HashPlace(t, at[u]);
+    for (int u = 0; u < ROWS; u++) {
+#pragma unroll
+      for (int h = 0; h < PIECES; h++) {
+        if (p[u] + h * N < end[u]) at[u][h] = HashPlace(t, at[u][h]);
+      }
     }
   }
   __device__ __forceinline__ void add(const HashArgs &x, const HashTable &t, int u, const HybScalar &av, HybScalar *acc) const
   {
-    if (p[u] < end[u]) {
-      acc[at[u]] = HybMulAdd(av, b[u], acc[at[u]]);
-      for (PetscInt q = p[u] + N; q < end[u]; q += N) {
-        const PetscInt place = HashPlace(t, x.bj[q]);
+#pragma unroll
+    for (int h = 0; h < PIECES; h++) {
+      if (p[u] + h * N < end[u]) acc[at[u][h]] = HybMulAdd(av, b[u][h], acc[at[u][h]]);
+    }
+    for (PetscInt q = p[u] + PIECES * N; q < end[u]; q += N) {
+      const PetscInt place = HashPlace(t, x.bj[q]);
 
-        acc[place] = HybMulAdd(av, x.ba[q], acc[place]);
-      }
+      acc[place] = HybMulAdd(av, x.ba[q], acc[place]);
     }
   }
 };
@@ -514,13 +524,15 @@ struct HashBatch {
 template <typename G, int N>
 static __device__ __forceinline__ void HashAccumulate(const HashArgs &x, const HashTable &t, PetscInt abegin, PetscInt aend, HybScalar *acc, PetscInt *stagebegin, PetscInt *stageend, HybScalar *stagevalue)
 {
+  constexpr int ROWS = HashBatch<N>::ROWS;
+
   if (G::SUBWARP) {
-    for (PetscInt k = abegin; k < aend; k += HASH_BATCH) {
+    for (PetscInt k = abegin; k < aend; k += ROWS) {
       HashBatch<N> now;
-      HybScalar    av[HASH_BATCH];
+      HybScalar    av[ROWS];
 
 #pragma unroll
-      for (int u = 0; u < HASH_BATCH; u++) {
+      for (int u = 0; u < ROWS; u++) {
         now.p[u] = now.end[u] = 0;
         av[u]    = HybScalar();
         if (k + u < aend) {
@@ -534,7 +546,7 @@ static __device__ __forceinline__ void HashAccumulate(const HashArgs &x, const H
       now.fetch(x);
       now.find(t);
 #pragma unroll
-      for (int u = 0; u < HASH_BATCH; u++) {
+      for (int u = 0; u < ROWS; u++) {
         if (k + u < aend) {
           now.add(x, t, u, av[u], acc);
           G::sync();
@@ -555,17 +567,17 @@ static __device__ __forceinline__ void HashAccumulate(const HashArgs &x, const H
       }
       G::sync();
 #pragma unroll
-      for (int u = 0; u < HASH_BATCH; u++) {
+      for (int u = 0; u < ROWS; u++) {
         next.p[u]   = u < n ? stagebegin[u] + G::rank() : 0;
         next.end[u] = u < n ? stageend[u] : 0;
       }
       next.fetch(x);
-      for (int k = 0; k < n; k += HASH_BATCH) {
+      for (int k = 0; k < n; k += ROWS) {
         now = next;
         /* the next batch is on its way while this one is added */
 #pragma unroll
-        for (int u = 0; u < HASH_BATCH; u++) {
-          const int e = k + HASH_BATCH + u;
+        for (int u = 0; u < ROWS; u++) {
+          const int e = k + ROWS + u;
 
           next.p[u]   = e < n ? stagebegin[e] + G::rank() : 0;
           next.end[u] = e < n ? stageend[e] : 0;
@@ -573,7 +585,7 @@ static __device__ __forceinline__ void HashAccumulate(const HashArgs &x, const H
         next.fetch(x);
         now.find(t);
 #pragma unroll
-        for (int u = 0; u < HASH_BATCH; u++) {
+        for (int u = 0; u < ROWS; u++) {
           if (k + u < n) {
             now.add(x, t, u, stagevalue[k + u], acc);
             G::sync();
@@ -749,6 +761,7 @@ template <int N>
 static __device__ __forceinline__ void HashPlannedRow(const HashArgs &x, PetscInt row, HybScalar *acc)
 {
   using G = HybGroup<N>;
+  constexpr int PIECES = G::SUBWARP ? 2 : 1; /* of a row of B that are fetched together */
   const PetscInt              abegin = x.ai[row], aend = x.ai[row + 1], cbegin = x.ci[row], nnz = x.ci[row + 1] - cbegin;
   const unsigned short *const places = x.places + x.placeptr[row];
   const PetscInt              total  = (PetscInt)(x.placeptr[row + 1] - x.placeptr[row]);
@@ -757,33 +770,44 @@ static __device__ __forceinline__ void HashPlannedRow(const HashArgs &x, PetscIn
   G::sync();
   for (PetscInt k = abegin; k < aend; k += HASH_BATCH) {
     PetscInt  len[HASH_BATCH];
-    int       at[HASH_BATCH];
-    HybScalar av[HASH_BATCH], b[HASH_BATCH];
+    int       at[HASH_BATCH][PIECES];
+    HybScalar av[HASH_BATCH], b[HASH_BATCH][PIECES];
 
 #pragma unroll
     for (int u = 0; u < HASH_BATCH; u++) {
-      len[u] = at[u] = 0;
-      av[u] = b[u] = HybScalar();
+      len[u] = 0;
+      av[u]  = HybScalar();
+#pragma unroll
+      for (int h = 0; h < PIECES; h++) {
+        at[u][h] = 0;
+        b[u][h]  = HybScalar();
+      }
       if (k + u < aend) {
         const PetscInt first = x.off[k + u];
 
         len[u] = (k + u + 1 < aend ? x.off[k + u + 1] : total) - first;
         av[u]  = x.aa[k + u];
-        if (G::rank() < len[u]) {
-          at[u] = places[first + G::rank()];
-          b[u]  = x.ba[x.from[k + u] + G::rank()];
+#pragma unroll
+        for (int h = 0; h < PIECES; h++) {
+          if (G::rank() + h * N < len[u]) {
+            at[u][h] = places[first + G::rank() + h * N];
+            b[u][h]  = x.ba[x.from[k + u] + G::rank() + h * N];
+          }
         }
       }
     }
 #pragma unroll
     for (int u = 0; u < HASH_BATCH; u++) {
       if (k + u < aend) {
-        if (G::rank() < len[u]) acc[at[u]] = HybMulAdd(av[u], b[u], acc[at[u]]);
-        if (len[u] > N) {
+#pragma unroll
+        for (int h = 0; h < PIECES; h++) {
+          if (G::rank() + h * N < len[u]) acc[at[u][h]] = HybMulAdd(av[u], b[u][h], acc[at[u][h]]);
+        }
+        if (len[u] > PIECES * N) {
           const unsigned short *const to = places + x.off[k + u];
           const HybScalar *const      ba = x.ba + x.from[k + u];
 
-          for (PetscInt p = G::rank() + N; p < len[u]; p += N) {
+          for (PetscInt p = G::rank() + PIECES * N; p < len[u]; p += N) {
             const int there = to[p];
 
             acc[there] = HybMulAdd(av[u], ba[p], acc[there]);
@@ -816,7 +840,7 @@ static __device__ __forceinline__ void HashPlannedTask(const HashArgs &x, int b,
 }
 
 /* rows of bins 1 to HASH_SMALL, large ones first: sub-warps only ever become narrower, and each has its warp's part of shared memory */
-__global__ void __launch_bounds__(128, 7) HashPlannedSmallKernel(HashArgs x)
+__global__ void __launch_bounds__(128, 6) HashPlannedSmallKernel(HashArgs x)
 {
   HYB_DYNAMIC_SHARED(unsigned char, shared);
   int        b     = HASH_SMALL;
@@ -1072,11 +1096,11 @@ static int HashLog2(PetscCount n)
   return l;
 }
 
-PetscErrorCode HybHashRowsCount(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool compress, const PetscCount *upper, PetscInt *count, HybHashRows *hash)
+PetscErrorCode HybHashRowsCount(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool compress, const PetscCount *upper, PetscInt *count, HybHashRows *hash, PetscInt *offsets)
 {
   const HybExec   *exec = &mm->exec;
   const PetscCount mean = mm->stats.products / PetscMax(1, A->nnz);
-  PetscInt        *need, *counters;
+  PetscInt        *need, *counters, *binptr;
   size_t           limit;
   char            *work;
   HashArgs         x;
@@ -1100,24 +1124,29 @@ PetscErrorCode HybHashRowsCount(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   if (compress) PetscCall(HashCompress(mm, B, hash));
   x.pairs  = (const HashPair *)hash->pairs;
   x.npairs = hash->npairs;
-  x.count  = count;
   {
-    /* one allocation: costs in pairs, then what starts as zero: counters of both sorts into bins, need; then the offsets of the first one's bins */
-    const PetscBool  pairs  = (PetscBool)(hash->pairs && upper == mm->rowproducts);
-    const size_t     ncosts = pairs ? (size_t)A->m * sizeof(PetscCount) : 0, nzero = (2 * HASH_COUNT_BINS + 2 * HYB_HASH_BINS + (size_t)A->m) * sizeof(PetscInt);
+    /* one allocation: costs in pairs and sums of counts, then what starts as zero: counters of both sorts into bins, need, and the counts, if they are ours; then the offsets of the
+       first sort's bins */
+    const PetscBool pairs  = (PetscBool)(hash->pairs && upper == mm->rowproducts);
+    const size_t    ncosts = (HYB_PLAN_SUMS(A->m) + (pairs ? (size_t)A->m : 0)) * sizeof(PetscCount), nzero = (2 * HASH_COUNT_BINS + 2 * HYB_HASH_BINS + (count ? 1 : 2) * (size_t)A->m) * sizeof(PetscInt);
 
     PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)(ncosts + nzero + (HASH_COUNT_BINS + 1) * sizeof(PetscInt)), 1, &work));
     PetscCall(exec->backend->zero(exec, work + ncosts, nzero));
     counters = (PetscInt *)(work + ncosts);
     need     = counters + 2 * HASH_COUNT_BINS + 2 * HYB_HASH_BINS;
+    binptr   = (PetscInt *)(work + ncosts + nzero);
+    if (!count) count = need + A->m;
     if (pairs) {
-      PetscCall(HybPlanRowCosts(exec, A, B->i, hash->npairs, (PetscCount *)work, NULL));
-      upper = (PetscCount *)work;
+      PetscCount *cost = (PetscCount *)work + HYB_PLAN_SUMS(A->m);
+
+      PetscCall(HybPlanRowCosts(exec, A, B->i, hash->npairs, cost, NULL));
+      upper = cost;
     }
   }
-  x.need = need;
-  PetscCall(HashCountRows(mm, hash, upper, A->m, need + A->m, counters, x));
-  PetscCall(HybPlanBinsAnyOrderInt(exec, A->m, need, HYB_HASH_BINS, HashLimit, counters + 2 * HASH_COUNT_BINS, hash->order, hash->binptr));
+  x.count = count;
+  x.need  = need;
+  PetscCall(HashCountRows(mm, hash, upper, A->m, binptr, counters, x));
+  PetscCall(HybPlanBinsAnyOrderInt(exec, A->m, need, HYB_HASH_BINS, HashLimit, counters + 2 * HASH_COUNT_BINS, hash->order, hash->binptr, count, (PetscCount *)work, offsets, hash->head));
   PetscCall(HybArenaFree(&mm->work, &work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -1208,7 +1237,7 @@ PetscErrorCode HybHashRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
   PetscCall(HashRun(mm, hash, x));
   PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)A->m + 2 * HYB_HASH_BINS, sizeof(PetscInt), &need));
   HYB_LAUNCH(HashPlanNeed, HybBlocks(A->m, 256), 256, 0, exec->stream, A->m, C->i, need + 2 * HYB_HASH_BINS);
-  PetscCall(HybPlanBinsAnyOrderInt(exec, A->m, need + 2 * HYB_HASH_BINS, HYB_HASH_BINS, HashLimit, need, hash->planorder, hash->planorder + A->m));
+  PetscCall(HybPlanBinsAnyOrderInt(exec, A->m, need + 2 * HYB_HASH_BINS, HYB_HASH_BINS, HashLimit, need, hash->planorder, hash->planorder + A->m, NULL, NULL, NULL, NULL));
   PetscCall(HybArenaFree(&mm->work, &need));
   PetscCall(HybCountersSet(&mm->counters, "places", mm->stats.products));
   hash->places    = places;

@@ -30,9 +30,10 @@ typedef struct {
 } HybHashRows;
 
 /* count[r] = nonzeros of row r for each row with upper[r] > 0, its number of products (mm->rowproducts, or that with zeros where a row is not ours); other
-   rows are left alone in this and in all later calls. No synchronisation. */
-extern PetscErrorCode HybHashRowsCount(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool compress, const PetscCount *upper, PetscInt *count, HybHashRows *hash);
-/* brings *hash->head, nnz(C), which the caller has put there, and the bins to the host: one synchronisation */
+   rows are left alone in this and in all later calls, and their counts are the caller's; count NULL: all rows are ours. offsets: those of all counts (m+1); their total
+   goes to *hash->head. No synchronisation. */
+extern PetscErrorCode HybHashRowsCount(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool compress, const PetscCount *upper, PetscInt *count, HybHashRows *hash, PetscInt *offsets);
+/* brings *hash->head, nnz(C), and the bins to the host: one synchronisation */
 extern PetscErrorCode HybHashRowsFetch(HybSpGEMM *mm, HybHashRows *hash, PetscCount *nnz);
 /* columns, and values where C->a is there. C->i is set. */
 extern PetscErrorCode HybHashRowsFill(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash, HybCSR *C);

@@ -12,7 +12,6 @@ static PetscErrorCode HybSpGEMMSymbolic_HashCUDA(HybSpGEMM *mm, const HybCSR *A,
 {
   const HybExec *exec = &mm->exec;
   HybHashRows   *hash;
-  PetscInt      *count;
 
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_HOST, 1, sizeof(*hash), &hash));
@@ -20,11 +19,8 @@ static PetscErrorCode HybSpGEMMSymbolic_HashCUDA(HybSpGEMM *mm, const HybCSR *A,
   mm->data = hash;
   PetscCall(HybArenaAlloc(out, exec->result, (PetscCount)C->m + 1, sizeof(PetscInt), &C->i));
   if (mm->stats.products) {
-    PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, C->m, sizeof(PetscInt), &count));
-    PetscCall(HybHashRowsCount(mm, A, B, PETSC_TRUE, mm->rowproducts, count, hash));
-    PetscCall(HybScanCounts(exec, &mm->work, C->m, count, C->i, hash->head, NULL));
+    PetscCall(HybHashRowsCount(mm, A, B, PETSC_TRUE, mm->rowproducts, NULL, hash, C->i));
     PetscCall(HybHashRowsFetch(mm, hash, &C->nnz));
-    PetscCall(HybArenaFree(&mm->work, &count));
   } else PetscCall(exec->backend->zero(exec, C->i, ((size_t)C->m + 1) * sizeof(PetscInt)));
   PetscCall(HybSpGEMMCheckCount(exec, A, B, C->nnz, PETSC_FALSE));
   PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(PetscInt), &C->j));

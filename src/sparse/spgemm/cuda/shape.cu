@@ -761,8 +761,7 @@ static PetscErrorCode HybSpGEMMSymbolic_ShapeCUDA(HybSpGEMM *mm, const HybCSR *A
   if (s->hasodd) PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, C->m, sizeof(PetscCount), &upper));
   HYB_LAUNCH(ShapeCounts, HybBlocks(C->m, SHAPE_THREADS), SHAPE_THREADS, 0, exec->stream, C->m, s->stats.overflow != 0, s->rowclass, s->program.count, mm->rowproducts, count, upper);
   if (s->hasodd) {
-    PetscCall(HybHashRowsCount(mm, A, B, PETSC_FALSE, upper, count, &s->odd));
-    PetscCall(HybScanCounts(exec, &mm->work, C->m, count, C->i, s->odd.head, NULL));
+    PetscCall(HybHashRowsCount(mm, A, B, PETSC_FALSE, upper, count, &s->odd, C->i));
     PetscCall(HybHashRowsFetch(mm, &s->odd, &C->nnz));
   } else {
     PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, 1, sizeof(PetscCount), &head));
