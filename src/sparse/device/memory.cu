@@ -8,7 +8,7 @@
              plain device memory while it lives there; the host pays only for the pages that it touches. Never with read-mostly advice: a kernel's
              write to such pages after a host read took 17 s a GiB.
     HOST     PetscMalloc(). Copies between it and the card go through two pinned buffers, made once, in turn, so that the copy over the bus and the
-             copy in memory overlap: pinned 19, touched pageable memory 58, fresh pageable memory 627 when CUDA does it.
+             copy in memory overlap; several threads do the latter (crew.h), one core being slower than the bus: pinned 19, touched pageable memory 58, fresh pageable memory 627 when CUDA does it.
 
   Every byte is counted. Managed memory stays below a share of the card's free memory, divided by the processes that use the card, and before the pool
   grows the card is asked whether it has the room: managed memory may be over-committed, and then every process on the card can hang, not this one alone.
@@ -17,6 +17,7 @@
   When memory runs out the pools give back what they keep unused, once, and the allocation is tried again.
 */
 #include "hybdevicestate.h"
+#include "crew.h"
 #include <cstdio>
 
 HybDeviceState hybdevice_;
@@ -282,9 +283,45 @@ static PetscErrorCode HybStageQueued(int k, cudaStream_t stream)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode HybStagedCopy(cudaStream_t stream, void *dst, const void *src, size_t bytes, HybCopyKind kind)
+{
+  PetscFunctionBegin;
+  if (kind == HYB_COPY_HOST_TO_DEVICE) {
+    int k = 0;
+    for (size_t at = 0; at < bytes; at += HybStageBytes, k ^= 1) {
+      const size_t part = bytes - at < HybStageBytes ? bytes - at : HybStageBytes;
+      PetscCall(HybStageGet(k, part));
+      HybCrewCopy(stage_[k].buffer, (const char *)src + at, part);
+      HybCallCUDA(cudaMemcpyAsync((char *)dst + at, stage_[k].buffer, part, cudaMemcpyHostToDevice, stream));
+      PetscCall(HybStageQueued(k, stream));
+    }
+  } else {
+    int    k     = 0;
+    size_t which = 0, done = 0, part[2] = {0, 0};
+    for (size_t at = 0; at < bytes; which++, k ^= 1) {
+      part[k] = bytes - at < HybStageBytes ? bytes - at : HybStageBytes;
+      PetscCall(HybStageGet(k, part[k]));
+      HybCallCUDA(cudaMemcpyAsync(stage_[k].buffer, (const char *)src + at, part[k], cudaMemcpyDeviceToHost, stream));
+      PetscCall(HybStageQueued(k, stream));
+      at += part[k];
+      if (which > 0) { /* the part before, while this one is on its way */
+        PetscCall(HybStageGet(k ^ 1, part[k ^ 1]));
+        HybCrewCopy((char *)dst + done, stage_[k ^ 1].buffer, part[k ^ 1]);
+        done += part[k ^ 1];
+      }
+    }
+    k ^= 1;
+    PetscCall(HybStageGet(k, part[k]));
+    HybCrewCopy((char *)dst + done, stage_[k].buffer, part[k]);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybDeviceCopy(const HybExec *exec, void *dst, const void *src, size_t bytes, HybCopyKind kind)
 {
-  cudaStream_t stream = (cudaStream_t)exec->stream;
+  cudaStream_t   stream = (cudaStream_t)exec->stream;
+  const bool     large  = bytes >= 4 * HybStageBytes;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   if (bytes == 0) PetscFunctionReturn(PETSC_SUCCESS);
@@ -301,34 +338,10 @@ PetscErrorCode HybDeviceCopy(const HybExec *exec, void *dst, const void *src, si
       PetscFunctionReturn(PETSC_SUCCESS);
     }
   }
-  if (kind == HYB_COPY_HOST_TO_DEVICE) {
-    int k = 0;
-    for (size_t at = 0; at < bytes; at += HybStageBytes, k ^= 1) {
-      const size_t part = bytes - at < HybStageBytes ? bytes - at : HybStageBytes;
-      PetscCall(HybStageGet(k, part));
-      memcpy(stage_[k].buffer, (const char *)src + at, part);
-      HybCallCUDA(cudaMemcpyAsync((char *)dst + at, stage_[k].buffer, part, cudaMemcpyHostToDevice, stream));
-      PetscCall(HybStageQueued(k, stream));
-    }
-  } else {
-    int    k     = 0;
-    size_t which = 0, done = 0, part[2] = {0, 0};
-    for (size_t at = 0; at < bytes; which++, k ^= 1) {
-      part[k] = bytes - at < HybStageBytes ? bytes - at : HybStageBytes;
-      PetscCall(HybStageGet(k, part[k]));
-      HybCallCUDA(cudaMemcpyAsync(stage_[k].buffer, (const char *)src + at, part[k], cudaMemcpyDeviceToHost, stream));
-      PetscCall(HybStageQueued(k, stream));
-      at += part[k];
-      if (which > 0) { /* the part before, while this one is on its way */
-        PetscCall(HybStageGet(k ^ 1, part[k ^ 1]));
-        memcpy((char *)dst + done, stage_[k ^ 1].buffer, part[k ^ 1]);
-        done += part[k ^ 1];
-      }
-    }
-    k ^= 1;
-    PetscCall(HybStageGet(k, part[k]));
-    memcpy((char *)dst + done, stage_[k].buffer, part[k]);
-  }
+  if (large) HybCrewBegin(hybdevice_.services.processes);
+  ierr = HybStagedCopy(stream, dst, src, bytes, kind);
+  if (large) HybCrewEnd();
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -1,0 +1,56 @@
+/*
+  Threads that copy memory together: every byte arrives and none beside it, over many rounds and sizes, with and without a session, and in the child of a
+  fork, which has no threads. The device plays no part.
+*/
+#include "hybtest.h"
+#include "../src/sparse/device/crew.h"
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MOST ((size_t)6 << 20)
+
+static PetscBool Copied(size_t bytes, size_t from, size_t to, unsigned char *src, unsigned char *dst)
+{
+  for (size_t k = 0; k < bytes + 64; k++) dst[to + k] = 0xEE;
+  HybCrewCopy(dst + to, src + from, bytes);
+  for (size_t k = 0; k < bytes; k++)
+    if (dst[to + k] != src[from + k]) return PETSC_FALSE;
+  for (size_t k = bytes; k < bytes + 64; k++)
+    if (dst[to + k] != 0xEE) return PETSC_FALSE;
+  return PETSC_TRUE;
+}
+
+static PetscErrorCode Body(void)
+{
+  unsigned char *src, *dst;
+  size_t         sizes[] = {0, 1, 4095, 4096, 4097, 65536, 131071, 1000003, 4 << 20, MOST - 200};
+  pid_t          child;
+  int            status = 0;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc1(MOST, &src));
+  PetscCall(PetscMalloc1(MOST, &dst));
+  for (size_t k = 0; k < MOST; k++) src[k] = (unsigned char)(k * 2654435761u >> 13);
+  for (int session = 0; session < 6; session++) {
+    HybTestBegin("session %d", session);
+    if (session % 3) HybCrewBegin(1);
+    for (size_t s = 0; s < PETSC_STATIC_ARRAY_LENGTH(sizes); s++) HybTestCheck(Copied(sizes[s], 17 * (s % 4), 3 * (s % 5), src, dst), "%zu bytes by %d threads", sizes[s], HybCrewSize());
+    for (int round = 0; round < 50; round++) HybTestCheck(Copied(300000 + 7 * (size_t)round, (size_t)round, 0, src, dst), "round %d", round);
+    if (session % 3) HybCrewEnd();
+  }
+  HybTestBegin("after a fork");
+  child = fork();
+  if (child == 0) {
+    HybCrewBegin(1);
+    _exit(Copied(1000000, 0, 0, src, dst) ? 0 : 1);
+  }
+  HybTestCheck(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child copies alone");
+  PetscCall(PetscFree(src));
+  PetscCall(PetscFree(dst));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  return HybTestMain(argc, argv, Body);
+}
