@@ -135,6 +135,20 @@ PetscErrorCode HybGlueCountProduct(const char *method)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Every byte that the plugin holds or held is counted at its allocation */
+PetscErrorCode HybGlueDescribeMemory(char text[], size_t length)
+{
+  HybMemoryReport host, device;
+
+  PetscFunctionBegin;
+  PetscCall(HybBackendHost.usage(&host, PETSC_FALSE));
+  PetscCall(PetscMemzero(&device, sizeof(device)));
+  if (HybGlueState.device) PetscCall(HybGlueState.device->usage(&device, PETSC_FALSE));
+  PetscCall(PetscSNPrintf(text, length, "bytes now / at most: device %zu / %zu, managed %zu / %zu of a share of %zu, pinned %zu / %zu, host arenas %zu / %zu; over the bus to the device %.0f, to the host %.0f", device.device_bytes, device.device_peak, device.managed_bytes, device.managed_peak, device.managed_share, device.pinned_bytes,
+                          device.pinned_peak, host.device_bytes, host.device_peak, (double)HybGlueState.todevice, (double)HybGlueState.tohost));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Runs before PETSc's own finalization of Mat. A second PetscInitialize() registers again. */
 static PetscErrorCode HybGlueFinalize(void)
 {
@@ -149,6 +163,19 @@ static PetscErrorCode HybGlueFinalize(void)
     PetscCheck(f, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "Cannot append to %s (-mat_aijhybridgpu_view_counts)", g->countsfile);
     fprintf(f, "%d mult=%td assemblyend=%td products=%td fallback=%td fallbackasked=%td device=%td methods=%s\n", (int)rank, g->mults, g->assemblies, g->products, g->fallbacks, g->fallbacksasked, g->deviceops, g->methods);
     fclose(f);
+  }
+  {
+    char text[512];
+
+    PetscCall(HybGlueDescribeMemory(text, sizeof(text)));
+    PetscCall(PetscInfo(NULL, "Memory: %s\n", text));
+    if (g->viewmemory) {
+      PetscMPIInt rank;
+
+      PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+      PetscCall(PetscSynchronizedPrintf(PETSC_COMM_WORLD, "aijhybridgpu, process %d: %s\n", (int)rank, text));
+      PetscCall(PetscSynchronizedFlush(PETSC_COMM_WORLD, PETSC_STDOUT));
+    }
   }
   PetscCall(PetscMemzero(g, sizeof(*g)));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -218,6 +245,7 @@ PetscErrorCode MatAIJHybridGPUInitializePackage(void)
 
     for (int op = 0; op < HYB_OPS; op++) PetscCall(PetscLogEventRegister(names[op], MAT_CLASSID, &HYB_Op[op]));
   }
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-mat_aijhybridgpu_view_memory", &g->viewmemory, NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_view_counts", g->countsfile, sizeof(g->countsfile), NULL));
   PetscCall(PetscRegisterFinalize(HybGlueFinalize));
   PetscCall(HybGlueHelp());

@@ -8,7 +8,7 @@
 struct HybDeviceState {
   HybServices   services;
   bool          ready;
-  int           device;
+  int           device, devices; /* ours, of how many */
   bool          managed; /* managed memory may be used: concurrent access, CUDA 13, not mirror mode */
   cudaMemPool_t pool, managedpool;
   size_t        device_bytes, device_peak, managed_bytes, managed_peak, managed_share, pinned_bytes, since;

@@ -121,6 +121,7 @@ bool HybDeviceSetUp(const HybServices *services, char *message, size_t length)
       return false;
     }
     if (services->device >= 0) HybTry(cudaSetDevice(services->device));
+    else if (services->device < -1) HybTry(cudaSetDevice((-2 - services->device) % count)); /* -2 - r: the r-th process of this node takes cards in turn */
     HybTry(cudaGetDevice(&d->device));
     HybTry(cudaDeviceGetAttribute(&value, cudaDevAttrMaxSharedMemoryPerBlockOptin, d->device));
     d->sharedperblock = (size_t)value;
@@ -153,12 +154,16 @@ bool HybDeviceSetUp(const HybServices *services, char *message, size_t length)
       }
     }
 #endif
-    d->ready = true;
+    d->ready   = true;
+    d->devices = count;
   }
   d->managed = d->managedpool && !services->mirror;
   HybTry(HybDeviceFreeBytes(&f, &t));
+  /* this node's processes: all on the card that is named, else dealt to the cards in turn */
+  int sharing = services->processes > 0 ? services->processes : 1;
+  if (services->device < 0) sharing = (sharing + d->devices - 1) / d->devices;
   /* the share is of what is free without us, so that a second set-up gives the same */
-  d->managed_share = d->managed ? (size_t)(services->managed_fraction * (double)(f + d->managed_bytes) / (services->processes > 0 ? services->processes : 1)) : 0;
+  d->managed_share = d->managed ? (size_t)(services->managed_fraction * (double)(f + d->managed_bytes) / sharing) : 0;
 #undef HybTry
   return true;
 }

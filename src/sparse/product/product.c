@@ -44,7 +44,7 @@ struct _HybProduct {
   HybCSR         W; /* the intermediate product of two-stage products */
   HybPtAP        fused;
   PetscBool      isfused;
-  size_t         resultbytes;
+  size_t         resultbytes, peak; /* the most ever held, result included */
 };
 
 static const char *const HybProductTypes[] = {"AB", "AtB", "ABt", "PtAP", "RARt", "ABC"};
@@ -196,7 +196,7 @@ static PetscErrorCode HybProductTryFused(HybProduct p, const HybCSR *A, const Hy
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybProductSymbolic(HybProduct p, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybArena *out, HybCSR *result)
+static PetscErrorCode HybProductSymbolic_Inner(HybProduct p, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybArena *out, HybCSR *result)
 {
   const HybMem kept = p->exec.result, work = HYB_WORK(&p->exec);
   HybCSR      *T = &p->transposed.T;
@@ -237,7 +237,30 @@ PetscErrorCode HybProductSymbolic(HybProduct p, const HybCSR *A, const HybCSR *B
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybProductNumeric(HybProduct p, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybCSR *result)
+/* what the product holds between phases */
+static size_t HybProductHeld(HybProduct p)
+{
+  size_t bytes = p->keep.bytes + p->resultbytes;
+
+  for (PetscInt s = 0; s < p->nstages; s++) bytes += p->stage[s].keep.bytes;
+  return bytes + (p->isfused ? p->fused.keep.bytes : 0);
+}
+
+PetscErrorCode HybProductSymbolic(HybProduct p, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybArena *out, HybCSR *result)
+{
+  HybMemoryReport before, after;
+
+  PetscFunctionBegin;
+  PetscCall(HybProductReset(p));
+  p->peak = 0;
+  PetscCall(p->exec.backend->usage(&before, PETSC_TRUE));
+  PetscCall(HybProductSymbolic_Inner(p, A, B, C, out, result));
+  PetscCall(p->exec.backend->usage(&after, PETSC_FALSE));
+  p->peak = after.since - (before.device_bytes + before.managed_bytes);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybProductNumeric_Inner(HybProduct p, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybCSR *result)
 {
   const HybCSR *operands[3];
   HybCSR       *T = &p->transposed.T;
@@ -279,22 +302,26 @@ PetscErrorCode HybProductNumeric(HybProduct p, const HybCSR *A, const HybCSR *B,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode HybProductNumeric(HybProduct p, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybCSR *result)
+{
+  HybMemoryReport before, after;
+
+  PetscFunctionBegin;
+  PetscCall(p->exec.backend->usage(&before, PETSC_TRUE));
+  PetscCall(HybProductNumeric_Inner(p, A, B, C, result));
+  PetscCall(p->exec.backend->usage(&after, PETSC_FALSE));
+  p->peak = PetscMax(p->peak, HybProductHeld(p) + (after.since - (before.device_bytes + before.managed_bytes)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybProductGetInfo(HybProduct p, PetscLogDouble *flops, size_t *bytes, size_t *peak)
 {
   PetscFunctionBegin;
   *flops = 0;
-  *bytes = p->keep.bytes;
-  *peak  = p->keep.peak + p->work.peak + p->resultbytes;
-  for (PetscInt s = 0; s < p->nstages; s++) {
-    *flops += 2.0 * (PetscLogDouble)p->stage[s].stats.products;
-    *bytes += p->stage[s].keep.bytes;
-    *peak += p->stage[s].keep.peak + p->stage[s].work.peak;
-  }
-  if (p->isfused) {
-    *flops += 2.0 * (PetscLogDouble)HybCountersGet(&p->fused.counters, "products");
-    *bytes += p->fused.keep.bytes;
-    *peak += p->fused.keep.peak + p->fused.work.peak;
-  }
+  *bytes = HybProductHeld(p) - p->resultbytes;
+  *peak  = p->peak;
+  for (PetscInt s = 0; s < p->nstages; s++) *flops += 2.0 * (PetscLogDouble)p->stage[s].stats.products;
+  if (p->isfused) *flops += 2.0 * (PetscLogDouble)HybCountersGet(&p->fused.counters, "products");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -58,6 +58,8 @@ typedef struct {
   PetscBool      choicesread;
   HybChoices     choices;
   char           countsfile[PETSC_MAX_PATH_LEN];
+  PetscBool      viewmemory;
+  PetscLogDouble todevice, tohost; /* bytes over the bus */
   PetscCount     mults, assemblies, products, fallbacks, fallbacksasked, deviceops;
   HybDeviceStatus   devicestatus;
   const HybBackend *device;
@@ -71,6 +73,18 @@ typedef struct {
 } HybGlue;
 
 PETSC_INTERN HybGlue       HybGlueState;
+
+/* bytes that this process took over the bus; what page faults move is not among them */
+static inline PetscErrorCode HybLogToDevice(PetscLogDouble bytes)
+{
+  HybGlueState.todevice += bytes;
+  return PetscLogCpuToGpu(bytes);
+}
+static inline PetscErrorCode HybLogToHost(PetscLogDouble bytes)
+{
+  HybGlueState.tohost += bytes;
+  return PetscLogGpuToCpu(bytes);
+}
 PETSC_INTERN PetscLogEvent HYB_ProductSymbolic, HYB_ProductNumeric, HYB_Adopt, HYB_Check, HYB_CopyTo, HYB_CopyFrom, HYB_Transpose;
 
 /* What runs on the device as one operation of Mat: each has an event of its own under PETSc's, by which -log_view and the tests know that the
@@ -194,6 +208,7 @@ typedef struct {
 
 /* register/ */
 PETSC_INTERN PetscErrorCode HybGlueReadChoices(HybChoices *);
+PETSC_INTERN PetscErrorCode HybGlueDescribeMemory(char text[], size_t length);
 PETSC_INTERN PetscErrorCode HybGlueCountProduct(const char *method);
 PETSC_INTERN PetscErrorCode HybGlueCheckMethod(const char *option, const char *value, const char *const *names);
 

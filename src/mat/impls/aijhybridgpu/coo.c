@@ -110,7 +110,7 @@ PetscErrorCode HybCOOToHost(const void *array, PetscCount count, size_t size, vo
   PetscCall(HybGlueDeviceExec(device, &x));
   PetscCall(PetscMalloc((size_t)count * size, copy));
   PetscCall(x.backend->copy(&x, *copy, array, (size_t)count * size, HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(PetscLogGpuToCpu((PetscLogDouble)count * size));
+  PetscCall(HybLogToHost((PetscLogDouble)count * size));
   *host = *copy;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -130,7 +130,7 @@ PetscErrorCode HybCOOToDevice(const HybExec *x, HybArena *work, const void *arra
   }
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, count, size, device));
   PetscCall(x->backend->copy(x, *device, array, (size_t)count * size, HYB_COPY_HOST_TO_DEVICE));
-  PetscCall(PetscLogCpuToGpu((PetscLogDouble)count * size));
+  PetscCall(HybLogToDevice((PetscLogDouble)count * size));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

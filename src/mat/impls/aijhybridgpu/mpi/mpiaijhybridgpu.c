@@ -3,6 +3,7 @@
   "backend" algorithm, which are built of sequential products of the blocks' type.
 */
 #include "../aijhybridgpuimpl.h"
+#include <petscsf.h>
 
 PetscErrorCode MatMPIAIJHybridGPUGetData(Mat A, Mat_MPIAIJHybridGPU **data)
 {
@@ -35,6 +36,36 @@ PetscErrorCode MatAIJHybridGPUGetCOOCount(Mat A, PetscCount **count)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What crosses the bus at a product with a vector whose parts live on devices: the entries received, which the off-diagonal block's product sends to its device,
+   and those that others need. With GPU-aware MPI PETSc hands over device buffers, and nothing does. */
+static PetscErrorCode MatMPIAIJHybridGPUInfoHalo(Mat A, Mat B)
+{
+  char text[64] = "";
+
+  PetscFunctionBegin;
+  if (!B || !HybGlueState.device) PetscFunctionReturn(PETSC_SUCCESS);
+#if PETSC_VERSION_GE(3, 26, 0)
+  {
+    PetscSF            halo = NULL;
+    PetscMPIInt        nranks, rank;
+    const PetscMPIInt *ranks;
+    const PetscInt    *offset, *places;
+    PetscInt64         sent = 0;
+
+    PetscCall(MatGetMultPetscSF(A, &halo));
+    if (halo) {
+      PetscCallMPI(MPI_Comm_rank(PetscObjectComm((PetscObject)A), &rank));
+      PetscCall(PetscSFGetLeafRanks(halo, &nranks, &ranks, &offset, &places));
+      for (PetscMPIInt k = 0; k < nranks; k++)
+        if (ranks[k] != rank) sent += offset[k + 1] - offset[k];
+      PetscCall(PetscSNPrintf(text, sizeof(text), " and %" PetscInt64_FMT " to the host", sent * (PetscInt64)sizeof(PetscScalar)));
+    }
+  }
+#endif
+  PetscCall(PetscInfo(A, "A product with a vector takes %" PetscInt64_FMT " bytes of other processes' entries to the device%s\n", (PetscInt64)B->cmap->n * (PetscInt64)sizeof(PetscScalar), text));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The parent makes its blocks as MATSEQAIJ; off-diagonal columns are renumbered in place, and plans are keyed on their number too */
 PetscErrorCode MatMPIAIJHybridGPUSetBlocks(Mat A)
 {
@@ -58,6 +89,7 @@ PetscErrorCode MatMPIAIJHybridGPUSetBlocks(Mat A)
     PetscCall(MatBindToCPU(blocks[k], A->boundtocpu));
 #endif
   }
+  PetscCall(MatMPIAIJHybridGPUInfoHalo(A, blocks[1]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -256,7 +288,12 @@ static PetscErrorCode MatProductNumeric_MPIAIJHybridGPU(Mat C)
     PetscCall(MatProductSymbolic_MPIAIJHybridGPU(C));
     PetscCall(HybMPIProductGet(C, &mp));
   }
-  PetscCall((*mp->numeric)(C));
+  {
+    const PetscLogDouble todevice = HybGlueState.todevice, tohost = HybGlueState.tohost;
+
+    PetscCall((*mp->numeric)(C));
+    PetscCall(PetscInfo(C, "Numeric phase of the product %s: %.0f bytes taken to the device, %.0f to the host\n", MatProductTypes[product->type], (double)(HybGlueState.todevice - todevice), (double)(HybGlueState.tohost - tohost)));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

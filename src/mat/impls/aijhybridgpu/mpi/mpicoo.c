@@ -310,7 +310,7 @@ static PetscErrorCode HybMPICOOSendValues(const HybExec *x, HybArena *work, HybM
     PetscCall(x->backend->csr->gather(x, c->nsend, c->senddevice, PETSC_FALSE, (const HybScalar *)v, d));
     PetscCall(x->backend->copy(x, c->sendbuf, d, sizeof(HybScalar) * (size_t)c->nsend, HYB_COPY_DEVICE_TO_HOST));
     PetscCall(x->backend->sync(x));
-    PetscCall(PetscLogGpuToCpu(sizeof(HybScalar) * (PetscLogDouble)c->nsend));
+    PetscCall(HybLogToHost(sizeof(HybScalar) * (PetscLogDouble)c->nsend));
   } else {
     for (PetscInt k = 0; k < c->nsend; k++) c->sendbuf[k] = v ? v[c->sendhost[k]] : 0;
   }
@@ -335,7 +335,7 @@ static PetscErrorCode HybMPICOOValuesOnDevice(const HybExec *x, HybArena *work, 
   if (v) PetscCall(x->backend->copy(x, d, v, sizeof(PetscScalar) * (size_t)c->ncoo, vdevice ? HYB_COPY_DEVICE_TO_DEVICE : HYB_COPY_HOST_TO_DEVICE));
   else PetscCall(x->backend->zero(x, d, sizeof(PetscScalar) * (size_t)c->ncoo));
   PetscCall(x->backend->copy(x, d + c->ncoo, c->recvbuf, sizeof(PetscScalar) * (size_t)c->nrecv, HYB_COPY_HOST_TO_DEVICE));
-  PetscCall(PetscLogCpuToGpu(sizeof(PetscScalar) * (PetscLogDouble)(c->nrecv + (vdevice || !v ? 0 : c->ncoo))));
+  PetscCall(HybLogToDevice(sizeof(PetscScalar) * (PetscLogDouble)(c->nrecv + (vdevice || !v ? 0 : c->ncoo))));
   *all = d;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -53,7 +53,7 @@ static PetscErrorCode HybDeviceDenseGet(const HybExec *x, HybArena *work, Mat M,
       if (d->lda == m) PetscCall(x->backend->copy(x, d->device, d->array, sizeof(PetscScalar) * (size_t)m * (size_t)p, HYB_COPY_HOST_TO_DEVICE));
       else
         for (PetscInt c = 0; c < p; c++) PetscCall(x->backend->copy(x, d->device + (size_t)m * c, d->array + (size_t)d->lda * c, sizeof(PetscScalar) * (size_t)m, HYB_COPY_HOST_TO_DEVICE));
-      PetscCall(PetscLogCpuToGpu(sizeof(PetscScalar) * (PetscLogDouble)m * p));
+      PetscCall(HybLogToDevice(sizeof(PetscScalar) * (PetscLogDouble)m * p));
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -70,7 +70,7 @@ static PetscErrorCode HybDeviceDenseRestore(const HybExec *x, HybDeviceDense *d,
     else
       for (PetscInt c = 0; c < p; c++) PetscCall(x->backend->copy(x, d->array + (size_t)d->lda * c, d->device + (size_t)m * c, sizeof(PetscScalar) * (size_t)m, HYB_COPY_DEVICE_TO_HOST));
     PetscCall(x->backend->sync(x));
-    PetscCall(PetscLogGpuToCpu(sizeof(PetscScalar) * (PetscLogDouble)m * p));
+    PetscCall(HybLogToHost(sizeof(PetscScalar) * (PetscLogDouble)m * p));
   }
 #if PETSC_VERSION_GE(3, 20, 0)
   if (d->write) PetscCall(MatDenseRestoreArrayWriteAndMemType(d->M, &d->array));

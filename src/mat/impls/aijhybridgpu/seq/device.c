@@ -84,6 +84,8 @@ PetscErrorCode HybGlueGetDevice(PetscBool required, const HybBackend **device)
       } else g->nopetscstream = PETSC_TRUE; /* its contexts do not come up either: asked for one, they leave a broken one behind */
     }
 #endif
+    /* without PETSc's choice of a card: this node's processes take them in turn, -2 - r stands for the r-th */
+    if (id < 0 && (!PetscDefined(HAVE_CUDA) || g->nopetscstream)) services.device = -2 - (int)rank;
     PetscCall(HybBackendLoad(path[0] ? path : NULL, &services, &g->device, g->whynodevice, sizeof(g->whynodevice)));
     g->devicestatus = g->device ? HYB_DEVICE_READY : HYB_DEVICE_NONE;
     if (g->device) {
@@ -92,7 +94,7 @@ PetscErrorCode HybGlueGetDevice(PetscBool required, const HybBackend **device)
       PetscCall(g->device->usage(&r, PETSC_FALSE));
       g->deviceresult = r.managed_share > 0 ? HYB_MEM_MANAGED : HYB_MEM_DEVICE;
     }
-    if (g->device) PetscCall(PetscInfo(NULL, "Device library %s in use, %d processes share the card\n", g->device->name, (int)size));
+    if (g->device) PetscCall(PetscInfo(NULL, "Device library %s in use, %d processes on this node\n", g->device->name, (int)size));
     else PetscCall(PetscInfo(NULL, "No device is used: %s\n", g->whynodevice));
   }
   *device = g->device;
@@ -202,6 +204,7 @@ PetscErrorCode MatSeqAIJHybridGPUSendLent(Mat A, Mat_SeqAIJHybridGPU *hyb, const
     if (l->csr.i) PetscCall(x->backend->copy(x, d->csr.i, l->csr.i, sizeof(PetscInt) * ((size_t)l->csr.m + 1), HYB_COPY_HOST_TO_DEVICE));
     else PetscCall(x->backend->zero(x, d->csr.i, sizeof(PetscInt) * ((size_t)l->csr.m + 1)));
     PetscCall(x->backend->copy(x, d->csr.j, l->csr.j, sizeof(PetscInt) * (size_t)l->csr.nnz, HYB_COPY_HOST_TO_DEVICE));
+    PetscCall(HybLogToDevice(sizeof(PetscInt) * ((PetscLogDouble)l->csr.nnz + l->csr.m + 1)));
     PetscCall(PetscLogEventEnd(HYB_CopyTo, A, 0, 0, 0));
     d->key = key;
   }
@@ -212,7 +215,7 @@ PetscErrorCode MatSeqAIJHybridGPUSendLent(Mat A, Mat_SeqAIJHybridGPU *hyb, const
       if (!d->csr.a) PetscCall(HybArenaAlloc(&d->arena, HYB_MEM_DEVICE, d->csr.nnz, sizeof(HybScalar), &d->csr.a));
       PetscCall(PetscLogEventBegin(HYB_CopyTo, A, 0, 0, 0));
       PetscCall(x->backend->copy(x, d->csr.a, l->csr.a, sizeof(HybScalar) * (size_t)d->csr.nnz, HYB_COPY_HOST_TO_DEVICE));
-      PetscCall(PetscLogCpuToGpu(sizeof(HybScalar) * (PetscLogDouble)d->csr.nnz));
+      PetscCall(HybLogToDevice(sizeof(HybScalar) * (PetscLogDouble)d->csr.nnz));
       PetscCall(PetscLogEventEnd(HYB_CopyTo, A, 0, 0, 0));
     }
     d->values     = PETSC_TRUE;
@@ -287,7 +290,7 @@ PetscErrorCode MatSeqAIJHybridGPUDeviceWrittenStep(Mat A, const HybExec *x, Pets
   if (!hyb->copy.shared) {
     PetscCall(PetscLogEventBegin(HYB_CopyFrom, A, 0, 0, 0));
     PetscCall(x->backend->copy(x, a, hyb->copy.csr.a, sizeof(HybScalar) * (size_t)hyb->copy.csr.nnz, HYB_COPY_DEVICE_TO_HOST));
-    PetscCall(PetscLogGpuToCpu(sizeof(HybScalar) * (PetscLogDouble)hyb->copy.csr.nnz));
+    PetscCall(HybLogToHost(sizeof(HybScalar) * (PetscLogDouble)hyb->copy.csr.nnz));
     PetscCall(PetscLogEventEnd(HYB_CopyFrom, A, 0, 0, 0));
   }
   PetscCall(x->backend->sync(x)); /* the host may look at any time */
@@ -324,6 +327,7 @@ static PetscErrorCode MatSeqAIJHybridGPUAdoptDevice_Private(Mat C, const HybExec
     PetscCall(x->backend->copy(x, host.j, csr->j, sizeof(PetscInt) * (size_t)csr->nnz, HYB_COPY_DEVICE_TO_HOST));
     PetscCall(x->backend->copy(x, host.a, csr->a, sizeof(HybScalar) * (size_t)csr->nnz, HYB_COPY_DEVICE_TO_HOST));
   }
+  PetscCall(HybLogToHost(sizeof(PetscInt) * ((PetscLogDouble)csr->m + 1) + (copy.shared ? 0.0 : (PetscLogDouble)(sizeof(PetscInt) + sizeof(HybScalar)) * csr->nnz)));
   PetscCall(x->backend->sync(x));
   PetscCall(MatSeqAIJHybridGPUDestroyDevice(hyb));
   /* the search for inodes would read all of j on the host */

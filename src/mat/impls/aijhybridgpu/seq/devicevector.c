@@ -23,7 +23,7 @@ PetscErrorCode HybDeviceVectorGet(const HybExec *x, HybArena *work, Vec v, Petsc
     PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscScalar), &d->device));
     if (read) {
       PetscCall(x->backend->copy(x, d->device, d->array, sizeof(PetscScalar) * (size_t)n, HYB_COPY_HOST_TO_DEVICE));
-      PetscCall(PetscLogCpuToGpu(sizeof(PetscScalar) * (PetscLogDouble)n));
+      PetscCall(HybLogToDevice(sizeof(PetscScalar) * (PetscLogDouble)n));
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -39,7 +39,7 @@ PetscErrorCode HybDeviceVectorRestore(const HybExec *x, HybArena *work, HybDevic
     if (d->write) {
       PetscCall(VecGetLocalSize(d->v, &n));
       PetscCall(x->backend->copy(x, d->array, d->device, sizeof(PetscScalar) * (size_t)n, HYB_COPY_DEVICE_TO_HOST));
-      PetscCall(PetscLogGpuToCpu(sizeof(PetscScalar) * (PetscLogDouble)n));
+      PetscCall(HybLogToHost(sizeof(PetscScalar) * (PetscLogDouble)n));
     }
     PetscCall(HybArenaFree(work, &d->device));
   }

@@ -105,7 +105,7 @@ PetscErrorCode MatSeqAIJHybridGPUDemote(Mat A)
   PetscCall(MatSeqAIJHybridGPUExchangeData(A, hyb->former));
   PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, &j, &to, &mtype));
   PetscCall(hyb->arrays.exec.backend->copy(&hyb->arrays.exec, to, from, sizeof(PetscScalar) * (size_t)hyb->copy.csr.nnz, HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(PetscLogGpuToCpu(sizeof(PetscScalar) * (PetscLogDouble)hyb->copy.csr.nnz));
+  PetscCall(HybLogToHost(sizeof(PetscScalar) * (PetscLogDouble)hyb->copy.csr.nnz));
   arrays       = hyb->arrays;
   hyb->arrays  = hyb->formerarrays;
   hyb->adopted = hyb->formeradopted;
