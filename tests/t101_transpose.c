@@ -99,6 +99,27 @@ static PetscErrorCode Matrices(void)
     PetscCall(TestOne(name, &A));
     RefMatDestroy(&A);
   }
+  /* rows of few shapes, enough of them for the method of their own: up to 16 and more distinct offsets, rectangular, empty rows, more offsets than it takes */
+  for (int k = 0; k < 8; k++) {
+    const char *const names[] = {"5-point", "7-point", "9-point", "27-point", "a wide band", "a tall band", "a band with empty rows", "a band of 81"};
+
+    switch (k) {
+    case 0: HybTestMatStencil(5, 21, 18, 1, &A); break;
+    case 1: HybTestMatStencil(7, 11, 10, 9, &A); break;
+    case 2: HybTestMatStencil(9, 19, 20, 1, &A); break;
+    case 3: HybTestMatStencil(27, 10, 10, 11, &A); break;
+    case 4: HybTestMatBanded(301, 340, 1, 3, &A); break;
+    case 5: HybTestMatBanded(530, 470, 2, 1, &A); break;
+    case 6:
+      HybTestMatBanded(700, 700, 1, 1, &A);
+      HybTestMatEmptyRows(&A, 100, 300, 1);
+      break;
+    default: HybTestMatBanded(2700, 2700, 40, 40, &A);
+    }
+    snprintf(name, sizeof(name), "%s, %" PetscInt_FMT " rows", names[k], A.csr.m);
+    PetscCall(TestOne(name, &A));
+    RefMatDestroy(&A);
+  }
   HybTestMatRandom(HybTestSize(20000, 500), HybTestSize(30000, 700), 0, 20, &A);
   PetscCall(TestOne("a larger random matrix", &A));
   RefMatDestroy(&A);

@@ -165,7 +165,7 @@ static PetscErrorCode Fault(void *ctx)
 
 static PetscErrorCode Body(void)
 {
-  static const PetscInt lengths[] = {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 511, 512, 513, 1023, 1024, 1025, 2047, 2048, 2049, 4096, 9999};
+  static const PetscInt lengths[] = {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 511, 512, 513, 1023, 1024, 1025, 2047, 2048, 2049, 4096, 4097, 9999};
   const HybExec        *exec = HybTestExec();
   Problem               p;
 
@@ -196,7 +196,7 @@ static PetscErrorCode Body(void)
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(lengths); k++) {
     const PetscInt n = lengths[k], half[2] = {n - n / 2, n / 2}, two = 2;
 
-    if (HybTestSlow() && n > 2049) break;
+    if (HybTestSlow() && n > 4097) break;
     HybTestBegin("one segment of %" PetscInt_FMT " pairs: two lists, few keys, many keys", n);
     Make(1, &two, half, 3, &p);
     Check(&p);
