@@ -3,6 +3,7 @@
 #include <aijhybridgpu/private/hybspgemm.h>
 #include <petsctime.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -688,12 +689,15 @@ static void Choice(void)
 /* a backend that counts what all arenas of a product hold together */
 static HybBackend        counting;
 static const HybBackend *counted;
-static size_t            heldnow, heldpeak;
+static size_t            heldnow, heldpeak, heldlimit = SIZE_MAX;
 
 static PetscErrorCode CountingAlloc(const HybExec *x, HybMem mem, size_t bytes, void **ptr)
 {
-  PetscErrorCode ierr = counted->alloc(x, mem, bytes, ptr);
+  PetscErrorCode ierr;
 
+  *ptr = NULL;
+  if (mem != HYB_MEM_GROWING && bytes > heldlimit - heldnow) return PETSC_ERR_MEM;
+  ierr = counted->alloc(x, mem, bytes, ptr);
   if (!ierr) heldnow += bytes;
   if (heldnow > heldpeak) heldpeak = heldnow;
   return ierr;
@@ -745,6 +749,41 @@ static void Declining(void)
   RefMatDestroy(&A);
 }
 
+/* C takes most of the memory that there is, and all else that the product holds fits beside it: 0.3 of C, arrays over rows apart */
+static void Bounded(void)
+{
+  HybExec exec = *HybTestExec();
+
+  if (!exec.backend->device || (!Is("hash") && !Is("shape"))) return;
+  counted        = exec.backend;
+  counting       = *counted;
+  counting.alloc = CountingAlloc;
+  counting.free  = CountingFree;
+  exec.backend   = &counting;
+  for (int kind = Is("shape") ? 1 : 0; kind < 2; kind++) {
+    HybSpGEMM mm;
+    HybArena  result;
+    HybCSR    DA, DC;
+    RefMat    A, C;
+
+    HybTestBegin("%s: %s whose product takes three quarters of the memory", method->name, kind ? "a stencil" : "long rows");
+    if (kind) HybTestMatStencil(9, 90, 90, 1, &A);
+    else HybTestMatRandom(500, 500, 20, 24, &A);
+    RefSpGEMM(&A, &A, &C);
+    heldnow   = 0;
+    heldlimit = (size_t)C.csr.nnz * (sizeof(PetscInt) + sizeof(PetscScalar)) / 10 * 13 + (size_t)A.csr.m * 8 * sizeof(PetscCount) + (kind ? 400000 : 20000);
+    if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybArenaInit(&result, &exec)) && HybTestCall(HybSpGEMMInit(&mm, &exec, method->name, width))) {
+      if (HybTestCall(HybSpGEMMSymbolic(&mm, &DA, &DA, &result, &DC))) HybTestSameMatrix(&DC, &C, 4);
+      HybTestCall(HybSpGEMMDestroy(&mm));
+      HybTestCall(HybArenaReset(&result));
+    }
+    heldlimit = SIZE_MAX;
+    HybTestCall(HybArenaReset(&keep));
+    RefMatDestroy(&A);
+    RefMatDestroy(&C);
+  }
+}
+
 static PetscErrorCode Body(void)
 {
   const HybExec *exec = HybTestExec();
@@ -774,6 +813,7 @@ static PetscErrorCode Body(void)
     Planned();
     Faults();
     Limits();
+    Bounded();
     if (Is("rowmerge")) {
       for (width = 2; width <= 32; width += width < 5 ? 1 : 9) Random();
       width = 0;

@@ -11,8 +11,8 @@
     for each chunk: columns; values; the merge of a single chunk is kept between the two passes, others are merged again
     numeric: the same without columns
 
-  Memory: 44 bytes for each product of a chunk (a row is never cut). A chunk has SEGMERGE_CHUNK products, or an eighth of the lower bound of nnz(C) if that is more, so
-  workspace stays in proportion to C. Complexity: O(p log q) for p products of q lists.
+  Memory: 44 bytes for each product of a chunk (a row is never cut). A chunk has SEGMERGE_CHUNK products, or a sixteenth of the lower bound of nnz(C) if that is more, so
+  workspace stays below a quarter of C. Complexity: O(p log q) for p products of q lists.
 
   Reference: Ji, Lu, Hou, Wang, Liu, Segmented merge: a new primitive for parallel sparse matrix computations, IJPP 49 (2021).
 */
@@ -192,7 +192,7 @@ static PetscErrorCode HybSpGEMMSymbolic_SegMergeCUDA(HybSpGEMM *mm, const HybCSR
 {
   const HybExec   *exec     = &mm->exec;
   const PetscInt   m        = A->m;
-  const PetscCount products = mm->stats.products, chunk = PetscMax(SEGMERGE_CHUNK, mm->stats.lower / 8);
+  const PetscCount products = mm->stats.products, chunk = PetscMax(SEGMERGE_CHUNK, mm->stats.lower / 16);
   PetscInt        *count;
   SegMergeChunk    c;
   SegMerge        *s;
