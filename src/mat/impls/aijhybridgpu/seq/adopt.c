@@ -127,6 +127,7 @@ PetscErrorCode MatSeqAIJHybridGPUAdopt(Mat C, HybArena *arrays, const HybCSR *cs
   Mat                  T;
   Mat_SeqAIJHybridGPU *hyb = NULL;
   HybArena             old;
+  const PetscInt      *oldadopted;
 
   PetscFunctionBegin;
   PetscCall(PetscLogEventBegin(HYB_Adopt, C, 0, 0, 0));
@@ -136,22 +137,23 @@ PetscErrorCode MatSeqAIJHybridGPUAdopt(Mat C, HybArena *arrays, const HybCSR *cs
   PetscCall(MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, csr->m, csr->n, csr->i, csr->j, (PetscScalar *)csr->a, &T));
   PetscCall(MatSetOption(T, MAT_NEW_NONZERO_LOCATIONS, PETSC_TRUE)); /* as after a product of the parent's */
   PetscCall(MatSeqAIJHybridGPUExchangeData(C, T));
-  old = hyb->arrays;
-  PetscCall(HybArenaInit(&hyb->arrays, &arrays->exec));
-  if (former) {
-    *former            = T;
-    hyb->formerarrays  = old;
-    hyb->formeradopted = hyb->adopted;
-  } else { /* whatever C held before goes with T, before the arrays under it */
-    PetscCall(MatDestroy(&T));
-    PetscCall(HybArenaReset(&old));
-    PetscCall(MatSeqAIJHybridGPUDestroyFormer(hyb));
-  }
+  /* from here on C owns them, whatever fails */
+  old            = hyb->arrays;
+  oldadopted     = hyb->adopted;
   hyb->arrays    = *arrays;
   hyb->adopted   = csr->i;
   hyb->adoptions++;
   arrays->blocks = NULL;
   arrays->bytes  = 0;
+  if (former) {
+    *former            = T;
+    hyb->formerarrays  = old;
+    hyb->formeradopted = oldadopted;
+  } else { /* whatever C held before goes with T, before the arrays under it */
+    PetscCall(MatDestroy(&T));
+    PetscCall(HybArenaReset(&old));
+    PetscCall(MatSeqAIJHybridGPUDestroyFormer(hyb));
+  }
   C->preallocated  = PETSC_TRUE;
   C->assembled     = PETSC_TRUE;
   C->was_assembled = PETSC_FALSE;

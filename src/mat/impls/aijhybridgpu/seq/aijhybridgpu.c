@@ -36,18 +36,25 @@ PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
 {
   Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
   HybArena             arrays;
+  PetscErrorCode       ierr = PETSC_SUCCESS, later; /* the first error is reported when all else is done */
 
   PetscFunctionBegin;
   if (hyb) {
-    PetscCall(MatSeqAIJHybridGPUDestroyPlans(hyb));
-    PetscCall(MatSeqAIJHybridGPUDestroyDevice(hyb));
-    PetscCall(MatSeqAIJHybridGPUDestroyFormer(hyb));
+    ierr  = MatSeqAIJHybridGPUDestroyPlans(hyb);
+    later = MatSeqAIJHybridGPUDestroyDevice(hyb);
+    if (!ierr) ierr = later;
+    later = MatSeqAIJHybridGPUDestroyFormer(hyb);
+    if (!ierr) ierr = later;
     arrays = hyb->arrays;
     PetscCall(PetscFree(A->spptr));
   }
   if (((PetscObject)A)->qlist) PetscCall(MatAIJHybridGPUCompose(A, PETSC_TRUE, PETSC_FALSE)); /* none are left when MatHeaderMerge() empties A */
   PetscCall((*HybGlueState.seq.destroy)(A));
-  if (hyb) PetscCall(HybArenaReset(&arrays)); /* the base class used them until now */
+  if (hyb) { /* the base class used them until now */
+    later = HybArenaReset(&arrays);
+    if (!ierr) ierr = later;
+  }
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

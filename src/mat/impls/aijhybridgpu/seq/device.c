@@ -154,18 +154,28 @@ PetscErrorCode HybGlueGetExec(Mat A, const HybChoices *choices, PetscCount work,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Goes on after an error, and reports the first one: what a failing call of the device leaves is that call's memory alone */
 PetscErrorCode MatSeqAIJHybridGPUDestroyDevice(Mat_SeqAIJHybridGPU *hyb)
 {
+  PetscErrorCode ierr, later;
+
   PetscFunctionBegin;
-  PetscCall(HybMultPlanDestroy(&hyb->device));
+  ierr = HybMultPlanDestroy(&hyb->device);
   if (hyb->transpose.ready) {
-    PetscCall(HybMultPlanDestroy(&hyb->transpose.mult));
-    PetscCall(HybArenaReset(&hyb->transpose.arena));
+    later = HybMultPlanDestroy(&hyb->transpose.mult);
+    if (!ierr) ierr = later;
+    later = HybArenaReset(&hyb->transpose.arena);
+    if (!ierr) ierr = later;
     hyb->transpose.ready = PETSC_FALSE;
   }
-  PetscCall(HybDerivedDestroy(&hyb->derived));
-  if (hyb->copy.pattern && !hyb->copy.born) PetscCall(HybArenaReset(&hyb->copy.arena));
+  later = HybDerivedDestroy(&hyb->derived);
+  if (!ierr) ierr = later;
+  if (hyb->copy.pattern && !hyb->copy.born) {
+    later = HybArenaReset(&hyb->copy.arena);
+    if (!ierr) ierr = later;
+  }
   PetscCall(PetscMemzero(&hyb->copy, sizeof(hyb->copy)));
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

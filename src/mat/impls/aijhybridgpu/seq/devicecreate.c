@@ -21,19 +21,30 @@ PetscErrorCode HybDerivedDestroy(HybDerived *d)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode MatSeqAIJHybridGPUCreateLike(Mat A, PetscInt m, PetscInt n, PetscInt rbs, PetscInt cbs, Mat *B)
+static PetscErrorCode HybCreateLike(Mat A, PetscInt m, PetscInt n, PetscInt rbs, PetscInt cbs, Mat B)
 {
   Mat_SeqAIJHybridGPU *a = NULL, *b = NULL;
 
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUGetData(A, &a));
-  PetscCall(MatCreate(PetscObjectComm((PetscObject)A), B));
-  PetscCall(MatSetSizes(*B, m, n, m, n));
-  PetscCall(MatSetBlockSizes(*B, rbs, cbs));
-  PetscCall(MatSetType(*B, ((PetscObject)A)->type_name));
-  if (!MatIsSeqAIJHybridGPU(*B)) PetscCall(MatSetType(*B, MATSEQAIJHYBRIDGPU)); /* A got our operations by hand, its type name did not */
-  PetscCall(MatSeqAIJHybridGPUGetData(*B, &b));
+  PetscCall(MatSetSizes(B, m, n, m, n));
+  PetscCall(MatSetBlockSizes(B, rbs, cbs));
+  PetscCall(MatSetType(B, ((PetscObject)A)->type_name));
+  if (!MatIsSeqAIJHybridGPU(B)) PetscCall(MatSetType(B, MATSEQAIJHYBRIDGPU)); /* A got our operations by hand, its type name did not */
+  PetscCall(MatSeqAIJHybridGPUGetData(B, &b));
   b->choices = a->choices;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatSeqAIJHybridGPUCreateLike(Mat A, PetscInt m, PetscInt n, PetscInt rbs, PetscInt cbs, Mat *B)
+{
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(MatCreate(PetscObjectComm((PetscObject)A), B));
+  ierr = HybCreateLike(A, m, n, rbs, cbs, *B);
+  if (ierr) (void)MatDestroy(B);
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -245,9 +256,12 @@ static PetscErrorCode MatTranspose_SeqAIJHybridGPU(Mat A, MatReuse reuse, Mat *B
     }
     PetscCall(ierr);
     T = reuse == MAT_INPLACE_MATRIX ? A : *B;
-    if (reuse == MAT_INITIAL_MATRIX) PetscCall(MatSeqAIJHybridGPUCreateLike(A, A->cmap->n, A->rmap->n, A->cmap->bs, A->rmap->bs, &T));
+    if (reuse == MAT_INITIAL_MATRIX) {
+      T    = NULL;
+      ierr = MatSeqAIJHybridGPUCreateLike(A, A->cmap->n, A->rmap->n, A->cmap->bs, A->rmap->bs, &T);
+    }
     if (reuse == MAT_INPLACE_MATRIX) HybExchangeLayouts(A);
-    ierr = MatSeqAIJHybridGPUAdoptDevice(T, &x, &arrays, &csr);
+    if (!ierr) ierr = MatSeqAIJHybridGPUAdoptDevice(T, &x, &arrays, &csr);
     if (ierr) {
       (void)HybArenaReset(&arrays);
       (void)HybArenaReset(&keep);
@@ -362,7 +376,8 @@ static PetscErrorCode MatSeqAIJHybridGPUSubMatrix(Mat A, IS isrow, IS iscol, Mat
   if (!ierr && reuse == MAT_INITIAL_MATRIX) {
     PetscCall(ISGetBlockSize(isrow, &rbs));
     PetscCall(ISGetBlockSize(iscol, &cbs));
-    PetscCall(MatSeqAIJHybridGPUCreateLike(A, nrows, ncols, rbs, cbs, &S));
+    S    = NULL;
+    ierr = MatSeqAIJHybridGPUCreateLike(A, nrows, ncols, rbs, cbs, &S);
   }
   if (!ierr) {
     ierr = MatSeqAIJHybridGPUAdoptDevice(S, &x, &arrays, &csr);
@@ -384,20 +399,28 @@ static PetscErrorCode MatSeqAIJHybridGPUSubMatrix(Mat A, IS isrow, IS iscol, Mat
 /* MatCreateSubMatrix() of a sequential AIJ matrix comes here as well */
 static PetscErrorCode MatCreateSubMatrices_SeqAIJHybridGPU(Mat A, PetscInt n, const IS isrow[], const IS iscol[], MatReuse reuse, Mat *B[])
 {
+  PetscErrorCode ierr = PETSC_SUCCESS;
+
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, createsubmatrices, A, n, isrow, iscol, reuse, B);
   if (reuse == MAT_INITIAL_MATRIX) PetscCall(PetscCalloc1(n + 1, B));
-  for (PetscInt k = 0; k < n; k++) {
-    PetscBool done;
+  for (PetscInt k = 0; k < n && !ierr; k++) {
+    PetscBool done = PETSC_FALSE;
     Mat       one[2], *S = one;
 
-    PetscCall(MatSeqAIJHybridGPUSubMatrix(A, isrow[k], iscol[k], reuse, &(*B)[k], &done));
-    if (done) continue;
+    ierr = MatSeqAIJHybridGPUSubMatrix(A, isrow[k], iscol[k], reuse, &(*B)[k], &done);
+    if (ierr || done) continue;
     one[0] = (*B)[k];
-    PetscCall((*HYB_PARENT.createsubmatrices)(A, 1, &isrow[k], &iscol[k], reuse, &S));
+    ierr   = (*HYB_PARENT.createsubmatrices)(A, 1, &isrow[k], &iscol[k], reuse, &S);
+    if (ierr) continue;
     (*B)[k] = S[0];
     if (reuse == MAT_INITIAL_MATRIX) PetscCall(PetscFree(S));
   }
+  if (ierr && reuse == MAT_INITIAL_MATRIX) { /* nothing of a failed call stays behind */
+    for (PetscInt k = 0; k < n; k++) (void)MatDestroy(&(*B)[k]);
+    (void)PetscFree(*B);
+  }
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
