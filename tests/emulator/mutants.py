@@ -51,7 +51,7 @@ TEXT = {} # of the files, as they were at the start
 def picks_one(body, m):
     """a < b ? a : b, or if (a > b) b = a: the smaller or the larger of two, where it does not matter which is taken of equal ones"""
     before, after = body[max(0, m.start() - 200):m.start()], body[m.end():m.end() + 200]
-    choice = re.match(r"([^?;]+?) \? ([^:;]+?) : ([^,;)]+)", after)
+    choice = re.match(r"([^?;]+?) \? ([^:;]+?) : ([^],;)]+)", after)
     if choice:
         b, x, y = (w.strip() for w in choice.groups())
         if (x == b and before.endswith(y)) or (y == b and before.endswith(x)):
