@@ -8,7 +8,7 @@ TEST np=1 @emulated
 TEST np=2 @emulated
 TEST np=1 @emulated -mat_aijhybridgpu_memory mirror
 TEST np=1 @emulated -mat_aijhybridgpu_promote never
-TEST np=1 @emulated -mat_aijhybridgpu_managed_limit 0.000001
+TEST np=1 @emulated -mat_aijhybridgpu_managed_limit 0.000000001
 */
 #include "mattest.h"
 #include <petsc/private/petscimpl.h> /* PetscObjectState */

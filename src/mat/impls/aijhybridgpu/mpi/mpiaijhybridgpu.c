@@ -51,8 +51,13 @@ static PetscErrorCode MatMPIAIJHybridGPUInfoHalo(Mat A, Mat B)
     const PetscMPIInt *ranks;
     const PetscInt    *offset, *places;
     PetscInt64         sent = 0;
+    const PetscBool    assembled = A->assembled;
+    PetscErrorCode     ierr;
 
-    PetscCall(MatGetMultPetscSF(A, &halo));
+    A->assembled = PETSC_TRUE; /* the parent's assembly has ended, PETSc says so a moment later */
+    ierr         = MatGetMultPetscSF(A, &halo);
+    A->assembled = assembled;
+    PetscCall(ierr);
     if (halo) {
       PetscCallMPI(MPI_Comm_rank(PetscObjectComm((PetscObject)A), &rank));
       PetscCall(PetscSFGetLeafRanks(halo, &nranks, &ranks, &offset, &places));
