@@ -10,7 +10,8 @@ def main():
         c = line.rstrip("\n").split("\t")
         if line.startswith("#") or len(c) < 9 or c[1] != sys.argv[2]:
             continue
-        rows.append((c[0], c[2], float(c[3]), float(c[8])))
+        if float(c[8]): # a best code is known
+            rows.append((c[0], c[2], float(c[3]), float(c[8])))
     if not rows:
         sys.exit("plot-spgemm.py: no row of method " + sys.argv[2])
     left, right, top, tall = 210, 150, 44, 22
