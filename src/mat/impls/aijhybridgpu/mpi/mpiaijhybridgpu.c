@@ -51,13 +51,12 @@ static PetscErrorCode MatMPIAIJHybridGPUInfoHalo(Mat A, Mat B)
     const PetscMPIInt *ranks;
     const PetscInt    *offset, *places;
     PetscInt64         sent = 0;
-    const PetscBool    assembled = A->assembled;
-    PetscErrorCode     ierr;
 
-    A->assembled = PETSC_TRUE; /* the parent's assembly has ended, PETSc says so a moment later */
-    ierr         = MatGetMultPetscSF(A, &halo);
-    A->assembled = assembled;
-    PetscCall(ierr);
+    PetscErrorCode (*get)(Mat, PetscSF *);
+
+    /* MatGetMultPetscSF() refuses a matrix whose assembly is about to end, as this one's may be */
+    PetscCall(PetscObjectQueryFunction((PetscObject)A, "MatGetMultPetscSF_C", &get));
+    if (get) PetscCall((*get)(A, &halo));
     if (halo) {
       PetscCallMPI(MPI_Comm_rank(PetscObjectComm((PetscObject)A), &rank));
       PetscCall(PetscSFGetLeafRanks(halo, &nranks, &ranks, &offset, &places));
