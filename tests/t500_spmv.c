@@ -116,6 +116,15 @@ static PetscErrorCode Body(void)
     HybTestCheck(HybTestExec()->backend->device && *table ? taken > 0 : taken == all, "too few");
     if (!*table) break;
   }
+  if (!HybTestExec()->backend->device) {
+    PetscBool taken = PETSC_FALSE;
+
+    HybTestBegin("csr: so many entries that fetching ahead is tried in every other product");
+    HybTestMatStencil(7, 22, 22, 22, &A);
+    PetscCall(TestMethod("csr", &A, &taken));
+    HybTestCheck(taken, "not taken");
+    RefMatDestroy(&A);
+  }
   /* the ways of rowgroup on whatever matrix, with the fewer and the more loads of a lane together; segsum with other tiles */
   if (HybTestExec()->backend->device) {
     static const char *const ways[][5] = {

@@ -10,15 +10,21 @@
   no faster on small grids and up to three times slower on large ones, where the values come from memory in as many streams as rows are
   shared: one stream read once with four sums wins throughout, so there is no such path here.
 
+  Whether fetching ahead pays is the processor's matter: it makes stencils 1.4 to 1.7 times faster on one server and loses on another. So the first products of a larger matrix are done
+  both ways in turn and timed, and the faster way stays. Both ways add the same numbers in the same order.
+
   The order of addition is fixed by the row's length and by which kernel runs, which is fixed by the pattern: the same bits from run to run.
 
   Memory: none. Time: O(m + nnz), 12 bytes read an entry. "auto" takes it always: segsum was faster only where short rows read x at
   random over more than the caches hold, which no cheap look at the pattern tells (see docs/performance.md).
 */
 #include "spmvvector.h"
+#include <petsctime.h>
 
-#define HYB_SPMV_SHORT 8  /* average row length below which one sum is used */
-#define HYB_SPMV_LONG  16 /* and from which on less is prefetched */
+#define HYB_SPMV_SHORT  8     /* average row length below which one sum is used */
+#define HYB_SPMV_LONG   16    /* and from which on less is prefetched */
+#define HYB_SPMV_TRIALS 4     /* timed products of each way */
+#define HYB_SPMV_TRIED  50000 /* nonzeros from which on they are timed */
 
 typedef enum {
   ROWS_SHORT,
@@ -28,18 +34,23 @@ typedef enum {
 
 typedef struct {
   SpMV_Rows rows;
+  PetscBool ahead;   /* are the arrays fetched ahead? */
+  PetscInt  trials;  /* products still to be timed */
+  double    best[2]; /* seconds, without and with */
 } SpMV_CSR;
 
-static HYB_ALWAYS_INLINE void Short(PetscInt m, const PetscInt *i, const PetscInt *j, const HybScalar *a, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
+static HYB_ALWAYS_INLINE void Short(PetscInt m, const PetscInt *i, const PetscInt *j, const HybScalar *a, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z, PetscInt ahead)
 {
   for (PetscInt r = 0; r < m; r++) {
     PetscInt       k   = i[r];
     const PetscInt end = i[r + 1];
     HybScalar      sum = 0;
 
-    HYB_PREFETCH(a, k);
-    HYB_PREFETCH(a, k + 8);
-    HYB_PREFETCH(j, k);
+    if (ahead) {
+      HYB_PREFETCH_AHEAD(a, k, ahead);
+      HYB_PREFETCH_AHEAD(a, k + 8, ahead);
+      HYB_PREFETCH_AHEAD(j, k, ahead);
+    }
     for (; k < end; k++) sum += a[k] * x[j[k]];
     z[r] = HybSpMVCombine(mode, y, r, sum);
   }
@@ -54,13 +65,17 @@ static HYB_ALWAYS_INLINE void Long(PetscInt m, const PetscInt *i, const PetscInt
     HybScalar      sum;
 
     for (; end - k >= 8; k += 8) {
-      HYB_PREFETCH_AHEAD(a, k, ahead);
-      HYB_PREFETCH_AHEAD(j, k, ahead);
+      if (ahead) {
+        HYB_PREFETCH_AHEAD(a, k, ahead);
+        HYB_PREFETCH_AHEAD(j, k, ahead);
+      }
       HYB_FOUR_ADDPRODUCT(four, a + k, x, j + k);
       HYB_FOUR_ADDPRODUCT(four, a + k + 4, x, j + k + 4);
     }
-    HYB_PREFETCH_AHEAD(a, k, ahead);
-    HYB_PREFETCH_AHEAD(j, k, ahead);
+    if (ahead) {
+      HYB_PREFETCH_AHEAD(a, k, ahead);
+      HYB_PREFETCH_AHEAD(j, k, ahead);
+    }
     for (; end - k >= 4; k += 4) HYB_FOUR_ADDPRODUCT(four, a + k, x, j + k);
     sum = HYB_FOUR_SUM(four);
     for (; k < end; k++) sum += a[k] * x[j[k]];
@@ -68,24 +83,33 @@ static HYB_ALWAYS_INLINE void Long(PetscInt m, const PetscInt *i, const PetscInt
   }
 }
 
-/* one copy for each mode, so that the loops do not ask */
-HYB_MULTIVERSION static void Apply(SpMV_Rows rows, PetscInt m, const PetscInt *i, const PetscInt *j, const HybScalar *a, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
+static HYB_ALWAYS_INLINE void ApplyMode(SpMV_Rows rows, PetscBool ahead, PetscInt m, const PetscInt *i, const PetscInt *j, const HybScalar *a, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
+{
+  if (rows == ROWS_SHORT) {
+    if (ahead)
+      Short(m, i, j, a, x, mode, y, z, HYB_SPMV_AHEAD);
+    else
+      Short(m, i, j, a, x, mode, y, z, 0);
+  } else if (!ahead)
+    Long(m, i, j, a, x, mode, y, z, 0);
+  else if (rows == ROWS_MIDDLE)
+    Long(m, i, j, a, x, mode, y, z, HYB_SPMV_AHEAD);
+  else
+    Long(m, i, j, a, x, mode, y, z, HYB_SPMV_AHEAD_LONG);
+}
+
+/* one copy for each mode and way, so that the loops do not ask */
+HYB_MULTIVERSION static void Apply(SpMV_Rows rows, PetscBool ahead, PetscInt m, const PetscInt *i, const PetscInt *j, const HybScalar *a, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
 {
   switch (mode) {
   case HYB_SPMV_SET:
-    if (rows == ROWS_SHORT) Short(m, i, j, a, x, HYB_SPMV_SET, y, z);
-    else if (rows == ROWS_MIDDLE) Long(m, i, j, a, x, HYB_SPMV_SET, y, z, HYB_SPMV_AHEAD);
-    else Long(m, i, j, a, x, HYB_SPMV_SET, y, z, HYB_SPMV_AHEAD_LONG);
+    ApplyMode(rows, ahead, m, i, j, a, x, HYB_SPMV_SET, y, z);
     break;
   case HYB_SPMV_ADD:
-    if (rows == ROWS_SHORT) Short(m, i, j, a, x, HYB_SPMV_ADD, y, z);
-    else if (rows == ROWS_MIDDLE) Long(m, i, j, a, x, HYB_SPMV_ADD, y, z, HYB_SPMV_AHEAD);
-    else Long(m, i, j, a, x, HYB_SPMV_ADD, y, z, HYB_SPMV_AHEAD_LONG);
+    ApplyMode(rows, ahead, m, i, j, a, x, HYB_SPMV_ADD, y, z);
     break;
   case HYB_SPMV_RESIDUAL:
-    if (rows == ROWS_SHORT) Short(m, i, j, a, x, HYB_SPMV_RESIDUAL, y, z);
-    else if (rows == ROWS_MIDDLE) Long(m, i, j, a, x, HYB_SPMV_RESIDUAL, y, z, HYB_SPMV_AHEAD);
-    else Long(m, i, j, a, x, HYB_SPMV_RESIDUAL, y, z, HYB_SPMV_AHEAD_LONG);
+    ApplyMode(rows, ahead, m, i, j, a, x, HYB_SPMV_RESIDUAL, y, z);
     break;
   }
 }
@@ -96,8 +120,12 @@ static PetscErrorCode HybSpMVSetUp_CSR(HybSpMV *mv, const HybCSR *A)
 
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(&mv->keep, HYB_MEM_HOST, 1, sizeof(*csr), &csr));
-  csr->rows = A->nnz < HYB_SPMV_SHORT * (PetscCount)A->m ? ROWS_SHORT : A->nnz < HYB_SPMV_LONG * (PetscCount)A->m ? ROWS_MIDDLE : ROWS_LONG;
-  mv->data  = csr;
+  csr->rows    = A->nnz < HYB_SPMV_SHORT * (PetscCount)A->m ? ROWS_SHORT : A->nnz < HYB_SPMV_LONG * (PetscCount)A->m ? ROWS_MIDDLE
+                                                                                                                     : ROWS_LONG;
+  csr->ahead   = PETSC_TRUE;
+  csr->trials  = A->nnz < HYB_SPMV_TRIED ? 0 : 2 * HYB_SPMV_TRIALS + 1; /* the first one brings the arrays, and does not count */
+  csr->best[0] = csr->best[1] = PETSC_MAX_REAL;
+  mv->data                    = csr;
   PetscCall(HybCountersSet(&mv->counters, "rows", A->m));
   PetscCall(HybCountersSet(&mv->counters, "sums a row", csr->rows == ROWS_SHORT ? 1 : 4));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -105,10 +133,24 @@ static PetscErrorCode HybSpMVSetUp_CSR(HybSpMV *mv, const HybCSR *A)
 
 static PetscErrorCode HybSpMVApply_CSR(HybSpMV *mv, const HybCSR *A, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
 {
-  const SpMV_CSR *csr = (const SpMV_CSR *)mv->data;
+  SpMV_CSR *csr = (SpMV_CSR *)mv->data;
 
   PetscFunctionBegin;
-  Apply(csr->rows, A->m, A->i, A->j, A->a, x, mode, y, z);
+  if (csr->trials) {
+    PetscLogDouble begin, end;
+
+    csr->ahead = (PetscBool)(csr->trials & 1);
+    PetscCall(PetscTime(&begin));
+    Apply(csr->rows, csr->ahead, A->m, A->i, A->j, A->a, x, mode, y, z);
+    PetscCall(PetscTime(&end));
+    if (csr->trials <= 2 * HYB_SPMV_TRIALS) csr->best[csr->ahead] = PetscMin(csr->best[csr->ahead], end - begin);
+    if (--csr->trials == 0) {
+      csr->ahead = (PetscBool)(csr->best[1] <= csr->best[0]);
+      PetscCall(HybCountersSet(&mv->counters, "fetched ahead", csr->ahead));
+    }
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  Apply(csr->rows, csr->ahead, A->m, A->i, A->j, A->a, x, mode, y, z);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -55,8 +55,7 @@ typedef struct {
 /* A core waits for memory most of the time here, and short rows keep too few loads under way: asking for the arrays this many entries ahead
    made five- and seven-point stencils 1.4 to 1.7 times faster. Long rows keep more loads under way by themselves, and far requests overtake the processor's own: there the
    near distance is better by 15 to 20 % (27-point stencils, in the third-level cache and beyond it). The addresses may lie behind the arrays' ends.
-   Into all caches: lines that are fetched past them (prefetchnta) leave nothing behind for the next product, which on an Intel server halved the speed of matrices that its
-   last cache holds. */
+   Into all caches: what is fetched past them leaves nothing behind for the next product of a matrix that the last cache holds. */
 #define HYB_SPMV_AHEAD      512
 #define HYB_SPMV_AHEAD_LONG 64
 #if defined(__GNUC__)
