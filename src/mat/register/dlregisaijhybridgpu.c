@@ -88,8 +88,8 @@ PetscErrorCode HybGlueReadChoices(HybChoices *choices)
 
   PetscFunctionBegin;
   if (!g->choicesread) {
-    const char *const backends[] = {"auto", "host", "cuda", "HybBackendChoice", "HYB_BACKEND_", NULL};
-    PetscEnum         backend    = (PetscEnum)HYB_BACKEND_AUTO;
+    const char *const  backends[] = {"auto", "host", "cuda", "HybBackendChoice", "HYB_BACKEND_", NULL};
+    PetscEnum          backend    = (PetscEnum)HYB_BACKEND_AUTO;
     const char *const *names;
 
     PetscCall(PetscStrncpy(g->choices.spgemm, "auto", sizeof(g->choices.spgemm)));
@@ -113,7 +113,7 @@ PetscErrorCode HybGlueReadChoices(HybChoices *choices)
       PetscCheck(flg || never, PETSC_COMM_SELF, PETSC_ERR_ARG_UNKNOWN_TYPE, "Unknown value \"%s\" for -mat_aijhybridgpu_promote: auto or never", promote);
       g->promotenever = never;
     }
-    g->choicesread     = PETSC_TRUE;
+    g->choicesread = PETSC_TRUE;
   }
   *choices = g->choices;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -185,14 +185,15 @@ static PetscErrorCode HybGlueFinalize(void)
 static PetscErrorCode HybGlueHelp(void)
 {
   static const char *const options[][3] = {
-    {"-mat_aijhybridgpu_cuda_library",  "The library that drives the device",                                             "cuda/libaijhybridgpu_cuda.so beside this one"},
-    {"-mat_aijhybridgpu_device",        "The card's number",                                                              "PETSc's, else the first"                     },
-    {"-mat_aijhybridgpu_device_min",    "Operands of fewer nonzeros stay on the host with -mat_aijhybridgpu_backend auto", "100000"                                     },
-    {"-mat_aijhybridgpu_memory",        "Where results on the device live: managed or mirror",                            "managed"                                     },
-    {"-mat_aijhybridgpu_managed_limit", "Managed memory of this node's processes, a share of the card's free memory",     "0.5"                                         },
-    {"-mat_aijhybridgpu_memory_limit",  "Bytes of the card that may be used, 0: all",                                     "0"                                           },
-    {"-mat_aijhybridgpu_view_counts",   "A file to which each process appends at the end what ran",                       ""                                            }
-  };
+    {"-mat_aijhybridgpu_cuda_library", "The library that drives the device", "cuda/libaijhybridgpu_cuda.so beside this one"},
+    {"-mat_aijhybridgpu_device", "The card's number", "PETSc's, else by turns within the node"},
+    {"-mat_aijhybridgpu_device_min", "Operands of fewer nonzeros stay on the host with -mat_aijhybridgpu_backend auto", "100000"},
+    {"-mat_aijhybridgpu_memory", "Where results on the device live: managed or mirror", "managed"},
+    {"-mat_aijhybridgpu_managed_limit", "Managed memory of this node's processes, a share of the card's free memory", "0.5"},
+    {"-mat_aijhybridgpu_memory_limit", "Bytes of the card that may be used, 0: all", "0"},
+    {"-mat_aijhybridgpu_promote", "Matrices that the program writes on the device move there: auto or never", "auto"},
+    {"-mat_aijhybridgpu_view_memory", "Shows at the end what was held and what crossed the bus", ""},
+    {"-mat_aijhybridgpu_view_counts", "A file to which each process appends at the end what ran", ""}};
   PetscBool help;
 
   PetscFunctionBegin;
