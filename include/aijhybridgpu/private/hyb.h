@@ -226,7 +226,7 @@ extern const HybCSROps  HybCSROpsHost;
 /* What the plugin hands to a device library. */
 typedef struct {
   size_t size;                /* sizeof(HybServices) */
-  int    device;              /* which card; -1: the current one */
+  int    device;              /* which card; -1: the current one; -2 - r: the r-th process of this node takes its cards in turn */
   size_t memory_limit;        /* believe the card no larger than this; 0: no limit */
   double managed_fraction;    /* share of the card's free memory, divided by the processes on it, that managed memory may take */
   int    processes;           /* that share this card */
