@@ -31,7 +31,9 @@ struct Overwrite { /* a write whose value is not known yet */
   char       *p;
   size_t      bytes;
   char        old[16];
-  std::string text;
+  Access      earlier;
+  emu::Region region;
+  int         thread;
   const void *pc;
 };
 
@@ -60,7 +62,7 @@ std::string Text(const Access &a, const char *what, const emu::Region &r, const 
 void Settle(void)
 {
   pending_.open = false;
-  if (memcmp(pending_.p, pending_.old, pending_.bytes)) emu::FailAt((const char *)pending_.pc - 1, "%s", pending_.text.c_str());
+  if (memcmp(pending_.p, pending_.old, pending_.bytes)) emu::FailAt((const char *)pending_.pc - 1, "%s", Text(pending_.earlier, "write", pending_.region, pending_.p, pending_.thread).c_str());
 }
 
 void Touch(const void *address, size_t bytes, bool write, bool atomic, const void *pc)
@@ -83,13 +85,14 @@ void Touch(const void *address, size_t bytes, bool write, bool atomic, const voi
     Cell         &c    = cell[word];
     if (!write && !atomic && mask == 15 && *(const uint32_t *)(r.start + word * 4) == emu::Poison && (((uintptr_t)r.start) & 3) == 0) emu::FailAt((const char *)pc - 1, "byte %zu of %s is read, and nobody has written it", word * 4, emu::RegionName(r).c_str());
     if ((c.write.mask & mask) && !Ordered(c.write, thread, shared, false) && !(atomic && c.write.atomic) && !(!write && c.write.atomic)) {
-      std::string text = Text(c.write, write ? "write" : "read", r, p, thread);
-      if (!write || atomic || bytes > sizeof(pending_.old)) emu::FailAt((const char *)pc - 1, "%s", text.c_str());
-      pending_.open  = true;
-      pending_.p     = p;
-      pending_.bytes = bytes;
-      pending_.text  = text;
-      pending_.pc    = pc;
+      if (!write || atomic || bytes > sizeof(pending_.old)) emu::FailAt((const char *)pc - 1, "%s", Text(c.write, write ? "write" : "read", r, p, thread).c_str());
+      pending_.open    = true;
+      pending_.p       = p;
+      pending_.bytes   = bytes;
+      pending_.earlier = c.write;
+      pending_.region  = r;
+      pending_.thread  = thread;
+      pending_.pc      = pc;
       memcpy(pending_.old, p, bytes);
     }
     if (write)
