@@ -9,7 +9,8 @@ Draws a seeded sample of mutants of the device code (__global__ and __device__ f
   step         a "+ 1" or "- 1" is lost
 builds each into the emulator and runs the tests of its own room, first over the plain emulator, then (what survived) over the detector of races; a mutant of a header
 goes into one source file after the other, each with its room's tests. A mutant is killed when a test fails, crashes, is stopped by the emulator or does not end.
-Mutants that do not compile, or whose object code is the original's, do not count. Survivors are listed with the reason, where tests/emulator/survivors.txt has one.
+Mutants that do not compile, or whose object code is the original's, do not count, and neither do survivors whose reason in tests/emulator/survivors.txt begins with
+"equivalent": nothing that a test could see tells them from the original. All survivors are listed, with the reason where there is one, and both sums are given.
 
 Called by `make mutants`, which builds the originals first; with --prepare it builds them itself (for a machine that has a C++ compiler, PETSc's headers and
 library, but no make), and --tests names the folder of test programs built elsewhere.
@@ -316,12 +317,14 @@ def main():
         w = Worker(args, number)
         while True:
             with lock:
-                if not args.all and (sum(r[0] != "invalid" for r in results) >= args.sample or time.time() - start > args.minutes * 60):
+                if not args.all and (sum(r[0] in ("killed", "survived") for r in results) >= args.sample or time.time() - start > args.minutes * 60):
                     return
                 m = next(todo, None)
             if m is None:
                 return
             verdict, why = w.try_one(m)
+            if verdict == "survived" and reasons.get((m[1], m[0], code_of(m)), "").startswith("equivalent"):
+                verdict = "equivalent"
             text = TEXT[m[1]]
             line = text.count("\n", 0, m[2]) + 1
             code = code_of(m)
@@ -329,22 +332,21 @@ def main():
                 results.append((verdict, m, why))
                 if verdict == "killed":
                     print("killed    %s:%d: %s '%s' -> '%s': %s" % (m[1], line, m[0], text[m[2]:m[3]].strip(), m[4].strip(), why), flush=True)
-                elif verdict == "survived":
-                    print("SURVIVED  %s:%d: %s '%s' -> '%s' in: %s\n          reason: %s" % (m[1], line, m[0], text[m[2]:m[3]].strip(), m[4].strip(), code, reasons.get((m[1], m[0], code), "not known")), flush=True)
+                elif verdict != "invalid":
+                    print("%-9s %s:%d: %s '%s' -> '%s' in: %s\n          reason: %s" % ("SURVIVED" if verdict == "survived" else verdict, m[1], line, m[0], text[m[2]:m[3]].strip(), m[4].strip(), code, reasons.get((m[1], m[0], code), "not known")), flush=True)
 
     threads = [threading.Thread(target=work, args=(k,)) for k in range(args.jobs)]
     for t in threads:
         t.start()
     for t in threads:
         t.join()
-    counted = [r for r in results if r[0] != "invalid"]
+    counted = [r for r in results if r[0] in ("killed", "survived")]
+    same = sum(r[0] == "equivalent" for r in results)
     killed = sum(r[0] == "killed" for r in counted)
     rooms = sorted(set(r[1][1].split("/")[2] for r in counted))
-    print("%d places to mutate; %d drawn that change nothing or do not compile; %.0f s" % (len(mutants), len(results) - len(counted), time.time() - start))
+    print("%d places to mutate; %d drawn that change nothing or do not compile; %.0f s" % (len(mutants), len(results) - len(counted) - same, time.time() - start))
     print("by room: " + ", ".join("%s %d of %d" % (room, sum(r[0] == "killed" and r[1][1].split("/")[2] == room for r in counted), sum(r[1][1].split("/")[2] == room for r in counted)) for room in rooms))
-    known = sum(r[0] == "survived" and (r[1][1], r[1][0], code_of(r[1])) in reasons for r in counted)
-    if killed < len(counted):
-        print("%d survived, %d of them for a reason that is known" % (len(counted) - killed, known))
+    print("%d survivors, and %d that are equivalent to the original: with these, %d of %d" % (len(counted) - killed, same, killed, len(counted) + same))
     print("%d of %d mutants killed" % (killed, len(counted)))
     return 0 if counted and killed * 10 >= len(counted) * 9 else 1
 
