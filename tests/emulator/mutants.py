@@ -281,6 +281,7 @@ def main():
     p.add_argument("--jobs", type=int, default=2)
     p.add_argument("--limit", type=int, default=240, help="seconds of processor time a test program may take")
     p.add_argument("--minutes", type=float, default=24, help="no mutant is begun after this long (not with --all)")
+    p.add_argument("--atleast", type=float, default=90, help="exit status 1 where fewer in a hundred are killed")
     args = p.parse_args()
     args.tests = os.path.abspath(args.tests or os.path.join(args.build, "tests"))
     start = time.time()
@@ -348,7 +349,7 @@ def main():
     print("by room: " + ", ".join("%s %d of %d" % (room, sum(r[0] == "killed" and r[1][1].split("/")[2] == room for r in counted), sum(r[1][1].split("/")[2] == room for r in counted)) for room in rooms))
     print("%d survivors, and %d that are equivalent to the original: with these, %d of %d" % (len(counted) - killed, same, killed, len(counted) + same))
     print("%d of %d mutants killed" % (killed, len(counted)))
-    return 0 if counted and killed * 10 >= len(counted) * 9 else 1
+    return 0 if counted and killed * 100 >= len(counted) * args.atleast else 1
 
 
 if __name__ == "__main__":
