@@ -281,24 +281,6 @@ static PetscErrorCode TestSubMatrix(PetscInt m, PetscInt n)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* y = A x by both */
-static PetscErrorCode CheckMult(Mat A, Mat H, const char *what)
-{
-  Vec x, y, z;
-
-  PetscFunctionBeginUser;
-  PetscCall(MatCreateVecs(A, &x, &y));
-  PetscCall(VecDuplicate(y, &z));
-  PetscCall(VecSetRandom(x, NULL));
-  PetscCall(MatMult(A, x, y));
-  PetscCall(MatMult(H, x, z));
-  VecTestCheckSame(z, y, what);
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
-  PetscCall(VecDestroy(&z));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode TestDense(PetscInt m, PetscInt n)
 {
   Mat A, H, B, C, D, X, Y, Z;
@@ -403,7 +385,7 @@ static PetscErrorCode TestCOO(PetscInt m, PetscInt n)
     ONDEVICE("HybCOOValues", 0, MatSetValuesCOO(M[1], v, mode));
     MatTestCheckSame(M[1], M[0], "MatSetValuesCOO");
     PetscCall(PetscObjectStateGet((PetscObject)M[1], &state));
-    PetscCall(CheckMult(M[0], M[1], "MatMult after MatSetValuesCOO"));
+    MatTestCheckMult(M[1], M[0], "MatMult after MatSetValuesCOO");
     PetscCall(PetscObjectStateGet((PetscObject)M[1], &after));
     MatTestCheck(state == after, "MatMult leaves the state");
     if (pass == 3) { /* the host writes an entry that is there */
@@ -416,7 +398,7 @@ static PetscErrorCode TestCOO(PetscInt m, PetscInt n)
         PetscCall(MatAssemblyEnd(M[t], MAT_FINAL_ASSEMBLY));
       }
       MatTestCheckSame(M[1], M[0], "MatSetValues after MatSetValuesCOO");
-      PetscCall(CheckMult(M[0], M[1], "MatMult after MatSetValues"));
+      MatTestCheckMult(M[1], M[0], "MatMult after MatSetValues");
       PetscCall(MatSetValuesCOO(M[0], v, ADD_VALUES));
       PetscCall(MatSetValuesCOO(M[1], v, ADD_VALUES));
       MatTestCheckSame(M[1], M[0], "MatSetValuesCOO after MatSetValues");

@@ -53,23 +53,6 @@ static PetscErrorCode Values(Mat A, Mat H, PetscScalar v[], PetscInt n, InsertMo
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Mults(Mat A, Mat H, const char *what)
-{
-  Vec x, y, z;
-
-  PetscFunctionBeginUser;
-  PetscCall(MatCreateVecs(A, &x, &y));
-  PetscCall(VecDuplicate(y, &z));
-  PetscCall(VecSetRandom(x, NULL));
-  PetscCall(MatMult(A, x, y));
-  PetscCall(MatMult(H, x, z));
-  VecTestCheckSame(z, y, what);
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
-  PetscCall(VecDestroy(&z));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* local: no entries for other processes; lone: all coordinates come from the last process; ignore: those for others are dropped */
 static PetscErrorCode Test(PetscInt M, PetscInt N, PetscBool local, PetscBool lone, PetscBool ignore)
 {
@@ -109,9 +92,9 @@ static PetscErrorCode Test(PetscInt M, PetscInt N, PetscBool local, PetscBool lo
     }
     for (int t = 0; t < 2; t++) PetscCall(MatSetPreallocationCOO(A[t], n, i[t], j[t]));
     PetscCall(Values(A[0], A[1], v, n, INSERT_VALUES, &s, "INSERT_VALUES"));
-    PetscCall(Mults(A[0], A[1], "MatMult"));
+    MatTestCheckMult(A[1], A[0], "MatMult");
     PetscCall(Values(A[0], A[1], v, n, ADD_VALUES, &s, "ADD_VALUES"));
-    PetscCall(Mults(A[0], A[1], "MatMult again"));
+    MatTestCheckMult(A[1], A[0], "MatMult again");
     PetscCall(Values(A[0], A[1], v, n, INSERT_VALUES, &s, "INSERT_VALUES again"));
     PetscCall(MatScale(A[0], 2.0));
     PetscCall(MatScale(A[1], 2.0));
@@ -119,7 +102,7 @@ static PetscErrorCode Test(PetscInt M, PetscInt N, PetscBool local, PetscBool lo
     if (Device || PETSC_VERSION_GE(3, 22, 0)) {
       PetscCall(MatDuplicate(A[1], MAT_DO_NOT_COPY_VALUES, &B));
       PetscCall(Values(A[0], B, v, n, INSERT_VALUES, &s, "a duplicate's values"));
-      PetscCall(Mults(A[0], B, "MatMult of a duplicate"));
+      MatTestCheckMult(B, A[0], "MatMult of a duplicate");
 #if defined(PETSC_HAVE_DEVICE)
       {
         const PetscBool device = Device, handsoff = HandsOff;
@@ -160,7 +143,7 @@ int main(int argc, char **argv)
 
     PetscCall(MatTestRandom(5, 5, 2, 1, &A));
     PetscCall(MatConvert(A, "aijhybridgpu", MAT_INITIAL_MATRIX, &H));
-    PetscCall(Mults(A, H, "a first product"));
+    MatTestCheckMult(H, A, "a first product");
     PetscCall(MatDestroy(&A));
     PetscCall(MatDestroy(&H));
   }
