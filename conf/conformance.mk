@@ -28,9 +28,9 @@ conformance-fast: $(if $(CONFORMANCE_PLUGIN),$(BUILD)/lib/$(PLUGIN))
 conformance-bundle:
 	@$(conformance_run) --mode mat_type --bundle $(CONFORMANCE_BUNDLE)
 
-# SLEPc's and petsc4py's programs, by PETSC_OPTIONS alone, where they are installed for the PETSc in use
+# SLEPc's and Python's programs, by PETSC_OPTIONS alone, where they are installed for the PETSc in use
 SLEPC_SOURCES ?= $(firstword $(wildcard /usr/share/slepc/*/share/slepc/examples/src) $(if $(SLEPC_DIR),$(SLEPC_DIR)/src))
-.PHONY: conformance-slepc conformance-petsc4py
+.PHONY: conformance-slepc conformance-python
 ## make conformance-slepc     SLEPc's tutorials and tests (Debian: slepc-dev, libslepc3.18-dev-examples)
 conformance-slepc: $(BUILD)/lib/$(PLUGIN)
 	@if pkg-config --exists slepc && [ -n "$(SLEPC_SOURCES)" ]; then \
@@ -38,6 +38,6 @@ conformance-slepc: $(BUILD)/lib/$(PLUGIN)
 	    --sources $(SLEPC_SOURCES) --mode $(CONFORMANCE_MODES); \
 	else echo "SKIPPED: SLEPc or its examples are not installed"; echo "0 passed, 0 failed, 1 skipped"; fi
 
-## make conformance-petsc4py  petsc4py's demos (Debian: python3-petsc4py, python-petsc4py-doc)
-conformance-petsc4py: $(BUILD)/lib/$(PLUGIN)
-	@python3 tests/conformance/petsc4py_demos.py $<
+## make conformance-python    petsc4py's demos, a program of FEniCSx (Debian: python3-petsc4py, python-petsc4py-doc, python3-dolfinx-real)
+conformance-python: $(BUILD)/lib/$(PLUGIN)
+	@python3 tests/conformance/python_programs.py $<
