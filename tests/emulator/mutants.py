@@ -8,19 +8,31 @@ Draws a seeded sample of mutants of the device code (__global__ and __device__ f
   comparison   < becomes <=, >= becomes >, == becomes != and back (not where the smaller or larger of two is taken: of equal ones either will do)
   step         a "+ 1" or "- 1" is lost
 builds each into the emulator and runs the tests of its own room, first over the plain emulator, then (what survived) over the detector of races; a mutant of a header
-goes into one source file after the other, each with its room's tests. A mutant is killed when a test fails, crashes, is stopped by the emulator or does not end.
+goes into the source files that include it, room by room (the first file alone, then the others of the room at once), each with its room's tests. A mutant is killed when
+a test fails, crashes, is stopped by the emulator or does not end. What is not noticed within PATIENCE, or before the whole's end, has survived.
 Mutants that do not compile, or whose object code is the original's, do not count, and neither do survivors whose reason in tests/emulator/survivors.txt begins with
 "equivalent": nothing that a test could see tells them from the original. All survivors are listed, with the reason where there is one, and both sums are given.
 
 Called by `make mutants`, which builds the originals first; with --prepare it builds them itself (for a machine that has a C++ compiler, PETSc's headers and
 library, but no make), and --tests names the folder of test programs built elsewhere.
 """
-import argparse, concurrent.futures, os, random, re, resource, shlex, shutil, subprocess, sys, threading, time
+import argparse, concurrent.futures, itertools, os, random, re, resource, shlex, shutil, signal, subprocess, sys, threading, time
 
 ROOM_TESTS = {"csr": ["t1"], "plan": ["t2", "t5", "t4"], "segmerge": ["t3"], "spgemm": ["t4"], "ptap": ["t45"], "spmv": ["t5"], "device": ["t1", "t3", "t5"]}
 ROOMS = ["device", "csr", "plan", "segmerge", "spmv", "spgemm", "ptap"]
 # the methods of SpGEMM that a file is about; a file that is not named here is about all
 METHODS = {"hashrows.cu": "hash", "hash.cu": "hash"}
+
+# seconds of processor time that a mutant may take, compiling included
+PATIENCE = {"emulated": 300, "races": 90}
+
+
+class OutOfTime(Exception):
+    """the whole's end has come"""
+
+
+class OutOfPatience(Exception):
+    """this mutant has had its time"""
 
 
 def device_spans(text):
@@ -106,6 +118,37 @@ class Worker:
         os.makedirs(os.path.join(self.dir, "tests"))
         shutil.copytree("tests/emulator", os.path.join(self.dir, "tests/emulator"))
 
+    def execute(self, cmd, seconds, each=lambda line: False, **options):
+        """the exit status and the processor time of a command; it is ended when each(a line of its output) says so, when it has had `seconds`, or at the whole's end"""
+        wall = min(20 * seconds, self.args.end - time.time()) # a busy machine kills no mutant
+        if wall <= 0:
+            raise OutOfTime
+        p = subprocess.Popen(cmd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True,
+                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 6)), **options)
+        timer = threading.Timer(wall, lambda: os.killpg(p.pid, signal.SIGKILL))
+        timer.start()
+        said = False
+        for line in p.stdout:
+            if each(line):
+                said = True
+                os.killpg(p.pid, signal.SIGKILL)
+                break
+        p.stdout.close()
+        _, status, usage = os.wait4(p.pid, 0)
+        timer.cancel()
+        p.returncode = os.waitstatus_to_exitcode(status)
+        spent = usage.ru_utime + usage.ru_stime
+        self.spent += spent
+        if p.returncode and not said and time.time() >= self.args.end:
+            raise OutOfTime
+        return p.returncode, spent
+
+    def left(self, kind):
+        """seconds that this mutant has left"""
+        if self.spent >= PATIENCE[kind]:
+            raise OutOfPatience
+        return PATIENCE[kind] - self.spent
+
     def objects(self, kind):
         """of sources that exist: a build folder may hold what others left"""
         base, out = os.path.abspath(os.path.join(self.args.build, kind)), []
@@ -137,34 +180,35 @@ class Worker:
         """the object of one source file of this worker's copy; None if it does not compile, "" if it is the original's code"""
         old = os.path.abspath(os.path.join(self.args.build, kind, cu[:-3] + ".o"))
         new = os.path.join(self.dir, kind + "-" + cu[:-3].replace("/", "-") + ".o")
-        r = subprocess.run(shlex.split(self.args.cxx + " " + flags) + ["-x", "c++", "-c", cu, "-o", new], cwd=self.dir, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        if r.returncode:
+        code, _ = self.execute(shlex.split(self.args.cxx + " " + flags) + ["-x", "c++", "-c", cu, "-o", new], 600, cwd=self.dir)
+        if code:
             return None
         text = [subprocess.run(["objcopy", "-O", "binary", "--strip-debug", "--only-section=.text*", o, "/dev/stdout"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout for o in (old, new)]
         dis = [subprocess.run("objdump -d --no-show-raw-insn -r '%s' | tail -n +4" % o, shell=True, stdout=subprocess.PIPE).stdout for o in (old, new)] if text[0] == text[1] else [b"a", b"b"]
         return "" if dis[0] == dis[1] else new
 
-    def link(self, kind, cu, new):
-        old = os.path.abspath(os.path.join(self.args.build, kind, cu[:-3] + ".o"))
-        lib = os.path.join(self.dir, kind + ".so")
-        r = subprocess.run(shlex.split(self.args.cxx) + ["-shared", "-o", lib] + [new if o == old else o for o in self.objects(kind)] + [self.args.rooms] + shlex.split(self.args.ldflags), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        if r.returncode:
-            sys.exit("mutants: the library does not link: " + r.stderr.decode()[-500:])
+    def link(self, kind, objs):
+        """the library with these objects in place of the originals' (source file: object)"""
+        new = {os.path.abspath(os.path.join(self.args.build, kind, cu[:-3] + ".o")): o for cu, o in objs.items()}
+        lib, said = os.path.join(self.dir, kind + ".so"), []
+        code, _ = self.execute(shlex.split(self.args.cxx) + ["-shared", "-o", lib] + [new.get(o, o) for o in self.objects(kind)] + [self.args.rooms] + shlex.split(self.args.ldflags), 600, lambda line: said.append(line))
+        if code:
+            raise RuntimeError("the library does not link: " + "".join(said)[-500:])
         return lib
 
-    def tests(self, path, cu):
+    def tests(self, path, cus):
         """the programs of the room, with their options; those of a header are its own room's as well"""
-        names, name = [], os.path.basename(cu)
+        cu, names, name = cus[0], [], os.path.basename(cus[0])
         rooms = [cu.split("/")[2]] if path == cu or path.split("/")[2] == "device" else [path.split("/")[2], cu.split("/")[2]]
         for prefix in [p for k, room in enumerate(rooms) if room not in rooms[:k] for p in ROOM_TESTS.get(room, ["t"])]:
             names += sorted(n for n in os.listdir(self.args.tests) if n.startswith(prefix) and re.fullmatch(r"t\d+\w*", n) and n not in names and n != "t100_reference")
-        methods = METHODS.get(name, name[:-3] if "/spgemm/cuda/" in cu else "hash" if "/plan/" in cu else "")
+        methods = METHODS.get(name, name[:-3] if "/spgemm/cuda/" in cu else "hash" if "/plan/" in cu else "") if len(cus) == 1 else ""
         return [(n, ["-methods", methods] if n.startswith("t400") and methods else []) for n in names]
 
-    def run(self, lib, path, cu, kind):
+    def run(self, lib, path, cus, kind):
         """what noticed the mutant, or None; a test that the original fails notices nothing"""
-        for test in self.tests(path, cu):
-            why = self.run_test(lib, test, kind)
+        for test in self.tests(path, cus):
+            why = self.run_test(lib, test, kind, self.left(kind))
             if why and self.original_passes(kind, test):
                 return why
         return None
@@ -173,37 +217,42 @@ class Worker:
         key = (kind, test[0], tuple(test[1]))
         with self.lock:
             if key not in self.originals:
-                why = self.run_test(os.path.abspath(os.path.join(self.args.build, "lib", kind, "libaijhybridgpu_%s.so" % kind)), test, kind)
+                spent = self.spent
+                why = self.run_test(os.path.abspath(os.path.join(self.args.build, "lib", kind, "libaijhybridgpu_%s.so" % kind)), test, kind, 600)
                 self.originals[key] = not why
+                self.spent = spent # not the mutant's
                 if why:
                     print("not used: the original fails %s (%s)" % (why, kind), flush=True)
             return self.originals[key]
 
-    def run_test(self, lib, test, kind):
+    def run_test(self, lib, test, kind, left):
         """over the detector of races, which is slow, a program that is not done after a minute has noticed nothing; over the plain emulator it does not end"""
         limit = self.args.limit if kind == "emulated" else 60
         env = dict(os.environ, HYB_EMULATOR_SECONDS="60", HYB_EMULATOR_SEED=str(self.args.seed), OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
-        p = subprocess.Popen(["stdbuf", "-oL", os.path.join(self.args.tests, test[0]), "-backend", lib, "-seed", str(self.args.seed)] + test[1], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5)))
-        timer = threading.Timer(20 * limit, p.kill) # the limit is on processor time: a busy machine kills no mutant
-        timer.start()
-        why = None
-        for line in p.stdout:
-            if line.startswith("emulator:"):
-                why = line.strip()[:110]
-            elif line.startswith("FAILED"):
-                why = line.strip()[:110]
-                p.kill()
-                break
-        p.stdout.close()
-        code = p.wait()
-        late = not timer.is_alive()
-        timer.cancel()
-        if kind != "emulated" and not why and (late or code in (-24, -9)):
-            return None
-        if why or late or code:
-            return "%s: %s" % (test[0], why or ("does not end" if late or code in (-24, -9) else "exit code %d" % code))
+        why = []
+
+        def each(line):
+            if line.startswith(("emulator:", "FAILED")):
+                why.append(line.strip()[:110])
+            return line.startswith("FAILED")
+
+        code, spent = self.execute(["stdbuf", "-oL", os.path.join(self.args.tests, test[0]), "-backend", lib, "-seed", str(self.args.seed)] + test[1], min(limit, left), each, env=env)
+        if code in (-signal.SIGKILL, -signal.SIGXCPU) and not why: # too long
+            if kind != "emulated":
+                return None
+            if left < limit and spent < limit:
+                raise OutOfPatience
+        if why or code:
+            return "%s: %s" % (test[0], why[-1] if why else "does not end" if code in (-signal.SIGKILL, -signal.SIGXCPU) else "exit code %d" % code)
         return None
+
+    def groups(self, path):
+        """the source files that a mutated file goes into, by room: the first file alone, which notices most, then the others"""
+        for _, cus in itertools.groupby(self.dependents(path), key=lambda cu: cu.split("/")[2]):
+            cus = list(cus)
+            yield cus[:1]
+            if cus[1:]:
+                yield cus[1:]
 
     def try_one(self, mutant):
         rule, path, s, e, new = mutant
@@ -211,22 +260,34 @@ class Worker:
         text = TEXT[path]
         with open(target, "w") as f:
             f.write(text[:s] + new + text[e:])
+        kind = ""
         try:
-            changed = None
+            changed = []
             for kind, flags in [("emulated", self.args.flags), ("races", self.args.racesflags)]:
-                for cu in self.dependents(path) if changed is None else changed:
-                    obj = self.compile(kind, flags, cu)
-                    if obj is None and kind == "emulated":
-                        return "invalid", "does not compile"
+                self.spent = 0
+                for cus in list(self.groups(path)) if kind == "emulated" else list(changed):
+                    objs = {}
+                    for cu in cus:
+                        self.left(kind)
+                        obj = self.compile(kind, flags, cu)
+                        if obj is None and kind == "emulated":
+                            return "invalid", "does not compile"
+                        if obj:
+                            objs[cu] = obj
+                    if not objs:
+                        continue
                     if kind == "emulated":
-                        changed = (changed or []) + ([cu] if obj else [])
-                    if obj:
-                        why = self.run(self.link(kind, cu, obj), path, cu, kind)
-                        if why:
-                            return "killed", why
+                        changed.append(list(objs))
+                    why = self.run(self.link(kind, objs), path, list(objs), kind)
+                    if why:
+                        return "killed", why
                 if not changed:
                     return "invalid", "same code"
             return "survived", ""
+        except OutOfPatience:
+            return "survived", "not noticed in %d s" % PATIENCE[kind] + (" over the detector of races" if kind == "races" else "")
+        except OutOfTime:
+            return "survived", "out of time"
         finally:
             with open(target, "w") as f:
                 f.write(text)
@@ -280,13 +341,14 @@ def main():
     p.add_argument("--only", default="", help="a regular expression: mutants of these files alone")
     p.add_argument("--jobs", type=int, default=2)
     p.add_argument("--limit", type=int, default=240, help="seconds of processor time a test program may take")
-    p.add_argument("--minutes", type=float, default=24, help="no mutant is begun after this long (not with --all)")
+    p.add_argument("--minutes", type=float, default=18, help="no mutant is begun after this long, and those under way are stopped after a quarter more, as survivors (not with --all)")
     p.add_argument("--atleast", type=float, default=90, help="exit status 1 where fewer in a hundred are killed")
     args = p.parse_args()
     args.tests = os.path.abspath(args.tests or os.path.join(args.build, "tests"))
     start = time.time()
     if args.prepare:
         prepare(args)
+    args.end = float("inf") if args.all else start + 75 * args.minutes
     reasons = {}
     if os.path.exists("tests/emulator/survivors.txt"):
         for line in open("tests/emulator/survivors.txt"):
@@ -311,11 +373,12 @@ def main():
                 strata[room][rule] = left # to the end of the room's turns
             if not strata[room]:
                 del strata[room]
-    lock, results = threading.Lock(), []
+    lock, results, errors = threading.Lock(), [], []
     todo = iter(queue)
 
     def work(number):
         w = Worker(args, number)
+        w.spent = 0
         while True:
             with lock:
                 if not args.all and (sum(r[0] in ("killed", "survived") for r in results) >= args.sample or time.time() - start > args.minutes * 60):
@@ -323,7 +386,11 @@ def main():
                 m = next(todo, None)
             if m is None:
                 return
-            verdict, why = w.try_one(m)
+            try:
+                verdict, why = w.try_one(m)
+            except Exception as e:
+                errors.append(e)
+                raise
             if verdict == "survived" and reasons.get((m[1], m[0], code_of(m)), "").startswith("equivalent"):
                 verdict = "equivalent"
             text = TEXT[m[1]]
@@ -334,18 +401,21 @@ def main():
                 if verdict == "killed":
                     print("killed    %s:%d: %s '%s' -> '%s': %s" % (m[1], line, m[0], text[m[2]:m[3]].strip(), m[4].strip(), why), flush=True)
                 elif verdict != "invalid":
-                    print("%-9s %s:%d: %s '%s' -> '%s' in: %s\n          reason: %s" % ("SURVIVED" if verdict == "survived" else verdict, m[1], line, m[0], text[m[2]:m[3]].strip(), m[4].strip(), code, reasons.get((m[1], m[0], code), "not known")), flush=True)
+                    print("%-9s %s:%d: %s '%s' -> '%s' in: %s\n          reason: %s" % ("SURVIVED" if verdict == "survived" else verdict, m[1], line, m[0], text[m[2]:m[3]].strip(), m[4].strip(), code, "; ".join(filter(None, [reasons.get((m[1], m[0], code)), why])) or "not known"), flush=True)
 
     threads = [threading.Thread(target=work, args=(k,)) for k in range(args.jobs)]
     for t in threads:
         t.start()
     for t in threads:
         t.join()
+    if errors:
+        sys.exit("mutants: %s" % errors[0])
     counted = [r for r in results if r[0] in ("killed", "survived")]
     same = sum(r[0] == "equivalent" for r in results)
     killed = sum(r[0] == "killed" for r in counted)
     rooms = sorted(set(r[1][1].split("/")[2] for r in counted))
-    print("%d places to mutate; %d drawn that change nothing or do not compile; %.0f s" % (len(mutants), len(results) - len(counted) - same, time.time() - start))
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print("%d places to mutate; %d drawn that change nothing or do not compile; %.0f s, %.0f of processor time" % (len(mutants), len(results) - len(counted) - same, time.time() - start, usage.ru_utime + usage.ru_stime))
     print("by room: " + ", ".join("%s %d of %d" % (room, sum(r[0] == "killed" and r[1][1].split("/")[2] == room for r in counted), sum(r[1][1].split("/")[2] == room for r in counted)) for room in rooms))
     print("%d survivors, and %d that are equivalent to the original: with these, %d of %d" % (len(counted) - killed, same, killed, len(counted) + same))
     print("%d of %d mutants killed" % (killed, len(counted)))
