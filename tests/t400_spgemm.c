@@ -409,17 +409,26 @@ static void Planned(void)
   PetscScalar *expected;
 
   if (!Is("hash")) return;
-  for (PetscInt kind = 0; kind < 6; kind++) {
+  for (PetscInt kind = 0; kind < 7; kind++) {
     HybTestBegin("%s: numeric phases by a plan, kind %" PetscInt_FMT, method->name, kind);
     if (kind == 0) HybTestMatRandom(300, 400, 0, 4, &A);
     else if (kind == 1) HybTestMatPowerLaw(300, 600, 5, &A);
     else if (kind == 2) HybTestMatDenseRow(20, 300, 11, 1, &A);
     else if (kind == 3) HybTestMatBanded(60, 60, 30, 30, &A);
     else if (kind == 4) HybTestMatRandom(40, 40, 0, 3, &A);
-    else HybTestMatRandom(3, 3, 0, 1, &A);
+    else if (kind == 5) HybTestMatRandom(3, 3, 0, 1, &A);
+    else { /* more rows of each of three sizes than blocks run at once: a block goes from one size to the next, its warps not all at the same time */
+      const PetscInt m       = HybTestSize(240000, 3000);
+      PetscInt      *lengths = (PetscInt *)RefAlloc(m, sizeof(PetscInt));
+
+      for (PetscInt r = 0; r < m; r++) lengths[r] = r % 3 == 0 ? 15 : r % 3 == 1 ? 9 : 3;
+      HybTestMatLengths(m, 3 * m, lengths, &A);
+      free(lengths);
+    }
     if (kind == 0) HybTestMatRandom(400, 500, 0, 9, &B);
     else if (kind == 1) HybTestMatRandom(600, 3000, 0, 30, &B);
     else if (kind == 2) HybTestMatRandom(300, 9000, 30, 40, &B); /* rows of C of one to 9000 entries */
+    else if (kind == 6) HybTestMatRandom(A.csr.n, 20000, 20, 20, &B);
     else RefMatCopy(&A, &B);
     RefSpGEMM(&A, &B, &C);
     expected = InOrder(&A, &B, &C);

@@ -108,6 +108,7 @@ static char                    *shared_, *dynamic_, *dynamicend_;
 static size_t                   shared_used_, dynamic_bytes_;
 static std::vector<SharedArray> arrays_;
 
+static uint64_t stay_; /* a warp is left once in so many times, less one */
 static uint64_t random_;
 uint64_t        Random(void)
 {
@@ -491,6 +492,7 @@ static void StartBlock(const dim3 &b)
     W.waiting = W.barrier = W.exited = 0;
     for (int l = 0; l < 32; l++) W.lane[l].fiber = nullptr;
   }
+  stay_ = Random() & 1 ? 15 : 4095;
   epoch_++;
   EMU_RACE(RaceBlock(warps_);)
   Repair(shared_, shared_used_ + RedZone);
@@ -504,10 +506,11 @@ static inline void CheckArrays(void)
   for (const SharedArray &a : arrays_) CheckArray(a, 8);
 }
 
-/* picks a thread and makes it the running one: mostly of the same warp. A thread that has not begun takes an idle fiber. */
+/* picks a thread and makes it the running one: mostly of the same warp. A thread that has not begun takes an idle fiber. In every second block a warp is left so seldom that it gets
+   whole rounds of a loop ahead of the others. */
 static Fiber *Next(void)
 {
-  if (!((ready_ >> w_) & 1u) || (Random() & 15) == 0) {
+  if (!((ready_ >> w_) & 1u) || (Random() & stay_) == 0) {
     if (!ready_) Deadlock();
     w_ = Pick(ready_);
   }

@@ -830,16 +830,17 @@ __global__ void __launch_bounds__(HybGroup<N>::THREADS) HashPlannedKernel(HashAr
   for (PetscCount q = x.binptr[0] + (PetscCount)blockIdx.x * G::GROUPS + G::index(); q < x.binptr[1]; q += (PetscCount)gridDim.x * G::GROUPS) HashPlannedRow<N>(x, x.order[q], shared);
 }
 
+/* whatever its bin, a warp keeps to its own part of shared memory: warps of a block go from bin to bin at different times */
 template <int N>
-static __device__ __forceinline__ void HashPlannedTask(const HashArgs &x, int b, PetscCount t, int bytes, unsigned char *shared)
+static __device__ __forceinline__ void HashPlannedTask(const HashArgs &x, int b, PetscCount t, unsigned char *shared)
 {
   using G = HybGroup<N>;
   const PetscCount q = x.binptr[b] + t * G::GROUPS + G::index();
 
-  if (q < x.binptr[b + 1]) HashPlannedRow<N>(x, x.order[q], (HybScalar *)(shared + (size_t)G::index() * bytes));
+  if (q < x.binptr[b + 1]) HashPlannedRow<N>(x, x.order[q], (HybScalar *)(shared + (size_t)G::index() * (HASH_SMALLMEM / G::GROUPS)));
 }
 
-/* rows of bins 1 to HASH_SMALL, large ones first: sub-warps only ever become narrower, and each has its warp's part of shared memory */
+/* rows of bins 1 to HASH_SMALL, large ones first */
 __global__ void __launch_bounds__(128, 6) HashPlannedSmallKernel(HashArgs x)
 {
   HYB_DYNAMIC_SHARED(unsigned char, shared);
@@ -855,14 +856,14 @@ __global__ void __launch_bounds__(128, 6) HashPlannedSmallKernel(HashArgs x)
       end += (x.binptr[b + 1] - x.binptr[b] + groups - 1) / groups;
     }
     if (t >= end) break;
-    if (b == HASH_SMALL) HashPlannedTask<128>(x, b, t - begin, HASH_SMALLMEM, shared);
+    if (b == HASH_SMALL) HashPlannedTask<128>(x, b, t - begin, shared);
     else {
-      const int lanes = HashGroupLanes(b, x.grouplanes), bytes = 256 << b;
+      const int lanes = HashGroupLanes(b, x.grouplanes);
 
-      if (lanes >= 5) HashPlannedTask<32>(x, b, t - begin, bytes, shared);
-      else if (lanes == 4) HashPlannedTask<16>(x, b, t - begin, bytes, shared);
-      else if (lanes == 3) HashPlannedTask<8>(x, b, t - begin, bytes, shared);
-      else HashPlannedTask<4>(x, b, t - begin, bytes, shared);
+      if (lanes >= 5) HashPlannedTask<32>(x, b, t - begin, shared);
+      else if (lanes == 4) HashPlannedTask<16>(x, b, t - begin, shared);
+      else if (lanes == 3) HashPlannedTask<8>(x, b, t - begin, shared);
+      else HashPlannedTask<4>(x, b, t - begin, shared);
     }
   }
 }
