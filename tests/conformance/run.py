@@ -161,6 +161,10 @@ class Runner:
         self.sequence = 0
         for d in ('bin', 'aij', 'work'):
             os.makedirs(os.path.join(self.build, d), exist_ok=True)
+        self.preload = os.path.join(self.build, 'yield.so')
+        cc = environment.get('PETSC_CC', 'cc').split()
+        if not shutil.which(cc[0]) or subprocess.run(cc + ['-O2', '-shared', '-fPIC', os.path.join(HERE, 'yield.c'), '-o', self.preload], capture_output=True).returncode:
+            self.preload = ''  # slower where ranks outnumber cores, that is all
 
     # the list
 
@@ -245,6 +249,8 @@ class Runner:
         line = [self.executable(job.program)] + tokens
         if job.command.nsize > 1:
             line = self.e.get('MPIEXEC', 'mpiexec').split() + ['-n', str(job.command.nsize)] + line
+            if self.preload and 'LD_PRELOAD' not in environment:
+                environment['LD_PRELOAD'] = self.preload
         temporary = tempfile.mkdtemp(prefix='conf')  # isolated single ranks share names in the session folder: each needs its own
         environment['TMPDIR'] = environment['OMPI_MCA_orte_tmpdir_base'] = temporary
         if job.command.nsize == 1:
@@ -279,12 +285,23 @@ class Runner:
         run = subprocess.run(['bash', '-c', 'cat | ' + rule], input=text, capture_output=True, text=True, errors='replace', cwd=cwd, timeout=60)
         return run.stdout
 
+    def aij_file(self, job):
+        exe = self.executable(job.program)
+        key = hashlib.sha1(json.dumps([job.program, job.command.nsize, job.line('aij'), os.path.getmtime(exe), self.o.options, 1]).encode()).hexdigest()
+        return key, os.path.join(self.build, 'aij', key + '.json')
+
+    def aij_hangs(self, job):
+        """Whether plain aij is known not to end in time: there is nothing to compare with then."""
+        path = self.aij_file(job)[1]
+        if not os.path.exists(path):
+            return False
+        with open(path) as f:
+            return json.load(f)['timed_out']
+
     def aij(self, job):
         """What plain aij does with this command, without the plugin."""
         tokens = job.line('aij')
-        exe = self.executable(job.program)
-        key = hashlib.sha1(json.dumps([job.program, job.command.nsize, tokens, os.path.getmtime(exe), self.o.options, 1]).encode()).hexdigest()
-        path = os.path.join(self.build, 'aij', key + '.json')
+        key, path = self.aij_file(job)
         with self.lock:
             own = self.aij_locks.setdefault(key, threading.Lock())
         with own:
@@ -300,14 +317,13 @@ class Runner:
 
     def run(self, job):
         """A dict: outcome passed/failed/skipped, why, and what the counters say."""
-        result = self.judged(job)
-        result['text'] = None
+        result, listed = self.judged(job), job.label(self.o.type if self.o.mode == 'mat_type' else 'aij')
         bare = job.as_bare()
         if result['outcome'] == 'skipped' and bare.line('aij') != job.line('aij') and (self.o.mode == 'seqaij_type' or bare.line('X') != bare.line('Y')):
             second = self.judged(bare)
-            second['text'] = None
             if second['outcome'] != 'skipped':
-                return second
+                result = second
+        result['text'], result['command_listed'] = None, listed
         return result
 
     def judged(self, job):
@@ -342,6 +358,9 @@ class Runner:
         if self.o.mode == 'seqaij_type':
             ours += ' -mat_seqaij_type seq' + self.o.type
         result = {'program': job.program, 'suffix': job.command.suffix, 'command': job.label(root), 'options': ours, 'what': job.what, 'why': '', 'judge': 'stored output'}
+        if self.aij_hangs(job):
+            result.update(outcome='skipped', seconds=0, text=None, status=0, error='', counts=None, judge='plain aij', why='plain aij fails too: takes more than %d s' % self.o.timeout)
+            return result
         start = time.time()
         status, text, error, timed_out = self.execute(job, tokens, ours)
         result['seconds'] = round(time.time() - start, 2)
@@ -454,6 +473,7 @@ def main():
     p.add_argument('--fast', action='store_true', help='the subset in fast.txt')
     p.add_argument('--search', default='', help='only commands whose program and line match')
     p.add_argument('--failed', action='store_true', help='only what failed last time in this mode')
+    p.add_argument('--resume', action='store_true', help='go on with a run of the same plugin that was ended before its end')
     p.add_argument('--list', action='store_true', help='print the commands and stop')
     p.add_argument('--jobs', type=int, default=2)
     p.add_argument('--timeout', type=float, default=120)
@@ -529,6 +549,22 @@ def run_mode(o):
     if not partial:
         shutil.rmtree(r.failed_folder, ignore_errors=True)
 
+    # what is done is written down as it comes, for --resume
+    progress = os.path.join(r.build, 'progress-%s%s%s.jsonl' % (o.mode, o.name and '-' + o.name, '-fast' if o.fast else ''))
+    identity = [o.type, o.plugin, os.path.getmtime(o.plugin) if o.plugin else 0, o.options, o.plugin_options]
+    if o.resume and os.path.exists(progress):
+        with open(progress) as f:
+            earlier = [json.loads(line) for line in f if line.endswith('\n')]
+        if earlier and earlier[0] == identity:
+            results = earlier[1:]
+        done = {(x['program'], x['command_listed']) for x in results}
+        jobs = [j for j in jobs if (j.program, j.label(root)) not in done]
+        say('  %d done before' % len(results))
+    written = None if partial else open(progress, 'w')
+    if written:
+        for x in [identity] + results:
+            written.write(json.dumps(x) + '\n')
+
     if o.seconds:
         random.Random(o.seed).shuffle(jobs)
     begin = time.time()
@@ -547,9 +583,14 @@ def run_mode(o):
             if result['outcome'] == 'failed':
                 say('FAILED  %s  %s\n        %s' % (result['program'], result['command'], result['why']))
             results.append(result)
+            if written:
+                written.write(json.dumps(result) + '\n')
+                written.flush()
             if time.time() - shown[0] > 15:
                 shown[0] = time.time()
                 say('  %d of %d, %d s' % (i + 1, len(futures), time.time() - start))
+    if written:
+        written.close()
 
     results.sort(key=lambda x: (x['program'], x['command']))
     passed = [x for x in results if x['outcome'] == 'passed']
