@@ -1,6 +1,9 @@
-/* C = P^T A P by every fused method of the backend, against the reference and, to the bit, against the order of the stages. */
+/*
+  C = P^T A P by every fused method of the backend, against the reference and, to the bit, against the order of additions that the method promises: P^T (A P) on the host,
+  (P^T A) P on a device. A device's method may decline, and only what it says it does.
+*/
 #include "hybtest.h"
-#include <aijhybridgpu/private/hybptap.h>
+#include <aijhybridgpu/private/hybproduct.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,7 +45,7 @@ static PetscErrorCode First(HybPtAP *pp, const HybCSR *A, const HybCSR *P, HybCS
   PetscCall(PetscMemzero(C, sizeof(*C)));
   PetscCall(method->symbolic(pp, A, P, &out, C));
   PetscCall(HybArenaReset(&pp->work));
-  if (!C->a) {
+  if (!C->a && !pp->declined) {
     PetscCall(HybArenaAlloc(&out, pp->exec.result, C->nnz, sizeof(HybScalar), &C->a));
     PetscCall(Numeric(pp, A, P, C));
   }
@@ -71,41 +74,104 @@ static void InOrder(const HybCSR *A, const HybCSR *B, HybCSR *C)
   free(row);
 }
 
-static void Check(const RefMat *A, const RefMat *P, const char *counter, PetscCount least)
+/* the bits that the method promises, on the pattern of C */
+static void Promised(const RefMat *A, const RefMat *P, const RefMat *T, RefMat *W, RefMat *S)
 {
-  HybPtAP pp;
-  HybCSR  DA, DP, DC;
-  RefMat  C, T, W, S, other, first;
+  if (HybTestExec()->backend->device) {
+    InOrder(&T->csr, &A->csr, &W->csr);
+    InOrder(&W->csr, &P->csr, &S->csr);
+  } else {
+    InOrder(&A->csr, &P->csr, &W->csr);
+    InOrder(&T->csr, &W->csr, &S->csr);
+  }
+}
 
+/* the most products and w's entries of a row of (P^T A) P: what a device's method keeps in shared memory, by scalars */
+static PetscCount Largest(const RefMat *A, const RefMat *P, const RefMat *T, const RefMat *W)
+{
+  PetscCount largest = 0;
+
+  for (PetscInt r = 0; r < T->csr.m; r++) {
+    PetscCount first = 0, second = 0;
+
+    for (PetscInt k = T->csr.i[r]; k < T->csr.i[r + 1]; k++) first += A->csr.i[T->csr.j[k] + 1] - A->csr.i[T->csr.j[k]];
+    for (PetscInt k = W->csr.i[r]; k < W->csr.i[r + 1]; k++) second += P->csr.i[W->csr.j[k] + 1] - P->csr.i[W->csr.j[k]];
+    if (second) largest = PetscMax(largest, PetscMax(first, second) + W->csr.i[r + 1] - W->csr.i[r]);
+  }
+  return largest;
+}
+
+/* counter: of the host's method, counter2: of a device's; NULL where there is nothing to ask */
+static void Check2(const RefMat *A, const RefMat *P, const char *counter, const char *counter2, PetscCount least)
+{
+  const PetscBool  device = HybTestExec()->backend->device;
+  HybPtAP          pp;
+  HybCSR           DA, DP, DC;
+  RefMat           C, T, W, S, other, otherp;
+  const PetscCount kib = 1024 / (PetscCount)sizeof(PetscScalar);
+
+  memset(&pp, 0, sizeof(pp));
   RefPtAP(A, P, &C);
+  RefTranspose(P, PETSC_FALSE, &T);
+  RefMatCopy(&C, &S);
+  if (device) RefSpGEMM(&T, A, &W);
+  else RefSpGEMM(A, P, &W);
   if (HybTestCall(Init(&pp)) && HybTestCall(HybTestUpload(&keep, &A->csr, &DA)) && HybTestCall(HybTestUpload(&keep, &P->csr, &DP)) && HybTestCall(First(&pp, &DA, &DP, &DC))) {
-    if (counter) HybTestCheck(pp.exec.backend->device || HybCountersGet(&pp.counters, counter) >= least, "%s is %td, expected %td at least", counter, HybCountersGet(&pp.counters, counter), least);
-    if (HybTestSameMatrix(&DC, &C, 4) && HybTestCall(HybTestDownload(&DC, &first))) {
-      if (!pp.exec.backend->device) {
-        RefTranspose(P, PETSC_FALSE, &T);
-        RefSpGEMM(A, P, &W);
-        InOrder(&A->csr, &P->csr, &W.csr);
-        RefMatCopy(&C, &S);
-        InOrder(&T.csr, &W.csr, &S.csr);
-        HybTestSameBits(S.csr.nnz, sizeof(PetscScalar), DC.a, S.csr.a);
-        RefMatDestroy(&T);
-        RefMatDestroy(&W);
-        RefMatDestroy(&S);
+    const PetscCount largest = device ? Largest(A, P, &T, &W) : 0;
+
+    if (device) counter = counter2;
+    if (pp.declined) {
+      HybTestCheck(largest > 75 * kib, "declined where a row takes %td scalars", largest);
+      HybTestCheck(!out.bytes, "%zu bytes are left of a result that was declined", out.bytes);
+    } else {
+      HybTestCheck(largest <= 227 * kib, "not declined where a row takes %td scalars", largest);
+      if (counter) HybTestCheck(HybCountersGet(&pp.counters, counter) >= least, "%s is %td, expected %td at least", counter, HybCountersGet(&pp.counters, counter), least);
+      if (device) {
+        PetscCount products = 0;
+
+        for (PetscInt k = 0; k < T.csr.nnz; k++) products += A->csr.i[T.csr.j[k] + 1] - A->csr.i[T.csr.j[k]];
+        for (PetscInt k = 0; k < W.csr.nnz; k++) products += P->csr.i[W.csr.j[k] + 1] - P->csr.i[W.csr.j[k]];
+        HybTestCheck(HybCountersGet(&pp.counters, "products") == products, "%td products, expected %td", HybCountersGet(&pp.counters, "products"), products);
+        HybTestCheck(!C.csr.nnz || HybCountersGet(&pp.counters, "plan bytes") > 2 * products, "a plan of %td bytes for %td products", HybCountersGet(&pp.counters, "plan bytes"), products);
       }
-      HybTestCall(Numeric(&pp, &DA, &DP, &DC));
-      HybTestSameBits(first.csr.nnz, sizeof(PetscScalar), DC.a, first.csr.a);
-      RefMatDestroy(&first);
+    }
+    if (!pp.declined && HybTestSameMatrix(&DC, &C, 4)) {
+      Promised(A, P, &T, &W, &S);
+      HybTestSameBits(S.csr.nnz, sizeof(PetscScalar), DC.a, S.csr.a);
+      for (int k = 0; k < 2; k++) {
+        HybTestCall(HybTestExec()->backend->zero(HybTestExec(), DC.a, sizeof(PetscScalar) * (size_t)DC.nnz));
+        HybTestCall(Numeric(&pp, &DA, &DP, &DC));
+        HybTestSameBits(S.csr.nnz, sizeof(PetscScalar), DC.a, S.csr.a);
+      }
       RefMatDestroy(&C);
+      /* other matrices of the same pattern, at other addresses, with other values; first one of the two */
       HybTestMatArrays(A->csr.m, A->csr.n, A->csr.i, A->csr.j, NULL, &other);
       RefPtAP(&other, P, &C);
       if (HybTestCall(HybTestUpload(&keep, &other.csr, &DA)) && HybTestCall(Numeric(&pp, &DA, &DP, &DC))) HybTestSameMatrix(&DC, &C, 4);
+      RefMatDestroy(&C);
+      HybTestMatArrays(P->csr.m, P->csr.n, P->csr.i, P->csr.j, NULL, &otherp);
+      RefPtAP(&other, &otherp, &C);
+      RefTranspose(&otherp, PETSC_FALSE, &T);
+      if (HybTestCall(HybTestUpload(&keep, &otherp.csr, &DP)) && HybTestCall(Numeric(&pp, &DA, &DP, &DC)) && HybTestSameMatrix(&DC, &C, 4)) {
+        Promised(&other, &otherp, &T, &W, &S);
+        HybTestSameBits(S.csr.nnz, sizeof(PetscScalar), DC.a, S.csr.a);
+      }
       RefMatDestroy(&other);
+      RefMatDestroy(&otherp);
     }
   }
   HybTestCall(Destroy(&pp));
   HybTestCall(HybArenaReset(&keep));
   HybTestCall(HybArenaReset(&out));
   RefMatDestroy(&C);
+  RefMatDestroy(&T);
+  RefMatDestroy(&W);
+  RefMatDestroy(&S);
+}
+
+static void Check(const RefMat *A, const RefMat *P, const char *counter, PetscCount least)
+{
+  Check2(A, P, counter, NULL, least);
 }
 
 static void CheckAndDestroy(RefMat *A, RefMat *P, const char *counter, PetscCount least)
@@ -140,6 +206,98 @@ static PetscErrorCode FaultCleanup(void *ctx)
   PetscCall(HybArenaReset(&keep));
   PetscCall(HybArenaReset(&out));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* values that no tolerance is for: the bits alone */
+static void Special(const RefMat *A, const RefMat *P)
+{
+  HybPtAP pp;
+  HybCSR  DA, DP, DC;
+  RefMat  C, T, W, D;
+
+  memset(&pp, 0, sizeof(pp));
+  RefPtAP(A, P, &C);
+  RefTranspose(P, PETSC_FALSE, &T);
+  if (HybTestExec()->backend->device) RefSpGEMM(&T, A, &W);
+  else RefSpGEMM(A, P, &W);
+  Promised(A, P, &T, &W, &C);
+  if (HybTestCall(Init(&pp)) && HybTestCall(HybTestUpload(&keep, &A->csr, &DA)) && HybTestCall(HybTestUpload(&keep, &P->csr, &DP)) && HybTestCall(First(&pp, &DA, &DP, &DC)) && HybTestCall(HybTestDownload(&DC, &D))) {
+    for (PetscCount k = 0; k < C.csr.nnz; k++) {
+      const PetscReal x = PetscRealPart(D.csr.a[k]), y = PetscRealPart(C.csr.a[k]);
+
+      if (!HybTestCheck(x == y || (x != x && y != y), "entry %td is %g, expected %g", k, (double)x, (double)y)) break;
+    }
+    RefMatDestroy(&D);
+  }
+  HybTestCall(Destroy(&pp));
+  HybTestCall(HybArenaReset(&keep));
+  HybTestCall(HybArenaReset(&out));
+  RefMatDestroy(&C);
+  RefMatDestroy(&T);
+  RefMatDestroy(&W);
+}
+
+/* a diagonal A and one coarse row, sized to just fill and to just exceed each size of a device's rows */
+static void Sizes(void)
+{
+  static const char *const names[] = {"rows up to 1 KiB", "rows up to 2 KiB", "rows up to 4 KiB", "rows up to 6 KiB", "rows up to 8 KiB", "rows up to 16 KiB", "rows up to 32 KiB", "rows up to a block"};
+  static const PetscInt    kib[]   = {1, 2, 4, 6, 8, 16, 32};
+  const PetscInt           entry   = (PetscInt)PetscMax(2 * sizeof(PetscScalar), sizeof(PetscInt) + 8);
+  RefMat                   A, P;
+
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(kib); k++) {
+    for (PetscInt d = -1; d <= 1; d++) {
+      const PetscInt m = kib[k] * 1024 / entry + d;
+
+      HybTestBegin("%s: a row of C from %" PetscInt_FMT " products", method->name, m);
+      HybTestMatBanded(m, m, 0, 0, &A);
+      HybTestMatDenseColumn(m, 1, 0, 0, &P);
+      Check2(&A, &P, NULL, names[k + (d > 0)], 1);
+      RefMatDestroy(&A);
+      RefMatDestroy(&P);
+    }
+  }
+  HybTestBegin("%s: a row of C from more products than a block holds", method->name);
+  HybTestMatBanded(20000, 20000, 0, 0, &A);
+  HybTestMatDenseColumn(20000, 1, 0, 0, &P);
+  CheckAndDestroy(&A, &P, NULL, 0);
+}
+
+/* by the room above: where the method declines, the stages go on, also when it was named */
+static void Declined(void)
+{
+  RefMat A, P, C;
+  HybCSR DA, DP, DC;
+
+  HybTestMatStencil(7, 8, 7, 6, &A);
+  HybTestMatProlongator(336, 60, 3, &P);
+  RefPtAP(&A, &P, &C);
+  for (int declined = 0; declined < 2; declined++) {
+    HybProduct  product = NULL;
+    const char *ran     = "";
+    const char *wanted  = declined && HybTestExec()->backend->device ? "stages" : method->name;
+
+    HybTestBegin("%s: a product that %s", method->name, declined ? "may have no plan" : "asks for it by name");
+    if (declined) HybTestCall(PetscOptionsSetValue(NULL, "-mat_aijhybridgpu_fused_plan", "1000"));
+    if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &P.csr, &DP)) && HybTestCall(HybProductCreate(HybTestExec(), HYB_PRODUCT_PTAP, method->name, 0, &product)) &&
+        HybTestCall(HybProductSymbolic(product, &DA, &DP, NULL, &out, &DC)) && HybTestCall(HybProductNumeric(product, &DA, &DP, NULL, &DC))) {
+      PetscBool same;
+
+      HybTestSameMatrix(&DC, &C, 4);
+      HybTestCall(HybProductNumeric(product, &DA, &DP, NULL, &DC));
+      HybTestSameMatrix(&DC, &C, 4);
+      HybTestCall(HybProductGetMethod(product, &ran));
+      HybTestCall(PetscStrcmp(ran, method->name, &same));
+      HybTestCheck(same == (PetscBool)!strcmp(wanted, method->name), "%s ran, wanted: %s", ran, wanted);
+    }
+    if (declined) HybTestCall(PetscOptionsClearValue(NULL, "-mat_aijhybridgpu_fused_plan"));
+    HybTestCall(HybProductDestroy(&product));
+    HybTestCall(HybArenaReset(&keep));
+    HybTestCall(HybArenaReset(&out));
+  }
+  RefMatDestroy(&A);
+  RefMatDestroy(&P);
+  RefMatDestroy(&C);
 }
 
 static void Method(void)
@@ -223,6 +381,46 @@ static void Method(void)
     HybTestMatRandom(m, n, 0, HybTestRandomInt(0, PetscMin(n, 6)), &P);
     CheckAndDestroy(&A, &P, NULL, 0);
   }
+  /* as many coarse rows as groups of a block have, and one more and one less */
+  for (PetscInt n = 1; n <= HybTestSize(1024, 128); n *= 2) {
+    for (PetscInt d = -1; d <= 1; d++) {
+      if (n + d < 1) continue;
+      HybTestBegin("%s: %" PetscInt_FMT " coarse rows", method->name, n + d);
+      HybTestMatRandom(2 * n + 5, 2 * n + 5, 1, 4, &A);
+      HybTestMatProlongator(2 * n + 5, n + d, 2, &P);
+      CheckAndDestroy(&A, &P, NULL, 0);
+    }
+  }
+  HybTestBegin("%s: rows of C of many slices", method->name);
+  HybTestMatRandom(90, 90, 1, 5, &A);
+  HybTestMatRandom(90, 700, 20, 40, &P);
+  CheckAndDestroy(&A, &P, NULL, 0);
+  HybTestBegin("%s: dense columns of P", method->name);
+  HybTestMatRandom(300, 300, 0, 4, &A);
+  HybTestMatDenseColumn(300, 40, 17, 2, &P);
+  CheckAndDestroy(&A, &P, NULL, 0);
+  HybTestBegin("%s: a dense row of A, dense columns of both", method->name);
+  HybTestMatDenseRow(250, 250, 111, 2, &A);
+  HybTestMatDenseColumn(250, 30, 29, 1, &P);
+  Check(&A, &P, NULL, 0);
+  RefMatDestroy(&A);
+  HybTestMatDenseColumn(250, 250, 249, 2, &A);
+  CheckAndDestroy(&A, &P, NULL, 0);
+  HybTestBegin("%s: infinities, NaN, negative zeros and denormals are carried through", method->name);
+  HybTestMatStencil(5, 11, 9, 1, &A);
+  HybTestMatProlongator(99, 20, 3, &P);
+  A.csr.a[7]   = PETSC_MAX_REAL;
+  A.csr.a[8]   = PETSC_MAX_REAL;
+  A.csr.a[100] = (PetscReal)-0.0;
+  A.csr.a[101] = PETSC_MIN_REAL / 64;
+  A.csr.a[200] = PETSC_MAX_REAL * 2;
+  P.csr.a[5]   = PETSC_MAX_REAL;
+  P.csr.a[77]  = PETSC_MAX_REAL * 2 - PETSC_MAX_REAL * 2;
+  Special(&A, &P);
+  RefMatDestroy(&A);
+  RefMatDestroy(&P);
+  Sizes();
+  Declined();
   HybTestBegin("%s: every allocation failing in turn", method->name);
   HybTestMatStencil(9, 12, 11, 1, &FaultA);
   HybTestMatProlongator(132, 30, 3, &FaultP);

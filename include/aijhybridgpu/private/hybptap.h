@@ -15,6 +15,7 @@ typedef struct {
   const HybPtAPMethod *method;
   HybArena             keep, work;
   HybCounters          counters;
+  PetscBool            declined; /* set by symbolic: the operands are not for this method, and it holds nothing of the result; the caller goes on with the stages */
   void                *data;
 } HybPtAP;
 

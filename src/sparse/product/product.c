@@ -151,13 +151,16 @@ static PetscErrorCode HybProductTransposeSymbolic(HybProduct p, PetscInt operand
 /* One multiplication: its pattern, and room for its values. A numeric phase follows in any case, so the method does not see values, which it might multiply at once. */
 static PetscErrorCode HybProductStageSymbolic(HybProduct p, PetscInt s, const HybCSR *L, const HybCSR *R, HybMem result, HybArena *out, HybCSR *C)
 {
-  HybExec x    = p->exec;
-  HybCSR  left = *L, right = *R;
+  HybExec   x    = p->exec;
+  HybCSR    left = *L, right = *R;
+  PetscBool fused = PETSC_FALSE;
 
   PetscFunctionBegin;
   left.a = right.a = NULL;
   x.result         = result;
-  PetscCall(HybSpGEMMInit(&p->stage[s], &x, p->method, p->width));
+  /* a fused method is none of a stage: where it declined, or where it was named for a parallel P^T A P and this is another of its products */
+  for (const struct _HybPtAPMethod *const *m = p->exec.backend->ptap; m && *m && !fused; m++) PetscCall(PetscStrcmp(p->method, (*m)->name, &fused));
+  PetscCall(HybSpGEMMInit(&p->stage[s], &x, fused ? "auto" : p->method, p->width));
   p->stageinit[s]   = PETSC_TRUE;
   p->stage[s].reuse = (PetscBool)(p->type == HYB_PRODUCT_PTAP || p->type == HYB_PRODUCT_RART);
   PetscCall(PetscMemzero(C, sizeof(*C)));
@@ -167,7 +170,7 @@ static PetscErrorCode HybProductStageSymbolic(HybProduct p, PetscInt s, const Hy
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A fused Galerkin method: the one that was named, else the first that says it is cheaper than the stages */
+/* A fused Galerkin method: the one that was named, else the first that says it is cheaper than the stages. It may find that it cannot take the operands: then the stages do. */
 static PetscErrorCode HybProductTryFused(HybProduct p, const HybCSR *A, const HybCSR *P, HybArena *out, HybCSR *result)
 {
   PetscBool isauto, named;
@@ -192,6 +195,10 @@ static PetscErrorCode HybProductTryFused(HybProduct p, const HybCSR *A, const Hy
   PetscCall(PetscMemzero(result, sizeof(*result)));
   PetscCall(p->fused.method->symbolic(&p->fused, A, P, out, result));
   PetscCall(HybArenaReset(&p->fused.work));
+  if (p->fused.declined) {
+    PetscCall(HybProductResetFused(p));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   if (!result->a) PetscCall(HybArenaAlloc(out, p->exec.result, result->nnz, sizeof(HybScalar), &result->a));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -4,3 +4,4 @@
   const HybPtAPMethod, defined in host/<method>.c or cuda/<method>.cu.
 */
 HYB_METHOD_HOST("fused", HybPtAP_Fused)
+HYB_METHOD_CUDA("fused", HybPtAP_FusedCUDA)
