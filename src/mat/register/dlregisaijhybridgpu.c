@@ -135,8 +135,8 @@ PetscErrorCode HybGlueCountProduct(const char *method)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Every byte that the plugin holds or held is counted at its allocation */
-PetscErrorCode HybGlueDescribeMemory(char text[], size_t length)
+/* Every byte that the plugin holds or held is counted at its allocation. any, which may be NULL: whether there ever was one. */
+PetscErrorCode HybGlueDescribeMemory(char text[], size_t length, PetscBool *any)
 {
   HybMemoryReport host, device;
 
@@ -146,6 +146,7 @@ PetscErrorCode HybGlueDescribeMemory(char text[], size_t length)
   if (HybGlueState.device) PetscCall(HybGlueState.device->usage(&device, PETSC_FALSE));
   PetscCall(PetscSNPrintf(text, length, "bytes now / at most: device %zu / %zu, managed %zu / %zu of a share of %zu, pinned %zu / %zu, host arenas %zu / %zu; over the bus to the device %.0f, to the host %.0f", device.device_bytes, device.device_peak, device.managed_bytes, device.managed_peak, device.managed_share, device.pinned_bytes,
                           device.pinned_peak, host.device_bytes, host.device_peak, (double)HybGlueState.todevice, (double)HybGlueState.tohost));
+  if (any) *any = host.device_peak || device.device_peak || device.managed_peak || device.pinned_peak ? PETSC_TRUE : PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -165,10 +166,11 @@ static PetscErrorCode HybGlueFinalize(void)
     fclose(f);
   }
   {
-    char text[512];
+    char      text[512];
+    PetscBool any;
 
-    PetscCall(HybGlueDescribeMemory(text, sizeof(text)));
-    PetscCall(PetscInfo(NULL, "Memory: %s\n", text));
+    PetscCall(HybGlueDescribeMemory(text, sizeof(text), &any));
+    if (any) PetscCall(PetscInfo(NULL, "Memory: %s\n", text));
     if (g->viewmemory) {
       PetscMPIInt rank;
 

@@ -208,7 +208,7 @@ typedef struct {
 
 /* register/ */
 PETSC_INTERN PetscErrorCode HybGlueReadChoices(HybChoices *);
-PETSC_INTERN PetscErrorCode HybGlueDescribeMemory(char text[], size_t length);
+PETSC_INTERN PetscErrorCode HybGlueDescribeMemory(char text[], size_t length, PetscBool *any);
 PETSC_INTERN PetscErrorCode HybGlueCountProduct(const char *method);
 PETSC_INTERN PetscErrorCode HybGlueCheckMethod(const char *option, const char *value, const char *const *names);
 

@@ -227,7 +227,7 @@ static PetscErrorCode MatView_SeqAIJHybridGPU(Mat A, PetscViewer viewer)
     char                 text[512];
 
     PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-    PetscCall(HybGlueDescribeMemory(text, sizeof(text)));
+    PetscCall(HybGlueDescribeMemory(text, sizeof(text), NULL));
     PetscCall(PetscViewerASCIIPrintf(viewer, "AIJHybridGPU: the matrix is on the %s\n", !hyb->copy.pattern ? "host" : !hyb->copy.born ? "host, with a copy on the device" : !hyb->copy.shared ? "device, mirrored on the host" : hyb->former ? "device and the host in one storage, moved there" : "device and the host in one storage"));
     PetscCall(PetscViewerASCIIPrintf(viewer, "AIJHybridGPU: %s\n", text));
     PetscCall(PetscViewerASCIIPrintf(viewer, "AIJHybridGPU: SpMV method %s, SpGEMM method %s, %zu bytes adopted from a product\n", hyb->device.ready ? hyb->device.plan.method->name : (hyb->host.ready ? hyb->host.plan.method->name : hyb->choices.spmv), hyb->choices.spgemm, hyb->arrays.bytes));
