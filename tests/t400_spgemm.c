@@ -793,6 +793,67 @@ static void Bounded(void)
   }
 }
 
+/* the backend's answer when it is asked what is free */
+static PetscErrorCode CountingMemory(HybMemoryReport *report)
+{
+  const PetscErrorCode ierr = counted->memory(report);
+
+  report->free_bytes = heldlimit - heldnow;
+  return ierr;
+}
+
+/* rowmerge with several factors, whose intermediates would not fit beside C */
+static void Chunked(void)
+{
+  HybExec exec = *HybTestExec();
+
+  if (!exec.backend->device || !Is("rowmerge")) return;
+  counted         = exec.backend;
+  counting        = *counted;
+  counting.alloc  = CountingAlloc;
+  counting.free   = CountingFree;
+  counting.memory = CountingMemory;
+  exec.backend    = &counting;
+  for (int kind = 0; kind < 3; kind++) {
+    const size_t entry = sizeof(PetscInt) + sizeof(PetscScalar);
+    PetscCount   products = 0;
+    HybSpGEMM    mm;
+    HybArena     result;
+    HybCSR       DA, DB, DC, DO;
+    RefMat       A, B, C, other;
+
+    HybTestBegin("rowmerge: rows in chunks, %s", kind == 0 ? "all of one length" : kind == 1 ? "one of them longer than a chunk" : "of all lengths, C already as large as what is free");
+    if (kind == 0) HybTestMatRandom(200, 500, 40, 40, &A);
+    else if (kind == 1) HybTestMatDenseRow(500, 500, 77, 16, &A);
+    else HybTestMatRandom(300, 500, 0, 60, &A);
+    HybTestMatRandom(500, 500, kind == 1 ? 30 : 22, kind == 1 ? 60 : 24, &B);
+    RefSpGEMM(&A, &B, &C);
+    for (PetscInt k = 0; k < A.csr.nnz; k++) products += B.csr.i[A.csr.j[k] + 1] - B.csr.i[A.csr.j[k]];
+    heldnow = 0;
+    /* not what all products take, but C and a quarter of it, and offsets */
+    heldlimit = (size_t)C.csr.nnz * entry / 2 * 3 + (size_t)A.csr.nnz * 32 + 100000 + (kind == 1 ? (size_t)B.csr.nnz * entry * 2 : 0);
+    if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB)) && HybTestCall(HybArenaInit(&result, &exec)) && HybTestCall(HybSpGEMMInit(&mm, &exec, "rowmerge", kind == 1 ? 8 : 0))) {
+      HybTestCheck(heldlimit < (size_t)products * entry, "%zu bytes hold %td products", heldlimit, products);
+      if (HybTestCall(HybSpGEMMSymbolic(&mm, &DA, &DB, &result, &DC)) && HybTestSameMatrix(&DC, &C, 4)) {
+        HybTestCheck(HybCountersGet(&mm.counters, "chunks") > 1 && HybCountersGet(&mm.counters, "factors") > 1, "%td chunks, %td factors", HybCountersGet(&mm.counters, "chunks"), HybCountersGet(&mm.counters, "factors"));
+        HybTestMatArrays(A.csr.m, A.csr.n, A.csr.i, A.csr.j, NULL, &other);
+        RefMatDestroy(&C);
+        RefSpGEMM(&other, &B, &C);
+        if (HybTestCall(HybTestUpload(&keep, &other.csr, &DO)) && HybTestCall(HybSpGEMMNumeric(&mm, &DO, &DB, &DC))) HybTestSameMatrix(&DC, &C, 4);
+        RefMatDestroy(&other);
+      }
+      HybTestCall(HybSpGEMMDestroy(&mm));
+      HybTestCall(HybArenaReset(&result));
+      HybTestCheck(heldnow == 0, "%zu bytes are left", heldnow);
+    }
+    heldlimit = SIZE_MAX;
+    HybTestCall(HybArenaReset(&keep));
+    RefMatDestroy(&A);
+    RefMatDestroy(&B);
+    RefMatDestroy(&C);
+  }
+}
+
 static PetscErrorCode Body(void)
 {
   const HybExec *exec = HybTestExec();
@@ -823,6 +884,7 @@ static PetscErrorCode Body(void)
     Faults();
     Limits();
     Bounded();
+    Chunked();
     if (Is("rowmerge")) {
       for (width = 2; width <= 32; width += width < 5 ? 1 : 9) Random();
       width = 0;

@@ -21,7 +21,9 @@
   Otherwise W is the width asked for, or the smallest power of two that merges the longest row at once, at most 16, and 32 where 16 would need three levels.
 
   Memory: the intermediate matrices, two at a time; the first has at most as many entries as there are products, each later one no more than the one before, which
-  bounds its allocation without asking the device. Synchronisations of a first product: the statistics, the first intermediate's size (if there is one), C's size.
+  bounds its allocation without asking the device. Where two of them might take more than an eighth of free memory, the rows of A are taken in chunks whose intermediates do not (a row is
+  never cut), which are merged twice: to count, and when C's size is known. Synchronisations of a first product: the statistics, the first intermediate's size (if there is one; with
+  chunks: where they begin), C's size.
   Complexity: an entry of an intermediate or of C costs one step of a sub-warp, log2 W shuffles and as many additions as products meet. Within a piece products are added in
   A's order; pieces are added as wholes, in their order.
 
@@ -34,6 +36,7 @@
 #define ROWMERGE_LEVELS  31 /* of width 2, for any length */
 #define ROWMERGE_NARROW   12
 #define ROWMERGE_PRODUCTS 128
+#define ROWMERGE_ASK      ((size_t)1 << 22) /* bytes of intermediates from which the card is asked what is free: the question takes longer than a small product */
 
 /* pieces of each row of the next level */
 __global__ void __launch_bounds__(256) RowMergePieces(PetscInt m, PetscInt w, const PetscInt *__restrict__ ptr, PetscInt *__restrict__ pieces)
@@ -234,14 +237,49 @@ __global__ void __launch_bounds__(ROWMERGE_THREADS) RowMergeNarrow(RowMergeArgs 
   }
 }
 
+/* where a chunk of rows begins */
+struct RowMergeCut {
+  PetscInt   row;
+  PetscInt   entry;
+  PetscCount product;
+};
+
+/* chunk c begins at the first row with at least c*chunk products before it */
+__global__ void __launch_bounds__(256) RowMergeCuts(PetscInt m, const PetscInt *__restrict__ ai, const PetscCount *__restrict__ before, PetscCount chunk, PetscInt nchunks, RowMergeCut *__restrict__ cut)
+{
+  const PetscCount c = (PetscCount)blockIdx.x * 256 + threadIdx.x;
+
+  if (c <= nchunks) {
+    PetscInt lo = 0, hi = m;
+
+    while (lo < hi) {
+      const PetscInt mid = lo + (hi - lo) / 2;
+
+      if (before[mid] < c * chunk) lo = mid + 1;
+      else hi = mid;
+    }
+    if (c == nchunks) lo = m;
+    cut[c].row     = lo;
+    cut[c].entry   = ai[lo];
+    cut[c].product = before[lo];
+  }
+}
+
+/* the rows of A that are merged together: all of them, where memory allows it */
 typedef struct {
-  PetscInt    w, levels;
-  bool        narrow;
+  PetscInt    row, m;                   /* the first one, their number */
+  PetscCount  entries, products;        /* of A in them, of theirs */
   PetscInt    npieces[ROWMERGE_LEVELS]; /* upper bounds */
   PetscInt   *off[ROWMERGE_LEVELS];     /* level l, m+1: pieces of each row */
   PetscInt   *start[ROWMERGE_LEVELS];   /* where each piece begins in the level below */
   PetscCount *ci[ROWMERGE_LEVELS];      /* offsets of the intermediate matrices */
-  PetscCount  room[ROWMERGE_LEVELS];    /* their entries, an upper bound from the second on */
+  PetscCount  room[ROWMERGE_LEVELS];    /* their entries, an upper bound from the second on, with chunks from the first on */
+} RowMergeChunk;
+
+typedef struct {
+  PetscInt       w, levels, nchunks;
+  bool           narrow;
+  RowMergeChunk *chunk;
 } RowMerge;
 
 template <int W>
@@ -291,16 +329,16 @@ static PetscErrorCode RowMergeRunNarrow(const HybExec *exec, PetscInt longest, P
 }
 
 /* the level below as the right operand, level l's pieces (or, at the last level, the rows) as the left one */
-static void RowMergeOperands(const RowMerge *r, PetscInt l, const HybCSR *A, const HybCSR *B, const PetscInt *bj, const HybScalar *ba, RowMergeArgs *x)
+static void RowMergeOperands(const RowMerge *r, const RowMergeChunk *c, PetscInt l, const HybCSR *A, const HybCSR *B, const PetscInt *bj, const HybScalar *ba, RowMergeArgs *x)
 {
   memset((void *)x, 0, sizeof(*x));
   if (l == r->levels) {
-    x->nrows = A->m;
-    x->range = l == 1 ? A->i : r->off[l - 1];
+    x->nrows = c->m;
+    x->range = l == 1 ? A->i + c->row : c->off[l - 1];
   } else {
-    x->nrows   = r->npieces[l];
-    x->devrows = r->off[l] + A->m;
-    x->range   = r->start[l];
+    x->nrows   = c->npieces[l];
+    x->devrows = c->off[l] + c->m;
+    x->range   = c->start[l];
   }
   if (l == 1) {
     x->aj = A->j;
@@ -309,14 +347,14 @@ static void RowMergeOperands(const RowMerge *r, PetscInt l, const HybCSR *A, con
     x->bj = B->j;
     x->ba = B->a;
   } else {
-    x->bi = r->ci[l - 1];
+    x->bi = c->ci[l - 1];
     x->bj = bj;
     x->ba = ba;
   }
 }
 
 /* levels 1 .. L-1; *bj and *ba are the last one's entries, in work. With count, the intermediate matrices are counted first. */
-static PetscErrorCode RowMergeIntermediates(HybSpGEMM *mm, RowMerge *r, const HybCSR *A, const HybCSR *B, bool count, bool values, PetscInt **bj, HybScalar **ba)
+static PetscErrorCode RowMergeIntermediates(HybSpGEMM *mm, const RowMerge *r, RowMergeChunk *c, const HybCSR *A, const HybCSR *B, bool count, bool values, PetscInt **bj, HybScalar **ba)
 {
   const HybExec *exec = &mm->exec;
   RowMergeArgs   x;
@@ -328,19 +366,19 @@ static PetscErrorCode RowMergeIntermediates(HybSpGEMM *mm, RowMerge *r, const Hy
     PetscInt  *j;
     HybScalar *a = NULL;
 
-    RowMergeOperands(r, l, A, B, *bj, *ba, &x);
+    RowMergeOperands(r, c, l, A, B, *bj, *ba, &x);
     if (count) {
-      PetscCall(HybArenaCalloc(&mm->keep, HYB_MEM_DEVICE, (PetscCount)r->npieces[l] + 1, sizeof(PetscCount), &r->ci[l]));
-      x.count64 = r->ci[l];
+      PetscCall(HybArenaCalloc(&mm->keep, HYB_MEM_DEVICE, (PetscCount)c->npieces[l] + 1, sizeof(PetscCount), &c->ci[l]));
+      x.count64 = c->ci[l];
       PetscCall(RowMergeDispatch(exec, r->w, l == 1, false, x));
       x.count64 = NULL;
       /* pieces beyond the actual number count nothing */
-      PetscCall(HybScanCounts64(exec, &mm->work, r->npieces[l], r->ci[l], r->ci[l], NULL, l == 1 ? &r->room[l] : NULL));
-      if (l > 1) r->room[l] = r->room[l - 1];
+      c->room[l] = l > 1 ? c->room[l - 1] : c->products;
+      PetscCall(HybScanCounts64(exec, &mm->work, c->npieces[l], c->ci[l], c->ci[l], NULL, l == 1 && r->nchunks == 1 ? &c->room[l] : NULL));
     }
-    x.ci64 = r->ci[l];
-    PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, r->room[l], sizeof(PetscInt), &j));
-    if (values) PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, r->room[l], sizeof(HybScalar), &a));
+    x.ci64 = c->ci[l];
+    PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, c->room[l], sizeof(PetscInt), &j));
+    if (values) PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, c->room[l], sizeof(HybScalar), &a));
     x.cj = j;
     x.ca = a;
     PetscCall(RowMergeDispatch(exec, r->w, l == 1, true, x));
@@ -352,17 +390,100 @@ static PetscErrorCode RowMergeIntermediates(HybSpGEMM *mm, RowMerge *r, const Hy
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* one chunk, or as many as keep the intermediates small beside what is free */
+static PetscErrorCode RowMergeChunks(HybSpGEMM *mm, RowMerge *r, const HybCSR *A)
+{
+  const HybExec *exec  = &mm->exec;
+  const size_t   entry = 2 * (sizeof(PetscInt) + sizeof(HybScalar)); /* two intermediates */
+  PetscCount     chunk = mm->stats.products;
+  RowMergeCut   *cut, *devcut;
+  PetscCount    *before;
+
+  PetscFunctionBegin;
+  r->nchunks = 1;
+  if (r->levels > 1 && (size_t)mm->stats.products > ROWMERGE_ASK / entry) {
+    HybMemoryReport report;
+
+    PetscCall(exec->backend->memory(&report));
+    chunk      = PetscMax(1, (PetscCount)(report.free_bytes / 8 / entry));
+    r->nchunks = (PetscInt)PetscMin((PetscCount)A->m, (mm->stats.products + chunk - 1) / chunk);
+    chunk      = (mm->stats.products + r->nchunks - 1) / r->nchunks;
+  }
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_HOST, r->nchunks, sizeof(*r->chunk), &r->chunk));
+  PetscCall(PetscMemzero((void *)r->chunk, (size_t)r->nchunks * sizeof(*r->chunk)));
+  if (r->nchunks == 1) {
+    r->chunk->m        = A->m;
+    r->chunk->entries  = A->nnz;
+    r->chunk->products = mm->stats.products;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_HOST, (PetscCount)r->nchunks + 1, sizeof(*cut), &cut));
+  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)r->nchunks + 1, sizeof(*cut), &devcut));
+  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)A->m + 1, sizeof(PetscCount), &before));
+  PetscCall(HybScanCounts64(exec, &mm->work, A->m, mm->rowproducts, before, NULL, NULL));
+  HYB_LAUNCH(RowMergeCuts, HybBlocks((PetscCount)r->nchunks + 1, 256), 256, 0, exec->stream, A->m, A->i, before, chunk, r->nchunks, devcut);
+  PetscCall(exec->backend->copy(exec, cut, devcut, ((size_t)r->nchunks + 1) * sizeof(*cut), HYB_COPY_DEVICE_TO_HOST));
+  for (PetscInt k = 0; k < r->nchunks; k++) {
+    r->chunk[k].row      = cut[k].row;
+    r->chunk[k].m        = cut[k + 1].row - cut[k].row;
+    r->chunk[k].entries  = cut[k + 1].entry - cut[k].entry;
+    r->chunk[k].products = cut[k + 1].product - cut[k].product;
+  }
+  PetscCall(HybArenaFree(&mm->work, &cut));
+  PetscCall(HybArenaFree(&mm->work, &devcut));
+  PetscCall(HybArenaFree(&mm->work, &before));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the pieces of a chunk's rows, level by level */
+static PetscErrorCode RowMergeFactors(HybSpGEMM *mm, const RowMerge *r, RowMergeChunk *c, const HybCSR *A)
+{
+  const HybExec  *exec    = &mm->exec;
+  const PetscInt *below   = A->i + c->row;
+  PetscCount      entries = c->entries;
+
+  PetscFunctionBegin;
+  for (PetscInt l = 1; l < r->levels; l++) {
+    /* a piece more than entries/w for each row at most */
+    c->npieces[l] = (PetscInt)PetscMin(entries, entries / r->w + c->m);
+    entries       = c->npieces[l];
+    PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (PetscCount)c->m + 1, sizeof(PetscInt), &c->off[l]));
+    PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (PetscCount)c->npieces[l] + 1, sizeof(PetscInt), &c->start[l]));
+    HYB_LAUNCH(RowMergePieces, HybBlocks(c->m, 256), 256, 0, exec->stream, c->m, r->w, below, c->off[l]);
+    PetscCall(HybScanCounts(exec, &mm->work, c->m, c->off[l], c->off[l], NULL, NULL));
+    HYB_LAUNCH(RowMergeStarts, HybBlocks((PetscCount)c->m * 8, 256), 256, 0, exec->stream, c->m, r->w, below, c->off[l], c->start[l]);
+    below = c->off[l];
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the chunk's rows of C, counted or written */
+static PetscErrorCode RowMergeLast(HybSpGEMM *mm, const RowMerge *r, const RowMergeChunk *c, const HybCSR *A, const HybCSR *B, const PetscInt *bj, const HybScalar *ba, PetscInt *count, const HybCSR *C, PetscInt *cj)
+{
+  RowMergeArgs x;
+
+  PetscFunctionBegin;
+  RowMergeOperands(r, c, r->levels, A, B, bj, ba, &x);
+  if (count) x.count = count + c->row;
+  else {
+    x.ci = C->i + c->row;
+    x.cj = cj;
+    x.ca = C->a;
+  }
+  if (r->narrow) PetscCall(RowMergeRunNarrow(&mm->exec, mm->stats.maxarow, count ? 0 : C->nnz, x));
+  else PetscCall(RowMergeDispatch(&mm->exec, r->w, r->levels == 1, !count, x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybSpGEMMSymbolic_RowMergeCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C)
 {
-  const HybExec  *exec   = &mm->exec;
-  const bool      values = (A->a || !A->nnz) && (B->a || !B->nnz);
-  const PetscInt  longest = mm->stats.maxarow;
-  const PetscInt *below   = A->i;
-  PetscCount      entries = A->nnz;
-  PetscInt       *bj, *count;
-  HybScalar      *ba;
-  RowMerge       *r;
-  RowMergeArgs    x;
+  const HybExec *exec    = &mm->exec;
+  const bool     values  = (A->a || !A->nnz) && (B->a || !B->nnz);
+  const PetscInt longest = mm->stats.maxarow;
+  PetscCount     intermediate = 0;
+  PetscInt      *bj, *count;
+  HybScalar     *ba;
+  RowMerge      *r;
 
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_HOST, 1, sizeof(*r), &r));
@@ -377,58 +498,49 @@ static PetscErrorCode HybSpGEMMSymbolic_RowMergeCUDA(HybSpGEMM *mm, const HybCSR
   if (r->narrow) r->w = 1;
   if (r->narrow) r->levels = 1;
   for (PetscCount most = longest; !r->narrow && (most > 1 || !r->levels); r->levels++) most = (most + r->w - 1) / r->w;
-  for (PetscInt l = 1; l < r->levels; l++) {
-    /* a piece more than entries/w for each row at most */
-    r->npieces[l] = (PetscInt)PetscMin(entries, entries / r->w + A->m);
-    entries       = r->npieces[l];
-    PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (PetscCount)A->m + 1, sizeof(PetscInt), &r->off[l]));
-    PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (PetscCount)r->npieces[l] + 1, sizeof(PetscInt), &r->start[l]));
-    HYB_LAUNCH(RowMergePieces, HybBlocks(A->m, 256), 256, 0, exec->stream, A->m, r->w, below, r->off[l]);
-    PetscCall(HybScanCounts(exec, &mm->work, A->m, r->off[l], r->off[l], NULL, NULL));
-    HYB_LAUNCH(RowMergeStarts, HybBlocks((PetscCount)A->m * 8, 256), 256, 0, exec->stream, A->m, r->w, below, r->off[l], r->start[l]);
-    below = r->off[l];
-  }
+  PetscCall(RowMergeChunks(mm, r, A));
   PetscCall(HybCountersSet(&mm->counters, "width", r->w));
   PetscCall(HybCountersSet(&mm->counters, "factors", r->levels));
-  PetscCall(RowMergeIntermediates(mm, r, A, B, true, values, &bj, &ba));
-  PetscCall(HybCountersSet(&mm->counters, "intermediate entries", r->room[1]));
-
+  PetscCall(HybCountersSet(&mm->counters, "chunks", r->nchunks));
   PetscCall(HybArenaAlloc(out, exec->result, (PetscCount)C->m + 1, sizeof(PetscInt), &C->i));
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, C->m, sizeof(PetscInt), &count));
-  RowMergeOperands(r, r->levels, A, B, bj, ba, &x);
-  x.count = count;
-  if (r->narrow) PetscCall(RowMergeRunNarrow(exec, longest, 0, x));
-  else PetscCall(RowMergeDispatch(exec, r->w, r->levels == 1, false, x));
+  for (PetscInt k = 0; k < r->nchunks; k++) {
+    RowMergeChunk *c = r->chunk + k;
+
+    PetscCall(RowMergeFactors(mm, r, c, A));
+    /* the intermediate of a single chunk waits for the size of C */
+    PetscCall(RowMergeIntermediates(mm, r, c, A, B, true, values && r->nchunks == 1, &bj, &ba));
+    PetscCall(RowMergeLast(mm, r, c, A, B, bj, ba, count, NULL, NULL));
+    if (r->nchunks > 1) PetscCall(HybArenaFree(&mm->work, &bj));
+    intermediate = PetscMax(intermediate, c->room[1]);
+  }
+  PetscCall(HybCountersSet(&mm->counters, "intermediate entries", intermediate));
   PetscCall(HybScanCounts(exec, &mm->work, C->m, count, C->i, NULL, &C->nnz));
   PetscCall(HybSpGEMMCheckCount(exec, A, B, C->nnz, PETSC_FALSE));
   PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(PetscInt), &C->j));
   if (values) PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(HybScalar), &C->a));
-  x.count = NULL;
-  x.ci    = C->i;
-  x.cj    = C->j;
-  x.ca    = C->a;
-  if (r->narrow) PetscCall(RowMergeRunNarrow(exec, longest, C->nnz, x));
-  else PetscCall(RowMergeDispatch(exec, r->w, r->levels == 1, true, x));
+  for (PetscInt k = 0; k < r->nchunks; k++) {
+    if (r->nchunks > 1) PetscCall(RowMergeIntermediates(mm, r, r->chunk + k, A, B, false, values, &bj, &ba));
+    PetscCall(RowMergeLast(mm, r, r->chunk + k, A, B, bj, ba, NULL, C, C->j));
+    PetscCall(HybArenaFree(&mm->work, &bj));
+    PetscCall(HybArenaFree(&mm->work, &ba));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybSpGEMMNumeric_RowMergeCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybCSR *C)
 {
-  RowMerge    *r = (RowMerge *)mm->data;
-  PetscInt    *bj;
-  HybScalar   *ba;
-  RowMergeArgs x;
+  const RowMerge *r = (const RowMerge *)mm->data;
+  PetscInt       *bj;
+  HybScalar      *ba;
 
   PetscFunctionBegin;
-  PetscCall(RowMergeIntermediates(mm, r, A, B, false, true, &bj, &ba));
-  RowMergeOperands(r, r->levels, A, B, bj, ba, &x);
-  x.ci = C->i;
-  x.cj = C->j;
-  x.ca = C->a;
-  if (r->narrow) {
-    x.cj = NULL;
-    PetscCall(RowMergeRunNarrow(&mm->exec, mm->stats.maxarow, C->nnz, x));
-  } else PetscCall(RowMergeDispatch(&mm->exec, r->w, r->levels == 1, true, x));
+  for (PetscInt k = 0; k < r->nchunks; k++) {
+    PetscCall(RowMergeIntermediates(mm, r, r->chunk + k, A, B, false, true, &bj, &ba));
+    PetscCall(RowMergeLast(mm, r, r->chunk + k, A, B, bj, ba, NULL, C, r->narrow ? NULL : C->j));
+    PetscCall(HybArenaFree(&mm->work, &bj));
+    PetscCall(HybArenaFree(&mm->work, &ba));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
