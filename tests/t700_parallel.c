@@ -371,6 +371,49 @@ static PetscErrorCode EventCount(const char *event, PetscInt *count)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* P^T A P with an interpolation for each of two unknowns: by a product of ours, unless an algorithm of the parent's is named; reused with other values */
+static PetscErrorCode SeveralUnknowns(void)
+{
+  PetscFunctionBeginUser;
+  MatTestName = "PtAP with MAIJ";
+  for (int named = 0; named < 2; named++) {
+    Mat      S, M, A[2], P[2], C[2];
+    PetscInt before, after;
+
+    if (named) PetscCall(PetscOptionsSetValue(NULL, "-mat_product_algorithm", "allatonce"));
+    for (int k = 0; k < 2; k++) {
+      PetscCall(Random(30, 30, 4, 3, MATAIJ, &S));
+      PetscCall(MatCreateMAIJ(S, 2, &M));
+      PetscCall(MatConvert(M, MATAIJ, MAT_INITIAL_MATRIX, &A[k]));
+      if (k) PetscCall(MatConvert(A[k], "aijhybridgpu", MAT_INPLACE_MATRIX, &A[k]));
+      PetscCall(MatDestroy(&M));
+      PetscCall(MatDestroy(&S));
+      PetscCall(Random(30, 13, 2, 5, k && named ? "aijhybridgpu" : MATAIJ, &S));
+      PetscCall(MatCreateMAIJ(S, 2, &P[k]));
+      PetscCall(MatDestroy(&S));
+      PetscCall(EventCount("HybProdNum", &before));
+      PetscCall(Product(MATPRODUCT_PtAP, A[k], P[k], NULL, &C[k]));
+      PetscCall(EventCount("HybProdNum", &after));
+      if (k) MatTestCheck((after > before) == !named, "whose product it is");
+    }
+    if (!named) PetscCall(CheckType(C[1], "the result is of the type")); /* the parent's is plain AIJ in sequence */
+    MatTestCheckSame(C[1], C[0], "first product");
+    for (int k = 0; k < 2; k++) {
+      PetscCall(MatScale(A[k], -2.5));
+      PetscCall(MatProductNumeric(C[k]));
+    }
+    MatTestCheckSame(C[1], C[0], "again with other values");
+    PetscCall(MatTestMult(P[1], P[0], "the interpolation afterwards", __FILE__, __LINE__));
+    if (named) PetscCall(PetscOptionsClearValue(NULL, "-mat_product_algorithm"));
+    for (int k = 0; k < 2; k++) {
+      PetscCall(MatDestroy(&C[k]));
+      PetscCall(MatDestroy(&P[k]));
+      PetscCall(MatDestroy(&A[k]));
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Multigrid with both types: the same iterations; the second solve sets nothing up; new values reuse the products */
 static PetscErrorCode Multigrid(void)
 {
@@ -466,6 +509,7 @@ int main(int argc, char **argv)
   PetscCall(Products());
   PetscCall(Coordinates());
   PetscCall(Overlaid());
+  PetscCall(SeveralUnknowns());
   PetscCall(Multigrid());
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());

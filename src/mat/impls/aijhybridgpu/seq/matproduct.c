@@ -653,6 +653,31 @@ PetscErrorCode MatProductSetFromOptions_SeqAIJHybridGPU(Mat C)
 }
 
 /*
+  P^T A P with a P that is one interpolation for each of several unknowns (MAIJ, as DMDA makes it): the parent's product of that form is a row
+  at a time with dense work rows in sequence, and in parallel turns P into AIJ in place by default. As P would for PETSc's own device types, it
+  becomes a matrix of the type in place, unless an algorithm of the parent's was named.
+*/
+static PetscErrorCode HybProductExpandMAIJ(Mat C)
+{
+  Mat_Product *product = C->product;
+  char         method[64];
+  PetscBool    maij, seq, mpi, ours = PETSC_FALSE, asked;
+  Mat          P = product->B;
+
+  PetscFunctionBegin;
+  if (product->type != MATPRODUCT_PtAP) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)P, &maij, MATSEQMAIJ, MATMPIMAIJ, ""));
+  PetscCall(PetscObjectTypeCompare((PetscObject)product->A, MATSEQAIJHYBRIDGPU, &seq));
+  PetscCall(PetscObjectTypeCompare((PetscObject)product->A, MATMPIAIJHYBRIDGPU, &mpi));
+  if (maij && (seq || mpi)) PetscCall(HybGlueProductAlgorithm(C, seq, method, sizeof(method), &ours, &asked));
+  if (!ours) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscInfo(C, "P is expanded from MAIJ to AIJ\n"));
+  PetscCall(MatConvert(P, seq ? MATSEQAIJ : MATMPIAIJ, MAT_INPLACE_MATRIX, &P));
+  PetscCall(MatConvert(P, ((PetscObject)product->A)->type_name, MAT_INPLACE_MATRIX, &P));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
   Everything else: PETSc asks for this when no function was composed under the operands' own type names. The look-up is repeated under
   the parents' names (dense, MAIJ, IS, transposes and others know those), then the other operands' own catch-alls are asked, which ours
   would shadow.
@@ -670,6 +695,7 @@ PetscErrorCode MatProductSetFromOptions_AnyHybridGPU(Mat C)
   mats[0] = product->A;
   mats[1] = product->B;
   mats[2] = product->C;
+  PetscCall(HybProductExpandMAIJ(C));
   for (PetscInt k = 0; k < n && allaij; k++) PetscCall(HybOperandIsSeqAIJ(mats[k], &allaij));
   if (allaij) {
     PetscCall(MatProductSetFromOptions_SeqAIJHybridGPU(C));
