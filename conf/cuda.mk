@@ -77,16 +77,18 @@ $(EMULATED_LIB): $(EMU_OBJ) $(EMU_CORE_OBJ) $(BUILD)/librooms.a tests/emulator/e
 
 # Does the emulator find bugs?
 SELFTEST = $(BUILD)/emulated/selftest
-$(SELFTEST): $(BUILD)/emulated/tests/emulator/selftest/selftest.o $(EMU_CORE_OBJ) $(BUILD)/emulated/src/sparse/device/memory.o $(BUILD)/emulated/src/sparse/device/growing.o $(BUILD)/librooms.a
+# and are the helpers right that every kernel uses?
+HELPERS = $(BUILD)/emulated/helpers
+$(SELFTEST) $(HELPERS): $(BUILD)/emulated/%: $(BUILD)/emulated/tests/emulator/selftest/%.o $(EMU_CORE_OBJ) $(BUILD)/emulated/src/sparse/device/memory.o $(BUILD)/emulated/src/sparse/device/growing.o $(BUILD)/librooms.a
 	$(call SAY,$@)$(PETSC_CXX) $(SAN) -o $@ $^ $(PETSC_LIBS) -ldl -lpthread
--include $(BUILD)/emulated/tests/emulator/selftest/selftest.d
+-include $(BUILD)/emulated/tests/emulator/selftest/selftest.d $(BUILD)/emulated/tests/emulator/selftest/helpers.d
 
 # what schedules threads, keeps memory and orders time; the rest of tests/emulator stands in for CUDA's functions and primitives, or is the detector of races
 EMU_CORE_FILES = $(patsubst %,tests/emulator/%,device.h emulator.h memory.h fibers.cc memory.cc)
 .PHONY: check-selftest
-check-selftest: $(SELFTEST) $(BUILD)/races/selftest
-	@$(SELFTEST) | tee $(BUILD)/emulated/selftest.log; $(SELFTEST_RACES) | tee -a $(BUILD)/emulated/selftest.log; \
-	cat $(EMU_CORE_FILES) | wc -l | awk '{ print "the emulator'"'"'s core has " $$1 " lines, of at most 1500"; print ($$1 < 1500) " passed, " ($$1 >= 1500) " failed, 0 skipped" }' | tee -a $(BUILD)/emulated/selftest.log; awk '/passed,/ { p += $$1; f += $$3; n++ } END { print p " passed, " f " failed, 0 skipped"; exit f > 0 || n != 3 }' $(BUILD)/emulated/selftest.log
+check-selftest: $(SELFTEST) $(HELPERS) $(BUILD)/races/selftest $(BUILD)/races/helpers
+	@$(SELFTEST) | tee $(BUILD)/emulated/selftest.log; for h in $(HELPERS) $(HELPERS_RACES); do $$h | tee -a $(BUILD)/emulated/selftest.log; done; $(SELFTEST_RACES) | tee -a $(BUILD)/emulated/selftest.log; \
+	cat $(EMU_CORE_FILES) | wc -l | awk '{ print "the emulator'"'"'s core has " $$1 " lines, of at most 1500"; print ($$1 < 1500) " passed, " ($$1 >= 1500) " failed, 0 skipped" }' | tee -a $(BUILD)/emulated/selftest.log; awk '/passed,/ { p += $$1; f += $$3; n++ } END { print p " passed, " f " failed, 0 skipped"; exit f > 0 || n != 5 }' $(BUILD)/emulated/selftest.log
 CHECK_TARGETS += check-selftest
 
 ## make check-selftest  does the emulator find planted bugs?
@@ -113,9 +115,10 @@ $(RACES_LIB): $(RACES_OBJ) $(RACES_CORE_OBJ) $(BUILD)/librooms.a conf/cuda.map
 	$(PETSC_CXX) -shared -o $@ $(RACES_OBJ) $(RACES_CORE_OBJ) $(BUILD)/librooms.a -Wl,--version-script=conf/cuda.map -Wl,-z,now -Wl,--no-undefined $(PETSC_LIBS) -ldl -lpthread
 
 SELFTEST_RACES = $(BUILD)/races/selftest
-$(SELFTEST_RACES): $(BUILD)/races/tests/emulator/selftest/selftest.o $(RACES_CORE_OBJ) $(BUILD)/races/src/sparse/device/memory.o $(BUILD)/races/src/sparse/device/growing.o $(BUILD)/librooms.a
+HELPERS_RACES = $(BUILD)/races/helpers
+$(SELFTEST_RACES) $(HELPERS_RACES): $(BUILD)/races/%: $(BUILD)/races/tests/emulator/selftest/%.o $(RACES_CORE_OBJ) $(BUILD)/races/src/sparse/device/memory.o $(BUILD)/races/src/sparse/device/growing.o $(BUILD)/librooms.a
 	$(PETSC_CXX) -o $@ $^ $(PETSC_LIBS) -ldl -lpthread
--include $(BUILD)/races/tests/emulator/selftest/selftest.d
+-include $(BUILD)/races/tests/emulator/selftest/selftest.d $(BUILD)/races/tests/emulator/selftest/helpers.d
 
 .PHONY: races
 races: $(RACES_LIB)
@@ -152,7 +155,7 @@ check-emulated-petsc:
 
 JOBS ?= 2
 .PHONY: mutants
-mutants: $(EMULATED_LIB) $(RACES_LIB)
+mutants: $(EMULATED_LIB) $(RACES_LIB) $(HELPERS) $(HELPERS_RACES)
 	@$(MAKE) --no-print-directory $(UNIT_BIN)
 	@python3 tests/emulator/mutants.py --build $(BUILD) --cxx "$(PETSC_CXX)" --flags "$(EMU_FLAGS)" --racesflags "$(EMU_FLAGS) -DEMU_RACES=1 $(RACES_TSAN)" --rooms $(BUILD)/librooms.a \
 	  --ldflags "-Wl,--version-script=conf/cuda.map -Wl,-z,now $(PETSC_LIBS) -ldl -lpthread" --seed $(SEED) --jobs $(JOBS) $(if $(ALL),--all) $(MUTANTS_OPTIONS)

@@ -112,6 +112,43 @@ static PetscErrorCode TestLengths(const char *name, PetscInt m, PetscInt n, cons
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Does the method shape take a matrix, and with how many classes of rows? At most one for 32 rows; of 2048 rows and more only where half of a sample of 256 are like one of the
+   eight rows before them. Rows below `regular` have the diagonal alone; the others tell apart their place in a period by the number of their entries, `least` and more, or by the columns
+   of three entries. */
+static PetscErrorCode TestShapes(PetscInt m, PetscInt regular, PetscInt least, PetscInt period, PetscBool bycolumns, PetscInt classes)
+{
+  RefMat   A;
+  PetscInt lengths[4000], *i;
+  HybArena arena;
+
+  PetscFunctionBegin;
+  HybTestBegin("shape: %" PetscInt_FMT " rows, from %" PetscInt_FMT " on of period %" PetscInt_FMT ", %s", m, regular, period, bycolumns ? "by columns" : "by lengths");
+  for (PetscInt r = 0; r < m; r++) lengths[r] = r < regular ? 1 : bycolumns ? 3 : least + r % period;
+  HybTestMatLengths(m, m + 2 * period + 20, lengths, &A);
+  i = A.csr.i;
+  for (PetscInt r = 0; r < m; r++) {
+    for (PetscInt k = 0; k < i[r + 1] - i[r]; k++) A.csr.j[i[r] + k] = r + (!bycolumns || k != 1 ? k * (period + 3) : 1 + r % period);
+  }
+  PetscCall(HybArenaInit(&arena, exec));
+  {
+    HybSpMV        mv;
+    HybCSR         there;
+    PetscErrorCode ierr;
+
+    PetscCall(HybTestUpload(&arena, &A.csr, &there));
+    PetscCall(HybSpMVInit(&mv, exec, "shape", 1));
+    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+    ierr = HybSpMVSetUp(&mv, &there);
+    PetscCall(PetscPopErrorHandler());
+    if (classes) HybTestCheck(!ierr && HybCountersGet(&mv.counters, "classes") == classes, "error %d, %td classes, expected %" PetscInt_FMT, (int)ierr, HybCountersGet(&mv.counters, "classes"), classes);
+    else HybTestCheck(ierr == PETSC_ERR_SUP, "it was taken, with %td classes", HybCountersGet(&mv.counters, "classes"));
+    HybTestCall(HybSpMVDestroy(&mv));
+    PetscCall(HybArenaReset(&arena));
+  }
+  RefMatDestroy(&A);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Body(void)
 {
   static const PetscInt counts[] = {1, 31, 32, 33, 63, 64, 65, 127, 128, 255, 256, 257, 511, 512, 513, 1023, 1024, 1025, 1535, 1536, 1537, 4096};
@@ -156,6 +193,42 @@ static PetscErrorCode Body(void)
       snprintf(name, sizeof(name), "rows of %" PetscInt_FMT " and 5, %" PetscInt_FMT " empty ones between", c, gap);
       PetscCall(TestLengths(name, m, c + 9, lengths));
     }
+  }
+  /* rows over several of segsum's tiles (896 entries, or 64 times 3) that end where a tile ends, the last one too; a carry comes behind them, or none */
+  for (PetscInt few = 0; few < 2; few++) {
+    static const PetscInt ends[][3] = {{896, 0, 0}, {1792, 0, 0}, {300, 1492, 0}, {300, 1492, 900}, {895, 1, 900}, {897, 895, 1}, {192, 384, 0}, {100, 476, 193}};
+
+    if (few && exec->backend->device) {
+      PetscCall(PetscOptionsSetValue(NULL, "-mat_aijhybridgpu_segsum_threads", "64"));
+      PetscCall(PetscOptionsSetValue(NULL, "-mat_aijhybridgpu_segsum_items", "3"));
+    }
+    for (PetscInt k = 0; k < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(ends); k++) {
+      snprintf(name, sizeof(name), "rows of %" PetscInt_FMT ", %" PetscInt_FMT " and %" PetscInt_FMT ", %s tiles", ends[k][0], ends[k][1], ends[k][2], few ? "small" : "usual");
+      PetscCall(TestLengths(name, ends[k][2] ? 3 : ends[k][1] ? 2 : 1, 1800, ends[k]));
+    }
+    if (few && exec->backend->device) {
+      PetscCall(PetscOptionsClearValue(NULL, "-mat_aijhybridgpu_segsum_threads"));
+      PetscCall(PetscOptionsClearValue(NULL, "-mat_aijhybridgpu_segsum_items"));
+    }
+  }
+  if (exec->backend->device) {
+    PetscCall(TestShapes(1500, 1500, 2, 1, PETSC_FALSE, 1));
+    PetscCall(TestShapes(2056, 2056, 2, 1, PETSC_FALSE, 1));
+    for (PetscInt period = 1; period <= 8; period += period < 6 ? 5 : 1) {
+      PetscCall(TestShapes(2056, 0, 2, period, PETSC_FALSE, period));
+      PetscCall(TestShapes(2056, 0, 2, period, PETSC_TRUE, period));
+    }
+    PetscCall(TestShapes(2047, 0, 2, 9, PETSC_TRUE, 9)); /* too small for a sample */
+    PetscCall(TestShapes(2056, 0, 2, 9, PETSC_FALSE, 0));
+    PetscCall(TestShapes(2056, 0, 2, 9, PETSC_TRUE, 0));
+    PetscCall(TestShapes(2056, 1032, 2, 9, PETSC_FALSE, 10)); /* rows 8, 16, ... are in the sample: half of them are regular, */
+    PetscCall(TestShapes(2056, 1024, 2, 9, PETSC_FALSE, 0));  /* and one less */
+    PetscCall(TestShapes(2056, 1032, 2, 9, PETSC_TRUE, 10));
+    PetscCall(TestShapes(2056, 1024, 2, 9, PETSC_TRUE, 0));
+    PetscCall(TestShapes(1500, 0, 2, 46, PETSC_FALSE, 46)); /* as many classes as are allowed, and one more */
+    PetscCall(TestShapes(1500, 0, 2, 47, PETSC_FALSE, 0));
+    PetscCall(TestShapes(1500, 0, 0, 2, PETSC_FALSE, 2)); /* every second row is empty */
+    PetscCall(TestShapes(1500, 0, 0, 5, PETSC_FALSE, 5));
   }
   /* rows at the bounds of rowgroup's bins, long ones in several pieces; with many short ones beside, which are not listed then, and without */
   for (PetscInt few = 0; few < 2; few++) {

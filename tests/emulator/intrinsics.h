@@ -203,6 +203,66 @@ static inline double __fma_rn(double a, double b, double c)
   return std::fma(a, b, c);
 }
 
+/* Bulk copies (hybdevice.cuh): they have happened when the thread has waited for their barrier, not before. Each thread keeps account of those that it takes part in. */
+namespace emu
+{
+struct BulkPiece {
+  uint4       *to;
+  const uint4 *from;
+};
+struct BulkBarrier {
+  const uint64_t        *bar;
+  bool                   expected;
+  size_t                 bytes; /* expected, not yet copied */
+  unsigned               waits;
+  std::vector<BulkPiece> pieces;
+};
+struct BulkAccount {
+  unsigned                 epoch; /* of the block */
+  std::vector<BulkBarrier> bars;
+};
+inline BulkAccount bulk_[1024];
+
+EMU_UNSEEN static inline BulkBarrier &BulkOf(const uint64_t *bar)
+{
+  BulkAccount &mine = bulk_[threadIdx_.x];
+
+  if (mine.epoch != epoch_) mine.bars.clear();
+  mine.epoch = epoch_;
+  for (BulkBarrier &b : mine.bars)
+    if (b.bar == bar) return b;
+  mine.bars.push_back(BulkBarrier{bar, false, 0, 0, {}});
+  return mine.bars.back();
+}
+EMU_UNSEEN static inline void BulkExpect(const uint64_t *bar, size_t bytes)
+{
+  BulkBarrier &b = BulkOf(bar);
+
+  if (b.expected) Fail("bulk copies of a stage begin before those before them were waited for");
+  b.expected = true;
+  b.bytes    = bytes;
+}
+EMU_UNSEEN static inline void BulkCopy(const uint64_t *bar, void *to, const void *from, size_t bytes)
+{
+  BulkBarrier &b = BulkOf(bar);
+
+  if (!b.expected || bytes > b.bytes) Fail("a bulk copy of %zu bytes where %zu more are expected", bytes, b.expected ? b.bytes : (size_t)0);
+  b.bytes -= bytes;
+  for (size_t k = threadIdx_.x; k < bytes / sizeof(uint4); k += blockDim_.x) b.pieces.push_back(BulkPiece{(uint4 *)to + k, (const uint4 *)from + k});
+}
+static inline void BulkWait(const uint64_t *bar, unsigned phase)
+{
+  BulkBarrier &b = BulkOf(bar);
+
+  if (!b.expected || b.bytes) Fail("waiting for bulk copies of a stage, of which %zu bytes never come", b.expected ? b.bytes : (size_t)0);
+  if (phase != (b.waits & 1)) Fail("the wait number %u for bulk copies of a stage names the phase %u", b.waits, phase);
+  for (const BulkPiece &p : b.pieces) *p.to = *p.from;
+  b.pieces.clear();
+  b.expected = false;
+  b.waits++;
+}
+} // namespace emu
+
 /* CUDA's min and max take mixed integer types */
 template <typename A, typename B>
 static inline constexpr typename std::common_type<A, B>::type min(const A &a, const B &b)

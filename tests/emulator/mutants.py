@@ -6,9 +6,9 @@ Draws a seeded sample of mutants of the device code (__global__ and __device__ f
   mask         a mask is lost: a sub-warp's becomes the whole warp's, "lanes below" becomes all
   index        an index is one too large
   comparison   < becomes <=, >= becomes >, == becomes != and back (not where the smaller or larger of two is taken: of equal ones either will do)
-  step         a "+ 1" or "- 1" is lost
+  step         a "+ 1" or "- 1" is lost (not in what a hash multiplies by a large odd constant: one hash is as good as the other)
 builds each into the emulator and runs the tests of its own room, first over the plain emulator, then (what survived) over the detector of races; a mutant of a header
-goes into the source files that include it, room by room (the first file alone, then the others of the room at once), each with its room's tests. A mutant is killed when
+goes into the source files that include it, room by room (the first file alone, then the others of the room at once), each with its room's tests, and one of the device room into a program of its own before. A mutant is killed when
 a test fails, crashes, is stopped by the emulator or does not end. What is not noticed within PATIENCE, or before the whole's end, has survived.
 Mutants that do not compile, or whose object code is the original's, do not count, and neither do survivors whose reason in tests/emulator/survivors.txt begins with
 "equivalent": nothing that a test could see tells them from the original. All survivors are listed, with the reason where there is one, and both sums are given.
@@ -23,6 +23,8 @@ ROOMS = ["device", "csr", "plan", "segmerge", "spmv", "spgemm", "ptap"]
 # the methods of SpGEMM that a file is about; a file that is not named here is about all
 METHODS = {"hashrows.cu": "hash", "hash.cu": "hash"}
 
+# a program of its own, for the headers that every kernel uses: they go into it first
+HELPERS = "tests/emulator/selftest/helpers.cc"
 # seconds of processor time that a mutant may take, compiling included
 PATIENCE = {"emulated": 300, "races": 90}
 
@@ -69,6 +71,8 @@ def picks_one(body, m):
         b, x, y = (w.strip() for w in choice.groups())
         if (x == b and before.endswith(y)) or (y == b and before.endswith(x)):
             return True
+        if y == "0" and x.endswith(" - " + b) and before.endswith(x[:-len(" - " + b)]): # a > b ? a - b : 0
+            return True
     update = re.match(r"([^;&|()]+)\) ([^=;]+) = ([^;]+);", after)
     return bool(update) and update.group(1) == update.group(2) and before.endswith("(" + update.group(3))
 
@@ -102,6 +106,8 @@ def all_mutants(root):
                     swap = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}[m.group(1)]
                     add("comparison", m, " %s " % swap)
                 for m in re.finditer(r" [+-] 1(?![\w.])", body):
+                    if re.match(r"\) \* 0x[0-9a-f]{16}", body[m.end():]):
+                        continue
                     add("step", m, "")
     return out
 
@@ -191,7 +197,10 @@ class Worker:
         """the library with these objects in place of the originals' (source file: object)"""
         new = {os.path.abspath(os.path.join(self.args.build, kind, cu[:-3] + ".o")): o for cu, o in objs.items()}
         lib, said = os.path.join(self.dir, kind + ".so"), []
-        code, _ = self.execute(shlex.split(self.args.cxx) + ["-shared", "-o", lib] + [new.get(o, o) for o in self.objects(kind)] + [self.args.rooms] + shlex.split(self.args.ldflags), 600, lambda line: said.append(line))
+        kinds = ["-shared"]
+        if HELPERS in objs:
+            lib, kinds = os.path.join(self.dir, kind + "-helpers"), [objs[HELPERS]]
+        code, _ = self.execute(shlex.split(self.args.cxx) + kinds + ["-o", lib] + [new.get(o, o) for o in self.objects(kind)] + [self.args.rooms] + shlex.split(self.args.ldflags), 600, lambda line: said.append(line))
         if code:
             raise RuntimeError("the library does not link: " + "".join(said)[-500:])
         return lib
@@ -199,6 +208,8 @@ class Worker:
     def tests(self, path, cus):
         """the programs of the room, with their options; those of a header are its own room's as well"""
         cu, names, name = cus[0], [], os.path.basename(cus[0])
+        if cu == HELPERS:
+            return [("helpers", [])]
         rooms = [cu.split("/")[2]] if path == cu or path.split("/")[2] == "device" else [path.split("/")[2], cu.split("/")[2]]
         for prefix in [p for k, room in enumerate(rooms) if room not in rooms[:k] for p in ROOM_TESTS.get(room, ["t"])]:
             names += sorted(n for n in os.listdir(self.args.tests) if n.startswith(prefix) and re.fullmatch(r"t\d+\w*", n) and n not in names and n != "t100_reference")
@@ -218,7 +229,8 @@ class Worker:
         with self.lock:
             if key not in self.originals:
                 spent = self.spent
-                why = self.run_test(os.path.abspath(os.path.join(self.args.build, "lib", kind, "libaijhybridgpu_%s.so" % kind)), test, kind, 600)
+                original = ("%s/helpers" if test[0] == "helpers" else "lib/%s/libaijhybridgpu_%s.so").replace("%s", kind)
+                why = self.run_test(os.path.abspath(os.path.join(self.args.build, original)), test, kind, 600)
                 self.originals[key] = not why
                 self.spent = spent # not the mutant's
                 if why:
@@ -236,7 +248,8 @@ class Worker:
                 why.append(line.strip()[:110])
             return line.startswith("FAILED")
 
-        code, spent = self.execute(["stdbuf", "-oL", os.path.join(self.args.tests, test[0]), "-backend", lib, "-seed", str(self.args.seed)] + test[1], min(limit, left), each, env=env)
+        program = [lib] if test[0] == "helpers" else [os.path.join(self.args.tests, test[0]), "-backend", lib, "-seed", str(self.args.seed)] + test[1]
+        code, spent = self.execute(["stdbuf", "-oL"] + program, min(limit, left), each, env=env)
         if code in (-signal.SIGKILL, -signal.SIGXCPU) and not why: # too long
             if kind != "emulated":
                 return None
@@ -248,6 +261,8 @@ class Worker:
 
     def groups(self, path):
         """the source files that a mutated file goes into, by room: the first file alone, which notices most, then the others"""
+        if path.startswith("src/sparse/device/") and path.endswith(".cuh"):
+            yield [HELPERS]
         for _, cus in itertools.groupby(self.dependents(path), key=lambda cu: cu.split("/")[2]):
             cus = list(cus)
             yield cus[:1]
@@ -300,11 +315,12 @@ def prepare(args):
         for d, _, ns in os.walk(folder):
             sources += [os.path.join(d, n) for n in ns if n.endswith(ending) and n != "primitives.cu" and "selftest" not in d]
     jobs = []
+    sources.append(HELPERS)
     for kind, flags in (("emulated", args.flags), ("races", args.racesflags)):
         for f in sources:
             o = os.path.join(args.build, kind, f[:-3] + ".o")
             os.makedirs(os.path.dirname(o), exist_ok=True)
-            if f.endswith(".cc"): # the core itself is not instrumented
+            if f.endswith(".cc") and f != HELPERS: # the core itself is not instrumented
                 flags_f = args.flags + (" -DEMU_RACES=1" if kind == "races" else "") + " -O2"
             else:
                 flags_f = flags
@@ -315,8 +331,9 @@ def prepare(args):
                 sys.exit("mutants: %s does not compile: %s" % (cmd[-3], r.stderr.decode()[:2000]))
     for kind in ("emulated", "races"):
         os.makedirs(os.path.join(args.build, "lib", kind), exist_ok=True)
-        objects = [os.path.join(args.build, kind, f[:-3] + ".o") for f in sources]
+        objects = [os.path.join(args.build, kind, f[:-3] + ".o") for f in sources if f != HELPERS]
         subprocess.run(shlex.split(args.cxx) + ["-shared", "-o", os.path.join(args.build, "lib", kind, "libaijhybridgpu_%s.so" % kind)] + objects + [args.rooms] + shlex.split(args.ldflags), check=True)
+        subprocess.run(shlex.split(args.cxx) + ["-o", os.path.join(args.build, kind, "helpers"), os.path.join(args.build, kind, HELPERS[:-3] + ".o")] + objects + [args.rooms] + shlex.split(args.ldflags), check=True)
 
 
 def code_of(mutant):

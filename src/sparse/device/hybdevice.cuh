@@ -528,7 +528,7 @@ static __device__ __forceinline__ void HybStoreStream(T *p, const T &v)
 
 /*
   Bulk copies from global to shared memory that run beside the block's computation: on sm_90 the copy engine, which one thread sets going, completing on a
-  barrier in shared memory; before it cp.async by all threads; in the emulator plain copies. All threads of the block take part in every call.
+  barrier in shared memory; before it cp.async by all threads; in the emulator copies that happen when they are waited for. All threads of the block take part in every call.
 
     HYB_SHARED(uint64_t, bar, STAGES);  HybBulkInit(bar, STAGES);
     HybBulkExpect(&bar[s], bytes);      the bytes of all copies of this stage, once before each stage's copies, also when they are none
@@ -560,6 +560,8 @@ static __device__ __forceinline__ void HybBulkExpect(uint64_t *bar, size_t bytes
 {
 #if HYB_BULK_ENGINE
   if (threadIdx.x == 0) asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"((unsigned)__cvta_generic_to_shared(bar)), "r"((unsigned)bytes) : "memory");
+#elif defined(HYB_EMULATOR)
+  emu::BulkExpect(bar, bytes);
 #endif
 }
 
@@ -576,13 +578,12 @@ static __device__ __forceinline__ void HybBulkCopy(uint64_t *bar, void *to, cons
   HYB_CHECK_ALIGNED(to, 16);
   HYB_CHECK_ALIGNED(from, 16);
   HYB_CHECK_ALIGNED(bytes, 16);
-  for (size_t k = (size_t)threadIdx.x * 16; k < bytes; k += (size_t)blockDim.x * 16) {
-  #if !defined(HYB_EMULATOR) && defined(__CUDA_ARCH__)
+  #if defined(HYB_EMULATOR)
+  emu::BulkCopy(bar, to, from, bytes);
+  #elif defined(__CUDA_ARCH__)
+  for (size_t k = (size_t)threadIdx.x * 16; k < bytes; k += (size_t)blockDim.x * 16)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared((char *)to + k)), "l"((uint64_t)__cvta_generic_to_global((const char *)from + k)) : "memory");
-  #else
-    *reinterpret_cast<uint4 *>((char *)to + k) = *reinterpret_cast<const uint4 *>((const char *)from + k);
   #endif
-  }
 #endif
 }
 
@@ -601,7 +602,9 @@ static __device__ __forceinline__ void HybBulkWait(uint64_t *bar, unsigned phase
     asm volatile("{\n .reg .pred p;\n mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n selp.u32 %0, 1, 0, p;\n}" : "=r"(done) : "r"((unsigned)__cvta_generic_to_shared(bar)), "r"(phase) : "memory");
   } while (!done);
 #else
-  #if !defined(HYB_EMULATOR) && defined(__CUDA_ARCH__)
+  #if defined(HYB_EMULATOR)
+  emu::BulkWait(bar, phase);
+  #elif defined(__CUDA_ARCH__)
   asm volatile("cp.async.wait_all;" ::: "memory");
   #endif
   __syncthreads();
