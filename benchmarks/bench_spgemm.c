@@ -284,6 +284,18 @@ static PetscErrorCode Compare(const HybCSR *D, const HybCSR *H, char text[], siz
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* a fused Galerkin method is none of plain products */
+static PetscBool Multiplies(const char *name)
+{
+  for (const HybSpGEMMMethod *const *m = dev.backend->spgemm; m && *m; m++) {
+    if (!strcmp(name, (*m)->name)) return PETSC_TRUE;
+  }
+  for (const struct _HybPtAPMethod *const *m = dev.backend->ptap; m && *m; m++) {
+    if (!strcmp(name, (*m)->name)) return PETSC_FALSE;
+  }
+  return PETSC_TRUE;
+}
+
 static PetscErrorCode Product(const char *name, const HybCSR *A, const HybCSR *B)
 {
   HybCSR DA, DB, DC, H;
@@ -305,6 +317,7 @@ static PetscErrorCode Product(const char *name, const HybCSR *A, const HybCSR *B
     double       products = 0, nnz = 0;
     const char  *ran = "";
 
+    if (!Multiplies(methods[q])) continue;
     for (PetscInt k = 0; k < repeat + 1; k++) {
       const PetscInt s = PetscMax(0, k - 1); /* the first time warms the pool */
 
