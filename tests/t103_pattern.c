@@ -81,6 +81,25 @@ static PetscErrorCode TestSubmatrix(const char *name, const RefMat *A, PetscInt 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* columns that are not the matrix's are refused before anything is read */
+static PetscErrorCode TestSubmatrixRefused(void)
+{
+  const PetscInt range[][2] = {{-1, 3}, {3, 2}, {0, 11}, {11, 12}}, row = 0;
+  HybCSR         a, s;
+  PetscInt      *there, *perm;
+  RefMat         A;
+
+  PetscFunctionBegin;
+  HybTestBegin("columns outside of the matrix for a submatrix");
+  HybTestMatRandom(12, 10, 1, 5, &A);
+  PetscCall(HybTestUpload(&mine, &A.csr, &a));
+  PetscCall(HybTestUploadArray(&mine, 1, sizeof(PetscInt), &row, &there));
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(range); k++) HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, ops->submatrixsymbolic(exec, &keep, &work, &a, 1, there, range[k][0], range[k][1], &s, &perm));
+  RefMatDestroy(&A);
+  PetscCall(Forget());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* expects the rows of bad[] (ascending, nbad of them) to be found */
 static PetscErrorCode TestCheck(const char *what, const RefMat *A, PetscInt nbad, PetscInt first)
 {
@@ -175,6 +194,7 @@ static PetscErrorCode Body(void)
   PetscCall(HybArenaInit(&mine, exec));
   PetscCall(HybArenaInit(&keep, exec));
   PetscCall(HybArenaInit(&work, exec));
+  PetscCall(TestSubmatrixRefused());
   for (PetscInt k = 0; HybTestZoo(k, PETSC_FALSE, name, &A); k++) {
     const PetscInt m = A.csr.m, n = A.csr.n;
     PetscInt      *rows = (PetscInt *)RefAlloc(2 * (PetscCount)m + 1, sizeof(PetscInt)), half = 0;

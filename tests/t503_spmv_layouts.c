@@ -1,5 +1,5 @@
 /*
-  SpMV methods of a device in every layout that their options can ask for, not only in the one that they choose for a matrix: threads, lanes and blocks of the row
+  SpMV methods of a device in every layout that their options can ask for, not only in the one that they choose for a matrix: threads, lanes, blocks and carve-out of the row
   stream, ways, lanes and batches of rowgroup, threads, items, blocks and repair of segsum. On matrices with tiles that do not fit into a stage of the stream, more tiles than blocks, rows about the
   bounds of each bin, rows of several pieces, empty ones; arrays that are aligned and others. y apart from z and in its place, twice.
 */
@@ -30,12 +30,12 @@ static const struct {
   {"rowgroup", {GROUP "way", GROUP "lanes", GROUP "batch"},                      {"direct", "32", "8"}       },
   {"rowgroup", {GROUP "way", GROUP "batch"},                                     {"bins", "4"}               },
   {"rowgroup", {GROUP "way", GROUP "batch"},                                     {"bins", "8"}               },
-  {"shape",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},              {"1", "64", "1"}            },
+  {"shape",    {STREAM "lanes", STREAM "threads", STREAM "blocks", STREAM "carveout"}, {"1", "64", "1", "53"} },
   {"shape",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},              {"2", "128", "1"}           },
   {"shape",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},              {"4", "64", "2"}            },
   {"shape",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},              {"8", "64", "1"}            },
   {"shape",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},              {"16", "256", "1"}          },
-  {"block",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},              {"1", "64", "1"}            },
+  {"block",    {STREAM "lanes", STREAM "threads", STREAM "blocks", STREAM "carveout"}, {"1", "64", "1", "-1"} },
   {"block",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},              {"2", "64", "2"}            },
   {"block",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},              {"4", "128", "1"}           },
   {"block",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},              {"8", "64", "1"}            },

@@ -125,34 +125,9 @@ PetscErrorCode HybScanCounts64(const HybExec *exec, HybArena *work, PetscCount n
   return Scan("HybScanCounts64", exec, work, n, counts, offsets, devtotal, total);
 }
 
-PetscErrorCode HybReduceSum(const HybExec *exec, HybArena *work, PetscCount n, const PetscInt *v, PetscCount *devtotal, PetscCount *total)
-{
-  return Reduce("HybReduceSum", exec, work, n, v, devtotal, total, HybSum());
-}
-
-PetscErrorCode HybReduceSum64(const HybExec *exec, HybArena *work, PetscCount n, const PetscCount *v, PetscCount *devtotal, PetscCount *total)
-{
-  return Reduce("HybReduceSum64", exec, work, n, v, devtotal, total, HybSum());
-}
-
 PetscErrorCode HybReduceMax(const HybExec *exec, HybArena *work, PetscCount n, const PetscInt *v, PetscCount *devtotal, PetscCount *total)
 {
   return Reduce("HybReduceMax", exec, work, n, v, devtotal, total, HybMax());
-}
-
-PetscErrorCode HybReduceMax64(const HybExec *exec, HybArena *work, PetscCount n, const PetscCount *v, PetscCount *devtotal, PetscCount *total)
-{
-  return Reduce("HybReduceMax64", exec, work, n, v, devtotal, total, HybMax());
-}
-
-PetscErrorCode HybReduceSumReal(const HybExec *exec, HybArena *work, PetscCount n, const PetscReal *v, PetscReal *devresult, PetscReal *result)
-{
-  return Reduce("HybReduceSumReal", exec, work, n, v, devresult, result, HybSum());
-}
-
-PetscErrorCode HybReduceMaxReal(const HybExec *exec, HybArena *work, PetscCount n, const PetscReal *v, PetscReal *devresult, PetscReal *result)
-{
-  return Reduce("HybReduceMaxReal", exec, work, n, v, devresult, result, HybMax());
 }
 
 PetscErrorCode HybSortPairsInt(const HybExec *exec, HybArena *work, PetscCount n, const PetscInt *keys, PetscInt *keysout, const PetscInt *values, PetscInt *valuesout, int beginbit, int endbit)
@@ -160,34 +135,7 @@ PetscErrorCode HybSortPairsInt(const HybExec *exec, HybArena *work, PetscCount n
   return Sort("HybSortPairsInt", exec, work, n, keys, keysout, values, valuesout, beginbit, endbit);
 }
 
-PetscErrorCode HybSortPairsIntCount(const HybExec *exec, HybArena *work, PetscCount n, const PetscInt *keys, PetscInt *keysout, const PetscCount *values, PetscCount *valuesout, int beginbit, int endbit)
-{
-  return Sort("HybSortPairsIntCount", exec, work, n, keys, keysout, values, valuesout, beginbit, endbit);
-}
-
-PetscErrorCode HybSortPairs64(const HybExec *exec, HybArena *work, PetscCount n, const uint64_t *keys, uint64_t *keysout, const PetscInt *values, PetscInt *valuesout, int beginbit, int endbit)
-{
-  return Sort("HybSortPairs64", exec, work, n, keys, keysout, values, valuesout, beginbit, endbit);
-}
-
 PetscErrorCode HybSortPairs64Count(const HybExec *exec, HybArena *work, PetscCount n, const uint64_t *keys, uint64_t *keysout, const PetscCount *values, PetscCount *valuesout, int beginbit, int endbit)
 {
   return Sort("HybSortPairs64Count", exec, work, n, keys, keysout, values, valuesout, beginbit, endbit);
-}
-
-PetscErrorCode HybSelectIndices(const HybExec *exec, HybArena *work, PetscCount n, const unsigned char *flags, PetscInt *indices, PetscCount *devcount, PetscCount *count)
-{
-  PetscCount *place = nullptr;
-
-  PetscFunctionBegin;
-  PetscCall(Place(work, devcount, &place));
-  PetscCall(Queue(exec, work, "HybSelectIndices", {{flags, (size_t)n, false}, {indices, (size_t)n * sizeof(PetscInt), true}, {place, sizeof(*place), true}}, [=]() {
-    PetscCount m = 0;
-    Written("HybSelectIndices", flags, (size_t)n);
-    for (PetscCount k = 0; k < n; k++)
-      if (flags[k]) indices[m++] = (PetscInt)k;
-    *place = m;
-  }));
-  PetscCall(Deliver(exec, work, place, devcount, count));
-  PetscFunctionReturn(PETSC_SUCCESS);
 }

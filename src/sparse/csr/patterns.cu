@@ -284,6 +284,7 @@ PetscErrorCode HybCSRSubMatrixSymbolic_CUDA(const HybExec *exec, HybArena *keep,
   int        w;
 
   PetscFunctionBegin;
+  PetscCheck(cstart >= 0 && cstart <= cend && cend <= A->n, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Columns %" PetscInt_FMT " to %" PetscInt_FMT " are not within 0 to %" PetscInt_FMT, cstart, cend, A->n);
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), nrows, sizeof(*first), &first));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), nrows, sizeof(*count), &count));
   PetscCall(HybArenaAlloc(keep, exec->result, (PetscCount)nrows + 1, sizeof(*is), &is));

@@ -46,8 +46,10 @@ typedef struct {
   PetscInt   table;           /* PetscInts that every tile needs */
   size_t     bytes;           /* dynamic shared memory */
   PetscCount blocks;
-  PetscCount largest; /* entries of the largest tile */
+  PetscCount carveout;        /* what launches prefer of a multiprocessor's memory as shared memory, in per cent; ROWSTREAM_DRIVER: nothing is said */
 } RowStreamLayout;
+
+#define ROWSTREAM_DRIVER -2
 
 /* the source range [from, to) of a stage, its first unit rounded down; what is beyond whole units at the end of the array is copied by one thread */
 template <typename T>
@@ -177,8 +179,8 @@ static __global__ void RowStreamTileSizes(PetscInt m, PetscInt rows, PetscCount 
 
 /*
   Chooses tile and stage. blockrows: rows that are summed together; perindex: values to each entry of the index stream, 0 without one, of indexbytes each; table: PetscInts
-  that every tile needs. -mat_aijhybridgpu_rowstream_threads (64, 128, 256), _lanes (1, 2, 4, 8, 16) and _blocks (of a multiprocessor) replace the choice, for
-  measuring. Tiles far larger than the mean are left to the slow way rather than making room for them everywhere. One host synchronisation.
+  that every tile needs. -mat_aijhybridgpu_rowstream_threads (64, 128, 256), _lanes (1, 2, 4, 8, 16) and _blocks (of a multiprocessor) replace the choice, and _carveout (0 to
+  100, or -1 for the driver's own, either said before each launch) the driver's, for measuring. Tiles far larger than the mean are left to the slow way rather than making room for them everywhere. One host synchronisation.
 */
 static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, const HybCSR *A, PetscInt blockrows, PetscInt perindex, size_t indexbytes, PetscInt table, RowStreamLayout *l)
 {
@@ -187,7 +189,7 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, 
   PetscInt        *size;
   size_t           limit;
   int              sms;
-  PetscInt         threads = 0, lanes = 0, blocks = 0;
+  PetscInt         threads = 0, lanes = 0, blocks = 0, carveout = ROWSTREAM_DRIVER;
 
   PetscFunctionBegin;
   PetscCall(HybDeviceLimits(&limit, &sms));
@@ -200,10 +202,12 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, 
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowstream_threads", &threads, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowstream_lanes", &lanes, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowstream_blocks", &blocks, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowstream_carveout", &carveout, NULL));
   if (threads == 64 || threads == 128 || threads == 256) l->threads = (int)threads;
   if (lanes == 1 || lanes == 2 || lanes == 4 || lanes == 8 || lanes == 16) l->lanes = (int)lanes;
   l->rows    = (PetscInt)(l->threads / l->lanes) * blockrows;
   l->table   = (table + 3) / 4 * 4;
+  l->carveout = carveout >= -1 && carveout <= 100 ? carveout : ROWSTREAM_DRIVER;
   if (l->rows == 0 || A->m == 0) PetscFunctionReturn(PETSC_SUCCESS);
   l->ntiles = HybBlocks(A->m, l->rows);
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), l->ntiles, sizeof(*size), &size));
@@ -214,14 +218,13 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, 
   stage    = PetscMin(largest, 2 * meantile + 64);
   /* never more than a block's memory: two stages, at least one unit of 16 bytes beyond each end */
   {
-    const size_t each = sizeof(HybScalar) + (perindex ? indexbytes : 0), room = limit / 2 - (size_t)l->table * sizeof(PetscInt) - 1024;
-    stage = PetscMin(stage, (PetscCount)(room / (ROWSTREAM_STAGES * each)));
+    const size_t each = sizeof(HybScalar) + (perindex ? indexbytes : 0), taken = (size_t)l->table * sizeof(PetscInt) + 1024;
+    stage = PetscMin(stage, limit / 2 > taken ? (PetscCount)((limit / 2 - taken) / (ROWSTREAM_STAGES * each)) : 0);
   }
   stage += 2 * RowStreamUnit<HybScalar>();
   l->values  = (PetscInt)(stage / 4 * 4 + 4);
   l->indices = perindex ? (PetscInt)((stage / perindex + 2 * (PetscCount)(16 / indexbytes)) / 8 * 8 + 8) : 0;
   l->bytes   = ROWSTREAM_STAGES * ((size_t)l->values * sizeof(HybScalar) + (size_t)l->indices * indexbytes) + (size_t)l->table * sizeof(PetscInt);
-  l->largest = largest;
   /* just as many as are resident at once: a multiprocessor has a kibibyte more than a block may ask for, and takes one for each block. Blocks of a second wave, or room
      left for another block, cost a tenth (measured). perindex > 1 is block's kernel, which needs more registers */
   l->blocks = PetscMax(1, PetscMin((PetscCount)((limit + 1024) / (l->bytes + 1024 + 128)), (perindex > 1 ? 768 : 1024) / l->threads));
@@ -240,7 +243,11 @@ template <class COLUMNS>
 static PetscErrorCode RowStreamApply(const HybExec *exec, const RowStreamLayout *l, const HybCSR *A, PetscCount nindex, const COLUMNS &columns, const HybScalar *x, int mode, const HybScalar *y, HybScalar *z)
 {
   PetscFunctionBegin;
-#define ROWSTREAM_LAUNCH(G) HYB_LAUNCH((RowStreamKernel<COLUMNS, G>), l->blocks, l->threads, l->bytes, exec->stream, *l, mode, A->m, A->nnz, nindex, A->i, A->j, A->a, x, y, z, columns)
+#define ROWSTREAM_LAUNCH(G) \
+  do { \
+    if (l->carveout != ROWSTREAM_DRIVER) PetscCall(HybDeviceCarveout((const void *)(RowStreamKernel<COLUMNS, G>), (int)l->carveout)); \
+    HYB_LAUNCH((RowStreamKernel<COLUMNS, G>), l->blocks, l->threads, l->bytes, exec->stream, *l, mode, A->m, A->nnz, nindex, A->i, A->j, A->a, x, y, z, columns); \
+  } while (0)
   switch (l->lanes) {
   case 1: ROWSTREAM_LAUNCH(1); break;
   case 2: ROWSTREAM_LAUNCH(2); break;

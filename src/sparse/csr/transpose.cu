@@ -284,6 +284,7 @@ static PetscErrorCode TransposeByShapes(const HybExec *exec, HybArena *work, con
   TransposeShapes *result, host;
   PetscInt        *distinct, *count;
   short           *place;
+  size_t           limit;
 
   PetscFunctionBegin;
   *done = PETSC_FALSE;
@@ -295,14 +296,14 @@ static PetscErrorCode TransposeByShapes(const HybExec *exec, HybArena *work, con
     PetscCall(HybArenaAlloc(work, HYB_WORK(exec), (PetscCount)S.nclasses * TRANSPOSE_DISTINCT, sizeof(*place), &place));
     HYB_LAUNCH(TransposeOffsets, 1, TRANSPOSE_OFFSET_THREADS, 0, exec->stream, S.nclasses, S.offsetptr, S.offset, S.unclassed, distinct, place, result);
     PetscCall(CSRFetch(exec, &host, result, sizeof(host)));
-    if (host.unclassed == 0 && host.distinct <= TRANSPOSE_DISTINCT) {
-      const int    nd     = (int)host.distinct, tile = nd <= 16 ? CSR_THREADS : CSR_THREADS / 2;
-      const size_t common = TRANSPOSE_DISTINCT * sizeof(PetscInt) + (size_t)S.nclasses * TRANSPOSE_DISTINCT * sizeof(short);
-
+    PetscCall(HybDeviceLimits(&limit, NULL));
+    const int    nd     = (int)PetscMin(host.distinct, (PetscCount)TRANSPOSE_DISTINCT), tile = nd <= 16 ? CSR_THREADS : CSR_THREADS / 2;
+    const size_t common = TRANSPOSE_DISTINCT * sizeof(PetscInt) + (size_t)S.nclasses * TRANSPOSE_DISTINCT * sizeof(short), bytes = common + 2 * (size_t)tile * (size_t)nd * sizeof(PetscInt);
+    if (host.unclassed == 0 && host.distinct <= TRANSPOSE_DISTINCT && bytes <= limit) {
       PetscCall(HybArenaAlloc(work, HYB_WORK(exec), A->n, sizeof(*count), &count));
       HYB_LAUNCH(TransposeShapeCount, HybBlocks(A->n, CSR_THREADS), CSR_THREADS, common, exec->stream, A->m, A->n, nd, (int)S.nclasses, S.rowclass, distinct, place, count);
       PetscCall(HybScanCounts(exec, work, A->n, count, ti, NULL, NULL));
-      HYB_LAUNCH(TransposeShapeFill, HybBlocks(A->n, tile), tile, common + 2 * (size_t)tile * (size_t)nd * sizeof(PetscInt), exec->stream, A->m, A->n, nd, (int)S.nclasses, A->i, S.rowclass, distinct, place, ti, tj, perm);
+      HYB_LAUNCH(TransposeShapeFill, HybBlocks(A->n, tile), tile, bytes, exec->stream, A->m, A->n, nd, (int)S.nclasses, A->i, S.rowclass, distinct, place, ti, tj, perm);
       PetscCall(HybArenaFree(work, &count));
       *done = PETSC_TRUE;
     }

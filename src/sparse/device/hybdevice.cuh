@@ -36,6 +36,8 @@ extern int HybDeviceFault(const char *what);
 extern PetscErrorCode HybDeviceError(cudaError_t, const char *what, const char *file, int line);
 /* lifts a kernel's limit of shared memory, 48 KiB for static and dynamic together; asked for above 16 KiB of dynamic memory, no kernel having more than 32 static */
 extern PetscErrorCode HybDeviceDynamicShared(const void *kernel, size_t bytes, const char *what);
+/* a kernel's later launches prefer so many per cent of a multiprocessor's memory as shared memory, the rest being its first-level cache; -1: as the driver likes */
+extern PetscErrorCode HybDeviceCarveout(const void *kernel, int percent);
 }
 
 #define HybCallCUDA(...) \
@@ -332,14 +334,6 @@ static __device__ __forceinline__ T HybAtomicCAS(T *p, typename std::common_type
 }
 
 template <typename T>
-static __device__ __forceinline__ T HybAtomicExch(T *p, typename std::common_type<T>::type v)
-{
-  static_assert(std::is_integral<T>::value && (sizeof(T) == 4 || sizeof(T) == 8), "integers only");
-  using U = typename std::conditional<sizeof(T) == 4, unsigned int, unsigned long long>::type;
-  return (T)atomicExch(reinterpret_cast<U *>(p), (U)v);
-}
-
-template <typename T>
 static __device__ __forceinline__ T HybAtomicOr(T *p, typename std::common_type<T>::type v)
 {
   static_assert(std::is_integral<T>::value && (sizeof(T) == 4 || sizeof(T) == 8), "integers only");
@@ -368,31 +362,12 @@ static __device__ __forceinline__ T HybAtomicMin(T *p, typename std::common_type
 }
 
 /* Scalars */
-static __device__ __forceinline__ PetscReal HybRealPart(const HybScalar &v)
-{
-#if defined(PETSC_USE_COMPLEX)
-  return v.real();
-#else
-  return v;
-#endif
-}
-
 static __device__ __forceinline__ HybScalar HybConj(const HybScalar &v)
 {
 #if defined(PETSC_USE_COMPLEX)
   return HybScalar(v.real(), -v.imag());
 #else
   return v;
-#endif
-}
-
-/* |v|^2 */
-static __device__ __forceinline__ PetscReal HybAbs2(const HybScalar &v)
-{
-#if defined(PETSC_USE_COMPLEX)
-  return v.real() * v.real() + v.imag() * v.imag();
-#else
-  return v * v;
 #endif
 }
 
@@ -462,7 +437,7 @@ static __device__ __forceinline__ void HybStoreVec(T *p, const HybVec<T, N> &v)
   *reinterpret_cast<HybVec<T, N> *>(p) = v;
 }
 
-/* Loads through the read-only path, and streaming loads and stores of data that is used once. For any type of 1, 2, 4, 8 or 16 bytes. */
+/* Loads through the read-only path, and streaming loads of data that is used once. For any type of 1, 2, 4, 8 or 16 bytes. */
 template <size_t S>
 struct HybWord_;
 template <>
@@ -515,15 +490,6 @@ static __device__ __forceinline__ T HybLoadShared(const T *p)
   T       v;
   memcpy((void *)&v, &w, sizeof(T));
   return v;
-}
-
-template <typename T>
-static __device__ __forceinline__ void HybStoreStream(T *p, const T &v)
-{
-  using W = typename HybWord_<sizeof(T)>::type;
-  W w;
-  memcpy(&w, &v, sizeof(T));
-  __stcs(reinterpret_cast<W *>(p), w);
 }
 
 /*
@@ -622,20 +588,12 @@ static __device__ __forceinline__ void HybBulkWait(uint64_t *bar, unsigned phase
 extern PetscErrorCode HybScanCounts(const HybExec *, HybArena *work, PetscCount n, const PetscInt *counts, PetscInt *offsets, PetscCount *devtotal, PetscCount *total);
 extern PetscErrorCode HybScanCounts64(const HybExec *, HybArena *work, PetscCount n, const PetscCount *counts, PetscCount *offsets, PetscCount *devtotal, PetscCount *total);
 
-/* The sum, in 64 bits, and the maximum (0 for n = 0) */
-extern PetscErrorCode HybReduceSum(const HybExec *, HybArena *work, PetscCount n, const PetscInt *v, PetscCount *devtotal, PetscCount *total);
-extern PetscErrorCode HybReduceSum64(const HybExec *, HybArena *work, PetscCount n, const PetscCount *v, PetscCount *devtotal, PetscCount *total);
+/* The maximum, 0 for n = 0 */
 extern PetscErrorCode HybReduceMax(const HybExec *, HybArena *work, PetscCount n, const PetscInt *v, PetscCount *devtotal, PetscCount *total);
-extern PetscErrorCode HybReduceMax64(const HybExec *, HybArena *work, PetscCount n, const PetscCount *v, PetscCount *devtotal, PetscCount *total);
-/* sums and maxima of reals in a fixed order that does not depend on the run; the result in device memory (devresult) and/or on the host */
-extern PetscErrorCode HybReduceSumReal(const HybExec *, HybArena *work, PetscCount n, const PetscReal *v, PetscReal *devresult, PetscReal *result);
-extern PetscErrorCode HybReduceMaxReal(const HybExec *, HybArena *work, PetscCount n, const PetscReal *v, PetscReal *devresult, PetscReal *result);
 
 /* Stable sorts by the bits [beginbit, endbit) of the keys (all bits of a PetscInt key: 0, 8*sizeof(PetscInt); non-negative keys below 2^b: 0, b).
    values NULL: valuesout receives the permutation (position in the input). */
 extern PetscErrorCode HybSortPairsInt(const HybExec *, HybArena *work, PetscCount n, const PetscInt *keys, PetscInt *keysout, const PetscInt *values, PetscInt *valuesout, int beginbit, int endbit);
-extern PetscErrorCode HybSortPairsIntCount(const HybExec *, HybArena *work, PetscCount n, const PetscInt *keys, PetscInt *keysout, const PetscCount *values, PetscCount *valuesout, int beginbit, int endbit);
-extern PetscErrorCode HybSortPairs64(const HybExec *, HybArena *work, PetscCount n, const uint64_t *keys, uint64_t *keysout, const PetscInt *values, PetscInt *valuesout, int beginbit, int endbit);
 extern PetscErrorCode HybSortPairs64Count(const HybExec *, HybArena *work, PetscCount n, const uint64_t *keys, uint64_t *keysout, const PetscCount *values, PetscCount *valuesout, int beginbit, int endbit);
 /* bits that keys 0..n-1 need */
 static inline int HybBits(PetscCount n)
@@ -644,8 +602,5 @@ static inline int HybBits(PetscCount n)
   while (b < 63 && (((PetscCount)1) << b) < n) b++;
   return b > 0 ? b : 1;
 }
-
-/* indices[0..] = the k with flags[k] != 0, ascending; their number in *devcount and/or *count. Room for n indices. */
-extern PetscErrorCode HybSelectIndices(const HybExec *, HybArena *work, PetscCount n, const unsigned char *flags, PetscInt *indices, PetscCount *devcount, PetscCount *count);
 
 #endif

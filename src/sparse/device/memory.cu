@@ -61,6 +61,13 @@ extern "C" PetscErrorCode HybDeviceDynamicShared(const void *kernel, size_t byte
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+extern "C" PetscErrorCode HybDeviceCarveout(const void *kernel, int percent)
+{
+  PetscFunctionBegin;
+  HybCallCUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, percent));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 extern "C" PetscErrorCode HybDeviceLimits(size_t *sharedperblock, int *multiprocessors)
 {
   PetscFunctionBegin;
@@ -256,10 +263,9 @@ PetscErrorCode HybDeviceFree(const HybExec *exec, HybMem mem, size_t bytes, void
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybStageGet(int k, size_t bytes)
+static PetscErrorCode HybStageGet(int k)
 {
   PetscFunctionBegin;
-  (void)bytes;
   if (!stage_[k].buffer) {
     void *p = nullptr;
     HybCallCUDA(cudaMallocHost(&p, HybStageBytes));
@@ -295,7 +301,7 @@ static PetscErrorCode HybStagedCopy(cudaStream_t stream, void *dst, const void *
     int k = 0;
     for (size_t at = 0; at < bytes; at += HybStageBytes, k ^= 1) {
       const size_t part = bytes - at < HybStageBytes ? bytes - at : HybStageBytes;
-      PetscCall(HybStageGet(k, part));
+      PetscCall(HybStageGet(k));
       HybCrewCopy(stage_[k].buffer, (const char *)src + at, part);
       HybCallCUDA(cudaMemcpyAsync((char *)dst + at, stage_[k].buffer, part, cudaMemcpyHostToDevice, stream));
       PetscCall(HybStageQueued(k, stream));
@@ -305,18 +311,18 @@ static PetscErrorCode HybStagedCopy(cudaStream_t stream, void *dst, const void *
     size_t which = 0, done = 0, part[2] = {0, 0};
     for (size_t at = 0; at < bytes; which++, k ^= 1) {
       part[k] = bytes - at < HybStageBytes ? bytes - at : HybStageBytes;
-      PetscCall(HybStageGet(k, part[k]));
+      PetscCall(HybStageGet(k));
       HybCallCUDA(cudaMemcpyAsync(stage_[k].buffer, (const char *)src + at, part[k], cudaMemcpyDeviceToHost, stream));
       PetscCall(HybStageQueued(k, stream));
       at += part[k];
       if (which > 0) { /* the part before, while this one is on its way */
-        PetscCall(HybStageGet(k ^ 1, part[k ^ 1]));
+        PetscCall(HybStageGet(k ^ 1));
         HybCrewCopy((char *)dst + done, stage_[k ^ 1].buffer, part[k ^ 1]);
         done += part[k ^ 1];
       }
     }
     k ^= 1;
-    PetscCall(HybStageGet(k, part[k]));
+    PetscCall(HybStageGet(k));
     HybCrewCopy((char *)dst + done, stage_[k].buffer, part[k]);
   }
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -1,14 +1,13 @@
 /*
   primitives.cu: the device-wide primitives of hybdevice.cuh over CUB. The only file that includes CUB: it is slow to compile.
 
-  Sums of integers are exact whatever their order. Sums of reals are CUB's run-to-run deterministic reduction for one device and length.
+  Sums of integers are exact whatever their order.
   tests/emulator/primitives.cc holds plain stand-ins with the same meaning.
 */
 #include "hybdevice.cuh"
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_reduce.cuh>
 #include <cub/device/device_scan.cuh>
-#include <cub/device/device_select.cuh>
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
@@ -164,35 +163,9 @@ PetscErrorCode HybScanCounts64(const HybExec *exec, HybArena *work, PetscCount n
   return Scan(exec, work, n, counts, offsets, devtotal, total);
 }
 
-PetscErrorCode HybReduceSum(const HybExec *exec, HybArena *work, PetscCount n, const PetscInt *v, PetscCount *devtotal, PetscCount *total)
-{
-  /* widened before it is added */
-  return Reduce(exec, work, n, thrust::make_transform_iterator(thrust::counting_iterator<PetscCount>(0), CountAt<PetscInt>{v, n}), devtotal, total, HybSum());
-}
-
-PetscErrorCode HybReduceSum64(const HybExec *exec, HybArena *work, PetscCount n, const PetscCount *v, PetscCount *devtotal, PetscCount *total)
-{
-  return Reduce(exec, work, n, v, devtotal, total, HybSum());
-}
-
 PetscErrorCode HybReduceMax(const HybExec *exec, HybArena *work, PetscCount n, const PetscInt *v, PetscCount *devtotal, PetscCount *total)
 {
   return Reduce(exec, work, n, thrust::make_transform_iterator(thrust::counting_iterator<PetscCount>(0), CountAt<PetscInt>{v, n}), devtotal, total, HybMax());
-}
-
-PetscErrorCode HybReduceMax64(const HybExec *exec, HybArena *work, PetscCount n, const PetscCount *v, PetscCount *devtotal, PetscCount *total)
-{
-  return Reduce(exec, work, n, v, devtotal, total, HybMax());
-}
-
-PetscErrorCode HybReduceSumReal(const HybExec *exec, HybArena *work, PetscCount n, const PetscReal *v, PetscReal *devresult, PetscReal *result)
-{
-  return Reduce(exec, work, n, v, devresult, result, HybSum());
-}
-
-PetscErrorCode HybReduceMaxReal(const HybExec *exec, HybArena *work, PetscCount n, const PetscReal *v, PetscReal *devresult, PetscReal *result)
-{
-  return Reduce(exec, work, n, v, devresult, result, HybMax());
 }
 
 PetscErrorCode HybSortPairsInt(const HybExec *exec, HybArena *work, PetscCount n, const PetscInt *keys, PetscInt *keysout, const PetscInt *values, PetscInt *valuesout, int beginbit, int endbit)
@@ -200,30 +173,7 @@ PetscErrorCode HybSortPairsInt(const HybExec *exec, HybArena *work, PetscCount n
   return Sort(exec, work, n, keys, keysout, values, valuesout, beginbit, endbit);
 }
 
-PetscErrorCode HybSortPairsIntCount(const HybExec *exec, HybArena *work, PetscCount n, const PetscInt *keys, PetscInt *keysout, const PetscCount *values, PetscCount *valuesout, int beginbit, int endbit)
-{
-  return Sort(exec, work, n, keys, keysout, values, valuesout, beginbit, endbit);
-}
-
-PetscErrorCode HybSortPairs64(const HybExec *exec, HybArena *work, PetscCount n, const uint64_t *keys, uint64_t *keysout, const PetscInt *values, PetscInt *valuesout, int beginbit, int endbit)
-{
-  return Sort(exec, work, n, keys, keysout, values, valuesout, beginbit, endbit);
-}
-
 PetscErrorCode HybSortPairs64Count(const HybExec *exec, HybArena *work, PetscCount n, const uint64_t *keys, uint64_t *keysout, const PetscCount *values, PetscCount *valuesout, int beginbit, int endbit)
 {
   return Sort(exec, work, n, keys, keysout, values, valuesout, beginbit, endbit);
-}
-
-PetscErrorCode HybSelectIndices(const HybExec *exec, HybArena *work, PetscCount n, const unsigned char *flags, PetscInt *indices, PetscCount *devcount, PetscCount *count)
-{
-  const cudaStream_t stream = (cudaStream_t)exec->stream;
-  PetscCount        *place  = nullptr;
-
-  PetscFunctionBegin;
-  PetscCall(Place(work, devcount, &place));
-  if (n == 0) HybCallCUDA(cudaMemsetAsync(place, 0, sizeof(*place), stream));
-  else PetscCall(Run(work, [&](void *tmp, size_t &bytes) { return cub::DeviceSelect::Flagged(tmp, bytes, thrust::counting_iterator<PetscInt>(0), flags, indices, place, n, stream); }));
-  PetscCall(Deliver(exec, work, place, devcount, count));
-  PetscFunctionReturn(PETSC_SUCCESS);
 }
