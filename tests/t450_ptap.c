@@ -263,23 +263,40 @@ static void Sizes(void)
   CheckAndDestroy(&A, &P, NULL, 0);
 }
 
+/* a backend that says it has little memory left */
+static HybBackend        scarce;
+static const HybBackend *plenty;
+
+static PetscErrorCode ScarceMemory(HybMemoryReport *report)
+{
+  const PetscErrorCode ierr = plenty->memory(report);
+
+  report->free_bytes = (size_t)4 << 20;
+  return ierr;
+}
+
 /* by the room above: where the method declines, the stages go on, also when it was named */
 static void Declined(void)
 {
   RefMat A, P, C;
   HybCSR DA, DP, DC;
 
-  HybTestMatStencil(7, 8, 7, 6, &A);
-  HybTestMatProlongator(336, 60, 3, &P);
+  HybTestMatStencil(27, 14, 14, 14, &A);
+  HybTestMatProlongator(2744, 150, 8, &P);
   RefPtAP(&A, &P, &C);
-  for (int declined = 0; declined < 2; declined++) {
+  plenty        = HybTestExec()->backend;
+  scarce        = *plenty;
+  scarce.memory = ScarceMemory;
+  for (int declined = 0; declined < 3; declined++) {
+    HybExec     exec    = *HybTestExec();
     HybProduct  product = NULL;
     const char *ran     = "";
     const char *wanted  = declined && HybTestExec()->backend->device ? "stages" : method->name;
 
-    HybTestBegin("%s: a product that %s", method->name, declined ? "may have no plan" : "asks for it by name");
-    if (declined) HybTestCall(PetscOptionsSetValue(NULL, "-mat_aijhybridgpu_fused_plan", "1000"));
-    if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &P.csr, &DP)) && HybTestCall(HybProductCreate(HybTestExec(), HYB_PRODUCT_PTAP, method->name, 0, &product)) &&
+    HybTestBegin("%s: a product that %s", method->name, declined == 2 ? "finds little memory" : declined ? "may have no plan" : "asks for it by name");
+    if (declined == 2) exec.backend = &scarce;
+    if (declined == 1) HybTestCall(PetscOptionsSetValue(NULL, "-mat_aijhybridgpu_fused_plan", "1000"));
+    if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &P.csr, &DP)) && HybTestCall(HybProductCreate(&exec, HYB_PRODUCT_PTAP, method->name, 0, &product)) &&
         HybTestCall(HybProductSymbolic(product, &DA, &DP, NULL, &out, &DC)) && HybTestCall(HybProductNumeric(product, &DA, &DP, NULL, &DC))) {
       PetscBool same;
 
@@ -290,7 +307,7 @@ static void Declined(void)
       HybTestCall(PetscStrcmp(ran, method->name, &same));
       HybTestCheck(same == (PetscBool)!strcmp(wanted, method->name), "%s ran, wanted: %s", ran, wanted);
     }
-    if (declined) HybTestCall(PetscOptionsClearValue(NULL, "-mat_aijhybridgpu_fused_plan"));
+    if (declined == 1) HybTestCall(PetscOptionsClearValue(NULL, "-mat_aijhybridgpu_fused_plan"));
     HybTestCall(HybProductDestroy(&product));
     HybTestCall(HybArenaReset(&keep));
     HybTestCall(HybArenaReset(&out));

@@ -34,8 +34,8 @@
   multiplication and an addition a product, products as in the stages R A, then (R A) P.
 
   What limits it, 7-point 200^3 (A: 8.0e6 rows, 5.6e7 entries) with P smoothed over boxes of 3^3 (2.4e7 entries; C: 3.0e5 rows, 8.0e6 entries): A P and R A have 5.1e7 entries each and
-  take 1.7e8 products, the second factor 1.5e8 to 1.6e8 either way. Bytes of a numeric phase, each array once from memory:
-    staged   A P: A 0.70 GB, P 0.32, values of A P written 0.41, offsets 0.03; values of P^T 0.48; P^T (A P): P^T with where and which 0.38, places 0.32, A P 0.41 (three times that
+  take 1.68e8 products, the second factor 1.54e8 either way. Bytes of a numeric phase, each array once from memory:
+    staged   A P: A 0.70 GB, P 0.32, values of A P written 0.41, offsets 0.03; values of P^T 0.48; P^T (A P): P^T with where and which 0.38, places 0.31, A P 0.41 (three times that
              where coarse rows are numbered at random), C 0.06                                                                              3.1 GB, 0.73 ms at 4290 GB/s
     fused    lists 0.64, from, off and positions of R 0.24, from, off and starts of W 0.41, starts of C 0.02, values of A 0.45 and of P 0.19, C 0.06        2.0 GB, 0.47 ms
   On an H200 the stages take 3.3 ms (measured), bound by instructions and latency; the fused way, not measured yet, has fewer of both: no merging by comparisons in the numeric phase,
@@ -58,6 +58,7 @@
 
 #define FUSED_BOUND 2                  /* bytes of the plan, in those of A and P */
 #define FUSED_SMALL ((size_t)16 << 20) /* a plan up to this is kept in any case */
+#define FUSED_ASK   ((size_t)1 << 20)  /* a plan above this makes the card be asked what is free */
 #define FUSED_BINS  10                 /* of rows by shared memory: none, six sizes and more, a block's, more than that */
 #define FUSED_STEPS 4                  /* of a list that are on their way together */
 #if defined(PETSC_USE_COMPLEX)
@@ -565,7 +566,7 @@ static PetscErrorCode HybPtAPSymbolic_FusedCUDA(HybPtAP *pp, const HybCSR *A, co
     PetscCall(FusedDecline(pp, "its plan would be too large for the operands", out, C));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (bytes > FUSED_SMALL) {
+  if (bytes > FUSED_ASK) {
     HybMemoryReport report;
 
     PetscCall(exec.backend->memory(&report));
