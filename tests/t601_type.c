@@ -269,6 +269,184 @@ static PetscErrorCode CheckConversions(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A product's result by both types, with empty rows */
+static PetscErrorCode Results(Mat m[2])
+{
+  Mat X, Y, HX, HY;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatTestRandom(30, 30, 3, MatTestSeed + 5, &X));
+  PetscCall(MatTestRandom(30, 30, 2, MatTestSeed + 6, &Y));
+  PetscCall(MatConvert(X, "aijhybridgpu", MAT_INITIAL_MATRIX, &HX));
+  PetscCall(MatConvert(Y, "aijhybridgpu", MAT_INITIAL_MATRIX, &HY));
+  PetscCall(MatMatMult(X, Y, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &m[0]));
+  PetscCall(MatMatMult(HX, HY, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &m[1]));
+  PetscCall(MatDestroy(&X));
+  PetscCall(MatDestroy(&Y));
+  PetscCall(MatDestroy(&HX));
+  PetscCall(MatDestroy(&HY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode FillRow(Mat A, PetscInt row)
+{
+  PetscFunctionBeginUser;
+  for (PetscInt c = 0; c < 30; c++) PetscCall(MatSetValue(A, row, c, c % 3 ? 1.0 : 0.0, ADD_VALUES));
+  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What AIJ keeps beside the arrays stays in force on a result, whose arrays are not AIJ's own, and goes with its duplicate; nothing of AIJ's puts new entries
+   into arrays that it cannot enlarge */
+static PetscErrorCode CheckResults(void)
+{
+  const struct {
+    MatOption op;
+    PetscBool flg;
+  } options[] = {
+    {MAT_NEW_NONZERO_LOCATION_ERR,   PETSC_TRUE },
+    {MAT_NEW_NONZERO_LOCATIONS,      PETSC_FALSE},
+    {MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_TRUE },
+    {MAT_IGNORE_ZERO_ENTRIES,        PETSC_TRUE },
+    {MAT_SORTED_FULL,                PETSC_FALSE}
+  };
+  const PetscInt rows[] = {3, 10, 17}; /* without entries, two of them */
+  Mat            m[2];
+  PetscErrorCode ierr[2];
+
+  PetscFunctionBeginUser;
+  MatTestName = "a result's options";
+  for (size_t o = 0; o < PETSC_STATIC_ARRAY_LENGTH(options); o++)
+    for (int duplicate = 0; duplicate < 2; duplicate++) {
+      PetscCall(Results(m));
+      for (int k = 0; k < 2; k++) {
+        PetscCall(MatSetOption(m[k], options[o].op, options[o].flg));
+        if (duplicate) {
+          Mat D;
+
+          PetscCall(MatDuplicate(m[k], MAT_COPY_VALUES, &D));
+          PetscCall(MatDestroy(&m[k]));
+          m[k] = D;
+        }
+        PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+        ierr[k] = FillRow(m[k], 4);
+        PetscCall(PetscPopErrorHandler());
+      }
+      MatTestCheck(!ierr[0] == !ierr[1], MatOptions[options[o].op]);
+      if (!ierr[0] && !ierr[1]) MatTestCheckSame(m[1], m[0], MatOptions[options[o].op]);
+      PetscCall(MatDestroy(&m[0]));
+      PetscCall(MatDestroy(&m[1]));
+    }
+  MatTestName = "rows without entries";
+  for (int columns = 0; columns < 2; columns++)
+    for (int keep = 0; keep < 2; keep++) {
+      PetscCall(Results(m));
+      for (int k = 0; k < 2; k++) {
+        PetscCall(MatSetOption(m[k], MAT_KEEP_NONZERO_PATTERN, (PetscBool)keep));
+        PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+        ierr[k] = columns ? MatZeroRowsColumns(m[k], 3, rows, 2.0, NULL, NULL) : MatZeroRows(m[k], 3, rows, 2.0, NULL, NULL);
+        PetscCall(PetscPopErrorHandler());
+      }
+      MatTestCheck(!ierr[0] == !ierr[1], columns ? "MatZeroRowsColumns" : "MatZeroRows");
+      if (!ierr[0] && !ierr[1]) {
+        MatTestCheckSame(m[1], m[0], columns ? "MatZeroRowsColumns" : "MatZeroRows");
+        PetscCall(CheckMults(m[0], m[1]));
+      }
+      PetscCall(MatDestroy(&m[0]));
+      PetscCall(MatDestroy(&m[1]));
+    }
+  MatTestName = "MAT_SORTED_FULL";
+  for (int k = 0; k < 2; k++) {
+    PetscCall(MatCreate(PETSC_COMM_SELF, &m[k]));
+    PetscCall(MatSetSizes(m[k], 12, 12, 12, 12));
+    PetscCall(MatSetType(m[k], k ? "aijhybridgpu" : MATAIJ));
+    PetscCall(MatSetOption(m[k], MAT_SORTED_FULL, PETSC_TRUE));
+  }
+  for (int turn = 0; turn < 4; turn++) { /* the same number of entries, in other places */
+    for (int k = 0; k < 2; k++) {
+      PetscCall(MatSeqAIJSetPreallocation(m[k], 3, NULL));
+      for (PetscInt r = 0; r < 12; r++) {
+        const PetscInt    c[3] = {(r + turn) % 4, 4 + (r + 2 * turn) % 4, 8 + (r + 3 * turn) % 4};
+        const PetscScalar v[3] = {1.0 + r, 2, 3};
+
+        PetscCall(MatSetValues(m[k], 1, &r, 3, c, v, INSERT_VALUES));
+      }
+      PetscCall(MatAssemblyBegin(m[k], MAT_FINAL_ASSEMBLY));
+      PetscCall(MatAssemblyEnd(m[k], MAT_FINAL_ASSEMBLY));
+    }
+    MatTestCheckSame(m[1], m[0], "entries");
+    PetscCall(CheckMults(m[0], m[1]));
+  }
+  PetscCall(MatDestroy(&m[0]));
+  PetscCall(MatDestroy(&m[1]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A conversion in place leaves the object what it is, with all that hangs on it */
+static PetscErrorCode CheckAttachments(void)
+{
+  const char *const types[] = {MATAIJ, "aijhybridgpu", MATAIJPERM, "aijhybridgpu"};
+  Mat               A, same;
+  MatNullSpace      nullspace, got;
+  const char       *text;
+
+  PetscFunctionBeginUser;
+  MatTestName = "conversion in place";
+  PetscCall(MatTestStencil(2, 6, PETSC_FALSE, 0.2, "aijhybridgpu", &A));
+  PetscCall(MatNullSpaceCreate(PETSC_COMM_WORLD, PETSC_TRUE, 0, NULL, &nullspace));
+  PetscCall(MatSetNearNullSpace(A, nullspace));
+  PetscCall(MatSetNullSpace(A, nullspace));
+  PetscCall(PetscObjectSetName((PetscObject)A, "operator"));
+  PetscCall(MatSetOptionsPrefix(A, "pre_"));
+  PetscCall(PetscObjectReference((PetscObject)A));
+  same = A;
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(types); k++) {
+    PetscCall(MatConvert(A, types[k], MAT_INPLACE_MATRIX, &A));
+    MatTestCheck(A == same, "the object");
+    PetscCall(MatGetNearNullSpace(A, &got));
+    MatTestCheck(got == nullspace, "near null space");
+    PetscCall(MatGetNullSpace(A, &got));
+    MatTestCheck(got == nullspace, "null space");
+    PetscCall(PetscObjectGetName((PetscObject)A, &text));
+    MatTestCheck(!strcmp(text, "operator"), "name");
+    PetscCall(MatGetOptionsPrefix(A, &text));
+    MatTestCheck(text && !strcmp(text, "pre_"), "prefix");
+  }
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&same));
+  PetscCall(MatNullSpaceDestroy(&nullspace));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Entries without preallocation, from PETSc 3.19 on collected in a hash table, whose operations lie over the type's until the assembly */
+static PetscErrorCode CheckSetUp(void)
+{
+  PetscInt start, end;
+  Mat      A, D, E;
+
+  PetscFunctionBeginUser;
+  MatTestName = "without preallocation";
+  PetscCall(MatCreate(PETSC_COMM_WORLD, &A));
+  PetscCall(MatSetSizes(A, PETSC_DECIDE, PETSC_DECIDE, 10, 10));
+  PetscCall(MatSetType(A, "aijhybridgpu"));
+  PetscCall(MatSetUp(A));
+  PetscCall(MatSetOption(A, MAT_SYMMETRIC, PETSC_TRUE));
+  PetscCall(MatGetOwnershipRange(A, &start, &end));
+  for (PetscInt row = start; row < end; row++) PetscCall(MatSetValue(A, row, row, 2.0, ADD_VALUES));
+  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatCreateDense(PETSC_COMM_WORLD, PETSC_DECIDE, PETSC_DECIDE, 10, 10, NULL, &D));
+  PetscCall(MatSetRandom(D, NULL));
+  PetscCall(MatMatMult(D, A, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &E)); /* found by a function composed on A */
+  PetscCall(MatScale(D, 2.0));
+  MatTestCheckSame(E, D, "dense times sparse");
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&D));
+  PetscCall(MatDestroy(&E));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   PetscMPIInt    size;
@@ -317,6 +495,11 @@ int main(int argc, char **argv)
     PetscCall(MatDestroy(&W));
     PetscCall(MatDestroy(&J));
   }
+  if (size == 1) {
+    PetscCall(CheckResults());
+    PetscCall(CheckAttachments());
+  }
+  PetscCall(CheckSetUp());
   { /* empty matrices */
     Mat Z, ZZ;
     Vec x, y;

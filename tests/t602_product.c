@@ -141,6 +141,37 @@ int main(int argc, char **argv)
       PetscCall(MatDestroy(&other[k]));
     }
   }
+  if (size == 1) { /* operands of other sizes are refused before the result is touched */
+    Mat            A, B, C, HA, HB, HC, D, E;
+    PetscErrorCode ierr;
+
+    MatTestName = "other sizes";
+    PetscCall(MatTestRandom(30, 20, 3, MatTestSeed, &A));
+    PetscCall(MatTestRandom(20, 25, 3, MatTestSeed + 1, &B));
+    PetscCall(MatTestRandom(40, 20, 3, MatTestSeed + 2, &C));
+    PetscCall(MatConvert(A, "aijhybridgpu", MAT_INITIAL_MATRIX, &HA));
+    PetscCall(MatConvert(B, "aijhybridgpu", MAT_INITIAL_MATRIX, &HB));
+    PetscCall(MatConvert(C, "aijhybridgpu", MAT_INITIAL_MATRIX, &HC));
+    PetscCall(MatMatMult(A, B, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &D));
+    PetscCall(MatMatMult(HA, HB, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &E));
+    for (int turn = 0; turn < 2; turn++) {
+      PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+      ierr = MatMatMult(HC, HB, MAT_REUSE_MATRIX, PETSC_DEFAULT, &E);
+      PetscCall(PetscPopErrorHandler());
+      MatTestCheck(ierr == PETSC_ERR_ARG_SIZ, "an error");
+    }
+    MatTestCheckSame(E, D, "the result stands");
+    PetscCall(MatMatMult(HA, HB, MAT_REUSE_MATRIX, PETSC_DEFAULT, &E));
+    MatTestCheckSame(E, D, "and can be used again");
+    PetscCall(MatDestroy(&A));
+    PetscCall(MatDestroy(&B));
+    PetscCall(MatDestroy(&C));
+    PetscCall(MatDestroy(&HA));
+    PetscCall(MatDestroy(&HB));
+    PetscCall(MatDestroy(&HC));
+    PetscCall(MatDestroy(&D));
+    PetscCall(MatDestroy(&E));
+  }
   if (size == 1) { /* MAT_FORCE_DIAGONAL_ENTRIES: the product, and a whole diagonal; then the same values in another pattern of the result */
     const PetscInt shapes[][2] = {{40, 40}, {30, 55}, {50, 21}};
 

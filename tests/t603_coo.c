@@ -54,6 +54,24 @@ int main(int argc, char **argv)
   }
   PetscCall(MatDestroy(&A));
   PetscCall(MatDestroy(&H));
+  MatTestName = "coo after MatSetUp()"; /* from PETSc 3.19 on that makes a hash table */
+  for (int type = 0; type < 2; type++) {
+    PetscInt    ii[] = {0, 1, 2, 3, 1}, jj[] = {1, 2, 3, 0, 2};
+    PetscScalar w[] = {1, 2, 3, 4, 5};
+    Mat        *B   = type ? &H : &A;
+
+    PetscCall(MatCreate(PETSC_COMM_WORLD, B));
+    PetscCall(MatSetSizes(*B, PETSC_DECIDE, PETSC_DECIDE, 4, 4));
+    PetscCall(MatSetType(*B, type ? "aijhybridgpu" : MATAIJ));
+    PetscCall(MatSetUp(*B));
+    PetscCall(MatSetPreallocationCOO(*B, rank ? 0 : 5, ii, jj));
+    PetscCall(MatSetValuesCOO(*B, w, INSERT_VALUES));
+    PetscCall(MatSetValuesCOO(*B, w, ADD_VALUES));
+  }
+  MatTestCheckSame(H, A, "values");
+  MatTestCheckMult(H, A, "in use");
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&H));
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());
   return code;

@@ -7,6 +7,7 @@ TEST np=1,2
 TEST np=1 @emulated
 TEST np=2 @emulated
 TEST np=1 @emulated -mat_aijhybridgpu_memory mirror
+TEST np=2 @emulated -mat_aijhybridgpu_memory mirror -mat_seqaij_type seqaijhybridgpu -only_marks
 TEST np=1 @emulated -mat_aijhybridgpu_promote never
 TEST np=1 @emulated -mat_aijhybridgpu_managed_limit 0.000000001
 */
@@ -140,12 +141,55 @@ static PetscErrorCode HostWrite(int way, Mat A, Mat H)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Values written through the array right after a diagonal scaling, of which a parallel matrix counts its blocks' states otherwise than a sequential one does. Of MATAIJ too: with
+   -mat_seqaij_type its blocks have our operations. */
+static PetscErrorCode CheckMarks(MatType type)
+{
+  Mat A, D, block;
+  Vec l, r;
+
+  PetscFunctionBeginUser;
+  MatTestName = "marks";
+  PetscCall(MatTestStencil(2, 9, PETSC_FALSE, 0.2, type, &D));
+  PetscCall(MatCreateVecs(D, &r, &l));
+  PetscCall(VecSet(l, 2.0));
+  PetscCall(VecSet(r, 0.25));
+  for (int duplicate = 0; duplicate < 2; duplicate++) {
+    if (duplicate) PetscCall(MatDuplicate(D, MAT_COPY_VALUES, &A));
+    else {
+      PetscCall(PetscObjectReference((PetscObject)D));
+      A = D;
+    }
+    for (int turn = 0; turn < 3; turn++) {
+      Mat          now;
+      PetscScalar *a;
+      MatInfo      info;
+
+      MatTestCheckMult(A, A, "to the device");
+      PetscCall(MatDiagonalScale(A, l, r));
+      PetscCall(Diagonal(A, &block));
+      PetscCall(MatGetInfo(block, MAT_LOCAL, &info));
+      PetscCall(MatSeqAIJGetArray(block, &a));
+      for (PetscInt k = 0; k < (PetscInt)info.nz_used; k++) a[k] *= 3;
+      PetscCall(MatSeqAIJRestoreArray(block, &a));
+      PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &now)); /* its values are the host's of now */
+      MatTestCheckMult(A, now, "written");
+      PetscCall(MatDestroy(&now));
+    }
+    PetscCall(MatDestroy(&A));
+  }
+  PetscCall(MatDestroy(&D));
+  PetscCall(VecDestroy(&l));
+  PetscCall(VecDestroy(&r));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   int         code = 0;
   char        text[64], memory[32] = "managed", promote[32] = "auto", backend[32] = "auto", name[128];
   PetscReal   share = 0.5;
-  PetscBool   mirror, never, cuda;
+  PetscBool   mirror, never, cuda, flg;
   PetscMPIInt size;
 
   PetscFunctionBeginUser;
@@ -159,8 +203,11 @@ int main(int argc, char **argv)
   PetscCall(PetscStrcmp(promote, "never", &never));
   PetscCall(PetscStrcmp(backend, "cuda", &cuda));
   Expected = (PetscBool)(cuda && !mirror && !never && share > 0.01);
+  PetscCall(CheckMarks("aijhybridgpu"));
+  PetscCall(CheckMarks(MATAIJ));
+  PetscCall(PetscOptionsHasName(NULL, NULL, "-only_marks", &flg));
   MatTestName = name;
-  for (int full = 0; full < 2; full++)
+  for (int full = 0; full < 2 && !flg; full++)
     for (int op = 0; op < 7; op++)
       for (int way = 0; way < 4; way++) {
         Mat                A, H, W, D;

@@ -176,8 +176,17 @@ typedef struct {
   PetscObjectState isstate[2];
 } HybDerived;
 
+/* An option that AIJ keeps beside its arrays, as the program set it: matrices made from this one on the device get it too */
+typedef struct {
+  MatOption op;
+  PetscBool flg;
+} HybAsked;
+#define HYB_MAX_ASKED 4
+
 typedef struct {
   HybChoices    choices;
+  PetscInt      nasked;
+  HybAsked      asked[HYB_MAX_ASKED];
   HybArena      arrays; /* i, j, a that the base class uses and this object owns (a result of ours); freed after the parent's destroy */
   const PetscInt *adopted; /* the i that the base class got with them */
   PetscCount      adoptions; /* how often this matrix got another pattern that way */
@@ -243,9 +252,13 @@ PETSC_INTERN PetscErrorCode MatProductSetFromOptions_AnyHybridGPU(Mat);
 PETSC_INTERN PetscErrorCode MatProductSetFromOptions_MPIAIJHybridGPU(Mat);
 PETSC_INTERN PetscErrorCode HybGlueProductAlgorithm(Mat, PetscBool seq, char method[], size_t, PetscBool *ours, PetscBool *asked);
 
-/* is this one of our sequential matrices, by name or only by its operations (-mat_seqaij_type)? */
+/* is this one of our sequential matrices, by name or only by its operations (-mat_seqaij_type)? Until its first assembly a hash table's operations, that to
+   destroy it among them, may lie over ours. */
 static inline PetscBool MatIsSeqAIJHybridGPU(Mat A)
 {
+#if PETSC_VERSION_GE(3, 19, 0)
+  if (A->hash_active) return (PetscBool)(A->ops->mult == MatMult_SeqAIJHybridGPU);
+#endif
   return (PetscBool)(A->ops->destroy == MatDestroy_SeqAIJHybridGPU);
 }
 
@@ -376,7 +389,7 @@ PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUGetData(Mat, Mat_MPIAIJHybridGPU *
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUSetBlocks(Mat);
 PETSC_INTERN PetscErrorCode MatAIJHybridGPUComposeCOO(Mat, PetscBool seq, PetscBool on);
 PETSC_INTERN PetscErrorCode MatAIJHybridGPUGetCOOCount(Mat, PetscCount **);
-PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUShareCOO(Mat A, Mat duplicate);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUShare(Mat A, Mat duplicate);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUForgetCOO(Mat);
 PETSC_INTERN PetscErrorCode HybGlueDeviceExec(const HybBackend *, HybExec *);
 

@@ -49,8 +49,8 @@ static PetscErrorCode HybCOOGet(Mat A, HybCOO **coo)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A duplicate takes values from the same coordinates */
-PetscErrorCode MatSeqAIJHybridGPUShareCOO(Mat A, Mat B)
+/* A duplicate runs where A runs, and takes values from the same coordinates */
+PetscErrorCode MatSeqAIJHybridGPUShare(Mat A, Mat B)
 {
   Mat_SeqAIJHybridGPU *a = NULL, *b = NULL;
   PetscObject          container = NULL;
@@ -59,7 +59,10 @@ PetscErrorCode MatSeqAIJHybridGPUShareCOO(Mat A, Mat B)
   if (!MatIsSeqAIJHybridGPU(B)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJHybridGPUGetData(A, &a));
   PetscCall(MatSeqAIJHybridGPUGetData(B, &b));
+  b->choices  = a->choices;
   b->coocount = a->coocount;
+  b->nasked   = a->nasked;
+  PetscCall(PetscArraycpy(b->asked, a->asked, HYB_MAX_ASKED));
   PetscCall(PetscObjectQuery((PetscObject)A, "HybCOO", &container));
   if (container) PetscCall(PetscObjectCompose((PetscObject)B, "HybCOO", container));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -197,9 +197,12 @@ static PetscErrorCode MatDuplicate_MPIAIJHybridGPU(Mat A, MatDuplicateOption op,
 
     PetscCall(MatMPIAIJHybridGPUGetData(A, &a));
     PetscCall(MatMPIAIJHybridGPUGetData(*B, &b));
-    b->coocount = a->coocount;
+    b->choices       = a->choices;
+    b->coocount      = a->coocount;
+    b->ignoreoffproc = a->ignoreoffproc;
     PetscCall(PetscObjectQuery((PetscObject)A, "HybMPICOO", &container));
     if (container) PetscCall(PetscObjectCompose((PetscObject)*B, "HybMPICOO", container));
+    if ((*B)->assembled) PetscCall(MatMPIAIJHybridGPUSetBlocks(*B));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

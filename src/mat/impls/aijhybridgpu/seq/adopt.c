@@ -130,6 +130,9 @@ PetscErrorCode MatSeqAIJHybridGPUAdopt(Mat C, HybArena *arrays, const HybCSR *cs
   const PetscInt      *oldadopted;
 
   PetscFunctionBegin;
+#if PETSC_VERSION_GE(3, 19, 0)
+  if (C->hash_active) PetscCall(MatSeqAIJSetPreallocation(C, 0, NULL)); /* the table goes, and the operations that lie over C's */
+#endif
   PetscCall(PetscLogEventBegin(HYB_Adopt, C, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
   PetscCall(PetscLayoutSetUp(C->rmap));
@@ -209,7 +212,6 @@ PetscErrorCode MatSeqAIJHybridGPUDisown(Mat A)
   A->assembled = PETSC_TRUE; /* MatSetValues() has said otherwise already, the arrays are still whole */
   PetscCall((*HybGlueState.seq.duplicate)(A, MAT_COPY_VALUES, &D));
   A->assembled = assembled;
-  PetscCall(MatSetOption(D, MAT_NEW_NONZERO_LOCATIONS, PETSC_TRUE));
   data               = A->data;
   A->data            = D->data;
   D->data            = data;

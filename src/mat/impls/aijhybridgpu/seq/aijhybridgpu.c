@@ -67,12 +67,35 @@ static PetscErrorCode MatSetValues_SeqAIJHybridGPU(Mat A, PetscInt m, const Pets
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* These go by what AIJ keeps beside the arrays: options, stored values */
+/* The parent's MatZeroRows() and MatZeroRowsColumns() go by what AIJ keeps beside the arrays (options), and insert a diagonal entry that a row lacks past our
+   MatSetValues(): the base class needs arrays of its own then */
+static PetscErrorCode HybZeroRowsBegin(Mat A, PetscInt n, const PetscInt rows[], PetscScalar diag)
+{
+  Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
+  HybLent              l;
+  PetscBool            lacks = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUDemote(A));
+  if (!hyb || !hyb->arrays.blocks || diag == (PetscScalar)0) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybLentGet(A, PETSC_FALSE, &l));
+  for (PetscInt k = 0; k < n && !lacks; k++) {
+    PetscInt where;
+
+    if (rows[k] < 0 || rows[k] >= l.csr.m || rows[k] >= l.csr.n) continue; /* the parent says what is wrong with it */
+    PetscCall(PetscFindInt(rows[k], l.csr.i[rows[k] + 1] - l.csr.i[rows[k]], l.csr.j + l.csr.i[rows[k]], &where));
+    lacks = (PetscBool)(where < 0);
+  }
+  PetscCall(HybLentRestore(A, &l));
+  if (lacks) PetscCall(MatSeqAIJHybridGPUDisown(A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode MatZeroRows_SeqAIJHybridGPU(Mat A, PetscInt n, const PetscInt rows[], PetscScalar diag, Vec x, Vec b)
 {
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, zerorows, A, n, rows, diag, x, b);
-  PetscCall(MatSeqAIJHybridGPUDemote(A));
+  PetscCall(HybZeroRowsBegin(A, n, rows, diag));
   PetscCall((*HybGlueState.seq.zerorows)(A, n, rows, diag, x, b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -81,7 +104,7 @@ static PetscErrorCode MatZeroRowsColumns_SeqAIJHybridGPU(Mat A, PetscInt n, cons
 {
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, zerorowscolumns, A, n, rows, diag, x, b);
-  PetscCall(MatSeqAIJHybridGPUDemote(A));
+  PetscCall(HybZeroRowsBegin(A, n, rows, diag));
   PetscCall((*HybGlueState.seq.zerorowscolumns)(A, n, rows, diag, x, b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -236,7 +259,36 @@ static PetscErrorCode MatView_SeqAIJHybridGPU(Mat A, PetscViewer viewer)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Adoption has looked for inodes already, and a numeric phase assembles nothing: a change of mind takes effect here */
+/* The options that a duplicate takes over. Those on new nonzeros overrule each other. */
+static PetscErrorCode HybAskedKeep(Mat_SeqAIJHybridGPU *hyb, MatOption op, PetscBool flg)
+{
+  static const struct {
+    MatOption op;
+    int       group;
+  } kept[] = {
+    {MAT_ROW_ORIENTED,               0},
+    {MAT_KEEP_NONZERO_PATTERN,       1},
+    {MAT_IGNORE_ZERO_ENTRIES,        2},
+    {MAT_NEW_NONZERO_LOCATIONS,      3},
+    {MAT_NEW_NONZERO_LOCATION_ERR,   3},
+    {MAT_NEW_NONZERO_ALLOCATION_ERR, 3}
+  };
+  int      group = -1;
+  PetscInt n     = 0;
+
+  PetscFunctionBegin;
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(kept); k++)
+    if (kept[k].op == op) group = kept[k].group;
+  if (group < 0) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt a = 0; a < hyb->nasked; a++)
+    for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(kept); k++)
+      if (kept[k].op == hyb->asked[a].op && kept[k].group != group) hyb->asked[n++] = hyb->asked[a];
+  hyb->asked[n].op  = op;
+  hyb->asked[n].flg = flg;
+  hyb->nasked       = n + 1;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode MatSetOption_SeqAIJHybridGPU(Mat A, MatOption op, PetscBool flg)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
@@ -244,10 +296,12 @@ static PetscErrorCode MatSetOption_SeqAIJHybridGPU(Mat A, MatOption op, PetscBoo
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, setoption, A, op, flg);
   PetscCall((*HybGlueState.seq.setoption)(A, op, flg));
-  hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
-  if (hyb && hyb->former) PetscCall((*HybGlueState.seq.setoption)(hyb->former, op, flg));
-  if (op != MAT_USE_INODES || !A->assembled) PetscFunctionReturn(PETSC_SUCCESS);
+  if (op == MAT_SORTED_FULL && !flg) A->ops->setvalues = MatSetValues_SeqAIJHybridGPU; /* the parent has put its own there */
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  PetscCall(HybAskedKeep(hyb, op, flg));
+  if (hyb->former) PetscCall((*HybGlueState.seq.setoption)(hyb->former, op, flg));
+  /* adoption has looked for inodes already, and a numeric phase assembles nothing: a change of mind takes effect here */
+  if (op != MAT_USE_INODES || !A->assembled) PetscFunctionReturn(PETSC_SUCCESS);
   if (hyb->arrays.blocks && !hyb->copy.born) PetscCall((*HybGlueState.seq.assemblyend)(A, MAT_FINAL_ASSEMBLY));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -273,7 +327,7 @@ static PetscErrorCode MatSeqAIJHybridGPUSetOps(Mat A, PetscBool on)
   ops->destroy               = on ? MatDestroy_SeqAIJHybridGPU : p->destroy;
   ops->zerorows              = on ? MatZeroRows_SeqAIJHybridGPU : p->zerorows;
   ops->zerorowscolumns       = on ? MatZeroRowsColumns_SeqAIJHybridGPU : p->zerorowscolumns;
-  ops->setvalues             = on ? MatSetValues_SeqAIJHybridGPU : p->setvalues;
+  if (!A->sortedfull) ops->setvalues = on ? MatSetValues_SeqAIJHybridGPU : p->setvalues; /* MAT_SORTED_FULL has one of its own, which makes no room */
   ops->assemblyend           = on ? MatAssemblyEnd_SeqAIJHybridGPU : p->assemblyend;
   ops->setfromoptions        = on ? MatSetFromOptions_SeqAIJHybridGPU : p->setfromoptions;
   ops->view                  = on ? MatView_SeqAIJHybridGPU : p->view;
@@ -312,6 +366,15 @@ static PetscErrorCode MatSeqAIJHybridGPUInstall(Mat B)
 
   PetscFunctionBegin;
   if (MatIsSeqAIJHybridGPU(B)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (first && B->sortedfull) { /* not pristine: its setvalues is another one */
+    Mat T;
+
+    PetscCall(MatCreate(PETSC_COMM_SELF, &T));
+    PetscCall(MatSetType(T, MATSEQAIJ)); /* with -mat_seqaij_type this comes here and captures */
+    PetscCall(MatSeqAIJHybridGPUInstall(T));
+    PetscCall(MatDestroy(&T));
+    first = PETSC_FALSE;
+  }
   if (first) {
     HybGlueState.seq          = *B->ops;
     HybGlueState.captured_seq = PETSC_TRUE;

@@ -59,7 +59,42 @@ static PetscErrorCode MatConvert_SeqAIJHybridGPU_Derived(Mat A, MatType type, Ma
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* by way of the plain type, to which A's own converter is asked; in place A stays the object that it is */
+static PetscErrorCode MatConvert_Derived_SeqAIJHybridGPU(Mat A, MatType type, MatReuse reuse, Mat *newmat)
+{
+  PetscFunctionBegin;
+  if (reuse == MAT_REUSE_MATRIX) PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
+  else {
+    Mat_SeqAIJHybridGPU *hyb = NULL;
+
+    PetscCall(MatConvert(A, MATSEQAIJ, reuse, newmat));
+    PetscCall(MatConvert_SeqAIJ_SeqAIJHybridGPU(*newmat, type, MAT_INPLACE_MATRIX, newmat));
+    PetscCall(MatSeqAIJHybridGPUGetData(*newmat, &hyb));
+    if (reuse == MAT_INITIAL_MATRIX) hyb->lentarrays = PETSC_FALSE; /* nobody else has seen them */
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 #if defined(PETSC_HAVE_CUDA) && PETSC_VERSION_GE(3, 20, 0)
+/* A's header gets B's contents, and keeps what the program hung on it */
+static PetscErrorCode HybHeaderReplace(Mat A, Mat *B)
+{
+  PetscErrorCode (*const get[])(Mat, MatNullSpace *) = {MatGetNullSpace, MatGetTransposeNullSpace, MatGetNearNullSpace};
+  PetscErrorCode (*const set[])(Mat, MatNullSpace)   = {MatSetNullSpace, MatSetTransposeNullSpace, MatSetNearNullSpace};
+
+  PetscFunctionBegin;
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(get); k++) {
+    MatNullSpace space = NULL;
+
+    PetscCall((*get[k])(A, &space));
+    if (space) PetscCall((*set[k])(*B, space));
+  }
+  if (((PetscObject)A)->name) PetscCall(PetscObjectSetName((PetscObject)*B, ((PetscObject)A)->name));
+  PetscCall(MatSetOptionsPrefix(*B, ((PetscObject)A)->prefix));
+  PetscCall(MatHeaderReplace(A, B));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Is A on a device that aijcusparse can share? Then x and csr are of it. */
 static PetscErrorCode HybConvertFromDevice(Mat A, HybExec *x, HybCSR *csr, PetscBool *device)
 {
@@ -113,7 +148,7 @@ static PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJCUSPARSE(Mat A, MatType t
     PetscCall((*f)(B, type, MAT_INPLACE_MATRIX, &B));
   }
   PetscCall(HybValuesToCUSPARSE(A, &x, &csr, B));
-  if (reuse == MAT_INPLACE_MATRIX) PetscCall(MatHeaderReplace(A, &B));
+  if (reuse == MAT_INPLACE_MATRIX) PetscCall(HybHeaderReplace(A, &B));
   else *newmat = B;
   PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_CONVERT], *newmat, 0, 0, 0));
   HybGlueState.deviceops++;
@@ -157,12 +192,8 @@ static PetscErrorCode MatConvert_SeqAIJCUSPARSE_SeqAIJHybridGPU(Mat A, MatType t
   PetscCall(HybGlueReadChoices(&choices));
   PetscCall(MatGetInfo(A, MAT_LOCAL, &info));
   PetscCall(HybGlueGetExec(A, &choices, (PetscCount)info.nz_used, &x));
-  if (!HybExecOnDevice(&x) || HybGlueState.nopetscstream || !A->rmap->n || !(info.nz_used > 0) || A->structure_only) { /* by way of the plain type */
-    if (reuse == MAT_REUSE_MATRIX) PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
-    else {
-      PetscCall(MatConvert(A, MATSEQAIJ, reuse, newmat));
-      PetscCall(MatConvert_SeqAIJ_SeqAIJHybridGPU(*newmat, type, MAT_INPLACE_MATRIX, newmat));
-    }
+  if (!HybExecOnDevice(&x) || HybGlueState.nopetscstream || !A->rmap->n || !(info.nz_used > 0) || A->structure_only) {
+    PetscCall(MatConvert_Derived_SeqAIJHybridGPU(A, type, reuse, newmat));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(MatSeqAIJCUSPARSEGetIJ(A, PETSC_FALSE, &i, &j)); /* offsets of all rows, where it keeps those of rows that are not empty */
@@ -204,7 +235,7 @@ static PetscErrorCode MatConvert_SeqAIJCUSPARSE_SeqAIJHybridGPU(Mat A, MatType t
   PetscCall(MatSeqAIJCUSPARSERestoreIJ(A, PETSC_FALSE, &i, &j));
   if (ierr) (void)MatDestroy(&B);
   PetscCall(ierr);
-  if (reuse == MAT_INPLACE_MATRIX) PetscCall(MatHeaderReplace(A, &B));
+  if (reuse == MAT_INPLACE_MATRIX) PetscCall(HybHeaderReplace(A, &B));
   else *newmat = B;
   PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_CONVERT], *newmat, 0, 0, 0));
   HybGlueState.deviceops++;
@@ -212,17 +243,20 @@ static PetscErrorCode MatConvert_SeqAIJCUSPARSE_SeqAIJHybridGPU(Mat A, MatType t
 }
 #endif
 
-/* Under both of our type's names. The last one is for MatConvert() to this type, which asks an empty matrix of it. */
+/* Under both of our type's names. Those to this type are found on an empty matrix of it, which MatConvert() asks. */
 PetscErrorCode MatSeqAIJHybridGPUComposeConversions(Mat A, PetscBool on)
 {
   char name[128];
 
   PetscFunctionBegin;
   for (int k = 0; k < HYB_DERIVED_TYPES; k++) {
-    HybConverter f = MatConvert_SeqAIJHybridGPU_Derived;
+    HybConverter f = MatConvert_SeqAIJHybridGPU_Derived, back = MatConvert_Derived_SeqAIJHybridGPU;
 
 #if defined(PETSC_HAVE_CUDA) && PETSC_VERSION_GE(3, 20, 0)
-    if (k == 0) f = MatConvert_SeqAIJHybridGPU_SeqAIJCUSPARSE;
+    if (k == 0) {
+      f    = MatConvert_SeqAIJHybridGPU_SeqAIJCUSPARSE;
+      back = MatConvert_SeqAIJCUSPARSE_SeqAIJHybridGPU;
+    }
 #endif
     PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_seqaij_%s_C", HybDerivedTypes[k]));
     if (!HybParentConvertersKnown) PetscCall(PetscObjectQueryFunction((PetscObject)A, name, &HybParentConverter[k]));
@@ -230,10 +264,9 @@ PetscErrorCode MatSeqAIJHybridGPUComposeConversions(Mat A, PetscBool on)
     PetscCall(PetscObjectComposeFunction((PetscObject)A, name, on ? f : HybParentConverter[k]));
     PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_seqaijhybridgpu_%s_C", HybDerivedTypes[k]));
     PetscCall(PetscObjectComposeFunction((PetscObject)A, name, on ? f : NULL));
+    PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_%s_seqaijhybridgpu_C", HybDerivedTypes[k]));
+    PetscCall(PetscObjectComposeFunction((PetscObject)A, name, on ? back : NULL));
   }
   HybParentConvertersKnown = PETSC_TRUE;
-#if defined(PETSC_HAVE_CUDA) && PETSC_VERSION_GE(3, 20, 0)
-  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatConvert_seqaijcusparse_seqaijhybridgpu_C", on ? MatConvert_SeqAIJCUSPARSE_SeqAIJHybridGPU : NULL));
-#endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }

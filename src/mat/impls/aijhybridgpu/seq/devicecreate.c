@@ -174,7 +174,7 @@ static PetscErrorCode MatDuplicate_SeqAIJHybridGPU(Mat A, MatDuplicateOption op,
   if (op != MAT_SHARE_NONZERO_PATTERN) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(A, &x, &device));
   if (!device) {
     PetscCall((*HYB_PARENT.duplicate)(A, op, B));
-    PetscCall(MatSeqAIJHybridGPUShareCOO(A, *B));
+    PetscCall(MatSeqAIJHybridGPUShare(A, *B));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_DUPLICATE], A, 0, 0, 0));
@@ -188,7 +188,13 @@ static PetscErrorCode MatDuplicate_SeqAIJHybridGPU(Mat A, MatDuplicateOption op,
     PetscCall(ierr);
   }
   PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_DUPLICATE], A, 0, 0, 0));
-  PetscCall(MatSeqAIJHybridGPUShareCOO(A, *B));
+  PetscCall(MatSeqAIJHybridGPUShare(A, *B));
+  {
+    Mat_SeqAIJHybridGPU *b = NULL;
+
+    PetscCall(MatSeqAIJHybridGPUGetData(*B, &b));
+    for (PetscInt k = 0; k < b->nasked; k++) PetscCall((*HYB_PARENT.setoption)(*B, b->asked[k].op, b->asked[k].flg));
+  }
   PetscCall(PetscFunctionListDuplicate(((PetscObject)A)->qlist, &((PetscObject)(*B))->qlist));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -82,23 +82,25 @@ static PetscErrorCode HybDiagonalScaleOnDevice(const HybExec *x, HybCSR *csr, Ve
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* MPIAIJ calls this for its blocks, not MatDiagonalScale() */
+/* MPIAIJ calls this for its blocks, not MatDiagonalScale(), which counts the state once more. By -mat_seqaij_type anything may be a block. */
 static PetscErrorCode MatDiagonalScale_SeqAIJHybridGPU(Mat A, Vec l, Vec r)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
   HybExec              x;
   HybCSR               csr;
-  PetscBool            device;
+  PetscBool            device, interface;
   HybWriteThrough      w;
 
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, diagonalscale, A, l, r);
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  PetscCall(PetscStrcmp(((PetscObject)A)->type_name, MATSEQAIJHYBRIDGPU, &interface));
+  if (hyb->block) interface = PETSC_FALSE;
   PetscCall(MatSeqAIJHybridGPUWriteBegin(A, (PetscBool)!PetscDefined(USE_COMPLEX), &x, &device, &w));
   if (!device) {
     PetscCall((*HYB_PARENT.diagonalscale)(A, l, r));
     if (w.both) PetscCall(HybDiagonalScaleOnDevice(&x, &w.csr, l, r));
-    PetscCall(MatSeqAIJHybridGPUWriteEnd(A, &w, (PetscBool)!hyb->block));
+    PetscCall(MatSeqAIJHybridGPUWriteEnd(A, &w, interface));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (l) {
@@ -114,7 +116,7 @@ static PetscErrorCode MatDiagonalScale_SeqAIJHybridGPU(Mat A, Vec l, Vec r)
   PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_DIAGONALSCALE], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
   PetscCall(HybDiagonalScaleOnDevice(&x, &csr, l, r));
-  PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(A, &x, (PetscBool)!hyb->block));
+  PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(A, &x, interface));
   PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_DIAGONALSCALE], A, 0, 0, 0));
   PetscCall(PetscLogGpuFlops((PetscLogDouble)csr.nnz * ((l != NULL) + (r != NULL))));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -261,7 +263,16 @@ static PetscErrorCode MatCopy_SeqAIJHybridGPU(Mat A, Mat B, MatStructure str)
     PetscCall(x.backend->copy(&x, b.a, a.a, sizeof(HybScalar) * (size_t)a.nnz, HYB_COPY_DEVICE_TO_DEVICE));
     PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(B, &x, PETSC_TRUE));
     PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_COPY], B, 0, 0, 0));
-  } else PetscCall((*HYB_PARENT.copy)(A, B, str));
+  } else {
+    PetscErrorCode (*own)(Mat, Mat, MatStructure) = A->ops->copy;
+    PetscErrorCode ierr;
+
+    /* the parent takes its fast way, array to array, where both matrices have the same function */
+    if (B->ops->copy == HYB_PARENT.copy) A->ops->copy = HYB_PARENT.copy;
+    ierr         = (*HYB_PARENT.copy)(A, B, str);
+    A->ops->copy = own;
+    PetscCall(ierr);
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

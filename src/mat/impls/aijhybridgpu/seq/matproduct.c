@@ -202,6 +202,19 @@ static PetscErrorCode HybMatProductAddDiagonal(const HybExec *x, HybCSR *product
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Whose rows are the result's, and whose columns: operand dim[d] / 2, its rows if dim[d] is even, else its columns */
+static void HybMatProductShape(HybProductType type, const HybOperands *o, int dim[2], PetscInt size[2])
+{
+  static const int dims[][2] = {{0, 3}, {1, 3}, {0, 2}, {3, 3}, {2, 2}, {0, 5}}; /* by HybProductType */
+
+  for (int d = 0; d < 2; d++) {
+    const HybCSR *M = &o->lent[dims[type][d] / 2].csr;
+
+    dim[d]  = dims[type][d];
+    size[d] = dim[d] % 2 ? M->n : M->m;
+  }
+}
+
 /* Symbolic phase on operands that are where it runs; C's old contents, if any, are replaced */
 static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, HybOperands *o)
 {
@@ -215,6 +228,7 @@ static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, HybOperand
   Mat_SeqAIJHybridGPU *hyb = NULL;
 
   PetscFunctionBegin;
+  mp->noperands = 0; /* of none, if this fails */
   for (PetscInt k = 0; k < o->n; k++) {
     PetscCall(HybLentCheck(o->mat[k], &o->lent[k], x, &o->csr[k], roles[k]));
     PetscCall(PetscObjectGetId((PetscObject)o->mat[k], &mp->operand[k].id));
@@ -224,7 +238,6 @@ static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, HybOperand
     mp->operand[k].nnz          = o->csr[k].nnz;
     PetscCall(HybOperandHash(x, &o->csr[k], &mp->operand[k].pattern));
   }
-  mp->noperands = o->n;
   if (mp->padded) PetscCall(HybArenaReset(&mp->inner));
   mp->padded = PETSC_FALSE;
   PetscCall(HybArenaInit(&arrays, x));
@@ -258,6 +271,7 @@ static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, HybOperand
   PetscCall(PetscLogEventEnd(HYB_ProductSymbolic, C, 0, 0, 0));
   if (HybExecOnDevice(x)) HybGlueState.deviceops++;
   PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
+  mp->noperands = o->n;
   mp->adoptions = hyb->adoptions;
   mp->nnz       = result.nnz;
   PetscCall(HybProductGetMethod(mp->product, &method));
@@ -336,21 +350,26 @@ static PetscErrorCode HybMatProductNumeric(Mat C, HybMatProduct *mp, HybOperands
     HybChoices          *choices;
     Mat_SeqAIJHybridGPU *hyb = NULL;
     HybExec              x;
-    char                 method[32];
+    HybProductType       type = HYB_PRODUCT_AB;
+    PetscInt             size[2];
+    int                  dim[2];
 
+    PetscCall(HybMatProductType(C->product->type, &type));
+    HybMatProductShape(type, o, dim, size);
+    PetscCheck(size[0] == C->rmap->n && size[1] == C->cmap->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "The operands' product %s is %" PetscInt_FMT " x %" PetscInt_FMT ", but the matrix to be used again is %" PetscInt_FMT " x %" PetscInt_FMT ": make a new one (MAT_INITIAL_MATRIX)", MatProductTypes[C->product->type], size[0], size[1],
+               C->rmap->n, C->cmap->n);
     PetscCall(PetscInfo(C, "An operand's pattern, or where C lives, has changed since the symbolic phase, which is repeated\n"));
     PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
     choices = &hyb->choices;
     PetscCall(HybGlueGetExec(C, choices, o->work, &x));
     if (x.backend != mp->exec.backend) {
-      HybProductType type = HYB_PRODUCT_AB;
+      HybProduct product;
 
-      PetscCall(HybMatProductType(C->product->type, &type));
-      PetscCall(PetscStrncpy(method, "auto", sizeof(method)));
+      PetscCall(HybMatProductCreate(&x, type, "auto", choices->width, &product));
       PetscCall(HybProductDestroy(&mp->product));
       PetscCall(HybArenaReset(&o->sent));
-      mp->exec = x;
-      PetscCall(HybMatProductCreate(&x, type, method, choices->width, &mp->product));
+      mp->exec    = x;
+      mp->product = product;
       for (PetscInt k = 0; k < o->n; k++) o->csr[k] = o->lent[k].csr;
       PetscCall(HybOperandsSend(o, &x, PETSC_TRUE));
     }
@@ -472,21 +491,27 @@ static PetscErrorCode MatProductSymbolic_SeqAIJHybridGPU(Mat C)
     if (MatIsSeqAIJHybridGPU(o.mat[k])) first = o.mat[k];
   PetscCheck(first, PETSC_COMM_SELF, PETSC_ERR_PLIB, "No operand of the product is of type %s", MATSEQAIJHYBRIDGPU);
   {
-    const PetscInt *s[6] = {&o.lent[0].csr.m, &o.lent[0].csr.n, &o.lent[1].csr.m, &o.lent[1].csr.n, &o.lent[2].csr.m, &o.lent[2].csr.n};
-    const int       rows[] = {0, 1, 0, 3, 2, 0}, cols[] = {3, 3, 2, 3, 2, 5}; /* whose rows or columns the result has, by HybProductType */
+    PetscInt size[2];
+    int      dim[2];
 
-    PetscCall(MatSetSizes(C, *s[rows[type]], *s[cols[type]], *s[rows[type]], *s[cols[type]]));
+    HybMatProductShape(type, &o, dim, size);
+    PetscCall(MatSetSizes(C, size[0], size[1], size[0], size[1]));
     /* block sizes go with the sizes: GAMG and the block methods live by them */
     for (PetscInt k = 0; k < 2; k++) {
-      const int   from = k ? cols[type] : rows[type];
-      PetscLayout map  = from % 2 ? o.mat[from / 2]->cmap : o.mat[from / 2]->rmap;
+      PetscLayout map = dim[k] % 2 ? o.mat[dim[k] / 2]->cmap : o.mat[dim[k] / 2]->rmap;
 
       if (map->bs > 0) PetscCall(PetscLayoutSetBlockSize(k ? C->cmap : C->rmap, map->bs));
     }
   }
-  PetscCall(MatSetType(C, ((PetscObject)first)->type_name));
-  if (!MatIsSeqAIJHybridGPU(C)) PetscCall(MatSetType(C, MATSEQAIJHYBRIDGPU));
   PetscCall(MatSeqAIJHybridGPUGetData(first, &hyb));
+  if (!MatIsSeqAIJHybridGPU(C)) { /* new: it runs where its operands do */
+    Mat_SeqAIJHybridGPU *c = NULL;
+
+    PetscCall(MatSetType(C, ((PetscObject)first)->type_name));
+    if (!MatIsSeqAIJHybridGPU(C)) PetscCall(MatSetType(C, MATSEQAIJHYBRIDGPU));
+    PetscCall(MatSeqAIJHybridGPUGetData(C, &c));
+    c->choices = hyb->choices;
+  } else PetscCall(MatSetType(C, ((PetscObject)first)->type_name));
   /* the algorithm named for this product, else the one of the first operand's options */
   PetscCall(HybGlueProductAlgorithm(C, PETSC_TRUE, method, sizeof(method), &ours, &asked));
   if (!asked) PetscCall(PetscStrncpy(method, hyb->choices.spgemm, sizeof(method)));
