@@ -8,6 +8,7 @@
 TEST np=1 -mat_aijhybridgpu_backend host
 TEST np=1 @emulated
 TEST np=1 @emulated -mat_aijhybridgpu_memory mirror -every 4
+TEST np=1 @emulated -mat_product_algorithm fused -every 8
 
 -every N: the first sixteen, and of the others one in N.
 */
