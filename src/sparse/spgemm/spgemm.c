@@ -96,6 +96,7 @@ static PetscErrorCode HybSpGEMMSymbolic_Inner(HybSpGEMM *mm, const HybCSR *A, co
   const HybExec *exec = &mm->exec;
 
   PetscFunctionBegin;
+  PetscCall(HybSpGEMMCheckCount(exec, A, B, 0, PETSC_TRUE)); /* the operands' own */
   PetscCall(HybArenaAlloc(&mm->work, HYB_WORK(exec), A->m, sizeof(PetscCount), &mm->rowproducts));
   PetscCall(exec->backend->plan->products(exec, &mm->work, A, B, mm->rowproducts, &mm->stats));
   PetscCall(HybSpGEMMCheckCount(exec, A, B, mm->stats.lower, PETSC_TRUE));
