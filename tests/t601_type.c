@@ -447,6 +447,46 @@ static PetscErrorCode CheckSetUp(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Factorizations in place, and solutions with several right-hand sides: all of it the host's, whether or not there is a device */
+static PetscErrorCode CheckFactorsInPlace(void)
+{
+  PetscFunctionBeginUser;
+  MatTestName = "factors in place";
+  for (int incomplete = 0; incomplete < 2; incomplete++) {
+    Mat A[2], B, X[4];
+
+    for (int k = 0; k < 2; k++) {
+      MatFactorInfo info;
+      IS            rows, columns;
+
+      PetscCall(MatTestStencil(2, 6, PETSC_FALSE, 0.3, k ? "aijhybridgpu" : MATAIJ, &A[k]));
+      PetscCall(MatGetOrdering(A[k], incomplete ? MATORDERINGNATURAL : MATORDERINGND, &rows, &columns));
+      PetscCall(MatFactorInfoInitialize(&info));
+      info.fill = 1;
+      if (incomplete) PetscCall(MatILUFactor(A[k], rows, columns, &info));
+      else {
+        info.fill = 5;
+        PetscCall(MatLUFactor(A[k], rows, columns, &info));
+      }
+      PetscCall(ISDestroy(&rows));
+      PetscCall(ISDestroy(&columns));
+    }
+    PetscCall(MatCreateSeqDense(PETSC_COMM_SELF, 36, 3, NULL, &B));
+    PetscCall(MatSetRandom(B, NULL));
+    for (int k = 0; k < 4; k++) {
+      PetscCall(MatDuplicate(B, MAT_DO_NOT_COPY_VALUES, &X[k]));
+      if (k < 2) PetscCall(MatMatSolve(A[k], B, X[k]));
+      else PetscCall(MatMatSolveTranspose(A[k - 2], B, X[k]));
+    }
+    MatTestCheckSame(X[1], X[0], incomplete ? "MatILUFactor()" : "MatLUFactor()");
+    MatTestCheckSame(X[3], X[2], incomplete ? "MatILUFactor(), transposed" : "MatLUFactor(), transposed");
+    for (int k = 0; k < 4; k++) PetscCall(MatDestroy(&X[k]));
+    for (int k = 0; k < 2; k++) PetscCall(MatDestroy(&A[k]));
+    PetscCall(MatDestroy(&B));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   PetscMPIInt    size;
@@ -498,6 +538,7 @@ int main(int argc, char **argv)
   if (size == 1) {
     PetscCall(CheckResults());
     PetscCall(CheckAttachments());
+    PetscCall(CheckFactorsInPlace());
   }
   PetscCall(CheckSetUp());
   { /* empty matrices */

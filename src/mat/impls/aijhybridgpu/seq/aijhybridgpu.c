@@ -318,6 +318,28 @@ static PetscErrorCode MatGetInfo_SeqAIJHybridGPU(Mat A, MatInfoType flag, MatInf
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+#if defined(PETSC_HAVE_DEVICE)
+/*
+  A factorization in place leaves a host's factor, so the matrix is bound to the CPU from then on: otherwise PETSc would take the right-hand
+  sides of MatMatSolve() to the device, which this machine need not have.
+*/
+static PetscErrorCode MatLUFactor_SeqAIJHybridGPU(Mat A, IS row, IS col, const MatFactorInfo *info)
+{
+  PetscFunctionBegin;
+  PetscCall((*HybGlueState.seq.lufactor)(A, row, col, info));
+  A->boundtocpu = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatILUFactor_SeqAIJHybridGPU(Mat A, IS row, IS col, const MatFactorInfo *info)
+{
+  PetscFunctionBegin;
+  PetscCall((*HybGlueState.seq.ilufactor)(A, row, col, info));
+  A->boundtocpu = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
 /* What we put over the parent's operations; restored slot by slot when converting back */
 static PetscErrorCode MatSeqAIJHybridGPUSetOps(Mat A, PetscBool on)
 {
@@ -341,6 +363,10 @@ static PetscErrorCode MatSeqAIJHybridGPUSetOps(Mat A, PetscBool on)
   ops->multhermitiantransposeadd = on ? MatMultHermitianTransposeAdd_SeqAIJHybridGPU : p->multhermitiantransposeadd;
   ops->residual              = on ? MatResidual_SeqAIJHybridGPU : p->residual;
   ops->productsetfromoptions = on ? MatProductSetFromOptions_SeqAIJHybridGPU : p->productsetfromoptions;
+#if defined(PETSC_HAVE_DEVICE)
+  ops->lufactor  = on ? MatLUFactor_SeqAIJHybridGPU : p->lufactor;
+  ops->ilufactor = on ? MatILUFactor_SeqAIJHybridGPU : p->ilufactor;
+#endif
   PetscCall(MatSeqAIJHybridGPUSetDeviceOps(A, on));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
