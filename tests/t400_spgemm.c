@@ -219,6 +219,12 @@ static void Shapes(void)
   Check(&A, &B);
   HybTestBegin("%s: an inner product", method->name);
   CheckAndDestroy(&B, &A);
+  for (PetscInt m = 1024; m <= 1025; m++) {
+    HybTestBegin("%s: %" PetscInt_FMT " rows, about what a block puts into bins", method->name, m);
+    HybTestMatRandom(m, 9, 0, 2, &A);
+    HybTestMatRandom(9, 12, 1, 3, &B);
+    CheckAndDestroy(&A, &B);
+  }
   HybTestBegin("%s: a chain of rectangular matrices", method->name);
   HybTestMatRandom(n, n / 4, 0, 8, &A);
   HybTestMatRandom(n / 4, 3 * n, 0, 20, &B);

@@ -40,6 +40,10 @@ class OutOfPatience(Exception):
 def device_spans(text):
     """[start, end) of the bodies of functions that run on the device, comments and strings blanked out of what is returned beside them"""
     clean = re.sub(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\])*\"", lambda m: re.sub(r"[^\n]", " ", m.group()), text, flags=re.S)
+    # what the emulator does not compile, and what only the compiler asks
+    clean = re.sub(r"^ *#if HYB_BULK_ENGINE$.*?^ *#(?:else|elif|endif)", lambda m: re.sub(r"[^\n]", " ", m.group()), clean, flags=re.S | re.M)
+    clean = re.sub(r"^ *#elif defined\(__CUDA_ARCH__\)$.*?^ *#endif", lambda m: re.sub(r"[^\n]", " ", m.group()), clean, flags=re.S | re.M)
+    clean = re.sub(r"static_assert\([^;]*\);", lambda m: re.sub(r"[^\n]", " ", m.group()), clean)
     clean = re.sub(r"^[ \t]*#[^\n]*(?:\\\n[^\n]*)*", lambda m: re.sub(r"[^\n]", " ", m.group()), clean, flags=re.M)
     spans = []
     for m in re.finditer(r"__(?:global|device)__", clean):
