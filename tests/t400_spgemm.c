@@ -225,6 +225,19 @@ static void Shapes(void)
     HybTestMatRandom(9, 12, 1, 3, &B);
     CheckAndDestroy(&A, &B);
   }
+  HybTestBegin("%s: B's rows are long but for some, and most rows of A meet these alone", method->name);
+  {
+    PetscInt la[90], lb[40];
+
+    for (PetscInt r = 0; r < 90; r++) la[r] = 1 + r % 7;
+    for (PetscInt r = 0; r < 40; r++) lb[r] = r % 2 ? 120 : 1 + r % 6;
+    HybTestMatLengths(90, 40, la, &A);
+    HybTestMatLengths(40, 500, lb, &B);
+    for (PetscInt r = 0; r < 90; r++) {
+      for (PetscInt k = 0; k < la[r]; k++) A.csr.j[A.csr.i[r] + k] = 2 * (k + r % 13) + (r % 5 == 4);
+    }
+    CheckAndDestroy(&A, &B);
+  }
   HybTestBegin("%s: a chain of rectangular matrices", method->name);
   HybTestMatRandom(n, n / 4, 0, 8, &A);
   HybTestMatRandom(n / 4, 3 * n, 0, 20, &B);
