@@ -61,26 +61,25 @@ static PetscErrorCode HybFactorConvert(HybFactor *f, Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybLUFactorNumeric(Mat F, Mat A, const MatFactorInfo *info)
+static PetscErrorCode HybFactorNumeric(Mat F, Mat A, const MatFactorInfo *info, PetscBool lu)
 {
   HybFactor *f = NULL;
 
   PetscFunctionBegin;
   PetscCall(HybFactorGet(F, &f));
   PetscCall(HybFactorConvert(f, A));
-  PetscCall((*f->lunumeric)(F, f->A, info));
+  PetscCall((*(lu ? f->lunumeric : f->choleskynumeric))(F, f->A, info));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybLUFactorNumeric(Mat F, Mat A, const MatFactorInfo *info)
+{
+  return HybFactorNumeric(F, A, info, PETSC_TRUE);
 }
 
 static PetscErrorCode HybCholeskyFactorNumeric(Mat F, Mat A, const MatFactorInfo *info)
 {
-  HybFactor *f = NULL;
-
-  PetscFunctionBegin;
-  PetscCall(HybFactorGet(F, &f));
-  PetscCall(HybFactorConvert(f, A));
-  PetscCall((*f->choleskynumeric)(F, f->A, info));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return HybFactorNumeric(F, A, info, PETSC_FALSE);
 }
 
 /* The symbolic phases have set the factor's numeric one: ours goes over it */
@@ -98,52 +97,38 @@ static PetscErrorCode HybFactorWrapNumeric(Mat F, HybFactor *f)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybLUFactorSymbolic(Mat F, Mat A, IS row, IS col, const MatFactorInfo *info)
+/* lu: of LU or ILU, with a column permutation; else of Cholesky or ICC */
+static PetscErrorCode HybFactorSymbolic(Mat F, Mat A, IS row, IS col, const MatFactorInfo *info, PetscBool lu, PetscBool incomplete)
 {
   HybFactor *f = NULL;
 
   PetscFunctionBegin;
   PetscCall(HybFactorGet(F, &f));
   PetscCall(HybFactorConvert(f, A));
-  PetscCall((*f->lu)(F, f->A, row, col, info));
+  if (lu) PetscCall((*(incomplete ? f->ilu : f->lu))(F, f->A, row, col, info));
+  else PetscCall((*(incomplete ? f->icc : f->cholesky))(F, f->A, row, info));
   PetscCall(HybFactorWrapNumeric(F, f));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybLUFactorSymbolic(Mat F, Mat A, IS row, IS col, const MatFactorInfo *info)
+{
+  return HybFactorSymbolic(F, A, row, col, info, PETSC_TRUE, PETSC_FALSE);
 }
 
 static PetscErrorCode HybILUFactorSymbolic(Mat F, Mat A, IS row, IS col, const MatFactorInfo *info)
 {
-  HybFactor *f = NULL;
-
-  PetscFunctionBegin;
-  PetscCall(HybFactorGet(F, &f));
-  PetscCall(HybFactorConvert(f, A));
-  PetscCall((*f->ilu)(F, f->A, row, col, info));
-  PetscCall(HybFactorWrapNumeric(F, f));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return HybFactorSymbolic(F, A, row, col, info, PETSC_TRUE, PETSC_TRUE);
 }
 
 static PetscErrorCode HybCholeskyFactorSymbolic(Mat F, Mat A, IS perm, const MatFactorInfo *info)
 {
-  HybFactor *f = NULL;
-
-  PetscFunctionBegin;
-  PetscCall(HybFactorGet(F, &f));
-  PetscCall(HybFactorConvert(f, A));
-  PetscCall((*f->cholesky)(F, f->A, perm, info));
-  PetscCall(HybFactorWrapNumeric(F, f));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return HybFactorSymbolic(F, A, perm, NULL, info, PETSC_FALSE, PETSC_FALSE);
 }
 
 static PetscErrorCode HybICCFactorSymbolic(Mat F, Mat A, IS perm, const MatFactorInfo *info)
 {
-  HybFactor *f = NULL;
-
-  PetscFunctionBegin;
-  PetscCall(HybFactorGet(F, &f));
-  PetscCall(HybFactorConvert(f, A));
-  PetscCall((*f->icc)(F, f->A, perm, info));
-  PetscCall(HybFactorWrapNumeric(F, f));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return HybFactorSymbolic(F, A, perm, NULL, info, PETSC_FALSE, PETSC_TRUE);
 }
 
 static PetscErrorCode MatGetFactor_SeqAIJHybridGPU_CUSPARSE(Mat A, MatFactorType ftype, Mat *F)
