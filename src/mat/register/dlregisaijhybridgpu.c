@@ -214,12 +214,16 @@ static PetscErrorCode HybGlueHelp(void)
 /*@C
    MatAIJHybridGPUInitializePackage - Registers the matrix types of petsc-aijhybridgpu
 
-   Not Collective
+   Logically Collective on `PETSC_COMM_WORLD`
 
    Level: intermediate
 
-   Note:
-   Needed once after `PetscInitialize()` in programs that link the library. With -dll_append PETSc does the same.
+   Notes:
+   Needed once after `PetscInitialize()` in programs that link the library; again after another `PetscInitialize()`. Further calls do nothing. With -dll_append
+   PETSc does the same.
+
+   `PETSC_ERR_LIB` is raised, and nothing registered, where the library was built for another release of PETSc than the one that runs, for other integers or
+   scalars, or where a second PETSc came into the process; the message names both.
 
 .seealso: `MATAIJHYBRIDGPU`, `MatCreateAIJHybridGPU()`
 @*/

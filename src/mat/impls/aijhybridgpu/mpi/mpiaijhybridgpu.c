@@ -444,6 +444,8 @@ static PetscErrorCode MatProductSymbolic_ABC_MPIAIJHybridGPU(Mat D)
   PetscFunctionBegin;
   PetscCall(HybGlueProductAlgorithm(D, PETSC_FALSE, method, sizeof(method), &ours, &asked));
   PetscCall(PetscNew(&abc));
+  product->data    = abc; /* D's from here on, whatever fails */
+  product->destroy = HybProductABCDestroy;
   PetscCall(MatProductCreate(product->A, product->B, NULL, &abc->W));
   PetscCall(MatProductSetType(abc->W, MATPRODUCT_AB));
   if (asked) PetscCall(MatProductSetAlgorithm(abc->W, method));
@@ -454,8 +456,6 @@ static PetscErrorCode MatProductSymbolic_ABC_MPIAIJHybridGPU(Mat D)
   PetscCall(HybProductABCSwap(D, abc, &outer, PETSC_FALSE));
   PetscCall(ierr);
   abc->numeric              = D->ops->productnumeric;
-  product->data             = abc;
-  product->destroy          = HybProductABCDestroy;
   D->ops->productnumeric    = MatProductNumeric_ABC_MPIAIJHybridGPU;
   D->ops->matmatmultnumeric = MatMatMatMultNumeric_MPIAIJHybridGPU;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -660,12 +660,12 @@ PetscErrorCode MatCreate_MPIAIJHybridGPU(Mat A)
 -  o_nnz - array of numbers of nonzeros of the local rows in the off-diagonal block, or `NULL`
 
    Output Parameter:
-.  A - the matrix
+.  A - the matrix, preallocated, to be filled with `MatSetValues()` and destroyed with `MatDestroy()`
 
    Level: intermediate
 
    Note:
-   `MatAIJHybridGPUInitializePackage()` must have been called, or the library loaded with -dll_append.
+   `MatAIJHybridGPUInitializePackage()` must have been called, or the library loaded with -dll_append: without that the type is unknown (`PETSC_ERR_ARG_UNKNOWN_TYPE`).
 
 .seealso: `MATAIJHYBRIDGPU`, `MatCreateSeqAIJHybridGPU()`, `MatCreateAIJ()`
 @*/

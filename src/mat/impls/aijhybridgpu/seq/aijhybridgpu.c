@@ -498,6 +498,8 @@ PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat A, MatType type, MatReuse r
 .  -mat_aijhybridgpu_backend <auto, host, cuda> - where operations run
 .  -mat_aijhybridgpu_spgemm <auto, ...> - method of sparse products
 .  -mat_aijhybridgpu_spmv <auto, ...> - method of matrix-vector products
+.  -mat_aijhybridgpu_rowmerge_width <0, 2 to 32> - rows merged at once by the method rowmerge, 0 lets it choose
+.  -mat_aijhybridgpu_device_min <n> - with auto, operands of fewer nonzeros stay on the host; for the whole process
 -  -mat_product_algorithm <auto, ...> - method of one product (also -matmatmult_via, -matptap_via, ...)
 
    Level: beginner
@@ -544,12 +546,12 @@ PetscErrorCode MatCreate_SeqAIJHybridGPU(Mat A)
 -  nnz  - array of `m` numbers of nonzeros a row, or `NULL`
 
    Output Parameter:
-.  A - the matrix
+.  A - the matrix, preallocated, to be filled with `MatSetValues()` and destroyed with `MatDestroy()`
 
    Level: intermediate
 
    Note:
-   `MatAIJHybridGPUInitializePackage()` must have been called, or the library loaded with -dll_append.
+   `MatAIJHybridGPUInitializePackage()` must have been called, or the library loaded with -dll_append: without that the type is unknown (`PETSC_ERR_ARG_UNKNOWN_TYPE`).
 
 .seealso: `MATAIJHYBRIDGPU`, `MatCreateAIJHybridGPU()`, `MatCreateSeqAIJ()`
 @*/

@@ -60,6 +60,7 @@ PetscErrorCode HybGlueGetDevice(PetscBool required, const HybBackend **device)
     PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_device", &id, NULL));
     g->devicemin = 100000;
     PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_device_min", &g->devicemin, NULL));
+    PetscCheck(g->devicemin >= 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-mat_aijhybridgpu_device_min %" PetscInt_FMT " is not a number of nonzeros", g->devicemin);
     PetscCall(HybGlueLocalRanks(&rank, &size));
     services.size             = sizeof(services);
     services.managed_fraction = (double)fraction;

@@ -767,7 +767,7 @@ PetscErrorCode MatProductSetFromOptions_AnyHybridGPU(Mat C)
 .  C - a sequential matrix that `MatProductSymbolic()`, `MatMatMult()`, `MatPtAP()` or the like has made
 
    Output Parameter:
-.  method - the method's name, or `NULL` if the product is not one of ours; owned by the library
+.  method - the method's name, a constant, or `NULL` if the product is not one of ours, as a parallel one, which is made of sequential ones, never is
 
    Level: advanced
 
@@ -792,7 +792,7 @@ PetscErrorCode MatAIJHybridGPUGetProductMethod(Mat C, const char **method)
 -  name - the counter's name, for example "growths"
 
    Output Parameter:
-.  value - the sum over the product's stages; 0 if the method does not know the name
+.  value - the sum over the product's stages; 0 if the method does not know the name, or the product is not one of ours
 
    Level: advanced
 
