@@ -132,6 +132,13 @@ static void Check2(const RefMat *A, const RefMat *P, const char *counter, const 
         for (PetscInt k = 0; k < T.csr.nnz; k++) products += A->csr.i[T.csr.j[k] + 1] - A->csr.i[T.csr.j[k]];
         for (PetscInt k = 0; k < W.csr.nnz; k++) products += P->csr.i[W.csr.j[k] + 1] - P->csr.i[W.csr.j[k]];
         HybTestCheck(HybCountersGet(&pp.counters, "products") == products, "%td products, expected %td", HybCountersGet(&pp.counters, "products"), products);
+        {
+          static const char *const names[] = {"rows empty", "rows up to 1 KiB", "rows up to 2 KiB", "rows up to 4 KiB", "rows up to 6 KiB", "rows up to 8 KiB", "rows up to 16 KiB", "rows up to 32 KiB", "rows up to a block"};
+          PetscCount               rows    = 0;
+
+          for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(names); k++) rows += HybCountersGet(&pp.counters, names[k]);
+          HybTestCheck(rows == C.csr.m, "%td rows of all sizes, expected %" PetscInt_FMT, rows, C.csr.m);
+        }
         HybTestCheck(!C.csr.nnz || HybCountersGet(&pp.counters, "plan bytes") > 2 * products, "a plan of %td bytes for %td products", HybCountersGet(&pp.counters, "plan bytes"), products);
       }
     }
