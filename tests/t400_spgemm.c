@@ -274,6 +274,10 @@ static void Shapes(void)
   HybTestMatPowerLaw(HybTestSize(3000, 400), HybTestSize(3000, 400), 6, &A);
   RefMatCopy(&A, &B);
   CheckAndDestroy(&A, &B);
+  HybTestBegin("%s: some hundred columns a row, far apart and without rule: hash tables that are rather full", method->name);
+  HybTestMatRandom(60, 40, 0, 5, &A);
+  HybTestMatRandom(40, 500000, 0, 60, &B);
+  CheckAndDestroy(&A, &B);
   HybTestBegin("%s: very many columns", method->name);
   HybTestMatRandom(20, 40, 0, 40, &A);
   HybTestMatRandom(40, HybTestSize(2200000, 500000), 0, 400, &B);
