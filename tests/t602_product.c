@@ -161,6 +161,17 @@ int main(int argc, char **argv)
       MatTestCheck(ierr == PETSC_ERR_ARG_SIZ, "an error");
     }
     MatTestCheckSame(E, D, "the result stands");
+    { /* new values: what was said of the old ones holds no more */
+      PetscBool set[2], flg;
+
+      PetscCall(MatSetOption(D, MAT_SYMMETRIC, PETSC_TRUE));
+      PetscCall(MatSetOption(E, MAT_SYMMETRIC, PETSC_TRUE));
+      PetscCall(MatMatMult(A, B, MAT_REUSE_MATRIX, PETSC_DEFAULT, &D));
+      PetscCall(MatMatMult(HA, HB, MAT_REUSE_MATRIX, PETSC_DEFAULT, &E));
+      PetscCall(MatIsSymmetricKnown(D, &set[0], &flg));
+      PetscCall(MatIsSymmetricKnown(E, &set[1], &flg));
+      MatTestCheck(set[0] == set[1] && !set[1], "symmetry is not known any more");
+    }
     PetscCall(MatMatMult(HA, HB, MAT_REUSE_MATRIX, PETSC_DEFAULT, &E));
     MatTestCheckSame(E, D, "and can be used again");
     PetscCall(MatDestroy(&A));

@@ -402,6 +402,11 @@ static PetscErrorCode HybMatProductNumeric(Mat C, HybMatProduct *mp, HybOperands
     PetscCall(MatSeqAIJRestoreArray(C, &a));
   }
   C->assembled = PETSC_TRUE;
+  if (C->num_ass > 1) { /* not the first time since adoption: what was said of the values before holds no more. The parent's numeric phases end with an assembly, which forgets the same. */
+    if (!C->symmetry_eternal) C->symmetric = C->hermitian = PETSC_BOOL3_UNKNOWN;
+    if (!C->spd_eternal) C->spd = PETSC_BOOL3_UNKNOWN;
+  }
+  C->num_ass++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
