@@ -830,17 +830,17 @@ __global__ void __launch_bounds__(HybGroup<N>::THREADS) HashPlannedKernel(HashAr
   for (PetscCount q = x.binptr[0] + (PetscCount)blockIdx.x * G::GROUPS + G::index(); q < x.binptr[1]; q += (PetscCount)gridDim.x * G::GROUPS) HashPlannedRow<N>(x, x.order[q], shared);
 }
 
-/* whatever its bin, a warp keeps to its own part of shared memory: warps of a block go from bin to bin at different times */
 template <int N>
 static __device__ __forceinline__ void HashPlannedTask(const HashArgs &x, int b, PetscCount t, unsigned char *shared)
 {
   using G = HybGroup<N>;
   const PetscCount q = x.binptr[b] + t * G::GROUPS + G::index();
 
-  if (q < x.binptr[b + 1]) HashPlannedRow<N>(x, x.order[q], (HybScalar *)(shared + (size_t)G::index() * (HASH_SMALLMEM / G::GROUPS)));
+  if (q < x.binptr[b + 1]) HashPlannedRow<N>(x, x.order[q], (HybScalar *)shared);
 }
 
-/* rows of bins 1 to HASH_SMALL, large ones first */
+/* Rows of bins 1 to HASH_SMALL, large ones first. Whatever its bin, a warp keeps to its own part of shared memory, which its groups share evenly: warps of a block go from bin to bin
+   at different times. */
 __global__ void __launch_bounds__(128, 6) HashPlannedSmallKernel(HashArgs x)
 {
   HYB_DYNAMIC_SHARED(unsigned char, shared);
@@ -858,12 +858,13 @@ __global__ void __launch_bounds__(128, 6) HashPlannedSmallKernel(HashArgs x)
     if (t >= end) break;
     if (b == HASH_SMALL) HashPlannedTask<128>(x, b, t - begin, shared);
     else {
-      const int lanes = HashGroupLanes(b, x.grouplanes);
+      const int      lanes = HashGroupLanes(b, x.grouplanes);
+      unsigned char *part  = shared + (threadIdx.x >> lanes << lanes) * (HASH_SMALLMEM / 128);
 
-      if (lanes >= 5) HashPlannedTask<32>(x, b, t - begin, shared);
-      else if (lanes == 4) HashPlannedTask<16>(x, b, t - begin, shared);
-      else if (lanes == 3) HashPlannedTask<8>(x, b, t - begin, shared);
-      else HashPlannedTask<4>(x, b, t - begin, shared);
+      if (lanes >= 5) HashPlannedTask<32>(x, b, t - begin, part);
+      else if (lanes == 4) HashPlannedTask<16>(x, b, t - begin, part);
+      else if (lanes == 3) HashPlannedTask<8>(x, b, t - begin, part);
+      else HashPlannedTask<4>(x, b, t - begin, part);
     }
   }
 }
