@@ -56,10 +56,8 @@ static PetscInt Draw(PetscInt n)
 static PetscErrorCode Side(int k)
 {
   PetscFunctionBeginUser;
-  if (SubType[0] && k)
-    PetscCall(PetscOptionsSetValue(NULL, "-mat_seqaij_type", SubType));
-  else if (SubType[0])
-    PetscCall(PetscOptionsClearValue(NULL, "-mat_seqaij_type"));
+  if (SubType[0] && k) PetscCall(PetscOptionsSetValue(NULL, "-mat_seqaij_type", SubType));
+  else if (SubType[0]) PetscCall(PetscOptionsClearValue(NULL, "-mat_seqaij_type"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #define OUR_TYPE (SubType[0] ? MATAIJ : "aijhybridgpu")
@@ -116,10 +114,8 @@ static PetscErrorCode Fresh(Pair *p)
     PetscCall(MatSetSizes(p->m[k], m, n, M, N));
     PetscCall(MatSetBlockSize(p->m[k], bs));
     PetscCall(MatSetType(p->m[k], k ? OUR_TYPE : MATAIJ));
-    if (setup)
-      PetscCall(MatSetUp(p->m[k]));
-    else
-      PetscCall(MatSeqAIJSetPreallocation(p->m[k], 14, NULL));
+    if (setup) PetscCall(MatSetUp(p->m[k]));
+    else PetscCall(MatSeqAIJSetPreallocation(p->m[k], 14, NULL));
     if (!setup) PetscCall(MatMPIAIJSetPreallocation(p->m[k], 14, NULL, 14, NULL));
     for (PetscInt r = start; r < end; r++) {
       PetscInt           count;
@@ -187,10 +183,8 @@ static PetscErrorCode Diagonal(Step *s, Mat A)
 
   PetscFunctionBeginUser;
   PetscCall(Beside(A, PETSC_TRUE, &d));
-  if (s->r[0] % 2)
-    PetscCall(MatShift(A, s->v));
-  else
-    PetscCall(MatDiagonalSet(A, d, s->r[1] % 2 ? ADD_VALUES : INSERT_VALUES));
+  if (s->r[0] % 2) PetscCall(MatShift(A, s->v));
+  else PetscCall(MatDiagonalSet(A, d, s->r[1] % 2 ? ADD_VALUES : INSERT_VALUES));
   PetscCall(VecDestroy(&d));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -241,10 +235,8 @@ static PetscErrorCode ZeroRows(Step *s, Mat A)
     if (any) rows[n++] = row;
   }
   PetscCall(PetscSortRemoveDupsInt(&n, rows));
-  if (s->M == s->N && Size == 1 && s->r[2] % 2)
-    PetscCall(MatZeroRowsColumns(A, n, rows, diagonal, NULL, NULL));
-  else
-    PetscCall(MatZeroRows(A, n, rows, diagonal, NULL, NULL));
+  if (s->M == s->N && Size == 1 && s->r[2] % 2) PetscCall(MatZeroRowsColumns(A, n, rows, diagonal, NULL, NULL));
+  else PetscCall(MatZeroRows(A, n, rows, diagonal, NULL, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -263,12 +255,9 @@ static PetscErrorCode Combine(Step *s, Mat A)
   MatStructure       claim    = claims[s->r[1] % (s->p->lineage == s->q->lineage ? 4 : 2)]; /* only true ones */
 
   PetscFunctionBeginUser;
-  if (s->r[0] % 3 == 0)
-    PetscCall(MatAXPY(A, s->v, s->q->m[s->k], claim));
-  else if (s->r[0] % 3 == 1)
-    PetscCall(MatAYPX(A, s->v, s->q->m[s->k], claim));
-  else
-    PetscCall(MatCopy(s->q->m[s->k], A, claim == SAME_NONZERO_PATTERN ? claim : DIFFERENT_NONZERO_PATTERN));
+  if (s->r[0] % 3 == 0) PetscCall(MatAXPY(A, s->v, s->q->m[s->k], claim));
+  else if (s->r[0] % 3 == 1) PetscCall(MatAYPX(A, s->v, s->q->m[s->k], claim));
+  else PetscCall(MatCopy(s->q->m[s->k], A, claim == SAME_NONZERO_PATTERN ? claim : DIFFERENT_NONZERO_PATTERN));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -323,12 +312,9 @@ static PetscErrorCode ProductAgain(Step *s, Mat A)
   Mat *o[2] = {&s->p->operand[0][s->k], &s->p->operand[1][s->k]};
 
   PetscFunctionBeginUser;
-  if (s->r[0] % 2 && s->p->product == 1)
-    PetscCall(MatMatMult(*o[0], *o[1], MAT_REUSE_MATRIX, PETSC_DEFAULT, &s->p->m[s->k]));
-  else if (s->r[0] % 2 && s->p->product == 3)
-    PetscCall(MatPtAP(*o[0], *o[1], MAT_REUSE_MATRIX, PETSC_DEFAULT, &s->p->m[s->k]));
-  else
-    PetscCall(MatProductNumeric(A));
+  if (s->r[0] % 2 && s->p->product == 1) PetscCall(MatMatMult(*o[0], *o[1], MAT_REUSE_MATRIX, PETSC_DEFAULT, &s->p->m[s->k]));
+  else if (s->r[0] % 2 && s->p->product == 3) PetscCall(MatPtAP(*o[0], *o[1], MAT_REUSE_MATRIX, PETSC_DEFAULT, &s->p->m[s->k]));
+  else PetscCall(MatProductNumeric(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -457,10 +443,8 @@ static PetscErrorCode Option(Step *s, Mat A)
   const MatOption options[] = {MAT_ROW_ORIENTED, MAT_KEEP_NONZERO_PATTERN, MAT_NEW_NONZERO_LOCATIONS, MAT_NEW_NONZERO_LOCATION_ERR, MAT_IGNORE_ZERO_ENTRIES, MAT_FORM_EXPLICIT_TRANSPOSE};
 
   PetscFunctionBeginUser;
-  if (s->r[0] % 2)
-    PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
-  else
-    PetscCall(MatSetOption(A, options[s->r[1] % 6], (PetscBool)(s->r[2] % 2)));
+  if (s->r[0] % 2) PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  else PetscCall(MatSetOption(A, options[s->r[1] % 6], (PetscBool)(s->r[2] % 2)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -539,10 +523,8 @@ static PetscErrorCode Small(Step *s, Mat A)
 {
   PetscFunctionBeginUser;
 #if PETSC_VERSION_GE(3, 21, 0)
-  if (s->r[0] % 2)
-    PetscCall(MatEliminateZeros(A, (PetscBool)(s->r[1] % 2)));
-  else
-    PetscCall(MatFilter(A, 0.3, (PetscBool)(s->r[1] % 2), (PetscBool)(s->r[2] % 2)));
+  if (s->r[0] % 2) PetscCall(MatEliminateZeros(A, (PetscBool)(s->r[1] % 2)));
+  else PetscCall(MatFilter(A, 0.3, (PetscBool)(s->r[1] % 2), (PetscBool)(s->r[2] % 2)));
 #else
   (void)s;
   PetscCall(MatChop(A, 0.3));
@@ -649,32 +631,32 @@ static const struct {
     REPLACES /* makes another matrix of it, of which products know nothing */
   } effect;
 } Operations[] = {
-  {"values", Values, NULL, PETSC_TRUE, VALUES},
-  {"diagonalscale", DiagonalScale, NULL, PETSC_TRUE, VALUES},
-  {"diagonal", Diagonal, IsSquare, PETSC_TRUE, PATTERN},
-  {"setvalues", SetValues, NULL, PETSC_TRUE, VALUES},
-  {"zerorows", ZeroRows, ZeroRowsFits, PETSC_TRUE, PATTERN},
-  {"duplicate", Duplicate, NULL, PETSC_TRUE, VALUES},
-  {"combine", Combine, CombineFits, PETSC_TRUE, REPLACES}, /* unless they are of one lineage */
-  {"transpose", Transpose, NULL, PETSC_TRUE, VALUES},
-  {"transposeinplace", TransposeInPlace, NULL, PETSC_TRUE, REPLACES},
-  {"product", Product, ProductFits, PETSC_TRUE, VALUES},
-  {"productagain", ProductAgain, ProductAgainFits, PETSC_TRUE, PATTERN},
-  {"submatrix", SubMatrix, NULL, PETSC_TRUE, VALUES},
-  {"permute", Permute, NULL, PETSC_TRUE, VALUES},
-  {"convert", Convert, NULL, PETSC_TRUE, REPLACES},
-  {"dense", Dense, NULL, PETSC_TRUE, VALUES},
-  {"array", Array, NULL, PETSC_TRUE, VALUES},
-  {"random", Random, NULL, PETSC_TRUE, VALUES},
-  {"option", Option, NULL, PETSC_FALSE, VALUES}, /* errors that follow from one on one process alone leave the others waiting */
-  {"symmetry", Symmetry, NULL, PETSC_TRUE, VALUES},
-  {"store", Store, StoreFits, PETSC_TRUE, VALUES},
-  {"retrieve", Retrieve, RetrieveFits, PETSC_TRUE, VALUES},
-  {"coo", COO, NULL, PETSC_TRUE, REPLACES},
-  {"preallocate", Preallocate, NULL, PETSC_TRUE, REPLACES},
-  {"replace", Replace, NULL, PETSC_TRUE, REPLACES},
-  {"small", Small, NULL, PETSC_TRUE, REPLACES},
-  {"read", Read, NULL, PETSC_TRUE, VALUES},
+  {"values",           Values,           NULL,             PETSC_TRUE,  VALUES  },
+  {"diagonalscale",    DiagonalScale,    NULL,             PETSC_TRUE,  VALUES  },
+  {"diagonal",         Diagonal,         IsSquare,         PETSC_TRUE,  PATTERN },
+  {"setvalues",        SetValues,        NULL,             PETSC_TRUE,  VALUES  },
+  {"zerorows",         ZeroRows,         ZeroRowsFits,     PETSC_TRUE,  PATTERN },
+  {"duplicate",        Duplicate,        NULL,             PETSC_TRUE,  VALUES  },
+  {"combine",          Combine,          CombineFits,      PETSC_TRUE,  REPLACES}, /* unless they are of one lineage */
+  {"transpose",        Transpose,        NULL,             PETSC_TRUE,  VALUES  },
+  {"transposeinplace", TransposeInPlace, NULL,             PETSC_TRUE,  REPLACES},
+  {"product",          Product,          ProductFits,      PETSC_TRUE,  VALUES  },
+  {"productagain",     ProductAgain,     ProductAgainFits, PETSC_TRUE,  PATTERN },
+  {"submatrix",        SubMatrix,        NULL,             PETSC_TRUE,  VALUES  },
+  {"permute",          Permute,          NULL,             PETSC_TRUE,  VALUES  },
+  {"convert",          Convert,          NULL,             PETSC_TRUE,  REPLACES},
+  {"dense",            Dense,            NULL,             PETSC_TRUE,  VALUES  },
+  {"array",            Array,            NULL,             PETSC_TRUE,  VALUES  },
+  {"random",           Random,           NULL,             PETSC_TRUE,  VALUES  },
+  {"option",           Option,           NULL,             PETSC_FALSE, VALUES  }, /* errors that follow from one on one process alone leave the others waiting */
+  {"symmetry",         Symmetry,         NULL,             PETSC_TRUE,  VALUES  },
+  {"store",            Store,            StoreFits,        PETSC_TRUE,  VALUES  },
+  {"retrieve",         Retrieve,         RetrieveFits,     PETSC_TRUE,  VALUES  },
+  {"coo",              COO,              NULL,             PETSC_TRUE,  REPLACES},
+  {"preallocate",      Preallocate,      NULL,             PETSC_TRUE,  REPLACES},
+  {"replace",          Replace,          NULL,             PETSC_TRUE,  REPLACES},
+  {"small",            Small,            NULL,             PETSC_TRUE,  REPLACES},
+  {"read",             Read,             NULL,             PETSC_TRUE,  VALUES  },
 };
 
 /* Do the blocks of this process agree? What the whole matrix does not show is where an entry lies, and the columns of the second block */
@@ -841,7 +823,7 @@ static PetscErrorCode DoStep(void)
     if (slot != &s.out) *slot = s.out;
   }
   /* new matrices now and then, and before values grow without end */
-  if (s.p->m[0]) PetscCall(MatNorm(s.p->m[0], NORM_INFINITY, &norm));
+  PetscCall(MatNorm(s.p->m[0], NORM_INFINITY, &norm));
   if (!(norm < 1e6) || Draw(30) == 0) PetscCall(Fresh(s.p));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
