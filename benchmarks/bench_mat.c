@@ -3,7 +3,10 @@
   on stencils on an n^3 grid. Any type: -mat_type aijhybridgpu (with the plugin), aijcusparse, aij. Every figure is checked against the same operation of
   MATAIJ through random vectors before it is printed.
 
-    bench_mat -points 7|27 -n 96 -mat_type TYPE [-ops mult,reassemble,aa,gamg,ptap] [-repeat 10] [-ksp_rtol 1e-5]
+    [mpiexec -n RANKS] bench_mat -points 7|27 -n 96 -mat_type TYPE [-ops mult,reassemble,aa,gamg,ptap] [-repeat 10] [-ksp_rtol 1e-5]
+
+  On several processes the rows are dealt out in slabs, every process waits for the others before a clock is read, and a figure's remarks say what crossed the bus, all
+  processes together: what PETSc and the type log of it, which pages of managed memory that move by faults are not. reassemble is for one process.
 
   reassemble is a product with a vector after the host has written new values of the same pattern, which cross the bus first. ptap is the product of A with the finest
   prolongator of GAMG. The solves stop at PETSc's own default tolerance unless -ksp_rtol says otherwise.
@@ -20,8 +23,10 @@
   #define PETSC_SUCCESS 0
 #endif
 
-static PetscInt    points = 7, n = 96, repeat = 10;
-static const char *type;
+static PetscInt       points = 7, n = 96, repeat = 10;
+static PetscMPIInt    size   = 1;
+static PetscLogDouble todevice0, tohost0;
+static const char    *type;
 
 static PetscErrorCode Synchronize(void)
 {
@@ -33,7 +38,44 @@ static PetscErrorCode Synchronize(void)
     PetscCall(PetscDeviceContextSynchronize(dctx));
   }
 #endif
+  if (size > 1) PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* what this process has logged of the bus so far */
+static void Bus(PetscLogDouble *todevice, PetscLogDouble *tohost)
+{
+  *todevice = *tohost = 0;
+#if defined(PETSC_HAVE_DEVICE)
+  *todevice = petsc_ctog_sz;
+  *tohost   = petsc_gtoc_sz;
+#endif
+}
+
+/* since the last call, all processes together, for each of `times` operations; appended to text */
+static PetscErrorCode BusSince(PetscInt times, char text[], size_t length)
+{
+  PetscLogDouble now[2], sum[2];
+  char           more[128];
+
+  PetscFunctionBeginUser;
+  Bus(&now[0], &now[1]);
+  sum[0] = now[0] - todevice0;
+  sum[1] = now[1] - tohost0;
+  if (size > 1) {
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sum, 2, MPI_DOUBLE, MPI_SUM, PETSC_COMM_WORLD));
+    PetscCall(PetscSNPrintf(more, sizeof(more), "%s%d processes, logged bus bytes each time: %.0f to the cards, %.0f to the host", text[0] ? "; " : "", (int)size, (double)(sum[0] / times), (double)(sum[1] / times)));
+    PetscCall(PetscStrlcat(text, more, length));
+  }
+  todevice0 = now[0];
+  tohost0   = now[1];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* what is counted from here on */
+static void BusBegin(void)
+{
+  Bus(&todevice0, &tohost0);
 }
 
 static PetscErrorCode Report(const char *operation, PetscLogDouble seconds, const char *remarks)
@@ -44,20 +86,23 @@ static PetscErrorCode Report(const char *operation, PetscLogDouble seconds, cons
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the stencil as MATSEQAIJ, arrays first: assembly is not what is measured */
+/* the stencil as MATAIJ, arrays first: assembly is not what is measured */
 static PetscErrorCode Stencil(Mat *A)
 {
   const PetscInt N = n * n * n;
-  PetscInt      *i, *j;
+  PetscInt       m = PETSC_DECIDE, rows = N, first, *i, *j;
   PetscScalar   *a;
   PetscCount     nnz = 0;
 
   PetscFunctionBeginUser;
-  PetscCall(PetscMalloc1(N + 1, &i));
-  PetscCall(PetscMalloc1((size_t)N * points, &j));
-  PetscCall(PetscMalloc1((size_t)N * points, &a));
+  PetscCall(PetscSplitOwnership(PETSC_COMM_WORLD, &m, &rows));
+  PetscCallMPI(MPI_Scan(&m, &first, 1, MPIU_INT, MPI_SUM, PETSC_COMM_WORLD));
+  first -= m;
+  PetscCall(PetscMalloc1(m + 1, &i));
+  PetscCall(PetscMalloc1((size_t)m * points, &j));
+  PetscCall(PetscMalloc1((size_t)m * points, &a));
   i[0] = 0;
-  for (PetscInt r = 0; r < N; r++) {
+  for (PetscInt r = first; r < first + m; r++) {
     PetscInt x = r % n, y = (r / n) % n, z = r / (n * n);
 
     for (PetscInt dz = -1; dz <= 1; dz++)
@@ -69,9 +114,15 @@ static PetscErrorCode Stencil(Mat *A)
           j[nnz]   = r + dx + dy * n + dz * n * n;
           a[nnz++] = taxi ? -1.0 : (PetscScalar)(points - 1);
         }
-    i[r + 1] = (PetscInt)nnz;
+    i[r - first + 1] = (PetscInt)nnz;
   }
-  PetscCall(MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, N, N, i, j, a, A));
+  if (size == 1) PetscCall(MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, N, N, i, j, a, A));
+  else {
+    PetscCall(MatCreateMPIAIJWithArrays(PETSC_COMM_WORLD, m, m, N, N, i, j, a, A)); /* a copy */
+    PetscCall(PetscFree(i));
+    PetscCall(PetscFree(j));
+    PetscCall(PetscFree(a));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -125,7 +176,7 @@ int main(int argc, char **argv)
 {
   Mat            A0, A;
   Vec            x, y;
-  char           ops[256] = "mult,aa,gamg", typename[64] = MATAIJ, text[256];
+  char           ops[256] = "mult,aa,gamg", typename[64] = MATAIJ, text[512], bus[256] = "";
   PetscLogDouble t0, t1, best;
   PetscReal      error;
   char          *found;
@@ -137,6 +188,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-repeat", &repeat, NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-ops", ops, sizeof(ops), NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_type", typename, sizeof(typename), NULL));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCheck(points == 7 || points == 27, PETSC_COMM_WORLD, PETSC_ERR_ARG_OUTOFRANGE, "-points %d is not 7 or 27", (int)points);
   type = typename;
   PetscCall(Stencil(&A0));
@@ -148,16 +200,22 @@ int main(int argc, char **argv)
   if (found) {
     Vec x0, y0;
 
+    PetscCall(Synchronize());
+    BusBegin();
     PetscCall(PetscTime(&t0));
     PetscCall(MatMult(A, x, y));
     PetscCall(Synchronize());
     PetscCall(PetscTime(&t1));
-    PetscCall(Report("MatMult first", t1 - t0, ""));
+    text[0] = 0;
+    PetscCall(BusSince(1, text, sizeof(text)));
+    PetscCall(Report("MatMult first", t1 - t0, text));
+    PetscCall(Synchronize());
     PetscCall(PetscTime(&t0));
     PetscCall(MatMult(A, x, y));
     PetscCall(Synchronize());
     PetscCall(PetscTime(&t1));
     PetscCall(Report("MatMult second", t1 - t0, ""));
+    BusBegin();
     best = 1e9;
     for (PetscInt k = 0; k < repeat; k++) {
       PetscCall(Synchronize());
@@ -167,6 +225,8 @@ int main(int argc, char **argv)
       PetscCall(PetscTime(&t1));
       best = PetscMin(best, (t1 - t0) / 20);
     }
+    bus[0] = 0;
+    PetscCall(BusSince(20 * PetscMax(1, repeat), bus, sizeof(bus)));
     PetscCall(MatCreateVecs(A0, &x0, &y0));
     PetscCall(VecCopy(x, x0));
     PetscCall(MatMult(A0, x0, y0));
@@ -176,8 +236,8 @@ int main(int argc, char **argv)
     PetscCheck(error < 1e-8, PETSC_COMM_SELF, PETSC_ERR_PLIB, "MatMult is wrong by %g", (double)error);
     {
       MatInfo info;
-      PetscCall(MatGetInfo(A0, MAT_LOCAL, &info));
-      PetscCall(PetscSNPrintf(text, sizeof(text), "%.0f GB/s at 12 bytes a nonzero and 20 a row", (12 * info.nz_used + 20.0 * n * n * n) / best / 1e9));
+      PetscCall(MatGetInfo(A0, MAT_GLOBAL_SUM, &info));
+      PetscCall(PetscSNPrintf(text, sizeof(text), "%.0f GB/s at 12 bytes a nonzero and 20 a row%s%s", (12 * info.nz_used + 20.0 * n * n * n) / best / 1e9, bus[0] ? "; " : "", bus));
     }
     PetscCall(Report("MatMult", best, text));
     PetscCall(VecDestroy(&x0));
@@ -188,6 +248,7 @@ int main(int argc, char **argv)
     Vec     x0, y0;
     MatInfo info;
 
+    PetscCheck(size == 1, PETSC_COMM_WORLD, PETSC_ERR_SUP, "reassemble is for one process");
     PetscCall(MatMult(A, x, y));
     best = 1e9;
     for (PetscInt k = 0; k < 2 * PetscMax(1, repeat); k++) {
@@ -223,11 +284,14 @@ int main(int argc, char **argv)
     Mat C;
 
     PetscCall(Synchronize());
+    BusBegin();
     PetscCall(PetscTime(&t0));
     PetscCall(MatMatMult(A, A, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &C));
     PetscCall(Synchronize());
     PetscCall(PetscTime(&t1));
-    PetscCall(Report("A*A first", t1 - t0, ""));
+    text[0] = 0;
+    PetscCall(BusSince(1, text, sizeof(text)));
+    PetscCall(Report("A*A first", t1 - t0, text));
     best = 1e9;
     for (PetscInt k = 0; k < repeat; k++) {
       PetscCall(PetscTime(&t0));
@@ -236,9 +300,11 @@ int main(int argc, char **argv)
       PetscCall(PetscTime(&t1));
       best = PetscMin(best, t1 - t0);
     }
+    bus[0] = 0;
+    PetscCall(BusSince(PetscMax(1, repeat), bus, sizeof(bus)));
     PetscCall(CheckProduct(A0, NULL, C, &error));
     PetscCheck(error < 1e-10, PETSC_COMM_SELF, PETSC_ERR_PLIB, "A*A is wrong by %g", (double)error);
-    PetscCall(PetscSNPrintf(text, sizeof(text), "relative error %.1e", (double)error));
+    PetscCall(PetscSNPrintf(text, sizeof(text), "relative error %.1e%s%s", (double)error, bus[0] ? "; " : "", bus));
     PetscCall(Report("A*A again", best, text));
     PetscCall(MatDestroy(&C));
     PetscCall(PetscTime(&t0));
@@ -255,7 +321,7 @@ int main(int argc, char **argv)
     PetscInt its;
     PetscReal rtol;
 
-    PetscCall(KSPCreate(PETSC_COMM_SELF, &ksp));
+    PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
     PetscCall(KSPSetOperators(ksp, A, A));
     PetscCall(MatSetOption(A, MAT_SYMMETRIC, PETSC_TRUE));
     PetscCall(KSPSetType(ksp, KSPCG));
@@ -263,18 +329,24 @@ int main(int argc, char **argv)
     PetscCall(PCSetType(pc, PCGAMG));
     PetscCall(KSPSetFromOptions(ksp));
     PetscCall(KSPGetTolerances(ksp, &rtol, NULL, NULL, NULL));
+    PetscCall(Synchronize());
+    BusBegin();
     PetscCall(PetscTime(&t0));
     PetscCall(KSPSetUp(ksp));
     PetscCall(Synchronize());
     PetscCall(PetscTime(&t1));
-    PetscCall(Report("GAMG setup", t1 - t0, ""));
+    text[0] = 0;
+    PetscCall(BusSince(1, text, sizeof(text)));
+    PetscCall(Report("GAMG setup", t1 - t0, text));
     for (int k = 0; k < 2; k++) {
+      PetscCall(Synchronize());
       PetscCall(PetscTime(&t0));
       PetscCall(KSPSolve(ksp, x, y));
       PetscCall(Synchronize());
       PetscCall(PetscTime(&t1));
       PetscCall(KSPGetIterationNumber(ksp, &its));
       PetscCall(PetscSNPrintf(text, sizeof(text), "%d iterations to %g", (int)its, (double)rtol));
+      PetscCall(BusSince(1, text, sizeof(text)));
       PetscCall(Report(k ? "second solve" : "first solve", t1 - t0, text));
     }
     { /* the true residual by MATAIJ */
@@ -302,13 +374,17 @@ int main(int argc, char **argv)
       PetscCall(PCMGGetInterpolation(pc, levels - 1, &P));
       for (int k = 0; k < 2; k++) {
         PetscCall(Synchronize());
+        BusBegin();
         PetscCall(PetscTime(&t0));
         PetscCall(MatPtAP(A, P, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &C));
         PetscCall(Synchronize());
         PetscCall(PetscTime(&t1));
-        PetscCall(Report(k ? "MatPtAP second matrix" : "MatPtAP first", t1 - t0, k ? "pools warm" : ""));
+        PetscCall(PetscStrncpy(text, k ? "pools warm" : "", sizeof(text)));
+        PetscCall(BusSince(1, text, sizeof(text)));
+        PetscCall(Report(k ? "MatPtAP second matrix" : "MatPtAP first", t1 - t0, text));
         if (!k) PetscCall(MatDestroy(&C));
       }
+      BusBegin();
       best = 1e9;
       for (PetscInt k = 0; k < repeat; k++) {
         PetscCall(PetscTime(&t0));
@@ -317,22 +393,26 @@ int main(int argc, char **argv)
         PetscCall(PetscTime(&t1));
         best = PetscMin(best, t1 - t0);
       }
+      bus[0] = 0;
+      PetscCall(BusSince(PetscMax(1, repeat), bus, sizeof(bus)));
       PetscCall(MatConvert(P, MATAIJ, MAT_INITIAL_MATRIX, &P0));
       PetscCall(CheckProduct(A0, P0, C, &error));
       PetscCheck(error < 1e-10, PETSC_COMM_SELF, PETSC_ERR_PLIB, "P^T A P is wrong by %g", (double)error);
-      PetscCall(PetscSNPrintf(text, sizeof(text), "relative error %.1e", (double)error));
+      PetscCall(PetscSNPrintf(text, sizeof(text), "relative error %.1e%s%s", (double)error, bus[0] ? "; " : "", bus));
       PetscCall(Report("MatPtAP again", best, text));
       PetscCall(MatDestroy(&P0));
       PetscCall(MatDestroy(&C));
     }
     PetscCall(MatScale(A, 1.5)); /* new values, same pattern */
     PetscCall(KSPSetOperators(ksp, A, A));
+    PetscCall(Synchronize());
     PetscCall(PetscTime(&t0));
     PetscCall(KSPSetUp(ksp));
     PetscCall(Synchronize());
     PetscCall(PetscTime(&t1));
     PetscCall(Report("GAMG setup again", t1 - t0, ""));
     PetscCall(KSPSolve(ksp, x, y));
+    PetscCall(Synchronize());
     PetscCall(PetscTime(&t0));
     PetscCall(KSPSolve(ksp, x, y));
     PetscCall(Synchronize());
