@@ -149,6 +149,7 @@ typedef struct {
   PetscBool        pattern, values; /* what is there */
   PetscBool        born, shared;
   HybCSR           csr;
+  PetscCount       nonemptyrows;
   HybPatternKey    key;
   HybStateMark     mark; /* of the values */
   HybArena         arena; /* of a host-born matrix's copy; a born one's arrays are in Mat_SeqAIJHybridGPU.arrays */
@@ -283,6 +284,8 @@ typedef struct {
 } HybLent;
 PETSC_INTERN PetscErrorCode HybLentGet(Mat, PetscBool values, HybLent *);
 PETSC_INTERN PetscErrorCode HybLentRestore(Mat, HybLent *);
+/* rows with entries of a matrix on the host, by which PETSc counts a product's operations */
+PETSC_INTERN PetscCount     HybCountNonemptyRows(const HybCSR *);
 PETSC_INTERN PetscErrorCode HybPatternKeyGet(Mat, const HybCSR *, HybPatternKey *);
 static inline PetscBool     HybPatternKeyEqual(const HybPatternKey *a, const HybPatternKey *b)
 {

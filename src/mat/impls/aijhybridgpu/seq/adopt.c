@@ -53,6 +53,14 @@ PetscErrorCode HybLentRestore(Mat A, HybLent *l)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscCount HybCountNonemptyRows(const HybCSR *csr)
+{
+  PetscCount n = 0;
+
+  for (PetscInt r = 0; r < csr->m; r++) n += (csr->i[r + 1] > csr->i[r]);
+  return n;
+}
+
 PetscErrorCode HybPatternKeyGet(Mat A, const HybCSR *csr, HybPatternKey *key)
 {
   PetscFunctionBegin;

@@ -26,8 +26,8 @@ static PetscErrorCode HybMultBlockSize(Mat A, PetscInt *bs)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* hostcsr: the matrix itself, NULL for its transpose, of which neither blocks nor empty rows are known */
-static PetscErrorCode HybMultPlanSetUp(Mat A, const HybExec *x, const HybCSR *csr, const HybPatternKey *key, const HybCSR *hostcsr, HybMultPlan *p)
+/* Of the transpose neither blocks nor empty rows are known */
+static PetscErrorCode HybMultPlanSetUp(Mat A, const HybExec *x, const HybCSR *csr, const HybPatternKey *key, PetscBool transpose, HybMultPlan *p)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
   PetscInt             bs  = 1;
@@ -39,7 +39,7 @@ static PetscErrorCode HybMultPlanSetUp(Mat A, const HybExec *x, const HybCSR *cs
   }
   PetscCall(HybMultPlanDestroy(p));
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-  if (hostcsr) PetscCall(HybMultBlockSize(A, &bs));
+  if (!transpose) PetscCall(HybMultBlockSize(A, &bs));
   {
     /* a method that only the other side has: this side chooses for itself */
     const char *method = "auto";
@@ -55,12 +55,8 @@ static PetscErrorCode HybMultPlanSetUp(Mat A, const HybExec *x, const HybCSR *cs
   p->ready = PETSC_TRUE; /* from here on there is something to destroy */
   PetscCall(PetscMemzero(&p->key, sizeof(p->key)));
   PetscCall(HybSpMVSetUp(&p->plan, csr));
-  p->nonemptyrows = csr->m;
-  if (hostcsr) {
-    p->nonemptyrows = 0;
-    for (PetscInt r = 0; r < hostcsr->m; r++) p->nonemptyrows += (hostcsr->i[r + 1] > hostcsr->i[r]);
-  }
-  p->key = *key;
+  p->nonemptyrows = transpose ? (PetscCount)csr->m : (HybExecOnDevice(x) ? hyb->copy.nonemptyrows : HybCountNonemptyRows(csr));
+  p->key          = *key;
   PetscCall(PetscInfo(A, "SpMV method %s on the %s, %" PetscInt_FMT " x %" PetscInt_FMT ", %" PetscInt64_FMT " nonzeros\n", p->plan.method->name, HybExecOnDevice(x) ? "device" : "host", csr->m, csr->n, (PetscInt64)csr->nnz));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -149,10 +145,10 @@ static PetscErrorCode HybMultOnDevice(Mat A, const HybExec *x, const HybLent *l,
     PetscCall(MatSeqAIJHybridGPUGetDeviceTranspose(A, x, &csr, conjugate, &t));
     csr  = t->csr;
     plan = &t->mult;
-    PetscCall(HybMultPlanSetUp(A, x, &csr, &t->key, NULL, plan));
+    PetscCall(HybMultPlanSetUp(A, x, &csr, &t->key, PETSC_TRUE, plan));
   } else {
     plan = &hyb->device;
-    PetscCall(HybMultPlanSetUp(A, x, &csr, &hyb->copy.key, &l->csr, plan));
+    PetscCall(HybMultPlanSetUp(A, x, &csr, &hyb->copy.key, PETSC_FALSE, plan));
   }
   PetscCall(HybDeviceVectorGet(x, work, xx, PETSC_TRUE, PETSC_FALSE, &dx));
   PetscCall(HybDeviceVectorGet(x, work, mode == HYB_SPMV_SET || inplace ? NULL : yy, PETSC_TRUE, PETSC_FALSE, &dy));
@@ -182,7 +178,7 @@ static PetscErrorCode HybMultOnHost(Mat A, const HybExec *x, const HybLent *l, V
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   PetscCall(HybPatternKeyGet(A, &l->csr, &key));
-  PetscCall(HybMultPlanSetUp(A, x, &l->csr, &key, &l->csr, &hyb->host));
+  PetscCall(HybMultPlanSetUp(A, x, &l->csr, &key, PETSC_FALSE, &hyb->host));
   PetscCall(VecGetArrayRead(xx, &xa));
   if (mode != HYB_SPMV_SET && yy != zz) PetscCall(VecGetArrayRead(yy, &y));
   if (mode == HYB_SPMV_SET || y) PetscCall(VecGetArrayWrite(zz, &z));
