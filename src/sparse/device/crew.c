@@ -1,7 +1,7 @@
 /*
   crew.c: threads that copy memory together.
 
-  They are started at the first large copy, as many as the process has cores to itself, eight at most, and never end: between copies they sleep. A
+  They are started at the first large copy, as many as the process has cores to itself, up to a limit, and never end: between copies they sleep. A
   process that was forked has none. Signals are not for them.
 
     Begin:         wake all
@@ -15,27 +15,49 @@
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
-
-#define CREW_MOST 8
+#if defined(__SSE2__)
+  #include <emmintrin.h>
+#endif
 
 static struct {
   pthread_mutex_t lock;
   pthread_cond_t  wake;
   pid_t           process;
   int             size;   /* the caller included; 0: not started */
+  int             most;
   int             active; /* between Begin and End */
   unsigned        round, done;
   char           *dst;
   const char     *src;
   size_t          bytes;
-} crew = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
+  int             streaming;
+} crew = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER, .most = 8};
+
+static void CrewMove(char *dst, const char *src, size_t bytes, int streaming)
+{
+#if defined(__SSE2__)
+  if (streaming) {
+    const size_t head = (64 - ((size_t)dst & 63)) & 63;
+    size_t       at   = head < bytes ? head : bytes;
+
+    memcpy(dst, src, at);
+    for (; at + 64 <= bytes; at += 64)
+      for (int k = 0; k < 64; k += 16) _mm_stream_si128((__m128i *)(dst + at + k), _mm_loadu_si128((const __m128i *)(src + at + k)));
+    _mm_sfence();
+    memcpy(dst + at, src + at, bytes - at);
+    return;
+  }
+#endif
+  (void)streaming;
+  memcpy(dst, src, bytes);
+}
 
 /* share k of the job, in whole pages */
 static void CrewShare(int k)
 {
   const size_t part = (crew.bytes / (size_t)crew.size + 4095) / 4096 * 4096, from = part * (size_t)k, to = from + part < crew.bytes ? from + part : crew.bytes;
 
-  if (from < to) memcpy(crew.dst + from, crew.src + from, to - from);
+  if (from < to) CrewMove(crew.dst + from, crew.src + from, to - from, crew.streaming);
 }
 
 static void *CrewMember(void *arg)
@@ -71,7 +93,7 @@ static void CrewStart(int share)
   crew.size    = 1;
   if (sched_getaffinity(0, sizeof(cores), &cores)) return;
   most = CPU_COUNT(&cores) / (share > 0 ? share : 1);
-  if (most > CREW_MOST) most = CREW_MOST;
+  if (most > crew.most) most = crew.most;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, &before);
   for (int k = 1; k < most; k++) {
@@ -82,6 +104,11 @@ static void CrewStart(int share)
     crew.size++;
   }
   pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void HybCrewLimit(int most)
+{
+  crew.most = most;
 }
 
 void HybCrewBegin(int share)
@@ -99,15 +126,16 @@ void HybCrewEnd(void)
   __atomic_store_n(&crew.active, 0, __ATOMIC_RELEASE);
 }
 
-void HybCrewCopy(void *dst, const void *src, size_t bytes)
+void HybCrewCopy(void *dst, const void *src, size_t bytes, int streaming)
 {
   if (!crew.active || bytes < (size_t)crew.size * 16384) {
-    memcpy(dst, src, bytes);
+    CrewMove((char *)dst, (const char *)src, bytes, streaming);
     return;
   }
-  crew.dst   = (char *)dst;
-  crew.src   = (const char *)src;
-  crew.bytes = bytes;
+  crew.dst       = (char *)dst;
+  crew.src       = (const char *)src;
+  crew.bytes     = bytes;
+  crew.streaming = streaming;
   __atomic_store_n(&crew.done, 0, __ATOMIC_RELEASE);
   __atomic_add_fetch(&crew.round, 1, __ATOMIC_RELEASE);
   CrewShare(0);

@@ -22,13 +22,21 @@
 
 HybDeviceState hybdevice_;
 
-static const size_t HybStageBytes = (size_t)4 << 20;
+/* How large copies go through pinned buffers: read from the options at the first one */
+static struct {
+  bool   known;
+  size_t chunk;     /* bytes of one buffer */
+  int    buffers;   /* used in turn */
+  bool   streaming; /* into them past the caches: the bus reads memory, not other cores' caches */
+} staging_;
 struct HybStage {
   char       *buffer;
   cudaEvent_t event;
   bool        busy;
 };
-static HybStage stage_[2];
+static const int    HybMostStages  = 8;
+static const size_t HybPinnedAsked = (size_t)1 << 20; /* bytes from which on it pays to ask whether the host's array is pinned */
+static HybStage  stage_[HybMostStages];
 
 extern "C" int HybDeviceFault(const char *what)
 {
@@ -263,14 +271,34 @@ PetscErrorCode HybDeviceFree(const HybExec *exec, HybMem mem, size_t bytes, void
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode HybStagingChoose()
+{
+  PetscInt  chunk = 4 << 20, buffers = 2, threads = 8;
+  PetscBool streaming = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  if (staging_.known) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_copy_chunk", &chunk, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_copy_buffers", &buffers, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_copy_threads", &threads, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-mat_aijhybridgpu_copy_streaming", &streaming, NULL));
+  PetscCheck(chunk >= 4096 && chunk <= (1 << 28) && buffers >= 2 && buffers <= HybMostStages && threads >= 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Copies through %" PetscInt_FMT " buffers of %" PetscInt_FMT " bytes by %" PetscInt_FMT " threads: 2 to %d buffers of 4096 to 268435456 bytes are possible", buffers, chunk, threads, HybMostStages);
+  HybCrewLimit((int)threads);
+  staging_.chunk     = (size_t)chunk;
+  staging_.buffers   = (int)buffers;
+  staging_.streaming = streaming;
+  staging_.known     = true;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybStageGet(int k)
 {
   PetscFunctionBegin;
   if (!stage_[k].buffer) {
     void *p = nullptr;
-    HybCallCUDA(cudaMallocHost(&p, HybStageBytes));
+    HybCallCUDA(cudaMallocHost(&p, staging_.chunk));
     stage_[k].buffer = (char *)p;
-    hybdevice_.pinned_bytes += HybStageBytes;
+    hybdevice_.pinned_bytes += staging_.chunk;
   }
   if (!stage_[k].event) HybCallCUDA(cudaEventCreateWithFlags(&stage_[k].event, cudaEventDisableTiming));
   if (stage_[k].busy) {
@@ -299,10 +327,10 @@ static PetscErrorCode HybStagedCopy(cudaStream_t stream, void *dst, const void *
   PetscFunctionBegin;
   if (kind == HYB_COPY_HOST_TO_DEVICE) {
     int k = 0;
-    for (size_t at = 0; at < bytes; at += HybStageBytes, k ^= 1) {
-      const size_t part = bytes - at < HybStageBytes ? bytes - at : HybStageBytes;
+    for (size_t at = 0; at < bytes; at += staging_.chunk, k = (k + 1) % staging_.buffers) {
+      const size_t part = bytes - at < staging_.chunk ? bytes - at : staging_.chunk;
       PetscCall(HybStageGet(k));
-      HybCrewCopy(stage_[k].buffer, (const char *)src + at, part);
+      HybCrewCopy(stage_[k].buffer, (const char *)src + at, part, staging_.streaming);
       HybCallCUDA(cudaMemcpyAsync((char *)dst + at, stage_[k].buffer, part, cudaMemcpyHostToDevice, stream));
       PetscCall(HybStageQueued(k, stream));
     }
@@ -310,20 +338,20 @@ static PetscErrorCode HybStagedCopy(cudaStream_t stream, void *dst, const void *
     int    k     = 0;
     size_t which = 0, done = 0, part[2] = {0, 0};
     for (size_t at = 0; at < bytes; which++, k ^= 1) {
-      part[k] = bytes - at < HybStageBytes ? bytes - at : HybStageBytes;
+      part[k] = bytes - at < staging_.chunk ? bytes - at : staging_.chunk;
       PetscCall(HybStageGet(k));
       HybCallCUDA(cudaMemcpyAsync(stage_[k].buffer, (const char *)src + at, part[k], cudaMemcpyDeviceToHost, stream));
       PetscCall(HybStageQueued(k, stream));
       at += part[k];
       if (which > 0) { /* the part before, while this one is on its way */
         PetscCall(HybStageGet(k ^ 1));
-        HybCrewCopy((char *)dst + done, stage_[k ^ 1].buffer, part[k ^ 1]);
+        HybCrewCopy((char *)dst + done, stage_[k ^ 1].buffer, part[k ^ 1], 0);
         done += part[k ^ 1];
       }
     }
     k ^= 1;
     PetscCall(HybStageGet(k));
-    HybCrewCopy((char *)dst + done, stage_[k].buffer, part[k]);
+    HybCrewCopy((char *)dst + done, stage_[k].buffer, part[k], 0);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -331,7 +359,6 @@ static PetscErrorCode HybStagedCopy(cudaStream_t stream, void *dst, const void *
 PetscErrorCode HybDeviceCopy(const HybExec *exec, void *dst, const void *src, size_t bytes, HybCopyKind kind)
 {
   cudaStream_t   stream = (cudaStream_t)exec->stream;
-  const bool     large  = bytes >= 4 * HybStageBytes;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -340,7 +367,9 @@ PetscErrorCode HybDeviceCopy(const HybExec *exec, void *dst, const void *src, si
     HybCallCUDA(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDeviceToDevice, stream));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (bytes > HybStageBytes / 4) { /* a large block of pinned memory needs no staging */
+  PetscCall(HybStagingChoose());
+  const bool large = bytes >= 4 * staging_.chunk;
+  if (bytes > HybPinnedAsked) { /* a large block of pinned memory needs no staging */
     cudaPointerAttributes at;
     HybCallCUDA(cudaPointerGetAttributes(&at, kind == HYB_COPY_HOST_TO_DEVICE ? src : dst));
     if (at.type == cudaMemoryTypeHost) {
