@@ -11,6 +11,7 @@
 
 #define STREAM "-mat_aijhybridgpu_rowstream_"
 #define GROUP  "-mat_aijhybridgpu_rowgroup_"
+#define BLOCK  "-mat_aijhybridgpu_block_"
 #define SEGSUM "-mat_aijhybridgpu_segsum_"
 static const struct {
   const char *method, *option[4], *value[4];
@@ -40,6 +41,12 @@ static const struct {
   {"block",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},              {"4", "128", "1"}           },
   {"block",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},              {"8", "64", "1"}            },
   {"block",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},              {"16", "128", "1"}          },
+  {"rowgroup", {GROUP "way", STREAM "threads", STREAM "blocks", STREAM "order"}, {"stream", "64", "2", "2"}  },
+  {"shape",    {STREAM "threads", STREAM "blocks", STREAM "order"},              {"64", "1", "1"}            },
+  {"shape",    {STREAM "threads", STREAM "blocks", STREAM "order"},              {"64", "2", "2"}            },
+  {"block",    {BLOCK "entries", STREAM "threads", STREAM "lanes", STREAM "order"}, {"yes", "64", "8", "1"}  },
+  {"block",    {BLOCK "entries", BLOCK "pad", STREAM "lanes", STREAM "order"},   {"yes", "yes", "16", "2"}   },
+  {"block",    {BLOCK "entries", BLOCK "pad", STREAM "blocks"},                  {"yes", "yes", "1"}         },
   {"segsum",   {SEGSUM "repair"},                                                {"cpu"}                     },
   {"segsum",   {SEGSUM "threads", SEGSUM "items", SEGSUM "blocks"},              {"64", "3", "1"}            },
   {"segsum",   {SEGSUM "threads", SEGSUM "items", SEGSUM "blocks"},              {"256", "5", "1"}           },

@@ -46,6 +46,8 @@ typedef struct {
   PetscInt   table;           /* PetscInts that every tile needs */
   size_t     bytes;           /* dynamic shared memory */
   PetscCount blocks;
+  PetscCount chunks;          /* pieces of neighbouring tiles, each for the blocks of a multiprocessor; 1: all blocks go along the tiles together */
+  PetscBool  neighbours;      /* blocks of a multiprocessor have neighbouring numbers, not numbers that differ by that of the multiprocessors */
   PetscCount carveout;        /* what launches prefer of a multiprocessor's memory as shared memory, in per cent; ROWSTREAM_DRIVER: nothing is said */
 } RowStreamLayout;
 
@@ -84,10 +86,12 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
   const int        lane   = (int)(threadIdx.x & (G - 1));
   constexpr int    R      = COLUMNS::ROWS;
   const PetscInt   mine   = (PetscInt)(threadIdx.x / G) * R; /* my first row in the tile */
-  const PetscCount stride = gridDim.x;
+  const PetscCount stride = gridDim.x / l.chunks;
+  const PetscCount chunk  = l.neighbours ? blockIdx.x / stride : blockIdx.x % l.chunks;
+  const PetscCount begun  = l.ntiles * chunk / l.chunks + (l.neighbours ? blockIdx.x % stride : blockIdx.x / l.chunks), last = l.ntiles * (chunk + 1) / l.chunks;
 
   const auto copy = [&](PetscCount tile, int s) {
-    if (tile >= l.ntiles) return;
+    if (tile >= last) return;
     const PetscCount r0 = tile * l.rows, r1 = r0 + l.rows < m ? r0 + l.rows : m;
     const PetscCount k0 = i[r0], k1 = i[r1];
     PetscCount       q0 = 0, q1 = 0;
@@ -110,19 +114,19 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
   if (threadIdx.x == 0)
 #endif
   {
-    for (int s = 0; s < ROWSTREAM_STAGES; s++) copy(blockIdx.x + s * stride, s);
+    for (int s = 0; s < ROWSTREAM_STAGES; s++) copy(begun + s * stride, s);
   }
   columns.Prepare(table);
 
-  PetscCount                  r     = (PetscCount)blockIdx.x * l.rows + mine;
-  bool                        valid = mine < l.rows && r < m;
+  PetscCount                  r     = begun * l.rows + mine;
+  bool                        valid = mine < l.rows && begun < last && r < m;
   PetscInt                    start = valid ? i[r] : 0, end = valid ? i[r + 1] : 0;
-  typename COLUMNS::Row       row   = columns.Load(r, valid, blockIdx.x);
+  typename COLUMNS::Row       row   = columns.Load(r, valid, begun);
   __syncthreads();
-  for (PetscCount tile = blockIdx.x, it = 0; tile < l.ntiles; tile += stride, it++) {
+  for (PetscCount tile = begun, it = 0; tile < last; tile += stride, it++) {
     const int        s      = (int)(it % ROWSTREAM_STAGES);
     const PetscCount nr     = (tile + stride) * l.rows + mine;
-    const bool       nvalid = mine < l.rows && tile + stride < l.ntiles && nr < m;
+    const bool       nvalid = mine < l.rows && tile + stride < last && nr < m;
     const PetscInt   nstart = nvalid ? i[nr] : 0, nend = nvalid ? i[nr + 1] : 0;
     const typename COLUMNS::Row nrow = columns.Load(nr, nvalid, tile + stride);
     HybScalar        base[R];
@@ -180,16 +184,17 @@ static __global__ void RowStreamTileSizes(PetscInt m, PetscInt rows, PetscCount 
 /*
   Chooses tile and stage. blockrows: rows that are summed together; perindex: values to each entry of the index stream, 0 without one, of indexbytes each; table: PetscInts
   that every tile needs. -mat_aijhybridgpu_rowstream_threads (64, 128, 256), _lanes (1, 2, 4, 8, 16) and _blocks (of a multiprocessor) replace the choice, and _carveout (0 to
-  100, or -1 for the driver's own, either said before each launch) the driver's, for measuring. Tiles far larger than the mean are left to the slow way rather than making room for them everywhere. One host synchronisation.
+  100, or -1 for the driver's own, either said before each launch) the driver's, for measuring. Tiles far larger than the mean are left to the slow way rather than making room for them everywhere.
+  longest: of the rows. Where tiles of such rows would be little larger than the mean, that says enough; else tiles are measured, with a host synchronisation.
 */
-static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, const HybCSR *A, PetscInt blockrows, PetscInt perindex, size_t indexbytes, PetscInt table, RowStreamLayout *l)
+static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, const HybCSR *A, PetscCount longest, PetscInt blockrows, PetscInt perindex, size_t indexbytes, PetscInt table, RowStreamLayout *l)
 {
   const PetscCount mean = PetscMax(1, (A->nnz + A->m - 1) / PetscMax(1, A->m));
   PetscCount       largest = 0, stage, meantile;
   PetscInt        *size;
   size_t           limit;
   int              sms;
-  PetscInt         threads = 0, lanes = 0, blocks = 0, carveout = ROWSTREAM_DRIVER;
+  PetscInt         threads = 0, lanes = 0, blocks = 0, carveout = ROWSTREAM_DRIVER, order = 0;
 
   PetscFunctionBegin;
   PetscCall(HybDeviceLimits(&limit, &sms));
@@ -203,6 +208,7 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, 
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowstream_lanes", &lanes, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowstream_blocks", &blocks, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowstream_carveout", &carveout, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowstream_order", &order, NULL));
   if (threads == 64 || threads == 128 || threads == 256) l->threads = (int)threads;
   if (lanes == 1 || lanes == 2 || lanes == 4 || lanes == 8 || lanes == 16) l->lanes = (int)lanes;
   l->rows    = (PetscInt)(l->threads / l->lanes) * blockrows;
@@ -210,11 +216,14 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, 
   l->carveout = carveout >= -1 && carveout <= 100 ? carveout : ROWSTREAM_DRIVER;
   if (l->rows == 0 || A->m == 0) PetscFunctionReturn(PETSC_SUCCESS);
   l->ntiles = HybBlocks(A->m, l->rows);
-  PetscCall(HybArenaAlloc(work, HYB_WORK(exec), l->ntiles, sizeof(*size), &size));
-  HYB_LAUNCH(RowStreamTileSizes, HybBlocks(l->ntiles, 256), 256, 0, exec->stream, A->m, l->rows, l->ntiles, A->i, size);
-  PetscCall(HybReduceMax(exec, work, l->ntiles, size, NULL, &largest));
-  PetscCall(HybArenaFree(work, &size));
-  meantile = A->nnz / l->ntiles + 1;
+  meantile  = A->nnz / l->ntiles + 1;
+  largest   = longest * PetscMin(l->rows, A->m);
+  if (largest > meantile + meantile / 4) {
+    PetscCall(HybArenaAlloc(work, HYB_WORK(exec), l->ntiles, sizeof(*size), &size));
+    HYB_LAUNCH(RowStreamTileSizes, HybBlocks(l->ntiles, 256), 256, 0, exec->stream, A->m, l->rows, l->ntiles, A->i, size);
+    PetscCall(HybReduceMax(exec, work, l->ntiles, size, NULL, &largest));
+    PetscCall(HybArenaFree(work, &size));
+  }
   stage    = PetscMin(largest, 2 * meantile + 64);
   /* never more than a block's memory: two stages, at least one unit of 16 bytes beyond each end */
   {
@@ -229,6 +238,12 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, 
      left for another block, cost a tenth (measured). perindex > 1 is block's kernel, which needs more registers */
   l->blocks = PetscMax(1, PetscMin((PetscCount)((limit + 1024) / (l->bytes + 1024 + 128)), (perindex > 1 ? 768 : 1024) / l->threads));
   if (blocks > 0) l->blocks = blocks;
+  l->chunks = 1;
+  if (order > 0 && l->ntiles >= sms * l->blocks) {
+    l->chunks     = sms;
+    l->neighbours = (PetscBool)(order > 1);
+    if (l->carveout == ROWSTREAM_DRIVER) l->carveout = PetscMin(100, (100 * l->blocks * (PetscCount)(l->bytes + 1024 + 128) + (PetscCount)limit) / (PetscCount)(limit + 1024));
+  }
   l->blocks = PetscMin(l->ntiles, (PetscCount)sms * l->blocks);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

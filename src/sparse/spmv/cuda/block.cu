@@ -1,9 +1,9 @@
 /*
   SpMV by blocks, for matrices of several unknowns to a point: one column index is read for each bs x bs block.
 
-  The pattern must consist of whole blocks: bs rows with the same columns, in groups of bs that begin at multiples of bs. Every row is compared, exactly, with the
-  first of its block row, for the block size that the matrix has, or else for 2, 3, 4, 5, 6 and 8 at once, of which the largest is taken. Values stay where CSR has
-  them; the blocks' columns, nnz/bs^2 of them, are extracted once, and stream through shared memory with the values (csr/rowstream.cuh).
+  The pattern must consist of whole blocks: bs rows with the same columns, in groups of bs that begin at multiples of bs. The block size is the one that the matrix has; where it
+  has none, some thousand rows tell which of 2, 3, 4, 5, 6 and 8 may be it, and the largest is taken. Every row is compared, exactly, with the first of its block row, in one
+  pass over the pattern that extracts the blocks' columns, nnz/bs^2 of them. These stream through shared memory with the values (csr/rowstream.cuh), which stay where CSR has them.
 
     sum of row r = sum over blocks q of its block row, c < bs: value[start + q bs + c] * x[column[q] bs + c]
 
@@ -16,13 +16,15 @@
 #include "../../csr/rowstream.cuh"
 #include "aijhybridgpu/private/hybspmv.h"
 
-template <int BS>
+/* ENTRIES: the lanes go along entries, not blocks, so that BS neighbouring lanes read one block of x. PAD: x in blocks of so many, padded */
+template <int BS, bool ENTRIES, int PAD>
 struct RowStreamBlock {
   using Index                   = PetscInt;
   static constexpr int  BLOCKS  = 3;
   static constexpr int  ROWS    = BS;
   static constexpr bool INDEXED = true;
   const PetscInt       *index; /* block columns, block row by block row */
+  const HybScalar      *padded;
   struct Row { };
   __device__ __forceinline__ PetscCount IndexOf(PetscCount k) const
   {
@@ -34,8 +36,28 @@ struct RowStreamBlock {
     return Row();
   }
   template <int G>
-  __device__ __forceinline__ void Sum(int lane, PetscCount, PetscInt start, PetscInt end, const HybScalar *value, const PetscInt *col, const PetscInt *, const Row &, const HybScalar *__restrict__ x, const PetscInt *, HybScalar sum[]) const
+  __device__ __forceinline__ void Sum(int lane, PetscCount, PetscInt start, PetscInt end, const HybScalar *value, const PetscInt *col, const PetscInt *, const Row &, const HybScalar *__restrict__ from, const PetscInt *, HybScalar sum[]) const
   {
+    const HybScalar *const x = PAD > BS ? padded : from;
+    if (ENTRIES) {
+      const PetscInt  len = end - start;
+      const PetscInt *c   = col + start / (BS * BS);
+      for (PetscInt k = lane; k < len; k += ROWSTREAM_BATCH * G) {
+        HybScalar xv[ROWSTREAM_BATCH];
+#pragma unroll
+        for (int u = 0; u < ROWSTREAM_BATCH; u++) {
+          const unsigned q = (unsigned)(k + u * G);
+          xv[u]            = k + u * G < len ? HybLoadReadOnly(x + (PetscCount)c[q / BS] * PAD + q % BS) : HybScalar(0);
+        }
+#pragma unroll
+        for (int u = 0; u < ROWSTREAM_BATCH; u++)
+          if (k + u * G < len) {
+#pragma unroll
+            for (int r = 0; r < BS; r++) sum[r] += value[start + r * len + k + u * G] * xv[u];
+          }
+      }
+      return;
+    }
     constexpr int   BATCH = ROWSTREAM_BATCH / BS > 0 ? ROWSTREAM_BATCH / BS : 1;
     const PetscInt  len = end - start, nb = len / BS;
     const PetscInt *c = col + start / (BS * BS);
@@ -44,7 +66,7 @@ struct RowStreamBlock {
 #pragma unroll
       for (int u = 0; u < BATCH; u++) {
         const bool       in = q + u * G < nb;
-        const HybScalar *xq = x + (in ? (PetscCount)c[q + u * G] * BS : 0);
+        const HybScalar *xq = x + (in ? (PetscCount)c[q + u * G] * PAD : 0);
 #pragma unroll
         for (int s = 0; s < BS; s++) xv[u * BS + s] = in ? HybLoadReadOnly(xq + s) : HybScalar(0);
       }
@@ -65,20 +87,25 @@ typedef struct {
   PetscInt        bs;
   PetscCount      nblocks;
   PetscInt       *column;
+  PetscBool       entries;
+  HybScalar      *padded;
   RowStreamLayout layout;
 } Block;
 
 #define BLOCK_SIZES(CALL) CALL(2) CALL(3) CALL(4) CALL(5) CALL(6) CALL(8)
+#define BLOCK_LARGEST     8
 #define BLOCK_THREADS     256
+#define BLOCK_SAMPLED     4096 /* rows, or a few more */
 
-/* sets bit bs of *wrong where row r is not part of whole blocks of bs */
+/* sets bit bs of *wrong where one of the rows 0, step, 2 step, ... is not part of whole blocks of bs */
 template <int W>
-static __global__ __launch_bounds__(BLOCK_THREADS) void BlockCheck(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, int candidates, int *wrong)
+static __global__ __launch_bounds__(BLOCK_THREADS) void BlockSample(PetscInt rows, PetscInt step, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, int candidates, int *wrong)
 {
   const int lane = HybLane() & (W - 1);
-  ROW_LOOP (r, m, W) {
-    int bad = 0;
-    if (r < m) {
+  ROW_LOOP (s, rows, W) {
+    const PetscCount r   = s * step;
+    int              bad = 0;
+    if (s < rows) {
       const PetscInt start = i[r], len = i[r + 1] - start;
 #define CALL(BS) \
   if (candidates & (1 << BS)) { \
@@ -94,61 +121,138 @@ static __global__ __launch_bounds__(BLOCK_THREADS) void BlockCheck(PetscInt m, c
 #undef CALL
     }
     if (bad & ~*wrong) HybAtomicOr(wrong, bad);
-    if ((*wrong & candidates) == candidates) break; /* a stale look costs a turn */
   }
 }
 
-static __global__ void BlockColumns(PetscInt bs, PetscCount nblocks, PetscInt mb, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, PetscInt *__restrict__ column)
+/* what going through all rows finds */
+typedef struct {
+  PetscInt wrong; /* some row is not part of whole blocks */
+  PetscInt longest;
+} BlockLook;
+
+/* a warp a block row: compares its rows, entry by entry, and takes the blocks' columns from the first of them. It leaves at the first wrong one that it meets */
+template <int BS>
+static __global__ __launch_bounds__(BLOCK_THREADS) void BlockColumns(PetscInt mb, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, PetscInt *__restrict__ column, BlockLook *look)
 {
-  const PetscCount B = ((PetscCount)blockIdx.x * blockDim.x + threadIdx.x) / HYB_WARP;
-  if (B < mb) {
-    const PetscInt start = i[B * bs], nb = (i[B * bs + 1] - start) / bs, to = start / (bs * bs);
-    for (PetscInt q = HybLane(); q < nb; q += HYB_WARP) column[to + q] = j[start + q * bs] / bs;
+  const PetscCount stride  = (PetscCount)gridDim.x * (BLOCK_THREADS / HYB_WARP);
+  PetscInt         longest = 0;
+  bool             bad     = false;
+
+  for (PetscCount B = ((PetscCount)blockIdx.x * BLOCK_THREADS + threadIdx.x) / HYB_WARP; B < mb && !bad; B += stride) {
+    const PetscInt start = i[B * BS], len = i[B * BS + 1] - start, to = start / (BS * BS);
+    bad = len % BS != 0;
+#pragma unroll
+    for (int r = 1; r < BS; r++) bad = bad || i[B * BS + r + 1] - i[B * BS + r] != len;
+    if (bad) break;
+    longest = longest < len ? len : longest;
+    for (PetscInt k = HybLane(); k < len; k += HYB_WARP) {
+      const PetscInt q = k / BS, first = j[start + q * BS];
+      PetscInt       c[BS];
+#pragma unroll
+      for (int r = 0; r < BS; r++) c[r] = HybLoadStream(j + start + r * len + k);
+#pragma unroll
+      for (int r = 0; r < BS; r++) bad = bad || c[r] != first + (k - q * BS);
+      bad = bad || first % BS != 0;
+      if (k == q * BS) column[to + q] = first / BS;
+    }
   }
+  if (bad && !look->wrong) HybAtomicOr(&look->wrong, 1);
+  if (HybLane() == 0 && longest > look->longest) HybAtomicMax(&look->longest, longest);
 }
 
-static PetscErrorCode BlockFind(HybSpMV *S, const HybCSR *A, PetscInt *bs)
+template <int BS, int PAD>
+static __global__ __launch_bounds__(BLOCK_THREADS) void BlockPad(PetscCount n, const HybScalar *__restrict__ x, HybScalar *__restrict__ padded)
+{
+  const PetscCount k = (PetscCount)blockIdx.x * BLOCK_THREADS + threadIdx.x;
+  if (k < n && k % PAD < BS) padded[k] = x[k / PAD * BS + k % PAD];
+}
+
+/* the blocks of size bs and their columns, *found = NULL where the pattern does not consist of such */
+static PetscErrorCode BlockTry(HybSpMV *S, const HybCSR *A, PetscInt bs, PetscInt *longest, PetscInt **found)
 {
   const HybExec *exec = &S->exec;
-  const int      w    = RowWidth(A->nnz, A->m, 1);
-  int            candidates = 0, *wrong, host = 0;
+  BlockLook     *look, host;
+  PetscInt      *column;
+  size_t         limit;
+  int            sms;
 
   PetscFunctionBegin;
-  *bs = 1;
+  PetscCall(HybDeviceLimits(&limit, &sms));
+  PetscCall(HybArenaCalloc(&S->work, HYB_WORK(exec), 1, sizeof(*look), &look));
+  PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), A->nnz / (bs * bs), sizeof(*column), &column));
+  switch (bs) {
+#define CALL(BS) \
+  case BS: \
+    HYB_LAUNCH((BlockColumns<BS>), PetscMin(HybBlocks((PetscCount)(A->m / BS) * HYB_WARP, BLOCK_THREADS), (PetscCount)32 * sms), BLOCK_THREADS, 0, exec->stream, A->m / BS, A->i, A->j, column, look); \
+    break;
+    BLOCK_SIZES(CALL)
+#undef CALL
+  default:
+    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_PLIB, "No kernel for blocks of %" PetscInt_FMT, bs);
+  }
+  PetscCall(exec->backend->copy(exec, &host, look, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(exec->backend->sync(exec));
+  PetscCall(HybArenaFree(&S->work, &look));
+  if (host.wrong) PetscCall(HybArenaFree(&S->keep, &column));
+  *longest = host.longest;
+  *found   = host.wrong ? NULL : column;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The largest blocks that all rows consist of. Where the matrix does not say its block size, a sample of the rows tells which are worth going through all of them. */
+static PetscErrorCode BlockFind(HybSpMV *S, const HybCSR *A, PetscInt *bs, PetscInt *longest, PetscInt **column)
+{
+  const HybExec *exec       = &S->exec;
+  int            candidates = 0;
+
+  PetscFunctionBegin;
+  *bs     = 1;
+  *column = NULL;
   if (A->nnz == 0) PetscFunctionReturn(PETSC_SUCCESS);
 #define CALL(BS) \
   if ((S->bs == 1 || S->bs == BS) && A->m % BS == 0 && A->n % BS == 0 && A->nnz % (BS * BS) == 0) candidates |= 1 << BS;
   BLOCK_SIZES(CALL)
 #undef CALL
-  if (!candidates) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybArenaCalloc(&S->work, HYB_WORK(exec), 1, sizeof(*wrong), &wrong));
-#define CALL(W) HYB_LAUNCH((BlockCheck<W>), PetscMin(HybBlocks((PetscCount)A->m * W, BLOCK_THREADS), (PetscCount)4096), BLOCK_THREADS, 0, exec->stream, A->m, A->i, A->j, candidates, wrong)
-  ROW_BY_WIDTH(w, CALL);
+  if (candidates && S->bs == 1) {
+    const PetscInt step = A->m > BLOCK_SAMPLED ? (A->m / BLOCK_SAMPLED) | 1 : 1, rows = (A->m - 1) / step + 1;
+    const int      w    = RowWidth(A->nnz, A->m, 1);
+    int           *wrong, host = 0;
+
+    PetscCall(HybArenaCalloc(&S->work, HYB_WORK(exec), 1, sizeof(*wrong), &wrong));
+#define CALL(W) HYB_LAUNCH((BlockSample<W>), HybBlocks((PetscCount)rows * W, BLOCK_THREADS), BLOCK_THREADS, 0, exec->stream, rows, step, A->i, A->j, candidates, wrong)
+    ROW_BY_WIDTH(w, CALL);
 #undef CALL
-  PetscCall(exec->backend->copy(exec, &host, wrong, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(exec->backend->sync(exec));
-  PetscCall(HybArenaFree(&S->work, &wrong));
-#define CALL(BS) \
-  if (candidates & ~host & (1 << BS)) *bs = BS;
-  BLOCK_SIZES(CALL)
-#undef CALL
+    PetscCall(exec->backend->copy(exec, &host, wrong, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
+    PetscCall(exec->backend->sync(exec));
+    PetscCall(HybArenaFree(&S->work, &wrong));
+    candidates &= ~host;
+  }
+  for (PetscInt b = BLOCK_LARGEST; b > 1 && !*column; b--) {
+    if (candidates & (1 << b)) PetscCall(BlockTry(S, A, b, longest, column));
+    if (*column) *bs = b;
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode BlockCreate(HybSpMV *S, const HybCSR *A)
 {
   Block   *b;
-  PetscInt bs;
+  PetscInt bs, longest = 0, *column;
 
   PetscFunctionBegin;
   S->data = NULL;
-  PetscCall(BlockFind(S, A, &bs));
+  PetscCall(BlockFind(S, A, &bs, &longest, &column));
   if (bs == 1) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaAlloc(&S->keep, HYB_MEM_HOST, 1, sizeof(*b), &b));
   memset(b, 0, sizeof(*b));
-  b->bs = bs;
-  PetscCall(RowStreamPlan(&S->exec, &S->work, A, bs, bs * bs, sizeof(PetscInt), 0, &b->layout));
-  if (b->layout.rows == 0) PetscCall(HybArenaFree(&S->keep, &b));
+  b->bs      = bs;
+  b->nblocks = A->nnz / (bs * bs);
+  b->column  = column;
+  PetscCall(RowStreamPlan(&S->exec, &S->work, A, longest, bs, bs * bs, sizeof(PetscInt), 0, &b->layout));
+  if (b->layout.rows == 0) {
+    PetscCall(HybArenaFree(&S->keep, &column));
+    PetscCall(HybArenaFree(&S->keep, &b));
+  }
   S->data = b;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -170,9 +274,13 @@ static PetscErrorCode HybSpMVSetUp_BlockCUDA(HybSpMV *S, const HybCSR *A)
   if (!S->data) PetscCall(BlockCreate(S, A));
   b = (Block *)S->data;
   PetscCheck(b, PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpMV method block cannot run: the pattern of this matrix, %" PetscInt_FMT " x %" PetscInt_FMT ", does not consist of whole blocks of size %s", A->m, A->n, S->bs > 1 ? "given" : "2, 3, 4, 5, 6 or 8");
-  b->nblocks = A->nnz / (b->bs * b->bs);
-  PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), b->nblocks, sizeof(*b->column), &b->column));
-  HYB_LAUNCH(BlockColumns, HybBlocks((PetscCount)(A->m / b->bs) * HYB_WARP, BLOCK_THREADS), BLOCK_THREADS, 0, exec->stream, b->bs, b->nblocks, A->m / b->bs, A->i, A->j, b->column);
+  {
+    PetscBool pad = PETSC_FALSE;
+
+    PetscCall(PetscOptionsGetBool(NULL, NULL, "-mat_aijhybridgpu_block_entries", &b->entries, NULL));
+    PetscCall(PetscOptionsGetBool(NULL, NULL, "-mat_aijhybridgpu_block_pad", &pad, NULL));
+    if (pad && b->bs == 3) PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), A->n / 3 * 4, sizeof(*b->padded), &b->padded));
+  }
   PetscCall(HybCountersSet(&S->counters, "block size", b->bs));
   PetscCall(HybCountersSet(&S->counters, "blocks", b->nblocks));
   PetscCall(HybCountersSet(&S->counters, "rows a tile", b->layout.rows));
@@ -189,8 +297,18 @@ static PetscErrorCode HybSpMVApply_BlockCUDA(HybSpMV *S, const HybCSR *A, const 
   switch (b->bs) {
 #define CALL(BS) \
   case BS: { \
-    const RowStreamBlock<BS> columns = {b->column}; \
-    PetscCall(RowStreamApply(&S->exec, &layout, A, b->nblocks, columns, x, (int)mode, y, z)); \
+    if (b->entries && b->padded) { \
+      constexpr int PAD = BS == 3 ? 4 : BS; \
+      const RowStreamBlock<BS, true, PAD> columns = {b->column, b->padded}; \
+      HYB_LAUNCH((BlockPad<BS, PAD>), HybBlocks(A->n / BS * PAD, BLOCK_THREADS), BLOCK_THREADS, 0, S->exec.stream, A->n / BS * PAD, x, b->padded); \
+      PetscCall(RowStreamApply(&S->exec, &layout, A, b->nblocks, columns, x, (int)mode, y, z)); \
+    } else if (b->entries) { \
+      const RowStreamBlock<BS, true, BS> columns = {b->column, NULL}; \
+      PetscCall(RowStreamApply(&S->exec, &layout, A, b->nblocks, columns, x, (int)mode, y, z)); \
+    } else { \
+      const RowStreamBlock<BS, false, BS> columns = {b->column, NULL}; \
+      PetscCall(RowStreamApply(&S->exec, &layout, A, b->nblocks, columns, x, (int)mode, y, z)); \
+    } \
   } break;
     BLOCK_SIZES(CALL)
 #undef CALL
