@@ -65,6 +65,7 @@ typedef enum {
   cudaErrorInvalidConfiguration = 9,
   cudaErrorNotReady             = 600,
   cudaErrorInvalidDevice        = 101,
+  cudaErrorInvalidResourceHandle = 400,
   cudaErrorNotSupported         = 801,
   cudaErrorUnknown              = 999
 } cudaError_t;
@@ -110,6 +111,7 @@ cudaError_t cudaPeekAtLastError(void);
 cudaError_t cudaGetDeviceCount(int *);
 cudaError_t cudaGetDevice(int *);
 cudaError_t cudaSetDevice(int);
+cudaError_t cudaDeviceGetPCIBusId(char *, int, int);
 cudaError_t cudaDeviceGetAttribute(int *, cudaDeviceAttr, int);
 cudaError_t cudaDeviceSynchronize(void);
 cudaError_t cudaRuntimeGetVersion(int *);

@@ -39,11 +39,18 @@ static bool                              inside_;
 static size_t                            queued_;
 cudaError_t                       error_;
 unsigned long long                bytes_to_host_;
+thread_local int                  card_;
 static struct sigaction                  before_;
 unsigned Seed(void)
 {
   static const char *s = getenv("HYB_EMULATOR_SEED");
   return s ? (unsigned)strtoul(s, nullptr, 10) : 1;
+}
+
+int Cards(void)
+{
+  static const char *s = getenv("HYB_EMULATOR_CARDS");
+  return s ? std::max(1, atoi(s)) : 1;
 }
 
 std::string Where(const void *pc)
@@ -224,6 +231,7 @@ bool Before(int stream, uint32_t number, const Clock &c)
 static void CheckUse(Array *a, const Operation *o, bool write)
 {
   const char *who = o->what.c_str();
+  if (!a->managed && a->card != o->card) Fail("%s on card %d uses %s, which is memory of card %d", who, o->card, Name(a).c_str(), a->card);
   if (a->freed || a->freeing) Fail("%s uses %s after it was freed", who, Name(a).c_str());
   if (!Before(a->stream, a->born, o->clock)) Fail("%s on stream %d uses %s, allocated on stream %d, and does not wait for that", who, o->stream, Name(a).c_str(), a->stream);
   if (!Before(a->writer, a->written, o->clock)) Fail("%s on stream %d uses %s, written on stream %d by %s, and does not wait for that", who, o->stream, Name(a).c_str(), a->writer, a->user.c_str());
@@ -388,6 +396,7 @@ Operation *Queue(EmuStream *s, const char *what, std::vector<Use> &&uses, std::f
   o->file      = "(runtime)";
   o->line      = 0;
   o->stream    = s->number;
+  o->card      = s->number ? s->card : card_;
   o->kernel    = false;
   o->uses      = std::move(uses);
   o->run       = std::move(run);
@@ -457,6 +466,10 @@ void Launch(const void *kernel, const char *name, const char *args, const char *
     error_ = cudaErrorInvalidConfiguration;
     return;
   }
+  if (s->number && s->card != card_) {
+    error_ = cudaErrorInvalidResourceHandle;
+    return;
+  }
   /* a pointer to host memory, to freed memory or past an array is a value like any other until it is followed: then the fault handler speaks */
   std::vector<Use> known;
   for (size_t k = 0; k < uses.size(); k++) {
@@ -478,7 +491,9 @@ Array *New(size_t bytes, EmuPool *pool, EmuStream *s)
   Start();
   const size_t room = (std::max<size_t>(bytes, 1) + Page - 1) / Page * Page;
   size_t       held = 0;
-  for (const EmuPool *p : pools_) held += std::max(p->reserved, p->used);
+  const int    card = pool == &plain_[0] || pool == &plain_[1] ? card_ : pool->card;
+  for (const EmuPool *p : pools_)
+    if (p->card == card) held += std::max(p->reserved, p->used);
   const size_t growth = pool->used + bytes > pool->reserved ? pool->used + bytes - pool->reserved : 0;
   if (growth > total_ || held > total_ - growth) return nullptr;
   char *page;
@@ -500,6 +515,7 @@ Array *New(size_t bytes, EmuPool *pool, EmuStream *s)
   const bool left = (Random() & 3) == 0;
   a->ptr       = left ? page + Page : page + Page + room - (bytes + Align - 1) / Align * Align;
   a->managed   = pool->managed;
+  a->card      = card;
   a->pool      = pool;
   a->fresh     = true;
   a->stream    = s->number;
@@ -529,6 +545,7 @@ Array *NewRange(size_t bytes)
   a->ptr        = page + Page;
   a->reserved   = bytes;
   a->pool       = &plain_[0];
+  a->card       = card_;
   arrays_[page] = a;
   return a;
 }
@@ -559,4 +576,11 @@ extern "C" __attribute__((visibility("default"))) void HybEmulatorHandsOff(int o
 extern "C" __attribute__((visibility("default"))) unsigned long long HybEmulatorBytesToHost(void)
 {
   return emu::bytes_to_host_;
+}
+/* For tests of a program that uses several cards: the calling thread's current one is another. Returns what it was. */
+extern "C" __attribute__((visibility("default"))) int HybEmulatorSetCard(int card)
+{
+  const int was = emu::card_;
+  if (card >= 0 && card < emu::Cards()) emu::card_ = card;
+  return was;
 }

@@ -27,6 +27,7 @@ struct Array {
   size_t      reserved, mapped;      /* of a range of addresses that memory is mapped behind: bytes of it, and how many of those have memory; else 0 */
   int         protection; /* of a managed array, for the host */
   EmuPool    *pool;
+  int         card;
   int         stream;                  /* of the allocation */
   uint32_t    born, written, last[Streams]; /* number of the allocation, of the last write, of the last use on each stream */
   int         writer;                  /* stream of the last write */
@@ -36,7 +37,7 @@ struct Array {
 };
 struct Operation {
   std::string           what, file;
-  int                   line, stream;
+  int                   line, stream, card;
   Clock                 clock;
   bool                  kernel;
   dim3                  grid, block;
@@ -50,9 +51,10 @@ struct Operation {
 struct EmuPool {
   bool   managed;
   size_t used, reserved, threshold;
+  int    card;
 };
 struct EmuStream {
-  int                           number;
+  int                           number, card; /* the default stream is that of whichever card is current */
   bool                          blocking;
   emu::Clock                    clock;
   std::deque<emu::Operation *> queue;
@@ -72,8 +74,10 @@ extern std::vector<EmuPool *>      pools_;
 extern size_t                      total_; /* of the card */
 extern cudaError_t                 error_;
 extern unsigned long long          bytes_to_host_; /* copied so far */
+extern thread_local int            card_;          /* the thread's current one */
 
 void        Start(void);
+int         Cards(void); /* HYB_EMULATOR_CARDS; without it: one */
 EmuStream  *Get(cudaStream_t);
 void        Legacy(EmuStream *, bool before);
 Operation  *Queue(EmuStream *, const char *what, std::vector<Use> &&, std::function<void()> &&);

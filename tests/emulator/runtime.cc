@@ -115,7 +115,7 @@ static bool Pinned(const void *p)
 
 cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const cudaMemPoolProps *props)
 {
-  *pool = new EmuPool{props->allocType == cudaMemAllocationTypeManaged, 0, 0, 0};
+  *pool = new EmuPool{props->allocType == cudaMemAllocationTypeManaged, 0, 0, 0, props->location.id};
   pools_.push_back(*pool);
   return cudaSuccess;
 }
@@ -144,7 +144,8 @@ cudaError_t cudaMemGetInfo(size_t *f, size_t *t)
 {
   Start();
   size_t held = 0;
-  for (const EmuPool *p : pools_) held += std::max(p->reserved, p->used);
+  for (const EmuPool *p : pools_)
+    if (p->card == card_) held += std::max(p->reserved, p->used);
   *t = total_;
   *f = total_ > held ? total_ - held : 0;
   return cudaSuccess;
@@ -217,6 +218,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags)
   for (int k = 1; k < Streams; k++)
     if (!taken_[k]) {
       taken_[k]           = true;
+      stream_[k].card     = card_;
       stream_[k].blocking = !(flags & cudaStreamNonBlocking);
       *s                  = &stream_[k];
       return cudaSuccess;
@@ -319,17 +321,25 @@ cudaError_t cudaGetLastError(void)
 }
 cudaError_t cudaGetDeviceCount(int *n)
 {
-  *n = 1;
+  *n = Cards();
   return cudaSuccess;
 }
 cudaError_t cudaGetDevice(int *d)
 {
-  *d = 0;
+  *d = card_;
   return cudaSuccess;
 }
 cudaError_t cudaSetDevice(int d)
 {
-  return Set(d == 0 ? cudaSuccess : cudaErrorInvalidDevice);
+  if (d < 0 || d >= Cards()) return Set(cudaErrorInvalidDevice);
+  card_ = d;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetPCIBusId(char *id, int length, int d)
+{
+  if (d < 0 || d >= Cards()) return Set(cudaErrorInvalidDevice);
+  snprintf(id, (size_t)length, "0000:%02x:00.0", d + 1);
+  return cudaSuccess;
 }
 cudaError_t cudaRuntimeGetVersion(int *v)
 {

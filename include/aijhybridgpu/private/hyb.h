@@ -136,6 +136,8 @@ typedef struct {
   size_t since;                       /* the most that device and managed bytes were together since HybBackend.usage() was told to start anew */
   size_t managed_share;               /* the most managed bytes this process may hold */
   size_t free_bytes, total_bytes;     /* of the device, as far as the plugin may believe (memory limit option); 0 from usage() */
+  int    card, cards;                 /* the device's number and how many this process sees; 0 of 0: the host */
+  char   bus[24];                     /* where it sits, which is the same for every process */
 } HybMemoryReport;
 
 /* NormType is petscvec.h's, which no room includes */
@@ -211,6 +213,7 @@ struct _HybBackend {
   PetscErrorCode (*memory)(HybMemoryReport *); /* asks the card, which takes long: not for paths that run often */
   PetscErrorCode (*usage)(HybMemoryReport *, PetscBool restart); /* the same without asking the card */
   PetscErrorCode (*grow)(const HybExec *, void *ptr, size_t bytes, size_t *mapped); /* HYB_MEM_GROWING: *mapped bytes are there now */
+  PetscErrorCode (*enter)(void); /* before an operation: the card is the calling thread's current one from here on, whoever chose another */
 
   const HybCSROps                       *csr;
   const struct _HybPlanOps              *plan;
@@ -226,10 +229,11 @@ extern const HybCSROps  HybCSROpsHost;
 /* What the plugin hands to a device library. */
 typedef struct {
   size_t size;                /* sizeof(HybServices) */
-  int    device;              /* which card; -1: the current one; -2 - r: the r-th process of this node takes its cards in turn */
+  int    device;              /* which card; -1: the current one; -2: this node's processes take its cards in turn */
   size_t memory_limit;        /* believe the card no larger than this; 0: no limit */
   double managed_fraction;    /* share of the card's free memory, divided by the processes on it, that managed memory may take */
-  int    processes;           /* that share this card */
+  int    processes, rank;     /* of this node, and the number of this one among them */
+  int    dealt;               /* they have been dealt to the cards in turn; else they all share the one */
   int    mirror;              /* never use managed memory */
   /* called before every allocation and every CUDA call when not NULL: returning non-zero makes that call fail (fault injection) */
   int (*fault)(const char *what);

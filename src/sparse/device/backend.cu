@@ -55,6 +55,7 @@ static const HybBackend HybBackendCUDA = {
   HybDeviceMemory,
   HybDeviceUsage,
   HybDeviceGrow,
+  HybDeviceEnter,
   &HybCSROpsCUDA,
   &HybPlanCUDA,
   &HybSegMergeCUDA,

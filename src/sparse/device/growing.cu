@@ -122,6 +122,7 @@ PetscErrorCode HybDeviceGrow(const HybExec *exec, void *ptr, size_t bytes, size_
   HybGrowing               *g = growing_;
 
   PetscFunctionBegin;
+  PetscCall(HybDeviceEnter());
   while (g && (void *)g->ptr != ptr) g = g->next;
   PetscCheck(g, PETSC_COMM_SELF, PETSC_ERR_PLIB, "%p is no memory that grows", ptr);
   *mapped = g->mapped;
@@ -169,6 +170,7 @@ PetscErrorCode HybDeviceUnreserve(const HybExec *exec, void *ptr)
   CUresult     first = CUDA_SUCCESS;
 
   PetscFunctionBegin;
+  PetscCall(HybDeviceEnter());
   while (*link && (void *)(*link)->ptr != ptr) link = &(*link)->next;
   HybGrowing *g = *link;
   PetscCheck(g, PETSC_COMM_SELF, PETSC_ERR_PLIB, "%p is no memory that grows", ptr);

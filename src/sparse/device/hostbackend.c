@@ -98,6 +98,11 @@ static PetscErrorCode HybUsage_Host(HybMemoryReport *report, PetscBool restart)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode HybEnter_Host(void)
+{
+  return PETSC_SUCCESS;
+}
+
 const HybBackend HybBackendHost = {
   .size      = sizeof(HybBackend),
   .name      = "host",
@@ -112,6 +117,7 @@ const HybBackend HybBackendHost = {
   .memory    = HybMemory_Host,
   .usage     = HybUsage_Host,
   .grow      = HybGrow_Host,
+  .enter     = HybEnter_Host,
   .csr       = &HybCSROpsHost,
   .plan      = &HybPlanHost,
   .segmerge  = &HybSegMergeHost,

@@ -13,6 +13,7 @@ struct HybDeviceState {
   cudaMemPool_t pool, managedpool;
   size_t        device_bytes, device_peak, managed_bytes, managed_peak, managed_share, pinned_bytes, since;
   size_t        sharedperblock;
+  char          bus[24]; /* the card's place on the bus */
   int           multiprocessors;
 };
 extern HybDeviceState hybdevice_;
@@ -38,6 +39,7 @@ extern PetscErrorCode HybDeviceSync(const HybExec *);
 extern PetscErrorCode HybDevicePrefetch(const HybExec *, const void *, size_t, PetscBool);
 extern PetscErrorCode HybDeviceMemory(HybMemoryReport *);
 extern PetscErrorCode HybDeviceUsage(HybMemoryReport *, PetscBool);
+extern PetscErrorCode HybDeviceEnter(void);
 /* growing.cu */
 extern PetscErrorCode HybDeviceReserve(const HybExec *, size_t, void **);
 extern PetscErrorCode HybDeviceGrow(const HybExec *, void *, size_t, size_t *);

@@ -136,8 +136,9 @@ bool HybDeviceSetUp(const HybServices *services, char *message, size_t length)
       return false;
     }
     if (services->device >= 0) HybTry(cudaSetDevice(services->device));
-    else if (services->device < -1) HybTry(cudaSetDevice((-2 - services->device) % count)); /* -2 - r: the r-th process of this node takes cards in turn */
+    else if (services->device == -2) HybTry(cudaSetDevice(services->rank % count));
     HybTry(cudaGetDevice(&d->device));
+    HybTry(cudaDeviceGetPCIBusId(d->bus, (int)sizeof(d->bus), d->device));
     HybTry(cudaDeviceGetAttribute(&value, cudaDevAttrMaxSharedMemoryPerBlockOptin, d->device));
     d->sharedperblock = (size_t)value;
     HybTry(cudaDeviceGetAttribute(&d->multiprocessors, cudaDevAttrMultiProcessorCount, d->device));
@@ -171,16 +172,34 @@ bool HybDeviceSetUp(const HybServices *services, char *message, size_t length)
 #endif
     d->ready   = true;
     d->devices = count;
-  }
+  } else if (services->device >= 0 && services->device != d->device) { /* its pools, and what they hold, last as long as the process */
+    snprintf(message, length, "device %d was asked for, this process uses device %d since an earlier PetscInitialize()", services->device, d->device);
+    return false;
+  } else HybTry(cudaSetDevice(d->device));
   d->managed = d->managedpool && !services->mirror;
   HybTry(HybDeviceFreeBytes(&f, &t));
-  /* this node's processes: all on the card that is named, else dealt to the cards in turn */
+  /* this node's processes: all on the card that is named, else dealt to the cards in turn. Where the turn would have given this one another card they were dealt in
+     some other way, and any number of them may be on this one. */
   int sharing = services->processes > 0 ? services->processes : 1;
-  if (services->device < 0) sharing = (sharing + d->devices - 1) / d->devices;
+  if (services->dealt && services->rank % d->devices == d->device) sharing = (sharing + d->devices - 1) / d->devices;
   /* the share is of what is free without us, so that a second set-up gives the same */
   d->managed_share = d->managed ? (size_t)(services->managed_fraction * (double)(f + d->managed_bytes) / sharing) : 0;
 #undef HybTry
   return true;
+}
+
+/* A thread's current card is its own affair: another thread of the program starts with card 0, and a program may switch. Asking costs less than a tenth of a microsecond. */
+PetscErrorCode HybDeviceEnter(void)
+{
+  int current = -1;
+
+  PetscFunctionBegin;
+  if (hybdevice_.devices > 1) { /* no call that the fault hook may refuse: memory is given back behind this one */
+    cudaError_t err = cudaGetDevice(&current);
+    if (err == cudaSuccess && current != hybdevice_.device) err = cudaSetDevice(hybdevice_.device);
+    if (err != cudaSuccess) PetscCall(HybDeviceError(err, "cudaSetDevice", __FILE__, __LINE__));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybDeviceAlloc(const HybExec *exec, HybMem mem, size_t bytes, void **ptr)
@@ -190,6 +209,7 @@ PetscErrorCode HybDeviceAlloc(const HybExec *exec, HybMem mem, size_t bytes, voi
 
   PetscFunctionBegin;
   *ptr = nullptr;
+  PetscCall(HybDeviceEnter());
   PetscCheck(!HybDeviceFault("alloc"), PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of memory on the device: %zu bytes needed (made to fail by the fault hook)", bytes);
   if (mem == HYB_MEM_HOST) {
     PetscCall(PetscMalloc(bytes ? bytes : 1, ptr));
@@ -260,6 +280,7 @@ PetscErrorCode HybDeviceFree(const HybExec *exec, HybMem mem, size_t bytes, void
     PetscCall(HybDeviceUnreserve(exec, ptr));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
+  PetscCall(HybDeviceEnter());
   if (bytes == 0) bytes = 1;
   /* given back before the fault hook is asked: a free that is made to fail is reported, but loses nothing */
   const cudaError_t err = cudaFreeAsync(ptr, (cudaStream_t)exec->stream);
@@ -363,6 +384,7 @@ PetscErrorCode HybDeviceCopy(const HybExec *exec, void *dst, const void *src, si
 
   PetscFunctionBegin;
   if (bytes == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybDeviceEnter());
   if (kind == HYB_COPY_DEVICE_TO_DEVICE) {
     HybCallCUDA(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDeviceToDevice, stream));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -388,6 +410,7 @@ PetscErrorCode HybDeviceCopy(const HybExec *exec, void *dst, const void *src, si
 PetscErrorCode HybDeviceZero(const HybExec *exec, void *dst, size_t bytes)
 {
   PetscFunctionBegin;
+  PetscCall(HybDeviceEnter());
   if (bytes) HybCallCUDA(cudaMemsetAsync(dst, 0, bytes, (cudaStream_t)exec->stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -395,6 +418,7 @@ PetscErrorCode HybDeviceZero(const HybExec *exec, void *dst, size_t bytes)
 PetscErrorCode HybDeviceSync(const HybExec *exec)
 {
   PetscFunctionBegin;
+  PetscCall(HybDeviceEnter());
   HybCallCUDA(cudaStreamSynchronize((cudaStream_t)exec->stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -403,6 +427,7 @@ PetscErrorCode HybDevicePrefetch(const HybExec *exec, const void *ptr, size_t by
 {
   PetscFunctionBegin;
 #if CUDART_VERSION >= 13000
+  PetscCall(HybDeviceEnter());
   if (hybdevice_.managed && bytes) {
     cudaMemLocation where;
     where.type = todevice ? cudaMemLocationTypeDevice : cudaMemLocationTypeHost;
@@ -426,6 +451,9 @@ PetscErrorCode HybDeviceUsage(HybMemoryReport *r, PetscBool restart)
   r->managed_share = d->managed_share;
   r->pinned_bytes = r->pinned_peak = d->pinned_bytes; /* kept until the end */
   r->since                         = d->since;
+  r->card  = d->device;
+  r->cards = d->devices;
+  memcpy(r->bus, d->bus, sizeof(r->bus));
   if (restart) d->since = d->device_bytes + d->managed_bytes;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

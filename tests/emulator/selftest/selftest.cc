@@ -373,6 +373,26 @@ static int Ranges(int which)
   return 0;
 }
 
+/* two cards: managed memory is for both; a stream is one card's, and so is other memory */
+static int CardsCase(int which)
+{
+  cudaStream_t s;
+  int         *x, *m = nullptr;
+  (void)setenv("HYB_EMULATOR_CARDS", "2", 1);
+  x = Device<int>(100);
+  if (cudaStreamCreate(&s) || cudaMallocManaged((void **)&m, 400) || cudaSetDevice(2) == cudaSuccess) return 3;
+  (void)cudaGetLastError();
+  if (cudaSetDevice(1)) return 3;
+  if (which == 1) return FillCase(100, x) || cudaDeviceSynchronize() ? 3 : 0;
+  if (which == 2) return cudaMemsetAsync(x, 0, 400, nullptr);
+  PetscPushErrorHandler(PetscReturnErrorHandler, nullptr);
+  Must(FillCase(100, m, s)); /* not on that stream */
+  PetscPopErrorHandler();
+  if (FillCase(100, m) || cudaDeviceSynchronize()) return 3;
+  Must(m[99] == 99);
+  return cudaSetDevice(0) || FillCase(100, x) || cudaDeviceSynchronize() ? 3 : 0;
+}
+
 /* a host access that a library makes, not the program */
 static int InLibrary(void)
 {
@@ -541,6 +561,9 @@ static const Case cases[] = {
   C("a use after a free", "after it was freed", Streams(4)),
   C("a use after a free, by a pointer in memory", "after it was freed", IndirectCase(true)),
   C("a second free", "freed twice", Streams(5)),
+  C("two cards", nullptr, CardsCase(0)),
+  C("a kernel uses another card's memory", "memory of card 0", CardsCase(1)),
+  C("a call on another card's memory", "memory of card 0", CardsCase(2)),
   C("memset of too many bytes", "writes 404 bytes", Streams(6)),
   C("the host reads a device array", "the host reads device array", HostAccess(1)),
   C("the host writes a device array", "the host writes device array", HostAccess(2)),

@@ -68,8 +68,9 @@ PetscErrorCode HybGlueGetDevice(PetscBool required, const HybBackend **device)
     services.mirror           = mirror ? 1 : 0;
     services.device           = (int)id;
     services.processes        = size;
+    services.rank             = rank;
 #if defined(PETSC_HAVE_CUDA)
-    if (id < 0) { /* PETSc's own device: its vectors are there */
+    { /* PETSc's own device: its vectors are there, and its stream */
       PetscDeviceContext dctx;
       PetscDeviceType    type;
 
@@ -82,11 +83,23 @@ PetscErrorCode HybGlueGetDevice(PetscBool required, const HybBackend **device)
       if (!ierr) {
         PetscCall(PetscDeviceContextGetCurrentContext(&dctx));
         PetscCall(PetscDeviceContextGetDeviceType(dctx, &type));
+        if (type == PETSC_DEVICE_CUDA) {
+          PetscDevice device;
+          PetscInt    petscs;
+
+          PetscCall(PetscDeviceContextGetDevice(dctx, &device));
+          PetscCall(PetscDeviceGetDeviceId(device, &petscs));
+          PetscCheck(id < 0 || id == petscs, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "-mat_aijhybridgpu_device names card %" PetscInt_FMT ", but PETSc's vectors are on card %" PetscInt_FMT ": use -device_select_cuda alone, which both follow", id, petscs);
+          services.device = (int)petscs;
+          /* in turn, by PETSc's ranks, unless the user names the one for all */
+          PetscCall(PetscOptionsGetInt(NULL, NULL, "-device_select_cuda", &id, NULL));
+        }
       } else g->nopetscstream = PETSC_TRUE; /* its contexts do not come up either: asked for one, they leave a broken one behind */
     }
 #endif
-    /* without PETSc's choice of a card: this node's processes take them in turn, -2 - r stands for the r-th */
-    if (id < 0 && (!PetscDefined(HAVE_CUDA) || g->nopetscstream)) services.device = -2 - (int)rank;
+    services.dealt = id < 0;
+    /* without PETSc's choice of a card: this node's processes take them in turn */
+    if (services.device < 0 && (!PetscDefined(HAVE_CUDA) || g->nopetscstream)) services.device = -2;
     PetscCall(HybBackendLoad(path[0] ? path : NULL, &services, &g->device, g->whynodevice, sizeof(g->whynodevice)));
     g->devicestatus = g->device ? HYB_DEVICE_READY : HYB_DEVICE_NONE;
     if (g->device) {
@@ -94,9 +107,8 @@ PetscErrorCode HybGlueGetDevice(PetscBool required, const HybBackend **device)
 
       PetscCall(g->device->usage(&r, PETSC_FALSE));
       g->deviceresult = r.managed_share > 0 ? HYB_MEM_MANAGED : HYB_MEM_DEVICE;
-    }
-    if (g->device) PetscCall(PetscInfo(NULL, "Device library %s in use, %d processes on this node\n", g->device->name, (int)size));
-    else PetscCall(PetscInfo(NULL, "No device is used: %s\n", g->whynodevice));
+      PetscCall(PetscInfo(NULL, "Device library %s in use, card %d of %d, at %s, %d processes on this node, managed memory up to %zu bytes\n", g->device->name, r.card, r.cards, r.bus, (int)size, r.managed_share));
+    } else PetscCall(PetscInfo(NULL, "No device is used: %s\n", g->whynodevice));
   }
   *device = g->device;
   PetscCheck(*device || !required, PETSC_COMM_SELF, PETSC_ERR_GPU, "-mat_aijhybridgpu_backend cuda was asked for, but %s. Use -mat_aijhybridgpu_backend host, or auto", g->whynodevice);
@@ -130,6 +142,7 @@ static PetscErrorCode HybGlueGetStream(void **stream)
 PetscErrorCode HybGlueDeviceExec(const HybBackend *device, HybExec *x)
 {
   PetscFunctionBegin;
+  PetscCall(device->enter());
   x->backend = device;
   x->result  = HybGlueState.deviceresult;
   PetscCall(HybGlueGetStream(&x->stream));

@@ -348,7 +348,9 @@ static PetscErrorCode MatGetCurrentMemType_SeqAIJHybridGPU(Mat A, PetscMemType *
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   *mtype = PETSC_MEMTYPE_HOST;
+#if defined(PETSC_HAVE_CUDA) /* another PETSc knows no such memory, and the arrays are the host's as well */
   if (hyb->copy.pattern && !A->boundtocpu) *mtype = PETSC_MEMTYPE_CUDA;
+#endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif
