@@ -42,6 +42,8 @@ static FILE     *tsv;
 static double    logratio;
 static PetscInt  nratio;
 
+#include "bench_profile.h"
+
 /* the backend with every byte counted: what is held by all arenas of a product together, at its peak */
 static HybBackend        counting;
 static const HybBackend *counted;
@@ -62,77 +64,6 @@ static PetscErrorCode CountingFree(const HybExec *x, HybMem mem, size_t bytes, v
 {
   if (mem != HYB_MEM_HOST || counted->workspace == HYB_MEM_HOST) heldnow -= bytes;
   return counted->free(x, mem, bytes, ptr);
-}
-
-/* the profile, gathered by the fault hook, which the device library asks before each allocation, CUDA call and launch */
-#define PROFILE_MAX 256
-static PetscInt  profile, nprofile, current = -1;
-static PetscBool profiling;
-static double    since;
-static struct {
-  char   what[96];
-  double seconds;
-  long   calls;
-} charged[PROFILE_MAX];
-
-static int Charge(const char *what)
-{
-  static PetscBool inside;
-  PetscLogDouble   now;
-  PetscInt         k;
-
-  if (!profiling || inside) return 0;
-  inside = PETSC_TRUE;
-  if (profile > 1) (void)counted->sync(&dev);
-  (void)PetscTime(&now);
-  if (current >= 0) charged[current].seconds += (double)now - since;
-  for (k = 0; k < nprofile && strncmp(charged[k].what, what, sizeof(charged[k].what) - 1); k++) { }
-  if (k == nprofile && nprofile < PROFILE_MAX) {
-    snprintf(charged[k].what, sizeof(charged[k].what), "%s", what);
-    charged[k].seconds = 0;
-    charged[k].calls   = 0;
-    nprofile++;
-  }
-  current = k < PROFILE_MAX ? k : -1;
-  if (current >= 0) charged[current].calls++;
-  (void)PetscTime(&now);
-  since  = (double)now;
-  inside = PETSC_FALSE;
-  return 0;
-}
-
-static void ProfileBegin(void)
-{
-  nprofile  = 0;
-  current   = -1;
-  profiling = PETSC_TRUE;
-}
-
-static int CompareCharge(const void *a, const void *b)
-{
-  const double x = charged[*(const int *)a].seconds, y = charged[*(const int *)b].seconds;
-
-  return x > y ? -1 : x < y;
-}
-
-static void ProfileEnd(const char *name, const char *what)
-{
-  int    order[PROFILE_MAX];
-  double sum   = 0;
-  long   calls = 0;
-
-  (void)Charge("end");
-  profiling = PETSC_FALSE;
-  for (int k = 0; k < nprofile; k++) {
-    order[k] = k;
-    sum += charged[k].seconds;
-    calls += charged[k].calls;
-  }
-  qsort(order, (size_t)nprofile, sizeof(int), CompareCharge);
-  printf("# profile %d of %s, %s: %.3f ms in %ld calls\n", (int)profile, name, what, sum * 1e3, calls - 1);
-  for (int k = 0; k < nprofile && k < 40; k++) {
-    printf("#   %8.1f us %5ld x %s\n", charged[order[k]].seconds * 1e6, charged[order[k]].calls, charged[order[k]].what);
-  }
 }
 
 static double Best(const char *name)

@@ -16,7 +16,8 @@
   share of what a plain copy reaches on the card (-copy, 4290 GB/s on an H200). setup = the plan; first = plan and first call together.
 
   cuSPARSE, opened at run time, is measured beside: SpMV with its preprocessing (the better of CSR_ALG1 and CSR_ALG2), csr2cscEx2 for transposes with its
-  buffer allocated before. A transpose of ours is a bare call: allocations, pattern, values.
+  buffer allocated before. A transpose of ours is a bare call: allocations, pattern, positions of the values for later, values. -profile 1 or 2 adds one, and says where its
+  time goes (bench_profile.h).
 
   The exit code is 1 if any result was wrong.
 */
@@ -40,6 +41,8 @@ static char      transposes[4][96] = {"transpose"};
 static PetscInt  ntransposes = 1, nmethods, scale = 1, repeat = 7, wrong;
 static double    copyspeed = 4290;
 static FILE     *tsv;
+
+#include "bench_profile.h"
 
 static PetscErrorCode Upload(const HybCSR *A, HybCSR *D)
 {
@@ -374,9 +377,7 @@ static PetscErrorCode SameOnDevice(const void *device, const void *expected, siz
 static PetscErrorCode OneTranspose(const HybCSR *D, HybArena *out, HybArena *work, HybCSR *T, PetscInt **perm)
 {
   PetscFunctionBegin;
-  PetscCall(dev.backend->csr->transposesymbolic(&dev, out, work, D, T, perm));
-  PetscCall(HybArenaAlloc(out, dev.result, T->nnz, sizeof(HybScalar), &T->a));
-  PetscCall(dev.backend->csr->gather(&dev, T->nnz, *perm, PETSC_FALSE, D->a, T->a));
+  PetscCall(dev.backend->csr->transpose(&dev, out, work, D, PETSC_FALSE, T, perm));
   PetscCall(HybArenaReset(work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -424,8 +425,15 @@ static PetscErrorCode Transpose(const char *name, const HybCSR *A, const HybCSR 
     PetscCall(SameOnDevice(T.a, H.a, (size_t)A->nnz * sizeof(HybScalar), &same));
     PetscCall(HybArenaReset(&out));
     TIME(t, PetscCall(OneTranspose(D, &out, &work, &T, &perm)); PetscCall(HybArenaReset(&out)));
-    PetscCall(MethodOptions(transposes[q], PETSC_FALSE));
     Line(name, transposes[q], t * 1e3, moved, cums, -1, -1, same, "");
+    if (profile) {
+      PetscCall(Now(&t));
+      ProfileBegin();
+      PetscCall(OneTranspose(D, &out, &work, &T, &perm));
+      ProfileEnd(name, transposes[q]);
+      PetscCall(HybArenaReset(&out));
+    }
+    PetscCall(MethodOptions(transposes[q], PETSC_FALSE));
   }
   PetscCall(OneTranspose(D, &out, &work, &T, &perm));
   TIME(t, PetscCall(dev.backend->csr->gather(&dev, A->nnz, perm, PETSC_FALSE, D->a, T.a)));
@@ -588,6 +596,7 @@ static PetscErrorCode Run(void)
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-repeat", &repeat, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-copy", &speed, NULL));
   copyspeed = (double)speed;
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-profile", &profile, NULL));
   PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-levels", levels, &nlevels, &set));
   if (!set) nlevels = 2;
   PetscCheck(repeat >= 1 && repeat <= 64 && scale >= 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-repeat is 1 to 64, -scale at least 1");
@@ -603,6 +612,7 @@ static PetscErrorCode Run(void)
     services.device           = -1;
     services.managed_fraction = 0.5;
     services.processes        = 1;
+    if (profile) services.fault = Charge;
     PetscCall(HybBackendLoad(backend, &services, &dev.backend, message, sizeof(message)));
     PetscCheck(dev.backend, PETSC_COMM_SELF, PETSC_ERR_LIB, "The device library %s: %s", backend, message);
     dev.result = HYB_MEM_DEVICE;

@@ -152,6 +152,8 @@ typedef enum {
 typedef struct {
   /* perm[k] = position in A of entry k of T = A^T; T->i, T->j (memory exec->result) and perm are taken from keep; rows of T come out sorted */
   PetscErrorCode (*transposesymbolic)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, HybCSR *T, PetscInt **perm);
+  /* The same with values, where both are wanted at once: T->a (memory exec->result) = A->a[perm], conjugated if asked. perm may be NULL: not wanted. */
+  PetscErrorCode (*transpose)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscBool conjugate, HybCSR *T, PetscInt **perm);
   /* dst[k] = src[perm[k]], conjugated if asked */
   PetscErrorCode (*gather)(const HybExec *, PetscCount n, const PetscInt *perm, PetscBool conjugate, const HybScalar *src, HybScalar *dst);
   PetscErrorCode (*set)(const HybExec *, PetscCount n, const HybScalar *alpha, HybScalar *a);

@@ -3,6 +3,7 @@
 
 const HybCSROps HybCSROpsHost = {
   .transposesymbolic = HybTransposeSymbolic_Host,
+  .transpose         = HybTranspose_Host,
   .gather            = HybGather_Host,
   .set               = HybSet_Host,
   .scale             = HybScale_Host,

@@ -5,6 +5,7 @@
 
 /* transpose.c */
 extern PetscErrorCode HybTransposeSymbolic_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, HybCSR *, PetscInt **);
+extern PetscErrorCode HybTranspose_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, PetscBool, HybCSR *, PetscInt **);
 extern PetscErrorCode HybGather_Host(const HybExec *, PetscCount, const PetscInt *, PetscBool, const HybScalar *, HybScalar *);
 
 /* values.c */

@@ -9,6 +9,7 @@ HYB_EXTERN_C_END
 
 const HybCSROps HybCSROpsCUDA = {
   HybCSRTransposeSymbolic_CUDA,
+  HybCSRTranspose_CUDA,
   HybCSRGather_CUDA,
   HybCSRSet_CUDA,
   HybCSRScale_CUDA,

@@ -20,6 +20,7 @@ static inline PetscErrorCode CSRFetch(const HybExec *exec, void *host, const voi
 
 /* transpose.cu */
 extern PetscErrorCode HybCSRTransposeSymbolic_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, HybCSR *T, PetscInt **perm);
+extern PetscErrorCode HybCSRTranspose_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscBool conjugate, HybCSR *T, PetscInt **perm);
 /* values.cu */
 extern PetscErrorCode HybCSRGather_CUDA(const HybExec *, PetscCount n, const PetscInt *perm, PetscBool conjugate, const HybScalar *src, HybScalar *dst);
 extern PetscErrorCode HybCSRSet_CUDA(const HybExec *, PetscCount n, const HybScalar *alpha, HybScalar *a);

@@ -62,3 +62,16 @@ PetscErrorCode HybGather_Host(const HybExec *exec, PetscCount n, const PetscInt 
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+PetscErrorCode HybTranspose_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscBool conjugate, HybCSR *T, PetscInt **perm)
+{
+  PetscInt *p;
+
+  PetscFunctionBegin;
+  PetscCall(HybTransposeSymbolic_Host(exec, keep, work, A, T, &p));
+  PetscCall(HybArenaAlloc(keep, exec->result, A->nnz, sizeof(HybScalar), &T->a));
+  PetscCall(HybGather_Host(exec, A->nnz, p, conjugate, A->a, T->a));
+  if (perm) *perm = p;
+  else PetscCall(HybArenaFree(keep, &p));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,20 +1,29 @@
 /*
-  The pattern of A^T on the device, with the position in A of each of its entries, so that values follow by one gather for as long as the
-  pattern stands. Three ways.
+  A^T on the device: its pattern, where asked for the position in A of each of its entries, so that values follow by one gather for as long as the pattern stands, and
+  where asked its values at once. Three ways.
 
-  Shapes: where the rows of A have few shapes (rowshape.cuh), column c is entered by row r = c - d for each offset d that r's class has, and the class says at
-  which place of the row. So with the distinct offsets in descending order, rows come out ascending, with neither atomics nor a sort: all that is read is the class
-  and the offset of each candidate row, coalesced, and all that is written are the results.
+  Offsets: where all entries lie on few diagonals, offset = column - row, as those of structured grids do, a row is one word with a bit for each of the distinct offsets,
+  ascending. Column c is entered by row r = c - d for each offset d that r's word has, at the place in the row that the bits below d's tell. So with the offsets in descending
+  order rows come out ascending, with neither atomics nor a sort: what is read of A is its columns once, coalesced, and its values, once each.
+  The offsets come from a sample of the rows; the pass that makes the words looks at every entry and collects offsets that the sample had missed, so
+  that a second pass knows all.
 
-    for each column c (a thread):  for d in distinct offsets, descending:  r = c - d;  if place[class(r)][d] >= 0: entry (r, i[r] + place[class(r)][d])
-                                   once to count, and after the scan once to fill, through shared memory so that the stores are coalesced
+    one block:                        offset[] = distinct offsets of 1024 rows; more than 64, or far more than a row has entries: give up
+    for each row r (a thread):        word[r] = its offsets' bits;  count[(r + offset) / 128] += 1 for each   (by warp and block first: ballots)
+    base = scan(count);               for 128 columns each where their entries begin
+    for each tile of 128 or 256 columns c (a thread):
+      for k in offsets, descending:   r = c - offset[k]; if word[r] has k: next of c's entries = (r, i[r] + popcount(word[r] below k))     to shared memory
+      T.i from the prefix sum of the counts;  T.j, positions and values = a[position] from there, coalesced
+
+  The tile's rows are neighbours for each offset, so what is fetched of a in sectors of 32 bytes serves neighbouring columns while it is in the first-level cache. Work
+  beside the copy of the values: 4 bytes an entry read and 4 (8 with positions) written, and some 40 bytes a row.
 
   Sorting, else: the entries are sorted by column, stably (radix sort, so equal columns keep A's order and rows of T come out ascending). No long row and no long column
   costs anything, nothing is asked on the way, and there are no atomics.
 
-    for each entry k of A:       rowof[k] = its row, position[k] = k           (entries divided among the blocks)
+    for each entry k of A:       rowof[k] = its row, position[k] = k           (entries divided among the blocks: rows mark where they begin, a running maximum fills in)
     sort (j, position) by j, as many bits as columns need
-    for each entry k of T:       T.j[k] = rowof[perm[k]];  T.i where the column differs from the one before
+    for each entry k of T:       T.j[k] = rowof[perm[k]];  T.a[k] = a[perm[k]];  T.i where the column differs from the one before
 
   Counting (SpTRANS, Wang et al. 2016, and Ji et al. 2021 for its order), with -mat_aijhybridgpu_transpose_counting: count the entries of each column; scan; every entry takes
   the next free place of its column by an integer atomic; then each row of the transpose is sorted, because the places were taken in any order. Rows of A are worked on
@@ -28,20 +37,25 @@
     for each entry k of A, in row r:  q = T.i[j[k]+1] - count[j[k]]--; pair[q] = (r, k)       (one access: each is a sector of its own)
     for each tile of rows of T:       load pairs; a thread a row: insertion sort; store T.j and perm
 
-  Memory: 12 bytes a nonzero and the sort's own (two more copies of keys and positions); counting: n counters and 8 bytes a nonzero.
+  Offsets are looked for from -mat_aijhybridgpu_transpose_offsets nonzeros on (2^20: below, the sort takes no longer than the search and its synchronisation).
+
+  Memory: offsets: 8 bytes a row; sorting: 12 bytes a nonzero and the sort's own (two more copies of keys and positions); counting: n counters and 8 bytes a nonzero.
 */
 #include "csrops.cuh"
-#include "rowshape.cuh"
 
 #define TRANSPOSE_ROWS 128 /* rows of T in a block's tile */
 #define TRANSPOSE_LONG 64  /* the longest row that a thread sorts */
 #define TRANSPOSE_TILE 2048 /* entries of A that a block works on */
 #define TRANSPOSE_GAP  16   /* rows of T that a thread says the beginning of */
-/* shapes: the most classes, entries of all classes together, distinct offsets; and the fewest rows to a class that are worth the search */
-#define TRANSPOSE_CLASSES   256
-#define TRANSPOSE_ENTRIES   4096
-#define TRANSPOSE_DISTINCT  64
-#define TRANSPOSE_CLASSROWS 32
+/* offsets: the most that a word has bits for, the table of those that a sample had missed, columns that are counted together, rows to a block, and how many offsets to
+   an entry of a mean row are worth the search */
+#define TRANSPOSE_OFFSETS  64
+#define TRANSPOSE_MISSING  256
+#define TRANSPOSE_GROUP    128
+#define TRANSPOSE_SAMPLE   1024
+#define TRANSPOSE_PERENTRY 8
+#define TRANSPOSE_NONE     PETSC_MIN_INT
+#define TRANSPOSE_FEWEST   1048576 /* nonzeros from which on offsets are looked for */
 
 typedef struct alignas(2 * sizeof(PetscInt)) {
   PetscInt row, position;
@@ -123,32 +137,73 @@ static __device__ __forceinline__ PetscInt TransposeRowOf(PetscInt m, const Pets
   return from;
 }
 
-/* the row and the number of each entry. Entries are divided, not rows: a long row costs nothing */
+/* The row and the number of each entry. Entries are divided, not rows: a long row costs nothing. Rows mark their first entry in the tile; from there to the next mark the row
+   is the largest so far. rowof and position are aligned to 16 bytes. */
 static __global__ __launch_bounds__(CSR_THREADS) void TransposeEntries(PetscInt m, PetscCount nnz, const PetscInt *__restrict__ i, PetscInt *__restrict__ rowof, PetscInt *__restrict__ position)
 {
+  constexpr int EACH = TRANSPOSE_TILE / CSR_THREADS, V = 16 / sizeof(PetscInt);
   HYB_SHARED(PetscInt, range, 2);
+  HYB_SHARED(PetscInt, begun, TRANSPOSE_TILE); /* row - first row of the tile */
+  HYB_SHARED(PetscInt, last, CSR_THREADS / HYB_WARP);
   const PetscCount b = (PetscCount)blockIdx.x * TRANSPOSE_TILE, e = b + TRANSPOSE_TILE < nnz ? b + TRANSPOSE_TILE : nnz;
   const int        t = (int)threadIdx.x, warp = t / HYB_WARP;
+  PetscInt         mine[EACH], most = 0;
 
+#pragma unroll
+  for (int u = 0; u < EACH; u++) begun[u * CSR_THREADS + t] = 0;
   if (warp < 2) {
     const PetscInt r = TransposeRowOf(m, i, warp ? e - 1 : b);
     if (HybLane() == 0) range[warp] = r;
   }
   __syncthreads();
-  const PetscInt from = range[0], to = range[1] + 1;
+  const PetscInt from = range[0], to = range[1];
+  for (PetscCount r = (PetscCount)from + 1 + t; r <= to; r += CSR_THREADS) {
+    const PetscInt start = i[r];
+    if (start < i[r + 1]) begun[start - b] = (PetscInt)r - from;
+  }
+  __syncthreads();
 #pragma unroll
-  for (int u = 0; u < TRANSPOSE_TILE / CSR_THREADS; u++) {
-    const PetscCount k = b + u * CSR_THREADS + t;
-    if (k < e) {
-      rowof[k]    = RowOfEntry(i, from, to, (PetscInt)k);
-      position[k] = (PetscInt)k;
+  for (int u = 0; u < EACH; u += V) {
+    const HybVec<PetscInt, V> v = HybLoadVec<V>(begun + t * EACH + u);
+#pragma unroll
+    for (int q = 0; q < V; q++) {
+      most        = most < v.v[q] ? v.v[q] : most;
+      mine[u + q] = most;
+    }
+  }
+  PetscInt upto = HybSubwarpInclusiveScan<HYB_WARP>(most, HybMax());
+  if (HybLane() == HYB_WARP - 1) last[warp] = upto;
+  upto = HybShflUp(HYB_FULL_MASK, upto, 1);
+  if (HybLane() == 0) upto = 0;
+  __syncthreads();
+  for (int w = 0; w < warp; w++) upto = upto < last[w] ? last[w] : upto;
+#pragma unroll
+  for (int u = 0; u < EACH; u += V) {
+    const PetscCount    k = b + t * EACH + u;
+    HybVec<PetscInt, V> r, p;
+#pragma unroll
+    for (int q = 0; q < V; q++) {
+      r.v[q] = from + (mine[u + q] < upto ? upto : mine[u + q]);
+      p.v[q] = (PetscInt)(k + q);
+    }
+    if (k + V <= e) {
+      HybStoreVec<V>(rowof + k, r);
+      HybStoreVec<V>(position + k, p);
+    } else {
+#pragma unroll
+      for (int q = 0; q < V; q++) {
+        if (k + q < e) {
+          rowof[k + q]    = r.v[q];
+          position[k + q] = p.v[q];
+        }
+      }
     }
   }
 }
 
-/* after the sort: the rows of A that the entries name, and where the rows of T begin: at k begin all those behind entry k-1's up to entry k's. Where many are empty, the
+/* after the sort: the rows of A that the entries name, their values where ta is not NULL, and where the rows of T begin: at k begin all those behind entry k-1's up to entry k's. Where many are empty, the
    block fills in together */
-static __global__ __launch_bounds__(CSR_THREADS) void TransposeRowsOf(PetscInt n, PetscCount nnz, const PetscInt *__restrict__ column, const PetscInt *__restrict__ perm, const PetscInt *__restrict__ rowof, PetscInt *__restrict__ ti, PetscInt *__restrict__ tj)
+static __global__ __launch_bounds__(CSR_THREADS) void TransposeRowsOf(PetscInt n, PetscCount nnz, const PetscInt *__restrict__ column, const PetscInt *__restrict__ perm, const PetscInt *__restrict__ rowof, const HybScalar *__restrict__ a, int conjugate, PetscInt *__restrict__ ti, PetscInt *__restrict__ tj, HybScalar *__restrict__ ta)
 {
   HYB_SHARED(PetscInt, gapfrom, CSR_THREADS);
   HYB_SHARED(PetscInt, gapto, CSR_THREADS);
@@ -158,7 +213,11 @@ static __global__ __launch_bounds__(CSR_THREADS) void TransposeRowsOf(PetscInt n
 
   if (threadIdx.x == 0) *gaps = 0;
   __syncthreads();
-  if (k < nnz) tj[k] = rowof[perm[k]];
+  if (k < nnz) {
+    const PetscInt p = perm[k];
+    tj[k]            = rowof[p];
+    if (ta) ta[k] = conjugate ? HybConj(a[p]) : a[p];
+  }
   if (k <= nnz) {
     const PetscInt before = k ? column[k - 1] : -1, mine = k < nnz ? column[k] : n;
     if (mine - before > TRANSPOSE_GAP) {
@@ -176,151 +235,295 @@ static __global__ __launch_bounds__(CSR_THREADS) void TransposeRowsOf(PetscInt n
 }
 
 typedef struct {
-  PetscCount unclassed; /* rows that have no class */
-  PetscCount distinct;  /* offsets; more than TRANSPOSE_DISTINCT: give up */
-} TransposeShapes;
+  int      n;                           /* distinct offsets; more than TRANSPOSE_OFFSETS: too many, and none is listed */
+  int      nmissing;                    /* offsets in the table below */
+  PetscInt offset[TRANSPOSE_OFFSETS];   /* ascending */
+  PetscInt missing[TRANSPOSE_MISSING];  /* a hash table of the offsets that rows have beside these */
+} TransposeOffsets;
 
-/* one block: distinct[] = the offsets of all classes, descending; place[class*TRANSPOSE_DISTINCT + d] = place of offset d in a row of the class, or -1 */
-#define TRANSPOSE_OFFSET_THREADS 1024
-static __global__ __launch_bounds__(TRANSPOSE_OFFSET_THREADS) void TransposeOffsets(PetscInt nclasses, const PetscInt *__restrict__ offsetptr, const PetscInt *__restrict__ offset, const PetscCount *unclassed, PetscInt *distinct, short *place, TransposeShapes *result)
+/* true if it was not there, or if the table is full */
+static __device__ __forceinline__ bool TransposeInsert(PetscInt *table, PetscInt o)
 {
-  HYB_SHARED(PetscInt, list, TRANSPOSE_DISTINCT);
-  HYB_SHARED(int, total, 1);
-  const int      t = (int)threadIdx.x;
-  const PetscInt n = offsetptr[nclasses];
-
-  if (t == 0) *total = 0;
-  __syncthreads();
-  for (PetscInt k = t; k < n; k += TRANSPOSE_OFFSET_THREADS) {
-    const PetscInt o     = offset[k];
-    bool           first = true;
-    for (PetscInt q = 0; q < k && first; q++) first = offset[q] != o;
-    if (first) {
-      const int at = HybAtomicAdd(total, 1); /* in any order: they are ranked below */
-      if (at < TRANSPOSE_DISTINCT) list[at] = o;
-    }
+  unsigned slot = ((unsigned)o * 0x9e3779b9u) >> 24;
+  static_assert(TRANSPOSE_MISSING == 256, "the hash has 8 bits");
+  for (int probe = 0; probe < TRANSPOSE_MISSING; probe++, slot = (slot + 1) & (TRANSPOSE_MISSING - 1)) {
+    const PetscInt there = HybAtomicCAS(&table[slot], TRANSPOSE_NONE, o);
+    if (there == TRANSPOSE_NONE) return true;
+    if (there == o) return false;
   }
-  __syncthreads();
-  const int nd = *total;
-  if (t == 0) {
-    result->unclassed = *unclassed;
-    result->distinct  = nd;
-  }
-  if (nd > TRANSPOSE_DISTINCT) return;
-  for (PetscInt k = t; k < nclasses * TRANSPOSE_DISTINCT; k += TRANSPOSE_OFFSET_THREADS) place[k] = -1;
-  __syncthreads();
-  for (PetscInt c = 0, k = t; k < n; k += TRANSPOSE_OFFSET_THREADS) {
-    const PetscInt o    = offset[k];
-    int            rank = 0; /* distinct offsets above o */
-    while (offsetptr[c + 1] <= k) c++;
-    for (int q = 0; q < nd; q++) rank += list[q] > o;
-    distinct[rank]                       = o; /* the same from all that have it */
-    place[c * TRANSPOSE_DISTINCT + rank] = (short)(k - offsetptr[c]);
-  }
+  return true;
 }
 
-/* the tables of the classes to shared memory, as words */
-static __device__ __forceinline__ void TransposeTables(int ndistinct, int nclasses, const PetscInt *distinct, const short *place, PetscInt *d, short *p)
+/* The first block lists the offsets of a sample of the rows, or (again) those it had listed and those that were missing; the others set the counts to zero */
+static __global__ __launch_bounds__(TRANSPOSE_SAMPLE) void TransposeSample(PetscInt m, PetscCount nnz, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, int again, TransposeOffsets *O, PetscCount ngroups, PetscInt *__restrict__ count)
 {
-  for (int k = (int)threadIdx.x; k < ndistinct; k += (int)blockDim.x) d[k] = distinct[k];
-  for (int k = (int)threadIdx.x; k < nclasses * (TRANSPOSE_DISTINCT / 2); k += (int)blockDim.x) reinterpret_cast<int *>(p)[k] = reinterpret_cast<const int *>(place)[k];
-  __syncthreads();
-}
+  HYB_SHARED(PetscInt, table, TRANSPOSE_MISSING);
+  HYB_SHARED(PetscInt, list, TRANSPOSE_OFFSETS);
+  HYB_SHARED(int, total, 2);
+  const int t = (int)threadIdx.x;
 
-static __global__ __launch_bounds__(CSR_THREADS) void TransposeShapeCount(PetscInt m, PetscInt n, int ndistinct, int nclasses, const HybRowClass *__restrict__ rowclass, const PetscInt *__restrict__ distinct, const short *__restrict__ place, PetscInt *__restrict__ count)
-{
-  HYB_DYNAMIC_SHARED(PetscInt, d);
-  short *const     p = reinterpret_cast<short *>(d + TRANSPOSE_DISTINCT);
-  const PetscCount c = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
-
-  TransposeTables(ndistinct, nclasses, distinct, place, d, p);
-  if (c < n) {
-    PetscInt entries = 0;
-#pragma unroll 4
-    for (int k = 0; k < ndistinct; k++) {
-      const PetscCount r = c - d[k];
-      if (r >= 0 && r < m) entries += p[rowclass[r] * TRANSPOSE_DISTINCT + k] >= 0;
-    }
-    count[c] = entries;
+  if (blockIdx.x > 0) {
+    const PetscCount g = (PetscCount)(blockIdx.x - 1) * TRANSPOSE_SAMPLE + t;
+    if (g < ngroups) count[g] = 0;
+    return;
   }
-}
+  for (int k = t; k < TRANSPOSE_MISSING; k += TRANSPOSE_SAMPLE) table[k] = TRANSPOSE_NONE;
+  if (t < 2) total[t] = 0;
+  __syncthreads();
+  if (again) {
+    if (t < TRANSPOSE_OFFSETS && t < O->n && TransposeInsert(table, O->offset[t])) (void)HybAtomicAdd(&total[0], 1);
+    if (t < TRANSPOSE_MISSING && O->missing[t] != TRANSPOSE_NONE && TransposeInsert(table, O->missing[t])) (void)HybAtomicAdd(&total[0], 1);
+  } else {
+    /* anywhere, for a step of constant length might meet one face of a grid only */
+    const unsigned   scattered = (unsigned)(t + 1) * 0x9e3779b9u;
+    const PetscCount random    = (PetscCount)((double)scattered * (1. / 4294967296.) * (double)m);
+    const PetscInt   r         = m <= TRANSPOSE_SAMPLE ? t : (PetscInt)(random < m ? random : m - 1);
+    const PetscInt   start = r < m ? i[r] : 0, len = r < m ? i[r + 1] - start : 0, longest = HybSubwarpMax<HYB_WARP>(len);
 
-static __global__ __launch_bounds__(CSR_THREADS) void TransposeShapeFill(PetscInt m, PetscInt n, int ndistinct, int nclasses, const PetscInt *__restrict__ i, const HybRowClass *__restrict__ rowclass, const PetscInt *__restrict__ distinct, const short *__restrict__ place, const PetscInt *__restrict__ ti, PetscInt *__restrict__ tj, PetscInt *__restrict__ perm)
-{
-  HYB_DYNAMIC_SHARED(PetscInt, d);
-  const PetscInt   tile      = (PetscInt)blockDim.x;
-  PetscInt *const  rows      = d + TRANSPOSE_DISTINCT;
-  PetscInt *const  positions = rows + tile * ndistinct;
-  short *const     p         = reinterpret_cast<short *>(positions + tile * ndistinct);
-  const PetscCount c0 = (PetscCount)blockIdx.x * tile, c1 = c0 + tile < n ? c0 + tile : n, c = c0 + threadIdx.x;
-  const PetscInt   from = ti[c0], len = ti[c1] - from;
-
-  TransposeTables(ndistinct, nclasses, distinct, place, d, p);
-  if (c < c1) {
-    PetscInt q = ti[c] - from;
-#pragma unroll 4
-    for (int k = 0; k < ndistinct; k++) {
-      const PetscCount r = c - d[k];
-      if (r >= 0 && r < m) {
-        const int at = p[rowclass[r] * TRANSPOSE_DISTINCT + k];
-        if (at >= 0) {
-          rows[q]        = (PetscInt)r;
-          positions[q++] = i[r] + at;
-        }
+    if (len > TRANSPOSE_OFFSETS) (void)HybAtomicAdd(&total[0], (int)(TRANSPOSE_OFFSETS + 1));
+    for (PetscInt k0 = 0; k0 < longest; k0 += 8) {
+      PetscInt o[8];
+      int      found = HybLane() == 0 ? HybAtomicAdd(&total[0], 0) : 0;
+      if (HybShfl(HYB_FULL_MASK, found, 0) > TRANSPOSE_OFFSETS) break;
+#pragma unroll
+      for (int u = 0; u < 8; u++) o[u] = k0 + u < len ? j[start + k0 + u] - r : TRANSPOSE_NONE;
+#pragma unroll
+      for (int u = 0; u < 8; u++) {
+        /* most rows have what their neighbour in the warp has */
+        const PetscInt before = HybShflUp(HYB_FULL_MASK, o[u], 1);
+        if (o[u] != TRANSPOSE_NONE && (HybLane() == 0 || before != o[u]) && TransposeInsert(table, o[u])) (void)HybAtomicAdd(&total[0], 1);
       }
     }
   }
   __syncthreads();
-  for (PetscInt k = (PetscInt)threadIdx.x; k < len; k += tile) {
-    tj[from + k]   = rows[k];
-    perm[from + k] = positions[k];
+  const int  n    = total[0];
+  const bool many = n > TRANSPOSE_OFFSETS || (PetscCount)n * m > TRANSPOSE_PERENTRY * nnz;
+  if (t == 0) {
+    O->n        = many ? TRANSPOSE_OFFSETS + 1 : n;
+    O->nmissing = 0;
+  }
+  if (many) return;
+  for (int k = t; k < TRANSPOSE_MISSING; k += TRANSPOSE_SAMPLE)
+    if (table[k] != TRANSPOSE_NONE) list[HybAtomicAdd(&total[1], 1)] = table[k]; /* in any order: they are ranked below */
+  __syncthreads();
+  for (int k = t; k < TRANSPOSE_MISSING; k += TRANSPOSE_SAMPLE) O->missing[k] = TRANSPOSE_NONE;
+  if (t < n) {
+    const PetscInt o    = list[t];
+    int            rank = 0;
+    for (int q = 0; q < n; q++) rank += list[q] < o;
+    O->offset[rank] = o;
   }
 }
 
-/* *done false: A has no such shapes, and nothing has been written */
-static PetscErrorCode TransposeByShapes(const HybExec *exec, HybArena *work, const HybCSR *A, PetscInt *ti, PetscInt *tj, PetscInt *perm, PetscBool *done)
+static __device__ __forceinline__ int TransposeBits(unsigned word)
 {
-  HybRowShapes     S;
-  TransposeShapes *result, host;
-  PetscInt        *distinct, *count;
-  short           *place;
-  size_t           limit;
+  return __popc(word);
+}
+
+static __device__ __forceinline__ int TransposeBits(unsigned long long word)
+{
+  return __popcll(word);
+}
+
+/* The words of the rows, and how many entries each group of columns has. A block has CSR_THREADS rows, whose columns for one offset are within three groups. */
+static __global__ __launch_bounds__(CSR_THREADS) void TransposeWords(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, PetscInt capacity, TransposeOffsets *O, void *__restrict__ word, PetscInt *__restrict__ count)
+{
+  constexpr int GROUPS = CSR_THREADS / TRANSPOSE_GROUP + 1;
+  HYB_DYNAMIC_SHARED(PetscInt, staged);
+  HYB_SHARED(PetscInt, d, TRANSPOSE_OFFSETS);
+  HYB_SHARED(int, sum, GROUPS * TRANSPOSE_OFFSETS);
+  HYB_SHARED(int, stop, 1);
+  const int        t = (int)threadIdx.x, n = O->n;
+  const PetscCount r0 = (PetscCount)blockIdx.x * CSR_THREADS, r1 = r0 + CSR_THREADS < m ? r0 + CSR_THREADS : m, r = r0 + t;
+
+  if (n > TRANSPOSE_OFFSETS) return;
+  const PetscInt  from = i[r0], len = i[r1] - from;
+  const bool      fits = len <= capacity;
+  const PetscInt *col  = j;
+  PetscInt        start = 0, end = 0;
+
+  if (t == 0) *stop = O->nmissing > TRANSPOSE_OFFSETS;
+  if (r < r1) {
+    start = i[r];
+    end   = i[r + 1];
+  }
+  if (t < n) d[t] = O->offset[t];
+  for (int k = t; k < GROUPS * TRANSPOSE_OFFSETS; k += CSR_THREADS) sum[k] = 0;
+  if (fits) {
+#pragma unroll 8
+    for (PetscInt k = t; k < len; k += CSR_THREADS) staged[k] = HybLoadStream(j + from + k);
+    col = staged;
+    start -= from;
+    end -= from;
+  }
+  __syncthreads();
+  if (*stop) return;
+
+  unsigned long long mine = 0;
+  if (end - start > TRANSPOSE_OFFSETS) (void)HybAtomicAdd(&O->nmissing, (int)(TRANSPOSE_OFFSETS + 1));
+  else {
+    int k = 0;
+    for (PetscInt q = start; q < end; q++) {
+      const PetscInt o = col[q] - (PetscInt)r;
+      while (k < n && d[k] < o) k++;
+      if (k < n && d[k] == o) mine |= 1ull << k;
+      else if (TransposeInsert(O->missing, o)) (void)HybAtomicAdd(&O->nmissing, 1);
+    }
+  }
+  if (r < r1) {
+    if (n <= 32) static_cast<unsigned *>(word)[r] = (unsigned)mine;
+    else static_cast<unsigned long long *>(word)[r] = mine;
+  }
+  for (int k0 = 0; k0 < n; k0 += HYB_WARP) {
+    const unsigned half = (unsigned)(mine >> k0);
+    const int      k    = k0 + HybLane();
+    unsigned       rows = 0; /* of the warp that have offset k */
+    for (int u = 0; u < HYB_WARP && k0 + u < n; u++) {
+      const unsigned ballot = __ballot_sync(HYB_FULL_MASK, (half >> u) & 1u);
+      if (HybLane() == u) rows = ballot;
+    }
+    if (k < n && rows) {
+      const PetscCount first = r - HybLane() + d[k], g = first >> 7, g0 = (r0 + d[k]) >> 7; /* of the first row's column, of the block's: rounded down, also below zero */
+      const int        below = (int)((g + 1) * TRANSPOSE_GROUP - first);
+      const int        low   = below < HYB_WARP ? __popc(rows & ((1u << below) - 1u)) : __popc(rows), high = __popc(rows) - low;
+      static_assert(TRANSPOSE_GROUP == 1 << 7, "shifts by 7");
+      if (low) (void)HybAtomicAdd(&sum[(int)(g - g0) * TRANSPOSE_OFFSETS + k], low);
+      if (high) (void)HybAtomicAdd(&sum[(int)(g - g0 + 1) * TRANSPOSE_OFFSETS + k], high);
+    }
+  }
+  __syncthreads();
+  for (int q = t; q < GROUPS * TRANSPOSE_OFFSETS; q += CSR_THREADS)
+    if (sum[q]) (void)HybAtomicAdd(&count[((r0 + d[q % TRANSPOSE_OFFSETS]) >> 7) + q / TRANSPOSE_OFFSETS], sum[q]);
+}
+
+/* THREADS columns to a block */
+template <int THREADS, typename WORD>
+static __global__ __launch_bounds__(THREADS, 1536 / THREADS) void TransposeByOffsetsKernel(PetscInt m, PetscInt n, int noffsets, const PetscInt *__restrict__ i, const WORD *__restrict__ word, const PetscInt *__restrict__ offset, const PetscInt *__restrict__ base, const HybScalar *__restrict__ a, int conjugate, PetscInt *__restrict__ ti, PetscInt *__restrict__ tj, PetscInt *__restrict__ perm, HybScalar *__restrict__ ta)
+{
+  constexpr int U = 4; /* loads in flight */
+  using Row       = typename std::make_unsigned<PetscInt>::type; /* a difference that wraps round is no row either */
+  HYB_SHARED(PetscInt, d, TRANSPOSE_OFFSETS);
+  HYB_SHARED(PetscInt, scratch, HYB_WARP);
+  HYB_DYNAMIC_SHARED(PetscInt, rows);
+  PetscInt *const  positions = rows + THREADS * noffsets;
+  const int        t         = (int)threadIdx.x;
+  const PetscCount c         = (PetscCount)blockIdx.x * THREADS + t;
+  const PetscInt   first     = base[(PetscCount)blockIdx.x * (THREADS / TRANSPOSE_GROUP)];
+  WORD             has = 0;
+  PetscInt         len;
+
+  if (t < noffsets) d[t] = offset[t];
+  __syncthreads();
+  if (c < n) {
+    for (int k0 = 0; k0 < noffsets; k0 += U) {
+      WORD w[U];
+#pragma unroll
+      for (int u = 0; u < U; u++) {
+        const Row r = k0 + u < noffsets ? (Row)c - (Row)d[k0 + u] : (Row)m;
+        w[u]        = r < (Row)m ? word[r] : 0;
+      }
+#pragma unroll
+      for (int u = 0; u < U; u++)
+        if (k0 + u < noffsets) has |= ((w[u] >> (k0 + u)) & 1) << (k0 + u);
+    }
+  }
+  const PetscInt count = TransposeBits(has);
+  PetscInt       q     = HybBlockExclusiveSum<THREADS>(count, scratch, &len);
+  if (c < n) ti[c] = first + q;
+  if (c == n - 1) ti[n] = first + q + count;
+  for (int k0 = noffsets - 1; k0 >= 0; k0 -= U) {
+    WORD     w[U];
+    PetscInt s[U];
+#pragma unroll
+    for (int u = 0; u < U; u++) {
+      const bool is = k0 - u >= 0 && ((has >> (k0 - u)) & 1);
+      const Row  r  = is ? (Row)c - (Row)d[k0 - u] : 0;
+      w[u]          = is ? word[r] : 0;
+      s[u]          = is ? i[r] : 0;
+    }
+#pragma unroll
+    for (int u = 0; u < U; u++) {
+      if (k0 - u >= 0 && ((has >> (k0 - u)) & 1)) {
+        rows[q]        = (PetscInt)((Row)c - (Row)d[k0 - u]);
+        positions[q++] = s[u] + TransposeBits(w[u] & (((WORD)1 << (k0 - u)) - 1));
+      }
+    }
+  }
+  __syncthreads();
+  for (PetscInt k = t; k < len; k += U * THREADS) {
+    PetscInt  p[U];
+    HybScalar v[U];
+#pragma unroll
+    for (int u = 0; u < U; u++) p[u] = k + u * THREADS < len ? positions[k + u * THREADS] : 0;
+    if (ta) {
+#pragma unroll
+      for (int u = 0; u < U; u++) v[u] = HybLoadReadOnly(a + p[u]);
+    }
+#pragma unroll
+    for (int u = 0; u < U; u++) {
+      if (k + u * THREADS < len) {
+        const PetscInt to = first + k + u * THREADS;
+        tj[to]            = rows[k + u * THREADS];
+        if (perm) perm[to] = p[u];
+        if (ta) ta[to] = conjugate ? HybConj(v[u]) : v[u];
+      }
+    }
+  }
+}
+
+/* What the three ways make of A: ti, tj, where not NULL perm and ta */
+typedef struct {
+  PetscInt  *ti, *tj, *perm;
+  HybScalar *ta;
+  int        conjugate;
+} TransposeResult;
+
+/* *done false: A has too many offsets, and nothing has been written */
+static PetscErrorCode TransposeByOffsets(const HybExec *exec, HybArena *work, const HybCSR *A, const TransposeResult *T, PetscBool *done)
+{
+  const PetscCount  ngroups = HybBlocks(A->n, TRANSPOSE_GROUP), mean = A->nnz / A->m;
+  /* room for tiles of mean rows and some more, never above 96 KiB; larger tiles are read where they are */
+  const PetscInt    capacity = (PetscInt)PetscMin((PetscCount)(98304 / sizeof(PetscInt)), CSR_THREADS * (mean + mean / 4 + 2));
+  TransposeOffsets *O;
+  PetscInt         *count;
+  void             *word;
+  int               found[2] = {0, 1}; /* the beginning of *O */
+  size_t            limit;
 
   PetscFunctionBegin;
   *done = PETSC_FALSE;
-  PetscCall(HybRowShapesFind(exec, work, work, A, PetscMin(TRANSPOSE_CLASSES, A->m / TRANSPOSE_CLASSROWS), &S));
-  if (!S.found) PetscFunctionReturn(PETSC_SUCCESS);
-  if (S.noffsets <= TRANSPOSE_ENTRIES) {
-    PetscCall(HybArenaAlloc(work, HYB_WORK(exec), 1, sizeof(*result), &result));
-    PetscCall(HybArenaAlloc(work, HYB_WORK(exec), TRANSPOSE_DISTINCT, sizeof(*distinct), &distinct));
-    PetscCall(HybArenaAlloc(work, HYB_WORK(exec), (PetscCount)S.nclasses * TRANSPOSE_DISTINCT, sizeof(*place), &place));
-    HYB_LAUNCH(TransposeOffsets, 1, TRANSPOSE_OFFSET_THREADS, 0, exec->stream, S.nclasses, S.offsetptr, S.offset, S.unclassed, distinct, place, result);
-    PetscCall(CSRFetch(exec, &host, result, sizeof(host)));
+  PetscCall(HybArenaAlloc(work, HYB_WORK(exec), 1, sizeof(*O), &O));
+  PetscCall(HybArenaAlloc(work, HYB_WORK(exec), ngroups + 1, sizeof(*count), &count));
+  PetscCall(HybArenaAlloc(work, HYB_WORK(exec), A->m, sizeof(unsigned long long), &word));
+  for (int pass = 0; pass < 3 && found[1] > 0 && found[0] <= TRANSPOSE_OFFSETS && found[1] <= TRANSPOSE_OFFSETS; pass++) {
+    HYB_LAUNCH(TransposeSample, 1 + HybBlocks(ngroups, TRANSPOSE_SAMPLE), TRANSPOSE_SAMPLE, 0, exec->stream, A->m, A->nnz, A->i, A->j, pass, O, ngroups, count);
+    HYB_LAUNCH(TransposeWords, HybBlocks(A->m, CSR_THREADS), CSR_THREADS, (size_t)capacity * sizeof(PetscInt), exec->stream, A->m, A->i, A->j, capacity, O, word, count);
+    PetscCall(CSRFetch(exec, found, O, sizeof(found)));
+  }
+  if (found[0] <= TRANSPOSE_OFFSETS && found[1] == 0) {
+    const int    n = found[0], tile = n <= 16 ? 2 * TRANSPOSE_GROUP : TRANSPOSE_GROUP;
+    const size_t bytes = 2 * (size_t)tile * (size_t)n * sizeof(PetscInt);
+
     PetscCall(HybDeviceLimits(&limit, NULL));
-    const int    nd     = (int)PetscMin(host.distinct, (PetscCount)TRANSPOSE_DISTINCT), tile = nd <= 16 ? CSR_THREADS : CSR_THREADS / 2;
-    const size_t common = TRANSPOSE_DISTINCT * sizeof(PetscInt) + (size_t)S.nclasses * TRANSPOSE_DISTINCT * sizeof(short), bytes = common + 2 * (size_t)tile * (size_t)nd * sizeof(PetscInt);
-    if (host.unclassed == 0 && host.distinct <= TRANSPOSE_DISTINCT && bytes <= limit) {
-      PetscCall(HybArenaAlloc(work, HYB_WORK(exec), A->n, sizeof(*count), &count));
-      HYB_LAUNCH(TransposeShapeCount, HybBlocks(A->n, CSR_THREADS), CSR_THREADS, common, exec->stream, A->m, A->n, nd, (int)S.nclasses, S.rowclass, distinct, place, count);
-      PetscCall(HybScanCounts(exec, work, A->n, count, ti, NULL, NULL));
-      HYB_LAUNCH(TransposeShapeFill, HybBlocks(A->n, tile), tile, bytes, exec->stream, A->m, A->n, nd, (int)S.nclasses, A->i, S.rowclass, distinct, place, ti, tj, perm);
-      PetscCall(HybArenaFree(work, &count));
+    if (bytes <= limit) {
+      PetscCall(HybScanCounts(exec, work, ngroups, count, count, NULL, NULL));
+#define CALL(THREADS, WORD) \
+  HYB_LAUNCH((TransposeByOffsetsKernel<THREADS, WORD>), HybBlocks(A->n, THREADS), THREADS, bytes, exec->stream, A->m, A->n, n, A->i, (const WORD *)word, O->offset, count, A->a, T->conjugate, T->ti, T->tj, T->perm, T->ta)
+      if (n <= 16) CALL(2 * TRANSPOSE_GROUP, unsigned);
+      else if (n <= 32) CALL(TRANSPOSE_GROUP, unsigned);
+      else CALL(TRANSPOSE_GROUP, unsigned long long);
+#undef CALL
       *done = PETSC_TRUE;
     }
-    PetscCall(HybArenaFree(work, &result));
-    PetscCall(HybArenaFree(work, &distinct));
-    PetscCall(HybArenaFree(work, &place));
   }
-  PetscCall(HybArenaFree(work, &S.rowclass));
-  PetscCall(HybArenaFree(work, &S.representative));
-  PetscCall(HybArenaFree(work, &S.offsetptr));
-  PetscCall(HybArenaFree(work, &S.offset));
-  PetscCall(HybArenaFree(work, &S.unclassed));
+  PetscCall(HybArenaFree(work, &O));
+  PetscCall(HybArenaFree(work, &count));
+  PetscCall(HybArenaFree(work, &word));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* *done false: a column is too long for one thread's sort, and nothing has been written but ti */
-static PetscErrorCode TransposeByCounting(const HybExec *exec, HybArena *work, const HybCSR *A, PetscInt *ti, PetscInt *tj, PetscInt *perm, PetscBool *done)
+static PetscErrorCode TransposeByCounting(const HybExec *exec, HybArena *work, const HybCSR *A, const TransposeResult *T, PetscBool *done)
 {
   const int      w = RowWidth(A->nnz, A->m, 1);
   PetscInt      *count;
@@ -330,57 +533,85 @@ static PetscErrorCode TransposeByCounting(const HybExec *exec, HybArena *work, c
   PetscFunctionBegin;
   PetscCall(HybArenaCalloc(work, HYB_WORK(exec), A->n, sizeof(*count), &count));
   HYB_LAUNCH(TransposeCount, HybBlocks(A->nnz, 4 * CSR_THREADS), CSR_THREADS, 0, exec->stream, A->nnz, A->j, count);
-  PetscCall(HybScanCounts(exec, work, A->n, count, ti, NULL, NULL));
+  PetscCall(HybScanCounts(exec, work, A->n, count, T->ti, NULL, NULL));
   PetscCall(HybReduceMax(exec, work, A->n, count, NULL, &longest));
   *done = longest <= TRANSPOSE_LONG ? PETSC_TRUE : PETSC_FALSE;
   if (*done) {
     PetscCall(HybArenaAlloc(work, HYB_WORK(exec), A->nnz, sizeof(*pair), &pair));
-#define CALL(W) HYB_LAUNCH((TransposePlace<W>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->i, A->j, ti, count, pair)
+#define CALL(W) HYB_LAUNCH((TransposePlace<W>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->i, A->j, T->ti, count, pair)
     ROW_BY_WIDTH(w, CALL);
 #undef CALL
-    HYB_LAUNCH(TransposeSort, HybBlocks(A->n, TRANSPOSE_ROWS), TRANSPOSE_ROWS, (size_t)TRANSPOSE_ROWS * (size_t)longest * sizeof(*pair), exec->stream, A->n, ti, pair, tj, perm);
+    HYB_LAUNCH(TransposeSort, HybBlocks(A->n, TRANSPOSE_ROWS), TRANSPOSE_ROWS, (size_t)TRANSPOSE_ROWS * (size_t)longest * sizeof(*pair), exec->stream, A->n, T->ti, pair, T->tj, T->perm);
+    if (T->ta) PetscCall(HybCSRGather_CUDA(exec, A->nnz, T->perm, T->conjugate ? PETSC_TRUE : PETSC_FALSE, A->a, T->ta));
     PetscCall(HybArenaFree(work, &pair));
   }
   PetscCall(HybArenaFree(work, &count));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode TransposeBySorting(const HybExec *exec, HybArena *work, const HybCSR *A, PetscInt *ti, PetscInt *tj, PetscInt *perm)
+static PetscErrorCode TransposeBySorting(const HybExec *exec, HybArena *work, const HybCSR *A, const TransposeResult *T)
 {
-  PetscInt *columns, *rowof, *position;
+  const PetscCount stride = (A->nnz + HYB_WARP - 1) / HYB_WARP * HYB_WARP;
+  PetscInt        *columns, *rowof, *position;
 
   PetscFunctionBegin;
-  PetscCall(HybArenaAlloc(work, HYB_WORK(exec), 3 * A->nnz, sizeof(*columns), &columns));
-  rowof    = columns + A->nnz;
-  position = rowof + A->nnz;
+  PetscCall(HybArenaAlloc(work, HYB_WORK(exec), 3 * stride, sizeof(*columns), &columns));
+  rowof    = columns + stride;
+  position = rowof + stride;
   if (A->nnz) {
     HYB_LAUNCH(TransposeEntries, HybBlocks(A->nnz, TRANSPOSE_TILE), CSR_THREADS, 0, exec->stream, A->m, A->nnz, A->i, rowof, position);
-    PetscCall(HybSortPairsInt(exec, work, A->nnz, A->j, columns, position, perm, 0, HybBits(A->n)));
+    PetscCall(HybSortPairsInt(exec, work, A->nnz, A->j, columns, position, T->perm, 0, HybBits(A->n)));
   }
-  HYB_LAUNCH(TransposeRowsOf, HybBlocks(A->nnz + 1, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->n, A->nnz, columns, perm, rowof, ti, tj);
+  HYB_LAUNCH(TransposeRowsOf, HybBlocks(A->nnz + 1, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->n, A->nnz, columns, T->perm, rowof, A->a, T->conjugate, T->ti, T->tj, T->ta);
   PetscCall(HybArenaFree(work, &columns));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybCSRTranspose(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscBool values, PetscBool conjugate, HybCSR *T, PetscInt **perm)
+{
+  TransposeResult t    = {NULL, NULL, NULL, NULL, conjugate && PetscDefined(USE_COMPLEX)};
+  PetscBool       done = PETSC_FALSE, counting = PETSC_FALSE;
+  PetscInt        fewest = TRANSPOSE_FEWEST;
+
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-mat_aijhybridgpu_transpose_counting", &counting, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_transpose_offsets", &fewest, NULL));
+  PetscCall(HybArenaAlloc(keep, exec->result, (PetscCount)A->n + 1, sizeof(PetscInt), &t.ti));
+  PetscCall(HybArenaAlloc(keep, exec->result, A->nnz, sizeof(PetscInt), &t.tj));
+  if (perm) PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), A->nnz, sizeof(PetscInt), &t.perm));
+  if (values) PetscCall(HybArenaAlloc(keep, exec->result, A->nnz, sizeof(HybScalar), &t.ta));
+  if (A->nnz && A->nnz >= fewest) PetscCall(TransposeByOffsets(exec, work, A, &t, &done));
+  if (!done) {
+    PetscInt *positions = NULL; /* the other ways need them */
+
+    if (!perm) {
+      PetscCall(HybArenaAlloc(work, HYB_WORK(exec), A->nnz, sizeof(PetscInt), &positions));
+      t.perm = positions;
+    }
+    if (counting) PetscCall(TransposeByCounting(exec, work, A, &t, &done));
+    if (!done) PetscCall(TransposeBySorting(exec, work, A, &t));
+    PetscCall(HybArenaFree(work, &positions));
+  }
+  T->m   = A->n;
+  T->n   = A->m;
+  T->nnz = A->nnz;
+  T->i   = t.ti;
+  T->j   = t.tj;
+  T->a   = t.ta;
+  if (perm) *perm = t.perm;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybCSRTransposeSymbolic_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, HybCSR *T, PetscInt **perm)
 {
-  PetscInt *ti, *tj, *p;
-  PetscBool done = PETSC_FALSE, counting = PETSC_FALSE;
-
   PetscFunctionBegin;
-  PetscCall(PetscOptionsGetBool(NULL, NULL, "-mat_aijhybridgpu_transpose_counting", &counting, NULL));
-  PetscCall(HybArenaAlloc(keep, exec->result, (PetscCount)A->n + 1, sizeof(*ti), &ti));
-  PetscCall(HybArenaAlloc(keep, exec->result, A->nnz, sizeof(*tj), &tj));
-  PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), A->nnz, sizeof(*p), &p));
-  if (A->m >= 8 * TRANSPOSE_CLASSROWS) PetscCall(TransposeByShapes(exec, work, A, ti, tj, p, &done));
-  if (!done && counting) PetscCall(TransposeByCounting(exec, work, A, ti, tj, p, &done));
-  if (!done) PetscCall(TransposeBySorting(exec, work, A, ti, tj, p));
-  T->m   = A->n;
-  T->n   = A->m;
-  T->nnz = A->nnz;
-  T->i   = ti;
-  T->j   = tj;
-  T->a   = NULL;
-  *perm  = p;
+  PetscCall(HybCSRTranspose(exec, keep, work, A, PETSC_FALSE, PETSC_FALSE, T, perm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybCSRTranspose_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscBool conjugate, HybCSR *T, PetscInt **perm)
+{
+  PetscFunctionBegin;
+  PetscCall(HybCSRTranspose(exec, keep, work, A, PETSC_TRUE, conjugate, T, perm));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -113,13 +113,7 @@ static PetscErrorCode HybMultDense(Mat A, const HybExec *x, const HybLent *l, Pe
       csr = t->csr;
     }
   } else if (transpose) { /* begun on the device, bound to the CPU since */
-    HybCSR    t;
-    PetscInt *perm;
-
-    PetscCall(x->backend->csr->transposesymbolic(x, work, work, &l->csr, &t, &perm));
-    PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, t.nnz, sizeof(HybScalar), &t.a));
-    PetscCall(x->backend->csr->gather(x, t.nnz, perm, PETSC_FALSE, l->csr.a, t.a));
-    csr = t;
+    PetscCall(x->backend->csr->transpose(x, work, work, &l->csr, PETSC_FALSE, &csr, NULL));
   }
   if (HybExecOnDevice(x)) {
     PetscCall(HybDeviceDenseGet(x, work, B, PETSC_FALSE, &b));

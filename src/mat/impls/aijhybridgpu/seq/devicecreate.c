@@ -209,11 +209,9 @@ static PetscErrorCode HybTransposeOnDevice(Mat A, const HybExec *x, HybArena *ar
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, x, PETSC_TRUE, &csr));
   PetscCall(HybArenaInit(&work, x));
-  ierr = x->backend->csr->transposesymbolic(x, arrays, &work, &csr, T, perm);
+  ierr = x->backend->csr->transpose(x, arrays, &work, &csr, PETSC_FALSE, T, perm);
   PetscCall(HybArenaReset(&work));
   PetscCall(ierr);
-  PetscCall(HybArenaAlloc(arrays, x->result, T->nnz, sizeof(HybScalar), &T->a));
-  PetscCall(x->backend->csr->gather(x, T->nnz, *perm, PETSC_FALSE, csr.a, T->a));
   PetscCall(HybArenaMove(arrays, keep, *perm));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -88,14 +88,14 @@ PetscErrorCode MatSeqAIJHybridGPUGetDeviceTranspose(Mat A, const HybExec *x, con
     t->ready = PETSC_TRUE; /* from here on there is something to free */
     PetscCall(PetscMemzero(&t->key, sizeof(t->key)));
     {
-      PetscErrorCode ierr = x->backend->csr->transposesymbolic(&w, &t->arena, &work, csr, &t->csr, &t->perm);
+      PetscErrorCode ierr = x->backend->csr->transpose(&w, &t->arena, &work, csr, conjugate, &t->csr, &t->perm);
 
       PetscCall(HybArenaReset(&work));
       PetscCall(ierr);
     }
-    PetscCall(HybArenaAlloc(&t->arena, HYB_MEM_DEVICE, t->csr.nnz, sizeof(HybScalar), &t->csr.a));
-    t->key   = hyb->copy.key;
-    t->state = -1;
+    t->key        = hyb->copy.key;
+    t->state      = hyb->copy.mark.state;
+    t->conjugated = conjugate;
   }
   if (t->state != hyb->copy.mark.state || t->conjugated != conjugate) {
     PetscCall(x->backend->csr->gather(x, t->csr.nnz, t->perm, conjugate, csr->a, t->csr.a));
