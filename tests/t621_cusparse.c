@@ -242,6 +242,52 @@ static PetscErrorCode TestFactor(void)
   PetscCall(MatDestroy(&H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+/* PETSc's own factors with right-hand sides that live on the device, beside plain AIJ's with host ones */
+static PetscErrorCode TestFactorDense(void)
+{
+  Mat           A[2], F[2], B[2], X[2];
+  MatFactorInfo info;
+  IS            rows, columns;
+  PetscInt      n;
+
+  PetscFunctionBeginUser;
+  MatTestName = "factorization, dense right-hand sides";
+  PetscCall(Born(20, &A[0], &A[1]));
+  PetscCall(MatGetSize(A[0], &n, NULL));
+  PetscCall(MatCreateSeqDense(PETSC_COMM_SELF, n, 5, NULL, &B[0]));
+  PetscCall(MatSetRandom(B[0], NULL));
+  PetscCall(MatConvert(B[0], MATSEQDENSECUDA, MAT_INITIAL_MATRIX, &B[1]));
+  PetscCall(MatFactorInfoInitialize(&info));
+  info.fill = 5;
+  for (int k = 0; k < 2; k++) {
+    PetscCall(MatGetOrdering(A[k], MATORDERINGND, &rows, &columns));
+    PetscCall(MatGetFactor(A[k], MATSOLVERPETSC, MAT_FACTOR_LU, &F[k]));
+    PetscCall(MatLUFactorSymbolic(F[k], A[k], rows, columns, &info));
+    PetscCall(ISDestroy(&rows));
+    PetscCall(ISDestroy(&columns));
+    PetscCall(MatDuplicate(B[k], MAT_DO_NOT_COPY_VALUES, &X[k]));
+  }
+  for (int pass = 0; pass < 2; pass++) {
+    for (int k = 0; k < 2; k++) {
+      PetscCall(MatLUFactorNumeric(F[k], A[k], &info));
+      PetscCall(MatMatSolve(F[k], B[k], X[k]));
+    }
+    MatTestCheckSame(X[1], X[0], "MatMatSolve()");
+    for (int k = 0; k < 2; k++) PetscCall(MatMatSolveTranspose(F[k], B[k], X[k]));
+    MatTestCheckSame(X[1], X[0], "MatMatSolveTranspose()");
+    for (int k = 0; k < 2; k++) PetscCall(MatMatSolve(F[k], X[k], X[k]));
+    MatTestCheckSame(X[1], X[0], "MatMatSolve() in place");
+    for (int k = 0; k < 2; k++) PetscCall(MatScale(A[k], -2.0));
+  }
+  for (int k = 0; k < 2; k++) {
+    PetscCall(MatDestroy(&A[k]));
+    PetscCall(MatDestroy(&F[k]));
+    PetscCall(MatDestroy(&B[k]));
+    PetscCall(MatDestroy(&X[k]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 #endif
 
 int main(int argc, char **argv)
@@ -265,6 +311,7 @@ int main(int argc, char **argv)
       PetscCall(TestDense());
       PetscCall(TestCOO());
       PetscCall(TestFactor());
+      PetscCall(TestFactorDense());
     }
   }
 #else

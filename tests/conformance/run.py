@@ -326,11 +326,15 @@ class Runner:
         result['text'], result['command_listed'] = None, listed
         return result
 
+    def concerns(self, mode):
+        """Whether a known difference of this mode may show here."""
+        return mode in ('*', self.o.mode) or (mode == 'device' and 'backend cuda' in self.o.plugin_options)
+
     def judged(self, job):
         result = self.run_line(job)
         if result['outcome'] == 'failed':
             for mode, program, pattern, reason in self.known:
-                if mode in ('*', self.o.mode) and fnmatch.fnmatch(result['program'], program) and pattern.search(result['command']):
+                if self.concerns(mode) and fnmatch.fnmatch(result['program'], program) and pattern.search(result['command']):
                     result['outcome'], result['why'] = 'skipped', 'known difference: %s [%s]' % (reason, result['why'])
                     if result['text'] is not None and self.o.mode == 'mat_type':
                         # a program that looks for the exact type does the same with the parent's own simplest descendant
@@ -366,7 +370,7 @@ class Runner:
         result['seconds'] = round(time.time() - start, 2)
         result['text'] = None if status or timed_out else text
         result['status'], result['error'] = status, first_error(text, error)
-        aside = [pattern for mode, program, pattern, _ in self.aside if mode in ('*', self.o.mode) and fnmatch.fnmatch(job.program, program)]
+        aside = [pattern for mode, program, pattern, _ in self.aside if self.concerns(mode) and fnmatch.fnmatch(job.program, program)]
         result['counts'] = counts = read_counts(counts_file)
         stored = [] if job.data_replaced else testblocks.stored_outputs(job.command)
         broken = 'takes more than %d s' % self.o.timeout if timed_out else 'exit status %d: %s' % (status, first_error(text, error)) if status else None
@@ -439,7 +443,7 @@ def read_counts(path):
 
 
 def known_differences(path):
-    """Two lists of (mode or *, program glob, regex, reason): the regex is about the command, and, where the mode says "lines", about lines to leave aside."""
+    """Two lists of (mode, device or *, program glob, regex, reason): the regex is about the command, and, where the mode says "lines", about lines to leave aside."""
     known, aside = [], []
     with open(path) as f:
         for line in f:

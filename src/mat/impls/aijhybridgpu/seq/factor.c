@@ -1,6 +1,7 @@
 /*
   Factorizations by cuSPARSE where the program asks for them (-pc_factor_mat_solver_type cusparse): those of aijcusparse, given a matrix of that type that is made from
-  ours before the symbolic phase and gets our values before each numeric one. By default, and in a PETSc without CUDA, factorizations are PETSc's host ones.
+  ours before the symbolic phase and gets our values before each numeric one. By default, and in a PETSc without CUDA, factorizations are PETSc's host ones. These refuse
+  dense matrices that live on the device as right-hand sides, which KSPMatSolve() makes where vectors do: such ones are solved for through their host copies.
 */
 #include "../aijhybridgpuimpl.h"
 
@@ -10,14 +11,18 @@ typedef PetscErrorCode (*HybSymbolicLU)(Mat, Mat, IS, IS, const MatFactorInfo *)
 typedef PetscErrorCode (*HybSymbolicCholesky)(Mat, Mat, IS, const MatFactorInfo *);
 typedef PetscErrorCode (*HybNumeric)(Mat, Mat, const MatFactorInfo *);
 
+typedef PetscErrorCode (*HybMatSolve)(Mat, Mat, Mat);
+
 /* What goes with a factor: its own operations, and the matrix that they are given */
 typedef struct {
+  PetscBool           host; /* PETSc's own: given our matrix as it is */
   Mat                 A;
   PetscObjectId       id;
   PetscObjectState    nonzerostate;
   HybSymbolicLU       lu, ilu;
   HybSymbolicCholesky cholesky, icc;
   HybNumeric          lunumeric, choleskynumeric;
+  HybMatSolve         solve, solvetranspose;
 } HybFactor;
 
 #if PETSC_VERSION_LT(3, 23, 0)
@@ -61,14 +66,90 @@ static PetscErrorCode HybFactorConvert(HybFactor *f, Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* M, dense and on the device, as a host matrix over its host copy */
+static PetscErrorCode HybDenseHostView(Mat M, PetscScalar *array, Mat *H)
+{
+  PetscInt lda;
+
+  PetscFunctionBegin;
+  PetscCall(MatDenseGetLDA(M, &lda));
+  PetscCall(MatCreate(PETSC_COMM_SELF, H));
+  PetscCall(MatSetSizes(*H, M->rmap->n, M->cmap->n, M->rmap->n, M->cmap->n));
+  PetscCall(MatSetType(*H, MATSEQDENSE));
+  PetscCall(MatDenseSetLDA(*H, lda));
+  PetscCall(MatSeqDenseSetPreallocation(*H, array));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMatMatSolveBy(HybMatSolve solve, Mat F, Mat B, Mat X)
+{
+  PetscScalar *b = NULL, *x;
+  Mat          HB, HX;
+  PetscBool    ishost[2];
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompare((PetscObject)B, MATSEQDENSE, &ishost[0]));
+  PetscCall(PetscObjectTypeCompare((PetscObject)X, MATSEQDENSE, &ishost[1]));
+  if (ishost[0] && ishost[1]) {
+    PetscCall((*solve)(F, B, X));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (X == B) PetscCall(MatDenseGetArray(X, &x));
+  else {
+    PetscCall(MatDenseGetArrayRead(B, (const PetscScalar **)&b));
+    PetscCall(MatDenseGetArrayWrite(X, &x));
+  }
+  PetscCall(HybDenseHostView(X, x, &HX));
+  if (X == B) HB = HX;
+  else PetscCall(HybDenseHostView(B, b, &HB));
+  PetscCall((*solve)(F, HB, HX));
+  if (X == B) PetscCall(MatDenseRestoreArray(X, &x));
+  else {
+    PetscCall(MatDestroy(&HB));
+    PetscCall(MatDenseRestoreArrayRead(B, (const PetscScalar **)&b));
+    PetscCall(MatDenseRestoreArrayWrite(X, &x));
+  }
+  PetscCall(MatDestroy(&HX));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMatMatSolve(Mat F, Mat B, Mat X)
+{
+  HybFactor *f = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(HybFactorGet(F, &f));
+  PetscCall(HybMatMatSolveBy(f->solve, F, B, X));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMatMatSolveTranspose(Mat F, Mat B, Mat X)
+{
+  HybFactor *f = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(HybFactorGet(F, &f));
+  PetscCall(HybMatMatSolveBy(f->solvetranspose, F, B, X));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybFactorNumeric(Mat F, Mat A, const MatFactorInfo *info, PetscBool lu)
 {
   HybFactor *f = NULL;
 
   PetscFunctionBegin;
   PetscCall(HybFactorGet(F, &f));
-  PetscCall(HybFactorConvert(f, A));
-  PetscCall((*(lu ? f->lunumeric : f->choleskynumeric))(F, f->A, info));
+  if (!f->host) PetscCall(HybFactorConvert(f, A));
+  PetscCall((*(lu ? f->lunumeric : f->choleskynumeric))(F, f->host ? A : f->A, info));
+  /* each numeric phase sets the factor's solves anew */
+  if (F->ops->matsolve && F->ops->matsolve != HybMatMatSolve) {
+    f->solve         = F->ops->matsolve;
+    F->ops->matsolve = HybMatMatSolve;
+  }
+  if (F->ops->matsolvetranspose && F->ops->matsolvetranspose != HybMatMatSolveTranspose) {
+    f->solvetranspose         = F->ops->matsolvetranspose;
+    F->ops->matsolvetranspose = HybMatMatSolveTranspose;
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -104,9 +185,12 @@ static PetscErrorCode HybFactorSymbolic(Mat F, Mat A, IS row, IS col, const MatF
 
   PetscFunctionBegin;
   PetscCall(HybFactorGet(F, &f));
-  PetscCall(HybFactorConvert(f, A));
-  if (lu) PetscCall((*(incomplete ? f->ilu : f->lu))(F, f->A, row, col, info));
-  else PetscCall((*(incomplete ? f->icc : f->cholesky))(F, f->A, row, info));
+  if (!f->host) {
+    PetscCall(HybFactorConvert(f, A));
+    A = f->A;
+  }
+  if (lu) PetscCall((*(incomplete ? f->ilu : f->lu))(F, A, row, col, info));
+  else PetscCall((*(incomplete ? f->icc : f->cholesky))(F, A, row, info));
   PetscCall(HybFactorWrapNumeric(F, f));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -131,17 +215,20 @@ static PetscErrorCode HybICCFactorSymbolic(Mat F, Mat A, IS perm, const MatFacto
   return HybFactorSymbolic(F, A, perm, NULL, info, PETSC_FALSE, PETSC_TRUE);
 }
 
-static PetscErrorCode MatGetFactor_SeqAIJHybridGPU_CUSPARSE(Mat A, MatFactorType ftype, Mat *F)
+/* the factor of PETSc's type `parent`, with our operations over its own */
+static PetscErrorCode HybGetFactor(MatSolverType solver, MatType parent, PetscBool host, Mat A, MatFactorType ftype, Mat *F)
 {
   HybFactor     *f;
   PetscContainer container;
   PetscErrorCode (*create)(Mat, MatFactorType, Mat *) = NULL;
 
   PetscFunctionBegin;
-  PetscCall(MatSolverTypeGet(MATSOLVERCUSPARSE, MATSEQAIJCUSPARSE, ftype, NULL, NULL, &create));
-  PetscCheck(create, PETSC_COMM_SELF, PETSC_ERR_SUP, "cuSPARSE has no factorization %s", MatFactorTypes[ftype]);
+  PetscCall(MatSolverTypeGet(solver, parent, ftype, NULL, NULL, &create));
+  PetscCheck(create, PETSC_COMM_SELF, PETSC_ERR_SUP, "%s has no factorization %s", solver, MatFactorTypes[ftype]);
   PetscCall((*create)(A, ftype, F));
+  if (!*F) PetscFunctionReturn(PETSC_SUCCESS); /* as PETSc says that it cannot */
   PetscCall(PetscNew(&f));
+  f->host = host;
   PetscCall(PetscContainerCreate(PETSC_COMM_SELF, &container));
   PetscCall(PetscContainerSetPointer(container, f));
   #if PETSC_VERSION_LT(3, 23, 0)
@@ -161,6 +248,16 @@ static PetscErrorCode MatGetFactor_SeqAIJHybridGPU_CUSPARSE(Mat A, MatFactorType
   if (f->icc) (*F)->ops->iccfactorsymbolic = HybICCFactorSymbolic;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+static PetscErrorCode MatGetFactor_SeqAIJHybridGPU_CUSPARSE(Mat A, MatFactorType ftype, Mat *F)
+{
+  return HybGetFactor(MATSOLVERCUSPARSE, MATSEQAIJCUSPARSE, PETSC_FALSE, A, ftype, F);
+}
+
+static PetscErrorCode MatGetFactor_SeqAIJHybridGPU_PETSc(Mat A, MatFactorType ftype, Mat *F)
+{
+  return HybGetFactor(MATSOLVERPETSC, MATSEQAIJ, PETSC_TRUE, A, ftype, F);
+}
 #endif
 
 /* PETSc's own stays the default: it is registered for this type as well, before cuSPARSE's */
@@ -177,7 +274,7 @@ PetscErrorCode HybGlueRegisterFactors(void)
       PetscCall(MatSolverTypeGet(MATSOLVERPETSC, MATSEQAIJ, types[k], NULL, NULL, &host));
       PetscCall(MatSolverTypeGet(MATSOLVERCUSPARSE, MATSEQAIJCUSPARSE, types[k], NULL, NULL, &device));
       if (!host || !device) continue;
-      PetscCall(MatSolverTypeRegister(MATSOLVERPETSC, MATSEQAIJHYBRIDGPU, types[k], host));
+      PetscCall(MatSolverTypeRegister(MATSOLVERPETSC, MATSEQAIJHYBRIDGPU, types[k], MatGetFactor_SeqAIJHybridGPU_PETSc));
       PetscCall(MatSolverTypeRegister(MATSOLVERCUSPARSE, MATSEQAIJHYBRIDGPU, types[k], MatGetFactor_SeqAIJHybridGPU_CUSPARSE));
     }
   }
