@@ -12,6 +12,7 @@
 #define STREAM "-mat_aijhybridgpu_rowstream_"
 #define GROUP  "-mat_aijhybridgpu_rowgroup_"
 #define BLOCK  "-mat_aijhybridgpu_block_"
+#define SHAPE  "-mat_aijhybridgpu_shape_"
 #define SEGSUM "-mat_aijhybridgpu_segsum_"
 static const struct {
   const char *method, *option[4], *value[4];
@@ -44,6 +45,8 @@ static const struct {
   {"rowgroup", {GROUP "way", STREAM "threads", STREAM "blocks", STREAM "order"}, {"stream", "64", "2", "2"}  },
   {"shape",    {STREAM "threads", STREAM "blocks", STREAM "order"},              {"64", "1", "1"}            },
   {"shape",    {STREAM "threads", STREAM "blocks", STREAM "order"},              {"64", "2", "2"}            },
+  {"shape",    {SHAPE "batch", STREAM "threads", STREAM "lanes"},                {"0", "64", "1"}            },
+  {"shape",    {SHAPE "batch", STREAM "threads", STREAM "lanes"},                {"14", "64", "2"}           },
   {"block",    {BLOCK "entries", STREAM "threads", STREAM "lanes", STREAM "order"}, {"yes", "64", "8", "1"}  },
   {"block",    {BLOCK "entries", BLOCK "pad", STREAM "lanes", STREAM "order"},   {"yes", "yes", "16", "2"}   },
   {"block",    {BLOCK "entries", BLOCK "pad", STREAM "blocks"},                  {"yes", "yes", "1"}         },

@@ -20,9 +20,11 @@
 #define SHAPE_MAX_CLASSES 1024
 #define SHAPE_MAX_TABLE   8192
 
+/* BATCH: loads of x in flight for a thread */
+template <int BATCH, int NBLOCKS>
 struct RowStreamShape {
   using Index                   = PetscInt;
-  static constexpr int  BLOCKS  = 4;
+  static constexpr int  BLOCKS  = NBLOCKS;
   static constexpr int  ROWS    = 1;
   static constexpr bool INDEXED = false;
   const PetscInt       *index; /* unused: no stream of indices */
@@ -55,16 +57,28 @@ struct RowStreamShape {
       const PetscInt  *off = table + table[row.c];
       const HybScalar *xr  = x + r, *v0 = value + start;
       const PetscInt   len = end - start;
-      for (PetscInt k = lane; k < len; k += ROWSTREAM_BATCH * G) {
-        HybScalar xv[ROWSTREAM_BATCH], v[ROWSTREAM_BATCH];
+      PetscInt         k   = lane;
+      /* rows of few shapes have whole batches mostly: no entry of those is asked for */
+      for (; k + (BATCH - 1) * G < len; k += BATCH * G) {
+        HybScalar xv[BATCH], v[BATCH];
 #pragma unroll
-        for (int u = 0; u < ROWSTREAM_BATCH; u++) {
+        for (int u = 0; u < BATCH; u++) {
+          xv[u] = HybLoadReadOnly(xr + off[k + u * G]);
+          v[u]  = v0[k + u * G];
+        }
+#pragma unroll
+        for (int u = 0; u < BATCH; u++) sum[0] += v[u] * xv[u];
+      }
+      if (k < len) {
+        HybScalar xv[BATCH], v[BATCH];
+#pragma unroll
+        for (int u = 0; u < BATCH; u++) {
           const bool in = k + u * G < len;
           xv[u]         = in ? HybLoadReadOnly(xr + off[k + u * G]) : HybScalar(0);
           v[u]          = in ? v0[k + u * G] : HybScalar(0);
         }
 #pragma unroll
-        for (int u = 0; u < ROWSTREAM_BATCH; u++)
+        for (int u = 0; u < BATCH; u++)
           if (k + u * G < len) sum[0] += v[u] * xv[u];
       }
     } else {
@@ -76,6 +90,7 @@ struct RowStreamShape {
 typedef struct {
   HybRowShapes    shapes;
   RowStreamLayout layout;
+  PetscInt        batch;
 } Shape;
 
 static PetscErrorCode ShapeFind(HybSpMV *S, const HybCSR *A, Shape **found)
@@ -125,6 +140,9 @@ static PetscErrorCode HybSpMVSetUp_ShapeCUDA(HybSpMV *S, const HybCSR *A)
     S->data = sh;
   }
   PetscCall(RowStreamPlan(&S->exec, &S->work, A, sh->shapes.maxlength, 1, 0, sizeof(PetscInt), sh->shapes.nclasses + 1 + (PetscInt)sh->shapes.noffsets, &sh->layout));
+  sh->batch = 8;
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_shape_batch", &sh->batch, NULL));
+  if (sh->batch == 0) sh->batch = sh->shapes.maxlength <= 5 ? 5 : sh->shapes.maxlength <= 7 ? 7 : 9;
   PetscCall(HybCountersSet(&S->counters, "classes", sh->shapes.nclasses));
   PetscCall(HybCountersSet(&S->counters, "rows a tile", sh->layout.rows));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -133,12 +151,23 @@ static PetscErrorCode HybSpMVSetUp_ShapeCUDA(HybSpMV *S, const HybCSR *A)
 static PetscErrorCode HybSpMVApply_ShapeCUDA(HybSpMV *S, const HybCSR *A, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
 {
   const Shape         *sh      = (const Shape *)S->data;
-  const RowStreamShape columns = {NULL, sh->shapes.rowclass, sh->shapes.offsetptr, sh->shapes.offset, sh->shapes.nclasses, (PetscInt)sh->shapes.noffsets};
   RowStreamLayout      layout  = sh->layout;
 
   PetscFunctionBegin;
   if (!RowStreamAligned(A->a)) layout.values = 0; /* no tile fits: the slow way */
-  PetscCall(RowStreamApply(&S->exec, &layout, A, 0, columns, x, (int)mode, y, z));
+#define CALL(BATCH, BLOCKS) \
+  do { \
+    const RowStreamShape<BATCH, BLOCKS> columns = {NULL, sh->shapes.rowclass, sh->shapes.offsetptr, sh->shapes.offset, sh->shapes.nclasses, (PetscInt)sh->shapes.noffsets}; \
+    PetscCall(RowStreamApply(&S->exec, &layout, A, 0, columns, x, (int)mode, y, z)); \
+  } while (0)
+  switch (sh->batch) {
+  case 5: CALL(5, 4); break;
+  case 7: CALL(7, 4); break;
+  case 9: CALL(9, 4); break;
+  case 14: CALL(14, 2); break;
+  default: CALL(8, 4);
+  }
+#undef CALL
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
