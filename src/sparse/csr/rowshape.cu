@@ -41,6 +41,8 @@ static __device__ __forceinline__ unsigned long long ShapeMix(unsigned long long
 #define SHAPE_THREADS 256
 #define SHAPE_HEAD    0x8000u /* marks a head beside its slot: slots are below 2^14 */
 #define SHAPE_WARPS   (SHAPE_THREADS / HYB_WARP)
+#define SHAPE_BATCH   8 /* loads under way together */
+#define SHAPE_TILES   4 /* tiles of a block that assigns classes */
 #define SHAPE_SAMPLED 2048 /* rows from which on a sample is looked at first */
 
 /* the nearest head at or before this thread in the block, as a thread number; last: SHAPE_WARPS ints of shared memory. Thread 0 is a head. */
@@ -77,8 +79,14 @@ static __global__ __launch_bounds__(SHAPE_THREADS) void ShapeSign(PetscInt m, co
   __syncthreads();
   if (*stop) return;
   if (fits) {
-#pragma unroll 8
-    for (PetscInt k = t; k < len; k += SHAPE_THREADS) staged[k] = j[from + k];
+    for (PetscInt k = t; k < len; k += SHAPE_BATCH * SHAPE_THREADS) {
+      PetscInt c[SHAPE_BATCH];
+#pragma unroll
+      for (int u = 0; u < SHAPE_BATCH; u++) c[u] = k + u * SHAPE_THREADS < len ? j[from + k + u * SHAPE_THREADS] : 0;
+#pragma unroll
+      for (int u = 0; u < SHAPE_BATCH; u++)
+        if (k + u * SHAPE_THREADS < len) staged[k + u * SHAPE_THREADS] = c[u];
+    }
     __syncthreads();
     col = staged;
     start -= from;
@@ -87,12 +95,19 @@ static __global__ __launch_bounds__(SHAPE_THREADS) void ShapeSign(PetscInt m, co
   }
   bool head = t == 0 || (r < r1 && end - start != start - before);
   if (t > 0 && r < r1 && !head) {
-    for (PetscInt k = 0; k < end - start && !head; k++) head = col[start + k] != col[before + k] + 1;
+    for (PetscInt k = 0; k < end - start && !head; k += SHAPE_BATCH) {
+#pragma unroll
+      for (int u = 0; u < SHAPE_BATCH; u++) head = head || (k + u < end - start && col[start + k + u] != col[before + k + u] + 1);
+    }
   }
   if (head) {
-    unsigned long long h = (unsigned long long)(end - start);
-    for (PetscInt k = start; k < end; k++) h = ShapeMix(h + (unsigned long long)(col[k] - (PetscInt)r) * 0x9e3779b97f4a7c15ull + 0xbf58476d1ce4e5b9ull);
-    h = ShapeMix(h);
+    unsigned long long part[4] = {(unsigned long long)(end - start), 1, 2, 3}; /* four chains of multiplications side by side */
+    for (PetscInt k = start; k < end; k += 4) {
+#pragma unroll
+      for (int u = 0; u < 4; u++)
+        if (k + u < end) part[u] = ShapeMix(part[u] + (unsigned long long)(col[k + u] - (PetscInt)r) * 0x9e3779b97f4a7c15ull + 0xbf58476d1ce4e5b9ull);
+    }
+    unsigned long long h = ShapeMix(part[0] + ShapeMix(part[1] + ShapeMix(part[2] + ShapeMix(part[3]))));
     if (h == 0) h = 1;
     unsigned slot = (unsigned)(h >> 20) & (nslots - 1);
     for (unsigned probe = 0; probe < nslots; probe++, slot = (slot + 1) & (nslots - 1)) {
@@ -119,6 +134,7 @@ static __global__ __launch_bounds__(SHAPE_THREADS) void ShapeSign(PetscInt m, co
 #define SHAPE_NUMBER_THREADS 1024
 static __global__ void ShapeNumber(unsigned nslots, const unsigned long long *__restrict__ keys, const PetscInt *__restrict__ rows, const PetscInt *__restrict__ i, int maxclasses, HybRowClass *slotclass, PetscInt *list, PetscInt *representative, PetscInt *offsetptr, ShapeStats *stats)
 {
+  HYB_DYNAMIC_SHARED(PetscInt, first); /* of each listed slot, the smallest head */
   HYB_SHARED(PetscCount, scratch, HYB_WARP);
   HYB_SHARED(int, n, 1);
   const int t = (int)threadIdx.x;
@@ -131,13 +147,17 @@ static __global__ void ShapeNumber(unsigned nslots, const unsigned long long *__
   __syncthreads();
   for (unsigned s = (unsigned)t; s < nslots; s += SHAPE_NUMBER_THREADS) {
     slotclass[s] = (HybRowClass)HYB_ROWSHAPE_NONE;
-    if (keys[s]) list[HybAtomicAdd(n, 1)] = (PetscInt)s; /* in any order: only the rank below counts */
+    if (keys[s]) {
+      const int at = HybAtomicAdd(n, 1); /* in any order: only the rank below counts */
+      list[at]     = (PetscInt)s;
+      first[at]    = rows[s];
+    }
   }
   __syncthreads();
   for (int k = t; k < *n; k += SHAPE_NUMBER_THREADS) {
-    const PetscInt mine = rows[list[k]];
+    const PetscInt mine = first[k];
     int            rank = 0;
-    for (int q = 0; q < *n; q++) rank += rows[list[q]] < mine;
+    for (int q = 0; q < *n; q++) rank += first[q] < mine;
     slotclass[list[k]]   = (HybRowClass)rank;
     representative[rank] = mine;
   }
@@ -166,27 +186,47 @@ static __global__ void ShapeOffsets(const PetscInt *__restrict__ i, const PetscI
   for (PetscInt k = (PetscInt)threadIdx.x; k < len; k += (PetscInt)blockDim.x) offset[to + k] = j[from + k] - r;
 }
 
+/* a block has several tiles, so that what it waits for is waited for once; a warp looks at a head at a time */
 static __global__ __launch_bounds__(SHAPE_THREADS) void ShapeAssign(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybRowClass *__restrict__ slotclass, const PetscInt *__restrict__ offsetptr, const PetscInt *__restrict__ offset, HybRowClass *rowclass, PetscCount *unclassed)
 {
-  HYB_SHARED(int, last, SHAPE_WARPS);
-  HYB_SHARED(int, classes, SHAPE_THREADS);
+  HYB_SHARED(int, last, SHAPE_TILES *SHAPE_WARPS);
+  HYB_SHARED(int, classes, SHAPE_TILES *SHAPE_THREADS); /* of heads: the slot, then the class */
+  HYB_SHARED(int, list, SHAPE_TILES *SHAPE_THREADS);
+  HYB_SHARED(int, n, 1);
   const int        t  = (int)threadIdx.x;
-  const PetscCount r0 = (PetscCount)blockIdx.x * SHAPE_THREADS, r1 = r0 + SHAPE_THREADS < m ? r0 + SHAPE_THREADS : m, r = r0 + t;
-  const unsigned   slot = r < r1 ? rowclass[r] : 0;
-  const bool       head = (slot & SHAPE_HEAD) != 0;
+  const PetscCount r0 = (PetscCount)blockIdx.x * (SHAPE_TILES * SHAPE_THREADS);
+  unsigned         slot[SHAPE_TILES];
 
-  if (head) {
-    unsigned       c     = slotclass[slot & ~SHAPE_HEAD];
-    const PetscInt start = i[r], len = i[r + 1] - start, at = offsetptr[c];
-    bool           same  = len == offsetptr[c + 1] - at;
-    for (PetscInt k = 0; k < len && same; k++) same = j[start + k] - (PetscInt)r == offset[at + k];
-    classes[t] = same ? (int)c : (int)HYB_ROWSHAPE_NONE;
+  if (t == 0) *n = 0;
+#pragma unroll
+  for (int q = 0; q < SHAPE_TILES; q++) slot[q] = r0 + q * SHAPE_THREADS + t < m ? rowclass[r0 + q * SHAPE_THREADS + t] : 0;
+  __syncthreads();
+#pragma unroll
+  for (int q = 0; q < SHAPE_TILES; q++)
+    if (slot[q] & SHAPE_HEAD) {
+      list[HybAtomicAdd(n, 1)]       = q * SHAPE_THREADS + t;
+      classes[q * SHAPE_THREADS + t] = (int)(slot[q] & ~SHAPE_HEAD);
+    }
+  __syncthreads();
+  for (int h = t / HYB_WARP; h < *n; h += SHAPE_WARPS) {
+    const int        p = list[h];
+    const PetscCount r = r0 + p;
+    const unsigned   c = slotclass[classes[p]];
+    const PetscInt   start = i[r], len = i[r + 1] - start, at = offsetptr[c];
+    bool             same = len == offsetptr[c + 1] - at;
+    for (PetscInt k = HybLane(); k < len && same; k += HYB_WARP) same = j[start + k] - (PetscInt)r == offset[at + k];
+    same = __all_sync(HYB_FULL_MASK, same);
+    if (HybLane() == 0) classes[p] = same ? (int)c : (int)HYB_ROWSHAPE_NONE;
   }
-  const int nearest = ShapeNearest(head, last);
-  const int c       = classes[nearest];
-  if (r < r1) {
-    rowclass[r] = (HybRowClass)c;
-    if (c == (int)HYB_ROWSHAPE_NONE) (void)HybAtomicAdd(unclassed, 1);
+#pragma unroll
+  for (int q = 0; q < SHAPE_TILES; q++) {
+    const int        nearest = ShapeNearest((slot[q] & SHAPE_HEAD) != 0, last + q * SHAPE_WARPS); /* its barrier comes between the heads' classes and their readers */
+    const PetscCount r       = r0 + q * SHAPE_THREADS + t;
+    if (r < m) {
+      const int c = classes[q * SHAPE_THREADS + nearest];
+      rowclass[r] = (HybRowClass)c;
+      if (c == (int)HYB_ROWSHAPE_NONE) (void)HybAtomicAdd(unclassed, 1);
+    }
   }
 }
 
@@ -199,20 +239,26 @@ static __global__ __launch_bounds__(SHAPE_THREADS) void ShapeInitialize(unsigned
   if (blockIdx.x == 0 && m >= SHAPE_SAMPLED) {
     const PetscCount r = 8 + (PetscCount)(m - 8) * threadIdx.x / SHAPE_THREADS;
     const PetscInt   start = i[r], len = i[r + 1] - start;
-    PetscInt         column[8];
+    PetscInt         column[8], before[9];
     unsigned         like = 0; /* which of the eight */
     bool             regular = false;
+#pragma unroll
+    for (int d = 0; d <= 8; d++) before[d] = i[r - d];
 #pragma unroll
     for (int k = 0; k < 8; k++) column[k] = k < len ? j[start + k] : 0;
     const PetscInt last = len ? j[start + len - 1] : 0;
 #pragma unroll
     for (int d = 1; d <= 8; d++) {
-      const PetscInt before = i[r - d];
-      bool           same   = i[r - d + 1] - before == len;
-      if (same && len) same = j[before + len - 1] + d == last;
+      const bool alike = before[d - 1] - before[d] == len;
+      bool       same  = alike;
+      PetscInt   c[8];
+      /* all are asked for before the first is looked at */
+      const PetscInt end = alike && len ? j[before[d] + len - 1] : last - d;
 #pragma unroll
-      for (int k = 0; k < 8; k++)
-        if (k < len && same) same = j[before + k] + d == column[k];
+      for (int k = 0; k < 8; k++) c[k] = alike && k < len ? j[before[d] + k] : column[k] - d;
+      same = same && (end + d == last || !len);
+#pragma unroll
+      for (int k = 0; k < 8; k++) same = same && c[k] + d == column[k];
       like |= (unsigned)same << d;
     }
 #pragma unroll
@@ -260,7 +306,7 @@ PetscErrorCode HybRowShapesFind(const HybExec *exec, HybArena *keep, HybArena *w
 
   HYB_LAUNCH(ShapeInitialize, HybBlocks(nslots, SHAPE_THREADS), SHAPE_THREADS, 0, exec->stream, nslots, keys, rows, devstats, m, A->i, A->j);
   HYB_LAUNCH(ShapeSign, blocks, SHAPE_THREADS, (size_t)capacity * sizeof(PetscInt), exec->stream, m, A->i, A->j, capacity, (int)maxclasses, nslots, keys, rows, rowclass, devstats);
-  HYB_LAUNCH(ShapeNumber, 1, SHAPE_NUMBER_THREADS, 0, exec->stream, nslots, keys, rows, A->i, (int)maxclasses, slotclass, list, representative, offsetptr, devstats);
+  HYB_LAUNCH(ShapeNumber, 1, SHAPE_NUMBER_THREADS, (size_t)maxclasses * sizeof(PetscInt), exec->stream, nslots, keys, rows, A->i, (int)maxclasses, slotclass, list, representative, offsetptr, devstats);
   PetscCall(exec->backend->copy(exec, &stats, devstats, sizeof(stats), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(exec->backend->sync(exec));
 
@@ -279,7 +325,7 @@ PetscErrorCode HybRowShapesFind(const HybExec *exec, HybArena *keep, HybArena *w
     PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), S->noffsets, sizeof(*S->offset), &S->offset));
     PetscCall(HybArenaCalloc(keep, HYB_WORK(exec), 1, sizeof(*S->unclassed), &S->unclassed));
     HYB_LAUNCH(ShapeOffsets, S->nclasses, 64, 0, exec->stream, A->i, A->j, representative, offsetptr, S->offset);
-    HYB_LAUNCH(ShapeAssign, blocks, SHAPE_THREADS, 0, exec->stream, m, A->i, A->j, slotclass, offsetptr, S->offset, rowclass, S->unclassed);
+    HYB_LAUNCH(ShapeAssign, HybBlocks(m, SHAPE_TILES * SHAPE_THREADS), SHAPE_THREADS, 0, exec->stream, m, A->i, A->j, slotclass, offsetptr, S->offset, rowclass, S->unclassed);
   }
   PetscCall(HybArenaFree(work, &keys));
   PetscCall(HybArenaFree(work, &rows));
