@@ -37,7 +37,7 @@
 static HybExec   dev, host;
 static HybArena  keep;
 static char      methods[32][96], only[1024], parts[128];
-static char      transposes[4][96] = {"transpose"};
+static char      transposes[16][96] = {"transpose"};
 static PetscInt  ntransposes = 1, nmethods, scale = 1, repeat = 7, wrong;
 static double    copyspeed = 4290;
 static FILE     *tsv;
@@ -625,7 +625,7 @@ static PetscErrorCode Run(void)
     char *more = ways;
 
     for (ntransposes = 0; (p = strsep(&more, ","));) {
-      if (*p && ntransposes < 4) strncpy(transposes[ntransposes++], p, sizeof(transposes[0]) - 1);
+      if (*p && ntransposes < 16) strncpy(transposes[ntransposes++], p, sizeof(transposes[0]) - 1);
     }
   }
   if (list[0]) {

@@ -396,11 +396,19 @@ static __global__ __launch_bounds__(CSR_THREADS) void TransposeWords(PetscInt m,
     if (sum[q]) (void)HybAtomicAdd(&count[((r0 + d[q % TRANSPOSE_OFFSETS]) >> 7) + q / TRANSPOSE_OFFSETS], sum[q]);
 }
 
+/* what is written once, and not read before the second-level cache has seen much else */
+template <bool STREAM, typename T>
+static __device__ __forceinline__ void TransposeStore(T *p, const T &v)
+{
+  if (STREAM) HybStoreStream(p, v);
+  else *p = v;
+}
+
 /* THREADS columns to a block */
-template <int THREADS, typename WORD>
+template <int THREADS, typename WORD, bool STREAM>
 static __global__ __launch_bounds__(THREADS, 1536 / THREADS) void TransposeByOffsetsKernel(PetscInt m, PetscInt n, int noffsets, const PetscInt *__restrict__ i, const WORD *__restrict__ word, const PetscInt *__restrict__ offset, const PetscInt *__restrict__ base, const HybScalar *__restrict__ a, int conjugate, PetscInt *__restrict__ ti, PetscInt *__restrict__ tj, PetscInt *__restrict__ perm, HybScalar *__restrict__ ta)
 {
-  constexpr int U = 4; /* loads in flight */
+  constexpr int U = sizeof(WORD) == 8 ? 4 : 8, V = 4; /* loads in flight: words and offsets; values */
   using Row       = typename std::make_unsigned<PetscInt>::type; /* a difference that wraps round is no row either */
   HYB_SHARED(PetscInt, d, TRANSPOSE_OFFSETS);
   HYB_SHARED(PetscInt, scratch, HYB_WARP);
@@ -450,22 +458,22 @@ static __global__ __launch_bounds__(THREADS, 1536 / THREADS) void TransposeByOff
     }
   }
   __syncthreads();
-  for (PetscInt k = t; k < len; k += U * THREADS) {
-    PetscInt  p[U];
-    HybScalar v[U];
+  for (PetscInt k = t; k < len; k += V * THREADS) {
+    PetscInt  p[V];
+    HybScalar v[V];
 #pragma unroll
-    for (int u = 0; u < U; u++) p[u] = k + u * THREADS < len ? positions[k + u * THREADS] : 0;
+    for (int u = 0; u < V; u++) p[u] = k + u * THREADS < len ? positions[k + u * THREADS] : 0;
     if (ta) {
 #pragma unroll
-      for (int u = 0; u < U; u++) v[u] = HybLoadReadOnly(a + p[u]);
+      for (int u = 0; u < V; u++) v[u] = HybLoadReadOnly(a + p[u]);
     }
 #pragma unroll
-    for (int u = 0; u < U; u++) {
+    for (int u = 0; u < V; u++) {
       if (k + u * THREADS < len) {
         const PetscInt to = first + k + u * THREADS;
-        tj[to]            = rows[k + u * THREADS];
-        if (perm) perm[to] = p[u];
-        if (ta) ta[to] = conjugate ? HybConj(v[u]) : v[u];
+        TransposeStore<STREAM>(tj + to, rows[k + u * THREADS]);
+        if (perm) TransposeStore<STREAM>(perm + to, p[u]);
+        if (ta) TransposeStore<STREAM>(ta + to, conjugate ? HybConj(v[u]) : v[u]);
       }
     }
   }
@@ -501,17 +509,31 @@ static PetscErrorCode TransposeByOffsets(const HybExec *exec, HybArena *work, co
     PetscCall(CSRFetch(exec, found, O, sizeof(found)));
   }
   if (found[0] <= TRANSPOSE_OFFSETS && found[1] == 0) {
-    const int    n = found[0], tile = n <= 16 ? 2 * TRANSPOSE_GROUP : TRANSPOSE_GROUP;
+    const int n = found[0];
+    PetscInt  tile = n <= 16 ? 256 : 128;
+    PetscBool stream = PETSC_TRUE;
+
+    PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_transpose_tile", &tile, NULL));
+    PetscCall(PetscOptionsGetBool(NULL, NULL, "-mat_aijhybridgpu_transpose_stream", &stream, NULL));
+    tile = n > 32 || tile <= 128 ? 128 : tile <= 256 ? 256 : 512;
+    PetscCall(HybDeviceLimits(&limit, NULL));
+    while (tile > 128 && 2 * (size_t)tile * (size_t)n * sizeof(PetscInt) > limit) tile /= 2;
     const size_t bytes = 2 * (size_t)tile * (size_t)n * sizeof(PetscInt);
 
-    PetscCall(HybDeviceLimits(&limit, NULL));
     if (bytes <= limit) {
       PetscCall(HybScanCounts(exec, work, ngroups, count, count, NULL, NULL));
-#define CALL(THREADS, WORD) \
-  HYB_LAUNCH((TransposeByOffsetsKernel<THREADS, WORD>), HybBlocks(A->n, THREADS), THREADS, bytes, exec->stream, A->m, A->n, n, A->i, (const WORD *)word, O->offset, count, A->a, T->conjugate, T->ti, T->tj, T->perm, T->ta)
-      if (n <= 16) CALL(2 * TRANSPOSE_GROUP, unsigned);
-      else if (n <= 32) CALL(TRANSPOSE_GROUP, unsigned);
-      else CALL(TRANSPOSE_GROUP, unsigned long long);
+#define CALL(THREADS, WORD, STREAM) \
+  HYB_LAUNCH((TransposeByOffsetsKernel<THREADS, WORD, STREAM>), HybBlocks(A->n, THREADS), THREADS, bytes, exec->stream, A->m, A->n, n, A->i, (const WORD *)word, O->offset, count, A->a, T->conjugate, T->ti, T->tj, T->perm, T->ta)
+#define BYTILE(WORD, STREAM) \
+  do { \
+    if (tile == 128) CALL(128, WORD, STREAM); \
+    else if (tile == 256) CALL(256, WORD, STREAM); \
+    else CALL(512, WORD, STREAM); \
+  } while (0)
+      if (n <= 32 && stream) BYTILE(unsigned, true);
+      else if (n <= 32) BYTILE(unsigned, false);
+      else CALL(128, unsigned long long, true);
+#undef BYTILE
 #undef CALL
       *done = PETSC_TRUE;
     }
