@@ -324,6 +324,44 @@ static void Declined(void)
   RefMatDestroy(&C);
 }
 
+/* the stages' transpose gets new values unless the caller says that P's are the old ones */
+static void Unchanged(void)
+{
+  HybProduct      product = NULL;
+  const PetscBool same[3] = {PETSC_FALSE, PETSC_TRUE, PETSC_FALSE};
+  RefMat          A, P, C;
+  HybCSR          DA, DP, DC;
+
+  HybTestBegin("P^T A P again with the values of P of before");
+  HybTestMatStencil(7, 9, 9, 9, &A);
+  HybTestMatProlongator(729, 80, 3, &P);
+  RefPtAP(&A, &P, &C);
+  if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &P.csr, &DP)) && HybTestCall(HybProductCreate(HybTestExec(), HYB_PRODUCT_PTAP, "binned", 0, &product)) && HybTestCall(HybProductUnchanged(product, same)) &&
+      HybTestCall(HybProductSymbolic(product, &DA, &DP, NULL, &out, &DC))) {
+    static const PetscCount gathers[] = {1, 1, 2, 2, 2, 3};
+
+    for (int k = 0; k < 6; k++) {
+      PetscCount count = -1;
+
+      if (k > 0) HybTestRandomize(&A);
+      if (k == 2 || k == 5) HybTestRandomize(&P);
+      RefMatDestroy(&C);
+      RefPtAP(&A, &P, &C);
+      /* what is said holds for one numeric phase; of the first one it cannot be true */
+      if (k != 2 && k != 5) HybTestCall(HybProductUnchanged(product, same));
+      if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &P.csr, &DP)) && HybTestCall(HybProductNumeric(product, &DA, &DP, NULL, &DC))) HybTestSameMatrix(&DC, &C, 4);
+      HybTestCall(HybProductGetCounter(product, "transposed values", &count));
+      HybTestCheck(count == gathers[k], "%td times after numeric phase %d, expected %td", count, k + 1, gathers[k]);
+    }
+  }
+  HybTestCall(HybProductDestroy(&product));
+  HybTestCall(HybArenaReset(&keep));
+  HybTestCall(HybArenaReset(&out));
+  RefMatDestroy(&A);
+  RefMatDestroy(&P);
+  RefMatDestroy(&C);
+}
+
 static void Method(void)
 {
   char   name[64];
@@ -445,6 +483,7 @@ static void Method(void)
   RefMatDestroy(&P);
   Sizes();
   Declined();
+  Unchanged();
   HybTestBegin("%s: every allocation failing in turn", method->name);
   HybTestMatStencil(9, 12, 11, 1, &FaultA);
   HybTestMatProlongator(132, 30, 3, &FaultP);

@@ -95,6 +95,16 @@ int main(int argc, char **argv)
     PetscCall(Multiply(which, a[0], a[1], a[2], MAT_REUSE_MATRIX, &D));
     PetscCall(Multiply(which, h[0], h[1], h[2], MAT_REUSE_MATRIX, &E));
     MatTestCheckSame(E, D, "reuse with changed values");
+    /* again as it is, then new values in one operand alone: what was made of the others' values may be used again, nothing else */
+    PetscCall(Multiply(which, h[0], h[1], h[2], MAT_REUSE_MATRIX, &E));
+    MatTestCheckSame(E, D, "reuse with the same values");
+    for (int k = 0; k < 6; k++) {
+      PetscCall(Change(a[k % 3], k < 3 ? 2.0 : 0.5));
+      PetscCall(Change(h[k % 3], k < 3 ? 2.0 : 0.5));
+      PetscCall(Multiply(which, a[0], a[1], a[2], MAT_REUSE_MATRIX, &D));
+      PetscCall(Multiply(which, h[0], h[1], h[2], MAT_REUSE_MATRIX, &E));
+      MatTestCheckSame(E, D, "reuse with changed values of one operand");
+    }
     if (size == 1) { /* other matrices of the same pattern */
       PetscCall(Change(other[0], -3.0));
       PetscCall(Multiply(which, other[0], other[1], other[2], MAT_REUSE_MATRIX, &E));

@@ -23,6 +23,8 @@ typedef struct _HybProduct *HybProduct;
 extern PetscErrorCode HybProductCreate(const HybExec *, HybProductType, const char *method, PetscInt width, HybProduct *);
 /* checks shapes; result->i, j, a come from out (memory exec->result); a is allocated, not yet computed unless *numeric */
 extern PetscErrorCode HybProductSymbolic(HybProduct, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybArena *out, HybCSR *result);
+/* For the next numeric phase: which operands have the values that the last one saw. What was made of these (a transpose) is not made again. */
+extern PetscErrorCode HybProductUnchanged(HybProduct, const PetscBool same[3]);
 /* operands of the pattern given to symbolic, any values */
 extern PetscErrorCode HybProductNumeric(HybProduct, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybCSR *result);
 /* flops of one numeric (two per product of scalars), bytes held by plan and intermediates, and the most that was ever held (result included) */

@@ -15,7 +15,7 @@
 
     symbolic:  transpose symbolically what is to be transposed (keeping the permutation of the values);
                for each multiplication: symbolic product on patterns; W's pattern and values are kept for the numeric phases
-    numeric:   gather the transpose's new values through the permutation; for each multiplication: numeric product
+    numeric:   gather the transpose's new values through the permutation, unless the caller says that the operand's are the old ones; for each multiplication: numeric product
 
   Memory: the transpose and W live as long as the product (12 bytes a nonzero in double and 32-bit indices, plus 4 for the permutation).
   Cost: that of the multiplications; a transpose is O(nnz + rows + columns) once and one gather a numeric phase.
@@ -26,6 +26,7 @@
 
 typedef struct {
   PetscBool used;
+  PetscBool current; /* its values are those of the last numeric phase */
   PetscInt  operand; /* which of the caller's operands is transposed */
   HybCSR    T;
   PetscInt *perm;
@@ -44,6 +45,8 @@ struct _HybProduct {
   HybCSR         W; /* the intermediate product of two-stage products */
   HybPtAP        fused;
   PetscBool      isfused;
+  PetscBool      same[3]; /* operands that the next numeric phase sees with the values of the last one */
+  PetscCount     gathers; /* of a transpose's values */
   size_t         resultbytes, peak; /* the most ever held, result included */
 };
 
@@ -87,7 +90,8 @@ static PetscErrorCode HybProductReset(HybProduct p)
   }
   PetscCall(HybProductResetFused(p));
   p->nstages         = 0;
-  p->transposed.used = PETSC_FALSE;
+  p->transposed.used = p->transposed.current = PETSC_FALSE;
+  p->gathers         = 0;
   PetscCall(HybArenaReset(&p->work));
   PetscCall(HybArenaReset(&p->keep));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -267,6 +271,13 @@ PetscErrorCode HybProductSymbolic(HybProduct p, const HybCSR *A, const HybCSR *B
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode HybProductUnchanged(HybProduct p, const PetscBool same[3])
+{
+  PetscFunctionBegin;
+  PetscCall(PetscArraycpy(p->same, same, 3));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybProductNumeric_Inner(HybProduct p, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybCSR *result)
 {
   const HybCSR *operands[3];
@@ -282,7 +293,12 @@ static PetscErrorCode HybProductNumeric_Inner(HybProduct p, const HybCSR *A, con
   operands[0] = A;
   operands[1] = B;
   operands[2] = C;
-  if (p->transposed.used) PetscCall(p->exec.backend->csr->gather(&p->exec, T->nnz, p->transposed.perm, PETSC_FALSE, operands[p->transposed.operand]->a, T->a));
+  if (p->transposed.used && !(p->transposed.current && p->same[p->transposed.operand])) {
+    p->transposed.current = PETSC_FALSE;
+    PetscCall(p->exec.backend->csr->gather(&p->exec, T->nnz, p->transposed.perm, PETSC_FALSE, operands[p->transposed.operand]->a, T->a));
+    p->transposed.current = PETSC_TRUE;
+    p->gathers++;
+  }
   switch (p->type) {
   case HYB_PRODUCT_AB:
     PetscCall(HybSpGEMMNumeric(&p->stage[0], A, B, result));
@@ -312,10 +328,13 @@ static PetscErrorCode HybProductNumeric_Inner(HybProduct p, const HybCSR *A, con
 PetscErrorCode HybProductNumeric(HybProduct p, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybCSR *result)
 {
   HybMemoryReport before, after;
+  PetscErrorCode  ierr;
 
   PetscFunctionBegin;
   PetscCall(p->exec.backend->usage(&before, PETSC_TRUE));
-  PetscCall(HybProductNumeric_Inner(p, A, B, C, result));
+  ierr = HybProductNumeric_Inner(p, A, B, C, result);
+  PetscCall(PetscArrayzero(p->same, 3));
+  PetscCall(ierr);
   PetscCall(p->exec.backend->usage(&after, PETSC_FALSE));
   p->peak = PetscMax(p->peak, HybProductHeld(p) + (after.since - (before.device_bytes + before.managed_bytes)));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -379,6 +398,7 @@ PetscErrorCode HybProductGetCounter(HybProduct p, const char *name, PetscCount *
 {
   PetscFunctionBegin;
   *value = p->isfused ? HybCountersGet(&p->fused.counters, name) : 0;
+  if (!strcmp(name, "transposed values")) *value += p->gathers;
   for (PetscInt s = 0; s < p->nstages; s++) *value += HybCountersGet(&p->stage[s].counters, name);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -196,6 +196,7 @@ typedef struct {
   HybDeviceCopy copy;
   HybDeviceTranspose transpose;
   HybDerived         derived;
+  PetscCount         moves; /* how often the values moved where the object's state may not have */
   PetscObjectState   assembling; /* of values from coordinates that MatAssemblyEnd() is about to count once more */
   PetscCount         coocount; /* entries of the last MatSetPreallocationCOO() */
   /* promotion */

@@ -16,7 +16,8 @@
 
   Where no row of A has more than ROWMERGE_NARROW entries, nor more than ROWMERGE_PRODUCTS products, a single thread merges a row: the heads stand in its registers, an
   entry of C costs a comparison for each head in place of shuffles, and 32 rows proceed at once ("narrow"). The rows of C of a warp are neighbours in memory, so they are
-  gathered in shared memory and written in one stream. This is what "auto" takes rowmerge for; wider rows are left to other methods.
+  gathered in shared memory and written in one stream. This is what "auto" takes rowmerge for; wider rows are left to other methods. Numeric phases of Galerkin products, which are
+  repeated, go by masks where those serve (../maskrows.cu).
 
   Otherwise W is the width asked for, or the smallest power of two that merges the longest row at once, at most 16, and 32 where 16 would need three levels.
 
@@ -29,8 +30,8 @@
 
   Reference: Gremse, Hoefter, Schwen, Kiessling, Naumann, GPU-accelerated sparse matrix-matrix multiplication by iterative row merging, SISC 37 (2015).
 */
+#include "../maskrows.cuh"
 #include "../../device/hybgroup.cuh"
-#include "aijhybridgpu/private/hybspgemm.h"
 
 #define ROWMERGE_THREADS 128
 #define ROWMERGE_LEVELS  31 /* of width 2, for any length */
@@ -280,6 +281,7 @@ typedef struct {
   PetscInt       w, levels, nchunks;
   bool           narrow;
   RowMergeChunk *chunk;
+  HybMaskRows    masks;
 } RowMerge;
 
 template <int W>
@@ -530,11 +532,16 @@ static PetscErrorCode HybSpGEMMSymbolic_RowMergeCUDA(HybSpGEMM *mm, const HybCSR
 
 static PetscErrorCode HybSpGEMMNumeric_RowMergeCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybCSR *C)
 {
-  const RowMerge *r = (const RowMerge *)mm->data;
-  PetscInt       *bj;
-  HybScalar      *ba;
+  RowMerge  *r = (RowMerge *)mm->data;
+  PetscInt  *bj;
+  HybScalar *ba;
 
   PetscFunctionBegin;
+  if (r->narrow && mm->reuse && !r->masks.tried) PetscCall(HybMaskRowsPlan(mm, A, B, C, &r->masks));
+  if (r->masks.from) {
+    PetscCall(HybMaskRowsNumeric(mm, A, B, &r->masks, C));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   for (PetscInt k = 0; k < r->nchunks; k++) {
     PetscCall(RowMergeIntermediates(mm, r, r->chunk + k, A, B, false, true, &bj, &ba));
     PetscCall(RowMergeLast(mm, r, r->chunk + k, A, B, bj, ba, NULL, C, r->narrow ? NULL : C->j));

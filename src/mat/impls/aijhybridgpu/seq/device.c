@@ -273,6 +273,7 @@ PetscErrorCode MatSeqAIJHybridGPUValuesMoved(Mat A)
   if (!MatIsSeqAIJHybridGPU(A) || !hyb) PetscFunctionReturn(PETSC_SUCCESS);
   hyb->copy.values     = PETSC_FALSE;
   hyb->transpose.state = -1;
+  hyb->moves++;
   hyb->writes          = 0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -16,6 +16,11 @@ typedef struct {
     PetscCount       nnz;
     uint64_t         pattern; /* a hash of i and j */
   } operand[3];
+  struct { /* whose values the last numeric phase saw; id 0: nobody's */
+    PetscObjectId    id;
+    PetscObjectState state;
+    PetscCount       moves;
+  } values[3];
   PetscCount adoptions, nnz; /* of C with the product's pattern: another operation may have given it another one since */
   /* MAT_FORCE_DIAGONAL_ENTRIES where the product lacks some: the product itself, and C is its sum with an empty diagonal */
   PetscBool padded;
@@ -325,8 +330,24 @@ static PetscErrorCode HybMatProductResult(Mat C, HybMatProduct *mp, HybLent *l, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Whose values an operand has, where they can be known again: device copies of ours follow the object's state as well. Others may be written past it. */
+static PetscErrorCode HybMatProductValues(HybMatProduct *mp, Mat A, PetscObjectId *id, PetscObjectState *state, PetscCount *moves)
+{
+  PetscFunctionBegin;
+  *id    = 0;
+  *state = 0;
+  *moves = 0;
+  if (HybExecOnDevice(&mp->exec) && MatIsSeqAIJHybridGPU(A) && A->spptr) {
+    *moves = ((Mat_SeqAIJHybridGPU *)A->spptr)->moves;
+    PetscCall(PetscObjectGetId((PetscObject)A, id));
+    PetscCall(PetscObjectStateGet((PetscObject)A, state));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybMatProductNumeric(Mat C, HybMatProduct *mp, HybOperands *o)
 {
+  PetscBool      seen[3] = {PETSC_FALSE, PETSC_FALSE, PETSC_FALSE};
   HybLent        l;
   HybCSR         result;
   PetscBool      same, ondevice;
@@ -377,7 +398,18 @@ static PetscErrorCode HybMatProductNumeric(Mat C, HybMatProduct *mp, HybOperands
   }
   PetscCall(HybMatProductResult(C, mp, &l, &result, &ondevice));
   PetscCall(PetscLogEventBegin(HYB_ProductNumeric, C, 0, 0, 0));
+  for (PetscInt k = 0; k < o->n; k++) {
+    PetscObjectId    id;
+    PetscObjectState state;
+    PetscCount       moves;
+
+    PetscCall(HybMatProductValues(mp, o->mat[k], &id, &state, &moves));
+    seen[k]          = (PetscBool)(id && id == mp->values[k].id && state == mp->values[k].state && moves == mp->values[k].moves);
+    mp->values[k].id = 0; /* of nobody, if this fails */
+  }
+  PetscCall(HybProductUnchanged(mp->product, seen));
   PetscCall(HybProductNumeric(mp->product, &o->csr[0], &o->csr[1], o->n == 3 ? &o->csr[2] : NULL, mp->padded ? &mp->innercsr : &result));
+  for (PetscInt k = 0; k < o->n; k++) PetscCall(HybMatProductValues(mp, o->mat[k], &mp->values[k].id, &mp->values[k].state, &mp->values[k].moves));
   if (mp->padded) { /* the entries of the diagonal that the product lacks stay zeros */
     const HybExec  *x   = &mp->exec;
     const HybScalar one = 1;

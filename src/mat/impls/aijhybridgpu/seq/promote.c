@@ -154,8 +154,9 @@ PetscErrorCode MatSeqAIJHybridGPUWriteEnd(Mat A, HybWriteThrough *w, PetscBool i
   HybPatternKey        key;
 
   PetscFunctionBegin;
-  if (!w->counts) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  hyb->moves++;
+  if (!w->counts) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybLentGet(A, PETSC_TRUE, &l));
   PetscCall(HybPatternKeyGet(A, &l.csr, &key));
   PetscCall(HybLentRestore(A, &l));
