@@ -84,11 +84,11 @@ PetscErrorCode HybGlueGetDevice(PetscBool required, const HybBackend **device)
         PetscCall(PetscDeviceContextGetCurrentContext(&dctx));
         PetscCall(PetscDeviceContextGetDeviceType(dctx, &type));
         if (type == PETSC_DEVICE_CUDA) {
-          PetscDevice device;
+          PetscDevice card;
           PetscInt    petscs;
 
-          PetscCall(PetscDeviceContextGetDevice(dctx, &device));
-          PetscCall(PetscDeviceGetDeviceId(device, &petscs));
+          PetscCall(PetscDeviceContextGetDevice(dctx, &card));
+          PetscCall(PetscDeviceGetDeviceId(card, &petscs));
           PetscCheck(id < 0 || id == petscs, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "-mat_aijhybridgpu_device names card %" PetscInt_FMT ", but PETSc's vectors are on card %" PetscInt_FMT ": use -device_select_cuda alone, which both follow", id, petscs);
           services.device = (int)petscs;
           /* in turn, by PETSc's ranks, unless the user names the one for all */
