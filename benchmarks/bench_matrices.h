@@ -73,19 +73,58 @@ static inline int CompareInt(const void *a, const void *b)
   return x < y ? -1 : x > y;
 }
 
+/* what finite element packages number an unstructured mesh by: from point 0, neighbours after neighbours, by their degree, those alike in random order (key); backwards at the end */
+static inline void CuthillMcKee(const HybCSR *S, const PetscInt *key, PetscInt *order)
+{
+  unsigned char *seen = (unsigned char *)calloc((size_t)S->m, 1);
+  PetscInt       n    = 1;
+
+  if (!seen) abort();
+  order[0] = 0;
+  seen[0]  = 1;
+  for (PetscInt q = 0; q < n; q++) {
+    const PetscInt p = order[q], from = n;
+
+    for (PetscInt k = S->i[p]; k < S->i[p + 1]; k++) {
+      const PetscInt c = S->j[k], degree = S->i[c + 1] - S->i[c];
+      PetscInt       at = n;
+
+      if (seen[c]) continue;
+      seen[c] = 1;
+      for (; at > from; at--) {
+        const PetscInt b = order[at - 1], other = S->i[b + 1] - S->i[b];
+
+        if (other < degree || (other == degree && key[b] < key[c])) break;
+        order[at] = b;
+      }
+      order[at] = c;
+      n++;
+    }
+  }
+  for (PetscInt q = 0; q < n / 2; q++) {
+    const PetscInt t = order[q];
+
+    order[q]         = order[n - 1 - q];
+    order[n - 1 - q] = t;
+  }
+  free(seen);
+}
+
 /* three unknowns at each point of an n^3 grid, 27 neighbours; window > 1: points are renumbered at random within windows of that many, as a mesh generator's
-   numbering that keeps neighbours near but in no order */
+   numbering that keeps neighbours near but in no order; -1: by reverse Cuthill-McKee, with alike points in random order */
 static inline PetscErrorCode Elasticity(PetscInt n, PetscInt window, HybCSR *A)
 {
   const PetscInt points = n * n * n;
   PetscInt      *newpoint = (PetscInt *)malloc((size_t)points * sizeof(PetscInt)), *oldpoint = (PetscInt *)malloc((size_t)points * sizeof(PetscInt));
   PetscCount     nnz = 0;
   unsigned       seed = 12345;
+  PetscBool      levels = (PetscBool)(window < 0);
   HybCSR         S;
 
   PetscFunctionBegin;
   PetscCheck(newpoint && oldpoint, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for a numbering");
   for (PetscInt p = 0; p < points; p++) oldpoint[p] = p;
+  if (levels) window = points;
   for (PetscInt w = 0; window > 1 && w < points; w += window) {
     const PetscInt len = PetscMin(window, points - w);
 
@@ -98,6 +137,10 @@ static inline PetscErrorCode Elasticity(PetscInt n, PetscInt window, HybCSR *A)
   }
   for (PetscInt p = 0; p < points; p++) newpoint[oldpoint[p]] = p;
   PetscCall(Stencil(27, n, n, n, &S));
+  if (levels) {
+    CuthillMcKee(&S, newpoint, oldpoint);
+    for (PetscInt p = 0; p < points; p++) newpoint[oldpoint[p]] = p;
+  }
   PetscCall(HostCSR(3 * points, 3 * points, 9 * S.nnz, A));
   for (PetscInt p = 0; p < points; p++) {
     const PetscInt o = oldpoint[p], len = S.i[o + 1] - S.i[o];

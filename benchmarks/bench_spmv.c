@@ -36,7 +36,7 @@
 
 static HybExec   dev, host;
 static HybArena  keep;
-static char      methods[32][96], only[1024], parts[128];
+static char      methods[64][96], only[1024], parts[128];
 static char      transposes[16][96] = {"transpose"};
 static PetscInt  ntransposes = 1, nmethods, scale = 1, repeat = 7, wrong;
 static double    copyspeed = 4290;
@@ -579,7 +579,7 @@ static PetscErrorCode Levels(PetscInt n)
 static PetscErrorCode Run(void)
 {
   static const char *const files[] = {"Cornell5", "boyd1", "cnr-2000", "uk-2007-05_100000", "circuitscape_1m", "boyd2_A", "gun_K", "hand_elasticity", "wathen100", "G2_circuit", "email-Enron", "cage11", "m133-b3", "norne_tpfa", "rail_79841"};
-  char                     backend[PETSC_MAX_PATH_LEN] = "host", list[1024] = "", ways[512] = "", path[PETSC_MAX_PATH_LEN] = "", cusparsepath[PETSC_MAX_PATH_LEN] = "", message[512], *p, *rest = list;
+  char                     backend[PETSC_MAX_PATH_LEN] = "host", list[4096] = "", ways[512] = "", path[PETSC_MAX_PATH_LEN] = "", cusparsepath[PETSC_MAX_PATH_LEN] = "", message[512], *p, *rest = list;
   PetscBool                set;
   PetscReal                speed = copyspeed;
   PetscInt                 levels[8] = {96, 200}, nlevels = 8;
@@ -630,10 +630,10 @@ static PetscErrorCode Run(void)
   }
   if (list[0]) {
     while ((p = strsep(&rest, ","))) {
-      if (*p && nmethods < 32) strncpy(methods[nmethods++], p, sizeof(methods[0]) - 1);
+      if (*p && nmethods < 64) strncpy(methods[nmethods++], p, sizeof(methods[0]) - 1);
     }
   } else {
-    for (const HybSpMVMethod *const *t = dev.backend->spmv; *t && nmethods < 32; t++) strncpy(methods[nmethods++], (*t)->name, sizeof(methods[0]) - 1);
+    for (const HybSpMVMethod *const *t = dev.backend->spmv; *t && nmethods < 64; t++) strncpy(methods[nmethods++], (*t)->name, sizeof(methods[0]) - 1);
   }
   PetscCall(PetscOptionsGetString(NULL, NULL, "-tsv", path, sizeof(path), &set));
   if (set) {
@@ -649,6 +649,7 @@ static PetscErrorCode Run(void)
   PetscCall(Case("9-pt 2000^2", 9, 2000, 2, PETSC_FALSE));
   PetscCall(Case("elasticity 100^3", 3, 100, 1, PETSC_FALSE));
   PetscCall(Case("elasticity 100^3 renumbered", 3, 100, 2000, PETSC_FALSE));
+  PetscCall(Case("elasticity 100^3 by levels", 3, 100, -1, PETSC_FALSE));
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(files); k++) PetscCall(Case(files[k], 0, 0, 0, PETSC_TRUE));
   if (InList(parts, "values", PETSC_FALSE) && InList(only, "values", PETSC_TRUE)) PetscCall(Values((PetscCount)100000000 / scale / scale / scale));
   if (InList(parts, "levels", PETSC_FALSE)) {

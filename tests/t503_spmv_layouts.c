@@ -50,6 +50,8 @@ static const struct {
   {"block",    {BLOCK "entries", STREAM "threads", STREAM "lanes", STREAM "order"}, {"yes", "64", "8", "1"}  },
   {"block",    {BLOCK "entries", BLOCK "pad", STREAM "lanes", STREAM "order"},   {"yes", "yes", "16", "2"}   },
   {"block",    {BLOCK "entries", BLOCK "pad", STREAM "blocks"},                  {"yes", "yes", "1"}         },
+  {"block",    {BLOCK "entries", STREAM "lanes", STREAM "order", STREAM "threads"}, {"yes", "4", "3", "64"}  },
+  {"shape",    {SHAPE "batch", STREAM "blocks", STREAM "order", STREAM "threads"}, {"9", "1", "3", "64"}     },
   {"segsum",   {SEGSUM "repair"},                                                {"cpu"}                     },
   {"segsum",   {SEGSUM "threads", SEGSUM "items", SEGSUM "blocks"},              {"64", "3", "1"}            },
   {"segsum",   {SEGSUM "threads", SEGSUM "items", SEGSUM "blocks"},              {"256", "5", "1"}           },

@@ -48,6 +48,7 @@ typedef struct {
   PetscCount blocks;
   PetscCount chunks;          /* pieces of neighbouring tiles, each for the blocks of a multiprocessor; 1: all blocks go along the tiles together */
   PetscBool  neighbours;      /* blocks of a multiprocessor have neighbouring numbers, not numbers that differ by that of the multiprocessors */
+  PetscInt  *claims;          /* chunks+1, zero between launches: tiles of each that are taken, by blocks of its multiprocessor as long as there are any; blocks that are done. NULL: each block has its own */
   PetscCount carveout;        /* what launches prefer of a multiprocessor's memory as shared memory, in per cent; ROWSTREAM_DRIVER: nothing is said */
 } RowStreamLayout;
 
@@ -73,12 +74,39 @@ static __device__ __forceinline__ void RowStreamCopy(uint64_t *bar, T *stage, co
     for (PetscCount k = first + (PetscCount)(bytes / sizeof(T)); k < to; k++) stage[k - first] = array[k];
 }
 
+/* the next tile that nobody has, of this chunk or, when that is done, of the one that has most left; l.ntiles: none is left. By the first warp */
+static __device__ __forceinline__ PetscInt RowStreamClaim(const RowStreamLayout &l, PetscInt *chunk)
+{
+  const PetscInt none = (PetscInt)l.ntiles;
+  for (;;) {
+    PetscInt tile = none;
+    if (*chunk < 0) return none;
+    if (HybLane() == 0) {
+      tile = (PetscInt)(l.ntiles * *chunk / l.chunks) + HybAtomicAdd(&l.claims[*chunk], 1);
+      if (tile >= l.ntiles * (*chunk + 1) / l.chunks) tile = none;
+    }
+    tile = HybShfl(HYB_FULL_MASK, tile, 0);
+    if (tile < none) return tile;
+    PetscInt most = 0, where = -1;
+    for (PetscInt c = HybLane(); c < l.chunks; c += HYB_WARP) {
+      const PetscInt left = (PetscInt)(l.ntiles * (c + 1) / l.chunks - l.ntiles * c / l.chunks) - HybLoadShared(&l.claims[c]);
+      if (left > most) {
+        most  = left;
+        where = c;
+      }
+    }
+    const PetscInt all = HybSubwarpMax<HYB_WARP>(most);
+    *chunk             = all > 0 ? HybSubwarpMax<HYB_WARP>(most == all ? where : -1) : -1;
+  }
+}
+
 /* the bounds leave 64 or 80 registers, which the batch of loads needs; without them ptxas aims at 32 */
-template <class COLUMNS, int G>
+template <class COLUMNS, int G, bool CLAIM>
 static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(RowStreamLayout l, int mode, PetscInt m, PetscCount nnz, PetscCount nindex, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, const HybScalar *y, HybScalar *z, COLUMNS columns)
 {
   HYB_SHARED(uint64_t, bar, ROWSTREAM_STAGES);
   HYB_SHARED(PetscInt, begin, ROWSTREAM_STAGES); /* first entry of the tile in the stage, -1 where it does not fit */
+  HYB_SHARED(PetscInt, claimed, ROWSTREAM_STAGES);
   HYB_DYNAMIC_SHARED(HybScalar, value);
   using Index             = typename COLUMNS::Index;
   Index *const     index  = reinterpret_cast<Index *>(value + (size_t)ROWSTREAM_STAGES * l.values);
@@ -86,13 +114,15 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
   const int        lane   = (int)(threadIdx.x & (G - 1));
   constexpr int    R      = COLUMNS::ROWS;
   const PetscInt   mine   = (PetscInt)(threadIdx.x / G) * R; /* my first row in the tile */
-  const PetscCount stride = gridDim.x / l.chunks;
-  const PetscCount chunk  = l.neighbours ? blockIdx.x / stride : blockIdx.x % l.chunks;
-  const PetscCount begun  = l.ntiles * chunk / l.chunks + (l.neighbours ? blockIdx.x % stride : blockIdx.x / l.chunks), last = l.ntiles * (chunk + 1) / l.chunks;
+  const PetscInt   none   = (PetscInt)l.ntiles;
+  const PetscInt   stride = (PetscInt)(gridDim.x / l.chunks);
+  PetscInt         chunk  = (PetscInt)((CLAIM ? HybMultiprocessor() : l.neighbours ? blockIdx.x / stride : blockIdx.x) % (unsigned)l.chunks);
+  const PetscInt   last   = (PetscInt)(l.ntiles * (chunk + 1) / l.chunks);
+  PetscInt         tile, next; /* this one and the one after */
 
-  const auto copy = [&](PetscCount tile, int s) {
-    if (tile >= last) return;
-    const PetscCount r0 = tile * l.rows, r1 = r0 + l.rows < m ? r0 + l.rows : m;
+  const auto copy = [&](PetscInt tile_, int s) {
+    if (tile_ >= none) return;
+    const PetscCount r0 = (PetscCount)tile_ * l.rows, r1 = r0 + l.rows < m ? r0 + l.rows : m;
     const PetscCount k0 = i[r0], k1 = i[r1];
     PetscCount       q0 = 0, q1 = 0;
     bool             fits = k1 - k0 / RowStreamUnit<HybScalar>() * RowStreamUnit<HybScalar>() <= l.values;
@@ -109,27 +139,47 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
     } else HybBulkExpect(&bar[s], 0);
   };
 
-  HybBulkInit(bar, ROWSTREAM_STAGES);
+  if (CLAIM && threadIdx.x < HYB_WARP) {
+    for (int s = 0; s < ROWSTREAM_STAGES; s++) {
+      const PetscInt t = RowStreamClaim(l, &chunk);
+      if (threadIdx.x == 0) claimed[s] = t;
+    }
+  }
+  HybBulkInit(bar, ROWSTREAM_STAGES); /* with a barrier */
+  if (CLAIM) {
+    tile = claimed[0];
+    next = claimed[1];
+  } else {
+    tile = (PetscInt)(l.ntiles * chunk / l.chunks) + (PetscInt)(l.neighbours ? blockIdx.x % stride : blockIdx.x / (unsigned)l.chunks);
+    next = tile + stride < last ? tile + stride : none;
+    tile = tile < last ? tile : none;
+  }
 #if HYB_BULK_ENGINE
   if (threadIdx.x == 0)
 #endif
   {
-    for (int s = 0; s < ROWSTREAM_STAGES; s++) copy(begun + s * stride, s);
+    copy(tile, 0);
+    copy(next, 1);
   }
   columns.Prepare(table);
 
-  PetscCount                  r     = begun * l.rows + mine;
-  bool                        valid = mine < l.rows && begun < last && r < m;
+  PetscCount                  r     = (PetscCount)tile * l.rows + mine;
+  bool                        valid = mine < l.rows && tile < none && r < m;
   PetscInt                    start = valid ? i[r] : 0, end = valid ? i[r + 1] : 0;
-  typename COLUMNS::Row       row   = columns.Load(r, valid, begun);
+  typename COLUMNS::Row       row   = columns.Load(r, valid, tile);
   __syncthreads();
-  for (PetscCount tile = begun, it = 0; tile < last; tile += stride, it++) {
+  for (PetscInt it = 0; tile < none; it++) {
     const int        s      = (int)(it % ROWSTREAM_STAGES);
-    const PetscCount nr     = (tile + stride) * l.rows + mine;
-    const bool       nvalid = mine < l.rows && tile + stride < last && nr < m;
+    const PetscCount nr     = (PetscCount)next * l.rows + mine;
+    const bool       nvalid = mine < l.rows && next < none && nr < m;
     const PetscInt   nstart = nvalid ? i[nr] : 0, nend = nvalid ? i[nr + 1] : 0;
-    const typename COLUMNS::Row nrow = columns.Load(nr, nvalid, tile + stride);
+    const typename COLUMNS::Row nrow = columns.Load(nr, nvalid, next);
+    PetscInt         after  = next + stride < last ? next + stride : none;
     HybScalar        base[R];
+    if (CLAIM && threadIdx.x < HYB_WARP) {
+      after = next < none ? RowStreamClaim(l, &chunk) : none;
+      if (threadIdx.x == 0) claimed[s] = after;
+    }
 #pragma unroll
     for (int q = 0; q < R; q++) base[q] = mode != ROW_SET && valid && lane == q % G ? y[r + q] : HybScalar(0);
 
@@ -150,7 +200,7 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
         if (valid && lane == q % G) z[r + q] = mode == ROW_SET ? sum[q] : mode == ROW_ADD ? base[q] + sum[q] : base[q] - sum[q];
       }
     } else {
-      const PetscCount r0 = tile * l.rows, r1 = r0 + l.rows < m ? r0 + l.rows : m;
+      const PetscCount r0 = (PetscCount)tile * l.rows, r1 = r0 + l.rows < m ? r0 + l.rows : m;
       for (PetscCount q = r0 + (PetscInt)(threadIdx.x / HYB_WARP); q < r1; q += (PetscInt)(blockDim.x / HYB_WARP)) {
         HybScalar sum(0);
 #pragma unroll 4
@@ -164,11 +214,20 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
     start = nstart;
     end   = nend;
     row   = nrow;
+    tile  = next;
     __syncthreads();
+    next = CLAIM ? claimed[s] : after;
 #if HYB_BULK_ENGINE
     if (threadIdx.x == 0)
 #endif
-      copy(tile + ROWSTREAM_STAGES * stride, s);
+      copy(next, s);
+  }
+  /* the last block leaves the counts as they were found */
+  if (CLAIM && threadIdx.x == 0) {
+    __threadfence();
+    if (HybAtomicAdd(&l.claims[l.chunks], 1) == (PetscInt)gridDim.x - 1) {
+      for (PetscInt c = 0; c <= l.chunks; c++) l.claims[c] = 0;
+    }
   }
 }
 
@@ -187,7 +246,7 @@ static __global__ void RowStreamTileSizes(PetscInt m, PetscInt rows, PetscCount 
   100, or -1 for the driver's own, either said before each launch) the driver's, for measuring. Tiles far larger than the mean are left to the slow way rather than making room for them everywhere.
   longest: of the rows. Where tiles of such rows would be little larger than the mean, that says enough; else tiles are measured, with a host synchronisation.
 */
-static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, const HybCSR *A, PetscCount longest, PetscInt blockrows, PetscInt perindex, size_t indexbytes, PetscInt table, RowStreamLayout *l)
+static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscCount longest, PetscInt blockrows, PetscInt perindex, size_t indexbytes, PetscInt table, RowStreamLayout *l)
 {
   const PetscCount mean = PetscMax(1, (A->nnz + A->m - 1) / PetscMax(1, A->m));
   PetscCount       largest = 0, stage, meantile;
@@ -241,7 +300,8 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, 
   l->chunks = 1;
   if (order > 0 && l->ntiles >= sms * l->blocks) {
     l->chunks     = sms;
-    l->neighbours = (PetscBool)(order > 1);
+    l->neighbours = (PetscBool)(order == 2);
+    if (order == 3) PetscCall(HybArenaCalloc(keep, HYB_WORK(exec), l->chunks + 1, sizeof(*l->claims), &l->claims));
     if (l->carveout == ROWSTREAM_DRIVER) l->carveout = PetscMin(100, (100 * l->blocks * (PetscCount)(l->bytes + 1024 + 128) + (PetscCount)limit) / (PetscCount)(limit + 1024));
   }
   l->blocks = PetscMin(l->ntiles, (PetscCount)sms * l->blocks);
@@ -260,8 +320,13 @@ static PetscErrorCode RowStreamApply(const HybExec *exec, const RowStreamLayout 
   PetscFunctionBegin;
 #define ROWSTREAM_LAUNCH(G) \
   do { \
-    if (l->carveout != ROWSTREAM_DRIVER) PetscCall(HybDeviceCarveout((const void *)(RowStreamKernel<COLUMNS, G>), (int)l->carveout)); \
-    HYB_LAUNCH((RowStreamKernel<COLUMNS, G>), l->blocks, l->threads, l->bytes, exec->stream, *l, mode, A->m, A->nnz, nindex, A->i, A->j, A->a, x, y, z, columns); \
+    if (COLUMNS::CLAIMS && l->claims) ROWSTREAM_LAUNCH2(G, COLUMNS::CLAIMS); \
+    else ROWSTREAM_LAUNCH2(G, false); \
+  } while (0)
+#define ROWSTREAM_LAUNCH2(G, CLAIM) \
+  do { \
+    if (l->carveout != ROWSTREAM_DRIVER) PetscCall(HybDeviceCarveout((const void *)(RowStreamKernel<COLUMNS, G, CLAIM>), (int)l->carveout)); \
+    HYB_LAUNCH((RowStreamKernel<COLUMNS, G, CLAIM>), l->blocks, l->threads, l->bytes, exec->stream, *l, mode, A->m, A->nnz, nindex, A->i, A->j, A->a, x, y, z, columns); \
   } while (0)
   switch (l->lanes) {
   case 1: ROWSTREAM_LAUNCH(1); break;
@@ -270,6 +335,7 @@ static PetscErrorCode RowStreamApply(const HybExec *exec, const RowStreamLayout 
   case 8: ROWSTREAM_LAUNCH(8); break;
   default: ROWSTREAM_LAUNCH(16); break;
   }
+#undef ROWSTREAM_LAUNCH2
 #undef ROWSTREAM_LAUNCH
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -281,6 +347,7 @@ struct RowStreamColumns {
   static constexpr int  BLOCKS  = 4;
   static constexpr int  ROWS    = 1;
   static constexpr bool INDEXED = true;
+  static constexpr bool CLAIMS  = false;
   static constexpr bool NARROW  = sizeof(I) < sizeof(PetscInt);
   const I              *index;
   const PetscInt       *base; /* of each tile, where they are narrow */

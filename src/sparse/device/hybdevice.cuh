@@ -109,6 +109,18 @@ static __device__ __forceinline__ int HybLane(void)
   return (int)(threadIdx.x & (HYB_WARP - 1));
 }
 
+/* The multiprocessor that this block runs on, for work that is better taken by the same one: any number is right */
+static __device__ __forceinline__ unsigned HybMultiprocessor(void)
+{
+#if !defined(HYB_EMULATOR) && defined(__CUDA_ARCH__)
+  unsigned id;
+  asm volatile("mov.u32 %0, %%smid;" : "=r"(id));
+  return id;
+#else
+  return blockIdx.x;
+#endif
+}
+
 template <int W>
 static __device__ __forceinline__ unsigned HybSubwarpMask(void)
 {

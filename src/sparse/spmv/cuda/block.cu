@@ -23,6 +23,7 @@ struct RowStreamBlock {
   static constexpr int  BLOCKS  = 3;
   static constexpr int  ROWS    = BS;
   static constexpr bool INDEXED = true;
+  static constexpr bool CLAIMS  = ENTRIES && BS == 3;
   const PetscInt       *index; /* block columns, block row by block row */
   const HybScalar      *padded;
   struct Row { };
@@ -248,7 +249,7 @@ static PetscErrorCode BlockCreate(HybSpMV *S, const HybCSR *A)
   b->bs      = bs;
   b->nblocks = A->nnz / (bs * bs);
   b->column  = column;
-  PetscCall(RowStreamPlan(&S->exec, &S->work, A, longest, bs, bs * bs, sizeof(PetscInt), 0, &b->layout));
+  PetscCall(RowStreamPlan(&S->exec, &S->keep, &S->work, A, longest, bs, bs * bs, sizeof(PetscInt), 0, &b->layout));
   if (b->layout.rows == 0) {
     PetscCall(HybArenaFree(&S->keep, &column));
     PetscCall(HybArenaFree(&S->keep, &b));

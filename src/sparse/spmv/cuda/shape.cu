@@ -27,6 +27,7 @@ struct RowStreamShape {
   static constexpr int  BLOCKS  = NBLOCKS;
   static constexpr int  ROWS    = 1;
   static constexpr bool INDEXED = false;
+  static constexpr bool CLAIMS  = BATCH == 9;
   const PetscInt       *index; /* unused: no stream of indices */
   const HybRowClass    *rowclass;
   const PetscInt       *offsetptr, *offset;
@@ -139,7 +140,7 @@ static PetscErrorCode HybSpMVSetUp_ShapeCUDA(HybSpMV *S, const HybCSR *A)
     PetscCheck(sh, PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpMV method shape cannot run: the rows of this matrix, %" PetscInt_FMT " x %" PetscInt_FMT ", have too many shapes", A->m, A->n);
     S->data = sh;
   }
-  PetscCall(RowStreamPlan(&S->exec, &S->work, A, sh->shapes.maxlength, 1, 0, sizeof(PetscInt), sh->shapes.nclasses + 1 + (PetscInt)sh->shapes.noffsets, &sh->layout));
+  PetscCall(RowStreamPlan(&S->exec, &S->keep, &S->work, A, sh->shapes.maxlength, 1, 0, sizeof(PetscInt), sh->shapes.nclasses + 1 + (PetscInt)sh->shapes.noffsets, &sh->layout));
   sh->batch = 8;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_shape_batch", &sh->batch, NULL));
   if (sh->batch == 0) sh->batch = sh->shapes.maxlength <= 5 ? 5 : sh->shapes.maxlength <= 7 ? 7 : 9;
