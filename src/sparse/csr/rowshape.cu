@@ -15,6 +15,14 @@
     for each class:          offset = columns - row of the representative
     for each tile:           head: class = equal(r, representative) ? class(slotof[r]) : NONE;  rowclass[r] = class of the nearest head
 
+  Where all entries lie on few diagonals (diagonals.cuh), a row's word takes the signature's place. Words are equal exactly where rows are alike, so nothing is compared afterwards and the
+  slots are the classes but for their numbers; the columns are read once, and no row waits for another:
+
+    one block:               the diagonals of a sample
+    for each row:            its word; the first of a warp, and where the row before has another word: slot = find or insert the word, as above
+    one block:               number the slots as above
+    for each row:            class = number of its slot
+
   A matrix with more distinct signatures than allowed is given up as soon as the table has too many: the remaining tiles see the flag and leave. So is, before that, a larger
   one of whose rows, 256 looked at, less than half are like the row so many before them, for every number up to eight.
 
@@ -22,13 +30,20 @@
   of that shape (a row before it of the same shape would have a head of that shape), the order of representatives does not depend on the order of insertion,
   and a table that overflows yields no classes at all.
 */
+#include "diagonals.cuh"
 #include "rowshape.cuh"
 
 typedef struct {
   PetscCount noffsets, maxlength;
   int        n;        /* distinct signatures inserted */
-  int        overflow; /* more than allowed */
+  int        overflow; /* more than allowed, or rows that are not like others at all */
 } ShapeStats;
+
+/* both, since they are looked at together */
+typedef struct {
+  ShapeStats stats;
+  Diagonals  diagonals;
+} ShapeFound;
 
 static __device__ __forceinline__ unsigned long long ShapeMix(unsigned long long h)
 {
@@ -55,6 +70,62 @@ static __device__ __forceinline__ int ShapeNearest(bool head, int *last)
   int nearest = mine ? warp * HYB_WARP + 31 - __clz((int)mine) : -1;
   for (int w = warp - 1; nearest < 0 && w >= 0; w--) nearest = last[w];
   return nearest;
+}
+
+/* the slot of key (not 0), which row r has */
+static __device__ __forceinline__ unsigned ShapeSlot(unsigned long long key, unsigned hash, PetscInt r, int maxclasses, unsigned nslots, unsigned long long *keys, PetscInt *rows, ShapeStats *stats)
+{
+  unsigned slot = hash & (nslots - 1);
+  for (unsigned probe = 0; probe < nslots; probe++, slot = (slot + 1) & (nslots - 1)) {
+    unsigned long long there = keys[slot];
+    if (there == 0) {
+      there = HybAtomicCAS(&keys[slot], 0ull, key);
+      if (there == 0) {
+        if (HybAtomicAdd(&stats->n, 1) >= maxclasses) HybAtomicOr(&stats->overflow, 1);
+        there = key;
+      }
+    }
+    if (there == key) {
+      if (rows[slot] > r) HybAtomicMin(&rows[slot], r);
+      break;
+    }
+  }
+  return slot;
+}
+
+/* few diagonals: slotof[r] = the slot of row r's word */
+static __global__ __launch_bounds__(SHAPE_THREADS) void ShapeWords(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, PetscInt capacity, int maxclasses, unsigned nslots, unsigned long long *keys, PetscInt *rows, HybRowClass *__restrict__ slotof, ShapeFound *found)
+{
+  HYB_DYNAMIC_SHARED(PetscInt, staged);
+  HYB_SHARED(PetscInt, d, DIAGONALS_MAX);
+  const int          n  = found->diagonals.n;
+  const PetscCount   r0 = (PetscCount)blockIdx.x * SHAPE_THREADS, r1 = r0 + SHAPE_THREADS < m ? r0 + SHAPE_THREADS : m, r = r0 + threadIdx.x;
+  unsigned long long word;
+
+  if (n > DIAGONALS_MAX || __syncthreads_or(found->stats.overflow)) return;
+  if (!DiagonalsWord<SHAPE_THREADS>(r0, r1, i, j, capacity, &found->diagonals, n, d, staged, &word)) return;
+  const unsigned long long before = HybShflUp(HYB_FULL_MASK, word, 1);
+  const bool               head   = r < r1 && (HybLane() == 0 || word != before);
+  const unsigned           heads  = __ballot_sync(HYB_FULL_MASK, head) & (HybLanesBelow() | (1u << HybLane()));
+  unsigned                 slot   = 0;
+  if (head) slot = ShapeSlot(word + 1, (unsigned)(ShapeMix(word) >> 20), (PetscInt)r, maxclasses, nslots, keys, rows, &found->stats);
+  slot = HybShfl(HYB_FULL_MASK, slot, heads ? 31 - __clz((int)heads) : 0);
+  if (r < r1) slotof[r] = (HybRowClass)slot;
+}
+
+/* slots become classes */
+#define SHAPE_EACH 8
+static __global__ __launch_bounds__(SHAPE_THREADS) void ShapeRename(PetscInt m, const HybRowClass *__restrict__ slotclass, HybRowClass *rowclass)
+{
+  const PetscCount r = ((PetscCount)blockIdx.x * SHAPE_THREADS + threadIdx.x) * SHAPE_EACH;
+  if (r + SHAPE_EACH <= m) {
+    HybVec<HybRowClass, SHAPE_EACH> v = HybLoadVec<SHAPE_EACH>(rowclass + r);
+#pragma unroll
+    for (int u = 0; u < SHAPE_EACH; u++) v.v[u] = slotclass[v.v[u]];
+    HybStoreVec<SHAPE_EACH>(rowclass + r, v);
+  } else {
+    for (PetscCount q = r; q < m; q++) rowclass[q] = slotclass[rowclass[q]];
+  }
 }
 
 static __global__ __launch_bounds__(SHAPE_THREADS) void ShapeSign(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, PetscInt capacity, int maxclasses, unsigned nslots, unsigned long long *keys, PetscInt *rows, HybRowClass *__restrict__ slotof, ShapeStats *stats)
@@ -109,22 +180,7 @@ static __global__ __launch_bounds__(SHAPE_THREADS) void ShapeSign(PetscInt m, co
     }
     unsigned long long h = ShapeMix(part[0] + ShapeMix(part[1] + ShapeMix(part[2] + ShapeMix(part[3]))));
     if (h == 0) h = 1;
-    unsigned slot = (unsigned)(h >> 20) & (nslots - 1);
-    for (unsigned probe = 0; probe < nslots; probe++, slot = (slot + 1) & (nslots - 1)) {
-      unsigned long long key = keys[slot];
-      if (key == 0) {
-        key = HybAtomicCAS(&keys[slot], 0ull, h);
-        if (key == 0) {
-          if (HybAtomicAdd(&stats->n, 1) >= maxclasses) HybAtomicOr(&stats->overflow, 1);
-          key = h;
-        }
-      }
-      if (key == h) {
-        if (rows[slot] > (PetscInt)r) HybAtomicMin(&rows[slot], (PetscInt)r);
-        break;
-      }
-    }
-    slots[t] = (int)slot;
+    slots[t] = (int)ShapeSlot(h, (unsigned)(h >> 20), (PetscInt)r, maxclasses, nslots, keys, rows, stats);
   }
   const int nearest = ShapeNearest(head, last); /* its barrier comes between the heads' slots and their readers */
   if (r < r1) slotof[r] = (HybRowClass)((unsigned)slots[nearest] | (head ? SHAPE_HEAD : 0u));
@@ -230,65 +286,83 @@ static __global__ __launch_bounds__(SHAPE_THREADS) void ShapeAssign(PetscInt m, 
   }
 }
 
-/* The first block looks at rows spread over the matrix: where less than half are like the row d before them, for every d up to 8, the matrix is given up before all is read. Rows of several
-   unknowns to a point are like the row so many before. */
-static __global__ __launch_bounds__(SHAPE_THREADS) void ShapeInitialize(unsigned nslots, unsigned long long *keys, PetscInt *rows, ShapeStats *stats, PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j)
+/* Is a larger matrix regular? A block looks at SHAPE_THREADS rows spread over it: where less than half are like the row d before them, for every d up to 8, it is not. Rows of several
+   unknowns to a point are like the row so many before. Four threads to a row, two of the eight each. */
+static __device__ __forceinline__ bool ShapeRegular(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j)
 {
-  const unsigned s = blockIdx.x * blockDim.x + threadIdx.x;
-
-  if (blockIdx.x == 0 && m >= SHAPE_SAMPLED) {
-    const PetscCount r = 8 + (PetscCount)(m - 8) * threadIdx.x / SHAPE_THREADS;
-    const PetscInt   start = i[r], len = i[r + 1] - start;
-    PetscInt         column[8], before[9];
-    unsigned         like = 0; /* which of the eight */
-    bool             regular = false;
+  static_assert(DIAGONALS_SAMPLE == 4 * SHAPE_THREADS, "two of eight each");
+  if (m < SHAPE_SAMPLED) return true;
+  const int        d0 = 2 * ((int)threadIdx.x / SHAPE_THREADS);
+  const PetscCount r  = 8 + (PetscCount)(m - 8) * (threadIdx.x % SHAPE_THREADS) / SHAPE_THREADS;
+  const PetscInt   start = i[r], len = i[r + 1] - start, last = len ? j[start + len - 1] : 0;
+  PetscInt         column[8], before[3];
+  unsigned         like    = 0; /* which of the eight */
+  bool             regular = false;
 #pragma unroll
-    for (int d = 0; d <= 8; d++) before[d] = i[r - d];
+  for (int d = 0; d <= 2; d++) before[d] = i[r - d0 - d];
 #pragma unroll
-    for (int k = 0; k < 8; k++) column[k] = k < len ? j[start + k] : 0;
-    const PetscInt last = len ? j[start + len - 1] : 0;
+  for (int k = 0; k < 8; k++) column[k] = k < len ? j[start + k] : 0;
 #pragma unroll
-    for (int d = 1; d <= 8; d++) {
-      const bool alike = before[d - 1] - before[d] == len;
-      bool       same  = alike;
-      PetscInt   c[8];
-      /* all are asked for before the first is looked at */
-      const PetscInt end = alike && len ? j[before[d] + len - 1] : last - d;
+  for (int d = 1; d <= 2; d++) {
+    const bool alike = before[d - 1] - before[d] == len;
+    bool       same  = alike;
+    PetscInt   c[8];
+    /* all are asked for before the first is looked at */
+    const PetscInt end = alike && len ? j[before[d] + len - 1] : last - d0 - d;
 #pragma unroll
-      for (int k = 0; k < 8; k++) c[k] = alike && k < len ? j[before[d] + k] : column[k] - d;
-      same = same && (end + d == last || !len);
+    for (int k = 0; k < 8; k++) c[k] = alike && k < len ? j[before[d] + k] : column[k] - d0 - d;
+    same = same && (end + d0 + d == last || !len);
 #pragma unroll
-      for (int k = 0; k < 8; k++) same = same && c[k] + d == column[k];
-      like |= (unsigned)same << d;
-    }
-#pragma unroll
-    for (int d = 1; d <= 8; d++)
-      if (__syncthreads_count((like >> d) & 1) >= SHAPE_THREADS / 2) regular = true;
-    if (threadIdx.x == 0) stats->overflow = !regular;
-  } else if (s == 0) stats->overflow = 0;
-  if (s < nslots) {
-    keys[s] = 0;
-    rows[s] = PETSC_MAX_INT;
+    for (int k = 0; k < 8; k++) same = same && c[k] + d0 + d == column[k];
+    like |= (unsigned)same << (d0 + d);
   }
-  if (s == 0) {
-    stats->n         = 0;
-    stats->maxlength = 0;
-    stats->noffsets  = 0;
+#pragma unroll
+  for (int d = 1; d <= 8; d++)
+    if (__syncthreads_count((like >> d) & 1) >= SHAPE_THREADS / 2) regular = true;
+  return regular;
+}
+
+/* the first block looks for diagonals, the second whether the matrix is regular (both said already: again), the others empty the table */
+static __global__ __launch_bounds__(DIAGONALS_SAMPLE) void ShapeSample(PetscInt m, PetscCount nnz, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, int words, int again, unsigned nslots, unsigned long long *keys, PetscInt *rows, ShapeFound *found)
+{
+  if (blockIdx.x == 0) {
+    if (words) DiagonalsSample(m, nnz, i, j, again, &found->diagonals);
+    else if (threadIdx.x == 0) {
+      found->diagonals.n        = DIAGONALS_MAX + 1;
+      found->diagonals.nmissing = 0;
+    }
+  } else if (blockIdx.x == 1) {
+    const bool regular = again || ShapeRegular(m, i, j);
+    if (threadIdx.x == 0) {
+      found->stats.overflow  = !regular;
+      found->stats.n         = 0;
+      found->stats.maxlength = 0;
+      found->stats.noffsets  = 0;
+    }
+  } else {
+    const unsigned s = (blockIdx.x - 2) * DIAGONALS_SAMPLE + threadIdx.x;
+    if (s < nslots) {
+      keys[s] = 0;
+      rows[s] = PETSC_MAX_INT;
+    }
   }
 }
 
 PetscErrorCode HybRowShapesFind(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt maxclasses, HybRowShapes *S)
 {
   const PetscInt      m    = A->m;
-  const PetscCount    mean = m > 0 ? A->nnz / m : 0;
   unsigned            nslots = 64;
   unsigned long long *keys;
   PetscInt           *rows, *list, *representative, *offsetptr;
   HybRowClass        *slotclass, *rowclass;
-  ShapeStats         *devstats, stats;
-  const PetscCount    blocks = HybBlocks(m, SHAPE_THREADS);
-  /* room for tiles of mean rows and some more, never above 96 KiB; larger tiles are read where they are */
-  const PetscInt      capacity = (PetscInt)PetscMin((PetscCount)(98304 / sizeof(PetscInt)), SHAPE_THREADS * (mean + mean / 4 + 2));
+  ShapeFound         *found;
+  struct { /* the beginning of *found */
+    ShapeStats stats;
+    int        n, nmissing;
+  } host;
+  const PetscCount    blocks   = HybBlocks(m, SHAPE_THREADS);
+  const PetscInt      capacity = DiagonalsCapacity(A, SHAPE_THREADS);
+  PetscBool           words    = PETSC_TRUE, done = PETSC_FALSE;
 
   PetscFunctionBegin;
   memset(S, 0, sizeof(*S));
@@ -299,38 +373,46 @@ PetscErrorCode HybRowShapesFind(const HybExec *exec, HybArena *keep, HybArena *w
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), nslots, sizeof(*rows), &rows));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), nslots, sizeof(*list), &list));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), nslots, sizeof(*slotclass), &slotclass));
-  PetscCall(HybArenaAlloc(work, HYB_WORK(exec), 1, sizeof(*devstats), &devstats));
+  PetscCall(HybArenaAlloc(work, HYB_WORK(exec), 1, sizeof(*found), &found));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), m, sizeof(*rowclass), &rowclass));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), maxclasses, sizeof(*representative), &representative));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), maxclasses + 1, sizeof(*offsetptr), &offsetptr));
 
-  HYB_LAUNCH(ShapeInitialize, HybBlocks(nslots, SHAPE_THREADS), SHAPE_THREADS, 0, exec->stream, nslots, keys, rows, devstats, m, A->i, A->j);
-  HYB_LAUNCH(ShapeSign, blocks, SHAPE_THREADS, (size_t)capacity * sizeof(PetscInt), exec->stream, m, A->i, A->j, capacity, (int)maxclasses, nslots, keys, rows, rowclass, devstats);
-  HYB_LAUNCH(ShapeNumber, 1, SHAPE_NUMBER_THREADS, (size_t)maxclasses * sizeof(PetscInt), exec->stream, nslots, keys, rows, A->i, (int)maxclasses, slotclass, list, representative, offsetptr, devstats);
-  PetscCall(exec->backend->copy(exec, &stats, devstats, sizeof(stats), HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(exec->backend->sync(exec));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-mat_aijhybridgpu_rowshape_words", &words, NULL));
+  for (int pass = 0; !done; pass++) {
+    HYB_LAUNCH(ShapeSample, 2 + HybBlocks(nslots, DIAGONALS_SAMPLE), DIAGONALS_SAMPLE, 0, exec->stream, m, A->nnz, A->i, A->j, words, pass, nslots, keys, rows, found);
+    if (words) HYB_LAUNCH(ShapeWords, blocks, SHAPE_THREADS, (size_t)capacity * sizeof(PetscInt), exec->stream, m, A->i, A->j, capacity, (int)maxclasses, nslots, keys, rows, rowclass, found);
+    else HYB_LAUNCH(ShapeSign, blocks, SHAPE_THREADS, (size_t)capacity * sizeof(PetscInt), exec->stream, m, A->i, A->j, capacity, (int)maxclasses, nslots, keys, rows, rowclass, &found->stats);
+    HYB_LAUNCH(ShapeNumber, 1, SHAPE_NUMBER_THREADS, (size_t)maxclasses * sizeof(PetscInt), exec->stream, nslots, keys, rows, A->i, (int)maxclasses, slotclass, list, representative, offsetptr, &found->stats);
+    PetscCall(exec->backend->copy(exec, &host, found, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
+    PetscCall(exec->backend->sync(exec));
+    done = !words || host.stats.overflow || (host.n <= DIAGONALS_MAX && host.nmissing == 0) ? PETSC_TRUE : PETSC_FALSE;
+    /* diagonals that the sample had missed are known the next time; too many for a word: by signatures */
+    if (!done && (pass == 2 || host.n > DIAGONALS_MAX || host.nmissing > DIAGONALS_MAX)) words = PETSC_FALSE;
+  }
 
-  if (stats.overflow) {
+  if (host.stats.overflow) {
     PetscCall(HybArenaFree(keep, &rowclass));
     PetscCall(HybArenaFree(keep, &representative));
     PetscCall(HybArenaFree(keep, &offsetptr));
   } else {
     S->found          = PETSC_TRUE;
-    S->nclasses       = (PetscInt)stats.n;
-    S->maxlength      = (PetscInt)stats.maxlength;
-    S->noffsets       = stats.noffsets;
+    S->nclasses       = (PetscInt)host.stats.n;
+    S->maxlength      = (PetscInt)host.stats.maxlength;
+    S->noffsets       = host.stats.noffsets;
     S->rowclass       = rowclass;
     S->representative = representative;
     S->offsetptr      = offsetptr;
     PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), S->noffsets, sizeof(*S->offset), &S->offset));
     PetscCall(HybArenaCalloc(keep, HYB_WORK(exec), 1, sizeof(*S->unclassed), &S->unclassed));
     HYB_LAUNCH(ShapeOffsets, S->nclasses, 64, 0, exec->stream, A->i, A->j, representative, offsetptr, S->offset);
-    HYB_LAUNCH(ShapeAssign, HybBlocks(m, SHAPE_TILES * SHAPE_THREADS), SHAPE_THREADS, 0, exec->stream, m, A->i, A->j, slotclass, offsetptr, S->offset, rowclass, S->unclassed);
+    if (words) HYB_LAUNCH(ShapeRename, HybBlocks(m, SHAPE_THREADS * SHAPE_EACH), SHAPE_THREADS, 0, exec->stream, m, slotclass, rowclass);
+    else HYB_LAUNCH(ShapeAssign, HybBlocks(m, SHAPE_TILES * SHAPE_THREADS), SHAPE_THREADS, 0, exec->stream, m, A->i, A->j, slotclass, offsetptr, S->offset, rowclass, S->unclassed);
   }
   PetscCall(HybArenaFree(work, &keys));
   PetscCall(HybArenaFree(work, &rows));
   PetscCall(HybArenaFree(work, &list));
   PetscCall(HybArenaFree(work, &slotclass));
-  PetscCall(HybArenaFree(work, &devstats));
+  PetscCall(HybArenaFree(work, &found));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -8,7 +8,7 @@
   The offsets come from a sample of the rows; the pass that makes the words looks at every entry and collects offsets that the sample had missed, so
   that a second pass knows all.
 
-    one block:                        offset[] = distinct offsets of 1024 rows; more than 64, or far more than a row has entries: give up
+    one block:                        offset[] = distinct offsets of 1024 rows; more than 63, or far more than a row has entries: give up
     for each row r (a thread):        word[r] = its offsets' bits;  count[(r + offset) / 128] += 1 for each   (by warp and block first: ballots)
     base = scan(count);               for 128 columns each where their entries begin
     for each tile of 128 or 256 columns c (a thread):
@@ -42,20 +42,15 @@
   Memory: offsets: 8 bytes a row; sorting: 12 bytes a nonzero and the sort's own (two more copies of keys and positions); counting: n counters and 8 bytes a nonzero.
 */
 #include "csrops.cuh"
+#include "diagonals.cuh"
 
 #define TRANSPOSE_ROWS 128 /* rows of T in a block's tile */
 #define TRANSPOSE_LONG 64  /* the longest row that a thread sorts */
 #define TRANSPOSE_TILE 2048 /* entries of A that a block works on */
 #define TRANSPOSE_GAP  16   /* rows of T that a thread says the beginning of */
-/* offsets: the most that a word has bits for, the table of those that a sample had missed, columns that are counted together, rows to a block, and how many offsets to
-   an entry of a mean row are worth the search */
-#define TRANSPOSE_OFFSETS  64
-#define TRANSPOSE_MISSING  256
-#define TRANSPOSE_GROUP    128
-#define TRANSPOSE_SAMPLE   1024
-#define TRANSPOSE_PERENTRY 8
-#define TRANSPOSE_NONE     PETSC_MIN_INT
-#define TRANSPOSE_FEWEST   1048576 /* nonzeros from which on offsets are looked for */
+/* offsets: columns that are counted together; nonzeros from which on they are looked for */
+#define TRANSPOSE_GROUP  128
+#define TRANSPOSE_FEWEST 1048576
 
 typedef struct alignas(2 * sizeof(PetscInt)) {
   PetscInt row, position;
@@ -234,142 +229,31 @@ static __global__ __launch_bounds__(CSR_THREADS) void TransposeRowsOf(PetscInt n
     for (PetscCount c = gapfrom[g] + (PetscInt)threadIdx.x; c <= gapto[g]; c += CSR_THREADS) ti[c] = gapat[g];
 }
 
-typedef struct {
-  int      n;                           /* distinct offsets; more than TRANSPOSE_OFFSETS: too many, and none is listed */
-  int      nmissing;                    /* offsets in the table below */
-  PetscInt offset[TRANSPOSE_OFFSETS];   /* ascending */
-  PetscInt missing[TRANSPOSE_MISSING];  /* a hash table of the offsets that rows have beside these */
-} TransposeOffsets;
-
-/* true if it was not there, or if the table is full */
-static __device__ __forceinline__ bool TransposeInsert(PetscInt *table, PetscInt o)
+/* The first block lists the diagonals of a sample of the rows, or (again) those it had listed and those that were missing; the others set the counts to zero */
+static __global__ __launch_bounds__(DIAGONALS_SAMPLE) void TransposeSample(PetscInt m, PetscCount nnz, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, int again, Diagonals *D, PetscCount ngroups, PetscInt *__restrict__ count)
 {
-  unsigned slot = ((unsigned)o * 0x9e3779b9u) >> 24;
-  static_assert(TRANSPOSE_MISSING == 256, "the hash has 8 bits");
-  for (int probe = 0; probe < TRANSPOSE_MISSING; probe++, slot = (slot + 1) & (TRANSPOSE_MISSING - 1)) {
-    const PetscInt there = HybAtomicCAS(&table[slot], TRANSPOSE_NONE, o);
-    if (there == TRANSPOSE_NONE) return true;
-    if (there == o) return false;
-  }
-  return true;
-}
-
-/* The first block lists the offsets of a sample of the rows, or (again) those it had listed and those that were missing; the others set the counts to zero */
-static __global__ __launch_bounds__(TRANSPOSE_SAMPLE) void TransposeSample(PetscInt m, PetscCount nnz, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, int again, TransposeOffsets *O, PetscCount ngroups, PetscInt *__restrict__ count)
-{
-  HYB_SHARED(PetscInt, table, TRANSPOSE_MISSING);
-  HYB_SHARED(PetscInt, list, TRANSPOSE_OFFSETS);
-  HYB_SHARED(int, total, 2);
-  const int t = (int)threadIdx.x;
-
   if (blockIdx.x > 0) {
-    const PetscCount g = (PetscCount)(blockIdx.x - 1) * TRANSPOSE_SAMPLE + t;
+    const PetscCount g = (PetscCount)(blockIdx.x - 1) * DIAGONALS_SAMPLE + threadIdx.x;
     if (g < ngroups) count[g] = 0;
     return;
   }
-  for (int k = t; k < TRANSPOSE_MISSING; k += TRANSPOSE_SAMPLE) table[k] = TRANSPOSE_NONE;
-  if (t < 2) total[t] = 0;
-  __syncthreads();
-  if (again) {
-    if (t < TRANSPOSE_OFFSETS && t < O->n && TransposeInsert(table, O->offset[t])) (void)HybAtomicAdd(&total[0], 1);
-    if (t < TRANSPOSE_MISSING && O->missing[t] != TRANSPOSE_NONE && TransposeInsert(table, O->missing[t])) (void)HybAtomicAdd(&total[0], 1);
-  } else {
-    /* anywhere, for a step of constant length might meet one face of a grid only */
-    const unsigned   scattered = (unsigned)(t + 1) * 0x9e3779b9u;
-    const PetscCount random    = (PetscCount)((double)scattered * (1. / 4294967296.) * (double)m);
-    const PetscInt   r         = m <= TRANSPOSE_SAMPLE ? t : (PetscInt)(random < m ? random : m - 1);
-    const PetscInt   start = r < m ? i[r] : 0, len = r < m ? i[r + 1] - start : 0, longest = HybSubwarpMax<HYB_WARP>(len);
-
-    if (len > TRANSPOSE_OFFSETS) (void)HybAtomicAdd(&total[0], (int)(TRANSPOSE_OFFSETS + 1));
-    for (PetscInt k0 = 0; k0 < longest; k0 += 8) {
-      PetscInt o[8];
-      int      found = HybLane() == 0 ? HybAtomicAdd(&total[0], 0) : 0;
-      if (HybShfl(HYB_FULL_MASK, found, 0) > TRANSPOSE_OFFSETS) break;
-#pragma unroll
-      for (int u = 0; u < 8; u++) o[u] = k0 + u < len ? j[start + k0 + u] - r : TRANSPOSE_NONE;
-#pragma unroll
-      for (int u = 0; u < 8; u++) {
-        /* most rows have what their neighbour in the warp has */
-        const PetscInt before = HybShflUp(HYB_FULL_MASK, o[u], 1);
-        if (o[u] != TRANSPOSE_NONE && (HybLane() == 0 || before != o[u]) && TransposeInsert(table, o[u])) (void)HybAtomicAdd(&total[0], 1);
-      }
-    }
-  }
-  __syncthreads();
-  const int  n    = total[0];
-  const bool many = n > TRANSPOSE_OFFSETS || (PetscCount)n * m > TRANSPOSE_PERENTRY * nnz;
-  if (t == 0) {
-    O->n        = many ? TRANSPOSE_OFFSETS + 1 : n;
-    O->nmissing = 0;
-  }
-  if (many) return;
-  for (int k = t; k < TRANSPOSE_MISSING; k += TRANSPOSE_SAMPLE)
-    if (table[k] != TRANSPOSE_NONE) list[HybAtomicAdd(&total[1], 1)] = table[k]; /* in any order: they are ranked below */
-  __syncthreads();
-  for (int k = t; k < TRANSPOSE_MISSING; k += TRANSPOSE_SAMPLE) O->missing[k] = TRANSPOSE_NONE;
-  if (t < n) {
-    const PetscInt o    = list[t];
-    int            rank = 0;
-    for (int q = 0; q < n; q++) rank += list[q] < o;
-    O->offset[rank] = o;
-  }
-}
-
-static __device__ __forceinline__ int TransposeBits(unsigned word)
-{
-  return __popc(word);
-}
-
-static __device__ __forceinline__ int TransposeBits(unsigned long long word)
-{
-  return __popcll(word);
+  DiagonalsSample(m, nnz, i, j, again, D);
 }
 
 /* The words of the rows, and how many entries each group of columns has. A block has CSR_THREADS rows, whose columns for one offset are within three groups. */
-static __global__ __launch_bounds__(CSR_THREADS) void TransposeWords(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, PetscInt capacity, TransposeOffsets *O, void *__restrict__ word, PetscInt *__restrict__ count)
+static __global__ __launch_bounds__(CSR_THREADS) void TransposeWords(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, PetscInt capacity, Diagonals *D, void *__restrict__ word, PetscInt *__restrict__ count)
 {
   constexpr int GROUPS = CSR_THREADS / TRANSPOSE_GROUP + 1;
   HYB_DYNAMIC_SHARED(PetscInt, staged);
-  HYB_SHARED(PetscInt, d, TRANSPOSE_OFFSETS);
-  HYB_SHARED(int, sum, GROUPS * TRANSPOSE_OFFSETS);
-  HYB_SHARED(int, stop, 1);
-  const int        t = (int)threadIdx.x, n = O->n;
+  HYB_SHARED(PetscInt, d, DIAGONALS_MAX);
+  HYB_SHARED(int, sum, GROUPS * DIAGONALS_MAX);
+  const int        t = (int)threadIdx.x, n = D->n;
   const PetscCount r0 = (PetscCount)blockIdx.x * CSR_THREADS, r1 = r0 + CSR_THREADS < m ? r0 + CSR_THREADS : m, r = r0 + t;
 
-  if (n > TRANSPOSE_OFFSETS) return;
-  const PetscInt  from = i[r0], len = i[r1] - from;
-  const bool      fits = len <= capacity;
-  const PetscInt *col  = j;
-  PetscInt        start = 0, end = 0;
-
-  if (t == 0) *stop = O->nmissing > TRANSPOSE_OFFSETS;
-  if (r < r1) {
-    start = i[r];
-    end   = i[r + 1];
-  }
-  if (t < n) d[t] = O->offset[t];
-  for (int k = t; k < GROUPS * TRANSPOSE_OFFSETS; k += CSR_THREADS) sum[k] = 0;
-  if (fits) {
-#pragma unroll 8
-    for (PetscInt k = t; k < len; k += CSR_THREADS) staged[k] = HybLoadStream(j + from + k);
-    col = staged;
-    start -= from;
-    end -= from;
-  }
-  __syncthreads();
-  if (*stop) return;
-
-  unsigned long long mine = 0;
-  if (end - start > TRANSPOSE_OFFSETS) (void)HybAtomicAdd(&O->nmissing, (int)(TRANSPOSE_OFFSETS + 1));
-  else {
-    int k = 0;
-    for (PetscInt q = start; q < end; q++) {
-      const PetscInt o = col[q] - (PetscInt)r;
-      while (k < n && d[k] < o) k++;
-      if (k < n && d[k] == o) mine |= 1ull << k;
-      else if (TransposeInsert(O->missing, o)) (void)HybAtomicAdd(&O->nmissing, 1);
-    }
-  }
+  if (n > DIAGONALS_MAX) return;
+  for (int k = t; k < GROUPS * DIAGONALS_MAX; k += CSR_THREADS) sum[k] = 0;
+  unsigned long long mine;
+  if (!DiagonalsWord<CSR_THREADS>(r0, r1, i, j, capacity, D, n, d, staged, &mine)) return;
   if (r < r1) {
     if (n <= 32) static_cast<unsigned *>(word)[r] = (unsigned)mine;
     else static_cast<unsigned long long *>(word)[r] = mine;
@@ -387,13 +271,13 @@ static __global__ __launch_bounds__(CSR_THREADS) void TransposeWords(PetscInt m,
       const int        below = (int)((g + 1) * TRANSPOSE_GROUP - first);
       const int        low   = below < HYB_WARP ? __popc(rows & ((1u << below) - 1u)) : __popc(rows), high = __popc(rows) - low;
       static_assert(TRANSPOSE_GROUP == 1 << 7, "shifts by 7");
-      if (low) (void)HybAtomicAdd(&sum[(int)(g - g0) * TRANSPOSE_OFFSETS + k], low);
-      if (high) (void)HybAtomicAdd(&sum[(int)(g - g0 + 1) * TRANSPOSE_OFFSETS + k], high);
+      if (low) (void)HybAtomicAdd(&sum[(int)(g - g0) * DIAGONALS_MAX + k], low);
+      if (high) (void)HybAtomicAdd(&sum[(int)(g - g0 + 1) * DIAGONALS_MAX + k], high);
     }
   }
   __syncthreads();
-  for (int q = t; q < GROUPS * TRANSPOSE_OFFSETS; q += CSR_THREADS)
-    if (sum[q]) (void)HybAtomicAdd(&count[((r0 + d[q % TRANSPOSE_OFFSETS]) >> 7) + q / TRANSPOSE_OFFSETS], sum[q]);
+  for (int q = t; q < GROUPS * DIAGONALS_MAX; q += CSR_THREADS)
+    if (sum[q]) (void)HybAtomicAdd(&count[((r0 + d[q % DIAGONALS_MAX]) >> 7) + q / DIAGONALS_MAX], sum[q]);
 }
 
 /* what is written once, and not read before the second-level cache has seen much else */
@@ -410,7 +294,7 @@ static __global__ __launch_bounds__(THREADS, 1536 / THREADS) void TransposeByOff
 {
   constexpr int U = sizeof(WORD) == 8 ? 4 : 8, V = 4; /* loads in flight: words and offsets; values */
   using Row       = typename std::make_unsigned<PetscInt>::type; /* a difference that wraps round is no row either */
-  HYB_SHARED(PetscInt, d, TRANSPOSE_OFFSETS);
+  HYB_SHARED(PetscInt, d, DIAGONALS_MAX);
   HYB_SHARED(PetscInt, scratch, HYB_WARP);
   HYB_DYNAMIC_SHARED(PetscInt, rows);
   PetscInt *const  positions = rows + THREADS * noffsets;
@@ -435,7 +319,7 @@ static __global__ __launch_bounds__(THREADS, 1536 / THREADS) void TransposeByOff
         if (k0 + u < noffsets) has |= ((w[u] >> (k0 + u)) & 1) << (k0 + u);
     }
   }
-  const PetscInt count = TransposeBits(has);
+  const PetscInt count = DiagonalsBits(has);
   PetscInt       q     = HybBlockExclusiveSum<THREADS>(count, scratch, &len);
   if (c < n) ti[c] = first + q;
   if (c == n - 1) ti[n] = first + q + count;
@@ -453,7 +337,7 @@ static __global__ __launch_bounds__(THREADS, 1536 / THREADS) void TransposeByOff
     for (int u = 0; u < U; u++) {
       if (k0 - u >= 0 && ((has >> (k0 - u)) & 1)) {
         rows[q]        = (PetscInt)((Row)c - (Row)d[k0 - u]);
-        positions[q++] = s[u] + TransposeBits(w[u] & (((WORD)1 << (k0 - u)) - 1));
+        positions[q++] = s[u] + DiagonalsBits(w[u] & (((WORD)1 << (k0 - u)) - 1));
       }
     }
   }
@@ -489,26 +373,25 @@ typedef struct {
 /* *done false: A has too many offsets, and nothing has been written */
 static PetscErrorCode TransposeByOffsets(const HybExec *exec, HybArena *work, const HybCSR *A, const TransposeResult *T, PetscBool *done)
 {
-  const PetscCount  ngroups = HybBlocks(A->n, TRANSPOSE_GROUP), mean = A->nnz / A->m;
-  /* room for tiles of mean rows and some more, never above 96 KiB; larger tiles are read where they are */
-  const PetscInt    capacity = (PetscInt)PetscMin((PetscCount)(98304 / sizeof(PetscInt)), CSR_THREADS * (mean + mean / 4 + 2));
-  TransposeOffsets *O;
+  const PetscCount  ngroups  = HybBlocks(A->n, TRANSPOSE_GROUP);
+  const PetscInt    capacity = DiagonalsCapacity(A, CSR_THREADS);
+  Diagonals        *D;
   PetscInt         *count;
   void             *word;
-  int               found[2] = {0, 1}; /* the beginning of *O */
+  int               found[2] = {0, 1}; /* the beginning of *D */
   size_t            limit;
 
   PetscFunctionBegin;
   *done = PETSC_FALSE;
-  PetscCall(HybArenaAlloc(work, HYB_WORK(exec), 1, sizeof(*O), &O));
+  PetscCall(HybArenaAlloc(work, HYB_WORK(exec), 1, sizeof(*D), &D));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), ngroups + 1, sizeof(*count), &count));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), A->m, sizeof(unsigned long long), &word));
-  for (int pass = 0; pass < 3 && found[1] > 0 && found[0] <= TRANSPOSE_OFFSETS && found[1] <= TRANSPOSE_OFFSETS; pass++) {
-    HYB_LAUNCH(TransposeSample, 1 + HybBlocks(ngroups, TRANSPOSE_SAMPLE), TRANSPOSE_SAMPLE, 0, exec->stream, A->m, A->nnz, A->i, A->j, pass, O, ngroups, count);
-    HYB_LAUNCH(TransposeWords, HybBlocks(A->m, CSR_THREADS), CSR_THREADS, (size_t)capacity * sizeof(PetscInt), exec->stream, A->m, A->i, A->j, capacity, O, word, count);
-    PetscCall(CSRFetch(exec, found, O, sizeof(found)));
+  for (int pass = 0; pass < 3 && found[1] > 0 && found[0] <= DIAGONALS_MAX && found[1] <= DIAGONALS_MAX; pass++) {
+    HYB_LAUNCH(TransposeSample, 1 + HybBlocks(ngroups, DIAGONALS_SAMPLE), DIAGONALS_SAMPLE, 0, exec->stream, A->m, A->nnz, A->i, A->j, pass, D, ngroups, count);
+    HYB_LAUNCH(TransposeWords, HybBlocks(A->m, CSR_THREADS), CSR_THREADS, (size_t)capacity * sizeof(PetscInt), exec->stream, A->m, A->i, A->j, capacity, D, word, count);
+    PetscCall(CSRFetch(exec, found, D, sizeof(found)));
   }
-  if (found[0] <= TRANSPOSE_OFFSETS && found[1] == 0) {
+  if (found[0] <= DIAGONALS_MAX && found[1] == 0) {
     const int n = found[0];
     PetscInt  tile = n <= 16 ? 256 : 128;
     PetscBool stream = PETSC_TRUE;
@@ -523,7 +406,7 @@ static PetscErrorCode TransposeByOffsets(const HybExec *exec, HybArena *work, co
     if (bytes <= limit) {
       PetscCall(HybScanCounts(exec, work, ngroups, count, count, NULL, NULL));
 #define CALL(THREADS, WORD, STREAM) \
-  HYB_LAUNCH((TransposeByOffsetsKernel<THREADS, WORD, STREAM>), HybBlocks(A->n, THREADS), THREADS, bytes, exec->stream, A->m, A->n, n, A->i, (const WORD *)word, O->offset, count, A->a, T->conjugate, T->ti, T->tj, T->perm, T->ta)
+  HYB_LAUNCH((TransposeByOffsetsKernel<THREADS, WORD, STREAM>), HybBlocks(A->n, THREADS), THREADS, bytes, exec->stream, A->m, A->n, n, A->i, (const WORD *)word, D->offset, count, A->a, T->conjugate, T->ti, T->tj, T->perm, T->ta)
 #define BYTILE(WORD, STREAM) \
   do { \
     if (tile == 128) CALL(128, WORD, STREAM); \
@@ -538,7 +421,7 @@ static PetscErrorCode TransposeByOffsets(const HybExec *exec, HybArena *work, co
       *done = PETSC_TRUE;
     }
   }
-  PetscCall(HybArenaFree(work, &O));
+  PetscCall(HybArenaFree(work, &D));
   PetscCall(HybArenaFree(work, &count));
   PetscCall(HybArenaFree(work, &word));
   PetscFunctionReturn(PETSC_SUCCESS);

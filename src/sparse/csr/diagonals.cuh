@@ -1,0 +1,159 @@
+/*
+  diagonals.cuh: the rows of a matrix of few diagonals (offset = column - row) as words, with a bit for each of the diagonals that a row has an entry on. What transposes
+  and classes of rows share; device code only.
+
+  The diagonals come from a sample of the rows. The pass that makes the words looks at every entry, and where it meets a diagonal that the sample had missed, that goes into a table; then
+  sample and pass are repeated, and know all. Two rows are alike exactly when their words are. A word's diagonals ascend with its bits, so the entry of a row on diagonal k is at
+  the place that the number of bits below k says.
+*/
+#ifndef AIJHYBRIDGPU_DIAGONALS_CUH
+#define AIJHYBRIDGPU_DIAGONALS_CUH
+
+#include "../device/hybdevice.cuh"
+
+#define DIAGONALS_MAX      63 /* a word is never all ones */
+#define DIAGONALS_MISSING  256
+#define DIAGONALS_SAMPLE   1024 /* threads of the block that samples, one to a row */
+#define DIAGONALS_PERENTRY 8    /* as many diagonals to an entry of a mean row are worth it */
+#define DIAGONALS_NONE     PETSC_MIN_INT
+
+typedef struct {
+  int      n;                           /* distinct diagonals; more than DIAGONALS_MAX: too many, and none is listed */
+  int      nmissing;                    /* in the table below */
+  PetscInt offset[DIAGONALS_MAX];       /* ascending */
+  PetscInt missing[DIAGONALS_MISSING];  /* a hash table of the diagonals that rows have beside these */
+} Diagonals;
+
+/* true if it was not there, or if the table is full */
+static __device__ __forceinline__ bool DiagonalsInsert(PetscInt *table, PetscInt o)
+{
+  unsigned slot = ((unsigned)o * 0x9e3779b9u) >> 24;
+  static_assert(DIAGONALS_MISSING == 256, "the hash has 8 bits");
+  for (int probe = 0; probe < DIAGONALS_MISSING; probe++, slot = (slot + 1) & (DIAGONALS_MISSING - 1)) {
+    const PetscInt there = HybAtomicCAS(&table[slot], DIAGONALS_NONE, o);
+    if (there == DIAGONALS_NONE) return true;
+    if (there == o) return false;
+  }
+  return true;
+}
+
+/* One block of DIAGONALS_SAMPLE threads lists the diagonals of a sample of the rows, or (again) those listed and those that were missing */
+static __device__ __forceinline__ void DiagonalsSample(PetscInt m, PetscCount nnz, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, int again, Diagonals *D)
+{
+  HYB_SHARED(PetscInt, table, DIAGONALS_MISSING);
+  HYB_SHARED(PetscInt, list, DIAGONALS_MAX);
+  HYB_SHARED(int, total, 2);
+  const int t = (int)threadIdx.x;
+
+  for (int k = t; k < DIAGONALS_MISSING; k += DIAGONALS_SAMPLE) table[k] = DIAGONALS_NONE;
+  if (t < 2) total[t] = 0;
+  __syncthreads();
+  if (again) {
+    if (t < DIAGONALS_MAX && t < D->n && DiagonalsInsert(table, D->offset[t])) (void)HybAtomicAdd(&total[0], 1);
+    if (t < DIAGONALS_MISSING && D->missing[t] != DIAGONALS_NONE && DiagonalsInsert(table, D->missing[t])) (void)HybAtomicAdd(&total[0], 1);
+  } else {
+    /* anywhere, for a step of constant length might meet one face of a grid only */
+    const unsigned   scattered = (unsigned)(t + 1) * 0x9e3779b9u;
+    const PetscCount random    = (PetscCount)((double)scattered * (1. / 4294967296.) * (double)m);
+    const PetscInt   r         = m <= DIAGONALS_SAMPLE ? t : (PetscInt)(random < m ? random : m - 1);
+    const PetscInt   start = r < m ? i[r] : 0, len = r < m ? i[r + 1] - start : 0, longest = HybSubwarpMax<HYB_WARP>(len);
+
+    if (len > DIAGONALS_MAX) (void)HybAtomicAdd(&total[0], (int)(DIAGONALS_MAX + 1));
+    for (PetscInt k0 = 0; k0 < longest; k0 += 8) {
+      PetscInt o[8];
+      int      found = HybLane() == 0 ? HybAtomicAdd(&total[0], 0) : 0;
+      if (HybShfl(HYB_FULL_MASK, found, 0) > DIAGONALS_MAX) break;
+#pragma unroll
+      for (int u = 0; u < 8; u++) o[u] = k0 + u < len ? j[start + k0 + u] - r : DIAGONALS_NONE;
+#pragma unroll
+      for (int u = 0; u < 8; u++) {
+        /* most rows have what their neighbour in the warp has */
+        const PetscInt before = HybShflUp(HYB_FULL_MASK, o[u], 1);
+        if (o[u] != DIAGONALS_NONE && (HybLane() == 0 || before != o[u]) && DiagonalsInsert(table, o[u])) (void)HybAtomicAdd(&total[0], 1);
+      }
+    }
+  }
+  __syncthreads();
+  const int  n    = total[0];
+  const bool many = n > DIAGONALS_MAX || (PetscCount)n * m > DIAGONALS_PERENTRY * nnz;
+  if (t == 0) {
+    D->n        = many ? DIAGONALS_MAX + 1 : n;
+    D->nmissing = 0;
+  }
+  if (many) return;
+  for (int k = t; k < DIAGONALS_MISSING; k += DIAGONALS_SAMPLE)
+    if (table[k] != DIAGONALS_NONE) list[HybAtomicAdd(&total[1], 1)] = table[k]; /* in any order: they are ranked below */
+  __syncthreads();
+  for (int k = t; k < DIAGONALS_MISSING; k += DIAGONALS_SAMPLE) D->missing[k] = DIAGONALS_NONE;
+  if (t < n) {
+    const PetscInt o    = list[t];
+    int            rank = 0;
+    for (int q = 0; q < n; q++) rank += list[q] < o;
+    D->offset[rank] = o;
+  }
+}
+
+static __device__ __forceinline__ int DiagonalsBits(unsigned word)
+{
+  return __popc(word);
+}
+
+static __device__ __forceinline__ int DiagonalsBits(unsigned long long word)
+{
+  return __popcll(word);
+}
+
+/*
+  The word of this thread's row r0 + threadIdx.x, where that is below r1 (else 0); a block has the THREADS rows from r0 on. n = D->n; d: DIAGONALS_MAX integers of shared memory, which receive
+  the diagonals; staged: capacity integers. All threads take part; false, for all of them: so many diagonals are missing that it is no use.
+*/
+template <int THREADS>
+static __device__ __forceinline__ bool DiagonalsWord(PetscCount r0, PetscCount r1, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, PetscInt capacity, Diagonals *D, int n, PetscInt *d, PetscInt *staged, unsigned long long *word)
+{
+  HYB_SHARED(int, stop, 1);
+  const int          t    = (int)threadIdx.x;
+  const PetscCount   r    = r0 + t;
+  const PetscInt     from = i[r0], len = i[r1] - from;
+  const bool         fits = len <= capacity;
+  const PetscInt    *col  = j;
+  PetscInt           start = 0, end = 0;
+  unsigned long long mine = 0;
+
+  if (t == 0) *stop = D->nmissing > DIAGONALS_MAX;
+  if (r < r1) {
+    start = i[r];
+    end   = i[r + 1];
+  }
+  if (t < n) d[t] = D->offset[t];
+  if (fits) {
+#pragma unroll 8
+    for (PetscInt k = t; k < len; k += THREADS) staged[k] = HybLoadStream(j + from + k);
+    col = staged;
+    start -= from;
+    end -= from;
+  }
+  __syncthreads();
+  if (*stop) return false;
+  if (end - start > DIAGONALS_MAX) (void)HybAtomicAdd(&D->nmissing, (int)(DIAGONALS_MAX + 1));
+  else {
+    int k = 0;
+    for (PetscInt q = start; q < end; q++) {
+      const PetscInt o = col[q] - (PetscInt)r;
+      while (k < n && d[k] < o) k++;
+      if (k < n && d[k] == o) mine |= 1ull << k;
+      else if (DiagonalsInsert(D->missing, o)) (void)HybAtomicAdd(&D->nmissing, 1);
+    }
+  }
+  *word = mine;
+  return true;
+}
+
+/* room to stage THREADS mean rows and some more, never above 96 KiB; larger tiles are read where they are */
+static inline PetscInt DiagonalsCapacity(const HybCSR *A, int threads)
+{
+  const PetscCount mean = A->m > 0 ? A->nnz / A->m : 0;
+
+  return (PetscInt)PetscMin((PetscCount)(98304 / sizeof(PetscInt)), threads * (mean + mean / 4 + 2));
+}
+
+#endif
