@@ -7,6 +7,7 @@ TEST np=1,2,3,4
 TEST np=3 -mat_aijhybridgpu_spgemm rowmerge
 TEST np=1,2 -mat_seqaij_type seqaijhybridgpu
 TEST np=2 @emulated
+TEST np=2 @emulated -mat_aijhybridgpu_memory mirror
 */
 #include "mattest.h"
 
@@ -246,6 +247,91 @@ static PetscErrorCode Transposes(Mat A, Mat H)
   PetscCall(Vectors(T, S));
   PetscCall(MatDestroy(&T));
   PetscCall(MatDestroy(&S));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Operands that are results themselves: on a device they were born there, and a repeated product neither fetches their values nor sends them again */
+static PetscErrorCode ResultsAsOperands(void)
+{
+  Mat           a[3], h[3], D[2], E[2]; /* A, P = A Q, A A; P^T A P and P^T (A A) */
+  Mat           q, hq;
+  PetscLogEvent event;
+  PetscMPIInt   size;
+  PetscBool     born = PETSC_FALSE, mirror = PETSC_FALSE;
+  char          text[32];
+
+  PetscFunctionBeginUser;
+  MatTestName = "results as operands";
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_backend", text, sizeof(text), &born));
+  if (born) PetscCall(PetscStrcmp(text, "cuda", &born));
+  PetscCall(PetscOptionsHasName(NULL, NULL, "-mat_seqaij_type", &mirror)); /* then the parent's copies of blocks are of that type too, and the host's */
+  if (mirror) born = PETSC_FALSE;
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_memory", text, sizeof(text), &mirror));
+  if (mirror) PetscCall(PetscStrcmp(text, "mirror", &mirror));
+  PetscCall(Random(60, 60, 4, 41, MATAIJ, &a[0]));
+  PetscCall(Random(60, 60, 4, 41, "aijhybridgpu", &h[0]));
+  PetscCall(Random(60, 31, 3, 42, MATAIJ, &q));
+  PetscCall(Random(60, 31, 3, 42, "aijhybridgpu", &hq));
+  PetscCall(Product(MATPRODUCT_AB, a[0], q, NULL, &a[1]));
+  PetscCall(Product(MATPRODUCT_AB, h[0], hq, NULL, &h[1]));
+  PetscCall(Product(MATPRODUCT_AB, a[0], a[0], NULL, &a[2]));
+  PetscCall(Product(MATPRODUCT_AB, h[0], h[0], NULL, &h[2]));
+  PetscCall(Product(MATPRODUCT_PtAP, a[0], a[1], NULL, &D[0]));
+  PetscCall(Product(MATPRODUCT_PtAP, h[0], h[1], NULL, &E[0]));
+  PetscCall(Product(MATPRODUCT_AtB, a[1], a[2], NULL, &D[1]));
+  PetscCall(Product(MATPRODUCT_AtB, h[1], h[2], NULL, &E[1]));
+  PetscCall(PetscLogEventGetId("HybCopyTo", &event));
+  for (int pass = 0; pass < 4; pass++) {
+    for (int k = 0; k < 2; k++) {
+      PetscEventPerfInfo before, after;
+
+      PetscCall(PetscLogEventGetPerfInfo(0, event, &before));
+      if (pass) {
+        PetscCall(MatProductNumeric(D[k]));
+        PetscCall(MatProductNumeric(E[k]));
+      }
+      PetscCall(PetscLogEventGetPerfInfo(0, event, &after));
+      MatTestCheckSame(E[k], D[k], k ? "P^T (A A)" : "P^T A P");
+      /* of others' rows of P alone the host has the values; once the host has written, its are sent */
+      if (born && !mirror && size > 1 && (pass == 1 || pass == 2)) MatTestCheck(after.count - before.count <= (k ? 0 : 1), "the operands' values stayed on the device");
+    }
+    for (int k = 1; k < 3; k++) {
+      PetscCall(MatScale(a[k], pass % 2 ? 2.0 : -0.75));
+      PetscCall(MatScale(h[k], pass % 2 ? 2.0 : -0.75));
+    }
+    if (pass == 2) { /* the host has the last word */
+      PetscInt start, end, first[60];
+
+      for (int k = 0; k < 2; k++) {
+        Mat *m = k ? h : a;
+
+        PetscCall(MatGetOwnershipRange(m[2], &start, &end));
+        for (PetscInt r = start; r < end; r++) {
+          const PetscInt *cols;
+          PetscInt        n;
+
+          PetscCall(MatGetRow(m[2], r, &n, &cols, NULL));
+          first[r] = n ? cols[0] : -1;
+          PetscCall(MatRestoreRow(m[2], r, &n, &cols, NULL));
+        }
+        for (PetscInt r = start; r < end; r++)
+          if (first[r] >= 0) PetscCall(MatSetValue(m[2], r, first[r], 0.125, INSERT_VALUES));
+        PetscCall(MatAssemblyBegin(m[2], MAT_FINAL_ASSEMBLY));
+        PetscCall(MatAssemblyEnd(m[2], MAT_FINAL_ASSEMBLY));
+      }
+    }
+  }
+  for (int k = 0; k < 2; k++) {
+    PetscCall(MatDestroy(&D[k]));
+    PetscCall(MatDestroy(&E[k]));
+  }
+  for (int k = 0; k < 3; k++) {
+    PetscCall(MatDestroy(&a[k]));
+    PetscCall(MatDestroy(&h[k]));
+  }
+  PetscCall(MatDestroy(&q));
+  PetscCall(MatDestroy(&hq));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -507,6 +593,7 @@ int main(int argc, char **argv)
   PetscCall(MatDestroy(&A));
   PetscCall(MatDestroy(&H));
   PetscCall(Products());
+  PetscCall(ResultsAsOperands());
   PetscCall(Coordinates());
   PetscCall(Overlaid());
   PetscCall(SeveralUnknowns());

@@ -389,6 +389,9 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetValuesCOODevice(Mat, HybCOO *, 
 /* mpi/mpicoo.c: not done where a process lacks the device, then the parent's do it */
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUPreallocateCOO(Mat, PetscCount, const PetscInt *, const PetscInt *, PetscBool *done);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUSetValuesCOO(Mat, const PetscScalar *, InsertMode, PetscBool *done);
+/* mpi/mpiparts.c */
+PETSC_INTERN PetscErrorCode MatSeqAIJCopySubArray_SeqAIJHybridGPU(Mat, PetscInt, const PetscInt[], PetscScalar[]);
+PETSC_INTERN PetscErrorCode MatMPIAIJGetLocalMatMerge_MPIAIJHybridGPU(Mat, MatReuse, IS *, Mat *);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUGetData(Mat, Mat_MPIAIJHybridGPU **);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUSetBlocks(Mat);
 PETSC_INTERN PetscErrorCode MatAIJHybridGPUComposeCOO(Mat, PetscBool seq, PetscBool on);
