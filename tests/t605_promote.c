@@ -22,8 +22,10 @@ static PetscErrorCode Diagonal(Mat A, Mat *block)
 
   PetscFunctionBeginUser;
   PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATMPIAIJ, &mpi));
-  if (mpi) PetscCall(MatMPIAIJGetSeqAIJ(A, block, NULL, NULL));
-  else *block = A;
+  if (mpi)
+    PetscCall(MatMPIAIJGetSeqAIJ(A, block, NULL, NULL));
+  else
+    *block = A;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -38,29 +40,6 @@ static PetscErrorCode Values(Mat A, const PetscScalar **a)
   PetscCall(MatSeqAIJGetArrayRead(block, &array));
   *a = array;
   PetscCall(MatSeqAIJRestoreArrayRead(block, &array));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* y = A x by both; x and y must go through the device for a copy to be there */
-static PetscErrorCode CheckMult(Mat A, Mat H, const char *what)
-{
-  Vec x, y, z;
-
-  PetscFunctionBeginUser;
-  PetscCall(MatCreateVecs(A, &x, &y));
-  PetscCall(VecDuplicate(y, &z));
-  PetscCall(VecSetRandom(x, NULL));
-  PetscCall(MatMult(A, x, y));
-  PetscCall(MatMult(H, x, z));
-  VecTestCheckSame(z, y, what);
-  PetscCall(MatMultTranspose(A, y, x));
-  PetscCall(VecNormalize(x, NULL));
-  PetscCall(MatMult(A, x, y));
-  PetscCall(MatMult(H, x, z));
-  VecTestCheckSame(z, y, what);
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
-  PetscCall(VecDestroy(&z));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -155,7 +134,8 @@ static PetscErrorCode CheckMarks(MatType type)
   PetscCall(VecSet(l, 2.0));
   PetscCall(VecSet(r, 0.25));
   for (int duplicate = 0; duplicate < 2; duplicate++) {
-    if (duplicate) PetscCall(MatDuplicate(D, MAT_COPY_VALUES, &A));
+    if (duplicate)
+      PetscCall(MatDuplicate(D, MAT_COPY_VALUES, &A));
     else {
       PetscCall(PetscObjectReference((PetscObject)D));
       A = D;
@@ -184,6 +164,87 @@ static PetscErrorCode CheckMarks(MatType type)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A result is written by the host: entries that it has, where they are; stored values; all values from a matrix that is none of ours; then new entries */
+static PetscErrorCode CheckWrittenResult(void)
+{
+  Mat                A[2], C[2], X[2], B;
+  const PetscScalar *a0, *a1;
+
+  PetscFunctionBeginUser;
+  MatTestName = "a result written by the host";
+  PetscCall(MatTestRandom(90, 80, 9, 3, &A[0]));
+  PetscCall(MatTestRandom(80, 70, 5, 4, &X[0]));
+  PetscCall(MatConvert(A[0], "aijhybridgpu", MAT_INITIAL_MATRIX, &A[1]));
+  PetscCall(MatConvert(X[0], "aijhybridgpu", MAT_INITIAL_MATRIX, &X[1]));
+  for (int k = 0; k < 2; k++) PetscCall(MatMatMult(A[k], X[k], MAT_INITIAL_MATRIX, PETSC_DEFAULT, &C[k]));
+  MatTestCheckMult(C[1], C[0], "the product");
+  PetscCall(Values(C[1], &a0));
+  for (int round = 0; round < 3; round++) {
+    for (int k = 0; k < 2; k++) {
+      PetscCall(MatSetOption(C[k], MAT_NEW_NONZERO_LOCATIONS, PETSC_FALSE));
+      if (round == 0) PetscCall(MatStoreValues(C[k]));
+      for (PetscInt r = 1; r < 90; r += 4) {
+        PetscInt           n;
+        const PetscInt    *j;
+        const PetscScalar *v;
+        PetscInt           cols[80];
+        PetscScalar        w[80];
+
+        PetscCall(MatGetRow(C[k], r, &n, &j, &v));
+        for (PetscInt e = 0; e < n; e++) {
+          cols[e] = j[round == 1 ? n - 1 - e : e]; /* also in another order */
+          w[e]    = 0.5 + (PetscReal)(r % 3) + (PetscReal)e / 8;
+        }
+        PetscCall(MatRestoreRow(C[k], r, &n, &j, &v));
+        PetscCall(MatSetValues(C[k], 1, &r, n, cols, w, round ? ADD_VALUES : INSERT_VALUES));
+      }
+      PetscCall(MatAssemblyBegin(C[k], MAT_FINAL_ASSEMBLY));
+      PetscCall(MatAssemblyEnd(C[k], MAT_FINAL_ASSEMBLY));
+    }
+    PetscCall(Values(C[1], &a1));
+    MatTestCheck(a0 == a1, "entries of the pattern are written where they are");
+    MatTestCheckSame(C[1], C[0], "written");
+    MatTestCheckMult(C[1], C[0], "written");
+    if (round == 1) { /* values by way of a matrix of PETSc's own */
+      PetscCall(MatDuplicate(C[0], MAT_COPY_VALUES, &B));
+      PetscCall(MatScale(B, -2.0));
+      for (int k = 0; k < 2; k++) PetscCall(MatCopy(B, C[k], SAME_NONZERO_PATTERN));
+      MatTestCheckSame(C[1], C[0], "MatCopy");
+      MatTestCheckMult(C[1], C[0], "MatCopy");
+      PetscCall(MatScale(B, 3.0));
+      for (int k = 0; k < 2; k++) PetscCall(MatConvert(B, k ? "aijhybridgpu" : MATAIJ, MAT_REUSE_MATRIX, &C[k]));
+      MatTestCheckSame(C[1], C[0], "MatConvert of the same pattern");
+      MatTestCheckMult(C[1], C[0], "MatConvert of the same pattern");
+      PetscCall(MatDestroy(&B));
+      PetscCall(Values(C[1], &a1));
+      MatTestCheck(a0 == a1, "it stays where it is");
+      /* written by the array right after: nothing of the copy's own may hide it */
+      for (int k = 0; k < 2; k++) {
+        PetscScalar *a;
+
+        PetscCall(MatSeqAIJGetArray(C[k], &a));
+        a[0] += 4.0;
+        PetscCall(MatSeqAIJRestoreArray(C[k], &a));
+      }
+      MatTestCheckMult(C[1], C[0], "MatConvert, then an array");
+    }
+  }
+  /* stored values outlive the arrays: the base class gets its own */
+  PetscCall(MatConvert(C[1], MATAIJ, MAT_INPLACE_MATRIX, &C[1]));
+  for (int k = 0; k < 2; k++) {
+    PetscCall(MatSetOption(C[k], MAT_NEW_NONZERO_LOCATIONS, PETSC_FALSE));
+    PetscCall(MatScale(C[k], 7.0));
+    PetscCall(MatRetrieveValues(C[k]));
+  }
+  MatTestCheckSame(C[1], C[0], "stored values");
+  for (int k = 0; k < 2; k++) {
+    PetscCall(MatDestroy(&A[k]));
+    PetscCall(MatDestroy(&X[k]));
+    PetscCall(MatDestroy(&C[k]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   int         code = 0;
@@ -206,6 +267,7 @@ int main(int argc, char **argv)
   PetscCall(CheckMarks("aijhybridgpu"));
   PetscCall(CheckMarks(MATAIJ));
   PetscCall(PetscOptionsHasName(NULL, NULL, "-only_marks", &flg));
+  if (size == 1) PetscCall(CheckWrittenResult());
   MatTestName = name;
   for (int full = 0; full < 2 && !flg; full++)
     for (int op = 0; op < 7; op++)
@@ -234,7 +296,7 @@ int main(int argc, char **argv)
         PetscCall(VecAssemblyEnd(l));
         PetscCall(VecAssemblyBegin(r));
         PetscCall(VecAssemblyEnd(r));
-        PetscCall(CheckMult(A, H, "assembled"));
+        MatTestCheckMult(H, A, "assembled");
         PetscCall(Values(H, &a0));
 
         PetscCall(PetscObjectStateGet((PetscObject)H, &s0));
@@ -242,7 +304,7 @@ int main(int argc, char **argv)
         PetscCall(PetscObjectStateGet((PetscObject)H, &s1));
         PetscCall(Values(H, &a1));
         MatTestCheck(a0 == a1, "one operation leaves the matrix where it is");
-        PetscCall(CheckMult(A, H, "after one operation"));
+        MatTestCheckMult(H, A, "after one operation");
         {
           PetscObjectState n0, n1;
 
@@ -257,9 +319,9 @@ int main(int argc, char **argv)
           MatTestCheck(s2 > s1 && s1 > s0, "the object's state moves as ever");
         }
         MatTestCheckSame(H, A, "after two operations");
-        PetscCall(CheckMult(A, H, "after two operations"));
+        MatTestCheckMult(H, A, "after two operations");
         PetscCall(Write(op, A, H, l, r));
-        PetscCall(CheckMult(A, H, "after three operations"));
+        MatTestCheckMult(H, A, "after three operations");
         PetscCall(VecDuplicate(l, &d));
         PetscCall(VecDuplicate(l, &e));
         PetscCall(MatGetDiagonal(A, d));
@@ -273,7 +335,7 @@ int main(int argc, char **argv)
 
         PetscCall(HostWrite(way, A, H));
         MatTestCheckSame(H, A, "written on the host");
-        PetscCall(CheckMult(A, H, "written on the host"));
+        MatTestCheckMult(H, A, "written on the host");
         if (way != 2) {
           PetscCall(Values(H, &a1));
           if (way != 1) MatTestCheck(a1 == a0, "its own arrays again");
@@ -285,7 +347,7 @@ int main(int argc, char **argv)
         /* once more round */
         PetscCall(Write(op, A, H, l, r));
         PetscCall(Write(op, A, H, l, r));
-        PetscCall(CheckMult(A, H, "moved a second time"));
+        MatTestCheckMult(H, A, "moved a second time");
         PetscCall(MatConvert(H, MATAIJ, MAT_INPLACE_MATRIX, &H));
         MatTestCheckSame(H, A, "converted in place");
         PetscCall(VecDestroy(&l));
@@ -305,13 +367,13 @@ int main(int argc, char **argv)
       PetscCall(MatSetOption(k ? H : A, MAT_NEW_NONZERO_LOCATIONS, PETSC_FALSE));
       PetscCall(MatStoreValues(k ? H : A));
     }
-    PetscCall(CheckMult(A, H, "before"));
+    MatTestCheckMult(H, A, "before");
     for (int k = 0; k < 3; k++) PetscCall(Write(0, A, H, NULL, NULL));
-    PetscCall(CheckMult(A, H, "moved"));
+    MatTestCheckMult(H, A, "moved");
     PetscCall(MatRetrieveValues(A));
     PetscCall(MatRetrieveValues(H));
     MatTestCheckSame(H, A, "retrieved");
-    PetscCall(CheckMult(A, H, "retrieved"));
+    MatTestCheckMult(H, A, "retrieved");
     PetscCall(MatDestroy(&A));
     PetscCall(MatDestroy(&H));
 
@@ -319,14 +381,14 @@ int main(int argc, char **argv)
     PetscCall(MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, 2, 2, i, j, a, &A));
     PetscCall(MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, 2, 2, i, j, b, &H));
     PetscCall(MatConvert(H, "aijhybridgpu", MAT_INPLACE_MATRIX, &H));
-    PetscCall(CheckMult(A, H, "before"));
+    MatTestCheckMult(H, A, "before");
     for (int k = 0; k < 3; k++) PetscCall(Write(0, A, H, NULL, NULL));
-    PetscCall(CheckMult(A, H, "scaled"));
+    MatTestCheckMult(H, A, "scaled");
     MatTestCheck(b[3] == a[3] && a[3] != 4.0, "are written");
     a[2] = b[2] = 7;
     PetscCall(PetscObjectStateIncrease((PetscObject)A));
     PetscCall(PetscObjectStateIncrease((PetscObject)H));
-    PetscCall(CheckMult(A, H, "written by the program"));
+    MatTestCheckMult(H, A, "written by the program");
     PetscCall(MatDestroy(&A));
     PetscCall(MatDestroy(&H));
   }

@@ -190,6 +190,9 @@ typedef struct {
   HybAsked      asked[HYB_MAX_ASKED];
   HybArena      arrays; /* i, j, a that the base class uses and this object owns (a result of ours); freed after the parent's destroy */
   const PetscInt *adopted; /* the i that the base class got with them */
+  PetscBool       stored;      /* MatStoreValues() keeps values beside them */
+  PetscBool       hostwriting; /* MatSetValues() writes into them, until the assembly ends */
+  PetscBool       hostcopy;    /* the next duplicate is the host's alone */
   PetscCount      adoptions; /* how often this matrix got another pattern that way */
   HybMultPlan   host, device;
   HybPatternKey checkkey; /* pattern last seen sorted and in range */
@@ -328,6 +331,8 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDeviceWrittenStep(Mat, const HybEx
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUWriteOnDevice(Mat, HybExec *x, PetscBool *flg);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUValuesMoved(Mat);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDestroyDevice(Mat_SeqAIJHybridGPU *);
+/* The host, or the device, is about to read all of a matrix in the storage of both: it is moved in one go instead of by page faults */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUMove(Mat, PetscBool values, PetscBool todevice);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetDeviceOps(Mat, PetscBool on);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetBornOps(Mat, PetscBool);
 /* seq/devicecreate.c: operations that make a matrix from another on the device */
@@ -361,6 +366,8 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUWriteBegin(Mat A, PetscBool exact,
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUWriteEnd(Mat A, HybWriteThrough *w, PetscBool interface);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDemote(Mat A);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDestroyFormer(Mat_SeqAIJHybridGPU *);
+/* B's values become A's, a sequential one of any AIJ type and the same pattern, if B lives on the device */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUCopyValues(Mat A, Mat B, PetscBool *done);
 static inline PetscErrorCode HybMarkSet(Mat A, PetscBool step, HybStateMark *m)
 {
   m->step = step;

@@ -153,6 +153,7 @@ PetscErrorCode MatSeqAIJHybridGPUAdopt(Mat C, HybArena *arrays, const HybCSR *cs
   oldadopted     = hyb->adopted;
   hyb->arrays    = *arrays;
   hyb->adopted   = csr->i;
+  hyb->stored    = hyb->hostwriting = PETSC_FALSE;
   hyb->adoptions++;
   arrays->blocks = NULL;
   arrays->bytes  = 0;
@@ -195,6 +196,39 @@ PetscErrorCode MatSeqAIJHybridGPUDestroyFormer(Mat_SeqAIJHybridGPU *hyb)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What MatStoreValues() keeps beside the arrays of `from` goes to A, of the same pattern; the values of `from` are lost */
+static PetscErrorCode HybMoveStoredValues(Mat from, Mat A, const Mat_SeqAIJHybridGPU *hyb)
+{
+  typedef PetscErrorCode (*Function)(Mat);
+  const PetscInt *i, *j;
+  PetscScalar    *old, *a, *now;
+  PetscMemType    mtype;
+  PetscBool       asked = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJGetCSRAndMemType(from, &i, &j, &old, &mtype));
+  PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, &j, &a, &mtype));
+  PetscCall(PetscMalloc1(i[A->rmap->n], &now));
+  PetscCall(PetscArraycpy(now, a, i[A->rmap->n]));
+  /* the parent stores and retrieves only where no new nonzeros are allowed */
+  PetscCall((*HybGlueState.seq.setoption)(from, MAT_NEW_NONZERO_LOCATIONS, PETSC_FALSE));
+  PetscCall((*(Function)HybGlueState.retrievevalues)(from));
+  PetscCall(PetscArraycpy(a, old, i[A->rmap->n]));
+  PetscCall((*HybGlueState.seq.setoption)(A, MAT_NEW_NONZERO_LOCATIONS, PETSC_FALSE));
+  PetscCall((*(Function)HybGlueState.storevalues)(A));
+  for (PetscInt k = 0; k < hyb->nasked; k++) {
+    const MatOption op = hyb->asked[k].op;
+
+    if (op != MAT_NEW_NONZERO_LOCATIONS && op != MAT_NEW_NONZERO_LOCATION_ERR && op != MAT_NEW_NONZERO_ALLOCATION_ERR) continue;
+    PetscCall((*HybGlueState.seq.setoption)(A, op, hyb->asked[k].flg));
+    asked = PETSC_TRUE;
+  }
+  if (!asked) PetscCall((*HybGlueState.seq.setoption)(A, MAT_NEW_NONZERO_LOCATIONS, PETSC_TRUE));
+  PetscCall(PetscArraycpy(a, now, i[A->rmap->n]));
+  PetscCall(PetscFree(now));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /*
   The base class gets arrays of its own, after which nothing of a result is ours any more. Needed before new entries may come: from 3.22 on the
   parent then frees the old arrays as if it had allocated them, whoever owns them. State and pattern stand.
@@ -216,6 +250,7 @@ PetscErrorCode MatSeqAIJHybridGPUDisown(Mat A)
   if (!hyb->arrays.blocks) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, &j, &a, &mtype));
   if (i != hyb->adopted) PetscFunctionReturn(PETSC_SUCCESS); /* the base class has moved on by itself; somebody may still read ours */
+  PetscCall(MatSeqAIJHybridGPUMove(A, PETSC_TRUE, PETSC_FALSE));
   assembled    = A->assembled;
   A->assembled = PETSC_TRUE; /* MatSetValues() has said otherwise already, the arrays are still whole */
   PetscCall((*HybGlueState.seq.duplicate)(A, MAT_COPY_VALUES, &D));
@@ -223,10 +258,12 @@ PetscErrorCode MatSeqAIJHybridGPUDisown(Mat A)
   data               = A->data;
   A->data            = D->data;
   D->data            = data;
+  if (hyb->stored) PetscCall(HybMoveStoredValues(D, A, hyb));
   arrays             = hyb->arrays;
   hyb->arrays.blocks = NULL;
   hyb->arrays.bytes  = 0;
   PetscCall(MatSeqAIJHybridGPUDestroyDevice(hyb));
+  PetscCall(MatSeqAIJHybridGPUSetBornOps(A, PETSC_FALSE));
   PetscCall(MatDestroy(&D));
   PetscCall(HybArenaReset(&arrays));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -58,11 +58,47 @@ PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/*
+  Entries that a result's pattern has are written where they are. The base class needs arrays of its own before it makes room for others: it cannot enlarge ours.
+*/
+static PetscErrorCode HybSetValuesBegin(Mat A, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[])
+{
+  Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
+  const PetscInt      *i, *j;
+  PetscScalar         *a;
+  PetscMemType         mtype;
+  PetscBool            has;
+
+  PetscFunctionBegin;
+  if (!hyb || !hyb->arrays.blocks) PetscFunctionReturn(PETSC_SUCCESS);
+  has = (PetscBool)!hyb->former; /* a promoted matrix returns to what it was */
+  PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, &j, &a, &mtype));
+  if (i != hyb->adopted) has = PETSC_FALSE;
+  for (PetscInt k = 0; k < m && has; k++) {
+    const PetscInt r = rows[k];
+
+    if (r < 0 || r >= A->rmap->n) continue; /* ignored, or refused by the parent */
+    if (n == i[r + 1] - i[r] && !memcmp(cols, j + i[r], sizeof(PetscInt) * (size_t)n)) continue; /* the whole row in order */
+    for (PetscInt c = 0; c < n && has; c++) {
+      PetscInt where = 0;
+
+      if (cols[c] >= 0 && cols[c] < A->cmap->n) PetscCall(PetscFindInt(cols[c], i[r + 1] - i[r], j + i[r], &where));
+      has = (PetscBool)(where >= 0);
+    }
+  }
+  if (!has) PetscCall(MatSeqAIJHybridGPUDisown(A));
+  else if (!hyb->hostwriting && hyb->arrays.exec.backend->device) { /* products with vectors may be on their way, and read the values of now */
+    PetscCall(hyb->arrays.exec.backend->sync(&hyb->arrays.exec));
+    hyb->hostwriting = PETSC_TRUE;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode MatSetValues_SeqAIJHybridGPU(Mat A, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[], const PetscScalar v[], InsertMode mode)
 {
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, setvalues, A, m, rows, n, cols, v, mode);
-  PetscCall(MatSeqAIJHybridGPUDisown(A));
+  PetscCall(HybSetValuesBegin(A, m, rows, n, cols));
   PetscCall((*HybGlueState.seq.setvalues)(A, m, rows, n, cols, v, mode));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -114,6 +150,12 @@ static PetscErrorCode MatStoreValues_SeqAIJHybridGPU(Mat A)
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUDemote(A));
   PetscCall((*(PetscErrorCode (*)(Mat))HybGlueState.storevalues)(A));
+  {
+    Mat_SeqAIJHybridGPU *hyb = NULL;
+
+    PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+    hyb->stored = PETSC_TRUE;
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -178,7 +220,8 @@ static PetscErrorCode MatAssemblyEnd_SeqAIJHybridGPU(Mat A, MatAssemblyType mode
     hyb->copy.mark.state = state + 1;
     hyb->copy.mark.step  = PETSC_FALSE;
   } else PetscCall((*HybGlueState.seq.assemblyend)(A, mode));
-  hyb->assembling = 0;
+  hyb->assembling  = 0;
+  hyb->hostwriting = PETSC_FALSE;
   if (mode == MAT_FINAL_ASSEMBLY) HybGlueState.assemblies++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -422,7 +465,10 @@ PetscErrorCode MatConvert_SeqAIJ_SeqAIJHybridGPU(Mat A, MatType type, MatReuse r
 
   PetscFunctionBegin;
   if (reuse == MAT_REUSE_MATRIX) {
-    PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
+    PetscBool done;
+
+    PetscCall(MatSeqAIJHybridGPUCopyValues(A, *newmat, &done));
+    if (!done) PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (reuse == MAT_INITIAL_MATRIX) PetscCall(MatDuplicate(A, MAT_COPY_VALUES, newmat));
@@ -449,7 +495,10 @@ PetscErrorCode MatSeqAIJHybridGPUOperateSeqAIJ(Mat A, MatType type, MatReuse reu
 {
   PetscFunctionBegin;
   if (reuse == MAT_REUSE_MATRIX) {
-    PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
+    PetscBool done;
+
+    PetscCall(MatSeqAIJHybridGPUCopyValues(A, *newmat, &done));
+    if (!done) PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (reuse == MAT_INITIAL_MATRIX) PetscCall(MatDuplicate(A, MAT_COPY_VALUES, newmat));
@@ -468,8 +517,15 @@ PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat A, MatType type, MatReuse r
     PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (reuse == MAT_INITIAL_MATRIX) PetscCall(MatDuplicate(A, MAT_COPY_VALUES, newmat));
-  else *newmat = A;
+  if (reuse == MAT_INITIAL_MATRIX) { /* not by way of the device, which may lack the room and whose copy would cross the bus */
+    PetscErrorCode ierr;
+
+    PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+    hyb->hostcopy = PETSC_TRUE;
+    ierr          = MatDuplicate(A, MAT_COPY_VALUES, newmat);
+    hyb->hostcopy = PETSC_FALSE;
+    PetscCall(ierr);
+  } else *newmat = A;
   B = *newmat;
   PetscCall(MatSeqAIJHybridGPUGetData(B, &hyb));
   PetscCall(MatSeqAIJHybridGPUDisown(B)); /* the base class must not outlive our arrays */
@@ -479,6 +535,7 @@ PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat A, MatType type, MatReuse r
   PetscCall(PetscFree(B->spptr));
   PetscCall(MatAIJHybridGPUCompose(B, PETSC_TRUE, PETSC_FALSE));
   PetscCall(MatSeqAIJHybridGPUSetOps(B, PETSC_FALSE));
+  PetscCall(PetscObjectCompose((PetscObject)B, "HybCOO", NULL)); /* the parent's functions know nothing of it */
 #if defined(PETSC_HAVE_DEVICE)
   B->boundtocpu = PETSC_TRUE;
   PetscCall(MatAIJHybridGPUSetVecType(B));

@@ -19,7 +19,9 @@ static PetscBool    HybParentConvertersKnown;
 static PetscErrorCode HybPlainDuplicate(Mat A, MatDuplicateOption op, Mat *B)
 {
   PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUMove(A, (PetscBool)(op == MAT_COPY_VALUES), PETSC_FALSE));
   PetscCall((*HybGlueState.seq.duplicate)(A, op, B));
+  PetscCall(MatSeqAIJHybridGPUMove(A, (PetscBool)(op == MAT_COPY_VALUES), PETSC_TRUE));
   if (MatIsSeqAIJHybridGPU(*B)) PetscCall(MatConvert_SeqAIJHybridGPU_SeqAIJ(*B, MATSEQAIJ, MAT_INPLACE_MATRIX, B));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -264,6 +264,20 @@ PetscErrorCode MatSeqAIJHybridGPUGetDeviceCSR(Mat A, const HybExec *x, PetscBool
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode MatSeqAIJHybridGPUMove(Mat A, PetscBool values, PetscBool todevice)
+{
+  Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
+  const HybExec       *x;
+
+  PetscFunctionBegin;
+  if (!hyb || !hyb->copy.pattern || !hyb->copy.shared) PetscFunctionReturn(PETSC_SUCCESS);
+  x = &hyb->arrays.exec;
+  PetscCall(x->backend->prefetch(x, hyb->copy.csr.j, sizeof(PetscInt) * (size_t)hyb->copy.csr.nnz, todevice));
+  if (values) PetscCall(x->backend->prefetch(x, hyb->copy.csr.a, sizeof(HybScalar) * (size_t)hyb->copy.csr.nnz, todevice));
+  if (!todevice) PetscCall(x->backend->sync(x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The host's values are others than before, whatever the object's state says */
 PetscErrorCode MatSeqAIJHybridGPUValuesMoved(Mat A)
 {

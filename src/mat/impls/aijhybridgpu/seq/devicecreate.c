@@ -166,14 +166,18 @@ static PetscErrorCode MatSeqAIJHybridGPUCloneOnDevice(Mat A, const HybExec *x, P
 
 static PetscErrorCode MatDuplicate_SeqAIJHybridGPU(Mat A, MatDuplicateOption op, Mat *B)
 {
-  HybExec   x;
-  PetscBool device = PETSC_FALSE;
+  Mat_SeqAIJHybridGPU *a = NULL;
+  HybExec              x;
+  PetscBool            device = PETSC_FALSE;
 
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, duplicate, A, op, B);
-  if (op != MAT_SHARE_NONZERO_PATTERN) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(A, &x, &device));
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &a));
+  if (op != MAT_SHARE_NONZERO_PATTERN && !a->hostcopy) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(A, &x, &device));
   if (!device) {
+    if (a->hostcopy) PetscCall(MatSeqAIJHybridGPUMove(A, (PetscBool)(op == MAT_COPY_VALUES), PETSC_FALSE));
     PetscCall((*HYB_PARENT.duplicate)(A, op, B));
+    if (a->hostcopy) PetscCall(MatSeqAIJHybridGPUMove(A, (PetscBool)(op == MAT_COPY_VALUES), PETSC_TRUE));
     PetscCall(MatSeqAIJHybridGPUShare(A, *B));
     PetscFunctionReturn(PETSC_SUCCESS);
   }

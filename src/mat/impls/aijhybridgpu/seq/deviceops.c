@@ -246,24 +246,49 @@ static PetscErrorCode MatNorm_SeqAIJHybridGPU(Mat A, NormType type, PetscReal *n
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Values that are on the device already are copied there, others sent */
+PetscErrorCode MatSeqAIJHybridGPUCopyValues(Mat A, Mat B, PetscBool *done)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybExec              x;
+  HybCSR               a, b;
+  HybLent              l;
+  PetscBool            device = PETSC_FALSE, sent, seq;
+
+  PetscFunctionBegin;
+  *done = PETSC_FALSE;
+  PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATSEQAIJ, &seq));
+  if (seq && A != B && MatIsSeqAIJHybridGPU(B)) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(B, &x, &device));
+  if (!device) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_COPY], B, 0, 0, 0));
+  sent = PETSC_FALSE;
+  if (MatIsSeqAIJHybridGPU(A)) {
+    PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+    sent = hyb->copy.pattern;
+  }
+  PetscCall(HybLentGet(A, PETSC_TRUE, &l));
+  a = l.csr;
+  if (sent) PetscCall(MatSeqAIJHybridGPUSendLent(A, hyb, &x, &l, PETSC_TRUE, &a));
+  PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(B, &x, PETSC_TRUE, &b));
+  PetscCheck(a.nnz == b.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "Number of nonzeros in the two matrices differ: %" PetscInt64_FMT " and %" PetscInt64_FMT ", though SAME_NONZERO_PATTERN was said", (PetscInt64)a.nnz, (PetscInt64)b.nnz);
+  PetscCheck(a.a || !a.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "The matrix holds a structure of %" PetscInt64_FMT " nonzeros without values (MAT_STRUCTURE_ONLY)", (PetscInt64)a.nnz);
+  PetscCall(x.backend->copy(&x, b.a, a.a, sizeof(HybScalar) * (size_t)a.nnz, sent ? HYB_COPY_DEVICE_TO_DEVICE : HYB_COPY_HOST_TO_DEVICE));
+  if (!sent) PetscCall(HybLogToDevice(sizeof(HybScalar) * (PetscLogDouble)a.nnz));
+  PetscCall(HybLentRestore(A, &l));
+  PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(B, &x, PETSC_TRUE));
+  PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_COPY], B, 0, 0, 0));
+  *done = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode MatCopy_SeqAIJHybridGPU(Mat A, Mat B, MatStructure str)
 {
-  HybExec   x;
-  HybCSR    a, b;
-  PetscBool device = PETSC_FALSE;
+  PetscBool done = PETSC_FALSE;
 
   PetscFunctionBegin;
   /* the parent's rule for a common pattern: it was promised, or the numbers of nonzeros agree and the promise is the caller's */
-  if (str == SAME_NONZERO_PATTERN && MatIsSeqAIJHybridGPU(A) && MatIsSeqAIJHybridGPU(B)) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(B, &x, &device));
-  if (device) {
-    PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_COPY], B, 0, 0, 0));
-    PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &a));
-    PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(B, &x, PETSC_TRUE, &b));
-    PetscCheck(a.nnz == b.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "Number of nonzeros in the two matrices differ: %" PetscInt64_FMT " and %" PetscInt64_FMT ", though SAME_NONZERO_PATTERN was said", (PetscInt64)a.nnz, (PetscInt64)b.nnz);
-    PetscCall(x.backend->copy(&x, b.a, a.a, sizeof(HybScalar) * (size_t)a.nnz, HYB_COPY_DEVICE_TO_DEVICE));
-    PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(B, &x, PETSC_TRUE));
-    PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_COPY], B, 0, 0, 0));
-  } else {
+  if (str == SAME_NONZERO_PATTERN && MatIsSeqAIJHybridGPU(A)) PetscCall(MatSeqAIJHybridGPUCopyValues(A, B, &done));
+  if (!done) {
     PetscErrorCode (*own)(Mat, Mat, MatStructure) = A->ops->copy;
     PetscErrorCode ierr;
 
