@@ -1,8 +1,9 @@
 /*
-  The device room: libraries that cannot be loaded, stamps that differ, memory of every kind and its limits, copies larger than the staging buffers.
+  The device room: libraries that cannot be loaded, stamps that differ, memory of every kind and its limits, copies larger than the staging buffers, a stream that changes.
 */
 #define _GNU_SOURCE
 #include "hybtest.h"
+#include <aijhybridgpu/private/hybproduct.h>
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@ static HybArena       arena;
 static void Load(const char *what, const char *path, const char *words)
 {
   HybServices       services;
-  const HybBackend *backend = &HybBackendHost;
+  const HybBackend *backend       = &HybBackendHost;
   char              message[1024] = "";
 
   HybTestBegin("%s", what);
@@ -28,7 +29,7 @@ static void Load(const char *what, const char *path, const char *words)
 static void Stamp(HybGetBackendFn get, HybStamp stamp, const char *words)
 {
   HybServices       services;
-  const HybBackend *backend = NULL;
+  const HybBackend *backend      = NULL;
   char              message[512] = "";
 
   memset(&services, 0, sizeof(services));
@@ -62,6 +63,62 @@ static PetscErrorCode Copies(HybMem mem, size_t n, size_t offset)
   PetscCall(HybArenaReset(&arena));
   free(h);
   free(back);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A program whose current stream changes: arenas and a product made with one go on with another. Only the emulated device lends a second stream, and ends the program where a
+   use does not wait for an allocation, or a free not for a use. */
+static PetscErrorCode Streams(void *(*create)(void))
+{
+  RefMat     A, C;
+  HybExec    x[2];
+  HybArena   operands, out, early;
+  HybCSR     a, c, other;
+  HybProduct product;
+  char      *p, *q, back[5000];
+
+  PetscFunctionBegin;
+  HybTestBegin("the stream changes");
+  HybTestMatRandom(60, 60, 0, 9, &A);
+  x[0] = x[1] = *exec;
+  x[1].stream = (*create)();
+  HybTestCheck(x[1].stream, "no second stream");
+  PetscCall(HybArenaInit(&operands, &x[0]));
+  PetscCall(HybArenaInit(&out, &x[0]));
+  PetscCall(HybArenaInit(&early, &x[0]));
+  HybTestCall(HybTestUpload(&operands, &A.csr, &a));
+  HybTestRandomize(&A);
+  HybTestCall(HybTestUpload(&operands, &A.csr, &other));
+  HybTestCall(exec->backend->use(x[0].stream));
+  HybTestCall(HybArenaAlloc(&early, HYB_MEM_DEVICE, 5000, 1, &p));
+  HybTestCall(exec->backend->zero(&x[0], p, 5000));
+  HybTestCall(HybProductCreate(&x[0], HYB_PRODUCT_AB, "auto", 0, &product));
+  HybTestCall(HybProductSymbolic(product, &a, &a, NULL, &out, &c));
+  HybTestCall(HybProductNumeric(product, &a, &a, NULL, &c));
+  for (int k = 1; k < 4; k++) { /* there, back, there */
+    const HybExec *now = &x[k % 2];
+
+    HybTestCall(exec->backend->use(now->stream));
+    HybTestCall(HybProductSetStream(product, now->stream));
+    HybTestCall(HybArenaAlloc(&early, HYB_MEM_DEVICE, 5000, 1, &q)); /* by an arena of the first stream */
+    HybTestCall(exec->backend->copy(now, q, p, 5000, HYB_COPY_DEVICE_TO_DEVICE));
+    HybTestCall(exec->backend->copy(now, a.a, other.a, sizeof(PetscScalar) * (size_t)a.nnz, HYB_COPY_DEVICE_TO_DEVICE)); /* which the product must see */
+    HybTestCall(HybProductNumeric(product, &a, &a, NULL, &c));
+    HybTestCall(exec->backend->copy(now, back, q, 5000, HYB_COPY_DEVICE_TO_HOST));
+    HybTestCall(exec->backend->sync(now));
+    HybTestCheck(!back[0] && !back[4999], "other bytes came back");
+    HybTestCall(exec->backend->zero(now, q, 5000));
+    HybTestCall(HybArenaFree(&early, &q));
+  }
+  HybTestCall(exec->backend->use(x[0].stream));
+  RefSpGEMM(&A, &A, &C);
+  HybTestSameMatrix(&c, &C, 4);
+  HybTestCall(HybProductDestroy(&product));
+  HybTestCall(HybArenaReset(&early));
+  HybTestCall(HybArenaReset(&out));
+  HybTestCall(HybArenaReset(&operands));
+  RefMatDestroy(&A);
+  RefMatDestroy(&C);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -142,7 +199,7 @@ static PetscErrorCode Body(void)
     HybStamp        good = HYB_STAMP, stamp;
     HybGetBackendFn get;
 
-    *(void **)&get = dlsym(library, HYB_GET_BACKEND_SYMBOL);
+    *(void **)&get    = dlsym(library, HYB_GET_BACKEND_SYMBOL);
     stamp             = good;
     stamp.petsc_minor = good.petsc_minor + 1;
     Stamp(get, stamp, "it was built for PETSc");
@@ -155,6 +212,12 @@ static PetscErrorCode Body(void)
     stamp                = good;
     stamp.sizeof_backend = good.sizeof_backend + 8;
     Stamp(get, stamp, "different versions of petsc-aijhybridgpu");
+    if (!strcmp(exec->backend->name, "emulated")) {
+      void *(*create)(void);
+
+      *(void **)&create = dlsym(library, "HybEmulatorStream");
+      if (HybTestCheck(create, "%s", dlerror())) PetscCall(Streams(create));
+    }
     dlclose(library);
   }
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -1,6 +1,6 @@
 /*
   What needs a PETSc with CUDA and a card: conversions from and to aijcusparse without the host, dense matrices and coordinates' values on the device, factorizations by
-  cuSPARSE. Elsewhere it is skipped.
+  cuSPARSE, device contexts that change. Elsewhere it is skipped.
 
 TEST np=1
 */
@@ -288,6 +288,63 @@ static PetscErrorCode TestFactorDense(void)
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+#if PETSC_VERSION_GE(3, 26, 0)
+/* The program's current device context, and with it the stream, is another one every time: the same results, and nothing is used before it is there */
+static PetscErrorCode TestContexts(void)
+{
+  PetscDeviceContext ctx[2];
+  Mat                A, H, C, D;
+  Vec                x, y, z;
+
+  PetscFunctionBeginUser;
+  MatTestName = "device contexts";
+  PetscCall(PetscDeviceContextGetCurrentContext(&ctx[0]));
+  PetscCall(PetscDeviceContextDuplicate(ctx[0], &ctx[1]));
+  PetscCall(PetscDeviceContextSetStreamType(ctx[1], PETSC_STREAM_NONBLOCKING));
+  PetscCall(PetscDeviceContextSetUp(ctx[1]));
+  PetscCall(MatTestStencil(2, 60, PETSC_TRUE, 0.1, MATAIJ, &A));
+  PetscCall(MatConvert(A, "aijhybridgpu", MAT_INITIAL_MATRIX, &H));
+  PetscCall(MatCreateVecs(A, &x, &y));
+  PetscCall(VecDuplicate(y, &z));
+  PetscCall(MatMatMult(A, A, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &C));
+  PetscCall(MatMatMult(H, H, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &D));
+  for (int k = 1; k < 6; k++) {
+    PetscCall(PetscDeviceContextSetCurrentContext(ctx[k % 2]));
+    for (int both = 0; both < 2; both++) {
+      PetscCall(MatScale(both ? H : A, 1.5));
+      PetscCall(MatShift(both ? H : A, 0.25));
+    }
+    PetscCall(MatMatMult(A, A, MAT_REUSE_MATRIX, PETSC_DEFAULT, &C));
+    PetscCall(MatMatMult(H, H, MAT_REUSE_MATRIX, PETSC_DEFAULT, &D));
+    PetscCall(VecSetRandom(x, NULL));
+    PetscCall(MatMult(C, x, y));
+    PetscCall(MatMult(D, x, z)); /* host vectors: staged in the stream's order */
+    VecTestCheckSame(z, y, "MatMult of a product");
+    PetscCall(MatMultTranspose(C, x, y));
+    PetscCall(MatMultTranspose(D, x, z));
+    VecTestCheckSame(z, y, "MatMultTranspose of a product");
+    MatTestCheckSame(D, C, "the product");
+    if (k == 3) { /* a matrix of one context, destroyed in the other */
+      PetscCall(MatDestroy(&D));
+      PetscCall(MatMatMult(H, H, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &D));
+    }
+  }
+  PetscCall(PetscDeviceContextSetCurrentContext(ctx[0]));
+  PetscCall(PetscDeviceContextDestroy(&ctx[1]));
+  PetscCall(MatScale(D, 2.0));
+  PetscCall(MatScale(C, 2.0));
+  MatTestCheckSame(D, C, "after the context is gone");
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&y));
+  PetscCall(VecDestroy(&z));
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&H));
+  PetscCall(MatDestroy(&C));
+  PetscCall(MatDestroy(&D));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
 #endif
 
 int main(int argc, char **argv)
@@ -312,6 +369,9 @@ int main(int argc, char **argv)
       PetscCall(TestCOO());
       PetscCall(TestFactor());
       PetscCall(TestFactorDense());
+#if PETSC_VERSION_GE(3, 26, 0)
+      PetscCall(TestContexts());
+#endif
     }
   }
 #else

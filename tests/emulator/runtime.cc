@@ -535,3 +535,10 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function
   *result = *function ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
   return cudaSuccess;
 }
+
+/* For tests of work on several streams, which the rooms get from their caller */
+extern "C" __attribute__((visibility("default"))) void *HybEmulatorStream(void)
+{
+  cudaStream_t s = nullptr;
+  return cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking) == cudaSuccess ? (void *)s : nullptr;
+}

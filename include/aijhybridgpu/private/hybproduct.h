@@ -27,6 +27,8 @@ extern PetscErrorCode HybProductSymbolic(HybProduct, const HybCSR *A, const HybC
 extern PetscErrorCode HybProductUnchanged(HybProduct, const PetscBool same[3]);
 /* operands of the pattern given to symbolic, any values */
 extern PetscErrorCode HybProductNumeric(HybProduct, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybCSR *result);
+/* the stream of the phases to come, see HybBackend.use() */
+extern PetscErrorCode HybProductSetStream(HybProduct, void *stream);
 /* flops of one numeric (two per product of scalars), bytes held by plan and intermediates, and the most that was ever held (result included) */
 extern PetscErrorCode HybProductGetInfo(HybProduct, PetscLogDouble *flops, size_t *bytes, size_t *peak);
 /* a line for each stage: method, products, counters */

@@ -56,6 +56,7 @@ static const HybBackend HybBackendCUDA = {
   HybDeviceUsage,
   HybDeviceGrow,
   HybDeviceEnter,
+  HybDeviceUse,
   &HybCSROpsCUDA,
   &HybPlanCUDA,
   &HybSegMergeCUDA,

@@ -174,7 +174,7 @@ PetscErrorCode HybDeviceUnreserve(const HybExec *exec, void *ptr)
   while (*link && (void *)(*link)->ptr != ptr) link = &(*link)->next;
   HybGrowing *g = *link;
   PetscCheck(g, PETSC_COMM_SELF, PETSC_ERR_PLIB, "%p is no memory that grows", ptr);
-  const cudaError_t waited = cudaStreamSynchronize((cudaStream_t)exec->stream);
+  const cudaError_t waited = cudaStreamSynchronize(HybDeviceOrder(exec));
   *link                    = g->next;
   if (g->mapped) first = cuMemUnmap_(g->ptr, g->mapped);
   while (g->pieces) {

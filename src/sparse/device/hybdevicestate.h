@@ -10,6 +10,8 @@ struct HybDeviceState {
   bool          ready;
   int           device, devices; /* ours, of how many */
   bool          managed; /* managed memory may be used: concurrent access, CUDA 13, not mirror mode */
+  bool          inuse;
+  cudaStream_t  stream; /* in whose order memory is taken and given back, if inuse; else that of each call */
   cudaMemPool_t pool, managedpool;
   size_t        device_bytes, device_peak, managed_bytes, managed_peak, managed_share, pinned_bytes, since;
   size_t        sharedperblock;
@@ -38,6 +40,11 @@ extern PetscErrorCode HybDeviceZero(const HybExec *, void *, size_t);
 extern PetscErrorCode HybDeviceSync(const HybExec *);
 extern PetscErrorCode HybDevicePrefetch(const HybExec *, const void *, size_t, PetscBool);
 extern PetscErrorCode HybDeviceMemory(HybMemoryReport *);
+extern PetscErrorCode HybDeviceUse(void *);
+static inline cudaStream_t HybDeviceOrder(const HybExec *exec)
+{
+  return hybdevice_.inuse ? hybdevice_.stream : (cudaStream_t)exec->stream;
+}
 extern PetscErrorCode HybDeviceUsage(HybMemoryReport *, PetscBool);
 extern PetscErrorCode HybDeviceEnter(void);
 /* growing.cu */

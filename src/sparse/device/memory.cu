@@ -205,7 +205,7 @@ PetscErrorCode HybDeviceEnter(void)
 PetscErrorCode HybDeviceAlloc(const HybExec *exec, HybMem mem, size_t bytes, void **ptr)
 {
   HybDeviceState *d      = &hybdevice_;
-  cudaStream_t    stream = (cudaStream_t)exec->stream;
+  cudaStream_t    stream = HybDeviceOrder(exec);
 
   PetscFunctionBegin;
   *ptr = nullptr;
@@ -283,7 +283,7 @@ PetscErrorCode HybDeviceFree(const HybExec *exec, HybMem mem, size_t bytes, void
   PetscCall(HybDeviceEnter());
   if (bytes == 0) bytes = 1;
   /* given back before the fault hook is asked: a free that is made to fail is reported, but loses nothing */
-  const cudaError_t err = cudaFreeAsync(ptr, (cudaStream_t)exec->stream);
+  const cudaError_t err = cudaFreeAsync(ptr, HybDeviceOrder(exec));
   if (err == cudaSuccess) {
     if (mem == HYB_MEM_MANAGED) d->managed_bytes -= bytes;
     else d->device_bytes -= bytes;
@@ -435,6 +435,18 @@ PetscErrorCode HybDevicePrefetch(const HybExec *exec, const void *ptr, size_t by
     HybCallCUDA(cudaMemPrefetchAsync(ptr, bytes, where, 0, (cudaStream_t)exec->stream));
   }
 #endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybDeviceUse(void *stream)
+{
+  HybDeviceState *d = &hybdevice_;
+
+  PetscFunctionBegin;
+  /* all streams: the one before may be gone, its work need not be done */
+  if (d->inuse && d->stream != (cudaStream_t)stream) HybCallCUDA(cudaDeviceSynchronize());
+  d->inuse  = true;
+  d->stream = (cudaStream_t)stream;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

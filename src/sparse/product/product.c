@@ -68,6 +68,15 @@ PetscErrorCode HybProductCreate(const HybExec *x, HybProductType type, const cha
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode HybProductSetStream(HybProduct p, void *stream)
+{
+  PetscFunctionBegin;
+  p->exec.stream = stream;
+  for (int k = 0; k < 2; k++) p->stage[k].exec.stream = stream;
+  p->fused.exec.stream = stream;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybProductResetFused(HybProduct p)
 {
   PetscFunctionBegin;

@@ -67,6 +67,8 @@ typedef struct {
   char              whynodevice[512];
   PetscInt          devicemin; /* fewer nonzeros than this in all operands: the host is faster */
   PetscBool         toldhostvectors, promotenever;
+  PetscBool         streamknown;
+  void             *stream; /* of the last operation on the device */
   PetscBool         nopetscstream; /* PETSc's own device is unusable: ours has a stream that nobody shares */
   char           methods[512]; /* names of the methods that computed products, colon-separated */
   char           method[32];   /* asked for by a parallel product, for its sequential parts */
@@ -316,6 +318,8 @@ PETSC_INTERN PetscErrorCode HybGlueGetDevice(PetscBool required, const HybBacken
 /* how to execute an operation on a matrix of these choices with work nonzeros in all operands: on the device or on the host */
 #define HYB_ANY_SIZE PTRDIFF_MAX /* as work: never too small for the device */
 PETSC_INTERN PetscErrorCode HybGlueGetExec(Mat, const HybChoices *, PetscCount work, HybExec *);
+/* what was kept from an earlier operation, with the stream of now */
+PETSC_INTERN PetscErrorCode HybExecRefresh(HybExec *x);
 static inline PetscBool     HybExecOnDevice(const HybExec *x)
 {
   return x->backend->device;

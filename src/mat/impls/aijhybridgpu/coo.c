@@ -254,11 +254,12 @@ static PetscErrorCode HybCOOCheck(const HybCOO *coo, const HybCSR *csr)
 /* The lists on the host as well */
 static PetscErrorCode HybCOOGetHostLists(HybCOO *coo)
 {
-  const HybExec *x = &coo->arena.exec;
-  PetscCount    *ptr, *map, used;
+  HybExec    *x = &coo->arena.exec;
+  PetscCount *ptr, *map, used;
 
   PetscFunctionBegin;
   if (coo->hostmap) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybExecRefresh(x));
   PetscCall(HybArenaAlloc(&coo->hostarena, HYB_MEM_HOST, coo->nnz + 1, sizeof(PetscCount), &ptr));
   PetscCall(x->backend->copy(x, ptr, coo->mapptr, sizeof(PetscCount) * ((size_t)coo->nnz + 1), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(x->backend->sync(x));

@@ -359,6 +359,7 @@ PetscErrorCode MatMPIAIJHybridGPUSetValuesCOO(Mat A, const PetscScalar *v, Inser
   PetscCall(PetscContainerGetPointer(container, (void **)&c));
   PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
   PetscCall(MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], &garray));
+  PetscCall(HybExecRefresh(&c->arena.exec));
   x = c->arena.exec;
   for (int k = 0; k < 2; k++) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(block[k], &x, &device[k]));
   if (!device[0] || !device[1]) x = c->arena.exec;

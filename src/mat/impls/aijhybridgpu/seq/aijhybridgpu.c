@@ -88,6 +88,7 @@ static PetscErrorCode HybSetValuesBegin(Mat A, PetscInt m, const PetscInt rows[]
   }
   if (!has) PetscCall(MatSeqAIJHybridGPUDisown(A));
   else if (!hyb->hostwriting && hyb->arrays.exec.backend->device) { /* products with vectors may be on their way, and read the values of now */
+    PetscCall(HybExecRefresh(&hyb->arrays.exec));
     PetscCall(hyb->arrays.exec.backend->sync(&hyb->arrays.exec));
     hyb->hostwriting = PETSC_TRUE;
   }

@@ -141,11 +141,29 @@ static PetscErrorCode HybGlueGetStream(void **stream)
 
 PetscErrorCode HybGlueDeviceExec(const HybBackend *device, HybExec *x)
 {
+  HybGlue *g = &HybGlueState;
+
   PetscFunctionBegin;
   PetscCall(device->enter());
   x->backend = device;
-  x->result  = HybGlueState.deviceresult;
+  x->result  = g->deviceresult;
   PetscCall(HybGlueGetStream(&x->stream));
+  if (!g->streamknown || g->stream != x->stream) { /* PETSc's current device context is another one */
+    PetscCall(device->use(x->stream));
+    g->streamknown = PETSC_TRUE;
+    g->stream      = x->stream;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybExecRefresh(HybExec *x)
+{
+  HybExec now;
+
+  PetscFunctionBegin;
+  if (!HybExecOnDevice(x)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybGlueDeviceExec(x->backend, &now));
+  x->stream = now.stream;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -267,11 +285,12 @@ PetscErrorCode MatSeqAIJHybridGPUGetDeviceCSR(Mat A, const HybExec *x, PetscBool
 PetscErrorCode MatSeqAIJHybridGPUMove(Mat A, PetscBool values, PetscBool todevice)
 {
   Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
-  const HybExec       *x;
+  HybExec             *x;
 
   PetscFunctionBegin;
   if (!hyb || !hyb->copy.pattern || !hyb->copy.shared) PetscFunctionReturn(PETSC_SUCCESS);
   x = &hyb->arrays.exec;
+  PetscCall(HybExecRefresh(x));
   PetscCall(x->backend->prefetch(x, hyb->copy.csr.j, sizeof(PetscInt) * (size_t)hyb->copy.csr.nnz, todevice));
   if (values) PetscCall(x->backend->prefetch(x, hyb->copy.csr.a, sizeof(HybScalar) * (size_t)hyb->copy.csr.nnz, todevice));
   if (!todevice) PetscCall(x->backend->sync(x));

@@ -323,8 +323,7 @@ static PetscErrorCode HybMatProductResult(Mat C, HybMatProduct *mp, HybLent *l, 
       Mat_SeqAIJHybridGPU *hyb = NULL;
 
       PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
-      *result         = hyb->copy.csr;
-      mp->exec.stream = x.stream;
+      *result = hyb->copy.csr;
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -356,6 +355,8 @@ static PetscErrorCode HybMatProductNumeric(Mat C, HybMatProduct *mp, HybOperands
   size_t         bytes, peak;
 
   PetscFunctionBegin;
+  PetscCall(HybExecRefresh(&mp->exec));
+  PetscCall(HybProductSetStream(mp->product, mp->exec.stream));
   PetscCall(HybOperandsSend(o, &mp->exec, PETSC_TRUE));
   PetscCall(HybMatProductSamePattern(mp, o, &same));
   if (same) {

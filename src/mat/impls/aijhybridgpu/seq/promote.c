@@ -104,6 +104,7 @@ PetscErrorCode MatSeqAIJHybridGPUDemote(Mat A)
   if (i != hyb->adopted) PetscFunctionReturn(PETSC_SUCCESS); /* the base class has moved on by itself */
   PetscCall(MatSeqAIJHybridGPUExchangeData(A, hyb->former));
   PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, &j, &to, &mtype));
+  PetscCall(HybExecRefresh(&hyb->arrays.exec));
   PetscCall(hyb->arrays.exec.backend->copy(&hyb->arrays.exec, to, from, sizeof(PetscScalar) * (size_t)hyb->copy.csr.nnz, HYB_COPY_DEVICE_TO_HOST));
   PetscCall(HybLogToHost(sizeof(PetscScalar) * (PetscLogDouble)hyb->copy.csr.nnz));
   arrays       = hyb->arrays;
