@@ -386,8 +386,8 @@ static PetscErrorCode CheckResults(void)
 /* A conversion in place leaves the object what it is, with all that hangs on it */
 static PetscErrorCode CheckAttachments(void)
 {
-  const char *const types[] = {MATAIJ, "aijhybridgpu", MATAIJPERM, "aijhybridgpu"};
-  Mat               A, same;
+  const char *const types[] = {MATAIJ, "aijhybridgpu", MATAIJPERM, "aijhybridgpu", MATAIJSELL, "aijhybridgpu"};
+  Mat               A, same, B;
   MatNullSpace      nullspace, got;
   const char       *text;
 
@@ -401,6 +401,7 @@ static PetscErrorCode CheckAttachments(void)
   PetscCall(MatSetOptionsPrefix(A, "pre_"));
   PetscCall(PetscObjectReference((PetscObject)A));
   same = A;
+  PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &B));
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(types); k++) {
     PetscCall(MatConvert(A, types[k], MAT_INPLACE_MATRIX, &A));
     MatTestCheck(A == same, "the object");
@@ -412,9 +413,12 @@ static PetscErrorCode CheckAttachments(void)
     MatTestCheck(!strcmp(text, "operator"), "name");
     PetscCall(MatGetOptionsPrefix(A, &text));
     MatTestCheck(text && !strcmp(text, "pre_"), "prefix");
+    MatTestCheckSame(A, B, "the entries");
+    MatTestCheckMult(A, B, "a product with a vector");
   }
   PetscCall(MatDestroy(&A));
   PetscCall(MatDestroy(&same));
+  PetscCall(MatDestroy(&B));
   PetscCall(MatNullSpaceDestroy(&nullspace));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -537,9 +541,9 @@ int main(int argc, char **argv)
   }
   if (size == 1) {
     PetscCall(CheckResults());
-    PetscCall(CheckAttachments());
     PetscCall(CheckFactorsInPlace());
   }
+  PetscCall(CheckAttachments());
   PetscCall(CheckSetUp());
   { /* empty matrices */
     Mat Z, ZZ;

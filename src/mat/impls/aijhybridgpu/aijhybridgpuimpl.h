@@ -179,17 +179,24 @@ typedef struct {
   PetscObjectState isstate[2];
 } HybDerived;
 
-/* An option that AIJ keeps beside its arrays, as the program set it: matrices made from this one on the device get it too */
+/* Options that AIJ keeps beside its arrays, as the program set them: matrices made from this one on the device get them too. Those of a group overrule each other, so
+   the last one of each is kept. */
+typedef enum {
+  HYB_ASKED_ROW_ORIENTED,
+  HYB_ASKED_KEEP_PATTERN,
+  HYB_ASKED_IGNORE_ZEROS,
+  HYB_ASKED_NEW_NONZEROS,
+  HYB_ASKED_GROUPS
+} HybAskedGroup;
 typedef struct {
+  PetscBool said;
   MatOption op;
   PetscBool flg;
 } HybAsked;
-#define HYB_MAX_ASKED 4
 
 typedef struct {
   HybChoices    choices;
-  PetscInt      nasked;
-  HybAsked      asked[HYB_MAX_ASKED];
+  HybAsked      asked[HYB_ASKED_GROUPS];
   HybArena      arrays; /* i, j, a that the base class uses and this object owns (a result of ours); freed after the parent's destroy */
   const PetscInt *adopted; /* the i that the base class got with them */
   PetscBool       stored;      /* MatStoreValues() keeps values beside them */
@@ -253,6 +260,8 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUComposeDense(Mat, PetscBool on);
 PETSC_INTERN PetscErrorCode HybGlueRegisterFactors(void);
 /* seq/convert.c */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUComposeConversions(Mat, PetscBool on);
+/* A's header gets B's contents, and keeps what the program hung on it */
+PETSC_INTERN PetscErrorCode HybHeaderReplace(Mat A, Mat *B);
 
 PETSC_INTERN PetscErrorCode MatProductSetFromOptions_SeqAIJHybridGPU(Mat);
 PETSC_INTERN PetscErrorCode MatProductSetFromOptions_AnyHybridGPU(Mat);
@@ -416,6 +425,7 @@ PETSC_INTERN PetscErrorCode MatCreate_MPIAIJHybridGPU(Mat);
 PETSC_INTERN PetscErrorCode MatConvert_MPIAIJ_MPIAIJHybridGPU(Mat, MatType, MatReuse, Mat *);
 PETSC_INTERN PetscErrorCode MatConvert_MPIAIJHybridGPU_MPIAIJ(Mat, MatType, MatReuse, Mat *);
 PETSC_INTERN PetscErrorCode MatConvert_MPIAIJHybridGPU_Derived(Mat, MatType, MatReuse, Mat *);
+PETSC_INTERN PetscErrorCode MatConvert_Derived_MPIAIJHybridGPU(Mat, MatType, MatReuse, Mat *);
 PETSC_INTERN PetscErrorCode MatProductSetFromOptions_MPIAIJHybridGPU(Mat);
 
 #endif

@@ -56,6 +56,9 @@ PetscErrorCode MatAIJHybridGPUCompose(Mat A, PetscBool seq, PetscBool on)
     if (!f) continue;
     PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_mpiaijhybridgpu_mpi%s_C", HybDerivedNames[k]));
     PetscCall(PetscObjectComposeFunction((PetscObject)A, name, on ? MatConvert_MPIAIJHybridGPU_Derived : NULL));
+    /* found on an empty matrix of the type, which MatConvert() asks */
+    PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_mpi%s_mpiaijhybridgpu_C", HybDerivedNames[k]));
+    PetscCall(PetscObjectComposeFunction((PetscObject)A, name, on ? MatConvert_Derived_MPIAIJHybridGPU : NULL));
   }
   if (seq) PetscCall(MatSeqAIJHybridGPUComposeDense(A, on));
   if (seq) PetscCall(MatSeqAIJHybridGPUComposeConversions(A, on));

@@ -61,8 +61,7 @@ PetscErrorCode MatSeqAIJHybridGPUShare(Mat A, Mat B)
   PetscCall(MatSeqAIJHybridGPUGetData(B, &b));
   b->choices  = a->choices;
   b->coocount = a->coocount;
-  b->nasked   = a->nasked;
-  PetscCall(PetscArraycpy(b->asked, a->asked, HYB_MAX_ASKED));
+  PetscCall(PetscArraycpy(b->asked, a->asked, HYB_ASKED_GROUPS));
   PetscCall(PetscObjectQuery((PetscObject)A, "HybCOO", &container));
   if (container) PetscCall(PetscObjectCompose((PetscObject)B, "HybCOO", container));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -235,6 +235,7 @@ static PetscErrorCode MatMPIAIJHybridGPUOwnArrays(Mat C)
   repeated for other operands.
 */
 typedef struct {
+  char             method[64]; /* that was asked for, if any */
   PetscErrorCode (*numeric)(Mat);
   PetscObjectId    id[2];
   PetscObjectState nonzerostate[2];
@@ -311,12 +312,15 @@ static PetscErrorCode MatProductNumeric_MPIAIJHybridGPU(Mat C)
 static PetscErrorCode MatProductSymbolic_MPIAIJHybridGPU(Mat C)
 {
   char           method[64];
-  PetscBool      ours, asked;
+  PetscBool      asked;
   PetscOptions   empty = NULL;
+  HybMPIProduct *mp    = NULL;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(HybGlueProductAlgorithm(C, PETSC_FALSE, method, sizeof(method), &ours, &asked));
+  PetscCall(HybMPIProductGet(C, &mp));
+  PetscCall(PetscStrncpy(method, mp->method, sizeof(method)));
+  asked = (PetscBool)(method[0] != 0);
   PetscCall(MatProductSetAlgorithm(C, "backend"));
   C->ops->productsymbolic = NULL;
   if (asked) {
@@ -329,21 +333,21 @@ static PetscErrorCode MatProductSymbolic_MPIAIJHybridGPU(Mat C)
     (void)PetscOptionsDestroy(&empty);
   }
   PetscCall(ierr);
-  PetscCheck(C->ops->productsymbolic && C->ops->productsymbolic != MatProductSymbolic_MPIAIJHybridGPU, PetscObjectComm((PetscObject)C), PETSC_ERR_SUP, "PETSc has no parallel product %s of type %s for algorithm \"%s\"", MatProductTypes[C->product->type], MATMPIAIJ, method);
+  PetscCheck(C->ops->productsymbolic && C->ops->productsymbolic != MatProductSymbolic_MPIAIJHybridGPU, PetscObjectComm((PetscObject)C), PETSC_ERR_SUP, "PETSc has no parallel product %s of type %s for algorithm \"%s\"", MatProductTypes[C->product->type], MATMPIAIJ, asked ? method : "backend");
   if (asked) PetscCall(PetscStrncpy(HybGlueState.method, method, sizeof(HybGlueState.method)));
   ierr                   = (*C->ops->productsymbolic)(C);
   HybGlueState.method[0] = 0;
   PetscCall(ierr);
   PetscCall(MatMPIAIJHybridGPUOwnArrays(C));
   {
-    HybMPIProduct *mp;
-    Mat            operand[2];
+    Mat operand[2];
 
     operand[0] = C->product->A;
     operand[1] = C->product->B;
     /* the older ones' "backend" forgets block sizes */
     PetscCall(MatSetBlockSizes(C, PetscAbs(C->product->type == MATPRODUCT_AB ? operand[0]->rmap->bs : C->product->type == MATPRODUCT_AtB ? operand[0]->cmap->bs : operand[1]->cmap->bs), PetscAbs(operand[1]->cmap->bs)));
     PetscCall(HybMPIProductGet(C, &mp));
+    PetscCall(PetscStrncpy(mp->method, method, sizeof(mp->method)));
     mp->numeric            = C->ops->productnumeric;
     C->ops->productnumeric = MatProductNumeric_MPIAIJHybridGPU;
     for (PetscInt k = 0; k < 2; k++) {
@@ -437,18 +441,17 @@ static PetscErrorCode MatProductSymbolic_ABC_MPIAIJHybridGPU(Mat D)
 {
   Mat_Product   *product = D->product, outer;
   HybProductABC *abc;
-  char           method[64];
-  PetscBool      ours, asked;
+  HybMPIProduct *mp = NULL;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(HybGlueProductAlgorithm(D, PETSC_FALSE, method, sizeof(method), &ours, &asked));
+  PetscCall(HybMPIProductGet(D, &mp));
   PetscCall(PetscNew(&abc));
   product->data    = abc; /* D's from here on, whatever fails */
   product->destroy = HybProductABCDestroy;
   PetscCall(MatProductCreate(product->A, product->B, NULL, &abc->W));
   PetscCall(MatProductSetType(abc->W, MATPRODUCT_AB));
-  if (asked) PetscCall(MatProductSetAlgorithm(abc->W, method));
+  if (mp->method[0]) PetscCall(MatProductSetAlgorithm(abc->W, mp->method));
   PetscCall(MatProductSetFromOptions(abc->W));
   PetscCall(MatProductSymbolic(abc->W));
   PetscCall(HybProductABCSwap(D, abc, &outer, PETSC_TRUE));
@@ -475,11 +478,12 @@ PetscErrorCode MatProductSetFromOptions_MPIAIJHybridGPU(Mat C)
     HybGlueState.fallbacks++;
     HybGlueState.fallbacksasked++;
     PetscCall(PetscInfo(C, "Product %s by the parent's algorithm %s, as asked\n", MatProductTypes[product->type], method));
-  } else if (product->type == MATPRODUCT_ABC) {
-    C->ops->productsymbolic = MatProductSymbolic_ABC_MPIAIJHybridGPU;
-    PetscFunctionReturn(PETSC_SUCCESS);
-  } else if (backend) {
-    C->ops->productsymbolic = MatProductSymbolic_MPIAIJHybridGPU;
+  } else if (product->type == MATPRODUCT_ABC || backend) {
+    HybMPIProduct *mp = NULL;
+
+    PetscCall(HybMPIProductGet(C, &mp));
+    PetscCall(PetscStrncpy(mp->method, asked ? method : "", sizeof(mp->method)));
+    C->ops->productsymbolic = product->type == MATPRODUCT_ABC ? MatProductSymbolic_ABC_MPIAIJHybridGPU : MatProductSymbolic_MPIAIJHybridGPU;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall((*HybGlueState.mpi.productsetfromoptions)(C));
@@ -518,6 +522,27 @@ PetscErrorCode MatConvert_MPIAIJHybridGPU_Derived(Mat A, MatType type, MatReuse 
   PetscCall(MatConvert_MPIAIJHybridGPU_MPIAIJ(A, MATMPIAIJ, reuse, &B));
   PetscCall(MatConvert(B, type, MAT_INPLACE_MATRIX, &B));
   *newmat = B;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* PETSc has no way back from these types but a new matrix: in place it gets the old one's header and what hangs on that */
+PetscErrorCode MatConvert_Derived_MPIAIJHybridGPU(Mat A, MatType type, MatReuse reuse, Mat *newmat)
+{
+  Mat                  B;
+  Mat_MPIAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  if (reuse == MAT_REUSE_MATRIX) {
+    PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(MatConvert(A, MATMPIAIJ, MAT_INITIAL_MATRIX, &B));
+  PetscCall(MatConvert_MPIAIJ_MPIAIJHybridGPU(B, MATMPIAIJHYBRIDGPU, MAT_INPLACE_MATRIX, &B));
+  PetscCall(MatMPIAIJHybridGPUGetData(B, &hyb));
+  hyb->lentarrays = PETSC_FALSE; /* nobody else has seen its arrays */
+  if (B->assembled) PetscCall(MatMPIAIJHybridGPUSetBlocks(B));
+  if (reuse == MAT_INPLACE_MATRIX) PetscCall(HybHeaderReplace(A, &B));
+  else *newmat = B;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -203,7 +203,7 @@ static PetscErrorCode HybMoveStoredValues(Mat from, Mat A, const Mat_SeqAIJHybri
   const PetscInt *i, *j;
   PetscScalar    *old, *a, *now;
   PetscMemType    mtype;
-  PetscBool       asked = PETSC_FALSE;
+  const HybAsked *asked = &hyb->asked[HYB_ASKED_NEW_NONZEROS];
 
   PetscFunctionBegin;
   PetscCall(MatSeqAIJGetCSRAndMemType(from, &i, &j, &old, &mtype));
@@ -216,14 +216,7 @@ static PetscErrorCode HybMoveStoredValues(Mat from, Mat A, const Mat_SeqAIJHybri
   PetscCall(PetscArraycpy(a, old, i[A->rmap->n]));
   PetscCall((*HybGlueState.seq.setoption)(A, MAT_NEW_NONZERO_LOCATIONS, PETSC_FALSE));
   PetscCall((*(Function)HybGlueState.storevalues)(A));
-  for (PetscInt k = 0; k < hyb->nasked; k++) {
-    const MatOption op = hyb->asked[k].op;
-
-    if (op != MAT_NEW_NONZERO_LOCATIONS && op != MAT_NEW_NONZERO_LOCATION_ERR && op != MAT_NEW_NONZERO_ALLOCATION_ERR) continue;
-    PetscCall((*HybGlueState.seq.setoption)(A, op, hyb->asked[k].flg));
-    asked = PETSC_TRUE;
-  }
-  if (!asked) PetscCall((*HybGlueState.seq.setoption)(A, MAT_NEW_NONZERO_LOCATIONS, PETSC_TRUE));
+  PetscCall((*HybGlueState.seq.setoption)(A, asked->said ? asked->op : MAT_NEW_NONZERO_LOCATIONS, asked->said ? asked->flg : PETSC_TRUE));
   PetscCall(PetscArraycpy(a, now, i[A->rmap->n]));
   PetscCall(PetscFree(now));
   PetscFunctionReturn(PETSC_SUCCESS);

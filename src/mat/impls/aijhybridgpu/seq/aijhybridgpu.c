@@ -303,33 +303,31 @@ static PetscErrorCode MatView_SeqAIJHybridGPU(Mat A, PetscViewer viewer)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The options that a duplicate takes over. Those on new nonzeros overrule each other. */
+/* The options that a duplicate takes over */
 static PetscErrorCode HybAskedKeep(Mat_SeqAIJHybridGPU *hyb, MatOption op, PetscBool flg)
 {
-  static const struct {
-    MatOption op;
-    int       group;
-  } kept[] = {
-    {MAT_ROW_ORIENTED,               0},
-    {MAT_KEEP_NONZERO_PATTERN,       1},
-    {MAT_IGNORE_ZERO_ENTRIES,        2},
-    {MAT_NEW_NONZERO_LOCATIONS,      3},
-    {MAT_NEW_NONZERO_LOCATION_ERR,   3},
-    {MAT_NEW_NONZERO_ALLOCATION_ERR, 3}
-  };
-  int      group = -1;
-  PetscInt n     = 0;
+  HybAskedGroup group;
 
   PetscFunctionBegin;
-  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(kept); k++)
-    if (kept[k].op == op) group = kept[k].group;
-  if (group < 0) PetscFunctionReturn(PETSC_SUCCESS);
-  for (PetscInt a = 0; a < hyb->nasked; a++)
-    for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(kept); k++)
-      if (kept[k].op == hyb->asked[a].op && kept[k].group != group) hyb->asked[n++] = hyb->asked[a];
-  hyb->asked[n].op  = op;
-  hyb->asked[n].flg = flg;
-  hyb->nasked       = n + 1;
+  switch (op) {
+  case MAT_ROW_ORIENTED:
+    group = HYB_ASKED_ROW_ORIENTED;
+    break;
+  case MAT_KEEP_NONZERO_PATTERN:
+    group = HYB_ASKED_KEEP_PATTERN;
+    break;
+  case MAT_IGNORE_ZERO_ENTRIES:
+    group = HYB_ASKED_IGNORE_ZEROS;
+    break;
+  case MAT_NEW_NONZERO_LOCATIONS:
+  case MAT_NEW_NONZERO_LOCATION_ERR:
+  case MAT_NEW_NONZERO_ALLOCATION_ERR:
+    group = HYB_ASKED_NEW_NONZEROS;
+    break;
+  default:
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  hyb->asked[group] = (HybAsked){PETSC_TRUE, op, flg};
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

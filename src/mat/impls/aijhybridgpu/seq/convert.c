@@ -77,12 +77,12 @@ static PetscErrorCode MatConvert_Derived_SeqAIJHybridGPU(Mat A, MatType type, Ma
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#if defined(PETSC_HAVE_CUDA) && PETSC_VERSION_GE(3, 20, 0)
-/* A's header gets B's contents, and keeps what the program hung on it */
-static PetscErrorCode HybHeaderReplace(Mat A, Mat *B)
+PetscErrorCode HybHeaderReplace(Mat A, Mat *B)
 {
   PetscErrorCode (*const get[])(Mat, MatNullSpace *) = {MatGetNullSpace, MatGetTransposeNullSpace, MatGetNearNullSpace};
   PetscErrorCode (*const set[])(Mat, MatNullSpace)   = {MatSetNullSpace, MatSetTransposeNullSpace, MatSetNearNullSpace};
+  ISLocalToGlobalMapping rows = NULL, columns = NULL;
+  PetscObject            dm   = NULL;
 
   PetscFunctionBegin;
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(get); k++) {
@@ -91,12 +91,17 @@ static PetscErrorCode HybHeaderReplace(Mat A, Mat *B)
     PetscCall((*get[k])(A, &space));
     if (space) PetscCall((*set[k])(*B, space));
   }
+  PetscCall(PetscObjectQuery((PetscObject)A, "__PETSc_dm", &dm));
+  if (dm) PetscCall(PetscObjectCompose((PetscObject)*B, "__PETSc_dm", dm));
+  PetscCall(MatGetLocalToGlobalMapping(A, &rows, &columns));
+  if (rows && columns) PetscCall(MatSetLocalToGlobalMapping(*B, rows, columns));
   if (((PetscObject)A)->name) PetscCall(PetscObjectSetName((PetscObject)*B, ((PetscObject)A)->name));
   PetscCall(MatSetOptionsPrefix(*B, ((PetscObject)A)->prefix));
   PetscCall(MatHeaderReplace(A, B));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+#if defined(PETSC_HAVE_CUDA) && PETSC_VERSION_GE(3, 20, 0)
 /* Is A on a device that aijcusparse can share? Then x and csr are of it. */
 static PetscErrorCode HybConvertFromDevice(Mat A, HybExec *x, HybCSR *csr, PetscBool *device)
 {

@@ -197,7 +197,8 @@ static PetscErrorCode MatDuplicate_SeqAIJHybridGPU(Mat A, MatDuplicateOption op,
     Mat_SeqAIJHybridGPU *b = NULL;
 
     PetscCall(MatSeqAIJHybridGPUGetData(*B, &b));
-    for (PetscInt k = 0; k < b->nasked; k++) PetscCall((*HYB_PARENT.setoption)(*B, b->asked[k].op, b->asked[k].flg));
+    for (int k = 0; k < HYB_ASKED_GROUPS; k++)
+      if (b->asked[k].said) PetscCall((*HYB_PARENT.setoption)(*B, b->asked[k].op, b->asked[k].flg));
   }
   PetscCall(PetscFunctionListDuplicate(((PetscObject)A)->qlist, &((PetscObject)(*B))->qlist));
   PetscFunctionReturn(PETSC_SUCCESS);
