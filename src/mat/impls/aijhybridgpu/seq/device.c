@@ -158,7 +158,7 @@ PetscErrorCode HybGlueDeviceExec(const HybBackend *device, HybExec *x)
 
 PetscErrorCode HybExecRefresh(HybExec *x)
 {
-  HybExec now;
+  HybExec now = *x;
 
   PetscFunctionBegin;
   if (!HybExecOnDevice(x)) PetscFunctionReturn(PETSC_SUCCESS);
