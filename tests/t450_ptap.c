@@ -101,6 +101,29 @@ static PetscCount Largest(const RefMat *A, const RefMat *P, const RefMat *T, con
   return largest;
 }
 
+/* uploads the operands and makes a first product of them; what was made is Finish()'s to free, also after a failure */
+static PetscBool Begin(HybPtAP *pp, const RefMat *A, const RefMat *P, HybCSR *DA, HybCSR *DP, HybCSR *DC)
+{
+  memset(pp, 0, sizeof(*pp));
+  return (PetscBool)(HybTestCall(Init(pp)) && HybTestCall(HybTestUpload(&keep, &A->csr, DA)) && HybTestCall(HybTestUpload(&keep, &P->csr, DP)) && HybTestCall(First(pp, DA, DP, DC)));
+}
+
+static void Finish(HybPtAP *pp)
+{
+  HybTestCall(Destroy(pp));
+  HybTestCall(HybArenaReset(&keep));
+  HybTestCall(HybArenaReset(&out));
+}
+
+/* the patterns of P^T A P, P^T and the intermediate that the backend's methods have */
+static void References(const RefMat *A, const RefMat *P, RefMat *C, RefMat *T, RefMat *W)
+{
+  RefPtAP(A, P, C);
+  RefTranspose(P, PETSC_FALSE, T);
+  if (HybTestExec()->backend->device) RefSpGEMM(T, A, W);
+  else RefSpGEMM(A, P, W);
+}
+
 /* counter: of the host's method, counter2: of a device's; NULL where there is nothing to ask */
 static void Check2(const RefMat *A, const RefMat *P, const char *counter, const char *counter2, PetscCount least)
 {
@@ -110,13 +133,9 @@ static void Check2(const RefMat *A, const RefMat *P, const char *counter, const 
   RefMat           C, T, W, S, other, otherp;
   const PetscCount kib = 1024 / (PetscCount)sizeof(PetscScalar);
 
-  memset(&pp, 0, sizeof(pp));
-  RefPtAP(A, P, &C);
-  RefTranspose(P, PETSC_FALSE, &T);
+  References(A, P, &C, &T, &W);
   RefMatCopy(&C, &S);
-  if (device) RefSpGEMM(&T, A, &W);
-  else RefSpGEMM(A, P, &W);
-  if (HybTestCall(Init(&pp)) && HybTestCall(HybTestUpload(&keep, &A->csr, &DA)) && HybTestCall(HybTestUpload(&keep, &P->csr, &DP)) && HybTestCall(First(&pp, &DA, &DP, &DC))) {
+  if (Begin(&pp, A, P, &DA, &DP, &DC)) {
     const PetscCount largest = device ? Largest(A, P, &T, &W) : 0;
 
     if (device) counter = counter2;
@@ -167,9 +186,7 @@ static void Check2(const RefMat *A, const RefMat *P, const char *counter, const 
       RefMatDestroy(&otherp);
     }
   }
-  HybTestCall(Destroy(&pp));
-  HybTestCall(HybArenaReset(&keep));
-  HybTestCall(HybArenaReset(&out));
+  Finish(&pp);
   RefMatDestroy(&C);
   RefMatDestroy(&T);
   RefMatDestroy(&W);
@@ -222,13 +239,9 @@ static void Special(const RefMat *A, const RefMat *P)
   HybCSR  DA, DP, DC;
   RefMat  C, T, W, D;
 
-  memset(&pp, 0, sizeof(pp));
-  RefPtAP(A, P, &C);
-  RefTranspose(P, PETSC_FALSE, &T);
-  if (HybTestExec()->backend->device) RefSpGEMM(&T, A, &W);
-  else RefSpGEMM(A, P, &W);
+  References(A, P, &C, &T, &W);
   Promised(A, P, &T, &W, &C);
-  if (HybTestCall(Init(&pp)) && HybTestCall(HybTestUpload(&keep, &A->csr, &DA)) && HybTestCall(HybTestUpload(&keep, &P->csr, &DP)) && HybTestCall(First(&pp, &DA, &DP, &DC)) && HybTestCall(HybTestDownload(&DC, &D))) {
+  if (Begin(&pp, A, P, &DA, &DP, &DC) && HybTestCall(HybTestDownload(&DC, &D))) {
     for (PetscCount k = 0; k < C.csr.nnz; k++) {
       const PetscReal x = PetscRealPart(D.csr.a[k]), y = PetscRealPart(C.csr.a[k]);
 
@@ -236,9 +249,7 @@ static void Special(const RefMat *A, const RefMat *P)
     }
     RefMatDestroy(&D);
   }
-  HybTestCall(Destroy(&pp));
-  HybTestCall(HybArenaReset(&keep));
-  HybTestCall(HybArenaReset(&out));
+  Finish(&pp);
   RefMatDestroy(&C);
   RefMatDestroy(&T);
   RefMatDestroy(&W);

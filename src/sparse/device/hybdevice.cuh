@@ -392,6 +392,22 @@ static __device__ __forceinline__ PetscReal HybAbs(const HybScalar &v)
 #endif
 }
 
+/* the neutral element of addition: a first product added to it stands as it is */
+static __device__ __forceinline__ HybScalar HybNegativeZero(void)
+{
+#if defined(PETSC_USE_COMPLEX)
+  return HybScalar(-(PetscReal)0, -(PetscReal)0);
+#else
+  return -(PetscReal)0;
+#endif
+}
+
+/* rounded down, of n >= 1; 0 of others */
+static constexpr __host__ __device__ int HybLog2(int n)
+{
+  return n <= 1 ? 0 : 1 + HybLog2(n / 2);
+}
+
 /* a*b + c with one multiplication and one addition for each product, never contracted: the same bits as the host's loops */
 static __device__ __forceinline__ HybScalar HybMulAdd(const HybScalar &a, const HybScalar &b, const HybScalar &c)
 {

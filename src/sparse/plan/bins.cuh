@@ -26,4 +26,12 @@ extern PetscErrorCode HybPlanBinsAnyOrder(const HybExec *, PetscInt m, const Pet
 #define HYB_PLAN_SUMS(m) (((PetscCount)(m) + 1023) / 1024)
 extern PetscErrorCode HybPlanBinsAnyOrderInt(const HybExec *, PetscInt m, const PetscInt *cost, PetscInt nbins, const PetscCount *limit, PetscInt *counters, PetscInt *order, PetscInt *devbinptr, const PetscInt *count, PetscCount *sums, PetscInt *offsets, PetscCount *total);
 
+/* rows taken together: where such a chunk begins */
+typedef struct {
+  PetscCount row, entry, product; /* entry: of A */
+} HybPlanCut;
+
+/* cut (host, nchunks+1): chunk c begins at the first row with c*chunk products or more before it. One synchronisation. */
+extern PetscErrorCode HybPlanCuts(const HybExec *, HybArena *work, const HybCSR *A, const PetscCount *rowproducts, PetscCount chunk, PetscInt nchunks, HybPlanCut *cut);
+
 #endif

@@ -433,5 +433,41 @@ static PetscErrorCode HybPlanBins_CUDA(const HybExec *exec, HybArena *work, Pets
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+__global__ void __launch_bounds__(256) PlanCutsKernel(PetscInt m, const PetscInt *__restrict__ ai, const PetscCount *__restrict__ before, PetscCount chunk, PetscInt nchunks, HybPlanCut *__restrict__ cut)
+{
+  const PetscCount c = (PetscCount)blockIdx.x * 256 + threadIdx.x;
+
+  if (c <= nchunks) {
+    PetscInt lo = 0, hi = m;
+
+    while (lo < hi) {
+      const PetscInt mid = lo + (hi - lo) / 2;
+
+      if (before[mid] < c * chunk) lo = mid + 1;
+      else hi = mid;
+    }
+    if (c == nchunks) lo = m;
+    cut[c].row     = lo;
+    cut[c].entry   = ai[lo];
+    cut[c].product = before[lo];
+  }
+}
+
+PetscErrorCode HybPlanCuts(const HybExec *exec, HybArena *work, const HybCSR *A, const PetscCount *rowproducts, PetscCount chunk, PetscInt nchunks, HybPlanCut *cut)
+{
+  HybPlanCut *devcut;
+  PetscCount *before;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)nchunks + 1, sizeof(*devcut), &devcut));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)A->m + 1, sizeof(PetscCount), &before));
+  PetscCall(HybScanCounts64(exec, work, A->m, rowproducts, before, NULL, NULL));
+  HYB_LAUNCH(PlanCutsKernel, HybBlocks((PetscCount)nchunks + 1, 256), 256, 0, exec->stream, A->m, A->i, before, chunk, nchunks, devcut);
+  PetscCall(exec->backend->copy(exec, cut, devcut, ((size_t)nchunks + 1) * sizeof(*cut), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(HybArenaFree(work, &devcut));
+  PetscCall(HybArenaFree(work, &before));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 extern const HybPlanOps HybPlanCUDA;
 const HybPlanOps        HybPlanCUDA = {HybPlanProducts_CUDA, HybPlanBins_CUDA};

@@ -153,11 +153,6 @@ static __device__ __forceinline__ int HashLogSlots(unsigned blocks)
   return want <= 16 ? 4 : 32 - __clz((int)(want - 1));
 }
 
-static constexpr __host__ __device__ int HashLogThreads(int n)
-{
-  return n <= 1 ? 0 : 1 + HashLogThreads(n / 2);
-}
-
 /*
   Calls insert(block, mask) for every pair that the products of a row consist of, in any order: groups of 2^lanes lanes take two rows of B each, which are on their
   way together.
@@ -165,7 +160,7 @@ static constexpr __host__ __device__ int HashLogThreads(int n)
 template <typename G, int N, typename Insert>
 static __device__ __forceinline__ void HashForEachPair(const HashArgs &x, PetscInt abegin, PetscInt aend, Insert insert)
 {
-  const int      lanes  = HybMin()(x.lanes, HashLogThreads(N));
+  const int      lanes  = HybMin()(x.lanes, HybLog2(N));
   const int      step   = 1 << lanes;
   const PetscInt stride = N >> lanes;
 
@@ -447,15 +442,6 @@ static __device__ __forceinline__ void HashOrderSlots(const unsigned *keys, cons
   }
 }
 
-static __device__ __forceinline__ HybScalar HashNegativeZero(void)
-{
-#if defined(PETSC_USE_COMPLEX)
-  return HybScalar(-(PetscReal)0, -(PetscReal)0);
-#else
-  return -(PetscReal)0;
-#endif
-}
-
 struct HashTable {
   unsigned *mask, *prefix, *keys;
   unsigned  base, wrap;
@@ -638,7 +624,7 @@ static __device__ __forceinline__ void HashNumericRow(const HashArgs &x, PetscIn
   }
   G::sync();
   if (x.values) {
-    for (unsigned e = (unsigned)G::rank(); e < nnz; e += N) acc[e] = HashNegativeZero();
+    for (unsigned e = (unsigned)G::rank(); e < nnz; e += N) acc[e] = HybNegativeZero();
     G::sync();
   }
   if (x.columns) {
@@ -654,7 +640,7 @@ static __device__ __forceinline__ void HashNumericRow(const HashArgs &x, PetscIn
     }
   }
   if (x.places) {
-    const int      lanes = HybMin()(x.lanes, HashLogThreads(N));
+    const int      lanes = HybMin()(x.lanes, HybLog2(N));
     unsigned short *const to = x.places + x.placeptr[row];
 
     for (PetscInt k = abegin + (G::rank() >> lanes); k < aend; k += N >> lanes) {
@@ -766,7 +752,7 @@ static __device__ __forceinline__ void HashPlannedRow(const HashArgs &x, PetscIn
   const unsigned short *const places = x.places + x.placeptr[row];
   const PetscInt              total  = (PetscInt)(x.placeptr[row + 1] - x.placeptr[row]);
 
-  for (PetscInt e = G::rank(); e < nnz; e += N) acc[e] = HashNegativeZero();
+  for (PetscInt e = G::rank(); e < nnz; e += N) acc[e] = HybNegativeZero();
   G::sync();
   for (PetscInt k = abegin; k < aend; k += HASH_BATCH) {
     PetscInt  len[HASH_BATCH];

@@ -46,15 +46,6 @@ struct MaskArgs {
   HybScalar       *ca;
 };
 
-static __device__ __forceinline__ HybScalar MaskNegativeZero(void)
-{
-#if defined(PETSC_USE_COMPLEX)
-  return HybScalar(-(PetscReal)0, -(PetscReal)0);
-#else
-  return -(PetscReal)0;
-#endif
-}
-
 /* an entry of A: 64 bits of its mask, and where the entry of B lies that the first of these counts for */
 struct MaskEntry {
   unsigned  lo, hi;
@@ -98,7 +89,7 @@ static __device__ __forceinline__ void MaskSums(const MaskArgs &x, PetscInt begi
   MaskEntry next = MaskLoad<N, R>(x, begin + lane, end, first);
 
 #pragma unroll
-  for (int r = 0; r < R; r++) sum[r] = MaskNegativeZero();
+  for (int r = 0; r < R; r++) sum[r] = HybNegativeZero();
   for (int k0 = 0; k0 < entries; k0 += N) {
     const MaskEntry now = next;
 

@@ -99,20 +99,6 @@ typedef struct {
   PetscInt   maxbytes;
 } Fused;
 
-static constexpr __host__ __device__ int FusedLogThreads(int n)
-{
-  return n <= 1 ? 0 : 1 + FusedLogThreads(n / 2);
-}
-
-static __device__ __forceinline__ HybScalar FusedNegativeZero(void)
-{
-#if defined(PETSC_USE_COMPLEX)
-  return HybScalar(-(PetscReal)0, -(PetscReal)0);
-#else
-  return -(PetscReal)0;
-#endif
-}
-
 /* of a group that plans n results: columns, counts, then a place and an entry of a list for each product */
 static __device__ __forceinline__ PetscCount FusedPlanBytes(PetscCount n, PetscCount products)
 {
@@ -216,7 +202,7 @@ static __device__ __forceinline__ void FusedPlanRow(const FusedMerge &x, PetscIn
   using S                  = FusedSlice<N>;
   const PetscInt        lb = x.li[row], le = x.li[row + 1], rb = x.ri[row];
   const int             n = (int)(x.ri[row + 1] - rb), total = (int)(x.ptr[row + 1] - x.ptr[row]);
-  const int             lanes = HybMin()(x.lanes, FusedLogThreads(N)), step = 1 << lanes;
+  const int             lanes = HybMin()(x.lanes, HybLog2(N)), step = 1 << lanes;
   PetscInt *const       cols  = (PetscInt *)mine;
   unsigned *const       end   = (unsigned *)(cols + n);
   unsigned short *const place = (unsigned short *)(end + n), *const list = place + total;
@@ -314,7 +300,7 @@ template <int N, typename Weight>
 static __device__ __forceinline__ void FusedExpand(const FusedMerge &x, PetscInt lb, PetscInt le, int total, Weight weight, const HybScalar *__restrict__ right, HybScalar *T)
 {
   using G              = HybGroup<N>;
-  const int      lanes = HybMin()(x.lanes, FusedLogThreads(N)), step = 1 << lanes, lane = G::rank() & (step - 1);
+  const int      lanes = HybMin()(x.lanes, HybLog2(N)), step = 1 << lanes, lane = G::rank() & (step - 1);
   const PetscInt stride = N >> lanes;
 
   for (PetscInt k0 = lb + (G::rank() >> lanes); k0 < le; k0 += FUSED_BATCH * stride) {
@@ -357,7 +343,7 @@ static __device__ __forceinline__ void FusedPull(const unsigned short *__restric
   for (int e0 = S::first(); e0 < n; e0 += N) {
     const int             e = e0 + S::lane(), begin = e < n ? (int)start[e] : 0, len = e < n ? (e + 1 < n ? (int)start[e + 1] : total) - begin : 0;
     const unsigned short *q   = list + start[e0];
-    HybScalar             sum = FusedNegativeZero(); /* the neutral element: the first product stands as it is */
+    HybScalar             sum = HybNegativeZero(); /* the neutral element: the first product stands as it is */
 
     for (int s = 0;; s += FUSED_STEPS) {
       int       at[FUSED_STEPS];

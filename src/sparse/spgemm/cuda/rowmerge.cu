@@ -32,6 +32,7 @@
 */
 #include "../maskrows.cuh"
 #include "../../device/hybgroup.cuh"
+#include "../../plan/bins.cuh"
 
 #define ROWMERGE_THREADS 128
 #define ROWMERGE_LEVELS  31 /* of width 2, for any length */
@@ -141,15 +142,6 @@ __global__ void __launch_bounds__(ROWMERGE_THREADS) RowMergeKernel(RowMergeArgs 
   }
 }
 
-static __device__ __forceinline__ HybScalar RowMergeNegativeZero(void)
-{
-#if defined(PETSC_USE_COMPLEX)
-  return HybScalar(-(PetscReal)0, -(PetscReal)0);
-#else
-  return -(PetscReal)0;
-#endif
-}
-
 /* a thread a row, K heads in registers; stage: entries of C that a warp has room for in shared memory */
 template <int K, bool NUMERIC>
 __global__ void __launch_bounds__(ROWMERGE_THREADS) RowMergeNarrow(RowMergeArgs x, int stage)
@@ -200,7 +192,7 @@ __global__ void __launch_bounds__(ROWMERGE_THREADS) RowMergeNarrow(RowMergeArgs 
     for (int q = 1; q < K; q++) smallest = HybMin()(smallest, head[q]);
     if (smallest == PETSC_MAX_INT) break;
     {
-      HybScalar sum = RowMergeNegativeZero();
+      HybScalar sum = HybNegativeZero();
 
 #pragma unroll
       for (int q = 0; q < K; q++) {
@@ -235,34 +227,6 @@ __global__ void __launch_bounds__(ROWMERGE_THREADS) RowMergeNarrow(RowMergeArgs 
         if (x.ca) x.ca[base + e] = sa[e];
       }
     }
-  }
-}
-
-/* where a chunk of rows begins */
-struct RowMergeCut {
-  PetscInt   row;
-  PetscInt   entry;
-  PetscCount product;
-};
-
-/* chunk c begins at the first row with at least c*chunk products before it */
-__global__ void __launch_bounds__(256) RowMergeCuts(PetscInt m, const PetscInt *__restrict__ ai, const PetscCount *__restrict__ before, PetscCount chunk, PetscInt nchunks, RowMergeCut *__restrict__ cut)
-{
-  const PetscCount c = (PetscCount)blockIdx.x * 256 + threadIdx.x;
-
-  if (c <= nchunks) {
-    PetscInt lo = 0, hi = m;
-
-    while (lo < hi) {
-      const PetscInt mid = lo + (hi - lo) / 2;
-
-      if (before[mid] < c * chunk) lo = mid + 1;
-      else hi = mid;
-    }
-    if (c == nchunks) lo = m;
-    cut[c].row     = lo;
-    cut[c].entry   = ai[lo];
-    cut[c].product = before[lo];
   }
 }
 
@@ -398,8 +362,7 @@ static PetscErrorCode RowMergeChunks(HybSpGEMM *mm, RowMerge *r, const HybCSR *A
   const HybExec *exec  = &mm->exec;
   const size_t   entry = 2 * (sizeof(PetscInt) + sizeof(HybScalar)); /* two intermediates */
   PetscCount     chunk = mm->stats.products;
-  RowMergeCut   *cut, *devcut;
-  PetscCount    *before;
+  HybPlanCut    *cut;
 
   PetscFunctionBegin;
   r->nchunks = 1;
@@ -420,20 +383,14 @@ static PetscErrorCode RowMergeChunks(HybSpGEMM *mm, RowMerge *r, const HybCSR *A
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_HOST, (PetscCount)r->nchunks + 1, sizeof(*cut), &cut));
-  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)r->nchunks + 1, sizeof(*cut), &devcut));
-  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)A->m + 1, sizeof(PetscCount), &before));
-  PetscCall(HybScanCounts64(exec, &mm->work, A->m, mm->rowproducts, before, NULL, NULL));
-  HYB_LAUNCH(RowMergeCuts, HybBlocks((PetscCount)r->nchunks + 1, 256), 256, 0, exec->stream, A->m, A->i, before, chunk, r->nchunks, devcut);
-  PetscCall(exec->backend->copy(exec, cut, devcut, ((size_t)r->nchunks + 1) * sizeof(*cut), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(HybPlanCuts(exec, &mm->work, A, mm->rowproducts, chunk, r->nchunks, cut));
   for (PetscInt k = 0; k < r->nchunks; k++) {
-    r->chunk[k].row      = cut[k].row;
-    r->chunk[k].m        = cut[k + 1].row - cut[k].row;
+    r->chunk[k].row      = (PetscInt)cut[k].row;
+    r->chunk[k].m        = (PetscInt)(cut[k + 1].row - cut[k].row);
     r->chunk[k].entries  = cut[k + 1].entry - cut[k].entry;
     r->chunk[k].products = cut[k + 1].product - cut[k].product;
   }
   PetscCall(HybArenaFree(&mm->work, &cut));
-  PetscCall(HybArenaFree(&mm->work, &devcut));
-  PetscCall(HybArenaFree(&mm->work, &before));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -17,37 +17,12 @@
   Reference: Ji, Lu, Hou, Wang, Liu, Segmented merge: a new primitive for parallel sparse matrix computations, IJPP 49 (2021).
 */
 #include "../../device/hybgroup.cuh"
+#include "../../plan/bins.cuh"
 #include "../../segmerge/segmerge.cuh"
 #include "aijhybridgpu/private/hybspgemm.h"
 
 #define SEGMERGE_CHUNK (PetscCount)(1 << 20)
 #define SEGMERGE_LONG  1024 /* products from which a row is gathered by a block */
-
-/* where chunk c begins */
-struct SegMergeCut {
-  PetscCount row, entry, product;
-};
-
-__global__ void __launch_bounds__(256) SegMergeCuts(PetscInt m, const PetscInt *__restrict__ ai, const PetscCount *__restrict__ before, PetscCount chunk, PetscInt nchunks, SegMergeCut *__restrict__ cut)
-{
-  const PetscCount c = (PetscCount)blockIdx.x * 256 + threadIdx.x;
-
-  if (c <= nchunks) {
-    PetscInt lo = 0, hi = m;
-
-    /* the first row with so many products before it */
-    while (lo < hi) {
-      const PetscInt mid = lo + (hi - lo) / 2;
-
-      if (before[mid] < c * chunk) lo = mid + 1;
-      else hi = mid;
-    }
-    if (c == nchunks) lo = m;
-    cut[c].row     = lo;
-    cut[c].entry   = ai[lo];
-    cut[c].product = before[lo];
-  }
-}
 
 __global__ void __launch_bounds__(256) SegMergeLengths(PetscInt nsub, const PetscInt *__restrict__ aj, const PetscInt *__restrict__ bi, PetscCount *__restrict__ length)
 {
@@ -121,11 +96,11 @@ typedef struct {
 } SegMergeChunk;
 
 typedef struct {
-  PetscInt     nchunks;
-  SegMergeCut *cut; /* host */
+  PetscInt    nchunks;
+  HybPlanCut *cut; /* host */
 } SegMerge;
 
-static PetscErrorCode SegMergeMerge(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const SegMergeCut *cut, SegMergeChunk *c)
+static PetscErrorCode SegMergeMerge(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybPlanCut *cut, SegMergeChunk *c)
 {
   const HybExec   *exec = &mm->exec;
   const PetscInt  *aj   = A->j + cut[0].entry;
@@ -173,7 +148,7 @@ static PetscErrorCode SegMergeRuns(HybSpGEMM *mm, const SegMergeChunk *c, const 
 }
 
 /* columns and values of a merged chunk; either may be NULL */
-static PetscErrorCode SegMergeFill(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const SegMergeCut *cut, const SegMergeChunk *c, const PetscInt *ci, PetscInt *cj, HybScalar *ca)
+static PetscErrorCode SegMergeFill(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybPlanCut *cut, const SegMergeChunk *c, const PetscInt *ci, PetscInt *cj, HybScalar *ca)
 {
   const HybExec *exec    = &mm->exec;
   HybScalar     *product = NULL;
@@ -202,19 +177,9 @@ static PetscErrorCode HybSpGEMMSymbolic_SegMergeCUDA(HybSpGEMM *mm, const HybCSR
   PetscCall(PetscMemzero(s, sizeof(*s)));
   mm->data   = s;
   s->nchunks = (PetscInt)((products + chunk - 1) / chunk);
-  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_HOST, (PetscCount)s->nchunks + 1, sizeof(SegMergeCut), &s->cut));
-  if (s->nchunks > 1) {
-    PetscCount  *before;
-    SegMergeCut *cut;
-
-    PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)m + 1, sizeof(PetscCount), &before));
-    PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)s->nchunks + 1, sizeof(SegMergeCut), &cut));
-    PetscCall(HybScanCounts64(exec, &mm->work, m, mm->rowproducts, before, NULL, NULL));
-    HYB_LAUNCH(SegMergeCuts, HybBlocks((PetscCount)s->nchunks + 1, 256), 256, 0, exec->stream, m, A->i, before, chunk, s->nchunks, cut);
-    PetscCall(exec->backend->copy(exec, s->cut, cut, ((size_t)s->nchunks + 1) * sizeof(SegMergeCut), HYB_COPY_DEVICE_TO_HOST));
-    PetscCall(HybArenaFree(&mm->work, &before));
-    PetscCall(HybArenaFree(&mm->work, &cut));
-  } else if (s->nchunks) {
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_HOST, (PetscCount)s->nchunks + 1, sizeof(HybPlanCut), &s->cut));
+  if (s->nchunks > 1) PetscCall(HybPlanCuts(exec, &mm->work, A, mm->rowproducts, chunk, s->nchunks, s->cut));
+  else if (s->nchunks) {
     s->cut[0].row = s->cut[0].entry = s->cut[0].product = 0;
     s->cut[1].row     = m;
     s->cut[1].entry   = A->nnz;
