@@ -126,8 +126,15 @@ static __device__ __forceinline__ bool DiagonalsWord(PetscCount r0, PetscCount r
   }
   if (t < n) d[t] = D->offset[t];
   if (fits) {
-#pragma unroll 8
-    for (PetscInt k = t; k < len; k += THREADS) staged[k] = HybLoadStream(j + from + k);
+    constexpr int BATCH = 8; /* loads under way together, also where a row has fewer entries */
+    for (PetscInt k = t; k < len; k += BATCH * THREADS) {
+      PetscInt c[BATCH];
+#pragma unroll
+      for (int u = 0; u < BATCH; u++) c[u] = k + u * THREADS < len ? HybLoadStream(j + from + k + u * THREADS) : 0;
+#pragma unroll
+      for (int u = 0; u < BATCH; u++)
+        if (k + u * THREADS < len) staged[k + u * THREADS] = c[u];
+    }
     col = staged;
     start -= from;
     end -= from;
