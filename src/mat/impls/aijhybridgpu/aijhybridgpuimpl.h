@@ -227,6 +227,7 @@ typedef struct {
   PetscCount coocount;
   PetscBool  ignoreoffproc; /* MAT_IGNORE_OFF_PROC_ENTRIES */
   PetscBool  assembling;    /* values came from coordinates, and MatAssemblyBegin() and End() follow: nothing else was inserted */
+  Vec        halo;          /* other processes' entries of a vector, on the device */
 } Mat_MPIAIJHybridGPU;
 
 /* register/ */

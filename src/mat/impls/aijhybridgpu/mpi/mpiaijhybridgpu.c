@@ -70,6 +70,123 @@ static PetscErrorCode MatMPIAIJHybridGPUInfoHalo(Mat A, Mat B)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+#if defined(PETSC_HAVE_CUDA) && PETSC_VERSION_GE(3, 26, 0)
+  #define HYB_HALO 1
+/*
+  Products with a vector are the parent's, but for one thing: it receives other processes' entries into a vector of the host's, made before the blocks had their type, from
+  where they would be staged at each product. Here they are received into one on the device.
+*/
+static PetscErrorCode MatMPIAIJHybridGPUGetHalo(Mat A, Vec x, Mat blocks[2], VecScatter *scatter, Vec *halo)
+{
+  Mat_MPIAIJHybridGPU *hyb = NULL;
+  const PetscInt      *garray;
+  PetscBool            device;
+  PetscInt             n = 0;
+
+  PetscErrorCode (*get)(Mat, PetscSF *);
+
+  PetscFunctionBegin;
+  *halo = NULL;
+  PetscCall(HybVecOnDevice(x, &device));
+  if (!device || A->boundtocpu || !A->assembled) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscObjectQueryFunction((PetscObject)A, "MatGetMultPetscSF_C", &get));
+  if (!get) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall((*get)(A, scatter));
+  PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], &garray));
+  if (!*scatter || !blocks[0] || !blocks[1]) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
+  if (hyb->halo) PetscCall(VecGetLocalSize(hyb->halo, &n));
+  if (hyb->halo && n != blocks[1]->cmap->n) PetscCall(VecDestroy(&hyb->halo));
+  if (!hyb->halo) {
+    PetscCall(VecCreate(PETSC_COMM_SELF, &hyb->halo));
+    PetscCall(VecSetSizes(hyb->halo, blocks[1]->cmap->n, blocks[1]->cmap->n));
+    PetscCall(VecSetType(hyb->halo, VECSEQCUDA));
+  }
+  *halo = hyb->halo;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatMult_MPIAIJHybridGPU(Mat A, Vec x, Vec y)
+{
+  Mat        blocks[2];
+  VecScatter scatter = NULL;
+  Vec        halo;
+  PetscInt   n;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJHybridGPUGetHalo(A, x, blocks, &scatter, &halo));
+  if (!halo) {
+    PetscCall((*HybGlueState.mpi.mult)(A, x, y));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(VecGetLocalSize(x, &n));
+  PetscCheck(n == A->cmap->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "The matrix has %" PetscInt_FMT " columns on this process, the vector %" PetscInt_FMT " entries", A->cmap->n, n);
+  PetscCall(VecScatterBegin(scatter, x, halo, INSERT_VALUES, SCATTER_FORWARD));
+  PetscUseTypeMethod(blocks[0], mult, x, y);
+  PetscCall(VecScatterEnd(scatter, x, halo, INSERT_VALUES, SCATTER_FORWARD));
+  PetscUseTypeMethod(blocks[1], multadd, halo, y, y);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatMultAdd_MPIAIJHybridGPU(Mat A, Vec x, Vec y, Vec z)
+{
+  Mat        blocks[2];
+  VecScatter scatter = NULL;
+  Vec        halo;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJHybridGPUGetHalo(A, x, blocks, &scatter, &halo));
+  if (!halo) {
+    PetscCall((*HybGlueState.mpi.multadd)(A, x, y, z));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(VecScatterBegin(scatter, x, halo, INSERT_VALUES, SCATTER_FORWARD));
+  PetscUseTypeMethod(blocks[0], multadd, x, y, z);
+  PetscCall(VecScatterEnd(scatter, x, halo, INSERT_VALUES, SCATTER_FORWARD));
+  PetscUseTypeMethod(blocks[1], multadd, halo, z, z);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* z = y + A^T x; without y: z = A^T x */
+static PetscErrorCode MatMPIAIJHybridGPUMultTranspose(Mat A, Vec x, Vec y, Vec z, PetscBool *done)
+{
+  Mat        blocks[2];
+  VecScatter scatter = NULL;
+  Vec        halo;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJHybridGPUGetHalo(A, x, blocks, &scatter, &halo));
+  *done = (PetscBool)(halo != NULL);
+  if (!halo) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscUseTypeMethod(blocks[1], multtranspose, x, halo);
+  if (y) PetscUseTypeMethod(blocks[0], multtransposeadd, x, y, z);
+  else PetscUseTypeMethod(blocks[0], multtranspose, x, z);
+  PetscCall(VecScatterBegin(scatter, halo, z, ADD_VALUES, SCATTER_REVERSE));
+  PetscCall(VecScatterEnd(scatter, halo, z, ADD_VALUES, SCATTER_REVERSE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatMultTranspose_MPIAIJHybridGPU(Mat A, Vec x, Vec y)
+{
+  PetscBool done;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJHybridGPUMultTranspose(A, x, NULL, y, &done));
+  if (!done) PetscCall((*HybGlueState.mpi.multtranspose)(A, x, y));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatMultTransposeAdd_MPIAIJHybridGPU(Mat A, Vec x, Vec y, Vec z)
+{
+  PetscBool done;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJHybridGPUMultTranspose(A, x, y, z, &done));
+  if (!done) PetscCall((*HybGlueState.mpi.multtransposeadd)(A, x, y, z));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
 /* The parent makes its blocks as MATSEQAIJ; off-diagonal columns are renumbered in place, and plans are keyed on their number too */
 PetscErrorCode MatMPIAIJHybridGPUSetBlocks(Mat A)
 {
@@ -568,6 +685,12 @@ static PetscErrorCode MatMPIAIJHybridGPUSetOps(Mat A, PetscBool on)
 
   PetscFunctionBegin;
   ops->destroy               = on ? MatDestroy_MPIAIJHybridGPU : p->destroy;
+#if defined(HYB_HALO)
+  ops->mult             = on ? MatMult_MPIAIJHybridGPU : p->mult;
+  ops->multadd          = on ? MatMultAdd_MPIAIJHybridGPU : p->multadd;
+  ops->multtranspose    = on ? MatMultTranspose_MPIAIJHybridGPU : p->multtranspose;
+  ops->multtransposeadd = on ? MatMultTransposeAdd_MPIAIJHybridGPU : p->multtransposeadd;
+#endif
   ops->setvalues             = on ? MatSetValues_MPIAIJHybridGPU : p->setvalues;
   ops->zerorows              = on ? MatZeroRows_MPIAIJHybridGPU : p->zerorows;
   ops->zerorowscolumns       = on ? MatZeroRowsColumns_MPIAIJHybridGPU : p->zerorowscolumns;
@@ -587,6 +710,7 @@ static PetscErrorCode MatMPIAIJHybridGPUSetOps(Mat A, PetscBool on)
 static PetscErrorCode MatDestroy_MPIAIJHybridGPU(Mat A)
 {
   PetscFunctionBegin;
+  if (A->spptr) PetscCall(VecDestroy(&((Mat_MPIAIJHybridGPU *)A->spptr)->halo));
   PetscCall(PetscFree(A->spptr));
   if (((PetscObject)A)->qlist) PetscCall(MatAIJHybridGPUCompose(A, PETSC_FALSE, PETSC_FALSE)); /* none are left when MatHeaderMerge() empties A */
   PetscCall((*HybGlueState.mpi.destroy)(A));
@@ -644,6 +768,7 @@ PetscErrorCode MatConvert_MPIAIJHybridGPU_MPIAIJ(Mat A, MatType type, MatReuse r
     for (PetscInt k = 0; k < 2; k++)
       if (blocks[k] && MatIsSeqAIJHybridGPU(blocks[k])) PetscCall(MatConvert(blocks[k], MATSEQAIJ, MAT_INPLACE_MATRIX, &blocks[k]));
   }
+  if (B->spptr) PetscCall(VecDestroy(&((Mat_MPIAIJHybridGPU *)B->spptr)->halo));
   PetscCall(PetscFree(B->spptr));
   PetscCall(MatAIJHybridGPUCompose(B, PETSC_FALSE, PETSC_FALSE));
   PetscCall(MatMPIAIJHybridGPUSetOps(B, PETSC_FALSE));
