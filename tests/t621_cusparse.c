@@ -243,7 +243,7 @@ static PetscErrorCode TestFactor(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* PETSc's own factors with right-hand sides that live on the device, beside plain AIJ's with host ones */
+/* PETSc's own factors with right-hand sides that live on the device, beside plain AIJ's with host ones: as the default, since by its name PETSc finds the parent's way first */
 static PetscErrorCode TestFactorDense(void)
 {
   Mat           A[2], F[2], B[2], X[2];
@@ -262,7 +262,7 @@ static PetscErrorCode TestFactorDense(void)
   info.fill = 5;
   for (int k = 0; k < 2; k++) {
     PetscCall(MatGetOrdering(A[k], MATORDERINGND, &rows, &columns));
-    PetscCall(MatGetFactor(A[k], MATSOLVERPETSC, MAT_FACTOR_LU, &F[k]));
+    PetscCall(MatGetFactor(A[k], NULL, MAT_FACTOR_LU, &F[k]));
     PetscCall(MatLUFactorSymbolic(F[k], A[k], rows, columns, &info));
     PetscCall(ISDestroy(&rows));
     PetscCall(ISDestroy(&columns));

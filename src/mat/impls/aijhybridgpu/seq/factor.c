@@ -1,7 +1,8 @@
 /*
   Factorizations by cuSPARSE where the program asks for them (-pc_factor_mat_solver_type cusparse): those of aijcusparse, given a matrix of that type that is made from
   ours before the symbolic phase and gets our values before each numeric one. By default, and in a PETSc without CUDA, factorizations are PETSc's host ones. These refuse
-  dense matrices that live on the device as right-hand sides, which KSPMatSolve() makes where vectors do: such ones are solved for through their host copies.
+  dense matrices that live on the device as right-hand sides, which KSPMatSolve() makes where vectors do: such ones are solved for through their host copies (not where the
+  program asks for MATSOLVERPETSC by name: there PETSc takes the parent's entry, whose name ours begins with).
 */
 #include "../aijhybridgpuimpl.h"
 
