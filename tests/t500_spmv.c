@@ -81,6 +81,58 @@ done:
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* which method "auto" takes */
+static PetscErrorCode Chosen(const RefMat *A, const char *name, PetscBool *chosen, PetscCount *rows)
+{
+  HybArena arena;
+  HybSpMV  mv;
+  HybCSR   there;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&arena, HybTestExec()));
+  PetscCall(HybTestUpload(&arena, &A->csr, &there));
+  PetscCall(HybSpMVInit(&mv, HybTestExec(), "auto", 1));
+  PetscCall(HybSpMVSetUp(&mv, &there));
+  *chosen = (PetscBool)!strcmp(mv.method->name, name);
+  *rows   = HybCountersGet(&mv.counters, "rows with entries");
+  PetscCall(HybSpMVDestroy(&mv));
+  PetscCall(HybArenaReset(&arena));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* few rows with entries, of every width's lengths; then one row more than "auto" lists, and one longer than it lists */
+static PetscErrorCode FewRows(void)
+{
+  static const PetscInt lengths[] = {1, 2, 4, 7, 13, 25, 49, 60};
+  const PetscInt        m = 8000, n = 700;
+  PetscInt              length[8000];
+
+  PetscFunctionBegin;
+  for (size_t l = 0; l < PETSC_STATIC_ARRAY_LENGTH(lengths) + 4; l++) {
+    const PetscBool last  = (PetscBool)(l >= PETSC_STATIC_ARRAY_LENGTH(lengths));
+    const PetscInt  which = (PetscInt)(l - PETSC_STATIC_ARRAY_LENGTH(lengths)); /* as many rows as it lists, one more, as long, one longer */
+    PetscBool       taken = PETSC_FALSE, chosen = PETSC_FALSE;
+    PetscCount      rows = 0, expected = 0;
+    RefMat          A;
+
+    for (PetscInt r = 0; r < m; r++) {
+      length[r] = last ? (which < 2 ? r % 8 == 3 : r == 7999 ? 512 + (which == 3) : 0) : r % 131 == 5 ? 1 + (r + lengths[l]) % (2 * lengths[l] - 1) : 0;
+      if (last && which == 1 && r == 0) length[r] = 1;
+      if (length[r]) expected++;
+    }
+    HybTestMatLengths(m, n, length, &A);
+    HybTestBegin("few rows with entries, case %zu: %td rows, %td nonzeros", l, expected, A.csr.nnz);
+    PetscCall(TestMethod("auto", &A, &taken));
+    PetscCall(TestMethod("rowlist", &A, &taken));
+    HybTestCheck(taken, "declined");
+    PetscCall(Chosen(&A, "rowlist", &chosen, &rows));
+    HybTestCheck(chosen == (PetscBool)(!last || which == 0 || which == 2), chosen ? "auto takes rowlist" : "auto does not take rowlist");
+    HybTestCheck(!chosen || rows == expected, "%td rows are listed", rows);
+    RefMatDestroy(&A);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Body(void)
 {
   const HybSpMVMethod *const *table = HybTestExec()->backend->spmv;
@@ -125,6 +177,7 @@ static PetscErrorCode Body(void)
     HybTestCheck(taken, "not taken");
     RefMatDestroy(&A);
   }
+  if (HybTestExec()->backend->device) PetscCall(FewRows());
   /* the ways of rowgroup on whatever matrix, with the fewer and the more loads of a lane together; segsum with other tiles */
   if (HybTestExec()->backend->device) {
     static const char *const ways[][5] = {

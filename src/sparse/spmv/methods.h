@@ -5,6 +5,7 @@
 */
 HYB_METHOD_HOST("csr", HybSpMV_CSR)
 HYB_METHOD_HOST("segsum", HybSpMV_SegSum)
+HYB_METHOD_CUDA("rowlist", HybSpMV_RowListCUDA)
 HYB_METHOD_CUDA("block", HybSpMV_BlockCUDA)
 HYB_METHOD_CUDA("shape", HybSpMV_ShapeCUDA)
 HYB_METHOD_CUDA("rowgroup", HybSpMV_RowGroupCUDA)
