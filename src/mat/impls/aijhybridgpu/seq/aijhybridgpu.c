@@ -87,9 +87,8 @@ static PetscErrorCode HybSetValuesBegin(Mat A, PetscInt m, const PetscInt rows[]
     }
   }
   if (!has) PetscCall(MatSeqAIJHybridGPUDisown(A));
-  else if (!hyb->hostwriting && hyb->arrays.exec.backend->device) { /* products with vectors may be on their way, and read the values of now */
-    PetscCall(HybExecRefresh(&hyb->arrays.exec));
-    PetscCall(hyb->arrays.exec.backend->sync(&hyb->arrays.exec));
+  else if (!hyb->hostwriting) {
+    PetscCall(MatSeqAIJHybridGPUHostWrites(A));
     hyb->hostwriting = PETSC_TRUE;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -114,6 +113,7 @@ static PetscErrorCode HybZeroRowsBegin(Mat A, PetscInt n, const PetscInt rows[],
 
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUDemote(A));
+  PetscCall(MatSeqAIJHybridGPUHostWrites(A));
   if (!hyb || !hyb->arrays.blocks || diag == (PetscScalar)0) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybLentGet(A, PETSC_FALSE, &l));
   for (PetscInt k = 0; k < n && !lacks; k++) {
@@ -164,6 +164,7 @@ static PetscErrorCode MatRetrieveValues_SeqAIJHybridGPU(Mat A)
 {
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUDemote(A));
+  PetscCall(MatSeqAIJHybridGPUHostWrites(A));
   PetscCall((*(PetscErrorCode (*)(Mat))HybGlueState.retrievevalues)(A));
   PetscCall(MatSeqAIJHybridGPUValuesMoved(A)); /* the parent writes them and leaves the object's state */
   PetscFunctionReturn(PETSC_SUCCESS);

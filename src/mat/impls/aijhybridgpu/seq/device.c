@@ -297,6 +297,17 @@ PetscErrorCode MatSeqAIJHybridGPUMove(Mat A, PetscBool values, PetscBool todevic
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode MatSeqAIJHybridGPUHostWrites(Mat A)
+{
+  Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
+
+  PetscFunctionBegin;
+  if (!MatIsSeqAIJHybridGPU(A) || !hyb || !hyb->arrays.blocks || !HybExecOnDevice(&hyb->arrays.exec)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybExecRefresh(&hyb->arrays.exec));
+  PetscCall(hyb->arrays.exec.backend->sync(&hyb->arrays.exec));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The host's values are others than before, whatever the object's state says */
 PetscErrorCode MatSeqAIJHybridGPUValuesMoved(Mat A)
 {

@@ -315,6 +315,7 @@ static PetscErrorCode MatAXPY_SeqAIJHybridGPU(Mat Y, PetscScalar alpha, Mat X, M
   PetscFunctionBegin;
   if (X != Y && MatIsSeqAIJHybridGPU(X) && MatIsSeqAIJHybridGPU(Y)) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(Y, &x, &device));
   if (!device) {
+    PetscCall(MatSeqAIJHybridGPUHostWrites(Y));
     PetscCall((*HYB_PARENT.axpy)(Y, alpha, X, str));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -359,7 +360,7 @@ static PetscErrorCode MatAXPY_SeqAIJHybridGPU(Mat Y, PetscScalar alpha, Mat X, M
 static PetscErrorCode MatBindToCPU_SeqAIJHybridGPU(Mat A, PetscBool flg)
 {
   PetscFunctionBegin;
-  (void)flg;
+  if (flg) PetscCall(MatSeqAIJHybridGPUHostWrites(A)); /* from now on */
   PetscCall(MatAIJHybridGPUSetVecType(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
