@@ -60,6 +60,7 @@ typedef struct {
   char           countsfile[PETSC_MAX_PATH_LEN];
   PetscBool      viewmemory;
   PetscLogDouble todevice, tohost; /* bytes over the bus */
+  PetscLogDouble hostwork;         /* nonzeros that the host has multiplied with vectors while the device was not open */
   PetscCount     mults, assemblies, products, fallbacks, fallbacksasked, deviceops;
   HybDeviceStatus   devicestatus;
   const HybBackend *device;
@@ -212,6 +213,8 @@ typedef struct {
   PetscObjectState   assembling; /* of values from coordinates that MatAssemblyEnd() is about to count once more */
   PetscCount         coocount; /* entries of the last MatSetPreallocationCOO() */
   /* promotion */
+  PetscInt        hostmults;    /* products with vectors that the host has done, while it was not decided that the device shall */
+  PetscBool       staysonhost;  /* the device had no room */
   PetscBool       block;        /* of a parallel matrix */
   PetscBool       lentarrays;   /* the base class's arrays may be the program's own */
   PetscInt        writes;       /* operations in a row that wrote the values, no host write between them */

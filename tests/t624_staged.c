@@ -1,0 +1,145 @@
+/*
+  A PETSc without CUDA and a device: products with a matrix that the host made, and with vectors of the host, stay on the host at first and go to the device, vectors staged,
+  once that pays; matrices with few nonzeros for their vectors' lengths stay. Which one did it is told by the operation's event, and the results are MATAIJ's.
+
+TEST np=1 @emulated -mat_aijhybridgpu_backend auto -mat_aijhybridgpu_device_min 1000
+TEST np=1 @emulated -mat_aijhybridgpu_backend auto -mat_aijhybridgpu_device_min 1000 -mat_aijhybridgpu_memory mirror
+TEST np=2 @emulated -mat_aijhybridgpu_backend auto -mat_aijhybridgpu_device_min 1000
+TEST np=1 @emulated -mat_aijhybridgpu_backend auto -mat_aijhybridgpu_device_min 1000 -mat_aijhybridgpu_memory_limit 500000 -full
+*/
+#include "mattest.h"
+
+/* rows of `row entries, every `every-th row of them */
+static PetscErrorCode Entries(PetscInt N, PetscInt row, PetscInt every, MatType type, Mat *A)
+{
+  PetscInt start, end;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
+  PetscCall(MatSetSizes(*A, PETSC_DECIDE, PETSC_DECIDE, N, N));
+  PetscCall(MatSetType(*A, type));
+  PetscCall(MatSeqAIJSetPreallocation(*A, row, NULL));
+  PetscCall(MatMPIAIJSetPreallocation(*A, row, NULL, row, NULL));
+  PetscCall(MatGetOwnershipRange(*A, &start, &end));
+  for (PetscInt r = start; r < end; r++)
+    for (PetscInt k = 0; k < row && r % every == 0; k++) PetscCall(MatSetValue(*A, r, (r + k * k * 3) % N, (PetscScalar)(0.5 + (r * 7 + k) % 11), ADD_VALUES));
+  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Count(const char *name, PetscInt *count)
+{
+  PetscLogEvent      event;
+  PetscEventPerfInfo info;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscLogEventGetId(name, &event));
+  PetscCall(PetscLogEventGetPerfInfo(0, event, &info));
+  *count = (PetscInt)info.count;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* one product of each kind; how many of three the device did */
+static PetscErrorCode Products(Mat A, Mat H, PetscInt kinds, PetscInt *device)
+{
+  Vec      x, b, y, z;
+  PetscInt before;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreateVecs(A, &x, &y));
+  PetscCall(VecDuplicate(y, &b));
+  PetscCall(VecDuplicate(y, &z));
+  PetscCall(VecSetRandom(x, NULL));
+  PetscCall(VecSetRandom(b, NULL));
+  PetscCall(Count("HybMult", &before));
+  PetscCall(MatMult(A, x, y));
+  PetscCall(MatMult(H, x, z));
+  VecTestCheckSame(z, y, "MatMult");
+  if (kinds > 1) {
+    PetscCall(MatMultAdd(A, x, b, y));
+    PetscCall(MatMultAdd(H, x, b, z));
+    VecTestCheckSame(z, y, "MatMultAdd");
+    PetscCall(MatMultTranspose(A, x, y));
+    PetscCall(MatMultTranspose(H, x, z));
+    VecTestCheckSame(z, y, "MatMultTranspose");
+  }
+  PetscCall(Count("HybMult", device));
+  *device -= before;
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&b));
+  PetscCall(VecDestroy(&y));
+  PetscCall(VecDestroy(&z));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  Mat       A, H, S, T, C;
+  PetscInt  device;
+  PetscBool full = PETSC_FALSE, staged = PETSC_TRUE;
+  char      path[PETSC_MAX_PATH_LEN];
+  int       code = 1;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
+  PetscCall(PetscLogDefaultBegin());
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-full", &full, NULL));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_cuda_library", path, sizeof(path), &staged));
+#if defined(PETSC_HAVE_CUDA)
+  staged = PETSC_FALSE; /* such a PETSc has vectors on the device */
+#endif
+  if (!staged) {
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "SKIPPED: no device, or a PETSc with CUDA\n"));
+    MatTestSkipped++;
+  }
+  PetscCall(Entries(3000, 12, 1, "aijhybridgpu", &A));
+  PetscCall(Entries(3000, 12, 1, MATAIJ, &H));
+  PetscCall(Entries(9000, 12, 8, "aijhybridgpu", &S));
+  PetscCall(Entries(9000, 12, 8, MATAIJ, &T));
+  MatTestName = "before the device is open";
+  for (int k = 0; k < 4; k++) {
+    PetscCall(Products(A, H, 3, &device));
+    MatTestCheck(!device, "the device is not opened for so little");
+  }
+  { /* a product of matrices opens it */
+    Mat small, smaller;
+
+    PetscCall(Entries(100, 12, 1, "aijhybridgpu", &small));
+    PetscCall(MatMatMult(small, small, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &smaller));
+    PetscCall(MatDestroy(&small));
+    PetscCall(MatDestroy(&smaller));
+  }
+  MatTestName = "the device is open";
+  for (int k = 0; k < 5; k++) {
+    PetscCall(Products(A, H, 1, &device));
+    if (staged) MatTestCheck(k < 2 || full ? !device : device > 0, full ? "without room it stays on the host" : "from the third product on");
+  }
+  MatTestName = "a new matrix";
+  PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &C));
+  for (int k = 0; k < 4; k++) {
+    PetscCall(Products(C, H, 1, &device));
+    if (staged) MatTestCheck(k < 2 || full ? !device : device > 0, "from the third product on");
+  }
+  MatTestName = "values that the host writes";
+  for (int k = 0; k < 3; k++) {
+    PetscCall(MatScale(C, 1.5));
+    PetscCall(MatScale(H, 1.5));
+    PetscCall(MatShift(C, 0.25));
+    PetscCall(MatShift(H, 0.25));
+    PetscCall(Products(C, H, 3, &device));
+  }
+  MatTestName = "few nonzeros";
+  for (int k = 0; k < 4; k++) {
+    PetscCall(Products(S, T, 3, &device));
+    MatTestCheck(!device, "the vectors would cost more than the product");
+  }
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&H));
+  PetscCall(MatDestroy(&S));
+  PetscCall(MatDestroy(&T));
+  PetscCall(MatDestroy(&C));
+  PetscCall(MatTestFinalize(&code));
+  PetscCall(PetscFinalize());
+  return code;
+}
