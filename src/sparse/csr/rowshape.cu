@@ -166,9 +166,15 @@ static __global__ __launch_bounds__(SHAPE_THREADS) void ShapeSign(PetscInt m, co
   }
   bool head = t == 0 || (r < r1 && end - start != start - before);
   if (t > 0 && r < r1 && !head) {
-    for (PetscInt k = 0; k < end - start && !head; k += SHAPE_BATCH) {
+    const PetscInt last1 = end - start - 1; /* compared more than once rather than asked for */
+    for (PetscInt k = 0; k <= last1 && !head; k += SHAPE_BATCH) {
+      PetscInt differ = 0;
 #pragma unroll
-      for (int u = 0; u < SHAPE_BATCH; u++) head = head || (k + u < end - start && col[start + k + u] != col[before + k + u] + 1);
+      for (int u = 0; u < SHAPE_BATCH; u++) {
+        const PetscInt e = k + u < last1 ? k + u : last1;
+        differ |= col[start + e] ^ (col[before + e] + 1);
+      }
+      head = differ != 0;
     }
   }
   if (head) {

@@ -46,9 +46,8 @@ typedef struct {
   PetscInt   table;           /* PetscInts that every tile needs */
   size_t     bytes;           /* dynamic shared memory */
   PetscCount blocks;
-  PetscCount chunks;          /* pieces of neighbouring tiles, each for the blocks of a multiprocessor; 1: all blocks go along the tiles together */
-  PetscBool  neighbours;      /* blocks of a multiprocessor have neighbouring numbers, not numbers that differ by that of the multiprocessors */
-  PetscInt  *claims;          /* chunks+1, zero between launches: tiles of each that are taken, by blocks of its multiprocessor as long as there are any; blocks that are done. NULL: each block has its own */
+  PetscInt   chunks;          /* parts that the tiles are dealt to, run neighbouring ones at a time; block b has a tile in turn of part b mod chunks */
+  PetscInt   run;
   PetscCount carveout;        /* what launches prefer of a multiprocessor's memory as shared memory, in per cent; ROWSTREAM_DRIVER: nothing is said */
 } RowStreamLayout;
 
@@ -74,39 +73,19 @@ static __device__ __forceinline__ void RowStreamCopy(uint64_t *bar, T *stage, co
     for (PetscCount k = first + (PetscCount)(bytes / sizeof(T)); k < to; k++) stage[k - first] = array[k];
 }
 
-/* the next tile that nobody has, of this chunk or, when that is done, of the one that has most left; l.ntiles: none is left. By the first warp */
-static __device__ __forceinline__ PetscInt RowStreamClaim(const RowStreamLayout &l, PetscInt *chunk)
+/* the row after the last of a tile */
+static __device__ __forceinline__ PetscCount RowStreamEnd(PetscInt tile, PetscInt rows, PetscInt m)
 {
-  const PetscInt none = (PetscInt)l.ntiles;
-  for (;;) {
-    PetscInt tile = none;
-    if (*chunk < 0) return none;
-    if (HybLane() == 0) {
-      tile = (PetscInt)(l.ntiles * *chunk / l.chunks) + HybAtomicAdd(&l.claims[*chunk], 1);
-      if (tile >= l.ntiles * (*chunk + 1) / l.chunks) tile = none;
-    }
-    tile = HybShfl(HYB_FULL_MASK, tile, 0);
-    if (tile < none) return tile;
-    PetscInt most = 0, where = -1;
-    for (PetscInt c = HybLane(); c < l.chunks; c += HYB_WARP) {
-      const PetscInt left = (PetscInt)(l.ntiles * (c + 1) / l.chunks - l.ntiles * c / l.chunks) - HybLoadShared(&l.claims[c]);
-      if (left > most) {
-        most  = left;
-        where = c;
-      }
-    }
-    const PetscInt all = HybSubwarpMax<HYB_WARP>(most);
-    *chunk             = all > 0 ? HybSubwarpMax<HYB_WARP>(most == all ? where : -1) : -1;
-  }
+  const PetscCount end = ((PetscCount)tile + 1) * rows;
+  return end < m ? end : m;
 }
 
 /* the bounds leave 64 or 80 registers, which the batch of loads needs; without them ptxas aims at 32 */
-template <class COLUMNS, int G, bool CLAIM>
+template <class COLUMNS, int G>
 static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(RowStreamLayout l, int mode, PetscInt m, PetscCount nnz, PetscCount nindex, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, const HybScalar *y, HybScalar *z, COLUMNS columns)
 {
   HYB_SHARED(uint64_t, bar, ROWSTREAM_STAGES);
   HYB_SHARED(PetscInt, begin, ROWSTREAM_STAGES); /* first entry of the tile in the stage, -1 where it does not fit */
-  HYB_SHARED(PetscInt, claimed, ROWSTREAM_STAGES);
   HYB_DYNAMIC_SHARED(HybScalar, value);
   using Index             = typename COLUMNS::Index;
   Index *const     index  = reinterpret_cast<Index *>(value + (size_t)ROWSTREAM_STAGES * l.values);
@@ -115,15 +94,12 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
   constexpr int    R      = COLUMNS::ROWS;
   const PetscInt   mine   = (PetscInt)(threadIdx.x / G) * R; /* my first row in the tile */
   const PetscInt   none   = (PetscInt)l.ntiles;
-  const PetscInt   stride = (PetscInt)(gridDim.x / l.chunks);
-  PetscInt         chunk  = (PetscInt)((CLAIM ? HybMultiprocessor() : l.neighbours ? blockIdx.x / stride : blockIdx.x) % (unsigned)l.chunks);
-  const PetscInt   last   = (PetscInt)(l.ntiles * (chunk + 1) / l.chunks);
-  PetscInt         tile, next; /* this one and the one after */
+  const PetscInt   stride = (PetscInt)gridDim.x / l.chunks, chunk = (PetscInt)blockIdx.x % l.chunks;
+  PetscInt         q      = (PetscInt)blockIdx.x / l.chunks; /* my place among the tiles of the chunk */
 
-  const auto copy = [&](PetscInt tile_, int s) {
-    if (tile_ >= none) return;
-    const PetscCount r0 = (PetscCount)tile_ * l.rows, r1 = r0 + l.rows < m ? r0 + l.rows : m;
-    const PetscCount k0 = i[r0], k1 = i[r1];
+  /* l.ntiles and more: there is none */
+  const auto tileof = [&](PetscInt k) { return (k / l.run * l.chunks + chunk) * l.run + k % l.run; };
+  const auto copy = [&](PetscInt k0, PetscInt k1, int s) {
     PetscCount       q0 = 0, q1 = 0;
     bool             fits = k1 - k0 / RowStreamUnit<HybScalar>() * RowStreamUnit<HybScalar>() <= l.values;
     if (COLUMNS::INDEXED) {
@@ -139,27 +115,14 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
     } else HybBulkExpect(&bar[s], 0);
   };
 
-  if (CLAIM && threadIdx.x < HYB_WARP) {
-    for (int s = 0; s < ROWSTREAM_STAGES; s++) {
-      const PetscInt t = RowStreamClaim(l, &chunk);
-      if (threadIdx.x == 0) claimed[s] = t;
-    }
-  }
-  HybBulkInit(bar, ROWSTREAM_STAGES); /* with a barrier */
-  if (CLAIM) {
-    tile = claimed[0];
-    next = claimed[1];
-  } else {
-    tile = (PetscInt)(l.ntiles * chunk / l.chunks) + (PetscInt)(l.neighbours ? blockIdx.x % stride : blockIdx.x / (unsigned)l.chunks);
-    next = tile + stride < last ? tile + stride : none;
-    tile = tile < last ? tile : none;
-  }
+  HybBulkInit(bar, ROWSTREAM_STAGES);
+  PetscInt tile = tileof(q), next = tileof(q + stride); /* this one and the one after */
 #if HYB_BULK_ENGINE
   if (threadIdx.x == 0)
 #endif
   {
-    copy(tile, 0);
-    copy(next, 1);
+    if (tile < none) copy(i[(PetscCount)tile * l.rows], i[RowStreamEnd(tile, l.rows, m)], 0);
+    if (next < none) copy(i[(PetscCount)next * l.rows], i[RowStreamEnd(next, l.rows, m)], 1);
   }
   columns.Prepare(table);
 
@@ -174,14 +137,11 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
     const bool       nvalid = mine < l.rows && next < none && nr < m;
     const PetscInt   nstart = nvalid ? i[nr] : 0, nend = nvalid ? i[nr + 1] : 0;
     const typename COLUMNS::Row nrow = columns.Load(nr, nvalid, next);
-    PetscInt         after  = next + stride < last ? next + stride : none;
+    /* where the copy at the end of this turn begins and ends is asked for now: it would wait for it then, and all after it */
+    const PetscInt   after = tileof(q + ROWSTREAM_STAGES * stride), k2 = after < none ? i[(PetscCount)after * l.rows] : 0, k3 = after < none ? i[RowStreamEnd(after, l.rows, m)] : 0;
     HybScalar        base[R];
-    if (CLAIM && threadIdx.x < HYB_WARP) {
-      after = next < none ? RowStreamClaim(l, &chunk) : none;
-      if (threadIdx.x == 0) claimed[s] = after;
-    }
 #pragma unroll
-    for (int q = 0; q < R; q++) base[q] = mode != ROW_SET && valid && lane == q % G ? y[r + q] : HybScalar(0);
+    for (int c = 0; c < R; c++) base[c] = mode != ROW_SET && valid && lane == c % G ? y[r + c] : HybScalar(0);
 
     HybBulkWait(&bar[s], (unsigned)(it / ROWSTREAM_STAGES) & 1u);
     const PetscInt k0 = begin[s];
@@ -189,24 +149,24 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
       const PetscInt first = (PetscInt)(k0 / RowStreamUnit<HybScalar>() * RowStreamUnit<HybScalar>());
       HybScalar      sum[R];
 #pragma unroll
-      for (int q = 0; q < R; q++) sum[q] = HybScalar(0);
+      for (int c = 0; c < R; c++) sum[c] = HybScalar(0);
       if (valid) {
         const PetscInt q0 = COLUMNS::INDEXED ? (PetscInt)(columns.IndexOf(k0) / RowStreamUnit<Index>() * RowStreamUnit<Index>()) : 0;
         columns.template Sum<G>(lane, r, start, end, value + (size_t)s * l.values - first, index + (size_t)s * l.indices - q0, table, row, x, j, sum);
       }
 #pragma unroll
-      for (int q = 0; q < R; q++) {
-        if (G > 1) sum[q] = HybSubwarpSum<G>(sum[q]);
-        if (valid && lane == q % G) z[r + q] = mode == ROW_SET ? sum[q] : mode == ROW_ADD ? base[q] + sum[q] : base[q] - sum[q];
+      for (int c = 0; c < R; c++) {
+        if (G > 1) sum[c] = HybSubwarpSum<G>(sum[c]);
+        if (valid && lane == c % G) z[r + c] = mode == ROW_SET ? sum[c] : mode == ROW_ADD ? base[c] + sum[c] : base[c] - sum[c];
       }
     } else {
-      const PetscCount r0 = (PetscCount)tile * l.rows, r1 = r0 + l.rows < m ? r0 + l.rows : m;
-      for (PetscCount q = r0 + (PetscInt)(threadIdx.x / HYB_WARP); q < r1; q += (PetscInt)(blockDim.x / HYB_WARP)) {
+      const PetscCount r1 = RowStreamEnd(tile, l.rows, m);
+      for (PetscCount w = (PetscCount)tile * l.rows + (PetscInt)(threadIdx.x / HYB_WARP); w < r1; w += (PetscInt)(blockDim.x / HYB_WARP)) {
         HybScalar sum(0);
 #pragma unroll 4
-        for (PetscInt k = i[q] + HybLane(); k < i[q + 1]; k += HYB_WARP) sum += a[k] * HybLoadReadOnly(x + j[k]);
+        for (PetscInt k = i[w] + HybLane(); k < i[w + 1]; k += HYB_WARP) sum += a[k] * HybLoadReadOnly(x + j[k]);
         sum = HybSubwarpSum<HYB_WARP>(sum);
-        if (HybLane() == 0) z[q] = mode == ROW_SET ? sum : mode == ROW_ADD ? y[q] + sum : y[q] - sum;
+        if (HybLane() == 0) z[w] = mode == ROW_SET ? sum : mode == ROW_ADD ? y[w] + sum : y[w] - sum;
       }
     }
     r     = nr;
@@ -215,20 +175,24 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
     end   = nend;
     row   = nrow;
     tile  = next;
+    next  = after;
+    q += stride;
     __syncthreads();
-    next = CLAIM ? claimed[s] : after;
 #if HYB_BULK_ENGINE
     if (threadIdx.x == 0)
 #endif
-      copy(next, s);
+      if (after < none) copy(k2, k3, s);
   }
-  /* the last block leaves the counts as they were found */
-  if (CLAIM && threadIdx.x == 0) {
-    __threadfence();
-    if (HybAtomicAdd(&l.claims[l.chunks], 1) == (PetscInt)gridDim.x - 1) {
-      for (PetscInt c = 0; c <= l.chunks; c++) l.claims[c] = 0;
-    }
-  }
+}
+
+/* All tiles of a multiprocessor in one run, which its first-level cache likes, where x stays in the second-level cache for as long as the matrix streams by; else tiles dealt singly, so that all
+   are at about one place of x at a time */
+static inline PetscInt RowStreamRun(const HybCSR *A)
+{
+  size_t level2;
+
+  (void)HybDeviceLevel2(&level2);
+  return (size_t)A->n * sizeof(HybScalar) <= level2 / 3 * 2 ? 0 : 1;
 }
 
 static __global__ void RowStreamTileSizes(PetscInt m, PetscInt rows, PetscCount ntiles, const PetscInt *__restrict__ i, PetscInt *__restrict__ size)
@@ -246,14 +210,14 @@ static __global__ void RowStreamTileSizes(PetscInt m, PetscInt rows, PetscCount 
   100, or -1 for the driver's own, either said before each launch) the driver's, for measuring. Tiles far larger than the mean are left to the slow way rather than making room for them everywhere.
   longest: of the rows. Where tiles of such rows would be little larger than the mean, that says enough; else tiles are measured, with a host synchronisation.
 */
-static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscCount longest, PetscInt blockrows, PetscInt perindex, size_t indexbytes, PetscInt table, RowStreamLayout *l)
+static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, const HybCSR *A, PetscCount longest, PetscInt blockrows, PetscInt perindex, size_t indexbytes, PetscInt table, PetscInt run, PetscInt resident, RowStreamLayout *l)
 {
   const PetscCount mean = PetscMax(1, (A->nnz + A->m - 1) / PetscMax(1, A->m));
   PetscCount       largest = 0, stage, meantile;
   PetscInt        *size;
   size_t           limit;
   int              sms;
-  PetscInt         threads = 0, lanes = 0, blocks = 0, carveout = ROWSTREAM_DRIVER, order = 0;
+  PetscInt         threads = 0, lanes = 0, blocks = 0, carveout = ROWSTREAM_DRIVER;
 
   PetscFunctionBegin;
   PetscCall(HybDeviceLimits(&limit, &sms));
@@ -267,7 +231,7 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *keep, 
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowstream_lanes", &lanes, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowstream_blocks", &blocks, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowstream_carveout", &carveout, NULL));
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowstream_order", &order, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowstream_run", &run, NULL));
   if (threads == 64 || threads == 128 || threads == 256) l->threads = (int)threads;
   if (lanes == 1 || lanes == 2 || lanes == 4 || lanes == 8 || lanes == 16) l->lanes = (int)lanes;
   l->rows    = (PetscInt)(l->threads / l->lanes) * blockrows;
@@ -296,15 +260,18 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *keep, 
   /* just as many as are resident at once: a multiprocessor has a kibibyte more than a block may ask for, and takes one for each block. Blocks of a second wave, or room
      left for another block, cost a tenth (measured). perindex > 1 is block's kernel, which needs more registers */
   l->blocks = PetscMax(1, PetscMin((PetscCount)((limit + 1024) / (l->bytes + 1024 + 128)), (perindex > 1 ? 768 : 1024) / l->threads));
+  if (resident > 0) l->blocks = PetscMin(l->blocks, resident);
   if (blocks > 0) l->blocks = blocks;
-  l->chunks = 1;
-  if (order > 0 && l->ntiles >= sms * l->blocks) {
-    l->chunks     = sms;
-    l->neighbours = (PetscBool)(order == 2);
-    if (order == 3) PetscCall(HybArenaCalloc(keep, HYB_WORK(exec), l->chunks + 1, sizeof(*l->claims), &l->claims));
+  if (run != 1 && l->ntiles >= sms * l->blocks) {
+    l->chunks = sms;
+    l->run    = run > 0 ? run : (PetscInt)HybBlocks(l->ntiles, sms);
     if (l->carveout == ROWSTREAM_DRIVER) l->carveout = PetscMin(100, (100 * l->blocks * (PetscCount)(l->bytes + 1024 + 128) + (PetscCount)limit) / (PetscCount)(limit + 1024));
+    l->blocks *= sms;
+  } else {
+    l->blocks = PetscMin(l->ntiles, (PetscCount)sms * l->blocks);
+    l->chunks = (PetscInt)l->blocks;
+    l->run    = 1;
   }
-  l->blocks = PetscMin(l->ntiles, (PetscCount)sms * l->blocks);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -318,15 +285,15 @@ template <class COLUMNS>
 static PetscErrorCode RowStreamApply(const HybExec *exec, const RowStreamLayout *l, const HybCSR *A, PetscCount nindex, const COLUMNS &columns, const HybScalar *x, int mode, const HybScalar *y, HybScalar *z)
 {
   PetscFunctionBegin;
+  /* a kernel keeps what was said last, for whatever matrix */
 #define ROWSTREAM_LAUNCH(G) \
   do { \
-    if (COLUMNS::CLAIMS && l->claims) ROWSTREAM_LAUNCH2(G, COLUMNS::CLAIMS); \
-    else ROWSTREAM_LAUNCH2(G, false); \
-  } while (0)
-#define ROWSTREAM_LAUNCH2(G, CLAIM) \
-  do { \
-    if (l->carveout != ROWSTREAM_DRIVER) PetscCall(HybDeviceCarveout((const void *)(RowStreamKernel<COLUMNS, G, CLAIM>), (int)l->carveout)); \
-    HYB_LAUNCH((RowStreamKernel<COLUMNS, G, CLAIM>), l->blocks, l->threads, l->bytes, exec->stream, *l, mode, A->m, A->nnz, nindex, A->i, A->j, A->a, x, y, z, columns); \
+    static PetscCount said = ROWSTREAM_DRIVER; \
+    if (l->carveout != said) { \
+      PetscCall(HybDeviceCarveout((const void *)(RowStreamKernel<COLUMNS, G>), l->carveout == ROWSTREAM_DRIVER ? -1 : (int)l->carveout)); \
+      said = l->carveout; \
+    } \
+    HYB_LAUNCH((RowStreamKernel<COLUMNS, G>), l->blocks, l->threads, l->bytes, exec->stream, *l, mode, A->m, A->nnz, nindex, A->i, A->j, A->a, x, y, z, columns); \
   } while (0)
   switch (l->lanes) {
   case 1: ROWSTREAM_LAUNCH(1); break;
@@ -335,7 +302,6 @@ static PetscErrorCode RowStreamApply(const HybExec *exec, const RowStreamLayout 
   case 8: ROWSTREAM_LAUNCH(8); break;
   default: ROWSTREAM_LAUNCH(16); break;
   }
-#undef ROWSTREAM_LAUNCH2
 #undef ROWSTREAM_LAUNCH
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -347,7 +313,6 @@ struct RowStreamColumns {
   static constexpr int  BLOCKS  = 4;
   static constexpr int  ROWS    = 1;
   static constexpr bool INDEXED = true;
-  static constexpr bool CLAIMS  = false;
   static constexpr bool NARROW  = sizeof(I) < sizeof(PetscInt);
   const I              *index;
   const PetscInt       *base; /* of each tile, where they are narrow */

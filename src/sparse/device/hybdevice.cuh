@@ -94,6 +94,8 @@ static inline PetscCount HybBlocks(PetscCount n, PetscCount threads)
 
 /* The most dynamic shared memory that a block may ask for on this device, and its number of multiprocessors */
 extern "C" PetscErrorCode HybDeviceLimits(size_t *sharedperblock, int *multiprocessors);
+/* bytes of its second-level cache */
+extern "C" PetscErrorCode HybDeviceLevel2(size_t *bytes);
 
 /* Work beside the operation's stream: side[0..n-1] begin after what exec's stream holds now; the join lets that stream wait for them. Nothing that the work between the two
    uses is freed before the join, which is called also after an error. */
@@ -107,18 +109,6 @@ extern "C" PetscErrorCode HybDeviceJoin(const HybExec *exec, int n);
 static __device__ __forceinline__ int HybLane(void)
 {
   return (int)(threadIdx.x & (HYB_WARP - 1));
-}
-
-/* The multiprocessor that this block runs on, for work that is better taken by the same one: any number is right */
-static __device__ __forceinline__ unsigned HybMultiprocessor(void)
-{
-#if !defined(HYB_EMULATOR) && defined(__CUDA_ARCH__)
-  unsigned id;
-  asm volatile("mov.u32 %0, %%smid;" : "=r"(id));
-  return id;
-#else
-  return blockIdx.x;
-#endif
 }
 
 template <int W>

@@ -17,6 +17,7 @@ struct HybDeviceState {
   size_t        sharedperblock;
   char          bus[24]; /* the card's place on the bus */
   int           multiprocessors;
+  int           level2; /* bytes of the second-level cache */
 };
 extern HybDeviceState hybdevice_;
 

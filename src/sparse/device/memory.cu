@@ -76,6 +76,13 @@ extern "C" PetscErrorCode HybDeviceCarveout(const void *kernel, int percent)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+extern "C" PetscErrorCode HybDeviceLevel2(size_t *bytes)
+{
+  PetscFunctionBegin;
+  *bytes = (size_t)hybdevice_.level2;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 extern "C" PetscErrorCode HybDeviceLimits(size_t *sharedperblock, int *multiprocessors)
 {
   PetscFunctionBegin;
@@ -142,6 +149,7 @@ bool HybDeviceSetUp(const HybServices *services, char *message, size_t length)
     HybTry(cudaDeviceGetAttribute(&value, cudaDevAttrMaxSharedMemoryPerBlockOptin, d->device));
     d->sharedperblock = (size_t)value;
     HybTry(cudaDeviceGetAttribute(&d->multiprocessors, cudaDevAttrMultiProcessorCount, d->device));
+    HybTry(cudaDeviceGetAttribute(&d->level2, cudaDevAttrL2CacheSize, d->device));
     HybTry(cudaDeviceGetAttribute(&value, cudaDevAttrMemoryPoolsSupported, d->device));
     if (!value) {
       snprintf(message, length, "device %d has no memory pools", d->device);

@@ -23,7 +23,6 @@ struct RowStreamBlock {
   static constexpr int  BLOCKS  = 3;
   static constexpr int  ROWS    = BS;
   static constexpr bool INDEXED = true;
-  static constexpr bool CLAIMS  = ENTRIES && BS == 3;
   const PetscInt       *index; /* block columns, block row by block row */
   const HybScalar      *padded;
   struct Row { };
@@ -97,6 +96,8 @@ typedef struct {
 #define BLOCK_LARGEST     8
 #define BLOCK_THREADS     256
 #define BLOCK_SAMPLED     4096 /* rows, or a few more */
+#define BLOCK_SCATTERED   5    /* blocks of a multiprocessor where x is met in no order: the first-level cache gets more of the memory */
+#define BLOCK_ASKED       16   /* one block row in so many tells how x is met */
 
 /* sets bit bs of *wrong where one of the rows 0, step, 2 step, ... is not part of whole blocks of bs */
 template <int W>
@@ -129,6 +130,7 @@ static __global__ __launch_bounds__(BLOCK_THREADS) void BlockSample(PetscInt row
 typedef struct {
   PetscInt wrong; /* some row is not part of whole blocks */
   PetscInt longest;
+  PetscInt near; /* blocks that stand right behind another of their row, in the block rows that were asked, one in BLOCK_ASKED */
 } BlockLook;
 
 /* a warp a block row: compares its rows, entry by entry, and takes the blocks' columns from the first of them. It leaves at the first wrong one that it meets */
@@ -136,7 +138,7 @@ template <int BS>
 static __global__ __launch_bounds__(BLOCK_THREADS) void BlockColumns(PetscInt mb, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, PetscInt *__restrict__ column, BlockLook *look)
 {
   const PetscCount stride  = (PetscCount)gridDim.x * (BLOCK_THREADS / HYB_WARP);
-  PetscInt         longest = 0;
+  PetscInt         longest = 0, near = 0;
   bool             bad     = false;
 
   for (PetscCount B = ((PetscCount)blockIdx.x * BLOCK_THREADS + threadIdx.x) / HYB_WARP; B < mb && !bad; B += stride) {
@@ -154,10 +156,15 @@ static __global__ __launch_bounds__(BLOCK_THREADS) void BlockColumns(PetscInt mb
 #pragma unroll
       for (int r = 0; r < BS; r++) bad = bad || c[r] != first + (k - q * BS);
       bad = bad || first % BS != 0;
-      if (k == q * BS) column[to + q] = first / BS;
+      if (k == q * BS) {
+        column[to + q] = first / BS;
+        if (B % BLOCK_ASKED == 0 && q) near += j[start + k - BS] == first - BS;
+      }
     }
   }
   if (bad && !look->wrong) HybAtomicOr(&look->wrong, 1);
+  near = HybSubwarpSum<HYB_WARP>(near);
+  if (HybLane() == 0 && near) HybAtomicAdd(&look->near, near);
   if (HybLane() == 0 && longest > look->longest) HybAtomicMax(&look->longest, longest);
 }
 
@@ -169,10 +176,10 @@ static __global__ __launch_bounds__(BLOCK_THREADS) void BlockPad(PetscCount n, c
 }
 
 /* the blocks of size bs and their columns, *found = NULL where the pattern does not consist of such */
-static PetscErrorCode BlockTry(HybSpMV *S, const HybCSR *A, PetscInt bs, PetscInt *longest, PetscInt **found)
+static PetscErrorCode BlockTry(HybSpMV *S, const HybCSR *A, PetscInt bs, BlockLook *host, PetscInt **found)
 {
   const HybExec *exec = &S->exec;
-  BlockLook     *look, host;
+  BlockLook     *look;
   PetscInt      *column;
   size_t         limit;
   int            sms;
@@ -191,17 +198,16 @@ static PetscErrorCode BlockTry(HybSpMV *S, const HybCSR *A, PetscInt bs, PetscIn
   default:
     SETERRQ(PETSC_COMM_SELF, PETSC_ERR_PLIB, "No kernel for blocks of %" PetscInt_FMT, bs);
   }
-  PetscCall(exec->backend->copy(exec, &host, look, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(exec->backend->copy(exec, host, look, sizeof(*host), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(exec->backend->sync(exec));
   PetscCall(HybArenaFree(&S->work, &look));
-  if (host.wrong) PetscCall(HybArenaFree(&S->keep, &column));
-  *longest = host.longest;
-  *found   = host.wrong ? NULL : column;
+  if (host->wrong) PetscCall(HybArenaFree(&S->keep, &column));
+  *found = host->wrong ? NULL : column;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* The largest blocks that all rows consist of. Where the matrix does not say its block size, a sample of the rows tells which are worth going through all of them. */
-static PetscErrorCode BlockFind(HybSpMV *S, const HybCSR *A, PetscInt *bs, PetscInt *longest, PetscInt **column)
+static PetscErrorCode BlockFind(HybSpMV *S, const HybCSR *A, PetscInt *bs, BlockLook *look, PetscInt **column)
 {
   const HybExec *exec       = &S->exec;
   int            candidates = 0;
@@ -229,7 +235,7 @@ static PetscErrorCode BlockFind(HybSpMV *S, const HybCSR *A, PetscInt *bs, Petsc
     candidates &= ~host;
   }
   for (PetscInt b = BLOCK_LARGEST; b > 1 && !*column; b--) {
-    if (candidates & (1 << b)) PetscCall(BlockTry(S, A, b, longest, column));
+    if (candidates & (1 << b)) PetscCall(BlockTry(S, A, b, look, column));
     if (*column) *bs = b;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -237,19 +243,23 @@ static PetscErrorCode BlockFind(HybSpMV *S, const HybCSR *A, PetscInt *bs, Petsc
 
 static PetscErrorCode BlockCreate(HybSpMV *S, const HybCSR *A)
 {
-  Block   *b;
-  PetscInt bs, longest = 0, *column;
+  Block    *b;
+  BlockLook look;
+  PetscBool scattered;
+  PetscInt  bs, *column;
 
   PetscFunctionBegin;
   S->data = NULL;
-  PetscCall(BlockFind(S, A, &bs, &longest, &column));
+  PetscCall(BlockFind(S, A, &bs, &look, &column));
   if (bs == 1) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaAlloc(&S->keep, HYB_MEM_HOST, 1, sizeof(*b), &b));
   memset(b, 0, sizeof(*b));
   b->bs      = bs;
   b->nblocks = A->nnz / (bs * bs);
   b->column  = column;
-  PetscCall(RowStreamPlan(&S->exec, &S->keep, &S->work, A, longest, bs, bs * bs, sizeof(PetscInt), 0, &b->layout));
+  scattered  = (PetscBool)((PetscCount)look.near * BLOCK_ASKED * 4 < b->nblocks && RowStreamRun(A) == 0);
+  b->entries = scattered;
+  PetscCall(RowStreamPlan(&S->exec, &S->work, A, look.longest, bs, bs * bs, sizeof(PetscInt), 0, scattered ? 0 : 1, scattered ? BLOCK_SCATTERED : 0, &b->layout));
   if (b->layout.rows == 0) {
     PetscCall(HybArenaFree(&S->keep, &column));
     PetscCall(HybArenaFree(&S->keep, &b));

@@ -27,7 +27,6 @@ struct RowStreamShape {
   static constexpr int  BLOCKS  = NBLOCKS;
   static constexpr int  ROWS    = 1;
   static constexpr bool INDEXED = false;
-  static constexpr bool CLAIMS  = BATCH == 9;
   const PetscInt       *index; /* unused: no stream of indices */
   const HybRowClass    *rowclass;
   const PetscInt       *offsetptr, *offset;
@@ -140,10 +139,9 @@ static PetscErrorCode HybSpMVSetUp_ShapeCUDA(HybSpMV *S, const HybCSR *A)
     PetscCheck(sh, PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpMV method shape cannot run: the rows of this matrix, %" PetscInt_FMT " x %" PetscInt_FMT ", have too many shapes", A->m, A->n);
     S->data = sh;
   }
-  PetscCall(RowStreamPlan(&S->exec, &S->keep, &S->work, A, sh->shapes.maxlength, 1, 0, sizeof(PetscInt), sh->shapes.nclasses + 1 + (PetscInt)sh->shapes.noffsets, &sh->layout));
-  sh->batch = 8;
+  PetscCall(RowStreamPlan(&S->exec, &S->work, A, sh->shapes.maxlength, 1, 0, sizeof(PetscInt), sh->shapes.nclasses + 1 + (PetscInt)sh->shapes.noffsets, RowStreamRun(A), 0, &sh->layout));
+  sh->batch = sh->shapes.maxlength <= 5 ? 5 : sh->shapes.maxlength <= 7 ? 7 : sh->shapes.maxlength <= 9 ? 9 : sh->layout.threads <= 128 ? 14 : 8;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_shape_batch", &sh->batch, NULL));
-  if (sh->batch == 0) sh->batch = sh->shapes.maxlength <= 5 ? 5 : sh->shapes.maxlength <= 7 ? 7 : 9;
   PetscCall(HybCountersSet(&S->counters, "classes", sh->shapes.nclasses));
   PetscCall(HybCountersSet(&S->counters, "rows a tile", sh->layout.rows));
   PetscFunctionReturn(PETSC_SUCCESS);
