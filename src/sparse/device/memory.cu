@@ -482,6 +482,7 @@ PetscErrorCode HybDeviceMemory(HybMemoryReport *r)
 {
   PetscFunctionBegin;
   PetscCall(HybDeviceUsage(r, PETSC_FALSE));
+  PetscCall(HybDeviceEnter());
   HybCallCUDA(HybDeviceFreeBytes(&r->free_bytes, &r->total_bytes));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
