@@ -36,12 +36,19 @@
 #define MASK_SPARSE  12   /* entries of a row of C for each one of a row of B, in the mean, from which masks are too empty */
 #define MASK_ASK     ((size_t)1 << 22) /* bytes of the plan from which the card is asked what is free */
 
+#if defined(PETSC_USE_COMPLEX)
+  #define MASK_BATCH 2 /* rows of B on their way together */
+#else
+  #define MASK_BATCH 4
+#endif
+
 struct MaskArgs {
   PetscInt         m;
   const PetscInt  *ai, *ci, *from;
   const unsigned  *masks;
   PetscCount       stride; /* from word to word of a mask */
   int              words;
+  PetscInt         last; /* entry of B */
   const HybScalar *aa, *ba;
   HybScalar       *ca;
 };
@@ -67,9 +74,12 @@ static __device__ __forceinline__ MaskEntry MaskLoad(const MaskArgs &x, PetscInt
 
     e.from = x.from[k];
     e.a    = x.aa[k];
-    for (int w = first / 32; w > 0; w--, q += x.stride) e.from += __popc(*q);
+    if (first) {
+#pragma unroll 1
+      for (int w = first / 32; w > 0; w--, q += x.stride) e.from += __popc(*q);
+    }
     e.lo = *q;
-    if (N * MASK_PIECES < 32) {
+    if (N * MASK_PIECES < 32 && first) {
       const int shift = first & 31;
 
       e.from += __popc(e.lo & ((1u << shift) - 1u));
@@ -93,7 +103,7 @@ static __device__ __forceinline__ void MaskSums(const MaskArgs &x, PetscInt begi
   for (int k0 = 0; k0 < entries; k0 += N) {
     const MaskEntry now = next;
 
-    next = MaskLoad<N, R>(x, begin + k0 + N + lane, end, first);
+    if (k0 + N < entries) next = MaskLoad<N, R>(x, begin + k0 + N + lane, end, first);
 #pragma unroll 1
     for (int j = 0; j < N && k0 + j < entries; j += BATCH) {
       unsigned  word[BATCH][2];
@@ -101,18 +111,20 @@ static __device__ __forceinline__ void MaskSums(const MaskArgs &x, PetscInt begi
 
 #pragma unroll
       for (int u = 0; u < BATCH; u++) {
-        const PetscInt from = HybShfl(HYB_FULL_MASK, now.from, j + u, N);
+        PetscInt from[2];
 
+        from[0]    = HybShfl(HYB_FULL_MASK, now.from, j + u, N);
         word[u][0] = HybShfl(HYB_FULL_MASK, now.lo, j + u, N);
         word[u][1] = N * R > 32 ? HybShfl(HYB_FULL_MASK, now.hi, j + u, N) : 0;
+        from[1]    = N * R > 32 ? from[0] + __popc(word[u][0]) : 0;
         a[u]       = HybShfl(HYB_FULL_MASK, now.a, j + u, N);
 #pragma unroll
         for (int r = 0; r < R; r++) {
-          const int      w   = r * N / 32;
-          const unsigned bit = 1u << (r * N % 32 + lane);
+          const int      w     = r * N / 32;
+          const unsigned below = (1u << (r * N % 32 + lane)) - 1u;
 
-          b[u][r] = HybScalar();
-          if (word[u][w] & bit) b[u][r] = x.ba[from + (w ? __popc(word[u][0]) : 0) + __popc(word[u][w] & (bit - 1u))];
+          /* whether the bit is set or not: loads without conditions are on their way together */
+          b[u][r] = x.ba[HybMin()(from[w] + (PetscInt)__popc(word[u][w] & below), x.last)];
         }
       }
 #pragma unroll
@@ -131,7 +143,7 @@ static __device__ __forceinline__ void MaskSums(const MaskArgs &x, PetscInt begi
 }
 
 template <int N, int BATCH>
-__global__ void __launch_bounds__(MASK_THREADS, sizeof(HybScalar) > 8 ? 3 : BATCH > 2 ? 5 : 6) MaskKernel(MaskArgs x)
+__global__ void __launch_bounds__(MASK_THREADS, sizeof(HybScalar) > 8 ? 3 : BATCH < 4 ? 7 : N > 8 ? 5 : 6) MaskKernel(MaskArgs x)
 {
   const PetscCount row   = ((PetscCount)blockIdx.x * MASK_THREADS + threadIdx.x) / N;
   PetscInt         begin = 0, end = 0, cbegin = 0;
@@ -207,7 +219,7 @@ PetscErrorCode HybMaskRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
 {
   const HybExec *exec = &mm->exec;
   PetscInt       longest, *devlongest;
-  PetscInt       use = 1, lanes = 0, batch = sizeof(HybScalar) > 8 ? 2 : 4;
+  PetscInt       use = 1, lanes = 0;
   size_t         bytes;
   MaskArgs       x;
 
@@ -215,7 +227,6 @@ PetscErrorCode HybMaskRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
   rows->tried = PETSC_TRUE;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_masks", &use, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_masks_lanes", &lanes, NULL));
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_masks_batch", &batch, NULL));
   if (!use || !C->nnz || mm->stats.maxarow > MASK_ENTRIES) PetscFunctionReturn(PETSC_SUCCESS);
   if ((double)C->nnz * (double)A->nnz > MASK_SPARSE * (double)mm->stats.products * (double)C->m) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, 1, sizeof(PetscInt), &devlongest));
@@ -234,7 +245,6 @@ PetscErrorCode HybMaskRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
   }
   if (!lanes) lanes = C->nnz <= 12 * (PetscCount)C->m ? 4 : C->nnz <= 24 * (PetscCount)C->m ? 8 : 16;
   rows->lanes = (int)lanes;
-  rows->batch = (int)batch;
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, A->nnz, (size_t)rows->words * sizeof(unsigned), &rows->masks));
   memset((void *)&x, 0, sizeof(x));
   x.m      = A->m;
@@ -257,6 +267,7 @@ PetscErrorCode HybMaskRowsNumeric(HybSpGEMM *mm, const HybCSR *A, const HybCSR *
 {
   const HybExec   *exec = &mm->exec;
   const PetscCount grid = HybBlocks((PetscCount)A->m * rows->lanes, MASK_THREADS);
+  PetscInt         batch = MASK_BATCH;
   MaskArgs         x;
 
   PetscFunctionBegin;
@@ -268,10 +279,12 @@ PetscErrorCode HybMaskRowsNumeric(HybSpGEMM *mm, const HybCSR *A, const HybCSR *
   x.masks  = rows->masks;
   x.stride = A->nnz;
   x.words  = rows->words;
+  x.last   = B->nnz > 0 ? (PetscInt)(B->nnz - 1) : 0;
   x.aa     = A->a;
   x.ba     = B->a;
   x.ca     = C->a;
-  if (rows->batch > 2) {
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_masks_batch", &batch, NULL));
+  if (batch > 2) {
     if (rows->lanes <= 4) HYB_LAUNCH((MaskKernel<4, 4>), grid, MASK_THREADS, 0, exec->stream, x);
     else if (rows->lanes <= 8) HYB_LAUNCH((MaskKernel<8, 4>), grid, MASK_THREADS, 0, exec->stream, x);
     else HYB_LAUNCH((MaskKernel<16, 4>), grid, MASK_THREADS, 0, exec->stream, x);

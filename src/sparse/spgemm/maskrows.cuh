@@ -14,7 +14,6 @@ typedef struct {
   unsigned *masks; /* of each entry of A, for each 32 entries of C's row: which of them that row of B has; 32 entries of all rows first, then the next 32 */
   int       words; /* of a mask */
   int       lanes; /* that take a row of C */
-  int       batch; /* rows of B on their way together */
 } HybMaskRows;
 
 /* Makes the plan where C's rows are short and the plan is no larger than the operands. One synchronisation, for the longest row of C. The columns of all rows ascend. */
