@@ -86,12 +86,10 @@ int main(int argc, char **argv)
   PetscCall(PetscLogDefaultBegin());
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-full", &full, NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_cuda_library", path, sizeof(path), &staged));
-#if defined(PETSC_HAVE_CUDA)
-  staged = PETSC_FALSE; /* such a PETSc has vectors on the device */
-#endif
-  if (!staged) {
-    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "SKIPPED: no device, or a PETSc with CUDA\n"));
+  if (PetscDefined(HAVE_CUDA) || !staged) {
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "SKIPPED: %s\n", staged ? "this PETSc has vectors on the device" : "no device"));
     MatTestSkipped++;
+    if (PetscDefined(HAVE_CUDA)) goto end;
   }
   PetscCall(Entries(3000, 12, 1, "aijhybridgpu", &A));
   PetscCall(Entries(3000, 12, 1, MATAIJ, &H));
@@ -139,6 +137,7 @@ int main(int argc, char **argv)
   PetscCall(MatDestroy(&S));
   PetscCall(MatDestroy(&T));
   PetscCall(MatDestroy(&C));
+end:
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());
   return code;
