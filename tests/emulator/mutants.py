@@ -21,7 +21,7 @@ import argparse, concurrent.futures, itertools, os, random, re, resource, shlex,
 ROOM_TESTS = {"csr": ["t1", "t501"], "plan": ["t2", "t5", "t4"], "segmerge": ["t3"], "spgemm": ["t4"], "ptap": ["t45"], "spmv": ["t5"], "device": ["t1", "t3", "t5"]}
 ROOMS = ["device", "csr", "plan", "segmerge", "spmv", "spgemm", "ptap"]
 # the methods of SpGEMM that a file is about; a file that is not named here is about all
-METHODS = {"hashrows.cu": "hash", "hash.cu": "hash"}
+METHODS = {"hashrows.cu": "hash", "hash.cu": "hash", "maskrows.cu": "hash"}
 
 # a program of its own, for the headers that every kernel uses: they go into it first
 HELPERS = "tests/emulator/selftest/helpers.cc"

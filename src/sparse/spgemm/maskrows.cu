@@ -30,7 +30,7 @@
 #include "maskrows.cuh"
 
 #define MASK_THREADS 128
-#define MASK_PIECES  4    /* of N entries each, that are summed together */
+#define MASK_PIECES(N) ((N) == 8 ? 8 : 4) /* of N entries each, that are summed together: at most 64 */
 #define MASK_WORDS   4    /* of a mask at most */
 #define MASK_ENTRIES 2048 /* of a row of A at most: a group takes them one after the other */
 #define MASK_SPARSE  12   /* entries of a row of C for each one of a row of B, in the mean, from which masks are too empty */
@@ -79,7 +79,7 @@ static __device__ __forceinline__ MaskEntry MaskLoad(const MaskArgs &x, PetscInt
       for (int w = first / 32; w > 0; w--, q += x.stride) e.from += __popc(*q);
     }
     e.lo = *q;
-    if (N * MASK_PIECES < 32 && first) {
+    if (N * MASK_PIECES(N) < 32 && first) {
       const int shift = first & 31;
 
       e.from += __popc(e.lo & ((1u << shift) - 1u));
@@ -143,7 +143,7 @@ static __device__ __forceinline__ void MaskSums(const MaskArgs &x, PetscInt begi
 }
 
 template <int N, int BATCH>
-__global__ void __launch_bounds__(MASK_THREADS, sizeof(HybScalar) > 8 ? 3 : BATCH < 4 ? 7 : N > 8 ? 5 : 6) MaskKernel(MaskArgs x)
+__global__ void __launch_bounds__(MASK_THREADS, sizeof(HybScalar) > 8 ? 3 : N > 4 ? 5 : 6) MaskKernel(MaskArgs x)
 {
   const PetscCount row   = ((PetscCount)blockIdx.x * MASK_THREADS + threadIdx.x) / N;
   PetscInt         begin = 0, end = 0, cbegin = 0;
@@ -157,10 +157,14 @@ __global__ void __launch_bounds__(MASK_THREADS, sizeof(HybScalar) > 8 ? 3 : BATC
   }
   const int entries = HybSubwarpMax<HYB_WARP>((int)(end - begin)), longest = HybSubwarpMax<HYB_WARP>(len);
 
-  for (int first = 0; first < longest; first += MASK_PIECES * N) {
+  for (int first = 0; first < longest; first += MASK_PIECES(N) * N) {
     const int left = longest - first;
 
-    if (left > 3 * N) MaskSums<N, 4, 2>(x, begin, end, entries, first, len, x.ca + cbegin);
+    if (MASK_PIECES(N) > 4 && left > 4 * N) {
+      if (left > 6 * N) MaskSums<N, MASK_PIECES(N), 2>(x, begin, end, entries, first, len, x.ca + cbegin);
+      else if (left > 5 * N) MaskSums<N, MASK_PIECES(N) - 2, 2>(x, begin, end, entries, first, len, x.ca + cbegin);
+      else MaskSums<N, MASK_PIECES(N) - 3, 2>(x, begin, end, entries, first, len, x.ca + cbegin);
+    } else if (left > 3 * N) MaskSums<N, 4, 2>(x, begin, end, entries, first, len, x.ca + cbegin);
     else if (left > 2 * N) MaskSums<N, 3, BATCH>(x, begin, end, entries, first, len, x.ca + cbegin);
     else if (left > N) MaskSums<N, 2, BATCH>(x, begin, end, entries, first, len, x.ca + cbegin);
     else MaskSums<N, 1, BATCH>(x, begin, end, entries, first, len, x.ca + cbegin);
@@ -219,7 +223,7 @@ PetscErrorCode HybMaskRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
 {
   const HybExec *exec = &mm->exec;
   PetscInt       longest, *devlongest;
-  PetscInt       use = 1, lanes = 0;
+  PetscInt       use = 1, lanes = 0, wide = 16;
   size_t         bytes;
   MaskArgs       x;
 
@@ -227,6 +231,7 @@ PetscErrorCode HybMaskRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
   rows->tried = PETSC_TRUE;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_masks", &use, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_masks_lanes", &lanes, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_masks_wide", &wide, NULL));
   if (!use || !C->nnz || mm->stats.maxarow > MASK_ENTRIES) PetscFunctionReturn(PETSC_SUCCESS);
   if ((double)C->nnz * (double)A->nnz > MASK_SPARSE * (double)mm->stats.products * (double)C->m) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, 1, sizeof(PetscInt), &devlongest));
@@ -243,7 +248,7 @@ PetscErrorCode HybMaskRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
     PetscCall(exec->backend->memory(&report));
     if (bytes > report.free_bytes / 4) PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (!lanes) lanes = C->nnz <= 12 * (PetscCount)C->m ? 4 : C->nnz <= 24 * (PetscCount)C->m ? 8 : 16;
+  if (!lanes) lanes = C->nnz <= 12 * (PetscCount)C->m ? 4 : C->nnz <= 24 * (PetscCount)C->m ? 8 : wide;
   rows->lanes = (int)lanes;
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, A->nnz, (size_t)rows->words * sizeof(unsigned), &rows->masks));
   memset((void *)&x, 0, sizeof(x));
