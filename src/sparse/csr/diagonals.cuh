@@ -24,12 +24,12 @@ typedef struct {
   PetscInt missing[DIAGONALS_MISSING];  /* a hash table of the diagonals that rows have beside these */
 } Diagonals;
 
-/* true if it was not there, or if the table is full */
+/* true if it was not there, or if the table is so full there that no place is found soon */
 static __device__ __forceinline__ bool DiagonalsInsert(PetscInt *table, PetscInt o)
 {
   unsigned slot = ((unsigned)o * 0x9e3779b9u) >> 24;
   static_assert(DIAGONALS_MISSING == 256, "the hash has 8 bits");
-  for (int probe = 0; probe < DIAGONALS_MISSING; probe++, slot = (slot + 1) & (DIAGONALS_MISSING - 1)) {
+  for (int probe = 0; probe < 16; probe++, slot = (slot + 1) & (DIAGONALS_MISSING - 1)) {
     const PetscInt there = HybAtomicCAS(&table[slot], DIAGONALS_NONE, o);
     if (there == DIAGONALS_NONE) return true;
     if (there == o) return false;
@@ -69,7 +69,7 @@ static __device__ __forceinline__ void DiagonalsSample(PetscInt m, PetscCount nn
       for (int u = 0; u < 8; u++) {
         /* most rows have what their neighbour in the warp has */
         const PetscInt before = HybShflUp(HYB_FULL_MASK, o[u], 1);
-        if (o[u] != DIAGONALS_NONE && (HybLane() == 0 || before != o[u]) && DiagonalsInsert(table, o[u])) (void)HybAtomicAdd(&total[0], 1);
+        if (o[u] != DIAGONALS_NONE && (HybLane() == 0 || before != o[u]) && *(volatile int *)total <= DIAGONALS_MAX && DiagonalsInsert(table, o[u])) (void)HybAtomicAdd(&total[0], 1);
       }
     }
   }
@@ -103,6 +103,12 @@ static __device__ __forceinline__ int DiagonalsBits(unsigned long long word)
   return __popcll(word);
 }
 
+/* the word of a row with an entry on each of n diagonals */
+static __device__ __forceinline__ unsigned long long DiagonalsAll(int n)
+{
+  return (1ull << n) - 1;
+}
+
 /*
   The word of this thread's row r0 + threadIdx.x, where that is below r1 (else 0); a block has the THREADS rows from r0 on. n = D->n; d: DIAGONALS_MAX integers of shared memory, which receive
   the diagonals; staged: capacity integers. All threads take part; false, for all of them: so many diagonals are missing that it is no use.
@@ -115,14 +121,13 @@ static __device__ __forceinline__ bool DiagonalsWord(PetscCount r0, PetscCount r
   const PetscCount   r    = r0 + t;
   const PetscInt     from = i[r0], len = i[r1] - from;
   const bool         fits = len <= capacity;
-  const PetscInt    *col  = j;
   PetscInt           start = 0, end = 0;
   unsigned long long mine = 0;
 
   if (t == 0) *stop = D->nmissing > DIAGONALS_MAX;
   if (r < r1) {
-    start = i[r];
-    end   = i[r + 1];
+    start = i[r] - from;
+    end   = i[r + 1] - from;
   }
   if (t < n) d[t] = D->offset[t];
   if (fits) {
@@ -135,22 +140,40 @@ static __device__ __forceinline__ bool DiagonalsWord(PetscCount r0, PetscCount r
       for (int u = 0; u < BATCH; u++)
         if (k + u * THREADS < len) staged[k + u * THREADS] = c[u];
     }
-    col = staged;
-    start -= from;
-    end -= from;
   }
   __syncthreads();
   if (*stop) return false;
-  if (end - start > DIAGONALS_MAX) (void)HybAtomicAdd(&D->nmissing, (int)(DIAGONALS_MAX + 1));
-  else {
-    int k = 0;
-    for (PetscInt q = start; q < end; q++) {
-      const PetscInt o = col[q] - (PetscInt)r;
-      while (k < n && d[k] < o) k++;
-      if (k < n && d[k] == o) mine |= 1ull << k;
-      else if (DiagonalsInsert(D->missing, o)) (void)HybAtomicAdd(&D->nmissing, 1);
+  const auto walk = [&](const PetscInt *col) {
+    /* most warps have nothing but rows with an entry on each diagonal */
+    if (__all_sync(HYB_FULL_MASK, r < r1 && end - start == n)) {
+      PetscInt other = 0;
+#pragma unroll 4
+      for (int k = 0; k < n; k++) other |= (col[start + k] - (PetscInt)r) ^ d[k];
+      if (__all_sync(HYB_FULL_MASK, other == 0)) {
+        mine = DiagonalsAll(n);
+        return;
+      }
     }
-  }
+    PetscInt q = start;
+    for (int k = 0; k < n; k++) {
+      if (q < end && col[q] - (PetscInt)r == d[k]) {
+        mine |= 1ull << k;
+        q++;
+      }
+    }
+    /* what is left begins with a diagonal that is missing */
+    if (end - start > DIAGONALS_MAX) (void)HybAtomicAdd(&D->nmissing, (int)(DIAGONALS_MAX + 1));
+    else {
+      for (; q < end && HybLoadShared(&D->nmissing) <= DIAGONALS_MAX; q++) {
+        const PetscInt o = col[q] - (PetscInt)r;
+        int            k = 0;
+        while (k < n && d[k] != o) k++;
+        if (k == n && DiagonalsInsert(D->missing, o)) (void)HybAtomicAdd(&D->nmissing, 1);
+      }
+    }
+  };
+  if (fits) walk(staged);
+  else walk(j + from);
   *word = mine;
   return true;
 }

@@ -9,11 +9,11 @@
   that a second pass knows all.
 
     one block:                        offset[] = distinct offsets of 1024 rows; more than 63, or far more than a row has entries: give up
-    for each row r (a thread):        word[r] = its offsets' bits;  count[(r + offset) / 128] += 1 for each   (by warp and block first: ballots)
-    base = scan(count);               for 128 columns each where their entries begin
-    for each tile of 128 or 256 columns c (a thread):
-      for k in offsets, descending:   r = c - offset[k]; if word[r] has k: next of c's entries = (r, i[r] + popcount(word[r] below k))     to shared memory
-      T.i from the prefix sum of the counts;  T.j, positions and values = a[position] from there, coalesced
+    for each row r (a thread):        word[r] = its offsets' bits;  count[(r + offset) / columns] += 1 for each   (by warp and block first: ballots)
+    base = scan(count);               for each tile of columns where its entries begin
+    for each tile of columns c (256 columns up to 8 offsets, a thread each; 128 up to 16, two threads each, and so on):
+      for k in 8 offsets, descending: r = c - offset[k]; if word[r] has k: entry of column c = (r, i[r] + popcount(word[r] below k))
+      T.i from the prefix sum of the counts; the entries to shared memory in order;  T.j, positions and values = a[position] from there, coalesced
 
   The tile's rows are neighbours for each offset, so what is fetched of a in sectors of 32 bytes serves neighbouring columns while it is in the first-level cache. Work
   beside the copy of the values: 4 bytes an entry read and 4 (8 with positions) written, and some 40 bytes a row.
@@ -48,8 +48,9 @@
 #define TRANSPOSE_LONG 64  /* the longest row that a thread sorts */
 #define TRANSPOSE_TILE 2048 /* entries of A that a block works on */
 #define TRANSPOSE_GAP  16   /* rows of T that a thread says the beginning of */
-/* offsets: columns that are counted together; nonzeros from which on they are looked for */
-#define TRANSPOSE_GROUP  128
+/* offsets: for one thread; the logarithm of the fewest columns of a block; nonzeros from which on they are looked for */
+#define TRANSPOSE_EACH   8
+#define TRANSPOSE_LEAST  5
 #define TRANSPOSE_FEWEST 1048576
 
 typedef struct alignas(2 * sizeof(PetscInt)) {
@@ -240,124 +241,120 @@ static __global__ __launch_bounds__(DIAGONALS_SAMPLE) void TransposeSample(Petsc
   DiagonalsSample(m, nnz, i, j, again, D);
 }
 
-/* The words of the rows, and how many entries each group of columns has. A block has CSR_THREADS rows, whose columns for one offset are within three groups. */
+/* A thread looks at TRANSPOSE_EACH offsets at most, so a block has 2^this columns of T. These are a group, whose entries are counted together. */
+static __host__ __device__ __forceinline__ int TransposeLogColumns(int noffsets)
+{
+  return noffsets <= TRANSPOSE_EACH ? 8 : noffsets <= 2 * TRANSPOSE_EACH ? 7 : noffsets <= 4 * TRANSPOSE_EACH ? 6 : TRANSPOSE_LEAST;
+}
+
+/* The words of the rows, and how many entries each group of columns has */
 static __global__ __launch_bounds__(CSR_THREADS) void TransposeWords(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, PetscInt capacity, Diagonals *D, void *__restrict__ word, PetscInt *__restrict__ count)
 {
-  constexpr int GROUPS = CSR_THREADS / TRANSPOSE_GROUP + 1;
   HYB_DYNAMIC_SHARED(PetscInt, staged);
   HYB_SHARED(PetscInt, d, DIAGONALS_MAX);
-  HYB_SHARED(int, sum, GROUPS * DIAGONALS_MAX);
+  HYB_SHARED(int, sum, ((CSR_THREADS >> TRANSPOSE_LEAST) + 1) * DIAGONALS_MAX); /* the rows of a block have columns in so many groups */
   const int        t = (int)threadIdx.x, n = D->n;
   const PetscCount r0 = (PetscCount)blockIdx.x * CSR_THREADS, r1 = r0 + CSR_THREADS < m ? r0 + CSR_THREADS : m, r = r0 + t;
 
   if (n > DIAGONALS_MAX) return;
-  for (int k = t; k < GROUPS * DIAGONALS_MAX; k += CSR_THREADS) sum[k] = 0;
+  const int          log = TransposeLogColumns(n), nsums = ((CSR_THREADS >> log) + 1) * n;
   unsigned long long mine;
+  for (int k = t; k < nsums; k += CSR_THREADS) sum[k] = 0;
   if (!DiagonalsWord<CSR_THREADS>(r0, r1, i, j, capacity, D, n, d, staged, &mine)) return;
   if (r < r1) {
     if (n <= 32) static_cast<unsigned *>(word)[r] = (unsigned)mine;
     else static_cast<unsigned long long *>(word)[r] = mine;
   }
+  const bool all = __all_sync(HYB_FULL_MASK, mine == DiagonalsAll(n));
   for (int k0 = 0; k0 < n; k0 += HYB_WARP) {
-    const unsigned half = (unsigned)(mine >> k0);
-    const int      k    = k0 + HybLane();
-    unsigned       rows = 0; /* of the warp that have offset k */
-    for (int u = 0; u < HYB_WARP && k0 + u < n; u++) {
-      const unsigned ballot = __ballot_sync(HYB_FULL_MASK, (half >> u) & 1u);
-      if (HybLane() == u) rows = ballot;
+    const int k    = k0 + HybLane();
+    unsigned  rows = HYB_FULL_MASK; /* of the warp that have offset k */
+    if (!all) {
+      const unsigned half = (unsigned)(mine >> k0);
+      for (int u = 0; u < HYB_WARP && k0 + u < n; u++) {
+        const unsigned ballot = __ballot_sync(HYB_FULL_MASK, (half >> u) & 1u);
+        if (HybLane() == u) rows = ballot;
+      }
     }
     if (k < n && rows) {
-      const PetscCount first = r - HybLane() + d[k], g = first >> 7, g0 = (r0 + d[k]) >> 7; /* of the first row's column, of the block's: rounded down, also below zero */
-      const int        below = (int)((g + 1) * TRANSPOSE_GROUP - first);
+      const PetscCount first = r - HybLane() + d[k], g = first >> log, g0 = (r0 + d[k]) >> log; /* of the first row's column, of the block's: rounded down, also below zero */
+      const PetscCount below = ((g + 1) << log) - first;
       const int        low   = below < HYB_WARP ? __popc(rows & ((1u << below) - 1u)) : __popc(rows), high = __popc(rows) - low;
-      static_assert(TRANSPOSE_GROUP == 1 << 7, "shifts by 7");
-      if (low) (void)HybAtomicAdd(&sum[(int)(g - g0) * DIAGONALS_MAX + k], low);
-      if (high) (void)HybAtomicAdd(&sum[(int)(g - g0 + 1) * DIAGONALS_MAX + k], high);
+      if (low) (void)HybAtomicAdd(&sum[(int)(g - g0) * n + k], low);
+      if (high) (void)HybAtomicAdd(&sum[(int)(g - g0 + 1) * n + k], high);
     }
   }
   __syncthreads();
-  for (int q = t; q < GROUPS * DIAGONALS_MAX; q += CSR_THREADS)
-    if (sum[q]) (void)HybAtomicAdd(&count[((r0 + d[q % DIAGONALS_MAX]) >> 7) + q / DIAGONALS_MAX], sum[q]);
+  for (int q = t; q < nsums; q += CSR_THREADS)
+    if (sum[q]) (void)HybAtomicAdd(&count[((r0 + d[q % n]) >> log) + q / n], sum[q]);
 }
 
-/* what is written once, and not read before the second-level cache has seen much else */
-template <bool STREAM, typename T>
-static __device__ __forceinline__ void TransposeStore(T *p, const T &v)
+/* P threads to a column, each with TRANSPOSE_EACH of the offsets, whose words and rows' beginnings are loaded together */
+template <int P, typename WORD>
+static __global__ __launch_bounds__(CSR_THREADS, 5) void TransposeByOffsetsKernel(PetscInt m, PetscInt n, int noffsets, const PetscInt *__restrict__ i, const WORD *__restrict__ word, const PetscInt *__restrict__ offset, const PetscInt *__restrict__ base, const HybScalar *__restrict__ a, int conjugate, PetscInt *__restrict__ ti, PetscInt *__restrict__ tj, PetscInt *__restrict__ perm, HybScalar *__restrict__ ta)
 {
-  if (STREAM) HybStoreStream(p, v);
-  else *p = v;
-}
-
-/* THREADS columns to a block */
-template <int THREADS, typename WORD, bool STREAM>
-static __global__ __launch_bounds__(THREADS, 1536 / THREADS) void TransposeByOffsetsKernel(PetscInt m, PetscInt n, int noffsets, const PetscInt *__restrict__ i, const WORD *__restrict__ word, const PetscInt *__restrict__ offset, const PetscInt *__restrict__ base, const HybScalar *__restrict__ a, int conjugate, PetscInt *__restrict__ ti, PetscInt *__restrict__ tj, PetscInt *__restrict__ perm, HybScalar *__restrict__ ta)
-{
-  constexpr int U = sizeof(WORD) == 8 ? 4 : 8, V = 4; /* loads in flight: words and offsets; values */
-  using Row       = typename std::make_unsigned<PetscInt>::type; /* a difference that wraps round is no row either */
+  constexpr int U = TRANSPOSE_EACH, V = 16 / sizeof(HybScalar) * 4, C = CSR_THREADS / P; /* V: values under way */
+  using Row       = typename std::make_unsigned<PetscInt>::type;                         /* a difference that wraps round is no row either */
   HYB_SHARED(PetscInt, d, DIAGONALS_MAX);
   HYB_SHARED(PetscInt, scratch, HYB_WARP);
+  HYB_SHARED(PetscInt, part, P > 1 ? CSR_THREADS : 1);
   HYB_DYNAMIC_SHARED(PetscInt, rows);
-  PetscInt *const  positions = rows + THREADS * noffsets;
-  const int        t         = (int)threadIdx.x;
-  const PetscCount c         = (PetscCount)blockIdx.x * THREADS + t;
-  const PetscInt   first     = base[(PetscCount)blockIdx.x * (THREADS / TRANSPOSE_GROUP)];
-  WORD             has = 0;
-  PetscInt         len;
+  PetscInt *const  positions = rows + C * noffsets;
+  const int        t = (int)threadIdx.x, column = t % C, p = t / C, top = noffsets - 1 - p * U;
+  const PetscCount c     = (PetscCount)blockIdx.x * C + column;
+  const PetscInt   first = base[blockIdx.x];
+  WORD             w[U];
+  PetscInt         s[U], len, q;
+  unsigned         has = 0;
 
   if (t < noffsets) d[t] = offset[t];
   __syncthreads();
-  if (c < n) {
-    for (int k0 = 0; k0 < noffsets; k0 += U) {
-      WORD w[U];
 #pragma unroll
-      for (int u = 0; u < U; u++) {
-        const Row r = k0 + u < noffsets ? (Row)c - (Row)d[k0 + u] : (Row)m;
-        w[u]        = r < (Row)m ? word[r] : 0;
-      }
+  for (int u = 0; u < U; u++) {
+    const Row r = top - u >= 0 && c < n ? (Row)c - (Row)d[top - u] : (Row)m;
+    w[u]        = r < (Row)m ? word[r] : 0;
+    s[u]        = r < (Row)m ? i[r] : 0;
+  }
 #pragma unroll
-      for (int u = 0; u < U; u++)
-        if (k0 + u < noffsets) has |= ((w[u] >> (k0 + u)) & 1) << (k0 + u);
+  for (int u = 0; u < U; u++) {
+    if (top - u >= 0 && ((w[u] >> (top - u)) & 1)) {
+      has |= 1u << u;
+      s[u] += DiagonalsBits(w[u] & (((WORD)1 << (top - u)) - 1));
     }
   }
-  const PetscInt count = DiagonalsBits(has);
-  PetscInt       q     = HybBlockExclusiveSum<THREADS>(count, scratch, &len);
-  if (c < n) ti[c] = first + q;
-  if (c == n - 1) ti[n] = first + q + count;
-  for (int k0 = noffsets - 1; k0 >= 0; k0 -= U) {
-    WORD     w[U];
-    PetscInt s[U];
+  const PetscInt count = __popc(has);
+  if (P == 1) q = HybBlockExclusiveSum<CSR_THREADS>(count, scratch, &len);
+  else { /* the threads of a column stand C apart, so that neighbours load neighbours; their counts are added up one after the other */
+    part[column * P + p] = count;
+    __syncthreads();
+    const PetscInt before = HybBlockExclusiveSum<CSR_THREADS>(part[t], scratch, &len);
+    part[t]               = before;
+    __syncthreads();
+    q = part[column * P + p];
+  }
+  if (c < n && p == 0) ti[c] = first + q;
+  if (c == n - 1 && p == P - 1) ti[n] = first + q + count;
 #pragma unroll
-    for (int u = 0; u < U; u++) {
-      const bool is = k0 - u >= 0 && ((has >> (k0 - u)) & 1);
-      const Row  r  = is ? (Row)c - (Row)d[k0 - u] : 0;
-      w[u]          = is ? word[r] : 0;
-      s[u]          = is ? i[r] : 0;
-    }
-#pragma unroll
-    for (int u = 0; u < U; u++) {
-      if (k0 - u >= 0 && ((has >> (k0 - u)) & 1)) {
-        rows[q]        = (PetscInt)((Row)c - (Row)d[k0 - u]);
-        positions[q++] = s[u] + DiagonalsBits(w[u] & (((WORD)1 << (k0 - u)) - 1));
-      }
+  for (int u = 0; u < U; u++) {
+    if ((has >> u) & 1) {
+      rows[q]        = (PetscInt)((Row)c - (Row)d[top - u]);
+      positions[q++] = s[u];
     }
   }
   __syncthreads();
-  for (PetscInt k = t; k < len; k += V * THREADS) {
-    PetscInt  p[V];
+  for (PetscInt k = t; k < len; k += V * CSR_THREADS) {
     HybScalar v[V];
-#pragma unroll
-    for (int u = 0; u < V; u++) p[u] = k + u * THREADS < len ? positions[k + u * THREADS] : 0;
     if (ta) {
 #pragma unroll
-      for (int u = 0; u < V; u++) v[u] = HybLoadReadOnly(a + p[u]);
+      for (int u = 0; u < V; u++) v[u] = k + u * CSR_THREADS < len ? HybLoadReadOnly(a + positions[k + u * CSR_THREADS]) : HybScalar(0);
     }
 #pragma unroll
     for (int u = 0; u < V; u++) {
-      if (k + u * THREADS < len) {
-        const PetscInt to = first + k + u * THREADS;
-        TransposeStore<STREAM>(tj + to, rows[k + u * THREADS]);
-        if (perm) TransposeStore<STREAM>(perm + to, p[u]);
-        if (ta) TransposeStore<STREAM>(ta + to, conjugate ? HybConj(v[u]) : v[u]);
+      if (k + u * CSR_THREADS < len) {
+        const PetscInt to = first + k + u * CSR_THREADS;
+        tj[to]            = rows[k + u * CSR_THREADS];
+        if (perm) perm[to] = positions[k + u * CSR_THREADS];
+        if (ta) ta[to] = conjugate ? HybConj(v[u]) : v[u];
       }
     }
   }
@@ -373,7 +370,7 @@ typedef struct {
 /* *done false: A has too many offsets, and nothing has been written */
 static PetscErrorCode TransposeByOffsets(const HybExec *exec, HybArena *work, const HybCSR *A, const TransposeResult *T, PetscBool *done)
 {
-  const PetscCount  ngroups  = HybBlocks(A->n, TRANSPOSE_GROUP);
+  const PetscCount  ngroups  = HybBlocks(A->n, 1 << TRANSPOSE_LEAST); /* at most */
   const PetscInt    capacity = DiagonalsCapacity(A, CSR_THREADS);
   Diagonals        *D;
   PetscInt         *count;
@@ -392,31 +389,20 @@ static PetscErrorCode TransposeByOffsets(const HybExec *exec, HybArena *work, co
     PetscCall(CSRFetch(exec, found, D, sizeof(found)));
   }
   if (found[0] <= DIAGONALS_MAX && found[1] == 0) {
-    const int n = found[0];
-    PetscInt  tile = n <= 16 ? 256 : 128;
-    PetscBool stream = PETSC_TRUE;
+    const int    n = found[0], log = TransposeLogColumns(n);
+    const size_t bytes = 2 * ((size_t)n << log) * sizeof(PetscInt);
 
-    PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_transpose_tile", &tile, NULL));
-    PetscCall(PetscOptionsGetBool(NULL, NULL, "-mat_aijhybridgpu_transpose_stream", &stream, NULL));
-    tile = n > 32 || tile <= 128 ? 128 : tile <= 256 ? 256 : 512;
     PetscCall(HybDeviceLimits(&limit, NULL));
-    while (tile > 128 && 2 * (size_t)tile * (size_t)n * sizeof(PetscInt) > limit) tile /= 2;
-    const size_t bytes = 2 * (size_t)tile * (size_t)n * sizeof(PetscInt);
-
     if (bytes <= limit) {
-      PetscCall(HybScanCounts(exec, work, ngroups, count, count, NULL, NULL));
-#define CALL(THREADS, WORD, STREAM) \
-  HYB_LAUNCH((TransposeByOffsetsKernel<THREADS, WORD, STREAM>), HybBlocks(A->n, THREADS), THREADS, bytes, exec->stream, A->m, A->n, n, A->i, (const WORD *)word, D->offset, count, A->a, T->conjugate, T->ti, T->tj, T->perm, T->ta)
-#define BYTILE(WORD, STREAM) \
-  do { \
-    if (tile == 128) CALL(128, WORD, STREAM); \
-    else if (tile == 256) CALL(256, WORD, STREAM); \
-    else CALL(512, WORD, STREAM); \
-  } while (0)
-      if (n <= 32 && stream) BYTILE(unsigned, true);
-      else if (n <= 32) BYTILE(unsigned, false);
-      else CALL(128, unsigned long long, true);
-#undef BYTILE
+      PetscCall(HybScanCounts(exec, work, ((PetscCount)A->n + ((PetscCount)1 << log) - 1) >> log, count, count, NULL, NULL));
+#define CALL(P, WORD) \
+  HYB_LAUNCH((TransposeByOffsetsKernel<P, WORD>), HybBlocks(A->n, CSR_THREADS / P), CSR_THREADS, bytes, exec->stream, A->m, A->n, n, A->i, (const WORD *)word, D->offset, count, A->a, T->conjugate, T->ti, T->tj, T->perm, T->ta)
+      switch (log) {
+      case 8: CALL(1, unsigned); break;
+      case 7: CALL(2, unsigned); break;
+      case 6: CALL(4, unsigned); break;
+      default: CALL(8, unsigned long long); break;
+      }
 #undef CALL
       *done = PETSC_TRUE;
     }

@@ -499,16 +499,6 @@ static __device__ __forceinline__ T HybLoadStream(const T *p)
   return v;
 }
 
-/* a store of what this kernel does not read again: first to leave the second-level cache */
-template <typename T>
-static __device__ __forceinline__ void HybStoreStream(T *p, const T &v)
-{
-  using W = typename HybWord_<sizeof(T)>::type;
-  W w;
-  memcpy(&w, (const void *)&v, sizeof(T));
-  __stcs(reinterpret_cast<W *>(p), w);
-}
-
 /* what another block of this launch has written, before an atomic operation told so */
 template <typename T>
 static __device__ __forceinline__ T HybLoadShared(const T *p)
