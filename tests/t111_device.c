@@ -124,7 +124,7 @@ static PetscErrorCode Streams(void *(*create)(void))
 
 static PetscErrorCode Body(void)
 {
-  static const size_t sizes[] = {1, 4097, (size_t)4 << 20, ((size_t)4 << 20) + 1, ((size_t)9 << 20) + 5};
+  static const size_t sizes[] = {1, 4097, (size_t)4 << 20, ((size_t)4 << 20) + 1, ((size_t)9 << 20) + 5, ((size_t)66 << 20) + 3};
   HybMemoryReport     r;
   HybMem              where;
   HybArena            other;

@@ -6,6 +6,7 @@
 TEST np=1,2 -mat_aijhybridgpu_view_memory
 TEST np=1,2 @emulated -mat_aijhybridgpu_view_memory
 TEST np=1 @emulated -mat_aijhybridgpu_view_memory -mat_aijhybridgpu_memory mirror
+TEST np=1 @emulated -mat_aijhybridgpu_view_memory -mat_aijhybridgpu_plan_min 0
 TEST np=1 @emulated -mat_aijhybridgpu_view_memory -mat_aijhybridgpu_backend auto -mat_aijhybridgpu_device_min 3000
 */
 #include "mattest.h"
@@ -168,12 +169,13 @@ static PetscErrorCode CheckInfo(void)
 {
   Mat       A, H, P, HP, C, D, block;
   Vec       x, y;
-  PetscInt  m, n;
+  PetscInt  m, n, planmin = 1;
   char     *text   = NULL, words[128];
   PetscBool device = OnDevice(4000);
 
   PetscFunctionBeginUser;
   MatTestName = "-info";
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_plan_min", &planmin, NULL));
   PetscCall(InfoBegin("info"));
   PetscCall(MatTestStencil(2, 40, PETSC_FALSE, 0.1, MATAIJ, &A));
   PetscCall(MatTestRandom(1600, 300, 2, 5, &P));
@@ -201,6 +203,10 @@ static PetscErrorCode CheckInfo(void)
     PetscCall(PetscSNPrintf(words, sizeof(words), "A product with a vector takes %d bytes of other processes' entries to the device", (int)(n * (PetscInt)sizeof(PetscScalar))));
     if (device && !Rank) MatTestCheck(Occurrences(text, words) > 0, "a product with a vector takes the entries of others to the device");
     MatTestCheck(n > 0, "there are such entries");
+  }
+  if (Size == 1 && device) { /* three products with a vector: planned for at once, or at the second one */
+    MatTestCheck(Occurrences(text, "SpMV method ") == (planmin ? 1 : 2), "one plan");
+    if (!planmin) MatTestCheck(Occurrences(text, "SpMV method segsum on the device") == 1, "the first product has none");
   }
 #if defined(PETSC_HAVE_CUDA)
   MatTestCheck(Occurrences(text, "meets vectors on the host") == (device ? 1 : 0), "vectors on the host, once");

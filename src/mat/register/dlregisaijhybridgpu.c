@@ -112,6 +112,9 @@ PetscErrorCode HybGlueReadChoices(HybChoices *choices)
       PetscCall(PetscStrcmp(promote, "auto", &flg));
       PetscCheck(flg || never, PETSC_COMM_SELF, PETSC_ERR_ARG_UNKNOWN_TYPE, "Unknown value \"%s\" for -mat_aijhybridgpu_promote: auto or never", promote);
       g->promotenever = never;
+      g->planmin      = 1000000;
+      PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_plan_min", &g->planmin, NULL));
+      PetscCheck(g->planmin >= 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-mat_aijhybridgpu_plan_min %" PetscInt_FMT " is not a number of nonzeros", g->planmin);
     }
     g->choicesread = PETSC_TRUE;
   }
@@ -196,6 +199,7 @@ static PetscErrorCode HybGlueHelp(void)
     {"-mat_aijhybridgpu_managed_limit", "Managed memory of this node's processes, a share of the card's free memory", "0.5"},
     {"-mat_aijhybridgpu_memory_limit", "Bytes of the card that may be used, 0: all", "0"},
     {"-mat_aijhybridgpu_promote", "Matrices that the program writes on the device move there: auto or never", "auto"},
+    {"-mat_aijhybridgpu_plan_min", "Patterns of so many nonzeros are planned for at their second product with a vector, others at their first", "1000000"},
     {"-mat_aijhybridgpu_view_memory", "Shows at the end what was held and what crossed the bus", ""},
     {"-mat_aijhybridgpu_view_counts", "A file to which each process appends at the end what ran", ""}};
   PetscBool help;

@@ -19,22 +19,25 @@
 #include "hybdevicestate.h"
 #include "crew.h"
 #include <cstdio>
+#include <utility>
 
 HybDeviceState hybdevice_;
 
 /* How large copies go through pinned buffers: read from the options at the first one */
 static struct {
   bool   known;
-  size_t chunk;     /* bytes of one buffer */
+  size_t chunk;     /* bytes of one buffer, where a copy fills several */
   int    buffers;   /* used in turn */
   bool   streaming; /* into them past the caches: the bus reads memory, not other cores' caches */
 } staging_;
 struct HybStage {
   char       *buffer;
+  size_t      bytes;
   cudaEvent_t event;
   bool        busy;
 };
 static const int    HybMostStages  = 8;
+static const size_t HybSmallChunk  = (size_t)4 << 20; /* buffers of other copies: pinned memory takes 0.35 ms a MiB to make */
 static const size_t HybPinnedAsked = (size_t)1 << 20; /* bytes from which on it pays to ask whether the host's array is pinned */
 static HybStage  stage_[HybMostStages];
 
@@ -302,7 +305,7 @@ PetscErrorCode HybDeviceFree(const HybExec *exec, HybMem mem, size_t bytes, void
 
 static PetscErrorCode HybStagingChoose()
 {
-  PetscInt  chunk = 4 << 20, buffers = 2, threads = 8;
+  PetscInt  chunk = 16 << 20, buffers = 2, threads = 12;
   PetscBool streaming = PETSC_FALSE;
 
   PetscFunctionBegin;
@@ -320,19 +323,21 @@ static PetscErrorCode HybStagingChoose()
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybStageGet(int k)
+static PetscErrorCode HybStageGet(int k, size_t bytes)
 {
   PetscFunctionBegin;
-  if (!stage_[k].buffer) {
-    void *p = nullptr;
-    HybCallCUDA(cudaMallocHost(&p, staging_.chunk));
-    stage_[k].buffer = (char *)p;
-    hybdevice_.pinned_bytes += staging_.chunk;
-  }
   if (!stage_[k].event) HybCallCUDA(cudaEventCreateWithFlags(&stage_[k].event, cudaEventDisableTiming));
   if (stage_[k].busy) {
     HybCallCUDA(cudaEventSynchronize(stage_[k].event));
     stage_[k].busy = false;
+  }
+  if (stage_[k].bytes < bytes) {
+    void *p = nullptr;
+    HybCallCUDA(cudaMallocHost(&p, bytes));
+    std::swap(p, *(void **)&stage_[k].buffer);
+    hybdevice_.pinned_bytes += bytes - stage_[k].bytes;
+    stage_[k].bytes = bytes;
+    if (p) HybCallCUDA(cudaFreeHost(p));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -353,12 +358,14 @@ static PetscErrorCode HybStageQueued(int k, cudaStream_t stream)
 
 static PetscErrorCode HybStagedCopy(cudaStream_t stream, void *dst, const void *src, size_t bytes, HybCopyKind kind)
 {
+  const size_t chunk = bytes >= 4 * staging_.chunk || staging_.chunk < HybSmallChunk ? staging_.chunk : HybSmallChunk;
+
   PetscFunctionBegin;
   if (kind == HYB_COPY_HOST_TO_DEVICE) {
     int k = 0;
-    for (size_t at = 0; at < bytes; at += staging_.chunk, k = (k + 1) % staging_.buffers) {
-      const size_t part = bytes - at < staging_.chunk ? bytes - at : staging_.chunk;
-      PetscCall(HybStageGet(k));
+    for (size_t at = 0; at < bytes; at += chunk, k = (k + 1) % staging_.buffers) {
+      const size_t part = bytes - at < chunk ? bytes - at : chunk;
+      PetscCall(HybStageGet(k, chunk));
       HybCrewCopy(stage_[k].buffer, (const char *)src + at, part, staging_.streaming);
       HybCallCUDA(cudaMemcpyAsync((char *)dst + at, stage_[k].buffer, part, cudaMemcpyHostToDevice, stream));
       PetscCall(HybStageQueued(k, stream));
@@ -367,19 +374,19 @@ static PetscErrorCode HybStagedCopy(cudaStream_t stream, void *dst, const void *
     int    k     = 0;
     size_t which = 0, done = 0, part[2] = {0, 0};
     for (size_t at = 0; at < bytes; which++, k ^= 1) {
-      part[k] = bytes - at < staging_.chunk ? bytes - at : staging_.chunk;
-      PetscCall(HybStageGet(k));
+      part[k] = bytes - at < chunk ? bytes - at : chunk;
+      PetscCall(HybStageGet(k, chunk));
       HybCallCUDA(cudaMemcpyAsync(stage_[k].buffer, (const char *)src + at, part[k], cudaMemcpyDeviceToHost, stream));
       PetscCall(HybStageQueued(k, stream));
       at += part[k];
       if (which > 0) { /* the part before, while this one is on its way */
-        PetscCall(HybStageGet(k ^ 1));
+        PetscCall(HybStageGet(k ^ 1, chunk));
         HybCrewCopy((char *)dst + done, stage_[k ^ 1].buffer, part[k ^ 1], 0);
         done += part[k ^ 1];
       }
     }
     k ^= 1;
-    PetscCall(HybStageGet(k));
+    PetscCall(HybStageGet(k, chunk));
     HybCrewCopy((char *)dst + done, stage_[k].buffer, part[k], 0);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -398,7 +405,7 @@ PetscErrorCode HybDeviceCopy(const HybExec *exec, void *dst, const void *src, si
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(HybStagingChoose());
-  const bool large = bytes >= 4 * staging_.chunk;
+  const bool large = bytes >= 4 * HybSmallChunk;
   if (bytes > HybPinnedAsked) { /* a large block of pinned memory needs no staging */
     cudaPointerAttributes at;
     HybCallCUDA(cudaPointerGetAttributes(&at, kind == HYB_COPY_HOST_TO_DEVICE ? src : dst));

@@ -66,6 +66,7 @@ typedef struct {
   const HybBackend *device;
   HybMem            deviceresult; /* memory of results on it */
   char              whynodevice[512];
+  PetscInt          planmin;   /* patterns of so many nonzeros are planned for at their second product with a vector */
   PetscInt          devicemin; /* fewer nonzeros than this in all operands: the host is faster */
   PetscBool         toldhostvectors, promotenever;
   PetscBool         streamknown;
@@ -138,6 +139,7 @@ static inline PetscBool HybMarkCurrent(HybStateMark *m, PetscObjectState now)
 /* A plan of the spmv room, for one pattern on one backend */
 typedef struct {
   PetscBool     ready;
+  PetscBool     onceonly; /* of a method that plans nothing, for the first product alone */
   HybSpMV       plan;
   HybPatternKey key;
   PetscCount    nonemptyrows;

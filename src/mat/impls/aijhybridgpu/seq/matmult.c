@@ -26,16 +26,23 @@ static PetscErrorCode HybMultBlockSize(Mat A, PetscInt *bs)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Of the transpose neither blocks nor empty rows are known */
+/*
+  Of the transpose neither blocks nor empty rows are known.
+
+  A plan costs one to three products, and pays from the second one on: the first product with a large new pattern on the device goes by segsum, which finds the rows of its
+  tiles as it goes along. Its sums are of another order.
+*/
 static PetscErrorCode HybMultPlanSetUp(Mat A, const HybExec *x, const HybCSR *csr, const HybPatternKey *key, PetscBool transpose, HybMultPlan *p)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
-  PetscInt             bs  = 1;
+  PetscInt             bs    = 1;
+  PetscBool            again = PETSC_FALSE;
 
   PetscFunctionBegin;
   if (p->ready && HybPatternKeyEqual(key, &p->key)) {
     p->plan.exec.stream = x->stream;
-    PetscFunctionReturn(PETSC_SUCCESS);
+    if (!p->onceonly) PetscFunctionReturn(PETSC_SUCCESS);
+    again = PETSC_TRUE;
   }
   PetscCall(HybMultPlanDestroy(p));
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
@@ -50,6 +57,9 @@ static PetscErrorCode HybMultPlanSetUp(Mat A, const HybExec *x, const HybCSR *cs
       PetscCall(PetscStrcmp(hyb->choices.spmv, (*m)->name, &flg));
       if (flg) method = hyb->choices.spmv;
     }
+    PetscCall(PetscStrcmp(hyb->choices.spmv, "auto", &p->onceonly));
+    p->onceonly = (PetscBool)(p->onceonly && !again && !transpose && HybExecOnDevice(x) && csr->nnz >= HybGlueState.planmin);
+    if (p->onceonly) method = "segsum";
     PetscCall(HybSpMVInit(&p->plan, x, method, bs));
   }
   p->ready = PETSC_TRUE; /* from here on there is something to destroy */
