@@ -592,6 +592,27 @@ void HybTestMatEmpty(PetscInt m, PetscInt n, RefMat *A)
   RefMatCreate(m, n, 0, A);
 }
 
+void HybTestMatLoose(PetscInt m, PetscBool twice, RefMat *A)
+{
+  RefMatCreate(m, m, 3 * (PetscCount)m, A);
+  for (PetscInt r = 0; r < m; r++) {
+    PetscInt *c = A->csr.j + 3 * r;
+
+    for (PetscInt k = 0; k < 3; k++) c[k] = PetscMin(PetscMax(r - 1, 0), m - 3) + k;
+    if (r % 5 == 3) {
+      if (twice) c[1] = c[0];
+      else {
+        const PetscInt t = c[0];
+
+        c[0] = c[2];
+        c[2] = t;
+      }
+    }
+    A->csr.i[r + 1] = 3 * (r + 1);
+  }
+  HybTestRandomize(A);
+}
+
 void HybTestMatEmptyRows(RefMat *A, PetscInt from, PetscInt to, PetscInt step)
 {
   PetscInt nnz = 0, begin = 0;

@@ -73,6 +73,8 @@ extern void HybTestMatDenseRow(PetscInt m, PetscInt n, PetscInt row, PetscInt ot
 extern void HybTestMatDenseColumn(PetscInt m, PetscInt n, PetscInt col, PetscInt others, RefMat *A);
 extern void HybTestMatEmpty(PetscInt m, PetscInt n, RefMat *A);
 extern void HybTestMatEmptyRows(RefMat *A, PetscInt from, PetscInt to, PetscInt step); /* empties rows from, from+step, ... < to */
+/* tridiagonal, but every fifth row has its columns in descending order, or (twice) its first one twice: PETSc lets programs make such, for all but products of matrices */
+extern void HybTestMatLoose(PetscInt m, PetscBool twice, RefMat *A);
 extern void HybTestMatProlongator(PetscInt m, PetscInt n, PetscInt width, RefMat *A);    /* row r: up to width columns about r*n/m */
 /* The zoo: matrix k of a list that holds every shape above, small; PETSC_FALSE behind the last one. square: only square ones */
 extern PetscBool HybTestZoo(PetscInt k, PetscBool square, char name[64], RefMat *A);

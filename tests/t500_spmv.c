@@ -164,6 +164,14 @@ static PetscErrorCode Body(void)
       all++;
       RefMatDestroy(&A);
     }
+    for (int twice = 0; twice < 2; twice++) {
+      PetscBool one = PETSC_FALSE;
+
+      HybTestBegin("%s: %s", method, twice ? "rows with a column twice" : "rows out of order");
+      HybTestMatLoose(3000, (PetscBool)twice, &A);
+      PetscCall(TestMethod(method, &A, &one));
+      RefMatDestroy(&A);
+    }
     HybTestBegin("%s took %" PetscInt_FMT " of %" PetscInt_FMT " matrices", method, taken, all);
     HybTestCheck(HybTestExec()->backend->device && *table ? taken > 0 : taken == all, "too few");
     if (!*table) break;
@@ -199,6 +207,14 @@ static PetscErrorCode Body(void)
         HybTestBegin("%s %s %s %s: %s", ways[w][0], ways[w][1], ways[w][2], ways[w][4] ? ways[w][4] : "", name);
         PetscCall(TestMethod(ways[w][0], &A, &one));
         HybTestCheck(one, "declined");
+        RefMatDestroy(&A);
+      }
+      for (int twice = 0; twice < 2; twice++) {
+        PetscBool one = PETSC_FALSE;
+
+        HybTestBegin("%s %s %s: %s", ways[w][0], ways[w][1], ways[w][2], twice ? "rows with a column twice" : "rows out of order");
+        HybTestMatLoose(3000, (PetscBool)twice, &A);
+        PetscCall(TestMethod(ways[w][0], &A, &one));
         RefMatDestroy(&A);
       }
       PetscCall(PetscOptionsClearValue(NULL, ways[w][1]));

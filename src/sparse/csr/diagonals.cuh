@@ -84,6 +84,10 @@ static __device__ __forceinline__ void DiagonalsSample(PetscInt m, PetscCount nn
   for (int k = t; k < DIAGONALS_MISSING; k += DIAGONALS_SAMPLE)
     if (table[k] != DIAGONALS_NONE) list[HybAtomicAdd(&total[1], 1)] = table[k]; /* in any order: they are ranked below */
   __syncthreads();
+  if (total[1] != n) { /* some found no place in the table */
+    if (t == 0) D->n = DIAGONALS_MAX + 1;
+    return;
+  }
   for (int k = t; k < DIAGONALS_MISSING; k += DIAGONALS_SAMPLE) D->missing[k] = DIAGONALS_NONE;
   if (t < n) {
     const PetscInt o    = list[t];
@@ -161,14 +165,15 @@ static __device__ __forceinline__ bool DiagonalsWord(PetscCount r0, PetscCount r
         q++;
       }
     }
-    /* what is left begins with a diagonal that is missing */
+    /* what is left begins with a diagonal that is missing, or with a column once more or out of order: words do not serve such rows, however often diagonals are listed */
     if (end - start > DIAGONALS_MAX) (void)HybAtomicAdd(&D->nmissing, (int)(DIAGONALS_MAX + 1));
     else {
+      const PetscInt rest = q;
       for (; q < end && HybLoadShared(&D->nmissing) <= DIAGONALS_MAX; q++) {
         const PetscInt o = col[q] - (PetscInt)r;
         int            k = 0;
         while (k < n && d[k] != o) k++;
-        if (k == n && DiagonalsInsert(D->missing, o)) (void)HybAtomicAdd(&D->nmissing, 1);
+        if (k < n ? q == rest : DiagonalsInsert(D->missing, o)) (void)HybAtomicAdd(&D->nmissing, 1);
       }
     }
   };

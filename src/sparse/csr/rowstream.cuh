@@ -349,7 +349,8 @@ struct RowStreamColumns {
   }
 };
 
-/* base[t] = the smallest column of tile t; *wide is set where a tile's columns do not fit 16 bits. Columns ascend in each row, so its first and its last entry tell */
+/* base[t] = the smallest column of tile t; *wide is set where a tile's columns do not fit 16 bits. Where columns ascend in each row, its first and its last entry tell; RowStreamDistances()
+   looks whether they do */
 #define ROWSTREAM_LOOKERS 128
 static __global__ __launch_bounds__(ROWSTREAM_LOOKERS) void RowStreamBases(PetscInt m, PetscInt rows, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, PetscInt *__restrict__ base, int *wide)
 {
@@ -373,12 +374,16 @@ static __global__ __launch_bounds__(ROWSTREAM_LOOKERS) void RowStreamBases(Petsc
   }
 }
 
-static __global__ __launch_bounds__(ROWSTREAM_LOOKERS) void RowStreamDistances(PetscInt m, PetscInt rows, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const PetscInt *__restrict__ base, unsigned short *__restrict__ distance)
+static __global__ __launch_bounds__(ROWSTREAM_LOOKERS) void RowStreamDistances(PetscInt m, PetscInt rows, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const PetscInt *__restrict__ base, unsigned short *__restrict__ distance, int *wide)
 {
   const PetscCount r0 = (PetscCount)blockIdx.x * rows, r1 = r0 + rows < m ? r0 + rows : m;
   const PetscInt   b = base[blockIdx.x], end = i[r1];
 #pragma unroll 4
-  for (PetscInt k = i[r0] + (PetscInt)threadIdx.x; k < end; k += ROWSTREAM_LOOKERS) distance[k] = (unsigned short)(j[k] - b);
+  for (PetscInt k = i[r0] + (PetscInt)threadIdx.x; k < end; k += ROWSTREAM_LOOKERS) {
+    const PetscInt d = j[k] - b;
+    distance[k]      = (unsigned short)d;
+    if (d < 0 || d > 65535) HybAtomicOr(wide, 1);
+  }
 }
 
 #endif

@@ -372,12 +372,15 @@ static PetscErrorCode RowGroupStream(HybSpMV *S, const HybCSR *A, RowGroup *rg)
     HYB_LAUNCH(RowStreamBases, rg->layout.ntiles, ROWSTREAM_LOOKERS, 0, exec->stream, A->m, rg->layout.rows, A->i, A->j, rg->base, wide);
     PetscCall(exec->backend->copy(exec, &host, wide, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
     PetscCall(exec->backend->sync(exec));
-    PetscCall(HybArenaFree(&S->work, &wide));
-    near = host ? PETSC_FALSE : PETSC_TRUE;
-    if (near) {
+    if (!host) {
       PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), A->nnz, sizeof(*rg->distance), &rg->distance));
-      HYB_LAUNCH(RowStreamDistances, rg->layout.ntiles, ROWSTREAM_LOOKERS, 0, exec->stream, A->m, rg->layout.rows, A->i, A->j, rg->base, rg->distance);
-    } else PetscCall(HybArenaFree(&S->keep, &rg->base));
+      HYB_LAUNCH(RowStreamDistances, rg->layout.ntiles, ROWSTREAM_LOOKERS, 0, exec->stream, A->m, rg->layout.rows, A->i, A->j, rg->base, rg->distance, wide);
+      PetscCall(exec->backend->copy(exec, &host, wide, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
+      PetscCall(exec->backend->sync(exec));
+      if (host) PetscCall(HybArenaFree(&S->keep, &rg->distance)); /* rows out of order */
+    }
+    PetscCall(HybArenaFree(&S->work, &wide));
+    if (host) PetscCall(HybArenaFree(&S->keep, &rg->base));
   }
   if (!rg->distance) PetscCall(RowStreamPlan(exec, &S->work, A, rg->look.longest, 1, 1, sizeof(PetscInt), 0, RowStreamRun(A), 0, &rg->layout));
   PetscCall(HybCountersSet(&S->counters, "lanes a row", rg->layout.lanes));
