@@ -66,6 +66,35 @@ static PetscErrorCode Copies(HybMem mem, size_t n, size_t offset)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A program whose current stream changes between the symbolic phase and the numeric ones, which plan then */
+static PetscErrorCode Phases(const HybExec x[2], const char *method, RefMat *A, const HybCSR *a)
+{
+  RefMat     C;
+  HybArena   out;
+  HybCSR     c;
+  HybProduct product;
+
+  PetscFunctionBegin;
+  HybTestBegin("the stream changes between the phases of %s", method);
+  HybTestCall(exec->backend->use(x[0].stream));
+  PetscCall(HybArenaInit(&out, &x[0]));
+  HybTestCall(HybProductCreate(&x[0], HYB_PRODUCT_PTAP, method, 0, &product));
+  HybTestCall(HybProductSymbolic(product, a, a, NULL, &out, &c));
+  for (int k = 1; k < 4; k++) {
+    HybTestCall(exec->backend->use(x[k % 2].stream));
+    HybTestCall(HybProductSetStream(product, x[k % 2].stream));
+    HybTestCall(HybProductNumeric(product, a, a, NULL, &c));
+    HybTestCall(exec->backend->sync(&x[k % 2]));
+  }
+  HybTestCall(exec->backend->use(x[0].stream));
+  RefPtAP(A, A, &C);
+  HybTestSameMatrix(&c, &C, 4);
+  HybTestCall(HybProductDestroy(&product));
+  HybTestCall(HybArenaReset(&out));
+  RefMatDestroy(&C);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* A program whose current stream changes: arenas and a product made with one go on with another. Only the emulated device lends a second stream, and ends the program where a
    use does not wait for an allocation, or a free not for a use. */
 static PetscErrorCode Streams(void *(*create)(void))
@@ -114,6 +143,11 @@ static PetscErrorCode Streams(void *(*create)(void))
   RefSpGEMM(&A, &A, &C);
   HybTestSameMatrix(&c, &C, 4);
   HybTestCall(HybProductDestroy(&product));
+  {
+    static const char *const methods[] = {"auto", "hash", "binned", "rowmerge", "segmerge", "fused"};
+
+    for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(methods); k++) PetscCall(Phases(x, methods[k], &A, &other));
+  }
   HybTestCall(HybArenaReset(&early));
   HybTestCall(HybArenaReset(&out));
   HybTestCall(HybArenaReset(&operands));

@@ -426,7 +426,8 @@ PetscErrorCode HybDeviceZero(const HybExec *exec, void *dst, size_t bytes)
 {
   PetscFunctionBegin;
   PetscCall(HybDeviceEnter());
-  if (bytes) HybCallCUDA(cudaMemsetAsync(dst, 0, bytes, (cudaStream_t)exec->stream));
+  /* in the order of memory: an arena that was made with another stream clears what it has just taken */
+  if (bytes) HybCallCUDA(cudaMemsetAsync(dst, 0, bytes, HybDeviceOrder(exec)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
