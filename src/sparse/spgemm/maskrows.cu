@@ -14,23 +14,30 @@
     plan       longest row of C                                            (one synchronisation)
                for each entry of A: from = where its row of B begins; mask = the columns of that row, looked up in C's row by bisection
     numeric    a group for each row of C, rows in their order; 4 N entries of the row at a time, as many of the four pieces as the rows of a warp need:
-                 for each entry k of A's row:  for each piece:  if the bit is there, sum = sum + a(k) * b(from + bits below)
+                 for each entry k of A's row:  for each piece:  b = entry from + bits below;  if the bit is there, sum = sum + a(k) * b
 
-  Lanes: N = 4, 8 or 16, the least that takes a mean row of C in three pieces. Longer rows go round again, 4 N entries further on.
+  The entry of B is loaded whether the bit is set or not (there it is a neighbour of one that is): loads under conditions cost predicates, of which there are seven, and moves, and the
+  compiler let those of a batch wait for each other.
+
+  Lanes: N = 4, 8 or 16, the least that takes a mean row of C in three pieces (twelve entries of four lanes); -mat_aijhybridgpu_masks_lanes sets another number. Longer rows go round
+  again, 4 N entries further on.
 
   Memory: 4 + 4 ceil(L/32) bytes an entry of A where C's longest row has L entries, at most 128; no plan where that outgrows the operands, takes more than a quarter of free
   memory, where rows of A are so long that a single group would take too long for one, or where so few bits of a mask are set that testing them costs more than placing products.
   Complexity: as many tests as entries of A times entries of a row of C, over N lanes; an addition a product.
 
+  On an H200, P^T A P with a prolongator of smoothed aggregation, 7-point 200^3, ms: A P 0.90 (merging in registers 1.28, bound by latency and by 8.8 GB through the second-level cache;
+  here 3.8 GB), P^T (A P) 1.31 (places 1.94); 27-point 96^3 0.33 and 0.24 (hash tables 0.84, places 0.37). With conditional loads the four took 1.25, 1.61, 0.45 and 0.32. What
+  limits it is issuing instructions: 14 for a lane and a row of B, and most lanes have no bit there. Bytes alone, each array once, would take 0.4 for each of the first two.
+
   Products are added in A's order, starting from -0.0, which leaves the first one as it is: the bits of all other methods.
 
-  Reference: the order of columns by population counts is that of rank structures, Jacobson, Space-efficient static trees and graphs, FOCS 1989; sums in registers instead of in memory:
-  Dalton, Olson, Bell, Optimizing sparse matrix-matrix multiplication for the GPU, TOMS 41 (2015).
+  Reference: Jacobson, Space-efficient static trees and graphs, FOCS 1989 (places by counting bits).
 */
 #include "maskrows.cuh"
 
 #define MASK_THREADS 128
-#define MASK_PIECES(N) ((N) == 8 ? 8 : 4) /* of N entries each, that are summed together: at most 64 */
+#define MASK_PIECES  4    /* of N entries each, that are summed together */
 #define MASK_WORDS   4    /* of a mask at most */
 #define MASK_ENTRIES 2048 /* of a row of A at most: a group takes them one after the other */
 #define MASK_SPARSE  12   /* entries of a row of C for each one of a row of B, in the mean, from which masks are too empty */
@@ -79,7 +86,7 @@ static __device__ __forceinline__ MaskEntry MaskLoad(const MaskArgs &x, PetscInt
       for (int w = first / 32; w > 0; w--, q += x.stride) e.from += __popc(*q);
     }
     e.lo = *q;
-    if (N * MASK_PIECES(N) < 32 && first) {
+    if (N * MASK_PIECES < 32 && first) {
       const int shift = first & 31;
 
       e.from += __popc(e.lo & ((1u << shift) - 1u));
@@ -142,8 +149,8 @@ static __device__ __forceinline__ void MaskSums(const MaskArgs &x, PetscInt begi
   }
 }
 
-template <int N, int BATCH>
-__global__ void __launch_bounds__(MASK_THREADS, sizeof(HybScalar) > 8 ? 3 : N > 4 ? 5 : 6) MaskKernel(MaskArgs x)
+template <int N>
+__global__ void __launch_bounds__(MASK_THREADS, sizeof(HybScalar) > 8 ? 3 : N > 8 ? 5 : 6) MaskKernel(MaskArgs x)
 {
   const PetscCount row   = ((PetscCount)blockIdx.x * MASK_THREADS + threadIdx.x) / N;
   PetscInt         begin = 0, end = 0, cbegin = 0;
@@ -157,17 +164,13 @@ __global__ void __launch_bounds__(MASK_THREADS, sizeof(HybScalar) > 8 ? 3 : N > 
   }
   const int entries = HybSubwarpMax<HYB_WARP>((int)(end - begin)), longest = HybSubwarpMax<HYB_WARP>(len);
 
-  for (int first = 0; first < longest; first += MASK_PIECES(N) * N) {
+  for (int first = 0; first < longest; first += MASK_PIECES * N) {
     const int left = longest - first;
 
-    if (MASK_PIECES(N) > 4 && left > 4 * N) {
-      if (left > 6 * N) MaskSums<N, MASK_PIECES(N), 2>(x, begin, end, entries, first, len, x.ca + cbegin);
-      else if (left > 5 * N) MaskSums<N, MASK_PIECES(N) - 2, 2>(x, begin, end, entries, first, len, x.ca + cbegin);
-      else MaskSums<N, MASK_PIECES(N) - 3, 2>(x, begin, end, entries, first, len, x.ca + cbegin);
-    } else if (left > 3 * N) MaskSums<N, 4, 2>(x, begin, end, entries, first, len, x.ca + cbegin);
-    else if (left > 2 * N) MaskSums<N, 3, BATCH>(x, begin, end, entries, first, len, x.ca + cbegin);
-    else if (left > N) MaskSums<N, 2, BATCH>(x, begin, end, entries, first, len, x.ca + cbegin);
-    else MaskSums<N, 1, BATCH>(x, begin, end, entries, first, len, x.ca + cbegin);
+    if (left > 3 * N) MaskSums<N, 4, 2>(x, begin, end, entries, first, len, x.ca + cbegin);
+    else if (left > 2 * N) MaskSums<N, 3, MASK_BATCH>(x, begin, end, entries, first, len, x.ca + cbegin);
+    else if (left > N) MaskSums<N, 2, MASK_BATCH>(x, begin, end, entries, first, len, x.ca + cbegin);
+    else MaskSums<N, 1, MASK_BATCH>(x, begin, end, entries, first, len, x.ca + cbegin);
   }
 }
 
@@ -223,16 +226,14 @@ PetscErrorCode HybMaskRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
 {
   const HybExec *exec = &mm->exec;
   PetscInt       longest, *devlongest;
-  PetscInt       use = 1, lanes = 0, wide = 16;
+  PetscInt       lanes = 0;
   size_t         bytes;
   MaskArgs       x;
 
   PetscFunctionBegin;
   rows->tried = PETSC_TRUE;
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_masks", &use, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_masks_lanes", &lanes, NULL));
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_masks_wide", &wide, NULL));
-  if (!use || !C->nnz || mm->stats.maxarow > MASK_ENTRIES) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!C->nnz || mm->stats.maxarow > MASK_ENTRIES) PetscFunctionReturn(PETSC_SUCCESS);
   if ((double)C->nnz * (double)A->nnz > MASK_SPARSE * (double)mm->stats.products * (double)C->m) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, 1, sizeof(PetscInt), &devlongest));
   HYB_LAUNCH(MaskLongest, PetscMin(HybBlocks(C->m, 256), 1024), 256, 0, exec->stream, C->m, C->i, devlongest);
@@ -248,7 +249,7 @@ PetscErrorCode HybMaskRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
     PetscCall(exec->backend->memory(&report));
     if (bytes > report.free_bytes / 4) PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (!lanes) lanes = C->nnz <= 12 * (PetscCount)C->m ? 4 : C->nnz <= 24 * (PetscCount)C->m ? 8 : wide;
+  if (!lanes) lanes = C->nnz <= 12 * (PetscCount)C->m ? 4 : C->nnz <= 24 * (PetscCount)C->m ? 8 : 16;
   rows->lanes = (int)lanes;
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, A->nnz, (size_t)rows->words * sizeof(unsigned), &rows->masks));
   memset((void *)&x, 0, sizeof(x));
@@ -272,7 +273,6 @@ PetscErrorCode HybMaskRowsNumeric(HybSpGEMM *mm, const HybCSR *A, const HybCSR *
 {
   const HybExec   *exec = &mm->exec;
   const PetscCount grid = HybBlocks((PetscCount)A->m * rows->lanes, MASK_THREADS);
-  PetscInt         batch = MASK_BATCH;
   MaskArgs         x;
 
   PetscFunctionBegin;
@@ -288,15 +288,8 @@ PetscErrorCode HybMaskRowsNumeric(HybSpGEMM *mm, const HybCSR *A, const HybCSR *
   x.aa     = A->a;
   x.ba     = B->a;
   x.ca     = C->a;
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_masks_batch", &batch, NULL));
-  if (batch > 2) {
-    if (rows->lanes <= 4) HYB_LAUNCH((MaskKernel<4, 4>), grid, MASK_THREADS, 0, exec->stream, x);
-    else if (rows->lanes <= 8) HYB_LAUNCH((MaskKernel<8, 4>), grid, MASK_THREADS, 0, exec->stream, x);
-    else HYB_LAUNCH((MaskKernel<16, 4>), grid, MASK_THREADS, 0, exec->stream, x);
-  } else {
-    if (rows->lanes <= 4) HYB_LAUNCH((MaskKernel<4, 2>), grid, MASK_THREADS, 0, exec->stream, x);
-    else if (rows->lanes <= 8) HYB_LAUNCH((MaskKernel<8, 2>), grid, MASK_THREADS, 0, exec->stream, x);
-    else HYB_LAUNCH((MaskKernel<16, 2>), grid, MASK_THREADS, 0, exec->stream, x);
-  }
+  if (rows->lanes <= 4) HYB_LAUNCH((MaskKernel<4>), grid, MASK_THREADS, 0, exec->stream, x);
+  else if (rows->lanes <= 8) HYB_LAUNCH((MaskKernel<8>), grid, MASK_THREADS, 0, exec->stream, x);
+  else HYB_LAUNCH((MaskKernel<16>), grid, MASK_THREADS, 0, exec->stream, x);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
