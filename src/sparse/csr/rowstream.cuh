@@ -264,7 +264,8 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, 
   if (blocks > 0) l->blocks = blocks;
   if (run != 1 && l->ntiles >= sms * l->blocks) {
     l->chunks = sms;
-    l->run    = run > 0 ? run : (PetscInt)HybBlocks(l->ntiles, sms);
+    l->run    = (PetscInt)HybBlocks(l->ntiles, sms);
+    if (run > 0) l->run = PetscMin(run, l->run);
     if (l->carveout == ROWSTREAM_DRIVER) l->carveout = PetscMin(100, (100 * l->blocks * (PetscCount)(l->bytes + 1024 + 128) + (PetscCount)limit) / (PetscCount)(limit + 1024));
     l->blocks *= sms;
   } else {

@@ -233,7 +233,7 @@ PetscErrorCode HybMaskRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
   PetscFunctionBegin;
   rows->tried = PETSC_TRUE;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_masks_lanes", &lanes, NULL));
-  if (!C->nnz || mm->stats.maxarow > MASK_ENTRIES) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!C->nnz || mm->stats.maxarow > MASK_ENTRIES || A->nnz > PETSC_MAX_INT - 2 * MASK_ENTRIES) PetscFunctionReturn(PETSC_SUCCESS); /* lanes count beyond a row's end */
   if ((double)C->nnz * (double)A->nnz > MASK_SPARSE * (double)mm->stats.products * (double)C->m) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, 1, sizeof(PetscInt), &devlongest));
   HYB_LAUNCH(MaskLongest, PetscMin(HybBlocks(C->m, 256), 1024), 256, 0, exec->stream, C->m, C->i, devlongest);
