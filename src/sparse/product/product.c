@@ -71,9 +71,10 @@ PetscErrorCode HybProductCreate(const HybExec *x, HybProductType type, const cha
 PetscErrorCode HybProductSetStream(HybProduct p, void *stream)
 {
   PetscFunctionBegin;
-  p->exec.stream = stream;
-  for (int k = 0; k < 2; k++) p->stage[k].exec.stream = stream;
-  p->fused.exec.stream = stream;
+  /* the arenas too: they clear what they allocate */
+  p->exec.stream = p->keep.exec.stream = p->work.exec.stream = stream;
+  for (int k = 0; k < 2; k++) p->stage[k].exec.stream = p->stage[k].keep.exec.stream = p->stage[k].work.exec.stream = stream;
+  p->fused.exec.stream = p->fused.keep.exec.stream = p->fused.work.exec.stream = stream;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
