@@ -7,9 +7,14 @@
   G = 1, 2, 4, 8 or 16 threads. Neighbouring rows have neighbouring columns mostly, and their threads stand side by side, so x is read coalesced as well.
 
     stages 0, 1: copy the first two tiles of this block
-    for each tile of this block:   offsets and class of my row in the next tile -> registers
+    for each tile of this block:   offsets and class of my row in the next tile, where the tile after next begins and ends -> registers
                                    wait for the stage; sum my row: value from shared memory, column from the policy, x; store
                                    barrier; copy the tile after next to this stage
+
+  Which tiles a block has matters for x. Dealt singly, all blocks are at about one place of the matrix, and what they read of x is in the second-level cache for all of them. In runs, one for each
+  multiprocessor, whose blocks have its tiles in turn (the device puts blocks b, b + 132, ... of a grid that just fills it on one of its 132 multiprocessors), neighbouring tiles meet in its
+  first-level cache what they share of x. But then 132 places are in use at once, and x is read from memory several times where the second-level cache does not hold all of it: so runs are taken
+  only where it does. That blocks share a multiprocessor is a matter of speed alone: each has its tiles, wherever it runs.
 
   A tile whose entries do not fit into a stage is not copied: the block's warps then take its rows one by one from global memory.
 
@@ -208,7 +213,7 @@ static __global__ void RowStreamTileSizes(PetscInt m, PetscInt rows, PetscCount 
   Chooses tile and stage. blockrows: rows that are summed together; perindex: values to each entry of the index stream, 0 without one, of indexbytes each; table: PetscInts
   that every tile needs. -mat_aijhybridgpu_rowstream_threads (64, 128, 256), _lanes (1, 2, 4, 8, 16) and _blocks (of a multiprocessor) replace the choice, and _carveout (0 to
   100, or -1 for the driver's own, either said before each launch) the driver's, for measuring. Tiles far larger than the mean are left to the slow way rather than making room for them everywhere.
-  longest: of the rows. Where tiles of such rows would be little larger than the mean, that says enough; else tiles are measured, with a host synchronisation.
+  run: the tiles of a run, 0: all of a multiprocessor's (-mat_aijhybridgpu_rowstream_run); resident: at most so many blocks of a multiprocessor, 0: as many as fit. longest: of the rows. Where tiles of such rows would be little larger than the mean, that says enough; else tiles are measured, with a host synchronisation.
 */
 static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, const HybCSR *A, PetscCount longest, PetscInt blockrows, PetscInt perindex, size_t indexbytes, PetscInt table, PetscInt run, PetscInt resident, RowStreamLayout *l)
 {
@@ -286,11 +291,12 @@ template <class COLUMNS>
 static PetscErrorCode RowStreamApply(const HybExec *exec, const RowStreamLayout *l, const HybCSR *A, PetscCount nindex, const COLUMNS &columns, const HybScalar *x, int mode, const HybScalar *y, HybScalar *z)
 {
   PetscFunctionBegin;
-  /* a kernel keeps what was said last, for whatever matrix */
+  /* A kernel keeps what was said last, for whatever matrix, and only what is said after its limit of shared memory was raised holds: said before every launch, then, as it was when it was measured */
 #define ROWSTREAM_LAUNCH(G) \
   do { \
     static PetscCount said = ROWSTREAM_DRIVER; \
-    if (l->carveout != said) { \
+    if (l->carveout != ROWSTREAM_DRIVER || said != ROWSTREAM_DRIVER) { \
+      if (l->bytes > 16 * 1024) PetscCall(HybDeviceDynamicShared((const void *)(RowStreamKernel<COLUMNS, G>), l->bytes, "RowStreamKernel")); \
       PetscCall(HybDeviceCarveout((const void *)(RowStreamKernel<COLUMNS, G>), l->carveout == ROWSTREAM_DRIVER ? -1 : (int)l->carveout)); \
       said = l->carveout; \
     } \

@@ -9,6 +9,12 @@
 
   One to sixteen threads sum the rows of a block row together, so each entry of x is fetched once for bs products.
 
+  Where neighbouring points have neighbouring numbers (structured grids; meshes numbered by Cuthill-McKee), most blocks stand right behind another of their row, a thread takes whole
+  blocks, and its neighbours the next. Where fewer than a quarter do, x is met in no order, and 24 bytes of it cost a sector or two of second-level cache each time: 1.2 GB beside the 2 GB
+  that come from memory, in a mesh of 100^3 points numbered at random within windows of 2000. There a multiprocessor takes neighbouring tiles, five blocks at a time instead of six, so that its first-level cache
+  has room for what they share (rowstream.cuh, "runs"), and the threads go along entries, bs of them side by side on a block. -mat_aijhybridgpu_block_entries (a bool) says which way the threads go, for
+  measuring.
+
   "auto" takes this method for every matrix of such blocks, one from a structured grid too: shape would read less, but fetch x for every product.
 
   Plan: 4/bs^2 bytes a nonzero. Bytes of an application: 8 + 4/bs^2 a nonzero, 4 a row, and x and y.
@@ -16,15 +22,14 @@
 #include "../../csr/rowstream.cuh"
 #include "aijhybridgpu/private/hybspmv.h"
 
-/* ENTRIES: the lanes go along entries, not blocks, so that BS neighbouring lanes read one block of x. PAD: x in blocks of so many, padded */
-template <int BS, bool ENTRIES, int PAD>
+/* ENTRIES: the lanes go along entries, not blocks, so that BS neighbouring lanes read one block of x */
+template <int BS, bool ENTRIES>
 struct RowStreamBlock {
   using Index                   = PetscInt;
   static constexpr int  BLOCKS  = 3;
   static constexpr int  ROWS    = BS;
   static constexpr bool INDEXED = true;
   const PetscInt       *index; /* block columns, block row by block row */
-  const HybScalar      *padded;
   struct Row { };
   __device__ __forceinline__ PetscCount IndexOf(PetscCount k) const
   {
@@ -36,9 +41,8 @@ struct RowStreamBlock {
     return Row();
   }
   template <int G>
-  __device__ __forceinline__ void Sum(int lane, PetscCount, PetscInt start, PetscInt end, const HybScalar *value, const PetscInt *col, const PetscInt *, const Row &, const HybScalar *__restrict__ from, const PetscInt *, HybScalar sum[]) const
+  __device__ __forceinline__ void Sum(int lane, PetscCount, PetscInt start, PetscInt end, const HybScalar *value, const PetscInt *col, const PetscInt *, const Row &, const HybScalar *__restrict__ x, const PetscInt *, HybScalar sum[]) const
   {
-    const HybScalar *const x = PAD > BS ? padded : from;
     if (ENTRIES) {
       const PetscInt  len = end - start;
       const PetscInt *c   = col + start / (BS * BS);
@@ -47,7 +51,7 @@ struct RowStreamBlock {
 #pragma unroll
         for (int u = 0; u < ROWSTREAM_BATCH; u++) {
           const unsigned q = (unsigned)(k + u * G);
-          xv[u]            = k + u * G < len ? HybLoadReadOnly(x + (PetscCount)c[q / BS] * PAD + q % BS) : HybScalar(0);
+          xv[u]            = k + u * G < len ? HybLoadReadOnly(x + (PetscCount)c[q / BS] * BS + q % BS) : HybScalar(0);
         }
 #pragma unroll
         for (int u = 0; u < ROWSTREAM_BATCH; u++)
@@ -66,7 +70,7 @@ struct RowStreamBlock {
 #pragma unroll
       for (int u = 0; u < BATCH; u++) {
         const bool       in = q + u * G < nb;
-        const HybScalar *xq = x + (in ? (PetscCount)c[q + u * G] * PAD : 0);
+        const HybScalar *xq = x + (in ? (PetscCount)c[q + u * G] * BS : 0);
 #pragma unroll
         for (int s = 0; s < BS; s++) xv[u * BS + s] = in ? HybLoadReadOnly(xq + s) : HybScalar(0);
       }
@@ -88,7 +92,6 @@ typedef struct {
   PetscCount      nblocks;
   PetscInt       *column;
   PetscBool       entries;
-  HybScalar      *padded;
   RowStreamLayout layout;
 } Block;
 
@@ -96,7 +99,7 @@ typedef struct {
 #define BLOCK_LARGEST     8
 #define BLOCK_THREADS     256
 #define BLOCK_SAMPLED     4096 /* rows, or a few more */
-#define BLOCK_SCATTERED   5    /* blocks of a multiprocessor where x is met in no order: the first-level cache gets more of the memory */
+#define BLOCK_SCATTERED   5    /* blocks of a multiprocessor where x is met in no order */
 #define BLOCK_ASKED       16   /* one block row in so many tells how x is met */
 
 /* sets bit bs of *wrong where one of the rows 0, step, 2 step, ... is not part of whole blocks of bs */
@@ -166,13 +169,6 @@ static __global__ __launch_bounds__(BLOCK_THREADS) void BlockColumns(PetscInt mb
   near = HybSubwarpSum<HYB_WARP>(near);
   if (HybLane() == 0 && near) HybAtomicAdd(&look->near, near);
   if (HybLane() == 0 && longest > look->longest) HybAtomicMax(&look->longest, longest);
-}
-
-template <int BS, int PAD>
-static __global__ __launch_bounds__(BLOCK_THREADS) void BlockPad(PetscCount n, const HybScalar *__restrict__ x, HybScalar *__restrict__ padded)
-{
-  const PetscCount k = (PetscCount)blockIdx.x * BLOCK_THREADS + threadIdx.x;
-  if (k < n && k % PAD < BS) padded[k] = x[k / PAD * BS + k % PAD];
 }
 
 /* the blocks of size bs and their columns, *found = NULL where the pattern does not consist of such */
@@ -278,20 +274,13 @@ static PetscErrorCode HybSpMVApplicable_BlockCUDA(HybSpMV *S, const HybCSR *A, P
 
 static PetscErrorCode HybSpMVSetUp_BlockCUDA(HybSpMV *S, const HybCSR *A)
 {
-  const HybExec *exec = &S->exec;
-  Block         *b;
+  Block *b;
 
   PetscFunctionBegin;
   if (!S->data) PetscCall(BlockCreate(S, A));
   b = (Block *)S->data;
   PetscCheck(b, PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpMV method block cannot run: the pattern of this matrix, %" PetscInt_FMT " x %" PetscInt_FMT ", does not consist of whole blocks of size %s", A->m, A->n, S->bs > 1 ? "given" : "2, 3, 4, 5, 6 or 8");
-  {
-    PetscBool pad = PETSC_FALSE;
-
-    PetscCall(PetscOptionsGetBool(NULL, NULL, "-mat_aijhybridgpu_block_entries", &b->entries, NULL));
-    PetscCall(PetscOptionsGetBool(NULL, NULL, "-mat_aijhybridgpu_block_pad", &pad, NULL));
-    if (pad && b->bs == 3) PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), A->n / 3 * 4, sizeof(*b->padded), &b->padded));
-  }
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-mat_aijhybridgpu_block_entries", &b->entries, NULL)); /* for measuring */
   PetscCall(HybCountersSet(&S->counters, "block size", b->bs));
   PetscCall(HybCountersSet(&S->counters, "blocks", b->nblocks));
   PetscCall(HybCountersSet(&S->counters, "rows a tile", b->layout.rows));
@@ -308,16 +297,11 @@ static PetscErrorCode HybSpMVApply_BlockCUDA(HybSpMV *S, const HybCSR *A, const 
   switch (b->bs) {
 #define CALL(BS) \
   case BS: { \
-    if (b->entries && b->padded) { \
-      constexpr int PAD = BS == 3 ? 4 : BS; \
-      const RowStreamBlock<BS, true, PAD> columns = {b->column, b->padded}; \
-      HYB_LAUNCH((BlockPad<BS, PAD>), HybBlocks(A->n / BS * PAD, BLOCK_THREADS), BLOCK_THREADS, 0, S->exec.stream, A->n / BS * PAD, x, b->padded); \
-      PetscCall(RowStreamApply(&S->exec, &layout, A, b->nblocks, columns, x, (int)mode, y, z)); \
-    } else if (b->entries) { \
-      const RowStreamBlock<BS, true, BS> columns = {b->column, NULL}; \
+    if (b->entries) { \
+      const RowStreamBlock<BS, true> columns = {b->column}; \
       PetscCall(RowStreamApply(&S->exec, &layout, A, b->nblocks, columns, x, (int)mode, y, z)); \
     } else { \
-      const RowStreamBlock<BS, false, BS> columns = {b->column, NULL}; \
+      const RowStreamBlock<BS, false> columns = {b->column}; \
       PetscCall(RowStreamApply(&S->exec, &layout, A, b->nblocks, columns, x, (int)mode, y, z)); \
     } \
   } break;

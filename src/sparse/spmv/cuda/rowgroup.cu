@@ -366,7 +366,7 @@ static PetscErrorCode RowGroupStream(HybSpMV *S, const HybCSR *A, RowGroup *rg)
   if (near && sizeof(PetscInt) > sizeof(unsigned short)) {
     int *wide, host = 0;
 
-    PetscCall(RowStreamPlan(exec, &S->work, A, rg->look.longest, 1, 1, sizeof(unsigned short), 0, RowStreamRun(A), 0, &rg->layout));
+    PetscCall(RowStreamPlan(exec, &S->work, A, rg->look.longest, 1, 1, sizeof(unsigned short), 0, 1, 0, &rg->layout));
     PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), rg->layout.ntiles, sizeof(*rg->base), &rg->base));
     PetscCall(HybArenaCalloc(&S->work, HYB_WORK(exec), 1, sizeof(*wide), &wide));
     HYB_LAUNCH(RowStreamBases, rg->layout.ntiles, ROWSTREAM_LOOKERS, 0, exec->stream, A->m, rg->layout.rows, A->i, A->j, rg->base, wide);
@@ -382,7 +382,7 @@ static PetscErrorCode RowGroupStream(HybSpMV *S, const HybCSR *A, RowGroup *rg)
     PetscCall(HybArenaFree(&S->work, &wide));
     if (host) PetscCall(HybArenaFree(&S->keep, &rg->base));
   }
-  if (!rg->distance) PetscCall(RowStreamPlan(exec, &S->work, A, rg->look.longest, 1, 1, sizeof(PetscInt), 0, RowStreamRun(A), 0, &rg->layout));
+  if (!rg->distance) PetscCall(RowStreamPlan(exec, &S->work, A, rg->look.longest, 1, 1, sizeof(PetscInt), 0, 1, 0, &rg->layout));
   PetscCall(HybCountersSet(&S->counters, "lanes a row", rg->layout.lanes));
   PetscCall(HybCountersSet(&S->counters, "rows a tile", rg->layout.rows));
   PetscCall(HybCountersSet(&S->counters, "bytes a column", rg->distance ? (PetscCount)sizeof(*rg->distance) : (PetscCount)sizeof(PetscInt)));

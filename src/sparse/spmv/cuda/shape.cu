@@ -8,6 +8,9 @@
 
     sum = sum over k of value[start + k] * x[r + offset[class(r)][k]]
 
+  Tiles are taken in runs (rowstream.cuh) where that is good for x and rows are of about one length, so that the runs are alike.
+  What a thread has under way of x, 5, 7, 9 or 14 loads, is chosen by the longest row, so that rows are one batch, or two of 27 entries; of a whole batch no entry is asked whether it is there.
+
   A row without a class (a signature that met another's) reads its columns as any CSR row. Declined are matrices with more than 1024 classes, with fewer
   than 32 rows to a class in the mean, or where the classes' offsets do not fit a table of 8192 entries (32 KiB with 32-bit indices).
 
@@ -139,7 +142,7 @@ static PetscErrorCode HybSpMVSetUp_ShapeCUDA(HybSpMV *S, const HybCSR *A)
     PetscCheck(sh, PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpMV method shape cannot run: the rows of this matrix, %" PetscInt_FMT " x %" PetscInt_FMT ", have too many shapes", A->m, A->n);
     S->data = sh;
   }
-  PetscCall(RowStreamPlan(&S->exec, &S->work, A, sh->shapes.maxlength, 1, 0, sizeof(PetscInt), sh->shapes.nclasses + 1 + (PetscInt)sh->shapes.noffsets, RowStreamRun(A), 0, &sh->layout));
+  PetscCall(RowStreamPlan(&S->exec, &S->work, A, sh->shapes.maxlength, 1, 0, sizeof(PetscInt), sh->shapes.nclasses + 1 + (PetscInt)sh->shapes.noffsets, 4 * A->nnz > 3 * (PetscCount)A->m * sh->shapes.maxlength ? RowStreamRun(A) : 1, 0, &sh->layout));
   sh->batch = sh->shapes.maxlength <= 5 ? 5 : sh->shapes.maxlength <= 7 ? 7 : sh->shapes.maxlength <= 9 ? 9 : sh->layout.threads <= 128 ? 14 : 8;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_shape_batch", &sh->batch, NULL));
   PetscCall(HybCountersSet(&S->counters, "classes", sh->shapes.nclasses));
