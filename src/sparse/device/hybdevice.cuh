@@ -64,13 +64,17 @@ static inline PetscCount HybBlocks(PetscCount n, PetscCount threads)
 
 #if !defined(HYB_EMULATOR)
   #define HYB_LAUNCH_KERNEL_(kernel, kernelname, argnames, grid, block, bytes, stream, ...) kernel<<<(grid), (block), (bytes), (stream)>>>(__VA_ARGS__)
+  /* the compiler makes four loads of neighbours one of 16 bytes, also where the last ones are not wanted: shared memory has room for that, and compute-sanitizer is to see that it has */
+  #define HYB_LAUNCH_BYTES_(bytes) (((size_t)(bytes) + 15) / 16 * 16)
+#else
+  #define HYB_LAUNCH_BYTES_(bytes) ((size_t)(bytes))
 #endif
 
 /* Does nothing for an empty grid. For functions that return PetscErrorCode. */
 #define HYB_LAUNCH(kernel, grid, block, dynamic_bytes, stream, ...) \
   do { \
     const HybGrid hyb_grid_(grid); \
-    const size_t  hyb_dyn_ = (size_t)(dynamic_bytes); \
+    const size_t  hyb_dyn_ = HYB_LAUNCH_BYTES_(dynamic_bytes); \
     if (hyb_grid_.x > 0 && hyb_grid_.y > 0 && hyb_grid_.z > 0) { \
       auto hyb_kernel_ = kernel; \
       PetscCheck(hyb_grid_.x <= 2147483647, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Kernel %s: %" PetscInt64_FMT " blocks are more than a grid can have", #kernel, (PetscInt64)hyb_grid_.x); \
