@@ -35,6 +35,21 @@ static inline PetscErrorCode MatTestFinalize(int *code)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* how often an event of the log has happened */
+static inline PetscErrorCode MatTestEventCount(const char *name, PetscInt *count)
+{
+  PetscLogEvent      event;
+  PetscEventPerfInfo info;
+
+  PetscFunctionBeginUser;
+  *count = 0;
+  PetscCall(PetscLogEventGetId(name, &event));
+  PetscCheck(event >= 0, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "No event %s", name);
+  PetscCall(PetscLogEventGetPerfInfo(0, event, &info));
+  *count = (PetscInt)info.count;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* ||A - B|| / ||B|| over the union of the patterns, and whether the patterns agree; A and B of any types */
 static inline PetscErrorCode MatTestDifference(Mat A, Mat B, PetscReal *difference)
 {

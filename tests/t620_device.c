@@ -17,19 +17,6 @@ static PetscBool Device, HandsOff;
 static void (*HandsOffFunction)(int);
 static unsigned long long (*BytesToHost)(void);
 
-static PetscErrorCode EventCount(const char *name, PetscInt *count)
-{
-  PetscLogEvent      event;
-  PetscEventPerfInfo info;
-
-  PetscFunctionBeginUser;
-  PetscCall(PetscLogEventGetId(name, &event));
-  PetscCheck(event >= 0, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "No event %s", name);
-  PetscCall(PetscLogEventGetPerfInfo(0, event, &info));
-  *count = (PetscInt)info.count;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Before 3.25 the base class looks for the diagonal entries of each matrix that it is given, on the host: what makes a matrix cannot keep it away from j */
 #define MAKES_HANDSOFF (HandsOff && PETSC_VERSION_GE(3, 25, 0))
 
@@ -40,12 +27,12 @@ static PetscErrorCode EventCount(const char *name, PetscInt *count)
   do { \
     PetscInt           before_, after_; \
     unsigned long long bytes_; \
-    PetscCall(EventCount(event, &before_)); \
+    PetscCall(MatTestEventCount(event, &before_)); \
     bytes_ = HandsOff ? BytesToHost() : 0; \
     if (handsoff) HandsOffFunction(1); \
     PetscCall(statement); \
     if (handsoff) HandsOffFunction(0); \
-    PetscCall(EventCount(event, &after_)); \
+    PetscCall(MatTestEventCount(event, &after_)); \
     if (Device) MatTestCheck(after_ > before_, "the event " event " of " #statement); \
     else MatTestSkipped++; \
     if (HandsOff) { \

@@ -8,24 +8,12 @@ TEST np=1
 #include <petscdevice.h>
 
 #if defined(PETSC_HAVE_CUDA) && PETSC_VERSION_GE(3, 20, 0)
-static PetscErrorCode EventCount(const char *name, PetscInt *count)
-{
-  PetscLogEvent      event;
-  PetscEventPerfInfo info;
-
-  PetscFunctionBeginUser;
-  PetscCall(PetscLogEventGetId(name, &event));
-  PetscCall(PetscLogEventGetPerfInfo(0, event, &info));
-  *count = (PetscInt)info.count;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 #define EVENT(name, statement) \
   do { \
     PetscInt before_, after_; \
-    PetscCall(EventCount(name, &before_)); \
+    PetscCall(MatTestEventCount(name, &before_)); \
     PetscCall(statement); \
-    PetscCall(EventCount(name, &after_)); \
+    PetscCall(MatTestEventCount(name, &after_)); \
     MatTestCheck(after_ > before_, "the event " name " of " #statement); \
   } while (0)
 

@@ -14,19 +14,6 @@ static PetscBool Device, HandsOff;
 static void (*HandsOffFunction)(int);
 static unsigned long long (*BytesToHost)(void);
 
-static PetscErrorCode EventCount(const char *name, PetscInt *count)
-{
-  PetscLogEvent      event;
-  PetscEventPerfInfo info;
-
-  PetscFunctionBeginUser;
-  PetscCall(PetscLogEventGetId(name, &event));
-  PetscCheck(event >= 0, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "No event %s", name);
-  PetscCall(PetscLogEventGetPerfInfo(0, event, &info));
-  *count = (PetscInt)info.count;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode Values(Mat A, Mat H, PetscScalar v[], PetscInt n, InsertMode mode, unsigned long *s, const char *what)
 {
   PetscInt           before, after;
@@ -37,7 +24,7 @@ static PetscErrorCode Values(Mat A, Mat H, PetscScalar v[], PetscInt n, InsertMo
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   for (PetscInt k = 0; k < n; k++) v[k] = (PetscScalar)((PetscReal)(MATTEST_NEXT(*s) % 1000) / 250.0 - 2.0);
   PetscCall(MatSetValuesCOO(A, v, mode));
-  PetscCall(EventCount("HybCOOValues", &before));
+  PetscCall(MatTestEventCount("HybCOOValues", &before));
   if (HandsOff) {
     bytes = BytesToHost();
     HandsOffFunction(1);
@@ -47,7 +34,7 @@ static PetscErrorCode Values(Mat A, Mat H, PetscScalar v[], PetscInt n, InsertMo
     HandsOffFunction(0);
     MatTestCheck(BytesToHost() == bytes, "no bytes to the host");
   }
-  PetscCall(EventCount("HybCOOValues", &after));
+  PetscCall(MatTestEventCount("HybCOOValues", &after));
   if (Device) MatTestCheck(after == before + (size > 1 ? 2 : 1), "both blocks' events");
   MatTestCheckSame(H, A, what);
   PetscFunctionReturn(PETSC_SUCCESS);

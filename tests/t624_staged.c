@@ -28,18 +28,6 @@ static PetscErrorCode Entries(PetscInt N, PetscInt row, PetscInt every, MatType 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Count(const char *name, PetscInt *count)
-{
-  PetscLogEvent      event;
-  PetscEventPerfInfo info;
-
-  PetscFunctionBeginUser;
-  PetscCall(PetscLogEventGetId(name, &event));
-  PetscCall(PetscLogEventGetPerfInfo(0, event, &info));
-  *count = (PetscInt)info.count;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* one product of each kind; how many of three the device did */
 static PetscErrorCode Products(Mat A, Mat H, PetscInt kinds, PetscInt *device)
 {
@@ -52,7 +40,7 @@ static PetscErrorCode Products(Mat A, Mat H, PetscInt kinds, PetscInt *device)
   PetscCall(VecDuplicate(y, &z));
   PetscCall(VecSetRandom(x, NULL));
   PetscCall(VecSetRandom(b, NULL));
-  PetscCall(Count("HybMult", &before));
+  PetscCall(MatTestEventCount("HybMult", &before));
   PetscCall(MatMult(A, x, y));
   PetscCall(MatMult(H, x, z));
   VecTestCheckSame(z, y, "MatMult");
@@ -64,7 +52,7 @@ static PetscErrorCode Products(Mat A, Mat H, PetscInt kinds, PetscInt *device)
     PetscCall(MatMultTranspose(H, x, z));
     VecTestCheckSame(z, y, "MatMultTranspose");
   }
-  PetscCall(Count("HybMult", device));
+  PetscCall(MatTestEventCount("HybMult", device));
   *device -= before;
   PetscCall(VecDestroy(&x));
   PetscCall(VecDestroy(&b));
