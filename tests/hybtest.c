@@ -9,6 +9,7 @@ static struct {
   HybExec    exec;
   PetscBool  slow;
   PetscInt   seed;
+  PetscInt   part, parts, pieces; /* this run does every parts-th piece, from the part-th on */
   uint64_t   random;
   char       matrices[PETSC_MAX_PATH_LEN];
   char       name[256]; /* of the open case; empty if none */
@@ -158,6 +159,20 @@ PetscInt HybTestSize(PetscInt full, PetscInt slow)
   return T.slow ? slow : full;
 }
 
+static void Seed(PetscInt piece)
+{
+  T.random = ((uint64_t)T.seed + (uint64_t)piece * 0xD1B54A32D192ED03u) * 0x9E3779B97F4A7C15u + 1;
+}
+
+PetscBool HybTestMine(void)
+{
+  const PetscInt k = T.pieces++;
+
+  Seed(T.pieces);
+  /* one further in every round: programs go through the same pieces for one method after the other */
+  return (PetscBool)((k + k / T.parts) % T.parts == T.part - 1);
+}
+
 static double Now(void)
 {
   struct timespec t;
@@ -177,7 +192,11 @@ static void Close(void)
   if (T.failures) T.failed++;
   else if (T.skip) T.skipped++;
   else T.passed++;
-  if (T.failures) printf("  to repeat: -backend %s -seed %" PetscInt_FMT "\n", T.exec.backend ? T.exec.backend->name : "?", T.seed);
+  if (T.failures) {
+    printf("  to repeat: -backend %s -seed %" PetscInt_FMT, T.exec.backend ? T.exec.backend->name : "?", T.seed);
+    if (T.parts > 1) printf(" -part %" PetscInt_FMT "/%" PetscInt_FMT, T.part, T.parts);
+    printf("\n");
+  }
   fflush(stdout);
   T.name[0] = 0;
 }
@@ -261,13 +280,14 @@ PetscBool HybTestExpected_Private(PetscErrorCode ierr, PetscErrorCode expected, 
 
 void HybTestInit(int *argc, char ***argv)
 {
-  char        backend[PETSC_MAX_PATH_LEN] = "host", result[32] = "device", message[1024] = "";
+  char        backend[PETSC_MAX_PATH_LEN] = "host", result[32] = "device", message[1024] = "", part[32] = "1/1", rest;
   HybServices services;
   PetscBool   mirror = PETSC_FALSE;
 
   PetscCallAbort(PETSC_COMM_SELF, PetscInitialize(argc, argv, NULL, NULL));
   memset(&T, 0, sizeof(T));
   T.seed = 1;
+  T.part = T.parts = 1;
   PetscCallAbort(PETSC_COMM_SELF, PetscOptionsGetString(NULL, NULL, "-backend", backend, sizeof(backend), NULL));
   PetscCallAbort(PETSC_COMM_SELF, PetscOptionsGetString(NULL, NULL, "-result", result, sizeof(result), NULL));
   PetscCallAbort(PETSC_COMM_SELF, PetscOptionsGetString(NULL, NULL, "-matrices", T.matrices, sizeof(T.matrices), NULL));
@@ -275,7 +295,12 @@ void HybTestInit(int *argc, char ***argv)
   PetscCallAbort(PETSC_COMM_SELF, PetscOptionsGetBool(NULL, NULL, "-mirror", &mirror, NULL));
   PetscCallAbort(PETSC_COMM_SELF, PetscOptionsGetBool(NULL, NULL, "-times", &T.times, NULL));
   PetscCallAbort(PETSC_COMM_SELF, PetscOptionsGetBool(NULL, NULL, "-small", &T.slow, NULL));
-  T.random = (uint64_t)T.seed * 0x9E3779B97F4A7C15u + 1;
+  PetscCallAbort(PETSC_COMM_SELF, PetscOptionsGetString(NULL, NULL, "-part", part, sizeof(part), NULL));
+  if (sscanf(part, "%" PetscInt_FMT "/%" PetscInt_FMT "%c", &T.part, &T.parts, &rest) != 2 || T.part < 1 || T.part > T.parts) {
+    printf("FAILED: -part wants K/N, K from 1 to N, not %s\n0 passed, 1 failed, 0 skipped\n", part);
+    exit(1);
+  }
+  Seed(0);
   if (!strcmp(backend, "host")) T.exec.backend = &HybBackendHost;
   else {
     memset(&services, 0, sizeof(services));

@@ -19,7 +19,7 @@
       return HybTestMain(argc, argv, Body);
     }
 
-  It is run as  tNNN_name [-backend host|/abs/lib.so] [-seed N] [-matrices DIR] [-result device|managed] [-mirror] [-times] [-small]  and ends with the line
+  It is run as  tNNN_name [-backend host|/abs/lib.so] [-seed N] [-matrices DIR] [-part K/N] [-result device|managed] [-mirror] [-times] [-small]  and ends with the line
   "N passed, N failed, N skipped", counted in cases. A case that checked nothing counts as failed, and so does a program that leaves
   memory of the library allocated.
 
@@ -53,6 +53,9 @@ extern PetscBool HybTestExpected_Private(PetscErrorCode ierr, PetscErrorCode exp
 #define HybTestCall(call) HybTestCall_Private((PetscErrorCode)(call), #call, __FILE__, __LINE__)
 /* the call must fail with this error code; nothing is printed meanwhile */
 #define HybTestCallFails(error, call) (HybTestExpect_Private(PETSC_TRUE), HybTestExpected_Private((PetscErrorCode)(call), (PetscErrorCode)(error), #call, __FILE__, __LINE__))
+
+/* A long program asks this before each of its pieces, which stand by themselves: PETSC_FALSE where the piece falls to another -part. Random numbers start anew with each. */
+extern PetscBool HybTestMine(void);
 
 /* random numbers of the program's seed */
 extern PetscInt    HybTestRandomInt(PetscInt lo, PetscInt hi); /* lo <= r < hi */

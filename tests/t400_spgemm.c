@@ -969,6 +969,7 @@ static void Chunked(void)
 
 static PetscErrorCode Body(void)
 {
+  static void (*const pieces[])(void) = {Zoo, Boundaries, Shapes, Random, Special, Changing, Planned, Masked, Faults, Limits, Bounded, Chunked};
   const HybExec *exec = HybTestExec();
   PetscInt       n    = 0;
   char           only[128] = "", word[64];
@@ -987,28 +988,21 @@ static PetscErrorCode Body(void)
       snprintf(list, sizeof(list), ",%s,", only);
       if (!strstr(list, word)) continue;
     }
-    Zoo();
-    Boundaries();
-    Shapes();
-    Random();
-    Special();
-    Changing();
-    Planned();
-    Masked();
-    Faults();
-    Limits();
-    Bounded();
-    Chunked();
+    for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(pieces); k++) {
+      if (HybTestMine()) pieces[k]();
+    }
     if (Is("rowmerge")) {
-      for (width = 2; width <= 32; width += width < 5 ? 1 : 9) Random();
+      for (width = 2; width <= 32; width += width < 5 ? 1 : 9) {
+        if (HybTestMine()) Random();
+      }
       width = 0;
     }
   }
-  if (n) {
+  if (n && HybTestMine()) {
     Driver();
     Choice();
     Declining();
-  } else {
+  } else if (!n) {
     HybTestBegin("SpGEMM");
     HybTestSkip("the %s backend has no method", exec->backend->name);
   }

@@ -373,10 +373,10 @@ static void Unchanged(void)
   RefMatDestroy(&C);
 }
 
-static void Method(void)
+static void Zoo(void)
 {
   char   name[64];
-  RefMat A, P, B;
+  RefMat A, P;
 
   for (PetscInt k = 0; HybTestZoo(k, PETSC_TRUE, name, &A); k++) {
     HybTestBegin("%s: %s with a prolongator", method->name, name);
@@ -392,6 +392,12 @@ static void Method(void)
     RefMatCopy(&A, &P);
     CheckAndDestroy(&A, &P, NULL, 0);
   }
+}
+
+static void Edges(void)
+{
+  RefMat A, P, B;
+
   HybTestBegin("%s: nothing, no column, no entry", method->name);
   HybTestMatEmpty(0, 0, &A);
   HybTestMatEmpty(0, 0, &P);
@@ -419,6 +425,12 @@ static void Method(void)
   HybTestMatRandom(60, 60, 1, 3, &A);
   HybTestMatRandom(60, 50, 30, 50, &P);
   CheckAndDestroy(&A, &P, "walked", 1);
+}
+
+static void Blocks(void)
+{
+  RefMat A, P;
+
   for (PetscInt bs = 1; bs <= 6; bs++) {
     for (PetscInt cb = 1; cb <= 8; cb++) {
       /* a node's prolongator block is bs x cb; rows of A come in blocks of bs */
@@ -446,6 +458,12 @@ static void Method(void)
       CheckAndDestroy(&A, &P, "column block", cb);
     }
   }
+}
+
+static void Random(void)
+{
+  RefMat A, P;
+
   for (PetscInt k = 0; k < HybTestSize(200, 30); k++) {
     const PetscInt m = HybTestRandomInt(1, 80), n = HybTestRandomInt(1, 40);
 
@@ -454,6 +472,12 @@ static void Method(void)
     HybTestMatRandom(m, n, 0, HybTestRandomInt(0, PetscMin(n, 6)), &P);
     CheckAndDestroy(&A, &P, NULL, 0);
   }
+}
+
+static void Coarse(void)
+{
+  RefMat A, P;
+
   /* as many coarse rows as groups of a block have, and one more and one less */
   for (PetscInt n = 1; n <= HybTestSize(1024, 128); n *= 2) {
     for (PetscInt d = -1; d <= 1; d++) {
@@ -464,6 +488,12 @@ static void Method(void)
       CheckAndDestroy(&A, &P, NULL, 0);
     }
   }
+}
+
+static void Rows(void)
+{
+  RefMat A, P;
+
   HybTestBegin("%s: rows of C of many slices", method->name);
   HybTestMatRandom(90, 90, 1, 5, &A);
   HybTestMatRandom(90, 700, 20, 40, &P);
@@ -492,9 +522,10 @@ static void Method(void)
   Special(&A, &P);
   RefMatDestroy(&A);
   RefMatDestroy(&P);
-  Sizes();
-  Declined();
-  Unchanged();
+}
+
+static void Faults(void)
+{
   HybTestBegin("%s: every allocation failing in turn", method->name);
   HybTestMatStencil(9, 12, 11, 1, &FaultA);
   HybTestMatProlongator(132, 30, 3, &FaultP);
@@ -507,6 +538,7 @@ static void Method(void)
 
 static PetscErrorCode Body(void)
 {
+  static void (*const pieces[])(void) = {Zoo, Edges, Blocks, Random, Coarse, Rows, Sizes, Declined, Unchanged, Faults};
   const HybExec *exec = HybTestExec();
   PetscInt       n    = 0;
 
@@ -515,7 +547,9 @@ static PetscErrorCode Body(void)
   PetscCall(HybArenaInit(&out, exec));
   for (const HybPtAPMethod *const *table = exec->backend->ptap; table && *table; table++, n++) {
     method = *table;
-    Method();
+    for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(pieces); k++) {
+      if (HybTestMine()) pieces[k]();
+    }
   }
   if (!n) {
     HybTestBegin("fused Galerkin product");

@@ -133,6 +133,36 @@ static PetscErrorCode FewRows(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* choosy: it may decline matrices */
+static PetscErrorCode OneMethod(const char *method, PetscBool choosy)
+{
+  PetscInt taken = 0, all = 0;
+  char     name[64];
+  RefMat   A;
+
+  PetscFunctionBegin;
+  for (PetscInt k = 0; HybTestZoo(k, PETSC_FALSE, name, &A); k++) {
+    PetscBool one = PETSC_FALSE;
+
+    HybTestBegin("%s: %s", method, name);
+    PetscCall(TestMethod(method, &A, &one));
+    taken += one;
+    all++;
+    RefMatDestroy(&A);
+  }
+  for (int twice = 0; twice < 2; twice++) {
+    PetscBool one = PETSC_FALSE;
+
+    HybTestBegin("%s: %s", method, twice ? "rows with a column twice" : "rows out of order");
+    HybTestMatLoose(3000, (PetscBool)twice, &A);
+    PetscCall(TestMethod(method, &A, &one));
+    RefMatDestroy(&A);
+  }
+  HybTestBegin("%s took %" PetscInt_FMT " of %" PetscInt_FMT " matrices", method, taken, all);
+  HybTestCheck(choosy ? taken > 0 : taken == all, "too few");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Body(void)
 {
   const HybSpMVMethod *const *table = HybTestExec()->backend->spmv;
@@ -151,32 +181,11 @@ static PetscErrorCode Body(void)
     HybTestCheck(known, "%s is not in HybSpMVGetNames()", (*table)->name);
     HybTestCheck((*table)->apply, "%s has no apply", (*table)->name);
   }
-  for (table = HybTestExec()->backend->spmv;; table++) {
-    const char *method = *table ? (*table)->name : "auto";
-    PetscInt    taken = 0, all = 0;
-
-    for (PetscInt k = 0; HybTestZoo(k, PETSC_FALSE, name, &A); k++) {
-      PetscBool one = PETSC_FALSE;
-
-      HybTestBegin("%s: %s", method, name);
-      PetscCall(TestMethod(method, &A, &one));
-      taken += one;
-      all++;
-      RefMatDestroy(&A);
-    }
-    for (int twice = 0; twice < 2; twice++) {
-      PetscBool one = PETSC_FALSE;
-
-      HybTestBegin("%s: %s", method, twice ? "rows with a column twice" : "rows out of order");
-      HybTestMatLoose(3000, (PetscBool)twice, &A);
-      PetscCall(TestMethod(method, &A, &one));
-      RefMatDestroy(&A);
-    }
-    HybTestBegin("%s took %" PetscInt_FMT " of %" PetscInt_FMT " matrices", method, taken, all);
-    HybTestCheck(HybTestExec()->backend->device && *table ? taken > 0 : taken == all, "too few");
-    if (!*table) break;
+  for (table = HybTestExec()->backend->spmv; *table; table++) {
+    if (HybTestMine()) PetscCall(OneMethod((*table)->name, HybTestExec()->backend->device));
   }
-  if (!HybTestExec()->backend->device) {
+  if (HybTestMine()) PetscCall(OneMethod("auto", PETSC_FALSE));
+  if (!HybTestExec()->backend->device && HybTestMine()) {
     PetscBool taken = PETSC_FALSE;
 
     HybTestBegin("csr: so many entries that fetching ahead is tried in every other product");
@@ -185,7 +194,7 @@ static PetscErrorCode Body(void)
     HybTestCheck(taken, "not taken");
     RefMatDestroy(&A);
   }
-  if (HybTestExec()->backend->device) PetscCall(FewRows());
+  if (HybTestExec()->backend->device && HybTestMine()) PetscCall(FewRows());
   /* the ways of rowgroup on whatever matrix, with the fewer and the more loads of a lane together; segsum with other tiles */
   if (HybTestExec()->backend->device) {
     static const char *const ways[][5] = {
@@ -199,6 +208,7 @@ static PetscErrorCode Body(void)
     };
 
     for (size_t w = 0; w < PETSC_STATIC_ARRAY_LENGTH(ways); w++) {
+      if (!HybTestMine()) continue;
       PetscCall(PetscOptionsSetValue(NULL, ways[w][1], ways[w][2]));
       if (ways[w][3]) PetscCall(PetscOptionsSetValue(NULL, ways[w][3], ways[w][4]));
       for (PetscInt k = 0; HybTestZoo(k, PETSC_FALSE, name, &A); k++) {
