@@ -2,8 +2,9 @@
   plan.cu: row costs, bins and row order on the device.
 
   Row costs. The products of row r of A*B are the lengths of the rows of B that the row names, added up. A sub-warp of W lanes takes a row, W from the
-  mean length of A's rows; a row longer than 2048 entries waits until its block is through with the others and then gets the whole block, so that one dense row costs
-  no more than the rest. The statistics are sums and maxima of integers, gathered by one atomic a block: they do not depend on the run.
+  mean length of A's rows; rows longer than 2048 entries wait until their block is through with the others and then get the whole block, so that one dense row costs
+  no more than the rest. As many blocks as the card holds go through all rows. The statistics are sums and maxima of integers, gathered by one atomic a block: they do not
+  depend on the run.
 
   Bins. A stable counting sort by few bins. A warp owns a tile of 512 neighbouring rows and goes through it 32 rows at a time; for each bin a ballot says
   which lanes hold one of its rows.
@@ -21,15 +22,17 @@
 #include "bins.cuh"
 
 #define COSTS_THREADS 256
+#define COSTS_BLOCKS  6    /* of a multiprocessor: 40 registers */
 #define COSTS_LONG    2048 /* entries of A from which a row gets a block */
 #define BINS_TILE     512  /* rows a warp */
 #define ANYORDER_ROWS 1024 /* rows a block, as HYB_PLAN_SUMS() knows */
 
 struct RowCostsStats {
-  PetscCount products, lower, maxrow, maxarow, maxbrow, alike;
+  PetscCount products, lower, maxrow;
+  PetscInt   maxarow, maxbrow, alike;
 };
 
-static __device__ __forceinline__ void RowCostsAdd(RowCostsStats &s, PetscCount sum, PetscCount most, PetscCount len)
+static __device__ __forceinline__ void RowCostsAdd(RowCostsStats &s, PetscCount sum, PetscInt most, PetscInt len)
 {
   s.products += sum;
   s.lower += most;
@@ -45,9 +48,9 @@ static __device__ void RowCostsPublish(const RowCostsStats &s, PetscCount *stats
   const PetscCount products = HybBlockSum<COSTS_THREADS>(s.products, scratch);
   const PetscCount lower    = HybBlockSum<COSTS_THREADS>(s.lower, scratch);
   const PetscCount maxrow   = HybBlockMax<COSTS_THREADS>(s.maxrow, scratch);
-  const PetscCount maxarow  = HybBlockMax<COSTS_THREADS>(s.maxarow, scratch);
-  const PetscCount maxbrow  = HybBlockMax<COSTS_THREADS>(s.maxbrow, scratch);
-  const PetscCount alike    = HybBlockSum<COSTS_THREADS>(s.alike, scratch);
+  const PetscCount maxarow  = HybBlockMax<COSTS_THREADS>((PetscCount)s.maxarow, scratch);
+  const PetscCount maxbrow  = HybBlockMax<COSTS_THREADS>((PetscCount)s.maxbrow, scratch);
+  const PetscCount alike    = HybBlockSum<COSTS_THREADS>((PetscCount)s.alike, scratch);
 
   if (threadIdx.x == 0) {
     if (products) HybAtomicAdd(&stats[0], products);
@@ -64,69 +67,83 @@ static __device__ __forceinline__ PetscInt RowCostsLength(const PetscInt *__rest
   return blen ? blen[c] : bi[c + 1] - bi[c];
 }
 
-/* lengths of the rows of B named by entries k0+t, k0+t+step, ...: their sum and the longest */
-static __device__ __forceinline__ void RowCostsWalk(PetscInt k, PetscInt end, PetscInt step, const PetscInt *__restrict__ aj, const PetscInt *__restrict__ bi, const PetscInt *__restrict__ blen, PetscCount &sum, PetscCount &most)
+/* lengths of the rows of B named by entries k, k+step, ... of a row of len: their sum and the longest. Four are under way together; past the end the last one is read again,
+   which costs less than loads under conditions. */
+static __device__ __forceinline__ void RowCostsWalk(PetscInt k, PetscInt len, PetscInt step, const PetscInt *__restrict__ aj, const PetscInt *__restrict__ bi, const PetscInt *__restrict__ blen, PetscCount &sum, PetscInt &most)
 {
   sum = most = 0;
-  for (; end - k > 3 * step; k += 4 * step) {
-    PetscInt len[4];
+  for (; k < len; k += 4 * step) {
+    PetscInt c[4], n[4];
+
 #pragma unroll
-    for (int u = 0; u < 4; u++) len[u] = RowCostsLength(bi, blen, aj[k + u * step]);
+    for (int u = 0; u < 4; u++) c[u] = aj[u * step < len - k ? k + u * step : len - 1];
+#pragma unroll
+    for (int u = 0; u < 4; u++) n[u] = RowCostsLength(bi, blen, c[u]);
 #pragma unroll
     for (int u = 0; u < 4; u++) {
-      sum += len[u];
-      most = HybMax()(most, (PetscCount)len[u]);
+      sum += u * step < len - k ? n[u] : 0;
+      most = HybMax()(most, n[u]);
     }
-  }
-  for (; k < end; k += step) {
-    const PetscInt len = RowCostsLength(bi, blen, aj[k]);
-
-    sum += len;
-    most = HybMax()(most, (PetscCount)len);
+    if (len - k <= 4 * step) break; /* k does not pass 2^31 */
   }
 }
 
 template <int W>
-__global__ void __launch_bounds__(COSTS_THREADS) RowCostsKernel(PetscInt m, const PetscInt *__restrict__ ai, const PetscInt *__restrict__ aj, const PetscInt *__restrict__ bi, const PetscInt *__restrict__ blen, PetscCount *__restrict__ rowcost, PetscCount *stats)
+__global__ void __launch_bounds__(COSTS_THREADS, COSTS_BLOCKS) RowCostsKernel(PetscInt m, const PetscInt *__restrict__ ai, const PetscInt *__restrict__ aj, const PetscInt *__restrict__ bi, const PetscInt *__restrict__ blen, PetscCount *__restrict__ rowcost, PetscCount *stats)
 {
   HYB_SHARED(PetscInt, longrows, COSTS_THREADS / W);
   HYB_SHARED(int, nlong, 1);
   HYB_SHARED(PetscCount, scratch, HYB_WARP);
-  const PetscCount row = ((PetscCount)blockIdx.x * COSTS_THREADS + threadIdx.x) / W;
-  const int        l   = HybLane() & (W - 1);
-  RowCostsStats    s   = {0, 0, 0, 0, 0, 0};
-  PetscCount       sum = 0, most = 0;
-  PetscInt         begin = 0, end = 0;
+  const int        l    = HybLane() & (W - 1);
+  const PetscCount step = (PetscCount)gridDim.x * (COSTS_THREADS / W), first = (PetscCount)blockIdx.x * (COSTS_THREADS / W);
+  RowCostsStats    s = {0, 0, 0, 0, 0, 0};
+  PetscCount       sum;
+  PetscInt         most;
   bool             later = false;
 
   if (threadIdx.x == 0) *nlong = 0;
-  __syncthreads();
-  if (row < m) {
-    begin = ai[row];
-    end   = ai[row + 1];
-    later = end - begin > COSTS_LONG;
-    if (!later) RowCostsWalk(begin + l, end, W, aj, bi, blen, sum, most);
-    else if (l == 0) longrows[HybAtomicAdd(nlong, 1)] = (PetscInt)row;
-  }
-  sum  = HybSubwarpSum<W>(sum);
-  most = HybSubwarpMax<W>(most);
-  if (row < m && l == 0) {
-    if (!later) {
-      if (rowcost) rowcost[row] = sum;
-      RowCostsAdd(s, sum, most, end - begin);
+  for (PetscCount r0 = first; r0 < m; r0 += step) {
+    const PetscCount row   = r0 + threadIdx.x / W;
+    const bool       mine  = row < m;
+    const PetscInt   begin = mine ? ai[row] : 0, len = mine ? ai[row + 1] - begin : 0;
+
+    if (len > COSTS_LONG) later = true;
+    RowCostsWalk(l, len > COSTS_LONG ? 0 : len, W, aj + begin, bi, blen, sum, most);
+    sum  = HybSubwarpSum<W>(sum);
+    most = HybSubwarpMax<W>(most);
+    if (mine && l == 0) {
+      const PetscInt o1 = ai[row > 1 ? row - 1 : 0], o2 = ai[row > 2 ? row - 2 : 0], o3 = ai[row > 3 ? row - 3 : 0];
+
+      if (len <= COSTS_LONG) {
+        if (rowcost) rowcost[row] = sum;
+        RowCostsAdd(s, sum, most, len);
+      }
+      s.alike += (row > 0 && begin - o1 == len) || (row > 1 && o1 - o2 == len) || (row > 2 && o2 - o3 == len);
     }
-    for (int back = 1; back <= 3 && !s.alike; back++) s.alike = row >= back && ai[row - back + 1] - ai[row - back] == end - begin;
   }
   __syncthreads();
-  for (int q = 0; q < *nlong; q++) {
-    begin = ai[longrows[q]];
-    end   = ai[longrows[q] + 1];
-    RowCostsWalk(begin + (PetscInt)threadIdx.x, end, COSTS_THREADS, aj, bi, blen, sum, most);
-    sum  = HybBlockSum<COSTS_THREADS>(sum, scratch);
-    most = HybBlockMax<COSTS_THREADS>(most, scratch);
-    if (threadIdx.x == 0) {
-      if (rowcost) rowcost[longrows[q]] = sum;
-      RowCostsAdd(s, sum, most, end - begin);
+  if (later) HybAtomicAdd(nlong, 1);
+  __syncthreads();
+  if (*nlong) { /* the block's rows again, for the long ones among them */
+    for (PetscCount r0 = first; r0 < m; r0 += step) {
+      const PetscCount row = r0 + threadIdx.x;
+
+      __syncthreads();
+      if (threadIdx.x == 0) *nlong = 0;
+      __syncthreads();
+      if (threadIdx.x < COSTS_THREADS / W && row < m && ai[row + 1] - ai[row] > COSTS_LONG) longrows[HybAtomicAdd(nlong, 1)] = (PetscInt)row;
+      __syncthreads();
+      for (int q = 0; q < *nlong; q++) {
+        const PetscInt begin = ai[longrows[q]], len = ai[longrows[q] + 1] - begin;
+
+        RowCostsWalk((PetscInt)threadIdx.x, len, COSTS_THREADS, aj + begin, bi, blen, sum, most);
+        sum  = HybBlockSum<COSTS_THREADS>(sum, scratch);
+        most = (PetscInt)HybBlockMax<COSTS_THREADS>((PetscCount)most, scratch);
+        if (threadIdx.x == 0) {
+          if (rowcost) rowcost[longrows[q]] = sum;
+          RowCostsAdd(s, sum, most, len);
+        }
+      }
     }
   }
   if (stats) RowCostsPublish(s, stats);
@@ -135,10 +152,15 @@ __global__ void __launch_bounds__(COSTS_THREADS) RowCostsKernel(PetscInt m, cons
 PetscErrorCode HybPlanRowCosts(const HybExec *exec, const HybCSR *A, const PetscInt *bi, const PetscInt *blen, PetscCount *rowcost, PetscCount *devstats)
 {
   const PetscCount mean = A->m ? A->nnz / A->m : 0;
-  const int        w    = mean <= 3 ? 2 : mean <= 12 ? 4 : mean <= 40 ? 8 : 32;
-  const PetscCount grid = HybBlocks((PetscCount)A->m * w, COSTS_THREADS);
+  const int        w    = mean <= 8 ? 2 : mean <= 16 ? 4
+                                        : mean <= 40 ? 8
+                                                     : 32;
+  int              multiprocessors;
+  PetscCount       grid;
 
   PetscFunctionBegin;
+  PetscCall(HybDeviceLimits(NULL, &multiprocessors));
+  grid = PetscMin(HybBlocks((PetscCount)A->m * w, COSTS_THREADS), (PetscCount)multiprocessors * COSTS_BLOCKS);
   switch (w) {
   case 2:
     HYB_LAUNCH((RowCostsKernel<2>), grid, COSTS_THREADS, 0, exec->stream, A->m, A->i, A->j, bi, blen, rowcost, devstats);
@@ -237,7 +259,7 @@ __global__ void __launch_bounds__(256) AnyOrderKernel(PetscInt m, const Cost *__
   constexpr int each = ANYORDER_ROWS / 256;
   HYB_SHARED(PetscInt, met, HYB_PLAN_MAX_BINS);
   HYB_SHARED(PetscCount, scratch, HYB_WARP);
-  PetscInt *const  total = counters, *const taken = counters + bins.nbins;
+  PetscInt *const total = counters, *const taken = counters + bins.nbins;
   const PetscCount first = (PetscCount)blockIdx.x * ANYORDER_ROWS + threadIdx.x;
   int              bin[each];
   PetscInt         rank[each];
@@ -294,7 +316,8 @@ __global__ void __launch_bounds__(256) AnyOrderKernel(PetscInt m, const Cost *__
           *scan.total     = at + c;
         }
         sum += all;
-      } else sum += c;
+      } else
+        sum += c;
     }
     if (!PLACE) {
       sum = HybBlockSum<256>(sum, scratch);
@@ -379,8 +402,10 @@ __global__ void __launch_bounds__(256) BinNumbersKernel(PetscInt m, const PetscC
     while (lo < hi) {
       const PetscInt mid = lo + (hi - lo) / 2;
 
-      if (c <= limit[mid]) hi = mid;
-      else lo = mid + 1;
+      if (c <= limit[mid])
+        hi = mid;
+      else
+        lo = mid + 1;
     }
     bin[r] = lo;
   }
@@ -397,8 +422,10 @@ __global__ void __launch_bounds__(256) BinStartsKernel(PetscInt m, const PetscIn
     while (lo < hi) {
       const PetscInt mid = lo + (hi - lo) / 2;
 
-      if (bin[mid] < b) lo = mid + 1;
-      else hi = mid;
+      if (bin[mid] < b)
+        lo = mid + 1;
+      else
+        hi = mid;
     }
     binptr[b] = lo;
   }
@@ -412,7 +439,8 @@ static PetscErrorCode HybPlanBins_CUDA(const HybExec *exec, HybArena *work, Pets
   PetscCheck(nbins > 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "The number of bins must be positive, not %" PetscInt_FMT, nbins);
   for (PetscInt b = 0; b + 2 < nbins; b++) PetscCheck(limit[b] < limit[b + 1], PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "The limits of bins must ascend: number %" PetscInt_FMT " is %" PetscCount_FMT ", the next %" PetscCount_FMT, b, limit[b], limit[b + 1]);
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)nbins + 1, sizeof(PetscInt), &devbinptr));
-  if (nbins <= HYB_PLAN_MAX_BINS) PetscCall(HybPlanBinsAsync(exec, work, m, cost, nbins, limit, order, devbinptr));
+  if (nbins <= HYB_PLAN_MAX_BINS)
+    PetscCall(HybPlanBinsAsync(exec, work, m, cost, nbins, limit, order, devbinptr));
   else {
     PetscCount *devlimit;
     PetscInt   *bin, *sorted;
@@ -443,8 +471,10 @@ __global__ void __launch_bounds__(256) PlanCutsKernel(PetscInt m, const PetscInt
     while (lo < hi) {
       const PetscInt mid = lo + (hi - lo) / 2;
 
-      if (before[mid] < c * chunk) lo = mid + 1;
-      else hi = mid;
+      if (before[mid] < c * chunk)
+        lo = mid + 1;
+      else
+        hi = mid;
     }
     if (c == nchunks) lo = m;
     cut[c].row     = lo;
