@@ -398,6 +398,9 @@ static inline PetscErrorCode HybMarkSet(Mat A, PetscBool step, HybStateMark *m)
 /* compose.c: functions that PETSc finds by name */
 PETSC_INTERN PetscErrorCode MatAIJHybridGPUCompose(Mat, PetscBool seq, PetscBool on);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUComposeOver(Mat, PetscBool on);
+/* data of ours under a name: destroy(pointer) when the last object lets go of it, and at once where this fails; NULL where there is none */
+PETSC_INTERN PetscErrorCode HybContainerCompose(PetscObject, const char *name, void *pointer, PetscErrorCode (*destroy)(void *pointer));
+PETSC_INTERN PetscErrorCode HybContainerGet(PetscObject, const char *name, void *pointer);
 
 /* coo.c */
 /* Where the values of entry e come from, on the device: map[mapptr[e]] to map[mapptr[e+1]-1] of the given ones */

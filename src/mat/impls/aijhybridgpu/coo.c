@@ -21,15 +21,9 @@ typedef PetscErrorCode (*HybSetValuesCOO)(Mat, const PetscScalar[], InsertMode);
 static HybSetPreallocationCOO HybParentPreallocation[2];
 static HybSetValuesCOO        HybParentValues[2];
 
-#if PETSC_VERSION_LT(3, 23, 0)
 static PetscErrorCode HybCOODestroy(void *ctx)
 {
   HybCOO *coo = (HybCOO *)ctx;
-#else
-static PetscErrorCode HybCOODestroy(PetscCtxRt ctx)
-{
-  HybCOO *coo = *(HybCOO **)ctx;
-#endif
 
   PetscFunctionBegin;
   PetscCall(HybArenaReset(&coo->arena));
@@ -40,13 +34,7 @@ static PetscErrorCode HybCOODestroy(PetscCtxRt ctx)
 
 static PetscErrorCode HybCOOGet(Mat A, HybCOO **coo)
 {
-  PetscContainer container = NULL;
-
-  PetscFunctionBegin;
-  *coo = NULL;
-  PetscCall(PetscObjectQuery((PetscObject)A, "HybCOO", (PetscObject *)&container));
-  if (container) PetscCall(PetscContainerGetPointer(container, (void **)coo));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return HybContainerGet((PetscObject)A, "HybCOO", coo);
 }
 
 /* A duplicate runs where A runs, and takes values from the same coordinates */
@@ -167,7 +155,6 @@ static PetscErrorCode MatSetPreallocationCOO_Device(Mat A, const HybExec *x, Pet
   HybCOO              *coo;
   HybArena             arrays;
   HybCSR               csr;
-  PetscContainer       container;
   PetscErrorCode       ierr;
 
   PetscFunctionBegin;
@@ -183,19 +170,10 @@ static PetscErrorCode MatSetPreallocationCOO_Device(Mat A, const HybExec *x, Pet
   if (!ierr) ierr = MatSeqAIJHybridGPUAdoptDevice(A, x, &arrays, &csr);
   if (ierr) {
     (void)HybArenaReset(&arrays);
-    (void)HybArenaReset(&coo->arena);
-    (void)PetscFree(coo);
+    (void)HybCOODestroy(coo);
     PetscCall(ierr);
   }
-  PetscCall(PetscContainerCreate(PETSC_COMM_SELF, &container));
-  PetscCall(PetscContainerSetPointer(container, coo));
-#if PETSC_VERSION_LT(3, 23, 0)
-  PetscCall(PetscContainerSetUserDestroy(container, HybCOODestroy));
-#else
-  PetscCall(PetscContainerSetCtxDestroy(container, HybCOODestroy));
-#endif
-  PetscCall(PetscObjectCompose((PetscObject)A, "HybCOO", (PetscObject)container));
-  PetscCall(PetscContainerDestroy(&container));
+  PetscCall(HybContainerCompose((PetscObject)A, "HybCOO", coo, HybCOODestroy));
   PetscCall(MatSetOption(A, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_TRUE)); /* as the parent's */
   /* MatSetPreallocationCOO() counts the new pattern once more after this */
   hyb->copy.key.nonzerostate = A->nonzerostate + 1;

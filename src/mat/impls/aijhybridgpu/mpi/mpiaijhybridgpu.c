@@ -360,24 +360,19 @@ typedef struct {
 
 static PetscErrorCode MatProductSymbolic_MPIAIJHybridGPU(Mat);
 
+static PetscErrorCode HybMPIProductDestroy(void *mp)
+{
+  return PetscFree(mp);
+}
+
 static PetscErrorCode HybMPIProductGet(Mat C, HybMPIProduct **mp)
 {
-  PetscContainer container;
-
   PetscFunctionBegin;
-  PetscCall(PetscObjectQuery((PetscObject)C, "HybMPIProduct", (PetscObject *)&container));
-  if (!container) {
+  PetscCall(HybContainerGet((PetscObject)C, "HybMPIProduct", mp));
+  if (!*mp) {
     PetscCall(PetscNew(mp));
-    PetscCall(PetscContainerCreate(PETSC_COMM_SELF, &container));
-    PetscCall(PetscContainerSetPointer(container, *mp));
-#if PETSC_VERSION_LT(3, 23, 0)
-    PetscCall(PetscContainerSetUserDestroy(container, PetscContainerUserDestroyDefault));
-#else
-    PetscCall(PetscContainerSetCtxDestroy(container, PetscCtxDestroyDefault));
-#endif
-    PetscCall(PetscObjectCompose((PetscObject)C, "HybMPIProduct", (PetscObject)container));
-    PetscCall(PetscContainerDestroy(&container));
-  } else PetscCall(PetscContainerGetPointer(container, (void **)mp));
+    PetscCall(HybContainerCompose((PetscObject)C, "HybMPIProduct", *mp, HybMPIProductDestroy));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

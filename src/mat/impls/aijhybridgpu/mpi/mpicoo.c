@@ -23,8 +23,10 @@ typedef struct {
   PetscInt    *placehost, *placedevice;
 } HybMPICOO;
 
-static PetscErrorCode HybMPICOOFree(HybMPICOO *c)
+static PetscErrorCode HybMPICOODestroy(void *ctx)
 {
+  HybMPICOO *c = (HybMPICOO *)ctx;
+
   PetscFunctionBegin;
   PetscCall(PetscSFDestroy(&c->sf));
   PetscCall(PetscFree(c->sendhost));
@@ -39,22 +41,6 @@ static PetscErrorCode HybMPICOOFree(HybMPICOO *c)
   PetscCall(PetscFree(c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-
-#if PETSC_VERSION_LT(3, 23, 0)
-static PetscErrorCode HybMPICOODestroy(void *ctx)
-{
-  PetscFunctionBegin;
-  PetscCall(HybMPICOOFree((HybMPICOO *)ctx));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-#else
-static PetscErrorCode HybMPICOODestroy(PetscCtxRt ctx)
-{
-  PetscFunctionBegin;
-  PetscCall(HybMPICOOFree(*(HybMPICOO **)ctx));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-#endif
 
 /* Sends the coordinates of other processes' rows to their owners: c->sf, whose leaves are what comes here, and *ri, *rj, those */
 static PetscErrorCode HybMPICOOExchange(Mat A, const PetscInt *i, const PetscInt *j, HybMPICOO *c, PetscInt **ri, PetscInt **rj)
@@ -258,7 +244,6 @@ PetscErrorCode MatMPIAIJHybridGPUPreallocateCOO(Mat A, PetscCount ncoo, const Pe
   Mat_MPIAIJHybridGPU *hyb = NULL;
   HybExec              x;
   HybMPICOO           *c;
-  PetscContainer       container;
   PetscInt             want[2];
   PetscBool            idevice;
   void                *hi, *hj, *ci, *cj;
@@ -293,19 +278,11 @@ PetscErrorCode MatMPIAIJHybridGPUPreallocateCOO(Mat A, PetscCount ncoo, const Pe
     PetscCall(HybArenaInit(&c->block[k].hostarena, &x));
   }
   ierr = HybMPICOOBuild(A, &x, ncoo, (const PetscInt *)hi, (const PetscInt *)hj, c);
-  if (ierr) (void)HybMPICOOFree(c);
+  if (ierr) (void)HybMPICOODestroy(c);
   PetscCall(PetscFree(ci));
   PetscCall(PetscFree(cj));
   PetscCall(ierr);
-  PetscCall(PetscContainerCreate(PETSC_COMM_SELF, &container));
-  PetscCall(PetscContainerSetPointer(container, c));
-#if PETSC_VERSION_LT(3, 23, 0)
-  PetscCall(PetscContainerSetUserDestroy(container, HybMPICOODestroy));
-#else
-  PetscCall(PetscContainerSetCtxDestroy(container, HybMPICOODestroy));
-#endif
-  PetscCall(PetscObjectCompose((PetscObject)A, "HybMPICOO", (PetscObject)container));
-  PetscCall(PetscContainerDestroy(&container));
+  PetscCall(HybContainerCompose((PetscObject)A, "HybMPICOO", c, HybMPICOODestroy));
   PetscCall(MatSetOption(A, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_TRUE)); /* as the parent's */
   PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_COOPATTERN], A, 0, 0, 0));
   *done = PETSC_TRUE;
@@ -356,8 +333,7 @@ static PetscErrorCode HybMPICOOValuesOnDevice(const HybExec *x, HybArena *work, 
 PetscErrorCode MatMPIAIJHybridGPUSetValuesCOO(Mat A, const PetscScalar *v, InsertMode mode, PetscBool *done)
 {
   Mat_MPIAIJHybridGPU *hyb = NULL;
-  HybMPICOO           *c;
-  PetscContainer       container = NULL;
+  HybMPICOO           *c   = NULL;
   Mat                  block[2];
   const PetscInt      *garray;
   HybExec              x;
@@ -367,9 +343,8 @@ PetscErrorCode MatMPIAIJHybridGPUSetValuesCOO(Mat A, const PetscScalar *v, Inser
 
   PetscFunctionBegin;
   *done = PETSC_FALSE;
-  PetscCall(PetscObjectQuery((PetscObject)A, "HybMPICOO", (PetscObject *)&container));
-  if (!container) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscContainerGetPointer(container, (void **)&c));
+  PetscCall(HybContainerGet((PetscObject)A, "HybMPICOO", &c));
+  if (!c) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
   PetscCall(MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], &garray));
   PetscCall(HybExecRefresh(&c->arena.exec));

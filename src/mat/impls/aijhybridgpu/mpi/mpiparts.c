@@ -66,24 +66,15 @@ typedef struct {
   HybPatternKey block[2], merged;
 } HybMerge;
 
-static PetscErrorCode HybMergeFree(HybMerge *g)
+static PetscErrorCode HybMergeDestroy(void *ctx)
 {
+  HybMerge *g = (HybMerge *)ctx;
+
   PetscFunctionBegin;
   PetscCall(HybArenaReset(&g->arena));
   PetscCall(PetscFree(g));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-#if PETSC_VERSION_LT(3, 23, 0)
-static PetscErrorCode HybMergeDestroy(void *ctx)
-{
-  return HybMergeFree((HybMerge *)ctx);
-}
-#else
-static PetscErrorCode HybMergeDestroy(PetscCtxRt data)
-{
-  return HybMergeFree(*(HybMerge **)data);
-}
-#endif
 
 static PetscErrorCode HybKeyOf(Mat A, HybPatternKey *key)
 {
@@ -173,8 +164,7 @@ PetscErrorCode MatMPIAIJGetLocalMatMerge_MPIAIJHybridGPU(Mat A, MatReuse reuse, 
 {
   Mat             blocks[2];
   const PetscInt *garray;
-  HybMerge       *g         = NULL;
-  PetscContainer  container = NULL;
+  HybMerge       *g = NULL;
   HybExec         x;
   HybPatternKey   key;
   PetscBool       device[2], same;
@@ -186,11 +176,10 @@ PetscErrorCode MatMPIAIJGetLocalMatMerge_MPIAIJHybridGPU(Mat A, MatReuse reuse, 
     if (MatIsSeqAIJHybridGPU(blocks[p])) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(blocks[p], &x, &device[p]));
   }
   if (reuse == MAT_REUSE_MATRIX && !glob && device[0] && device[1] && MatIsSeqAIJHybridGPU(*merged)) {
-    PetscCall(PetscObjectQuery((PetscObject)*merged, "HybMerge", (PetscObject *)&container));
-    if (container) {
+    PetscCall(HybContainerGet((PetscObject)*merged, "HybMerge", &g));
+    if (g) {
       PetscBool there;
 
-      PetscCall(PetscContainerGetPointer(container, (void **)&g));
       same = PETSC_TRUE;
       for (int p = 0; p < 2; p++) {
         PetscCall(HybKeyOf(blocks[p], &key));
@@ -215,17 +204,9 @@ PetscErrorCode MatMPIAIJGetLocalMatMerge_MPIAIJHybridGPU(Mat A, MatReuse reuse, 
     ierr = HybMergeMove(&x, *merged, g, blocks);
     for (int p = 0; p < 2 && !ierr; p++) ierr = HybKeyOf(blocks[p], &g->block[p]);
     if (!ierr) ierr = HybKeyOf(*merged, &g->merged);
-    if (!ierr) ierr = PetscContainerCreate(PETSC_COMM_SELF, &container);
-    if (ierr) (void)HybMergeFree(g);
+    if (ierr) (void)HybMergeDestroy(g);
     PetscCall(ierr);
-    PetscCall(PetscContainerSetPointer(container, g));
-#if PETSC_VERSION_LT(3, 23, 0)
-    PetscCall(PetscContainerSetUserDestroy(container, HybMergeDestroy));
-#else
-    PetscCall(PetscContainerSetCtxDestroy(container, HybMergeDestroy));
-#endif
-    PetscCall(PetscObjectCompose((PetscObject)*merged, "HybMerge", (PetscObject)container));
-    PetscCall(PetscContainerDestroy(&container));
+    PetscCall(HybContainerCompose((PetscObject)*merged, "HybMerge", g, HybMergeDestroy));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

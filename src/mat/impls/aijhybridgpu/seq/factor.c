@@ -26,15 +26,9 @@ typedef struct {
   HybMatSolve         solve, solvetranspose;
 } HybFactor;
 
-#if PETSC_VERSION_LT(3, 23, 0)
 static PetscErrorCode HybFactorDestroy(void *ctx)
 {
   HybFactor *f = (HybFactor *)ctx;
-#else
-static PetscErrorCode HybFactorDestroy(PetscCtxRt ctx)
-{
-  HybFactor *f = *(HybFactor **)ctx;
-#endif
 
   PetscFunctionBegin;
   PetscCall(MatDestroy(&f->A));
@@ -44,12 +38,9 @@ static PetscErrorCode HybFactorDestroy(PetscCtxRt ctx)
 
 static PetscErrorCode HybFactorGet(Mat F, HybFactor **f)
 {
-  PetscContainer container = NULL;
-
   PetscFunctionBegin;
-  PetscCall(PetscObjectQuery((PetscObject)F, "HybFactor", (PetscObject *)&container));
-  PetscCheck(container, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The factor is none of this type's");
-  PetscCall(PetscContainerGetPointer(container, (void **)f));
+  PetscCall(HybContainerGet((PetscObject)F, "HybFactor", f));
+  PetscCheck(*f, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The factor is none of this type's");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -219,8 +210,7 @@ static PetscErrorCode HybICCFactorSymbolic(Mat F, Mat A, IS perm, const MatFacto
 /* the factor of PETSc's type `parent`, with our operations over its own */
 static PetscErrorCode HybGetFactor(MatSolverType solver, MatType parent, PetscBool host, Mat A, MatFactorType ftype, Mat *F)
 {
-  HybFactor     *f;
-  PetscContainer container;
+  HybFactor *f;
   PetscErrorCode (*create)(Mat, MatFactorType, Mat *) = NULL;
 
   PetscFunctionBegin;
@@ -230,15 +220,7 @@ static PetscErrorCode HybGetFactor(MatSolverType solver, MatType parent, PetscBo
   if (!*F) PetscFunctionReturn(PETSC_SUCCESS); /* as PETSc says that it cannot */
   PetscCall(PetscNew(&f));
   f->host = host;
-  PetscCall(PetscContainerCreate(PETSC_COMM_SELF, &container));
-  PetscCall(PetscContainerSetPointer(container, f));
-  #if PETSC_VERSION_LT(3, 23, 0)
-  PetscCall(PetscContainerSetUserDestroy(container, HybFactorDestroy));
-  #else
-  PetscCall(PetscContainerSetCtxDestroy(container, HybFactorDestroy));
-  #endif
-  PetscCall(PetscObjectCompose((PetscObject)*F, "HybFactor", (PetscObject)container));
-  PetscCall(PetscContainerDestroy(&container));
+  PetscCall(HybContainerCompose((PetscObject)*F, "HybFactor", f, HybFactorDestroy));
   f->lu       = (*F)->ops->lufactorsymbolic;
   f->ilu      = (*F)->ops->ilufactorsymbolic;
   f->cholesky = (*F)->ops->choleskyfactorsymbolic;
