@@ -222,13 +222,30 @@ __global__ void __launch_bounds__(MASK_THREADS) MaskPlan(MaskArgs x, const Petsc
   }
 }
 
+static MaskArgs MaskArguments(const HybCSR *A, const HybCSR *B, const HybMaskRows *rows, const HybCSR *C)
+{
+  MaskArgs x;
+
+  x.m      = A->m;
+  x.ai     = A->i;
+  x.ci     = C->i;
+  x.from   = rows->from;
+  x.masks  = rows->masks;
+  x.stride = A->nnz;
+  x.words  = rows->words;
+  x.last   = B->nnz > 0 ? (PetscInt)(B->nnz - 1) : 0;
+  x.aa     = A->a;
+  x.ba     = B->a;
+  x.ca     = C->a;
+  return x;
+}
+
 PetscErrorCode HybMaskRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybMaskRows *rows)
 {
   const HybExec *exec = &mm->exec;
   PetscInt       longest, *devlongest;
   PetscInt       lanes = 0;
   size_t         bytes;
-  MaskArgs       x;
 
   PetscFunctionBegin;
   rows->tried = PETSC_TRUE;
@@ -252,17 +269,11 @@ PetscErrorCode HybMaskRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
   if (!lanes) lanes = C->nnz <= 12 * (PetscCount)C->m ? 4 : C->nnz <= 24 * (PetscCount)C->m ? 8 : 16;
   rows->lanes = (int)lanes;
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, A->nnz, (size_t)rows->words * sizeof(unsigned), &rows->masks));
-  memset((void *)&x, 0, sizeof(x));
-  x.m      = A->m;
-  x.ai     = A->i;
-  x.ci     = C->i;
-  x.stride = A->nnz;
-  x.words  = rows->words;
   {
     PetscInt *from;
 
     PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, A->nnz, sizeof(PetscInt), &from));
-    HYB_LAUNCH(MaskPlan, HybBlocks((PetscCount)A->m * 8, MASK_THREADS), MASK_THREADS, 0, exec->stream, x, A->j, B->i, B->j, C->j, from, rows->masks);
+    HYB_LAUNCH(MaskPlan, HybBlocks((PetscCount)A->m * 8, MASK_THREADS), MASK_THREADS, 0, exec->stream, MaskArguments(A, B, rows, C), A->j, B->i, B->j, C->j, from, rows->masks);
     rows->from = from;
   }
   PetscCall(HybCountersSet(&mm->counters, "masks", A->nnz));
@@ -273,21 +284,9 @@ PetscErrorCode HybMaskRowsNumeric(HybSpGEMM *mm, const HybCSR *A, const HybCSR *
 {
   const HybExec   *exec = &mm->exec;
   const PetscCount grid = HybBlocks((PetscCount)A->m * rows->lanes, MASK_THREADS);
-  MaskArgs         x;
+  const MaskArgs   x    = MaskArguments(A, B, rows, C);
 
   PetscFunctionBegin;
-  memset((void *)&x, 0, sizeof(x));
-  x.m      = A->m;
-  x.ai     = A->i;
-  x.ci     = C->i;
-  x.from   = rows->from;
-  x.masks  = rows->masks;
-  x.stride = A->nnz;
-  x.words  = rows->words;
-  x.last   = B->nnz > 0 ? (PetscInt)(B->nnz - 1) : 0;
-  x.aa     = A->a;
-  x.ba     = B->a;
-  x.ca     = C->a;
   if (rows->lanes <= 4) HYB_LAUNCH((MaskKernel<4>), grid, MASK_THREADS, 0, exec->stream, x);
   else if (rows->lanes <= 8) HYB_LAUNCH((MaskKernel<8>), grid, MASK_THREADS, 0, exec->stream, x);
   else HYB_LAUNCH((MaskKernel<16>), grid, MASK_THREADS, 0, exec->stream, x);
