@@ -60,6 +60,8 @@ static PetscErrorCode Copies(HybMem mem, size_t n, size_t offset)
   HybTestCall(exec->backend->zero(exec, there, n));
   HybTestCall(exec->backend->copy(exec, back + offset, there, n, HYB_COPY_DEVICE_TO_HOST));
   HybTestCheck(!back[offset] && !back[offset + n - 1], "it is not zero");
+  HybTestCall(exec->backend->copy(exec, back + offset, h + offset, n, HYB_COPY_HOST_TO_HOST));
+  HybTestCheck(!memcmp(h + offset, back + offset, n), "the host's copy of it is other bytes");
   PetscCall(HybArenaReset(&arena));
   free(h);
   free(back);

@@ -9,12 +9,10 @@
 
 #define MOST ((size_t)6 << 20)
 
-static int streaming;
-
 static PetscBool Copied(size_t bytes, size_t from, size_t to, unsigned char *src, unsigned char *dst)
 {
   for (size_t k = 0; k < bytes + 64; k++) dst[to + k] = 0xEE;
-  HybCrewCopy(dst + to, src + from, bytes, streaming);
+  HybCrewCopy(dst + to, src + from, bytes);
   for (size_t k = 0; k < bytes; k++)
     if (dst[to + k] != src[from + k]) return PETSC_FALSE;
   for (size_t k = bytes; k < bytes + 64; k++)
@@ -34,8 +32,7 @@ static PetscErrorCode Body(void)
   PetscCall(PetscMalloc1(MOST, &dst));
   for (size_t k = 0; k < MOST; k++) src[k] = (unsigned char)(k * 2654435761u >> 13);
   for (int session = 0; session < 6; session++) {
-    streaming = session % 2;
-    HybTestBegin("session %d%s", session, streaming ? ", past the caches" : "");
+    HybTestBegin("session %d", session);
     if (session % 3) HybCrewBegin(1);
     for (size_t s = 0; s < PETSC_STATIC_ARRAY_LENGTH(sizes); s++) HybTestCheck(Copied(sizes[s], 17 * (s % 4), 3 * (s % 5), src, dst), "%zu bytes by %d threads", sizes[s], HybCrewSize());
     for (int round = 0; round < 50; round++) HybTestCheck(Copied(300000 + 7 * (size_t)round, (size_t)round, 0, src, dst), "round %d", round);

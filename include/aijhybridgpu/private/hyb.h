@@ -125,7 +125,8 @@ extern PetscCount     HybCountersGet(const HybCounters *, const char *name); /* 
 typedef enum {
   HYB_COPY_HOST_TO_DEVICE,
   HYB_COPY_DEVICE_TO_HOST,
-  HYB_COPY_DEVICE_TO_DEVICE
+  HYB_COPY_DEVICE_TO_DEVICE,
+  HYB_COPY_HOST_TO_HOST /* by all cores that are this process's; at once, whatever is queued */
 } HybCopyKind;
 
 /* Counted at each allocation and free. The host backend counts what its arenas hold as device bytes. */

@@ -7,7 +7,7 @@
 #include "../impls/aijhybridgpu/aijhybridgpuimpl.h"
 
 HybGlue       HybGlueState;
-PetscLogEvent HYB_ProductSymbolic, HYB_ProductNumeric, HYB_Adopt, HYB_Check, HYB_CopyTo, HYB_CopyFrom, HYB_Transpose;
+PetscLogEvent HYB_ProductSymbolic, HYB_ProductNumeric, HYB_Adopt, HYB_Check, HYB_CopyTo, HYB_CopyFrom, HYB_HostDuplicate, HYB_Transpose;
 PetscLogEvent HYB_Op[HYB_OPS];
 
 typedef struct {
@@ -251,6 +251,7 @@ PetscErrorCode MatAIJHybridGPUInitializePackage(void)
   PetscCall(PetscLogEventRegister("HybCheck", MAT_CLASSID, &HYB_Check));
   PetscCall(PetscLogEventRegister("HybCopyTo", MAT_CLASSID, &HYB_CopyTo));
   PetscCall(PetscLogEventRegister("HybCopyFr", MAT_CLASSID, &HYB_CopyFrom));
+  PetscCall(PetscLogEventRegister("HybHostDup", MAT_CLASSID, &HYB_HostDuplicate));
   PetscCall(PetscLogEventRegister("HybTranspose", MAT_CLASSID, &HYB_Transpose));
   {
     /* in HybOp's order */

@@ -15,49 +15,27 @@
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
-#if defined(__SSE2__)
-  #include <emmintrin.h>
-#endif
+
+#define CREW_MOST 8 /* as fast as any more, and a share of a piece is as large as the kernel's large pages */
 
 static struct {
   pthread_mutex_t lock;
   pthread_cond_t  wake;
   pid_t           process;
   int             size;   /* the caller included; 0: not started */
-  int             most;
   int             active; /* between Begin and End */
   unsigned        round, done;
   char           *dst;
   const char     *src;
   size_t          bytes;
-  int             streaming;
-} crew = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER, .most = 8};
-
-static void CrewMove(char *dst, const char *src, size_t bytes, int streaming)
-{
-#if defined(__SSE2__)
-  if (streaming) {
-    const size_t head = (64 - ((size_t)dst & 63)) & 63;
-    size_t       at   = head < bytes ? head : bytes;
-
-    memcpy(dst, src, at);
-    for (; at + 64 <= bytes; at += 64)
-      for (int k = 0; k < 64; k += 16) _mm_stream_si128((__m128i *)(dst + at + k), _mm_loadu_si128((const __m128i *)(src + at + k)));
-    _mm_sfence();
-    memcpy(dst + at, src + at, bytes - at);
-    return;
-  }
-#endif
-  (void)streaming;
-  memcpy(dst, src, bytes);
-}
+} crew = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
 
 /* share k of the job, in whole pages */
 static void CrewShare(int k)
 {
   const size_t part = (crew.bytes / (size_t)crew.size + 4095) / 4096 * 4096, from = part * (size_t)k, to = from + part < crew.bytes ? from + part : crew.bytes;
 
-  if (from < to) CrewMove(crew.dst + from, crew.src + from, to - from, crew.streaming);
+  if (from < to) memcpy(crew.dst + from, crew.src + from, to - from);
 }
 
 static void *CrewMember(void *arg)
@@ -93,7 +71,7 @@ static void CrewStart(int share)
   crew.size    = 1;
   if (sched_getaffinity(0, sizeof(cores), &cores)) return;
   most = CPU_COUNT(&cores) / (share > 0 ? share : 1);
-  if (most > crew.most) most = crew.most;
+  if (most > CREW_MOST) most = CREW_MOST;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, &before);
   for (int k = 1; k < most; k++) {
@@ -104,11 +82,6 @@ static void CrewStart(int share)
     crew.size++;
   }
   pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
-
-void HybCrewLimit(int most)
-{
-  crew.most = most;
 }
 
 void HybCrewBegin(int share)
@@ -126,16 +99,15 @@ void HybCrewEnd(void)
   __atomic_store_n(&crew.active, 0, __ATOMIC_RELEASE);
 }
 
-void HybCrewCopy(void *dst, const void *src, size_t bytes, int streaming)
+void HybCrewCopy(void *dst, const void *src, size_t bytes)
 {
   if (!crew.active || bytes < (size_t)crew.size * 16384) {
-    CrewMove((char *)dst, (const char *)src, bytes, streaming);
+    memcpy(dst, src, bytes);
     return;
   }
-  crew.dst       = (char *)dst;
-  crew.src       = (const char *)src;
-  crew.bytes     = bytes;
-  crew.streaming = streaming;
+  crew.dst   = (char *)dst;
+  crew.src   = (const char *)src;
+  crew.bytes = bytes;
   __atomic_store_n(&crew.done, 0, __ATOMIC_RELEASE);
   __atomic_add_fetch(&crew.round, 1, __ATOMIC_RELEASE);
   CrewShare(0);

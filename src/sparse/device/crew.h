@@ -11,11 +11,8 @@ extern "C" {
 /* The crew stands ready (spinning) between Begin and End, and sleeps otherwise. share: processes that divide this process's cores among them. */
 extern void HybCrewBegin(int share);
 extern void HybCrewEnd(void);
-/* how many may work at most, before the first Begin */
-extern void HybCrewLimit(int most);
-/* memcpy() by all of the crew; by the caller alone outside Begin and End, or where there is one core for each process. streaming: past the caches, for a destination
-   that another device reads next; what was written is in memory when the call returns. */
-extern void HybCrewCopy(void *dst, const void *src, size_t bytes, int streaming);
+/* memcpy() by all of the crew; by the caller alone outside Begin and End, or where there is one core for each process */
+extern void HybCrewCopy(void *dst, const void *src, size_t bytes);
 /* how many work, the caller included */
 extern int HybCrewSize(void);
 #if defined(__cplusplus)

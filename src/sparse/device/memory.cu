@@ -7,7 +7,7 @@
     MANAGED  a pool of managed memory (CUDA 13), 0.01 warm: the arrays that the AIJ base class adopts as its own. Kernels read and write it as fast as
              plain device memory while it lives there; the host pays only for the pages that it touches. Never with read-mostly advice: a kernel's
              write to such pages after a host read took 17 s a GiB.
-    HOST     PetscMalloc(). Copies between it and the card go through two pinned buffers, made once, in turn, so that the copy over the bus and the
+    HOST     PetscMalloc(). Copies between it and the card go through three pinned buffers, made once, in turn, so that the copy over the bus and the
              copy in memory overlap; several threads do the latter (crew.h), one core being slower than the bus: pinned 19, touched pageable memory 58, fresh pageable memory 627 when CUDA does it.
 
   Every byte is counted. Managed memory stays below a share of the card's free memory, divided by the processes that use the card, and before the pool
@@ -23,23 +23,20 @@
 
 HybDeviceState hybdevice_;
 
-/* How large copies go through pinned buffers: read from the options at the first one */
-static struct {
-  bool   known;
-  size_t chunk;     /* bytes of one buffer, where a copy fills several */
-  int    buffers;   /* used in turn */
-  bool   streaming; /* into them past the caches: the bus reads memory, not other cores' caches */
-} staging_;
+/* Large copies go through three pinned buffers in turn: with two the bus waits for threads that are late. Smaller pieces cost more meetings of the threads; stores past
+   the caches are slower here, the bus reading other cores' caches well. */
 struct HybStage {
   char       *buffer;
   size_t      bytes;
   cudaEvent_t event;
   bool        busy;
 };
-static const int    HybMostStages  = 8;
+static const int    HybStages      = 3;
+static const size_t HybLargeChunk  = (size_t)16 << 20;
 static const size_t HybSmallChunk  = (size_t)4 << 20; /* buffers of other copies: pinned memory takes 0.35 ms a MiB to make */
 static const size_t HybPinnedAsked = (size_t)1 << 20; /* bytes from which on it pays to ask whether the host's array is pinned */
-static HybStage  stage_[HybMostStages];
+static const size_t HybCrewBytes   = (size_t)16 << 20; /* copies from this size on are the crew's */
+static HybStage     stage_[HybStages];
 
 extern "C" int HybDeviceFault(const char *what)
 {
@@ -303,26 +300,6 @@ PetscErrorCode HybDeviceFree(const HybExec *exec, HybMem mem, size_t bytes, void
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybStagingChoose()
-{
-  PetscInt  chunk = 16 << 20, buffers = 2, threads = 12;
-  PetscBool streaming = PETSC_FALSE;
-
-  PetscFunctionBegin;
-  if (staging_.known) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_copy_chunk", &chunk, NULL));
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_copy_buffers", &buffers, NULL));
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_copy_threads", &threads, NULL));
-  PetscCall(PetscOptionsGetBool(NULL, NULL, "-mat_aijhybridgpu_copy_streaming", &streaming, NULL));
-  PetscCheck(chunk >= 4096 && chunk <= (1 << 28) && buffers >= 2 && buffers <= HybMostStages && threads >= 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Copies through %" PetscInt_FMT " buffers of %" PetscInt_FMT " bytes by %" PetscInt_FMT " threads: 2 to %d buffers of 4096 to 268435456 bytes are possible", buffers, chunk, threads, HybMostStages);
-  HybCrewLimit((int)threads);
-  staging_.chunk     = (size_t)chunk;
-  staging_.buffers   = (int)buffers;
-  staging_.streaming = streaming;
-  staging_.known     = true;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode HybStageGet(int k, size_t bytes)
 {
   PetscFunctionBegin;
@@ -356,45 +333,82 @@ static PetscErrorCode HybStageQueued(int k, cudaStream_t stream)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybStagedCopy(cudaStream_t stream, void *dst, const void *src, size_t bytes, HybCopyKind kind)
+static size_t HybStageChunk(size_t bytes)
 {
-  const size_t chunk = bytes >= 4 * staging_.chunk || staging_.chunk < HybSmallChunk ? staging_.chunk : HybSmallChunk;
+  return bytes >= 4 * HybLargeChunk ? HybLargeChunk : HybSmallChunk;
+}
+
+static PetscErrorCode HybStagedToDevice(cudaStream_t stream, char *dst, const char *src, size_t bytes)
+{
+  const size_t chunk = HybStageChunk(bytes);
+
+  PetscFunctionBegin;
+  int k = 0;
+  for (size_t at = 0; at < bytes; at += chunk, k = (k + 1) % HybStages) {
+    const size_t part = bytes - at < chunk ? bytes - at : chunk;
+    PetscCall(HybStageGet(k, chunk));
+    HybCrewCopy(stage_[k].buffer, src + at, part);
+    HybCallCUDA(cudaMemcpyAsync(dst + at, stage_[k].buffer, part, cudaMemcpyHostToDevice, stream));
+    PetscCall(HybStageQueued(k, stream));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* As many pieces as there are buffers are on their way, the oldest is copied on. through: of a chunk on the device, where src is managed memory whose pages shall not move */
+static PetscErrorCode HybStagedToHost(cudaStream_t stream, char *dst, const char *src, size_t bytes, char *through)
+{
+  const size_t chunk = HybStageChunk(bytes);
+  size_t       asked = 0, done = 0;
+  int          next = 0, oldest = 0;
+
+  PetscFunctionBegin;
+  while (done < bytes) {
+    for (; asked < bytes && asked < done + HybStages * chunk; asked += chunk, next = (next + 1) % HybStages) {
+      const size_t part = bytes - asked < chunk ? bytes - asked : chunk;
+      PetscCall(HybStageGet(next, chunk));
+      if (through) HybCallCUDA(cudaMemcpyAsync(through, src + asked, part, cudaMemcpyDeviceToDevice, stream));
+      HybCallCUDA(cudaMemcpyAsync(stage_[next].buffer, through ? through : src + asked, part, cudaMemcpyDeviceToHost, stream));
+      PetscCall(HybStageQueued(next, stream));
+    }
+    const size_t part = bytes - done < chunk ? bytes - done : chunk;
+    PetscCall(HybStageGet(oldest, chunk)); /* waits for it */
+    HybCrewCopy(dst + done, stage_[oldest].buffer, part);
+    done += part;
+    oldest = (oldest + 1) % HybStages;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybStagedCopy(const HybExec *exec, void *dst, const void *src, size_t bytes, HybCopyKind kind, bool managed)
+{
+  cudaStream_t stream  = (cudaStream_t)exec->stream;
+  const size_t room    = HybStageChunk(bytes), limit = hybdevice_.services.memory_limit, ours = hybdevice_.device_bytes + hybdevice_.managed_bytes;
+  void        *through = nullptr;
 
   PetscFunctionBegin;
   if (kind == HYB_COPY_HOST_TO_DEVICE) {
-    int k = 0;
-    for (size_t at = 0; at < bytes; at += chunk, k = (k + 1) % staging_.buffers) {
-      const size_t part = bytes - at < chunk ? bytes - at : chunk;
-      PetscCall(HybStageGet(k, chunk));
-      HybCrewCopy(stage_[k].buffer, (const char *)src + at, part, staging_.streaming);
-      HybCallCUDA(cudaMemcpyAsync((char *)dst + at, stage_[k].buffer, part, cudaMemcpyHostToDevice, stream));
-      PetscCall(HybStageQueued(k, stream));
-    }
-  } else {
-    int    k     = 0;
-    size_t which = 0, done = 0, part[2] = {0, 0};
-    for (size_t at = 0; at < bytes; which++, k ^= 1) {
-      part[k] = bytes - at < chunk ? bytes - at : chunk;
-      PetscCall(HybStageGet(k, chunk));
-      HybCallCUDA(cudaMemcpyAsync(stage_[k].buffer, (const char *)src + at, part[k], cudaMemcpyDeviceToHost, stream));
-      PetscCall(HybStageQueued(k, stream));
-      at += part[k];
-      if (which > 0) { /* the part before, while this one is on its way */
-        PetscCall(HybStageGet(k ^ 1, chunk));
-        HybCrewCopy((char *)dst + done, stage_[k ^ 1].buffer, part[k ^ 1], 0);
-        done += part[k ^ 1];
-      }
-    }
-    k ^= 1;
-    PetscCall(HybStageGet(k, chunk));
-    HybCrewCopy((char *)dst + done, stage_[k].buffer, part[k], 0);
+    PetscCall(HybStagedToDevice(stream, (char *)dst, (const char *)src, bytes));
+    PetscFunctionReturn(PETSC_SUCCESS);
   }
+  if (managed && (!limit || (ours <= limit && room <= limit - ours)) && cudaMallocFromPoolAsync(&through, room, hybdevice_.pool, stream) != cudaSuccess) {
+    (void)cudaGetLastError(); /* without the room its pages may move */
+    through = nullptr;
+  }
+  if (through) HybCount(&hybdevice_.device_bytes, &hybdevice_.device_peak, room);
+  const PetscErrorCode ierr = HybStagedToHost(stream, (char *)dst, (const char *)src, bytes, (char *)through);
+  if (through) {
+    hybdevice_.device_bytes -= room;
+    HybCallCUDA(cudaFreeAsync(through, stream));
+  }
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybDeviceCopy(const HybExec *exec, void *dst, const void *src, size_t bytes, HybCopyKind kind)
 {
-  cudaStream_t   stream = (cudaStream_t)exec->stream;
+  cudaStream_t   stream  = (cudaStream_t)exec->stream;
+  const bool     large   = bytes >= HybCrewBytes;
+  bool           managed = false;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -404,8 +418,12 @@ PetscErrorCode HybDeviceCopy(const HybExec *exec, void *dst, const void *src, si
     HybCallCUDA(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDeviceToDevice, stream));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(HybStagingChoose());
-  const bool large = bytes >= 4 * HybSmallChunk;
+  if (kind == HYB_COPY_HOST_TO_HOST) {
+    if (large) HybCrewBegin(hybdevice_.services.processes);
+    HybCrewCopy(dst, src, bytes);
+    if (large) HybCrewEnd();
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   if (bytes > HybPinnedAsked) { /* a large block of pinned memory needs no staging */
     cudaPointerAttributes at;
     HybCallCUDA(cudaPointerGetAttributes(&at, kind == HYB_COPY_HOST_TO_DEVICE ? src : dst));
@@ -414,9 +432,13 @@ PetscErrorCode HybDeviceCopy(const HybExec *exec, void *dst, const void *src, si
       HybCallCUDA(cudaStreamSynchronize(stream));
       PetscFunctionReturn(PETSC_SUCCESS);
     }
+    if (kind == HYB_COPY_DEVICE_TO_HOST) {
+      HybCallCUDA(cudaPointerGetAttributes(&at, src));
+      managed = at.type == cudaMemoryTypeManaged;
+    }
   }
   if (large) HybCrewBegin(hybdevice_.services.processes);
-  ierr = HybStagedCopy(stream, dst, src, bytes, kind);
+  ierr = HybStagedCopy(exec, dst, src, bytes, kind, managed);
   if (large) HybCrewEnd();
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -89,7 +89,7 @@ static inline PetscErrorCode HybLogToHost(PetscLogDouble bytes)
   HybGlueState.tohost += bytes;
   return PetscLogGpuToCpu(bytes);
 }
-PETSC_INTERN PetscLogEvent HYB_ProductSymbolic, HYB_ProductNumeric, HYB_Adopt, HYB_Check, HYB_CopyTo, HYB_CopyFrom, HYB_Transpose;
+PETSC_INTERN PetscLogEvent HYB_ProductSymbolic, HYB_ProductNumeric, HYB_Adopt, HYB_Check, HYB_CopyTo, HYB_CopyFrom, HYB_HostDuplicate, HYB_Transpose;
 
 /* What runs on the device as one operation of Mat: each has an event of its own under PETSc's, by which -log_view and the tests know that the
    device did it */
@@ -352,6 +352,11 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUValuesMoved(Mat);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDestroyDevice(Mat_SeqAIJHybridGPU *);
 /* The host, or the device, is about to read all of a matrix in the storage of both: it is moved in one go instead of by page faults */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUMove(Mat, PetscBool values, PetscBool todevice);
+/* seq/hostcopy.c: *B = A on the host, by the parent's duplicate but for who copies. Without values the new ones are not even zeroed where A is large. */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUHostDuplicate(Mat A, PetscBool values, Mat *B);
+/* between these, what PETSc allocates gets large pages where it is large */
+PETSC_INTERN void HybWatchBegin(void);
+PETSC_INTERN void HybWatchEnd(void);
 /* The host is about to write a result's arrays by a function of the parent's: products with vectors may be on their way, and read the values of now */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUHostWrites(Mat);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetDeviceOps(Mat, PetscBool on);

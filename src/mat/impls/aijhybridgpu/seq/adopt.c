@@ -243,10 +243,9 @@ PetscErrorCode MatSeqAIJHybridGPUDisown(Mat A)
   if (!hyb->arrays.blocks) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, &j, &a, &mtype));
   if (i != hyb->adopted) PetscFunctionReturn(PETSC_SUCCESS); /* the base class has moved on by itself; somebody may still read ours */
-  PetscCall(MatSeqAIJHybridGPUMove(A, PETSC_TRUE, PETSC_FALSE));
   assembled    = A->assembled;
   A->assembled = PETSC_TRUE; /* MatSetValues() has said otherwise already, the arrays are still whole */
-  PetscCall((*HybGlueState.seq.duplicate)(A, MAT_COPY_VALUES, &D));
+  PetscCall(MatSeqAIJHybridGPUHostDuplicate(A, PETSC_TRUE, &D));
   A->assembled = assembled;
   data               = A->data;
   A->data            = D->data;

@@ -2,8 +2,8 @@
   Conversions to and from the other types derived from MATSEQAIJ (aijcusparse, aijperm, aijsell, aijkokkos, ...).
 
   The parent's converters to these duplicate the matrix, and take the duplicate for a plain one: with our operations and private data on it, they would put theirs
-  over ours. So ours are taken off first. Between this type and aijcusparse values go from the device to the device; aijcusparse keeps its pattern on the host as
-  well and sends what it has there at its first use, so that a new matrix of that type makes the host read the pattern and send it, with zeros, once. From aijcusparse a matrix is born on the device, the host seeing row offsets alone.
+  over ours. So ours are taken off first. Between this type and aijcusparse pattern and values go from the device to the device; aijcusparse keeps its pattern on the host as
+  well, so that the host reads that, once. From aijcusparse a matrix is born on the device, the host seeing row offsets alone.
 */
 #include "../aijhybridgpuimpl.h"
 
@@ -15,13 +15,11 @@ typedef PetscErrorCode (*HybConverter)(Mat, MatType, MatReuse, Mat *);
 static HybConverter HybParentConverter[HYB_DERIVED_TYPES];
 static PetscBool    HybParentConvertersKnown;
 
-/* *B = a plain MATSEQAIJ of A's entries, or of its pattern alone */
-static PetscErrorCode HybPlainDuplicate(Mat A, MatDuplicateOption op, Mat *B)
+/* *B = a plain MATSEQAIJ of A's entries, or of its pattern and room for values */
+static PetscErrorCode HybPlainDuplicate(Mat A, PetscBool values, Mat *B)
 {
   PetscFunctionBegin;
-  PetscCall(MatSeqAIJHybridGPUMove(A, (PetscBool)(op == MAT_COPY_VALUES), PETSC_FALSE));
-  PetscCall((*HybGlueState.seq.duplicate)(A, op, B));
-  PetscCall(MatSeqAIJHybridGPUMove(A, (PetscBool)(op == MAT_COPY_VALUES), PETSC_TRUE));
+  PetscCall(MatSeqAIJHybridGPUHostDuplicate(A, values, B));
   if (MatIsSeqAIJHybridGPU(*B)) PetscCall(MatConvert_SeqAIJHybridGPU_SeqAIJ(*B, MATSEQAIJ, MAT_INPLACE_MATRIX, B));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -54,8 +52,10 @@ static PetscErrorCode MatConvert_SeqAIJHybridGPU_Derived(Mat A, MatType type, Ma
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   B = A;
-  if (reuse == MAT_INITIAL_MATRIX) PetscCall(HybPlainDuplicate(A, MAT_COPY_VALUES, &B));
-  else PetscCall(MatConvert_SeqAIJHybridGPU_SeqAIJ(A, MATSEQAIJ, MAT_INPLACE_MATRIX, &B));
+  if (reuse == MAT_INITIAL_MATRIX)
+    PetscCall(HybPlainDuplicate(A, PETSC_TRUE, &B));
+  else
+    PetscCall(MatConvert_SeqAIJHybridGPU_SeqAIJ(A, MATSEQAIJ, MAT_INPLACE_MATRIX, &B));
   PetscCall((*f)(B, type, MAT_INPLACE_MATRIX, &B));
   *newmat = B;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -65,7 +65,8 @@ static PetscErrorCode MatConvert_SeqAIJHybridGPU_Derived(Mat A, MatType type, Ma
 static PetscErrorCode MatConvert_Derived_SeqAIJHybridGPU(Mat A, MatType type, MatReuse reuse, Mat *newmat)
 {
   PetscFunctionBegin;
-  if (reuse == MAT_REUSE_MATRIX) PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
+  if (reuse == MAT_REUSE_MATRIX)
+    PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
   else {
     Mat_SeqAIJHybridGPU *hyb = NULL;
 
@@ -82,7 +83,7 @@ PetscErrorCode HybHeaderReplace(Mat A, Mat *B)
   PetscErrorCode (*const get[])(Mat, MatNullSpace *) = {MatGetNullSpace, MatGetTransposeNullSpace, MatGetNearNullSpace};
   PetscErrorCode (*const set[])(Mat, MatNullSpace)   = {MatSetNullSpace, MatSetTransposeNullSpace, MatSetNearNullSpace};
   ISLocalToGlobalMapping rows = NULL, columns = NULL;
-  PetscObject            dm   = NULL;
+  PetscObject            dm = NULL;
 
   PetscFunctionBegin;
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(get); k++) {
@@ -133,13 +134,54 @@ static PetscErrorCode HybValuesToCUSPARSE(Mat A, const HybExec *x, const HybCSR 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/*
+  From the storage of both sides. aijcusparse would send what its host arrays hold, at a sixth of the bus's speed. A second matrix, round A's own arrays, is sent instead: they
+  are on the card already. What it has there goes to B, whose values the host does not know then.
+*/
+static PetscErrorCode HybShareWithCUSPARSE(Mat A, const HybExec *x, const HybCSR *csr, HybConverter f, MatType type, Mat B)
+{
+  PetscOptions       noinode;
+  PetscErrorCode     ierr;
+  HybLent            l;
+  const PetscScalar *a;
+  void              *device;
+  Mat                T;
+
+  PetscFunctionBegin;
+  PetscCall(HybLentGet(A, PETSC_FALSE, &l));
+  PetscCall(PetscOptionsCreate(&noinode)); /* the search for inodes would read all of j on the host */
+  PetscCall(PetscOptionsSetValue(noinode, "-mat_no_inode", NULL));
+  PetscCall(PetscOptionsPush(noinode));
+  HybWatchBegin();
+  ierr = MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, csr->m, csr->n, l.csr.i, csr->j, (PetscScalar *)csr->a, &T);
+  HybWatchEnd();
+  (void)PetscOptionsPop();
+  (void)PetscOptionsDestroy(&noinode);
+  PetscCall(ierr);
+  PetscCall(HybLentRestore(A, &l));
+  if (MatIsSeqAIJHybridGPU(T)) PetscCall(MatConvert_SeqAIJHybridGPU_SeqAIJ(T, MATSEQAIJ, MAT_INPLACE_MATRIX, &T)); /* by -mat_seqaij_type */
+  PetscCall((*f)(T, type, MAT_INPLACE_MATRIX, &T));
+  T->nonzerostate = B->nonzerostate; /* by which it knows the pattern that is on the device */
+  PetscCall(x->backend->sync(x));    /* its operations may use another stream */
+  PetscCall(MatSeqAIJCUSPARSEGetArrayRead(T, &a));
+  PetscCall(MatSeqAIJCUSPARSERestoreArrayRead(T, &a));
+  device         = B->spptr;
+  B->spptr       = T->spptr;
+  T->spptr       = device;
+  B->offloadmask = PETSC_OFFLOAD_GPU;
+  PetscCall(PetscObjectStateIncrease((PetscObject)B));
+  PetscCall(MatDestroy(&T));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJCUSPARSE(Mat A, MatType type, MatReuse reuse, Mat *newmat)
 {
-  HybExec      x;
-  HybCSR       csr;
-  PetscBool    device;
-  HybConverter f = NULL;
-  Mat          B;
+  HybExec              x;
+  HybCSR               csr;
+  PetscBool            device;
+  HybConverter         f = NULL;
+  Mat                  B;
+  Mat_SeqAIJHybridGPU *hyb = NULL;
 
   PetscFunctionBegin;
   PetscCall(HybConvertFromDevice(A, &x, &csr, &device));
@@ -151,12 +193,18 @@ static PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJCUSPARSE(Mat A, MatType t
   PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_CONVERT], A, 0, 0, 0));
   B = *newmat;
   if (reuse != MAT_REUSE_MATRIX) {
-    PetscCall(HybPlainDuplicate(A, MAT_DO_NOT_COPY_VALUES, &B));
+    PetscCall(HybPlainDuplicate(A, PETSC_FALSE, &B));
     PetscCall((*f)(B, type, MAT_INPLACE_MATRIX, &B));
   }
-  PetscCall(HybValuesToCUSPARSE(A, &x, &csr, B));
-  if (reuse == MAT_INPLACE_MATRIX) PetscCall(HybHeaderReplace(A, &B));
-  else *newmat = B;
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  if (reuse != MAT_REUSE_MATRIX && hyb->copy.shared)
+    PetscCall(HybShareWithCUSPARSE(A, &x, &csr, f, type, B));
+  else
+    PetscCall(HybValuesToCUSPARSE(A, &x, &csr, B));
+  if (reuse == MAT_INPLACE_MATRIX)
+    PetscCall(HybHeaderReplace(A, &B));
+  else
+    *newmat = B;
   PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_CONVERT], *newmat, 0, 0, 0));
   HybGlueState.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -242,8 +290,10 @@ static PetscErrorCode MatConvert_SeqAIJCUSPARSE_SeqAIJHybridGPU(Mat A, MatType t
   PetscCall(MatSeqAIJCUSPARSERestoreIJ(A, PETSC_FALSE, &i, &j));
   if (ierr) (void)MatDestroy(&B);
   PetscCall(ierr);
-  if (reuse == MAT_INPLACE_MATRIX) PetscCall(HybHeaderReplace(A, &B));
-  else *newmat = B;
+  if (reuse == MAT_INPLACE_MATRIX)
+    PetscCall(HybHeaderReplace(A, &B));
+  else
+    *newmat = B;
   PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_CONVERT], *newmat, 0, 0, 0));
   HybGlueState.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);

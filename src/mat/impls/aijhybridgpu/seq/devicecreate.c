@@ -175,9 +175,8 @@ static PetscErrorCode MatDuplicate_SeqAIJHybridGPU(Mat A, MatDuplicateOption op,
   PetscCall(MatSeqAIJHybridGPUGetData(A, &a));
   if (op != MAT_SHARE_NONZERO_PATTERN && !a->hostcopy) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(A, &x, &device));
   if (!device) {
-    if (a->hostcopy) PetscCall(MatSeqAIJHybridGPUMove(A, (PetscBool)(op == MAT_COPY_VALUES), PETSC_FALSE));
-    PetscCall((*HYB_PARENT.duplicate)(A, op, B));
-    if (a->hostcopy) PetscCall(MatSeqAIJHybridGPUMove(A, (PetscBool)(op == MAT_COPY_VALUES), PETSC_TRUE));
+    if (op == MAT_COPY_VALUES) PetscCall(MatSeqAIJHybridGPUHostDuplicate(A, PETSC_TRUE, B));
+    else PetscCall((*HYB_PARENT.duplicate)(A, op, B));
     PetscCall(MatSeqAIJHybridGPUShare(A, *B));
     PetscFunctionReturn(PETSC_SUCCESS);
   }

@@ -1,0 +1,177 @@
+/*
+  Duplicates on the host of large matrices.
+
+  The parent's duplicate reads and writes with one core, and its new pages come one by one, at each one's first touch: a gigabyte and a half a second. Here it makes
+  everything but the entries, and those are copied by all cores of this process, or from the device through pinned buffers without moving the original's pages; whoever
+  copies touches the new pages first. They are asked for as large ones where the kernel makes such on demand.
+
+  The parent takes the number of entries to copy from the last row offset, after it has allocated:
+
+    PetscTrMalloc = Watch                     passes on to the one before, and notes what is given out
+    the parent's duplicate:
+      allocates imax, ilen, i, j, a           Watch: as many bytes as these need have been given out? then the last row offset = 0
+      copies imax, ilen, i, and 0 entries
+    PetscTrMalloc and both last offsets back
+    are the duplicate's arrays among what was noted, and large enough?
+      yes: copy j and a                       no (another release of PETSc): destroy, and the parent's as it is
+
+  A duplicate whose allocations never came by (PETSc's linear solver server has memory of its own) was copied whole by the parent.
+*/
+#include "../aijhybridgpuimpl.h"
+#if defined(__linux__)
+  #include <sys/mman.h>
+#endif
+
+#define HYB_HOST_COPY_MIN ((PetscCount)1 << 14) /* nonzeros from which on it is worth the trouble */
+#define HYB_WATCHED       16
+
+typedef PetscErrorCode (*HybMallocFn)(size_t, PetscBool, int, const char[], const char[], void **);
+
+static struct {
+  HybMallocFn before;
+  PetscInt   *last; /* row offset to be cut, NULL once it is */
+  size_t      wanted, seen, least; /* bytes; blocks smaller than the least are not noted */
+  int         n;
+  struct {
+    char  *at;
+    size_t bytes;
+  } block[HYB_WATCHED];
+} watch;
+
+static void HybLargePages(void *array, size_t bytes)
+{
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+  const size_t large = (size_t)2 << 20, from = ((size_t)array + large - 1) & ~(large - 1), to = ((size_t)array + bytes) & ~(large - 1);
+
+  if (to > from && to - from >= 2 * large) (void)madvise((void *)from, to - from, MADV_HUGEPAGE); /* a wish */
+#else
+  (void)array;
+  (void)bytes;
+#endif
+}
+
+static PetscErrorCode HybWatchMalloc(size_t bytes, PetscBool clear, int line, const char function[], const char file[], void **array)
+{
+  PetscErrorCode ierr = (*watch.before)(bytes, clear, line, function, file, array);
+
+  if (ierr || !*array) return ierr;
+  if (!clear) HybLargePages(*array, bytes);
+  if (bytes >= watch.least && watch.n < HYB_WATCHED) {
+    watch.block[watch.n].at      = (char *)*array;
+    watch.block[watch.n++].bytes = bytes;
+  }
+  watch.seen += bytes;
+  if (watch.last && watch.seen >= watch.wanted) {
+    *watch.last = 0;
+    watch.last  = NULL;
+  }
+  return PETSC_SUCCESS;
+}
+
+void HybWatchBegin(void)
+{
+  watch.last    = NULL;
+  watch.n       = 0;
+  watch.least   = PTRDIFF_MAX;
+  watch.before  = PetscTrMalloc;
+  PetscTrMalloc = HybWatchMalloc;
+}
+
+void HybWatchEnd(void)
+{
+  PetscTrMalloc = watch.before;
+}
+
+static PetscBool HybWatchGave(const void *array, size_t bytes)
+{
+  for (int k = 0; k < watch.n; k++)
+    if ((const char *)array >= watch.block[k].at && (const char *)array + bytes <= watch.block[k].at + watch.block[k].bytes) return PETSC_TRUE;
+  return PETSC_FALSE;
+}
+
+/* *cut: j and a of *B, and its last offset, are still to be written */
+static PetscErrorCode HybDuplicateCut(Mat A, PetscInt *i, Mat *B, PetscBool *cut)
+{
+  const PetscInt  m = A->rmap->n, nnz = i[m];
+  const PetscInt *bi, *bj;
+  PetscScalar    *ba;
+  PetscMemType    mtype;
+  PetscErrorCode  ierr;
+
+  PetscFunctionBegin;
+  HybWatchBegin();
+  watch.wanted = (size_t)nnz * (sizeof(PetscScalar) + sizeof(PetscInt)) + (3 * (size_t)m + 1) * sizeof(PetscInt);
+  watch.seen   = 0;
+  watch.least  = PetscMin(4096, ((size_t)m + 1) * sizeof(PetscInt));
+  watch.last   = i + m;
+  ierr         = (*HybGlueState.seq.duplicate)(A, MAT_COPY_VALUES, B);
+  HybWatchEnd();
+  *cut       = (PetscBool)!watch.last;
+  watch.last = NULL;
+  i[m]       = nnz;
+  PetscCall(ierr);
+  if (!*cut) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJGetCSRAndMemType(*B, &bi, &bj, &ba, &mtype));
+  if (HybWatchGave(bi, sizeof(PetscInt) * ((size_t)m + 1)) && HybWatchGave(bj, sizeof(PetscInt) * (size_t)nnz) && HybWatchGave(ba, sizeof(PetscScalar) * (size_t)nnz))
+    ((PetscInt *)bi)[m] = nnz;
+  else {
+    PetscCall(MatDestroy(B));
+    *cut = PETSC_FALSE;
+    PetscCall((*HybGlueState.seq.duplicate)(A, MAT_COPY_VALUES, B));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* who copies for a matrix that is large and may be handled so; else x->backend is NULL */
+static PetscErrorCode HybHostCopyExec(Mat A, const PetscInt *i, const PetscScalar *a, HybExec *x)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  x->backend = NULL;
+  if (PetscDefined(HAVE_THREADSAFETY) || !i || !a || i[A->rmap->n] < HYB_HOST_COPY_MIN) PetscFunctionReturn(PETSC_SUCCESS);
+  if (A->structure_only || A->factortype != MAT_FACTOR_NONE || !A->assembled || !A->preallocated) PetscFunctionReturn(PETSC_SUCCESS);
+#if PETSC_VERSION_GE(3, 19, 0)
+  if (A->hash_active) PetscFunctionReturn(PETSC_SUCCESS);
+#endif
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  if (hyb->lentarrays) PetscFunctionReturn(PETSC_SUCCESS); /* the program's offsets are not ours to write */
+  PetscCall(HybGlueGetExec(A, &hyb->choices, hyb->copy.born ? HYB_ANY_SIZE : i[A->rmap->n], x));
+  if (!HybExecOnDevice(x)) x->backend = NULL;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatSeqAIJHybridGPUHostDuplicate(Mat A, PetscBool values, Mat *B)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybExec              x;
+  PetscBool            cut = PETSC_FALSE;
+  const PetscInt      *i, *j, *bi, *bj;
+  PetscScalar         *a, *ba;
+  PetscMemType         mtype;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, &j, &a, &mtype));
+  PetscCall(HybHostCopyExec(A, i, a, &x));
+  if (!x.backend) {
+    PetscCall(MatSeqAIJHybridGPUMove(A, values, PETSC_FALSE));
+    PetscCall((*HybGlueState.seq.duplicate)(A, values ? MAT_COPY_VALUES : MAT_DO_NOT_COPY_VALUES, B));
+    PetscCall(MatSeqAIJHybridGPUMove(A, values, PETSC_TRUE));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  PetscCall(HybDuplicateCut(A, (PetscInt *)i, B, &cut));
+  if (cut) {
+    const PetscCount  nnz    = i[A->rmap->n];
+    const PetscBool   shared = (PetscBool)(hyb->copy.pattern && hyb->copy.shared && hyb->copy.csr.j == j && (PetscScalar *)hyb->copy.csr.a == a);
+    const HybCopyKind kind   = shared ? HYB_COPY_DEVICE_TO_HOST : HYB_COPY_HOST_TO_HOST;
+
+    PetscCall(MatSeqAIJGetCSRAndMemType(*B, &bi, &bj, &ba, &mtype));
+    PetscCall(PetscLogEventBegin(HYB_HostDuplicate, A, 0, 0, 0));
+    PetscCall(x.backend->copy(&x, (void *)bj, j, sizeof(PetscInt) * (size_t)nnz, kind));
+    if (values) PetscCall(x.backend->copy(&x, ba, a, sizeof(PetscScalar) * (size_t)nnz, kind));
+    if (shared) PetscCall(HybLogToHost((sizeof(PetscInt) + (values ? sizeof(PetscScalar) : 0)) * (PetscLogDouble)nnz));
+    PetscCall(PetscLogEventEnd(HYB_HostDuplicate, A, 0, 0, 0));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,157 @@
+/*
+  Duplicates on the host of matrices large enough for all cores to copy: the entries, what else a duplicate takes over, that it owns its arrays, and that the original is
+  what it was; from each kind of storage, with few rows, with empty ones, and where new entries make a result leave its arrays.
+
+TEST np=1,2
+TEST np=1 @emulated
+TEST np=1 @emulated -mat_seqaij_type seqaijhybridgpu
+TEST np=1 @emulated -mat_aijhybridgpu_memory mirror
+TEST np=2 @emulated
+*/
+#include "mattest.h"
+
+static PetscBool device;
+
+/* how many duplicates ran so during the call; asked for where there is a device and one process */
+#define COPIES(expected, call) \
+  do { \
+    PetscInt before_, after_; \
+    PetscCall(MatTestEventCount("HybHostDup", &before_)); \
+    PetscCall(call); \
+    PetscCall(MatTestEventCount("HybHostDup", &after_)); \
+    if (device) MatTestCheck(after_ - before_ == (expected), #call); \
+    else MatTestSkipped++; \
+  } while (0)
+
+/* A: of MATAIJ, H: the same of ours, which is destroyed; born: a device operation made it */
+static PetscErrorCode Check(Mat A, Mat H, PetscBool born, const char *what)
+{
+  Mat       B, C, D, E;
+  PetscInt  first, last, row, col[2], n;
+  PetscBool flg;
+
+  PetscFunctionBeginUser;
+  MatTestName = what;
+  COPIES(1, MatConvert(H, MATAIJ, MAT_INITIAL_MATRIX, &B));
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)B, &flg, MATSEQAIJ, MATMPIAIJ, ""));
+  MatTestCheck(flg, "the type");
+  PetscCall(MatEqual(B, A, &flg));
+  MatTestCheck(flg, "MatConvert to aij");
+  MatTestCheckMult(B, A, "MatMult of it");
+  MatTestCheckMult(H, A, "MatMult of the original");
+  COPIES(born ? 0 : 1, MatDuplicate(H, MAT_COPY_VALUES, &C));
+  PetscCall(MatEqual(C, H, &flg));
+  MatTestCheck(flg, "MatDuplicate");
+  PetscCall(MatDuplicate(H, MAT_DO_NOT_COPY_VALUES, &D));
+  {
+    PetscReal norm;
+
+    PetscCall(MatNorm(D, NORM_FROBENIUS, &norm));
+    MatTestCheck(norm == 0, "a duplicate without values is zero");
+  }
+  PetscCall(MatDestroy(&D));
+  /* the copies' arrays are their own: they are written, grow, and outlive the original */
+  PetscCall(MatScale(B, 2.0));
+  PetscCall(MatGetOwnershipRange(H, &first, &last));
+  PetscCall(MatGetSize(H, NULL, &n));
+  if (last > first) {
+    PetscScalar v[2] = {3.0, 4.0};
+
+    row    = first;
+    col[0] = 0;
+    col[1] = n - 1;
+    PetscCall(MatSetOption(B, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+    PetscCall(MatSetOption(B, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
+    PetscCall(MatSetValues(B, 1, &row, 2, col, v, INSERT_VALUES));
+  }
+  PetscCall(MatAssemblyBegin(B, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(B, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &E));
+  PetscCall(MatScale(E, 2.0));
+  if (last > first) {
+    PetscScalar v[2] = {3.0, 4.0};
+
+    PetscCall(MatSetOption(E, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+    PetscCall(MatSetOption(E, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
+    PetscCall(MatSetValues(E, 1, &row, 2, col, v, INSERT_VALUES));
+  }
+  PetscCall(MatAssemblyBegin(E, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(E, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatEqual(B, E, &flg));
+  MatTestCheck(flg, "new entries in the converted one");
+  PetscCall(MatDestroy(&E));
+  PetscCall(MatEqual(H, A, &flg));
+  MatTestCheck(flg, "the original stays what it was");
+  MatTestCheckMult(H, A, "MatMult of the original afterwards");
+  PetscCall(MatScale(C, 0.5));
+  PetscCall(MatScale(C, 2.0));
+  COPIES(born ? 1 : 0, MatConvert(H, MATAIJ, MAT_INPLACE_MATRIX, &H));
+  PetscCall(MatEqual(H, A, &flg));
+  MatTestCheck(flg, "in place");
+  PetscCall(MatDestroy(&H));
+  MatTestCheckSame(C, A, "the duplicate without the original");
+  PetscCall(MatDestroy(&B));
+  PetscCall(MatDestroy(&C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* H, of ours, from X of MATAIJ, and A beside it */
+static PetscErrorCode Checks(Mat X, const char *what)
+{
+  Mat  H, A, P, HP;
+  char text[128];
+
+  PetscFunctionBeginUser;
+  PetscCall(MatConvert(X, "aijhybridgpu", MAT_INITIAL_MATRIX, &H));
+  PetscCall(PetscSNPrintf(text, sizeof(text), "%s, of the host", what));
+  PetscCall(MatDuplicate(X, MAT_COPY_VALUES, &A));
+  PetscCall(Check(A, H, PETSC_FALSE, text));
+  PetscCall(MatDestroy(&A));
+
+  PetscCall(MatConvert(X, "aijhybridgpu", MAT_INITIAL_MATRIX, &H));
+  PetscCall(MatTranspose(X, MAT_INITIAL_MATRIX, &P));
+  PetscCall(MatConvert(P, "aijhybridgpu", MAT_INITIAL_MATRIX, &HP));
+  PetscCall(MatMatMult(X, P, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &A));
+  PetscCall(MatDestroy(&P));
+  PetscCall(MatMatMult(H, HP, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &P));
+  PetscCall(MatDestroy(&H));
+  PetscCall(MatDestroy(&HP));
+  PetscCall(PetscSNPrintf(text, sizeof(text), "%s, a product", what));
+  MatTestName = text;
+  { /* the sums' order may be another one: A gets the product's values */
+    MatTestCheckSame(P, A, "the product");
+    PetscCall(MatDestroy(&A));
+    PetscCall(MatConvert(P, MATAIJ, MAT_INITIAL_MATRIX, &A));
+  }
+  PetscCall(Check(A, P, PETSC_TRUE, text));
+  PetscCall(MatDestroy(&A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  Mat         X;
+  PetscMPIInt size;
+  PetscBool   flg;
+  int         code = 0;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, "Duplicates on the host of large matrices\n"));
+  PetscCall(PetscLogDefaultBegin());
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCall(PetscOptionsHasName(NULL, NULL, "-mat_aijhybridgpu_cuda_library", &device));
+  PetscCall(PetscOptionsHasName(NULL, NULL, "-mat_seqaij_type", &flg));
+  if (size > 1 || flg) device = PETSC_FALSE; /* blocks are other matrices, and MATAIJ is ours too */
+  PetscCall(MatTestStencil(2, 60, PETSC_FALSE, 0.1, MATAIJ, &X)); /* above the limit by a little */
+  PetscCall(Checks(X, "a stencil"));
+  PetscCall(MatDestroy(&X));
+  PetscCall(MatTestRandom(3000, 2500, 9, 3, &X));
+  PetscCall(Checks(X, "empty rows"));
+  PetscCall(MatDestroy(&X));
+  PetscCall(MatTestRandom(1200, 4000, 20, 4, &X));
+  PetscCall(Checks(X, "wide"));
+  PetscCall(MatDestroy(&X));
+  PetscCall(MatTestFinalize(&code));
+  PetscCall(PetscFinalize());
+  return code;
+}
