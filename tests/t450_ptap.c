@@ -281,6 +281,13 @@ static void Sizes(void)
   CheckAndDestroy(&A, &P, NULL, 0);
 }
 
+static void FinishProduct(HybProduct *product)
+{
+  HybTestCall(HybProductDestroy(product));
+  HybTestCall(HybArenaReset(&keep));
+  HybTestCall(HybArenaReset(&out));
+}
+
 /* a backend that says it has little memory left */
 static HybBackend        scarce;
 static const HybBackend *plenty;
@@ -326,9 +333,7 @@ static void Declined(void)
       HybTestCheck(same == (PetscBool)!strcmp(wanted, method->name), "%s ran, wanted: %s", ran, wanted);
     }
     if (declined == 1) HybTestCall(PetscOptionsClearValue(NULL, "-mat_aijhybridgpu_fused_plan"));
-    HybTestCall(HybProductDestroy(&product));
-    HybTestCall(HybArenaReset(&keep));
-    HybTestCall(HybArenaReset(&out));
+    FinishProduct(&product);
   }
   RefMatDestroy(&A);
   RefMatDestroy(&P);
@@ -365,9 +370,7 @@ static void Unchanged(void)
       HybTestCheck(count == gathers[k], "%td times after numeric phase %d, expected %td", count, k + 1, gathers[k]);
     }
   }
-  HybTestCall(HybProductDestroy(&product));
-  HybTestCall(HybArenaReset(&keep));
-  HybTestCall(HybArenaReset(&out));
+  FinishProduct(&product);
   RefMatDestroy(&A);
   RefMatDestroy(&P);
   RefMatDestroy(&C);
