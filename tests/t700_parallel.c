@@ -442,21 +442,6 @@ static PetscErrorCode Overlaid(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode EventCount(const char *event, PetscInt *count)
-{
-  PetscLogEvent      id;
-  PetscEventPerfInfo info;
-
-  PetscFunctionBeginUser;
-  PetscCall(PetscLogEventGetId(event, &id));
-  *count = 0;
-  if (id >= 0) {
-    PetscCall(PetscLogEventGetPerfInfo(0, id, &info));
-    *count = (PetscInt)info.count;
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* P^T A P with an interpolation for each of two unknowns: by a product of ours, unless an algorithm of the parent's is named; reused with other values */
 static PetscErrorCode SeveralUnknowns(void)
 {
@@ -477,9 +462,9 @@ static PetscErrorCode SeveralUnknowns(void)
       PetscCall(Random(30, 13, 2, 5, k && named ? "aijhybridgpu" : MATAIJ, &S));
       PetscCall(MatCreateMAIJ(S, 2, &P[k]));
       PetscCall(MatDestroy(&S));
-      PetscCall(EventCount("HybProdNum", &before));
+      PetscCall(MatTestEventCount("HybProdNum", &before));
       PetscCall(Product(MATPRODUCT_PtAP, A[k], P[k], NULL, &C[k]));
-      PetscCall(EventCount("HybProdNum", &after));
+      PetscCall(MatTestEventCount("HybProdNum", &after));
       if (k) MatTestCheck((after > before) == !named, "whose product it is");
     }
     if (!named) PetscCall(CheckType(C[1], "the result is of the type")); /* the parent's is plain AIJ in sequence */
@@ -538,14 +523,14 @@ static PetscErrorCode Multigrid(void)
     for (int k = 0; k < 2; k++) {
       KSPConvergedReason reason;
 
-      PetscCall(EventCount("PCSetUp", &before[0]));
-      PetscCall(EventCount("MatPtAPNumeric", &before[1]));
-      PetscCall(EventCount("HybProdNum", &before[2]));
+      PetscCall(MatTestEventCount("PCSetUp", &before[0]));
+      PetscCall(MatTestEventCount("MatPtAPNumeric", &before[1]));
+      PetscCall(MatTestEventCount("HybProdNum", &before[2]));
       PetscCall(VecSet(x[k], 0));
       PetscCall(KSPSolve(ksp[k], b[k], x[k]));
-      PetscCall(EventCount("PCSetUp", &after[0]));
-      PetscCall(EventCount("MatPtAPNumeric", &after[1]));
-      PetscCall(EventCount("HybProdNum", &after[2]));
+      PetscCall(MatTestEventCount("PCSetUp", &after[0]));
+      PetscCall(MatTestEventCount("MatPtAPNumeric", &after[1]));
+      PetscCall(MatTestEventCount("HybProdNum", &after[2]));
       PetscCall(KSPGetConvergedReason(ksp[k], &reason));
       PetscCall(KSPGetIterationNumber(ksp[k], &iterations[k]));
       MatTestCheck(reason > 0, "converges");
