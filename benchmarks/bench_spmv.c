@@ -8,6 +8,7 @@
 
   Stencils and elasticity are generated; other matrices are read from DIR as NAME.mtx or NAME.mtx.xz and skipped, with a line, where they are missing.
   A method, or a transpose in -transposes transpose,transpose@..., may be followed by options of the plugin for its lines alone: segsum@segsum_threads=256+segsum_items=5 sets -mat_aijhybridgpu_segsum_threads 256 and so on.
+  The method "once" is auto for a matrix that is multiplied once, its longest row known, as a first MatMult() of a large matrix goes.
   -levels N,N: the grids of levels. -scale divides the extents of the generated grids (for a slow backend). A method that does not take a matrix is left out of its lines.
 
   Products: z = A x is compared with the host's sums entry by entry (relative to the sum of magnitudes), so are y + A x and y - A x in place, and a second z = A x must
@@ -305,7 +306,11 @@ static PetscErrorCode SpMV(const char *name, PetscInt bs, const HybCSR *A, const
 
     strcpy(method, methods[q]);
     if (strchr(method, '@')) *strchr(method, '@') = 0;
-    PetscCall(HybSpMVInit(&mv, &dev, method, bs));
+    if (!strcmp(method, "once")) {
+      PetscCall(HybSpMVInit(&mv, &dev, "auto", bs));
+      mv.once = PETSC_TRUE;
+      for (PetscInt r = 0; r < m; r++) mv.longest = PetscMax(mv.longest, A->i[r + 1] - A->i[r]);
+    } else PetscCall(HybSpMVInit(&mv, &dev, method, bs));
     PetscCall(MethodOptions(methods[q], PETSC_TRUE));
     PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
     ierr = HybSpMVSetUp(&mv, D); /* once to see and to warm the pool, once for the time */

@@ -10,11 +10,12 @@
 static const HybSpMVMode modes[]     = {HYB_SPMV_SET, HYB_SPMV_ADD, HYB_SPMV_RESIDUAL};
 static const char *const modenames[] = {"A x", "y + A x", "y - A x"};
 
-/* one method, one matrix. *taken: the method did not decline */
+/* one method, one matrix. *taken: the method did not decline. "once": auto, told that there is one application to come, "once-told": and how long the longest row is; more than one are right all the same */
 static PetscErrorCode TestMethod(const char *method, RefMat *A, PetscBool *taken)
 {
   const HybExec *exec = HybTestExec();
   const PetscInt m = A->csr.m, n = A->csr.n;
+  const PetscBool once = (PetscBool)!strncmp(method, "once", 4);
   HybArena       arena;
   HybSpMV        mv;
   HybCSR         there;
@@ -28,8 +29,10 @@ static PetscErrorCode TestMethod(const char *method, RefMat *A, PetscBool *taken
   PetscCall(HybArenaInit(&arena, exec));
   PetscCall(HybTestUpload(&arena, &A->csr, &there));
   PetscCall(HybTestUploadArray(&arena, n, sizeof(PetscScalar), hx, &x));
-  PetscCall(HybSpMVInit(&mv, exec, method, 1));
-  if (exec->backend->device && strcmp(method, "auto")) {
+  PetscCall(HybSpMVInit(&mv, exec, once ? "auto" : method, 1));
+  mv.once = once;
+  for (PetscInt r = 0; r < m && !strcmp(method, "once-told"); r++) mv.longest = PetscMax(mv.longest, A->csr.i[r + 1] - A->csr.i[r]);
+  if (exec->backend->device && strcmp(method, "auto") && !once) {
     PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
     ierr = HybSpMVSetUp(&mv, &there);
     PetscCall(PetscPopErrorHandler());
@@ -185,6 +188,8 @@ static PetscErrorCode Body(void)
     if (HybTestMine()) PetscCall(OneMethod((*table)->name, HybTestExec()->backend->device));
   }
   if (HybTestMine()) PetscCall(OneMethod("auto", PETSC_FALSE));
+  if (HybTestMine()) PetscCall(OneMethod("once", PETSC_FALSE));
+  if (HybTestMine()) PetscCall(OneMethod("once-told", PETSC_FALSE));
   if (!HybTestExec()->backend->device && HybTestMine()) {
     PetscBool taken = PETSC_FALSE;
 

@@ -23,6 +23,8 @@ typedef struct {
   const HybSpMVMethod *method;   /* set by HybSpMVSetUp() */
   char                 name[32]; /* "auto" or a method's name */
   PetscInt             bs;       /* block size that divides the pattern's rows and columns, 1 if none is known */
+  PetscBool            once;     /* may be set before HybSpMVSetUp(): there is one application to come, "auto" plans as little as it can */
+  PetscCount           longest;  /* the same: entries of the longest row where the caller knows them, else -1 */
   HybArena             keep;
   HybArena             work;
   HybCounters          counters;
@@ -37,6 +39,8 @@ struct _HybSpMVMethod {
   /* y is not read with SET; y may be z; x is neither */
   PetscErrorCode (*apply)(HybSpMV *, const HybCSR *A, const HybScalar *x, HybSpMVMode, const HybScalar *y, HybScalar *z);
   PetscErrorCode (*destroy)(HybSpMV *); /* may be NULL */
+  /* the same question as applicable where a plan is for one application; NULL: no */
+  PetscErrorCode (*applicableonce)(HybSpMV *, const HybCSR *A, PetscBool *);
 };
 
 extern PetscErrorCode HybSpMVInit(HybSpMV *, const HybExec *, const char *method, PetscInt bs);

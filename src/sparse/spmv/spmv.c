@@ -3,7 +3,8 @@
   every method relies on.
 
   Choice. A name runs that method or is an error. "auto" asks the methods in the order of methods.h and takes the first that says it is
-  applicable; each method documents its own rule.
+  applicable; each method documents its own rule. Where one application is all that there will be, a plan that costs one to three of them does not pay, and those are asked that
+  do with next to none.
 */
 #include <aijhybridgpu/private/hybspmv.h>
 
@@ -58,6 +59,7 @@ PetscErrorCode HybSpMVInit(HybSpMV *mv, const HybExec *exec, const char *method,
   PetscCall(PetscMemzero(mv, sizeof(*mv)));
   mv->exec = *exec;
   mv->bs   = bs;
+  mv->longest = -1;
   PetscCall(HybArenaInit(&mv->keep, exec));
   PetscCall(HybArenaInit(&mv->work, exec));
   if (!method || !method[0]) method = "auto";
@@ -91,15 +93,17 @@ static PetscErrorCode HybSpMVForget(HybSpMV *mv)
 
 static PetscErrorCode HybSpMVSetUp_Inner(HybSpMV *mv, const HybCSR *A)
 {
-  const HybExec *exec = &mv->exec;
+  const HybExec  *exec = &mv->exec;
+  const PetscBool once = (PetscBool)(mv->once && exec->backend->device); /* the host's plans cost nothing to speak of */
 
   PetscFunctionBegin;
   if (strcmp(mv->name, "auto")) PetscCall(HybSpMVFind(exec, mv->name, &mv->method));
   else {
     for (const HybSpMVMethod *const *table = exec->backend->spmv; table && *table && !mv->method; table++) {
-      PetscBool fits = PETSC_TRUE;
+      PetscErrorCode (*applicable)(HybSpMV *, const HybCSR *, PetscBool *) = once ? (*table)->applicableonce : (*table)->applicable;
+      PetscBool fits                                                       = (PetscBool)!once;
 
-      if ((*table)->applicable) PetscCall((*table)->applicable(mv, A, &fits));
+      if (applicable) PetscCall(applicable(mv, A, &fits));
       if (fits) mv->method = *table;
     }
     PetscCheck(mv->method, PETSC_COMM_SELF, PETSC_ERR_SUP, "No SpMV method of the %s backend takes this matrix", exec->backend->name);

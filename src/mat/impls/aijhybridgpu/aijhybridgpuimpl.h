@@ -154,7 +154,7 @@ typedef struct {
   PetscBool        pattern, values; /* what is there */
   PetscBool        born, shared;
   HybCSR           csr;
-  PetscCount       nonemptyrows;
+  PetscCount       nonemptyrows, longest; /* of the rows */
   HybPatternKey    key;
   HybStateMark     mark; /* of the values */
   HybArena         arena; /* of a host-born matrix's copy; a born one's arrays are in Mat_SeqAIJHybridGPU.arrays */
@@ -305,8 +305,8 @@ typedef struct {
 } HybLent;
 PETSC_INTERN PetscErrorCode HybLentGet(Mat, PetscBool values, HybLent *);
 PETSC_INTERN PetscErrorCode HybLentRestore(Mat, HybLent *);
-/* rows with entries of a matrix on the host, by which PETSc counts a product's operations */
-PETSC_INTERN PetscCount     HybCountNonemptyRows(const HybCSR *);
+/* rows with entries of a matrix on the host, by which PETSc counts a product's operations, and the entries of the longest one */
+PETSC_INTERN PetscCount     HybCountNonemptyRows(const HybCSR *, PetscCount *longest);
 PETSC_INTERN PetscErrorCode HybPatternKeyGet(Mat, const HybCSR *, HybPatternKey *);
 static inline PetscBool     HybPatternKeyEqual(const HybPatternKey *a, const HybPatternKey *b)
 {

@@ -29,6 +29,7 @@ struct RowStreamBlock {
   static constexpr int  BLOCKS  = 3;
   static constexpr int  ROWS    = BS;
   static constexpr bool INDEXED = true;
+  static constexpr int  MEASURED = BS == 3 ? 16 : 0;
   const PetscInt       *index; /* block columns, block row by block row */
   struct Row { };
   __device__ __forceinline__ PetscCount IndexOf(PetscCount k) const
@@ -316,4 +317,4 @@ static PetscErrorCode HybSpMVApply_BlockCUDA(HybSpMV *S, const HybCSR *A, const 
 HYB_EXTERN_C_BEGIN
 extern const HybSpMVMethod HybSpMV_BlockCUDA;
 HYB_EXTERN_C_END
-const HybSpMVMethod HybSpMV_BlockCUDA = {"block", HybSpMVApplicable_BlockCUDA, HybSpMVSetUp_BlockCUDA, HybSpMVApply_BlockCUDA, NULL};
+const HybSpMVMethod HybSpMV_BlockCUDA = {"block", HybSpMVApplicable_BlockCUDA, HybSpMVSetUp_BlockCUDA, HybSpMVApply_BlockCUDA, NULL, NULL};

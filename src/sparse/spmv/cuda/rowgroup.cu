@@ -15,6 +15,8 @@
     bin of row r by its length; stable sort of the rows by bin; start and length of each in that order
     block b of the launch: the bin from the blocks' ranges; its rows: sum = sum over k = lane, lane + W, ... of a[k] x[j[k]]; butterfly over the lanes
 
+  For one application alone rows of about one length are streamed with their columns, or taken directly, and nothing is looked at where the longest row is known; rows of all lengths are declined.
+
   A row's order of addition depends on its length and on the plan alone, so results repeat bit by bit. Plan: 2 bytes a nonzero for stream where the columns are near, else nothing, nothing for direct, three
   integers a row for bins. Bytes: 12 a nonzero (10 where columns are near), 4 a row (bins: 12), and what x and the result cost.
 
@@ -248,11 +250,14 @@ static PetscErrorCode RowGroupChoose(HybSpMV *S, const HybCSR *A, RowGroup **gro
   memset(rg, 0, sizeof(*rg));
   *group  = rg;
   S->data = rg;
-  PetscCall(HybArenaCalloc(&S->work, HYB_WORK(exec), 1, sizeof(*look), &look));
-  HYB_LAUNCH(RowGroupLengths, PetscMin(HybBlocks(A->m, ROWGROUP_THREADS), (PetscCount)4 * sms), ROWGROUP_THREADS, 0, exec->stream, A->m, A->i, look);
-  PetscCall(exec->backend->copy(exec, &rg->look, look, sizeof(*look), HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(exec->backend->sync(exec));
-  PetscCall(HybArenaFree(&S->work, &look));
+  rg->look.longest = S->longest;
+  if (!S->once || S->longest < 0) {
+    PetscCall(HybArenaCalloc(&S->work, HYB_WORK(exec), 1, sizeof(*look), &look));
+    HYB_LAUNCH(RowGroupLengths, PetscMin(HybBlocks(A->m, ROWGROUP_THREADS), (PetscCount)4 * sms), ROWGROUP_THREADS, 0, exec->stream, A->m, A->i, look);
+    PetscCall(exec->backend->copy(exec, &rg->look, look, sizeof(*look), HYB_COPY_DEVICE_TO_HOST));
+    PetscCall(exec->backend->sync(exec));
+    PetscCall(HybArenaFree(&S->work, &look));
+  }
   if (rg->look.longest > 4 * mean + 32) rg->way = ROWGROUP_BINNED;
   else if (A->nnz >= ROWGROUP_STREAM_FROM && mean <= ROWGROUP_STREAM_MEAN) rg->way = ROWGROUP_STREAM;
   else rg->way = ROWGROUP_DIRECT;
@@ -279,6 +284,22 @@ static PetscErrorCode HybSpMVApplicable_RowGroupCUDA(HybSpMV *S, const HybCSR *A
   PetscCall(RowGroupChoose(S, A, &rg));
   rg->chosen  = PETSC_TRUE;
   *applicable = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* rows of about one length need no plan beyond what that is; rows of all lengths would be sorted */
+static PetscErrorCode HybSpMVApplicableOnce_RowGroupCUDA(HybSpMV *S, const HybCSR *A, PetscBool *applicable)
+{
+  RowGroup *rg;
+
+  PetscFunctionBegin;
+  PetscCall(RowGroupChoose(S, A, &rg));
+  rg->chosen  = PETSC_TRUE;
+  *applicable = rg->way == ROWGROUP_BINNED ? PETSC_FALSE : PETSC_TRUE;
+  if (!*applicable) {
+    S->data = NULL;
+    PetscCall(HybArenaFree(&S->keep, &rg));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -359,7 +380,7 @@ static PetscErrorCode RowGroupSort(HybSpMV *S, const HybCSR *A, RowGroup *rg)
 static PetscErrorCode RowGroupStream(HybSpMV *S, const HybCSR *A, RowGroup *rg)
 {
   const HybExec *exec = &S->exec;
-  PetscBool      near = PETSC_TRUE;
+  PetscBool      near = (PetscBool)!S->once;
 
   PetscFunctionBegin;
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-mat_aijhybridgpu_rowgroup_near", &near, NULL));
@@ -382,7 +403,7 @@ static PetscErrorCode RowGroupStream(HybSpMV *S, const HybCSR *A, RowGroup *rg)
     PetscCall(HybArenaFree(&S->work, &wide));
     if (host) PetscCall(HybArenaFree(&S->keep, &rg->base));
   }
-  if (!rg->distance) PetscCall(RowStreamPlan(exec, &S->work, A, rg->look.longest, 1, 1, sizeof(PetscInt), 0, 1, 0, &rg->layout));
+  if (!rg->distance) PetscCall(RowStreamPlan(exec, S->once ? NULL : &S->work, A, rg->look.longest, 1, 1, sizeof(PetscInt), 0, 1, 0, &rg->layout));
   PetscCall(HybCountersSet(&S->counters, "lanes a row", rg->layout.lanes));
   PetscCall(HybCountersSet(&S->counters, "rows a tile", rg->layout.rows));
   PetscCall(HybCountersSet(&S->counters, "bytes a column", rg->distance ? (PetscCount)sizeof(*rg->distance) : (PetscCount)sizeof(PetscInt)));
@@ -442,4 +463,4 @@ static PetscErrorCode HybSpMVApply_RowGroupCUDA(HybSpMV *S, const HybCSR *A, con
 HYB_EXTERN_C_BEGIN
 extern const HybSpMVMethod HybSpMV_RowGroupCUDA;
 HYB_EXTERN_C_END
-const HybSpMVMethod HybSpMV_RowGroupCUDA = {"rowgroup", HybSpMVApplicable_RowGroupCUDA, HybSpMVSetUp_RowGroupCUDA, HybSpMVApply_RowGroupCUDA, NULL};
+const HybSpMVMethod HybSpMV_RowGroupCUDA = {"rowgroup", HybSpMVApplicable_RowGroupCUDA, HybSpMVSetUp_RowGroupCUDA, HybSpMVApply_RowGroupCUDA, NULL, HybSpMVApplicableOnce_RowGroupCUDA};

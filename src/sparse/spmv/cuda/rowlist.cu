@@ -133,4 +133,4 @@ static PetscErrorCode HybSpMVApply_RowListCUDA(HybSpMV *S, const HybCSR *A, cons
 HYB_EXTERN_C_BEGIN
 extern const HybSpMVMethod HybSpMV_RowListCUDA;
 HYB_EXTERN_C_END
-const HybSpMVMethod HybSpMV_RowListCUDA = {"rowlist", HybSpMVApplicable_RowListCUDA, HybSpMVSetUp_RowListCUDA, HybSpMVApply_RowListCUDA, NULL};
+const HybSpMVMethod HybSpMV_RowListCUDA = {"rowlist", HybSpMVApplicable_RowListCUDA, HybSpMVSetUp_RowListCUDA, HybSpMVApply_RowListCUDA, NULL, NULL};

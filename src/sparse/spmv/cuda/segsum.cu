@@ -417,7 +417,15 @@ static PetscErrorCode HybSpMVApply_SegSumCUDA(HybSpMV *S, const HybCSR *A, const
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* a plan is not needed, whatever the rows are */
+static PetscErrorCode HybSpMVApplicableOnce_SegSumCUDA(HybSpMV *, const HybCSR *, PetscBool *applicable)
+{
+  PetscFunctionBegin;
+  *applicable = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 HYB_EXTERN_C_BEGIN
 extern const HybSpMVMethod HybSpMV_SegSumCUDA;
 HYB_EXTERN_C_END
-const HybSpMVMethod HybSpMV_SegSumCUDA = {"segsum", NULL, HybSpMVSetUp_SegSumCUDA, HybSpMVApply_SegSumCUDA, NULL};
+const HybSpMVMethod HybSpMV_SegSumCUDA = {"segsum", NULL, HybSpMVSetUp_SegSumCUDA, HybSpMVApply_SegSumCUDA, NULL, HybSpMVApplicableOnce_SegSumCUDA};

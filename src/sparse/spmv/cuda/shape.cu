@@ -30,6 +30,7 @@ struct RowStreamShape {
   static constexpr int  BLOCKS  = NBLOCKS;
   static constexpr int  ROWS    = 1;
   static constexpr bool INDEXED = false;
+  static constexpr int  MEASURED = 1;
   const PetscInt       *index; /* unused: no stream of indices */
   const HybRowClass    *rowclass;
   const PetscInt       *offsetptr, *offset;
@@ -176,4 +177,4 @@ static PetscErrorCode HybSpMVApply_ShapeCUDA(HybSpMV *S, const HybCSR *A, const 
 HYB_EXTERN_C_BEGIN
 extern const HybSpMVMethod HybSpMV_ShapeCUDA;
 HYB_EXTERN_C_END
-const HybSpMVMethod HybSpMV_ShapeCUDA = {"shape", HybSpMVApplicable_ShapeCUDA, HybSpMVSetUp_ShapeCUDA, HybSpMVApply_ShapeCUDA, NULL};
+const HybSpMVMethod HybSpMV_ShapeCUDA = {"shape", HybSpMVApplicable_ShapeCUDA, HybSpMVSetUp_ShapeCUDA, HybSpMVApply_ShapeCUDA, NULL, NULL};

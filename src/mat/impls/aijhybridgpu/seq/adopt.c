@@ -53,11 +53,18 @@ PetscErrorCode HybLentRestore(Mat A, HybLent *l)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscCount HybCountNonemptyRows(const HybCSR *csr)
+PetscCount HybCountNonemptyRows(const HybCSR *csr, PetscCount *longest)
 {
-  PetscCount n = 0;
+  PetscCount n    = 0;
+  PetscInt   most = 0;
 
-  for (PetscInt r = 0; r < csr->m; r++) n += (csr->i[r + 1] > csr->i[r]);
+  for (PetscInt r = 0; r < csr->m; r++) {
+    const PetscInt length = csr->i[r + 1] - csr->i[r];
+
+    n += length > 0;
+    most = PetscMax(most, length);
+  }
+  if (longest) *longest = most;
   return n;
 }
 

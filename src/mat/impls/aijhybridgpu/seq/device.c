@@ -249,7 +249,7 @@ PetscErrorCode MatSeqAIJHybridGPUSendLent(Mat A, Mat_SeqAIJHybridGPU *hyb, const
     PetscCall(HybLogToDevice(sizeof(PetscInt) * ((PetscLogDouble)l->csr.nnz + l->csr.m + 1)));
     PetscCall(PetscLogEventEnd(HYB_CopyTo, A, 0, 0, 0));
     d->key          = key;
-    d->nonemptyrows = HybCountNonemptyRows(&l->csr);
+    d->nonemptyrows = HybCountNonemptyRows(&l->csr, &d->longest);
   }
   if (values && (!HybMarkCurrent(&d->mark, state) || !d->values)) {
     if (d->shared) { /* the host may have touched the pages since: fetch them back in one go instead of by faults */
@@ -399,7 +399,7 @@ static PetscErrorCode MatSeqAIJHybridGPUAdoptDevice_Private(Mat C, const HybExec
   }
   PetscCall(HybLogToHost(sizeof(PetscInt) * ((PetscLogDouble)csr->m + 1) + (copy.shared ? 0.0 : (PetscLogDouble)(sizeof(PetscInt) + sizeof(HybScalar)) * csr->nnz)));
   PetscCall(x->backend->sync(x));
-  copy.nonemptyrows = HybCountNonemptyRows(&host); /* while the offsets are in the cache, and not in the first product with a vector */
+  copy.nonemptyrows = HybCountNonemptyRows(&host, &copy.longest); /* while the offsets are in the cache, and not in the first product with a vector */
   PetscCall(MatSeqAIJHybridGPUDestroyDevice(hyb));
   /* the search for inodes would read all of j on the host */
   PetscCall(PetscOptionsCreate(&noinode));

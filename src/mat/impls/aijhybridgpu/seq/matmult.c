@@ -29,8 +29,7 @@ static PetscErrorCode HybMultBlockSize(Mat A, PetscInt *bs)
 /*
   Of the transpose neither blocks nor empty rows are known.
 
-  A plan costs one to three products, and pays from the second one on: the first product with a large new pattern on the device goes by segsum, which finds the rows of its
-  tiles as it goes along. Its sums are of another order.
+  A plan costs one to three products, and pays from the second one on: the first product with a large new pattern on the device has none. Its sums may be of another order.
 */
 static PetscErrorCode HybMultPlanSetUp(Mat A, const HybExec *x, const HybCSR *csr, const HybPatternKey *key, PetscBool transpose, HybMultPlan *p)
 {
@@ -59,15 +58,16 @@ static PetscErrorCode HybMultPlanSetUp(Mat A, const HybExec *x, const HybCSR *cs
     }
     PetscCall(PetscStrcmp(hyb->choices.spmv, "auto", &p->onceonly));
     p->onceonly = (PetscBool)(p->onceonly && !again && !transpose && HybExecOnDevice(x) && csr->nnz >= HybGlueState.planmin);
-    if (p->onceonly) method = "segsum";
     PetscCall(HybSpMVInit(&p->plan, x, method, bs));
+    p->plan.once = p->onceonly;
+    if (!transpose && HybExecOnDevice(x) && hyb->copy.longest) p->plan.longest = hyb->copy.longest;
   }
   p->ready = PETSC_TRUE; /* from here on there is something to destroy */
   PetscCall(PetscMemzero(&p->key, sizeof(p->key)));
   PetscCall(HybSpMVSetUp(&p->plan, csr));
-  p->nonemptyrows = transpose ? (PetscCount)csr->m : (HybExecOnDevice(x) ? hyb->copy.nonemptyrows : HybCountNonemptyRows(csr));
+  p->nonemptyrows = transpose ? (PetscCount)csr->m : (HybExecOnDevice(x) ? hyb->copy.nonemptyrows : HybCountNonemptyRows(csr, NULL));
   p->key          = *key;
-  PetscCall(PetscInfo(A, "SpMV method %s on the %s, %" PetscInt_FMT " x %" PetscInt_FMT ", %" PetscInt64_FMT " nonzeros\n", p->plan.method->name, HybExecOnDevice(x) ? "device" : "host", csr->m, csr->n, (PetscInt64)csr->nnz));
+  PetscCall(PetscInfo(A, "SpMV method %s%s on the %s, %" PetscInt_FMT " x %" PetscInt_FMT ", %" PetscInt64_FMT " nonzeros\n", p->plan.method->name, p->onceonly ? " without a plan" : "", HybExecOnDevice(x) ? "device" : "host", csr->m, csr->n, (PetscInt64)csr->nnz));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
