@@ -355,8 +355,8 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUMove(Mat, PetscBool values, PetscB
 /* seq/hostcopy.c: *B = A on the host, by the parent's duplicate but for who copies. Without values the new ones are not even zeroed where A is large. */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUHostDuplicate(Mat A, PetscBool values, Mat *B);
 /* between these, what PETSc allocates gets large pages where it is large */
-PETSC_INTERN void HybWatchBegin(void);
-PETSC_INTERN void HybWatchEnd(void);
+PETSC_INTERN void HybLargePagesBegin(void);
+PETSC_INTERN void HybLargePagesEnd(void);
 /* The host is about to write a result's arrays by a function of the parent's: products with vectors may be on their way, and read the values of now */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUHostWrites(Mat);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetDeviceOps(Mat, PetscBool on);

@@ -172,9 +172,14 @@ static PetscErrorCode MatRetrieveValues_SeqAIJHybridGPU(Mat A)
 
 static PetscErrorCode MatSeqAIJSetPreallocation_SeqAIJHybridGPU(Mat A, PetscInt nz, const PetscInt nnz[])
 {
+  PetscErrorCode ierr;
+
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUDemote(A));
-  PetscCall((*(PetscErrorCode (*)(Mat, PetscInt, const PetscInt[]))HybGlueState.setpreallocation)(A, nz, nnz));
+  HybLargePagesBegin();
+  ierr = (*(PetscErrorCode (*)(Mat, PetscInt, const PetscInt[]))HybGlueState.setpreallocation)(A, nz, nnz);
+  HybLargePagesEnd();
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -152,9 +152,9 @@ static PetscErrorCode HybShareWithCUSPARSE(Mat A, const HybExec *x, const HybCSR
   PetscCall(PetscOptionsCreate(&noinode)); /* the search for inodes would read all of j on the host */
   PetscCall(PetscOptionsSetValue(noinode, "-mat_no_inode", NULL));
   PetscCall(PetscOptionsPush(noinode));
-  HybWatchBegin();
+  HybLargePagesBegin();
   ierr = MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, csr->m, csr->n, l.csr.i, csr->j, (PetscScalar *)csr->a, &T);
-  HybWatchEnd();
+  HybLargePagesEnd();
   (void)PetscOptionsPop();
   (void)PetscOptionsDestroy(&noinode);
   PetscCall(ierr);

@@ -423,8 +423,13 @@ static PetscErrorCode MatSeqAIJHybridGPUAdoptDevice_Private(Mat C, const HybExec
 
 PetscErrorCode MatSeqAIJHybridGPUAdoptDevice(Mat C, const HybExec *x, HybArena *arrays, const HybCSR *csr)
 {
+  PetscErrorCode ierr;
+
   PetscFunctionBegin;
-  PetscCall(MatSeqAIJHybridGPUAdoptDevice_Private(C, x, arrays, csr, NULL));
+  HybLargePagesBegin();
+  ierr = MatSeqAIJHybridGPUAdoptDevice_Private(C, x, arrays, csr, NULL);
+  HybLargePagesEnd();
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -432,9 +437,13 @@ PetscErrorCode MatSeqAIJHybridGPUAdoptDeviceKeep(Mat C, const HybExec *x, HybAre
 {
   Mat                  former;
   Mat_SeqAIJHybridGPU *hyb = NULL;
+  PetscErrorCode       ierr;
 
   PetscFunctionBegin;
-  PetscCall(MatSeqAIJHybridGPUAdoptDevice_Private(C, x, arrays, csr, &former));
+  HybLargePagesBegin();
+  ierr = MatSeqAIJHybridGPUAdoptDevice_Private(C, x, arrays, csr, &former);
+  HybLargePagesEnd();
+  PetscCall(ierr);
   PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
   hyb->former = former;
   PetscFunctionReturn(PETSC_SUCCESS);

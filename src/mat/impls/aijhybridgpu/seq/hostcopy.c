@@ -22,14 +22,16 @@
   #include <sys/mman.h>
 #endif
 
-#define HYB_HOST_COPY_MIN ((PetscCount)1 << 14) /* nonzeros from which on it is worth the trouble */
-#define HYB_WATCHED       16
+#define HYB_HOST_COPY_MIN   ((PetscCount)1 << 14) /* nonzeros from which on it is worth the trouble */
+#define HYB_LARGE_PAGES_MIN ((size_t)8 << 20)     /* bytes */
+#define HYB_WATCHED         16
 
 typedef PetscErrorCode (*HybMallocFn)(size_t, PetscBool, int, const char[], const char[], void **);
 
 static struct {
+  int         depth;
   HybMallocFn before;
-  PetscInt   *last; /* row offset to be cut, NULL once it is */
+  PetscInt   *last;                /* row offset to be cut, NULL once it is */
   size_t      wanted, seen, least; /* bytes; blocks smaller than the least are not noted */
   int         n;
   struct {
@@ -38,12 +40,12 @@ static struct {
   } block[HYB_WATCHED];
 } watch;
 
-static void HybLargePages(void *array, size_t bytes)
+static void HybAskLargePages(void *array, size_t bytes)
 {
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
   const size_t large = (size_t)2 << 20, from = ((size_t)array + large - 1) & ~(large - 1), to = ((size_t)array + bytes) & ~(large - 1);
 
-  if (to > from && to - from >= 2 * large) (void)madvise((void *)from, to - from, MADV_HUGEPAGE); /* a wish */
+  if (to > from) (void)madvise((void *)from, to - from, MADV_HUGEPAGE); /* a wish */
 #else
   (void)array;
   (void)bytes;
@@ -52,10 +54,14 @@ static void HybLargePages(void *array, size_t bytes)
 
 static PetscErrorCode HybWatchMalloc(size_t bytes, PetscBool clear, int line, const char function[], const char file[], void **array)
 {
-  PetscErrorCode ierr = (*watch.before)(bytes, clear, line, function, file, array);
+  const PetscBool large = (PetscBool)(bytes >= HYB_LARGE_PAGES_MIN);
+  PetscErrorCode  ierr  = (*watch.before)(bytes, large ? PETSC_FALSE : clear, line, function, file, array);
 
   if (ierr || !*array) return ierr;
-  if (!clear) HybLargePages(*array, bytes);
+  if (large) {
+    HybAskLargePages(*array, bytes);
+    if (clear) memset(*array, 0, bytes);
+  }
   if (bytes >= watch.least && watch.n < HYB_WATCHED) {
     watch.block[watch.n].at      = (char *)*array;
     watch.block[watch.n++].bytes = bytes;
@@ -68,8 +74,9 @@ static PetscErrorCode HybWatchMalloc(size_t bytes, PetscBool clear, int line, co
   return PETSC_SUCCESS;
 }
 
-void HybWatchBegin(void)
+void HybLargePagesBegin(void)
 {
+  if (PetscDefined(HAVE_THREADSAFETY) || watch.depth++) return;
   watch.last    = NULL;
   watch.n       = 0;
   watch.least   = PTRDIFF_MAX;
@@ -77,8 +84,9 @@ void HybWatchBegin(void)
   PetscTrMalloc = HybWatchMalloc;
 }
 
-void HybWatchEnd(void)
+void HybLargePagesEnd(void)
 {
+  if (PetscDefined(HAVE_THREADSAFETY) || --watch.depth) return;
   PetscTrMalloc = watch.before;
 }
 
@@ -99,13 +107,13 @@ static PetscErrorCode HybDuplicateCut(Mat A, PetscInt *i, Mat *B, PetscBool *cut
   PetscErrorCode  ierr;
 
   PetscFunctionBegin;
-  HybWatchBegin();
+  HybLargePagesBegin();
   watch.wanted = (size_t)nnz * (sizeof(PetscScalar) + sizeof(PetscInt)) + (3 * (size_t)m + 1) * sizeof(PetscInt);
   watch.seen   = 0;
   watch.least  = PetscMin(4096, ((size_t)m + 1) * sizeof(PetscInt));
   watch.last   = i + m;
   ierr         = (*HybGlueState.seq.duplicate)(A, MAT_COPY_VALUES, B);
-  HybWatchEnd();
+  HybLargePagesEnd();
   *cut       = (PetscBool)!watch.last;
   watch.last = NULL;
   i[m]       = nnz;
@@ -129,7 +137,7 @@ static PetscErrorCode HybHostCopyExec(Mat A, const PetscInt *i, const PetscScala
 
   PetscFunctionBegin;
   x->backend = NULL;
-  if (PetscDefined(HAVE_THREADSAFETY) || !i || !a || i[A->rmap->n] < HYB_HOST_COPY_MIN) PetscFunctionReturn(PETSC_SUCCESS);
+  if (PetscDefined(HAVE_THREADSAFETY) || watch.depth || !i || !a || i[A->rmap->n] < HYB_HOST_COPY_MIN) PetscFunctionReturn(PETSC_SUCCESS);
   if (A->structure_only || A->factortype != MAT_FACTOR_NONE || !A->assembled || !A->preallocated) PetscFunctionReturn(PETSC_SUCCESS);
 #if PETSC_VERSION_GE(3, 19, 0)
   if (A->hash_active) PetscFunctionReturn(PETSC_SUCCESS);
