@@ -217,7 +217,7 @@ struct _HybBackend {
   PetscErrorCode (*usage)(HybMemoryReport *, PetscBool restart); /* the same without asking the card */
   PetscErrorCode (*grow)(const HybExec *, void *ptr, size_t bytes, size_t *mapped); /* HYB_MEM_GROWING: *mapped bytes are there now */
   PetscErrorCode (*enter)(void); /* before an operation: the card is the calling thread's current one from here on, whoever chose another */
-  /* From here on memory is taken and given back in the order of this stream, whatever stream an arena was made with; work that is queued elsewhere ends first. For a
+  /* From here on memory is taken, cleared (zero()) and given back in the order of this stream, whatever stream an arena was made with; work that is queued elsewhere ends first. For a
      program whose current stream changes. NULL: there are no streams. */
   PetscErrorCode (*use)(void *stream);
 

@@ -71,10 +71,10 @@ PetscErrorCode HybProductCreate(const HybExec *x, HybProductType type, const cha
 PetscErrorCode HybProductSetStream(HybProduct p, void *stream)
 {
   PetscFunctionBegin;
-  /* the arenas too: they clear what they allocate */
-  p->exec.stream = p->keep.exec.stream = p->work.exec.stream = stream;
-  for (int k = 0; k < 2; k++) p->stage[k].exec.stream = p->stage[k].keep.exec.stream = p->stage[k].work.exec.stream = stream;
-  p->fused.exec.stream = p->fused.keep.exec.stream = p->fused.work.exec.stream = stream;
+  /* not the arenas': what they take and clear is in the order of the stream in use, see HybBackend.use() */
+  p->exec.stream = stream;
+  for (int k = 0; k < 2; k++) p->stage[k].exec.stream = stream;
+  p->fused.exec.stream = stream;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

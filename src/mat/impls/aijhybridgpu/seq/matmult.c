@@ -39,7 +39,7 @@ static PetscErrorCode HybMultPlanSetUp(Mat A, const HybExec *x, const HybCSR *cs
 
   PetscFunctionBegin;
   if (p->ready && HybPatternKeyEqual(key, &p->key)) {
-    p->plan.exec.stream = p->plan.keep.exec.stream = p->plan.work.exec.stream = x->stream;
+    p->plan.exec.stream = x->stream;
     if (!p->onceonly) PetscFunctionReturn(PETSC_SUCCESS);
     again = PETSC_TRUE;
   }
