@@ -12,7 +12,7 @@
   Where neighbouring points have neighbouring numbers (structured grids; meshes numbered by Cuthill-McKee), most blocks stand right behind another of their row, a thread takes whole
   blocks, and its neighbours the next. Where fewer than a quarter do, x is met in no order, and 24 bytes of it cost a sector or two of second-level cache each time: 1.2 GB beside the 2 GB
   that come from memory, in a mesh of 100^3 points numbered at random within windows of 2000. There a multiprocessor takes neighbouring tiles, five blocks at a time instead of six, so that its first-level cache
-  has room for what they share (rowstream.cuh, "runs"), and the threads go along entries, bs of them side by side on a block. -mat_aijhybridgpu_block_entries (a bool) says which way the threads go, for
+  has room for what they share (rowstream.cuh, "runs"), and the threads go along entries, bs of them side by side on a block. -mat_aijhybridgpu_block_entries (0, 1, and for blocks of 3 also 6, 8: loads together) says which way the threads go, for
   measuring.
 
   "auto" takes this method for every matrix of such blocks, one from a structured grid too: shape would read less, but fetch x for every product.
@@ -22,8 +22,9 @@
 #include "../../csr/rowstream.cuh"
 #include "aijhybridgpu/private/hybspmv.h"
 
-/* ENTRIES: the lanes go along entries, not blocks, so that BS neighbouring lanes read one block of x */
-template <int BS, bool ENTRIES>
+/* ENTRIES: the lanes go along entries, not blocks, so that BS neighbouring lanes read one block of x; where it is more than 1, so many loads of x at a time, none of which is asked for: beyond the
+   row's end a lane reads what it has read, and leaves it */
+template <int BS, int ENTRIES>
 struct RowStreamBlock {
   using Index                   = PetscInt;
   static constexpr int  BLOCKS  = 3;
@@ -44,6 +45,29 @@ struct RowStreamBlock {
   template <int G>
   __device__ __forceinline__ void Sum(int lane, PetscCount, PetscInt start, PetscInt end, const HybScalar *value, const PetscInt *col, const PetscInt *, const Row &, const HybScalar *__restrict__ x, const PetscInt *, HybScalar sum[]) const
   {
+    if (ENTRIES > 1) {
+      const PetscInt   len = end - start;
+      const PetscInt  *c   = col + start / (BS * BS);
+      const HybScalar *v0  = value + start;
+      for (PetscInt k = lane; k < len; k += ENTRIES * G) {
+        HybScalar xv[ENTRIES > 0 ? ENTRIES : 1];
+        PetscInt  at[ENTRIES > 0 ? ENTRIES : 1];
+#pragma unroll
+        for (int u = 0; u < ENTRIES; u++) {
+          const unsigned q = (unsigned)(k + u * G < len ? k + u * G : len - 1);
+          at[u]            = c[q / BS] * BS + (PetscInt)(q % BS);
+        }
+#pragma unroll
+        for (int u = 0; u < ENTRIES; u++) xv[u] = HybLoadReadOnly(x + at[u]);
+#pragma unroll
+        for (int u = 0; u < ENTRIES; u++)
+          if (k + u * G < len) {
+#pragma unroll
+            for (int r = 0; r < BS; r++) sum[r] += v0[r * len + k + u * G] * xv[u];
+          }
+      }
+      return;
+    }
     if (ENTRIES) {
       const PetscInt  len = end - start;
       const PetscInt *c   = col + start / (BS * BS);
@@ -92,7 +116,7 @@ typedef struct {
   PetscInt        bs;
   PetscCount      nblocks;
   PetscInt       *column;
-  PetscBool       entries;
+  PetscInt        entries;
   RowStreamLayout layout;
 } Block;
 
@@ -281,7 +305,7 @@ static PetscErrorCode HybSpMVSetUp_BlockCUDA(HybSpMV *S, const HybCSR *A)
   if (!S->data) PetscCall(BlockCreate(S, A));
   b = (Block *)S->data;
   PetscCheck(b, PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpMV method block cannot run: the pattern of this matrix, %" PetscInt_FMT " x %" PetscInt_FMT ", does not consist of whole blocks of size %s", A->m, A->n, S->bs > 1 ? "given" : "2, 3, 4, 5, 6 or 8");
-  PetscCall(PetscOptionsGetBool(NULL, NULL, "-mat_aijhybridgpu_block_entries", &b->entries, NULL)); /* for measuring */
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_block_entries", &b->entries, NULL)); /* for measuring */
   PetscCall(HybCountersSet(&S->counters, "block size", b->bs));
   PetscCall(HybCountersSet(&S->counters, "blocks", b->nblocks));
   PetscCall(HybCountersSet(&S->counters, "rows a tile", b->layout.rows));
@@ -298,11 +322,17 @@ static PetscErrorCode HybSpMVApply_BlockCUDA(HybSpMV *S, const HybCSR *A, const 
   switch (b->bs) {
 #define CALL(BS) \
   case BS: { \
-    if (b->entries) { \
-      const RowStreamBlock<BS, true> columns = {b->column}; \
+    if (b->entries == 6 && BS == 3) { \
+      const RowStreamBlock<BS, (BS == 3 ? 6 : 1)> columns = {b->column}; \
+      PetscCall(RowStreamApply(&S->exec, &layout, A, b->nblocks, columns, x, (int)mode, y, z)); \
+    } else if (b->entries == 8 && BS == 3) { \
+      const RowStreamBlock<BS, (BS == 3 ? 8 : 1)> columns = {b->column}; \
+      PetscCall(RowStreamApply(&S->exec, &layout, A, b->nblocks, columns, x, (int)mode, y, z)); \
+    } else if (b->entries) { \
+      const RowStreamBlock<BS, 1> columns = {b->column}; \
       PetscCall(RowStreamApply(&S->exec, &layout, A, b->nblocks, columns, x, (int)mode, y, z)); \
     } else { \
-      const RowStreamBlock<BS, false> columns = {b->column}; \
+      const RowStreamBlock<BS, 0> columns = {b->column}; \
       PetscCall(RowStreamApply(&S->exec, &layout, A, b->nblocks, columns, x, (int)mode, y, z)); \
     } \
   } break;
