@@ -567,6 +567,175 @@ static void Masked(void)
   }
 }
 
+/* a matrix with entries on these diagonals (column - row), each there with so many per cent */
+static void Diagonals(PetscInt m, PetscInt n, PetscInt ndiagonals, const PetscInt *offset, PetscInt percent, RefMat *A)
+{
+  PetscInt *i = (PetscInt *)RefAlloc(m + 1, sizeof(PetscInt)), *j = (PetscInt *)RefAlloc((PetscCount)m * ndiagonals + 1, sizeof(PetscInt)), nnz = 0;
+
+  for (PetscInt r = 0; r < m; r++) {
+    i[r] = nnz;
+    for (PetscInt k = 0; k < ndiagonals; k++) {
+      if (r + offset[k] >= 0 && r + offset[k] < n && (percent >= 100 || HybTestRandomInt(0, 100) < percent)) j[nnz++] = r + offset[k];
+    }
+  }
+  i[m] = nnz;
+  HybTestMatArrays(m, n, i, j, NULL, A);
+  free(i);
+  free(j);
+}
+
+/* C = A*B to the bit with the first product, again, with other values at odd addresses, and for the pattern alone; so many rows by diagonals */
+static void ByDiagonals(RefMat *A, RefMat *B, PetscBool by)
+{
+  const HybExec *exec = HybTestExec();
+  HybSpGEMM      mm;
+  HybCSR         DA, DB, DC;
+  RefMat         C;
+  PetscScalar   *expected, *odd;
+
+  RefSpGEMM(A, B, &C);
+  expected = InOrder(A, B, &C);
+  if (HybTestCall(HybSpGEMMInit(&mm, exec, method->name, width)) && HybTestCall(HybTestUpload(&keep, &A->csr, &DA))) {
+    DB = DA;
+    if ((A == B || HybTestCall(HybTestUpload(&keep, &B->csr, &DB))) && HybTestCall(Multiply(&mm, &DA, &DB, &DC)) && HybTestSamePattern(&DC, &C)) {
+      HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+      HybTestCheck(HybCountersGet(&mm.counters, "rows by diagonals") == (by ? A->csr.m : 0) && HybCountersGet(&mm.counters, "rows by hash") == (by || !mm.stats.products ? 0 : A->csr.m), "%td rows by diagonals, %td by hash", HybCountersGet(&mm.counters, "rows by diagonals"), HybCountersGet(&mm.counters, "rows by hash"));
+      if (by) {
+        PetscCount products = 0, most = 0;
+
+        for (PetscInt r = 0; r < A->csr.m; r++) {
+          PetscCount here = 0;
+
+          for (PetscInt k = A->csr.i[r]; k < A->csr.i[r + 1]; k++) here += B->csr.i[A->csr.j[k] + 1] - B->csr.i[A->csr.j[k]];
+          products += here;
+          most = PetscMax(most, here);
+        }
+        HybTestCheck(mm.stats.products == products && mm.stats.maxrow == most, "%td products, %td in a row, expected %td and %td", mm.stats.products, mm.stats.maxrow, products, most);
+      }
+      HybTestCall(exec->backend->zero(exec, DC.a, (size_t)DC.nnz * sizeof(HybScalar)));
+      if (HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+      HybTestRandomize(A);
+      free(expected);
+      expected = InOrder(A, B, &C);
+      if (HybTestCall(HybArenaAlloc(&keep, HYB_WORK(exec), A->csr.nnz + 1, sizeof(PetscScalar), &odd)) && HybTestCall(exec->backend->copy(exec, odd + 1, A->csr.a, (size_t)A->csr.nnz * sizeof(PetscScalar), HYB_COPY_HOST_TO_DEVICE))) {
+        DA.a = (HybScalar *)(odd + 1);
+        if (A == B) DB.a = DA.a;
+        if (HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+      }
+      DA.a = DB.a = NULL;
+      HybTestCall(HybArenaReset(&out));
+      if (HybTestCall(HybSpGEMMSymbolic(&mm, &DA, &DB, &out, &DC))) HybTestSamePattern(&DC, &C);
+      HybTestCheck(mm.work.bytes == 0, "%zu bytes of workspace are kept", mm.work.bytes);
+    }
+  }
+  Finish(&mm);
+  free(expected);
+  RefMatDestroy(&C);
+}
+
+static void FewDiagonals(void)
+{
+  static const char *const options[][3] = {
+    {"0",  "0",   "true" },
+    {"32", "256", "true" },
+    {"32", "512", "false"},
+    {"64", "512", "true" },
+    {"128", "256", "false"}
+  };
+  const PetscInt mesh[] = {-31, -30, -1, 0, 1, 30, 31}, skew[] = {-40, -7, -6, 3, 4, 5, 50}, none[] = {-9, 8};
+  RefMat         A, B;
+
+  if (!Is("diagonal")) return;
+  for (size_t o = 0; o < PETSC_STATIC_ARRAY_LENGTH(options); o++) {
+    PetscInt all[80];
+
+    HybTestCall(PetscOptionsSetValue(NULL, "-mat_aijhybridgpu_diagonal_rows", options[o][0]));
+    HybTestCall(PetscOptionsSetValue(NULL, "-mat_aijhybridgpu_diagonal_threads", options[o][1]));
+    HybTestCall(PetscOptionsSetValue(NULL, "-mat_aijhybridgpu_diagonal_runs", options[o][2]));
+    for (PetscInt k = 0; k < 4; k++) {
+      static const PetscInt points[] = {5, 7, 9, 27};
+
+      HybTestBegin("%s: %" PetscInt_FMT " points squared, layout %zu", method->name, points[k], o);
+      HybTestMatStencil(points[k], k == 0 || k == 2 ? HybTestSize(61, 21) : HybTestSize(17, 7), k == 0 || k == 2 ? HybTestSize(43, 19) : HybTestSize(11, 6), k == 0 || k == 2 ? 1 : HybTestSize(9, 6), &A);
+      ByDiagonals(&A, &A, (PetscBool)(points[k] != 27 || !strcmp(options[o][2], "true"))); /* 27 single diagonals take more shared memory than a block has */
+      RefMatDestroy(&A);
+    }
+    for (PetscInt percent = 40; percent <= 100; percent += 30) {
+      HybTestBegin("%s: triangles, %" PetscInt_FMT " per cent of them, layout %zu", method->name, percent, o);
+      Diagonals(700, 700, 7, mesh, percent, &A);
+      ByDiagonals(&A, &A, PETSC_TRUE);
+      Diagonals(500, 700, 7, skew, percent, &B);
+      HybTestBegin("%s: two operands, rectangular, %" PetscInt_FMT " per cent, layout %zu", method->name, percent, o);
+      ByDiagonals(&B, &A, PETSC_TRUE);
+      RefMatDestroy(&A);
+      Diagonals(700, 333, 2, none, percent, &A);
+      ByDiagonals(&B, &A, PETSC_TRUE);
+      RefMatDestroy(&A);
+      RefMatDestroy(&B);
+    }
+    for (PetscInt n = 1; n <= 12; n++) {
+      HybTestBegin("%s: a band of %" PetscInt_FMT ", layout %zu", method->name, n, o);
+      for (PetscInt k = 0; k < n; k++) all[k] = k - n / 2;
+      Diagonals(301, 301, n, all, n % 3 ? 100 : 60, &A);
+      ByDiagonals(&A, &A, PETSC_TRUE);
+      RefMatDestroy(&A);
+    }
+    for (PetscInt n = 31; n <= 64; n += n == 33 ? 30 : 1) {
+      HybTestBegin("%s: %" PetscInt_FMT " diagonals, layout %zu", method->name, n, o);
+      for (PetscInt k = 0; k < n; k++) all[k] = k - n / 2;
+      Diagonals(200, 200, n, all, 100, &A);
+      Diagonals(200, 170, 4, all + n / 2, 90, &B);
+      ByDiagonals(&A, &B, (PetscBool)(n < 64));
+      RefMatDestroy(&A);
+      RefMatDestroy(&B);
+    }
+    HybTestBegin("%s: so many diagonals of C that there is no program, layout %zu", method->name, o);
+    for (PetscInt k = 0; k < 30; k++) all[k] = k * k;
+    Diagonals(1000, 1000, 30, all, 100, &A);
+    ByDiagonals(&A, &A, (PetscBool)PETSC_FALSE);
+    RefMatDestroy(&A);
+    HybTestBegin("%s: diagonals that a sample misses, and products that are empty, layout %zu", method->name, o);
+    Diagonals(5000, 5000, 7, mesh, 100, &A);
+    A.csr.j[A.csr.i[4321]]         = 17;
+    A.csr.j[A.csr.i[1235] - 1]     = 4999;
+    ByDiagonals(&A, &A, PETSC_TRUE);
+    RefMatDestroy(&A);
+    for (PetscInt k = 0; k < 2; k++) all[k] = 2 * k - 1;
+    Diagonals(90, 90, 2, all, 50, &A);
+    for (PetscInt k = 0; k < HybTestSize(30, 6); k++) {
+      PetscInt other[4];
+
+      HybTestBegin("%s: random diagonals %" PetscInt_FMT ", layout %zu", method->name, k, o);
+      other[0] = HybTestRandomInt(-40, -20);
+      for (PetscInt q = 1; q < 4; q++) other[q] = other[q - 1] + HybTestRandomInt(1, 30);
+      Diagonals(90, HybTestRandomInt(90, 200), 4, other, HybTestRandomInt(60, 110), &B);
+      ByDiagonals(&A, &B, PETSC_TRUE);
+      RefMatDestroy(&B);
+    }
+    RefMatDestroy(&A);
+  }
+  HybTestCall(PetscOptionsClearValue(NULL, "-mat_aijhybridgpu_diagonal_rows"));
+  HybTestCall(PetscOptionsClearValue(NULL, "-mat_aijhybridgpu_diagonal_threads"));
+  HybTestCall(PetscOptionsClearValue(NULL, "-mat_aijhybridgpu_diagonal_runs"));
+  for (PetscInt k = 0; k < 2; k++) {
+    HybSpGEMM mm;
+    HybCSR    DA, DC;
+
+    HybTestBegin("auto %s a stencil's diagonals", k ? "takes" : "is too small for");
+    if (!HybTestCall(PetscOptionsSetValue(NULL, "-mat_aijhybridgpu_diagonal_fewest", k ? "1000" : "1000000"))) continue;
+    HybTestMatStencil(5, 30, 40, 1, &A);
+    RefSpGEMM(&A, &A, &B);
+    if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "auto", 0)) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(Multiply(&mm, &DA, &DA, &DC))) {
+      HybTestSameMatrix(&DC, &B, 4);
+      HybTestCheck(!strcmp(mm.method->name, "diagonal") == (k > 0), "%s", mm.method->name);
+    }
+    Finish(&mm);
+    RefMatDestroy(&A);
+    RefMatDestroy(&B);
+  }
+  HybTestCall(PetscOptionsClearValue(NULL, "-mat_aijhybridgpu_diagonal_fewest"));
+}
+
 static RefMat FaultA, FaultB, FaultC;
 static HybSpGEMM faultmm;
 
@@ -970,7 +1139,7 @@ static void Chunked(void)
 
 static PetscErrorCode Body(void)
 {
-  static void (*const pieces[])(void) = {Zoo, Boundaries, Shapes, Random, Special, Changing, Planned, Masked, Faults, Limits, Bounded, Chunked};
+  static void (*const pieces[])(void) = {Zoo, Boundaries, Shapes, Random, Special, Changing, Planned, Masked, FewDiagonals, Faults, Limits, Bounded, Chunked};
   const HybExec *exec = HybTestExec();
   PetscInt       n    = 0;
   char           only[128] = "", word[64];

@@ -21,7 +21,7 @@ typedef struct {
   PetscBool              reuse;    /* the caller expects more than one numeric phase: a plan for them may be made in the first */
   PetscInt               numerics; /* numeric phases before this one */
   HybPlanStats           stats;    /* set by the driver before the method is called */
-  PetscCount            *rowproducts; /* products of each row, in work, valid during symbolic */
+  PetscCount            *rowproducts; /* products of each row, in work, valid during symbolic; NULL: not counted yet */
   HybArena               keep;     /* lives until HybSpGEMMDestroy() */
   HybArena               work;     /* reset by the driver after each phase, also after a failed one */
   HybCounters            counters;
@@ -39,6 +39,9 @@ struct _HybSpGEMMMethod {
   /* fills C->a for operands of the same pattern as in symbolic */
   PetscErrorCode (*numeric)(HybSpGEMM *, const HybCSR *A, const HybCSR *B, HybCSR *C);
   PetscErrorCode (*destroy)(HybSpGEMM *); /* may be NULL: keep and work are reset by the driver */
+  /* applicable is called before anything was counted, also for a method asked for by name, and symbolic needs neither stats nor rowproducts where it said yes: it sets
+     stats.products and stats.maxrow. Where it said no it may have filled rowproducts, from work, and stats already. */
+  PetscBool early;
 };
 
 /* method: "auto" or a name of the table (PETSC_ERR_ARG_UNKNOWN_TYPE listing the names otherwise); width: 0 or 2..32 */

@@ -16,6 +16,15 @@
 */
 extern PetscErrorCode HybPlanRowCosts(const HybExec *, const HybCSR *A, const PetscInt *bi, const PetscInt *blen, PetscCount *rowcost, PetscCount *devstats);
 
+/* The same, for which the device decides whether it is wanted: nothing is written where neither of two numbers, found by what is queued before, is more than so many */
+typedef struct {
+  const int *found[2]; /* on the device; NULL: it is wanted */
+  int        most;
+} HybPlanUnless;
+extern PetscErrorCode HybPlanRowCostsUnless(const HybExec *, const HybCSR *A, const PetscInt *bi, const PetscInt *blen, HybPlanUnless, PetscCount *rowcost, PetscCount *devstats);
+/* what came from devstats */
+extern void HybPlanStatsSet(const PetscCount *s, HybPlanStats *stats);
+
 /* Stable bins as HybPlanOps.bins, nbins <= HYB_PLAN_MAX_BINS; devbinptr (nbins+1) lives on the device. No synchronisation. */
 extern PetscErrorCode HybPlanBinsAsync(const HybExec *, HybArena *work, PetscInt m, const PetscCount *cost, PetscInt nbins, const PetscCount *limit, PetscInt *order, PetscInt *devbinptr);
 

@@ -89,7 +89,7 @@ static __device__ __forceinline__ void RowCostsWalk(PetscInt k, PetscInt len, Pe
 }
 
 template <int W>
-__global__ void __launch_bounds__(COSTS_THREADS, COSTS_BLOCKS) RowCostsKernel(PetscInt m, const PetscInt *__restrict__ ai, const PetscInt *__restrict__ aj, const PetscInt *__restrict__ bi, const PetscInt *__restrict__ blen, PetscCount *__restrict__ rowcost, PetscCount *stats)
+__global__ void __launch_bounds__(COSTS_THREADS, COSTS_BLOCKS) RowCostsKernel(PetscInt m, const PetscInt *__restrict__ ai, const PetscInt *__restrict__ aj, const PetscInt *__restrict__ bi, const PetscInt *__restrict__ blen, HybPlanUnless unless, PetscCount *__restrict__ rowcost, PetscCount *stats)
 {
   HYB_SHARED(PetscInt, longrows, COSTS_THREADS / W);
   HYB_SHARED(int, nlong, 1);
@@ -101,6 +101,7 @@ __global__ void __launch_bounds__(COSTS_THREADS, COSTS_BLOCKS) RowCostsKernel(Pe
   PetscInt         most;
   bool             later = false;
 
+  if (unless.found[0] && *unless.found[0] <= unless.most && *unless.found[1] <= unless.most) return;
   if (threadIdx.x == 0) *nlong = 0;
   for (PetscCount r0 = first; r0 < m; r0 += step) {
     const PetscCount row   = r0 + threadIdx.x / W;
@@ -149,7 +150,7 @@ __global__ void __launch_bounds__(COSTS_THREADS, COSTS_BLOCKS) RowCostsKernel(Pe
   if (stats) RowCostsPublish(s, stats);
 }
 
-PetscErrorCode HybPlanRowCosts(const HybExec *exec, const HybCSR *A, const PetscInt *bi, const PetscInt *blen, PetscCount *rowcost, PetscCount *devstats)
+PetscErrorCode HybPlanRowCostsUnless(const HybExec *exec, const HybCSR *A, const PetscInt *bi, const PetscInt *blen, HybPlanUnless unless, PetscCount *rowcost, PetscCount *devstats)
 {
   const PetscCount mean = A->m ? A->nnz / A->m : 0;
   const int        w    = mean <= 8 ? 2 : mean <= 16 ? 4
@@ -163,18 +164,37 @@ PetscErrorCode HybPlanRowCosts(const HybExec *exec, const HybCSR *A, const Petsc
   grid = PetscMin(HybBlocks((PetscCount)A->m * w, COSTS_THREADS), (PetscCount)multiprocessors * COSTS_BLOCKS);
   switch (w) {
   case 2:
-    HYB_LAUNCH((RowCostsKernel<2>), grid, COSTS_THREADS, 0, exec->stream, A->m, A->i, A->j, bi, blen, rowcost, devstats);
+    HYB_LAUNCH((RowCostsKernel<2>), grid, COSTS_THREADS, 0, exec->stream, A->m, A->i, A->j, bi, blen, unless, rowcost, devstats);
     break;
   case 4:
-    HYB_LAUNCH((RowCostsKernel<4>), grid, COSTS_THREADS, 0, exec->stream, A->m, A->i, A->j, bi, blen, rowcost, devstats);
+    HYB_LAUNCH((RowCostsKernel<4>), grid, COSTS_THREADS, 0, exec->stream, A->m, A->i, A->j, bi, blen, unless, rowcost, devstats);
     break;
   case 8:
-    HYB_LAUNCH((RowCostsKernel<8>), grid, COSTS_THREADS, 0, exec->stream, A->m, A->i, A->j, bi, blen, rowcost, devstats);
+    HYB_LAUNCH((RowCostsKernel<8>), grid, COSTS_THREADS, 0, exec->stream, A->m, A->i, A->j, bi, blen, unless, rowcost, devstats);
     break;
   default:
-    HYB_LAUNCH((RowCostsKernel<32>), grid, COSTS_THREADS, 0, exec->stream, A->m, A->i, A->j, bi, blen, rowcost, devstats);
+    HYB_LAUNCH((RowCostsKernel<32>), grid, COSTS_THREADS, 0, exec->stream, A->m, A->i, A->j, bi, blen, unless, rowcost, devstats);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybPlanRowCosts(const HybExec *exec, const HybCSR *A, const PetscInt *bi, const PetscInt *blen, PetscCount *rowcost, PetscCount *devstats)
+{
+  const HybPlanUnless always = {{NULL, NULL}, 0};
+
+  PetscFunctionBegin;
+  PetscCall(HybPlanRowCostsUnless(exec, A, bi, blen, always, rowcost, devstats));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+void HybPlanStatsSet(const PetscCount *s, HybPlanStats *stats)
+{
+  stats->products = s[0];
+  stats->lower    = s[1];
+  stats->maxrow   = s[2];
+  stats->maxarow  = (PetscInt)s[3];
+  stats->maxbrow  = (PetscInt)s[4];
+  stats->alike    = (PetscInt)s[5];
 }
 
 static PetscErrorCode HybPlanProducts_CUDA(const HybExec *exec, HybArena *work, const HybCSR *A, const HybCSR *B, PetscCount *rowproducts, HybPlanStats *stats)
@@ -186,12 +206,7 @@ static PetscErrorCode HybPlanProducts_CUDA(const HybExec *exec, HybArena *work, 
   PetscCall(HybPlanRowCosts(exec, A, B->i, NULL, rowproducts, stats ? devstats : NULL));
   if (stats) {
     PetscCall(exec->backend->copy(exec, s, devstats, sizeof(s), HYB_COPY_DEVICE_TO_HOST));
-    stats->products = s[0];
-    stats->lower    = s[1];
-    stats->maxrow   = s[2];
-    stats->maxarow  = (PetscInt)s[3];
-    stats->maxbrow  = (PetscInt)s[4];
-    stats->alike    = (PetscInt)s[5];
+    HybPlanStatsSet(s, stats);
   }
   PetscCall(HybArenaFree(work, &devstats));
   PetscFunctionReturn(PETSC_SUCCESS);

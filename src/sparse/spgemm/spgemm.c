@@ -3,7 +3,7 @@
   (arenas, counters); the method does the rest.
 
   Choice. A name runs that method or is an error. "auto" asks the methods in the order of methods.h and takes the first that says it is
-  applicable; each method documents its own rule.
+  applicable; each method documents its own rule. Methods that need no costs are asked before these are counted.
 
   Too many nonzeros for PetscInt. The number of products says nothing: it exceeds the number of nonzeros by the compression ratio. What is known
   before any work is a lower bound, sum over the rows of A of the longest row of B that each touches, and a product beyond it is refused at once;
@@ -93,18 +93,31 @@ static PetscErrorCode HybSpGEMMForget(HybSpGEMM *mm)
 
 static PetscErrorCode HybSpGEMMSymbolic_Inner(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C)
 {
-  const HybExec *exec = &mm->exec;
+  const HybExec         *exec  = &mm->exec;
+  const HybSpGEMMMethod *found = NULL; /* by name */
+  PetscBool              fits;
 
   PetscFunctionBegin;
   PetscCall(HybSpGEMMCheckCount(exec, A, B, 0, PETSC_TRUE)); /* the operands' own */
-  PetscCall(HybArenaAlloc(&mm->work, HYB_WORK(exec), A->m, sizeof(PetscCount), &mm->rowproducts));
-  PetscCall(exec->backend->plan->products(exec, &mm->work, A, B, mm->rowproducts, &mm->stats));
-  PetscCall(HybSpGEMMCheckCount(exec, A, B, mm->stats.lower, PETSC_TRUE));
-  if (strcmp(mm->name, "auto")) PetscCall(HybSpGEMMFind(exec, mm->name, &mm->method));
-  else {
+  PetscCall(PetscMemzero(&mm->stats, sizeof(mm->stats)));
+  if (strcmp(mm->name, "auto")) PetscCall(HybSpGEMMFind(exec, mm->name, &found));
+  for (const HybSpGEMMMethod *const *table = exec->backend->spgemm; table && *table && !mm->method; table++) {
+    if (!(*table)->early || (found && found != *table)) continue;
+    PetscCall((*table)->applicable(mm, A, B, &fits));
+    if (fits) mm->method = *table;
+  }
+  if (!mm->method) {
+    if (!mm->rowproducts) {
+      PetscCall(HybArenaAlloc(&mm->work, HYB_WORK(exec), A->m, sizeof(PetscCount), &mm->rowproducts));
+      PetscCall(exec->backend->plan->products(exec, &mm->work, A, B, mm->rowproducts, &mm->stats));
+    }
+    PetscCall(HybSpGEMMCheckCount(exec, A, B, mm->stats.lower, PETSC_TRUE));
+    mm->method = found;
+  }
+  if (!found) {
     for (const HybSpGEMMMethod *const *table = exec->backend->spgemm; table && *table && !mm->method; table++) {
-      PetscBool fits = PETSC_TRUE;
-
+      if ((*table)->early) continue;
+      fits = PETSC_TRUE;
       if ((*table)->applicable) PetscCall((*table)->applicable(mm, A, B, &fits));
       if (fits) mm->method = *table;
     }

@@ -474,4 +474,4 @@ static PetscErrorCode HybSpGEMMNumeric_BinnedCUDA(HybSpGEMM *mm, const HybCSR *A
 }
 
 extern const HybSpGEMMMethod HybSpGEMM_BinnedCUDA;
-const HybSpGEMMMethod        HybSpGEMM_BinnedCUDA = {"binned", NULL, HybSpGEMMSymbolic_BinnedCUDA, HybSpGEMMNumeric_BinnedCUDA, NULL};
+const HybSpGEMMMethod        HybSpGEMM_BinnedCUDA = {"binned", NULL, HybSpGEMMSymbolic_BinnedCUDA, HybSpGEMMNumeric_BinnedCUDA, NULL, PETSC_FALSE};

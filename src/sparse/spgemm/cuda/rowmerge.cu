@@ -519,4 +519,4 @@ static PetscErrorCode HybSpGEMMApplicable_RowMergeCUDA(HybSpGEMM *mm, const HybC
 }
 
 extern const HybSpGEMMMethod HybSpGEMM_RowMergeCUDA;
-const HybSpGEMMMethod        HybSpGEMM_RowMergeCUDA = {"rowmerge", HybSpGEMMApplicable_RowMergeCUDA, HybSpGEMMSymbolic_RowMergeCUDA, HybSpGEMMNumeric_RowMergeCUDA, NULL};
+const HybSpGEMMMethod        HybSpGEMM_RowMergeCUDA = {"rowmerge", HybSpGEMMApplicable_RowMergeCUDA, HybSpGEMMSymbolic_RowMergeCUDA, HybSpGEMMNumeric_RowMergeCUDA, NULL, PETSC_FALSE};

@@ -229,4 +229,4 @@ static PetscErrorCode HybSpGEMMNumeric_SegMergeCUDA(HybSpGEMM *mm, const HybCSR 
 }
 
 extern const HybSpGEMMMethod HybSpGEMM_SegMergeCUDA;
-const HybSpGEMMMethod        HybSpGEMM_SegMergeCUDA = {"segmerge", NULL, HybSpGEMMSymbolic_SegMergeCUDA, HybSpGEMMNumeric_SegMergeCUDA, NULL};
+const HybSpGEMMMethod        HybSpGEMM_SegMergeCUDA = {"segmerge", NULL, HybSpGEMMSymbolic_SegMergeCUDA, HybSpGEMMNumeric_SegMergeCUDA, NULL, PETSC_FALSE};

@@ -783,4 +783,4 @@ static PetscErrorCode HybSpGEMMNumeric_ShapeCUDA(HybSpGEMM *mm, const HybCSR *A,
 }
 
 extern const HybSpGEMMMethod HybSpGEMM_ShapeCUDA;
-const HybSpGEMMMethod        HybSpGEMM_ShapeCUDA = {"shape", HybSpGEMMApplicable_ShapeCUDA, HybSpGEMMSymbolic_ShapeCUDA, HybSpGEMMNumeric_ShapeCUDA, NULL};
+const HybSpGEMMMethod        HybSpGEMM_ShapeCUDA = {"shape", HybSpGEMMApplicable_ShapeCUDA, HybSpGEMMSymbolic_ShapeCUDA, HybSpGEMMNumeric_ShapeCUDA, NULL, PETSC_FALSE};

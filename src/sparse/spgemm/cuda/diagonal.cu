@@ -1,0 +1,812 @@
+/*
+  diagonal.cu: SpGEMM method "diagonal": no columns are looked at where both operands' entries lie on few diagonals.
+
+  Idea. A matrix of few diagonals (offset = column - row) is its values and a word of bits a row, which say on which diagonals the row has an entry (../../csr/diagonals.cuh); entry k of
+  those is at the place that the number of bits below k's tells. Row r of C = A B has an entry on diagonal d1 + d2 where row r of A has one on d1 and row r + d1 of B has one on
+  d2. So the rows of C are words as well, made from words by shifts; and for neighbouring rows r the rows r + d1 of B are neighbours, and so are their values in memory: a block of rows of C reads a few
+  contiguous pieces of B, which are copied to shared memory as they are.
+
+  Three neighbouring diagonals c - 1, c, c + 1 (stencils' points along a line) are taken together as a run around its center c. Runs around c1 and c2 contribute to the diagonals around c1 + c2, to which
+  the sums for them are known at compile time: five sums stand in registers. A group of C is what belongs to one center c1 + c2. Where groups would overlap (bands of four and more), or lines are
+  longer, each diagonal is a run of its own.
+
+    words:    diagonals of a sample; words of A's and B's rows, which find what the sample had missed        (twice in that case)
+    program:  runs of A, of B; groups of C, for each the pairs of runs in the order of A; made on the host
+    count:    a thread a row: for each run of A, run of B: the word of C |= bits of B's row, shifted; popcount; scan
+    values:   a block for 32 or 64 rows:
+                copies of the rows r + d1 of B for each run of A, and of A's rows, to shared memory; columns from C's words meanwhile
+                threads (row, part of the groups): for each group, pair of runs, entry of A, entry of B: sum[q1 + q2] += a b;  sums to shared memory
+                the rows of C, one contiguous piece, to memory
+
+  Numeric phases are the last step alone, C's words having been kept. The products of an entry are added in A's order, for runs of A ascend and so do the entries in them.
+
+  Applicable: at most 63 diagonals of A and of B, no more than eight times as many as a row has entries (diagonals.cuh), C's in DIAGONAL_WORDS words of 32, no more than DIAGONAL_PAIRS pairs of runs, which are at most
+  four times as many products (runs that are not full) as there are; "auto" looks from -mat_aijhybridgpu_diagonal_fewest nonzeros of A on (2^20). The look is
+  one block and two launches that end at once where there are more diagonals; rows' products are counted in the same go, unless there are not, so no more synchronisations come of it.
+  By name, operands of other form go by hash tables (../hashrows.cu).
+
+  Memory: 8 bytes a row of A, and of B where that has another pattern, 4 or a few more for C's; else nothing. Synchronisations of a first product: the diagonals; nnz(C). Complexity: one pass over the columns of A and B, one multiplication
+  and addition a product, each value of B read as often as A has runs, from the second-level cache mostly.
+*/
+#include "../hashrows.cuh"
+#include "../../csr/diagonals.cuh"
+#include "../../plan/bins.cuh"
+
+#define DIAGONAL_WORDS   8
+#define DIAGONAL_PAIRS   1024
+#define DIAGONAL_FEWEST  1048576
+#define DIAGONAL_ROWS    64  /* of a block, at most; at least 32 */
+#define DIAGONAL_MOST    128 /* the same by option */
+#define DIAGONAL_PADDING 4   /* entries that are read behind the last ones, and not used */
+#define DIAGONAL_THREADS 256 /* of the kernels that have a thread a row */
+
+/* What is found about the operands, brought to the host in one copy */
+struct DiagonalLook {
+  PetscCount stats[6]; /* the plan's */
+  Diagonals  d[2];     /* of A, of B */
+};
+
+/* Bits of a run in a word of A or B: the first, which of three there are (two: lead says that the first of the three is missing), half = 1 where it has three places */
+static __host__ __device__ __forceinline__ unsigned DiagonalBits(int first, int count, int lead, int half)
+{
+  return (unsigned)first | ((1u << count) - 1) << 6 | (unsigned)lead << 9 | (unsigned)half << 10;
+}
+#define DIAGONAL_FIRST(w) ((int)((w) & 63u))
+#define DIAGONAL_MASK(w)  (((w) >> 6) & 7u)
+#define DIAGONAL_LEAD(w)  (((w) >> 9) & 1u)
+#define DIAGONAL_HALF(w)  (((w) >> 10) & 1u)
+
+template <typename WORD>
+static __device__ __forceinline__ unsigned DiagonalHas(WORD word, unsigned w)
+{
+  return ((unsigned)(word >> DIAGONAL_FIRST(w)) & DIAGONAL_MASK(w)) << DIAGONAL_LEAD(w);
+}
+
+/* entries of a row before the run's */
+template <typename WORD>
+static __device__ __forceinline__ int DiagonalBefore(WORD word, unsigned w)
+{
+  return DiagonalsBits((WORD)(word & (((WORD)1 << DIAGONAL_FIRST(w)) - 1)));
+}
+
+/* The program */
+struct DiagonalRun { /* of A */
+  PetscInt center;
+  unsigned bits;
+  int      first, end; /* its targets */
+};
+struct DiagonalPair { /* of a run of A and one of B */
+  int      place; /* of the first row of B that the block's first row needs, among those staged */
+  unsigned bits;  /* of A's run, and 11 bits further on of B's: a row has 64 bits at most */
+};
+struct DiagonalGroup { /* of C */
+  PetscInt center;
+  int      first, end;      /* its pairs */
+  int      word, bit, half; /* 2 half + 1 bits */
+};
+struct DiagonalTile { /* rows of B that are staged for a run of A */
+  PetscInt first, count; /* relative to the block's first row */
+  int      base;         /* where their values go */
+};
+struct DiagonalPlace { /* a staged row */
+  PetscInt row, first;
+  int      base;
+};
+
+struct DiagonalArgs {
+  PetscInt             m, mb;
+  PetscCount           annz, bnnz;
+  const PetscInt      *ai, *bi, *ci;
+  const HybScalar     *aa, *ba;
+  PetscInt            *cj; /* NULL: not wanted */
+  HybScalar           *ca; /* NULL: not wanted */
+  const void          *worda, *wordb;
+  unsigned            *wordc; /* the first of all rows, then the second */
+  int                  nwords, nruns, nplaces;
+  int                  rows, parts; /* of a block */
+  int                  abase, bulk; /* bulk: the copy engine can read the operands */
+  size_t               out, staged, cword; /* where in shared memory */
+  const DiagonalRun   *run;
+  const unsigned      *target; /* bits of B's run, 11 bits further on word and shift of C's */
+  const DiagonalPair  *pair;
+  const DiagonalGroup *group;
+  const int           *part; /* the groups of each part */
+  const DiagonalTile  *tile;
+  const DiagonalPlace *place;
+  PetscCount          *stats; /* products, most of a row */
+};
+
+template <typename WORD>
+struct alignas(2 * sizeof(WORD)) DiagonalRow {
+  WORD word;
+  int  at; /* of its first entry, among the staged values */
+};
+
+static __global__ __launch_bounds__(DIAGONALS_SAMPLE) void DiagonalSample(HybCSR A, HybCSR B, int again, DiagonalLook *look)
+{
+  if (blockIdx.x == 0) DiagonalsSample(A.m, A.nnz, A.i, A.j, again, &look->d[0]);
+  else DiagonalsSample(B.m, B.nnz, B.i, B.j, again, &look->d[1]);
+}
+
+/* words of 32 bits where both operands have no more diagonals */
+static __global__ __launch_bounds__(DIAGONAL_THREADS) void DiagonalWords(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, PetscInt capacity, Diagonals *D, const Diagonals *other, void *__restrict__ word)
+{
+  HYB_DYNAMIC_SHARED(PetscInt, staged);
+  HYB_SHARED(PetscInt, d, DIAGONALS_MAX);
+  const int          n = D->n, most = HybMax()(n, other->n);
+  const PetscCount   r0 = (PetscCount)blockIdx.x * DIAGONAL_THREADS, r1 = r0 + DIAGONAL_THREADS < m ? r0 + DIAGONAL_THREADS : m, r = r0 + threadIdx.x;
+  unsigned long long mine;
+
+  if (most > DIAGONALS_MAX) return;
+  if (!DiagonalsWord<DIAGONAL_THREADS>(r0, r1, i, j, capacity, D, n, d, staged, &mine)) return;
+  if (r < r1) {
+    if (most <= 32) static_cast<unsigned *>(word)[r] = (unsigned)mine;
+    else static_cast<unsigned long long *>(word)[r] = mine;
+  }
+}
+
+/* the words of C's rows, how many entries they have, and how many products that takes. ONE: they have one word */
+template <typename WORD, bool ONE>
+static __global__ __launch_bounds__(DIAGONAL_THREADS) void DiagonalCounts(DiagonalArgs x, PetscInt *__restrict__ count)
+{
+  HYB_DYNAMIC_SHARED(unsigned, shared); /* the words of a thread stand DIAGONAL_THREADS apart */
+  HYB_SHARED(PetscCount, scratch, HYB_WARP);
+  const WORD *const __restrict__ worda = static_cast<const WORD *>(x.worda), *const __restrict__ wordb = static_cast<const WORD *>(x.wordb);
+  const PetscCount r        = (PetscCount)blockIdx.x * DIAGONAL_THREADS + threadIdx.x;
+  const WORD       wa       = r < x.m ? worda[r] : 0;
+  unsigned         one      = 0;
+  PetscCount       products = 0;
+
+  if (!ONE) {
+    for (int q = 0; q < x.nwords; q++) shared[q * DIAGONAL_THREADS + threadIdx.x] = 0;
+  }
+  for (int k = 0; k < x.nruns; k++) {
+    const DiagonalRun run  = x.run[k];
+    const unsigned    has  = DiagonalHas(wa, run.bits);
+    const PetscCount  row  = r + run.center - (PetscInt)DIAGONAL_HALF(run.bits);
+    const WORD        w[3] = {has & 1u ? wordb[row] : 0, has & 2u ? wordb[row + 1] : 0, has & 4u ? wordb[row + 2] : 0};
+
+    products += DiagonalsBits(w[0]) + DiagonalsBits(w[1]) + DiagonalsBits(w[2]);
+    for (int t = run.first; t < run.end; t++) {
+      const unsigned target = x.target[t], bits = (DiagonalHas(w[0], target) | DiagonalHas(w[1], target) << 1 | DiagonalHas(w[2], target) << 2) << ((target >> 11) & 31u);
+
+      if (ONE) one |= bits;
+      else shared[(target >> 16) * DIAGONAL_THREADS + threadIdx.x] |= bits;
+    }
+  }
+  if (r < x.m) {
+    PetscInt n = 0;
+
+    for (int q = 0; q < (ONE ? 1 : x.nwords); q++) {
+      const unsigned w = ONE ? one : shared[q * DIAGONAL_THREADS + threadIdx.x];
+
+      n += __popc(w);
+      x.wordc[q * (PetscCount)x.m + r] = w;
+    }
+    count[r] = n;
+  }
+  const PetscCount most = HybBlockMax<DIAGONAL_THREADS>(products, scratch), sum = HybBlockSum<DIAGONAL_THREADS>(products, scratch);
+  if (threadIdx.x == 0 && sum) {
+    (void)HybAtomicAdd(&x.stats[0], sum);
+    (void)HybAtomicMax(&x.stats[1], most);
+  }
+}
+
+/* entries that 16 bytes hold */
+static __host__ __device__ __forceinline__ constexpr int DiagonalUnit(void)
+{
+  return sizeof(HybScalar) < 16 ? (int)(16 / sizeof(HybScalar)) : 1;
+}
+
+/* bytes of whole units of [from, to) of n entries, the first rounded down */
+static __device__ __forceinline__ size_t DiagonalTileBytes(PetscCount from, PetscCount to, PetscCount n)
+{
+  const PetscCount u = DiagonalUnit(), first = from / u * u, last = HybMin()((to + u - 1) / u * u, n / u * u);
+
+  return from < to && last > first ? (size_t)(last - first) * sizeof(HybScalar) : 0;
+}
+
+/* the products of a run of A and one of B for one row of C. Values are loaded whether they are wanted or not: loads without conditions are on their way together */
+template <int H1, int H2, typename WORD>
+static __device__ __forceinline__ void DiagonalProducts(unsigned bits, WORD wa, int aat, const DiagonalRow<WORD> *row, const HybScalar *values, HybScalar sum[5])
+{
+  const unsigned  bitsb = bits >> 11, has = DiagonalHas(wa, bits);
+  const HybScalar *a    = values + aat + DiagonalBefore(wa, bits);
+
+#pragma unroll
+  for (int q1 = 0; q1 <= 2 * H1; q1++) {
+    const DiagonalRow<WORD> there = row[q1];
+    const HybScalar        *b     = values + there.at + DiagonalBefore(there.word, bitsb), av = *a;
+    const unsigned          hasb  = (has >> q1) & 1u ? DiagonalHas(there.word, bitsb) : 0;
+
+    a += (has >> q1) & 1u;
+#pragma unroll
+    for (int q2 = 0; q2 <= 2 * H2; q2++) {
+      const HybScalar bv = *b;
+
+      if ((hasb >> q2) & 1u) sum[2 - H1 - H2 + q1 + q2] = HybMulAdd(av, bv, sum[2 - H1 - H2 + q1 + q2]);
+      b += (hasb >> q2) & 1u;
+    }
+  }
+}
+
+template <typename WORD, int THREADS>
+static __global__ __launch_bounds__(THREADS, 1024 / THREADS) void DiagonalKernel(DiagonalArgs x)
+{
+  HYB_DYNAMIC_SHARED(HybScalar, values);
+  HYB_SHARED(uint64_t, bar, 1);
+  HYB_SHARED(PetscInt, from, DIAGONALS_MAX + 1);
+  HYB_SHARED(PetscInt, upto, DIAGONALS_MAX + 1);
+  HybScalar *const         out    = (HybScalar *)((char *)values + x.out);
+  DiagonalRow<WORD> *const staged = (DiagonalRow<WORD> *)((char *)values + x.staged);
+  unsigned *const          cword  = (unsigned *)((char *)values + x.cword);
+  int *const               cbase  = (int *)cword + x.nwords * x.rows;
+  const WORD *const __restrict__ worda = static_cast<const WORD *>(x.worda), *const __restrict__ wordb = static_cast<const WORD *>(x.wordb);
+  const int        tid = (int)threadIdx.x, t = tid & (x.rows - 1), part = tid / x.rows;
+  const PetscCount r0 = (PetscCount)blockIdx.x * x.rows, r1 = HybMin()(r0 + x.rows, (PetscCount)x.m), r = r0 + t;
+  const int        begin = x.part[part], end = x.part[part + 1];
+  const PetscInt   c0 = x.ci[r0], c1 = x.ci[r1];
+  WORD             wa = 0;
+  int              aat = x.abase;
+
+  if (tid < x.nruns) {
+    const DiagonalTile tile = x.tile[tid];
+    const PetscCount   lo = r0 + tile.first, hi = lo + tile.count;
+
+    from[tid] = x.bi[HybMin()(HybMax()(lo, (PetscCount)0), (PetscCount)x.mb)];
+    upto[tid] = x.bi[HybMin()(HybMax()(hi, (PetscCount)0), (PetscCount)x.mb)];
+  } else if (tid == x.nruns) {
+    from[tid] = x.ai[r0];
+    upto[tid] = x.ai[r1];
+  }
+  HybBulkInit(bar, 1);
+  if (x.ca) {
+    if (x.bulk) {
+#if HYB_BULK_ENGINE
+      if (tid == 0)
+#endif
+      {
+        size_t bytes = 0;
+
+        for (int k = 0; k <= x.nruns; k++) bytes += DiagonalTileBytes(from[k], upto[k], k < x.nruns ? x.bnnz : x.annz);
+        HybBulkExpect(bar, bytes);
+        for (int k = 0; k <= x.nruns; k++) {
+          const HybScalar *const source = k < x.nruns ? x.ba : x.aa;
+          const PetscCount       first  = from[k] / DiagonalUnit() * DiagonalUnit();
+          const size_t           n      = DiagonalTileBytes(from[k], upto[k], k < x.nruns ? x.bnnz : x.annz);
+          HybScalar *const       dest   = values + (k < x.nruns ? x.tile[k].base : x.abase);
+
+          HybBulkCopy(bar, dest, source + first, n);
+          if (tid == 0)
+            for (PetscCount e = first + (PetscCount)(n / sizeof(HybScalar)); e < upto[k]; e++) dest[e - first] = source[e];
+        }
+      }
+    } else {
+#if HYB_BULK_ENGINE
+      if (tid == 0)
+#endif
+        HybBulkExpect(bar, 0);
+      for (int k = 0; k <= x.nruns; k++) {
+        const HybScalar *const source = k < x.nruns ? x.ba : x.aa;
+        const PetscCount       first  = from[k] / DiagonalUnit() * DiagonalUnit();
+        HybScalar *const       dest   = values + (k < x.nruns ? x.tile[k].base : x.abase);
+
+        for (PetscCount e = from[k] + tid; e < upto[k]; e += THREADS) dest[e - first] = source[e];
+      }
+    }
+    for (int q = tid; q < x.nplaces; q += THREADS) {
+      const DiagonalPlace place = x.place[q];
+      const PetscCount    row = r0 + place.row, first = HybMin()(HybMax()(r0 + place.first, (PetscCount)0), (PetscCount)x.mb);
+      DiagonalRow<WORD>   s;
+
+      s.word = 0;
+      s.at   = place.base;
+      if (row >= 0 && row < x.mb) {
+        s.word = wordb[row];
+        s.at += (int)(x.bi[row] - x.bi[first] / DiagonalUnit() * DiagonalUnit());
+      }
+      staged[q] = s;
+    }
+    if (r < x.m) {
+      wa = worda[r];
+      aat += (int)(x.ai[r] - from[x.nruns] / DiagonalUnit() * DiagonalUnit());
+    }
+  }
+  if (part == 0) {
+    int base = r < x.m ? (int)(x.ci[r] - c0) : 0;
+
+    for (int q = 0; q < x.nwords; q++) {
+      const unsigned w = r < x.m ? x.wordc[q * (PetscCount)x.m + r] : 0;
+
+      cword[q * x.rows + t] = w;
+      cbase[q * x.rows + t] = base;
+      base += __popc(w);
+    }
+  }
+  __syncthreads();
+  if (x.cj) {
+    PetscInt *const columns = (PetscInt *)out;
+
+    for (int g = begin; g < end; g++) {
+      const DiagonalGroup group = x.group[g];
+      const unsigned      w     = cword[group.word * x.rows + t];
+      int                 to    = cbase[group.word * x.rows + t] + __popc(w & ((1u << group.bit) - 1u));
+
+#pragma unroll
+      for (int s = 0; s < 5; s++) {
+        if (s <= 2 * group.half && (w >> (group.bit + s)) & 1u) columns[to++] = (PetscInt)(r + group.center - group.half + s);
+      }
+    }
+    __syncthreads();
+    for (PetscInt k = tid; k < c1 - c0; k += THREADS) x.cj[c0 + k] = columns[k];
+    __syncthreads();
+  }
+  if (x.ca) {
+    HybBulkWait(bar, 0);
+    for (int g = begin; g < end; g++) {
+      const DiagonalGroup group  = x.group[g];
+      HybScalar           sum[5] = {HybNegativeZero(), HybNegativeZero(), HybNegativeZero(), HybNegativeZero(), HybNegativeZero()};
+      DiagonalPair        next   = x.pair[group.first];
+
+      for (int k = group.first; k < group.end; k++) {
+        const DiagonalPair pair = next;
+
+        if (k + 1 < group.end) next = x.pair[k + 1];
+        const int kind = (int)(DIAGONAL_HALF(pair.bits) * 2 + DIAGONAL_HALF(pair.bits >> 11));
+        if (kind == 3) DiagonalProducts<1, 1>(pair.bits, wa, aat, staged + pair.place + t, values, sum);
+        else if (kind == 0) DiagonalProducts<0, 0>(pair.bits, wa, aat, staged + pair.place + t, values, sum);
+        else if (kind == 1) DiagonalProducts<0, 1>(pair.bits, wa, aat, staged + pair.place + t, values, sum);
+        else DiagonalProducts<1, 0>(pair.bits, wa, aat, staged + pair.place + t, values, sum);
+      }
+      const unsigned w   = cword[group.word * x.rows + t];
+      const unsigned has = ((w >> group.bit) & ((2u << 2 * group.half) - 1u)) << (2 - group.half);
+      HybScalar     *to  = out + cbase[group.word * x.rows + t] + __popc(w & ((1u << group.bit) - 1u));
+
+#pragma unroll
+      for (int s = 0; s < 5; s++) {
+        if ((has >> s) & 1u) *to++ = sum[s];
+      }
+    }
+    __syncthreads();
+    for (PetscInt k = tid; k < c1 - c0; k += THREADS) x.ca[c0 + k] = out[k];
+  }
+}
+
+typedef struct {
+  PetscBool    found; /* the operands are of few diagonals, and the program is there; else all rows go by hash */
+  PetscBool    wide;  /* words of 64 bits */
+  int          threads;
+  int          ndiagonals, npairs;
+  size_t       bytes; /* of shared memory */
+  DiagonalArgs args;
+  void        *worda, *wordb;
+  HybHashRows  hash;
+} Diagonal;
+
+/* a run of an operand */
+typedef struct {
+  PetscInt center;
+  int      half, first, count, lead;
+} DiagonalLine;
+
+/* the runs; 0: there is one of more than three */
+static int DiagonalLines(const Diagonals *D, bool three, DiagonalLine *line)
+{
+  int n = 0;
+
+  for (int k = 0; k < D->n; n++) {
+    int count = 1;
+
+    while (three && k + count < D->n && D->offset[k + count] == D->offset[k] + count) count++;
+    if (count > 3) return 0;
+    line[n].first  = k;
+    line[n].count  = count;
+    line[n].half   = count > 1;
+    line[n].lead   = count == 2 && D->offset[k] >= 0; /* of two, the center is the one nearer to the diagonal, as on the other side of it */
+    line[n].center = D->offset[k] + (count == 3 || (count == 2 && !line[n].lead));
+    k += count;
+  }
+  return n;
+}
+
+typedef struct {
+  PetscCount center;
+  int        a, b;
+} DiagonalMeeting;
+
+static int DiagonalCompare(const void *p, const void *q)
+{
+  const DiagonalMeeting *x = (const DiagonalMeeting *)p, *y = (const DiagonalMeeting *)q;
+
+  return x->center < y->center ? -1 : x->center > y->center ? 1 : x->a - y->a;
+}
+
+/* takes bytes of one allocation; with base NULL it only counts */
+static void DiagonalTake(char *base, size_t *used, size_t bytes, void *ptr)
+{
+  *(void **)ptr = base ? base + *used : NULL;
+  *used += (bytes + 15) & ~(size_t)15;
+}
+
+/* what belongs to C's centers: in groups, whose pairs are meeting[group.first] .. meeting[group.end - 1]; 0: they overlap, or are too many */
+static int DiagonalGroups(const HybCSR *A, const HybCSR *B, int na, const DiagonalLine *a, int nb, const DiagonalLine *b, DiagonalMeeting *meeting, DiagonalGroup *group, int *npairs, int *nwords, int *ndiagonals)
+{
+  int        n = 0, ngroups = 0, pairs = 0, bit = 0, word = 0;
+  PetscCount before = 0;
+
+  *ndiagonals = 0;
+  for (int p = 0; p < na; p++) {
+    for (int q = 0; q < nb; q++) {
+      meeting[n].center = (PetscCount)a[p].center + b[q].center;
+      meeting[n].a      = p;
+      meeting[n++].b    = q;
+    }
+  }
+  qsort(meeting, (size_t)n, sizeof(*meeting), DiagonalCompare);
+  for (int k = 0, next; k < n; k = next) {
+    DiagonalGroup g;
+    unsigned      set = 0;
+
+    g.half = 0;
+    for (next = k; next < n && meeting[next].center == meeting[k].center; next++) g.half = PetscMax(g.half, a[meeting[next].a].half + b[meeting[next].b].half);
+    /* beyond the matrix: no row has these */
+    if (meeting[k].center + g.half <= -(PetscCount)A->m || meeting[k].center - g.half >= B->n) continue;
+    if (ngroups && before >= meeting[k].center - g.half) return 0;
+    before = meeting[k].center + g.half;
+    for (int e = k; e < next; e++) {
+      const DiagonalLine *u = &a[meeting[e].a], *v = &b[meeting[e].b];
+
+      for (int q = 0; q < u->count; q++) set |= ((1u << v->count) - 1) << (v->lead + u->lead + q + g.half - u->half - v->half);
+    }
+    for (; set; set >>= 1) *ndiagonals += (int)(set & 1u);
+    if (bit + 2 * g.half + 1 > 32) {
+      word++;
+      bit = 0;
+    }
+    g.center = (PetscInt)meeting[k].center;
+    g.word   = word;
+    g.bit    = bit;
+    g.first  = pairs;
+    for (int e = k; e < next; e++) meeting[pairs++] = meeting[e];
+    g.end = pairs;
+    bit += 2 * g.half + 1;
+    if (word >= DIAGONAL_WORDS || pairs > DIAGONAL_PAIRS) return 0;
+    group[ngroups++] = g;
+  }
+  *npairs = pairs;
+  *nwords = word + 1;
+  return ngroups;
+}
+
+/* shared memory of a block of so many rows; places of what is there */
+static PetscCount DiagonalShared(int rows, int na, const DiagonalLine *a, int maxarow, int maxbrow, int ndiagonals, bool wide, DiagonalArgs *x, DiagonalTile *tile)
+{
+  const int  unit  = DiagonalUnit();
+  PetscCount bytes = 0, base = 0;
+
+  x->nplaces = 0;
+  for (int k = 0; k < na; k++) {
+    const int count = rows + 2 * a[k].half;
+
+    if (tile) {
+      tile[k].first = a[k].center - a[k].half;
+      tile[k].count = count;
+      tile[k].base  = (int)base;
+    }
+    base += ((PetscCount)count * maxbrow + 3 * unit) / unit * unit;
+    x->nplaces += count;
+  }
+  x->abase = (int)base;
+  base += (PetscCount)rows * maxarow + 3 * unit + DIAGONAL_PADDING;
+  bytes = (base * (PetscCount)sizeof(HybScalar) + 15) / 16 * 16;
+  x->out = (size_t)bytes;
+  bytes += ((PetscCount)rows * ndiagonals * (PetscCount)PetscMax(sizeof(HybScalar), sizeof(PetscInt)) + 15) / 16 * 16;
+  x->staged = (size_t)bytes;
+  bytes += ((PetscCount)x->nplaces * (wide ? 16 : 8) + 15) / 16 * 16;
+  x->cword = (size_t)bytes;
+  bytes += (PetscCount)x->nwords * rows * 2 * (PetscCount)sizeof(unsigned);
+  return bytes;
+}
+
+/* the program of operands whose diagonals are known; s->found stays false where there is none */
+static PetscErrorCode DiagonalProgram(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const DiagonalLook *look, Diagonal *s)
+{
+  const HybExec   *exec = &mm->exec;
+  const Diagonals *da = &look->d[0], *db = &look->d[1];
+  DiagonalLine     a[DIAGONALS_MAX], b[DIAGONALS_MAX];
+  DiagonalMeeting *meeting;
+  DiagonalGroup   *group;
+  DiagonalArgs    *x  = &s->args;
+  int              na = 0, nb = 0, ngroups = 0, npairs = 0, rows, threads;
+  PetscBool        three = PETSC_TRUE;
+  PetscInt         wantedrows = 0, wantedthreads = 0;
+  PetscCount       padded = 0;
+  size_t           limit, used = 0;
+  char            *host = NULL, *device = NULL;
+  int              multiprocessors;
+
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-mat_aijhybridgpu_diagonal_runs", &three, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_diagonal_rows", &wantedrows, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_diagonal_threads", &wantedthreads, NULL));
+  PetscCall(HybDeviceLimits(&limit, &multiprocessors));
+  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_HOST, DIAGONALS_MAX * DIAGONALS_MAX, sizeof(*meeting), &meeting));
+  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_HOST, 32 * DIAGONAL_WORDS, sizeof(*group), &group));
+  for (int pass = three ? 0 : 1; pass < 2 && !ngroups; pass++) {
+    na = DiagonalLines(da, !pass, a);
+    nb = DiagonalLines(db, !pass, b);
+    if (na && nb) ngroups = DiagonalGroups(A, B, na, a, nb, b, meeting, group, &npairs, &x->nwords, &s->ndiagonals);
+  }
+  for (int k = 0; k < npairs; k++) padded += (PetscCount)(a[meeting[k].a].count * b[meeting[k].b].count);
+  if (!ngroups || (!strcmp(mm->name, "auto") && (double)padded * A->m * B->m > 4. * (double)A->nnz * (double)B->nnz)) PetscFunctionReturn(PETSC_SUCCESS);
+  s->wide = (PetscBool)(PetscMax(da->n, db->n) > 32);
+  s->npairs = npairs;
+  /* 64 rows where four blocks of 256 threads are resident, else 32: their halo costs less */
+  rows = DIAGONAL_ROWS;
+  if (4 * (DiagonalShared(rows, na, a, da->n, db->n, s->ndiagonals, s->wide, x, NULL) + 2048) > (PetscCount)limit) rows = 32;
+  if (wantedrows == 32 || wantedrows == 64 || wantedrows == DIAGONAL_MOST) rows = (int)wantedrows;
+  while (rows > 32 && DiagonalShared(rows, na, a, da->n, db->n, s->ndiagonals, s->wide, x, NULL) + 1024 > (PetscCount)limit) rows /= 2;
+  s->bytes = (size_t)DiagonalShared(rows, na, a, da->n, db->n, s->ndiagonals, s->wide, x, NULL);
+  if (s->bytes + 1024 > limit) PetscFunctionReturn(PETSC_SUCCESS);
+  threads = 4 * (s->bytes + 2048) > limit ? 512 : 256;
+  if (wantedthreads == 256 || wantedthreads == 512) threads = (int)wantedthreads;
+  s->threads = threads;
+  x->rows    = rows;
+  x->parts   = threads / rows;
+  x->nruns   = na;
+  {
+    DiagonalRun   *run;
+    unsigned      *target;
+    DiagonalPair  *pair;
+    DiagonalGroup *ordered;
+    int           *part, partof[32 * DIAGONAL_WORDS], load[32] = {0}, ntargets = 0, places[DIAGONALS_MAX], n = 0;
+    bool           taken[32 * DIAGONAL_WORDS] = {false};
+    DiagonalTile  *tile;
+    DiagonalPlace *place;
+
+    for (int pass = 0; pass < 3; pass++) {
+      char *base = pass == 0 ? NULL : pass == 1 ? host : device;
+
+      used = 0;
+      DiagonalTake(base, &used, (size_t)na * sizeof(*run), &x->run);
+      DiagonalTake(base, &used, (size_t)npairs * sizeof(*target), &x->target);
+      DiagonalTake(base, &used, (size_t)npairs * sizeof(*pair), &x->pair);
+      DiagonalTake(base, &used, (size_t)ngroups * sizeof(*ordered), &x->group);
+      DiagonalTake(base, &used, (size_t)(x->parts + 1) * sizeof(*part), &x->part);
+      DiagonalTake(base, &used, (size_t)na * sizeof(*tile), &x->tile);
+      DiagonalTake(base, &used, (size_t)x->nplaces * sizeof(*place), &x->place);
+      if (pass == 0) {
+        PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_HOST, (PetscCount)used, 1, &host));
+        PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (PetscCount)used, 1, &device));
+        PetscCall(PetscMemzero(host, used));
+      }
+      if (pass != 1) continue;
+      run     = (DiagonalRun *)x->run;
+      target  = (unsigned *)x->target;
+      pair    = (DiagonalPair *)x->pair;
+      ordered = (DiagonalGroup *)x->group;
+      part    = (int *)x->part;
+      tile    = (DiagonalTile *)x->tile;
+      place   = (DiagonalPlace *)x->place;
+      (void)DiagonalShared(rows, na, a, da->n, db->n, s->ndiagonals, s->wide, x, tile);
+      for (int k = 0; k < na; k++) {
+        places[k] = n;
+        for (int q = 0; q < tile[k].count; q++, n++) {
+          place[n].row   = tile[k].first + q;
+          place[n].first = tile[k].first;
+          place[n].base  = tile[k].base;
+        }
+        run[k].center = a[k].center;
+        run[k].bits   = DiagonalBits(a[k].first, a[k].count, a[k].lead, a[k].half);
+        run[k].first  = ntargets;
+        for (int g = 0; g < ngroups; g++) {
+          for (int e = group[g].first; e < group[g].end; e++) {
+            const DiagonalLine *u = &b[meeting[e].b];
+
+            if (meeting[e].a == k) target[ntargets++] = DiagonalBits(u->first, u->count, u->lead, 0) | (unsigned)(group[g].bit + group[g].half - a[k].half - u->half) << 11 | (unsigned)group[g].word << 16;
+          }
+        }
+        run[k].end = ntargets;
+      }
+      for (int e = 0; e < npairs; e++) {
+        const DiagonalLine *u = &b[meeting[e].b];
+
+        pair[e].place = places[meeting[e].a];
+        pair[e].bits  = run[meeting[e].a].bits | DiagonalBits(u->first, u->count, u->lead, u->half) << 11;
+      }
+      /* the groups with most products first, each to the part that has least */
+      for (int round = 0; round < ngroups; round++) {
+        int largest = -1, most = -1, least = 0;
+
+        for (int g = 0; g < ngroups; g++) {
+          int cost = 4;
+
+          if (taken[g]) continue;
+          for (int e = group[g].first; e < group[g].end; e++) cost += 2 + (1 + 2 * a[meeting[e].a].half) * (1 + 2 * b[meeting[e].b].half);
+          if (cost > most) {
+            most    = cost;
+            largest = g;
+          }
+        }
+        for (int p = 1; p < x->parts; p++)
+          if (load[p] < load[least]) least = p;
+        taken[largest]  = true;
+        partof[largest] = least;
+        load[least] += most;
+      }
+      n = 0;
+      for (int p = 0; p < x->parts; p++) {
+        part[p] = n;
+        for (int g = 0; g < ngroups; g++)
+          if (partof[g] == p) ordered[n++] = group[g];
+      }
+      part[x->parts] = n;
+      PetscCall(exec->backend->copy(exec, device, host, used, HYB_COPY_HOST_TO_DEVICE));
+    }
+  }
+  PetscCall(HybArenaFree(&mm->work, &host));
+  PetscCall(HybArenaFree(&mm->work, &meeting));
+  PetscCall(HybArenaFree(&mm->work, &group));
+  s->found = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybSpGEMMApplicable_DiagonalCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
+{
+  const HybExec *exec    = &mm->exec;
+  const bool     same    = A->i == B->i && A->j == B->j;
+  const PetscInt acapacity = DiagonalsCapacity(A, DIAGONAL_THREADS), bcapacity = DiagonalsCapacity(B, DIAGONAL_THREADS);
+  PetscInt       fewest  = DIAGONAL_FEWEST;
+  DiagonalLook  *look, host;
+  Diagonals     *da, *db;
+  Diagonal      *s;
+  PetscBool      known = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  *fits = PETSC_FALSE;
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_diagonal_fewest", &fewest, NULL));
+  if (!A->nnz || !B->nnz || (A->nnz < fewest && !strcmp(mm->name, "auto"))) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_HOST, 1, sizeof(*s), &s));
+  PetscCall(PetscMemzero((void *)s, sizeof(*s)));
+  PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, 1, sizeof(*look), &look));
+  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, A->m, sizeof(PetscCount), &mm->rowproducts));
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, A->m, sizeof(unsigned long long), &s->worda));
+  s->wordb = s->worda;
+  if (!same) PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, B->m, sizeof(unsigned long long), &s->wordb));
+  da = &look->d[0];
+  db = &look->d[same ? 0 : 1];
+  for (int pass = 0; pass < 2 && !known; pass++) {
+    HYB_LAUNCH(DiagonalSample, same ? 1 : 2, DIAGONALS_SAMPLE, 0, exec->stream, *A, *B, pass, look);
+    HYB_LAUNCH(DiagonalWords, HybBlocks(A->m, DIAGONAL_THREADS), DIAGONAL_THREADS, (size_t)acapacity * sizeof(PetscInt), exec->stream, A->m, A->i, A->j, acapacity, da, db, s->worda);
+    if (!same) HYB_LAUNCH(DiagonalWords, HybBlocks(B->m, DIAGONAL_THREADS), DIAGONAL_THREADS, (size_t)bcapacity * sizeof(PetscInt), exec->stream, B->m, B->i, B->j, bcapacity, db, da, s->wordb);
+    if (!pass) {
+      const HybPlanUnless unless = {{&da->n, &db->n}, DIAGONALS_MAX};
+
+      PetscCall(HybPlanRowCostsUnless(exec, A, B->i, NULL, unless, mm->rowproducts, look->stats));
+    }
+    PetscCall(exec->backend->copy(exec, &host, look, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
+    if (same) host.d[1] = host.d[0];
+    if (host.d[0].n > DIAGONALS_MAX || host.d[1].n > DIAGONALS_MAX || host.d[0].nmissing > DIAGONALS_MAX || host.d[1].nmissing > DIAGONALS_MAX) break;
+    known = (PetscBool)(!host.d[0].nmissing && !host.d[1].nmissing);
+  }
+  PetscCall(HybArenaFree(&mm->work, &look));
+  if (host.stats[0]) HybPlanStatsSet(host.stats, &mm->stats);
+  else PetscCall(HybArenaFree(&mm->work, &mm->rowproducts));
+  if (known) PetscCall(DiagonalProgram(mm, A, B, &host, s));
+  if (s->found) {
+    mm->data = s;
+    *fits    = PETSC_TRUE;
+  } else {
+    /* it makes room before the next method starts */
+    PetscCall(HybArenaReset(&mm->keep));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode DiagonalRunAll(HybSpGEMM *mm, Diagonal *s, const HybCSR *A, const HybCSR *B, bool columns, HybCSR *C)
+{
+  const HybExec *exec = &mm->exec;
+  DiagonalArgs   x    = s->args;
+  PetscCount     grid = HybBlocks(A->m, x.rows);
+
+  PetscFunctionBegin;
+  x.m     = A->m;
+  x.mb    = B->m;
+  x.annz  = A->nnz;
+  x.bnnz  = B->nnz;
+  x.ai    = A->i;
+  x.bi    = B->i;
+  x.ci    = C->i;
+  x.aa    = A->a;
+  x.ba    = B->a;
+  x.cj    = columns ? C->j : NULL;
+  x.ca    = C->a;
+  x.worda = s->worda;
+  x.wordb = s->wordb;
+  x.bulk  = (((uintptr_t)A->a | (uintptr_t)B->a) & 15) == 0;
+#define DIAGONAL_CALL(WORD, THREADS) HYB_LAUNCH((DiagonalKernel<WORD, THREADS>), grid, THREADS, s->bytes, exec->stream, x)
+  if (s->wide) {
+    if (s->threads == 512) DIAGONAL_CALL(unsigned long long, 512);
+    else DIAGONAL_CALL(unsigned long long, 256);
+  } else {
+    if (s->threads == 512) DIAGONAL_CALL(unsigned, 512);
+    else DIAGONAL_CALL(unsigned, 256);
+  }
+#undef DIAGONAL_CALL
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybSpGEMMSymbolic_DiagonalCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C)
+{
+  const HybExec *exec   = &mm->exec;
+  const bool     values = (A->a || !A->nnz) && (B->a || !B->nnz);
+  Diagonal      *s      = (Diagonal *)mm->data;
+
+  PetscFunctionBegin;
+  if (!s) {
+    PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_HOST, 1, sizeof(*s), &s));
+    PetscCall(PetscMemzero((void *)s, sizeof(*s)));
+    mm->data = s;
+  }
+  PetscCall(HybArenaAlloc(out, exec->result, (PetscCount)C->m + 1, sizeof(PetscInt), &C->i));
+  if (s->found) {
+    DiagonalArgs *x = &s->args;
+    PetscCount   *found, host[3]; /* products, most of a row, nnz(C) */
+
+    PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, 3, sizeof(PetscCount), &found));
+    PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (PetscCount)A->m * x->nwords, sizeof(unsigned), &x->wordc));
+    x->m     = A->m;
+    x->worda = s->worda;
+    x->wordb = s->wordb;
+    x->stats = found;
+    {
+      const PetscCount grid  = HybBlocks(A->m, DIAGONAL_THREADS);
+      const size_t     bytes = x->nwords > 1 ? (size_t)x->nwords * DIAGONAL_THREADS * sizeof(unsigned) : 0;
+
+      if (s->wide) {
+        if (x->nwords > 1) HYB_LAUNCH((DiagonalCounts<unsigned long long, false>), grid, DIAGONAL_THREADS, bytes, exec->stream, *x, C->i);
+        else HYB_LAUNCH((DiagonalCounts<unsigned long long, true>), grid, DIAGONAL_THREADS, bytes, exec->stream, *x, C->i);
+      } else {
+        if (x->nwords > 1) HYB_LAUNCH((DiagonalCounts<unsigned, false>), grid, DIAGONAL_THREADS, bytes, exec->stream, *x, C->i);
+        else HYB_LAUNCH((DiagonalCounts<unsigned, true>), grid, DIAGONAL_THREADS, bytes, exec->stream, *x, C->i);
+      }
+    }
+    PetscCall(HybScanCounts(exec, &mm->work, C->m, C->i, C->i, found + 2, NULL));
+    PetscCall(exec->backend->copy(exec, host, found, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
+    x->stats = NULL;
+    PetscCall(HybArenaFree(&mm->work, &found));
+    mm->stats.products = host[0];
+    mm->stats.maxrow   = host[1];
+    C->nnz             = host[2];
+    PetscCall(HybCountersSet(&mm->counters, "diagonals", s->ndiagonals));
+    PetscCall(HybCountersSet(&mm->counters, "pairs", s->npairs));
+    PetscCall(HybCountersSet(&mm->counters, "rows by diagonals", A->m));
+  } else if (mm->stats.products) {
+    PetscCall(HybHashRowsCount(mm, A, B, PETSC_TRUE, mm->rowproducts, NULL, &s->hash, C->i));
+    PetscCall(HybHashRowsFetch(mm, &s->hash, &C->nnz));
+    PetscCall(HybCountersSet(&mm->counters, "rows by hash", A->m));
+  } else PetscCall(exec->backend->zero(exec, C->i, ((size_t)C->m + 1) * sizeof(PetscInt)));
+  PetscCall(HybSpGEMMCheckCount(exec, A, B, C->nnz, PETSC_FALSE));
+  PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(PetscInt), &C->j));
+  if (values) PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(HybScalar), &C->a));
+  if (C->nnz) {
+    if (s->found) PetscCall(DiagonalRunAll(mm, s, A, B, true, C));
+    else PetscCall(HybHashRowsFill(mm, A, B, &s->hash, C));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybSpGEMMNumeric_DiagonalCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybCSR *C)
+{
+  Diagonal *s = (Diagonal *)mm->data;
+
+  PetscFunctionBegin;
+  if (C->nnz) {
+    if (s->found) PetscCall(DiagonalRunAll(mm, s, A, B, false, C));
+    else PetscCall(HybHashRowsNumeric(mm, A, B, &s->hash, C));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+extern const HybSpGEMMMethod HybSpGEMM_DiagonalCUDA;
+const HybSpGEMMMethod        HybSpGEMM_DiagonalCUDA = {"diagonal", HybSpGEMMApplicable_DiagonalCUDA, HybSpGEMMSymbolic_DiagonalCUDA, HybSpGEMMNumeric_DiagonalCUDA, NULL, PETSC_TRUE};
