@@ -79,6 +79,9 @@ typedef struct {
   size_t   peak;  /* the most ever held since HybArenaInit() */
 } HybArena;
 
+/* large pages for a large block of the host's, where the kernel gives them on request; arenas ask by themselves */
+extern void HybAskLargePages(void *ptr, size_t bytes);
+
 extern PetscErrorCode HybArenaInit(HybArena *, const HybExec *);
 /* *(void**)ptr = count*size bytes (at least one), aligned to 64 bytes at least on a device, 16 on the host; not initialized.
    The product count*size is checked for overflow. */

@@ -5,20 +5,12 @@
   The tables of the rooms above are reached by their names alone: this room includes none of their headers.
 */
 #include <aijhybridgpu/private/hyb.h>
-#if defined(__linux__)
-  #include <stdint.h>
-  #include <sys/mman.h>
-#endif
 
 extern const struct _HybPlanOps             HybPlanHost;
 extern const struct _HybSegMergeOps         HybSegMergeHost;
 extern const struct _HybSpMVMethod *const   HybSpMVMethodsHost[];
 extern const struct _HybSpGEMMMethod *const HybSpGEMMMethodsHost[];
 extern const struct _HybPtAPMethod *const   HybPtAPMethodsHost[];
-
-/* A product's arrays are fresh pages, and touching them 4 KiB at a time costs about as much as computing what goes there (0.4 s a GiB). Where
-   the kernel gives huge pages on request, large blocks ask for them. */
-#define HYB_HUGE_BYTES ((size_t)8 << 20)
 
 static HybMemoryReport HybHostMemory;
 
@@ -30,14 +22,6 @@ static PetscErrorCode HybAlloc_Host(const HybExec *exec, HybMem mem, size_t byte
   if (mem != HYB_MEM_GROWING) HybHostMemory.device_bytes += bytes; /* of reserved addresses it is not known what is used */
   HybHostMemory.device_peak = PetscMax(HybHostMemory.device_peak, HybHostMemory.device_bytes);
   HybHostMemory.since       = PetscMax(HybHostMemory.since, HybHostMemory.device_bytes);
-#if defined(__linux__) && defined(MADV_HUGEPAGE)
-  if (bytes >= HYB_HUGE_BYTES) {
-    const uintptr_t page = 4096, first = ((uintptr_t)*ptr + page - 1) / page * page, last = ((uintptr_t)*ptr + bytes) / page * page;
-
-    /* a hint: refusing it is no error */
-    (void)madvise((void *)first, last - first, MADV_HUGEPAGE);
-  }
-#endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

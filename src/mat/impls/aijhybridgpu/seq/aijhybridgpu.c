@@ -463,6 +463,18 @@ static PetscErrorCode MatSeqAIJHybridGPUInstall(Mat B)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode HybDuplicateOfParent(Mat A, Mat *B)
+{
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  HybLargePagesBegin();
+  ierr = MatDuplicate(A, MAT_COPY_VALUES, B);
+  HybLargePagesEnd();
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode MatConvert_SeqAIJ_SeqAIJHybridGPU(Mat A, MatType type, MatReuse reuse, Mat *newmat)
 {
   Mat       B;
@@ -476,7 +488,7 @@ PetscErrorCode MatConvert_SeqAIJ_SeqAIJHybridGPU(Mat A, MatType type, MatReuse r
     if (!done) PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (reuse == MAT_INITIAL_MATRIX) PetscCall(MatDuplicate(A, MAT_COPY_VALUES, newmat));
+  if (reuse == MAT_INITIAL_MATRIX) PetscCall(HybDuplicateOfParent(A, newmat));
   else *newmat = A;
   B   = *newmat;
   own = MatIsSeqAIJHybridGPU(B);
@@ -506,7 +518,7 @@ PetscErrorCode MatSeqAIJHybridGPUOperateSeqAIJ(Mat A, MatType type, MatReuse reu
     if (!done) PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (reuse == MAT_INITIAL_MATRIX) PetscCall(MatDuplicate(A, MAT_COPY_VALUES, newmat));
+  if (reuse == MAT_INITIAL_MATRIX) PetscCall(HybDuplicateOfParent(A, newmat));
   else *newmat = A;
   PetscCall(MatSeqAIJHybridGPUInstall(*newmat));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -176,7 +176,14 @@ static PetscErrorCode MatDuplicate_SeqAIJHybridGPU(Mat A, MatDuplicateOption op,
   if (op != MAT_SHARE_NONZERO_PATTERN && !a->hostcopy) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(A, &x, &device));
   if (!device) {
     if (op == MAT_COPY_VALUES) PetscCall(MatSeqAIJHybridGPUHostDuplicate(A, PETSC_TRUE, B));
-    else PetscCall((*HYB_PARENT.duplicate)(A, op, B));
+    else {
+      PetscErrorCode ierr;
+
+      HybLargePagesBegin();
+      ierr = (*HYB_PARENT.duplicate)(A, op, B);
+      HybLargePagesEnd();
+      PetscCall(ierr);
+    }
     PetscCall(MatSeqAIJHybridGPUShare(A, *B));
     PetscFunctionReturn(PETSC_SUCCESS);
   }

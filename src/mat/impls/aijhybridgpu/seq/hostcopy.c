@@ -18,9 +18,6 @@
   A duplicate whose allocations never came by (PETSc's linear solver server has memory of its own) was copied whole by the parent.
 */
 #include "../aijhybridgpuimpl.h"
-#if defined(__linux__)
-  #include <sys/mman.h>
-#endif
 
 #define HYB_HOST_COPY_MIN   ((PetscCount)1 << 14) /* nonzeros from which on it is worth the trouble */
 #define HYB_LARGE_PAGES_MIN ((size_t)8 << 20)     /* bytes */
@@ -39,18 +36,6 @@ static struct {
     size_t bytes;
   } block[HYB_WATCHED];
 } watch;
-
-static void HybAskLargePages(void *array, size_t bytes)
-{
-#if defined(__linux__) && defined(MADV_HUGEPAGE)
-  const size_t large = (size_t)2 << 20, from = ((size_t)array + large - 1) & ~(large - 1), to = ((size_t)array + bytes) & ~(large - 1);
-
-  if (to > from) (void)madvise((void *)from, to - from, MADV_HUGEPAGE); /* a wish */
-#else
-  (void)array;
-  (void)bytes;
-#endif
-}
 
 static PetscErrorCode HybWatchMalloc(size_t bytes, PetscBool clear, int line, const char function[], const char file[], void **array)
 {
@@ -77,8 +62,6 @@ static PetscErrorCode HybWatchMalloc(size_t bytes, PetscBool clear, int line, co
 void HybLargePagesBegin(void)
 {
   if (PetscDefined(HAVE_THREADSAFETY) || watch.depth++) return;
-  watch.last    = NULL;
-  watch.n       = 0;
   watch.least   = PTRDIFF_MAX;
   watch.before  = PetscTrMalloc;
   PetscTrMalloc = HybWatchMalloc;
@@ -110,13 +93,15 @@ static PetscErrorCode HybDuplicateCut(Mat A, PetscInt *i, Mat *B, PetscBool *cut
   HybLargePagesBegin();
   watch.wanted = (size_t)nnz * (sizeof(PetscScalar) + sizeof(PetscInt)) + (3 * (size_t)m + 1) * sizeof(PetscInt);
   watch.seen   = 0;
+  watch.n      = 0;
   watch.least  = PetscMin(4096, ((size_t)m + 1) * sizeof(PetscInt));
   watch.last   = i + m;
   ierr         = (*HybGlueState.seq.duplicate)(A, MAT_COPY_VALUES, B);
   HybLargePagesEnd();
-  *cut       = (PetscBool)!watch.last;
-  watch.last = NULL;
-  i[m]       = nnz;
+  *cut        = (PetscBool)!watch.last;
+  watch.last  = NULL;
+  watch.least = PTRDIFF_MAX;
+  i[m]        = nnz;
   PetscCall(ierr);
   if (!*cut) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJGetCSRAndMemType(*B, &bi, &bj, &ba, &mtype));
@@ -137,7 +122,7 @@ static PetscErrorCode HybHostCopyExec(Mat A, const PetscInt *i, const PetscScala
 
   PetscFunctionBegin;
   x->backend = NULL;
-  if (PetscDefined(HAVE_THREADSAFETY) || watch.depth || !i || !a || i[A->rmap->n] < HYB_HOST_COPY_MIN) PetscFunctionReturn(PETSC_SUCCESS);
+  if (PetscDefined(HAVE_THREADSAFETY) || !i || !a || i[A->rmap->n] < HYB_HOST_COPY_MIN) PetscFunctionReturn(PETSC_SUCCESS);
   if (A->structure_only || A->factortype != MAT_FACTOR_NONE || !A->assembled || !A->preallocated) PetscFunctionReturn(PETSC_SUCCESS);
 #if PETSC_VERSION_GE(3, 19, 0)
   if (A->hash_active) PetscFunctionReturn(PETSC_SUCCESS);
