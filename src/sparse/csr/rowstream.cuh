@@ -199,9 +199,17 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
         columns.template Sum<G>(lane, r, start, end, value + (size_t)s * l.values - first, index + (size_t)s * l.indices - q0, table, row, x, j, sum);
       }
       if (AHEAD == ROWSTREAM_LATE || AHEAD == ROWSTREAM_COPIED) ask(true, AHEAD == ROWSTREAM_LATE);
+      /* all lanes of the warp are here; the sums side by side, so that they do not wait for each other */
+#pragma unroll
+      for (int d = G / 2; d > 0; d >>= 1) {
+        HybScalar other[R];
+#pragma unroll
+        for (int c = 0; c < R; c++) other[c] = HybShflXor(HYB_FULL_MASK, sum[c], d);
+#pragma unroll
+        for (int c = 0; c < R; c++) sum[c] = sum[c] + other[c];
+      }
 #pragma unroll
       for (int c = 0; c < R; c++) {
-        if (G > 1) sum[c] = HybSubwarpSum<G>(sum[c]);
         if (valid && lane == c % G) z[r + c] = mode == ROW_SET ? sum[c] : mode == ROW_ADD ? base[c] + sum[c] : base[c] - sum[c];
       }
     } else {
