@@ -210,6 +210,15 @@ static __device__ __forceinline__ T HybSubwarpSum(T v)
   return HybSubwarpReduce<W>(v, HybSum());
 }
 
+/* the same for all sub-warps of a warp together: who takes part need not be looked for, which costs as much as the sum */
+template <int W, typename T>
+static __device__ __forceinline__ T HybSubwarpsSum(T v)
+{
+#pragma unroll
+  for (int d = W / 2; d > 0; d >>= 1) v = v + HybShflXor(HYB_FULL_MASK, v, d);
+  return v;
+}
+
 template <int W, typename T>
 static __device__ __forceinline__ T HybSubwarpMax(T v)
 {

@@ -159,7 +159,7 @@ static __global__ __launch_bounds__(ROWGROUP_THREADS, U == 4 ? 6 : 4) void RowGr
   const PetscInt   start = r < m ? i[r] : 0, end = r < m ? i[r + 1] : 0;
   HybScalar        sum = RowGroupSum<W, W == 1 ? 4 : U>(lane, start, end, j, a, x);
 
-  sum = HybSubwarpSum<W>(sum);
+  sum = HybSubwarpsSum<W>(sum);
   if (lane == 0 && r < m) RowGroupEnd(mode, sum, y, z, r);
 }
 
@@ -177,7 +177,7 @@ static __device__ __forceinline__ void RowGroupListed(int mode, PetscCount block
     length = rowlength[first + q];
   }
   HybScalar sum = RowGroupSum<W, W == 1 ? 4 : U>(lane, start, start + length, j, a, x);
-  sum           = HybSubwarpSum<W>(sum);
+  sum           = HybSubwarpsSum<W>(sum);
   if (lane == 0 && q < rows) RowGroupEnd(mode, sum, y, z, r);
 }
 
