@@ -35,6 +35,17 @@ static inline PetscErrorCode MatTestFinalize(int *code)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* whether the options database has this value for the option */
+static inline PetscErrorCode MatTestOptionIs(const char *option, const char *value, PetscBool *is)
+{
+  char text[256] = "";
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscOptionsGetString(NULL, NULL, option, text, sizeof(text), NULL));
+  PetscCall(PetscStrcmp(text, value, is));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* how often an event of the log has happened */
 static inline PetscErrorCode MatTestEventCount(const char *name, PetscInt *count)
 {

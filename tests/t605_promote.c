@@ -248,7 +248,7 @@ static PetscErrorCode CheckWrittenResult(void)
 int main(int argc, char **argv)
 {
   int         code = 0;
-  char        text[64], memory[32] = "managed", promote[32] = "auto", backend[32] = "auto", name[128];
+  char        text[64], name[128];
   PetscReal   share = 0.5;
   PetscBool   mirror, never, cuda, flg;
   PetscMPIInt size;
@@ -256,13 +256,10 @@ int main(int argc, char **argv)
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Host-born matrices that move to the device's storage, and back\n"));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_memory", memory, sizeof(memory), NULL));
-  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_promote", promote, sizeof(promote), NULL));
-  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_backend", backend, sizeof(backend), NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-mat_aijhybridgpu_managed_limit", &share, NULL));
-  PetscCall(PetscStrcmp(memory, "mirror", &mirror));
-  PetscCall(PetscStrcmp(promote, "never", &never));
-  PetscCall(PetscStrcmp(backend, "cuda", &cuda));
+  PetscCall(MatTestOptionIs("-mat_aijhybridgpu_memory", "mirror", &mirror));
+  PetscCall(MatTestOptionIs("-mat_aijhybridgpu_promote", "never", &never));
+  PetscCall(MatTestOptionIs("-mat_aijhybridgpu_backend", "cuda", &cuda));
   Expected = (PetscBool)(cuda && !mirror && !never && share > 0.01);
   PetscCall(CheckMarks("aijhybridgpu"));
   PetscCall(CheckMarks(MATAIJ));

@@ -88,12 +88,10 @@ static PetscErrorCode CheckPlaces(void)
 {
   Mat         A, H, C;
   PetscBool   mirror;
-  char        memory[32] = "managed";
   const char *born;
 
   PetscFunctionBeginUser;
-  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_memory", memory, sizeof(memory), NULL));
-  PetscCall(PetscStrcmp(memory, "mirror", &mirror));
+  PetscCall(MatTestOptionIs("-mat_aijhybridgpu_memory", "mirror", &mirror));
   born = mirror ? "the matrix is on the device, mirrored on the host" : "the matrix is on the device and the host in one storage";
   for (PetscInt n = 8; n <= 40; n += 32) { /* the smaller one has fewer nonzeros than -mat_aijhybridgpu_device_min, in the run that has this option */
     PetscBool device;

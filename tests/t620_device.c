@@ -419,17 +419,15 @@ static PetscErrorCode TestCOO(PetscInt m, PetscInt n)
 int main(int argc, char **argv)
 {
   char           text[PETSC_MAX_PATH_LEN] = "";
-  PetscBool      flg, mirror = PETSC_FALSE;
+  PetscBool      flg, mirror;
   const PetscInt shapes[][2] = {{90, 90}, {70, 120}, {120, 50}};
   int            code        = 0;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Operations of MATAIJHYBRIDGPU on the device\n"));
   PetscCall(PetscLogDefaultBegin());
-  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_backend", text, sizeof(text), NULL));
-  PetscCall(PetscStrcmp(text, "cuda", &Device));
-  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_memory", text, sizeof(text), &flg));
-  if (flg) PetscCall(PetscStrcmp(text, "mirror", &mirror));
+  PetscCall(MatTestOptionIs("-mat_aijhybridgpu_backend", "cuda", &Device));
+  PetscCall(MatTestOptionIs("-mat_aijhybridgpu_memory", "mirror", &mirror));
   { /* opens the device */
     Mat A, H;
 

@@ -115,16 +115,14 @@ static PetscErrorCode Test(PetscInt M, PetscInt N, PetscBool local, PetscBool lo
 int main(int argc, char **argv)
 {
   char      text[PETSC_MAX_PATH_LEN] = "", name[64];
-  PetscBool flg, mirror = PETSC_FALSE;
+  PetscBool flg, mirror;
   int       code = 0;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Assembly of MATAIJHYBRIDGPU from coordinates in parallel\n"));
   PetscCall(PetscLogDefaultBegin());
-  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_backend", text, sizeof(text), NULL));
-  PetscCall(PetscStrcmp(text, "cuda", &Device));
-  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_memory", text, sizeof(text), &flg));
-  if (flg) PetscCall(PetscStrcmp(text, "mirror", &mirror));
+  PetscCall(MatTestOptionIs("-mat_aijhybridgpu_backend", "cuda", &Device));
+  PetscCall(MatTestOptionIs("-mat_aijhybridgpu_memory", "mirror", &mirror));
   { /* opens the device */
     Mat A, H;
 

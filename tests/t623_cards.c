@@ -138,7 +138,7 @@ static PetscErrorCode Work(Mat A, Mat H, PetscInt turn)
 int main(int argc, char **argv)
 {
   Mat         A, H;
-  char        folder[] = "/tmp/aijhybridgpu-cards-XXXXXX", info[PETSC_MAX_PATH_LEN], path[PETSC_MAX_PATH_LEN] = "", memory[32] = "managed";
+  char        folder[] = "/tmp/aijhybridgpu-cards-XXXXXX", info[PETSC_MAX_PATH_LEN], path[PETSC_MAX_PATH_LEN] = "";
   PetscMPIInt rank, size;
   PetscInt    everyone = -1;
   PetscBool   mirror;
@@ -152,8 +152,7 @@ int main(int argc, char **argv)
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_cuda_library", path, sizeof(path), NULL));
-  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_memory", memory, sizeof(memory), NULL));
-  PetscCall(PetscStrcmp(memory, "mirror", &mirror));
+  PetscCall(MatTestOptionIs("-mat_aijhybridgpu_memory", "mirror", &mirror));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-everyone_on", &everyone, NULL));
   if (!strstr(path, "emulated")) everyone = -1; /* PETSc's own option says it where vectors are on a device */
   if (everyone >= 0) {

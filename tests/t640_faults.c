@@ -102,7 +102,7 @@ static PetscErrorCode Held(size_t *bytes)
 /* the device library of the plugin, once more, with a hook: the same library, the same card */
 static PetscErrorCode Hook(void)
 {
-  char           path[PETSC_MAX_PATH_LEN] = "", message[256], memory[32] = "managed";
+  char           path[PETSC_MAX_PATH_LEN] = "", message[256];
   const HybStamp stamp = HYB_STAMP;
   HybServices    services;
   HybGetBackendFn get;
@@ -110,16 +110,14 @@ static PetscErrorCode Hook(void)
   void          *library;
 
   PetscFunctionBeginUser;
-  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_backend", message, sizeof(message), &cuda));
-  if (cuda) PetscCall(PetscStrcmp(message, "cuda", &cuda));
+  PetscCall(MatTestOptionIs("-mat_aijhybridgpu_backend", "cuda", &cuda));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_cuda_library", path, sizeof(path), NULL));
-  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_memory", memory, sizeof(memory), NULL));
+  PetscCall(MatTestOptionIs("-mat_aijhybridgpu_memory", "mirror", &mirror));
   if (!cuda || !path[0]) PetscFunctionReturn(PETSC_SUCCESS);
   library = dlopen(path, RTLD_NOW);
   PetscCheck(library, PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", dlerror());
   *(void **)&get = dlsym(library, HYB_GET_BACKEND_SYMBOL);
   PetscCheck(get, PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", dlerror());
-  PetscCall(PetscStrcmp(memory, "mirror", &mirror));
   memset(&services, 0, sizeof(services));
   services.size             = sizeof(services);
   services.device           = -1;

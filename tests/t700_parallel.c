@@ -257,18 +257,15 @@ static PetscErrorCode ResultsAsOperands(void)
   Mat           q, hq;
   PetscLogEvent event;
   PetscMPIInt   size;
-  PetscBool     born = PETSC_FALSE, mirror = PETSC_FALSE;
-  char          text[32];
+  PetscBool     born, mirror;
 
   PetscFunctionBeginUser;
   MatTestName = "results as operands";
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_backend", text, sizeof(text), &born));
-  if (born) PetscCall(PetscStrcmp(text, "cuda", &born));
+  PetscCall(MatTestOptionIs("-mat_aijhybridgpu_backend", "cuda", &born));
   PetscCall(PetscOptionsHasName(NULL, NULL, "-mat_seqaij_type", &mirror)); /* then the parent's copies of blocks are of that type too, and the host's */
   if (mirror) born = PETSC_FALSE;
-  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_memory", text, sizeof(text), &mirror));
-  if (mirror) PetscCall(PetscStrcmp(text, "mirror", &mirror));
+  PetscCall(MatTestOptionIs("-mat_aijhybridgpu_memory", "mirror", &mirror));
   PetscCall(Random(60, 60, 4, 41, MATAIJ, &a[0]));
   PetscCall(Random(60, 60, 4, 41, "aijhybridgpu", &h[0]));
   PetscCall(Random(60, 31, 3, 42, MATAIJ, &q));

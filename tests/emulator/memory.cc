@@ -486,6 +486,24 @@ void Launch(const void *kernel, const char *name, const char *args, const char *
   o->block     = block;
   o->dynamic   = bytes;
 }
+
+/* a guard page and this many bytes behind it, which an array that is gone had or nobody yet; NULL: there is no more */
+static char *TakePages(size_t bytes)
+{
+  auto  old  = recycled_.find(bytes);
+  char *page = nullptr;
+  if (old != recycled_.end()) {
+    page = old->second;
+    recycled_.erase(old);
+    free(arrays_[page]->shadow);
+    delete arrays_[page];
+  } else if (space_used_ + bytes + 2 * Page <= SpaceBytes) {
+    page = space_ + space_used_;
+    space_used_ += bytes + Page; /* the guard page behind is the next one's before */
+  }
+  return page;
+}
+
 Array *New(size_t bytes, EmuPool *pool, EmuStream *s)
 {
   Start();
@@ -496,18 +514,8 @@ Array *New(size_t bytes, EmuPool *pool, EmuStream *s)
     if (p->card == card) held += std::max(p->reserved, p->used);
   const size_t growth = pool->used + bytes > pool->reserved ? pool->used + bytes - pool->reserved : 0;
   if (growth > total_ || held > total_ - growth) return nullptr;
-  char *page;
-  auto  old = recycled_.find(room);
-  if (old != recycled_.end()) {
-    page = old->second;
-    recycled_.erase(old);
-    free(arrays_[page]->shadow);
-    delete arrays_[page];
-  } else {
-    if (space_used_ + room + 2 * Page > SpaceBytes) return nullptr;
-    page = space_ + space_used_;
-    space_used_ += room + Page; /* the guard page behind is the next one's before */
-  }
+  char *const page = TakePages(room);
+  if (!page) return nullptr;
   Array *a     = new Array();
   a->page      = page;
   a->room      = room;
@@ -528,18 +536,8 @@ Array *New(size_t bytes, EmuPool *pool, EmuStream *s)
 Array *NewRange(size_t bytes)
 {
   Start();
-  char *page;
-  auto  old = recycled_.find(bytes);
-  if (old != recycled_.end()) {
-    page = old->second;
-    recycled_.erase(old);
-    free(arrays_[page]->shadow);
-    delete arrays_[page];
-  } else {
-    if (space_used_ + bytes + 2 * Page > SpaceBytes) return nullptr;
-    page = space_ + space_used_;
-    space_used_ += bytes + Page;
-  }
+  char *const page = TakePages(bytes);
+  if (!page) return nullptr;
   Array *a      = new Array();
   a->page       = page;
   a->ptr        = page + Page;
