@@ -46,27 +46,23 @@ struct DiagonalLook {
   Diagonals  d[2];     /* of A, of B */
 };
 
-/* Bits of a run in a word of A or B: the first, which of three there are (two: lead says that the first of the three is missing), half = 1 where it has three places */
+/* The bits of a run in a word of A or B: first; in a second byte which of three there are (two: lead says that the first of the three is missing, else the last is), whether it has three places, and
+   whether these are not all there */
 static __host__ __device__ __forceinline__ unsigned DiagonalBits(int first, int count, int lead, int half)
 {
-  return (unsigned)first | ((1u << count) - 1) << 6 | (unsigned)lead << 9 | (unsigned)half << 10;
+  return (unsigned)first | (((1u << count) - 1) | (unsigned)lead << 3 | (unsigned)half << 4 | (unsigned)(half && count < 3) << 5) << 8;
 }
-#define DIAGONAL_FIRST(w) ((int)((w) & 63u))
-#define DIAGONAL_MASK(w)  (((w) >> 6) & 7u)
-#define DIAGONAL_LEAD(w)  (((w) >> 9) & 1u)
-#define DIAGONAL_HALF(w)  (((w) >> 10) & 1u)
+#define DIAGONAL_FIRST(w) ((int)((w) & 255u))
+#define DIAGONAL_MASK(w)  (((w) >> 8) & 7u)
+#define DIAGONAL_LEAD(w)  (((w) >> 11) & 1u)
+#define DIAGONAL_HALF(w)  (((w) >> 12) & 1u)
+#define DIAGONAL_ODD(w)   (((w) >> 13) & 1u)
 
+/* which of the run's entries a row has */
 template <typename WORD>
 static __device__ __forceinline__ unsigned DiagonalHas(WORD word, unsigned w)
 {
   return ((unsigned)(word >> DIAGONAL_FIRST(w)) & DIAGONAL_MASK(w)) << DIAGONAL_LEAD(w);
-}
-
-/* entries of a row before the run's */
-template <typename WORD>
-static __device__ __forceinline__ int DiagonalBefore(WORD word, unsigned w)
-{
-  return DiagonalsBits((WORD)(word & (((WORD)1 << DIAGONAL_FIRST(w)) - 1)));
 }
 
 /* The program */
@@ -75,22 +71,26 @@ struct DiagonalRun { /* of A */
   unsigned bits;
   int      first, end; /* its targets */
 };
-struct DiagonalPair { /* of a run of A and one of B */
-  int      place; /* of the first row of B that the block's first row needs, among those staged */
-  unsigned bits;  /* of A's run, and 11 bits further on of B's: a row has 64 bits at most */
+struct alignas(8) DiagonalPair { /* of a run of A and one of B */
+  unsigned place; /* of the first row of B that the block's first row needs, among those staged; 16 bits further on which of DiagonalProducts() it is */
+  unsigned bits;  /* of A's run, and 16 bits further on of B's */
 };
-struct DiagonalGroup { /* of C */
+struct alignas(16) DiagonalGroup { /* of C */
   PetscInt center;
-  int      first, end;      /* its pairs */
-  int      word, bit, half; /* 2 half + 1 bits */
+  unsigned where;      /* word, first of 2 half + 1 bits, half: 8 bits each */
+  int      first, end; /* its pairs */
 };
+#define DIAGONAL_WHERE(word, bit, half) ((unsigned)(word) | (unsigned)(bit) << 8 | (unsigned)(half) << 16)
+#define DIAGONAL_WORD(where) ((int)((where) & 255u))
+#define DIAGONAL_BIT(where) ((int)(((where) >> 8) & 255u))
+#define DIAGONAL_REACH(where) ((int)((where) >> 16))
 struct DiagonalTile { /* rows of B that are staged for a run of A */
   PetscInt first, count; /* relative to the block's first row */
   int      base;         /* where their values go */
 };
 struct DiagonalPlace { /* a staged row */
-  PetscInt row, first;
-  int      base;
+  PetscInt row;
+  int      tile;
 };
 
 struct DiagonalArgs {
@@ -107,7 +107,7 @@ struct DiagonalArgs {
   int                  abase, bulk; /* bulk: the copy engine can read the operands */
   size_t               out, staged, cword; /* where in shared memory */
   const DiagonalRun   *run;
-  const unsigned      *target; /* bits of B's run, 11 bits further on word and shift of C's */
+  const unsigned      *target; /* bits of B's run, 16 bits further on shift and word of C's */
   const DiagonalPair  *pair;
   const DiagonalGroup *group;
   const int           *part; /* the groups of each part */
@@ -168,10 +168,10 @@ static __global__ __launch_bounds__(DIAGONAL_THREADS) void DiagonalCounts(Diagon
 
     products += DiagonalsBits(w[0]) + DiagonalsBits(w[1]) + DiagonalsBits(w[2]);
     for (int t = run.first; t < run.end; t++) {
-      const unsigned target = x.target[t], bits = (DiagonalHas(w[0], target) | DiagonalHas(w[1], target) << 1 | DiagonalHas(w[2], target) << 2) << ((target >> 11) & 31u);
+      const unsigned target = x.target[t], bits = (DiagonalHas(w[0], target) | DiagonalHas(w[1], target) << 1 | DiagonalHas(w[2], target) << 2) << ((target >> 16) & 31u);
 
       if (ONE) one |= bits;
-      else shared[(target >> 16) * DIAGONAL_THREADS + threadIdx.x] |= bits;
+      else shared[(target >> 24) * DIAGONAL_THREADS + threadIdx.x] |= bits;
     }
   }
   if (r < x.m) {
@@ -206,26 +206,30 @@ static __device__ __forceinline__ size_t DiagonalTileBytes(PetscCount from, Pets
   return from < to && last > first ? (size_t)(last - first) * sizeof(HybScalar) : 0;
 }
 
-/* the products of a run of A and one of B for one row of C. Values are loaded whether they are wanted or not: loads without conditions are on their way together */
-template <int H1, int H2, typename WORD>
-static __device__ __forceinline__ void DiagonalProducts(unsigned bits, WORD wa, int aat, const DiagonalRow<WORD> *row, const HybScalar *values, HybScalar sum[5])
+/* the products of a run of A and one of B for one row of C. Values are loaded whether they are wanted or not: loads without conditions are on their way together.
+   ODD: one of the runs has two of its three */
+template <int H1, int H2, bool ODD, typename WORD>
+static __device__ __forceinline__ void DiagonalProducts(unsigned bits, WORD wa, const HybScalar *a, const DiagonalRow<WORD> *row, const HybScalar *values, HybScalar sum[5])
 {
-  const unsigned  bitsb = bits >> 11, has = DiagonalHas(wa, bits);
-  const HybScalar *a    = values + aat + DiagonalBefore(wa, bits);
+  const int      firsta = DIAGONAL_FIRST(bits), firstb = DIAGONAL_FIRST(bits >> 16);
+  const WORD     belowb = ((WORD)1 << firstb) - 1;
+  const unsigned has    = ODD ? DiagonalHas(wa, bits) : (unsigned)(wa >> firsta);
 
+  a += DiagonalsBits((WORD)(wa & (((WORD)1 << firsta) - 1)));
 #pragma unroll
   for (int q1 = 0; q1 <= 2 * H1; q1++) {
     const DiagonalRow<WORD> there = row[q1];
-    const HybScalar        *b     = values + there.at + DiagonalBefore(there.word, bitsb), av = *a;
-    const unsigned          hasb  = (has >> q1) & 1u ? DiagonalHas(there.word, bitsb) : 0;
+    const HybScalar        *b     = values + there.at + DiagonalsBits((WORD)(there.word & belowb)), av = *a;
+    const unsigned          hasb  = ODD ? DiagonalHas(there.word, bits >> 16) : (unsigned)(there.word >> firstb), ina = (has >> q1) & 1u;
 
-    a += (has >> q1) & 1u;
+    a += ina;
 #pragma unroll
     for (int q2 = 0; q2 <= 2 * H2; q2++) {
-      const HybScalar bv = *b;
+      const unsigned  inb = (hasb >> q2) & 1u;
+      const HybScalar bv  = *b;
 
-      if ((hasb >> q2) & 1u) sum[2 - H1 - H2 + q1 + q2] = HybMulAdd(av, bv, sum[2 - H1 - H2 + q1 + q2]);
-      b += (hasb >> q2) & 1u;
+      if (ina & inb) sum[2 - H1 - H2 + q1 + q2] = HybMulAdd(av, bv, sum[2 - H1 - H2 + q1 + q2]);
+      b += inb;
     }
   }
 }
@@ -237,27 +241,32 @@ static __global__ __launch_bounds__(THREADS, 1024 / THREADS) void DiagonalKernel
   HYB_SHARED(uint64_t, bar, 1);
   HYB_SHARED(PetscInt, from, DIAGONALS_MAX + 1);
   HYB_SHARED(PetscInt, upto, DIAGONALS_MAX + 1);
+  HYB_SHARED(int, base, DIAGONALS_MAX + 1); /* where the unit that the tile begins in goes */
   HybScalar *const         out    = (HybScalar *)((char *)values + x.out);
   DiagonalRow<WORD> *const staged = (DiagonalRow<WORD> *)((char *)values + x.staged);
   unsigned *const          cword  = (unsigned *)((char *)values + x.cword);
   int *const               cbase  = (int *)cword + x.nwords * x.rows;
   const WORD *const __restrict__ worda = static_cast<const WORD *>(x.worda), *const __restrict__ wordb = static_cast<const WORD *>(x.wordb);
-  const int        tid = (int)threadIdx.x, t = tid & (x.rows - 1), part = tid / x.rows;
+  using Row = typename std::make_unsigned<PetscInt>::type; /* a sum that wraps round is no row either */
+  const int        tid = (int)threadIdx.x, t = tid & (x.rows - 1), part = tid / x.rows, last = THREADS - 1 - tid;
   const PetscCount r0 = (PetscCount)blockIdx.x * x.rows, r1 = HybMin()(r0 + x.rows, (PetscCount)x.m), r = r0 + t;
   const int        begin = x.part[part], end = x.part[part + 1];
   const PetscInt   c0 = x.ci[r0], c1 = x.ci[r1];
   WORD             wa = 0;
   int              aat = x.abase;
 
-  if (tid < x.nruns) {
-    const DiagonalTile tile = x.tile[tid];
+  /* by the last threads: the first one sets the barrier up meanwhile, and waits for memory there */
+  if (last < x.nruns) {
+    const DiagonalTile tile = x.tile[last];
     const PetscCount   lo = r0 + tile.first, hi = lo + tile.count;
 
-    from[tid] = x.bi[HybMin()(HybMax()(lo, (PetscCount)0), (PetscCount)x.mb)];
-    upto[tid] = x.bi[HybMin()(HybMax()(hi, (PetscCount)0), (PetscCount)x.mb)];
-  } else if (tid == x.nruns) {
-    from[tid] = x.ai[r0];
-    upto[tid] = x.ai[r1];
+    from[last] = x.bi[HybMin()(HybMax()(lo, (PetscCount)0), (PetscCount)x.mb)];
+    upto[last] = x.bi[HybMin()(HybMax()(hi, (PetscCount)0), (PetscCount)x.mb)];
+    base[last] = tile.base;
+  } else if (last == x.nruns) {
+    from[last] = x.ai[r0];
+    upto[last] = x.ai[r1];
+    base[last] = x.abase;
   }
   HybBulkInit(bar, 1);
   if (x.ca) {
@@ -274,7 +283,7 @@ static __global__ __launch_bounds__(THREADS, 1024 / THREADS) void DiagonalKernel
           const HybScalar *const source = k < x.nruns ? x.ba : x.aa;
           const PetscCount       first  = from[k] / DiagonalUnit() * DiagonalUnit();
           const size_t           n      = DiagonalTileBytes(from[k], upto[k], k < x.nruns ? x.bnnz : x.annz);
-          HybScalar *const       dest   = values + (k < x.nruns ? x.tile[k].base : x.abase);
+          HybScalar *const       dest   = values + base[k];
 
           HybBulkCopy(bar, dest, source + first, n);
           if (tid == 0)
@@ -289,23 +298,21 @@ static __global__ __launch_bounds__(THREADS, 1024 / THREADS) void DiagonalKernel
       for (int k = 0; k <= x.nruns; k++) {
         const HybScalar *const source = k < x.nruns ? x.ba : x.aa;
         const PetscCount       first  = from[k] / DiagonalUnit() * DiagonalUnit();
-        HybScalar *const       dest   = values + (k < x.nruns ? x.tile[k].base : x.abase);
+        HybScalar *const       dest   = values + base[k];
 
         for (PetscCount e = from[k] + tid; e < upto[k]; e += THREADS) dest[e - first] = source[e];
       }
     }
     for (int q = tid; q < x.nplaces; q += THREADS) {
       const DiagonalPlace place = x.place[q];
-      const PetscCount    row = r0 + place.row, first = HybMin()(HybMax()(r0 + place.first, (PetscCount)0), (PetscCount)x.mb);
-      DiagonalRow<WORD>   s;
+      const Row           row   = (Row)r0 + (Row)place.row;
+      DiagonalRow<WORD>   there = {0, base[place.tile]};
 
-      s.word = 0;
-      s.at   = place.base;
-      if (row >= 0 && row < x.mb) {
-        s.word = wordb[row];
-        s.at += (int)(x.bi[row] - x.bi[first] / DiagonalUnit() * DiagonalUnit());
+      if (row < (Row)x.mb) {
+        there.word = wordb[row];
+        there.at += (int)(x.bi[row] - from[place.tile] / DiagonalUnit() * DiagonalUnit());
       }
-      staged[q] = s;
+      staged[q] = there;
     }
     if (r < x.m) {
       wa = worda[r];
@@ -313,14 +320,14 @@ static __global__ __launch_bounds__(THREADS, 1024 / THREADS) void DiagonalKernel
     }
   }
   if (part == 0) {
-    int base = r < x.m ? (int)(x.ci[r] - c0) : 0;
+    int before = r < x.m ? (int)(x.ci[r] - c0) : 0;
 
     for (int q = 0; q < x.nwords; q++) {
       const unsigned w = r < x.m ? x.wordc[q * (PetscCount)x.m + r] : 0;
 
       cword[q * x.rows + t] = w;
-      cbase[q * x.rows + t] = base;
-      base += __popc(w);
+      cbase[q * x.rows + t] = before;
+      before += __popc(w);
     }
   }
   __syncthreads();
@@ -328,13 +335,16 @@ static __global__ __launch_bounds__(THREADS, 1024 / THREADS) void DiagonalKernel
     PetscInt *const columns = (PetscInt *)out;
 
     for (int g = begin; g < end; g++) {
-      const DiagonalGroup group = x.group[g];
-      const unsigned      w     = cword[group.word * x.rows + t];
-      int                 to    = cbase[group.word * x.rows + t] + __popc(w & ((1u << group.bit) - 1u));
+      const DiagonalGroup group  = x.group[g];
+      const int           at     = DIAGONAL_WORD(group.where) * x.rows + t, half = DIAGONAL_REACH(group.where);
+      const unsigned      w      = cword[at];
+      const unsigned      has    = ((w >> DIAGONAL_BIT(group.where)) & ((2u << 2 * half) - 1u)) << (2 - half);
+      const PetscInt      column = (PetscInt)((Row)r + (Row)group.center) - 2;
+      PetscInt           *to     = columns + cbase[at] + __popc(w & ((1u << DIAGONAL_BIT(group.where)) - 1u));
 
 #pragma unroll
       for (int s = 0; s < 5; s++) {
-        if (s <= 2 * group.half && (w >> (group.bit + s)) & 1u) columns[to++] = (PetscInt)(r + group.center - group.half + s);
+        if ((has >> s) & 1u) *to++ = column + s;
       }
     }
     __syncthreads();
@@ -352,15 +362,22 @@ static __global__ __launch_bounds__(THREADS, 1024 / THREADS) void DiagonalKernel
         const DiagonalPair pair = next;
 
         if (k + 1 < group.end) next = x.pair[k + 1];
-        const int kind = (int)(DIAGONAL_HALF(pair.bits) * 2 + DIAGONAL_HALF(pair.bits >> 11));
-        if (kind == 3) DiagonalProducts<1, 1>(pair.bits, wa, aat, staged + pair.place + t, values, sum);
-        else if (kind == 0) DiagonalProducts<0, 0>(pair.bits, wa, aat, staged + pair.place + t, values, sum);
-        else if (kind == 1) DiagonalProducts<0, 1>(pair.bits, wa, aat, staged + pair.place + t, values, sum);
-        else DiagonalProducts<1, 0>(pair.bits, wa, aat, staged + pair.place + t, values, sum);
+        const HybScalar *const         a   = values + aat;
+        const DiagonalRow<WORD> *const row = staged + (pair.place & 0xffffu) + t;
+        switch (pair.place >> 16) {
+        case 0: DiagonalProducts<0, 0, false>(pair.bits, wa, a, row, values, sum); break;
+        case 1: DiagonalProducts<0, 1, false>(pair.bits, wa, a, row, values, sum); break;
+        case 2: DiagonalProducts<1, 0, false>(pair.bits, wa, a, row, values, sum); break;
+        case 3: DiagonalProducts<1, 1, false>(pair.bits, wa, a, row, values, sum); break;
+        case 5: DiagonalProducts<0, 1, true>(pair.bits, wa, a, row, values, sum); break;
+        case 6: DiagonalProducts<1, 0, true>(pair.bits, wa, a, row, values, sum); break;
+        default: DiagonalProducts<1, 1, true>(pair.bits, wa, a, row, values, sum);
+        }
       }
-      const unsigned w   = cword[group.word * x.rows + t];
-      const unsigned has = ((w >> group.bit) & ((2u << 2 * group.half) - 1u)) << (2 - group.half);
-      HybScalar     *to  = out + cbase[group.word * x.rows + t] + __popc(w & ((1u << group.bit) - 1u));
+      const int      at  = DIAGONAL_WORD(group.where) * x.rows + t, half = DIAGONAL_REACH(group.where);
+      const unsigned w   = cword[at];
+      const unsigned has = ((w >> DIAGONAL_BIT(group.where)) & ((2u << 2 * half) - 1u)) << (2 - half);
+      HybScalar     *to  = out + cbase[at] + __popc(w & ((1u << DIAGONAL_BIT(group.where)) - 1u));
 
 #pragma unroll
       for (int s = 0; s < 5; s++) {
@@ -445,31 +462,30 @@ static int DiagonalGroups(const HybCSR *A, const HybCSR *B, int na, const Diagon
   qsort(meeting, (size_t)n, sizeof(*meeting), DiagonalCompare);
   for (int k = 0, next; k < n; k = next) {
     DiagonalGroup g;
-    unsigned      set = 0;
+    unsigned      set  = 0;
+    int           half = 0;
 
-    g.half = 0;
-    for (next = k; next < n && meeting[next].center == meeting[k].center; next++) g.half = PetscMax(g.half, a[meeting[next].a].half + b[meeting[next].b].half);
+    for (next = k; next < n && meeting[next].center == meeting[k].center; next++) half = PetscMax(half, a[meeting[next].a].half + b[meeting[next].b].half);
     /* beyond the matrix: no row has these */
-    if (meeting[k].center + g.half <= -(PetscCount)A->m || meeting[k].center - g.half >= B->n) continue;
-    if (ngroups && before >= meeting[k].center - g.half) return 0;
-    before = meeting[k].center + g.half;
+    if (meeting[k].center + half <= -(PetscCount)A->m || meeting[k].center - half >= B->n) continue;
+    if (ngroups && before >= meeting[k].center - half) return 0;
+    before = meeting[k].center + half;
     for (int e = k; e < next; e++) {
       const DiagonalLine *u = &a[meeting[e].a], *v = &b[meeting[e].b];
 
-      for (int q = 0; q < u->count; q++) set |= ((1u << v->count) - 1) << (v->lead + u->lead + q + g.half - u->half - v->half);
+      for (int q = 0; q < u->count; q++) set |= ((1u << v->count) - 1) << (v->lead + u->lead + q + half - u->half - v->half);
     }
     for (; set; set >>= 1) *ndiagonals += (int)(set & 1u);
-    if (bit + 2 * g.half + 1 > 32) {
+    if (bit + 2 * half + 1 > 32) {
       word++;
       bit = 0;
     }
     g.center = (PetscInt)meeting[k].center;
-    g.word   = word;
-    g.bit    = bit;
+    g.where  = DIAGONAL_WHERE(word, bit, half);
     g.first  = pairs;
     for (int e = k; e < next; e++) meeting[pairs++] = meeting[e];
     g.end = pairs;
-    bit += 2 * g.half + 1;
+    bit += 2 * half + 1;
     if (word >= DIAGONAL_WORDS || pairs > DIAGONAL_PAIRS) return 0;
     group[ngroups++] = g;
   }
@@ -592,9 +608,8 @@ static PetscErrorCode DiagonalProgram(HybSpGEMM *mm, const HybCSR *A, const HybC
       for (int k = 0; k < na; k++) {
         places[k] = n;
         for (int q = 0; q < tile[k].count; q++, n++) {
-          place[n].row   = tile[k].first + q;
-          place[n].first = tile[k].first;
-          place[n].base  = tile[k].base;
+          place[n].row  = tile[k].first + q;
+          place[n].tile = k;
         }
         run[k].center = a[k].center;
         run[k].bits   = DiagonalBits(a[k].first, a[k].count, a[k].lead, a[k].half);
@@ -603,7 +618,7 @@ static PetscErrorCode DiagonalProgram(HybSpGEMM *mm, const HybCSR *A, const HybC
           for (int e = group[g].first; e < group[g].end; e++) {
             const DiagonalLine *u = &b[meeting[e].b];
 
-            if (meeting[e].a == k) target[ntargets++] = DiagonalBits(u->first, u->count, u->lead, 0) | (unsigned)(group[g].bit + group[g].half - a[k].half - u->half) << 11 | (unsigned)group[g].word << 16;
+            if (meeting[e].a == k) target[ntargets++] = DiagonalBits(u->first, u->count, u->lead, 0) | (unsigned)(DIAGONAL_BIT(group[g].where) + DIAGONAL_REACH(group[g].where) - a[k].half - u->half) << 16 | (unsigned)DIAGONAL_WORD(group[g].where) << 24;
           }
         }
         run[k].end = ntargets;
@@ -611,8 +626,8 @@ static PetscErrorCode DiagonalProgram(HybSpGEMM *mm, const HybCSR *A, const HybC
       for (int e = 0; e < npairs; e++) {
         const DiagonalLine *u = &b[meeting[e].b];
 
-        pair[e].place = places[meeting[e].a];
-        pair[e].bits  = run[meeting[e].a].bits | DiagonalBits(u->first, u->count, u->lead, u->half) << 11;
+        pair[e].bits  = run[meeting[e].a].bits | DiagonalBits(u->first, u->count, u->lead, u->half) << 16;
+        pair[e].place = (unsigned)places[meeting[e].a] | (DIAGONAL_HALF(pair[e].bits) * 2 + DIAGONAL_HALF(pair[e].bits >> 16) + (DIAGONAL_ODD(pair[e].bits) | DIAGONAL_ODD(pair[e].bits >> 16)) * 4) << 16;
       }
       /* the groups with most products first, each to the part that has least */
       for (int round = 0; round < ngroups; round++) {
