@@ -41,6 +41,7 @@ static inline PetscErrorCode MatTestOptionIs(const char *option, const char *val
   char text[256] = "";
 
   PetscFunctionBeginUser;
+  *is = PETSC_FALSE;
   PetscCall(PetscOptionsGetString(NULL, NULL, option, text, sizeof(text), NULL));
   PetscCall(PetscStrcmp(text, value, is));
   PetscFunctionReturn(PETSC_SUCCESS);
