@@ -198,14 +198,6 @@ static __host__ __device__ __forceinline__ constexpr int DiagonalUnit(void)
   return sizeof(HybScalar) < 16 ? (int)(16 / sizeof(HybScalar)) : 1;
 }
 
-/* bytes of whole units of [from, to) of n entries, the first rounded down */
-static __device__ __forceinline__ size_t DiagonalTileBytes(PetscCount from, PetscCount to, PetscCount n)
-{
-  const PetscCount u = DiagonalUnit(), first = from / u * u, last = HybMin()((to + u - 1) / u * u, n / u * u);
-
-  return from < to && last > first ? (size_t)(last - first) * sizeof(HybScalar) : 0;
-}
-
 /* the products of a run of A and one of B for one row of C. Values are loaded whether they are wanted or not: loads without conditions are on their way together.
    ODD: one of the runs has two of its three */
 template <int H1, int H2, bool ODD, typename WORD>
@@ -241,7 +233,9 @@ static __global__ __launch_bounds__(THREADS, 1024 / THREADS) void DiagonalKernel
   HYB_SHARED(uint64_t, bar, 1);
   HYB_SHARED(PetscInt, from, DIAGONALS_MAX + 1);
   HYB_SHARED(PetscInt, upto, DIAGONALS_MAX + 1);
-  HYB_SHARED(int, base, DIAGONALS_MAX + 1); /* where the unit that the tile begins in goes */
+  HYB_SHARED(PetscInt, shift, DIAGONALS_MAX + 1); /* from an entry's number to where it goes */
+  HYB_SHARED(PetscInt, first, DIAGONALS_MAX + 1);
+  HYB_SHARED(int, bytes, DIAGONALS_MAX + 1); /* of whole units of 16 bytes from the one on that the tile begins in, at first */
   HybScalar *const         out    = (HybScalar *)((char *)values + x.out);
   DiagonalRow<WORD> *const staged = (DiagonalRow<WORD> *)((char *)values + x.staged);
   unsigned *const          cword  = (unsigned *)((char *)values + x.cword);
@@ -253,70 +247,55 @@ static __global__ __launch_bounds__(THREADS, 1024 / THREADS) void DiagonalKernel
   const int        begin = x.part[part], end = x.part[part + 1];
   const PetscInt   c0 = x.ci[r0], c1 = x.ci[r1];
   WORD             wa = 0;
-  int              aat = x.abase;
+  int              aat = 0;
 
   /* by the last threads: the first one sets the barrier up meanwhile, and waits for memory there */
-  if (last < x.nruns) {
-    const DiagonalTile tile = x.tile[last];
-    const PetscCount   lo = r0 + tile.first, hi = lo + tile.count;
+  if (last <= x.nruns && x.ca) {
+    constexpr PetscInt     unit   = DiagonalUnit();
+    const bool             ofb    = last < x.nruns;
+    const DiagonalTile     tile   = ofb ? x.tile[last] : DiagonalTile{0, (PetscInt)(r1 - r0), x.abase};
+    const PetscInt *const  offset = ofb ? x.bi : x.ai;
+    const HybScalar *const source = ofb ? x.ba : x.aa;
+    const PetscCount       n = ofb ? x.bnnz : x.annz, rows = ofb ? x.mb : x.m, lo = r0 + tile.first, hi = lo + tile.count;
+    const PetscInt         e0 = offset[HybMin()(HybMax()(lo, (PetscCount)0), rows)], e1 = offset[HybMin()(HybMax()(hi, (PetscCount)0), rows)];
+    const PetscInt         e = e0 / unit * unit, whole = HybMin()((PetscInt)(n / unit), e1 / unit + (e1 % unit > 0)) * unit;
 
-    from[last] = x.bi[HybMin()(HybMax()(lo, (PetscCount)0), (PetscCount)x.mb)];
-    upto[last] = x.bi[HybMin()(HybMax()(hi, (PetscCount)0), (PetscCount)x.mb)];
-    base[last] = tile.base;
-  } else if (last == x.nruns) {
-    from[last] = x.ai[r0];
-    upto[last] = x.ai[r1];
-    base[last] = x.abase;
+    from[last]  = e0;
+    upto[last]  = e1;
+    first[last] = e;
+    shift[last] = tile.base - e;
+    bytes[last] = e0 < e1 && e < whole ? (int)((whole - e) * (PetscInt)sizeof(HybScalar)) : 0;
+    if (x.bulk && e0 < e1)
+      for (PetscInt k = HybMax()(whole, e0); k < e1; k++) values[tile.base + (k - e)] = source[k];
   }
   HybBulkInit(bar, 1);
   if (x.ca) {
-    if (x.bulk) {
 #if HYB_BULK_ENGINE
-      if (tid == 0)
+    if (tid == 0)
 #endif
-      {
-        size_t bytes = 0;
+    {
+      int total = 0;
 
-        for (int k = 0; k <= x.nruns; k++) bytes += DiagonalTileBytes(from[k], upto[k], k < x.nruns ? x.bnnz : x.annz);
-        HybBulkExpect(bar, bytes);
-        for (int k = 0; k <= x.nruns; k++) {
-          const HybScalar *const source = k < x.nruns ? x.ba : x.aa;
-          const PetscCount       first  = from[k] / DiagonalUnit() * DiagonalUnit();
-          const size_t           n      = DiagonalTileBytes(from[k], upto[k], k < x.nruns ? x.bnnz : x.annz);
-          HybScalar *const       dest   = values + base[k];
-
-          HybBulkCopy(bar, dest, source + first, n);
-          if (tid == 0)
-            for (PetscCount e = first + (PetscCount)(n / sizeof(HybScalar)); e < upto[k]; e++) dest[e - first] = source[e];
-        }
-      }
-    } else {
-#if HYB_BULK_ENGINE
-      if (tid == 0)
-#endif
-        HybBulkExpect(bar, 0);
-      for (int k = 0; k <= x.nruns; k++) {
-        const HybScalar *const source = k < x.nruns ? x.ba : x.aa;
-        const PetscCount       first  = from[k] / DiagonalUnit() * DiagonalUnit();
-        HybScalar *const       dest   = values + base[k];
-
-        for (PetscCount e = from[k] + tid; e < upto[k]; e += THREADS) dest[e - first] = source[e];
-      }
+      for (int k = 0; k <= x.nruns && x.bulk; k++) total += bytes[k];
+      HybBulkExpect(bar, (size_t)total);
+      for (int k = 0; k <= x.nruns && x.bulk; k++) HybBulkCopy(bar, values + (shift[k] + first[k]), (k < x.nruns ? x.ba : x.aa) + first[k], (size_t)bytes[k]);
     }
+    for (int k = 0; k <= x.nruns && !x.bulk; k++)
+      for (PetscInt e = from[k] + tid; e < upto[k]; e += THREADS) values[shift[k] + e] = (k < x.nruns ? x.ba : x.aa)[e];
     for (int q = tid; q < x.nplaces; q += THREADS) {
       const DiagonalPlace place = x.place[q];
       const Row           row   = (Row)r0 + (Row)place.row;
-      DiagonalRow<WORD>   there = {0, base[place.tile]};
+      DiagonalRow<WORD>   there = {0, 0};
 
       if (row < (Row)x.mb) {
         there.word = wordb[row];
-        there.at += (int)(x.bi[row] - from[place.tile] / DiagonalUnit() * DiagonalUnit());
+        there.at   = (int)(x.bi[row] + shift[place.tile]);
       }
       staged[q] = there;
     }
     if (r < x.m) {
       wa = worda[r];
-      aat += (int)(x.ai[r] - from[x.nruns] / DiagonalUnit() * DiagonalUnit());
+      aat = (int)(x.ai[r] + shift[x.nruns]);
     }
   }
   if (part == 0) {
