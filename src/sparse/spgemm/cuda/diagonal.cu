@@ -702,8 +702,10 @@ static PetscErrorCode DiagonalRunAll(HybSpGEMM *mm, Diagonal *s, const HybCSR *A
   const HybExec *exec = &mm->exec;
   DiagonalArgs   x    = s->args;
   PetscCount     grid = HybBlocks(A->m, x.rows);
+  PetscBool      bulk = PETSC_TRUE;
 
   PetscFunctionBegin;
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-mat_aijhybridgpu_diagonal_bulk", &bulk, NULL));
   x.m     = A->m;
   x.mb    = B->m;
   x.annz  = A->nnz;
@@ -717,7 +719,7 @@ static PetscErrorCode DiagonalRunAll(HybSpGEMM *mm, Diagonal *s, const HybCSR *A
   x.ca    = C->a;
   x.worda = s->worda;
   x.wordb = s->wordb;
-  x.bulk  = (((uintptr_t)A->a | (uintptr_t)B->a) & 15) == 0;
+  x.bulk  = bulk && (((uintptr_t)A->a | (uintptr_t)B->a) & 15) == 0;
 #define DIAGONAL_CALL(WORD, THREADS) HYB_LAUNCH((DiagonalKernel<WORD, THREADS>), grid, THREADS, s->bytes, exec->stream, x)
   if (s->wide) {
     if (s->threads == 512) DIAGONAL_CALL(unsigned long long, 512);
