@@ -35,6 +35,8 @@ static PetscErrorCode Body(void)
     HybTestBegin("session %d", session);
     if (session % 3) HybCrewBegin(1);
     for (size_t s = 0; s < PETSC_STATIC_ARRAY_LENGTH(sizes); s++) HybTestCheck(Copied(sizes[s], 17 * (s % 4), 3 * (s % 5), src, dst), "%zu bytes by %d threads", sizes[s], HybCrewSize());
+    /* whole pages for each, and a few bytes that the division leaves */
+    for (size_t left = 0; left <= (size_t)HybCrewSize(); left++) HybTestCheck(Copied((size_t)HybCrewSize() * 20480 + left, 0, 0, src, dst), "%zu bytes more than whole pages for each of %d threads", left, HybCrewSize());
     for (int round = 0; round < 50; round++) HybTestCheck(Copied(300000 + 7 * (size_t)round, (size_t)round, 0, src, dst), "round %d", round);
     if (session % 3) HybCrewEnd();
   }

@@ -30,10 +30,10 @@ static struct {
   size_t          bytes;
 } crew = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
 
-/* share k of the job, in whole pages */
+/* share k of the job, in whole pages, always more than the quotient: what the division leaves belongs to the last share */
 static void CrewShare(int k)
 {
-  const size_t part = (crew.bytes / (size_t)crew.size + 4095) / 4096 * 4096, from = part * (size_t)k, to = from + part < crew.bytes ? from + part : crew.bytes;
+  const size_t part = (crew.bytes / (size_t)crew.size + 4096) / 4096 * 4096, from = part * (size_t)k, to = from + part < crew.bytes ? from + part : crew.bytes;
 
   if (from < to) memcpy(crew.dst + from, crew.src + from, to - from);
 }
