@@ -30,10 +30,10 @@ static struct {
   size_t          bytes;
 } crew = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
 
-/* share k of the job, in whole pages, always more than the quotient: what the division leaves belongs to the last share */
+/* share k of the job, in whole pages; the shares together are no less than the job */
 static void CrewShare(int k)
 {
-  const size_t part = (crew.bytes / (size_t)crew.size + 4096) / 4096 * 4096, from = part * (size_t)k, to = from + part < crew.bytes ? from + part : crew.bytes;
+  const size_t each = (crew.bytes + (size_t)crew.size - 1) / (size_t)crew.size, part = (each + 4095) / 4096 * 4096, from = part * (size_t)k, to = from + part < crew.bytes ? from + part : crew.bytes;
 
   if (from < to) memcpy(crew.dst + from, crew.src + from, to - from);
 }
@@ -55,7 +55,8 @@ static void *CrewMember(void *arg)
         CrewShare(k);
         __atomic_add_fetch(&crew.done, 1, __ATOMIC_RELEASE);
         spins = 0;
-      } else if (spins > 2000) sched_yield(); /* cores may be shared after all */
+      } else if (spins > 2000)
+        sched_yield(); /* cores may be shared after all */
     }
   }
   return NULL;
