@@ -5,58 +5,62 @@
   process that was forked has none. Signals are not for them.
 
     Begin:         wake all
-    Copy:          job = (dst, src, bytes); round + 1; copy the first share; wait until all have done theirs
-    each thread:   wait for a round that is new; copy its share; done + 1
+    Copy:          job = (dst, src, bytes), cut into as many shares as there are threads; tickets = (0 taken, how many); take shares; wait until all are done
+    each thread:   while a ticket is left: take it, copy its share, done + 1
+
+  Who wakes late finds the shares taken: the first copy does not wait for the last thread. The tickets' two halves are one word, so that a ticket always belongs to the job that
+  it was drawn from, and that job stands until its share is done.
 */
 #define _GNU_SOURCE
 #include "crew.h"
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
+#include <stdint.h>
 #include <string.h>
 #include <unistd.h>
 
 #define CREW_MOST 8 /* as fast as any more, and a share of a piece is as large as the kernel's large pages */
 
 static struct {
-  pthread_mutex_t lock;
-  pthread_cond_t  wake;
-  pid_t           process;
-  int             size;   /* the caller included; 0: not started */
-  int             active; /* between Begin and End */
-  unsigned        round, done;
-  char           *dst;
-  const char     *src;
-  size_t          bytes;
-} crew = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
+  pid_t       process;
+  int         size;   /* the caller included; 0: not started */
+  int         active; /* between Begin and End */
+  sem_t       wake[CREW_MOST];
+  uint64_t    tickets; /* how many shares, and in the lower half how many of them are taken, or more */
+  unsigned    done;
+  char       *dst;
+  const char *src;
+  size_t      bytes, share;
+} crew;
 
-/* share k of the job, in whole pages; the shares together are no less than the job */
-static void CrewShare(int k)
+static int CrewTickets(uint64_t tickets)
 {
-  const size_t each = (crew.bytes + (size_t)crew.size - 1) / (size_t)crew.size, part = (each + 4095) / 4096 * 4096, from = part * (size_t)k, to = from + part < crew.bytes ? from + part : crew.bytes;
+  return (uint32_t)tickets < (uint32_t)(tickets >> 32);
+}
 
-  if (from < to) memcpy(crew.dst + from, crew.src + from, to - from);
+/* one share of the job, if one is left */
+static int CrewTake(void)
+{
+  const uint64_t mine = __atomic_fetch_add(&crew.tickets, 1, __ATOMIC_ACQ_REL);
+  size_t         from, to;
+
+  if (!CrewTickets(mine)) return 0;
+  from = crew.share * (uint32_t)mine;
+  to   = crew.bytes - from < crew.share ? crew.bytes : from + crew.share;
+  memcpy(crew.dst + from, crew.src + from, to - from);
+  __atomic_add_fetch(&crew.done, 1, __ATOMIC_RELEASE);
+  return 1;
 }
 
 static void *CrewMember(void *arg)
 {
-  const int k    = (int)(size_t)arg;
-  unsigned  seen = 0;
-
   for (;;) {
-    pthread_mutex_lock(&crew.lock);
-    while (!__atomic_load_n(&crew.active, __ATOMIC_ACQUIRE)) pthread_cond_wait(&crew.wake, &crew.lock);
-    pthread_mutex_unlock(&crew.lock);
-    for (int spins = 0; __atomic_load_n(&crew.active, __ATOMIC_ACQUIRE) || __atomic_load_n(&crew.round, __ATOMIC_ACQUIRE) != seen; spins++) {
-      const unsigned now = __atomic_load_n(&crew.round, __ATOMIC_ACQUIRE);
-
-      if (now != seen) {
-        seen = now;
-        CrewShare(k);
-        __atomic_add_fetch(&crew.done, 1, __ATOMIC_RELEASE);
-        spins = 0;
-      } else if (spins > 2000)
-        sched_yield(); /* cores may be shared after all */
+    while (!__atomic_load_n(&crew.active, __ATOMIC_ACQUIRE)) (void)sem_wait((sem_t *)arg);
+    for (int spins = 0; __atomic_load_n(&crew.active, __ATOMIC_ACQUIRE); spins++) {
+      if (CrewTickets(__atomic_load_n(&crew.tickets, __ATOMIC_ACQUIRE)) && CrewTake()) spins = 0;
+      else if (spins > 2000) sched_yield(); /* cores may be shared after all */
     }
   }
   return NULL;
@@ -78,7 +82,7 @@ static void CrewStart(int share)
   for (int k = 1; k < most; k++) {
     pthread_t thread;
 
-    if (pthread_create(&thread, NULL, CrewMember, (void *)(size_t)k)) break;
+    if (sem_init(&crew.wake[k], 0, 0) || pthread_create(&thread, NULL, CrewMember, &crew.wake[k])) break;
     pthread_detach(thread);
     crew.size++;
   }
@@ -89,10 +93,8 @@ void HybCrewBegin(int share)
 {
   if (!crew.size) CrewStart(share);
   if (crew.size < 2 || crew.process != getpid()) return;
-  pthread_mutex_lock(&crew.lock);
   __atomic_store_n(&crew.active, 1, __ATOMIC_RELEASE);
-  pthread_cond_broadcast(&crew.wake);
-  pthread_mutex_unlock(&crew.lock);
+  for (int k = 1; k < crew.size; k++) (void)sem_post(&crew.wake[k]); /* each its own: nobody waits for another one's turn */
 }
 
 void HybCrewEnd(void)
@@ -102,6 +104,8 @@ void HybCrewEnd(void)
 
 void HybCrewCopy(void *dst, const void *src, size_t bytes)
 {
+  uint64_t shares;
+
   if (!crew.active || bytes < (size_t)crew.size * 16384) {
     memcpy(dst, src, bytes);
     return;
@@ -109,10 +113,12 @@ void HybCrewCopy(void *dst, const void *src, size_t bytes)
   crew.dst   = (char *)dst;
   crew.src   = (const char *)src;
   crew.bytes = bytes;
-  __atomic_store_n(&crew.done, 0, __ATOMIC_RELEASE);
-  __atomic_add_fetch(&crew.round, 1, __ATOMIC_RELEASE);
-  CrewShare(0);
-  for (int spins = 0; __atomic_load_n(&crew.done, __ATOMIC_ACQUIRE) != (unsigned)crew.size - 1; spins++)
+  crew.share = ((bytes + (size_t)crew.size - 1) / (size_t)crew.size + 4095) / 4096 * 4096; /* whole pages */
+  shares     = (bytes + crew.share - 1) / crew.share;
+  __atomic_store_n(&crew.done, 0, __ATOMIC_RELAXED);
+  __atomic_store_n(&crew.tickets, shares << 32, __ATOMIC_RELEASE);
+  while (CrewTake()) continue;
+  for (int spins = 0; __atomic_load_n(&crew.done, __ATOMIC_ACQUIRE) != (unsigned)shares; spins++)
     if (spins > 2000) sched_yield();
 }
 

@@ -33,6 +33,7 @@ struct HybStage {
 };
 static const int    HybStages      = 3;
 static const size_t HybLargeChunk  = (size_t)16 << 20;
+static const size_t HybFirstChunk  = (size_t)1 << 20;
 static const size_t HybSmallChunk  = (size_t)4 << 20; /* buffers of other copies: pinned memory takes 0.35 ms a MiB to make */
 static const size_t HybPinnedAsked = (size_t)1 << 20; /* bytes from which on it pays to ask whether the host's array is pinned */
 static const size_t HybCrewBytes   = (size_t)16 << 20; /* copies from this size on are the crew's */
@@ -338,18 +339,21 @@ static size_t HybStageChunk(size_t bytes)
   return bytes >= 4 * HybLargeChunk ? HybLargeChunk : HybSmallChunk;
 }
 
+/* The first pieces are small: the bus has nothing to do until one of them is there, and the crew may still be waking */
 static PetscErrorCode HybStagedToDevice(cudaStream_t stream, char *dst, const char *src, size_t bytes)
 {
   const size_t chunk = HybStageChunk(bytes);
+  size_t       most  = HybFirstChunk;
 
   PetscFunctionBegin;
-  int k = 0;
-  for (size_t at = 0; at < bytes; at += chunk, k = (k + 1) % HybStages) {
-    const size_t part = bytes - at < chunk ? bytes - at : chunk;
-    PetscCall(HybStageGet(k, chunk));
+  for (size_t at = 0, k = 0; at < bytes; k = (k + 1) % HybStages) {
+    const size_t part = bytes - at < most ? bytes - at : most;
+    PetscCall(HybStageGet((int)k, chunk));
     HybCrewCopy(stage_[k].buffer, src + at, part);
     HybCallCUDA(cudaMemcpyAsync(dst + at, stage_[k].buffer, part, cudaMemcpyHostToDevice, stream));
-    PetscCall(HybStageQueued(k, stream));
+    PetscCall(HybStageQueued((int)k, stream));
+    at += part;
+    most = 2 * most < chunk ? 2 * most : chunk;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
