@@ -52,10 +52,8 @@ static PetscErrorCode MatConvert_SeqAIJHybridGPU_Derived(Mat A, MatType type, Ma
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   B = A;
-  if (reuse == MAT_INITIAL_MATRIX)
-    PetscCall(HybPlainDuplicate(A, PETSC_TRUE, &B));
-  else
-    PetscCall(MatConvert_SeqAIJHybridGPU_SeqAIJ(A, MATSEQAIJ, MAT_INPLACE_MATRIX, &B));
+  if (reuse == MAT_INITIAL_MATRIX) PetscCall(HybPlainDuplicate(A, PETSC_TRUE, &B));
+  else PetscCall(MatConvert_SeqAIJHybridGPU_SeqAIJ(A, MATSEQAIJ, MAT_INPLACE_MATRIX, &B));
   PetscCall((*f)(B, type, MAT_INPLACE_MATRIX, &B));
   *newmat = B;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -65,8 +63,7 @@ static PetscErrorCode MatConvert_SeqAIJHybridGPU_Derived(Mat A, MatType type, Ma
 static PetscErrorCode MatConvert_Derived_SeqAIJHybridGPU(Mat A, MatType type, MatReuse reuse, Mat *newmat)
 {
   PetscFunctionBegin;
-  if (reuse == MAT_REUSE_MATRIX)
-    PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
+  if (reuse == MAT_REUSE_MATRIX) PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
   else {
     Mat_SeqAIJHybridGPU *hyb = NULL;
 
@@ -135,36 +132,41 @@ static PetscErrorCode HybValuesToCUSPARSE(Mat A, const HybExec *x, const HybCSR 
 }
 
 /*
-  From the storage of both sides. aijcusparse would send what its host arrays hold, at a sixth of the bus's speed. A second matrix, round A's own arrays, is sent instead: they
-  are on the card already. What it has there goes to B, whose values the host does not know then.
+  aijcusparse would send what B's host arrays hold, at a sixth of the bus's speed. A second matrix, round B's pattern and without values, is sent instead, and gets A's on
+  the device. What it has there goes to B, whose values the host does not know then.
 */
-static PetscErrorCode HybShareWithCUSPARSE(Mat A, const HybExec *x, const HybCSR *csr, HybConverter f, MatType type, Mat B)
+static PetscErrorCode HybShareWithCUSPARSE(const HybExec *x, const HybCSR *csr, HybConverter f, MatType type, Mat B)
 {
-  PetscOptions       noinode;
-  PetscErrorCode     ierr;
-  HybLent            l;
-  const PetscScalar *a;
-  void              *device;
-  Mat                T;
+  PetscOptions    noinode;
+  PetscErrorCode  ierr;
+  const PetscInt *i, *j;
+  PetscScalar    *a;
+  PetscInt        n;
+  PetscBool       done;
+  void           *device;
+  Mat             T;
 
   PetscFunctionBegin;
-  PetscCall(HybLentGet(A, PETSC_FALSE, &l));
-  PetscCall(PetscOptionsCreate(&noinode)); /* the search for inodes would read all of j on the host */
+  PetscCall(MatGetRowIJ(B, 0, PETSC_FALSE, PETSC_FALSE, &n, &i, &j, &done));
+  PetscCall(PetscOptionsCreate(&noinode)); /* the search for inodes would read all of j */
   PetscCall(PetscOptionsSetValue(noinode, "-mat_no_inode", NULL));
   PetscCall(PetscOptionsPush(noinode));
   HybLargePagesBegin();
-  ierr = MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, csr->m, csr->n, l.csr.i, csr->j, (PetscScalar *)csr->a, &T);
+  ierr = MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, csr->m, csr->n, (PetscInt *)i, (PetscInt *)j, NULL, &T);
   HybLargePagesEnd();
   (void)PetscOptionsPop();
   (void)PetscOptionsDestroy(&noinode);
   PetscCall(ierr);
-  PetscCall(HybLentRestore(A, &l));
+  PetscCall(MatRestoreRowIJ(B, 0, PETSC_FALSE, PETSC_FALSE, &n, &i, &j, &done));
   if (MatIsSeqAIJHybridGPU(T)) PetscCall(MatConvert_SeqAIJHybridGPU_SeqAIJ(T, MATSEQAIJ, MAT_INPLACE_MATRIX, &T)); /* by -mat_seqaij_type */
   PetscCall((*f)(T, type, MAT_INPLACE_MATRIX, &T));
   T->nonzerostate = B->nonzerostate; /* by which it knows the pattern that is on the device */
-  PetscCall(x->backend->sync(x));    /* its operations may use another stream */
-  PetscCall(MatSeqAIJCUSPARSEGetArrayRead(T, &a));
-  PetscCall(MatSeqAIJCUSPARSERestoreArrayRead(T, &a));
+  PetscCall(MatSeqAIJCUSPARSEGetIJ(T, PETSC_TRUE, &i, &j));
+  PetscCall(MatSeqAIJCUSPARSERestoreIJ(T, PETSC_TRUE, &i, &j));
+  PetscCall(MatSeqAIJCUSPARSEGetArrayWrite(T, &a));
+  PetscCall(x->backend->copy(x, a, csr->a, sizeof(HybScalar) * (size_t)csr->nnz, HYB_COPY_DEVICE_TO_DEVICE));
+  PetscCall(x->backend->sync(x)); /* its operations may use another stream */
+  PetscCall(MatSeqAIJCUSPARSERestoreArrayWrite(T, &a));
   device         = B->spptr;
   B->spptr       = T->spptr;
   T->spptr       = device;
@@ -176,12 +178,11 @@ static PetscErrorCode HybShareWithCUSPARSE(Mat A, const HybExec *x, const HybCSR
 
 static PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJCUSPARSE(Mat A, MatType type, MatReuse reuse, Mat *newmat)
 {
-  HybExec              x;
-  HybCSR               csr;
-  PetscBool            device;
-  HybConverter         f = NULL;
-  Mat                  B;
-  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybExec      x;
+  HybCSR       csr;
+  PetscBool    device;
+  HybConverter f = NULL;
+  Mat          B;
 
   PetscFunctionBegin;
   PetscCall(HybConvertFromDevice(A, &x, &csr, &device));
@@ -196,15 +197,10 @@ static PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJCUSPARSE(Mat A, MatType t
     PetscCall(HybPlainDuplicate(A, PETSC_FALSE, &B));
     PetscCall((*f)(B, type, MAT_INPLACE_MATRIX, &B));
   }
-  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-  if (reuse != MAT_REUSE_MATRIX && hyb->copy.shared)
-    PetscCall(HybShareWithCUSPARSE(A, &x, &csr, f, type, B));
-  else
-    PetscCall(HybValuesToCUSPARSE(A, &x, &csr, B));
-  if (reuse == MAT_INPLACE_MATRIX)
-    PetscCall(HybHeaderReplace(A, &B));
-  else
-    *newmat = B;
+  if (reuse != MAT_REUSE_MATRIX && csr.nnz) PetscCall(HybShareWithCUSPARSE(&x, &csr, f, type, B));
+  else PetscCall(HybValuesToCUSPARSE(A, &x, &csr, B));
+  if (reuse == MAT_INPLACE_MATRIX) PetscCall(HybHeaderReplace(A, &B));
+  else *newmat = B;
   PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_CONVERT], *newmat, 0, 0, 0));
   HybGlueState.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -290,10 +286,8 @@ static PetscErrorCode MatConvert_SeqAIJCUSPARSE_SeqAIJHybridGPU(Mat A, MatType t
   PetscCall(MatSeqAIJCUSPARSERestoreIJ(A, PETSC_FALSE, &i, &j));
   if (ierr) (void)MatDestroy(&B);
   PetscCall(ierr);
-  if (reuse == MAT_INPLACE_MATRIX)
-    PetscCall(HybHeaderReplace(A, &B));
-  else
-    *newmat = B;
+  if (reuse == MAT_INPLACE_MATRIX) PetscCall(HybHeaderReplace(A, &B));
+  else *newmat = B;
   PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_CONVERT], *newmat, 0, 0, 0));
   HybGlueState.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -75,8 +75,7 @@ void HybLargePagesEnd(void)
 
 static PetscBool HybWatchGave(const void *array, size_t bytes)
 {
-  for (int k = 0; k < watch.n; k++)
-    if ((const char *)array >= watch.block[k].at && (const char *)array + bytes <= watch.block[k].at + watch.block[k].bytes) return PETSC_TRUE;
+  for (int k = 0; k < watch.n; k++) if ((const char *)array >= watch.block[k].at && (const char *)array + bytes <= watch.block[k].at + watch.block[k].bytes) return PETSC_TRUE;
   return PETSC_FALSE;
 }
 
@@ -105,8 +104,7 @@ static PetscErrorCode HybDuplicateCut(Mat A, PetscInt *i, Mat *B, PetscBool *cut
   PetscCall(ierr);
   if (!*cut) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJGetCSRAndMemType(*B, &bi, &bj, &ba, &mtype));
-  if (HybWatchGave(bi, sizeof(PetscInt) * ((size_t)m + 1)) && HybWatchGave(bj, sizeof(PetscInt) * (size_t)nnz) && HybWatchGave(ba, sizeof(PetscScalar) * (size_t)nnz))
-    ((PetscInt *)bi)[m] = nnz;
+  if (HybWatchGave(bi, sizeof(PetscInt) * ((size_t)m + 1)) && HybWatchGave(bj, sizeof(PetscInt) * (size_t)nnz) && HybWatchGave(ba, sizeof(PetscScalar) * (size_t)nnz)) ((PetscInt *)bi)[m] = nnz;
   else {
     PetscCall(MatDestroy(B));
     *cut = PETSC_FALSE;
