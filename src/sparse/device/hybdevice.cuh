@@ -529,7 +529,7 @@ static __device__ __forceinline__ T HybLoadShared(const T *p)
 
     HYB_SHARED(uint64_t, bar, STAGES);  HybBulkInit(bar, STAGES);
     HybBulkExpect(&bar[s], bytes);      the bytes of all copies of this stage, once before each stage's copies, also when they are none
-    HybBulkCopy(&bar[s], to, from, n);  to, from and n multiples of 16
+    HybBulkCopy(&bar[s], to, from, n);  to, from and n multiples of 16; HybBulkCopy<false>(): the source is read again soon
     __syncthreads();                    at least once between the copy and its wait
     HybBulkWait(&bar[s], phase);        phase: 0 for the first use of the stage, then 1, 0, ...; afterwards all threads may read
     HybBulkFence();                     by all threads before that barrier, where the stage was written to by the threads themselves
@@ -562,11 +562,13 @@ static __device__ __forceinline__ void HybBulkExpect(uint64_t *bar, size_t bytes
 #endif
 }
 
-/* the source is read once: first to leave the second-level cache */
+/* ONCE: the source is read once, and first to leave the second-level cache; else others read it soon */
+template <bool ONCE = true>
 static __device__ __forceinline__ void HybBulkCopy(uint64_t *bar, void *to, const void *from, size_t bytes)
 {
 #if HYB_BULK_ENGINE
-  if (threadIdx.x == 0 && bytes) {
+  if (threadIdx.x == 0 && bytes && !ONCE) asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"((uint64_t)__cvta_generic_to_global(from)), "r"((unsigned)bytes), "r"((unsigned)__cvta_generic_to_shared(bar)) : "memory");
+  if (threadIdx.x == 0 && bytes && ONCE) {
     uint64_t policy;
     asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"((uint64_t)__cvta_generic_to_global(from)), "r"((unsigned)bytes), "r"((unsigned)__cvta_generic_to_shared(bar)), "l"(policy) : "memory");

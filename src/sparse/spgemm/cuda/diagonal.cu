@@ -13,7 +13,7 @@
     words:    diagonals of a sample; words of A's and B's rows, which find what the sample had missed        (twice in that case)
     program:  runs of A, of B; groups of C, for each the pairs of runs in the order of A; made on the host
     count:    a thread a row: for each run of A, run of B: the word of C |= bits of B's row, shifted; popcount; scan
-    values:   a block for 32 or 64 rows:
+    values:   a block for 32 to 128 rows:
                 copies of the rows r + d1 of B for each run of A, and of A's rows, to shared memory; columns from C's words meanwhile
                 threads (row, part of the groups): for each group, pair of runs, entry of A, entry of B: sum[q1 + q2] += a b;  sums to shared memory
                 the rows of C, one contiguous piece, to memory
@@ -35,8 +35,7 @@
 #define DIAGONAL_WORDS   8
 #define DIAGONAL_PAIRS   1024
 #define DIAGONAL_FEWEST  1048576
-#define DIAGONAL_ROWS    64  /* of a block, at most; at least 32 */
-#define DIAGONAL_MOST    128 /* the same by option */
+#define DIAGONAL_MOST    128 /* rows of a block; at least 32 */
 #define DIAGONAL_PADDING 4   /* entries that are read behind the last ones, and not used */
 #define DIAGONAL_THREADS 256 /* of the kernels that have a thread a row */
 
@@ -149,29 +148,47 @@ static __global__ __launch_bounds__(DIAGONAL_THREADS) void DiagonalWords(PetscIn
 template <typename WORD, bool ONE>
 static __global__ __launch_bounds__(DIAGONAL_THREADS) void DiagonalCounts(DiagonalArgs x, PetscInt *__restrict__ count)
 {
+  using Row = typename std::make_unsigned<PetscInt>::type;
   HYB_DYNAMIC_SHARED(unsigned, shared); /* the words of a thread stand DIAGONAL_THREADS apart */
-  HYB_SHARED(PetscCount, scratch, HYB_WARP);
+  HYB_SHARED(PetscInt, scratch, HYB_WARP);
   const WORD *const __restrict__ worda = static_cast<const WORD *>(x.worda), *const __restrict__ wordb = static_cast<const WORD *>(x.wordb);
   const PetscCount r        = (PetscCount)blockIdx.x * DIAGONAL_THREADS + threadIdx.x;
   const WORD       wa       = r < x.m ? worda[r] : 0;
   unsigned         one      = 0;
-  PetscCount       products = 0;
+  PetscInt         products = 0;
 
   if (!ONE) {
     for (int q = 0; q < x.nwords; q++) shared[q * DIAGONAL_THREADS + threadIdx.x] = 0;
   }
+  const auto add = [&](unsigned target, unsigned bits) {
+    if (ONE) one |= bits << ((target >> 16) & 31u);
+    else shared[(target >> 24) * DIAGONAL_THREADS + threadIdx.x] |= bits << ((target >> 16) & 31u);
+  };
   for (int k = 0; k < x.nruns; k++) {
-    const DiagonalRun run  = x.run[k];
-    const unsigned    has  = DiagonalHas(wa, run.bits);
-    const PetscCount  row  = r + run.center - (PetscInt)DIAGONAL_HALF(run.bits);
-    const WORD        w[3] = {has & 1u ? wordb[row] : 0, has & 2u ? wordb[row + 1] : 0, has & 4u ? wordb[row + 2] : 0};
+    const DiagonalRun run = x.run[k];
+    const unsigned    has = DiagonalHas(wa, run.bits);
+    const Row         row = (Row)r + (Row)run.center; /* where the row has the entry */
 
-    products += DiagonalsBits(w[0]) + DiagonalsBits(w[1]) + DiagonalsBits(w[2]);
-    for (int t = run.first; t < run.end; t++) {
-      const unsigned target = x.target[t], bits = (DiagonalHas(w[0], target) | DiagonalHas(w[1], target) << 1 | DiagonalHas(w[2], target) << 2) << ((target >> 16) & 31u);
+    if (!DIAGONAL_HALF(run.bits)) {
+      const WORD w = has ? wordb[row] : 0;
 
-      if (ONE) one |= bits;
-      else shared[(target >> 24) * DIAGONAL_THREADS + threadIdx.x] |= bits;
+      products += DiagonalsBits(w);
+#pragma unroll 4
+      for (int t = run.first; t < run.end; t++) {
+        const unsigned target = x.target[t];
+
+        add(target, DiagonalHas(w, target));
+      }
+    } else {
+      const WORD w[3] = {has & 1u ? wordb[row - 1] : 0, has & 2u ? wordb[row] : 0, has & 4u ? wordb[row + 1] : 0};
+
+      products += DiagonalsBits(w[0]) + DiagonalsBits(w[1]) + DiagonalsBits(w[2]);
+#pragma unroll 2
+      for (int t = run.first; t < run.end; t++) {
+        const unsigned target = x.target[t];
+
+        add(target, DiagonalHas(w[0], target) | DiagonalHas(w[1], target) << 1 | DiagonalHas(w[2], target) << 2);
+      }
     }
   }
   if (r < x.m) {
@@ -185,7 +202,7 @@ static __global__ __launch_bounds__(DIAGONAL_THREADS) void DiagonalCounts(Diagon
     }
     count[r] = n;
   }
-  const PetscCount most = HybBlockMax<DIAGONAL_THREADS>(products, scratch), sum = HybBlockSum<DIAGONAL_THREADS>(products, scratch);
+  const PetscInt most = HybBlockMax<DIAGONAL_THREADS>(products, scratch), sum = HybBlockSum<DIAGONAL_THREADS>(products, scratch);
   if (threadIdx.x == 0 && sum) {
     (void)HybAtomicAdd(&x.stats[0], sum);
     (void)HybAtomicMax(&x.stats[1], most);
@@ -278,7 +295,7 @@ static __global__ __launch_bounds__(THREADS, 1024 / THREADS) void DiagonalKernel
 
       for (int k = 0; k <= x.nruns && x.bulk; k++) total += bytes[k];
       HybBulkExpect(bar, (size_t)total);
-      for (int k = 0; k <= x.nruns && x.bulk; k++) HybBulkCopy(bar, values + (shift[k] + first[k]), (k < x.nruns ? x.ba : x.aa) + first[k], (size_t)bytes[k]);
+      for (int k = 0; k <= x.nruns && x.bulk; k++) HybBulkCopy<false>(bar, values + (shift[k] + first[k]), (k < x.nruns ? x.ba : x.aa) + first[k], (size_t)bytes[k]);
     }
     for (int k = 0; k <= x.nruns && !x.bulk; k++)
       for (PetscInt e = from[k] + tid; e < upto[k]; e += THREADS) values[shift[k] + e] = (k < x.nruns ? x.ba : x.aa)[e];
@@ -321,9 +338,13 @@ static __global__ __launch_bounds__(THREADS, 1024 / THREADS) void DiagonalKernel
       const PetscInt      column = (PetscInt)((Row)r + (Row)group.center) - 2;
       PetscInt           *to     = columns + cbase[at] + __popc(w & ((1u << DIAGONAL_BIT(group.where)) - 1u));
 
+      if (half == 0) {
+        if (has) *to = column + 2;
+      } else {
 #pragma unroll
-      for (int s = 0; s < 5; s++) {
-        if ((has >> s) & 1u) *to++ = column + s;
+        for (int s = 0; s < 5; s++) {
+          if ((has >> s) & 1u) *to++ = column + s;
+        }
       }
     }
     __syncthreads();
@@ -358,9 +379,13 @@ static __global__ __launch_bounds__(THREADS, 1024 / THREADS) void DiagonalKernel
       const unsigned has = ((w >> DIAGONAL_BIT(group.where)) & ((2u << 2 * half) - 1u)) << (2 - half);
       HybScalar     *to  = out + cbase[at] + __popc(w & ((1u << DIAGONAL_BIT(group.where)) - 1u));
 
+      if (half == 0) {
+        if (has) *to = sum[2];
+      } else {
 #pragma unroll
-      for (int s = 0; s < 5; s++) {
-        if ((has >> s) & 1u) *to++ = sum[s];
+        for (int s = 0; s < 5; s++) {
+          if ((has >> s) & 1u) *to++ = sum[s];
+        }
       }
     }
     __syncthreads();
@@ -536,10 +561,10 @@ static PetscErrorCode DiagonalProgram(HybSpGEMM *mm, const HybCSR *A, const HybC
   if (!ngroups || (!strcmp(mm->name, "auto") && (double)padded * A->m * B->m > 4. * (double)A->nnz * (double)B->nnz)) PetscFunctionReturn(PETSC_SUCCESS);
   s->wide = (PetscBool)(PetscMax(da->n, db->n) > 32);
   s->npairs = npairs;
-  /* 64 rows where four blocks of 256 threads are resident, else 32: their halo costs less */
-  rows = DIAGONAL_ROWS;
-  if (4 * (DiagonalShared(rows, na, a, da->n, db->n, s->ndiagonals, s->wide, x, NULL) + 2048) > (PetscCount)limit) rows = 32;
-  if (wantedrows == 32 || wantedrows == 64 || wantedrows == DIAGONAL_MOST) rows = (int)wantedrows;
+  /* as many rows as leave room for four blocks of 256 threads, at least 32: what they share with their neighbours costs less */
+  rows = DIAGONAL_MOST;
+  while (rows > 32 && 4 * (DiagonalShared(rows, na, a, da->n, db->n, s->ndiagonals, s->wide, x, NULL) + 2048) > (PetscCount)limit) rows /= 2;
+  if (wantedrows == 32 || wantedrows == 64 || wantedrows == 128) rows = (int)wantedrows;
   while (rows > 32 && DiagonalShared(rows, na, a, da->n, db->n, s->ndiagonals, s->wide, x, NULL) + 1024 > (PetscCount)limit) rows /= 2;
   s->bytes = (size_t)DiagonalShared(rows, na, a, da->n, db->n, s->ndiagonals, s->wide, x, NULL);
   if (s->bytes + 1024 > limit) PetscFunctionReturn(PETSC_SUCCESS);
