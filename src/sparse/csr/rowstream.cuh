@@ -7,7 +7,7 @@
   G = 1, 2, 4, 8 or 16 threads. Neighbouring rows have neighbouring columns mostly, and their threads stand side by side, so x is read coalesced as well.
 
     stages 0, 1: copy the first two tiles of this block
-    for each tile of this block:   offsets and class of my row in the next tile, where the tile after next begins and ends -> registers
+    for each tile of this block:   offsets and class of my row in the next tile (AHEAD: and where the tile after next begins and ends) -> registers
                                    wait for the stage; sum my row: value from shared memory, column from the policy, x; store
                                    barrier; copy the tile after next to this stage
 
@@ -16,10 +16,16 @@
   first-level cache what they share of x. But then 132 places are in use at once, and x is read from memory several times where the second-level cache does not hold all of it: so runs are taken
   only where it does. That blocks share a multiprocessor is a matter of speed alone: each has its tiles, wherever it runs.
 
+  The next copy begins at a row offset. AHEAD asks for it a turn before it is wanted, else all that follows the copy waits for memory. But all loads of a thread are waited for as one (ptxas gives them one
+  of six barriers), so x is there only when that offset is, which comes from memory on every turn. Where rows are short and x comes from the caches, asking ahead gains 2 to 8 per cent; where what is
+  known of x is only known from columns, and a sum takes a turn's time, the thread that copies had better wait alone (block: 0.695 against 0.618 ms). Asking ahead with the copies themselves, or
+  after the sum, was as good for block and cost the others 3 to 15 per cent.
+
   A tile whose entries do not fit into a stage is not copied: the block's warps then take its rows one by one from global memory.
 
   The policy COLUMNS says where columns come from:
     BLOCKS                      of 256 threads that a multiprocessor shall hold
+    AHEAD                       see above
     INDEXED, Index              whether a stream of indices, of what type, goes to shared memory beside the values
     IndexOf(k)                  place in that stream of what belongs to entry k, the first of a row that begins a tile
     Prepare(table)              all threads: copies what every tile needs to shared memory
@@ -34,13 +40,6 @@
 
 #define ROWSTREAM_STAGES 2
 #define ROWSTREAM_BATCH  8 /* loads of x in flight for a thread */
-
-/* Where the row offsets of later tiles come from. To be measured: all loads of a thread share what it waits for, so that whoever wants x waits for offsets that were asked for before x */
-#define ROWSTREAM_WHEN   0 /* those of the next tile at the turn's begin, where its copy begins at the turn's end, when it is wanted */
-#define ROWSTREAM_AHEAD  1 /* both at the turn's begin */
-#define ROWSTREAM_LATE   2 /* both when x is there */
-#define ROWSTREAM_COPIED 3 /* with the copies, those of the tile after next behind the values of this one */
-#define ROWSTREAM_SLOTS  4 /* tiles whose offsets are in shared memory, being copied or in use */
 
 /* entries of T that 16 bytes hold, at least one */
 template <typename T>
@@ -60,8 +59,6 @@ typedef struct {
   PetscCount blocks;
   PetscInt   chunks;          /* parts that the tiles are dealt to, run neighbouring ones at a time; block b has a tile in turn of part b mod chunks */
   PetscInt   run;
-  PetscInt   ahead;           /* ROWSTREAM_AHEAD and its like */
-  PetscInt   offsets;         /* a slot's room for offsets, in PetscInts */
   PetscCount carveout;        /* what launches prefer of a multiprocessor's memory as shared memory, in per cent; ROWSTREAM_DRIVER: nothing is said */
 } RowStreamLayout;
 
@@ -95,7 +92,7 @@ static __device__ __forceinline__ PetscCount RowStreamEnd(PetscInt tile, PetscIn
 }
 
 /* the bounds leave 64 or 80 registers, which the batch of loads needs; without them ptxas aims at 32 */
-template <class COLUMNS, int G, int AHEAD>
+template <class COLUMNS, int G>
 static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(RowStreamLayout l, int mode, PetscInt m, PetscCount nnz, PetscCount nindex, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, const HybScalar *y, HybScalar *z, COLUMNS columns)
 {
   HYB_SHARED(uint64_t, bar, ROWSTREAM_STAGES);
@@ -103,8 +100,7 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
   HYB_DYNAMIC_SHARED(HybScalar, value);
   using Index             = typename COLUMNS::Index;
   Index *const     index  = reinterpret_cast<Index *>(value + (size_t)ROWSTREAM_STAGES * l.values);
-  PetscInt *const  offset = reinterpret_cast<PetscInt *>(index + (size_t)ROWSTREAM_STAGES * l.indices);
-  PetscInt *const  table  = offset + (AHEAD == ROWSTREAM_COPIED ? (size_t)ROWSTREAM_SLOTS * l.offsets : 0);
+  PetscInt *const  table  = reinterpret_cast<PetscInt *>(index + (size_t)ROWSTREAM_STAGES * l.indices);
   const int        lane   = (int)(threadIdx.x & (G - 1));
   constexpr int    R      = COLUMNS::ROWS;
   const PetscInt   mine   = (PetscInt)(threadIdx.x / G) * R; /* my first row in the tile */
@@ -114,10 +110,7 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
 
   /* l.ntiles and more: there is none */
   const auto tileof = [&](PetscInt k) { return (k / l.run * l.chunks + chunk) * l.run + k % l.run; };
-  /* entries k0 .. k1-1 to stage s, and to a slot the offsets of the rows of the tile `later` */
-  const auto copy = [&](PetscInt k0, PetscInt k1, int s, PetscInt later, int slot) {
-    const bool       behind = AHEAD == ROWSTREAM_COPIED && l.values > 0 && later < none;
-    const PetscCount r0 = behind ? (PetscCount)later * l.rows : 0, r1 = behind ? RowStreamEnd(later, l.rows, m) + 1 : 0;
+  const auto copy = [&](PetscInt k0, PetscInt k1, int s) {
     PetscCount       q0 = 0, q1 = 0;
     bool             fits = k1 - k0 / RowStreamUnit<HybScalar>() * RowStreamUnit<HybScalar>() <= l.values;
     if (COLUMNS::INDEXED) {
@@ -126,13 +119,11 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
       fits = fits && q1 - q0 / RowStreamUnit<Index>() * RowStreamUnit<Index>() <= l.indices;
     }
     if (threadIdx.x == 0) begin[s] = fits ? (PetscInt)k0 : (PetscInt)-1;
-    if (fits || behind) HybBulkExpect(&bar[s], (fits ? RowStreamBytes<HybScalar>(k0, k1, nnz) + (COLUMNS::INDEXED ? RowStreamBytes<Index>(q0, q1, nindex) : 0) : 0) + (behind ? RowStreamBytes<PetscInt>(r0, r1, (PetscCount)m + 1) : 0));
-    else HybBulkExpect(&bar[s], 0);
-    if (behind) RowStreamCopy(&bar[s], offset + (size_t)slot * l.offsets, i, r0, r1, (PetscCount)m + 1);
     if (fits) {
+      HybBulkExpect(&bar[s], RowStreamBytes<HybScalar>(k0, k1, nnz) + (COLUMNS::INDEXED ? RowStreamBytes<Index>(q0, q1, nindex) : 0));
       RowStreamCopy(&bar[s], value + (size_t)s * l.values, a, k0, k1, nnz);
       if (COLUMNS::INDEXED) RowStreamCopy(&bar[s], index + (size_t)s * l.indices, columns.index, q0, q1, nindex);
-    }
+    } else HybBulkExpect(&bar[s], 0);
   };
 
   HybBulkInit(bar, ROWSTREAM_STAGES);
@@ -141,45 +132,24 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
   if (threadIdx.x == 0)
 #endif
   {
-    if (tile < none) copy(i[(PetscCount)tile * l.rows], i[RowStreamEnd(tile, l.rows, m)], 0, tileof(q + 2 * stride), 2);
-    if (next < none) copy(i[(PetscCount)next * l.rows], i[RowStreamEnd(next, l.rows, m)], 1, tileof(q + 3 * stride), 3);
+    if (tile < none) copy(i[(PetscCount)tile * l.rows], i[RowStreamEnd(tile, l.rows, m)], 0);
+    if (next < none) copy(i[(PetscCount)next * l.rows], i[RowStreamEnd(next, l.rows, m)], 1);
   }
   columns.Prepare(table);
-  if (AHEAD == ROWSTREAM_COPIED && l.values > 0) {
-    for (PetscInt k = (PetscInt)threadIdx.x; k <= l.rows; k += (PetscInt)blockDim.x) {
-      if (tile < none && (PetscCount)tile * l.rows + k <= m) offset[k] = i[(PetscCount)tile * l.rows + k];
-      if (next < none && (PetscCount)next * l.rows + k <= m) offset[l.offsets + k] = i[(PetscCount)next * l.rows + k];
-    }
-    HybBulkFence();
-  }
 
   PetscCount                  r     = (PetscCount)tile * l.rows + mine;
   bool                        valid = mine < l.rows && tile < none && r < m;
-  PetscInt                    start = AHEAD != ROWSTREAM_COPIED && valid ? i[r] : 0, end = AHEAD != ROWSTREAM_COPIED && valid ? i[r + 1] : 0;
+  PetscInt                    start = valid ? i[r] : 0, end = valid ? i[r + 1] : 0;
   typename COLUMNS::Row       row   = columns.Load(r, valid, tile);
   __syncthreads();
   for (PetscInt it = 0; tile < none; it++) {
     const int        s      = (int)(it % ROWSTREAM_STAGES);
     const PetscCount nr     = (PetscCount)next * l.rows + mine;
     const bool       nvalid = mine < l.rows && next < none && nr < m;
-    const PetscInt   after = tileof(q + ROWSTREAM_STAGES * stride);
-    PetscInt         nstart = 0, nend = 0, k2 = 0, k3 = 0; /* of my row in the next tile; where the copy at the end of this turn begins and ends */
-    typename COLUMNS::Row nrow;
-    HybScalar             base[R];
-    const auto            ask = [&](bool rows, bool entries) {
-      if (rows) {
-        if (AHEAD != ROWSTREAM_COPIED && nvalid) {
-          nstart = i[nr];
-          nend   = i[nr + 1];
-        }
-        nrow = columns.Load(nr, nvalid, next);
-      }
-      if (entries && after < none) {
-        k2 = i[(PetscCount)after * l.rows];
-        k3 = i[RowStreamEnd(after, l.rows, m)];
-      }
-    };
-    if (AHEAD == ROWSTREAM_WHEN || AHEAD == ROWSTREAM_AHEAD) ask(true, AHEAD == ROWSTREAM_AHEAD);
+    const PetscInt   nstart = nvalid ? i[nr] : 0, nend = nvalid ? i[nr + 1] : 0;
+    const typename COLUMNS::Row nrow = columns.Load(nr, nvalid, next);
+    const PetscInt   after = tileof(q + ROWSTREAM_STAGES * stride), k2 = COLUMNS::AHEAD && after < none ? i[(PetscCount)after * l.rows] : 0, k3 = COLUMNS::AHEAD && after < none ? i[RowStreamEnd(after, l.rows, m)] : 0;
+    HybScalar        base[R];
 #pragma unroll
     for (int c = 0; c < R; c++) base[c] = mode != ROW_SET && valid && lane == c % G ? y[r + c] : HybScalar(0);
 
@@ -190,15 +160,10 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
       HybScalar      sum[R];
 #pragma unroll
       for (int c = 0; c < R; c++) sum[c] = HybScalar(0);
-      if (AHEAD == ROWSTREAM_COPIED && valid) {
-        start = offset[(size_t)(it % ROWSTREAM_SLOTS) * l.offsets + mine];
-        end   = offset[(size_t)(it % ROWSTREAM_SLOTS) * l.offsets + mine + 1];
-      }
       if (valid) {
         const PetscInt q0 = COLUMNS::INDEXED ? (PetscInt)(columns.IndexOf(k0) / RowStreamUnit<Index>() * RowStreamUnit<Index>()) : 0;
         columns.template Sum<G>(lane, r, start, end, value + (size_t)s * l.values - first, index + (size_t)s * l.indices - q0, table, row, x, j, sum);
       }
-      if (AHEAD == ROWSTREAM_LATE || AHEAD == ROWSTREAM_COPIED) ask(true, AHEAD == ROWSTREAM_LATE);
       /* all lanes of the warp are here; the sums side by side, so that they do not wait for each other */
 #pragma unroll
       for (int d = G / 2; d > 0; d >>= 1) {
@@ -221,7 +186,6 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
         sum = HybSubwarpSum<HYB_WARP>(sum);
         if (HybLane() == 0) z[w] = mode == ROW_SET ? sum : mode == ROW_ADD ? y[w] + sum : y[w] - sum;
       }
-      if (AHEAD == ROWSTREAM_LATE || AHEAD == ROWSTREAM_COPIED) ask(true, AHEAD == ROWSTREAM_LATE);
     }
     r     = nr;
     valid = nvalid;
@@ -236,13 +200,8 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
     if (threadIdx.x == 0)
 #endif
       if (after < none) {
-        if (AHEAD == ROWSTREAM_WHEN || (AHEAD == ROWSTREAM_COPIED && l.values == 0)) ask(false, true);
-        else if (AHEAD == ROWSTREAM_COPIED) {
-          const PetscInt *const o = offset + (size_t)((it + ROWSTREAM_STAGES) % ROWSTREAM_SLOTS) * l.offsets;
-          k2                      = o[0];
-          k3                      = o[RowStreamEnd(after, l.rows, m) - (PetscCount)after * l.rows];
-        }
-        copy(k2, k3, s, AHEAD == ROWSTREAM_COPIED ? tileof(q + (ROWSTREAM_SLOTS - 1) * stride) : none, it % ROWSTREAM_SLOTS);
+        if (COLUMNS::AHEAD) copy(k2, k3, s);
+        else copy(i[(PetscCount)after * l.rows], i[RowStreamEnd(after, l.rows, m)], s);
       }
   }
 }
@@ -268,9 +227,10 @@ static __global__ void RowStreamTileSizes(PetscInt m, PetscInt rows, PetscCount 
 
 /*
   Chooses tile and stage. blockrows: rows that are summed together; perindex: values to each entry of the index stream, 0 without one, of indexbytes each; table: PetscInts
-  that every tile needs. -mat_aijhybridgpu_rowstream_threads (64, 128, 256), _lanes (1, 2, 4, 8, 16) and _blocks (of a multiprocessor) replace the choice, and _carveout (0 to
-  100, or -1 for the driver's own, either said before each launch) the driver's, for measuring. Tiles far larger than the mean are left to the slow way rather than making room for them everywhere.
-  run: the tiles of a run, 0: all of a multiprocessor's (-mat_aijhybridgpu_rowstream_run); resident: at most so many blocks of a multiprocessor, 0: as many as fit. longest: of the rows. Where tiles of such rows would be little larger than the mean, that says enough; else tiles are measured, with a host synchronisation, unless work is NULL.
+  that every tile needs. -mat_aijhybridgpu_rowstream_threads (64, 128, 256), _lanes (1, 2, 4, 8, 16), _blocks (of a multiprocessor) and _run replace the choice: the tests go through all layouts.
+  Tiles far larger than the mean are left to the slow way rather than making room for them everywhere. run: the tiles of a run, 0: all of a multiprocessor's; resident: at most so many blocks of a
+  multiprocessor, 0: as many as fit. longest: of the rows. Where tiles of such rows would be little larger than the mean, that says enough; else tiles are measured, with a host synchronisation, unless
+  work is NULL.
 */
 static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, const HybCSR *A, PetscCount longest, PetscInt blockrows, PetscInt perindex, size_t indexbytes, PetscInt table, PetscInt run, PetscInt resident, RowStreamLayout *l)
 {
@@ -279,7 +239,7 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, 
   PetscInt        *size;
   size_t           limit;
   int              sms;
-  PetscInt         threads = 0, lanes = 0, blocks = 0, carveout = ROWSTREAM_DRIVER;
+  PetscInt         threads = 0, lanes = 0, blocks = 0;
 
   PetscFunctionBegin;
   PetscCall(HybDeviceLimits(&limit, &sms));
@@ -292,15 +252,12 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, 
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowstream_threads", &threads, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowstream_lanes", &lanes, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowstream_blocks", &blocks, NULL));
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowstream_carveout", &carveout, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowstream_run", &run, NULL));
-  l->ahead = ROWSTREAM_AHEAD;
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowstream_ahead", &l->ahead, NULL));
   if (threads == 64 || threads == 128 || threads == 256) l->threads = (int)threads;
   if (lanes == 1 || lanes == 2 || lanes == 4 || lanes == 8 || lanes == 16) l->lanes = (int)lanes;
   l->rows    = (PetscInt)(l->threads / l->lanes) * blockrows;
   l->table   = (table + 3) / 4 * 4;
-  l->carveout = carveout >= -1 && carveout <= 100 ? carveout : ROWSTREAM_DRIVER;
+  l->carveout = ROWSTREAM_DRIVER;
   if (l->rows == 0 || A->m == 0) PetscFunctionReturn(PETSC_SUCCESS);
   l->ntiles = HybBlocks(A->m, l->rows);
   meantile  = A->nnz / l->ntiles + 1;
@@ -320,8 +277,7 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, 
   stage += 2 * RowStreamUnit<HybScalar>();
   l->values  = (PetscInt)(stage / 4 * 4 + 4);
   l->indices = perindex ? (PetscInt)((stage / perindex + 2 * (PetscCount)(16 / indexbytes)) / 8 * 8 + 8) : 0;
-  l->offsets = (l->rows + 1 + 7) / 4 * 4;
-  l->bytes   = ROWSTREAM_STAGES * ((size_t)l->values * sizeof(HybScalar) + (size_t)l->indices * indexbytes) + (size_t)(l->table + (l->ahead == ROWSTREAM_COPIED ? ROWSTREAM_SLOTS * l->offsets : 0)) * sizeof(PetscInt);
+  l->bytes   = ROWSTREAM_STAGES * ((size_t)l->values * sizeof(HybScalar) + (size_t)l->indices * indexbytes) + (size_t)l->table * sizeof(PetscInt);
   /* just as many as are resident at once: a multiprocessor has a kibibyte more than a block may ask for, and takes one for each block. Blocks of a second wave, or room
      left for another block, cost a tenth (measured). perindex > 1 is block's kernel, which needs more registers */
   l->blocks = PetscMax(1, PetscMin((PetscCount)((limit + 1024) / (l->bytes + 1024 + 128)), (perindex > 1 ? 768 : 1024) / l->threads));
@@ -331,7 +287,7 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, 
     l->chunks = sms;
     l->run    = (PetscInt)HybBlocks(l->ntiles, sms);
     if (run > 0) l->run = PetscMin(run, l->run);
-    if (l->carveout == ROWSTREAM_DRIVER) l->carveout = PetscMin(100, (100 * l->blocks * (PetscCount)(l->bytes + 1024 + 128) + (PetscCount)limit) / (PetscCount)(limit + 1024));
+    l->carveout = PetscMin(100, (100 * l->blocks * (PetscCount)(l->bytes + 1024 + 128) + (PetscCount)limit) / (PetscCount)(limit + 1024));
     l->blocks *= sms;
   } else {
     l->blocks = PetscMin(l->ntiles, (PetscCount)sms * l->blocks);
@@ -350,26 +306,17 @@ static inline bool RowStreamAligned(const void *p)
 template <class COLUMNS>
 static PetscErrorCode RowStreamApply(const HybExec *exec, const RowStreamLayout *l, const HybCSR *A, PetscCount nindex, const COLUMNS &columns, const HybScalar *x, int mode, const HybScalar *y, HybScalar *z)
 {
-  const PetscInt ahead = RowStreamAligned(A->i) ? l->ahead : ROWSTREAM_AHEAD;
-
   PetscFunctionBegin;
   /* A kernel keeps what was said last, for whatever matrix, and only what is said after its limit of shared memory was raised holds: said before every launch, then, as it was when it was measured */
 #define ROWSTREAM_LAUNCH(G) \
   do { \
-    if (COLUMNS::MEASURED == G && ahead == ROWSTREAM_WHEN) ROWSTREAM_LAUNCH2(G, (COLUMNS::MEASURED == G ? ROWSTREAM_WHEN : ROWSTREAM_AHEAD)); \
-    else if (COLUMNS::MEASURED == G && ahead == ROWSTREAM_LATE) ROWSTREAM_LAUNCH2(G, (COLUMNS::MEASURED == G ? ROWSTREAM_LATE : ROWSTREAM_AHEAD)); \
-    else if (COLUMNS::MEASURED == G && ahead == ROWSTREAM_COPIED) ROWSTREAM_LAUNCH2(G, (COLUMNS::MEASURED == G ? ROWSTREAM_COPIED : ROWSTREAM_AHEAD)); \
-    else ROWSTREAM_LAUNCH2(G, ROWSTREAM_AHEAD); \
-  } while (0)
-#define ROWSTREAM_LAUNCH2(G, AHEAD) \
-  do { \
     static PetscCount said = ROWSTREAM_DRIVER; \
     if (l->carveout != ROWSTREAM_DRIVER || said != ROWSTREAM_DRIVER) { \
-      if (l->bytes > 16 * 1024) PetscCall(HybDeviceDynamicShared((const void *)(RowStreamKernel<COLUMNS, G, AHEAD>), l->bytes, "RowStreamKernel")); \
-      PetscCall(HybDeviceCarveout((const void *)(RowStreamKernel<COLUMNS, G, AHEAD>), l->carveout == ROWSTREAM_DRIVER ? -1 : (int)l->carveout)); \
+      if (l->bytes > 16 * 1024) PetscCall(HybDeviceDynamicShared((const void *)(RowStreamKernel<COLUMNS, G>), l->bytes, "RowStreamKernel")); \
+      PetscCall(HybDeviceCarveout((const void *)(RowStreamKernel<COLUMNS, G>), l->carveout == ROWSTREAM_DRIVER ? -1 : (int)l->carveout)); \
       said = l->carveout; \
     } \
-    HYB_LAUNCH((RowStreamKernel<COLUMNS, G, AHEAD>), l->blocks, l->threads, l->bytes, exec->stream, *l, mode, A->m, A->nnz, nindex, A->i, A->j, A->a, x, y, z, columns); \
+    HYB_LAUNCH((RowStreamKernel<COLUMNS, G>), l->blocks, l->threads, l->bytes, exec->stream, *l, mode, A->m, A->nnz, nindex, A->i, A->j, A->a, x, y, z, columns); \
   } while (0)
   switch (l->lanes) {
   case 1: ROWSTREAM_LAUNCH(1); break;
@@ -378,7 +325,6 @@ static PetscErrorCode RowStreamApply(const HybExec *exec, const RowStreamLayout 
   case 8: ROWSTREAM_LAUNCH(8); break;
   default: ROWSTREAM_LAUNCH(16); break;
   }
-#undef ROWSTREAM_LAUNCH2
 #undef ROWSTREAM_LAUNCH
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -391,7 +337,7 @@ struct RowStreamColumns {
   static constexpr int  ROWS    = 1;
   static constexpr bool INDEXED = true;
   static constexpr bool NARROW  = sizeof(I) < sizeof(PetscInt);
-  static constexpr int  MEASURED = 2;
+  static constexpr bool AHEAD   = true;
   const I              *index;
   const PetscInt       *base; /* of each tile, where they are narrow */
   struct Row {

@@ -11,9 +11,8 @@
 
   Where neighbouring points have neighbouring numbers (structured grids; meshes numbered by Cuthill-McKee), most blocks stand right behind another of their row, a thread takes whole
   blocks, and its neighbours the next. Where fewer than a quarter do, x is met in no order, and 24 bytes of it cost a sector or two of second-level cache each time: 1.2 GB beside the 2 GB
-  that come from memory, in a mesh of 100^3 points numbered at random within windows of 2000. There a multiprocessor takes neighbouring tiles, five blocks at a time instead of six, so that its first-level cache
-  has room for what they share (rowstream.cuh, "runs"), and the threads go along entries, bs of them side by side on a block. -mat_aijhybridgpu_block_entries (0, 1, and for blocks of 3 also 6, 8: loads together) says which way the threads go, for
-  measuring.
+  that come from memory, in a mesh of 100^3 points numbered at random within windows of 2000. There a multiprocessor takes neighbouring tiles, four blocks at a time instead of six, so that its first-level cache
+  has room for what they share (rowstream.cuh, "runs"), and the threads go along entries, bs of them side by side on a block.
 
   "auto" takes this method for every matrix of such blocks, one from a structured grid too: shape would read less, but fetch x for every product.
 
@@ -22,15 +21,16 @@
 #include "../../csr/rowstream.cuh"
 #include "aijhybridgpu/private/hybspmv.h"
 
-/* ENTRIES: the lanes go along entries, not blocks, so that BS neighbouring lanes read one block of x; where it is more than 1, so many loads of x at a time, none of which is asked for: beyond the
-   row's end a lane reads what it has read, and leaves it */
-template <int BS, int ENTRIES>
+#define BLOCK_BATCH 6 /* loads of x in flight for a thread that goes along entries: 16 threads have 81 entries to take of 27 blocks of 3 */
+
+/* ENTRIES: the lanes go along entries, not blocks, so that BS neighbouring lanes read one block of x */
+template <int BS, bool ENTRIES>
 struct RowStreamBlock {
   using Index                   = PetscInt;
   static constexpr int  BLOCKS  = 3;
   static constexpr int  ROWS    = BS;
   static constexpr bool INDEXED = true;
-  static constexpr int  MEASURED = BS == 3 ? 16 : 0;
+  static constexpr bool AHEAD   = false;
   const PetscInt       *index; /* block columns, block row by block row */
   struct Row { };
   __device__ __forceinline__ PetscCount IndexOf(PetscCount k) const
@@ -45,44 +45,26 @@ struct RowStreamBlock {
   template <int G>
   __device__ __forceinline__ void Sum(int lane, PetscCount, PetscInt start, PetscInt end, const HybScalar *value, const PetscInt *col, const PetscInt *, const Row &, const HybScalar *__restrict__ x, const PetscInt *, HybScalar sum[]) const
   {
-    if (ENTRIES > 1) {
+    if (ENTRIES) {
       const PetscInt   len = end - start;
       const PetscInt  *c   = col + start / (BS * BS);
       const HybScalar *v0  = value + start;
-      for (PetscInt k = lane; k < len; k += ENTRIES * G) {
-        HybScalar xv[ENTRIES > 0 ? ENTRIES : 1];
-        PetscInt  at[ENTRIES > 0 ? ENTRIES : 1];
+      for (PetscInt k = lane; k < len; k += BLOCK_BATCH * G) {
+        HybScalar xv[BLOCK_BATCH];
+        PetscInt  at[BLOCK_BATCH];
+        /* no load is asked for whether it is wanted: what lies beyond the row's end reads the last x again */
 #pragma unroll
-        for (int u = 0; u < ENTRIES; u++) {
+        for (int u = 0; u < BLOCK_BATCH; u++) {
           const unsigned q = (unsigned)(k + u * G < len ? k + u * G : len - 1);
           at[u]            = c[q / BS] * BS + (PetscInt)(q % BS);
         }
 #pragma unroll
-        for (int u = 0; u < ENTRIES; u++) xv[u] = HybLoadReadOnly(x + at[u]);
+        for (int u = 0; u < BLOCK_BATCH; u++) xv[u] = HybLoadReadOnly(x + at[u]);
 #pragma unroll
-        for (int u = 0; u < ENTRIES; u++)
+        for (int u = 0; u < BLOCK_BATCH; u++)
           if (k + u * G < len) {
 #pragma unroll
             for (int r = 0; r < BS; r++) sum[r] += v0[r * len + k + u * G] * xv[u];
-          }
-      }
-      return;
-    }
-    if (ENTRIES) {
-      const PetscInt  len = end - start;
-      const PetscInt *c   = col + start / (BS * BS);
-      for (PetscInt k = lane; k < len; k += ROWSTREAM_BATCH * G) {
-        HybScalar xv[ROWSTREAM_BATCH];
-#pragma unroll
-        for (int u = 0; u < ROWSTREAM_BATCH; u++) {
-          const unsigned q = (unsigned)(k + u * G);
-          xv[u]            = k + u * G < len ? HybLoadReadOnly(x + (PetscCount)c[q / BS] * BS + q % BS) : HybScalar(0);
-        }
-#pragma unroll
-        for (int u = 0; u < ROWSTREAM_BATCH; u++)
-          if (k + u * G < len) {
-#pragma unroll
-            for (int r = 0; r < BS; r++) sum[r] += value[start + r * len + k + u * G] * xv[u];
           }
       }
       return;
@@ -116,7 +98,7 @@ typedef struct {
   PetscInt        bs;
   PetscCount      nblocks;
   PetscInt       *column;
-  PetscInt        entries;
+  PetscBool       entries;
   RowStreamLayout layout;
 } Block;
 
@@ -124,7 +106,7 @@ typedef struct {
 #define BLOCK_LARGEST     8
 #define BLOCK_THREADS     256
 #define BLOCK_SAMPLED     4096 /* rows, or a few more */
-#define BLOCK_SCATTERED   5    /* blocks of a multiprocessor where x is met in no order */
+#define BLOCK_SCATTERED   4    /* blocks of a multiprocessor where x is met in no order */
 #define BLOCK_ASKED       16   /* one block row in so many tells how x is met */
 
 /* sets bit bs of *wrong where one of the rows 0, step, 2 step, ... is not part of whole blocks of bs */
@@ -305,10 +287,10 @@ static PetscErrorCode HybSpMVSetUp_BlockCUDA(HybSpMV *S, const HybCSR *A)
   if (!S->data) PetscCall(BlockCreate(S, A));
   b = (Block *)S->data;
   PetscCheck(b, PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpMV method block cannot run: the pattern of this matrix, %" PetscInt_FMT " x %" PetscInt_FMT ", does not consist of whole blocks of size %s", A->m, A->n, S->bs > 1 ? "given" : "2, 3, 4, 5, 6 or 8");
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_block_entries", &b->entries, NULL)); /* for measuring */
   PetscCall(HybCountersSet(&S->counters, "block size", b->bs));
   PetscCall(HybCountersSet(&S->counters, "blocks", b->nblocks));
   PetscCall(HybCountersSet(&S->counters, "rows a tile", b->layout.rows));
+  PetscCall(HybCountersSet(&S->counters, "threads along entries", b->entries));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -322,17 +304,11 @@ static PetscErrorCode HybSpMVApply_BlockCUDA(HybSpMV *S, const HybCSR *A, const 
   switch (b->bs) {
 #define CALL(BS) \
   case BS: { \
-    if (b->entries == 6 && BS == 3) { \
-      const RowStreamBlock<BS, (BS == 3 ? 6 : 1)> columns = {b->column}; \
-      PetscCall(RowStreamApply(&S->exec, &layout, A, b->nblocks, columns, x, (int)mode, y, z)); \
-    } else if (b->entries == 8 && BS == 3) { \
-      const RowStreamBlock<BS, (BS == 3 ? 8 : 1)> columns = {b->column}; \
-      PetscCall(RowStreamApply(&S->exec, &layout, A, b->nblocks, columns, x, (int)mode, y, z)); \
-    } else if (b->entries) { \
-      const RowStreamBlock<BS, 1> columns = {b->column}; \
+    if (b->entries) { \
+      const RowStreamBlock<BS, true> columns = {b->column}; \
       PetscCall(RowStreamApply(&S->exec, &layout, A, b->nblocks, columns, x, (int)mode, y, z)); \
     } else { \
-      const RowStreamBlock<BS, 0> columns = {b->column}; \
+      const RowStreamBlock<BS, false> columns = {b->column}; \
       PetscCall(RowStreamApply(&S->exec, &layout, A, b->nblocks, columns, x, (int)mode, y, z)); \
     } \
   } break;

@@ -6,11 +6,12 @@
   a row. Where the columns of each tile of rows span less than 65536, their 16-bit distances from the tile's first are kept, and stream in place of the columns.
 
   Direct. Where they are of about one length but few, as on the levels of a multigrid, latency is what counts: a sub-warp of 1, 2, ..., 32 lanes takes each row, in order, four
-  entries a lane at a time (eight together were slower: fewer warps), with nothing between the loads and the sum. The width leaves a lane eight entries, and is raised until every multiprocessor has work.
+  entries a lane at a time (eight together were slower: fewer warps), with nothing between the loads and the sum. The width leaves a lane eight entries, four where rows have 17 to 32 (30 entries: 0.0168
+  ms instead of 0.0197), and is raised until every multiprocessor has work.
 
   Bins. Where lengths differ, the rows are sorted by the width that suits them, once: up to 8 entries one lane, up to 16 two, ..., up to 512 a warp, up to 4096 a block;
   longer rows are cut in pieces of 4096, a block each, and the block that comes last adds the pieces' sums in order. Within a bin rows stay in order, and all bins are parts
-  of one launch, long rows first. Where most rows are of up to eight entries, these are not listed but taken in order, the others being passed over.
+  of one launch, long rows first. A lane has four entries under way, eight where one or two fills of the device with threads take all there are. Where most rows are of up to eight entries, these are not listed but taken in order, the others being passed over.
 
     bin of row r by its length; stable sort of the rows by bin; start and length of each in that order
     block b of the launch: the bin from the blocks' ranges; its rows: sum = sum over k = lane, lane + W, ... of a[k] x[j[k]]; butterfly over the lanes
@@ -33,6 +34,9 @@
 /* streaming pays from so many nonzeros on, up to so long rows (measured on an H200) */
 #define ROWGROUP_STREAM_FROM 4000000
 #define ROWGROUP_STREAM_MEAN 64
+/* entries for each multiprocessor up to which bins take eight at a time: twice its 1024 threads of that kernel. Cornell5 0.0107 to 0.0103 ms, boyd1 0.0074 to 0.0071, boyd2_A 0.0062 to 0.0057; cnr-2000,
+   with twice as many entries, lost (0.0166 to 0.0185) */
+#define ROWGROUP_FILL (2 * 8 * 1024)
 
 /* what the row lengths say */
 typedef struct {
@@ -238,7 +242,7 @@ static PetscErrorCode RowGroupChoose(HybSpMV *S, const HybCSR *A, RowGroup **gro
   const PetscCount mean = A->m > 0 ? A->nnz / A->m : 0;
   RowGroupLook    *look;
   RowGroup        *rg;
-  PetscInt         lanes = 0, batch = 4;
+  PetscInt         lanes = 0, batch;
   PetscBool        set;
   size_t           limit;
   int              sms;
@@ -262,8 +266,9 @@ static PetscErrorCode RowGroupChoose(HybSpMV *S, const HybCSR *A, RowGroup **gro
   else if (A->nnz >= ROWGROUP_STREAM_FROM && mean <= ROWGROUP_STREAM_MEAN) rg->way = ROWGROUP_STREAM;
   else rg->way = ROWGROUP_DIRECT;
   rg->width = 1;
-  while (rg->width < HYB_WARP && (8 * rg->width < mean || (2 * rg->width <= mean && (PetscCount)A->m * rg->width < (PetscCount)1024 * sms))) rg->width *= 2;
-  /* for measuring */
+  while (rg->width < HYB_WARP && ((mean > 16 && mean <= 32 ? 4 : 8) * rg->width < mean || (2 * rg->width <= mean && (PetscCount)A->m * rg->width < (PetscCount)1024 * sms))) rg->width *= 2;
+  /* for the tests, which go through all ways */
+  batch = rg->way == ROWGROUP_BINNED && A->nnz <= (PetscCount)ROWGROUP_FILL * sms ? 8 : 4;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowgroup_batch", &batch, NULL));
   rg->batch = batch == 8 ? 8 : 4;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowgroup_lanes", &lanes, &set));
@@ -403,7 +408,8 @@ static PetscErrorCode RowGroupStream(HybSpMV *S, const HybCSR *A, RowGroup *rg)
     PetscCall(HybArenaFree(&S->work, &wide));
     if (host) PetscCall(HybArenaFree(&S->keep, &rg->base));
   }
-  if (!rg->distance) PetscCall(RowStreamPlan(exec, S->once ? NULL : &S->work, A, rg->look.longest, 1, 1, sizeof(PetscInt), 0, 1, 0, &rg->layout));
+  /* for one application rows of 27 entries gain by runs, 0.402 instead of 0.422 ms; short ones lose */
+  if (!rg->distance) PetscCall(RowStreamPlan(exec, S->once ? NULL : &S->work, A, rg->look.longest, 1, 1, sizeof(PetscInt), 0, S->once && A->nnz > (PetscCount)14 * A->m ? RowStreamRun(A) : 1, 0, &rg->layout));
   PetscCall(HybCountersSet(&S->counters, "lanes a row", rg->layout.lanes));
   PetscCall(HybCountersSet(&S->counters, "rows a tile", rg->layout.rows));
   PetscCall(HybCountersSet(&S->counters, "bytes a column", rg->distance ? (PetscCount)sizeof(*rg->distance) : (PetscCount)sizeof(PetscInt)));

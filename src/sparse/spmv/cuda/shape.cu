@@ -30,7 +30,7 @@ struct RowStreamShape {
   static constexpr int  BLOCKS  = NBLOCKS;
   static constexpr int  ROWS    = 1;
   static constexpr bool INDEXED = false;
-  static constexpr int  MEASURED = 1;
+  static constexpr bool AHEAD   = true;
   const PetscInt       *index; /* unused: no stream of indices */
   const HybRowClass    *rowclass;
   const PetscInt       *offsetptr, *offset;
@@ -145,7 +145,6 @@ static PetscErrorCode HybSpMVSetUp_ShapeCUDA(HybSpMV *S, const HybCSR *A)
   }
   PetscCall(RowStreamPlan(&S->exec, &S->work, A, sh->shapes.maxlength, 1, 0, sizeof(PetscInt), sh->shapes.nclasses + 1 + (PetscInt)sh->shapes.noffsets, 4 * A->nnz > 3 * (PetscCount)A->m * sh->shapes.maxlength ? RowStreamRun(A) : 1, 0, &sh->layout));
   sh->batch = sh->shapes.maxlength <= 5 ? 5 : sh->shapes.maxlength <= 7 ? 7 : sh->shapes.maxlength <= 9 ? 9 : sh->layout.threads <= 128 ? 14 : 8;
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_shape_batch", &sh->batch, NULL));
   PetscCall(HybCountersSet(&S->counters, "classes", sh->shapes.nclasses));
   PetscCall(HybCountersSet(&S->counters, "rows a tile", sh->layout.rows));
   PetscFunctionReturn(PETSC_SUCCESS);
