@@ -15,6 +15,8 @@
     are the duplicate's arrays among what was noted, and large enough?
       yes: copy j and a                       no (another release of PETSc): destroy, and the parent's as it is
 
+  To change the allocator for a while is what PetscMallocSetDRAM() does. Nothing of the parent's is assumed: what it has made is PETSc's own, and it is looked at before it is used.
+
   A duplicate whose allocations never came by (PETSc's linear solver server has memory of its own) was copied whole by the parent.
 */
 #include "../aijhybridgpuimpl.h"
