@@ -642,7 +642,7 @@ static void FewDiagonals(void)
     {"64", "512", "true" },
     {"128", "256", "false"}
   };
-  const PetscInt mesh[] = {-31, -30, -1, 0, 1, 30, 31}, skew[] = {-40, -7, -6, 3, 4, 5, 50}, none[] = {-9, 8};
+  const PetscInt mesh[] = {-31, -30, -1, 0, 1, 30, 31}, skew[] = {-40, -7, -6, 3, 4, 5, 50}, none[] = {-9, 8}, runs[] = {-50, -20, -19, -18, 0}, others[] = {-7, 3, 4, 5};
   RefMat         A, B;
 
   if (!Is("diagonal")) return;
@@ -656,7 +656,7 @@ static void FewDiagonals(void)
       static const PetscInt points[] = {5, 7, 9, 27};
 
       HybTestBegin("%s: %" PetscInt_FMT " points squared, layout %zu", method->name, points[k], o);
-      HybTestMatStencil(points[k], k == 0 || k == 2 ? HybTestSize(61, 21) : HybTestSize(17, 7), k == 0 || k == 2 ? HybTestSize(43, 19) : HybTestSize(11, 6), k == 0 || k == 2 ? 1 : HybTestSize(9, 6), &A);
+      HybTestMatStencil(points[k], HybTestSize(61, 45), k == 0 || k == 2 ? HybTestSize(43, 13) : 5, k == 0 || k == 2 ? 1 : HybTestSize(9, 5), &A);
       ByDiagonals(&A, &A, (PetscBool)(points[k] != 27 || !strcmp(options[o][2], "true"))); /* 27 single diagonals take more shared memory than a block has */
       RefMatDestroy(&A);
     }
@@ -672,6 +672,17 @@ static void FewDiagonals(void)
       ByDiagonals(&B, &A, PETSC_TRUE);
       RefMatDestroy(&A);
       RefMatDestroy(&B);
+      HybTestBegin("%s: two operands with runs of three and of one, %" PetscInt_FMT " per cent, layout %zu", method->name, percent, o);
+      Diagonals(400, 430, 5, runs, percent, &A);
+      Diagonals(430, 390, 4, others, percent, &B);
+      ByDiagonals(&A, &B, PETSC_TRUE);
+      RefMatDestroy(&A);
+      RefMatDestroy(&B);
+      HybTestBegin("%s: many empty rows, %" PetscInt_FMT " per cent, layout %zu", method->name, percent, o);
+      Diagonals(700, 700, 7, mesh, percent, &A);
+      HybTestMatEmptyRows(&A, 200, 400, 1);
+      ByDiagonals(&A, &A, PETSC_TRUE);
+      RefMatDestroy(&A);
     }
     for (PetscInt n = 1; n <= 12; n++) {
       HybTestBegin("%s: a band of %" PetscInt_FMT ", layout %zu", method->name, n, o);

@@ -76,13 +76,16 @@ struct alignas(8) DiagonalPair { /* of a run of A and one of B */
 };
 struct alignas(16) DiagonalGroup { /* of C */
   PetscInt center;
-  unsigned where;      /* word, first of 2 half + 1 bits, half: 8 bits each */
+  unsigned where;      /* word, first of 2 half + 1 bits, half, which entry of a full row the first is: 8 bits each */
   int      first, end; /* its pairs */
 };
-#define DIAGONAL_WHERE(word, bit, half) ((unsigned)(word) | (unsigned)(bit) << 8 | (unsigned)(half) << 16)
-#define DIAGONAL_WORD(where) ((int)((where) & 255u))
-#define DIAGONAL_BIT(where) ((int)(((where) >> 8) & 255u))
-#define DIAGONAL_REACH(where) ((int)((where) >> 16))
+#define DIAGONAL_WHERE(word, bit, half, rank) ((unsigned)(word) | (unsigned)(bit) << 8 | (unsigned)(half) << 16 | (unsigned)(rank) << 24)
+#define DIAGONAL_WORD(where)  ((int)((where) & 255u))
+#define DIAGONAL_BIT(where)   ((int)(((where) >> 8) & 255u))
+#define DIAGONAL_REACH(where) ((int)(((where) >> 16) & 255u))
+#define DIAGONAL_RANK(where)  ((int)((where) >> 24))
+/* in the first word of a row of C: the row of A and all rows of B that it names have all diagonals */
+#define DIAGONAL_FULL 0x80000000u
 struct DiagonalTile { /* rows of B that are staged for a run of A */
   PetscInt first, count; /* relative to the block's first row */
   int      base;         /* where their values go */
@@ -102,7 +105,8 @@ struct DiagonalArgs {
   const void          *worda, *wordb;
   unsigned            *wordc; /* the first of all rows, then the second */
   int                  nwords, nruns, nplaces;
-  int                  rows, parts; /* of a block */
+  int                  rows, log;   /* of a block: a power of two, its logarithm */
+  int                  full, stride; /* products of a row for which all are there, -1: no such rows are told from others; B's diagonals */
   int                  abase, bulk; /* bulk: the copy engine can read the operands */
   size_t               out, staged, cword; /* where in shared memory */
   const DiagonalRun   *run;
@@ -198,7 +202,7 @@ static __global__ __launch_bounds__(DIAGONAL_THREADS) void DiagonalCounts(Diagon
       const unsigned w = ONE ? one : shared[q * DIAGONAL_THREADS + threadIdx.x];
 
       n += __popc(w);
-      x.wordc[q * (PetscCount)x.m + r] = w;
+      x.wordc[q * (PetscCount)x.m + r] = q == 0 && products == x.full ? w | DIAGONAL_FULL : w;
     }
     count[r] = n;
   }
@@ -243,6 +247,19 @@ static __device__ __forceinline__ void DiagonalProducts(unsigned bits, WORD wa, 
   }
 }
 
+/* the same where all of them are there: nothing depends on words */
+template <int H1, int H2>
+static __device__ __forceinline__ void DiagonalAllProducts(unsigned bits, const HybScalar *a, const HybScalar *b, int stride, HybScalar sum[5])
+{
+  a += DIAGONAL_FIRST(bits);
+  b += DIAGONAL_FIRST(bits >> 16);
+#pragma unroll
+  for (int q1 = 0; q1 <= 2 * H1; q1++, b += stride) {
+#pragma unroll
+    for (int q2 = 0; q2 <= 2 * H2; q2++) sum[2 - H1 - H2 + q1 + q2] = HybMulAdd(a[q1], b[q2], sum[2 - H1 - H2 + q1 + q2]);
+  }
+}
+
 template <typename WORD, int THREADS>
 static __global__ __launch_bounds__(THREADS, 1024 / THREADS) void DiagonalKernel(DiagonalArgs x)
 {
@@ -259,8 +276,8 @@ static __global__ __launch_bounds__(THREADS, 1024 / THREADS) void DiagonalKernel
   int *const               cbase  = (int *)cword + x.nwords * x.rows;
   const WORD *const __restrict__ worda = static_cast<const WORD *>(x.worda), *const __restrict__ wordb = static_cast<const WORD *>(x.wordb);
   using Row = typename std::make_unsigned<PetscInt>::type; /* a sum that wraps round is no row either */
-  const int        tid = (int)threadIdx.x, t = tid & (x.rows - 1), part = tid / x.rows, last = THREADS - 1 - tid;
-  const PetscCount r0 = (PetscCount)blockIdx.x * x.rows, r1 = HybMin()(r0 + x.rows, (PetscCount)x.m), r = r0 + t;
+  const int        tid = (int)threadIdx.x, t = tid & (x.rows - 1), part = tid >> x.log, last = THREADS - 1 - tid;
+  const Row        r0 = (Row)blockIdx.x << x.log, r1 = HybMin()(r0 + x.rows, (Row)x.m), r = r0 + t;
   const int        begin = x.part[part], end = x.part[part + 1];
   const PetscInt   c0 = x.ci[r0], c1 = x.ci[r1];
   WORD             wa = 0;
@@ -273,7 +290,7 @@ static __global__ __launch_bounds__(THREADS, 1024 / THREADS) void DiagonalKernel
     const DiagonalTile     tile   = ofb ? x.tile[last] : DiagonalTile{0, (PetscInt)(r1 - r0), x.abase};
     const PetscInt *const  offset = ofb ? x.bi : x.ai;
     const HybScalar *const source = ofb ? x.ba : x.aa;
-    const PetscCount       n = ofb ? x.bnnz : x.annz, rows = ofb ? x.mb : x.m, lo = r0 + tile.first, hi = lo + tile.count;
+    const PetscCount       n = ofb ? x.bnnz : x.annz, rows = ofb ? x.mb : x.m, lo = (PetscCount)r0 + tile.first, hi = lo + tile.count;
     const PetscInt         e0 = offset[HybMin()(HybMax()(lo, (PetscCount)0), rows)], e1 = offset[HybMin()(HybMax()(hi, (PetscCount)0), rows)];
     const PetscInt         e = e0 / unit * unit, whole = HybMin()((PetscInt)(n / unit), e1 / unit + (e1 % unit > 0)) * unit;
 
@@ -283,6 +300,7 @@ static __global__ __launch_bounds__(THREADS, 1024 / THREADS) void DiagonalKernel
     shift[last] = tile.base - e;
     bytes[last] = e0 < e1 && e < whole ? (int)((whole - e) * (PetscInt)sizeof(HybScalar)) : 0;
     if (x.bulk && e0 < e1)
+#pragma unroll 1
       for (PetscInt k = HybMax()(whole, e0); k < e1; k++) values[tile.base + (k - e)] = source[k];
   }
   HybBulkInit(bar, 1);
@@ -295,13 +313,16 @@ static __global__ __launch_bounds__(THREADS, 1024 / THREADS) void DiagonalKernel
 
       for (int k = 0; k <= x.nruns && x.bulk; k++) total += bytes[k];
       HybBulkExpect(bar, (size_t)total);
+      
+#pragma unroll 1
       for (int k = 0; k <= x.nruns && x.bulk; k++) HybBulkCopy<false>(bar, values + (shift[k] + first[k]), (k < x.nruns ? x.ba : x.aa) + first[k], (size_t)bytes[k]);
     }
+#pragma unroll 1
     for (int k = 0; k <= x.nruns && !x.bulk; k++)
       for (PetscInt e = from[k] + tid; e < upto[k]; e += THREADS) values[shift[k] + e] = (k < x.nruns ? x.ba : x.aa)[e];
     for (int q = tid; q < x.nplaces; q += THREADS) {
       const DiagonalPlace place = x.place[q];
-      const Row           row   = (Row)r0 + (Row)place.row;
+      const Row           row   = r0 + (Row)place.row;
       DiagonalRow<WORD>   there = {0, 0};
 
       if (row < (Row)x.mb) {
@@ -310,37 +331,47 @@ static __global__ __launch_bounds__(THREADS, 1024 / THREADS) void DiagonalKernel
       }
       staged[q] = there;
     }
-    if (r < x.m) {
+    if (r < (Row)x.m) {
       wa = worda[r];
       aat = (int)(x.ai[r] + shift[x.nruns]);
     }
   }
   if (part == 0) {
-    int before = r < x.m ? (int)(x.ci[r] - c0) : 0;
+    const unsigned *word = x.wordc + r;
+    int             before = r < (Row)x.m ? (int)(x.ci[r] - c0) : 0;
 
-    for (int q = 0; q < x.nwords; q++) {
-      const unsigned w = r < x.m ? x.wordc[q * (PetscCount)x.m + r] : 0;
+#pragma unroll 1
+    for (int q = 0; q < x.nwords; q++, word += x.m) {
+      const unsigned w = r < (Row)x.m ? *word : 0;
 
       cword[q * x.rows + t] = w;
       cbase[q * x.rows + t] = before;
-      before += __popc(w);
+      before += __popc(q == 0 ? w & ~DIAGONAL_FULL : w);
     }
   }
   __syncthreads();
+  const bool full = __all_sync(HYB_FULL_MASK, (cword[t] & DIAGONAL_FULL) != 0);
   if (x.cj) {
     PetscInt *const columns = (PetscInt *)out;
 
+#pragma unroll 1
     for (int g = begin; g < end; g++) {
       const DiagonalGroup group  = x.group[g];
-      const int           at     = DIAGONAL_WORD(group.where) * x.rows + t, half = DIAGONAL_REACH(group.where);
-      const unsigned      w      = cword[at];
-      const unsigned      has    = ((w >> DIAGONAL_BIT(group.where)) & ((2u << 2 * half) - 1u)) << (2 - half);
-      const PetscInt      column = (PetscInt)((Row)r + (Row)group.center) - 2;
-      PetscInt           *to     = columns + cbase[at] + __popc(w & ((1u << DIAGONAL_BIT(group.where)) - 1u));
+      const int           half   = DIAGONAL_REACH(group.where);
+      const PetscInt      column = (PetscInt)(r + (Row)group.center) - half;
 
-      if (half == 0) {
-        if (has) *to = column + 2;
+      if (full) {
+        PetscInt *const to = columns + cbase[t] + DIAGONAL_RANK(group.where);
+
+#pragma unroll
+        for (int s = 0; s < 5; s++) {
+          if (s <= 2 * half) to[s] = column + s;
+        }
       } else {
+        const int      at  = (DIAGONAL_WORD(group.where) << x.log) + t;
+        const unsigned w   = cword[at], has = (w >> DIAGONAL_BIT(group.where)) & ((2u << 2 * half) - 1u);
+        PetscInt      *to  = columns + cbase[at] + __popc(w & ((1u << DIAGONAL_BIT(group.where)) - 1u));
+
 #pragma unroll
         for (int s = 0; s < 5; s++) {
           if ((has >> s) & 1u) *to++ = column + s;
@@ -353,35 +384,59 @@ static __global__ __launch_bounds__(THREADS, 1024 / THREADS) void DiagonalKernel
   }
   if (x.ca) {
     HybBulkWait(bar, 0);
+#pragma unroll 1
     for (int g = begin; g < end; g++) {
       const DiagonalGroup group  = x.group[g];
       HybScalar           sum[5] = {HybNegativeZero(), HybNegativeZero(), HybNegativeZero(), HybNegativeZero(), HybNegativeZero()};
       DiagonalPair        next   = x.pair[group.first];
 
+#pragma unroll 1
       for (int k = group.first; k < group.end; k++) {
         const DiagonalPair pair = next;
 
         if (k + 1 < group.end) next = x.pair[k + 1];
         const HybScalar *const         a   = values + aat;
         const DiagonalRow<WORD> *const row = staged + (pair.place & 0xffffu) + t;
-        switch (pair.place >> 16) {
-        case 0: DiagonalProducts<0, 0, false>(pair.bits, wa, a, row, values, sum); break;
-        case 1: DiagonalProducts<0, 1, false>(pair.bits, wa, a, row, values, sum); break;
-        case 2: DiagonalProducts<1, 0, false>(pair.bits, wa, a, row, values, sum); break;
-        case 3: DiagonalProducts<1, 1, false>(pair.bits, wa, a, row, values, sum); break;
-        case 5: DiagonalProducts<0, 1, true>(pair.bits, wa, a, row, values, sum); break;
-        case 6: DiagonalProducts<1, 0, true>(pair.bits, wa, a, row, values, sum); break;
-        default: DiagonalProducts<1, 1, true>(pair.bits, wa, a, row, values, sum);
+        const unsigned                 kind = pair.place >> 16;
+        if (full) {
+          const HybScalar *const b = values + row->at;
+
+          if (kind == 0) DiagonalAllProducts<0, 0>(pair.bits, a, b, x.stride, sum);
+          else if (kind == 3) DiagonalAllProducts<1, 1>(pair.bits, a, b, x.stride, sum);
+          else if (kind == 1) DiagonalAllProducts<0, 1>(pair.bits, a, b, x.stride, sum);
+          else DiagonalAllProducts<1, 0>(pair.bits, a, b, x.stride, sum);
+        } else {
+          switch (kind) {
+          case 0: DiagonalProducts<0, 0, false>(pair.bits, wa, a, row, values, sum); break;
+          case 1: DiagonalProducts<0, 1, false>(pair.bits, wa, a, row, values, sum); break;
+          case 2: DiagonalProducts<1, 0, false>(pair.bits, wa, a, row, values, sum); break;
+          case 3: DiagonalProducts<1, 1, false>(pair.bits, wa, a, row, values, sum); break;
+          case 5: DiagonalProducts<0, 1, true>(pair.bits, wa, a, row, values, sum); break;
+          case 6: DiagonalProducts<1, 0, true>(pair.bits, wa, a, row, values, sum); break;
+          default: DiagonalProducts<1, 1, true>(pair.bits, wa, a, row, values, sum);
+          }
         }
       }
-      const int      at  = DIAGONAL_WORD(group.where) * x.rows + t, half = DIAGONAL_REACH(group.where);
-      const unsigned w   = cword[at];
-      const unsigned has = ((w >> DIAGONAL_BIT(group.where)) & ((2u << 2 * half) - 1u)) << (2 - half);
-      HybScalar     *to  = out + cbase[at] + __popc(w & ((1u << DIAGONAL_BIT(group.where)) - 1u));
+      const int half = DIAGONAL_REACH(group.where);
 
-      if (half == 0) {
-        if (has) *to = sum[2];
+      if (full) {
+        HybScalar *const to = out + cbase[t] + DIAGONAL_RANK(group.where);
+
+        if (half == 0) to[0] = sum[2];
+        else {
+          to[half] = sum[2];
+          to[half - 1] = sum[1];
+          to[half + 1] = sum[3];
+          if (half == 2) {
+            to[0] = sum[0];
+            to[4] = sum[4];
+          }
+        }
       } else {
+        const int      at  = (DIAGONAL_WORD(group.where) << x.log) + t;
+        const unsigned w   = cword[at], has = ((w >> DIAGONAL_BIT(group.where)) & ((2u << 2 * half) - 1u)) << (2 - half);
+        HybScalar     *to  = out + cbase[at] + __popc(w & ((1u << DIAGONAL_BIT(group.where)) - 1u));
+
 #pragma unroll
         for (int s = 0; s < 5; s++) {
           if ((has >> s) & 1u) *to++ = sum[s];
@@ -479,13 +534,13 @@ static int DiagonalGroups(const HybCSR *A, const HybCSR *B, int na, const Diagon
 
       for (int q = 0; q < u->count; q++) set |= ((1u << v->count) - 1) << (v->lead + u->lead + q + half - u->half - v->half);
     }
-    for (; set; set >>= 1) *ndiagonals += (int)(set & 1u);
-    if (bit + 2 * half + 1 > 32) {
+    if (bit + 2 * half + 1 > (word ? 32 : 31)) { /* the first word has one bit for other use */
       word++;
       bit = 0;
     }
     g.center = (PetscInt)meeting[k].center;
-    g.where  = DIAGONAL_WHERE(word, bit, half);
+    g.where  = DIAGONAL_WHERE(word, bit, half, *ndiagonals & 255);
+    for (; set; set >>= 1) *ndiagonals += (int)(set & 1u);
     g.first  = pairs;
     for (int e = k; e < next; e++) meeting[pairs++] = meeting[e];
     g.end = pairs;
@@ -537,10 +592,11 @@ static PetscErrorCode DiagonalProgram(HybSpGEMM *mm, const HybCSR *A, const HybC
   DiagonalMeeting *meeting;
   DiagonalGroup   *group;
   DiagonalArgs    *x  = &s->args;
-  int              na = 0, nb = 0, ngroups = 0, npairs = 0, rows, threads;
+  int              na = 0, nb = 0, ngroups = 0, npairs = 0, rows, threads, nparts;
   PetscBool        three = PETSC_TRUE;
   PetscInt         wantedrows = 0, wantedthreads = 0;
   PetscCount       padded = 0;
+  bool             odd = false;
   size_t           limit, used = 0;
   char            *host = NULL, *device = NULL;
   int              multiprocessors;
@@ -557,6 +613,8 @@ static PetscErrorCode DiagonalProgram(HybSpGEMM *mm, const HybCSR *A, const HybC
     nb = DiagonalLines(db, !pass, b);
     if (na && nb) ngroups = DiagonalGroups(A, B, na, a, nb, b, meeting, group, &npairs, &x->nwords, &s->ndiagonals);
   }
+  for (int k = 0; k < na; k++) odd |= a[k].count == 2;
+  for (int k = 0; k < nb; k++) odd |= b[k].count == 2;
   for (int k = 0; k < npairs; k++) padded += (PetscCount)(a[meeting[k].a].count * b[meeting[k].b].count);
   if (!ngroups || (!strcmp(mm->name, "auto") && (double)padded * A->m * B->m > 4. * (double)A->nnz * (double)B->nnz)) PetscFunctionReturn(PETSC_SUCCESS);
   s->wide = (PetscBool)(PetscMax(da->n, db->n) > 32);
@@ -572,8 +630,11 @@ static PetscErrorCode DiagonalProgram(HybSpGEMM *mm, const HybCSR *A, const HybC
   if (wantedthreads == 256 || wantedthreads == 512) threads = (int)wantedthreads;
   s->threads = threads;
   x->rows    = rows;
-  x->parts   = threads / rows;
+  x->log     = HybLog2(rows);
+  nparts     = threads / rows;
   x->nruns   = na;
+  x->stride  = db->n;
+  x->full    = odd ? -1 : da->n * db->n;
   {
     DiagonalRun   *run;
     unsigned      *target;
@@ -592,7 +653,7 @@ static PetscErrorCode DiagonalProgram(HybSpGEMM *mm, const HybCSR *A, const HybC
       DiagonalTake(base, &used, (size_t)npairs * sizeof(*target), &x->target);
       DiagonalTake(base, &used, (size_t)npairs * sizeof(*pair), &x->pair);
       DiagonalTake(base, &used, (size_t)ngroups * sizeof(*ordered), &x->group);
-      DiagonalTake(base, &used, (size_t)(x->parts + 1) * sizeof(*part), &x->part);
+      DiagonalTake(base, &used, (size_t)(nparts + 1) * sizeof(*part), &x->part);
       DiagonalTake(base, &used, (size_t)na * sizeof(*tile), &x->tile);
       DiagonalTake(base, &used, (size_t)x->nplaces * sizeof(*place), &x->place);
       if (pass == 0) {
@@ -647,19 +708,19 @@ static PetscErrorCode DiagonalProgram(HybSpGEMM *mm, const HybCSR *A, const HybC
             largest = g;
           }
         }
-        for (int p = 1; p < x->parts; p++)
+        for (int p = 1; p < nparts; p++)
           if (load[p] < load[least]) least = p;
         taken[largest]  = true;
         partof[largest] = least;
         load[least] += most;
       }
       n = 0;
-      for (int p = 0; p < x->parts; p++) {
+      for (int p = 0; p < nparts; p++) {
         part[p] = n;
         for (int g = 0; g < ngroups; g++)
           if (partof[g] == p) ordered[n++] = group[g];
       }
-      part[x->parts] = n;
+      part[nparts] = n;
       PetscCall(exec->backend->copy(exec, device, host, used, HYB_COPY_HOST_TO_DEVICE));
     }
   }
