@@ -642,7 +642,7 @@ static void FewDiagonals(void)
     {"64", "512", "true" },
     {"128", "256", "false"}
   };
-  const PetscInt mesh[] = {-31, -30, -1, 0, 1, 30, 31}, skew[] = {-40, -7, -6, 3, 4, 5, 50}, none[] = {-9, 8}, runs[] = {-50, -20, -19, -18, 0}, others[] = {-7, 3, 4, 5};
+  const PetscInt mesh[] = {-31, -30, -1, 0, 1, 30, 31}, skew[] = {-40, -7, -6, 3, 4, 5, 50}, none[] = {-9, 8}, runs[] = {-50, -20, -19, -18, 0}, others[] = {-7, 3, 4, 5}, full[][2] = {{21, 37}, {29, 27}, {35, 21}};
   RefMat         A, B;
 
   if (!Is("diagonal")) return;
@@ -728,6 +728,18 @@ static void FewDiagonals(void)
   HybTestCall(PetscOptionsClearValue(NULL, "-mat_aijhybridgpu_diagonal_rows"));
   HybTestCall(PetscOptionsClearValue(NULL, "-mat_aijhybridgpu_diagonal_threads"));
   HybTestCall(PetscOptionsClearValue(NULL, "-mat_aijhybridgpu_diagonal_runs"));
+  /* these take within a kibibyte and a half of what a block can have */
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(full); k++) {
+    PetscInt all[64];
+
+    HybTestBegin("%s: a block's shared memory is full, %" PetscInt_FMT " and %" PetscInt_FMT " diagonals", method->name, full[k][0], full[k][1]);
+    for (PetscInt q = 0; q < 64; q++) all[q] = 2 * q - 30;
+    Diagonals(200, 200, full[k][0], all, 100, &A);
+    Diagonals(200, 200, full[k][1], all, 100, &B);
+    ByDiagonals(&A, &B, PETSC_FALSE);
+    RefMatDestroy(&A);
+    RefMatDestroy(&B);
+  }
   for (PetscInt k = 0; k < 2; k++) {
     HybSpGEMM mm;
     HybCSR    DA, DC;

@@ -105,7 +105,7 @@ struct SharedArray {
   uint64_t    behind; /* the first word behind it */
 };
 static char                    *shared_, *dynamic_, *dynamicend_;
-static size_t                   shared_used_, dynamic_bytes_;
+static size_t                   shared_used_, static_bytes_, dynamic_bytes_;
 static std::vector<SharedArray> arrays_;
 
 static uint64_t stay_; /* a warp is left once in so many times, less one */
@@ -425,7 +425,8 @@ void *SharedAllocate(SharedSite *site, size_t bytes)
 {
   const size_t at = shared_used_ + RedZone, end = (at + bytes + 15) & ~(size_t)15;
   if (!running.threads) Fail("shared array '%s' outside a kernel", site->name);
-  if (end + RedZone > SharedBytes || bytes + dynamic_bytes_ > SharedLimit) Fail("shared array '%s' of %zu bytes does not fit (%s:%d)", site->name, bytes, site->file, site->line);
+  static_bytes_ += bytes;
+  if (end + RedZone > SharedBytes || static_bytes_ + dynamic_bytes_ > SharedLimit) Fail("shared array '%s' of %zu bytes does not fit beside %zu of others and %zu of dynamic ones (%s:%d)", site->name, bytes, static_bytes_ - bytes, dynamic_bytes_, site->file, site->line);
   site->ptr    = shared_ + at;
   site->epoch  = epoch_;
   shared_used_ = end;
@@ -496,7 +497,7 @@ static void StartBlock(const dim3 &b)
   epoch_++;
   EMU_RACE(RaceBlock(warps_);)
   Repair(shared_, shared_used_ + RedZone);
-  shared_used_ = 0;
+  shared_used_ = static_bytes_ = 0;
   arrays_.clear();
   Repair(dynamic_ - RedZone, (size_t)(dynamicend_ - dynamic_) + RedZone);
 }

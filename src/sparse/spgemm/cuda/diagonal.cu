@@ -38,6 +38,7 @@
 #define DIAGONAL_MOST    128 /* rows of a block; at least 32 */
 #define DIAGONAL_PADDING 4   /* entries that are read behind the last ones, and not used */
 #define DIAGONAL_THREADS 256 /* of the kernels that have a thread a row */
+#define DIAGONAL_STATIC  (256 + (DIAGONALS_MAX + 1) * (4 * sizeof(PetscInt) + sizeof(int))) /* bytes of shared memory that DiagonalKernel has beside the dynamic ones, and some more */
 
 /* What is found about the operands, brought to the host in one copy */
 struct DiagonalLook {
@@ -623,9 +624,9 @@ static PetscErrorCode DiagonalProgram(HybSpGEMM *mm, const HybCSR *A, const HybC
   rows = DIAGONAL_MOST;
   while (rows > 32 && 4 * (DiagonalShared(rows, na, a, da->n, db->n, s->ndiagonals, s->wide, x, NULL) + 2048) > (PetscCount)limit) rows /= 2;
   if (wantedrows == 32 || wantedrows == 64 || wantedrows == 128) rows = (int)wantedrows;
-  while (rows > 32 && DiagonalShared(rows, na, a, da->n, db->n, s->ndiagonals, s->wide, x, NULL) + 1024 > (PetscCount)limit) rows /= 2;
+  while (rows > 32 && DiagonalShared(rows, na, a, da->n, db->n, s->ndiagonals, s->wide, x, NULL) + (PetscCount)DIAGONAL_STATIC > (PetscCount)limit) rows /= 2;
   s->bytes = (size_t)DiagonalShared(rows, na, a, da->n, db->n, s->ndiagonals, s->wide, x, NULL);
-  if (s->bytes + 1024 > limit) PetscFunctionReturn(PETSC_SUCCESS);
+  if (s->bytes + DIAGONAL_STATIC > limit) PetscFunctionReturn(PETSC_SUCCESS);
   threads = 4 * (s->bytes + 2048) > limit ? 512 : 256;
   if (wantedthreads == 256 || wantedthreads == 512) threads = (int)wantedthreads;
   s->threads = threads;
