@@ -7,7 +7,7 @@
 
   Direct. Where they are of about one length but few, as on the levels of a multigrid, latency is what counts: a sub-warp of 1, 2, ..., 32 lanes takes each row, in order, four
   entries a lane at a time (eight together were slower: fewer warps), with nothing between the loads and the sum. The width leaves a lane eight entries, four where rows have 17 to 32 (30 entries: 0.0168
-  ms instead of 0.0197), and is raised until every multiprocessor has work.
+  ms instead of 0.0197), and is raised until every multiprocessor has work. Where a warp a row does not fill the device and rows are longer than four entries a lane, a lane takes eight.
 
   Bins. Where lengths differ, the rows are sorted by the width that suits them, once: up to 8 entries one lane, up to 16 two, ..., up to 512 a warp, up to 4096 a block;
   longer rows are cut in pieces of 4096, a block each, and the block that comes last adds the pieces' sums in order. Within a bin rows stay in order, and all bins are parts
@@ -34,6 +34,8 @@
 /* streaming pays from so many nonzeros on, up to so long rows (measured on an H200) */
 #define ROWGROUP_STREAM_FROM 4000000
 #define ROWGROUP_STREAM_MEAN 64
+/* rows of more entries in the mean have their tiles in runs where x allows for it: 27 entries 0.350 instead of 0.366 ms, with their columns 0.396 instead of 0.421; nine 0.134 instead of 0.129 */
+#define ROWGROUP_STREAM_RUNS 14
 /* entries for each multiprocessor up to which bins take eight at a time: twice its 1024 threads of that kernel. Cornell5 0.0107 to 0.0103 ms, boyd1 0.0074 to 0.0071, boyd2_A 0.0062 to 0.0057; cnr-2000,
    with twice as many entries, lost (0.0166 to 0.0185) */
 #define ROWGROUP_FILL (2 * 8 * 1024)
@@ -268,7 +270,8 @@ static PetscErrorCode RowGroupChoose(HybSpMV *S, const HybCSR *A, RowGroup **gro
   rg->width = 1;
   while (rg->width < HYB_WARP && ((mean > 16 && mean <= 32 ? 4 : 8) * rg->width < mean || (2 * rg->width <= mean && (PetscCount)A->m * rg->width < (PetscCount)1024 * sms))) rg->width *= 2;
   /* for the tests, which go through all ways */
-  batch = rg->way == ROWGROUP_BINNED && A->nnz <= (PetscCount)ROWGROUP_FILL * sms ? 8 : 4;
+  if (rg->way == ROWGROUP_BINNED) batch = A->nnz <= (PetscCount)ROWGROUP_FILL * sms ? 8 : 4;
+  else batch = rg->width == HYB_WARP && mean > 4 * HYB_WARP && (PetscCount)A->m * HYB_WARP <= (PetscCount)1024 * sms ? 8 : 4;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowgroup_batch", &batch, NULL));
   rg->batch = batch == 8 ? 8 : 4;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowgroup_lanes", &lanes, &set));
@@ -386,13 +389,14 @@ static PetscErrorCode RowGroupStream(HybSpMV *S, const HybCSR *A, RowGroup *rg)
 {
   const HybExec *exec = &S->exec;
   PetscBool      near = (PetscBool)!S->once;
+  const PetscInt run  = A->nnz > (PetscCount)ROWGROUP_STREAM_RUNS * A->m ? RowStreamRun(A) : 1;
 
   PetscFunctionBegin;
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-mat_aijhybridgpu_rowgroup_near", &near, NULL));
   if (near && sizeof(PetscInt) > sizeof(unsigned short)) {
     int *wide, host = 0;
 
-    PetscCall(RowStreamPlan(exec, &S->work, A, rg->look.longest, 1, 1, sizeof(unsigned short), 0, 1, 0, &rg->layout));
+    PetscCall(RowStreamPlan(exec, &S->work, A, rg->look.longest, 1, 1, sizeof(unsigned short), 0, run, 0, &rg->layout));
     PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), rg->layout.ntiles, sizeof(*rg->base), &rg->base));
     PetscCall(HybArenaCalloc(&S->work, HYB_WORK(exec), 1, sizeof(*wide), &wide));
     HYB_LAUNCH(RowStreamBases, rg->layout.ntiles, ROWSTREAM_LOOKERS, 0, exec->stream, A->m, rg->layout.rows, A->i, A->j, rg->base, wide);
@@ -408,8 +412,7 @@ static PetscErrorCode RowGroupStream(HybSpMV *S, const HybCSR *A, RowGroup *rg)
     PetscCall(HybArenaFree(&S->work, &wide));
     if (host) PetscCall(HybArenaFree(&S->keep, &rg->base));
   }
-  /* for one application rows of 27 entries gain by runs, 0.402 instead of 0.422 ms; short ones lose */
-  if (!rg->distance) PetscCall(RowStreamPlan(exec, S->once ? NULL : &S->work, A, rg->look.longest, 1, 1, sizeof(PetscInt), 0, S->once && A->nnz > (PetscCount)14 * A->m ? RowStreamRun(A) : 1, 0, &rg->layout));
+  if (!rg->distance) PetscCall(RowStreamPlan(exec, S->once ? NULL : &S->work, A, rg->look.longest, 1, 1, sizeof(PetscInt), 0, run, 0, &rg->layout));
   PetscCall(HybCountersSet(&S->counters, "lanes a row", rg->layout.lanes));
   PetscCall(HybCountersSet(&S->counters, "rows a tile", rg->layout.rows));
   PetscCall(HybCountersSet(&S->counters, "bytes a column", rg->distance ? (PetscCount)sizeof(*rg->distance) : (PetscCount)sizeof(PetscInt)));
