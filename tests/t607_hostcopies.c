@@ -9,6 +9,7 @@ TEST np=1 @emulated -mat_aijhybridgpu_memory mirror
 TEST np=2 @emulated
 */
 #include "mattest.h"
+#include <sys/mman.h>
 
 static PetscBool device;
 
@@ -128,6 +129,47 @@ static PetscErrorCode Checks(Mat X, const char *what)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* row offsets that the program lent, which nobody writes after the assembly, not even for a moment: other processes may share them */
+static PetscErrorCode Lent(Mat X)
+{
+  const PetscInt *i, *j;
+  PetscInt       *offset, m, n;
+  PetscScalar    *a;
+  PetscMemType    mtype;
+  PetscBool       flg;
+  Mat             A, H, D;
+
+  PetscFunctionBeginUser;
+  MatTestName = "lent arrays";
+  PetscCall(PetscObjectTypeCompare((PetscObject)X, MATSEQAIJ, &flg));
+  if (!flg) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatGetSize(X, &m, &n));
+  PetscCall(MatSeqAIJGetCSRAndMemType(X, &i, &j, &a, &mtype));
+  offset = (PetscInt *)mmap(NULL, sizeof(PetscInt) * ((size_t)m + 1), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  PetscCheck(offset != MAP_FAILED, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory");
+  PetscCall(PetscArraycpy(offset, i, m + 1));
+  PetscCall(MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, m, n, offset, (PetscInt *)j, a, &A));
+  PetscCheck(!mprotect(offset, sizeof(PetscInt) * ((size_t)m + 1), PROT_READ), PETSC_COMM_SELF, PETSC_ERR_SYS, "mprotect");
+  for (int k = 0; k < 2; k++) {
+    PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &D)); /* first of MATSEQAIJ, which may be ours by -mat_seqaij_type */
+    PetscCall(MatEqual(D, X, &flg));
+    MatTestCheck(flg, "a duplicate");
+    PetscCall(MatDestroy(&D));
+    PetscCall(MatConvert(A, MATAIJ, MAT_INITIAL_MATRIX, &D));
+    PetscCall(MatEqual(D, X, &flg));
+    MatTestCheck(flg, "a conversion");
+    PetscCall(MatDestroy(&D));
+    if (!k) PetscCall(MatConvert(A, "aijhybridgpu", MAT_INPLACE_MATRIX, &A));
+  }
+  PetscCall(MatConvert(A, "aijhybridgpu", MAT_INITIAL_MATRIX, &H));
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatEqual(H, X, &flg));
+  MatTestCheck(flg, "a duplicate that outlives them");
+  PetscCall(MatDestroy(&H));
+  (void)munmap(offset, sizeof(PetscInt) * ((size_t)m + 1));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   Mat         X;
@@ -144,6 +186,7 @@ int main(int argc, char **argv)
   if (size > 1 || flg) device = PETSC_FALSE; /* blocks are other matrices, and MATAIJ is ours too */
   PetscCall(MatTestStencil(2, 60, PETSC_FALSE, 0.1, MATAIJ, &X)); /* above the limit by a little */
   PetscCall(Checks(X, "a stencil"));
+  PetscCall(Lent(X));
   PetscCall(MatDestroy(&X));
   PetscCall(MatTestRandom(3000, 2500, 9, 3, &X));
   PetscCall(Checks(X, "empty rows"));

@@ -119,6 +119,7 @@ static PetscErrorCode HybDuplicateCut(Mat A, PetscInt *i, Mat *B, PetscBool *cut
 static PetscErrorCode HybHostCopyExec(Mat A, const PetscInt *i, const PetscScalar *a, HybExec *x)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
+  PetscBool            plain;
 
   PetscFunctionBegin;
   x->backend = NULL;
@@ -128,7 +129,9 @@ static PetscErrorCode HybHostCopyExec(Mat A, const PetscInt *i, const PetscScala
   if (A->hash_active) PetscFunctionReturn(PETSC_SUCCESS);
 #endif
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-  if (hyb->lentarrays) PetscFunctionReturn(PETSC_SUCCESS); /* the program's offsets are not ours to write */
+  /* the program's offsets are not ours to write; by -mat_seqaij_type a matrix may have such, unseen */
+  PetscCall(PetscStrcmp(((PetscObject)A)->type_name, MATSEQAIJ, &plain));
+  if (hyb->lentarrays || (plain && i != hyb->adopted)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybGlueGetExec(A, &hyb->choices, hyb->copy.born ? HYB_ANY_SIZE : i[A->rmap->n], x));
   if (!HybExecOnDevice(x)) x->backend = NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
