@@ -161,6 +161,15 @@ static PetscErrorCode Lent(Mat X)
     PetscCall(MatDestroy(&D));
     if (!k) PetscCall(MatConvert(A, "aijhybridgpu", MAT_INPLACE_MATRIX, &A));
   }
+  for (int k = 0; k < 3; k++) {
+    PetscScalar *now;
+
+    MatTestCheckMult(A, X, "MatMult");
+    PetscCall(MatScale(A, 4.0));
+    PetscCall(MatScale(A, 0.25));
+    PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, &j, &now, &mtype));
+    MatTestCheck(i == offset && now == a, "it stays in its arrays");
+  }
   PetscCall(MatConvert(A, "aijhybridgpu", MAT_INITIAL_MATRIX, &H));
   PetscCall(MatDestroy(&A));
   PetscCall(MatEqual(H, X, &flg));

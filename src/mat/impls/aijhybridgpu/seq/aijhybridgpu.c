@@ -478,7 +478,7 @@ static PetscErrorCode HybDuplicateOfParent(Mat A, Mat *B)
 PetscErrorCode MatConvert_SeqAIJ_SeqAIJHybridGPU(Mat A, MatType type, MatReuse reuse, Mat *newmat)
 {
   Mat       B;
-  PetscBool own;
+  PetscBool plain; /* its arrays may be the program's, see promote.c; also where its operations are ours by -mat_seqaij_type */
 
   PetscFunctionBegin;
   if (reuse == MAT_REUSE_MATRIX) {
@@ -490,14 +490,15 @@ PetscErrorCode MatConvert_SeqAIJ_SeqAIJHybridGPU(Mat A, MatType type, MatReuse r
   }
   if (reuse == MAT_INITIAL_MATRIX) PetscCall(HybDuplicateOfParent(A, newmat));
   else *newmat = A;
-  B   = *newmat;
-  own = MatIsSeqAIJHybridGPU(B);
+  B = *newmat;
+  PetscCall(PetscStrcmp(((PetscObject)B)->type_name, MATSEQAIJ, &plain));
+  plain = (PetscBool)(plain || !MatIsSeqAIJHybridGPU(B));
   PetscCall(MatSeqAIJHybridGPUInstall(B));
-  if (!own && reuse == MAT_INPLACE_MATRIX && B->preallocated) { /* they may be the program's, see promote.c */
+  if (plain && reuse == MAT_INPLACE_MATRIX && B->preallocated) {
     Mat_SeqAIJHybridGPU *hyb = NULL;
 
     PetscCall(MatSeqAIJHybridGPUGetData(B, &hyb));
-    hyb->lentarrays = PETSC_TRUE;
+    if (!hyb->arrays.blocks) hyb->lentarrays = PETSC_TRUE;
   }
   PetscCall(MatAIJHybridGPUSetVecType(B));
   PetscCall(PetscObjectChangeTypeName((PetscObject)B, MATSEQAIJHYBRIDGPU));
