@@ -18,12 +18,18 @@
                 threads (row, part of the groups): for each group, pair of runs, entry of A, entry of B: sum[q1 + q2] += a b;  sums to shared memory
                 the rows of C, one contiguous piece, to memory
 
+  Where a row of A and all rows of B that it names have all diagonals, all places are known without words; the count marks these rows of C, and a warp that has no others adds without looking at words (a
+  third of the instructions). On grids with long lines that is most warps.
+
   Numeric phases are the last step alone, C's words having been kept. The products of an entry are added in A's order, for runs of A ascend and so do the entries in them.
 
   Applicable: at most 63 diagonals of A and of B, no more than eight times as many as a row has entries (diagonals.cuh), C's in DIAGONAL_WORDS words of 32, no more than DIAGONAL_PAIRS pairs of runs, which are at most
   four times as many products (runs that are not full) as there are; "auto" looks from -mat_aijhybridgpu_diagonal_fewest nonzeros of A on (2^20). The look is
   one block and two launches that end at once where there are more diagonals; rows' products are counted in the same go, unless there are not, so no more synchronisations come of it.
   By name, operands of other form go by hash tables (../hashrows.cu).
+
+  Copies to shared memory are the copy engine's where arrays are aligned to 16 bytes (7-pt 128^3 again 0.48 ms instead of 0.58 by ordinary loads), with what begins and ends them found by a thread each; their
+  source is to stay in the second-level cache, for other runs read it again.
 
   Memory: 8 bytes a row of A, and of B where that has another pattern, 4 or a few more for C's; else nothing. Synchronisations of a first product: the diagonals; nnz(C). Complexity: one pass over the columns of A and B, one multiplication
   and addition a product, each value of B read as often as A has runs, from the second-level cache mostly.
@@ -36,14 +42,14 @@
 #define DIAGONAL_PAIRS   1024
 #define DIAGONAL_FEWEST  1048576
 #define DIAGONAL_MOST    128 /* rows of a block; at least 32 */
-#define DIAGONAL_PADDING 4   /* entries that are read behind the last ones, and not used */
 #define DIAGONAL_THREADS 256 /* of the kernels that have a thread a row */
 #define DIAGONAL_STATIC  (256 + (DIAGONALS_MAX + 1) * (4 * sizeof(PetscInt) + sizeof(int))) /* bytes of shared memory that DiagonalKernel has beside the dynamic ones, and some more */
 
-/* What is found about the operands, brought to the host in one copy */
+/* What is found about the operands, brought to the host in one copy; all zero before */
 struct DiagonalLook {
   PetscCount stats[6]; /* the plan's */
   Diagonals  d[2];     /* of A, of B */
+  PetscCount found[3]; /* later, in a copy of its own: products, most of a row, nnz(C) */
 };
 
 /* The bits of a run in a word of A or B: first; in a second byte which of three there are (two: lead says that the first of the three is missing, else the last is), whether it has three places, and
@@ -107,6 +113,8 @@ struct DiagonalArgs {
   unsigned            *wordc; /* the first of all rows, then the second */
   int                  nwords, nruns, nplaces;
   int                  rows, log;   /* of a block: a power of two, its logarithm */
+  unsigned             all[DIAGONAL_WORDS]; /* the words of such a row of C */
+  int                  bits;         /* A's diagonals */
   int                  full, stride; /* products of a row for which all are there, -1: no such rows are told from others; B's diagonals */
   int                  abase, bulk; /* bulk: the copy engine can read the operands */
   size_t               out, staged, cword; /* where in shared memory */
@@ -169,30 +177,54 @@ static __global__ __launch_bounds__(DIAGONAL_THREADS) void DiagonalCounts(Diagon
     if (ONE) one |= bits << ((target >> 16) & 31u);
     else shared[(target >> 24) * DIAGONAL_THREADS + threadIdx.x] |= bits << ((target >> 16) & 31u);
   };
-  for (int k = 0; k < x.nruns; k++) {
-    const DiagonalRun run = x.run[k];
-    const unsigned    has = DiagonalHas(wa, run.bits);
-    const Row         row = (Row)r + (Row)run.center; /* where the row has the entry */
+  /* most warps of larger grids have nothing but rows with all there is */
+  bool full = __all_sync(HYB_FULL_MASK, x.full >= 0 && wa == (WORD)DiagonalsAll(x.bits));
+  if (full) {
+    const WORD all    = (WORD)DiagonalsAll(x.stride);
+    WORD       differ = 0;
 
-    if (!DIAGONAL_HALF(run.bits)) {
-      const WORD w = has ? wordb[row] : 0;
-
-      products += DiagonalsBits(w);
 #pragma unroll 4
-      for (int t = run.first; t < run.end; t++) {
-        const unsigned target = x.target[t];
+    for (int k = 0; k < x.nruns; k++) {
+      const DiagonalRun run = x.run[k];
+      const Row         row = (Row)r + (Row)run.center;
 
-        add(target, DiagonalHas(w, target));
-      }
-    } else {
-      const WORD w[3] = {has & 1u ? wordb[row - 1] : 0, has & 2u ? wordb[row] : 0, has & 4u ? wordb[row + 1] : 0};
+      differ |= wordb[row] ^ all;
+      if (DIAGONAL_HALF(run.bits)) differ |= (wordb[row - 1] ^ all) | (wordb[row + 1] ^ all);
+    }
+    full = __all_sync(HYB_FULL_MASK, differ == 0);
+  }
+  if (full) {
+    products = x.full;
+    one      = x.all[0];
+    if (!ONE) {
+      for (int q = 0; q < x.nwords; q++) shared[q * DIAGONAL_THREADS + threadIdx.x] = x.all[q];
+    }
+  } else {
+    for (int k = 0; k < x.nruns; k++) {
+      const DiagonalRun run = x.run[k];
+      const unsigned    has = DiagonalHas(wa, run.bits);
+      const Row         row = (Row)r + (Row)run.center; /* where the row has the entry */
 
-      products += DiagonalsBits(w[0]) + DiagonalsBits(w[1]) + DiagonalsBits(w[2]);
+      if (!DIAGONAL_HALF(run.bits)) {
+        const WORD w = has ? wordb[row] : 0;
+
+        products += DiagonalsBits(w);
+#pragma unroll 4
+        for (int t = run.first; t < run.end; t++) {
+          const unsigned target = x.target[t];
+
+          add(target, DiagonalHas(w, target));
+        }
+      } else {
+        const WORD w[3] = {has & 1u ? wordb[row - 1] : 0, has & 2u ? wordb[row] : 0, has & 4u ? wordb[row + 1] : 0};
+
+        products += DiagonalsBits(w[0]) + DiagonalsBits(w[1]) + DiagonalsBits(w[2]);
 #pragma unroll 2
-      for (int t = run.first; t < run.end; t++) {
-        const unsigned target = x.target[t];
+        for (int t = run.first; t < run.end; t++) {
+          const unsigned target = x.target[t];
 
-        add(target, DiagonalHas(w[0], target) | DiagonalHas(w[1], target) << 1 | DiagonalHas(w[2], target) << 2);
+          add(target, DiagonalHas(w[0], target) | DiagonalHas(w[1], target) << 1 | DiagonalHas(w[2], target) << 2);
+        }
       }
     }
   }
@@ -220,8 +252,7 @@ static __host__ __device__ __forceinline__ constexpr int DiagonalUnit(void)
   return sizeof(HybScalar) < 16 ? (int)(16 / sizeof(HybScalar)) : 1;
 }
 
-/* the products of a run of A and one of B for one row of C. Values are loaded whether they are wanted or not: loads without conditions are on their way together.
-   ODD: one of the runs has two of its three */
+/* the products of a run of A and one of B for one row of C. ODD: one of the runs has two of its three */
 template <int H1, int H2, bool ODD, typename WORD>
 static __device__ __forceinline__ void DiagonalProducts(unsigned bits, WORD wa, const HybScalar *a, const DiagonalRow<WORD> *row, const HybScalar *values, HybScalar sum[5])
 {
@@ -233,16 +264,16 @@ static __device__ __forceinline__ void DiagonalProducts(unsigned bits, WORD wa, 
 #pragma unroll
   for (int q1 = 0; q1 <= 2 * H1; q1++) {
     const DiagonalRow<WORD> there = row[q1];
-    const HybScalar        *b     = values + there.at + DiagonalsBits((WORD)(there.word & belowb)), av = *a;
+    const HybScalar        *b     = values + there.at + DiagonalsBits((WORD)(there.word & belowb));
     const unsigned          hasb  = ODD ? DiagonalHas(there.word, bits >> 16) : (unsigned)(there.word >> firstb), ina = (has >> q1) & 1u;
+    const HybScalar         av    = ina ? *a : HybScalar(0);
 
     a += ina;
 #pragma unroll
     for (int q2 = 0; q2 <= 2 * H2; q2++) {
-      const unsigned  inb = (hasb >> q2) & 1u;
-      const HybScalar bv  = *b;
+      const unsigned inb = (hasb >> q2) & 1u;
 
-      if (ina & inb) sum[2 - H1 - H2 + q1 + q2] = HybMulAdd(av, bv, sum[2 - H1 - H2 + q1 + q2]);
+      if (ina & inb) sum[2 - H1 - H2 + q1 + q2] = HybMulAdd(av, *b, sum[2 - H1 - H2 + q1 + q2]);
       b += inb;
     }
   }
@@ -314,7 +345,7 @@ static __global__ __launch_bounds__(THREADS, 1024 / THREADS) void DiagonalKernel
 
       for (int k = 0; k <= x.nruns && x.bulk; k++) total += bytes[k];
       HybBulkExpect(bar, (size_t)total);
-      
+
 #pragma unroll 1
       for (int k = 0; k <= x.nruns && x.bulk; k++) HybBulkCopy<false>(bar, values + (shift[k] + first[k]), (k < x.nruns ? x.ba : x.aa) + first[k], (size_t)bytes[k]);
     }
@@ -456,6 +487,7 @@ typedef struct {
   int          ndiagonals, npairs;
   size_t       bytes; /* of shared memory */
   DiagonalArgs args;
+  DiagonalLook *look; /* in work, for the symbolic phase */
   void        *worda, *wordb;
   HybHashRows  hash;
 } Diagonal;
@@ -506,7 +538,7 @@ static void DiagonalTake(char *base, size_t *used, size_t bytes, void *ptr)
 }
 
 /* what belongs to C's centers: in groups, whose pairs are meeting[group.first] .. meeting[group.end - 1]; 0: they overlap, or are too many */
-static int DiagonalGroups(const HybCSR *A, const HybCSR *B, int na, const DiagonalLine *a, int nb, const DiagonalLine *b, DiagonalMeeting *meeting, DiagonalGroup *group, int *npairs, int *nwords, int *ndiagonals)
+static int DiagonalGroups(const HybCSR *A, const HybCSR *B, int na, const DiagonalLine *a, int nb, const DiagonalLine *b, DiagonalMeeting *meeting, DiagonalGroup *group, int *npairs, int *nwords, unsigned *all, int *ndiagonals)
 {
   int        n = 0, ngroups = 0, pairs = 0, bit = 0, word = 0;
   PetscCount before = 0;
@@ -538,15 +570,17 @@ static int DiagonalGroups(const HybCSR *A, const HybCSR *B, int na, const Diagon
     if (bit + 2 * half + 1 > (word ? 32 : 31)) { /* the first word has one bit for other use */
       word++;
       bit = 0;
+      if (word == DIAGONAL_WORDS) return 0;
     }
     g.center = (PetscInt)meeting[k].center;
     g.where  = DIAGONAL_WHERE(word, bit, half, *ndiagonals & 255);
+    all[word] |= set << bit;
     for (; set; set >>= 1) *ndiagonals += (int)(set & 1u);
     g.first  = pairs;
     for (int e = k; e < next; e++) meeting[pairs++] = meeting[e];
     g.end = pairs;
     bit += 2 * half + 1;
-    if (word >= DIAGONAL_WORDS || pairs > DIAGONAL_PAIRS) return 0;
+    if (pairs > DIAGONAL_PAIRS) return 0;
     group[ngroups++] = g;
   }
   *npairs = pairs;
@@ -573,7 +607,7 @@ static PetscCount DiagonalShared(int rows, int na, const DiagonalLine *a, int ma
     x->nplaces += count;
   }
   x->abase = (int)base;
-  base += (PetscCount)rows * maxarow + 3 * unit + DIAGONAL_PADDING;
+  base += (PetscCount)rows * maxarow + 3 * unit;
   bytes = (base * (PetscCount)sizeof(HybScalar) + 15) / 16 * 16;
   x->out = (size_t)bytes;
   bytes += ((PetscCount)rows * ndiagonals * (PetscCount)PetscMax(sizeof(HybScalar), sizeof(PetscInt)) + 15) / 16 * 16;
@@ -610,9 +644,10 @@ static PetscErrorCode DiagonalProgram(HybSpGEMM *mm, const HybCSR *A, const HybC
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_HOST, DIAGONALS_MAX * DIAGONALS_MAX, sizeof(*meeting), &meeting));
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_HOST, 32 * DIAGONAL_WORDS, sizeof(*group), &group));
   for (int pass = three ? 0 : 1; pass < 2 && !ngroups; pass++) {
+    memset(x->all, 0, sizeof(x->all));
     na = DiagonalLines(da, !pass, a);
     nb = DiagonalLines(db, !pass, b);
-    if (na && nb) ngroups = DiagonalGroups(A, B, na, a, nb, b, meeting, group, &npairs, &x->nwords, &s->ndiagonals);
+    if (na && nb) ngroups = DiagonalGroups(A, B, na, a, nb, b, meeting, group, &npairs, &x->nwords, x->all, &s->ndiagonals);
   }
   for (int k = 0; k < na; k++) odd |= a[k].count == 2;
   for (int k = 0; k < nb; k++) odd |= b[k].count == 2;
@@ -635,6 +670,7 @@ static PetscErrorCode DiagonalProgram(HybSpGEMM *mm, const HybCSR *A, const HybC
   nparts     = threads / rows;
   x->nruns   = na;
   x->stride  = db->n;
+  x->bits    = da->n;
   x->full    = odd ? -1 : da->n * db->n;
   {
     DiagonalRun   *run;
@@ -750,9 +786,10 @@ static PetscErrorCode HybSpGEMMApplicable_DiagonalCUDA(HybSpGEMM *mm, const HybC
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_HOST, 1, sizeof(*s), &s));
   PetscCall(PetscMemzero((void *)s, sizeof(*s)));
   PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, 1, sizeof(*look), &look));
+  /* one array for both: there is the one or the other */
+  static_assert(sizeof(PetscCount) == sizeof(unsigned long long), "rows' products, or words");
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, A->m, sizeof(PetscCount), &mm->rowproducts));
-  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, A->m, sizeof(unsigned long long), &s->worda));
-  s->wordb = s->worda;
+  s->worda = s->wordb = mm->rowproducts;
   if (!same) PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, B->m, sizeof(unsigned long long), &s->wordb));
   da = &look->d[0];
   db = &look->d[same ? 0 : 1];
@@ -770,16 +807,19 @@ static PetscErrorCode HybSpGEMMApplicable_DiagonalCUDA(HybSpGEMM *mm, const HybC
     if (host.d[0].n > DIAGONALS_MAX || host.d[1].n > DIAGONALS_MAX || host.d[0].nmissing > DIAGONALS_MAX || host.d[1].nmissing > DIAGONALS_MAX) break;
     known = (PetscBool)(!host.d[0].nmissing && !host.d[1].nmissing);
   }
-  PetscCall(HybArenaFree(&mm->work, &look));
-  if (host.stats[0]) HybPlanStatsSet(host.stats, &mm->stats);
-  else PetscCall(HybArenaFree(&mm->work, &mm->rowproducts));
   if (known) PetscCall(DiagonalProgram(mm, A, B, &host, s));
   if (s->found) {
-    mm->data = s;
-    *fits    = PETSC_TRUE;
+    PetscCall(HybArenaMove(&mm->work, &mm->keep, s->worda));
+    mm->rowproducts = NULL;
+    mm->data        = s;
+    s->look         = look;
+    *fits           = PETSC_TRUE;
   } else {
     /* it makes room before the next method starts */
+    PetscCall(HybArenaFree(&mm->work, &look));
     PetscCall(HybArenaReset(&mm->keep));
+    if (host.stats[0]) HybPlanStatsSet(host.stats, &mm->stats);
+    else PetscCall(HybArenaFree(&mm->work, &mm->rowproducts));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -789,10 +829,8 @@ static PetscErrorCode DiagonalRunAll(HybSpGEMM *mm, Diagonal *s, const HybCSR *A
   const HybExec *exec = &mm->exec;
   DiagonalArgs   x    = s->args;
   PetscCount     grid = HybBlocks(A->m, x.rows);
-  PetscBool      bulk = PETSC_TRUE;
 
   PetscFunctionBegin;
-  PetscCall(PetscOptionsGetBool(NULL, NULL, "-mat_aijhybridgpu_diagonal_bulk", &bulk, NULL));
   x.m     = A->m;
   x.mb    = B->m;
   x.annz  = A->nnz;
@@ -806,7 +844,7 @@ static PetscErrorCode DiagonalRunAll(HybSpGEMM *mm, Diagonal *s, const HybCSR *A
   x.ca    = C->a;
   x.worda = s->worda;
   x.wordb = s->wordb;
-  x.bulk  = bulk && (((uintptr_t)A->a | (uintptr_t)B->a) & 15) == 0;
+  x.bulk  = (((uintptr_t)A->a | (uintptr_t)B->a) & 15) == 0;
 #define DIAGONAL_CALL(WORD, THREADS) HYB_LAUNCH((DiagonalKernel<WORD, THREADS>), grid, THREADS, s->bytes, exec->stream, x)
   if (s->wide) {
     if (s->threads == 512) DIAGONAL_CALL(unsigned long long, 512);
@@ -834,9 +872,8 @@ static PetscErrorCode HybSpGEMMSymbolic_DiagonalCUDA(HybSpGEMM *mm, const HybCSR
   PetscCall(HybArenaAlloc(out, exec->result, (PetscCount)C->m + 1, sizeof(PetscInt), &C->i));
   if (s->found) {
     DiagonalArgs *x = &s->args;
-    PetscCount   *found, host[3]; /* products, most of a row, nnz(C) */
+    PetscCount   *found = s->look->found, host[3];
 
-    PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, 3, sizeof(PetscCount), &found));
     PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (PetscCount)A->m * x->nwords, sizeof(unsigned), &x->wordc));
     x->m     = A->m;
     x->worda = s->worda;
@@ -857,7 +894,7 @@ static PetscErrorCode HybSpGEMMSymbolic_DiagonalCUDA(HybSpGEMM *mm, const HybCSR
     PetscCall(HybScanCounts(exec, &mm->work, C->m, C->i, C->i, found + 2, NULL));
     PetscCall(exec->backend->copy(exec, host, found, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
     x->stats = NULL;
-    PetscCall(HybArenaFree(&mm->work, &found));
+    PetscCall(HybArenaFree(&mm->work, &s->look));
     mm->stats.products = host[0];
     mm->stats.maxrow   = host[1];
     C->nnz             = host[2];
