@@ -1072,13 +1072,13 @@ static void Bounded(void)
 {
   HybExec exec = *HybTestExec();
 
-  if (!exec.backend->device || (!Is("hash") && !Is("shape"))) return;
+  if (!exec.backend->device || (!Is("hash") && !Is("shape") && !Is("diagonal"))) return;
   counted        = exec.backend;
   counting       = *counted;
   counting.alloc = CountingAlloc;
   counting.free  = CountingFree;
   exec.backend   = &counting;
-  for (int kind = Is("shape") ? 1 : 0; kind < 2; kind++) {
+  for (int kind = Is("hash") ? 0 : 1; kind < 2; kind++) {
     HybSpGEMM mm;
     HybArena  result;
     HybCSR    DA, DC;

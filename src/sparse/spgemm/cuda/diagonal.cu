@@ -112,11 +112,11 @@ struct DiagonalArgs {
   const void          *worda, *wordb;
   unsigned            *wordc; /* the first of all rows, then the second */
   int                  nwords, nruns, nplaces;
-  int                  rows, log;   /* of a block: a power of two, its logarithm */
-  unsigned             all[DIAGONAL_WORDS]; /* the words of such a row of C */
-  int                  bits;         /* A's diagonals */
-  int                  full, stride; /* products of a row for which all are there, -1: no such rows are told from others; B's diagonals */
-  int                  abase, bulk; /* bulk: the copy engine can read the operands */
+  int                  rows, log;    /* of a block: a power of two, its logarithm */
+  int                  bits, stride; /* A's and B's diagonals */
+  int                  full;         /* products of a full row, -1: these are not told from others */
+  unsigned             all[DIAGONAL_WORDS]; /* the words of a full row */
+  int                  abase, bulk;  /* bulk: the copy engine can read the operands */
   size_t               out, staged, cword; /* where in shared memory */
   const DiagonalRun   *run;
   const unsigned      *target; /* bits of B's run, 16 bits further on shift and word of C's */
