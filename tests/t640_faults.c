@@ -138,7 +138,7 @@ static PetscErrorCode Hook(void)
   #define STACK_RESTORE (void)0
 #endif
 
-static Mat hostA, hostP, hostC, hostD, hostQ, hostResult[9];
+static Mat hostA, hostP, hostC, hostD, hostQ, hostL, hostResult[10];
 static IS  rows, cols;
 static Vec x, expected;
 
@@ -176,7 +176,7 @@ static PetscErrorCode Coordinates(MatType type, Mat *C)
 }
 
 /* what: 0 a product with a vector, 1 a first PtAP, 2 its numeric part again, 3 a transpose, 4 a submatrix, 5 assembly from coordinates, 6 and 7 a dense product and a transposed
-   one, 8 a duplicate of a transpose plus another pattern */
+   one, 8 a duplicate of a transpose plus another pattern, 9 a large transpose as aij, which the device copies to the host */
 static PetscErrorCode Operation(int what, Mat A, Mat P, Vec y, Mat *C)
 {
   PetscFunctionBeginUser;
@@ -212,9 +212,9 @@ static PetscErrorCode Operation(int what, Mat A, Mat P, Vec y, Mat *C)
 
     PetscCall(MatTranspose(A, MAT_INITIAL_MATRIX, &T));
     {
-      PetscErrorCode ierr = MatDuplicate(T, MAT_COPY_VALUES, C);
+      PetscErrorCode ierr = what == 9 ? MatConvert(T, MATAIJ, MAT_INITIAL_MATRIX, C) : MatDuplicate(T, MAT_COPY_VALUES, C);
 
-      if (!ierr) ierr = MatAXPY(*C, 2.0, P, DIFFERENT_NONZERO_PATTERN);
+      if (!ierr && what == 8) ierr = MatAXPY(*C, 2.0, P, DIFFERENT_NONZERO_PATTERN);
       PetscCall(MatDestroy(&T));
       PetscCall(ierr);
     }
@@ -225,7 +225,7 @@ static PetscErrorCode Operation(int what, Mat A, Mat P, Vec y, Mat *C)
 
 static PetscErrorCode Faults(int what)
 {
-  static const char *const names[] = {"MatMult", "a first PtAP", "PtAP again", "MatTranspose", "MatCreateSubMatrix", "MatSetPreallocationCOO and MatSetValuesCOO", "times dense", "transposed times dense", "MatDuplicate and MatAXPY"};
+  static const char *const names[] = {"MatMult", "a first PtAP", "PtAP again", "MatTranspose", "MatCreateSubMatrix", "MatSetPreallocationCOO and MatSetValuesCOO", "times dense", "transposed times dense", "MatDuplicate and MatAXPY", "MatConvert to aij"};
   int                      fired = 1, k, n = 0;
   PetscInt                 every = 1;
 
@@ -240,7 +240,7 @@ static PetscErrorCode Faults(int what)
     PetscInt       failures;
 
     PetscCall(Held(&before));
-    PetscCall(MatConvert(hostA, "aijhybridgpu", MAT_INITIAL_MATRIX, &A));
+    PetscCall(MatConvert(what == 9 ? hostL : hostA, "aijhybridgpu", MAT_INITIAL_MATRIX, &A));
     PetscCall(MatConvert(what == 8 ? hostQ : hostP, "aijhybridgpu", MAT_INITIAL_MATRIX, &P));
     PetscCall(VecDuplicate(expected, &y));
     if (what == 2) {
@@ -307,6 +307,8 @@ int main(int argc, char **argv)
   PetscCall(MatTransposeMatMult(hostA, hostD, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &hostResult[7]));
   PetscCall(MatDuplicate(hostResult[3], MAT_COPY_VALUES, &hostResult[8]));
   PetscCall(MatAXPY(hostResult[8], 2.0, hostQ, DIFFERENT_NONZERO_PATTERN));
+  PetscCall(MatTestStencil(2, 60, PETSC_FALSE, 0.3, MATAIJ, &hostL)); /* enough entries for that */
+  PetscCall(MatTranspose(hostL, MAT_INITIAL_MATRIX, &hostResult[9]));
   { /* what is made once and kept: staging buffers, the device itself */
     Mat A, P, C = NULL;
     Vec y;
@@ -322,8 +324,9 @@ int main(int argc, char **argv)
     PetscCall(VecDestroy(&y));
   }
   PetscCall(Hook());
-  for (int what = 0; what < 9; what++) PetscCall(Faults(what));
-  for (int what = 3; what < 9; what++) PetscCall(MatDestroy(&hostResult[what]));
+  for (int what = 0; what < 10; what++) PetscCall(Faults(what));
+  for (int what = 3; what < 10; what++) PetscCall(MatDestroy(&hostResult[what]));
+  PetscCall(MatDestroy(&hostL));
   PetscCall(MatDestroy(&hostD));
   PetscCall(MatDestroy(&hostQ));
   PetscCall(ISDestroy(&rows));

@@ -239,6 +239,7 @@ PetscErrorCode MatSeqAIJHybridGPUDisown(Mat A)
   HybArena             arrays;
   Mat                  D;
   PetscBool            assembled;
+  PetscErrorCode       ierr;
   const PetscInt      *i, *j;
   PetscScalar         *a;
   PetscMemType         mtype;
@@ -252,8 +253,9 @@ PetscErrorCode MatSeqAIJHybridGPUDisown(Mat A)
   if (i != hyb->adopted) PetscFunctionReturn(PETSC_SUCCESS); /* the base class has moved on by itself; somebody may still read ours */
   assembled    = A->assembled;
   A->assembled = PETSC_TRUE; /* MatSetValues() has said otherwise already, the arrays are still whole */
-  PetscCall(MatSeqAIJHybridGPUHostDuplicate(A, PETSC_TRUE, &D));
+  ierr         = MatSeqAIJHybridGPUHostDuplicate(A, PETSC_TRUE, &D);
   A->assembled = assembled;
+  PetscCall(ierr);
   data               = A->data;
   A->data            = D->data;
   D->data            = data;

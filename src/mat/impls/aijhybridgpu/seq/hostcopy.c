@@ -145,6 +145,7 @@ PetscErrorCode MatSeqAIJHybridGPUHostDuplicate(Mat A, PetscBool values, Mat *B)
   const PetscInt      *i, *j, *bi, *bj;
   PetscScalar         *a, *ba;
   PetscMemType         mtype;
+  PetscErrorCode       ierr;
 
   PetscFunctionBegin;
   PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, &j, &a, &mtype));
@@ -164,8 +165,10 @@ PetscErrorCode MatSeqAIJHybridGPUHostDuplicate(Mat A, PetscBool values, Mat *B)
 
     PetscCall(MatSeqAIJGetCSRAndMemType(*B, &bi, &bj, &ba, &mtype));
     PetscCall(PetscLogEventBegin(HYB_HostDuplicate, A, 0, 0, 0));
-    PetscCall(x.backend->copy(&x, (void *)bj, j, sizeof(PetscInt) * (size_t)nnz, kind));
-    if (values) PetscCall(x.backend->copy(&x, ba, a, sizeof(PetscScalar) * (size_t)nnz, kind));
+    ierr = x.backend->copy(&x, (void *)bj, j, sizeof(PetscInt) * (size_t)nnz, kind);
+    if (!ierr && values) ierr = x.backend->copy(&x, ba, a, sizeof(PetscScalar) * (size_t)nnz, kind);
+    if (ierr) (void)MatDestroy(B); /* its entries are nothing yet */
+    PetscCall(ierr);
     if (shared) PetscCall(HybLogToHost((sizeof(PetscInt) + (values ? sizeof(PetscScalar) : 0)) * (PetscLogDouble)nnz));
     PetscCall(PetscLogEventEnd(HYB_HostDuplicate, A, 0, 0, 0));
   }
