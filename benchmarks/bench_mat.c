@@ -409,7 +409,7 @@ static PetscErrorCode Assembly(Mat A0, Vec x, Vec y)
    page-locked memory that the host has just written: no way over the bus is faster. */
 static PetscErrorCode Reassemble(Mat A, Mat A0, Vec x, Vec y, PetscCount nnz)
 {
-  PetscLogDouble t0, t1, best = 1e9, copy = 1e9;
+  PetscLogDouble seconds, best = 1e9, copy = 1e9;
   char           text[512];
   Vec            locked = NULL;
 
@@ -432,12 +432,8 @@ static PetscErrorCode Reassemble(Mat A, Mat A0, Vec x, Vec y, PetscCount nnz)
     PetscCall(MatSeqAIJRestoreArray(A, &a));
     PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
     PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
-    PetscCall(Synchronize());
-    PetscCall(PetscTime(&t0));
-    PetscCall(MatMult(A, x, y));
-    PetscCall(Synchronize());
-    PetscCall(PetscTime(&t1));
-    best = PetscMin(best, t1 - t0);
+    TIMED_TO(seconds, MatMult(A, x, y));
+    best = PetscMin(best, seconds);
     if (locked) {
       const PetscScalar *there;
       PetscMemType       mtype;
@@ -445,14 +441,10 @@ static PetscErrorCode Reassemble(Mat A, Mat A0, Vec x, Vec y, PetscCount nnz)
       PetscCall(VecGetArrayWrite(locked, &a));
       for (PetscCount e = 0; e < nnz; e++) a[e] = (PetscScalar)(e + k);
       PetscCall(VecRestoreArrayWrite(locked, &a));
-      PetscCall(Synchronize());
-      PetscCall(PetscTime(&t0));
-      PetscCall(VecGetArrayReadAndMemType(locked, &there, &mtype));
-      PetscCall(Synchronize());
-      PetscCall(PetscTime(&t1));
+      TIMED_TO(seconds, VecGetArrayReadAndMemType(locked, &there, &mtype));
       PetscCheck(PetscMemTypeDevice(mtype), PETSC_COMM_SELF, PETSC_ERR_PLIB, "The page-locked vector stayed on the host");
       PetscCall(VecRestoreArrayReadAndMemType(locked, &there));
-      copy = PetscMin(copy, t1 - t0);
+      copy = PetscMin(copy, seconds);
     }
   }
   PetscCall(VecDestroy(&locked));
