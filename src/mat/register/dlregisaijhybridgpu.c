@@ -115,6 +115,8 @@ PetscErrorCode HybGlueReadChoices(HybChoices *choices)
       g->planmin      = 1000000;
       PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_plan_min", &g->planmin, NULL));
       PetscCheck(g->planmin >= 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-mat_aijhybridgpu_plan_min %" PetscInt_FMT " is not a number of nonzeros", g->planmin);
+      PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_device_min", &g->devicemin, &g->deviceminset));
+      PetscCheck(g->devicemin >= 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-mat_aijhybridgpu_device_min %" PetscInt_FMT " is not a number of nonzeros", g->devicemin);
     }
     g->choicesread = PETSC_TRUE;
   }
@@ -194,7 +196,7 @@ static PetscErrorCode HybGlueHelp(void)
   static const char *const options[][3] = {
     {"-mat_aijhybridgpu_cuda_library", "The library that drives the device", "cuda/libaijhybridgpu_cuda.so beside this one"},
     {"-mat_aijhybridgpu_device", "The card's number", "PETSc's, else by turns within the node"},
-    {"-mat_aijhybridgpu_device_min", "Operands of fewer nonzeros stay on the host with -mat_aijhybridgpu_backend auto", "100000"},
+    {"-mat_aijhybridgpu_device_min", "Operands of fewer nonzeros stay on the host with -mat_aijhybridgpu_backend auto", "10000 where the matrix has its vectors on the card, else 100000"},
     {"-mat_aijhybridgpu_memory", "Where results on the device live: managed or mirror", "managed"},
     {"-mat_aijhybridgpu_managed_limit", "Managed memory of this node's processes, a share of the card's free memory", "0.5"},
     {"-mat_aijhybridgpu_memory_limit", "Bytes of the card that may be used, 0: all", "0"},

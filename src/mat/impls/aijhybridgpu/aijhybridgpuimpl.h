@@ -67,7 +67,8 @@ typedef struct {
   HybMem            deviceresult; /* memory of results on it */
   char              whynodevice[512];
   PetscInt          planmin;   /* patterns of so many nonzeros are planned for at their second product with a vector */
-  PetscInt          devicemin; /* fewer nonzeros than this in all operands: the host is faster */
+  PetscInt          devicemin; /* -mat_aijhybridgpu_device_min, if it was set: see HybGlueDeviceMin() */
+  PetscBool         deviceminset;
   PetscBool         toldhostvectors, promotenever;
   PetscBool         streamknown;
   void             *stream; /* of the last operation on the device */
@@ -333,6 +334,8 @@ PETSC_INTERN PetscErrorCode HybGlueGetDevice(PetscBool required, const HybBacken
 /* how to execute an operation on a matrix of these choices with work nonzeros in all operands: on the device or on the host */
 #define HYB_ANY_SIZE PTRDIFF_MAX /* as work: never too small for the device */
 PETSC_INTERN PetscErrorCode HybGlueGetExec(Mat, const HybChoices *, PetscCount work, HybExec *);
+/* how many nonzeros an operation on A and others needs to run on the device, if it was not asked for that */
+PETSC_INTERN PetscErrorCode HybGlueDeviceMin(Mat A, PetscCount *least);
 /* what was kept from an earlier operation, with the stream of now */
 PETSC_INTERN PetscErrorCode HybExecRefresh(HybExec *x);
 static inline PetscBool     HybExecOnDevice(const HybExec *x)

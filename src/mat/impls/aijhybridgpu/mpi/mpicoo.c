@@ -246,6 +246,7 @@ PetscErrorCode MatMPIAIJHybridGPUPreallocateCOO(Mat A, PetscCount ncoo, const Pe
   HybMPICOO           *c;
   PetscInt             want[2];
   PetscBool            idevice;
+  PetscCount           least;
   void                *hi, *hj, *ci, *cj;
   PetscErrorCode       ierr;
 
@@ -254,11 +255,12 @@ PetscErrorCode MatMPIAIJHybridGPUPreallocateCOO(Mat A, PetscCount ncoo, const Pe
   PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
   PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, &x));
   PetscCall(HybCOOIsOnDevice(i, &idevice));
+  PetscCall(HybGlueDeviceMin(A, &least));
   want[0] = !HybExecOnDevice(&x) || A->structure_only || ncoo > PETSC_MAX_INT;
 #if PETSC_VERSION_GE(3, 19, 0)
   if (A->hash_active) want[0] = 1;
 #endif
-  want[1] = hyb->choices.backend == HYB_BACKEND_CUDA || idevice || ncoo >= HybGlueState.devicemin;
+  want[1] = hyb->choices.backend == HYB_BACKEND_CUDA || idevice || ncoo >= least;
   { /* all can, and for one at least it is worth while */
     PetscInt all[2];
 

@@ -574,7 +574,7 @@ PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat A, MatType type, MatReuse r
 .  -mat_aijhybridgpu_spgemm <auto, ...> - method of sparse products
 .  -mat_aijhybridgpu_spmv <auto, ...> - method of matrix-vector products
 .  -mat_aijhybridgpu_rowmerge_width <0, 2 to 32> - rows merged at once by the method rowmerge, 0 lets it choose
-.  -mat_aijhybridgpu_device_min <n> - with auto, operands of fewer nonzeros stay on the host; for the whole process
+.  -mat_aijhybridgpu_device_min <n> - with auto, operands of fewer nonzeros stay on the host: 10000 where the matrix has its vectors on the card, else 100000; for the whole process
 -  -mat_product_algorithm <auto, ...> - method of one product (also -matmatmult_via, -matptap_via, ...)
 
    Level: beginner

@@ -117,7 +117,6 @@ PetscErrorCode MatSeqAIJHybridGPUGetDeviceTranspose(Mat A, const HybExec *x, con
 }
 
 #if !defined(PETSC_HAVE_CUDA)
-  #define HYB_STAGE_LEAST 100000  /* nonzeros, until the device is open and -mat_aijhybridgpu_device_min has been read */
   #define HYB_STAGE_OPEN  1.5e8   /* nonzeros that the host has multiplied: opening the device costs as much */
   #define HYB_STAGE_AFTER 2       /* products of a matrix on the host: sending it costs as much */
   #define HYB_STAGE_RATIO 2       /* nonzeros for each entry of a vector that crosses the bus */
@@ -132,18 +131,20 @@ static PetscErrorCode MatSeqAIJHybridGPUStages(Mat A, Mat_SeqAIJHybridGPU *hyb, 
   HybGlue          *g     = &HybGlueState;
   const PetscCount  moved = (PetscCount)csr->n + (PetscCount)csr->m * (mode == HYB_SPMV_SET ? 1 : 2);
   const HybBackend *device = NULL;
+  PetscCount        least;
 
   PetscFunctionBegin;
   *flg = PETSC_FALSE;
   if (hyb->choices.backend != HYB_BACKEND_AUTO || g->devicestatus == HYB_DEVICE_NONE || hyb->staysonhost) PetscFunctionReturn(PETSC_SUCCESS);
-  if (csr->nnz < (g->devicestatus == HYB_DEVICE_READY ? g->devicemin : HYB_STAGE_LEAST) || csr->nnz < HYB_STAGE_RATIO * moved) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybGlueDeviceMin(A, &least));
+  if (csr->nnz < least || csr->nnz < HYB_STAGE_RATIO * moved) PetscFunctionReturn(PETSC_SUCCESS);
   if (!hyb->copy.pattern && (hyb->hostmults < HYB_STAGE_AFTER || (g->devicestatus == HYB_DEVICE_UNKNOWN && g->hostwork < HYB_STAGE_OPEN))) {
     hyb->hostmults++;
     g->hostwork += (PetscLogDouble)csr->nnz;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(HybGlueGetDevice(PETSC_FALSE, &device));
-  if (!device || csr->nnz < g->devicemin) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!device) PetscFunctionReturn(PETSC_SUCCESS);
   if (!hyb->copy.pattern) { /* what is done without being asked for does not fail for want of room */
     const size_t    need = (size_t)csr->nnz * (sizeof(PetscInt) + sizeof(HybScalar)) + ((size_t)moved + csr->m) * sizeof(HybScalar);
     HybMemoryReport r;
