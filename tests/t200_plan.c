@@ -14,6 +14,12 @@ static PetscErrorCode Reset(void *ctx)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* from a row's first column to its last */
+static PetscInt Width(const RefMat *A, PetscInt r)
+{
+  return A->csr.i[r] < A->csr.i[r + 1] ? A->csr.j[A->csr.i[r + 1] - 1] - A->csr.j[A->csr.i[r]] : 0;
+}
+
 static void Products(const RefMat *A, const RefMat *B)
 {
   const HybExec *exec = HybTestExec();
@@ -27,7 +33,7 @@ static void Products(const RefMat *A, const RefMat *B)
   for (PetscInt r = 0; r < A->csr.m; r++) {
     PetscInt longest = 0, back = 1;
 
-    while (back <= 3 && back <= r && A->csr.i[r - back + 1] - A->csr.i[r - back] != A->csr.i[r + 1] - A->csr.i[r]) back++;
+    while (back <= 3 && back <= r && !(A->csr.i[r - back + 1] - A->csr.i[r - back] == A->csr.i[r + 1] - A->csr.i[r] && Width(A, r - back) == Width(A, r))) back++;
     alike += back <= 3 && back <= r;
     for (PetscInt k = A->csr.i[r]; k < A->csr.i[r + 1]; k++) longest = PetscMax(longest, B->csr.i[A->csr.j[k] + 1] - B->csr.i[A->csr.j[k]]);
     lower += longest;

@@ -1102,6 +1102,63 @@ static void Bounded(void)
   }
 }
 
+/* lists of what a row's blocks are: they serve all rows, or as many as there is room for, or none, with the same result; and all workspace is given back before C's values are taken */
+static void Listed(void)
+{
+  static const char *const lists[] = {"3", "1", "0"};
+  HybExec                  exec = *HybTestExec();
+
+  if (!exec.backend->device || !Is("hash")) return;
+  counted        = exec.backend;
+  counting       = *counted;
+  counting.alloc = CountingAlloc;
+  counting.free  = CountingFree;
+  exec.backend   = &counting;
+  for (int kind = 0; kind < 4; kind++) {
+    RefMat       A, B, C;
+    PetscScalar *expected;
+
+    /* few entries of lists, many, rows of all sizes that take more than there is room for, rows that do not fit shared memory */
+    if (kind == 0) HybTestMatRandom(700, 700, 20, 24, &A);
+    else if (kind == 1) HybTestMatRandom(400, 4000, 8, 12, &A);
+    else if (kind == 2) HybTestMatPowerLaw(300, 300, 12, &A);
+    else HybTestMatDenseRow(60, 90, 7, 3, &A);
+    if (kind == 0) RefMatCopy(&A, &B);
+    else if (kind == 1) HybTestMatRandom(4000, 4000, 8, 12, &B);
+    else if (kind == 2) HybTestMatRandom(300, 100000, 0, 90, &B);
+    else HybTestMatPowerLaw(90, HybTestSize(300000, 90000), 900, &B);
+    RefSpGEMM(&A, &B, &C);
+    expected = InOrder(&A, &B, &C);
+    for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(lists); k++) {
+      HybSpGEMM mm;
+      HybArena  result;
+      HybCSR    DA, DB, DC;
+
+      HybTestBegin("hash: %s, lists of %s entries for a nonzero", kind == 0 ? "near columns" : kind == 1 ? "columns far apart" : kind == 2 ? "rows of all sizes" : "few long rows", lists[k]);
+      heldnow   = 0;
+      heldlimit = kind || k == 2 ? SIZE_MAX : (size_t)C.csr.nnz * (sizeof(PetscInt) + sizeof(PetscScalar)) + (size_t)A.csr.m * 4 * sizeof(PetscCount) + 8000;
+      if (HybTestCall(PetscOptionsSetValue(NULL, "-mat_aijhybridgpu_hash_lists", lists[k])) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB)) && HybTestCall(HybArenaInit(&result, &exec)) && HybTestCall(HybSpGEMMInit(&mm, &exec, method->name, width))) {
+        if (HybTestCall(HybSpGEMMSymbolic(&mm, &DA, &DB, &result, &DC)) && HybTestSamePattern(&DC, &C)) {
+          const PetscCount listed = HybCountersGet(&mm.counters, "rows listed");
+
+          HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+          HybTestCheck(k == 2 ? listed == 0 : kind == 0 ? listed == A.csr.m : listed > 0, "%td rows are listed", listed);
+          if (kind == 2 && k == 1) HybTestCheck(listed < A.csr.m, "%td rows are listed", listed);
+        }
+        HybTestCall(HybSpGEMMDestroy(&mm));
+        HybTestCall(HybArenaReset(&result));
+      }
+      heldlimit = SIZE_MAX;
+      HybTestCall(HybArenaReset(&keep));
+    }
+    free(expected);
+    RefMatDestroy(&A);
+    RefMatDestroy(&B);
+    RefMatDestroy(&C);
+  }
+  HybTestCall(PetscOptionsClearValue(NULL, "-mat_aijhybridgpu_hash_lists"));
+}
+
 /* the backend's answer when it is asked what is free */
 static PetscErrorCode CountingMemory(HybMemoryReport *report)
 {
@@ -1165,7 +1222,7 @@ static void Chunked(void)
 
 static PetscErrorCode Body(void)
 {
-  static void (*const pieces[])(void) = {Zoo, Boundaries, Shapes, Random, Special, Changing, Planned, Masked, Faults, Limits, Bounded, Chunked};
+  static void (*const pieces[])(void) = {Zoo, Boundaries, Shapes, Random, Special, Changing, Planned, Masked, Faults, Limits, Bounded, Listed, Chunked};
   const HybExec *exec = HybTestExec();
   PetscInt       n    = 0;
   char           only[128] = "", word[64];

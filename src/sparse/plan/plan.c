@@ -35,7 +35,9 @@ static PetscErrorCode HybPlanProducts_Host(const HybExec *exec, HybArena *work, 
     s.maxarow = PetscMax(s.maxarow, alen);
     s.maxbrow = PetscMax(s.maxbrow, most);
     for (PetscInt back = 1; back <= PetscMin(3, r); back++) {
-      if (A->i[r - back + 1] - A->i[r - back] == alen) {
+      const PetscInt begin = A->i[r - back], end = A->i[r - back + 1];
+
+      if (end - begin == alen && (!alen || A->j[end - 1] - A->j[begin] == A->j[A->i[r + 1] - 1] - A->j[A->i[r]])) {
         s.alike++;
         break;
       }

@@ -88,6 +88,12 @@ static __device__ __forceinline__ void RowCostsWalk(PetscInt k, PetscInt len, Pe
   }
 }
 
+/* entries begin .. end - 1 are so many, and from the first column to the last it is as far */
+static __device__ __forceinline__ bool RowCostsLike(const PetscInt *__restrict__ aj, PetscInt begin, PetscInt end, PetscInt len, PetscInt width)
+{
+  return end - begin == len && (len == 0 || aj[end - 1] - aj[begin] == width);
+}
+
 template <int W>
 __global__ void __launch_bounds__(COSTS_THREADS, COSTS_BLOCKS) RowCostsKernel(PetscInt m, const PetscInt *__restrict__ ai, const PetscInt *__restrict__ aj, const PetscInt *__restrict__ bi, const PetscInt *__restrict__ blen, HybPlanUnless unless, PetscCount *__restrict__ rowcost, PetscCount *stats)
 {
@@ -119,7 +125,9 @@ __global__ void __launch_bounds__(COSTS_THREADS, COSTS_BLOCKS) RowCostsKernel(Pe
         if (rowcost) rowcost[row] = sum;
         RowCostsAdd(s, sum, most, len);
       }
-      s.alike += (row > 0 && begin - o1 == len) || (row > 1 && o1 - o2 == len) || (row > 2 && o2 - o3 == len);
+      const PetscInt width = stats && len ? aj[begin + len - 1] - aj[begin] : 0;
+
+      if (stats) s.alike += (row > 0 && RowCostsLike(aj, o1, begin, len, width)) || (row > 1 && RowCostsLike(aj, o2, o1, len, width)) || (row > 2 && RowCostsLike(aj, o3, o2, len, width));
     }
   }
   __syncthreads();
@@ -264,7 +272,8 @@ struct AnyOrderScan {
   const PetscInt *count; /* NULL: no offsets */
   PetscCount     *sums;  /* of count over each block's rows */
   PetscInt       *offsets;
-  PetscCount     *total;
+  PetscCount     *total; /* and *also, or 0, behind it */
+  const PetscCount *also;
 };
 
 /* rows of each bin of a block's, gathered in shared memory; PLACE: each block takes room for its rows at once */
@@ -328,7 +337,8 @@ __global__ void __launch_bounds__(256) AnyOrderKernel(PetscInt m, const Cost *__
         if (r < m) scan.offsets[r] = (PetscInt)at;
         if (r == m - 1) {
           scan.offsets[m] = (PetscInt)(at + c);
-          *scan.total     = at + c;
+          scan.total[0]   = at + c;
+          scan.total[1]   = scan.also ? *scan.also : 0;
         }
         sum += all;
       } else
@@ -358,16 +368,16 @@ static PetscErrorCode AnyOrder(const HybExec *exec, PetscInt m, const Cost *cost
 
 PetscErrorCode HybPlanBinsAnyOrder(const HybExec *exec, PetscInt m, const PetscCount *cost, PetscInt nbins, const PetscCount *limit, PetscInt *counters, PetscInt *order, PetscInt *devbinptr)
 {
-  const AnyOrderScan none = {NULL, NULL, NULL, NULL};
+  const AnyOrderScan none = {NULL, NULL, NULL, NULL, NULL};
 
   PetscFunctionBegin;
   PetscCall(AnyOrder(exec, m, cost, nbins, limit, counters, order, devbinptr, none));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybPlanBinsAnyOrderInt(const HybExec *exec, PetscInt m, const PetscInt *cost, PetscInt nbins, const PetscCount *limit, PetscInt *counters, PetscInt *order, PetscInt *devbinptr, const PetscInt *count, PetscCount *sums, PetscInt *offsets, PetscCount *total)
+PetscErrorCode HybPlanBinsAnyOrderInt(const HybExec *exec, PetscInt m, const PetscInt *cost, PetscInt nbins, const PetscCount *limit, PetscInt *counters, PetscInt *order, PetscInt *devbinptr, const PetscInt *count, PetscCount *sums, PetscInt *offsets, PetscCount *total, const PetscCount *also)
 {
-  const AnyOrderScan scan = {count, sums, offsets, total};
+  const AnyOrderScan scan = {count, sums, offsets, total, also};
 
   PetscFunctionBegin;
   PetscCall(AnyOrder(exec, m, cost, nbins, limit, counters, order, devbinptr, scan));

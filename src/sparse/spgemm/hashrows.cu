@@ -16,9 +16,10 @@
     symbolic   compress B                              if it is read often enough
                u[r] = pairs that row r will insert      upper bound of its blocks
                rows into bins by u
-               count: insert, count new bits            -> nnz, number of blocks and span of each row -> kind and size of its numeric table
+               count: insert, count new bits            -> nnz, number of blocks and span of each row -> kind and size of its numeric table; its blocks and masks as a list
                scan counts; rows into bins by table size          (one synchronisation)
-               fill: insert again, prefix, write columns, and values where the operands have them
+               columns: from the lists, prefix by their order; rows that found no room for one insert again
+               compressed B and lists are given back; then values, as in a numeric phase
     numeric    the table from C's own columns (prefix is a by-product), values
 
   Groups of threads by the size of the table: sub-warps of 4 to 32 lanes up to 4 KiB, unless the row of A is so long that taking its entries one after the other keeps a sub-warp
@@ -26,7 +27,10 @@
   whose accumulators do not add straight into C's values ("spilled"); rows whose table does not fit have it in global memory ("global"), a bitmap of the
   row's span for each resident block.
 
-  Memory beside C: 8 bytes for each entry of B while the symbolic phase runs (compressed B, only where the rows of B are read four times on average), per-row
+  A list is a few times shorter than what was inserted for it (3 to 20 on the matrices of the benchmarks), and C's values are taken when the lists have been given back: they cost no memory beside C. Room
+  for them is taken when all that is known of C is how many nonzeros it has at least; rows take theirs by atomics, from one of 16 parts.
+
+  Memory beside C: 8 bytes for each entry of B (compressed B, only where the rows of B are read four times on average) and lists until C's columns are written, per-row
   arrays of 12 bytes that stay for the numeric phase, and the global tables of rows that need them. Nothing grows with the number of products.
   Complexity: one insertion for each pair, one addition for each product; blocks*log^2(blocks) a row at worst where the table is hashed.
 
@@ -48,6 +52,8 @@
 #define HASH_SMALLMEM  16384         /* whose blocks have 128 threads and so many bytes of shared memory */
 #define HASH_MERGE     32768         /* blocks up to which it is one launch: beyond, each bin fills the card by itself, with less shared memory a block */
 #define HASH_ASK       (1 << 20)     /* entries of B from which the card is asked whether it has the memory for pairs: the question takes longer than a small product */
+#define HASH_POOLS     16            /* parts of the room for lists, each with a counter of its own */
+#define HASH_LISTS     3             /* entries of lists for a nonzero that C is known to have */
 #define HASH_LONGLIST  256           /* rows of A with more entries get a block, as their entries are added one after the other */
 #if defined(PETSC_USE_COMPLEX)
   #define HASH_BATCH 2 /* entries of A whose rows of B are on their way together */
@@ -92,6 +98,11 @@ struct HashArgs {
   const PetscCount *upper;
   PetscInt         *count, *need, *over; /* over[0]: rows left to global tables, the list follows */
   PetscInt          maxbytes;            /* of a block's table, for the choice of need */
+  /* lists of what the count found: where (HASH_EMPTY: there was no room), twice the number of blocks and one more if they ascend */
+  unsigned   *where, *listed;
+  HashPair   *list;
+  PetscCount *used, room; /* of each of HASH_POOLS parts */
+  PetscCount *unlisted;   /* rows without */
   /* fill and numeric */
   const PetscInt *ci;
   PetscInt       *cj;
@@ -253,6 +264,40 @@ __global__ void __launch_bounds__(512) HashCompressLongKernel(const PetscInt *__
 }
 
 /*
+  What a row's table holds, n words of masks behind so many of their blocks, or (0) the masks of neighbouring blocks from base on, as a list: so that the columns can be written without inserting again. Rows that find no room
+  are counted.
+*/
+template <typename G, int N>
+static __device__ __forceinline__ void HashKeep(const HashArgs &x, PetscInt row, const unsigned *table, unsigned masks, unsigned base, unsigned n, unsigned blocks, bool serves, unsigned *scratch)
+{
+  const unsigned pool = blockIdx.x & (HASH_POOLS - 1), each = ((n + N - 1) / N) | 1u;
+  const unsigned begin = HybMin()((unsigned)G::rank() * each, n), end = HybMin()(begin + each, n);
+  unsigned       at = 0, mine = 0;
+
+  if (G::rank() == 0) {
+    const PetscCount first = serves ? HybAtomicAdd(x.used + 4 * pool, (PetscCount)blocks) : x.room;
+
+    at = HASH_EMPTY;
+    if (first + blocks <= x.room) at = (unsigned)(pool * x.room + first);
+    else {
+      (void)HybAtomicAdd(x.unlisted, (PetscCount)1);
+      if (serves) (void)HybAtomicAdd(x.used + 4 * pool, -(PetscCount)blocks); /* a shorter row may find room yet */
+    }
+    x.where[row]  = at;
+    x.listed[row] = 2 * blocks + (masks == 0);
+  }
+  at = G::reduce(at, scratch, HybMax());
+  if (at == HASH_EMPTY) return;
+  for (unsigned w = begin; w < end; w++) mine += table[masks + w] != 0;
+  at += G::exclusiveSum(mine, scratch);
+  for (unsigned w = begin; w < end; w++) {
+    const unsigned mask = table[masks + w];
+
+    if (mask) x.list[at++] = {masks ? table[w] : base + w, mask};
+  }
+}
+
+/*
   Count of a row. table: capacity words, in shared memory or (MODE 1) in global memory.
 */
 template <int N, int MODE>
@@ -260,7 +305,8 @@ static __device__ __forceinline__ void HashCountRow(const HashArgs &x, PetscInt 
 {
   using G = HybGroup<N>;
   const PetscInt abegin = x.ai[row], aend = x.ai[row + 1];
-  unsigned       lo = HASH_EMPTY, hi = 0, nnz = 0, blocks = 0, span;
+  unsigned       lo = HASH_EMPTY, hi = 0, nnz = 0, blocks = 0, span, slots, masks = 0; /* masks begin behind so many keys */
+  bool           global = false;
 
   /* the blocks that the row spans */
   for (PetscInt k = abegin + G::rank(); k < aend; k += N) {
@@ -273,7 +319,7 @@ static __device__ __forceinline__ void HashCountRow(const HashArgs &x, PetscInt 
   }
   lo   = G::reduce(lo, scratch, HybMin());
   hi   = G::reduce(hi, scratch, HybMax());
-  span = hi - lo + 1;
+  span = slots = hi - lo + 1;
   if (span <= capacity) {
     HashFill<G>(table, span, 0);
     G::sync();
@@ -299,6 +345,8 @@ static __device__ __forceinline__ void HashCountRow(const HashArgs &x, PetscInt 
     wrap            = (1u << logslots) - 1;
     const int shift = 32 - logslots;
 
+    masks = 1u << most;
+    slots = wrap + 1;
     HashFill<G>(table, wrap + 1, HASH_EMPTY);
     HashFill<G>(maskof, wrap + 1, 0);
     G::sync();
@@ -338,8 +386,14 @@ static __device__ __forceinline__ void HashCountRow(const HashArgs &x, PetscInt 
     x.need[row]  = (PetscInt)need;
     x.base[row]  = isdirect ? lo : HASH_EMPTY;
     x.size[row]  = isdirect ? span : 1u << log;
+    global       = need == HASH_GLOBAL;
   }
   G::sync();
+  if (x.where) {
+    /* rows with a table in global memory have no room to sort theirs */
+    HashKeep<G, N>(x, row, table, masks, lo, slots, blocks, !global || !masks, scratch);
+    G::sync();
+  }
 }
 
 /* MODE 0: table in shared memory; 1: in global memory, rows from the list of those left over */
@@ -658,6 +712,12 @@ static __device__ __forceinline__ void HashNumericRow(const HashArgs &x, PetscIn
   G::sync();
 }
 
+/* the row has its columns from its list */
+static __device__ __forceinline__ bool HashListed(const HashArgs &x, PetscInt row)
+{
+  return x.where && x.where[row] != HASH_EMPTY;
+}
+
 template <int N, int MODE>
 __global__ void __launch_bounds__(HybGroup<N>::THREADS) HashNumericKernel(HashArgs x)
 {
@@ -669,7 +729,12 @@ __global__ void __launch_bounds__(HybGroup<N>::THREADS) HashNumericKernel(HashAr
   HYB_SHARED(HybScalar, stagevalue, G::SUBWARP ? 1 : HASH_STAGE);
   const PetscInt first = x.binptr[0], last = x.binptr[1];
 
-  for (PetscCount q = first + (PetscCount)blockIdx.x * G::GROUPS + G::index(); q < last; q += (PetscCount)gridDim.x * G::GROUPS) HashNumericRow<N, MODE>(x, x.order[q], shared + (size_t)G::index() * x.bytes, scratch, stagebegin, stageend, stagevalue);
+  for (PetscCount q = first + (PetscCount)blockIdx.x * G::GROUPS + G::index(); q < last; q += (PetscCount)gridDim.x * G::GROUPS) {
+    const PetscInt row = x.order[q];
+
+    if (HashListed(x, row)) continue;
+    HashNumericRow<N, MODE>(x, row, shared + (size_t)G::index() * x.bytes, scratch, stagebegin, stageend, stagevalue);
+  }
 }
 
 template <int N>
@@ -678,7 +743,7 @@ static __device__ __forceinline__ void HashNumericTask(const HashArgs &x, int b,
   using G = HybGroup<N>;
   const PetscCount q = x.binptr[b] + t * G::GROUPS + G::index();
 
-  if (q < x.binptr[b + 1]) HashNumericRow<N, 0>(x, x.order[q], shared + (size_t)G::index() * bytes, scratch, stagebegin, stageend, stagevalue);
+  if (q < x.binptr[b + 1] && !HashListed(x, x.order[q])) HashNumericRow<N, 0>(x, x.order[q], shared + (size_t)G::index() * bytes, scratch, stagebegin, stageend, stagevalue);
 }
 
 /* bins 1 to HASH_SMALL at once, a block for rows of one bin, the large tables first */
@@ -702,6 +767,103 @@ __global__ void __launch_bounds__(128, 8) HashNumericSmallKernel(HashArgs x)
     else if (lanes == 4) HashNumericTask<16>(x, b, t, bytes, shared, scratch, stagebegin, stageend, stagevalue);
     else if (lanes == 3) HashNumericTask<8>(x, b, t, bytes, shared, scratch, stagebegin, stageend, stagevalue);
     else HashNumericTask<4>(x, b, t, bytes, shared, scratch, stagebegin, stageend, stagevalue);
+  }
+}
+
+/* a list's columns, in ascending order; room: 8 bytes for each of its blocks, if they do not ascend */
+template <int N>
+static __device__ __forceinline__ void HashListRow(const HashArgs &x, PetscInt row, unsigned long long *room, unsigned *scratch)
+{
+  using G = HybGroup<N>;
+  const unsigned where = x.where[row], listed = x.listed[row], n = listed / 2;
+
+  if (where == HASH_EMPTY) return;
+  const HashPair *const list  = x.list + where;
+  const auto            write = [&](HashPair p, unsigned at) {
+    PetscInt *to = x.cj + x.ci[row] + at;
+
+    for (unsigned mask = p.mask; mask; mask &= mask - 1) *to++ = ((PetscInt)p.block << 5) + (__ffs((int)mask) - 1);
+  };
+  if (listed & 1u) {
+    unsigned before = 0;
+
+    for (unsigned e0 = 0; e0 < n; e0 += N) {
+      const unsigned e = e0 + (unsigned)G::rank();
+      HashPair       p = {0, 0};
+      unsigned       total;
+
+      if (e < n) p = list[e];
+      const unsigned at = before + G::exclusiveSum((unsigned)__popc(p.mask), scratch, &total);
+      write(p, at);
+      before += total;
+    }
+    return;
+  }
+  /* room: block << 32 | number << 6 | bits of the mask */
+  for (unsigned e = (unsigned)G::rank(); e < n; e += N) room[e] = (unsigned long long)list[e].block << 32 | e << 6 | (unsigned)__popc(list[e].mask);
+  G::sync();
+  if (n <= 2 * HYB_WARP) {
+    for (unsigned e = (unsigned)G::rank(); e < n; e += N) {
+      const unsigned long long mine = room[e];
+      unsigned                 sum  = 0;
+
+      for (unsigned q = 0; q < n; q++) {
+        const unsigned long long other = room[q];
+
+        sum += other < mine ? (unsigned)other & 63u : 0u;
+      }
+      write(list[e], sum);
+    }
+  } else {
+    const unsigned each  = ((n + N - 1) / N) | 1u;
+    const unsigned begin = HybMin()((unsigned)G::rank() * each, n), end = HybMin()(begin + each, n);
+    unsigned       sum = 0;
+
+    HybGroupSort<N>(room, n);
+    for (unsigned e = begin; e < end; e++) sum += (unsigned)room[e] & 63u;
+    sum = G::exclusiveSum(sum, scratch);
+    for (unsigned e = begin; e < end; e++) {
+      write(list[(unsigned)room[e] >> 6], sum);
+      sum += (unsigned)room[e] & 63u;
+    }
+  }
+  G::sync();
+}
+
+/* rows of the bins from binptr[0] on, large ones first */
+template <int N>
+__global__ void __launch_bounds__(HybGroup<N>::THREADS) HashListKernel(HashArgs x, int bins)
+{
+  HYB_DYNAMIC_SHARED(unsigned long long, shared);
+  HYB_SHARED(unsigned, scratch, HYB_WARP);
+
+  for (PetscCount q = (PetscCount)x.binptr[bins] - 1 - blockIdx.x; q >= x.binptr[0]; q -= gridDim.x) HashListRow<N>(x, x.order[q], shared, scratch);
+}
+
+template <int N>
+static __device__ __forceinline__ void HashListTask(const HashArgs &x, int b, PetscCount t, unsigned char *shared, unsigned *scratch)
+{
+  using G = HybGroup<N>;
+  const PetscCount q = x.binptr[b] + t * G::GROUPS + G::index();
+
+  if (q < x.binptr[b + 1]) HashListRow<N>(x, x.order[q], (unsigned long long *)(shared + (threadIdx.x & ~(unsigned)(N - 1)) * (HASH_SMALLMEM / 128)), scratch);
+}
+
+/* bins 1 to HASH_SMALL at once, as HashPlannedSmallKernel() */
+__global__ void __launch_bounds__(128, 10) HashListSmallKernel(HashArgs x)
+{
+  HYB_DYNAMIC_SHARED(unsigned char, shared);
+  HYB_SHARED(unsigned, scratch, HYB_WARP);
+  const PetscCount n5 = x.binptr[6] - x.binptr[5], n4 = (x.binptr[5] - x.binptr[3] + 3) / 4, n2 = (x.binptr[3] - x.binptr[2] + 7) / 8, n1 = (x.binptr[2] - x.binptr[1] + 15) / 16;
+
+  for (PetscCount t = (PetscCount)blockIdx.x; t < n5 + n4 + n2 + n1; t += (PetscCount)gridDim.x) {
+    if (t < n5) HashListTask<128>(x, 5, t, shared, scratch);
+    else if (t < n5 + n4) {
+      const PetscCount q = x.binptr[3] + (t - n5) * 4 + HybGroup<32>::index();
+
+      if (q < x.binptr[5]) HashListRow<32>(x, x.order[q], (unsigned long long *)(shared + (threadIdx.x & ~31u) * (HASH_SMALLMEM / 128)), scratch);
+    } else if (t < n5 + n4 + n2) HashListTask<16>(x, 2, t - n5 - n4, shared, scratch);
+    else HashListTask<8>(x, 1, t - n5 - n4 - n2, shared, scratch);
   }
 }
 
@@ -1005,6 +1167,31 @@ static PetscErrorCode HashCompress(HybSpGEMM *mm, const HybCSR *B, HybHashRows *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Room for lists: as much as nonzeros that C is known to have, or more, if that is not much beside the operands. They are given back before C's values are taken. */
+static PetscErrorCode HashLists(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash)
+{
+  const HybExec *exec  = &mm->exec;
+  PetscInt       lists = HASH_LISTS;
+  PetscCount     room;
+
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_hash_lists", &lists, NULL));
+  room = PetscMin(mm->stats.products / 4, PetscMax(mm->stats.lower, PetscMin(lists * mm->stats.lower, 2 * (A->nnz + B->nnz))));
+  room = PetscMin(room, (PetscCount)PETSC_MAX_INT) / HASH_POOLS;
+  if (lists <= 0 || !room) PetscFunctionReturn(PETSC_SUCCESS);
+  if (HASH_POOLS * room > 4 * HASH_ASK) {
+    HybMemoryReport report;
+
+    PetscCall(exec->backend->memory(&report));
+    room = PetscMin(room, (PetscCount)(report.free_bytes / 16 / sizeof(HashPair) / HASH_POOLS));
+  }
+  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, HASH_POOLS * room * (PetscCount)sizeof(HashPair) + 2 * (PetscCount)A->m * (PetscCount)sizeof(unsigned), 1, &hash->list));
+  hash->room   = room;
+  hash->where  = (unsigned *)((HashPair *)hash->list + HASH_POOLS * room);
+  hash->listed = hash->where + A->m;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* the count of the bins that no block of 16 KiB takes: which is 5 (512 threads) or 6 (1024, and tables in global memory) */
 static PetscErrorCode HashCountLarge(HybSpGEMM *mm, const HybExec *exec, const HybHashRows *hash, int which, PetscCount here, PetscCount rows, const PetscInt *binptr, HashArgs x)
 {
@@ -1102,25 +1289,36 @@ PetscErrorCode HybHashRowsCount(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   hash->lanes     = PetscMax(2, HashLog2(mean));
   hash->pairlanes = HashLog2((mean + 1) / 2);
   /* one allocation: head, order, base, size */
-  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (HYB_HASH_BINS + 2) * (PetscCount)sizeof(PetscCount) + (PetscCount)A->m * (PetscCount)(sizeof(PetscInt) + 2 * sizeof(unsigned)), 1, &hash->head));
-  hash->order  = (PetscInt *)(hash->head + HYB_HASH_BINS + 2);
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (HYB_HASH_BINS + 3) * (PetscCount)sizeof(PetscCount) + (PetscCount)A->m * (PetscCount)(sizeof(PetscInt) + 2 * sizeof(unsigned)), 1, &hash->head));
+  hash->order  = (PetscInt *)(hash->head + HYB_HASH_BINS + 3);
   hash->base   = (unsigned *)(hash->order + A->m);
   hash->size   = hash->base + A->m;
-  hash->binptr = (PetscInt *)(hash->head + 1);
+  hash->binptr = (PetscInt *)(hash->head + 2);
 
   HashOperands(A, B, &x);
-  if (compress) PetscCall(HashCompress(mm, B, hash));
+  if (compress) {
+    PetscCall(HashCompress(mm, B, hash));
+    PetscCall(HashLists(mm, A, B, hash));
+  }
   x.pairs  = (const HashPair *)hash->pairs;
   x.npairs = hash->npairs;
+  if (hash->list) {
+    x.list   = (HashPair *)hash->list;
+    x.where  = hash->where;
+    x.listed = hash->listed;
+    x.room   = hash->room;
+  }
   {
-    /* one allocation: costs in pairs and sums of counts, then what starts as zero: counters of both sorts into bins, need, and the counts, if they are ours; then the offsets of the
-       first sort's bins */
+    /* one allocation: costs in pairs and sums of counts, then what starts as zero: what lists have used, counters of both sorts into bins, need, and the counts, if they are ours;
+       then the offsets of the first sort's bins */
     const PetscBool pairs  = (PetscBool)(hash->pairs && upper == mm->rowproducts);
-    const size_t    ncosts = (HYB_PLAN_SUMS(A->m) + (pairs ? (size_t)A->m : 0)) * sizeof(PetscCount), nzero = (2 * HASH_COUNT_BINS + 2 * HYB_HASH_BINS + (count ? 1 : 2) * (size_t)A->m) * sizeof(PetscInt);
+    const size_t    ncosts = (HYB_PLAN_SUMS(A->m) + (pairs ? (size_t)A->m : 0)) * sizeof(PetscCount), nused = hash->list ? (4 * HASH_POOLS + 1) * sizeof(PetscCount) : 0, nzero = nused + (2 * HASH_COUNT_BINS + 2 * HYB_HASH_BINS + (count ? 1 : 2) * (size_t)A->m) * sizeof(PetscInt);
 
     PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)(ncosts + nzero + (HASH_COUNT_BINS + 1) * sizeof(PetscInt)), 1, &work));
     PetscCall(exec->backend->zero(exec, work + ncosts, nzero));
-    counters = (PetscInt *)(work + ncosts);
+    x.used     = (PetscCount *)(work + ncosts);
+    x.unlisted = x.used + 4 * HASH_POOLS;
+    counters   = (PetscInt *)(work + ncosts + nused);
     need     = counters + 2 * HASH_COUNT_BINS + 2 * HYB_HASH_BINS;
     binptr   = (PetscInt *)(work + ncosts + nzero);
     if (!count) count = need + A->m;
@@ -1134,7 +1332,7 @@ PetscErrorCode HybHashRowsCount(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   x.count = count;
   x.need  = need;
   PetscCall(HashCountRows(mm, hash, upper, A->m, binptr, counters, x));
-  PetscCall(HybPlanBinsAnyOrderInt(exec, A->m, need, HYB_HASH_BINS, HashLimit, counters + 2 * HASH_COUNT_BINS, hash->order, hash->binptr, count, (PetscCount *)work, offsets, hash->head));
+  PetscCall(HybPlanBinsAnyOrderInt(exec, A->m, need, HYB_HASH_BINS, HashLimit, counters + 2 * HASH_COUNT_BINS, hash->order, hash->binptr, count, (PetscCount *)work, offsets, hash->head, hash->list ? x.unlisted : NULL));
   PetscCall(HybArenaFree(&mm->work, &work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -1142,20 +1340,46 @@ PetscErrorCode HybHashRowsCount(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
 PetscErrorCode HybHashRowsFetch(HybSpGEMM *mm, HybHashRows *hash, PetscCount *nnz)
 {
   static const char *const names[HYB_HASH_BINS] = {"rows empty", "rows up to 512 B", "rows up to 1 KiB", "rows up to 2 KiB", "rows up to 4 KiB", "rows up to 16 KiB", "rows up to 48 KiB", "rows up to a block", "rows spilled", "rows global"};
-  PetscCount               bring[HYB_HASH_BINS + 2];
+  PetscCount               bring[HYB_HASH_BINS + 3];
 
   PetscFunctionBegin;
-  PetscCall(mm->exec.backend->copy(&mm->exec, bring, hash->head, sizeof(PetscCount) + (HYB_HASH_BINS + 1) * sizeof(PetscInt), HYB_COPY_DEVICE_TO_HOST));
-  *nnz = bring[0];
-  memcpy(hash->hostbinptr, bring + 1, (HYB_HASH_BINS + 1) * sizeof(PetscInt));
+  PetscCall(mm->exec.backend->copy(&mm->exec, bring, hash->head, 2 * sizeof(PetscCount) + (HYB_HASH_BINS + 1) * sizeof(PetscInt), HYB_COPY_DEVICE_TO_HOST));
+  *nnz           = bring[0];
+  hash->unlisted = bring[1];
+  memcpy(hash->hostbinptr, bring + 2, (HYB_HASH_BINS + 1) * sizeof(PetscInt));
   for (int b = 1; b < HYB_HASH_BINS; b++) PetscCall(HybCountersSet(&mm->counters, names[b], hash->hostbinptr[b + 1] - hash->hostbinptr[b]));
   PetscCall(HybCountersSet(&mm->counters, "compressed", hash->pairs ? 1 : 0));
+  PetscCall(HybCountersSet(&mm->counters, "rows listed", hash->list ? hash->hostbinptr[HYB_HASH_BINS] - hash->hostbinptr[1] - hash->unlisted : 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the columns of rows whose blocks are listed */
+static PetscErrorCode HashRunLists(HybSpGEMM *mm, const HybHashRows *hash, HashArgs x)
+{
+  const HybExec   *exec   = &mm->exec;
+  const PetscCount blocks = (PetscCount)hash->multiprocessors * 16 * 8;
+
+  PetscFunctionBegin;
+  x.order = hash->order;
+  if (hash->hostbinptr[HYB_HASH_BINS] > hash->hostbinptr[7]) {
+    x.binptr = hash->binptr + 7;
+    HYB_LAUNCH((HashListKernel<512>), PetscMin((PetscCount)(hash->hostbinptr[HYB_HASH_BINS] - hash->hostbinptr[7]), blocks), 512, hash->maxbytes, exec->stream, x, HYB_HASH_BINS - 7);
+  }
+  if (hash->hostbinptr[7] > hash->hostbinptr[6]) {
+    x.binptr = hash->binptr + 6;
+    HYB_LAUNCH((HashListKernel<256>), PetscMin((PetscCount)(hash->hostbinptr[7] - hash->hostbinptr[6]), blocks), 256, HashLimit[6], exec->stream, x, 1);
+  }
+  if (hash->hostbinptr[6] > hash->hostbinptr[1]) {
+    x.binptr = hash->binptr;
+    HYB_LAUNCH(HashListSmallKernel, PetscMin((PetscCount)(hash->hostbinptr[6] - hash->hostbinptr[1]), blocks), 128, HASH_SMALLMEM, exec->stream, x);
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybHashRowsFill(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash, HybCSR *C)
 {
-  HashArgs x;
+  const PetscBool lists = (PetscBool)(hash->list != NULL);
+  HashArgs        x;
 
   PetscFunctionBegin;
   HashOperands(A, B, &x);
@@ -1166,12 +1390,21 @@ PetscErrorCode HybHashRowsFill(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
   x.ca       = C->a;
   x.products = 1;
   x.columns  = 1;
-  x.values   = C->a != NULL;
-  PetscCall(HashRun(mm, hash, x));
+  x.values   = !lists && C->a;
+  if (lists) {
+    x.list   = (HashPair *)hash->list;
+    x.where  = hash->where;
+    x.listed = hash->listed;
+    PetscCall(HashRunLists(mm, hash, x));
+  }
+  if (!lists || hash->unlisted) PetscCall(HashRun(mm, hash, x));
+  PetscCall(HybArenaFree(&mm->work, &hash->list));
+  hash->where = hash->listed = NULL;
   if (hash->pairs) {
     PetscCall(HybArenaFree(&mm->work, &hash->pairs));
     hash->npairs = NULL;
   }
+  if (lists && C->a) PetscCall(HybHashRowsNumeric(mm, A, B, hash, C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -1225,7 +1458,7 @@ PetscErrorCode HybHashRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
   PetscCall(HashRun(mm, hash, x));
   PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)A->m + 2 * HYB_HASH_BINS, sizeof(PetscInt), &need));
   HYB_LAUNCH(HashPlanNeed, HybBlocks(A->m, 256), 256, 0, exec->stream, A->m, C->i, need + 2 * HYB_HASH_BINS);
-  PetscCall(HybPlanBinsAnyOrderInt(exec, A->m, need + 2 * HYB_HASH_BINS, HYB_HASH_BINS, HashLimit, need, hash->planorder, hash->planorder + A->m, NULL, NULL, NULL, NULL));
+  PetscCall(HybPlanBinsAnyOrderInt(exec, A->m, need + 2 * HYB_HASH_BINS, HYB_HASH_BINS, HashLimit, need, hash->planorder, hash->planorder + A->m, NULL, NULL, NULL, NULL, NULL));
   PetscCall(HybArenaFree(&mm->work, &need));
   PetscCall(HybCountersSet(&mm->counters, "places", mm->stats.products));
   hash->places    = places;

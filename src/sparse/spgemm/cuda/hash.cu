@@ -18,6 +18,7 @@ typedef struct {
 static PetscErrorCode HybSpGEMMSymbolic_HashCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C)
 {
   const HybExec *exec = &mm->exec;
+  const bool     values = (A->a || !A->nnz) && (B->a || !B->nnz);
   HybHashRows   *hash;
   Hash          *data;
 
@@ -33,8 +34,13 @@ static PetscErrorCode HybSpGEMMSymbolic_HashCUDA(HybSpGEMM *mm, const HybCSR *A,
   } else PetscCall(exec->backend->zero(exec, C->i, ((size_t)C->m + 1) * sizeof(PetscInt)));
   PetscCall(HybSpGEMMCheckCount(exec, A, B, C->nnz, PETSC_FALSE));
   PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(PetscInt), &C->j));
-  if ((A->a || !A->nnz) && (B->a || !B->nnz)) PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(HybScalar), &C->a));
+  /* lists of C's blocks make room before C's values need it */
+  if (values && !hash->list) PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(HybScalar), &C->a));
   if (C->nnz) PetscCall(HybHashRowsFill(mm, A, B, hash, C));
+  if (values && !C->a) {
+    PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(HybScalar), &C->a));
+    if (C->nnz) PetscCall(HybHashRowsNumeric(mm, A, B, hash, C));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
