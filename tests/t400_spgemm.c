@@ -63,24 +63,38 @@ static PetscScalar *InOrder(const RefMat *A, const RefMat *B, const RefMat *C)
   return a;
 }
 
-static void CheckCounters(const HybSpGEMM *mm, PetscInt m)
+/* what the method counted of what makes it itself. C: the product */
+static void CheckCounters(const HybSpGEMM *mm, const RefMat *C)
 {
-  PetscCount rows = 0;
+  const PetscBool  device = mm->exec.backend->device;
+  const PetscCount m      = C->csr.m, merged = HybCountersGet(&mm->counters, "factors");
+  PetscCount       rows = 0, full = 0;
 
-  if (mm->exec.backend->device) return;
-  if (!strcmp(mm->method->name, "rowmerge") && mm->stats.products) {
-    PetscCount factors = 1, reach = HybCountersGet(&mm->counters, "width");
-
-    /* a row of the longest length may meet empty rows of B: at most that many */
-    for (; reach < mm->stats.maxarow; reach *= HybCountersGet(&mm->counters, "width")) factors++;
-    HybTestCheck(HybCountersGet(&mm->counters, "factors") >= 1 && HybCountersGet(&mm->counters, "factors") <= factors, "%td factors, expected %td", HybCountersGet(&mm->counters, "factors"), factors);
-    HybTestCheck(HybCountersGet(&mm->counters, "merge rounds") >= 1 && (!width || HybCountersGet(&mm->counters, "width") == width), "width %td, %td merge rounds", HybCountersGet(&mm->counters, "width"), HybCountersGet(&mm->counters, "merge rounds"));
-  }
-  if (strcmp(mm->method->name, "binned")) return;
   for (PetscInt k = 0; k < mm->counters.n; k++) {
     if (!strncmp(mm->counters.name[k], "rows ", 5)) rows += mm->counters.value[k];
   }
-  HybTestCheck(rows == m, "the bins hold %td rows of %" PetscInt_FMT, rows, m);
+  for (PetscInt r = 0; r < m; r++) full += C->csr.i[r + 1] > C->csr.i[r];
+  if (Is("rowmerge") && mm->stats.products) {
+    const PetscCount w = HybCountersGet(&mm->counters, "width");
+    PetscCount       factors = 1, reach = w;
+
+    /* a row of the longest length may meet empty rows of B: at most that many; a device's threads that merge a row each have one factor, whose width is not counted */
+    for (; w > 1 && reach < mm->stats.maxarow; reach *= w) factors++;
+    HybTestCheck(merged >= 1 && merged <= factors && (!device || merged == factors), "%td factors, expected %td", merged, factors);
+    HybTestCheck(!width || w == width, "width %td", w);
+    if (!device) HybTestCheck(HybCountersGet(&mm->counters, "merge rounds") >= 1, "%td merge rounds", HybCountersGet(&mm->counters, "merge rounds"));
+    else HybTestCheck((HybCountersGet(&mm->counters, "intermediate entries") > 0) == (merged > 1), "%td intermediate entries, %td factors", HybCountersGet(&mm->counters, "intermediate entries"), merged);
+  }
+  if (Is("binned")) HybTestCheck(rows == m, "the bins hold %td rows of %td", rows, m);
+  if (Is("hash")) HybTestCheck(rows == full, "tables for %td rows, %td have entries", rows, full);
+  if (Is("shape") && mm->stats.products) HybTestCheck(HybCountersGet(&mm->counters, "rows by shape") + HybCountersGet(&mm->counters, "rows by hash") == m, "%td rows by shape, %td by hash", HybCountersGet(&mm->counters, "rows by shape"), HybCountersGet(&mm->counters, "rows by hash"));
+  if (Is("segmerge")) HybTestCheck(HybCountersGet(&mm->counters, "pairs merged") == mm->stats.products && (HybCountersGet(&mm->counters, "chunks") > 0) == (mm->stats.products > 0), "%td pairs merged in %td chunks, %td products", HybCountersGet(&mm->counters, "pairs merged"), HybCountersGet(&mm->counters, "chunks"), mm->stats.products);
+}
+
+/* rowmerge adds the sums of pieces where it needs several factors; all else adds products one by one, in A's order */
+static PetscBool KeepsOrder(const HybSpGEMM *mm)
+{
+  return (PetscBool)(!Is("rowmerge") || HybCountersGet(&mm->counters, "factors") <= 1);
 }
 
 /* the first product, one of other values, and the first once more, to the bit */
@@ -94,9 +108,9 @@ static void Check(RefMat *A, RefMat *B)
   RefSpGEMM(A, B, &C);
   if (Begin(&mm, A, B, &DA, &DB) && HybTestCall(Multiply(&mm, &DA, &DB, &DC))) {
     HybTestCheck(mm.method == method, "%s ran in place of %s", mm.method->name, method->name);
-    CheckCounters(&mm, A->csr.m);
+    CheckCounters(&mm, &C);
     if (HybTestSameMatrix(&DC, &C, 4) && HybTestCall(HybTestDownload(&DC, &first))) {
-      if (!mm.exec.backend->device && Is("binned")) {
+      if (KeepsOrder(&mm)) {
         inorder = InOrder(A, B, &C);
         HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, inorder);
         free(inorder);
@@ -340,6 +354,110 @@ static void Random(void)
     HybTestMatRandom(m, l, 0, HybTestRandomInt(0, 3) ? la / 8 : la, &A);
     HybTestMatRandom(l, n, 0, HybTestRandomInt(0, 3) ? lb / 8 : lb, &B);
     CheckAndDestroy(&A, &B);
+  }
+}
+
+/* Every kernel of a device's method that has several has something to do: one product in which all of its counters are there */
+static void Kernels(void)
+{
+  static const struct {
+    const char *method, *counters[12];
+  } all[] = {
+    {"hash",   {"rows up to 512 B", "rows up to 1 KiB", "rows up to 2 KiB", "rows up to 4 KiB", "rows up to 16 KiB", "rows up to 48 KiB", "rows up to a block", "rows spilled", "rows global", NULL}},
+    {"binned", {"rows empty", "rows single", "rows heap 8", "rows heap 16", "rows heap 32", "rows bitonic 128", "rows bitonic 512", "rows merge", "growths", "entries grown", NULL}              }
+  };
+  /* row r of C is row r of B: so many columns, all over or, in the last one, side by side */
+  static const PetscInt lengths[] = {0, 1, 3, 6, 14, 30, 60, 120, 200, 300, 700, 2000, 6000, 9000, 24000, 60000};
+  const PetscInt        m = (PetscInt)PETSC_STATIC_ARRAY_LENGTH(lengths), n = 2200000;
+
+  if (!HybTestExec()->backend->device || width) return;
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(all); k++) {
+    PetscInt  bi[PETSC_STATIC_ARRAY_LENGTH(lengths) + 1] = {0}, *bj, nb = 0;
+    HybSpGEMM mm;
+    HybCSR    DA, DB, DC;
+    RefMat    A, B, C;
+
+    if (!Is(all[k].method)) continue;
+    HybTestBegin("%s: every kernel has something to do", method->name);
+    for (PetscInt r = 0; r < m; r++) bi[r + 1] = bi[r] + lengths[r];
+    bj = (PetscInt *)RefAlloc(bi[m], sizeof(PetscInt));
+    for (PetscInt r = 0; r < m; r++) {
+      const PetscInt step = r == m - 1 ? 1 : n / PetscMax(1, lengths[r]);
+
+      for (PetscInt e = 0; e < lengths[r]; e++) bj[nb++] = step * e + HybTestRandomInt(0, step);
+    }
+    HybTestMatBanded(m, m, 0, 0, &A);
+    HybTestMatArrays(m, n, bi, bj, NULL, &B);
+    RefSpGEMM(&A, &B, &C);
+    if (Begin(&mm, &A, &B, &DA, &DB) && HybTestCall(Multiply(&mm, &DA, &DB, &DC)) && HybTestSameMatrix(&DC, &C, 4)) {
+      for (size_t c = 0; all[k].counters[c]; c++) HybTestCheck(HybCountersGet(&mm.counters, all[k].counters[c]) > 0, "no %s", all[k].counters[c]);
+    }
+    Finish(&mm);
+    free(bj);
+    RefMatDestroy(&A);
+    RefMatDestroy(&B);
+    RefMatDestroy(&C);
+  }
+}
+
+/* twenty first products and as many numeric phases, of rows of all lengths: the same bits in each */
+static void Repeated(void)
+{
+  HybSpGEMM    mm;
+  HybCSR       DA, DB, DC;
+  RefMat       A, B, C;
+  PetscScalar *bits;
+
+  HybTestBegin("%s: twenty runs have the same bits", method->name);
+  if (Is("diagonal") || Is("shape")) HybTestMatStencil(9, 40, 17, 1, &A);
+  else HybTestMatPowerLaw(HybTestSize(600, 150), HybTestSize(600, 150), 6, &A);
+  RefMatCopy(&A, &B);
+  RefSpGEMM(&A, &B, &C);
+  bits = (PetscScalar *)RefAlloc(C.csr.nnz, sizeof(PetscScalar));
+  for (int run = 0; run < 20; run++) {
+    if (Begin(&mm, &A, &B, &DA, &DB) && HybTestCall(Multiply(&mm, &DA, &DB, &DC)) && HybTestSamePattern(&DC, &C)) {
+      if (run) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, bits);
+      else HybTestCall(HybTestDownloadArray(C.csr.nnz, sizeof(PetscScalar), DC.a, bits));
+      HybTestCall(HybTestExec()->backend->zero(HybTestExec(), DC.a, (size_t)DC.nnz * sizeof(HybScalar)));
+      if (HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, bits);
+    }
+    Finish(&mm);
+    if (HybTestFailed()) break;
+  }
+  free(bits);
+  RefMatDestroy(&A);
+  RefMatDestroy(&B);
+  RefMatDestroy(&C);
+}
+
+/* Denormals are carried through, not taken for zeros. Their sums are exact, so the order of additions does not matter. */
+static void Denormals(void)
+{
+  for (int kind = 0; kind < 3; kind++) {
+    HybSpGEMM    mm;
+    HybCSR       DA, DB, DC;
+    RefMat       A, B, C;
+    PetscScalar *expected;
+    PetscCount   denormal = 0;
+
+    HybTestBegin("%s: denormals (%s)", method->name, kind == 0 ? "short rows" : kind == 1 ? "middle rows" : "few diagonals");
+    if (kind < 2) HybTestMatRandom(60, 60, 0, kind ? 40 : 3, &A);
+    else HybTestMatStencil(9, 12, 9, 1, &A);
+    RefMatCopy(&A, &B);
+    for (PetscCount k = 0; k < A.csr.nnz; k++) A.csr.a[k] *= 1 / PETSC_MAX_REAL;
+    RefSpGEMM(&A, &B, &C);
+    expected = InOrder(&A, &B, &C);
+    for (PetscCount k = 0; k < C.csr.nnz; k++) denormal += PetscAbsReal(PetscRealPart(expected[k])) > 0 && PetscAbsReal(PetscRealPart(expected[k])) < 4 / PETSC_MAX_REAL;
+    HybTestCheck(2 * denormal > C.csr.nnz, "%td of %td entries are denormal", denormal, C.csr.nnz);
+    if (Begin(&mm, &A, &B, &DA, &DB) && HybTestCall(Multiply(&mm, &DA, &DB, &DC)) && HybTestSamePattern(&DC, &C)) {
+      HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+      if (HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+    }
+    Finish(&mm);
+    free(expected);
+    RefMatDestroy(&A);
+    RefMatDestroy(&B);
+    RefMatDestroy(&C);
   }
 }
 
@@ -1222,7 +1340,7 @@ static void Chunked(void)
 
 static PetscErrorCode Body(void)
 {
-  static void (*const pieces[])(void) = {Zoo, Boundaries, Shapes, Random, Special, Changing, Planned, Masked, Faults, Limits, Bounded, Listed, Chunked};
+  static void (*const pieces[])(void) = {Zoo, Boundaries, Shapes, Kernels, Random, Repeated, Special, Denormals, Changing, Planned, Masked, Faults, Limits, Bounded, Listed, Chunked};
   const HybExec *exec = HybTestExec();
   PetscInt       n    = 0;
   char           only[128] = "", word[64];

@@ -255,6 +255,31 @@ static void Special(const RefMat *A, const RefMat *P)
   RefMatDestroy(&W);
 }
 
+/* twenty first products, each with a numeric phase */
+static void Repeated(const RefMat *A, const RefMat *P)
+{
+  HybPtAP      pp;
+  HybCSR       DA, DP, DC;
+  PetscScalar *bits = NULL;
+  PetscCount   nnz  = 0;
+
+  for (int run = 0; run < 20 && !HybTestFailed(); run++) {
+    if (Begin(&pp, A, P, &DA, &DP, &DC) && HybTestCheck(!pp.declined, "declined")) {
+      if (run) HybTestCheck(DC.nnz == nnz && HybTestSameBits(nnz, sizeof(PetscScalar), DC.a, bits), "run %d differs from the first", run);
+      else {
+        nnz  = DC.nnz;
+        bits = (PetscScalar *)RefAlloc(nnz, sizeof(PetscScalar));
+        HybTestCall(HybTestDownloadArray(nnz, sizeof(PetscScalar), DC.a, bits));
+      }
+      HybTestCall(HybTestExec()->backend->zero(HybTestExec(), DC.a, sizeof(PetscScalar) * (size_t)DC.nnz));
+      HybTestCall(Numeric(&pp, &DA, &DP, &DC));
+      HybTestSameBits(nnz, sizeof(PetscScalar), DC.a, bits);
+    }
+    Finish(&pp);
+  }
+  free(bits);
+}
+
 /* a diagonal A and one coarse row, sized to just fill and to just exceed each size of a device's rows */
 static void Sizes(void)
 {
@@ -518,11 +543,24 @@ static void Rows(void)
   A.csr.a[7]   = PETSC_MAX_REAL;
   A.csr.a[8]   = PETSC_MAX_REAL;
   A.csr.a[100] = (PetscReal)-0.0;
-  A.csr.a[101] = PETSC_MIN_REAL / 64;
+  A.csr.a[101] = 1 / PETSC_MAX_REAL; /* a denormal */
   A.csr.a[200] = PETSC_MAX_REAL * 2;
   P.csr.a[5]   = PETSC_MAX_REAL;
   P.csr.a[77]  = PETSC_MAX_REAL * 2 - PETSC_MAX_REAL * 2;
   Special(&A, &P);
+  RefMatDestroy(&A);
+  RefMatDestroy(&P);
+  HybTestBegin("%s: denormals alone", method->name);
+  HybTestMatStencil(5, 11, 9, 1, &A);
+  HybTestMatProlongator(99, 20, 3, &P);
+  for (PetscCount k = 0; k < A.csr.nnz; k++) A.csr.a[k] *= 1 / PETSC_MAX_REAL;
+  Special(&A, &P);
+  RefMatDestroy(&A);
+  RefMatDestroy(&P);
+  HybTestBegin("%s: twenty runs have the same bits", method->name);
+  HybTestMatStencil(9, 14, 11, 1, &A);
+  HybTestMatProlongator(154, 30, 4, &P);
+  Repeated(&A, &P);
   RefMatDestroy(&A);
   RefMatDestroy(&P);
 }

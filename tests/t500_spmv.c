@@ -136,6 +136,91 @@ static PetscErrorCode FewRows(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* every method on a matrix that it takes, planned for twenty times and applied twice each time: the same bits */
+static PetscErrorCode Repeated(void)
+{
+  const HybExec *exec = HybTestExec();
+  RefMat         P, A;
+  PetscScalar   *hx, *bits;
+
+  PetscFunctionBegin;
+  HybTestMatStencil(5, 30, 30, 1, &P); /* whole blocks, few shapes: every method takes it */
+  HybTestMatBlock(&P, 2, &A);
+  RefMatDestroy(&P);
+  hx   = HybTestRandomVector(A.csr.n);
+  bits = (PetscScalar *)RefAlloc(A.csr.m, sizeof(PetscScalar));
+  for (const HybSpMVMethod *const *table = exec->backend->spmv; *table; table++) {
+    HybTestBegin("%s: twenty runs have the same bits", (*table)->name);
+    for (int run = 0; run < 20 && !HybTestFailed(); run++) {
+      HybArena     arena;
+      HybSpMV      mv;
+      HybCSR       there;
+      PetscScalar *x, *z;
+
+      PetscCall(HybArenaInit(&arena, exec));
+      PetscCall(HybTestUpload(&arena, &A.csr, &there));
+      PetscCall(HybTestUploadArray(&arena, A.csr.n, sizeof(PetscScalar), hx, &x));
+      PetscCall(HybArenaAlloc(&arena, HYB_WORK(exec), A.csr.m, sizeof(PetscScalar), &z));
+      PetscCall(HybSpMVInit(&mv, exec, (*table)->name, 2));
+      if (HybTestCall(HybSpMVSetUp(&mv, &there))) {
+        for (int again = 0; again < 2; again++) {
+          if (!HybTestCall(HybSpMVApply(&mv, &there, x, HYB_SPMV_SET, NULL, z))) break;
+          if (run || again) HybTestSameBits(A.csr.m, sizeof(PetscScalar), z, bits);
+          else PetscCall(HybTestDownloadArray(A.csr.m, sizeof(PetscScalar), z, bits));
+        }
+      }
+      HybTestCall(HybSpMVDestroy(&mv));
+      PetscCall(HybArenaReset(&arena));
+    }
+  }
+  free(hx);
+  free(bits);
+  RefMatDestroy(&A);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* all values denormal: neither factors nor sums are taken for zeros. Such sums are exact, so their order does not matter. */
+static PetscErrorCode Denormals(void)
+{
+  const HybExec *exec = HybTestExec();
+  RefMat         P, A;
+  PetscScalar   *hx, *expected;
+
+  PetscFunctionBegin;
+  HybTestMatStencil(5, 30, 30, 1, &P); /* whole blocks, few shapes: every method takes it */
+  HybTestMatBlock(&P, 2, &A);
+  RefMatDestroy(&P);
+  hx       = HybTestRandomVector(A.csr.n);
+  expected = (PetscScalar *)RefAlloc(A.csr.m, sizeof(PetscScalar));
+  for (PetscCount k = 0; k < A.csr.nnz; k++) A.csr.a[k] *= 1 / PETSC_MAX_REAL;
+  for (PetscInt r = 0; r < A.csr.m; r++) {
+    PetscScalar sum = 0;
+
+    for (PetscInt k = A.csr.i[r]; k < A.csr.i[r + 1]; k++) sum += A.csr.a[k] * hx[A.csr.j[k]];
+    expected[r] = sum;
+  }
+  for (const HybSpMVMethod *const *table = exec->backend->spmv; *table; table++) {
+    HybArena     arena;
+    HybSpMV      mv;
+    HybCSR       there;
+    PetscScalar *x, *z;
+
+    HybTestBegin("%s: denormals", (*table)->name);
+    PetscCall(HybArenaInit(&arena, exec));
+    PetscCall(HybTestUpload(&arena, &A.csr, &there));
+    PetscCall(HybTestUploadArray(&arena, A.csr.n, sizeof(PetscScalar), hx, &x));
+    PetscCall(HybArenaAlloc(&arena, HYB_WORK(exec), A.csr.m, sizeof(PetscScalar), &z));
+    PetscCall(HybSpMVInit(&mv, exec, (*table)->name, 2));
+    if (HybTestCall(HybSpMVSetUp(&mv, &there)) && HybTestCall(HybSpMVApply(&mv, &there, x, HYB_SPMV_SET, NULL, z))) HybTestSameBits(A.csr.m, sizeof(PetscScalar), z, expected);
+    HybTestCall(HybSpMVDestroy(&mv));
+    PetscCall(HybArenaReset(&arena));
+  }
+  free(hx);
+  free(expected);
+  RefMatDestroy(&A);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* choosy: it may decline matrices */
 static PetscErrorCode OneMethod(const char *method, PetscBool choosy)
 {
@@ -187,6 +272,8 @@ static PetscErrorCode Body(void)
   for (table = HybTestExec()->backend->spmv; *table; table++) {
     if (HybTestMine()) PetscCall(OneMethod((*table)->name, HybTestExec()->backend->device));
   }
+  if (HybTestMine()) PetscCall(Repeated());
+  if (HybTestMine()) PetscCall(Denormals());
   if (HybTestMine()) PetscCall(OneMethod("auto", PETSC_FALSE));
   if (HybTestMine()) PetscCall(OneMethod("once", PETSC_FALSE));
   if (HybTestMine()) PetscCall(OneMethod("once-told", PETSC_FALSE));

@@ -55,6 +55,20 @@ static const struct {
 
 static PetscInt scattered; /* times that block had its threads go along entries */
 
+/* what makes the method itself was done: blocks share a column, rows go the way that was asked for */
+static void CheckCounters(const HybSpMV *mv, const RefMat *A, PetscInt bs, const char *const value[])
+{
+  const char      *method = mv->method->name;
+  const PetscCount size   = HybCountersGet(&mv->counters, "block size"), tile = HybCountersGet(&mv->counters, "rows a tile"), lanes = HybCountersGet(&mv->counters, "lanes a row");
+
+  if (!strcmp(method, "block")) HybTestCheck(size > 1 && (bs == 1 || size == bs) && HybCountersGet(&mv->counters, "blocks") * size * size == A->csr.nnz, "%td blocks of size %td", HybCountersGet(&mv->counters, "blocks"), size);
+  if (!strcmp(method, "shape")) HybTestCheck(HybCountersGet(&mv->counters, "classes") > 0 && tile > 0, "%td classes, %td rows a tile", HybCountersGet(&mv->counters, "classes"), tile);
+  if (strcmp(method, "rowgroup")) return;
+  if (!strcmp(value[0], "bins")) HybTestCheck(HybCountersGet(&mv->counters, "binned rows") == A->csr.m, "%td rows in bins", HybCountersGet(&mv->counters, "binned rows"));
+  else if (!strcmp(value[0], "direct")) HybTestCheck(lanes == atoi(value[1]) && !tile, "%td lanes a row, %td rows a tile", lanes, tile);
+  else HybTestCheck(tile > 0 && HybCountersGet(&mv->counters, "bytes a column") >= (strcmp(value[1], "no") ? 2 : (PetscCount)sizeof(PetscInt)), "%td rows a tile, %td bytes a column", tile, HybCountersGet(&mv->counters, "bytes a column"));
+}
+
 /* one matrix in all layouts; taken[k]: layouts[k] had a matrix that its method did not decline; shift: so many entries lie before its arrays, which then are not aligned */
 static PetscErrorCode TestArrays(const char *name, RefMat *A, PetscInt bs, PetscInt shift, PetscBool taken[])
 {
@@ -107,6 +121,7 @@ static PetscErrorCode TestArrays(const char *name, RefMat *A, PetscInt bs, Petsc
     if (HybTestCheck(!ierr || (exec->backend->device && ierr == PETSC_ERR_SUP), "error %d", (int)ierr) && !ierr) {
       taken[k] = PETSC_TRUE;
       if (HybCountersGet(&mv.counters, "threads along entries") == 1) scattered++;
+      if (exec->backend->device) CheckCounters(&mv, A, bs, layouts[k].value);
       for (int mode = 0; mode < 3; mode++) {
         RefSpMV(A, hx, mode == HYB_SPMV_RESIDUAL ? -1 : 1, mode == HYB_SPMV_SET ? NULL : hy, hz, mag, terms);
         for (int inplace = 0; inplace < 2; inplace++) {
