@@ -1,9 +1,8 @@
 /*
   SpMV by blocks, for matrices of several unknowns to a point: one column index is read for each bs x bs block.
 
-  The pattern must consist of whole blocks: bs rows with the same columns, in groups of bs that begin at multiples of bs. The block size is the one that the matrix has; where it
-  has none, some thousand rows tell which of 2, 3, 4, 5, 6 and 8 may be it, and the largest is taken. Every row is compared, exactly, with the first of its block row, in one
-  pass over the pattern that extracts the blocks' columns, nnz/bs^2 of them. These stream through shared memory with the values (csr/rowstream.cuh), which stay where CSR has them.
+  The pattern must consist of whole blocks: bs rows with the same columns, in groups of bs that begin at multiples of bs. csr/rowblocks.cu finds them, and the blocks' columns,
+  nnz/bs^2 of them. These stream through shared memory with the values (csr/rowstream.cuh), which stay where CSR has them.
 
     sum of row r = sum over blocks q of its block row, c < bs: value[start + q bs + c] * x[column[q] bs + c]
 
@@ -18,6 +17,7 @@
 
   Plan: 4/bs^2 bytes a nonzero. Bytes of an application: 8 + 4/bs^2 a nonzero, 4 a row, and x and y.
 */
+#include "../../csr/rowblocks.cuh"
 #include "../../csr/rowstream.cuh"
 #include "aijhybridgpu/private/hybspmv.h"
 
@@ -102,169 +102,28 @@ typedef struct {
   RowStreamLayout layout;
 } Block;
 
-#define BLOCK_SIZES(CALL) CALL(2) CALL(3) CALL(4) CALL(5) CALL(6) CALL(8)
-#define BLOCK_LARGEST     8
-#define BLOCK_THREADS     256
-#define BLOCK_SAMPLED     4096 /* rows, or a few more */
-#define BLOCK_SCATTERED   4    /* blocks of a multiprocessor where x is met in no order */
-#define BLOCK_ASKED       16   /* one block row in so many tells how x is met */
-
-/* sets bit bs of *wrong where one of the rows 0, step, 2 step, ... is not part of whole blocks of bs */
-template <int W>
-static __global__ __launch_bounds__(BLOCK_THREADS) void BlockSample(PetscInt rows, PetscInt step, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, int candidates, int *wrong)
-{
-  const int lane = HybLane() & (W - 1);
-  ROW_LOOP (s, rows, W) {
-    const PetscCount r   = s * step;
-    int              bad = 0;
-    if (s < rows) {
-      const PetscInt start = i[r], len = i[r + 1] - start;
-#define CALL(BS) \
-  if (candidates & (1 << BS)) { \
-    const PetscInt lead = i[r / BS * BS], leadlen = i[r / BS * BS + 1] - lead; \
-    if (len % BS || len != leadlen) bad |= 1 << BS; \
-    else \
-      for (PetscInt k = lane; k < len; k += W) { \
-        const PetscInt c = j[start + k]; \
-        if (c != j[lead + k] || c % BS != k % BS || (k % BS && j[start + k - 1] != c - 1)) bad |= 1 << BS; \
-      } \
-  }
-      BLOCK_SIZES(CALL)
-#undef CALL
-    }
-    if (bad & ~*wrong) HybAtomicOr(wrong, bad);
-  }
-}
-
-/* what going through all rows finds */
-typedef struct {
-  PetscInt wrong; /* some row is not part of whole blocks */
-  PetscInt longest;
-  PetscInt near; /* blocks that stand right behind another of their row, in the block rows that were asked, one in BLOCK_ASKED */
-} BlockLook;
-
-/* a warp a block row: compares its rows, entry by entry, and takes the blocks' columns from the first of them. It leaves at the first wrong one that it meets */
-template <int BS>
-static __global__ __launch_bounds__(BLOCK_THREADS) void BlockColumns(PetscInt mb, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, PetscInt *__restrict__ column, BlockLook *look)
-{
-  const PetscCount stride  = (PetscCount)gridDim.x * (BLOCK_THREADS / HYB_WARP);
-  PetscInt         longest = 0, near = 0;
-  bool             bad     = false;
-
-  for (PetscCount B = ((PetscCount)blockIdx.x * BLOCK_THREADS + threadIdx.x) / HYB_WARP; B < mb && !bad; B += stride) {
-    const PetscInt start = i[B * BS], len = i[B * BS + 1] - start, to = start / (BS * BS);
-    bad = len % BS != 0;
-#pragma unroll
-    for (int r = 1; r < BS; r++) bad = bad || i[B * BS + r + 1] - i[B * BS + r] != len;
-    if (bad) break;
-    longest = longest < len ? len : longest;
-    for (PetscInt k = HybLane(); k < len; k += HYB_WARP) {
-      const PetscInt q = k / BS, first = j[start + q * BS];
-      PetscInt       c[BS];
-#pragma unroll
-      for (int r = 0; r < BS; r++) c[r] = HybLoadStream(j + start + r * len + k);
-#pragma unroll
-      for (int r = 0; r < BS; r++) bad = bad || c[r] != first + (k - q * BS);
-      bad = bad || first % BS != 0;
-      if (k == q * BS) {
-        column[to + q] = first / BS;
-        if (B % BLOCK_ASKED == 0 && q) near += j[start + k - BS] == first - BS;
-      }
-    }
-  }
-  if (bad && !look->wrong) HybAtomicOr(&look->wrong, 1);
-  near = HybSubwarpSum<HYB_WARP>(near);
-  if (HybLane() == 0 && near) HybAtomicAdd(&look->near, near);
-  if (HybLane() == 0 && longest > look->longest) HybAtomicMax(&look->longest, longest);
-}
-
-/* the blocks of size bs and their columns, *found = NULL where the pattern does not consist of such */
-static PetscErrorCode BlockTry(HybSpMV *S, const HybCSR *A, PetscInt bs, BlockLook *host, PetscInt **found)
-{
-  const HybExec *exec = &S->exec;
-  BlockLook     *look;
-  PetscInt      *column;
-  size_t         limit;
-  int            sms;
-
-  PetscFunctionBegin;
-  PetscCall(HybDeviceLimits(&limit, &sms));
-  PetscCall(HybArenaCalloc(&S->work, HYB_WORK(exec), 1, sizeof(*look), &look));
-  PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), A->nnz / (bs * bs), sizeof(*column), &column));
-  switch (bs) {
-#define CALL(BS) \
-  case BS: \
-    HYB_LAUNCH((BlockColumns<BS>), PetscMin(HybBlocks((PetscCount)(A->m / BS) * HYB_WARP, BLOCK_THREADS), (PetscCount)32 * sms), BLOCK_THREADS, 0, exec->stream, A->m / BS, A->i, A->j, column, look); \
-    break;
-    BLOCK_SIZES(CALL)
-#undef CALL
-  default:
-    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_PLIB, "No kernel for blocks of %" PetscInt_FMT, bs);
-  }
-  PetscCall(exec->backend->copy(exec, host, look, sizeof(*host), HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(exec->backend->sync(exec));
-  PetscCall(HybArenaFree(&S->work, &look));
-  if (host->wrong) PetscCall(HybArenaFree(&S->keep, &column));
-  *found = host->wrong ? NULL : column;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* The largest blocks that all rows consist of. Where the matrix does not say its block size, a sample of the rows tells which are worth going through all of them. */
-static PetscErrorCode BlockFind(HybSpMV *S, const HybCSR *A, PetscInt *bs, BlockLook *look, PetscInt **column)
-{
-  const HybExec *exec       = &S->exec;
-  int            candidates = 0;
-
-  PetscFunctionBegin;
-  *bs     = 1;
-  *column = NULL;
-  if (A->nnz == 0) PetscFunctionReturn(PETSC_SUCCESS);
-#define CALL(BS) \
-  if ((S->bs == 1 || S->bs == BS) && A->m % BS == 0 && A->n % BS == 0 && A->nnz % (BS * BS) == 0) candidates |= 1 << BS;
-  BLOCK_SIZES(CALL)
-#undef CALL
-  if (candidates && S->bs == 1) {
-    const PetscInt step = A->m > BLOCK_SAMPLED ? (A->m / BLOCK_SAMPLED) | 1 : 1, rows = (A->m - 1) / step + 1;
-    const int      w    = RowWidth(A->nnz, A->m, 1);
-    int           *wrong, host = 0;
-
-    PetscCall(HybArenaCalloc(&S->work, HYB_WORK(exec), 1, sizeof(*wrong), &wrong));
-#define CALL(W) HYB_LAUNCH((BlockSample<W>), HybBlocks((PetscCount)rows * W, BLOCK_THREADS), BLOCK_THREADS, 0, exec->stream, rows, step, A->i, A->j, candidates, wrong)
-    ROW_BY_WIDTH(w, CALL);
-#undef CALL
-    PetscCall(exec->backend->copy(exec, &host, wrong, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
-    PetscCall(exec->backend->sync(exec));
-    PetscCall(HybArenaFree(&S->work, &wrong));
-    candidates &= ~host;
-  }
-  for (PetscInt b = BLOCK_LARGEST; b > 1 && !*column; b--) {
-    if (candidates & (1 << b)) PetscCall(BlockTry(S, A, b, look, column));
-    if (*column) *bs = b;
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
+#define BLOCK_SCATTERED 4 /* blocks of a multiprocessor where x is met in no order */
 
 static PetscErrorCode BlockCreate(HybSpMV *S, const HybCSR *A)
 {
   Block    *b;
-  BlockLook look;
+  RowBlocks found;
   PetscBool scattered;
-  PetscInt  bs, *column;
 
   PetscFunctionBegin;
   S->data = NULL;
-  PetscCall(BlockFind(S, A, &bs, &look, &column));
-  if (bs == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(RowBlocksFind(&S->exec, &S->keep, &S->work, A, S->bs, &found));
+  if (found.bs == 1) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaAlloc(&S->keep, HYB_MEM_HOST, 1, sizeof(*b), &b));
   memset(b, 0, sizeof(*b));
-  b->bs      = bs;
-  b->nblocks = A->nnz / (bs * bs);
-  b->column  = column;
-  scattered  = (PetscBool)((PetscCount)look.near * BLOCK_ASKED * 4 < b->nblocks && RowStreamRun(A) == 0);
+  b->bs      = found.bs;
+  b->nblocks = A->nnz / (found.bs * found.bs);
+  b->column  = found.column;
+  scattered  = (PetscBool)((PetscCount)found.near * ROWBLOCKS_ASKED * 4 < b->nblocks && RowStreamRun(A) == 0);
   b->entries = scattered;
-  PetscCall(RowStreamPlan(&S->exec, &S->work, A, look.longest, bs, bs * bs, sizeof(PetscInt), 0, scattered ? 0 : 1, scattered ? BLOCK_SCATTERED : 0, &b->layout));
+  PetscCall(RowStreamPlan(&S->exec, &S->work, A, found.longest, found.bs, found.bs * found.bs, sizeof(PetscInt), 0, scattered ? 0 : 1, scattered ? BLOCK_SCATTERED : 0, &b->layout));
   if (b->layout.rows == 0) {
-    PetscCall(HybArenaFree(&S->keep, &column));
+    PetscCall(HybArenaFree(&S->keep, &found.column));
     PetscCall(HybArenaFree(&S->keep, &b));
   }
   S->data = b;
@@ -312,7 +171,7 @@ static PetscErrorCode HybSpMVApply_BlockCUDA(HybSpMV *S, const HybCSR *A, const 
       PetscCall(RowStreamApply(&S->exec, &layout, A, b->nblocks, columns, x, (int)mode, y, z)); \
     } \
   } break;
-    BLOCK_SIZES(CALL)
+    ROWBLOCKS_SIZES(CALL)
 #undef CALL
   default:
     SETERRQ(PETSC_COMM_SELF, PETSC_ERR_PLIB, "No kernel for blocks of %" PetscInt_FMT, b->bs);
