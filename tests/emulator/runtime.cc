@@ -57,6 +57,7 @@ cudaError_t cudaFree(void *p)
   DrainAll();
   cudaError_t e = cudaFreeAsync(p, nullptr);
   DrainAll();
+  for (EmuPool &pool : plain_) pool.reserved = pool.used; /* no pool for the program: the card has it again */
   return e;
 }
 

@@ -139,6 +139,7 @@ typedef struct {
   size_t pinned_bytes, pinned_peak;   /* buffers for copies */
   size_t since;                       /* the most that device and managed bytes were together since HybBackend.usage() was told to start anew */
   size_t managed_share;               /* the most managed bytes this process may hold */
+  size_t managed_kept;                /* and of large arrays' memory, what is kept for later ones */
   size_t free_bytes, total_bytes;     /* of the device, as far as the plugin may believe (memory limit option); 0 from usage() */
   int    card, cards;                 /* the device's number and how many this process sees; 0 of 0: the host */
   char   bus[24];                     /* where it sits, which is the same for every process */

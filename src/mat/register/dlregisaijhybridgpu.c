@@ -151,7 +151,7 @@ PetscErrorCode HybGlueDescribeMemory(char text[], size_t length, PetscBool *any)
   PetscCall(PetscMemzero(&device, sizeof(device)));
   if (HybGlueState.device) PetscCall(HybGlueState.device->usage(&device, PETSC_FALSE));
   if (device.cards) PetscCall(PetscSNPrintf(where, sizeof(where), "card %d of %d at %s, ", device.card, device.cards, device.bus));
-  PetscCall(PetscSNPrintf(text, length, "%sbytes now / at most: device %zu / %zu, managed %zu / %zu of a share of %zu, pinned %zu / %zu, host arenas %zu / %zu; over the bus to the device %.0f, to the host %.0f", where, device.device_bytes, device.device_peak, device.managed_bytes, device.managed_peak, device.managed_share, device.pinned_bytes,
+  PetscCall(PetscSNPrintf(text, length, "%sbytes now / at most: device %zu / %zu, managed %zu / %zu of a share of %zu, kept of it for later %zu, pinned %zu / %zu, host arenas %zu / %zu; over the bus to the device %.0f, to the host %.0f", where, device.device_bytes, device.device_peak, device.managed_bytes, device.managed_peak, device.managed_share, device.managed_kept, device.pinned_bytes,
                           device.pinned_peak, host.device_bytes, host.device_peak, (double)HybGlueState.todevice, (double)HybGlueState.tohost));
   if (any) *any = host.device_peak || device.device_peak || device.managed_peak || device.pinned_peak ? PETSC_TRUE : PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -139,8 +139,13 @@ PetscErrorCode HybDeviceGrow(const HybExec *exec, void *ptr, size_t bytes, size_
   const char *what = "cuMemCreate";
   CUresult    e    = HybFault(cuMemCreate_(&piece->handle, more, &properties, 0));
   if (e == CUDA_ERROR_OUT_OF_MEMORY) {
-    if (cudaStreamSynchronize(HybDeviceOrder(exec)) == cudaSuccess && cudaMemPoolTrimTo(d->pool, 0) == cudaSuccess && (!d->managedpool || cudaMemPoolTrimTo(d->managedpool, 0) == cudaSuccess)) e = cuMemCreate_(&piece->handle, more, &properties, 0);
-    else (void)cudaGetLastError();
+    const PetscErrorCode ierr = HybDeviceTrim(HybDeviceOrder(exec));
+
+    if (ierr) {
+      delete piece;
+      PetscCall(ierr);
+    }
+    e = cuMemCreate_(&piece->handle, more, &properties, 0);
   }
   if (e == CUDA_SUCCESS) {
     what = "cuMemMap";

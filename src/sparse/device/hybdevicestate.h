@@ -48,6 +48,12 @@ static inline cudaStream_t HybDeviceOrder(const HybExec *exec)
 }
 extern PetscErrorCode HybDeviceUsage(HybMemoryReport *, PetscBool);
 extern PetscErrorCode HybDeviceEnter(void);
+extern PetscErrorCode HybDeviceTrim(cudaStream_t);
+/* managed.cu; *err: cudaErrorMemoryAllocation, of which a trim may be the cure, or another error; HybManagedFree(): false if the array is not one of these */
+extern PetscErrorCode HybManagedAlloc(size_t, cudaStream_t, void **, cudaError_t *err);
+extern bool           HybManagedFree(void *, cudaStream_t);
+extern PetscErrorCode HybManagedTrim(void);
+extern size_t         HybManagedKept(void);
 /* growing.cu */
 extern PetscErrorCode HybDeviceReserve(const HybExec *, size_t, void **);
 extern PetscErrorCode HybDeviceGrow(const HybExec *, void *, size_t, size_t *);

@@ -4,9 +4,9 @@
   Three kinds, measured on an H200 over PCIe 5 (ms for 1 GiB):
     DEVICE   a stream-ordered pool that keeps what it once had: 0.002 warm, 0.9-10 cold, against 0.3 + a synchronisation for cudaMalloc/cudaFree.
              All workspace, and the arrays of matrices in mirror mode.
-    MANAGED  a pool of managed memory (CUDA 13), 0.01 warm: the arrays that the AIJ base class adopts as its own. Kernels read and write it as fast as
-             plain device memory while it lives there; the host pays only for the pages that it touches. Never with read-mostly advice: a kernel's
-             write to such pages after a host read took 17 s a GiB.
+    MANAGED  a pool of managed memory (CUDA 13), 0.01 warm, 12-20 cold; large arrays 4 cold (managed.cu): the arrays that the AIJ base class adopts as its own.
+             Kernels read and write it as fast as plain device memory while it lives there; the host pays only for the pages that it touches. Never with read-mostly
+             advice: a kernel's write to such pages after a host read took 17 s a GiB.
     HOST     PetscMalloc(). Copies between it and the card go through three pinned buffers, made once, in turn, so that the copy over the bus and the
              copy in memory overlap; several threads do the latter (crew.h), one core being slower than the bus: pinned 19, touched pageable memory 58, fresh pageable memory 627 when CUDA does it.
 
@@ -35,6 +35,7 @@ static const int    HybStages      = 3;
 static const size_t HybLargeChunk  = (size_t)16 << 20;
 static const size_t HybFirstChunk  = (size_t)1 << 20;
 static const size_t HybSmallChunk  = (size_t)4 << 20; /* buffers of other copies: pinned memory takes 0.35 ms a MiB to make */
+static const size_t HybManagedLarge = (size_t)8 << 20; /* managed arrays from this size on are managed.cu's */
 static const size_t HybPinnedAsked = (size_t)1 << 20; /* bytes from which on it pays to ask whether the host's array is pinned */
 static const size_t HybCrewBytes   = (size_t)16 << 20; /* copies from this size on are the crew's */
 static HybStage     stage_[HybStages];
@@ -108,6 +109,7 @@ static cudaError_t HybDeviceFreeBytes(size_t *freebytes, size_t *total)
     if (err != cudaSuccess) return err;
     if (reserved > used) f += (size_t)(reserved - used);
   }
+  f += HybManagedKept();
   if (f > t) f = t;
   if (limit && t > limit) t = limit;
   if (limit && f > (limit > ours ? limit - ours : 0)) f = limit > ours ? limit - ours : 0;
@@ -211,6 +213,17 @@ PetscErrorCode HybDeviceEnter(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* gives back to the card what is kept and not used */
+PetscErrorCode HybDeviceTrim(cudaStream_t stream)
+{
+  PetscFunctionBegin;
+  HybCallCUDA(cudaStreamSynchronize(stream)); /* what was freed in stream order is free only now */
+  HybCallCUDA(cudaMemPoolTrimTo(hybdevice_.pool, 0));
+  if (hybdevice_.managedpool) HybCallCUDA(cudaMemPoolTrimTo(hybdevice_.managedpool, 0));
+  PetscCall(HybManagedTrim());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybDeviceAlloc(const HybExec *exec, HybMem mem, size_t bytes, void **ptr)
 {
   HybDeviceState *d      = &hybdevice_;
@@ -238,26 +251,29 @@ PetscErrorCode HybDeviceAlloc(const HybExec *exec, HybMem mem, size_t bytes, voi
     const size_t limit = d->services.memory_limit, ours = d->device_bytes + d->managed_bytes;
     PetscCheck(ours <= limit && bytes <= limit - ours, PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of memory on the device: %zu bytes needed, %zu free of the %zu that the memory limit allows", bytes, limit > ours ? limit - ours : (size_t)0, limit);
   }
-  const cudaMemPool_t pool = mem == HYB_MEM_MANAGED ? d->managedpool : d->pool;
-  cudaError_t         err  = cudaSuccess;
+  const cudaMemPool_t pool  = mem == HYB_MEM_MANAGED ? d->managedpool : d->pool;
+  const bool          large = mem == HYB_MEM_MANAGED && bytes >= HybManagedLarge;
+  const char         *what  = large ? "cudaMallocManaged" : "cudaMallocFromPoolAsync";
+  cudaError_t         err   = cudaSuccess;
   for (int attempt = 0; attempt < 2; attempt++) {
     err = cudaSuccess;
-    if (mem == HYB_MEM_MANAGED) {
-      uint64_t reserved = 0, used = 0;
-      size_t   f = 0, t = 0;
-      HybCallCUDA(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &reserved));
-      HybCallCUDA(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used));
-      if (used + bytes > reserved) {
-        HybCallCUDA(cudaMemGetInfo(&f, &t));
-        if (used + bytes - reserved > f) err = cudaErrorMemoryAllocation;
+    if (large) PetscCall(HybManagedAlloc(bytes, stream, ptr, &err));
+    else {
+      if (mem == HYB_MEM_MANAGED) {
+        uint64_t reserved = 0, used = 0;
+        size_t   f = 0, t = 0;
+        HybCallCUDA(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &reserved));
+        HybCallCUDA(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used));
+        if (used + bytes > reserved) {
+          HybCallCUDA(cudaMemGetInfo(&f, &t));
+          if (used + bytes - reserved > f) err = cudaErrorMemoryAllocation;
+        }
       }
+      if (err == cudaSuccess) err = HybDeviceFault("cudaMallocFromPoolAsync") ? cudaErrorUnknown : cudaMallocFromPoolAsync(ptr, bytes, pool, stream);
     }
-    if (err == cudaSuccess) err = HybDeviceFault("cudaMallocFromPoolAsync") ? cudaErrorUnknown : cudaMallocFromPoolAsync(ptr, bytes, pool, stream);
     if (err != cudaErrorMemoryAllocation || attempt) break;
     (void)cudaGetLastError();
-    HybCallCUDA(cudaStreamSynchronize(stream)); /* what was freed in stream order is free only now */
-    HybCallCUDA(cudaMemPoolTrimTo(d->pool, 0));
-    if (d->managedpool) HybCallCUDA(cudaMemPoolTrimTo(d->managedpool, 0));
+    PetscCall(HybDeviceTrim(stream));
   }
   if (err == cudaErrorMemoryAllocation) {
     size_t f = 0, t = 0;
@@ -268,7 +284,7 @@ PetscErrorCode HybDeviceAlloc(const HybExec *exec, HybMem mem, size_t bytes, voi
   }
   if (err != cudaSuccess) {
     *ptr = nullptr;
-    PetscCall(HybDeviceError(err, "cudaMallocFromPoolAsync", __FILE__, __LINE__));
+    PetscCall(HybDeviceError(err, what, __FILE__, __LINE__));
   }
   if (mem == HYB_MEM_MANAGED) HybCount(&d->managed_bytes, &d->managed_peak, bytes);
   else HybCount(&d->device_bytes, &d->device_peak, bytes);
@@ -292,7 +308,7 @@ PetscErrorCode HybDeviceFree(const HybExec *exec, HybMem mem, size_t bytes, void
   PetscCall(HybDeviceEnter());
   if (bytes == 0) bytes = 1;
   /* given back before the fault hook is asked: a free that is made to fail is reported, but loses nothing */
-  const cudaError_t err = cudaFreeAsync(ptr, HybDeviceOrder(exec));
+  const cudaError_t err = mem == HYB_MEM_MANAGED && bytes >= HybManagedLarge && HybManagedFree(ptr, HybDeviceOrder(exec)) ? cudaSuccess : cudaFreeAsync(ptr, HybDeviceOrder(exec));
   if (err == cudaSuccess) {
     if (mem == HYB_MEM_MANAGED) d->managed_bytes -= bytes;
     else d->device_bytes -= bytes;
@@ -503,6 +519,7 @@ PetscErrorCode HybDeviceUsage(HybMemoryReport *r, PetscBool restart)
   r->managed_bytes = d->managed_bytes;
   r->managed_peak  = d->managed_peak;
   r->managed_share = d->managed_share;
+  r->managed_kept  = HybManagedKept();
   r->pinned_bytes = r->pinned_peak = d->pinned_bytes; /* kept until the end */
   r->since                         = d->since;
   r->card  = d->device;
