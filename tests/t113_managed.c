@@ -69,13 +69,14 @@ static PetscErrorCode Body(void)
   PetscFunctionBegin;
   exec = HybTestExec();
   memset(slot, 0, sizeof(slot));
-  HybTestBegin("large managed arrays");
   if (!exec->backend->device) {
+    HybTestBegin("large managed arrays");
     HybTestSkip("the host has no managed memory");
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(exec->backend->memory(&before));
   if (before.managed_share < 1200 * MIB) {
+    HybTestBegin("large managed arrays");
     HybTestSkip("%zu bytes of managed memory are too few", before.managed_share);
     PetscFunctionReturn(PETSC_SUCCESS);
   }
