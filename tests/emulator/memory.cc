@@ -38,7 +38,7 @@ size_t                            total_;
 static bool                              inside_;
 static size_t                            queued_;
 cudaError_t                       error_;
-unsigned long long                bytes_to_host_;
+unsigned long long                bytes_to_host_, bytes_to_device_;
 thread_local int                  card_;
 static struct sigaction                  before_;
 unsigned Seed(void)
@@ -564,7 +564,7 @@ void Retire(Array *a)
 } // namespace emu
 
 /* For tests that show an operation to leave the host out: from HybEmulatorHandsOff(1) on each access of the host to a managed array is an error,
-   until HybEmulatorHandsOff(0). Copies are the device's; HybEmulatorBytesToHost() counts their bytes. */
+   until HybEmulatorHandsOff(0). Copies are the device's; HybEmulatorBytesToHost() and HybEmulatorBytesToDevice() count their bytes. */
 extern "C" __attribute__((visibility("default"))) void HybEmulatorHandsOff(int on)
 {
   emu::handsoff_ = on != 0;
@@ -574,6 +574,10 @@ extern "C" __attribute__((visibility("default"))) void HybEmulatorHandsOff(int o
 extern "C" __attribute__((visibility("default"))) unsigned long long HybEmulatorBytesToHost(void)
 {
   return emu::bytes_to_host_;
+}
+extern "C" __attribute__((visibility("default"))) unsigned long long HybEmulatorBytesToDevice(void)
+{
+  return emu::bytes_to_device_;
 }
 /* For tests of a program that uses several cards: the calling thread's current one is another. Returns what it was. */
 extern "C" __attribute__((visibility("default"))) int HybEmulatorSetCard(int card)

@@ -73,7 +73,7 @@ extern EmuPool                     plain_[2];      /* cudaMalloc and cudaMallocA
 extern std::vector<EmuPool *>      pools_;
 extern size_t                      total_; /* of the card */
 extern cudaError_t                 error_;
-extern unsigned long long          bytes_to_host_; /* copied so far */
+extern unsigned long long          bytes_to_host_, bytes_to_device_; /* copied so far */
 extern thread_local int            card_;          /* the thread's current one */
 
 void        Start(void);

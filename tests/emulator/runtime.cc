@@ -166,6 +166,7 @@ cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, cudaMemcpy
   if (!fromdevice && !Pinned(src)) early.assign((const char *)src, (const char *)src + bytes);
   const bool  copied = !early.empty();
   if (fromdevice && !todevice) bytes_to_host_ += bytes;
+  if (todevice && !fromdevice) bytes_to_device_ += bytes;
   const char *what   = kind == cudaMemcpyHostToDevice ? "cudaMemcpyAsync to the device" : todevice ? "cudaMemcpyAsync on the device" : "cudaMemcpyAsync to the host";
   (void)Queue(s, what, std::move(uses), [=, early = std::move(early)]() {
     size_t at;

@@ -428,7 +428,35 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetValuesCOODevice(Mat, HybCOO *, 
 /* mpi/mpicoo.c: not done where a process lacks the device, then the parent's do it */
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUPreallocateCOO(Mat, PetscCount, const PetscInt *, const PetscInt *, PetscBool *done);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUSetValuesCOO(Mat, const PetscScalar *, InsertMode, PetscBool *done);
-/* mpi/mpiparts.c */
+/* whether the blocks' values are the device's to write, and no process has coordinates of another's rows: as after a product's symbolic phase */
+PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUCOOOnDevice(Mat, HybExec *x, PetscCount *ncoo, PetscBool *device);
+/* mpi/mpiparts.c: values of a parallel product's parts between them and the result */
+#define HYB_PARTS_CALLS 8 /* two for each of a product's parts, of which PETSc makes four at most */
+typedef struct {
+  const PetscInt *idx; /* NULL: none yet */
+  PetscInt        n, first, *place;
+} HybPartsCall;
+typedef struct {
+  int          ncalls; /* that have been looked at */
+  HybPartsCall calls[HYB_PARTS_CALLS];
+  HybArena     places;
+  /* of the numeric phase in progress */
+  Mat          C, last;
+  HybExec      exec;
+  HybArena     work;
+  PetscScalar *values; /* of C's coordinates, on the device */
+  PetscCount   ncoo, used;
+  int          call, nown;
+  struct {
+    const PetscScalar *v;
+    PetscCount         at, n;
+    PetscBool          device; /* else the values are in v */
+  } own[HYB_PARTS_CALLS];
+} HybParts;
+PETSC_INTERN PetscErrorCode HybPartsReset(HybParts *);
+PETSC_INTERN PetscErrorCode HybPartsBegin(Mat C, HybParts *);
+PETSC_INTERN PetscErrorCode HybPartsEnd(HybParts *);
+PETSC_INTERN PetscErrorCode HybPartsGet(Mat C, const PetscScalar v[], const PetscScalar **all);
 PETSC_INTERN PetscErrorCode MatSeqAIJCopySubArray_SeqAIJHybridGPU(Mat, PetscInt, const PetscInt[], PetscScalar[]);
 PETSC_INTERN PetscErrorCode MatMPIAIJGetLocalMatMerge_MPIAIJHybridGPU(Mat, MatReuse, IS *, Mat *);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUGetData(Mat, Mat_MPIAIJHybridGPU **);

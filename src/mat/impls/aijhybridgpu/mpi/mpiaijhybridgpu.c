@@ -356,13 +356,17 @@ typedef struct {
   PetscErrorCode (*numeric)(Mat);
   PetscObjectId    id[2];
   PetscObjectState nonzerostate[2];
+  HybParts         parts;
 } HybMPIProduct;
 
 static PetscErrorCode MatProductSymbolic_MPIAIJHybridGPU(Mat);
 
 static PetscErrorCode HybMPIProductDestroy(void *mp)
 {
-  return PetscFree(mp);
+  PetscFunctionBegin;
+  PetscCall(HybPartsReset(&((HybMPIProduct *)mp)->parts));
+  PetscCall(PetscFree(mp));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybMPIProductGet(Mat C, HybMPIProduct **mp)
@@ -410,8 +414,12 @@ static PetscErrorCode MatProductNumeric_MPIAIJHybridGPU(Mat C)
   }
   {
     const PetscLogDouble todevice = HybGlueState.todevice, tohost = HybGlueState.tohost;
+    PetscErrorCode       ierr;
 
-    PetscCall((*mp->numeric)(C));
+    ierr = HybPartsBegin(C, &mp->parts);
+    if (!ierr) ierr = (*mp->numeric)(C);
+    PetscCall(HybPartsEnd(&mp->parts));
+    PetscCall(ierr);
     PetscCall(PetscInfo(C, "Numeric phase of the product %s: %.0f bytes taken to the device, %.0f to the host\n", MatProductTypes[product->type], (double)(HybGlueState.todevice - todevice), (double)(HybGlueState.tohost - tohost)));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -431,6 +439,7 @@ static PetscErrorCode MatProductSymbolic_MPIAIJHybridGPU(Mat C)
 
   PetscFunctionBegin;
   PetscCall(HybMPIProductGet(C, &mp));
+  PetscCall(HybPartsReset(&mp->parts));
   PetscCall(PetscStrncpy(method, mp->method, sizeof(method)));
   asked = (PetscBool)(method[0] != 0);
   PetscCall(MatProductSetAlgorithm(C, "backend"));

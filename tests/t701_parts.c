@@ -1,0 +1,231 @@
+/*
+  What crosses the bus in a parallel product that is repeated: values for other processes and from them, and nothing that stays on its process, counted by the emulator or, on a device, by
+  PETSc's log. The operands live on the device; meanwhile the host does not touch what does. Beside that the results, with other values of one operand or both, written by either side, and
+  with other patterns.
+
+  P^T A P and P^T B: a process computes the rows of the result that its rows of P belong to. Rows of others go to them. A P: others' rows of P come here, nothing else.
+  So the bytes to the devices less those to the hosts are those of others' rows of P, and to the hosts go no more rows of the result than others own of P's columns here, from two parts.
+
+TEST np=1,2,3
+TEST np=1,2,3,4 @emulated
+TEST np=2,3 @emulated -mat_aijhybridgpu_memory mirror
+TEST np=3 @emulated -mat_aijhybridgpu_backend auto -mat_aijhybridgpu_device_min 1000
+*/
+#include "mattest.h"
+#include <dlfcn.h>
+
+static PetscMPIInt Rank, Size;
+static PetscBool   Device, Mirror;
+static void (*HandsOff)(int);
+static unsigned long long (*BytesToHost)(void), (*BytesToDevice)(void);
+
+/* P of n rows, interpolating from every fourth point, shifted; scattered: with entries in other processes' columns everywhere */
+static PetscErrorCode Interpolation(PetscInt n, PetscInt shift, PetscBool scattered, MatType type, Mat *P)
+{
+  const PetscInt N = n / 4;
+  PetscInt       start, end;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreate(PETSC_COMM_WORLD, P));
+  PetscCall(MatSetSizes(*P, PETSC_DECIDE, PETSC_DECIDE, n, N));
+  PetscCall(MatSetType(*P, type));
+  PetscCall(MatSeqAIJSetPreallocation(*P, 3, NULL));
+  PetscCall(MatMPIAIJSetPreallocation(*P, 3, NULL, 3, NULL));
+  PetscCall(MatGetOwnershipRange(*P, &start, &end));
+  for (PetscInt r = start; r < end; r++) {
+    const PetscInt first = PetscMin(r / 4, N - 1);
+
+    PetscCall(MatSetValue(*P, r, first, 0.5 + 0.001 * (PetscReal)(r % 17), INSERT_VALUES));
+    if (first + shift < N) PetscCall(MatSetValue(*P, r, first + shift, 0.25, INSERT_VALUES));
+    if (scattered && r % 3 == 0) PetscCall(MatSetValue(*P, r, (first + N / 2) % N, -0.125, INSERT_VALUES));
+  }
+  PetscCall(MatAssemblyBegin(*P, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(*P, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* entries of the rows of M, of any process, that are the columns of A's off-diagonal block: of all processes together */
+static PetscErrorCode OthersRows(Mat A, Mat M, PetscLogDouble *entries)
+{
+  Mat             block, *rows;
+  const PetscInt *garray;
+  PetscInt        n, N;
+  IS              is[2];
+  MatInfo         info;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatMPIAIJGetSeqAIJ(A, NULL, &block, &garray));
+  PetscCall(MatGetSize(block, NULL, &n));
+  PetscCall(MatGetSize(M, NULL, &N));
+  PetscCall(ISCreateGeneral(PETSC_COMM_SELF, n, garray, PETSC_COPY_VALUES, &is[0]));
+  PetscCall(ISCreateStride(PETSC_COMM_SELF, N, 0, 1, &is[1]));
+  PetscCall(MatCreateSubMatrices(M, 1, &is[0], &is[1], MAT_INITIAL_MATRIX, &rows));
+  PetscCall(MatGetInfo(rows[0], MAT_LOCAL, &info));
+  *entries = info.nz_used;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, entries, 1, MPI_DOUBLE, MPI_SUM, PETSC_COMM_WORLD));
+  PetscCall(MatDestroySubMatrices(1, &rows));
+  PetscCall(ISDestroy(&is[0]));
+  PetscCall(ISDestroy(&is[1]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static void Bus(PetscLogDouble bytes[2])
+{
+  bytes[0] = bytes[1] = 0;
+  if (BytesToHost) {
+    bytes[0] = (PetscLogDouble)BytesToDevice();
+    bytes[1] = (PetscLogDouble)BytesToHost();
+  }
+#if defined(PETSC_HAVE_DEVICE)
+  else {
+    bytes[0] = petsc_ctog_sz;
+    bytes[1] = petsc_gtoc_sz;
+  }
+#endif
+}
+
+/* A numeric phase that counts: bytes to the devices and to the hosts, all processes together */
+static PetscErrorCode Counted(Mat C, PetscLogDouble bytes[2])
+{
+  PetscLogDouble before[2], after[2];
+
+  PetscFunctionBeginUser;
+  if (HandsOff) HandsOff(1);
+  Bus(before);
+  PetscCall(MatProductNumeric(C));
+  Bus(after);
+  if (HandsOff) HandsOff(0);
+  for (int k = 0; k < 2; k++) bytes[k] = after[k] - before[k];
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, bytes, 2, MPI_DOUBLE, MPI_SUM, PETSC_COMM_WORLD));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Make(MatProductType type, Mat A, Mat B, Mat *C)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatProductCreate(A, B, NULL, C));
+  PetscCall(MatProductSetType(*C, type));
+  PetscCall(MatProductSetFill(*C, PETSC_DEFAULT));
+  PetscCall(MatProductSetFromOptions(*C));
+  PetscCall(MatProductSymbolic(*C));
+  PetscCall(MatProductNumeric(*C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* k: 0 of MATAIJ, 1 ours. A and B are squares of matrices, and so born on the device. */
+static PetscErrorCode Test(MatProductType type, PetscInt n, PetscBool scattered)
+{
+  Mat            S, A[2], P[2], Q[2], C[2];
+  PetscLogDouble bytes[2], others = 0, rows = 0, all;
+  MatInfo        info;
+  const PetscInt eight = (PetscInt)sizeof(PetscScalar);
+  char           name[128];
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscSNPrintf(name, sizeof(name), "%s of %d rows%s", MatProductTypes[type], (int)(n * n), scattered ? ", scattered" : ""));
+  MatTestName = name;
+  for (int k = 0; k < 2; k++) {
+    const char *const t = k ? "aijhybridgpu" : MATAIJ;
+
+    PetscCall(MatTestStencil(2, n, PETSC_FALSE, 0.1, t, &S));
+    PetscCall(MatMatMult(S, S, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &A[k]));
+    PetscCall(MatDestroy(&S));
+    PetscCall(Interpolation(n * n, 1, scattered, t, &P[k]));
+    PetscCall(Interpolation(n * n, 2, (PetscBool)!scattered, t, &Q[k]));
+    PetscCall(Make(type, type == MATPRODUCT_AtB ? P[k] : A[k], type == MATPRODUCT_AtB ? A[k] : P[k], &C[k]));
+  }
+  MatTestCheckSame(C[1], C[0], "first");
+  PetscCall(MatGetInfo(C[1], MAT_GLOBAL_SUM, &info));
+  all = info.nz_used * eight;
+  if (Size > 1) {
+    if (type != MATPRODUCT_AtB) PetscCall(OthersRows(A[0], P[0], &others));
+    if (type != MATPRODUCT_AB) PetscCall(OthersRows(P[0], C[0], &rows));
+  }
+  for (int pass = 0; pass < 4; pass++) {
+    if (pass == 1 || pass == 3) { /* the device writes A's values */
+      PetscCall(MatScale(A[0], -0.75));
+      PetscCall(MatScale(A[1], -0.75));
+    }
+    if (pass >= 2) { /* the host writes P's */
+      PetscInt start, end;
+
+      for (int k = 0; k < 2; k++) {
+        PetscCall(MatGetOwnershipRange(P[k], &start, &end));
+        for (PetscInt r = start; r < end; r += 3) PetscCall(MatSetValue(P[k], r, PetscMin(r / 4, n * n / 4 - 1), 0.5 + pass, INSERT_VALUES));
+        PetscCall(MatAssemblyBegin(P[k], MAT_FINAL_ASSEMBLY));
+        PetscCall(MatAssemblyEnd(P[k], MAT_FINAL_ASSEMBLY));
+      }
+    }
+    PetscCall(MatProductNumeric(C[0]));
+    PetscCall(Counted(C[1], bytes));
+    MatTestCheckSame(C[1], C[0], pass < 2 ? "again" : "again, P with other values");
+    if (pass < 2 && Device && !Mirror && Size > 1) { /* a few bytes are counts of the methods' own */
+      MatTestCheck(bytes[0] - bytes[1] == others * eight, "to the devices: what goes to the hosts, and others' rows of P");
+      MatTestCheck(bytes[1] <= 2 * rows * eight && (bytes[1] > 0) == (rows > 0), "to the hosts: values for other processes");
+      if (!scattered) MatTestCheck(bytes[1] < 0.05 * all, "values of the result stay on the devices");
+    } else if (pass < 2 && Device && !Mirror) MatTestCheck(bytes[0] + bytes[1] == 0, "one process: nothing crosses the bus");
+    else if (pass < 2 && Device && Mirror) MatTestCheck(bytes[0] < bytes[1], "the host's copies come, and do not go back");
+  }
+  /* another P: other places, other counts */
+  PetscCall(MatProductReplaceMats(type == MATPRODUCT_AtB ? Q[1] : NULL, type == MATPRODUCT_AtB ? NULL : Q[1], NULL, C[1]));
+  PetscCall(MatProductNumeric(C[1]));
+  PetscCall(MatDestroy(&C[0]));
+  PetscCall(Make(type, type == MATPRODUCT_AtB ? Q[0] : A[0], type == MATPRODUCT_AtB ? A[0] : Q[0], &C[0]));
+  MatTestCheckSame(C[1], C[0], "P of another pattern");
+  PetscCall(MatScale(A[0], 2.0));
+  PetscCall(MatScale(A[1], 2.0));
+  PetscCall(MatProductNumeric(C[0]));
+  PetscCall(MatProductNumeric(C[1]));
+  MatTestCheckSame(C[1], C[0], "P of another pattern, again");
+  for (int k = 0; k < 2; k++) {
+    PetscCall(MatDestroy(&A[k]));
+    PetscCall(MatDestroy(&P[k]));
+    PetscCall(MatDestroy(&Q[k]));
+    PetscCall(MatDestroy(&C[k]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  static const MatProductType types[] = {MATPRODUCT_AB, MATPRODUCT_AtB, MATPRODUCT_PtAP};
+  char                        text[PETSC_MAX_PATH_LEN] = "";
+  PetscBool                   flg;
+  int                         code = 0;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, "What crosses the bus in parallel products of MATAIJHYBRIDGPU\n"));
+  PetscCall(PetscLogDefaultBegin());
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &Rank));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &Size));
+  PetscCall(MatTestOptionIs("-mat_aijhybridgpu_backend", "cuda", &Device));
+  PetscCall(MatTestOptionIs("-mat_aijhybridgpu_memory", "mirror", &Mirror));
+  { /* opens the device */
+    Mat A, H;
+
+    PetscCall(MatTestRandom(5, 5, 2, 1, &A));
+    PetscCall(MatConvert(A, "aijhybridgpu", MAT_INITIAL_MATRIX, &H));
+    MatTestCheckMult(H, A, "a first product");
+    PetscCall(MatDestroy(&A));
+    PetscCall(MatDestroy(&H));
+  }
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_cuda_library", text, sizeof(text), &flg));
+  if (Device && flg) {
+    void *library = dlopen(text, RTLD_NOW | RTLD_NOLOAD);
+
+    if (library) {
+      *(void **)&BytesToHost   = dlsym(library, "HybEmulatorBytesToHost");
+      *(void **)&BytesToDevice = dlsym(library, "HybEmulatorBytesToDevice");
+      if (BytesToHost && !Mirror && !PetscDefined(USE_DEBUG)) *(void **)&HandsOff = dlsym(library, "HybEmulatorHandsOff");
+      dlclose(library);
+    }
+  }
+  if (!BytesToHost && !PetscDefined(HAVE_DEVICE)) Device = PETSC_FALSE; /* nobody counts */
+  for (int t = 0; t < 3; t++) {
+    PetscCall(Test(types[t], 24, PETSC_FALSE));
+    PetscCall(Test(types[t], 13, PETSC_TRUE));
+  }
+  PetscCall(MatTestFinalize(&code));
+  PetscCall(PetscFinalize());
+  return code;
+}
