@@ -487,6 +487,7 @@ def main():
     p.add_argument('--seconds', type=float, default=0, help='start no command after so many seconds for each mode; the list is shuffled, so that those which ran represent it')
     p.add_argument('--alike', default='', help='a type of PETSc\'s with device vectors: what differs from plain aij passes if it prints the same, and is left out if it fails with the same error')
     p.add_argument('--seed', type=int, default=1, help='draws other ones')
+    p.add_argument('--part', default='', help='K/N: the K-th of N parts that the shuffled list is dealt to, for runs that must be short')
     p.add_argument('--name', default='', help='tells the files of these runs from others in the same folder')
     p.add_argument('--sources', default='', help='another src folder with TEST blocks (SLEPc\'s) than that of the PETSc in use')
     p.add_argument('--options', default='', help='more PETSc options for every run')
@@ -569,8 +570,11 @@ def run_mode(o):
         for x in [identity] + results:
             written.write(json.dumps(x) + '\n')
 
-    if o.seconds:
+    if o.seconds or o.part:
         random.Random(o.seed).shuffle(jobs)
+    if o.part:
+        k, n = (int(x) for x in o.part.split('/'))
+        jobs = jobs[k - 1::n]
     begin = time.time()
 
     def run_in_time(job):
