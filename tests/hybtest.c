@@ -307,6 +307,7 @@ void HybTestInit(int *argc, char ***argv)
     services.size             = sizeof(services);
     services.device           = -1;
     services.managed_fraction = 0.5;
+    services.locked_fraction  = 0.1;
     services.processes        = 1;
     services.mirror           = (int)mirror;
     services.fault            = FaultHook;

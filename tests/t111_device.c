@@ -68,6 +68,61 @@ static PetscErrorCode Copies(HybMem mem, size_t n, size_t offset)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* n bytes of page-locked memory: to the device and back, what is counted of it, and every call failing in turn */
+static PetscErrorCode LockedRun(void *ctx)
+{
+  const PetscCount n     = *(PetscCount *)ctx;
+  PetscCount       wrong = 0;
+  char            *locked, *there;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(&arena, HYB_MEM_LOCKED, n, 1, &locked));
+  PetscCall(HybArenaAlloc(&arena, HYB_WORK(exec), n, 1, &there));
+  for (PetscCount k = 0; k < n; k++) locked[k] = (char)(k * 2654435761u >> 11);
+  PetscCall(exec->backend->copy(exec, there, locked, (size_t)n, HYB_COPY_HOST_TO_DEVICE));
+  memset(locked, 0, (size_t)n); /* the copy has ended */
+  PetscCall(exec->backend->copy(exec, locked, there, (size_t)n, HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(exec->backend->sync(exec));
+  for (PetscCount k = 0; k < n; k++) wrong += locked[k] != (char)(k * 2654435761u >> 11);
+  HybTestCheck(!wrong, "%td other bytes came back", wrong);
+  PetscCall(HybArenaFree(&arena, &locked));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode LockedCleanUp(void *ctx)
+{
+  PetscFunctionBegin;
+  (void)ctx;
+  PetscCall(HybArenaReset(&arena));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Locked(PetscCount n)
+{
+  HybMemoryReport before, during, after;
+  char           *p;
+
+  PetscFunctionBegin;
+  HybTestBegin("%td bytes of page-locked memory", n);
+  PetscCall(LockedRun(&n));
+  PetscCall(LockedCleanUp(NULL));
+  HybTestFaults(LockedRun, LockedCleanUp, &n);
+  if (exec->backend->device) {
+    PetscCall(exec->backend->usage(&before, PETSC_FALSE)); /* with the buffers */
+    HybTestCheck(!before.locked_bytes, "%zu bytes are left of the failures", before.locked_bytes);
+    HybTestCall(HybArenaAlloc(&arena, HYB_MEM_LOCKED, n, 1, &p));
+    HybTestCheck(!((size_t)p & 4095), "it begins within a page");
+    HybTestCheck(!p[0] && !p[n - 1 - (n - 1) % 4096], "its pages were not touched");
+    PetscCall(exec->backend->usage(&during, PETSC_FALSE));
+    HybTestCheck(during.locked_bytes == before.locked_bytes + (size_t)n && during.pinned_bytes >= before.pinned_bytes + (size_t)n && during.pinned_peak >= during.pinned_bytes, "%zu and %zu bytes are counted", during.locked_bytes, during.pinned_bytes);
+    HybTestCallFails(PETSC_ERR_MEM, exec->backend->alloc(exec, HYB_MEM_LOCKED, during.locked_share - (size_t)n + 1, (void **)&p));
+    PetscCall(HybArenaReset(&arena));
+    PetscCall(exec->backend->usage(&after, PETSC_FALSE));
+    HybTestCheck(after.locked_bytes == before.locked_bytes && after.pinned_bytes == during.pinned_bytes - (size_t)n && after.pinned_peak == during.pinned_peak, "%zu and %zu bytes are counted afterwards", after.locked_bytes, after.pinned_bytes);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* A program whose current stream changes between the symbolic phase and the numeric ones, which plan then */
 static PetscErrorCode Phases(const HybExec x[2], const char *method, RefMat *A, const HybCSR *a)
 {
@@ -211,6 +266,9 @@ static PetscErrorCode Body(void)
     HybTestBegin("%zu bytes there and back, managed", sizes[k]);
     PetscCall(Copies(HYB_MEM_MANAGED, sizes[k], k % 3));
   }
+  PetscCall(Locked(5));
+  PetscCall(Locked(((PetscCount)3 << 20) + 7));
+  PetscCall(Locked((PetscCount)17 << 20));
   HybTestBegin("what memory says");
   PetscCall(exec->backend->memory(&r));
   HybTestCheck(!exec->backend->device || (r.total_bytes > 0 && r.free_bytes <= r.total_bytes && r.device_peak > 0), "%zu of %zu bytes free, at most %zu used", r.free_bytes, r.total_bytes, r.device_peak);

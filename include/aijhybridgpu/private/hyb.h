@@ -53,11 +53,13 @@ HYB_EXTERN_C_BEGIN
 /* Where memory lives.
    HOST: PetscMalloc(). DEVICE: the stream-ordered pool of the device, never touched by the host (on the host backend: HOST).
    MANAGED: one storage valid on both sides, for arrays that the AIJ base class adopts.
+   LOCKED: host memory that is locked in place, between which and the device the bus copies at full speed, within a share of the host's memory (on the host backend: HOST).
    GROWING: a device's addresses, reserved, which HybArenaGrow() puts memory behind (on the host backend: HOST). */
 typedef enum {
   HYB_MEM_HOST,
   HYB_MEM_DEVICE,
   HYB_MEM_MANAGED,
+  HYB_MEM_LOCKED,
   HYB_MEM_GROWING
 } HybMem;
 
@@ -80,6 +82,7 @@ typedef struct {
 } HybArena;
 
 /* large pages for a large block of the host's, where the kernel gives them on request; arenas ask by themselves */
+#define HYB_LARGE_PAGES_MIN ((size_t)8 << 20) /* bytes: nothing is asked for smaller ones */
 extern void HybAskLargePages(void *ptr, size_t bytes);
 
 extern PetscErrorCode HybArenaInit(HybArena *, const HybExec *);
@@ -136,7 +139,8 @@ typedef enum {
 typedef struct {
   size_t device_bytes, device_peak;   /* workspace and device arrays of ours */
   size_t managed_bytes, managed_peak; /* storage valid on both sides */
-  size_t pinned_bytes, pinned_peak;   /* buffers for copies */
+  size_t pinned_bytes, pinned_peak;   /* page-locked: buffers for copies, and LOCKED memory */
+  size_t locked_bytes, locked_share;  /* LOCKED memory alone, and the most that this process may hold of it */
   size_t since;                       /* the most that device and managed bytes were together since HybBackend.usage() was told to start anew */
   size_t managed_share;               /* the most managed bytes this process may hold */
   size_t managed_kept;                /* and of large arrays' memory, what is kept for later ones */
@@ -242,6 +246,7 @@ typedef struct {
   int    device;              /* which card; -1: the current one; -2: this node's processes take its cards in turn */
   size_t memory_limit;        /* believe the card no larger than this; 0: no limit */
   double managed_fraction;    /* share of the card's free memory, divided by the processes on it, that managed memory may take */
+  double locked_fraction;     /* share of the host's memory, divided by this node's processes, that LOCKED memory may take */
   int    processes, rank;     /* of this node, and the number of this one among them */
   int    dealt;               /* they have been dealt to the cards in turn; else they all share the one */
   int    mirror;              /* never use managed memory */

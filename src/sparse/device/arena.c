@@ -22,7 +22,7 @@ void HybAskLargePages(void *ptr, size_t bytes)
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
   const uintptr_t page = 4096, first = ((uintptr_t)ptr + page - 1) / page * page, last = ((uintptr_t)ptr + bytes) / page * page;
 
-  if (bytes >= (size_t)8 << 20) (void)madvise((void *)first, last - first, MADV_HUGEPAGE); /* refusing it is no error */
+  if (bytes >= HYB_LARGE_PAGES_MIN) (void)madvise((void *)first, last - first, MADV_HUGEPAGE); /* refusing it is no error */
 #else
   (void)ptr;
   (void)bytes;

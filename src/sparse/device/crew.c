@@ -6,7 +6,7 @@
 
     Begin:         wake all
     Copy:          job = (dst, src, bytes), cut into as many shares as there are threads; tickets = (0 taken, how many); take shares; wait until all are done
-    each thread:   while a ticket is left: take it, copy its share, done + 1
+    each thread:   while a ticket is left: take it, copy its share (of fresh pages: touch them), done + 1
 
   Who wakes late finds the shares taken: the first copy does not wait for the last thread. The tickets' two halves are one word, so that a ticket always belongs to the job that
   it was drawn from, and that job stands until its share is done.
@@ -49,7 +49,9 @@ static int CrewTake(void)
   if (!CrewTickets(mine)) return 0;
   from = crew.share * (uint32_t)mine;
   to   = crew.bytes - from < crew.share ? crew.bytes : from + crew.share;
-  memcpy(crew.dst + from, crew.src + from, to - from);
+  if (crew.src) memcpy(crew.dst + from, crew.src + from, to - from);
+  else
+    for (; from < to; from += 4096) crew.dst[from] = 0;
   __atomic_add_fetch(&crew.done, 1, __ATOMIC_RELEASE);
   return 1;
 }
@@ -102,14 +104,10 @@ void HybCrewEnd(void)
   __atomic_store_n(&crew.active, 0, __ATOMIC_RELEASE);
 }
 
-void HybCrewCopy(void *dst, const void *src, size_t bytes)
+static void CrewDo(void *dst, const void *src, size_t bytes)
 {
   uint64_t shares;
 
-  if (!crew.active || bytes < (size_t)crew.size * 16384) {
-    memcpy(dst, src, bytes);
-    return;
-  }
   crew.dst   = (char *)dst;
   crew.src   = (const char *)src;
   crew.bytes = bytes;
@@ -120,6 +118,19 @@ void HybCrewCopy(void *dst, const void *src, size_t bytes)
   while (CrewTake()) continue;
   for (int spins = 0; __atomic_load_n(&crew.done, __ATOMIC_ACQUIRE) != (unsigned)shares; spins++)
     if (spins > 2000) sched_yield();
+}
+
+void HybCrewCopy(void *dst, const void *src, size_t bytes)
+{
+  if (crew.active && bytes >= (size_t)crew.size * 16384) CrewDo(dst, src, bytes);
+  else memcpy(dst, src, bytes);
+}
+
+void HybCrewTouch(void *dst, size_t bytes)
+{
+  if (crew.active && bytes >= (size_t)crew.size * 16384) CrewDo(dst, NULL, bytes);
+  else
+    for (size_t at = 0; at < bytes; at += 4096) ((char *)dst)[at] = 0;
 }
 
 int HybCrewSize(void)

@@ -13,6 +13,8 @@ extern void HybCrewBegin(int share);
 extern void HybCrewEnd(void);
 /* memcpy() by all of the crew; by the caller alone outside Begin and End, or where there is one core for each process */
 extern void HybCrewCopy(void *dst, const void *src, size_t bytes);
+/* a byte of each page is written, by which fresh memory gets its pages; dst is a page's beginning */
+extern void HybCrewTouch(void *dst, size_t bytes);
 /* how many work, the caller included */
 extern int HybCrewSize(void);
 #if defined(__cplusplus)

@@ -13,7 +13,7 @@ struct HybDeviceState {
   bool          inuse;
   cudaStream_t  stream; /* in whose order memory is taken and given back, if inuse; else that of each call */
   cudaMemPool_t pool, managedpool;
-  size_t        device_bytes, device_peak, managed_bytes, managed_peak, managed_share, pinned_bytes, since;
+  size_t        device_bytes, device_peak, managed_bytes, managed_peak, managed_share, pinned_bytes, pinned_peak, locked_bytes, locked_share, since;
   size_t        sharedperblock;
   char          bus[24]; /* the card's place on the bus */
   int           multiprocessors;

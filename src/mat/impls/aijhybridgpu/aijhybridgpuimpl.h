@@ -66,6 +66,8 @@ typedef struct {
   const HybBackend *device;
   HybMem            deviceresult; /* memory of results on it */
   char              whynodevice[512];
+  PetscInt          lockafter; /* values sent so many times again move to page-locked memory; 0: never */
+  PetscInt          lockmin;   /* fewer bytes of values than this stay where they are: they are soon through the buffers, which are page-locked as well */
   PetscInt          planmin;   /* patterns of so many nonzeros are planned for at their second product with a vector */
   PetscInt          devicemin; /* -mat_aijhybridgpu_device_min, if it was set: see HybGlueDeviceMin() */
   PetscBool         deviceminset;
@@ -206,6 +208,7 @@ typedef struct {
   PetscBool       stored;      /* MatStoreValues() keeps values beside them */
   PetscBool       hostwriting; /* MatSetValues() writes into them, until the assembly ends */
   PetscBool       hostcopy;    /* the next duplicate is the host's alone */
+  PetscBool       optionsknown; /* every option that AIJ keeps has come by: asked has them */
   PetscCount      adoptions; /* how often this matrix got another pattern that way */
   HybMultPlan   host, device;
   HybPatternKey checkkey; /* pattern last seen sorted and in range */
@@ -222,7 +225,12 @@ typedef struct {
   PetscBool       lentarrays;   /* the base class's arrays may be the program's own */
   PetscInt        writes;       /* operations in a row that wrote the values, no host write between them */
   HybStateMark    written;      /* after the last one */
-  Mat             former;       /* holds what AIJ was before promotion; its values are of then */
+  /* page-locked values */
+  PetscInt        sendings;     /* of values, to a device that has the pattern */
+  PetscBool       inserted;     /* by MatSetValues(), since the last one */
+  PetscBool       locked;       /* the values are in page-locked memory; former is the matrix of before */
+  PetscBool       locknever;
+  Mat             former;       /* holds what AIJ was before promotion, or before its values were moved to page-locked memory; its values are of then */
   HybArena        formerarrays; /* arrays and adopted of that */
   const PetscInt *formeradopted;
 } Mat_SeqAIJHybridGPU;
@@ -355,11 +363,26 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUValuesMoved(Mat);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDestroyDevice(Mat_SeqAIJHybridGPU *);
 /* The host, or the device, is about to read all of a matrix in the storage of both: it is moved in one go instead of by page faults */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUMove(Mat, PetscBool values, PetscBool todevice);
+/* seq/locked.c: *from, csr's values, are about to be sent to a device that has had others before; device: the pattern there */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSendFrom(Mat, Mat_SeqAIJHybridGPU *, const HybExec *, const HybCSR *csr, const HybCSR *device, const HybScalar **from);
+/* the values are locked, and the parent's MatSetValues() and its like can write them there: they make no room for others, and go by the options that were set */
+PETSC_INTERN PetscBool MatSeqAIJHybridGPULockedTakesValues(const Mat_SeqAIJHybridGPU *);
+/* before a duplicate of the parent's, which shall have the options of a matrix whose values are locked */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPULockedLetDuplicate(Mat);
 /* seq/hostcopy.c: *B = A on the host, by the parent's duplicate but for who copies. Without values the new ones are not even zeroed where A is large. */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUHostDuplicate(Mat A, PetscBool values, Mat *B);
 /* between these, what PETSc allocates gets large pages where it is large */
 PETSC_INTERN void HybLargePagesBegin(void);
 PETSC_INTERN void HybLargePagesEnd(void);
+#define HybWithLargePages(call) \
+  do { \
+    PetscErrorCode ierr_; \
+\
+    HybLargePagesBegin(); \
+    ierr_ = (call); \
+    HybLargePagesEnd(); \
+    PetscCall(ierr_); \
+  } while (0)
 /* The host is about to write a result's arrays by a function of the parent's: products with vectors may be on their way, and read the values of now */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUHostWrites(Mat);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetDeviceOps(Mat, PetscBool on);
@@ -379,6 +402,19 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAdoptDevice(Mat C, const HybExec *
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAdopt(Mat C, HybArena *arrays, const HybCSR *csr, Mat *former);
 
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDisown(Mat);
+
+/* what tells programs that a matrix changed, when it only moved to other arrays */
+typedef struct {
+  PetscObjectState state, nonzerostate, ass_nonzerostate;
+  PetscInt         num_ass;
+  PetscBool        was_assembled;
+  MatInfo          info;
+} HybSeenStates;
+PETSC_INTERN PetscErrorCode HybSeenStatesGet(Mat, HybSeenStates *);
+PETSC_INTERN PetscErrorCode HybSeenStatesSet(Mat, const HybSeenStates *);
+/* between these, no matrix that is made looks for inodes: the search reads all of j on the host. The end cannot fail, so that it can follow an error. */
+PETSC_INTERN PetscErrorCode HybNoInodeBegin(PetscOptions *);
+PETSC_INTERN void           HybNoInodeEnd(PetscOptions *);
 
 /* exchanges what AIJ keeps, and the operations that it has chosen by it */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUExchangeData(Mat, Mat);

@@ -50,6 +50,7 @@ PetscErrorCode MatSeqAIJHybridGPUShare(Mat A, Mat B)
   b->choices  = a->choices;
   b->coocount = a->coocount;
   PetscCall(PetscArraycpy(b->asked, a->asked, HYB_ASKED_GROUPS));
+  b->optionsknown = a->optionsknown;
   PetscCall(PetscObjectQuery((PetscObject)A, "HybCOO", &container));
   if (container) PetscCall(PetscObjectCompose((PetscObject)B, "HybCOO", container));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -132,6 +132,45 @@ PetscErrorCode MatSeqAIJHybridGPUExchangeData(Mat A, Mat B)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode HybSeenStatesGet(Mat A, HybSeenStates *s)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscObjectStateGet((PetscObject)A, &s->state));
+  s->nonzerostate     = A->nonzerostate;
+  s->ass_nonzerostate = A->ass_nonzerostate;
+  s->num_ass          = A->num_ass;
+  s->was_assembled    = A->was_assembled;
+  s->info             = A->info;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybSeenStatesSet(Mat A, const HybSeenStates *s)
+{
+  PetscFunctionBegin;
+  A->nonzerostate     = s->nonzerostate;
+  A->ass_nonzerostate = s->ass_nonzerostate;
+  A->num_ass          = s->num_ass;
+  A->was_assembled    = s->was_assembled;
+  A->info             = s->info;
+  PetscCall(PetscObjectStateSet((PetscObject)A, s->state));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybNoInodeBegin(PetscOptions *noinode)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsCreate(noinode));
+  PetscCall(PetscOptionsSetValue(*noinode, "-mat_no_inode", NULL));
+  PetscCall(PetscOptionsPush(*noinode));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+void HybNoInodeEnd(PetscOptions *noinode)
+{
+  (void)PetscOptionsPop();
+  (void)PetscOptionsDestroy(noinode);
+}
+
 /*
   The base class adopts the arrays: a throw-away MATSEQAIJ is made round them by MatCreateSeqAIJWithArrays(), and its data is
   exchanged with C's. The arrays stay ours (C's private data frees them after the parent's destroy); everything else that AIJ
@@ -198,6 +237,7 @@ PetscErrorCode MatSeqAIJHybridGPUDestroyFormer(Mat_SeqAIJHybridGPU *hyb)
 {
   PetscFunctionBegin;
   if (!hyb->former) PetscFunctionReturn(PETSC_SUCCESS);
+  hyb->locked = PETSC_FALSE;
   PetscCall(MatDestroy(&hyb->former));
   PetscCall(HybArenaReset(&hyb->formerarrays));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -35,7 +35,8 @@ static PetscErrorCode MatSeqAIJHybridGPUDestroyPlans(Mat_SeqAIJHybridGPU *hyb)
 PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
 {
   Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
-  HybArena             arrays;
+  HybArena             arrays, formerarrays;
+  Mat                  former = NULL;
   PetscErrorCode       ierr = PETSC_SUCCESS, later; /* the first error is reported when all else is done */
 
   PetscFunctionBegin;
@@ -43,15 +44,20 @@ PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
     ierr  = MatSeqAIJHybridGPUDestroyPlans(hyb);
     later = MatSeqAIJHybridGPUDestroyDevice(hyb);
     if (!ierr) ierr = later;
-    later = MatSeqAIJHybridGPUDestroyFormer(hyb);
-    if (!ierr) ierr = later;
-    arrays = hyb->arrays;
+    arrays       = hyb->arrays;
+    former       = hyb->former;
+    formerarrays = hyb->formerarrays;
     PetscCall(PetscFree(A->spptr));
   }
   if (((PetscObject)A)->qlist) PetscCall(MatAIJHybridGPUCompose(A, PETSC_TRUE, PETSC_FALSE)); /* none are left when MatHeaderMerge() empties A */
   PetscCall((*HybGlueState.seq.destroy)(A));
   if (hyb) { /* the base class used them until now */
     later = HybArenaReset(&arrays);
+    if (!ierr) ierr = later;
+  }
+  if (former) { /* whose row offsets it may have used */
+    PetscCall(MatDestroy(&former));
+    later = HybArenaReset(&formerarrays);
     if (!ierr) ierr = later;
   }
   PetscCall(ierr);
@@ -70,7 +76,9 @@ static PetscErrorCode HybSetValuesBegin(Mat A, PetscInt m, const PetscInt rows[]
   PetscBool            has;
 
   PetscFunctionBegin;
-  if (!hyb || !hyb->arrays.blocks) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!hyb) PetscFunctionReturn(PETSC_SUCCESS);
+  hyb->inserted = PETSC_TRUE;
+  if (!hyb->arrays.blocks || MatSeqAIJHybridGPULockedTakesValues(hyb)) PetscFunctionReturn(PETSC_SUCCESS);
   has = (PetscBool)!hyb->former; /* a promoted matrix returns to what it was */
   PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, &j, &a, &mtype));
   if (i != hyb->adopted) has = PETSC_FALSE;
@@ -105,14 +113,16 @@ static PetscErrorCode MatSetValues_SeqAIJHybridGPU(Mat A, PetscInt m, const Pets
 
 /* The parent's MatZeroRows() and MatZeroRowsColumns() go by what AIJ keeps beside the arrays (options), and insert a diagonal entry that a row lacks past our
    MatSetValues(): the base class needs arrays of its own then */
-static PetscErrorCode HybZeroRowsBegin(Mat A, PetscInt n, const PetscInt rows[], PetscScalar diag)
+static PetscErrorCode HybZeroRowsBegin(Mat A, PetscInt n, const PetscInt rows[], PetscScalar diag, PetscBool columns)
 {
   Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
   HybLent              l;
-  PetscBool            lacks = PETSC_FALSE;
+  PetscBool            lacks = PETSC_FALSE, stays;
 
   PetscFunctionBegin;
-  PetscCall(MatSeqAIJHybridGPUDemote(A));
+  /* page-locked values stay where zeros are written and no row gets shorter */
+  stays = (PetscBool)(hyb && MatSeqAIJHybridGPULockedTakesValues(hyb) && (columns || (hyb->asked[HYB_ASKED_KEEP_PATTERN].said && hyb->asked[HYB_ASKED_KEEP_PATTERN].flg)));
+  if (!stays) PetscCall(MatSeqAIJHybridGPUDemote(A));
   PetscCall(MatSeqAIJHybridGPUHostWrites(A));
   if (!hyb || !hyb->arrays.blocks || diag == (PetscScalar)0) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybLentGet(A, PETSC_FALSE, &l));
@@ -132,7 +142,7 @@ static PetscErrorCode MatZeroRows_SeqAIJHybridGPU(Mat A, PetscInt n, const Petsc
 {
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, zerorows, A, n, rows, diag, x, b);
-  PetscCall(HybZeroRowsBegin(A, n, rows, diag));
+  PetscCall(HybZeroRowsBegin(A, n, rows, diag, PETSC_FALSE));
   PetscCall((*HybGlueState.seq.zerorows)(A, n, rows, diag, x, b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -141,10 +151,22 @@ static PetscErrorCode MatZeroRowsColumns_SeqAIJHybridGPU(Mat A, PetscInt n, cons
 {
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, zerorowscolumns, A, n, rows, diag, x, b);
-  PetscCall(HybZeroRowsBegin(A, n, rows, diag));
+  PetscCall(HybZeroRowsBegin(A, n, rows, diag, PETSC_TRUE));
   PetscCall((*HybGlueState.seq.zerorowscolumns)(A, n, rows, diag, x, b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+#if PETSC_VERSION_GE(3, 20, 0)
+/* the parent shortens the rows where they are */
+static PetscErrorCode MatEliminateZeros_SeqAIJHybridGPU(Mat A, PetscBool keep)
+{
+  PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, eliminatezeros, A, keep);
+  PetscCall(MatSeqAIJHybridGPUDemote(A));
+  PetscCall((*HybGlueState.seq.eliminatezeros)(A, keep));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
 
 static PetscErrorCode MatStoreValues_SeqAIJHybridGPU(Mat A)
 {
@@ -172,14 +194,9 @@ static PetscErrorCode MatRetrieveValues_SeqAIJHybridGPU(Mat A)
 
 static PetscErrorCode MatSeqAIJSetPreallocation_SeqAIJHybridGPU(Mat A, PetscInt nz, const PetscInt nnz[])
 {
-  PetscErrorCode ierr;
-
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUDemote(A));
-  HybLargePagesBegin();
-  ierr = (*(PetscErrorCode (*)(Mat, PetscInt, const PetscInt[]))HybGlueState.setpreallocation)(A, nz, nnz);
-  HybLargePagesEnd();
-  PetscCall(ierr);
+  HybWithLargePages((*(PetscErrorCode (*)(Mat, PetscInt, const PetscInt[]))HybGlueState.setpreallocation)(A, nz, nnz));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -301,9 +318,9 @@ static PetscErrorCode MatView_SeqAIJHybridGPU(Mat A, PetscViewer viewer)
 
     PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
     PetscCall(HybGlueDescribeMemory(text, sizeof(text), NULL));
-    PetscCall(PetscViewerASCIIPrintf(viewer, "AIJHybridGPU: the matrix is on the %s\n", !hyb->copy.pattern ? "host" : !hyb->copy.born ? "host, with a copy on the device" : !hyb->copy.shared ? "device, mirrored on the host" : hyb->former ? "device and the host in one storage, moved there" : "device and the host in one storage"));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "AIJHybridGPU: the matrix is on the %s\n", !hyb->copy.pattern ? "host" : hyb->locked ? "host, its values in page-locked memory, with a copy on the device" : !hyb->copy.born ? "host, with a copy on the device" : !hyb->copy.shared ? "device, mirrored on the host" : hyb->former ? "device and the host in one storage, moved there" : "device and the host in one storage"));
     PetscCall(PetscViewerASCIIPrintf(viewer, "AIJHybridGPU: %s\n", text));
-    PetscCall(PetscViewerASCIIPrintf(viewer, "AIJHybridGPU: SpMV method %s, SpGEMM method %s, %zu bytes adopted from a product\n", hyb->device.ready ? hyb->device.plan.method->name : (hyb->host.ready ? hyb->host.plan.method->name : hyb->choices.spmv), hyb->choices.spgemm, hyb->arrays.bytes));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "AIJHybridGPU: SpMV method %s, SpGEMM method %s, %zu bytes adopted from a product\n", hyb->device.ready ? hyb->device.plan.method->name : (hyb->host.ready ? hyb->host.plan.method->name : hyb->choices.spmv), hyb->choices.spgemm, hyb->locked ? (size_t)0 : hyb->arrays.bytes));
     if (A->product && A->product->view) PetscCall((*A->product->view)(A, viewer));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -396,6 +413,9 @@ static PetscErrorCode MatSeqAIJHybridGPUSetOps(Mat A, PetscBool on)
   PetscFunctionBegin;
   ops->destroy               = on ? MatDestroy_SeqAIJHybridGPU : p->destroy;
   ops->zerorows              = on ? MatZeroRows_SeqAIJHybridGPU : p->zerorows;
+#if PETSC_VERSION_GE(3, 20, 0)
+  ops->eliminatezeros        = on ? MatEliminateZeros_SeqAIJHybridGPU : p->eliminatezeros;
+#endif
   ops->zerorowscolumns       = on ? MatZeroRowsColumns_SeqAIJHybridGPU : p->zerorowscolumns;
   if (!A->sortedfull) ops->setvalues = on ? MatSetValues_SeqAIJHybridGPU : p->setvalues; /* MAT_SORTED_FULL has one of its own, which makes no room */
   ops->assemblyend           = on ? MatAssemblyEnd_SeqAIJHybridGPU : p->assemblyend;
@@ -465,13 +485,8 @@ static PetscErrorCode MatSeqAIJHybridGPUInstall(Mat B)
 
 static PetscErrorCode HybDuplicateOfParent(Mat A, Mat *B)
 {
-  PetscErrorCode ierr;
-
   PetscFunctionBegin;
-  HybLargePagesBegin();
-  ierr = MatDuplicate(A, MAT_COPY_VALUES, B);
-  HybLargePagesEnd();
-  PetscCall(ierr);
+  HybWithLargePages(MatDuplicate(A, MAT_COPY_VALUES, B));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -602,9 +617,13 @@ M*/
 
 PetscErrorCode MatCreate_SeqAIJHybridGPU(Mat A)
 {
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+
   PetscFunctionBegin;
   PetscCall(MatSetType(A, MATSEQAIJ));
   PetscCall(MatConvert_SeqAIJ_SeqAIJHybridGPU(A, MATSEQAIJHYBRIDGPU, MAT_INPLACE_MATRIX, &A));
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  hyb->optionsknown = PETSC_TRUE; /* those of its birth, and what MatSetOption() brings */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

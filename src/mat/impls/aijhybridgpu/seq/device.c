@@ -42,7 +42,7 @@ PetscErrorCode HybGlueGetDevice(PetscBool required, const HybBackend **device)
     char              path[PETSC_MAX_PATH_LEN] = "", memory[32] = "managed";
     HybServices       services;
     PetscReal         fraction = 0.5;
-    PetscReal         limit    = 0;
+    PetscReal         limit    = 0, lockshare = 0.25;
     PetscInt          id       = -1;
     PetscMPIInt       rank, size;
     PetscBool         flg, mirror, managed;
@@ -53,6 +53,8 @@ PetscErrorCode HybGlueGetDevice(PetscBool required, const HybBackend **device)
     PetscCheck(fraction >= 0 && fraction <= 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-mat_aijhybridgpu_managed_limit %g is not a share within 0 to 1 of the card's free memory", (double)fraction);
     PetscCall(PetscOptionsGetReal(NULL, NULL, "-mat_aijhybridgpu_memory_limit", &limit, &flg));
     PetscCheck(limit >= 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-mat_aijhybridgpu_memory_limit %g is not a number of bytes", (double)limit);
+    PetscCall(PetscOptionsGetReal(NULL, NULL, "-mat_aijhybridgpu_lock_limit", &lockshare, &flg));
+    PetscCheck(lockshare >= 0 && lockshare <= 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-mat_aijhybridgpu_lock_limit %g is not a share within 0 to 1 of the host's memory", (double)lockshare);
     PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_memory", memory, sizeof(memory), NULL));
     PetscCall(PetscStrcmp(memory, "mirror", &mirror));
     PetscCall(PetscStrcmp(memory, "managed", &managed));
@@ -61,6 +63,7 @@ PetscErrorCode HybGlueGetDevice(PetscBool required, const HybBackend **device)
     PetscCall(HybGlueLocalRanks(&rank, &size));
     services.size             = sizeof(services);
     services.managed_fraction = (double)fraction;
+    services.locked_fraction  = (double)lockshare;
     services.memory_limit     = (size_t)limit;
     services.mirror           = mirror ? 1 : 0;
     services.device           = (int)id;
@@ -266,9 +269,13 @@ PetscErrorCode MatSeqAIJHybridGPUSendLent(Mat A, Mat_SeqAIJHybridGPU *hyb, const
     if (d->shared) { /* the host may have touched the pages since: fetch them back in one go instead of by faults */
       PetscCall(x->backend->prefetch(x, d->csr.a, sizeof(HybScalar) * (size_t)d->csr.nnz, PETSC_TRUE));
     } else {
+      const HybScalar *from = l->csr.a;
+
+      if (d->csr.a && !d->born) PetscCall(MatSeqAIJHybridGPUSendFrom(A, hyb, x, &l->csr, &d->csr, &from));
+      else hyb->inserted = PETSC_FALSE;
       if (!d->csr.a) PetscCall(HybArenaAlloc(&d->arena, HYB_MEM_DEVICE, d->csr.nnz, sizeof(HybScalar), &d->csr.a));
       PetscCall(PetscLogEventBegin(HYB_CopyTo, A, 0, 0, 0));
-      PetscCall(x->backend->copy(x, d->csr.a, l->csr.a, sizeof(HybScalar) * (size_t)d->csr.nnz, HYB_COPY_HOST_TO_DEVICE));
+      PetscCall(x->backend->copy(x, d->csr.a, from, sizeof(HybScalar) * (size_t)d->csr.nnz, HYB_COPY_HOST_TO_DEVICE));
       PetscCall(HybLogToDevice(sizeof(HybScalar) * (PetscLogDouble)d->csr.nnz));
       PetscCall(PetscLogEventEnd(HYB_CopyTo, A, 0, 0, 0));
     }
@@ -313,7 +320,7 @@ PetscErrorCode MatSeqAIJHybridGPUHostWrites(Mat A)
   Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
 
   PetscFunctionBegin;
-  if (!MatIsSeqAIJHybridGPU(A) || !hyb || !hyb->arrays.blocks || !HybExecOnDevice(&hyb->arrays.exec)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!MatIsSeqAIJHybridGPU(A) || !hyb || !hyb->arrays.blocks || hyb->locked || !HybExecOnDevice(&hyb->arrays.exec)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybExecRefresh(&hyb->arrays.exec));
   PetscCall(hyb->arrays.exec.backend->sync(&hyb->arrays.exec));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -388,7 +395,7 @@ static PetscErrorCode MatSeqAIJHybridGPUAdoptDevice_Private(Mat C, const HybExec
   HybCSR               host = *csr;
   HybDeviceCopy        copy;
   HybMem               jmem, amem;
-  PetscOptions         noinode;
+  PetscOptions         noinode = NULL;
   PetscErrorCode       ierr;
 
   PetscFunctionBegin;
@@ -412,13 +419,9 @@ static PetscErrorCode MatSeqAIJHybridGPUAdoptDevice_Private(Mat C, const HybExec
   PetscCall(x->backend->sync(x));
   copy.nonemptyrows = HybCountNonemptyRows(&host, &copy.longest); /* while the offsets are in the cache, and not in the first product with a vector */
   PetscCall(MatSeqAIJHybridGPUDestroyDevice(hyb));
-  /* the search for inodes would read all of j on the host */
-  PetscCall(PetscOptionsCreate(&noinode));
-  PetscCall(PetscOptionsSetValue(noinode, "-mat_no_inode", NULL));
-  PetscCall(PetscOptionsPush(noinode));
+  PetscCall(HybNoInodeBegin(&noinode));
   ierr = MatSeqAIJHybridGPUAdopt(C, arrays, &host, former);
-  (void)PetscOptionsPop();
-  (void)PetscOptionsDestroy(&noinode);
+  HybNoInodeEnd(&noinode);
   PetscCall(ierr);
   {
     HybLent l;
@@ -436,13 +439,8 @@ static PetscErrorCode MatSeqAIJHybridGPUAdoptDevice_Private(Mat C, const HybExec
 
 PetscErrorCode MatSeqAIJHybridGPUAdoptDevice(Mat C, const HybExec *x, HybArena *arrays, const HybCSR *csr)
 {
-  PetscErrorCode ierr;
-
   PetscFunctionBegin;
-  HybLargePagesBegin();
-  ierr = MatSeqAIJHybridGPUAdoptDevice_Private(C, x, arrays, csr, NULL);
-  HybLargePagesEnd();
-  PetscCall(ierr);
+  HybWithLargePages(MatSeqAIJHybridGPUAdoptDevice_Private(C, x, arrays, csr, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -450,13 +448,9 @@ PetscErrorCode MatSeqAIJHybridGPUAdoptDeviceKeep(Mat C, const HybExec *x, HybAre
 {
   Mat                  former;
   Mat_SeqAIJHybridGPU *hyb = NULL;
-  PetscErrorCode       ierr;
 
   PetscFunctionBegin;
-  HybLargePagesBegin();
-  ierr = MatSeqAIJHybridGPUAdoptDevice_Private(C, x, arrays, csr, &former);
-  HybLargePagesEnd();
-  PetscCall(ierr);
+  HybWithLargePages(MatSeqAIJHybridGPUAdoptDevice_Private(C, x, arrays, csr, &former));
   PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
   hyb->former = former;
   PetscFunctionReturn(PETSC_SUCCESS);

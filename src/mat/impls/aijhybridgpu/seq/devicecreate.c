@@ -173,17 +173,11 @@ static PetscErrorCode MatDuplicate_SeqAIJHybridGPU(Mat A, MatDuplicateOption op,
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, duplicate, A, op, B);
   PetscCall(MatSeqAIJHybridGPUGetData(A, &a));
+  PetscCall(MatSeqAIJHybridGPULockedLetDuplicate(A));
   if (op != MAT_SHARE_NONZERO_PATTERN && !a->hostcopy) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(A, &x, &device));
   if (!device) {
     if (op == MAT_COPY_VALUES) PetscCall(MatSeqAIJHybridGPUHostDuplicate(A, PETSC_TRUE, B));
-    else {
-      PetscErrorCode ierr;
-
-      HybLargePagesBegin();
-      ierr = (*HYB_PARENT.duplicate)(A, op, B);
-      HybLargePagesEnd();
-      PetscCall(ierr);
-    }
+    else HybWithLargePages((*HYB_PARENT.duplicate)(A, op, B));
     PetscCall(MatSeqAIJHybridGPUShare(A, *B));
     PetscFunctionReturn(PETSC_SUCCESS);
   }

@@ -21,9 +21,8 @@
 */
 #include "../aijhybridgpuimpl.h"
 
-#define HYB_HOST_COPY_MIN   ((PetscCount)1 << 14) /* nonzeros from which on it is worth the trouble */
-#define HYB_LARGE_PAGES_MIN ((size_t)8 << 20)     /* bytes */
-#define HYB_WATCHED         16
+#define HYB_HOST_COPY_MIN ((PetscCount)1 << 14) /* nonzeros from which on it is worth the trouble */
+#define HYB_WATCHED       16
 
 typedef PetscErrorCode (*HybMallocFn)(size_t, PetscBool, int, const char[], const char[], void **);
 

@@ -54,18 +54,16 @@ static PetscErrorCode HybPromotedArrays(const HybExec *x, const HybCSR *csr, Hyb
 
 static PetscErrorCode MatSeqAIJHybridGPUPromote(Mat A, Mat_SeqAIJHybridGPU *hyb, const HybExec *x, PetscBool *done)
 {
-  HybCSR           csr, result;
-  HybArena         arrays;
-  PetscErrorCode   ierr;
-  PetscObjectState state, nonzerostate = A->nonzerostate, ass_nonzerostate = A->ass_nonzerostate;
-  PetscInt         num_ass = A->num_ass;
-  PetscBool        was_assembled = A->was_assembled;
-  MatInfo          info = A->info;
+  HybCSR         csr, result;
+  HybArena       arrays;
+  HybSeenStates  seen;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   *done = PETSC_FALSE;
+  PetscCall(MatSeqAIJHybridGPUDemote(A)); /* from page-locked memory, if the values are there */
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, x, PETSC_TRUE, &csr));
-  PetscCall(PetscObjectStateGet((PetscObject)A, &state));
+  PetscCall(HybSeenStatesGet(A, &seen));
   PetscCall(HybArenaInit(&arrays, x));
   /* without the room the matrix stays where it is: that is no error */
   PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
@@ -75,14 +73,9 @@ static PetscErrorCode MatSeqAIJHybridGPUPromote(Mat A, Mat_SeqAIJHybridGPU *hyb,
     ierr = MatSeqAIJHybridGPUAdoptDeviceKeep(A, x, &arrays, &result);
     if (ierr) (void)HybArenaReset(&arrays);
     PetscCall(ierr);
-    A->nonzerostate     = nonzerostate;
-    A->ass_nonzerostate = ass_nonzerostate;
-    A->num_ass          = num_ass;
-    A->was_assembled    = was_assembled;
-    A->info             = info;
-    PetscCall(PetscObjectStateSet((PetscObject)A, state));
-    hyb->copy.key.nonzerostate = hyb->checkkey.nonzerostate = nonzerostate;
-    hyb->copy.mark.state                                    = state;
+    PetscCall(HybSeenStatesSet(A, &seen));
+    hyb->copy.key.nonzerostate = hyb->checkkey.nonzerostate = seen.nonzerostate;
+    hyb->copy.mark.state                                    = seen.state;
     PetscCall(PetscInfo(A, "Written on the device twice without a host write: values and pattern, %" PetscInt64_FMT " nonzeros, move to managed memory (-mat_aijhybridgpu_promote never keeps them on the host)\n", (PetscInt64)csr.nnz));
     *done = PETSC_TRUE;
   } else PetscCall(HybArenaReset(&arrays));
@@ -97,6 +90,8 @@ PetscErrorCode MatSeqAIJHybridGPUDemote(Mat A)
   const PetscInt      *i, *j;
   PetscScalar         *from, *to;
   PetscMemType         mtype;
+  PetscBool            locked;
+  size_t               bytes;
 
   PetscFunctionBegin;
   if (!MatIsSeqAIJHybridGPU(A) || !hyb || !hyb->former) PetscFunctionReturn(PETSC_SUCCESS);
@@ -105,17 +100,24 @@ PetscErrorCode MatSeqAIJHybridGPUDemote(Mat A)
   PetscCall(MatSeqAIJHybridGPUExchangeData(A, hyb->former));
   PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, &j, &to, &mtype));
   PetscCall(HybExecRefresh(&hyb->arrays.exec));
-  PetscCall(hyb->arrays.exec.backend->copy(&hyb->arrays.exec, to, from, sizeof(PetscScalar) * (size_t)hyb->copy.csr.nnz, HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(HybLogToHost(sizeof(PetscScalar) * (PetscLogDouble)hyb->copy.csr.nnz));
+  bytes  = sizeof(PetscScalar) * (size_t)i[A->rmap->n];
+  locked = hyb->locked;
+  PetscCall(hyb->arrays.exec.backend->copy(&hyb->arrays.exec, to, from, bytes, locked ? HYB_COPY_HOST_TO_HOST : HYB_COPY_DEVICE_TO_HOST));
+  if (!locked) PetscCall(HybLogToHost((PetscLogDouble)bytes));
   arrays       = hyb->arrays;
   hyb->arrays  = hyb->formerarrays;
   hyb->adopted = hyb->formeradopted;
   hyb->writes  = 0;
-  PetscCall(MatSeqAIJHybridGPUDestroyDevice(hyb));
-  PetscCall(MatSeqAIJHybridGPUSetBornOps(A, PETSC_FALSE));
+  if (locked) { /* the device's copy stands: pattern and states are what they were */
+    hyb->locked    = PETSC_FALSE;
+    hyb->locknever = PETSC_TRUE;
+  } else {
+    PetscCall(MatSeqAIJHybridGPUDestroyDevice(hyb));
+    PetscCall(MatSeqAIJHybridGPUSetBornOps(A, PETSC_FALSE));
+  }
   PetscCall(MatDestroy(&hyb->former));
   PetscCall(HybArenaReset(&arrays));
-  PetscCall(PetscInfo(A, "Written on the host again: values and pattern return to the arrays of before\n"));
+  PetscCall(PetscInfo(A, locked ? "The values leave page-locked memory\n" : "Written on the host again: values and pattern return to the arrays of before\n"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

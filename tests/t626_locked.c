@@ -1,0 +1,423 @@
+/*
+  Values that the host writes again and again move to page-locked memory of the plugin's, against MATAIJ: nobody sees that but by the array's address; the host goes on writing
+  there; whatever may free or move the arrays brings them back first, with the options, the values and the pattern of then.
+
+TEST np=1
+TEST np=1 @emulated -mat_aijhybridgpu_lock_after 2
+TEST np=1 @emulated -mat_aijhybridgpu_lock_after 2 -mat_aijhybridgpu_memory mirror
+TEST np=1 @emulated -mat_aijhybridgpu_lock_after 2 -mat_seqaij_type seqaijhybridgpu -some
+TEST np=1 @emulated -mat_aijhybridgpu_lock_after 2 -mat_aijhybridgpu_lock_limit 0 -never -some
+TEST np=1 @emulated -mat_aijhybridgpu_lock_after 0 -never -some
+TEST np=2 @emulated -mat_aijhybridgpu_lock_after 2 -never -some
+*/
+#include "mattest.h"
+#include <petsc/private/petscimpl.h> /* PetscObjectState */
+
+#define N   30000
+#define ROW 9
+
+static PetscBool device, never; /* may values move in this run? */
+static int       round_;
+
+static const PetscScalar *Values(Mat A)
+{
+  const PetscScalar *a = NULL, *array;
+  PetscBool          mpi;
+
+  PetscCallAbort(PETSC_COMM_SELF, PetscObjectBaseTypeCompare((PetscObject)A, MATMPIAIJ, &mpi));
+  if (mpi) PetscCallAbort(PETSC_COMM_SELF, MatMPIAIJGetSeqAIJ(A, &A, NULL, NULL));
+  PetscCallAbort(PETSC_COMM_SELF, MatSeqAIJGetArrayRead(A, &array));
+  a = array;
+  PetscCallAbort(PETSC_COMM_SELF, MatSeqAIJRestoreArrayRead(A, &array));
+  return a;
+}
+
+static PetscErrorCode Assemble(Mat M)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatAssemblyBegin(M, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(M, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* New values of every entry: by rows, by blocks of two rows and two columns that are added, or by the array */
+typedef enum {
+  ROWS,
+  BLOCKS,
+  ARRAY
+} Way;
+static PetscErrorCode Write(Mat M, Way way)
+{
+  PetscInt start, end;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetOwnershipRange(M, &start, &end));
+  if (way == ARRAY) {
+    PetscScalar *a;
+    MatInfo      info;
+
+    PetscCall(MatGetInfo(M, MAT_LOCAL, &info));
+    PetscCall(MatSeqAIJGetArray(M, &a));
+    for (PetscInt k = 0; k < (PetscInt)info.nz_used; k++) a[k] = 1.0 + (PetscReal)((k + 3 * round_) % 17);
+    PetscCall(MatSeqAIJRestoreArray(M, &a));
+  } else if (way == ROWS) {
+    for (PetscInt r = start; r < end; r++) {
+      PetscInt    col[ROW];
+      PetscScalar v[ROW];
+
+      for (PetscInt k = 0; k < ROW; k++) {
+        col[k] = (r + k) % N;
+        v[k]   = 1.0 + (PetscReal)((5 * r + k + round_) % 13);
+      }
+      PetscCall(MatSetValues(M, 1, &r, ROW, col, v, INSERT_VALUES));
+    }
+  } else {
+    PetscCall(MatZeroEntries(M));
+    for (PetscInt r = start; r + 1 < PetscMin(end, N - ROW); r += 7) {
+      const PetscInt    row[2] = {r, r + 1}, col[2] = {r + 2, r + 5};
+      const PetscScalar v[4]   = {1.0 + round_, 2.0, 3.0, 4.0};
+
+      PetscCall(MatSetValues(M, 2, row, 2, col, v, ADD_VALUES));
+    }
+  }
+  PetscCall(Assemble(M));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Both get new values, and a product with a vector; did the values of H move during that? */
+static PetscErrorCode Step(Mat A, Mat H, Way way, PetscBool *moved)
+{
+  const PetscScalar *before, *after, *plain;
+  PetscObjectState   state[2], nonzerostate[2];
+  MatInfo            info[2];
+
+  PetscFunctionBeginUser;
+  round_++;
+  PetscCall(Write(A, way));
+  PetscCall(Write(H, way));
+  before = Values(H);
+  plain  = Values(A);
+  PetscCall(PetscObjectStateGet((PetscObject)H, &state[0]));
+  PetscCall(MatGetNonzeroState(H, &nonzerostate[0]));
+  PetscCall(MatGetInfo(H, MAT_LOCAL, &info[0]));
+  MatTestCheckMult(H, A, "the product after new values");
+  after = Values(H);
+  PetscCall(PetscObjectStateGet((PetscObject)H, &state[1]));
+  PetscCall(MatGetNonzeroState(H, &nonzerostate[1]));
+  PetscCall(MatGetInfo(H, MAT_LOCAL, &info[1]));
+  MatTestCheck(plain == Values(A), "those of aij stay, whatever its operations are");
+  MatTestCheck(state[0] == state[1] && nonzerostate[0] == nonzerostate[1], "the states tell nothing");
+  MatTestCheck(info[0].nz_used == info[1].nz_used && info[0].assemblies == info[1].assemblies && info[0].mallocs == info[1].mallocs, "the counts tell nothing");
+  *moved = (PetscBool)(before != after);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Make(MatType type, PetscBool columns, Mat *M)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatCreate(PETSC_COMM_WORLD, M));
+  PetscCall(MatSetSizes(*M, PETSC_DECIDE, PETSC_DECIDE, N, N));
+  PetscCall(MatSetType(*M, type));
+  PetscCall(MatSeqAIJSetPreallocation(*M, ROW, NULL));
+  PetscCall(MatMPIAIJSetPreallocation(*M, ROW, NULL, ROW, NULL));
+  if (columns) PetscCall(MatSetOption(*M, MAT_ROW_ORIENTED, PETSC_FALSE));
+  PetscCall(Write(*M, ROWS));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* From the first product to the one after the move. expected: is there one, at the second time that new values are sent? */
+static PetscErrorCode Steps(Mat A, Mat H, Way way, PetscBool expected)
+{
+  PetscBool moved;
+
+  PetscFunctionBeginUser;
+  MatTestCheckMult(H, A, "the first product");
+  for (int k = 1; k <= 3; k++) {
+    PetscCall(Step(A, H, way, &moved));
+    if (device) MatTestCheck(moved == (k == 2 && expected && !never), k == 2 && expected && !never ? "the values move" : "the values stay");
+    else MatTestSkipped++;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What brings the values back, and what does not: done to both, and a product and a step after it */
+typedef enum {
+  STAYS,
+  RETURNS,
+  GOES_ON /* to another array */
+} Where;
+static PetscErrorCode CheckWay(const char *name, Where where, PetscErrorCode (*way)(Mat))
+{
+  Mat                A, H;
+  const PetscScalar *first, *locked;
+  PetscBool          moved;
+
+  PetscFunctionBeginUser;
+  MatTestName = name;
+  PetscCall(Make(MATAIJ, PETSC_FALSE, &A));
+  PetscCall(Make("aijhybridgpu", PETSC_FALSE, &H));
+  first = Values(H);
+  PetscCall(Steps(A, H, ROWS, PETSC_TRUE));
+  locked = Values(H);
+  PetscCall((*way)(A));
+  PetscCall((*way)(H));
+  if (device && where != GOES_ON) MatTestCheck(Values(H) == (where == RETURNS ? first : locked), where == RETURNS ? "the values return" : "the values stay locked");
+  else if (!device) MatTestSkipped++;
+  MatTestCheckSame(H, A, "afterwards");
+  MatTestCheckMult(H, A, "the product afterwards");
+  for (int k = 0; k < 3; k++) {
+    PetscCall(Step(A, H, ROWS, &moved));
+    MatTestCheckSame(H, A, "a step afterwards");
+    if (where == RETURNS) MatTestCheck(!moved, "no second time");
+  }
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&H));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode NewEntry(Mat M)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatSetOption(M, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatSetValue(M, 3, N / 2, 4.0, INSERT_VALUES));
+  PetscCall(Assemble(M));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* a new entry where such are an error */
+static PetscErrorCode Refused(Mat M)
+{
+  PetscErrorCode ierr;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+  ierr = MatSetValue(M, 3, N / 2, 4.0, INSERT_VALUES);
+  PetscCall(PetscPopErrorHandler());
+  MatTestCheck(ierr != PETSC_SUCCESS, "a new entry is refused");
+  PetscCall(MatSetValue(M, 3, 3, 4.0, INSERT_VALUES));
+  PetscCall(Assemble(M));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode ZeroRows(Mat M, PetscBool keep, PetscBool columns)
+{
+  const PetscInt rows[3] = {1, 500, N - 1};
+
+  PetscFunctionBeginUser;
+  if (keep) PetscCall(MatSetOption(M, MAT_KEEP_NONZERO_PATTERN, PETSC_TRUE));
+  if (columns) PetscCall(MatZeroRowsColumns(M, 3, rows, 2.0, NULL, NULL));
+  else PetscCall(MatZeroRows(M, 3, rows, 2.0, NULL, NULL));
+  if (!keep && !columns) { /* they get their entries back, for the steps that follow */
+    PetscCall(MatSetOption(M, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+    PetscCall(MatSetOption(M, MAT_KEEP_NONZERO_PATTERN, PETSC_TRUE));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode ZeroRowsKeep(Mat M)
+{
+  return ZeroRows(M, PETSC_TRUE, PETSC_FALSE);
+}
+static PetscErrorCode ZeroRowsShorten(Mat M)
+{
+  return ZeroRows(M, PETSC_FALSE, PETSC_FALSE);
+}
+static PetscErrorCode ZeroRowsAndColumns(Mat M)
+{
+  return ZeroRows(M, PETSC_FALSE, PETSC_TRUE);
+}
+
+static PetscErrorCode StoreAndRetrieve(Mat M)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatSetOption(M, MAT_NEW_NONZERO_LOCATIONS, PETSC_FALSE));
+  PetscCall(MatStoreValues(M));
+  PetscCall(MatScale(M, 3.0));
+  PetscCall(MatRetrieveValues(M));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Copies(Mat M)
+{
+  Mat C, D, T;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatDuplicate(M, MAT_COPY_VALUES, &D));
+  PetscCall(MatConvert(M, MATAIJ, MAT_INITIAL_MATRIX, &C));
+  PetscCall(MatTranspose(M, MAT_INITIAL_MATRIX, &T));
+  MatTestCheckSame(D, C, "duplicate and conversion");
+  PetscCall(MatTranspose(T, MAT_INPLACE_MATRIX, &T));
+  MatTestCheckSame(T, C, "transposed twice");
+  PetscCall(MatScale(D, 2.0));
+  PetscCall(MatCopy(D, M, SAME_NONZERO_PATTERN));
+  PetscCall(MatAXPY(M, -0.25, D, SAME_NONZERO_PATTERN));
+  PetscCall(NewEntry(D)); /* its arrays are its own */
+  PetscCall(MatDestroy(&T));
+  PetscCall(MatDestroy(&D));
+  PetscCall(MatDestroy(&C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode AnotherPattern(Mat M)
+{
+  Mat D;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreateConstantDiagonal(PETSC_COMM_SELF, N, N, N, N, 2.0, &D));
+  PetscCall(MatConvert(D, MATAIJ, MAT_INPLACE_MATRIX, &D));
+  PetscCall(MatSetValue(D, 0, N / 2, 7.0, INSERT_VALUES));
+  PetscCall(Assemble(D));
+  PetscCall(MatAXPY(M, 3.0, D, DIFFERENT_NONZERO_PATTERN));
+  PetscCall(MatDestroy(&D));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Twice(Mat M)
+{
+  Vec x, y;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatScale(M, 2.0));
+  PetscCall(MatCreateVecs(M, &x, &y));
+  PetscCall(VecSet(x, 1.0));
+  PetscCall(MatMult(M, x, y));
+  PetscCall(MatScale(M, 3.0));
+  PetscCall(MatScale(M, 0.5));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&y));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode InPlace(Mat M)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatConvert(M, MATAIJ, MAT_INPLACE_MATRIX, &M));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Preallocate(Mat M)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatSeqAIJSetPreallocation(M, ROW + 1, NULL));
+  PetscCall(Write(M, ROWS));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#if PETSC_VERSION_GE(3, 20, 0)
+static PetscErrorCode Eliminate(Mat M)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatZeroEntries(M));
+  PetscCall(MatSetValue(M, 4, 5, 2.0, INSERT_VALUES));
+  PetscCall(Assemble(M));
+  PetscCall(MatEliminateZeros(M, PETSC_TRUE));
+  PetscCall(MatSetOption(M, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
+static PetscErrorCode Replace(Mat M)
+{
+  Mat D;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatDuplicate(M, MAT_COPY_VALUES, &D));
+  PetscCall(MatScale(D, 2.0));
+  PetscCall(MatHeaderReplace(M, &D));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  int         code = 0;
+  PetscBool   some = PETSC_FALSE, moved;
+  PetscMPIInt size;
+  Mat         A, H, X;
+  char        library[PETSC_MAX_PATH_LEN];
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, "Values in page-locked memory\n"));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_cuda_library", library, sizeof(library), &device));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-never", &never, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-some", &some, NULL));
+
+  MatTestName = "by rows";
+  PetscCall(Make(MATAIJ, PETSC_FALSE, &A));
+  PetscCall(Make("aijhybridgpu", PETSC_FALSE, &H));
+  PetscCall(Steps(A, H, ROWS, PETSC_TRUE));
+  MatTestName = "adding blocks";
+  PetscCall(Step(A, H, BLOCKS, &moved));
+  MatTestCheckSame(H, A, "the entries");
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&H));
+  if (size > 1) goto end;
+
+  MatTestName = "blocks by columns";
+  PetscCall(Make(MATAIJ, PETSC_TRUE, &A));
+  PetscCall(Make("aijhybridgpu", PETSC_TRUE, &H));
+  PetscCall(Steps(A, H, BLOCKS, PETSC_TRUE));
+  MatTestCheckSame(H, A, "the entries");
+  PetscCall(MatDestroy(&H));
+
+  MatTestName = "converted, by the array";
+  PetscCall(MatConvert(A, "aijhybridgpu", MAT_INITIAL_MATRIX, &H));
+  PetscCall(Steps(A, H, ARRAY, PETSC_TRUE));
+  PetscCall(MatDuplicate(A, MAT_DO_NOT_COPY_VALUES, &X));
+  PetscCall(MatDestroy(&X));
+  MatTestName = "converted, a duplicate of it";
+  {
+    Mat B;
+
+    PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &B));
+    PetscCall(MatDuplicate(H, MAT_COPY_VALUES, &X));
+    PetscCall(Step(B, X, BLOCKS, &moved)); /* by columns, as A */
+    MatTestCheckSame(X, B, "the entries");
+    PetscCall(MatDestroy(&X));
+    PetscCall(MatDestroy(&B));
+  }
+  PetscCall(MatDestroy(&H));
+  MatTestName = "converted, by the array and then by blocks";
+  PetscCall(MatConvert(A, "aijhybridgpu", MAT_INITIAL_MATRIX, &H));
+  PetscCall(Steps(A, H, ARRAY, PETSC_TRUE));
+  for (int k = 0; k < 3; k++) PetscCall(Step(A, H, BLOCKS, &moved));
+  MatTestCheckSame(H, A, "the entries");
+  PetscCall(MatDestroy(&H));
+  PetscCall(MatDestroy(&A));
+  if (some) goto end;
+
+  MatTestName = "new entries may come";
+  PetscCall(Make(MATAIJ, PETSC_FALSE, &A));
+  PetscCall(Make("aijhybridgpu", PETSC_FALSE, &H));
+  PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatSetOption(H, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscCall(Steps(A, H, ROWS, PETSC_FALSE));
+  PetscCall(MatDestroy(&H));
+
+  MatTestName = "lent arrays";
+  PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &H));
+  PetscCall(MatConvert(H, "aijhybridgpu", MAT_INPLACE_MATRIX, &H));
+  PetscCall(Steps(A, H, ARRAY, PETSC_FALSE));
+  PetscCall(MatDestroy(&H));
+  PetscCall(MatDestroy(&A));
+
+  PetscCall(CheckWay("a new entry", GOES_ON, NewEntry));
+  PetscCall(CheckWay("a new entry refused", STAYS, Refused));
+  PetscCall(CheckWay("MatZeroRows, the pattern is kept", STAYS, ZeroRowsKeep));
+  PetscCall(CheckWay("MatZeroRows", RETURNS, ZeroRowsShorten));
+  PetscCall(CheckWay("MatZeroRowsColumns", STAYS, ZeroRowsAndColumns));
+  PetscCall(CheckWay("MatStoreValues", RETURNS, StoreAndRetrieve));
+  PetscCall(CheckWay("copies", STAYS, Copies));
+  PetscCall(CheckWay("MatConvert in place", RETURNS, InPlace));
+#if PETSC_VERSION_GE(3, 20, 0)
+  PetscCall(CheckWay("MatEliminateZeros", RETURNS, Eliminate));
+#endif
+  PetscCall(CheckWay("another preallocation", GOES_ON, Preallocate));
+  PetscCall(CheckWay("MatAXPY of another pattern", GOES_ON, AnotherPattern));
+  PetscCall(CheckWay("written twice on the device", GOES_ON, Twice));
+  PetscCall(CheckWay("MatHeaderReplace", GOES_ON, Replace));
+end:
+  PetscCall(MatTestFinalize(&code));
+  PetscCall(PetscFinalize());
+  return code;
+}
