@@ -8,9 +8,7 @@ check-gpu: all cuda
 	@CONFORMANCE_BUNDLE="$${CONFORMANCE_BUNDLE:-$(CONFORMANCE_BUNDLE)}" tests/check-gpu $(PART) $(BUILD)/tests $(CURDIR)/$(CUDA_LIB) $(CURDIR)/$(BUILD)/lib/$(PLUGIN) $(GPU_REPORT)
 
 gpu-report-status:
-	@if [ ! -s $(GPU_REPORT) ]; then echo "$(GPU_REPORT): no report yet"; exit 1; fi; \
-	now=$$(tests/source-hash); was=$$(sed -n 's/^  sources //p' $(GPU_REPORT) | sort -u); \
-	if [ "$$was" = "$$now" ]; then echo "$(GPU_REPORT): current"; else echo "$(GPU_REPORT): about sources $$was, these are $$now"; exit 1; fi
+	@tests/gpu-report-status $(GPU_REPORT)
 
 ## make check-gpu       tests on a real GPU, PART=unit|sanitizer|conformance|faults; appends to tests/gpu-report.txt
-## make gpu-report-status  says whether tests/gpu-report.txt is about these sources
+## make gpu-report-status  says whether the last run of each part in tests/gpu-report.txt is about these sources, or what differs

@@ -22,6 +22,6 @@ $(BUILD)/other/%/$(PLUGIN): $(BUILD)/other/%/register.o $(ROOMS_OBJ) $(GLUE_OBJ)
 .PHONY: test-plugin
 CHECK_TARGETS += test-plugin
 ## make test-plugin     what -help shows, what is refused at load, and that nothing is left allocated
-test-plugin: $(BUILD)/lib/$(PLUGIN) $(OTHER_MADE:%=$(BUILD)/other/%/$(PLUGIN)) $(BUILD)/examples/solve
+test-plugin: $(BUILD)/lib/$(PLUGIN) $(OTHER_MADE:%=$(BUILD)/other/%/$(PLUGIN)) $(BUILD)/examples/solve $(EMULATED_LIB)
 	@$(MAKE) --no-print-directory $(MAT_BIN) | grep -v 'up to date' || true
-	@$(TEST_ENV) MPIEXEC='$(or $(MPIEXEC),mpiexec)' tests/plugin/run.sh $(abspath $(BUILD)) $(abspath $(BUILD)/lib/$(PLUGIN))
+	@$(TEST_ENV) MPIEXEC='$(or $(MPIEXEC),mpiexec)' tests/plugin/run.sh $(abspath $(BUILD)) $(abspath $(BUILD)/lib/$(PLUGIN)) $(abspath $(EMULATED_LIB))

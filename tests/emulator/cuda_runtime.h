@@ -63,6 +63,7 @@ typedef enum {
   cudaErrorInvalidValue         = 1,
   cudaErrorMemoryAllocation     = 2,
   cudaErrorInvalidConfiguration = 9,
+  cudaErrorInsufficientDriver   = 35,
   cudaErrorNotReady             = 600,
   cudaErrorInvalidDevice        = 101,
   cudaErrorInvalidResourceHandle = 400,

@@ -305,7 +305,7 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t, cudaEvent_t)
 /* The device */
 const char *cudaGetErrorString(cudaError_t e)
 {
-  return e == cudaSuccess ? "no error" : e == cudaErrorMemoryAllocation ? "out of memory" : e == cudaErrorInvalidValue ? "invalid argument" : e == cudaErrorInvalidConfiguration ? "invalid configuration argument" : "unknown error";
+  return e == cudaSuccess ? "no error" : e == cudaErrorMemoryAllocation ? "out of memory" : e == cudaErrorInvalidValue ? "invalid argument" : e == cudaErrorInvalidConfiguration ? "invalid configuration argument" : e == cudaErrorInsufficientDriver ? "CUDA driver version is insufficient for CUDA runtime version" : "unknown error";
 }
 const char *cudaGetErrorName(cudaError_t e)
 {
@@ -323,6 +323,8 @@ cudaError_t cudaGetLastError(void)
 }
 cudaError_t cudaGetDeviceCount(int *n)
 {
+  const char *driver = getenv("HYB_EMULATOR_DRIVER"); /* its version, like CUDART_VERSION; 0: there is none, which CUDA tells in the same way */
+  if (driver && atoi(driver) < CUDART_VERSION) return Set(cudaErrorInsufficientDriver);
   *n = Cards();
   return cudaSuccess;
 }

@@ -1,9 +1,9 @@
 #!/bin/sh
 # The plugin as PETSc loads it: what -help shows, what is refused and how, and that nothing is left allocated.
 #
-#   tests/plugin/run.sh BUILD PLUGIN       BUILD/tests holds the programs, BUILD/other plugins that must not load
+#   tests/plugin/run.sh BUILD PLUGIN [EMULATED]       BUILD/tests holds the programs, BUILD/other plugins that must not load, EMULATED is the emulated device's library
 set -u
-build=$1 plugin=$2
+build=$1 plugin=$2 emulated=${3:-}
 mpiexec=${MPIEXEC:-mpiexec}
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
@@ -15,7 +15,7 @@ coo=$build/tests/t603_coo
 # -help: every option that the type's sources read, and the methods' names
 printf '%%%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n2 2 3\n' > "$tmp/small.mtx"
 timeout 60 "$build/examples/solve" -dll_append "$plugin" -mat_type aijhybridgpu -help -A "$tmp/small.mtx" > "$tmp/out" 2>&1
-for o in $(sed -n 's/.*PetscOptions\(Get\)\{0,1\}\(String\|Real\|Int\|Bool\|Enum\).*"\(-mat_aijhybridgpu_[a-z_]*\)".*/\3/p' src/mat/*/*.c src/mat/impls/*/*.c src/mat/impls/*/*/*.c | sort -u) -mat_aijhybridgpu_spgemm -mat_aijhybridgpu_spmv; do
+for o in $(sed -n 's/.*PetscOptions\(Get\)\{0,1\}\(String\|Real\|Int\|Bool\|Enum\).*"\(-mat_aijhybridgpu_[a-z_]*\)".*/\3/p' src/mat/*/*.c src/mat/impls/*/*.c src/mat/impls/*/*/*.c | sort -u) -mat_aijhybridgpu_spgemm -mat_aijhybridgpu_spmv -mat_aijhybridgpu_segsum_repair; do
   if grep -q -e "^ *$o" "$tmp/out"; then ok; else bad "-help shows $o (process-wide options: HybGlueHelp() in src/mat/register)"; fi
 done
 for m in binned rowmerge segsum csr; do
@@ -38,6 +38,25 @@ run="$build/tests/t602_product -dll_append $plugin"
 refuses "an unknown memory mode" 'Unknown memory mode "nonesuch" for -mat_aijhybridgpu_memory: managed or mirror' $run -mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_memory nonesuch
 refuses "a share above 1" 'managed_limit.* is not a share' $run -mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_managed_limit 7
 refuses "a library that is not there" 'was asked for, but' $run -mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_cuda_library /nonexistent.so
+
+# a device that cannot be used or may not be: the host does the work and -info says why, unless the device was asked for by name
+if [ -n "$emulated" ]; then
+  run="$run -mat_aijhybridgpu_cuda_library $emulated -mat_aijhybridgpu_device_min 0"
+  does() { # what it is, a pattern of operations on the device, what -info says; the environment and options
+    what=$1 operations=$2 text=$3
+    shift 3
+    rm -f "$tmp/counts" "$tmp"/info*
+    timeout 120 env $1 $run ${2:-} -mat_aijhybridgpu_view_counts "$tmp/counts" -info "$tmp/info" > "$tmp/out" 2>&1 && grep -q " device=$operations " "$tmp/counts" && grep -qh -e "$text" "$tmp"/info* && ok || { cat "$tmp/counts" >> "$tmp/out"; bad "$what"; }
+  }
+  does "a device that can be used is" '[1-9][0-9]*' 'Device library emulated in use' HYB_EMULATOR_DRIVER=99000
+  does "without a driver, or with one that is too old, the host does all" 0 'No device is used: .*CUDA driver version is insufficient' HYB_EMULATOR_DRIVER=12040
+  does "with -device_enable none the host does all" 0 'No device is used: devices are switched off by -device_enable none' HYB_EMULATOR_DRIVER=99000 "-device_enable none"
+  refuses "a driver that is too old" 'was asked for, but .*CUDA driver version is insufficient' env HYB_EMULATOR_DRIVER=12040 $run -mat_aijhybridgpu_backend cuda
+  refuses "the device together with -device_enable none" 'was asked for, but devices are switched off by -device_enable none' $run -mat_aijhybridgpu_backend cuda -device_enable none
+else
+  echo "SKIPPED: a driver that is too old, -device_enable none: the emulated device shows them, and there is none"
+  skipped=$((skipped + 1))
+fi
 refuses "a plugin of another release" 'was built for PETSc 3.17 and cannot be loaded into PETSc 3' "$coo" -dll_append "$build/other/release/libaijhybridgpu.so"
 refuses "a plugin that brings a second PETSc" 'two PETSc libraries in one process' "$coo" -dll_append "$build/other/second/libaijhybridgpu.so"
 configuration() { # which, what it is, the message; what this PETSc has itself is no other one

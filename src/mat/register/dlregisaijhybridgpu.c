@@ -211,6 +211,7 @@ static PetscErrorCode HybGlueHelp(void)
     {"-mat_aijhybridgpu_lock_limit", "Page-locked memory of this node's processes for such values, a share of the host's memory", "0.25"},
     {"-mat_aijhybridgpu_promote", "Matrices that the program writes on the device move there: auto or never", "auto"},
     {"-mat_aijhybridgpu_plan_min", "Patterns of so many nonzeros are planned for at their second product with a vector, others at their first", "1000000"},
+    {"-mat_aijhybridgpu_segsum_repair", "Who puts the sums of dirty tiles of segsum in order on a device: device or cpu", "device"},
     {"-mat_aijhybridgpu_view_memory", "Shows at the end what was held and what crossed the bus", ""},
     {"-mat_aijhybridgpu_view_counts", "A file to which each process appends at the end what ran", ""}};
   PetscBool help;

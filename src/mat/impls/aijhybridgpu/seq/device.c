@@ -33,11 +33,40 @@ static PetscErrorCode HybGlueLocalRanks(PetscMPIInt *rank, PetscMPIInt *size)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* PETSc's own switch for devices holds for ours too: where it is off PETSc has no stream, and its vectors are the host's */
+static PetscErrorCode HybGlueDevicesOff(PetscBool *off, char why[], size_t length)
+{
+  const char *const options[] = {"-device_enable", "-device_enable_cuda"}; /* the second one overrules the first */
+
+  PetscFunctionBegin;
+  *off = PETSC_FALSE;
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(options); k++) {
+    char      value[32] = "";
+    PetscBool flg;
+
+    PetscCall(PetscOptionsGetString(NULL, NULL, options[k], value, sizeof(value), &flg));
+    if (!flg) continue;
+    PetscCall(PetscStrcasecmp(value, "none", off));
+    PetscCall(PetscSNPrintf(why, length, "devices are switched off by %s none", options[k]));
+  }
+  if (!*off) why[0] = 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybGlueGetDevice(PetscBool required, const HybBackend **device)
 {
   HybGlue *g = &HybGlueState;
 
   PetscFunctionBegin;
+  if (g->devicestatus == HYB_DEVICE_UNKNOWN) {
+    PetscBool off;
+
+    PetscCall(HybGlueDevicesOff(&off, g->whynodevice, sizeof(g->whynodevice)));
+    if (off) {
+      g->devicestatus = HYB_DEVICE_NONE;
+      PetscCall(PetscInfo(NULL, "No device is used: %s\n", g->whynodevice));
+    }
+  }
   if (g->devicestatus == HYB_DEVICE_UNKNOWN) {
     char              path[PETSC_MAX_PATH_LEN] = "", memory[32] = "managed";
     HybServices       services;
