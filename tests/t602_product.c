@@ -1,6 +1,6 @@
 /*
   Products of the type against those of MATAIJ: every MatProductType, first call, reuse with changed values, reuse with other matrices of the same
-  pattern, reuse with another pattern, symbolic alone, mixed operands, and reuse after the result's transpose was formed.
+  pattern, reuse with another pattern, symbolic alone, mixed operands, reuse after the result's transpose was formed and used, and results and operands bound to the CPU between the phases.
 
 TEST np=1
 TEST np=1 -mat_aijhybridgpu_spgemm rowmerge
@@ -17,6 +17,66 @@ static PetscErrorCode Change(Mat A, PetscScalar alpha)
   PetscCall(MatScale(A, alpha));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+/* y = E^T x by both: on the device by an explicit transpose that E keeps, whose values must follow E's */
+static PetscErrorCode CheckTransposed(Mat E, Mat D, const char *what)
+{
+  Vec x, y, z;
+
+  PetscFunctionBegin;
+  PetscCall(MatCreateVecs(D, &y, &x));
+  PetscCall(VecDuplicate(y, &z));
+  PetscCall(VecSetRandom(x, NULL));
+  PetscCall(MatMultTranspose(D, x, y));
+  PetscCall(MatMultTranspose(E, x, z));
+  VecTestCheckSame(z, y, what);
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&y));
+  PetscCall(VecDestroy(&z));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#if defined(PETSC_HAVE_DEVICE)
+/* The result, or an operand, is bound to the CPU between the symbolic and the numeric phase, and free again later: the product goes where they are */
+static PetscErrorCode CheckBound(MatProductType type, Mat a, Mat b, Mat c, Mat A, Mat B, Mat C)
+{
+  PetscFunctionBegin;
+  for (int which = 0; which < 3; which++) { /* the result, the first operand, all of them */
+    Mat D, E, bound[4];
+    int n = 0;
+
+    PetscCall(MatProductCreate(a, b, type == MATPRODUCT_ABC ? c : NULL, &D));
+    PetscCall(MatProductCreate(A, B, type == MATPRODUCT_ABC ? C : NULL, &E));
+    for (int both = 0; both < 2; both++) {
+      PetscCall(MatProductSetType(both ? E : D, type));
+      PetscCall(MatProductSetFill(both ? E : D, PETSC_DEFAULT));
+      PetscCall(MatProductSetFromOptions(both ? E : D));
+      PetscCall(MatProductSymbolic(both ? E : D));
+    }
+    if (which != 1) bound[n++] = E;
+    if (which > 0) bound[n++] = A;
+    if (which == 2) bound[n++] = B;
+    if (which == 2 && type == MATPRODUCT_ABC) bound[n++] = C;
+    PetscCall(MatProductNumeric(D));
+    for (int pass = 0; pass < 3; pass++) {
+      for (int k = 0; k < n; k++) PetscCall(MatBindToCPU(bound[k], (PetscBool)(pass != 1)));
+      PetscCall(MatProductNumeric(E));
+      MatTestCheckSame(E, D, pass == 1 ? "free again" : "bound to the CPU between the phases");
+      PetscCall(MatScale(A, 2.0));
+      PetscCall(MatScale(a, 2.0));
+      PetscCall(MatProductNumeric(D));
+    }
+    for (int k = 0; k < n; k++) PetscCall(MatBindToCPU(bound[k], PETSC_FALSE));
+    PetscCall(MatProductNumeric(E));
+    MatTestCheckSame(E, D, "free at last");
+    PetscCall(MatScale(A, 0.125));
+    PetscCall(MatScale(a, 0.125));
+    PetscCall(MatDestroy(&D));
+    PetscCall(MatDestroy(&E));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
 
 static const char *const TypeNames[] = {"AB", "AtB", "ABt", "PtAP", "RARt", "ABC"};
 
@@ -87,6 +147,7 @@ int main(int argc, char **argv)
       Mat T;
       PetscCall(MatTranspose(E, MAT_INITIAL_MATRIX, &T));
       PetscCall(MatDestroy(&T));
+      PetscCall(CheckTransposed(E, D, "the result transposed"));
     }
     for (int k = 0; k < 3; k++) {
       PetscCall(Change(a[k], 1.0 + 0.5 * k));
@@ -95,6 +156,7 @@ int main(int argc, char **argv)
     PetscCall(Multiply(which, a[0], a[1], a[2], MAT_REUSE_MATRIX, &D));
     PetscCall(Multiply(which, h[0], h[1], h[2], MAT_REUSE_MATRIX, &E));
     MatTestCheckSame(E, D, "reuse with changed values");
+    PetscCall(CheckTransposed(E, D, "the result transposed, after the product was computed again"));
     /* again as it is, then new values in one operand alone: what was made of the others' values may be used again, nothing else */
     PetscCall(Multiply(which, h[0], h[1], h[2], MAT_REUSE_MATRIX, &E));
     MatTestCheckSame(E, D, "reuse with the same values");
@@ -105,6 +167,13 @@ int main(int argc, char **argv)
       PetscCall(Multiply(which, h[0], h[1], h[2], MAT_REUSE_MATRIX, &E));
       MatTestCheckSame(E, D, "reuse with changed values of one operand");
     }
+#if defined(PETSC_HAVE_DEVICE)
+    if (size == 1) {
+      const MatProductType types[] = {MATPRODUCT_AB, MATPRODUCT_AtB, MATPRODUCT_ABt, MATPRODUCT_PtAP, MATPRODUCT_RARt, MATPRODUCT_ABC};
+
+      PetscCall(CheckBound(types[which], a[0], a[1], a[2], h[0], h[1], h[2]));
+    }
+#endif
     if (size == 1) { /* other matrices of the same pattern */
       PetscCall(Change(other[0], -3.0));
       PetscCall(Multiply(which, other[0], other[1], other[2], MAT_REUSE_MATRIX, &E));

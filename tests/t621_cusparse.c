@@ -74,6 +74,26 @@ static PetscErrorCode TestConversions(void)
   PetscCall(MatMult(A, x, y));
   PetscCall(MatMult(G, x, z));
   VecTestCheckSame(z, y, "MatMult after two conversions in place");
+  for (int type = 0; type < 2; type++) { /* operands of both types, the aijcusparse as it is and again with other values */
+    PetscCall(MatConvert(G, MATAIJCUSPARSE, MAT_REUSE_MATRIX, &C));
+    for (int first = 0; first < 2; first++) {
+      Mat L = first ? G : C, R = first ? C : G, D, E;
+
+      if (type) PetscCall(MatPtAP(A, A, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &D));
+      else PetscCall(MatMatMult(A, A, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &D));
+      if (type) PetscCall(MatPtAP(L, R, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &E));
+      else PetscCall(MatMatMult(L, R, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &E));
+      MatTestCheckSame(E, D, first ? "a product with aijcusparse second" : "a product with aijcusparse first");
+      PetscCall(MatScale(C, 0.5));
+      PetscCall(MatScale(D, type && first ? 0.25 : 0.5));
+      if (type) PetscCall(MatPtAP(L, R, MAT_REUSE_MATRIX, PETSC_DEFAULT, &E));
+      else PetscCall(MatMatMult(L, R, MAT_REUSE_MATRIX, PETSC_DEFAULT, &E));
+      MatTestCheckSame(E, D, "the same with other values of the aijcusparse");
+      PetscCall(MatScale(C, 2.0));
+      PetscCall(MatDestroy(&D));
+      PetscCall(MatDestroy(&E));
+    }
+  }
   PetscCall(MatDestroy(&C));
   PetscCall(MatMatMult(G, G, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &C));
   PetscCall(MatDestroy(&H));
