@@ -489,6 +489,13 @@ typedef struct {
     PetscBool          device; /* else the values are in v */
   } own[HYB_PARTS_CALLS];
 } HybParts;
+typedef struct {
+  int n;
+  Mat part[HYB_PARTS_CALLS];
+} HybPartsPatterns;
+PETSC_INTERN PetscErrorCode HybPartsSymbolicBegin(HybPartsPatterns *);
+PETSC_INTERN PetscErrorCode HybPartsSymbolicEnd(HybPartsPatterns *, PetscBool failed);
+PETSC_INTERN PetscErrorCode HybPartsSymbolicMade(Mat part);
 PETSC_INTERN PetscErrorCode HybPartsReset(HybParts *);
 PETSC_INTERN PetscErrorCode HybPartsBegin(Mat C, HybParts *);
 PETSC_INTERN PetscErrorCode HybPartsEnd(HybParts *);

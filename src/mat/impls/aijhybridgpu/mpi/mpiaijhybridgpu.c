@@ -456,7 +456,17 @@ static PetscErrorCode MatProductSymbolic_MPIAIJHybridGPU(Mat C)
   PetscCall(ierr);
   PetscCheck(C->ops->productsymbolic && C->ops->productsymbolic != MatProductSymbolic_MPIAIJHybridGPU, PetscObjectComm((PetscObject)C), PETSC_ERR_SUP, "PETSc has no parallel product %s of type %s for algorithm \"%s\"", MatProductTypes[C->product->type], MATMPIAIJ, asked ? method : "backend");
   if (asked) PetscCall(PetscStrncpy(HybGlueState.method, method, sizeof(HybGlueState.method)));
-  ierr                   = (*C->ops->productsymbolic)(C);
+  {
+    HybPartsPatterns patterns;
+    PetscErrorCode   later;
+
+    PetscCall(HybPartsSymbolicBegin(&patterns));
+    HybLargePagesBegin(); /* the parent's lists of coordinates */
+    ierr = (*C->ops->productsymbolic)(C);
+    HybLargePagesEnd();
+    later = HybPartsSymbolicEnd(&patterns, (PetscBool)(ierr != PETSC_SUCCESS));
+    if (!ierr) ierr = later;
+  }
   HybGlueState.method[0] = 0;
   PetscCall(ierr);
   PetscCall(MatMPIAIJHybridGPUOwnArrays(C));

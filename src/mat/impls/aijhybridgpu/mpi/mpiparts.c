@@ -59,6 +59,41 @@ PetscErrorCode HybPartsEnd(HybParts *p)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/*
+  In a product's symbolic phase the parent's host reads the patterns of the parts, which the device has made, to number C's coordinates. They are moved to where they are read, and back,
+  in one go each instead of by page faults.
+*/
+static HybPartsPatterns *HybPartsPatternsNow; /* of the symbolic phase in progress */
+
+PetscErrorCode HybPartsSymbolicBegin(HybPartsPatterns *s)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(s, sizeof(*s)));
+  HybPartsPatternsNow = s;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* failed: the parts may be gone */
+PetscErrorCode HybPartsSymbolicEnd(HybPartsPatterns *s, PetscBool failed)
+{
+  PetscFunctionBegin;
+  HybPartsPatternsNow = NULL;
+  for (int k = 0; k < s->n && !failed; k++) PetscCall(MatSeqAIJHybridGPUMove(s->part[k], PETSC_FALSE, PETSC_TRUE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A sequential product has its pattern */
+PetscErrorCode HybPartsSymbolicMade(Mat part)
+{
+  HybPartsPatterns *s = HybPartsPatternsNow;
+
+  PetscFunctionBegin;
+  if (!s || s->n == HYB_PARTS_CALLS) PetscFunctionReturn(PETSC_SUCCESS);
+  s->part[s->n++] = part;
+  PetscCall(MatSeqAIJHybridGPUMove(part, PETSC_FALSE, PETSC_FALSE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybPartsSend(HybParts *p, const PetscScalar v[], PetscCount at, PetscCount n)
 {
   PetscFunctionBegin;

@@ -565,6 +565,7 @@ static PetscErrorCode MatProductSymbolic_SeqAIJHybridGPU(Mat C)
   }
   PetscCall(HybOperandsRestore(&o));
   PetscCall(ierr);
+  if (HybExecOnDevice(&mp->exec)) PetscCall(HybPartsSymbolicMade(C));
   product->data    = mp;
   product->destroy = HybMatProductDestroy;
   product->view    = HybMatProductView;
