@@ -1,6 +1,7 @@
 /* C = A*B by every method of the backend, against the reference. */
 #include "hybtest.h"
 #include <aijhybridgpu/private/hybspgemm.h>
+#include <dlfcn.h>
 #include <petsctime.h>
 #include <math.h>
 #include <stdint.h>
@@ -16,13 +17,59 @@ static PetscBool Is(const char *name)
   return (PetscBool)!strcmp(method->name, name);
 }
 
-static PetscErrorCode Multiply(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybCSR *C)
+/* how often the host waits for the device: the emulator sees all of it, on a card copies to the host and calls that wait are counted */
+static unsigned long long (*EmulatorWaits)(void), waits;
+static HybBackend        waiting;
+static const HybBackend *waited;
+
+static PetscErrorCode WaitingCopy(const HybExec *x, void *dst, const void *src, size_t bytes, HybCopyKind kind)
+{
+  if (!EmulatorWaits && bytes && kind == HYB_COPY_DEVICE_TO_HOST) waits++;
+  return waited->copy(x, dst, src, bytes, kind);
+}
+
+static PetscErrorCode WaitingSync(const HybExec *x)
+{
+  if (!EmulatorWaits) waits++;
+  return waited->sync(x);
+}
+
+static PetscErrorCode WaitBegin(HybSpGEMM *mm)
 {
   PetscFunctionBegin;
-  PetscCall(HybSpGEMMSymbolic(mm, A, B, &out, C));
+  PetscCall(mm->exec.backend->sync(&mm->exec)); /* what was queued before is not the product's */
+  waited           = mm->exec.backend;
+  waiting          = *waited;
+  waiting.copy     = WaitingCopy;
+  waiting.sync     = WaitingSync;
+  mm->exec.backend = &waiting;
+  waits            = EmulatorWaits ? EmulatorWaits() : 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* no more than so many, of which the caller's own wait for the result is none */
+static void WaitEnd(HybSpGEMM *mm, unsigned long long most)
+{
+  if (EmulatorWaits) waits = EmulatorWaits() - waits;
+  mm->exec.backend = waited;
+  if (waited->device) HybTestCheck(waits <= most, "%s waits %llu times for the device, not %llu", mm->method ? mm->method->name : mm->name, waits, most);
+}
+
+static PetscErrorCode Multiply(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybCSR *C)
+{
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(WaitBegin(mm));
+  ierr = HybSpGEMMSymbolic(mm, A, B, &out, C);
+  WaitEnd(mm, 3);
+  PetscCall(ierr);
   if (!C->a) {
     PetscCall(HybArenaAlloc(&out, mm->exec.result, C->nnz, sizeof(HybScalar), &C->a));
-    PetscCall(HybSpGEMMNumeric(mm, A, B, C));
+    PetscCall(WaitBegin(mm));
+    ierr = HybSpGEMMNumeric(mm, A, B, C);
+    WaitEnd(mm, 0);
+    PetscCall(ierr);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -880,6 +927,45 @@ static void FewDiagonals(void)
   HybTestCall(PetscOptionsClearValue(NULL, "-mat_aijhybridgpu_diagonal_fewest"));
 }
 
+/* what "diagonal" has waited for, asked by auto, when it declines leaves enough for who takes the operands */
+static void Declined(void)
+{
+  static const char *const kinds[] = {"few", "C has too many diagonals", "pairs of them are too many", "rows have few entries on them", "they take more shared memory than a block has", "a sample misses some", "a sample misses so many that there are too many", "a sample misses some, and then C has too many"};
+
+  if (!HybTestExec()->backend->device) return;
+  HybTestCall(PetscOptionsSetValue(NULL, "-mat_aijhybridgpu_diagonal_fewest", "1000"));
+  for (PetscInt kind = 0; kind < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(kinds); kind++) {
+    const PetscInt m = kind < 5 ? HybTestSize(3000, 1200) : 5000, n = kind == 0 || kind == 5 ? 7 : kind == 2 ? 34 : kind == 4 ? 29 : kind == 6 ? 55 : 30;
+    PetscInt       offset[64];
+    HybSpGEMM      mm;
+    HybCSR         DA, DC;
+    RefMat         A, C;
+    PetscScalar   *expected;
+
+    HybTestBegin("auto declines diagonals, or not: %s", kinds[kind]);
+    for (PetscInt k = 0; k < n; k++) offset[k] = kind == 1 || kind == 7 ? k * k : (kind == 2 ? 1 : 2) * (k - n / 2);
+    Diagonals(m, m, n, offset, kind == 3 ? 35 : 100, &A);
+    if (kind >= 5) { /* the last columns of some rows move on */
+      for (PetscInt k = 0; k < (kind == 6 ? 30 : 3); k++) A.csr.j[A.csr.i[1000 + 50 * k + 1] - 1] += 1001 + (kind == 6 ? 3 * k : 0);
+    }
+    if (kind == 4) HybTestCall(PetscOptionsSetValue(NULL, "-mat_aijhybridgpu_diagonal_runs", "false"));
+    RefSpGEMM(&A, &A, &C);
+    expected = InOrder(&A, &A, &C);
+    if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "auto", 0)) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(Multiply(&mm, &DA, &DA, &DC))) {
+      if (HybTestSamePattern(&DC, &C)) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+      HybTestCheck(!strcmp(mm.method->name, "diagonal") == (kind == 0 || kind == 5), "%s", mm.method->name);
+      /* wide stencils must not lose the look for shapes */
+      if (kind == 2) HybTestCheck(!strcmp(mm.method->name, "shape"), "%s", mm.method->name);
+    }
+    HybTestCall(PetscOptionsClearValue(NULL, "-mat_aijhybridgpu_diagonal_runs"));
+    Finish(&mm);
+    free(expected);
+    RefMatDestroy(&A);
+    RefMatDestroy(&C);
+  }
+  HybTestCall(PetscOptionsClearValue(NULL, "-mat_aijhybridgpu_diagonal_fewest"));
+}
+
 static RefMat FaultA, FaultB, FaultC;
 static HybSpGEMM faultmm;
 
@@ -1346,6 +1432,16 @@ static PetscErrorCode Body(void)
   char           only[128] = "", word[64];
 
   PetscFunctionBegin;
+  if (!strcmp(exec->backend->name, "emulated")) {
+    char  file[PETSC_MAX_PATH_LEN] = "";
+    void *library;
+
+    PetscCall(PetscOptionsGetString(NULL, NULL, "-backend", file, sizeof(file), NULL));
+    library = dlopen(file, RTLD_NOW | RTLD_NOLOAD);
+    PetscCheck(library, PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", dlerror());
+    *(void **)&EmulatorWaits = dlsym(library, "HybEmulatorWaits");
+    PetscCheck(EmulatorWaits, PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", dlerror());
+  }
   PetscCall(HybArenaInit(&keep, exec));
   PetscCall(HybArenaInit(&out, exec));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-methods", only, sizeof(only), NULL)); /* these alone: a,b */
@@ -1374,6 +1470,7 @@ static PetscErrorCode Body(void)
     Driver();
     Choice();
     Declining();
+    Declined();
   } else if (!n) {
     HybTestBegin("SpGEMM");
     HybTestSkip("the %s backend has no method", exec->backend->name);

@@ -39,6 +39,7 @@ static bool                              inside_;
 static size_t                            queued_;
 cudaError_t                       error_;
 unsigned long long                bytes_to_host_, bytes_to_device_;
+static unsigned long long         waits_;
 thread_local int                  card_;
 static struct sigaction                  before_;
 unsigned Seed(void)
@@ -375,6 +376,7 @@ void Drain(const Clock &c)
     Run(o);
   }
   if (any) {
+    waits_++;
     Watch(0);
     CloseAll();
   }
@@ -578,6 +580,11 @@ extern "C" __attribute__((visibility("default"))) unsigned long long HybEmulator
 extern "C" __attribute__((visibility("default"))) unsigned long long HybEmulatorBytesToDevice(void)
 {
   return emu::bytes_to_device_;
+}
+/* how often the host has waited for work that was not done yet */
+extern "C" __attribute__((visibility("default"))) unsigned long long HybEmulatorWaits(void)
+{
+  return emu::waits_;
 }
 /* For tests of a program that uses several cards: the calling thread's current one is another. Returns what it was. */
 extern "C" __attribute__((visibility("default"))) int HybEmulatorSetCard(int card)

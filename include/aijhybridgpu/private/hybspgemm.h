@@ -20,6 +20,7 @@ typedef struct {
   PetscInt               width;    /* rowmerge's W, 2..32; 0: the method chooses */
   PetscBool              reuse;    /* the caller expects more than one numeric phase: a plan for them may be made in the first */
   PetscInt               numerics; /* numeric phases before this one */
+  PetscInt               waits;    /* of this symbolic phase for the device, so far: three are allowed, and who has to wait for a look declines when the last one is not left */
   HybPlanStats           stats;    /* set by the driver before the method is called */
   PetscCount            *rowproducts; /* products of each row, in work, valid during symbolic; NULL: not counted yet */
   HybArena               keep;     /* lives until HybSpGEMMDestroy() */

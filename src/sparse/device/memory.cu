@@ -37,6 +37,7 @@ struct HybStage {
   bool        busy;
 };
 static const int    HybStages      = 3;
+static const size_t HybFewBytes    = (size_t)64 << 10;
 static const size_t HybLargeChunk  = (size_t)16 << 20;
 static const size_t HybFirstChunk  = (size_t)1 << 20;
 static const size_t HybSmallChunk  = (size_t)4 << 20; /* buffers of other copies: pinned memory takes 0.35 ms a MiB to make */
@@ -44,7 +45,7 @@ static const size_t HybManagedLarge = (size_t)8 << 20; /* managed arrays from th
 static const size_t HybPinnedAsked = (size_t)1 << 20; /* bytes from which on it pays to ask whether the host's array is pinned */
 static const size_t HybLargePage   = (size_t)2 << 20; /* LOCKED memory begins at one */
 static const size_t HybCrewBytes   = (size_t)16 << 20; /* copies from this size on are the crew's */
-static HybStage     stage_[HybStages];
+static HybStage     stage_[HybStages + 1]; /* the last one for a few bytes to the host */
 
 extern "C" int HybDeviceFault(const char *what)
 {
@@ -451,6 +452,15 @@ static PetscErrorCode HybStagedToHost(cudaStream_t stream, char *dst, const char
   int          next = 0, oldest = 0;
 
   PetscFunctionBegin;
+  /* not behind a buffer whose copy to the device is still on its way */
+  if (bytes <= HybFewBytes && !through) {
+    PetscCall(HybStageGet(HybStages, HybFewBytes));
+    HybCallCUDA(cudaMemcpyAsync(stage_[HybStages].buffer, src, bytes, cudaMemcpyDeviceToHost, stream));
+    PetscCall(HybStageQueued(HybStages, stream));
+    PetscCall(HybStageGet(HybStages, HybFewBytes)); /* waits for it */
+    memcpy(dst, stage_[HybStages].buffer, bytes);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   while (done < bytes) {
     for (; asked < bytes && asked < done + HybStages * chunk; asked += chunk, next = (next + 1) % HybStages) {
       const size_t part = bytes - asked < chunk ? bytes - asked : chunk;

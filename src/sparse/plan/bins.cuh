@@ -16,10 +16,10 @@
 */
 extern PetscErrorCode HybPlanRowCosts(const HybExec *, const HybCSR *A, const PetscInt *bi, const PetscInt *blen, PetscCount *rowcost, PetscCount *devstats);
 
-/* The same, for which the device decides whether it is wanted: nothing is written where neither of two numbers, found by what is queued before, is more than so many */
+/* The same, for which the device decides whether it is wanted: nothing is written where neither of two numbers, found by what is queued before, is more than so many, nor their product */
 typedef struct {
   const int *found[2]; /* on the device; NULL: it is wanted */
-  int        most;
+  int        most, product;
 } HybPlanUnless;
 extern PetscErrorCode HybPlanRowCostsUnless(const HybExec *, const HybCSR *A, const PetscInt *bi, const PetscInt *blen, HybPlanUnless, PetscCount *rowcost, PetscCount *devstats);
 /* what came from devstats */

@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(COSTS_THREADS, COSTS_BLOCKS) RowCostsKernel(Pe
   PetscInt         most;
   bool             later = false;
 
-  if (unless.found[0] && *unless.found[0] <= unless.most && *unless.found[1] <= unless.most) return;
+  if (unless.found[0] && *unless.found[0] <= unless.most && *unless.found[1] <= unless.most && *unless.found[0] * *unless.found[1] <= unless.product) return;
   if (threadIdx.x == 0) *nlong = 0;
   for (PetscCount r0 = first; r0 < m; r0 += step) {
     const PetscCount row   = r0 + threadIdx.x / W;
@@ -161,9 +161,7 @@ __global__ void __launch_bounds__(COSTS_THREADS, COSTS_BLOCKS) RowCostsKernel(Pe
 PetscErrorCode HybPlanRowCostsUnless(const HybExec *exec, const HybCSR *A, const PetscInt *bi, const PetscInt *blen, HybPlanUnless unless, PetscCount *rowcost, PetscCount *devstats)
 {
   const PetscCount mean = A->m ? A->nnz / A->m : 0;
-  const int        w    = mean <= 8 ? 2 : mean <= 16 ? 4
-                                        : mean <= 40 ? 8
-                                                     : 32;
+  const int        w    = mean <= 8 ? 2 : mean <= 16 ? 4 : mean <= 40 ? 8 : 32;
   int              multiprocessors;
   PetscCount       grid;
 
@@ -188,7 +186,7 @@ PetscErrorCode HybPlanRowCostsUnless(const HybExec *exec, const HybCSR *A, const
 
 PetscErrorCode HybPlanRowCosts(const HybExec *exec, const HybCSR *A, const PetscInt *bi, const PetscInt *blen, PetscCount *rowcost, PetscCount *devstats)
 {
-  const HybPlanUnless always = {{NULL, NULL}, 0};
+  const HybPlanUnless always = {{NULL, NULL}, 0, 0};
 
   PetscFunctionBegin;
   PetscCall(HybPlanRowCostsUnless(exec, A, bi, blen, always, rowcost, devstats));

@@ -100,6 +100,7 @@ static PetscErrorCode HybSpGEMMSymbolic_Inner(HybSpGEMM *mm, const HybCSR *A, co
   PetscFunctionBegin;
   PetscCall(HybSpGEMMCheckCount(exec, A, B, 0, PETSC_TRUE)); /* the operands' own */
   PetscCall(PetscMemzero(&mm->stats, sizeof(mm->stats)));
+  mm->waits = 0;
   if (strcmp(mm->name, "auto")) PetscCall(HybSpGEMMFind(exec, mm->name, &found));
   for (const HybSpGEMMMethod *const *table = exec->backend->spgemm; table && *table && !mm->method; table++) {
     if (!(*table)->early || (found && found != *table)) continue;
@@ -110,6 +111,7 @@ static PetscErrorCode HybSpGEMMSymbolic_Inner(HybSpGEMM *mm, const HybCSR *A, co
     if (!mm->rowproducts) {
       PetscCall(HybArenaAlloc(&mm->work, HYB_WORK(exec), A->m, sizeof(PetscCount), &mm->rowproducts));
       PetscCall(exec->backend->plan->products(exec, &mm->work, A, B, mm->rowproducts, &mm->stats));
+      mm->waits++;
     }
     PetscCall(HybSpGEMMCheckCount(exec, A, B, mm->stats.lower, PETSC_TRUE));
     mm->method = found;

@@ -442,6 +442,8 @@ static PetscErrorCode HybSpGEMMSymbolic_BinnedCUDA(HybSpGEMM *mm, const HybCSR *
       n[0] = both[0];
       memcpy(b->hostbinptr, both + 1, (BINNED_BINS + 1) * sizeof(PetscInt));
     }
+    /* memory that grew is given back now that nothing is on its way: later it would have to be waited for once more */
+    if (x.list) PetscCall(HybArenaFree(&mm->work, &x.list));
     C->nnz = n[0];
   }
   for (int bin = 0; bin < BINNED_BINS; bin++) PetscCall(HybCountersSet(&mm->counters, BinnedNames[bin], b->hostbinptr[bin + 1] - b->hostbinptr[bin]));

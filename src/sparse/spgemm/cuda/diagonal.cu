@@ -25,13 +25,16 @@
 
   Applicable: at most 63 diagonals of A and of B, no more than eight times as many as a row has entries (diagonals.cuh), C's in DIAGONAL_WORDS words of 32, no more than DIAGONAL_PAIRS pairs of runs, which are at most
   four times as many products (runs that are not full) as there are; "auto" looks from -mat_aijhybridgpu_diagonal_fewest nonzeros of A on (2^20). The look is
-  one block and two launches that end at once where there are more diagonals; rows' products are counted in the same go, unless there are not, so no more synchronisations come of it.
+  one block and two launches that end at once where there are more diagonals; rows' products are counted in the same go where there are (or so many that pairs will be too many), so no
+  more synchronisations come of it. Where the look must be repeated products are counted with the second one. What is left is few diagonals of which no program comes for another reason; whoever
+  takes the operands then finds one synchronisation fewer left, and `shape` does not look at them (HybSpGEMM.waits).
   By name, operands of other form go by hash tables (../hashrows.cu).
 
   Copies to shared memory are the copy engine's where arrays are aligned to 16 bytes (7-pt 128^3 again 0.48 ms instead of 0.58 by ordinary loads), with what begins and ends them found by a thread each; their
   source is to stay in the second-level cache, for other runs read it again.
 
-  Memory: 8 bytes a row of A, and of B where that has another pattern, 4 or a few more for C's; else nothing. Synchronisations of a first product: the diagonals; nnz(C). Complexity: one pass over the columns of A and B, one multiplication
+  Memory: 8 bytes a row of A, and of B where that has another pattern, 4 or a few more for C's; 8 a row of A during the look. Synchronisations of a first product: the diagonals, a second time where a
+  sample had missed some; nnz(C). Complexity: one pass over the columns of A and B, one multiplication
   and addition a product, each value of B read as often as A has runs, from the second-level cache mostly.
 */
 #include "../hashrows.cuh"
@@ -634,13 +637,12 @@ static PetscErrorCode DiagonalProgram(HybSpGEMM *mm, const HybCSR *A, const HybC
   bool             odd = false;
   size_t           limit, used = 0;
   char            *host = NULL, *device = NULL;
-  int              multiprocessors;
 
   PetscFunctionBegin;
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-mat_aijhybridgpu_diagonal_runs", &three, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_diagonal_rows", &wantedrows, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_diagonal_threads", &wantedthreads, NULL));
-  PetscCall(HybDeviceLimits(&limit, &multiprocessors));
+  PetscCall(HybDeviceLimits(&limit, NULL));
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_HOST, DIAGONALS_MAX * DIAGONALS_MAX, sizeof(*meeting), &meeting));
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_HOST, 32 * DIAGONAL_WORDS, sizeof(*group), &group));
   for (int pass = three ? 0 : 1; pass < 2 && !ngroups; pass++) {
@@ -786,10 +788,9 @@ static PetscErrorCode HybSpGEMMApplicable_DiagonalCUDA(HybSpGEMM *mm, const HybC
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_HOST, 1, sizeof(*s), &s));
   PetscCall(PetscMemzero((void *)s, sizeof(*s)));
   PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, 1, sizeof(*look), &look));
-  /* one array for both: there is the one or the other */
-  static_assert(sizeof(PetscCount) == sizeof(unsigned long long), "rows' products, or words");
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, A->m, sizeof(PetscCount), &mm->rowproducts));
-  s->worda = s->wordb = mm->rowproducts;
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, A->m, sizeof(unsigned long long), &s->worda));
+  s->wordb = s->worda;
   if (!same) PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, B->m, sizeof(unsigned long long), &s->wordb));
   da = &look->d[0];
   db = &look->d[same ? 0 : 1];
@@ -797,23 +798,21 @@ static PetscErrorCode HybSpGEMMApplicable_DiagonalCUDA(HybSpGEMM *mm, const HybC
     HYB_LAUNCH(DiagonalSample, same ? 1 : 2, DIAGONALS_SAMPLE, 0, exec->stream, *A, *B, pass, look);
     HYB_LAUNCH(DiagonalWords, HybBlocks(A->m, DIAGONAL_THREADS), DIAGONAL_THREADS, (size_t)acapacity * sizeof(PetscInt), exec->stream, A->m, A->i, A->j, acapacity, da, db, s->worda);
     if (!same) HYB_LAUNCH(DiagonalWords, HybBlocks(B->m, DIAGONAL_THREADS), DIAGONAL_THREADS, (size_t)bcapacity * sizeof(PetscInt), exec->stream, B->m, B->i, B->j, bcapacity, db, da, s->wordb);
-    if (!pass) {
-      const HybPlanUnless unless = {{&da->n, &db->n}, DIAGONALS_MAX};
-
-      PetscCall(HybPlanRowCostsUnless(exec, A, B->i, NULL, unless, mm->rowproducts, look->stats));
-    }
+    /* so that whoever comes after a second look has nothing to wait for but its count; and where pairs are likely to be too many, after the first */
+    if (pass == 0) PetscCall(HybPlanRowCostsUnless(exec, A, B->i, NULL, {{&da->n, &db->n}, DIAGONALS_MAX, DIAGONAL_PAIRS}, mm->rowproducts, look->stats));
+    else if (!host.stats[0]) PetscCall(HybPlanRowCosts(exec, A, B->i, NULL, mm->rowproducts, look->stats));
     PetscCall(exec->backend->copy(exec, &host, look, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
+    mm->waits++;
     if (same) host.d[1] = host.d[0];
     if (host.d[0].n > DIAGONALS_MAX || host.d[1].n > DIAGONALS_MAX || host.d[0].nmissing > DIAGONALS_MAX || host.d[1].nmissing > DIAGONALS_MAX) break;
     known = (PetscBool)(!host.d[0].nmissing && !host.d[1].nmissing);
   }
   if (known) PetscCall(DiagonalProgram(mm, A, B, &host, s));
   if (s->found) {
-    PetscCall(HybArenaMove(&mm->work, &mm->keep, s->worda));
-    mm->rowproducts = NULL;
-    mm->data        = s;
-    s->look         = look;
-    *fits           = PETSC_TRUE;
+    PetscCall(HybArenaFree(&mm->work, &mm->rowproducts));
+    mm->data = s;
+    s->look  = look;
+    *fits    = PETSC_TRUE;
   } else {
     /* it makes room before the next method starts */
     PetscCall(HybArenaFree(&mm->work, &look));

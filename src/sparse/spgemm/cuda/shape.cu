@@ -679,8 +679,8 @@ static PetscErrorCode HybSpGEMMApplicable_ShapeCUDA(HybSpGEMM *mm, const HybCSR 
 
   PetscFunctionBegin;
   *fits = PETSC_FALSE;
-  /* small operands, rows without neighbours, rows so long or so different in length or width that few can be alike are not worth the look: it costs a synchronisation */
-  if (A->m < 1024 || mm->stats.alike < A->m / 5 * 4 || mm->stats.maxarow > 4 * (A->nnz / A->m) + 8 || mm->stats.products < 4 * (PetscCount)A->m || mm->stats.maxrow > SHAPE_MAX_PRODUCTS) PetscFunctionReturn(PETSC_SUCCESS);
+  /* small operands, rows without neighbours, rows so long or so different in length or width that few can be alike are not worth the look: it costs a synchronisation, and the one of the count must be left */
+  if (mm->waits > 1 || A->m < 1024 || mm->stats.alike < A->m / 5 * 4 || mm->stats.maxarow > 4 * (A->nnz / A->m) + 8 || mm->stats.products < 4 * (PetscCount)A->m || mm->stats.maxrow > SHAPE_MAX_PRODUCTS) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(ShapeFind(mm, A, B, maxclasses));
   s     = (Shape *)mm->data;
   *fits = (PetscBool)(!s->stats.overflow && s->stats.rows >= (PetscCount)A->m / 5 * 4);
