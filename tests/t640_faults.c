@@ -10,7 +10,7 @@ TEST np=1 @emulated
 TEST np=1 @emulated -mat_aijhybridgpu_memory mirror -every 4
 TEST np=1 @emulated -mat_product_algorithm fused -every 8
 
--every N: the first sixteen, and of the others one in N.
+-every N: the first sixteen, and of the others one in N; of a sequence of operations fewer.
 */
 #include "mattest.h"
 #include <aijhybridgpu/private/hyb.h>
@@ -138,9 +138,9 @@ static PetscErrorCode Hook(void)
   #define STACK_RESTORE (void)0
 #endif
 
-static Mat hostA, hostP, hostC, hostD, hostQ, hostL, hostResult[10];
+static Mat hostA, hostP, hostC, hostD, hostQ, hostL, hostResult[11];
 static IS  rows, cols;
-static Vec x, expected;
+static Vec x, expected, transposed;
 
 /* C, not NULL, is the caller's to destroy also when this fails */
 static PetscErrorCode Product(Mat A, Mat P, Mat *C)
@@ -176,7 +176,8 @@ static PetscErrorCode Coordinates(MatType type, Mat *C)
 }
 
 /* what: 0 a product with a vector, 1 a first PtAP, 2 its numeric part again, 3 a transpose, 4 a submatrix, 5 assembly from coordinates, 6 and 7 a dense product and a transposed
-   one, 8 a duplicate of a transpose plus another pattern, 9 a large transpose as aij, which the device copies to the host */
+   one, 8 a duplicate of a transpose plus another pattern, 9 a large transpose as aij, which the device copies to the host, 10 what writes or reads the values of C, begun with A's, which
+   has its pattern; 11 a transposed product with a vector */
 static PetscErrorCode Operation(int what, Mat A, Mat P, Vec y, Mat *C)
 {
   PetscFunctionBeginUser;
@@ -198,6 +199,22 @@ static PetscErrorCode Operation(int what, Mat A, Mat P, Vec y, Mat *C)
     break;
   case 5:
     PetscCall(Coordinates("aijhybridgpu", C));
+    break;
+  case 10: {
+    PetscReal norm;
+
+    PetscCall(MatCopy(A, *C, SAME_NONZERO_PATTERN));
+    PetscCall(MatScale(*C, 2.0));
+    PetscCall(MatDiagonalScale(*C, x, expected));
+    PetscCall(MatShift(*C, 0.5));
+    PetscCall(MatDiagonalSet(*C, x, ADD_VALUES));
+    PetscCall(MatAXPY(*C, -3.0, A, SAME_NONZERO_PATTERN));
+    PetscCall(MatNorm(*C, NORM_1, &norm));
+    PetscCall(MatNorm(*C, NORM_FROBENIUS, &norm));
+    PetscCall(MatGetDiagonal(*C, y));
+  } break;
+  case 11:
+    PetscCall(MatMultTranspose(A, x, y));
     break;
   case 6:
   case 7:
@@ -225,13 +242,14 @@ static PetscErrorCode Operation(int what, Mat A, Mat P, Vec y, Mat *C)
 
 static PetscErrorCode Faults(int what)
 {
-  static const char *const names[] = {"MatMult", "a first PtAP", "PtAP again", "MatTranspose", "MatCreateSubMatrix", "MatSetPreallocationCOO and MatSetValuesCOO", "times dense", "transposed times dense", "MatDuplicate and MatAXPY", "MatConvert to aij"};
+  static const char *const names[] = {"MatMult", "a first PtAP", "PtAP again", "MatTranspose", "MatCreateSubMatrix", "MatSetPreallocationCOO and MatSetValuesCOO", "times dense", "transposed times dense", "MatDuplicate and MatAXPY", "MatConvert to aij", "operations on values", "MatMultTranspose"};
   int                      fired = 1, k, n = 0;
   PetscInt                 every = 1;
 
   PetscFunctionBeginUser;
   MatTestName = names[what];
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-every", &every, NULL));
+  if (what == 10) every *= 3; /* many operations, of which the first calls are much alike */
   for (k = 1; fired && k < 100000; k += k < 16 ? 1 : (int)every, n++) {
     Mat            A, P, C = NULL;
     Vec            y;
@@ -243,6 +261,15 @@ static PetscErrorCode Faults(int what)
     PetscCall(MatConvert(what == 9 ? hostL : hostA, "aijhybridgpu", MAT_INITIAL_MATRIX, &A));
     PetscCall(MatConvert(what == 8 ? hostQ : hostP, "aijhybridgpu", MAT_INITIAL_MATRIX, &P));
     PetscCall(VecDuplicate(expected, &y));
+    if (what == 10) { /* both live on the device */
+      Mat T;
+
+      PetscCall(MatTranspose(A, MAT_INITIAL_MATRIX, &T));
+      PetscCall(MatDestroy(&A));
+      PetscCall(MatTranspose(T, MAT_INITIAL_MATRIX, &A));
+      PetscCall(MatDestroy(&T));
+      PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &C));
+    }
     if (what == 2) {
       PetscCall(Product(A, P, &C));
       PetscCall(MatScale(A, 1.0));
@@ -260,9 +287,10 @@ static PetscErrorCode Faults(int what)
     failures = MatTestFailed;
     MatTestCheck(fired ? ierr != 0 : ierr == 0, fired ? "a failing call was not noticed" : "an error without a failing call");
     /* the operands serve */
-    if (what != 2) PetscCall(MatDestroy(&C));
+    if (what != 2 && what != 10) PetscCall(MatDestroy(&C));
     PetscCall(Operation(what, A, P, y, &C));
     if (what == 0) VecTestCheckSame(y, expected, "the product after a failure");
+    else if (what == 11) VecTestCheckSame(y, transposed, "the transposed product after a failure");
     else MatTestCheckSame(C, what <= 2 ? hostC : hostResult[what], "the result after a failure");
     PetscCall(MatDestroy(&C));
     PetscCall(MatDestroy(&A));
@@ -295,6 +323,10 @@ int main(int argc, char **argv)
   PetscCall(MatCreateVecs(hostA, &x, &expected));
   PetscCall(VecSetRandom(x, NULL));
   PetscCall(MatMult(hostA, x, expected));
+  PetscCall(VecDuplicate(x, &transposed));
+  PetscCall(MatDuplicate(hostA, MAT_COPY_VALUES, &hostResult[10]));
+  PetscCall(Operation(10, hostA, NULL, transposed, &hostResult[10]));
+  PetscCall(MatMultTranspose(hostA, x, transposed));
   PetscCall(MatCreateSeqDense(PETSC_COMM_SELF, 25, 3, NULL, &hostD));
   PetscCall(MatSetRandom(hostD, NULL));
   PetscCall(MatTestRandom(25, 25, 2, 9, &hostQ));
@@ -324,8 +356,8 @@ int main(int argc, char **argv)
     PetscCall(VecDestroy(&y));
   }
   PetscCall(Hook());
-  for (int what = 0; what < 10; what++) PetscCall(Faults(what));
-  for (int what = 3; what < 10; what++) PetscCall(MatDestroy(&hostResult[what]));
+  for (int what = 0; what < 12; what++) PetscCall(Faults(what));
+  for (int what = 3; what < 11; what++) PetscCall(MatDestroy(&hostResult[what]));
   PetscCall(MatDestroy(&hostL));
   PetscCall(MatDestroy(&hostD));
   PetscCall(MatDestroy(&hostQ));
@@ -336,6 +368,7 @@ int main(int argc, char **argv)
   PetscCall(MatDestroy(&hostC));
   PetscCall(VecDestroy(&x));
   PetscCall(VecDestroy(&expected));
+  PetscCall(VecDestroy(&transposed));
   PetscCall(MatTestFinalize(&code));
   PetscTrMalloc  = F.malloc;
   PetscTrFree    = F.free;

@@ -65,20 +65,26 @@ static PetscErrorCode MatZeroEntries_SeqAIJHybridGPU(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode HybDiagonalScaleIn(const HybExec *x, HybArena *work, HybCSR *csr, Vec l, Vec r)
+{
+  HybDeviceVector dl, dr;
+
+  PetscFunctionBegin;
+  PetscCall(HybDeviceVectorGet(x, work, l, PETSC_TRUE, PETSC_FALSE, &dl));
+  PetscCall(HybDeviceVectorGet(x, work, r, PETSC_TRUE, PETSC_FALSE, &dr));
+  PetscCall(x->backend->csr->diagonalscale(x, csr, (HybScalar *)dl.device, (HybScalar *)dr.device));
+  PetscCall(HybDeviceVectorRestore(x, work, &dr));
+  PetscCall(HybDeviceVectorRestore(x, work, &dl));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybDiagonalScaleOnDevice(const HybExec *x, HybCSR *csr, Vec l, Vec r)
 {
-  HybArena        work;
-  HybDeviceVector dl, dr;
-  PetscErrorCode  ierr;
+  HybArena work;
 
   PetscFunctionBegin;
   PetscCall(HybArenaInit(&work, x));
-  PetscCall(HybDeviceVectorGet(x, &work, l, PETSC_TRUE, PETSC_FALSE, &dl));
-  PetscCall(HybDeviceVectorGet(x, &work, r, PETSC_TRUE, PETSC_FALSE, &dr));
-  ierr = x->backend->csr->diagonalscale(x, csr, (HybScalar *)dl.device, (HybScalar *)dr.device);
-  PetscCall(HybDeviceVectorRestore(x, &work, &dr));
-  PetscCall(HybDeviceVectorRestore(x, &work, &dl));
-  PetscCall(HybWorkEnd(&work, ierr));
+  PetscCall(HybWorkEnd(&work, HybDiagonalScaleIn(x, &work, csr, l, r)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -122,16 +128,26 @@ static PetscErrorCode MatDiagonalScale_SeqAIJHybridGPU(Mat A, Vec l, Vec r)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode HybGetDiagonalIn(const HybExec *x, HybArena *work, const HybCSR *csr, Vec v, PetscInt n)
+{
+  HybDeviceVector d;
+
+  PetscFunctionBegin;
+  PetscCall(HybDeviceVectorGet(x, work, v, PETSC_FALSE, PETSC_TRUE, &d));
+  if (n > PetscMin(csr->m, csr->n)) PetscCall(x->backend->zero(x, d.device, sizeof(PetscScalar) * (size_t)n));
+  PetscCall(x->backend->csr->getdiagonal(x, csr, (HybScalar *)d.device));
+  PetscCall(HybDeviceVectorRestore(x, work, &d));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The diagonal goes where the vector is; the matrix is read on the device if it lives there or is there already */
 static PetscErrorCode MatGetDiagonal_SeqAIJHybridGPU(Mat A, Vec v)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
   HybExec              x;
   HybCSR               csr;
-  HybDeviceVector      d;
-  PetscInt             n, m = PetscMin(A->rmap->n, A->cmap->n);
+  PetscInt             n;
   HybArena             work;
-  PetscErrorCode       ierr;
 
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, getdiagonal, A, v);
@@ -146,29 +162,30 @@ static PetscErrorCode MatGetDiagonal_SeqAIJHybridGPU(Mat A, Vec v)
   PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_GETDIAGONAL], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
   PetscCall(HybArenaInit(&work, &x));
-  PetscCall(HybDeviceVectorGet(&x, &work, v, PETSC_FALSE, PETSC_TRUE, &d));
-  ierr = PETSC_SUCCESS;
-  if (n > m) ierr = x.backend->zero(&x, d.device, sizeof(PetscScalar) * (size_t)n);
-  if (!ierr) ierr = x.backend->csr->getdiagonal(&x, &csr, (HybScalar *)d.device);
-  if (!ierr) ierr = HybDeviceVectorRestore(&x, &work, &d);
-  PetscCall(HybWorkEnd(&work, ierr));
+  PetscCall(HybWorkEnd(&work, HybGetDiagonalIn(&x, &work, &csr, v, n)));
   PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_GETDIAGONAL], A, 0, 0, 0));
   HybGlueState.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode HybDiagonalSetIn(const HybExec *x, HybArena *work, HybCSR *csr, Vec v, const PetscScalar *alpha, PetscBool add, PetscCount *missing)
+{
+  HybDeviceVector d;
+
+  PetscFunctionBegin;
+  PetscCall(HybDeviceVectorGet(x, work, v, PETSC_TRUE, PETSC_FALSE, &d));
+  PetscCall(x->backend->csr->diagonalset(x, work, csr, (HybScalar *)d.device, (const HybScalar *)alpha, add, missing));
+  PetscCall(HybDeviceVectorRestore(x, work, &d));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybDiagonalSetOnDevice(const HybExec *x, HybCSR *csr, Vec v, const PetscScalar *alpha, PetscBool add, PetscCount *missing)
 {
-  HybArena        work;
-  HybDeviceVector d;
-  PetscErrorCode  ierr;
+  HybArena work;
 
   PetscFunctionBegin;
   PetscCall(HybArenaInit(&work, x));
-  PetscCall(HybDeviceVectorGet(x, &work, v, PETSC_TRUE, PETSC_FALSE, &d));
-  ierr = x->backend->csr->diagonalset(x, &work, csr, (HybScalar *)d.device, (const HybScalar *)alpha, add, missing);
-  PetscCall(HybDeviceVectorRestore(x, &work, &d));
-  PetscCall(HybWorkEnd(&work, ierr));
+  PetscCall(HybWorkEnd(&work, HybDiagonalSetIn(x, &work, csr, v, alpha, add, missing)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
