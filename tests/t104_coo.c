@@ -1,4 +1,4 @@
-/* coosymbolic and coonumeric: random coordinates with duplicates and ignored ones, set and add, the map's order, indices out of range */
+/* coosymbolic and coonumeric: random coordinates with duplicates and ignored ones, set and add, the map's order, indices out of range; coosplit and coocompose */
 #include "hybtest.h"
 #include <stdlib.h>
 #include <string.h>
@@ -124,6 +124,58 @@ static PetscErrorCode OutOfRange(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Coordinates of a process that has rows r0 to r1-1 and columns c0 to c1-1 of a 50 x 70 matrix; some are of other rows, some negative */
+static PetscErrorCode Split(PetscCount ncoo, PetscInt r0, PetscInt r1, PetscInt c0, PetscInt c1)
+{
+  HybArena    mine, work;
+  PetscInt   *ci = (PetscInt *)RefAlloc(ncoo, sizeof(PetscInt)), *cj = (PetscInt *)RefAlloc(ncoo, sizeof(PetscInt)), *gi = (PetscInt *)RefAlloc(ncoo, sizeof(PetscInt)), *gj = (PetscInt *)RefAlloc(ncoo, sizeof(PetscInt));
+  PetscInt   *ti, *tj, *oi, *oj;
+  PetscCount *place, *map, *hplace = (PetscCount *)RefAlloc(ncoo, sizeof(PetscCount)), *hmap = (PetscCount *)RefAlloc(ncoo, sizeof(PetscCount)), nother = -1, n = 0;
+  PetscBool   good = PETSC_TRUE;
+
+  PetscFunctionBegin;
+  HybTestBegin("%td coordinates split at rows %" PetscInt_FMT " to %" PetscInt_FMT ", columns %" PetscInt_FMT " to %" PetscInt_FMT, ncoo, r0, r1, c0, c1);
+  for (PetscCount k = 0; k < ncoo; k++) {
+    ci[k] = HybTestRandomInt(0, 5) ? r0 + HybTestRandomInt(0, PetscMax(1, r1 - r0)) : HybTestRandomInt(-2, 50);
+    cj[k] = HybTestRandomInt(-2, 70);
+  }
+  PetscCall(HybArenaInit(&mine, exec));
+  PetscCall(HybArenaInit(&work, exec));
+  PetscCall(HybTestUploadArray(&mine, ncoo, sizeof(PetscInt), ci, &ti));
+  PetscCall(HybTestUploadArray(&mine, ncoo, sizeof(PetscInt), cj, &tj));
+  if (HybTestCall(ops->coosplit(exec, &work, ncoo, ti, tj, r0, r1, c0, c1, &nother, &place, &oi, &oj))) {
+    PetscCall(HybTestDownloadArray(ncoo, sizeof(PetscInt), ti, gi));
+    PetscCall(HybTestDownloadArray(ncoo, sizeof(PetscInt), tj, gj));
+    for (PetscCount k = 0; k < ncoo && good; k++) {
+      const PetscBool here = (PetscBool)(ci[k] >= r0 && ci[k] < r1), both = (PetscBool)(here && cj[k] >= c0 && cj[k] < c1);
+
+      good = HybTestCheck(both ? gi[k] == ci[k] - r0 && gj[k] == cj[k] - c0 : gi[k] < 0 && gj[k] < 0, "coordinate %td is (%" PetscInt_FMT ",%" PetscInt_FMT ")", k, gi[k], gj[k]);
+      if (here && !both && cj[k] >= 0) hmap[n++] = k;
+    }
+    if (HybTestCheck(nother == n, "%td in other columns, %td are", nother, n)) {
+      PetscCall(HybTestDownloadArray(n, sizeof(PetscCount), place, hplace));
+      PetscCall(HybTestDownloadArray(n, sizeof(PetscInt), oi, gi));
+      PetscCall(HybTestDownloadArray(n, sizeof(PetscInt), oj, gj));
+      for (PetscCount p = 0; p < n && good; p++) good = HybTestCheck(hplace[p] == hmap[p] && gi[p] == ci[hmap[p]] - r0 && gj[p] == cj[hmap[p]], "number %td in other columns", p);
+      /* a map into those, backwards, becomes one into all */
+      for (PetscCount p = 0; p < n; p++) hmap[p] = n - 1 - p;
+      PetscCall(HybTestUploadArray(&mine, n, sizeof(PetscCount), hmap, &map));
+      HybTestCall(ops->coocompose(exec, n, place, map));
+      PetscCall(HybTestDownloadArray(n, sizeof(PetscCount), map, hmap));
+      for (PetscCount p = 0; p < n && good; p++) good = HybTestCheck(hmap[p] == hplace[n - 1 - p], "entry %td of the map", p);
+    }
+  }
+  free(ci);
+  free(cj);
+  free(gi);
+  free(gj);
+  free(hplace);
+  free(hmap);
+  PetscCall(HybArenaReset(&mine));
+  PetscCall(HybArenaReset(&work));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Body(void)
 {
   PetscInt *ci, *cj;
@@ -132,6 +184,12 @@ static PetscErrorCode Body(void)
   PetscFunctionBegin;
   exec = HybTestExec();
   ops  = exec->backend->csr;
+  PetscCall(Split(0, 10, 20, 15, 40));
+  PetscCall(Split(1, 0, 50, 0, 70));
+  PetscCall(Split(1000, 0, 50, 0, 70)); /* one process */
+  PetscCall(Split(1000, 20, 20, 30, 30)); /* one without rows */
+  PetscCall(Split(5000, 10, 20, 15, 40));
+  PetscCall(Split(257, 49, 50, 69, 70));
   PetscCall(TestOne("none", 5, 4, 0, NULL, NULL));
   PetscCall(TestOne("none, empty matrix", 0, 0, 0, NULL, NULL));
   PetscCall(TestRandom(1, 1, 1, 0));

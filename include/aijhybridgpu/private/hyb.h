@@ -193,6 +193,11 @@ typedef struct {
   PetscErrorCode (*coosymbolic)(const HybExec *, HybArena *keep, HybArena *work, PetscCount ncoo, const PetscInt *ci, const PetscInt *cj, HybCSR *C, PetscCount **mapptr, PetscCount **map);
   /* a[e] = (add ? a[e] : 0) + sum of v over the entry's list */
   PetscErrorCode (*coonumeric)(const HybExec *, PetscCount nnz, const PetscCount *mapptr, const PetscCount *map, const HybScalar *v, PetscBool add, HybScalar *a);
+  /* Coordinates of a process that has rows rstart to rend-1 and columns cstart to cend-1, split in place: those in both count from (0,0) afterwards, all others are negative. *nother: how many are
+     in its rows and other columns; *place, *oi and *oj, from work: the k of each, ascending, its row counted from rstart, and its column as it was. */
+  PetscErrorCode (*coosplit)(const HybExec *, HybArena *work, PetscCount ncoo, PetscInt *ci, PetscInt *cj, PetscInt rstart, PetscInt rend, PetscInt cstart, PetscInt cend, PetscCount *nother, PetscCount **place, PetscInt **oi, PetscInt **oj);
+  /* map[k] = place[map[k]] */
+  PetscErrorCode (*coocompose)(const HybExec *, PetscCount n, const PetscCount *place, PetscCount *map);
   /* S = A(rows, cstart:cend-1), columns renumbered to start at 0; rows in any order, also repeatedly; S->a = A->a[perm] by gather */
   PetscErrorCode (*submatrixsymbolic)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt nrows, const PetscInt *rows, PetscInt cstart, PetscInt cend, HybCSR *S, PetscInt **perm);
   /* the same with any columns: column c of A becomes column colmap[c] of S, which has ncols, or none if that is negative; no two become one. ascending: the

@@ -139,3 +139,35 @@ PetscErrorCode HybCOONumeric_Host(const HybExec *exec, PetscCount nnz, const Pet
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+PetscErrorCode HybCOOSplit_Host(const HybExec *exec, HybArena *work, PetscCount ncoo, PetscInt *ci, PetscInt *cj, PetscInt rstart, PetscInt rend, PetscInt cstart, PetscInt cend, PetscCount *nother, PetscCount **place, PetscInt **oi, PetscInt **oj)
+{
+  PetscCount n = 0;
+
+  PetscFunctionBegin;
+  for (PetscCount k = 0; k < ncoo; k++) n += ci[k] >= rstart && ci[k] < rend && cj[k] >= 0 && (cj[k] < cstart || cj[k] >= cend);
+  *nother = n;
+  PetscCall(HybArenaAlloc(work, HYB_WORK(exec), n, sizeof(PetscCount), place));
+  PetscCall(HybArenaAlloc(work, HYB_WORK(exec), n, sizeof(PetscInt), oi));
+  PetscCall(HybArenaAlloc(work, HYB_WORK(exec), n, sizeof(PetscInt), oj));
+  n = 0;
+  for (PetscCount k = 0; k < ncoo; k++) {
+    const PetscBool here = (PetscBool)(ci[k] >= rstart && ci[k] < rend && cj[k] >= 0), diagonal = (PetscBool)(cj[k] >= cstart && cj[k] < cend);
+
+    if (here && !diagonal) {
+      (*place)[n] = k;
+      (*oi)[n]    = ci[k] - rstart;
+      (*oj)[n++]  = cj[k];
+    }
+    ci[k] = here && diagonal ? ci[k] - rstart : -1;
+    cj[k] = here && diagonal ? cj[k] - cstart : -1;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybCOOCompose_Host(const HybExec *exec, PetscCount n, const PetscCount *place, PetscCount *map)
+{
+  PetscFunctionBegin;
+  for (PetscCount k = 0; k < n; k++) map[k] = place[map[k]];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -131,3 +131,61 @@ PetscErrorCode HybCSRCOOSymbolic_CUDA(const HybExec *exec, HybArena *keep, HybAr
   *map    = sortedmap;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+static __device__ __forceinline__ bool COOIsOther(PetscInt r, PetscInt c, PetscInt rstart, PetscInt rend, PetscInt cstart, PetscInt cend)
+{
+  return r >= rstart && r < rend && c >= 0 && (c < cstart || c >= cend);
+}
+
+static __global__ __launch_bounds__(CSR_THREADS) void COOCountOthers(PetscCount ncoo, const PetscInt *__restrict__ ci, const PetscInt *__restrict__ cj, PetscInt rstart, PetscInt rend, PetscInt cstart, PetscInt cend, PetscCount *__restrict__ count)
+{
+  const PetscCount k = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
+  if (k < ncoo) count[k] = COOIsOther(ci[k], cj[k], rstart, rend, cstart, cend);
+}
+
+static __global__ __launch_bounds__(CSR_THREADS) void COOSplit(PetscCount ncoo, PetscInt *__restrict__ ci, PetscInt *__restrict__ cj, PetscInt rstart, PetscInt rend, PetscInt cstart, PetscInt cend, const PetscCount *__restrict__ offset, PetscCount *__restrict__ place, PetscInt *__restrict__ oi, PetscInt *__restrict__ oj)
+{
+  const PetscCount k = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
+  if (k < ncoo) {
+    const PetscInt r = ci[k], c = cj[k];
+    const bool     mine = r >= rstart && r < rend && c >= cstart && c < cend;
+    if (COOIsOther(r, c, rstart, rend, cstart, cend)) {
+      const PetscCount p = offset[k];
+      place[p]           = k;
+      oi[p]              = r - rstart;
+      oj[p]              = c;
+    }
+    ci[k] = mine ? r - rstart : -1;
+    cj[k] = mine ? c - cstart : -1;
+  }
+}
+
+PetscErrorCode HybCSRCOOSplit_CUDA(const HybExec *exec, HybArena *work, PetscCount ncoo, PetscInt *ci, PetscInt *cj, PetscInt rstart, PetscInt rend, PetscInt cstart, PetscInt cend, PetscCount *nother, PetscCount **place, PetscInt **oi, PetscInt **oj)
+{
+  PetscCount *offset;
+
+  PetscFunctionBegin;
+  *nother = 0;
+  PetscCall(HybArenaAlloc(work, HYB_WORK(exec), ncoo + 1, sizeof(*offset), &offset));
+  HYB_LAUNCH(COOCountOthers, HybBlocks(ncoo, CSR_THREADS), CSR_THREADS, 0, exec->stream, ncoo, ci, cj, rstart, rend, cstart, cend, offset);
+  PetscCall(HybScanCounts64(exec, work, ncoo, offset, offset, NULL, nother));
+  PetscCall(HybArenaAlloc(work, HYB_WORK(exec), *nother, sizeof(PetscCount), place));
+  PetscCall(HybArenaAlloc(work, HYB_WORK(exec), *nother, sizeof(PetscInt), oi));
+  PetscCall(HybArenaAlloc(work, HYB_WORK(exec), *nother, sizeof(PetscInt), oj));
+  HYB_LAUNCH(COOSplit, HybBlocks(ncoo, CSR_THREADS), CSR_THREADS, 0, exec->stream, ncoo, ci, cj, rstart, rend, cstart, cend, offset, *place, *oi, *oj);
+  PetscCall(HybArenaFree(work, &offset));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static __global__ __launch_bounds__(CSR_THREADS) void COOCompose(PetscCount n, const PetscCount *__restrict__ place, PetscCount *__restrict__ map)
+{
+  const PetscCount k = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
+  if (k < n) map[k] = place[map[k]];
+}
+
+PetscErrorCode HybCSRCOOCompose_CUDA(const HybExec *exec, PetscCount n, const PetscCount *place, PetscCount *map)
+{
+  PetscFunctionBegin;
+  HYB_LAUNCH(COOCompose, HybBlocks(n, CSR_THREADS), CSR_THREADS, 0, exec->stream, n, place, map);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

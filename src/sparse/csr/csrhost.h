@@ -34,4 +34,6 @@ extern PetscErrorCode HybPatternHash_Host(const HybExec *, HybArena *, const Hyb
 /* coo.c */
 extern PetscErrorCode HybCOOSymbolic_Host(const HybExec *, HybArena *, HybArena *, PetscCount, const PetscInt *, const PetscInt *, HybCSR *, PetscCount **, PetscCount **);
 extern PetscErrorCode HybCOONumeric_Host(const HybExec *, PetscCount, const PetscCount *, const PetscCount *, const HybScalar *, PetscBool, HybScalar *);
+extern PetscErrorCode HybCOOSplit_Host(const HybExec *, HybArena *, PetscCount, PetscInt *, PetscInt *, PetscInt, PetscInt, PetscInt, PetscInt, PetscCount *, PetscCount **, PetscInt **, PetscInt **);
+extern PetscErrorCode HybCOOCompose_Host(const HybExec *, PetscCount, const PetscCount *, PetscCount *);
 #endif

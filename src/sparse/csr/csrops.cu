@@ -25,6 +25,8 @@ const HybCSROps HybCSROpsCUDA = {
   HybCSRNorm_CUDA,
   HybCSRCOOSymbolic_CUDA,
   HybCSRCOONumeric_CUDA,
+  HybCSRCOOSplit_CUDA,
+  HybCSRCOOCompose_CUDA,
   HybCSRSubMatrixSymbolic_CUDA,
   HybCSRSubMatrixMapped_CUDA,
   HybCSRMultDense_CUDA,

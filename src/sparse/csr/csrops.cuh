@@ -43,5 +43,7 @@ extern PetscErrorCode HybCSRSubMatrixMapped_CUDA(const HybExec *, HybArena *keep
 extern PetscErrorCode HybCSRMultDense_CUDA(const HybExec *, const HybCSR *A, PetscInt p, const HybScalar *B, PetscCount ldb, HybScalar *C, PetscCount ldc);
 /* coo.cu */
 extern PetscErrorCode HybCSRCOOSymbolic_CUDA(const HybExec *, HybArena *keep, HybArena *work, PetscCount ncoo, const PetscInt *ci, const PetscInt *cj, HybCSR *C, PetscCount **mapptr, PetscCount **map);
+extern PetscErrorCode HybCSRCOOSplit_CUDA(const HybExec *, HybArena *work, PetscCount ncoo, PetscInt *ci, PetscInt *cj, PetscInt rstart, PetscInt rend, PetscInt cstart, PetscInt cend, PetscCount *nother, PetscCount **place, PetscInt **oi, PetscInt **oj);
+extern PetscErrorCode HybCSRCOOCompose_CUDA(const HybExec *, PetscCount n, const PetscCount *place, PetscCount *map);
 
 #endif

@@ -458,7 +458,7 @@ typedef struct {
 PETSC_INTERN PetscErrorCode HybCOOIsOnDevice(const void *, PetscBool *);
 PETSC_INTERN PetscErrorCode HybCOOToHost(const void *array, PetscCount count, size_t size, void **host, void **copy);
 PETSC_INTERN PetscErrorCode HybCOOToDevice(const HybExec *, HybArena *work, const void *array, PetscCount count, size_t size, void **device);
-PETSC_INTERN PetscErrorCode HybCOOSymbolicOnDevice(const HybExec *, PetscCount ncoo, const PetscInt *i, const PetscInt *j, HybArena *arrays, HybCOO *, HybCSR *C);
+PETSC_INTERN PetscErrorCode HybCOOSymbolicOnDevice(const HybExec *, HybArena *work, PetscCount ncoo, const PetscInt *di, const PetscInt *dj, HybArena *arrays, HybCOO *, HybCSR *C);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetValuesCOOHost(Mat, HybCOO *, const PetscScalar *, PetscBool add);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetValuesCOODevice(Mat, HybCOO *, const HybExec *, const PetscScalar *, PetscBool add);
 /* mpi/mpicoo.c: not done where a process lacks the device, then the parent's do it */

@@ -125,20 +125,11 @@ PetscErrorCode HybCOOToDevice(const HybExec *x, HybArena *work, const void *arra
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* C of the coordinates, values zero; its arrays go to arrays, the lists to coo */
-PetscErrorCode HybCOOSymbolicOnDevice(const HybExec *x, PetscCount ncoo, const PetscInt *i, const PetscInt *j, HybArena *arrays, HybCOO *coo, HybCSR *C)
+/* C of the coordinates, which are on the device, values zero; its arrays go to arrays, the lists to coo */
+PetscErrorCode HybCOOSymbolicOnDevice(const HybExec *x, HybArena *work, PetscCount ncoo, const PetscInt *di, const PetscInt *dj, HybArena *arrays, HybCOO *coo, HybCSR *C)
 {
-  HybArena       work;
-  void          *di = NULL, *dj = NULL;
-  PetscErrorCode ierr;
-
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&work, x));
-  ierr = HybCOOToDevice(x, &work, i, ncoo, sizeof(PetscInt), &di);
-  if (!ierr) ierr = HybCOOToDevice(x, &work, j, ncoo, sizeof(PetscInt), &dj);
-  if (!ierr) ierr = x->backend->csr->coosymbolic(x, arrays, &work, ncoo, (const PetscInt *)di, (const PetscInt *)dj, C, &coo->mapptr, &coo->map);
-  PetscCall(HybArenaReset(&work));
-  PetscCall(ierr);
+  PetscCall(x->backend->csr->coosymbolic(x, arrays, work, ncoo, di, dj, C, &coo->mapptr, &coo->map));
   PetscCall(HybArenaMove(arrays, &coo->arena, coo->mapptr));
   PetscCall(HybArenaMove(arrays, &coo->arena, coo->map));
   PetscCall(HybArenaAlloc(arrays, x->result, C->nnz, sizeof(HybScalar), &C->a));
@@ -154,8 +145,9 @@ static PetscErrorCode MatSetPreallocationCOO_Device(Mat A, const HybExec *x, Pet
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
   HybCOO              *coo;
-  HybArena             arrays;
+  HybArena             arrays, work;
   HybCSR               csr;
+  void                *di = NULL, *dj = NULL;
   PetscErrorCode       ierr;
 
   PetscFunctionBegin;
@@ -167,7 +159,15 @@ static PetscErrorCode MatSetPreallocationCOO_Device(Mat A, const HybExec *x, Pet
   PetscCall(HybArenaInit(&arrays, x));
   csr.m = A->rmap->n;
   csr.n = A->cmap->n;
-  ierr  = HybCOOSymbolicOnDevice(x, ncoo, i, j, &arrays, coo, &csr);
+  PetscCall(HybArenaInit(&work, x));
+  ierr = HybCOOToDevice(x, &work, i, ncoo, sizeof(PetscInt), &di);
+  if (!ierr) ierr = HybCOOToDevice(x, &work, j, ncoo, sizeof(PetscInt), &dj);
+  if (!ierr) ierr = HybCOOSymbolicOnDevice(x, &work, ncoo, (const PetscInt *)di, (const PetscInt *)dj, &arrays, coo, &csr);
+  {
+    PetscErrorCode later = HybArenaReset(&work);
+
+    if (!ierr) ierr = later;
+  }
   if (!ierr) ierr = MatSeqAIJHybridGPUAdoptDevice(A, x, &arrays, &csr);
   if (ierr) {
     (void)HybArenaReset(&arrays);

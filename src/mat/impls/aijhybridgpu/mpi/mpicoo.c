@@ -2,8 +2,8 @@
   Assembly from coordinates in parallel, with the blocks born on the device.
 
   Each process sorts its coordinates into its own rows' and other processes' on the host, once, and sends the latter to their owners, from where a PetscSF fetches the
-  values later. The owner has one list then, its own coordinates followed by those received in the order of ranks, and from it, or the part of it that is the off-diagonal block's,
-  each block is made on the device as a sequential matrix is (coo.c); values are one kernel a block, two for the off-diagonal one. Only values for other processes, and those from them, cross the bus. What the base class keeps beside
+  values later. The owner has one list then, its own coordinates followed by those received in the order of ranks. The device splits it between the blocks and
+  makes each as a sequential matrix (coo.c); values are one kernel a block. Only values for other processes, and those from them, cross the bus. What the base class keeps beside
   the blocks (the columns that the off-diagonal block has, the scatter) is of its own making: a throw-away MATMPIAIJ is made with an empty diagonal block and the
   off-diagonal block's pattern, whose data A takes over, and the blocks' arrays are replaced.
 */
@@ -18,9 +18,6 @@ typedef struct {
   PetscSF      sf;
   HybArena     arena;
   HybCOO       block[2];
-  PetscBool    few;    /* the off-diagonal block has a list of its own coordinates alone, which are mostly few: */
-  PetscInt     nplace; /* entry k of it is entry place[k] of the list of all */
-  PetscInt    *placehost, *placedevice;
 } HybMPICOO;
 
 static PetscErrorCode HybMPICOODestroy(void *ctx)
@@ -30,7 +27,6 @@ static PetscErrorCode HybMPICOODestroy(void *ctx)
   PetscFunctionBegin;
   PetscCall(PetscSFDestroy(&c->sf));
   PetscCall(PetscFree(c->sendhost));
-  PetscCall(PetscFree(c->placehost));
   PetscCall(PetscFree(c->sendbuf));
   PetscCall(PetscFree(c->recvbuf));
   PetscCall(HybArenaReset(&c->arena));
@@ -176,10 +172,39 @@ static PetscErrorCode HybMPICOOAdopt(Mat A, const HybExec *x, HybArena arrays[2]
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The coordinates of own rows and those received as one list, which is split between the blocks where it is sorted */
+static PetscErrorCode HybMPICOOBlocks(Mat A, const HybExec *x, PetscCount ncoo, const PetscInt *i, const PetscInt *j, const PetscInt *ri, const PetscInt *rj, HybMPICOO *c, HybArena arrays[2], HybCSR csr[2])
+{
+  const PetscCount all = ncoo + c->nrecv;
+  HybArena         work;
+  PetscInt        *list[2], *other[2];
+  PetscCount       nother = 0, *place;
+  PetscErrorCode   ierr   = PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&work, x));
+  for (int k = 0; k < 2 && !ierr; k++) {
+    ierr = HybArenaAlloc(&work, HYB_MEM_DEVICE, all, sizeof(PetscInt), &list[k]);
+    if (!ierr) ierr = x->backend->copy(x, list[k], k ? j : i, sizeof(PetscInt) * (size_t)ncoo, HYB_COPY_HOST_TO_DEVICE);
+    if (!ierr) ierr = x->backend->copy(x, list[k] + ncoo, k ? rj : ri, sizeof(PetscInt) * (size_t)c->nrecv, HYB_COPY_HOST_TO_DEVICE);
+  }
+  if (!ierr) ierr = HybLogToDevice(2 * sizeof(PetscInt) * (PetscLogDouble)all);
+  if (!ierr) ierr = x->backend->csr->coosplit(x, &work, all, list[0], list[1], A->rmap->rstart, A->rmap->rend, A->cmap->rstart, A->cmap->rend, &nother, &place, &other[0], &other[1]);
+  for (int b = 0; b < 2 && !ierr; b++) {
+    csr[b].m = A->rmap->n;
+    csr[b].n = b == 0 ? A->cmap->n : A->cmap->N;
+    ierr     = HybCOOSymbolicOnDevice(x, &work, b ? nother : all, b ? other[0] : list[0], b ? other[1] : list[1], &arrays[b], &c->block[b], &csr[b]);
+  }
+  if (!ierr) ierr = x->backend->csr->coocompose(x, nother, place, c->block[1].map);
+  PetscCall(HybArenaReset(&work));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybMPICOOBuild(Mat A, const HybExec *x, PetscCount ncoo, const PetscInt *i, const PetscInt *j, HybMPICOO *c)
 {
   Mat_MPIAIJHybridGPU *hyb = NULL;
-  PetscInt             rstart, rend, cstart, cend, *ri, *rj, *row, *col;
+  PetscInt             rstart, rend, *ri, *rj;
   HybArena             arrays[2];
   HybCSR               csr[2];
   PetscErrorCode       ierr = PETSC_SUCCESS;
@@ -187,42 +212,20 @@ static PetscErrorCode HybMPICOOBuild(Mat A, const HybExec *x, PetscCount ncoo, c
   PetscFunctionBegin;
   PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
   PetscCall(PetscLayoutGetRange(A->rmap, &rstart, &rend));
-  PetscCall(PetscLayoutGetRange(A->cmap, &cstart, &cend));
   PetscCall(PetscMalloc1(ncoo, &c->sendhost));
   c->ncoo = ncoo;
   for (PetscCount k = 0; k < ncoo; k++) {
-    if (i[k] < 0 || j[k] < 0 || (i[k] >= rstart && i[k] < rend)) continue;
+    if (i[k] >= rstart && i[k] < rend) continue; /* most; j is not read */
+    if (i[k] < 0 || j[k] < 0) continue;
     PetscCheck(!A->nooffprocentries, PETSC_COMM_SELF, PETSC_ERR_USER_INPUT, "MAT_NO_OFF_PROC_ENTRIES is set, but coordinate %" PetscCount_FMT " is of row %" PetscInt_FMT ", which another process has", k, i[k]);
     PetscCheck(i[k] < A->rmap->N && j[k] < A->cmap->N, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Coordinate %" PetscCount_FMT ", (%" PetscInt_FMT ",%" PetscInt_FMT "), is outside of the matrix, %" PetscInt_FMT " x %" PetscInt_FMT, k, i[k], j[k], A->rmap->N, A->cmap->N);
     if (!hyb->ignoreoffproc) c->sendhost[c->nsend++] = (PetscInt)k;
   }
   PetscCall(HybMPICOOExchange(A, i, j, c, &ri, &rj));
-  PetscCall(PetscMalloc2(ncoo + c->nrecv, &row, ncoo + c->nrecv, &col));
   for (int b = 0; b < 2; b++) PetscCall(HybArenaInit(&arrays[b], x));
-  c->few = (PetscBool)(ncoo + c->nrecv <= PETSC_MAX_INT);
-  for (int b = 0; b < 2 && !ierr; b++) { /* one list for both blocks, the diagonal one ignoring the other's coordinates; the other has its own out of it, if they can be numbered */
-    PetscCount n = 0;
-
-    if (b == 1 && c->few) PetscCall(PetscMalloc1(c->nplace, &c->placehost));
-    for (PetscCount k = 0; k < ncoo + c->nrecv; k++) {
-      const PetscInt r = k < ncoo ? i[k] : ri[k - ncoo], q = k < ncoo ? j[k] : rj[k - ncoo];
-      const int      here = r >= rstart && r < rend && q >= 0, diagonal = q >= cstart && q < cend, mine = here && (diagonal ? b == 0 : b == 1);
-
-      if (b == 0 && here && !diagonal) c->nplace++;
-      if (b == 1 && c->few && !mine) continue;
-      row[n]   = mine ? r - rstart : -1;
-      col[n++] = b == 0 && mine ? q - cstart : q;
-      if (b == 1 && c->few) c->placehost[n - 1] = (PetscInt)k;
-    }
-    csr[b].m = A->rmap->n;
-    csr[b].n = b == 0 ? A->cmap->n : A->cmap->N;
-    ierr     = HybCOOSymbolicOnDevice(x, n, row, col, &arrays[b], &c->block[b], &csr[b]);
-  }
-  PetscCall(PetscFree2(row, col));
+  ierr = HybMPICOOBlocks(A, x, ncoo, i, j, ri, rj, c, arrays, csr);
   PetscCall(PetscFree(ri));
   PetscCall(PetscFree(rj));
-  if (!ierr && c->few) ierr = HybArenaAlloc(&c->arena, HYB_MEM_DEVICE, c->nplace, sizeof(PetscInt), &c->placedevice);
-  if (!ierr && c->few) ierr = x->backend->copy(x, c->placedevice, c->placehost, sizeof(PetscInt) * (size_t)c->nplace, HYB_COPY_HOST_TO_DEVICE);
   if (!ierr) ierr = HybArenaAlloc(&c->arena, HYB_MEM_DEVICE, c->nsend, sizeof(PetscInt), &c->senddevice);
   if (!ierr) ierr = x->backend->copy(x, c->senddevice, c->sendhost, sizeof(PetscInt) * (size_t)c->nsend, HYB_COPY_HOST_TO_DEVICE);
   if (!ierr) ierr = HybMPICOOAdopt(A, x, arrays, csr);
@@ -378,16 +381,7 @@ PetscErrorCode MatMPIAIJHybridGPUSetValuesCOO(Mat A, const PetscScalar *v, Inser
 
     ierr = HybPartsGet(A, v, &all);
     if (!ierr && !all) ierr = HybMPICOOValuesOnDevice(&x, &work, c, v, vdevice, &all);
-    for (int k = 0; k < 2 && !ierr; k++) {
-      if (k == 1 && c->few && all) {
-        HybScalar *some = NULL;
-
-        ierr = HybArenaAlloc(&work, HYB_MEM_DEVICE, c->nplace, sizeof(HybScalar), &some);
-        if (!ierr) ierr = x.backend->csr->gather(&x, c->nplace, c->placedevice, PETSC_FALSE, (const HybScalar *)all, some);
-        all = (const PetscScalar *)some;
-      }
-      if (!ierr) ierr = MatSeqAIJHybridGPUSetValuesCOODevice(block[k], &c->block[k], &x, all, add);
-    }
+    for (int k = 0; k < 2 && !ierr; k++) ierr = MatSeqAIJHybridGPUSetValuesCOODevice(block[k], &c->block[k], &x, all, add);
     if (!ierr) hyb->assembling = PETSC_TRUE;
   } else if (!ierr) { /* the host has taken over */
     PetscScalar *all;
@@ -399,10 +393,7 @@ PetscErrorCode MatMPIAIJHybridGPUSetValuesCOO(Mat A, const PetscScalar *v, Inser
     else PetscCall(PetscArrayzero(all, c->ncoo));
     PetscCall(PetscArraycpy(all + c->ncoo, c->recvbuf, c->nrecv));
     PetscCall(PetscFree(cv));
-    for (int k = 0; k < 2 && !ierr; k++) {
-      for (PetscInt p = 0; k == 1 && c->few && p < c->nplace; p++) all[p] = all[c->placehost[p]]; /* places ascend */
-      ierr = MatSeqAIJHybridGPUSetValuesCOOHost(block[k], &c->block[k], all, add);
-    }
+    for (int k = 0; k < 2 && !ierr; k++) ierr = MatSeqAIJHybridGPUSetValuesCOOHost(block[k], &c->block[k], all, add);
     PetscCall(PetscFree(all));
     if (!ierr) hyb->assembling = PETSC_TRUE;
   }
