@@ -1,4 +1,5 @@
 #include "hybtest.h"
+#include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,6 +143,39 @@ static size_t MemoryHeld(PetscCount *blocks)
     bytes += report.device_bytes + report.managed_bytes;
   }
   return bytes;
+}
+
+static struct {
+  unsigned long long (*emulator)(void), count;
+  HybBackend        backend;
+  const HybBackend *counted;
+} Waits;
+
+static PetscErrorCode WaitingCopy(const HybExec *x, void *dst, const void *src, size_t bytes, HybCopyKind kind)
+{
+  if (bytes && kind == HYB_COPY_DEVICE_TO_HOST) Waits.count++;
+  return Waits.counted->copy(x, dst, src, bytes, kind);
+}
+
+static PetscErrorCode WaitingSync(const HybExec *x)
+{
+  Waits.count++;
+  return Waits.counted->sync(x);
+}
+
+unsigned long long HybTestWaits(void)
+{
+  return Waits.emulator ? Waits.emulator() : Waits.count;
+}
+
+void HybTestCountWaits(HybExec *x)
+{
+  if (!x->backend->device || x->backend == &Waits.backend) return;
+  Waits.counted      = x->backend;
+  Waits.backend      = *x->backend;
+  Waits.backend.copy = WaitingCopy;
+  Waits.backend.sync = WaitingSync;
+  x->backend         = &Waits.backend;
 }
 
 const HybExec *HybTestExec(void)
@@ -318,7 +352,13 @@ void HybTestInit(int *argc, char ***argv)
     }
   }
   T.exec.result = !T.exec.backend->device ? HYB_MEM_HOST : strcmp(result, "managed") ? HYB_MEM_DEVICE : HYB_MEM_MANAGED;
-  if (!strcmp(T.exec.backend->name, "emulated")) T.slow = PETSC_TRUE;
+  if (!strcmp(T.exec.backend->name, "emulated")) {
+    void *library = dlopen(backend, RTLD_NOW | RTLD_NOLOAD);
+
+    T.slow = PETSC_TRUE;
+    if (library) *(void **)&Waits.emulator = dlsym(library, "HybEmulatorWaits");
+    PetscCheckAbort(Waits.emulator, PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", dlerror());
+  }
   MemoryWatch(PETSC_TRUE);
 }
 

@@ -35,6 +35,10 @@ extern int  HybTestMain(int argc, char **argv, PetscErrorCode (*body)(void)); /*
 extern void HybTestInit(int *argc, char ***argv);
 extern int  HybTestFinalize(void); /* prints the line, returns the exit code */
 
+/* How often the host has waited for a device so far: the emulator sees all of it; on a card these are the copies to the host and calls that wait of what was handed to HybTestCountWaits(),
+   which puts another backend into it (one at a time) */
+extern unsigned long long HybTestWaits(void);
+extern void               HybTestCountWaits(HybExec *);
 extern const HybExec *HybTestExec(void);  /* where the methods under test execute */
 extern PetscBool      HybTestSlow(void);  /* an emulated device, or -small: keep sizes small */
 extern PetscInt       HybTestSize(PetscInt full, PetscInt slow); /* slow ? slow : full */

@@ -1,7 +1,6 @@
 /* C = A*B by every method of the backend, against the reference. */
 #include "hybtest.h"
 #include <aijhybridgpu/private/hybspgemm.h>
-#include <dlfcn.h>
 #include <petsctime.h>
 #include <math.h>
 #include <stdint.h>
@@ -17,60 +16,27 @@ static PetscBool Is(const char *name)
   return (PetscBool)!strcmp(method->name, name);
 }
 
-/* how often the host waits for the device: the emulator sees all of it, on a card copies to the host and calls that wait are counted */
-static unsigned long long (*EmulatorWaits)(void), waits;
-static HybBackend        waiting;
-static const HybBackend *waited;
-
-static PetscErrorCode WaitingCopy(const HybExec *x, void *dst, const void *src, size_t bytes, HybCopyKind kind)
-{
-  if (!EmulatorWaits && bytes && kind == HYB_COPY_DEVICE_TO_HOST) waits++;
-  return waited->copy(x, dst, src, bytes, kind);
-}
-
-static PetscErrorCode WaitingSync(const HybExec *x)
-{
-  if (!EmulatorWaits) waits++;
-  return waited->sync(x);
-}
-
-static PetscErrorCode WaitBegin(HybSpGEMM *mm)
-{
-  PetscFunctionBegin;
-  PetscCall(mm->exec.backend->sync(&mm->exec)); /* what was queued before is not the product's */
-  waited           = mm->exec.backend;
-  waiting          = *waited;
-  waiting.copy     = WaitingCopy;
-  waiting.sync     = WaitingSync;
-  mm->exec.backend = &waiting;
-  waits            = EmulatorWaits ? EmulatorWaits() : 0;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* no more than so many, of which the caller's own wait for the result is none */
-static void WaitEnd(HybSpGEMM *mm, unsigned long long most)
-{
-  if (EmulatorWaits) waits = EmulatorWaits() - waits;
-  mm->exec.backend = waited;
-  if (waited->device) HybTestCheck(waits <= most, "%s waits %llu times for the device, not %llu", mm->method ? mm->method->name : mm->name, waits, most);
-}
-
+/* waits for the device in a first product at most; the caller's own wait for the result is none of them, and the only one of a numeric phase */
 static PetscErrorCode Multiply(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybCSR *C)
 {
-  PetscErrorCode ierr;
+  const HybBackend  *backend = mm->exec.backend;
+  unsigned long long before, waits;
+  PetscErrorCode     ierr;
 
   PetscFunctionBegin;
-  PetscCall(WaitBegin(mm));
-  ierr = HybSpGEMMSymbolic(mm, A, B, &out, C);
-  WaitEnd(mm, 3);
-  PetscCall(ierr);
-  if (!C->a) {
-    PetscCall(HybArenaAlloc(&out, mm->exec.result, C->nnz, sizeof(HybScalar), &C->a));
-    PetscCall(WaitBegin(mm));
-    ierr = HybSpGEMMNumeric(mm, A, B, C);
-    WaitEnd(mm, 0);
-    PetscCall(ierr);
+  PetscCall(backend->sync(&mm->exec)); /* what was queued before is not the product's */
+  HybTestCountWaits(&mm->exec);
+  before = HybTestWaits();
+  ierr   = HybSpGEMMSymbolic(mm, A, B, &out, C);
+  waits  = HybTestWaits() - before;
+  if (!ierr && !C->a) {
+    ierr = HybArenaAlloc(&out, mm->exec.result, C->nnz, sizeof(HybScalar), &C->a);
+    if (!ierr) ierr = HybSpGEMMNumeric(mm, A, B, C);
+    HybTestCheck(HybTestWaits() - before == waits, "%s: a numeric phase waits for the device", mm->name);
   }
+  mm->exec.backend = backend;
+  PetscCall(ierr);
+  HybTestCheck(waits <= 3, "%s waits %llu times for the device", mm->method->name, waits);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -1432,16 +1398,6 @@ static PetscErrorCode Body(void)
   char           only[128] = "", word[64];
 
   PetscFunctionBegin;
-  if (!strcmp(exec->backend->name, "emulated")) {
-    char  file[PETSC_MAX_PATH_LEN] = "";
-    void *library;
-
-    PetscCall(PetscOptionsGetString(NULL, NULL, "-backend", file, sizeof(file), NULL));
-    library = dlopen(file, RTLD_NOW | RTLD_NOLOAD);
-    PetscCheck(library, PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", dlerror());
-    *(void **)&EmulatorWaits = dlsym(library, "HybEmulatorWaits");
-    PetscCheck(EmulatorWaits, PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", dlerror());
-  }
   PetscCall(HybArenaInit(&keep, exec));
   PetscCall(HybArenaInit(&out, exec));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-methods", only, sizeof(only), NULL)); /* these alone: a,b */

@@ -401,6 +401,57 @@ static void Unchanged(void)
   RefMatDestroy(&C);
 }
 
+/* first products wait for the device three times for each multiplication at most, and for a transpose as often as it looks for diagonals; numeric phases never */
+static void Waits(void)
+{
+  static const char *const names[] = {"A B", "A^T B", "A B^T", "P^T A P", "R A R^T", "A B C"}, *const kinds[] = {"7 points and boxes", "9 points and irregular aggregates", "random", "columns in any order"};
+  static const unsigned    stages[] = {1, 1, 1, 2, 2, 2}, transposes[] = {0, 1, 1, 1, 1, 0};
+
+  if (!HybTestExec()->backend->device) return;
+  HybTestCall(PetscOptionsSetValue(NULL, "-mat_aijhybridgpu_diagonal_fewest", "1000"));
+  for (int kind = 0; kind < 4; kind++) {
+    RefMat A, P, R, C;
+
+    if (kind == 0) HybTestMatStencil(7, 16, 12, 9, &A);
+    else if (kind == 1) HybTestMatStencil(9, 45, 41, 1, &A);
+    else HybTestMatRandom(1500, 1500, 3, kind == 2 ? 7 : 30, &A);
+    HybTestMatProlongator(A.csr.m, A.csr.m / (kind ? 7 : 27), kind == 1 ? 9 : kind == 0 ? 1 : 4, &P);
+    RefTranspose(&P, PETSC_FALSE, &R);
+    for (int type = 0; type < 6; type++) {
+      HybExec            exec    = *HybTestExec();
+      HybProduct         product = NULL;
+      HybCSR             DA, DB, DC, D;
+      const RefMat      *B = type == 1 ? &A : type == 2 || type == 4 ? &R : &P;
+      unsigned long long before, waits;
+
+      HybTestBegin("waits of %s, %s", names[type], kinds[kind]);
+      if (type < 5 && type != 3) RefMatCopy(&A, &C); /* a third operand that nobody looks at */
+      else RefTranspose(&P, PETSC_FALSE, &C);
+      HybTestCountWaits(&exec);
+      if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B->csr, &DB)) && HybTestCall(HybTestUpload(&keep, &C.csr, &DC)) && HybTestCall(HybProductCreate(&exec, (HybProductType)type, "auto", 0, &product)) && HybTestCall(exec.backend->sync(&exec))) {
+        before = HybTestWaits();
+        if (HybTestCall(HybProductSymbolic(product, &DA, &DB, &DC, &out, &D))) {
+          waits = HybTestWaits() - before;
+          HybTestCheck(waits <= 3 * stages[type] + transposes[type], "%llu times", waits);
+          for (int k = 0; k < 3; k++) {
+            HybTestCall(exec.backend->sync(&exec));
+            before = HybTestWaits();
+            HybTestCall(HybProductNumeric(product, &DA, &DB, &DC, &D));
+            waits = HybTestWaits() - before;
+            HybTestCheck(!waits, "numeric phase %d waits %llu times", k + 1, waits);
+          }
+        }
+      }
+      FinishProduct(&product);
+      RefMatDestroy(&C);
+    }
+    RefMatDestroy(&A);
+    RefMatDestroy(&P);
+    RefMatDestroy(&R);
+  }
+  HybTestCall(PetscOptionsClearValue(NULL, "-mat_aijhybridgpu_diagonal_fewest"));
+}
+
 static void Zoo(void)
 {
   char   name[64];
@@ -579,7 +630,7 @@ static void Faults(void)
 
 static PetscErrorCode Body(void)
 {
-  static void (*const pieces[])(void) = {Zoo, Edges, Blocks, Random, Coarse, Rows, Sizes, Declined, Unchanged, Faults};
+  static void (*const pieces[])(void) = {Zoo, Edges, Blocks, Random, Coarse, Rows, Sizes, Declined, Unchanged, Waits, Faults};
   const HybExec *exec = HybTestExec();
   PetscInt       n    = 0;
 

@@ -268,9 +268,9 @@ __global__ void __launch_bounds__(256) BinsKernel(PetscInt m, const Cost *__rest
 /* what the second of the two launches can do on its way: offsets[] of count[], as HybScanCounts() */
 struct AnyOrderScan {
   const PetscInt *count; /* NULL: no offsets */
-  PetscCount     *sums;  /* of count over each block's rows */
+  PetscCount     *sums;  /* of count over each block's rows, then the most of each */
   PetscInt       *offsets;
-  PetscCount     *total; /* and *also, or 0, behind it */
+  PetscCount     *total; /* behind it the longest row, and *also or 0 */
   const PetscCount *also;
 };
 
@@ -319,11 +319,15 @@ __global__ void __launch_bounds__(256) AnyOrderKernel(PetscInt m, const Cost *__
     }
   }
   if (scan.count) {
-    PetscCount sum = 0, all;
+    PetscCount sum = 0, most = 0, all;
 
     if (PLACE) {
       for (PetscCount q = threadIdx.x; q < (PetscCount)blockIdx.x; q += 256) sum += scan.sums[q];
       sum = HybBlockSum<256>(sum, scratch);
+      if (blockIdx.x == gridDim.x - 1) {
+        for (PetscCount q = threadIdx.x; q < (PetscCount)gridDim.x; q += 256) most = HybMax()(most, scan.sums[gridDim.x + q]);
+        most = HybBlockMax<256>(most, scratch);
+      }
     }
 #pragma unroll
     for (int k = 0; k < each; k++) {
@@ -336,15 +340,22 @@ __global__ void __launch_bounds__(256) AnyOrderKernel(PetscInt m, const Cost *__
         if (r == m - 1) {
           scan.offsets[m] = (PetscInt)(at + c);
           scan.total[0]   = at + c;
-          scan.total[1]   = scan.also ? *scan.also : 0;
+          scan.total[1]   = most;
+          scan.total[2]   = scan.also ? *scan.also : 0;
         }
         sum += all;
-      } else
+      } else {
         sum += c;
+        most = HybMax()(most, c);
+      }
     }
     if (!PLACE) {
-      sum = HybBlockSum<256>(sum, scratch);
-      if (threadIdx.x == 0) scan.sums[blockIdx.x] = sum;
+      sum  = HybBlockSum<256>(sum, scratch);
+      most = HybBlockMax<256>(most, scratch);
+      if (threadIdx.x == 0) {
+        scan.sums[blockIdx.x]             = sum;
+        scan.sums[gridDim.x + blockIdx.x] = most;
+      }
     }
   }
 }

@@ -1289,11 +1289,11 @@ PetscErrorCode HybHashRowsCount(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   hash->lanes     = PetscMax(2, HashLog2(mean));
   hash->pairlanes = HashLog2((mean + 1) / 2);
   /* one allocation: head, order, base, size */
-  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (HYB_HASH_BINS + 3) * (PetscCount)sizeof(PetscCount) + (PetscCount)A->m * (PetscCount)(sizeof(PetscInt) + 2 * sizeof(unsigned)), 1, &hash->head));
-  hash->order  = (PetscInt *)(hash->head + HYB_HASH_BINS + 3);
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (HYB_HASH_BINS + 4) * (PetscCount)sizeof(PetscCount) + (PetscCount)A->m * (PetscCount)(sizeof(PetscInt) + 2 * sizeof(unsigned)), 1, &hash->head));
+  hash->order  = (PetscInt *)(hash->head + HYB_HASH_BINS + 4);
   hash->base   = (unsigned *)(hash->order + A->m);
   hash->size   = hash->base + A->m;
-  hash->binptr = (PetscInt *)(hash->head + 2);
+  hash->binptr = (PetscInt *)(hash->head + 3);
 
   HashOperands(A, B, &x);
   if (compress) {
@@ -1340,13 +1340,14 @@ PetscErrorCode HybHashRowsCount(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
 PetscErrorCode HybHashRowsFetch(HybSpGEMM *mm, HybHashRows *hash, PetscCount *nnz)
 {
   static const char *const names[HYB_HASH_BINS] = {"rows empty", "rows up to 512 B", "rows up to 1 KiB", "rows up to 2 KiB", "rows up to 4 KiB", "rows up to 16 KiB", "rows up to 48 KiB", "rows up to a block", "rows spilled", "rows global"};
-  PetscCount               bring[HYB_HASH_BINS + 3];
+  PetscCount               bring[HYB_HASH_BINS + 4];
 
   PetscFunctionBegin;
-  PetscCall(mm->exec.backend->copy(&mm->exec, bring, hash->head, 2 * sizeof(PetscCount) + (HYB_HASH_BINS + 1) * sizeof(PetscInt), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(mm->exec.backend->copy(&mm->exec, bring, hash->head, 3 * sizeof(PetscCount) + (HYB_HASH_BINS + 1) * sizeof(PetscInt), HYB_COPY_DEVICE_TO_HOST));
   *nnz           = bring[0];
-  hash->unlisted = bring[1];
-  memcpy(hash->hostbinptr, bring + 2, (HYB_HASH_BINS + 1) * sizeof(PetscInt));
+  hash->longest  = (PetscInt)bring[1];
+  hash->unlisted = bring[2];
+  memcpy(hash->hostbinptr, bring + 3, (HYB_HASH_BINS + 1) * sizeof(PetscInt));
   for (int b = 1; b < HYB_HASH_BINS; b++) PetscCall(HybCountersSet(&mm->counters, names[b], hash->hostbinptr[b + 1] - hash->hostbinptr[b]));
   PetscCall(HybCountersSet(&mm->counters, "compressed", hash->pairs ? 1 : 0));
   PetscCall(HybCountersSet(&mm->counters, "rows listed", hash->list ? hash->hostbinptr[HYB_HASH_BINS] - hash->hostbinptr[1] - hash->unlisted : 0));

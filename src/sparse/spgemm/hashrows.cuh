@@ -13,13 +13,14 @@
 typedef struct {
   PetscInt   *order, *binptr; /* device: rows by the size of their tables */
   unsigned   *base, *size;    /* device: the table of each row */
-  PetscCount *head;           /* device: nnz(C), how many rows are not listed, then binptr: one copy brings all */
+  PetscCount *head;           /* device: nnz(C), its longest row, how many rows are not listed, then binptr: one copy brings all */
   void       *pairs;          /* compressed B, while the symbolic phase runs, or NULL */
   PetscInt   *npairs;
   void       *list;           /* the blocks of rows of C, while the symbolic phase runs, or NULL; then C's values are wanted after its columns */
   unsigned   *where, *listed;
   PetscCount  room, unlisted;
   PetscInt    hostbinptr[HYB_HASH_BINS + 1];
+  PetscInt    longest;          /* row of C */
   PetscInt    maxbytes;         /* of shared memory a block */
   PetscCount  words;            /* blocks of 32 columns of C */
   PetscCount  mean;             /* length of the rows of B met */

@@ -11,8 +11,8 @@
   traffic besides the operands' values and C's is a mask and an offset for each entry of A. These descriptors come N entries at once, a lane each, the next N while the present ones are
   worked on, and go round by shuffles. A tabled place (hashrows.cu) costs a load, and an addition in shared memory a load and a store, for each product.
 
-    plan       longest row of C                                            (one synchronisation)
-               for each entry of A: from = where its row of B begins; mask = the columns of that row, looked up in C's row by bisection
+    symbolic   longest row of C, with its size
+    plan       for each entry of A: from = where its row of B begins; mask = the columns of that row, looked up in C's row by bisection
     numeric    a group for each row of C, rows in their order; 4 N entries of the row at a time, as many of the four pieces as the rows of a warp need:
                  for each entry k of A's row:  for each piece:  b = entry from + bits below;  if the bit is there, sum = sum + a(k) * b
 
@@ -174,12 +174,12 @@ __global__ void __launch_bounds__(MASK_THREADS, sizeof(HybScalar) > 8 ? 3 : N > 
   }
 }
 
-__global__ void __launch_bounds__(256) MaskLongest(PetscInt m, const PetscInt *__restrict__ ci, PetscInt *longest)
+__global__ void __launch_bounds__(256) MaskLongest(PetscInt m, const PetscInt *__restrict__ ci, PetscCount *longest)
 {
-  HYB_SHARED(PetscInt, scratch, HYB_WARP);
-  PetscInt most = 0;
+  HYB_SHARED(PetscCount, scratch, HYB_WARP);
+  PetscCount most = 0;
 
-  for (PetscCount r = (PetscCount)blockIdx.x * 256 + threadIdx.x; r < m; r += (PetscCount)gridDim.x * 256) most = HybMax()(most, ci[r + 1] - ci[r]);
+  for (PetscCount r = (PetscCount)blockIdx.x * 256 + threadIdx.x; r < m; r += (PetscCount)gridDim.x * 256) most = HybMax()(most, (PetscCount)(ci[r + 1] - ci[r]));
   most = HybBlockMax<256>(most, scratch);
   if (threadIdx.x == 0) (void)HybAtomicMax(longest, most);
 }
@@ -240,24 +240,34 @@ static MaskArgs MaskArguments(const HybCSR *A, const HybCSR *B, const HybMaskRow
   return x;
 }
 
+PetscErrorCode HybMaskRowsCount(HybSpGEMM *mm, const PetscInt *count, HybCSR *C, HybMaskRows *rows)
+{
+  const HybExec *exec = &mm->exec;
+  PetscCount    *found, host[2];
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, 2, sizeof(PetscCount), &found));
+  PetscCall(HybScanCounts(exec, &mm->work, C->m, count, C->i, found, NULL));
+  HYB_LAUNCH(MaskLongest, PetscMin(HybBlocks(C->m, 256), 1024), 256, 0, exec->stream, C->m, C->i, found + 1);
+  PetscCall(exec->backend->copy(exec, host, found, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(HybArenaFree(&mm->work, &found));
+  C->nnz        = host[0];
+  rows->longest = (PetscInt)host[1];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybMaskRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybMaskRows *rows)
 {
   const HybExec *exec = &mm->exec;
-  PetscInt       longest, *devlongest;
   PetscInt       lanes = 0;
   size_t         bytes;
 
   PetscFunctionBegin;
   rows->tried = PETSC_TRUE;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_masks_lanes", &lanes, NULL));
-  if (!C->nnz || mm->stats.maxarow > MASK_ENTRIES || A->nnz > PETSC_MAX_INT - 2 * MASK_ENTRIES) PetscFunctionReturn(PETSC_SUCCESS); /* lanes count beyond a row's end */
+  if (!C->nnz || !rows->longest || rows->longest > 32 * MASK_WORDS || mm->stats.maxarow > MASK_ENTRIES || A->nnz > PETSC_MAX_INT - 2 * MASK_ENTRIES) PetscFunctionReturn(PETSC_SUCCESS); /* lanes count beyond a row's end */
   if ((double)C->nnz * (double)A->nnz > MASK_SPARSE * (double)mm->stats.products * (double)C->m) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, 1, sizeof(PetscInt), &devlongest));
-  HYB_LAUNCH(MaskLongest, PetscMin(HybBlocks(C->m, 256), 1024), 256, 0, exec->stream, C->m, C->i, devlongest);
-  PetscCall(exec->backend->copy(exec, &longest, devlongest, sizeof(longest), HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(HybArenaFree(&mm->work, &devlongest));
-  if (longest > 32 * MASK_WORDS) PetscFunctionReturn(PETSC_SUCCESS);
-  rows->words = (int)((longest + 31) / 32);
+  rows->words = (int)((rows->longest + 31) / 32);
   bytes       = (size_t)A->nnz * (sizeof(PetscInt) + (size_t)rows->words * sizeof(unsigned));
   if (bytes > (size_t)(A->nnz + B->nnz) * (sizeof(PetscInt) + sizeof(HybScalar))) PetscFunctionReturn(PETSC_SUCCESS);
   if (bytes > MASK_ASK) {

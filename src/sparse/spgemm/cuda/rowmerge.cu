@@ -474,7 +474,8 @@ static PetscErrorCode HybSpGEMMSymbolic_RowMergeCUDA(HybSpGEMM *mm, const HybCSR
     intermediate = PetscMax(intermediate, c->room[1]);
   }
   PetscCall(HybCountersSet(&mm->counters, "intermediate entries", intermediate));
-  PetscCall(HybScanCounts(exec, &mm->work, C->m, count, C->i, NULL, &C->nnz));
+  if (r->narrow && mm->reuse) PetscCall(HybMaskRowsCount(mm, count, C, &r->masks));
+  else PetscCall(HybScanCounts(exec, &mm->work, C->m, count, C->i, NULL, &C->nnz));
   PetscCall(HybSpGEMMCheckCount(exec, A, B, C->nnz, PETSC_FALSE));
   PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(PetscInt), &C->j));
   if (values) PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(HybScalar), &C->a));
