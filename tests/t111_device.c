@@ -123,6 +123,47 @@ static PetscErrorCode Locked(PetscCount n)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Memory of somebody else's: touched, and page-locked for one copy */
+static PetscErrorCode LockRun(void *ctx)
+{
+  const size_t   n = *(size_t *)ctx;
+  size_t         wrong = 0;
+  char          *h, *there;
+  PetscErrorCode ierr, later;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(&arena, HYB_MEM_HOST, (PetscCount)n, 1, &h));
+  PetscCall(HybArenaAlloc(&arena, HYB_WORK(exec), (PetscCount)n, 1, &there));
+  PetscCall(exec->backend->touch(exec, h, n));
+  for (size_t k = 0; k < n; k++) h[k] = (char)(k * 2654435761u >> 12);
+  PetscCall(exec->backend->lock(exec, h, n, PETSC_TRUE));
+  ierr = exec->backend->copy(exec, there, h, n, HYB_COPY_HOST_TO_DEVICE);
+  memset(h, 0, n);
+  if (!ierr) ierr = exec->backend->copy(exec, h, there, n, HYB_COPY_DEVICE_TO_HOST);
+  if (!ierr) ierr = exec->backend->sync(exec);
+  later = exec->backend->lock(exec, h, n, PETSC_FALSE);
+  if (!ierr) ierr = later;
+  PetscCall(ierr);
+  for (size_t k = 0; k < n; k++) wrong += h[k] != (char)(k * 2654435761u >> 12);
+  HybTestCheck(!wrong, "%zu other bytes came back", wrong);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Lock(size_t n)
+{
+  HybMemoryReport before, after;
+
+  PetscFunctionBegin;
+  HybTestBegin("%zu bytes, locked for a copy", n);
+  PetscCall(LockRun(&n)); /* the buffers for other copies are there now */
+  PetscCall(LockedCleanUp(NULL));
+  PetscCall(exec->backend->usage(&before, PETSC_FALSE));
+  HybTestFaults(LockRun, LockedCleanUp, &n);
+  PetscCall(exec->backend->usage(&after, PETSC_FALSE));
+  HybTestCheck(after.pinned_bytes == before.pinned_bytes, "%zu page-locked bytes before, %zu after", before.pinned_bytes, after.pinned_bytes);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* A program whose current stream changes between the symbolic phase and the numeric ones, which plan then */
 static PetscErrorCode Phases(const HybExec x[2], const char *method, RefMat *A, const HybCSR *a)
 {
@@ -269,6 +310,8 @@ static PetscErrorCode Body(void)
   PetscCall(Locked(5));
   PetscCall(Locked(((PetscCount)3 << 20) + 7));
   PetscCall(Locked((PetscCount)17 << 20));
+  PetscCall(Lock(100));
+  PetscCall(Lock(((size_t)5 << 20) + 3));
   HybTestBegin("what memory says");
   PetscCall(exec->backend->memory(&r));
   HybTestCheck(!exec->backend->device || (r.total_bytes > 0 && r.free_bytes <= r.total_bytes && r.device_peak > 0), "%zu of %zu bytes free, at most %zu used", r.free_bytes, r.total_bytes, r.device_peak);

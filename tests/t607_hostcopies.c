@@ -24,11 +24,28 @@ static PetscBool device;
     else MatTestSkipped++; \
   } while (0)
 
+/* New entries in the first local row and column, and in the last column */
+static PetscErrorCode NewEntries(Mat M)
+{
+  PetscInt          first, last, col[2] = {0, 0};
+  const PetscScalar v[2] = {3.0, 4.0};
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetOwnershipRange(M, &first, &last));
+  PetscCall(MatGetSize(M, NULL, &col[1]));
+  col[1]--;
+  PetscCall(MatSetOption(M, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatSetOption(M, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
+  if (last > first) PetscCall(MatSetValues(M, 1, &first, 2, col, v, INSERT_VALUES));
+  PetscCall(MatAssemblyBegin(M, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(M, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* A: of MATAIJ, H: the same of ours, which is destroyed; born: a device operation made it */
 static PetscErrorCode Check(Mat A, Mat H, PetscBool born, const char *what)
 {
   Mat       B, C, D, E;
-  PetscInt  first, last, row, col[2], n;
   PetscBool flg;
 
   PetscFunctionBeginUser;
@@ -53,31 +70,10 @@ static PetscErrorCode Check(Mat A, Mat H, PetscBool born, const char *what)
   PetscCall(MatDestroy(&D));
   /* the copies' arrays are their own: they are written, grow, and outlive the original */
   PetscCall(MatScale(B, 2.0));
-  PetscCall(MatGetOwnershipRange(H, &first, &last));
-  PetscCall(MatGetSize(H, NULL, &n));
-  if (last > first) {
-    PetscScalar v[2] = {3.0, 4.0};
-
-    row    = first;
-    col[0] = 0;
-    col[1] = n - 1;
-    PetscCall(MatSetOption(B, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
-    PetscCall(MatSetOption(B, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
-    PetscCall(MatSetValues(B, 1, &row, 2, col, v, INSERT_VALUES));
-  }
-  PetscCall(MatAssemblyBegin(B, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(B, MAT_FINAL_ASSEMBLY));
+  PetscCall(NewEntries(B));
   PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &E));
   PetscCall(MatScale(E, 2.0));
-  if (last > first) {
-    PetscScalar v[2] = {3.0, 4.0};
-
-    PetscCall(MatSetOption(E, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
-    PetscCall(MatSetOption(E, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
-    PetscCall(MatSetValues(E, 1, &row, 2, col, v, INSERT_VALUES));
-  }
-  PetscCall(MatAssemblyBegin(E, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(E, MAT_FINAL_ASSEMBLY));
+  PetscCall(NewEntries(E));
   PetscCall(MatEqual(B, E, &flg));
   MatTestCheck(flg, "new entries in the converted one");
   PetscCall(MatDestroy(&E));
@@ -197,6 +193,20 @@ int main(int argc, char **argv)
   PetscCall(Checks(X, "a stencil"));
   PetscCall(Lent(X));
   PetscCall(MatDestroy(&X));
+  { /* what is kept of the rows is large, so that all cores touch it first, and the entries are few */
+    const PetscInt rows = ((PetscInt)1 << 21) + 5;
+    PetscInt       start, end;
+    Mat            H;
+
+    PetscCall(MatCreateAIJ(PETSC_COMM_WORLD, PETSC_DECIDE, PETSC_DECIDE, rows, rows, 1, NULL, 1, NULL, &X));
+    PetscCall(MatGetOwnershipRange(X, &start, &end));
+    for (PetscInt r = start + (-start % 64 + 64) % 64; r < end; r += 64) PetscCall(MatSetValue(X, r, (7 * r) % rows, 1.0 + (PetscReal)(r % 17), INSERT_VALUES));
+    PetscCall(MatAssemblyBegin(X, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatAssemblyEnd(X, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatConvert(X, "aijhybridgpu", MAT_INITIAL_MATRIX, &H));
+    PetscCall(Check(X, H, PETSC_FALSE, "many rows"));
+    PetscCall(MatDestroy(&X));
+  }
   PetscCall(MatTestRandom(3000, 2500, 9, 3, &X));
   PetscCall(Checks(X, "empty rows"));
   PetscCall(MatDestroy(&X));

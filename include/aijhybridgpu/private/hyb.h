@@ -225,6 +225,8 @@ struct _HybBackend {
   PetscErrorCode (*copy)(const HybExec *, void *dst, const void *src, size_t bytes, HybCopyKind); /* in stream order; host memory is reusable on return */
   PetscErrorCode (*zero)(const HybExec *, void *dst, size_t bytes);
   PetscErrorCode (*sync)(const HybExec *);
+  PetscErrorCode (*touch)(const HybExec *, void *, size_t bytes); /* fresh memory of the host's, which one thread is about to write: it gets its pages from all cores that are this process's */
+  PetscErrorCode (*lock)(const HybExec *, void *, size_t bytes, PetscBool on); /* memory of the host's, for a few copies by others: whoever locks it unlocks it before it can be freed */
   PetscErrorCode (*prefetch)(const HybExec *, const void *, size_t bytes, PetscBool todevice); /* managed memory only; a hint */
   PetscErrorCode (*memory)(HybMemoryReport *); /* asks the card, which takes long: not for paths that run often */
   PetscErrorCode (*usage)(HybMemoryReport *, PetscBool restart); /* the same without asking the card */

@@ -51,6 +51,8 @@ static const HybBackend HybBackendCUDA = {
   HybDeviceCopy,
   HybDeviceZero,
   HybDeviceSync,
+  HybDeviceTouch,
+  HybDeviceLock,
   HybDevicePrefetch,
   HybDeviceMemory,
   HybDeviceUsage,

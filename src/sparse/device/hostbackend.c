@@ -59,6 +59,18 @@ static PetscErrorCode HybPrefetch_Host(const HybExec *exec, const void *ptr, siz
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode HybTouch_Host(const HybExec *exec, void *ptr, size_t bytes)
+{
+  PetscFunctionBegin;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybLock_Host(const HybExec *exec, void *ptr, size_t bytes, PetscBool on)
+{
+  PetscFunctionBegin;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* the system gives pages when they are touched */
 static PetscErrorCode HybGrow_Host(const HybExec *exec, void *ptr, size_t bytes, size_t *mapped)
 {
@@ -97,6 +109,8 @@ const HybBackend HybBackendHost = {
   .copy      = HybCopy_Host,
   .zero      = HybZero_Host,
   .sync      = HybSync_Host,
+  .touch     = HybTouch_Host,
+  .lock      = HybLock_Host,
   .prefetch  = HybPrefetch_Host,
   .memory    = HybMemory_Host,
   .usage     = HybUsage_Host,

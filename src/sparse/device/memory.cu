@@ -45,6 +45,7 @@ static const size_t HybManagedLarge = (size_t)8 << 20; /* managed arrays from th
 static const size_t HybPinnedAsked = (size_t)1 << 20; /* bytes from which on it pays to ask whether the host's array is pinned */
 static const size_t HybLargePage   = (size_t)2 << 20; /* LOCKED memory begins at one */
 static const size_t HybCrewBytes   = (size_t)16 << 20; /* copies from this size on are the crew's */
+static const size_t HybTouchedBytes = (size_t)4 << 20; /* and pages, each of which costs more than copying it */
 static HybStage     stage_[HybStages + 1]; /* the last one for a few bytes to the host */
 
 extern "C" int HybDeviceFault(const char *what)
@@ -244,6 +245,31 @@ static void HybCountPinned(size_t more, size_t less)
   if (d->pinned_peak < d->pinned_bytes) d->pinned_peak = d->pinned_bytes;
 }
 
+PetscErrorCode HybDeviceTouch(const HybExec *, void *ptr, size_t bytes)
+{
+  PetscFunctionBegin;
+  if (bytes >= HybTouchedBytes) HybCrewBegin(hybdevice_.services.processes);
+  HybCrewTouch(ptr, bytes);
+  if (bytes >= HybTouchedBytes) HybCrewEnd();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybDeviceLock(const HybExec *, void *ptr, size_t bytes, PetscBool on)
+{
+  PetscFunctionBegin;
+  PetscCall(HybDeviceEnter());
+  if (on) {
+    HybCallCUDA(cudaHostRegister(ptr, bytes, cudaHostRegisterDefault));
+    HybCountPinned(bytes, 0);
+  } else { /* unlocked before the fault hook is asked, as memory is given back */
+    const cudaError_t err = cudaHostUnregister(ptr);
+    HybCountPinned(0, bytes);
+    PetscCall(HybDeviceError(err, "cudaHostUnregister", __FILE__, __LINE__));
+    PetscCheck(!HybDeviceFault("cudaHostUnregister"), PETSC_COMM_SELF, PETSC_ERR_LIB, "cudaHostUnregister failed: made to fail by the fault hook");
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Memory that the system would have to take from somebody is not locked, whatever the share says */
 static PetscErrorCode HybLockedAlloc(size_t bytes, void **ptr)
 {
@@ -257,9 +283,7 @@ static PetscErrorCode HybLockedAlloc(size_t bytes, void **ptr)
   PetscCheck(unused > 0 && page > 0 && bytes / (size_t)page < (size_t)unused, PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of page-locked memory: %zu bytes needed, the host has %ld pages free", bytes, unused);
   PetscCheck(!posix_memalign(&p, HybLargePage, bytes), PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of memory: %zu bytes needed", bytes);
   HybAskLargePages(p, bytes);
-  if (bytes >= HybCrewBytes) HybCrewBegin(d->services.processes);
-  HybCrewTouch(p, bytes); /* registering would do that with one thread */
-  if (bytes >= HybCrewBytes) HybCrewEnd();
+  PetscCall(HybDeviceTouch(nullptr, p, bytes)); /* registering would do that with one thread */
   const cudaError_t err = HybDeviceFault("cudaHostRegister") ? cudaErrorUnknown : cudaHostRegister(p, bytes, cudaHostRegisterDefault);
   if (err != cudaSuccess) {
     std::free(p);

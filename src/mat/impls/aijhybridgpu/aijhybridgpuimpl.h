@@ -371,14 +371,14 @@ PETSC_INTERN PetscBool MatSeqAIJHybridGPULockedTakesValues(const Mat_SeqAIJHybri
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPULockedLetDuplicate(Mat);
 /* seq/hostcopy.c: *B = A on the host, by the parent's duplicate but for who copies. Without values the new ones are not even zeroed where A is large. */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUHostDuplicate(Mat A, PetscBool values, Mat *B);
-/* between these, what PETSc allocates gets large pages where it is large */
-PETSC_INTERN void HybLargePagesBegin(void);
+/* between these, what PETSc allocates for a matrix of so many rows gets large pages where it is large */
+PETSC_INTERN void HybLargePagesBegin(PetscInt rows);
 PETSC_INTERN void HybLargePagesEnd(void);
-#define HybWithLargePages(call) \
+#define HybWithLargePages(rows, call) \
   do { \
     PetscErrorCode ierr_; \
 \
-    HybLargePagesBegin(); \
+    HybLargePagesBegin(rows); \
     ierr_ = (call); \
     HybLargePagesEnd(); \
     PetscCall(ierr_); \

@@ -461,7 +461,7 @@ static PetscErrorCode MatProductSymbolic_MPIAIJHybridGPU(Mat C)
     PetscErrorCode   later;
 
     PetscCall(HybPartsSymbolicBegin(&patterns));
-    HybLargePagesBegin(); /* the parent's lists of coordinates */
+    HybLargePagesBegin(0); /* the parent's lists of coordinates */
     ierr = (*C->ops->productsymbolic)(C);
     HybLargePagesEnd();
     later = HybPartsSymbolicEnd(&patterns, (PetscBool)(ierr != PETSC_SUCCESS));

@@ -196,7 +196,7 @@ static PetscErrorCode MatSeqAIJSetPreallocation_SeqAIJHybridGPU(Mat A, PetscInt 
 {
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUDemote(A));
-  HybWithLargePages((*(PetscErrorCode (*)(Mat, PetscInt, const PetscInt[]))HybGlueState.setpreallocation)(A, nz, nnz));
+  HybWithLargePages(A->rmap->n, (*(PetscErrorCode (*)(Mat, PetscInt, const PetscInt[]))HybGlueState.setpreallocation)(A, nz, nnz));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -486,7 +486,7 @@ static PetscErrorCode MatSeqAIJHybridGPUInstall(Mat B)
 static PetscErrorCode HybDuplicateOfParent(Mat A, Mat *B)
 {
   PetscFunctionBegin;
-  HybWithLargePages(MatDuplicate(A, MAT_COPY_VALUES, B));
+  HybWithLargePages(A->rmap->n, MatDuplicate(A, MAT_COPY_VALUES, B));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

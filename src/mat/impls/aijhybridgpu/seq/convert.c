@@ -8,6 +8,7 @@
 #include "../aijhybridgpuimpl.h"
 
 static const char *const HybDerivedTypes[] = {"seqaijcusparse", "seqaijperm", "seqaijsell", "seqaijmkl", "seqaijkokkos", "seqaijviennacl", "seqaijhipsparse", "seqaijcrl"};
+#define HYB_LOCKED_PATTERN ((size_t)16 << 20) /* bytes of column indices */
 #define HYB_DERIVED_TYPES ((int)(sizeof(HybDerivedTypes) / sizeof(HybDerivedTypes[0])))
 
 typedef PetscErrorCode (*HybConverter)(Mat, MatType, MatReuse, Mat *);
@@ -117,7 +118,7 @@ static PetscErrorCode HybConvertFromDevice(Mat A, HybExec *x, HybCSR *csr, Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybValuesToCUSPARSE(Mat A, const HybExec *x, const HybCSR *csr, Mat B)
+static PetscErrorCode HybValuesToCUSPARSE(const HybExec *x, const HybCSR *csr, Mat B)
 {
   PetscScalar *a;
   MatInfo      info;
@@ -132,48 +133,71 @@ static PetscErrorCode HybValuesToCUSPARSE(Mat A, const HybExec *x, const HybCSR 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/*
-  aijcusparse would send what B's host arrays hold, at a sixth of the bus's speed. A second matrix, round B's pattern and without values, is sent instead, and gets A's on
-  the device. What it has there goes to B, whose values the host does not know then.
-*/
-static PetscErrorCode HybShareWithCUSPARSE(const HybExec *x, const HybCSR *csr, HybConverter f, MatType type, Mat B)
+/* T's pattern to the device, and there A's values, which csr names. T has no values of its own: none are sent. */
+static PetscErrorCode HybSendToCUSPARSE(const HybExec *x, const HybCSR *csr, HybConverter f, MatType type, Mat T)
 {
-  PetscOptions    noinode;
-  PetscErrorCode  ierr;
   const PetscInt *i, *j;
   PetscScalar    *a;
-  PetscInt        n;
-  PetscBool       done;
-  void           *device;
-  Mat             T;
 
   PetscFunctionBegin;
-  PetscCall(MatGetRowIJ(B, 0, PETSC_FALSE, PETSC_FALSE, &n, &i, &j, &done));
-  PetscCall(PetscOptionsCreate(&noinode)); /* the search for inodes would read all of j */
-  PetscCall(PetscOptionsSetValue(noinode, "-mat_no_inode", NULL));
-  PetscCall(PetscOptionsPush(noinode));
-  HybLargePagesBegin();
-  ierr = MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, csr->m, csr->n, (PetscInt *)i, (PetscInt *)j, NULL, &T);
-  HybLargePagesEnd();
-  (void)PetscOptionsPop();
-  (void)PetscOptionsDestroy(&noinode);
-  PetscCall(ierr);
-  PetscCall(MatRestoreRowIJ(B, 0, PETSC_FALSE, PETSC_FALSE, &n, &i, &j, &done));
-  if (MatIsSeqAIJHybridGPU(T)) PetscCall(MatConvert_SeqAIJHybridGPU_SeqAIJ(T, MATSEQAIJ, MAT_INPLACE_MATRIX, &T)); /* by -mat_seqaij_type */
   PetscCall((*f)(T, type, MAT_INPLACE_MATRIX, &T));
-  T->nonzerostate = B->nonzerostate; /* by which it knows the pattern that is on the device */
   PetscCall(MatSeqAIJCUSPARSEGetIJ(T, PETSC_TRUE, &i, &j));
   PetscCall(MatSeqAIJCUSPARSERestoreIJ(T, PETSC_TRUE, &i, &j));
   PetscCall(MatSeqAIJCUSPARSEGetArrayWrite(T, &a));
   PetscCall(x->backend->copy(x, a, csr->a, sizeof(HybScalar) * (size_t)csr->nnz, HYB_COPY_DEVICE_TO_DEVICE));
   PetscCall(x->backend->sync(x)); /* its operations may use another stream */
   PetscCall(MatSeqAIJCUSPARSERestoreArrayWrite(T, &a));
-  device         = B->spptr;
-  B->spptr       = T->spptr;
-  T->spptr       = device;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  aijcusparse would send what B's host arrays hold, at a sixth of the bus's speed. A second matrix, round B's pattern and without values, is sent instead, and gets A's on
+  the device. What aijcusparse keeps of the device is B's from the beginning, whose values the host does not know then. The column indices are page-locked while they are sent, for
+  which it pays to make the pages known to the device.
+*/
+static PetscErrorCode HybShareWithCUSPARSE(const HybExec *x, const HybCSR *csr, HybConverter f, MatType type, Mat B)
+{
+  PetscOptions    noinode;
+  PetscErrorCode  ierr;
+  const PetscInt *i, *j;
+  const size_t    bytes  = sizeof(PetscInt) * (size_t)csr->nnz;
+  PetscBool       locked = PETSC_FALSE, done;
+  PetscInt        n;
+  Mat             T;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetRowIJ(B, 0, PETSC_FALSE, PETSC_FALSE, &n, &i, &j, &done));
+  PetscCall(HybNoInodeBegin(&noinode));
+  HybLargePagesBegin(csr->m);
+  ierr = MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, csr->m, csr->n, (PetscInt *)i, (PetscInt *)j, NULL, &T);
+  HybLargePagesEnd();
+  HybNoInodeEnd(&noinode);
+  PetscCall(ierr);
+  if (MatIsSeqAIJHybridGPU(T)) ierr = MatConvert_SeqAIJHybridGPU_SeqAIJ(T, MATSEQAIJ, MAT_INPLACE_MATRIX, &T); /* by -mat_seqaij_type */
+  if (!ierr) {
+    T->nonzerostate = B->nonzerostate; /* by which it knows the pattern that is on the device */
+    T->spptr        = B->spptr;
+    if (bytes >= HYB_LOCKED_PATTERN) {
+      (void)PetscPushErrorHandler(PetscReturnErrorHandler, NULL);
+      locked = (PetscBool)!x->backend->lock(x, (void *)j, bytes, PETSC_TRUE);
+      (void)PetscPopErrorHandler();
+    }
+    ierr = HybSendToCUSPARSE(x, csr, f, type, T);
+    if (locked) {
+      const PetscErrorCode later = x->backend->lock(x, (void *)j, bytes, PETSC_FALSE);
+
+      if (!ierr) ierr = later;
+    }
+    T->spptr = NULL;
+  }
+  if (ierr) {
+    (void)MatDestroy(&T);
+    PetscCall(ierr);
+  }
+  PetscCall(MatDestroy(&T));
+  PetscCall(MatRestoreRowIJ(B, 0, PETSC_FALSE, PETSC_FALSE, &n, &i, &j, &done));
   B->offloadmask = PETSC_OFFLOAD_GPU;
   PetscCall(PetscObjectStateIncrease((PetscObject)B));
-  PetscCall(MatDestroy(&T));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -194,12 +218,16 @@ static PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJCUSPARSE(Mat A, MatType t
   PetscCall(HybFindConverter(type, &f));
   PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_CONVERT], A, 0, 0, 0));
   B = *newmat;
-  if (reuse != MAT_REUSE_MATRIX) {
+  if (reuse == MAT_REUSE_MATRIX) PetscCall(HybValuesToCUSPARSE(&x, &csr, B));
+  else {
+    PetscErrorCode ierr;
+
     PetscCall(HybPlainDuplicate(A, PETSC_FALSE, &B));
-    PetscCall((*f)(B, type, MAT_INPLACE_MATRIX, &B));
+    ierr = (*f)(B, type, MAT_INPLACE_MATRIX, &B);
+    if (!ierr) ierr = csr.nnz ? HybShareWithCUSPARSE(&x, &csr, f, type, B) : HybValuesToCUSPARSE(&x, &csr, B);
+    if (ierr) (void)MatDestroy(&B);
+    PetscCall(ierr);
   }
-  if (reuse != MAT_REUSE_MATRIX && csr.nnz) PetscCall(HybShareWithCUSPARSE(&x, &csr, f, type, B));
-  else PetscCall(HybValuesToCUSPARSE(A, &x, &csr, B));
   if (reuse == MAT_INPLACE_MATRIX) PetscCall(HybHeaderReplace(A, &B));
   else *newmat = B;
   PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_CONVERT], *newmat, 0, 0, 0));

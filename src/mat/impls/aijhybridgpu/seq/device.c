@@ -469,7 +469,7 @@ static PetscErrorCode MatSeqAIJHybridGPUAdoptDevice_Private(Mat C, const HybExec
 PetscErrorCode MatSeqAIJHybridGPUAdoptDevice(Mat C, const HybExec *x, HybArena *arrays, const HybCSR *csr)
 {
   PetscFunctionBegin;
-  HybWithLargePages(MatSeqAIJHybridGPUAdoptDevice_Private(C, x, arrays, csr, NULL));
+  HybWithLargePages(csr->m, MatSeqAIJHybridGPUAdoptDevice_Private(C, x, arrays, csr, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -479,7 +479,7 @@ PetscErrorCode MatSeqAIJHybridGPUAdoptDeviceKeep(Mat C, const HybExec *x, HybAre
   Mat_SeqAIJHybridGPU *hyb = NULL;
 
   PetscFunctionBegin;
-  HybWithLargePages(MatSeqAIJHybridGPUAdoptDevice_Private(C, x, arrays, csr, &former));
+  HybWithLargePages(csr->m, MatSeqAIJHybridGPUAdoptDevice_Private(C, x, arrays, csr, &former));
   PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
   hyb->former = former;
   PetscFunctionReturn(PETSC_SUCCESS);

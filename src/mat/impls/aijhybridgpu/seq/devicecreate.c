@@ -177,7 +177,7 @@ static PetscErrorCode MatDuplicate_SeqAIJHybridGPU(Mat A, MatDuplicateOption op,
   if (op != MAT_SHARE_NONZERO_PATTERN && !a->hostcopy) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(A, &x, &device));
   if (!device) {
     if (op == MAT_COPY_VALUES) PetscCall(MatSeqAIJHybridGPUHostDuplicate(A, PETSC_TRUE, B));
-    else HybWithLargePages((*HYB_PARENT.duplicate)(A, op, B));
+    else HybWithLargePages(A->rmap->n, (*HYB_PARENT.duplicate)(A, op, B));
     PetscCall(MatSeqAIJHybridGPUShare(A, *B));
     PetscFunctionReturn(PETSC_SUCCESS);
   }

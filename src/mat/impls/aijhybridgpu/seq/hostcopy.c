@@ -15,6 +15,9 @@
     are the duplicate's arrays among what was noted, and large enough?
       yes: copy j and a                       no (another release of PETSc): destroy, and the parent's as it is
 
+  Blocks of as many bytes as the rows need (their lengths, their offsets) are written by the parent, with one core: whoever makes these gets them with their pages, which all cores have
+  touched, where the device library has threads for that (an eighth of the time).
+
   To change the allocator for a while is what PetscMallocSetDRAM() does. Nothing of the parent's is assumed: what it has made is PETSc's own, and it is looked at before it is used.
 
   A duplicate whose allocations never came by (PETSc's linear solver server has memory of its own) was copied whole by the parent.
@@ -30,6 +33,7 @@ static struct {
   int         depth;
   HybMallocFn before;
   PetscInt   *last;                /* row offset to be cut, NULL once it is */
+  size_t       touched;             /* bytes; larger blocks are not touched: all cores write them */
   size_t      wanted, seen, least; /* bytes; blocks smaller than the least are not noted */
   int         n;
   struct {
@@ -46,6 +50,11 @@ static PetscErrorCode HybWatchMalloc(size_t bytes, PetscBool clear, int line, co
   if (ierr || !*array) return ierr;
   if (large) {
     HybAskLargePages(*array, bytes);
+    if (bytes <= watch.touched && HybGlueState.device) {
+      const HybExec x = {HybGlueState.device, NULL, HYB_MEM_HOST};
+
+      (void)HybGlueState.device->touch(&x, *array, bytes);
+    }
     if (clear) memset(*array, 0, bytes);
   }
   if (bytes >= watch.least && watch.n < HYB_WATCHED) {
@@ -60,9 +69,10 @@ static PetscErrorCode HybWatchMalloc(size_t bytes, PetscBool clear, int line, co
   return PETSC_SUCCESS;
 }
 
-void HybLargePagesBegin(void)
+void HybLargePagesBegin(PetscInt rows)
 {
   if (PetscDefined(HAVE_THREADSAFETY) || watch.depth++) return;
+  watch.touched = 2 * sizeof(PetscInt) * ((size_t)rows + 1) + 1024; /* some releases allocate two of a row's numbers as one block; with debugging there is a head */
   watch.least   = PTRDIFF_MAX;
   watch.before  = PetscTrMalloc;
   PetscTrMalloc = HybWatchMalloc;
@@ -90,7 +100,7 @@ static PetscErrorCode HybDuplicateCut(Mat A, PetscInt *i, Mat *B, PetscBool *cut
   PetscErrorCode  ierr;
 
   PetscFunctionBegin;
-  HybLargePagesBegin();
+  HybLargePagesBegin(m);
   watch.wanted = (size_t)nnz * (sizeof(PetscScalar) + sizeof(PetscInt)) + (3 * (size_t)m + 1) * sizeof(PetscInt);
   watch.seen   = 0;
   watch.n      = 0;

@@ -98,7 +98,7 @@ static PetscErrorCode MatSeqAIJHybridGPULock(Mat A, Mat_SeqAIJHybridGPU *hyb, Hy
   PetscCall(MatInodeGetInodeSizes(A, &nodes, NULL, NULL));
   PetscCall(HybSeenStatesGet(A, &seen));
   if (!nodes) PetscCall(HybNoInodeBegin(&noinode));
-  HybLargePagesBegin();
+  HybLargePagesBegin(csr->m);
   ierr = MatSeqAIJHybridGPUAdopt(A, arrays, csr, &former);
   HybLargePagesEnd();
   if (noinode) HybNoInodeEnd(&noinode);
