@@ -1,12 +1,74 @@
 /*
   A card that is believed to be small. A product whose intermediates would not fit beside its result on a card that is believed to be small: by row merging with several factors it goes in chunks of rows, first and
-  again, and equals MATAIJ's. A matrix that fills more than half of the card becomes one of MATAIJ without a second one on the device.
+  again, and equals MATAIJ's. A matrix that fills more than half of the card becomes one of MATAIJ without a second one on the device, and a product that does not fit is refused.
 
 TEST np=1 -mat_aijhybridgpu_spgemm rowmerge -mat_aijhybridgpu_memory_limit 2000000 @emulated
 TEST np=1 -mat_aijhybridgpu_spgemm rowmerge -mat_aijhybridgpu_memory_limit 2000000 -mat_aijhybridgpu_memory mirror @emulated
 */
 #include "mattest.h"
+#include <petsctime.h>
 #include <dlfcn.h>
+#include <string.h>
+
+/* a column of n entries (o: 0) or a row */
+static PetscErrorCode Factor(PetscInt n, int o, MatType type, Mat *A)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatCreate(PETSC_COMM_SELF, A));
+  PetscCall(MatSetSizes(*A, o ? 1 : n, o ? n : 1, o ? 1 : n, o ? n : 1));
+  PetscCall(MatSetType(*A, type));
+  PetscCall(MatSeqAIJSetPreallocation(*A, o ? n : 1, NULL));
+  for (PetscInt e = 0; e < n; e++) PetscCall(MatSetValue(*A, o ? 0 : e, o ? e : 0, 1.0 + (PetscReal)(e % 17) / 16, INSERT_VALUES));
+  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static char Message[512];
+
+static PetscErrorCode Catch(MPI_Comm comm, int line, const char *function, const char *file, PetscErrorCode n, PetscErrorType p, const char *message, void *ctx)
+{
+  if (p == PETSC_ERROR_INITIAL && message) PetscCallAbort(PETSC_COMM_SELF, PetscStrncpy(Message, message, sizeof(Message)));
+  return n;
+}
+
+/* A product of twice what the card is believed to have is refused soon, with the bytes that are needed and those that are free, and the operands serve afterwards */
+static PetscErrorCode CheckTooLarge(PetscReal limit)
+{
+  const size_t   entry = sizeof(PetscInt) + sizeof(PetscScalar);
+  const PetscInt n     = (PetscInt)PetscSqrtReal(2 * limit / (PetscReal)entry);
+  Mat            A[2], C, D[2];
+  PetscErrorCode ierr;
+  PetscLogDouble t0, t1;
+  size_t         needed = 0, left = 0;
+  const char    *at;
+
+  PetscFunctionBeginUser;
+  MatTestName = "a product that the card cannot hold";
+  for (int o = 0; o < 2; o++) PetscCall(Factor(n, o, "aijhybridgpu", &A[o]));
+  PetscCall(MatProductCreate(A[0], A[1], NULL, &C));
+  PetscCall(MatProductSetType(C, MATPRODUCT_AB));
+  PetscCall(MatProductSetFill(C, PETSC_DEFAULT));
+  PetscCall(MatProductSetFromOptions(C));
+  PetscCall(PetscTime(&t0));
+  PetscCall(PetscPushErrorHandler(Catch, NULL));
+  ierr = MatProductSymbolic(C);
+  PetscCall(PetscPopErrorHandler());
+  PetscCall(PetscTime(&t1));
+  MatTestCheck(ierr == PETSC_ERR_MEM, "it is refused");
+  MatTestCheck(t1 - t0 < 1, "within a second");
+  at = strstr(Message, "device: ");
+  if (!at || sscanf(at, "device: %zu bytes needed, %zu free", &needed, &left) != 2) printf("%s\n", Message);
+  MatTestCheck(needed > 0 && needed > left && left <= (size_t)limit, "needed and free bytes are named");
+  PetscCall(MatDestroy(&C));
+  PetscCall(MatMatMult(A[1], A[0], MAT_INITIAL_MATRIX, PETSC_DEFAULT, &D[0]));
+  for (int o = 0; o < 2; o++) PetscCall(MatConvert(A[o], MATAIJ, MAT_INPLACE_MATRIX, &A[o]));
+  PetscCall(MatMatMult(A[1], A[0], MAT_INITIAL_MATRIX, PETSC_DEFAULT, &D[1]));
+  MatTestCheckSame(D[0], D[1], "the operands serve afterwards");
+  for (int o = 0; o < 2; o++) PetscCall(MatDestroy(&A[o]));
+  for (int o = 0; o < 2; o++) PetscCall(MatDestroy(&D[o]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 /* A column times a row: operands of nothing, and a result of 12 bytes an entry that fills more than half of what the card is believed to have */
 static PetscErrorCode CheckConvert(PetscReal limit)
@@ -19,15 +81,7 @@ static PetscErrorCode CheckConvert(PetscReal limit)
   PetscFunctionBeginUser;
   MatTestName = "conversion of a matrix that fills the card";
   for (int k = 0; k < 2; k++) {
-    for (int o = 0; o < 2; o++) {
-      PetscCall(MatCreate(PETSC_COMM_SELF, &A[o]));
-      PetscCall(MatSetSizes(A[o], o ? 1 : n, o ? n : 1, o ? 1 : n, o ? n : 1));
-      PetscCall(MatSetType(A[o], k ? "aijhybridgpu" : MATAIJ));
-      PetscCall(MatSeqAIJSetPreallocation(A[o], o ? n : 1, NULL));
-      for (PetscInt e = 0; e < n; e++) PetscCall(MatSetValue(A[o], o ? 0 : e, o ? e : 0, 1.0 + (PetscReal)(e % 17) / 16, INSERT_VALUES));
-      PetscCall(MatAssemblyBegin(A[o], MAT_FINAL_ASSEMBLY));
-      PetscCall(MatAssemblyEnd(A[o], MAT_FINAL_ASSEMBLY));
-    }
+    for (int o = 0; o < 2; o++) PetscCall(Factor(n, o, k ? "aijhybridgpu" : MATAIJ, &A[o]));
     PetscCall(MatMatMult(A[0], A[1], MAT_INITIAL_MATRIX, PETSC_DEFAULT, &C[k]));
     for (int o = 0; o < 2; o++) PetscCall(MatDestroy(&A[o]));
   }
@@ -89,6 +143,7 @@ int main(int argc, char **argv)
   PetscCall(MatDestroy(&D));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-mat_aijhybridgpu_memory_limit", &limit, NULL));
   PetscCall(CheckConvert(limit));
+  PetscCall(CheckTooLarge(limit));
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());
   return code;
