@@ -590,6 +590,16 @@ PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat A, MatType type, MatReuse r
 .  -mat_aijhybridgpu_spmv <auto, ...> - method of matrix-vector products
 .  -mat_aijhybridgpu_rowmerge_width <0, 2 to 32> - rows merged at once by the method rowmerge, 0 lets it choose
 .  -mat_aijhybridgpu_device_min <n> - with auto, operands of fewer nonzeros stay on the host: 10000 where the matrix has its vectors on the card, else 100000; for the whole process
+.  -mat_aijhybridgpu_cuda_library <path> - the library that drives the device, if not cuda/libaijhybridgpu_cuda.so beside the plugin; this and all below for the whole process
+.  -mat_aijhybridgpu_device <number> - which card; else PETSc's, or the processes of a node take its cards in turn
+.  -mat_aijhybridgpu_memory <managed, mirror> - one storage valid on both sides, or device arrays beside host ones
+.  -mat_aijhybridgpu_managed_limit <share> - of the card's free memory, divided by the processes on it, for the former
+.  -mat_aijhybridgpu_memory_limit <bytes> - believe the card no larger than this
+.  -mat_aijhybridgpu_promote <auto, never> - whether matrices of the host that operations write on the device move there
+.  -mat_aijhybridgpu_plan_min <n> - patterns of so many nonzeros are planned for at their second product with a vector
+.  -mat_aijhybridgpu_segsum_repair <device, cpu> - who puts the sums of dirty tiles of the method segsum in order
+.  -mat_aijhybridgpu_view_memory - at the end: bytes held on the device, now and at most, and what crossed the bus
+.  -mat_aijhybridgpu_view_counts <file> - each process appends at the end what ran
 -  -mat_product_algorithm <auto, ...> - method of one product (also -matmatmult_via, -matptap_via, ...)
 
    Level: beginner
