@@ -8,6 +8,7 @@ TEST np=1 -mat_seqaij_type seqaijhybridgpu
 TEST np=2
 TEST np=1 @emulated
 TEST np=1 @emulated -mat_aijhybridgpu_plan_min 0
+TEST np=1 @emulated -mat_aijhybridgpu_memory mirror
 TEST np=3
 */
 #include "mattest.h"
