@@ -1,7 +1,7 @@
 /*
   What crosses the bus in a parallel product that is repeated: values for other processes and from them, and nothing that stays on its process, counted by the emulator or, on a device, by
   PETSc's log. The operands live on the device; meanwhile the host does not touch what does. Beside that the results, with other values of one operand or both, written by either side, and
-  with other patterns.
+  with other patterns. And processes that share a card which is believed to be too small: an error of each, operands as they were, and smaller products afterwards.
 
   P^T A P and P^T B: a process computes the rows of the result that its rows of P belong to. Rows of others go to them. A P: others' rows of P come here, nothing else.
   So the bytes to the devices less those to the hosts are those of others' rows of P, and to the hosts go no more rows of the result than others own of P's columns here, from two parts.
@@ -9,6 +9,7 @@
 TEST np=1,2,3
 TEST np=1,2,3,4 @emulated
 TEST np=2,3 @emulated -mat_aijhybridgpu_memory mirror
+TEST np=2,4 @emulated -mat_aijhybridgpu_memory_limit 2000000 -refused
 TEST np=3 @emulated -mat_aijhybridgpu_backend auto -mat_aijhybridgpu_device_min 1000
 */
 #include "mattest.h"
@@ -186,6 +187,59 @@ static PetscErrorCode Test(MatProductType type, PetscInt n, PetscBool scattered)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* An error that one process has alone leaves the others waiting, in any PETSc program: here two halves of a grid, alike, on each pair of processes, stop at the same place */
+static PetscErrorCode Refused(void)
+{
+  const PetscMPIInt color = Rank / 2;
+  MPI_Comm          pair;
+  PetscBool         refused = PETSC_FALSE;
+
+  PetscFunctionBeginUser;
+  MatTestName = "a card that is too small";
+  PetscCallMPI(MPI_Comm_split(PETSC_COMM_WORLD, color, Rank, &pair));
+  for (PetscInt n = 16; n <= 256 && !refused; n *= 2) {
+    Mat            A[2], C[2];
+    PetscErrorCode ierr;
+
+    for (int k = 0; k < 2; k++) {
+      PetscInt start, end;
+
+      C[k] = NULL;
+      PetscCall(MatCreate(pair, &A[k]));
+      PetscCall(MatSetSizes(A[k], PETSC_DECIDE, PETSC_DECIDE, n * n, n * n));
+      PetscCall(MatSetType(A[k], k ? "aijhybridgpu" : MATAIJ));
+      PetscCall(MatMPIAIJSetPreallocation(A[k], 5, NULL, 5, NULL));
+      PetscCall(MatGetOwnershipRange(A[k], &start, &end));
+      for (PetscInt r = start; r < end; r++)
+        for (PetscInt d = -2; d <= 2; d++) {
+          const PetscInt c = r + (d == -2 || d == 2 ? d / 2 * n : d);
+
+          if (c >= 0 && c < n * n) PetscCall(MatSetValue(A[k], r, c, d ? -1.0 : 4.5, INSERT_VALUES));
+        }
+      PetscCall(MatAssemblyBegin(A[k], MAT_FINAL_ASSEMBLY));
+      PetscCall(MatAssemblyEnd(A[k], MAT_FINAL_ASSEMBLY));
+    }
+    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+    ierr = MatMatMult(A[1], A[1], MAT_INITIAL_MATRIX, PETSC_DEFAULT, &C[1]);
+    PetscCall(PetscPopErrorHandler());
+    refused = (PetscBool)(ierr != PETSC_SUCCESS);
+    if (refused) MatTestCheck(n > 16 && ierr == PETSC_ERR_MEM, "out of memory, and not at once");
+    else {
+      PetscCall(MatMatMult(A[0], A[0], MAT_INITIAL_MATRIX, PETSC_DEFAULT, &C[0]));
+      MatTestCheckSame(C[1], C[0], "what fits");
+    }
+    MatTestCheckSame(A[1], A[0], "the operands are what they were");
+    for (int k = 0; k < 2; k++) {
+      PetscCall(MatDestroy(&A[k]));
+      PetscCall(MatDestroy(&C[k]));
+    }
+  }
+  MatTestCheck(refused, "the card is too small");
+  PetscCallMPI(MPI_Comm_free(&pair));
+  PetscCall(Test(MATPRODUCT_AB, 24, PETSC_FALSE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   static const MatProductType types[] = {MATPRODUCT_AB, MATPRODUCT_AtB, MATPRODUCT_PtAP};
@@ -221,7 +275,9 @@ int main(int argc, char **argv)
     }
   }
   if (!BytesToHost && !PetscDefined(HAVE_DEVICE)) Device = PETSC_FALSE; /* nobody counts */
-  for (int t = 0; t < 3; t++) {
+  PetscCall(PetscOptionsHasName(NULL, NULL, "-refused", &flg));
+  if (flg) PetscCall(Refused());
+  for (int t = 0; t < 3 && !flg; t++) {
     PetscCall(Test(types[t], 24, PETSC_FALSE));
     PetscCall(Test(types[t], 13, PETSC_TRUE));
   }

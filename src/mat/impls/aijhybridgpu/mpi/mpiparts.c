@@ -45,8 +45,16 @@ PetscErrorCode HybPartsBegin(Mat C, HybParts *p)
   p->ncoo = ncoo;
   p->used = 0;
   PetscCall(HybArenaInit(&p->work, &p->exec));
+  p->values   = NULL;
   HybPartsNow = p; /* from here on HybPartsEnd() is needed */
-  PetscCall(HybArenaAlloc(&p->work, HYB_MEM_DEVICE, ncoo, sizeof(PetscScalar), &p->values));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* There is room for the values from here on: not while the sequential products need theirs */
+static PetscErrorCode HybPartsRoom(HybParts *p)
+{
+  PetscFunctionBegin;
+  if (!p->values) PetscCall(HybArenaAlloc(&p->work, HYB_MEM_DEVICE, p->ncoo, sizeof(PetscScalar), &p->values));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -111,6 +119,7 @@ PetscErrorCode HybPartsGet(Mat C, const PetscScalar v[], const PetscScalar **all
   PetscFunctionBegin;
   *all = NULL;
   if (!p || p->C != C) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybPartsRoom(p));
   for (int k = 0; k < p->nown; k++) {
     PetscCheck(p->own[k].v == v + p->own[k].at, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Part %d of a product is not where MatSetValuesCOO() finds it", k);
     if (!p->own[k].device) PetscCall(HybPartsSend(p, v, p->own[k].at, p->own[k].n));
@@ -203,6 +212,7 @@ PetscErrorCode MatSeqAIJCopySubArray_SeqAIJHybridGPU(Mat A, PetscInt n, const Pe
     p->own[p->nown].n        = n;
     p->own[p->nown++].device = device;
     if (device) {
+      PetscCall(HybPartsRoom(p));
       v       = p->values + p->used;
       vdevice = PETSC_TRUE;
     }
