@@ -693,6 +693,29 @@ static PetscErrorCode MatBindToCPU_MPIAIJHybridGPU(Mat A, PetscBool flg)
 }
 #endif
 
+/* The parent's sums of columns are added to vectors fresh from MatCreateVecs(), which it takes for cleared arrays on the host. What it has of a vector on the card is memory
+   that nobody has written: for so long its vectors are the host's. */
+static PetscErrorCode MatNorm_MPIAIJHybridGPU(Mat A, NormType type, PetscReal *norm)
+{
+  static char     host[] = VECSTANDARD;
+  Mat             m[3];
+  VecType         vectype[3];
+  const PetscInt *garray;
+  PetscErrorCode  ierr;
+
+  PetscFunctionBegin;
+  m[0] = A;
+  PetscCall(MatMPIAIJGetSeqAIJ(A, &m[1], &m[2], &garray));
+  for (int k = 0; k < 3; k++) {
+    vectype[k]           = m[k]->defaultvectype;
+    m[k]->defaultvectype = host;
+  }
+  ierr = (*HybGlueState.mpi.norm)(A, type, norm);
+  for (int k = 0; k < 3; k++) m[k]->defaultvectype = (char *)vectype[k];
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode MatMPIAIJHybridGPUSetOps(Mat A, PetscBool on)
 {
   struct _MatOps *ops = A->ops, *p = &HybGlueState.mpi;
@@ -705,6 +728,7 @@ static PetscErrorCode MatMPIAIJHybridGPUSetOps(Mat A, PetscBool on)
   ops->multtranspose    = on ? MatMultTranspose_MPIAIJHybridGPU : p->multtranspose;
   ops->multtransposeadd = on ? MatMultTransposeAdd_MPIAIJHybridGPU : p->multtransposeadd;
 #endif
+  ops->norm                  = on ? MatNorm_MPIAIJHybridGPU : p->norm;
   ops->setvalues             = on ? MatSetValues_MPIAIJHybridGPU : p->setvalues;
   ops->zerorows              = on ? MatZeroRows_MPIAIJHybridGPU : p->zerorows;
   ops->zerorowscolumns       = on ? MatZeroRowsColumns_MPIAIJHybridGPU : p->zerorowscolumns;
