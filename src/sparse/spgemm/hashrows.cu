@@ -18,8 +18,8 @@
                rows into bins by u
                count: insert, count new bits            -> nnz, number of blocks and span of each row -> kind and size of its numeric table; its blocks and masks as a list
                scan counts; rows into bins by table size          (one synchronisation)
-               columns: from the lists, prefix by their order; rows that found no room for one insert again
-               compressed B and lists are given back; then values, as in a numeric phase
+               columns: from the lists, prefix by their order; lists are given back, and compressed B if there were lists of all rows
+               values, as in a numeric phase; rows without a list (long ones, and what found no room) insert again on the way and write their columns
     numeric    the table from C's own columns (prefix is a by-product), values
 
   Groups of threads by the size of the table: sub-warps of 4 to 32 lanes up to 4 KiB, unless the row of A is so long that taking its entries one after the other keeps a sub-warp
@@ -102,7 +102,7 @@ struct HashArgs {
   unsigned   *where, *listed;
   HashPair   *list;
   PetscCount *used, room; /* of each of HASH_POOLS parts */
-  PetscCount *unlisted;   /* rows without */
+  PetscCount *unlisted;   /* 1: there are rows without */
   /* fill and numeric */
   const PetscInt *ci;
   PetscInt       *cj;
@@ -264,8 +264,8 @@ __global__ void __launch_bounds__(512) HashCompressLongKernel(const PetscInt *__
 }
 
 /*
-  What a row's table holds, n words of masks behind so many of their blocks, or (0) the masks of neighbouring blocks from base on, as a list: so that the columns can be written without inserting again. Rows that find no room
-  are counted.
+  What a row's table holds, n words of masks behind so many of their blocks, or (0) the masks of neighbouring blocks from base on, as a list: so that the columns can be written
+  without inserting again. Rows that find no room have none. What was taken is never given back: others may have taken what follows meanwhile.
 */
 template <typename G, int N>
 static __device__ __forceinline__ void HashKeep(const HashArgs &x, PetscInt row, const unsigned *table, unsigned masks, unsigned base, unsigned n, unsigned blocks, bool serves, unsigned *scratch)
@@ -275,14 +275,12 @@ static __device__ __forceinline__ void HashKeep(const HashArgs &x, PetscInt row,
   unsigned       at = 0, mine = 0;
 
   if (G::rank() == 0) {
-    const PetscCount first = serves ? HybAtomicAdd(x.used + 4 * pool, (PetscCount)blocks) : x.room;
+    PetscCount *const used  = x.used + 4 * pool;
+    PetscCount        first = x.room;
 
-    at = HASH_EMPTY;
-    if (first + blocks <= x.room) at = (unsigned)(pool * x.room + first);
-    else {
-      (void)HybAtomicAdd(x.unlisted, (PetscCount)1);
-      if (serves) (void)HybAtomicAdd(x.used + 4 * pool, -(PetscCount)blocks); /* a shorter row may find room yet */
-    }
+    if (serves && *(volatile PetscCount *)used + blocks <= x.room) first = HybAtomicAdd(used, (PetscCount)blocks);
+    at = first + blocks <= x.room ? (unsigned)(pool * x.room + first) : HASH_EMPTY;
+    if (at == HASH_EMPTY && !*(volatile PetscCount *)x.unlisted) (void)HybAtomicMax(x.unlisted, (PetscCount)1);
     x.where[row]  = at;
     x.listed[row] = 2 * blocks + (masks == 0);
   }
@@ -306,7 +304,7 @@ static __device__ __forceinline__ void HashCountRow(const HashArgs &x, PetscInt 
   using G = HybGroup<N>;
   const PetscInt abegin = x.ai[row], aend = x.ai[row + 1];
   unsigned       lo = HASH_EMPTY, hi = 0, nnz = 0, blocks = 0, span, slots, masks = 0; /* masks begin behind so many keys */
-  bool           global = false;
+  bool           serves = false;
 
   /* the blocks that the row spans */
   for (PetscInt k = abegin + G::rank(); k < aend; k += N) {
@@ -386,12 +384,11 @@ static __device__ __forceinline__ void HashCountRow(const HashArgs &x, PetscInt 
     x.need[row]  = (PetscInt)need;
     x.base[row]  = isdirect ? lo : HASH_EMPTY;
     x.size[row]  = isdirect ? span : 1u << log;
-    global       = need == HASH_GLOBAL;
+    serves       = need <= HASH_SMALLMEM; /* longer rows have many products for each block */
   }
   G::sync();
   if (x.where) {
-    /* rows with a table in global memory have no room to sort theirs */
-    HashKeep<G, N>(x, row, table, masks, lo, slots, blocks, !global || !masks, scratch);
+    HashKeep<G, N>(x, row, table, masks, lo, slots, blocks, serves, scratch);
     G::sync();
   }
 }
@@ -636,6 +633,12 @@ static __device__ __forceinline__ void HashAccumulate(const HashArgs &x, const H
   }
 }
 
+/* the row has its columns from its list */
+static __device__ __forceinline__ bool HashListed(const HashArgs &x, PetscInt row)
+{
+  return x.where && x.where[row] != HASH_EMPTY;
+}
+
 /*
   Fill and numeric of a row. MODE 0: table and accumulators in shared memory; 1: accumulators are C's values; 2: the table in global memory as well.
 */
@@ -659,13 +662,24 @@ static __device__ __forceinline__ void HashNumericRow(const HashArgs &x, PetscIn
   HashFill<G>(t.mask, size, 0);
   if (t.keys) HashFill<G>(t.keys, size, HASH_EMPTY);
   G::sync();
-  if (x.products) {
+  if (x.products && !HashListed(x, row)) { /* no columns yet */
     if (t.keys) HashForEachPair<G, N>(x, abegin, aend, [&](unsigned block, unsigned mask) { atomicOr(t.mask + HashInsert(t.keys, block, t.shift, t.wrap), mask); });
     else HashForEachPair<G, N>(x, abegin, aend, [&](unsigned block, unsigned mask) { atomicOr(t.mask + (block - t.base), mask); });
     G::sync();
     /* the list of blocks lies where the accumulators will be */
     if (t.keys) HashOrderSlots<G, N>(t.keys, t.mask, t.prefix, size, MODE == 0 ? (unsigned long long *)mine : (unsigned long long *)(t.keys + words), scratch);
     else HashScanWords<G, N>(t.mask, t.prefix, size, scratch);
+    G::sync();
+    for (unsigned s = (unsigned)G::rank(); s < size; s += N) {
+      unsigned mask = t.mask[s];
+
+      if (mask) {
+        const PetscInt col = (PetscInt)(t.keys ? t.keys[s] : t.base + s) << 5;
+        PetscInt      *to  = x.cj + cbegin + t.prefix[s];
+
+        for (; mask; mask &= mask - 1) *to++ = col + (__ffs((int)mask) - 1);
+      }
+    }
   } else {
     for (unsigned e = (unsigned)G::rank(); e < nnz; e += N) {
       const PetscInt col   = x.cj[cbegin + e];
@@ -680,18 +694,6 @@ static __device__ __forceinline__ void HashNumericRow(const HashArgs &x, PetscIn
   if (x.values) {
     for (unsigned e = (unsigned)G::rank(); e < nnz; e += N) acc[e] = HybNegativeZero();
     G::sync();
-  }
-  if (x.columns) {
-    for (unsigned s = (unsigned)G::rank(); s < size; s += N) {
-      unsigned mask = t.mask[s];
-
-      if (mask) {
-        const PetscInt col = (PetscInt)(t.keys ? t.keys[s] : t.base + s) << 5;
-        PetscInt      *to  = x.cj + cbegin + t.prefix[s];
-
-        for (; mask; mask &= mask - 1) *to++ = col + (__ffs((int)mask) - 1);
-      }
-    }
   }
   if (x.places) {
     const int      lanes = HybMin()(x.lanes, HybLog2(N));
@@ -712,12 +714,6 @@ static __device__ __forceinline__ void HashNumericRow(const HashArgs &x, PetscIn
   G::sync();
 }
 
-/* the row has its columns from its list */
-static __device__ __forceinline__ bool HashListed(const HashArgs &x, PetscInt row)
-{
-  return x.where && x.where[row] != HASH_EMPTY;
-}
-
 template <int N, int MODE>
 __global__ void __launch_bounds__(HybGroup<N>::THREADS) HashNumericKernel(HashArgs x)
 {
@@ -732,7 +728,7 @@ __global__ void __launch_bounds__(HybGroup<N>::THREADS) HashNumericKernel(HashAr
   for (PetscCount q = first + (PetscCount)blockIdx.x * G::GROUPS + G::index(); q < last; q += (PetscCount)gridDim.x * G::GROUPS) {
     const PetscInt row = x.order[q];
 
-    if (HashListed(x, row)) continue;
+    if (!x.values && HashListed(x, row)) continue;
     HashNumericRow<N, MODE>(x, row, shared + (size_t)G::index() * x.bytes, scratch, stagebegin, stageend, stagevalue);
   }
 }
@@ -743,7 +739,7 @@ static __device__ __forceinline__ void HashNumericTask(const HashArgs &x, int b,
   using G = HybGroup<N>;
   const PetscCount q = x.binptr[b] + t * G::GROUPS + G::index();
 
-  if (q < x.binptr[b + 1] && !HashListed(x, x.order[q])) HashNumericRow<N, 0>(x, x.order[q], shared + (size_t)G::index() * bytes, scratch, stagebegin, stageend, stagevalue);
+  if (q < x.binptr[b + 1] && (x.values || !HashListed(x, x.order[q]))) HashNumericRow<N, 0>(x, x.order[q], shared + (size_t)G::index() * bytes, scratch, stagebegin, stageend, stagevalue);
 }
 
 /* bins 1 to HASH_SMALL at once, a block for rows of one bin, the large tables first */
@@ -828,16 +824,6 @@ static __device__ __forceinline__ void HashListRow(const HashArgs &x, PetscInt r
     }
   }
   G::sync();
-}
-
-/* rows of the bins from binptr[0] on, large ones first */
-template <int N>
-__global__ void __launch_bounds__(HybGroup<N>::THREADS) HashListKernel(HashArgs x, int bins)
-{
-  HYB_DYNAMIC_SHARED(unsigned long long, shared);
-  HYB_SHARED(unsigned, scratch, HYB_WARP);
-
-  for (PetscCount q = (PetscCount)x.binptr[bins] - 1 - blockIdx.x; q >= x.binptr[0]; q -= gridDim.x) HashListRow<N>(x, x.order[q], shared, scratch);
 }
 
 template <int N>
@@ -1185,10 +1171,10 @@ static PetscErrorCode HashLists(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
     PetscCall(exec->backend->memory(&report));
     room = PetscMin(room, (PetscCount)(report.free_bytes / 16 / sizeof(HashPair) / HASH_POOLS));
   }
-  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, HASH_POOLS * room * (PetscCount)sizeof(HashPair) + 2 * (PetscCount)A->m * (PetscCount)sizeof(unsigned), 1, &hash->list));
+  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, HASH_POOLS * room * (PetscCount)sizeof(HashPair) + (PetscCount)A->m * (PetscCount)sizeof(unsigned), 1, &hash->list));
+  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, A->m, sizeof(unsigned), &hash->where));
   hash->room   = room;
-  hash->where  = (unsigned *)((HashPair *)hash->list + HASH_POOLS * room);
-  hash->listed = hash->where + A->m;
+  hash->listed = (unsigned *)((HashPair *)hash->list + HASH_POOLS * room);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -1350,62 +1336,51 @@ PetscErrorCode HybHashRowsFetch(HybSpGEMM *mm, HybHashRows *hash, PetscCount *nn
   memcpy(hash->hostbinptr, bring + 3, (HYB_HASH_BINS + 1) * sizeof(PetscInt));
   for (int b = 1; b < HYB_HASH_BINS; b++) PetscCall(HybCountersSet(&mm->counters, names[b], hash->hostbinptr[b + 1] - hash->hostbinptr[b]));
   PetscCall(HybCountersSet(&mm->counters, "compressed", hash->pairs ? 1 : 0));
-  PetscCall(HybCountersSet(&mm->counters, "rows listed", hash->list ? hash->hostbinptr[HYB_HASH_BINS] - hash->hostbinptr[1] - hash->unlisted : 0));
+  PetscCall(HybCountersSet(&mm->counters, "lists", hash->list ? hash->unlisted ? 1 : 2 : 0)); /* 2: of all rows */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the columns of rows whose blocks are listed */
-static PetscErrorCode HashRunLists(HybSpGEMM *mm, const HybHashRows *hash, HashArgs x)
+PetscErrorCode HybHashRowsColumns(HybSpGEMM *mm, HybHashRows *hash, HybCSR *C)
 {
-  const HybExec   *exec   = &mm->exec;
-  const PetscCount blocks = (PetscCount)hash->multiprocessors * 16 * 8;
+  const HybExec   *exec = &mm->exec;
+  const PetscCount rows = hash->hostbinptr[HASH_SMALL + 1] - hash->hostbinptr[1];
+  HashArgs         x;
 
   PetscFunctionBegin;
-  x.order = hash->order;
-  if (hash->hostbinptr[HYB_HASH_BINS] > hash->hostbinptr[7]) {
-    x.binptr = hash->binptr + 7;
-    HYB_LAUNCH((HashListKernel<512>), PetscMin((PetscCount)(hash->hostbinptr[HYB_HASH_BINS] - hash->hostbinptr[7]), blocks), 512, hash->maxbytes, exec->stream, x, HYB_HASH_BINS - 7);
-  }
-  if (hash->hostbinptr[7] > hash->hostbinptr[6]) {
-    x.binptr = hash->binptr + 6;
-    HYB_LAUNCH((HashListKernel<256>), PetscMin((PetscCount)(hash->hostbinptr[7] - hash->hostbinptr[6]), blocks), 256, HashLimit[6], exec->stream, x, 1);
-  }
-  if (hash->hostbinptr[6] > hash->hostbinptr[1]) {
-    x.binptr = hash->binptr;
-    HYB_LAUNCH(HashListSmallKernel, PetscMin((PetscCount)(hash->hostbinptr[6] - hash->hostbinptr[1]), blocks), 128, HASH_SMALLMEM, exec->stream, x);
-  }
+  if (!hash->list) PetscFunctionReturn(PETSC_SUCCESS);
+  memset((void *)&x, 0, sizeof(x));
+  x.order  = hash->order;
+  x.binptr = hash->binptr;
+  x.list   = (HashPair *)hash->list;
+  x.where  = hash->where;
+  x.listed = hash->listed;
+  x.ci     = C->i;
+  x.cj     = C->j;
+  if (rows) HYB_LAUNCH(HashListSmallKernel, PetscMin(rows, (PetscCount)hash->multiprocessors * 16 * 8), 128, HASH_SMALLMEM, exec->stream, x);
+  PetscCall(HybArenaFree(&mm->work, &hash->list));
+  if (!hash->unlisted) PetscCall(HybArenaFree(&mm->work, &hash->pairs));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybHashRowsFill(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash, HybCSR *C)
 {
-  const PetscBool lists = (PetscBool)(hash->list != NULL);
-  HashArgs        x;
+  HashArgs x;
 
   PetscFunctionBegin;
+  PetscCall(HybHashRowsColumns(mm, hash, C));
   HashOperands(A, B, &x);
   x.pairs    = (const HashPair *)hash->pairs;
   x.npairs   = hash->npairs;
   x.ci       = C->i;
   x.cj       = C->j;
   x.ca       = C->a;
-  x.products = 1;
-  x.columns  = 1;
-  x.values   = !lists && C->a;
-  if (lists) {
-    x.list   = (HashPair *)hash->list;
-    x.where  = hash->where;
-    x.listed = hash->listed;
-    PetscCall(HashRunLists(mm, hash, x));
-  }
-  if (!lists || hash->unlisted) PetscCall(HashRun(mm, hash, x));
-  PetscCall(HybArenaFree(&mm->work, &hash->list));
-  hash->where = hash->listed = NULL;
-  if (hash->pairs) {
-    PetscCall(HybArenaFree(&mm->work, &hash->pairs));
-    hash->npairs = NULL;
-  }
-  if (lists && C->a) PetscCall(HybHashRowsNumeric(mm, A, B, hash, C));
+  x.where    = hash->where;
+  x.products = !hash->where || hash->unlisted;
+  x.values   = C->a != NULL;
+  if (x.products || x.values) PetscCall(HashRun(mm, hash, x));
+  PetscCall(HybArenaFree(&mm->work, &hash->pairs));
+  PetscCall(HybArenaFree(&mm->work, &hash->where));
+  hash->npairs = NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -13,12 +13,12 @@
 typedef struct {
   PetscInt   *order, *binptr; /* device: rows by the size of their tables */
   unsigned   *base, *size;    /* device: the table of each row */
-  PetscCount *head;           /* device: nnz(C), its longest row, how many rows are not listed, then binptr: one copy brings all */
+  PetscCount *head;           /* device: nnz(C), its longest row, whether there are rows without a list, then binptr: one copy brings all */
   void       *pairs;          /* compressed B, while the symbolic phase runs, or NULL */
   PetscInt   *npairs;
-  void       *list;           /* the blocks of rows of C, while the symbolic phase runs, or NULL; then C's values are wanted after its columns */
+  void       *list;           /* the blocks of rows of C, while the symbolic phase runs, or NULL */
   unsigned   *where, *listed;
-  PetscCount  room, unlisted;
+  PetscCount  room, unlisted; /* of each part; 0: all rows have one */
   PetscInt    hostbinptr[HYB_HASH_BINS + 1];
   PetscInt    longest;          /* row of C */
   PetscInt    maxbytes;         /* of shared memory a block */
@@ -39,8 +39,9 @@ typedef struct {
 extern PetscErrorCode HybHashRowsCount(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool compress, const PetscCount *upper, PetscInt *count, HybHashRows *hash, PetscInt *offsets);
 /* brings *hash->head, nnz(C), and the bins to the host: one synchronisation */
 extern PetscErrorCode HybHashRowsFetch(HybSpGEMM *mm, HybHashRows *hash, PetscCount *nnz);
-/* columns, and values where C->a is there. C->i is set. Where hash->list is not NULL, values are computed after the columns have been written and workspace given back: C->a, then,
-   is better allocated after this and HybHashRowsNumeric() called. */
+/* columns of rows whose blocks are listed; gives back what is not needed any more, for C->a is better allocated after this. C->i is set. HybHashRowsFill() follows, which calls it if nobody has. */
+extern PetscErrorCode HybHashRowsColumns(HybSpGEMM *mm, HybHashRows *hash, HybCSR *C);
+/* columns, and values where C->a is there. C->i is set. */
 extern PetscErrorCode HybHashRowsFill(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash, HybCSR *C);
 /* values, C->i and C->j known */
 extern PetscErrorCode HybHashRowsNumeric(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybHashRows *hash, HybCSR *C);

@@ -35,13 +35,9 @@ static PetscErrorCode HybSpGEMMSymbolic_HashCUDA(HybSpGEMM *mm, const HybCSR *A,
   } else PetscCall(exec->backend->zero(exec, C->i, ((size_t)C->m + 1) * sizeof(PetscInt)));
   PetscCall(HybSpGEMMCheckCount(exec, A, B, C->nnz, PETSC_FALSE));
   PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(PetscInt), &C->j));
-  /* lists of C's blocks make room before C's values need it */
-  if (values && !hash->list) PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(HybScalar), &C->a));
+  if (C->nnz) PetscCall(HybHashRowsColumns(mm, hash, C));
+  if (values) PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(HybScalar), &C->a));
   if (C->nnz) PetscCall(HybHashRowsFill(mm, A, B, hash, C));
-  if (values && !C->a) {
-    PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(HybScalar), &C->a));
-    if (C->nnz) PetscCall(HybHashRowsNumeric(mm, A, B, hash, C));
-  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
