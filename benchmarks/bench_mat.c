@@ -427,7 +427,7 @@ static PetscErrorCode Reassemble(Mat A, Mat A0, Vec x, Vec y, PetscCount nnz)
   }
 #endif
   PetscCall(MatMult(A, x, y));
-  for (PetscInt k = 0; k < 2 * (9 + (PetscMax(1, repeat) + 1) / 2); k++) { /* an even number: the last values are the first ones */
+  for (PetscInt k = 0; k < 2 * (13 + (PetscMax(1, repeat) + 1) / 2); k++) { /* an even number: the last values are the first ones */
     PetscScalar *a;
 
     PetscCall(MatSeqAIJGetArray(A, &a));

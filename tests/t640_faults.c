@@ -9,6 +9,7 @@ TEST np=1 -mat_aijhybridgpu_backend host
 TEST np=1 @emulated
 TEST np=1 @emulated -mat_aijhybridgpu_memory mirror -every 4
 TEST np=1 @emulated -mat_product_algorithm fused -every 8
+TEST np=1 @emulated -mat_aijhybridgpu_lock_after 1 -mat_aijhybridgpu_lock_min 1 -only 12
 
 -every N: the first sixteen, and of the others one in N; of a sequence of operations fewer.
 */
@@ -94,7 +95,7 @@ static PetscErrorCode Held(size_t *bytes)
     PetscCall(PetscMemzero(&r, sizeof(r)));
     PetscCall(F.device->sync(&x));
     PetscCall(F.device->memory(&r));
-    *bytes += r.device_bytes + r.managed_bytes;
+    *bytes += r.device_bytes + r.managed_bytes + r.locked_bytes;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -122,6 +123,7 @@ static PetscErrorCode Hook(void)
   services.size             = sizeof(services);
   services.device           = -1;
   services.managed_fraction = 0.5;
+  services.locked_fraction  = 0.25;
   services.processes        = 1;
   services.mirror           = (int)mirror;
   services.fault            = Fault;
@@ -177,7 +179,8 @@ static PetscErrorCode Coordinates(MatType type, Mat *C)
 
 /* what: 0 a product with a vector, 1 a first PtAP, 2 its numeric part again, 3 a transpose, 4 a submatrix, 5 assembly from coordinates, 6 and 7 a dense product and a transposed
    one, 8 a duplicate of a transpose plus another pattern, 9 a large transpose as aij, which the device copies to the host, 10 what writes or reads the values of C, begun with A's, which
-   has its pattern; 11 a transposed product with a vector */
+   has its pattern; 11 a transposed product with a vector; 12 products with a vector between writes by the host, after which the values may move to page-locked memory and return: what
+   fails of the move itself is no error */
 static PetscErrorCode Operation(int what, Mat A, Mat P, Vec y, Mat *C)
 {
   PetscFunctionBeginUser;
@@ -213,6 +216,31 @@ static PetscErrorCode Operation(int what, Mat A, Mat P, Vec y, Mat *C)
     PetscCall(MatNorm(*C, NORM_FROBENIUS, &norm));
     PetscCall(MatGetDiagonal(*C, y));
   } break;
+  case 12:
+    for (int k = 0; k < 5; k++) {
+      PetscScalar       *a;
+      const PetscScalar *now;
+      PetscInt           row = 0;
+
+      PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY)); /* also after a failing one of these */
+      PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+      PetscCall(MatMult(A, x, y));
+      PetscCall(MatSeqAIJGetArrayRead(A, &now));
+      {
+        const PetscScalar first = now[0]; /* of the diagonal */
+
+        PetscCall(MatSeqAIJRestoreArrayRead(A, &now));
+        if (k < 3) { /* the same values, but who knows that */
+          PetscCall(MatSeqAIJGetArray(A, &a));
+          a[0] = first;
+          PetscCall(MatSeqAIJRestoreArray(A, &a));
+        } else PetscCall(MatSetValues(A, 1, &row, 1, &row, &first, INSERT_VALUES));
+      }
+    }
+    PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatMult(A, x, y));
+    break;
   case 11:
     PetscCall(MatMultTranspose(A, x, y));
     break;
@@ -242,7 +270,7 @@ static PetscErrorCode Operation(int what, Mat A, Mat P, Vec y, Mat *C)
 
 static PetscErrorCode Faults(int what)
 {
-  static const char *const names[] = {"MatMult", "a first PtAP", "PtAP again", "MatTranspose", "MatCreateSubMatrix", "MatSetPreallocationCOO and MatSetValuesCOO", "times dense", "transposed times dense", "MatDuplicate and MatAXPY", "MatConvert to aij", "operations on values", "MatMultTranspose"};
+  static const char *const names[] = {"MatMult", "a first PtAP", "PtAP again", "MatTranspose", "MatCreateSubMatrix", "MatSetPreallocationCOO and MatSetValuesCOO", "times dense", "transposed times dense", "MatDuplicate and MatAXPY", "MatConvert to aij", "operations on values", "MatMultTranspose", "values sent again"};
   int                      fired = 1, k, n = 0;
   PetscInt                 every = 1;
 
@@ -285,11 +313,11 @@ static PetscErrorCode Faults(int what)
     STACK_RESTORE;
     PetscCall(PetscPopErrorHandler());
     failures = MatTestFailed;
-    MatTestCheck(fired ? ierr != 0 : ierr == 0, fired ? "a failing call was not noticed" : "an error without a failing call");
+    MatTestCheck(fired ? ierr != 0 || what == 12 : ierr == 0, fired ? "a failing call was not noticed" : "an error without a failing call");
     /* the operands serve */
     if (what != 2 && what != 10) PetscCall(MatDestroy(&C));
     PetscCall(Operation(what, A, P, y, &C));
-    if (what == 0) VecTestCheckSame(y, expected, "the product after a failure");
+    if (what == 0 || what == 12) VecTestCheckSame(y, expected, "the product after a failure");
     else if (what == 11) VecTestCheckSame(y, transposed, "the transposed product after a failure");
     else MatTestCheckSame(C, what <= 2 ? hostC : hostResult[what], "the result after a failure");
     PetscCall(MatDestroy(&C));
@@ -307,7 +335,8 @@ static PetscErrorCode Faults(int what)
 
 int main(int argc, char **argv)
 {
-  int code = 0;
+  PetscInt only = -1;
+  int      code = 0;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Every allocation and every device call failing in turn\n"));
@@ -356,7 +385,9 @@ int main(int argc, char **argv)
     PetscCall(VecDestroy(&y));
   }
   PetscCall(Hook());
-  for (int what = 0; what < 12; what++) PetscCall(Faults(what));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-only", &only, NULL));
+  for (int what = 0; what < 13; what++)
+    if (only < 0 || what == only) PetscCall(Faults(what));
   for (int what = 3; what < 11; what++) PetscCall(MatDestroy(&hostResult[what]));
   PetscCall(MatDestroy(&hostL));
   PetscCall(MatDestroy(&hostD));

@@ -115,7 +115,7 @@ PetscErrorCode HybGlueReadChoices(HybChoices *choices)
       g->planmin      = 1000000;
       PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_plan_min", &g->planmin, NULL));
       PetscCheck(g->planmin >= 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-mat_aijhybridgpu_plan_min %" PetscInt_FMT " is not a number of nonzeros", g->planmin);
-      g->lockafter = 16; /* see locked.c */
+      g->lockafter = 24; /* see locked.c */
       PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_lock_after", &g->lockafter, NULL));
       PetscCheck(g->lockafter >= 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-mat_aijhybridgpu_lock_after %" PetscInt_FMT " is not a number of times", g->lockafter);
       g->lockmin = 2 << 20;
@@ -206,7 +206,7 @@ static PetscErrorCode HybGlueHelp(void)
     {"-mat_aijhybridgpu_memory", "Where results on the device live: managed or mirror", "managed"},
     {"-mat_aijhybridgpu_managed_limit", "Managed memory of this node's processes, a share of the card's free memory", "0.5"},
     {"-mat_aijhybridgpu_memory_limit", "Bytes of the card that may be used, 0: all", "0"},
-    {"-mat_aijhybridgpu_lock_after", "Values of a host matrix that were sent so many times move to page-locked memory; 0: never", "16"},
+    {"-mat_aijhybridgpu_lock_after", "Values of a host matrix that were sent so many times move to page-locked memory; 0: never", "24"},
     {"-mat_aijhybridgpu_lock_min", "Fewer bytes of values than this stay where they are", "2097152"},
     {"-mat_aijhybridgpu_lock_limit", "Page-locked memory of this node's processes for such values, a share of the host's memory", "0.25"},
     {"-mat_aijhybridgpu_promote", "Matrices that the program writes on the device move there: auto or never", "auto"},

@@ -597,6 +597,9 @@ PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat A, MatType type, MatReuse r
 .  -mat_aijhybridgpu_memory_limit <bytes> - believe the card no larger than this
 .  -mat_aijhybridgpu_promote <auto, never> - whether matrices of the host that operations write on the device move there
 .  -mat_aijhybridgpu_plan_min <n> - patterns of so many nonzeros are planned for at their second product with a vector
+.  -mat_aijhybridgpu_lock_after <n> - values of a host matrix that were sent n times after the host had written them move to page-locked memory; 0: never
+.  -mat_aijhybridgpu_lock_min <bytes> - fewer bytes of values stay where they are
+.  -mat_aijhybridgpu_lock_limit <share> - of the host's memory, divided by the node's processes, for such values
 .  -mat_aijhybridgpu_segsum_repair <device, cpu> - who puts the sums of dirty tiles of the method segsum in order
 .  -mat_aijhybridgpu_view_memory - at the end: bytes held on the device, now and at most, and what crossed the bus
 .  -mat_aijhybridgpu_view_counts <file> - each process appends at the end what ran

@@ -4,14 +4,14 @@
   A matrix that the host writes, and the device multiplies after each such step, is sent as often. From pageable memory the values pass through page-locked buffers; from page-locked
   memory the bus takes them as they are. On an H200 and its host, 880 MB (27-point 160^3), ms:
 
-    sent through the buffers                      17.7 to 21.6, by what the caches hold
-    sent from page-locked memory                  16.0
+    sent through the buffers                      18.3 to 21.8, by what the caches hold
+    sent from page-locked memory                  16.1
     moved there: pages touched and values copied  45
                  and locked                       20
                  adopted by the base class        25, by rows
 
   So at the n-th sending of new values they move to page-locked memory of ours, which the AIJ base class uses from then on. The time that the sendings before have lost then is what the
-  move costs: (45 + 20 + 25) / (21.6 - 16.0) = 16, and a program is never behind by more than once that, whenever it ends. aijcusparse takes 99 each time.
+  move costs: (45 + 20 + 25) / (20 - 16.1) = 23, and a program is never behind by more than once that, whenever it ends. With aijcusparse each sending takes 99.
 
   PETSc's own array is not locked where it is: PETSc frees it unseen. As with promotion (promote.c), what AIJ was stays aside as "former", here with its row offsets and
   column indices in use by both, so that the device's copy, its plan and the object's states stand. Who has the old array still, to read, finds there what it held. The values return

@@ -97,13 +97,13 @@ PetscErrorCode MatSeqAIJHybridGPUDemote(Mat A)
   if (!MatIsSeqAIJHybridGPU(A) || !hyb || !hyb->former) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, &j, &from, &mtype));
   if (i != hyb->adopted) PetscFunctionReturn(PETSC_SUCCESS); /* the base class has moved on by itself */
-  PetscCall(MatSeqAIJHybridGPUExchangeData(A, hyb->former));
-  PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, &j, &to, &mtype));
+  PetscCall(MatSeqAIJGetCSRAndMemType(hyb->former, &i, &j, &to, &mtype));
   PetscCall(HybExecRefresh(&hyb->arrays.exec));
   bytes  = sizeof(PetscScalar) * (size_t)i[A->rmap->n];
   locked = hyb->locked;
   PetscCall(hyb->arrays.exec.backend->copy(&hyb->arrays.exec, to, from, bytes, locked ? HYB_COPY_HOST_TO_HOST : HYB_COPY_DEVICE_TO_HOST));
   if (!locked) PetscCall(HybLogToHost((PetscLogDouble)bytes));
+  PetscCall(MatSeqAIJHybridGPUExchangeData(A, hyb->former)); /* not before the values are there */
   arrays       = hyb->arrays;
   hyb->arrays  = hyb->formerarrays;
   hyb->adopted = hyb->formeradopted;
