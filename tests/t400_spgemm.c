@@ -773,7 +773,19 @@ static void FewDiagonals(void)
     {"64", "512", "true" },
     {"128", "256", "false"}
   };
-  const PetscInt mesh[] = {-31, -30, -1, 0, 1, 30, 31}, skew[] = {-40, -7, -6, 3, 4, 5, 50}, none[] = {-9, 8}, runs[] = {-50, -20, -19, -18, 0}, others[] = {-7, 3, 4, 5}, full[][2] = {{21, 37}, {29, 27}, {35, 21}};
+  static const PetscInt mesh[] = {-31, -30, -1, 0, 1, 30, 31}, skew[] = {-40, -7, -6, 3, 4, 5, 50}, none[] = {-9, 8}, runs[] = {-50, -20, -19, -18, 0}, others[] = {-7, 3, 4, 5}, full[][2] = {{21, 37}, {29, 27}, {35, 21}};
+  static const struct {
+    const char     *what;
+    PetscInt        m, k, n, na, nb;
+    const PetscInt *a, *b; /* NULL: A squared */
+    PetscBool       empty;
+  } pairs[] = {
+    {"triangles",                        700, 700, 700, 7, 0, mesh, NULL,   PETSC_FALSE},
+    {"two operands, A rectangular",      500, 700, 700, 7, 7, skew, mesh,   PETSC_FALSE},
+    {"two operands, both rectangular",   500, 700, 333, 7, 2, skew, none,   PETSC_FALSE},
+    {"runs of three and of one",         400, 430, 390, 5, 4, runs, others, PETSC_FALSE},
+    {"many empty rows",                  700, 700, 700, 7, 0, mesh, NULL,   PETSC_TRUE }
+  };
   RefMat         A, B;
   PetscBool      mine;
 
@@ -793,29 +805,16 @@ static void FewDiagonals(void)
       ByDiagonals(&A, &A, (PetscBool)(points[k] != 27 || !strcmp(options[o][2], "true"))); /* 27 single diagonals take more shared memory than a block has */
       RefMatDestroy(&A);
     }
-    for (PetscInt percent = 40; percent <= 100; percent += 30) {
-      HybTestBegin("%s: triangles, %" PetscInt_FMT " per cent of them, layout %zu", method->name, percent, o);
-      Diagonals(700, 700, 7, mesh, percent, &A);
-      ByDiagonals(&A, &A, PETSC_TRUE);
-      Diagonals(500, 700, 7, skew, percent, &B);
-      HybTestBegin("%s: two operands, rectangular, %" PetscInt_FMT " per cent, layout %zu", method->name, percent, o);
-      ByDiagonals(&B, &A, PETSC_TRUE);
-      RefMatDestroy(&A);
-      Diagonals(700, 333, 2, none, percent, &A);
-      ByDiagonals(&B, &A, PETSC_TRUE);
-      RefMatDestroy(&A);
-      RefMatDestroy(&B);
-      HybTestBegin("%s: two operands with runs of three and of one, %" PetscInt_FMT " per cent, layout %zu", method->name, percent, o);
-      Diagonals(400, 430, 5, runs, percent, &A);
-      Diagonals(430, 390, 4, others, percent, &B);
-      ByDiagonals(&A, &B, PETSC_TRUE);
-      RefMatDestroy(&A);
-      RefMatDestroy(&B);
-      HybTestBegin("%s: many empty rows, %" PetscInt_FMT " per cent, layout %zu", method->name, percent, o);
-      Diagonals(700, 700, 7, mesh, percent, &A);
-      HybTestMatEmptyRows(&A, 200, 400, 1);
-      ByDiagonals(&A, &A, PETSC_TRUE);
-      RefMatDestroy(&A);
+    for (PetscInt k = 0; k < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(pairs); k++) {
+      for (PetscInt percent = 40; percent <= 100; percent += 30) {
+        HybTestBegin("%s: %s, %" PetscInt_FMT " per cent of them, layout %zu", method->name, pairs[k].what, percent, o);
+        Diagonals(pairs[k].m, pairs[k].k, pairs[k].na, pairs[k].a, percent, &A);
+        if (pairs[k].empty) HybTestMatEmptyRows(&A, 200, 400, 1);
+        if (pairs[k].b) Diagonals(pairs[k].k, pairs[k].n, pairs[k].nb, pairs[k].b, percent, &B);
+        ByDiagonals(&A, pairs[k].b ? &B : &A, PETSC_TRUE);
+        RefMatDestroy(&A);
+        if (pairs[k].b) RefMatDestroy(&B);
+      }
     }
     for (PetscInt n = 1; n <= 12; n++) {
       HybTestBegin("%s: a band of %" PetscInt_FMT ", layout %zu", method->name, n, o);

@@ -436,10 +436,8 @@ __global__ void __launch_bounds__(256) BinNumbersKernel(PetscInt m, const PetscC
     while (lo < hi) {
       const PetscInt mid = lo + (hi - lo) / 2;
 
-      if (c <= limit[mid])
-        hi = mid;
-      else
-        lo = mid + 1;
+      if (c <= limit[mid]) hi = mid;
+      else lo = mid + 1;
     }
     bin[r] = lo;
   }
@@ -456,10 +454,8 @@ __global__ void __launch_bounds__(256) BinStartsKernel(PetscInt m, const PetscIn
     while (lo < hi) {
       const PetscInt mid = lo + (hi - lo) / 2;
 
-      if (bin[mid] < b)
-        lo = mid + 1;
-      else
-        hi = mid;
+      if (bin[mid] < b) lo = mid + 1;
+      else hi = mid;
     }
     binptr[b] = lo;
   }
@@ -473,8 +469,7 @@ static PetscErrorCode HybPlanBins_CUDA(const HybExec *exec, HybArena *work, Pets
   PetscCheck(nbins > 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "The number of bins must be positive, not %" PetscInt_FMT, nbins);
   for (PetscInt b = 0; b + 2 < nbins; b++) PetscCheck(limit[b] < limit[b + 1], PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "The limits of bins must ascend: number %" PetscInt_FMT " is %" PetscCount_FMT ", the next %" PetscCount_FMT, b, limit[b], limit[b + 1]);
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)nbins + 1, sizeof(PetscInt), &devbinptr));
-  if (nbins <= HYB_PLAN_MAX_BINS)
-    PetscCall(HybPlanBinsAsync(exec, work, m, cost, nbins, limit, order, devbinptr));
+  if (nbins <= HYB_PLAN_MAX_BINS) PetscCall(HybPlanBinsAsync(exec, work, m, cost, nbins, limit, order, devbinptr));
   else {
     PetscCount *devlimit;
     PetscInt   *bin, *sorted;
@@ -505,10 +500,8 @@ __global__ void __launch_bounds__(256) PlanCutsKernel(PetscInt m, const PetscInt
     while (lo < hi) {
       const PetscInt mid = lo + (hi - lo) / 2;
 
-      if (before[mid] < c * chunk)
-        lo = mid + 1;
-      else
-        hi = mid;
+      if (before[mid] < c * chunk) lo = mid + 1;
+      else hi = mid;
     }
     if (c == nchunks) lo = m;
     cut[c].row     = lo;
