@@ -237,6 +237,39 @@ static PetscErrorCode StoreAndRetrieve(Mat M)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* by the host's way, which does not know that all entries are there; and by the device's */
+static PetscErrorCode Diagonal(Mat M)
+{
+  PetscScalar *a;
+  Vec          d;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatSeqAIJGetArray(M, &a));
+  PetscCall(MatSeqAIJRestoreArray(M, &a));
+  PetscCall(MatShift(M, 2.5));
+  PetscCall(MatCreateVecs(M, &d, NULL));
+  PetscCall(VecSet(d, 0.5));
+  PetscCall(MatSeqAIJGetArray(M, &a));
+  PetscCall(MatSeqAIJRestoreArray(M, &a));
+  PetscCall(MatDiagonalSet(M, d, ADD_VALUES));
+  PetscCall(VecDestroy(&d));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* one entry of the diagonal is missing in what is left */
+static PetscErrorCode DiagonalMissing(Mat M)
+{
+  PetscInt rows[1] = {7};
+
+  PetscFunctionBeginUser;
+  PetscCall(MatSetOption(M, MAT_KEEP_NONZERO_PATTERN, PETSC_FALSE));
+  PetscCall(MatSetOption(M, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatZeroRows(M, 1, rows, 0.0, NULL, NULL));
+  PetscCall(MatShift(M, 2.5));
+  PetscCall(MatSetOption(M, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE)); /* the rows get their entries back */
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Copies(Mat M)
 {
   Mat C, D, T;
@@ -407,6 +440,8 @@ int main(int argc, char **argv)
   PetscCall(CheckWay("MatZeroRows", RETURNS, ZeroRowsShorten));
   PetscCall(CheckWay("MatZeroRowsColumns", STAYS, ZeroRowsAndColumns));
   PetscCall(CheckWay("MatStoreValues", RETURNS, StoreAndRetrieve));
+  PetscCall(CheckWay("MatShift and MatDiagonalSet", STAYS, Diagonal));
+  PetscCall(CheckWay("MatShift where entries are missing", GOES_ON, DiagonalMissing));
   PetscCall(CheckWay("copies", STAYS, Copies));
   PetscCall(CheckWay("MatConvert in place", RETURNS, InPlace));
 #if PETSC_VERSION_GE(3, 20, 0)

@@ -230,6 +230,7 @@ typedef struct {
   PetscBool       inserted;     /* by MatSetValues(), since the last one */
   PetscBool       locked;       /* the values are in page-locked memory; former is the matrix of before */
   PetscBool       locknever;
+  HybPatternKey   diagonalkey; /* pattern last seen with every entry of the diagonal */
   Mat             former;       /* holds what AIJ was before promotion, or before its values were moved to page-locked memory; its values are of then */
   HybArena        formerarrays; /* arrays and adopted of that */
   const PetscInt *formeradopted;
@@ -367,6 +368,8 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUMove(Mat, PetscBool values, PetscB
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSendFrom(Mat, Mat_SeqAIJHybridGPU *, const HybExec *, const HybCSR *csr, const HybCSR *device, const HybScalar **from);
 /* the values are locked, and the parent's MatSetValues() and its like can write them there: they make no room for others, and go by the options that were set */
 PETSC_INTERN PetscBool MatSeqAIJHybridGPULockedTakesValues(const Mat_SeqAIJHybridGPU *);
+/* the same of the parent's operations on the diagonal */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPULockedTakesDiagonal(Mat, PetscBool *);
 /* before a duplicate of the parent's, which shall have the options of a matrix whose values are locked */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPULockedLetDuplicate(Mat);
 /* seq/hostcopy.c: *B = A on the host, by the parent's duplicate but for who copies. Without values the new ones are not even zeroed where A is large. */

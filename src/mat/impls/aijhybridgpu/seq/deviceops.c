@@ -195,7 +195,7 @@ static PetscErrorCode MatSeqAIJHybridGPUDiagonalSet(Mat A, Vec v, const PetscSca
   Mat_SeqAIJHybridGPU *hyb = NULL;
   HybExec              x;
   HybCSR               csr;
-  PetscBool            device = PETSC_FALSE, add = (PetscBool)(mode == ADD_VALUES);
+  PetscBool            device = PETSC_FALSE, add = (PetscBool)(mode == ADD_VALUES), takes;
   PetscCount           missing = 0;
   HybWriteThrough      w;
 
@@ -210,7 +210,8 @@ static PetscErrorCode MatSeqAIJHybridGPUDiagonalSet(Mat A, Vec v, const PetscSca
     PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_DIAGONALSET], A, 0, 0, 0));
     if (!missing) PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(MatSeqAIJHybridGPUDisown(A)); /* the parent may make room for new entries */
+  PetscCall(MatSeqAIJHybridGPULockedTakesDiagonal(A, &takes));
+  if (!takes) PetscCall(MatSeqAIJHybridGPUDisown(A)); /* the parent may make room for new entries */
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   w.both = (PetscBool)(w.both && hyb->copy.pattern); /* disowning takes the device's copy along */
   if (v) PetscCall((*HYB_PARENT.diagonalset)(A, v, mode));

@@ -38,6 +38,27 @@ PetscBool MatSeqAIJHybridGPULockedTakesValues(const Mat_SeqAIJHybridGPU *hyb)
   return (PetscBool)(hyb->locked && hyb->optionsknown && HybNewEntriesRefused(hyb));
 }
 
+PetscErrorCode MatSeqAIJHybridGPULockedTakesDiagonal(Mat A, PetscBool *takes)
+{
+  Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
+  HybPatternKey        key;
+  HybLent              l;
+  PetscInt             where = 0;
+
+  PetscFunctionBegin;
+  *takes = (PetscBool)(hyb && MatSeqAIJHybridGPULockedTakesValues(hyb));
+  if (!*takes) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybLentGet(A, PETSC_FALSE, &l));
+  PetscCall(HybPatternKeyGet(A, &l.csr, &key));
+  if (!HybPatternKeyEqual(&key, &hyb->diagonalkey)) { /* looked at once for a pattern */
+    for (PetscInt r = 0; r < PetscMin(l.csr.m, l.csr.n) && where >= 0; r++) PetscCall(PetscFindInt(r, l.csr.i[r + 1] - l.csr.i[r], l.csr.j + l.csr.i[r], &where));
+    if (where >= 0) hyb->diagonalkey = key;
+    *takes = (PetscBool)(where >= 0);
+  }
+  PetscCall(HybLentRestore(A, &l));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode MatSeqAIJHybridGPULockedLetDuplicate(Mat A)
 {
   const Mat_SeqAIJHybridGPU *hyb = (const Mat_SeqAIJHybridGPU *)A->spptr;
