@@ -28,7 +28,9 @@
   row's span for each resident block.
 
   A list is a few times shorter than what was inserted for it (3 to 20 on the matrices of the benchmarks), and C's values are taken when the lists have been given back: they cost no memory beside C. Room
-  for them is taken when all that is known of C is how many nonzeros it has at least; rows take theirs by atomics, from one of 16 parts.
+  for them is taken when all that is known of C is how many nonzeros it has at least; rows take theirs by atomics, from one of 16 parts. Where some rows are much longer than others these
+  decide how long it takes, and lists only add to it (H200, first product without and with: wiki-Vote 0.46 and 0.52 ms, uk-2007-05_100000 5.5 and 6.3 where long rows had them too; lattice 8^4 1.41 and
+  1.14, cage11 0.46 and 0.42, hand_elasticity 0.69 and 0.53): none there.
 
   Memory beside C: 8 bytes for each entry of B (compressed B, only where the rows of B are read four times on average) and lists until C's columns are written, per-row
   arrays of 12 bytes that stay for the numeric phase, and the global tables of rows that need them. Nothing grows with the number of products.
@@ -53,6 +55,7 @@
 #define HASH_MERGE     32768         /* blocks up to which it is one launch: beyond, each bin fills the card by itself, with less shared memory a block */
 #define HASH_ASK       (1 << 20)     /* entries of B from which the card is asked whether it has the memory for pairs: the question takes longer than a small product */
 #define HASH_POOLS     16            /* parts of the room for lists, each with a counter of its own */
+#define HASH_REGULAR   16            /* times the products of a mean row that the longest may have where rows are listed */
 #define HASH_LISTS     3             /* entries of lists for a nonzero that C is known to have */
 #define HASH_LONGLIST  256           /* rows of A with more entries get a block, as their entries are added one after the other */
 #if defined(PETSC_USE_COMPLEX)
@@ -1164,7 +1167,7 @@ static PetscErrorCode HashLists(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_hash_lists", &lists, NULL));
   room = PetscMin(mm->stats.products / 4, PetscMax(mm->stats.lower, PetscMin(lists * mm->stats.lower, 2 * (A->nnz + B->nnz))));
   room = PetscMin(room, (PetscCount)PETSC_MAX_INT) / HASH_POOLS;
-  if (lists <= 0 || !room) PetscFunctionReturn(PETSC_SUCCESS);
+  if (lists <= 0 || !room || mm->stats.maxrow / HASH_REGULAR * A->m > mm->stats.products) PetscFunctionReturn(PETSC_SUCCESS);
   if (HASH_POOLS * room > 4 * HASH_ASK) {
     HybMemoryReport report;
 
