@@ -44,10 +44,11 @@ static PetscErrorCode Copies(HybMem mem, size_t n, size_t offset)
 
   PetscFunctionBegin;
   for (size_t k = 0; k < n + offset; k++) h[k] = (char)(k * 2654435761u >> 13);
-  memset(back, 0, n + offset);
+  memcpy(back, h, n + offset);
   PetscCall(HybArenaAlloc(&arena, mem, (PetscCount)n, 1, &there));
   PetscCall(HybArenaAlloc(&arena, HYB_WORK(exec), (PetscCount)n, 1, &second));
-  HybTestCall(exec->backend->copy(exec, there, h + offset, n, HYB_COPY_HOST_TO_DEVICE));
+  HybTestCall(exec->backend->copy(exec, there, back + offset, n, HYB_COPY_HOST_TO_DEVICE));
+  memset(back, 0, n + offset); /* the host's memory is its own again */
   if (mem == HYB_MEM_MANAGED) HybTestCall(exec->backend->prefetch(exec, there, n, PETSC_TRUE));
   HybTestCall(exec->backend->copy(exec, second, there, n, HYB_COPY_DEVICE_TO_DEVICE));
   if (mem == HYB_MEM_MANAGED) HybTestCall(exec->backend->prefetch(exec, there, n, PETSC_FALSE));
@@ -256,7 +257,7 @@ static PetscErrorCode Streams(void *(*create)(void))
 
 static PetscErrorCode Body(void)
 {
-  static const size_t sizes[] = {1, 4097, (size_t)4 << 20, ((size_t)4 << 20) + 1, ((size_t)9 << 20) + 5, ((size_t)66 << 20) + 3};
+  static const size_t sizes[] = {1, 4097, (size_t)256 << 10, ((size_t)1 << 20) + 3, (size_t)4 << 20, ((size_t)4 << 20) + 1, ((size_t)9 << 20) + 5, ((size_t)66 << 20) + 3};
   HybMemoryReport     r;
   HybMem              where;
   HybArena            other;
