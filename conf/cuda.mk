@@ -143,6 +143,14 @@ check-emulated: tests-clean-results
 	@for p in unit mat petsc; do $(MAKE) --no-print-directory check-emulated-$$p || exit 1; done
 	@tests/summary $(RESULTS)
 
+# the type's tests alone: for a PETSc with CUDA, where more of them is compiled (MatBindToCPU(), memory types), on a machine without a card
+.PHONY: check-emulated-type
+check-emulated-type: tests-clean-results
+	@$(MAKE) --no-print-directory -j $(TEST_JOBS) $(BUILD)/lib/$(PLUGIN) $(MAT_BIN) $(EMULATED_LIB)
+	@date +%s > $(RESULTS)/built
+	@$(TEST_ENV) $(MAKE) --no-print-directory tests-run-mat TEST_LINES=@emulated
+	@tests/summary $(RESULTS)
+
 check-emulated-unit:
 	@for s in $$(seq 1 $(SEEDS)); do for t in $(UNIT_TESTS); do echo "$$t-seed$$s 1800 env HYB_EMULATOR_SEED=$$s $(BUILD)/tests/$$t -backend $(abspath $(EMULATED_LIB)) -seed $$s -matrices $(MATRICES)"; done; done | \
 	  $(TEST_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
@@ -174,5 +182,6 @@ coverage-run:
 
 ## make check-races     the unit tests over the detector of races
 ## make check-emulated  over the emulated device, SEEDS=n seeds: unit tests, the type's tests, the product-heavy part of PETSc's own
+## make check-emulated-type  over the emulated device: the type's tests alone, for another PETSc
 ## make mutants         are broken kernels noticed? SEED=n draws others, ALL=1 takes every one; last line "N of M mutants killed"
 ## make coverage        lines of kernels and of host code that the unit tests reach; last line "kernels N %, host N %"
