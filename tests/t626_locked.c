@@ -3,17 +3,17 @@
   there; whatever may free or move the arrays brings them back first, with the options, the values and the pattern of then.
 
 TEST np=1
-TEST np=1 @emulated -mat_aijhybridgpu_lock_after 2
-TEST np=1 @emulated -mat_aijhybridgpu_lock_after 2 -mat_aijhybridgpu_memory mirror
-TEST np=1 @emulated -mat_aijhybridgpu_lock_after 2 -mat_seqaij_type seqaijhybridgpu -some
-TEST np=1 @emulated -mat_aijhybridgpu_lock_after 2 -mat_aijhybridgpu_lock_limit 0 -never -some
-TEST np=1 @emulated -mat_aijhybridgpu_lock_after 0 -never -some
-TEST np=2 @emulated -mat_aijhybridgpu_lock_after 2 -never -some
+TEST np=1 @emulated -mat_aijhybridgpu_lock_min 200000 -mat_aijhybridgpu_lock_after 2
+TEST np=1 @emulated -mat_aijhybridgpu_lock_min 200000 -mat_aijhybridgpu_lock_after 2 -mat_aijhybridgpu_memory mirror
+TEST np=1 @emulated -mat_aijhybridgpu_lock_min 200000 -mat_aijhybridgpu_lock_after 2 -mat_seqaij_type seqaijhybridgpu -some
+TEST np=1 @emulated -mat_aijhybridgpu_lock_min 200000 -mat_aijhybridgpu_lock_after 2 -mat_aijhybridgpu_lock_limit 0 -never -some
+TEST np=1 @emulated -mat_aijhybridgpu_lock_min 200000 -mat_aijhybridgpu_lock_after 0 -never -some
+TEST np=2 @emulated -mat_aijhybridgpu_lock_min 200000 -mat_aijhybridgpu_lock_after 2 -never -some
 */
 #include "mattest.h"
 #include <petsc/private/petscimpl.h> /* PetscObjectState */
 
-#define N   30000
+#define N   3000
 #define ROW 9
 
 static PetscBool device, never; /* may values move in this run? */
