@@ -357,7 +357,6 @@ void HybTestInit(int *argc, char ***argv)
 
     T.slow = PETSC_TRUE;
     if (library) *(void **)&Waits.emulator = dlsym(library, "HybEmulatorWaits");
-    PetscCheckAbort(Waits.emulator, PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", dlerror());
   }
   MemoryWatch(PETSC_TRUE);
 }
