@@ -360,6 +360,65 @@ static PetscErrorCode Replace(Mat M)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* f(x)_r = round_ * the sum of x_c over the columns c of row r, each by a factor of its own; ctx: the matrix of the factors */
+static PetscErrorCode Function(void *nothing, Vec x, Vec f, void *ctx)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatMult((Mat)ctx, x, f));
+  PetscCall(VecScale(f, 1.0 + round_));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Finite differences write where the values were when the coloring was made, between products and what writes on the device */
+static PetscErrorCode CheckColoring(void)
+{
+  Mat           A, M[2];
+  Vec           x;
+  ISColoring    colors;
+  MatFDColoring c[2];
+  PetscInt      start, end;
+
+  PetscFunctionBeginUser;
+  MatTestName = "finite differences";
+  PetscCall(Make(MATAIJ, PETSC_FALSE, &A));
+  PetscCall(MatCreateVecs(A, &x, NULL));
+  PetscCall(VecSet(x, 1.0));
+  for (int k = 0; k < 2; k++) {
+    PetscCall(Make(k ? "aijhybridgpu" : MATAIJ, PETSC_FALSE, &M[k]));
+    {
+      ISColoringValue *value;
+
+      PetscCall(MatGetOwnershipRangeColumn(M[k], &start, &end));
+      PetscCall(PetscMalloc1(end - start, &value));
+      for (PetscInt q = start; q < end; q++) value[q - start] = (ISColoringValue)(q % (ROW + 1));
+      PetscCall(ISColoringCreate(PETSC_COMM_WORLD, ROW + 1, end - start, value, PETSC_OWN_POINTER, &colors));
+    }
+    PetscCall(MatFDColoringCreate(M[k], colors, &c[k]));
+    PetscCall(MatFDColoringSetFunction(c[k], (PetscErrorCode (*)(void))(void (*)(void))Function, A));
+    PetscCall(MatFDColoringSetUp(M[k], colors, c[k]));
+    PetscCall(ISColoringDestroy(&colors));
+  }
+  MatTestCheckMult(M[1], M[0], "the first product");
+  for (round_ = 1; round_ < 6; round_++) {
+    for (int k = 0; k < 2; k++) PetscCall(MatFDColoringApply(M[k], c[k], x, NULL));
+    MatTestCheckMult(M[1], M[0], "the product after new differences");
+    if (round_ < 4) continue;
+    for (int k = 0; k < 2; k++) {
+      PetscCall(MatScale(M[k], -1.0));
+      PetscCall(MatScale(M[k], 0.5));
+      PetscCall(MatScale(M[k], 4.0));
+    }
+    MatTestCheckMult(M[1], M[0], "the product after writing on the device");
+  }
+  for (int k = 0; k < 2; k++) {
+    PetscCall(MatFDColoringDestroy(&c[k]));
+    PetscCall(MatDestroy(&M[k]));
+  }
+  PetscCall(VecDestroy(&x));
+  PetscCall(MatDestroy(&A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   int         code = 0;
@@ -384,6 +443,7 @@ int main(int argc, char **argv)
   MatTestCheckSame(H, A, "the entries");
   PetscCall(MatDestroy(&A));
   PetscCall(MatDestroy(&H));
+  PetscCall(CheckColoring());
   if (size > 1) goto end;
 
   MatTestName = "blocks by columns";

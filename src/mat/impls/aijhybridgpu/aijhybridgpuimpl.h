@@ -222,7 +222,7 @@ typedef struct {
   PetscInt        hostmults;    /* products with vectors that the host has done, while it was not decided that the device shall */
   PetscBool       staysonhost;  /* the device had no room */
   PetscBool       block;        /* of a parallel matrix */
-  PetscBool       lentarrays;   /* the base class's arrays may be the program's own */
+  PetscBool       lentarrays;   /* the base class's arrays may be the program's own, or somebody remembers where they lie */
   PetscInt        writes;       /* operations in a row that wrote the values, no host write between them */
   HybStateMark    written;      /* after the last one */
   /* page-locked values */
@@ -370,6 +370,8 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSendFrom(Mat, Mat_SeqAIJHybridGPU 
 PETSC_INTERN PetscBool MatSeqAIJHybridGPULockedTakesValues(const Mat_SeqAIJHybridGPU *);
 /* the same of the parent's operations on the diagonal */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPULockedTakesDiagonal(Mat, PetscBool *);
+/* somebody remembers where the values lie: they neither move to page-locked memory nor to managed memory from now on */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUStay(Mat);
 /* before a duplicate of the parent's, which shall have the options of a matrix whose values are locked */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPULockedLetDuplicate(Mat);
 /* seq/hostcopy.c: *B = A on the host, by the parent's duplicate but for who copies. Without values the new ones are not even zeroed where A is large. */

@@ -716,6 +716,21 @@ static PetscErrorCode MatNorm_MPIAIJHybridGPU(Mat A, NormType type, PetscReal *n
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode MatFDColoringSetUp_MPIAIJHybridGPU(Mat A, ISColoring iscoloring, MatFDColoring c)
+{
+  Mat                  blocks[2];
+  const PetscInt      *garray;
+  Mat_MPIAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
+  hyb->lentarrays = PETSC_TRUE; /* each assembly tells the blocks */
+  PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], &garray));
+  for (int k = 0; k < 2; k++) PetscCall(MatSeqAIJHybridGPUStay(blocks[k]));
+  PetscCall((*HybGlueState.mpi.fdcoloringsetup)(A, iscoloring, c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode MatMPIAIJHybridGPUSetOps(Mat A, PetscBool on)
 {
   struct _MatOps *ops = A->ops, *p = &HybGlueState.mpi;
@@ -732,6 +747,7 @@ static PetscErrorCode MatMPIAIJHybridGPUSetOps(Mat A, PetscBool on)
   ops->setvalues             = on ? MatSetValues_MPIAIJHybridGPU : p->setvalues;
   ops->zerorows              = on ? MatZeroRows_MPIAIJHybridGPU : p->zerorows;
   ops->zerorowscolumns       = on ? MatZeroRowsColumns_MPIAIJHybridGPU : p->zerorowscolumns;
+  ops->fdcoloringsetup       = on ? MatFDColoringSetUp_MPIAIJHybridGPU : p->fdcoloringsetup;
   ops->assemblybegin         = on ? MatAssemblyBegin_MPIAIJHybridGPU : p->assemblybegin;
   ops->assemblyend           = on ? MatAssemblyEnd_MPIAIJHybridGPU : p->assemblyend;
   ops->setfromoptions        = on ? MatSetFromOptions_MPIAIJHybridGPU : p->setfromoptions;

@@ -168,6 +168,28 @@ static PetscErrorCode MatEliminateZeros_SeqAIJHybridGPU(Mat A, PetscBool keep)
 }
 #endif
 
+/* A coloring for finite differences remembers where each value lies, and writes there at each of its calls: the values have to stay from now on */
+PetscErrorCode MatSeqAIJHybridGPUStay(Mat A)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  if (!MatIsSeqAIJHybridGPU(A)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJHybridGPUDemote(A));
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  hyb->lentarrays = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatFDColoringSetUp_SeqAIJHybridGPU(Mat A, ISColoring iscoloring, MatFDColoring c)
+{
+  PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, fdcoloringsetup, A, iscoloring, c);
+  PetscCall(MatSeqAIJHybridGPUStay(A));
+  PetscCall((*HybGlueState.seq.fdcoloringsetup)(A, iscoloring, c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode MatStoreValues_SeqAIJHybridGPU(Mat A)
 {
   PetscFunctionBegin;
@@ -417,6 +439,7 @@ static PetscErrorCode MatSeqAIJHybridGPUSetOps(Mat A, PetscBool on)
   ops->eliminatezeros        = on ? MatEliminateZeros_SeqAIJHybridGPU : p->eliminatezeros;
 #endif
   ops->zerorowscolumns       = on ? MatZeroRowsColumns_SeqAIJHybridGPU : p->zerorowscolumns;
+  ops->fdcoloringsetup       = on ? MatFDColoringSetUp_SeqAIJHybridGPU : p->fdcoloringsetup;
   if (!A->sortedfull) ops->setvalues = on ? MatSetValues_SeqAIJHybridGPU : p->setvalues; /* MAT_SORTED_FULL has one of its own, which makes no room */
   ops->assemblyend           = on ? MatAssemblyEnd_SeqAIJHybridGPU : p->assemblyend;
   ops->setfromoptions        = on ? MatSetFromOptions_SeqAIJHybridGPU : p->setfromoptions;

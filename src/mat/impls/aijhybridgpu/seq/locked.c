@@ -21,7 +21,7 @@
   type, not for one converted from another. MatSetValues() and duplicates go by these options, so the values of a converted matrix return at the first of these; and MatSetValues() makes room for new entries where they are
   allowed, so values that come by MatSetValues() move only where new entries are an error or are ignored, as a preallocation by the program has it.
 
-  Not moved: arrays that the program lent, or that it may have lent (-mat_seqaij_type); those of products; blocks of parallel matrices, whose parent writes past the sequential type.
+  Not moved: arrays that the program lent, or that it may have lent (-mat_seqaij_type); those whose places a coloring for finite differences remembers; those of products; blocks of parallel matrices, whose parent writes past the sequential type.
 */
 #include "../aijhybridgpuimpl.h"
 
