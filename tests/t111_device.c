@@ -69,6 +69,26 @@ static PetscErrorCode Copies(HybMem mem, size_t n, size_t offset)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* n bytes to the device from memory of the host that a device can read by itself: they are read when the copy returns */
+static PetscErrorCode CopiesFrom(HybMem mem, size_t n)
+{
+  char *from, *there, *back = (char *)malloc(n);
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(&arena, mem, (PetscCount)n, 1, &from));
+  PetscCall(HybArenaAlloc(&arena, HYB_WORK(exec), (PetscCount)n, 1, &there));
+  HybTestCall(exec->backend->sync(exec)); /* before the host touches what is new */
+  for (size_t k = 0; k < n; k++) from[k] = (char)(k * 2654435761u >> 13);
+  HybTestCall(exec->backend->copy(exec, there, from, n, HYB_COPY_HOST_TO_DEVICE));
+  memset(from, 0, n);
+  HybTestCall(exec->backend->copy(exec, back, there, n, HYB_COPY_DEVICE_TO_HOST));
+  for (size_t k = 0; k < n; k++) from[k] = (char)(k * 2654435761u >> 13);
+  HybTestCheck(!memcmp(back, from, n), "%zu bytes of memory %d were read after they had changed", n, (int)mem);
+  PetscCall(HybArenaReset(&arena));
+  free(back);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* n bytes of page-locked memory: to the device and back, what is counted of it, and every call failing in turn */
 static PetscErrorCode LockedRun(void *ctx)
 {
@@ -276,6 +296,11 @@ static PetscErrorCode Body(void)
     Dl_info info;
 
     if (dladdr((void *)(size_t)&PetscMallocValidate, &info) && info.dli_fname[0] == '/') Load("a library of something else", info.dli_fname, "is no device library");
+  }
+  HybTestBegin("copies from page-locked and managed memory");
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(sizes) - 1; k++) {
+    PetscCall(CopiesFrom(HYB_MEM_LOCKED, sizes[k]));
+    PetscCall(CopiesFrom(HYB_MEM_MANAGED, sizes[k]));
   }
   HybTestBegin("arenas: negative counts, overflow, blocks of others, moves, a reset twice");
   HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, HybArenaAlloc(&arena, HYB_WORK(exec), -1, 8, &p));

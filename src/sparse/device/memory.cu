@@ -531,7 +531,7 @@ PetscErrorCode HybDeviceCopy(const HybExec *exec, void *dst, const void *src, si
 {
   cudaStream_t   stream  = (cudaStream_t)exec->stream;
   const bool     large   = bytes >= HybCrewBytes;
-  bool           managed = false;
+  bool           managed = false, pageable = false;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -547,7 +547,7 @@ PetscErrorCode HybDeviceCopy(const HybExec *exec, void *dst, const void *src, si
     if (large) HybCrewEnd();
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (bytes > HybPinnedAsked) { /* a large block of pinned memory needs no staging */
+  if (bytes > HybPinnedAsked || (kind == HYB_COPY_HOST_TO_DEVICE && bytes >= HybOwnBytes)) { /* a large block of pinned memory needs no staging */
     cudaPointerAttributes at;
     HybCallCUDA(cudaPointerGetAttributes(&at, kind == HYB_COPY_HOST_TO_DEVICE ? src : dst));
     if (at.type == cudaMemoryTypeHost) {
@@ -555,12 +555,13 @@ PetscErrorCode HybDeviceCopy(const HybExec *exec, void *dst, const void *src, si
       HybCallCUDA(cudaStreamSynchronize(stream));
       PetscFunctionReturn(PETSC_SUCCESS);
     }
+    pageable = at.type == cudaMemoryTypeUnregistered;
     if (kind == HYB_COPY_DEVICE_TO_HOST) {
       HybCallCUDA(cudaPointerGetAttributes(&at, src));
       managed = at.type == cudaMemoryTypeManaged;
     }
   }
-  if (kind == HYB_COPY_HOST_TO_DEVICE && bytes >= HybOwnBytes && !large) { /* has read the host's memory when it returns */
+  if (kind == HYB_COPY_HOST_TO_DEVICE && pageable && !large) { /* has read such memory when it returns, but not pinned or managed memory */
     HybCallCUDA(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyHostToDevice, stream));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
