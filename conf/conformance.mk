@@ -11,7 +11,7 @@ CHECK_TARGETS += conformance-fast
 
 conformance_run = PETSC_PREFIX='$(PETSC_PREFIX)' PETSC_VERSION='$(PETSC_VERSION)' PETSC_CC='$(PETSC_CC)' PETSC_CFLAGS='$(PETSC_CFLAGS)' PETSC_LIBS='$(PETSC_LIBS)' \
   MPIEXEC='$(MPIEXEC)' python3 tests/conformance/run.py --build build/$(PETSC_ID)/conformance --type $(CONFORMANCE_TYPE) \
-  $(if $(CONFORMANCE_PLUGIN),--plugin $(CONFORMANCE_PLUGIN)) --jobs $(CONFORMANCE_JOBS) $(if $(SEARCH),--search '$(SEARCH)') $(if $(FAILED),--failed) $(if $(filter 1,$(PETSC_HAS_CUDA)),--options '-use_gpu_aware_mpi 0') $(CONFORMANCE_ARGS)
+  $(if $(CONFORMANCE_PLUGIN),--plugin $(CONFORMANCE_PLUGIN)) --jobs $(CONFORMANCE_JOBS) $(if $(SEARCH),--search '$(SEARCH)') $(if $(FAILED),--failed) $(if $(PETSC_CARD_OPTIONS),--options '$(PETSC_CARD_OPTIONS)') $(CONFORMANCE_ARGS)
 
 CONFORMANCE_BUNDLE ?= $(abspath build/$(PETSC_ID)/conformance-bundle)
 

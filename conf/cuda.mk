@@ -79,7 +79,9 @@ $(EMULATED_LIB): $(EMU_OBJ) $(EMU_CORE_OBJ) $(BUILD)/librooms.a tests/emulator/e
 SELFTEST = $(BUILD)/emulated/selftest
 # and are the helpers right that every kernel uses?
 HELPERS = $(BUILD)/emulated/helpers
-$(SELFTEST) $(HELPERS): $(BUILD)/emulated/%: $(BUILD)/emulated/tests/emulator/selftest/%.o $(EMU_CORE_OBJ) $(patsubst %,$(BUILD)/emulated/src/sparse/device/%.o,memory managed growing) $(BUILD)/librooms.a
+# what both link besides of the kernels' sources: a card's memory
+DEVICE_MEMORY = $(patsubst %,src/sparse/device/%.o,memory managed growing)
+$(SELFTEST) $(HELPERS): $(BUILD)/emulated/%: $(BUILD)/emulated/tests/emulator/selftest/%.o $(EMU_CORE_OBJ) $(DEVICE_MEMORY:%=$(BUILD)/emulated/%) $(BUILD)/librooms.a
 	$(call SAY,$@)$(PETSC_CXX) $(SAN) -o $@ $^ $(PETSC_LIBS) -ldl -lpthread
 -include $(BUILD)/emulated/tests/emulator/selftest/selftest.d $(BUILD)/emulated/tests/emulator/selftest/helpers.d
 
@@ -116,7 +118,7 @@ $(RACES_LIB): $(RACES_OBJ) $(RACES_CORE_OBJ) $(BUILD)/librooms.a conf/cuda.map
 
 SELFTEST_RACES = $(BUILD)/races/selftest
 HELPERS_RACES = $(BUILD)/races/helpers
-$(SELFTEST_RACES) $(HELPERS_RACES): $(BUILD)/races/%: $(BUILD)/races/tests/emulator/selftest/%.o $(RACES_CORE_OBJ) $(patsubst %,$(BUILD)/races/src/sparse/device/%.o,memory managed growing) $(BUILD)/librooms.a
+$(SELFTEST_RACES) $(HELPERS_RACES): $(BUILD)/races/%: $(BUILD)/races/tests/emulator/selftest/%.o $(RACES_CORE_OBJ) $(DEVICE_MEMORY:%=$(BUILD)/races/%) $(BUILD)/librooms.a
 	$(PETSC_CXX) -o $@ $^ $(PETSC_LIBS) -ldl -lpthread
 -include $(BUILD)/races/tests/emulator/selftest/selftest.d $(BUILD)/races/tests/emulator/selftest/helpers.d
 

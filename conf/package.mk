@@ -11,7 +11,7 @@ demo: $(if $(wildcard /dev/nvidia0),all,plugin)
 	@DEMO_SOURCE='$(DEMO_SOURCE)' PETSC_VERSION='$(PETSC_VERSION)' PETSC_PREFIX='$(PETSC_PREFIX)' conf/findexamples > $(DEMO_DIR).source
 	@$(MAKE) --no-print-directory -s $(DEMO_DIR)/ex56 DEMO_SOURCE="$$(cat $(DEMO_DIR).source)"
 	@DEMO_PETSC='PETSc $(PETSC_VERSION) ($(PETSC_PREFIX))' DEMO_HYPRE=$(if $(shell printf '\043include <petscconf.h>\nPETSC_HAVE_HYPRE\n' | $(PETSC_CC) $(PETSC_CFLAGS) -E -P - 2>/dev/null | grep -x 1),1,0) \
-	  DEMO_OPTIONS="$(if $(filter 1,$(PETSC_HAS_CUDA)),-use_gpu_aware_mpi 0 )$$DEMO_OPTIONS" conf/demo "$$(cat $(DEMO_DIR).source)" $(DEMO_DIR)/ex56 "$(abspath $(LIBDIR))/$(PLUGIN)" $(DEMO_DIR)
+	  DEMO_OPTIONS="$(PETSC_CARD_OPTIONS) $$DEMO_OPTIONS" conf/demo "$$(cat $(DEMO_DIR).source)" $(DEMO_DIR)/ex56 "$(abspath $(LIBDIR))/$(PLUGIN)" $(DEMO_DIR)
 
 $(DEMO_DIR)/ex56: $(DEMO_SOURCE)
 	@mkdir -p $(@D)

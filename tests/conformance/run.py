@@ -554,6 +554,11 @@ def run_mode(o):
     if not partial:
         shutil.rmtree(r.failed_folder, ignore_errors=True)
 
+    if o.seconds or o.part:
+        random.Random(o.seed).shuffle(jobs)
+    if o.part:
+        k, n = (int(x) for x in o.part.split('/'))
+        jobs = jobs[k - 1::n]
     # what is done is written down as it comes, for --resume
     progress = os.path.join(r.build, 'progress-%s%s%s.jsonl' % (o.mode, o.name and '-' + o.name, '-fast' if o.fast else ''))
     identity = [o.type, o.plugin, os.path.getmtime(o.plugin) if o.plugin else 0, o.options, o.plugin_options]
@@ -570,11 +575,6 @@ def run_mode(o):
         for x in [identity] + results:
             written.write(json.dumps(x) + '\n')
 
-    if o.seconds or o.part:
-        random.Random(o.seed).shuffle(jobs)
-    if o.part:
-        k, n = (int(x) for x in o.part.split('/'))
-        jobs = jobs[k - 1::n]
     begin = time.time()
 
     def run_in_time(job):
