@@ -499,7 +499,7 @@ int main(int argc, char **argv)
   PetscCall(CheckWay("MatZeroRows, the pattern is kept", STAYS, ZeroRowsKeep));
   PetscCall(CheckWay("MatZeroRows", RETURNS, ZeroRowsShorten));
   PetscCall(CheckWay("MatZeroRowsColumns", STAYS, ZeroRowsAndColumns));
-  PetscCall(CheckWay("MatStoreValues", RETURNS, StoreAndRetrieve));
+  PetscCall(CheckWay("MatStoreValues", STAYS, StoreAndRetrieve));
   PetscCall(CheckWay("MatShift and MatDiagonalSet", STAYS, Diagonal));
   PetscCall(CheckWay("MatShift where entries are missing", GOES_ON, DiagonalMissing));
   PetscCall(CheckWay("copies", STAYS, Copies));

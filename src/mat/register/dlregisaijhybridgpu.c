@@ -193,6 +193,7 @@ static PetscErrorCode HybGlueFinalize(void)
     }
   }
   PetscCall(PetscMemzero(g, sizeof(*g)));
+  HybFrameForget();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -9,6 +9,7 @@
 #include <petsc/private/matimpl.h>
 #include "aijhybridgpu/private/hybproduct.h"
 #include "aijhybridgpu/private/hybspmv.h"
+#include "storage/storage.h"
 
 /* PETSc's interfaces moved between 3.18 and 3.26 */
 #if PETSC_VERSION_LT(3, 23, 0)
@@ -54,7 +55,7 @@ typedef struct {
   PetscBool      captured_seq, captured_mpi;
   struct _MatOps seq, mpi; /* the parents' operations, copied from pristine objects */
   struct _MatOps own;      /* those of the sequential type */
-  void (*storevalues)(void), (*retrievevalues)(void), (*setpreallocation)(void), (*resetpreallocation)(void); /* the sequential parent's composed ones */
+  void (*storevalues)(void), (*retrievevalues)(void), (*setpreallocation)(void), (*resetpreallocation)(void), (*setcolumnindices)(void), (*resethash)(void); /* the sequential parent's composed ones */
   PetscBool      choicesread;
   HybChoices     choices;
   char           countsfile[PETSC_MAX_PATH_LEN];
@@ -117,28 +118,6 @@ typedef enum {
 } HybOp;
 PETSC_INTERN PetscLogEvent HYB_Op[HYB_OPS];
 
-/* What a pattern's plan is keyed on: PETSc edits i and j in place here and there, and renumbers the columns of a parallel matrix's
-   off-diagonal block after its assembly, in some releases without a new nonzerostate */
-typedef struct {
-  PetscObjectState nonzerostate;
-  const void      *i, *j;
-  PetscCount       nnz;
-  PetscInt         m, n;
-} HybPatternKey;
-
-/* Values of which object state were seen, or left, by us? PETSc's interface functions (MatScale(), MatShift(), ...) count the state once more after our
-   operation has returned: that step is not a write, and is taken along once. Who calls the operation itself (MPIAIJ's diagonalscale) does not. */
-typedef struct {
-  PetscObjectState state;
-  PetscBool        step; /* one more may come */
-} HybStateMark;
-static inline PetscBool HybMarkCurrent(HybStateMark *m, PetscObjectState now)
-{
-  if (m->step && now == m->state + 1) m->state = now;
-  m->step = PETSC_FALSE; /* seen from outside: it has come, or never will */
-  return (PetscBool)(now == m->state);
-}
-
 /* A plan of the spmv room, for one pattern on one backend */
 typedef struct {
   PetscBool     ready;
@@ -148,24 +127,9 @@ typedef struct {
   PetscCount    nonemptyrows;
 } HybMultPlan;
 
-/*
-  The matrix on the device. Of a host-born matrix: a copy, re-sent when values or pattern moved. Of a device-born one (a product's result):
-  shared, when j and a are in managed memory that the base class uses as its own; else (mirror mode) device arrays beside host ones, and
-  whoever writes on the device copies to the host at once.
-*/
-typedef struct {
-  PetscBool        pattern, values; /* what is there */
-  PetscBool        born, shared;
-  HybCSR           csr;
-  PetscCount       nonemptyrows, longest; /* of the rows */
-  HybPatternKey    key;
-  HybStateMark     mark; /* of the values */
-  HybArena         arena; /* of a host-born matrix's copy; a born one's arrays are in Mat_SeqAIJHybridGPU.arrays */
-} HybDeviceCopy;
-
 /* An explicit transpose on the device, refreshed by one gather when the values moved */
 typedef struct {
-  PetscBool        ready, conjugated;
+  PetscBool        ready, conjugated, stale; /* the values are others than those gathered, whatever their state is */
   HybArena         arena;
   HybCSR           csr;
   PetscInt        *perm;
@@ -201,40 +165,73 @@ typedef struct {
 } HybAsked;
 
 typedef struct {
-  HybChoices    choices;
-  HybAsked      asked[HYB_ASKED_GROUPS];
-  HybArena      arrays; /* i, j, a that the base class uses and this object owns (a result of ours); freed after the parent's destroy */
-  const PetscInt *adopted; /* the i that the base class got with them */
-  PetscBool       stored;      /* MatStoreValues() keeps values beside them */
-  PetscBool       hostwriting; /* MatSetValues() writes into them, until the assembly ends */
-  PetscBool       hostcopy;    /* the next duplicate is the host's alone */
-  PetscBool       optionsknown; /* every option that AIJ keeps has come by: asked has them */
-  PetscCount      adoptions; /* how often this matrix got another pattern that way */
-  HybMultPlan   host, device;
-  HybPatternKey checkkey; /* pattern last seen sorted and in range */
-  HybDeviceCopy copy;
+  HybChoices choices;
+  HybAsked   asked[HYB_ASKED_GROUPS];
+  PetscBool  optionsknown; /* every option that AIJ keeps has come by: asked has them */
+  PetscBool  block;        /* of a parallel matrix */
+
+  /* storage */
+  Mat             owner; /* whose header had these data when they were last looked at */
+  HybLives        lives;
+  PetscCount      entered[HYB_LIVES]; /* how often it came to live there */
+  HybArena        arrays;             /* i, j, a that the base class uses and this object owns (a result of ours); freed after the parent's destroy */
+  const PetscInt *adopted;            /* the i that the base class got with them */
+  HybArena        moved;              /* values in page-locked or managed memory, that AIJ's pointer names while former is not NULL */
+  PetscScalar    *former;             /* AIJ's own array of values, put aside */
+  PetscCount      movednnz;           /* entries of both */
+  HybRetired      retired;
+  int             readers, writers, rows; /* who holds values, or rows of MatGetRow() */
+  PetscBool       patternheld;            /* a duplicate shares i and j (MAT_SHARE_NONZERO_PATTERN) */
+  int             inside;                 /* operations of ours that call the parent's, which the door is open to */
+  PetscBool       quiet;                  /* nothing that is queued reads the values */
+  PetscBool       stored;                 /* MatStoreValues() keeps values beside the arrays */
+  PetscBool       hostcopy;               /* the next duplicate is the host's alone */
+  PetscBool       lentarrays;             /* the base class's arrays may be the program's own, or somebody remembers where they lie */
+  PetscCount      adoptions;              /* how often this matrix got another pattern as a result */
+  PetscCount      generation;             /* how often column indices were changed where they are */
+  PetscCount      moves;                  /* how often the values moved where the object's state may not have */
+  HybDeviceCopy   copy;
+  PetscInt        writes;   /* operations in a row that wrote the values, no host write between them */
+  HybStateMark    written;  /* after the last one */
+  PetscInt        sendings; /* of values, to a device that has the pattern */
+  PetscBool       inserted; /* by MatSetValues(), since the last one */
+  PetscBool       locknever;
+
+  /* made from the pattern or the values, of one key each */
+  HybPatternKey      checkkey;    /* pattern last seen sorted and in range */
+  HybPatternKey      diagonalkey; /* pattern last seen with every entry of the diagonal */
+  HybMultPlan        host, device;
   HybDeviceTranspose transpose;
   HybDerived         derived;
-  PetscCount         moves; /* how often the values moved where the object's state may not have */
-  PetscObjectState   assembling; /* of values from coordinates that MatAssemblyEnd() is about to count once more */
-  PetscCount         coocount; /* entries of the last MatSetPreallocationCOO() */
-  /* promotion */
-  PetscInt        hostmults;    /* products with vectors that the host has done, while it was not decided that the device shall */
-  PetscBool       staysonhost;  /* the device had no room */
-  PetscBool       block;        /* of a parallel matrix */
-  PetscBool       lentarrays;   /* the base class's arrays may be the program's own, or somebody remembers where they lie */
-  PetscInt        writes;       /* operations in a row that wrote the values, no host write between them */
-  HybStateMark    written;      /* after the last one */
-  /* page-locked values */
-  PetscInt        sendings;     /* of values, to a device that has the pattern */
-  PetscBool       inserted;     /* by MatSetValues(), since the last one */
-  PetscBool       locked;       /* the values are in page-locked memory; former is the matrix of before */
-  PetscBool       locknever;
-  HybPatternKey   diagonalkey; /* pattern last seen with every entry of the diagonal */
-  Mat             former;       /* holds what AIJ was before promotion, or before its values were moved to page-locked memory; its values are of then */
-  HybArena        formerarrays; /* arrays and adopted of that */
-  const PetscInt *formeradopted;
+
+  PetscObjectState assembling;   /* of values from coordinates that MatAssemblyEnd() is about to count once more */
+  PetscCount       coocount;     /* entries of the last MatSetPreallocationCOO() */
+  PetscInt         hostmults;    /* products with vectors that the host has done, while it was not decided that the device shall */
+  PetscBool        staysonhost;  /* the device had no room */
 } Mat_SeqAIJHybridGPU;
+
+/* does the matrix live on the device, so that operations on its values run there? */
+static inline PetscBool HybBorn(const Mat_SeqAIJHybridGPU *hyb)
+{
+  return (PetscBool)(hyb->lives >= HYB_LIVES_PROMOTED);
+}
+/* are its values in memory that AIJ and the device both use? */
+static inline PetscBool HybShared(const Mat_SeqAIJHybridGPU *hyb)
+{
+  return (PetscBool)(hyb->lives == HYB_LIVES_PROMOTED || hyb->lives == HYB_LIVES_SHARED);
+}
+/* Calls a function of the parent's on A, whose accesses are part of an operation of ours */
+#define HybInside(A, call) \
+  do { \
+    Mat_SeqAIJHybridGPU *inside_ = NULL; \
+    PetscErrorCode       ierr_; \
+\
+    PetscCall(MatSeqAIJHybridGPUGetData(A, &inside_)); \
+    inside_->inside++; \
+    ierr_ = (call); \
+    inside_->inside--; \
+    PetscCall(ierr_); \
+  } while (0)
 
 typedef struct {
   HybChoices choices; /* passed on to the blocks */
@@ -259,6 +256,8 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUOperateSeqAIJ(Mat, MatType, MatReu
 PETSC_INTERN PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUGetData(Mat, Mat_SeqAIJHybridGPU **);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUOptions(Mat, HybChoices *, HybOptionItems);
+/* before entries are set past MatSetValues() */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetValuesBegin(Mat, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[]);
 
 PETSC_INTERN PetscErrorCode MatMult_SeqAIJHybridGPU(Mat, Vec, Vec);
 PETSC_INTERN PetscErrorCode MatMultAdd_SeqAIJHybridGPU(Mat, Vec, Vec, Vec);
@@ -318,10 +317,6 @@ PETSC_INTERN PetscErrorCode HybLentRestore(Mat, HybLent *);
 /* rows with entries of a matrix on the host, by which PETSc counts a product's operations, and the entries of the longest one */
 PETSC_INTERN PetscCount     HybCountNonemptyRows(const HybCSR *, PetscCount *longest);
 PETSC_INTERN PetscErrorCode HybPatternKeyGet(Mat, const HybCSR *, HybPatternKey *);
-static inline PetscBool     HybPatternKeyEqual(const HybPatternKey *a, const HybPatternKey *b)
-{
-  return (PetscBool)(a->nonzerostate == b->nonzerostate && a->i == b->i && a->j == b->j && a->nnz == b->nnz && a->m == b->m && a->n == b->n);
-}
 /* columns sorted, without duplicates, in range: else PETSC_ERR_ARG_WRONGSTATE naming the row. Looked at where the arrays are
    wanted anyway; remembered for ours until the pattern moves. */
 PETSC_INTERN PetscErrorCode HybLentCheck(Mat, const HybLent *, const HybExec *, const HybCSR *, const char *role);
@@ -351,9 +346,9 @@ static inline PetscBool     HybExecOnDevice(const HybExec *x)
 {
   return x->backend->device;
 }
-/* the matrix's arrays on the device of x, sent or refreshed as needed; ours only. The second for who has lent the host's arrays already. */
+/* the matrix's arrays on the device of x, sent or refreshed as needed; ours only. The second when what reads them has been queued, and nothing waits for it. */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUGetDeviceCSR(Mat, const HybExec *x, PetscBool values, HybCSR *);
-PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSendLent(Mat, Mat_SeqAIJHybridGPU *, const HybExec *x, const HybLent *, PetscBool values, HybCSR *);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUReadEnd(Mat, const HybExec *x);
 /* after an operation that wrote the values on the device: the host may look from now on. interface: PETSc's function of the operation counts the state once more
    after it has returned, see HybStateMark */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDeviceWritten(Mat, const HybExec *x);
@@ -364,17 +359,12 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUValuesMoved(Mat);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDestroyDevice(Mat_SeqAIJHybridGPU *);
 /* The host, or the device, is about to read all of a matrix in the storage of both: it is moved in one go instead of by page faults */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUMove(Mat, PetscBool values, PetscBool todevice);
-/* seq/locked.c: *from, csr's values, are about to be sent to a device that has had others before; device: the pattern there */
-PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSendFrom(Mat, Mat_SeqAIJHybridGPU *, const HybExec *, const HybCSR *csr, const HybCSR *device, const HybScalar **from);
-/* the values are locked, and the parent's MatSetValues() and its like can write them there: they make no room for others, and go by the options that were set */
+/* storage/locked.c: *from, csr's values, are about to be sent to a device that has had others before; device: the pattern there */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSendFrom(Mat, Mat_SeqAIJHybridGPU *, const HybExec *, const HybCSR *csr, const HybScalar **from);
 PETSC_INTERN PetscBool MatSeqAIJHybridGPULockedTakesValues(const Mat_SeqAIJHybridGPU *);
-/* the same of the parent's operations on the diagonal */
-PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPULockedTakesDiagonal(Mat, PetscBool *);
 /* somebody remembers where the values lie: they neither move to page-locked memory nor to managed memory from now on */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUStay(Mat);
-/* before a duplicate of the parent's, which shall have the options of a matrix whose values are locked */
-PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPULockedLetDuplicate(Mat);
-/* seq/hostcopy.c: *B = A on the host, by the parent's duplicate but for who copies. Without values the new ones are not even zeroed where A is large. */
+/* storage/hostcopy.c: *B = A on the host, by the parent's duplicate but for who copies. Without values the new ones are not even zeroed where A is large. */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUHostDuplicate(Mat A, PetscBool values, Mat *B);
 /* between these, what PETSc allocates for a matrix of so many rows gets large pages where it is large */
 PETSC_INTERN void HybLargePagesBegin(PetscInt rows);
@@ -388,8 +378,20 @@ PETSC_INTERN void HybLargePagesEnd(void);
     HybLargePagesEnd(); \
     PetscCall(ierr_); \
   } while (0)
-/* The host is about to write a result's arrays by a function of the parent's: products with vectors may be on their way, and read the values of now */
+/* storage/storage.c */
+PETSC_INTERN PetscErrorCode HybStorageGo(Mat_SeqAIJHybridGPU *, HybLives to);
+PETSC_INTERN const char    *HybStorageName(const Mat_SeqAIJHybridGPU *);
+PETSC_INTERN PetscErrorCode HybStorageView(const Mat_SeqAIJHybridGPU *, PetscViewer);
+PETSC_INTERN PetscBool      HybStorageHeld(const Mat_SeqAIJHybridGPU *);
+PETSC_INTERN PetscErrorCode HybStorageRetire(Mat_SeqAIJHybridGPU *, HybArena *);
+PETSC_INTERN PetscErrorCode HybStorageFreeRetired(Mat_SeqAIJHybridGPU *);
+PETSC_INTERN PetscErrorCode HybStorageGivenBack(Mat_SeqAIJHybridGPU *);
+PETSC_INTERN PetscErrorCode HybStorageQuiet(Mat_SeqAIJHybridGPU *);
+PETSC_INTERN PetscErrorCode HybStorageDropMoved(Mat, Mat_SeqAIJHybridGPU *);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUHostWrites(Mat);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUPatternMoved(Mat);
+/* has the pattern every entry of the diagonal? Looked at once for a pattern. */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDiagonalIsFull(Mat, PetscBool *);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetDeviceOps(Mat, PetscBool on);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetBornOps(Mat, PetscBool);
 /* seq/devicecreate.c: operations that make a matrix from another on the device */
@@ -403,47 +405,31 @@ PETSC_INTERN PetscErrorCode MatAIJHybridGPUSetVecType(Mat);
 /* a result whose arrays are the device's; csr's pointers are for the device */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAdoptDevice(Mat C, const HybExec *x, HybArena *arrays, const HybCSR *csr);
 
-/* Makes csr (arrays in *arrays, which is taken over) the contents of C, a sequential matrix of ours of the same sizes. What C was is destroyed, or handed out in *former. */
-PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAdopt(Mat C, HybArena *arrays, const HybCSR *csr, Mat *former);
+/* Makes csr (arrays in *arrays, which is taken over) the contents of C, a sequential matrix of ours of the same sizes. What C was is destroyed. */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAdopt(Mat C, HybArena *arrays, const HybCSR *csr);
 
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDisown(Mat);
 
-/* what tells programs that a matrix changed, when it only moved to other arrays */
-typedef struct {
-  PetscObjectState state, nonzerostate, ass_nonzerostate;
-  PetscInt         num_ass;
-  PetscBool        was_assembled;
-  MatInfo          info;
-} HybSeenStates;
-PETSC_INTERN PetscErrorCode HybSeenStatesGet(Mat, HybSeenStates *);
-PETSC_INTERN PetscErrorCode HybSeenStatesSet(Mat, const HybSeenStates *);
 /* between these, no matrix that is made looks for inodes: the search reads all of j on the host. The end cannot fail, so that it can follow an error. */
 PETSC_INTERN PetscErrorCode HybNoInodeBegin(PetscOptions *);
 PETSC_INTERN void           HybNoInodeEnd(PetscOptions *);
 
 /* exchanges what AIJ keeps, and the operations that it has chosen by it */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUExchangeData(Mat, Mat);
-/* as MatSeqAIJHybridGPUAdoptDevice(), and what C was is kept in its former */
-PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAdoptDeviceKeep(Mat C, const HybExec *x, HybArena *arrays, const HybCSR *csr);
 
-/* seq/promote.c: an operation that writes A's values. *device: it runs there and ends with MatSeqAIJHybridGPUDeviceWritten(). Else the parent runs, and between Begin
+/* storage/promoted.c: an operation that writes A's values. *device: it runs there and ends with MatSeqAIJHybridGPUDeviceWritten(). Else the parent runs, and between Begin
    and End, where w.both, the same operation on w.csr too; exact: both round alike. interface: PETSc's function of the operation counts the state once more. */
 typedef struct {
   PetscBool counts, both;
   HybCSR    csr;
 } HybWriteThrough;
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUPromotionDue(Mat, Mat_SeqAIJHybridGPU *, const HybExec *, PetscBool *due);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUPromote(Mat, Mat_SeqAIJHybridGPU *, const HybExec *, PetscBool *done);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUWriteBegin(Mat A, PetscBool exact, HybExec *x, PetscBool *device, HybWriteThrough *w);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUWriteEnd(Mat A, HybWriteThrough *w, PetscBool interface);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDemote(Mat A);
-PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDestroyFormer(Mat_SeqAIJHybridGPU *);
 /* B's values become A's, a sequential one of any AIJ type and the same pattern, if B lives on the device */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUCopyValues(Mat A, Mat B, PetscBool *done);
-static inline PetscErrorCode HybMarkSet(Mat A, PetscBool step, HybStateMark *m)
-{
-  m->step = step;
-  return PetscObjectStateGet((PetscObject)A, &m->state);
-}
-
 /* compose.c: functions that PETSc finds by name */
 PETSC_INTERN PetscErrorCode MatAIJHybridGPUCompose(Mat, PetscBool seq, PetscBool on);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUComposeOver(Mat, PetscBool on);

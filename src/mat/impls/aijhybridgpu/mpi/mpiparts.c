@@ -203,7 +203,7 @@ PetscErrorCode MatSeqAIJCopySubArray_SeqAIJHybridGPU(Mat A, PetscInt n, const Pe
   PetscCall(HybCOOIsOnDevice(v, &vdevice));
   if (MatIsSeqAIJHybridGPU(A)) {
     PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-    if (hyb->copy.shared || vdevice || own) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(A, &x, &device)); /* in mirror mode the host has the values anyway */
+    if (HybShared(hyb) || vdevice || own) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(A, &x, &device)); /* in mirror mode the host has the values anyway */
   }
   if (own) {
     PetscCheck(p->nown < HYB_PARTS_CALLS && p->used + n <= p->ncoo, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The parts of a product are more than its result was made for");

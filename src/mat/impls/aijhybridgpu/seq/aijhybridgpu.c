@@ -6,23 +6,6 @@
 */
 #include "../aijhybridgpuimpl.h"
 
-PetscErrorCode MatSeqAIJHybridGPUGetData(Mat A, Mat_SeqAIJHybridGPU **data)
-{
-  Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
-
-  PetscFunctionBegin;
-  if (!hyb) { /* new, or the data of a plain AIJ matrix was merged into this one (MatHeaderMerge()) */
-    HybExec x = {&HybBackendHost, NULL, HYB_MEM_HOST};
-
-    PetscCall(PetscNew(&hyb));
-    A->spptr = hyb;
-    PetscCall(HybArenaInit(&hyb->arrays, &x));
-    PetscCall(HybGlueReadChoices(&hyb->choices));
-  }
-  *data = hyb;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode MatSeqAIJHybridGPUDestroyPlans(Mat_SeqAIJHybridGPU *hyb)
 {
   PetscFunctionBegin;
@@ -35,8 +18,7 @@ static PetscErrorCode MatSeqAIJHybridGPUDestroyPlans(Mat_SeqAIJHybridGPU *hyb)
 PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
 {
   Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
-  HybArena             arrays, formerarrays;
-  Mat                  former = NULL;
+  HybArena             arrays;
   PetscErrorCode       ierr = PETSC_SUCCESS, later; /* the first error is reported when all else is done */
 
   PetscFunctionBegin;
@@ -44,9 +26,13 @@ PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
     ierr  = MatSeqAIJHybridGPUDestroyPlans(hyb);
     later = MatSeqAIJHybridGPUDestroyDevice(hyb);
     if (!ierr) ierr = later;
-    arrays       = hyb->arrays;
-    former       = hyb->former;
-    formerarrays = hyb->formerarrays;
+    hyb->readers = hyb->writers = hyb->rows = 0; /* whoever holds them still, holds nothing from here on */
+    hyb->patternheld                        = PETSC_FALSE;
+    later                                   = HybStorageDropMoved(A, hyb);
+    if (!ierr) ierr = later;
+    later = HybStorageFreeRetired(hyb);
+    if (!ierr) ierr = later;
+    arrays = hyb->arrays;
     PetscCall(PetscFree(A->spptr));
   }
   if (((PetscObject)A)->qlist) PetscCall(MatAIJHybridGPUCompose(A, PETSC_TRUE, PETSC_FALSE)); /* none are left when MatHeaderMerge() empties A */
@@ -55,59 +41,71 @@ PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
     later = HybArenaReset(&arrays);
     if (!ierr) ierr = later;
   }
-  if (former) { /* whose row offsets it may have used */
-    PetscCall(MatDestroy(&former));
-    later = HybArenaReset(&formerarrays);
-    if (!ierr) ierr = later;
-  }
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Has A's pattern an entry for each of these? Rows and columns out of range are the parent's to refuse or to ignore. */
+static PetscErrorCode HybHasEntries(Mat A, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[], PetscBool *has)
+{
+  const PetscInt *i, *j;
+
+  PetscFunctionBegin;
+  *has = PETSC_TRUE;
+  PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, &j, NULL, NULL));
+  for (PetscInt k = 0; k < m && *has; k++) {
+    const PetscInt r = rows[k];
+
+    if (r < 0 || r >= A->rmap->n) continue;
+    if (n == i[r + 1] - i[r] && !memcmp(cols, j + i[r], sizeof(PetscInt) * (size_t)n)) continue; /* the whole row in order */
+    for (PetscInt c = 0; c < n && *has; c++) {
+      PetscInt where = 0;
+
+      if (cols[c] >= 0 && cols[c] < A->cmap->n) PetscCall(PetscFindInt(cols[c], i[r + 1] - i[r], j + i[r], &where));
+      *has = (PetscBool)(where >= 0);
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /*
-  Entries that a result's pattern has are written where they are. The base class needs arrays of its own before it makes room for others: it cannot enlarge ours.
+  Entries that a result's pattern has are written where they are. The base class needs arrays of its own before it makes room for others: it cannot
+  enlarge ours. Promoted values return to the host, which is the writer from here on, unless somebody holds them.
 */
-static PetscErrorCode HybSetValuesBegin(Mat A, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[])
+PetscErrorCode MatSeqAIJHybridGPUSetValuesBegin(Mat A, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[])
 {
   Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
-  const PetscInt      *i, *j;
-  PetscScalar         *a;
-  PetscMemType         mtype;
+  const PetscInt      *i;
   PetscBool            has;
 
   PetscFunctionBegin;
   if (!hyb) PetscFunctionReturn(PETSC_SUCCESS);
   hyb->inserted = PETSC_TRUE;
-  if (!hyb->arrays.blocks || MatSeqAIJHybridGPULockedTakesValues(hyb)) PetscFunctionReturn(PETSC_SUCCESS);
-  has = (PetscBool)!hyb->former; /* a promoted matrix returns to what it was */
-  PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, &j, &a, &mtype));
-  if (i != hyb->adopted) has = PETSC_FALSE;
-  for (PetscInt k = 0; k < m && has; k++) {
-    const PetscInt r = rows[k];
-
-    if (r < 0 || r >= A->rmap->n) continue; /* ignored, or refused by the parent */
-    if (n == i[r + 1] - i[r] && !memcmp(cols, j + i[r], sizeof(PetscInt) * (size_t)n)) continue; /* the whole row in order */
-    for (PetscInt c = 0; c < n && has; c++) {
-      PetscInt where = 0;
-
-      if (cols[c] >= 0 && cols[c] < A->cmap->n) PetscCall(PetscFindInt(cols[c], i[r + 1] - i[r], j + i[r], &where));
-      has = (PetscBool)(where >= 0);
-    }
-  }
+  if ((!hyb->arrays.blocks && !hyb->former) || MatSeqAIJHybridGPULockedTakesValues(hyb)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (hyb->lives == HYB_LIVES_PROMOTED && !HybStorageHeld(hyb)) PetscCall(MatSeqAIJHybridGPUDemote(A));
+  if (!hyb->arrays.blocks && !hyb->former) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, NULL, NULL, NULL));
+  has = (PetscBool)(hyb->former || i == hyb->adopted);
+  if (has) PetscCall(HybHasEntries(A, m, rows, n, cols, &has));
   if (!has) PetscCall(MatSeqAIJHybridGPUDisown(A));
-  else if (!hyb->hostwriting) {
-    PetscCall(MatSeqAIJHybridGPUHostWrites(A));
-    hyb->hostwriting = PETSC_TRUE;
-  }
+  else PetscCall(MatSeqAIJHybridGPUHostWrites(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode MatSetValues_SeqAIJHybridGPU(Mat A, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[], const PetscScalar v[], InsertMode mode)
 {
+  Mat_SeqAIJHybridGPU *hyb;
+  PetscErrorCode       ierr;
+  int                  writers;
+
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, setvalues, A, m, rows, n, cols, v, mode);
-  PetscCall(HybSetValuesBegin(A, m, rows, n, cols));
-  PetscCall((*HybGlueState.seq.setvalues)(A, m, rows, n, cols, v, mode));
+  PetscCall(MatSeqAIJHybridGPUSetValuesBegin(A, m, rows, n, cols));
+  hyb     = (Mat_SeqAIJHybridGPU *)A->spptr;
+  writers = hyb ? hyb->writers : 0;
+  ierr    = (*HybGlueState.seq.setvalues)(A, m, rows, n, cols, v, mode);
+  if (ierr && hyb) hyb->writers = writers; /* the parent has not given them back */
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -120,11 +118,11 @@ static PetscErrorCode HybZeroRowsBegin(Mat A, PetscInt n, const PetscInt rows[],
   PetscBool            lacks = PETSC_FALSE, stays;
 
   PetscFunctionBegin;
-  /* page-locked values stay where zeros are written and no row gets shorter */
-  stays = (PetscBool)(hyb && MatSeqAIJHybridGPULockedTakesValues(hyb) && (columns || (hyb->asked[HYB_ASKED_KEEP_PATTERN].said && hyb->asked[HYB_ASKED_KEEP_PATTERN].flg)));
+  /* moved values stay where zeros are written and no row gets shorter */
+  stays = (PetscBool)(hyb && (hyb->lives == HYB_LIVES_LOCKED || HybStorageHeld(hyb)) && (columns || (hyb->asked[HYB_ASKED_KEEP_PATTERN].said && hyb->asked[HYB_ASKED_KEEP_PATTERN].flg)));
   if (!stays) PetscCall(MatSeqAIJHybridGPUDemote(A));
   PetscCall(MatSeqAIJHybridGPUHostWrites(A));
-  if (!hyb || !hyb->arrays.blocks || diag == (PetscScalar)0) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!hyb || (!hyb->arrays.blocks && !hyb->former) || diag == (PetscScalar)0) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybLentGet(A, PETSC_FALSE, &l));
   for (PetscInt k = 0; k < n && !lacks; k++) {
     PetscInt where;
@@ -168,14 +166,17 @@ static PetscErrorCode MatEliminateZeros_SeqAIJHybridGPU(Mat A, PetscBool keep)
 }
 #endif
 
-/* A coloring for finite differences remembers where each value lies, and writes there at each of its calls: the values have to stay from now on */
+/*
+  A coloring for finite differences remembers where each value lies, and writes there at each of its calls: the arrays have to be AIJ's own and to stay
+  from now on.
+*/
 PetscErrorCode MatSeqAIJHybridGPUStay(Mat A)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
 
   PetscFunctionBegin;
   if (!MatIsSeqAIJHybridGPU(A)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatSeqAIJHybridGPUDemote(A));
+  PetscCall(MatSeqAIJHybridGPUDisown(A));
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   hyb->lentarrays = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -190,27 +191,27 @@ static PetscErrorCode MatFDColoringSetUp_SeqAIJHybridGPU(Mat A, ISColoring iscol
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/*
+  Functions that PETSc finds by name. PETSc copies an object's list of them to plain matrices too (MatGetMultiProcBlock(), factors): of such A nothing of ours
+  is true.
+*/
 static PetscErrorCode MatStoreValues_SeqAIJHybridGPU(Mat A)
 {
-  PetscFunctionBegin;
-  PetscCall(MatSeqAIJHybridGPUDemote(A));
-  PetscCall((*(PetscErrorCode (*)(Mat))HybGlueState.storevalues)(A));
-  {
-    Mat_SeqAIJHybridGPU *hyb = NULL;
+  Mat_SeqAIJHybridGPU *hyb = NULL;
 
-    PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-    hyb->stored = PETSC_TRUE;
-  }
+  PetscFunctionBegin;
+  PetscCall((*(PetscErrorCode (*)(Mat))HybGlueState.storevalues)(A));
+  if (!MatIsSeqAIJHybridGPU(A)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  hyb->stored = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode MatRetrieveValues_SeqAIJHybridGPU(Mat A)
 {
   PetscFunctionBegin;
-  PetscCall(MatSeqAIJHybridGPUDemote(A));
-  PetscCall(MatSeqAIJHybridGPUHostWrites(A));
+  PetscCall(MatSeqAIJHybridGPUHostWrites(A)); /* the parent writes them and leaves the object's state */
   PetscCall((*(PetscErrorCode (*)(Mat))HybGlueState.retrievevalues)(A));
-  PetscCall(MatSeqAIJHybridGPUValuesMoved(A)); /* the parent writes them and leaves the object's state */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -230,6 +231,27 @@ static PetscErrorCode MatResetPreallocation_SeqAIJHybridGPU(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+#if PETSC_VERSION_GE(3, 19, 0)
+/* The parent frees what is there */
+static PetscErrorCode MatResetHash_SeqAIJHybridGPU(Mat A)
+{
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUDisown(A));
+  PetscCall((*(PetscErrorCode (*)(Mat))HybGlueState.resethash)(A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
+/* The parent writes column indices where they are */
+static PetscErrorCode MatSeqAIJSetColumnIndices_SeqAIJHybridGPU(Mat A, PetscInt indices[])
+{
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUHostWrites(A));
+  PetscCall((*(PetscErrorCode (*)(Mat, PetscInt[]))HybGlueState.setcolumnindices)(A, indices));
+  if (MatIsSeqAIJHybridGPU(A)) PetscCall(MatSeqAIJHybridGPUPatternMoved(A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Puts these over the parent's, or the parent's back */
 PetscErrorCode MatSeqAIJHybridGPUComposeOver(Mat A, PetscBool on)
 {
@@ -240,15 +262,55 @@ PetscErrorCode MatSeqAIJHybridGPUComposeOver(Mat A, PetscBool on)
     {"MatStoreValues_C",           (void (*)(void))MatStoreValues_SeqAIJHybridGPU          },
     {"MatRetrieveValues_C",        (void (*)(void))MatRetrieveValues_SeqAIJHybridGPU       },
     {"MatSeqAIJSetPreallocation_C", (void (*)(void))MatSeqAIJSetPreallocation_SeqAIJHybridGPU},
-    {"MatResetPreallocation_C",    (void (*)(void))MatResetPreallocation_SeqAIJHybridGPU   }
+    {"MatResetPreallocation_C",    (void (*)(void))MatResetPreallocation_SeqAIJHybridGPU   },
+    {"MatSeqAIJSetColumnIndices_C", (void (*)(void))MatSeqAIJSetColumnIndices_SeqAIJHybridGPU},
+#if PETSC_VERSION_GE(3, 19, 0)
+    {"MatResetHash_C", (void (*)(void))MatResetHash_SeqAIJHybridGPU}
+#endif
   };
-  void (**parents[])(void) = {&HybGlueState.storevalues, &HybGlueState.retrievevalues, &HybGlueState.setpreallocation, &HybGlueState.resetpreallocation};
+  void (**parents[])(void) = {&HybGlueState.storevalues, &HybGlueState.retrievevalues, &HybGlueState.setpreallocation, &HybGlueState.resetpreallocation, &HybGlueState.setcolumnindices, &HybGlueState.resethash};
 
   PetscFunctionBegin;
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(over); k++) {
     if (!*parents[k] && on) PetscCall(PetscObjectQueryFunction((PetscObject)A, over[k].name, parents[k]));
     if (*parents[k]) PetscCall(PetscObjectComposeFunction((PetscObject)A, over[k].name, on ? over[k].ours : *parents[k]));
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Rows that are lent are counted: PETSc's function has given the array back when it returns, and the row points into it */
+static PetscErrorCode MatGetRow_SeqAIJHybridGPU(Mat A, PetscInt row, PetscInt *n, PetscInt **cols, PetscScalar **v)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, getrow, A, row, n, cols, v);
+  PetscCall((*HybGlueState.seq.getrow)(A, row, n, cols, v));
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  hyb->rows++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatRestoreRow_SeqAIJHybridGPU(Mat A, PetscInt row, PetscInt *n, PetscInt **cols, PetscScalar **v)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, restorerow, A, row, n, cols, v);
+  if (HybGlueState.seq.restorerow) PetscCall((*HybGlueState.seq.restorerow)(A, row, n, cols, v));
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  if (hyb->rows) hyb->rows--;
+  PetscCall(HybStorageGivenBack(hyb));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The parent writes the array itself, past the door */
+static PetscErrorCode MatConjugate_SeqAIJHybridGPU(Mat A)
+{
+  PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, conjugate, A);
+  PetscCall(MatSeqAIJHybridGPUHostWrites(A));
+  PetscCall((*HybGlueState.seq.conjugate)(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -266,8 +328,7 @@ static PetscErrorCode MatAssemblyEnd_SeqAIJHybridGPU(Mat A, MatAssemblyType mode
     hyb->copy.mark.state = state + 1;
     hyb->copy.mark.step  = PETSC_FALSE;
   } else PetscCall((*HybGlueState.seq.assemblyend)(A, mode));
-  hyb->assembling  = 0;
-  hyb->hostwriting = PETSC_FALSE;
+  hyb->assembling = 0;
   if (mode == MAT_FINAL_ASSEMBLY) HybGlueState.assemblies++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -340,9 +401,9 @@ static PetscErrorCode MatView_SeqAIJHybridGPU(Mat A, PetscViewer viewer)
 
     PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
     PetscCall(HybGlueDescribeMemory(text, sizeof(text), NULL));
-    PetscCall(PetscViewerASCIIPrintf(viewer, "AIJHybridGPU: the matrix is on the %s\n", !hyb->copy.pattern ? "host" : hyb->locked ? "host, its values in page-locked memory, with a copy on the device" : !hyb->copy.born ? "host, with a copy on the device" : !hyb->copy.shared ? "device, mirrored on the host" : hyb->former ? "device and the host in one storage, moved there" : "device and the host in one storage"));
+    PetscCall(HybStorageView(hyb, viewer));
     PetscCall(PetscViewerASCIIPrintf(viewer, "AIJHybridGPU: %s\n", text));
-    PetscCall(PetscViewerASCIIPrintf(viewer, "AIJHybridGPU: SpMV method %s, SpGEMM method %s, %zu bytes adopted from a product\n", hyb->device.ready ? hyb->device.plan.method->name : (hyb->host.ready ? hyb->host.plan.method->name : hyb->choices.spmv), hyb->choices.spgemm, hyb->locked ? (size_t)0 : hyb->arrays.bytes));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "AIJHybridGPU: SpMV method %s, SpGEMM method %s, %zu bytes adopted from a product\n", hyb->device.ready ? hyb->device.plan.method->name : (hyb->host.ready ? hyb->host.plan.method->name : hyb->choices.spmv), hyb->choices.spgemm, hyb->arrays.bytes));
     if (A->product && A->product->view) PetscCall((*A->product->view)(A, viewer));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -382,14 +443,14 @@ static PetscErrorCode MatSetOption_SeqAIJHybridGPU(Mat A, MatOption op, PetscBoo
 
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, setoption, A, op, flg);
+  if (op == MAT_STRUCTURE_ONLY && flg) PetscCall(MatSeqAIJHybridGPUDisown(A)); /* the parent frees the values */
   PetscCall((*HybGlueState.seq.setoption)(A, op, flg));
   if (op == MAT_SORTED_FULL && !flg) A->ops->setvalues = MatSetValues_SeqAIJHybridGPU; /* the parent has put its own there */
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   PetscCall(HybAskedKeep(hyb, op, flg));
-  if (hyb->former) PetscCall((*HybGlueState.seq.setoption)(hyb->former, op, flg));
   /* adoption has looked for inodes already, and a numeric phase assembles nothing: a change of mind takes effect here */
   if (op != MAT_USE_INODES || !A->assembled) PetscFunctionReturn(PETSC_SUCCESS);
-  if (hyb->arrays.blocks && !hyb->copy.born) PetscCall((*HybGlueState.seq.assemblyend)(A, MAT_FINAL_ASSEMBLY));
+  if (hyb->arrays.blocks && !HybBorn(hyb)) PetscCall((*HybGlueState.seq.assemblyend)(A, MAT_FINAL_ASSEMBLY));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -405,7 +466,29 @@ static PetscErrorCode MatGetInfo_SeqAIJHybridGPU(Mat A, MatInfoType flag, MatInf
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The Eisenstat variant of the parent's does not give back what it reads */
+static PetscErrorCode MatSOR_SeqAIJHybridGPU(Mat A, Vec b, PetscReal omega, MatSORType flag, PetscReal shift, PetscInt its, PetscInt lits, Vec x)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, sor, A, b, omega, flag, shift, its, lits, x);
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  {
+    const int            readers = hyb->readers;
+    const PetscErrorCode ierr    = (*HybGlueState.seq.sor)(A, b, omega, flag, shift, its, lits, x);
+
+    hyb->readers = readers;
+    PetscCall(ierr);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 #if defined(PETSC_HAVE_DEVICE)
+  #define HybBoundToCPU(A) ((A)->boundtocpu = PETSC_TRUE)
+#else
+  #define HybBoundToCPU(A) ((void)(A))
+#endif
 /*
   A factorization in place leaves a host's factor, so the matrix is bound to the CPU from then on: otherwise PETSc would take the right-hand
   sides of MatMatSolve() to the device, which this machine need not have.
@@ -413,19 +496,20 @@ static PetscErrorCode MatGetInfo_SeqAIJHybridGPU(Mat A, MatInfoType flag, MatInf
 static PetscErrorCode MatLUFactor_SeqAIJHybridGPU(Mat A, IS row, IS col, const MatFactorInfo *info)
 {
   PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUDisown(A));
   PetscCall((*HybGlueState.seq.lufactor)(A, row, col, info));
-  A->boundtocpu = PETSC_TRUE;
+  HybBoundToCPU(A);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode MatILUFactor_SeqAIJHybridGPU(Mat A, IS row, IS col, const MatFactorInfo *info)
 {
   PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUDisown(A));
   PetscCall((*HybGlueState.seq.ilufactor)(A, row, col, info));
-  A->boundtocpu = PETSC_TRUE;
+  HybBoundToCPU(A);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-#endif
 
 /* What we put over the parent's operations; restored slot by slot when converting back */
 static PetscErrorCode MatSeqAIJHybridGPUSetOps(Mat A, PetscBool on)
@@ -441,6 +525,9 @@ static PetscErrorCode MatSeqAIJHybridGPUSetOps(Mat A, PetscBool on)
   ops->zerorowscolumns       = on ? MatZeroRowsColumns_SeqAIJHybridGPU : p->zerorowscolumns;
   ops->fdcoloringsetup       = on ? MatFDColoringSetUp_SeqAIJHybridGPU : p->fdcoloringsetup;
   if (!A->sortedfull) ops->setvalues = on ? MatSetValues_SeqAIJHybridGPU : p->setvalues; /* MAT_SORTED_FULL has one of its own, which makes no room */
+  ops->getrow                = on ? MatGetRow_SeqAIJHybridGPU : p->getrow;
+  ops->restorerow            = on ? MatRestoreRow_SeqAIJHybridGPU : p->restorerow;
+  if (p->conjugate) ops->conjugate = on ? MatConjugate_SeqAIJHybridGPU : p->conjugate;
   ops->assemblyend           = on ? MatAssemblyEnd_SeqAIJHybridGPU : p->assemblyend;
   ops->setfromoptions        = on ? MatSetFromOptions_SeqAIJHybridGPU : p->setfromoptions;
   ops->view                  = on ? MatView_SeqAIJHybridGPU : p->view;
@@ -454,10 +541,9 @@ static PetscErrorCode MatSeqAIJHybridGPUSetOps(Mat A, PetscBool on)
   ops->multhermitiantransposeadd = on ? MatMultHermitianTransposeAdd_SeqAIJHybridGPU : p->multhermitiantransposeadd;
   ops->residual              = on ? MatResidual_SeqAIJHybridGPU : p->residual;
   ops->productsetfromoptions = on ? MatProductSetFromOptions_SeqAIJHybridGPU : p->productsetfromoptions;
-#if defined(PETSC_HAVE_DEVICE)
-  ops->lufactor  = on ? MatLUFactor_SeqAIJHybridGPU : p->lufactor;
-  ops->ilufactor = on ? MatILUFactor_SeqAIJHybridGPU : p->ilufactor;
-#endif
+  ops->lufactor              = on ? MatLUFactor_SeqAIJHybridGPU : p->lufactor;
+  ops->ilufactor             = on ? MatILUFactor_SeqAIJHybridGPU : p->ilufactor;
+  ops->sor                   = on ? MatSOR_SeqAIJHybridGPU : p->sor;
   PetscCall(MatSeqAIJHybridGPUSetDeviceOps(A, on));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -472,6 +558,7 @@ PetscErrorCode MatSeqAIJHybridGPULeave(Mat A)
   for (size_t k = 0; k < sizeof(struct _MatOps) / sizeof(void *); k++)
     if (ops[k] == own[k]) ops[k] = parent[k];
   PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatProductSetFromOptions_anytype_C", NULL));
+  PetscCall(HybDoorClose(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -493,10 +580,12 @@ static PetscErrorCode MatSeqAIJHybridGPUInstall(Mat B)
     first = PETSC_FALSE;
   }
   if (first) {
+    PetscCall(HybFrameFind());
     HybGlueState.seq          = *B->ops;
     HybGlueState.captured_seq = PETSC_TRUE;
   }
   PetscCall(MatSeqAIJHybridGPUSetOps(B, PETSC_TRUE));
+  PetscCall(HybDoorOpen(B));
   if (first) HybGlueState.own = *B->ops;
   PetscCall(HybGlueReadChoices(&choices)); /* what is wrong with the options is said now; the private data come with their first use */
   PetscCall(MatAIJHybridGPUCompose(B, PETSC_TRUE, PETSC_TRUE));
@@ -515,8 +604,9 @@ static PetscErrorCode HybDuplicateOfParent(Mat A, Mat *B)
 
 PetscErrorCode MatConvert_SeqAIJ_SeqAIJHybridGPU(Mat A, MatType type, MatReuse reuse, Mat *newmat)
 {
-  Mat       B;
-  PetscBool plain; /* its arrays may be the program's, see promote.c; also where its operations are ours by -mat_seqaij_type */
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  Mat                  B;
+  PetscBool            plain; /* its arrays may be the program's, see promote.c; also where its operations are ours by -mat_seqaij_type */
 
   PetscFunctionBegin;
   if (reuse == MAT_REUSE_MATRIX) {
@@ -532,12 +622,8 @@ PetscErrorCode MatConvert_SeqAIJ_SeqAIJHybridGPU(Mat A, MatType type, MatReuse r
   PetscCall(PetscStrcmp(((PetscObject)B)->type_name, MATSEQAIJ, &plain));
   plain = (PetscBool)(plain || !MatIsSeqAIJHybridGPU(B));
   PetscCall(MatSeqAIJHybridGPUInstall(B));
-  if (plain && reuse == MAT_INPLACE_MATRIX && B->preallocated) {
-    Mat_SeqAIJHybridGPU *hyb = NULL;
-
-    PetscCall(MatSeqAIJHybridGPUGetData(B, &hyb));
-    if (!hyb->arrays.blocks) hyb->lentarrays = PETSC_TRUE;
-  }
+  PetscCall(MatSeqAIJHybridGPUGetData(B, &hyb)); /* now: later it could fail amid a function of the parent's */
+  if (plain && reuse == MAT_INPLACE_MATRIX && B->preallocated && !hyb->arrays.blocks) hyb->lentarrays = PETSC_TRUE;
   PetscCall(MatAIJHybridGPUSetVecType(B));
   PetscCall(PetscObjectChangeTypeName((PetscObject)B, MATSEQAIJHYBRIDGPU));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -585,7 +671,8 @@ PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat A, MatType type, MatReuse r
   B = *newmat;
   PetscCall(MatSeqAIJHybridGPUGetData(B, &hyb));
   PetscCall(MatSeqAIJHybridGPUDisown(B)); /* the base class must not outlive our arrays */
-  PetscCall(MatSeqAIJHybridGPUDestroyFormer(hyb));
+  PetscCall(HybStorageFreeRetired(hyb));
+  PetscCall(HybDoorClose(B));
   PetscCall(MatSeqAIJHybridGPUDestroyPlans(hyb));
   PetscCall(MatSeqAIJHybridGPUDestroyDevice(hyb));
   PetscCall(PetscFree(B->spptr));

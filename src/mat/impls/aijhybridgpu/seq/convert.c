@@ -20,7 +20,6 @@ static PetscBool    HybParentConvertersKnown;
 static PetscErrorCode HybPlainDuplicate(Mat A, PetscBool values, Mat *B)
 {
   PetscFunctionBegin;
-  PetscCall(MatSeqAIJHybridGPULockedLetDuplicate(A));
   PetscCall(MatSeqAIJHybridGPUHostDuplicate(A, values, B));
   if (MatIsSeqAIJHybridGPU(*B)) PetscCall(MatConvert_SeqAIJHybridGPU_SeqAIJ(*B, MATSEQAIJ, MAT_INPLACE_MATRIX, B));
   PetscFunctionReturn(PETSC_SUCCESS);

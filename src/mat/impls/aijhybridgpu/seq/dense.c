@@ -92,7 +92,7 @@ static PetscErrorCode HybDenseExec(Mat A, Mat B, PetscCount nnz, HybExec *x)
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   PetscCall(HybDenseIsOnDevice(B, &bdevice));
   if (bdevice) PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, x));
-  else if (hyb->choices.backend == HYB_BACKEND_CUDA || hyb->copy.born) PetscCall(HybGlueGetExec(A, &hyb->choices, nnz, x));
+  else if (hyb->choices.backend == HYB_BACKEND_CUDA || HybBorn(hyb)) PetscCall(HybGlueGetExec(A, &hyb->choices, nnz, x));
   else *x = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
   PetscFunctionReturn(PETSC_SUCCESS);
 }

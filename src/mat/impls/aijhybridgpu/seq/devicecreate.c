@@ -59,7 +59,7 @@ PetscErrorCode MatSeqAIJHybridGPUDeriveExec(Mat A, HybExec *x, PetscBool *device
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   PetscCall(HybLentGet(A, PETSC_TRUE, &l));
   if (l.csr.a || !l.csr.nnz) {
-    PetscCall(HybGlueGetExec(A, &hyb->choices, hyb->copy.born ? HYB_ANY_SIZE : l.csr.nnz, x));
+    PetscCall(HybGlueGetExec(A, &hyb->choices, HybBorn(hyb) ? HYB_ANY_SIZE : l.csr.nnz, x));
     *device = HybExecOnDevice(x);
   }
   PetscCall(HybLentRestore(A, &l));
@@ -173,11 +173,20 @@ static PetscErrorCode MatDuplicate_SeqAIJHybridGPU(Mat A, MatDuplicateOption op,
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, duplicate, A, op, B);
   PetscCall(MatSeqAIJHybridGPUGetData(A, &a));
-  PetscCall(MatSeqAIJHybridGPULockedLetDuplicate(A));
-  if (op != MAT_SHARE_NONZERO_PATTERN && !a->hostcopy) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(A, &x, &device));
+  if (op == MAT_SHARE_NONZERO_PATTERN) a->patternheld = PETSC_TRUE;
+  if (op != MAT_SHARE_NONZERO_PATTERN && !a->hostcopy && (a->lives != HYB_LIVES_PROMOTED || a->optionsknown)) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(A, &x, &device));
   if (!device) {
-    if (op == MAT_COPY_VALUES) PetscCall(MatSeqAIJHybridGPUHostDuplicate(A, PETSC_TRUE, B));
-    else HybWithLargePages(A->rmap->n, (*HYB_PARENT.duplicate)(A, op, B));
+    const int      readers = a->readers; /* before 3.26 the parent gets the values twice, and restores them once */
+    PetscErrorCode ierr;
+
+    if (op == MAT_COPY_VALUES) ierr = MatSeqAIJHybridGPUHostDuplicate(A, PETSC_TRUE, B);
+    else {
+      HybLargePagesBegin(A->rmap->n);
+      ierr = (*HYB_PARENT.duplicate)(A, op, B);
+      HybLargePagesEnd();
+    }
+    a->readers = readers;
+    PetscCall(ierr);
     PetscCall(MatSeqAIJHybridGPUShare(A, *B));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -250,6 +259,7 @@ static PetscErrorCode MatTranspose_SeqAIJHybridGPU(Mat A, MatReuse reuse, Mat *B
     device = ondevice;
   }
   if (!device) {
+    if (reuse == MAT_REUSE_MATRIX) PetscCall(MatSeqAIJHybridGPUHostWrites(*B)); /* the parent writes the array itself */
     PetscCall((*HYB_PARENT.transpose)(A, reuse, B));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -420,6 +430,8 @@ static PetscErrorCode MatCreateSubMatrices_SeqAIJHybridGPU(Mat A, PetscInt n, co
     ierr = MatSeqAIJHybridGPUSubMatrix(A, isrow[k], iscol[k], reuse, &(*B)[k], &done);
     if (ierr || done) continue;
     one[0] = (*B)[k];
+    if (reuse == MAT_REUSE_MATRIX) ierr = MatSeqAIJHybridGPUHostWrites(one[0]); /* the parent writes the array itself */
+    if (ierr) continue;
     ierr   = (*HYB_PARENT.createsubmatrices)(A, 1, &isrow[k], &iscol[k], reuse, &S);
     if (ierr) continue;
     (*B)[k] = S[0];

@@ -27,7 +27,7 @@ static PetscErrorCode MatScale_SeqAIJHybridGPU(Mat A, PetscScalar alpha)
   /* BLAS may round a complex product otherwise, and takes zero times anything for zero */
   PetscCall(MatSeqAIJHybridGPUWriteBegin(A, (PetscBool)(!PetscDefined(USE_COMPLEX) && alpha != (PetscScalar)0), &x, &device, &w));
   if (!device) {
-    PetscCall((*HYB_PARENT.scale)(A, alpha));
+    HybInside(A, (*HYB_PARENT.scale)(A, alpha));
     if (w.both) PetscCall(x.backend->csr->scale(&x, w.csr.nnz, (HybScalar *)&alpha, w.csr.a));
     PetscCall(MatSeqAIJHybridGPUWriteEnd(A, &w, PETSC_TRUE));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -52,7 +52,7 @@ static PetscErrorCode MatZeroEntries_SeqAIJHybridGPU(Mat A)
   HybLeaveIfOverlaid(A, zeroentries, A);
   PetscCall(MatSeqAIJHybridGPUWriteBegin(A, PETSC_TRUE, &x, &device, &w));
   if (!device) {
-    PetscCall((*HYB_PARENT.zeroentries)(A));
+    HybInside(A, (*HYB_PARENT.zeroentries)(A));
     if (w.both) PetscCall(x.backend->zero(&x, w.csr.a, sizeof(HybScalar) * (size_t)w.csr.nnz));
     PetscCall(MatSeqAIJHybridGPUWriteEnd(A, &w, PETSC_TRUE));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -104,7 +104,7 @@ static PetscErrorCode MatDiagonalScale_SeqAIJHybridGPU(Mat A, Vec l, Vec r)
   if (hyb->block) interface = PETSC_FALSE;
   PetscCall(MatSeqAIJHybridGPUWriteBegin(A, (PetscBool)!PetscDefined(USE_COMPLEX), &x, &device, &w));
   if (!device) {
-    PetscCall((*HYB_PARENT.diagonalscale)(A, l, r));
+    HybInside(A, (*HYB_PARENT.diagonalscale)(A, l, r));
     if (w.both) PetscCall(HybDiagonalScaleOnDevice(&x, &w.csr, l, r));
     PetscCall(MatSeqAIJHybridGPUWriteEnd(A, &w, interface));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -163,6 +163,7 @@ static PetscErrorCode MatGetDiagonal_SeqAIJHybridGPU(Mat A, Vec v)
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
   PetscCall(HybArenaInit(&work, &x));
   PetscCall(HybWorkEnd(&work, HybGetDiagonalIn(&x, &work, &csr, v, n)));
+  PetscCall(MatSeqAIJHybridGPUReadEnd(A, &x));
   PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_GETDIAGONAL], A, 0, 0, 0));
   HybGlueState.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -195,7 +196,7 @@ static PetscErrorCode MatSeqAIJHybridGPUDiagonalSet(Mat A, Vec v, const PetscSca
   Mat_SeqAIJHybridGPU *hyb = NULL;
   HybExec              x;
   HybCSR               csr;
-  PetscBool            device = PETSC_FALSE, add = (PetscBool)(mode == ADD_VALUES), takes;
+  PetscBool            device = PETSC_FALSE, add = (PetscBool)(mode == ADD_VALUES), full;
   PetscCount           missing = 0;
   HybWriteThrough      w;
 
@@ -210,12 +211,12 @@ static PetscErrorCode MatSeqAIJHybridGPUDiagonalSet(Mat A, Vec v, const PetscSca
     PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_DIAGONALSET], A, 0, 0, 0));
     if (!missing) PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(MatSeqAIJHybridGPULockedTakesDiagonal(A, &takes));
-  if (!takes) PetscCall(MatSeqAIJHybridGPUDisown(A)); /* the parent may make room for new entries */
+  PetscCall(MatSeqAIJHybridGPUDiagonalIsFull(A, &full));
+  if (!full) PetscCall(MatSeqAIJHybridGPUDisown(A)); /* the parent makes room for new entries */
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   w.both = (PetscBool)(w.both && hyb->copy.pattern); /* disowning takes the device's copy along */
-  if (v) PetscCall((*HYB_PARENT.diagonalset)(A, v, mode));
-  else PetscCall((*HYB_PARENT.shift)(A, *alpha));
+  if (v) HybInside(A, (*HYB_PARENT.diagonalset)(A, v, mode));
+  else HybInside(A, (*HYB_PARENT.shift)(A, *alpha));
   if (w.both) PetscCall(HybDiagonalSetOnDevice(&x, &w.csr, v, alpha, add, &missing));
   if (!missing) PetscCall(MatSeqAIJHybridGPUWriteEnd(A, &w, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -249,7 +250,7 @@ static PetscErrorCode MatNorm_SeqAIJHybridGPU(Mat A, NormType type, PetscReal *n
   HybLeaveIfOverlaid(A, norm, A, type, norm);
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   x.backend = &HybBackendHost;
-  if (hyb->copy.born && (type == NORM_1 || type == NORM_FROBENIUS || type == NORM_INFINITY)) PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, &x));
+  if (HybBorn(hyb) && (type == NORM_1 || type == NORM_FROBENIUS || type == NORM_INFINITY)) PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, &x));
   if (!HybExecOnDevice(&x)) {
     PetscCall((*HYB_PARENT.norm)(A, type, norm));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -286,7 +287,7 @@ PetscErrorCode MatSeqAIJHybridGPUCopyValues(Mat A, Mat B, PetscBool *done)
   }
   PetscCall(HybLentGet(A, PETSC_TRUE, &l));
   a = l.csr;
-  if (sent) PetscCall(MatSeqAIJHybridGPUSendLent(A, hyb, &x, &l, PETSC_TRUE, &a));
+  if (sent) PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &a));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(B, &x, PETSC_TRUE, &b));
   PetscCheck(a.nnz == b.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "Number of nonzeros in the two matrices differ: %" PetscInt64_FMT " and %" PetscInt64_FMT ", though SAME_NONZERO_PATTERN was said", (PetscInt64)a.nnz, (PetscInt64)b.nnz);
   PetscCheck(a.a || !a.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "The matrix holds a structure of %" PetscInt64_FMT " nonzeros without values (MAT_STRUCTURE_ONLY)", (PetscInt64)a.nnz);
@@ -310,6 +311,7 @@ static PetscErrorCode MatCopy_SeqAIJHybridGPU(Mat A, Mat B, MatStructure str)
     PetscErrorCode (*own)(Mat, Mat, MatStructure) = A->ops->copy;
     PetscErrorCode ierr;
 
+    PetscCall(MatSeqAIJHybridGPUHostWrites(B)); /* which may write the array itself */
     /* the parent takes its fast way, array to array, where both matrices have the same function */
     if (B->ops->copy == HYB_PARENT.copy) A->ops->copy = HYB_PARENT.copy;
     ierr         = (*HYB_PARENT.copy)(A, B, str);

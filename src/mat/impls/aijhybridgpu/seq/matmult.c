@@ -86,7 +86,7 @@ PetscErrorCode MatSeqAIJHybridGPUGetDeviceTranspose(Mat A, const HybExec *x, con
     PetscCall(HybMultPlanDestroy(&t->mult));
     PetscCall(HybArenaReset(&t->arena));
   }
-  if (t->ready && t->state == hyb->copy.mark.state && t->conjugated == conjugate) PetscFunctionReturn(PETSC_SUCCESS);
+  if (t->ready && !t->stale && t->state == hyb->copy.mark.state && t->conjugated == conjugate) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscLogEventBegin(HYB_Transpose, A, 0, 0, 0));
   if (!t->ready) {
     HybArena work;
@@ -106,11 +106,13 @@ PetscErrorCode MatSeqAIJHybridGPUGetDeviceTranspose(Mat A, const HybExec *x, con
     t->key        = hyb->copy.key;
     t->state      = hyb->copy.mark.state;
     t->conjugated = conjugate;
+    t->stale      = PETSC_FALSE;
   }
-  if (t->state != hyb->copy.mark.state || t->conjugated != conjugate) {
+  if (t->stale || t->state != hyb->copy.mark.state || t->conjugated != conjugate) {
     PetscCall(x->backend->csr->gather(x, t->csr.nnz, t->perm, conjugate, csr->a, t->csr.a));
     t->state      = hyb->copy.mark.state;
     t->conjugated = conjugate;
+    t->stale      = PETSC_FALSE;
   }
   PetscCall(PetscLogEventEnd(HYB_Transpose, A, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -169,14 +171,14 @@ static PetscErrorCode MatSeqAIJHybridGPUMultExec(Mat A, Mat_SeqAIJHybridGPU *hyb
   PetscCall(HybVecOnDevice(xx, &xdevice));
   PetscCall(HybVecOnDevice(zz, &zdevice));
 #if !defined(PETSC_HAVE_CUDA)
-  if (!hyb->copy.born && !transpose) PetscCall(MatSeqAIJHybridGPUStages(A, hyb, csr, mode, &stages));
+  if (!HybBorn(hyb) && !transpose) PetscCall(MatSeqAIJHybridGPUStages(A, hyb, csr, mode, &stages));
 #else
   (void)transpose;
   (void)mode;
 #endif
   /* vectors on the device: there, whatever the size. Vectors on the host: there too, unless the matrix lives on the device or has been sent there to stay. */
   if (xdevice || zdevice) PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, x));
-  else if (hyb->choices.backend == HYB_BACKEND_CUDA || hyb->copy.born || stages) PetscCall(HybGlueGetExec(A, &hyb->choices, nnz, x));
+  else if (hyb->choices.backend == HYB_BACKEND_CUDA || HybBorn(hyb) || stages) PetscCall(HybGlueGetExec(A, &hyb->choices, nnz, x));
   else *x = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
 #if defined(PETSC_HAVE_CUDA)
   if (HybExecOnDevice(x) && !(xdevice && zdevice) && !HybGlueState.toldhostvectors) {
@@ -187,7 +189,7 @@ static PetscErrorCode MatSeqAIJHybridGPUMultExec(Mat A, Mat_SeqAIJHybridGPU *hyb
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybMultOnDevice(Mat A, const HybExec *x, const HybLent *l, PetscBool transpose, PetscBool conjugate, Vec xx, HybSpMVMode mode, Vec yy, Vec zz, HybArena *work)
+static PetscErrorCode HybMultOnDevice(Mat A, const HybExec *x, PetscBool transpose, PetscBool conjugate, Vec xx, HybSpMVMode mode, Vec yy, Vec zz, HybArena *work)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
   HybMultPlan         *plan;
@@ -198,7 +200,7 @@ static PetscErrorCode HybMultOnDevice(Mat A, const HybExec *x, const HybLent *l,
 
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-  PetscCall(MatSeqAIJHybridGPUSendLent(A, hyb, x, l, PETSC_TRUE, &csr));
+  PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, x, PETSC_TRUE, &csr));
   if (transpose) {
     HybDeviceTranspose *t = NULL;
 
@@ -224,6 +226,7 @@ static PetscErrorCode HybMultOnDevice(Mat A, const HybExec *x, const HybLent *l,
   PetscCall(HybDeviceVectorRestore(x, work, &dx));
   PetscCall(PetscLogGpuFlops(2.0 * csr.nnz - (mode == HYB_SPMV_SET ? plan->nonemptyrows : 0)));
   if (!PetscDefined(HAVE_DEVICE)) PetscCall(PetscLogFlops(2.0 * csr.nnz - (mode == HYB_SPMV_SET ? plan->nonemptyrows : 0)));
+  PetscCall(MatSeqAIJHybridGPUReadEnd(A, x));
   HybGlueState.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -269,7 +272,7 @@ static PetscErrorCode MatSeqAIJHybridGPUMult(Mat A, PetscBool transpose, PetscBo
     PetscErrorCode ierr;
 
     PetscCall(HybArenaInit(&work, &x));
-    ierr = HybMultOnDevice(A, &x, &l, transpose, conjugate, xx, mode, yy, zz, &work);
+    ierr = HybMultOnDevice(A, &x, transpose, conjugate, xx, mode, yy, zz, &work);
     PetscCall(HybArenaReset(&work));
     PetscCall(ierr);
   } else if (transpose) *parents = PETSC_TRUE;

@@ -268,7 +268,7 @@ static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, HybOperand
       result       = sum;
     }
   }
-  if (!ierr) ierr = HybExecOnDevice(x) ? MatSeqAIJHybridGPUAdoptDevice(C, x, &arrays, &result) : MatSeqAIJHybridGPUAdopt(C, &arrays, &result, NULL);
+  if (!ierr) ierr = HybExecOnDevice(x) ? MatSeqAIJHybridGPUAdoptDevice(C, x, &arrays, &result) : MatSeqAIJHybridGPUAdopt(C, &arrays, &result);
   if (ierr) { /* nothing of a failed result stays behind */
     (void)HybArenaReset(&arrays);
     PetscCall(ierr);
@@ -337,7 +337,10 @@ static PetscErrorCode HybMatProductValues(HybMatProduct *mp, Mat A, PetscObjectI
   *state = 0;
   *moves = 0;
   if (HybExecOnDevice(&mp->exec) && MatIsSeqAIJHybridGPU(A) && A->spptr) {
-    *moves = ((Mat_SeqAIJHybridGPU *)A->spptr)->moves;
+    Mat_SeqAIJHybridGPU *hyb = NULL;
+
+    PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+    *moves = hyb->moves;
     PetscCall(PetscObjectGetId((PetscObject)A, id));
     PetscCall(PetscObjectStateGet((PetscObject)A, state));
   }

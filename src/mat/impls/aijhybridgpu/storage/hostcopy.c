@@ -141,7 +141,7 @@ static PetscErrorCode HybHostCopyExec(Mat A, const PetscInt *i, const PetscScala
   /* the program's offsets are not ours to write; by -mat_seqaij_type a matrix may have such, unseen */
   PetscCall(PetscStrcmp(((PetscObject)A)->type_name, MATSEQAIJ, &plain));
   if (hyb->lentarrays || (plain && i != hyb->adopted)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybGlueGetExec(A, &hyb->choices, hyb->copy.born ? HYB_ANY_SIZE : i[A->rmap->n], x));
+  PetscCall(HybGlueGetExec(A, &hyb->choices, HybBorn(hyb) ? HYB_ANY_SIZE : i[A->rmap->n], x));
   if (!HybExecOnDevice(x)) x->backend = NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -168,17 +168,17 @@ PetscErrorCode MatSeqAIJHybridGPUHostDuplicate(Mat A, PetscBool values, Mat *B)
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   PetscCall(HybDuplicateCut(A, (PetscInt *)i, B, &cut));
   if (cut) {
-    const PetscCount  nnz    = i[A->rmap->n];
-    const PetscBool   shared = (PetscBool)(hyb->copy.pattern && hyb->copy.shared && hyb->copy.csr.j == j && (PetscScalar *)hyb->copy.csr.a == a);
-    const HybCopyKind kind   = shared ? HYB_COPY_DEVICE_TO_HOST : HYB_COPY_HOST_TO_HOST;
+    const PetscCount  nnz     = i[A->rmap->n];
+    const PetscBool   jshared = (PetscBool)(hyb->copy.pattern && hyb->lives == HYB_LIVES_SHARED && hyb->copy.csr.j == j);
+    const PetscBool   ashared = (PetscBool)(hyb->copy.pattern && HybShared(hyb) && (PetscScalar *)hyb->copy.csr.a == a);
 
     PetscCall(MatSeqAIJGetCSRAndMemType(*B, &bi, &bj, &ba, &mtype));
     PetscCall(PetscLogEventBegin(HYB_HostDuplicate, A, 0, 0, 0));
-    ierr = x.backend->copy(&x, (void *)bj, j, sizeof(PetscInt) * (size_t)nnz, kind);
-    if (!ierr && values) ierr = x.backend->copy(&x, ba, a, sizeof(PetscScalar) * (size_t)nnz, kind);
+    ierr = x.backend->copy(&x, (void *)bj, j, sizeof(PetscInt) * (size_t)nnz, jshared ? HYB_COPY_DEVICE_TO_HOST : HYB_COPY_HOST_TO_HOST);
+    if (!ierr && values) ierr = x.backend->copy(&x, ba, a, sizeof(PetscScalar) * (size_t)nnz, ashared ? HYB_COPY_DEVICE_TO_HOST : HYB_COPY_HOST_TO_HOST);
     if (ierr) (void)MatDestroy(B); /* its entries are nothing yet */
     PetscCall(ierr);
-    if (shared) PetscCall(HybLogToHost((sizeof(PetscInt) + (values ? sizeof(PetscScalar) : 0)) * (PetscLogDouble)nnz));
+    PetscCall(HybLogToHost(((jshared ? sizeof(PetscInt) : 0) + (ashared && values ? sizeof(PetscScalar) : 0)) * (PetscLogDouble)nnz));
     PetscCall(PetscLogEventEnd(HYB_HostDuplicate, A, 0, 0, 0));
   }
   PetscFunctionReturn(PETSC_SUCCESS);

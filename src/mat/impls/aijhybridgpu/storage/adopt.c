@@ -68,19 +68,6 @@ PetscCount HybCountNonemptyRows(const HybCSR *csr, PetscCount *longest)
   return n;
 }
 
-PetscErrorCode HybPatternKeyGet(Mat A, const HybCSR *csr, HybPatternKey *key)
-{
-  PetscFunctionBegin;
-  PetscCall(PetscMemzero(key, sizeof(*key)));
-  key->nonzerostate = A->nonzerostate;
-  key->i            = csr->i;
-  key->j            = csr->j;
-  key->nnz          = csr->nnz;
-  key->m            = csr->m;
-  key->n            = csr->n;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode HybLentCheck(Mat A, const HybLent *l, const HybExec *x, const HybCSR *csr, const char *role)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
@@ -108,6 +95,30 @@ PetscErrorCode HybLentCheck(Mat A, const HybLent *l, const HybExec *x, const Hyb
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode MatSeqAIJHybridGPUDiagonalIsFull(Mat A, PetscBool *full)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybPatternKey        key;
+  HybLent              l;
+  PetscInt             where = 0;
+
+  PetscFunctionBegin;
+  *full = PETSC_FALSE;
+  if (!A->preallocated) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  if (!hyb->arrays.blocks && !hyb->former) PetscFunctionReturn(PETSC_SUCCESS); /* all is AIJ's own: whoever asks need not know */
+  PetscCall(HybLentGet(A, PETSC_FALSE, &l));
+  PetscCall(HybPatternKeyGet(A, &l.csr, &key));
+  *full = HybPatternKeyEqual(&key, &hyb->diagonalkey);
+  if (!*full) {
+    for (PetscInt r = 0; r < PetscMin(l.csr.m, l.csr.n) && where >= 0; r++) PetscCall(PetscFindInt(r, l.csr.i[r + 1] - l.csr.i[r], l.csr.j + l.csr.i[r], &where));
+    *full = (PetscBool)(where >= 0 && l.csr.m <= l.csr.n);
+    if (*full) hyb->diagonalkey = key;
+  }
+  PetscCall(HybLentRestore(A, &l));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode MatSeqAIJHybridGPUExchangeData(Mat A, Mat B)
 {
   struct _MatOps *a = A->ops, *b = B->ops, c = *A->ops;
@@ -129,30 +140,8 @@ PetscErrorCode MatSeqAIJHybridGPUExchangeData(Mat A, Mat B)
   b->restorecolumnij   = c.restorecolumnij;
   b->coloringpatch     = c.coloringpatch;
   b->multdiagonalblock = c.multdiagonalblock;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode HybSeenStatesGet(Mat A, HybSeenStates *s)
-{
-  PetscFunctionBegin;
-  PetscCall(PetscObjectStateGet((PetscObject)A, &s->state));
-  s->nonzerostate     = A->nonzerostate;
-  s->ass_nonzerostate = A->ass_nonzerostate;
-  s->num_ass          = A->num_ass;
-  s->was_assembled    = A->was_assembled;
-  s->info             = A->info;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode HybSeenStatesSet(Mat A, const HybSeenStates *s)
-{
-  PetscFunctionBegin;
-  A->nonzerostate     = s->nonzerostate;
-  A->ass_nonzerostate = s->ass_nonzerostate;
-  A->num_ass          = s->num_ass;
-  A->was_assembled    = s->was_assembled;
-  A->info             = s->info;
-  PetscCall(PetscObjectStateSet((PetscObject)A, s->state));
+  PetscCall(HybDoorOpen(A));
+  PetscCall(HybDoorClose(B));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -176,12 +165,11 @@ void HybNoInodeEnd(PetscOptions *noinode)
   exchanged with C's. The arrays stay ours (C's private data frees them after the parent's destroy); everything else that AIJ
   keeps beside them is of the parent's own making, so every inherited operation is right.
 */
-PetscErrorCode MatSeqAIJHybridGPUAdopt(Mat C, HybArena *arrays, const HybCSR *csr, Mat *former)
+static PetscErrorCode HybAdopt(Mat C, HybArena *arrays, const HybCSR *csr, HybLives lives)
 {
   Mat                  T;
   Mat_SeqAIJHybridGPU *hyb = NULL;
   HybArena             old;
-  const PetscInt      *oldadopted;
 
   PetscFunctionBegin;
 #if PETSC_VERSION_GE(3, 19, 0)
@@ -193,25 +181,21 @@ PetscErrorCode MatSeqAIJHybridGPUAdopt(Mat C, HybArena *arrays, const HybCSR *cs
   PetscCall(PetscLayoutSetUp(C->cmap));
   PetscCall(MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, csr->m, csr->n, csr->i, csr->j, (PetscScalar *)csr->a, &T));
   PetscCall(MatSetOption(T, MAT_NEW_NONZERO_LOCATIONS, PETSC_TRUE)); /* as after a product of the parent's */
+  PetscCall(MatSeqAIJHybridGPUDestroyDevice(hyb));
+  PetscCall(HybStorageDropMoved(C, hyb));
   PetscCall(MatSeqAIJHybridGPUExchangeData(C, T));
   /* from here on C owns them, whatever fails */
   old            = hyb->arrays;
-  oldadopted     = hyb->adopted;
   hyb->arrays    = *arrays;
   hyb->adopted   = csr->i;
-  hyb->stored    = hyb->hostwriting = PETSC_FALSE;
-  hyb->adoptions++;
+  hyb->stored    = PETSC_FALSE;
   arrays->blocks = NULL;
   arrays->bytes  = 0;
-  if (former) {
-    *former            = T;
-    hyb->formerarrays  = old;
-    hyb->formeradopted = oldadopted;
-  } else { /* whatever C held before goes with T, before the arrays under it */
-    PetscCall(MatDestroy(&T));
-    PetscCall(HybArenaReset(&old));
-    PetscCall(MatSeqAIJHybridGPUDestroyFormer(hyb));
-  }
+  hyb->adoptions++;
+  PetscCall(HybStorageGo(hyb, lives));
+  /* whatever C held before goes with T, before the arrays under it */
+  PetscCall(MatDestroy(&T));
+  PetscCall(HybStorageRetire(hyb, &old));
   C->preallocated  = PETSC_TRUE;
   C->assembled     = PETSC_TRUE;
   C->was_assembled = PETSC_FALSE;
@@ -220,8 +204,10 @@ PetscErrorCode MatSeqAIJHybridGPUAdopt(Mat C, HybArena *arrays, const HybCSR *cs
   C->ass_nonzerostate = C->nonzerostate;
   PetscCall(PetscMemzero(&C->info, sizeof(C->info)));
   PetscCall(PetscObjectStateIncrease((PetscObject)C));
+  PetscCall(MatSeqAIJHybridGPUValuesMoved(C));
   {
     HybPatternKey key;
+
     PetscCall(HybPatternKeyGet(C, csr, &key));
     hyb->checkkey = key; /* our own results are sorted */
   }
@@ -232,14 +218,63 @@ PetscErrorCode MatSeqAIJHybridGPUAdopt(Mat C, HybArena *arrays, const HybCSR *cs
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* what a promoted matrix was: its base class's data, then the arrays under them */
-PetscErrorCode MatSeqAIJHybridGPUDestroyFormer(Mat_SeqAIJHybridGPU *hyb)
+PetscErrorCode MatSeqAIJHybridGPUAdopt(Mat C, HybArena *arrays, const HybCSR *csr)
 {
   PetscFunctionBegin;
-  if (!hyb->former) PetscFunctionReturn(PETSC_SUCCESS);
-  hyb->locked = PETSC_FALSE;
-  PetscCall(MatDestroy(&hyb->former));
-  PetscCall(HybArenaReset(&hyb->formerarrays));
+  PetscCall(HybAdopt(C, arrays, csr, HYB_LIVES_HOST));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybAdoptDevice(Mat C, const HybExec *x, HybArena *arrays, const HybCSR *csr)
+{
+  Mat_SeqAIJHybridGPU *hyb  = NULL;
+  HybCSR               host = *csr;
+  HybDeviceCopy        copy;
+  HybMem               jmem, amem;
+  PetscBool            shared;
+  PetscOptions         noinode = NULL;
+  HybLent              l;
+  PetscErrorCode       ierr;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
+  PetscCall(HybArenaWhere(arrays, csr->j, &jmem));
+  PetscCall(HybArenaWhere(arrays, csr->a, &amem));
+  PetscCall(PetscMemzero(&copy, sizeof(copy)));
+  copy.pattern = copy.values = PETSC_TRUE;
+  copy.csr                   = *csr;
+  shared                     = (PetscBool)(jmem == HYB_MEM_MANAGED && amem == HYB_MEM_MANAGED);
+  /* PETSc rewrites row offsets on the host: each side has its own */
+  PetscCall(HybArenaAlloc(arrays, HYB_MEM_HOST, (PetscCount)csr->m + 1, sizeof(PetscInt), &host.i));
+  PetscCall(x->backend->copy(x, host.i, csr->i, sizeof(PetscInt) * ((size_t)csr->m + 1), HYB_COPY_DEVICE_TO_HOST));
+  if (!shared) {
+    PetscCall(HybArenaAlloc(arrays, HYB_MEM_HOST, csr->nnz, sizeof(PetscInt), &host.j));
+    PetscCall(HybArenaAlloc(arrays, HYB_MEM_HOST, csr->nnz, sizeof(HybScalar), &host.a));
+    PetscCall(x->backend->copy(x, host.j, csr->j, sizeof(PetscInt) * (size_t)csr->nnz, HYB_COPY_DEVICE_TO_HOST));
+    PetscCall(x->backend->copy(x, host.a, csr->a, sizeof(HybScalar) * (size_t)csr->nnz, HYB_COPY_DEVICE_TO_HOST));
+  }
+  PetscCall(HybLogToHost(sizeof(PetscInt) * ((PetscLogDouble)csr->m + 1) + (shared ? 0.0 : (PetscLogDouble)(sizeof(PetscInt) + sizeof(HybScalar)) * csr->nnz)));
+  PetscCall(x->backend->sync(x));
+  copy.nonemptyrows = HybCountNonemptyRows(&host, &copy.longest); /* while the offsets are in the cache, and not in the first product with a vector */
+  PetscCall(HybNoInodeBegin(&noinode));
+  ierr = HybAdopt(C, arrays, &host, shared ? HYB_LIVES_SHARED : HYB_LIVES_MIRRORED);
+  HybNoInodeEnd(&noinode);
+  PetscCall(ierr);
+  PetscCall(HybLentGet(C, PETSC_TRUE, &l));
+  PetscCall(HybPatternKeyGet(C, &l.csr, &copy.key));
+  PetscCall(HybLentRestore(C, &l));
+  /* MatDuplicate() and MatTranspose() count the state once more: pages that are shared need not be asked back for that, which took 0.7 ms of a first
+     product. Should it have been the host that wrote, they come back by themselves */
+  PetscCall(HybMarkSet(C, shared, &copy.mark));
+  hyb->copy = copy;
+  PetscCall(MatSeqAIJHybridGPUSetBornOps(C, PETSC_TRUE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatSeqAIJHybridGPUAdoptDevice(Mat C, const HybExec *x, HybArena *arrays, const HybCSR *csr)
+{
+  PetscFunctionBegin;
+  HybWithLargePages(csr->m, HybAdoptDevice(C, x, arrays, csr));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -280,32 +315,35 @@ PetscErrorCode MatSeqAIJHybridGPUDisown(Mat A)
   Mat                  D;
   PetscBool            assembled;
   PetscErrorCode       ierr;
-  const PetscInt      *i, *j;
-  PetscScalar         *a;
-  PetscMemType         mtype;
+  const PetscInt      *i;
   void                *data;
 
   PetscFunctionBegin;
-  if (!hyb || !hyb->arrays.blocks) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!hyb) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJHybridGPUDemote(A));
   if (!hyb->arrays.blocks) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, &j, &a, &mtype));
+  PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, NULL, NULL, NULL));
   if (i != hyb->adopted) PetscFunctionReturn(PETSC_SUCCESS); /* the base class has moved on by itself; somebody may still read ours */
   assembled    = A->assembled;
   A->assembled = PETSC_TRUE; /* MatSetValues() has said otherwise already, the arrays are still whole */
   ierr         = MatSeqAIJHybridGPUHostDuplicate(A, PETSC_TRUE, &D);
   A->assembled = assembled;
   PetscCall(ierr);
-  data               = A->data;
-  A->data            = D->data;
-  D->data            = data;
+  PetscCall(MatSeqAIJHybridGPUHostWrites(A)); /* what is queued reads the arrays that go */
+  data    = A->data;
+  A->data = D->data;
+  D->data = data;
+  PetscCall(HybDoorOpen(A));
+  PetscCall(HybDoorClose(D));
   if (hyb->stored) PetscCall(HybMoveStoredValues(D, A, hyb));
   arrays             = hyb->arrays;
   hyb->arrays.blocks = NULL;
   hyb->arrays.bytes  = 0;
+  hyb->adopted       = NULL;
   PetscCall(MatSeqAIJHybridGPUDestroyDevice(hyb));
+  PetscCall(HybStorageGo(hyb, HYB_LIVES_HOST));
   PetscCall(MatSeqAIJHybridGPUSetBornOps(A, PETSC_FALSE));
   PetscCall(MatDestroy(&D));
-  PetscCall(HybArenaReset(&arrays));
+  PetscCall(HybStorageRetire(hyb, &arrays));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

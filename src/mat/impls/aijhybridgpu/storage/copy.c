@@ -1,0 +1,117 @@
+/*
+  Reading a matrix on the device: the copy of one that lives on the host, sent when pattern or values have moved, or the arrays that it lives in.
+*/
+#include "../aijhybridgpuimpl.h"
+
+/* The pattern is another one than the device has: what is there is of no use. */
+static PetscErrorCode HybCopyForget(Mat A, Mat_SeqAIJHybridGPU *hyb)
+{
+  PetscFunctionBegin;
+  if (hyb->former && hyb->lives == HYB_LIVES_PROMOTED) PetscCall(MatSeqAIJHybridGPUDemote(A));
+  if (hyb->lives == HYB_LIVES_SHARED || hyb->lives == HYB_LIVES_MIRRORED) PetscCall(PetscMemzero(&hyb->copy, sizeof(hyb->copy))); /* the base class has arrays of its own */
+  else {
+    PetscCall(HybArenaReset(&hyb->copy.arena));
+    PetscCall(PetscMemzero(&hyb->copy, sizeof(hyb->copy)));
+  }
+  if (hyb->lives != HYB_LIVES_LOCKED) PetscCall(HybStorageGo(hyb, HYB_LIVES_HOST));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybCopyPattern(Mat A, Mat_SeqAIJHybridGPU *hyb, const HybExec *x, const HybCSR *host, const HybPatternKey *key)
+{
+  HybDeviceCopy *d = &hyb->copy;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&d->arena, x));
+  d->csr   = *host;
+  d->csr.i = d->csr.j = NULL;
+  d->csr.a            = NULL;
+  d->pattern          = PETSC_TRUE; /* from here on there is something to free */
+  if (hyb->lives == HYB_LIVES_HOST) PetscCall(HybStorageGo(hyb, HYB_LIVES_COPIED));
+  PetscCall(PetscMemzero(&d->key, sizeof(d->key)));
+  PetscCall(PetscLogEventBegin(HYB_CopyTo, A, 0, 0, 0));
+  PetscCall(HybArenaAlloc(&d->arena, HYB_MEM_DEVICE, (PetscCount)host->m + 1, sizeof(PetscInt), &d->csr.i));
+  PetscCall(HybArenaAlloc(&d->arena, HYB_MEM_DEVICE, host->nnz, sizeof(PetscInt), &d->csr.j));
+  if (host->i) PetscCall(x->backend->copy(x, d->csr.i, host->i, sizeof(PetscInt) * ((size_t)host->m + 1), HYB_COPY_HOST_TO_DEVICE));
+  else PetscCall(x->backend->zero(x, d->csr.i, sizeof(PetscInt) * ((size_t)host->m + 1)));
+  PetscCall(x->backend->copy(x, d->csr.j, host->j, sizeof(PetscInt) * (size_t)host->nnz, HYB_COPY_HOST_TO_DEVICE));
+  PetscCall(HybLogToDevice(sizeof(PetscInt) * ((PetscLogDouble)host->nnz + host->m + 1)));
+  PetscCall(PetscLogEventEnd(HYB_CopyTo, A, 0, 0, 0));
+  d->key          = *key;
+  d->nonemptyrows = HybCountNonemptyRows(host, &d->longest);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybCopyValues(Mat A, Mat_SeqAIJHybridGPU *hyb, const HybExec *x, const HybCSR *host)
+{
+  HybDeviceCopy   *d    = &hyb->copy;
+  const HybScalar *from = host->a;
+
+  PetscFunctionBegin;
+  if (HybShared(hyb)) { /* the host may have touched the pages since: fetch them back in one go instead of by faults */
+    PetscCall(x->backend->prefetch(x, d->csr.a, sizeof(HybScalar) * (size_t)d->csr.nnz, PETSC_TRUE));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (d->csr.a && hyb->lives != HYB_LIVES_MIRRORED) PetscCall(MatSeqAIJHybridGPUSendFrom(A, hyb, x, host, &from));
+  else hyb->inserted = PETSC_FALSE;
+  if (!d->csr.a) PetscCall(HybArenaAlloc(&d->arena, HYB_MEM_DEVICE, d->csr.nnz, sizeof(HybScalar), &d->csr.a));
+  PetscCall(PetscLogEventBegin(HYB_CopyTo, A, 0, 0, 0));
+  PetscCall(x->backend->copy(x, d->csr.a, from, sizeof(HybScalar) * (size_t)d->csr.nnz, HYB_COPY_HOST_TO_DEVICE));
+  PetscCall(HybLogToDevice(sizeof(HybScalar) * (PetscLogDouble)d->csr.nnz));
+  PetscCall(PetscLogEventEnd(HYB_CopyTo, A, 0, 0, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatSeqAIJHybridGPUGetDeviceCSR(Mat A, const HybExec *x, PetscBool values, HybCSR *csr)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybDeviceCopy       *d;
+  HybLent              l;
+  HybPatternKey        key;
+  PetscObjectState     state;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  d = &hyb->copy;
+  PetscCall(HybLentGet(A, PETSC_TRUE, &l));
+  PetscCall(HybPatternKeyGet(A, &l.csr, &key));
+  PetscCall(PetscObjectStateGet((PetscObject)A, &state));
+  PetscCheck(!values || l.csr.a || !l.csr.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "The matrix holds a structure of %" PetscInt64_FMT " nonzeros without values (MAT_STRUCTURE_ONLY)", (PetscInt64)l.csr.nnz);
+  hyb->quiet = PETSC_FALSE;
+  if (d->pattern && !HybPatternKeyEqual(&key, &d->key)) {
+    if (hyb->lives == HYB_LIVES_SHARED && key.i == d->key.i && key.j == d->key.j && key.nnz == d->key.nnz && key.m == d->key.m) {
+      /* the same arrays, renumbered in place or with a new state: they are the device's too */
+      d->key   = key;
+      d->csr.n = key.n;
+    } else PetscCall(HybCopyForget(A, hyb));
+  }
+  if (!d->pattern) PetscCall(HybCopyPattern(A, hyb, x, &l.csr, &key));
+  if (values) {
+    const PetscBool current = HybMarkCurrent(&d->mark, state);
+
+    if (hyb->writers) { /* who writes them may be at it at any time */
+      hyb->transpose.stale = PETSC_TRUE;
+      hyb->moves++;
+    }
+    if (!current || !d->values || hyb->writers) {
+      PetscCall(HybCopyValues(A, hyb, x, &l.csr));
+      d->values     = PETSC_TRUE;
+      d->mark.state = state;
+    }
+  }
+  *csr = d->csr;
+  if (!values) csr->a = NULL;
+  PetscCall(HybLentRestore(A, &l));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What reads A's values has been queued. Somebody who holds them to write may do so at any time. */
+PetscErrorCode MatSeqAIJHybridGPUReadEnd(Mat A, const HybExec *x)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  if (hyb->writers && HybShared(hyb)) PetscCall(x->backend->sync(x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,102 @@
+/*
+  PETSc's own door to a matrix's values: MatSeqAIJGetArray() and its relatives, and through them nearly all of AIJ's host code, call these functions
+  where the frame is known (frame.c). So the type is told before the host reads or writes values, and knows while somebody holds them:
+
+    getarray, getarraywrite      what is queued on the device ends first; the device's copy is old from here on; one more writer
+    restore                      the device's copy is old, whatever was sent between; one writer less
+    getarrayread, restore        one reader more, one less
+
+  While anybody holds the values they are neither moved nor freed; while a writer does, each reader on the device takes them for new.
+
+  MatGetRow() lends pointers too, which the door does not see, since PETSc restores the array before it returns: rows are counted by the type's own
+  MatGetRow() and MatRestoreRow(). What is not seen: pointers kept after they were restored, and arrays that the program lent to PETSc. The object's
+  state tells of those, as before.
+*/
+#include "../aijhybridgpuimpl.h"
+
+/* The storage that A's header has, NULL where A is no matrix of ours: MatHeaderMerge() and -mat_seqaij_type carry data, and the door with it, to others */
+static PetscErrorCode HybDoorStorage(Mat A, Mat_SeqAIJHybridGPU **hyb)
+{
+  PetscFunctionBegin;
+  *hyb = NULL;
+  if (MatIsSeqAIJHybridGPU(A)) PetscCall(MatSeqAIJHybridGPUGetData(A, hyb));
+  if (*hyb && (*hyb)->inside) *hyb = NULL; /* an operation of ours, which does all this itself */
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybDoorGet(Mat A, PetscScalar **array)
+{
+  Mat_SeqAIJHybridGPU *hyb;
+
+  PetscFunctionBegin;
+  PetscCall(HybDoorStorage(A, &hyb));
+  if (hyb) {
+    PetscCall(MatSeqAIJHybridGPUHostWrites(A));
+    hyb->writers++;
+  }
+  *array = *HybFrameValues(A);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybDoorRestore(Mat A, PetscScalar **array)
+{
+  Mat_SeqAIJHybridGPU *hyb;
+
+  PetscFunctionBegin;
+  PetscCall(HybDoorStorage(A, &hyb));
+  if (hyb) {
+    PetscCall(MatSeqAIJHybridGPUHostWrites(A));
+    if (hyb->writers) hyb->writers--;
+    PetscCall(HybStorageGivenBack(hyb));
+  }
+  *array = NULL;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybDoorGetRead(Mat A, const PetscScalar **array)
+{
+  Mat_SeqAIJHybridGPU *hyb;
+
+  PetscFunctionBegin;
+  PetscCall(HybDoorStorage(A, &hyb));
+  if (hyb) hyb->readers++;
+  *array = *HybFrameValues(A);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybDoorRestoreRead(Mat A, const PetscScalar **array)
+{
+  Mat_SeqAIJHybridGPU *hyb;
+
+  PetscFunctionBegin;
+  PetscCall(HybDoorStorage(A, &hyb));
+  if (hyb) {
+    if (hyb->readers) hyb->readers--;
+    PetscCall(HybStorageGivenBack(hyb));
+  }
+  *array = NULL;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static const HybDoor ours = {HybDoorGet, HybDoorRestore, HybDoorGetRead, HybDoorRestoreRead, HybDoorGet, HybDoorRestore, NULL};
+
+PetscErrorCode HybDoorOpen(Mat A)
+{
+  PetscFunctionBegin;
+  if (HybFrameKnown()) *HybFrameDoor(A) = ours;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Only what is ours is taken away: a type laid over this one may have put its own there */
+PetscErrorCode HybDoorClose(Mat A)
+{
+  PetscFunctionBegin;
+  if (HybFrameKnown() && A->data && HybFrameDoor(A)->getarray == HybDoorGet) PetscCall(PetscMemzero(HybFrameDoor(A), sizeof(HybDoor)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Is the door ours, so that what it counts is the truth? */
+PetscBool HybDoorIsOurs(Mat A)
+{
+  return (PetscBool)(HybFrameKnown() && A->data && HybFrameDoor(A)->getarray == HybDoorGet);
+}

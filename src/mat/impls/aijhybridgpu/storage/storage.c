@@ -1,0 +1,308 @@
+/*
+  Where a sequential matrix lives, and who goes where.
+
+    HOST       arrays of the host's. AIJ's own, or the arena's of a product on the host, which AIJ uses as its own.
+    COPIED     the same; the device has a copy of the pattern and of values, sent again when they have moved.
+    LOCKED     COPIED, but AIJ's pointer to the values names page-locked memory of ours; its own array is put aside.
+    PROMOTED   COPIED, but AIJ's pointer to the values names managed memory, which the device uses as well; its own array is put aside.
+    SHARED     born on the device (a product, coordinates, a duplicate): AIJ was made round column indices and values in managed memory.
+    MIRRORED   born on the device, where there is no managed memory for it: arrays there, and others on the host, which AIJ was made round;
+               whoever writes on the device copies to the host at once.
+
+  The host's values are right in every state, whenever nothing is queued. Row offsets are on both sides always (PETSc rewrites its own).
+
+    from                 to          when                                                          by
+    HOST                 COPIED      the device reads it                                           copy.c
+    COPIED               HOST        the pattern has changed                                       copy.c
+    COPIED               LOCKED      new values were sent n times                                  locked.c
+    COPIED               PROMOTED    the device has written it twice, no host write between        promoted.c
+    LOCKED, PROMOTED     COPIED      the parent may free or replace the array, or (PROMOTED) the   HybLeaveValues()
+                                     host writes entries
+    any                  SHARED,     a result of the device takes the matrix's place               adopt.c
+                         MIRRORED
+    any                  HOST        a result of the host does                                     adopt.c
+    SHARED, MIRRORED     HOST        the parent needs arrays of its own, or has moved on           adopt.c, copy.c
+
+  Nothing moves while somebody holds the values (readers, writers, rows): then LOCKED and PROMOTED are not entered, and an array that must be left is kept
+  until it is given back (HybStorageRetire()).
+
+  Verbs, for all other glue:
+
+    read                  MatSeqAIJHybridGPUGetDeviceCSR(), then MatSeqAIJHybridGPUReadEnd() where the work is only queued
+    write, begin and end  MatSeqAIJHybridGPUWriteBegin(), MatSeqAIJHybridGPUDeviceWritten() or MatSeqAIJHybridGPUWriteEnd()
+    leave to the parent   MatSeqAIJHybridGPUHostWrites() before it writes values where they are, MatSeqAIJHybridGPUDemote() before it may free or
+                          replace the array of values, MatSeqAIJHybridGPUDisown() before it may free or replace any array
+*/
+#include "../aijhybridgpuimpl.h"
+
+/* in HybLives' order; MatView() with ascii_info_detail prints them */
+static const char *const names[HYB_LIVES] = {"host", "host, with a copy on the device", "host, its values in page-locked memory, with a copy on the device", "device and the host in one storage, moved there", "device and the host in one storage", "device, mirrored on the host"};
+static const PetscBool   allowed[HYB_LIVES][HYB_LIVES] = {
+  /* from, to      HOST        COPIED       LOCKED       PROMOTED     SHARED       MIRRORED */
+  /* HOST     */ {PETSC_TRUE, PETSC_TRUE,  PETSC_FALSE, PETSC_FALSE, PETSC_TRUE, PETSC_TRUE},
+  /* COPIED   */ {PETSC_TRUE, PETSC_TRUE,  PETSC_TRUE,  PETSC_TRUE,  PETSC_TRUE, PETSC_TRUE},
+  /* LOCKED   */ {PETSC_TRUE, PETSC_TRUE,  PETSC_FALSE, PETSC_FALSE, PETSC_TRUE, PETSC_TRUE},
+  /* PROMOTED */ {PETSC_TRUE, PETSC_TRUE,  PETSC_FALSE, PETSC_FALSE, PETSC_TRUE, PETSC_TRUE},
+  /* SHARED   */ {PETSC_TRUE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_TRUE, PETSC_TRUE},
+  /* MIRRORED */ {PETSC_TRUE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_TRUE, PETSC_TRUE}
+};
+
+PetscErrorCode HybStorageGo(Mat_SeqAIJHybridGPU *hyb, HybLives to)
+{
+  PetscFunctionBegin;
+  PetscCheck(allowed[hyb->lives][to], PETSC_COMM_SELF, PETSC_ERR_PLIB, "A matrix on the %s cannot be on the %s next", names[hyb->lives], names[to]);
+  hyb->lives = to;
+  hyb->entered[to]++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+const char *HybStorageName(const Mat_SeqAIJHybridGPU *hyb)
+{
+  return names[hyb->lives];
+}
+
+/* which states it has been in, and how often it came there */
+PetscErrorCode HybStorageView(const Mat_SeqAIJHybridGPU *hyb, PetscViewer viewer)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscViewerASCIIPrintf(viewer, "AIJHybridGPU: the matrix is on the %s\n", names[hyb->lives]));
+  for (int k = 0; k < HYB_LIVES; k++)
+    if (hyb->entered[k] && (k != (int)hyb->lives || hyb->entered[k] > 1)) PetscCall(PetscViewerASCIIPrintf(viewer, "AIJHybridGPU: it came to the %s %" PetscInt64_FMT " times\n", names[k], (PetscInt64)hyb->entered[k]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybPatternKeyGet(Mat A, const HybCSR *csr, HybPatternKey *key)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(key, sizeof(*key)));
+  key->nonzerostate = A->nonzerostate;
+  key->i            = csr->i;
+  key->j            = csr->j;
+  key->nnz          = csr->nnz;
+  key->m            = csr->m;
+  key->n            = csr->n;
+  if (MatIsSeqAIJHybridGPU(A) && A->spptr) key->generation = ((Mat_SeqAIJHybridGPU *)A->spptr)->generation;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  The private data of A. They are made at their first use, and again where the data of a plain matrix was merged into A. Where MatHeaderReplace() or
+  MatHeaderMerge() gave A another header's data, the object's state is A's, so that nothing follows from the marks: the values are taken for new.
+*/
+PetscErrorCode MatSeqAIJHybridGPUGetData(Mat A, Mat_SeqAIJHybridGPU **data)
+{
+  Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
+
+  PetscFunctionBegin;
+  if (!hyb) {
+    HybExec x = {&HybBackendHost, NULL, HYB_MEM_HOST};
+
+    PetscCall(PetscNew(&hyb));
+    A->spptr   = hyb;
+    hyb->owner = A;
+    PetscCall(HybArenaInit(&hyb->arrays, &x));
+    PetscCall(HybArenaInit(&hyb->moved, &x));
+    PetscCall(HybGlueReadChoices(&hyb->choices));
+  } else if (hyb->owner != A) {
+    hyb->owner = A;
+    PetscCall(MatSeqAIJHybridGPUValuesMoved(A));
+  }
+  *data = hyb;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+struct _HybRetired {
+  HybArena   arena;
+  HybRetired next;
+};
+
+PetscBool HybStorageHeld(const Mat_SeqAIJHybridGPU *hyb)
+{
+  return (PetscBool)(hyb->readers || hyb->writers || hyb->rows || hyb->patternheld);
+}
+
+/* Arrays that A no longer uses are freed, or kept while somebody holds them. *arena is empty afterwards, whatever fails. */
+PetscErrorCode HybStorageRetire(Mat_SeqAIJHybridGPU *hyb, HybArena *arena)
+{
+  HybRetired kept;
+
+  PetscFunctionBegin;
+  if (HybStorageHeld(hyb) && arena->blocks && !PetscNew(&kept)) {
+    kept->arena   = *arena;
+    kept->next    = hyb->retired;
+    hyb->retired  = kept;
+    arena->blocks = NULL;
+    arena->bytes  = 0;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(HybArenaReset(arena));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What was kept for who held it, once nobody does; and at the end */
+PetscErrorCode HybStorageFreeRetired(Mat_SeqAIJHybridGPU *hyb)
+{
+  PetscErrorCode ierr = PETSC_SUCCESS, later;
+
+  PetscFunctionBegin;
+  while (hyb->retired) {
+    HybRetired kept = hyb->retired;
+
+    hyb->retired = kept->next;
+    later        = HybArenaReset(&kept->arena);
+    if (!ierr) ierr = later;
+    PetscCall(PetscFree(kept));
+  }
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybStorageGivenBack(Mat_SeqAIJHybridGPU *hyb)
+{
+  PetscFunctionBegin;
+  if (hyb->retired && !HybStorageHeld(hyb)) PetscCall(HybStorageFreeRetired(hyb));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The host's values are others than before, whatever the object's state says */
+PetscErrorCode MatSeqAIJHybridGPUValuesMoved(Mat A)
+{
+  Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
+
+  PetscFunctionBegin;
+  if (!MatIsSeqAIJHybridGPU(A) || !hyb) PetscFunctionReturn(PETSC_SUCCESS);
+  hyb->copy.values     = PETSC_FALSE;
+  hyb->transpose.stale = PETSC_TRUE;
+  hyb->moves++;
+  hyb->writes = 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What is queued, and may read the values of now, ends: once until the device reads again */
+PetscErrorCode HybStorageQuiet(Mat_SeqAIJHybridGPU *hyb)
+{
+  HybExec *x = hyb->lives == HYB_LIVES_PROMOTED ? &hyb->moved.exec : &hyb->arrays.exec;
+
+  PetscFunctionBegin;
+  if (!HybShared(hyb) || hyb->quiet) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybExecRefresh(x));
+  PetscCall(x->backend->sync(x));
+  hyb->quiet = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The host is about to write values where they are */
+PetscErrorCode MatSeqAIJHybridGPUHostWrites(Mat A)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  if (!MatIsSeqAIJHybridGPU(A)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  PetscCall(MatSeqAIJHybridGPUValuesMoved(A));
+  PetscCall(HybStorageQuiet(hyb));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The parent has changed column indices where they are (MatSeqAIJSetColumnIndices()) */
+PetscErrorCode MatSeqAIJHybridGPUPatternMoved(Mat A)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  hyb->generation++;
+  PetscCall(MatSeqAIJHybridGPUValuesMoved(A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Frees what was made for the device, goes on after an error and reports the first one: what a failing call of the device leaves is that call's memory alone */
+PetscErrorCode MatSeqAIJHybridGPUDestroyDevice(Mat_SeqAIJHybridGPU *hyb)
+{
+  PetscErrorCode ierr, later;
+
+  PetscFunctionBegin;
+  ierr = HybMultPlanDestroy(&hyb->device);
+  if (hyb->transpose.ready) {
+    later = HybMultPlanDestroy(&hyb->transpose.mult);
+    if (!ierr) ierr = later;
+    later = HybArenaReset(&hyb->transpose.arena);
+    if (!ierr) ierr = later;
+    hyb->transpose.ready = PETSC_FALSE;
+  }
+  later = HybDerivedDestroy(&hyb->derived);
+  if (!ierr) ierr = later;
+  if (hyb->copy.pattern && hyb->lives != HYB_LIVES_SHARED && hyb->lives != HYB_LIVES_MIRRORED) {
+    later = HybArenaReset(&hyb->copy.arena);
+    if (!ierr) ierr = later;
+  }
+  PetscCall(PetscMemzero(&hyb->copy, sizeof(hyb->copy)));
+  if (hyb->lives == HYB_LIVES_COPIED) hyb->lives = HYB_LIVES_HOST;
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  AIJ's own array of values takes the place of ours again, with the values of now. Needed before the parent may free or replace that array, which it would do
+  with ours as well. The object's states and the pattern stand, and so does the device's copy of the pattern.
+*/
+PetscErrorCode MatSeqAIJHybridGPUDemote(Mat A)
+{
+  Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
+  HybExec             *x;
+  PetscScalar        **a;
+  PetscBool            promoted;
+  size_t               bytes;
+
+  PetscFunctionBegin;
+  if (!MatIsSeqAIJHybridGPU(A) || !hyb || !hyb->former) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  promoted = (PetscBool)(hyb->lives == HYB_LIVES_PROMOTED);
+  a        = HybFrameValues(A);
+  bytes    = sizeof(PetscScalar) * (size_t)hyb->movednnz;
+  x        = &hyb->moved.exec;
+  PetscCall(HybExecRefresh(x));
+  PetscCall(x->backend->copy(x, hyb->former, *a, bytes, promoted ? HYB_COPY_DEVICE_TO_HOST : HYB_COPY_HOST_TO_HOST));
+  if (promoted) {
+    PetscCall(x->backend->sync(x));
+    PetscCall(HybLogToHost((PetscLogDouble)bytes));
+    hyb->copy.csr.a  = NULL; /* the copy's values were these */
+    hyb->copy.values = PETSC_FALSE;
+    hyb->writes      = 0;
+  } else hyb->locknever = PETSC_TRUE;
+  *a          = hyb->former; /* not before the values are there */
+  hyb->former = NULL;
+  PetscCall(HybStorageGo(hyb, HYB_LIVES_COPIED));
+  if (!hyb->copy.pattern) hyb->lives = HYB_LIVES_HOST;
+  PetscCall(MatSeqAIJHybridGPUSetBornOps(A, PETSC_FALSE));
+  PetscCall(HybStorageRetire(hyb, &hyb->moved));
+  PetscCall(PetscInfo(A, promoted ? "Written on the host again: the values return to the array of before\n" : "The values leave page-locked memory\n"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* For who replaces or destroys all that A has: AIJ's array is AIJ's again, and what it holds does not matter */
+PetscErrorCode HybStorageDropMoved(Mat A, Mat_SeqAIJHybridGPU *hyb)
+{
+  PetscFunctionBegin;
+  if (!hyb->former) PetscFunctionReturn(PETSC_SUCCESS);
+  *HybFrameValues(A) = hyb->former;
+  hyb->former        = NULL;
+  hyb->lives         = hyb->copy.pattern ? HYB_LIVES_COPIED : HYB_LIVES_HOST;
+  PetscCall(HybStorageRetire(hyb, &hyb->moved));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatSeqAIJHybridGPUMove(Mat A, PetscBool values, PetscBool todevice)
+{
+  Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
+  HybExec             *x;
+
+  PetscFunctionBegin;
+  if (!hyb || !HybShared(hyb)) PetscFunctionReturn(PETSC_SUCCESS);
+  x = hyb->lives == HYB_LIVES_PROMOTED ? &hyb->moved.exec : &hyb->arrays.exec;
+  PetscCall(HybExecRefresh(x));
+  if (hyb->lives == HYB_LIVES_SHARED) PetscCall(x->backend->prefetch(x, hyb->copy.csr.j, sizeof(PetscInt) * (size_t)hyb->copy.csr.nnz, todevice));
+  if (values) PetscCall(x->backend->prefetch(x, hyb->copy.csr.a, sizeof(HybScalar) * (size_t)hyb->copy.csr.nnz, todevice));
+  if (!todevice) PetscCall(x->backend->sync(x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,110 @@
+/*
+  Writing a matrix's values on the device: alone where it lives there; on both sides where it has a copy there and both round alike.
+*/
+#include "../aijhybridgpuimpl.h"
+
+PetscErrorCode MatSeqAIJHybridGPUWriteOnDevice(Mat A, HybExec *x, PetscBool *flg)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybLent              l;
+  HybPatternKey        key;
+
+  PetscFunctionBegin;
+  *flg = PETSC_FALSE;
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  if (!HybBorn(hyb) || !A->assembled) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybLentGet(A, PETSC_TRUE, &l));
+  PetscCall(HybPatternKeyGet(A, &l.csr, &key));
+  PetscCall(HybLentRestore(A, &l));
+  if (!HybPatternKeyEqual(&key, &hyb->copy.key)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, x));
+  *flg = HybExecOnDevice(x);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatSeqAIJHybridGPUDeviceWritten(Mat A, const HybExec *x)
+{
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(A, x, PETSC_FALSE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatSeqAIJHybridGPUDeviceWrittenStep(Mat A, const HybExec *x, PetscBool interface)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  PetscScalar         *a;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  /* tells the base class that the values moved (inverted diagonals, state) */
+  HybInside(A, MatSeqAIJGetArray(A, &a));
+  hyb->transpose.stale = PETSC_TRUE;
+  if (!HybShared(hyb)) {
+    PetscCall(PetscLogEventBegin(HYB_CopyFrom, A, 0, 0, 0));
+    PetscCall(x->backend->copy(x, a, hyb->copy.csr.a, sizeof(HybScalar) * (size_t)hyb->copy.csr.nnz, HYB_COPY_DEVICE_TO_HOST));
+    PetscCall(HybLogToHost(sizeof(HybScalar) * (PetscLogDouble)hyb->copy.csr.nnz));
+    PetscCall(PetscLogEventEnd(HYB_CopyFrom, A, 0, 0, 0));
+  }
+  PetscCall(x->backend->sync(x)); /* the host may look at any time */
+  HybInside(A, MatSeqAIJRestoreArray(A, &a));
+  hyb->quiet       = PETSC_TRUE;
+  hyb->copy.values = PETSC_TRUE;
+  PetscCall(HybMarkSet(A, interface, &hyb->copy.mark));
+  HybGlueState.deviceops++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatSeqAIJHybridGPUWriteBegin(Mat A, PetscBool exact, HybExec *x, PetscBool *device, HybWriteThrough *w)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybLent              l;
+  HybPatternKey        key;
+  PetscObjectState     state;
+  PetscBool            due;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(w, sizeof(*w)));
+  PetscCall(MatSeqAIJHybridGPUWriteOnDevice(A, x, device));
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  if (!*device) PetscCall(HybStorageQuiet(hyb));
+  if (*device || HybBorn(hyb) || !hyb->copy.pattern || !A->assembled) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybLentGet(A, PETSC_TRUE, &l));
+  PetscCall(HybPatternKeyGet(A, &l.csr, &key));
+  PetscCall(HybLentRestore(A, &l));
+  if (!HybPatternKeyEqual(&key, &hyb->copy.key)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, x)); /* it has been used there: no matter what its size is */
+  if (!HybExecOnDevice(x)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJHybridGPUPromotionDue(A, hyb, x, &due));
+  if (due) PetscCall(MatSeqAIJHybridGPUPromote(A, hyb, x, device));
+  if (*device) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscObjectStateGet((PetscObject)A, &state));
+  w->counts = PETSC_TRUE;
+  w->both   = (PetscBool)(exact && hyb->copy.values && HybMarkCurrent(&hyb->copy.mark, state));
+  w->csr    = hyb->copy.csr;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatSeqAIJHybridGPUWriteEnd(Mat A, HybWriteThrough *w, PetscBool interface)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybLent              l;
+  HybPatternKey        key;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  hyb->moves++;
+  hyb->transpose.stale = PETSC_TRUE;
+  if (!w->both) hyb->copy.values = PETSC_FALSE;
+  if (!w->counts) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybLentGet(A, PETSC_TRUE, &l));
+  PetscCall(HybPatternKeyGet(A, &l.csr, &key));
+  PetscCall(HybLentRestore(A, &l));
+  if (!HybPatternKeyEqual(&key, &hyb->copy.key)) PetscFunctionReturn(PETSC_SUCCESS); /* the parent made room for new entries */
+  PetscCall(HybMarkSet(A, interface, &hyb->written));
+  hyb->writes++;
+  if (w->both) {
+    hyb->copy.mark = hyb->written;
+    HybGlueState.deviceops++;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
