@@ -177,7 +177,7 @@ typedef struct {
   HybArena        arrays;             /* i, j, a that the base class uses and this object owns (a result of ours); freed after the parent's destroy */
   const PetscInt *adopted;            /* the i that the base class got with them */
   HybArena        moved;              /* values in page-locked or managed memory, that AIJ's pointer names while former is not NULL */
-  PetscScalar    *former;             /* AIJ's own array of values, put aside */
+  PetscScalar    *former, *movedto;   /* AIJ's own array of values, put aside, and ours, that its pointer names */
   PetscCount      movednnz;           /* entries of both */
   HybRetired      retired;
   int             readers, writers, rows; /* who holds values, or rows of MatGetRow() */
@@ -185,7 +185,7 @@ typedef struct {
   int             inside;                 /* operations of ours that call the parent's, which the door is open to */
   PetscBool       quiet;                  /* nothing that is queued reads the values */
   PetscBool       stored;                 /* MatStoreValues() keeps values beside the arrays */
-  PetscBool       hostcopy;               /* the next duplicate is the host's alone */
+  PetscBool       hostcopy;               /* what is made of it now is the host's alone */
   PetscBool       lentarrays;             /* the base class's arrays may be the program's own, or somebody remembers where they lie */
   PetscCount      adoptions;              /* how often this matrix got another pattern as a result */
   PetscCount      generation;             /* how often column indices were changed where they are */
@@ -386,6 +386,8 @@ PETSC_INTERN PetscBool      HybStorageHeld(const Mat_SeqAIJHybridGPU *);
 PETSC_INTERN PetscErrorCode HybStorageRetire(Mat_SeqAIJHybridGPU *, HybArena *);
 PETSC_INTERN PetscErrorCode HybStorageFreeRetired(Mat_SeqAIJHybridGPU *);
 PETSC_INTERN PetscErrorCode HybStorageGivenBack(Mat_SeqAIJHybridGPU *);
+/* the parent may have given A arrays of its own */
+PETSC_INTERN PetscErrorCode HybStorageSettle(Mat);
 PETSC_INTERN PetscErrorCode HybStorageQuiet(Mat_SeqAIJHybridGPU *);
 PETSC_INTERN PetscErrorCode HybStorageDropMoved(Mat, Mat_SeqAIJHybridGPU *);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUHostWrites(Mat);

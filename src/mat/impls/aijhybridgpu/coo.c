@@ -207,6 +207,7 @@ static PetscErrorCode MatSetPreallocationCOO_AIJHybridGPU(Mat A, PetscCount n, P
       PetscFunctionReturn(PETSC_SUCCESS);
     }
     PetscCall(PetscObjectCompose((PetscObject)A, "HybCOO", NULL));
+    PetscCall(MatSeqAIJHybridGPUDemote(A)); /* the parent frees the arrays */
   } else if (!MatIsSeqAIJHybridGPU(A)) {
     PetscBool done;
 
@@ -219,6 +220,7 @@ static PetscErrorCode MatSetPreallocationCOO_AIJHybridGPU(Mat A, PetscCount n, P
   PetscCall(PetscFree(ci));
   PetscCall(PetscFree(cj));
   PetscCall(ierr);
+  if (MatIsSeqAIJHybridGPU(A)) PetscCall(HybStorageSettle(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -357,6 +357,57 @@ static PetscErrorCode MatZeroRowsColumns_MPIAIJHybridGPU(Mat A, PetscInt n, cons
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/*
+  Submatrices. Before 3.26 the parent takes the arrays of the blocks' own ones for those of a matrix that it makes, and frees them with it: they have to be AIJ's own.
+  A result that is used again the parent writes past all functions.
+*/
+static PetscErrorCode MatMPIAIJHybridGPUHostWrites(Mat B)
+{
+  Mat             blocks[2];
+  const PetscInt *garray;
+  PetscBool       mpi;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUHostWrites(B));
+  PetscCall(PetscObjectTypeCompare((PetscObject)B, MATMPIAIJHYBRIDGPU, &mpi));
+  if (!mpi || !B->preallocated) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatMPIAIJGetSeqAIJ(B, &blocks[0], &blocks[1], &garray));
+  for (int k = 0; k < 2; k++)
+    if (blocks[k]) PetscCall(MatSeqAIJHybridGPUHostWrites(blocks[k]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatCreateSubMatrix_MPIAIJHybridGPU(Mat A, IS isrow, IS iscol, MatReuse reuse, Mat *B)
+{
+  Mat                  blocks[2];
+  const PetscInt      *garray;
+  Mat_SeqAIJHybridGPU *hyb[2] = {NULL, NULL};
+  PetscErrorCode       ierr;
+
+  PetscFunctionBegin;
+  if (reuse == MAT_REUSE_MATRIX) PetscCall(MatMPIAIJHybridGPUHostWrites(*B));
+  if (PETSC_VERSION_LT(3, 26, 0) && A->preallocated) {
+    PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], &garray));
+    for (int k = 0; k < 2; k++)
+      if (blocks[k] && MatIsSeqAIJHybridGPU(blocks[k])) PetscCall(MatSeqAIJHybridGPUGetData(blocks[k], &hyb[k]));
+  }
+  for (int k = 0; k < 2; k++)
+    if (hyb[k]) hyb[k]->hostcopy = PETSC_TRUE;
+  ierr = (*HybGlueState.mpi.createsubmatrix)(A, isrow, iscol, reuse, B);
+  for (int k = 0; k < 2; k++)
+    if (hyb[k]) hyb[k]->hostcopy = PETSC_FALSE;
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatCreateSubMatrices_MPIAIJHybridGPU(Mat A, PetscInt n, const IS isrow[], const IS iscol[], MatReuse reuse, Mat *B[])
+{
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < n && reuse == MAT_REUSE_MATRIX; k++) PetscCall(MatMPIAIJHybridGPUHostWrites((*B)[k]));
+  PetscCall((*HybGlueState.mpi.createsubmatrices)(A, n, isrow, iscol, reuse, B));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode MatAssemblyBegin_MPIAIJHybridGPU(Mat A, MatAssemblyType mode)
 {
   Mat_MPIAIJHybridGPU *hyb = NULL;
@@ -364,12 +415,12 @@ static PetscErrorCode MatAssemblyBegin_MPIAIJHybridGPU(Mat A, MatAssemblyType mo
   PetscFunctionBegin;
   PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
   if (!hyb->assembling && !A->nooffprocentries) { /* entries of other processes may be new ones, and are set past MatSetValues() */
-    PetscInt  n, blocked;
-    PetscBool sent, any;
+    PetscInt n, blocked;
+    int      sent, any;
 
     PetscCall(MatStashGetInfo(A, &n, NULL, &blocked, NULL));
-    sent = (PetscBool)(n || blocked);
-    PetscCallMPI(MPI_Allreduce(&sent, &any, 1, MPIU_BOOL, MPI_LOR, PetscObjectComm((PetscObject)A)));
+    sent = n || blocked;
+    PetscCallMPI(MPI_Allreduce(&sent, &any, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)A)));
     if (any) PetscCall(MatMPIAIJHybridGPUDisownBlocks(A));
   }
   PetscCall((*HybGlueState.mpi.assemblybegin)(A, mode));
@@ -851,6 +902,8 @@ static PetscErrorCode MatMPIAIJHybridGPUSetOps(Mat A, PetscBool on)
   ops->eliminatezeros        = on ? MatEliminateZeros_MPIAIJHybridGPU : p->eliminatezeros;
 #endif
   ops->fdcoloringsetup       = on ? MatFDColoringSetUp_MPIAIJHybridGPU : p->fdcoloringsetup;
+  ops->createsubmatrix       = on ? MatCreateSubMatrix_MPIAIJHybridGPU : p->createsubmatrix;
+  ops->createsubmatrices     = on ? MatCreateSubMatrices_MPIAIJHybridGPU : p->createsubmatrices;
   ops->assemblybegin         = on ? MatAssemblyBegin_MPIAIJHybridGPU : p->assemblybegin;
   ops->assemblyend           = on ? MatAssemblyEnd_MPIAIJHybridGPU : p->assemblyend;
   ops->setfromoptions        = on ? MatSetFromOptions_MPIAIJHybridGPU : p->setfromoptions;

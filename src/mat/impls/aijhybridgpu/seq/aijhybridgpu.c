@@ -220,6 +220,7 @@ static PetscErrorCode MatSeqAIJSetPreallocation_SeqAIJHybridGPU(Mat A, PetscInt 
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUDemote(A));
   HybWithLargePages(A->rmap->n, (*(PetscErrorCode (*)(Mat, PetscInt, const PetscInt[]))HybGlueState.setpreallocation)(A, nz, nnz));
+  if (MatIsSeqAIJHybridGPU(A)) PetscCall(HybStorageSettle(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -246,7 +247,7 @@ static PetscErrorCode MatResetHash_SeqAIJHybridGPU(Mat A)
 static PetscErrorCode MatSeqAIJSetColumnIndices_SeqAIJHybridGPU(Mat A, PetscInt indices[])
 {
   PetscFunctionBegin;
-  PetscCall(MatSeqAIJHybridGPUHostWrites(A));
+  PetscCall(MatSeqAIJHybridGPUDisown(A)); /* the parent goes by what it has allocated */
   PetscCall((*(PetscErrorCode (*)(Mat, PetscInt[]))HybGlueState.setcolumnindices)(A, indices));
   if (MatIsSeqAIJHybridGPU(A)) PetscCall(MatSeqAIJHybridGPUPatternMoved(A));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -466,6 +467,18 @@ static PetscErrorCode MatGetInfo_SeqAIJHybridGPU(Mat A, MatInfoType flag, MatInf
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The parent preallocates anew past all functions */
+static PetscErrorCode MatLoad_SeqAIJHybridGPU(Mat A, PetscViewer viewer)
+{
+  PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, load, A, viewer);
+  PetscCall(MatSeqAIJHybridGPUDemote(A));
+  PetscCall(MatSeqAIJHybridGPUHostWrites(A));
+  PetscCall((*HybGlueState.seq.load)(A, viewer));
+  if (MatIsSeqAIJHybridGPU(A)) PetscCall(HybStorageSettle(A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The Eisenstat variant of the parent's does not give back what it reads */
 static PetscErrorCode MatSOR_SeqAIJHybridGPU(Mat A, Vec b, PetscReal omega, MatSORType flag, PetscReal shift, PetscInt its, PetscInt lits, Vec x)
 {
@@ -543,6 +556,7 @@ static PetscErrorCode MatSeqAIJHybridGPUSetOps(Mat A, PetscBool on)
   ops->productsetfromoptions = on ? MatProductSetFromOptions_SeqAIJHybridGPU : p->productsetfromoptions;
   ops->lufactor              = on ? MatLUFactor_SeqAIJHybridGPU : p->lufactor;
   ops->ilufactor             = on ? MatILUFactor_SeqAIJHybridGPU : p->ilufactor;
+  ops->load                  = on ? MatLoad_SeqAIJHybridGPU : p->load;
   ops->sor                   = on ? MatSOR_SeqAIJHybridGPU : p->sor;
   PetscCall(MatSeqAIJHybridGPUSetDeviceOps(A, on));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -57,6 +57,7 @@ PetscErrorCode MatSeqAIJHybridGPUDeriveExec(Mat A, HybExec *x, PetscBool *device
   *device = PETSC_FALSE;
   if (!A->assembled || A->factortype) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  if (hyb->hostcopy) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybLentGet(A, PETSC_TRUE, &l));
   if (l.csr.a || !l.csr.nnz) {
     PetscCall(HybGlueGetExec(A, &hyb->choices, HybBorn(hyb) ? HYB_ANY_SIZE : l.csr.nnz, x));

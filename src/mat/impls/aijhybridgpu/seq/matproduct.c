@@ -412,6 +412,7 @@ static PetscErrorCode HybMatProductNumeric(Mat C, HybMatProduct *mp, HybOperands
     mp->values[k].id = 0; /* of nobody, if this fails */
   }
   PetscCall(HybProductUnchanged(mp->product, seen));
+  if (!ondevice) PetscCall(MatSeqAIJHybridGPUHostWrites(C));
   PetscCall(HybProductNumeric(mp->product, &o->csr[0], &o->csr[1], o->n == 3 ? &o->csr[2] : NULL, mp->padded ? &mp->innercsr : &result));
   for (PetscInt k = 0; k < o->n; k++) PetscCall(HybMatProductValues(mp, o->mat[k], &mp->values[k].id, &mp->values[k].state, &mp->values[k].moves));
   if (mp->padded) { /* the entries of the diagonal that the product lacks stay zeros */
@@ -714,6 +715,7 @@ PetscErrorCode MatProductSetFromOptions_SeqAIJHybridGPU(Mat C)
     HybGlueState.fallbacks++;
     HybGlueState.fallbacksasked++;
     PetscCall(PetscInfo(C, "Product %s by the parent's algorithm %s, as asked\n", MatProductTypes[product->type], method));
+    PetscCall(MatSeqAIJHybridGPUDemote(C)); /* whose arrays the parent's symbolic phase replaces */
     PetscCall((*HybGlueState.seq.productsetfromoptions)(C));
   }
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -74,7 +74,8 @@ PetscErrorCode MatSeqAIJHybridGPUPromote(Mat A, Mat_SeqAIJHybridGPU *hyb, const 
   PetscCall(HybStorageGo(hyb, HYB_LIVES_PROMOTED));
   hyb->former        = *HybFrameValues(A);
   hyb->movednnz      = csr.nnz;
-  *HybFrameValues(A) = (PetscScalar *)to;
+  hyb->movedto       = (PetscScalar *)to;
+  *HybFrameValues(A) = hyb->movedto;
   PetscCall(MatSeqAIJHybridGPUSetBornOps(A, PETSC_TRUE));
   PetscCall(PetscInfo(A, "Written on the device twice without a host write: the values, %" PetscInt64_FMT " nonzeros, move to managed memory (-mat_aijhybridgpu_promote never keeps them on the host)\n", (PetscInt64)csr.nnz));
   *done = PETSC_TRUE;

@@ -257,6 +257,10 @@ PetscErrorCode MatSeqAIJHybridGPUDemote(Mat A)
   PetscFunctionBegin;
   if (!MatIsSeqAIJHybridGPU(A) || !hyb || !hyb->former) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  if (*HybFrameValues(A) != hyb->movedto) { /* the parent has arrays of its own already */
+    PetscCall(HybStorageDropMoved(A, hyb));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   promoted = (PetscBool)(hyb->lives == HYB_LIVES_PROMOTED);
   a        = HybFrameValues(A);
   bytes    = sizeof(PetscScalar) * (size_t)hyb->movednnz;
@@ -285,10 +289,33 @@ PetscErrorCode HybStorageDropMoved(Mat A, Mat_SeqAIJHybridGPU *hyb)
 {
   PetscFunctionBegin;
   if (!hyb->former) PetscFunctionReturn(PETSC_SUCCESS);
-  *HybFrameValues(A) = hyb->former;
-  hyb->former        = NULL;
-  hyb->lives         = hyb->copy.pattern ? HYB_LIVES_COPIED : HYB_LIVES_HOST;
+  if (*HybFrameValues(A) == hyb->movedto) *HybFrameValues(A) = hyb->former;
+  if (hyb->lives == HYB_LIVES_PROMOTED) { /* the copy's values were these */
+    hyb->copy.csr.a  = NULL;
+    hyb->copy.values = PETSC_FALSE;
+  }
+  hyb->former = NULL;
+  hyb->lives  = hyb->copy.pattern ? HYB_LIVES_COPIED : HYB_LIVES_HOST;
   PetscCall(HybStorageRetire(hyb, &hyb->moved));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What the parent has replaced is of no more use to anybody but who holds it */
+PetscErrorCode HybStorageSettle(Mat A)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  const PetscInt      *i;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  if (!hyb->arrays.blocks || !A->preallocated) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, NULL, NULL, NULL));
+  if (i == hyb->adopted) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJHybridGPUDestroyDevice(hyb));
+  if (hyb->lives != HYB_LIVES_HOST) PetscCall(HybStorageGo(hyb, HYB_LIVES_HOST));
+  PetscCall(MatSeqAIJHybridGPUSetBornOps(A, PETSC_FALSE));
+  hyb->adopted = NULL;
+  PetscCall(HybStorageRetire(hyb, &hyb->arrays));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

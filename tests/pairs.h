@@ -1,0 +1,572 @@
+/*
+  pairs.h: a matrix of MATAIJ and one of the type, made and worked on alike. After each operation both are asked for all that a program may see: entries and products, sizes, block
+  sizes, claims, null spaces, mappings, names, counts, and whether their states have moved. Entries and products may hold Inf and NaN.
+*/
+#ifndef PAIRS_H
+#define PAIRS_H
+#include "mattest.h"
+#include <petsc/private/matimpl.h> /* states, claims and null spaces as they are, not as their functions tell them */
+
+/* How a matrix came to be where it is. Where there is no device all of them are the host's. */
+typedef enum {
+  HOSTMADE,   /* by MatSetValues(), and used once */
+  BORN,       /* made by the device: from coordinates */
+  PRODUCT,    /* a product's result */
+  DUPLICATED, /* a duplicate of a born one */
+  PROMOTED,   /* host-made, and written twice in a row by operations */
+  LOCKED,     /* host-made, new values sent several times */
+  KINDS
+} Kind;
+static const char *const KindNames[] = {"host-made", "born", "product", "duplicate", "promoted", "locked"};
+
+/* Which columns row r has */
+typedef enum {
+  TRIDIAGONAL,
+  NODIAGONAL, /* its two neighbours alone */
+  WIDE,       /* tridiagonal, and two more: the others are subsets of it */
+  DIAGONAL,
+  LAST, /* the first and the last column */
+  PATTERNS
+} Pattern;
+
+typedef struct {
+  PetscObjectState state, nonzerostate;
+  PetscBool        assembled, preallocated;
+  int              claims[7];
+  PetscInt         sizes[6];
+  MatNullSpace     nullspaces[3];
+  PetscInt         mapping[2]; /* -1: none */
+  PetscLogDouble   nonzeros;
+  char             name[64], prefix[64], type[64];
+} Seen;
+
+typedef struct {
+  Mat            m[2], q[2], out[2]; /* MATAIJ and ours; a second operand; what an operation makes */
+  Vec            x[2];
+  PetscErrorCode error[2];
+  PetscInt       arg[4];
+  PetscReal      real;
+  Seen           before[2];
+} Pair;
+
+/* errors that are caught leave a debugging PETSc's stack of functions in disorder */
+#if defined(PETSC_USE_DEBUG) && !defined(PETSC_HAVE_THREADSAFETY)
+  #define PAIRS_STACK_SAVE    const PetscStack stack_ = petscstack
+  #define PAIRS_STACK_RESTORE petscstack = stack_
+#else
+  #define PAIRS_STACK_SAVE    (void)0
+  #define PAIRS_STACK_RESTORE (void)0
+#endif
+
+static PetscBool PairsQuiet, PairsAgreed;   /* with the first the second tells whether all checks so far have passed, and nothing is counted */
+static PetscReal PairsTolerance = 1e-11;
+static PetscBool PairsVerbose, PairsTrail; /* tell of equal errors, too; print what is done before it is */
+
+static inline PetscMPIInt PairsSize(void)
+{
+  PetscMPIInt size;
+
+  MPI_Comm_size(PETSC_COMM_WORLD, &size);
+  return size;
+}
+
+/* true on all processes */
+static inline PetscErrorCode PairsAll(PetscBool *ok)
+{
+  PetscMPIInt all = *ok ? 1 : 0;
+
+  PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, PETSC_COMM_WORLD));
+  *ok = all ? PETSC_TRUE : PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static inline PetscErrorCode PairsAssemble(Mat A)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Columns of row r of an M x N matrix, sorted: how many, at most 5 */
+static inline PetscInt PairsColumns(Pattern pattern, PetscInt r, PetscInt N, PetscInt c[5])
+{
+  const PetscInt offsets[5] = {-4, -1, 0, 1, 4};
+  PetscInt       n          = 0;
+
+  if (pattern == LAST) {
+    if (N > 0) c[n++] = 0;
+    if (N > 1) c[n++] = N - 1;
+    return n;
+  }
+  for (int k = 0; k < 5; k++) {
+    PetscBool in = (PetscBool)(pattern == WIDE || (pattern == TRIDIAGONAL && PetscAbsInt(offsets[k]) < 2) || (pattern == NODIAGONAL && PetscAbsInt(offsets[k]) == 1) || (pattern == DIAGONAL && !offsets[k]));
+
+    if (in && r + offsets[k] >= 0 && r + offsets[k] < N) c[n++] = r + offsets[k];
+  }
+  return n;
+}
+
+static inline PetscScalar PairsValue(PetscInt r, PetscInt c, PetscInt round)
+{
+  return (PetscScalar)(r == c ? 4.0 + (PetscReal)((r + round) % 3) : -1.0 - (PetscReal)((PetscMin(r, c) + 2 * round) % 5) / 8.0);
+}
+
+static inline PetscErrorCode PairsWrite(Mat A, Pattern pattern, PetscInt round)
+{
+  PetscInt N, start, end;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetSize(A, NULL, &N));
+  PetscCall(MatGetOwnershipRange(A, &start, &end));
+  for (PetscInt r = start; r < end; r++) {
+    PetscInt    c[5], n = PairsColumns(pattern, r, N, c);
+    PetscScalar v[5];
+
+    for (PetscInt k = 0; k < n; k++) v[k] = PairsValue(r, c[k], round);
+    PetscCall(MatSetValues(A, 1, &r, n, c, v, INSERT_VALUES));
+  }
+  PetscCall(PairsAssemble(A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static inline PetscErrorCode PairsUse(Mat A)
+{
+  Vec x, y;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreateVecs(A, &x, &y));
+  PetscCall(VecSet(x, 1.0));
+  PetscCall(MatMult(A, x, y));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&y));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the values of the coordinates of PairsMake() */
+static inline PetscErrorCode PairsWriteCOO(Mat A, Pattern pattern, PetscInt round, InsertMode mode)
+{
+  PetscInt     M, N, start, end, n = 0;
+  PetscScalar *v;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetSize(A, &M, &N));
+  PetscCall(MatGetOwnershipRange(A, &start, &end));
+  PetscCall(PetscMalloc1(5 * (end - start) + 1, &v));
+  for (PetscInt r = start; r < end; r++) {
+    PetscInt c[5], count = PairsColumns(pattern, r, N, c);
+
+    for (PetscInt k = 0; k < count; k++) v[n++] = PairsValue(r, c[k], round);
+  }
+  PetscCall(MatSetValuesCOO(A, v, mode));
+  PetscCall(PetscFree(v));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static inline PetscErrorCode PairsMakeCOO(MatType type, Pattern pattern, PetscInt M, PetscInt N, Mat *A)
+{
+  PetscInt start, end, n = 0, *i, *j;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
+  PetscCall(MatSetSizes(*A, PETSC_DECIDE, PETSC_DECIDE, M, N));
+  PetscCall(MatSetType(*A, type));
+  PetscCall(PetscLayoutSetUp((*A)->rmap));
+  PetscCall(PetscLayoutSetUp((*A)->cmap));
+  PetscCall(PetscLayoutGetRange((*A)->rmap, &start, &end));
+  PetscCall(PetscMalloc2(5 * (end - start) + 1, &i, 5 * (end - start) + 1, &j));
+  for (PetscInt r = start; r < end; r++) {
+    PetscInt count = PairsColumns(pattern, r, N, j + n);
+
+    for (PetscInt k = 0; k < count; k++) i[n + k] = r;
+    n += count;
+  }
+  PetscCall(MatSetPreallocationCOO(*A, n, i, j));
+  PetscCall(PetscFree2(i, j));
+  PetscCall(PairsWriteCOO(*A, pattern, 0, INSERT_VALUES));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static inline PetscErrorCode PairsMakeHost(MatType type, Pattern pattern, PetscInt M, PetscInt N, Mat *A)
+{
+  PetscInt start, end, n = 0, *own, *other, first, last;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
+  PetscCall(MatSetSizes(*A, PETSC_DECIDE, PETSC_DECIDE, M, N));
+  PetscCall(MatSetType(*A, type));
+  PetscCall(PetscLayoutSetUp((*A)->rmap));
+  PetscCall(PetscLayoutSetUp((*A)->cmap));
+  PetscCall(PetscLayoutGetRange((*A)->rmap, &start, &end));
+  PetscCall(PetscLayoutGetRange((*A)->cmap, &first, &last));
+  PetscCall(PetscCalloc2(end - start, &own, end - start, &other));
+  for (PetscInt r = start; r < end; r++) {
+    PetscInt c[5];
+
+    n = PairsColumns(pattern, r, N, c);
+    for (PetscInt k = 0; k < n; k++) (c[k] >= first && c[k] < last ? own : other)[r - start]++;
+  }
+  PetscCall(MatSeqAIJSetPreallocation(*A, 0, own));
+  PetscCall(MatMPIAIJSetPreallocation(*A, 0, own, 0, other));
+  PetscCall(PetscFree2(own, other));
+  PetscCall(PairsWrite(*A, pattern, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static inline PetscErrorCode PairsMake(Kind kind, Pattern pattern, MatType type, PetscInt M, PetscInt N, Mat *A)
+{
+  PetscFunctionBeginUser;
+  switch (kind) {
+  case BORN: PetscCall(PairsMakeCOO(type, pattern, M, N, A)); break;
+  case DUPLICATED: {
+    Mat B;
+
+    PetscCall(PairsMakeCOO(type, pattern, M, N, &B));
+    PetscCall(MatDuplicate(B, MAT_COPY_VALUES, A));
+    PetscCall(MatDestroy(&B));
+  } break;
+  case PRODUCT: {
+    Mat E, B;
+
+    PetscCall(PairsMakeHost(type, DIAGONAL, M, M, &E));
+    PetscCall(PairsMakeHost(type, pattern, M, N, &B));
+    PetscCall(MatMatMult(E, B, MAT_INITIAL_MATRIX, PETSC_DEFAULT, A));
+    PetscCall(MatDestroy(&E));
+    PetscCall(MatDestroy(&B));
+  } break;
+  default: PetscCall(PairsMakeHost(type, pattern, M, N, A));
+  }
+  PetscCall(PairsUse(*A));
+  if (kind == PROMOTED) {
+    PetscCall(MatScale(*A, 2.0));
+    PetscCall(MatScale(*A, 0.5));
+  }
+  for (PetscInt round = 1; round < 5 && kind == LOCKED; round++) {
+    PetscCall(PairsWrite(*A, pattern, round));
+    PetscCall(PairsUse(*A));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static inline PetscErrorCode PairMake(Pair *p, Kind kind, Pattern pattern, PetscInt M, PetscInt N)
+{
+  PetscFunctionBeginUser;
+  PetscCall(PetscMemzero(p, sizeof(*p)));
+  PetscCall(PairsMake(kind, pattern, MATAIJ, M, N, &p->m[0]));
+  PetscCall(PairsMake(kind, pattern, "aijhybridgpu", M, N, &p->m[1]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static inline PetscErrorCode PairOperand(Pair *p, Kind kind, Pattern pattern, PetscInt M, PetscInt N)
+{
+  PetscFunctionBeginUser;
+  PetscCall(PairsMake(kind, pattern, MATAIJ, M, N, &p->q[0]));
+  PetscCall(PairsMake(kind, pattern, "aijhybridgpu", M, N, &p->q[1]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static inline PetscErrorCode PairDestroy(Pair *p)
+{
+  PetscFunctionBeginUser;
+  for (int k = 0; k < 2; k++) {
+    PetscCall(MatDestroy(&p->m[k]));
+    PetscCall(MatDestroy(&p->q[k]));
+    PetscCall(MatDestroy(&p->out[k]));
+    PetscCall(VecDestroy(&p->x[k]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static inline PetscErrorCode SeenGet(Mat A, Seen *s)
+{
+  const char *text;
+  MatInfo     info;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscMemzero(s, sizeof(*s)));
+  PetscCall(PetscObjectStateGet((PetscObject)A, &s->state));
+  s->nonzerostate  = A->nonzerostate;
+  s->assembled     = A->assembled;
+  s->preallocated  = A->preallocated;
+  s->claims[0]     = (int)A->symmetric;
+  s->claims[1]     = (int)A->hermitian;
+  s->claims[2]     = (int)A->structurally_symmetric;
+  s->claims[3]     = (int)A->spd;
+  s->claims[4]     = (int)A->symmetry_eternal;
+  s->claims[5]     = (int)A->structural_symmetry_eternal;
+  s->claims[6]     = (int)A->spd_eternal;
+  s->sizes[0]      = A->rmap->n;
+  s->sizes[1]      = A->cmap->n;
+  s->sizes[2]      = A->rmap->N;
+  s->sizes[3]      = A->cmap->N;
+  s->sizes[4]      = PetscAbsInt(A->rmap->bs); /* negative: nobody set it */
+  s->sizes[5]      = PetscAbsInt(A->cmap->bs);
+  s->nullspaces[0] = A->nullsp;
+  s->nullspaces[1] = A->transnullsp;
+  s->nullspaces[2] = A->nearnullsp;
+  for (int k = 0; k < 2; k++) {
+    ISLocalToGlobalMapping map = k ? A->cmap->mapping : A->rmap->mapping;
+
+    s->mapping[k] = -1;
+    if (map) PetscCall(ISLocalToGlobalMappingGetSize(map, &s->mapping[k]));
+  }
+  s->nonzeros = -1;
+  if (A->assembled && A->ops->getinfo) {
+    PetscCall(MatGetInfo(A, MAT_LOCAL, &info));
+    s->nonzeros = info.nz_used;
+  }
+  PetscCall(PetscStrncpy(s->name, ((PetscObject)A)->name ? ((PetscObject)A)->name : "", sizeof(s->name)));
+  PetscCall(MatGetOptionsPrefix(A, &text));
+  PetscCall(PetscStrncpy(s->prefix, text ? text : "", sizeof(s->prefix)));
+  PetscCall(MatGetType(A, &text));
+  PetscCall(PetscStrncpy(s->type, text ? text : "", sizeof(s->type)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* one of ours is beside one of MATAIJ, any other beside its own */
+static inline PetscBool SeenTypesFit(const char *a, const char *h)
+{
+  if (!strcmp(a, MATSEQAIJ)) return (PetscBool)(!strcmp(h, MATSEQAIJ) || !strcmp(h, "seqaijhybridgpu"));
+  if (!strcmp(a, MATMPIAIJ)) return (PetscBool)(!strcmp(h, MATMPIAIJ) || !strcmp(h, "mpiaijhybridgpu"));
+  return (PetscBool)!strcmp(a, h);
+}
+
+static inline PetscErrorCode PairsCount(PetscBool ok, const char *what, const char *detail)
+{
+  char text[256];
+
+  PetscFunctionBeginUser;
+  PetscCall(PairsAll(&ok));
+  if (PairsQuiet) {
+    PairsAgreed = (PetscBool)(PairsAgreed && ok);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(PetscSNPrintf(text, sizeof(text), "%s: %s", what, detail));
+  MatTestCount(ok, text, "", 0);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static inline PetscBool PairsScalarsAgree(PetscScalar a, PetscScalar h, PetscReal size)
+{
+  PetscReal d;
+
+  if (PetscIsInfOrNanScalar(a) || PetscIsInfOrNanScalar(h)) {
+#if defined(PETSC_USE_COMPLEX)
+    return (PetscBool)(PetscIsInfOrNanScalar(a) && PetscIsInfOrNanScalar(h));
+#else
+    return (PetscBool)(a == h || (a != a && h != h));
+#endif
+  }
+  d = PetscAbsScalar(a - h);
+  return (PetscBool)(d <= PairsTolerance * (1 + size));
+}
+
+static inline PetscErrorCode PairsVectors(Vec a, Vec h, const char *what, const char *detail)
+{
+  const PetscScalar *va, *vh;
+  PetscInt           n, nh;
+  PetscReal          size = 0;
+  PetscBool          same;
+
+  PetscFunctionBeginUser;
+  PetscCall(VecGetLocalSize(a, &n));
+  PetscCall(VecGetLocalSize(h, &nh));
+  PetscCall(VecGetArrayRead(a, &va));
+  PetscCall(VecGetArrayRead(h, &vh));
+  same = (PetscBool)(n == nh);
+  for (PetscInt k = 0; k < n; k++)
+    if (!PetscIsInfOrNanScalar(va[k])) size = PetscMax(size, PetscAbsScalar(va[k]));
+  for (PetscInt k = 0; k < n && same; k++) same = PairsScalarsAgree(va[k], vh[k], size);
+  PetscCall(VecRestoreArrayRead(a, &va));
+  PetscCall(VecRestoreArrayRead(h, &vh));
+  PetscCall(PairsCount(same, what, detail));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* products with vectors, the transposed one too */
+static inline PetscErrorCode PairsProducts(Mat A, Mat H, const char *what)
+{
+  PetscErrorCode ierr[2];
+  Vec            x, y, z;
+  PetscInt       start, end;
+  PetscScalar    v;
+  PAIRS_STACK_SAVE;
+
+  PetscFunctionBeginUser;
+  for (int t = 0; t < 2; t++) {
+    PetscCall(MatCreateVecs(A, t ? &y : &x, t ? &x : &y));
+    PetscCall(VecDuplicate(y, &z));
+    PetscCall(VecGetOwnershipRange(x, &start, &end));
+    for (PetscInt k = start; k < end; k++) {
+      v = 1.0 + (PetscReal)((5 * k) % 13) / 4.0;
+      PetscCall(VecSetValues(x, 1, &k, &v, INSERT_VALUES));
+    }
+    PetscCall(VecAssemblyBegin(x));
+    PetscCall(VecAssemblyEnd(x));
+    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+    for (int k = 0; k < 2; k++) ierr[k] = t ? MatMultTranspose(k ? H : A, x, k ? z : y) : MatMult(k ? H : A, x, k ? z : y);
+    PetscCall(PetscPopErrorHandler());
+    PAIRS_STACK_RESTORE;
+    PetscCall(PairsCount((PetscBool)(ierr[0] == ierr[1]), what, t ? "errors of MatMultTranspose" : "errors of MatMult"));
+    if (!ierr[0] && !ierr[1]) PetscCall(PairsVectors(y, z, what, t ? "MatMultTranspose" : "MatMult"));
+    PetscCall(VecDestroy(&x));
+    PetscCall(VecDestroy(&y));
+    PetscCall(VecDestroy(&z));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the own rows' columns and values */
+static inline PetscErrorCode PairsEntries(Mat A, Mat H, const char *what)
+{
+  PetscInt  start, end;
+  PetscBool columns = PETSC_TRUE, values = PETSC_TRUE, is;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)A, &is, MATSEQSBAIJ, MATMPISBAIJ, ""));
+  if (!A->ops->getrow || is) PetscFunctionReturn(PETSC_SUCCESS); /* some hold a part of a row only */
+  PetscCall(MatGetOwnershipRange(A, &start, &end));
+  for (PetscInt r = start; r < end; r++) {
+    PetscInt           na, nh, *copy, n;
+    const PetscInt    *ca, *ch;
+    const PetscScalar *va, *vh;
+    PetscScalar       *v;
+    PetscReal          size = 0;
+
+    PetscCall(MatGetRow(A, r, &na, &ca, &va));
+    n = na;
+    PetscCall(PetscMalloc2(n, &copy, n, &v));
+    for (PetscInt k = 0; k < n; k++) {
+      copy[k] = ca[k];
+      v[k]    = va[k];
+      if (!PetscIsInfOrNanScalar(v[k])) size = PetscMax(size, PetscAbsScalar(v[k]));
+    }
+    PetscCall(MatRestoreRow(A, r, &na, &ca, &va));
+    PetscCall(MatGetRow(H, r, &nh, &ch, &vh));
+    if (nh != n) columns = PETSC_FALSE;
+    for (PetscInt k = 0; k < PetscMin(n, nh); k++) {
+      if (copy[k] != ch[k]) columns = PETSC_FALSE;
+      if (!PairsScalarsAgree(v[k], vh[k], size)) values = PETSC_FALSE;
+    }
+    PetscCall(MatRestoreRow(H, r, &nh, &ch, &vh));
+    PetscCall(PetscFree2(copy, v));
+  }
+  PetscCall(PairsCount(columns, what, "columns"));
+  PetscCall(PairsCount(values, what, "values"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* before: of both, NULL for new ones */
+static inline PetscErrorCode PairsCompareSeen(const Seen s[2], const Seen *before, const char *what)
+{
+  static const char *const claims[] = {"symmetric", "Hermitian", "structurally symmetric", "SPD", "symmetric for ever", "structurally symmetric for ever", "SPD for ever"};
+
+  PetscFunctionBeginUser;
+  PetscCall(PairsCount(SeenTypesFit(s[0].type, s[1].type), what, "types"));
+  PetscCall(PairsCount((PetscBool)(s[0].assembled == s[1].assembled), what, "assembled"));
+  PetscCall(PairsCount((PetscBool)(s[0].preallocated == s[1].preallocated), what, "preallocated"));
+  for (int k = 0; k < 7; k++) PetscCall(PairsCount((PetscBool)(s[0].claims[k] == s[1].claims[k]), what, claims[k]));
+  PetscCall(PairsCount((PetscBool)!memcmp(s[0].sizes, s[1].sizes, sizeof(s[0].sizes)), what, "sizes and block sizes"));
+  PetscCall(PairsCount((PetscBool)!memcmp(s[0].nullspaces, s[1].nullspaces, sizeof(s[0].nullspaces)), what, "null spaces"));
+  PetscCall(PairsCount((PetscBool)!memcmp(s[0].mapping, s[1].mapping, sizeof(s[0].mapping)), what, "mappings from local to global"));
+  if (s[0].nonzeros != s[1].nonzeros && PairsVerbose && !PairsQuiet) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "nonzeros: %g of MATAIJ, %g of ours\n", (double)s[0].nonzeros, (double)s[1].nonzeros));
+  PetscCall(PairsCount((PetscBool)(s[0].nonzeros == s[1].nonzeros), what, "number of nonzeros"));
+  PetscCall(PairsCount((PetscBool)!strcmp(s[0].prefix, s[1].prefix), what, "prefix"));
+  if (before) {
+    PetscCall(PairsCount((PetscBool)((s[0].state != before[0].state) == (s[1].state != before[1].state)), what, "one state moved"));
+    PetscCall(PairsCount((PetscBool)((s[0].nonzerostate != before[0].nonzerostate) == (s[1].nonzerostate != before[1].nonzerostate)), what, "one pattern's state moved"));
+    PetscCall(PairsCount((PetscBool)(!strcmp(s[0].name, before[0].name) == !strcmp(s[1].name, before[1].name)), what, "one name changed"));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Products first: they work with what is on the device */
+static inline PetscErrorCode PairsCompare(Mat A, Mat H, const Seen *before, const char *what)
+{
+  Seen now[2];
+
+  PetscFunctionBeginUser;
+  PetscCall(SeenGet(A, &now[0]));
+  PetscCall(SeenGet(H, &now[1]));
+  PetscCall(PairsCompareSeen(now, before, what));
+  if (!now[0].assembled || !now[1].assembled || memcmp(now[0].sizes, now[1].sizes, 4 * sizeof(PetscInt))) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PairsProducts(A, H, what));
+  PetscCall(PairsEntries(A, H, what));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* op on both: the same error. *ok: none */
+static inline PetscErrorCode PairTry(Pair *p, PetscErrorCode (*op)(Pair *, int), const char *what, PetscBool *ok)
+{
+  PetscBool same;
+
+  PetscFunctionBeginUser;
+  *ok = PETSC_FALSE;
+  for (int k = 0; k < 2; k++) {
+    PAIRS_STACK_SAVE;
+    if (PairsTrail) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s %s\n", k ? "ours" : "MATAIJ", what));
+    if (p->m[k]) PetscCall(SeenGet(p->m[k], &p->before[k]));
+    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+    p->error[k] = (*op)(p, k);
+    PetscCall(PetscPopErrorHandler());
+    PAIRS_STACK_RESTORE;
+  }
+  same = (PetscBool)(p->error[0] == p->error[1]);
+  PetscCall(PairsAll(&same));
+  PetscCall(PairsCount(same, what, "errors"));
+  if (!same || (PairsVerbose && p->error[0])) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: error of MATAIJ %d, of ours %d\n", what, (int)p->error[0], (int)p->error[1]));
+  *ok = (PetscBool)(!p->error[0] && !p->error[1]);
+  PetscCall(PairsAll(ok));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* op on both: the same error, and the same afterwards. *ok: no error */
+static inline PetscErrorCode PairApply(Pair *p, PetscErrorCode (*op)(Pair *, int), const char *what, PetscBool *ok)
+{
+  PetscFunctionBeginUser;
+  PetscCall(PairTry(p, op, what, ok));
+  if (!*ok) PetscFunctionReturn(PETSC_SUCCESS);
+  if (p->m[0] && p->m[1]) PetscCall(PairsCompare(p->m[0], p->m[1], p->before, what));
+  if (p->out[0] && p->out[1]) PetscCall(PairsCompare(p->out[0], p->out[1], NULL, what));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Cases: each is run on its own, and an error that leaves it is a failure */
+typedef struct {
+  const char *name;
+  PetscErrorCode (*run)(void);
+  PetscMPIInt least, most; /* processes */
+} Case;
+
+static inline PetscErrorCode CasesRun(const Case cases[], int n)
+{
+  char      only[256] = "", *list;
+  PetscBool some;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-cases", only, sizeof(only), &some));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-trail", &PairsTrail, NULL));
+  for (int c = 0; c < n; c++) {
+    PetscErrorCode ierr;
+
+    PairsVerbose = some;
+    PetscCall(PetscStrstr(only, cases[c].name, &list));
+    if (some && !list) continue;
+    if (PairsSize() < cases[c].least || (cases[c].most && PairsSize() > cases[c].most)) continue;
+    MatTestName = cases[c].name;
+    if (some) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s\n", cases[c].name));
+    {
+      PAIRS_STACK_SAVE;
+      PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+      ierr = (*cases[c].run)();
+      PetscCall(PetscPopErrorHandler());
+      PAIRS_STACK_RESTORE;
+    }
+    if (ierr) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s ends with error %d\n", cases[c].name, (int)ierr));
+    PetscCall(PairsCount((PetscBool)!ierr, cases[c].name, "runs to its end"));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#endif

@@ -1,0 +1,551 @@
+/*
+  Arrays that are lent, replaced, kept or written unseen, beside MATAIJ: rows, columns and values that a program holds while it goes on, headers that get other contents, colorings that
+  remember where values lie, columns that are set in place, matrices that are loaded over others. Cases whose fault is the use of freed memory come last.
+
+TEST np=1,2
+TEST np=1,2,3 @emulated
+TEST np=1,2 @emulated -mat_aijhybridgpu_memory mirror
+TEST np=1 @emulated -mat_aijhybridgpu_lock_after 2 -mat_aijhybridgpu_lock_min 1
+TEST np=1 @emulated -mat_aijhybridgpu_lock_after 2 -mat_aijhybridgpu_lock_min 1 -mat_aijhybridgpu_memory mirror
+*/
+#include "pairs.h"
+#include <unistd.h>
+
+#define N 24
+
+/* all values that this process holds of a sequential matrix, or of its blocks */
+static PetscErrorCode WriteArrays(Mat A, PetscInt round)
+{
+  Mat       block[2] = {A, NULL};
+  PetscBool parallel;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATMPIAIJ, &parallel));
+  if (parallel) PetscCall(MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], NULL));
+  for (int b = 0; b < 2 && block[b]; b++) {
+    MatInfo      info;
+    PetscScalar *a;
+
+    PetscCall(MatGetInfo(block[b], MAT_LOCAL, &info));
+    PetscCall(MatSeqAIJGetArray(block[b], &a));
+    for (PetscInt k = 0; k < (PetscInt)info.nz_used; k++) a[k] = 1.0 + (PetscReal)((3 * k + 5 * round + b) % 17) / 4.0;
+    PetscCall(MatSeqAIJRestoreArray(block[b], &a));
+  }
+  if (parallel) PetscCall(PetscObjectStateIncrease((PetscObject)A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What follows: writes by entries and by operations, and uses, that find any state that was left behind */
+static PetscErrorCode GoOn(Pair *p, int k)
+{
+  Mat      A = p->m[k];
+  PetscInt start, end;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetOwnershipRange(A, &start, &end));
+  for (PetscInt r = start; r < end; r++) PetscCall(MatSetValue(A, r, r, 5.0 + (PetscReal)(r % 3), INSERT_VALUES));
+  PetscCall(PairsAssemble(A));
+  PetscCall(PairsUse(A));
+  PetscCall(MatScale(A, 2.0));
+  PetscCall(MatScale(A, 0.25));
+  PetscCall(PairsUse(A));
+  PetscCall(WriteArrays(A, 3));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* C is written and used and written, and A gets what it is */
+static PetscErrorCode Header(Pair *p, int k)
+{
+  Mat C;
+
+  PetscFunctionBeginUser;
+  if (p->arg[0] & 1) PetscCall(MatDuplicate(p->m[k], MAT_COPY_VALUES, &C));
+  else PetscCall(PairsMake((Kind)p->arg[1], TRIDIAGONAL, k ? "aijhybridgpu" : MATAIJ, N, N, &C));
+  PetscCall(WriteArrays(C, 1));
+  PetscCall(PairsUse(C));
+  PetscCall(WriteArrays(C, 2));
+  PetscCall(MatHeaderReplace(p->m[k], &C));
+  if (p->arg[0] & 2) PetscCall(PairsUse(p->m[k]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode EachKind(const char *what, Pattern pattern, PetscErrorCode (*op)(Pair *, int), PetscInt first, PetscInt args)
+{
+  PetscFunctionBeginUser;
+  for (Kind kind = HOSTMADE; kind < KINDS; kind++)
+    for (PetscInt arg = first; arg < args; arg++) {
+      Pair      p;
+      PetscBool ok;
+      char      name[128];
+
+      PetscCall(PairMake(&p, kind, pattern, N, N));
+      p.arg[0] = arg;
+      p.arg[1] = (PetscInt)kind;
+      PetscCall(PetscSNPrintf(name, sizeof(name), "%s, %s, way %d", what, KindNames[kind], (int)arg));
+      PetscCall(PairTry(&p, op, name, &ok));
+      if (ok) PetscCall(PairsCompare(p.m[0], p.m[1], op == Header ? NULL : p.before, name)); /* the states of what replaces it are those that it happens to have */
+      PetscCall(PetscSNPrintf(name, sizeof(name), "%s, %s, way %d, and then", what, KindNames[kind], (int)arg));
+      if (ok) PetscCall(PairApply(&p, GoOn, name, &ok));
+      PetscCall(PairDestroy(&p));
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CaseHeader(void)
+{
+  return EachKind("MatHeaderReplace", TRIDIAGONAL, Header, 0, 4);
+}
+
+/* finite differences, several times, of a function whose Jacobian is another each time */
+static PetscInt       Round;
+static PetscErrorCode Function(void *nothing, Vec x, Vec f, void *ctx)
+{
+  (void)nothing;
+  PetscFunctionBeginUser;
+  PetscCall(MatMult(*(Mat *)ctx, x, f));
+  PetscCall(VecScale(f, 1.0 + (PetscReal)Round));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CaseColoring(void)
+{
+  PetscFunctionBeginUser;
+  for (Kind kind = HOSTMADE; kind < KINDS; kind++) {
+    Pair             p;
+    Mat              F;
+    Vec              x;
+    MatFDColoring    c[2];
+    ISColoring       colors;
+    ISColoringValue *value;
+    PetscInt         start, end;
+    char             name[64];
+
+    PetscCall(PairMake(&p, kind, TRIDIAGONAL, N, N));
+    PetscCall(PairsMakeHost(MATAIJ, TRIDIAGONAL, N, N, &F));
+    PetscCall(MatCreateVecs(F, &x, NULL));
+    PetscCall(VecSet(x, 1.0));
+    for (int k = 0; k < 2; k++) {
+      PetscCall(MatGetOwnershipRangeColumn(p.m[k], &start, &end));
+      PetscCall(PetscMalloc1(end - start, &value));
+      for (PetscInt q = start; q < end; q++) value[q - start] = (ISColoringValue)(q % 3);
+      PetscCall(ISColoringCreate(PETSC_COMM_WORLD, 3, end - start, value, PETSC_OWN_POINTER, &colors));
+      PetscCall(MatFDColoringCreate(p.m[k], colors, &c[k]));
+      PetscCall(MatFDColoringSetFunction(c[k], (void *)Function, &F));
+      PetscCall(MatFDColoringSetUp(p.m[k], colors, c[k]));
+      PetscCall(ISColoringDestroy(&colors));
+    }
+    for (Round = 1; Round < 6; Round++) {
+      PetscCall(PetscSNPrintf(name, sizeof(name), "finite differences, %s, time %d", KindNames[kind], (int)Round));
+      for (int k = 0; k < 2; k++) PetscCall(SeenGet(p.m[k], &p.before[k]));
+      for (int k = 0; k < 2; k++) PetscCall(MatFDColoringApply(p.m[k], c[k], x, NULL));
+      PetscCall(PairsCompare(p.m[0], p.m[1], p.before, name));
+      if (Round < 4) continue;
+      for (int k = 0; k < 2; k++) PetscCall(MatScale(p.m[k], 2.0));
+      for (int k = 0; k < 2; k++) PetscCall(MatScale(p.m[k], 3.0));
+      PetscCall(PairsCompare(p.m[0], p.m[1], NULL, name));
+    }
+    for (int k = 0; k < 2; k++) PetscCall(MatFDColoringDestroy(&c[k]));
+    PetscCall(VecDestroy(&x));
+    PetscCall(MatDestroy(&F));
+    PetscCall(PairDestroy(&p));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* each row's columns become the next ones, but for the last two rows */
+static PetscErrorCode Columns(Pair *p, int k)
+{
+  Mat             A = p->m[k];
+  const PetscInt *ia, *ja;
+  PetscInt        n, *j;
+  PetscBool       done;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &n, &ia, &ja, &done));
+  PetscCall(PetscMalloc1(ia[n], &j));
+  for (PetscInt r = 0; r < n; r++)
+    for (PetscInt q = ia[r]; q < ia[r + 1]; q++) j[q] = ja[q] + (r < n - 2);
+  PetscCall(MatRestoreRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &n, &ia, &ja, &done));
+  PetscCall(MatSeqAIJSetColumnIndices(A, j));
+  if (p->arg[0]) PetscCall(PairsAssemble(A));
+  PetscCall(PetscFree(j));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CaseColumns(void)
+{
+  PetscFunctionBeginUser;
+  for (Kind kind = HOSTMADE; kind < KINDS; kind++)
+    for (PetscInt arg = 0; arg < 2; arg++) {
+      Pair      p;
+      PetscBool ok;
+      char      name[128];
+
+      PetscCall(PairMake(&p, kind, TRIDIAGONAL, N, N));
+      p.arg[0] = arg;
+      PetscCall(PetscSNPrintf(name, sizeof(name), "MatSeqAIJSetColumnIndices%s, %s", arg ? " and assembly" : "", KindNames[kind]));
+      PetscCall(PairApply(&p, Columns, name, &ok));
+      PetscCall(PairDestroy(&p));
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* one pointer, got once, written before each assembly */
+static PetscErrorCode CaseHeld(void)
+{
+  PetscFunctionBeginUser;
+  for (Kind kind = HOSTMADE; kind < KINDS; kind++)
+    for (int between = 0; between < 3; between++) {
+      Pair         p;
+      PetscScalar *a[2];
+      MatInfo      info;
+      PetscInt     failed = MatTestFailed;
+      char         name[96];
+
+      PetscCall(PairMake(&p, kind, TRIDIAGONAL, N, N));
+      for (int k = 0; k < 2; k++) PetscCall(MatSeqAIJGetArray(p.m[k], &a[k]));
+      PetscCall(MatGetInfo(p.m[0], MAT_LOCAL, &info));
+      for (PetscInt round = 0; round < 30 && MatTestFailed == failed; round++) {
+        for (int k = 0; k < 2; k++) {
+          for (PetscInt q = 0; q < (PetscInt)info.nz_used; q++) a[k][q] = 1.0 + (PetscReal)((3 * q + 5 * round) % 17) / 4.0;
+          PetscCall(PairsAssemble(p.m[k]));
+          PetscCall(PairsUse(p.m[k]));
+          if (between == 1) PetscCall(MatScale(p.m[k], 2.0));
+          if (between == 2 && round % 10 == 9) {
+            PetscCall(MatScale(p.m[k], 2.0));
+            PetscCall(MatScale(p.m[k], 2.0));
+            PetscCall(MatScale(p.m[k], 2.0));
+          }
+        }
+        PetscCall(PetscSNPrintf(name, sizeof(name), "a held array, %s, way %d, round %d", KindNames[kind], between, (int)round));
+        PetscCall(PairsProducts(p.m[0], p.m[1], name));
+        PetscCall(PairsCount(PairsScalarsAgree(a[0][3], a[1][3], 1.0), name, "the value at the pointer"));
+      }
+      for (int k = 0; k < 2; k++) PetscCall(MatSeqAIJRestoreArray(p.m[k], &a[k]));
+      PetscCall(PairsCompare(p.m[0], p.m[1], NULL, name));
+      PetscCall(PairDestroy(&p));
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Reset(Pair *p, int k)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatResetPreallocation(p->m[k]));
+  PetscCall(PairsWrite(p->m[k], p->arg[0] ? NODIAGONAL : TRIDIAGONAL, 2));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CaseReset(void)
+{
+  PetscFunctionBeginUser;
+  for (Kind kind = HOSTMADE; kind < KINDS; kind++)
+    for (PetscInt arg = 0; arg < 2; arg++) {
+      Pair      p;
+      PetscBool ok;
+      char      name[128];
+
+      if (kind == PRODUCT) continue; /* there is none to go back to, and each of the two has an error of its own for that */
+      PetscCall(PairMake(&p, kind, TRIDIAGONAL, N, N));
+      p.arg[0] = arg;
+      PetscCall(PetscSNPrintf(name, sizeof(name), "MatResetPreallocation, %s, way %d", KindNames[kind], (int)arg));
+      PetscCall(PairApply(&p, Reset, name, &ok));
+      PetscCall(PairDestroy(&p));
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* another matrix's file is loaded over this one */
+static char           File[PETSC_MAX_PATH_LEN];
+static PetscErrorCode Load(Pair *p, int k)
+{
+  PetscViewer viewer;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscViewerBinaryOpen(PETSC_COMM_WORLD, File, FILE_MODE_READ, &viewer));
+  PetscCall(MatLoad(p->m[k], viewer));
+  PetscCall(PetscViewerDestroy(&viewer));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CaseLoad(void)
+{
+  const Pattern patterns[] = {TRIDIAGONAL, WIDE, NODIAGONAL};
+  PetscMPIInt   rank;
+  int           id = (int)getpid();
+
+  PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  PetscCallMPI(MPI_Bcast(&id, 1, MPI_INT, 0, PETSC_COMM_WORLD));
+  PetscCall(PetscSNPrintf(File, sizeof(File), "/tmp/t631-%d.bin", id));
+  for (int q = 0; q < 3; q++) {
+    Mat         A;
+    PetscViewer viewer;
+
+    PetscCall(PairsMakeHost(MATAIJ, patterns[q], N, N, &A));
+    PetscCall(PairsWrite(A, patterns[q], 3));
+    PetscCall(PetscViewerCreate(PETSC_COMM_WORLD, &viewer));
+    PetscCall(PetscViewerSetType(viewer, PETSCVIEWERBINARY));
+    PetscCall(PetscViewerBinarySetSkipInfo(viewer, PETSC_TRUE));
+    PetscCall(PetscViewerFileSetMode(viewer, FILE_MODE_WRITE));
+    PetscCall(PetscViewerFileSetName(viewer, File));
+    PetscCall(MatView(A, viewer));
+    PetscCall(PetscViewerDestroy(&viewer));
+    PetscCall(MatDestroy(&A));
+    PetscCall(EachKind(q ? "MatLoad of another pattern" : "MatLoad", TRIDIAGONAL, Load, q, q + 1));
+    PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
+    if (!rank) (void)unlink(File);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The host writes values while the device has a product yet to do, whose operands and result are there: the result must be of the old ones. Only where vectors are the device's. */
+static PetscErrorCode CaseQueued(void)
+{
+  PetscErrorCode ierr = PETSC_ERR_SUP;
+  Vec            x    = NULL;
+  PAIRS_STACK_SAVE;
+
+  PetscFunctionBeginUser;
+#if defined(PETSC_HAVE_CUDA)
+  {
+    char      library[PETSC_MAX_PATH_LEN];
+    PetscBool emulated;
+
+    PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_cuda_library", library, sizeof(library), &emulated));
+    if (!emulated && access("/dev/nvidia0", F_OK) == 0) {
+      PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+      ierr = VecCreate(PETSC_COMM_WORLD, &x);
+      if (!ierr) ierr = VecSetSizes(x, PETSC_DECIDE, 200000);
+      if (!ierr) ierr = VecSetType(x, VECCUDA);
+      if (!ierr) ierr = VecSet(x, 1.0);
+      PetscCall(PetscPopErrorHandler());
+      PAIRS_STACK_RESTORE;
+    }
+  }
+#endif
+  if (ierr) {
+    MatTestSkipped++;
+    PetscCall(VecDestroy(&x));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  for (Kind kind = HOSTMADE; kind < KINDS; kind++)
+    for (int way = 0; way < 5; way++) {
+      Pair p;
+      Vec  y[2];
+      char name[96];
+
+      PetscCall(PairMake(&p, kind, WIDE, 200000, 200000));
+      PetscCall(PetscSNPrintf(name, sizeof(name), "a write while products are queued, %s, way %d", KindNames[kind], way));
+      for (int k = 0; k < 2; k++) {
+        Mat C = NULL;
+
+        PetscCall(VecDuplicate(x, &y[k]));
+        if (way == 3) PetscCall(PairsMakeHost(k ? "aijhybridgpu" : MATAIJ, DIAGONAL, 200000, 200000, &p.q[k]));
+        if (way == 3) PetscCall(MatMatMult(p.q[k], p.m[k], MAT_INITIAL_MATRIX, PETSC_DEFAULT, &C));
+        for (int q = 0; q < 20; q++) PetscCall(MatMult(C ? C : p.m[k], x, y[k]));
+        switch (way) {
+        case 0: PetscCall(WriteArrays(p.m[k], 4)); break;
+        case 1: PetscCall(MatSetRandom(p.m[k], NULL)); break;
+        case 2: PetscCall(MatConjugate(p.m[k])); break;
+        case 3:
+          PetscCall(WriteArrays(p.q[k], 4));
+          PetscCall(MatBindToCPU(C, PETSC_TRUE));
+          PetscCall(MatProductNumeric(C));
+          break;
+        default: PetscCall(PairsWrite(p.m[k], WIDE, 5));
+        }
+        PetscCall(MatDestroy(&C));
+      }
+      PetscCall(PairsVectors(y[0], y[1], name, "the result"));
+      for (int k = 0; k < 2; k++) PetscCall(VecDestroy(&y[k]));
+      PetscCall(PairDestroy(&p));
+    }
+  PetscCall(VecDestroy(&x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* a row, its columns and values passed to MatSetValues() of the same matrix */
+static PetscErrorCode HeldRow(Pair *p, int k)
+{
+  Mat                A = p->m[k];
+  PetscInt           start, end, n, row;
+  const PetscInt    *c;
+  const PetscScalar *v;
+  PetscScalar        w[5] = {1.5, 2.5, 3.5, 4.5, 5.5};
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetOwnershipRange(A, &start, &end));
+  for (row = start; row < end; row += 3) {
+    PetscCall(MatGetRow(A, row, &n, &c, &v));
+    PetscCall(MatSetValues(A, 1, &row, n, c, p->arg[0] ? v : w, p->arg[0] ? ADD_VALUES : INSERT_VALUES));
+    if (n) p->real = PetscRealPart(v[0]) + (PetscReal)c[n - 1];
+    PetscCall(MatRestoreRow(A, row, &n, &c, &v));
+  }
+  PetscCall(PairsAssemble(A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CaseHeldRow(void)
+{
+  return EachKind("a row that is held", TRIDIAGONAL, HeldRow, 0, 2);
+}
+
+/* the columns of all rows */
+static PetscErrorCode HeldRowIJ(Pair *p, int k)
+{
+  Mat             A = p->m[k];
+  const PetscInt *ia, *ja;
+  PetscInt        n, rows;
+  PetscBool       done;
+  PetscScalar     w[5] = {1.5, 2.5, 3.5, 4.5, 5.5};
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &n, &ia, &ja, &done));
+  rows = n;
+  for (PetscInt r = 0; r < rows; r++) PetscCall(MatSetValues(A, 1, &r, ia[r + 1] - ia[r], ja + ia[r], w, INSERT_VALUES));
+  PetscCall(PairsAssemble(A));
+  if (p->arg[0]) {
+    PetscCall(PairsUse(A));
+    PetscCall(MatScale(A, 2.0));
+    PetscCall(MatScale(A, 2.0));
+    for (PetscInt r = 0; r < rows; r++) PetscCall(MatSetValues(A, 1, &r, ia[r + 1] - ia[r], ja + ia[r], w, ADD_VALUES));
+    PetscCall(PairsAssemble(A));
+  }
+  PetscCall(MatRestoreRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &n, &ia, &ja, &done));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CaseHeldRowIJ(void)
+{
+  return EachKind("MatGetRowIJ that is held", TRIDIAGONAL, HeldRowIJ, 0, 2);
+}
+
+/* values that are read where they lie while entries are set; with way 2 and 3 they are written there, too */
+static PetscErrorCode HeldArray(Pair *p, int k)
+{
+  Mat                A = p->m[k];
+  PetscInt           n;
+  const PetscScalar *a;
+  PetscScalar       *b = NULL;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetLocalSize(A, &n, NULL));
+  if (p->arg[0] >= 2) PetscCall(MatSeqAIJGetArray(A, &b));
+  else PetscCall(MatSeqAIJGetArrayRead(A, &a));
+  if (b) a = b;
+  for (PetscInt r = 1; r < n - 1; r++) {
+    const PetscInt c[3] = {r - 1, r, r + 1};
+
+    PetscCall(MatSetValues(A, 1, &r, 3, c, a + 3 * ((r + 5) % (n - 3)), INSERT_VALUES));
+  }
+  if (p->arg[0] & 1) PetscCall(PairsAssemble(A));
+  if (b) b[4] = 7.0;
+  if (b) b[5] = b[1] + b[2];
+  if (b) PetscCall(MatSeqAIJRestoreArray(A, &b));
+  else PetscCall(MatSeqAIJRestoreArrayRead(A, &a));
+  if (!(p->arg[0] & 1)) PetscCall(PairsAssemble(A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CaseHeldArray(void)
+{
+  return EachKind("values that are held", TRIDIAGONAL, HeldArray, 0, 4);
+}
+
+/* of a parallel matrix's blocks */
+static PetscErrorCode HeldBlock(Pair *p, int k)
+{
+  Mat          A = p->m[k], block[2];
+  PetscScalar *a[2];
+  MatInfo      info[2];
+
+  PetscFunctionBeginUser;
+  PetscCall(MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], NULL));
+  for (int b = 0; b < 2; b++) {
+    PetscCall(MatGetInfo(block[b], MAT_LOCAL, &info[b]));
+    PetscCall(MatSeqAIJGetArray(block[b], &a[b]));
+  }
+  PetscCall(PairsWrite(A, TRIDIAGONAL, 4));
+  if (p->arg[0]) PetscCall(PairsUse(A));
+  for (int b = 0; b < 2; b++) {
+    for (PetscInt q = 0; q < (PetscInt)info[b].nz_used; q += 2) a[b][q] = 2.0 * a[b][q] + 1.0;
+    PetscCall(MatSeqAIJRestoreArray(block[b], &a[b]));
+  }
+  PetscCall(PetscObjectStateIncrease((PetscObject)A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CaseHeldBlock(void)
+{
+  return EachKind("blocks' values that are held", TRIDIAGONAL, HeldBlock, 0, 2);
+}
+
+/* a row of a matrix that is bound to the host, which operations write meanwhile */
+static PetscReal      Sum[2];
+static PetscErrorCode HeldBound(Pair *p, int k)
+{
+  Mat                A = p->m[k];
+  PetscInt           start, end, n, row;
+  const PetscInt    *c;
+  const PetscScalar *v;
+
+  PetscFunctionBeginUser;
+  Sum[k] = 0;
+  PetscCall(MatGetOwnershipRange(A, &start, &end));
+  if (p->arg[0] & 1) PetscCall(MatBindToCPU(A, PETSC_TRUE));
+  row = PetscMin(start + 1, end - 1);
+  PetscCall(MatGetRow(A, row, &n, &c, &v));
+  if (p->arg[0] & 2) PetscCall(MatScale(A, 2.0));
+  if (p->arg[0] & 2) PetscCall(MatScale(A, 2.0));
+  PetscCall(MatShift(A, 1.25));
+  for (PetscInt q = 0; q < n; q++) Sum[k] += PetscRealPart(v[q]) * (PetscReal)(1 + c[q]);
+  PetscCall(MatRestoreRow(A, row, &n, &c, &v));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CaseHeldBound(void)
+{
+  PetscFunctionBeginUser;
+  for (Kind kind = HOSTMADE; kind < KINDS; kind++)
+    for (PetscInt way = 0; way < 4; way++) {
+      Pair      p;
+      PetscBool ok;
+      char      name[128];
+
+      PetscCall(PairMake(&p, kind, TRIDIAGONAL, N, N));
+      p.arg[0] = way;
+      PetscCall(PetscSNPrintf(name, sizeof(name), "a row held over MatShift, %s%s, way %d", KindNames[kind], way & 1 ? ", bound to the host" : "", (int)way));
+      PetscCall(PairApply(&p, HeldBound, name, &ok));
+      if (ok) PetscCall(PairsCount((PetscBool)(PetscAbsReal(Sum[0] - Sum[1]) < 1e-10), name, "what is read of the row"));
+      if (ok && PairsVerbose && Sum[0] != Sum[1]) PetscCall(PetscPrintf(PETSC_COMM_SELF, "%g by MATAIJ, %g by ours\n", (double)Sum[0], (double)Sum[1]));
+      PetscCall(PairDestroy(&p));
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  static const Case cases[] = {
+    {"header",    CaseHeader,    1, 0},
+    {"coloring",  CaseColoring,  1, 0},
+    {"columns",   CaseColumns,   1, 1},
+    {"held",      CaseHeld,      1, 1},
+    {"reset",     CaseReset,     1, 0},
+    {"load",      CaseLoad,      1, 0},
+    {"queued",    CaseQueued,    1, 1},
+    {"rowbound",  CaseHeldBound, 1, 1},
+    {"block",     CaseHeldBlock, 2, 0},
+    {"arraylent", CaseHeldArray, 1, 1},
+    {"rowij",     CaseHeldRowIJ, 1, 1},
+    {"rowlent",   CaseHeldRow,   1, 0},
+  };
+  int code = 0;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, "What is lent, replaced and kept\n"));
+  PetscCall(CasesRun(cases, (int)PETSC_STATIC_ARRAY_LENGTH(cases)));
+  PetscCall(MatTestFinalize(&code));
+  PetscCall(PetscFinalize());
+  return code;
+}
