@@ -286,5 +286,10 @@ extern void HybMethodNames(const char *const *all, const char **once);
 /* nnz as PetscInt, or PETSC_ERR_ARG_OUTOFRANGE naming the count, the limit and --with-64-bit-indices */
 extern PetscErrorCode HybIntCast(PetscCount nnz, const char *what, PetscInt *);
 
+/* Kernels go along rows by so many entries at a time at most, and look beyond a row's end before they stop: that must still be a PetscInt */
+#define HYB_ENTRIES_BEYOND 4096
+/* Before kernels go along the rows of a matrix: PETSC_ERR_ARG_OUTOFRANGE, naming the counts and --with-64-bit-indices, where nnz leaves no room for that. The host's loops need none. */
+extern PetscErrorCode HybCheckEntries(const HybExec *, PetscCount nnz, const char *what);
+
 HYB_EXTERN_C_END
 #endif

@@ -21,7 +21,7 @@ static __global__ __launch_bounds__(CSR_THREADS) void CSRMultDense(PetscInt m, c
   const int lane = HybLane() & (W - 1);
   ROW_LOOP (r, m, W) {
     const PetscInt begin = r < m ? i[r] : 0, end = r < m ? i[r + 1] : 0;
-    for (PetscInt c0 = 0; c0 < p; c0 += T) {
+    for (PetscCount c0 = 0; c0 < p; c0 += T) {
       const int width = p - c0 < T ? (int)(p - c0) : T;
       HybScalar sum[T];
 #pragma unroll
@@ -48,6 +48,7 @@ PetscErrorCode HybCSRMultDense_CUDA(const HybExec *exec, const HybCSR *A, PetscI
 
   PetscFunctionBegin;
   if (!p) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybCheckEntries(exec, A->nnz, "The sparse operand"));
 #define CALL(W) \
   if (p > 4) HYB_LAUNCH((CSRMultDense<W, 8>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->i, A->j, A->a, p, B, ldb, C, ldc); \
   else HYB_LAUNCH((CSRMultDense<W, 4>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->i, A->j, A->a, p, B, ldb, C, ldc)

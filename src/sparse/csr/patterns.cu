@@ -108,6 +108,7 @@ PetscErrorCode HybCSRAddSymbolic_CUDA(const HybExec *exec, HybArena *keep, HybAr
 
   PetscFunctionBegin;
   PetscCheck(A->m == B->m && A->n == B->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Cannot add a matrix of size %" PetscInt_FMT " x %" PetscInt_FMT " to one of %" PetscInt_FMT " x %" PetscInt_FMT, B->m, B->n, A->m, A->n);
+  PetscCall(HybCheckEntries(exec, PetscMax(A->nnz, B->nnz), "One of two matrices to add"));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), A->m, sizeof(*count), &count));
   PetscCall(HybArenaAlloc(keep, exec->result, (PetscCount)A->m + 1, sizeof(*ic), &ic));
 #define CALL(W) HYB_LAUNCH((AddCount<W>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->i, A->j, B->i, B->j, count)
@@ -134,6 +135,7 @@ PetscErrorCode HybCSRAddNumeric_CUDA(const HybExec *exec, const HybScalar *alpha
   const int w = RowWidth(PetscMax(A->nnz, B->nnz), A->m, 1);
 
   PetscFunctionBegin;
+  PetscCall(HybCheckEntries(exec, PetscMax(A->nnz, B->nnz), "One of two matrices to add"));
 #define CALL(W) HYB_LAUNCH((AddValues<W>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, *alpha, A->i, A->j, A->a, *beta, B->i, B->j, B->a, C->i, C->a)
   ROW_BY_WIDTH(w, CALL);
 #undef CALL
@@ -181,6 +183,7 @@ PetscErrorCode HybCSRAXPYSubset_CUDA(const HybExec *exec, HybArena *work, const 
   PetscCheck(X->m == Y->m && X->n == Y->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Cannot add a matrix of size %" PetscInt_FMT " x %" PetscInt_FMT " to one of %" PetscInt_FMT " x %" PetscInt_FMT, X->m, X->n, Y->m, Y->n);
   *missing = 0;
   if (X->nnz == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybCheckEntries(exec, PetscMax(X->nnz, Y->nnz), "One of two matrices to add"));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), X->nnz, sizeof(*position), &position));
   PetscCall(HybArenaCalloc(work, HYB_WORK(exec), 1, sizeof(*devmissing), &devmissing));
 #define CALL(W) HYB_LAUNCH((SubsetFind<W>), HybBlocks((PetscCount)X->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, X->m, X->i, X->j, Y->i, Y->j, position, devmissing)
@@ -240,6 +243,7 @@ PetscErrorCode HybCSRCheck_CUDA(const HybExec *exec, HybArena *work, const HybCS
   *nbad   = 0;
   *badrow = -1;
   if (A->m == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybCheckEntries(exec, A->nnz, "The matrix to check"));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), 1, sizeof(*device), &device));
   PetscCall(exec->backend->copy(exec, device, &host, sizeof(host), HYB_COPY_HOST_TO_DEVICE));
 #define CALL(W) HYB_LAUNCH((CheckRows<W>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->n, A->nnz, A->i, A->j, device)

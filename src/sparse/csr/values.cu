@@ -201,6 +201,7 @@ PetscErrorCode HybCSRDiagonalScale_CUDA(const HybExec *exec, HybCSR *A, const Hy
 
   PetscFunctionBegin;
   if (!l && !r) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybCheckEntries(exec, A->nnz, "The matrix to scale"));
 #define CALL(W) HYB_LAUNCH((CSRDiagonalScale<W>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->i, A->j, A->a, l, r)
   ROW_BY_WIDTH(w, CALL);
 #undef CALL
@@ -372,6 +373,7 @@ PetscErrorCode HybCSRNorm_CUDA(const HybExec *exec, HybArena *work, const HybCSR
     PetscCount blocks;
     int        w;
 
+    PetscCall(HybCheckEntries(exec, A->nnz, "The matrix to take the norm of"));
     if (type == HYB_NORM_1) PetscCall(HybCSRTransposeSymbolic_CUDA(exec, work, work, A, &T, &perm));
     w      = RowWidth(T.nnz, T.m, 1);
     blocks = PetscMin(HybBlocks((PetscCount)T.m * w, CSR_THREADS), (PetscCount)NORM_BLOCKS);

@@ -243,3 +243,10 @@ PetscErrorCode HybIntCast(PetscCount nnz, const char *what, PetscInt *n)
   *n = (PetscInt)nnz;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+PetscErrorCode HybCheckEntries(const HybExec *exec, PetscCount nnz, const char *what)
+{
+  PetscFunctionBegin;
+  PetscCheck(!exec->backend->device || nnz <= (PetscCount)PETSC_MAX_INT - HYB_ENTRIES_BEYOND, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%s has %" PetscCount_FMT " nonzeros: kernels need the last %d of the %" PetscInt_FMT " that %zu-bit indices can count for themselves; configure PETSc using --with-64-bit-indices", what, nnz, HYB_ENTRIES_BEYOND, (PetscInt)PETSC_MAX_INT, 8 * sizeof(PetscInt));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -4,8 +4,6 @@
 
 /* bytes from which the backend is asked what is free although indices could count the nonzeros: asking a card takes up to a millisecond, filling so many bytes longer */
 #define COUNT_ASK ((size_t)1 << 30)
-/* kernels go along rows by so many entries at a time at most, and look beyond a row's end before they stop: that must still be a PetscInt */
-#define COUNT_STEP 4096
 
 static PetscErrorCode CountFree(const HybExec *exec, size_t *bytes)
 {
@@ -38,11 +36,7 @@ PetscErrorCode HybSpGEMMCheckCount(const HybExec *exec, const HybCSR *A, const H
     SETERRQ(PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "The product of a %" PetscInt_FMT " x %" PetscInt_FMT " and a %" PetscInt_FMT " x %" PetscInt_FMT " matrix has %s%" PetscCount_FMT " nonzeros, more than the %" PetscInt_FMT " that %zu-bit indices can count: configure PETSc using --with-64-bit-indices; it needs %.0f bytes, %zu are free", A->m, A->n, B->m, B->n,
             atleast ? "at least " : "", nnz, (PetscInt)PETSC_MAX_INT, 8 * sizeof(PetscInt), (double)nnz * entry, bytes);
   }
-  if (exec->backend->device) {
-    const PetscCount most = PetscMax(nnz, PetscMax(A->nnz, B->nnz));
-
-    PetscCheck(most <= (PetscCount)PETSC_MAX_INT - COUNT_STEP, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "An operand or the product has %" PetscCount_FMT " nonzeros: kernels need the last %d of the %" PetscInt_FMT " that %zu-bit indices can count for themselves; configure PETSc using --with-64-bit-indices", most, COUNT_STEP, (PetscInt)PETSC_MAX_INT, 8 * sizeof(PetscInt));
-  }
+  PetscCall(HybCheckEntries(exec, PetscMax(nnz, PetscMax(A->nnz, B->nnz)), "An operand or the product"));
   /* memory that holds nothing yet can also be had from elsewhere on a host: it decides when it is asked */
   if (exec->backend->device && (double)nnz * entry > (double)COUNT_ASK) {
     PetscCall(CountFree(exec, &bytes));

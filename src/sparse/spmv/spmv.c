@@ -8,9 +8,6 @@
 */
 #include <aijhybridgpu/private/hybspmv.h>
 
-/* kernels go along rows by so many entries at a time at most, and look beyond a row's end before they stop: that must still be a PetscInt */
-#define HYB_SPMV_STEP 4096
-
 #define HYB_METHOD_HOST(name, symbol) extern const HybSpMVMethod symbol;
 #define HYB_METHOD_CUDA(name, symbol)
 #include "methods.h"
@@ -118,7 +115,7 @@ PetscErrorCode HybSpMVSetUp(HybSpMV *mv, const HybCSR *A)
 
   PetscFunctionBegin;
   PetscCheck(A->m % mv->bs == 0 && A->n % mv->bs == 0, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "The block size %" PetscInt_FMT " does not divide the matrix, %" PetscInt_FMT " x %" PetscInt_FMT, mv->bs, A->m, A->n);
-  PetscCheck(!mv->exec.backend->device || A->nnz <= (PetscCount)PETSC_MAX_INT - HYB_SPMV_STEP, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "The matrix has %" PetscCount_FMT " nonzeros: kernels need the last %d of the %" PetscInt_FMT " that %zu-bit indices can count for themselves; configure PETSc using --with-64-bit-indices", A->nnz, HYB_SPMV_STEP, (PetscInt)PETSC_MAX_INT, 8 * sizeof(PetscInt));
+  PetscCall(HybCheckEntries(&mv->exec, A->nnz, "The matrix"));
   PetscCall(HybSpMVForget(mv));
   ierr   = HybSpMVSetUp_Inner(mv, A);
   second = HybArenaReset(&mv->work);

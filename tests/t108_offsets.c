@@ -1,0 +1,139 @@
+/*
+  Operations along the rows of a matrix with as many nonzeros as kernels take, and with more, which a device refuses:
+  lanes look beyond a row's end, where a cursor near the largest PetscInt becomes negative. The arrays behind are small:
+  the pointers are moved back by as much as the offsets are moved on.
+*/
+#include "hybtest.h"
+#include <stdlib.h>
+#include <string.h>
+
+static const HybExec   *exec;
+static const HybCSROps *ops;
+static HybArena         mine, keep, work;
+
+static PetscErrorCode Forget(void)
+{
+  PetscFunctionBegin;
+  PetscCall(HybArenaReset(&keep));
+  PetscCall(HybArenaReset(&work));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A with its last offset at nnz; i[0] is not 0 */
+static PetscErrorCode Moved(const RefMat *A, PetscCount nnz, HybCSR *M)
+{
+  const PetscCount by = nnz - A->csr.nnz;
+  PetscInt        *i  = (PetscInt *)RefAlloc((PetscCount)A->csr.m + 1, sizeof(PetscInt));
+
+  PetscFunctionBegin;
+  PetscCall(HybTestUpload(&mine, &A->csr, M));
+  for (PetscInt r = 0; r <= A->csr.m; r++) i[r] = (PetscInt)(A->csr.i[r] + by);
+  PetscCall(HybTestUploadArray(&mine, (PetscCount)A->csr.m + 1, sizeof(PetscInt), i, &M->i));
+  M->j   = (PetscInt *)((uintptr_t)M->j - (uintptr_t)by * sizeof(PetscInt));
+  M->a   = (HybScalar *)((uintptr_t)M->a - (uintptr_t)by * sizeof(HybScalar));
+  M->nnz = nnz;
+  free(i);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* all operations, with so many nonzeros: refused, or right */
+static PetscErrorCode Operations(const RefMat *A, const RefMat *B, PetscCount nnz)
+{
+  const PetscBool   fits = (PetscBool)(nnz <= (PetscCount)PETSC_MAX_INT - HYB_ENTRIES_BEYOND);
+  const PetscInt    m = A->csr.m, n = A->csr.n;
+  const PetscScalar alpha = 2, beta = 3;
+  PetscScalar      *hl = HybTestRandomVector(m), *hx = HybTestRandomVector(n), *hz = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar)), *l, *x, *z;
+  PetscReal        *mag = (PetscReal *)RefAlloc(m, sizeof(PetscReal)), norm = 0, expected = 0;
+  PetscCount       *terms = (PetscCount *)RefAlloc(m, sizeof(PetscCount)), count;
+  PetscInt          badrow;
+  HybCSR            DA, DB, C;
+  RefMat            S;
+
+  PetscFunctionBegin;
+#define OPERATION(what, call, check) \
+  do { \
+    HybTestBegin("%s of %" PetscCount_FMT " nonzeros", what, nnz); \
+    if (!fits) HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, call); \
+    else if (HybTestCall(call)) check; \
+    PetscCall(Forget()); \
+  } while (0)
+  PetscCall(Moved(A, nnz, &DA));
+  PetscCall(HybTestUpload(&mine, &B->csr, &DB));
+  PetscCall(HybTestUploadArray(&mine, m, sizeof(PetscScalar), hl, &l));
+  PetscCall(HybTestUploadArray(&mine, n, sizeof(PetscScalar), hx, &x));
+  PetscCall(HybTestUploadArray(&mine, m, sizeof(PetscScalar), hl, &z));
+
+  RefSpMV(A, hx, 1, NULL, hz, mag, terms);
+  OPERATION("the product with one dense column", ops->multdense(exec, &DA, 1, x, n, z, m), HybTestSameScalars(m, z, hz, mag, terms, 4));
+
+  for (PetscInt r = 0; r < m; r++) {
+    PetscReal sum = 0;
+
+    for (PetscInt k = A->csr.i[r]; k < A->csr.i[r + 1]; k++) sum += PetscAbsScalar(A->csr.a[k]);
+    expected = PetscMax(expected, sum);
+  }
+  OPERATION("the largest row sum", ops->norm(exec, &work, &DA, HYB_NORM_INFINITY, &norm), HybTestCheck(HybTestClose(norm, expected, expected, 200, 4), "%g, expected %g", (double)norm, (double)expected));
+
+  /* the first row begins at no 0, which alone is wrong */
+  OPERATION("the check", ops->check(exec, &work, &DA, &count, &badrow), HybTestCheck(count == 1 && badrow == 0, "%td bad rows, the first is %" PetscInt_FMT, count, badrow));
+
+  RefAdd(alpha, A, beta, B, &S);
+  OPERATION("the pattern of a sum", ops->addsymbolic(exec, &keep, &work, &DA, &DB, &C), HybTestSamePattern(&C, &S));
+  OPERATION("the pattern of a sum, the other way round,", ops->addsymbolic(exec, &keep, &work, &DB, &DA, &C), HybTestSamePattern(&C, &S));
+  PetscCall(HybTestUpload(&mine, &S.csr, &C));
+  OPERATION("a sum", ops->addnumeric(exec, &alpha, &DA, &beta, &DB, &C), HybTestSameMatrix(&C, &S, 4));
+  RefMatDestroy(&S);
+
+  /* of the second in the first one's pattern */
+  OPERATION("a sum in place", ops->axpysubset(exec, &work, &alpha, &DB, &DA, &count), HybTestCheck(count > 0, "%td entries are missing", count));
+  if (!fits) OPERATION("a sum in place, the other way round,", ops->axpysubset(exec, &work, &alpha, &DA, &DB, &count), (void)0);
+
+  OPERATION("scaling by a vector", ops->diagonalscale(exec, &DA, l, NULL), {
+    PetscScalar *a = (PetscScalar *)RefAlloc(A->csr.nnz, sizeof(PetscScalar));
+    PetscBool    right = PETSC_TRUE;
+
+    HybTestCall(HybTestDownloadArray(A->csr.nnz, sizeof(PetscScalar), (char *)DA.a + (size_t)(nnz - A->csr.nnz) * sizeof(PetscScalar), a));
+    for (PetscInt r = 0; r < m; r++)
+      for (PetscInt k = A->csr.i[r]; k < A->csr.i[r + 1]; k++) right = (PetscBool)(right && HybTestClose(a[k], hl[r] * A->csr.a[k], PetscAbsScalar(a[k]), 1, 4));
+    HybTestCheck(right, "a value is wrong");
+    free(a);
+  });
+#undef OPERATION
+  PetscCall(HybArenaReset(&mine));
+  free(hl);
+  free(hx);
+  free(hz);
+  free(mag);
+  free(terms);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Body(void)
+{
+  RefMat A, B;
+
+  PetscFunctionBegin;
+  exec = HybTestExec();
+  ops  = exec->backend->csr;
+  if (!exec->backend->device || sizeof(PetscInt) == 8) {
+    HybTestBegin("offsets near the largest PetscInt");
+    HybTestSkip("%s", exec->backend->device ? "64-bit indices are never near it" : "the host's loops stop at a row's end");
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(HybArenaInit(&mine, exec));
+  PetscCall(HybArenaInit(&keep, exec));
+  PetscCall(HybArenaInit(&work, exec));
+  HybTestMatRandom(20, 300, 0, 200, &A);
+  HybTestMatRandom(20, 300, 1, 100, &B);
+  PetscCall(Operations(&A, &B, (PetscCount)PETSC_MAX_INT - HYB_ENTRIES_BEYOND));
+  PetscCall(Operations(&A, &B, (PetscCount)PETSC_MAX_INT - HYB_ENTRIES_BEYOND + 1));
+  PetscCall(Operations(&A, &B, (PetscCount)PETSC_MAX_INT));
+  RefMatDestroy(&A);
+  RefMatDestroy(&B);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  return HybTestMain(argc, argv, Body);
+}
