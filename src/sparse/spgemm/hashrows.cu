@@ -169,11 +169,13 @@ static __device__ __forceinline__ int HashLogSlots(unsigned blocks)
 
 /*
   Calls insert(block, mask) for every pair that the products of a row consist of, in any order: groups of 2^lanes lanes take two rows of B each, which are on their
-  way together.
+  way together. Both cursors go on until the longer row ends, so that of the shorter one passes its end by as much: counted without a sign they do not wrap, since an
+  offset and the length of a row together stay below 2^32 (HybCheckEntries()).
 */
 template <typename G, int N, typename Insert>
 static __device__ __forceinline__ void HashForEachPair(const HashArgs &x, PetscInt abegin, PetscInt aend, Insert insert)
 {
+  using Cursor          = typename std::make_unsigned<PetscInt>::type;
   const int      lanes  = HybMin()(x.lanes, HybLog2(N));
   const int      step   = 1 << lanes;
   const PetscInt stride = N >> lanes;
@@ -181,19 +183,19 @@ static __device__ __forceinline__ void HashForEachPair(const HashArgs &x, PetscI
   for (PetscInt k = abegin + (G::rank() >> lanes); k < aend; k += 2 * stride) {
     const bool     two = k + stride < aend;
     const PetscInt c0 = x.aj[k], c1 = two ? x.aj[k + stride] : c0;
-    PetscInt       p0 = x.bi[c0], p1 = x.bi[c1], e0, e1;
+    Cursor         p0 = (Cursor)x.bi[c0], p1 = (Cursor)x.bi[c1], e0, e1;
 
     if (x.pairs) {
-      e0 = p0 + x.npairs[c0];
-      e1 = two ? p1 + x.npairs[c1] : 0;
+      e0 = p0 + (Cursor)x.npairs[c0];
+      e1 = two ? p1 + (Cursor)x.npairs[c1] : 0;
     } else {
-      e0 = x.bi[c0 + 1];
-      e1 = two ? x.bi[c1 + 1] : 0;
+      e0 = (Cursor)x.bi[c0 + 1];
+      e1 = two ? (Cursor)x.bi[c1 + 1] : 0;
     }
-    p0 += G::rank() & (step - 1);
-    p1 += G::rank() & (step - 1);
+    p0 += (Cursor)(G::rank() & (step - 1));
+    p1 += (Cursor)(G::rank() & (step - 1));
     if (x.pairs) {
-      for (; p0 < e0 || p1 < e1; p0 += step, p1 += step) {
+      for (; p0 < e0 || p1 < e1; p0 += (Cursor)step, p1 += (Cursor)step) {
         HybVec<unsigned, 2> q0, q1;
 
         if (p0 < e0) q0 = HybLoadVec<2>(&x.pairs[p0].block);
@@ -202,7 +204,7 @@ static __device__ __forceinline__ void HashForEachPair(const HashArgs &x, PetscI
         if (p1 < e1) insert(q1.v[0], q1.v[1]);
       }
     } else {
-      for (; p0 < e0 || p1 < e1; p0 += step, p1 += step) {
+      for (; p0 < e0 || p1 < e1; p0 += (Cursor)step, p1 += (Cursor)step) {
         PetscInt col0 = 0, col1 = 0;
 
         if (p0 < e0) col0 = x.bj[p0];

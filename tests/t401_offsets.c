@@ -1,0 +1,94 @@
+/*
+  Products whose right operand has as many nonzeros as kernels take: offsets within a few thousand of the largest
+  PetscInt, where a cursor that passes a row's end by too much becomes negative. The arrays behind are small: the pointers
+  are moved back by as much as the offsets are moved on.
+*/
+#include "hybtest.h"
+#include <aijhybridgpu/private/hybspgemm.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* B with its last offset at nnz; all but its rows' beginnings stay where they are, and i[0] is not 0 */
+static PetscErrorCode Moved(HybArena *arena, const RefMat *B, PetscCount nnz, HybCSR *M)
+{
+  const PetscCount by = nnz - B->csr.nnz;
+  PetscInt        *i  = (PetscInt *)RefAlloc((PetscCount)B->csr.m + 1, sizeof(PetscInt));
+
+  PetscFunctionBegin;
+  PetscCall(HybTestUpload(arena, &B->csr, M));
+  for (PetscInt r = 0; r <= B->csr.m; r++) i[r] = (PetscInt)(B->csr.i[r] + by);
+  PetscCall(HybTestUploadArray(arena, (PetscCount)B->csr.m + 1, sizeof(PetscInt), i, &M->i));
+  M->j   = (PetscInt *)((uintptr_t)M->j - (uintptr_t)by * sizeof(PetscInt));
+  M->a   = (HybScalar *)((uintptr_t)M->a - (uintptr_t)by * sizeof(HybScalar));
+  M->nnz = nnz;
+  free(i);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Product(const HybSpGEMMMethod *method, const RefMat *A, const RefMat *B)
+{
+  const HybExec *exec = HybTestExec();
+  HybArena       arena;
+  HybSpGEMM      mm;
+  HybCSR         DA, DB, DC;
+  RefMat         C;
+
+  PetscFunctionBegin;
+  RefSpGEMM(A, B, &C);
+  PetscCall(HybArenaInit(&arena, exec));
+  PetscCall(HybTestUpload(&arena, &A->csr, &DA));
+  PetscCall(Moved(&arena, B, (PetscCount)PETSC_MAX_INT - HYB_ENTRIES_BEYOND, &DB));
+  PetscCall(HybSpGEMMInit(&mm, exec, method->name, 0));
+  if (HybTestCall(HybSpGEMMSymbolic(&mm, &DA, &DB, &arena, &DC)) && HybTestSamePattern(&DC, &C)) {
+    if (!DC.a) PetscCall(HybArenaAlloc(&arena, exec->result, DC.nnz, sizeof(HybScalar), &DC.a));
+    /* the second time by what the method has kept of the first */
+    for (PetscInt k = 0; k < 2; k++) {
+      if (HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameMatrix(&DC, &C, 4);
+    }
+  }
+  HybTestCall(HybSpGEMMDestroy(&mm));
+  /* one more, and the operand is refused */
+  DB.nnz++;
+  PetscCall(HybSpGEMMInit(&mm, exec, method->name, 0));
+  HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, HybSpGEMMSymbolic(&mm, &DA, &DB, &arena, &DC));
+  HybTestCall(HybSpGEMMDestroy(&mm));
+  PetscCall(HybArenaReset(&arena));
+  RefMatDestroy(&C);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Body(void)
+{
+  const HybExec *exec = HybTestExec();
+
+  PetscFunctionBegin;
+  if (!exec->backend->device || sizeof(PetscInt) == 8) {
+    HybTestBegin("offsets near the largest PetscInt");
+    HybTestSkip("%s", exec->backend->device ? "64-bit indices are never near it" : "the host's loops stop at a row's end");
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  for (const HybSpGEMMMethod *const *table = exec->backend->spgemm; *table; table++) {
+    /* these two look at all rows of B, which must be of few shapes */
+    if (!strcmp((*table)->name, "shape") || !strcmp((*table)->name, "diagonal")) continue;
+    for (int kind = 0; kind < 3; kind++) {
+      PetscInt lengths[64];
+      RefMat   A, B;
+
+      HybTestBegin("%s: rows of 30000 beside short ones at the end of B, kind %d", (*table)->name, kind);
+      /* entries of A that name a long row and one at B's very end: 32 apart, 1 apart; all rows long */
+      for (PetscInt r = 0; r < 64; r++) lengths[r] = kind == 2 ? 600 : r == (kind ? 62 : 0) ? 30000 : r < 32 && kind ? 300 : 1 + r % 3;
+      HybTestMatLengths(64, 40000, lengths, &B);
+      if (kind == 0) HybTestMatBanded(1, 64, 0, 63, &A);
+      else HybTestMatRandom(5, 64, 2, 64, &A);
+      PetscCall(Product(*table, &A, &B));
+      RefMatDestroy(&A);
+      RefMatDestroy(&B);
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  return HybTestMain(argc, argv, Body);
+}
