@@ -11,8 +11,8 @@
 PetscErrorCode HybMultDense_Host(const HybExec *exec, const HybCSR *A, PetscInt p, const HybScalar *B, PetscCount ldb, HybScalar *C, PetscCount ldc)
 {
   PetscFunctionBegin;
-  for (PetscInt c = 0; c < p; c += HYB_DENSE_TILE) {
-    const PetscInt   width = PetscMin(HYB_DENSE_TILE, p - c);
+  for (PetscCount c = 0; c < p; c += HYB_DENSE_TILE) {
+    const PetscInt   width = (PetscInt)PetscMin(HYB_DENSE_TILE, p - c);
     const HybScalar *b     = B + (size_t)ldb * c;
     HybScalar       *z     = C + (size_t)ldc * c;
 

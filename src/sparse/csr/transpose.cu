@@ -215,19 +215,19 @@ static __global__ __launch_bounds__(CSR_THREADS) void TransposeRowsOf(PetscInt n
     if (ta) ta[k] = conjugate ? HybConj(a[p]) : a[p];
   }
   if (k <= nnz) {
-    const PetscInt before = k ? column[k - 1] : -1, mine = k < nnz ? column[k] : n;
+    const PetscCount before = k ? column[k - 1] : -1, mine = k < nnz ? column[k] : n; /* with as many columns as PetscInt counts, from one to the other and beyond the last is more */
     if (mine - before > TRANSPOSE_GAP) {
       const int g = HybAtomicAdd(gaps, 1);
-      gapfrom[g]  = before + 1;
-      gapto[g]    = mine;
+      gapfrom[g]  = (PetscInt)(before + 1);
+      gapto[g]    = (PetscInt)mine;
       gapat[g]    = (PetscInt)k;
     } else {
-      for (PetscInt c = before + 1; c <= mine; c++) ti[c] = (PetscInt)k;
+      for (PetscCount c = before + 1; c <= mine; c++) ti[c] = (PetscInt)k;
     }
   }
   __syncthreads();
   for (int g = 0; g < *gaps; g++)
-    for (PetscCount c = gapfrom[g] + (PetscInt)threadIdx.x; c <= gapto[g]; c += CSR_THREADS) ti[c] = gapat[g];
+    for (PetscCount c = gapfrom[g] + (PetscCount)threadIdx.x; c <= gapto[g]; c += CSR_THREADS) ti[c] = gapat[g];
 }
 
 /* The first block lists the diagonals of a sample of the rows, or (again) those it had listed and those that were missing; the others set the counts to zero */

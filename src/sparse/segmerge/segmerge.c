@@ -93,7 +93,7 @@ static PetscErrorCode HybSegMerge_Host(const HybExec *exec, HybArena *work, Pets
       PetscCount *vout = left % 2 ? valueout + start : valuetmp;
       PetscInt    merged = 0;
 
-      for (PetscInt q = 0; q < lists; q += 2) {
+      for (PetscCount q = 0; q < lists; q += 2) {
         const PetscCount lo = end[q], mid = end[q + 1];
 
         if (q + 1 < lists) {

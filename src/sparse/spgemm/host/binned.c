@@ -470,13 +470,13 @@ static PetscErrorCode HybSpGEMMSymbolic_Binned(HybSpGEMM *mm, const HybCSR *A, c
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_HOST, HYB_WINDOW * HYB_SORT_MAX, sizeof(PetscInt), &scratch));
   PetscCall(HybArenaAlloc(out, mm->exec.result, (PetscCount)A->m + 1, sizeof(PetscInt), &C->i));
   C->i[0] = 0;
-  for (PetscInt start = 0; start < A->m; start += HYB_WINDOW) {
-    const PetscInt nrows = PetscMin(HYB_WINDOW, A->m - start);
+  for (PetscCount start = 0; start < A->m; start += HYB_WINDOW) {
+    const PetscInt nrows = (PetscInt)PetscMin(HYB_WINDOW, A->m - start);
     PetscInt      *free  = scratch;
 
     for (int q = 0; q < 4; q++) nqueue[q] = 0;
     for (PetscInt w = 0; w < nrows; w++) {
-      const PetscInt   r = start + w;
+      const PetscInt   r = (PetscInt)(start + w);
       const PetscCount u = mm->rowproducts[r];
 
       slot[w] = NULL;
@@ -497,7 +497,7 @@ static PetscErrorCode HybSpGEMMSymbolic_Binned(HybSpGEMM *mm, const HybCSR *A, c
           PetscInt qrows[HYB_LANES];
 
           for (int v = 0; v < nqueue[q]; v++) {
-            qrows[v]     = start + queue[q][v];
+            qrows[v]     = (PetscInt)(start + queue[q][v]);
             queueslot[v] = slot[queue[q][v]];
           }
           HybSortRows(&s, q, nqueue[q], qrows, queueslot, queuecount);
@@ -507,7 +507,7 @@ static PetscErrorCode HybSpGEMMSymbolic_Binned(HybSpGEMM *mm, const HybCSR *A, c
       }
     }
     for (PetscInt w = 0; w < nrows; w++) {
-      const PetscInt  r = start + w;
+      const PetscInt  r = (PetscInt)(start + w);
       const PetscInt *source;
       PetscInt        n = 0;
       int             b = bin[w];

@@ -228,7 +228,7 @@ static PetscErrorCode HybSpGEMMApplicable_RowMerge(HybSpGEMM *mm, const HybCSR *
   PetscFunctionBegin;
   *fits = PETSC_FALSE;
   if (B->n <= HYB_COLUMNS || mm->stats.maxarow > HYB_MAX_WIDTH || A->nnz > (PetscCount)HYB_SHORT * A->m) PetscFunctionReturn(PETSC_SUCCESS);
-  for (PetscInt r = 0; r < A->m && rows < 2 * HYB_SAMPLE; r += step) {
+  for (PetscCount r = 0; r < A->m && rows < 2 * HYB_SAMPLE; r += step) {
     PetscInt first = PETSC_MAX_INT, last = -1;
 
     for (PetscInt k = A->i[r]; k < A->i[r + 1]; k++) {

@@ -136,12 +136,12 @@ static __global__ __launch_bounds__(SEGSUM_MAX_THREADS, 3) void SegSumTiles(int 
       if (!FIRST) nmine = heads[(tile + stride) * T + t];
     }
     HybScalar        base(0);
-    if (mode != ROW_SET && r0 + t < r1) base = y[r0 + t];
+    if (mode != ROW_SET && t < r1 - r0) base = y[(PetscCount)r0 + t];
 
     if (FIRST) {
       word[t] = 0;
       __syncthreads();
-      for (PetscCount r = r0 + t; r < r1; r += T) {
+      for (PetscCount r = (PetscCount)r0 + t; r < r1; r += T) {
         const PetscInt start = i[r], p = (PetscInt)(start - b);
         if (p < n && i[r + 1] > start) HybAtomicOr(&word[p / V], 1u << (p % V));
       }
@@ -218,15 +218,15 @@ static __global__ __launch_bounds__(SEGSUM_MAX_THREADS, 3) void SegSumTiles(int 
 
     /* the rows take their sums */
     if (r1 - r0 == nheads) {
-      for (PetscCount r = r0 + t; r < r1; r += T) {
+      for (PetscCount r = (PetscCount)r0 + t; r < r1; r += T) {
         const HybScalar v = value[r - r0 + 1];
-        if (r != r0 + t) base = mode == ROW_SET ? base : y[r];
+        if (r != (PetscCount)r0 + t) base = mode == ROW_SET ? base : y[r];
         z[r] = mode == ROW_SET ? v : mode == ROW_ADD ? base + v : base - v;
       }
     } else if (speculated) {
       for (int k = t; k < nheads; k += T) speculated[r0 + k] = value[k + 1];
     } else {
-      for (PetscCount r = r0 + t; r < r1; r += T) {
+      for (PetscCount r = (PetscCount)r0 + t; r < r1; r += T) {
         HybScalar      v(0);
         const PetscInt start = i[r], k = (PetscInt)(start - b);
         if (i[r + 1] > start) {
@@ -276,7 +276,7 @@ static __global__ void SegSumJoin(int mode, PetscCount size, PetscCount ntiles, 
 static __global__ void SegSumRepaired(int mode, const unsigned char *__restrict__ dirty, const PetscInt *__restrict__ first, const HybScalar *__restrict__ sums, const HybScalar *y, HybScalar *z)
 {
   if (dirty[blockIdx.x])
-    for (PetscCount r = first[blockIdx.x] + (PetscInt)threadIdx.x; r < first[blockIdx.x + 1]; r += blockDim.x) z[r] = SegSumEnd(mode, sums[r], y, r);
+    for (PetscCount r = first[blockIdx.x] + (PetscCount)threadIdx.x; r < first[blockIdx.x + 1]; r += blockDim.x) z[r] = SegSumEnd(mode, sums[r], y, r);
 }
 
 static __global__ void SegSumEmpty(int mode, PetscInt m, const HybScalar *y, HybScalar *z)

@@ -48,7 +48,7 @@ static HYB_ALWAYS_INLINE void Short(PetscInt m, const PetscInt *i, const PetscIn
 
     if (ahead) {
       HYB_PREFETCH_AHEAD(a, k, ahead);
-      HYB_PREFETCH_AHEAD(a, k + 8, ahead);
+      HYB_PREFETCH_AHEAD(a, k, ahead + 8);
       HYB_PREFETCH_AHEAD(j, k, ahead);
     }
     for (; k < end; k++) sum += a[k] * x[j[k]];
