@@ -582,6 +582,7 @@ static PetscErrorCode Run(void)
   HybServices services;
 
   PetscFunctionBegin;
+  PetscCall(HybTuningRead());
   PetscCall(PetscOptionsGetString(NULL, NULL, "-backend", backend, sizeof(backend), NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-methods", list, sizeof(list), NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-only", only, sizeof(only), NULL));

@@ -7,7 +7,7 @@
   levels: the prolongators, their transposes and the coarse operators of smoothed aggregation on 7-point grids, level by level: what an algebraic multigrid multiplies with.
 
   Stencils and elasticity are generated; other matrices are read from DIR as NAME.mtx or NAME.mtx.xz and skipped, with a line, where they are missing.
-  A method, or a transpose in -transposes transpose,transpose@..., may be followed by options of the plugin for its lines alone: segsum@segsum_threads=256+segsum_items=5 sets -mat_aijhybridgpu_segsum_threads 256 and so on.
+  A method, or a transpose in -transposes transpose,transpose@..., may be followed by options of the plugin for its lines alone: segsum@segsum_threads=256+segsum_items=5 runs as with -mat_aijhybridgpu_segsum_threads 256 and so on.
   The method "once" is auto for a matrix that is multiplied once, its longest row known, as a first MatMult() of a large matrix goes.
   -levels N,N: the grids of levels. -scale divides the extents of the generated grids (for a slow backend). A method that does not take a matrix is left out of its lines.
 
@@ -242,13 +242,10 @@ static PetscErrorCode MethodOptions(const char *text, PetscBool on)
   strncpy(list, at + 1, sizeof(list) - 1);
   list[sizeof(list) - 1] = 0;
   while ((p = strsep(&rest, "+"))) {
-    char  option[128];
     char *value = strchr(p, '=');
 
     if (value) *value++ = 0;
-    snprintf(option, sizeof(option), "-mat_aijhybridgpu_%s", p);
-    if (on) PetscCall(PetscOptionsSetValue(NULL, option, value));
-    else PetscCall(PetscOptionsClearValue(NULL, option));
+    PetscCall(HybTuningSet(p, on ? value ? value : "" : NULL));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -591,6 +588,7 @@ static PetscErrorCode Run(void)
 
   PetscFunctionBegin;
   strcpy(matrices, "../shared/matrices");
+  PetscCall(HybTuningRead());
   PetscCall(PetscOptionsGetString(NULL, NULL, "-backend", backend, sizeof(backend), NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-methods", list, sizeof(list), NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-parts", parts, sizeof(parts), NULL));

@@ -319,6 +319,7 @@ void HybTestInit(int *argc, char ***argv)
   PetscBool   mirror = PETSC_FALSE;
 
   PetscCallAbort(PETSC_COMM_SELF, PetscInitialize(argc, argv, NULL, NULL));
+  PetscCallAbort(PETSC_COMM_SELF, HybTuningRead());
   memset(&T, 0, sizeof(T));
   T.seed = 1;
   T.part = T.parts = 1;

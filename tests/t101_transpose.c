@@ -223,16 +223,16 @@ static PetscErrorCode Matrices(void)
 
 static PetscErrorCode Body(void)
 {
-  /* the device's ways, see csr/transpose.cu: what it takes by itself, offsets for however few entries, counting */
-  const char *const ways[][2] = {{NULL, NULL}, {"-mat_aijhybridgpu_transpose_offsets", "0"}, {"-mat_aijhybridgpu_transpose_counting", "yes"}};
+  /* the device's ways, see csr/transpose.cu: what it takes by itself, offsets for however few entries */
+  const char *const ways[][2] = {{NULL, NULL}, {"transpose_offsets", "0"}};
 
   PetscFunctionBegin;
   for (size_t k = 0; k < (HybTestExec()->backend->device ? PETSC_STATIC_ARRAY_LENGTH(ways) : 1); k++) {
-    if (ways[k][0]) PetscCall(PetscOptionsSetValue(NULL, ways[k][0], ways[k][1]));
+    if (ways[k][0]) PetscCall(HybTuningSet(ways[k][0], ways[k][1]));
     PetscCall(Matrices());
     PetscCall(TestLoose(PETSC_FALSE));
     PetscCall(TestLoose(PETSC_TRUE));
-    if (ways[k][0]) PetscCall(PetscOptionsClearValue(NULL, ways[k][0]));
+    if (ways[k][0]) PetscCall(HybTuningSet(ways[k][0], NULL));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

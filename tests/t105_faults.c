@@ -170,9 +170,9 @@ static PetscErrorCode Body(void)
   free(hi);
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(all); k++) {
     HybTestBegin("%s with every allocation failing in turn", all[k].name);
-    if (k == 2) PetscCall(PetscOptionsSetValue(NULL, "-mat_aijhybridgpu_transpose_offsets", "0"));
+    if (k == 2) PetscCall(HybTuningSet("transpose_offsets", "0"));
     HybTestFaults(all[k].run, CleanUp, NULL);
-    if (k == 2) PetscCall(PetscOptionsClearValue(NULL, "-mat_aijhybridgpu_transpose_offsets"));
+    if (k == 2) PetscCall(HybTuningSet("transpose_offsets", NULL));
   }
   PetscCall(HybArenaReset(&mine));
   RefMatDestroy(&A);

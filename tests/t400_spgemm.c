@@ -657,7 +657,7 @@ static void Masked(void)
     RefSpGEMM(&A, &B, &C);
     expected = InOrder(&A, &B, &C);
     for (PetscInt r = 0; r < C.csr.m && (shape == 4 || shape == 7); r++) masks = (PetscBool)(masks && C.csr.i[r + 1] - C.csr.i[r] <= 128); /* which rows of B A names is random */
-    HybTestCall(PetscOptionsSetValue(NULL, "-mat_aijhybridgpu_masks_lanes", lanes[kind % 3]));
+    HybTestCall(HybTuningSet("masks_lanes", lanes[kind % 3]));
     if (Begin(&mm, &A, &B, &DA, &DB)) {
       mm.reuse = PETSC_TRUE;
       if (HybTestCall(Multiply(&mm, &DA, &DB, &DC))) {
@@ -689,7 +689,7 @@ static void Masked(void)
         }
       }
     }
-    HybTestCall(PetscOptionsClearValue(NULL, "-mat_aijhybridgpu_masks_lanes"));
+    HybTestCall(HybTuningSet("masks_lanes", NULL));
     Finish(&mm);
     free(expected);
     RefMatDestroy(&A);
@@ -794,9 +794,9 @@ static void FewDiagonals(void)
     PetscInt all[80];
 
     if (!HybTestMine()) continue;
-    HybTestCall(PetscOptionsSetValue(NULL, "-mat_aijhybridgpu_diagonal_rows", options[o][0]));
-    HybTestCall(PetscOptionsSetValue(NULL, "-mat_aijhybridgpu_diagonal_threads", options[o][1]));
-    HybTestCall(PetscOptionsSetValue(NULL, "-mat_aijhybridgpu_diagonal_runs", options[o][2]));
+    HybTestCall(HybTuningSet("diagonal_rows", options[o][0]));
+    HybTestCall(HybTuningSet("diagonal_threads", options[o][1]));
+    HybTestCall(HybTuningSet("diagonal_runs", options[o][2]));
     for (PetscInt k = 0; k < 4; k++) {
       static const PetscInt points[] = {5, 7, 9, 27};
 
@@ -857,9 +857,9 @@ static void FewDiagonals(void)
     }
     RefMatDestroy(&A);
   }
-  HybTestCall(PetscOptionsClearValue(NULL, "-mat_aijhybridgpu_diagonal_rows"));
-  HybTestCall(PetscOptionsClearValue(NULL, "-mat_aijhybridgpu_diagonal_threads"));
-  HybTestCall(PetscOptionsClearValue(NULL, "-mat_aijhybridgpu_diagonal_runs"));
+  HybTestCall(HybTuningSet("diagonal_rows", NULL));
+  HybTestCall(HybTuningSet("diagonal_threads", NULL));
+  HybTestCall(HybTuningSet("diagonal_runs", NULL));
   /* these take within a kibibyte and a half of what a block can have */
   mine = HybTestMine();
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(full) && mine; k++) {
@@ -878,7 +878,7 @@ static void FewDiagonals(void)
     HybCSR    DA, DC;
 
     HybTestBegin("auto %s a stencil's diagonals", k ? "takes" : "is too small for");
-    if (!HybTestCall(PetscOptionsSetValue(NULL, "-mat_aijhybridgpu_diagonal_fewest", k ? "1000" : "1000000"))) continue;
+    if (!HybTestCall(HybTuningSet("diagonal_fewest", k ? "1000" : "1000000"))) continue;
     HybTestMatStencil(5, 30, 40, 1, &A);
     RefSpGEMM(&A, &A, &B);
     if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "auto", 0)) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(Multiply(&mm, &DA, &DA, &DC))) {
@@ -889,7 +889,7 @@ static void FewDiagonals(void)
     RefMatDestroy(&A);
     RefMatDestroy(&B);
   }
-  HybTestCall(PetscOptionsClearValue(NULL, "-mat_aijhybridgpu_diagonal_fewest"));
+  HybTestCall(HybTuningSet("diagonal_fewest", NULL));
 }
 
 /* what "diagonal" has waited for, asked by auto, when it declines leaves enough for who takes the operands */
@@ -898,7 +898,7 @@ static void Declined(void)
   static const char *const kinds[] = {"few", "C has too many diagonals", "pairs of them are too many", "rows have few entries on them", "they take more shared memory than a block has", "a sample misses some", "a sample misses so many that there are too many", "a sample misses some, and then C has too many"};
 
   if (!HybTestExec()->backend->device) return;
-  HybTestCall(PetscOptionsSetValue(NULL, "-mat_aijhybridgpu_diagonal_fewest", "1000"));
+  HybTestCall(HybTuningSet("diagonal_fewest", "1000"));
   for (PetscInt kind = 0; kind < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(kinds); kind++) {
     const PetscInt m = kind < 5 ? HybTestSize(3000, 1200) : 5000, n = kind == 0 || kind == 5 ? 7 : kind == 2 ? 34 : kind == 4 ? 29 : kind == 6 ? 55 : 30;
     PetscInt       offset[64];
@@ -913,7 +913,7 @@ static void Declined(void)
     if (kind >= 5) { /* the last columns of some rows move on */
       for (PetscInt k = 0; k < (kind == 6 ? 30 : 3); k++) A.csr.j[A.csr.i[1000 + 50 * k + 1] - 1] += 1001 + (kind == 6 ? 3 * k : 0);
     }
-    if (kind == 4) HybTestCall(PetscOptionsSetValue(NULL, "-mat_aijhybridgpu_diagonal_runs", "false"));
+    if (kind == 4) HybTestCall(HybTuningSet("diagonal_runs", "false"));
     RefSpGEMM(&A, &A, &C);
     expected = InOrder(&A, &A, &C);
     if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "auto", 0)) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(Multiply(&mm, &DA, &DA, &DC))) {
@@ -922,13 +922,13 @@ static void Declined(void)
       /* wide stencils must not lose the look for shapes */
       if (kind == 2) HybTestCheck(!strcmp(mm.method->name, "shape"), "%s", mm.method->name);
     }
-    HybTestCall(PetscOptionsClearValue(NULL, "-mat_aijhybridgpu_diagonal_runs"));
+    HybTestCall(HybTuningSet("diagonal_runs", NULL));
     Finish(&mm);
     free(expected);
     RefMatDestroy(&A);
     RefMatDestroy(&C);
   }
-  HybTestCall(PetscOptionsClearValue(NULL, "-mat_aijhybridgpu_diagonal_fewest"));
+  HybTestCall(HybTuningSet("diagonal_fewest", NULL));
 }
 
 static RefMat FaultA, FaultB, FaultC;
@@ -1306,7 +1306,7 @@ static void Listed(void)
       HybTestBegin("hash: %s, lists of %s entries for a nonzero", kind == 0 ? "near columns" : kind == 1 ? "columns far apart" : kind == 2 ? "more blocks than room" : "a long row", lists[k]);
       heldnow   = 0;
       heldlimit = kind || k == 2 ? SIZE_MAX : (size_t)C.csr.nnz * (sizeof(PetscInt) + sizeof(PetscScalar)) + (size_t)A.csr.m * 4 * sizeof(PetscCount) + 8000;
-      if (HybTestCall(PetscOptionsSetValue(NULL, "-mat_aijhybridgpu_hash_lists", lists[k])) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB)) && HybTestCall(HybArenaInit(&result, &exec)) && HybTestCall(HybSpGEMMInit(&mm, &exec, method->name, width))) {
+      if (HybTestCall(HybTuningSet("hash_lists", lists[k])) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB)) && HybTestCall(HybArenaInit(&result, &exec)) && HybTestCall(HybSpGEMMInit(&mm, &exec, method->name, width))) {
         if (HybTestCall(HybSpGEMMSymbolic(&mm, &DA, &DB, &result, &DC)) && HybTestSamePattern(&DC, &C)) {
           const PetscCount listed = HybCountersGet(&mm.counters, "lists");
 
@@ -1324,7 +1324,7 @@ static void Listed(void)
     RefMatDestroy(&B);
     RefMatDestroy(&C);
   }
-  HybTestCall(PetscOptionsClearValue(NULL, "-mat_aijhybridgpu_hash_lists"));
+  HybTestCall(HybTuningSet("hash_lists", NULL));
 }
 
 /* the backend's answer when it is asked what is free */

@@ -345,7 +345,7 @@ static void Declined(void)
 
     HybTestBegin("%s: a product that %s", method->name, declined == 2 ? "finds little memory" : declined ? "may have no plan" : "asks for it by name");
     if (declined == 2) exec.backend = &scarce;
-    if (declined == 1) HybTestCall(PetscOptionsSetValue(NULL, "-mat_aijhybridgpu_fused_plan", "1000"));
+    if (declined == 1) HybTestCall(HybTuningSet("fused_plan", "1000"));
     if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &P.csr, &DP)) && HybTestCall(HybProductCreate(&exec, HYB_PRODUCT_PTAP, method->name, 0, &product)) &&
         HybTestCall(HybProductSymbolic(product, &DA, &DP, NULL, &out, &DC)) && HybTestCall(HybProductNumeric(product, &DA, &DP, NULL, &DC))) {
       PetscBool same;
@@ -357,7 +357,7 @@ static void Declined(void)
       HybTestCall(PetscStrcmp(ran, method->name, &same));
       HybTestCheck(same == (PetscBool)!strcmp(wanted, method->name), "%s ran, wanted: %s", ran, wanted);
     }
-    if (declined == 1) HybTestCall(PetscOptionsClearValue(NULL, "-mat_aijhybridgpu_fused_plan"));
+    if (declined == 1) HybTestCall(HybTuningSet("fused_plan", NULL));
     FinishProduct(&product);
   }
   RefMatDestroy(&A);
@@ -408,7 +408,7 @@ static void Waits(void)
   static const unsigned    stages[] = {1, 1, 1, 2, 2, 2}, transposes[] = {0, 1, 1, 1, 1, 0};
 
   if (!HybTestExec()->backend->device) return;
-  HybTestCall(PetscOptionsSetValue(NULL, "-mat_aijhybridgpu_diagonal_fewest", "1000"));
+  HybTestCall(HybTuningSet("diagonal_fewest", "1000"));
   for (int kind = 0; kind < 4; kind++) {
     RefMat A, P, R, C;
 
@@ -449,7 +449,7 @@ static void Waits(void)
     RefMatDestroy(&P);
     RefMatDestroy(&R);
   }
-  HybTestCall(PetscOptionsClearValue(NULL, "-mat_aijhybridgpu_diagonal_fewest"));
+  HybTestCall(HybTuningSet("diagonal_fewest", NULL));
 }
 
 static void Zoo(void)

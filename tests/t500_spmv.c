@@ -290,19 +290,19 @@ static PetscErrorCode Body(void)
   /* the ways of rowgroup on whatever matrix, with the fewer and the more loads of a lane together; segsum with other tiles */
   if (HybTestExec()->backend->device) {
     static const char *const ways[][5] = {
-      {"rowgroup", "-mat_aijhybridgpu_rowgroup_way", "stream", NULL,                                NULL},
-      {"rowgroup", "-mat_aijhybridgpu_rowgroup_way", "stream", "-mat_aijhybridgpu_rowgroup_near",  "no"},
-      {"rowgroup", "-mat_aijhybridgpu_rowgroup_way", "direct", "-mat_aijhybridgpu_rowgroup_batch", "8" },
-      {"rowgroup", "-mat_aijhybridgpu_rowgroup_way", "bins",   NULL,                                NULL},
-      {"rowgroup", "-mat_aijhybridgpu_rowgroup_way", "bins",   "-mat_aijhybridgpu_rowgroup_batch", "8" },
-      {"segsum",   "-mat_aijhybridgpu_segsum_items", "3",      "-mat_aijhybridgpu_segsum_threads", "64"},
-      {"segsum",   "-mat_aijhybridgpu_segsum_repair", "cpu",   NULL,                                NULL},
+      {"rowgroup", "rowgroup_way", "stream", NULL,                                NULL},
+      {"rowgroup", "rowgroup_way", "stream", "rowgroup_near",  "no"},
+      {"rowgroup", "rowgroup_way", "direct", "rowgroup_batch", "8" },
+      {"rowgroup", "rowgroup_way", "bins",   NULL,                                NULL},
+      {"rowgroup", "rowgroup_way", "bins",   "rowgroup_batch", "8" },
+      {"segsum",   "segsum_items", "3",      "segsum_threads", "64"},
+      {"segsum",   "segsum_repair", "cpu",   NULL,                                NULL},
     };
 
     for (size_t w = 0; w < PETSC_STATIC_ARRAY_LENGTH(ways); w++) {
       if (!HybTestMine()) continue;
-      PetscCall(PetscOptionsSetValue(NULL, ways[w][1], ways[w][2]));
-      if (ways[w][3]) PetscCall(PetscOptionsSetValue(NULL, ways[w][3], ways[w][4]));
+      PetscCall(HybTuningSet(ways[w][1], ways[w][2]));
+      if (ways[w][3]) PetscCall(HybTuningSet(ways[w][3], ways[w][4]));
       for (PetscInt k = 0; HybTestZoo(k, PETSC_FALSE, name, &A); k++) {
         PetscBool one = PETSC_FALSE;
 
@@ -319,8 +319,8 @@ static PetscErrorCode Body(void)
         PetscCall(TestMethod(ways[w][0], &A, &one));
         RefMatDestroy(&A);
       }
-      PetscCall(PetscOptionsClearValue(NULL, ways[w][1]));
-      if (ways[w][3]) PetscCall(PetscOptionsClearValue(NULL, ways[w][3]));
+      PetscCall(HybTuningSet(ways[w][1], NULL));
+      if (ways[w][3]) PetscCall(HybTuningSet(ways[w][3], NULL));
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);

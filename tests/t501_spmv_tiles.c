@@ -62,10 +62,9 @@ static PetscErrorCode TestOne(const char *name, RefMat *A, PetscBool special)
       }
       if (!strcmp((*table)->name, "segsum") && exec->backend->device) {
         PetscCount empty = 0;
-        PetscBool  cpu;
+        const PetscBool cpu = (PetscBool)(HybTuningGet()->segsum_repair == 1);
 
         for (PetscInt r = 0; r < m; r++) empty += A->csr.i[r] == A->csr.i[r + 1];
-        PetscCall(PetscOptionsHasName(NULL, NULL, "-mat_aijhybridgpu_segsum_repair", &cpu));
         HybTestCheck(HybCountersGet(&mv.counters, "empty rows") == empty, "%td empty rows, expected %td", HybCountersGet(&mv.counters, "empty rows"), empty);
         HybTestCheck((HybCountersGet(&mv.counters, "dirty tiles") > 0) == (empty > 0 && A->csr.nnz > 0), "%td dirty tiles, %td empty rows", HybCountersGet(&mv.counters, "dirty tiles"), empty);
         if (cpu) HybTestCheck(HybCountersGet(&mv.counters, "tiles repaired by the CPU") == HybCountersGet(&mv.counters, "dirty tiles"), "%td tiles repaired by the CPU", HybCountersGet(&mv.counters, "tiles repaired by the CPU"));
@@ -232,20 +231,20 @@ static PetscErrorCode Body(void)
     static const PetscInt ends[][3] = {{896, 0, 0}, {1792, 0, 0}, {300, 1492, 0}, {300, 1492, 900}, {895, 1, 900}, {897, 895, 1}, {192, 384, 0}, {100, 476, 193}};
 
     if (few && exec->backend->device) {
-      PetscCall(PetscOptionsSetValue(NULL, "-mat_aijhybridgpu_segsum_threads", "64"));
-      PetscCall(PetscOptionsSetValue(NULL, "-mat_aijhybridgpu_segsum_items", "3"));
+      PetscCall(HybTuningSet("segsum_threads", "64"));
+      PetscCall(HybTuningSet("segsum_items", "3"));
     }
     for (PetscInt k = 0; k < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(ends); k++) {
       snprintf(name, sizeof(name), "rows of %" PetscInt_FMT ", %" PetscInt_FMT " and %" PetscInt_FMT ", %s tiles", ends[k][0], ends[k][1], ends[k][2], few ? "small" : "usual");
       PetscCall(TestLengths(name, ends[k][2] ? 3 : ends[k][1] ? 2 : 1, 1800, ends[k]));
     }
     if (few && exec->backend->device) {
-      PetscCall(PetscOptionsClearValue(NULL, "-mat_aijhybridgpu_segsum_threads"));
-      PetscCall(PetscOptionsClearValue(NULL, "-mat_aijhybridgpu_segsum_items"));
+      PetscCall(HybTuningSet("segsum_threads", NULL));
+      PetscCall(HybTuningSet("segsum_items", NULL));
     }
   }
   for (int words = 1; exec->backend->device && words >= 0; words--) { /* rows told apart by the diagonals that they have, and by signatures of their columns */
-    if (!words) PetscCall(PetscOptionsSetValue(NULL, "-mat_aijhybridgpu_rowshape_words", "no"));
+    if (!words) PetscCall(HybTuningSet("rowshape_words", "no"));
     PetscCall(TestShapes(1500, 1500, 2, 1, PETSC_FALSE, 1));
     PetscCall(TestShapes(2056, 2056, 2, 1, PETSC_FALSE, 1));
     for (PetscInt period = 1; period <= 8; period += period < 6 ? 5 : 1) {
@@ -263,7 +262,7 @@ static PetscErrorCode Body(void)
     PetscCall(TestShapes(1500, 0, 2, 47, PETSC_FALSE, 0));
     PetscCall(TestShapes(1500, 0, 0, 2, PETSC_FALSE, 2)); /* every second row is empty */
     PetscCall(TestShapes(1500, 0, 0, 5, PETSC_FALSE, 5));
-    if (!words) PetscCall(PetscOptionsClearValue(NULL, "-mat_aijhybridgpu_rowshape_words"));
+    if (!words) PetscCall(HybTuningSet("rowshape_words", NULL));
   }
   /* rows at the bounds of rowgroup's bins, long ones in several pieces; with many short ones beside, which are not listed then, and without */
   for (PetscInt few = 0; few < 2; few++) {
@@ -285,9 +284,9 @@ static PetscErrorCode Body(void)
     snprintf(name, sizeof(name), "%" PetscInt_FMT " empty rows from row %" PetscInt_FMT " of %" PetscInt_FMT, run, from, m);
     PetscCall(TestLengths(name, m, 50, lengths));
     if (exec->backend->device) {
-      PetscCall(PetscOptionsSetValue(NULL, "-mat_aijhybridgpu_segsum_repair", "cpu"));
+      PetscCall(HybTuningSet("segsum_repair", "cpu"));
       PetscCall(TestLengths("the same, repaired by the CPU", m, 50, lengths));
-      PetscCall(PetscOptionsClearValue(NULL, "-mat_aijhybridgpu_segsum_repair"));
+      PetscCall(HybTuningSet("segsum_repair", NULL));
     }
   }
   PetscCall(TestNumbers());

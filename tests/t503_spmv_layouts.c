@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STREAM "-mat_aijhybridgpu_rowstream_"
-#define GROUP  "-mat_aijhybridgpu_rowgroup_"
-#define SEGSUM "-mat_aijhybridgpu_segsum_"
+#define STREAM "rowstream_"
+#define GROUP  "rowgroup_"
+#define SEGSUM "segsum_"
 static const struct {
   const char *method, *option[4], *value[4];
 } layouts[] = {
@@ -110,8 +110,8 @@ static PetscErrorCode TestArrays(const char *name, RefMat *A, PetscInt bs, Petsc
     for (const HybSpMVMethod *const *t = exec->backend->spmv; *t; t++) known = (PetscBool)(known || !strcmp((*t)->name, layouts[k].method));
     if (!known) continue;
     for (int o = 0; o < 4 && layouts[k].option[o]; o++) {
-      PetscCall(PetscOptionsSetValue(NULL, layouts[k].option[o], layouts[k].value[o]));
-      snprintf(text + strlen(text), sizeof(text) - strlen(text), " %s %s", layouts[k].option[o] + strlen("-mat_aijhybridgpu_"), layouts[k].value[o]);
+      PetscCall(HybTuningSet(layouts[k].option[o], layouts[k].value[o]));
+      snprintf(text + strlen(text), sizeof(text) - strlen(text), " %s %s", layouts[k].option[o], layouts[k].value[o]);
     }
     HybTestBegin("%s%s: %s%s", layouts[k].method, text, name, shift ? ", arrays that are not aligned" : "");
     PetscCall(HybSpMVInit(&mv, exec, layouts[k].method, bs));
@@ -142,7 +142,7 @@ static PetscErrorCode TestArrays(const char *name, RefMat *A, PetscInt bs, Petsc
       }
     }
     HybTestCall(HybSpMVDestroy(&mv));
-    for (int o = 0; o < 4 && layouts[k].option[o]; o++) PetscCall(PetscOptionsClearValue(NULL, layouts[k].option[o]));
+    for (int o = 0; o < 4 && layouts[k].option[o]; o++) PetscCall(HybTuningSet(layouts[k].option[o], NULL));
   }
   PetscCall(HybArenaReset(&arena));
   free(hx);

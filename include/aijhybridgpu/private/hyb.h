@@ -247,6 +247,29 @@ struct _HybBackend {
 extern const HybBackend HybBackendHost;
 extern const HybCSROps  HybCSROpsHost;
 
+/* How kernels run, where it is not left to them: tuning.c has names, defaults and what is allowed */
+typedef struct {
+  PetscInt segsum_repair; /* 0: the device, 1: the CPU */
+  PetscInt segsum_threads, segsum_items, segsum_blocks;
+  PetscInt rowgroup_way; /* -1: chosen, 0: stream, 1: direct, 2: bins */
+  PetscInt rowgroup_lanes, rowgroup_batch;
+  PetscInt rowgroup_near; /* -1: chosen, 0: no, 1: yes */
+  PetscInt rowstream_threads, rowstream_lanes, rowstream_blocks, rowstream_run;
+  PetscInt rowshape_words; /* 0: no, 1: yes */
+  PetscInt transpose_offsets;
+  PetscInt diagonal_fewest, diagonal_rows, diagonal_threads;
+  PetscInt diagonal_runs; /* 0: no, 1: yes */
+  PetscInt hash_lists, masks_lanes, fused_plan;
+} HybTuning;
+
+extern const HybTuning *HybTuningGet(void);
+/* All from the process's options -mat_aijhybridgpu_NAME, else what they are by default. PETSC_ERR_ARG_OUTOFRANGE names
+   option, value and what is allowed. Once in a process, before the first use. */
+extern PetscErrorCode HybTuningRead(void);
+/* One of them, for tests and benchmarks: the option's name without its prefix, and its value as there; NULL: what it is
+   by default. The same errors. */
+extern PetscErrorCode HybTuningSet(const char *name, const char *value);
+
 /* What the plugin hands to a device library. */
 typedef struct {
   size_t size;                /* sizeof(HybServices) */
@@ -259,14 +282,15 @@ typedef struct {
   int    mirror;              /* never use managed memory */
   /* called before every allocation and every CUDA call when not NULL: returning non-zero makes that call fail (fault injection) */
   int (*fault)(const char *what);
+  const HybTuning *tuning; /* stays there; NULL: HybBackendLoad() sets it, a library that has none takes the defaults */
 } HybServices;
 
 typedef struct {
   int    petsc_major, petsc_minor, sizeof_int, sizeof_scalar, complex_scalar;
-  size_t sizeof_services, sizeof_backend;
+  size_t sizeof_services, sizeof_backend, sizeof_tuning;
 } HybStamp;
 #define HYB_STAMP \
-  {PETSC_VERSION_MAJOR, PETSC_VERSION_MINOR, (int)sizeof(PetscInt), (int)sizeof(PetscScalar), PetscDefined(USE_COMPLEX) ? 1 : 0, sizeof(HybServices), sizeof(HybBackend)}
+  {PETSC_VERSION_MAJOR, PETSC_VERSION_MINOR, (int)sizeof(PetscInt), (int)sizeof(PetscScalar), PetscDefined(USE_COMPLEX) ? 1 : 0, sizeof(HybServices), sizeof(HybBackend), sizeof(HybTuning)}
 
 /* the one symbol a device library exports: PETSC_ERR_LIB with a sentence when the stamp differs, PETSC_ERR_GPU without a usable device.
    message (length bytes) receives the reason instead of a PETSc error being raised; the return value is 0 on success. */
@@ -286,9 +310,11 @@ extern void HybMethodNames(const char *const *all, const char **once);
 /* nnz as PetscInt, or PETSC_ERR_ARG_OUTOFRANGE naming the count, the limit and --with-64-bit-indices */
 extern PetscErrorCode HybIntCast(PetscCount nnz, const char *what, PetscInt *);
 
-/* Kernels go along rows by so many entries at a time at most, and look beyond a row's end before they stop: that must still be a PetscInt */
+/* Kernels go along rows by so many entries at a time at most, and look beyond a row's end before they stop: that must
+   still be a PetscInt */
 #define HYB_ENTRIES_BEYOND 4096
-/* Before kernels go along the rows of a matrix: PETSC_ERR_ARG_OUTOFRANGE, naming the counts and --with-64-bit-indices, where nnz leaves no room for that. The host's loops need none. */
+/* Before kernels go along the rows of a matrix: PETSC_ERR_ARG_OUTOFRANGE, naming the counts and --with-64-bit-indices,
+   where nnz leaves no room for that. The host's loops need none. */
 extern PetscErrorCode HybCheckEntries(const HybExec *, PetscCount nnz, const char *what);
 
 HYB_EXTERN_C_END

@@ -124,6 +124,7 @@ PetscErrorCode HybGlueReadChoices(HybChoices *choices)
       PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_device_min", &g->devicemin, &g->deviceminset));
       PetscCheck(g->devicemin >= 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-mat_aijhybridgpu_device_min %" PetscInt_FMT " is not a number of nonzeros", g->devicemin);
     }
+    PetscCall(HybTuningRead());
     g->choicesread = PETSC_TRUE;
   }
   *choices = g->choices;

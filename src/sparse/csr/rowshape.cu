@@ -368,7 +368,7 @@ PetscErrorCode HybRowShapesFind(const HybExec *exec, HybArena *keep, HybArena *w
   } host;
   const PetscCount    blocks   = HybBlocks(m, SHAPE_THREADS);
   const PetscInt      capacity = DiagonalsCapacity(A, SHAPE_THREADS);
-  PetscBool           words    = PETSC_TRUE, done = PETSC_FALSE;
+  PetscBool           words    = (PetscBool)(HybDeviceTuning()->rowshape_words == 1), done = PETSC_FALSE;
 
   PetscFunctionBegin;
   memset(S, 0, sizeof(*S));
@@ -384,7 +384,6 @@ PetscErrorCode HybRowShapesFind(const HybExec *exec, HybArena *keep, HybArena *w
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), maxclasses, sizeof(*representative), &representative));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), maxclasses + 1, sizeof(*offsetptr), &offsetptr));
 
-  PetscCall(PetscOptionsGetBool(NULL, NULL, "-mat_aijhybridgpu_rowshape_words", &words, NULL));
   for (int pass = 0; !done; pass++) {
     HYB_LAUNCH(ShapeSample, 2 + HybBlocks(nslots, DIAGONALS_SAMPLE), DIAGONALS_SAMPLE, 0, exec->stream, m, A->nnz, A->i, A->j, words, pass, nslots, keys, rows, found);
     if (words) HYB_LAUNCH(ShapeWords, blocks, SHAPE_THREADS, (size_t)capacity * sizeof(PetscInt), exec->stream, m, A->i, A->j, capacity, (int)maxclasses, nslots, keys, rows, rowclass, found);

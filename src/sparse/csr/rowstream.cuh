@@ -227,7 +227,7 @@ static __global__ void RowStreamTileSizes(PetscInt m, PetscInt rows, PetscCount 
 
 /*
   Chooses tile and stage. blockrows: rows that are summed together; perindex: values to each entry of the index stream, 0 without one, of indexbytes each; table: PetscInts
-  that every tile needs. -mat_aijhybridgpu_rowstream_threads (64, 128, 256), _lanes (1, 2, 4, 8, 16), _blocks (of a multiprocessor) and _run replace the choice: the tests go through all layouts.
+  that every tile needs. HybTuning's rowstream_threads, _lanes, _blocks and _run replace the choice: the tests go through all layouts.
   Tiles far larger than the mean are left to the slow way rather than making room for them everywhere. run: the tiles of a run, 0: all of a multiprocessor's; resident: at most so many blocks of a
   multiprocessor, 0: as many as fit. longest: of the rows. Where tiles of such rows would be little larger than the mean, that says enough; else tiles are measured, with a host synchronisation, unless
   work is NULL.
@@ -239,7 +239,7 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, 
   PetscInt        *size;
   size_t           limit;
   int              sms;
-  PetscInt         threads = 0, lanes = 0, blocks = 0;
+  const HybTuning *tuning = HybDeviceTuning();
 
   PetscFunctionBegin;
   PetscCall(HybDeviceLimits(&limit, &sms));
@@ -249,12 +249,9 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, 
   l->threads = mean <= 14 ? 256 : 128;
   l->lanes   = mean <= 8 && A->nnz % PetscMax(1, A->m) ? 1 : mean % 8 == 0 ? 4 : mean % 4 == 0 ? 2 : 1;
   while (l->lanes < (blockrows > 1 ? 16 : 8) && (PetscCount)limit / (ROWSTREAM_STAGES * mean * (PetscCount)(sizeof(HybScalar) + (perindex ? indexbytes / (size_t)perindex : 0))) * l->lanes < 512 * blockrows) l->lanes *= 2;
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowstream_threads", &threads, NULL));
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowstream_lanes", &lanes, NULL));
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowstream_blocks", &blocks, NULL));
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowstream_run", &run, NULL));
-  if (threads == 64 || threads == 128 || threads == 256) l->threads = (int)threads;
-  if (lanes == 1 || lanes == 2 || lanes == 4 || lanes == 8 || lanes == 16) l->lanes = (int)lanes;
+  if (tuning->rowstream_threads) l->threads = (int)tuning->rowstream_threads;
+  if (tuning->rowstream_lanes) l->lanes = (int)tuning->rowstream_lanes;
+  if (tuning->rowstream_run >= 0) run = tuning->rowstream_run;
   l->rows    = (PetscInt)(l->threads / l->lanes) * blockrows;
   l->table   = (table + 3) / 4 * 4;
   l->carveout = ROWSTREAM_DRIVER;
@@ -282,7 +279,7 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, 
      left for another block, cost a tenth (measured). perindex > 1 is block's kernel, which needs more registers */
   l->blocks = PetscMax(1, PetscMin((PetscCount)((limit + 1024) / (l->bytes + 1024 + 128)), (perindex > 1 ? 768 : 1024) / l->threads));
   if (resident > 0) l->blocks = PetscMin(l->blocks, resident);
-  if (blocks > 0) l->blocks = blocks;
+  if (tuning->rowstream_blocks) l->blocks = tuning->rowstream_blocks;
   if (run != 1 && l->ntiles >= sms * l->blocks) {
     l->chunks = sms;
     l->run    = (PetscInt)HybBlocks(l->ntiles, sms);

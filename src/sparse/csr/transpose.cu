@@ -1,6 +1,6 @@
 /*
   A^T on the device: its pattern, where asked for the position in A of each of its entries, so that values follow by one gather for as long as the pattern stands, and
-  where asked its values at once. Three ways.
+  where asked its values at once. Two ways.
 
   Offsets: where all entries lie on few diagonals, offset = column - row, as those of structured grids do, a row is one word with a bit for each of the distinct offsets,
   ascending. Column c is entered by row r = c - d for each offset d that r's word has, at the place in the row that the bits below d's tell. So with the offsets in descending
@@ -25,99 +25,23 @@
     sort (j, position) by j, as many bits as columns need
     for each entry k of T:       T.j[k] = rowof[perm[k]];  T.a[k] = a[perm[k]];  T.i where the column differs from the one before
 
-  Counting (SpTRANS, Wang et al. 2016, and Ji et al. 2021 for its order), with -mat_aijhybridgpu_transpose_counting: count the entries of each column; scan; every entry takes
-  the next free place of its column by an integer atomic; then each row of the transpose is sorted, because the places were taken in any order. Rows of A are worked on
-  more or less in their order, so a row of the transpose comes out nearly sorted: an insertion sort by one thread in shared memory, where a block has
-  loaded its rows as one coalesced stream, costs little more than looking at them. An entry's row and position ascend together, so one comparison
-  sorts both. The sorted row is unique: the result does not depend on the order of the atomics. A column of more than 64 entries goes to the sort. Measured on an H200 it was
-  faster than sorting for matrices of four or five entries a column by a tenth to a quarter, and slower on all others by half and more.
+  Offsets are looked for from HybTuning's transpose_offsets nonzeros on (2^20: below, the sort takes no longer than the
+  search and its synchronisation).
 
-    for each entry k of A, in row r:  count[j[k]]++                                (integer atomics without return)
-    T.i = scan(count)
-    for each entry k of A, in row r:  q = T.i[j[k]+1] - count[j[k]]--; pair[q] = (r, k)       (one access: each is a sector of its own)
-    for each tile of rows of T:       load pairs; a thread a row: insertion sort; store T.j and perm
+  Counting the entries of each column, and an integer atomic for the place of each, was measured beside (SpTRANS, Wang
+  et al. 2016): faster than sorting for four or five entries a column by a tenth to a quarter, slower for all other
+  matrices by half and more.
 
-  Offsets are looked for from -mat_aijhybridgpu_transpose_offsets nonzeros on (2^20: below, the sort takes no longer than the search and its synchronisation).
-
-  Memory: offsets: 8 bytes a row; sorting: 12 bytes a nonzero and the sort's own (two more copies of keys and positions); counting: n counters and 8 bytes a nonzero.
+  Memory: offsets: 8 bytes a row; sorting: 12 bytes a nonzero and the sort's own, two more copies of keys and positions.
 */
 #include "csrops.cuh"
 #include "diagonals.cuh"
 
-#define TRANSPOSE_ROWS 128 /* rows of T in a block's tile */
-#define TRANSPOSE_LONG 64  /* the longest row that a thread sorts */
 #define TRANSPOSE_TILE 2048 /* entries of A that a block works on */
 #define TRANSPOSE_GAP  16   /* rows of T that a thread says the beginning of */
-/* offsets: for one thread; the logarithm of the fewest columns of a block; nonzeros from which on they are looked for */
+/* offsets: for one thread; the logarithm of the fewest columns of a block */
 #define TRANSPOSE_EACH   8
 #define TRANSPOSE_LEAST  5
-#define TRANSPOSE_FEWEST 1048576
-
-typedef struct alignas(2 * sizeof(PetscInt)) {
-  PetscInt row, position;
-} TransposePair;
-
-static __global__ __launch_bounds__(CSR_THREADS) void TransposeCount(PetscCount nnz, const PetscInt *__restrict__ j, PetscInt *count)
-{
-  const PetscCount k0 = (PetscCount)blockIdx.x * CSR_THREADS * 4 + threadIdx.x;
-#pragma unroll
-  for (int u = 0; u < 4; u++)
-    if (k0 + u * CSR_THREADS < nnz) (void)HybAtomicAdd(&count[j[k0 + u * CSR_THREADS]], 1);
-}
-
-template <int W>
-static __global__ __launch_bounds__(CSR_THREADS, 5) void TransposePlace(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const PetscInt *__restrict__ ti, PetscInt *left, TransposePair *__restrict__ pair)
-{
-  const int lane = HybLane() & (W - 1);
-  ROW_LOOP (r, m, W) {
-    if (r < m) {
-      const PetscInt end = i[r + 1];
-#pragma unroll 4
-      for (PetscInt k = i[r] + lane; k < end; k += W) {
-        const PetscInt c = j[k];
-        /* the counters go back down to zero, taking places from the front: no second array, nothing to set */
-        const PetscInt q = ti[c + 1] - HybAtomicAdd(&left[c], -1);
-        TransposePair  e;
-        e.row      = (PetscInt)r;
-        e.position = k;
-        pair[q]    = e;
-      }
-    }
-  }
-}
-
-static __global__ __launch_bounds__(TRANSPOSE_ROWS) void TransposeSort(PetscInt n, const PetscInt *__restrict__ ti, const TransposePair *__restrict__ pair, PetscInt *__restrict__ tj, PetscInt *__restrict__ perm)
-{
-  HYB_DYNAMIC_SHARED(TransposePair, tile);
-  const PetscCount r0 = (PetscCount)blockIdx.x * TRANSPOSE_ROWS, r1 = r0 + TRANSPOSE_ROWS < n ? r0 + TRANSPOSE_ROWS : n;
-  const PetscInt   from = ti[r0], len = ti[r1] - from;
-
-#pragma unroll 4
-  for (PetscInt k = (PetscInt)threadIdx.x; k < len; k += TRANSPOSE_ROWS) tile[k] = HybLoadStream(pair + from + k);
-  __syncthreads();
-  if (r0 + threadIdx.x < r1) {
-    const PetscInt b = ti[r0 + threadIdx.x] - from, e = ti[r0 + threadIdx.x + 1] - from;
-    TransposePair  last = {0, 0};
-    if (b < e) last = tile[b];
-    for (PetscInt k = b + 1; k < e; k++) {
-      const TransposePair p = tile[k];
-      if (last.position > p.position) {
-        PetscInt q = k;
-        do {
-          tile[q] = tile[q - 1];
-          q--;
-        } while (q > b && tile[q - 1].position > p.position);
-        tile[q] = p;
-      } else last = p; /* otherwise the largest so far stays at k */
-    }
-  }
-  __syncthreads();
-  for (PetscInt k = (PetscInt)threadIdx.x; k < len; k += TRANSPOSE_ROWS) {
-    const TransposePair e = tile[k];
-    tj[from + k]          = e.row;
-    perm[from + k]        = e.position;
-  }
-}
 
 /* the last r in [0, m) with i[r] <= k, searched by a warp together: every step a thirty-second */
 static __device__ __forceinline__ PetscInt TransposeRowOf(PetscInt m, const PetscInt *__restrict__ i, PetscCount k)
@@ -215,7 +139,8 @@ static __global__ __launch_bounds__(CSR_THREADS) void TransposeRowsOf(PetscInt n
     if (ta) ta[k] = conjugate ? HybConj(a[p]) : a[p];
   }
   if (k <= nnz) {
-    const PetscCount before = k ? column[k - 1] : -1, mine = k < nnz ? column[k] : n; /* with as many columns as PetscInt counts, from one to the other and beyond the last is more */
+    /* with as many columns as PetscInt counts, their distance and what comes behind the last are more */
+    const PetscCount before = k ? column[k - 1] : -1, mine = k < nnz ? column[k] : n;
     if (mine - before > TRANSPOSE_GAP) {
       const int g = HybAtomicAdd(gaps, 1);
       gapfrom[g]  = (PetscInt)(before + 1);
@@ -360,7 +285,7 @@ static __global__ __launch_bounds__(CSR_THREADS, 5) void TransposeByOffsetsKerne
   }
 }
 
-/* What the three ways make of A: ti, tj, where not NULL perm and ta */
+/* What both ways make of A: ti, tj, where not NULL perm and ta */
 typedef struct {
   PetscInt  *ti, *tj, *perm;
   HybScalar *ta;
@@ -413,33 +338,6 @@ static PetscErrorCode TransposeByOffsets(const HybExec *exec, HybArena *work, co
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* *done false: a column is too long for one thread's sort, and nothing has been written but ti */
-static PetscErrorCode TransposeByCounting(const HybExec *exec, HybArena *work, const HybCSR *A, const TransposeResult *T, PetscBool *done)
-{
-  const int      w = RowWidth(A->nnz, A->m, 1);
-  PetscInt      *count;
-  TransposePair *pair;
-  PetscCount     longest = 0;
-
-  PetscFunctionBegin;
-  PetscCall(HybArenaCalloc(work, HYB_WORK(exec), A->n, sizeof(*count), &count));
-  HYB_LAUNCH(TransposeCount, HybBlocks(A->nnz, 4 * CSR_THREADS), CSR_THREADS, 0, exec->stream, A->nnz, A->j, count);
-  PetscCall(HybScanCounts(exec, work, A->n, count, T->ti, NULL, NULL));
-  PetscCall(HybReduceMax(exec, work, A->n, count, NULL, &longest));
-  *done = longest <= TRANSPOSE_LONG ? PETSC_TRUE : PETSC_FALSE;
-  if (*done) {
-    PetscCall(HybArenaAlloc(work, HYB_WORK(exec), A->nnz, sizeof(*pair), &pair));
-#define CALL(W) HYB_LAUNCH((TransposePlace<W>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->i, A->j, T->ti, count, pair)
-    ROW_BY_WIDTH(w, CALL);
-#undef CALL
-    HYB_LAUNCH(TransposeSort, HybBlocks(A->n, TRANSPOSE_ROWS), TRANSPOSE_ROWS, (size_t)TRANSPOSE_ROWS * (size_t)longest * sizeof(*pair), exec->stream, A->n, T->ti, pair, T->tj, T->perm);
-    if (T->ta) PetscCall(HybCSRGather_CUDA(exec, A->nnz, T->perm, T->conjugate ? PETSC_TRUE : PETSC_FALSE, A->a, T->ta));
-    PetscCall(HybArenaFree(work, &pair));
-  }
-  PetscCall(HybArenaFree(work, &count));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode TransposeBySorting(const HybExec *exec, HybArena *work, const HybCSR *A, const TransposeResult *T)
 {
   const PetscCount stride = (A->nnz + HYB_WARP - 1) / HYB_WARP * HYB_WARP;
@@ -461,26 +359,22 @@ static PetscErrorCode TransposeBySorting(const HybExec *exec, HybArena *work, co
 static PetscErrorCode HybCSRTranspose(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscBool values, PetscBool conjugate, HybCSR *T, PetscInt **perm)
 {
   TransposeResult t    = {NULL, NULL, NULL, NULL, conjugate && PetscDefined(USE_COMPLEX)};
-  PetscBool       done = PETSC_FALSE, counting = PETSC_FALSE;
-  PetscInt        fewest = TRANSPOSE_FEWEST;
+  PetscBool       done = PETSC_FALSE;
 
   PetscFunctionBegin;
-  PetscCall(PetscOptionsGetBool(NULL, NULL, "-mat_aijhybridgpu_transpose_counting", &counting, NULL));
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_transpose_offsets", &fewest, NULL));
   PetscCall(HybArenaAlloc(keep, exec->result, (PetscCount)A->n + 1, sizeof(PetscInt), &t.ti));
   PetscCall(HybArenaAlloc(keep, exec->result, A->nnz, sizeof(PetscInt), &t.tj));
   if (perm) PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), A->nnz, sizeof(PetscInt), &t.perm));
   if (values) PetscCall(HybArenaAlloc(keep, exec->result, A->nnz, sizeof(HybScalar), &t.ta));
-  if (A->nnz && A->nnz >= fewest) PetscCall(TransposeByOffsets(exec, work, A, &t, &done));
+  if (A->nnz && A->nnz >= HybDeviceTuning()->transpose_offsets) PetscCall(TransposeByOffsets(exec, work, A, &t, &done));
   if (!done) {
-    PetscInt *positions = NULL; /* the other ways need them */
+    PetscInt *positions = NULL; /* sorting needs them */
 
     if (!perm) {
       PetscCall(HybArenaAlloc(work, HYB_WORK(exec), A->nnz, sizeof(PetscInt), &positions));
       t.perm = positions;
     }
-    if (counting) PetscCall(TransposeByCounting(exec, work, A, &t, &done));
-    if (!done) PetscCall(TransposeBySorting(exec, work, A, &t));
+    PetscCall(TransposeBySorting(exec, work, A, &t));
     PetscCall(HybArenaFree(work, &positions));
   }
   T->m   = A->n;

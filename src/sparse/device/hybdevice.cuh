@@ -101,6 +101,9 @@ extern "C" PetscErrorCode HybDeviceLimits(size_t *sharedperblock, int *multiproc
 /* bytes of its second-level cache */
 extern "C" PetscErrorCode HybDeviceLevel2(size_t *bytes);
 
+/* what the plugin says of how kernels run */
+extern "C" const HybTuning *HybDeviceTuning(void);
+
 /* Work beside the operation's stream: side[0..n-1] begin after what exec's stream holds now; the join lets that stream wait for them. Nothing that the work between the two
    uses is freed before the join, which is called also after an error. */
 #define HYB_SIDE_STREAMS 2

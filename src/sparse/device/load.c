@@ -33,6 +33,7 @@ static PetscErrorCode HybFolder(char folder[], size_t length)
 PetscErrorCode HybBackendLoad(const char *path, const HybServices *services, const HybBackend **backend, char *message, size_t length)
 {
   const HybStamp  stamp = HYB_STAMP;
+  HybServices     with  = *services;
   char            where[PETSC_MAX_PATH_LEN], reason[512];
   void           *handle;
   HybGetBackendFn get;
@@ -64,7 +65,8 @@ PetscErrorCode HybBackendLoad(const char *path, const HybServices *services, con
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   reason[0] = 0;
-  if (get(&stamp, services, backend, reason, sizeof(reason))) {
+  if (!with.tuning) with.tuning = HybTuningGet();
+  if (get(&stamp, &with, backend, reason, sizeof(reason))) {
     *backend = NULL;
     PetscCall(PetscSNPrintf(message, length, "The device library %s cannot be used: %s", where, reason));
     dlclose(handle);

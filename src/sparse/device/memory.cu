@@ -126,6 +126,11 @@ static cudaError_t HybDeviceFreeBytes(size_t *freebytes, size_t *total)
   return cudaSuccess;
 }
 
+const HybTuning *HybDeviceTuning(void)
+{
+  return hybdevice_.services.tuning ? hybdevice_.services.tuning : HybTuningGet();
+}
+
 bool HybDeviceSetUp(const HybServices *services, char *message, size_t length)
 {
   HybDeviceState *d     = &hybdevice_;

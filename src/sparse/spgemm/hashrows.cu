@@ -56,7 +56,6 @@
 #define HASH_ASK       (1 << 20)     /* entries of B from which the card is asked whether it has the memory for pairs: the question takes longer than a small product */
 #define HASH_POOLS     16            /* parts of the room for lists, each with a counter of its own */
 #define HASH_REGULAR   16            /* times the products of a mean row that the longest may have where rows are listed */
-#define HASH_LISTS     3             /* entries of lists for a nonzero that C is known to have */
 #define HASH_LONGLIST  256           /* rows of A with more entries get a block, as their entries are added one after the other */
 #if defined(PETSC_USE_COMPLEX)
   #define HASH_BATCH 2 /* entries of A whose rows of B are on their way together */
@@ -168,9 +167,10 @@ static __device__ __forceinline__ int HashLogSlots(unsigned blocks)
 }
 
 /*
-  Calls insert(block, mask) for every pair that the products of a row consist of, in any order: groups of 2^lanes lanes take two rows of B each, which are on their
-  way together. Both cursors go on until the longer row ends, so that of the shorter one passes its end by as much: counted without a sign they do not wrap, since an
-  offset and the length of a row together stay below 2^32 (HybCheckEntries()).
+  Calls insert(block, mask) for every pair that the products of a row consist of, in any order: groups of 2^lanes lanes
+  take two rows of B each, which are on their way together. Both cursors go on until the longer row ends, so that of the
+  shorter one passes its end by as much. Without a sign they do not wrap: an offset and the length of a row together
+  stay below 2^32 (HybCheckEntries()).
 */
 template <typename G, int N, typename Insert>
 static __device__ __forceinline__ void HashForEachPair(const HashArgs &x, PetscInt abegin, PetscInt aend, Insert insert)
@@ -1162,11 +1162,10 @@ static PetscErrorCode HashCompress(HybSpGEMM *mm, const HybCSR *B, HybHashRows *
 static PetscErrorCode HashLists(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash)
 {
   const HybExec *exec  = &mm->exec;
-  PetscInt       lists = HASH_LISTS;
+  const PetscInt lists = HybDeviceTuning()->hash_lists; /* entries for a nonzero that C is known to have */
   PetscCount     room;
 
   PetscFunctionBegin;
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_hash_lists", &lists, NULL));
   room = PetscMin(mm->stats.products / 4, PetscMax(mm->stats.lower, PetscMin(lists * mm->stats.lower, 2 * (A->nnz + B->nnz))));
   room = PetscMin(room, (PetscCount)PETSC_MAX_INT) / HASH_POOLS;
   if (lists <= 0 || !room || mm->stats.maxrow / HASH_REGULAR * A->m > mm->stats.products) PetscFunctionReturn(PETSC_SUCCESS);

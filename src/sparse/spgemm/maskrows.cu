@@ -259,12 +259,11 @@ PetscErrorCode HybMaskRowsCount(HybSpGEMM *mm, const PetscInt *count, HybCSR *C,
 PetscErrorCode HybMaskRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybMaskRows *rows)
 {
   const HybExec *exec = &mm->exec;
-  PetscInt       lanes = 0;
+  PetscInt       lanes = HybDeviceTuning()->masks_lanes;
   size_t         bytes;
 
   PetscFunctionBegin;
   rows->tried = PETSC_TRUE;
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_masks_lanes", &lanes, NULL));
   if (!C->nnz || !rows->longest || rows->longest > 32 * MASK_WORDS || mm->stats.maxarow > MASK_ENTRIES || A->nnz > PETSC_MAX_INT - 2 * MASK_ENTRIES) PetscFunctionReturn(PETSC_SUCCESS); /* lanes count beyond a row's end */
   if ((double)C->nnz * (double)A->nnz > MASK_SPARSE * (double)mm->stats.products * (double)C->m) PetscFunctionReturn(PETSC_SUCCESS);
   rows->words = (int)((rows->longest + 31) / 32);

@@ -521,7 +521,6 @@ static PetscErrorCode HybPtAPSymbolic_FusedCUDA(HybPtAP *pp, const HybCSR *A, co
 {
   HybExec    exec = pp->exec;
   PetscCount products[2];
-  PetscReal  limit = -1;
   size_t     bytes, most;
   HybCSR     T, W;
   Fused     *f;
@@ -548,8 +547,7 @@ static PetscErrorCode HybPtAPSymbolic_FusedCUDA(HybPtAP *pp, const HybCSR *A, co
 
   bytes = (size_t)(products[0] + products[1]) * sizeof(unsigned short) + (size_t)T.nnz * (2 * sizeof(PetscInt) + sizeof(unsigned short)) + (size_t)W.nnz * (sizeof(PetscInt) + 2 * sizeof(unsigned short)) + (size_t)C->nnz * sizeof(unsigned short) + (size_t)C->m * (3 * sizeof(PetscInt) + 2 * sizeof(PetscCount));
   most  = PetscMax(FUSED_SMALL, FUSED_BOUND * (size_t)(A->nnz + P->nnz) * (sizeof(PetscInt) + sizeof(HybScalar)));
-  PetscCall(PetscOptionsGetReal(NULL, NULL, "-mat_aijhybridgpu_fused_plan", &limit, NULL));
-  if (limit >= 0) most = (size_t)limit;
+  if (HybDeviceTuning()->fused_plan >= 0) most = (size_t)HybDeviceTuning()->fused_plan;
   if (bytes > most) {
     PetscCall(FusedDecline(pp, "its plan would be too large for the operands", out, C));
     PetscFunctionReturn(PETSC_SUCCESS);

@@ -24,7 +24,7 @@
   Numeric phases are the last step alone, C's words having been kept. The products of an entry are added in A's order, for runs of A ascend and so do the entries in them.
 
   Applicable: at most 63 diagonals of A and of B, no more than eight times as many as a row has entries (diagonals.cuh), C's in DIAGONAL_WORDS words of 32, no more than DIAGONAL_PAIRS pairs of runs, which are at most
-  four times as many products (runs that are not full) as there are; "auto" looks from -mat_aijhybridgpu_diagonal_fewest nonzeros of A on (2^20). The look is
+  four times as many products (runs that are not full) as there are; "auto" looks from HybTuning's diagonal_fewest nonzeros of A on (2^20). The look is
   one block and two launches that end at once where there are more diagonals; rows' products are counted in the same go where there are (or so many that pairs will be too many), so no
   more synchronisations come of it. Where the look must be repeated products are counted with the second one. What is left is few diagonals of which no program comes for another reason; whoever
   takes the operands then finds one synchronisation fewer left, and `shape` does not look at them (HybSpGEMM.waits).
@@ -43,7 +43,6 @@
 
 #define DIAGONAL_WORDS   8
 #define DIAGONAL_PAIRS   1024
-#define DIAGONAL_FEWEST  1048576
 #define DIAGONAL_MOST    128 /* rows of a block; at least 32 */
 #define DIAGONAL_THREADS 256 /* of the kernels that have a thread a row */
 #define DIAGONAL_STATIC  (256 + (DIAGONALS_MAX + 1) * (4 * sizeof(PetscInt) + sizeof(int))) /* bytes of shared memory that DiagonalKernel has beside the dynamic ones, and some more */
@@ -631,21 +630,17 @@ static PetscErrorCode DiagonalProgram(HybSpGEMM *mm, const HybCSR *A, const HybC
   DiagonalGroup   *group;
   DiagonalArgs    *x  = &s->args;
   int              na = 0, nb = 0, ngroups = 0, npairs = 0, rows, threads, nparts;
-  PetscBool        three = PETSC_TRUE;
-  PetscInt         wantedrows = 0, wantedthreads = 0;
+  const HybTuning *tuning = HybDeviceTuning();
   PetscCount       padded = 0;
   bool             odd = false;
   size_t           limit, used = 0;
   char            *host = NULL, *device = NULL;
 
   PetscFunctionBegin;
-  PetscCall(PetscOptionsGetBool(NULL, NULL, "-mat_aijhybridgpu_diagonal_runs", &three, NULL));
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_diagonal_rows", &wantedrows, NULL));
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_diagonal_threads", &wantedthreads, NULL));
   PetscCall(HybDeviceLimits(&limit, NULL));
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_HOST, DIAGONALS_MAX * DIAGONALS_MAX, sizeof(*meeting), &meeting));
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_HOST, 32 * DIAGONAL_WORDS, sizeof(*group), &group));
-  for (int pass = three ? 0 : 1; pass < 2 && !ngroups; pass++) {
+  for (int pass = tuning->diagonal_runs ? 0 : 1; pass < 2 && !ngroups; pass++) {
     memset(x->all, 0, sizeof(x->all));
     na = DiagonalLines(da, !pass, a);
     nb = DiagonalLines(db, !pass, b);
@@ -660,12 +655,12 @@ static PetscErrorCode DiagonalProgram(HybSpGEMM *mm, const HybCSR *A, const HybC
   /* as many rows as leave room for four blocks of 256 threads, at least 32: what they share with their neighbours costs less */
   rows = DIAGONAL_MOST;
   while (rows > 32 && 4 * (DiagonalShared(rows, na, a, da->n, db->n, s->ndiagonals, s->wide, x, NULL) + 2048) > (PetscCount)limit) rows /= 2;
-  if (wantedrows == 32 || wantedrows == 64 || wantedrows == 128) rows = (int)wantedrows;
+  if (tuning->diagonal_rows) rows = (int)tuning->diagonal_rows;
   while (rows > 32 && DiagonalShared(rows, na, a, da->n, db->n, s->ndiagonals, s->wide, x, NULL) + (PetscCount)DIAGONAL_STATIC > (PetscCount)limit) rows /= 2;
   s->bytes = (size_t)DiagonalShared(rows, na, a, da->n, db->n, s->ndiagonals, s->wide, x, NULL);
   if (s->bytes + DIAGONAL_STATIC > limit) PetscFunctionReturn(PETSC_SUCCESS);
   threads = 4 * (s->bytes + 2048) > limit ? 512 : 256;
-  if (wantedthreads == 256 || wantedthreads == 512) threads = (int)wantedthreads;
+  if (tuning->diagonal_threads) threads = (int)tuning->diagonal_threads;
   s->threads = threads;
   x->rows    = rows;
   x->log     = HybLog2(rows);
@@ -775,7 +770,6 @@ static PetscErrorCode HybSpGEMMApplicable_DiagonalCUDA(HybSpGEMM *mm, const HybC
   const HybExec *exec    = &mm->exec;
   const bool     same    = A->i == B->i && A->j == B->j;
   const PetscInt acapacity = DiagonalsCapacity(A, DIAGONAL_THREADS), bcapacity = DiagonalsCapacity(B, DIAGONAL_THREADS);
-  PetscInt       fewest  = DIAGONAL_FEWEST;
   DiagonalLook  *look, host;
   Diagonals     *da, *db;
   Diagonal      *s;
@@ -783,8 +777,7 @@ static PetscErrorCode HybSpGEMMApplicable_DiagonalCUDA(HybSpGEMM *mm, const HybC
 
   PetscFunctionBegin;
   *fits = PETSC_FALSE;
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_diagonal_fewest", &fewest, NULL));
-  if (!A->nnz || !B->nnz || (A->nnz < fewest && !strcmp(mm->name, "auto"))) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!A->nnz || !B->nnz || (A->nnz < HybDeviceTuning()->diagonal_fewest && !strcmp(mm->name, "auto"))) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_HOST, 1, sizeof(*s), &s));
   PetscCall(PetscMemzero((void *)s, sizeof(*s)));
   PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, 1, sizeof(*look), &look));

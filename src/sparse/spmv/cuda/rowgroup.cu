@@ -45,10 +45,11 @@ typedef struct {
   PetscCount longest, rows[ROWGROUP_BINS];
 } RowGroupLook;
 
+/* as in HybTuning.rowgroup_way */
 typedef enum {
-  ROWGROUP_STREAM,
-  ROWGROUP_DIRECT,
-  ROWGROUP_BINNED
+  ROWGROUP_STREAM = 0,
+  ROWGROUP_DIRECT = 1,
+  ROWGROUP_BINNED = 2
 } RowGroupWay;
 
 /* a piece of a row */
@@ -244,11 +245,9 @@ static PetscErrorCode RowGroupChoose(HybSpMV *S, const HybCSR *A, RowGroup **gro
   const PetscCount mean = A->m > 0 ? A->nnz / A->m : 0;
   RowGroupLook    *look;
   RowGroup        *rg;
-  PetscInt         lanes = 0, batch;
-  PetscBool        set;
+  const HybTuning *tuning = HybDeviceTuning();
   size_t           limit;
   int              sms;
-  char             way[16] = "";
 
   PetscFunctionBegin;
   PetscCall(HybDeviceLimits(&limit, &sms));
@@ -269,18 +268,14 @@ static PetscErrorCode RowGroupChoose(HybSpMV *S, const HybCSR *A, RowGroup **gro
   else rg->way = ROWGROUP_DIRECT;
   rg->width = 1;
   while (rg->width < HYB_WARP && ((mean > 16 && mean <= 32 ? 4 : 8) * rg->width < mean || (2 * rg->width <= mean && (PetscCount)A->m * rg->width < (PetscCount)1024 * sms))) rg->width *= 2;
-  /* for the tests, which go through all ways */
-  if (rg->way == ROWGROUP_BINNED) batch = A->nnz <= (PetscCount)ROWGROUP_FILL * sms ? 8 : 4;
-  else batch = rg->width == HYB_WARP && mean > 4 * HYB_WARP && (PetscCount)A->m * HYB_WARP <= (PetscCount)1024 * sms ? 8 : 4;
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowgroup_batch", &batch, NULL));
-  rg->batch = batch == 8 ? 8 : 4;
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowgroup_lanes", &lanes, &set));
-  if (set) {
-    rg->way = ROWGROUP_DIRECT;
-    for (rg->width = 1; rg->width < lanes && rg->width < HYB_WARP;) rg->width *= 2;
+  if (rg->way == ROWGROUP_BINNED) rg->batch = A->nnz <= (PetscCount)ROWGROUP_FILL * sms ? 8 : 4;
+  else rg->batch = rg->width == HYB_WARP && mean > 4 * HYB_WARP && (PetscCount)A->m * HYB_WARP <= (PetscCount)1024 * sms ? 8 : 4;
+  if (tuning->rowgroup_batch) rg->batch = (int)tuning->rowgroup_batch;
+  if (tuning->rowgroup_lanes) {
+    rg->way   = ROWGROUP_DIRECT;
+    rg->width = (int)tuning->rowgroup_lanes;
   }
-  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_rowgroup_way", way, sizeof(way), &set));
-  if (set) rg->way = !strcmp(way, "stream") ? ROWGROUP_STREAM : !strcmp(way, "direct") ? ROWGROUP_DIRECT : ROWGROUP_BINNED;
+  if (tuning->rowgroup_way >= 0) rg->way = (RowGroupWay)tuning->rowgroup_way;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -388,11 +383,10 @@ static PetscErrorCode RowGroupSort(HybSpMV *S, const HybCSR *A, RowGroup *rg)
 static PetscErrorCode RowGroupStream(HybSpMV *S, const HybCSR *A, RowGroup *rg)
 {
   const HybExec *exec = &S->exec;
-  PetscBool      near = (PetscBool)!S->once;
-  const PetscInt run  = A->nnz > (PetscCount)ROWGROUP_STREAM_RUNS * A->m ? RowStreamRun(A) : 1;
+  const PetscInt run  = A->nnz > (PetscCount)ROWGROUP_STREAM_RUNS * A->m ? RowStreamRun(A) : 1, asked = HybDeviceTuning()->rowgroup_near;
+  const bool     near = asked >= 0 ? asked == 1 : !S->once;
 
   PetscFunctionBegin;
-  PetscCall(PetscOptionsGetBool(NULL, NULL, "-mat_aijhybridgpu_rowgroup_near", &near, NULL));
   if (near && sizeof(PetscInt) > sizeof(unsigned short)) {
     int *wide, host = 0;
 

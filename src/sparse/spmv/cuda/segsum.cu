@@ -287,29 +287,25 @@ static __global__ void SegSumEmpty(int mode, PetscInt m, const HybScalar *y, Hyb
 
 static PetscErrorCode HybSpMVSetUp_SegSumCUDA(HybSpMV *S, const HybCSR *A)
 {
-  const HybExec *exec = &S->exec;
-  SegSum        *seg;
-  PetscInt       threads = 128, items = 7, blocks = 0;
-  size_t         limit;
-  int            sms;
-  char           repair[16] = "";
-  PetscBool      set;
+  const HybExec   *exec   = &S->exec;
+  const HybTuning *tuning = HybDeviceTuning();
+  PetscInt         blocks = tuning->segsum_blocks;
+  SegSum          *seg;
+  size_t           limit;
+  int              sms;
 
   PetscFunctionBegin;
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_segsum_threads", &threads, NULL));
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_segsum_items", &items, NULL));
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_segsum_blocks", &blocks, NULL));
   PetscCall(HybDeviceLimits(&limit, &sms));
   PetscCall(HybArenaAlloc(&S->keep, HYB_MEM_HOST, 1, sizeof(*seg), &seg));
   memset(seg, 0, sizeof(*seg));
-  seg->threads = threads == 64 || threads == 256 ? (int)threads : 128;
-  seg->items   = items == 3 || items == 5 ? (int)items : 7;
+  seg->threads = (int)tuning->segsum_threads;
+  seg->items   = (int)tuning->segsum_items;
   {
     const PetscCount size = (PetscCount)seg->threads * seg->items;
 
     seg->bytes  = SEGSUM_STAGES * ((size_t)(size + 4) * sizeof(HybScalar) + (size_t)size * sizeof(PetscInt));
     seg->ntiles = HybBlocks(A->nnz, size);
-    if (blocks <= 0) blocks = (PetscInt)PetscMax(1, PetscMin((PetscCount)(limit / (seg->bytes + 4096)), 1024 / seg->threads));
+    if (!blocks) blocks = (PetscInt)PetscMax(1, PetscMin((PetscCount)(limit / (seg->bytes + 4096)), 1024 / seg->threads));
     seg->blocks = (int)PetscMin(seg->ntiles, (PetscCount)sms * blocks);
   }
   PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), seg->ntiles + 1, sizeof(*seg->first), &seg->first));
@@ -319,9 +315,7 @@ static PetscErrorCode HybSpMVSetUp_SegSumCUDA(HybSpMV *S, const HybCSR *A)
   PetscCall(HybCountersSet(&S->counters, "tiles", seg->ntiles));
   PetscCall(HybCountersSet(&S->counters, "dirty tiles", 0));
   PetscCall(HybCountersSet(&S->counters, "empty rows", 0));
-  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_segsum_repair", repair, sizeof(repair), &set));
-  PetscCheck(!set || !strcmp(repair, "device") || !strcmp(repair, "cpu"), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-mat_aijhybridgpu_segsum_repair is device or cpu, not %s", repair);
-  seg->cpu = (PetscBool)(set && !strcmp(repair, "cpu"));
+  seg->cpu = (PetscBool)(tuning->segsum_repair == 1);
   if (seg->cpu) {
     PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), A->m, sizeof(*seg->speculated), &seg->speculated));
     PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), seg->ntiles, sizeof(*seg->dirty), &seg->dirty));
