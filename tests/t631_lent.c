@@ -69,9 +69,15 @@ static PetscErrorCode Header(Pair *p, int k)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode Load(Pair *, int);
 static PetscErrorCode EachKind(const char *what, Pattern pattern, PetscErrorCode (*op)(Pair *, int), PetscInt first, PetscInt args)
 {
+  PetscMPIInt size;
+  PetscBool   fresh; /* the states of what replaces it are those that it happens to have: a header's, or in parallel the sum of its new blocks' */
+
   PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  fresh = (PetscBool)(op == Header || (op == Load && size > 1));
   for (Kind kind = HOSTMADE; kind < KINDS; kind++)
     for (PetscInt arg = first; arg < args; arg++) {
       Pair      p;
@@ -83,7 +89,7 @@ static PetscErrorCode EachKind(const char *what, Pattern pattern, PetscErrorCode
       p.arg[1] = (PetscInt)kind;
       PetscCall(PetscSNPrintf(name, sizeof(name), "%s, %s, way %d", what, KindNames[kind], (int)arg));
       PetscCall(PairTry(&p, op, name, &ok));
-      if (ok) PetscCall(PairsCompare(p.m[0], p.m[1], op == Header ? NULL : p.before, name)); /* the states of what replaces it are those that it happens to have */
+      if (ok) PetscCall(PairsCompare(p.m[0], p.m[1], fresh ? NULL : p.before, name));
       PetscCall(PetscSNPrintf(name, sizeof(name), "%s, %s, way %d, and then", what, KindNames[kind], (int)arg));
       if (ok) PetscCall(PairApply(&p, GoOn, name, &ok));
       PetscCall(PairDestroy(&p));

@@ -203,6 +203,7 @@ static PetscErrorCode MatDuplicate_SeqAIJHybridGPU(Mat A, MatDuplicateOption op,
   }
   PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_DUPLICATE], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUShare(A, *B));
+  (*B)->num_ass = 0; /* a duplicate was never assembled itself */
   {
     Mat_SeqAIJHybridGPU *b = NULL;
 
