@@ -35,7 +35,7 @@ refuses "an unknown SpMV method" 'Unknown method "nonesuch" for -mat_aijhybridgp
 refuses "an unknown backend" 'nonesuch' $run -mat_aijhybridgpu_backend nonesuch
 # these are read when the device is needed
 run="$build/tests/t602_product -dll_append $plugin"
-refuses "an unknown memory mode" 'Unknown memory mode "nonesuch" for -mat_aijhybridgpu_memory: managed or mirror' $run -mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_memory nonesuch
+refuses "an unknown memory mode" 'Unknown memory mode "nonesuch" for -mat_aijhybridgpu_memory: one of managed mirror' $run -mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_memory nonesuch
 refuses "a share above 1" 'managed_limit.* is not a share' $run -mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_managed_limit 7
 refuses "a library that is not there" 'was asked for, but' $run -mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_cuda_library /nonexistent.so
 

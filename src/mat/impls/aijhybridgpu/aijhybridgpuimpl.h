@@ -8,7 +8,7 @@
 #include <petscmataijhybridgpu.h>
 #include <petsc/private/matimpl.h>
 #include "aijhybridgpu/private/hybproduct.h"
-#include "aijhybridgpu/private/hybspmv.h"
+#include "../../process/process.h"
 #include "storage/storage.h"
 
 /* PETSc's interfaces moved between 3.18 and 3.26 */
@@ -28,95 +28,6 @@ typedef void *HybProductCtxArg;
   #define HYB_PRODUCT_CONTEXT(arg) (*(void **)(arg))
 typedef void HybProductCtxArg;
 #endif
-
-typedef enum {
-  HYB_BACKEND_AUTO,
-  HYB_BACKEND_HOST,
-  HYB_BACKEND_CUDA
-} HybBackendChoice;
-
-/* Choices that a matrix inherits from the process-wide options and may override under its prefix */
-typedef struct {
-  HybBackendChoice backend;
-  char             spgemm[32];
-  char             spmv[32];
-  PetscInt         width; /* rowmerge */
-} HybChoices;
-
-typedef enum {
-  HYB_DEVICE_UNKNOWN, /* not asked yet */
-  HYB_DEVICE_NONE,    /* there is none that can be used: whynodevice says why */
-  HYB_DEVICE_READY
-} HybDeviceStatus;
-
-/* Process-wide state, reset at PetscFinalize() */
-typedef struct {
-  PetscBool      registered;
-  PetscBool      captured_seq, captured_mpi;
-  struct _MatOps seq, mpi; /* the parents' operations, copied from pristine objects */
-  struct _MatOps own;      /* those of the sequential type */
-  void (*storevalues)(void), (*retrievevalues)(void), (*setpreallocation)(void), (*resetpreallocation)(void), (*setcolumnindices)(void), (*resethash)(void); /* the sequential parent's composed ones */
-  PetscBool      choicesread;
-  HybChoices     choices;
-  char           countsfile[PETSC_MAX_PATH_LEN];
-  PetscBool      viewmemory;
-  PetscLogDouble todevice, tohost; /* bytes over the bus */
-  PetscLogDouble hostwork;         /* nonzeros that the host has multiplied with vectors while the device was not open */
-  PetscCount     mults, assemblies, products, fallbacks, fallbacksasked, deviceops;
-  HybDeviceStatus   devicestatus;
-  const HybBackend *device;
-  HybMem            deviceresult; /* memory of results on it */
-  char              whynodevice[512];
-  PetscInt          lockafter; /* values sent so many times again move to page-locked memory; 0: never */
-  PetscInt          lockmin;   /* fewer bytes of values than this stay where they are: they are soon through the buffers, which are page-locked as well */
-  PetscInt          planmin;   /* patterns of so many nonzeros are planned for at their second product with a vector */
-  PetscInt          devicemin; /* -mat_aijhybridgpu_device_min, if it was set: see HybGlueDeviceMin() */
-  PetscBool         deviceminset;
-  PetscBool         toldhostvectors, promotenever;
-  PetscBool         streamknown;
-  void             *stream; /* of the last operation on the device */
-  PetscBool         nopetscstream; /* PETSc's own device is unusable: ours has a stream that nobody shares */
-  char           methods[512]; /* names of the methods that computed products, colon-separated */
-  char           method[32];   /* asked for by a parallel product, for its sequential parts */
-} HybGlue;
-
-PETSC_INTERN HybGlue       HybGlueState;
-
-/* bytes that this process took over the bus; what page faults move is not among them */
-static inline PetscErrorCode HybLogToDevice(PetscLogDouble bytes)
-{
-  HybGlueState.todevice += bytes;
-  return PetscLogCpuToGpu(bytes);
-}
-static inline PetscErrorCode HybLogToHost(PetscLogDouble bytes)
-{
-  HybGlueState.tohost += bytes;
-  return PetscLogGpuToCpu(bytes);
-}
-PETSC_INTERN PetscLogEvent HYB_ProductSymbolic, HYB_ProductNumeric, HYB_Adopt, HYB_Check, HYB_CopyTo, HYB_CopyFrom, HYB_HostDuplicate, HYB_Transpose;
-
-/* What runs on the device as one operation of Mat: each has an event of its own under PETSc's, by which -log_view and the tests know that the
-   device did it */
-typedef enum {
-  HYB_OP_MULT, /* with a vector, transposed or not, added or not */
-  HYB_OP_SCALE,
-  HYB_OP_ZERO,
-  HYB_OP_DIAGONALSCALE,
-  HYB_OP_GETDIAGONAL,
-  HYB_OP_DIAGONALSET,
-  HYB_OP_NORM,
-  HYB_OP_DUPLICATE,
-  HYB_OP_COPY,
-  HYB_OP_AXPY,
-  HYB_OP_TRANSPOSE,
-  HYB_OP_SUBMATRIX,
-  HYB_OP_COOPATTERN,
-  HYB_OP_COOVALUES,
-  HYB_OP_CONVERT,
-  HYB_OP_DENSE,
-  HYB_OPS
-} HybOp;
-PETSC_INTERN PetscLogEvent HYB_Op[HYB_OPS];
 
 /* A plan of the spmv room, for one pattern on one backend */
 typedef struct {
@@ -242,12 +153,6 @@ typedef struct {
   Vec        halo;          /* other processes' entries of a vector, on the device */
 } Mat_MPIAIJHybridGPU;
 
-/* register/ */
-PETSC_INTERN PetscErrorCode HybGlueReadChoices(HybChoices *);
-PETSC_INTERN PetscErrorCode HybGlueDescribeMemory(char text[], size_t length, PetscBool *any);
-PETSC_INTERN PetscErrorCode HybGlueCountProduct(const char *method);
-PETSC_INTERN PetscErrorCode HybGlueCheckMethod(const char *option, const char *value, const char *const *names);
-
 /* seq/ */
 PETSC_INTERN PetscErrorCode MatCreate_SeqAIJHybridGPU(Mat);
 PETSC_INTERN PetscErrorCode MatConvert_SeqAIJ_SeqAIJHybridGPU(Mat, MatType, MatReuse, Mat *);
@@ -332,20 +237,13 @@ PETSC_INTERN PetscErrorCode HybDeviceVectorGet(const HybExec *, HybArena *work, 
 PETSC_INTERN PetscErrorCode HybDeviceVectorRestore(const HybExec *, HybArena *work, HybDeviceVector *);
 PETSC_INTERN PetscErrorCode HybVecOnDevice(Vec, PetscBool *);
 
-/* seq/device.c */
-/* the device library, opened at first use; NULL if there is none (an error if it is required) */
-PETSC_INTERN PetscErrorCode HybGlueGetDevice(PetscBool required, const HybBackend **);
-/* how to execute an operation on a matrix of these choices with work nonzeros in all operands: on the device or on the host */
+/* where.c: how to execute an operation on a matrix of these choices with work nonzeros in all operands: on the device or on the host */
 #define HYB_ANY_SIZE PTRDIFF_MAX /* as work: never too small for the device */
 PETSC_INTERN PetscErrorCode HybGlueGetExec(Mat, const HybChoices *, PetscCount work, HybExec *);
 /* how many nonzeros an operation on A and others needs to run on the device, if it was not asked for that */
 PETSC_INTERN PetscErrorCode HybGlueDeviceMin(Mat A, PetscCount *least);
-/* what was kept from an earlier operation, with the stream of now */
-PETSC_INTERN PetscErrorCode HybExecRefresh(HybExec *x);
-static inline PetscBool     HybExecOnDevice(const HybExec *x)
-{
-  return x->backend->device;
-}
+/* a product with vectors */
+PETSC_INTERN PetscErrorCode HybWhereMult(Mat, const HybCSR *, PetscBool transpose, HybSpMVMode, Vec xx, Vec zz, HybExec *);
 /* the matrix's arrays on the device of x, sent or refreshed as needed; ours only. The second when what reads them has been queued, and nothing waits for it. */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUGetDeviceCSR(Mat, const HybExec *x, PetscBool values, HybCSR *);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUReadEnd(Mat, const HybExec *x);
@@ -501,7 +399,6 @@ PETSC_INTERN PetscErrorCode MatAIJHybridGPUComposeCOO(Mat, PetscBool seq, PetscB
 PETSC_INTERN PetscErrorCode MatAIJHybridGPUGetCOOCount(Mat, PetscCount **);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUShare(Mat A, Mat duplicate);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUForgetCOO(Mat);
-PETSC_INTERN PetscErrorCode HybGlueDeviceExec(const HybBackend *, HybExec *);
 
 /* mpi/ */
 PETSC_INTERN PetscErrorCode MatCreate_MPIAIJHybridGPU(Mat);

@@ -57,7 +57,7 @@ static PetscErrorCode HybMultPlanSetUp(Mat A, const HybExec *x, const HybCSR *cs
       if (flg) method = hyb->choices.spmv;
     }
     PetscCall(PetscStrcmp(hyb->choices.spmv, "auto", &p->onceonly));
-    p->onceonly = (PetscBool)(p->onceonly && !again && !transpose && HybExecOnDevice(x) && csr->nnz >= HybGlueState.planmin);
+    p->onceonly = (PetscBool)(p->onceonly && !again && !transpose && HybExecOnDevice(x) && csr->nnz >= HybGlueState.options.planmin);
     PetscCall(HybSpMVInit(&p->plan, x, method, bs));
     p->plan.once = p->onceonly;
     if (!transpose && HybExecOnDevice(x) && hyb->copy.longest) p->plan.longest = hyb->copy.longest;
@@ -115,77 +115,6 @@ PetscErrorCode MatSeqAIJHybridGPUGetDeviceTranspose(Mat A, const HybExec *x, con
     t->stale      = PETSC_FALSE;
   }
   PetscCall(PetscLogEventEnd(HYB_Transpose, A, 0, 0, 0));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-#if !defined(PETSC_HAVE_CUDA)
-  #define HYB_STAGE_OPEN  1.5e8   /* nonzeros that the host has multiplied: opening the device costs as much */
-  #define HYB_STAGE_AFTER 2       /* products of a matrix on the host: sending it costs as much */
-  #define HYB_STAGE_RATIO 2       /* nonzeros for each entry of a vector that crosses the bus */
-/*
-  This PETSc has its vectors on the host. Does a product with a matrix that the host made go to the device all the same, its vectors staged? On an H200 (PCIe 5, one core of
-  its host) host and staged took 8.3 and 1.2 ms (7-point 96^3), 25.7 and 1.4 (27-point 96^3), 0.21 and 0.06 (7-point 32^3): about 1 ns a nonzero against 0.7 ns an entry of
-  the vectors. So it does where nonzeros are many enough, also for the vectors' lengths (an off-diagonal block's are not), once the device is in use or the host has worked as
-  long as opening it takes, and from a matrix's third product on. All this is counted, not timed: a program's results are the same in each run.
-*/
-static PetscErrorCode MatSeqAIJHybridGPUStages(Mat A, Mat_SeqAIJHybridGPU *hyb, const HybCSR *csr, HybSpMVMode mode, PetscBool *flg)
-{
-  HybGlue          *g     = &HybGlueState;
-  const PetscCount  moved = (PetscCount)csr->n + (PetscCount)csr->m * (mode == HYB_SPMV_SET ? 1 : 2);
-  const HybBackend *device = NULL;
-  PetscCount        least;
-
-  PetscFunctionBegin;
-  *flg = PETSC_FALSE;
-  if (hyb->choices.backend != HYB_BACKEND_AUTO || g->devicestatus == HYB_DEVICE_NONE || hyb->staysonhost) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybGlueDeviceMin(A, &least));
-  if (csr->nnz < least || csr->nnz < HYB_STAGE_RATIO * moved) PetscFunctionReturn(PETSC_SUCCESS);
-  if (!hyb->copy.pattern && (hyb->hostmults < HYB_STAGE_AFTER || (g->devicestatus == HYB_DEVICE_UNKNOWN && g->hostwork < HYB_STAGE_OPEN))) {
-    hyb->hostmults++;
-    g->hostwork += (PetscLogDouble)csr->nnz;
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  PetscCall(HybGlueGetDevice(PETSC_FALSE, &device));
-  if (!device) PetscFunctionReturn(PETSC_SUCCESS);
-  if (!hyb->copy.pattern) { /* what is done without being asked for does not fail for want of room */
-    const size_t    need = (size_t)csr->nnz * (sizeof(PetscInt) + sizeof(HybScalar)) + ((size_t)moved + csr->m) * sizeof(HybScalar);
-    HybMemoryReport r;
-
-    PetscCall(device->memory(&r));
-    if (r.free_bytes < 2 * need) hyb->staysonhost = PETSC_TRUE;
-    PetscCall(PetscInfo(A, "Products with vectors run on the %s from here on: %" PetscInt_FMT " of this matrix were done on the host\n", hyb->staysonhost ? "host, the device being full," : "device, which the vectors are staged for,", hyb->hostmults));
-    if (hyb->staysonhost) PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  *flg = PETSC_TRUE;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-#endif
-
-/* Where shall this run? */
-static PetscErrorCode MatSeqAIJHybridGPUMultExec(Mat A, Mat_SeqAIJHybridGPU *hyb, const HybCSR *csr, PetscBool transpose, HybSpMVMode mode, Vec xx, Vec zz, HybExec *x)
-{
-  const PetscCount nnz    = csr->nnz;
-  PetscBool        stages = PETSC_FALSE, xdevice, zdevice;
-
-  PetscFunctionBegin;
-  PetscCall(HybVecOnDevice(xx, &xdevice));
-  PetscCall(HybVecOnDevice(zz, &zdevice));
-#if !defined(PETSC_HAVE_CUDA)
-  if (!HybBorn(hyb) && !transpose) PetscCall(MatSeqAIJHybridGPUStages(A, hyb, csr, mode, &stages));
-#else
-  (void)transpose;
-  (void)mode;
-#endif
-  /* vectors on the device: there, whatever the size. Vectors on the host: there too, unless the matrix lives on the device or has been sent there to stay. */
-  if (xdevice || zdevice) PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, x));
-  else if (hyb->choices.backend == HYB_BACKEND_CUDA || HybBorn(hyb) || stages) PetscCall(HybGlueGetExec(A, &hyb->choices, nnz, x));
-  else *x = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
-#if defined(PETSC_HAVE_CUDA)
-  if (HybExecOnDevice(x) && !(xdevice && zdevice) && !HybGlueState.toldhostvectors) {
-    HybGlueState.toldhostvectors = PETSC_TRUE;
-    PetscCall(PetscInfo(A, "A matrix on the device meets vectors on the host, which cross the bus at every product: use -vec_type cuda, or -dm_vec_type cuda\n"));
-  }
-#endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -266,7 +195,7 @@ static PetscErrorCode MatSeqAIJHybridGPUMult(Mat A, PetscBool transpose, PetscBo
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   PetscCall(HybLentGet(A, PETSC_TRUE, &l));
   PetscCheck(l.csr.a || !l.csr.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "The matrix holds a structure of %" PetscInt64_FMT " nonzeros without values (MAT_STRUCTURE_ONLY): it cannot be multiplied with a vector", (PetscInt64)l.csr.nnz);
-  PetscCall(MatSeqAIJHybridGPUMultExec(A, hyb, &l.csr, transpose, mode, xx, zz, &x));
+  PetscCall(HybWhereMult(A, &l.csr, transpose, mode, xx, zz, &x));
   if (HybExecOnDevice(&x)) {
     HybArena       work;
     PetscErrorCode ierr;

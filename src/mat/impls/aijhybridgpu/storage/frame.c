@@ -203,6 +203,12 @@ static PetscErrorCode HybFrameFindIn(Mat T, const PetscInt *i, const PetscInt *j
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode HybFrameForget(void)
+{
+  frame.asked = frame.known = PETSC_FALSE;
+  return PETSC_SUCCESS;
+}
+
 /*
   Called when the parent's operations are taken, before anything of ours lies over them, so that T is the parent's whatever -mat_seqaij_type says.
 */
@@ -212,13 +218,13 @@ PetscErrorCode HybFrameFind(void)
   PetscScalar    a[] = {1.0, 2.0, 3.0};
   PetscOptions   none;
   PetscErrorCode ierr;
-  PetscBool      off = PETSC_FALSE;
+  PetscBool      off = (PetscBool)(HybGlueState.options.frameunknown != 0);
   Mat            T   = NULL;
 
   PetscFunctionBegin;
   if (frame.asked) PetscFunctionReturn(PETSC_SUCCESS);
   frame.asked = PETSC_TRUE;
-  PetscCall(PetscOptionsGetBool(NULL, NULL, "-mat_aijhybridgpu_frame_unknown", &off, NULL));
+  PetscCall(PetscRegisterFinalize(HybFrameForget));
   if (PetscDefined(HAVE_THREADSAFETY)) off = PETSC_TRUE; /* the allocator is not ours to watch */
   if (!off) {
     PetscCall(PetscOptionsCreate(&none)); /* no option of the program's concerns T */
@@ -238,10 +244,6 @@ PetscErrorCode HybFrameFind(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-void HybFrameForget(void)
-{
-  frame.asked = frame.known = PETSC_FALSE;
-}
 
 PetscBool HybFrameKnown(void)
 {

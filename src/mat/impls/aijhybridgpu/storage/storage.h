@@ -75,7 +75,6 @@ typedef struct {
 
 /* frame.c */
 PETSC_INTERN PetscErrorCode HybFrameFind(void);
-PETSC_INTERN void           HybFrameForget(void);
 PETSC_INTERN PetscBool      HybFrameKnown(void);
 PETSC_INTERN PetscScalar  **HybFrameValues(Mat);
 PETSC_INTERN HybDoor       *HybFrameDoor(Mat);

@@ -1,7 +1,7 @@
 /*
-  Which device this process uses, its stream, and whether an operation of so many nonzeros runs there.
+  Which device this process uses, and its stream.
 */
-#include "../aijhybridgpuimpl.h"
+#include "process.h"
 #if defined(PETSC_HAVE_CUDA)
   #include <petscdevice.h>
 #endif
@@ -63,33 +63,20 @@ PetscErrorCode HybGlueGetDevice(PetscBool required, const HybBackend **device)
     }
   }
   if (g->devicestatus == HYB_DEVICE_UNKNOWN) {
-    char              path[PETSC_MAX_PATH_LEN] = "", memory[32] = "managed";
+    const HybOptions *o = &g->options;
     HybServices       services;
-    PetscReal         fraction = 0.5;
-    PetscReal         limit    = 0, lockshare = 0.25;
-    PetscInt          id       = -1;
+    PetscInt          id;
     PetscMPIInt       rank, size;
-    PetscBool         flg, mirror, managed;
 
+    PetscCall(HybOptionsRead()); /* as they stand now */
+    id = o->device;
     PetscCall(PetscMemzero(&services, sizeof(services)));
-    PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_cuda_library", path, sizeof(path), NULL));
-    PetscCall(PetscOptionsGetReal(NULL, NULL, "-mat_aijhybridgpu_managed_limit", &fraction, &flg));
-    PetscCheck(fraction >= 0 && fraction <= 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-mat_aijhybridgpu_managed_limit %g is not a share within 0 to 1 of the card's free memory", (double)fraction);
-    PetscCall(PetscOptionsGetReal(NULL, NULL, "-mat_aijhybridgpu_memory_limit", &limit, &flg));
-    PetscCheck(limit >= 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-mat_aijhybridgpu_memory_limit %g is not a number of bytes", (double)limit);
-    PetscCall(PetscOptionsGetReal(NULL, NULL, "-mat_aijhybridgpu_lock_limit", &lockshare, &flg));
-    PetscCheck(lockshare >= 0 && lockshare <= 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-mat_aijhybridgpu_lock_limit %g is not a share within 0 to 1 of the host's memory", (double)lockshare);
-    PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_memory", memory, sizeof(memory), NULL));
-    PetscCall(PetscStrcmp(memory, "mirror", &mirror));
-    PetscCall(PetscStrcmp(memory, "managed", &managed));
-    PetscCheck(mirror || managed, PETSC_COMM_SELF, PETSC_ERR_ARG_UNKNOWN_TYPE, "Unknown memory mode \"%s\" for -mat_aijhybridgpu_memory: managed or mirror", memory);
-    PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_device", &id, NULL));
     PetscCall(HybGlueLocalRanks(&rank, &size));
     services.size             = sizeof(services);
-    services.managed_fraction = (double)fraction;
-    services.locked_fraction  = (double)lockshare;
-    services.memory_limit     = (size_t)limit;
-    services.mirror           = mirror ? 1 : 0;
+    services.managed_fraction = (double)o->managedlimit;
+    services.locked_fraction  = (double)o->locklimit;
+    services.memory_limit     = (size_t)o->memorylimit;
+    services.mirror           = o->mirror ? 1 : 0;
     services.device           = (int)id;
     services.processes        = size;
     services.rank             = rank;
@@ -124,7 +111,7 @@ PetscErrorCode HybGlueGetDevice(PetscBool required, const HybBackend **device)
     services.dealt = id < 0;
     /* without PETSc's choice of a card: this node's processes take them in turn */
     if (services.device < 0 && (!PetscDefined(HAVE_CUDA) || g->nopetscstream)) services.device = -2;
-    PetscCall(HybBackendLoad(path[0] ? path : NULL, &services, &g->device, g->whynodevice, sizeof(g->whynodevice)));
+    PetscCall(HybBackendLoad(o->cudalibrary[0] ? o->cudalibrary : NULL, &services, &g->device, g->whynodevice, sizeof(g->whynodevice)));
     g->devicestatus = g->device ? HYB_DEVICE_READY : HYB_DEVICE_NONE;
     if (g->device) {
       HybMemoryReport r;
@@ -188,38 +175,5 @@ PetscErrorCode HybExecRefresh(HybExec *x)
   if (!HybExecOnDevice(x)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybGlueDeviceExec(x->backend, &now));
   x->stream = now.stream;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/*
-  Fewer nonzeros in all operands than this: the host is faster. Where vectors are on the device, the values that the host would compute have to go there for the next product with one. GAMG's
-  setup again with the smaller number and the larger one on an H200, ms: 7-point 16^3 2.2 and 3.7, 24^3 3.7 and 4.8, 48^3 4.8 and 6.9 (aijcusparse 3.1, 5.5, 7.9).
-*/
-PetscErrorCode HybGlueDeviceMin(Mat A, PetscCount *least)
-{
-  PetscFunctionBegin;
-  *least = HybGlueState.devicemin;
-  if (!HybGlueState.deviceminset) *least = A && A->defaultvectype && strstr(A->defaultvectype, VECCUDA) ? 10000 : 100000; /* sequential and parallel ones contain the name */
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode HybGlueGetExec(Mat A, const HybChoices *choices, PetscCount work, HybExec *x)
-{
-  const HybBackend *device = NULL;
-  PetscCount        least;
-
-  PetscFunctionBegin;
-  x->backend = &HybBackendHost;
-  x->stream  = NULL;
-  x->result  = HYB_MEM_HOST;
-#if defined(PETSC_HAVE_DEVICE)
-  if (A && A->boundtocpu) PetscFunctionReturn(PETSC_SUCCESS);
-#endif
-  if (choices->backend == HYB_BACKEND_HOST) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybGlueGetDevice((PetscBool)(choices->backend == HYB_BACKEND_CUDA), &device));
-  if (!device) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybGlueDeviceMin(A, &least));
-  if (choices->backend == HYB_BACKEND_AUTO && work < least) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybGlueDeviceExec(device, x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,0 +1,116 @@
+/*
+  Where an operation runs, on the host or on the device: all rules.
+
+    bound to the CPU, -mat_aijhybridgpu_backend host, or no device    the host
+    -mat_aijhybridgpu_backend cuda                                    the device
+    auto: operations on a matrix that lives on the device             the device (work HYB_ANY_SIZE)
+          products with a vector that is on the device                the device
+          products with vectors of the host                           the device where the matrix lives there, or its vectors are staged for it
+          others                                                      the device from HybGlueDeviceMin() nonzeros on
+*/
+#include "aijhybridgpuimpl.h"
+
+/*
+  Fewer nonzeros in all operands than this: the host is faster. Where vectors are on the device, the values that the host would compute have to go there for the next product with one. GAMG's
+  setup again with the smaller number and the larger one on an H200, ms: 7-point 16^3 2.2 and 3.7, 24^3 3.7 and 4.8, 48^3 4.8 and 6.9 (aijcusparse 3.1, 5.5, 7.9).
+*/
+PetscErrorCode HybGlueDeviceMin(Mat A, PetscCount *least)
+{
+  PetscFunctionBegin;
+  *least = HybGlueState.options.devicemin;
+  if (*least < 0) *least = A && A->defaultvectype && strstr(A->defaultvectype, VECCUDA) ? 10000 : 100000; /* sequential and parallel ones contain the name */
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybGlueGetExec(Mat A, const HybChoices *choices, PetscCount work, HybExec *x)
+{
+  const HybBackend *device = NULL;
+  PetscCount        least;
+
+  PetscFunctionBegin;
+  x->backend = &HybBackendHost;
+  x->stream  = NULL;
+  x->result  = HYB_MEM_HOST;
+#if defined(PETSC_HAVE_DEVICE)
+  if (A && A->boundtocpu) PetscFunctionReturn(PETSC_SUCCESS);
+#endif
+  if (choices->backend == HYB_BACKEND_HOST) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybGlueGetDevice((PetscBool)(choices->backend == HYB_BACKEND_CUDA), &device));
+  if (!device) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybGlueDeviceMin(A, &least));
+  if (choices->backend == HYB_BACKEND_AUTO && work < least) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybGlueDeviceExec(device, x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#if !defined(PETSC_HAVE_CUDA)
+  #define HYB_STAGE_OPEN  1.5e8   /* nonzeros that the host has multiplied: opening the device costs as much */
+  #define HYB_STAGE_AFTER 2       /* products of a matrix on the host: sending it costs as much */
+  #define HYB_STAGE_RATIO 2       /* nonzeros for each entry of a vector that crosses the bus */
+/*
+  This PETSc has its vectors on the host. Does a product with a matrix that the host made go to the device all the same, its vectors staged? On an H200 (PCIe 5, one core of
+  its host) host and staged took 8.3 and 1.2 ms (7-point 96^3), 25.7 and 1.4 (27-point 96^3), 0.21 and 0.06 (7-point 32^3): about 1 ns a nonzero against 0.7 ns an entry of
+  the vectors. So it does where nonzeros are many enough, also for the vectors' lengths (an off-diagonal block's are not), once the device is in use or the host has worked as
+  long as opening it takes, and from a matrix's third product on. All this is counted, not timed: a program's results are the same in each run.
+*/
+static PetscErrorCode MatSeqAIJHybridGPUStages(Mat A, Mat_SeqAIJHybridGPU *hyb, const HybCSR *csr, HybSpMVMode mode, PetscBool *flg)
+{
+  HybGlue          *g     = &HybGlueState;
+  const PetscCount  moved = (PetscCount)csr->n + (PetscCount)csr->m * (mode == HYB_SPMV_SET ? 1 : 2);
+  const HybBackend *device = NULL;
+  PetscCount        least;
+
+  PetscFunctionBegin;
+  *flg = PETSC_FALSE;
+  if (hyb->choices.backend != HYB_BACKEND_AUTO || g->devicestatus == HYB_DEVICE_NONE || hyb->staysonhost) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybGlueDeviceMin(A, &least));
+  if (csr->nnz < least || csr->nnz < HYB_STAGE_RATIO * moved) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!hyb->copy.pattern && (hyb->hostmults < HYB_STAGE_AFTER || (g->devicestatus == HYB_DEVICE_UNKNOWN && g->hostwork < HYB_STAGE_OPEN))) {
+    hyb->hostmults++;
+    g->hostwork += (PetscLogDouble)csr->nnz;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(HybGlueGetDevice(PETSC_FALSE, &device));
+  if (!device) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!hyb->copy.pattern) { /* what is done without being asked for does not fail for want of room */
+    const size_t    need = (size_t)csr->nnz * (sizeof(PetscInt) + sizeof(HybScalar)) + ((size_t)moved + csr->m) * sizeof(HybScalar);
+    HybMemoryReport r;
+
+    PetscCall(device->memory(&r));
+    if (r.free_bytes < 2 * need) hyb->staysonhost = PETSC_TRUE;
+    PetscCall(PetscInfo(A, "Products with vectors run on the %s from here on: %" PetscInt_FMT " of this matrix were done on the host\n", hyb->staysonhost ? "host, the device being full," : "device, which the vectors are staged for,", hyb->hostmults));
+    if (hyb->staysonhost) PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  *flg = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
+PetscErrorCode HybWhereMult(Mat A, const HybCSR *csr, PetscBool transpose, HybSpMVMode mode, Vec xx, Vec zz, HybExec *x)
+{
+  Mat_SeqAIJHybridGPU *hyb    = NULL;
+  const PetscCount     nnz    = csr->nnz;
+  PetscBool            stages = PETSC_FALSE, xdevice, zdevice;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  PetscCall(HybVecOnDevice(xx, &xdevice));
+  PetscCall(HybVecOnDevice(zz, &zdevice));
+#if !defined(PETSC_HAVE_CUDA)
+  if (!HybBorn(hyb) && !transpose) PetscCall(MatSeqAIJHybridGPUStages(A, hyb, csr, mode, &stages));
+#else
+  (void)transpose;
+  (void)mode;
+#endif
+  /* vectors on the device: there, whatever the size. Vectors on the host: there too, unless the matrix lives on the device or has been sent there to stay. */
+  if (xdevice || zdevice) PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, x));
+  else if (hyb->choices.backend == HYB_BACKEND_CUDA || HybBorn(hyb) || stages) PetscCall(HybGlueGetExec(A, &hyb->choices, nnz, x));
+  else *x = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
+#if defined(PETSC_HAVE_CUDA)
+  if (HybExecOnDevice(x) && !(xdevice && zdevice) && !HybGlueState.toldhostvectors) {
+    HybGlueState.toldhostvectors = PETSC_TRUE;
+    PetscCall(PetscInfo(A, "A matrix on the device meets vectors on the host, which cross the bus at every product: use -vec_type cuda, or -dm_vec_type cuda\n"));
+  }
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
