@@ -114,6 +114,10 @@ typedef struct {
   HybMultPlan        host, device;
   HybDeviceTranspose transpose;
   HybDerived         derived;
+  struct {
+    PetscObjectId id;
+    HybPatternKey own, other;
+  } equal; /* a matrix whose pattern was seen to be this one's */
 
   PetscObjectState assembling;   /* of values from coordinates that MatAssemblyEnd() is about to count once more */
   PetscCount       coocount;     /* entries of the last MatSetPreallocationCOO() */
@@ -294,6 +298,8 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUPatternMoved(Mat);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDiagonalIsFull(Mat, PetscBool *);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetDeviceOps(Mat, PetscBool on);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetBornOps(Mat, PetscBool);
+/* C takes A's place where AIJ calls MatHeaderMerge() */
+PETSC_INTERN PetscErrorCode HybHeaderMerge(Mat A, Mat *C);
 /* seq/devicecreate.c: operations that make a matrix from another on the device */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetCreateOps(Mat, PetscBool on);
 PETSC_INTERN PetscErrorCode HybDerivedDestroy(HybDerived *);

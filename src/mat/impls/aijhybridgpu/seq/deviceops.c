@@ -321,57 +321,261 @@ static PetscErrorCode MatCopy_SeqAIJHybridGPU(Mat A, Mat B, MatStructure str)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Y += alpha X with both on the device: same pattern, X's within Y's, or the union of the two */
+/*
+  C takes A's place, as by PETSc's MatHeaderMerge(), which old releases hide: what AIJ does where a result of its own replaces a matrix. A keeps its name, prefix, operations, product and
+  references, and from 3.21 on what is composed with it. All else is C's: claims of symmetry, null spaces, options, counts.
+*/
+PetscErrorCode HybHeaderMerge(Mat A, Mat *C)
+{
+  PetscObject    a = (PetscObject)A, c = (PetscObject)*C;
+  struct _p_Mat  was     = *A;
+  struct _MatOps found   = (*C)->ops[0];
+  MatStencilInfo stencil = (*C)->stencil;
+
+  PetscFunctionBegin;
+#if PETSC_VERSION_GE(3, 21, 0)
+  PetscCall(PetscFunctionListDuplicate(a->qlist, &c->qlist));
+  PetscCall(PetscObjectListDuplicate(a->olist, &c->olist));
+#endif
+  /* MatHeaderReplace() exchanges all: what A keeps is exchanged before */
+  a->name         = c->name;
+  a->prefix       = c->prefix;
+  a->type_name    = c->type_name;
+  A->product      = (*C)->product;
+  A->redundant    = (*C)->redundant;
+  c->name         = was.hdr.name;
+  c->prefix       = was.hdr.prefix;
+  c->type_name    = was.hdr.type_name;
+  (*C)->product   = was.product;
+  (*C)->redundant = was.redundant;
+  c->bops[0]      = a->bops[0];
+  (*C)->ops[0]    = A->ops[0];
+  /* which AIJ has chosen by the inodes of C's data */
+  (*C)->ops->getrowij          = found.getrowij;
+  (*C)->ops->restorerowij      = found.restorerowij;
+  (*C)->ops->getcolumnij       = found.getcolumnij;
+  (*C)->ops->restorecolumnij   = found.restorecolumnij;
+  (*C)->ops->coloringpatch     = found.coloringpatch;
+  (*C)->ops->multdiagonalblock = found.multdiagonalblock;
+  PetscCall(MatHeaderReplace(A, C));
+  A->stencil = stencil;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The base class does it, which may leave Y with arrays of the host's */
+static PetscErrorCode HybAXPYOnHost(Mat Y, PetscScalar alpha, Mat X, MatStructure str)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUHostWrites(Y));
+  PetscCall((*HYB_PARENT.axpy)(Y, alpha, X, str));
+  PetscCall(MatSeqAIJHybridGPUGetData(Y, &hyb));
+  if (!HybBorn(hyb)) PetscCall(MatSeqAIJHybridGPUSetBornOps(Y, PETSC_FALSE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Does Y know that X, both on the device, has its pattern? */
+static PetscErrorCode HybPatternsKnownEqual(Mat Y, Mat X, PetscBool *equal)
+{
+  Mat_SeqAIJHybridGPU *xd = NULL, *yd = NULL;
+  PetscObjectId        id;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(X, &xd));
+  PetscCall(MatSeqAIJHybridGPUGetData(Y, &yd));
+  PetscCall(PetscObjectGetId((PetscObject)X, &id));
+  *equal = (PetscBool)(id == yd->equal.id && HybPatternKeyEqual(&xd->copy.key, &yd->equal.other) && HybPatternKeyEqual(&yd->copy.key, &yd->equal.own));
+  if (xd->copy.key.i == yd->copy.key.i && xd->copy.key.j == yd->copy.key.j && xd->copy.key.nnz == yd->copy.key.nnz) *equal = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybPatternsKeepEqual(Mat Y, Mat X)
+{
+  Mat_SeqAIJHybridGPU *xd = NULL, *yd = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(X, &xd));
+  PetscCall(MatSeqAIJHybridGPUGetData(Y, &yd));
+  PetscCall(PetscObjectGetId((PetscObject)X, &yd->equal.id));
+  yd->equal.own   = yd->copy.key;
+  yd->equal.other = xd->copy.key;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Can the patterns be equal, by what is known of them without a look at them? */
+static PetscErrorCode HybPatternsMayBeEqual(Mat Y, Mat X, PetscBool *may)
+{
+  Mat_SeqAIJHybridGPU *xd = NULL, *yd = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(X, &xd));
+  PetscCall(MatSeqAIJHybridGPUGetData(Y, &yd));
+  *may = (PetscBool)(xd->copy.key.nnz == yd->copy.key.nnz && xd->copy.nonemptyrows == yd->copy.nonemptyrows && xd->copy.longest == yd->copy.longest);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Are the columns of each row of X ascending? Arrays that a program handed to PETSc need not be so, and then the host adds. */
+static PetscErrorCode HybRowsAscend(Mat X, const HybExec *x, const HybCSR *csr, PetscBool *ascend)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybArena             work;
+  PetscCount           nbad = 0;
+  PetscInt             badrow;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(X, &hyb));
+  if (!HybPatternKeyEqual(&hyb->copy.key, &hyb->checkkey)) {
+    PetscCall(HybArenaInit(&work, x));
+    PetscCall(HybWorkEnd(&work, x->backend->csr->check(x, &work, csr, &nbad, &badrow)));
+    if (!nbad) hyb->checkkey = hyb->copy.key;
+  }
+  *ascend = (PetscBool)!nbad;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Y's values were written on the device, and AIJ ends such an operation with an assembly: it counts, and claims of symmetry go unless they are eternal */
+static PetscErrorCode HybAssembleWritten(Mat Y)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(Y, &hyb));
+  hyb->assembling = hyb->copy.mark.state;
+  PetscCall(MatAssemblyBegin(Y, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(Y, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* B = Y + alpha X with the union of the patterns, on the device */
+static PetscErrorCode HybUnionOnDevice(Mat B, const HybExec *x, const HybCSR *yc, PetscScalar alpha, const HybCSR *xc, PetscCount *nnz)
+{
+  HybArena       work, arrays;
+  HybCSR         result;
+  PetscScalar    one = 1.0;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&work, x));
+  PetscCall(HybArenaInit(&arrays, x));
+  ierr = x->backend->csr->addsymbolic(x, &arrays, &work, yc, xc, &result);
+  if (!ierr) ierr = HybArenaAlloc(&arrays, x->result, result.nnz, sizeof(HybScalar), &result.a);
+  if (!ierr) ierr = x->backend->csr->addnumeric(x, (HybScalar *)&one, yc, (HybScalar *)&alpha, xc, &result);
+  if (!ierr) *nnz = result.nnz;
+  if (!ierr) ierr = MatSeqAIJHybridGPUAdoptDevice(B, x, &arrays, &result);
+  if (ierr) (void)HybArenaReset(&arrays);
+  PetscCall(HybWorkEnd(&work, ierr));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* B, the union, gets what is to be as it would be with AIJ, which makes such a matrix by preallocation and MatSetValues(), and what of ours Y had */
+static PetscErrorCode HybUnionAsParent(Mat B, Mat Y, PetscBool same)
+{
+  Mat_SeqAIJHybridGPU *b = NULL, *y = NULL;
+  PetscObject          coo = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(MatSetOption(B, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_TRUE));
+  PetscCall(MatSeqAIJHybridGPUGetData(B, &b));
+  PetscCall(MatSeqAIJHybridGPUGetData(Y, &y));
+  b->block       = y->block;
+  b->staysonhost = y->staysonhost;
+  b->adoptions   = y->adoptions + 1;
+  b->moves       = y->moves + 1;
+  /* AIJ takes B's number, which may by chance be Y's of another pattern */
+  B->nonzerostate = B->ass_nonzerostate = b->copy.key.nonzerostate = b->checkkey.nonzerostate = Y->nonzerostate + (same ? 0 : 1);
+  b->coocount                                                                                = same ? y->coocount : -1;
+  if (same) PetscCall(PetscObjectQuery((PetscObject)Y, "HybCOO", &coo));
+  else PetscCall(PetscObjectCompose((PetscObject)Y, "HybCOO", NULL));
+  if (coo) PetscCall(PetscObjectCompose((PetscObject)B, "HybCOO", coo));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybAXPYUnion(Mat Y, PetscScalar alpha, Mat X, const HybExec *x, const HybCSR *xc, const HybCSR *yc)
+{
+  Mat                  B;
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  PetscCount           nnz = 0;
+  PetscErrorCode       ierr;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUCreateLike(Y, Y->rmap->n, Y->cmap->n, Y->rmap->bs, Y->cmap->bs, &B));
+  ierr = PetscLayoutReference(Y->rmap, &B->rmap);
+  if (!ierr) ierr = PetscLayoutReference(Y->cmap, &B->cmap);
+  if (!ierr) ierr = HybUnionOnDevice(B, x, yc, alpha, xc, &nnz);
+  if (!ierr) ierr = HybUnionAsParent(B, Y, (PetscBool)(nnz == yc->nnz)); /* X's entries are all Y's then */
+  if (!ierr) ierr = HybHeaderMerge(Y, &B);
+  if (ierr) (void)MatDestroy(&B);
+  PetscCall(ierr);
+  ((Mat_SeqAIJHybridGPU *)Y->spptr)->owner = Y;
+  PetscCall(MatSeqAIJHybridGPUGetData(Y, &hyb));
+  PetscCall(HybMarkSet(Y, PETSC_FALSE, &hyb->copy.mark));
+  HybGlueState.deviceops++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  Y += alpha X with both on the device. As AIJ does it: array to array where the patterns are the same, which UNKNOWN_NONZERO_PATTERN asks for; entry by entry where X's are
+  said to be Y's; else another matrix, with the union of both patterns, takes Y's place. *done: not where the host has to do it.
+*/
+static PetscErrorCode HybAXPYOnDevice(Mat Y, PetscScalar alpha, Mat X, MatStructure str, const HybExec *x, PetscBool *done)
+{
+  HybCSR     xc, yc;
+  HybArena   work;
+  PetscBool  equal = PETSC_FALSE, may = PETSC_FALSE, ascend = PETSC_FALSE;
+  PetscCount missing = 1;
+
+  PetscFunctionBegin;
+  *done = PETSC_TRUE;
+  PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(X, x, PETSC_TRUE, &xc));
+  PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(Y, x, PETSC_TRUE, &yc));
+  PetscCall(HybPatternsKnownEqual(Y, X, &equal));
+  PetscCall(HybPatternsMayBeEqual(Y, X, &may));
+  if (str == SAME_NONZERO_PATTERN) {
+    PetscCheck(xc.nnz == yc.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "Number of nonzeros in the two matrices differ: %" PetscInt64_FMT " and %" PetscInt64_FMT ", though SAME_NONZERO_PATTERN was said", (PetscInt64)xc.nnz, (PetscInt64)yc.nnz);
+    if (!PetscDefined(USE_DEBUG)) equal = PETSC_TRUE; /* the caller's word is taken */
+  }
+  if (str != DIFFERENT_NONZERO_PATTERN && equal) {
+    PetscCall(x->backend->csr->axpy(x, yc.nnz, (HybScalar *)&alpha, xc.a, yc.a));
+    missing = 0;
+  } else {
+    PetscCall(HybRowsAscend(X, x, &xc, &ascend));
+    if (!ascend) {
+      *done = PETSC_FALSE;
+      PetscFunctionReturn(PETSC_SUCCESS);
+    }
+    /* as many entries, and all of X's among Y's: the same pattern, and the sum is there */
+    if (str == SUBSET_NONZERO_PATTERN || (str != DIFFERENT_NONZERO_PATTERN && may)) {
+      PetscCall(HybArenaInit(&work, x));
+      PetscCall(HybWorkEnd(&work, x->backend->csr->axpysubset(x, &work, (HybScalar *)&alpha, &xc, &yc, &missing)));
+    }
+    if (!missing && xc.nnz == yc.nnz) PetscCall(HybPatternsKeepEqual(Y, X));
+  }
+  if (missing) {
+    PetscCheck(str != SAME_NONZERO_PATTERN, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "The patterns of the two matrices differ, though SAME_NONZERO_PATTERN was said");
+    if (str == SUBSET_NONZERO_PATTERN) *done = PETSC_FALSE; /* AIJ inserts what is missing, or refuses it */
+    else PetscCall(HybAXPYUnion(Y, alpha, X, x, &xc, &yc));
+  } else {
+    PetscCall(MatSeqAIJHybridGPUDeviceWritten(Y, x));
+    if (str == SUBSET_NONZERO_PATTERN) PetscCall(HybAssembleWritten(Y));
+  }
+  if (*done) PetscCall(PetscLogGpuFlops(2.0 * (PetscLogDouble)xc.nnz));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode MatAXPY_SeqAIJHybridGPU(Mat Y, PetscScalar alpha, Mat X, MatStructure str)
 {
-  HybExec        x;
-  HybCSR         xc, yc, result;
-  HybArena       work, arrays;
-  PetscBool      device = PETSC_FALSE;
-  PetscCount     missing = 1;
-  PetscScalar    one = 1.0;
-  PetscErrorCode ierr = PETSC_SUCCESS;
+  HybExec   x;
+  PetscBool device = PETSC_FALSE;
 
   PetscFunctionBegin;
   if (X != Y && MatIsSeqAIJHybridGPU(X) && MatIsSeqAIJHybridGPU(Y)) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(Y, &x, &device));
-  if (!device) {
-    PetscCall(MatSeqAIJHybridGPUHostWrites(Y));
-    PetscCall((*HYB_PARENT.axpy)(Y, alpha, X, str));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_AXPY], Y, X, 0, 0));
-  PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(X, &x, PETSC_TRUE, &xc));
-  PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(Y, &x, PETSC_TRUE, &yc));
-  if (str == SAME_NONZERO_PATTERN) {
-    PetscCheck(xc.nnz == yc.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "Number of nonzeros in the two matrices differ: %" PetscInt64_FMT " and %" PetscInt64_FMT ", though SAME_NONZERO_PATTERN was said", (PetscInt64)xc.nnz, (PetscInt64)yc.nnz);
-    PetscCall(x.backend->csr->axpy(&x, yc.nnz, (HybScalar *)&alpha, xc.a, yc.a));
-    PetscCall(MatSeqAIJHybridGPUDeviceWritten(Y, &x));
-    PetscCall(PetscLogGpuFlops(2.0 * (PetscLogDouble)xc.nnz));
+  if (device) {
+    PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_AXPY], Y, X, 0, 0));
+    PetscCall(HybAXPYOnDevice(Y, alpha, X, str, &x, &device));
     PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_AXPY], Y, X, 0, 0));
-    PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(HybArenaInit(&work, &x));
-  if (str == SUBSET_NONZERO_PATTERN) ierr = x.backend->csr->axpysubset(&x, &work, (HybScalar *)&alpha, &xc, &yc, &missing);
-  PetscCall(HybWorkEnd(&work, ierr));
-  if (!missing) {
-    PetscCall(MatSeqAIJHybridGPUDeviceWritten(Y, &x));
-    PetscCall(PetscLogGpuFlops(2.0 * (PetscLogDouble)xc.nnz));
-    PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_AXPY], Y, X, 0, 0));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  PetscCheck(str != SUBSET_NONZERO_PATTERN, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "%" PetscInt64_FMT " entries of X are not in the pattern of Y, though SUBSET_NONZERO_PATTERN was said: use DIFFERENT_NONZERO_PATTERN", (PetscInt64)missing);
-  PetscCall(HybArenaInit(&work, &x));
-  PetscCall(HybArenaInit(&arrays, &x));
-  ierr = x.backend->csr->addsymbolic(&x, &arrays, &work, &yc, &xc, &result);
-  if (!ierr) ierr = HybArenaAlloc(&arrays, x.result, result.nnz, sizeof(HybScalar), &result.a);
-  if (!ierr) ierr = x.backend->csr->addnumeric(&x, (HybScalar *)&one, &yc, (HybScalar *)&alpha, &xc, &result);
-  if (!ierr) ierr = MatSeqAIJHybridGPUAdoptDevice(Y, &x, &arrays, &result);
-  if (ierr) (void)HybArenaReset(&arrays);
-  PetscCall(HybWorkEnd(&work, ierr));
-  PetscCall(MatSeqAIJHybridGPUForgetCOO(Y));
-  PetscCall(PetscLogGpuFlops(2.0 * (PetscLogDouble)xc.nnz));
-  PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_AXPY], Y, X, 0, 0));
-  HybGlueState.deviceops++;
+  if (!device) PetscCall(HybAXPYOnHost(Y, alpha, X, str));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
