@@ -343,6 +343,10 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUComposeOver(Mat, PetscBool on);
 PETSC_INTERN PetscErrorCode HybContainerCompose(PetscObject, const char *name, void *pointer, PetscErrorCode (*destroy)(void *pointer));
 PETSC_INTERN PetscErrorCode HybContainerGet(PetscObject, const char *name, void *pointer);
 
+/* convertfrom.c: ops->convertfrom, and MatConvert() to a type of PETSc's, past -matconvert_type */
+PETSC_INTERN PetscErrorCode MatConvertFrom_AIJHybridGPU(Mat, MatType, MatReuse, Mat *);
+PETSC_INTERN PetscErrorCode HybConvertByPETSc(Mat, MatType, MatReuse, Mat *);
+
 /* coo.c */
 /* Where the values of entry e come from, on the device: map[mapptr[e]] to map[mapptr[e+1]-1] of the given ones */
 typedef struct {

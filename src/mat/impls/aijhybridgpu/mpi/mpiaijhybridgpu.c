@@ -909,6 +909,7 @@ static PetscErrorCode MatMPIAIJHybridGPUSetOps(Mat A, PetscBool on)
   ops->setfromoptions        = on ? MatSetFromOptions_MPIAIJHybridGPU : p->setfromoptions;
   ops->setoption             = on ? MatSetOption_MPIAIJHybridGPU : p->setoption;
   ops->duplicate             = on ? MatDuplicate_MPIAIJHybridGPU : p->duplicate;
+  ops->convertfrom           = on ? MatConvertFrom_AIJHybridGPU : p->convertfrom;
   ops->productsetfromoptions = on ? MatProductSetFromOptions_MPIAIJHybridGPU : p->productsetfromoptions;
 #if defined(PETSC_HAVE_DEVICE)
   ops->bindtocpu = on ? MatBindToCPU_MPIAIJHybridGPU : p->bindtocpu;

@@ -1,0 +1,116 @@
+/*
+  Conversions from types that are not of the AIJ family (dense, BAIJ, SBAIJ, MAIJ, nest, IS, shells, ...).
+
+  PETSc composes those to AIJ under the names of its own types, and where MatConvert() finds none it goes entry by entry. Before that it asks
+  ops->convertfrom of an empty matrix of the wanted type. Ours converts to the parent's type of the same place in the family, by whatever
+  way PETSc has for that, and then gives the result our operations, in place.
+*/
+#include "aijhybridgpuimpl.h"
+
+/* -matconvert_type of A's prefix names another type, whatever MatConvert() was asked for: it has been obeyed once already */
+PetscErrorCode HybConvertByPETSc(Mat A, MatType type, MatReuse reuse, Mat *B)
+{
+  PetscOptions   options = ((PetscObject)A)->options;
+  char           name[256], value[256];
+  PetscBool      set;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsGetString(options, ((PetscObject)A)->prefix, "-matconvert_type", value, sizeof(value), &set));
+  PetscCall(PetscSNPrintf(name, sizeof(name), "-%smatconvert_type", ((PetscObject)A)->prefix ? ((PetscObject)A)->prefix : ""));
+  if (set) PetscCall(PetscOptionsClearValue(options, name));
+  ierr = MatConvert(A, type, reuse, B);
+  if (set) { /* asked for, so that it is not among the unused ones */
+    PetscCall(PetscOptionsSetValue(options, name, value));
+    PetscCall(PetscOptionsGetString(options, NULL, name, value, sizeof(value), NULL));
+  }
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* PETSc's converters write a matrix that is used again as one of the parent's, some past the operations: its arrays have to be the parent's own */
+static PetscErrorCode HybConvertPrepare(Mat B)
+{
+  Mat             blocks[2] = {B, NULL};
+  const PetscInt *garray;
+  PetscBool       mpi;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompare((PetscObject)B, MATMPIAIJHYBRIDGPU, &mpi));
+  if (mpi && B->preallocated) PetscCall(MatMPIAIJGetSeqAIJ(B, &blocks[0], &blocks[1], &garray));
+  for (int k = 0; k < 2; k++) {
+    if (!blocks[k] || !MatIsSeqAIJHybridGPU(blocks[k])) continue;
+    PetscCall(MatSeqAIJHybridGPUHostWrites(blocks[k]));
+    PetscCall(MatSeqAIJHybridGPUDisown(blocks[k]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* B, of whatever type of the AIJ family PETSc has made, becomes one of ours; fresh: nobody else has seen its arrays */
+static PetscErrorCode HybConvertResult(Mat *B, PetscBool fresh)
+{
+  PetscBool seq, mpi, flg;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)*B, &flg, MATSEQAIJHYBRIDGPU, MATMPIAIJHYBRIDGPU, ""));
+  if (flg) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscObjectTypeCompare((PetscObject)*B, MATSEQAIJ, &seq));
+  PetscCall(PetscObjectTypeCompare((PetscObject)*B, MATMPIAIJ, &mpi));
+  if (seq) PetscCall(MatConvert_SeqAIJ_SeqAIJHybridGPU(*B, MATSEQAIJHYBRIDGPU, MAT_INPLACE_MATRIX, B));
+  else if (mpi) PetscCall(MatConvert_MPIAIJ_MPIAIJHybridGPU(*B, MATMPIAIJHYBRIDGPU, MAT_INPLACE_MATRIX, B));
+  else { /* what -mat_seqaij_type names */
+    PetscCall(PetscObjectBaseTypeCompareAny((PetscObject)*B, &flg, MATSEQAIJ, MATMPIAIJ, ""));
+    if (flg) PetscCall(HybConvertByPETSc(*B, MATAIJHYBRIDGPU, MAT_INPLACE_MATRIX, B));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (fresh && seq) {
+    Mat_SeqAIJHybridGPU *hyb = NULL;
+
+    PetscCall(MatSeqAIJHybridGPUGetData(*B, &hyb));
+    hyb->lentarrays = PETSC_FALSE;
+  } else if (fresh) {
+    Mat_MPIAIJHybridGPU *hyb = NULL;
+
+    PetscCall(MatMPIAIJHybridGPUGetData(*B, &hyb));
+    hyb->lentarrays = PETSC_FALSE;
+    if ((*B)->assembled) PetscCall(MatMPIAIJHybridGPUSetBlocks(*B));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The values of A in the matrix that is used again, as PETSc does it. From sequential SBAIJ of blocks it does not: it writes row offsets of blocks where those of entries are. */
+static PetscErrorCode HybConvertAgain(Mat A, MatType type, Mat *B)
+{
+  PetscBool sbaij;
+  Mat       T;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompare((PetscObject)A, MATSEQSBAIJ, &sbaij));
+  if (sbaij && A->rmap->bs > 1) {
+    PetscCall(HybConvertByPETSc(A, type, MAT_INITIAL_MATRIX, &T));
+    PetscCall(MatCopy(T, *B, DIFFERENT_NONZERO_PATTERN));
+    PetscCall(MatDestroy(&T));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(HybConvertPrepare(*B));
+  PetscCall(HybConvertByPETSc(A, type, MAT_REUSE_MATRIX, B));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatConvertFrom_AIJHybridGPU(Mat A, MatType type, MatReuse reuse, Mat *newmat)
+{
+  char           parent[64], *end;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(PetscStrncpy(parent, type, sizeof(parent))); /* the caller's name may be that of an object which is replaced */
+  PetscCall(PetscStrrstr(parent, "hybridgpu", &end));
+  PetscCheck(end, PetscObjectComm((PetscObject)A), PETSC_ERR_PLIB, "%s is not a type of this library", type);
+  *end = 0;
+  if (reuse == MAT_REUSE_MATRIX) PetscCall(HybConvertAgain(A, parent, newmat));
+  else PetscCall(HybConvertByPETSc(A, parent, reuse, newmat));
+  ierr = HybConvertResult(newmat, (PetscBool)(reuse == MAT_INITIAL_MATRIX));
+  if (ierr && reuse == MAT_INITIAL_MATRIX) (void)MatDestroy(newmat);
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,340 @@
+/*
+  Conversions against those of MATAIJ: from every type that PETSc can convert to AIJ, to the types derived from AIJ, and transposes in place. What is compared is what a
+  program sees: the error if there is one, the type, the number of nonzeros, block sizes, claims (symmetric and its like), null spaces, the local-to-global mapping, what was
+  composed, name and prefix, and the values by a product with a vector.
+
+TEST np=1
+TEST np=1 -mat_seqaij_type seqaijhybridgpu
+TEST np=2
+TEST np=3
+TEST np=1 @emulated
+TEST np=1 @emulated -mat_aijhybridgpu_memory mirror
+TEST np=2 @emulated
+TEST np=3 @emulated
+*/
+#include "mattest.h"
+#include <petsc/private/matimpl.h>
+
+#define OURS "aijhybridgpu"
+#define ROWS 36
+
+#if PETSC_VERSION_LT(3, 19, 0)
+  #define MATTRANSPOSEVIRTUAL "transpose" /* not yet the name of this type */
+#endif
+
+/* tridiagonal, symmetric, with a stored zero in row 4 */
+static PetscErrorCode Base(MatType type, PetscReal factor, Mat *A)
+{
+  PetscInt start, end;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
+  PetscCall(MatSetSizes(*A, PETSC_DECIDE, PETSC_DECIDE, ROWS, ROWS));
+  PetscCall(MatSetBlockSize(*A, 3));
+  PetscCall(MatSetType(*A, type));
+  PetscCall(MatSetUp(*A));
+  PetscCall(MatSetOption(*A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatGetOwnershipRange(*A, &start, &end));
+  for (PetscInt r = start; r < end; r++)
+    for (PetscInt c = PetscMax(0, r - 1); c < PetscMin(ROWS, r + 2); c++) PetscCall(MatSetValue(*A, r, c, (PetscScalar)(factor * (r == c ? 4 + r : -1)), INSERT_VALUES));
+  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode ShellMult(Mat S, Vec x, Vec y)
+{
+  Mat A;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatShellGetContext(S, &A));
+  PetscCall(MatMult(A, x, y));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+typedef enum {
+  DENSE,
+  BAIJ,
+  SBAIJ,
+  SELL,
+  MAIJ,
+  KAIJ,
+  NEST,
+  TRANSPOSED,
+  NORMAL,
+  SHELL,
+  COMPOSITE,
+  LOCAL,
+  HYPRE,
+  SCALAPACK,
+  PERM,
+  AIJSELL,
+  CRL,
+  PLAIN,
+  KINDS
+} Kind;
+static const char *const Names[] = {"dense", "baij", "sbaij", "sell", "maij", "kaij", "nest", "transposed", "normal", "shell", "composite", "is", "hypre", "scalapack", "aijperm", "aijsell", "aijcrl", "aij"};
+
+/* A matrix of this kind, of parts of type `inner` where it has parts; NULL where this PETSc has none. parts: what the program has to keep as long. */
+static PetscErrorCode Make(Kind kind, MatType inner, PetscReal factor, Mat *part, Mat *S)
+{
+  const MatType names[] = {MATDENSE, MATBAIJ, MATSBAIJ, MATSELL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, MATAIJPERM, MATAIJSELL, MATAIJCRL, MATAIJ};
+  Mat           A, B;
+
+  PetscFunctionBeginUser;
+  *S = *part = NULL;
+  if (names[kind] && kind != SBAIJ) {
+    PetscCall(Base(names[kind], factor, S));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(Base(inner, factor, &A));
+  switch (kind) {
+  case SBAIJ:
+    PetscCall(Base(MATAIJ, factor, &B));
+    PetscCall(MatSetOption(B, MAT_SYMMETRIC, PETSC_TRUE));
+    PetscCall(MatConvert(B, MATSBAIJ, MAT_INITIAL_MATRIX, S));
+    PetscCall(MatDestroy(&B));
+    PetscCall(MatDestroy(&A));
+    break;
+  case MAIJ:
+    PetscCall(MatCreateMAIJ(A, 3, S));
+    break;
+  case KAIJ: {
+    const PetscScalar t[] = {1, 2, 3, 4};
+
+    PetscCall(MatDestroy(&A));
+    PetscCall(Base(MATAIJ, factor, &A)); /* the type under its own name is refused on one process */
+    PetscCall(MatCreateKAIJ(A, 2, 2, NULL, t, S));
+    break;
+  }
+  case NEST: {
+    Mat blocks[4];
+
+    blocks[0] = blocks[3] = A;
+    blocks[1] = NULL;
+    blocks[2] = A;
+    PetscCall(MatCreateNest(PETSC_COMM_WORLD, 2, NULL, 2, NULL, blocks, S));
+    break;
+  }
+  case TRANSPOSED:
+    PetscCall(MatCreateTranspose(A, S));
+    break;
+  case NORMAL:
+    PetscCall(MatCreateNormal(A, S));
+    break;
+  case SHELL:
+    PetscCall(MatCreateShell(PETSC_COMM_WORLD, A->rmap->n, A->cmap->n, ROWS, ROWS, A, S));
+    PetscCall(MatShellSetOperation(*S, MATOP_MULT, (void (*)(void))ShellMult));
+    break;
+  case COMPOSITE: {
+    Mat two[2];
+
+    two[0] = two[1] = A;
+    PetscCall(MatCreateComposite(PETSC_COMM_WORLD, 2, two, S));
+    break;
+  }
+  case LOCAL:
+    PetscCall(MatConvert(A, MATIS, MAT_INITIAL_MATRIX, S));
+    break;
+  case HYPRE:
+#if defined(PETSC_HAVE_HYPRE)
+    PetscCall(MatConvert(A, MATHYPRE, MAT_INITIAL_MATRIX, S));
+#endif
+    break;
+  case SCALAPACK:
+#if defined(PETSC_HAVE_SCALAPACK)
+    PetscCall(MatConvert(A, MATSCALAPACK, MAT_INITIAL_MATRIX, S));
+#endif
+    break;
+  default:
+    break;
+  }
+  *part = A;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* All that a program can hang on a matrix */
+static PetscErrorCode Decorate(Mat S)
+{
+  MatNullSpace           null;
+  ISLocalToGlobalMapping map[2];
+  PetscContainer         user;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscObjectSetName((PetscObject)S, "decorated"));
+  PetscCall(MatSetOptionsPrefix(S, "deco_"));
+  PetscCall(MatSetOption(S, MAT_SYMMETRIC, PETSC_TRUE));
+  (void)PetscPushErrorHandler(PetscReturnErrorHandler, NULL);
+  (void)MatSetOption(S, MAT_SPD, PETSC_TRUE); /* some types know nothing of it in some releases */
+  (void)PetscPopErrorHandler();
+  PetscCall(MatNullSpaceCreate(PETSC_COMM_WORLD, PETSC_TRUE, 0, NULL, &null));
+  PetscCall(MatSetNullSpace(S, null));
+  PetscCall(MatSetTransposeNullSpace(S, null));
+  PetscCall(MatSetNearNullSpace(S, null));
+  PetscCall(MatNullSpaceDestroy(&null));
+  for (int k = 0; k < 2; k++) {
+    PetscLayout layout = k ? S->cmap : S->rmap;
+    IS          is;
+
+    PetscCall(ISCreateStride(PETSC_COMM_WORLD, layout->n, layout->rstart, 1, &is));
+    PetscCall(ISLocalToGlobalMappingCreateIS(is, &map[k]));
+    PetscCall(ISDestroy(&is));
+  }
+  if (!S->rmap->mapping) PetscCall(MatSetLocalToGlobalMapping(S, map[0], map[1]));
+  for (int k = 0; k < 2; k++) PetscCall(ISLocalToGlobalMappingDestroy(&map[k]));
+  PetscCall(PetscContainerCreate(PETSC_COMM_WORLD, &user));
+  PetscCall(PetscObjectCompose((PetscObject)S, "user", (PetscObject)user));
+  PetscCall(PetscContainerDestroy(&user));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* what a program sees of a matrix beside its entries, the library's name left out of the type */
+static PetscErrorCode Describe(Mat M, char text[], size_t length)
+{
+  char         type[64], *end;
+  MatInfo      info;
+  MatNullSpace null[3];
+  PetscObject  user, parent;
+  PetscBool    ownname;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscStrncpy(type, ((PetscObject)M)->type_name, sizeof(type)));
+  PetscCall(PetscStrrstr(type, "hybridgpu", &end));
+  if (end) *end = 0;
+  PetscCall(PetscStrrstr(type, "perm", &end));
+  if (end) *end = 0;
+  PetscCall(MatGetInfo(M, MAT_GLOBAL_SUM, &info));
+  PetscCall(MatGetNullSpace(M, &null[0]));
+  PetscCall(MatGetTransposeNullSpace(M, &null[1]));
+  PetscCall(MatGetNearNullSpace(M, &null[2]));
+  PetscCall(PetscObjectQuery((PetscObject)M, "user", &user));
+  PetscCall(PetscObjectQuery((PetscObject)M, "MatTransposeParent", &parent));
+  PetscCall(PetscStrcmp(((PetscObject)M)->name, "decorated", &ownname));
+  PetscCall(PetscSNPrintf(text, length, "%s %dx%d %d nonzeros, blocks %d %d, symmetric %d hermitian %d structurally %d spd %d eternal %d %d, null spaces %d %d %d, mappings %d %d, user %d, parent %d, name %d, prefix %s, assembled %d", type, (int)M->rmap->N, (int)M->cmap->N, (int)info.nz_used,
+                          (int)M->rmap->bs, (int)M->cmap->bs, (int)M->symmetric, (int)M->hermitian, (int)M->structurally_symmetric, (int)M->spd, (int)M->symmetry_eternal, (int)M->structural_symmetry_eternal, !!null[0], !!null[1], !!null[2], !!M->rmap->mapping, !!M->cmap->mapping, !!user, !!parent,
+                          (int)ownname, ((PetscObject)M)->prefix ? ((PetscObject)M)->prefix : "none", (int)M->assembled));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CheckAlike(Mat H, Mat A, const char *what, int line)
+{
+  char      ours[1024], aij[1024];
+  PetscBool same;
+
+  PetscFunctionBeginUser;
+  PetscCall(Describe(A, aij, sizeof(aij)));
+  PetscCall(Describe(H, ours, sizeof(ours)));
+  PetscCall(PetscStrcmp(ours, aij, &same));
+  if (!same) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "  aij:  %s\n  ours: %s\n", aij, ours));
+  MatTestCount(same, what, __FILE__, line);
+  PetscCall(MatTestMult(H, A, what, __FILE__, line));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Quietly(Mat S, MatType type, MatReuse reuse, Mat *M)
+{
+  PetscErrorCode ierr;
+
+  (void)PetscPushErrorHandler(PetscReturnErrorHandler, NULL);
+  ierr = MatConvert(S, type, reuse, M);
+  (void)PetscPopErrorHandler();
+  return ierr;
+}
+
+/* From every kind, in all three ways, with parts of AIJ or of ours */
+static PetscErrorCode Sources(Kind kind, PetscBool decorated, PetscBool oursinside, MatReuse reuse)
+{
+  static char what[256];
+  const char *reuses[] = {"initial", "reuse", "ignore", "in place"};
+  Mat         S[2], part[2], M[2] = {NULL, NULL}, again[2], partagain[2];
+  PetscErrorCode ierr[2];
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscSNPrintf(what, sizeof(what), "from %s%s%s, %s", Names[kind], decorated ? ", decorated" : "", oursinside ? ", ours inside" : "", reuses[reuse]));
+  MatTestName = what;
+  PetscCall(PetscInfo(NULL, "%s\n", what));
+  for (int k = 0; k < 2; k++) {
+    PetscCall(Make(kind, k && oursinside ? OURS : MATAIJ, 1, &part[k], &S[k]));
+    if (!S[k]) {
+      PetscCall(MatDestroy(&part[k]));
+      continue;
+    }
+    if (decorated) PetscCall(Decorate(S[k]));
+  }
+  if (!S[0] || !S[1]) PetscFunctionReturn(PETSC_SUCCESS);
+  for (int k = 0; k < 2; k++) {
+    MatType type = k ? OURS : kind == PLAIN ? MATAIJPERM : MATAIJ; /* AIJ to itself is no conversion */
+
+    again[k] = partagain[k] = NULL;
+    if (reuse == MAT_INPLACE_MATRIX) {
+      M[k]    = S[k];
+      ierr[k] = Quietly(S[k], type, reuse, &M[k]);
+    } else {
+      ierr[k] = Quietly(S[k], type, MAT_INITIAL_MATRIX, &M[k]);
+      if (reuse == MAT_REUSE_MATRIX && !ierr[k]) { /* the values of another one of the same pattern */
+        PetscCall(Make(kind, k && oursinside ? OURS : MATAIJ, 3, &partagain[k], &again[k]));
+        ierr[k] = Quietly(again[k], type, MAT_REUSE_MATRIX, &M[k]);
+      }
+    }
+  }
+  if (ierr[0] != ierr[1]) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: error %d of aij, %d of ours\n", what, (int)ierr[0], (int)ierr[1]));
+  MatTestCheck(ierr[0] == ierr[1], "the error");
+  if (ierr[0] || ierr[1]) PetscFunctionReturn(PETSC_SUCCESS); /* what is left of a failed conversion is nobody's */
+  if (reuse == MAT_REUSE_MATRIX && (kind == PERM || kind == AIJSELL || kind == PLAIN)) { /* PETSc leaves the old values there: a new matrix says what is right */
+    PetscCall(MatDestroy(&M[0]));
+    PetscCall(MatConvert(again[0], MATAIJ, MAT_INITIAL_MATRIX, &M[0]));
+    PetscCall(MatTestMult(M[1], M[0], "values", __FILE__, __LINE__));
+  } else PetscCall(CheckAlike(M[1], M[0], "alike", __LINE__));
+  for (int k = 0; k < 2; k++) {
+    if (reuse != MAT_INPLACE_MATRIX) PetscCall(MatDestroy(&S[k]));
+    PetscCall(MatDestroy(&M[k]));
+    PetscCall(MatDestroy(&part[k]));
+    PetscCall(MatDestroy(&again[k]));
+    PetscCall(MatDestroy(&partagain[k]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* From SBAIJ of blocks into a matrix that is there already: PETSc's own leaves one that is none, ours is compared with a new one of AIJ */
+static PetscErrorCode Symmetric(void)
+{
+  Mat S[2], part, A, H;
+
+  PetscFunctionBeginUser;
+  MatTestName = "from sbaij, reuse";
+  for (int k = 0; k < 2; k++) PetscCall(Make(SBAIJ, MATAIJ, 1 + k, &part, &S[k]));
+  PetscCall(MatConvert(S[1], MATAIJ, MAT_INITIAL_MATRIX, &A));
+  PetscCall(MatConvert(S[0], OURS, MAT_INITIAL_MATRIX, &H));
+  PetscCall(MatConvert(S[1], OURS, MAT_REUSE_MATRIX, &H));
+  PetscCall(MatTestMult(H, A, "values", __FILE__, __LINE__));
+  MatTestCheckSame(H, A, "entries");
+  for (int k = 0; k < 2; k++) PetscCall(MatDestroy(&S[k]));
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&H));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*MORE*/
+
+int main(int argc, char **argv)
+{
+  const MatReuse ways[] = {MAT_INITIAL_MATRIX, MAT_REUSE_MATRIX, MAT_INPLACE_MATRIX};
+  int            code = 0;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, "Conversions are those of AIJ\n"));
+  for (int kind = 0; kind < KINDS; kind++)
+    for (int way = 0; way < 3; way++)
+      for (int d = 0; d < 2; d++) {
+        if (kind == SBAIJ && way == 1) continue; /* PETSc's own writes the row offsets of blocks into a matrix of entries, which is none any more: Symmetric() */
+        const PetscBool parts = (PetscBool)(kind > SELL && kind < PERM && kind != KAIJ);
+
+        PetscCall(Sources((Kind)kind, (PetscBool)d, PETSC_FALSE, ways[way]));
+        if (kind == NEST && way == 1 && d) continue; /* with parts of another type PETSc goes another way, which forgets that the pattern is symmetric */
+        if (parts) PetscCall(Sources((Kind)kind, (PetscBool)d, PETSC_TRUE, ways[way]));
+      }
+  PetscCall(Symmetric());
+  PetscCall(MatTestFinalize(&code));
+  PetscCall(PetscFinalize());
+  return code;
+}
