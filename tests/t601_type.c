@@ -385,15 +385,17 @@ static PetscErrorCode CheckResults(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A conversion in place leaves the object what it is, with all that hangs on it */
+/* A conversion in place leaves the object what it is, with all that hangs on it; but for those from parallel types derived from AIJ, for which PETSc makes a new matrix */
 static PetscErrorCode CheckAttachments(void)
 {
+  PetscMPIInt       size;
   const char *const types[] = {MATAIJ, "aijhybridgpu", MATAIJPERM, "aijhybridgpu", MATAIJSELL, "aijhybridgpu"};
   Mat               A, same, B;
   MatNullSpace      nullspace, got;
   const char       *text;
 
   PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   MatTestName = "conversion in place";
   PetscCall(MatTestStencil(2, 6, PETSC_FALSE, 0.2, "aijhybridgpu", &A));
   PetscCall(MatNullSpaceCreate(PETSC_COMM_WORLD, PETSC_TRUE, 0, NULL, &nullspace));
@@ -407,6 +409,14 @@ static PetscErrorCode CheckAttachments(void)
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(types); k++) {
     PetscCall(MatConvert(A, types[k], MAT_INPLACE_MATRIX, &A));
     MatTestCheck(A == same, "the object");
+    if (size > 1 && k > 1 && k % 2) {
+      PetscCall(MatGetNullSpace(A, &got));
+      MatTestCheck(!got, "no null space, as AIJ");
+      PetscCall(MatSetNearNullSpace(A, nullspace));
+      PetscCall(MatSetNullSpace(A, nullspace));
+      PetscCall(PetscObjectSetName((PetscObject)A, "operator"));
+      PetscCall(MatSetOptionsPrefix(A, "pre_"));
+    }
     PetscCall(MatGetNearNullSpace(A, &got));
     MatTestCheck(got == nullspace, "near null space");
     PetscCall(MatGetNullSpace(A, &got));

@@ -28,6 +28,17 @@ PetscErrorCode HybConvertByPETSc(Mat A, MatType type, MatReuse reuse, Mat *B)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The values of A, of the AIJ family, in B, which has its pattern. assembled: PETSc's own conversion ends with an assembly, which forgets what was said of the old values. */
+PetscErrorCode HybConvertCopy(Mat A, Mat B, PetscBool assembled)
+{
+  PetscFunctionBegin;
+  PetscCall(MatCopy(A, B, SAME_NONZERO_PATTERN));
+  if (!assembled) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!B->symmetry_eternal) B->symmetric = B->hermitian = PETSC_BOOL3_UNKNOWN;
+  if (!B->spd_eternal) B->spd = PETSC_BOOL3_UNKNOWN;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* PETSc's converters write a matrix that is used again as one of the parent's, some past the operations: its arrays have to be the parent's own */
 static PetscErrorCode HybConvertPrepare(Mat B)
 {

@@ -807,24 +807,12 @@ PetscErrorCode MatConvert_MPIAIJHybridGPU_Derived(Mat A, MatType type, MatReuse 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* PETSc has no way back from these types but a new matrix: in place it gets the old one's header and what hangs on that */
+/* PETSc has no way back from these types but a new matrix, entry by entry */
 PetscErrorCode MatConvert_Derived_MPIAIJHybridGPU(Mat A, MatType type, MatReuse reuse, Mat *newmat)
 {
-  Mat                  B;
-  Mat_MPIAIJHybridGPU *hyb = NULL;
-
   PetscFunctionBegin;
-  if (reuse == MAT_REUSE_MATRIX) {
-    PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  PetscCall(MatConvert(A, MATMPIAIJ, MAT_INITIAL_MATRIX, &B));
-  PetscCall(MatConvert_MPIAIJ_MPIAIJHybridGPU(B, MATMPIAIJHYBRIDGPU, MAT_INPLACE_MATRIX, &B));
-  PetscCall(MatMPIAIJHybridGPUGetData(B, &hyb));
-  hyb->lentarrays = PETSC_FALSE; /* nobody else has seen its arrays */
-  if (B->assembled) PetscCall(MatMPIAIJHybridGPUSetBlocks(B));
-  if (reuse == MAT_INPLACE_MATRIX) PetscCall(HybHeaderReplace(A, &B));
-  else *newmat = B;
+  if (reuse == MAT_REUSE_MATRIX) PetscCall(HybConvertCopy(A, *newmat, PETSC_TRUE));
+  else PetscCall(MatConvertFrom_AIJHybridGPU(A, type, reuse, newmat));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

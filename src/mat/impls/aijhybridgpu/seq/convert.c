@@ -64,11 +64,18 @@ static PetscErrorCode MatConvert_SeqAIJHybridGPU_Derived(Mat A, MatType type, Ma
 static PetscErrorCode MatConvert_Derived_SeqAIJHybridGPU(Mat A, MatType type, MatReuse reuse, Mat *newmat)
 {
   PetscFunctionBegin;
-  if (reuse == MAT_REUSE_MATRIX) PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
-  else {
+  if (reuse == MAT_REUSE_MATRIX) {
+    HybConverter f = NULL;
+    char         name[128];
+
+    /* PETSc's ways back from aijperm and aijsell leave the claims, and the values too, which are right here; from others it goes entry by entry */
+    PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_%s_seqaij_C", ((PetscObject)A)->type_name));
+    PetscCall(PetscObjectQueryFunction((PetscObject)A, name, &f));
+    PetscCall(HybConvertCopy(A, *newmat, (PetscBool)!f));
+  } else {
     Mat_SeqAIJHybridGPU *hyb = NULL;
 
-    PetscCall(MatConvert(A, MATSEQAIJ, reuse, newmat));
+    PetscCall(HybConvertByPETSc(A, MATSEQAIJ, reuse, newmat));
     PetscCall(MatConvert_SeqAIJ_SeqAIJHybridGPU(*newmat, type, MAT_INPLACE_MATRIX, newmat));
     PetscCall(MatSeqAIJHybridGPUGetData(*newmat, &hyb));
     if (reuse == MAT_INITIAL_MATRIX) hyb->lentarrays = PETSC_FALSE; /* nobody else has seen them */
