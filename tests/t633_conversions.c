@@ -316,6 +316,37 @@ static PetscErrorCode Symmetric(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A product's result that was converted in place is computed again */
+static PetscErrorCode Results(MatType type)
+{
+  static char what[128];
+  Mat         A[2], C[2], P[2];
+  MatReuse    reuse = MAT_INITIAL_MATRIX;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscSNPrintf(what, sizeof(what), "products converted to %s", type));
+  MatTestName = what;
+  for (int k = 0; k < 2; k++) PetscCall(Base(k ? OURS : MATAIJ, 1, &A[k]));
+  for (int round = 0; round < 3; round++) {
+    for (int k = 0; k < 2; k++) {
+      PetscCall(MatMatMult(A[k], A[k], reuse, PETSC_DEFAULT, &C[k]));
+      PetscCall(MatPtAP(A[k], A[k], reuse, PETSC_DEFAULT, &P[k]));
+      if (!round) PetscCall(MatConvert(C[k], type, MAT_INPLACE_MATRIX, &C[k]));
+      if (!round) PetscCall(MatConvert(P[k], type, MAT_INPLACE_MATRIX, &P[k]));
+      PetscCall(MatScale(A[k], 2.0));
+    }
+    PetscCall(CheckAlike(C[1], C[0], "AB", __LINE__));
+    PetscCall(CheckAlike(P[1], P[0], "PtAP", __LINE__));
+    reuse = MAT_REUSE_MATRIX;
+  }
+  for (int k = 0; k < 2; k++) {
+    PetscCall(MatDestroy(&A[k]));
+    PetscCall(MatDestroy(&C[k]));
+    PetscCall(MatDestroy(&P[k]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /*MORE*/
 
 int main(int argc, char **argv)
@@ -336,6 +367,9 @@ int main(int argc, char **argv)
         if (parts) PetscCall(Sources((Kind)kind, (PetscBool)d, PETSC_TRUE, ways[way]));
       }
   PetscCall(Symmetric());
+  PetscCall(Results(MATAIJ));
+  PetscCall(Results(MATAIJPERM));
+  PetscCall(Results(MATAIJSELL));
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());
   return code;

@@ -447,6 +447,28 @@ static PetscErrorCode HybMatProductNumeric(Mat C, HybMatProduct *mp, HybOperands
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* C was converted to another type since its symbolic phase: the product is computed aside, and its values are copied */
+static PetscErrorCode HybMatProductAside(Mat C)
+{
+  const Mat_Product *product = C->product;
+  Mat                T;
+
+  PetscFunctionBegin;
+  PetscCall(MatProductCreate(product->A, product->B, product->type == MATPRODUCT_ABC ? product->C : NULL, &T));
+  PetscCall(MatSetOptionsPrefix(T, ((PetscObject)C)->prefix));
+  PetscCall(MatProductSetType(T, product->type));
+  PetscCall(MatProductSetAlgorithm(T, product->alg));
+  PetscCall(MatProductSetFill(T, product->fill));
+  T->product->api_user = product->api_user;
+  T->force_diagonals   = C->force_diagonals;
+  PetscCall(MatProductSetFromOptions(T));
+  PetscCall(MatProductSymbolic(T));
+  PetscCall(MatProductNumeric(T));
+  PetscCall(MatCopy(T, C, SAME_NONZERO_PATTERN));
+  PetscCall(MatDestroy(&T));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode MatProductNumeric_SeqAIJHybridGPU(Mat C)
 {
   HybOperands    o;
@@ -454,6 +476,10 @@ static PetscErrorCode MatProductNumeric_SeqAIJHybridGPU(Mat C)
 
   PetscFunctionBegin;
   MatCheckProduct(C, 1);
+  if (!MatIsSeqAIJHybridGPU(C)) {
+    PetscCall(HybMatProductAside(C));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCheck(C->product->data, PETSC_COMM_SELF, PETSC_ERR_ORDER, "The symbolic phase's data of this product is gone (MatProductClear()): call MatProductSetFromOptions() and MatProductSymbolic() again");
   PetscCall(PetscMemzero(&o, sizeof(o)));
   PetscCall(HybOperandsGet(C, PETSC_TRUE, &o));
