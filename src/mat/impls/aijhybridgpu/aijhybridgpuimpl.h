@@ -184,8 +184,6 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUComposeDense(Mat, PetscBool on);
 PETSC_INTERN PetscErrorCode HybGlueRegisterFactors(void);
 /* seq/convert.c */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUComposeConversions(Mat, PetscBool on);
-/* A's header gets B's contents, and keeps what the program hung on it */
-PETSC_INTERN PetscErrorCode HybHeaderReplace(Mat A, Mat *B);
 
 PETSC_INTERN PetscErrorCode MatProductSetFromOptions_SeqAIJHybridGPU(Mat);
 PETSC_INTERN PetscErrorCode MatProductSetFromOptions_AnyHybridGPU(Mat);

@@ -83,30 +83,6 @@ static PetscErrorCode MatConvert_Derived_SeqAIJHybridGPU(Mat A, MatType type, Ma
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybHeaderReplace(Mat A, Mat *B)
-{
-  PetscErrorCode (*const get[])(Mat, MatNullSpace *) = {MatGetNullSpace, MatGetTransposeNullSpace, MatGetNearNullSpace};
-  PetscErrorCode (*const set[])(Mat, MatNullSpace)   = {MatSetNullSpace, MatSetTransposeNullSpace, MatSetNearNullSpace};
-  ISLocalToGlobalMapping rows = NULL, columns = NULL;
-  PetscObject            dm = NULL;
-
-  PetscFunctionBegin;
-  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(get); k++) {
-    MatNullSpace space = NULL;
-
-    PetscCall((*get[k])(A, &space));
-    if (space) PetscCall((*set[k])(*B, space));
-  }
-  PetscCall(PetscObjectQuery((PetscObject)A, "__PETSc_dm", &dm));
-  if (dm) PetscCall(PetscObjectCompose((PetscObject)*B, "__PETSc_dm", dm));
-  PetscCall(MatGetLocalToGlobalMapping(A, &rows, &columns));
-  if (rows && columns) PetscCall(MatSetLocalToGlobalMapping(*B, rows, columns));
-  if (((PetscObject)A)->name) PetscCall(PetscObjectSetName((PetscObject)*B, ((PetscObject)A)->name));
-  PetscCall(MatSetOptionsPrefix(*B, ((PetscObject)A)->prefix));
-  PetscCall(MatHeaderReplace(A, B));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 #if defined(PETSC_HAVE_CUDA) && PETSC_VERSION_GE(3, 20, 0)
 /* Is A on a device that aijcusparse can share? Then x and csr are of it. */
 static PetscErrorCode HybConvertFromDevice(Mat A, HybExec *x, HybCSR *csr, PetscBool *device)
@@ -207,6 +183,46 @@ static PetscErrorCode HybShareWithCUSPARSE(const HybExec *x, const HybCSR *csr, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A becomes B, which was made of A's duplicate and is destroyed: A stays the object that it is, with all that hangs on it, and gets of B what makes the type */
+static PetscErrorCode HybBecome(Mat A, Mat *B)
+{
+  struct _MatOps    ops   = A->ops[0];
+  void             *data  = A->data, *spptr = A->spptr;
+  char             *vec   = A->defaultvectype, *type = ((PetscObject)A)->type_name;
+  PetscFunctionList qlist = ((PetscObject)A)->qlist;
+  PetscBool         cpu   = A->boundtocpu;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectCompose((PetscObject)A, "HybCOO", NULL)); /* the parent's functions know nothing of it */
+  A->ops[0]                      = (*B)->ops[0];
+  A->data                        = (*B)->data;
+  A->spptr                       = (*B)->spptr;
+  A->defaultvectype              = (*B)->defaultvectype;
+  A->boundtocpu                  = (*B)->boundtocpu;
+  A->offloadmask                 = (*B)->offloadmask;
+  A->nonzerostate                = (*B)->nonzerostate; /* by which it knows the pattern that is on the device */
+  ((PetscObject)A)->type_name    = ((PetscObject)*B)->type_name;
+  ((PetscObject)A)->qlist        = ((PetscObject)*B)->qlist;
+  /* a product's result remains one */
+  A->ops->productnumeric          = ops.productnumeric;
+  A->ops->matmultnumeric          = ops.matmultnumeric;
+  A->ops->transposematmultnumeric = ops.transposematmultnumeric;
+  A->ops->mattransposemultnumeric = ops.mattransposemultnumeric;
+  A->ops->ptapnumeric             = ops.ptapnumeric;
+  A->ops->rartnumeric             = ops.rartnumeric;
+  A->ops->matmatmultnumeric       = ops.matmatmultnumeric;
+  (*B)->ops[0]                   = ops;
+  (*B)->data                     = data;
+  (*B)->spptr                    = spptr;
+  (*B)->defaultvectype           = vec;
+  (*B)->boundtocpu               = cpu;
+  ((PetscObject)*B)->type_name   = type;
+  ((PetscObject)*B)->qlist       = qlist;
+  PetscCall(PetscObjectStateIncrease((PetscObject)A));
+  PetscCall(MatDestroy(B));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJCUSPARSE(Mat A, MatType type, MatReuse reuse, Mat *newmat)
 {
   HybExec      x;
@@ -229,12 +245,13 @@ static PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJCUSPARSE(Mat A, MatType t
     PetscErrorCode ierr;
 
     PetscCall(HybPlainDuplicate(A, PETSC_FALSE, &B));
+    B->nonzerostate = A->nonzerostate;
     ierr = (*f)(B, type, MAT_INPLACE_MATRIX, &B);
     if (!ierr) ierr = csr.nnz ? HybShareWithCUSPARSE(&x, &csr, f, type, B) : HybValuesToCUSPARSE(&x, &csr, B);
     if (ierr) (void)MatDestroy(&B);
     PetscCall(ierr);
   }
-  if (reuse == MAT_INPLACE_MATRIX) PetscCall(HybHeaderReplace(A, &B));
+  if (reuse == MAT_INPLACE_MATRIX) PetscCall(HybBecome(A, &B));
   else *newmat = B;
   PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_CONVERT], *newmat, 0, 0, 0));
   HybGlueState.deviceops++;
@@ -321,7 +338,7 @@ static PetscErrorCode MatConvert_SeqAIJCUSPARSE_SeqAIJHybridGPU(Mat A, MatType t
   PetscCall(MatSeqAIJCUSPARSERestoreIJ(A, PETSC_FALSE, &i, &j));
   if (ierr) (void)MatDestroy(&B);
   PetscCall(ierr);
-  if (reuse == MAT_INPLACE_MATRIX) PetscCall(HybHeaderReplace(A, &B));
+  if (reuse == MAT_INPLACE_MATRIX) PetscCall(MatHeaderReplace(A, &B)); /* as PETSc, which goes entry by entry */
   else *newmat = B;
   PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_CONVERT], *newmat, 0, 0, 0));
   HybGlueState.deviceops++;
