@@ -505,12 +505,14 @@ static PetscErrorCode MatMPIAIJHybridGPUOwnArrays(Mat C)
 typedef struct {
   char             method[64]; /* that was asked for, if any */
   PetscErrorCode (*numeric)(Mat);
+  PetscBool        ours; /* the result was of our type */
   PetscObjectId    id[2];
   PetscObjectState nonzerostate[2];
   HybParts         parts;
 } HybMPIProduct;
 
 static PetscErrorCode MatProductSymbolic_MPIAIJHybridGPU(Mat);
+static PetscErrorCode MatDestroy_MPIAIJHybridGPU(Mat);
 
 static PetscErrorCode HybMPIProductDestroy(void *mp)
 {
@@ -543,6 +545,10 @@ static PetscErrorCode MatProductNumeric_MPIAIJHybridGPU(Mat C)
   operand[0] = product->A;
   operand[1] = product->B;
   PetscCall(HybMPIProductGet(C, &mp));
+  if (mp->ours && C->ops->destroy != MatDestroy_MPIAIJHybridGPU) {
+    PetscCall(HybMatProductAside(C));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   for (PetscInt k = 0; k < 2; k++) {
     PetscObjectId id;
 
@@ -631,6 +637,7 @@ static PetscErrorCode MatProductSymbolic_MPIAIJHybridGPU(Mat C)
     PetscCall(HybMPIProductGet(C, &mp));
     PetscCall(PetscStrncpy(mp->method, method, sizeof(mp->method)));
     mp->numeric            = C->ops->productnumeric;
+    mp->ours               = (PetscBool)(C->ops->destroy == MatDestroy_MPIAIJHybridGPU);
     C->ops->productnumeric = MatProductNumeric_MPIAIJHybridGPU;
     for (PetscInt k = 0; k < 2; k++) {
       PetscCall(PetscObjectGetId((PetscObject)operand[k], &mp->id[k]));
@@ -788,7 +795,6 @@ static PetscErrorCode MatSetFromOptions_MPIAIJHybridGPU(Mat A, PetscOptionItems 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode MatDestroy_MPIAIJHybridGPU(Mat);
 /*
   The parent's converters to types derived from it duplicate the matrix and take the duplicate for a plain one, private data included: ours are taken off first
 */

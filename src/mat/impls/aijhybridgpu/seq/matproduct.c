@@ -448,7 +448,7 @@ static PetscErrorCode HybMatProductNumeric(Mat C, HybMatProduct *mp, HybOperands
 }
 
 /* C was converted to another type since its symbolic phase: the product is computed aside, and its values are copied */
-static PetscErrorCode HybMatProductAside(Mat C)
+PetscErrorCode HybMatProductAside(Mat C)
 {
   const Mat_Product *product = C->product;
   Mat                T;
