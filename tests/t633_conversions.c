@@ -211,7 +211,7 @@ static PetscErrorCode Describe(Mat M, char text[], size_t length)
   PetscCall(PetscObjectQuery((PetscObject)M, "MatTransposeParent", &parent));
   PetscCall(PetscStrcmp(((PetscObject)M)->name, "decorated", &ownname));
   PetscCall(PetscSNPrintf(text, length, "%s %dx%d %d nonzeros, blocks %d %d, symmetric %d hermitian %d structurally %d spd %d eternal %d %d, null spaces %d %d %d, mappings %d %d, user %d, parent %d, name %d, prefix %s, assembled %d", type, (int)M->rmap->N, (int)M->cmap->N, (int)info.nz_used,
-                          (int)M->rmap->bs, (int)M->cmap->bs, (int)M->symmetric, (int)M->hermitian, (int)M->structurally_symmetric, (int)M->spd, (int)M->symmetry_eternal, (int)M->structural_symmetry_eternal, !!null[0], !!null[1], !!null[2], !!M->rmap->mapping, !!M->cmap->mapping, !!user, !!parent,
+                          (int)PetscAbs(M->rmap->bs), (int)PetscAbs(M->cmap->bs), (int)M->symmetric, (int)M->hermitian, (int)M->structurally_symmetric, (int)M->spd, (int)M->symmetry_eternal, (int)M->structural_symmetry_eternal, !!null[0], !!null[1], !!null[2], !!M->rmap->mapping, !!M->cmap->mapping, !!user, !!parent,
                           (int)ownname, ((PetscObject)M)->prefix ? ((PetscObject)M)->prefix : "none", (int)M->assembled));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -347,6 +347,74 @@ static PetscErrorCode Results(MatType type)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Transposes of a matrix that the program assembled, or that a product made, and what hangs on them. MAT_INPLACE_MATRIX and a changed pattern put a new matrix in an old one's place. */
+static PetscErrorCode Transposes(PetscBool result, PetscBool square)
+{
+  static char what[128];
+  Mat         A[2], T[2];
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscSNPrintf(what, sizeof(what), "transposes%s%s", result ? " of a product's result" : "", square ? "" : ", not square"));
+  MatTestName = what;
+  for (int k = 0; k < 2; k++) {
+    Mat B;
+
+    PetscCall(MatTestRandom(60, square ? 60 : 40, 5, 3, &A[k]));
+    if (k) PetscCall(MatConvert(A[k], OURS, MAT_INPLACE_MATRIX, &A[k]));
+    if (result) {
+      PetscCall(MatTransposeMatMult(A[k], A[k], MAT_INITIAL_MATRIX, PETSC_DEFAULT, &B));
+      PetscCall(MatProductClear(B));
+      PetscCall(MatDestroy(&A[k]));
+      A[k] = B;
+    }
+    PetscCall(Decorate(A[k]));
+    PetscCall(MatSetOption(A[k], MAT_SPD, PETSC_FALSE));
+    PetscCall(MatSetOption(A[k], MAT_SYMMETRIC, PETSC_FALSE));
+    PetscCall(MatTranspose(A[k], MAT_INITIAL_MATRIX, &T[k]));
+  }
+  PetscCall(CheckAlike(T[1], T[0], "a new one", __LINE__));
+  for (int k = 0; k < 2; k++) {
+    PetscCall(Decorate(T[k]));
+    PetscCall(MatScale(A[k], 2.0));
+    PetscCall(MatTranspose(A[k], MAT_REUSE_MATRIX, &T[k]));
+  }
+  PetscCall(CheckAlike(T[1], T[0], "again", __LINE__));
+  {
+    for (int k = 0; k < 2; k++) {
+      PetscInt start;
+
+      PetscCall(MatGetOwnershipRange(A[k], &start, NULL));
+      PetscCall(MatSetOption(A[k], MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
+      PetscCall(MatSetOption(A[k], MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+      for (PetscInt c = A[k]->cmap->rstart; c < A[k]->cmap->rend; c++) PetscCall(MatSetValue(A[k], start, c, (PetscScalar)c, INSERT_VALUES));
+      PetscCall(MatAssemblyBegin(A[k], MAT_FINAL_ASSEMBLY));
+      PetscCall(MatAssemblyEnd(A[k], MAT_FINAL_ASSEMBLY));
+    }
+    if (((PetscObject)A[0])->type_name[0] == 's') { /* MPIAIJ refuses another pattern */
+      for (int k = 0; k < 2; k++) PetscCall(MatTranspose(A[k], MAT_REUSE_MATRIX, &T[k]));
+      PetscCall(CheckAlike(T[1], T[0], "another pattern", __LINE__));
+      for (int k = 0; k < 2; k++) {
+        PetscCall(MatScale(A[k], 2.0));
+        PetscCall(MatTranspose(A[k], MAT_REUSE_MATRIX, &T[k]));
+      }
+      PetscCall(CheckAlike(T[1], T[0], "another pattern, again", __LINE__));
+    }
+  }
+  for (int k = 0; k < 2; k++) {
+    PetscCall(MatDestroy(&T[k]));
+    PetscCall(MatTranspose(A[k], MAT_INPLACE_MATRIX, &A[k]));
+  }
+  PetscCall(CheckAlike(A[1], A[0], "in place", __LINE__));
+  for (int k = 0; k < 2; k++) {
+    PetscCall(MatScale(A[k], 2.0));
+    PetscCall(MatTranspose(A[k], MAT_INPLACE_MATRIX, &A[k]));
+    if ((square || result) && ((PetscObject)A[k])->type_name[0] == 's') PetscCall(MatShift(A[k], 1.0));
+  }
+  PetscCall(CheckAlike(A[1], A[0], "in place and back", __LINE__));
+  for (int k = 0; k < 2; k++) PetscCall(MatDestroy(&A[k]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /*MORE*/
 
 int main(int argc, char **argv)
@@ -367,6 +435,7 @@ int main(int argc, char **argv)
         if (parts) PetscCall(Sources((Kind)kind, (PetscBool)d, PETSC_TRUE, ways[way]));
       }
   PetscCall(Symmetric());
+  for (int way = 0; way < 4; way++) PetscCall(Transposes((PetscBool)(way % 2), (PetscBool)(way / 2)));
   PetscCall(Results(MATAIJ));
   PetscCall(Results(MATAIJPERM));
   PetscCall(Results(MATAIJSELL));

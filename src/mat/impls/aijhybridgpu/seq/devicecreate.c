@@ -232,12 +232,78 @@ static PetscErrorCode HybTransposeOnDevice(Mat A, const HybExec *x, HybArena *ar
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static void HybExchangeLayouts(Mat A)
+/* A gets T's contents and keeps its operations, name, prefix and product, as MatHeaderMerge() does it, which old releases hide. What else hung on A goes: null spaces, mappings,
+   what was said of it. */
+static PetscErrorCode HybHeaderMerge(Mat A, Mat *T)
 {
-  PetscLayout map = A->rmap;
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  PetscCount           adoptions;
 
-  A->rmap = A->cmap;
-  A->cmap = map;
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  adoptions = hyb->adoptions;
+#if PETSC_VERSION_GE(3, 25, 0)
+  {
+    struct _MatOps *a = A->ops, *t = (*T)->ops;
+
+    /* chosen together with the data, see MatSeqAIJHybridGPUExchangeData() */
+    a->getrowij          = t->getrowij;
+    a->restorerowij      = t->restorerowij;
+    a->getcolumnij       = t->getcolumnij;
+    a->restorecolumnij   = t->restorecolumnij;
+    a->coloringpatch     = t->coloringpatch;
+    a->multdiagonalblock = t->multdiagonalblock;
+    PetscCall(MatHeaderMerge(A, T));
+  }
+#else
+  {
+    struct _p_Mat   old = *A;
+    struct _MatOps *a = A->ops, *t = (*T)->ops, ops = *t;
+    const PetscInt  refct = ((PetscObject)*T)->refct;
+
+    *A                          = **T;
+    **T                         = old;
+    *a                          = old.ops[0];
+    *t                          = ops;
+    a->getrowij                 = ops.getrowij;
+    a->restorerowij             = ops.restorerowij;
+    a->getcolumnij              = ops.getcolumnij;
+    a->restorecolumnij          = ops.restorecolumnij;
+    a->coloringpatch            = ops.coloringpatch;
+    a->multdiagonalblock        = ops.multdiagonalblock;
+    ((PetscObject)*T)->refct    = refct;
+    ((PetscObject)*T)->name     = ((PetscObject)A)->name;
+    ((PetscObject)*T)->prefix   = ((PetscObject)A)->prefix;
+    (*T)->product               = A->product;
+    (*T)->redundant             = A->redundant;
+    ((PetscObject)A)->refct     = ((PetscObject)&old)->refct;
+    ((PetscObject)A)->name      = ((PetscObject)&old)->name;
+    ((PetscObject)A)->prefix    = ((PetscObject)&old)->prefix;
+    ((PetscObject)A)->state     = ((PetscObject)&old)->state + 1;
+    A->product                  = old.product;
+    A->redundant                = old.redundant;
+    PetscCall(MatDestroy(T));
+  }
+#endif
+  PetscCall(MatSeqAIJHybridGPUSetBornOps(A, PETSC_TRUE));
+  hyb            = (Mat_SeqAIJHybridGPU *)A->spptr;
+  hyb->owner     = A;
+  hyb->adoptions = adoptions + 1; /* a product that made A sees that it is another one now */
+  PetscCall(HybMarkSet(A, HybShared(hyb), &hyb->copy.mark));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Has A another pattern than when B became its transpose? Then the parent makes a new matrix in B's place. */
+static PetscErrorCode HybDerivedChanged(Mat A, Mat B, PetscBool *changed)
+{
+  Mat_SeqAIJHybridGPU *b = NULL;
+  PetscObjectId        id;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(B, &b));
+  PetscCall(PetscObjectGetId((PetscObject)A, &id));
+  *changed = (PetscBool)(b->derived.ready && id == b->derived.parent && A->nonzerostate != b->derived.parentkey.nonzerostate);
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode MatTranspose_SeqAIJHybridGPU(Mat A, MatReuse reuse, Mat *B)
@@ -246,7 +312,7 @@ static PetscErrorCode MatTranspose_SeqAIJHybridGPU(Mat A, MatReuse reuse, Mat *B
   HybArena       arrays, keep;
   HybCSR         csr;
   PetscInt      *perm = NULL;
-  PetscBool      device, done = PETSC_FALSE;
+  PetscBool      device, done = PETSC_FALSE, changed = PETSC_FALSE;
   PetscErrorCode ierr;
   Mat            T;
 
@@ -261,8 +327,20 @@ static PetscErrorCode MatTranspose_SeqAIJHybridGPU(Mat A, MatReuse reuse, Mat *B
     device = ondevice;
   }
   if (!device) {
+    Mat_SeqAIJHybridGPU *hyb = NULL;
+    HybChoices           choices;
+    PetscCount           adoptions;
+
+    PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+    choices   = hyb->choices;
+    adoptions = hyb->adoptions;
     if (reuse == MAT_REUSE_MATRIX) PetscCall(MatSeqAIJHybridGPUHostWrites(*B)); /* the parent writes the array itself */
     PetscCall((*HYB_PARENT.transpose)(A, reuse, B));
+    if (reuse == MAT_INPLACE_MATRIX) { /* it is another matrix's data now */
+      PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+      hyb->choices   = choices;
+      hyb->adoptions = adoptions + 1;
+    }
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_TRANSPOSE], A, 0, 0, 0));
@@ -276,27 +354,30 @@ static PetscErrorCode MatTranspose_SeqAIJHybridGPU(Mat A, MatReuse reuse, Mat *B
       (void)HybArenaReset(&keep);
     }
     PetscCall(ierr);
-    T = reuse == MAT_INPLACE_MATRIX ? A : *B;
-    if (reuse == MAT_INITIAL_MATRIX) {
+    if (reuse == MAT_REUSE_MATRIX) PetscCall(HybDerivedChanged(A, *B, &changed));
+    T = *B;
+    if (reuse != MAT_REUSE_MATRIX || changed) {
       T    = NULL;
       ierr = MatSeqAIJHybridGPUCreateLike(A, A->cmap->n, A->rmap->n, A->cmap->bs, A->rmap->bs, &T);
     }
-    if (reuse == MAT_INPLACE_MATRIX) HybExchangeLayouts(A);
     if (!ierr) ierr = MatSeqAIJHybridGPUAdoptDevice(T, &x, &arrays, &csr);
     if (ierr) {
       (void)HybArenaReset(&arrays);
       (void)HybArenaReset(&keep);
-      if (reuse == MAT_INPLACE_MATRIX) HybExchangeLayouts(A);
-      if (reuse == MAT_INITIAL_MATRIX) (void)MatDestroy(&T);
+      if (reuse != MAT_REUSE_MATRIX || changed) (void)MatDestroy(&T);
     }
     PetscCall(ierr);
-    if (reuse == MAT_INPLACE_MATRIX && A->rmap->n != A->cmap->n) PetscCall(MatProductClear(A)); /* what made A does not fit any more */
     if (reuse == MAT_INPLACE_MATRIX) {
       PetscCall(HybArenaReset(&keep));
+      if (A->rmap->n != A->cmap->n) PetscCall(MatProductClear(A)); /* what made A does not fit any more */
+      PetscCall(HybHeaderMerge(A, &T));
       PetscCall(MatSeqAIJHybridGPUForgetCOO(A));
     } else {
       PetscCall(HybDerivedKeep(A, T, &keep, perm, NULL, NULL));
-      *B = T;
+      if (changed) {
+        PetscCall(HybHeaderMerge(*B, &T));
+        PetscCall(MatTransposeSetPrecursor(A, *B));
+      } else *B = T;
     }
   }
   PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_TRANSPOSE], A, 0, 0, 0));
