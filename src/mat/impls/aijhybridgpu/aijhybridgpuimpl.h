@@ -189,6 +189,7 @@ PETSC_INTERN PetscErrorCode MatProductSetFromOptions_SeqAIJHybridGPU(Mat);
 PETSC_INTERN PetscErrorCode MatProductSetFromOptions_AnyHybridGPU(Mat);
 PETSC_INTERN PetscErrorCode MatProductSetFromOptions_MPIAIJHybridGPU(Mat);
 PETSC_INTERN PetscErrorCode HybMatProductAside(Mat);
+PETSC_INTERN PetscErrorCode HybProductIsDerived(Mat, PetscBool seq, PetscBool *derived);
 PETSC_INTERN PetscErrorCode HybGlueProductAlgorithm(Mat, PetscBool seq, char method[], size_t, PetscBool *ours, PetscBool *asked);
 
 /* is this one of our sequential matrices, by name or only by its operations (-mat_seqaij_type)? Until its first assembly a hash table's operations, that to

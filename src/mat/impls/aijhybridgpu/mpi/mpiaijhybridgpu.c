@@ -757,17 +757,18 @@ PetscErrorCode MatProductSetFromOptions_MPIAIJHybridGPU(Mat C)
 {
   Mat_Product *product = C->product;
   char         method[64];
-  PetscBool    ours, asked, backend;
+  PetscBool    ours, asked, backend, derived = PETSC_FALSE;
 
   PetscFunctionBegin;
   MatCheckProduct(C, 1);
   PetscCall(HybGlueProductAlgorithm(C, PETSC_FALSE, method, sizeof(method), &ours, &asked));
+  if (ours && !asked) PetscCall(HybProductIsDerived(C, PETSC_FALSE, &derived));
   backend = (PetscBool)(product->type == MATPRODUCT_AB || product->type == MATPRODUCT_AtB || product->type == MATPRODUCT_PtAP);
   if (!ours) {
     HybGlueState.fallbacks++;
     HybGlueState.fallbacksasked++;
     PetscCall(PetscInfo(C, "Product %s by the parent's algorithm %s, as asked\n", MatProductTypes[product->type], method));
-  } else if (product->type == MATPRODUCT_ABC || backend) {
+  } else if (!derived && (product->type == MATPRODUCT_ABC || backend)) {
     HybMPIProduct *mp = NULL;
 
     PetscCall(HybMPIProductGet(C, &mp));

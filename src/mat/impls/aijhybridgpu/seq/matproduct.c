@@ -723,11 +723,37 @@ static PetscErrorCode HybOperandIsSeqAIJ(Mat A, PetscBool *flg)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/*
+  A result of the parent's has the type of one of its operands. Has that one a type derived from AIJ which leaves products to AIJ (aijperm, aijsell, aijcrl)? Then so has the
+  result, and the product is the parent's, unless an algorithm of ours was named.
+*/
+PetscErrorCode HybProductIsDerived(Mat C, PetscBool seq, PetscBool *derived)
+{
+  Mat_Product *product = C->product;
+  Mat          D       = product->type == MATPRODUCT_RARt || (!seq && product->type == MATPRODUCT_AtB) ? product->B : product->A;
+  PetscBool    plain;
+
+  PetscFunctionBegin;
+  *derived = PETSC_FALSE;
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)D, &plain, MATSEQAIJ, MATMPIAIJ, MATSEQAIJHYBRIDGPU, MATMPIAIJHYBRIDGPU, ""));
+  if (plain || MatIsSeqAIJHybridGPU(D)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (seq && product->type == MATPRODUCT_ABt) { /* the parent gives the transpose of B the type of A by MatSetType(), which empties it if B has another one */
+    PetscBool same;
+
+    PetscCall(PetscStrcmp(((PetscObject)product->B)->type_name, ((PetscObject)D)->type_name, &same));
+    if (!same) PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (seq) *derived = (PetscBool)(D->ops->productsetfromoptions == HybGlueState.seq.productsetfromoptions || D->ops->productsetfromoptions == MatProductSetFromOptions_SeqAIJHybridGPU);
+  else *derived = (PetscBool)(D->ops->productsetfromoptions == HybGlueState.mpi.productsetfromoptions);
+  if (*derived) PetscCall(PetscInfo(C, "Product %s by the parent, as its result is of type %s\n", MatProductTypes[product->type], ((PetscObject)D)->type_name));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode MatProductSetFromOptions_SeqAIJHybridGPU(Mat C)
 {
   Mat_Product *product = C->product;
   char         method[64];
-  PetscBool    ours, asked, aij = PETSC_TRUE;
+  PetscBool    ours, asked, aij = PETSC_TRUE, derived = PETSC_FALSE;
 
   PetscFunctionBegin;
   MatCheckProduct(C, 1);
@@ -736,7 +762,9 @@ PetscErrorCode MatProductSetFromOptions_SeqAIJHybridGPU(Mat C)
   if (aij && product->type == MATPRODUCT_ABC) PetscCall(HybOperandIsSeqAIJ(product->C, &aij));
   if (!aij) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybGlueProductAlgorithm(C, PETSC_TRUE, method, sizeof(method), &ours, &asked));
-  if (ours) C->ops->productsymbolic = MatProductSymbolic_SeqAIJHybridGPU;
+  if (ours && !asked) PetscCall(HybProductIsDerived(C, PETSC_TRUE, &derived));
+  if (derived) PetscCall((*HybGlueState.seq.productsetfromoptions)(C));
+  else if (ours) C->ops->productsymbolic = MatProductSymbolic_SeqAIJHybridGPU;
   else {
     HybGlueState.fallbacks++;
     HybGlueState.fallbacksasked++;
