@@ -450,6 +450,43 @@ static PetscErrorCode Products(MatType type)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* From ours to the types derived from AIJ and to others, new, in place, and again into what is there. PETSc's own leaves the old values in aijperm, aijsell and aijcrl: a new
+   one says what is right. */
+static PetscErrorCode Targets(MatType type, PetscBool derived, MatReuse reuse)
+{
+  static char what[128];
+  const char *reuses[] = {"initial", "reuse", "ignore", "in place"};
+  Mat         A[2], Z[2];
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscSNPrintf(what, sizeof(what), "to %s, %s", type, reuses[reuse]));
+  MatTestName = what;
+  for (int k = 0; k < 2; k++) {
+    PetscCall(Base(k ? OURS : MATAIJ, 1, &A[k]));
+    PetscCall(MatTranspose(A[k], MAT_INPLACE_MATRIX, &A[k])); /* ours is born on the device where there is one */
+    PetscCall(Decorate(A[k]));
+    Z[k] = A[k];
+    PetscCall(MatConvert(A[k], type, reuse == MAT_INPLACE_MATRIX ? reuse : MAT_INITIAL_MATRIX, &Z[k]));
+  }
+  PetscCall(CheckAlike(Z[1], Z[0], reuse == MAT_INPLACE_MATRIX ? "in place" : "a new one", __LINE__));
+  if (reuse == MAT_REUSE_MATRIX) {
+    for (int k = 0; k < 2; k++) {
+      PetscCall(MatScale(A[k], 3.0));
+      if (k || !derived) PetscCall(MatConvert(A[k], type, MAT_REUSE_MATRIX, &Z[k]));
+      else {
+        PetscCall(MatDestroy(&Z[k]));
+        PetscCall(MatConvert(A[k], type, MAT_INITIAL_MATRIX, &Z[k]));
+      }
+    }
+    PetscCall(CheckAlike(Z[1], Z[0], "again", __LINE__));
+  }
+  for (int k = 0; k < 2; k++) {
+    if (reuse != MAT_INPLACE_MATRIX) PetscCall(MatDestroy(&A[k]));
+    PetscCall(MatDestroy(&Z[k]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /*MORE*/
 
 int main(int argc, char **argv)
@@ -471,6 +508,15 @@ int main(int argc, char **argv)
       }
   PetscCall(Symmetric());
   for (int way = 0; way < 4; way++) PetscCall(Transposes((PetscBool)(way % 2), (PetscBool)(way / 2)));
+  for (int way = 0; way < 3; way++) {
+    PetscCall(Targets(MATAIJPERM, PETSC_TRUE, ways[way]));
+    PetscCall(Targets(MATAIJSELL, PETSC_TRUE, ways[way]));
+    PetscCall(Targets(MATAIJCRL, PETSC_TRUE, ways[way]));
+    PetscCall(Targets(MATBAIJ, PETSC_FALSE, ways[way]));
+    PetscCall(Targets(MATSBAIJ, PETSC_FALSE, way == 1 ? MAT_INITIAL_MATRIX : ways[way])); /* again is refused by PETSc's own */
+    PetscCall(Targets(MATSELL, PETSC_FALSE, ways[way]));
+    PetscCall(Targets(MATDENSE, PETSC_FALSE, ways[way]));
+  }
   PetscCall(Results(MATAIJ));
   PetscCall(Results(MATAIJPERM));
   PetscCall(Results(MATAIJSELL));

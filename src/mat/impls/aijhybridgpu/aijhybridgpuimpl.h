@@ -347,6 +347,7 @@ PETSC_INTERN PetscErrorCode HybContainerGet(PetscObject, const char *name, void 
 PETSC_INTERN PetscErrorCode MatConvertFrom_AIJHybridGPU(Mat, MatType, MatReuse, Mat *);
 PETSC_INTERN PetscErrorCode HybConvertByPETSc(Mat, MatType, MatReuse, Mat *);
 PETSC_INTERN PetscErrorCode HybConvertCopy(Mat A, Mat B, PetscBool assembled);
+PETSC_INTERN PetscErrorCode HybConvertCopyToDerived(Mat A, Mat B);
 
 /* coo.c */
 /* Where the values of entry e come from, on the device: map[mapptr[e]] to map[mapptr[e+1]-1] of the given ones */

@@ -39,6 +39,26 @@ PetscErrorCode HybConvertCopy(Mat A, Mat B, PetscBool assembled)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The values of A, of ours, in B, of a type derived from AIJ that has its pattern. aijcrl multiplies with a copy of them, which its assembly makes. */
+PetscErrorCode HybConvertCopyToDerived(Mat A, Mat B)
+{
+  PetscBool crl;
+
+  PetscFunctionBegin;
+  PetscCall(MatCopy(A, B, SAME_NONZERO_PATTERN));
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)B, &crl, MATSEQAIJCRL, MATMPIAIJCRL, ""));
+  if (crl) {
+    const PetscBool3 symmetric = B->symmetric, hermitian = B->hermitian, spd = B->spd;
+
+    PetscCall(MatAssemblyBegin(B, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatAssemblyEnd(B, MAT_FINAL_ASSEMBLY));
+    B->symmetric = symmetric; /* a conversion leaves them */
+    B->hermitian = hermitian;
+    B->spd       = spd;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* PETSc's converters write a matrix that is used again as one of the parent's, some past the operations: its arrays have to be the parent's own */
 static PetscErrorCode HybConvertPrepare(Mat B)
 {

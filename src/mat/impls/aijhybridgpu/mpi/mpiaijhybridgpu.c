@@ -805,7 +805,7 @@ PetscErrorCode MatConvert_MPIAIJHybridGPU_Derived(Mat A, MatType type, MatReuse 
 
   PetscFunctionBegin;
   if (reuse == MAT_REUSE_MATRIX) {
-    PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
+    PetscCall(HybConvertCopyToDerived(A, *newmat));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(MatConvert_MPIAIJHybridGPU_MPIAIJ(A, MATMPIAIJ, reuse, &B));

@@ -49,7 +49,7 @@ static PetscErrorCode MatConvert_SeqAIJHybridGPU_Derived(Mat A, MatType type, Ma
   PetscFunctionBegin;
   PetscCall(HybFindConverter(type, &f));
   if (reuse == MAT_REUSE_MATRIX) {
-    PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
+    PetscCall(HybConvertCopyToDerived(A, *newmat));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   B = A;
