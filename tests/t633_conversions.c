@@ -487,7 +487,60 @@ static PetscErrorCode Targets(MatType type, PetscBool derived, MatReuse reuse)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/*MORE*/
+/* Kronecker's product: PETSc's own takes a second factor of the very type seqaij alone */
+static PetscErrorCode Kronecker(void)
+{
+  Mat         M[2][2], C[2];
+  PetscMPIInt size;
+
+  PetscFunctionBeginUser;
+  MatTestName = "MatSeqAIJKron()";
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  if (size > 1) PetscFunctionReturn(PETSC_SUCCESS);
+  for (int k = 0; k < 2; k++) {
+    PetscCall(Base(k ? OURS : MATAIJ, 1, &M[k][0]));
+    PetscCall(Base(k ? OURS : MATAIJ, 2, &M[k][1]));
+    PetscCall(MatSeqAIJKron(M[k][0], M[k][1], MAT_INITIAL_MATRIX, &C[k]));
+  }
+  PetscCall(CheckAlike(C[1], C[0], "a new one", __LINE__));
+  for (int k = 0; k < 2; k++) {
+    PetscCall(MatScale(M[k][1], 3.0));
+    PetscCall(MatSeqAIJKron(M[k][0], M[k][1], MAT_REUSE_MATRIX, &C[k]));
+  }
+  PetscCall(CheckAlike(C[1], C[0], "again", __LINE__));
+  for (int k = 0; k < 2; k++) {
+    PetscCall(MatDestroy(&M[k][0]));
+    PetscCall(MatDestroy(&M[k][1]));
+    PetscCall(MatDestroy(&C[k]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* -matconvert_type decides for itself, and is obeyed once */
+static PetscErrorCode Option(Kind kind)
+{
+  Mat       S, part;
+  PetscBool ours;
+
+  PetscFunctionBeginUser;
+  MatTestName = "-matconvert_type";
+  PetscCall(Make(kind, MATAIJ, 1, &part, &S));
+  PetscCall(MatSetOptionsPrefix(S, "opt_"));
+  PetscCall(PetscOptionsSetValue(NULL, "-opt_matconvert_type", OURS));
+  for (int way = 0; way < 2; way++) {
+    Mat M = S;
+
+    PetscCall(MatConvert(S, MATAIJ, way ? MAT_INPLACE_MATRIX : MAT_INITIAL_MATRIX, &M));
+    PetscCall(PetscObjectTypeCompareAny((PetscObject)M, &ours, "seqaijhybridgpu", "mpiaijhybridgpu", ""));
+    MatTestCheck(ours, Names[kind]);
+    if (!way) PetscCall(MatDestroy(&M));
+  }
+  PetscCall(PetscOptionsClearValue(NULL, "-opt_matconvert_type"));
+  PetscCall(MatDestroy(&S));
+  PetscCall(MatDestroy(&part));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 
 int main(int argc, char **argv)
 {
@@ -507,6 +560,10 @@ int main(int argc, char **argv)
         if (parts) PetscCall(Sources((Kind)kind, (PetscBool)d, PETSC_TRUE, ways[way]));
       }
   PetscCall(Symmetric());
+  PetscCall(Kronecker());
+  PetscCall(Option(DENSE));
+  PetscCall(Option(PERM));
+  PetscCall(Option(NEST));
   for (int way = 0; way < 4; way++) PetscCall(Transposes((PetscBool)(way % 2), (PetscBool)(way / 2)));
   for (int way = 0; way < 3; way++) {
     PetscCall(Targets(MATAIJPERM, PETSC_TRUE, ways[way]));

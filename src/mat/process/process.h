@@ -48,7 +48,7 @@ typedef struct {
   PetscBool      captured_seq, captured_mpi;
   struct _MatOps seq, mpi;
   struct _MatOps own; /* those of the sequential type */
-  void (*storevalues)(void), (*retrievevalues)(void), (*setpreallocation)(void), (*resetpreallocation)(void), (*setcolumnindices)(void), (*resethash)(void);
+  void (*storevalues)(void), (*retrievevalues)(void), (*setpreallocation)(void), (*resetpreallocation)(void), (*setcolumnindices)(void), (*resethash)(void), (*kron)(void);
   /* options */
   PetscBool  optionsread;
   HybOptions options;

@@ -253,6 +253,29 @@ static PetscErrorCode MatSeqAIJSetColumnIndices_SeqAIJHybridGPU(Mat A, PetscInt 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The parent takes a second factor of the very type MATSEQAIJ alone, and gives a result of it */
+static PetscErrorCode MatSeqAIJKron_SeqAIJHybridGPU(Mat A, Mat B, MatReuse reuse, Mat *C)
+{
+  Mat       plain = NULL;
+  PetscBool named, seqaij;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompare((PetscObject)B, MATSEQAIJHYBRIDGPU, &named));
+  if (named && B->assembled) PetscCall(MatConvert_SeqAIJHybridGPU_SeqAIJ(B, MATSEQAIJ, MAT_INITIAL_MATRIX, &plain));
+  PetscCall((*(PetscErrorCode (*)(Mat, Mat, MatReuse, Mat *))HybGlueState.kron)(A, plain ? plain : B, reuse, C));
+  PetscCall(MatDestroy(&plain));
+  PetscCall(PetscObjectTypeCompare((PetscObject)*C, MATSEQAIJ, &seqaij));
+  PetscCall(PetscObjectTypeCompare((PetscObject)A, MATSEQAIJHYBRIDGPU, &named));
+  if (reuse == MAT_INITIAL_MATRIX && seqaij && named) {
+    Mat_SeqAIJHybridGPU *hyb = NULL;
+
+    PetscCall(MatConvert_SeqAIJ_SeqAIJHybridGPU(*C, MATSEQAIJHYBRIDGPU, MAT_INPLACE_MATRIX, C));
+    PetscCall(MatSeqAIJHybridGPUGetData(*C, &hyb));
+    hyb->lentarrays = PETSC_FALSE; /* nobody else has seen them */
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Puts these over the parent's, or the parent's back */
 PetscErrorCode MatSeqAIJHybridGPUComposeOver(Mat A, PetscBool on)
 {
@@ -265,11 +288,12 @@ PetscErrorCode MatSeqAIJHybridGPUComposeOver(Mat A, PetscBool on)
     {"MatSeqAIJSetPreallocation_C", (void (*)(void))MatSeqAIJSetPreallocation_SeqAIJHybridGPU},
     {"MatResetPreallocation_C",    (void (*)(void))MatResetPreallocation_SeqAIJHybridGPU   },
     {"MatSeqAIJSetColumnIndices_C", (void (*)(void))MatSeqAIJSetColumnIndices_SeqAIJHybridGPU},
+    {"MatSeqAIJKron_C",            (void (*)(void))MatSeqAIJKron_SeqAIJHybridGPU           },
 #if PETSC_VERSION_GE(3, 19, 0)
     {"MatResetHash_C", (void (*)(void))MatResetHash_SeqAIJHybridGPU}
 #endif
   };
-  void (**parents[])(void) = {&HybGlueState.storevalues, &HybGlueState.retrievevalues, &HybGlueState.setpreallocation, &HybGlueState.resetpreallocation, &HybGlueState.setcolumnindices, &HybGlueState.resethash};
+  void (**parents[])(void) = {&HybGlueState.storevalues, &HybGlueState.retrievevalues, &HybGlueState.setpreallocation, &HybGlueState.resetpreallocation, &HybGlueState.setcolumnindices, &HybGlueState.kron, &HybGlueState.resethash};
 
   PetscFunctionBegin;
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(over); k++) {
