@@ -385,7 +385,8 @@ static PetscErrorCode CheckResults(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A conversion in place leaves the object what it is, with all that hangs on it; but for those from parallel types derived from AIJ, for which PETSc makes a new matrix */
+/* A conversion in place leaves the object what it is, with all that hangs on it; but for those from parallel types
+   derived from AIJ, for which PETSc makes a new matrix */
 static PetscErrorCode CheckAttachments(void)
 {
   PetscMPIInt       size;

@@ -1,7 +1,8 @@
 /*
-  Conversions against those of MATAIJ: from every type that PETSc can convert to AIJ, to the types derived from AIJ, and transposes in place. What is compared is what a
-  program sees: the error if there is one, the type, the number of nonzeros, block sizes, claims (symmetric and its like), null spaces, the local-to-global mapping, what was
-  composed, name and prefix, and the values by a product with a vector.
+  Conversions against those of MATAIJ: from every type that PETSc can convert to AIJ, to the types derived from AIJ
+  and to others; products of mixed types and of converted results; transposes. What is compared is what a program sees:
+  the error if there is one, the type, the number of nonzeros, block sizes, claims (symmetric and its like), null
+  spaces, the local-to-global mapping, what was composed, name and prefix, and the values by a product with a vector.
 
 TEST np=1
 TEST np=1 -mat_seqaij_type seqaijhybridgpu
@@ -75,7 +76,8 @@ typedef enum {
 } Kind;
 static const char *const Names[] = {"dense", "baij", "sbaij", "sell", "maij", "kaij", "nest", "transposed", "normal", "shell", "composite", "is", "hypre", "scalapack", "aijperm", "aijsell", "aijcrl", "aij"};
 
-/* A matrix of this kind, of parts of type `inner` where it has parts; NULL where this PETSc has none. parts: what the program has to keep as long. */
+/* A matrix of this kind, of parts of type `inner` where it has parts; NULL where this PETSc has none. parts: what
+   the program has to keep as long. */
 static PetscErrorCode Make(Kind kind, MatType inner, PetscReal factor, Mat *part, Mat *S)
 {
   const MatType names[] = {MATDENSE, MATBAIJ, MATSBAIJ, MATSELL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, MATAIJPERM, MATAIJSELL, MATAIJCRL, MATAIJ};
@@ -111,8 +113,8 @@ static PetscErrorCode Make(Kind kind, MatType inner, PetscReal factor, Mat *part
     Mat blocks[4];
 
     blocks[0] = blocks[3] = A;
-    blocks[1] = NULL;
-    blocks[2] = A;
+    blocks[1]             = NULL;
+    blocks[2]             = A;
     PetscCall(MatCreateNest(PETSC_COMM_WORLD, 2, NULL, 2, NULL, blocks, S));
     break;
   }
@@ -244,9 +246,9 @@ static PetscErrorCode Quietly(Mat S, MatType type, MatReuse reuse, Mat *M)
 /* From every kind, in all three ways, with parts of AIJ or of ours */
 static PetscErrorCode Sources(Kind kind, PetscBool decorated, PetscBool oursinside, MatReuse reuse)
 {
-  static char what[256];
-  const char *reuses[] = {"initial", "reuse", "ignore", "in place"};
-  Mat         S[2], part[2], M[2] = {NULL, NULL}, again[2], partagain[2];
+  static char    what[256];
+  const char    *reuses[] = {"initial", "reuse", "ignore", "in place"};
+  Mat            S[2], part[2], M[2] = {NULL, NULL}, again[2], partagain[2];
   PetscErrorCode ierr[2];
   /* PETSc's own leaves the old values there, and frees data of its source: a new matrix says what is right */
   const PetscBool wrong = (PetscBool)(reuse == MAT_REUSE_MATRIX && (kind == PERM || kind == AIJSELL || kind == PLAIN));
@@ -265,7 +267,8 @@ static PetscErrorCode Sources(Kind kind, PetscBool decorated, PetscBool oursinsi
   }
   if (!S[0] || !S[1]) PetscFunctionReturn(PETSC_SUCCESS);
   for (int k = 0; k < 2; k++) {
-    MatType type = k ? OURS : kind == PLAIN ? MATAIJPERM : MATAIJ; /* AIJ to itself is no conversion */
+    MatType type = k ? OURS : kind == PLAIN ? MATAIJPERM
+                                            : MATAIJ; /* AIJ to itself is no conversion */
 
     again[k] = partagain[k] = NULL;
     if (reuse == MAT_INPLACE_MATRIX) {
@@ -278,7 +281,8 @@ static PetscErrorCode Sources(Kind kind, PetscBool decorated, PetscBool oursinsi
         if (wrong && !k) {
           PetscCall(MatDestroy(&M[0]));
           ierr[0] = Quietly(again[0], type, MAT_INITIAL_MATRIX, &M[0]);
-        } else ierr[k] = Quietly(again[k], type, MAT_REUSE_MATRIX, &M[k]);
+        } else
+          ierr[k] = Quietly(again[k], type, MAT_REUSE_MATRIX, &M[k]);
       }
     }
   }
@@ -297,7 +301,8 @@ static PetscErrorCode Sources(Kind kind, PetscBool decorated, PetscBool oursinsi
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* From SBAIJ of blocks into a matrix that is there already: PETSc's own leaves one that is none, ours is compared with a new one of AIJ */
+/* From SBAIJ of blocks into a matrix that is there already: PETSc's own leaves one that is none, ours is compared
+   with a new one of AIJ */
 static PetscErrorCode Symmetric(void)
 {
   Mat S[2], part, A, H;
@@ -347,7 +352,8 @@ static PetscErrorCode Results(MatType type)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Transposes of a matrix that the program assembled, or that a product made, and what hangs on them. MAT_INPLACE_MATRIX and a changed pattern put a new matrix in an old one's place. */
+/* Transposes of a matrix that the program assembled, or that a product made, and what hangs on them.
+   MAT_INPLACE_MATRIX and a changed pattern put a new matrix in an old one's place. */
 static PetscErrorCode Transposes(PetscBool result, PetscBool square)
 {
   static char what[128];
@@ -415,7 +421,8 @@ static PetscErrorCode Transposes(PetscBool result, PetscBool square)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A product of ours with a type derived from AIJ has the type that one of AIJ has. Not A B^T on one process: PETSc's own crashes where types differ. */
+/* A product of ours with a type derived from AIJ has the type that one of AIJ has. Not A B^T on one process: PETSc's
+   own crashes where types differ. */
 static PetscErrorCode Products(MatType type)
 {
   const MatProductType products[] = {MATPRODUCT_AB, MATPRODUCT_AtB, MATPRODUCT_PtAP, MATPRODUCT_RARt, MATPRODUCT_ABC};
@@ -429,7 +436,9 @@ static PetscErrorCode Products(MatType type)
 
       PetscCall(PetscSNPrintf(what, sizeof(what), "%s, operand %d of type %s", MatProductTypes[products[p]], where, type));
       for (int k = 0; k < 2; k++) {
-        for (int j = 0; j < 3; j++) PetscCall(Base(j == where ? type : k ? OURS : MATAIJ, 1, &M[k][j]));
+        for (int j = 0; j < 3; j++) PetscCall(Base(j == where ? type : k ? OURS
+                                                                         : MATAIJ,
+                                                   1, &M[k][j]));
         PetscCall(MatProductCreate(M[k][0], M[k][1], products[p] == MATPRODUCT_ABC ? M[k][2] : NULL, &C[k]));
         PetscCall(MatProductSetType(C[k], products[p]));
         PetscCall(MatProductSetFromOptions(C[k]));
@@ -450,8 +459,8 @@ static PetscErrorCode Products(MatType type)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* From ours to the types derived from AIJ and to others, new, in place, and again into what is there. PETSc's own leaves the old values in aijperm, aijsell and aijcrl: a new
-   one says what is right. */
+/* From ours to the types derived from AIJ and to others, new, in place, and again into what is there. PETSc's own
+   leaves the old values in aijperm, aijsell and aijcrl: a new one says what is right. */
 static PetscErrorCode Targets(MatType type, PetscBool derived, MatReuse reuse)
 {
   static char what[128];
@@ -541,22 +550,23 @@ static PetscErrorCode Option(Kind kind)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-
 int main(int argc, char **argv)
 {
   const MatReuse ways[] = {MAT_INITIAL_MATRIX, MAT_REUSE_MATRIX, MAT_INPLACE_MATRIX};
-  int            code = 0;
+  int            code   = 0;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Conversions are those of AIJ\n"));
   for (int kind = 0; kind < KINDS; kind++)
     for (int way = 0; way < 3; way++)
       for (int d = 0; d < 2; d++) {
-        if (kind == SBAIJ && way == 1) continue; /* PETSc's own writes the row offsets of blocks into a matrix of entries, which is none any more: Symmetric() */
+        /* PETSc's own writes the row offsets of blocks into a matrix of entries, which is none any more: Symmetric() */
+        if (kind == SBAIJ && way == 1) continue;
         const PetscBool parts = (PetscBool)(kind > SELL && kind < PERM && kind != KAIJ);
 
         PetscCall(Sources((Kind)kind, (PetscBool)d, PETSC_FALSE, ways[way]));
-        if (kind == NEST && way == 1 && d) continue; /* with parts of another type PETSc goes another way, which forgets that the pattern is symmetric */
+        /* with parts of another type PETSc goes another way, which forgets that the pattern is symmetric */
+        if (kind == NEST && way == 1 && d) continue;
         if (parts) PetscCall(Sources((Kind)kind, (PetscBool)d, PETSC_TRUE, ways[way]));
       }
   PetscCall(Symmetric());
@@ -570,7 +580,8 @@ int main(int argc, char **argv)
     PetscCall(Targets(MATAIJSELL, PETSC_TRUE, ways[way]));
     PetscCall(Targets(MATAIJCRL, PETSC_TRUE, ways[way]));
     PetscCall(Targets(MATBAIJ, PETSC_FALSE, ways[way]));
-    PetscCall(Targets(MATSBAIJ, PETSC_FALSE, way == 1 ? MAT_INITIAL_MATRIX : ways[way])); /* again is refused by PETSc's own */
+    /* again is refused by PETSc's own */
+    PetscCall(Targets(MATSBAIJ, PETSC_FALSE, way == 1 ? MAT_INITIAL_MATRIX : ways[way]));
     PetscCall(Targets(MATSELL, PETSC_FALSE, ways[way]));
     PetscCall(Targets(MATDENSE, PETSC_FALSE, ways[way]));
   }

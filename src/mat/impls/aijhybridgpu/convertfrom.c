@@ -1,13 +1,15 @@
 /*
   Conversions from types that are not of the AIJ family (dense, BAIJ, SBAIJ, MAIJ, nest, IS, shells, ...).
 
-  PETSc composes those to AIJ under the names of its own types, and where MatConvert() finds none it goes entry by entry. Before that it asks
-  ops->convertfrom of an empty matrix of the wanted type. Ours converts to the parent's type of the same place in the family, by whatever
-  way PETSc has for that, and then gives the result our operations, in place.
+  PETSc composes those to AIJ under the names of its own types, and where MatConvert() finds none it goes entry by
+  entry. Before that it asks ops->convertfrom of an empty matrix of the wanted type. Ours converts to the parent's type
+  of the same place in the family, by whatever way PETSc has for that, and then gives the result our operations, in
+  place.
 */
 #include "aijhybridgpuimpl.h"
 
-/* -matconvert_type of A's prefix names another type, whatever MatConvert() was asked for: it has been obeyed once already */
+/* -matconvert_type of A's prefix names another type, whatever MatConvert() was asked for: it has been obeyed once
+   already */
 PetscErrorCode HybConvertByPETSc(Mat A, MatType type, MatReuse reuse, Mat *B)
 {
   PetscOptions   options = ((PetscObject)A)->options;
@@ -28,7 +30,8 @@ PetscErrorCode HybConvertByPETSc(Mat A, MatType type, MatReuse reuse, Mat *B)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The values of A, of the AIJ family, in B, which has its pattern. assembled: PETSc's own conversion ends with an assembly, which forgets what was said of the old values. */
+/* The values of A, of the AIJ family, in B, which has its pattern. assembled: PETSc's own conversion ends with an
+   assembly, which forgets what was said of the old values. */
 PetscErrorCode HybConvertCopy(Mat A, Mat B, PetscBool assembled)
 {
   PetscFunctionBegin;
@@ -39,7 +42,8 @@ PetscErrorCode HybConvertCopy(Mat A, Mat B, PetscBool assembled)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The values of A, of ours, in B, of a type derived from AIJ that has its pattern. aijcrl multiplies with a copy of them, which its assembly makes. */
+/* The values of A, of ours, in B, of a type derived from AIJ that has its pattern. aijcrl multiplies with a copy of
+   them, which its assembly makes. */
 PetscErrorCode HybConvertCopyToDerived(Mat A, Mat B)
 {
   PetscBool crl;
@@ -59,7 +63,8 @@ PetscErrorCode HybConvertCopyToDerived(Mat A, Mat B)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* PETSc's converters write a matrix that is used again as one of the parent's, some past the operations: its arrays have to be the parent's own */
+/* PETSc's converters write a matrix that is used again as one of the parent's, some past the operations: its arrays
+   have to be the parent's own */
 static PetscErrorCode HybConvertPrepare(Mat B)
 {
   Mat             blocks[2] = {B, NULL};
@@ -109,7 +114,8 @@ static PetscErrorCode HybConvertResult(Mat *B, PetscBool fresh)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The values of A in the matrix that is used again, as PETSc does it. From sequential SBAIJ of blocks it does not: it writes row offsets of blocks where those of entries are. */
+/* The values of A in the matrix that is used again, as PETSc does it. From sequential SBAIJ of blocks it does not:
+   it writes row offsets of blocks where those of entries are. */
 static PetscErrorCode HybConvertAgain(Mat A, MatType type, Mat *B)
 {
   PetscBool sbaij;
@@ -134,7 +140,8 @@ PetscErrorCode MatConvertFrom_AIJHybridGPU(Mat A, MatType type, MatReuse reuse, 
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(PetscStrncpy(parent, type, sizeof(parent))); /* the caller's name may be that of an object which is replaced */
+  /* the caller's name may be that of an object which is replaced */
+  PetscCall(PetscStrncpy(parent, type, sizeof(parent)));
   PetscCall(PetscStrrstr(parent, "hybridgpu", &end));
   PetscCheck(end, PetscObjectComm((PetscObject)A), PETSC_ERR_PLIB, "%s is not a type of this library", type);
   *end = 0;

@@ -576,7 +576,7 @@ static PetscErrorCode MatSeqAIJHybridGPUSetOps(Mat A, PetscBool on)
   ops->multtransposeadd      = on ? MatMultTransposeAdd_SeqAIJHybridGPU : p->multtransposeadd;
   ops->multhermitiantranspose = on ? MatMultHermitianTranspose_SeqAIJHybridGPU : p->multhermitiantranspose;
   ops->multhermitiantransposeadd = on ? MatMultHermitianTransposeAdd_SeqAIJHybridGPU : p->multhermitiantransposeadd;
-  if (!on) ops->convertfrom  = p->convertfrom;
+  if (!on) ops->convertfrom = p->convertfrom;
   ops->residual              = on ? MatResidual_SeqAIJHybridGPU : p->residual;
   ops->productsetfromoptions = on ? MatProductSetFromOptions_SeqAIJHybridGPU : p->productsetfromoptions;
   ops->lufactor              = on ? MatLUFactor_SeqAIJHybridGPU : p->lufactor;
@@ -665,7 +665,8 @@ PetscErrorCode MatConvert_SeqAIJ_SeqAIJHybridGPU(Mat A, MatType type, MatReuse r
   if (plain && reuse == MAT_INPLACE_MATRIX && B->preallocated && !hyb->arrays.blocks) hyb->lentarrays = PETSC_TRUE;
   PetscCall(MatAIJHybridGPUSetVecType(B));
   PetscCall(PetscObjectChangeTypeName((PetscObject)B, MATSEQAIJHYBRIDGPU));
-  B->ops->convertfrom = MatConvertFrom_AIJHybridGPU; /* under our own name alone: a matrix called seqaij is converted to as PETSc does it */
+  /* under our own name alone: a matrix called seqaij is converted to as PETSc does it */
+  B->ops->convertfrom = MatConvertFrom_AIJHybridGPU;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -68,7 +68,8 @@ static PetscErrorCode MatConvert_Derived_SeqAIJHybridGPU(Mat A, MatType type, Ma
     HybConverter f = NULL;
     char         name[128];
 
-    /* PETSc's ways back from aijperm and aijsell leave the claims, and the values too, which are right here; from others it goes entry by entry */
+    /* PETSc's ways back from aijperm and aijsell leave the claims, and the values too, which are right here; from
+       others it goes entry by entry */
     PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_%s_seqaij_C", ((PetscObject)A)->type_name));
     PetscCall(PetscObjectQueryFunction((PetscObject)A, name, &f));
     PetscCall(HybConvertCopy(A, *newmat, (PetscBool)!f));
@@ -183,26 +184,27 @@ static PetscErrorCode HybShareWithCUSPARSE(const HybExec *x, const HybCSR *csr, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A becomes B, which was made of A's duplicate and is destroyed: A stays the object that it is, with all that hangs on it, and gets of B what makes the type */
+/* A becomes B, which was made of A's duplicate and is destroyed: A stays the object that it is, with all that hangs
+   on it, and gets of B what makes the type */
 static PetscErrorCode HybBecome(Mat A, Mat *B)
 {
-  struct _MatOps    ops   = A->ops[0];
-  void             *data  = A->data, *spptr = A->spptr;
-  char             *vec   = A->defaultvectype, *type = ((PetscObject)A)->type_name;
+  struct _MatOps    ops  = A->ops[0];
+  void             *data = A->data, *spptr = A->spptr;
+  char             *vec = A->defaultvectype, *type = ((PetscObject)A)->type_name;
   PetscFunctionList qlist = ((PetscObject)A)->qlist;
   PetscBool         cpu   = A->boundtocpu;
 
   PetscFunctionBegin;
   PetscCall(PetscObjectCompose((PetscObject)A, "HybCOO", NULL)); /* the parent's functions know nothing of it */
-  A->ops[0]                      = (*B)->ops[0];
-  A->data                        = (*B)->data;
-  A->spptr                       = (*B)->spptr;
-  A->defaultvectype              = (*B)->defaultvectype;
-  A->boundtocpu                  = (*B)->boundtocpu;
-  A->offloadmask                 = (*B)->offloadmask;
-  A->nonzerostate                = (*B)->nonzerostate; /* by which it knows the pattern that is on the device */
-  ((PetscObject)A)->type_name    = ((PetscObject)*B)->type_name;
-  ((PetscObject)A)->qlist        = ((PetscObject)*B)->qlist;
+  A->ops[0]                   = (*B)->ops[0];
+  A->data                     = (*B)->data;
+  A->spptr                    = (*B)->spptr;
+  A->defaultvectype           = (*B)->defaultvectype;
+  A->boundtocpu               = (*B)->boundtocpu;
+  A->offloadmask              = (*B)->offloadmask;
+  A->nonzerostate             = (*B)->nonzerostate; /* by which it knows the pattern that is on the device */
+  ((PetscObject)A)->type_name = ((PetscObject)*B)->type_name;
+  ((PetscObject)A)->qlist     = ((PetscObject)*B)->qlist;
   /* a product's result remains one */
   A->ops->productnumeric          = ops.productnumeric;
   A->ops->matmultnumeric          = ops.matmultnumeric;
@@ -211,13 +213,13 @@ static PetscErrorCode HybBecome(Mat A, Mat *B)
   A->ops->ptapnumeric             = ops.ptapnumeric;
   A->ops->rartnumeric             = ops.rartnumeric;
   A->ops->matmatmultnumeric       = ops.matmatmultnumeric;
-  (*B)->ops[0]                   = ops;
-  (*B)->data                     = data;
-  (*B)->spptr                    = spptr;
-  (*B)->defaultvectype           = vec;
-  (*B)->boundtocpu               = cpu;
-  ((PetscObject)*B)->type_name   = type;
-  ((PetscObject)*B)->qlist       = qlist;
+  (*B)->ops[0]                    = ops;
+  (*B)->data                      = data;
+  (*B)->spptr                     = spptr;
+  (*B)->defaultvectype            = vec;
+  (*B)->boundtocpu                = cpu;
+  ((PetscObject)*B)->type_name    = type;
+  ((PetscObject)*B)->qlist        = qlist;
   PetscCall(PetscObjectStateIncrease((PetscObject)A));
   PetscCall(MatDestroy(B));
   PetscFunctionReturn(PETSC_SUCCESS);

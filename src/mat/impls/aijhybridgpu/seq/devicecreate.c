@@ -232,8 +232,8 @@ static PetscErrorCode HybTransposeOnDevice(Mat A, const HybExec *x, HybArena *ar
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A gets T's contents and keeps its operations, name, prefix and product, as MatHeaderMerge() does it, which old releases hide. What else hung on A goes: null spaces, mappings,
-   what was said of it. */
+/* A gets T's contents and keeps its operations, name, prefix and product, as MatHeaderMerge() does it, which old
+   releases hide. What else hung on A goes: null spaces, mappings, what was said of it. */
 static PetscErrorCode HybHeaderMerge(Mat A, Mat *T)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
@@ -261,27 +261,27 @@ static PetscErrorCode HybHeaderMerge(Mat A, Mat *T)
     struct _MatOps *a = A->ops, *t = (*T)->ops, ops = *t;
     const PetscInt  refct = ((PetscObject)*T)->refct;
 
-    *A                          = **T;
-    **T                         = old;
-    *a                          = old.ops[0];
-    *t                          = ops;
-    a->getrowij                 = ops.getrowij;
-    a->restorerowij             = ops.restorerowij;
-    a->getcolumnij              = ops.getcolumnij;
-    a->restorecolumnij          = ops.restorecolumnij;
-    a->coloringpatch            = ops.coloringpatch;
-    a->multdiagonalblock        = ops.multdiagonalblock;
-    ((PetscObject)*T)->refct    = refct;
-    ((PetscObject)*T)->name     = ((PetscObject)A)->name;
-    ((PetscObject)*T)->prefix   = ((PetscObject)A)->prefix;
-    (*T)->product               = A->product;
-    (*T)->redundant             = A->redundant;
-    ((PetscObject)A)->refct     = ((PetscObject)&old)->refct;
-    ((PetscObject)A)->name      = ((PetscObject)&old)->name;
-    ((PetscObject)A)->prefix    = ((PetscObject)&old)->prefix;
-    ((PetscObject)A)->state     = ((PetscObject)&old)->state + 1;
-    A->product                  = old.product;
-    A->redundant                = old.redundant;
+    *A                        = **T;
+    **T                       = old;
+    *a                        = old.ops[0];
+    *t                        = ops;
+    a->getrowij               = ops.getrowij;
+    a->restorerowij           = ops.restorerowij;
+    a->getcolumnij            = ops.getcolumnij;
+    a->restorecolumnij        = ops.restorecolumnij;
+    a->coloringpatch          = ops.coloringpatch;
+    a->multdiagonalblock      = ops.multdiagonalblock;
+    ((PetscObject)*T)->refct  = refct;
+    ((PetscObject)*T)->name   = ((PetscObject)A)->name;
+    ((PetscObject)*T)->prefix = ((PetscObject)A)->prefix;
+    (*T)->product             = A->product;
+    (*T)->redundant           = A->redundant;
+    ((PetscObject)A)->refct   = ((PetscObject)&old)->refct;
+    ((PetscObject)A)->name    = ((PetscObject)&old)->name;
+    ((PetscObject)A)->prefix  = ((PetscObject)&old)->prefix;
+    ((PetscObject)A)->state   = ((PetscObject)&old)->state + 1;
+    A->product                = old.product;
+    A->redundant              = old.redundant;
     PetscCall(MatDestroy(T));
   }
 #endif

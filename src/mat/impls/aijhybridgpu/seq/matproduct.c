@@ -724,8 +724,9 @@ static PetscErrorCode HybOperandIsSeqAIJ(Mat A, PetscBool *flg)
 }
 
 /*
-  A result of the parent's has the type of one of its operands. Has that one a type derived from AIJ which leaves products to AIJ (aijperm, aijsell, aijcrl)? Then so has the
-  result, and the product is the parent's, unless an algorithm of ours was named.
+  A result of the parent's has the type of one of its operands. Has that one a type derived from AIJ which leaves
+  products to AIJ (aijperm, aijsell, aijcrl)? Then so has the result, and the product is the parent's, unless an
+  algorithm of ours was named.
 */
 PetscErrorCode HybProductIsDerived(Mat C, PetscBool seq, PetscBool *derived)
 {
@@ -737,7 +738,8 @@ PetscErrorCode HybProductIsDerived(Mat C, PetscBool seq, PetscBool *derived)
   *derived = PETSC_FALSE;
   PetscCall(PetscObjectTypeCompareAny((PetscObject)D, &plain, MATSEQAIJ, MATMPIAIJ, MATSEQAIJHYBRIDGPU, MATMPIAIJHYBRIDGPU, ""));
   if (plain || MatIsSeqAIJHybridGPU(D)) PetscFunctionReturn(PETSC_SUCCESS);
-  if (seq && product->type == MATPRODUCT_ABt) { /* the parent gives the transpose of B the type of A by MatSetType(), which empties it if B has another one */
+  /* the parent gives the transpose of B the type of A by MatSetType(), which empties it if B has another one */
+  if (seq && product->type == MATPRODUCT_ABt) {
     PetscBool same;
 
     PetscCall(PetscStrcmp(((PetscObject)product->B)->type_name, ((PetscObject)D)->type_name, &same));
