@@ -232,67 +232,6 @@ static PetscErrorCode HybTransposeOnDevice(Mat A, const HybExec *x, HybArena *ar
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A gets T's contents and keeps its operations, name, prefix and product, as MatHeaderMerge() does it, which old
-   releases hide. What else hung on A goes: null spaces, mappings, what was said of it. */
-static PetscErrorCode HybHeaderMerge(Mat A, Mat *T)
-{
-  Mat_SeqAIJHybridGPU *hyb = NULL;
-  PetscCount           adoptions;
-
-  PetscFunctionBegin;
-  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-  adoptions = hyb->adoptions;
-#if PETSC_VERSION_GE(3, 25, 0)
-  {
-    struct _MatOps *a = A->ops, *t = (*T)->ops;
-
-    /* chosen together with the data, see MatSeqAIJHybridGPUExchangeData() */
-    a->getrowij          = t->getrowij;
-    a->restorerowij      = t->restorerowij;
-    a->getcolumnij       = t->getcolumnij;
-    a->restorecolumnij   = t->restorecolumnij;
-    a->coloringpatch     = t->coloringpatch;
-    a->multdiagonalblock = t->multdiagonalblock;
-    PetscCall(MatHeaderMerge(A, T));
-  }
-#else
-  {
-    struct _p_Mat   old = *A;
-    struct _MatOps *a = A->ops, *t = (*T)->ops, ops = *t;
-    const PetscInt  refct = ((PetscObject)*T)->refct;
-
-    *A                        = **T;
-    **T                       = old;
-    *a                        = old.ops[0];
-    *t                        = ops;
-    a->getrowij               = ops.getrowij;
-    a->restorerowij           = ops.restorerowij;
-    a->getcolumnij            = ops.getcolumnij;
-    a->restorecolumnij        = ops.restorecolumnij;
-    a->coloringpatch          = ops.coloringpatch;
-    a->multdiagonalblock      = ops.multdiagonalblock;
-    ((PetscObject)*T)->refct  = refct;
-    ((PetscObject)*T)->name   = ((PetscObject)A)->name;
-    ((PetscObject)*T)->prefix = ((PetscObject)A)->prefix;
-    (*T)->product             = A->product;
-    (*T)->redundant           = A->redundant;
-    ((PetscObject)A)->refct   = ((PetscObject)&old)->refct;
-    ((PetscObject)A)->name    = ((PetscObject)&old)->name;
-    ((PetscObject)A)->prefix  = ((PetscObject)&old)->prefix;
-    ((PetscObject)A)->state   = ((PetscObject)&old)->state + 1;
-    A->product                = old.product;
-    A->redundant              = old.redundant;
-    PetscCall(MatDestroy(T));
-  }
-#endif
-  PetscCall(MatSeqAIJHybridGPUSetBornOps(A, PETSC_TRUE));
-  hyb            = (Mat_SeqAIJHybridGPU *)A->spptr;
-  hyb->owner     = A;
-  hyb->adoptions = adoptions + 1; /* a product that made A sees that it is another one now */
-  PetscCall(HybMarkSet(A, HybShared(hyb), &hyb->copy.mark));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Has A another pattern than when B became its transpose? Then the parent makes a new matrix in B's place. */
 static PetscErrorCode HybDerivedChanged(Mat A, Mat B, PetscBool *changed)
 {

@@ -321,47 +321,6 @@ static PetscErrorCode MatCopy_SeqAIJHybridGPU(Mat A, Mat B, MatStructure str)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/*
-  C takes A's place, as by PETSc's MatHeaderMerge(), which old releases hide: what AIJ does where a result of its own replaces a matrix. A keeps its name, prefix, operations, product and
-  references, and from 3.21 on what is composed with it. All else is C's: claims of symmetry, null spaces, options, counts.
-*/
-PetscErrorCode HybHeaderMerge(Mat A, Mat *C)
-{
-  PetscObject    a = (PetscObject)A, c = (PetscObject)*C;
-  struct _p_Mat  was     = *A;
-  struct _MatOps found   = (*C)->ops[0];
-  MatStencilInfo stencil = (*C)->stencil;
-
-  PetscFunctionBegin;
-#if PETSC_VERSION_GE(3, 21, 0)
-  PetscCall(PetscFunctionListDuplicate(a->qlist, &c->qlist));
-  PetscCall(PetscObjectListDuplicate(a->olist, &c->olist));
-#endif
-  /* MatHeaderReplace() exchanges all: what A keeps is exchanged before */
-  a->name         = c->name;
-  a->prefix       = c->prefix;
-  a->type_name    = c->type_name;
-  A->product      = (*C)->product;
-  A->redundant    = (*C)->redundant;
-  c->name         = was.hdr.name;
-  c->prefix       = was.hdr.prefix;
-  c->type_name    = was.hdr.type_name;
-  (*C)->product   = was.product;
-  (*C)->redundant = was.redundant;
-  c->bops[0]      = a->bops[0];
-  (*C)->ops[0]    = A->ops[0];
-  /* which AIJ has chosen by the inodes of C's data */
-  (*C)->ops->getrowij          = found.getrowij;
-  (*C)->ops->restorerowij      = found.restorerowij;
-  (*C)->ops->getcolumnij       = found.getcolumnij;
-  (*C)->ops->restorecolumnij   = found.restorecolumnij;
-  (*C)->ops->coloringpatch     = found.coloringpatch;
-  (*C)->ops->multdiagonalblock = found.multdiagonalblock;
-  PetscCall(MatHeaderReplace(A, C));
-  A->stencil = stencil;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* The base class does it, which may leave Y with arrays of the host's */
 static PetscErrorCode HybAXPYOnHost(Mat Y, PetscScalar alpha, Mat X, MatStructure str)
 {
@@ -480,7 +439,6 @@ static PetscErrorCode HybUnionAsParent(Mat B, Mat Y, PetscBool same)
   PetscCall(MatSeqAIJHybridGPUGetData(Y, &y));
   b->block       = y->block;
   b->staysonhost = y->staysonhost;
-  b->adoptions   = y->adoptions + 1;
   b->moves       = y->moves + 1;
   /* AIJ takes B's number, which may by chance be Y's of another pattern */
   B->nonzerostate = B->ass_nonzerostate = b->copy.key.nonzerostate = b->checkkey.nonzerostate = Y->nonzerostate + (same ? 0 : 1);
@@ -507,7 +465,6 @@ static PetscErrorCode HybAXPYUnion(Mat Y, PetscScalar alpha, Mat X, const HybExe
   if (!ierr) ierr = HybHeaderMerge(Y, &B);
   if (ierr) (void)MatDestroy(&B);
   PetscCall(ierr);
-  ((Mat_SeqAIJHybridGPU *)Y->spptr)->owner = Y;
   PetscCall(MatSeqAIJHybridGPUGetData(Y, &hyb));
   PetscCall(HybMarkSet(Y, PETSC_FALSE, &hyb->copy.mark));
   HybGlueState.deviceops++;

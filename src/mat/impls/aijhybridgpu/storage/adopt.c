@@ -278,6 +278,58 @@ PetscErrorCode MatSeqAIJHybridGPUAdoptDevice(Mat C, const HybExec *x, HybArena *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/*
+  C, just born, takes A's place, as by PETSc's MatHeaderMerge(), which old releases hide: what AIJ does where a result of its own replaces a matrix. A keeps its
+  name, prefix, operations, product and references, and from 3.21 on what is composed with it. All else is C's: claims of symmetry, null spaces,
+  mappings, options, counts.
+*/
+PetscErrorCode HybHeaderMerge(Mat A, Mat *C)
+{
+  PetscObject    a = (PetscObject)A, c = (PetscObject)*C;
+  struct _p_Mat  was     = *A;
+  struct _MatOps found   = (*C)->ops[0];
+  MatStencilInfo stencil = (*C)->stencil;
+  PetscCount     adoptions;
+
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  adoptions = hyb->adoptions;
+#if PETSC_VERSION_GE(3, 21, 0)
+  PetscCall(PetscFunctionListDuplicate(a->qlist, &c->qlist));
+  PetscCall(PetscObjectListDuplicate(a->olist, &c->olist));
+#endif
+  /* MatHeaderReplace() exchanges all: what A keeps is exchanged before */
+  a->name         = c->name;
+  a->prefix       = c->prefix;
+  a->type_name    = c->type_name;
+  A->product      = (*C)->product;
+  A->redundant    = (*C)->redundant;
+  c->name         = was.hdr.name;
+  c->prefix       = was.hdr.prefix;
+  c->type_name    = was.hdr.type_name;
+  (*C)->product   = was.product;
+  (*C)->redundant = was.redundant;
+  c->bops[0]      = a->bops[0];
+  (*C)->ops[0]    = A->ops[0];
+  /* which AIJ has chosen by the inodes of C's data */
+  (*C)->ops->getrowij          = found.getrowij;
+  (*C)->ops->restorerowij      = found.restorerowij;
+  (*C)->ops->getcolumnij       = found.getcolumnij;
+  (*C)->ops->restorecolumnij   = found.restorecolumnij;
+  (*C)->ops->coloringpatch     = found.coloringpatch;
+  (*C)->ops->multdiagonalblock = found.multdiagonalblock;
+  PetscCall(MatHeaderReplace(A, C));
+  A->stencil = stencil;
+  PetscCall(MatSeqAIJHybridGPUSetBornOps(A, PETSC_TRUE));
+  hyb            = (Mat_SeqAIJHybridGPU *)A->spptr;
+  hyb->owner     = A;
+  hyb->adoptions = adoptions + 1; /* a product that made A sees that it is another one now */
+  PetscCall(HybMarkSet(A, HybShared(hyb), &hyb->copy.mark));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* What MatStoreValues() keeps beside the arrays of `from` goes to A, of the same pattern; the values of `from` are lost */
 static PetscErrorCode HybMoveStoredValues(Mat from, Mat A, const Mat_SeqAIJHybridGPU *hyb)
 {
