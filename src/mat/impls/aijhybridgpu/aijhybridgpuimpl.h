@@ -87,8 +87,8 @@ typedef struct {
   PetscCount      entered[HYB_LIVES]; /* how often it came to live there */
   HybArena        arrays;             /* i, j, a that the base class uses and this object owns (a result of ours); freed after the parent's destroy */
   const PetscInt *adopted;            /* the i that the base class got with them */
-  HybArena        moved;              /* values in page-locked or managed memory, that AIJ's pointer names while former is not NULL */
-  PetscScalar    *former, *movedto;   /* AIJ's own array of values, put aside, and ours, that its pointer names */
+  HybArena        moved;              /* values in page-locked or managed memory, that AIJ's pointer names while movedto is not NULL */
+  PetscScalar    *former, *movedto;   /* AIJ's own array of values, put aside (NULL where there are none), and ours */
   PetscCount      movednnz;           /* entries of both */
   HybRetired      retired;
   int             readers, writers, rows; /* who holds values, or rows of MatGetRow() */

@@ -81,11 +81,11 @@ PetscErrorCode MatSeqAIJHybridGPUSetValuesBegin(Mat A, PetscInt m, const PetscIn
   PetscFunctionBegin;
   if (!hyb) PetscFunctionReturn(PETSC_SUCCESS);
   hyb->inserted = PETSC_TRUE;
-  if ((!hyb->arrays.blocks && !hyb->former) || MatSeqAIJHybridGPULockedTakesValues(hyb)) PetscFunctionReturn(PETSC_SUCCESS);
+  if ((!hyb->arrays.blocks && !hyb->movedto) || MatSeqAIJHybridGPULockedTakesValues(hyb)) PetscFunctionReturn(PETSC_SUCCESS);
   if (hyb->lives == HYB_LIVES_PROMOTED && !HybStorageHeld(hyb)) PetscCall(MatSeqAIJHybridGPUDemote(A));
-  if (!hyb->arrays.blocks && !hyb->former) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!hyb->arrays.blocks && !hyb->movedto) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, NULL, NULL, NULL));
-  has = (PetscBool)(hyb->former || i == hyb->adopted);
+  has = (PetscBool)(hyb->movedto || i == hyb->adopted);
   if (has) PetscCall(HybHasEntries(A, m, rows, n, cols, &has));
   if (!has) PetscCall(MatSeqAIJHybridGPUDisown(A));
   else PetscCall(MatSeqAIJHybridGPUHostWrites(A));
@@ -122,7 +122,7 @@ static PetscErrorCode HybZeroRowsBegin(Mat A, PetscInt n, const PetscInt rows[],
   stays = (PetscBool)(hyb && (hyb->lives == HYB_LIVES_LOCKED || HybStorageHeld(hyb)) && (columns || (hyb->asked[HYB_ASKED_KEEP_PATTERN].said && hyb->asked[HYB_ASKED_KEEP_PATTERN].flg)));
   if (!stays) PetscCall(MatSeqAIJHybridGPUDemote(A));
   PetscCall(MatSeqAIJHybridGPUHostWrites(A));
-  if (!hyb || (!hyb->arrays.blocks && !hyb->former) || diag == (PetscScalar)0) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!hyb || (!hyb->arrays.blocks && !hyb->movedto) || diag == (PetscScalar)0) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybLentGet(A, PETSC_FALSE, &l));
   for (PetscInt k = 0; k < n && !lacks; k++) {
     PetscInt where;

@@ -7,7 +7,7 @@
 static PetscErrorCode HybCopyForget(Mat A, Mat_SeqAIJHybridGPU *hyb)
 {
   PetscFunctionBegin;
-  if (hyb->former && hyb->lives == HYB_LIVES_PROMOTED) PetscCall(MatSeqAIJHybridGPUDemote(A));
+  if (hyb->movedto && hyb->lives == HYB_LIVES_PROMOTED) PetscCall(MatSeqAIJHybridGPUDemote(A));
   if (hyb->lives == HYB_LIVES_SHARED || hyb->lives == HYB_LIVES_MIRRORED) PetscCall(PetscMemzero(&hyb->copy, sizeof(hyb->copy))); /* the base class has arrays of its own */
   else {
     PetscCall(HybArenaReset(&hyb->copy.arena));

@@ -255,7 +255,7 @@ PetscErrorCode MatSeqAIJHybridGPUDemote(Mat A)
   size_t               bytes;
 
   PetscFunctionBegin;
-  if (!MatIsSeqAIJHybridGPU(A) || !hyb || !hyb->former) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!MatIsSeqAIJHybridGPU(A) || !hyb || !hyb->movedto) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   if (*HybFrameValues(A) != hyb->movedto) { /* the parent has arrays of its own already */
     PetscCall(HybStorageDropMoved(A, hyb));
@@ -266,7 +266,7 @@ PetscErrorCode MatSeqAIJHybridGPUDemote(Mat A)
   bytes    = sizeof(PetscScalar) * (size_t)hyb->movednnz;
   x        = &hyb->moved.exec;
   PetscCall(HybExecRefresh(x));
-  PetscCall(x->backend->copy(x, hyb->former, *a, bytes, promoted ? HYB_COPY_DEVICE_TO_HOST : HYB_COPY_HOST_TO_HOST));
+  if (bytes) PetscCall(x->backend->copy(x, hyb->former, *a, bytes, promoted ? HYB_COPY_DEVICE_TO_HOST : HYB_COPY_HOST_TO_HOST));
   if (promoted) {
     PetscCall(x->backend->sync(x));
     PetscCall(HybLogToHost((PetscLogDouble)bytes));
@@ -274,8 +274,8 @@ PetscErrorCode MatSeqAIJHybridGPUDemote(Mat A)
     hyb->copy.values = PETSC_FALSE;
     hyb->writes      = 0;
   } else hyb->locknever = PETSC_TRUE;
-  *a          = hyb->former; /* not before the values are there */
-  hyb->former = NULL;
+  *a           = hyb->former; /* not before the values are there */
+  hyb->movedto = NULL;
   PetscCall(HybStorageGo(hyb, HYB_LIVES_COPIED));
   if (!hyb->copy.pattern) hyb->lives = HYB_LIVES_HOST;
   PetscCall(MatSeqAIJHybridGPUSetBornOps(A, PETSC_FALSE));
@@ -288,14 +288,14 @@ PetscErrorCode MatSeqAIJHybridGPUDemote(Mat A)
 PetscErrorCode HybStorageDropMoved(Mat A, Mat_SeqAIJHybridGPU *hyb)
 {
   PetscFunctionBegin;
-  if (!hyb->former) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!hyb->movedto) PetscFunctionReturn(PETSC_SUCCESS);
   if (*HybFrameValues(A) == hyb->movedto) *HybFrameValues(A) = hyb->former;
   if (hyb->lives == HYB_LIVES_PROMOTED) { /* the copy's values were these */
     hyb->copy.csr.a  = NULL;
     hyb->copy.values = PETSC_FALSE;
   }
-  hyb->former = NULL;
-  hyb->lives  = hyb->copy.pattern ? HYB_LIVES_COPIED : HYB_LIVES_HOST;
+  hyb->movedto = NULL;
+  hyb->lives   = hyb->copy.pattern ? HYB_LIVES_COPIED : HYB_LIVES_HOST;
   PetscCall(HybStorageRetire(hyb, &hyb->moved));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
