@@ -138,7 +138,7 @@ PetscErrorCode HybNorm_Host(const HybExec *exec, HybArena *work, const HybCSR *A
 
     PetscCall(HybArenaCalloc(work, HYB_WORK(exec), A->n, sizeof(PetscReal), &sum));
     for (PetscCount k = 0; k < A->nnz; k++) sum[A->j[k]] += PetscAbsScalar(a[k]);
-    for (PetscInt c = 0; c < A->n; c++) result = LargerOrNaN(result, sum[c]);
+    for (PetscInt c = 0; c < A->n; c++) result = sum[c] > result ? sum[c] : result; /* passes over NaN, as PETSc does */
     PetscCall(HybArenaFree(work, &sum));
   } break;
   case HYB_NORM_INFINITY:
@@ -146,7 +146,7 @@ PetscErrorCode HybNorm_Host(const HybExec *exec, HybArena *work, const HybCSR *A
       PetscReal sum = 0;
 
       for (PetscInt k = A->i[r]; k < A->i[r + 1]; k++) sum += PetscAbsScalar(a[k]);
-      result = LargerOrNaN(result, sum);
+      result = sum > result ? sum : result;
     }
     break;
   default:

@@ -271,7 +271,8 @@ PetscErrorCode HybCSRDiagonalSet_CUDA(const HybExec *exec, HybArena *work, HybCS
 }
 
 /*
-  Norms. Grids are fixed, so the order of summation depends on the matrix alone. NaN and infinity come through.
+  Norms. Grids are fixed, so the order of summation depends on the matrix alone. Infinity comes through, and NaN in the Frobenius norm; in the others PETSc
+  passes over a row or column whose sum is NaN, and so do these.
 
   The sum of squares is kept in three accumulators, for large, ordinary and small numbers (J. Blue, A portable Fortran program to find the Euclidean norm of a
   vector, ACM TOMS 4(1), 1978), so that nothing over- or underflows on the way and one pass is enough.
@@ -313,11 +314,11 @@ static __global__ __launch_bounds__(CSR_THREADS) void CSRSumSquares(PetscCount n
   if (threadIdx.x == 0) partial[blockIdx.x] = s;
 }
 
-/* the larger one; NaN is larger than all */
-struct MaxOrNaN {
+/* the larger one; a sum that is NaN is passed over, as PETSc does */
+struct Larger {
   __host__ __device__ __forceinline__ PetscReal operator()(const PetscReal &a, const PetscReal &b) const
   {
-    return b > a || b != b ? b : a;
+    return b > a ? b : a;
   }
 };
 
@@ -335,9 +336,9 @@ static __global__ __launch_bounds__(CSR_THREADS) void CSRLargestRowSum(PetscInt 
       for (PetscInt k = i[r] + lane; k < end; k += W) sum += HybAbs(a[perm ? perm[k] : k]);
     }
     sum     = HybSubwarpSum<W>(sum);
-    largest = MaxOrNaN()(largest, sum);
+    largest = Larger()(largest, sum);
   }
-  largest = HybBlockReduce<CSR_THREADS>(largest, scratch, MaxOrNaN());
+  largest = HybBlockReduce<CSR_THREADS>(largest, scratch, Larger());
   if (threadIdx.x == 0) partial[blockIdx.x] = largest;
 }
 
@@ -383,7 +384,7 @@ PetscErrorCode HybCSRNorm_CUDA(const HybExec *exec, HybArena *work, const HybCSR
     ROW_BY_WIDTH(w, CALL);
 #undef CALL
     PetscCall(CSRFetch(exec, host, partial, (size_t)blocks * sizeof(*partial)));
-    for (PetscCount k = 0; k < blocks; k++) *norm = MaxOrNaN()(*norm, host[k]);
+    for (PetscCount k = 0; k < blocks; k++) *norm = Larger()(*norm, host[k]);
     if (type == HYB_NORM_1) {
       PetscCall(HybArenaFree(work, &T.i));
       PetscCall(HybArenaFree(work, &T.j));
