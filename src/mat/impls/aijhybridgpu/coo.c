@@ -148,6 +148,7 @@ static PetscErrorCode MatSetPreallocationCOO_Device(Mat A, const HybExec *x, Pet
   HybArena             arrays, work;
   HybCSR               csr;
   void                *di = NULL, *dj = NULL;
+  PetscInt             assemblies;
   PetscErrorCode       ierr;
 
   PetscFunctionBegin;
@@ -168,7 +169,9 @@ static PetscErrorCode MatSetPreallocationCOO_Device(Mat A, const HybExec *x, Pet
 
     if (!ierr) ierr = later;
   }
+  assemblies = A->num_ass;
   if (!ierr) ierr = MatSeqAIJHybridGPUAdoptDevice(A, x, &arrays, &csr);
+  A->num_ass = assemblies; /* as the parent's: the first values' assembly leaves what was said of symmetries */
   if (ierr) {
     (void)HybArenaReset(&arrays);
     (void)HybCOODestroy(coo);

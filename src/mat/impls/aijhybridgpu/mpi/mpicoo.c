@@ -152,6 +152,7 @@ static PetscErrorCode HybMPICOOAdopt(Mat A, const HybExec *x, HybArena arrays[2]
     PetscCall(MatSeqAIJHybridGPUGetData(block[k], &b));
     b->choices = hyb->choices;
     PetscCall(MatSeqAIJHybridGPUAdoptDevice(block[k], x, &arrays[k], &csr[k]));
+    block[k]->num_ass = 1; /* as the parent's. A's stays as it is: the first values' assembly leaves what was said of symmetries. */
   }
   PetscCall(MatSetOption(T, MAT_IGNORE_OFF_PROC_ENTRIES, hyb->ignoreoffproc));
   data               = A->data;
@@ -160,7 +161,6 @@ static PetscErrorCode HybMPICOOAdopt(Mat A, const HybExec *x, HybArena arrays[2]
   A->preallocated    = PETSC_TRUE;
   A->assembled       = PETSC_TRUE;
   A->was_assembled   = PETSC_FALSE;
-  A->num_ass++;
   A->nonzerostate++;
   A->ass_nonzerostate = A->nonzerostate;
   PetscCall(PetscObjectStateIncrease((PetscObject)A));
