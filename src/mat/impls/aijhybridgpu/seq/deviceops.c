@@ -15,11 +15,50 @@ static PetscErrorCode HybWorkEnd(HybArena *work, PetscErrorCode ierr)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Y's values were written on the device, and AIJ ends such an operation with an assembly: it counts, and claims of symmetry go unless they are eternal */
+PetscErrorCode MatSeqAIJHybridGPUAssembleWritten(Mat Y)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(Y, &hyb));
+  hyb->assembling = hyb->copy.mark.state;
+  PetscCall(MatAssemblyBegin(Y, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(Y, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Is zero times NaN zero? In MatScale() of AIJ it is the BLAS that decides, and its releases differ: AIJ is asked, once. */
+static PetscErrorCode HybZeroWins(PetscBool *zero)
+{
+  static int  known = -1;
+  PetscInt    i[2] = {0, 32}, j[32];
+  PetscScalar a[32];
+  PetscReal   nothing = 0;
+  Mat         T;
+
+  PetscFunctionBegin;
+  if (known < 0) {
+    for (PetscInt k = 0; k < 32; k++) {
+      j[k] = k;
+      a[k] = nothing / nothing;
+    }
+    PetscCall(MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, 1, 32, i, j, a, &T));
+    PetscCall((*HYB_PARENT.scale)(T, 0.0));
+    PetscCall(MatDestroy(&T));
+    known = 1;
+    for (PetscInt k = 0; k < 32; k++)
+      if (a[k] != (PetscScalar)0) known = 0;
+  }
+  *zero = (PetscBool)known;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode MatScale_SeqAIJHybridGPU(Mat A, PetscScalar alpha)
 {
   HybExec         x;
   HybCSR          csr;
-  PetscBool       device;
+  PetscBool       device, zero = PETSC_FALSE;
   HybWriteThrough w;
 
   PetscFunctionBegin;
@@ -34,7 +73,9 @@ static PetscErrorCode MatScale_SeqAIJHybridGPU(Mat A, PetscScalar alpha)
   }
   PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_SCALE], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
-  PetscCall(x.backend->csr->scale(&x, csr.nnz, (HybScalar *)&alpha, csr.a));
+  if (alpha == (PetscScalar)0) PetscCall(HybZeroWins(&zero));
+  if (zero) PetscCall(x.backend->zero(&x, csr.a, sizeof(HybScalar) * (size_t)csr.nnz));
+  else PetscCall(x.backend->csr->scale(&x, csr.nnz, (HybScalar *)&alpha, csr.a));
   PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(A, &x, PETSC_TRUE));
   PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_SCALE], A, 0, 0, 0));
   PetscCall(PetscLogGpuFlops((PetscLogDouble)csr.nnz));
@@ -203,11 +244,23 @@ static PetscErrorCode MatSeqAIJHybridGPUDiagonalSet(Mat A, Vec v, const PetscSca
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&w, sizeof(w)));
   if (add || mode == INSERT_VALUES) PetscCall(MatSeqAIJHybridGPUWriteBegin(A, PETSC_TRUE, &x, &device, &w));
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  if (device && !v && !hyb->copy.csr.nnz) device = PETSC_FALSE; /* AIJ preallocates an empty matrix */
+#if PETSC_VERSION_GE(3, 25, 0)
+  if (A->rmap->n > A->cmap->n) device = PETSC_FALSE; /* AIJ goes entry by entry, and refuses the rows below; before, it wrote past them */
+#endif
   if (device) {
     PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_DIAGONALSET], A, 0, 0, 0));
     PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
     PetscCall(HybDiagonalSetOnDevice(&x, &csr, v, alpha, add, &missing));
     if (!missing) PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(A, &x, PETSC_TRUE));
+#if PETSC_VERSION_LT(3, 25, 0)
+    if (!missing && !v) { /* AIJ's MatShift() ends with an assembly */
+      PetscCall(MatSeqAIJHybridGPUAssembleWritten(A));
+      PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+      hyb->copy.mark.step = PETSC_TRUE;
+    }
+#endif
     PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_DIAGONALSET], A, 0, 0, 0));
     if (!missing) PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -393,19 +446,6 @@ static PetscErrorCode HybRowsAscend(Mat X, const HybExec *x, const HybCSR *csr, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Y's values were written on the device, and AIJ ends such an operation with an assembly: it counts, and claims of symmetry go unless they are eternal */
-static PetscErrorCode HybAssembleWritten(Mat Y)
-{
-  Mat_SeqAIJHybridGPU *hyb = NULL;
-
-  PetscFunctionBegin;
-  PetscCall(MatSeqAIJHybridGPUGetData(Y, &hyb));
-  hyb->assembling = hyb->copy.mark.state;
-  PetscCall(MatAssemblyBegin(Y, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(Y, MAT_FINAL_ASSEMBLY));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* B = Y + alpha X with the union of the patterns, on the device */
 static PetscErrorCode HybUnionOnDevice(Mat B, const HybExec *x, const HybCSR *yc, PetscScalar alpha, const HybCSR *xc, PetscCount *nnz)
 {
@@ -427,46 +467,45 @@ static PetscErrorCode HybUnionOnDevice(Mat B, const HybExec *x, const HybCSR *yc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* B, the union, gets what is to be as it would be with AIJ, which makes such a matrix by preallocation and MatSetValues(), and what of ours Y had */
-static PetscErrorCode HybUnionAsParent(Mat B, Mat Y, PetscBool same)
+/* B, just born on the device, takes the place of Y, which lives there; same: their patterns are. B gets what of ours Y had. */
+PetscErrorCode MatSeqAIJHybridGPUMerge(Mat Y, Mat *B, PetscBool same)
 {
   Mat_SeqAIJHybridGPU *b = NULL, *y = NULL;
   PetscObject          coo = NULL;
 
   PetscFunctionBegin;
-  PetscCall(MatSetOption(B, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_TRUE));
-  PetscCall(MatSeqAIJHybridGPUGetData(B, &b));
+  PetscCall(MatSeqAIJHybridGPUGetData(*B, &b));
   PetscCall(MatSeqAIJHybridGPUGetData(Y, &y));
   b->block       = y->block;
   b->staysonhost = y->staysonhost;
   b->moves       = y->moves + 1;
+  b->coocount    = same ? y->coocount : -1;
   /* AIJ takes B's number, which may by chance be Y's of another pattern */
-  B->nonzerostate = B->ass_nonzerostate = b->copy.key.nonzerostate = b->checkkey.nonzerostate = Y->nonzerostate + (same ? 0 : 1);
-  b->coocount                                                                                = same ? y->coocount : -1;
+  (*B)->nonzerostate = (*B)->ass_nonzerostate = Y->nonzerostate + (same ? 0 : 1);
+  b->copy.key.nonzerostate = b->checkkey.nonzerostate = (*B)->nonzerostate;
   if (same) PetscCall(PetscObjectQuery((PetscObject)Y, "HybCOO", &coo));
   else PetscCall(PetscObjectCompose((PetscObject)Y, "HybCOO", NULL));
-  if (coo) PetscCall(PetscObjectCompose((PetscObject)B, "HybCOO", coo));
+  if (coo) PetscCall(PetscObjectCompose((PetscObject)*B, "HybCOO", coo));
+  PetscCall(HybHeaderMerge(Y, B));
+  PetscCall(HybMarkSet(Y, PETSC_FALSE, &b->copy.mark));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybAXPYUnion(Mat Y, PetscScalar alpha, Mat X, const HybExec *x, const HybCSR *xc, const HybCSR *yc)
+static PetscErrorCode HybAXPYUnion(Mat Y, PetscScalar alpha, const HybExec *x, const HybCSR *xc, const HybCSR *yc)
 {
-  Mat                  B;
-  Mat_SeqAIJHybridGPU *hyb = NULL;
-  PetscCount           nnz = 0;
-  PetscErrorCode       ierr;
+  Mat            B;
+  PetscCount     nnz = 0;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUCreateLike(Y, Y->rmap->n, Y->cmap->n, Y->rmap->bs, Y->cmap->bs, &B));
   ierr = PetscLayoutReference(Y->rmap, &B->rmap);
   if (!ierr) ierr = PetscLayoutReference(Y->cmap, &B->cmap);
   if (!ierr) ierr = HybUnionOnDevice(B, x, yc, alpha, xc, &nnz);
-  if (!ierr) ierr = HybUnionAsParent(B, Y, (PetscBool)(nnz == yc->nnz)); /* X's entries are all Y's then */
-  if (!ierr) ierr = HybHeaderMerge(Y, &B);
+  if (!ierr) ierr = MatSetOption(B, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_TRUE); /* AIJ preallocates it */
+  if (!ierr) ierr = MatSeqAIJHybridGPUMerge(Y, &B, (PetscBool)(nnz == yc->nnz)); /* X's entries are all Y's then */
   if (ierr) (void)MatDestroy(&B);
   PetscCall(ierr);
-  PetscCall(MatSeqAIJHybridGPUGetData(Y, &hyb));
-  PetscCall(HybMarkSet(Y, PETSC_FALSE, &hyb->copy.mark));
   HybGlueState.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -511,10 +550,10 @@ static PetscErrorCode HybAXPYOnDevice(Mat Y, PetscScalar alpha, Mat X, MatStruct
   if (missing) {
     PetscCheck(str != SAME_NONZERO_PATTERN, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "The patterns of the two matrices differ, though SAME_NONZERO_PATTERN was said");
     if (str == SUBSET_NONZERO_PATTERN) *done = PETSC_FALSE; /* AIJ inserts what is missing, or refuses it */
-    else PetscCall(HybAXPYUnion(Y, alpha, X, x, &xc, &yc));
+    else PetscCall(HybAXPYUnion(Y, alpha, x, &xc, &yc));
   } else {
     PetscCall(MatSeqAIJHybridGPUDeviceWritten(Y, x));
-    if (str == SUBSET_NONZERO_PATTERN) PetscCall(HybAssembleWritten(Y));
+    if (str == SUBSET_NONZERO_PATTERN) PetscCall(MatSeqAIJHybridGPUAssembleWritten(Y));
   }
   if (*done) PetscCall(PetscLogGpuFlops(2.0 * (PetscLogDouble)xc.nnz));
   PetscFunctionReturn(PETSC_SUCCESS);
