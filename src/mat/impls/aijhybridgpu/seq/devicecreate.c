@@ -396,6 +396,7 @@ static PetscErrorCode MatSeqAIJHybridGPUSubMatrix(Mat A, IS isrow, IS iscol, Mat
   PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_SUBMATRIX], A, 0, 0, 0));
   if (reuse == MAT_REUSE_MATRIX) {
     PetscCall(HybDerivedRefresh(A, *B, &x, isrow, iscol, done));
+    if (*done) PetscCall(MatSeqAIJHybridGPUAssembleWritten(*B)); /* as the parent */
     if (*done || !MatIsSeqAIJHybridGPU(*B) || (*B)->rmap->n != nrows || (*B)->cmap->n != ncols) {
       PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_SUBMATRIX], A, 0, 0, 0));
       PetscFunctionReturn(PETSC_SUCCESS);
@@ -422,6 +423,7 @@ static PetscErrorCode MatSeqAIJHybridGPUSubMatrix(Mat A, IS isrow, IS iscol, Mat
   }
   if (!ierr) {
     ierr = MatSeqAIJHybridGPUAdoptDevice(S, &x, &arrays, &csr);
+    if (!ierr && reuse == MAT_INITIAL_MATRIX) ierr = MatSetOption(S, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_TRUE); /* the parent preallocates it */
     if (ierr && reuse == MAT_INITIAL_MATRIX) (void)MatDestroy(&S);
   }
   if (ierr) {
