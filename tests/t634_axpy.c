@@ -1,7 +1,9 @@
 /*
-  MatAXPY() and MatAYPX() beside MATAIJ: patterns that are the same, within each other or neither, by every MatStructure, with matrices of every birth (assembled, from coordinates, products,
-  duplicates, written on the device). Compared are not the entries alone: the class of an error, states that moved, claims of symmetry, null spaces, maps, names, what is composed, counts, whether
-  there is room for another entry, and whether MatSetValuesCOO() goes on. What PETSc does with them: TSBEULER, GAMG of a graph.
+  MatAXPY() and MatAYPX() beside MATAIJ: patterns that are the same, within each other or neither, by every
+  MatStructure, with matrices of every birth (assembled, from coordinates, products, duplicates, written on the
+  device). Compared are not the entries alone: the class of an error, states that moved, claims of symmetry, null
+  spaces, maps, names, what is composed, counts, whether there is room for another entry, and whether
+  MatSetValuesCOO() goes on. What PETSc does with them: TSBEULER, GAMG of a graph.
 
 TEST np=1,2
 TEST np=1,2 @emulated
@@ -334,7 +336,8 @@ static PetscErrorCode TwinsCompare(Twins *t, const PetscErrorCode error[2])
   PetscCall(Differs("error", (PetscInt)error[0], (PetscInt)error[1]));
   for (int k = 0; k < 2; k++) PetscCall(Look(t->m[k], &now[k]));
   PetscCall(Differs("state moved", now[0].state != t->before[0].state, now[1].state != t->before[1].state));
-  /* MATAIJ's number may stay by chance where another matrix takes the place: then ours is free to move, but not with the pattern as it was */
+  /* MATAIJ's number may stay by chance where another matrix takes the place: then ours is free to move, but not
+     with the pattern as it was */
   if (t->copy && now[1].is[ISASSEMBLED]) PetscCall(Same(t->copy, t->m[1], PETSC_FALSE, &same));
   if (!same && now[0].nonzero != t->before[0].nonzero) PetscCall(Differs("pattern's state moved with the pattern", PETSC_TRUE, now[1].nonzero != t->before[1].nonzero));
   if (Size == 1 && same && t->copy && now[0].nonzero == t->before[0].nonzero) PetscCall(Differs("pattern's state moved", PETSC_FALSE, now[1].nonzero != t->before[1].nonzero));
@@ -392,7 +395,8 @@ static PetscErrorCode TestSum(Birth by, Birth bx, Pattern py, Pattern px, MatStr
     PetscCall(TwinsCompare(&y, error));
     if (error[0] || error[1]) break;
     if (round || by != COORDINATES) continue;
-    /* MATAIJ reads past its coordinates where there are more entries now, and before 3.21 has none in the matrix that took the other's place */
+    /* MATAIJ reads past its coordinates where there are more entries now, and before 3.21 has none in the matrix
+       that took the other's place */
     goeson = Within(px, py);
     if (PETSC_VERSION_LT(3, 21, 0) && (str == DIFFERENT_NONZERO_PATTERN || (str == UNKNOWN_NONZERO_PATTERN && (py != px || Size > 1)))) goeson = PETSC_FALSE;
     if (!goeson) continue;
@@ -424,7 +428,8 @@ static PetscErrorCode TestOptions(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Other numbers of entries, SAME said: MATAIJ adds past the end where it does not look (a PETSc without checks), so the device's alone. And a matrix with itself. */
+/* Other numbers of entries, SAME said: MATAIJ adds past the end where it does not look (a PETSc without checks),
+   so the device's alone. And a matrix with itself. */
 static PetscErrorCode TestRefused(void)
 {
   Mat            Y, X, B;
@@ -453,7 +458,7 @@ static PetscErrorCode TestRefused(void)
       PetscCall(TwinsMake(c ? COORDINATES : PRODUCT, WIDER, 1, PETSC_TRUE, &t));
       for (int k = 0; k < 2; k++) QUIETLY(errors[k], MatAXPY(t.m[k], c ? -1.0 : 0.0, t.m[k], (MatStructure)str));
       PetscCall(TwinsCompare(&t, errors));
-      /* before 3.26 MATAIJ's MatAYPX() scales X too */
+      /* before 3.26 PETSc's MatAYPX() of a matrix and itself scales both */
       for (int k = 0; k < 2; k++) QUIETLY(errors[k], MatAYPX(t.m[k], c == 2 ? 0.0 : 3.0, t.m[k], (MatStructure)str));
       PetscCall(TwinsCompare(&t, errors));
       PetscCall(TwinsDestroy(&t));
@@ -461,7 +466,8 @@ static PetscErrorCode TestRefused(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* u' + A u = B u, both Jacobians from coordinates: TS adds the second one's to the first one's by UNKNOWN_NONZERO_PATTERN, in each step */
+/* u' + A u = B u, both Jacobians from coordinates: TS adds the second one's to the first one's by
+   UNKNOWN_NONZERO_PATTERN, in each step */
 static PetscErrorCode Left(TS ts, PetscReal time, Vec u, Vec v, Vec f, void *ctx)
 {
   PetscFunctionBeginUser;
@@ -595,7 +601,7 @@ static PetscErrorCode TestSaidBefore(void)
   {
     Mat      A[2];
     Seen     now[2];
-    PetscInt i[N * N], j[N * N], n;
+    PetscInt i[N * N], j[N * N], n = 0;
 
     for (int k = 0; k < 2; k++) {
       PetscLayout map;
@@ -606,7 +612,9 @@ static PetscErrorCode TestSaidBefore(void)
       PetscCall(MatGetLayouts(A[k], &map, NULL));
       PetscCall(PetscLayoutSetUp(map));
     }
-    for (int round = 0; round < (Size > 1 ? 2 : 4); round++) { /* with coordinates in the first and the third one; of a parallel MATAIJ the second ones' pattern has by chance the number of the first ones' */
+    /* Coordinates come in the first and the third one. Of a parallel MATAIJ the second ones' pattern has by chance the
+       number of the first ones'. */
+    for (int round = 0; round < (Size > 1 ? 2 : 4); round++) {
       for (int k = 0; k < 2; k++) {
         PetscScalar v[N * N];
 
@@ -675,7 +683,6 @@ static PetscErrorCode Operate(Op op, Mat A, PetscReal out[], Mat *made)
   PetscReal          nothing = 0;
   const PetscScalar *a;
   Vec                l, r, d, w;
-  Mat                B;
   IS                 rows, columns;
   PetscErrorCode     error = PETSC_SUCCESS;
 
@@ -764,7 +771,6 @@ static PetscErrorCode Operate(Op op, Mat A, PetscReal out[], Mat *made)
   default: break;
   }
   if (!error && op >= OP_DIAGONAL && op <= OP_ROWSUM) {
-    B = NULL;
     PetscCall(VecGetArrayRead(d, &a));
     for (PetscInt k = 0; k < m; k++) out[k] = PetscRealPart(a[k]);
     PetscCall(VecRestoreArrayRead(d, &a));
@@ -872,8 +878,10 @@ int main(int argc, char **argv)
     for (int birth = 0; birth < BIRTHS; birth++)
       for (int odd = 0; odd < 4; odd++)
         for (int shape = 0; shape < 4; shape++) {
-          if (op == OP_COPY_WRONG && (shape || birth == ASSEMBLED || birth == WRITTEN)) continue; /* PETSc compares functions then, and goes entry by entry */
-          if (PETSC_VERSION_LT(3, 25, 0) && shape == 2 && op >= OP_SET_INSERT && op <= OP_SET_MAX) continue; /* MATAIJ writes past the diagonal */
+          /* PETSc compares functions then, and goes entry by entry */
+          if (op == OP_COPY_WRONG && (shape || birth == ASSEMBLED || birth == WRITTEN)) continue;
+          /* MATAIJ writes past the diagonal */
+          if (PETSC_VERSION_LT(3, 25, 0) && shape == 2 && op >= OP_SET_INSERT && op <= OP_SET_MAX) continue;
           PetscCall(TestOperation((Op)op, (Birth)birth, (Pattern)((op + odd) % 4), odd, shape));
         }
   PetscCall(MatTestFinalize(&code));

@@ -271,8 +271,8 @@ PetscErrorCode HybCSRDiagonalSet_CUDA(const HybExec *exec, HybArena *work, HybCS
 }
 
 /*
-  Norms. Grids are fixed, so the order of summation depends on the matrix alone. Infinity comes through, and NaN in the Frobenius norm; in the others PETSc
-  passes over a row or column whose sum is NaN, and so do these.
+  Norms. Grids are fixed, so the order of summation depends on the matrix alone. Infinity comes through, and NaN in the
+  Frobenius norm; in the others PETSc passes over a row or column whose sum is NaN, and so do these.
 
   The sum of squares is kept in three accumulators, for large, ordinary and small numbers (J. Blue, A portable Fortran program to find the Euclidean norm of a
   vector, ACM TOMS 4(1), 1978), so that nothing over- or underflows on the way and one pass is enough.

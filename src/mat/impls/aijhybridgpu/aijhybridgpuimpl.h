@@ -298,8 +298,11 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUPatternMoved(Mat);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDiagonalIsFull(Mat, PetscBool *);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetDeviceOps(Mat, PetscBool on);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetBornOps(Mat, PetscBool);
-/* B, just born on the device, takes the place of A, which lives there, where AIJ calls MatHeaderMerge(); same: their patterns are */
+/* B, just born on the device, takes the place of A, which lives there, where AIJ calls MatHeaderMerge(); same: their
+   patterns are */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUMerge(Mat A, Mat *B, PetscBool same);
+/* storage/adopt.c: the same of the headers alone */
+PETSC_INTERN PetscErrorCode HybHeaderMerge(Mat A, Mat *C);
 /* an assembly of what was written on the device, where AIJ's operation ends with one */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAssembleWritten(Mat);
 /* seq/devicecreate.c: operations that make a matrix from another on the device */

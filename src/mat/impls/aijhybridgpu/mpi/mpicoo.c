@@ -152,7 +152,8 @@ static PetscErrorCode HybMPICOOAdopt(Mat A, const HybExec *x, HybArena arrays[2]
     PetscCall(MatSeqAIJHybridGPUGetData(block[k], &b));
     b->choices = hyb->choices;
     PetscCall(MatSeqAIJHybridGPUAdoptDevice(block[k], x, &arrays[k], &csr[k]));
-    block[k]->num_ass = 1; /* as the parent's. A's stays as it is: the first values' assembly leaves what was said of symmetries. */
+    /* as the parent's. A's stays as it is: the first values' assembly leaves what was said of symmetries. */
+    block[k]->num_ass = 1;
   }
   PetscCall(MatSetOption(T, MAT_IGNORE_OFF_PROC_ENTRIES, hyb->ignoreoffproc));
   data               = A->data;

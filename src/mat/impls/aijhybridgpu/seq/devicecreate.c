@@ -423,7 +423,8 @@ static PetscErrorCode MatSeqAIJHybridGPUSubMatrix(Mat A, IS isrow, IS iscol, Mat
   }
   if (!ierr) {
     ierr = MatSeqAIJHybridGPUAdoptDevice(S, &x, &arrays, &csr);
-    if (!ierr && reuse == MAT_INITIAL_MATRIX) ierr = MatSetOption(S, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_TRUE); /* the parent preallocates it */
+    /* the parent preallocates it */
+    if (!ierr && reuse == MAT_INITIAL_MATRIX) ierr = MatSetOption(S, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_TRUE);
     if (ierr && reuse == MAT_INITIAL_MATRIX) (void)MatDestroy(&S);
   }
   if (ierr) {

@@ -15,7 +15,8 @@ static PetscErrorCode HybWorkEnd(HybArena *work, PetscErrorCode ierr)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Y's values were written on the device, and AIJ ends such an operation with an assembly: it counts, and claims of symmetry go unless they are eternal */
+/* Y's values were written on the device, and AIJ ends such an operation with an assembly: it counts, and claims of
+   symmetry go unless they are eternal */
 PetscErrorCode MatSeqAIJHybridGPUAssembleWritten(Mat Y)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
@@ -28,7 +29,7 @@ PetscErrorCode MatSeqAIJHybridGPUAssembleWritten(Mat Y)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Is zero times NaN zero? In MatScale() of AIJ it is the BLAS that decides, and its releases differ: AIJ is asked, once. */
+/* Is zero times NaN zero? In AIJ's MatScale() the BLAS decides, and its releases differ: AIJ is asked, once. */
 static PetscErrorCode HybZeroWins(PetscBool *zero)
 {
   static int  known = -1;
@@ -247,7 +248,8 @@ static PetscErrorCode MatSeqAIJHybridGPUDiagonalSet(Mat A, Vec v, const PetscSca
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   if (device && !v && !hyb->copy.csr.nnz) device = PETSC_FALSE; /* AIJ preallocates an empty matrix */
 #if PETSC_VERSION_GE(3, 25, 0)
-  if (A->rmap->n > A->cmap->n) device = PETSC_FALSE; /* AIJ goes entry by entry, and refuses the rows below; before, it wrote past them */
+  /* AIJ goes entry by entry, and refuses the rows below; before, it wrote past them */
+  if (A->rmap->n > A->cmap->n) device = PETSC_FALSE;
 #endif
   if (device) {
     PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_DIAGONALSET], A, 0, 0, 0));
@@ -467,7 +469,8 @@ static PetscErrorCode HybUnionOnDevice(Mat B, const HybExec *x, const HybCSR *yc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* B, just born on the device, takes the place of Y, which lives there; same: their patterns are. B gets what of ours Y had. */
+/* B, just born on the device, takes the place of Y, which lives there; same: their patterns are. B gets what of ours
+   Y had. */
 PetscErrorCode MatSeqAIJHybridGPUMerge(Mat Y, Mat *B, PetscBool same)
 {
   Mat_SeqAIJHybridGPU *b = NULL, *y = NULL;
@@ -511,8 +514,9 @@ static PetscErrorCode HybAXPYUnion(Mat Y, PetscScalar alpha, const HybExec *x, c
 }
 
 /*
-  Y += alpha X with both on the device. As AIJ does it: array to array where the patterns are the same, which UNKNOWN_NONZERO_PATTERN asks for; entry by entry where X's are
-  said to be Y's; else another matrix, with the union of both patterns, takes Y's place. *done: not where the host has to do it.
+  Y += alpha X with both on the device. As AIJ does it: array to array where the patterns are the same, which
+  UNKNOWN_NONZERO_PATTERN asks for; entry by entry where X's are said to be Y's; else another matrix, with the union
+  of both patterns, takes Y's place. *done: not where the host has to do it.
 */
 static PetscErrorCode HybAXPYOnDevice(Mat Y, PetscScalar alpha, Mat X, MatStructure str, const HybExec *x, PetscBool *done)
 {
