@@ -13,27 +13,8 @@ TEST np=1 @emulated -mat_aijhybridgpu_lock_after 2 -mat_aijhybridgpu_lock_min 1 
 
 #define N 24
 
-/* all values that this process holds of a sequential matrix, or of its blocks */
-static PetscErrorCode WriteArrays(Mat A, PetscInt round)
-{
-  Mat       block[2] = {A, NULL};
-  PetscBool parallel;
-
-  PetscFunctionBeginUser;
-  PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATMPIAIJ, &parallel));
-  if (parallel) PetscCall(MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], NULL));
-  for (int b = 0; b < 2 && block[b]; b++) {
-    MatInfo      info;
-    PetscScalar *a;
-
-    PetscCall(MatGetInfo(block[b], MAT_LOCAL, &info));
-    PetscCall(MatSeqAIJGetArray(block[b], &a));
-    for (PetscInt k = 0; k < (PetscInt)info.nz_used; k++) a[k] = 1.0 + (PetscReal)((3 * k + 5 * round + b) % 17) / 4.0;
-    PetscCall(MatSeqAIJRestoreArray(block[b], &a));
-  }
-  if (parallel) PetscCall(PetscObjectStateIncrease((PetscObject)A));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
+static PetscReal Sum[2];   /* what was read by pointers */
+static PetscInt  Rows = N; /* of matrices of the cases that go through all kinds */
 
 /* What follows: writes by entries and by operations, and uses, that find any state that was left behind */
 static PetscErrorCode GoOn(Pair *p, int k)
@@ -49,7 +30,7 @@ static PetscErrorCode GoOn(Pair *p, int k)
   PetscCall(MatScale(A, 2.0));
   PetscCall(MatScale(A, 0.25));
   PetscCall(PairsUse(A));
-  PetscCall(WriteArrays(A, 3));
+  PetscCall(PairsWriteArrays(A, 3));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -61,9 +42,9 @@ static PetscErrorCode Header(Pair *p, int k)
   PetscFunctionBeginUser;
   if (p->arg[0] & 1) PetscCall(MatDuplicate(p->m[k], MAT_COPY_VALUES, &C));
   else PetscCall(PairsMake((Kind)p->arg[1], TRIDIAGONAL, k ? "aijhybridgpu" : MATAIJ, N, N, &C));
-  PetscCall(WriteArrays(C, 1));
+  PetscCall(PairsWriteArrays(C, 1));
   PetscCall(PairsUse(C));
-  PetscCall(WriteArrays(C, 2));
+  PetscCall(PairsWriteArrays(C, 2));
   PetscCall(MatHeaderReplace(p->m[k], &C));
   if (p->arg[0] & 2) PetscCall(PairsUse(p->m[k]));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -74,22 +55,26 @@ static PetscErrorCode EachKind(const char *what, Pattern pattern, PetscErrorCode
 {
   PetscMPIInt size;
   PetscBool   fresh; /* the states of what replaces it are those that it happens to have: a header's, or in parallel the sum of its new blocks' */
+  PetscInt    only = KINDS;
 
   PetscFunctionBeginUser;
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-kind", &only, NULL));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   fresh = (PetscBool)(op == Header || (op == Load && size > 1));
   for (Kind kind = HOSTMADE; kind < KINDS; kind++)
-    for (PetscInt arg = first; arg < args; arg++) {
+    for (PetscInt arg = first; arg < args && (only == KINDS || only == (PetscInt)kind); arg++) {
       Pair      p;
       PetscBool ok;
       char      name[128];
 
-      PetscCall(PairMake(&p, kind, pattern, N, N));
+      PetscCall(PairMake(&p, kind, pattern, Rows, Rows));
       p.arg[0] = arg;
       p.arg[1] = (PetscInt)kind;
+      Sum[0] = Sum[1] = 0;
       PetscCall(PetscSNPrintf(name, sizeof(name), "%s, %s, way %d", what, KindNames[kind], (int)arg));
       PetscCall(PairTry(&p, op, name, &ok));
       if (ok) PetscCall(PairsCompare(p.m[0], p.m[1], fresh ? NULL : p.before, name));
+      if (ok) PetscCall(PairsCount((PetscBool)(PetscAbsReal(Sum[0] - Sum[1]) < 1e-9), name, "what is read by pointers"));
       PetscCall(PetscSNPrintf(name, sizeof(name), "%s, %s, way %d, and then", what, KindNames[kind], (int)arg));
       if (ok) PetscCall(PairApply(&p, GoOn, name, &ok));
       PetscCall(PairDestroy(&p));
@@ -351,11 +336,11 @@ static PetscErrorCode CaseQueued(void)
         if (way == 3) PetscCall(MatMatMult(p.q[k], p.m[k], MAT_INITIAL_MATRIX, PETSC_DEFAULT, &C));
         for (int q = 0; q < 20; q++) PetscCall(MatMult(C ? C : p.m[k], x, y[k]));
         switch (way) {
-        case 0: PetscCall(WriteArrays(p.m[k], 4)); break;
+        case 0: PetscCall(PairsWriteArrays(p.m[k], 4)); break;
         case 1: PetscCall(MatSetRandom(p.m[k], NULL)); break;
         case 2: PetscCall(MatConjugate(p.m[k])); break;
         case 3:
-          PetscCall(WriteArrays(p.q[k], 4));
+          PetscCall(PairsWriteArrays(p.q[k], 4));
           PetscCall(MatBindToCPU(C, PETSC_TRUE));
           PetscCall(MatProductNumeric(C));
           break;
@@ -381,20 +366,27 @@ static PetscErrorCode HeldRow(Pair *p, int k)
   PetscScalar        w[5] = {1.5, 2.5, 3.5, 4.5, 5.5};
 
   PetscFunctionBeginUser;
+  if (p->arg[0] & 2) PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
   PetscCall(MatGetOwnershipRange(A, &start, &end));
-  for (row = start; row < end; row += 3) {
+  Sum[k] = 0;
+  for (PetscInt q = 0; q < 8 / PairsSize(); q++) { /* the same number of assemblies everywhere */
+    row = start + 3 * q;
     PetscCall(MatGetRow(A, row, &n, &c, &v));
-    PetscCall(MatSetValues(A, 1, &row, n, c, p->arg[0] ? v : w, p->arg[0] ? ADD_VALUES : INSERT_VALUES));
-    if (n) p->real = PetscRealPart(v[0]) + (PetscReal)c[n - 1];
+    PetscCall(MatSetValues(A, 1, &row, n, c, p->arg[0] & 1 ? v : w, p->arg[0] & 1 ? ADD_VALUES : INSERT_VALUES));
+    for (PetscInt e = 0; e < n; e++) Sum[k] += PetscRealPart(v[e]) * (PetscReal)(1 + c[e]);
     PetscCall(MatRestoreRow(A, row, &n, &c, &v));
+    PetscCall(PairsAssemble(A));
   }
-  PetscCall(PairsAssemble(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode CaseHeldRow(void)
 {
-  return EachKind("a row that is held", TRIDIAGONAL, HeldRow, 0, 2);
+  PetscFunctionBeginUser;
+  Rows = 2000; /* memory of some size is given back to the system at once */
+  PetscCall(EachKind("a row that is held", TRIDIAGONAL, HeldRow, 0, 4));
+  Rows = N;
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* the columns of all rows */
@@ -436,8 +428,9 @@ static PetscErrorCode HeldArray(Pair *p, int k)
   PetscScalar       *b = NULL;
 
   PetscFunctionBeginUser;
+  if (p->arg[0] & 4) PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
   PetscCall(MatGetLocalSize(A, &n, NULL));
-  if (p->arg[0] >= 2) PetscCall(MatSeqAIJGetArray(A, &b));
+  if (p->arg[0] & 2) PetscCall(MatSeqAIJGetArray(A, &b));
   else PetscCall(MatSeqAIJGetArrayRead(A, &a));
   if (b) a = b;
   for (PetscInt r = 1; r < n - 1; r++) {
@@ -456,7 +449,11 @@ static PetscErrorCode HeldArray(Pair *p, int k)
 
 static PetscErrorCode CaseHeldArray(void)
 {
-  return EachKind("values that are held", TRIDIAGONAL, HeldArray, 0, 4);
+  PetscFunctionBeginUser;
+  Rows = 2000;
+  PetscCall(EachKind("values that are held", TRIDIAGONAL, HeldArray, 0, 8));
+  Rows = N;
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* of a parallel matrix's blocks */
@@ -488,7 +485,6 @@ static PetscErrorCode CaseHeldBlock(void)
 }
 
 /* a row of a matrix that is bound to the host, which operations write meanwhile */
-static PetscReal      Sum[2];
 static PetscErrorCode HeldBound(Pair *p, int k)
 {
   Mat                A = p->m[k];
