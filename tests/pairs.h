@@ -34,7 +34,7 @@ typedef struct {
   PetscObjectState state, nonzerostate;
   PetscObjectId    blocks[2]; /* of a parallel one */
   const void      *data;
-  PetscBool        assembled, preallocated;
+  PetscBool        assembled, preallocated, before; /* the last: assembled before, so that the next assembly ends claims */
   int              claims[7];
   PetscInt         sizes[6];
   MatNullSpace     nullspaces[3];
@@ -62,6 +62,7 @@ typedef struct {
 #endif
 
 static PetscBool PairsQuiet, PairsAgreed;   /* with the first the second tells whether all checks so far have passed, and nothing is counted */
+static PetscBool PairsKnown;
 static PetscReal PairsTolerance = 1e-11;
 static PetscBool PairsVerbose, PairsTrail; /* tell of equal errors, too; print what is done before it is */
 
@@ -324,6 +325,7 @@ static inline PetscErrorCode SeenGet(Mat A, Seen *s)
   s->nonzerostate  = A->nonzerostate;
   s->assembled     = A->assembled;
   s->preallocated  = A->preallocated;
+  s->before        = A->num_ass ? PETSC_TRUE : PETSC_FALSE;
   s->claims[0]     = (int)A->symmetric;
   s->claims[1]     = (int)A->hermitian;
   s->claims[2]     = (int)A->structurally_symmetric;
@@ -508,7 +510,11 @@ static inline PetscErrorCode PairsCompareSeen(const Seen s[2], const Seen *befor
   PetscCall(PairsCount(SeenTypesFit(s[0].type, s[1].type), what, "types"));
   PetscCall(PairsCount((PetscBool)(s[0].assembled == s[1].assembled), what, "assembled"));
   PetscCall(PairsCount((PetscBool)(s[0].preallocated == s[1].preallocated), what, "preallocated"));
-  for (int k = 0; k < 7; k++) PetscCall(PairsCount((PetscBool)(s[0].claims[k] == s[1].claims[k]), what, claims[k]));
+  PetscCall(PairsCount((PetscBool)(PairsKnown || s[0].before == s[1].before), what, "assembled before"));
+  for (int k = 0; k < 7; k++) {
+    if (s[0].claims[k] != s[1].claims[k] && PairsVerbose && !PairsQuiet) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "claim %s: %d of MATAIJ, %d of ours\n", claims[k], s[0].claims[k], s[1].claims[k]));
+    PetscCall(PairsCount((PetscBool)(s[0].claims[k] == s[1].claims[k]), what, claims[k]));
+  }
   PetscCall(PairsCount((PetscBool)!memcmp(s[0].sizes, s[1].sizes, sizeof(s[0].sizes)), what, "sizes and block sizes"));
   PetscCall(PairsCount((PetscBool)!memcmp(s[0].nullspaces, s[1].nullspaces, sizeof(s[0].nullspaces)), what, "null spaces"));
   PetscCall(PairsCount((PetscBool)!memcmp(s[0].mapping, s[1].mapping, sizeof(s[0].mapping)), what, "mappings from local to global"));

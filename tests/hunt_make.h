@@ -1,0 +1,344 @@
+/* hunt_make.h: the hunter's operations that make another matrix, or another object's contents of this one. */
+#ifndef HUNT_MAKE_H
+#define HUNT_MAKE_H
+#include "hunt.h"
+#include <unistd.h>
+
+static PetscErrorCode Duplicate(Hunt *h, int k, Mat A)
+{
+  const MatDuplicateOption options[] = {MAT_COPY_VALUES, MAT_DO_NOT_COPY_VALUES, MAT_SHARE_NONZERO_PATTERN};
+
+  PetscFunctionBeginUser;
+  PetscCall(MatDuplicate(A, options[h->r[0] % 3], &h->out[k]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Transpose(Hunt *h, int k, Mat A)
+{
+  PetscFunctionBeginUser;
+  switch (h->r[0] % 5) {
+  case 0: PetscCall(MatTranspose(A, MAT_INITIAL_MATRIX, &h->out[k])); break;
+  case 1:
+    PetscCall(MatTranspose(A, MAT_INITIAL_MATRIX, &h->out[k]));
+    if (h->r[1] % 2) PetscCall(PairsUse(h->out[k]));
+    PetscCall(MatScale(A, 2.0));
+    if (h->r[1] % 3) PetscCall(MatScale(A, 2.0));
+    PetscCall(MatTranspose(A, MAT_REUSE_MATRIX, &h->out[k]));
+    break;
+  case 2:
+    h->replaced = PETSC_TRUE;
+    PetscCall(MatTranspose(h->p->m[k], MAT_INPLACE_MATRIX, &h->p->m[k]));
+    break;
+  case 3: PetscCall(MatHermitianTranspose(A, MAT_INITIAL_MATRIX, &h->out[k])); break;
+  default: PetscCall(MatTranspose(A, MAT_INITIAL_MATRIX, &h->out[k]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* also of sizes that do not fit; and once more after the operands have other values */
+static PetscErrorCode Product(Hunt *h, int k, Mat A)
+{
+  Mat  Q = h->q->m[k], *C = &h->out[k];
+  char again = (char)(h->r[1] % 3 == 0);
+
+  PetscFunctionBeginUser;
+  for (MatReuse reuse = MAT_INITIAL_MATRIX;; reuse = MAT_REUSE_MATRIX) {
+    switch (h->r[0] % 6) {
+    case 0: PetscCall(MatMatMult(A, Q, reuse, PETSC_DEFAULT, C)); break;
+    case 1: PetscCall(MatTransposeMatMult(A, Q, reuse, PETSC_DEFAULT, C)); break;
+    case 2: PetscCall(MatPtAP(A, Q, reuse, PETSC_DEFAULT, C)); break;
+    case 3: PetscCall(MatMatMatMult(A, Q, A, reuse, PETSC_DEFAULT, C)); break;
+    case 4: PetscCall(MatMatTransposeMult(A, Q, reuse, PETSC_DEFAULT, C)); break;
+    default: PetscCall(MatRARt(A, Q, reuse, PETSC_DEFAULT, C));
+    }
+    if (reuse == MAT_REUSE_MATRIX || !again) break;
+    if (h->r[2] % 2) PetscCall(PairsUse(*C));
+    PetscCall(MatScale(h->r[2] % 3 ? A : Q, 0.5));
+  }
+  if (h->r[3] % 3 == 0) PetscCall(MatProductClear(*C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode SubMatrix(Hunt *h, int k, Mat A)
+{
+  PetscInt      first, last, n = h->r[0] % 7, *idx;
+  unsigned long state = (unsigned long)h->r[1];
+  IS            is[2];
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetOwnershipRangeColumn(A, &first, &last));
+  for (int q = 0; q < 2; q++) {
+    PetscInt f = q ? first : h->start, l = q ? last : h->end;
+
+    if (h->r[2] % 3 == 0) {
+      PetscCall(ISCreateStride(PETSC_COMM_WORLD, l - f, f, 1, &is[q]));
+      continue;
+    }
+    if (l == f) n = 0;
+    PetscCall(PetscMalloc1(n, &idx));
+    for (PetscInt e = 0; e < n; e++) idx[e] = f + (q == 0 && h->r[2] % 3 == 1 ? Next(&state, l - f) : (e + h->r[3]) % PetscMax(l - f, 1));
+    if (q && n > l - f) n = l - f; /* columns are not repeated */
+    PetscCall(ISCreateGeneral(PETSC_COMM_WORLD, n, idx, PETSC_OWN_POINTER, &is[q]));
+  }
+  if (h->r[4] % 3 == 0 && Size == 1) {
+    Mat *sub;
+
+    PetscCall(MatCreateSubMatrices(A, 1, &is[0], &is[1], MAT_INITIAL_MATRIX, &sub));
+    if (h->r[5] % 2) {
+      PetscCall(PairsUse(sub[0]));
+      PetscCall(MatScale(A, 2.0));
+      PetscCall(MatCreateSubMatrices(A, 1, &is[0], &is[1], MAT_REUSE_MATRIX, &sub));
+    }
+    PetscCall(MatDuplicate(sub[0], MAT_COPY_VALUES, &h->out[k]));
+    PetscCall(MatDestroySubMatrices(1, &sub));
+  } else {
+    PetscCall(MatCreateSubMatrix(A, is[0], is[1], MAT_INITIAL_MATRIX, &h->out[k]));
+    if (h->r[5] % 2) {
+      PetscCall(PairsUse(h->out[k]));
+      PetscCall(MatScale(A, 2.0));
+      if (h->r[5] % 3) PetscCall(MatScale(A, 2.0));
+      PetscCall(MatCreateSubMatrix(A, is[0], is[1], MAT_REUSE_MATRIX, &h->out[k]));
+    }
+  }
+  for (int q = 0; q < 2; q++) PetscCall(ISDestroy(&is[q]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Permute(Hunt *h, int k, Mat A)
+{
+  PetscInt first, last, *p, *c;
+  IS       rows, columns;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetOwnershipRangeColumn(A, &first, &last));
+  PetscCall(PetscMalloc2(h->end - h->start, &p, last - first, &c));
+  for (PetscInt q = 0; q < h->end - h->start; q++) p[q] = h->end - 1 - q;
+  for (PetscInt q = 0; q < last - first; q++) c[q] = first + (q + 1) % (last - first);
+  PetscCall(ISCreateGeneral(PETSC_COMM_WORLD, h->end - h->start, p, PETSC_COPY_VALUES, &rows));
+  PetscCall(ISCreateGeneral(PETSC_COMM_WORLD, last - first, c, PETSC_COPY_VALUES, &columns));
+  PetscCall(ISSetPermutation(rows));
+  PetscCall(ISSetPermutation(columns));
+  PetscCall(MatPermute(A, rows, columns, &h->out[k]));
+  PetscCall(ISDestroy(&rows));
+  PetscCall(ISDestroy(&columns));
+  PetscCall(PetscFree2(p, c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* There and back. MATAIJ goes to the other type, too, or stays where the other is the one of which the other side is made. */
+static PetscErrorCode NotSymmetric(Mat A)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatSetOption(A, MAT_SYMMETRIC, PETSC_FALSE));
+  PetscCall(MatSetOption(A, MAT_HERMITIAN, PETSC_FALSE));
+  PetscCall(MatSetOption(A, MAT_STRUCTURALLY_SYMMETRIC, PETSC_FALSE));
+  PetscCall(MatSetOption(A, MAT_SPD, PETSC_FALSE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Convert(Hunt *h, int k, Mat A)
+{
+  const char *const types[] = {MATAIJPERM, MATAIJSELL, MATAIJCRL, MATBAIJ, MATDENSE, MATSELL, MATMAIJ};
+  const char       *type    = types[h->r[0] % 7];
+  PetscInt          bs;
+  Mat               B;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetBlockSize(A, &bs));
+#if PETSC_VERSION_LT(3, 20, 0)
+  if (Size > 1 && !strcmp(type, MATSELL)) type = MATDENSE; /* crashes: a case of t630 */
+#endif
+  if (!strcmp(type, MATAIJCRL) && (h->M == 0 || h->N == 0)) type = MATAIJPERM;
+  if (PairsKnown && (!strcmp(type, MATDENSE) || h->r[1] % 5 == 3)) type = MATBAIJ;
+  switch (PairsKnown && h->r[1] % 5 == 3 ? 0 : h->r[1] % 5) {
+  case 0: /* ours to MATAIJ and back */
+    if (k) PetscCall(MatConvert(A, MATAIJ, MAT_INPLACE_MATRIX, &h->p->m[k]));
+    PetscCall(MatScale(h->p->m[k], 2.0));
+    if (k) PetscCall(MatConvert(h->p->m[k], OurType(k), MAT_INPLACE_MATRIX, &h->p->m[k]));
+    PetscCall(NotSymmetric(h->p->m[k])); /* what is passed on by a conversion, and not by none */
+    h->replaced = PETSC_TRUE;
+    break;
+  case 1:
+    PetscCall(MatConvert(A, type, MAT_INPLACE_MATRIX, &h->p->m[k]));
+    PetscCall(MatScale(h->p->m[k], 0.5));
+    PetscCall(MatConvert(h->p->m[k], OurType(k), MAT_INPLACE_MATRIX, &h->p->m[k]));
+    h->replaced = PETSC_TRUE;
+    break;
+  case 2:
+    PetscCall(MatConvert(A, type, MAT_INITIAL_MATRIX, &B));
+    PetscCall(MatConvert(B, OurType(k), MAT_INITIAL_MATRIX, &h->out[k]));
+    PetscCall(MatDestroy(&B));
+    break;
+  case 3: /* and again */
+    PetscCall(MatConvert(A, MATDENSE, MAT_INITIAL_MATRIX, &B));
+    PetscCall(MatConvert(B, OurType(k), MAT_INITIAL_MATRIX, &h->out[k]));
+    if (h->r[2] % 2) PetscCall(PairsUse(h->out[k]));
+    PetscCall(MatScale(B, 2.0));
+    PetscCall(MatConvert(B, OurType(k), MAT_REUSE_MATRIX, &h->out[k]));
+    PetscCall(MatDestroy(&B));
+    break;
+  default: { /* as MATAIJ and again */
+    Mat D;
+
+    PetscCall(MatConvert(A, MATAIJ, MAT_INITIAL_MATRIX, &D));
+    PetscCall(MatScale(A, 2.0));
+    PetscCall(MatConvert(A, MATAIJ, MAT_REUSE_MATRIX, &D));
+    if (k) PetscCall(MatConvert(D, OurType(k), MAT_INPLACE_MATRIX, &D));
+    PetscCall(NotSymmetric(D));
+    h->out[k] = D;
+  }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Dense(Hunt *h, int k, Mat A)
+{
+  PetscInt n;
+  Mat      D, E, F;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetLocalSize(A, NULL, &n));
+  PetscCall(MatCreateDense(PETSC_COMM_WORLD, n, PETSC_DECIDE, h->N, 5, NULL, &D));
+  PetscCall(MatZeroEntries(D));
+  PetscCall(MatShift(D, 1.5));
+  PetscCall(MatMatMult(A, D, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &E));
+  PetscCall(MatTransposeMatMult(A, E, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &F));
+  PetscCall(MatScale(D, 2.0));
+  PetscCall(MatMatMult(A, D, MAT_REUSE_MATRIX, PETSC_DEFAULT, &E));
+  PetscCall(MatConvert(h->r[0] % 2 ? E : F, OurType(k), MAT_INITIAL_MATRIX, &h->out[k]));
+  PetscCall(MatDestroy(&D));
+  PetscCall(MatDestroy(&E));
+  PetscCall(MatDestroy(&F));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the contents of a duplicate, of another pair, or of a fresh one */
+static PetscErrorCode Replace(Hunt *h, int k, Mat A)
+{
+  Mat B;
+
+  PetscFunctionBeginUser;
+  if (h->r[0] % 3 == 0 && h->p->lineage == h->q->lineage) PetscCall(MatDuplicate(h->q->m[k], MAT_COPY_VALUES, &B));
+  else if (h->r[0] % 3 == 1 && h->M && h->N) PetscCall(PairsMake((Kind)(h->r[1] % KINDS), (Pattern)(h->r[2] % PATTERNS), OurType(k), h->M, h->N, &B));
+  else PetscCall(MatDuplicate(A, h->r[2] % 2 ? MAT_COPY_VALUES : MAT_DO_NOT_COPY_VALUES, &B));
+  if (h->r[3] % 2) PetscCall(MatScale(B, h->v));
+  if (h->r[3] % 3) PetscCall(PairsUse(B));
+  if (h->r[4] % 2) {
+    PetscCall(PairsWriteArrays(B, h->r[4] % 5));
+    if (h->r[5] % 2) PetscCall(PairsUse(B));
+    PetscCall(PairsWriteArrays(B, h->r[5] % 5));
+  }
+  h->replaced = PETSC_TRUE;
+  PetscCall(MatHeaderReplace(A, &B));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* written to a file, and loaded over another pair of this size, over this one, or as a new one */
+static char           File[PETSC_MAX_PATH_LEN];
+static PetscErrorCode Load(Hunt *h, int k, Mat A)
+{
+  PetscViewer viewer;
+  PetscInt    m, n, M, N;
+
+  PetscFunctionBeginUser;
+  if (!File[0]) {
+    int id = (int)getpid();
+
+    PetscCallMPI(MPI_Bcast(&id, 1, MPI_INT, 0, PETSC_COMM_WORLD));
+    PetscCall(PetscSNPrintf(File, sizeof(File), "/tmp/t632-%d.bin", id));
+  }
+  PetscCall(PetscViewerCreate(PETSC_COMM_WORLD, &viewer));
+  PetscCall(PetscViewerSetType(viewer, PETSCVIEWERBINARY));
+  PetscCall(PetscViewerBinarySetSkipInfo(viewer, PETSC_TRUE));
+  PetscCall(PetscViewerFileSetMode(viewer, FILE_MODE_WRITE));
+  PetscCall(PetscViewerFileSetName(viewer, File));
+  PetscCall(MatView(h->r[0] % 3 ? A : h->q->m[k], viewer));
+  PetscCall(PetscViewerDestroy(&viewer));
+  PetscCall(MatGetLocalSize(A, &m, &n));
+  PetscCall(MatGetSize(h->q->m[k], &M, &N));
+  PetscCall(PetscViewerBinaryOpen(PETSC_COMM_WORLD, File, FILE_MODE_READ, &viewer));
+  if (h->r[0] % 3 == 0 && (Size == 1 || (M == h->M && N == h->N))) PetscCall(MatLoad(A, viewer)); /* other sizes are an error */
+  else if (h->r[0] % 3 == 1) {
+    PetscCall(MatScale(A, 3.0));
+    PetscCall(MatLoad(A, viewer));
+  } else if (h->r[0] % 3 == 2) {
+    PetscCall(MatCreate(PETSC_COMM_WORLD, &h->out[k]));
+    PetscCall(MatSetSizes(h->out[k], m, n, h->M, h->N));
+    PetscCall(MatSetType(h->out[k], OurType(k)));
+    PetscCall(MatLoad(h->out[k], viewer));
+  }
+  PetscCall(PetscViewerDestroy(&viewer));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* differences of a linear function, with a color for each column */
+static Mat            FunctionMatrix;
+static PetscErrorCode Function(void *nothing, Vec x, Vec f, void *ctx)
+{
+  (void)nothing, (void)ctx;
+  return MatMult(FunctionMatrix, x, f);
+}
+
+static PetscErrorCode Coloring(Hunt *h, int k, Mat A)
+{
+  ISColoringValue *value;
+  ISColoring       colors;
+  MatFDColoring    c;
+  PetscInt         first, last;
+  Vec              x;
+
+  PetscFunctionBeginUser;
+  PetscCall(PairsMakeHost(MATAIJ, WIDE, h->M, h->N, &FunctionMatrix));
+  PetscCall(MatGetOwnershipRangeColumn(A, &first, &last));
+  PetscCall(PetscMalloc1(last - first, &value));
+  for (PetscInt q = first; q < last; q++) value[q - first] = (ISColoringValue)q;
+  PetscCall(ISColoringCreate(PETSC_COMM_WORLD, h->N, last - first, value, PETSC_OWN_POINTER, &colors));
+  PetscCall(MatFDColoringCreate(A, colors, &c));
+  PetscCall(MatFDColoringSetFunction(c, (void *)Function, NULL));
+  PetscCall(MatFDColoringSetUp(A, colors, c));
+  PetscCall(ISColoringDestroy(&colors));
+  PetscCall(Beside(h, A, PETSC_FALSE, &x));
+  PetscCall(MatFDColoringApply(A, c, x, NULL));
+  if (h->r[0] % 2) PetscCall(PairsUse(A));
+  if (h->r[1] % 2) PetscCall(MatScale(A, 2.0));
+  if (h->r[2] % 2) PetscCall(MatScale(A, 2.0));
+  if (h->r[3] % 2) {
+    PetscCall(MatScale(FunctionMatrix, 3.0));
+    PetscCall(MatFDColoringApply(A, c, x, NULL));
+  }
+  PetscCall(VecDestroy(&x));
+  PetscCall(MatFDColoringDestroy(&c));
+  PetscCall(MatDestroy(&FunctionMatrix));
+  (void)k;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* parts of a parallel matrix, and what is made of one process's */
+static PetscErrorCode Local(Hunt *h, int k, Mat A)
+{
+  Mat B = NULL;
+
+  PetscFunctionBeginUser;
+  if (!h->parallel) {
+    PetscCall(MatGetDiagonalBlock(A, &B));
+    PetscCall(MatDuplicate(B, MAT_COPY_VALUES, &h->out[k]));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (h->r[0] % 2) {
+    PetscCall(MatMPIAIJGetLocalMat(A, MAT_INITIAL_MATRIX, &B));
+    PetscCall(MatScale(A, 2.0));
+    if (h->r[1] % 2) PetscCall(MatScale(A, 2.0));
+    PetscCall(MatMPIAIJGetLocalMat(A, MAT_REUSE_MATRIX, &B));
+  } else PetscCall(MatMPIAIJGetLocalMatCondensed(A, MAT_INITIAL_MATRIX, NULL, NULL, &B));
+  {
+    PetscReal norm;
+
+    PetscCall(MatNorm(B, NORM_FROBENIUS, &norm));
+    Result(h, k, norm);
+  }
+  if (h->r[0] % 2) PetscCall(MatCreateMPIMatConcatenateSeqMat(PETSC_COMM_WORLD, B, A->cmap->n, MAT_INITIAL_MATRIX, &h->out[k]));
+  PetscCall(MatDestroy(&B));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#endif
