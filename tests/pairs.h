@@ -48,7 +48,7 @@ typedef struct {
   Vec            x[2];
   PetscErrorCode error[2];
   PetscInt       arg[4];
-  PetscReal      real;
+  PetscReal      real, found[2];
   Seen           before[2];
 } Pair;
 

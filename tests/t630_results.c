@@ -473,6 +473,120 @@ static PetscErrorCode    Precondition(Pair *p, int k)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* functions that ask for MATSEQAIJ or MATMPIAIJ by name */
+static const char *const Exact[] = {"MatSeqAIJKron", "MatAIJGetLocalMat", "MatMPIAIJGetLocalMatCondensed", "MATCOLORINGJP", "MATCOLORINGGREEDY", "MATCOLORINGID", "MATCOLORINGSL", "MATCOLORINGPOWER", "classical GAMG", "MatConvert from MATNEST", "MatCompositeMerge", "MatMult of MATCOMPOSITE", "MatCreateTranspose in MATNEST"};
+static PetscErrorCode    ExactType(Pair *p, int k)
+{
+  const MatColoringType colorings[] = {MATCOLORINGJP, MATCOLORINGGREEDY, MATCOLORINGID, MATCOLORINGSL, MATCOLORINGPOWER};
+  Mat                   A = p->m[k], B = NULL, two[2] = {p->m[k], p->m[k]}, four[4] = {p->m[k], NULL, p->m[k], p->m[k]};
+  PetscInt              what = p->arg[0];
+
+  PetscFunctionBeginUser;
+  switch (what) {
+  case 0: PetscCall(MatSeqAIJKron(A, p->q[k], MAT_INITIAL_MATRIX, &p->out[k])); break;
+  case 1: PetscCall(MatAIJGetLocalMat(A, &B)); break;
+  case 2: PetscCall(MatMPIAIJGetLocalMatCondensed(A, MAT_INITIAL_MATRIX, NULL, NULL, &B)); break;
+  case 3:
+  case 4:
+  case 5:
+  case 6:
+  case 7: {
+    MatColoring            mc;
+    ISColoring             colors;
+    const ISColoringValue *value;
+    PetscInt               n, n1;
+    Vec                    x;
+
+    PetscCall(MatColoringCreate(A, &mc));
+    PetscCall(MatColoringSetType(mc, colorings[what - 3]));
+    PetscCall(MatColoringSetDistance(mc, what == 5 || what == 6 ? 2 : 1));
+    PetscCall(MatColoringApply(mc, &colors));
+    PetscCall(MatCreateVecs(A, NULL, &x));
+    PetscCall(ISColoringGetColors(colors, &n, &n1, &value));
+    for (PetscInt q = 0; q < n; q++) PetscCall(VecSetValue(x, A->rmap->rstart + q, (PetscScalar)value[q], INSERT_VALUES));
+    PetscCall(VecAssemblyBegin(x));
+    PetscCall(VecAssemblyEnd(x));
+    p->x[k] = x;
+    PetscCall(ISColoringDestroy(&colors));
+    PetscCall(MatColoringDestroy(&mc));
+  } break;
+  case 8: {
+    PC  pc;
+    Vec b;
+
+    PetscCall(PCCreate(PETSC_COMM_WORLD, &pc));
+    PetscCall(PCSetOperators(pc, A, A));
+    PetscCall(PCSetType(pc, PCGAMG));
+    PetscCall(PCGAMGSetType(pc, PCGAMGCLASSICAL));
+    PetscCall(PCGAMGSetCoarseEqLim(pc, 4));
+    PetscCall(PCSetUp(pc));
+    PetscCall(MatCreateVecs(A, &b, &p->x[k]));
+    PetscCall(VecSet(b, 1.0));
+    PetscCall(PCApply(pc, b, p->x[k]));
+    PetscCall(VecDestroy(&b));
+    PetscCall(PCDestroy(&pc));
+  } break;
+  case 9:
+  case 12:
+    if (what == 12) PetscCall(MatCreateTranspose(A, &four[2]));
+    PetscCall(MatCreateNest(PETSC_COMM_WORLD, 2, NULL, 2, NULL, four, &B));
+    PetscCall(MatConvert(B, k ? "aijhybridgpu" : MATAIJ, MAT_INITIAL_MATRIX, &p->out[k]));
+    if (what == 12) PetscCall(MatDestroy(&four[2]));
+    break;
+  default: {
+    Vec x;
+
+    PetscCall(MatCreateComposite(PETSC_COMM_WORLD, 2, two, &B));
+    PetscCall(MatCompositeSetType(B, MAT_COMPOSITE_ADDITIVE));
+    PetscCall(MatAssemblyBegin(B, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatAssemblyEnd(B, MAT_FINAL_ASSEMBLY));
+    if (what == 10) PetscCall(MatCompositeMerge(B));
+    PetscCall(MatCreateVecs(B, &x, &p->x[k]));
+    PetscCall(VecSet(x, 1.0));
+    PetscCall(MatMult(B, x, p->x[k]));
+    PetscCall(VecDestroy(&x));
+  }
+  }
+  if (B && what < 3) { /* one of this process's own */
+    PetscInt    m, n;
+    PetscMPIInt size;
+    PetscReal   norm;
+
+    PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)B), &size));
+    PetscCall(MatGetSize(B, &m, &n));
+    PetscCall(MatNorm(B, NORM_FROBENIUS, &norm));
+    p->found[k] = norm + (PetscReal)(m + 100 * n) + 10000 * (PetscReal)size;
+  }
+  PetscCall(MatDestroy(&B));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CaseExact(void)
+{
+  const Kind kinds[] = {HOSTMADE, BORN};
+
+  PetscFunctionBeginUser;
+  for (PetscInt what = 0; what < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(Exact); what++)
+    for (int q = 0; q < 2; q++) {
+      Pair      p;
+      PetscBool ok, same;
+
+      PetscCall(PairMake(&p, kinds[q], TRIDIAGONAL, N, N));
+      PetscCall(PairOperand(&p, kinds[q], NODIAGONAL, 6, 6));
+      p.arg[0] = what;
+      PetscCall(PairTry(&p, ExactType, Exact[what], &ok));
+      if (ok) PetscCall(PairsCompare(p.m[0], p.m[1], NULL, Exact[what]));
+      if (ok && p.out[0]) PetscCall(PairsCompare(p.out[0], p.out[1], NULL, Exact[what]));
+      PairsTolerance = 1e-6;
+      if (ok && p.x[0]) PetscCall(PairsVectors(p.x[0], p.x[1], Exact[what], "what it makes"));
+      PairsTolerance = 1e-11;
+      same           = (PetscBool)(PetscAbsReal(p.found[0] - p.found[1]) < 1e-8);
+      if (ok) PetscCall(PairsCount(same, Exact[what], "what it finds"));
+      PetscCall(PairDestroy(&p));
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode CasePreconditioners(void)
 {
   const Kind kinds[] = {HOSTMADE, BORN};
@@ -823,6 +937,7 @@ int main(int argc, char **argv)
     {"kaij",             CaseKAIJ,             1, 0},
     {"irk",              CaseIRK,              1, 0},
     {"preconditioners",  CasePreconditioners,  1, 0},
+    {"exact",            CaseExact,            1, 0},
     {"wild",             CaseWild,             1, 0},
     {"conversions",      CaseConversions,      1, 0},
     {"transposeinplace", CaseTransposeInPlace, 1, 0},
