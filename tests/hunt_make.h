@@ -148,6 +148,7 @@ static PetscErrorCode Convert(Hunt *h, int k, Mat A)
 #if PETSC_VERSION_LT(3, 20, 0)
   if (Size > 1 && !strcmp(type, MATSELL)) type = MATDENSE; /* crashes: a case of t630 */
 #endif
+  if (Size > 1 && (!strcmp(type, MATMAIJ) || h->M < Size || h->N < Size || h->M != h->N)) type = MATAIJPERM; /* MATAIJ waits for ever */
   if (!strcmp(type, MATAIJCRL) && (h->M == 0 || h->N == 0)) type = MATAIJPERM;
   if (PairsKnown && (!strcmp(type, MATDENSE) || h->r[1] % 5 == 3)) type = MATBAIJ;
   switch (PairsKnown && h->r[1] % 5 == 3 ? 0 : h->r[1] % 5) {

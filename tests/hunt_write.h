@@ -27,8 +27,8 @@ static PetscErrorCode DiagonalScale(Hunt *h, int k, Mat A)
 
   (void)k;
   PetscFunctionBeginUser;
-  if (h->r[0] % 4) PetscCall(Beside(h, A, (PetscBool)(h->r[1] % 12 > 0), &l));
-  if (h->r[0] % 4 != 2) PetscCall(Beside(h, A, (PetscBool)(h->r[1] % 12 == 1), &r));
+  if (h->r[0] % 4) PetscCall(Beside(h, A, (PetscBool)(Size > 1 || h->r[1] % 12 > 0), &l));
+  if (h->r[0] % 4 != 2) PetscCall(Beside(h, A, (PetscBool)(Size == 1 && h->r[1] % 12 == 1), &r));
   if (l && h->r[2] % 5 == 0) PetscCall(VecSet(l, 0.0));
   if (r && h->r[2] % 5 == 1) PetscCall(VecSet(r, 0.0));
   ierr = MatDiagonalScale(A, l, r);
@@ -353,7 +353,7 @@ static PetscErrorCode Preallocate(Hunt *h, int k, Mat A)
     PetscInt *d;
 
     PetscCall(PetscCalloc1(h->end - h->start, &d));
-    for (PetscInt r = 0; r < h->end - h->start; r++) d[r] = PetscMin(3, h->N);
+    for (PetscInt r = 0; r < h->end - h->start; r++) d[r] = PetscMin(3, A->cmap->n);
     if (h->M == h->N) PetscCall(MatXAIJSetPreallocation(A, 1, d, d, NULL, NULL));
     PetscCall(PetscFree(d));
   }

@@ -724,8 +724,9 @@ static PetscErrorCode ConvertTo(Pair *p, int k)
   Mat A = p->m[k];
 
   PetscFunctionBeginUser;
+  if (p->arg[1] == 3) PetscCall(MatZeroEntries(A)); /* entries that are zero stay entries, but from dense */
   PetscCall(MatConvert(A, Targets[p->arg[0]], MAT_INITIAL_MATRIX, &p->out[k]));
-  if (p->arg[1] == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  if (p->arg[1] == 0 || p->arg[1] == 3) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PairsUse(p->out[k]));
   if (p->arg[1] == 1) PetscCall(MatScale(A, 3.0));
   else PetscCall(PairsWrite(A, TRIDIAGONAL, 7));
@@ -739,7 +740,12 @@ static PetscErrorCode ConvertBack(Pair *p, int k)
   Mat         A    = p->m[k];
 
   PetscFunctionBeginUser;
+  if (p->arg[1] == 3) PetscCall(MatZeroEntries(A));
   PetscCall(MatConvert(A, Targets[p->arg[0]], MAT_INITIAL_MATRIX, &p->q[k]));
+  if (p->arg[1] == 3) {
+    PetscCall(MatConvert(p->q[k], type, MAT_INITIAL_MATRIX, &p->out[k]));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   if (p->arg[1] == 0) {
     PetscCall(MatConvert(p->q[k], type, MAT_INPLACE_MATRIX, &p->q[k]));
     p->out[k] = p->q[k];
@@ -796,7 +802,7 @@ static PetscErrorCode Conversions(PetscInt first, PetscInt last)
   for (PetscInt to = first; to < last; to++)
     for (int w = 0; w < 3; w++)
       for (int q = 0; q < 4; q++)
-        for (PetscInt way = 0; way < (w == 2 ? 2 : 3); way++) {
+        for (PetscInt way = 0; way < (w == 2 ? 2 : 4); way++) {
           Pair      p;
           PetscBool ok;
           PetscBool is;
@@ -808,7 +814,7 @@ static PetscErrorCode Conversions(PetscInt first, PetscInt last)
           PetscCall(PetscSNPrintf(name, sizeof(name), "%s %s, %s, way %d", names[w], Targets[to], KindNames[kinds[q]], (int)way));
           PetscCall(PetscStrcmp(Targets[to], MATSBAIJ, &is));
           for (int k = 0; k < 2 && is; k++) PetscCall(MatSetOption(p.m[k], MAT_SYMMETRIC, PETSC_TRUE));
-          if (way && w < 2) {
+          if (way && way < 3 && w < 2) {
             PetscCall(PairTry(&p, ways[w], name, &ok));
             if (ok && p.out[0] && p.out[1]) PetscCall(CheckReused(&p, name));
           } else {

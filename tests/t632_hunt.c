@@ -88,7 +88,7 @@ static PetscBool RetrieveFits(const Hunt *h)
 /* MATAIJ of 3.18 looks for the diagonal entries of rows that have none */
 static PetscBool DiagonalFits(const Hunt *h)
 {
-  return (PetscBool)(h->M <= h->N);
+  return (PetscBool)(h->M == h->N || (Size == 1 && h->M < h->N));
 }
 
 /* MatFDColoringCreate() divides by the number of entries */
