@@ -421,7 +421,10 @@ static inline PetscErrorCode PairsVectors(Vec a, Vec h, const char *what, const 
   same = (PetscBool)(n == nh);
   for (PetscInt k = 0; k < n; k++)
     if (!PetscIsInfOrNanScalar(va[k])) size = PetscMax(size, PetscAbsScalar(va[k]));
-  for (PetscInt k = 0; k < n && same; k++) same = PairsScalarsAgree(va[k], vh[k], size);
+  for (PetscInt k = 0; k < n && same; k++) {
+    same = PairsScalarsAgree(va[k], vh[k], size);
+    if (!same && PairsVerbose && !PairsQuiet) printf("entry %d: MATAIJ %g, ours %g\n", (int)k, (double)PetscRealPart(va[k]), (double)PetscRealPart(vh[k]));
+  }
   PetscCall(VecRestoreArrayRead(a, &va));
   PetscCall(VecRestoreArrayRead(h, &vh));
   PetscCall(PairsCount(same, what, detail));
@@ -516,6 +519,8 @@ static inline PetscErrorCode PairsCompareSeen(const Seen s[2], const Seen *befor
     PetscCall(PairsCount((PetscBool)(s[0].claims[k] == s[1].claims[k] || (PairsKnown && PairsSize() > 1)), what, claims[k]));
   }
   PetscCall(PairsCount((PetscBool)!memcmp(s[0].sizes, s[1].sizes, sizeof(s[0].sizes)), what, "sizes and block sizes"));
+  for (int k = 0; k < 3 && PairsVerbose && !PairsQuiet; k++)
+    if (s[0].nullspaces[k] != s[1].nullspaces[k]) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "null space %d: %s MATAIJ, %s ours\n", k, s[0].nullspaces[k] ? "in" : "not in", s[1].nullspaces[k] ? "in" : "not in"));
   PetscCall(PairsCount((PetscBool)!memcmp(s[0].nullspaces, s[1].nullspaces, sizeof(s[0].nullspaces)), what, "null spaces"));
   PetscCall(PairsCount((PetscBool)!memcmp(s[0].mapping, s[1].mapping, sizeof(s[0].mapping)), what, "mappings from local to global"));
   if (s[0].nonzeros != s[1].nonzeros && PairsVerbose && !PairsQuiet) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "nonzeros: %g of MATAIJ, %g of ours\n", (double)s[0].nonzeros, (double)s[1].nonzeros));
