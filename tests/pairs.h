@@ -26,7 +26,8 @@ typedef enum {
   NODIAGONAL, /* its two neighbours alone */
   WIDE,       /* tridiagonal, and two more: the others are subsets of it */
   DIAGONAL,
-  LAST, /* the first and the last column */
+  LAST,  /* the first and the last column */
+  EMPTY, /* no entries */
   PATTERNS
 } Pattern;
 

@@ -856,8 +856,86 @@ static PetscErrorCode CaseTransposeInPlace(void)
       PetscCall(PairMake(&p, kind, TRIDIAGONAL, N, n));
       PetscCall(PetscSNPrintf(name, sizeof(name), "transposed in place, %s, %d columns", KindNames[kind], (int)n));
       PetscCall(Adorn(&p));
+      for (int k = 0; k < 2; k++) PetscCall(MatSetOption(p.m[k], MAT_SYMMETRIC, PETSC_FALSE)); /* a symmetric one is left as it is */
       PetscCall(PairTry(&p, TransposeInPlace, name, &ok));
       if (ok) PetscCall(PairsCompare(p.m[0], p.m[1], NULL, name)); /* MATAIJ is another object then, with that one's states */
+      PetscCall(PairDestroy(&p));
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* entries of the diagonal that were not there: claims and states after that */
+static PetscErrorCode Shift(Pair *p, int k)
+{
+  Vec d;
+
+  PetscFunctionBeginUser;
+  if (p->arg[0]) {
+    PetscCall(MatCreateVecs(p->m[k], NULL, &d));
+    PetscCall(VecSet(d, 2.0));
+    PetscCall(MatDiagonalSet(p->m[k], d, p->arg[0] == 1 ? ADD_VALUES : INSERT_VALUES));
+    PetscCall(VecDestroy(&d));
+  } else PetscCall(MatShift(p->m[k], 2.0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CaseShift(void)
+{
+  static const char *const names[] = {"MatShift", "MatDiagonalSet, added", "MatDiagonalSet, inserted"}, *const which[] = {"all there", "none there", "without entries"};
+  const Pattern            patterns[] = {TRIDIAGONAL, NODIAGONAL, EMPTY};
+
+  PetscFunctionBeginUser;
+  for (Kind kind = HOSTMADE; kind < KINDS; kind++)
+    for (PetscInt op = 0; op < 3; op++)
+      for (int q = 0; q < 3; q++)
+        for (int claim = 0; claim < 2; claim++) {
+          Pair      p;
+          PetscBool ok;
+          char      name[128];
+
+          PetscCall(PairMake(&p, kind, patterns[q], N, N));
+          PetscCall(Adorn(&p));
+          for (int k = 0; k < 2; k++) {
+            if (!claim) PetscCall(MatSetOption(p.m[k], MAT_SYMMETRIC, PETSC_FALSE));
+            if (!claim) PetscCall(MatSetOption(p.m[k], MAT_STRUCTURALLY_SYMMETRIC, PETSC_FALSE));
+            PetscCall(MatSetOption(p.m[k], MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+          }
+          p.arg[0] = op;
+          PetscCall(PetscSNPrintf(name, sizeof(name), "%s, %s, %s", names[op], KindNames[kind], which[q]));
+          PetscCall(PairApply(&p, Shift, name, &ok));
+          PetscCall(PairDestroy(&p));
+        }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* a duplicate has never been assembled: its first assembly ends no claims, and MatResetPreallocation() of it is nothing */
+static PetscErrorCode FromDuplicate(Pair *p, int k)
+{
+  Mat D;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatDuplicate(p->m[k], MAT_COPY_VALUES, &D));
+  PetscCall(MatSetOption(D, MAT_SYMMETRIC, PETSC_TRUE));
+  PetscCall(MatSetOption(D, MAT_SPD, PETSC_TRUE));
+  p->out[k] = D;
+  if (p->arg[0] == 1) PetscCall(PairsAssemble(D));
+  if (p->arg[0] == 2) PetscCall(MatResetPreallocation(D));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CaseDuplicates(void)
+{
+  PetscFunctionBeginUser;
+  for (Kind kind = HOSTMADE; kind < KINDS; kind++)
+    for (PetscInt way = 0; way < 3; way++) {
+      Pair      p;
+      PetscBool ok;
+      char      name[128];
+
+      PetscCall(PairMake(&p, kind, TRIDIAGONAL, N, N));
+      p.arg[0] = way;
+      PetscCall(PetscSNPrintf(name, sizeof(name), "a duplicate of a %s one%s", KindNames[kind], way == 1 ? ", assembled" : way ? ", MatResetPreallocation" : ""));
+      PetscCall(PairApply(&p, FromDuplicate, name, &ok));
       PetscCall(PairDestroy(&p));
     }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -947,6 +1025,8 @@ int main(int argc, char **argv)
     {"wild",             CaseWild,             1, 0},
     {"conversions",      CaseConversions,      1, 0},
     {"transposeinplace", CaseTransposeInPlace, 1, 0},
+    {"shift",            CaseShift,            1, 0},
+    {"duplicates",       CaseDuplicates,       1, 0},
     {"maij",             CaseMAIJ,             1, 0},
     {"mixedproducts",    CaseMixedProducts,    1, 0},
     {"sell",             CaseSell,             1, 0},
