@@ -582,6 +582,21 @@ static PetscErrorCode MatProductNumeric_MPIAIJHybridGPU(Mat C)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The state of the pattern as the parent's MatAssemblyEnd() will set it: the sum of the blocks'. Else the first assembly would tell of another pattern. */
+static PetscErrorCode MatMPIAIJHybridGPUSumStates(Mat C)
+{
+  Mat             blocks[2];
+  const PetscInt *garray;
+  PetscInt64      own, all;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJGetSeqAIJ(C, &blocks[0], &blocks[1], &garray));
+  own = (PetscInt64)(blocks[0]->nonzerostate + blocks[1]->nonzerostate);
+  PetscCallMPI(MPI_Allreduce(&own, &all, 1, MPIU_INT64, MPI_SUM, PetscObjectComm((PetscObject)C)));
+  C->nonzerostate = C->ass_nonzerostate = (PetscObjectState)all;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /*
   The parent's "backend" algorithm, with a name of ours passed on to the sequential products that it is made of. The parent reads
   the algorithm's option again and knows none of our names: then it is asked under an empty options database.
@@ -627,6 +642,7 @@ static PetscErrorCode MatProductSymbolic_MPIAIJHybridGPU(Mat C)
   HybGlueState.method[0] = 0;
   PetscCall(ierr);
   PetscCall(MatMPIAIJHybridGPUOwnArrays(C));
+  PetscCall(MatMPIAIJHybridGPUSumStates(C));
   {
     Mat operand[2];
 
