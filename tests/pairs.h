@@ -86,6 +86,15 @@ static inline PetscErrorCode PairsAll(PetscBool *ok)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* -kind N: of this one alone */
+static inline PetscBool PairsWanted(Kind kind)
+{
+  PetscInt only = KINDS;
+
+  PetscCallAbort(PETSC_COMM_SELF, PetscOptionsGetInt(NULL, NULL, "-kind", &only, NULL));
+  return (PetscBool)(only == KINDS || only == (PetscInt)kind);
+}
+
 static inline PetscErrorCode PairsAssemble(Mat A)
 {
   PetscFunctionBeginUser;

@@ -3,7 +3,8 @@
   remember where values lie, columns that are set in place, matrices that are loaded over others. Cases whose fault is the use of freed memory come last.
 
 TEST np=1,2
-TEST np=1,2,3 @emulated
+TEST np=1,2 @emulated
+TEST np=3 @emulated -cases coloring,block,reset
 TEST np=1,2 @emulated -mat_aijhybridgpu_memory mirror
 TEST np=1 @emulated -mat_aijhybridgpu_lock_after 2 -mat_aijhybridgpu_lock_min 1
 TEST np=1 @emulated -mat_aijhybridgpu_lock_after 2 -mat_aijhybridgpu_lock_min 1 -mat_aijhybridgpu_memory mirror
@@ -55,14 +56,12 @@ static PetscErrorCode EachKind(const char *what, Pattern pattern, PetscErrorCode
 {
   PetscMPIInt size;
   PetscBool   fresh; /* the states of what replaces it are those that it happens to have: a header's, or in parallel the sum of its new blocks' */
-  PetscInt    only = KINDS;
 
   PetscFunctionBeginUser;
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-kind", &only, NULL));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   fresh = (PetscBool)(op == Header || (op == Load && size > 1));
   for (Kind kind = HOSTMADE; kind < KINDS; kind++)
-    for (PetscInt arg = first; arg < args && (only == KINDS || only == (PetscInt)kind); arg++) {
+    for (PetscInt arg = first; arg < args && PairsWanted(kind); arg++) {
       Pair      p;
       PetscBool ok;
       char      name[128];
@@ -167,7 +166,7 @@ static PetscErrorCode CaseColumns(void)
 {
   PetscFunctionBeginUser;
   for (Kind kind = HOSTMADE; kind < KINDS; kind++)
-    for (PetscInt arg = 0; arg < 2; arg++) {
+    for (PetscInt arg = 0; arg < 2 && PairsWanted(kind); arg++) {
       Pair      p;
       PetscBool ok;
       char      name[128];
@@ -186,7 +185,7 @@ static PetscErrorCode CaseHeld(void)
 {
   PetscFunctionBeginUser;
   for (Kind kind = HOSTMADE; kind < KINDS; kind++)
-    for (int between = 0; between < 3; between++) {
+    for (int between = 0; between < 3 && PairsWanted(kind); between++) {
       Pair         p;
       PetscScalar *a[2];
       MatInfo      info;
@@ -231,7 +230,7 @@ static PetscErrorCode CaseReset(void)
 {
   PetscFunctionBeginUser;
   for (Kind kind = HOSTMADE; kind < KINDS; kind++)
-    for (PetscInt arg = 0; arg < 2; arg++) {
+    for (PetscInt arg = 0; arg < 2 && PairsWanted(kind); arg++) {
       Pair      p;
       PetscBool ok;
       char      name[128];
@@ -321,7 +320,7 @@ static PetscErrorCode CaseQueued(void)
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   for (Kind kind = HOSTMADE; kind < KINDS; kind++)
-    for (int way = 0; way < 5; way++) {
+    for (int way = 0; way < 5 && PairsWanted(kind); way++) {
       Pair p;
       Vec  y[2];
       char name[96];
@@ -510,7 +509,7 @@ static PetscErrorCode CaseHeldBound(void)
 {
   PetscFunctionBeginUser;
   for (Kind kind = HOSTMADE; kind < KINDS; kind++)
-    for (PetscInt way = 0; way < 4; way++) {
+    for (PetscInt way = 0; way < 4 && PairsWanted(kind); way++) {
       Pair      p;
       PetscBool ok;
       char      name[128];
