@@ -1,5 +1,6 @@
 /*
-  hunt.h: what the hunter's operations are given. Each is done to a MATAIJ and to a matrix of the type, by the same arguments; what it reads goes into results, what it makes into out or x.
+  hunt.h: what the hunter's operations are given. Each is done to a MATAIJ and to a matrix of the type, by the
+  same arguments; what it reads goes into results, what it makes into out or x.
 */
 #ifndef HUNT_H
 #define HUNT_H
@@ -16,15 +17,15 @@ typedef struct {
 } Member;
 
 typedef struct {
-  Member      *p, *q;
-  Mat          out[2];
-  Vec          x[2];
-  PetscScalar  result[2][RESULTS];
-  PetscInt     n[2]; /* of results */
-  PetscInt     r[DRAWS];
-  PetscScalar  v;
-  PetscInt     M, N, start, end; /* of p */
-  PetscBool    parallel, replaced; /* is p parallel; is it another object's contents now */
+  Member     *p, *q;
+  Mat         out[2];
+  Vec         x[2];
+  PetscScalar result[2][RESULTS];
+  PetscInt    n[2]; /* of results */
+  PetscInt    r[DRAWS];
+  PetscScalar v;
+  PetscInt    M, N, start, end;   /* of p */
+  PetscBool   parallel, replaced; /* is p parallel; is it another object's contents now */
 } Hunt;
 
 static Member        Pool[POOL];

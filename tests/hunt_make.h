@@ -125,7 +125,8 @@ static PetscErrorCode Permute(Hunt *h, int k, Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* There and back. MATAIJ goes to the other type, too, or stays where the other is the one of which the other side is made. */
+/* There and back. MATAIJ goes to the other type, too, or stays where the other is the one of which the other side
+   is made. */
 static PetscErrorCode NotSymmetric(Mat A)
 {
   PetscFunctionBeginUser;
@@ -148,7 +149,8 @@ static PetscErrorCode Convert(Hunt *h, int k, Mat A)
 #if PETSC_VERSION_LT(3, 20, 0)
   if (Size > 1 && !strcmp(type, MATSELL)) type = MATDENSE; /* crashes: a case of t630 */
 #endif
-  if (Size > 1 && (!strcmp(type, MATMAIJ) || h->M < Size || h->N < Size || h->M != h->N)) type = MATAIJPERM; /* MATAIJ waits for ever */
+  /* MATAIJ waits for ever */
+  if (Size > 1 && (!strcmp(type, MATMAIJ) || h->M < Size || h->N < Size || h->M != h->N)) type = MATAIJPERM;
   if (!strcmp(type, MATAIJCRL) && (h->M == 0 || h->N == 0)) type = MATAIJPERM;
   if (PairsKnown && (!strcmp(type, MATDENSE) || h->r[1] % 5 == 3)) type = MATBAIJ;
   switch (PairsKnown && h->r[1] % 5 == 3 ? 0 : h->r[1] % 5) {
@@ -219,9 +221,12 @@ static PetscErrorCode Replace(Hunt *h, int k, Mat A)
   Mat B;
 
   PetscFunctionBeginUser;
-  if (h->r[0] % 3 == 0 && h->p->lineage == h->q->lineage) PetscCall(MatDuplicate(h->q->m[k], MAT_COPY_VALUES, &B));
-  else if (h->r[0] % 3 == 1 && h->M && h->N) PetscCall(PairsMake((Kind)(h->r[1] % KINDS), (Pattern)(h->r[2] % PATTERNS), OurType(k), h->M, h->N, &B));
-  else PetscCall(MatDuplicate(A, h->r[2] % 2 ? MAT_COPY_VALUES : MAT_DO_NOT_COPY_VALUES, &B));
+  if (h->r[0] % 3 == 0 && h->p->lineage == h->q->lineage)
+    PetscCall(MatDuplicate(h->q->m[k], MAT_COPY_VALUES, &B));
+  else if (h->r[0] % 3 == 1 && h->M && h->N)
+    PetscCall(PairsMake((Kind)(h->r[1] % KINDS), (Pattern)(h->r[2] % PATTERNS), OurType(k), h->M, h->N, &B));
+  else
+    PetscCall(MatDuplicate(A, h->r[2] % 2 ? MAT_COPY_VALUES : MAT_DO_NOT_COPY_VALUES, &B));
   if (h->r[3] % 2) PetscCall(MatScale(B, h->v));
   if (h->r[3] % 3) PetscCall(PairsUse(B));
   if (h->r[4] % 2) {
@@ -258,7 +263,8 @@ static PetscErrorCode Load(Hunt *h, int k, Mat A)
   PetscCall(MatGetLocalSize(A, &m, &n));
   PetscCall(MatGetSize(h->q->m[k], &M, &N));
   PetscCall(PetscViewerBinaryOpen(PETSC_COMM_WORLD, File, FILE_MODE_READ, &viewer));
-  if (h->r[0] % 3 == 0 && (Size == 1 || (M == h->M && N == h->N))) PetscCall(MatLoad(A, viewer)); /* other sizes are an error */
+  if (h->r[0] % 3 == 0 && (Size == 1 || (M == h->M && N == h->N)))
+    PetscCall(MatLoad(A, viewer)); /* other sizes are an error */
   else if (h->r[0] % 3 == 1) {
     PetscCall(MatScale(A, 3.0));
     PetscCall(MatLoad(A, viewer));
@@ -330,7 +336,8 @@ static PetscErrorCode Local(Hunt *h, int k, Mat A)
     PetscCall(MatScale(A, 2.0));
     if (h->r[1] % 2) PetscCall(MatScale(A, 2.0));
     PetscCall(MatMPIAIJGetLocalMat(A, MAT_REUSE_MATRIX, &B));
-  } else PetscCall(MatMPIAIJGetLocalMatCondensed(A, MAT_INITIAL_MATRIX, NULL, NULL, &B));
+  } else
+    PetscCall(MatMPIAIJGetLocalMatCondensed(A, MAT_INITIAL_MATRIX, NULL, NULL, &B));
   {
     PetscReal norm;
 

@@ -47,7 +47,7 @@ static PetscErrorCode Rows(Hunt *h, int k, Mat A)
 
 static PetscErrorCode Questions(Hunt *h, int k, Mat A)
 {
-  PetscBool flag = PETSC_FALSE;
+  PetscBool flag  = PETSC_FALSE;
   PetscInt  where = -5;
   IS        is;
 #if PETSC_VERSION_LT(3, 24, 0)
@@ -111,8 +111,12 @@ static PetscErrorCode Mults(Hunt *h, int k, Mat A)
   case 6: ierr = MatMultHermitianTransposeAdd(A, l, r, h->r[2] % 2 ? y : r); break;
   default: ierr = MatMult(A, l, h->r[2] % 2 ? y : l);
   }
-  PetscCall(PetscObjectReference((PetscObject)(h->r[2] % 2 ? y : h->r[0] % 8 == 1 ? l : h->r[0] % 8 > 2 ? r : y)));
-  h->x[k] = h->r[2] % 2 ? y : h->r[0] % 8 == 1 ? l : h->r[0] % 8 > 2 ? r : y;
+  PetscCall(PetscObjectReference((PetscObject)(h->r[2] % 2 ? y : h->r[0] % 8 == 1 ? l
+                                                               : h->r[0] % 8 > 2  ? r
+                                                                                  : y)));
+  h->x[k] = h->r[2] % 2 ? y : h->r[0] % 8 == 1 ? l
+                            : h->r[0] % 8 > 2  ? r
+                                               : y;
   PetscCall(VecDestroy(&l));
   PetscCall(VecDestroy(&r));
   PetscCall(VecDestroy(&y));
@@ -151,13 +155,16 @@ static PetscErrorCode Solvers(Hunt *h, int k, Mat A)
   PetscCall(MatShift(D, 1000.0));
   PetscCall(Beside(h, D, PETSC_TRUE, &b));
   PetscCall(Beside(h, D, PETSC_FALSE, &h->x[k]));
-  if (h->r[0] % 2) ierr = MatSOR(D, b, 1.0, (MatSORType)(h->r[1] % 2 ? SOR_LOCAL_SYMMETRIC_SWEEP | SOR_ZERO_INITIAL_GUESS : SOR_LOCAL_FORWARD_SWEEP), 0.0, 1, 2, h->x[k]);
+  if (h->r[0] % 2)
+    ierr = MatSOR(D, b, 1.0, (MatSORType)(h->r[1] % 2 ? SOR_LOCAL_SYMMETRIC_SWEEP | SOR_ZERO_INITIAL_GUESS : SOR_LOCAL_FORWARD_SWEEP), 0.0, 1, 2, h->x[k]);
   else {
     PC pc;
 
     PetscCall(PCCreate(PETSC_COMM_WORLD, &pc));
     PetscCall(PCSetOperators(pc, D, D));
-    PetscCall(PCSetType(pc, Size > 1 ? PCBJACOBI : h->r[1] % 3 == 0 ? PCLU : h->r[1] % 3 == 1 ? PCILU : PCJACOBI));
+    PetscCall(PCSetType(pc, Size > 1 ? PCBJACOBI : h->r[1] % 3 == 0 ? PCLU
+                                                 : h->r[1] % 3 == 1 ? PCILU
+                                                                    : PCJACOBI));
     PetscCall(PCSetUp(pc));
     PetscCall(PCApply(pc, b, h->x[k]));
     PetscCall(MatScale(D, 2.0));

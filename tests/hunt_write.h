@@ -46,14 +46,17 @@ static PetscErrorCode Diagonal(Hunt *h, int k, Mat A)
   (void)k;
   PetscFunctionBeginUser;
   PetscCall(Beside(h, A, PETSC_TRUE, &d));
-  if (h->r[0] % 3) ierr = MatShift(A, h->r[1] % 5 ? h->v : 0.0);
-  else ierr = MatDiagonalSet(A, d, h->r[1] % 2 ? ADD_VALUES : INSERT_VALUES);
+  if (h->r[0] % 3)
+    ierr = MatShift(A, h->r[1] % 5 ? h->v : 0.0);
+  else
+    ierr = MatDiagonalSet(A, d, h->r[1] % 2 ? ADD_VALUES : INSERT_VALUES);
   PetscCall(VecDestroy(&d));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* entries of the pattern, others, none, ignored ones and (on one process) impossible ones; one by one, by rows and by blocks; sometimes in two assemblies */
+/* entries of the pattern, others, none, ignored ones and (on one process) impossible ones; one by one, by rows and
+   by blocks; sometimes in two assemblies */
 static PetscErrorCode SetValues(Hunt *h, int k, Mat A)
 {
   InsertMode    mode  = h->r[0] % 2 ? ADD_VALUES : INSERT_VALUES;
@@ -141,7 +144,8 @@ static PetscErrorCode SetOther(Hunt *h, int k, Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* MATAIJ writes into freed memory where a row has no room for its diagonal entry: with entries on the diagonal only if the row has some */
+/* MATAIJ writes into freed memory where a row has no room for its diagonal entry: with entries on the diagonal
+   only if the row has some */
 static PetscErrorCode ZeroRows(Hunt *h, int k, Mat A)
 {
   PetscScalar    diagonal = h->r[3] % 3 ? 2.0 : 0.0;
@@ -170,12 +174,14 @@ static PetscErrorCode ZeroRows(Hunt *h, int k, Mat A)
   }
   if (h->r[5] % 3 == 0) PetscCall(MatSetOption(A, MAT_KEEP_NONZERO_PATTERN, PETSC_TRUE));
   if (h->r[5] % 3 == 1) PetscCall(MatSetOption(A, MAT_KEEP_NONZERO_PATTERN, PETSC_FALSE));
-  if (h->M == h->N && Size == 1 && h->r[2] % 3 == 1) ierr = MatZeroRowsColumns(A, n, rows, diagonal, x, b);
+  if (h->M == h->N && Size == 1 && h->r[2] % 3 == 1)
+    ierr = MatZeroRowsColumns(A, n, rows, diagonal, x, b);
   else if (h->r[2] % 3 == 2) {
     PetscCall(ISCreateGeneral(PETSC_COMM_WORLD, n, rows, PETSC_COPY_VALUES, &is));
     ierr = MatZeroRowsIS(A, is, diagonal, x, b);
     PetscCall(ISDestroy(&is));
-  } else ierr = MatZeroRows(A, n, rows, diagonal, x, b);
+  } else
+    ierr = MatZeroRows(A, n, rows, diagonal, x, b);
   PetscCall(VecDestroy(&x));
   h->x[k] = b;
   PetscCall(ierr);
@@ -186,14 +192,19 @@ static PetscErrorCode ZeroRows(Hunt *h, int k, Mat A)
 static PetscErrorCode Combine(Hunt *h, int k, Mat A)
 {
   const MatStructure claims[] = {UNKNOWN_NONZERO_PATTERN, DIFFERENT_NONZERO_PATTERN, SUBSET_NONZERO_PATTERN, SAME_NONZERO_PATTERN};
-  MatStructure       claim    = claims[h->r[1] % (h->p->lineage == h->q->lineage ? 4 : 3)]; /* what MATAIJ reads beyond its arrays for is left out */
-  PetscScalar        v        = h->r[2] % 6 == 0 ? 0.0 : h->r[2] % 6 == 1 ? 1.0 : h->v;
+  /* what MATAIJ reads beyond its arrays for is left out */
+  MatStructure claim = claims[h->r[1] % (h->p->lineage == h->q->lineage ? 4 : 3)];
+  PetscScalar  v     = h->r[2] % 6 == 0 ? 0.0 : h->r[2] % 6 == 1 ? 1.0
+                                                                 : h->v;
 
   PetscFunctionBeginUser;
   if (Size > 1 && claim == SUBSET_NONZERO_PATTERN && h->p->lineage != h->q->lineage) claim = UNKNOWN_NONZERO_PATTERN;
-  if (h->r[0] % 3 == 0) PetscCall(MatAXPY(A, v, h->q->m[k], claim));
-  else if (h->r[0] % 3 == 1) PetscCall(MatAYPX(A, v, h->q->m[k], claim));
-  else PetscCall(MatCopy(h->q->m[k], A, claim == SUBSET_NONZERO_PATTERN && Size > 1 ? DIFFERENT_NONZERO_PATTERN : claim));
+  if (h->r[0] % 3 == 0)
+    PetscCall(MatAXPY(A, v, h->q->m[k], claim));
+  else if (h->r[0] % 3 == 1)
+    PetscCall(MatAYPX(A, v, h->q->m[k], claim));
+  else
+    PetscCall(MatCopy(h->q->m[k], A, claim == SUBSET_NONZERO_PATTERN && Size > 1 ? DIFFERENT_NONZERO_PATTERN : claim));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -246,11 +257,12 @@ static PetscErrorCode Random(Hunt *h, int k, Mat A)
 
 static PetscErrorCode Option(Hunt *h, int k, Mat A)
 {
-  const MatOption options[] = {MAT_ROW_ORIENTED,         MAT_KEEP_NONZERO_PATTERN, MAT_IGNORE_ZERO_ENTRIES, MAT_FORM_EXPLICIT_TRANSPOSE, MAT_IGNORE_OFF_PROC_ENTRIES, MAT_NO_OFF_PROC_ENTRIES, MAT_NO_OFF_PROC_ZERO_ROWS,
+  const MatOption options[] = {MAT_ROW_ORIENTED, MAT_KEEP_NONZERO_PATTERN, MAT_IGNORE_ZERO_ENTRIES, MAT_FORM_EXPLICIT_TRANSPOSE, MAT_IGNORE_OFF_PROC_ENTRIES, MAT_NO_OFF_PROC_ENTRIES, MAT_NO_OFF_PROC_ZERO_ROWS,
                                MAT_SUBSET_OFF_PROC_ENTRIES, MAT_SUBMAT_SINGLEIS, MAT_NEW_NONZERO_ALLOCATION_ERR, MAT_NEW_NONZERO_LOCATIONS, MAT_NEW_NONZERO_LOCATION_ERR, MAT_UNUSED_NONZERO_LOCATION_ERR, MAT_USE_HASH_TABLE,
                                MAT_IGNORE_LOWER_TRIANGULAR, MAT_GETROW_UPPERTRIANGULAR, MAT_FORCE_DIAGONAL_ENTRIES, MAT_ERROR_LOWER_TRIANGULAR};
-  PetscInt        n         = Size > 1 ? 9 : (PetscInt)PETSC_STATIC_ARRAY_LENGTH(options); /* errors of one process alone leave the others waiting */
-  PetscBool       flag      = (PetscBool)(h->r[2] % 2), now[2] = {PETSC_FALSE, PETSC_FALSE};
+  /* errors of one process alone leave the others waiting */
+  PetscInt  n    = Size > 1 ? 9 : (PetscInt)PETSC_STATIC_ARRAY_LENGTH(options);
+  PetscBool flag = (PetscBool)(h->r[2] % 2), now[2] = {PETSC_FALSE, PETSC_FALSE};
 
   (void)k;
   PetscFunctionBeginUser;
@@ -371,8 +383,10 @@ static PetscErrorCode Small(Hunt *h, int k, Mat A)
   (void)k;
   PetscFunctionBeginUser;
 #if PETSC_VERSION_GE(3, 21, 0)
-  if (h->r[0] % 2) PetscCall(MatEliminateZeros(A, (PetscBool)(h->r[1] % 2)));
-  else PetscCall(MatFilter(A, 0.3, (PetscBool)(h->r[1] % 2), (PetscBool)(h->r[2] % 2)));
+  if (h->r[0] % 2)
+    PetscCall(MatEliminateZeros(A, (PetscBool)(h->r[1] % 2)));
+  else
+    PetscCall(MatFilter(A, 0.3, (PetscBool)(h->r[1] % 2), (PetscBool)(h->r[2] % 2)));
 #else
   (void)h;
   PetscCall(MatChop(A, 0.3));
@@ -381,8 +395,8 @@ static PetscErrorCode Small(Hunt *h, int k, Mat A)
 }
 
 /* names, prefixes, null spaces, mappings, block sizes */
-static MatNullSpace           Spaces[3];
-static PetscErrorCode         Hang(Hunt *h, int k, Mat A)
+static MatNullSpace   Spaces[3];
+static PetscErrorCode Hang(Hunt *h, int k, Mat A)
 {
   ISLocalToGlobalMapping map[2];
   IS                     is;
@@ -460,14 +474,17 @@ static PetscErrorCode Held(Hunt *h, int k, Mat A)
       const PetscInt *cc;
       PetscInt        col = 0;
 
-      if (n) col = c[0];
-      else if (ia && ia[row - h->start + 1] > ia[row - h->start]) col = ja[ia[row - h->start]];
+      if (n)
+        col = c[0];
+      else if (ia && ia[row - h->start + 1] > ia[row - h->start])
+        col = ja[ia[row - h->start]];
       else if (!c && !ia) {
         PetscCall(MatGetRow(A, row, &m, &cc, NULL));
         if (m) col = cc[0];
         PetscCall(MatRestoreRow(A, row, &m, &cc, NULL));
         if (!m) break;
-      } else break;
+      } else
+        break;
       PetscCall(MatSetValue(A, row, col, h->v, ADD_VALUES));
       PetscCall(PairsAssemble(A));
     } break;

@@ -1,6 +1,7 @@
 /*
-  pairs.h: a matrix of MATAIJ and one of the type, made and worked on alike. After each operation both are asked for all that a program may see: entries and products, sizes, block
-  sizes, claims, null spaces, mappings, names, counts, and whether their states have moved. Entries and products may hold Inf and NaN.
+  pairs.h: a matrix of MATAIJ and one of the type, made and worked on alike. After each operation both are asked
+  for all that a program may see: entries and products, sizes, block sizes, claims, null spaces, mappings, names,
+  counts, and whether their states have moved. Entries and products may hold Inf and NaN.
 */
 #ifndef PAIRS_H
 #define PAIRS_H
@@ -15,7 +16,8 @@ typedef enum {
   DUPLICATED, /* a duplicate of a born one */
   PROMOTED,   /* host-made, and written twice in a row by operations */
   LOCKED,     /* host-made, new values sent several times */
-  CONVERTED,  /* the same of one that was a MATAIJ before, of which the type does not know all options; written by its array */
+  /* the same of one that was a MATAIJ before, of which the type does not know all options; written by its array */
+  CONVERTED,
   KINDS
 } Kind;
 static const char *const KindNames[] = {"host-made", "born", "product", "duplicate", "promoted", "locked", "converted"};
@@ -35,13 +37,14 @@ typedef struct {
   PetscObjectState state, nonzerostate;
   PetscObjectId    blocks[2]; /* of a parallel one */
   const void      *data;
-  PetscBool        assembled, preallocated, before; /* the last: assembled before, so that the next assembly ends claims */
-  int              claims[7];
-  PetscInt         sizes[6];
-  MatNullSpace     nullspaces[3];
-  PetscInt         mapping[2]; /* -1: none */
-  PetscLogDouble   nonzeros;
-  char             name[64], prefix[64], type[64];
+  /* the last: assembled before, so that the next assembly ends claims */
+  PetscBool      assembled, preallocated, before;
+  int            claims[7];
+  PetscInt       sizes[6];
+  MatNullSpace   nullspaces[3];
+  PetscInt       mapping[2]; /* -1: none */
+  PetscLogDouble nonzeros;
+  char           name[64], prefix[64], type[64];
 } Seen;
 
 typedef struct {
@@ -62,7 +65,8 @@ typedef struct {
   #define PAIRS_STACK_RESTORE (void)0
 #endif
 
-static PetscBool PairsQuiet, PairsAgreed;   /* with the first the second tells whether all checks so far have passed, and nothing is counted */
+/* with the first the second tells whether all checks so far have passed, and nothing is counted */
+static PetscBool PairsQuiet, PairsAgreed;
 static PetscBool PairsKnown;
 static PetscReal PairsTolerance = 1e-11;
 static PetscBool PairsVerbose, PairsTrail; /* tell of equal errors, too; print what is done before it is */
@@ -537,7 +541,8 @@ static inline PetscErrorCode PairsCompareSeen(const Seen s[2], const Seen *befor
   PetscCall(PairsCount((PetscBool)(s[0].nonzeros == s[1].nonzeros), what, "number of nonzeros"));
   PetscCall(PairsCount((PetscBool)!strcmp(s[0].prefix, s[1].prefix), what, "prefix"));
   if (before) {
-    /* where MATAIJ's contents are another matrix's now, or its blocks are, the state of the pattern is the one that those happen to have */
+    /* where MATAIJ's contents are another matrix's now, or its blocks are, the state of the pattern is the one
+       that those happen to have */
     PetscBool replaced = (PetscBool)(s[0].data != before[0].data || memcmp(s[0].blocks, before[0].blocks, sizeof(s[0].blocks)));
     PetscBool moved[2] = {(PetscBool)(s[0].nonzerostate != before[0].nonzerostate), (PetscBool)(s[1].nonzerostate != before[1].nonzerostate)};
 

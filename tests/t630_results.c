@@ -1,6 +1,7 @@
 /*
-  Results beside MATAIJ's where AIJ does something that its manual does not say: patterns that are not what was claimed of them, claims that a new pattern ends, Inf and NaN, what a duplicate
-  and a transpose in place keep. Each case is done to both alike, on matrices of all the origins that pairs.h knows.
+  Results beside MATAIJ's where AIJ does something that its manual does not say: patterns that are not what was
+  claimed of them, claims that a new pattern ends, Inf and NaN, what a duplicate and a transpose in place keep.
+  Each case is done to both alike, on matrices of all the origins that pairs.h knows.
 
 TEST np=1,2,3
 TEST np=1 @emulated
@@ -9,21 +10,24 @@ TEST np=1 @emulated -mat_aijhybridgpu_lock_after 2 -mat_aijhybridgpu_lock_min 1 
 TEST np=2 @emulated -kind 1 -cases claims,wild,transposeinplace,shift
 TEST np=2 @emulated -kind 4 -cases shift
 
--cases: of these alone; -kind N: where a case goes through all origins, this one alone; -trail prints what is done before it is
+  -cases: of these alone; -kind N: where a case goes through all origins, this one alone; -trail prints what is
+  done before it is
 */
 #include "pairs.h"
 #include <petscts.h>
 
 #define N 24
 
-static const MatStructure Structures[] = {UNKNOWN_NONZERO_PATTERN, DIFFERENT_NONZERO_PATTERN, SUBSET_NONZERO_PATTERN, SAME_NONZERO_PATTERN};
+static const MatStructure Structures[]     = {UNKNOWN_NONZERO_PATTERN, DIFFERENT_NONZERO_PATTERN, SUBSET_NONZERO_PATTERN, SAME_NONZERO_PATTERN};
 static const char *const  StructureNames[] = {"unknown", "different", "subset", "same"};
 
 static PetscErrorCode Combine(Pair *p, int k)
 {
   PetscFunctionBeginUser;
-  if (p->arg[0]) PetscCall(MatAYPX(p->m[k], 2.5, p->q[k], Structures[p->arg[1]]));
-  else PetscCall(MatAXPY(p->m[k], 2.5, p->q[k], Structures[p->arg[1]]));
+  if (p->arg[0])
+    PetscCall(MatAYPX(p->m[k], 2.5, p->q[k], Structures[p->arg[1]]));
+  else
+    PetscCall(MatAXPY(p->m[k], 2.5, p->q[k], Structures[p->arg[1]]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -52,7 +56,8 @@ static PetscErrorCode CaseEqualPatterns(void)
           char      name[128];
 
           PetscCall(PairMake(&p, kind, TRIDIAGONAL, N, N));
-          if (x) PetscCall(PairOperand(&p, HOSTMADE, TRIDIAGONAL, N, N));
+          if (x)
+            PetscCall(PairOperand(&p, HOSTMADE, TRIDIAGONAL, N, N));
           else
             for (int k = 0; k < 2; k++) PetscCall(MatDuplicate(p.m[k], MAT_COPY_VALUES, &p.q[k]));
           p.arg[0] = op;
@@ -232,7 +237,8 @@ static PetscErrorCode CaseClaims(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The claim of a subset is not true: with new entries let in, and with those forbidden. On several processes an error may be one process's alone: there they are let in. */
+/* The claim of a subset is not true: with new entries let in, and with those forbidden. On several processes an
+   error may be one process's alone: there they are let in. */
 static PetscErrorCode CaseNoSubset(void)
 {
   PetscFunctionBeginUser;
@@ -253,14 +259,17 @@ static PetscErrorCode CaseNoSubset(void)
           p.arg[0] = op;
           p.arg[1] = 2;
           PetscCall(CombineName(&p, kind, name, sizeof(name)));
-          PetscCall(PetscStrlcat(name, let == 2 ? ", which is none, new entries let in" : let ? ", which is none, new entries forbidden" : ", which is none", sizeof(name)));
+          PetscCall(PetscStrlcat(name, let == 2 ? ", which is none, new entries let in" : let ? ", which is none, new entries forbidden"
+                                                                                              : ", which is none",
+                                 sizeof(name)));
           PetscCall(PairApply(&p, Combine, name, &ok));
           PetscCall(PairDestroy(&p));
         }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* aggregation: smoothing the interpolation adds entries that A P lacks. What comes out of it is not looked at: without a diagonal the bounds of eigenvalues are anything. */
+/* aggregation: smoothing the interpolation adds entries that A P lacks. What comes out of it is not looked at:
+   without a diagonal the bounds of eigenvalues are anything. */
 static PetscErrorCode Aggregation(Pair *p, int k)
 {
   PC  pc;
@@ -356,7 +365,7 @@ static PetscErrorCode PutWild(Pair *p, int k)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscReal Norms[2];
+static PetscReal      Norms[2];
 static PetscErrorCode WildOperation(Pair *p, int k)
 {
   Mat A = p->m[k];
@@ -393,7 +402,9 @@ static PetscErrorCode WildOperation(Pair *p, int k)
 
     PetscCall(MatGetSize(A, NULL, &n));
     PetscCall(PetscMalloc1(n, &norms));
-    PetscCall(MatGetColumnNorms(A, p->arg[1] == 17 ? NORM_INFINITY : p->arg[1] == 18 ? NORM_1 : NORM_2, norms));
+    PetscCall(MatGetColumnNorms(A, p->arg[1] == 17 ? NORM_INFINITY : p->arg[1] == 18 ? NORM_1
+                                                                                     : NORM_2,
+                                norms));
     for (PetscInt q = 0; q < n; q++) Norms[k] += norms[q];
     PetscCall(PetscFree(norms));
   }
@@ -458,9 +469,11 @@ static PetscErrorCode CaseTransposeInPlace(void)
       PetscCall(PairMake(&p, kind, TRIDIAGONAL, N, n));
       PetscCall(PetscSNPrintf(name, sizeof(name), "transposed in place, %s, %d columns", KindNames[kind], (int)n));
       PetscCall(Adorn(&p));
-      for (int k = 0; k < 2; k++) PetscCall(MatSetOption(p.m[k], MAT_SYMMETRIC, PETSC_FALSE)); /* a symmetric one is left as it is */
+      /* a symmetric one is left as it is */
+      for (int k = 0; k < 2; k++) PetscCall(MatSetOption(p.m[k], MAT_SYMMETRIC, PETSC_FALSE));
       PetscCall(PairTry(&p, TransposeInPlace, name, &ok));
-      if (ok) PetscCall(PairsCompare(p.m[0], p.m[1], NULL, name)); /* MATAIJ is another object then, with that one's states */
+      /* MATAIJ is another object then, with that one's states */
+      if (ok) PetscCall(PairsCompare(p.m[0], p.m[1], NULL, name));
       PetscCall(PairDestroy(&p));
     }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -477,14 +490,15 @@ static PetscErrorCode Shift(Pair *p, int k)
     PetscCall(VecSet(d, 2.0));
     PetscCall(MatDiagonalSet(p->m[k], d, p->arg[0] == 1 ? ADD_VALUES : INSERT_VALUES));
     PetscCall(VecDestroy(&d));
-  } else PetscCall(MatShift(p->m[k], 2.0));
+  } else
+    PetscCall(MatShift(p->m[k], 2.0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode CaseShift(void)
 {
   static const char *const names[] = {"MatShift", "MatDiagonalSet, added", "MatDiagonalSet, inserted"}, *const which[] = {"all there", "none there", "without entries"};
-  const Pattern            patterns[] = {TRIDIAGONAL, NODIAGONAL, EMPTY};
+  const Pattern patterns[] = {TRIDIAGONAL, NODIAGONAL, EMPTY};
 
   PetscFunctionBeginUser;
   for (Kind kind = HOSTMADE; kind < KINDS; kind++)
@@ -510,7 +524,8 @@ static PetscErrorCode CaseShift(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* a duplicate has never been assembled: its first assembly ends no claims, and MatResetPreallocation() of it is nothing */
+/* a duplicate has never been assembled: its first assembly ends no claims, and MatResetPreallocation() of it is
+   nothing */
 static PetscErrorCode FromDuplicate(Pair *p, int k)
 {
   Mat D;
@@ -536,7 +551,8 @@ static PetscErrorCode CaseDuplicates(void)
 
       PetscCall(PairMake(&p, kind, TRIDIAGONAL, N, N));
       p.arg[0] = way;
-      PetscCall(PetscSNPrintf(name, sizeof(name), "a duplicate of a %s one%s", KindNames[kind], way == 1 ? ", assembled" : way ? ", MatResetPreallocation" : ""));
+      PetscCall(PetscSNPrintf(name, sizeof(name), "a duplicate of a %s one%s", KindNames[kind], way == 1 ? ", assembled" : way ? ", MatResetPreallocation"
+                                                                                                                               : ""));
       PetscCall(PairApply(&p, FromDuplicate, name, &ok));
       PetscCall(PairDestroy(&p));
     }
@@ -546,15 +562,15 @@ static PetscErrorCode CaseDuplicates(void)
 int main(int argc, char **argv)
 {
   static const Case cases[] = {
-    {"equalpatterns",    CaseEqualPatterns,    1, 0},
-    {"euler",            CaseEuler,            1, 1}, /* MATAIJ's coordinates are lost on several */
-    {"claims",           CaseClaims,           1, 0},
-    {"nosubset",         CaseNoSubset,         1, 0},
-    {"aggregation",      CaseAggregation,      1, 1},
-    {"wild",             CaseWild,             1, 0},
+    {"equalpatterns", CaseEqualPatterns, 1, 0},
+    {"euler", CaseEuler, 1, 1}, /* MATAIJ's coordinates are lost on several */
+    {"claims", CaseClaims, 1, 0},
+    {"nosubset", CaseNoSubset, 1, 0},
+    {"aggregation", CaseAggregation, 1, 1},
+    {"wild", CaseWild, 1, 0},
     {"transposeinplace", CaseTransposeInPlace, 1, 0},
-    {"shift",            CaseShift,            1, 0},
-    {"duplicates",       CaseDuplicates,       1, 0},
+    {"shift", CaseShift, 1, 0},
+    {"duplicates", CaseDuplicates, 1, 0},
   };
   int code = 0;
 

@@ -1,6 +1,7 @@
 /*
-  Arrays that are lent, replaced, kept or written unseen, beside MATAIJ: rows, columns and values that a program holds while it goes on, headers that get other contents, colorings that
-  remember where values lie, columns that are set in place, matrices that are loaded over others. Cases whose fault is the use of freed memory come last.
+  Arrays that are lent, replaced, kept or written unseen, beside MATAIJ: rows, columns and values that a program
+  holds while it goes on, headers that get other contents, colorings that remember where values lie, columns that
+  are set in place, matrices that are loaded over others. Cases whose fault is the use of freed memory come last.
 
 TEST np=1,2
 TEST np=1,2 @emulated
@@ -41,8 +42,10 @@ static PetscErrorCode Header(Pair *p, int k)
   Mat C;
 
   PetscFunctionBeginUser;
-  if (p->arg[0] & 1) PetscCall(MatDuplicate(p->m[k], MAT_COPY_VALUES, &C));
-  else PetscCall(PairsMake((Kind)p->arg[1], TRIDIAGONAL, k ? "aijhybridgpu" : MATAIJ, N, N, &C));
+  if (p->arg[0] & 1)
+    PetscCall(MatDuplicate(p->m[k], MAT_COPY_VALUES, &C));
+  else
+    PetscCall(PairsMake((Kind)p->arg[1], TRIDIAGONAL, k ? "aijhybridgpu" : MATAIJ, N, N, &C));
   PetscCall(PairsWriteArrays(C, 1));
   PetscCall(PairsUse(C));
   PetscCall(PairsWriteArrays(C, 2));
@@ -55,7 +58,7 @@ static PetscErrorCode Load(Pair *, int);
 static PetscErrorCode EachKind(const char *what, Pattern pattern, PetscErrorCode (*op)(Pair *, int), PetscInt first, PetscInt args)
 {
   PetscMPIInt size;
-  PetscBool   fresh; /* the states of what replaces it are those that it happens to have: a header's, or in parallel the sum of its new blocks' */
+  PetscBool   fresh; /* its states are those that it happens to have: a header's, or in parallel its new blocks' sum */
 
   PetscFunctionBeginUser;
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
@@ -235,7 +238,8 @@ static PetscErrorCode CaseReset(void)
       PetscBool ok;
       char      name[128];
 
-      if (kind == PRODUCT) continue; /* there is none to go back to, and each of the two has an error of its own for that */
+      /* there is none to go back to, and each of the two has an error of its own for that */
+      if (kind == PRODUCT) continue;
       PetscCall(PairMake(&p, kind, TRIDIAGONAL, N, N));
       p.arg[0] = arg;
       PetscCall(PetscSNPrintf(name, sizeof(name), "MatResetPreallocation, %s, way %d", KindNames[kind], (int)arg));
@@ -289,7 +293,8 @@ static PetscErrorCode CaseLoad(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The host writes values while the device has a product yet to do, whose operands and result are there: the result must be of the old ones. Only where vectors are the device's. */
+/* The host writes values while the device has a product yet to do, whose operands and result are there: the result
+   must be of the old ones. Only where vectors are the device's. */
 static PetscErrorCode CaseQueued(void)
 {
   PetscErrorCode ierr = PETSC_ERR_SUP;
@@ -429,8 +434,10 @@ static PetscErrorCode HeldArray(Pair *p, int k)
   PetscFunctionBeginUser;
   if (p->arg[0] & 4) PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
   PetscCall(MatGetLocalSize(A, &n, NULL));
-  if (p->arg[0] & 2) PetscCall(MatSeqAIJGetArray(A, &b));
-  else PetscCall(MatSeqAIJGetArrayRead(A, &a));
+  if (p->arg[0] & 2)
+    PetscCall(MatSeqAIJGetArray(A, &b));
+  else
+    PetscCall(MatSeqAIJGetArrayRead(A, &a));
   if (b) a = b;
   for (PetscInt r = 1; r < n - 1; r++) {
     const PetscInt c[3] = {r - 1, r, r + 1};
@@ -440,8 +447,10 @@ static PetscErrorCode HeldArray(Pair *p, int k)
   if (p->arg[0] & 1) PetscCall(PairsAssemble(A));
   if (b) b[4] = 7.0;
   if (b) b[5] = b[1] + b[2];
-  if (b) PetscCall(MatSeqAIJRestoreArray(A, &b));
-  else PetscCall(MatSeqAIJRestoreArrayRead(A, &a));
+  if (b)
+    PetscCall(MatSeqAIJRestoreArray(A, &b));
+  else
+    PetscCall(MatSeqAIJRestoreArrayRead(A, &a));
   if (!(p->arg[0] & 1)) PetscCall(PairsAssemble(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -528,18 +537,18 @@ static PetscErrorCode CaseHeldBound(void)
 int main(int argc, char **argv)
 {
   static const Case cases[] = {
-    {"header",    CaseHeader,    1, 0},
-    {"coloring",  CaseColoring,  1, 0},
-    {"columns",   CaseColumns,   1, 1},
-    {"held",      CaseHeld,      1, 1},
-    {"reset",     CaseReset,     1, 0},
-    {"load",      CaseLoad,      1, 0},
-    {"queued",    CaseQueued,    1, 1},
-    {"rowbound",  CaseHeldBound, 1, 1},
-    {"block",     CaseHeldBlock, 2, 0},
+    {"header", CaseHeader, 1, 0},
+    {"coloring", CaseColoring, 1, 0},
+    {"columns", CaseColumns, 1, 1},
+    {"held", CaseHeld, 1, 1},
+    {"reset", CaseReset, 1, 0},
+    {"load", CaseLoad, 1, 0},
+    {"queued", CaseQueued, 1, 1},
+    {"rowbound", CaseHeldBound, 1, 1},
+    {"block", CaseHeldBlock, 2, 0},
     {"arraylent", CaseHeldArray, 1, 1},
-    {"rowij",     CaseHeldRowIJ, 1, 1},
-    {"rowlent",   CaseHeldRow,   1, 0},
+    {"rowij", CaseHeldRowIJ, 1, 1},
+    {"rowlent", CaseHeldRow, 1, 0},
   };
   int code = 0;
 

@@ -1,11 +1,13 @@
 /*
-  The hunter: random operations, done alike to a MATAIJ and to a matrix of the type, of all origins (pairs.h), of few and of no rows and columns, with and without a diagonal. t604 asks whether
-  entries and products agree after what programs do; here there is also what they should not do: claims that are not true, operands that do not fit, the same matrix twice, arrays that are held
-  over other operations, headers that get other contents, Inf and NaN. And all is compared that a program may see: the error's number, states that moved, claims, null spaces, mappings,
-  block sizes, names, prefixes, counts, and what an operation finds.
+  The hunter: random operations, done alike to a MATAIJ and to a matrix of the type, of all origins (pairs.h), of
+  few and of no rows and columns, with and without a diagonal. t604 asks whether entries and products agree after
+  what programs do; here there is also what they should not do: claims that are not true, operands that do not
+  fit, the same matrix twice, arrays that are held over other operations, headers that get other contents, Inf and
+  NaN. And all is compared that a program may see: the error's number, states that moved, claims, null spaces,
+  mappings, block sizes, names, prefixes, counts, and what an operation finds.
 
-  -seed N -runs M, -steps S; -trail prints each operation before it is done; -only a,b,c: of these operations; -not a,b,c: none of these; -wild: Inf and NaN too; -ours aij: MATAIJ beside itself,
-  in which nothing may differ.
+  -seed N -runs M, -steps S; -trail prints each operation before it is done; -only a,b,c: of these operations;
+  -not a,b,c: none of these; -wild: Inf and NaN too; -ours aij: MATAIJ beside itself, in which nothing may differ.
 
 TEST np=1 -runs 100
 TEST np=1 -runs 40 -wild
@@ -134,42 +136,42 @@ static const struct {
   Fits   fits; /* NULL: always */
   Effect effect;
 } Operations[] = {
-  {"values",        Values,        NULL,         KEEPS  },
-  {"diagonalscale", DiagonalScale, NULL,         KEEPS  },
-  {"diagonal",      Diagonal,      DiagonalFits, PATTERN},
-  {"setvalues",     SetValues,     NULL,         PATTERN},
-  {"setother",      SetOther,      NULL,         PATTERN},
-  {"zerorows",      ZeroRows,      ZeroRowsFits, PATTERN},
-  {"combine",       Combine,       CombineFits,  PATTERN},
-  {"array",         Array,         NULL,         KEEPS  },
-  {"random",        Random,        NULL,         KEEPS  },
-  {"option",        Option,        NULL,         KEEPS  },
-  {"claim",         Claim,         NULL,         KEEPS  },
-  {"store",         Store,         StoreFits,    KEEPS  },
-  {"retrieve",      Retrieve,      RetrieveFits, KEEPS  },
-  {"coo",           COO,           NULL,         PATTERN},
-  {"preallocate",   Preallocate,   PreallocateFits,         PATTERN},
-  {"small",         Small,         NULL,         PATTERN},
-  {"hang",          Hang,          NULL,         KEEPS  },
-  {"columns",       Columns,       ColumnsFits,  PATTERN},
-  {"held",          Held,          HeldFits,     KEEPS  },
-  {"duplicate",     Duplicate,     NULL,         KEEPS  },
-  {"transpose",     Transpose,     NULL,         PATTERN},
-  {"product",       Product,       ProductFits,  KEEPS  },
-  {"submatrix",     SubMatrix,     NotEmpty,     KEEPS  },
-  {"permute",       Permute,       NotEmpty,     KEEPS  },
-  {"convert",       Convert,       NotEmpty,     PATTERN},
-  {"dense",         Dense,         NotEmpty,     KEEPS  },
-  {"replace",       Replace,       NULL,         PATTERN},
-  {"load",          Load,          NotEmpty,     PATTERN},
-  {"coloring",      Coloring,      ColoringFits, KEEPS  },
-  {"local",         Local,         NotEmpty,     KEEPS  },
-  {"norms",         Norms,         NULL,         KEEPS  },
-  {"rows",          Rows,          NotEmpty,         KEEPS  },
-  {"questions",     Questions,     OtherFits,    KEEPS  },
-  {"mults",         Mults,         NULL,         KEEPS  },
-  {"states",        States,        NULL,         KEEPS  },
-  {"solvers",       Solvers,       OneProcess,   KEEPS  },
+  {"values", Values, NULL, KEEPS},
+  {"diagonalscale", DiagonalScale, NULL, KEEPS},
+  {"diagonal", Diagonal, DiagonalFits, PATTERN},
+  {"setvalues", SetValues, NULL, PATTERN},
+  {"setother", SetOther, NULL, PATTERN},
+  {"zerorows", ZeroRows, ZeroRowsFits, PATTERN},
+  {"combine", Combine, CombineFits, PATTERN},
+  {"array", Array, NULL, KEEPS},
+  {"random", Random, NULL, KEEPS},
+  {"option", Option, NULL, KEEPS},
+  {"claim", Claim, NULL, KEEPS},
+  {"store", Store, StoreFits, KEEPS},
+  {"retrieve", Retrieve, RetrieveFits, KEEPS},
+  {"coo", COO, NULL, PATTERN},
+  {"preallocate", Preallocate, PreallocateFits, PATTERN},
+  {"small", Small, NULL, PATTERN},
+  {"hang", Hang, NULL, KEEPS},
+  {"columns", Columns, ColumnsFits, PATTERN},
+  {"held", Held, HeldFits, KEEPS},
+  {"duplicate", Duplicate, NULL, KEEPS},
+  {"transpose", Transpose, NULL, PATTERN},
+  {"product", Product, ProductFits, KEEPS},
+  {"submatrix", SubMatrix, NotEmpty, KEEPS},
+  {"permute", Permute, NotEmpty, KEEPS},
+  {"convert", Convert, NotEmpty, PATTERN},
+  {"dense", Dense, NotEmpty, KEEPS},
+  {"replace", Replace, NULL, PATTERN},
+  {"load", Load, NotEmpty, PATTERN},
+  {"coloring", Coloring, ColoringFits, KEEPS},
+  {"local", Local, NotEmpty, KEEPS},
+  {"norms", Norms, NULL, KEEPS},
+  {"rows", Rows, NotEmpty, KEEPS},
+  {"questions", Questions, OtherFits, KEEPS},
+  {"mults", Mults, NULL, KEEPS},
+  {"states", States, NULL, KEEPS},
+  {"solvers", Solvers, OneProcess, KEEPS},
 };
 #define OPERATIONS ((PetscInt)PETSC_STATIC_ARRAY_LENGTH(Operations))
 
@@ -201,7 +203,7 @@ static PetscErrorCode Fresh(Member *p)
 
 static PetscErrorCode Compare(Hunt *h, const Seen before[2], const char *name, PetscInt how)
 {
-  PetscInt  n = PetscMin(h->n[0], h->n[1]);
+  PetscInt  n    = PetscMin(h->n[0], h->n[1]);
   PetscBool same = (PetscBool)(h->n[0] == h->n[1]);
   PetscReal size = 0;
 
@@ -216,12 +218,14 @@ static PetscErrorCode Compare(Hunt *h, const Seen before[2], const char *name, P
   PetscCall(PairsCount(same, name, "what it finds"));
   if (h->x[0] && h->x[1]) PetscCall(PairsVectors(h->x[0], h->x[1], name, "the vector"));
   for (int q = 0; q < 3; q++) {
-    Mat *m = q == 0 ? h->p->m : q == 1 ? h->q->m : h->out;
+    Mat *m = q == 0 ? h->p->m : q == 1 ? h->q->m
+                                       : h->out;
     Seen now[2];
 
     if (!m[0] || !m[1]) continue;
     for (int k = 0; k < 2; k++) PetscCall(SeenGet(m[k], &now[k]));
-    PetscCall(PairsCompareSeen(now, q == 0 && !h->replaced ? before : NULL, q == 2 ? "what was made" : q ? "the other" : name));
+    PetscCall(PairsCompareSeen(now, q == 0 && !h->replaced ? before : NULL, q == 2 ? "what was made" : q ? "the other"
+                                                                                                         : name));
     if (!now[0].assembled || !now[1].assembled || memcmp(now[0].sizes, now[1].sizes, 4 * sizeof(PetscInt))) continue;
     /* not always both: products need the values on the device, entries on the host */
     if (how & 1) PetscCall(PairsProducts(m[0], m[1], name));
@@ -291,7 +295,9 @@ static PetscErrorCode Step(void)
 
     PetscCall(Compare(&h, before, Operations[op].name, how));
     if (Operations[op].effect == PATTERN)
-      for (int k = 0; k < 2; k++) { /* some of MATAIJ's operations leave a matrix that refuses new entries, and not the same ones as ours; and claims that end by the coincidence of two states */
+      /* some of MATAIJ's operations leave a matrix that refuses new entries, and not the same ones as ours; and
+         claims that end by the coincidence of two states */
+      for (int k = 0; k < 2; k++) {
         PetscCall(MatSetOption(h.p->m[k], MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
         if (h.replaced) PetscCall(NotSymmetric(h.p->m[k]));
       }

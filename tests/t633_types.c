@@ -1,13 +1,15 @@
 /*
-  Types beside MATAIJ's: what is converted, to and from all types that this PETSc makes of AIJ and again into what is there, products with operands of its other types, and what asks for a
-  type by its name. The case that may crash comes last.
+  Types beside MATAIJ's: what is converted, to and from all types that this PETSc makes of AIJ and again into what
+  is there, products with operands of its other types, and what asks for a type by its name. The case that may
+  crash comes last.
 
 TEST np=1,2,3
 TEST np=1 @emulated
 TEST np=2 @emulated -kind 1
 TEST np=3 @emulated -kind 1 -cases kaij,exact
 
--cases: of these alone; -kind N: where a case goes through all origins, this one alone; -trail prints what is done before it is
+  -cases: of these alone; -kind N: where a case goes through all origins, this one alone; -trail prints what is
+  done before it is
 */
 #include "pairs.h"
 #include <petscts.h>
@@ -143,8 +145,8 @@ static PetscErrorCode CaseIRK(void)
 static const char *const Preconditioners[] = {PCJACOBI, PCSOR, PCBJACOBI, PCILU, PCICC, PCLU, PCCHOLESKY, PCASM, PCGASM, PCEISENSTAT, PCCP, PCKACZMARZ, PCSVD, PCVPBJACOBI, PCPBJACOBI, PCTFS, PCREDUNDANT, PCREDISTRIBUTE, PCMG, PCGAMG, PCHMG, PCBDDC, PCNONE};
 static PetscErrorCode    Precondition(Pair *p, int k)
 {
-  PC       pc;
-  Vec      b;
+  PC  pc;
+  Vec b;
 
   PetscFunctionBeginUser;
   PetscCall(PCCreate(PETSC_COMM_WORLD, &pc));
@@ -307,8 +309,10 @@ static PetscErrorCode ConvertTo(Pair *p, int k)
   PetscCall(MatConvert(A, Targets[p->arg[0]], MAT_INITIAL_MATRIX, &p->out[k]));
   if (p->arg[1] == 0 || p->arg[1] == 3) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PairsUse(p->out[k]));
-  if (p->arg[1] == 1) PetscCall(MatScale(A, 3.0));
-  else PetscCall(PairsWrite(A, TRIDIAGONAL, 7));
+  if (p->arg[1] == 1)
+    PetscCall(MatScale(A, 3.0));
+  else
+    PetscCall(PairsWrite(A, TRIDIAGONAL, 7));
   PetscCall(MatConvert(A, Targets[p->arg[0]], MAT_REUSE_MATRIX, &p->out[k]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -349,7 +353,8 @@ static PetscErrorCode ConvertInPlace(Pair *p, int k)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Some of MATAIJ's conversions leave what they are given again as it was. Ours do the same or bring the new values, one of the two in all that reads them */
+/* Some of MATAIJ's conversions leave what they are given again as it was. Ours do the same or bring the new
+   values, one of the two in all that reads them */
 static PetscErrorCode CheckReused(Pair *p, const char *name)
 {
   Mat source;
@@ -398,7 +403,8 @@ static PetscErrorCode Conversions(PetscInt first, PetscInt last)
             if (ok && p.out[0] && p.out[1]) PetscCall(CheckReused(&p, name));
           } else {
             PetscCall(PairTry(&p, ways[w], name, &ok));
-            if (ok) PetscCall(PairsCompare(p.m[0], p.m[1], w == 2 ? NULL : p.before, name)); /* in place the states are those of what replaces it */
+            /* in place the states are those of what replaces it */
+            if (ok) PetscCall(PairsCompare(p.m[0], p.m[1], w == 2 ? NULL : p.before, name));
             if (ok && p.out[0] && p.out[1]) PetscCall(PairsCompare(p.out[0], p.out[1], NULL, name));
           }
           PetscCall(PairDestroy(&p));
@@ -427,7 +433,8 @@ static PetscErrorCode FromMAIJ(Pair *p, int k)
     PetscCall(MatConvert(B, k ? "aijhybridgpu" : MATAIJ, MAT_INPLACE_MATRIX, &B));
     PetscCall(MatDestroy(&p->out[k]));
     p->out[k] = B;
-  } else PetscCall(MatDestroy(&B));
+  } else
+    PetscCall(MatDestroy(&B));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -466,7 +473,8 @@ static PetscErrorCode CaseMixedProducts(void)
   PetscFunctionBeginUser;
   for (int to = 1; to < 4; to++)
     for (int born = 0; born < 2; born++)
-      for (PetscInt what = 0; what < 6; what++) { /* MATAIJ's product with a transpose on the right crashes with these in 3.18 */
+      /* MATAIJ's product with a transpose on the right crashes with these in 3.18 */
+      for (PetscInt what = 0; what < 6; what++) {
         Pair      p;
         PetscBool ok;
         char      name[64];
@@ -487,15 +495,15 @@ static PetscErrorCode CaseMixedProducts(void)
 int main(int argc, char **argv)
 {
   static const Case cases[] = {
-    {"dense",            CaseDense,            1, 0},
-    {"kaij",             CaseKAIJ,             1, 0},
-    {"irk",              CaseIRK,              1, 0},
-    {"preconditioners",  CasePreconditioners,  1, 0},
-    {"exact",            CaseExact,            1, 0},
-    {"conversions",      CaseConversions,      1, 0},
-    {"maij",             CaseMAIJ,             1, 0},
-    {"mixedproducts",    CaseMixedProducts,    1, 0},
-    {"sell",             CaseSell,             1, 0},
+    {"dense", CaseDense, 1, 0},
+    {"kaij", CaseKAIJ, 1, 0},
+    {"irk", CaseIRK, 1, 0},
+    {"preconditioners", CasePreconditioners, 1, 0},
+    {"exact", CaseExact, 1, 0},
+    {"conversions", CaseConversions, 1, 0},
+    {"maij", CaseMAIJ, 1, 0},
+    {"mixedproducts", CaseMixedProducts, 1, 0},
+    {"sell", CaseSell, 1, 0},
   };
   int code = 0;
 
