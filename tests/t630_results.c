@@ -509,6 +509,7 @@ static PetscErrorCode CaseShift(void)
           PetscBool ok;
           char      name[128];
 
+          if (PETSC_VERSION_LT(3, 22, 0) && PairsSize() > 1 && kind == BORN) continue; /* MATAIJ's state after coordinates is not its blocks' sum */
           PetscCall(PairMake(&p, kind, patterns[q], N, N));
           PetscCall(Adorn(&p));
           for (int k = 0; k < 2; k++) {
