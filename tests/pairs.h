@@ -30,6 +30,7 @@ typedef enum {
   DIAGONAL,
   LAST,  /* the first and the last column */
   EMPTY, /* no entries */
+  NODES, /* three rows each with the same columns */
   PATTERNS
 } Pattern;
 
@@ -118,6 +119,8 @@ static inline PetscInt PairsColumns(Pattern pattern, PetscInt r, PetscInt N, Pet
     if (N > 1) c[n++] = N - 1;
     return n;
   }
+  for (PetscInt k = 0; k < 3 && pattern == NODES; k++)
+    if (3 * (r / 3) + k < N) c[n++] = 3 * (r / 3) + k;
   for (int k = 0; k < 5; k++) {
     PetscBool in = (PetscBool)(pattern == WIDE || (pattern == TRIDIAGONAL && PetscAbsInt(offsets[k]) < 2) || (pattern == NODIAGONAL && PetscAbsInt(offsets[k]) == 1) || (pattern == DIAGONAL && !offsets[k]));
 

@@ -525,6 +525,48 @@ static PetscErrorCode CaseShift(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* MATAIJ relaxes rows of equal patterns together: not the same result as one after the other */
+static PetscErrorCode Relax(Pair *p, int k)
+{
+  const MatSORType types[] = {SOR_LOCAL_FORWARD_SWEEP, SOR_LOCAL_BACKWARD_SWEEP, SOR_LOCAL_SYMMETRIC_SWEEP};
+  Mat              A       = p->m[k];
+  Vec              b;
+
+  PetscFunctionBeginUser;
+  if (p->arg[1] == 1) {
+    PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &p->out[k]));
+    A = p->out[k];
+  }
+  if (p->arg[1] == 2) PetscCall(MatScale(A, 2.0));
+  PetscCall(MatCreateVecs(A, &p->x[k], &b));
+  PetscCall(VecSet(b, 1.0));
+  PetscCall(VecSet(p->x[k], 0.25));
+  PetscCall(MatSOR(A, b, 1.0, types[p->arg[0]], 0.0, 1, 1, p->x[k]));
+  PetscCall(VecDestroy(&b));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CaseRelax(void)
+{
+  PetscFunctionBeginUser;
+  for (Kind kind = HOSTMADE; kind < KINDS; kind++)
+    for (PetscInt type = 0; type < 9 && PairsWanted(kind); type++) {
+      Pair      p;
+      PetscBool ok;
+      char      name[128];
+
+      PetscCall(PairMake(&p, kind, NODES, N, N));
+      p.arg[0] = type % 3;
+      p.arg[1] = type / 3;
+      PetscCall(PetscSNPrintf(name, sizeof(name), "MatSOR, %s, sweep %d%s", KindNames[kind], (int)type % 3, type < 3 ? "" : type < 6 ? " of a duplicate"
+                                                                                                                                     : ", scaled"));
+      PetscCall(PairApply(&p, Relax, name, &ok));
+      if (ok) PetscCall(PairsVectors(p.x[0], p.x[1], name, "the vector"));
+      PetscCall(PairDestroy(&p));
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* a duplicate has never been assembled: its first assembly ends no claims, and MatResetPreallocation() of it is
    nothing */
 static PetscErrorCode FromDuplicate(Pair *p, int k)
@@ -572,6 +614,7 @@ int main(int argc, char **argv)
     {"transposeinplace", CaseTransposeInPlace, 1, 0},
     {"shift", CaseShift, 1, 0},
     {"duplicates", CaseDuplicates, 1, 0},
+    {"relax", CaseRelax, 1, 0},
   };
   int code = 0;
 

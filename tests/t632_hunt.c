@@ -275,7 +275,7 @@ static PetscErrorCode Step(void)
       PetscCall(MatSetOption(h.p->m[k], MAT_NO_OFF_PROC_ENTRIES, PETSC_FALSE));
     }
     PetscCall(SeenGet(h.p->m[k], &before[k]));
-    PetscCall(PetscPushErrorHandler(PairsTrail && PairsKnown ? PetscTraceBackErrorHandler : PetscReturnErrorHandler, NULL));
+    PetscCall(PetscPushErrorHandler(PairsTrail && Size == 1 ? PetscTraceBackErrorHandler : PetscReturnErrorHandler, NULL));
     e[k] = Operations[op].apply(&h, k, h.p->m[k]);
     PetscCall(PetscPopErrorHandler());
     PAIRS_STACK_RESTORE;
