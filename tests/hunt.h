@@ -11,9 +11,11 @@
 #define RESULTS 40
 
 typedef struct {
-  Mat      m[2];
-  PetscInt lineage; /* pairs of one lineage have one pattern */
-  PetscInt stored;  /* the lineage when MatStoreValues() was called */
+  Mat       m[2];
+  PetscInt  lineage; /* pairs of one lineage have one pattern */
+  PetscInt  stored;  /* the lineage when MatStoreValues() was called */
+  PetscBool plain;   /* made entry by entry */
+  PetscBool first;   /* has the pattern with which it was made */
 } Member;
 
 typedef struct {

@@ -23,6 +23,17 @@ TEST np=2 -runs 4 @emulated
 
 typedef PetscBool (*Fits)(const Hunt *);
 
+/* On several processes MATAIJ of 3.18 frees twice what a new entry makes of coordinates' arrays */
+static PetscBool NewEntriesFit(const Hunt *h)
+{
+#if PETSC_VERSION_LT(3, 19, 0)
+  return (PetscBool)(Size == 1 || h->p->plain);
+#else
+  (void)h;
+  return PETSC_TRUE;
+#endif
+}
+
 static PetscBool NotEmpty(const Hunt *h)
 {
   return (PetscBool)(h->M > 0 && h->N > 0);
@@ -72,7 +83,8 @@ static PetscBool ProductFits(const Hunt *h)
 
 static PetscBool PreallocateFits(const Hunt *h)
 {
-  if (h->r[0] % 4 == 1 && h->M < Size) return PETSC_FALSE; /* an error of some processes alone */
+  if (h->r[0] % 4 == 1 && !h->p->first) return PETSC_FALSE; /* MATAIJ writes beyond its arrays where the rows were shortened */
+  if (h->r[0] % 4 == 1 && h->M < Size) return PETSC_FALSE;  /* an error of some processes alone */
   return (PetscBool)(!PairsKnown || h->r[0] % 4 != 1);
 }
 
@@ -90,7 +102,7 @@ static PetscBool RetrieveFits(const Hunt *h)
 /* MATAIJ of 3.18 looks for the diagonal entries of rows that have none */
 static PetscBool DiagonalFits(const Hunt *h)
 {
-  return (PetscBool)(h->M == h->N || (Size == 1 && h->M < h->N));
+  return (PetscBool)(h->M == h->N ? NewEntriesFit(h) : Size == 1 && h->M < h->N);
 }
 
 /* MatFDColoringCreate() divides by the number of entries */
@@ -139,8 +151,8 @@ static const struct {
   {"values", Values, NULL, KEEPS},
   {"diagonalscale", DiagonalScale, NULL, KEEPS},
   {"diagonal", Diagonal, DiagonalFits, PATTERN},
-  {"setvalues", SetValues, NULL, PATTERN},
-  {"setother", SetOther, NULL, PATTERN},
+  {"setvalues", SetValues, NewEntriesFit, PATTERN},
+  {"setother", SetOther, NewEntriesFit, PATTERN},
   {"zerorows", ZeroRows, ZeroRowsFits, PATTERN},
   {"combine", Combine, CombineFits, PATTERN},
   {"array", Array, NULL, KEEPS},
@@ -198,6 +210,8 @@ static PetscErrorCode Fresh(Member *p)
     if (let || Size > 1) PetscCall(MatSetOption(p->m[k], MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
   }
   p->lineage = ++Lineages;
+  p->first   = PETSC_TRUE;
+  p->plain   = (PetscBool)(kind == HOSTMADE || kind == PROMOTED || kind == LOCKED || kind == CONVERTED);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -301,7 +315,11 @@ static PetscErrorCode Step(void)
         PetscCall(MatSetOption(h.p->m[k], MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
         if (h.replaced) PetscCall(NotSymmetric(h.p->m[k]));
       }
-    if (Operations[op].effect == PATTERN || moved != before[0].nonzerostate) h.p->lineage = ++Lineages;
+    if (h.replaced || Operations[op].apply == COO) h.p->plain = PETSC_FALSE;
+    if (Operations[op].effect == PATTERN || moved != before[0].nonzerostate) {
+      h.p->lineage = ++Lineages;
+      h.p->first   = PETSC_FALSE;
+    }
   } else { /* what an error leaves behind, nobody promises */
     for (int k = 0; k < 2; k++) h.out[k] = NULL;
     if (h.q != h.p) PetscCall(Fresh(h.q));
