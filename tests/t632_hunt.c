@@ -105,14 +105,14 @@ static PetscBool DiagonalFits(const Hunt *h)
   return (PetscBool)(h->M == h->N ? NewEntriesFit(h) : Size == 1 && h->M < h->N);
 }
 
-/* MatFDColoringCreate() divides by the number of entries */
+/* MatFDColoringCreate() divides by what is zero for few entries */
 static PetscBool ColoringFits(const Hunt *h)
 {
   PetscBool some;
   MatInfo   info;
 
   PetscCallAbort(PETSC_COMM_SELF, MatGetInfo(h->p->m[0], MAT_LOCAL, &info));
-  some = (PetscBool)(h->M > 1 && h->N > 1 && info.nz_used > 0);
+  some = (PetscBool)(h->M > 1 && h->N > 1 && info.nz_used >= 2 * (PetscLogDouble)(h->end - h->start));
   PetscCallAbort(PETSC_COMM_SELF, PairsAll(&some));
   return some;
 }
