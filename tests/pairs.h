@@ -449,16 +449,27 @@ static inline PetscErrorCode PairsVectors(Vec a, Vec h, const char *what, const 
 }
 
 /* products with vectors, the transposed one too */
+/* Does M multiply transposed by what it was said to be? The shadow of aijsell goes by a claim of symmetry, which AIJ does not look at. */
+static inline PetscErrorCode PairsByClaim(Mat M, PetscBool *byclaim)
+{
+  PetscFunctionBeginUser;
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)M, byclaim, MATSEQAIJSELL, MATMPIAIJSELL, ""));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static inline PetscErrorCode PairsProducts(Mat A, Mat H, const char *what)
 {
   PetscErrorCode ierr[2];
+  PetscBool      claim[2];
   Vec            x, y, z;
   PetscInt       start, end;
   PetscScalar    v;
   PAIRS_STACK_SAVE;
 
   PetscFunctionBeginUser;
-  for (int t = 0; t < 2; t++) {
+  PetscCall(PairsByClaim(A, &claim[0]));
+  PetscCall(PairsByClaim(H, &claim[1]));
+  for (int t = 0; t < (claim[0] == claim[1] ? 2 : 1); t++) {
     PetscCall(MatCreateVecs(A, t ? &y : &x, t ? &x : &y));
     PetscCall(VecDuplicate(y, &z));
     PetscCall(VecGetOwnershipRange(x, &start, &end));

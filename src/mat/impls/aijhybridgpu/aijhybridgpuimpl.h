@@ -97,6 +97,8 @@ typedef struct {
   PetscBool       quiet;                  /* nothing that is queued reads the values */
   PetscBool       stored;                 /* MatStoreValues() keeps values beside the arrays */
   PetscBool       hostcopy;               /* what is made of it now is the host's alone */
+  PetscBool       inodesleft;             /* the search for rows of equal pattern was left out when the device made it */
+  PetscBool       aspreallocated;         /* AIJ would have made this result by a preallocation of its rows' lengths */
   PetscBool       lentarrays;             /* the base class's arrays may be the program's own, or somebody remembers where they lie */
   PetscCount      adoptions;              /* how often this matrix got another pattern as a result */
   PetscCount      generation;             /* how often column indices were changed where they are */
@@ -412,6 +414,7 @@ PETSC_INTERN PetscErrorCode MatSeqAIJCopySubArray_SeqAIJHybridGPU(Mat, PetscInt,
 PETSC_INTERN PetscErrorCode MatMPIAIJGetLocalMatMerge_MPIAIJHybridGPU(Mat, MatReuse, IS *, Mat *);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUGetData(Mat, Mat_MPIAIJHybridGPU **);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUSetBlocks(Mat);
+PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUSumStates(Mat);
 PETSC_INTERN PetscErrorCode MatAIJHybridGPUComposeCOO(Mat, PetscBool seq, PetscBool on);
 PETSC_INTERN PetscErrorCode MatAIJHybridGPUGetCOOCount(Mat, PetscCount **);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUShare(Mat A, Mat duplicate);

@@ -583,7 +583,7 @@ static PetscErrorCode MatProductNumeric_MPIAIJHybridGPU(Mat C)
 }
 
 /* The state of the pattern as the parent's MatAssemblyEnd() will set it: the sum of the blocks'. Else the first assembly would tell of another pattern. */
-static PetscErrorCode MatMPIAIJHybridGPUSumStates(Mat C)
+PetscErrorCode MatMPIAIJHybridGPUSumStates(Mat C)
 {
   Mat             blocks[2];
   const PetscInt *garray;

@@ -224,9 +224,34 @@ static PetscErrorCode MatSeqAIJSetPreallocation_SeqAIJHybridGPU(Mat A, PetscInt 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A result that AIJ would have preallocated is as it would be after that: its rows have the room that they need */
+static PetscErrorCode HybResetAsPreallocated(Mat A)
+{
+  const PetscInt *i;
+  PetscInt       *length;
+
+  PetscFunctionBegin;
+  if (PETSC_VERSION_GE(3, 22, 0)) {
+    PetscCall(MatZeroEntries(A)); /* the parent's: the room is what the rows have */
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, NULL, NULL, NULL));
+  PetscCall(PetscMalloc1(A->rmap->n, &length));
+  for (PetscInt r = 0; r < A->rmap->n; r++) length[r] = i[r + 1] - i[r];
+  PetscCall(MatSeqAIJSetPreallocation(A, 0, length));
+  PetscCall(PetscFree(length));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode MatResetPreallocation_SeqAIJHybridGPU(Mat A)
 {
+  Mat_SeqAIJHybridGPU *hyb = MatIsSeqAIJHybridGPU(A) ? (Mat_SeqAIJHybridGPU *)A->spptr : NULL;
+
   PetscFunctionBegin;
+  if (hyb && hyb->aspreallocated && hyb->arrays.blocks && A->preallocated) {
+    PetscCall(HybResetAsPreallocated(A));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(MatSeqAIJHybridGPUDemote(A));
   PetscCall((*(PetscErrorCode (*)(Mat))HybGlueState.resetpreallocation)(A));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -475,7 +500,8 @@ static PetscErrorCode MatSetOption_SeqAIJHybridGPU(Mat A, MatOption op, PetscBoo
   PetscCall(HybAskedKeep(hyb, op, flg));
   /* adoption has looked for inodes already, and a numeric phase assembles nothing: a change of mind takes effect here */
   if (op != MAT_USE_INODES || !A->assembled) PetscFunctionReturn(PETSC_SUCCESS);
-  if (hyb->arrays.blocks && !HybBorn(hyb)) PetscCall((*HybGlueState.seq.assemblyend)(A, MAT_FINAL_ASSEMBLY));
+  hyb->inodesleft = PETSC_FALSE; /* the program has its mind made up */
+  if (hyb->arrays.blocks && (flg || !HybBorn(hyb))) PetscCall((*HybGlueState.seq.assemblyend)(A, MAT_FINAL_ASSEMBLY));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -503,6 +529,31 @@ static PetscErrorCode MatLoad_SeqAIJHybridGPU(Mat A, PetscViewer viewer)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/*
+  Rows of equal pattern (inodes): AIJ relaxes them together, and looks for them at each assembly. The search reads all of j, so it is left out where the device
+  makes a matrix, until the host relaxes with that.
+*/
+static PetscErrorCode HybFindInodes(Mat A, Mat_SeqAIJHybridGPU *hyb)
+{
+  static const char *const options[] = {"-mat_no_inode", "-mat_no_unroll"};
+  PetscBool                no        = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  if (!hyb->inodesleft) PetscFunctionReturn(PETSC_SUCCESS);
+  hyb->inodesleft = PETSC_FALSE;
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(options) && !no; k++) {
+    PetscBool set;
+
+    PetscCall(PetscOptionsGetBool(((PetscObject)A)->options, ((PetscObject)A)->prefix, options[k], &no, &set));
+  }
+  if (no) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJHybridGPUMove(A, PETSC_FALSE, PETSC_FALSE));
+  PetscCall((*HybGlueState.seq.setoption)(A, MAT_USE_INODES, PETSC_TRUE));
+  PetscCall((*HybGlueState.seq.assemblyend)(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatSeqAIJHybridGPUMove(A, PETSC_FALSE, PETSC_TRUE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The Eisenstat variant of the parent's does not give back what it reads */
 static PetscErrorCode MatSOR_SeqAIJHybridGPU(Mat A, Vec b, PetscReal omega, MatSORType flag, PetscReal shift, PetscInt its, PetscInt lits, Vec x)
 {
@@ -511,6 +562,7 @@ static PetscErrorCode MatSOR_SeqAIJHybridGPU(Mat A, Vec b, PetscReal omega, MatS
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, sor, A, b, omega, flag, shift, its, lits, x);
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  PetscCall(HybFindInodes(A, hyb));
   {
     const int            readers = hyb->readers;
     const PetscErrorCode ierr    = (*HybGlueState.seq.sor)(A, b, omega, flag, shift, its, lits, x);

@@ -425,6 +425,7 @@ static PetscErrorCode MatSeqAIJHybridGPUSubMatrix(Mat A, IS isrow, IS iscol, Mat
     ierr = MatSeqAIJHybridGPUAdoptDevice(S, &x, &arrays, &csr);
     /* the parent preallocates it */
     if (!ierr && reuse == MAT_INITIAL_MATRIX) ierr = MatSetOption(S, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_TRUE);
+    if (!ierr) ((Mat_SeqAIJHybridGPU *)S->spptr)->aspreallocated = PETSC_TRUE;
     if (ierr && reuse == MAT_INITIAL_MATRIX) (void)MatDestroy(&S);
   }
   if (ierr) {

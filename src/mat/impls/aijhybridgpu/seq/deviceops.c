@@ -506,6 +506,7 @@ static PetscErrorCode HybAXPYUnion(Mat Y, PetscScalar alpha, const HybExec *x, c
   if (!ierr) ierr = PetscLayoutReference(Y->cmap, &B->cmap);
   if (!ierr) ierr = HybUnionOnDevice(B, x, yc, alpha, xc, &nnz);
   if (!ierr) ierr = MatSetOption(B, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_TRUE); /* AIJ preallocates it */
+  if (!ierr) ((Mat_SeqAIJHybridGPU *)B->spptr)->aspreallocated = PETSC_TRUE;
   if (!ierr) ierr = MatSeqAIJHybridGPUMerge(Y, &B, (PetscBool)(nnz == yc->nnz)); /* X's entries are all Y's then */
   if (ierr) (void)MatDestroy(&B);
   PetscCall(ierr);

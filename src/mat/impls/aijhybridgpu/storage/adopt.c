@@ -189,6 +189,7 @@ static PetscErrorCode HybAdopt(Mat C, HybArena *arrays, const HybCSR *csr, HybLi
   hyb->arrays    = *arrays;
   hyb->adopted   = csr->i;
   hyb->stored    = PETSC_FALSE;
+  hyb->aspreallocated = hyb->inodesleft = PETSC_FALSE;
   arrays->blocks = NULL;
   arrays->bytes  = 0;
   hyb->adoptions++;
@@ -266,7 +267,8 @@ static PetscErrorCode HybAdoptDevice(Mat C, const HybExec *x, HybArena *arrays, 
   /* MatDuplicate() and MatTranspose() count the state once more: pages that are shared need not be asked back for that, which took 0.7 ms of a first
      product. Should it have been the host that wrote, they come back by themselves */
   PetscCall(HybMarkSet(C, shared, &copy.mark));
-  hyb->copy = copy;
+  hyb->copy       = copy;
+  hyb->inodesleft = PETSC_TRUE;
   PetscCall(MatSeqAIJHybridGPUSetBornOps(C, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
