@@ -320,7 +320,8 @@ static PetscErrorCode Coloring(Hunt *h, int k, Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* parts of a parallel matrix, and what is made of one process's */
+/* parts of a parallel matrix, and what is made of one process's. MatMPIAIJGetLocalMatCondensed() asks for the type by
+   its name: README's limits. */
 static PetscErrorCode Local(Hunt *h, int k, Mat A)
 {
   Mat B = NULL;
@@ -331,13 +332,10 @@ static PetscErrorCode Local(Hunt *h, int k, Mat A)
     PetscCall(MatDuplicate(B, MAT_COPY_VALUES, &h->out[k]));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (h->r[0] % 2) {
-    PetscCall(MatMPIAIJGetLocalMat(A, MAT_INITIAL_MATRIX, &B));
-    PetscCall(MatScale(A, 2.0));
-    if (h->r[1] % 2) PetscCall(MatScale(A, 2.0));
-    PetscCall(MatMPIAIJGetLocalMat(A, MAT_REUSE_MATRIX, &B));
-  } else
-    PetscCall(MatMPIAIJGetLocalMatCondensed(A, MAT_INITIAL_MATRIX, NULL, NULL, &B));
+  PetscCall(MatMPIAIJGetLocalMat(A, MAT_INITIAL_MATRIX, &B));
+  PetscCall(MatScale(A, 2.0));
+  if (h->r[1] % 2) PetscCall(MatScale(A, 2.0));
+  PetscCall(MatMPIAIJGetLocalMat(A, MAT_REUSE_MATRIX, &B));
   {
     PetscReal norm;
 

@@ -168,6 +168,8 @@ static PetscErrorCode ZeroRows(Hunt *h, int k, Mat A)
     if (any) rows[n++] = row;
   }
   PetscCall(PetscSortRemoveDupsInt(&n, rows));
+  /* a new diagonal entry that is an error of one process alone leaves the others waiting, MATAIJ's too */
+  if (Size > 1) PetscCall(MatSetOption(A, MAT_NEW_NONZERO_LOCATIONS, PETSC_TRUE));
   if (h->M == h->N && h->r[4] % 2) {
     PetscCall(Beside(h, A, PETSC_FALSE, &x));
     PetscCall(Beside(h, A, PETSC_TRUE, &b));

@@ -53,8 +53,12 @@ static PetscErrorCode MatConvert_SeqAIJHybridGPU_Derived(Mat A, MatType type, Ma
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   B = A;
-  if (reuse == MAT_INITIAL_MATRIX) PetscCall(HybPlainDuplicate(A, PETSC_TRUE, &B));
-  else PetscCall(MatConvert_SeqAIJHybridGPU_SeqAIJ(A, MATSEQAIJ, MAT_INPLACE_MATRIX, &B));
+  if (reuse == MAT_INITIAL_MATRIX) {
+    PetscCall(HybPlainDuplicate(A, PETSC_TRUE, &B));
+#if PETSC_VERSION_GE(3, 20, 0)
+    PetscCall(MatPropagateSymmetryOptions(A, B)); /* as MatDuplicate() does, with which the parent's converters begin */
+#endif
+  } else PetscCall(MatConvert_SeqAIJHybridGPU_SeqAIJ(A, MATSEQAIJ, MAT_INPLACE_MATRIX, &B));
   PetscCall((*f)(B, type, MAT_INPLACE_MATRIX, &B));
   *newmat = B;
   PetscFunctionReturn(PETSC_SUCCESS);
