@@ -7,7 +7,7 @@ TEST np=1,2,3
 TEST np=1 @emulated
 TEST np=1 @emulated -mat_aijhybridgpu_memory mirror -cases equalpatterns,claims,nosubset,wild,transposeinplace,shift,duplicates
 TEST np=1 @emulated -mat_aijhybridgpu_lock_after 2 -mat_aijhybridgpu_lock_min 1 -kind 5
-TEST np=2 @emulated -kind 1 -cases claims,wild,transposeinplace,shift
+TEST np=2 @emulated -kind 1 -cases claims,wild,transposeinplace,shift,firstassembly,relax
 TEST np=2 @emulated -kind 4 -cases shift
 
   -cases: of these alone; -kind N: where a case goes through all origins, this one alone; -trail prints what is
@@ -15,6 +15,7 @@ TEST np=2 @emulated -kind 4 -cases shift
 */
 #include "pairs.h"
 #include <petscts.h>
+#include <unistd.h>
 
 #define N 24
 
@@ -567,6 +568,103 @@ static PetscErrorCode CaseRelax(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Products of parts whose columns are in another order, or whose rows are repeated */
+static PetscErrorCode PartProduct(Pair *p, int k)
+{
+  Mat A = p->m[k];
+
+  PetscFunctionBeginUser;
+  switch (p->arg[0]) {
+  case 0: PetscCall(MatMatMult(A, A, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &p->out[k])); break;
+  case 1: PetscCall(MatTransposeMatMult(A, A, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &p->out[k])); break;
+  case 2: PetscCall(MatPtAP(A, A, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &p->out[k])); break;
+  default: PetscCall(MatTranspose(A, MAT_INITIAL_MATRIX, &p->out[k]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CaseParts(void)
+{
+  const Kind kinds[] = {HOSTMADE, BORN};
+
+  PetscFunctionBeginUser;
+  if (PairsSize() > 1) (void)alarm(60); /* where one process has an error, the others wait */
+  for (int q = 0; q < 2; q++)
+    for (PetscInt op = 0; op<4; op += PairsSize()> 1 ? 3 : 1) /* of the others MATAIJ of 3.26 waits for ever */
+      for (int order = 0; order < 4; order++) {
+        Pair      p;
+        PetscBool ok;
+        char      name[128];
+
+        PetscCall(PairMake(&p, kinds[q], WIDE, N, N));
+        for (int k = 0; k < 2; k++) {
+          PetscInt n = p.m[k]->rmap->n, first = p.m[k]->rmap->rstart, *idx;
+          IS       is[2];
+          Mat      S;
+
+          for (int e = 0; e < 2; e++) {
+            PetscCall(PetscMalloc1(n, &idx));
+            for (PetscInt r = 0; r < n; r++) idx[r] = first + (e && order & 1 ? (r + 3) % n : !e && order & 2 ? r / 2
+                                                                                                              : r);
+            PetscCall(ISCreateGeneral(PETSC_COMM_WORLD, n, idx, PETSC_OWN_POINTER, &is[e]));
+          }
+          PetscCall(MatCreateSubMatrix(p.m[k], is[0], is[1], MAT_INITIAL_MATRIX, &S));
+          for (int e = 0; e < 2; e++) PetscCall(ISDestroy(&is[e]));
+          PetscCall(MatDestroy(&p.m[k]));
+          p.m[k] = S;
+        }
+        p.arg[0] = op;
+        PetscCall(PetscSNPrintf(name, sizeof(name), "of parts, %s, operation %d, %s, %s", KindNames[kinds[q]], (int)op, order & 1 ? "columns in another order" : "columns in order", order & 2 ? "rows repeated" : "rows as they are"));
+        PetscCall(PairApply(&p, PartProduct, name, &ok));
+        PetscCall(PairDestroy(&p));
+      }
+  (void)alarm(0);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The first assembly of what operations have made moves the state of the pattern as little as MATAIJ's does */
+static PetscErrorCode Assemble(Pair *p, int k)
+{
+  return PairsAssemble(p->m[k]);
+}
+
+static PetscErrorCode CaseFirstAssembly(void)
+{
+  static const char *const names[] = {"as it is", "duplicated", "transposed", "a part", "a part again", "a product", "coordinates"};
+
+  PetscFunctionBeginUser;
+  for (Kind kind = HOSTMADE; kind < KINDS; kind++)
+    for (PetscInt way = 0; way < 10 && PairsWanted(kind); way++) { /* the last three again, of a rectangular one */
+      Pair      p;
+      PetscBool ok;
+      char      name[128];
+
+      PetscCall(PairMake(&p, kind, TRIDIAGONAL, N, way < 7 ? N : 7));
+      for (int k = 0; k < 2; k++) {
+        Mat A = p.m[k];
+        IS  is;
+
+        if (way % 7 == 1) PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &p.m[k]));
+        if (way % 7 == 2) PetscCall(MatTranspose(A, MAT_INITIAL_MATRIX, &p.m[k]));
+        if (way == 3 || way == 4) {
+          PetscCall(ISCreateStride(PETSC_COMM_WORLD, A->rmap->n / 2, A->rmap->rstart, 1, &is));
+          PetscCall(MatCreateSubMatrix(A, is, is, MAT_INITIAL_MATRIX, &p.m[k]));
+          if (way == 4) PetscCall(MatCreateSubMatrix(A, is, is, MAT_REUSE_MATRIX, &p.m[k]));
+          PetscCall(ISDestroy(&is));
+        }
+        if (way == 5) PetscCall(MatMatMult(A, A, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &p.m[k]));
+        if (way == 6) PetscCall(PairsMakeCOO(k ? "aijhybridgpu" : MATAIJ, WIDE, N, N, &p.m[k]));
+        if (way % 7) PetscCall(MatDestroy(&A));
+        PetscCall(MatSetOption(p.m[k], MAT_STRUCTURALLY_SYMMETRIC, PETSC_FALSE));
+        PetscCall(MatSetOption(p.m[k], MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE)); /* in parallel the state is formed anew then */
+      }
+      PetscCall(PetscSNPrintf(name, sizeof(name), "assembled, %s, %s", KindNames[kind], names[way % 7]));
+      PetscCall(PairApply(&p, Assemble, name, &ok));
+      PetscCall(PairDestroy(&p));
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* a duplicate has never been assembled: its first assembly ends no claims, and MatResetPreallocation() of it is
    nothing */
 static PetscErrorCode FromDuplicate(Pair *p, int k)
@@ -615,6 +713,8 @@ int main(int argc, char **argv)
     {"shift", CaseShift, 1, 0},
     {"duplicates", CaseDuplicates, 1, 0},
     {"relax", CaseRelax, 1, 0},
+    {"firstassembly", CaseFirstAssembly, 1, 0},
+    {"parts", CaseParts, 1, 0},
   };
   int code = 0;
 

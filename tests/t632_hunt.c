@@ -126,6 +126,12 @@ static PetscBool ColumnsFits(const Hunt *h)
   return (PetscBool)(Size == 1 && h->M && h->N && info.nz_used > 0 && info.nz_allocated == info.nz_used);
 }
 
+/* on several processes MATAIJ may wait for ever for parts of rectangular ones */
+static PetscBool SubMatrixFits(const Hunt *h)
+{
+  return (PetscBool)(h->M && h->N && (Size == 1 || h->M == h->N));
+}
+
 static PetscBool HeldFits(const Hunt *h)
 {
   return (PetscBool)(Size == 1 && h->M && h->N);
@@ -170,7 +176,7 @@ static const struct {
   {"duplicate", Duplicate, NULL, KEEPS},
   {"transpose", Transpose, NULL, PATTERN},
   {"product", Product, ProductFits, KEEPS},
-  {"submatrix", SubMatrix, NotEmpty, KEEPS},
+  {"submatrix", SubMatrix, SubMatrixFits, KEEPS},
   {"permute", Permute, NotEmpty, KEEPS},
   {"convert", Convert, NotEmpty, PATTERN},
   {"dense", Dense, NotEmpty, KEEPS},
@@ -204,6 +210,7 @@ static PetscErrorCode Fresh(Member *p)
 
   PetscFunctionBeginUser;
   if (!M || !N) kind = HOSTMADE;
+  if (PairsTrail) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "pair %d: %s, pattern %d, %d x %d\n", (int)(p - Pool), KindNames[kind], (int)pattern, (int)M, (int)N));
   PetscCall(Drop(p));
   for (int k = 0; k < 2; k++) {
     PetscCall(PairsMake(kind, pattern, OurType(k), M, N, &p->m[k]));
