@@ -492,7 +492,7 @@ static inline PetscErrorCode PairsProducts(Mat A, Mat H, const char *what)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the own rows' columns and values */
+/* the own rows' columns and values, in order: MATAIJ leaves some parts' rows unsorted */
 static inline PetscErrorCode PairsEntries(Mat A, Mat H, const char *what)
 {
   PetscInt  start, end;
@@ -503,10 +503,10 @@ static inline PetscErrorCode PairsEntries(Mat A, Mat H, const char *what)
   if (!A->ops->getrow || is) PetscFunctionReturn(PETSC_SUCCESS); /* some hold a part of a row only */
   PetscCall(MatGetOwnershipRange(A, &start, &end));
   for (PetscInt r = start; r < end; r++) {
-    PetscInt           na, nh, *copy, n;
+    PetscInt           na, nh, *copy, *copyh, n;
     const PetscInt    *ca, *ch;
     const PetscScalar *va, *vh;
-    PetscScalar       *v;
+    PetscScalar       *v, *w;
     PetscReal          size = 0;
 
     PetscCall(MatGetRow(A, r, &na, &ca, &va));
@@ -520,11 +520,17 @@ static inline PetscErrorCode PairsEntries(Mat A, Mat H, const char *what)
     PetscCall(MatRestoreRow(A, r, &na, &ca, &va));
     PetscCall(MatGetRow(H, r, &nh, &ch, &vh));
     if (nh != n) columns = PETSC_FALSE;
-    for (PetscInt k = 0; k < PetscMin(n, nh); k++) {
-      if (copy[k] != ch[k]) columns = PETSC_FALSE;
-      if (!PairsScalarsAgree(v[k], vh[k], size)) values = PETSC_FALSE;
-    }
+    PetscCall(PetscMalloc2(nh, &copyh, nh, &w));
+    PetscCall(PetscArraycpy(copyh, ch, nh));
+    PetscCall(PetscArraycpy(w, vh, nh));
     PetscCall(MatRestoreRow(H, r, &nh, &ch, &vh));
+    PetscCall(PetscSortIntWithScalarArray(n, copy, v));
+    PetscCall(PetscSortIntWithScalarArray(nh, copyh, w));
+    for (PetscInt k = 0; k < PetscMin(n, nh); k++) {
+      if (copy[k] != copyh[k]) columns = PETSC_FALSE;
+      if (!PairsScalarsAgree(v[k], w[k], size)) values = PETSC_FALSE;
+    }
+    PetscCall(PetscFree2(copyh, w));
     PetscCall(PetscFree2(copy, v));
   }
   PetscCall(PairsCount(columns, what, "columns"));

@@ -159,8 +159,10 @@ static PetscErrorCode MatMPIAIJHybridGPUMultTranspose(Mat A, Vec x, Vec y, Vec z
   *done = (PetscBool)(halo != NULL);
   if (!halo) PetscFunctionReturn(PETSC_SUCCESS);
   PetscUseTypeMethod(blocks[1], multtranspose, x, halo);
-  if (y) PetscUseTypeMethod(blocks[0], multtransposeadd, x, y, z);
-  else PetscUseTypeMethod(blocks[0], multtranspose, x, z);
+  if (y)
+    PetscUseTypeMethod(blocks[0], multtransposeadd, x, y, z);
+  else
+    PetscUseTypeMethod(blocks[0], multtranspose, x, z);
   PetscCall(VecScatterBegin(scatter, halo, z, ADD_VALUES, SCATTER_REVERSE));
   PetscCall(VecScatterEnd(scatter, halo, z, ADD_VALUES, SCATTER_REVERSE));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -255,11 +257,14 @@ static PetscErrorCode MatMPIAIJHybridGPUSetValuesBegin(Mat A, PetscInt m, const 
     PetscInt where = -1;
 
     if (cols[c] < 0) continue;
-    if (cols[c] >= cstart && cols[c] < cend) local[0][count[0]++] = cols[c] - cstart;
+    if (cols[c] >= cstart && cols[c] < cend)
+      local[0][count[0]++] = cols[c] - cstart;
     else {
       PetscCall(PetscFindInt(cols[c], blocks[1]->cmap->n, garray, &where));
-      if (where >= 0) local[1][count[1]++] = where;
-      else missing = PETSC_TRUE;
+      if (where >= 0)
+        local[1][count[1]++] = where;
+      else
+        missing = PETSC_TRUE;
     }
   }
   for (PetscInt k = 0; k < m; k++) {
@@ -377,6 +382,100 @@ static PetscErrorCode MatMPIAIJHybridGPUHostWrites(Mat B)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/*
+  Submatrices with columns in another order. Older PETSc numbers the columns of the off-diagonal block anew and leaves its
+  rows in the old order; newer PETSc leaves garray in the old order. Products are of rows and of garrays in order: the
+  first is sorted in its place, the second is made anew, and once more when it is used again.
+*/
+#define HYB_MADE_ANEW "MatCreateSubMatrix_AIJHybridGPU_Anew"
+
+/* T's rows to B, which has their pattern or room for it */
+static PetscErrorCode MatMPIAIJHybridGPUCopyRows(Mat T, Mat B)
+{
+  PetscFunctionBegin;
+  for (PetscInt r = T->rmap->rstart; r < T->rmap->rend; r++) {
+    const PetscInt    *columns;
+    const PetscScalar *values;
+    PetscInt           n;
+
+    PetscCall(MatGetRow(T, r, &n, &columns, &values));
+    PetscCall(MatSetValues(B, 1, &r, n, columns, values, INSERT_VALUES));
+    PetscCall(MatRestoreRow(T, r, &n, &columns, &values));
+  }
+  PetscCall(MatAssemblyBegin(B, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(B, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatMPIAIJHybridGPUMakeAnew(Mat *B)
+{
+  Mat             T = *B, S, blocks[2];
+  const PetscInt *garray, *i[2], *j[2];
+  PetscInt        m, *length[2];
+  PetscBool       done;
+  PetscContainer  mark;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJGetSeqAIJ(T, &blocks[0], &blocks[1], &garray));
+  for (int k = 0; k < 2; k++) {
+    PetscCall(MatGetRowIJ(blocks[k], 0, PETSC_FALSE, PETSC_FALSE, &m, &i[k], &j[k], &done));
+    PetscCheck(done, PETSC_COMM_SELF, PETSC_ERR_PLIB, "A block of %" PetscInt_FMT " rows lends no pattern", blocks[k]->rmap->n);
+    PetscCall(PetscMalloc1(m, &length[k]));
+    for (PetscInt r = 0; r < m; r++) length[k][r] = i[k][r + 1] - i[k][r];
+    PetscCall(MatRestoreRowIJ(blocks[k], 0, PETSC_FALSE, PETSC_FALSE, &m, &i[k], &j[k], &done));
+  }
+  PetscCall(MatCreate(PetscObjectComm((PetscObject)T), &S));
+  PetscCall(MatSetSizes(S, T->rmap->n, T->cmap->n, T->rmap->N, T->cmap->N));
+  PetscCall(MatSetBlockSizesFromMats(S, T, T));
+  PetscCall(MatSetType(S, ((PetscObject)T)->type_name));
+  PetscCall(MatMPIAIJSetPreallocation(S, 0, length[0], 0, length[1]));
+  for (int k = 0; k < 2; k++) PetscCall(PetscFree(length[k]));
+  PetscCall(MatMPIAIJHybridGPUCopyRows(T, S));
+  PetscCall(PetscContainerCreate(PETSC_COMM_SELF, &mark));
+  PetscCall(PetscObjectCompose((PetscObject)S, HYB_MADE_ANEW, (PetscObject)mark));
+  PetscCall(PetscContainerDestroy(&mark));
+  PetscCall(MatDestroy(B));
+  *B = S;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatMPIAIJHybridGPUSortColumns(Mat *B)
+{
+  Mat             blocks[2];
+  const PetscInt *garray, *ai, *aj;
+  PetscBool       mpi, sorted = PETSC_TRUE, done;
+  PetscInt        m;
+  int             own, any;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectBaseTypeCompare((PetscObject)*B, MATMPIAIJ, &mpi));
+  if (!mpi) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatMPIAIJGetSeqAIJ(*B, &blocks[0], &blocks[1], &garray));
+  if (garray) PetscCall(PetscSortedInt(blocks[1]->cmap->n, garray, &sorted));
+  own = !sorted;
+  PetscCallMPI(MPI_Allreduce(&own, &any, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)*B)));
+  if (any) {
+    PetscCall(MatMPIAIJHybridGPUMakeAnew(B));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(MatGetRowIJ(blocks[1], 0, PETSC_FALSE, PETSC_FALSE, &m, &ai, &aj, &done));
+  PetscCheck(done, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The off-diagonal block of %" PetscInt_FMT " rows lends no pattern", blocks[1]->rmap->n);
+  for (PetscInt r = 0; r < m && sorted; r++)
+    if (ai[r + 1] > ai[r]) PetscCall(PetscSortedInt(ai[r + 1] - ai[r], aj + ai[r], &sorted));
+  PetscCall(MatRestoreRowIJ(blocks[1], 0, PETSC_FALSE, PETSC_FALSE, &m, &ai, &aj, &done));
+  if (!sorted) {
+    PetscScalar *a;
+
+    PetscCall(MatSeqAIJGetArray(blocks[1], &a));
+    PetscCall(MatGetRowIJ(blocks[1], 0, PETSC_FALSE, PETSC_FALSE, &m, &ai, &aj, &done));
+    for (PetscInt r = 0; r < m; r++)
+      if (ai[r + 1] > ai[r]) PetscCall(PetscSortIntWithScalarArray(ai[r + 1] - ai[r], (PetscInt *)aj + ai[r], a + ai[r]));
+    PetscCall(MatRestoreRowIJ(blocks[1], 0, PETSC_FALSE, PETSC_FALSE, &m, &ai, &aj, &done));
+    PetscCall(MatSeqAIJRestoreArray(blocks[1], &a));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode MatCreateSubMatrix_MPIAIJHybridGPU(Mat A, IS isrow, IS iscol, MatReuse reuse, Mat *B)
 {
   Mat                  blocks[2];
@@ -385,7 +484,20 @@ static PetscErrorCode MatCreateSubMatrix_MPIAIJHybridGPU(Mat A, IS isrow, IS isc
   PetscErrorCode       ierr;
 
   PetscFunctionBegin;
-  if (reuse == MAT_REUSE_MATRIX) PetscCall(MatMPIAIJHybridGPUHostWrites(*B));
+  if (reuse == MAT_REUSE_MATRIX) {
+    PetscObject anew = NULL;
+
+    PetscCall(PetscObjectQuery((PetscObject)*B, HYB_MADE_ANEW, &anew));
+    if (anew) {
+      Mat T;
+
+      PetscCall((*HybGlueState.mpi.createsubmatrix)(A, isrow, iscol, MAT_INITIAL_MATRIX, &T));
+      PetscCall(MatMPIAIJHybridGPUCopyRows(T, *B));
+      PetscCall(MatDestroy(&T));
+      PetscFunctionReturn(PETSC_SUCCESS);
+    }
+    PetscCall(MatMPIAIJHybridGPUHostWrites(*B));
+  }
   if (PETSC_VERSION_LT(3, 26, 0) && A->preallocated) {
     PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], &garray));
     for (int k = 0; k < 2; k++)
@@ -397,6 +509,7 @@ static PetscErrorCode MatCreateSubMatrix_MPIAIJHybridGPU(Mat A, IS isrow, IS isc
   for (int k = 0; k < 2; k++)
     if (hyb[k]) hyb[k]->hostcopy = PETSC_FALSE;
   PetscCall(ierr);
+  if (reuse == MAT_INITIAL_MATRIX) PetscCall(MatMPIAIJHybridGPUSortColumns(B));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -503,7 +616,7 @@ static PetscErrorCode MatMPIAIJHybridGPUOwnArrays(Mat C)
   repeated for other operands.
 */
 typedef struct {
-  char             method[64]; /* that was asked for, if any */
+  char method[64]; /* that was asked for, if any */
   PetscErrorCode (*numeric)(Mat);
   PetscBool        ours; /* the result was of our type */
   PetscObjectId    id[2];
@@ -649,7 +762,9 @@ static PetscErrorCode MatProductSymbolic_MPIAIJHybridGPU(Mat C)
     operand[0] = C->product->A;
     operand[1] = C->product->B;
     /* the older ones' "backend" forgets block sizes */
-    PetscCall(MatSetBlockSizes(C, PetscAbs(C->product->type == MATPRODUCT_AB ? operand[0]->rmap->bs : C->product->type == MATPRODUCT_AtB ? operand[0]->cmap->bs : operand[1]->cmap->bs), PetscAbs(operand[1]->cmap->bs)));
+    PetscCall(MatSetBlockSizes(C, PetscAbs(C->product->type == MATPRODUCT_AB ? operand[0]->rmap->bs : C->product->type == MATPRODUCT_AtB ? operand[0]->cmap->bs
+                                                                                                                                         : operand[1]->cmap->bs),
+                               PetscAbs(operand[1]->cmap->bs)));
     PetscCall(HybMPIProductGet(C, &mp));
     PetscCall(PetscStrncpy(mp->method, method, sizeof(mp->method)));
     mp->numeric            = C->ops->productnumeric;
@@ -668,8 +783,8 @@ static PetscErrorCode MatProductSymbolic_MPIAIJHybridGPU(Mat C)
   D's product reads "AB of W and C".
 */
 typedef struct {
-  Mat          W;
-  Mat_Product  inner; /* D's product as the second stage sees it: its data and destroy function are kept here between calls */
+  Mat         W;
+  Mat_Product inner; /* D's product as the second stage sees it: its data and destroy function are kept here between calls */
   PetscErrorCode (*numeric)(Mat);
 } HybProductABC;
 
@@ -834,8 +949,10 @@ PetscErrorCode MatConvert_MPIAIJHybridGPU_Derived(Mat A, MatType type, MatReuse 
 PetscErrorCode MatConvert_Derived_MPIAIJHybridGPU(Mat A, MatType type, MatReuse reuse, Mat *newmat)
 {
   PetscFunctionBegin;
-  if (reuse == MAT_REUSE_MATRIX) PetscCall(HybConvertCopy(A, *newmat, PETSC_TRUE));
-  else PetscCall(MatConvertFrom_AIJHybridGPU(A, type, reuse, newmat));
+  if (reuse == MAT_REUSE_MATRIX)
+    PetscCall(HybConvertCopy(A, *newmat, PETSC_TRUE));
+  else
+    PetscCall(MatConvertFrom_AIJHybridGPU(A, type, reuse, newmat));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -898,19 +1015,19 @@ static PetscErrorCode MatMPIAIJHybridGPUSetOps(Mat A, PetscBool on)
   struct _MatOps *ops = A->ops, *p = &HybGlueState.mpi;
 
   PetscFunctionBegin;
-  ops->destroy               = on ? MatDestroy_MPIAIJHybridGPU : p->destroy;
+  ops->destroy = on ? MatDestroy_MPIAIJHybridGPU : p->destroy;
 #if defined(HYB_HALO)
   ops->mult             = on ? MatMult_MPIAIJHybridGPU : p->mult;
   ops->multadd          = on ? MatMultAdd_MPIAIJHybridGPU : p->multadd;
   ops->multtranspose    = on ? MatMultTranspose_MPIAIJHybridGPU : p->multtranspose;
   ops->multtransposeadd = on ? MatMultTransposeAdd_MPIAIJHybridGPU : p->multtransposeadd;
 #endif
-  ops->norm                  = on ? MatNorm_MPIAIJHybridGPU : p->norm;
-  ops->setvalues             = on ? MatSetValues_MPIAIJHybridGPU : p->setvalues;
-  ops->zerorows              = on ? MatZeroRows_MPIAIJHybridGPU : p->zerorows;
-  ops->zerorowscolumns       = on ? MatZeroRowsColumns_MPIAIJHybridGPU : p->zerorowscolumns;
+  ops->norm            = on ? MatNorm_MPIAIJHybridGPU : p->norm;
+  ops->setvalues       = on ? MatSetValues_MPIAIJHybridGPU : p->setvalues;
+  ops->zerorows        = on ? MatZeroRows_MPIAIJHybridGPU : p->zerorows;
+  ops->zerorowscolumns = on ? MatZeroRowsColumns_MPIAIJHybridGPU : p->zerorowscolumns;
 #if PETSC_VERSION_GE(3, 20, 0)
-  ops->eliminatezeros        = on ? MatEliminateZeros_MPIAIJHybridGPU : p->eliminatezeros;
+  ops->eliminatezeros = on ? MatEliminateZeros_MPIAIJHybridGPU : p->eliminatezeros;
 #endif
   ops->fdcoloringsetup       = on ? MatFDColoringSetUp_MPIAIJHybridGPU : p->fdcoloringsetup;
   ops->createsubmatrix       = on ? MatCreateSubMatrix_MPIAIJHybridGPU : p->createsubmatrix;
@@ -950,9 +1067,11 @@ PetscErrorCode MatConvert_MPIAIJ_MPIAIJHybridGPU(Mat A, MatType type, MatReuse r
     PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (reuse == MAT_INITIAL_MATRIX) PetscCall(MatDuplicate(A, MAT_COPY_VALUES, newmat));
-  else *newmat = A;
-  B = *newmat;
+  if (reuse == MAT_INITIAL_MATRIX)
+    PetscCall(MatDuplicate(A, MAT_COPY_VALUES, newmat));
+  else
+    *newmat = A;
+  B   = *newmat;
   own = (PetscBool)(B->ops->destroy == MatDestroy_MPIAIJHybridGPU);
   if (!own) {
     if (!HybGlueState.captured_mpi) {
@@ -979,8 +1098,10 @@ PetscErrorCode MatConvert_MPIAIJHybridGPU_MPIAIJ(Mat A, MatType type, MatReuse r
     PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (reuse == MAT_INITIAL_MATRIX) PetscCall(MatDuplicate(A, MAT_COPY_VALUES, newmat));
-  else *newmat = A;
+  if (reuse == MAT_INITIAL_MATRIX)
+    PetscCall(MatDuplicate(A, MAT_COPY_VALUES, newmat));
+  else
+    *newmat = A;
   B = *newmat;
   if (B->assembled) {
     Mat             blocks[2];

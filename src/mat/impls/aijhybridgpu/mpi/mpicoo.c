@@ -164,7 +164,8 @@ static PetscErrorCode HybMPICOOAdopt(Mat A, const HybExec *x, HybArena arrays[2]
   A->was_assembled   = PETSC_FALSE;
   A->nonzerostate++;
   A->ass_nonzerostate = A->nonzerostate;
-  if (PETSC_VERSION_GE(3, 22, 0)) PetscCall(MatMPIAIJHybridGPUSumStates(A)); /* as the parent's, which counts once more */
+  PetscCall(MatMPIAIJHybridGPUSumStates(A)); /* so that an assembly, which sums, leaves it */
+  if (PETSC_VERSION_LT(3, 22, 0)) A->nonzerostate = --A->ass_nonzerostate; /* MatSetPreallocationCOO() counts once more */
   PetscCall(PetscObjectStateIncrease((PetscObject)A));
   PetscCall(MatDestroy(&T));
   PetscCall(PetscFree(zeros));
