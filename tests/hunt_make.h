@@ -46,7 +46,10 @@ static PetscErrorCode Product(Hunt *h, int k, Mat A)
     switch (h->r[0] % 6) {
     case 0: PetscCall(MatMatMult(A, Q, reuse, PETSC_DEFAULT, C)); break;
     case 1: PetscCall(MatTransposeMatMult(A, Q, reuse, PETSC_DEFAULT, C)); break;
-    case 2: PetscCall(MatPtAP(A, Q, reuse, PETSC_DEFAULT, C)); break;
+    case 2: /* MATAIJ of old releases does not look whether the inner matrix is square */
+      if (PETSC_VERSION_LT(3, 20, 0) && A->rmap->N != A->cmap->N) PetscCall(MatMatMult(A, Q, reuse, PETSC_DEFAULT, C));
+      else PetscCall(MatPtAP(A, Q, reuse, PETSC_DEFAULT, C));
+      break;
     case 3: PetscCall(MatMatMatMult(A, Q, A, reuse, PETSC_DEFAULT, C)); break;
     case 4: PetscCall(MatMatTransposeMult(A, Q, reuse, PETSC_DEFAULT, C)); break;
     default: PetscCall(MatRARt(A, Q, reuse, PETSC_DEFAULT, C));

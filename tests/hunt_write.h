@@ -168,14 +168,22 @@ static PetscErrorCode ZeroRows(Hunt *h, int k, Mat A)
     if (any) rows[n++] = row;
   }
   PetscCall(PetscSortRemoveDupsInt(&n, rows));
-  /* a new diagonal entry that is an error of one process alone leaves the others waiting, MATAIJ's too */
-  if (Size > 1) PetscCall(MatSetOption(A, MAT_NEW_NONZERO_LOCATIONS, PETSC_TRUE));
   if (h->M == h->N && h->r[4] % 2) {
     PetscCall(Beside(h, A, PETSC_FALSE, &x));
     PetscCall(Beside(h, A, PETSC_TRUE, &b));
   }
   if (h->r[5] % 3 == 0) PetscCall(MatSetOption(A, MAT_KEEP_NONZERO_PATTERN, PETSC_TRUE));
   if (h->r[5] % 3 == 1) PetscCall(MatSetOption(A, MAT_KEEP_NONZERO_PATTERN, PETSC_FALSE));
+  if (Size > 1) { /* a diagonal entry that is an error of one process alone leaves the others waiting, MATAIJ's too */
+    PetscBool congruent;
+
+    PetscCall(MatHasCongruentLayouts(A, &congruent));
+    if (!congruent) diagonal = 0.0;
+    if (diagonal != 0.0) {
+      PetscCall(MatSetOption(A, MAT_NEW_NONZERO_LOCATIONS, PETSC_TRUE));
+      PetscCall(MatSetOption(A, MAT_KEEP_NONZERO_PATTERN, PETSC_FALSE));
+    }
+  }
   if (h->M == h->N && Size == 1 && h->r[2] % 3 == 1)
     ierr = MatZeroRowsColumns(A, n, rows, diagonal, x, b);
   else if (h->r[2] % 3 == 2) {
@@ -342,7 +350,9 @@ static PetscErrorCode Preallocate(Hunt *h, int k, Mat A)
     PetscCall(MatSeqAIJSetPreallocation(A, 4 + h->r[0] % 3, NULL));
     PetscCall(MatMPIAIJSetPreallocation(A, 4 + h->r[0] % 3, NULL, 4, NULL));
     break;
-  case 1: PetscCall(MatResetPreallocation(A)); break;
+  case 1: /* in parallel there is nothing to go back to for what the device made: README's limits */
+    if (Size == 1) PetscCall(MatResetPreallocation(A));
+    break;
   case 2: {
     PetscInt    *i, *j, n = 0, c[5];
     PetscScalar *v;

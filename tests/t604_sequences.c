@@ -185,6 +185,8 @@ static PetscErrorCode Diagonal(Step *s, Mat A)
 
   PetscFunctionBeginUser;
   PetscCall(Beside(A, PETSC_TRUE, &d));
+  /* MATAIJ of old releases remembers a full diagonal over a new pattern, and then loses the entries that are missing */
+  if (PETSC_VERSION_LT(3, 23, 0)) PetscCall(MatSetOption(A, MAT_NEW_NONZERO_LOCATIONS, PETSC_TRUE));
   if (s->r[0] % 2) PetscCall(MatShift(A, s->v));
   else PetscCall(MatDiagonalSet(A, d, s->r[1] % 2 ? ADD_VALUES : INSERT_VALUES));
   PetscCall(VecDestroy(&d));

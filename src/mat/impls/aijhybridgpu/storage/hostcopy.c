@@ -146,7 +146,7 @@ static PetscErrorCode HybHostCopyExec(Mat A, const PetscInt *i, const PetscScala
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode MatSeqAIJHybridGPUHostDuplicate(Mat A, PetscBool values, Mat *B)
+static PetscErrorCode HybHostDuplicate(Mat A, PetscBool values, Mat *B)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
   HybExec              x;
@@ -181,5 +181,18 @@ PetscErrorCode MatSeqAIJHybridGPUHostDuplicate(Mat A, PetscBool values, Mat *B)
     PetscCall(HybLogToHost(((jshared ? sizeof(PetscInt) : 0) + (ashared && values ? sizeof(PetscScalar) : 0)) * (PetscLogDouble)nnz));
     PetscCall(PetscLogEventEnd(HYB_HostDuplicate, A, 0, 0, 0));
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatSeqAIJHybridGPUHostDuplicate(Mat A, PetscBool values, Mat *B)
+{
+  Mat_SeqAIJHybridGPU *a = NULL, *b = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(HybHostDuplicate(A, values, B));
+  if (!MatIsSeqAIJHybridGPU(A) || !MatIsSeqAIJHybridGPU(*B)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &a));
+  PetscCall(MatSeqAIJHybridGPUGetData(*B, &b));
+  b->inodesleft = a->inodesleft; /* the parent copies what it knows of them, which is nothing yet */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
