@@ -374,6 +374,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetString(NULL, NULL, "-only", Only, sizeof(Only), NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-not", Not, sizeof(Not), NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-known", &PairsKnown, NULL));
+  PairsUncounted = (PetscBool)(Size > 1);
   PairsVerbose = PairsTrail;
   MatTestName  = Trail;
   for (PetscInt run = 0; run < runs; run++, MatTestSeed++) {

@@ -178,6 +178,8 @@ static PetscErrorCode MatSetPreallocationCOO_Device(Mat A, const HybExec *x, Pet
     PetscCall(ierr);
   }
   PetscCall(HybContainerCompose((PetscObject)A, "HybCOO", coo, HybCOODestroy));
+  for (int k = 0; k < HYB_ASKED_GROUPS; k++) /* the parent's data stay, and what was asked of them */
+    if (k != HYB_ASKED_NEW_NONZEROS && hyb->asked[k].said) PetscCall((*HybGlueState.seq.setoption)(A, hyb->asked[k].op, hyb->asked[k].flg));
   PetscCall(MatSetOption(A, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_TRUE)); /* as the parent's */
   /* MatSetPreallocationCOO() counts the new pattern once more after this */
   hyb->copy.key.nonzerostate = A->nonzerostate + 1;
