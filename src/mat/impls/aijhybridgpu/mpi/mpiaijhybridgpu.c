@@ -491,7 +491,7 @@ static PetscErrorCode MatCreateSubMatrix_MPIAIJHybridGPU(Mat A, IS isrow, IS isc
     if (anew) {
       Mat T;
 
-      PetscCall((*HybGlueState.mpi.createsubmatrix)(A, isrow, iscol, MAT_INITIAL_MATRIX, &T));
+      PetscCall(MatCreateSubMatrix_MPIAIJHybridGPU(A, isrow, iscol, MAT_INITIAL_MATRIX, &T));
       PetscCall(MatMPIAIJHybridGPUCopyRows(T, *B));
       PetscCall(MatDestroy(&T));
       PetscFunctionReturn(PETSC_SUCCESS);
