@@ -36,7 +36,7 @@ PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
     PetscCall(PetscFree(A->spptr));
   }
   if (((PetscObject)A)->qlist) PetscCall(MatAIJHybridGPUCompose(A, PETSC_TRUE, PETSC_FALSE)); /* none are left when MatHeaderMerge() empties A */
-  PetscCall((*HybGlueState.seq.destroy)(A));
+  if (A->data) PetscCall((*HybGlueState.seq.destroy)(A)); /* none is left where an error ended the first attempt */
   if (hyb) { /* the base class used them until now */
     later = HybArenaReset(&arrays);
     if (!ierr) ierr = later;

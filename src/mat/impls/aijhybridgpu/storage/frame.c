@@ -235,15 +235,14 @@ PetscErrorCode HybFrameFind(void)
     ierr          = MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, 2, 2, i, j, a, &T);
     PetscTrMalloc = given.before;
     if (!ierr) ierr = HybFrameFindIn(T, i, j, a);
+    if (!ierr) ierr = PetscInfo(T, frame.known ? "The places of a MATSEQAIJ's values and access functions are known\n" : "The places of a MATSEQAIJ's values are not known in this PETSc: they stay where it puts them\n");
     if (T) (void)MatDestroy(&T);
     (void)PetscOptionsPop();
     (void)PetscOptionsDestroy(&none);
     PetscCall(ierr);
   }
-  PetscCall(PetscInfo(NULL, frame.known ? "The places of a MATSEQAIJ's values and access functions are known\n" : "The places of a MATSEQAIJ's values are not known in this PETSc: they stay where it puts them\n"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-
 
 PetscBool HybFrameKnown(void)
 {
