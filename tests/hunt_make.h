@@ -155,8 +155,7 @@ static PetscErrorCode Convert(Hunt *h, int k, Mat A)
   /* MATAIJ waits for ever */
   if (Size > 1 && (!strcmp(type, MATMAIJ) || h->M < Size || h->N < Size || h->M != h->N)) type = MATAIJPERM;
   if (!strcmp(type, MATAIJCRL) && (h->M == 0 || h->N == 0)) type = MATAIJPERM;
-  if (PairsKnown && (!strcmp(type, MATDENSE) || h->r[1] % 5 == 3)) type = MATBAIJ;
-  switch (PairsKnown && h->r[1] % 5 == 3 ? 0 : h->r[1] % 5) {
+  switch (h->r[1] % 5) {
   case 0: /* ours to MATAIJ and back */
     if (k) PetscCall(MatConvert(A, MATAIJ, MAT_INPLACE_MATRIX, &h->p->m[k]));
     PetscCall(MatScale(h->p->m[k], 2.0));

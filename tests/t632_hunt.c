@@ -56,7 +56,6 @@ static PetscBool OtherFits(const Hunt *h)
 /* one in eight does not fit, on one process */
 static PetscBool CombineFits(const Hunt *h)
 {
-  if (PairsKnown && (h->p->lineage != h->q->lineage || h->r[1] % 4 < 2)) return PETSC_FALSE;
   return (PetscBool)(OtherFits(h) || (Size == 1 && h->r[3] % 8 == 0));
 }
 
@@ -86,7 +85,7 @@ static PetscBool PreallocateFits(const Hunt *h)
   if (h->r[0] % 4 == 1 && !h->p->first) return PETSC_FALSE; /* MATAIJ writes beyond its arrays where the rows were shortened */
   if (h->r[0] % 4 == 1 && h->M < Size) return PETSC_FALSE;  /* an error of some processes alone */
   if (!NewEntriesFit(h)) return PETSC_FALSE;
-  return (PetscBool)(!PairsKnown || h->r[0] % 4 != 1);
+  return PETSC_TRUE;
 }
 
 /* with another pattern than the last time MATAIJ writes beyond the array of the stored values */
@@ -373,7 +372,6 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetString(NULL, NULL, "-ours", Ours, sizeof(Ours), NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-only", Only, sizeof(Only), NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-not", Not, sizeof(Not), NULL));
-  PetscCall(PetscOptionsGetBool(NULL, NULL, "-known", &PairsKnown, NULL));
   PairsUncounted = (PetscBool)(Size > 1);
   PairsVerbose = PairsTrail;
   MatTestName  = Trail;

@@ -162,8 +162,6 @@ static PetscErrorCode HybMPICOOAdopt(Mat A, const HybExec *x, HybArena arrays[2]
   A->preallocated    = PETSC_TRUE;
   A->assembled       = PETSC_TRUE;
   A->was_assembled   = PETSC_FALSE;
-  A->nonzerostate++;
-  A->ass_nonzerostate = A->nonzerostate;
   PetscCall(MatMPIAIJHybridGPUSumStates(A)); /* so that an assembly, which sums, leaves it */
   if (PETSC_VERSION_LT(3, 22, 0)) A->nonzerostate = --A->ass_nonzerostate; /* MatSetPreallocationCOO() counts once more */
   PetscCall(PetscObjectStateIncrease((PetscObject)A));
