@@ -10,7 +10,7 @@
 
   Columns: first = a whole first product (symbolic, numeric, destruction of plan and C); symbolic = its symbolic part (methods that fill values on the way do it
   here); again = a numeric phase of a standing plan; GFLOP/s = 2*products/first; best = the best code known for this matrix on an H200, measured with its
-  allocations (docs/performance.md); ratio = first/best; memory = peak of what the product held, C included, over 12 bytes times nnz(C).
+  allocations; ratio = first/best; memory = peak of what the product held, C included, over 12 bytes times nnz(C).
 
   Galerkin products C = P^T A P by hybproduct.h: P is smoothed from boxes of 3^3 points ("boxes") or from aggregates around a random maximal independent set of
   points two apart ("mis", as PCGAMG makes them). first = symbolic and numeric phase and destruction, symbolic and again = its parts; memory beside C as above.
