@@ -31,7 +31,7 @@ PETSC_SYSTEM_CFLAGS = $(patsubst -I%,-isystem %,$(PETSC_CFLAGS))
 CFLAGS_ALL = -std=gnu99 $(OPT) $(SAN) -fPIC -fvisibility=hidden -fno-math-errno -ffp-contract=off $(WARN) -Iinclude $(PETSC_SYSTEM_CFLAGS) $(CFLAGS)
 
 ROOMS_SRC := $(wildcard src/sparse/*/*.c src/sparse/*/host/*.c)
-GLUE_SRC := $(wildcard src/mat/*/*.c src/mat/impls/aijhybridgpu/*.c src/mat/impls/aijhybridgpu/*/*.c)
+GLUE_SRC := $(wildcard src/mat/*/*.c src/mat/impls/aijhybridgpu/*.c src/mat/impls/aijhybridgpu/*/*.c src/ksp/ksp/impls/*/*.c src/ksp/pc/impls/*/*.c)
 ROOMS_OBJ = $(ROOMS_SRC:%.c=$(BUILD)/%.o)
 GLUE_OBJ = $(GLUE_SRC:%.c=$(BUILD)/%.o)
 PLUGIN := libaijhybridgpu.so

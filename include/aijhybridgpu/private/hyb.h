@@ -212,6 +212,8 @@ struct _HybSpGEMMMethod;
 struct _HybPtAPMethod;
 struct _HybPlanOps;
 struct _HybSegMergeOps;
+struct _HybAggOps;
+struct _HybKrylovOps;
 
 /* All entry points of one backend. The host's table is HybBackendHost; a device library exports its own by HybCUDAGetBackend(). */
 struct _HybBackend {
@@ -242,6 +244,8 @@ struct _HybBackend {
   const struct _HybSpMVMethod *const    *spmv;   /* NULL-terminated, in the order of preference */
   const struct _HybSpGEMMMethod *const  *spgemm;
   const struct _HybPtAPMethod *const    *ptap;
+  const struct _HybAggOps               *agg;
+  const struct _HybKrylovOps            *krylov;
 };
 
 extern const HybBackend HybBackendHost;

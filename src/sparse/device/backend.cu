@@ -65,6 +65,8 @@ static const HybBackend HybBackendCUDA = {
   HybSpMVMethodsCUDA,
   HybSpGEMMMethodsCUDA,
   HybPtAPMethodsCUDA,
+  nullptr, /* agg */
+  nullptr, /* krylov */
 };
 
 extern "C" __attribute__((visibility("default"))) int HybCUDAGetBackend(const HybStamp *stamp, const HybServices *services, const HybBackend **backend, char *message, size_t length)

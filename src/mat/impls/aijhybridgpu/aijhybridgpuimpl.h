@@ -7,6 +7,7 @@
 
 #include <petscmataijhybridgpu.h>
 #include <petsc/private/matimpl.h>
+#include "aijhybridgpu/private/hybmat.h"
 #include "aijhybridgpu/private/hybproduct.h"
 #include "../../process/process.h"
 #include "storage/storage.h"
@@ -232,15 +233,6 @@ PETSC_INTERN PetscErrorCode HybPatternKeyGet(Mat, const HybCSR *, HybPatternKey 
    wanted anyway; remembered for ours until the pattern moves. */
 PETSC_INTERN PetscErrorCode HybLentCheck(Mat, const HybLent *, const HybExec *, const HybCSR *, const char *role);
 
-/* seq/devicevector.c: a vector's array as the device sees it, its own or a staged copy in work; all NULL for no vector */
-typedef struct {
-  Vec          v;
-  PetscScalar *array, *device;
-  PetscMemType mtype;
-  PetscBool    read, write;
-} HybDeviceVector;
-PETSC_INTERN PetscErrorCode HybDeviceVectorGet(const HybExec *, HybArena *work, Vec, PetscBool read, PetscBool write, HybDeviceVector *);
-PETSC_INTERN PetscErrorCode HybDeviceVectorRestore(const HybExec *, HybArena *work, HybDeviceVector *);
 PETSC_INTERN PetscErrorCode HybVecOnDevice(Vec, PetscBool *);
 
 /* where.c: how to execute an operation on a matrix of these choices with work nonzeros in all operands: on the device or on the host */

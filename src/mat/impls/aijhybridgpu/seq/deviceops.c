@@ -109,14 +109,14 @@ static PetscErrorCode MatZeroEntries_SeqAIJHybridGPU(Mat A)
 
 static PetscErrorCode HybDiagonalScaleIn(const HybExec *x, HybArena *work, HybCSR *csr, Vec l, Vec r)
 {
-  HybDeviceVector dl, dr;
+  HybVecAccess dl, dr;
 
   PetscFunctionBegin;
-  PetscCall(HybDeviceVectorGet(x, work, l, PETSC_TRUE, PETSC_FALSE, &dl));
-  PetscCall(HybDeviceVectorGet(x, work, r, PETSC_TRUE, PETSC_FALSE, &dr));
-  PetscCall(x->backend->csr->diagonalscale(x, csr, (HybScalar *)dl.device, (HybScalar *)dr.device));
-  PetscCall(HybDeviceVectorRestore(x, work, &dr));
-  PetscCall(HybDeviceVectorRestore(x, work, &dl));
+  PetscCall(HybVecGet(x, work, l, PETSC_TRUE, PETSC_FALSE, &dl));
+  PetscCall(HybVecGet(x, work, r, PETSC_TRUE, PETSC_FALSE, &dr));
+  PetscCall(x->backend->csr->diagonalscale(x, csr, (HybScalar *)dl.there, (HybScalar *)dr.there));
+  PetscCall(HybVecRestore(x, work, &dr));
+  PetscCall(HybVecRestore(x, work, &dl));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -172,13 +172,13 @@ static PetscErrorCode MatDiagonalScale_SeqAIJHybridGPU(Mat A, Vec l, Vec r)
 
 static PetscErrorCode HybGetDiagonalIn(const HybExec *x, HybArena *work, const HybCSR *csr, Vec v, PetscInt n)
 {
-  HybDeviceVector d;
+  HybVecAccess d;
 
   PetscFunctionBegin;
-  PetscCall(HybDeviceVectorGet(x, work, v, PETSC_FALSE, PETSC_TRUE, &d));
-  if (n > PetscMin(csr->m, csr->n)) PetscCall(x->backend->zero(x, d.device, sizeof(PetscScalar) * (size_t)n));
-  PetscCall(x->backend->csr->getdiagonal(x, csr, (HybScalar *)d.device));
-  PetscCall(HybDeviceVectorRestore(x, work, &d));
+  PetscCall(HybVecGet(x, work, v, PETSC_FALSE, PETSC_TRUE, &d));
+  if (n > PetscMin(csr->m, csr->n)) PetscCall(x->backend->zero(x, d.there, sizeof(PetscScalar) * (size_t)n));
+  PetscCall(x->backend->csr->getdiagonal(x, csr, (HybScalar *)d.there));
+  PetscCall(HybVecRestore(x, work, &d));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -213,12 +213,12 @@ static PetscErrorCode MatGetDiagonal_SeqAIJHybridGPU(Mat A, Vec v)
 
 static PetscErrorCode HybDiagonalSetIn(const HybExec *x, HybArena *work, HybCSR *csr, Vec v, const PetscScalar *alpha, PetscBool add, PetscCount *missing)
 {
-  HybDeviceVector d;
+  HybVecAccess d;
 
   PetscFunctionBegin;
-  PetscCall(HybDeviceVectorGet(x, work, v, PETSC_TRUE, PETSC_FALSE, &d));
-  PetscCall(x->backend->csr->diagonalset(x, work, csr, (HybScalar *)d.device, (const HybScalar *)alpha, add, missing));
-  PetscCall(HybDeviceVectorRestore(x, work, &d));
+  PetscCall(HybVecGet(x, work, v, PETSC_TRUE, PETSC_FALSE, &d));
+  PetscCall(x->backend->csr->diagonalset(x, work, csr, (HybScalar *)d.there, (const HybScalar *)alpha, add, missing));
+  PetscCall(HybVecRestore(x, work, &d));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

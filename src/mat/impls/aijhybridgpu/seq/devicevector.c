@@ -1,9 +1,9 @@
 /*
-  Vectors of operations on the device: where they are, and staging of those that are on the host.
+  Vectors of operations: where they are, and staging of the host's for operations on the device.
 */
 #include "../aijhybridgpuimpl.h"
 
-PetscErrorCode HybDeviceVectorGet(const HybExec *x, HybArena *work, Vec v, PetscBool read, PetscBool write, HybDeviceVector *d)
+PetscErrorCode HybVecGet(const HybExec *x, HybArena *work, Vec v, PetscBool read, PetscBool write, HybVecAccess *d)
 {
   PetscInt n;
 
@@ -11,37 +11,50 @@ PetscErrorCode HybDeviceVectorGet(const HybExec *x, HybArena *work, Vec v, Petsc
   d->v     = v;
   d->read  = read;
   d->write = write;
-  d->array = d->device = NULL;
-  d->mtype             = PETSC_MEMTYPE_HOST;
+  d->array = d->there = NULL;
+  d->mtype            = PETSC_MEMTYPE_HOST;
   if (!v) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!HybExecOnDevice(x)) {
+    if (read && write) PetscCall(VecGetArray(v, &d->array));
+    else if (write) PetscCall(VecGetArrayWrite(v, &d->array));
+    else PetscCall(VecGetArrayRead(v, (const PetscScalar **)&d->array));
+    d->there = d->array;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   if (read && write) PetscCall(VecGetArrayAndMemType(v, &d->array, &d->mtype));
   else if (write) PetscCall(VecGetArrayWriteAndMemType(v, &d->array, &d->mtype));
   else PetscCall(VecGetArrayReadAndMemType(v, (const PetscScalar **)&d->array, &d->mtype));
-  d->device = d->array;
+  d->there = d->array;
   if (PetscMemTypeHost(d->mtype)) {
     PetscCall(VecGetLocalSize(v, &n));
-    PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscScalar), &d->device));
+    PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscScalar), &d->there));
     if (read) {
-      PetscCall(x->backend->copy(x, d->device, d->array, sizeof(PetscScalar) * (size_t)n, HYB_COPY_HOST_TO_DEVICE));
+      PetscCall(x->backend->copy(x, d->there, d->array, sizeof(PetscScalar) * (size_t)n, HYB_COPY_HOST_TO_DEVICE));
       PetscCall(HybLogToDevice(sizeof(PetscScalar) * (PetscLogDouble)n));
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybDeviceVectorRestore(const HybExec *x, HybArena *work, HybDeviceVector *d)
+PetscErrorCode HybVecRestore(const HybExec *x, HybArena *work, HybVecAccess *d)
 {
   PetscInt n;
 
   PetscFunctionBegin;
   if (!d->v) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!HybExecOnDevice(x)) {
+    if (d->read && d->write) PetscCall(VecRestoreArray(d->v, &d->array));
+    else if (d->write) PetscCall(VecRestoreArrayWrite(d->v, &d->array));
+    else PetscCall(VecRestoreArrayRead(d->v, (const PetscScalar **)&d->array));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   if (PetscMemTypeHost(d->mtype)) {
     if (d->write) {
       PetscCall(VecGetLocalSize(d->v, &n));
-      PetscCall(x->backend->copy(x, d->array, d->device, sizeof(PetscScalar) * (size_t)n, HYB_COPY_DEVICE_TO_HOST));
+      PetscCall(x->backend->copy(x, d->array, d->there, sizeof(PetscScalar) * (size_t)n, HYB_COPY_DEVICE_TO_HOST));
       PetscCall(HybLogToHost(sizeof(PetscScalar) * (PetscLogDouble)n));
     }
-    PetscCall(HybArenaFree(work, &d->device));
+    PetscCall(HybArenaFree(work, &d->there));
   }
   if (d->read && d->write) PetscCall(VecRestoreArrayAndMemType(d->v, &d->array));
   else if (d->write) PetscCall(VecRestoreArrayWriteAndMemType(d->v, &d->array));

@@ -123,7 +123,7 @@ static PetscErrorCode HybMultOnDevice(Mat A, const HybExec *x, PetscBool transpo
   Mat_SeqAIJHybridGPU *hyb = NULL;
   HybMultPlan         *plan;
   HybCSR               csr;
-  HybDeviceVector      dx, dy, dz;
+  HybVecAccess      dx, dy, dz;
   PetscBool            inplace = (PetscBool)(mode != HYB_SPMV_SET && yy == zz);
   PetscErrorCode       ierr;
 
@@ -141,18 +141,18 @@ static PetscErrorCode HybMultOnDevice(Mat A, const HybExec *x, PetscBool transpo
     plan = &hyb->device;
     PetscCall(HybMultPlanSetUp(A, x, &csr, &hyb->copy.key, PETSC_FALSE, plan));
   }
-  PetscCall(HybDeviceVectorGet(x, work, xx, PETSC_TRUE, PETSC_FALSE, &dx));
-  PetscCall(HybDeviceVectorGet(x, work, mode == HYB_SPMV_SET || inplace ? NULL : yy, PETSC_TRUE, PETSC_FALSE, &dy));
-  PetscCall(HybDeviceVectorGet(x, work, zz, inplace, PETSC_TRUE, &dz));
+  PetscCall(HybVecGet(x, work, xx, PETSC_TRUE, PETSC_FALSE, &dx));
+  PetscCall(HybVecGet(x, work, mode == HYB_SPMV_SET || inplace ? NULL : yy, PETSC_TRUE, PETSC_FALSE, &dy));
+  PetscCall(HybVecGet(x, work, zz, inplace, PETSC_TRUE, &dz));
   PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_MULT], A, xx, zz, 0));
   PetscCall(PetscLogGpuTimeBegin());
-  ierr = HybSpMVApply(&plan->plan, &csr, (HybScalar *)dx.device, mode, (HybScalar *)(inplace ? dz.device : dy.device), (HybScalar *)dz.device);
+  ierr = HybSpMVApply(&plan->plan, &csr, (HybScalar *)dx.there, mode, (HybScalar *)(inplace ? dz.there : dy.there), (HybScalar *)dz.there);
   PetscCall(PetscLogGpuTimeEnd());
   PetscCall(ierr);
   PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_MULT], A, xx, zz, 0));
-  PetscCall(HybDeviceVectorRestore(x, work, &dz));
-  PetscCall(HybDeviceVectorRestore(x, work, &dy));
-  PetscCall(HybDeviceVectorRestore(x, work, &dx));
+  PetscCall(HybVecRestore(x, work, &dz));
+  PetscCall(HybVecRestore(x, work, &dy));
+  PetscCall(HybVecRestore(x, work, &dx));
   PetscCall(PetscLogGpuFlops(2.0 * csr.nnz - (mode == HYB_SPMV_SET ? plan->nonemptyrows : 0)));
   if (!PetscDefined(HAVE_DEVICE)) PetscCall(PetscLogFlops(2.0 * csr.nnz - (mode == HYB_SPMV_SET ? plan->nonemptyrows : 0)));
   PetscCall(MatSeqAIJHybridGPUReadEnd(A, x));
