@@ -81,7 +81,7 @@ CHECK_TARGETS += test-install
 test-install:
 	@$(TEST_ENV) MAKE='$(MAKE) CUDA=0' PKG_CONFIG_PATH='$(PETSC_PC_PATH)' CC='$(PETSC_CC)' tests/examples/install.sh $(BUILD)/install-test
 
-## make check-all       check, then all of PETSc's, SLEPc's own tests, Python programs, races, memcheck and random bytes; hours
+## make check-all       check, then the hunt, all of PETSc's, SLEPc's own tests, Python programs, races, memcheck and random bytes; hours
 .PHONY: check-all
 check-all:
-	@status=0; for t in check conformance conformance-slepc conformance-python check-races valgrind fuzz; do echo "-> $$t"; $(MAKE) --no-print-directory $$t || status=1; done; exit $$status
+	@status=0; for t in check hunt conformance conformance-slepc conformance-python check-races valgrind fuzz; do echo "-> $$t"; $(MAKE) --no-print-directory $$t || status=1; done; exit $$status

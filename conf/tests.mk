@@ -159,6 +159,18 @@ valgrind: tests-clean-results $(UNIT_BIN) $(VALGRIND_MAT:%=$(BUILD)/tests/%) $(B
 	  $(TEST_ENV) OMPI_MCA_btl=self xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
 	@tests/summary $(RESULTS)
 
+# Random sequences beside MATAIJ by fresh seeds: the runs of t604 and t632 by HUNT_RUNS times as many, from SEED on
+HUNT_RUNS ?= 2000
+HUNT_SLICE = 100
+.PHONY: hunt
+hunt: tests-clean-results $(BUILD)/lib/$(PLUGIN) $(BUILD)/tests/t604_sequences $(BUILD)/tests/t632_hunt $(EMULATED_LIB)
+	@for s in $$(seq $(SEED) $(HUNT_SLICE) $$(($(SEED) + $(HUNT_RUNS) - 1))); do for t in t604_sequences t632_hunt; do k=0; \
+	  for o in " " $(if $(EMULATED_LIB),"$(EMULATED_OPTIONS)" "$(EMULATED_OPTIONS) -mat_aijhybridgpu_memory mirror -mat_aijhybridgpu_lock_after 1 -mat_aijhybridgpu_lock_min 1"); do k=$$((k + 1)); \
+	    echo "$$t-$$k-$$s 3000 $(BUILD)/tests/$$t -dll_append $(HERE)/$(BUILD)/lib/$(PLUGIN) -seed $$s -runs $(HUNT_SLICE) $$o" | sed 's/ *$$//'; \
+	  done; done; done | $(TEST_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
+	@tests/summary $(RESULTS)
+
+## make hunt            random sequences beside MATAIJ: HUNT_RUNS=n runs from SEED=N on, on the host and the emulated device
 ## make fuzz            libFuzzer (with clang) or random bytes, FUZZ_SECONDS each: products, transposes, wild arrays beside the reference; the file reader
 ## make valgrind        the rooms' tests under memcheck, small sizes
 ## make check           all tests: rooms on the host and on the emulated device, the type, PETSc's own (fast part); under ten minutes

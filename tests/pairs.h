@@ -645,6 +645,7 @@ typedef struct {
   PetscMPIInt least, most; /* processes */
 } Case;
 
+/* -cases NAME,...: these alone, and verbosely */
 static inline PetscErrorCode CasesRun(const Case cases[], int n)
 {
   char      only[256] = "", *list;
@@ -673,6 +674,19 @@ static inline PetscErrorCode CasesRun(const Case cases[], int n)
     PetscCall(PairsCount((PetscBool)!ierr, cases[c].name, "runs to its end"));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the whole of a program that consists of cases */
+static inline int CasesMain(int argc, char **argv, const char about[], const Case cases[], int n)
+{
+  int code = 0;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, about));
+  PetscCall(CasesRun(cases, n));
+  PetscCall(MatTestFinalize(&code));
+  PetscCall(PetscFinalize());
+  PetscFunctionReturn(code);
 }
 
 #endif

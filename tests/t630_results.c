@@ -716,12 +716,6 @@ int main(int argc, char **argv)
     {"firstassembly", CaseFirstAssembly, 1, 0},
     {"parts", CaseParts, 1, 0},
   };
-  int code = 0;
 
-  PetscFunctionBeginUser;
-  PetscCall(PetscInitialize(&argc, &argv, NULL, "Results beside MATAIJ's\n"));
-  PetscCall(CasesRun(cases, (int)PETSC_STATIC_ARRAY_LENGTH(cases)));
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return CasesMain(argc, argv, "Results beside MATAIJ's\n", cases, (int)PETSC_STATIC_ARRAY_LENGTH(cases));
 }

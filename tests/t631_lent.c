@@ -550,12 +550,6 @@ int main(int argc, char **argv)
     {"rowij", CaseHeldRowIJ, 1, 1},
     {"rowlent", CaseHeldRow, 1, 0},
   };
-  int code = 0;
 
-  PetscFunctionBeginUser;
-  PetscCall(PetscInitialize(&argc, &argv, NULL, "What is lent, replaced and kept\n"));
-  PetscCall(CasesRun(cases, (int)PETSC_STATIC_ARRAY_LENGTH(cases)));
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return CasesMain(argc, argv, "What is lent, replaced and kept\n", cases, (int)PETSC_STATIC_ARRAY_LENGTH(cases));
 }

@@ -6,8 +6,10 @@
   MatSetValuesCOO() goes on. What PETSc does with them: TSBEULER, GAMG of a graph.
 
 TEST np=1,2
-TEST np=1,2 @emulated
-TEST np=1 @emulated -mat_aijhybridgpu_memory mirror
+TEST np=1,2 @emulated -every 2
+TEST np=1 @emulated -mat_aijhybridgpu_memory mirror -every 3
+
+-every N: one in N of the sums and of the operations, others for each birth.
 */
 #include "mattest.h"
 #include <petscts.h>
@@ -36,6 +38,7 @@ static const char *const BirthNames[]   = {"assembled", "coordinates", "product"
 static const char *const Structures[]   = {"DIFFERENT", "SUBSET", "SAME", "UNKNOWN"};
 static PetscBool         Device;
 static PetscMPIInt       Size;
+static PetscInt          Every = 1;
 static char              Case[256];
 
 /* the coordinates of a row */
@@ -859,6 +862,7 @@ int main(int argc, char **argv)
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Sums of matrices\n"));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &Size));
   PetscCall(MatTestOptionIs("-mat_aijhybridgpu_backend", "cuda", &Device));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-every", &Every, NULL));
   for (int by = 0; by < BIRTHS; by++)
     for (int bx = 0; bx < BIRTHS; bx++)
       for (int py = 0; py < PATTERNS; py++)
@@ -866,6 +870,7 @@ int main(int argc, char **argv)
           for (int str = 0; str < 4; str++) {
             if (str == SAME_NONZERO_PATTERN && py != px) continue;
             if ((py * 7 + px * 3 + str + by + 2 * bx) % (by == COORDINATES && bx <= COORDINATES ? 2 : 13)) continue; /* some of all */
+            if ((py + px + str + by + bx) % Every) continue;
             if (Size > 1 && (by > COORDINATES || bx > COORDINATES || (py * 7 + px * 3 + by + bx) % 5)) continue;
             PetscCall(TestSum((Birth)by, (Birth)bx, (Pattern)py, (Pattern)px, (MatStructure)str, (PetscBool)((py + px) % 2), -1.5, MAT_OPTION_MIN, (PetscBool)((py + by) % 2)));
           }
@@ -878,6 +883,7 @@ int main(int argc, char **argv)
     for (int birth = 0; birth < BIRTHS; birth++)
       for (int odd = 0; odd < 4; odd++)
         for (int shape = 0; shape < 4; shape++) {
+          if ((op + birth + odd + shape) % Every) continue;
           /* PETSc compares functions then, and goes entry by entry */
           if (op == OP_COPY_WRONG && (shape || birth == ASSEMBLED || birth == WRITTEN)) continue;
           /* MATAIJ writes past the diagonal */

@@ -506,12 +506,6 @@ int main(int argc, char **argv)
     {"mixedproducts", CaseMixedProducts, 1, 0},
     {"sell", CaseSell, 1, 0},
   };
-  int code = 0;
 
-  PetscFunctionBeginUser;
-  PetscCall(PetscInitialize(&argc, &argv, NULL, "Types beside MATAIJ's\n"));
-  PetscCall(CasesRun(cases, (int)PETSC_STATIC_ARRAY_LENGTH(cases)));
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return CasesMain(argc, argv, "Types beside MATAIJ's\n", cases, (int)PETSC_STATIC_ARRAY_LENGTH(cases));
 }
