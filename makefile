@@ -60,6 +60,7 @@ plugin: $(BUILD)/lib/$(PLUGIN)
 
 checkdeps:
 	@conf/checkdeps
+	@conf/optionstable --check
 
 clean: clean-examples
 clean-examples:

@@ -323,7 +323,7 @@ static PetscErrorCode Coloring(Hunt *h, int k, Mat A)
 }
 
 /* parts of a parallel matrix, and what is made of one process's. MatMPIAIJGetLocalMatCondensed() asks for the type by
-   its name: README's limits. */
+   its name: docs/limits.md. */
 static PetscErrorCode Local(Hunt *h, int k, Mat A)
 {
   Mat B = NULL;

@@ -591,7 +591,7 @@ static inline PetscErrorCode PairsCompare(Mat A, Mat H, const Seen *before, cons
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What asks for the very type by its name, as it does of PETSc's own derived types: README says so. An error is right then, and no answer. */
+/* What asks for the very type by its name, as it does of PETSc's own derived types: docs/limits.md. An error is right then, and no answer. */
 static inline PetscBool PairsAsksForTheType(const char *what)
 {
   static const char *const those[] = {"MatCreateKAIJ", "TSIRK", "cp", "tfs", "MatMPIAIJGetLocalMatCondensed", "MATCOLORINGJP", "MATCOLORINGGREEDY", "MATCOLORINGPOWER"};

@@ -270,7 +270,7 @@ static PetscErrorCode CaseExact(void)
       if (ok && p.x[0]) PetscCall(PairsVectors(p.x[0], p.x[1], Exact[what], "what it makes"));
       PairsTolerance = 1e-11;
       same           = (PetscBool)(PetscAbsReal(p.found[0] - p.found[1]) < 1e-8);
-      /* in parallel MatAIJGetLocalMat() takes what is not MATMPIAIJ by name for a sequential matrix: README says so */
+      /* in parallel MatAIJGetLocalMat() takes what is not MATMPIAIJ by name for a sequential matrix: docs/limits.md */
       if (ok && (what != 1 || PairsSize() == 1)) PetscCall(PairsCount(same, Exact[what], "what it finds"));
       PetscCall(PairDestroy(&p));
     }
