@@ -1,5 +1,5 @@
 /*
-  bench_mat.c: what a PETSc user sees of a matrix type: MatMult, A*A first and again, KSP with GAMG (setup, solves, setup again with new values), assembly from
+  bench_mat.c: what a PETSc user sees of a matrix type: MatMult, A*A first and again, KSP with GAMG (setup cold and warm, solves, setup again with new values), assembly from
   coordinates and what a matrix made that way is used for, on stencils on an n^3 grid. Any type: -mat_type aijhybridgpu (with the plugin), aijcusparse, aij.
   Every figure is checked against the same operation of MATAIJ through random vectors before it is printed.
 
@@ -474,6 +474,133 @@ static PetscErrorCode Reassemble(Mat A, Mat A0, Vec x, Vec y, PetscCount nnz)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* a solver as GAMG's users make it */
+static PetscErrorCode MultigridCreate(Mat A, KSP *ksp, PC *pc)
+{
+  PetscFunctionBeginUser;
+  PetscCall(KSPCreate(PETSC_COMM_WORLD, ksp));
+  PetscCall(KSPSetOperators(*ksp, A, A));
+  PetscCall(KSPSetType(*ksp, KSPCG));
+  PetscCall(KSPGetPC(*ksp, pc));
+  PetscCall(PCSetType(*pc, PCGAMG));
+  PetscCall(KSPSetFromOptions(*ksp));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the hierarchy, by which runs can be compared */
+static PetscErrorCode MultigridDescribe(PC pc, char text[], size_t length)
+{
+  PetscInt levels;
+
+  PetscFunctionBeginUser;
+  PetscCall(PCMGGetLevels(pc, &levels));
+  PetscCall(PetscStrncpy(text, "rows and nonzeros:", length));
+  for (PetscInt l = levels - 1; l >= 0; l--) {
+    KSP      smoother;
+    Mat      Al;
+    MatInfo  info;
+    PetscInt rows;
+    char     one[64];
+
+    PetscCall(PCMGGetSmoother(pc, l, &smoother));
+    PetscCall(KSPGetOperators(smoother, &Al, NULL));
+    PetscCall(MatGetSize(Al, &rows, NULL));
+    PetscCall(MatGetInfo(Al, MAT_GLOBAL_SUM, &info));
+    PetscCall(PetscSNPrintf(one, sizeof(one), " %d %.0f%s", (int)rows, info.nz_used, l ? "," : ""));
+    PetscCall(PetscStrlcat(text, one, length));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the true residual by MATAIJ */
+static PetscErrorCode CheckSolve(Mat A0, Vec x, Vec y, PetscReal rtol)
+{
+  Vec       x0, y0, r0;
+  PetscReal rn, bn;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreateVecs(A0, &x0, &y0));
+  PetscCall(VecDuplicate(x0, &r0));
+  PetscCall(VecCopy(y, y0));
+  PetscCall(VecCopy(x, x0));
+  PetscCall(MatMult(A0, y0, r0));
+  PetscCall(VecAXPY(r0, -1.0, x0));
+  PetscCall(VecNorm(r0, NORM_2, &rn));
+  PetscCall(VecNorm(x0, NORM_2, &bn));
+  /* rtol is that of the preconditioned residual */
+  PetscCheck(rn < 1e3 * rtol * bn, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The solve is wrong: relative residual %g", (double)(rn / bn));
+  PetscCall(VecDestroy(&x0));
+  PetscCall(VecDestroy(&y0));
+  PetscCall(VecDestroy(&r0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* setups whose matrix has new values on the same pattern; on a busy host one sample says little */
+static PetscErrorCode MultigridAgain(KSP ksp, Mat A)
+{
+  PetscLogDouble best;
+  PetscReal      again[64], first;
+  const int      samples = (int)PetscMin(64, 1 + 2 * repeat);
+  char           text[512];
+
+  PetscFunctionBeginUser;
+  for (int k = 0; k < samples; k++) {
+    PetscCall(MatScale(A, k % 2 ? 1 / 1.5 : 1.5));
+    PetscCall(KSPSetOperators(ksp, A, A));
+    TIMED_TO(best, KSPSetUp(ksp));
+    again[k] = (PetscReal)best;
+  }
+  first = again[0];
+  PetscCall(PetscSortReal(samples, again));
+  PetscCall(PetscSNPrintf(text, sizeof(text), "median of %d, first %.3f, least %.3f, most %.3f", samples, 1e3 * first, 1e3 * again[0], 1e3 * again[samples - 1]));
+  PetscCall(Report("GAMG setup again", again[samples / 2], text));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* CG with GAMG: the process's first setup, two solves, another KSP's setup and solve on the same matrix ("warm"), setup again; the product with its finest prolongator */
+static PetscErrorCode Multigrid(Mat A, Mat A0, Vec x, Vec y, PetscBool ptap)
+{
+  KSP            ksp;
+  PC             pc;
+  PetscInt       its;
+  PetscReal      rtol;
+  PetscLogDouble best;
+  char           text[512];
+
+  PetscFunctionBeginUser;
+  PetscCall(MatSetOption(A, MAT_SYMMETRIC, PETSC_TRUE));
+  for (int warm = 0; warm < 2; warm++) {
+    PetscCall(MultigridCreate(A, &ksp, &pc));
+    PetscCall(KSPGetTolerances(ksp, &rtol, NULL, NULL, NULL));
+    TIMED_TO(best, KSPSetUp(ksp));
+    PetscCall(MultigridDescribe(pc, text, sizeof(text)));
+    PetscCall(Report(warm ? "GAMG setup warm" : "GAMG setup", best, text));
+    for (int k = 0; k < 2; k++) {
+      BusBegin();
+      TIMED_TO(best, KSPSolve(ksp, x, y));
+      PetscCall(KSPGetIterationNumber(ksp, &its));
+      PetscCall(PetscSNPrintf(text, sizeof(text), "%d iterations to %g", (int)its, (double)rtol));
+      PetscCall(BusSince(1, text, sizeof(text)));
+      PetscCall(Report(warm ? (k ? "second solve warm" : "first solve warm") : k ? "second solve" : "first solve", best, text));
+    }
+    PetscCall(CheckSolve(A0, x, y, rtol));
+    if (!warm) PetscCall(KSPDestroy(&ksp));
+  }
+  if (ptap) {
+    PetscInt levels;
+    Mat      P;
+
+    PetscCall(PCMGGetLevels(pc, &levels));
+    PetscCall(PCMGGetInterpolation(pc, levels - 1, &P));
+    PetscCall(Product("MatPtAP", A, P, A0));
+  }
+  PetscCall(MultigridAgain(ksp, A));
+  PetscCall(KSPSolve(ksp, x, y));
+  TIMED("solve after setup again", "", KSPSolve(ksp, x, y));
+  PetscCall(KSPDestroy(&ksp));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   Mat            A0, A;
@@ -516,71 +643,8 @@ int main(int argc, char **argv)
   if (found) PetscCall(Product("A*A", A, NULL, A0));
   PetscCall(PetscStrstr(ops, "gamg", &found));
   if (found) {
-    KSP       ksp;
-    PC        pc;
-    PetscInt  its;
-    PetscReal rtol;
-
-    PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
-    PetscCall(KSPSetOperators(ksp, A, A));
-    PetscCall(MatSetOption(A, MAT_SYMMETRIC, PETSC_TRUE));
-    PetscCall(KSPSetType(ksp, KSPCG));
-    PetscCall(KSPGetPC(ksp, &pc));
-    PetscCall(PCSetType(pc, PCGAMG));
-    PetscCall(KSPSetFromOptions(ksp));
-    PetscCall(KSPGetTolerances(ksp, &rtol, NULL, NULL, NULL));
-    TIMED("GAMG setup", "", KSPSetUp(ksp));
-    for (int k = 0; k < 2; k++) {
-      BusBegin();
-      TIMED_TO(best, KSPSolve(ksp, x, y));
-      PetscCall(KSPGetIterationNumber(ksp, &its));
-      PetscCall(PetscSNPrintf(text, sizeof(text), "%d iterations to %g", (int)its, (double)rtol));
-      PetscCall(BusSince(1, text, sizeof(text)));
-      PetscCall(Report(k ? "second solve" : "first solve", best, text));
-    }
-    { /* the true residual by MATAIJ */
-      Vec       x0, y0, r0;
-      PetscReal rn, bn;
-      PetscCall(MatCreateVecs(A0, &x0, &y0));
-      PetscCall(VecDuplicate(x0, &r0));
-      PetscCall(VecCopy(y, y0));
-      PetscCall(VecCopy(x, x0));
-      PetscCall(MatMult(A0, y0, r0));
-      PetscCall(VecAXPY(r0, -1.0, x0));
-      PetscCall(VecNorm(r0, NORM_2, &rn));
-      PetscCall(VecNorm(x0, NORM_2, &bn));
-      PetscCheck(rn < 1e3 * rtol * bn, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The solve is wrong: relative residual %g", (double)(rn / bn)); /* rtol is that of the preconditioned residual */
-      PetscCall(VecDestroy(&x0));
-      PetscCall(VecDestroy(&y0));
-      PetscCall(VecDestroy(&r0));
-    }
     PetscCall(PetscStrstr(ops, "ptap", &found));
-    if (found) {
-      PetscInt levels;
-      Mat      P;
-
-      PetscCall(PCMGGetLevels(pc, &levels));
-      PetscCall(PCMGGetInterpolation(pc, levels - 1, &P));
-      PetscCall(Product("MatPtAP", A, P, A0));
-    }
-    { /* new values, same pattern; on a busy host one sample says little */
-      PetscReal again[64], first;
-      const int samples = (int)PetscMin(64, 1 + 2 * repeat);
-
-      for (int k = 0; k < samples; k++) {
-        PetscCall(MatScale(A, k % 2 ? 1 / 1.5 : 1.5));
-        PetscCall(KSPSetOperators(ksp, A, A));
-        TIMED_TO(best, KSPSetUp(ksp));
-        again[k] = (PetscReal)best;
-      }
-      first = again[0];
-      PetscCall(PetscSortReal(samples, again));
-      PetscCall(PetscSNPrintf(text, sizeof(text), "median of %d, first %.3f, least %.3f, most %.3f", samples, 1e3 * first, 1e3 * again[0], 1e3 * again[samples - 1]));
-      PetscCall(Report("GAMG setup again", again[samples / 2], text));
-    }
-    PetscCall(KSPSolve(ksp, x, y));
-    TIMED("solve after setup again", "", KSPSolve(ksp, x, y));
-    PetscCall(KSPDestroy(&ksp));
+    PetscCall(Multigrid(A, A0, x, y, (PetscBool)(found != NULL)));
   }
   PetscCall(VecDestroy(&x));
   PetscCall(VecDestroy(&y));
