@@ -1,4 +1,4 @@
-/* addsymbolic, addnumeric, axpysubset, check, submatrixsymbolic: against the reference; malformed arrays of every kind */
+/* addsymbolic, addnumeric, axpysubset, check, rowlengths, diagonalplaces, submatrixsymbolic: against the reference; malformed arrays of every kind */
 #include "hybtest.h"
 #include <stdlib.h>
 #include <string.h>
@@ -115,6 +115,73 @@ static PetscErrorCode TestCheck(const char *what, const RefMat *A, PetscInt nbad
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode TestRowLengths(const char *name, const HybCSR *A)
+{
+  HybCSR     a;
+  PetscCount most = 0, some = 0, longest = -1, nonempty = -1;
+  PetscInt  *expected = (PetscInt *)RefAlloc(A->m + 1, sizeof(PetscInt)), *length;
+
+  PetscFunctionBegin;
+  HybTestBegin("lengths of rows: %s", name);
+  for (PetscInt r = 0; r < A->m; r++) {
+    expected[r] = A->i[r + 1] - A->i[r];
+    most        = PetscMax(most, expected[r]);
+    some += expected[r] != 0;
+  }
+  a = *A;
+  a.j = NULL; /* is not looked at */
+  a.a = NULL;
+  PetscCall(HybTestUploadArray(&mine, (PetscCount)A->m + 1, sizeof(PetscInt), A->i, &a.i));
+  PetscCall(HybArenaAlloc(&mine, HYB_WORK(exec), A->m, sizeof(PetscInt), &length));
+  if (HybTestCall(ops->rowlengths(exec, &work, &a, length, &longest, &nonempty))) {
+    HybTestSameInts(A->m, length, expected);
+    HybTestCheck(longest == most && nonempty == some, "the longest of %td rows with entries has %td, expected %td and %td", nonempty, longest, some, most);
+  }
+  longest = nonempty = -1;
+  if (HybTestCall(ops->rowlengths(exec, &work, &a, NULL, &longest, &nonempty))) HybTestCheck(longest == most && nonempty == some, "the longest of %td rows with entries has %td, expected %td and %td without the lengths", nonempty, longest, some, most);
+  free(expected);
+  PetscCall(Forget());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TestDiagonalPlaces(const char *name, const HybCSR *A)
+{
+  HybCSR    a;
+  PetscInt *expected = (PetscInt *)RefAlloc(A->m + 1, sizeof(PetscInt)), *place;
+
+  PetscFunctionBegin;
+  HybTestBegin("places of the diagonal: %s", name);
+  for (PetscInt r = 0; r < A->m; r++) {
+    expected[r] = A->i[r + 1];
+    for (PetscInt k = A->i[r]; k < A->i[r + 1]; k++)
+      if (A->j[k] == r) expected[r] = k;
+  }
+  PetscCall(HybTestUpload(&mine, A, &a));
+  PetscCall(HybArenaAlloc(&mine, HYB_WORK(exec), A->m, sizeof(PetscInt), &place));
+  if (HybTestCall(ops->diagonalplaces(exec, &a, place))) HybTestSameInts(A->m, place, expected);
+  free(expected);
+  PetscCall(Forget());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* more rows than one turn of the device's threads takes, the longest one of them the last, and one of as many entries as may be */
+static PetscErrorCode TestRowLengthsOfMany(void)
+{
+  const PetscInt m = 600001, last[] = {9, PETSC_MAX_INT - 4 * m};
+  HybCSR         A = {m, m, 0, NULL, NULL, NULL};
+
+  PetscFunctionBegin;
+  A.i = (PetscInt *)RefAlloc((PetscCount)m + 1, sizeof(PetscInt));
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(last); k++) {
+    A.i[0] = 0;
+    for (PetscInt r = 0; r < m; r++) A.i[r + 1] = A.i[r] + (r == m - 1 ? last[k] : r % 4);
+    A.nnz = A.i[m];
+    PetscCall(TestRowLengths(k ? "one of two billion entries" : "many", &A));
+  }
+  free(A.i);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Malformed(void)
 {
   const PetscInt m = HybTestSize(500, 70);
@@ -201,6 +268,8 @@ static PetscErrorCode Body(void)
     char           what[128];
 
     PetscCall(TestCheck(name, &A, 0, -1));
+    PetscCall(TestRowLengths(name, &A.csr));
+    PetscCall(TestDiagonalPlaces(name, &A.csr));
     snprintf(what, sizeof(what), "%s with itself", name);
     PetscCall(TestAdd(what, &A, &A));
     HybTestMatEmpty(m, n, &B);
@@ -240,6 +309,7 @@ static PetscErrorCode Body(void)
   RefMatDestroy(&A);
   RefMatDestroy(&B);
   PetscCall(Malformed());
+  PetscCall(TestRowLengthsOfMany());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -113,8 +113,8 @@ static PetscErrorCode Others(void *ctx)
 {
   PetscScalar one = 1;
   PetscReal   norm;
-  PetscCount  missing, nbad;
-  PetscInt    badrow;
+  PetscCount  missing, nbad, longest, nonempty;
+  PetscInt    badrow, *rows;
   uint64_t    hash;
   HybCSR      c = a;
 
@@ -125,6 +125,10 @@ static PetscErrorCode Others(void *ctx)
   for (int t = 0; t < HybTestSize(3, 1); t++) PetscCall(ops->norm(exec, &work, &a, (HybNorm)t, &norm));
   PetscCall(ops->check(exec, &work, &a, &nbad, &badrow));
   HybTestCheck(!nbad, "%td bad rows", nbad);
+  PetscCall(HybArenaAlloc(&keep, HYB_WORK(exec), a.m, sizeof(PetscInt), &rows));
+  PetscCall(ops->rowlengths(exec, &work, &a, rows, &longest, &nonempty));
+  HybTestCheck(nonempty <= a.m && longest <= a.n, "%td rows with entries, the longest of %td", nonempty, longest);
+  PetscCall(ops->diagonalplaces(exec, &a, rows));
   PetscCall(ops->axpysubset(exec, &work, &one, &a, &c, &missing));
   HybTestCheck(!missing, "%td missing", missing);
   PetscCall(ops->diagonalset(exec, &work, &c, NULL, &one, PETSC_FALSE, &missing));
@@ -145,7 +149,7 @@ static PetscErrorCode Body(void)
     {"addsymbolic, addnumeric",                           Add            },
     {"coosymbolic, coonumeric",                           Coordinates    },
     {"submatrixsymbolic",                                 Submatrix      },
-    {"norm, check, axpysubset, diagonalset, patternhash", Others         }
+    {"norm, check, rowlengths, diagonalplaces, others",   Others         }
   };
   const PetscInt hrows[] = {5, 0, 17, 5};
   PetscInt      *hi;

@@ -186,6 +186,10 @@ typedef struct {
   /* counts rows whose columns are not strictly ascending within 0..n-1 or whose offsets descend; *badrow = the first such row or -1.
      An offset outside 0..nnz, i[0] != 0 or i[m] != nnz makes the row bad that it bounds; j is read within nnz alone, so any arrays may be checked. */
   PetscErrorCode (*check)(const HybExec *, HybArena *work, const HybCSR *A, PetscCount *nbad, PetscInt *badrow);
+  /* length[r] = entries of row r (length may be NULL: not wanted), *longest = the most of them, *nonempty = rows that have any; of A only m and i are looked at */
+  PetscErrorCode (*rowlengths)(const HybExec *, HybArena *work, const HybCSR *A, PetscInt *length, PetscCount *longest, PetscCount *nonempty);
+  /* place[r] = k where j[k] = r in row r, i[r+1] where the row has no such entry */
+  PetscErrorCode (*diagonalplaces)(const HybExec *, const HybCSR *A, PetscInt *place);
   PetscErrorCode (*norm)(const HybExec *, HybArena *work, const HybCSR *A, HybNorm type, PetscReal *norm);
   /* COO: entries (ci[k], cj[k]), k < ncoo, negative ones ignored, one beyond C->m or C->n (set by the caller) is
      PETSC_ERR_ARG_OUTOFRANGE. C->i, C->j from keep (memory exec->result). Entry e of C is the sum of the

@@ -32,6 +32,7 @@ typedef struct {
   PetscInt  lockafter; /* values sent so many times again move to page-locked memory; 0: never */
   PetscInt  lockmin;   /* fewer bytes of values stay where they are: they are soon through the buffers, which are page-locked as well */
   PetscInt  planmin;   /* patterns of so many nonzeros are planned for at their second product with a vector */
+  PetscInt  narrowmin; /* a device's results of so many rows become AIJ's without loops over these */
   PetscInt  viewmemory, frameunknown;
   PetscReal managedlimit, memorylimit, locklimit;
 } HybOptions;
@@ -72,7 +73,7 @@ typedef struct {
 
 PETSC_INTERN HybGlue HybGlueState;
 
-PETSC_INTERN PetscLogEvent HYB_ProductSymbolic, HYB_ProductNumeric, HYB_Adopt, HYB_Check, HYB_CopyTo, HYB_CopyFrom, HYB_HostDuplicate, HYB_Transpose;
+PETSC_INTERN PetscLogEvent HYB_ProductSymbolic, HYB_ProductNumeric, HYB_Adopt, HYB_Check, HYB_CopyTo, HYB_CopyFrom, HYB_HostDuplicate, HYB_Transpose, HYB_Narrow;
 
 /* What runs on the device as one operation of Mat: each has an event of its own under PETSc's, by which -log_view and the tests know that the
    device did it */

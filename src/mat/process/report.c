@@ -4,7 +4,7 @@
 #include "process.h"
 
 HybGlue       HybGlueState;
-PetscLogEvent HYB_ProductSymbolic, HYB_ProductNumeric, HYB_Adopt, HYB_Check, HYB_CopyTo, HYB_CopyFrom, HYB_HostDuplicate, HYB_Transpose;
+PetscLogEvent HYB_ProductSymbolic, HYB_ProductNumeric, HYB_Adopt, HYB_Check, HYB_CopyTo, HYB_CopyFrom, HYB_HostDuplicate, HYB_Transpose, HYB_Narrow;
 PetscLogEvent HYB_Op[HYB_OPS];
 
 PetscErrorCode HybEventsRegister(void)
@@ -18,6 +18,7 @@ PetscErrorCode HybEventsRegister(void)
   PetscCall(PetscLogEventRegister("HybCopyFr", MAT_CLASSID, &HYB_CopyFrom));
   PetscCall(PetscLogEventRegister("HybHostDup", MAT_CLASSID, &HYB_HostDuplicate));
   PetscCall(PetscLogEventRegister("HybTranspose", MAT_CLASSID, &HYB_Transpose));
+  PetscCall(PetscLogEventRegister("HybNarrow", MAT_CLASSID, &HYB_Narrow));
   {
     /* in HybOp's order */
     static const char *const names[HYB_OPS] = {"HybMult", "HybScale", "HybZero", "HybDiagScale", "HybGetDiag", "HybDiagSet", "HybNorm", "HybDuplicate", "HybCopy", "HybAXPY", "HybMatTrans", "HybSubMat", "HybCOOPattern", "HybCOOValues", "HybConvert", "HybDense"};

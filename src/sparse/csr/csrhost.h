@@ -22,6 +22,8 @@ extern PetscErrorCode HybAXPYSubset_Host(const HybExec *, HybArena *, const HybS
 extern PetscErrorCode HybAddSymbolic_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, const HybCSR *, HybCSR *);
 extern PetscErrorCode HybAddNumeric_Host(const HybExec *, const HybScalar *, const HybCSR *, const HybScalar *, const HybCSR *, HybCSR *);
 extern PetscErrorCode HybCheck_Host(const HybExec *, HybArena *, const HybCSR *, PetscCount *, PetscInt *);
+extern PetscErrorCode HybRowLengths_Host(const HybExec *, HybArena *, const HybCSR *, PetscInt *, PetscCount *, PetscCount *);
+extern PetscErrorCode HybDiagonalPlaces_Host(const HybExec *, const HybCSR *, PetscInt *);
 extern PetscErrorCode HybSubmatrixSymbolic_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, PetscInt, const PetscInt *, PetscInt, PetscInt, HybCSR *, PetscInt **);
 extern PetscErrorCode HybSubmatrixMapped_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, PetscInt, const PetscInt *, PetscInt, const PetscInt *, PetscBool, HybCSR *, PetscInt **);
 

@@ -22,6 +22,8 @@ const HybCSROps HybCSROpsCUDA = {
   HybCSRAddNumeric_CUDA,
   HybPatternHashCUDA,
   HybCSRCheck_CUDA,
+  HybCSRRowLengths_CUDA,
+  HybCSRDiagonalPlaces_CUDA,
   HybCSRNorm_CUDA,
   HybCSRCOOSymbolic_CUDA,
   HybCSRCOONumeric_CUDA,

@@ -127,6 +127,42 @@ PetscErrorCode HybCheck_Host(const HybExec *exec, HybArena *work, const HybCSR *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* sums in PetscInt, so that the loop is done several rows at a time; there are no more of them than that holds */
+HYB_MULTIVERSION static void RowLengths(PetscInt m, const PetscInt *i, PetscInt *length, PetscInt *longest, PetscInt *nonempty)
+{
+  PetscInt most = 0, n = 0;
+
+  if (length) {
+    for (PetscInt r = 0; r < m; r++) {
+      const PetscInt l = i[r + 1] - i[r];
+
+      length[r] = l;
+      most      = PetscMax(most, l);
+      n += l > 0;
+    }
+  } else {
+    for (PetscInt r = 0; r < m; r++) {
+      const PetscInt l = i[r + 1] - i[r];
+
+      most = PetscMax(most, l);
+      n += l > 0;
+    }
+  }
+  *longest  = most;
+  *nonempty = n;
+}
+
+PetscErrorCode HybRowLengths_Host(const HybExec *exec, HybArena *work, const HybCSR *A, PetscInt *length, PetscCount *longest, PetscCount *nonempty)
+{
+  PetscInt most, n;
+
+  PetscFunctionBegin;
+  RowLengths(A->m, A->i, length, &most, &n);
+  *longest  = most;
+  *nonempty = n;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* the first position in begin..end-1 whose column is not below col */
 static inline PetscInt LowerBound(const PetscInt *j, PetscInt begin, PetscInt end, PetscInt col)
 {
@@ -137,6 +173,17 @@ static inline PetscInt LowerBound(const PetscInt *j, PetscInt begin, PetscInt en
     else end = mid;
   }
   return begin;
+}
+
+PetscErrorCode HybDiagonalPlaces_Host(const HybExec *exec, const HybCSR *A, PetscInt *place)
+{
+  PetscFunctionBegin;
+  for (PetscInt r = 0; r < A->m; r++) {
+    const PetscInt end = A->i[r + 1], k = LowerBound(A->j, A->i[r], end, r);
+
+    place[r] = k < end && A->j[k] == r ? k : end;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybSubmatrixSymbolic_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt nrows, const PetscInt *rows, PetscInt cstart, PetscInt cend, HybCSR *S, PetscInt **perm)

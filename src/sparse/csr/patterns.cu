@@ -256,6 +256,62 @@ PetscErrorCode HybCSRCheck_CUDA(const HybExec *exec, HybArena *work, const HybCS
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+typedef struct {
+  PetscCount longest, nonempty;
+} RowLengthsResult;
+
+/* one thread a row, which reads its offset and its neighbour's: the memory's speed is all that counts. length may be NULL. */
+static __global__ __launch_bounds__(CSR_THREADS) void RowLengths(PetscInt m, const PetscInt *__restrict__ i, PetscInt *__restrict__ length, RowLengthsResult *result)
+{
+  HYB_SHARED(PetscInt, scratch, HYB_WARP);
+  PetscInt longest = 0, nonempty = 0;
+  for (PetscCount r = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x; r < m; r += (PetscCount)gridDim.x * CSR_THREADS) {
+    const PetscInt l = i[r + 1] - i[r];
+    if (length) length[r] = l;
+    if (l > longest) longest = l;
+    nonempty += l > 0;
+  }
+  longest  = HybBlockMax<CSR_THREADS>(longest, scratch);
+  nonempty = HybBlockSum<CSR_THREADS>(nonempty, scratch);
+  if (threadIdx.x == 0 && nonempty) {
+    HybAtomicMax(&result->longest, (PetscCount)longest);
+    HybAtomicAdd(&result->nonempty, (PetscCount)nonempty);
+  }
+}
+
+PetscErrorCode HybCSRRowLengths_CUDA(const HybExec *exec, HybArena *work, const HybCSR *A, PetscInt *length, PetscCount *longest, PetscCount *nonempty)
+{
+  const PetscCount  most = 2048; /* blocks, eight or more for each multiprocessor: each ends with two atomics */
+  RowLengthsResult  host = {0, 0}, *device;
+
+  PetscFunctionBegin;
+  *longest = *nonempty = 0;
+  if (A->m == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybArenaCalloc(work, HYB_WORK(exec), 1, sizeof(*device), &device));
+  HYB_LAUNCH(RowLengths, PetscMin(HybBlocks(A->m, CSR_THREADS), most), CSR_THREADS, 0, exec->stream, A->m, A->i, length, device);
+  PetscCall(CSRFetch(exec, &host, device, sizeof(host)));
+  PetscCall(HybArenaFree(work, &device));
+  *longest  = host.longest;
+  *nonempty = host.nonempty;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static __global__ __launch_bounds__(CSR_THREADS) void DiagonalPlaces(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, PetscInt *__restrict__ place)
+{
+  const PetscCount r = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
+  if (r < m) {
+    const PetscInt end = i[r + 1], k = RowLowerBound(j, i[r], end, (PetscInt)r);
+    place[r] = k < end && j[k] == (PetscInt)r ? k : end;
+  }
+}
+
+PetscErrorCode HybCSRDiagonalPlaces_CUDA(const HybExec *exec, const HybCSR *A, PetscInt *place)
+{
+  PetscFunctionBegin;
+  HYB_LAUNCH(DiagonalPlaces, HybBlocks(A->m, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->i, A->j, place);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static __global__ void SubMatrixCount(PetscInt nrows, const PetscInt *__restrict__ rows, PetscInt cstart, PetscInt cend, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, PetscInt *__restrict__ first, PetscInt *__restrict__ count)
 {
   const PetscCount s = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;

@@ -672,6 +672,7 @@ static PetscErrorCode MatSeqAIJHybridGPUInstall(Mat B)
   }
   if (first) {
     PetscCall(HybFrameFind());
+    PetscCall(HybNarrowFind());
     HybGlueState.seq          = *B->ops;
     HybGlueState.captured_seq = PETSC_TRUE;
   }

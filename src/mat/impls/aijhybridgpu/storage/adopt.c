@@ -55,15 +55,9 @@ PetscErrorCode HybLentRestore(Mat A, HybLent *l)
 
 PetscCount HybCountNonemptyRows(const HybCSR *csr, PetscCount *longest)
 {
-  PetscCount n    = 0;
-  PetscInt   most = 0;
+  PetscCount n = 0, most = 0;
 
-  for (PetscInt r = 0; r < csr->m; r++) {
-    const PetscInt length = csr->i[r + 1] - csr->i[r];
-
-    n += length > 0;
-    most = PetscMax(most, length);
-  }
+  (void)HybBackendHost.csr->rowlengths(NULL, NULL, csr, NULL, &most, &n); /* the host's takes nothing and cannot fail */
   if (longest) *longest = most;
   return n;
 }
@@ -163,9 +157,10 @@ void HybNoInodeEnd(PetscOptions *noinode)
 /*
   The base class adopts the arrays: a throw-away MATSEQAIJ is made round them by MatCreateSeqAIJWithArrays(), and its data is
   exchanged with C's. The arrays stay ours (C's private data frees them after the parent's destroy); everything else that AIJ
-  keeps beside them is of the parent's own making, so every inherited operation is right.
+  keeps beside them is of the parent's own making, so every inherited operation is right. rows, which may be NULL, are what the device x knows of them: with these
+  the throw-away matrix is made without the parent's loops (narrow.c).
 */
-static PetscErrorCode HybAdopt(Mat C, HybArena *arrays, const HybCSR *csr, HybLives lives)
+static PetscErrorCode HybAdopt(Mat C, const HybExec *x, HybArena *arrays, const HybCSR *csr, const HybRowLengths *rows, HybLives lives)
 {
   Mat                  T;
   Mat_SeqAIJHybridGPU *hyb = NULL;
@@ -179,7 +174,8 @@ static PetscErrorCode HybAdopt(Mat C, HybArena *arrays, const HybCSR *csr, HybLi
   PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
   PetscCall(PetscLayoutSetUp(C->rmap));
   PetscCall(PetscLayoutSetUp(C->cmap));
-  PetscCall(MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, csr->m, csr->n, csr->i, csr->j, (PetscScalar *)csr->a, &T));
+  PetscCall(HybNarrowCreate(x, csr, rows, &T));
+  if (!T) PetscCall(MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, csr->m, csr->n, csr->i, csr->j, (PetscScalar *)csr->a, &T));
   PetscCall(MatSetOption(T, MAT_NEW_NONZERO_LOCATIONS, PETSC_TRUE)); /* as after a product of the parent's */
   PetscCall(MatSeqAIJHybridGPUDestroyDevice(hyb));
   PetscCall(HybStorageDropMoved(C, hyb));
@@ -222,11 +218,11 @@ static PetscErrorCode HybAdopt(Mat C, HybArena *arrays, const HybCSR *csr, HybLi
 PetscErrorCode MatSeqAIJHybridGPUAdopt(Mat C, HybArena *arrays, const HybCSR *csr)
 {
   PetscFunctionBegin;
-  PetscCall(HybAdopt(C, arrays, csr, HYB_LIVES_HOST));
+  PetscCall(HybAdopt(C, NULL, arrays, csr, NULL, HYB_LIVES_HOST));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybAdoptDevice(Mat C, const HybExec *x, HybArena *arrays, const HybCSR *csr)
+static PetscErrorCode HybAdoptDevice(Mat C, const HybExec *x, HybArena *work, HybArena *arrays, const HybCSR *csr)
 {
   Mat_SeqAIJHybridGPU *hyb  = NULL;
   HybCSR               host = *csr;
@@ -235,10 +231,20 @@ static PetscErrorCode HybAdoptDevice(Mat C, const HybExec *x, HybArena *arrays, 
   PetscBool            shared;
   PetscOptions         noinode = NULL;
   HybLent              l;
+  HybRowLengths        rows = {NULL, NULL, 0, 0};
   PetscErrorCode       ierr;
 
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
+  /* counted before anything is copied, while the offsets are in the device's cache */
+  if (HybNarrowTakes(csr->m)) {
+    PetscCall(HybArenaAlloc(work, HYB_WORK(x), csr->m, sizeof(PetscInt), &rows.length));
+    PetscCall(x->backend->csr->rowlengths(x, work, csr, rows.length, &rows.longest, &rows.nonempty));
+    if (HybNarrowTakesDiagonal()) {
+      PetscCall(HybArenaAlloc(work, HYB_WORK(x), csr->m, sizeof(PetscInt), &rows.diagonal));
+      PetscCall(x->backend->csr->diagonalplaces(x, csr, rows.diagonal));
+    }
+  }
   PetscCall(HybArenaWhere(arrays, csr->j, &jmem));
   PetscCall(HybArenaWhere(arrays, csr->a, &amem));
   PetscCall(PetscMemzero(&copy, sizeof(copy)));
@@ -256,9 +262,11 @@ static PetscErrorCode HybAdoptDevice(Mat C, const HybExec *x, HybArena *arrays, 
   }
   PetscCall(HybLogToHost(sizeof(PetscInt) * ((PetscLogDouble)csr->m + 1) + (shared ? 0.0 : (PetscLogDouble)(sizeof(PetscInt) + sizeof(HybScalar)) * csr->nnz)));
   PetscCall(x->backend->sync(x));
-  copy.nonemptyrows = HybCountNonemptyRows(&host, &copy.longest); /* while the offsets are in the cache, and not in the first product with a vector */
+  if (!rows.length) rows.nonempty = HybCountNonemptyRows(&host, &rows.longest); /* of few rows: sooner than the device could be asked */
+  copy.nonemptyrows = rows.nonempty;
+  copy.longest      = rows.longest;
   PetscCall(HybNoInodeBegin(&noinode));
-  ierr = HybAdopt(C, arrays, &host, shared ? HYB_LIVES_SHARED : HYB_LIVES_MIRRORED);
+  ierr = HybAdopt(C, x, arrays, &host, &rows, shared ? HYB_LIVES_SHARED : HYB_LIVES_MIRRORED);
   HybNoInodeEnd(&noinode);
   PetscCall(ierr);
   PetscCall(HybLentGet(C, PETSC_TRUE, &l));
@@ -275,8 +283,17 @@ static PetscErrorCode HybAdoptDevice(Mat C, const HybExec *x, HybArena *arrays, 
 
 PetscErrorCode MatSeqAIJHybridGPUAdoptDevice(Mat C, const HybExec *x, HybArena *arrays, const HybCSR *csr)
 {
+  HybArena       work;
+  PetscErrorCode ierr;
+
   PetscFunctionBegin;
-  HybWithLargePages(csr->m, HybAdoptDevice(C, x, arrays, csr));
+  PetscCall(HybArenaInit(&work, x));
+  HybLargePagesBegin(csr->m);
+  ierr = HybAdoptDevice(C, x, &work, arrays, csr);
+  HybLargePagesEnd();
+  if (ierr) (void)HybArenaReset(&work);
+  PetscCall(ierr);
+  PetscCall(HybArenaReset(&work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

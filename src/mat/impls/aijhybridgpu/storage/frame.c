@@ -26,6 +26,7 @@
 static struct {
   PetscBool asked, known;
   size_t    a, door; /* bytes from A->data */
+  size_t    bytes;   /* of them all */
 } frame;
 
 /* The allocator, watched while the matrix is made: its data's length is what was given out at that address */
@@ -199,6 +200,7 @@ static PetscErrorCode HybFrameFindIn(Mat T, const PetscInt *i, const PetscInt *j
   if (!proven) PetscFunctionReturn(PETSC_SUCCESS);
   frame.a     = at[2] * sizeof(void *);
   frame.door  = door * sizeof(void *);
+  frame.bytes = n * sizeof(void *);
   frame.known = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -247,6 +249,11 @@ PetscErrorCode HybFrameFind(void)
 PetscBool HybFrameKnown(void)
 {
   return frame.known;
+}
+
+size_t HybFrameBytes(void)
+{
+  return frame.bytes;
 }
 
 PetscScalar **HybFrameValues(Mat A)

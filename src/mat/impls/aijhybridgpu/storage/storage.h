@@ -76,8 +76,21 @@ typedef struct {
 /* frame.c */
 PETSC_INTERN PetscErrorCode HybFrameFind(void);
 PETSC_INTERN PetscBool      HybFrameKnown(void);
+PETSC_INTERN size_t         HybFrameBytes(void); /* of a MATSEQAIJ's data */
 PETSC_INTERN PetscScalar  **HybFrameValues(Mat);
 PETSC_INTERN HybDoor       *HybFrameDoor(Mat);
+
+/* narrow.c */
+typedef struct {
+  PetscInt  *length;   /* of each row, on the device; NULL: not there */
+  PetscInt  *diagonal; /* the diagonal's places, there, where HybNarrowTakesDiagonal() */
+  PetscCount longest, nonempty;
+} HybRowLengths;
+PETSC_INTERN PetscErrorCode HybNarrowFind(void);
+PETSC_INTERN PetscBool      HybNarrowTakes(PetscInt m);
+PETSC_INTERN PetscBool      HybNarrowTakesDiagonal(void);
+/* *T = MatCreateSeqAIJWithArrays() round csr, on the host, no inodes looked for; NULL where its loops must run */
+PETSC_INTERN PetscErrorCode HybNarrowCreate(const HybExec *, const HybCSR *csr, const HybRowLengths *, Mat *T);
 
 /* door.c */
 PETSC_INTERN PetscErrorCode HybDoorOpen(Mat);
