@@ -605,7 +605,7 @@ static const struct {
   {"-pc_gamg_reuse_interpolation 0",                                                        ALL,  LOOSE, PETSC_TRUE },
   {"-pc_gamg_coarse_eq_limit 20",                                                           ALL,  LOOSE, PETSC_FALSE},
   {"-pc_gamg_coarse_eq_limit 200 -pc_gamg_process_eq_limit 1000",                           ALL,  LOOSE, PETSC_FALSE},
-  {"-pc_gamg_parallel_coarse_grid_solver -pc_gamg_rank_reduction_factors 2",                ALL,  LOOSE, PETSC_FALSE},
+  {"-pc_gamg_parallel_coarse_grid_solver",                                                  ALL,  LOOSE, PETSC_FALSE},
   {"-pc_gamg_cpu_pin_coarse_grids",                                                         NONE, LOOSE, PETSC_FALSE},
   {"-pc_mg_type full -pc_mg_cycle_type w",                                                  ALL,  LOOSE, PETSC_FALSE},
   {"-pc_mg_distinct_smoothup -mg_levels_ksp_type richardson -mg_levels_pc_type sor",        ALL,  LOOSE, PETSC_FALSE},

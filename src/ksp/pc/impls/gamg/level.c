@@ -152,12 +152,10 @@ static PetscErrorCode HybGAMGDecide(PC pc, HybGAMG *h, Mat A, const char **why)
   else if (gamg->threshold[gamg->current_level] >= 0) *why = "a threshold for the graph";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybMatGetExec(A, &h->exec));
-  if (!h->exec.backend->agg || !HybBackendHost.agg) *why = "nothing here aggregates";
-  if (!*why) {
-    PetscCall(HybGAMGWitness(pc, h, A, &h->hops, &h->nsmooths));
-    if (!h->hops) *why = "the options ask for other aggregates";
-    else if (h->nsmooths < 0) *why = "the options ask for another prolongator";
-  }
+  if (!h->exec.backend->agg) h->exec = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
+  PetscCall(HybGAMGWitness(pc, h, A, &h->hops, &h->nsmooths));
+  if (!h->hops) *why = "the options ask for other aggregates";
+  else if (h->nsmooths < 0) *why = "the options ask for another prolongator";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscLogEventBegin(HYB_GAMGLook, A, 0, 0, 0));
   PetscCall(HybArenaInit(&work, &h->exec));
