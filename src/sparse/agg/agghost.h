@@ -3,6 +3,8 @@
 #define AIJHYBRIDGPU_AGGHOST_H
 #include <aijhybridgpu/private/hybagg.h>
 
+HYB_EXTERN_C_BEGIN
+
 /* look.c */
 extern PetscErrorCode HybAggLook_Host(const HybExec *, HybArena *, const HybCSR *, HybAggLook *);
 
@@ -10,7 +12,8 @@ extern PetscErrorCode HybAggLook_Host(const HybExec *, HybArena *, const HybCSR 
 extern PetscErrorCode HybAggOrder_Host(HybArena *work, PetscInt n, PetscInt *order);
 extern PetscErrorCode HybAggPermutation_Host(const HybExec *, HybArena *, PetscInt, PetscInt *);
 
-/* aggregates.c */
+/* aggregates.c. Finish: the roots among those that a device has not decided on; key: 0 for a root, 1 and its place for an undecided vertex, PETSC_MAX_INT for others */
+extern PetscErrorCode HybAggFinish_Host(HybArena *work, PetscInt n, const PetscInt *gi, const PetscInt *gj, int hops, PetscInt *key);
 extern PetscErrorCode HybAggAggregates_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, int, HybAggregates *);
 
 /* tentative.c */
@@ -19,4 +22,6 @@ extern PetscErrorCode HybAggTentative_Host(const HybExec *, HybArena *, const Hy
 /* smooth.c */
 extern PetscErrorCode HybAggUnsmoothed_Host(const HybExec *, HybArena *, HybArena *, const HybAggregates *, const HybScalar *, HybCSR *);
 extern PetscErrorCode HybAggSmoothed_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, const HybAggregates *, const HybScalar *, PetscReal, HybCSR *);
+
+HYB_EXTERN_C_END
 #endif

@@ -76,3 +76,32 @@ PetscErrorCode HybAggAggregates_Host(const HybExec *exec, HybArena *keep, HybAre
   agg->rounds = 1;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+PetscErrorCode HybAggFinish_Host(HybArena *work, PetscInt n, const PetscInt *gi, const PetscInt *gj, int hops, PetscInt *key)
+{
+  PetscInt *order;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, n, sizeof(PetscInt), &order));
+  for (PetscInt k = 0; k < n; k++) order[k] = -1;
+  for (PetscInt v = 0; v < n; v++) {
+    if (key[v] > 0 && key[v] < PETSC_MAX_INT) order[key[v] - 1] = v;
+  }
+  for (PetscInt k = 0; k < n; k++) {
+    const PetscInt v = order[k];
+
+    if (v < 0 || key[v] == PETSC_MAX_INT) continue;
+    for (PetscInt e = gi[v]; e < gi[v + 1]; e++) {
+      const PetscInt w = gj[e];
+
+      if (hops == 1)
+        key[w] = PETSC_MAX_INT;
+      else {
+        for (PetscInt f = gi[w]; f < gi[w + 1]; f++) key[gj[f]] = PETSC_MAX_INT;
+      }
+    }
+    key[v] = 0;
+  }
+  PetscCall(HybArenaFree(work, &order));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
