@@ -3,6 +3,7 @@
 */
 #include "hybdevicestate.h"
 #include "aijhybridgpu/private/hybagg.h"
+#include "aijhybridgpu/private/hybkrylov.h"
 #include "aijhybridgpu/private/hybplan.h"
 #include "aijhybridgpu/private/hybptap.h"
 #include "aijhybridgpu/private/hybsegmerge.h"
@@ -16,6 +17,7 @@ extern const HybCSROps      HybCSROpsCUDA HYB_WEAK;
 extern const HybPlanOps     HybPlanCUDA HYB_WEAK;
 extern const HybSegMergeOps HybSegMergeCUDA HYB_WEAK;
 extern const HybAggOps      HybAggCUDA HYB_WEAK;
+extern const HybKrylovOps   HybKrylovCUDA HYB_WEAK;
 
 #define HYB_METHOD_HOST(name, symbol)
 #define HYB_METHOD_CUDA(name, symbol) extern const HybSpMVMethod symbol;
@@ -72,7 +74,7 @@ static const HybBackend HybBackendCUDA = {
 #else
   &HybAggCUDA,
 #endif
-  nullptr, /* krylov */
+  &HybKrylovCUDA,
 };
 
 extern "C" __attribute__((visibility("default"))) int HybCUDAGetBackend(const HybStamp *stamp, const HybServices *services, const HybBackend **backend, char *message, size_t length)

@@ -12,6 +12,7 @@ extern const struct _HybSpMVMethod *const   HybSpMVMethodsHost[];
 extern const struct _HybSpGEMMMethod *const HybSpGEMMMethodsHost[];
 extern const struct _HybPtAPMethod *const   HybPtAPMethodsHost[];
 extern const struct _HybAggOps              HybAggHost;
+extern const struct _HybKrylovOps           HybKrylovHost;
 
 static HybMemoryReport HybHostMemory;
 
@@ -126,4 +127,5 @@ const HybBackend HybBackendHost = {
 #if !defined(PETSC_USE_COMPLEX)
   .agg       = &HybAggHost,
 #endif
+  .krylov    = &HybKrylovHost,
 };
