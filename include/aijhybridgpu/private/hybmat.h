@@ -6,6 +6,13 @@
 #include <petscmat.h>
 #include "hyb.h"
 
+/* PETSc's interfaces moved between 3.18 and 3.26 */
+#if PETSC_VERSION_LT(3, 23, 0)
+typedef PetscOptionItems *HybOptionItems;
+#else
+typedef PetscOptionItems HybOptionItems;
+#endif
+
 HYB_EXTERN_C_BEGIN
 
 /* Is A a sequential matrix of ours, by name or only by its operations (-mat_seqaij_type), whose arrays may be asked for? */
@@ -27,6 +34,23 @@ typedef struct {
 } HybVecAccess;
 PETSC_INTERN PetscErrorCode HybVecGet(const HybExec *x, HybArena *work, Vec, PetscBool read, PetscBool write, HybVecAccess *);
 PETSC_INTERN PetscErrorCode HybVecRestore(const HybExec *x, HybArena *work, HybVecAccess *);
+
+/* Data of ours under a name: destroy(pointer) when the last object lets go of it, and at once where this fails; NULL where there is none */
+PETSC_INTERN PetscErrorCode HybContainerCompose(PetscObject, const char *name, void *pointer, PetscErrorCode (*destroy)(void *pointer));
+PETSC_INTERN PetscErrorCode HybContainerGet(PetscObject, const char *name, void *pointer);
+
+/* What -mat_aijhybridgpu_view_counts tells of algebraic multigrid: setups of hierarchies that began here, those that PETSc's own code did from the finest level on, and levels of both */
+typedef enum {
+  HYB_GAMG_SETUPS,
+  HYB_GAMG_SETUPS_LEFT,
+  HYB_GAMG_LEVELS,
+  HYB_GAMG_LEVELS_LEFT,
+  HYB_GAMG_COUNTS
+} HybGAMGCount;
+PETSC_INTERN PetscErrorCode HybCountGAMG(HybGAMGCount);
+
+/* What src/ksp registers with the types */
+PETSC_INTERN PetscErrorCode HybGAMGRegister(void);
 
 HYB_EXTERN_C_END
 #endif

@@ -7,6 +7,7 @@
 
 #include <petscmat.h>
 #include <petsc/private/matimpl.h>
+#include "aijhybridgpu/private/hybmat.h"
 #include "aijhybridgpu/private/hybspmv.h"
 
 typedef enum {
@@ -58,6 +59,7 @@ typedef struct {
   PetscLogDouble todevice, tohost; /* bytes over the bus */
   PetscLogDouble hostwork;         /* nonzeros that the host has multiplied with vectors while the device was not open */
   PetscCount     mults, assemblies, products, fallbacks, fallbacksasked, deviceops;
+  PetscCount     gamg[HYB_GAMG_COUNTS];
   char           methods[512]; /* names of the methods that computed products, colon-separated */
   PetscBool      toldhostvectors;
   /* device */

@@ -44,6 +44,13 @@ PetscErrorCode HybGlueCountProduct(const char *method)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode HybCountGAMG(HybGAMGCount which)
+{
+  PetscFunctionBegin;
+  HybGlueState.gamg[which]++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Every byte that the plugin holds or held is counted at its allocation. any, which may be NULL: whether there ever was one. */
 PetscErrorCode HybGlueDescribeMemory(char text[], size_t length, PetscBool *any)
 {
@@ -73,7 +80,8 @@ PetscErrorCode HybGlueFinalize(void)
 
     PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
     PetscCheck(f, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "Cannot append to %s (-mat_aijhybridgpu_view_counts)", g->options.viewcounts);
-    fprintf(f, "%d mult=%td assemblyend=%td products=%td fallback=%td fallbackasked=%td device=%td methods=%s\n", (int)rank, g->mults, g->assemblies, g->products, g->fallbacks, g->fallbacksasked, g->deviceops, g->methods);
+    fprintf(f, "%d mult=%td assemblyend=%td products=%td fallback=%td fallbackasked=%td device=%td gamg=%td gamgleft=%td gamglevels=%td gamglevelsleft=%td methods=%s\n", (int)rank, g->mults, g->assemblies, g->products, g->fallbacks, g->fallbacksasked, g->deviceops,
+            g->gamg[HYB_GAMG_SETUPS], g->gamg[HYB_GAMG_SETUPS_LEFT], g->gamg[HYB_GAMG_LEVELS], g->gamg[HYB_GAMG_LEVELS_LEFT], g->methods);
     fclose(f);
   }
   {

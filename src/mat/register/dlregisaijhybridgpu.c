@@ -88,6 +88,7 @@ PetscErrorCode MatAIJHybridGPUInitializePackage(void)
   PetscCall(MatSeqAIJRegister(MATSEQAIJHYBRIDGPU, MatSeqAIJHybridGPUOperateSeqAIJ));
   PetscCall(HybGlueRegisterFactors());
   PetscCall(HybEventsRegister());
+  PetscCall(HybGAMGRegister());
   PetscCall(HybOptionsReadReports());
   PetscCall(PetscRegisterFinalize(HybGlueFinalize));
   PetscCall(HybOptionsHelp());

@@ -2,6 +2,8 @@
   backend.cu: the one symbol of a device library. It joins the rooms' tables into a HybBackend and hands it out when the stamps agree.
 */
 #include "hybdevicestate.h"
+#include "aijhybridgpu/private/hybagg.h"
+#include "aijhybridgpu/private/hybkrylov.h"
 #include "aijhybridgpu/private/hybplan.h"
 #include "aijhybridgpu/private/hybptap.h"
 #include "aijhybridgpu/private/hybsegmerge.h"
@@ -14,6 +16,8 @@
 extern const HybCSROps      HybCSROpsCUDA HYB_WEAK;
 extern const HybPlanOps     HybPlanCUDA HYB_WEAK;
 extern const HybSegMergeOps HybSegMergeCUDA HYB_WEAK;
+extern const HybAggOps      HybAggCUDA HYB_WEAK;
+extern const HybKrylovOps   HybKrylovCUDA HYB_WEAK;
 
 #define HYB_METHOD_HOST(name, symbol)
 #define HYB_METHOD_CUDA(name, symbol) extern const HybSpMVMethod symbol;
@@ -65,8 +69,12 @@ static const HybBackend HybBackendCUDA = {
   HybSpMVMethodsCUDA,
   HybSpGEMMMethodsCUDA,
   HybPtAPMethodsCUDA,
-  nullptr, /* agg */
-  nullptr, /* krylov */
+#if defined(PETSC_USE_COMPLEX)
+  nullptr, /* PETSc's GAMG is left to itself */
+#else
+  &HybAggCUDA,
+#endif
+  &HybKrylovCUDA,
 };
 
 extern "C" __attribute__((visibility("default"))) int HybCUDAGetBackend(const HybStamp *stamp, const HybServices *services, const HybBackend **backend, char *message, size_t length)

@@ -11,6 +11,8 @@ extern const struct _HybSegMergeOps         HybSegMergeHost;
 extern const struct _HybSpMVMethod *const   HybSpMVMethodsHost[];
 extern const struct _HybSpGEMMMethod *const HybSpGEMMMethodsHost[];
 extern const struct _HybPtAPMethod *const   HybPtAPMethodsHost[];
+extern const struct _HybAggOps              HybAggHost;
+extern const struct _HybKrylovOps           HybKrylovHost;
 
 static HybMemoryReport HybHostMemory;
 
@@ -122,4 +124,8 @@ const HybBackend HybBackendHost = {
   .spmv      = HybSpMVMethodsHost,
   .spgemm    = HybSpGEMMMethodsHost,
   .ptap      = HybPtAPMethodsHost,
+#if !defined(PETSC_USE_COMPLEX)
+  .agg       = &HybAggHost,
+#endif
+  .krylov    = &HybKrylovHost,
 };

@@ -12,12 +12,6 @@
 #include "../../process/process.h"
 #include "storage/storage.h"
 
-/* PETSc's interfaces moved between 3.18 and 3.26 */
-#if PETSC_VERSION_LT(3, 23, 0)
-typedef PetscOptionItems *HybOptionItems;
-#else
-typedef PetscOptionItems HybOptionItems;
-#endif
 /* What a product's destroy function gets: the context, from 3.25 on its address, spelled void * again from 3.26 on */
 #if PETSC_VERSION_LT(3, 25, 0)
   #define HYB_PRODUCT_CONTEXT(arg) (arg)
@@ -338,9 +332,6 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUCopyValues(Mat A, Mat B, PetscBool
 /* compose.c: functions that PETSc finds by name */
 PETSC_INTERN PetscErrorCode MatAIJHybridGPUCompose(Mat, PetscBool seq, PetscBool on);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUComposeOver(Mat, PetscBool on);
-/* data of ours under a name: destroy(pointer) when the last object lets go of it, and at once where this fails; NULL where there is none */
-PETSC_INTERN PetscErrorCode HybContainerCompose(PetscObject, const char *name, void *pointer, PetscErrorCode (*destroy)(void *pointer));
-PETSC_INTERN PetscErrorCode HybContainerGet(PetscObject, const char *name, void *pointer);
 
 /* convertfrom.c: ops->convertfrom, and MatConvert() to a type of PETSc's, past -matconvert_type */
 PETSC_INTERN PetscErrorCode MatConvertFrom_AIJHybridGPU(Mat, MatType, MatReuse, Mat *);

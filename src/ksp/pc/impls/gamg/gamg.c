@@ -1,0 +1,243 @@
+/*
+  PCGAMG on matrices of the type. PETSc's setup stays the driver: it makes the levels, the Galerkin products, the smoothers, and reads all options. While it runs, the functions
+  that build the graph, find the aggregates and make the prolongator are replaced by ours (level.c), which do the same by the rooms of src/sparse, on the device where the
+  matrix is there.
+
+    PCCreate_GAMG_Hyb:  PCCreate_GAMG(pc), then setup, reset, destroy and setfromoptions of pc->ops are wrapped
+    PCSetUp_GAMG_Hyb:   if all that is known of this PC is covered:
+                          replace creategraph, coarsen, prolongator, optprolongator, createdefaultdata in *pc_gamg->ops
+                          PETSc's PCSetUp_GAMG(pc)
+                          put them back, whatever it returned
+                        else PCSetUp_GAMG(pc)
+
+  What is covered is a list of what was proven; all else runs PETSc's own code. Level by level the same is asked of what only shows there: the options hidden in PETSc's private
+  data (witness.c) and the pattern (level.c). From the first level that is not covered on PETSc's functions do the rest.
+
+  With -pc_gamg_aijhybridgpu 0, under the PC's prefix, everything is PETSc's.
+*/
+#include "gamgimpl.h"
+
+#if HYB_GAMG
+  #define HYB_GAMG_NAME "PCGAMG_AIJHybridGPU"
+
+PETSC_EXTERN PetscErrorCode PCCreate_GAMG(PC); /* exported; no header has it */
+
+PetscLogEvent HYB_GAMGLook, HYB_GAMGAggregates, HYB_GAMGTentative, HYB_GAMGEstimate, HYB_GAMGSmooth;
+
+/* PETSc's functions of its aggregation, as the first PC of the process had them: others in their places are not ours to replace */
+static struct {
+  PetscBool         known;
+  struct _PCGAMGOps ops;
+} Fingerprint;
+
+PetscErrorCode HybGAMGGet(PC pc, HybGAMG **h)
+{
+  PetscFunctionBegin;
+  PetscCall(HybContainerGet((PetscObject)pc, HYB_GAMG_NAME, h));
+  PetscCheck(*h, PetscObjectComm((PetscObject)pc), PETSC_ERR_PLIB, "A PC of type gamg lost what libaijhybridgpu keeps with it");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Memory of the setup in progress. Goes on after an error and reports the first one. */
+static PetscErrorCode HybGAMGRelease(HybGAMG *h)
+{
+  PetscErrorCode ierr = HybArenaReset(&h->near), second = HybArenaReset(&h->keep);
+
+  PetscFunctionBegin;
+  h->b     = NULL;
+  h->q     = NULL;
+  h->dummy = NULL;
+  PetscCall(ierr);
+  PetscCall(second);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybGAMGDestroy(void *pointer)
+{
+  HybGAMG *h = (HybGAMG *)pointer;
+
+  PetscFunctionBegin;
+  PetscCall(HybGAMGRelease(h));
+  PetscCall(PetscFree(h));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What prints matrices that our way never makes, or that the witness makes besides */
+static PetscErrorCode HybGAMGViews(const char **why)
+{
+  static const char *const names[] = {"-mat_view", "-is_view", "-mat_graph_view", "-misk_aggregation_view", "-pc_gamg_agg_view_initial_prolongation", "-pc_gamg_agg_view_prolongation"};
+
+  PetscFunctionBegin;
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(names) && !*why; k++) {
+    PetscBool set;
+
+    PetscCall(PetscOptionsHasName(NULL, NULL, names[k], &set));
+    if (set) *why = names[k];
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* why is NULL where all that can be known before the first level is covered */
+static PetscErrorCode HybGAMGCovered(PC pc, HybGAMG *h, const char **why)
+{
+  const PC_GAMG           *gamg = HybGAMGData(pc);
+  const struct _PCGAMGOps *o = gamg->ops, *f = &Fingerprint.ops;
+  PetscMPIInt              size;
+  PetscBool                seq, bound = PETSC_FALSE;
+  PetscInt                 bs;
+
+  PetscFunctionBegin;
+  *why = NULL;
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)pc), &size));
+  PetscCall(HybMatIsSeq(pc->pmat, &seq));
+  PetscCall(MatGetBlockSize(pc->pmat, &bs));
+  PetscCall(MatBoundToCPU(pc->pmat, &bound));
+  if (!h->on) *why = "-pc_gamg_aijhybridgpu is off";
+  else if (size > 1) *why = "several processes";
+  else if (!seq) *why = "the matrix is of another type";
+  else if (bound) *why = "the matrix is bound to the CPU";
+  else if (!Fingerprint.known || o->creategraph != f->creategraph || o->coarsen != f->coarsen || o->prolongator != f->prolongator || o->optprolongator != f->optprolongator || o->createlevel != f->createlevel || o->createdefaultdata != f->createdefaultdata) *why = "the functions of the PC are not those of aggregation";
+  else if (bs != 1) *why = "blocks of unknowns";
+  else if (gamg->use_aggs_in_asm || gamg->asm_hem_aggs) *why = "aggregates for ASM";
+  else if (gamg->repart || gamg->cpu_pin_coarse_grids) *why = "levels that move";
+  else if (gamg->injection_index_size > 0) *why = "injection";
+  #if PETSC_VERSION_GE(3, 26, 0)
+  else if (gamg->prolongator_filter != 0) *why = "a filter of the prolongator";
+  #endif
+  if (!*why) PetscCall(HybGAMGViews(why));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* PETSc will only renew the Galerkin products */
+static PetscBool HybGAMGRenews(PC pc)
+{
+  return (PetscBool)(pc->setupcalled && HybGAMGData(pc)->reuse_prol && pc->flag != DIFFERENT_NONZERO_PATTERN);
+}
+
+static PetscErrorCode PCSetUp_GAMG_Hyb(PC pc)
+{
+  HybGAMG       *h;
+  const char    *why = NULL;
+  PC_GAMG       *gamg;
+  PetscErrorCode ierr, second;
+
+  PetscFunctionBegin;
+  PetscCall(HybGAMGGet(pc, &h));
+  gamg = HybGAMGData(pc);
+  if (!HybGAMGRenews(pc)) {
+    PetscCall(HybGAMGCovered(pc, h, &why));
+    if (why) {
+      PetscCall(PetscInfo(pc, "The setup is PETSc's own: %s\n", why));
+      PetscCall(HybCountGAMG(HYB_GAMG_SETUPS_LEFT));
+    }
+  }
+  if (HybGAMGRenews(pc) || why) {
+    PetscCall((*h->setup)(pc));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  h->ours = PETSC_TRUE;
+  /* without PCSetFromOptions() the factors are 0, by which createlevel, where PETSc has CUDA, moves the second level between processes and reads its vectors */
+  h->hostdata                  = PetscDefined(HAVE_CUDA) && !gamg->level_reduction_factors[0] ? PETSC_TRUE : PETSC_FALSE;
+  h->ops                       = *gamg->ops;
+  gamg->ops->createdefaultdata = HybGAMGCreateDefaultData;
+  gamg->ops->creategraph       = HybGAMGCreateGraph;
+  gamg->ops->coarsen           = HybGAMGCoarsen;
+  gamg->ops->prolongator       = HybGAMGProlongator;
+  gamg->ops->optprolongator    = HybGAMGOptProlongator;
+  ierr                         = (*h->setup)(pc);
+  *gamg->ops                   = h->ops;
+  if (h->dummy && gamg->data == h->dummy) { /* PETSc would take it for the vectors of the next setup */
+    (void)PetscFree(gamg->data);
+    gamg->data_sz = 0;
+  }
+  second = HybGAMGRelease(h);
+  PetscCall(ierr);
+  PetscCall(second);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCReset_GAMG_Hyb(PC pc)
+{
+  HybGAMG *h;
+
+  PetscFunctionBegin;
+  PetscCall(HybGAMGGet(pc, &h));
+  PetscCall((*h->reset)(pc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCDestroy_GAMG_Hyb(PC pc)
+{
+  HybGAMG *h;
+
+  PetscFunctionBegin;
+  PetscCall(HybGAMGGet(pc, &h));
+  PetscCall((*h->destroy)(pc));
+  PetscCall(PetscObjectCompose((PetscObject)pc, HYB_GAMG_NAME, NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCSetFromOptions_GAMG_Hyb(PC pc, HybOptionItems PetscOptionsObject)
+{
+  HybGAMG *h;
+
+  PetscFunctionBegin;
+  PetscCall(HybGAMGGet(pc, &h));
+  PetscCall((*h->setfromoptions)(pc, PetscOptionsObject));
+  PetscOptionsHeadBegin(PetscOptionsObject, "GAMG of libaijhybridgpu");
+  PetscCall(PetscOptionsBool("-pc_gamg_aijhybridgpu", "Aggregates and prolongators of matrices of the type by libaijhybridgpu", "MATAIJHYBRIDGPU", h->on, &h->on, NULL));
+  PetscOptionsHeadEnd();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCCreate_GAMG_Hyb(PC pc)
+{
+  const HybExec host = {&HybBackendHost, NULL, HYB_MEM_HOST};
+  HybGAMG      *h;
+
+  PetscFunctionBegin;
+  PetscCall(PCCreate_GAMG(pc));
+  if (!Fingerprint.known) {
+    Fingerprint.ops   = *HybGAMGData(pc)->ops;
+    Fingerprint.known = PETSC_TRUE;
+  }
+  PetscCall(PetscNew(&h));
+  h->on             = PETSC_TRUE;
+  h->setup          = pc->ops->setup;
+  h->reset          = pc->ops->reset;
+  h->destroy        = pc->ops->destroy;
+  h->setfromoptions = pc->ops->setfromoptions;
+  (void)HybArenaInit(&h->near, &host);
+  (void)HybArenaInit(&h->keep, &host);
+  PetscCall(HybContainerCompose((PetscObject)pc, HYB_GAMG_NAME, h, HybGAMGDestroy));
+  pc->ops->setup          = PCSetUp_GAMG_Hyb;
+  pc->ops->reset          = PCReset_GAMG_Hyb;
+  pc->ops->destroy        = PCDestroy_GAMG_Hyb;
+  pc->ops->setfromoptions = PCSetFromOptions_GAMG_Hyb;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* PETSc may be another one after the next PetscInitialize(), or be loaded elsewhere */
+static PetscErrorCode HybGAMGFinalize(void)
+{
+  PetscFunctionBegin;
+  Fingerprint.known = PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
+PetscErrorCode HybGAMGRegister(void)
+{
+  PetscFunctionBegin;
+#if HYB_GAMG
+  PetscCall(KSPInitializePackage());
+  PetscCall(PCRegister(PCGAMG, PCCreate_GAMG_Hyb));
+  PetscCall(PetscLogEventRegister("HybGAMGLook", PC_CLASSID, &HYB_GAMGLook));
+  PetscCall(PetscLogEventRegister("HybGAMGAgg", PC_CLASSID, &HYB_GAMGAggregates));
+  PetscCall(PetscLogEventRegister("HybGAMGTent", PC_CLASSID, &HYB_GAMGTentative));
+  PetscCall(PetscLogEventRegister("HybGAMGEstim", PC_CLASSID, &HYB_GAMGEstimate));
+  PetscCall(PetscLogEventRegister("HybGAMGSmooth", PC_CLASSID, &HYB_GAMGSmooth));
+  PetscCall(PetscRegisterFinalize(HybGAMGFinalize));
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,13 @@
+/* agg.c: the host's table of smoothed aggregation's operations */
+#include "agghost.h"
+
+const HybAggOps HybAggHost = {
+  .look        = HybAggLook_Host,
+  .permutation = HybAggPermutation_Host,
+  .aggregates  = HybAggAggregates_Host,
+#if !defined(PETSC_USE_COMPLEX)
+  .tentative = HybAggTentative_Host,
+#endif
+  .unsmoothed = HybAggUnsmoothed_Host,
+  .smoothed   = HybAggSmoothed_Host,
+};

@@ -1,0 +1,27 @@
+/* agghost.h: the host's operations of smoothed aggregation, by file; the table is agg.c's. Contracts: HybAggOps in hybagg.h. */
+#ifndef AIJHYBRIDGPU_AGGHOST_H
+#define AIJHYBRIDGPU_AGGHOST_H
+#include <aijhybridgpu/private/hybagg.h>
+
+HYB_EXTERN_C_BEGIN
+
+/* look.c */
+extern PetscErrorCode HybAggLook_Host(const HybExec *, HybArena *, const HybCSR *, HybAggLook *);
+
+/* permute.c; Order: order[k] = the vertex at position k */
+extern PetscErrorCode HybAggOrder_Host(HybArena *work, PetscInt n, PetscInt *order);
+extern PetscErrorCode HybAggPermutation_Host(const HybExec *, HybArena *, PetscInt, PetscInt *);
+
+/* aggregates.c. Finish: the roots among those that a device has not decided on; key: 0 for a root, 1 and its place for an undecided vertex, PETSC_MAX_INT for others */
+extern PetscErrorCode HybAggFinish_Host(HybArena *work, PetscInt n, const PetscInt *gi, const PetscInt *gj, int hops, PetscInt *key);
+extern PetscErrorCode HybAggAggregates_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, int, HybAggregates *);
+
+/* tentative.c */
+extern PetscErrorCode HybAggTentative_Host(const HybExec *, HybArena *, const HybAggregates *, const HybScalar *, HybScalar *, HybScalar *);
+
+/* smooth.c */
+extern PetscErrorCode HybAggUnsmoothed_Host(const HybExec *, HybArena *, HybArena *, const HybAggregates *, const HybScalar *, HybCSR *);
+extern PetscErrorCode HybAggSmoothed_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, const HybAggregates *, const HybScalar *, PetscReal, HybCSR *);
+
+HYB_EXTERN_C_END
+#endif

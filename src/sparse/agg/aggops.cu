@@ -1,0 +1,21 @@
+/*
+  The table of the device's operations of smoothed aggregation.
+*/
+#include "aggops.cuh"
+
+HYB_EXTERN_C_BEGIN
+extern const HybAggOps HybAggCUDA;
+HYB_EXTERN_C_END
+
+const HybAggOps HybAggCUDA = {
+  HybAggLook_CUDA,
+  HybAggPermutation_CUDA,
+  HybAggAggregates_CUDA,
+#if !defined(PETSC_USE_COMPLEX)
+  HybAggTentative_CUDA,
+#else
+  nullptr,
+#endif
+  HybAggUnsmoothed_CUDA,
+  HybAggSmoothed_CUDA,
+};

@@ -1,0 +1,62 @@
+/*
+  aggops.cuh: the device's operations of smoothed aggregation, one function for each entry of HybAggOps (hybagg.h says what each does), and what their kernels have in common;
+  aggops.cu joins them into the table.
+
+  Rows are taken by sub-warps, whose width follows the mean row. A row longer than AGG_LONG is left to a block: such rows are listed once, and a kernel of few blocks goes along the list,
+  which is mostly empty.
+*/
+#ifndef AIJHYBRIDGPU_AGGOPS_CUH
+#define AIJHYBRIDGPU_AGGOPS_CUH
+#include "../csr/rowops.cuh"
+#include "../device/hybgroup.cuh"
+#include "aijhybridgpu/private/hybagg.h"
+
+#define AGG_THREADS 256
+#define AGG_LONG    1024 /* entries up to which a sub-warp takes a row */
+#define AGG_BLOCKS  264  /* of kernels that go along the list of long rows, or keep sums to the end */
+
+/* the rows that are longer than AGG_LONG, in any order */
+typedef struct {
+  PetscInt *rows, *count; /* on the device */
+  PetscInt  room;         /* there are no more than so many: 0 where the matrix has too few entries for one */
+} AggLong;
+
+/* look.cu */
+extern PetscErrorCode HybAggLongRows(const HybExec *, HybArena *work, const HybCSR *G, AggLong *);
+extern PetscErrorCode HybAggLongFree(HybArena *work, AggLong *);
+extern PetscErrorCode HybAggLook_CUDA(const HybExec *, HybArena *work, const HybCSR *G, HybAggLook *);
+/* permute.cu; Fill: a[k] = value */
+extern PetscErrorCode HybAggFill(const HybExec *, PetscInt n, PetscInt value, PetscInt *a);
+extern PetscErrorCode HybAggPermutation_CUDA(const HybExec *, HybArena *work, PetscInt n, PetscInt *place);
+/* roots.cu: key[v], place + 1 on entry, becomes 0 for a root and PETSC_MAX_INT for others; spare: n entries */
+extern PetscErrorCode HybAggRoots_CUDA(const HybExec *, HybArena *work, const HybCSR *G, const AggLong *, int hops, PetscInt *key, PetscInt *spare, int *rounds);
+/* aggregates.cu */
+extern PetscErrorCode HybAggAggregates_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *G, int hops, HybAggregates *);
+/* tentative.cu */
+extern PetscErrorCode HybAggTentative_CUDA(const HybExec *, HybArena *work, const HybAggregates *, const HybScalar *b, HybScalar *q, HybScalar *coarse);
+/* smooth.cu, smoothlong.cu */
+extern PetscErrorCode HybAggUnsmoothed_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybAggregates *, const HybScalar *q, HybCSR *P);
+extern PetscErrorCode HybAggSmoothed_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, const HybAggregates *, const HybScalar *q, PetscReal omega, HybCSR *P);
+
+/* what a row of A P0 is made of */
+typedef struct {
+  PetscInt         n, nc;
+  const PetscInt  *ai, *aj, *parent;
+  const HybScalar *aa, *q;
+  HybScalar        alpha; /* -omega */
+  PetscInt        *pi, *pj;
+  HybScalar       *pa;
+} AggSmooth;
+
+/* the same for a few rows of any length: count[r] of each, or, where count is NULL, their entries */
+extern PetscErrorCode HybAggSmoothLong(const HybExec *, HybArena *work, const AggSmooth *, PetscCount nnz, PetscInt nrows, const PetscInt *rows, PetscInt *count);
+
+/* of a sum of products, before P0 is added */
+static __device__ __forceinline__ HybScalar AggSmoothValue(const AggSmooth &s, HybScalar sum, HybScalar d)
+{
+  const HybScalar inverse = d == HybScalar(0) ? HybScalar(0) : HybScalar(1) / d;
+
+  return HybMul(s.alpha, HybMul(sum, inverse));
+}
+
+#endif

@@ -1,0 +1,150 @@
+/*
+  aggregates.cu: the aggregates of the roots that roots.cu finds, and their numbers.
+
+  Two steps. Roots are more than two steps apart, so a vertex has one root beside it at most: near(w), written by the roots along their own rows. Where there is none, the vertex belongs to
+  the first root, in the order of the shuffle, that is near one of its neighbours.
+
+    number the roots, ascending           a scan
+    near(w) = c for w in the row of root c
+    parent(v) = near(v), else the near(w), w in row v, whose root comes first
+
+  One step. near(v) is set for the roots alone, and the same last sweep finds the first root beside each other vertex.
+
+  Memory: 2 n integers and 2 for each aggregate, beside the result and what roots.cu takes. Time: O(nnz), two sweeps at most.
+*/
+#include "aggops.cuh"
+
+namespace {
+
+/* vertices that are alone take no part */
+__global__ void Keys(PetscInt n, const PetscInt *__restrict__ gi, const PetscInt *__restrict__ place, PetscInt *__restrict__ key)
+{
+  const PetscCount v = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
+
+  if (v < n) key[v] = gi[v + 1] - gi[v] < 2 ? PETSC_MAX_INT : place[v] + 1;
+}
+
+__global__ void Flags(PetscInt n, const PetscInt *__restrict__ key, PetscInt *__restrict__ flag)
+{
+  const PetscCount v = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
+
+  if (v < n) flag[v] = key[v] == 0;
+}
+
+/* number: where a root's number stands; near replaces the keys */
+__global__ void Leads(PetscInt n, const PetscInt *__restrict__ number, const PetscInt *__restrict__ place, PetscInt *__restrict__ near, PetscInt *__restrict__ lead, PetscInt *__restrict__ leadplace)
+{
+  const PetscCount v = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
+
+  if (v >= n) return;
+  const PetscInt c    = number[v];
+  const bool     root = number[v + 1] > c;
+
+  near[v] = root ? c : -1;
+  if (root) {
+    lead[c]      = (PetscInt)v;
+    leadplace[c] = place[v];
+  }
+}
+
+/* G threads a root: its neighbours are near it */
+template <int G>
+__global__ void Near(PetscInt nc, const PetscInt *__restrict__ gi, const PetscInt *__restrict__ gj, const PetscInt *__restrict__ lead, PetscInt *__restrict__ near)
+{
+  for (PetscCount c = (PetscCount)blockIdx.x * HybGroup<G>::GROUPS + HybGroup<G>::index(); c < nc; c += (PetscCount)gridDim.x * HybGroup<G>::GROUPS) {
+    const PetscInt v = lead[c], begin = gi[v], end = gi[v + 1];
+
+    if (G <= HYB_WARP && end - begin > AGG_LONG) continue;
+    if (G > HYB_WARP && end - begin <= AGG_LONG) continue;
+    for (PetscInt e = begin + HybGroup<G>::rank(); e < end; e += G) near[gj[e]] = (PetscInt)c;
+  }
+}
+
+/* G threads a vertex: all but those with long rows, or the listed ones */
+template <int G>
+__global__ void Parents(PetscInt n, const PetscInt *__restrict__ gi, const PetscInt *__restrict__ gj, const PetscInt *__restrict__ rows, const PetscInt *__restrict__ nrows, const PetscInt *__restrict__ near, const PetscInt *__restrict__ leadplace, PetscInt *__restrict__ parent)
+{
+  const int      rank = HybGroup<G>::rank();
+  const PetscInt last = rows ? *nrows : n;
+
+  HYB_SHARED(PetscInt, scratch, HYB_WARP);
+  for (PetscCount k = (PetscCount)blockIdx.x * HybGroup<G>::GROUPS + HybGroup<G>::index(); k < last; k += (PetscCount)gridDim.x * HybGroup<G>::GROUPS) {
+    const PetscInt v = rows ? rows[k] : (PetscInt)k, begin = gi[v], end = gi[v + 1];
+    PetscInt       own = near[v];
+
+    if (!rows && end - begin > AGG_LONG) continue;
+    if (own < 0) {
+      PetscInt first = PETSC_MAX_INT;
+
+      for (PetscInt e = begin + rank; e < end; e += G) {
+        const PetscInt c = near[gj[e]];
+
+        if (c >= 0 && leadplace[c] < first) {
+          first = leadplace[c];
+          own   = c;
+        }
+      }
+      if (first != HybGroup<G>::reduce(first, scratch, HybMin())) own = -1;
+      own = HybGroup<G>::reduce(own, scratch, HybMax());
+    }
+    if (rank == 0) parent[v] = own;
+  }
+}
+
+/* one step: the smallest member comes first in the list */
+__global__ void Smallest(PetscInt n, const PetscInt *__restrict__ parent, PetscInt *__restrict__ lead)
+{
+  const PetscCount v = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
+
+  if (v < n && parent[v] >= 0) HybAtomicMin(&lead[parent[v]], (PetscInt)v);
+}
+
+} // namespace
+
+PetscErrorCode HybAggAggregates_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *G, int hops, HybAggregates *agg)
+{
+  const PetscInt   n = G->m, *gi = G->i, *gj = G->j, *none = nullptr;
+  const PetscCount blocks = HybBlocks(n, AGG_THREADS);
+  PetscInt        *parent, *place, *key, *number, *lead, *leadplace;
+  PetscCount       nc = 0;
+  AggLong          l;
+
+  PetscFunctionBegin;
+  PetscCheck(G->m == G->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "A graph has as many rows as columns, not %" PetscInt_FMT " and %" PetscInt_FMT, G->m, G->n);
+  PetscCheck(hops == 1 || hops == 2, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Aggregates reach 1 or 2 steps, not %d", hops);
+  PetscCall(HybCheckEntries(exec, G->nnz, "a graph"));
+  PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, n, sizeof(PetscInt), &parent));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &place));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &key));
+  PetscCall(HybAggPermutation_CUDA(exec, work, n, place));
+  PetscCall(HybAggLongRows(exec, work, G, &l));
+  HYB_LAUNCH(Keys, blocks, AGG_THREADS, 0, exec->stream, n, gi, (const PetscInt *)place, key);
+  PetscCall(HybAggRoots_CUDA(exec, work, G, &l, hops, key, parent, &agg->rounds));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)n + 1, sizeof(PetscInt), &number));
+  HYB_LAUNCH(Flags, blocks, AGG_THREADS, 0, exec->stream, n, (const PetscInt *)key, parent);
+  PetscCall(HybScanCounts(exec, work, n, parent, number, nullptr, &nc));
+  PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, nc, sizeof(PetscInt), &lead));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, nc, sizeof(PetscInt), &leadplace));
+  HYB_LAUNCH(Leads, blocks, AGG_THREADS, 0, exec->stream, n, (const PetscInt *)number, (const PetscInt *)place, key, lead, leadplace);
+#define NEAR(W)    HYB_LAUNCH((Near<W>), HybBlocks(nc, HybGroup<W>::GROUPS), HybGroup<W>::THREADS, 0, exec->stream, (PetscInt)nc, gi, gj, (const PetscInt *)lead, key)
+#define PARENTS(W) HYB_LAUNCH((Parents<W>), HybBlocks(n, HybGroup<W>::GROUPS), HybGroup<W>::THREADS, 0, exec->stream, n, gi, gj, none, none, (const PetscInt *)key, (const PetscInt *)leadplace, parent)
+  if (hops == 2) {
+    ROW_BY_WIDTH(RowWidth(G->nnz, n, 2), NEAR);
+    if (l.room) HYB_LAUNCH((Near<AGG_THREADS>), HybMin()(nc, (PetscCount)AGG_BLOCKS), AGG_THREADS, 0, exec->stream, (PetscInt)nc, gi, gj, (const PetscInt *)lead, key);
+  }
+  ROW_BY_WIDTH(RowWidth(G->nnz, n, 2), PARENTS);
+#undef PARENTS
+#undef NEAR
+  if (l.room) HYB_LAUNCH((Parents<AGG_THREADS>), HybMin()(l.room, (PetscInt)AGG_BLOCKS), AGG_THREADS, 0, exec->stream, n, gi, gj, (const PetscInt *)l.rows, (const PetscInt *)l.count, (const PetscInt *)key, (const PetscInt *)leadplace, parent);
+  if (hops == 1) HYB_LAUNCH(Smallest, blocks, AGG_THREADS, 0, exec->stream, n, (const PetscInt *)parent, lead);
+  PetscCall(HybArenaFree(work, &leadplace));
+  PetscCall(HybArenaFree(work, &number));
+  PetscCall(HybAggLongFree(work, &l));
+  PetscCall(HybArenaFree(work, &key));
+  PetscCall(HybArenaFree(work, &place));
+  agg->n      = n;
+  agg->nc     = (PetscInt)nc;
+  agg->parent = parent;
+  agg->lead   = lead;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

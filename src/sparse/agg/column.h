@@ -1,0 +1,61 @@
+/* column.h: the QR factorization of one column, entry by entry; one text for the host and for kernels, so that both give the same bits. tentative.c has the rules. */
+#ifndef AIJHYBRIDGPU_AGG_COLUMN_H
+#define AIJHYBRIDGPU_AGG_COLUMN_H
+#include "aijhybridgpu/private/hyb.h"
+#include <math.h>
+
+#if !defined(PETSC_USE_COMPLEX)
+  #if defined(__cplusplus)
+    #define HYB_COLUMN_FUNCTION static __host__ __device__ __forceinline__
+  #else
+    #define HYB_COLUMN_FUNCTION static inline
+  #endif
+
+/* R of a column of m ones */
+HYB_COLUMN_FUNCTION PetscReal HybAggOnes(PetscInt m)
+{
+  return m > 1 ? -sqrt((PetscReal)m) : (PetscReal)1;
+}
+
+/* the larger modulus; what is no number is larger than all, in whatever order */
+HYB_COLUMN_FUNCTION PetscReal HybAggLarger(PetscReal most, PetscReal b)
+{
+  const PetscReal a = b < 0 ? -b : b;
+
+  return a > most || a != a ? a : most;
+}
+
+/* a power of two that brings the column's largest entry near 1; most: of the others */
+HYB_COLUMN_FUNCTION PetscReal HybAggScale(PetscReal most, PetscReal first)
+{
+  const PetscReal a = HybAggLarger(most, first);
+  int             e;
+
+  if (!(a > 0) || a - a != 0) return 1; /* zero, infinite, not a number */
+  (void)frexp(a, &e);
+  /* the scale and its inverse are numbers themselves */
+  return ldexp((PetscReal)1, e > 1000 ? -1000 : e < -1000 ? 1000
+                                                          : -e);
+}
+
+HYB_COLUMN_FUNCTION PetscReal HybAggAddSquare(PetscReal sum, PetscReal b, PetscReal scale)
+{
+  const PetscReal s = b * scale;
+
+  return sum + s * s;
+}
+
+/* R; most: the largest modulus of the others, sum: of all squares */
+HYB_COLUMN_FUNCTION PetscReal HybAggNorm(PetscReal most, PetscReal first, PetscReal sum, PetscReal scale)
+{
+  if (most == 0) return first;
+  return -copysign(sqrt(sum) / scale, first);
+}
+
+HYB_COLUMN_FUNCTION PetscReal HybAggEntry(PetscReal most, PetscBool first, PetscReal b, PetscReal r)
+{
+  if (most == 0) return first ? 1 : 0;
+  return b / r;
+}
+#endif
+#endif

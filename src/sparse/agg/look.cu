@@ -1,0 +1,122 @@
+/*
+  look.cu: whether a graph is one that the rules of aggregation were proven for.
+
+  Symmetry: each entry (r,c) right of the diagonal looks for (c,r) by bisection in row c. If all are found and there are as many entries left of the diagonal, there are no others.
+
+  Memory: a few words. Time: O(nnz log longest), one reading of the pattern and half as many searches, mostly among neighbours.
+*/
+#include "aggops.cuh"
+
+namespace {
+
+/* sums of a kernel, and the longest row */
+enum {
+  LOOK_NODIAGONAL,
+  LOOK_ALONE,
+  LOOK_MISSING,
+  LOOK_RIGHT,
+  LOOK_LEFT,
+  LOOK_LONGEST,
+  LOOK_WORDS
+};
+
+__global__ void ListLong(PetscInt n, const PetscInt *__restrict__ gi, PetscInt *__restrict__ rows, PetscInt *__restrict__ count)
+{
+  const PetscCount r = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
+
+  if (r < n && gi[r + 1] - gi[r] > AGG_LONG) rows[HybAtomicAdd(count, 1)] = (PetscInt)r;
+}
+
+/* G lanes a row: all rows but the long ones, or the listed ones */
+template <int G>
+__global__ void Look(PetscInt n, const PetscInt *__restrict__ gi, const PetscInt *__restrict__ gj, const PetscInt *__restrict__ rows, const PetscInt *__restrict__ nrows, PetscCount *__restrict__ sums)
+{
+  constexpr int  THREADS         = HybGroup<G>::THREADS;
+  const int      rank            = HybGroup<G>::rank();
+  const PetscInt last            = rows ? *nrows : n;
+  PetscCount     sum[LOOK_WORDS] = {0, 0, 0, 0, 0, 0};
+
+  HYB_SHARED(PetscCount, scratch, HYB_WARP);
+  HYB_SHARED(PetscInt, found, HYB_WARP);
+  for (PetscCount k = (PetscCount)blockIdx.x * HybGroup<G>::GROUPS + HybGroup<G>::index(); k < last; k += (PetscCount)gridDim.x * HybGroup<G>::GROUPS) {
+    const PetscInt r = rows ? rows[k] : (PetscInt)k, begin = gi[r], end = gi[r + 1];
+    PetscInt       diagonal = 0;
+
+    if (!rows && end - begin > AGG_LONG) continue;
+    for (PetscInt e = begin + rank; e < end; e += G) {
+      const PetscInt c = gj[e];
+
+      if (c == r)
+        diagonal = 1;
+      else if (c < r)
+        sum[LOOK_LEFT]++;
+      else {
+        const PetscInt to = gi[c + 1], at = RowLowerBound(gj, gi[c], to, r);
+
+        sum[LOOK_RIGHT]++;
+        sum[LOOK_MISSING] += at == to || gj[at] != r;
+      }
+    }
+    diagonal = HybGroup<G>::reduce(diagonal, found, HybMax());
+    if (rank == 0) {
+      sum[LOOK_NODIAGONAL] += !diagonal;
+      sum[LOOK_ALONE] += end - begin < 2;
+      sum[LOOK_LONGEST] = HybMax()(sum[LOOK_LONGEST], (PetscCount)(end - begin));
+    }
+  }
+  for (int s = 0; s < LOOK_LONGEST; s++) {
+    const PetscCount all = HybBlockSum<THREADS>(sum[s], scratch);
+
+    if (threadIdx.x == 0 && all) HybAtomicAdd(&sums[s], all);
+  }
+  const PetscCount longest = HybBlockMax<THREADS>(sum[LOOK_LONGEST], scratch);
+  if (threadIdx.x == 0 && longest) HybAtomicMax(&sums[LOOK_LONGEST], longest);
+}
+
+} // namespace
+
+PetscErrorCode HybAggLongRows(const HybExec *exec, HybArena *work, const HybCSR *G, AggLong *l)
+{
+  PetscFunctionBegin;
+  l->rows = l->count = nullptr;
+  l->room            = (PetscInt)(G->nnz / (AGG_LONG + 1));
+  if (!l->room) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, l->room, sizeof(PetscInt), &l->rows));
+  PetscCall(HybArenaCalloc(work, HYB_MEM_DEVICE, 1, sizeof(PetscInt), &l->count));
+  HYB_LAUNCH(ListLong, HybBlocks(G->m, AGG_THREADS), AGG_THREADS, 0, exec->stream, G->m, (const PetscInt *)G->i, l->rows, l->count);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybAggLongFree(HybArena *work, AggLong *l)
+{
+  PetscFunctionBegin;
+  PetscCall(HybArenaFree(work, &l->count));
+  PetscCall(HybArenaFree(work, &l->rows));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybAggLook_CUDA(const HybExec *exec, HybArena *work, const HybCSR *G, HybAggLook *look)
+{
+  const PetscInt *gi = G->i, *gj = G->j, *none = nullptr;
+  PetscCount     *sums, host[LOOK_WORDS];
+  AggLong         l;
+
+  PetscFunctionBegin;
+  PetscCheck(G->m == G->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "A graph has as many rows as columns, not %" PetscInt_FMT " and %" PetscInt_FMT, G->m, G->n);
+  PetscCall(HybCheckEntries(exec, G->nnz, "a graph"));
+  PetscCall(HybArenaCalloc(work, HYB_MEM_DEVICE, LOOK_WORDS, sizeof(*sums), &sums));
+  PetscCall(HybAggLongRows(exec, work, G, &l));
+#define LAUNCH(W) HYB_LAUNCH((Look<W>), HybMin()(HybBlocks(G->m, HybGroup<W>::GROUPS), (PetscCount)16 * AGG_BLOCKS), HybGroup<W>::THREADS, 0, exec->stream, G->m, gi, gj, none, none, sums)
+  ROW_BY_WIDTH(RowWidth(G->nnz, G->m, 2), LAUNCH);
+#undef LAUNCH
+  if (l.room) HYB_LAUNCH((Look<AGG_THREADS>), HybMin()(l.room, (PetscInt)AGG_BLOCKS), AGG_THREADS, 0, exec->stream, G->m, gi, gj, (const PetscInt *)l.rows, (const PetscInt *)l.count, sums);
+  PetscCall(HybAggLongFree(work, &l));
+  PetscCall(exec->backend->copy(exec, host, sums, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(exec->backend->sync(exec));
+  PetscCall(HybArenaFree(work, &sums));
+  look->nodiagonal = host[LOOK_NODIAGONAL];
+  look->alone      = host[LOOK_ALONE];
+  look->longest    = (PetscInt)host[LOOK_LONGEST];
+  look->symmetric  = (PetscBool)(!host[LOOK_MISSING] && host[LOOK_RIGHT] == host[LOOK_LEFT]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,239 @@
+/*
+  smooth.cu: the prolongator on the device, as it is or smoothed, without forming the tentative one or its product with A. smooth.c says what a row is.
+
+  A group of threads takes a row of A into shared memory as pairs (parent, place in the row) in one word, and sorts it: the entries of one parent then stand together, in A's order, and the parents
+  ascend. A thread for each of them adds its products one after the other: the host's sums, bit by bit. Rows are put into classes by their length, which say how many threads and how much shared memory
+  a row gets; rows beyond the last class are sorted together by the device's own sort, see smoothlong.cu.
+
+    classes     rows by length
+    count       how many parents a row has: sort, count places where they change      scan -> P->i
+    fill        sort, list where parents begin, sum
+
+  Short rows are counted without sorting, each entry being compared with those before it.
+
+  Memory beside the result: 2 n integers. Time: O(nnz log^2 of the row's length), two readings of A's columns and their parents, one of its values.
+*/
+#include "aggops.cuh"
+#include "../plan/bins.cuh"
+
+namespace {
+
+/* classes of rows: at most so many entries, taken by so many threads; the last class has the rest */
+const int        SMOOTH_CLASSES                  = 5;
+const PetscCount SmoothLimit[SMOOTH_CLASSES - 1] = {8, 32, 128, 1024};
+#define SMOOTH_BY_CLASS(c, CALL) \
+  do {                           \
+    switch (c) {                 \
+    case 0: {                    \
+      CALL(4, 8);                \
+    } break;                     \
+    case 1: {                    \
+      CALL(8, 32);               \
+    } break;                     \
+    case 2: {                    \
+      CALL(32, 128);             \
+    } break;                     \
+    default: {                   \
+      CALL(128, 1024);           \
+    } break;                     \
+    }                            \
+  } while (0)
+#define SMOOTH_PLACE 10 /* bits of a place in the row */
+#define SMOOTH_PAIR  32 /* rows up to this length are counted by comparing pairs */
+const uint64_t SMOOTH_NONE = ~(uint64_t)0;
+
+__global__ void Present(PetscInt n, const PetscInt *__restrict__ parent, PetscInt *__restrict__ count)
+{
+  const PetscCount v = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
+
+  if (v < n) count[v] = parent[v] >= 0;
+}
+
+__global__ void Unsmoothed(PetscInt n, const PetscInt *__restrict__ parent, const HybScalar *__restrict__ q, const PetscInt *__restrict__ pi, PetscInt *__restrict__ pj, HybScalar *__restrict__ pa)
+{
+  const PetscCount v = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
+
+  if (v >= n || parent[v] < 0) return;
+  pj[pi[v]] = parent[v];
+  pa[pi[v]] = q[v];
+}
+
+__global__ void Lengths(PetscInt n, const PetscInt *__restrict__ ai, PetscInt *__restrict__ length)
+{
+  const PetscCount r = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
+
+  if (r < n) length[r] = ai[r + 1] - ai[r];
+}
+
+template <int G, int MOST>
+__global__ void Count(AggSmooth s, PetscInt nrows, const PetscInt *__restrict__ rows, PetscInt *__restrict__ count)
+{
+  const int rank = HybGroup<G>::rank();
+
+  HYB_SHARED(PetscInt, all, MOST * HybGroup<G>::GROUPS);
+  HYB_SHARED(PetscInt, scratch, HYB_WARP);
+  PetscInt *const list = all + HybGroup<G>::index() * MOST;
+
+  for (PetscCount k = (PetscCount)blockIdx.x * HybGroup<G>::GROUPS + HybGroup<G>::index(); k < nrows; k += (PetscCount)gridDim.x * HybGroup<G>::GROUPS) {
+    const PetscInt r = rows[k], begin = s.ai[r];
+    const int      n     = (int)(s.ai[r + 1] - begin);
+    PetscInt       found = 0;
+
+    for (int e = rank; e < n; e += G) {
+      const PetscInt c = s.parent[s.aj[begin + e]];
+
+      list[e] = MOST > SMOOTH_PAIR && c < 0 ? PETSC_MAX_INT : c;
+    }
+    HybGroup<G>::sync();
+    if (MOST <= SMOOTH_PAIR) {
+      for (int e = rank; e < n; e += G) {
+        const PetscInt c = list[e];
+        int            f = 0;
+
+        while (f < e && list[f] != c) f++;
+        found += c >= 0 && f == e;
+      }
+    } else {
+      HybGroupSort<G>(list, (unsigned)n);
+      for (int e = rank; e < n; e += G) found += list[e] != PETSC_MAX_INT && (e == 0 || list[e] != list[e - 1]);
+    }
+    found = HybGroup<G>::reduce(found, scratch, HybSum());
+    if (rank == 0) count[r] = found;
+    HybGroup<G>::sync();
+  }
+}
+
+template <int G, int MOST>
+__global__ void Fill(AggSmooth s, PetscInt nrows, const PetscInt *__restrict__ rows)
+{
+  const int rank = HybGroup<G>::rank(), group = HybGroup<G>::index();
+
+  HYB_SHARED(uint64_t, allpairs, MOST * HybGroup<G>::GROUPS);
+  HYB_SHARED(HybScalar, allproducts, MOST * HybGroup<G>::GROUPS);
+  HYB_SHARED(unsigned short, allbegins, (MOST + 1) * HybGroup<G>::GROUPS);
+  HYB_SHARED(HybScalar, alldiagonals, HybGroup<G>::GROUPS);
+  HYB_SHARED(int, scratch, HYB_WARP);
+  uint64_t *const       pair    = allpairs + group * MOST;
+  HybScalar *const      product = allproducts + group * MOST;
+  unsigned short *const begins  = allbegins + group * (MOST + 1);
+
+  for (PetscCount k = (PetscCount)blockIdx.x * HybGroup<G>::GROUPS + group; k < nrows; k += (PetscCount)gridDim.x * HybGroup<G>::GROUPS) {
+    const PetscInt r = rows[k], begin = s.ai[r], own = s.parent[r], out = s.pi[r];
+    const int      n       = (int)(s.ai[r + 1] - begin);
+    int            parents = 0;
+
+    if (rank == 0) alldiagonals[group] = HybScalar(0);
+    HybGroup<G>::sync();
+    for (int e = rank; e < n; e += G) {
+      const PetscInt  v = s.aj[begin + e], c = s.parent[v];
+      const HybScalar a = s.aa[begin + e];
+
+      if (v == r) alldiagonals[group] = a;
+      pair[e]    = c < 0 ? SMOOTH_NONE : ((uint64_t)c << SMOOTH_PLACE) | (unsigned)e;
+      product[e] = c < 0 ? HybScalar(0) : HybMul(a, s.q[v]);
+    }
+    HybGroup<G>::sync();
+    HybGroupSort<G>(pair, (unsigned)n);
+    for (int first = 0; first < n; first += G) {
+      const int e = first + rank;
+      int       here, head = e < n && pair[e] != SMOOTH_NONE && (e == 0 || pair[e] >> SMOOTH_PLACE != pair[e - 1] >> SMOOTH_PLACE);
+      const int before = HybGroup<G>::exclusiveSum(head, scratch, &here);
+
+      if (head) begins[parents + before] = (unsigned short)e;
+      parents += here;
+    }
+    HybGroup<G>::sync();
+    for (int h = rank; h < parents; h += G) {
+      const int      from = begins[h], to = h + 1 < parents ? begins[h + 1] : n;
+      const PetscInt c   = (PetscInt)(pair[from] >> SMOOTH_PLACE);
+      HybScalar      sum = product[pair[from] & ((1 << SMOOTH_PLACE) - 1)];
+
+      for (int e = from + 1; e < to && pair[e] != SMOOTH_NONE; e++) sum = sum + product[pair[e] & ((1 << SMOOTH_PLACE) - 1)];
+      sum           = AggSmoothValue(s, sum, alldiagonals[group]);
+      s.pj[out + h] = c;
+      s.pa[out + h] = c == own ? sum + s.q[r] : sum;
+    }
+    HybGroup<G>::sync();
+  }
+}
+
+/* the rows of each class, one class behind the other; binptr on the host */
+PetscErrorCode Classes(const HybExec *exec, HybArena *work, const HybCSR *A, PetscInt *length, PetscInt *rows, PetscInt *binptr)
+{
+  PetscInt *counters, *devbinptr;
+
+  PetscFunctionBegin;
+  for (int c = 0; c <= SMOOTH_CLASSES; c++) binptr[c] = 0;
+  if (!A->m) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybArenaCalloc(work, HYB_MEM_DEVICE, 2 * SMOOTH_CLASSES, sizeof(PetscInt), &counters));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, SMOOTH_CLASSES + 1, sizeof(PetscInt), &devbinptr));
+  HYB_LAUNCH(Lengths, HybBlocks(A->m, AGG_THREADS), AGG_THREADS, 0, exec->stream, A->m, (const PetscInt *)A->i, length);
+  PetscCall(HybPlanBinsAnyOrderInt(exec, A->m, length, SMOOTH_CLASSES, SmoothLimit, counters, rows, devbinptr, nullptr, nullptr, nullptr, nullptr, nullptr));
+  PetscCall(exec->backend->copy(exec, binptr, devbinptr, (SMOOTH_CLASSES + 1) * sizeof(PetscInt), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(exec->backend->sync(exec));
+  PetscCall(HybArenaFree(work, &devbinptr));
+  PetscCall(HybArenaFree(work, &counters));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+PetscErrorCode HybAggUnsmoothed_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybAggregates *agg, const HybScalar *q, HybCSR *P)
+{
+  const PetscInt   n      = agg->n;
+  const PetscCount blocks = HybBlocks(n, AGG_THREADS);
+  PetscInt        *count;
+
+  PetscFunctionBegin;
+  P->m   = n;
+  P->n   = agg->nc;
+  P->nnz = 0;
+  P->i = P->j = nullptr;
+  P->a        = nullptr;
+  PetscCall(HybArenaAlloc(keep, exec->result, (PetscCount)n + 1, sizeof(PetscInt), &P->i));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &count));
+  HYB_LAUNCH(Present, blocks, AGG_THREADS, 0, exec->stream, n, (const PetscInt *)agg->parent, count);
+  PetscCall(HybScanCounts(exec, work, n, count, P->i, nullptr, &P->nnz));
+  PetscCall(HybArenaFree(work, &count));
+  PetscCall(HybArenaAlloc(keep, exec->result, P->nnz, sizeof(PetscInt), &P->j));
+  PetscCall(HybArenaAlloc(keep, exec->result, P->nnz, sizeof(HybScalar), &P->a));
+  HYB_LAUNCH(Unsmoothed, blocks, AGG_THREADS, 0, exec->stream, n, (const PetscInt *)agg->parent, q, (const PetscInt *)P->i, P->j, P->a);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybAggSmoothed_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, const HybAggregates *agg, const HybScalar *q, PetscReal omega, HybCSR *P)
+{
+  PetscInt  binptr[SMOOTH_CLASSES + 1], *count, *rows, nnz;
+  AggSmooth s = {A->m, agg->nc, A->i, A->j, agg->parent, A->a, q, HybScalar(-omega), nullptr, nullptr, nullptr};
+
+  PetscFunctionBegin;
+  PetscCheck(A->m == agg->n && A->n == agg->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Aggregates of %" PetscInt_FMT " vertices and a matrix of size %" PetscInt_FMT " x %" PetscInt_FMT, agg->n, A->m, A->n);
+  PetscCall(HybCheckEntries(exec, A->nnz, "a matrix"));
+  P->m   = A->m;
+  P->n   = agg->nc;
+  P->nnz = 0;
+  P->i = P->j = nullptr;
+  P->a        = nullptr;
+  PetscCall(HybArenaAlloc(keep, exec->result, (PetscCount)A->m + 1, sizeof(PetscInt), &P->i));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, A->m, sizeof(PetscInt), &count));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, A->m, sizeof(PetscInt), &rows));
+  PetscCall(Classes(exec, work, A, count, rows, binptr));
+#define COUNT(G, MOST) HYB_LAUNCH((Count<G, MOST>), HybBlocks(binptr[c + 1] - binptr[c], HybGroup<G>::GROUPS), HybGroup<G>::THREADS, 0, exec->stream, s, binptr[c + 1] - binptr[c], (const PetscInt *)rows + binptr[c], count)
+#define FILL(G, MOST)  HYB_LAUNCH((Fill<G, MOST>), HybBlocks(binptr[c + 1] - binptr[c], HybGroup<G>::GROUPS), HybGroup<G>::THREADS, 0, exec->stream, s, binptr[c + 1] - binptr[c], (const PetscInt *)rows + binptr[c])
+  for (int c = 0; c < SMOOTH_CLASSES - 1; c++) SMOOTH_BY_CLASS(c, COUNT);
+  PetscCall(HybAggSmoothLong(exec, work, &s, A->nnz, A->m - binptr[SMOOTH_CLASSES - 1], rows + binptr[SMOOTH_CLASSES - 1], count));
+  PetscCall(HybScanCounts(exec, work, A->m, count, P->i, nullptr, &P->nnz));
+  PetscCall(HybArenaFree(work, &count));
+  PetscCall(HybIntCast(P->nnz, "nonzeros of a prolongator", &nnz));
+  PetscCall(HybArenaAlloc(keep, exec->result, P->nnz, sizeof(PetscInt), &P->j));
+  PetscCall(HybArenaAlloc(keep, exec->result, P->nnz, sizeof(HybScalar), &P->a));
+  s.pi = P->i;
+  s.pj = P->j;
+  s.pa = P->a;
+  for (int c = 0; c < SMOOTH_CLASSES - 1; c++) SMOOTH_BY_CLASS(c, FILL);
+#undef FILL
+#undef COUNT
+  PetscCall(HybAggSmoothLong(exec, work, &s, A->nnz, A->m - binptr[SMOOTH_CLASSES - 1], rows + binptr[SMOOTH_CLASSES - 1], nullptr));
+  PetscCall(HybArenaFree(work, &rows));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

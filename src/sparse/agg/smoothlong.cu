@@ -1,0 +1,143 @@
+/*
+  smoothlong.cu: rows of any length of the smoothed prolongator. Their entries are sorted together, stably, by (row, parent), so that the entries of one parent stand together in A's order; a
+  thread for each parent then adds them one after the other.
+
+    for a batch of rows, of so many entries as memory is meant for, or one row:
+      key = (row of the batch, parent), value = where the entry stands in A      sort
+      count: a place where the key changes adds 1 to its row
+      fill:  such places are numbered by a scan: the number, less that of the row's first, is the place in the row of P
+
+  Entries whose vertex belongs to no aggregate come last in their row.
+
+  Memory: 48 bytes for each entry of a batch, whose entries are a quarter of A's or those of the longest row. Time: that of the sort.
+*/
+#include "aggops.cuh"
+
+namespace {
+
+const PetscInt SMOOTHLONG_SHARE = 4; /* a batch has at most this part of A's entries */
+
+__global__ void LongLengths(PetscInt nrows, const PetscInt *__restrict__ rows, const PetscInt *__restrict__ ai, PetscInt *__restrict__ length)
+{
+  const PetscCount k = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
+
+  if (k < nrows) length[k] = ai[rows[k] + 1] - ai[rows[k]];
+}
+
+/* a block a row; offset: where the entries of the batch's rows begin */
+__global__ void LongKeys(AggSmooth s, int bits, const PetscInt *__restrict__ rows, const PetscInt *__restrict__ offset, uint64_t *__restrict__ key, PetscCount *__restrict__ entry)
+{
+  const PetscInt b = (PetscInt)blockIdx.x, r = rows[b], begin = s.ai[r], end = s.ai[r + 1], to = offset[b];
+
+  for (PetscInt e = begin + (PetscInt)threadIdx.x; e < end; e += AGG_THREADS) {
+    const PetscInt c = s.parent[s.aj[e]];
+
+    key[to + (e - begin)]   = ((uint64_t)b << bits) | (uint64_t)(c < 0 ? s.nc : c);
+    entry[to + (e - begin)] = e;
+  }
+}
+
+/* a place where a parent begins */
+static __device__ __forceinline__ bool Head(PetscInt k, const uint64_t *key, int bits, PetscInt nc)
+{
+  return (PetscInt)(key[k] & ((((uint64_t)1) << bits) - 1)) < nc && (k == 0 || key[k] != key[k - 1]);
+}
+
+__global__ void LongCount(PetscInt n, int bits, PetscInt nc, const uint64_t *__restrict__ key, const PetscInt *__restrict__ rows, PetscInt *__restrict__ count)
+{
+  const PetscCount k = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
+
+  if (k < n && Head((PetscInt)k, key, bits, nc)) HybAtomicAdd(&count[rows[key[k] >> bits]], 1);
+}
+
+__global__ void LongZero(PetscInt nrows, const PetscInt *__restrict__ rows, PetscInt *__restrict__ count)
+{
+  const PetscCount k = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
+
+  if (k < nrows) count[rows[k]] = 0;
+}
+
+__global__ void LongHeads(PetscInt n, int bits, PetscInt nc, const uint64_t *__restrict__ key, PetscInt *__restrict__ head)
+{
+  const PetscCount k = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
+
+  if (k < n) head[k] = Head((PetscInt)k, key, bits, nc);
+}
+
+__global__ void LongFill(AggSmooth s, PetscInt n, int bits, const uint64_t *__restrict__ key, const PetscCount *__restrict__ entry, const PetscInt *__restrict__ rows, const PetscInt *__restrict__ offset, const PetscInt *__restrict__ number)
+{
+  const PetscCount k = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
+
+  if (k >= n || !Head((PetscInt)k, key, bits, s.nc)) return;
+  const PetscInt b = (PetscInt)(key[k] >> bits), r = rows[b], c = (PetscInt)(key[k] & ((((uint64_t)1) << bits) - 1));
+  const PetscInt at = s.pi[r] + (number[k] - number[offset[b]]), d = RowLowerBound(s.aj, s.ai[r], s.ai[r + 1], r);
+  HybScalar      sum = HybMul(s.aa[entry[k]], s.q[s.aj[entry[k]]]);
+
+  for (PetscCount e = k + 1; e < n && key[e] == key[k]; e++) sum = sum + HybMul(s.aa[entry[e]], s.q[s.aj[entry[e]]]);
+  sum      = AggSmoothValue(s, sum, d < s.ai[r + 1] && s.aj[d] == r ? s.aa[d] : HybScalar(0));
+  s.pj[at] = c;
+  s.pa[at] = c == s.parent[r] ? sum + s.q[r] : sum;
+}
+
+/* rows of one batch, of n entries together */
+PetscErrorCode Batch(const HybExec *exec, HybArena *work, const AggSmooth *s, PetscInt n, PetscInt nrows, const PetscInt *rows, const PetscInt *length, PetscInt *count)
+{
+  const int        bits = HybBits((PetscCount)s->nc + 1), all = bits + HybBits(nrows);
+  const PetscCount blocks = HybBlocks(n, AGG_THREADS);
+  PetscInt        *offset, *number;
+  uint64_t        *key, *sorted;
+  PetscCount      *entry, *sortedentry;
+
+  PetscFunctionBegin;
+  PetscCheck(all <= 64, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " rows and %" PetscInt_FMT " aggregates need more than 64 bits together", nrows, s->nc);
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)nrows + 1, sizeof(PetscInt), &offset));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(*key), &key));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(*sorted), &sorted));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(*entry), &entry));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(*sortedentry), &sortedentry));
+  PetscCall(HybScanCounts(exec, work, nrows, length, offset, nullptr, nullptr));
+  HYB_LAUNCH(LongKeys, nrows, AGG_THREADS, 0, exec->stream, *s, bits, rows, (const PetscInt *)offset, key, entry);
+  PetscCall(HybSortPairs64Count(exec, work, n, key, sorted, entry, sortedentry, 0, all));
+  if (count)
+    HYB_LAUNCH(LongCount, blocks, AGG_THREADS, 0, exec->stream, n, bits, s->nc, (const uint64_t *)sorted, rows, count);
+  else {
+    PetscInt *head = (PetscInt *)key; /* which has served */
+
+    PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)n + 1, sizeof(PetscInt), &number));
+    HYB_LAUNCH(LongHeads, blocks, AGG_THREADS, 0, exec->stream, n, bits, s->nc, (const uint64_t *)sorted, head);
+    PetscCall(HybScanCounts(exec, work, n, head, number, nullptr, nullptr));
+    HYB_LAUNCH(LongFill, blocks, AGG_THREADS, 0, exec->stream, *s, n, bits, (const uint64_t *)sorted, (const PetscCount *)sortedentry, rows, (const PetscInt *)offset, (const PetscInt *)number);
+    PetscCall(HybArenaFree(work, &number));
+  }
+  PetscCall(HybArenaFree(work, &sortedentry));
+  PetscCall(HybArenaFree(work, &entry));
+  PetscCall(HybArenaFree(work, &sorted));
+  PetscCall(HybArenaFree(work, &key));
+  PetscCall(HybArenaFree(work, &offset));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+PetscErrorCode HybAggSmoothLong(const HybExec *exec, HybArena *work, const AggSmooth *s, PetscCount nnz, PetscInt nrows, const PetscInt *rows, PetscInt *count)
+{
+  PetscInt *length, *host;
+
+  PetscFunctionBegin;
+  if (!nrows) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, nrows, sizeof(PetscInt), &length));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, nrows, sizeof(PetscInt), &host));
+  HYB_LAUNCH(LongLengths, HybBlocks(nrows, AGG_THREADS), AGG_THREADS, 0, exec->stream, nrows, rows, s->ai, length);
+  if (count) HYB_LAUNCH(LongZero, HybBlocks(nrows, AGG_THREADS), AGG_THREADS, 0, exec->stream, nrows, rows, count);
+  PetscCall(exec->backend->copy(exec, host, length, (size_t)nrows * sizeof(PetscInt), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(exec->backend->sync(exec));
+  for (PetscInt first = 0, last; first < nrows; first = last) {
+    PetscCount n = host[first];
+
+    for (last = first + 1; last < nrows && n + host[last] <= nnz / SMOOTHLONG_SHARE; last++) n += host[last];
+    PetscCall(Batch(exec, work, s, (PetscInt)n, last - first, rows + first, length + first, count));
+  }
+  PetscCall(HybArenaFree(work, &host));
+  PetscCall(HybArenaFree(work, &length));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,126 @@
+/*
+  tentative.cu: the tentative prolongator of one near-null vector on the device; tentative.c has the rules, column.h the arithmetic, which is the host's.
+
+  The vector of ones needs the sizes of the aggregates alone. For another one the vertices are sorted by their aggregates, stably, and a sub-warp goes along each aggregate: the largest
+  modulus, then squares, which the lanes fetch together and each adds in the members' order, the host's.
+
+  Memory: an integer for each aggregate; for a vector 3 n integers, and the sort's. Time: O(n).
+*/
+#include "aggops.cuh"
+#include "column.h"
+
+#if !defined(PETSC_USE_COMPLEX)
+namespace {
+
+__global__ void Sizes(PetscInt n, const PetscInt *__restrict__ parent, PetscInt *__restrict__ size)
+{
+  const PetscCount v = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
+
+  if (v < n && parent[v] >= 0) HybAtomicAdd(&size[parent[v]], 1);
+}
+
+__global__ void Ones(PetscInt nc, const PetscInt *__restrict__ size, HybScalar *__restrict__ coarse)
+{
+  const PetscCount c = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
+
+  if (c < nc) coarse[c] = HybAggOnes(size[c]);
+}
+
+__global__ void OnesEntries(PetscInt n, const PetscInt *__restrict__ parent, const HybScalar *__restrict__ coarse, HybScalar *__restrict__ q)
+{
+  const PetscCount v = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
+
+  if (v < n) q[v] = parent[v] >= 0 ? 1 / coarse[parent[v]] : 0;
+}
+
+/* what belongs to no aggregate comes last */
+__global__ void SortKeys(PetscInt n, PetscInt nc, const PetscInt *__restrict__ parent, PetscInt *__restrict__ key)
+{
+  const PetscCount v = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
+
+  if (v < n) key[v] = parent[v] < 0 ? nc : parent[v];
+}
+
+/* where each aggregate begins in the sorted list: none is empty; begin[nc]: where the last one ends */
+__global__ void Begins(PetscInt n, PetscInt nc, const PetscInt *__restrict__ key, PetscInt *__restrict__ begin)
+{
+  const PetscCount k = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
+
+  if (k >= n) return;
+  if (k == 0 || key[k] != key[k - 1]) begin[key[k]] = (PetscInt)k;
+  if (k == n - 1 && key[k] < nc) begin[nc] = n;
+}
+
+/* G lanes an aggregate */
+template <int G>
+__global__ void Columns(PetscInt nc, const PetscInt *__restrict__ begin, const PetscInt *__restrict__ member, const PetscInt *__restrict__ lead, const HybScalar *__restrict__ b, HybScalar *__restrict__ q, HybScalar *__restrict__ coarse)
+{
+  const int        rank = HybGroup<G>::rank();
+  const PetscCount c    = (PetscCount)blockIdx.x * HybGroup<G>::GROUPS + HybGroup<G>::index();
+
+  if (c >= nc) return;
+  const PetscInt  from = begin[c], to = begin[c + 1], first = lead[c];
+  const PetscReal head = b[first];
+  PetscReal       most = 0, sum = 0;
+
+  for (PetscInt k = from + rank; k < to; k += G) {
+    const PetscInt v = member[k];
+
+    if (v != first) most = HybAggLarger(most, b[v]);
+  }
+  most                  = HybSubwarpReduce<G>(most, [](PetscReal x, PetscReal y) { return HybAggLarger(x, y); });
+  const PetscReal scale = HybAggScale(most, head);
+  for (PetscInt k = from; k < to; k += G) {
+    const PetscReal mine = k + rank < to ? b[member[k + rank]] : 0;
+
+    for (int g = 0; g < G; g++) {
+      const PetscReal x = HybShfl(HybSubwarpMask<G>(), mine, g, G);
+
+      if (k + g < to) sum = HybAggAddSquare(sum, x, scale);
+    }
+  }
+  const PetscReal r = HybAggNorm(most, head, sum, scale);
+  if (rank == 0) coarse[c] = r;
+  for (PetscInt k = from + rank; k < to; k += G) {
+    const PetscInt v = member[k];
+
+    q[v] = HybAggEntry(most, (PetscBool)(v == first), b[v], r);
+  }
+}
+
+} // namespace
+
+PetscErrorCode HybAggTentative_CUDA(const HybExec *exec, HybArena *work, const HybAggregates *agg, const HybScalar *b, HybScalar *q, HybScalar *coarse)
+{
+  const PetscInt   n = agg->n, nc = agg->nc, *parent = agg->parent, *lead = agg->lead;
+  const PetscCount blocks = HybBlocks(n, AGG_THREADS);
+  PetscInt        *size, *key, *sorted, *member;
+
+  PetscFunctionBegin;
+  if (!b) {
+    PetscCall(HybArenaCalloc(work, HYB_MEM_DEVICE, nc, sizeof(PetscInt), &size));
+    HYB_LAUNCH(Sizes, blocks, AGG_THREADS, 0, exec->stream, n, parent, size);
+    HYB_LAUNCH(Ones, HybBlocks(nc, AGG_THREADS), AGG_THREADS, 0, exec->stream, nc, (const PetscInt *)size, coarse);
+    HYB_LAUNCH(OnesEntries, blocks, AGG_THREADS, 0, exec->stream, n, parent, (const HybScalar *)coarse, q);
+    PetscCall(HybArenaFree(work, &size));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &key));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &sorted));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &member));
+  HYB_LAUNCH(SortKeys, blocks, AGG_THREADS, 0, exec->stream, n, nc, parent, key);
+  PetscCall(HybSortPairsInt(exec, work, n, key, sorted, nullptr, member, 0, HybBits((PetscCount)nc + 1)));
+  PetscCall(HybArenaFree(work, &key));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)nc + 1, sizeof(PetscInt), &size));
+  HYB_LAUNCH(Begins, blocks, AGG_THREADS, 0, exec->stream, n, nc, (const PetscInt *)sorted, size);
+  PetscCall(exec->backend->zero(exec, q, (size_t)n * sizeof(HybScalar)));
+  /* about two rounds of a mean aggregate's members */
+  #define LAUNCH(W) HYB_LAUNCH((Columns<W>), HybBlocks(nc, HybGroup<W>::GROUPS), HybGroup<W>::THREADS, 0, exec->stream, nc, (const PetscInt *)size, (const PetscInt *)member, lead, b, q, coarse)
+  ROW_BY_WIDTH(RowWidth(n, nc, 2), LAUNCH);
+  #undef LAUNCH
+  PetscCall(HybArenaFree(work, &size));
+  PetscCall(HybArenaFree(work, &member));
+  PetscCall(HybArenaFree(work, &sorted));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif

@@ -1,0 +1,726 @@
+/*
+  Smoothed aggregation against PETSc's sequential loops, followed one by one: the shuffle by the C library's own generator, the independent set on a squared graph that is formed, the
+  lists and what moves between them, LAPACK's QR of each list, and the smoothing by products of matrices. Integers are identical; values agree to rounding, a device's with the host's bit by bit.
+*/
+#include "hybtest.h"
+#include <aijhybridgpu/private/hybagg.h>
+#include <petscblaslapack.h>
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if !defined(PETSC_USE_COMPLEX) && defined(PETSC_USE_REAL_DOUBLE)
+  #define NAME_(x) #x
+  #define NAME(x)  NAME_(x)
+
+/* aggregates as PETSc keeps them: a linked list for each vertex, empty but for roots */
+typedef struct {
+  PetscInt  n, nc;
+  PetscInt *head, *tail, *next;
+  PetscInt *parent, *ptr, *member; /* what comes of them: numbers of aggregates, and their lists one behind the other */
+} Lists;
+
+static void ListsCreate(PetscInt n, Lists *l)
+{
+  l->n      = n;
+  l->nc     = 0;
+  l->head   = (PetscInt *)RefAlloc(n, sizeof(PetscInt));
+  l->tail   = (PetscInt *)RefAlloc(n, sizeof(PetscInt));
+  l->next   = (PetscInt *)RefAlloc(n, sizeof(PetscInt));
+  l->parent = (PetscInt *)RefAlloc(n, sizeof(PetscInt));
+  l->ptr    = (PetscInt *)RefAlloc(n + 1, sizeof(PetscInt));
+  l->member = (PetscInt *)RefAlloc(n, sizeof(PetscInt));
+  for (PetscInt v = 0; v < n; v++) l->head[v] = l->tail[v] = l->next[v] = l->parent[v] = -1;
+}
+
+static void ListsDestroy(Lists *l)
+{
+  free(l->head);
+  free(l->tail);
+  free(l->next);
+  free(l->parent);
+  free(l->ptr);
+  free(l->member);
+}
+
+static void ListsAppend(Lists *l, PetscInt root, PetscInt v)
+{
+  if (l->head[root] < 0)
+    l->head[root] = v;
+  else
+    l->next[l->tail[root]] = v;
+  l->tail[root] = v;
+  l->next[v]    = -1;
+}
+
+static void ListsRemove(Lists *l, PetscInt root, PetscInt v)
+{
+  PetscInt before = -1;
+
+  for (PetscInt u = l->head[root]; u != v; u = l->next[u]) before = u;
+  if (before < 0)
+    l->head[root] = l->next[v];
+  else
+    l->next[before] = l->next[v];
+  if (l->tail[root] == v) l->tail[root] = before;
+}
+
+static int CompareInts(const void *a, const void *b)
+{
+  const PetscInt x = *(const PetscInt *)a, y = *(const PetscInt *)b;
+
+  return x < y ? -1 : x > y;
+}
+
+/* numbers follow the roots, ascending; where the lists come from a transposed matrix they ascend */
+static void ListsFinish(Lists *l, PetscBool sorted)
+{
+  PetscInt k = 0;
+
+  l->nc = 0;
+  for (PetscInt root = 0; root < l->n; root++) {
+    if (l->head[root] < 0) continue;
+    l->ptr[l->nc] = k;
+    for (PetscInt v = l->head[root]; v >= 0; v = l->next[v]) {
+      l->parent[v]   = l->nc;
+      l->member[k++] = v;
+    }
+    if (sorted) qsort(l->member + l->ptr[l->nc], (size_t)(k - l->ptr[l->nc]), sizeof(PetscInt), CompareInts);
+    l->nc++;
+  }
+  l->ptr[l->nc] = k;
+}
+
+/* the order of the vertices: slot k and a random one are exchanged, unless that was the target of an exchange before */
+static PetscInt *Shuffle(PetscInt n)
+{
+  unsigned short state[3] = {0x330e, 0x5678, 0x1234};
+  PetscInt      *order    = (PetscInt *)RefAlloc(n, sizeof(PetscInt));
+  char          *target   = (char *)RefAlloc(n, 1);
+
+  for (PetscInt k = 0; k < n; k++) order[k] = k;
+  for (PetscInt k = 0; k < n; k++) {
+    const PetscInt t = (PetscInt)(erand48(state) * n) % n;
+
+    if (!target[t] && t != k) {
+      const PetscInt v = order[t];
+
+      order[t]  = order[k];
+      order[k]  = v;
+      target[t] = 1;
+    }
+  }
+  free(target);
+  return order;
+}
+
+/* a maximal independent set of S in this order; a vertex that is taken goes into the list of who took it */
+static void IndependentSet(const HybCSR *S, const PetscInt *order, Lists *l, char *state)
+{
+  for (PetscInt k = 0; k < S->m; k++) {
+    const PetscInt v = order[k];
+
+    if (state[v] || S->i[v + 1] - S->i[v] < 2) continue;
+    state[v] = 'r';
+    ListsAppend(l, v, v);
+    for (PetscInt e = S->i[v]; e < S->i[v + 1]; e++) {
+      if (state[S->j[e]]) continue;
+      state[S->j[e]] = 'd';
+      ListsAppend(l, v, S->j[e]);
+    }
+  }
+}
+
+static void Coarsen(const RefMat *G, int hops, Lists *l)
+{
+  const PetscInt n     = G->csr.m;
+  PetscInt      *order = Shuffle(n);
+  char          *state = (char *)RefAlloc(n, 1);
+
+  ListsCreate(n, l);
+  if (hops == 1)
+    IndependentSet(&G->csr, order, l, state);
+  else {
+    PetscInt *parent = (PetscInt *)RefAlloc(n, sizeof(PetscInt));
+    RefMat    S;
+
+    RefSpGEMM(G, G, &S);
+    IndependentSet(&S.csr, order, l, state);
+    RefMatDestroy(&S);
+    for (PetscInt root = 0; root < n; root++)
+      for (PetscInt v = l->head[root]; v >= 0; v = l->next[v]) parent[v] = root;
+    /* a root takes its neighbours from the others' lists to the end of its own */
+    for (PetscInt root = 0; root < n; root++) {
+      if (state[root] != 'r') continue;
+      for (PetscInt e = G->csr.i[root]; e < G->csr.i[root + 1]; e++) {
+        const PetscInt v = G->csr.j[e];
+
+        if (state[v] != 'd' || parent[v] == root) continue;
+        ListsRemove(l, parent[v], v);
+        ListsAppend(l, root, v);
+        parent[v] = root;
+      }
+    }
+    free(parent);
+  }
+  ListsFinish(l, (PetscBool)(hops == 1));
+  free(order);
+  free(state);
+}
+
+/* Q and R of each list's column, by LAPACK */
+static PetscBool Factor(const Lists *l, const PetscScalar *b, PetscScalar *q, PetscScalar *coarse)
+{
+  typedef void (*QR)(PetscBLASInt *, PetscBLASInt *, PetscScalar *, PetscBLASInt *, PetscScalar *, PetscScalar *, PetscBLASInt *, PetscBLASInt *);
+  typedef void (*Q)(PetscBLASInt *, PetscBLASInt *, PetscBLASInt *, PetscScalar *, PetscBLASInt *, PetscScalar *, PetscScalar *, PetscBLASInt *, PetscBLASInt *);
+  const QR     geqrf  = (QR)dlsym(RTLD_DEFAULT, NAME(LAPACKgeqrf_));
+  const Q      orgqr  = (Q)dlsym(RTLD_DEFAULT, NAME(LAPACKorgqr_));
+  PetscScalar *column = (PetscScalar *)RefAlloc(l->n, sizeof(PetscScalar));
+
+  if (!geqrf || !orgqr) {
+    free(column);
+    return PETSC_FALSE;
+  }
+  for (PetscInt v = 0; v < l->n; v++) q[v] = 0;
+  for (PetscInt c = 0; c < l->nc; c++) {
+    PetscBLASInt m = (PetscBLASInt)(l->ptr[c + 1] - l->ptr[c]), one = 1, words = 64, info;
+    PetscScalar  tau = 0, work[64];
+
+    for (PetscInt k = 0; k < m; k++) column[k] = b ? b[l->member[l->ptr[c] + k]] : 1;
+    geqrf(&m, &one, column, &m, &tau, work, &words, &info);
+    coarse[c] = column[0];
+    orgqr(&m, &one, &one, column, &m, &tau, work, &words, &info);
+    for (PetscInt k = 0; k < m; k++) q[l->member[l->ptr[c] + k]] = column[k];
+  }
+  free(column);
+  return PETSC_TRUE;
+}
+
+/* P0, P0 - omega D^-1 A P0 */
+static void Smooth(const RefMat *A, const Lists *l, const PetscScalar *q, PetscReal omega, RefMat *P0, RefMat *P)
+{
+  PetscInt *row = (PetscInt *)RefAlloc(l->n, sizeof(PetscInt));
+  RefMat    T;
+
+  for (PetscInt v = 0; v < l->n; v++) row[v] = v;
+  RefCOO(l->n, l->nc, l->n, row, l->parent, q, P0);
+  RefSpGEMM(A, P0, &T);
+  for (PetscInt r = 0; r < l->n; r++) {
+    PetscBool         stored;
+    const PetscScalar d = RefGet(A, r, r, &stored), s = d == 0 ? 0 : 1 / d;
+
+    for (PetscInt k = T.csr.i[r]; k < T.csr.i[r + 1]; k++) {
+      T.csr.a[k] *= s;
+      T.mag[k] *= PetscAbsScalar(s);
+      T.terms[k] += 2;
+    }
+  }
+  RefAdd(-omega, &T, 1, P0, P);
+  RefMatDestroy(&T);
+  free(row);
+}
+
+/* what a backend finds, from the graph to the prolongators */
+typedef struct {
+  HybAggregates agg;
+  PetscScalar  *q, *coarse;
+  HybCSR        P0, P;
+} Found;
+
+static PetscErrorCode Find(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *G, int hops, const PetscScalar *b, PetscReal omega, Found *f)
+{
+  const HybAggOps *ops = exec->backend->agg;
+
+  PetscFunctionBegin;
+  PetscCall(ops->aggregates(exec, keep, work, G, hops, &f->agg));
+  PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), f->agg.n, sizeof(PetscScalar), &f->q));
+  PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), f->agg.nc, sizeof(PetscScalar), &f->coarse));
+  PetscCall(ops->tentative(exec, work, &f->agg, b, f->q, f->coarse));
+  PetscCall(ops->unsmoothed(exec, keep, work, &f->agg, f->q, &f->P0));
+  PetscCall(ops->smoothed(exec, keep, work, G, &f->agg, f->q, omega, &f->P));
+  PetscCall(exec->backend->sync(exec));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Compare(const RefMat *G, const HybCSR *there, int hops, const PetscScalar *b, HybArena *mine)
+{
+  const HybExec  host = {&HybBackendHost, NULL, HYB_MEM_HOST}, *exec = HybTestExec();
+  const PetscInt n = G->csr.m;
+  HybArena       keep, work, hostkeep;
+  PetscScalar   *q, *coarse, *bthere = NULL;
+  PetscReal     *mag;
+  PetscCount    *terms;
+  Found          f, h;
+  Lists          l;
+  RefMat         P0, P;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&keep, exec));
+  PetscCall(HybArenaInit(&work, exec));
+  PetscCall(HybArenaInit(&hostkeep, &host));
+  if (b) PetscCall(HybTestUploadArray(mine, n, sizeof(PetscScalar), b, &bthere));
+  Coarsen(G, hops, &l);
+  q      = (PetscScalar *)RefAlloc(n, sizeof(PetscScalar));
+  coarse = (PetscScalar *)RefAlloc(l.nc, sizeof(PetscScalar));
+  mag    = (PetscReal *)RefAlloc(n, sizeof(PetscReal));
+  terms  = (PetscCount *)RefAlloc(n, sizeof(PetscCount));
+  if (!Factor(&l, b, q, coarse)) {
+    HybTestSkip("this PETSc shows no LAPACK");
+  } else if (HybTestCall(Find(exec, &keep, &work, there, hops, bthere, 0.7, &f))) {
+    HybTestCheck(f.agg.n == n && f.agg.nc == l.nc, "%" PetscInt_FMT " aggregates of %" PetscInt_FMT " vertices, not %" PetscInt_FMT " of %" PetscInt_FMT, f.agg.nc, f.agg.n, l.nc, n);
+    if (f.agg.nc == l.nc) {
+      PetscInt *lead = (PetscInt *)RefAlloc(l.nc, sizeof(PetscInt));
+
+      for (PetscInt c = 0; c < l.nc; c++) lead[c] = l.member[l.ptr[c]];
+      HybTestSameInts(n, f.agg.parent, l.parent);
+      HybTestSameInts(l.nc, f.agg.lead, lead);
+      free(lead);
+      for (PetscInt v = 0; v < n; v++) {
+        mag[v]   = l.parent[v] >= 0 && l.member[l.ptr[l.parent[v]]] == v ? 1 : PetscAbsScalar(q[v]); /* LAPACK finds the first entry as a difference of numbers about 1 */
+        terms[v] = l.parent[v] < 0 ? 1 : l.ptr[l.parent[v] + 1] - l.ptr[l.parent[v]] + 8;
+      }
+      HybTestSameScalars(n, f.q, q, mag, terms, 4);
+      for (PetscInt c = 0; c < l.nc; c++) {
+        mag[c]   = PetscAbsScalar(coarse[c]);
+        terms[c] = l.ptr[c + 1] - l.ptr[c] + 8;
+      }
+      HybTestSameScalars(l.nc, f.coarse, coarse, mag, terms, 4);
+      PetscCall(HybTestDownloadArray(n, sizeof(PetscScalar), f.q, q)); /* the products of the same q */
+      Smooth(G, &l, q, 0.7, &P0, &P);
+      HybTestSameMatrix(&f.P0, &P0, 0);
+      HybTestSameMatrix(&f.P, &P, 8);
+      RefMatDestroy(&P0);
+      RefMatDestroy(&P);
+      PetscCall(Find(&host, &hostkeep, &hostkeep, &G->csr, hops, b, 0.7, &h));
+      HybTestSameBits(n, sizeof(PetscScalar), f.q, h.q);
+      HybTestSameBits(l.nc, sizeof(PetscScalar), f.coarse, h.coarse);
+      if (h.P.nnz == f.P.nnz) HybTestSameBits(h.P.nnz, sizeof(PetscScalar), f.P.a, h.P.a);
+    }
+  }
+  free(q);
+  free(coarse);
+  free(mag);
+  free(terms);
+  ListsDestroy(&l);
+  PetscCall(HybArenaReset(&keep));
+  PetscCall(HybArenaReset(&work));
+  PetscCall(HybArenaReset(&hostkeep));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TestLook(const RefMat *G, const HybCSR *there)
+{
+  const HybExec *exec = HybTestExec();
+  HybAggLook     look, expected = {0, 0, 0, PETSC_TRUE};
+  HybArena       work;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&work, exec));
+  for (PetscInt r = 0; r < G->csr.m; r++) {
+    const PetscInt length = G->csr.i[r + 1] - G->csr.i[r];
+    PetscBool      stored;
+
+    (void)RefGet(G, r, r, &stored);
+    expected.nodiagonal += !stored;
+    expected.alone += length < 2;
+    expected.longest = PetscMax(expected.longest, length);
+    for (PetscInt k = G->csr.i[r]; expected.symmetric && k < G->csr.i[r + 1]; k++) {
+      (void)RefGet(G, G->csr.j[k], r, &stored);
+      expected.symmetric = stored;
+    }
+  }
+  memset(&look, 0xff, sizeof(look));
+  if (HybTestCall(exec->backend->agg->look(exec, &work, there, &look))) {
+    HybTestCheck(look.nodiagonal == expected.nodiagonal, "%" PetscCount_FMT " rows without a diagonal entry, not %" PetscCount_FMT, look.nodiagonal, expected.nodiagonal);
+    HybTestCheck(look.alone == expected.alone, "%" PetscCount_FMT " vertices alone, not %" PetscCount_FMT, look.alone, expected.alone);
+    HybTestCheck(look.longest == expected.longest, "the longest row has %" PetscInt_FMT " entries, not %" PetscInt_FMT, look.longest, expected.longest);
+    HybTestCheck(look.symmetric == expected.symmetric, "symmetric: %d, not %d", (int)look.symmetric, (int)expected.symmetric);
+  }
+  PetscCall(HybArenaReset(&work));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* rounds: as much as is looked at; 1 for many small graphs */
+static PetscErrorCode TestGraph(const char *name, RefMat *G, PetscBool all)
+{
+  const HybExec *exec = HybTestExec();
+  const PetscInt n    = G->csr.m;
+  HybArena       mine;
+  HybCSR         there;
+  PetscScalar   *b;
+
+  PetscFunctionBegin;
+  if (!HybTestMine()) PetscFunctionReturn(PETSC_SUCCESS);
+  HybTestRandomize(G);
+  for (PetscInt r = 0; r < n; r++) /* now and then a zero on the diagonal */
+    for (PetscInt k = G->csr.i[r]; k < G->csr.i[r + 1]; k++)
+      if (G->csr.j[k] == r && HybTestRandomInt(0, 17) == 3) G->csr.a[k] = 0;
+  PetscCall(HybArenaInit(&mine, exec));
+  PetscCall(HybTestUpload(&mine, &G->csr, &there));
+  HybTestBegin("look at %s", name);
+  PetscCall(TestLook(G, &there));
+  b = HybTestRandomVector(n);
+  for (int hops = 1; hops <= 2; hops++) {
+    HybTestBegin("%s, %d steps, ones", name, hops);
+    PetscCall(Compare(G, &there, hops, NULL, &mine));
+    if (!all && HybTestRandomInt(0, 8)) continue;
+    HybTestBegin("%s, %d steps, a vector", name, hops);
+    PetscCall(Compare(G, &there, hops, b, &mine));
+    if (!all) continue;
+    for (PetscInt v = 0; v < n; v++) b[v] = HybTestRandomInt(0, 3) ? 0. : HybTestRandomInt(0, 2) ? -0.
+                                                                                                 : b[v] * 1e-180;
+    HybTestBegin("%s, %d steps, small numbers and zeros", name, hops);
+    PetscCall(Compare(G, &there, hops, b, &mine));
+    for (PetscInt v = 0; v < n; v++) b[v] = HybTestRandomScalar() * 1e200;
+    HybTestBegin("%s, %d steps, large numbers", name, hops);
+    PetscCall(Compare(G, &there, hops, b, &mine));
+  }
+  free(b);
+  PetscCall(HybArenaReset(&mine));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* edges on both sides, every vertex with its diagonal */
+static void Graph(PetscInt n, PetscInt nedges, const PetscInt *from, const PetscInt *to, RefMat *G)
+{
+  PetscInt *ci = (PetscInt *)RefAlloc(2 * nedges + n, sizeof(PetscInt)), *cj = (PetscInt *)RefAlloc(2 * nedges + n, sizeof(PetscInt)), k = 0;
+  RefMat    pattern;
+
+  for (PetscInt e = 0; e < nedges; e++) {
+    ci[k]   = from[e];
+    cj[k++] = to[e];
+    ci[k]   = to[e];
+    cj[k++] = from[e];
+  }
+  for (PetscInt v = 0; v < n; v++) ci[k + v] = cj[k + v] = v;
+  RefCOO(n, n, k + n, ci, cj, NULL, &pattern);
+  HybTestMatArrays(n, n, pattern.csr.i, pattern.csr.j, NULL, G);
+  RefMatDestroy(&pattern);
+  free(ci);
+  free(cj);
+}
+
+/* the same of a matrix's pattern, its vertices relabelled at random if asked */
+static void GraphOf(const RefMat *A, PetscBool relabel, RefMat *G)
+{
+  PetscInt *from = (PetscInt *)RefAlloc(A->csr.nnz, sizeof(PetscInt)), *to = (PetscInt *)RefAlloc(A->csr.nnz, sizeof(PetscInt)), *label = (PetscInt *)RefAlloc(A->csr.m, sizeof(PetscInt)), k = 0;
+
+  for (PetscInt v = 0; v < A->csr.m; v++) label[v] = v;
+  for (PetscInt v = 1; relabel && v < A->csr.m; v++) {
+    const PetscInt u = HybTestRandomInt(0, v + 1), t = label[v];
+
+    label[v] = label[u];
+    label[u] = t;
+  }
+  for (PetscInt r = 0; r < A->csr.m; r++)
+    for (PetscInt e = A->csr.i[r]; e < A->csr.i[r + 1]; e++) {
+      from[k] = label[r];
+      to[k++] = label[A->csr.j[e]];
+    }
+  Graph(A->csr.m, k, from, to, G);
+  free(from);
+  free(to);
+  free(label);
+}
+
+/* shape 0: a chain, 1: a star, 2: a clique, 3: no edges, 4: random edges, 5: pairs, 6: a chain in the order of the shuffle, the last vertex first: the independent set of it cannot
+   be found but one vertex after the other */
+static void SmallGraph(int shape, PetscInt n, RefMat *G)
+{
+  const PetscInt most = shape == 2 ? n * (n - 1) / 2 : 3 * n;
+  PetscInt      *from = (PetscInt *)RefAlloc(most, sizeof(PetscInt)), *to = (PetscInt *)RefAlloc(most, sizeof(PetscInt)), *order = Shuffle(n), k = 0;
+  const PetscInt hub = n > 0 ? HybTestRandomInt(0, n) : 0;
+
+  for (PetscInt v = 0; v < n; v++) {
+    switch (shape) {
+    case 0:
+    case 6:
+      if (v + 1 == n) break;
+      from[k] = shape ? order[v] : v;
+      to[k++] = shape ? order[v + 1] : v + 1;
+      break;
+    case 1:
+      from[k] = hub;
+      to[k++] = v;
+      break;
+    case 2:
+      for (PetscInt u = 0; u < v; u++) {
+        from[k] = u;
+        to[k++] = v;
+      }
+      break;
+    case 4:
+      for (PetscInt e = HybTestRandomInt(0, 4); e > 0; e--) {
+        from[k] = v;
+        to[k++] = HybTestRandomInt(0, n);
+      }
+      break;
+    case 5:
+      if (v % 2 == 0 || v % 5 == 0) break;
+      from[k] = v - 1;
+      to[k++] = v;
+      break;
+    default: break;
+    }
+  }
+  Graph(n, k, from, to, G);
+  free(from);
+  free(to);
+  free(order);
+}
+
+static PetscErrorCode TestShuffle(PetscInt n)
+{
+  const HybExec *exec = HybTestExec();
+  HybArena       work;
+  PetscInt      *place, *order = Shuffle(n), *expected = (PetscInt *)RefAlloc(n, sizeof(PetscInt));
+
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < n; k++) expected[order[k]] = k;
+  PetscCall(HybArenaInit(&work, exec));
+  PetscCall(HybArenaAlloc(&work, HYB_WORK(exec), n, sizeof(PetscInt), &place));
+  if (HybTestCall(exec->backend->agg->permutation(exec, &work, n, place))) HybTestSameInts(n, place, expected);
+  PetscCall(HybArenaReset(&work));
+  free(order);
+  free(expected);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Shuffles(void)
+{
+  PetscFunctionBegin;
+  for (PetscInt n = 0; n <= 200; n += 20) {
+    if (!HybTestMine()) continue;
+    HybTestBegin("shuffles of %" PetscInt_FMT " and more", n);
+    for (PetscInt k = n; k < n + 20 && k <= 200; k++) PetscCall(TestShuffle(k));
+  }
+  for (int k = 0; k < 6; k++) {
+    const PetscInt n = k == 5 ? HybTestSize(3000001, 20011) : HybTestRandomInt(201, HybTestSize(100000, 5000));
+
+    if (!HybTestMine()) continue;
+    HybTestBegin("shuffle of %" PetscInt_FMT, n);
+    PetscCall(TestShuffle(n));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Graphs(void)
+{
+  static const char *const shapes[] = {"a chain", "a star", "a clique", "vertices alone", "a random graph", "pairs", "a chain along the shuffle"};
+  const PetscInt           step     = HybTestSlow() ? 7 : 1;
+  char                     name[128];
+  RefMat                   A, G;
+
+  PetscFunctionBegin;
+  for (int shape = 0; shape < (int)PETSC_STATIC_ARRAY_LENGTH(shapes); shape++) {
+    for (PetscInt n = 0; n <= 200; n += n < 9 ? 1 : step) {
+      if (shape == 2 && n > 60 && n % 23) continue;
+      SmallGraph(shape, n, &G);
+      snprintf(name, sizeof(name), "%s of %" PetscInt_FMT, shapes[shape], n);
+      PetscCall(TestGraph(name, &G, PETSC_FALSE));
+      RefMatDestroy(&G);
+    }
+  }
+  SmallGraph(6, HybTestSize(20000, 3000), &G);
+  PetscCall(TestGraph("a long chain along the shuffle", &G, PETSC_FALSE));
+  RefMatDestroy(&G);
+  SmallGraph(1, HybTestSize(2100, 1200), &G);
+  PetscCall(TestGraph("a large star", &G, PETSC_TRUE));
+  RefMatDestroy(&G);
+  for (PetscInt k = 0; HybTestZoo(k, PETSC_TRUE, name, &A); k++) {
+    GraphOf(&A, PETSC_FALSE, &G);
+    RefMatDestroy(&A);
+    PetscCall(TestGraph(name, &G, PETSC_TRUE));
+    RefMatDestroy(&G);
+  }
+  for (int k = 0; k < 10; k++) {
+    static const char *const names[] = {"5-point", "7-point", "9-point", "27-point", "relabelled 7-point", "relabelled 27-point", "a power law", "a dense row", "random rows", "wide rows"};
+
+    switch (k) {
+    case 0: HybTestMatStencil(5, HybTestSize(70, 33), HybTestSize(61, 32), 1, &A); break;
+    case 1:
+    case 4: HybTestMatStencil(7, HybTestSize(21, 12), HybTestSize(20, 11), HybTestSize(22, 10), &A); break;
+    case 2: HybTestMatStencil(9, HybTestSize(50, 23), HybTestSize(41, 30), 1, &A); break;
+    case 3:
+    case 5: HybTestMatStencil(27, HybTestSize(17, 9), HybTestSize(16, 9), HybTestSize(15, 10), &A); break;
+    case 6: HybTestMatPowerLaw(HybTestSize(3000, 700), HybTestSize(3000, 700), 6, &A); break;
+    case 7: HybTestMatDenseRow(HybTestSize(2100, 1200), HybTestSize(2100, 1200), 77, 4, &A); break;
+    case 8: HybTestMatRandom(HybTestSize(4000, 900), HybTestSize(4000, 900), 0, 7, &A); break;
+    default: HybTestMatRandom(HybTestSize(900, 400), HybTestSize(900, 400), 0, 160, &A);
+    }
+    GraphOf(&A, (PetscBool)(k == 4 || k == 5), &G);
+    RefMatDestroy(&A);
+    PetscCall(TestGraph(names[k], &G, PETSC_TRUE));
+    RefMatDestroy(&G);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* graphs that the rules do not hold for: found to be such */
+static PetscErrorCode Looks(void)
+{
+  const HybExec *exec = HybTestExec();
+  HybArena       mine;
+  HybCSR         there;
+  RefMat         A;
+  char           name[64];
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&mine, exec));
+  for (PetscInt k = 0; HybTestZoo(k, PETSC_TRUE, name, &A); k++) {
+    if (HybTestMine()) {
+      HybTestBegin("look at %s as it is", name);
+      PetscCall(HybTestUpload(&mine, &A.csr, &there));
+      PetscCall(TestLook(&A, &there));
+    }
+    RefMatDestroy(&A);
+  }
+  /* a symmetric graph with one entry less, anywhere */
+  for (int k = 0; k < 60; k++) {
+    RefMat   G, B;
+    PetscInt n, gone, nnz = 0, *ci, *cj;
+
+    if (k % 3)
+      HybTestMatStencil(5, HybTestRandomInt(1, 9), HybTestRandomInt(1, 9), 1, &A);
+    else
+      HybTestMatDenseRow(1300, 1300, HybTestRandomInt(0, 1300), 2, &A);
+    GraphOf(&A, PETSC_TRUE, &G);
+    RefMatDestroy(&A);
+    n    = G.csr.m;
+    gone = HybTestRandomInt(0, (PetscInt)G.csr.nnz);
+    ci   = (PetscInt *)RefAlloc(G.csr.nnz, sizeof(PetscInt));
+    cj   = (PetscInt *)RefAlloc(G.csr.nnz, sizeof(PetscInt));
+    for (PetscInt r = 0; r < n; r++)
+      for (PetscInt e = G.csr.i[r]; e < G.csr.i[r + 1]; e++) {
+        if (e == gone) continue;
+        ci[nnz]   = r;
+        cj[nnz++] = G.csr.j[e];
+      }
+    RefCOO(n, n, nnz, ci, cj, NULL, &B);
+    if (HybTestMine()) {
+      HybTestBegin("look at a graph of %" PetscInt_FMT " vertices without entry %" PetscInt_FMT, n, gone);
+      PetscCall(HybTestUpload(&mine, &B.csr, &there));
+      PetscCall(TestLook(&B, &there));
+    }
+    free(ci);
+    free(cj);
+    RefMatDestroy(&B);
+    RefMatDestroy(&G);
+  }
+  PetscCall(HybArenaReset(&mine));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* every allocation fails in turn */
+static HybArena     FaultMine, FaultKeep, FaultWork;
+static HybCSR       FaultGraph;
+static PetscScalar *FaultVector;
+static RefMat       FaultRef;
+
+static PetscErrorCode FaultClean(void *ctx)
+{
+  PetscFunctionBegin;
+  (void)ctx;
+  PetscCall(HybArenaReset(&FaultKeep));
+  PetscCall(HybArenaReset(&FaultWork));
+  HybTestSameMatrix(&FaultGraph, &FaultRef, 0);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode FaultRun(void *ctx)
+{
+  const HybExec *exec = HybTestExec();
+  HybAggLook     look;
+  Found          f;
+
+  PetscFunctionBegin;
+  PetscCall(exec->backend->agg->look(exec, &FaultWork, &FaultGraph, &look));
+  PetscCall(Find(exec, &FaultKeep, &FaultWork, &FaultGraph, *(int *)ctx, FaultVector, 0.5, &f));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Faults(void)
+{
+  const HybExec *exec = HybTestExec();
+  RefMat         A;
+  PetscScalar   *b;
+
+  PetscFunctionBegin;
+  if (!HybTestMine()) PetscFunctionReturn(PETSC_SUCCESS);
+  HybTestMatDenseRow(1400, 1400, 10, 2, &A);
+  GraphOf(&A, PETSC_FALSE, &FaultRef);
+  HybTestRandomize(&FaultRef);
+  RefMatDestroy(&A);
+  PetscCall(HybArenaInit(&FaultMine, exec));
+  PetscCall(HybArenaInit(&FaultKeep, exec));
+  PetscCall(HybArenaInit(&FaultWork, exec));
+  PetscCall(HybTestUpload(&FaultMine, &FaultRef.csr, &FaultGraph));
+  b = HybTestRandomVector(1400);
+  PetscCall(HybTestUploadArray(&FaultMine, 1400, sizeof(PetscScalar), b, &FaultVector));
+  free(b);
+  for (int hops = 1; hops <= 2; hops++) {
+    HybTestBegin("every allocation fails, %d steps", hops);
+    HybTestFaults(FaultRun, FaultClean, &hops);
+  }
+  PetscCall(HybArenaReset(&FaultMine));
+  RefMatDestroy(&FaultRef);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* what cannot be */
+static PetscErrorCode Errors(void)
+{
+  const HybExec   *exec = HybTestExec();
+  const HybAggOps *ops  = exec->backend->agg;
+  HybArena         keep, work, mine;
+  HybAggregates    agg;
+  HybAggLook       look;
+  HybCSR           there, P;
+  RefMat           A;
+
+  PetscFunctionBegin;
+  if (!HybTestMine()) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybArenaInit(&keep, exec));
+  PetscCall(HybArenaInit(&work, exec));
+  PetscCall(HybArenaInit(&mine, exec));
+  HybTestMatRandom(30, 40, 1, 5, &A);
+  PetscCall(HybTestUpload(&mine, &A.csr, &there));
+  HybTestBegin("a graph that is not square, three steps, aggregates of something else");
+  HybTestCallFails(PETSC_ERR_ARG_SIZ, ops->look(exec, &work, &there, &look));
+  HybTestCallFails(PETSC_ERR_ARG_SIZ, ops->aggregates(exec, &keep, &work, &there, 1, &agg));
+  there.n = there.m;
+  HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, ops->aggregates(exec, &keep, &work, &there, 3, &agg));
+  memset(&agg, 0, sizeof(agg));
+  agg.n = 29;
+  HybTestCallFails(PETSC_ERR_ARG_SIZ, ops->smoothed(exec, &keep, &work, &there, &agg, NULL, 0.5, &P));
+  RefMatDestroy(&A);
+  PetscCall(HybArenaReset(&keep));
+  PetscCall(HybArenaReset(&work));
+  PetscCall(HybArenaReset(&mine));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Body(void)
+{
+  PetscFunctionBegin;
+  PetscCall(Shuffles());
+  PetscCall(Graphs());
+  PetscCall(Looks());
+  PetscCall(Errors());
+  PetscCall(Faults());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#else
+static PetscErrorCode Body(void)
+{
+  PetscFunctionBegin;
+  HybTestBegin("aggregation");
+  HybTestSkip("scalars are not real and double: left to PETSc");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
+int main(int argc, char **argv)
+{
+  return HybTestMain(argc, argv, Body);
+}

@@ -1,0 +1,391 @@
+/*
+  Krylov's vectors: PETSc's noise bit by bit, reciprocals and their zeros, products of many vectors with one, and Arnoldi's process against the plain loops of
+  its definition; breakdowns, NaN, no entries at all; the same bits again, one wait whatever the steps, and every allocation failing in turn.
+*/
+#include "hybtest.h"
+#include <aijhybridgpu/private/hybkrylov.h>
+#include <petsc/private/kspimpl.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const HybExec      *exec;
+static const HybKrylovOps *ops;
+static HybArena            mine, work;
+
+static PetscErrorCode Forget(void *ctx)
+{
+  PetscFunctionBegin;
+  PetscCall(HybArenaReset(&mine));
+  PetscCall(HybArenaReset(&work));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TestNoise(PetscCount first, PetscCount n)
+{
+  PetscScalar *x, *expected = (PetscScalar *)RefAlloc(n + 1, sizeof(PetscScalar));
+
+  PetscFunctionBegin;
+  HybTestBegin("noise of %td entries from %td on", n, first);
+  for (PetscCount i = 0; i < n; i++) expected[i] = KSPNoisyHash_Private((PetscInt)(first + i));
+  for (int offset = 0; offset < 2; offset++) {
+    PetscCall(HybTestUploadArray(&mine, n + 1, sizeof(PetscScalar), expected, &x));
+    PetscCall(exec->backend->zero(exec, x, (size_t)(n + 1) * sizeof(PetscScalar)));
+    if (HybTestCall(ops->noise(exec, first, n, x + offset))) HybTestSameBits(n, sizeof(PetscScalar), x + offset, expected);
+  }
+  free(expected);
+  PetscCall(Forget(NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* every gap-th entry is 0; gap 0: none */
+static PetscErrorCode TestReciprocal(PetscCount n, PetscCount gap, PetscReal ofzero)
+{
+  PetscScalar *d = HybTestRandomVector(n + 1), *expected = (PetscScalar *)RefAlloc(n + 1, sizeof(PetscScalar)), *there, *inv;
+  PetscReal   *mag   = (PetscReal *)RefAlloc(n + 1, sizeof(PetscReal));
+  PetscCount  *terms = (PetscCount *)RefAlloc(n + 1, sizeof(PetscCount)), zeros, count = 0;
+
+  PetscFunctionBegin;
+  HybTestBegin("reciprocals of %td entries, every %tdth of them zero", n, gap);
+  for (PetscCount i = 0; i < n; i++) {
+    if (gap && i % gap == gap - 1) d[i] = i % 2 ? 0.0 : -0.0;
+    count += d[i] == 0.0;
+    expected[i] = d[i] == 0.0 ? ofzero : 1 / d[i];
+    mag[i]      = PetscAbsScalar(expected[i]);
+    terms[i]    = 1;
+  }
+  for (int offset = 0; offset < 2; offset++) {
+    PetscCall(HybTestUploadArray(&mine, n + 1, sizeof(PetscScalar), d, &inv));
+    PetscCall(HybTestUploadArray(&mine, n + 1, sizeof(PetscScalar), d, &there));
+    /* one entry further on: no access of 16 bytes is possible */
+    if (offset && n) PetscCall(HybTestUploadArray(&mine, n, sizeof(PetscScalar), d, &there));
+    zeros = -1;
+    if (HybTestCall(ops->reciprocal(exec, &work, n, there, ofzero, NULL, &zeros))) HybTestCheck(zeros == count, "%td zeros were counted, there are %td", zeros, count);
+    HybTestSameBits(n, sizeof(PetscScalar), there, d);
+    zeros = -1;
+    if (HybTestCall(ops->reciprocal(exec, &work, n, there, ofzero, inv + offset, &zeros))) HybTestSameScalars(n, inv + offset, expected, mag, terms, 4);
+    HybTestCheck(zeros == count, "%td zeros were counted, there are %td", zeros, count);
+    zeros = -1;
+    if (HybTestCall(ops->reciprocal(exec, &work, n, there, ofzero, there, &zeros))) HybTestSameScalars(n, there, expected, mag, terms, 4);
+    HybTestCheck(zeros == count, "in place, %td zeros were counted, there are %td", zeros, count);
+  }
+  free(d);
+  free(expected);
+  free(mag);
+  free(terms);
+  PetscCall(Forget(NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TestDots(PetscCount n, PetscInt k, PetscCount ld, PetscCount offset)
+{
+  const PetscCount size = offset + ld * PetscMax(k, 1);
+  PetscScalar     *hv = HybTestRandomVector(size), *hw = HybTestRandomVector(n + offset), *V, *w, h[HYB_KRYLOV_STEPS + 2], again[HYB_KRYLOV_STEPS + 2];
+
+  PetscFunctionBegin;
+  HybTestBegin("%d products of %td entries, %td apart, from %td on", (int)k, n, ld, offset);
+  PetscCall(HybTestUploadArray(&mine, size, sizeof(PetscScalar), hv, &V));
+  PetscCall(HybTestUploadArray(&mine, n + offset, sizeof(PetscScalar), hw, &w));
+  h[k] = again[k] = 77;
+  if (HybTestCall(ops->dots(exec, &work, n, k, V + offset, ld, w + offset, h)) && HybTestCall(ops->dots(exec, &work, n, k, V + offset, ld, w + offset, again))) {
+    for (PetscInt l = 0; l < k; l++) {
+      PetscScalar sum = 0;
+      PetscReal   mag = 0;
+
+      for (PetscCount i = 0; i < n; i++) {
+        sum += PetscConj(hv[offset + l * ld + i]) * hw[offset + i];
+        mag += PetscAbsScalar(hv[offset + l * ld + i]) * PetscAbsScalar(hw[offset + i]);
+      }
+      HybTestCheck(HybTestClose(h[l], sum, mag, n, 2), "product %d", (int)l);
+    }
+    HybTestCheck(!memcmp(h, again, (size_t)k * sizeof(*h)), "other bits than before");
+    HybTestCheck(h[k] == 77.0 && again[k] == 77.0, "more than %d products were written", (int)k);
+  }
+  if (n > 2 && k > 1) { /* what is not a number is not lost, and stays in its own product */
+    PetscScalar *bad;
+
+    hv[offset + ld + n - 1] = NAN;
+    PetscCall(HybTestUploadArray(&mine, size, sizeof(PetscScalar), hv, &bad));
+    if (HybTestCall(ops->dots(exec, &work, n, k, bad + offset, ld, w + offset, again)))
+      for (PetscInt l = 0; l < k; l++) HybTestCheck(l == 1 ? PetscIsNanScalar(again[l]) : !memcmp(&h[l], &again[l], sizeof(*h)), "product %d with NaN in vector 1", (int)l);
+  }
+  free(hv);
+  free(hw);
+  PetscCall(Forget(NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the definition */
+static PetscInt Arnoldi(const RefMat *A, const PetscScalar *dinv, const PetscScalar *b, PetscInt steps, PetscScalar *H)
+{
+  const PetscInt n = A->csr.m;
+  PetscScalar   *V = (PetscScalar *)RefAlloc((PetscCount)(steps + 1) * n + 1, sizeof(PetscScalar));
+  PetscReal     *mag = (PetscReal *)RefAlloc((PetscCount)n + 1, sizeof(PetscReal)), norm = 0;
+  PetscCount    *terms = (PetscCount *)RefAlloc((PetscCount)n + 1, sizeof(PetscCount));
+  PetscInt       done = 0;
+
+  for (PetscInt e = 0; e < steps * (steps + 1); e++) H[e] = 0;
+  for (PetscInt r = 0; r < n; r++) V[r] = (dinv ? dinv[r] : 1) * b[r];
+  for (PetscInt k = 0; k <= steps; k++) {
+    PetscScalar *w = V + (PetscCount)k * n, *h = k ? H + (k - 1) * (steps + 1) : NULL;
+
+    if (k) {
+      RefSpMV(A, w - n, 1, NULL, w, mag, terms);
+      for (PetscInt r = 0; r < n; r++) w[r] *= dinv ? dinv[r] : 1;
+      for (PetscInt l = 0; l < k; l++)
+        for (PetscInt r = 0; r < n; r++) h[l] += PetscConj(V[(PetscCount)l * n + r]) * w[r];
+      for (PetscInt l = 0; l < k; l++)
+        for (PetscInt r = 0; r < n; r++) w[r] -= h[l] * V[(PetscCount)l * n + r];
+    }
+    norm = 0;
+    for (PetscInt r = 0; r < n; r++) norm += PetscRealPart(PetscConj(w[r]) * w[r]);
+    norm = PetscSqrtReal(norm);
+    if (k) h[k] = norm;
+    done = k;
+    if (norm == 0 || k == steps) break;
+    for (PetscInt r = 0; r < n; r++) w[r] /= norm;
+  }
+  free(V);
+  free(mag);
+  free(terms);
+  return done;
+}
+
+static PetscErrorCode RunArnoldi(const RefMat *A, const PetscScalar *dinv, const PetscScalar *b, PetscInt steps, PetscScalar *H, PetscInt *done, unsigned long long *waits)
+{
+  const PetscInt n = A->csr.m;
+  HybSpMV        mv;
+  HybCSR         there;
+  PetscScalar   *td = NULL, *tb;
+
+  PetscFunctionBegin;
+  PetscCall(HybTestUpload(&mine, &A->csr, &there));
+  if (dinv) PetscCall(HybTestUploadArray(&mine, n, sizeof(PetscScalar), dinv, &td));
+  PetscCall(HybTestUploadArray(&mine, n, sizeof(PetscScalar), b, &tb));
+  for (PetscInt e = 0; e < steps * (steps + 1); e++) H[e] = 7e77;
+  *done = -1;
+  PetscCall(HybSpMVInit(&mv, exec, "auto", 1));
+  HybTestCall(HybSpMVSetUp(&mv, &there));
+  *waits = HybTestWaits();
+  HybTestCall(HybKrylovArnoldi(&mv, &work, &there, td, tb, steps, H, done));
+  *waits = HybTestWaits() - *waits;
+  HybTestCheck(!work.bytes, "%zu bytes are left", work.bytes);
+  HybTestSameBits(n, sizeof(PetscScalar), tb, b);
+  HybTestCall(HybSpMVDestroy(&mv));
+  PetscCall(Forget(NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TestArnoldi(const char *name, const RefMat *A, PetscBool scaled, PetscInt steps)
+{
+  const PetscInt     n = A->csr.m;
+  PetscScalar       *dinv = scaled ? HybTestRandomVector(n) : NULL, *b = HybTestRandomVector(n), H[(HYB_KRYLOV_STEPS + 1) * HYB_KRYLOV_STEPS], again[(HYB_KRYLOV_STEPS + 1) * HYB_KRYLOV_STEPS], R[(HYB_KRYLOV_STEPS + 1) * HYB_KRYLOV_STEPS];
+  PetscInt           done, redone, expected;
+  PetscReal          largest = 0;
+  unsigned long long waits, first;
+
+  PetscFunctionBegin;
+  HybTestBegin("Arnoldi of %s, %d x %d, %d steps%s", name, (int)n, (int)n, (int)steps, scaled ? ", D^-1" : "");
+  if (scaled)
+    for (PetscInt r = 0; r < n; r++) dinv[r] += dinv[r] == 0.0 ? 1 : 0;
+  expected = Arnoldi(A, dinv, b, steps, R);
+  PetscCall(RunArnoldi(A, dinv, b, steps, H, &done, &waits));
+  PetscCall(RunArnoldi(A, dinv, b, steps, again, &redone, &waits));
+  HybTestCheck(done == redone && !memcmp(H, again, (size_t)(steps * (steps + 1)) * sizeof(*H)), "other bits than before");
+  PetscCall(RunArnoldi(A, dinv, b, 1, again, &redone, &first));
+  HybTestCheck(waits == first, "%llu waits for %d steps, %llu for one", waits, (int)steps, first);
+  for (PetscInt e = 0; e < steps * (steps + 1); e++) largest = PetscMax(largest, PetscAbsScalar(R[e]));
+  for (PetscInt k = 0; k < steps; k++) {
+    /* from a vector that was nothing but rounding on, nothing can be compared */
+    if (k && PetscAbsScalar(R[k + (k - 1) * (steps + 1)]) < 1e-3 * largest) {
+      expected = -1;
+      break;
+    }
+    for (PetscInt l = 0; l <= steps; l++) HybTestCheck(PetscAbsScalar(H[l + k * (steps + 1)] - R[l + k * (steps + 1)]) <= 1e6 * PETSC_MACHINE_EPSILON * largest, "H(%d,%d) is %g, not %g", (int)l, (int)k, (double)PetscRealPart(H[l + k * (steps + 1)]), (double)PetscRealPart(R[l + k * (steps + 1)]));
+  }
+  if (expected == steps && PetscAbsScalar(R[steps * (steps + 1) - 1]) >= 1e-3 * largest) HybTestCheck(done == expected, "%d steps were done, not %d", (int)done, (int)expected);
+  free(dinv);
+  free(b);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* matrices whose H is known to the last bit; A is n x n with these entries, b is its first unit vector times 4 */
+static PetscErrorCode TestBreakdown(const char *name, PetscInt n, PetscInt nnz, const PetscInt *row, const PetscInt *col, const PetscScalar *value, PetscScalar b0, PetscInt steps, PetscInt expected, const PetscScalar *columns)
+{
+  PetscScalar       *b = (PetscScalar *)RefAlloc((PetscCount)n + 1, sizeof(PetscScalar)), H[(HYB_KRYLOV_STEPS + 1) * HYB_KRYLOV_STEPS];
+  PetscInt           done;
+  unsigned long long waits;
+  RefMat             A;
+
+  PetscFunctionBegin;
+  HybTestBegin("%s", name);
+  if (nnz) RefCOO(n, n, nnz, row, col, value, &A);
+  else HybTestMatEmpty(n, n, &A);
+  b[0] = b0;
+  PetscCall(RunArnoldi(&A, NULL, b, steps, H, &done, &waits));
+  HybTestCheck(done == expected, "%d columns are whole, not %d", (int)done, (int)expected);
+  for (PetscInt e = 0; e < steps * (steps + 1); e++) {
+    const PetscScalar v = e < expected * (steps + 1) ? columns[e] : 0;
+
+    HybTestCheck(H[e] == v, "H(%d,%d) is %g, not %g", (int)(e % (steps + 1)), (int)(e / (steps + 1)), (double)PetscRealPart(H[e]), (double)PetscRealPart(v));
+  }
+  RefMatDestroy(&A);
+  free(b);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TestBreakdowns(void)
+{
+  const PetscInt    zero = 0, row2[] = {0, 1}, col2[] = {1, 0}, shift[] = {1, 2, 3, 4, 5}, from[] = {0, 1, 2, 3, 4};
+  const PetscScalar two = 2, ones[] = {1, 1}, nan = NAN, one[] = {2, 0, 0, 0}, swap[] = {0, 1, 0, 0, 1, 0, 0, 0};
+  const PetscScalar overflow[] = {1, 1, 1, PETSC_MAX_REAL / 4, 1}, steps5[] = {0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0};
+
+  PetscFunctionBegin;
+  PetscCall(TestBreakdown("no rows", 0, 0, NULL, NULL, NULL, 0, 3, 0, NULL));
+  PetscCall(TestBreakdown("one row", 1, 1, &zero, &zero, &two, 4, 3, 1, one));
+  PetscCall(TestBreakdown("one row, one step", 1, 1, &zero, &zero, &two, 4, 1, 1, one));
+  PetscCall(TestBreakdown("two rows", 2, 2, row2, col2, ones, 4, 3, 2, swap));
+  PetscCall(TestBreakdown("a matrix without entries", 5, 0, NULL, NULL, NULL, 4, 3, 1, (const PetscScalar[]){0, 0, 0, 0}));
+  PetscCall(TestBreakdown("a right-hand side of zeros", 2, 2, row2, col2, ones, 0, 3, 0, NULL));
+  PetscCall(TestBreakdown("a right-hand side that is not a number", 2, 2, row2, col2, ones, NAN, 3, 0, NULL));
+  PetscCall(TestBreakdown("a right-hand side that is infinite", 2, 2, row2, col2, ones, INFINITY, 3, 0, NULL));
+  PetscCall(TestBreakdown("a matrix that is not a number", 1, 1, &zero, &zero, &nan, 4, 3, 0, NULL));
+  PetscCall(TestBreakdown("a norm that overflows", 6, 5, shift, from, overflow, 4, 5, 3, steps5));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TestErrors(void)
+{
+  HybSpMV     mv;
+  RefMat      A, B;
+  HybCSR      there, other;
+  PetscScalar H[2], *b;
+  PetscInt    done;
+
+  PetscFunctionBegin;
+  HybTestBegin("what cannot be done is an error");
+  HybTestMatBanded(5, 5, 1, 1, &A);
+  HybTestMatBanded(5, 4, 1, 1, &B);
+  PetscCall(HybTestUpload(&mine, &A.csr, &there));
+  PetscCall(HybTestUpload(&mine, &B.csr, &other));
+  PetscCall(HybTestUploadArray(&mine, 5, sizeof(PetscScalar), A.csr.a, &b));
+  PetscCall(HybSpMVInit(&mv, exec, "auto", 1));
+  PetscCall(HybSpMVSetUp(&mv, &there));
+  HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, HybKrylovArnoldi(&mv, &work, &there, NULL, b, 0, H, &done));
+  HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, HybKrylovArnoldi(&mv, &work, &there, NULL, b, HYB_KRYLOV_STEPS + 1, H, &done));
+  HybTestCallFails(PETSC_ERR_ARG_SIZ, HybKrylovArnoldi(&mv, &work, &other, NULL, b, 1, H, &done));
+  HybTestCallFails(PETSC_ERR_ARG_IDN, HybKrylovArnoldi(&mv, &mv.work, &there, NULL, b, 1, H, &done));
+  HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, ops->dots(exec, &work, 5, HYB_KRYLOV_STEPS + 2, b, 5, b, H));
+  HybTestCall(HybSpMVDestroy(&mv));
+  RefMatDestroy(&A);
+  RefMatDestroy(&B);
+  PetscCall(Forget(NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+typedef struct {
+  HybSpMV     *mv;
+  HybCSR       A;
+  PetscScalar *d, *b;
+} Faults;
+
+static PetscErrorCode FaultsRun(void *ctx)
+{
+  Faults     *f = (Faults *)ctx;
+  PetscScalar H[4 * 3], h[2];
+  PetscInt    done;
+  PetscCount  zeros;
+
+  PetscFunctionBegin;
+  PetscCall(ops->reciprocal(exec, &work, f->A.m, f->d, 1, NULL, &zeros));
+  PetscCall(ops->dots(exec, &work, f->A.m, 1, f->d, f->A.m, f->b, h));
+  PetscCall(ops->noise(exec, 5, f->A.m, f->b));
+  PetscCall(HybKrylovArnoldi(f->mv, &work, &f->A, f->d, f->b, 3, H, &done));
+  HybTestCheck(done == 3 && zeros == 0, "%d steps", (int)done);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode FaultsCleanUp(void *ctx)
+{
+  Faults *f = (Faults *)ctx;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaReset(&work));
+  PetscCall(HybArenaReset(&f->mv->work));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TestFaults(void)
+{
+  HybSpMV      mv;
+  RefMat       A;
+  Faults       f = {&mv, {0}, NULL, NULL};
+  PetscScalar *random;
+
+  PetscFunctionBegin;
+  HybTestBegin("every allocation failing in turn");
+  HybTestMatStencil(5, 9, 9, 1, &A);
+  random = HybTestRandomVector(A.csr.m);
+  PetscCall(HybTestUpload(&mine, &A.csr, &f.A));
+  PetscCall(HybTestUploadArray(&mine, A.csr.m, sizeof(PetscScalar), random, &f.d));
+  PetscCall(HybTestUploadArray(&mine, A.csr.m, sizeof(PetscScalar), random, &f.b));
+  PetscCall(HybSpMVInit(&mv, exec, "auto", 1));
+  PetscCall(HybSpMVSetUp(&mv, &f.A));
+  HybTestFaults(FaultsRun, FaultsCleanUp, &f);
+  HybTestCall(HybSpMVDestroy(&mv));
+  free(random);
+  RefMatDestroy(&A);
+  PetscCall(Forget(NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Body(void)
+{
+  const PetscCount sizes[] = {0, 1, 2, 3, 31, 64, 257, 1023, 2049};
+  const PetscInt   counts[] = {0, 1, 2, 3, 4, 5, 8, 9, 12, 13, 16, 17, 30, 31};
+  char             name[64];
+  RefMat           A;
+
+  PetscFunctionBegin;
+  exec = HybTestExec();
+  ops  = exec->backend->krylov;
+  PetscCall(HybArenaInit(&mine, exec));
+  PetscCall(HybArenaInit(&work, exec));
+  if (!ops) {
+    HybTestBegin("Krylov's vectors");
+    HybTestSkip("the backend has none");
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  for (size_t s = 0; s < PETSC_STATIC_ARRAY_LENGTH(sizes); s++) {
+    PetscCall(TestNoise(0, sizes[s]));
+    PetscCall(TestNoise((PetscCount)PETSC_MAX_INT - sizes[s] - 1, sizes[s]));
+    for (PetscCount gap = 0; gap < 4; gap++) PetscCall(TestReciprocal(sizes[s], gap, gap & 1));
+    for (size_t c = 0; c < PETSC_STATIC_ARRAY_LENGTH(counts); c++)
+      if (!HybTestSlow() || (s + c) % 3 == 0) PetscCall(TestDots(sizes[s], counts[c], sizes[s] + c % 3, (PetscCount)(c / 3) % 2));
+  }
+  PetscCall(TestNoise(INT64_C(70000), 70000));
+#if defined(PETSC_USE_64BIT_INDICES)
+  PetscCall(TestNoise(INT64_C(5000000000), 1000));
+#endif
+  /* more than the blocks do in one turn */
+  PetscCall(TestDots(HYB_KRYLOV_SUMS * 512 + 3001, HybTestSlow() ? 2 : 11, HYB_KRYLOV_SUMS * 512 + 3002, 0));
+  for (PetscInt z = 0; HybTestZoo(z, PETSC_TRUE, name, &A); z++) {
+    if (A.csr.m < 3000) {
+      PetscCall(TestArnoldi(name, &A, (PetscBool)(z % 2), 1 + z % 5));
+      if (!HybTestSlow()) PetscCall(TestArnoldi(name, &A, (PetscBool)!(z % 2), 10));
+    }
+    RefMatDestroy(&A);
+  }
+  HybTestMatStencil(7, 12, 11, 10, &A);
+  PetscCall(TestArnoldi("a 7-point stencil", &A, PETSC_FALSE, 10));
+  PetscCall(TestArnoldi("a 7-point stencil", &A, PETSC_TRUE, HybTestSlow() ? 10 : HYB_KRYLOV_STEPS));
+  RefMatDestroy(&A);
+  PetscCall(TestBreakdowns());
+  PetscCall(TestErrors());
+  PetscCall(TestFaults());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  return HybTestMain(argc, argv, Body);
+}
