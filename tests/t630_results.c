@@ -7,7 +7,7 @@ TEST np=1,2,3
 TEST np=1 @emulated
 TEST np=1 @emulated -mat_aijhybridgpu_memory mirror -cases equalpatterns,claims,nosubset,wild,transposeinplace,shift,duplicates
 TEST np=1 @emulated -mat_aijhybridgpu_lock_after 2 -mat_aijhybridgpu_lock_min 1 -kind 5
-TEST np=2 @emulated -kind 1 -cases claims,wild,transposeinplace,shift,firstassembly,relax
+TEST np=2 @emulated -kind 1 -cases claims,wild,transposeinplace,shift,firstassembly,relax,nodes
 TEST np=2 @emulated -kind 4 -cases shift
 
   -cases: of these alone; -kind N: where a case goes through all origins, this one alone; -trail prints what is
@@ -568,6 +568,75 @@ static PetscErrorCode CaseRelax(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* It orders and colors them together too, whoever made the matrix, and after a conversion to its type */
+static PetscErrorCode GoByNodes(Pair *p, int k)
+{
+  Mat             A = p->m[k];
+  IS              rows, columns;
+  MatColoring     coloring;
+  ISColoring      colors;
+  const PetscInt *found;
+
+  PetscFunctionBeginUser;
+  if (p->arg[0] < 2) {
+    PetscCall(MatGetOrdering(A, p->arg[0] ? MATORDERINGRCM : MATORDERINGND, &rows, &columns));
+    PetscCall(ISGetIndices(rows, &found));
+    for (PetscInt r = 0; r < A->rmap->n; r++) p->found[k] += (r + 1) * found[r];
+    PetscCall(ISRestoreIndices(rows, &found));
+    PetscCall(ISDestroy(&rows));
+    PetscCall(ISDestroy(&columns));
+  } else if (p->arg[0] == 2) {
+    const ISColoringValue *color;
+
+    PetscCall(MatColoringCreate(A, &coloring));
+    PetscCall(MatColoringSetType(coloring, MATCOLORINGLF));
+    PetscCall(MatColoringApply(coloring, &colors));
+    PetscCall(ISColoringGetColors(colors, NULL, NULL, &color));
+    for (PetscInt r = 0; r < A->rmap->n; r++) p->found[k] += (r + 1) * color[r];
+    PetscCall(ISColoringDestroy(&colors));
+    PetscCall(MatColoringDestroy(&coloring));
+  } else if (p->arg[0] < 5) {
+    PetscCall(MatDuplicate(A, p->arg[0] == 3 ? MAT_SHARE_NONZERO_PATTERN : MAT_DO_NOT_COPY_VALUES, &p->out[k]));
+    PetscCall(MatCopy(A, p->out[k], SAME_NONZERO_PATTERN));
+  } else if (p->arg[0] == 5) {
+    PetscCall(MatConvert(A, MATAIJ, MAT_INITIAL_MATRIX, &p->out[k]));
+  } else {
+    PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &p->out[k]));
+    PetscCall(MatConvert(p->out[k], MATAIJ, MAT_INPLACE_MATRIX, &p->out[k]));
+  }
+  if (p->arg[0] > 2) {
+    Vec b;
+
+    PetscCall(MatCreateVecs(A, &p->x[k], &b));
+    PetscCall(VecSet(b, 1.0));
+    PetscCall(MatSOR(p->out[k], b, 1.0, (MatSORType)(SOR_LOCAL_SYMMETRIC_SWEEP | SOR_ZERO_INITIAL_GUESS), 0.0, 1, 1, p->x[k]));
+    PetscCall(VecDestroy(&b));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CaseNodes(void)
+{
+  const char *const what[] = {"nested dissection", "Cuthill-McKee", "a coloring", "MatSOR of a duplicate that shares", "MatSOR of a duplicate without values", "MatSOR after MatConvert", "MatSOR after MatConvert in place"};
+
+  PetscFunctionBeginUser;
+  for (Kind kind = HOSTMADE; kind < KINDS; kind++)
+    for (PetscInt way = PairsSize() > 1 ? 3 : 0; way < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(what) && PairsWanted(kind); way++) {
+      Pair      p;
+      PetscBool ok;
+      char      name[128];
+
+      PetscCall(PairMake(&p, kind, NODES, N, N));
+      p.arg[0] = way;
+      PetscCall(PetscSNPrintf(name, sizeof(name), "%s, %s", what[way], KindNames[kind]));
+      PetscCall(PairApply(&p, GoByNodes, name, &ok));
+      if (ok && way < 3) PetscCall(PairsCount((PetscBool)(p.found[0] == p.found[1]), name, "what is found"));
+      if (ok && way >= 3) PetscCall(PairsVectors(p.x[0], p.x[1], name, "the vector"));
+      PetscCall(PairDestroy(&p));
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Products of parts whose columns are in another order, or whose rows are repeated */
 static PetscErrorCode PartProduct(Pair *p, int k)
 {
@@ -713,6 +782,7 @@ int main(int argc, char **argv)
     {"shift", CaseShift, 1, 0},
     {"duplicates", CaseDuplicates, 1, 0},
     {"relax", CaseRelax, 1, 0},
+    {"nodes", CaseNodes, 1, 0},
     {"firstassembly", CaseFirstAssembly, 1, 0},
     {"parts", CaseParts, 1, 0},
   };

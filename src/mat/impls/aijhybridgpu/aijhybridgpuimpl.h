@@ -181,6 +181,10 @@ PETSC_INTERN PetscErrorCode MatMultHermitianTransposeAdd_SeqAIJHybridGPU(Mat, Ve
 PETSC_INTERN PetscErrorCode HybMultPlanDestroy(HybMultPlan *);
 /* the explicit transpose of what csr lends, up to date */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUGetDeviceTranspose(Mat, const HybExec *, const HybCSR *csr, PetscBool conjugate, HybDeviceTranspose **);
+/* seq/inodes.c: rows of equal pattern, which AIJ looks for at each assembly; a matrix whose data were made without that; and the search, if it was left out */
+PETSC_INTERN PetscErrorCode HybInodesSetOps(Mat, PetscBool on);
+PETSC_INTERN PetscErrorCode HybInodesLeave(Mat);
+PETSC_INTERN PetscErrorCode HybInodesFind(Mat);
 /* seq/dense.c */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUComposeDense(Mat, PetscBool on);
 /* seq/factor.c */

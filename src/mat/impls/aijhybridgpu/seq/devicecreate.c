@@ -185,6 +185,7 @@ static PetscErrorCode MatDuplicate_SeqAIJHybridGPU(Mat A, MatDuplicateOption op,
       HybLargePagesBegin(A->rmap->n);
       ierr = (*HYB_PARENT.duplicate)(A, op, B);
       HybLargePagesEnd();
+      if (!ierr && a->inodesleft && MatIsSeqAIJHybridGPU(*B)) ierr = HybInodesLeave(*B);
     }
     a->readers = readers;
     PetscCall(ierr);
