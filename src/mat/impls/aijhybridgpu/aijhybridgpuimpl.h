@@ -156,6 +156,7 @@ typedef struct {
   PetscBool  lentarrays;
   PetscCount coocount;
   PetscBool  ignoreoffproc; /* MAT_IGNORE_OFF_PROC_ENTRIES */
+  PetscBool  bycolumns;     /* MAT_ROW_ORIENTED was set to false */
   PetscBool  assembling;    /* values came from coordinates, and MatAssemblyBegin() and End() follow: nothing else was inserted */
   Vec        halo;          /* other processes' entries of a vector, on the device */
 } Mat_MPIAIJHybridGPU;
