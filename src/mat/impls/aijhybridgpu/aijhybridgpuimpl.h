@@ -286,6 +286,7 @@ PETSC_INTERN PetscErrorCode HybStorageView(const Mat_SeqAIJHybridGPU *, PetscVie
 PETSC_INTERN PetscBool      HybStorageHeld(const Mat_SeqAIJHybridGPU *);
 PETSC_INTERN PetscErrorCode HybStorageRetire(Mat_SeqAIJHybridGPU *, HybArena *);
 PETSC_INTERN PetscErrorCode HybStorageFreeRetired(Mat_SeqAIJHybridGPU *);
+PETSC_INTERN PetscErrorCode HybStorageLeaveRetired(Mat, Mat_SeqAIJHybridGPU *);
 PETSC_INTERN PetscErrorCode HybStorageGivenBack(Mat_SeqAIJHybridGPU *);
 /* the parent may have given A arrays of its own */
 PETSC_INTERN PetscErrorCode HybStorageSettle(Mat);

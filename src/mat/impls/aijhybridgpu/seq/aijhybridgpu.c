@@ -721,7 +721,7 @@ PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat A, MatType type, MatReuse r
   PetscCall(MatSeqAIJHybridGPUGetData(B, &hyb));
   PetscCall(MatSeqAIJHybridGPUDisown(B)); /* the base class must not outlive our arrays */
   PetscCall(HybInodesFind(B));            /* nobody will look for them later */
-  PetscCall(HybStorageFreeRetired(hyb));
+  PetscCall(HybStorageLeaveRetired(B, hyb));
   PetscCall(HybDoorClose(B));
   PetscCall(MatSeqAIJHybridGPUDestroyPlans(hyb));
   PetscCall(MatSeqAIJHybridGPUDestroyDevice(hyb));
