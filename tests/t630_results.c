@@ -5,7 +5,7 @@
 
 TEST np=1,2,3
 TEST np=1 @emulated
-TEST np=1 @emulated -mat_aijhybridgpu_memory mirror -cases equalpatterns,claims,nosubset,wild,transposeinplace,shift,duplicates
+TEST np=1 @emulated -mat_aijhybridgpu_memory mirror -cases equalpatterns,claims,nosubset,wild,transposeinplace,shift,duplicates,nodes,partsagain
 TEST np=1 @emulated -mat_aijhybridgpu_lock_after 2 -mat_aijhybridgpu_lock_min 1 -kind 5
 TEST np=2 @emulated -kind 1 -cases claims,wild,transposeinplace,shift,firstassembly,relax,nodes
 TEST np=2 @emulated -kind 4 -cases shift
@@ -734,6 +734,57 @@ static PetscErrorCode CaseFirstAssembly(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A part that is used again where its values come from elsewhere: from a matrix or columns that it was not made of, of its pattern,
+   of other columns in rows as long, or of rows of other lengths, which AIJ refuses */
+static PetscErrorCode PartAgain(Pair *p, int k)
+{
+  const PetscInt first[] = {4, 4, 3, 5, 4};
+  Mat            A = p->m[k], S;
+  IS             rows, columns[2];
+
+  PetscFunctionBeginUser;
+  PetscCall(ISCreateStride(PETSC_COMM_SELF, 8, 4, 1, &rows));
+  for (int e = 0; e < 2; e++) {
+    PetscCall(ISCreateStride(PETSC_COMM_SELF, 8, e ? first[p->arg[0]] : 4, 1, &columns[e]));
+    if (p->arg[1]) PetscCall(ISToGeneral(columns[e]));
+  }
+  PetscCall(MatCreateSubMatrix(A, rows, columns[0], MAT_INITIAL_MATRIX, &S));
+  PetscCall(PairsUse(S));
+  PetscCall(MatScale(A, 2.0));
+  if (p->arg[0] == 1) {
+    PetscCall(MatDuplicate(S, MAT_COPY_VALUES, &p->out[k]));
+    PetscCall(MatDestroy(&S));
+  } else p->out[k] = S;
+  p->found[k] = (PetscReal)MatCreateSubMatrix(p->arg[0] == 4 ? p->q[k] : A, rows, columns[1], MAT_REUSE_MATRIX, &p->out[k]);
+  PetscCall(PairsUse(p->out[k]));
+  PetscCall(ISDestroy(&rows));
+  for (int e = 0; e < 2; e++) PetscCall(ISDestroy(&columns[e]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CasePartsAgain(void)
+{
+  const char *const what[] = {"the same columns", "of a duplicate", "columns before", "columns behind", "another matrix"};
+
+  PetscFunctionBeginUser;
+  for (Kind kind = HOSTMADE; kind < KINDS; kind++)
+    for (PetscInt way = 0; way < 10 && PairsWanted(kind); way++) {
+      Pair      p;
+      PetscBool ok;
+      char      name[128];
+
+      PetscCall(PairMake(&p, kind, TRIDIAGONAL, N, N));
+      PetscCall(PairOperand(&p, kind, NODIAGONAL, N, N));
+      p.arg[0] = way / 2;
+      p.arg[1] = way % 2;
+      PetscCall(PetscSNPrintf(name, sizeof(name), "a part of a %s one again, %s, %s", KindNames[kind], what[way / 2], way % 2 ? "listed" : "a range"));
+      PetscCall(PairApply(&p, PartAgain, name, &ok));
+      if (ok) PetscCall(PairsCount((PetscBool)(p.found[0] == p.found[1]), name, "the error"));
+      PetscCall(PairDestroy(&p));
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* a duplicate has never been assembled: its first assembly ends no claims, and MatResetPreallocation() of it is
    nothing */
 static PetscErrorCode FromDuplicate(Pair *p, int k)
@@ -785,6 +836,7 @@ int main(int argc, char **argv)
     {"nodes", CaseNodes, 1, 0},
     {"firstassembly", CaseFirstAssembly, 1, 0},
     {"parts", CaseParts, 1, 0},
+    {"partsagain", CasePartsAgain, 1, 1},
   };
   int code = 0;
 
