@@ -112,6 +112,60 @@ static PetscErrorCode Test(PetscInt M, PetscInt N, PetscBool local, PetscBool lo
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* MAT_ROW_ORIENTED stays as the program set it, after other coordinates and for a duplicate too */
+static PetscErrorCode TestOrientation(void)
+{
+  const PetscScalar v[4] = {1.0, 2.0, 3.0, 4.0};
+  Mat               A[2], D[2];
+  PetscLayout       map;
+  PetscInt          start, end, n, i[3 * 16], j[3 * 16];
+  PetscScalar       w[3 * 16];
+
+  PetscFunctionBeginUser;
+  MatTestName = "MAT_ROW_ORIENTED";
+  for (int t = 0; t < 2; t++) {
+    PetscCall(MatCreate(PETSC_COMM_WORLD, &A[t]));
+    PetscCall(MatSetSizes(A[t], 16, 16, PETSC_DETERMINE, PETSC_DETERMINE));
+    PetscCall(MatSetType(A[t], t ? "aijhybridgpu" : MATAIJ));
+    PetscCall(MatGetLayouts(A[t], &map, NULL));
+    PetscCall(PetscLayoutSetUp(map));
+    PetscCall(PetscLayoutGetRange(map, &start, &end));
+    for (int pattern = 0; pattern < 2; pattern++) {
+      PetscInt rows[2] = {start + 4, start + 5};
+
+      n = 0;
+      for (PetscInt r = start; r < end; r++)
+        for (PetscInt c = r - 1; c <= r + 1 - pattern; c++) {
+          if (c < 0 || c >= map->N) continue;
+          i[n]   = r;
+          j[n]   = c;
+          w[n++] = (PetscScalar)(r + 2 * c);
+        }
+      if (pattern) { /* the same entries but for one more */
+        for (PetscInt r = start; r < end - 1; r++) i[n] = r, j[n] = r + 1, w[n++] = (PetscScalar)(3 * r);
+        i[n] = start, j[n] = end - 1, w[n++] = (PetscScalar)5.0;
+      }
+      PetscCall(MatSetPreallocationCOO(A[t], n, i, j));
+      PetscCall(MatSetValuesCOO(A[t], w, INSERT_VALUES));
+      if (!pattern) PetscCall(MatSetOption(A[t], MAT_ROW_ORIENTED, PETSC_FALSE));
+      PetscCall(MatSetValues(A[t], 2, rows, 2, rows, v, INSERT_VALUES));
+      PetscCall(MatAssemblyBegin(A[t], MAT_FINAL_ASSEMBLY));
+      PetscCall(MatAssemblyEnd(A[t], MAT_FINAL_ASSEMBLY));
+    }
+    PetscCall(MatDuplicate(A[t], MAT_COPY_VALUES, &D[t]));
+    PetscCall(MatSetValues(D[t], 2, (PetscInt[]){start + 10, start + 11}, 2, (PetscInt[]){start + 10, start + 11}, v, INSERT_VALUES));
+    PetscCall(MatAssemblyBegin(D[t], MAT_FINAL_ASSEMBLY));
+    PetscCall(MatAssemblyEnd(D[t], MAT_FINAL_ASSEMBLY));
+  }
+  MatTestCheckSame(A[1], A[0], "values by columns");
+  MatTestCheckSame(D[1], D[0], "of a duplicate");
+  for (int t = 0; t < 2; t++) {
+    PetscCall(MatDestroy(&A[t]));
+    PetscCall(MatDestroy(&D[t]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   char      text[PETSC_MAX_PATH_LEN] = "", name[64];
@@ -152,6 +206,7 @@ int main(int argc, char **argv)
       PetscCall(Test(shapes[k][0], shapes[k][1], (PetscBool)(variant == 1), (PetscBool)(variant == 2), (PetscBool)(variant == 3)));
     }
   }
+  PetscCall(TestOrientation());
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());
   return code;

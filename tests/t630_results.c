@@ -5,9 +5,9 @@
 
 TEST np=1,2,3
 TEST np=1 @emulated
-TEST np=1 @emulated -mat_aijhybridgpu_memory mirror -cases equalpatterns,claims,nosubset,wild,transposeinplace,shift,duplicates
+TEST np=1 @emulated -mat_aijhybridgpu_memory mirror -cases equalpatterns,claims,nosubset,wild,transposeinplace,shift,duplicates,nodes,partsagain
 TEST np=1 @emulated -mat_aijhybridgpu_lock_after 2 -mat_aijhybridgpu_lock_min 1 -kind 5
-TEST np=2 @emulated -kind 1 -cases claims,wild,transposeinplace,shift,firstassembly,relax
+TEST np=2 @emulated -kind 1 -cases claims,wild,transposeinplace,shift,firstassembly,relax,nodes
 TEST np=2 @emulated -kind 4 -cases shift
 
   -cases: of these alone; -kind N: where a case goes through all origins, this one alone; -trail prints what is
@@ -568,6 +568,75 @@ static PetscErrorCode CaseRelax(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* It orders and colors them together too, whoever made the matrix, and after a conversion to its type */
+static PetscErrorCode GoByNodes(Pair *p, int k)
+{
+  Mat             A = p->m[k];
+  IS              rows, columns;
+  MatColoring     coloring;
+  ISColoring      colors;
+  const PetscInt *found;
+
+  PetscFunctionBeginUser;
+  if (p->arg[0] < 2) {
+    PetscCall(MatGetOrdering(A, p->arg[0] ? MATORDERINGRCM : MATORDERINGND, &rows, &columns));
+    PetscCall(ISGetIndices(rows, &found));
+    for (PetscInt r = 0; r < A->rmap->n; r++) p->found[k] += (r + 1) * found[r];
+    PetscCall(ISRestoreIndices(rows, &found));
+    PetscCall(ISDestroy(&rows));
+    PetscCall(ISDestroy(&columns));
+  } else if (p->arg[0] == 2) {
+    const ISColoringValue *color;
+
+    PetscCall(MatColoringCreate(A, &coloring));
+    PetscCall(MatColoringSetType(coloring, MATCOLORINGLF));
+    PetscCall(MatColoringApply(coloring, &colors));
+    PetscCall(ISColoringGetColors(colors, NULL, NULL, &color));
+    for (PetscInt r = 0; r < A->rmap->n; r++) p->found[k] += (r + 1) * color[r];
+    PetscCall(ISColoringDestroy(&colors));
+    PetscCall(MatColoringDestroy(&coloring));
+  } else if (p->arg[0] < 5) {
+    PetscCall(MatDuplicate(A, p->arg[0] == 3 ? MAT_SHARE_NONZERO_PATTERN : MAT_DO_NOT_COPY_VALUES, &p->out[k]));
+    PetscCall(MatCopy(A, p->out[k], SAME_NONZERO_PATTERN));
+  } else if (p->arg[0] == 5) {
+    PetscCall(MatConvert(A, MATAIJ, MAT_INITIAL_MATRIX, &p->out[k]));
+  } else {
+    PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &p->out[k]));
+    PetscCall(MatConvert(p->out[k], MATAIJ, MAT_INPLACE_MATRIX, &p->out[k]));
+  }
+  if (p->arg[0] > 2) {
+    Vec b;
+
+    PetscCall(MatCreateVecs(A, &p->x[k], &b));
+    PetscCall(VecSet(b, 1.0));
+    PetscCall(MatSOR(p->out[k], b, 1.0, (MatSORType)(SOR_LOCAL_SYMMETRIC_SWEEP | SOR_ZERO_INITIAL_GUESS), 0.0, 1, 1, p->x[k]));
+    PetscCall(VecDestroy(&b));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CaseNodes(void)
+{
+  const char *const what[] = {"nested dissection", "Cuthill-McKee", "a coloring", "MatSOR of a duplicate that shares", "MatSOR of a duplicate without values", "MatSOR after MatConvert", "MatSOR after MatConvert in place"};
+
+  PetscFunctionBeginUser;
+  for (Kind kind = HOSTMADE; kind < KINDS; kind++)
+    for (PetscInt way = PairsSize() > 1 ? 3 : 0; way < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(what) && PairsWanted(kind); way++) {
+      Pair      p;
+      PetscBool ok;
+      char      name[128];
+
+      PetscCall(PairMake(&p, kind, NODES, N, N));
+      p.arg[0] = way;
+      PetscCall(PetscSNPrintf(name, sizeof(name), "%s, %s", what[way], KindNames[kind]));
+      PetscCall(PairApply(&p, GoByNodes, name, &ok));
+      if (ok && way < 3) PetscCall(PairsCount((PetscBool)(p.found[0] == p.found[1]), name, "what is found"));
+      if (ok && way >= 3) PetscCall(PairsVectors(p.x[0], p.x[1], name, "the vector"));
+      PetscCall(PairDestroy(&p));
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Products of parts whose columns are in another order, or whose rows are repeated */
 static PetscErrorCode PartProduct(Pair *p, int k)
 {
@@ -665,6 +734,57 @@ static PetscErrorCode CaseFirstAssembly(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A part that is used again where its values come from elsewhere: from a matrix or columns that it was not made of, of its pattern,
+   of other columns in rows as long, or of rows of other lengths, which AIJ refuses */
+static PetscErrorCode PartAgain(Pair *p, int k)
+{
+  const PetscInt first[] = {4, 4, 3, 5, 4};
+  Mat            A = p->m[k], S;
+  IS             rows, columns[2];
+
+  PetscFunctionBeginUser;
+  PetscCall(ISCreateStride(PETSC_COMM_SELF, 8, 4, 1, &rows));
+  for (int e = 0; e < 2; e++) {
+    PetscCall(ISCreateStride(PETSC_COMM_SELF, 8, e ? first[p->arg[0]] : 4, 1, &columns[e]));
+    if (p->arg[1]) PetscCall(ISToGeneral(columns[e]));
+  }
+  PetscCall(MatCreateSubMatrix(A, rows, columns[0], MAT_INITIAL_MATRIX, &S));
+  PetscCall(PairsUse(S));
+  PetscCall(MatScale(A, 2.0));
+  if (p->arg[0] == 1) {
+    PetscCall(MatDuplicate(S, MAT_COPY_VALUES, &p->out[k]));
+    PetscCall(MatDestroy(&S));
+  } else p->out[k] = S;
+  p->found[k] = (PetscReal)MatCreateSubMatrix(p->arg[0] == 4 ? p->q[k] : A, rows, columns[1], MAT_REUSE_MATRIX, &p->out[k]);
+  PetscCall(PairsUse(p->out[k]));
+  PetscCall(ISDestroy(&rows));
+  for (int e = 0; e < 2; e++) PetscCall(ISDestroy(&columns[e]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CasePartsAgain(void)
+{
+  const char *const what[] = {"the same columns", "of a duplicate", "columns before", "columns behind", "another matrix"};
+
+  PetscFunctionBeginUser;
+  for (Kind kind = HOSTMADE; kind < KINDS; kind++)
+    for (PetscInt way = 0; way < 10 && PairsWanted(kind); way++) {
+      Pair      p;
+      PetscBool ok;
+      char      name[128];
+
+      PetscCall(PairMake(&p, kind, TRIDIAGONAL, N, N));
+      PetscCall(PairOperand(&p, kind, NODIAGONAL, N, N));
+      p.arg[0] = way / 2;
+      p.arg[1] = way % 2;
+      PetscCall(PetscSNPrintf(name, sizeof(name), "a part of a %s one again, %s, %s", KindNames[kind], what[way / 2], way % 2 ? "listed" : "a range"));
+      PetscCall(PairApply(&p, PartAgain, name, &ok));
+      if (ok) PetscCall(PairsCount((PetscBool)(p.found[0] == p.found[1]), name, "the error"));
+      PetscCall(PairDestroy(&p));
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* a duplicate has never been assembled: its first assembly ends no claims, and MatResetPreallocation() of it is
    nothing */
 static PetscErrorCode FromDuplicate(Pair *p, int k)
@@ -713,8 +833,10 @@ int main(int argc, char **argv)
     {"shift", CaseShift, 1, 0},
     {"duplicates", CaseDuplicates, 1, 0},
     {"relax", CaseRelax, 1, 0},
+    {"nodes", CaseNodes, 1, 0},
     {"firstassembly", CaseFirstAssembly, 1, 0},
     {"parts", CaseParts, 1, 0},
+    {"partsagain", CasePartsAgain, 1, 1},
   };
 
   return CasesMain(argc, argv, "Results beside MATAIJ's\n", cases, (int)PETSC_STATIC_ARRAY_LENGTH(cases));

@@ -464,6 +464,40 @@ static PetscErrorCode CaseHeldArray(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* values, or a row of them, of a matrix that is converted in place: they stay where they are, and are given back to
+   what it is then. With way 2 and 3 it goes to and fro. */
+static PetscErrorCode HeldConverted(Pair *p, int k)
+{
+  Mat                D;
+  const PetscInt    *c = NULL;
+  const PetscScalar *v;
+  PetscInt           row = 7, n = 12;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatDuplicate(p->m[k], MAT_COPY_VALUES, &D));
+  for (PetscInt round = 0; round < (p->arg[0] & 2 ? 2 : 1); round++) {
+    if (p->arg[0] & 1) PetscCall(MatGetRow(D, row, &n, &c, &v));
+    else PetscCall(MatSeqAIJGetArrayRead(D, &v));
+    PetscCall(MatConvert(D, MATAIJ, MAT_INPLACE_MATRIX, &D));
+    if (p->arg[0] & 2) {
+      PetscCall(MatConvert(D, k ? "aijhybridgpu" : MATAIJ, MAT_INPLACE_MATRIX, &D));
+      PetscCall(PairsUse(D));
+    }
+    for (PetscInt e = 0; e < n; e++) Sum[k] += PetscRealPart(v[e]) * (PetscReal)(1 + e + (c ? c[e] : 0));
+    if (p->arg[0] & 1) PetscCall(MatRestoreRow(D, row, &n, &c, &v));
+    else PetscCall(MatSeqAIJRestoreArrayRead(D, &v));
+    PetscCall(MatScale(D, 2.0));
+  }
+  PetscCall(PairsUse(D));
+  PetscCall(MatDestroy(&D));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CaseHeldConverted(void)
+{
+  return EachKind("what is held over MatConvert", TRIDIAGONAL, HeldConverted, 0, 4);
+}
+
 /* of a parallel matrix's blocks */
 static PetscErrorCode HeldBlock(Pair *p, int k)
 {
@@ -547,6 +581,7 @@ int main(int argc, char **argv)
     {"rowbound", CaseHeldBound, 1, 1},
     {"block", CaseHeldBlock, 2, 0},
     {"arraylent", CaseHeldArray, 1, 1},
+    {"heldconverted", CaseHeldConverted, 1, 1},
     {"rowij", CaseHeldRowIJ, 1, 1},
     {"rowlent", CaseHeldRow, 1, 0},
   };

@@ -150,6 +150,7 @@ typedef struct {
   PetscBool  lentarrays;
   PetscCount coocount;
   PetscBool  ignoreoffproc; /* MAT_IGNORE_OFF_PROC_ENTRIES */
+  PetscBool  bycolumns;     /* MAT_ROW_ORIENTED was set to false */
   PetscBool  assembling;    /* values came from coordinates, and MatAssemblyBegin() and End() follow: nothing else was inserted */
   Vec        halo;          /* other processes' entries of a vector, on the device */
 } Mat_MPIAIJHybridGPU;
@@ -175,6 +176,10 @@ PETSC_INTERN PetscErrorCode MatMultHermitianTransposeAdd_SeqAIJHybridGPU(Mat, Ve
 PETSC_INTERN PetscErrorCode HybMultPlanDestroy(HybMultPlan *);
 /* the explicit transpose of what csr lends, up to date */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUGetDeviceTranspose(Mat, const HybExec *, const HybCSR *csr, PetscBool conjugate, HybDeviceTranspose **);
+/* seq/inodes.c: rows of equal pattern, which AIJ looks for at each assembly; a matrix whose data were made without that; and the search, if it was left out */
+PETSC_INTERN PetscErrorCode HybInodesSetOps(Mat, PetscBool on);
+PETSC_INTERN PetscErrorCode HybInodesLeave(Mat);
+PETSC_INTERN PetscErrorCode HybInodesFind(Mat);
 /* seq/dense.c */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUComposeDense(Mat, PetscBool on);
 /* seq/factor.c */
@@ -275,6 +280,7 @@ PETSC_INTERN PetscErrorCode HybStorageView(const Mat_SeqAIJHybridGPU *, PetscVie
 PETSC_INTERN PetscBool      HybStorageHeld(const Mat_SeqAIJHybridGPU *);
 PETSC_INTERN PetscErrorCode HybStorageRetire(Mat_SeqAIJHybridGPU *, HybArena *);
 PETSC_INTERN PetscErrorCode HybStorageFreeRetired(Mat_SeqAIJHybridGPU *);
+PETSC_INTERN PetscErrorCode HybStorageLeaveRetired(Mat, Mat_SeqAIJHybridGPU *);
 PETSC_INTERN PetscErrorCode HybStorageGivenBack(Mat_SeqAIJHybridGPU *);
 /* the parent may have given A arrays of its own */
 PETSC_INTERN PetscErrorCode HybStorageSettle(Mat);

@@ -555,15 +555,16 @@ static PetscErrorCode MatAssemblyEnd_MPIAIJHybridGPU(Mat A, MatAssemblyType mode
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The parent keeps this to itself */
+/* The parent keeps these to itself, beside the blocks: coordinates on the device give it others */
 static PetscErrorCode MatSetOption_MPIAIJHybridGPU(Mat A, MatOption op, PetscBool flg)
 {
   Mat_MPIAIJHybridGPU *hyb = NULL;
 
   PetscFunctionBegin;
   PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
-  if (op == MAT_IGNORE_OFF_PROC_ENTRIES) hyb->ignoreoffproc = flg;
   PetscCall((*HybGlueState.mpi.setoption)(A, op, flg));
+  if (op == MAT_IGNORE_OFF_PROC_ENTRIES) hyb->ignoreoffproc = flg;
+  if (op == MAT_ROW_ORIENTED) hyb->bycolumns = (PetscBool)!flg;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -581,6 +582,7 @@ static PetscErrorCode MatDuplicate_MPIAIJHybridGPU(Mat A, MatDuplicateOption op,
     b->choices       = a->choices;
     b->coocount      = a->coocount;
     b->ignoreoffproc = a->ignoreoffproc;
+    b->bycolumns     = a->bycolumns;
     PetscCall(PetscObjectQuery((PetscObject)A, "HybMPICOO", &container));
     if (container) PetscCall(PetscObjectCompose((PetscObject)*B, "HybMPICOO", container));
     if ((*B)->assembled) PetscCall(MatMPIAIJHybridGPUSetBlocks(*B));

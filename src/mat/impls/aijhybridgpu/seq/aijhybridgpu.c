@@ -529,50 +529,6 @@ static PetscErrorCode MatLoad_SeqAIJHybridGPU(Mat A, PetscViewer viewer)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/*
-  Rows of equal pattern (inodes): AIJ relaxes them together, and looks for them at each assembly. The search reads all of j, so it is left out where the device
-  makes a matrix, until the host relaxes with that.
-*/
-static PetscErrorCode HybFindInodes(Mat A, Mat_SeqAIJHybridGPU *hyb)
-{
-  static const char *const options[] = {"-mat_no_inode", "-mat_no_unroll"};
-  PetscBool                no        = PETSC_FALSE;
-
-  PetscFunctionBegin;
-  if (!hyb->inodesleft) PetscFunctionReturn(PETSC_SUCCESS);
-  hyb->inodesleft = PETSC_FALSE;
-  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(options) && !no; k++) {
-    PetscBool set;
-
-    PetscCall(PetscOptionsGetBool(((PetscObject)A)->options, ((PetscObject)A)->prefix, options[k], &no, &set));
-  }
-  if (no) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatSeqAIJHybridGPUMove(A, PETSC_FALSE, PETSC_FALSE));
-  PetscCall((*HybGlueState.seq.setoption)(A, MAT_USE_INODES, PETSC_TRUE));
-  PetscCall((*HybGlueState.seq.assemblyend)(A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatSeqAIJHybridGPUMove(A, PETSC_FALSE, PETSC_TRUE));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* The Eisenstat variant of the parent's does not give back what it reads */
-static PetscErrorCode MatSOR_SeqAIJHybridGPU(Mat A, Vec b, PetscReal omega, MatSORType flag, PetscReal shift, PetscInt its, PetscInt lits, Vec x)
-{
-  Mat_SeqAIJHybridGPU *hyb = NULL;
-
-  PetscFunctionBegin;
-  HybLeaveIfOverlaid(A, sor, A, b, omega, flag, shift, its, lits, x);
-  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-  PetscCall(HybFindInodes(A, hyb));
-  {
-    const int            readers = hyb->readers;
-    const PetscErrorCode ierr    = (*HybGlueState.seq.sor)(A, b, omega, flag, shift, its, lits, x);
-
-    hyb->readers = readers;
-    PetscCall(ierr);
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 #if defined(PETSC_HAVE_DEVICE)
   #define HybBoundToCPU(A) ((A)->boundtocpu = PETSC_TRUE)
 #else
@@ -634,7 +590,7 @@ static PetscErrorCode MatSeqAIJHybridGPUSetOps(Mat A, PetscBool on)
   ops->lufactor              = on ? MatLUFactor_SeqAIJHybridGPU : p->lufactor;
   ops->ilufactor             = on ? MatILUFactor_SeqAIJHybridGPU : p->ilufactor;
   ops->load                  = on ? MatLoad_SeqAIJHybridGPU : p->load;
-  ops->sor                   = on ? MatSOR_SeqAIJHybridGPU : p->sor;
+  PetscCall(HybInodesSetOps(A, on));
   PetscCall(MatSeqAIJHybridGPUSetDeviceOps(A, on));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -765,7 +721,8 @@ PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat A, MatType type, MatReuse r
   B = *newmat;
   PetscCall(MatSeqAIJHybridGPUGetData(B, &hyb));
   PetscCall(MatSeqAIJHybridGPUDisown(B)); /* the base class must not outlive our arrays */
-  PetscCall(HybStorageFreeRetired(hyb));
+  PetscCall(HybInodesFind(B));            /* nobody will look for them later */
+  PetscCall(HybStorageLeaveRetired(B, hyb));
   PetscCall(HybDoorClose(B));
   PetscCall(MatSeqAIJHybridGPUDestroyPlans(hyb));
   PetscCall(MatSeqAIJHybridGPUDestroyDevice(hyb));

@@ -21,7 +21,9 @@ static PetscErrorCode HybPlainDuplicate(Mat A, PetscBool values, Mat *B)
 {
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUHostDuplicate(A, values, B));
-  if (MatIsSeqAIJHybridGPU(*B)) PetscCall(MatConvert_SeqAIJHybridGPU_SeqAIJ(*B, MATSEQAIJ, MAT_INPLACE_MATRIX, B));
+  if (!MatIsSeqAIJHybridGPU(*B)) PetscFunctionReturn(PETSC_SUCCESS);
+  if ((*B)->spptr) ((Mat_SeqAIJHybridGPU *)(*B)->spptr)->inodesleft = PETSC_FALSE; /* it is about to get a type that has no use for them */
+  PetscCall(MatConvert_SeqAIJHybridGPU_SeqAIJ(*B, MATSEQAIJ, MAT_INPLACE_MATRIX, B));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -185,6 +185,7 @@ static PetscErrorCode MatDuplicate_SeqAIJHybridGPU(Mat A, MatDuplicateOption op,
       HybLargePagesBegin(A->rmap->n);
       ierr = (*HYB_PARENT.duplicate)(A, op, B);
       HybLargePagesEnd();
+      if (!ierr && a->inodesleft && MatIsSeqAIJHybridGPU(*B)) ierr = HybInodesLeave(*B);
     }
     a->readers = readers;
     PetscCall(ierr);
@@ -371,6 +372,36 @@ static PetscErrorCode HybColumnMap(Mat A, IS iscol, PetscInt ncols, PetscInt **c
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* csr, on the device, is what B, which is used again, shall hold. Where B has that pattern and lives there it gets the values, and
+   remembers where they come from. Else the parent does it: it refuses rows of other lengths, and writes other columns where the old ones are. */
+static PetscErrorCode HybSubMatrixAgain(Mat A, Mat B, const HybExec *x, const HybCSR *csr, HybArena *keep, PetscInt *perm, IS isrow, IS iscol, PetscBool *done)
+{
+  HybExec        xb;
+  HybCSR         b;
+  HybArena       work;
+  uint64_t       hash[2];
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUWriteOnDevice(B, &xb, done));
+  if (!*done) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(B, x, PETSC_TRUE, &b));
+  *done = (PetscBool)(b.m == csr->m && b.n == csr->n && b.nnz == csr->nnz);
+  if (!*done) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybArenaInit(&work, x));
+  ierr = x->backend->csr->patternhash(x, &work, &b, &hash[0]);
+  if (!ierr) ierr = x->backend->csr->patternhash(x, &work, csr, &hash[1]);
+  PetscCall(HybArenaReset(&work));
+  PetscCall(ierr);
+  *done = (PetscBool)(hash[0] == hash[1]);
+  if (!*done) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(x->backend->copy(x, b.a, csr->a, sizeof(HybScalar) * (size_t)b.nnz, HYB_COPY_DEVICE_TO_DEVICE));
+  PetscCall(MatSeqAIJHybridGPUDeviceWritten(B, x));
+  PetscCall(HybDerivedKeep(A, B, keep, perm, isrow, iscol));
+  PetscCall(MatSeqAIJHybridGPUAssembleWritten(B));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode MatSeqAIJHybridGPUSubMatrix(Mat A, IS isrow, IS iscol, MatReuse reuse, Mat *B, PetscBool *done)
 {
   HybExec         x;
@@ -414,30 +445,73 @@ static PetscErrorCode MatSeqAIJHybridGPUSubMatrix(Mat A, IS isrow, IS iscol, Mat
     PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_SUBMATRIX], A, 0, 0, 0));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  S = *B;
-  if (!ierr && reuse == MAT_INITIAL_MATRIX) {
-    PetscCall(ISGetBlockSize(isrow, &rbs));
-    PetscCall(ISGetBlockSize(iscol, &cbs));
-    S    = NULL;
-    ierr = MatSeqAIJHybridGPUCreateLike(A, nrows, ncols, rbs, cbs, &S);
+  if (reuse == MAT_REUSE_MATRIX) {
+    PetscErrorCode later;
+
+    if (!ierr) ierr = HybSubMatrixAgain(A, *B, &x, &csr, &keep, perm, isrow, iscol, done);
+    later = HybArenaReset(&arrays);
+    if (!ierr) ierr = later;
+    later = HybArenaReset(&keep); /* empty where B remembers */
+    if (!ierr) ierr = later;
+    PetscCall(ierr);
+  } else {
+    S = NULL;
+    if (!ierr) ierr = ISGetBlockSize(isrow, &rbs);
+    if (!ierr) ierr = ISGetBlockSize(iscol, &cbs);
+    if (!ierr) ierr = MatSeqAIJHybridGPUCreateLike(A, nrows, ncols, rbs, cbs, &S);
+    if (!ierr) ierr = MatSeqAIJHybridGPUAdoptDevice(S, &x, &arrays, &csr);
+    if (!ierr) ierr = MatSetOption(S, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_TRUE); /* the parent preallocates it */
+    if (ierr) {
+      (void)HybArenaReset(&arrays);
+      (void)HybArenaReset(&keep);
+      (void)MatDestroy(&S);
+    }
+    PetscCall(ierr);
+    ((Mat_SeqAIJHybridGPU *)S->spptr)->aspreallocated = PETSC_TRUE;
+    PetscCall(HybDerivedKeep(A, S, &keep, perm, isrow, iscol));
+    *B    = S;
+    *done = PETSC_TRUE;
   }
-  if (!ierr) {
-    ierr = MatSeqAIJHybridGPUAdoptDevice(S, &x, &arrays, &csr);
-    /* the parent preallocates it */
-    if (!ierr && reuse == MAT_INITIAL_MATRIX) ierr = MatSetOption(S, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_TRUE);
-    if (!ierr) ((Mat_SeqAIJHybridGPU *)S->spptr)->aspreallocated = PETSC_TRUE;
-    if (ierr && reuse == MAT_INITIAL_MATRIX) (void)MatDestroy(&S);
-  }
-  if (ierr) {
-    (void)HybArenaReset(&arrays);
-    (void)HybArenaReset(&keep);
-  }
-  PetscCall(ierr);
-  PetscCall(HybDerivedKeep(A, S, &keep, perm, isrow, iscol));
-  *B    = S;
-  *done = PETSC_TRUE;
   PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_SUBMATRIX], A, 0, 0, 0));
-  HybGlueState.deviceops++;
+  if (*done) HybGlueState.deviceops++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybHostPatternHash(Mat A, uint64_t *hash)
+{
+  const HybExec  x = {&HybBackendHost, NULL, HYB_MEM_HOST};
+  HybArena       work;
+  HybLent        l;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybLentGet(A, PETSC_FALSE, &l));
+  PetscCall(HybArenaInit(&work, &x));
+  ierr = x.backend->csr->patternhash(&x, &work, &l.csr, hash);
+  PetscCall(HybArenaReset(&work));
+  PetscCall(HybLentRestore(A, &l));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* By the parent, which writes a matrix that is used again where its arrays are, its pattern too, and tells nobody if that is another one */
+static PetscErrorCode HybSubMatrixOfParent(Mat A, IS isrow, IS iscol, MatReuse reuse, Mat *B)
+{
+  const PetscBool again = (PetscBool)(reuse == MAT_REUSE_MATRIX && MatIsSeqAIJHybridGPU(*B) && (*B)->assembled);
+  Mat             one[2] = {*B, NULL}, *S = one;
+  uint64_t        before = 0, after;
+
+  PetscFunctionBegin;
+  if (reuse == MAT_REUSE_MATRIX) PetscCall(MatSeqAIJHybridGPUHostWrites(*B));
+  if (again) PetscCall(HybHostPatternHash(*B, &before));
+  PetscCall((*HYB_PARENT.createsubmatrices)(A, 1, &isrow, &iscol, reuse, &S));
+  *B = S[0];
+  if (reuse == MAT_INITIAL_MATRIX) PetscCall(PetscFree(S));
+  if (!again) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybHostPatternHash(*B, &after));
+  if (before == after) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJHybridGPUDisown(*B)); /* the device has row offsets of its own */
+  PetscCall(MatSeqAIJHybridGPUPatternMoved(*B));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -451,17 +525,9 @@ static PetscErrorCode MatCreateSubMatrices_SeqAIJHybridGPU(Mat A, PetscInt n, co
   if (reuse == MAT_INITIAL_MATRIX) PetscCall(PetscCalloc1(n + 1, B));
   for (PetscInt k = 0; k < n && !ierr; k++) {
     PetscBool done = PETSC_FALSE;
-    Mat       one[2], *S = one;
 
     ierr = MatSeqAIJHybridGPUSubMatrix(A, isrow[k], iscol[k], reuse, &(*B)[k], &done);
-    if (ierr || done) continue;
-    one[0] = (*B)[k];
-    if (reuse == MAT_REUSE_MATRIX) ierr = MatSeqAIJHybridGPUHostWrites(one[0]); /* the parent writes the array itself */
-    if (ierr) continue;
-    ierr   = (*HYB_PARENT.createsubmatrices)(A, 1, &isrow[k], &iscol[k], reuse, &S);
-    if (ierr) continue;
-    (*B)[k] = S[0];
-    if (reuse == MAT_INITIAL_MATRIX) PetscCall(PetscFree(S));
+    if (!ierr && !done) ierr = HybSubMatrixOfParent(A, isrow[k], iscol[k], reuse, &(*B)[k]);
   }
   if (ierr && reuse == MAT_INITIAL_MATRIX) { /* nothing of a failed call stays behind */
     for (PetscInt k = 0; k < n; k++) (void)MatDestroy(&(*B)[k]);

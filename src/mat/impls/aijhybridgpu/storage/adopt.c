@@ -275,8 +275,8 @@ static PetscErrorCode HybAdoptDevice(Mat C, const HybExec *x, HybArena *work, Hy
   /* MatDuplicate() and MatTranspose() count the state once more: pages that are shared need not be asked back for that, which took 0.7 ms of a first
      product. Should it have been the host that wrote, they come back by themselves */
   PetscCall(HybMarkSet(C, shared, &copy.mark));
-  hyb->copy       = copy;
-  hyb->inodesleft = PETSC_TRUE;
+  hyb->copy = copy;
+  PetscCall(HybInodesLeave(C));
   PetscCall(MatSeqAIJHybridGPUSetBornOps(C, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

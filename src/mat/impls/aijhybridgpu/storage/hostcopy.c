@@ -186,13 +186,12 @@ static PetscErrorCode HybHostDuplicate(Mat A, PetscBool values, Mat *B)
 
 PetscErrorCode MatSeqAIJHybridGPUHostDuplicate(Mat A, PetscBool values, Mat *B)
 {
-  Mat_SeqAIJHybridGPU *a = NULL, *b = NULL;
+  Mat_SeqAIJHybridGPU *a = NULL;
 
   PetscFunctionBegin;
   PetscCall(HybHostDuplicate(A, values, B));
   if (!MatIsSeqAIJHybridGPU(A) || !MatIsSeqAIJHybridGPU(*B)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJHybridGPUGetData(A, &a));
-  PetscCall(MatSeqAIJHybridGPUGetData(*B, &b));
-  b->inodesleft = a->inodesleft; /* the parent copies what it knows of them, which is nothing yet */
+  if (a->inodesleft) PetscCall(HybInodesLeave(*B)); /* the parent copies what it knows of them, which is nothing yet */
   PetscFunctionReturn(PETSC_SUCCESS);
 }

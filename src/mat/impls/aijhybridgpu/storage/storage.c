@@ -157,6 +157,36 @@ PetscErrorCode HybStorageFreeRetired(Mat_SeqAIJHybridGPU *hyb)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode HybRetiredDestroy(void *retired)
+{
+  Mat_SeqAIJHybridGPU hyb;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(&hyb, sizeof(hyb)));
+  hyb.retired = (HybRetired)retired;
+  PetscCall(HybStorageFreeRetired(&hyb));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A becomes one of the parent's, which counts no holders: what somebody holds of it now stays for as long as A does */
+PetscErrorCode HybStorageLeaveRetired(Mat A, Mat_SeqAIJHybridGPU *hyb)
+{
+  HybRetired kept = hyb->retired, last = NULL;
+
+  PetscFunctionBegin;
+  if (!kept || !HybStorageHeld(hyb)) {
+    PetscCall(HybStorageFreeRetired(hyb));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  hyb->retired = NULL;
+  PetscCall(HybContainerGet((PetscObject)A, "HybRetired", &last)); /* of an earlier time */
+  if (last) {
+    while (last->next) last = last->next;
+    last->next = kept;
+  } else PetscCall(HybContainerCompose((PetscObject)A, "HybRetired", kept, HybRetiredDestroy));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybStorageGivenBack(Mat_SeqAIJHybridGPU *hyb)
 {
   PetscFunctionBegin;
