@@ -1,7 +1,9 @@
 /*
-  PCJACOBI and KSPCHEBYSHEV as the plugin registers them, beside PETSc's own creators, with the type in both runs: residuals and solutions to the last bit,
-  and the text of KSPView(). Several solves each: new values, a zero on the diagonal and away again, a reset, another type and back, noise told by option and by function, a null
-  space, an estimate that fails. Events tell whether the device did what PETSc's loops do: where the matrix is there, and only then.
+  PCJACOBI and KSPCHEBYSHEV as the plugin registers them, beside PETSc's own creators, with the type in both runs:
+  residuals and solutions to the last bit, and the text of KSPView(). Several solves each: new values, a zero on the
+  diagonal and away again, a reset, another type and back, noise told by option and by function, a null space, an
+  estimate that fails. Events tell whether the device did what PETSc's loops do: where the matrix is there, and only
+  then.
 
 TEST np=1,2
 TEST np=1,2 @emulated

@@ -1,9 +1,10 @@
 /*
   KSPCHEBYSHEV for matrices of the type: PETSc's own, without its one loop on the host.
 
-  For its estimate of eigenvalues it fills a vector with noise, a hash of each entry's number, on the host. The device makes the same numbers: for the length of the set-up PETSc is
-  told to start from the right-hand side, and that is a vector of noise. Afterwards it all is as PETSc left it, the estimator's right-hand side too: so residuals, eigenvalues and what
-  is viewed are the same to the last bit.
+  For its estimate of eigenvalues it fills a vector with noise, a hash of each entry's number, on the host. The device
+  makes the same numbers: for the length of the set-up PETSc is told to start from the right-hand side, and that is a
+  vector of noise. Afterwards it all is as PETSc left it, the estimator's right-hand side too: so residuals,
+  eigenvalues and what is viewed are the same to the last bit.
 
   Whether noise is wanted can be told and not asked: the option and the function that tell are watched.
 */
@@ -68,7 +69,8 @@ static PetscErrorCode KSPSetFromOptions_Chebyshev_Hyb(KSP ksp, HybKSPOptionItems
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Do the host's and the device's functions make the noise of this PETSc? Its header is that of the release that runs, which was checked at load. */
+/* Do the host's and the device's functions make the noise of this PETSc? Its header is that of the release that runs,
+   which was checked at load. */
 static PetscBool HybNoiseKnown(void)
 {
   static const PetscInt at[] = {0, 1, 65535, 65536, 1000003, 2147483646};
@@ -81,7 +83,8 @@ static PetscBool HybNoiseKnown(void)
   return PETSC_TRUE;
 }
 
-/* Is an estimate due that starts from noise, with an operator of ours that is on the device of at least one process? The same answer on all. */
+/* Is an estimate due that starts from noise, with an operator of ours that is on the device of at least one process?
+   The same answer on all. */
 static PetscErrorCode HybChebyshevLook(KSP ksp, HybChebyshev *c, PetscBool *lend)
 {
   KSP          estimator;

@@ -1,11 +1,13 @@
 /*
   PCJACOBI for matrices of the type: PETSc's own, without its one loop on the host.
 
-  Where it makes the reciprocals of a diagonal it looks for zeros among them on the host, which fetches the vector from the device and sends it back. The device looks
-  first: where there is no zero, PETSc is told for the length of that call not to look (PCJacobiSetFixDiagonal()). Where there is one, or options ask for something else, or the matrix is
+  Where it makes the reciprocals of a diagonal it looks for zeros among them on the host, which fetches the vector from
+  the device and sends it back. The device looks first: where there is no zero, PETSc is told for the length of that
+  call not to look (PCJacobiSetFixDiagonal()). Where there is one, or options ask for something else, or the matrix is
   another's, all is PETSc's. So the preconditioner is the same to the last bit.
 
-  PETSc makes them in two places: in the set-up, when they exist already, and in the first application. That one is wrapped until it has happened, and again after a reset.
+  PETSc makes them in two places: in the set-up, when they exist already, and in the first application. That one is
+  wrapped until it has happened, and again after a reset.
 */
 #include <petsc/private/pcimpl.h>
 #include <petscksp.h>
