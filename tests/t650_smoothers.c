@@ -6,9 +6,12 @@
   then.
 
 TEST np=1,2
-TEST np=1,2 @emulated
-TEST np=1 @emulated -mat_aijhybridgpu_smoothers 0
-TEST np=1 @emulated -mat_type aij
+TEST np=1 @emulated
+TEST np=2 @emulated -few
+TEST np=1 @emulated -few -mat_aijhybridgpu_smoothers 0
+TEST np=1 @emulated -few -mat_type aij
+
+  -few: zeros on the diagonal and Chebyshev with Jacobi alone; -case NAME: this one alone
 */
 #include "mattest.h"
 #include <petscdmda.h>
@@ -361,7 +364,7 @@ static PetscErrorCode TestFailure(void)
 
 int main(int argc, char **argv)
 {
-  PetscBool on = PETSC_TRUE, aij, cuda, only;
+  PetscBool on = PETSC_TRUE, aij, cuda, only, few = PETSC_FALSE;
   char      one[64];
   int       code = 0;
 
@@ -373,6 +376,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-mat_aijhybridgpu_smoothers", &on, NULL));
   PetscCall(MatTestOptionIs("-mat_type", MATAIJ, &aij));
   PetscCall(MatTestOptionIs("-mat_aijhybridgpu_backend", "cuda", &cuda));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-few", &few, NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-case", one, sizeof(one), &only));
   PetscCall(PetscFunctionListFind(PCList, PCJACOBI, &OurJacobi));
   PetscCall(PetscFunctionListFind(KSPList, KSPCHEBYSHEV, &OurChebyshev));
@@ -381,7 +385,7 @@ int main(int argc, char **argv)
   MatTestCheck(OurChebyshev && (OurChebyshev != KSPCreate_Chebyshev) == on, "chebyshev");
   Device = (PetscBool)(on && cuda && !aij);
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(cases); k++)
-    if (!only || !strcmp(one, cases[k].name)) PetscCall(TestCase(&cases[k]));
+    if (only ? !strcmp(one, cases[k].name) : !few || cases[k].kind == ZERO || !strcmp(cases[k].name, "chebyshev and jacobi")) PetscCall(TestCase(&cases[k]));
   PetscCall(TestFailure());
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());
