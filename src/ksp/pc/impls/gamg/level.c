@@ -358,11 +358,7 @@ PetscErrorCode HybGAMGOptProlongator(PC pc, Mat A, Mat *P)
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(PetscLogEventBegin(EVENT(OPT), 0, 0, 0, 0));
-  if (h->nsmooths && !(emax > 0)) {
-    PetscCall(PetscLogEventBegin(HYB_GAMGEstimate, A, 0, 0, 0));
-    PetscCall(HybGAMGEstimate(pc, A, &h->exec, &emin, &emax));
-    PetscCall(PetscLogEventEnd(HYB_GAMGEstimate, A, 0, 0, 0));
-  }
+  if (h->nsmooths && !(emax > 0)) PetscCall(HybGAMGEstimate(pc, A, &h->exec, &emin, &emax));
   mg->min_eigen_DinvA[l] = h->nsmooths && gamg->use_sa_esteig ? emin : 0;
   mg->max_eigen_DinvA[l] = h->nsmooths && gamg->use_sa_esteig ? emax : 0;
   if (h->nsmooths) {
