@@ -163,19 +163,20 @@ static PetscErrorCode HybEstimateByArnoldi(Mat A, const HybExec *x, PetscReal *e
 
 PetscErrorCode HybGAMGEstimate(PC pc, Mat A, const HybExec *x, PetscReal *emin, PetscReal *emax)
 {
-  PetscBool found = PETSC_FALSE;
+  PetscBool      found = PETSC_FALSE;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(HybEstimateIsPlain(A, x, &found));
   if (found) {
     PetscCall(PetscLogEventBegin(HYB_GAMGEstimate, A, 0, 0, 0));
-    PetscCall(HybEstimateByArnoldi(A, x, emin, emax, &found));
+    ierr = HybEstimateByArnoldi(A, x, emin, emax, &found);
     PetscCall(PetscLogEventEnd(HYB_GAMGEstimate, A, 0, 0, 0));
+    PetscCall(ierr);
   }
   if (!found) {
-    KSP            ksp;
-    Vec            b, u;
-    PetscErrorCode ierr;
+    KSP ksp;
+    Vec b, u;
 
     PetscCall(MatCreateVecs(A, &b, &u));
     PetscCall(KSPCreate(PetscObjectComm((PetscObject)A), &ksp));

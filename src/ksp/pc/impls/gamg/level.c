@@ -131,13 +131,27 @@ static PetscErrorCode HybGAMGNear(PC pc, HybGAMG *h, PetscInt n)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode HybGAMGLook(HybGAMG *h, Mat A, HybAggLook *look)
+{
+  HybCSR         csr;
+  HybArena       work;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&work, &h->exec));
+  PetscCall(HybMatGetCSR(A, &h->exec, PETSC_FALSE, &csr));
+  ierr = (*h->exec.backend->agg->look)(&h->exec, &work, &csr, look);
+  (void)HybArenaReset(&work);
+  PetscCall(HybMatRestoreCSR(A, &h->exec, &csr));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Is the level ours? *why is NULL if it is. */
 static PetscErrorCode HybGAMGDecide(PC pc, HybGAMG *h, Mat A, const char **why)
 {
   const PC_GAMG *gamg = HybGAMGData(pc);
   HybAggLook     look;
-  HybCSR         csr;
-  HybArena       work;
   PetscBool      seq;
   PetscInt       bs;
   PetscErrorCode ierr;
@@ -158,13 +172,9 @@ static PetscErrorCode HybGAMGDecide(PC pc, HybGAMG *h, Mat A, const char **why)
   else if (h->nsmooths < 0) *why = "the options ask for another prolongator";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscLogEventBegin(HYB_GAMGLook, A, 0, 0, 0));
-  PetscCall(HybArenaInit(&work, &h->exec));
-  PetscCall(HybMatGetCSR(A, &h->exec, PETSC_FALSE, &csr));
-  ierr = (*h->exec.backend->agg->look)(&h->exec, &work, &csr, &look);
-  (void)HybArenaReset(&work);
-  PetscCall(HybMatRestoreCSR(A, &h->exec, &csr));
-  PetscCall(ierr);
+  ierr = HybGAMGLook(h, A, &look);
   PetscCall(PetscLogEventEnd(HYB_GAMGLook, A, 0, 0, 0));
+  PetscCall(ierr);
   if (look.nodiagonal) *why = "rows without an entry of the diagonal";
   else if (!look.symmetric) *why = "a pattern that is not symmetric";
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -203,12 +213,28 @@ PetscErrorCode HybGAMGCreateGraph(PC pc, Mat A, Mat *G)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode HybGAMGAggregate(HybGAMG *h, Mat G)
+{
+  HybCSR         csr;
+  HybArena       work;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaReset(&h->keep));
+  PetscCall(HybArenaInit(&h->keep, &h->exec));
+  PetscCall(HybArenaInit(&work, &h->exec));
+  PetscCall(HybMatGetCSR(G, &h->exec, PETSC_FALSE, &csr));
+  ierr = (*h->exec.backend->agg->aggregates)(&h->exec, &h->keep, &work, &csr, h->hops, &h->agg);
+  (void)HybArenaReset(&work);
+  PetscCall(HybMatRestoreCSR(G, &h->exec, &csr));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybGAMGCoarsen(PC pc, Mat *G, PetscCoarsenData **lists)
 {
   const PetscLogEvent square = petsc_gamg_setup_matmat_events[HybGAMGData(pc)->current_level][0];
   HybGAMG            *h;
-  HybCSR              csr;
-  HybArena            work;
   PetscErrorCode      ierr;
 
   PetscFunctionBegin;
@@ -224,15 +250,9 @@ PetscErrorCode HybGAMGCoarsen(PC pc, Mat *G, PetscCoarsenData **lists)
     PetscCall(PetscLogEventEnd(square, 0, 0, 0, 0));
   }
   PetscCall(PetscLogEventBegin(HYB_GAMGAggregates, *G, 0, 0, 0));
-  PetscCall(HybArenaReset(&h->keep));
-  PetscCall(HybArenaInit(&h->keep, &h->exec));
-  PetscCall(HybArenaInit(&work, &h->exec));
-  PetscCall(HybMatGetCSR(*G, &h->exec, PETSC_FALSE, &csr));
-  ierr = (*h->exec.backend->agg->aggregates)(&h->exec, &h->keep, &work, &csr, h->hops, &h->agg);
-  (void)HybArenaReset(&work);
-  PetscCall(HybMatRestoreCSR(*G, &h->exec, &csr));
-  PetscCall(ierr);
+  ierr = HybGAMGAggregate(h, *G);
   PetscCall(PetscLogEventEnd(HYB_GAMGAggregates, *G, 0, 0, 0));
+  PetscCall(ierr);
   PetscCall(PetscInfo(pc, "%" PetscInt_FMT " aggregates of %" PetscInt_FMT " vertices, by %d hops in %d rounds\n", h->agg.nc, h->agg.n, h->hops, h->agg.rounds));
   PetscCall(PetscCDCreate(0, lists));
   PetscCall(PetscLogEventEnd(EVENT(MIS), 0, 0, 0, 0));
@@ -305,8 +325,8 @@ PetscErrorCode HybGAMGProlongator(PC pc, Mat A, PetscCoarsenData *lists, Mat *P)
   ierr = HybGAMGTentative(h, &work);
   if (!ierr && !h->nsmooths) ierr = HybGAMGUnsmoothed(h, &work, A, P);
   (void)HybArenaReset(&work);
-  PetscCall(ierr);
   PetscCall(PetscLogEventEnd(HYB_GAMGTentative, A, 0, 0, 0));
+  PetscCall(ierr);
   if (!*P) { /* for the driver, which asks for the block size */
     PetscCall(MatCreate(PetscObjectComm((PetscObject)A), P));
     PetscCall(MatSetSizes(*P, h->agg.n, h->agg.nc, h->agg.n, h->agg.nc));
@@ -362,16 +382,18 @@ PetscErrorCode HybGAMGOptProlongator(PC pc, Mat A, Mat *P)
   mg->min_eigen_DinvA[l] = h->nsmooths && gamg->use_sa_esteig ? emin : 0;
   mg->max_eigen_DinvA[l] = h->nsmooths && gamg->use_sa_esteig ? emax : 0;
   if (h->nsmooths) {
-    Mat smoothed;
+    Mat            smoothed = NULL;
+    PetscErrorCode ierr;
 
     PetscCheck(emax != 0.0, PetscObjectComm((PetscObject)pc), PETSC_ERR_PLIB, "The largest singular value of the operator with Jacobi, by which the prolongator is smoothed, was computed as zero (level %" PetscInt_FMT ", %" PetscInt_FMT " rows)", l, A->rmap->n);
     PetscCall(PetscLogEventBegin(EVENT(OPTSM), 0, 0, 0, 0));
     PetscCall(PetscLogEventBegin(matmat, 0, 0, 0, 0));
     PetscCall(PetscLogEventBegin(HYB_GAMGSmooth, A, 0, 0, 0));
-    PetscCall(HybGAMGSmoothed(h, A, emax, &smoothed));
+    ierr = HybGAMGSmoothed(h, A, emax, &smoothed);
+    PetscCall(PetscLogEventEnd(HYB_GAMGSmooth, A, 0, 0, 0));
+    PetscCall(ierr);
     PetscCall(MatDestroy(P));
     *P = smoothed;
-    PetscCall(PetscLogEventEnd(HYB_GAMGSmooth, A, 0, 0, 0));
     PetscCall(PetscLogEventEnd(matmat, 0, 0, 0, 0));
     PetscCall(PetscLogEventEnd(EVENT(OPTSM), 0, 0, 0, 0));
   }
