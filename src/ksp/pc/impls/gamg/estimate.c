@@ -17,11 +17,6 @@
 
   #define ESTIMATE_STEPS 10
   #define ESTIMATE_ROWS  200 /* with fewer, PETSc's KSP takes no longer, and in few dimensions the last steps are rounding */
-  #if PETSC_VERSION_LT(3, 23, 0)
-    #define HYB_CURRENT PETSC_DEFAULT
-  #else
-    #define HYB_CURRENT PETSC_CURRENT
-  #endif
 
 static PetscErrorCode HybEstimateByKSP(PC pc, Mat A, KSP ksp, Vec b, Vec x, PetscReal *emin, PetscReal *emax)
 {
@@ -43,7 +38,7 @@ static PetscErrorCode HybEstimateByKSP(PC pc, Mat A, KSP ksp, Vec b, Vec x, Pets
   PetscCall(KSPSetOperators(ksp, A, A));
   PetscCall(KSPGetPC(ksp, &jacobi));
   PetscCall(PCSetType(jacobi, PCJACOBI));
-  PetscCall(KSPSetTolerances(ksp, HYB_CURRENT, HYB_CURRENT, HYB_CURRENT, ESTIMATE_STEPS));
+  PetscCall(KSPSetTolerances(ksp, PETSC_DEFAULT, PETSC_DEFAULT, PETSC_DEFAULT, ESTIMATE_STEPS));
   PetscCall(KSPSetFromOptions(ksp));
   PetscCall(KSPSetComputeSingularValues(ksp, PETSC_TRUE));
   PetscCall(KSPSolve(ksp, b, x));

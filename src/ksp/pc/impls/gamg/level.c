@@ -23,8 +23,10 @@ static PetscErrorCode HybGAMGCopy(const HybExec *from, const HybExec *to, void *
   if (from->backend->device) {
     PetscCall(from->backend->copy(from, dst, src, bytes, to->backend->device ? HYB_COPY_DEVICE_TO_DEVICE : HYB_COPY_DEVICE_TO_HOST));
     PetscCall(from->backend->sync(from));
-  } else if (to->backend->device) PetscCall(to->backend->copy(to, dst, src, bytes, HYB_COPY_HOST_TO_DEVICE));
-  else PetscCall(PetscMemcpy(dst, src, bytes));
+  } else if (to->backend->device)
+    PetscCall(to->backend->copy(to, dst, src, bytes, HYB_COPY_HOST_TO_DEVICE));
+  else
+    PetscCall(PetscMemcpy(dst, src, bytes));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -92,8 +94,10 @@ PetscErrorCode HybGAMGCreateDefaultData(PC pc, Mat A)
   PetscCall(HybGAMGGet(pc, &h));
   PetscCall(HybGAMGHasNearNull(pc, A, &has));
   /* without reuse of the interpolation PETSc copies the data for the next setup */
-  if (has || !HybGAMGData(pc)->reuse_prol) PetscCall((*h->ops.createdefaultdata)(pc, A));
-  else PetscCall(HybGAMGDataDummy(pc, h, A->rmap->n));
+  if (has || !HybGAMGData(pc)->reuse_prol)
+    PetscCall((*h->ops.createdefaultdata)(pc, A));
+  else
+    PetscCall(HybGAMGDataDummy(pc, h, A->rmap->n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -101,7 +105,7 @@ PetscErrorCode HybGAMGCreateDefaultData(PC pc, Mat A)
 static PetscErrorCode HybGAMGNear(PC pc, HybGAMG *h, PetscInt n)
 {
   const HybExec host = {&HybBackendHost, NULL, HYB_MEM_HOST}, *from = &host;
-  const void   *src  = NULL;
+  const void   *src = NULL;
   HybArena      near;
   HybScalar    *b;
 
@@ -160,23 +164,31 @@ static PetscErrorCode HybGAMGDecide(PC pc, HybGAMG *h, Mat A, const char **why)
   *why = NULL;
   PetscCall(HybMatIsSeq(A, &seq));
   PetscCall(MatGetBlockSize(A, &bs));
-  if (!seq) *why = "the matrix is of another type";
-  else if (bs != 1) *why = "blocks of unknowns";
-  else if (gamg->data_cell_rows != 1 || gamg->data_cell_cols != 1) *why = "several near-null vectors";
-  else if (gamg->threshold[gamg->current_level] >= 0) *why = "a threshold for the graph";
+  if (!seq)
+    *why = "the matrix is of another type";
+  else if (bs != 1)
+    *why = "blocks of unknowns";
+  else if (gamg->data_cell_rows != 1 || gamg->data_cell_cols != 1)
+    *why = "several near-null vectors";
+  else if (gamg->threshold[gamg->current_level] >= 0)
+    *why = "a threshold for the graph";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybMatGetExec(A, &h->exec));
   if (!h->exec.backend->agg) h->exec = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
   PetscCall(HybGAMGWitness(pc, h, A, &h->hops, &h->nsmooths));
-  if (!h->hops) *why = "the options ask for other aggregates";
-  else if (h->nsmooths < 0) *why = "the options ask for another prolongator";
+  if (!h->hops)
+    *why = "the options ask for other aggregates";
+  else if (h->nsmooths < 0)
+    *why = "the options ask for another prolongator";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscLogEventBegin(HYB_GAMGLook, A, 0, 0, 0));
   ierr = HybGAMGLook(h, A, &look);
   PetscCall(PetscLogEventEnd(HYB_GAMGLook, A, 0, 0, 0));
   PetscCall(ierr);
-  if (look.nodiagonal) *why = "rows without an entry of the diagonal";
-  else if (!look.symmetric) *why = "a pattern that is not symmetric";
+  if (look.nodiagonal)
+    *why = "rows without an entry of the diagonal";
+  else if (!look.symmetric)
+    *why = "a pattern that is not symmetric";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
