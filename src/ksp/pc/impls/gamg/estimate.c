@@ -1,18 +1,22 @@
 /*
   The largest and the smallest singular value of D^-1 A on a Krylov space, by which PETSc damps the smoothing of the prolongator and sets its Chebyshev smoothers: ten steps of GMRES,
-  or of CG where A is known to be SPD, with Jacobi from the left, on PETSc's noise. This is PETSc's own KSP, with the same choices and under the same prefix as PETSc's code has it.
+  or of CG where A is known to be SPD, with Jacobi from the left, on PETSc's noise.
+
+  GMRES's are those of the Hessenberg matrix of Arnoldi's process, which the room of Krylov's vectors builds where A is, with one wait at its end: classical Gram-Schmidt in one
+  pass, as PETSc has it, so that both agree to rounding. Where more can play a role (options for this KSP, a null space, CG, a process that breaks down) and where n is small, PETSc's own
+  KSP does it, with the same choices and under the same prefix as PETSc's code.
+
+  The singular values are found by one-sided Jacobi rotations (M. R. Hestenes, Inversion of matrices by biorthogonalization and related results, J. SIAM 6, 1958), to a few units of
+  the last place: the plugin links no LAPACK.
 */
 #include "gamgimpl.h"
 
 #if HYB_GAMG
   #include <petsc/private/kspimpl.h>
+  #include "aijhybridgpu/private/hybkrylov.h"
 
   #define ESTIMATE_STEPS 10
-  #if PETSC_VERSION_LT(3, 23, 0)
-    #define HYB_CURRENT PETSC_DEFAULT
-  #else
-    #define HYB_CURRENT PETSC_CURRENT
-  #endif
+  #define ESTIMATE_ROWS  200 /* with fewer, PETSc's KSP takes no longer, and in few dimensions the last steps are rounding */
 
 static PetscErrorCode HybEstimateByKSP(PC pc, Mat A, KSP ksp, Vec b, Vec x, PetscReal *emin, PetscReal *emax)
 {
@@ -34,7 +38,7 @@ static PetscErrorCode HybEstimateByKSP(PC pc, Mat A, KSP ksp, Vec b, Vec x, Pets
   PetscCall(KSPSetOperators(ksp, A, A));
   PetscCall(KSPGetPC(ksp, &jacobi));
   PetscCall(PCSetType(jacobi, PCJACOBI));
-  PetscCall(KSPSetTolerances(ksp, HYB_CURRENT, HYB_CURRENT, HYB_CURRENT, ESTIMATE_STEPS));
+  PetscCall(KSPSetTolerances(ksp, PETSC_DEFAULT, PETSC_DEFAULT, PETSC_DEFAULT, ESTIMATE_STEPS));
   PetscCall(KSPSetFromOptions(ksp));
   PetscCall(KSPSetComputeSingularValues(ksp, PETSC_TRUE));
   PetscCall(KSPSolve(ksp, b, x));
@@ -43,20 +47,140 @@ static PetscErrorCode HybEstimateByKSP(PC pc, Mat A, KSP ksp, Vec b, Vec x, Pets
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybGAMGEstimate(PC pc, Mat A, const HybExec *x, PetscReal *emin, PetscReal *emax)
+/* May the process be run without PETSc's KSP? */
+static PetscErrorCode HybEstimateIsPlain(Mat A, const HybExec *x, PetscBool *plain)
 {
-  KSP            ksp;
-  Vec            b, u;
+  MatNullSpace null;
+  PetscBool    set, spd;
+  char        *all = NULL;
+
+  PetscFunctionBegin;
+  *plain = PETSC_FALSE;
+  if (!x->backend->krylov || A->rmap->n < ESTIMATE_ROWS) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatGetNullSpace(A, &null));
+  PetscCall(MatIsSPDKnown(A, &set, &spd));
+  if (null || (set && spd)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscOptionsGetAll(NULL, &all)); /* under whatever prefix */
+  *plain = (PetscBool)!strstr(all, "pc_gamg_esteig_");
+  PetscCall(PetscFree(all));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* H: the Hessenberg matrix of all steps; *done: how many there were */
+static PetscErrorCode HybEstimateArnoldi(const HybExec *x, HybArena *work, const HybCSR *A, PetscScalar *H, PetscInt *done)
+{
+  const HybKrylovOps *ops = x->backend->krylov;
+  HybScalar          *dinv, *b;
+  PetscCount          zeros;
+  HybSpMV             mult;
+  PetscErrorCode      ierr, second;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(work, HYB_WORK(x), A->m, sizeof(*dinv), &dinv));
+  PetscCall(HybArenaAlloc(work, HYB_WORK(x), A->m, sizeof(*b), &b));
+  PetscCall((*x->backend->csr->getdiagonal)(x, A, dinv));
+  PetscCall((*ops->reciprocal)(x, work, A->m, dinv, 1.0, dinv, &zeros)); /* PCJACOBI takes 1 for a zero */
+  PetscCall((*ops->noise)(x, 0, A->m, b));
+  PetscCall(HybSpMVInit(&mult, x, "auto", 1));
+  ierr = HybSpMVSetUp(&mult, A);
+  if (!ierr) ierr = HybKrylovArnoldi(&mult, work, A, dinv, b, ESTIMATE_STEPS, H, done);
+  second = HybSpMVDestroy(&mult);
+  PetscCall(ierr);
+  PetscCall(second);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Rotates the columns of the m x n matrix H by pairs until all are orthogonal: their norms are its singular values */
+static void HybSingularValues(PetscInt m, PetscInt n, PetscScalar *H, PetscReal *smallest, PetscReal *largest)
+{
+  PetscBool moved = PETSC_TRUE;
+
+  for (int sweep = 0; sweep < 60 && moved; sweep++) { /* about seven are needed */
+    moved = PETSC_FALSE;
+    for (PetscInt p = 0; p < n; p++) {
+      for (PetscInt q = p + 1; q < n; q++) {
+        PetscScalar *x = H + p * m, *y = H + q * m;
+        PetscReal    xx = 0, yy = 0, xy = 0, zeta, t, c;
+
+        for (PetscInt k = 0; k < m; k++) {
+          xx += x[k] * x[k];
+          yy += y[k] * y[k];
+          xy += x[k] * y[k];
+        }
+        if (PetscAbsReal(xy) <= PETSC_MACHINE_EPSILON * PetscSqrtReal(xx) * PetscSqrtReal(yy)) continue;
+        moved = PETSC_TRUE;
+        zeta  = (yy - xx) / (2 * xy);
+        t     = (zeta < 0 ? -1 : 1) / (PetscAbsReal(zeta) + PetscSqrtReal(1 + zeta * zeta));
+        c     = 1 / PetscSqrtReal(1 + t * t);
+        for (PetscInt k = 0; k < m; k++) {
+          const PetscScalar old = x[k];
+
+          x[k] = c * old - c * t * y[k];
+          y[k] = c * t * old + c * y[k];
+        }
+      }
+    }
+  }
+  *smallest = PETSC_MAX_REAL;
+  *largest  = 0;
+  for (PetscInt p = 0; p < n; p++) {
+    PetscReal norm = 0;
+
+    for (PetscInt k = 0; k < m; k++) norm += H[p * m + k] * H[p * m + k];
+    norm      = PetscSqrtReal(norm);
+    *smallest = PetscMin(*smallest, norm);
+    *largest  = PetscMax(*largest, norm);
+  }
+}
+
+/* *found: the process was run to its end, and gave two numbers above 0 */
+static PetscErrorCode HybEstimateByArnoldi(Mat A, const HybExec *x, PetscReal *emin, PetscReal *emax, PetscBool *found)
+{
+  PetscScalar    H[(ESTIMATE_STEPS + 1) * ESTIMATE_STEPS];
+  HybCSR         csr;
+  HybArena       work;
+  PetscInt       done = 0;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(MatCreateVecs(A, &b, &u));
-  PetscCall(KSPCreate(PetscObjectComm((PetscObject)A), &ksp));
-  ierr = HybEstimateByKSP(pc, A, ksp, b, u, emin, emax);
-  (void)KSPDestroy(&ksp);
-  (void)VecDestroy(&b);
-  (void)VecDestroy(&u);
+  *found = PETSC_FALSE;
+  PetscCall(HybArenaInit(&work, x));
+  PetscCall(HybMatGetCSR(A, x, PETSC_TRUE, &csr));
+  ierr = HybEstimateArnoldi(x, &work, &csr, H, &done);
+  (void)HybArenaReset(&work);
+  PetscCall(HybMatRestoreCSR(A, x, &csr));
   PetscCall(ierr);
+  if (done < ESTIMATE_STEPS) PetscFunctionReturn(PETSC_SUCCESS);
+  HybSingularValues(ESTIMATE_STEPS + 1, ESTIMATE_STEPS, H, emin, emax);
+  *found = (PetscBool)(*emin > 0 && !PetscIsInfOrNanReal(*emin) && !PetscIsInfOrNanReal(*emax));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybGAMGEstimate(PC pc, Mat A, const HybExec *x, PetscReal *emin, PetscReal *emax)
+{
+  PetscBool      found = PETSC_FALSE;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybEstimateIsPlain(A, x, &found));
+  if (found) {
+    PetscCall(PetscLogEventBegin(HYB_GAMGEstimate, A, 0, 0, 0));
+    ierr = HybEstimateByArnoldi(A, x, emin, emax, &found);
+    PetscCall(PetscLogEventEnd(HYB_GAMGEstimate, A, 0, 0, 0));
+    PetscCall(ierr);
+  }
+  if (!found) {
+    KSP ksp;
+    Vec b, u;
+
+    PetscCall(MatCreateVecs(A, &b, &u));
+    PetscCall(KSPCreate(PetscObjectComm((PetscObject)A), &ksp));
+    ierr = HybEstimateByKSP(pc, A, ksp, b, u, emin, emax);
+    (void)KSPDestroy(&ksp);
+    (void)VecDestroy(&b);
+    (void)VecDestroy(&u);
+    PetscCall(ierr);
+  }
   PetscCall(PetscInfo(pc, "Smooth P0: max eigen=%e min=%e PC=%s\n", (double)*emax, (double)*emin, PCJACOBI));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -23,8 +23,10 @@ static PetscErrorCode HybGAMGCopy(const HybExec *from, const HybExec *to, void *
   if (from->backend->device) {
     PetscCall(from->backend->copy(from, dst, src, bytes, to->backend->device ? HYB_COPY_DEVICE_TO_DEVICE : HYB_COPY_DEVICE_TO_HOST));
     PetscCall(from->backend->sync(from));
-  } else if (to->backend->device) PetscCall(to->backend->copy(to, dst, src, bytes, HYB_COPY_HOST_TO_DEVICE));
-  else PetscCall(PetscMemcpy(dst, src, bytes));
+  } else if (to->backend->device)
+    PetscCall(to->backend->copy(to, dst, src, bytes, HYB_COPY_HOST_TO_DEVICE));
+  else
+    PetscCall(PetscMemcpy(dst, src, bytes));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -92,8 +94,10 @@ PetscErrorCode HybGAMGCreateDefaultData(PC pc, Mat A)
   PetscCall(HybGAMGGet(pc, &h));
   PetscCall(HybGAMGHasNearNull(pc, A, &has));
   /* without reuse of the interpolation PETSc copies the data for the next setup */
-  if (has || !HybGAMGData(pc)->reuse_prol) PetscCall((*h->ops.createdefaultdata)(pc, A));
-  else PetscCall(HybGAMGDataDummy(pc, h, A->rmap->n));
+  if (has || !HybGAMGData(pc)->reuse_prol)
+    PetscCall((*h->ops.createdefaultdata)(pc, A));
+  else
+    PetscCall(HybGAMGDataDummy(pc, h, A->rmap->n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -101,7 +105,7 @@ PetscErrorCode HybGAMGCreateDefaultData(PC pc, Mat A)
 static PetscErrorCode HybGAMGNear(PC pc, HybGAMG *h, PetscInt n)
 {
   const HybExec host = {&HybBackendHost, NULL, HYB_MEM_HOST}, *from = &host;
-  const void   *src  = NULL;
+  const void   *src = NULL;
   HybArena      near;
   HybScalar    *b;
 
@@ -131,13 +135,27 @@ static PetscErrorCode HybGAMGNear(PC pc, HybGAMG *h, PetscInt n)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode HybGAMGLook(HybGAMG *h, Mat A, HybAggLook *look)
+{
+  HybCSR         csr;
+  HybArena       work;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&work, &h->exec));
+  PetscCall(HybMatGetCSR(A, &h->exec, PETSC_FALSE, &csr));
+  ierr = (*h->exec.backend->agg->look)(&h->exec, &work, &csr, look);
+  (void)HybArenaReset(&work);
+  PetscCall(HybMatRestoreCSR(A, &h->exec, &csr));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Is the level ours? *why is NULL if it is. */
 static PetscErrorCode HybGAMGDecide(PC pc, HybGAMG *h, Mat A, const char **why)
 {
   const PC_GAMG *gamg = HybGAMGData(pc);
   HybAggLook     look;
-  HybCSR         csr;
-  HybArena       work;
   PetscBool      seq;
   PetscInt       bs;
   PetscErrorCode ierr;
@@ -146,27 +164,31 @@ static PetscErrorCode HybGAMGDecide(PC pc, HybGAMG *h, Mat A, const char **why)
   *why = NULL;
   PetscCall(HybMatIsSeq(A, &seq));
   PetscCall(MatGetBlockSize(A, &bs));
-  if (!seq) *why = "the matrix is of another type";
-  else if (bs != 1) *why = "blocks of unknowns";
-  else if (gamg->data_cell_rows != 1 || gamg->data_cell_cols != 1) *why = "several near-null vectors";
-  else if (gamg->threshold[gamg->current_level] >= 0) *why = "a threshold for the graph";
+  if (!seq)
+    *why = "the matrix is of another type";
+  else if (bs != 1)
+    *why = "blocks of unknowns";
+  else if (gamg->data_cell_rows != 1 || gamg->data_cell_cols != 1)
+    *why = "several near-null vectors";
+  else if (gamg->threshold[gamg->current_level] >= 0)
+    *why = "a threshold for the graph";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybMatGetExec(A, &h->exec));
   if (!h->exec.backend->agg) h->exec = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
   PetscCall(HybGAMGWitness(pc, h, A, &h->hops, &h->nsmooths));
-  if (!h->hops) *why = "the options ask for other aggregates";
-  else if (h->nsmooths < 0) *why = "the options ask for another prolongator";
+  if (!h->hops)
+    *why = "the options ask for other aggregates";
+  else if (h->nsmooths < 0)
+    *why = "the options ask for another prolongator";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscLogEventBegin(HYB_GAMGLook, A, 0, 0, 0));
-  PetscCall(HybArenaInit(&work, &h->exec));
-  PetscCall(HybMatGetCSR(A, &h->exec, PETSC_FALSE, &csr));
-  ierr = (*h->exec.backend->agg->look)(&h->exec, &work, &csr, &look);
-  (void)HybArenaReset(&work);
-  PetscCall(HybMatRestoreCSR(A, &h->exec, &csr));
-  PetscCall(ierr);
+  ierr = HybGAMGLook(h, A, &look);
   PetscCall(PetscLogEventEnd(HYB_GAMGLook, A, 0, 0, 0));
-  if (look.nodiagonal) *why = "rows without an entry of the diagonal";
-  else if (!look.symmetric) *why = "a pattern that is not symmetric";
+  PetscCall(ierr);
+  if (look.nodiagonal)
+    *why = "rows without an entry of the diagonal";
+  else if (!look.symmetric)
+    *why = "a pattern that is not symmetric";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -203,12 +225,28 @@ PetscErrorCode HybGAMGCreateGraph(PC pc, Mat A, Mat *G)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode HybGAMGAggregate(HybGAMG *h, Mat G)
+{
+  HybCSR         csr;
+  HybArena       work;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaReset(&h->keep));
+  PetscCall(HybArenaInit(&h->keep, &h->exec));
+  PetscCall(HybArenaInit(&work, &h->exec));
+  PetscCall(HybMatGetCSR(G, &h->exec, PETSC_FALSE, &csr));
+  ierr = (*h->exec.backend->agg->aggregates)(&h->exec, &h->keep, &work, &csr, h->hops, &h->agg);
+  (void)HybArenaReset(&work);
+  PetscCall(HybMatRestoreCSR(G, &h->exec, &csr));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybGAMGCoarsen(PC pc, Mat *G, PetscCoarsenData **lists)
 {
   const PetscLogEvent square = petsc_gamg_setup_matmat_events[HybGAMGData(pc)->current_level][0];
   HybGAMG            *h;
-  HybCSR              csr;
-  HybArena            work;
   PetscErrorCode      ierr;
 
   PetscFunctionBegin;
@@ -224,15 +262,9 @@ PetscErrorCode HybGAMGCoarsen(PC pc, Mat *G, PetscCoarsenData **lists)
     PetscCall(PetscLogEventEnd(square, 0, 0, 0, 0));
   }
   PetscCall(PetscLogEventBegin(HYB_GAMGAggregates, *G, 0, 0, 0));
-  PetscCall(HybArenaReset(&h->keep));
-  PetscCall(HybArenaInit(&h->keep, &h->exec));
-  PetscCall(HybArenaInit(&work, &h->exec));
-  PetscCall(HybMatGetCSR(*G, &h->exec, PETSC_FALSE, &csr));
-  ierr = (*h->exec.backend->agg->aggregates)(&h->exec, &h->keep, &work, &csr, h->hops, &h->agg);
-  (void)HybArenaReset(&work);
-  PetscCall(HybMatRestoreCSR(*G, &h->exec, &csr));
-  PetscCall(ierr);
+  ierr = HybGAMGAggregate(h, *G);
   PetscCall(PetscLogEventEnd(HYB_GAMGAggregates, *G, 0, 0, 0));
+  PetscCall(ierr);
   PetscCall(PetscInfo(pc, "%" PetscInt_FMT " aggregates of %" PetscInt_FMT " vertices, by %d hops in %d rounds\n", h->agg.nc, h->agg.n, h->hops, h->agg.rounds));
   PetscCall(PetscCDCreate(0, lists));
   PetscCall(PetscLogEventEnd(EVENT(MIS), 0, 0, 0, 0));
@@ -305,8 +337,8 @@ PetscErrorCode HybGAMGProlongator(PC pc, Mat A, PetscCoarsenData *lists, Mat *P)
   ierr = HybGAMGTentative(h, &work);
   if (!ierr && !h->nsmooths) ierr = HybGAMGUnsmoothed(h, &work, A, P);
   (void)HybArenaReset(&work);
-  PetscCall(ierr);
   PetscCall(PetscLogEventEnd(HYB_GAMGTentative, A, 0, 0, 0));
+  PetscCall(ierr);
   if (!*P) { /* for the driver, which asks for the block size */
     PetscCall(MatCreate(PetscObjectComm((PetscObject)A), P));
     PetscCall(MatSetSizes(*P, h->agg.n, h->agg.nc, h->agg.n, h->agg.nc));
@@ -358,24 +390,22 @@ PetscErrorCode HybGAMGOptProlongator(PC pc, Mat A, Mat *P)
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(PetscLogEventBegin(EVENT(OPT), 0, 0, 0, 0));
-  if (h->nsmooths && !(emax > 0)) {
-    PetscCall(PetscLogEventBegin(HYB_GAMGEstimate, A, 0, 0, 0));
-    PetscCall(HybGAMGEstimate(pc, A, &h->exec, &emin, &emax));
-    PetscCall(PetscLogEventEnd(HYB_GAMGEstimate, A, 0, 0, 0));
-  }
+  if (h->nsmooths && !(emax > 0)) PetscCall(HybGAMGEstimate(pc, A, &h->exec, &emin, &emax));
   mg->min_eigen_DinvA[l] = h->nsmooths && gamg->use_sa_esteig ? emin : 0;
   mg->max_eigen_DinvA[l] = h->nsmooths && gamg->use_sa_esteig ? emax : 0;
   if (h->nsmooths) {
-    Mat smoothed;
+    Mat            smoothed = NULL;
+    PetscErrorCode ierr;
 
     PetscCheck(emax != 0.0, PetscObjectComm((PetscObject)pc), PETSC_ERR_PLIB, "The largest singular value of the operator with Jacobi, by which the prolongator is smoothed, was computed as zero (level %" PetscInt_FMT ", %" PetscInt_FMT " rows)", l, A->rmap->n);
     PetscCall(PetscLogEventBegin(EVENT(OPTSM), 0, 0, 0, 0));
     PetscCall(PetscLogEventBegin(matmat, 0, 0, 0, 0));
     PetscCall(PetscLogEventBegin(HYB_GAMGSmooth, A, 0, 0, 0));
-    PetscCall(HybGAMGSmoothed(h, A, emax, &smoothed));
+    ierr = HybGAMGSmoothed(h, A, emax, &smoothed);
+    PetscCall(PetscLogEventEnd(HYB_GAMGSmooth, A, 0, 0, 0));
+    PetscCall(ierr);
     PetscCall(MatDestroy(P));
     *P = smoothed;
-    PetscCall(PetscLogEventEnd(HYB_GAMGSmooth, A, 0, 0, 0));
     PetscCall(PetscLogEventEnd(matmat, 0, 0, 0, 0));
     PetscCall(PetscLogEventEnd(EVENT(OPTSM), 0, 0, 0, 0));
   }

@@ -148,7 +148,7 @@ static PetscErrorCode HybWitnessSmooth(PC pc, const struct _PCGAMGOps *ops, Mat 
   const PetscReal emax = gamg->emax, emin = gamg->emin, dmax = mg->max_eigen_DinvA[l], dmin = mg->min_eigen_DinvA[l];
   HybScalar      *q, *coarse;
   HybCSR          P0, P1;
-  Mat             P = NULL;
+  Mat             P    = NULL;
   PetscBool       same = PETSC_FALSE;
   PetscErrorCode  ierr;
 
@@ -205,8 +205,10 @@ static PetscErrorCode HybWitnessEvents(PC pc, PetscBool off)
 
   PetscFunctionBegin;
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(events); k++)
-    if (off) PetscCall(PetscLogEventDeactivatePush(events[k]));
-    else PetscCall(PetscLogEventDeactivatePop(events[k]));
+    if (off)
+      PetscCall(PetscLogEventDeactivatePush(events[k]));
+    else
+      PetscCall(PetscLogEventDeactivatePop(events[k]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

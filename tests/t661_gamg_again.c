@@ -1,0 +1,288 @@
+/*
+  PCGAMG on the type beside PCGAMG on MATAIJ: setups again with new values, new entries, another matrix; types set again,
+  coordinates, prefixes, PCs side by side; errors and failed allocations in the middle of a setup. An older PETSc, where
+  the plugin replaces nothing, cannot do some of this by itself: there it is skipped.
+
+TEST np=1 -mat_aijhybridgpu_backend host
+TEST np=1 @emulated -short
+
+-short: less of it, and no failed allocations.
+*/
+#include "gamgtest.h"
+
+/* two solvers, set up now, and how many levels ran here */
+static PetscErrorCode SetUpBoth(KSP a, KSP h, Way way, PetscReal tol, const char *what)
+{
+  PC       pa, ph;
+  PetscInt before, nlevels;
+
+  PetscFunctionBeginUser;
+  PetscCall(KSPGetPC(a, &pa));
+  PetscCall(KSPGetPC(h, &ph));
+  PetscCall(KSPSetUp(a));
+  PetscCall(Levels(&before));
+  PetscCall(KSPSetUp(h));
+  PetscCall(SameHierarchy(pa, ph, tol, what, &nlevels));
+  PetscCall(CheckWay(way, before, nlevels, what));
+  PetscCall(Solve(a, h, what));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* values of both change in the same way, so that other eigenvalues come out */
+static PetscErrorCode Change(Mat A, PetscInt step)
+{
+  Vec      d;
+  PetscInt start, end;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreateVecs(A, &d, NULL));
+  PetscCall(VecGetOwnershipRange(d, &start, &end));
+  for (PetscInt r = start; r < end; r++) PetscCall(VecSetValue(d, r, 1.0 + (PetscReal)((r * (7 + step)) % 13) / 10, INSERT_VALUES));
+  PetscCall(VecAssemblyBegin(d));
+  PetscCall(VecAssemblyEnd(d));
+  PetscCall(MatDiagonalScale(A, d, d));
+  PetscCall(VecDestroy(&d));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TestAgain(const char *options, Way renewed)
+{
+  Mat S, A, H, A2, H2;
+  KSP a, h;
+  PC  pa, ph;
+
+  PetscFunctionBeginUser;
+  MatTestName = "setup again";
+  PetscCall(Options(options, PETSC_TRUE));
+  PetscCall(Grid(2, 40, LAPLACE, &S));
+  PetscCall(OfType(S, MATAIJ, &A));
+  PetscCall(OfType(S, "aijhybridgpu", &H));
+  PetscCall(MatDestroy(&S));
+  PetscCall(Random(1600, 5, 3, PETSC_TRUE, 1.0, &S));
+  PetscCall(OfType(S, MATAIJ, &A2));
+  PetscCall(OfType(S, "aijhybridgpu", &H2));
+  PetscCall(Solver(A, &a));
+  PetscCall(Solver(H, &h));
+  PetscCall(KSPGetPC(a, &pa));
+  PetscCall(KSPGetPC(h, &ph));
+  PetscCall(SetUpBoth(a, h, ALL, LOOSE, "the first"));
+  for (PetscInt step = 0; step < 2; step++) {
+    PetscCall(Change(A, step));
+    PetscCall(Change(H, step));
+    PetscCall(KSPSetOperators(a, A, A));
+    PetscCall(KSPSetOperators(h, H, H));
+    PetscCall(SetUpBoth(a, h, renewed, LOOSE, "new values"));
+  }
+  PetscCall(SameView(a, h, "new values"));
+  PetscCall(PCReset(pa)); /* another matrix of the same sizes: PETSc does not look at its pattern */
+  PetscCall(PCReset(ph));
+  PetscCall(KSPSetOperators(a, A2, A2));
+  PetscCall(KSPSetOperators(h, H2, H2));
+  PetscCall(SetUpBoth(a, h, ALL, LOOSE, "another matrix"));
+  PetscCall(KSPReset(a));
+  PetscCall(KSPReset(h));
+  PetscCall(KSPSetOperators(a, A, A));
+  PetscCall(KSPSetOperators(h, H, H));
+  PetscCall(SetUpBoth(a, h, ALL, LOOSE, "after KSPReset()"));
+  PetscCall(MatSetOption(A, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatSetOption(H, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatSetOption(H, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  for (PetscInt r = 0; r < 300; r += 3) {
+    for (int k = 0; k < 2; k++) {
+      PetscCall(MatSetValue(k ? H : A, r, r + 700, -0.3, INSERT_VALUES));
+      PetscCall(MatSetValue(k ? H : A, r + 700, r, -0.3, INSERT_VALUES));
+    }
+  }
+  for (int k = 0; k < 2; k++) {
+    PetscCall(MatAssemblyBegin(k ? H : A, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatAssemblyEnd(k ? H : A, MAT_FINAL_ASSEMBLY));
+  }
+  PetscCall(KSPSetOperators(a, A, A));
+  PetscCall(KSPSetOperators(h, H, H));
+  PetscCall(SetUpBoth(a, h, ALL, LOOSE, "new entries"));
+  PetscCall(PCGAMGSetType(pa, PCGAMGAGG));
+  PetscCall(PCGAMGSetType(ph, PCGAMGAGG));
+  PetscCall(PCGAMGSetType(ph, PCGAMGCLASSICAL));
+  PetscCall(PCGAMGSetType(ph, PCGAMGAGG));
+  PetscCall(PCReset(pa));
+  PetscCall(PCReset(ph));
+  PetscCall(KSPSetOperators(a, A, A));
+  PetscCall(KSPSetOperators(h, H, H));
+  PetscCall(KSPSetFromOptions(a));
+  PetscCall(KSPSetFromOptions(h));
+  PetscCall(SetUpBoth(a, h, ALL, LOOSE, "PCGAMGSetType() again"));
+  PetscCall(PCSetType(ph, PCJACOBI));
+  PetscCall(PCSetType(ph, PCGAMG));
+  PetscCall(PCSetType(pa, PCJACOBI));
+  PetscCall(PCSetType(pa, PCGAMG));
+  PetscCall(KSPSetFromOptions(a));
+  PetscCall(KSPSetFromOptions(h));
+  PetscCall(SetUpBoth(a, h, ALL, LOOSE, "PCSetType() away and back"));
+  PetscCall(KSPDestroy(&a));
+  PetscCall(KSPDestroy(&h));
+  PetscCall(MatDestroy(&S));
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&H));
+  PetscCall(MatDestroy(&A2));
+  PetscCall(MatDestroy(&H2));
+  PetscCall(Options(options, PETSC_FALSE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* coordinates, which PETSc makes near-null vectors of; a PC that never sees its options; one under a prefix */
+static PetscErrorCode TestOthers(void)
+{
+  Mat       S, A, H;
+  PetscReal coords[1600];
+
+  PetscFunctionBeginUser;
+  MatTestName = "other ways";
+  PetscCall(Grid(2, 40, LAPLACE, &S));
+  PetscCall(OfType(S, MATAIJ, &A));
+  PetscCall(OfType(S, "aijhybridgpu", &H));
+  for (PetscInt r = 0; r < 1600; r++) coords[r] = (PetscReal)(r % 40);
+  for (int which = 0; which < 3; which++) {
+    KSP         a, h, ksp[2];
+    const char *what[] = {"coordinates", "without options", "under a prefix, switched off"};
+
+    PetscCall(Options("-x_pc_gamg_aijhybridgpu 0", PETSC_TRUE));
+    PetscCall(Solver(A, &a));
+    PetscCall(Solver(H, &h));
+    ksp[0] = a;
+    ksp[1] = h;
+    for (int k = 0; k < 2; k++) {
+      PC pc;
+
+      PetscCall(KSPGetPC(ksp[k], &pc));
+      PetscCall(PCSetOperators(pc, k ? H : A, k ? H : A));
+      if (which == 0) PetscCall(PCSetCoordinates(pc, 1, 1600, coords));
+      if (which == 1) {
+        PetscCall(PCSetType(pc, PCNONE));
+        PetscCall(PCSetType(pc, PCGAMG));
+      }
+      if (which == 2) {
+        PetscCall(KSPSetOptionsPrefix(ksp[k], "x_"));
+        PetscCall(KSPSetFromOptions(ksp[k]));
+      }
+    }
+    PetscCall(SetUpBoth(a, h, which == 2 ? NONE : ALL, LOOSE, what[which]));
+    PetscCall(KSPDestroy(&a));
+    PetscCall(KSPDestroy(&h));
+    PetscCall(Options("-x_pc_gamg_aijhybridgpu 0", PETSC_FALSE));
+  }
+  PetscCall(MatDestroy(&S));
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&H));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* An error in the middle of a setup, then the same PC again */
+static PetscErrorCode TestError(void)
+{
+  Mat            S, A, H;
+  KSP            a, h;
+  PetscErrorCode ierr;
+
+  PetscFunctionBeginUser;
+  MatTestName = "error";
+  PetscCall(Grid(2, 40, LAPLACE, &S));
+  PetscCall(OfType(S, MATAIJ, &A));
+  PetscCall(OfType(S, "aijhybridgpu", &H));
+  PetscCall(Solver(A, &a));
+  PetscCall(Solver(H, &h));
+  PetscCall(Options("-pc_gamg_esteig_ksp_type nosuch", PETSC_TRUE));
+  PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+  ierr = KSPSetUp(h);
+  PetscCall(PetscPopErrorHandler());
+  Check3((PetscBool)(ierr == PETSC_ERR_ARG_UNKNOWN_TYPE), "an unknown type of KSP is an error", "", "", __LINE__);
+  PetscCall(Options("-pc_gamg_esteig_ksp_type nosuch", PETSC_FALSE));
+  PetscCall(SetUpBoth(a, h, ALL, LOOSE, "after an error"));
+  PetscCall(KSPDestroy(&a));
+  PetscCall(KSPDestroy(&h));
+  PetscCall(MatDestroy(&S));
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&H));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Every allocation of ours that a setup makes fails once: an error each time, and after it the same PC does its setup */
+static struct {
+  PetscErrorCode (*malloc)(size_t, PetscBool, int, const char[], const char[], void **);
+  int count, target;
+} F;
+
+static PetscErrorCode Malloc(size_t bytes, PetscBool clear, int line, const char func[], const char file[], void **ptr)
+{
+  if (file && (strstr(file, "impls/gamg/level.c") || strstr(file, "impls/gamg/witness.c") || strstr(file, "impls/gamg/estimate.c") || strstr(file, "src/sparse/")) && !strstr(file, "petsc-") && ++F.count == F.target) {
+    *ptr = NULL;
+    return PetscError(PETSC_COMM_SELF, line, func, file, PETSC_ERR_MEM, PETSC_ERROR_INITIAL, "injected");
+  }
+  return (*F.malloc)(bytes, clear, line, func, file, ptr);
+}
+
+static PetscErrorCode TestFaults(PetscInt every)
+{
+  Mat S, A, H;
+  KSP a;
+  int failed = 0;
+
+  PetscFunctionBeginUser;
+  MatTestName = "faults";
+  PetscCall(Grid(2, 25, LAPLACE, &S));
+  PetscCall(AttachVectors(S, 1));
+  PetscCall(OfType(S, MATAIJ, &A));
+  PetscCall(OfType(S, "aijhybridgpu", &H));
+  PetscCall(Solver(A, &a));
+  for (int target = 1; target < 4000; target += failed < 16 ? 1 : (int)every) {
+    KSP            h;
+    PetscErrorCode ierr;
+
+    PetscCall(Solver(H, &h));
+    F.count  = 0;
+    F.target = target;
+    F.malloc = PetscTrMalloc;
+    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+    PetscTrMalloc = Malloc;
+    ierr          = KSPSetUp(h);
+    PetscTrMalloc = F.malloc;
+    PetscCall(PetscPopErrorHandler());
+    if (!ierr) { /* the setup has no more allocations */
+      PetscCall(KSPDestroy(&h));
+      break;
+    }
+    failed++;
+    Check3((PetscBool)(ierr == PETSC_ERR_MEM), "a failed allocation is an error", "", "", __LINE__);
+    PetscCall(SetUpBoth(a, h, ALL, LOOSE, "after a failed allocation"));
+    PetscCall(KSPDestroy(&h));
+  }
+  Check3((PetscBool)(failed > 10), "allocations failed", "", "", __LINE__);
+  PetscCall(KSPDestroy(&a));
+  PetscCall(MatDestroy(&S));
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&H));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  PetscInt  only = -1;
+  PetscBool few  = PETSC_FALSE;
+  int       code = 1;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
+  PetscCall(Begin(&only, &few));
+  if (Covers) {
+    PetscCall(TestOthers());
+    PetscCall(TestError());
+    PetscCall(TestAgain("", NONE));
+    if (!few) PetscCall(TestAgain("-pc_gamg_recompute_esteig 0 -pc_gamg_use_sa_esteig 0", NONE));
+    PetscCall(TestAgain("-pc_gamg_reuse_interpolation 0", ALL));
+    if (!few) PetscCall(TestFaults(2));
+  } else
+    MatTestSkipped++;
+  PetscCall(MatTestFinalize(&code));
+  PetscCall(PetscFinalize());
+  return code;
+}
