@@ -503,6 +503,8 @@ static PetscErrorCode COO(Step *s, Mat A)
 static PetscErrorCode Preallocate(Step *s, Mat A)
 {
   PetscFunctionBeginUser;
+  /* a parallel MATAIJ with another pattern has its old nonzero state then, and writes it into the old transpose's arrays */
+  PetscCall(MatDestroy(&s->p->transposed[s->k]));
   PetscCall(MatSeqAIJSetPreallocation(A, 4 + s->r[0] % 3, NULL));
   PetscCall(MatMPIAIJSetPreallocation(A, 4 + s->r[0] % 3, NULL, 4, NULL));
   for (PetscInt row = s->start; row < s->end; row++)
