@@ -173,6 +173,7 @@ PetscErrorCode HybGlueReadChoices(HybChoices *choices)
     PetscCall(HybSpMVGetNames(&names));
     PetscCall(HybGlueCheckMethod("-mat_aijhybridgpu_spmv", g->choices.spmv, names));
     PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_rowmerge_width", &g->choices.width, NULL));
+    PetscCheck(g->choices.width == 0 || (g->choices.width >= 2 && g->choices.width <= 32), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-mat_aijhybridgpu_rowmerge_width %" PetscInt_FMT " is not 0 or within 2 to 32", g->choices.width);
     PetscCall(PetscOptionsGetEnum(NULL, NULL, "-mat_aijhybridgpu_backend", backends, &backend, NULL));
     g->choices.backend = (HybBackendChoice)backend;
     PetscCall(HybOptionsRead());

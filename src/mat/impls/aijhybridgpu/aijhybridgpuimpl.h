@@ -254,7 +254,7 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUValuesMoved(Mat);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDestroyDevice(Mat_SeqAIJHybridGPU *);
 /* The host, or the device, is about to read all of a matrix in the storage of both: it is moved in one go instead of by page faults */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUMove(Mat, PetscBool values, PetscBool todevice);
-/* storage/locked.c: *from, csr's values, are about to be sent to a device that has had others before; device: the pattern there */
+/* storage/locked.c: *from, csr's values, are about to be sent to a device that has had others before; csr is the host's */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSendFrom(Mat, Mat_SeqAIJHybridGPU *, const HybExec *, const HybCSR *csr, const HybScalar **from);
 PETSC_INTERN PetscBool MatSeqAIJHybridGPULockedTakesValues(const Mat_SeqAIJHybridGPU *);
 /* somebody remembers where the values lie: they neither move to page-locked memory nor to managed memory from now on */
@@ -275,7 +275,6 @@ PETSC_INTERN void HybLargePagesEnd(void);
   } while (0)
 /* storage/storage.c */
 PETSC_INTERN PetscErrorCode HybStorageGo(Mat_SeqAIJHybridGPU *, HybLives to);
-PETSC_INTERN const char    *HybStorageName(const Mat_SeqAIJHybridGPU *);
 PETSC_INTERN PetscErrorCode HybStorageView(const Mat_SeqAIJHybridGPU *, PetscViewer);
 PETSC_INTERN PetscBool      HybStorageHeld(const Mat_SeqAIJHybridGPU *);
 PETSC_INTERN PetscErrorCode HybStorageRetire(Mat_SeqAIJHybridGPU *, HybArena *);
@@ -295,7 +294,7 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetBornOps(Mat, PetscBool);
 /* B, just born on the device, takes the place of A, which lives there, where AIJ calls MatHeaderMerge(); same: their
    patterns are */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUMerge(Mat A, Mat *B, PetscBool same);
-/* storage/adopt.c: the same of the headers alone */
+/* storage/adopt.c: C takes A's place as by PETSc's MatHeaderMerge(), which old releases hide */
 PETSC_INTERN PetscErrorCode HybHeaderMerge(Mat A, Mat *C);
 /* an assembly of what was written on the device, where AIJ's operation ends with one */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAssembleWritten(Mat);
@@ -322,7 +321,7 @@ PETSC_INTERN void           HybNoInodeEnd(PetscOptions *);
 /* exchanges what AIJ keeps, and the operations that it has chosen by it */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUExchangeData(Mat, Mat);
 
-/* storage/promoted.c: an operation that writes A's values. *device: it runs there and ends with MatSeqAIJHybridGPUDeviceWritten(). Else the parent runs, and between Begin
+/* storage/promoted.c and write.c: an operation that writes A's values. *device: it runs there and ends with MatSeqAIJHybridGPUDeviceWritten(). Else the parent runs, and between Begin
    and End, where w.both, the same operation on w.csr too; exact: both round alike. interface: PETSc's function of the operation counts the state once more. */
 typedef struct {
   PetscBool counts, both;

@@ -654,7 +654,7 @@ PetscErrorCode MatConvert_SeqAIJ_SeqAIJHybridGPU(Mat A, MatType type, MatReuse r
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
   Mat                  B;
-  PetscBool            plain; /* its arrays may be the program's, see promote.c; also where its operations are ours by -mat_seqaij_type */
+  PetscBool            plain; /* its arrays may be the program's, see promoted.c; also where its operations are ours by -mat_seqaij_type */
 
   PetscFunctionBegin;
   if (reuse == MAT_REUSE_MATRIX) {

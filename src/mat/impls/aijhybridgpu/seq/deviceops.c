@@ -1,6 +1,6 @@
 /*
-  Operations on values and patterns that run on the device where the matrix was born there, and are the parent's otherwise. The host never
-  touches the arrays of a matrix that these serve.
+  Operations on values and patterns that run on the device where the matrix was born there, and are the parent's otherwise. Of a
+  matrix that only has a copy there, both sides do the operation (storage/write.c).
 */
 #include "../aijhybridgpuimpl.h"
 

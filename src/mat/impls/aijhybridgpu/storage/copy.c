@@ -105,13 +105,14 @@ PetscErrorCode MatSeqAIJHybridGPUGetDeviceCSR(Mat A, const HybExec *x, PetscBool
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What reads A's values has been queued. Somebody who holds them to write may do so at any time. */
+/* What reads A's values has been queued. Somebody who holds them to write may do so at any time; where PETSc does not
+   tell who does, anybody may. */
 PetscErrorCode MatSeqAIJHybridGPUReadEnd(Mat A, const HybExec *x)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
 
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-  if (hyb->writers && HybShared(hyb)) PetscCall(x->backend->sync(x));
+  if ((hyb->writers || !HybDoorIsOurs(A)) && HybShared(hyb)) PetscCall(x->backend->sync(x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -16,7 +16,7 @@
     COPIED               HOST        the pattern has changed                                       copy.c
     COPIED               LOCKED      new values were sent n times                                  locked.c
     COPIED               PROMOTED    the device has written it twice, no host write between        promoted.c
-    LOCKED, PROMOTED     COPIED      the parent may free or replace the array, or (PROMOTED) the   HybLeaveValues()
+    LOCKED, PROMOTED     COPIED      the parent may free or replace the array, or (PROMOTED) the   storage.c: Demote
                                      host writes entries
     any                  SHARED,     a result of the device takes the matrix's place               adopt.c
                          MIRRORED
@@ -54,11 +54,6 @@ PetscErrorCode HybStorageGo(Mat_SeqAIJHybridGPU *hyb, HybLives to)
   hyb->lives = to;
   hyb->entered[to]++;
   PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-const char *HybStorageName(const Mat_SeqAIJHybridGPU *hyb)
-{
-  return names[hyb->lives];
 }
 
 /* which states it has been in, and how often it came there */
