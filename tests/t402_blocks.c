@@ -1,0 +1,682 @@
+/*
+  C = A*B by SpGEMM method "block": patterns of whole blocks of every size, rows about every bin's end, and what it declines.
+*/
+#include "hybtest.h"
+#include <aijhybridgpu/private/hybspgemm.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const PetscInt sizes[] = {2, 3, 4, 5, 6, 8};
+
+static HybArena keep, out;
+
+/* values of the pattern of C, summed in A's order from the first product on, in working precision */
+static PetscScalar *InOrder(const RefMat *A, const RefMat *B, const RefMat *C)
+{
+  PetscScalar *sum = (PetscScalar *)RefAlloc(C->csr.n, sizeof(PetscScalar)), *a = (PetscScalar *)RefAlloc(C->csr.nnz, sizeof(PetscScalar));
+  PetscInt    *row = (PetscInt *)RefAlloc(C->csr.n, sizeof(PetscInt));
+
+  for (PetscInt r = 0; r < A->csr.m; r++) {
+    for (PetscInt k = A->csr.i[r]; k < A->csr.i[r + 1]; k++) {
+      for (PetscInt l = B->csr.i[A->csr.j[k]]; l < B->csr.i[A->csr.j[k] + 1]; l++) {
+        const PetscScalar product = A->csr.a[k] * B->csr.a[l];
+        const PetscInt    c       = B->csr.j[l];
+
+        sum[c] = row[c] == r + 1 ? sum[c] + product : product;
+        row[c] = r + 1;
+      }
+    }
+    for (PetscInt t = C->csr.i[r]; t < C->csr.i[r + 1]; t++) a[t] = sum[C->csr.j[t]];
+  }
+  free(sum);
+  free(row);
+  return a;
+}
+
+/* does the pattern consist of whole blocks of bs? Asked of every entry */
+static PetscBool Consists(const RefMat *A, PetscInt bs)
+{
+  const HybCSR *M = &A->csr;
+
+  if (M->m % bs || M->n % bs) return PETSC_FALSE;
+  for (PetscInt r = 0; r < M->m; r++) {
+    const PetscInt first = M->i[r / bs * bs], len = M->i[r / bs * bs + 1] - first;
+
+    if (len % bs || M->i[r + 1] - M->i[r] != len) return PETSC_FALSE;
+    for (PetscInt k = 0; k < len; k++) {
+      if (M->j[M->i[r] + k] != M->j[first + k] || M->j[first + k] != M->j[first + k / bs * bs] + k % bs || M->j[first + k / bs * bs] % bs) return PETSC_FALSE;
+    }
+  }
+  return PETSC_TRUE;
+}
+
+/* the largest size that both consist of, or 0 */
+static PetscInt Largest(const RefMat *A, const RefMat *B)
+{
+  for (int k = (int)PETSC_STATIC_ARRAY_LENGTH(sizes) - 1; k >= 0; k--) {
+    if (Consists(A, sizes[k]) && Consists(B, sizes[k])) return sizes[k];
+  }
+  return 0;
+}
+
+static PetscErrorCode Multiply(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, unsigned long long most, HybCSR *C)
+{
+  const HybBackend  *backend = mm->exec.backend;
+  unsigned long long waits;
+  PetscErrorCode     ierr;
+
+  PetscFunctionBegin;
+  PetscCall(backend->sync(&mm->exec));
+  HybTestCountWaits(&mm->exec);
+  waits            = HybTestWaits();
+  ierr             = HybSpGEMMSymbolic(mm, A, B, &out, C);
+  waits            = HybTestWaits() - waits;
+  mm->exec.backend = backend;
+  PetscCall(ierr);
+  HybTestCheck(waits <= most, "%s waits %llu times for the device", mm->method->name, waits);
+  if (!C->a) {
+    PetscCall(HybArenaAlloc(&out, mm->exec.result, C->nnz, sizeof(HybScalar), &C->a));
+    PetscCall(HybSpGEMMNumeric(mm, A, B, C));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static void Finish(HybSpGEMM *mm)
+{
+  HybTestCall(HybSpGEMMDestroy(mm));
+  HybTestCall(HybArenaReset(&keep));
+  HybTestCall(HybArenaReset(&out));
+}
+
+static void CheckCounters(const HybSpGEMM *mm, const RefMat *A, const RefMat *B)
+{
+  const PetscInt bs       = Largest(A, B);
+  PetscCount     products = 0, most = 0;
+
+  for (PetscInt r = 0; r < A->csr.m; r++) {
+    PetscCount here = 0;
+
+    for (PetscInt k = A->csr.i[r]; k < A->csr.i[r + 1]; k++) here += B->csr.i[A->csr.j[k] + 1] - B->csr.i[A->csr.j[k]];
+    products += here;
+    most = PetscMax(most, here);
+  }
+  HybTestCheck(!strcmp(mm->method->name, "block"), "%s ran", mm->method->name);
+  HybTestCheck(HybCountersGet(&mm->counters, "rows by blocks") == A->csr.m, "%td rows by blocks", HybCountersGet(&mm->counters, "rows by blocks"));
+  HybTestCheck(HybCountersGet(&mm->counters, "block size") == bs && HybCountersGet(&mm->counters, "pairs of blocks") * bs * bs * bs == products, "%td pairs of size %td, expected %" PetscInt_FMT, HybCountersGet(&mm->counters, "pairs of blocks"), HybCountersGet(&mm->counters, "block size"), bs);
+  HybTestCheck(mm->stats.products == products && mm->stats.maxrow == most, "%td products, %td in a row, expected %td and %td", mm->stats.products, mm->stats.maxrow, products, most);
+}
+
+/* By this name: the first product, again, with other values of both operands, the pattern alone, and the product once
+   more, all to the bit; where the patterns do not consist of blocks the error */
+static void Check(const RefMat *A, const RefMat *B)
+{
+  const HybExec *exec = HybTestExec();
+  HybSpGEMM      mm;
+  HybCSR         DA, DB, DC;
+  RefMat         C, A2, B2;
+  PetscScalar   *expected;
+
+  if (!HybTestCall(HybSpGEMMInit(&mm, exec, "block", 0)) || !HybTestCall(HybTestUpload(&keep, &A->csr, &DA))) return;
+  DB = DA;
+  if (A != B) HybTestCall(HybTestUpload(&keep, &B->csr, &DB));
+  if (!Largest(A, B)) {
+    HybTestCallFails(PETSC_ERR_SUP, HybSpGEMMSymbolic(&mm, &DA, &DB, &out, &DC));
+    HybTestCheck(!mm.work.bytes && !mm.keep.bytes, "%zu bytes are kept", mm.work.bytes + mm.keep.bytes);
+    Finish(&mm);
+    return;
+  }
+  RefSpGEMM(A, B, &C);
+  expected = InOrder(A, B, &C);
+  if (HybTestCall(Multiply(&mm, &DA, &DB, 3, &DC)) && HybTestSamePattern(&DC, &C)) {
+    CheckCounters(&mm, A, B);
+    HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+    HybTestCall(exec->backend->zero(exec, DC.a, (size_t)DC.nnz * sizeof(HybScalar)));
+    if (HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+    /* other matrices of the same patterns */
+    RefMatCopy(A, &A2);
+    RefMatCopy(B, &B2);
+    HybTestRandomize(&A2);
+    HybTestRandomize(&B2);
+    free(expected);
+    expected = InOrder(&A2, &B2, &C);
+    if (HybTestCall(HybTestUpload(&keep, &A2.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B2.csr, &DB)) && HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+    HybTestCall(HybArenaReset(&out));
+    DA.a = DB.a = NULL;
+    if (HybTestCall(HybSpGEMMSymbolic(&mm, &DA, &DB, &out, &DC))) HybTestSamePattern(&DC, &C);
+    HybTestCheck(mm.work.bytes == 0, "%zu bytes of workspace are kept", mm.work.bytes);
+    RefMatDestroy(&A2);
+    RefMatDestroy(&B2);
+  }
+  free(expected);
+  RefMatDestroy(&C);
+  Finish(&mm);
+}
+
+/* the same of patterns whose entries become blocks */
+static void CheckBlocks(const RefMat *P, const RefMat *Q, PetscInt bs)
+{
+  RefMat A, B;
+
+  HybTestMatBlock(P, bs, &A);
+  if (P != Q) HybTestMatBlock(Q, bs, &B);
+  Check(&A, P == Q ? &A : &B);
+  RefMatDestroy(&A);
+  if (P != Q) RefMatDestroy(&B);
+}
+
+static void Sizes(void)
+{
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(sizes); k++) {
+    const PetscInt bs = sizes[k];
+    RefMat         P, Q;
+
+    HybTestBegin("blocks of %" PetscInt_FMT ": rectangular, rows of all lengths", bs);
+    HybTestMatRandom(23, 17, 0, 5, &P);
+    HybTestMatRandom(17, 29, 0, 17, &Q);
+    CheckBlocks(&P, &Q, bs);
+    RefMatDestroy(&P);
+    RefMatDestroy(&Q);
+    HybTestBegin("blocks of %" PetscInt_FMT ": long and short rows", bs);
+    HybTestMatDenseRow(30, 40, 7, 3, &P);
+    HybTestMatPowerLaw(40, 90, 9, &Q);
+    HybTestMatEmptyRows(&Q, 3, 40, 5);
+    CheckBlocks(&P, &Q, bs);
+    RefMatDestroy(&P);
+    RefMatDestroy(&Q);
+    HybTestBegin("blocks of %" PetscInt_FMT ": a stencil squared", bs);
+    HybTestMatStencil(27, 5, 4, 3, &P);
+    CheckBlocks(&P, &P, bs);
+    RefMatDestroy(&P);
+    HybTestBegin("blocks of %" PetscInt_FMT ": no entries", bs);
+    HybTestMatEmpty(5, 7, &P);
+    HybTestMatRandom(7, 3, 1, 2, &Q);
+    CheckBlocks(&P, &Q, bs);
+    RefMatDestroy(&P);
+    RefMatDestroy(&Q);
+    HybTestMatRandom(5, 7, 1, 2, &P);
+    HybTestMatEmpty(7, 3, &Q);
+    CheckBlocks(&P, &Q, bs);
+    RefMatDestroy(&P);
+    RefMatDestroy(&Q);
+    HybTestMatEmpty(0, 0, &P);
+    CheckBlocks(&P, &P, bs);
+    RefMatDestroy(&P);
+    HybTestBegin("blocks of %" PetscInt_FMT ": the other operand has none", bs);
+    {
+      RefMat A, B;
+
+      HybTestMatBanded(12, 12, 1, 1, &P);
+      HybTestMatBlock(&P, bs, &A);
+      HybTestMatBanded(12 * bs, 12 * bs, 2, 1, &B);
+      HybTestCheck(!Largest(&A, &B), "blocks of %" PetscInt_FMT, Largest(&A, &B));
+      Check(&A, &B);
+      Check(&B, &A);
+      RefMatDestroy(&P);
+      RefMatDestroy(&A);
+      RefMatDestroy(&B);
+    }
+  }
+}
+
+static void Zoo(void)
+{
+  char   name[64];
+  RefMat A, B;
+
+  for (PetscInt k = 0; HybTestZoo(k, PETSC_FALSE, name, &A); k++) {
+    HybTestBegin("%s times its transpose, as it is and in blocks of %" PetscInt_FMT, name, sizes[k % 3]);
+    RefTranspose(&A, PETSC_FALSE, &B);
+    Check(&A, &B);
+    CheckBlocks(&A, &B, sizes[k % 3]);
+    RefMatDestroy(&A);
+    RefMatDestroy(&B);
+  }
+  for (PetscInt k = 0; HybTestZoo(k, PETSC_TRUE, name, &A); k++) {
+    HybTestBegin("%s squared, as it is and in blocks of %" PetscInt_FMT, name, sizes[(k + 1) % 3]);
+    Check(&A, &A);
+    CheckBlocks(&A, &A, sizes[(k + 1) % 3]);
+    RefMatDestroy(&A);
+  }
+}
+
+/* rows of B from column 0 to just about so many words of bits further, and rows of A that name one or two of them */
+static void Spans(void)
+{
+  const PetscInt limits[] = {32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 131072}, nlimits = HybTestSlow() ? 9 : 12;
+
+  for (PetscInt k = 0; k < nlimits; k++) {
+    const PetscInt span = 32 * limits[k], n = span + 40;
+    PetscInt       bi[5] = {0}, *bj = (PetscInt *)RefAlloc(4 * 40, sizeof(PetscInt));
+    RefMat         P, Q;
+
+    HybTestBegin("spans of %" PetscInt_FMT " words, a bit less, a bit more", limits[k]);
+    for (PetscInt r = 0; r < 4; r++) {
+      PetscInt c = r == 3 ? 33 : 0;
+
+      for (bi[r + 1] = bi[r]; bi[r + 1] < bi[r] + 39; bi[r + 1]++) {
+        bj[bi[r + 1]] = c;
+        c += 1 + HybTestRandomInt(0, (span - 100) / 40);
+      }
+      bj[bi[r + 1]++] = r == 3 ? span + 33 : span - 2 + r; /* the last column of the span less one, that, and one more */
+    }
+    HybTestMatArrays(4, n, bi, bj, NULL, &Q);
+    free(bj);
+    for (PetscInt kind = 0; kind < 2; kind++) {
+      if (kind) HybTestMatRandom(9, 4, 0, 4, &P);
+      else HybTestMatBanded(4, 4, 0, 0, &P);
+      CheckBlocks(&P, &Q, kind ? 3 : 2);
+      RefMatDestroy(&P);
+    }
+    RefMatDestroy(&Q);
+  }
+  if (!HybTestSlow()) return;
+  /* several windows, in the emulator with its own limit */
+  {
+    RefMat P, Q;
+
+    HybTestBegin("a span of several windows");
+    HybTestMatRandom(3, 4, 1, 3, &P);
+    HybTestMatRandom(4, 3000000, 300, 400, &Q);
+    CheckBlocks(&P, &Q, 2);
+    RefMatDestroy(&P);
+    RefMatDestroy(&Q);
+  }
+}
+
+/* block rows of C whose sums take just about so many bytes of shared memory, up to those that do not fit there */
+static void Sums(void)
+{
+  const size_t bytes[] = {1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152, 73728, 110592, 163840, 229376, 260000};
+
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(sizes); k++) {
+    const PetscInt bs = sizes[k], n = (PetscInt)(sizeof(bytes) / sizeof(bytes[0]));
+    const size_t   block = (size_t)(bs * bs) * sizeof(PetscScalar) + sizeof(PetscInt);
+    PetscInt       lengths[64], nlengths = 0, most;
+    RefMat         P, Q;
+
+    if (HybTestSlow() && bs > 3 && bs < 8) continue;
+    for (PetscInt b = 0; b < n; b++) {
+      const PetscInt limit = (PetscInt)(bytes[b] / block);
+
+      for (PetscInt d = -1; d <= 1; d++) lengths[nlengths++] = PetscMax(0, limit + d);
+    }
+    most = lengths[nlengths - 1] + 1;
+    HybTestBegin("blocks of %" PetscInt_FMT ": rows of C about the end of every bin", bs);
+    HybTestMatLengths(nlengths, most, lengths, &Q);
+    HybTestMatBanded(nlengths, nlengths, 0, 0, &P);
+    CheckBlocks(&P, &Q, bs);
+    RefMatDestroy(&P);
+    HybTestBegin("blocks of %" PetscInt_FMT ": the same from two or three rows of B", bs);
+    HybTestMatBanded(nlengths, nlengths, 1, bs == 2 ? 1 : 0, &P);
+    CheckBlocks(&P, &Q, bs);
+    RefMatDestroy(&P);
+    RefMatDestroy(&Q);
+  }
+}
+
+/* enough rows of each length that bins are launched one by one, and that groups end within blocks of threads */
+static void Many(void)
+{
+  for (PetscInt bs = 2; bs <= 3; bs++) {
+    PetscInt lengths[900];
+    RefMat   P, Q;
+
+    HybTestBegin("blocks of %" PetscInt_FMT ": many rows of each of three lengths", bs);
+    for (PetscInt r = 0; r < 900; r++) lengths[r] = r % 3 == 0 ? 1 : r % 3 == 1 ? 19 : 45;
+    HybTestMatLengths(900, 300, lengths, &Q);
+    HybTestMatBanded(900, 900, 0, 0, &P);
+    CheckBlocks(&P, &Q, bs);
+    RefMatDestroy(&P);
+    HybTestMatRandom(301, 900, 0, 3, &P);
+    CheckBlocks(&P, &Q, bs);
+    RefMatDestroy(&P);
+    RefMatDestroy(&Q);
+  }
+}
+
+static void Random(void)
+{
+  for (PetscInt k = 0; k < HybTestSize(60, 12); k++) {
+    const PetscInt m = HybTestRandomInt(0, 60), l = HybTestRandomInt(1, 60), n = HybTestRandomInt(1, 200), bs = sizes[HybTestRandomInt(0, 6)];
+    RefMat         P, Q;
+
+    HybTestBegin("random blocks of %" PetscInt_FMT ": %" PetscInt_FMT " x %" PetscInt_FMT " times %" PetscInt_FMT " x %" PetscInt_FMT, bs, m, l, l, n);
+    HybTestMatRandom(m, l, 0, HybTestRandomInt(0, 20), &P);
+    HybTestMatRandom(l, n, 0, HybTestRandomInt(0, 30), &Q);
+    CheckBlocks(&P, &Q, bs);
+    RefMatDestroy(&P);
+    RefMatDestroy(&Q);
+  }
+}
+
+/* NaN, infinities and negative zeros take the way that the products take: nothing is multiplied with what is not there */
+static void Special(void)
+{
+  HybSpGEMM    mm;
+  HybCSR       DA, DB, DC;
+  RefMat       P, A, B, C, found;
+  PetscScalar *expected;
+
+  HybTestBegin("NaN, infinities, negative zeros");
+  if (PetscDefined(USE_COMPLEX)) {
+    HybTestSkip("what inf * complex is, is the library's affair");
+    return;
+  }
+  HybTestMatRandom(40, 40, 1, 4, &P);
+  HybTestMatBlock(&P, 3, &A);
+  RefMatCopy(&A, &B);
+  RefSpGEMM(&A, &B, &C);
+  for (PetscCount k = 0; k < A.csr.nnz; k++) {
+    const PetscInt dice = HybTestRandomInt(0, 60);
+
+    if (dice == 0) A.csr.a[k] = (PetscReal)NAN;
+    if (dice == 1) A.csr.a[k] = (PetscReal)INFINITY;
+    if (dice >= 2 && dice < 20) A.csr.a[k] = (PetscReal)-0.0;
+    if (dice >= 40) B.csr.a[k] = 0.0;
+  }
+  expected = InOrder(&A, &B, &C);
+  if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "block", 0)) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB)) && HybTestCall(Multiply(&mm, &DA, &DB, 3, &DC)) && HybTestSamePattern(&DC, &C) && HybTestCall(HybTestDownload(&DC, &found))) {
+    for (PetscCount k = 0; k < C.csr.nnz; k++) {
+      const PetscReal x = PetscRealPart(found.csr.a[k]), y = PetscRealPart(expected[k]);
+
+      if (!HybTestCheck((x == y && signbit(x) == signbit(y)) || (x != x && y != y), "entry %td is %g, expected %g", k, (double)x, (double)y)) break;
+    }
+    RefMatDestroy(&found);
+  }
+  Finish(&mm);
+  free(expected);
+  RefMatDestroy(&P);
+  RefMatDestroy(&A);
+  RefMatDestroy(&B);
+  RefMatDestroy(&C);
+}
+
+static void Repeated(void)
+{
+  HybSpGEMM    mm;
+  HybCSR       DA, DC;
+  RefMat       P, A, C;
+  PetscScalar *expected;
+
+  HybTestBegin("twenty runs have the same bits");
+  HybTestMatPowerLaw(120, 120, 6, &P);
+  HybTestMatBlock(&P, 3, &A);
+  RefSpGEMM(&A, &A, &C);
+  expected = InOrder(&A, &A, &C);
+  for (int run = 0; run < 20 && !HybTestFailed(); run++) {
+    if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "block", 0)) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(Multiply(&mm, &DA, &DA, 3, &DC)) && HybTestSamePattern(&DC, &C)) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+    Finish(&mm);
+  }
+  free(expected);
+  RefMatDestroy(&P);
+  RefMatDestroy(&A);
+  RefMatDestroy(&C);
+}
+
+/* one object, patterns of other sizes and of none in turn */
+static void Changing(void)
+{
+  HybSpGEMM mm;
+
+  HybTestBegin("patterns that change from call to call");
+  if (!HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "block", 0))) return;
+  for (size_t k = 0; k < 2 * PETSC_STATIC_ARRAY_LENGTH(sizes); k++) {
+    HybCSR DA, DC;
+    RefMat P, A, C;
+
+    HybTestMatRandom(20 + 7 * (PetscInt)k, 20 + 7 * (PetscInt)k, 1, 6, &P);
+    HybTestMatBlock(&P, sizes[k / 2], &A);
+    if (k % 2) A.csr.j[A.csr.nnz - 1]--, A.csr.j[A.csr.nnz - 2]--; /* the last block has moved in the last row */
+    if (k % 2 && A.csr.j[A.csr.nnz - 2] < 0) A.csr.j[A.csr.nnz - 2] = 0;
+    if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA))) {
+      if (k % 2) HybTestCallFails(PETSC_ERR_SUP, HybSpGEMMSymbolic(&mm, &DA, &DA, &out, &DC));
+      else {
+        RefSpGEMM(&A, &A, &C);
+        if (HybTestCall(Multiply(&mm, &DA, &DA, 3, &DC))) HybTestSameMatrix(&DC, &C, 4);
+        RefMatDestroy(&C);
+      }
+    }
+    HybTestCall(HybArenaReset(&out));
+    HybTestCall(HybArenaReset(&keep));
+    RefMatDestroy(&P);
+    RefMatDestroy(&A);
+  }
+  Finish(&mm);
+}
+
+/* "auto" takes blocks where they are, and where it declines whoever runs has waits enough left, with the host's bits */
+static void Choice(void)
+{
+  static const struct {
+    const char *what;
+    PetscInt    bs;
+    PetscBool   takes, diagonal; /* diagonal looks before */
+  } cases[] = {
+    {"whole blocks",                                     3, PETSC_TRUE,  PETSC_FALSE},
+    {"whole blocks, and diagonal looks before",          3, PETSC_TRUE,  PETSC_TRUE },
+    {"an entry is in another column",                    3, PETSC_FALSE, PETSC_FALSE},
+    {"an entry is in another column, diagonal looks",    3, PETSC_FALSE, PETSC_TRUE },
+    {"an entry that a sample of rows does not see",      2, PETSC_FALSE, PETSC_FALSE},
+    {"the same, diagonal looks",                         2, PETSC_FALSE, PETSC_TRUE },
+    {"columns far apart",                                2, PETSC_FALSE, PETSC_FALSE},
+    {"columns far apart, diagonal looks",                2, PETSC_FALSE, PETSC_TRUE },
+    {"few entries",                                      3, PETSC_FALSE, PETSC_FALSE},
+    {"no blocks, but numbers that two and four divide",  1, PETSC_FALSE, PETSC_FALSE},
+    {"the same, diagonal looks",                         1, PETSC_FALSE, PETSC_TRUE },
+    {"blocks of 2, most of them side by side as blocks of 4, a sample does not see that some are not", 4, PETSC_FALSE, PETSC_FALSE}
+  };
+
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(cases); k++) {
+    const PetscInt bs = cases[k].bs;
+    HybSpGEMM      mm;
+    HybCSR         DA, DC;
+    RefMat         P, A, C;
+    PetscScalar   *expected;
+
+    HybTestBegin("auto %s blocks: %s", cases[k].takes ? "takes" : "declines", cases[k].what);
+    if (strstr(cases[k].what, "sample")) HybTestMatRandom(bs == 4 ? 2200 : 4500, 90, 2, 2, &P);
+    else if (strstr(cases[k].what, "far apart")) HybTestMatRandom(3000, HybTestSize(900000, 300000), 2, 2, &P);
+    else if (strstr(cases[k].what, "few")) HybTestMatRandom(50, 50, 20, 30, &P);
+    else if (bs == 1) HybTestMatRandom(1200, 1200, 20, 20, &P);
+    else HybTestMatRandom(300, 300, 10, 16, &P);
+    if (bs > 1) HybTestMatBlock(&P, bs, &A);
+    else RefMatCopy(&P, &A);
+    RefMatDestroy(&P);
+    /* it becomes square: the columns were few so that products are many, or many so that they are far apart */
+    if (A.csr.n < A.csr.m) A.csr.n = A.csr.m;
+    if (strstr(cases[k].what, "another column")) { /* the first row's last entry goes where no block of it ends */
+      A.csr.j[A.csr.i[1] - 1] = A.csr.j[A.csr.i[1] - 1] == A.csr.n - 1 ? A.csr.j[A.csr.i[1] - 1] : A.csr.n - 1;
+      if (A.csr.j[A.csr.i[1] - 2] == A.csr.n - 2) A.csr.j[A.csr.i[1] - 3] = A.csr.j[A.csr.i[1] - 4] + 1;
+    }
+    if (strstr(cases[k].what, "sample")) { /* 9000 rows are asked in steps of three; 8800 are, too: the last block row of rows 3 q + 1, 3 q + 2 */
+      const PetscInt rows = bs == 4 ? 2 : 1;
+
+      for (PetscInt r = 0; r + rows < A.csr.m; r++) {
+        PetscBool asked = PETSC_FALSE;
+
+        for (PetscInt t = r; t < r + rows; t++) asked = (PetscBool)(asked || t % 3 == 0);
+        if (r % 4 != (bs == 4 ? 2 : 1) || asked || r < 1000) continue;
+        for (PetscInt t = r; t < r + rows; t++) { /* moves the last block, or its last entry, to the matrix' end */
+          for (PetscInt q = 0; q < (bs == 4 ? 2 : 1); q++) A.csr.j[A.csr.i[t + 1] - 1 - q] = A.csr.n - 1 - q;
+        }
+        break;
+      }
+    }
+    if (strstr(cases[k].what, "far apart")) { /* A' = [P; 0]: square, and names rows that are there */
+      PetscInt *i = (PetscInt *)RefAlloc((PetscCount)A.csr.n + 1, sizeof(PetscInt)), *j = (PetscInt *)RefAlloc(A.csr.nnz, sizeof(PetscInt));
+      RefMat    D;
+
+      for (PetscInt r = 0; r <= A.csr.n; r++) i[r] = A.csr.i[PetscMin(r, A.csr.m)];
+      for (PetscCount e = 0; e < A.csr.nnz; e++) j[e] = A.csr.j[e];
+      for (PetscInt r = 0; r < A.csr.m; r++) /* the first block of each row names a row that has entries */
+        for (PetscInt q = 0; q < bs; q++) j[i[r] + q] = (r / bs) % 20 * bs + q;
+      for (PetscInt r = 0; r < A.csr.m; r++)
+        for (PetscInt q = bs; q < 2 * bs; q++)
+          if (j[i[r] + q] < 40 * bs) j[i[r] + q] += 40 * bs;
+      HybTestMatArrays(A.csr.n, A.csr.n, i, j, NULL, &D);
+      RefMatDestroy(&A);
+      A = D;
+      free(i);
+      free(j);
+    }
+    if (cases[k].diagonal) HybTestCall(HybTuningSet("diagonal_fewest", "1000"));
+    RefSpGEMM(&A, &A, &C);
+    expected = InOrder(&A, &A, &C);
+    HybTestCheck((Largest(&A, &A) > 0) == (!strstr(cases[k].what, "another") && !strstr(cases[k].what, "entry that") && bs != 1 && !(bs == 2 && strstr(cases[k].what, "the same"))), "blocks of %" PetscInt_FMT, Largest(&A, &A));
+    if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "auto", 0)) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(Multiply(&mm, &DA, &DA, 3, &DC))) {
+      if (HybTestSamePattern(&DC, &C) && (!strcmp(mm.method->name, "hash") || !strcmp(mm.method->name, "block"))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+      HybTestCheck(!strcmp(mm.method->name, "block") == (cases[k].takes == PETSC_TRUE), "%s", mm.method->name);
+    }
+    HybTestCall(HybTuningSet("diagonal_fewest", NULL));
+    /* by name a size that the sample left wrongly costs a wait more, and the next is tried */
+    if (bs == 4 && HybTestCall(HybSpGEMMDestroy(&mm)) && HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "block", 0)) && HybTestCall(Multiply(&mm, &DA, &DA, 4, &DC))) {
+      if (HybTestSamePattern(&DC, &C)) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+      HybTestCheck(HybCountersGet(&mm.counters, "block size") == 2, "size %td", HybCountersGet(&mm.counters, "block size"));
+    }
+    Finish(&mm);
+    free(expected);
+    RefMatDestroy(&A);
+    RefMatDestroy(&C);
+  }
+}
+
+static RefMat    FaultA, FaultC;
+static HybSpGEMM faultmm;
+
+static PetscErrorCode Fault(void *ctx)
+{
+  HybCSR DA, DC;
+
+  PetscFunctionBegin;
+  PetscCall(HybTestUpload(&keep, &FaultA.csr, &DA));
+  PetscCall(HybSpGEMMInit(&faultmm, HybTestExec(), (const char *)ctx, 0));
+  PetscCall(Multiply(&faultmm, &DA, &DA, 3, &DC));
+  PetscCall(HybSpGEMMNumeric(&faultmm, &DA, &DA, &DC));
+  HybTestCheck(!strcmp(faultmm.method->name, "block"), "%s", faultmm.method->name);
+  HybTestSameMatrix(&DC, &FaultC, 4);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode FaultCleanup(void *ctx)
+{
+  PetscFunctionBegin;
+  PetscCall(HybSpGEMMDestroy(&faultmm));
+  PetscCall(HybArenaReset(&keep));
+  PetscCall(HybArenaReset(&out));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static void Faults(void)
+{
+  static char auto_[] = "auto", block[] = "block";
+
+  for (int k = 0; k < 2; k++) {
+    RefMat P;
+
+    HybTestBegin("every allocation failing in turn, %s", k ? "auto" : "by name");
+    HybTestMatDenseRow(k ? 120 : 40, k ? 120 : 40, 7, k ? 15 : 3, &P);
+    HybTestMatBlock(&P, 3, &FaultA);
+    RefSpGEMM(&FaultA, &FaultA, &FaultC);
+    PetscCallAbort(PETSC_COMM_SELF, PetscMemzero(&faultmm, sizeof(faultmm)));
+    HybTestFaults(Fault, FaultCleanup, k ? auto_ : block);
+    RefMatDestroy(&P);
+    RefMatDestroy(&FaultA);
+    RefMatDestroy(&FaultC);
+  }
+}
+
+static char message[1024];
+
+static PetscErrorCode Catch(MPI_Comm comm, int line, const char *function, const char *file, PetscErrorCode n, PetscErrorType p, const char *mess, void *ctx)
+{
+  if (p == PETSC_ERROR_INITIAL && mess) snprintf(message, sizeof(message), "%s", mess);
+  return n;
+}
+
+static void Refused(const RefMat *A, const RefMat *B, PetscErrorCode error, const char *text)
+{
+  HybSpGEMM      mm;
+  HybCSR         DA, DB, DC;
+  PetscErrorCode ierr;
+
+  if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "block", 0)) && HybTestCall(HybTestUpload(&keep, &A->csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B->csr, &DB))) {
+    PetscCallAbort(PETSC_COMM_SELF, PetscPushErrorHandler(Catch, NULL));
+    message[0] = 0;
+    ierr       = HybSpGEMMSymbolic(&mm, &DA, &DB, &out, &DC);
+    PetscCallAbort(PETSC_COMM_SELF, PetscPopErrorHandler());
+    HybTestCheck(ierr == error && strstr(message, text), "error %d, expected %d; \"%s\" is to say \"%s\"", (int)ierr, (int)error, message, text);
+    HybTestCheck(!mm.work.bytes && !mm.keep.bytes, "%zu bytes are kept", mm.work.bytes + mm.keep.bytes);
+  }
+  Finish(&mm);
+}
+
+static void Limits(void)
+{
+  RefMat P, Q, A, B;
+
+  HybTestBegin("what cannot be taken is refused, and why");
+  HybTestMatBanded(30, 30, 2, 2, &A);
+  Refused(&A, &A, PETSC_ERR_SUP, "do not consist of whole blocks");
+  RefMatDestroy(&A);
+  HybTestMatBanded(31, 31, 2, 2, &A);
+  Refused(&A, &A, PETSC_ERR_SUP, "31 x 31");
+  RefMatDestroy(&A);
+  HybTestBegin("a block row of C of more than 65536 blocks");
+  HybTestMatBanded(1, 1, 0, 0, &P);
+  HybTestMatBanded(1, 65537, 0, 65536, &Q);
+  HybTestMatBlock(&P, 2, &A);
+  HybTestMatBlock(&Q, 2, &B);
+  Refused(&A, &B, PETSC_ERR_SUP, "65537 pairs");
+  RefMatDestroy(&Q);
+  RefMatDestroy(&B);
+  HybTestBegin("a block row of C of 65536 blocks");
+  HybTestMatBanded(1, 65536, 0, 65535, &Q);
+  HybTestMatBlock(&Q, 2, &B);
+  Check(&A, &B);
+  RefMatDestroy(&P);
+  RefMatDestroy(&Q);
+  RefMatDestroy(&A);
+  RefMatDestroy(&B);
+  HybTestBegin("a product of more nonzeros than PetscInt counts");
+  if (sizeof(PetscInt) == 8) {
+    HybTestSkip("64-bit indices count them");
+    return;
+  }
+  HybTestMatBanded(25000, 1, 25000, 0, &P);
+  HybTestMatBanded(1, 30000, 0, 30000, &Q);
+  HybTestMatBlock(&P, 2, &A);
+  HybTestMatBlock(&Q, 2, &B);
+  Refused(&A, &B, PETSC_ERR_ARG_OUTOFRANGE, "at least 3000000000");
+  RefMatDestroy(&P);
+  RefMatDestroy(&Q);
+  RefMatDestroy(&A);
+  RefMatDestroy(&B);
+}
+
+static PetscErrorCode Body(void)
+{
+  static void (*const pieces[])(void) = {Sizes, Zoo, Spans, Sums, Many, Random, Special, Repeated, Changing, Choice, Faults, Limits};
+  const HybExec *exec  = HybTestExec();
+  PetscBool      there = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&keep, exec));
+  PetscCall(HybArenaInit(&out, exec));
+  for (const HybSpGEMMMethod *const *table = exec->backend->spgemm; table && *table; table++) there = (PetscBool)(there || !strcmp((*table)->name, "block"));
+  if (!there) {
+    HybTestBegin("products by blocks");
+    if (exec->backend->device) HybTestCheck(PETSC_FALSE, "the device has no such method");
+    else HybTestSkip("a method of devices");
+  }
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(pieces) && there; k++) {
+    if (HybTestMine()) pieces[k]();
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  return HybTestMain(argc, argv, Body);
+}
