@@ -446,94 +446,107 @@ static void Changing(void)
   Finish(&mm);
 }
 
-/* "auto" takes blocks where they are, and where it declines whoever runs has waits enough left, with the host's bits */
+enum {
+  WHOLE,   /* nothing else than blocks */
+  SEEN,    /* but for an entry of the first row */
+  UNSEEN,  /* but for an entry of a row that a sample does not ask */
+  FAR,     /* columns far apart */
+  FEW,     /* few entries */
+  SCALAR,  /* no blocks, but 2 and 4 divide the numbers of rows and entries */
+  SMALLER  /* blocks of 2 in blocks of 4, but for one that moved in rows that a sample does not ask */
+};
+
+/* P's first block of each row names a row that has entries, the second one is far to the right of all these; behind P's rows there are empty ones */
+static void FarApart(PetscInt bs, PetscInt m, PetscInt n, RefMat *A)
+{
+  PetscInt *i = (PetscInt *)RefAlloc((PetscCount)n + 1, sizeof(PetscInt)), *j = (PetscInt *)RefAlloc(2 * m, sizeof(PetscInt));
+  RefMat    P;
+
+  for (PetscInt r = 0; r < n; r++) i[r + 1] = PetscMin(2 * (r + 1), 2 * m);
+  for (PetscInt r = 0; r < m; r++) {
+    j[2 * r]     = HybTestRandomInt(0, m);
+    j[2 * r + 1] = HybTestRandomInt(m, n);
+  }
+  HybTestMatArrays(n, n, i, j, NULL, &P);
+  HybTestMatBlock(&P, bs, A);
+  RefMatDestroy(&P);
+  free(i);
+  free(j);
+}
+
+/* the rows t with t % 3 == 0 are asked where there are 8192 to 12287; the last bs entries of so many others, of one block row, move to the matrix' end */
+static void Move(RefMat *A, PetscInt first, PetscInt rows, PetscInt entries)
+{
+  for (PetscInt t = first; t < first + rows; t++) {
+    HybTestCheck(t % 3, "row %" PetscInt_FMT " is asked", t);
+    for (PetscInt q = 1; q <= entries; q++) A->csr.j[A->csr.i[t + 1] - q] = A->csr.n - q;
+  }
+}
+
+static void Operand(PetscInt kind, RefMat *A)
+{
+  RefMat P;
+
+  switch (kind) {
+  case FAR:
+    FarApart(2, 4000, HybTestSize(900000, 30000), A);
+    return;
+  case SCALAR:
+    HybTestMatRandom(1200, 1200, 20, 20, A);
+    return;
+  case FEW:
+    HybTestMatRandom(40, 40, 20, 30, &P);
+    break;
+  case UNSEEN:
+    HybTestMatRandom(4500, 4500, 2, 2, &P);
+    break;
+  case SMALLER:
+    HybTestMatRandom(2200, 2200, 2, 2, &P);
+    break;
+  default:
+    HybTestMatRandom(300, 300, 10, 16, &P);
+  }
+  HybTestMatBlock(&P, kind == UNSEEN ? 2 : kind == SMALLER ? 4 : 3, A);
+  RefMatDestroy(&P);
+  if (kind == SEEN) { /* the last three columns of the first row are 3 c - 1, 3 c + 1, 3 c + 2 */
+    PetscInt *j = A->csr.j + A->csr.i[1] - 3;
+
+    if (j[0] == j[-1] + 1) j[-1]--, j[-2]--, j[-3]--; /* makes room; no block either */
+    j[0]--;
+  }
+  if (kind == UNSEEN) Move(A, 4001, 1, 1);
+  if (kind == SMALLER) Move(A, 4006, 2, 2);
+}
+
+/* "auto" takes blocks where they are, and where it declines whoever runs has waits enough left; the host's bits */
 static void Choice(void)
 {
-  static const struct {
-    const char *what;
-    PetscInt    bs;
-    PetscBool   takes, diagonal; /* diagonal looks before */
-  } cases[] = {
-    {"whole blocks",                                     3, PETSC_TRUE,  PETSC_FALSE},
-    {"whole blocks, and diagonal looks before",          3, PETSC_TRUE,  PETSC_TRUE },
-    {"an entry is in another column",                    3, PETSC_FALSE, PETSC_FALSE},
-    {"an entry is in another column, diagonal looks",    3, PETSC_FALSE, PETSC_TRUE },
-    {"an entry that a sample of rows does not see",      2, PETSC_FALSE, PETSC_FALSE},
-    {"the same, diagonal looks",                         2, PETSC_FALSE, PETSC_TRUE },
-    {"columns far apart",                                2, PETSC_FALSE, PETSC_FALSE},
-    {"columns far apart, diagonal looks",                2, PETSC_FALSE, PETSC_TRUE },
-    {"few entries",                                      3, PETSC_FALSE, PETSC_FALSE},
-    {"no blocks, but numbers that two and four divide",  1, PETSC_FALSE, PETSC_FALSE},
-    {"the same, diagonal looks",                         1, PETSC_FALSE, PETSC_TRUE },
-    {"blocks of 2, most of them side by side as blocks of 4, a sample does not see that some are not", 4, PETSC_FALSE, PETSC_FALSE}
-  };
+  static const char *const what[] = {"whole blocks", "an entry in another column", "an entry in another column, in a row that a sample does not ask", "columns far apart", "few entries", "no blocks", "a block of 2 that is not in one of 4, in rows that a sample does not ask"};
+  static const PetscInt    size[] = {3, 0, 0, 2, 3, 0, 2};
 
-  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(cases); k++) {
-    const PetscInt bs = cases[k].bs;
+  for (PetscInt k = 0; k < 2 * (PetscInt)PETSC_STATIC_ARRAY_LENGTH(what); k++) {
+    const PetscInt kind = k / 2;
     HybSpGEMM      mm;
     HybCSR         DA, DC;
-    RefMat         P, A, C;
+    RefMat         A, C;
     PetscScalar   *expected;
 
-    HybTestBegin("auto %s blocks: %s", cases[k].takes ? "takes" : "declines", cases[k].what);
-    if (strstr(cases[k].what, "sample")) HybTestMatRandom(bs == 4 ? 2200 : 4500, 90, 2, 2, &P);
-    else if (strstr(cases[k].what, "far apart")) HybTestMatRandom(3000, HybTestSize(900000, 300000), 2, 2, &P);
-    else if (strstr(cases[k].what, "few")) HybTestMatRandom(50, 50, 20, 30, &P);
-    else if (bs == 1) HybTestMatRandom(1200, 1200, 20, 20, &P);
-    else HybTestMatRandom(300, 300, 10, 16, &P);
-    if (bs > 1) HybTestMatBlock(&P, bs, &A);
-    else RefMatCopy(&P, &A);
-    RefMatDestroy(&P);
-    /* it becomes square: the columns were few so that products are many, or many so that they are far apart */
-    if (A.csr.n < A.csr.m) A.csr.n = A.csr.m;
-    if (strstr(cases[k].what, "another column")) { /* the first row's last entry goes where no block of it ends */
-      A.csr.j[A.csr.i[1] - 1] = A.csr.j[A.csr.i[1] - 1] == A.csr.n - 1 ? A.csr.j[A.csr.i[1] - 1] : A.csr.n - 1;
-      if (A.csr.j[A.csr.i[1] - 2] == A.csr.n - 2) A.csr.j[A.csr.i[1] - 3] = A.csr.j[A.csr.i[1] - 4] + 1;
-    }
-    if (strstr(cases[k].what, "sample")) { /* 9000 rows are asked in steps of three; 8800 are, too: the last block row of rows 3 q + 1, 3 q + 2 */
-      const PetscInt rows = bs == 4 ? 2 : 1;
-
-      for (PetscInt r = 0; r + rows < A.csr.m; r++) {
-        PetscBool asked = PETSC_FALSE;
-
-        for (PetscInt t = r; t < r + rows; t++) asked = (PetscBool)(asked || t % 3 == 0);
-        if (r % 4 != (bs == 4 ? 2 : 1) || asked || r < 1000) continue;
-        for (PetscInt t = r; t < r + rows; t++) { /* moves the last block, or its last entry, to the matrix' end */
-          for (PetscInt q = 0; q < (bs == 4 ? 2 : 1); q++) A.csr.j[A.csr.i[t + 1] - 1 - q] = A.csr.n - 1 - q;
-        }
-        break;
-      }
-    }
-    if (strstr(cases[k].what, "far apart")) { /* A' = [P; 0]: square, and names rows that are there */
-      PetscInt *i = (PetscInt *)RefAlloc((PetscCount)A.csr.n + 1, sizeof(PetscInt)), *j = (PetscInt *)RefAlloc(A.csr.nnz, sizeof(PetscInt));
-      RefMat    D;
-
-      for (PetscInt r = 0; r <= A.csr.n; r++) i[r] = A.csr.i[PetscMin(r, A.csr.m)];
-      for (PetscCount e = 0; e < A.csr.nnz; e++) j[e] = A.csr.j[e];
-      for (PetscInt r = 0; r < A.csr.m; r++) /* the first block of each row names a row that has entries */
-        for (PetscInt q = 0; q < bs; q++) j[i[r] + q] = (r / bs) % 20 * bs + q;
-      for (PetscInt r = 0; r < A.csr.m; r++)
-        for (PetscInt q = bs; q < 2 * bs; q++)
-          if (j[i[r] + q] < 40 * bs) j[i[r] + q] += 40 * bs;
-      HybTestMatArrays(A.csr.n, A.csr.n, i, j, NULL, &D);
-      RefMatDestroy(&A);
-      A = D;
-      free(i);
-      free(j);
-    }
-    if (cases[k].diagonal) HybTestCall(HybTuningSet("diagonal_fewest", "1000"));
+    HybTestBegin("auto %s blocks: %s%s", kind == WHOLE ? "takes" : "declines", what[kind], k % 2 ? ", and diagonal looks before" : "");
+    Operand(kind, &A);
     RefSpGEMM(&A, &A, &C);
     expected = InOrder(&A, &A, &C);
-    HybTestCheck((Largest(&A, &A) > 0) == (!strstr(cases[k].what, "another") && !strstr(cases[k].what, "entry that") && bs != 1 && !(bs == 2 && strstr(cases[k].what, "the same"))), "blocks of %" PetscInt_FMT, Largest(&A, &A));
+    HybTestCheck(Largest(&A, &A) == size[kind], "blocks of %" PetscInt_FMT, Largest(&A, &A));
+    HybTestCheck((A.csr.nnz < 16384) == (kind == FEW), "%td entries", A.csr.nnz);
+    if (k % 2) HybTestCall(HybTuningSet("diagonal_fewest", "1000"));
     if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "auto", 0)) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(Multiply(&mm, &DA, &DA, 3, &DC))) {
-      if (HybTestSamePattern(&DC, &C) && (!strcmp(mm.method->name, "hash") || !strcmp(mm.method->name, "block"))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
-      HybTestCheck(!strcmp(mm.method->name, "block") == (cases[k].takes == PETSC_TRUE), "%s", mm.method->name);
+      HybTestCheck(!strcmp(mm.method->name, "block") == (kind == WHOLE), "%s", mm.method->name);
+      if (HybTestSamePattern(&DC, &C) && (kind == WHOLE || !strcmp(mm.method->name, "hash"))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
     }
     HybTestCall(HybTuningSet("diagonal_fewest", NULL));
-    /* by name a size that the sample left wrongly costs a wait more, and the next is tried */
-    if (bs == 4 && HybTestCall(HybSpGEMMDestroy(&mm)) && HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "block", 0)) && HybTestCall(Multiply(&mm, &DA, &DA, 4, &DC))) {
+    /* by name a size that the sample left wrongly costs a wait more, and the next one is tried; columns may be as far apart as they like */
+    if (size[kind] && HybTestCall(HybSpGEMMDestroy(&mm)) && HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "block", 0)) && HybTestCall(Multiply(&mm, &DA, &DA, kind == SMALLER ? 4 : 3, &DC))) {
       if (HybTestSamePattern(&DC, &C)) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
-      HybTestCheck(HybCountersGet(&mm.counters, "block size") == 2, "size %td", HybCountersGet(&mm.counters, "block size"));
+      HybTestCheck(HybCountersGet(&mm.counters, "block size") == size[kind], "size %td", HybCountersGet(&mm.counters, "block size"));
     }
     Finish(&mm);
     free(expected);

@@ -279,18 +279,20 @@ struct BlockSumsArgs {
   PetscInt              room; /* blocks that a group has */
 };
 
-/* rows of A's block that registers hold at a time */
+/* what registers hold at a time: rows of A's block, and columns of B's block row for each lane */
 template <int BS>
 struct BlockSlab {
-  static constexpr int fit  = (int)(36 * sizeof(double) / (BS * sizeof(HybScalar)));
-  static constexpr int ROWS = fit < 1 ? 1 : fit < BS ? fit : BS;
+  static constexpr int rows    = (int)(36 * sizeof(double) / (BS * sizeof(HybScalar)));
+  static constexpr int columns = (int)(10 * sizeof(double) / (BS * sizeof(HybScalar)));
+  static constexpr int ROWS    = rows < 1 ? 1 : rows < BS ? rows : BS;
+  static constexpr int BATCH   = columns < 1 ? 1 : columns < 3 ? columns : 3;
 };
 
 /* sum[i] += the rows i of A's block (alen apart) times len columns of B's block row, blen apart; clen: the sums' rows */
 template <int BS, int G>
 static __device__ __forceinline__ void BlockMultiply(const HybScalar *__restrict__ a, PetscInt alen, const HybScalar *__restrict__ b, int blen, const unsigned short *__restrict__ place, HybScalar *sum, PetscInt clen)
 {
-  constexpr int ROWS = BlockSlab<BS>::ROWS;
+  constexpr int ROWS = BlockSlab<BS>::ROWS, BATCH = BlockSlab<BS>::BATCH;
 
 #pragma unroll
   for (int i0 = 0; i0 < BS; i0 += ROWS) {
@@ -302,30 +304,44 @@ static __device__ __forceinline__ void BlockMultiply(const HybScalar *__restrict
       for (int k = 0; k < BS; k++)
         if (i0 + i < BS) av[i][k] = a[(i0 + i) * alen + k];
     }
-    for (int p = HybGroup<G>::rank(); p < blen; p += G) {
-      const int  q  = p / BS;
-      HybScalar *to = sum + (int)place[q] * BS + (p - q * BS) + i0 * clen;
-      HybScalar  bv[BS];
+    for (int p0 = HybGroup<G>::rank(); p0 < blen; p0 += BATCH * G) {
+      HybScalar bv[BATCH][BS];
+      int       at[BATCH];
+
+      /* all loads are on their way before the first sum is added to */
+#pragma unroll
+      for (int u = 0; u < BATCH; u++) {
+        const int  p  = p0 + u * G, q = p / BS;
+        const bool in = p < blen;
+
+        at[u] = in ? (int)place[q] * BS + (p - q * BS) : 0;
+#pragma unroll
+        for (int k = 0; k < BS; k++) bv[u][k] = in ? b[k * blen + p] : HybScalar();
+      }
+#pragma unroll
+      for (int u = 0; u < BATCH; u++) {
+        if (p0 + u * G < blen) {
+          HybScalar *to = sum + i0 * clen + at[u];
 
 #pragma unroll
-      for (int k = 0; k < BS; k++) bv[k] = b[k * blen + p];
-#pragma unroll
-      for (int i = 0; i < ROWS; i++) {
-        if (i0 + i < BS) {
-          HybScalar s = to[i * clen];
+          for (int i = 0; i < ROWS; i++) {
+            if (i0 + i < BS) {
+              HybScalar s = to[i * clen];
 
 #pragma unroll
-          for (int k = 0; k < BS; k++) s = HybMulAdd(av[i][k], bv[k], s);
-          to[i * clen] = s;
+              for (int k = 0; k < BS; k++) s = HybMulAdd(av[i][k], bv[u][k], s);
+              to[i * clen] = s;
+            }
+          }
         }
       }
     }
   }
 }
 
-/* G threads a block row; SHARED: its sums fit there */
+/* G threads a block row; SHARED: its sums fit there. One block a multiprocessor at least: else the compiler spills some bytes for one more */
 template <int BS, int G, bool SHARED>
-static __global__ void __launch_bounds__(HybGroup<G>::THREADS) BlockSums(BlockSumsArgs x, PetscInt begin, PetscInt end)
+static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1) BlockSums(BlockSumsArgs x, PetscInt begin, PetscInt end)
 {
   using Group         = HybGroup<G>;
   constexpr int CHUNK = G < HYB_WARP ? G : HYB_WARP;
