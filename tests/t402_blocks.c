@@ -220,6 +220,50 @@ static void Sizes(void)
   }
 }
 
+/* each entry becomes rows x columns of them */
+static void Coarser(const RefMat *P, PetscInt rows, PetscInt columns, RefMat *A)
+{
+  PetscInt *i = (PetscInt *)RefAlloc((PetscCount)P->csr.m * rows + 1, sizeof(PetscInt)), *j = (PetscInt *)RefAlloc(P->csr.nnz * rows * columns, sizeof(PetscInt)), nnz = 0;
+
+  for (PetscInt r = 0; r < P->csr.m * rows; r++) {
+    for (PetscInt k = P->csr.i[r / rows]; k < P->csr.i[r / rows + 1]; k++)
+      for (PetscInt c = 0; c < columns; c++) j[nnz++] = P->csr.j[k] * columns + c;
+    i[r + 1] = nnz;
+  }
+  HybTestMatArrays(P->csr.m * rows, P->csr.n * columns, i, j, NULL, A);
+  free(i);
+  free(j);
+}
+
+/* interpolation from six unknowns to three is of blocks of three: A P, R A, R (A P) */
+static void Mixed(void)
+{
+  static const PetscInt pairs[][2] = {{3, 6}, {2, 4}, {4, 6}, {2, 3}, {6, 8}};
+
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(pairs); k++) {
+    const PetscInt fine = pairs[k][0], coarse = pairs[k][1];
+    RefMat         S, T, A, P, R, AP;
+
+    HybTestBegin("blocks of %" PetscInt_FMT " x %" PetscInt_FMT, fine, coarse);
+    HybTestMatStencil(9, 13, 7, 1, &S);
+    HybTestMatRandom(91, 11, 1, 3, &T);
+    HybTestMatBlock(&S, fine, &A);
+    Coarser(&T, fine, coarse, &P);
+    RefTranspose(&P, PETSC_FALSE, &R);
+    RefSpGEMM(&A, &P, &AP);
+    HybTestCheck(Largest(&A, &P) == (coarse == 3 ? 0 : coarse == 6 && fine == 3 ? 3 : 2), "blocks of %" PetscInt_FMT, Largest(&A, &P));
+    Check(&A, &P);
+    Check(&R, &A);
+    Check(&R, &AP);
+    RefMatDestroy(&S);
+    RefMatDestroy(&T);
+    RefMatDestroy(&A);
+    RefMatDestroy(&P);
+    RefMatDestroy(&R);
+    RefMatDestroy(&AP);
+  }
+}
+
 static void Zoo(void)
 {
   char   name[64];
@@ -670,7 +714,7 @@ static void Limits(void)
 
 static PetscErrorCode Body(void)
 {
-  static void (*const pieces[])(void) = {Sizes, Zoo, Spans, Sums, Many, Random, Special, Repeated, Changing, Choice, Faults, Limits};
+  static void (*const pieces[])(void) = {Sizes, Mixed, Zoo, Spans, Sums, Many, Random, Special, Repeated, Changing, Choice, Faults, Limits};
   const HybExec *exec  = HybTestExec();
   PetscBool      there = PETSC_FALSE;
 

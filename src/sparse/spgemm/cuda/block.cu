@@ -30,12 +30,14 @@
   Neighbouring bins of few rows are one launch. Where A's block is too large for registers (6 x 6 of real values fit), some
   rows of it are taken at a time.
 
-  Applicable: sizes 2, 3, 4, 5, 6 and 8, the same for A and B, the largest that all rows consist of. "auto" asks before the
+  Applicable: sizes 2, 3, 4, 5, 6 and 8, the same for A and B, the largest that all rows consist of (an interpolation from six
+  unknowns to three is of blocks of three). "auto" asks before the
   products are counted, from BLOCK_FEWEST nonzeros of A on; operands whose numbers of rows, columns or entries no size divides
   are declined without a look, most others by the sample, which is read together with the products' counts and so waits no
   more than whoever comes next would; where diagonal has looked before, the sample came with that. It declines too where bits
   are more than BLOCK_SPARSE times the pairs (columns far apart and without order: the bits would have to be cleared and
-  counted for nothing), and where places take more than BLOCK_OUTGROW times what the operands do. In no case it takes block
+  counted for nothing), and where places take more than BLOCK_OUTGROW times what the operands do, or a quarter
+  of free memory. In no case it takes block
   rows of C of more than 65536 blocks, as far as spans and pairs tell. By name, what cannot be taken is an error.
 
   Memory kept: 2 bytes a pair of blocks, 4 + 4 a block of A, 8 + 4 a block row. Synchronisations of a first product: sample,
@@ -51,6 +53,7 @@
 #define BLOCK_FEWEST  16384
 #define BLOCK_SPARSE  8     /* words of bits to a pair */
 #define BLOCK_OUTGROW 4
+#define BLOCK_ASK     ((PetscCount)1 << 30) /* bytes of places that may be from which on it is asked what is free: a card takes up to a millisecond to answer */
 #define BLOCK_MOST    65536 /* blocks of a block row of C: places are numbers of two bytes */
 #define BLOCK_THREADS 256   /* of kernels that have lanes or threads a block row in order */
 #define BLOCK_STATIC  1024  /* bytes of shared memory that kernels have beside the dynamic ones, and some more */
@@ -175,7 +178,7 @@ static __global__ __launch_bounds__(BLOCK_THREADS) void BlockSpans(BlockPattern 
 }
 
 /* the device decides, so that products are counted for who comes next without waiting for the host */
-static __global__ void BlockDecide(PetscInt mb, PetscCount bytes, BlockLook *look)
+static __global__ void BlockDecide(PetscInt mb, PetscCount bytes /* for places */, BlockLook *look)
 {
   int why = 0;
 
@@ -183,7 +186,7 @@ static __global__ void BlockDecide(PetscInt mb, PetscCount bytes, BlockLook *loo
   else {
     if (look->toolong) why |= BLOCK_LONG;
     if (look->words[0] / BLOCK_SPARSE > look->pairs + mb) why |= BLOCK_SCATTER;
-    if (look->pairs / BLOCK_OUTGROW > bytes / (PetscCount)sizeof(unsigned short)) why |= BLOCK_LARGE;
+    if (look->pairs > bytes / (PetscCount)sizeof(unsigned short)) why |= BLOCK_LARGE;
   }
   look->declined = why;
 }
@@ -456,12 +459,19 @@ static PetscErrorCode BlockCheck(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B
   const HybExec   *exec = &mm->exec;
   const bool       same = A->i == B->i && A->j == B->j;
   const PetscInt   mb = A->m / s->bs, bs2 = s->bs * s->bs;
-  const PetscCount mean = mb ? A->nnz / bs2 / mb : 0, entry = sizeof(PetscInt) + sizeof(HybScalar);
-  BlockLook       *look = s->look;
+  const PetscCount mean = mb ? A->nnz / bs2 / mb : 0;
+  PetscCount       bytes = BLOCK_OUTGROW * (A->nnz + B->nnz) * (PetscCount)(sizeof(PetscInt) + sizeof(HybScalar));
+  BlockLook       *look  = s->look;
   int              sms;
 
   PetscFunctionBegin;
   PetscCall(HybDeviceLimits(NULL, &sms));
+  if (bytes > BLOCK_ASK) {
+    HybMemoryReport report;
+
+    PetscCall(exec->backend->memory(&report));
+    bytes = PetscMin(bytes, (PetscCount)(report.free_bytes / 4));
+  }
   PetscCall(BlockRoom(mm, A, B, same, s));
   PetscCall(RowBlocksColumnsAsync(exec, A, s->bs, (PetscInt *)s->pattern.aptr, (PetscInt *)s->pattern.acol, &look->a));
   if (!same) PetscCall(RowBlocksColumnsAsync(exec, B, s->bs, (PetscInt *)s->pattern.bptr, (PetscInt *)s->pattern.bcol, &look->b));
@@ -472,7 +482,7 @@ static PetscErrorCode BlockCheck(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B
 #undef BLOCK_CALL
   PetscCall(HybScanCounts64(exec, &mm->work, mb, s->pairptr, s->pairptr, &look->pairs, NULL));
   PetscCall(HybPlanBinsAnyOrderInt(exec, mb, s->words, BLOCK_SPANS, BlockSpanLimit, look->spancount, s->spanorder, look->spanptr, s->words, s->sums, s->offsets, look->words, &look->pairs));
-  HYB_LAUNCH(BlockDecide, 1, 1, 0, exec->stream, mb, (A->nnz + B->nnz) * entry, look);
+  HYB_LAUNCH(BlockDecide, 1, 1, 0, exec->stream, mb, bytes, look);
   if (count) PetscCall(HybPlanRowCostsUnless(exec, A, B->i, NULL, {{&look->declined, &look->declined}, 0, 0}, mm->rowproducts, look->stats));
   PetscCall(exec->backend->copy(exec, &s->host, look, offsetof(BlockLook, blocks), HYB_COPY_DEVICE_TO_HOST));
   mm->waits++;
