@@ -4,7 +4,7 @@
 
     bench_spgemm [-backend host|/abs/libaijhybridgpu_cuda.so] [-methods auto,shape,hash] [-only NAME,NAME] [-matrices DIR] [-scale S] [-repeat N] [-check 0|1] [-tsv FILE] [-profile 0|1|2]
 
-  Stencils, the lattice and the Galerkin pieces are generated; other matrices are read from DIR as NAME.mtx or NAME.mtx.xz and skipped, with a line, where they are
+  Stencils, the lattice, elasticity (three unknowns at each of 40^3 points; "scattered": numbered at random within windows of 2000) and the Galerkin pieces are generated; other matrices are read from DIR as NAME.mtx or NAME.mtx.xz and skipped, with a line, where they are
   missing. -scale divides the extents of the generated grids (for a slow backend). Every result is checked before its time is printed: the pattern entry by entry
   and the values against the host's method, once for each matrix and method; a wrong one is reported and makes the exit code 1.
 
@@ -359,6 +359,19 @@ static PetscErrorCode Squared(const char *name, int points, PetscInt nx, PetscIn
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* three unknowns a point */
+static PetscErrorCode Blocks(const char *name, PetscInt n, PetscInt window)
+{
+  HybCSR A;
+
+  PetscFunctionBegin;
+  if (!Wanted(name)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(Elasticity(PetscMax(3, n / scale), window, &A));
+  PetscCall(Product(name, &A, &A));
+  PetscCall(HybArenaReset(&hostkeep));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* C = P^T A P */
 static PetscErrorCode TripleProduct(const char *name, const HybCSR *A, const HybCSR *P)
 {
@@ -624,6 +637,8 @@ static PetscErrorCode Run(void)
   PetscCall(Squared("9-pt 1000^2", 9, 1000, 1000, 1));
   PetscCall(Squared("5-pt 1500^2", 5, 1500, 1500, 1));
   PetscCall(Squared("lattice 8^4", 0, 8, 8, 8));
+  PetscCall(Blocks("elasticity 40^3", 40, 1));
+  PetscCall(Blocks("scattered 40^3", 40, 2000));
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(files); k++) PetscCall(FromFile(files[k]));
   PetscCall(Galerkin("7-pt 128^3", 7, 128));
   PetscCall(Galerkin("27-pt 96^3", 27, 96));

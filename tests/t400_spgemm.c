@@ -1409,6 +1409,7 @@ static PetscErrorCode Body(void)
       snprintf(list, sizeof(list), ",%s,", only);
       if (!strstr(list, word)) continue;
     }
+    if (Is("block")) continue; /* it takes whole blocks alone: t402_blocks */
     for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(pieces); k++) {
       if (HybTestMine()) pieces[k]();
     }

@@ -40,16 +40,9 @@ static __global__ __launch_bounds__(ROWBLOCKS_THREADS) void RowBlocksSample(Pets
   }
 }
 
-/* what going through all rows finds */
-typedef struct {
-  PetscInt wrong; /* some row is not part of whole blocks */
-  PetscInt longest;
-  PetscInt near; /* blocks that stand right behind another of their row, in the block rows that were asked, one in ROWBLOCKS_ASKED */
-} RowBlocksLook;
-
 /* a warp a block row: compares its rows, entry by entry, and takes the blocks' columns from the first of them. It leaves at the first wrong one that it meets */
 template <int BS>
-static __global__ __launch_bounds__(ROWBLOCKS_THREADS) void RowBlocksColumns(PetscInt mb, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, PetscInt *__restrict__ column, RowBlocksLook *look)
+static __global__ __launch_bounds__(ROWBLOCKS_THREADS) void RowBlocksColumns(PetscInt mb, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, PetscInt *__restrict__ ptr, PetscInt *__restrict__ column, RowBlocksLook *look)
 {
   const PetscCount stride  = (PetscCount)gridDim.x * (ROWBLOCKS_THREADS / HYB_WARP);
   PetscInt         longest = 0, near = 0;
@@ -62,6 +55,10 @@ static __global__ __launch_bounds__(ROWBLOCKS_THREADS) void RowBlocksColumns(Pet
     for (int r = 1; r < BS; r++) bad = bad || i[B * BS + r + 1] - i[B * BS + r] != len;
     if (bad) break;
     longest = longest < len ? len : longest;
+    if (ptr && HybLane() == 0) {
+      ptr[B] = to;
+      if (B == mb - 1) ptr[mb] = (start + len * BS) / (BS * BS);
+    }
     for (PetscInt k = HybLane(); k < len; k += HYB_WARP) {
       const PetscInt q = k / BS, first = j[start + q * BS];
       PetscInt       c[BS];
@@ -82,33 +79,64 @@ static __global__ __launch_bounds__(ROWBLOCKS_THREADS) void RowBlocksColumns(Pet
   if (HybLane() == 0 && longest > look->longest) HybAtomicMax(&look->longest, longest);
 }
 
-/* the blocks of size bs and their columns, *found = NULL where the pattern does not consist of such */
-static PetscErrorCode RowBlocksTry(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt bs, RowBlocksLook *host, PetscInt **found)
+PetscErrorCode RowBlocksColumnsAsync(const HybExec *exec, const HybCSR *A, PetscInt bs, PetscInt *ptr, PetscInt *column, RowBlocksLook *look)
 {
-  RowBlocksLook *look;
-  PetscInt      *column;
-  size_t         limit;
-  int            sms;
+  size_t limit;
+  int    sms;
 
   PetscFunctionBegin;
   PetscCall(HybDeviceLimits(&limit, &sms));
-  PetscCall(HybArenaCalloc(work, HYB_WORK(exec), 1, sizeof(*look), &look));
-  PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), A->nnz / (bs * bs), sizeof(*column), &column));
   switch (bs) {
 #define CALL(BS) \
   case BS: \
-    HYB_LAUNCH((RowBlocksColumns<BS>), PetscMin(HybBlocks((PetscCount)(A->m / BS) * HYB_WARP, ROWBLOCKS_THREADS), (PetscCount)32 * sms), ROWBLOCKS_THREADS, 0, exec->stream, A->m / BS, A->i, A->j, column, look); \
+    HYB_LAUNCH((RowBlocksColumns<BS>), PetscMin(HybBlocks((PetscCount)(A->m / BS) * HYB_WARP, ROWBLOCKS_THREADS), (PetscCount)32 * sms), ROWBLOCKS_THREADS, 0, exec->stream, A->m / BS, A->i, A->j, ptr, column, look); \
     break;
     ROWBLOCKS_SIZES(CALL)
 #undef CALL
   default:
     SETERRQ(PETSC_COMM_SELF, PETSC_ERR_PLIB, "No kernel for blocks of %" PetscInt_FMT, bs);
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the blocks of size bs and their columns, *found = NULL where the pattern does not consist of such */
+static PetscErrorCode RowBlocksTry(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt bs, RowBlocksLook *host, PetscInt **found)
+{
+  RowBlocksLook *look;
+  PetscInt      *column;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaCalloc(work, HYB_WORK(exec), 1, sizeof(*look), &look));
+  PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), A->nnz / (bs * bs), sizeof(*column), &column));
+  PetscCall(RowBlocksColumnsAsync(exec, A, bs, NULL, column, look));
   PetscCall(exec->backend->copy(exec, host, look, sizeof(*host), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(exec->backend->sync(exec));
   PetscCall(HybArenaFree(work, &look));
   if (host->wrong) PetscCall(HybArenaFree(keep, &column));
   *found = host->wrong ? NULL : column;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int RowBlocksCandidates(const HybCSR *A)
+{
+  int candidates = 0;
+
+#define CALL(BS) \
+  if (A->m % BS == 0 && A->n % BS == 0 && A->nnz % (BS * BS) == 0) candidates |= 1 << BS;
+  ROWBLOCKS_SIZES(CALL)
+#undef CALL
+  return candidates;
+}
+
+PetscErrorCode RowBlocksSampleAsync(const HybExec *exec, const HybCSR *A, int candidates, int *wrong)
+{
+  const PetscInt step = A->m > ROWBLOCKS_SAMPLED ? (A->m / ROWBLOCKS_SAMPLED) | 1 : 1, rows = A->m ? (A->m - 1) / step + 1 : 0;
+  const int      w    = RowWidth(A->nnz, A->m, 1);
+
+  PetscFunctionBegin;
+#define CALL(W) HYB_LAUNCH((RowBlocksSample<W>), HybBlocks((PetscCount)rows * W, ROWBLOCKS_THREADS), ROWBLOCKS_THREADS, 0, exec->stream, rows, step, A->i, A->j, candidates, wrong)
+  ROW_BY_WIDTH(w, CALL);
+#undef CALL
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -122,19 +150,13 @@ PetscErrorCode RowBlocksFind(const HybExec *exec, HybArena *keep, HybArena *work
   memset(found, 0, sizeof(*found));
   found->bs = 1;
   if (A->nnz == 0) PetscFunctionReturn(PETSC_SUCCESS);
-#define CALL(BS) \
-  if ((bs == 1 || bs == BS) && A->m % BS == 0 && A->n % BS == 0 && A->nnz % (BS * BS) == 0) candidates |= 1 << BS;
-  ROWBLOCKS_SIZES(CALL)
-#undef CALL
+  candidates = RowBlocksCandidates(A);
+  if (bs != 1) candidates &= bs > 0 && bs <= ROWBLOCKS_LARGEST ? 1 << bs : 0;
   if (candidates && bs == 1) {
-    const PetscInt step = A->m > ROWBLOCKS_SAMPLED ? (A->m / ROWBLOCKS_SAMPLED) | 1 : 1, rows = (A->m - 1) / step + 1;
-    const int      w    = RowWidth(A->nnz, A->m, 1);
-    int           *wrong, host = 0;
+    int *wrong, host = 0;
 
     PetscCall(HybArenaCalloc(work, HYB_WORK(exec), 1, sizeof(*wrong), &wrong));
-#define CALL(W) HYB_LAUNCH((RowBlocksSample<W>), HybBlocks((PetscCount)rows * W, ROWBLOCKS_THREADS), ROWBLOCKS_THREADS, 0, exec->stream, rows, step, A->i, A->j, candidates, wrong)
-    ROW_BY_WIDTH(w, CALL);
-#undef CALL
+    PetscCall(RowBlocksSampleAsync(exec, A, candidates, wrong));
     PetscCall(exec->backend->copy(exec, &host, wrong, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
     PetscCall(exec->backend->sync(exec));
     PetscCall(HybArenaFree(work, &wrong));

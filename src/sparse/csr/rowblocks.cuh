@@ -15,6 +15,20 @@ typedef struct {
   PetscInt *column;  /* block columns, block row by block row; taken from keep */
 } RowBlocks;
 
+/* what going through all rows finds; all zero before */
+typedef struct {
+  int      wrong; /* some row is not part of whole blocks */
+  PetscInt longest;
+  PetscInt near; /* blocks that stand right behind another of their row, in the block rows that were asked, one in ROWBLOCKS_ASKED */
+} RowBlocksLook;
+
+/* The steps of RowBlocksFind(), for who waits for the device but once for several things; none of these waits.
+   Sizes are bits: bit bs. Those that the numbers of rows, columns and entries leave; *wrong, zero before, gets those
+   that a sample of the rows refuses; the blocks' columns and, where ptr is not NULL, where each block row's begin. */
+extern int            RowBlocksCandidates(const HybCSR *A);
+extern PetscErrorCode RowBlocksSampleAsync(const HybExec *, const HybCSR *A, int candidates, int *wrong);
+extern PetscErrorCode RowBlocksColumnsAsync(const HybExec *, const HybCSR *A, PetscInt bs, PetscInt *ptr, PetscInt *column, RowBlocksLook *look);
+
 /* The largest blocks that all rows consist of; bs: the only size to look for, or 1 for any */
 extern PetscErrorCode RowBlocksFind(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt bs, RowBlocks *);
 #endif

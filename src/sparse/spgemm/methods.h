@@ -6,6 +6,7 @@
 HYB_METHOD_HOST("rowmerge", HybSpGEMM_RowMerge)
 HYB_METHOD_HOST("binned", HybSpGEMM_Binned)
 HYB_METHOD_CUDA("diagonal", HybSpGEMM_DiagonalCUDA)
+HYB_METHOD_CUDA("block", HybSpGEMM_BlockCUDA)
 HYB_METHOD_CUDA("rowmerge", HybSpGEMM_RowMergeCUDA)
 HYB_METHOD_CUDA("shape", HybSpGEMM_ShapeCUDA)
 HYB_METHOD_CUDA("hash", HybSpGEMM_HashCUDA)

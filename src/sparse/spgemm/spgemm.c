@@ -100,7 +100,8 @@ static PetscErrorCode HybSpGEMMSymbolic_Inner(HybSpGEMM *mm, const HybCSR *A, co
   PetscFunctionBegin;
   PetscCall(HybSpGEMMCheckCount(exec, A, B, 0, PETSC_TRUE)); /* the operands' own */
   PetscCall(PetscMemzero(&mm->stats, sizeof(mm->stats)));
-  mm->waits = 0;
+  mm->waits      = 0;
+  mm->blocksizes = -1;
   if (strcmp(mm->name, "auto")) PetscCall(HybSpGEMMFind(exec, mm->name, &found));
   for (const HybSpGEMMMethod *const *table = exec->backend->spgemm; table && *table && !mm->method; table++) {
     if (!(*table)->early || (found && found != *table)) continue;

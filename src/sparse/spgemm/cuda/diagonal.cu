@@ -39,6 +39,7 @@
 */
 #include "../hashrows.cuh"
 #include "../../csr/diagonals.cuh"
+#include "../../csr/rowblocks.cuh"
 #include "../../plan/bins.cuh"
 
 #define DIAGONAL_WORDS   8
@@ -51,6 +52,7 @@
 struct DiagonalLook {
   PetscCount stats[6]; /* the plan's */
   Diagonals  d[2];     /* of A, of B */
+  int        blocks;   /* sizes of blocks that rows refuse */
   PetscCount found[3]; /* later, in a copy of its own: products, most of a row, nnz(C) */
 };
 
@@ -769,6 +771,7 @@ static PetscErrorCode HybSpGEMMApplicable_DiagonalCUDA(HybSpGEMM *mm, const HybC
 {
   const HybExec *exec    = &mm->exec;
   const bool     same    = A->i == B->i && A->j == B->j;
+  const int      sizes   = !strcmp(mm->name, "auto") ? RowBlocksCandidates(A) & RowBlocksCandidates(B) : 0;
   const PetscInt acapacity = DiagonalsCapacity(A, DIAGONAL_THREADS), bcapacity = DiagonalsCapacity(B, DIAGONAL_THREADS);
   DiagonalLook  *look, host;
   Diagonals     *da, *db;
@@ -791,11 +794,15 @@ static PetscErrorCode HybSpGEMMApplicable_DiagonalCUDA(HybSpGEMM *mm, const HybC
     HYB_LAUNCH(DiagonalSample, same ? 1 : 2, DIAGONALS_SAMPLE, 0, exec->stream, *A, *B, pass, look);
     HYB_LAUNCH(DiagonalWords, HybBlocks(A->m, DIAGONAL_THREADS), DIAGONAL_THREADS, (size_t)acapacity * sizeof(PetscInt), exec->stream, A->m, A->i, A->j, acapacity, da, db, s->worda);
     if (!same) HYB_LAUNCH(DiagonalWords, HybBlocks(B->m, DIAGONAL_THREADS), DIAGONAL_THREADS, (size_t)bcapacity * sizeof(PetscInt), exec->stream, B->m, B->i, B->j, bcapacity, db, da, s->wordb);
+    /* who looks for blocks then has nothing to wait for but his proof */
+    if (pass == 0 && sizes) PetscCall(RowBlocksSampleAsync(exec, A, sizes, &look->blocks));
+    if (pass == 0 && sizes && !same) PetscCall(RowBlocksSampleAsync(exec, B, sizes, &look->blocks));
     /* so that whoever comes after a second look has nothing to wait for but its count; and where pairs are likely to be too many, after the first */
     if (pass == 0) PetscCall(HybPlanRowCostsUnless(exec, A, B->i, NULL, {{&da->n, &db->n}, DIAGONALS_MAX, DIAGONAL_PAIRS}, mm->rowproducts, look->stats));
     else if (!host.stats[0]) PetscCall(HybPlanRowCosts(exec, A, B->i, NULL, mm->rowproducts, look->stats));
     PetscCall(exec->backend->copy(exec, &host, look, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
     mm->waits++;
+    mm->blocksizes = sizes & ~host.blocks;
     if (same) host.d[1] = host.d[0];
     if (host.d[0].n > DIAGONALS_MAX || host.d[1].n > DIAGONALS_MAX || host.d[0].nmissing > DIAGONALS_MAX || host.d[1].nmissing > DIAGONALS_MAX) break;
     known = (PetscBool)(!host.d[0].nmissing && !host.d[1].nmissing);

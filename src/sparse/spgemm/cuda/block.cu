@@ -1,0 +1,723 @@
+/*
+  block.cu: SpGEMM method "block": products of matrices of several unknowns to a point, whose patterns consist of whole blocks.
+
+  Idea. Where rows come in groups of bs with the same columns, and columns in groups of bs, for A and for B, then C's do
+  too. So what has to be found, C's pattern and the place in it of each product, is found once for bs^3 products: blocks are
+  counted, placed and listed, never entries. Values stay where CSR has them, and nothing is converted: block (r, k) of A is
+  bs pieces of bs values, a row of blocks of B is bs rows of one length behind each other, and the same is true of C.
+
+  A row of blocks of C lies within a span of block columns: those between the first and the last that the rows of B have
+  which A names. A bit for each column of the span is set for each pair of blocks; the number of bits below a pair's is its
+  place. So there is no table and no sort.
+
+    look:      which sizes a sample of rows leaves                     (with the count of products, for who comes next)
+    check:     every row against the first of its block row; the blocks' columns
+    spans:     for each block row of C: pairs, first column, words of bits; which block row of B each block of A names
+    places:    for each block row, groups of lanes of G threads on the rows of B, in windows of as many bits as fit:
+                 clear; for each pair: set the bit of its column; count bits before each word
+                 for each pair: place[pair] = bits before it
+    offsets:   scan of the blocks of each block row
+    sums:      for each block row, its sums in shared memory, all -0:
+                 for each block a of A, in order:                                   bs x bs values in registers
+                   for each column p of B's block row, a lane each:                 bs values
+                     for i, for k:  sum[i][bs place + p % bs] += a[i][k] b[k][p]
+                 the sums to C; in a first product the columns too, which come by the same way as the places
+
+  A product and its sum are rounded apart and the products of an entry are added in A's order, so bits are the host's.
+
+  Bins. Places: rows by words of bits, 16 lanes to 512 threads a row; a span wider than all shared memory is gone through in
+  several windows. Sums: rows by bytes of shared memory, 16 lanes to 256 threads a row; rows beyond it are added in C itself.
+  Neighbouring bins of few rows are one launch. Where A's block is too large for registers (6 x 6 of real values fit), some
+  rows of it are taken at a time.
+
+  Applicable: sizes 2, 3, 4, 5, 6 and 8, the same for A and B, the largest that all rows consist of (an interpolation from six
+  unknowns to three is of blocks of three). "auto" asks before the
+  products are counted, from BLOCK_FEWEST nonzeros of A on; operands whose numbers of rows, columns or entries no size divides
+  are declined without a look, most others by the sample, which is read together with the products' counts and so waits no
+  more than whoever comes next would; where diagonal has looked before, the sample came with that. It declines too where bits
+  are more than BLOCK_SPARSE times the pairs (columns far apart and without order: the bits would have to be cleared and
+  counted for nothing), and where places take more than BLOCK_OUTGROW times what the operands do, or a quarter
+  of free memory. In no case it takes block
+  rows of C of more than 65536 blocks, as far as spans and pairs tell. By name, what cannot be taken is an error.
+
+  Memory kept: 2 bytes a pair of blocks, 4 + 4 a block of A, 8 + 4 a block row. Synchronisations of a first product: sample,
+  check, count of C. Complexity: a pass over both patterns; two passes over the pairs of blocks, 1/bs^3 of the products; the
+  sums load and store shared memory once for each bs products, and read each value of B from cache once for bs of them.
+*/
+#include "../../csr/rowblocks.cuh"
+#include "../../device/hybgroup.cuh"
+#include "../../plan/bins.cuh"
+#include "aijhybridgpu/private/hybspgemm.h"
+#include <cstddef>
+
+#define BLOCK_FEWEST  16384
+#define BLOCK_SPARSE  8     /* words of bits to a pair */
+#define BLOCK_OUTGROW 4
+#define BLOCK_ASK     ((PetscCount)1 << 30) /* bytes of places that may be from which on it is asked what is free: a card takes up to a millisecond to answer */
+#define BLOCK_MOST    65536 /* blocks of a block row of C: places are numbers of two bytes */
+#define BLOCK_THREADS 256   /* of kernels that have lanes or threads a block row in order */
+#define BLOCK_STATIC  1024  /* bytes of shared memory that kernels have beside the dynamic ones, and some more */
+#define BLOCK_FEW     256   /* rows of a bin that is launched with the next */
+
+/* Bins of places, by words of bits; one more for what is wider, which is gone through in windows */
+#define BLOCK_SPANS 13
+static const PetscCount BlockSpanLimit[BLOCK_SPANS - 1] = {0, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768};
+#define BLOCK_WORD (sizeof(unsigned) + sizeof(unsigned short)) /* bytes a word: bits, and how many are before them */
+
+/* Bins of sums, by bytes of shared memory; one more for rows that are added in C */
+#define BLOCK_SUMS 18
+static const size_t BlockSumBytes[BLOCK_SUMS - 1] = {0, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152, 73728, 110592, 163840, 229376};
+#define BLOCK_BYTES_HALF 6144  /* up to so many, 16 lanes may take a row */
+#define BLOCK_BYTES_WARP 12288 /* a warp */
+#define BLOCK_BYTES_128  49152
+
+/* why there is no product by blocks */
+enum {
+  BLOCK_NONE    = 1, /* of this size */
+  BLOCK_LONG    = 2,
+  BLOCK_SCATTER = 4, /* "auto" alone */
+  BLOCK_LARGE   = 8
+};
+
+/* What is found on the device, all zero before; what is brought to the host together lies together */
+struct BlockLook {
+  PetscCount    stats[6]; /* the plan's */
+  PetscCount    words[3]; /* of bits: all, the most of a row; then pairs */
+  PetscCount    pairs, lower, most; /* pairs, C's blocks at least, the most pairs of a row */
+  RowBlocksLook a, b;
+  int           sample, toolong, declined;
+  PetscInt      spanptr[BLOCK_SPANS + 1];
+  /* later */
+  PetscCount    blocks[3]; /* of C: all, the most of a row */
+  PetscInt      sumptr[BLOCK_SUMS + 1];
+  /* stays */
+  PetscInt      spancount[2 * BLOCK_SPANS], sumcount[2 * BLOCK_SUMS];
+};
+
+/* Where the blocks are, during a symbolic phase; block columns, and where each block row's begin */
+struct BlockPattern {
+  PetscInt        mb;
+  const PetscInt *aptr, *acol, *bptr, *bcol;
+};
+
+typedef struct {
+  PetscInt        bs;
+  PetscInt       *from; /* of each block of A: the first entry of the block row of B that it names */
+  unsigned       *off;  /* and which of its row's pairs is its first */
+  PetscCount     *pairptr;
+  PetscInt       *order; /* block rows by bins of sums */
+  unsigned short *place;
+  PetscInt        sumptr[BLOCK_SUMS + 1];
+  PetscCount      longest; /* blocks of C's longest row */
+  /* during a symbolic phase */
+  BlockLook      *look;
+  BlockLook       host;
+  BlockPattern    pattern;
+  PetscInt       *low, *words, *spanorder, *offsets, *count;
+  PetscCount     *sums;
+  char           *room; /* of these */
+} BlockProduct;
+
+/* W lanes a block row */
+template <int W>
+static __global__ __launch_bounds__(BLOCK_THREADS) void BlockSpans(BlockPattern x, PetscInt bs2, PetscInt *__restrict__ from, unsigned *__restrict__ off, PetscInt *__restrict__ low, PetscInt *__restrict__ words, PetscCount *__restrict__ pairs, BlockLook *look)
+{
+  HYB_SHARED(PetscCount, scratch, HYB_WARP);
+  const int        lane  = HybLane() & (W - 1);
+  const bool       wrong = look->a.wrong || look->b.wrong;
+  PetscCount       lower = 0, most = 0;
+  int              toolong = 0;
+
+  for (PetscCount r = ((PetscCount)blockIdx.x * BLOCK_THREADS + threadIdx.x) / W; r < x.mb; r += (PetscCount)gridDim.x * (BLOCK_THREADS / W)) {
+    const PetscInt first = wrong ? 0 : x.aptr[r], n = wrong ? 0 : x.aptr[r + 1] - first;
+    PetscInt       least = PETSC_MAX_INT, last = -1, longest = 0;
+    PetscCount     before = 0;
+
+    for (PetscInt k = 0; k < n; k += W) {
+      const PetscInt e = k + lane;
+      PetscInt       len = 0;
+      PetscCount     here, all;
+
+      if (e < n) {
+        const PetscInt c = x.acol[first + e], begin = x.bptr[c];
+
+        len             = x.bptr[c + 1] - begin;
+        from[first + e] = begin * bs2;
+        if (len) {
+          least = HybMin()(least, x.bcol[begin]);
+          last  = HybMax()(last, x.bcol[begin + len - 1]);
+        }
+        longest = HybMax()(longest, len);
+      }
+      here = before + HybSubwarpExclusiveSum<W>((PetscCount)len, &all);
+      if (e < n) off[first + e] = (unsigned)here;
+      before += all;
+    }
+    least   = HybSubwarpMin<W>(least);
+    last    = HybSubwarpMax<W>(last);
+    longest = HybSubwarpMax<W>(longest);
+    if (lane == 0) {
+      const PetscCount span = last < 0 ? 0 : (PetscCount)last - least + 1;
+
+      low[r]   = least;
+      words[r] = (PetscInt)((span + 31) / 32);
+      pairs[r] = before;
+      lower += longest;
+      most = HybMax()(most, before);
+      if (span > BLOCK_MOST && before > BLOCK_MOST) toolong = 1;
+      if (before > PETSC_MAX_INT / 2) toolong = 1; /* numbers of pairs within a row */
+    }
+  }
+  lower = HybBlockSum<BLOCK_THREADS>(lower, scratch);
+  most  = HybBlockMax<BLOCK_THREADS>(most, scratch);
+  if (threadIdx.x == 0) {
+    HybAtomicAdd(&look->lower, lower);
+    HybAtomicMax(&look->most, most);
+  }
+  if (toolong) HybAtomicOr(&look->toolong, 1);
+}
+
+/* the device decides, so that products are counted for who comes next without waiting for the host */
+static __global__ void BlockDecide(PetscInt mb, PetscCount bytes /* for places */, BlockLook *look)
+{
+  int why = 0;
+
+  if (look->a.wrong || look->b.wrong) why |= BLOCK_NONE;
+  else {
+    if (look->toolong) why |= BLOCK_LONG;
+    if (look->words[0] / BLOCK_SPARSE > look->pairs + mb) why |= BLOCK_SCATTER;
+    if (look->pairs > bytes / (PetscCount)sizeof(unsigned short)) why |= BLOCK_LARGE;
+  }
+  look->declined = why;
+}
+
+struct BlockPlacesArgs {
+  BlockPattern      x;
+  const PetscInt   *order, *low, *words;
+  const PetscCount *pairptr;
+  const unsigned   *off;
+  unsigned short   *place;
+  PetscInt         *count;
+  PetscInt          room; /* words that a group has */
+  int               log;  /* of the lanes across a row of B */
+};
+
+/* G threads a block row */
+template <int G>
+static __global__ void __launch_bounds__(HybGroup<G>::THREADS) BlockPlaces(BlockPlacesArgs y, PetscInt begin, PetscInt end)
+{
+  using Group = HybGroup<G>;
+  HYB_DYNAMIC_SHARED(unsigned, shared);
+  HYB_SHARED(int, scratch, HYB_WARP);
+  unsigned *const       bits   = shared + (size_t)Group::index() * y.room;
+  unsigned short *const before = (unsigned short *)(shared + (size_t)Group::GROUPS * y.room) + (size_t)Group::index() * y.room;
+  const int             rank = Group::rank(), lanes = 1 << y.log, lane = rank & (lanes - 1);
+  const PetscCount      at   = begin + (PetscCount)blockIdx.x * Group::GROUPS + Group::index();
+  int                   found = 0;
+
+  if (at >= end) return;
+  const PetscInt        r = y.order[at], first = y.x.aptr[r], n = y.x.aptr[r + 1] - first, words = y.words[r];
+  unsigned short *const place = y.place + y.pairptr[r];
+
+  for (PetscInt w0 = 0; w0 < words; w0 += y.room) {
+    const PetscInt nwords = HybMin()(words - w0, y.room), low = y.low[r] + 32 * w0;
+    const unsigned width  = 32 * (unsigned)nwords;
+
+    for (PetscInt w = rank; w < nwords; w += G) bits[w] = 0;
+    Group::sync();
+    for (PetscInt k = rank >> y.log; k < n; k += G >> y.log) {
+      const PetscInt c = y.x.acol[first + k], from = y.x.bptr[c], len = y.x.bptr[c + 1] - from;
+
+      for (PetscInt l = lane; l < len; l += lanes) {
+        const PetscInt q = y.x.bcol[from + l] - low;
+
+        if (q >= 0 && q < (PetscInt)width) HybAtomicOr(&bits[q >> 5], 1u << (q & 31));
+      }
+    }
+    Group::sync();
+    for (PetscInt w = 0; w < nwords; w += G) {
+      const int here = w + rank < nwords ? __popc(bits[w + rank]) : 0;
+      int       all;
+      const int sum = found + Group::exclusiveSum(here, scratch, &all);
+
+      if (w + rank < nwords) before[w + rank] = (unsigned short)sum;
+      found += all;
+    }
+    Group::sync();
+    for (PetscInt k = rank >> y.log; k < n; k += G >> y.log) {
+      const PetscInt        c = y.x.acol[first + k], from = y.x.bptr[c], len = y.x.bptr[c + 1] - from;
+      unsigned short *const to = place + y.off[first + k];
+
+      for (PetscInt l = lane; l < len; l += lanes) {
+        const PetscInt q = y.x.bcol[from + l] - low;
+
+        if (q >= 0 && q < (PetscInt)width) to[l] = (unsigned short)(before[q >> 5] + __popc(bits[q >> 5] & ((1u << (q & 31)) - 1)));
+      }
+    }
+    Group::sync();
+  }
+  if (rank == 0) y.count[r] = found;
+}
+
+/* rows of C from the block rows' */
+static __global__ __launch_bounds__(BLOCK_THREADS) void BlockOffsets(PetscInt m, PetscInt bs, const PetscInt *__restrict__ offsets, PetscInt *__restrict__ ci)
+{
+  const PetscCount t = (PetscCount)blockIdx.x * BLOCK_THREADS + threadIdx.x;
+
+  if (t <= m) {
+    const PetscInt r = (PetscInt)(t / bs), begin = offsets[r], len = t < m ? offsets[r + 1] - begin : 0;
+
+    ci[t] = begin * bs * bs + (PetscInt)(t % bs) * len * bs;
+  }
+}
+
+struct BlockSumsArgs {
+  const PetscInt       *order, *ai, *ci, *from, *bcol;
+  const PetscCount     *pairptr;
+  const unsigned       *off;
+  const unsigned short *place;
+  const HybScalar      *aa, *ba;
+  PetscInt             *cj; /* NULL: the columns are there */
+  HybScalar            *ca; /* NULL: columns only */
+  PetscInt              room; /* blocks that a group has */
+};
+
+/* what registers hold at a time: rows of A's block, and columns of B's block row for each lane */
+template <int BS>
+struct BlockSlab {
+  static constexpr int rows    = (int)(36 * sizeof(double) / (BS * sizeof(HybScalar)));
+  static constexpr int columns = (int)(10 * sizeof(double) / (BS * sizeof(HybScalar)));
+  static constexpr int ROWS    = rows < 1 ? 1 : rows < BS ? rows : BS;
+  static constexpr int BATCH   = columns < 1 ? 1 : columns < 3 ? columns : 3;
+};
+
+/* sum[i] += the rows i of A's block (alen apart) times len columns of B's block row, blen apart; clen: the sums' rows */
+template <int BS, int G>
+static __device__ __forceinline__ void BlockMultiply(const HybScalar *__restrict__ a, PetscInt alen, const HybScalar *__restrict__ b, int blen, const unsigned short *__restrict__ place, HybScalar *sum, PetscInt clen)
+{
+  constexpr int ROWS = BlockSlab<BS>::ROWS, BATCH = BlockSlab<BS>::BATCH;
+
+#pragma unroll
+  for (int i0 = 0; i0 < BS; i0 += ROWS) {
+    HybScalar av[ROWS][BS];
+
+#pragma unroll
+    for (int i = 0; i < ROWS; i++) {
+#pragma unroll
+      for (int k = 0; k < BS; k++)
+        if (i0 + i < BS) av[i][k] = a[(i0 + i) * alen + k];
+    }
+    for (int p0 = HybGroup<G>::rank(); p0 < blen; p0 += BATCH * G) {
+      HybScalar bv[BATCH][BS];
+      int       at[BATCH];
+
+      /* all loads are on their way before the first sum is added to */
+#pragma unroll
+      for (int u = 0; u < BATCH; u++) {
+        const int  p  = p0 + u * G, q = p / BS;
+        const bool in = p < blen;
+
+        at[u] = in ? (int)place[q] * BS + (p - q * BS) : 0;
+#pragma unroll
+        for (int k = 0; k < BS; k++) bv[u][k] = in ? b[k * blen + p] : HybScalar();
+      }
+#pragma unroll
+      for (int u = 0; u < BATCH; u++) {
+        if (p0 + u * G < blen) {
+          HybScalar *to = sum + i0 * clen + at[u];
+
+#pragma unroll
+          for (int i = 0; i < ROWS; i++) {
+            if (i0 + i < BS) {
+              HybScalar s = to[i * clen];
+
+#pragma unroll
+              for (int k = 0; k < BS; k++) s = HybMulAdd(av[i][k], bv[u][k], s);
+              to[i * clen] = s;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+/* G threads a block row; SHARED: its sums fit there. One block a multiprocessor at least: else the compiler spills some bytes for one more */
+template <int BS, int G, bool SHARED>
+static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1) BlockSums(BlockSumsArgs x, PetscInt begin, PetscInt end)
+{
+  using Group         = HybGroup<G>;
+  constexpr int CHUNK = G < HYB_WARP ? G : HYB_WARP;
+  HYB_DYNAMIC_SHARED(HybScalar, shared);
+  const int        rank = Group::rank(), lane = HybLane() & (CHUNK - 1);
+  const unsigned   mask = HybSubwarpMask<CHUNK>();
+  const PetscCount at   = begin + (PetscCount)blockIdx.x * Group::GROUPS + Group::index();
+
+  if (at >= end) return;
+  const PetscInt              r = x.order[at], afirst = x.ai[(PetscCount)r * BS], alen = x.ai[(PetscCount)r * BS + 1] - afirst, n = alen / BS;
+  const PetscInt              cfirst = x.ci[(PetscCount)r * BS], clen = x.ci[(PetscCount)r * BS + 1] - cfirst, first = afirst / (BS * BS);
+  const unsigned              pairs = (unsigned)(x.pairptr[r + 1] - x.pairptr[r]);
+  const unsigned short *const place = x.place + x.pairptr[r];
+  HybScalar *const            sum   = SHARED ? shared + (size_t)Group::index() * x.room * (BS * BS) : x.ca + cfirst;
+  PetscInt *const             column = (PetscInt *)(shared + (SHARED ? (size_t)Group::GROUPS * x.room * (BS * BS) : 0)) + (size_t)Group::index() * x.room;
+
+  if (x.ca)
+    for (PetscInt e = rank; e < clen * BS; e += G) sum[e] = HybNegativeZero();
+  Group::sync();
+  for (PetscInt k0 = 0; k0 < n; k0 += CHUNK) {
+    const int chunk = (int)HybMin()(n - k0, (PetscInt)CHUNK);
+    PetscInt  from  = 0;
+    unsigned  off   = 0;
+    int       len   = 0;
+
+    if (lane < chunk) {
+      const PetscInt e = first + k0 + lane;
+
+      from = x.from[e];
+      off  = x.off[e];
+      len  = (int)((k0 + lane + 1 < n ? x.off[e + 1] : pairs) - off);
+    }
+    for (int q = 0; q < chunk; q++) {
+      const PetscInt              f  = HybShfl(mask, from, q, CHUNK);
+      const unsigned short *const to = place + HybShfl(mask, off, q, CHUNK);
+      const int                   l  = HybShfl(mask, len, q, CHUNK);
+
+      if (x.ca) BlockMultiply<BS, G>(x.aa + afirst + (k0 + q) * BS, alen, x.ba + f, l * BS, to, sum, clen);
+      if (x.cj) {
+        for (int p = rank; p < l; p += G) {
+          const PetscInt c = x.bcol[f / (BS * BS) + p];
+
+          if (SHARED) column[to[p]] = c;
+          else
+            for (int i = 0; i < BS * BS; i++) x.cj[cfirst + (i / BS) * clen + (PetscInt)to[p] * BS + i % BS] = c * BS + i % BS;
+        }
+      }
+      Group::sync();
+    }
+  }
+  if (SHARED && x.ca)
+    for (PetscInt e = rank; e < clen * BS; e += G) x.ca[cfirst + e] = sum[e];
+  if (SHARED && x.cj)
+    for (int i = 0; i < BS; i++)
+      for (PetscInt e = rank; e < clen; e += G) x.cj[cfirst + i * clen + e] = column[e / BS] * BS + e % BS;
+}
+
+/* one allocation for many arrays: each call takes bytes of it; with base NULL it only counts */
+static void BlockTake(char *base, size_t *used, PetscCount n, size_t size, void *ptr)
+{
+  *(void **)ptr = base ? base + *used : NULL;
+  *used += ((size_t)n * size + 63) & ~(size_t)63;
+}
+
+/* what a symbolic phase needs, in one allocation */
+static PetscErrorCode BlockRoom(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, bool same, BlockProduct *s)
+{
+  const PetscInt   bs2 = s->bs * s->bs;
+  const PetscCount mb = A->m / s->bs, kb = B->m / s->bs, na = A->nnz / bs2, nb = B->nnz / bs2;
+  PetscInt        *aptr, *acol, *bptr, *bcol;
+
+  PetscFunctionBegin;
+  s->room = NULL;
+  for (int pass = 0; pass < 2; pass++) {
+    size_t used = 0;
+
+    BlockTake(s->room, &used, mb + 1, sizeof(*aptr), &aptr);
+    BlockTake(s->room, &used, na, sizeof(*acol), &acol);
+    BlockTake(s->room, &used, same ? 0 : kb + 1, sizeof(*bptr), &bptr);
+    BlockTake(s->room, &used, same ? 0 : nb, sizeof(*bcol), &bcol);
+    BlockTake(s->room, &used, mb, sizeof(*s->low), &s->low);
+    BlockTake(s->room, &used, mb, sizeof(*s->words), &s->words);
+    BlockTake(s->room, &used, mb, sizeof(*s->spanorder), &s->spanorder);
+    BlockTake(s->room, &used, mb + 1, sizeof(*s->offsets), &s->offsets);
+    BlockTake(s->room, &used, mb, sizeof(*s->count), &s->count);
+    BlockTake(s->room, &used, HYB_PLAN_SUMS(mb), sizeof(*s->sums), &s->sums);
+    if (!pass) PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)used, 1, &s->room));
+  }
+  s->pattern = {(PetscInt)mb, aptr, acol, same ? aptr : bptr, same ? acol : bcol};
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, na, sizeof(*s->from), &s->from));
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, na, sizeof(*s->off), &s->off));
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, mb + 1, sizeof(*s->pairptr), &s->pairptr));
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, mb, sizeof(*s->order), &s->order));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode BlockRoomFree(HybSpGEMM *mm, BlockProduct *s)
+{
+  PetscFunctionBegin;
+  PetscCall(HybArenaFree(&mm->work, &s->room));
+  PetscCall(HybArenaFree(&mm->keep, &s->from));
+  PetscCall(HybArenaFree(&mm->keep, &s->off));
+  PetscCall(HybArenaFree(&mm->keep, &s->pairptr));
+  PetscCall(HybArenaFree(&mm->keep, &s->order));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Checks blocks of size s->bs, exactly, finds the spans and, where count says so, counts products for who comes next if
+   "auto" must decline. One synchronisation, s->host tells. */
+static PetscErrorCode BlockCheck(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, bool count, BlockProduct *s)
+{
+  const HybExec   *exec = &mm->exec;
+  const bool       same = A->i == B->i && A->j == B->j;
+  const PetscInt   mb = A->m / s->bs, bs2 = s->bs * s->bs;
+  const PetscCount mean = mb ? A->nnz / bs2 / mb : 0;
+  PetscCount       bytes = BLOCK_OUTGROW * (A->nnz + B->nnz) * (PetscCount)(sizeof(PetscInt) + sizeof(HybScalar));
+  BlockLook       *look  = s->look;
+  int              sms;
+
+  PetscFunctionBegin;
+  PetscCall(HybDeviceLimits(NULL, &sms));
+  if (bytes > BLOCK_ASK) {
+    HybMemoryReport report;
+
+    PetscCall(exec->backend->memory(&report));
+    bytes = PetscMin(bytes, (PetscCount)(report.free_bytes / 4));
+  }
+  PetscCall(BlockRoom(mm, A, B, same, s));
+  PetscCall(RowBlocksColumnsAsync(exec, A, s->bs, (PetscInt *)s->pattern.aptr, (PetscInt *)s->pattern.acol, &look->a));
+  if (!same) PetscCall(RowBlocksColumnsAsync(exec, B, s->bs, (PetscInt *)s->pattern.bptr, (PetscInt *)s->pattern.bcol, &look->b));
+#define BLOCK_CALL(W) HYB_LAUNCH((BlockSpans<W>), PetscMin(HybBlocks((PetscCount)mb * W, BLOCK_THREADS), (PetscCount)16 * sms), BLOCK_THREADS, 0, exec->stream, s->pattern, bs2, s->from, s->off, s->low, s->words, s->pairptr, look)
+  if (mean <= 5) BLOCK_CALL(4);
+  else if (mean <= 20) BLOCK_CALL(16);
+  else BLOCK_CALL(32);
+#undef BLOCK_CALL
+  PetscCall(HybScanCounts64(exec, &mm->work, mb, s->pairptr, s->pairptr, &look->pairs, NULL));
+  PetscCall(HybPlanBinsAnyOrderInt(exec, mb, s->words, BLOCK_SPANS, BlockSpanLimit, look->spancount, s->spanorder, look->spanptr, s->words, s->sums, s->offsets, look->words, &look->pairs));
+  HYB_LAUNCH(BlockDecide, 1, 1, 0, exec->stream, mb, bytes, look);
+  if (count) PetscCall(HybPlanRowCostsUnless(exec, A, B->i, NULL, {{&look->declined, &look->declined}, 0, 0}, mm->rowproducts, look->stats));
+  PetscCall(exec->backend->copy(exec, &s->host, look, offsetof(BlockLook, blocks), HYB_COPY_DEVICE_TO_HOST));
+  mm->waits++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Which sizes rows of both operands leave, as far as a sample tells: one synchronisation, unless somebody had the sample
+   with his own look */
+static PetscErrorCode BlockSample(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, bool count, BlockProduct *s, int *candidates)
+{
+  const HybExec *exec = &mm->exec;
+  BlockLook     *look = s->look;
+
+  PetscFunctionBegin;
+  if (mm->blocksizes < 0) {
+    PetscCall(RowBlocksSampleAsync(exec, A, *candidates, &look->sample));
+    if (A->i != B->i || A->j != B->j) PetscCall(RowBlocksSampleAsync(exec, B, *candidates, &look->sample));
+    /* where all are refused somebody else comes next; squares of bits stay below the product */
+    if (count) PetscCall(HybPlanRowCostsUnless(exec, A, B->i, NULL, {{&look->sample, &look->sample}, *candidates - 1, 1 << 20}, mm->rowproducts, look->stats));
+    PetscCall(exec->backend->copy(exec, &s->host, look, offsetof(BlockLook, blocks), HYB_COPY_DEVICE_TO_HOST));
+    mm->waits++;
+    mm->blocksizes = *candidates & ~s->host.sample;
+  }
+  *candidates &= (int)mm->blocksizes;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the largest size that both patterns consist of, and what is found of it; s->bs = 0: none, or "auto" does not want it */
+static PetscErrorCode BlockFind(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, bool named, int candidates, BlockProduct *s)
+{
+  const bool count = !named && !mm->rowproducts;
+  int        bs    = 8;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, 1, sizeof(*s->look), &s->look));
+  if (count) PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, A->m, sizeof(PetscCount), &mm->rowproducts));
+  PetscCall(BlockSample(mm, A, B, count, s, &candidates));
+  /* a size that all rows of the sample left is hardly ever wrong; "auto" tries one, for who comes next waits for its count */
+  for (; bs > 1; bs--) {
+    if (!(candidates & (1 << bs))) continue;
+    s->bs = bs;
+    if (s->host.declined) PetscCall(mm->exec.backend->zero(&mm->exec, s->look, sizeof(*s->look)));
+    PetscCall(BlockCheck(mm, A, B, count, s));
+    if (!(s->host.declined & (named ? BLOCK_NONE | BLOCK_LONG : ~0))) break;
+    PetscCall(BlockRoomFree(mm, s));
+    if (!named || !(s->host.declined & BLOCK_NONE)) bs = 1;
+  }
+  if (bs < 2) s->bs = 0;
+  if (mm->rowproducts && (s->bs || (count && !s->host.stats[0]))) PetscCall(HybArenaFree(&mm->work, &mm->rowproducts));
+  else if (count) HybPlanStatsSet(s->host.stats, &mm->stats);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybSpGEMMApplicable_BlockCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
+{
+  const bool named      = strcmp(mm->name, "auto") != 0;
+  const int  candidates = RowBlocksCandidates(A) & RowBlocksCandidates(B) & (int)mm->blocksizes; /* -1: no sample yet */
+  BlockProduct *s;
+
+  PetscFunctionBegin;
+  *fits = PETSC_FALSE;
+  /* two synchronisations after this one's sample, or after somebody else's */
+  if (!named && (!candidates || A->nnz < BLOCK_FEWEST || !B->nnz || mm->waits > 1)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_HOST, 1, sizeof(*s), &s));
+  PetscCall(PetscMemzero((void *)s, sizeof(*s)));
+  if (candidates) PetscCall(BlockFind(mm, A, B, named, candidates, s));
+  PetscCheck(!named || s->bs || !(s->host.declined & BLOCK_LONG), PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpGEMM method block cannot run: a block row of the product of a %" PetscInt_FMT " x %" PetscInt_FMT " and a %" PetscInt_FMT " x %" PetscInt_FMT " matrix may have more than %d blocks, or %" PetscCount_FMT " pairs of them; choose another method", A->m, A->n, B->m, B->n, BLOCK_MOST, s->host.most);
+  PetscCheck(!named || s->bs, PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpGEMM method block cannot run: the patterns of a %" PetscInt_FMT " x %" PetscInt_FMT " and a %" PetscInt_FMT " x %" PetscInt_FMT " matrix of %" PetscCount_FMT " and %" PetscCount_FMT " nonzeros do not consist of whole blocks of one size, 2, 3, 4, 5, 6 or 8; choose another method", A->m, A->n, B->m, B->n, A->nnz, B->nnz);
+  if (s->bs) {
+    mm->stats.products = s->host.pairs * s->bs * s->bs * s->bs;
+    mm->stats.maxrow   = s->host.most * s->bs * s->bs;
+    mm->data           = s;
+    *fits              = PETSC_TRUE;
+  } else {
+    /* it makes room before the next method starts */
+    PetscCall(HybArenaFree(&mm->work, &s->look));
+    PetscCall(HybArenaReset(&mm->keep));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* places of all pairs of blocks, and the blocks of each block row of C */
+static PetscErrorCode BlockPlacesAll(HybSpGEMM *mm, PetscCount bblocks, PetscCount bkb, const BlockProduct *s)
+{
+  const PetscInt *ptr  = s->host.spanptr;
+  const PetscCount mean = bkb ? bblocks / bkb : 0;
+  size_t          limit;
+  BlockPlacesArgs y;
+  int             log = 0;
+
+  PetscFunctionBegin;
+  PetscCall(HybDeviceLimits(&limit, NULL));
+  while (log < 5 && (PetscCount)2 << log <= mean + mean / 2) log++;
+  y.x       = s->pattern;
+  y.order   = s->spanorder;
+  y.low     = s->low;
+  y.words   = s->words;
+  y.pairptr = s->pairptr;
+  y.off     = s->off;
+  y.place   = s->place;
+  y.count   = s->count;
+  for (int b = 0; b < BLOCK_SPANS; b++) {
+    const PetscCount most = PetscMin(b + 1 < BLOCK_SPANS ? BlockSpanLimit[b] : s->host.words[1], s->host.words[1]), rows = ptr[b + 1] - ptr[b];
+
+    if (!rows) continue;
+    y.room = (PetscInt)PetscMax(1, PetscMin(most, (PetscCount)((limit - BLOCK_STATIC) / BLOCK_WORD / 2 * 2)));
+#define BLOCK_CALL(G) \
+  do { \
+    y.log = PetscMin(log, HybLog2(G)); \
+    HYB_LAUNCH((BlockPlaces<G>), HybBlocks(rows, HybGroup<G>::GROUPS), HybGroup<G>::THREADS, (size_t)HybGroup<G>::GROUPS * y.room * BLOCK_WORD, mm->exec.stream, y, ptr[b], ptr[b + 1]); \
+  } while (0)
+    if (y.room <= 64 && mean <= 8) BLOCK_CALL(16);
+    else if (y.room <= 512) BLOCK_CALL(32);
+    else if (y.room <= 8192) BLOCK_CALL(128);
+    else BLOCK_CALL(512);
+#undef BLOCK_CALL
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* threads of a row of so many bytes of sums and columns; lanes: of the smallest */
+static int BlockLanes(size_t bytes, int lanes)
+{
+  return bytes <= BLOCK_BYTES_HALF ? lanes : bytes <= BLOCK_BYTES_WARP ? 32 : bytes <= BLOCK_BYTES_128 ? 128 : 256;
+}
+
+template <int BS>
+static PetscErrorCode BlockSumsAll(HybSpGEMM *mm, const BlockProduct *s, const BlockSumsArgs *args, int lanes)
+{
+  const size_t  block = BS * BS * sizeof(HybScalar) + sizeof(PetscInt);
+  size_t        limit;
+  BlockSumsArgs x = *args;
+
+  PetscFunctionBegin;
+  PetscCall(HybDeviceLimits(&limit, NULL));
+  limit -= BLOCK_STATIC;
+  for (int b = 1, next; b < BLOCK_SUMS; b = next) { /* the first is of empty rows */
+    const PetscInt first = s->sumptr[b];
+    size_t         bytes;
+
+    next = b + 1;
+    if (s->sumptr[next] == first) continue;
+    /* few rows go with those of the next bin, where as many threads take each */
+    while (s->sumptr[next] - first < BLOCK_FEW) {
+      int t = next;
+
+      while (t < BLOCK_SUMS - 1 && s->sumptr[t + 1] == s->sumptr[t]) t++;
+      if (t >= BLOCK_SUMS - 1 || BlockSumBytes[t] > limit || BlockLanes(BlockSumBytes[t], lanes) != BlockLanes(BlockSumBytes[next - 1], lanes)) break;
+      next = t + 1;
+    }
+    x.room = (PetscInt)PetscMin(next < BLOCK_SUMS ? (PetscCount)(BlockSumBytes[next - 1] / block) : s->longest, s->longest);
+    bytes  = (size_t)x.room * block;
+#define BLOCK_CALL(G, SHARED) HYB_LAUNCH((BlockSums<BS, G, SHARED>), HybBlocks(s->sumptr[next] - first, HybGroup<G>::GROUPS), HybGroup<G>::THREADS, (SHARED) ? (size_t)HybGroup<G>::GROUPS * bytes : 0, mm->exec.stream, x, first, s->sumptr[next])
+    if (bytes > limit) BLOCK_CALL(256, false);
+    else if (BlockLanes(bytes, lanes) == 16) BLOCK_CALL(16, true);
+    else if (BlockLanes(bytes, lanes) == 32) BLOCK_CALL(32, true);
+    else if (BlockLanes(bytes, lanes) == 128) BLOCK_CALL(128, true);
+    else BLOCK_CALL(256, true);
+#undef BLOCK_CALL
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode BlockRun(HybSpGEMM *mm, const BlockProduct *s, const HybCSR *A, const HybCSR *B, bool columns, HybCSR *C)
+{
+  const int     lanes = B->m && B->nnz / B->m <= 48 ? 16 : 32; /* as few as leave half of them idle at most */
+  BlockSumsArgs x;
+
+  PetscFunctionBegin;
+  x.order   = s->order;
+  x.ai      = A->i;
+  x.ci      = C->i;
+  x.from    = s->from;
+  x.bcol    = columns ? s->pattern.bcol : NULL;
+  x.pairptr = s->pairptr;
+  x.off     = s->off;
+  x.place   = s->place;
+  x.aa      = A->a;
+  x.ba      = B->a;
+  x.cj      = columns ? C->j : NULL;
+  x.ca      = C->a;
+  x.room    = 0;
+  switch (s->bs) {
+#define CALL(BS) \
+  case BS: \
+    PetscCall(BlockSumsAll<BS>(mm, s, &x, lanes)); \
+    break;
+    ROWBLOCKS_SIZES(CALL)
+#undef CALL
+  default:
+    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_PLIB, "No kernel for blocks of %" PetscInt_FMT, s->bs);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybSpGEMMSymbolic_BlockCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C)
+{
+  const HybExec  *exec = &mm->exec;
+  BlockProduct   *s    = (BlockProduct *)mm->data;
+  const PetscInt  mb = A->m / s->bs, bs2 = s->bs * s->bs;
+  const size_t    block = (size_t)bs2 * sizeof(HybScalar) + sizeof(PetscInt);
+  PetscCount      limits[BLOCK_SUMS - 1];
+
+  PetscFunctionBegin;
+  PetscCall(HybSpGEMMCheckCount(exec, A, B, s->host.lower * bs2, PETSC_TRUE));
+  PetscCall(HybArenaAlloc(out, exec->result, (PetscCount)C->m + 1, sizeof(PetscInt), &C->i));
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, s->host.pairs, sizeof(*s->place), &s->place));
+  PetscCall(BlockPlacesAll(mm, B->nnz / bs2, B->m / s->bs, s));
+  for (int b = 0; b < BLOCK_SUMS - 1; b++) limits[b] = (PetscCount)(BlockSumBytes[b] / block);
+  PetscCall(HybPlanBinsAnyOrderInt(exec, mb, s->count, BLOCK_SUMS, limits, s->look->sumcount, s->order, s->look->sumptr, s->count, s->sums, s->offsets, s->look->blocks, NULL));
+  PetscCall(exec->backend->copy(exec, s->host.blocks, s->look->blocks, offsetof(BlockLook, spancount) - offsetof(BlockLook, blocks), HYB_COPY_DEVICE_TO_HOST));
+  s->longest = s->host.blocks[1];
+  C->nnz     = s->host.blocks[0] * bs2;
+  PetscCall(PetscMemcpy(s->sumptr, s->host.sumptr, sizeof(s->sumptr)));
+  PetscCall(HybCountersSet(&mm->counters, "block size", s->bs));
+  PetscCall(HybCountersSet(&mm->counters, "pairs of blocks", s->host.pairs));
+  PetscCall(HybCountersSet(&mm->counters, "rows by blocks", A->m));
+  PetscCall(HybSpGEMMCheckCount(exec, A, B, C->nnz, PETSC_FALSE));
+  if (C->nnz) HYB_LAUNCH(BlockOffsets, HybBlocks((PetscCount)C->m + 1, BLOCK_THREADS), BLOCK_THREADS, 0, exec->stream, C->m, s->bs, s->offsets, C->i);
+  else PetscCall(exec->backend->zero(exec, C->i, ((size_t)C->m + 1) * sizeof(PetscInt)));
+  PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(PetscInt), &C->j));
+  if ((A->a || !A->nnz) && (B->a || !B->nnz)) PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(HybScalar), &C->a));
+  if (C->nnz) PetscCall(BlockRun(mm, s, A, B, true, C));
+  /* workspace of this phase */
+  s->room = NULL;
+  s->look = NULL;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybSpGEMMNumeric_BlockCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybCSR *C)
+{
+  PetscFunctionBegin;
+  if (C->nnz) PetscCall(BlockRun(mm, (const BlockProduct *)mm->data, A, B, false, C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+extern const HybSpGEMMMethod HybSpGEMM_BlockCUDA;
+const HybSpGEMMMethod        HybSpGEMM_BlockCUDA = {"block", HybSpGEMMApplicable_BlockCUDA, HybSpGEMMSymbolic_BlockCUDA, HybSpGEMMNumeric_BlockCUDA, NULL, PETSC_TRUE};

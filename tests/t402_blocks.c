@@ -1,0 +1,739 @@
+/*
+  C = A*B by SpGEMM method "block": patterns of whole blocks of every size, rows about every bin's end, and what it declines.
+*/
+#include "hybtest.h"
+#include <aijhybridgpu/private/hybspgemm.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const PetscInt sizes[] = {2, 3, 4, 5, 6, 8};
+
+static HybArena keep, out;
+
+/* values of the pattern of C, summed in A's order from the first product on, in working precision */
+static PetscScalar *InOrder(const RefMat *A, const RefMat *B, const RefMat *C)
+{
+  PetscScalar *sum = (PetscScalar *)RefAlloc(C->csr.n, sizeof(PetscScalar)), *a = (PetscScalar *)RefAlloc(C->csr.nnz, sizeof(PetscScalar));
+  PetscInt    *row = (PetscInt *)RefAlloc(C->csr.n, sizeof(PetscInt));
+
+  for (PetscInt r = 0; r < A->csr.m; r++) {
+    for (PetscInt k = A->csr.i[r]; k < A->csr.i[r + 1]; k++) {
+      for (PetscInt l = B->csr.i[A->csr.j[k]]; l < B->csr.i[A->csr.j[k] + 1]; l++) {
+        const PetscScalar product = A->csr.a[k] * B->csr.a[l];
+        const PetscInt    c       = B->csr.j[l];
+
+        sum[c] = row[c] == r + 1 ? sum[c] + product : product;
+        row[c] = r + 1;
+      }
+    }
+    for (PetscInt t = C->csr.i[r]; t < C->csr.i[r + 1]; t++) a[t] = sum[C->csr.j[t]];
+  }
+  free(sum);
+  free(row);
+  return a;
+}
+
+/* does the pattern consist of whole blocks of bs? Asked of every entry */
+static PetscBool Consists(const RefMat *A, PetscInt bs)
+{
+  const HybCSR *M = &A->csr;
+
+  if (M->m % bs || M->n % bs) return PETSC_FALSE;
+  for (PetscInt r = 0; r < M->m; r++) {
+    const PetscInt first = M->i[r / bs * bs], len = M->i[r / bs * bs + 1] - first;
+
+    if (len % bs || M->i[r + 1] - M->i[r] != len) return PETSC_FALSE;
+    for (PetscInt k = 0; k < len; k++) {
+      if (M->j[M->i[r] + k] != M->j[first + k] || M->j[first + k] != M->j[first + k / bs * bs] + k % bs || M->j[first + k / bs * bs] % bs) return PETSC_FALSE;
+    }
+  }
+  return PETSC_TRUE;
+}
+
+/* the largest size that both consist of, or 0 */
+static PetscInt Largest(const RefMat *A, const RefMat *B)
+{
+  for (int k = (int)PETSC_STATIC_ARRAY_LENGTH(sizes) - 1; k >= 0; k--) {
+    if (Consists(A, sizes[k]) && Consists(B, sizes[k])) return sizes[k];
+  }
+  return 0;
+}
+
+static PetscErrorCode Multiply(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, unsigned long long most, HybCSR *C)
+{
+  const HybBackend  *backend = mm->exec.backend;
+  unsigned long long waits;
+  PetscErrorCode     ierr;
+
+  PetscFunctionBegin;
+  PetscCall(backend->sync(&mm->exec));
+  HybTestCountWaits(&mm->exec);
+  waits            = HybTestWaits();
+  ierr             = HybSpGEMMSymbolic(mm, A, B, &out, C);
+  waits            = HybTestWaits() - waits;
+  mm->exec.backend = backend;
+  PetscCall(ierr);
+  HybTestCheck(waits <= most, "%s waits %llu times for the device", mm->method->name, waits);
+  if (!C->a) {
+    PetscCall(HybArenaAlloc(&out, mm->exec.result, C->nnz, sizeof(HybScalar), &C->a));
+    PetscCall(HybSpGEMMNumeric(mm, A, B, C));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static void Finish(HybSpGEMM *mm)
+{
+  HybTestCall(HybSpGEMMDestroy(mm));
+  HybTestCall(HybArenaReset(&keep));
+  HybTestCall(HybArenaReset(&out));
+}
+
+static void CheckCounters(const HybSpGEMM *mm, const RefMat *A, const RefMat *B)
+{
+  const PetscInt bs       = Largest(A, B);
+  PetscCount     products = 0, most = 0;
+
+  for (PetscInt r = 0; r < A->csr.m; r++) {
+    PetscCount here = 0;
+
+    for (PetscInt k = A->csr.i[r]; k < A->csr.i[r + 1]; k++) here += B->csr.i[A->csr.j[k] + 1] - B->csr.i[A->csr.j[k]];
+    products += here;
+    most = PetscMax(most, here);
+  }
+  HybTestCheck(!strcmp(mm->method->name, "block"), "%s ran", mm->method->name);
+  HybTestCheck(HybCountersGet(&mm->counters, "rows by blocks") == A->csr.m, "%td rows by blocks", HybCountersGet(&mm->counters, "rows by blocks"));
+  HybTestCheck(HybCountersGet(&mm->counters, "block size") == bs && HybCountersGet(&mm->counters, "pairs of blocks") * bs * bs * bs == products, "%td pairs of size %td, expected %" PetscInt_FMT, HybCountersGet(&mm->counters, "pairs of blocks"), HybCountersGet(&mm->counters, "block size"), bs);
+  HybTestCheck(mm->stats.products == products && mm->stats.maxrow == most, "%td products, %td in a row, expected %td and %td", mm->stats.products, mm->stats.maxrow, products, most);
+}
+
+/* By this name: the first product, again, with other values of both operands, the pattern alone, and the product once
+   more, all to the bit; where the patterns do not consist of blocks the error */
+static void Check(const RefMat *A, const RefMat *B)
+{
+  const HybExec *exec = HybTestExec();
+  HybSpGEMM      mm;
+  HybCSR         DA, DB, DC;
+  RefMat         C, A2, B2;
+  PetscScalar   *expected;
+
+  if (!HybTestCall(HybSpGEMMInit(&mm, exec, "block", 0)) || !HybTestCall(HybTestUpload(&keep, &A->csr, &DA))) return;
+  DB = DA;
+  if (A != B) HybTestCall(HybTestUpload(&keep, &B->csr, &DB));
+  if (!Largest(A, B)) {
+    HybTestCallFails(PETSC_ERR_SUP, HybSpGEMMSymbolic(&mm, &DA, &DB, &out, &DC));
+    HybTestCheck(!mm.work.bytes && !mm.keep.bytes, "%zu bytes are kept", mm.work.bytes + mm.keep.bytes);
+    Finish(&mm);
+    return;
+  }
+  RefSpGEMM(A, B, &C);
+  expected = InOrder(A, B, &C);
+  if (HybTestCall(Multiply(&mm, &DA, &DB, 3, &DC)) && HybTestSamePattern(&DC, &C)) {
+    CheckCounters(&mm, A, B);
+    HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+    HybTestCall(exec->backend->zero(exec, DC.a, (size_t)DC.nnz * sizeof(HybScalar)));
+    if (HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+    /* other matrices of the same patterns */
+    RefMatCopy(A, &A2);
+    RefMatCopy(B, &B2);
+    HybTestRandomize(&A2);
+    HybTestRandomize(&B2);
+    free(expected);
+    expected = InOrder(&A2, &B2, &C);
+    if (HybTestCall(HybTestUpload(&keep, &A2.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B2.csr, &DB)) && HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+    HybTestCall(HybArenaReset(&out));
+    DA.a = DB.a = NULL;
+    if (HybTestCall(HybSpGEMMSymbolic(&mm, &DA, &DB, &out, &DC))) HybTestSamePattern(&DC, &C);
+    HybTestCheck(mm.work.bytes == 0, "%zu bytes of workspace are kept", mm.work.bytes);
+    RefMatDestroy(&A2);
+    RefMatDestroy(&B2);
+  }
+  free(expected);
+  RefMatDestroy(&C);
+  Finish(&mm);
+}
+
+/* the same of patterns whose entries become blocks */
+static void CheckBlocks(const RefMat *P, const RefMat *Q, PetscInt bs)
+{
+  RefMat A, B;
+
+  HybTestMatBlock(P, bs, &A);
+  if (P != Q) HybTestMatBlock(Q, bs, &B);
+  Check(&A, P == Q ? &A : &B);
+  RefMatDestroy(&A);
+  if (P != Q) RefMatDestroy(&B);
+}
+
+static void Sizes(void)
+{
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(sizes); k++) {
+    const PetscInt bs = sizes[k];
+    RefMat         P, Q;
+
+    HybTestBegin("blocks of %" PetscInt_FMT ": rectangular, rows of all lengths", bs);
+    HybTestMatRandom(23, 17, 0, 5, &P);
+    HybTestMatRandom(17, 29, 0, 17, &Q);
+    CheckBlocks(&P, &Q, bs);
+    RefMatDestroy(&P);
+    RefMatDestroy(&Q);
+    HybTestBegin("blocks of %" PetscInt_FMT ": long and short rows", bs);
+    HybTestMatDenseRow(30, 40, 7, 3, &P);
+    HybTestMatPowerLaw(40, 90, 9, &Q);
+    HybTestMatEmptyRows(&Q, 3, 40, 5);
+    CheckBlocks(&P, &Q, bs);
+    RefMatDestroy(&P);
+    RefMatDestroy(&Q);
+    HybTestBegin("blocks of %" PetscInt_FMT ": a stencil squared", bs);
+    HybTestMatStencil(27, 5, 4, 3, &P);
+    CheckBlocks(&P, &P, bs);
+    RefMatDestroy(&P);
+    HybTestBegin("blocks of %" PetscInt_FMT ": no entries", bs);
+    HybTestMatEmpty(5, 7, &P);
+    HybTestMatRandom(7, 3, 1, 2, &Q);
+    CheckBlocks(&P, &Q, bs);
+    RefMatDestroy(&P);
+    RefMatDestroy(&Q);
+    HybTestMatRandom(5, 7, 1, 2, &P);
+    HybTestMatEmpty(7, 3, &Q);
+    CheckBlocks(&P, &Q, bs);
+    RefMatDestroy(&P);
+    RefMatDestroy(&Q);
+    HybTestMatEmpty(0, 0, &P);
+    CheckBlocks(&P, &P, bs);
+    RefMatDestroy(&P);
+    HybTestBegin("blocks of %" PetscInt_FMT ": the other operand has none", bs);
+    {
+      RefMat A, B;
+
+      HybTestMatBanded(12, 12, 1, 1, &P);
+      HybTestMatBlock(&P, bs, &A);
+      HybTestMatBanded(12 * bs, 12 * bs, 2, 1, &B);
+      HybTestCheck(!Largest(&A, &B), "blocks of %" PetscInt_FMT, Largest(&A, &B));
+      Check(&A, &B);
+      Check(&B, &A);
+      RefMatDestroy(&P);
+      RefMatDestroy(&A);
+      RefMatDestroy(&B);
+    }
+  }
+}
+
+/* each entry becomes rows x columns of them */
+static void Coarser(const RefMat *P, PetscInt rows, PetscInt columns, RefMat *A)
+{
+  PetscInt *i = (PetscInt *)RefAlloc((PetscCount)P->csr.m * rows + 1, sizeof(PetscInt)), *j = (PetscInt *)RefAlloc(P->csr.nnz * rows * columns, sizeof(PetscInt)), nnz = 0;
+
+  for (PetscInt r = 0; r < P->csr.m * rows; r++) {
+    for (PetscInt k = P->csr.i[r / rows]; k < P->csr.i[r / rows + 1]; k++)
+      for (PetscInt c = 0; c < columns; c++) j[nnz++] = P->csr.j[k] * columns + c;
+    i[r + 1] = nnz;
+  }
+  HybTestMatArrays(P->csr.m * rows, P->csr.n * columns, i, j, NULL, A);
+  free(i);
+  free(j);
+}
+
+/* interpolation from six unknowns to three is of blocks of three: A P, R A, R (A P) */
+static void Mixed(void)
+{
+  static const PetscInt pairs[][2] = {{3, 6}, {2, 4}, {4, 6}, {2, 3}, {6, 8}};
+
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(pairs); k++) {
+    const PetscInt fine = pairs[k][0], coarse = pairs[k][1];
+    RefMat         S, T, A, P, R, AP;
+
+    HybTestBegin("blocks of %" PetscInt_FMT " x %" PetscInt_FMT, fine, coarse);
+    HybTestMatStencil(9, 13, 7, 1, &S);
+    HybTestMatRandom(91, 11, 1, 3, &T);
+    HybTestMatBlock(&S, fine, &A);
+    Coarser(&T, fine, coarse, &P);
+    RefTranspose(&P, PETSC_FALSE, &R);
+    RefSpGEMM(&A, &P, &AP);
+    HybTestCheck(Largest(&A, &P) == (coarse == 3 ? 0 : coarse == 6 && fine == 3 ? 3 : 2), "blocks of %" PetscInt_FMT, Largest(&A, &P));
+    Check(&A, &P);
+    Check(&R, &A);
+    Check(&R, &AP);
+    RefMatDestroy(&S);
+    RefMatDestroy(&T);
+    RefMatDestroy(&A);
+    RefMatDestroy(&P);
+    RefMatDestroy(&R);
+    RefMatDestroy(&AP);
+  }
+}
+
+static void Zoo(void)
+{
+  char   name[64];
+  RefMat A, B;
+
+  for (PetscInt k = 0; HybTestZoo(k, PETSC_FALSE, name, &A); k++) {
+    HybTestBegin("%s times its transpose, as it is and in blocks of %" PetscInt_FMT, name, sizes[k % 3]);
+    RefTranspose(&A, PETSC_FALSE, &B);
+    Check(&A, &B);
+    CheckBlocks(&A, &B, sizes[k % 3]);
+    RefMatDestroy(&A);
+    RefMatDestroy(&B);
+  }
+  for (PetscInt k = 0; HybTestZoo(k, PETSC_TRUE, name, &A); k++) {
+    HybTestBegin("%s squared, as it is and in blocks of %" PetscInt_FMT, name, sizes[(k + 1) % 3]);
+    Check(&A, &A);
+    CheckBlocks(&A, &A, sizes[(k + 1) % 3]);
+    RefMatDestroy(&A);
+  }
+}
+
+/* rows of B from column 0 to just about so many words of bits further, and rows of A that name one or two of them */
+static void Spans(void)
+{
+  const PetscInt limits[] = {32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 131072}, nlimits = HybTestSlow() ? 9 : 12;
+
+  for (PetscInt k = 0; k < nlimits; k++) {
+    const PetscInt span = 32 * limits[k], n = span + 40;
+    PetscInt       bi[5] = {0}, *bj = (PetscInt *)RefAlloc(4 * 40, sizeof(PetscInt));
+    RefMat         P, Q;
+
+    HybTestBegin("spans of %" PetscInt_FMT " words, a bit less, a bit more", limits[k]);
+    for (PetscInt r = 0; r < 4; r++) {
+      PetscInt c = r == 3 ? 33 : 0;
+
+      for (bi[r + 1] = bi[r]; bi[r + 1] < bi[r] + 39; bi[r + 1]++) {
+        bj[bi[r + 1]] = c;
+        c += 1 + HybTestRandomInt(0, (span - 100) / 40);
+      }
+      bj[bi[r + 1]++] = r == 3 ? span + 33 : span - 2 + r; /* the last column of the span less one, that, and one more */
+    }
+    HybTestMatArrays(4, n, bi, bj, NULL, &Q);
+    free(bj);
+    for (PetscInt kind = 0; kind < 2; kind++) {
+      if (kind) HybTestMatRandom(9, 4, 0, 4, &P);
+      else HybTestMatBanded(4, 4, 0, 0, &P);
+      CheckBlocks(&P, &Q, kind ? 3 : 2);
+      RefMatDestroy(&P);
+    }
+    RefMatDestroy(&Q);
+  }
+  if (!HybTestSlow()) return;
+  /* several windows, in the emulator with its own limit */
+  {
+    RefMat P, Q;
+
+    HybTestBegin("a span of several windows");
+    HybTestMatRandom(3, 4, 1, 3, &P);
+    HybTestMatRandom(4, 3000000, 300, 400, &Q);
+    CheckBlocks(&P, &Q, 2);
+    RefMatDestroy(&P);
+    RefMatDestroy(&Q);
+  }
+}
+
+/* block rows of C whose sums take just about so many bytes of shared memory, up to those that do not fit there */
+static void Sums(void)
+{
+  const size_t bytes[] = {1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152, 73728, 110592, 163840, 229376, 260000};
+
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(sizes); k++) {
+    const PetscInt bs = sizes[k], n = (PetscInt)(sizeof(bytes) / sizeof(bytes[0]));
+    const size_t   block = (size_t)(bs * bs) * sizeof(PetscScalar) + sizeof(PetscInt);
+    PetscInt       lengths[64], nlengths = 0, most;
+    RefMat         P, Q;
+
+    if (HybTestSlow() && bs > 3 && bs < 8) continue;
+    for (PetscInt b = 0; b < n; b++) {
+      const PetscInt limit = (PetscInt)(bytes[b] / block);
+
+      for (PetscInt d = -1; d <= 1; d++) lengths[nlengths++] = PetscMax(0, limit + d);
+    }
+    most = lengths[nlengths - 1] + 1;
+    HybTestBegin("blocks of %" PetscInt_FMT ": rows of C about the end of every bin", bs);
+    HybTestMatLengths(nlengths, most, lengths, &Q);
+    HybTestMatBanded(nlengths, nlengths, 0, 0, &P);
+    CheckBlocks(&P, &Q, bs);
+    RefMatDestroy(&P);
+    HybTestBegin("blocks of %" PetscInt_FMT ": the same from two or three rows of B", bs);
+    HybTestMatBanded(nlengths, nlengths, 1, bs == 2 ? 1 : 0, &P);
+    CheckBlocks(&P, &Q, bs);
+    RefMatDestroy(&P);
+    RefMatDestroy(&Q);
+  }
+}
+
+/* enough rows of each length that bins are launched one by one, and that groups end within blocks of threads */
+static void Many(void)
+{
+  for (PetscInt bs = 2; bs <= 3; bs++) {
+    PetscInt lengths[900];
+    RefMat   P, Q;
+
+    HybTestBegin("blocks of %" PetscInt_FMT ": many rows of each of three lengths", bs);
+    for (PetscInt r = 0; r < 900; r++) lengths[r] = r % 3 == 0 ? 1 : r % 3 == 1 ? 19 : 45;
+    HybTestMatLengths(900, 300, lengths, &Q);
+    HybTestMatBanded(900, 900, 0, 0, &P);
+    CheckBlocks(&P, &Q, bs);
+    RefMatDestroy(&P);
+    HybTestMatRandom(301, 900, 0, 3, &P);
+    CheckBlocks(&P, &Q, bs);
+    RefMatDestroy(&P);
+    RefMatDestroy(&Q);
+  }
+}
+
+static void Random(void)
+{
+  for (PetscInt k = 0; k < HybTestSize(60, 12); k++) {
+    const PetscInt m = HybTestRandomInt(0, 60), l = HybTestRandomInt(1, 60), n = HybTestRandomInt(1, 200), bs = sizes[HybTestRandomInt(0, 6)];
+    RefMat         P, Q;
+
+    HybTestBegin("random blocks of %" PetscInt_FMT ": %" PetscInt_FMT " x %" PetscInt_FMT " times %" PetscInt_FMT " x %" PetscInt_FMT, bs, m, l, l, n);
+    HybTestMatRandom(m, l, 0, HybTestRandomInt(0, 20), &P);
+    HybTestMatRandom(l, n, 0, HybTestRandomInt(0, 30), &Q);
+    CheckBlocks(&P, &Q, bs);
+    RefMatDestroy(&P);
+    RefMatDestroy(&Q);
+  }
+}
+
+/* NaN, infinities and negative zeros take the way that the products take: nothing is multiplied with what is not there */
+static void Special(void)
+{
+  HybSpGEMM    mm;
+  HybCSR       DA, DB, DC;
+  RefMat       P, A, B, C, found;
+  PetscScalar *expected;
+
+  HybTestBegin("NaN, infinities, negative zeros");
+  if (PetscDefined(USE_COMPLEX)) {
+    HybTestSkip("what inf * complex is, is the library's affair");
+    return;
+  }
+  HybTestMatRandom(40, 40, 1, 4, &P);
+  HybTestMatBlock(&P, 3, &A);
+  RefMatCopy(&A, &B);
+  RefSpGEMM(&A, &B, &C);
+  for (PetscCount k = 0; k < A.csr.nnz; k++) {
+    const PetscInt dice = HybTestRandomInt(0, 60);
+
+    if (dice == 0) A.csr.a[k] = (PetscReal)NAN;
+    if (dice == 1) A.csr.a[k] = (PetscReal)INFINITY;
+    if (dice >= 2 && dice < 20) A.csr.a[k] = (PetscReal)-0.0;
+    if (dice >= 40) B.csr.a[k] = 0.0;
+  }
+  expected = InOrder(&A, &B, &C);
+  if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "block", 0)) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB)) && HybTestCall(Multiply(&mm, &DA, &DB, 3, &DC)) && HybTestSamePattern(&DC, &C) && HybTestCall(HybTestDownload(&DC, &found))) {
+    for (PetscCount k = 0; k < C.csr.nnz; k++) {
+      const PetscReal x = PetscRealPart(found.csr.a[k]), y = PetscRealPart(expected[k]);
+
+      if (!HybTestCheck((x == y && signbit(x) == signbit(y)) || (x != x && y != y), "entry %td is %g, expected %g", k, (double)x, (double)y)) break;
+    }
+    RefMatDestroy(&found);
+  }
+  Finish(&mm);
+  free(expected);
+  RefMatDestroy(&P);
+  RefMatDestroy(&A);
+  RefMatDestroy(&B);
+  RefMatDestroy(&C);
+}
+
+static void Repeated(void)
+{
+  HybSpGEMM    mm;
+  HybCSR       DA, DC;
+  RefMat       P, A, C;
+  PetscScalar *expected;
+
+  HybTestBegin("twenty runs have the same bits");
+  HybTestMatPowerLaw(120, 120, 6, &P);
+  HybTestMatBlock(&P, 3, &A);
+  RefSpGEMM(&A, &A, &C);
+  expected = InOrder(&A, &A, &C);
+  for (int run = 0; run < 20 && !HybTestFailed(); run++) {
+    if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "block", 0)) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(Multiply(&mm, &DA, &DA, 3, &DC)) && HybTestSamePattern(&DC, &C)) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+    Finish(&mm);
+  }
+  free(expected);
+  RefMatDestroy(&P);
+  RefMatDestroy(&A);
+  RefMatDestroy(&C);
+}
+
+/* one object, patterns of other sizes and of none in turn */
+static void Changing(void)
+{
+  HybSpGEMM mm;
+
+  HybTestBegin("patterns that change from call to call");
+  if (!HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "block", 0))) return;
+  for (size_t k = 0; k < 2 * PETSC_STATIC_ARRAY_LENGTH(sizes); k++) {
+    HybCSR DA, DC;
+    RefMat P, A, C;
+
+    HybTestMatRandom(20 + 7 * (PetscInt)k, 20 + 7 * (PetscInt)k, 1, 6, &P);
+    HybTestMatBlock(&P, sizes[k / 2], &A);
+    if (k % 2) A.csr.j[A.csr.nnz - 1]--, A.csr.j[A.csr.nnz - 2]--; /* the last block has moved in the last row */
+    if (k % 2 && A.csr.j[A.csr.nnz - 2] < 0) A.csr.j[A.csr.nnz - 2] = 0;
+    if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA))) {
+      if (k % 2) HybTestCallFails(PETSC_ERR_SUP, HybSpGEMMSymbolic(&mm, &DA, &DA, &out, &DC));
+      else {
+        RefSpGEMM(&A, &A, &C);
+        if (HybTestCall(Multiply(&mm, &DA, &DA, 3, &DC))) HybTestSameMatrix(&DC, &C, 4);
+        RefMatDestroy(&C);
+      }
+    }
+    HybTestCall(HybArenaReset(&out));
+    HybTestCall(HybArenaReset(&keep));
+    RefMatDestroy(&P);
+    RefMatDestroy(&A);
+  }
+  Finish(&mm);
+}
+
+enum {
+  WHOLE,   /* nothing else than blocks */
+  SEEN,    /* but for an entry of the first row */
+  UNSEEN,  /* but for an entry of a row that a sample does not ask */
+  FAR,     /* columns far apart */
+  FEW,     /* few entries */
+  SCALAR,  /* no blocks, but 2 and 4 divide the numbers of rows and entries */
+  SMALLER  /* blocks of 2 in blocks of 4, but for one that moved in rows that a sample does not ask */
+};
+
+/* P's first block of each row names a row that has entries, the second one is far to the right of all these; behind P's rows there are empty ones */
+static void FarApart(PetscInt bs, PetscInt m, PetscInt n, RefMat *A)
+{
+  PetscInt *i = (PetscInt *)RefAlloc((PetscCount)n + 1, sizeof(PetscInt)), *j = (PetscInt *)RefAlloc(2 * m, sizeof(PetscInt));
+  RefMat    P;
+
+  for (PetscInt r = 0; r < n; r++) i[r + 1] = PetscMin(2 * (r + 1), 2 * m);
+  for (PetscInt r = 0; r < m; r++) {
+    j[2 * r]     = HybTestRandomInt(0, m);
+    j[2 * r + 1] = HybTestRandomInt(m, n);
+  }
+  HybTestMatArrays(n, n, i, j, NULL, &P);
+  HybTestMatBlock(&P, bs, A);
+  RefMatDestroy(&P);
+  free(i);
+  free(j);
+}
+
+/* the rows t with t % 3 == 0 are asked where there are 8192 to 12287; the last bs entries of so many others, of one block row, move to the matrix' end */
+static void Move(RefMat *A, PetscInt first, PetscInt rows, PetscInt entries)
+{
+  for (PetscInt t = first; t < first + rows; t++) {
+    HybTestCheck(t % 3, "row %" PetscInt_FMT " is asked", t);
+    for (PetscInt q = 1; q <= entries; q++) A->csr.j[A->csr.i[t + 1] - q] = A->csr.n - q;
+  }
+}
+
+static void Operand(PetscInt kind, RefMat *A)
+{
+  RefMat P;
+
+  switch (kind) {
+  case FAR:
+    FarApart(2, 4000, HybTestSize(900000, 30000), A);
+    return;
+  case SCALAR:
+    HybTestMatRandom(1200, 1200, 20, 20, A);
+    return;
+  case FEW:
+    HybTestMatRandom(40, 40, 20, 30, &P);
+    break;
+  case UNSEEN:
+    HybTestMatRandom(4500, 4500, 2, 2, &P);
+    break;
+  case SMALLER:
+    HybTestMatRandom(2200, 2200, 2, 2, &P);
+    break;
+  default:
+    HybTestMatRandom(300, 300, 10, 16, &P);
+  }
+  HybTestMatBlock(&P, kind == UNSEEN ? 2 : kind == SMALLER ? 4 : 3, A);
+  RefMatDestroy(&P);
+  if (kind == SEEN) { /* the last three columns of the first row are 3 c - 1, 3 c + 1, 3 c + 2 */
+    PetscInt *j = A->csr.j + A->csr.i[1] - 3;
+
+    if (j[0] == j[-1] + 1) j[-1]--, j[-2]--, j[-3]--; /* makes room; no block either */
+    j[0]--;
+  }
+  if (kind == UNSEEN) Move(A, 4001, 1, 1);
+  if (kind == SMALLER) Move(A, 4006, 2, 2);
+}
+
+/* "auto" takes blocks where they are, and where it declines whoever runs has waits enough left; the host's bits */
+static void Choice(void)
+{
+  static const char *const what[] = {"whole blocks", "an entry in another column", "an entry in another column, in a row that a sample does not ask", "columns far apart", "few entries", "no blocks", "a block of 2 that is not in one of 4, in rows that a sample does not ask"};
+  static const PetscInt    size[] = {3, 0, 0, 2, 3, 0, 2};
+
+  for (PetscInt k = 0; k < 2 * (PetscInt)PETSC_STATIC_ARRAY_LENGTH(what); k++) {
+    const PetscInt kind = k / 2;
+    HybSpGEMM      mm;
+    HybCSR         DA, DC;
+    RefMat         A, C;
+    PetscScalar   *expected;
+
+    HybTestBegin("auto %s blocks: %s%s", kind == WHOLE ? "takes" : "declines", what[kind], k % 2 ? ", and diagonal looks before" : "");
+    Operand(kind, &A);
+    RefSpGEMM(&A, &A, &C);
+    expected = InOrder(&A, &A, &C);
+    HybTestCheck(Largest(&A, &A) == size[kind], "blocks of %" PetscInt_FMT, Largest(&A, &A));
+    HybTestCheck((A.csr.nnz < 16384) == (kind == FEW), "%td entries", A.csr.nnz);
+    if (k % 2) HybTestCall(HybTuningSet("diagonal_fewest", "1000"));
+    if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "auto", 0)) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(Multiply(&mm, &DA, &DA, 3, &DC))) {
+      HybTestCheck(!strcmp(mm.method->name, "block") == (kind == WHOLE), "%s", mm.method->name);
+      if (HybTestSamePattern(&DC, &C) && (kind == WHOLE || !strcmp(mm.method->name, "hash"))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+    }
+    HybTestCall(HybTuningSet("diagonal_fewest", NULL));
+    /* by name a size that the sample left wrongly costs a wait more, and the next one is tried; columns may be as far apart as they like */
+    if (size[kind] && HybTestCall(HybSpGEMMDestroy(&mm)) && HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "block", 0)) && HybTestCall(Multiply(&mm, &DA, &DA, kind == SMALLER ? 4 : 3, &DC))) {
+      if (HybTestSamePattern(&DC, &C)) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+      HybTestCheck(HybCountersGet(&mm.counters, "block size") == size[kind], "size %td", HybCountersGet(&mm.counters, "block size"));
+    }
+    Finish(&mm);
+    free(expected);
+    RefMatDestroy(&A);
+    RefMatDestroy(&C);
+  }
+}
+
+static RefMat    FaultA, FaultC;
+static HybSpGEMM faultmm;
+
+static PetscErrorCode Fault(void *ctx)
+{
+  HybCSR DA, DC;
+
+  PetscFunctionBegin;
+  PetscCall(HybTestUpload(&keep, &FaultA.csr, &DA));
+  PetscCall(HybSpGEMMInit(&faultmm, HybTestExec(), (const char *)ctx, 0));
+  PetscCall(Multiply(&faultmm, &DA, &DA, 3, &DC));
+  PetscCall(HybSpGEMMNumeric(&faultmm, &DA, &DA, &DC));
+  HybTestCheck(!strcmp(faultmm.method->name, "block"), "%s", faultmm.method->name);
+  HybTestSameMatrix(&DC, &FaultC, 4);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode FaultCleanup(void *ctx)
+{
+  PetscFunctionBegin;
+  PetscCall(HybSpGEMMDestroy(&faultmm));
+  PetscCall(HybArenaReset(&keep));
+  PetscCall(HybArenaReset(&out));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static void Faults(void)
+{
+  static char auto_[] = "auto", block[] = "block";
+
+  for (int k = 0; k < 2; k++) {
+    RefMat P;
+
+    HybTestBegin("every allocation failing in turn, %s", k ? "auto" : "by name");
+    HybTestMatDenseRow(k ? 120 : 40, k ? 120 : 40, 7, k ? 15 : 3, &P);
+    HybTestMatBlock(&P, 3, &FaultA);
+    RefSpGEMM(&FaultA, &FaultA, &FaultC);
+    PetscCallAbort(PETSC_COMM_SELF, PetscMemzero(&faultmm, sizeof(faultmm)));
+    HybTestFaults(Fault, FaultCleanup, k ? auto_ : block);
+    RefMatDestroy(&P);
+    RefMatDestroy(&FaultA);
+    RefMatDestroy(&FaultC);
+  }
+}
+
+static char message[1024];
+
+static PetscErrorCode Catch(MPI_Comm comm, int line, const char *function, const char *file, PetscErrorCode n, PetscErrorType p, const char *mess, void *ctx)
+{
+  if (p == PETSC_ERROR_INITIAL && mess) snprintf(message, sizeof(message), "%s", mess);
+  return n;
+}
+
+static void Refused(const RefMat *A, const RefMat *B, PetscErrorCode error, const char *text)
+{
+  HybSpGEMM      mm;
+  HybCSR         DA, DB, DC;
+  PetscErrorCode ierr;
+
+  if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "block", 0)) && HybTestCall(HybTestUpload(&keep, &A->csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B->csr, &DB))) {
+    PetscCallAbort(PETSC_COMM_SELF, PetscPushErrorHandler(Catch, NULL));
+    message[0] = 0;
+    ierr       = HybSpGEMMSymbolic(&mm, &DA, &DB, &out, &DC);
+    PetscCallAbort(PETSC_COMM_SELF, PetscPopErrorHandler());
+    HybTestCheck(ierr == error && strstr(message, text), "error %d, expected %d; \"%s\" is to say \"%s\"", (int)ierr, (int)error, message, text);
+    HybTestCheck(!mm.work.bytes && !mm.keep.bytes, "%zu bytes are kept", mm.work.bytes + mm.keep.bytes);
+  }
+  Finish(&mm);
+}
+
+static void Limits(void)
+{
+  RefMat P, Q, A, B;
+
+  HybTestBegin("what cannot be taken is refused, and why");
+  HybTestMatBanded(30, 30, 2, 2, &A);
+  Refused(&A, &A, PETSC_ERR_SUP, "do not consist of whole blocks");
+  RefMatDestroy(&A);
+  HybTestMatBanded(31, 31, 2, 2, &A);
+  Refused(&A, &A, PETSC_ERR_SUP, "31 x 31");
+  RefMatDestroy(&A);
+  HybTestBegin("a block row of C of more than 65536 blocks");
+  HybTestMatBanded(1, 1, 0, 0, &P);
+  HybTestMatBanded(1, 65537, 0, 65536, &Q);
+  HybTestMatBlock(&P, 2, &A);
+  HybTestMatBlock(&Q, 2, &B);
+  Refused(&A, &B, PETSC_ERR_SUP, "65537 pairs");
+  RefMatDestroy(&Q);
+  RefMatDestroy(&B);
+  HybTestBegin("a block row of C of 65536 blocks");
+  HybTestMatBanded(1, 65536, 0, 65535, &Q);
+  HybTestMatBlock(&Q, 2, &B);
+  Check(&A, &B);
+  RefMatDestroy(&P);
+  RefMatDestroy(&Q);
+  RefMatDestroy(&A);
+  RefMatDestroy(&B);
+  HybTestBegin("a product of more nonzeros than PetscInt counts");
+  if (sizeof(PetscInt) == 8) {
+    HybTestSkip("64-bit indices count them");
+    return;
+  }
+  HybTestMatBanded(25000, 1, 25000, 0, &P);
+  HybTestMatBanded(1, 30000, 0, 30000, &Q);
+  HybTestMatBlock(&P, 2, &A);
+  HybTestMatBlock(&Q, 2, &B);
+  Refused(&A, &B, PETSC_ERR_ARG_OUTOFRANGE, "at least 3000000000");
+  RefMatDestroy(&P);
+  RefMatDestroy(&Q);
+  RefMatDestroy(&A);
+  RefMatDestroy(&B);
+}
+
+static PetscErrorCode Body(void)
+{
+  static void (*const pieces[])(void) = {Sizes, Mixed, Zoo, Spans, Sums, Many, Random, Special, Repeated, Changing, Choice, Faults, Limits};
+  const HybExec *exec  = HybTestExec();
+  PetscBool      there = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&keep, exec));
+  PetscCall(HybArenaInit(&out, exec));
+  for (const HybSpGEMMMethod *const *table = exec->backend->spgemm; table && *table; table++) there = (PetscBool)(there || !strcmp((*table)->name, "block"));
+  if (!there) {
+    HybTestBegin("products by blocks");
+    if (exec->backend->device) HybTestCheck(PETSC_FALSE, "the device has no such method");
+    else HybTestSkip("a method of devices");
+  }
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(pieces) && there; k++) {
+    if (HybTestMine()) pieces[k]();
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  return HybTestMain(argc, argv, Body);
+}
