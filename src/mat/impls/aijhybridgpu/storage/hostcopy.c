@@ -20,6 +20,9 @@
 
   To change the allocator for a while is what PetscMallocSetDRAM() does. Nothing of the parent's is assumed: what it has made is PETSc's own, and it is looked at before it is used.
 
+  Why not arrays of our own, round which a matrix is made as in narrow.c: a duplicate owns its arrays, and PETSc frees them when new entries come (3.22 and later whoever owns them)
+  or when a plain MATAIJ goes, which has no place for an arena. And the parent's duplicate has no loops over rows, it copies what they found.
+
   A duplicate whose allocations never came by (PETSc's linear solver server has memory of its own) was copied whole by the parent.
 */
 #include "../aijhybridgpuimpl.h"

@@ -1,30 +1,37 @@
 /*
   A MATSEQAIJ round arrays that exist, without PETSc's loops over its rows.
 
-  MatCreateSeqAIJWithArrays() and the assembly in it go along all rows three times, with one core: some 5 ns a row, 40 ms for eight million, in which a device
-  computes several such matrices. What they find is known before: the rows' lengths (imax, ilen), the longest one and how many rows have entries, which the device
-  counts in one kernel (HybCSROps.rowlengths). So PETSc is told of one row, and what it would have found is put in:
+  MatCreateSeqAIJWithArrays() and the assembly in it go along all rows three times, with one core: some 5 ns a row,
+  40 ms for eight million, in which a device computes several such matrices. What they find is known before: the rows'
+  lengths (imax, ilen), the longest one and how many rows have entries, which the device counts in one kernel
+  (HybCSROps.rowlengths). So PETSc is told of one row, and what it would have found is put in:
 
-    i[1] = nnz                                 the arrays are those of one row, for this moment
-    PetscTrMalloc = Give                       passes on to the one before, but gives out m times what MatCreateSeqAIJWithArrays() asks for one row
+    i[1] = nnz                            the arrays are those of one row, for this moment
+    PetscTrMalloc = Give                  passes on to the one before; MatCreateSeqAIJWithArrays() asks for one row, and
+                                          gets m times as much
     T = MatCreateSeqAIJWithArrays(1, n, i, j, a)
     PetscTrMalloc, i[1] back; T's layout of rows = one of m
-    imax, ilen = the lengths                   from the device; all cores copy, and so are the first to touch the pages
-    diag = the places of the diagonal          the same, in releases of PETSc whose assembly looks for them (3.18 does, 3.26 does not): it reads all of j on the host
+    imax, ilen = the lengths              from the device; all cores copy, and so are the first to touch the pages
+    diag = the diagonal's places          the same, in releases of PETSc whose assembly looks for them (3.18 does, 3.26
+                                          does not): it reads j on the host
     rmax, nonzerorowcnt = longest, nonempty
 
-  Mat_SeqAIJ is private: these places in T->data are found and proven in the PETSc that runs, as those of frame.c are. Three small matrices are made both ways. In
-  their data, compared integer by integer, must differ, at the same places in all three:
+  Mat_SeqAIJ is private: these places in T->data are found and proven in the PETSc that runs, as those of frame.c are.
+  Three small matrices are made both ways. In their data, compared integer by integer, must differ, at the same places in
+  all three:
 
-    two pointers, or three                     to what the allocator gave, holding the rows' lengths, and the diagonal's places, where all rows were told of
-    rmax                                       one integer: the longest row, and nnz where one row was told of; MatSeqAIJGetMaxRowNonzeros() says it
-    nonzerorowcnt                              one integer: the rows with entries, and 1 there
+    two pointers, or three                to what the allocator gave, which holds the rows' lengths, and the diagonal's
+                                          places, where all rows were told of
+    rmax                                  one integer: the longest row, and nnz where one row was told of;
+                                          MatSeqAIJGetMaxRowNonzeros() says it
+    nonzerorowcnt                         one integer: the rows with entries, and 1 there
 
   and nothing else. So with these put in nothing differs that anybody could read.
 
-  Where the proof fails HybNarrowKnown() is false and the loops make all matrices. They always make those of few rows, and those of which more than half the rows are
-  empty: PETSc leaves empty rows out from 60 % on (compressed rows), and half is what one of the three has. The caller must have left out the search for inodes, which needs the rows
-  (HybNoInodeBegin()). With PETSC_USE_DEBUG PETSc looks at the columns of each row, with thread safety the allocator is not ours to change.
+  Where the proof fails the loops make all matrices. They always make those of few rows, and those of which more than
+  half the rows are empty: PETSc leaves empty rows out from 60 % on (compressed rows), and half is what one of the three
+  has. The caller must have left out the search for inodes, which needs the rows (HybNoInodeBegin()). With
+  PETSC_USE_DEBUG PETSc looks at the columns of each row, with thread safety the allocator is not ours to change.
 
   Work: none but two or three copies of m integers. Memory: none but what PETSc would take.
 */
@@ -36,7 +43,7 @@
 
 static struct {
   PetscBool asked, found, known;
-  int       n;                                /* arrays of a number for each row: two of lengths, and in some releases the diagonal's places */
+  int       n; /* arrays of a number for each row: two of lengths, and in some releases the diagonal's places */
   size_t    array[3], longest, nonempty; /* bytes from A->data */
 } narrow;
 
@@ -52,7 +59,7 @@ static struct {
 static PetscErrorCode HybNarrowMalloc(size_t bytes, PetscBool clear, int line, const char function[], const char file[], void **array)
 {
   const char *const    who  = room.n < 2 ? "MatCreateSeqAIJWithArrays" : "MatMarkDiagonal_SeqAIJ";
-  const PetscBool      rows = (PetscBool)(room.n < 3 && function && !strcmp(function, who) && bytes >= room.asked && bytes < room.asked + 64); /* PETSc may round up */
+  const PetscBool      rows = (PetscBool)(room.n < 3 && function && !strcmp(function, who) && bytes >= room.asked && bytes < room.asked + 64); /* or rounded up */
   const PetscErrorCode ierr = (*room.before)(rows ? bytes - room.asked + room.given : bytes, clear, line, function, file, array);
 
   if (!ierr && rows) room.at[room.n++] = *array;
@@ -134,7 +141,8 @@ static PetscErrorCode HybNarrowExpected(const HybCSR *csr, int k, const PetscInt
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* O knows of all rows and got the arrays given[], T of one and got those in `room': do they differ in the places sought alone, which are those found before if any were? */
+/* O knows of all rows and got the arrays given[], T of one and got those in `room': do they differ in the places sought
+   alone, which are those found before if any were? */
 static PetscBool HybNarrowCompare(Mat O, void *const given[], Mat T, const HybCSR *csr, PetscCount longest, PetscCount nonempty)
 {
   const size_t bytes = HybFrameBytes();
@@ -194,7 +202,8 @@ static PetscErrorCode HybNarrowProbe(const HybCSR *csr, Mat *O, Mat *T, PetscBoo
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the longest row, the rows with entries, nnz, and 1 are four numbers in each of them; the diagonal is in the first place, in the second, and missing */
+/* the longest row, the rows with entries, nnz, and 1 are four numbers in each of them; the diagonal is in the first
+   place, in the second, and missing */
 static PetscErrorCode HybNarrowProve(PetscBool *proven)
 {
   static const PetscInt rows[HYB_NARROW_PROBES]                     = {6, 8, 3};
@@ -245,7 +254,7 @@ PetscErrorCode HybNarrowFind(void)
   PetscCall(PetscRegisterFinalize(HybNarrowForget));
   if (!HybFrameKnown() || PetscDefined(USE_DEBUG) || PetscDefined(HAVE_THREADSAFETY)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybNoInodeBegin(&noinode));
-  ierr = PetscPushErrorHandler(PetscReturnErrorHandler, NULL); /* a PETSc that looks more closely than this one was said to: the loops, and no error */
+  ierr = PetscPushErrorHandler(PetscReturnErrorHandler, NULL); /* an error: the loops */
   if (!ierr) {
     narrow.known = (PetscBool)(!HybNarrowProve(&proven) && proven);
     ierr         = PetscPopErrorHandler();
@@ -293,7 +302,7 @@ PetscErrorCode HybNarrowCreate(const HybExec *x, const HybCSR *csr, const HybRow
   if (!rows || !rows->length || !HybNarrowTakes(csr->m) || !csr->nnz || rows->nonempty < csr->m - rows->nonempty) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscLogEventBegin(HYB_Narrow, 0, 0, 0, 0));
   PetscCall(HybNarrowMake(csr, PETSC_TRUE, T));
-  /* should somebody have put another allocator behind PETSc's functions: places for one row are not to be written beyond */
+  /* whoever allocated otherwise this time: places for one row are not written beyond */
   for (int k = 0; k < narrow.n; k++) as = (PetscBool)(as && room.n == narrow.n && HybNarrowArray(*T, k) == room.at[k]);
   if (!as) PetscCall(MatDestroy(T));
   else {
