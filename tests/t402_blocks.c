@@ -500,7 +500,8 @@ enum {
   SMALLER  /* blocks of 2 in blocks of 4, but for one that moved in rows that a sample does not ask */
 };
 
-/* P's first block of each row names a row that has entries, the second one is far to the right of all these; behind P's rows there are empty ones */
+/* the first block of each row names a row that has entries, the second one is far to the right of all these; the rows
+   behind are empty */
 static void FarApart(PetscInt bs, PetscInt m, PetscInt n, RefMat *A)
 {
   PetscInt *i = (PetscInt *)RefAlloc((PetscCount)n + 1, sizeof(PetscInt)), *j = (PetscInt *)RefAlloc(2 * m, sizeof(PetscInt));
@@ -518,7 +519,8 @@ static void FarApart(PetscInt bs, PetscInt m, PetscInt n, RefMat *A)
   free(j);
 }
 
-/* the rows t with t % 3 == 0 are asked where there are 8192 to 12287; the last bs entries of so many others, of one block row, move to the matrix' end */
+/* the rows t with t % 3 == 0 are asked where there are 8192 to 12287; the last entries of other rows, of one block row,
+   move to the matrix' end */
 static void Move(RefMat *A, PetscInt first, PetscInt rows, PetscInt entries)
 {
   for (PetscInt t = first; t < first + rows; t++) {
@@ -587,7 +589,8 @@ static void Choice(void)
       if (HybTestSamePattern(&DC, &C) && (kind == WHOLE || !strcmp(mm.method->name, "hash"))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
     }
     HybTestCall(HybTuningSet("diagonal_fewest", NULL));
-    /* by name a size that the sample left wrongly costs a wait more, and the next one is tried; columns may be as far apart as they like */
+    /* by name a size that the sample left wrongly costs a wait more, and the next one is tried; columns may be as far
+       apart as they like */
     if (size[kind] && HybTestCall(HybSpGEMMDestroy(&mm)) && HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "block", 0)) && HybTestCall(Multiply(&mm, &DA, &DA, kind == SMALLER ? 4 : 3, &DC))) {
       if (HybTestSamePattern(&DC, &C)) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
       HybTestCheck(HybCountersGet(&mm.counters, "block size") == size[kind], "size %td", HybCountersGet(&mm.counters, "block size"));

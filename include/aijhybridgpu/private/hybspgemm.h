@@ -21,7 +21,7 @@ typedef struct {
   PetscBool              reuse;    /* the caller expects more than one numeric phase: a plan for them may be made in the first */
   PetscInt               numerics; /* numeric phases before this one */
   PetscInt               waits;    /* of this symbolic phase for the device, so far: three are allowed, and who has to wait for a look declines when the last one is not left */
-  PetscInt               blocksizes; /* sizes of blocks that a sample of both patterns leaves: bit bs; -1: nobody sampled, who looks at the operands for another reason may */
+  PetscInt               blocksizes; /* sizes of blocks that a sample of both patterns leaves, bit bs; -1: not sampled yet */
   HybPlanStats           stats;    /* set by the driver before the method is called */
   PetscCount            *rowproducts; /* products of each row, in work, valid during symbolic; NULL: not counted yet */
   HybArena               keep;     /* lives until HybSpGEMMDestroy() */

@@ -1,14 +1,16 @@
 /*
-  block.cu: SpGEMM method "block": products of matrices of several unknowns to a point, whose patterns consist of whole blocks.
+  block.cu: SpGEMM method "block": products of matrices of several unknowns to a point, whose patterns consist of
+  whole blocks.
 
-  Idea. Where rows come in groups of bs with the same columns, and columns in groups of bs, for A and for B, then C's do
-  too. So what has to be found, C's pattern and the place in it of each product, is found once for bs^3 products: blocks are
-  counted, placed and listed, never entries. Values stay where CSR has them, and nothing is converted: block (r, k) of A is
-  bs pieces of bs values, a row of blocks of B is bs rows of one length behind each other, and the same is true of C.
+  Idea. Where rows come in groups of bs with the same columns, and columns in groups of bs, for A and for B, then C's
+  do too. So what has to be found, C's pattern and the place in it of each product, is found once for bs^3 products:
+  blocks are counted, placed and listed, never entries. Values stay where CSR has them, and nothing is converted:
+  block (r, k) of A is bs pieces of bs values, a row of blocks of B is bs rows of one length behind each other, and
+  the same is true of C.
 
-  A row of blocks of C lies within a span of block columns: those between the first and the last that the rows of B have
-  which A names. A bit for each column of the span is set for each pair of blocks; the number of bits below a pair's is its
-  place. So there is no table and no sort.
+  A row of blocks of C lies within a span of block columns: those between the first and the last that the rows of B
+  have which A names. A bit for each column of the span is set for each pair of blocks; the number of bits below a
+  pair's is its place. So there is no table and no sort.
 
     look:      which sizes a sample of rows leaves                     (with the count of products, for who comes next)
     check:     every row against the first of its block row; the blocks' columns
@@ -25,24 +27,25 @@
 
   A product and its sum are rounded apart and the products of an entry are added in A's order, so bits are the host's.
 
-  Bins. Places: rows by words of bits, 16 lanes to 512 threads a row; a span wider than all shared memory is gone through in
-  several windows. Sums: rows by bytes of shared memory, 16 lanes to 256 threads a row; rows beyond it are added in C itself.
-  Neighbouring bins of few rows are one launch. Where A's block is too large for registers (6 x 6 of real values fit), some
-  rows of it are taken at a time.
+  Bins. Places: rows by words of bits, 16 lanes to 512 threads a row; a span wider than all shared memory is gone
+  through in several windows. Sums: rows by bytes of shared memory, 16 lanes to 256 threads a row; rows beyond it are
+  added in C itself. Neighbouring bins of few rows are one launch. Where A's block is too large for registers (6 x 6
+  of real values fit), some rows of it are taken at a time.
 
-  Applicable: sizes 2, 3, 4, 5, 6 and 8, the same for A and B, the largest that all rows consist of (an interpolation from six
-  unknowns to three is of blocks of three). "auto" asks before the
-  products are counted, from BLOCK_FEWEST nonzeros of A on; operands whose numbers of rows, columns or entries no size divides
-  are declined without a look, most others by the sample, which is read together with the products' counts and so waits no
-  more than whoever comes next would; where diagonal has looked before, the sample came with that. It declines too where bits
-  are more than BLOCK_SPARSE times the pairs (columns far apart and without order: the bits would have to be cleared and
-  counted for nothing), and where places take more than BLOCK_OUTGROW times what the operands do, or a quarter
-  of free memory. In no case it takes block
-  rows of C of more than 65536 blocks, as far as spans and pairs tell. By name, what cannot be taken is an error.
+  Applicable: sizes 2, 3, 4, 5, 6 and 8, the same for A and B, the largest that all rows consist of (an interpolation
+  from six unknowns to three is of blocks of three). "auto" asks before the products are counted, from BLOCK_FEWEST
+  nonzeros of A on; operands whose numbers of rows, columns or entries no size divides are declined without a look,
+  most others by the sample, which is read together with the products' counts and so waits no more than whoever comes
+  next would; where diagonal has looked before, the sample came with that. It declines too where words are more than
+  BLOCK_SPARSE times the pairs (columns far apart and without order: they would have to be cleared and counted for
+  nothing), and where places take more than BLOCK_OUTGROW times what the operands do, or a quarter of free memory. In
+  no case it takes block rows of C of more than 65536 blocks, as far as spans and pairs tell. By name, what cannot be
+  taken is an error.
 
-  Memory kept: 2 bytes a pair of blocks, 4 + 4 a block of A, 8 + 4 a block row. Synchronisations of a first product: sample,
-  check, count of C. Complexity: a pass over both patterns; two passes over the pairs of blocks, 1/bs^3 of the products; the
-  sums load and store shared memory once for each bs products, and read each value of B from cache once for bs of them.
+  Memory kept: 2 bytes a pair of blocks, 4 + 4 a block of A, 8 + 4 a block row. Synchronisations of a first product:
+  sample, check, count of C. Complexity: a pass over both patterns; two passes over the pairs of blocks, 1/bs^3 of the
+  products; the sums load and store shared memory once for each bs products, and read each value of B from cache once
+  for bs of them.
 */
 #include "../../csr/rowblocks.cuh"
 #include "../../device/hybgroup.cuh"
@@ -53,7 +56,7 @@
 #define BLOCK_FEWEST  16384
 #define BLOCK_SPARSE  8     /* words of bits to a pair */
 #define BLOCK_OUTGROW 4
-#define BLOCK_ASK     ((PetscCount)1 << 30) /* bytes of places that may be from which on it is asked what is free: a card takes up to a millisecond to answer */
+#define BLOCK_ASK     ((PetscCount)1 << 30) /* bytes of places that may be, from which on it is asked what is free */
 #define BLOCK_MOST    65536 /* blocks of a block row of C: places are numbers of two bytes */
 #define BLOCK_THREADS 256   /* of kernels that have lanes or threads a block row in order */
 #define BLOCK_STATIC  1024  /* bytes of shared memory that kernels have beside the dynamic ones, and some more */
@@ -342,7 +345,8 @@ static __device__ __forceinline__ void BlockMultiply(const HybScalar *__restrict
   }
 }
 
-/* G threads a block row; SHARED: its sums fit there. One block a multiprocessor at least: else the compiler spills some bytes for one more */
+/* G threads a block row; SHARED: its sums fit there. One block a multiprocessor at least: else the compiler spills some
+   bytes to have one more of them */
 template <int BS, int G, bool SHARED>
 static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1) BlockSums(BlockSumsArgs x, PetscInt begin, PetscInt end)
 {

@@ -28,6 +28,7 @@
   one block and two launches that end at once where there are more diagonals; rows' products are counted in the same go where there are (or so many that pairs will be too many), so no
   more synchronisations come of it. Where the look must be repeated products are counted with the second one. What is left is few diagonals of which no program comes for another reason; whoever
   takes the operands then finds one synchronisation fewer left, and `shape` does not look at them (HybSpGEMM.waits).
+  The look samples for whole blocks too (HybSpGEMM.blocksizes), so that `block` has nothing to wait for but its proof.
   By name, operands of other form go by hash tables (../hashrows.cu).
 
   Copies to shared memory are the copy engine's where arrays are aligned to 16 bytes (7-pt 128^3 again 0.48 ms instead of 0.58 by ordinary loads), with what begins and ends them found by a thread each; their
