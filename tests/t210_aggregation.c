@@ -1,6 +1,8 @@
 /*
-  Smoothed aggregation against PETSc's sequential loops, followed one by one: the shuffle by the C library's own generator, the independent set on a squared graph that is formed, the
-  lists and what moves between them, LAPACK's QR of each list, and the smoothing by products of matrices. Integers are identical; values agree to rounding, a device's with the host's bit by bit.
+  Smoothed aggregation against PETSc's sequential loops, followed one by one: the shuffle by the C library's own
+  generator, the independent set on a squared graph that is formed, the lists and what moves between them, LAPACK's QR
+  of each list, and the smoothing by products of matrices. Integers are identical; values agree to rounding, a device's
+  with the host's bit by bit.
 */
 #include "hybtest.h"
 #include <aijhybridgpu/private/hybagg.h>
@@ -220,6 +222,8 @@ static void Smooth(const RefMat *A, const Lists *l, const PetscScalar *q, PetscR
   free(row);
 }
 
+static int Rounds; /* of the last search for roots */
+
 /* what a backend finds, from the graph to the prolongators */
 typedef struct {
   HybAggregates agg;
@@ -267,6 +271,7 @@ static PetscErrorCode Compare(const RefMat *G, const HybCSR *there, int hops, co
   if (!Factor(&l, b, q, coarse)) {
     HybTestSkip("this PETSc shows no LAPACK");
   } else if (HybTestCall(Find(exec, &keep, &work, there, hops, bthere, 0.7, &f))) {
+    Rounds = f.agg.rounds;
     HybTestCheck(f.agg.n == n && f.agg.nc == l.nc, "%" PetscInt_FMT " aggregates of %" PetscInt_FMT " vertices, not %" PetscInt_FMT " of %" PetscInt_FMT, f.agg.nc, f.agg.n, l.nc, n);
     if (f.agg.nc == l.nc) {
       PetscInt *lead = (PetscInt *)RefAlloc(l.nc, sizeof(PetscInt));
@@ -276,7 +281,8 @@ static PetscErrorCode Compare(const RefMat *G, const HybCSR *there, int hops, co
       HybTestSameInts(l.nc, f.agg.lead, lead);
       free(lead);
       for (PetscInt v = 0; v < n; v++) {
-        mag[v]   = l.parent[v] >= 0 && l.member[l.ptr[l.parent[v]]] == v ? 1 : PetscAbsScalar(q[v]); /* LAPACK finds the first entry as a difference of numbers about 1 */
+        /* LAPACK finds the first entry as a difference of numbers about 1 */
+        mag[v]   = l.parent[v] >= 0 && l.member[l.ptr[l.parent[v]]] == v ? 1 : PetscAbsScalar(q[v]);
         terms[v] = l.parent[v] < 0 ? 1 : l.ptr[l.parent[v] + 1] - l.ptr[l.parent[v]] + 8;
       }
       HybTestSameScalars(n, f.q, q, mag, terms, 4);
@@ -340,7 +346,7 @@ static PetscErrorCode TestLook(const RefMat *G, const HybCSR *there)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* rounds: as much as is looked at; 1 for many small graphs */
+/* all: with vectors of every kind */
 static PetscErrorCode TestGraph(const char *name, RefMat *G, PetscBool all)
 {
   const HybExec *exec = HybTestExec();
@@ -423,8 +429,10 @@ static void GraphOf(const RefMat *A, PetscBool relabel, RefMat *G)
   free(label);
 }
 
-/* shape 0: a chain, 1: a star, 2: a clique, 3: no edges, 4: random edges, 5: pairs, 6: a chain in the order of the shuffle, the last vertex first: the independent set of it cannot
-   be found but one vertex after the other */
+/*
+  Shape 0: a chain, 1: a star, 2: a clique, 3: no edges, 4: random edges, 5: pairs, 6: a chain in the order of the
+  shuffle, whose independent set can only be found one vertex after the other.
+*/
 static void SmallGraph(int shape, PetscInt n, RefMat *G)
 {
   const PetscInt most = shape == 2 ? n * (n - 1) / 2 : 3 * n;
@@ -522,7 +530,12 @@ static PetscErrorCode Graphs(void)
     }
   }
   SmallGraph(6, HybTestSize(20000, 3000), &G);
+  Rounds = 0;
   PetscCall(TestGraph("a long chain along the shuffle", &G, PETSC_FALSE));
+  if (Rounds && HybTestExec()->backend->device) {
+    HybTestBegin("rounds of a long chain along the shuffle");
+    HybTestCheck(Rounds > 100, "%d rounds: the chain was to take as many as there may be", Rounds);
+  }
   RefMatDestroy(&G);
   SmallGraph(1, HybTestSize(2100, 1200), &G);
   PetscCall(TestGraph("a large star", &G, PETSC_TRUE));
@@ -550,7 +563,12 @@ static PetscErrorCode Graphs(void)
     }
     GraphOf(&A, (PetscBool)(k == 4 || k == 5), &G);
     RefMatDestroy(&A);
+    Rounds = 0;
     PetscCall(TestGraph(names[k], &G, PETSC_TRUE));
+    if (Rounds) {
+      HybTestBegin("rounds of %s", names[k]);
+      HybTestCheck(Rounds <= 30, "%d rounds are more than a graph of its size takes", Rounds);
+    }
     RefMatDestroy(&G);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -573,6 +591,16 @@ static PetscErrorCode Looks(void)
       PetscCall(HybTestUpload(&mine, &A.csr, &there));
       PetscCall(TestLook(&A, &there));
     }
+    RefMatDestroy(&A);
+  }
+  /* the entry (2,0) is the next one behind an empty row 1 */
+  if (HybTestMine()) {
+    const PetscInt i[] = {0, 2, 2, 3}, j[] = {1, 2, 0};
+
+    HybTestMatArrays(3, 3, i, j, NULL, &A);
+    HybTestBegin("look at an empty row that another one names");
+    PetscCall(HybTestUpload(&mine, &A.csr, &there));
+    PetscCall(TestLook(&A, &there));
     RefMatDestroy(&A);
   }
   /* a symmetric graph with one entry less, anywhere */

@@ -1,4 +1,5 @@
-/* agghost.h: the host's operations of smoothed aggregation, by file; the table is agg.c's. Contracts: HybAggOps in hybagg.h. */
+/* agghost.h: the host's operations of smoothed aggregation, by file; the table is agg.c's. Contracts: HybAggOps in
+   hybagg.h. */
 #ifndef AIJHYBRIDGPU_AGGHOST_H
 #define AIJHYBRIDGPU_AGGHOST_H
 #include <aijhybridgpu/private/hybagg.h>
@@ -12,7 +13,8 @@ extern PetscErrorCode HybAggLook_Host(const HybExec *, HybArena *, const HybCSR 
 extern PetscErrorCode HybAggOrder_Host(HybArena *work, PetscInt n, PetscInt *order);
 extern PetscErrorCode HybAggPermutation_Host(const HybExec *, HybArena *, PetscInt, PetscInt *);
 
-/* aggregates.c. Finish: the roots among those that a device has not decided on; key: 0 for a root, 1 and its place for an undecided vertex, PETSC_MAX_INT for others */
+/* aggregates.c. Finish: the roots among those that a device has not decided on; key: 0 for a root, 1 and its place for
+   an undecided vertex, PETSC_MAX_INT for others */
 extern PetscErrorCode HybAggFinish_Host(HybArena *work, PetscInt n, const PetscInt *gi, const PetscInt *gj, int hops, PetscInt *key);
 extern PetscErrorCode HybAggAggregates_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, int, HybAggregates *);
 

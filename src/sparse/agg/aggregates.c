@@ -1,9 +1,10 @@
 /*
   aggregates.c: roots and aggregates on the host, without the square of the graph.
 
-  PETSc forms the square, takes its maximal independent set in the order of a shuffle (each root takes the undecided vertices of its row), and then gives each neighbour of a root in the
-  graph itself to that root. Roots are more than two steps apart, so a vertex has one root beside it at most, and its row is walked for that root alone: the two steps are walked
-  in the graph, each row at most once.
+  PETSc forms the square, takes its maximal independent set in the order of a shuffle (each root takes the undecided
+  vertices of its row), and then gives each neighbour of a root in the graph itself to that root. Roots are more than
+  two steps apart, so a vertex has one root beside it at most, and its row is walked for that root alone: the two steps
+  are walked in the graph, each row at most once.
 
     for v in the order of the shuffle, undecided and not alone:
       v is a root

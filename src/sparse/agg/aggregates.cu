@@ -1,8 +1,9 @@
 /*
   aggregates.cu: the aggregates of the roots that roots.cu finds, and their numbers.
 
-  Two steps. Roots are more than two steps apart, so a vertex has one root beside it at most: near(w), written by the roots along their own rows. Where there is none, the vertex belongs to
-  the first root, in the order of the shuffle, that is near one of its neighbours.
+  Two steps. Roots are more than two steps apart, so a vertex has one root beside it at most: near(w), written by the
+  roots along their own rows. Where there is none, the vertex belongs to the first root, in the order of the shuffle,
+  that is near one of its neighbours.
 
     number the roots, ascending           a scan
     near(w) = c for w in the row of root c
@@ -10,7 +11,8 @@
 
   One step. near(v) is set for the roots alone, and the same last sweep finds the first root beside each other vertex.
 
-  Memory: 2 n integers and 2 for each aggregate, beside the result and what roots.cu takes. Time: O(nnz), two sweeps at most.
+  Memory: 2 n integers and 2 for each aggregate, beside the result and what roots.cu takes. Time: O(nnz), two sweeps at
+  most.
 */
 #include "aggops.cuh"
 

@@ -1,4 +1,5 @@
-/* column.h: the QR factorization of one column, entry by entry; one text for the host and for kernels, so that both give the same bits. tentative.c has the rules. */
+/* column.h: the QR factorization of one column, entry by entry; one text for the host and for kernels, so that both
+   give the same bits. tentative.c has the rules. */
 #ifndef AIJHYBRIDGPU_AGG_COLUMN_H
 #define AIJHYBRIDGPU_AGG_COLUMN_H
 #include "aijhybridgpu/private/hyb.h"

@@ -1,8 +1,9 @@
 /*
   look.c: whether a graph is one that the rules of aggregation were proven for.
 
-  Symmetry in one pass. Rows are visited in ascending order, and each row has a pointer to its first entry that was not met yet. Row r meets entry (c,r) for each of its entries (r,c)
-  with c > r: it must be the next one of row c. So when row r is reached, its pointer stands behind all entries left of the diagonal, or there is one without a partner.
+  Symmetry in one pass. Rows are visited in ascending order, and each row has a pointer to its first entry that was not
+  met yet. Row r meets entry (c,r) for each of its entries (r,c) with c > r: it must be the next one of row c. So when
+  row r is reached, its pointer stands behind all entries left of the diagonal, or there is one without a partner.
 
     for r:  k = next[r];  (r, j[k]) must not lie left of the diagonal;  skip the diagonal;
             for the rest of the row, c = j[k]:  j[next[c]] must be r;  next[c]++

@@ -1,9 +1,11 @@
 /*
   look.cu: whether a graph is one that the rules of aggregation were proven for.
 
-  Symmetry: each entry (r,c) right of the diagonal looks for (c,r) by bisection in row c. If all are found and there are as many entries left of the diagonal, there are no others.
+  Symmetry: each entry (r,c) right of the diagonal looks for (c,r) by bisection in row c. If all are found and there are
+  as many entries left of the diagonal, there are no others.
 
-  Memory: a few words. Time: O(nnz log longest), one reading of the pattern and half as many searches, mostly among neighbours.
+  Memory: a few words. Time: O(nnz log longest), one reading of the pattern and half as many searches, mostly among
+  neighbours.
 */
 #include "aggops.cuh"
 

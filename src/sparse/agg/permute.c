@@ -1,6 +1,6 @@
 /*
-  permute.c: the order in which PETSc's coarsening asks the vertices, a function of their number alone: slot k is exchanged with a random slot t, unless t was the target of an
-  exchange before.
+  permute.c: the order in which PETSc's coarsening asks the vertices, a function of their number alone: slot k is
+  exchanged with a random slot t, unless t was the target of an exchange before.
 */
 #include "agghost.h"
 #include "rander48.h"

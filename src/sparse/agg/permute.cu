@@ -1,13 +1,15 @@
 /*
   permute.cu: PETSc's shuffle of n vertices, each vertex finding its place alone.
 
-  Step k = 0, 1, ..., n-1 exchanges slot k with slot t_k, a random one, unless t_k = k or t_k was the target of an exchange before. Let F(t) be the first step k != t with t_k = t. A
-  step exchanges if F(t_k) = k, so a slot s takes part in two exchanges at most: in step s, and in step F(s).
+  Step k = 0, 1, ..., n-1 exchanges slot k with slot t_k, a random one, unless t_k = k or t_k was the target of an
+  exchange before. Let F(t) be the first step k != t with t_k = t. A step exchanges if F(t_k) = k, so a slot s takes
+  part in two exchanges at most: in step s, and in step F(s).
 
     kernel 1  t_k by the generator's steps of any length; F by an atomic minimum
     kernel 2  for each vertex: slot = v, time = -1; the earliest of the two exchanges of its slot that is later than time moves it to the other slot; and so on until there is none
 
-  Paths are short: two exchanges on average, O(log n) at most, with high probability. All is integer but for one product that IEEE rounds: the same places as the sequential loop's.
+  Paths are short: two exchanges on average, O(log n) at most, with high probability. All is integer but for one product
+  that IEEE rounds: the same places as the sequential loop's.
 
   Memory: 2 n integers beside the result. Time: O(n) expected; n atomic minima and about 4 n accesses at random places.
 */

@@ -1,10 +1,12 @@
 /*
-  rander48.h: PETSc's default generator, a linear congruential one modulo 2^48, with steps of any length. One text for the host and for kernels.
+  rander48.h: PETSc's default generator, a linear congruential one modulo 2^48, with steps of any length. One text for
+  the host and for kernels.
 
     x_0 = seed,  x_{k+1} = a x_k + c mod 2^48,  the value of draw k is x_{k+1} / 2^48, which a double holds exactly
 
-  s steps at once are again such a step, x -> A x + C, and two such steps in sequence are one: A' A, A' C + C'. So any position of the sequence is reached in log2 of it
-  (F. Brown, Random number generation with arbitrary strides, Trans. Am. Nucl. Soc. 71, 1994).
+  s steps at once are again such a step, x -> A x + C, and two such steps in sequence are one: A' A, A' C + C'. So any
+  position of the sequence is reached in log2 of it (F. Brown, Random number generation with arbitrary strides, Trans.
+  Am. Nucl. Soc. 71, 1994).
 */
 #ifndef AIJHYBRIDGPU_AGG_RANDER48_H
 #define AIJHYBRIDGPU_AGG_RANDER48_H

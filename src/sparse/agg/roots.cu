@@ -1,25 +1,31 @@
 /*
-  roots.cu: the maximal independent set that a sequential loop in the order of the keys finds, of a graph or of its square, by rounds. The square is not formed.
+  roots.cu: the maximal independent set that a sequential loop in the order of the keys finds, of a graph or of its
+  square, by rounds. The square is not formed.
 
-  key(v): 0 for a root, place + 1 while undecided, infinite otherwise. A vertex becomes a root when every earlier one within reach is out, and out when a root is within reach; a round
-  does that for all vertices at once, by minima over rows, which need no atomics:
+  key(v): 0 for a root, place + 1 while undecided, infinite otherwise. A vertex becomes a root when every earlier one
+  within reach is out, and out when a root is within reach; a round does that for all vertices at once, by minima over
+  rows, which need no atomics:
 
     two steps   low(w) = min of key over row w;  M = min of low over row v      M = 0: v is out;  M = key(v): v is a root
     one step    M = min of key over row v, decided beside the keys, which are then replaced
 
-  States only ever go from undecided to one of the others, and the set does not depend on when a vertex is decided: it is the sequential loop's. Lists keep the work small: of the vertices that
-  are undecided, and of the rows w with 0 < low(w) < infinite, as the others' minima are final. A tile of rows leaves the ones that stay in one piece, so lists remain nearly in order.
+  States only ever go from undecided to one of the others, and the set does not depend on when a vertex is decided: it
+  is the sequential loop's. Lists keep the work small: of the vertices that are undecided, and of the rows w with 0 <
+  low(w) < infinite, as the others' minima are final. A tile of rows leaves the ones that stay in one piece, so lists
+  remain nearly in order.
 
     until nothing is undecided:  sweep the listed rows for low;  sweep the listed vertices;  every few rounds, ask how many are left
 
-  The order is random enough for O(log n) rounds with high probability (Fischer and Noever); 16 on grids of millions of vertices, each vertex being looked at 2.6 times. A graph made against
-  the order can need n rounds: after ROUNDS_MOST of them the host finishes, by the loop itself.
+  The order is random enough for O(log n) rounds with high probability (Fischer and Noever); 16 on grids of millions of
+  vertices, each vertex being looked at 2.6 times. A graph made against the order can need n rounds: after ROUNDS_MOST
+  of them the host finishes, by the loop itself.
 
   Memory: 4 n integers for two steps, 2 n for one. Time: about 2.6 nnz of two sweeps (one).
 
-  References: Luby, A simple parallel algorithm for the maximal independent set problem, SIAM J. Comput. 15 (1986); Blelloch, Fineman, Shun, Greedy sequential maximal independent set and matching are
-  parallel on average, SPAA 2012; Fischer, Noever, Tight analysis of parallel randomized greedy MIS, SODA 2018; Kelley, Rajamanickam, Parallel, portable algorithms for distance-2 maximal
-  independent set and graph coarsening, IPDPS 2022.
+  References: Luby, A simple parallel algorithm for the maximal independent set problem, SIAM J. Comput. 15 (1986);
+  Blelloch, Fineman, Shun, Greedy sequential maximal independent set and matching are parallel on average, SPAA 2012;
+  Fischer, Noever, Tight analysis of parallel randomized greedy MIS, SODA 2018; Kelley, Rajamanickam, Parallel, portable
+  algorithms for distance-2 maximal independent set and graph coarsening, IPDPS 2022.
 */
 #include "aggops.cuh"
 #include "agghost.h"

@@ -1,18 +1,20 @@
 /*
   smooth.c: the prolongator, as it is or smoothed, without forming the tentative one or its product with A.
 
-  P0 has one entry a row at most, (parent[v], q[v]). So row r of A P0 names the parents of row r's columns, each entry of A adds a q to one of them, and what MatMatMult(),
-  MatDiagonalScale() and MatAYPX() do one after the other is done row by row, in the same order of roundings:
+  P0 has one entry a row at most, (parent[v], q[v]). So row r of A P0 names the parents of row r's columns, each entry
+  of A adds a q to one of them, and what MatMatMult(), MatDiagonalScale() and MatAYPX() do one after the other is done
+  row by row, in the same order of roundings:
 
     for k in row r of A, c = parent[j[k]]:  sum[c] += a[k] q[j[k]]
     P(r,c) = -omega (sum[c] / A(r,r)),  and q[r] more where c = parent[r]
 
-  Gustavson's marker tells where in the row a parent is: mark[c] holds the place of its entry in P, which belongs to this row if it is not before the row's start. A row's few entries are
-  sorted at its end.
+  Gustavson's marker tells where in the row a parent is: mark[c] holds the place of its entry in P, which belongs to
+  this row if it is not before the row's start. A row's few entries are sorted at its end.
 
   Memory: nc integers. Time: O(nnz), and sorting.
 
-  Reference: F. Gustavson, Two fast algorithms for sparse matrices: multiplication and permuted transposition, ACM TOMS 4(3), 1978.
+  Reference: F. Gustavson, Two fast algorithms for sparse matrices: multiplication and permuted transposition, ACM TOMS
+  4(3), 1978.
 */
 #include "agghost.h"
 

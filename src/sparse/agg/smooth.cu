@@ -1,9 +1,12 @@
 /*
-  smooth.cu: the prolongator on the device, as it is or smoothed, without forming the tentative one or its product with A. smooth.c says what a row is.
+  smooth.cu: the prolongator on the device, as it is or smoothed, without forming the tentative one or its product with
+  A. smooth.c says what a row is.
 
-  A group of threads takes a row of A into shared memory as pairs (parent, place in the row) in one word, and sorts it: the entries of one parent then stand together, in A's order, and the parents
-  ascend. A thread for each of them adds its products one after the other: the host's sums, bit by bit. Rows are put into classes by their length, which say how many threads and how much shared memory
-  a row gets; rows beyond the last class are sorted together by the device's own sort, see smoothlong.cu.
+  A group of threads takes a row of A into shared memory as pairs (parent, place in the row) in one word, and sorts it:
+  the entries of one parent then stand together, in A's order, and the parents ascend. A thread for each of them adds
+  its products one after the other: the host's sums, bit by bit. Rows are put into classes by their length, which say
+  how many threads and how much shared memory a row gets; rows beyond the last class are sorted together by the device's
+  own sort, see smoothlong.cu.
 
     classes     rows by length
     count       how many parents a row has: sort, count places where they change      scan -> P->i
@@ -11,7 +14,8 @@
 
   Short rows are counted without sorting, each entry being compared with those before it.
 
-  Memory beside the result: 2 n integers. Time: O(nnz log^2 of the row's length), two readings of A's columns and their parents, one of its values.
+  Memory beside the result: 2 n integers. Time: O(nnz log^2 of the row's length), two readings of A's columns and their
+  parents, one of its values.
 */
 #include "aggops.cuh"
 #include "../plan/bins.cuh"

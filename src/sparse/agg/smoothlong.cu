@@ -1,6 +1,7 @@
 /*
-  smoothlong.cu: rows of any length of the smoothed prolongator. Their entries are sorted together, stably, by (row, parent), so that the entries of one parent stand together in A's order; a
-  thread for each parent then adds them one after the other.
+  smoothlong.cu: rows of any length of the smoothed prolongator. Their entries are sorted together, stably, by (row,
+  parent), so that the entries of one parent stand together in A's order; a thread for each parent then adds them one
+  after the other.
 
     for a batch of rows, of so many entries as memory is meant for, or one row:
       key = (row of the batch, parent), value = where the entry stands in A      sort
@@ -9,7 +10,8 @@
 
   Entries whose vertex belongs to no aggregate come last in their row.
 
-  Memory: 48 bytes for each entry of a batch, whose entries are a quarter of A's or those of the longest row. Time: that of the sort.
+  Memory: 48 bytes for each entry of a batch, whose entries are a quarter of A's or those of the longest row. Time: that
+  of the sort.
 */
 #include "aggops.cuh"
 

@@ -1,12 +1,14 @@
 /*
-  tentative.c: the tentative prolongator of one near-null vector. The QR factorization of a column is known without LAPACK, but its signs are LAPACK's: Householder's reflection of a column
-  whose other entries are not all zero gives R = -sign(first) |column|, and leaves a column alone whose others are.
+  tentative.c: the tentative prolongator of one near-null vector. The QR factorization of a column is known without
+  LAPACK, but its signs are LAPACK's: Householder's reflection of a column whose other entries are not all zero gives R
+  = -sign(first) |column|, and leaves a column alone whose others are.
 
     all other entries of the aggregate are zero:  R = b[lead], q[lead] = 1, q = 0 elsewhere
     else:                                         R = -sign(b[lead]) |b|, q = b / R
 
-  The vector of ones is told apart (b = NULL): its norms are square roots of sizes. Else squares are summed in ascending order of the vertices, each column scaled by a power of two
-  first, which changes no digit and keeps squares within range.
+  The vector of ones is told apart (b = NULL): its norms are square roots of sizes. Else squares are summed in ascending
+  order of the vertices, each column scaled by a power of two first, which changes no digit and keeps squares within
+  range.
 
   Memory: two or three words for each aggregate. Time: O(n).
 */

@@ -1,8 +1,10 @@
 /*
-  tentative.cu: the tentative prolongator of one near-null vector on the device; tentative.c has the rules, column.h the arithmetic, which is the host's.
+  tentative.cu: the tentative prolongator of one near-null vector on the device; tentative.c has the rules, column.h the
+  arithmetic, which is the host's.
 
-  The vector of ones needs the sizes of the aggregates alone. For another one the vertices are sorted by their aggregates, stably, and a sub-warp goes along each aggregate: the largest
-  modulus, then squares, which the lanes fetch together and each adds in the members' order, the host's.
+  The vector of ones needs the sizes of the aggregates alone. For another one the vertices are sorted by their
+  aggregates, stably, and a sub-warp goes along each aggregate: the largest modulus, then squares, which the lanes fetch
+  together and each adds in the members' order, the host's.
 
   Memory: an integer for each aggregate; for a vector 3 n integers, and the sort's. Time: O(n).
 */
