@@ -1,6 +1,7 @@
 /*
-  Krylov's vectors: PETSc's noise bit by bit, reciprocals and their zeros, products of many vectors with one, and Arnoldi's process against the plain loops of
-  its definition; breakdowns, NaN, no entries at all; the same bits again, one wait whatever the steps, and every allocation failing in turn.
+  Krylov's vectors: PETSc's noise bit by bit, reciprocals and their zeros, products of many vectors with one, and
+  Arnoldi's process against the plain loops of its definition; breakdowns, NaN, no entries at all; the same bits again,
+  one wait whatever the steps, and every allocation failing in turn.
 */
 #include "hybtest.h"
 #include <aijhybridgpu/private/hybkrylov.h>

@@ -52,5 +52,19 @@ PETSC_INTERN PetscErrorCode HybCountGAMG(HybGAMGCount);
 /* What src/ksp registers with the types */
 PETSC_INTERN PetscErrorCode HybGAMGRegister(void);
 
+/* The sequential matrix of ours that has this process's rows and columns of A, or A itself; NULL: there is none */
+PETSC_INTERN PetscErrorCode HybMatGetLocal(Mat A, Mat *local);
+/* Where a smoother's loop over a vector is worth being done: on the device where the matrix is, or where its vectors
+   are; else on the host. local as above. */
+PETSC_INTERN PetscErrorCode HybMatGetSmootherExec(Mat local, HybExec *x);
+/* Of how many rows of this process the diagonal's entry is 0, or has a reciprocal that is; *known is PETSC_FALSE where
+   the device cannot tell. Where there are some, not all need be counted. Not collective. */
+PETSC_INTERN PetscErrorCode HybMatDiagonalZeros(Mat A, PetscBool *known, PetscCount *zeros);
+/* v, with A's layout, becomes PETSc's noise, by the device where HybMatGetSmootherExec() says so */
+PETSC_INTERN PetscErrorCode HybMatNoise(Mat A, Vec v);
+
+/* what src/ksp registers: PETSc's own types, with what they do on the host alone done on the device for ours */
+PETSC_INTERN PetscErrorCode HybSmoothersRegister(void);
+
 HYB_EXTERN_C_END
 #endif

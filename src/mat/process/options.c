@@ -37,6 +37,7 @@ static const struct {
   {"-mat_aijhybridgpu_plan_min",      HYB_OPTION_NUMBER, AT(planmin),      1000000, 0, "a number of nonzeros",                  "1000000",                                                          "Patterns of so many nonzeros are planned for at their second product with a vector, others at their first"   },
   {"-mat_aijhybridgpu_segsum_repair", HYB_OPTION_OTHER,  0,                0,       0, "device cpu",                            "device",                                                           "Who puts the sums of dirty tiles of segsum in order on a device"                                             },
   {"-mat_aijhybridgpu_frame_unknown", HYB_OPTION_FLAG,   AT(frameunknown), 0,       0, "",                                      "",                                                                 "Do as in a PETSc whose matrices' places are not known: values never move, host writes are told by states"    },
+  {"-mat_aijhybridgpu_smoothers",     HYB_OPTION_FLAG,   AT(smoothers),    1,       0, "",                                      "true",                                                             "What PETSc's Jacobi and Chebyshev do on the host alone is done on the device, for matrices of the type"       },
   {"-mat_aijhybridgpu_view_memory",   HYB_OPTION_FLAG,   AT(viewmemory),   0,       0, "",                                      "",                                                                 "Shows at the end what was held and what crossed the bus"                                                     },
   {"-mat_aijhybridgpu_view_counts",   HYB_OPTION_PATH,   AT(viewcounts),   0,       0, "file",                                  "",                                                                 "A file to which each process appends at the end what ran"                                                    }
 };
@@ -88,7 +89,7 @@ static PetscErrorCode HybOptionsReadOne(size_t k)
     PetscCall(PetscOptionsGetString(NULL, NULL, list[k].name, (char *)member, PETSC_MAX_PATH_LEN, NULL));
     break;
   case HYB_OPTION_FLAG:
-    set = PETSC_FALSE;
+    set = (PetscBool)(list[k].value != 0);
     PetscCall(PetscOptionsGetBool(NULL, NULL, list[k].name, &set, NULL));
     *(PetscInt *)member = set;
     break;

@@ -33,7 +33,7 @@ typedef struct {
   PetscInt  lockafter; /* values sent so many times again move to page-locked memory; 0: never */
   PetscInt  lockmin;   /* fewer bytes of values stay where they are: they are soon through the buffers, which are page-locked as well */
   PetscInt  planmin;   /* patterns of so many nonzeros are planned for at their second product with a vector */
-  PetscInt  viewmemory, frameunknown;
+  PetscInt  viewmemory, frameunknown, smoothers;
   PetscReal managedlimit, memorylimit, locklimit;
 } HybOptions;
 
@@ -95,6 +95,8 @@ typedef enum {
   HYB_OP_COOVALUES,
   HYB_OP_CONVERT,
   HYB_OP_DENSE,
+  HYB_OP_ZEROS, /* of the diagonal, counted */
+  HYB_OP_NOISE, /* in a vector */
   HYB_OPS
 } HybOp;
 PETSC_INTERN PetscLogEvent HYB_Op[HYB_OPS];

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE /* dl_iterate_phdr() */
 #include <link.h>
 #include "../impls/aijhybridgpu/aijhybridgpuimpl.h"
+#include "aijhybridgpu/private/hybmat.h"
 
 typedef struct {
   int  n;
@@ -90,6 +91,7 @@ PetscErrorCode MatAIJHybridGPUInitializePackage(void)
   PetscCall(HybEventsRegister());
   PetscCall(HybGAMGRegister());
   PetscCall(HybOptionsReadReports());
+  if (HybGlueState.options.smoothers) PetscCall(HybSmoothersRegister());
   PetscCall(PetscRegisterFinalize(HybGlueFinalize));
   PetscCall(HybOptionsHelp());
   g->registered = PETSC_TRUE;

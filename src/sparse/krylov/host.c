@@ -1,11 +1,13 @@
 /*
-  host.c: operations of Krylov methods on the host. A block of w, small enough for the first-level cache, is met by all vectors before the next block is.
+  host.c: operations of Krylov methods on the host. A block of w, small enough for the first-level cache, is met by all
+  vectors before the next block is.
 */
 #include <aijhybridgpu/private/hybkrylov.h>
 
 #define HYB_KRYLOV_BLOCK 1024
 
-/* what PETSc's noise is made of: the rounds of an integer hash on the lower 32 bits, centred and scaled to about -1 to 1 */
+/* what PETSc's noise is made of: the rounds of an integer hash on the lower 32 bits, centred and scaled to about -1 to
+   1 */
 static PetscErrorCode HybKrylovNoise_Host(const HybExec *exec, PetscCount first, PetscCount n, HybScalar *x)
 {
   PetscFunctionBegin;

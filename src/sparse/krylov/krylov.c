@@ -1,6 +1,6 @@
 /*
-  krylov.c: Arnoldi's process for D^-1 A, from which the extreme eigenvalues of a smoother's operator are estimated. It costs no more than its bytes: the
-  host queues all steps and waits once, at the end, for H.
+  krylov.c: Arnoldi's process for D^-1 A, from which the extreme eigenvalues of a smoother's operator are estimated. It
+  costs no more than its bytes: the host queues all steps and waits once, at the end, for H.
 
     u_0 = D^-1 b                                                 s_0 = 1/|u_0|
     for k = 0 .. steps-1:
@@ -10,15 +10,19 @@
       u_{k+1} = w - sum_l h_lk s_l u_l                           one pass, with the sum of squares of what it writes
       h_{k+1,k} = |u_{k+1}|                                      s_{k+1} = 1/h_{k+1,k}
 
-  Vectors are never divided by their norms: where v_l is read, s_l u_l is taken. The norms stay where the vectors are, a step reads what the one before it
-  left there. So a breakdown is found by nobody until the end: a norm of 0 makes all columns behind it infinite or NaN, and they are dropped.
+  Vectors are never divided by their norms: where v_l is read, s_l u_l is taken. The norms stay where the vectors are,
+  a step reads what the one before it left there. So a breakdown is found by nobody until the end: a norm of 0 makes
+  all columns behind it infinite or NaN, and they are dropped.
 
-  Classical Gram-Schmidt, once, as PETSc's GMRES does unless it is told otherwise: H is its Hessenberg matrix to rounding.
+  Classical Gram-Schmidt, once, as PETSc's GMRES does unless it is told otherwise: H is its Hessenberg matrix to
+  rounding.
 
-  Memory: steps+1 vectors. Bytes of step k in vectors of n: a product, then k+3 reads for the sums, k+3 reads and a write for the rest.
+  Memory: steps+1 vectors. Bytes of step k in vectors of n: a product, then k+3 reads for the sums, k+3 reads and a
+  write for the rest.
 
-  W. E. Arnoldi, The principle of minimized iterations in the solution of the matrix eigenvalue problem, Quart. Appl. Math. 9 (1951). Y. Saad, M. H. Schultz, GMRES, SIAM J. Sci. Stat.
-  Comput. 7(3) (1986). Norms that are applied late: as in the fused and low-synchronisation variants of K. Swirydowicz et al., Numer. Linear Algebra Appl. 28(2) (2021).
+  W. E. Arnoldi, The principle of minimized iterations in the solution of the matrix eigenvalue problem, Quart. Appl.
+  Math. 9 (1951). Y. Saad, M. H. Schultz, GMRES, SIAM J. Sci. Stat. Comput. 7(3) (1986). Norms that are applied late:
+  as in the fused and low-synchronisation variants of K. Swirydowicz et al., Numer. Linear Algebra Appl. 28(2) (2021).
 */
 #include <aijhybridgpu/private/hybkrylov.h>
 

@@ -1,15 +1,17 @@
 /*
-  krylov.cu: operations of Krylov methods on the device. They run at the memory's speed: each pass reads what it needs once, 16 bytes at a time, and
-  sums on the way.
+  krylov.cu: operations of Krylov methods on the device. They run at the memory's speed: each pass reads what it needs
+  once, 16 bytes at a time, and sums on the way.
 
-  A sum has two levels. Blocks go over neighbouring packs of entries in turns, each thread with a sum for each vector; a block's sums are added in the order of its lanes and warps
-  and left in memory. The block that is the last to do so adds those of all blocks, block by block within a lane. How many blocks there are follows from n alone, and which
-  one is the last makes no difference: the same bits from run to run.
+  A sum has two levels. Blocks go over neighbouring packs of entries in turns, each thread with a sum for each vector;
+  a block's sums are added in the order of its lanes and warps and left in memory. The block that is the last to do so
+  adds those of all blocks, block by block within a lane. How many blocks there are follows from n alone, and which one
+  is the last makes no difference: the same bits from run to run.
 
     dots      for each pack i:  w = what is asked about;  for each l:  sum_l += conj(u_l[i]) w[i]
     update    for each pack i:  w = s D^-1 u_k[i] - sum_l (h_l s_l) u_l[i];  u_k[i] = w;  squares += |w|^2
 
-  The vector that is asked about is formed where it is read, both times: D^-1 is read once more, and a vector is not written and read again.
+  The vector that is asked about is formed where it is read, both times: D^-1 is read once more, and a vector is not
+  written and read again.
 */
 #include "hybdevice.cuh"
 #include "aijhybridgpu/private/hybkrylov.h"
@@ -117,8 +119,9 @@ static __device__ __forceinline__ T KrylovTotal(const T *sums)
 }
 
 /*
-  scale NULL: w is asked about as it is, else scale[k-1] dinv w, and h[l] is multiplied by scale[l]. Loads of up to four vectors are under way together; where k is
-  no multiple of that, the last one is read again, from the first-level cache, and the sum dropped.
+  scale NULL: w is asked about as it is, else scale[k-1] dinv w, and h[l] is multiplied by scale[l]. Loads of up to
+  four vectors are under way together; where k is no multiple of that, the last one is read again, from the first-level
+  cache, and the sum dropped.
 */
 template <int K>
 static __global__ __launch_bounds__(KRYLOV_THREADS, K * sizeof(HybScalar) <= 96 ? 4 : (K * sizeof(HybScalar) <= 256 ? 2 : 1)) void KrylovDots(PetscCount n, int k, const HybScalar *__restrict__ u, PetscCount ld, const HybScalar *__restrict__ w, const HybScalar *__restrict__ dinv, const PetscReal *__restrict__ scale, bool aligned, HybScalar *sums, int *arrived, HybScalar *h)
@@ -167,7 +170,8 @@ static __global__ __launch_bounds__(KRYLOV_THREADS, K * sizeof(HybScalar) <= 96 
   }
 }
 
-/* out = s dinv in - sum over l < k of h[l] scale[l] u_l, s = scale[k-1], or 1 for k = 0; scale[k] and *norm from its norm. out may be in, or NULL: the norm alone. */
+/* out = s dinv in - sum over l < k of h[l] scale[l] u_l, s = scale[k-1], or 1 for k = 0; scale[k] and *norm from its
+   norm. out may be in, or NULL: the norm alone. */
 static __global__ __launch_bounds__(KRYLOV_THREADS, 4) void KrylovUpdate(PetscCount n, int k, const HybScalar *u, PetscCount ld, const HybScalar *in, HybScalar *out, const HybScalar *__restrict__ dinv, PetscReal *scale, const HybScalar *h, bool aligned, PetscReal *sums, int *arrived, HybScalar *norm, PetscReal *first)
 {
   HYB_SHARED(HybScalar, coefficient, KRYLOV_VECTORS);

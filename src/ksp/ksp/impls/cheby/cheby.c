@@ -1,0 +1,228 @@
+/*
+  KSPCHEBYSHEV for matrices of the type: PETSc's own, without its one loop on the host.
+
+  For its estimate of eigenvalues it fills a vector with noise, a hash of each entry's number, on the host. The device
+  makes the same numbers: for the length of the set-up PETSc is told to start from the right-hand side, and that is a
+  vector of noise. Afterwards it all is as PETSc left it, the estimator's right-hand side too: so residuals,
+  eigenvalues and what is viewed are the same to the last bit.
+
+  Whether noise is wanted can be told and not asked: the option and the function that tell are watched.
+*/
+#include <petsc/private/kspimpl.h>
+#include "aijhybridgpu/private/hybkrylov.h"
+#include "aijhybridgpu/private/hybmat.h"
+#include "../../../smoothers.h"
+
+PETSC_EXTERN PetscErrorCode KSPCreate_Chebyshev(KSP);
+
+#define HYB_CHEBYSHEV_KEY "HybChebyshev"
+
+typedef PetscErrorCode (*HybUseNoisyFn)(KSP, PetscBool);
+
+/* PETSc's own operations, the same for all objects */
+static struct {
+  PetscErrorCode (*setup)(KSP);
+  PetscErrorCode (*setfromoptions)(KSP, HybKSPOptionItems);
+  PetscErrorCode (*destroy)(KSP);
+  HybUseNoisyFn usenoisy;
+} petsc;
+
+typedef struct {
+  PetscBool        noisy;
+  PetscObjectId    id[2]; /* the operators that the last estimate was made for */
+  PetscObjectState state[2];
+} HybChebyshev;
+
+static PetscErrorCode HybChebyshevGet(KSP ksp, HybChebyshev **c)
+{
+  PetscContainer container;
+
+  PetscFunctionBegin;
+  *c = NULL;
+  PetscCall(PetscObjectQuery((PetscObject)ksp, HYB_CHEBYSHEV_KEY, (PetscObject *)&container));
+  if (container) PetscCall(PetscContainerGetPointer(container, (void **)c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPChebyshevEstEigSetUseNoisy_Hyb(KSP ksp, PetscBool use)
+{
+  HybChebyshev *c;
+
+  PetscFunctionBegin;
+  PetscCall((*petsc.usenoisy)(ksp, use));
+  PetscCall(HybChebyshevGet(ksp, &c));
+  if (c) c->noisy = use;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* PETSc reads the option where there is an estimator, which this may have created */
+static PetscErrorCode KSPSetFromOptions_Chebyshev_Hyb(KSP ksp, HybKSPOptionItems items)
+{
+  HybChebyshev *c;
+  KSP           estimator;
+
+  PetscFunctionBegin;
+  PetscCall((*petsc.setfromoptions)(ksp, items));
+  PetscCall(HybChebyshevGet(ksp, &c));
+  PetscCall(KSPChebyshevEstEigGetKSP(ksp, &estimator));
+  if (c && estimator) PetscCall(PetscOptionsGetBool(((PetscObject)ksp)->options, ((PetscObject)ksp)->prefix, "-ksp_chebyshev_esteig_noisy", &c->noisy, NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Do the host's and the device's functions make the noise of this PETSc? Its header is that of the release that runs,
+   which was checked at load. */
+static PetscBool HybNoiseKnown(void)
+{
+  static const PetscInt at[] = {0, 1, 65535, 65536, 1000003, 2147483646};
+
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(at); k++) {
+    PetscScalar mine = 0;
+
+    if (HybKrylovHost.noise(NULL, at[k], 1, &mine) || mine != KSPNoisyHash_Private(at[k])) return PETSC_FALSE;
+  }
+  return PETSC_TRUE;
+}
+
+/* Is an estimate due that starts from noise, with an operator of ours that is on the device of at least one process?
+   The same answer on all. */
+static PetscErrorCode HybChebyshevLook(KSP ksp, HybChebyshev *c, PetscBool *lend)
+{
+  KSP          estimator;
+  Mat          mat[2], local;
+  MatNullSpace nullspace;
+  HybExec      x;
+  PetscBool    same = PETSC_TRUE, parallel;
+  PetscMPIInt  mine = 0, any;
+
+  PetscFunctionBegin;
+  *lend = PETSC_FALSE;
+  if (!c || !c->noisy || !HybNoiseKnown()) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(KSPChebyshevEstEigGetKSP(ksp, &estimator));
+  if (!estimator) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(KSPGetOperators(ksp, &mat[0], &mat[1]));
+  for (int k = 0; k < 2; k++) {
+    PetscObjectId    id;
+    PetscObjectState state;
+
+    PetscCall(PetscObjectGetId((PetscObject)mat[k], &id));
+    PetscCall(PetscObjectStateGet((PetscObject)mat[k], &state));
+    same        = (PetscBool)(same && id == c->id[k] && state == c->state[k]);
+    c->id[k]    = id;
+    c->state[k] = state;
+  }
+  /* some releases take the null space out of the noise: those do it themselves */
+  PetscCall(MatGetNullSpace(mat[0], &nullspace));
+  PetscCall(PetscObjectTypeCompare((PetscObject)mat[0], "mpiaijhybridgpu", &parallel));
+  if (nullspace || (same && !parallel)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybMatGetLocal(mat[0], &local));
+  if (local && !same) {
+    PetscCall(HybMatGetSmootherExec(local, &x));
+    mine = x.backend->device ? 1 : 0;
+  }
+  any = mine;
+  if (parallel) PetscCallMPI(MPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)ksp)));
+  *lend = (PetscBool)(any != 0);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The estimator would hold PETSc's own vector of noise, a work vector, and not ours */
+static PetscErrorCode HybChebyshevReturn(KSP ksp, Vec noise)
+{
+  KSP estimator;
+
+  PetscFunctionBegin;
+  PetscCall(KSPChebyshevEstEigGetKSP(ksp, &estimator));
+  if (!estimator || estimator->vec_rhs != noise || ksp->nwork < 2) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscObjectReference((PetscObject)ksp->work[1]));
+  PetscCall(VecDestroy(&estimator->vec_rhs));
+  estimator->vec_rhs = ksp->work[1];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybChebyshevSetUpLent(KSP ksp, Vec noise)
+{
+  const Vec      rhs = ksp->vec_rhs;
+  PetscErrorCode ierr, second;
+  Mat            A;
+
+  PetscFunctionBegin;
+  PetscCall(KSPGetOperators(ksp, &A, NULL));
+  PetscCall(HybMatNoise(A, noise));
+  PetscCall((*petsc.usenoisy)(ksp, PETSC_FALSE));
+  ksp->vec_rhs = noise;
+  ierr         = (*petsc.setup)(ksp);
+  ksp->vec_rhs = rhs;
+  second       = (*petsc.usenoisy)(ksp, PETSC_TRUE);
+  PetscCall(ierr);
+  PetscCall(second);
+  PetscCall(HybChebyshevReturn(ksp, noise));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPSetUp_Chebyshev_Hyb(KSP ksp)
+{
+  HybChebyshev  *c;
+  PetscBool      lend;
+  Vec           *noise;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybChebyshevGet(ksp, &c));
+  PetscCall(HybChebyshevLook(ksp, c, &lend));
+  if (!lend) {
+    PetscCall((*petsc.setup)(ksp));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(KSPCreateVecs(ksp, 1, &noise, 0, NULL));
+  ierr = HybChebyshevSetUpLent(ksp, noise[0]);
+  if (ierr) (void)VecDestroyVecs(1, &noise);
+  PetscCall(ierr);
+  PetscCall(VecDestroyVecs(1, &noise));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPDestroy_Chebyshev_Hyb(KSP ksp)
+{
+  HybChebyshev *c;
+
+  PetscFunctionBegin;
+  PetscCall(HybChebyshevGet(ksp, &c));
+  PetscCall(PetscObjectCompose((PetscObject)ksp, HYB_CHEBYSHEV_KEY, NULL));
+  PetscCall(PetscFree(c));
+  PetscCall((*petsc.destroy)(ksp));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode KSPCreate_Chebyshev_Hyb(KSP ksp)
+{
+  HybChebyshev  *c;
+  PetscContainer container;
+
+  PetscFunctionBegin;
+  PetscCall(KSPCreate_Chebyshev(ksp));
+  PetscCall(PetscObjectQueryFunction((PetscObject)ksp, "KSPChebyshevEstEigSetUseNoisy_C", &petsc.usenoisy));
+  if (!petsc.usenoisy) PetscFunctionReturn(PETSC_SUCCESS);
+  petsc.setup          = ksp->ops->setup;
+  petsc.setfromoptions = ksp->ops->setfromoptions;
+  petsc.destroy        = ksp->ops->destroy;
+  PetscCall(PetscNew(&c));
+  c->noisy = PETSC_TRUE;
+  PetscCall(PetscContainerCreate(PETSC_COMM_SELF, &container));
+  PetscCall(PetscContainerSetPointer(container, c));
+  PetscCall(PetscObjectCompose((PetscObject)ksp, HYB_CHEBYSHEV_KEY, (PetscObject)container));
+  PetscCall(PetscContainerDestroy(&container));
+  PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPChebyshevEstEigSetUseNoisy_C", KSPChebyshevEstEigSetUseNoisy_Hyb));
+  ksp->ops->setup          = KSPSetUp_Chebyshev_Hyb;
+  ksp->ops->setfromoptions = KSPSetFromOptions_Chebyshev_Hyb;
+  ksp->ops->destroy        = KSPDestroy_Chebyshev_Hyb;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybSmoothersRegister(void)
+{
+  PetscFunctionBegin;
+  PetscCall(KSPInitializePackage());
+  PetscCall(PCRegister(PCJACOBI, PCCreate_Jacobi_Hyb));
+  PetscCall(KSPRegister(KSPCHEBYSHEV, KSPCreate_Chebyshev_Hyb));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

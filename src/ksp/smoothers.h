@@ -1,0 +1,17 @@
+/*
+  smoothers.h: what src/ksp registers over PETSc's own types.
+*/
+#ifndef AIJHYBRIDGPU_SMOOTHERS_H
+#define AIJHYBRIDGPU_SMOOTHERS_H
+#include <petscksp.h>
+
+#if PETSC_VERSION_LT(3, 23, 0)
+typedef PetscOptionItems *HybKSPOptionItems;
+#else
+typedef PetscOptionItems HybKSPOptionItems;
+#endif
+
+PETSC_INTERN PetscErrorCode PCCreate_Jacobi_Hyb(PC);
+PETSC_INTERN PetscErrorCode KSPCreate_Chebyshev_Hyb(KSP);
+
+#endif

@@ -1,0 +1,110 @@
+/*
+  What smoothers ask of matrices of the type: loops over the entries of a vector that PETSc runs on the host alone.
+*/
+#include "aijhybridgpuimpl.h"
+#include "aijhybridgpu/private/hybkrylov.h"
+
+PetscErrorCode HybMatGetLocal(Mat A, Mat *local)
+{
+  PetscBool parallel, ours;
+
+  PetscFunctionBegin;
+  *local = NULL;
+  PetscCall(PetscObjectTypeCompare((PetscObject)A, MATMPIAIJHYBRIDGPU, &parallel));
+  if (parallel && A->assembled) PetscCall(MatMPIAIJGetSeqAIJ(A, local, NULL, NULL));
+  else if (!parallel) *local = A;
+  if (*local) {
+    PetscCall(HybMatIsSeq(*local, &ours));
+    if (!ours) *local = NULL;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What has its vectors on the host and was never sent is not sent for this: the host may be where the program works */
+PetscErrorCode HybMatGetSmootherExec(Mat local, HybExec *x)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  *x = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
+  PetscCall(MatSeqAIJHybridGPUGetData(local, &hyb));
+  if (hyb->hostcopy) PetscFunctionReturn(PETSC_SUCCESS);
+  if (hyb->copy.pattern || HybBorn(hyb)) PetscCall(HybGlueGetExec(local, &hyb->choices, HYB_ANY_SIZE, x));
+  else if (local->defaultvectype && strstr(local->defaultvectype, VECCUDA)) PetscCall(HybMatGetExec(local, x));
+  if (HybExecOnDevice(x) && !x->backend->krylov) *x = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A reciprocal may be 0 where the entry is not: of an infinite one, or of a complex one whose square overflows */
+static PetscErrorCode HybDiagonalZerosIn(const HybExec *x, HybArena *work, const HybCSR *csr, PetscCount *zeros)
+{
+  HybScalar *d;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(work, HYB_WORK(x), csr->m, sizeof(HybScalar), &d));
+  PetscCall(x->backend->csr->getdiagonal(x, csr, d));
+  PetscCall(x->backend->krylov->reciprocal(x, work, csr->m, d, 0, d, zeros));
+  if (!*zeros) PetscCall(x->backend->krylov->reciprocal(x, work, csr->m, d, 0, NULL, zeros));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMatDiagonalZeros(Mat A, PetscBool *known, PetscCount *zeros)
+{
+  Mat            local;
+  HybExec        x;
+  HybCSR         csr;
+  HybArena       work;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  *known = PETSC_FALSE;
+  *zeros = 0;
+  PetscCall(HybMatGetLocal(A, &local));
+  /* a program may have put another way to the diagonal into the matrix */
+  if (!local || local->ops->getdiagonal != HybGlueState.own.getdiagonal || (local != A && A->ops->getdiagonal != HybGlueState.mpi.getdiagonal) || local->rmap->n != local->cmap->n) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybMatGetSmootherExec(local, &x));
+  if (!HybExecOnDevice(&x)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_ZEROS], A, 0, 0, 0));
+  PetscCall(HybMatGetCSR(local, &x, PETSC_TRUE, &csr));
+  PetscCall(HybArenaInit(&work, &x));
+  ierr = HybDiagonalZerosIn(&x, &work, &csr, zeros);
+  PetscCall(HybArenaReset(&work));
+  PetscCall(ierr);
+  PetscCall(HybMatRestoreCSR(local, &x, &csr));
+  PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_ZEROS], A, 0, 0, 0));
+  *known = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMatNoiseIn(const HybExec *x, HybArena *work, Vec v)
+{
+  HybVecAccess d;
+  PetscInt     first, n;
+
+  PetscFunctionBegin;
+  PetscCall(VecGetOwnershipRange(v, &first, NULL));
+  PetscCall(VecGetLocalSize(v, &n));
+  PetscCall(HybVecGet(x, work, v, PETSC_FALSE, PETSC_TRUE, &d));
+  PetscCall(x->backend->krylov->noise(x, first, n, (HybScalar *)d.there));
+  PetscCall(HybVecRestore(x, work, &d));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMatNoise(Mat A, Vec v)
+{
+  Mat            local;
+  HybExec        x = {&HybBackendHost, NULL, HYB_MEM_HOST};
+  HybArena       work;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybMatGetLocal(A, &local));
+  if (local) PetscCall(HybMatGetSmootherExec(local, &x));
+  PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_NOISE], A, v, 0, 0));
+  PetscCall(HybArenaInit(&work, &x));
+  ierr = HybMatNoiseIn(&x, &work, v);
+  PetscCall(HybArenaReset(&work));
+  PetscCall(ierr);
+  PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_NOISE], A, v, 0, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
