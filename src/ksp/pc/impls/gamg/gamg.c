@@ -79,19 +79,22 @@ static PetscErrorCode HybGAMGViews(const char **why)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* why is NULL where all that can be known before the first level is covered */
-static PetscErrorCode HybGAMGCovered(PC pc, HybGAMG *h, const char **why)
+/* *why is NULL where all that can be known before the first level is covered; ours: the matrix is of the type */
+static PetscErrorCode HybGAMGCovered(PC pc, HybGAMG *h, PetscBool *ours, const char **why)
 {
   const PC_GAMG           *gamg = HybGAMGData(pc);
   const struct _PCGAMGOps *o = gamg->ops, *f = &Fingerprint.ops;
   PetscMPIInt              size;
   PetscBool                seq, bound = PETSC_FALSE;
   PetscInt                 bs;
+  Mat                      local = NULL;
 
   PetscFunctionBegin;
   *why = NULL;
   PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)pc), &size));
   PetscCall(HybMatIsSeq(pc->pmat, &seq));
+  PetscCall(HybMatGetLocal(pc->pmat, &local));
+  *ours = (PetscBool)(seq || local);
   PetscCall(MatGetBlockSize(pc->pmat, &bs));
   PetscCall(MatBoundToCPU(pc->pmat, &bound));
   if (!h->on) *why = "-pc_gamg_aijhybridgpu is off";
@@ -120,6 +123,7 @@ static PetscErrorCode PCSetUp_GAMG_Hyb(PC pc)
 {
   HybGAMG       *h;
   const char    *why = NULL;
+  PetscBool      ours = PETSC_FALSE;
   PC_GAMG       *gamg;
   PetscErrorCode ierr, second;
 
@@ -127,11 +131,9 @@ static PetscErrorCode PCSetUp_GAMG_Hyb(PC pc)
   PetscCall(HybGAMGGet(pc, &h));
   gamg = HybGAMGData(pc);
   if (!HybGAMGRenews(pc)) {
-    PetscCall(HybGAMGCovered(pc, h, &why));
-    if (why && strstr(((PetscObject)pc->pmat)->type_name ? ((PetscObject)pc->pmat)->type_name : "", "aijhybridgpu")) {
-      PetscCall(PetscInfo(pc, "The setup is PETSc's own: %s\n", why));
-      PetscCall(HybCountGAMG(HYB_GAMG_SETUPS_LEFT));
-    }
+    PetscCall(HybGAMGCovered(pc, h, &ours, &why));
+    if (why) PetscCall(PetscInfo(pc, "The setup is PETSc's own: %s\n", why));
+    if (why && ours) PetscCall(HybCountGAMG(HYB_GAMG_SETUPS_LEFT));
   }
   if (HybGAMGRenews(pc) || why) {
     PetscCall((*h->setup)(pc));
