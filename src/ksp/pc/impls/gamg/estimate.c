@@ -1,13 +1,16 @@
 /*
-  The largest and the smallest singular value of D^-1 A on a Krylov space, by which PETSc damps the smoothing of the prolongator and sets its Chebyshev smoothers: ten steps of GMRES,
-  or of CG where A is known to be SPD, with Jacobi from the left, on PETSc's noise.
+  The largest and the smallest singular value of D^-1 A on a Krylov space, by which PETSc damps the smoothing of the
+  prolongator and sets its Chebyshev smoothers: ten steps of GMRES, or of CG where A is known to be SPD, with Jacobi
+  from the left, on PETSc's noise.
 
-  GMRES's are those of the Hessenberg matrix of Arnoldi's process, which the room of Krylov's vectors builds where A is, with one wait at its end: classical Gram-Schmidt in one
-  pass, as PETSc has it, so that both agree to rounding. Where more can play a role (options for this KSP, a null space, CG, a process that breaks down) and where n is small, PETSc's own
-  KSP does it, with the same choices and under the same prefix as PETSc's code.
+  GMRES's are those of the Hessenberg matrix of Arnoldi's process, which the room of Krylov's vectors builds where A
+  is, with one wait at its end: classical Gram-Schmidt in one pass, as PETSc has it, so that both agree to rounding.
+  Where more can play a role (options for this KSP, a null space, CG, a process that breaks down) and where n is
+  small, PETSc's own KSP does it, with the same choices and under the same prefix as PETSc's code.
 
-  The singular values are found by one-sided Jacobi rotations (M. R. Hestenes, Inversion of matrices by biorthogonalization and related results, J. SIAM 6, 1958), to a few units of
-  the last place: the plugin links no LAPACK.
+  The singular values are found by one-sided Jacobi rotations (M. R. Hestenes, Inversion of matrices by
+  biorthogonalization and related results, J. SIAM 6, 1958), to a few units of the last place: the plugin links no
+  LAPACK.
 */
 #include "gamgimpl.h"
 
@@ -16,7 +19,7 @@
   #include "aijhybridgpu/private/hybkrylov.h"
 
   #define ESTIMATE_STEPS 10
-  #define ESTIMATE_ROWS  200 /* with fewer, PETSc's KSP takes no longer, and in few dimensions the last steps are rounding */
+  #define ESTIMATE_ROWS  200 /* with fewer, PETSc's KSP takes no longer, and the last steps may be rounding */
 
 static PetscErrorCode HybEstimateByKSP(PC pc, Mat A, KSP ksp, Vec b, Vec x, PetscReal *emin, PetscReal *emax)
 {

@@ -1,7 +1,8 @@
 /*
-  PCGAMG on matrices of the type. PETSc's setup stays the driver: it makes the levels, the Galerkin products, the smoothers, and reads all options. While it runs, the functions
-  that build the graph, find the aggregates and make the prolongator are replaced by ours (level.c), which do the same by the rooms of src/sparse, on the device where the
-  matrix is there.
+  PCGAMG on matrices of the type. PETSc's setup stays the driver: it makes the levels, the Galerkin products, the
+  smoothers, and reads all options. While it runs, the functions that build the graph, find the aggregates and make
+  the prolongator are replaced by ours (level.c), which do the same by the rooms of src/sparse, on the device where
+  the matrix is there.
 
     PCCreate_GAMG_Hyb:  PCCreate_GAMG(pc), then setup, reset, destroy and setfromoptions of pc->ops are wrapped
     PCSetUp_GAMG_Hyb:   if all that is known of this PC is covered:
@@ -10,8 +11,9 @@
                           put them back, whatever it returned
                         else PCSetUp_GAMG(pc)
 
-  What is covered is a list of what was proven; all else runs PETSc's own code. Level by level the same is asked of what only shows there: the options hidden in PETSc's private
-  data (witness.c) and the pattern (level.c). From the first level that is not covered on PETSc's functions do the rest.
+  What is covered is a list of what was proven; all else runs PETSc's own code. Level by level the same is asked of
+  what only shows there: the options hidden in PETSc's private data (witness.c) and the pattern (level.c). From the
+  first level that is not covered on PETSc's functions do the rest.
 
   With -pc_gamg_aijhybridgpu 0, under the PC's prefix, everything is PETSc's.
 */
@@ -24,7 +26,7 @@ PETSC_EXTERN PetscErrorCode PCCreate_GAMG(PC); /* exported; no header has it */
 
 PetscLogEvent HYB_GAMGLook, HYB_GAMGAggregates, HYB_GAMGTentative, HYB_GAMGEstimate, HYB_GAMGSmooth;
 
-/* PETSc's functions of its aggregation, as the first PC of the process had them: others in their places are not ours to replace */
+/* PETSc's functions of its aggregation, as the first PC had them: others in their places are not ours to replace */
 static struct {
   PetscBool         known;
   struct _PCGAMGOps ops;
@@ -77,42 +79,35 @@ static PetscErrorCode HybGAMGViews(const char **why)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* why is NULL where all that can be known before the first level is covered */
-static PetscErrorCode HybGAMGCovered(PC pc, HybGAMG *h, const char **why)
+/* *why is NULL where all that can be known before the first level is covered; ours: the matrix is of the type */
+static PetscErrorCode HybGAMGCovered(PC pc, HybGAMG *h, PetscBool *ours, const char **why)
 {
   const PC_GAMG           *gamg = HybGAMGData(pc);
   const struct _PCGAMGOps *o = gamg->ops, *f = &Fingerprint.ops;
   PetscMPIInt              size;
   PetscBool                seq, bound = PETSC_FALSE;
   PetscInt                 bs;
+  Mat                      local = NULL;
 
   PetscFunctionBegin;
   *why = NULL;
   PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)pc), &size));
   PetscCall(HybMatIsSeq(pc->pmat, &seq));
+  PetscCall(HybMatGetLocal(pc->pmat, &local));
+  *ours = (PetscBool)(seq || local);
   PetscCall(MatGetBlockSize(pc->pmat, &bs));
   PetscCall(MatBoundToCPU(pc->pmat, &bound));
-  if (!h->on)
-    *why = "-pc_gamg_aijhybridgpu is off";
-  else if (size > 1)
-    *why = "several processes";
-  else if (!seq)
-    *why = "the matrix is of another type";
-  else if (bound)
-    *why = "the matrix is bound to the CPU";
-  else if (!Fingerprint.known || o->creategraph != f->creategraph || o->coarsen != f->coarsen || o->prolongator != f->prolongator || o->optprolongator != f->optprolongator || o->createlevel != f->createlevel || o->createdefaultdata != f->createdefaultdata)
-    *why = "the functions of the PC are not those of aggregation";
-  else if (bs != 1)
-    *why = "blocks of unknowns";
-  else if (gamg->use_aggs_in_asm || gamg->asm_hem_aggs)
-    *why = "aggregates for ASM";
-  else if (gamg->repart || gamg->cpu_pin_coarse_grids)
-    *why = "levels that move";
-  else if (gamg->injection_index_size > 0)
-    *why = "injection";
+  if (!h->on) *why = "-pc_gamg_aijhybridgpu is off";
+  else if (size > 1) *why = "several processes";
+  else if (!seq) *why = "the matrix is of another type";
+  else if (bound) *why = "the matrix is bound to the CPU";
+  else if (!Fingerprint.known || o->creategraph != f->creategraph || o->coarsen != f->coarsen || o->prolongator != f->prolongator || o->optprolongator != f->optprolongator || o->createlevel != f->createlevel || o->createdefaultdata != f->createdefaultdata) *why = "the functions of the PC are not those of aggregation";
+  else if (bs != 1) *why = "blocks of unknowns";
+  else if (gamg->use_aggs_in_asm || gamg->asm_hem_aggs) *why = "aggregates for ASM";
+  else if (gamg->repart || gamg->cpu_pin_coarse_grids) *why = "levels that move";
+  else if (gamg->injection_index_size > 0) *why = "injection";
   #if PETSC_VERSION_GE(3, 26, 0)
-  else if (gamg->prolongator_filter != 0)
-    *why = "a filter of the prolongator";
+  else if (gamg->prolongator_filter != 0) *why = "a filter of the prolongator";
   #endif
   if (!*why) PetscCall(HybGAMGViews(why));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -128,6 +123,7 @@ static PetscErrorCode PCSetUp_GAMG_Hyb(PC pc)
 {
   HybGAMG       *h;
   const char    *why = NULL;
+  PetscBool      ours = PETSC_FALSE;
   PC_GAMG       *gamg;
   PetscErrorCode ierr, second;
 
@@ -135,18 +131,17 @@ static PetscErrorCode PCSetUp_GAMG_Hyb(PC pc)
   PetscCall(HybGAMGGet(pc, &h));
   gamg = HybGAMGData(pc);
   if (!HybGAMGRenews(pc)) {
-    PetscCall(HybGAMGCovered(pc, h, &why));
-    if (why && strstr(((PetscObject)pc->pmat)->type_name ? ((PetscObject)pc->pmat)->type_name : "", "aijhybridgpu")) {
-      PetscCall(PetscInfo(pc, "The setup is PETSc's own: %s\n", why));
-      PetscCall(HybCountGAMG(HYB_GAMG_SETUPS_LEFT));
-    }
+    PetscCall(HybGAMGCovered(pc, h, &ours, &why));
+    if (why) PetscCall(PetscInfo(pc, "The setup is PETSc's own: %s\n", why));
+    if (why && ours) PetscCall(HybCountGAMG(HYB_GAMG_SETUPS_LEFT));
   }
   if (HybGAMGRenews(pc) || why) {
     PetscCall((*h->setup)(pc));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   h->ours = PETSC_TRUE;
-  /* without PCSetFromOptions() the factors are 0, by which createlevel, where PETSc has CUDA, moves the second level between processes and reads its vectors */
+  /* Without PCSetFromOptions() the factors are 0. Where PETSc has CUDA, createlevel then moves the second level between
+     processes and reads its vectors. */
   h->hostdata                  = PetscDefined(HAVE_CUDA) && !gamg->level_reduction_factors[0] ? PETSC_TRUE : PETSC_FALSE;
   h->ops                       = *gamg->ops;
   gamg->ops->createdefaultdata = HybGAMGCreateDefaultData;

@@ -1,6 +1,7 @@
 /*
-  One level of smoothed aggregation: what stands in the places of PETSc's creategraph, coarsen, prolongator and optprolongator while PCSetUp_GAMG() runs. What they hand to PETSc between them is
-  what the driver looks at and no more:
+  One level of smoothed aggregation: what stands in the places of PETSc's creategraph, coarsen, prolongator and
+  optprolongator while PCSetUp_GAMG() runs. What they hand to PETSc between them is what the driver looks at and no
+  more:
 
     creategraph    -> A itself, referenced: the graph of a scalar problem is A's pattern. Here it is decided whether the level is ours.
     coarsen        -> an empty list; the aggregates stay in the arena h->keep, where the level executes
@@ -8,7 +9,8 @@
                       pc_gamg->data becomes one entry; the next level's near-null vector stays in h->near
     optprolongator -> P, and the eigenvalues that PETSc's smoothers take
 
-  From the first level on that is not ours the saved functions of PETSc's do the work, and pc_gamg->data gets its contents back before.
+  From the first level on that is not ours the saved functions of PETSc's do the work, and pc_gamg->data gets its
+  contents back before.
 */
 #include "gamgimpl.h"
 
@@ -25,8 +27,7 @@ static PetscErrorCode HybGAMGCopy(const HybExec *from, const HybExec *to, void *
     PetscCall(from->backend->sync(from));
   } else if (to->backend->device)
     PetscCall(to->backend->copy(to, dst, src, bytes, HYB_COPY_HOST_TO_DEVICE));
-  else
-    PetscCall(PetscMemcpy(dst, src, bytes));
+  else PetscCall(PetscMemcpy(dst, src, bytes));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -94,10 +95,8 @@ PetscErrorCode HybGAMGCreateDefaultData(PC pc, Mat A)
   PetscCall(HybGAMGGet(pc, &h));
   PetscCall(HybGAMGHasNearNull(pc, A, &has));
   /* without reuse of the interpolation PETSc copies the data for the next setup */
-  if (has || !HybGAMGData(pc)->reuse_prol)
-    PetscCall((*h->ops.createdefaultdata)(pc, A));
-  else
-    PetscCall(HybGAMGDataDummy(pc, h, A->rmap->n));
+  if (has || !HybGAMGData(pc)->reuse_prol) PetscCall((*h->ops.createdefaultdata)(pc, A));
+  else PetscCall(HybGAMGDataDummy(pc, h, A->rmap->n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -164,31 +163,23 @@ static PetscErrorCode HybGAMGDecide(PC pc, HybGAMG *h, Mat A, const char **why)
   *why = NULL;
   PetscCall(HybMatIsSeq(A, &seq));
   PetscCall(MatGetBlockSize(A, &bs));
-  if (!seq)
-    *why = "the matrix is of another type";
-  else if (bs != 1)
-    *why = "blocks of unknowns";
-  else if (gamg->data_cell_rows != 1 || gamg->data_cell_cols != 1)
-    *why = "several near-null vectors";
-  else if (gamg->threshold[gamg->current_level] >= 0)
-    *why = "a threshold for the graph";
+  if (!seq) *why = "the matrix is of another type";
+  else if (bs != 1) *why = "blocks of unknowns";
+  else if (gamg->data_cell_rows != 1 || gamg->data_cell_cols != 1) *why = "several near-null vectors";
+  else if (gamg->threshold[gamg->current_level] >= 0) *why = "a threshold for the graph";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybMatGetExec(A, &h->exec));
   if (!h->exec.backend->agg) h->exec = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
   PetscCall(HybGAMGWitness(pc, h, A, &h->hops, &h->nsmooths));
-  if (!h->hops)
-    *why = "the options ask for other aggregates";
-  else if (h->nsmooths < 0)
-    *why = "the options ask for another prolongator";
+  if (!h->hops) *why = "the options ask for other aggregates";
+  else if (h->nsmooths < 0) *why = "the options ask for another prolongator";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscLogEventBegin(HYB_GAMGLook, A, 0, 0, 0));
   ierr = HybGAMGLook(h, A, &look);
   PetscCall(PetscLogEventEnd(HYB_GAMGLook, A, 0, 0, 0));
   PetscCall(ierr);
-  if (look.nodiagonal)
-    *why = "rows without an entry of the diagonal";
-  else if (!look.symmetric)
-    *why = "a pattern that is not symmetric";
+  if (look.nodiagonal) *why = "rows without an entry of the diagonal";
+  else if (!look.symmetric) *why = "a pattern that is not symmetric";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -1,15 +1,18 @@
 /*
-  By which rules does PETSc coarsen this level? The options that say so (smoothing steps, levels of aggressive coarsening and how, order of vertices, ...) are in a private struct that
-  moves between releases, and what they mean moves too. So PETSc is asked by an example: its own functions coarsen a graph of 64 vertices and make its prolongator, under the same
-  options on the same level, and what comes out is compared with what our rules give. The graph is irregular enough that other rules give other aggregates. If they
-  agree, the options are those that our rules are for; if not, or if a later PETSc does otherwise, the level is left to PETSc.
+  By which rules does PETSc coarsen this level? The options that say so (smoothing steps, levels of aggressive
+  coarsening and how, order of vertices, ...) are in a private struct that moves between releases, and what they mean
+  moves too. So PETSc is asked by an example: its own functions coarsen a graph of 64 vertices and make its
+  prolongator, under the same options on the same level, and what comes out is compared with what our rules give. The
+  graph is irregular enough that other rules give other aggregates. If they agree, the options are those that our
+  rules are for; if not, or if a later PETSc does otherwise, the level is left to PETSc.
 
     A = a small matrix of the level's type
     creategraph(A), coarsen     -> lists; the same aggregates and first vertices as by one or by two hops?
     optprolongator(A, P0) with the eigenvalue given -> P0 as it is: no smoothing; or our smoothed P0: one step; or neither
 
-  What PETSc's functions leave in the PC is put back. That they read their options and remember their MatCoarsen is wanted: a program that asks which options
-  were used, or looks at the PC, sees what it always sees. Takes a third of a millisecond a level.
+  What PETSc's functions leave in the PC is put back. That they read their options and remember their MatCoarsen is
+  wanted: a program that asks which options were used, or looks at the PC, sees what it always sees. Takes a third of
+  a millisecond a level.
 */
 #include "gamgimpl.h"
 
@@ -205,10 +208,8 @@ static PetscErrorCode HybWitnessEvents(PC pc, PetscBool off)
 
   PetscFunctionBegin;
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(events); k++)
-    if (off)
-      PetscCall(PetscLogEventDeactivatePush(events[k]));
-    else
-      PetscCall(PetscLogEventDeactivatePop(events[k]));
+    if (off) PetscCall(PetscLogEventDeactivatePush(events[k]));
+    else PetscCall(PetscLogEventDeactivatePop(events[k]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
