@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""Draws benchmarks/results/gamg-CARD.tsv, the time of GAMG's setup against the number of unknowns: plot-gamg.py TSV TITLE > SVG
+With --table instead of a title: the figures in Markdown, milliseconds."""
+import math
+import sys
+
+OPERATIONS = ["GAMG setup", "GAMG setup warm", "GAMG setup again", "second solve"]
+TYPES = ["aijhybridgpu", "aijcusparse"]
+COLOURS = {"aijhybridgpu": "#1f6feb", "aijcusparse": "#d4a72c"}
+DASHES = {"GAMG setup": "6 4", "GAMG setup warm": "", "GAMG setup again": "2 3"}
+
+
+def read(path):
+    figures = {}
+    for line in open(path):
+        c = line.rstrip("\n").split("\t")
+        if len(c) > 4 and c[4] and c[3] in OPERATIONS:
+            figures[int(c[1]) ** 3, c[2], c[3]] = float(c[4])
+    if not figures:
+        sys.exit("plot-gamg.py: no figures in " + path)
+    return figures, sorted({k[0] for k in figures})
+
+
+def ms(t):
+    return "%.0f" % t if t >= 100 else "%.3g" % t
+
+
+def table(figures, sizes):
+    print("| unknowns | type | setup, first of the process | warm | again, new values | solve |\n|---|---|---|---|---|---|")
+    for n in sizes:
+        for t in TYPES:
+            if (n, t, "GAMG setup") in figures:
+                print("| %d | %s | %s |" % (n, t, " | ".join(ms(figures[n, t, o]) if (n, t, o) in figures else "" for o in OPERATIONS)))
+
+
+def draw(figures, sizes, title):
+    left, top, wide, tall = 70, 50, 520, 300
+    x0, x1 = math.log10(sizes[0]), math.log10(sizes[-1])
+    shown = [v for (n, t, o), v in figures.items() if o in DASHES]
+    y0, y1 = math.floor(math.log10(min(shown))), math.ceil(math.log10(max(shown)))
+
+    def at(n, v):
+        return left + (math.log10(n) - x0) / (x1 - x0) * wide, top + (y1 - math.log10(v)) / (y1 - y0) * tall
+
+    out = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="11">' % (left + wide + 190, top + tall + 50),
+           '<rect width="100%" height="100%" fill="#ffffff"/>', '<text x="12" y="20" font-size="14" fill="#1f2328">%s</text>' % title]
+    for e in range(y0, y1 + 1):
+        y = at(sizes[0], 10.0 ** e)[1]
+        out.append('<line x1="%d" x2="%d" y1="%.1f" y2="%.1f" stroke="#d0d7de"/>' % (left, left + wide, y, y))
+        out.append('<text x="%d" y="%.1f" text-anchor="end" fill="#57606a">%s ms</text>' % (left - 6, y + 4, "%g" % 10.0 ** e))
+    for n in sizes:
+        out.append('<text x="%.1f" y="%d" text-anchor="middle" fill="#57606a">%s</text>' % (at(n, 1)[0], top + tall + 18, "%.3g" % n))
+    out.append('<text x="%d" y="%d" text-anchor="middle" fill="#57606a">unknowns</text>' % (left + wide / 2, top + tall + 38))
+    for t in TYPES:
+        for o, dash in DASHES.items():
+            points = [at(n, figures[n, t, o]) for n in sizes if (n, t, o) in figures]
+            if not points:
+                continue
+            out.append('<polyline points="%s" fill="none" stroke="%s" stroke-width="2" stroke-dasharray="%s"/>' % (" ".join("%.1f,%.1f" % p for p in points), COLOURS[t], dash))
+    for k, (t, o) in enumerate((t, o) for t in TYPES for o in DASHES):
+        y = top + 10 + 20 * k
+        out.append('<line x1="%d" x2="%d" y1="%d" y2="%d" stroke="%s" stroke-width="2" stroke-dasharray="%s"/>' % (left + wide + 14, left + wide + 44, y, y, COLOURS[t], DASHES[o]))
+        out.append('<text x="%d" y="%d" fill="#1f2328">%s%s</text>' % (left + wide + 50, y + 4, t, {"GAMG setup": ", first", "GAMG setup warm": ", warm", "GAMG setup again": ", again"}[o]))
+    out.append("</svg>")
+    print("\n".join(out))
+
+
+if sys.argv[2] == "--table":
+    table(*read(sys.argv[1]))
+else:
+    draw(*read(sys.argv[1]), sys.argv[2])
