@@ -88,7 +88,9 @@ PetscErrorCode MatAIJHybridGPUInitializePackage(void)
   PetscCall(MatSeqAIJRegister(MATSEQAIJHYBRIDGPU, MatSeqAIJHybridGPUOperateSeqAIJ));
   PetscCall(HybGlueRegisterFactors());
   PetscCall(HybEventsRegister());
+  g->describe = MatSeqAIJHybridGPUDescribe;
   PetscCall(HybOptionsReadReports());
+  PetscCall(HybReportBegin());
   PetscCall(PetscRegisterFinalize(HybGlueFinalize));
   PetscCall(HybOptionsHelp());
   g->registered = PETSC_TRUE;
