@@ -3,6 +3,7 @@
   wherever the page is read. The data, as json.c writes them, are in a script element of type application/json at the end.
 */
 #include "report.h"
+#include <ctype.h>
 
 static const char style[] =
   ":root{color-scheme:light dark;--bg:#fff;--fg:#1b1f24;--dim:#5c6570;--line:#d9dde2;--soft:#f4f6f8;--a:#2563a8;--b:#c2701c;--c:#8a929c;--note:#fff6e0;--noteline:#d9a520}"
@@ -10,22 +11,22 @@ static const char style[] =
   "*{box-sizing:border-box}body{margin:0;background:var(--bg);color:var(--fg);font:15px/1.45 system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif}"
   "main{max-width:1280px;margin:0 auto;padding:20px 24px 48px}h1{font-size:1.5rem;margin:0 0 2px;overflow-wrap:anywhere}h2{font-size:1.05rem;margin:34px 0 8px}"
   "p{margin:4px 0 10px}.dim{color:var(--dim)}code{font:.9em ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace;overflow-wrap:anywhere}"
-  "dl{display:grid;grid-template-columns:max-content 1fr;gap:4px 18px;margin:16px 0 0}dt{color:var(--dim)}dd{margin:0;overflow-wrap:anywhere}"
+  "dl{display:grid;grid-template-columns:max-content 1fr;gap:4px 18px;margin:16px 0 0}dt{color:var(--dim)}dd{margin:0;overflow-wrap:anywhere}dd span{display:inline-block;max-width:100%}"
   ".note{background:var(--note);border-left:4px solid var(--noteline);padding:8px 12px;margin:14px 0}"
   "ol{margin:0;padding-left:1.4em}li{margin:0 0 8px}"
   ".wide{overflow-x:auto;border:1px solid var(--line);border-radius:4px}table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums lining-nums}"
   "th,td{padding:5px 12px;text-align:right;white-space:nowrap;border-bottom:1px solid var(--line)}tr:last-child td{border-bottom:0}"
-  "th{font-weight:600;color:var(--dim);background:var(--soft);font-size:.86rem;vertical-align:bottom}.l{text-align:left}"
+  "th{font-weight:600;color:var(--dim);background:var(--soft);font-size:.86rem;vertical-align:bottom}.l{text-align:left}tr.g:not(:nth-child(2)) td{border-top:1px solid var(--dim)}"
   "td:first-child,th:first-child{text-align:left;position:sticky;left:0;background:var(--bg);max-width:20rem;overflow:hidden;text-overflow:ellipsis}th:first-child{background:var(--soft)}"
   ".bars{display:grid;grid-template-columns:minmax(6rem,max-content) 1fr max-content;gap:5px 12px;align-items:center;font-variant-numeric:tabular-nums lining-nums}"
   ".bars svg{display:block;width:100%;height:15px}.bars>.v{text-align:right}.bars>.n{overflow-wrap:anywhere}.a{fill:var(--a)}.b{fill:var(--b)}.c{fill:var(--c)}"
   ".key{display:flex;flex-wrap:wrap;gap:4px 20px;margin:0 0 8px}.key svg{width:12px;height:12px;margin-right:6px;vertical-align:-1px}summary{cursor:pointer;color:var(--dim);margin:10px 0}"
   "@media(max-width:640px){body{font-size:14px}main{padding:14px 14px 36px}dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:8px}th,td{padding:5px 9px}td:first-child,th:first-child{max-width:9.5rem}"
-  ".bars{grid-template-columns:1fr max-content;gap:1px 12px}.bars>.n{grid-column:1}.bars>.v{grid-column:2}.bars>svg{grid-row:auto;grid-column:1/3;order:0;margin-bottom:6px}.bars>div{order:0}}";
+  ".bars{grid-template-columns:1fr max-content;grid-auto-flow:row dense;gap:2px 12px}.bars>.n{grid-column:1}.bars>.v{grid-column:2}.bars>svg{grid-column:1/3;margin-bottom:7px}}";
 
-static void Text(FILE *f, const char *text)
+static void TextOf(FILE *f, const char *text, size_t length)
 {
-  for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+  for (const unsigned char *c = (const unsigned char *)text; c < (const unsigned char *)text + length; c++) {
     const int n = HybUTF8(c);
 
     if (*c == '<') fputs("&lt;", f);
@@ -38,6 +39,11 @@ static void Text(FILE *f, const char *text)
       c += n - 1;
     }
   }
+}
+
+static void Text(FILE *f, const char *text)
+{
+  TextOf(f, text, strlen(text));
 }
 
 /* 1 234 567, the gaps narrow and unbroken */
@@ -73,6 +79,7 @@ static void Seconds(FILE *f, double s)
 static void KindName(const HybRecordKey *key, char text[], size_t length)
 {
   if (key->role == HYB_ROLE_OTHER) snprintf(text, length, "other matrices");
+  else if (key->role == HYB_ROLE_PART && key->origin[0]) snprintf(text, length, "product %s%s%s%s", key->origin, key->prefix[0] ? " (" : "", key->prefix, key->prefix[0] ? ")" : "");
   else if (key->name[0] && key->prefix[0]) snprintf(text, length, "%s (%s)", key->name, key->prefix);
   else if (key->name[0] || key->prefix[0]) snprintf(text, length, "%s", key->name[0] ? key->name : key->prefix);
   else if (key->origin[0]) snprintf(text, length, "product %s", key->origin);
@@ -133,6 +140,23 @@ static void Fact(FILE *f, const char *name, const char *value, PetscBool code)
   fprintf(f, "%s</dd>\n", code ? "</code>" : "");
 }
 
+/* lines break between options */
+static void Options(FILE *f, const char *options)
+{
+  if (!options[0]) return;
+  fputs("<dt>Options</dt><dd><code>", f);
+  while (*options) {
+    size_t n = strcspn(options, " ");
+
+    for (; options[n] && (options[n + 1] != '-' || !isalpha((unsigned char)options[n + 2])); n += 1 + strcspn(options + n + 1, " "));
+    fputs("<span>", f);
+    TextOf(f, options, n);
+    fputs("</span> ", f);
+    options += n + strspn(options + n, " ");
+  }
+  fputs("</code></dd>\n", f);
+}
+
 static void Facts(FILE *f, const HybReport *r)
 {
   static const char *const choices[] = {"auto", "host", "cuda"};
@@ -151,7 +175,7 @@ static void Facts(FILE *f, const HybReport *r)
   snprintf(text, sizeof(text), "%s; %s scalars of %d bytes, %d-bit integers", r->petsc, r->scalar, (int)sizeof(PetscScalar), (int)(8 * sizeof(PetscInt)));
   Fact(f, "PETSc", text, PETSC_FALSE);
   Fact(f, "Program", r->program, PETSC_TRUE);
-  Fact(f, "Options", r->options, PETSC_TRUE);
+  Options(f, r->options);
   fputs("</dl>\n", f);
 }
 
@@ -162,7 +186,7 @@ static void Advice(FILE *f, const HybReport *r)
   for (int k = 0; k < r->nadvice; k++) {
     fputs("<li>", f);
     Text(f, r->advice[k].text);
-    fputs(".<br><code>", f);
+    fputs("<br><code>", f);
     Text(f, r->advice[k].option);
     fputs("</code></li>\n", f);
   }
@@ -245,7 +269,7 @@ static void MatricesChart(FILE *f, const HybReport *r, const int order[])
   fputs("<h2>Time by matrix</h2>\n<div class=\"key\">", f);
   for (int k = 0; k < 3; k++) fprintf(f, "<span><svg aria-hidden=\"true\"><rect class=\"%c\" width=\"12\" height=\"12\"/></svg>%s</span>", "abc"[k], groups[k]);
   fputs("</div>\n<div class=\"bars\">\n", f);
-  for (int k = 0; k < r->nkinds && k < HYB_CHART_ROWS; k++) {
+  for (int k = 0; k < r->nkinds && k < HYB_CHART_ROWS && KindAll(&r->kinds[order[k]]) > 0; k++) {
     const HybRecordKind *kind = &r->kinds[order[k]];
     char                 label[160];
     double               part[3];
@@ -263,11 +287,12 @@ static void MatricesChart(FILE *f, const HybReport *r, const int order[])
   fputs("</div>\n", f);
 }
 
-static void MatrixRow(FILE *f, const HybRecordKind *k)
+static void MatrixRow(FILE *f, const HybReport *r, PetscBool device, const HybRecordKind *k)
 {
   fputs("<tr>", f);
   KindCell(f, &k->key, PETSC_FALSE);
-  fprintf(f, "<td class=\"l\">%s</td><td>", HybRoleName(k->key.role));
+  if (r->size > 1) fprintf(f, "<td class=\"l\">%s</td>", HybRoleName(k->key.role));
+  fputs("<td>", f);
   if (k->key.grid) fprintf(f, "%d", k->key.depth);
   else if (k->key.level >= 0) fprintf(f, "level %d", k->key.level);
   fputs("</td><td>", f);
@@ -280,8 +305,10 @@ static void MatrixRow(FILE *f, const HybRecordKind *k)
   else fputs("</td><td>", f);
   fprintf(f, "</td><td class=\"l\">%s</td><td>", k->where);
   Bytes(f, k->hostbytes);
-  fputs("</td><td>", f);
-  Bytes(f, k->devicebytes);
+  if (device) {
+    fputs("</td><td>", f);
+    Bytes(f, k->devicebytes);
+  }
   fputs("</td><td>", f);
   Count(f, k->matrices);
   fputs("</td></tr>\n", f);
@@ -289,22 +316,30 @@ static void MatrixRow(FILE *f, const HybRecordKind *k)
 
 static void Matrices(FILE *f, const HybReport *r, const int order[])
 {
+  PetscBool device = PETSC_FALSE;
+
+  for (PetscMPIInt p = 0; p < r->known; p++) device = (PetscBool)(device || r->accounts[p].status == HYB_DEVICE_READY);
   fputs("<h2>Matrices</h2>\n<p class=\"dim\">Those of one name, prefix, origin and size are one line. Grid: so many Galerkin products from the finest matrix, 0. Lives: where the last one was at its end; "
-        "host and device: the bytes of its arrays there.</p>\n<div class=\"wide\"><table>\n<tr><th>matrix</th><th class=\"l\">role</th><th>grid</th><th>rows</th><th>columns</th><th>nonzeros</th><th>per row</th><th class=\"l\">lives</th><th>host</th><th>device</th><th>how many</th></tr>\n",
+        "then the bytes of its arrays.</p>\n<div class=\"wide\"><table>\n",
         f);
-  for (int k = 0; k < r->nkinds; k++) MatrixRow(f, &r->kinds[order[k]]);
+  fprintf(f, "<tr><th>matrix</th>%s<th>grid</th><th>rows</th><th>columns</th><th>nonzeros</th><th>per row</th><th class=\"l\">lives</th><th>host</th>%s<th>how many</th></tr>\n", r->size > 1 ? "<th class=\"l\">role</th>" : "", device ? "<th>device</th>" : "");
+  for (int k = 0; k < r->nkinds; k++) MatrixRow(f, r, device, &r->kinds[order[k]]);
   fputs("</table></div>\n", f);
 }
 
-static void LineRow(FILE *f, const HybRecordKind *kind, const HybRecordLine *l)
+static void LineRow(FILE *f, const HybRecordKind *kind, const HybRecordLine *l, PetscBool first)
 {
-  fputs("<tr>", f);
-  KindCell(f, &kind->key, PETSC_TRUE);
-  fprintf(f, "<td class=\"l\">%s%s%s</td><td class=\"l\">", HybRecordOpName((int)l->op), l->detail[0] ? " " : "", l->detail);
+  const char *name = HybRecordOpName((int)l->op);
+
+  fputs(first ? "<tr class=\"g\">" : "<tr>", f);
+  if (first) KindCell(f, &kind->key, PETSC_TRUE);
+  else fputs("<td></td>", f);
+  if (l->detail[0] && !strncmp(name, "product", 7)) name += 7;
+  fprintf(f, "<td class=\"l\">%s%s</td><td class=\"l\">", l->detail, name);
   Text(f, l->method);
   fprintf(f, "</td><td class=\"l\">%s</td><td>", l->where);
   Count(f, l->calls);
-  fprintf(f, "</td><td>%.4f</td><td>%.4f</td><td>", (double)l->seconds, l->calls ? 1e3 * (double)l->seconds / (double)l->calls : 0.0);
+  fprintf(f, "</td><td>%.4f</td><td>%.3f</td><td>", (double)l->seconds, l->calls ? 1e3 * (double)l->seconds / (double)l->calls : 0.0);
   if (l->flops > 0 && l->seconds > 0) fprintf(f, "%.2f", (double)(1e-9 * l->flops / l->seconds));
   fputs("</td><td>", f);
   if (l->bytes > 0 && l->seconds > 0) fprintf(f, "%.2f", (double)(1e-9 * l->bytes / l->seconds));
@@ -316,7 +351,7 @@ static void Lines(FILE *f, const HybReport *r, const int order[], PetscBool nest
   fputs("<div class=\"wide\"><table>\n<tr><th>matrix</th><th class=\"l\">operation</th><th class=\"l\">method</th><th class=\"l\">where</th><th>calls</th><th>s</th><th>ms a call</th><th>GFLOP/s</th><th>GB/s</th></tr>\n", f);
   for (int k = 0; k < r->nkinds; k++) {
     const HybRecordKind *kind = &r->kinds[order[k]];
-    PetscBool            done[HYB_RECORD_LINES] = {PETSC_FALSE};
+    PetscBool            done[HYB_RECORD_LINES] = {PETSC_FALSE}, first = PETSC_TRUE;
 
     for (int n = 0; n < kind->nlines; n++) {
       int top = -1;
@@ -324,7 +359,9 @@ static void Lines(FILE *f, const HybReport *r, const int order[], PetscBool nest
       for (int l = 0; l < kind->nlines; l++)
         if (!done[l] && (top < 0 || kind->lines[l].seconds > kind->lines[top].seconds)) top = l;
       done[top] = PETSC_TRUE;
-      if (HybOpIsNested((int)kind->lines[top].op) == nested) LineRow(f, kind, &kind->lines[top]);
+      if (HybOpIsNested((int)kind->lines[top].op) != nested) continue;
+      LineRow(f, kind, &kind->lines[top], first);
+      first = PETSC_FALSE;
     }
   }
   fputs("</table></div>\n", f);

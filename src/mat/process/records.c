@@ -108,7 +108,14 @@ static HybRecordLine *HybKindLine(HybRecordKind *kind, int op, const char *where
 
   for (int k = 0; k < kind->nlines; k++, l++)
     if ((int)l->op == op && !strcmp(l->where, where) && !strncmp(l->method, method, sizeof(l->method) - 1) && !strncmp(l->detail, detail, sizeof(l->detail) - 1)) return l;
-  if (kind->nlines == HYB_RECORD_LINES) return NULL;
+  if (kind->nlines == HYB_RECORD_LINES) { /* by one method more: with those of the others */
+    for (l = kind->lines; l < kind->lines + kind->nlines; l++) {
+      if ((int)l->op != op) continue;
+      snprintf(l->method, sizeof(l->method), "several");
+      return l;
+    }
+    return NULL;
+  }
   kind->nlines++;
   memset(l, 0, sizeof(*l));
   l->op = (HybRecordOp)op;
@@ -118,25 +125,8 @@ static HybRecordLine *HybKindLine(HybRecordKind *kind, int op, const char *where
   return l;
 }
 
-/* Adds a kind to those of the same key. processes: the same matrices on another process; else other matrices of this one. */
-void HybKindsMerge(HybRecordKind *into, int *n, const HybRecordKind *kind, PetscBool processes)
+static void HybKindAdd(HybRecordKind *k, const HybRecordKind *kind, PetscBool processes)
 {
-  HybRecordKind *k = into;
-  int            at;
-
-  for (at = 0; at < *n && memcmp(&into[at].key, &kind->key, sizeof(kind->key)); at++);
-  if (at >= HYB_RECORD_KINDS - 1) at = HYB_RECORD_KINDS - 1; /* all that are too many */
-  k = &into[at];
-  if (at == *n) {
-    memset(k, 0, sizeof(*k));
-    k->key = kind->key;
-    if (at == HYB_RECORD_KINDS - 1) {
-      memset(&k->key, 0, sizeof(k->key));
-      k->key.role  = HYB_ROLE_OTHER;
-      k->key.level = -1;
-    }
-    (*n)++;
-  }
   if (processes) {
     k->matrices = PetscMax(k->matrices, kind->matrices);
     k->nnz += kind->nnz;
@@ -172,6 +162,52 @@ void HybKindsMerge(HybRecordKind *into, int *n, const HybRecordKind *kind, Petsc
   }
 }
 
+static double HybKindSeconds(const HybRecordKind *k)
+{
+  double s = 0;
+
+  for (int i = 0; i < k->nlines; i++)
+    if (!HybOpIsNested((int)k->lines[i].op)) s += HybLineSeconds(&k->lines[i]);
+  return s;
+}
+
+/* Where a new kind goes: where there are too many, those that took longest stay for themselves, and the last place takes all others */
+static int HybKindsPlace(HybRecordKind *into, int *n, const HybRecordKind *kind)
+{
+  const int      last = HYB_RECORD_KINDS - 1;
+  HybRecordKind *k    = &into[*n];
+  int            least = 0;
+
+  if (*n < last) {
+    memset(k, 0, sizeof(*k));
+    k->key = kind->key;
+    return (*n)++;
+  }
+  if (*n == last) {
+    memset(k, 0, sizeof(*k));
+    k->key.role  = HYB_ROLE_OTHER;
+    k->key.level = -1;
+    (*n)++;
+  }
+  if (kind->key.role == HYB_ROLE_OTHER) return last;
+  for (int i = 1; i < last; i++)
+    if (HybKindSeconds(&into[i]) < HybKindSeconds(&into[least])) least = i;
+  if (HybKindSeconds(&into[least]) >= HybKindSeconds(kind)) return last;
+  HybKindAdd(&into[last], &into[least], PETSC_FALSE);
+  memset(&into[least], 0, sizeof(into[least]));
+  into[least].key = kind->key;
+  return least;
+}
+
+/* Adds a kind to those of the same key. processes: the same matrices on another process; else other matrices of this one. */
+void HybKindsMerge(HybRecordKind *into, int *n, const HybRecordKind *kind, PetscBool processes)
+{
+  int at;
+
+  for (at = 0; at < *n && memcmp(&into[at].key, &kind->key, sizeof(kind->key)); at++);
+  if (at == *n) at = HybKindsPlace(into, n, kind);
+  HybKindAdd(&into[at], kind, processes);
+}
 static void HybRecordLabel(const char *from, char *to)
 {
   memset(to, 0, HYB_RECORD_LABEL); /* keys are compared as they lie there */
@@ -318,6 +354,24 @@ PetscErrorCode HybRecordStop(HybRecordOp op, Mat A, const HybExec *x, const char
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A block's key is its parallel matrix's but for the role */
+static void HybRecordPlace(HybRecord rec, HybRecord parent, HybRole role)
+{
+  if (!rec->id || !parent->id) return;
+  rec->kind.key      = parent->kind.key;
+  rec->kind.key.role = role;
+  rec->parent        = parent->id;
+  rec->placed        = PETSC_TRUE;
+}
+
+static void HybRecordPlaceBlocks(HybRecords *r, HybRecord parent)
+{
+  if (!parent->id || parent->kind.key.role != HYB_ROLE_PARALLEL) return;
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(r->table); k++)
+    for (HybRecord b = r->table[k]; b; b = b->next)
+      if (b->placed && b->parent == parent->id) HybRecordPlace(b, parent, b->kind.key.role);
+}
+
 PetscErrorCode HybRecordMade(Mat C, const char *by, Mat from)
 {
   HybRecords *r = HybGlueState.records;
@@ -328,6 +382,7 @@ PetscErrorCode HybRecordMade(Mat C, const char *by, Mat from)
   PetscCall(PetscStrcmp(by, "PtAP", &galerkin));
   PetscCall(HybRecordGet(r, C, &rec));
   PetscCall(HybRecordGet(r, from, &source));
+  PetscCall(HybRecordLook(r, from, source));
   if (galerkin && source->id) source->kind.key.grid = 1;
   if (!rec->id) PetscFunctionReturn(PETSC_SUCCESS);
   if (galerkin) rec->kind.key.grid = 1;
@@ -335,17 +390,9 @@ PetscErrorCode HybRecordMade(Mat C, const char *by, Mat from)
   PetscCall(PetscStrncpy(rec->kind.key.origin, by, sizeof(rec->kind.key.origin)));
   if (galerkin) rec->kind.key.depth = source->kind.key.depth + 1;
   PetscCall(HybRecordLook(r, C, rec));
+  HybRecordPlaceBlocks(r, source);
+  HybRecordPlaceBlocks(r, rec);
   PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* A block's key is its parallel matrix's but for the role */
-static void HybRecordPlace(HybRecord rec, HybRecord parent, HybRole role)
-{
-  if (!rec->id || !parent->id) return;
-  rec->kind.key      = parent->kind.key;
-  rec->kind.key.role = role;
-  rec->parent        = parent->id;
-  rec->placed        = PETSC_TRUE;
 }
 
 PetscErrorCode HybRecordParts(Mat A, Mat diagonal, Mat offdiagonal)
@@ -389,11 +436,7 @@ PetscErrorCode HybRecordLeft(Mat A)
   rec = HybRecordFind(r, id);
   if (!rec || !rec->id) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybRecordLook(r, A, rec));
-  if (rec->kind.key.role == HYB_ROLE_PARALLEL) {
-    for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(r->table); k++)
-      for (HybRecord b = r->table[k]; b; b = b->next)
-        if (b->placed && b->parent == id) HybRecordPlace(b, rec, b->kind.key.role);
-  }
+  HybRecordPlaceBlocks(r, rec);
   PetscCall(HybRecordFold(r, rec));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -3,8 +3,12 @@
   (-mat_aijhybridgpu_view_counts, -mat_aijhybridgpu_view_memory), and all processes in one page (-mat_aijhybridgpu_report). All three are told from the same HybAccount.
 */
 #include "report.h"
+#include <ctype.h>
 #include <errno.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -71,9 +75,9 @@ static void HybCardName(const HybMemoryReport *r, char card[], size_t ncard, cha
   const char *bus = strlen(r->bus) > 12 ? r->bus + strlen(r->bus) - 12 : r->bus; /* CUDA's domain has eight digits, the system's four */
   char        path[128];
 
-  HybSystemWord("/proc/driver/nvidia/version", "Kernel Module", "G\n", driver, ndriver);
-  if ((bus = strstr(driver, "x86_64"))) memmove(driver, bus + 6 + strspn(bus + 6, " "), strlen(bus + 6 + strspn(bus + 6, " ")) + 1);
-  bus = strlen(r->bus) > 12 ? r->bus + strlen(r->bus) - 12 : r->bus;
+  /* "NVIDIA UNIX x86_64 Kernel Module  535.54.03  date", or "Open Kernel Module for x86_64  535.54.03  Release ..." */
+  HybSystemWord("/proc/driver/nvidia/version", "Kernel Module for x86_64", " \n", driver, ndriver);
+  if (!driver[0]) HybSystemWord("/proc/driver/nvidia/version", "Kernel Module", " \n", driver, ndriver);
   snprintf(path, sizeof(path), "/proc/driver/nvidia/gpus/%s/information", bus);
   for (char *c = path + strlen("/proc/driver/nvidia/gpus/"); *c && *c != '/'; c++) *c = (char)(*c >= 'A' && *c <= 'F' ? *c + 32 : *c);
   HybSystemWord(path, "Model:", "\n", card, ncard);
@@ -200,31 +204,64 @@ static void HybReportWriteAlone(HybRecords *r, const char *ended)
 
 /*
   An error may end the run, or be caught by somebody further up; who catches errors on purpose has a handler of his own above this one. So the page is written where an error
-  begins, a few times at most, and in main(), where PETSc ends the program; a run that goes on writes it anew at its end. A signal's message comes first, and then the page:
-  should the signal have hit an allocation, which the page needs too, an alarm ends the wait.
+  begins, a few times at most, and in main(), where PETSc ends the program; a run that goes on writes it anew at its end.
 */
 static PetscErrorCode HybReportOnError(MPI_Comm comm, int line, const char *function, const char *file, PetscErrorCode n, PetscErrorType p, const char *message, void *ctx)
 {
-  HybRecords    *r      = HybGlueState.records;
-  const PetscBool signal = (PetscBool)(n == PETSC_ERR_SIG || n == PETSC_ERR_FP);
-  const PetscBool due    = (PetscBool)(r && ((p == PETSC_ERROR_INITIAL && r->written < 8) || (function && !strcmp(function, "main"))));
-  char            ended[400];
-  PetscErrorCode  ierr;
+  HybRecords    *r = HybGlueState.records;
+  char           ended[400];
+  PetscErrorCode ierr;
 
   (void)ctx;
-  if (due && p == PETSC_ERROR_INITIAL) snprintf(ended, sizeof(ended), "error %d in %s(): %.300s", (int)n, function ? function : "?", message ? message : "");
-  else if (due) snprintf(ended, sizeof(ended), "%.399s", r->ended[0] ? r->ended : "an error");
-  if (due && !signal) HybReportWriteAlone(r, ended);
+  if (r && p == PETSC_ERROR_INITIAL && r->written < 8) {
+    snprintf(ended, sizeof(ended), "error %d in %s(): %.300s", (int)n, function ? function : "?", message ? message : "");
+    HybReportWriteAlone(r, ended);
+  } else if (r && function && !strcmp(function, "main")) {
+    snprintf(ended, sizeof(ended), "%.399s", r->ended[0] ? r->ended : "an error");
+    HybReportWriteAlone(r, ended);
+  }
   /* PETSc keeps the handler below this one to itself */
   (void)PetscPopErrorHandler();
   ierr = message ? PetscError(comm, line, function, file, n, p, "%s", message) : PetscError(comm, line, function, file, n, p, NULL);
   (void)PetscPushErrorHandler(HybReportOnError, NULL);
-  if (due && signal) {
-    (void)alarm(5);
-    HybReportWriteAlone(r, ended);
-    (void)alarm(0);
-  }
   return ierr;
+}
+
+/*
+  A signal that ends the run, SIGTERM among them, which the launcher sends to this process when another one has failed, and batch systems at the end of a job's time. It may have come within an allocation, and the page needs
+  some: so a copy of the process writes it, which an alarm ends should it wait for ever. Then PETSc's own message, and the end.
+*/
+static void HybReportFromSignal(int signal)
+{
+  HybRecords *r = HybGlueState.records;
+  char        ended[64];
+
+  if (r) {
+    const pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0); /* fork() without what libraries have hung on it */
+
+    if (!child) {
+      (void)alarm(5);
+      snprintf(ended, sizeof(ended), "signal %d", signal);
+      HybReportWriteAlone(r, ended);
+      _exit(0);
+    }
+    while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR);
+  }
+}
+
+static PetscErrorCode HybReportOnSignal(int signal, void *ctx)
+{
+  (void)ctx;
+  HybReportFromSignal(signal);
+  return PetscSignalHandlerDefault(signal, NULL);
+}
+
+/* which PETSc leaves alone */
+static void HybReportOnTerminate(int number)
+{
+  HybReportFromSignal(number);
+  (void)signal(number, SIG_DFL);
+  (void)raise(number);
 }
 
 static void HybReportAtExit(void)
@@ -258,6 +295,7 @@ PetscErrorCode HybReportBegin(void)
   HybGlue         *g     = &HybGlueState;
   HybRecords      *r;
   PetscMPIInt      rank;
+  PetscBool        nosignals;
 
   PetscFunctionBegin;
   if (!g->options.report[0]) PetscFunctionReturn(PETSC_SUCCESS);
@@ -269,11 +307,21 @@ PetscErrorCode HybReportBegin(void)
   PetscCall(PetscStrncpy(r->file, g->options.report, sizeof(r->file)));
   PetscCall(PetscGetProgramName(r->program, sizeof(r->program)));
   PetscCall(PetscGetVersion(r->petsc, sizeof(r->petsc)));
+  for (size_t n = strlen(r->petsc); n && isspace((unsigned char)r->petsc[n - 1]); n--) r->petsc[n - 1] = 0;
   PetscCall(PetscOptionsGetAll(NULL, &r->options));
   PetscCall(PetscTime(&r->began));
   g->records = r;
   if (!rank) {
     PetscCall(PetscPushErrorHandler(HybReportOnError, NULL));
+    PetscCall(PetscOptionsHasName(NULL, NULL, "-no_signal_handler", &nosignals));
+    r->signals = (PetscBool)!nosignals;
+    if (r->signals) {
+      struct sigaction now;
+
+      PetscCall(PetscPushSignalHandler(HybReportOnSignal, NULL));
+      r->terminates = (PetscBool)(!sigaction(SIGTERM, NULL, &now) && now.sa_handler == SIG_DFL);
+      if (r->terminates) (void)signal(SIGTERM, HybReportOnTerminate);
+    }
     if (!atend && !atexit(HybReportAtExit)) atend = PETSC_TRUE;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -340,6 +388,8 @@ static PetscErrorCode HybReportEnd(void)
     HybReportWrite(r, &report);
     PetscCall(PetscFree(report.accounts));
     PetscCall(PetscPopErrorHandler());
+    if (r->signals) PetscCall(PetscPopSignalHandler());
+    if (r->terminates) (void)signal(SIGTERM, SIG_DFL);
   }
   PetscCall(HybRecordsDestroy(&HybGlueState.records));
   PetscFunctionReturn(PETSC_SUCCESS);

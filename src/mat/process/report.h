@@ -96,7 +96,7 @@ typedef struct _HybRecords {
   char          *options;
   PetscMPIInt    rank, size;
   PetscLogDouble began;
-  PetscBool      busy; /* a page is being written */
+  PetscBool      busy, signals, terminates; /* a page is being written; there are handlers of ours for signals that PETSc catches, for SIGTERM */
   int            written;
   /* of the matrices */
   PetscInt       live;
