@@ -185,11 +185,15 @@ static void HybReportWriteAlone(HybRecords *r, const char *ended)
 {
   HybReport  report;
   HybAccount account;
+  char       former[400];
 
   if (r->rank || r->busy) return;
   r->busy = PETSC_TRUE;
   memset(&report, 0, sizeof(report));
-  snprintf(r->ended, sizeof(r->ended), "%s", ended);
+  snprintf(former, sizeof(former), "%.399s", r->ended);
+  if (!ended[0]) ended = "an error"; /* that began where another handler was above this one */
+  if (former[0] && strcmp(former, ended) && strncmp(ended, "error ", 6)) snprintf(r->ended, sizeof(r->ended), "%s; then %s", former, ended);
+  else snprintf(r->ended, sizeof(r->ended), "%s", ended);
   HybAccountGet(&account);
   report.nkinds   = HybRecordsNow(r);
   report.kinds    = r->merged;
@@ -217,7 +221,7 @@ static PetscErrorCode HybReportOnError(MPI_Comm comm, int line, const char *func
     snprintf(ended, sizeof(ended), "error %d in %s(): %.300s", (int)n, function ? function : "?", message ? message : "");
     HybReportWriteAlone(r, ended);
   } else if (r && function && !strcmp(function, "main")) {
-    snprintf(ended, sizeof(ended), "%.399s", r->ended[0] ? r->ended : "an error");
+    snprintf(ended, sizeof(ended), "%.399s", r->ended);
     HybReportWriteAlone(r, ended);
   }
   /* PETSc keeps the handler below this one to itself */
@@ -241,6 +245,7 @@ static void HybReportFromSignal(int signal)
 
     if (!child) {
       (void)alarm(5);
+      r->busy = PETSC_FALSE; /* what was being written is written anew */
       snprintf(ended, sizeof(ended), "signal %d", signal);
       HybReportWriteAlone(r, ended);
       _exit(0);
@@ -266,7 +271,7 @@ static void HybReportOnTerminate(int number)
 
 static void HybReportAtExit(void)
 {
-  if (HybGlueState.records) HybReportWriteAlone(HybGlueState.records, HybGlueState.records->ended[0] ? HybGlueState.records->ended : "the program ended without PetscFinalize()");
+  if (HybGlueState.records && !HybGlueState.records->busy) HybReportWriteAlone(HybGlueState.records, "the program ended without PetscFinalize()");
 }
 
 /* Bad places are told of before the work, not after it */

@@ -92,7 +92,7 @@ typedef struct {
 typedef struct _HybRecord *HybRecord;
 typedef struct _HybRecords {
   /* of the run; for who cannot ask PETSc any more */
-  char           file[PETSC_MAX_PATH_LEN], program[PETSC_MAX_PATH_LEN], petsc[128], ended[512];
+  char           file[PETSC_MAX_PATH_LEN], program[PETSC_MAX_PATH_LEN], petsc[128], ended[800];
   char          *options;
   PetscMPIInt    rank, size;
   PetscLogDouble began;
