@@ -144,8 +144,13 @@ ends() { # how, processes, what the page says
 ends error 1 'a fault of the program'
 ends error 2 'a fault of the program'
 ends exit 1 'without PetscFinalize'
-ends signal 1 'signal 11'
-ends other 2 'signal 15'
+for end in signal:1 other:2; do # and those that a signal ends on process 0: as they would without
+  rm -f "$tmp/e.html"
+  timeout 100 "$mpiexec" -n ${end#*:} $run "$tmp/e.html" -end ${end%:*} > "$tmp/out" 2>&1
+  got=$?
+  timeout 100 "$mpiexec" -n ${end#*:} "$ending" -dll_append "$plugin" -mat_type aijhybridgpu -mat_aijhybridgpu_backend host -end ${end%:*} > "$tmp/without" 2>&1
+  if [ $got = $? ] && [ $got != 124 ] && [ ! -e "$tmp/e.html" ]; then ok; else bad "a run of ${end#*:} processes that ends by $end: it returns $got"; fi
+done
 rm -f "$tmp/e.html"
 timeout 100 $run "$tmp/e.html" -end caught > "$tmp/out" 2>&1
 holds "an error that the program goes on after" "$tmp/e.html" 1 host

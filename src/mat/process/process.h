@@ -62,7 +62,7 @@ typedef struct {
   PetscCount  nnz, sendings;
   size_t      hostbytes, devicebytes;
 } HybRecordFacts;
-typedef PetscErrorCode (*HybRecordDescribe)(Mat, HybRecordFacts *);
+typedef PetscBool (*HybRecordDescribe)(Mat, HybRecordFacts *); /* false: nothing is known */
 
 typedef struct {
   PetscBool registered;
@@ -169,17 +169,17 @@ PETSC_INTERN PetscErrorCode HybRecordsCreate(struct _HybRecords **);
 PETSC_INTERN PetscErrorCode HybRecordsDestroy(struct _HybRecords **);
 PETSC_INTERN PetscErrorCode HybRecordStart(HybRecordOp, Mat, const HybExec *);
 PETSC_INTERN PetscErrorCode HybRecordStop(HybRecordOp, Mat, const HybExec *, const char *method, const char *detail, PetscLogDouble flops, PetscLogDouble bytes);
-PETSC_INTERN PetscErrorCode HybRecordMade(Mat C, const char *by, Mat from);
-PETSC_INTERN PetscErrorCode HybRecordParts(Mat A, Mat diagonal, Mat offdiagonal);
-PETSC_INTERN PetscErrorCode HybRecordLeft(Mat A);
+PETSC_INTERN void           HybRecordMade(Mat C, const char *by, Mat from);
+PETSC_INTERN void           HybRecordParts(Mat A, Mat diagonal, Mat offdiagonal);
+PETSC_INTERN void           HybRecordLeft(Mat A);
 PETSC_INTERN HybRecordOp    HybRecordOfEvent(PetscLogEvent);
 
 #define HybRecording()                 PetscUnlikely(HybGlueState.records != NULL)
 #define HybRecordBegin(op, A, x)       (HybRecording() ? HybRecordStart(op, A, x) : PETSC_SUCCESS)
 #define HybRecordEnd(op, A, x, method, detail, flops, bytes) (HybRecording() ? HybRecordStop(op, A, x, method, detail, flops, bytes) : PETSC_SUCCESS)
-#define HybRecordProduct(C, by, from)  (HybRecording() ? HybRecordMade(C, by, from) : PETSC_SUCCESS) /* C is a product's result; from: of P^T A P, A */
-#define HybRecordBlocks(A, d, o)       (HybRecording() ? HybRecordParts(A, d, o) : PETSC_SUCCESS)    /* of a parallel matrix */
-#define HybRecordGone(A)               (HybRecording() ? HybRecordLeft(A) : PETSC_SUCCESS)           /* A is about to go: its name is known now, and its blocks' with it */
+#define HybRecordProduct(C, by, from)  (HybRecording() ? HybRecordMade(C, by, from) : (void)0) /* C is a product's result; from: of P^T A P, A */
+#define HybRecordBlocks(A, d, o)       (HybRecording() ? HybRecordParts(A, d, o) : (void)0)    /* of a parallel matrix */
+#define HybRecordGone(A)               (HybRecording() ? HybRecordLeft(A) : (void)0)           /* A is about to go: its name is known now, and its blocks' with it */
 
 /* an event of ours, in PETSc's log and in the records */
 static inline PetscErrorCode HybEventBegin(PetscLogEvent event, Mat A, void *b, void *c, void *d)

@@ -3,8 +3,12 @@
   into the kind that it is of: matrices of one role, name, prefix, size and origin. So a program that makes a matrix in each of a million steps has a page as well.
 
   No record points to a matrix. What is known of one is asked at its first calls, then at ever fewer of them, and where it goes.
+
+  Nothing here makes an operation fail but the waits for the device around products, whose errors are the device's. Where there is no memory for a record, that of all
+  others takes its place. A start without a stop, of an operation that failed, is forgotten with the next start.
 */
 #include "report.h"
+#include <stdlib.h>
 
 #define HYB_RECORDS_MOST 4096 /* live ones; matrices beyond that share one */
 
@@ -61,6 +65,10 @@ PetscErrorCode HybRecordsCreate(HybRecords **records)
   PetscCall(PetscNew(records));
   PetscCall(PetscCalloc1(HYB_RECORD_KINDS, &(*records)->kinds));
   PetscCall(PetscCalloc1(HYB_RECORD_KINDS, &(*records)->merged));
+  PetscCall(PetscNew(&(*records)->table[0])); /* id 0: that of many */
+  (*records)->table[0]->kind.matrices  = 1;
+  (*records)->table[0]->kind.key.level = -1;
+  (*records)->table[0]->kind.key.role  = HYB_ROLE_OTHER;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -73,7 +81,8 @@ PetscErrorCode HybRecordsDestroy(HybRecords **records)
     while (r->table[k]) {
       HybRecord next = r->table[k]->next;
 
-      PetscCall(PetscFree(r->table[k]));
+      if (r->table[k]->id) free(r->table[k]);
+      else PetscCall(PetscFree(r->table[k]));
       r->table[k] = next;
     }
   }
@@ -208,6 +217,7 @@ void HybKindsMerge(HybRecordKind *into, int *n, const HybRecordKind *kind, Petsc
   if (at == *n) at = HybKindsPlace(into, n, kind);
   HybKindAdd(&into[at], kind, processes);
 }
+
 static void HybRecordLabel(const char *from, char *to)
 {
   memset(to, 0, HYB_RECORD_LABEL); /* keys are compared as they lie there */
@@ -232,39 +242,33 @@ static HybRecord HybRecordFind(HybRecords *r, PetscObjectId id)
   return rec;
 }
 
-static PetscErrorCode HybRecordGet(HybRecords *r, Mat A, HybRecord *record)
+/* That of many where A is one too many, or there is no memory: a report fails nobody's operation */
+static HybRecord HybRecordGet(HybRecords *r, Mat A)
 {
-  PetscObjectId id;
+  const PetscObjectId id  = ((PetscObject)A)->id;
+  HybRecord           rec = HybRecordFind(r, id), *head;
 
-  PetscFunctionBegin;
-  PetscCall(PetscObjectGetId((PetscObject)A, &id));
-  *record = HybRecordFind(r, id);
-  if (!*record && r->live >= HYB_RECORDS_MOST) *record = HybRecordFind(r, id = 0);
-  if (!*record) {
-    HybRecord *head = &r->table[(size_t)id % PETSC_STATIC_ARRAY_LENGTH(r->table)];
-
-    PetscCall(PetscNew(record));
-    (*record)->id             = id;
-    (*record)->next           = *head;
-    (*record)->kind.matrices  = 1;
-    (*record)->kind.key.level = -1;
-    if (!id) (*record)->kind.key.role = HYB_ROLE_OTHER;
-    *head = *record;
+  if (!rec && r->live < HYB_RECORDS_MOST && (rec = (HybRecord)calloc(1, sizeof(*rec)))) {
+    head                = &r->table[(size_t)id % PETSC_STATIC_ARRAY_LENGTH(r->table)];
+    rec->id             = id;
+    rec->next           = *head;
+    rec->kind.matrices  = 1;
+    rec->kind.key.level = -1;
+    *head               = rec;
     r->live++;
   }
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return rec ? rec : HybRecordFind(r, 0);
 }
 
 /* What A is called, how large it is, where it lives */
-static PetscErrorCode HybRecordLook(HybRecords *r, Mat A, HybRecord rec)
+static void HybRecordLook(HybRecords *r, Mat A, HybRecord rec)
 {
   HybRecordKey  *key = &rec->kind.key;
   HybRecordFacts facts;
-  PetscMPIInt    size;
+  PetscMPIInt    size = 1;
 
-  PetscFunctionBegin;
-  if (!rec->id) PetscFunctionReturn(PETSC_SUCCESS); /* that of many */
-  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)A), &size));
+  if (!rec->id) return; /* that of many */
+  (void)MPI_Comm_size(PetscObjectComm((PetscObject)A), &size);
   if (!rec->placed) {
     HybRecordLabel(((PetscObject)A)->name, key->name);
     HybRecordLabel(((PetscObject)A)->prefix, key->prefix);
@@ -275,24 +279,18 @@ static PetscErrorCode HybRecordLook(HybRecords *r, Mat A, HybRecord rec)
       key->cols = A->cmap->N;
     }
   }
-  if (size > 1 || !HybGlueState.describe) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall((*HybGlueState.describe)(A, &facts));
-  if (!facts.where[0]) PetscFunctionReturn(PETSC_SUCCESS);
+  if (size > 1 || !HybGlueState.describe || !(*HybGlueState.describe)(A, &facts)) return;
   rec->kind.nnz         = facts.nnz;
   rec->kind.sendings    = facts.sendings;
   rec->kind.hostbytes   = (PetscLogDouble)facts.hostbytes;
   rec->kind.devicebytes = (PetscLogDouble)facts.devicebytes;
-  PetscCall(PetscStrncpy(rec->kind.where, facts.where, sizeof(rec->kind.where)));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  snprintf(rec->kind.where, sizeof(rec->kind.where), "%s", facts.where);
 }
 
+/* For products, which may queue what they do. All that has an event ends with a wait of its own. */
 static PetscErrorCode HybRecordWait(const HybExec *x)
 {
-  const HybGlue *g   = &HybGlueState;
-  const HybExec  now = {g->device, g->stream, HYB_MEM_DEVICE};
-
   PetscFunctionBegin;
-  if (!x && g->device && g->streamknown) x = &now; /* an event: of a write, which waits anyway, or of what is done once for a matrix */
   if (x && HybExecOnDevice(x)) PetscCall(x->backend->sync(x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -305,10 +303,9 @@ PetscErrorCode HybRecordStart(HybRecordOp op, Mat A, const HybExec *x)
   if ((int)op >= HYB_RECORD_OPS) PetscFunctionReturn(PETSC_SUCCESS);
   r->timing[op] = PETSC_TRUE;
   if (x && HybExecOnDevice(x) && HybOpIsMult((int)op)) { /* all others end with a wait of their own */
-    HybRecord  rec;
-    PetscInt64 calls = 0;
+    const HybRecord rec   = HybRecordGet(r, A);
+    PetscInt64      calls = 0;
 
-    PetscCall(HybRecordGet(r, A, &rec));
     for (int k = 0; k < rec->kind.nlines; k++)
       if (rec->kind.lines[k].op == op && rec->kind.lines[k].where[0] == 'd') calls += rec->kind.lines[k].calls;
     r->timing[op] = (PetscBool)(HybRecordWeight(calls, PETSC_TRUE) > 0);
@@ -335,8 +332,8 @@ PetscErrorCode HybRecordStop(HybRecordOp op, Mat A, const HybExec *x, const char
     PetscCall(HybRecordWait(x));
     PetscCall(PetscTime(&now));
   }
-  PetscCall(HybRecordGet(r, A, &rec));
-  l = HybKindLine(&rec->kind, (int)op, where, method, detail);
+  rec = HybRecordGet(r, A);
+  l   = HybKindLine(&rec->kind, (int)op, where, method, detail);
   if (!l) PetscFunctionReturn(PETSC_SUCCESS);
   if (r->timing[op]) {
     PetscInt64 calls = 0;
@@ -348,7 +345,7 @@ PetscErrorCode HybRecordStop(HybRecordOp op, Mat A, const HybExec *x, const char
     l->timed++;
   }
   l->calls++;
-  if (!(l->calls & (l->calls - 1))) PetscCall(HybRecordLook(r, A, rec)); /* the 1st, 2nd, 4th, ... time */
+  if (!(l->calls & (l->calls - 1))) HybRecordLook(r, A, rec); /* the 1st, 2nd, 4th, ... time */
   l->flops += flops > 0 || !HybOpIsMult((int)op) ? flops : 2.0 * (PetscLogDouble)rec->kind.nnz; /* the parent's own transposed products */
   l->bytes += bytes;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -372,73 +369,50 @@ static void HybRecordPlaceBlocks(HybRecords *r, HybRecord parent)
       if (b->placed && b->parent == parent->id) HybRecordPlace(b, parent, b->kind.key.role);
 }
 
-PetscErrorCode HybRecordMade(Mat C, const char *by, Mat from)
+void HybRecordMade(Mat C, const char *by, Mat from)
 {
-  HybRecords *r = HybGlueState.records;
-  HybRecord   rec, source;
-  PetscBool   galerkin;
+  HybRecords     *r        = HybGlueState.records;
+  const HybRecord source   = HybRecordGet(r, from), rec = HybRecordGet(r, C);
+  const int       galerkin = !strcmp(by, "PtAP");
 
-  PetscFunctionBegin;
-  PetscCall(PetscStrcmp(by, "PtAP", &galerkin));
-  PetscCall(HybRecordGet(r, C, &rec));
-  PetscCall(HybRecordGet(r, from, &source));
-  PetscCall(HybRecordLook(r, from, source));
+  HybRecordLook(r, from, source);
   if (galerkin && source->id) source->kind.key.grid = 1;
-  if (!rec->id) PetscFunctionReturn(PETSC_SUCCESS);
-  if (galerkin) rec->kind.key.grid = 1;
-  PetscCall(PetscMemzero(rec->kind.key.origin, sizeof(rec->kind.key.origin)));
-  PetscCall(PetscStrncpy(rec->kind.key.origin, by, sizeof(rec->kind.key.origin)));
-  if (galerkin) rec->kind.key.depth = source->kind.key.depth + 1;
-  PetscCall(HybRecordLook(r, C, rec));
+  if (!rec->id) return;
+  if (galerkin) {
+    rec->kind.key.grid  = 1;
+    rec->kind.key.depth = source->kind.key.depth + 1;
+  }
+  memset(rec->kind.key.origin, 0, sizeof(rec->kind.key.origin));
+  snprintf(rec->kind.key.origin, sizeof(rec->kind.key.origin), "%s", by);
+  HybRecordLook(r, C, rec);
   HybRecordPlaceBlocks(r, source);
   HybRecordPlaceBlocks(r, rec);
-  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybRecordParts(Mat A, Mat diagonal, Mat offdiagonal)
+void HybRecordParts(Mat A, Mat diagonal, Mat offdiagonal)
 {
-  HybRecords *r = HybGlueState.records;
-  HybRecord   rec, block;
+  HybRecords     *r   = HybGlueState.records;
+  const HybRecord rec = HybRecordGet(r, A);
 
-  PetscFunctionBegin;
-  PetscCall(HybRecordGet(r, A, &rec));
-  PetscCall(HybRecordLook(r, A, rec));
-  for (int k = 0; k < 2; k++) {
-    if (!(k ? offdiagonal : diagonal)) continue;
-    PetscCall(HybRecordGet(r, k ? offdiagonal : diagonal, &block));
-    HybRecordPlace(block, rec, k ? HYB_ROLE_OFFDIAGONAL : HYB_ROLE_DIAGONAL);
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
+  HybRecordLook(r, A, rec);
+  if (diagonal) HybRecordPlace(HybRecordGet(r, diagonal), rec, HYB_ROLE_DIAGONAL);
+  if (offdiagonal) HybRecordPlace(HybRecordGet(r, offdiagonal), rec, HYB_ROLE_OFFDIAGONAL);
 }
 
-/* folds it, and frees it */
-static PetscErrorCode HybRecordFold(HybRecords *r, HybRecord rec)
+/* folds the record, and frees it */
+void HybRecordLeft(Mat A)
 {
-  HybRecord *at = &r->table[(size_t)rec->id % PETSC_STATIC_ARRAY_LENGTH(r->table)];
+  HybRecords *r   = HybGlueState.records;
+  HybRecord   rec = HybRecordFind(r, ((PetscObject)A)->id), *at;
 
-  PetscFunctionBegin;
-  while (*at != rec) at = &(*at)->next;
+  if (!rec) return;
+  HybRecordLook(r, A, rec);
+  HybRecordPlaceBlocks(r, rec);
+  for (at = &r->table[(size_t)rec->id % PETSC_STATIC_ARRAY_LENGTH(r->table)]; *at != rec; at = &(*at)->next);
   *at = rec->next;
   r->live--;
   if (rec->kind.nlines) HybKindsMerge(r->kinds, &r->nkinds, &rec->kind, PETSC_FALSE);
-  PetscCall(PetscFree(rec));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode HybRecordLeft(Mat A)
-{
-  HybRecords   *r = HybGlueState.records;
-  HybRecord     rec;
-  PetscObjectId id;
-
-  PetscFunctionBegin;
-  PetscCall(PetscObjectGetId((PetscObject)A, &id));
-  rec = HybRecordFind(r, id);
-  if (!rec || !rec->id) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybRecordLook(r, A, rec));
-  HybRecordPlaceBlocks(r, rec);
-  PetscCall(HybRecordFold(r, rec));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  free(rec);
 }
 
 int HybRecordsNow(HybRecords *r)

@@ -5,10 +5,7 @@
 #include "report.h"
 #include <ctype.h>
 #include <errno.h>
-#include <signal.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -216,7 +213,8 @@ static void HybReportWriteAlone(HybRecords *r, const char *ended)
 
 /*
   An error may end the run, or be caught by somebody further up; who catches errors on purpose has a handler of his own above this one. So the page is written where an error
-  begins, a few times at most, and in main(), where PETSc ends the program; a run that goes on writes it anew at its end.
+  begins, a few times at most, and in main(), where PETSc ends the program; a run that goes on writes it anew at its end. What PETSc's signal handler comes here with may have
+  stopped an allocation in its midst, and a page needs some: none is written from there on, nor in exit().
 */
 static PetscErrorCode HybReportOnError(MPI_Comm comm, int line, const char *function, const char *file, PetscErrorCode n, PetscErrorType p, const char *message, void *ctx)
 {
@@ -225,7 +223,8 @@ static PetscErrorCode HybReportOnError(MPI_Comm comm, int line, const char *func
   PetscErrorCode ierr;
 
   (void)ctx;
-  if (r && p == PETSC_ERROR_INITIAL && r->written < 8) {
+  if (r && n == PETSC_ERR_SIG) r->busy = PETSC_TRUE;
+  else if (r && p == PETSC_ERROR_INITIAL && r->written < 8) {
     snprintf(ended, sizeof(ended), "error %d in %s(): %.300s", (int)n, function ? function : "?", message ? message : "");
     HybReportWriteAlone(r, ended);
   } else if (r && function && !strcmp(function, "main")) {
@@ -235,51 +234,13 @@ static PetscErrorCode HybReportOnError(MPI_Comm comm, int line, const char *func
   /* PETSc keeps the handler below this one to itself */
   (void)PetscPopErrorHandler();
   ierr = message ? PetscError(comm, line, function, file, n, p, "%s", message) : PetscError(comm, line, function, file, n, p, NULL);
-  (void)PetscPushErrorHandler(HybReportOnError, NULL);
+  if (n != PETSC_ERR_SIG) (void)PetscPushErrorHandler(HybReportOnError, NULL); /* which allocates */
   return ierr;
-}
-
-/*
-  A signal that ends the run, SIGTERM among them, which the launcher sends to this process when another one has failed, and batch systems at the end of a job's time. It may have come within an allocation, and the page needs
-  some: so a copy of the process writes it, which an alarm ends should it wait for ever. Then PETSc's own message, and the end.
-*/
-static void HybReportFromSignal(int signal)
-{
-  HybRecords *r = HybGlueState.records;
-  char        ended[64];
-
-  if (r) {
-    const pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0); /* fork() without what libraries have hung on it */
-
-    if (!child) {
-      (void)alarm(5);
-      r->busy = PETSC_FALSE; /* what was being written is written anew */
-      snprintf(ended, sizeof(ended), "signal %d", signal);
-      HybReportWriteAlone(r, ended);
-      _exit(0);
-    }
-    while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR);
-  }
-}
-
-static PetscErrorCode HybReportOnSignal(int signal, void *ctx)
-{
-  (void)ctx;
-  HybReportFromSignal(signal);
-  return PetscSignalHandlerDefault(signal, NULL);
-}
-
-/* which PETSc leaves alone */
-static void HybReportOnTerminate(int number)
-{
-  HybReportFromSignal(number);
-  (void)signal(number, SIG_DFL);
-  (void)raise(number);
 }
 
 static void HybReportAtExit(void)
 {
-  if (HybGlueState.records && !HybGlueState.records->busy) HybReportWriteAlone(HybGlueState.records, "the program ended without PetscFinalize()");
+  if (HybGlueState.records) HybReportWriteAlone(HybGlueState.records, "the program ended without PetscFinalize()");
 }
 
 /* Bad places are told of before the work, not after it */
@@ -308,7 +269,6 @@ PetscErrorCode HybReportBegin(void)
   HybGlue         *g     = &HybGlueState;
   HybRecords      *r;
   PetscMPIInt      rank;
-  PetscBool        nosignals;
 
   PetscFunctionBegin;
   if (!g->options.report[0]) PetscFunctionReturn(PETSC_SUCCESS);
@@ -326,15 +286,6 @@ PetscErrorCode HybReportBegin(void)
   g->records = r;
   if (!rank) {
     PetscCall(PetscPushErrorHandler(HybReportOnError, NULL));
-    PetscCall(PetscOptionsHasName(NULL, NULL, "-no_signal_handler", &nosignals));
-    r->signals = (PetscBool)!nosignals;
-    if (r->signals) {
-      struct sigaction now;
-
-      PetscCall(PetscPushSignalHandler(HybReportOnSignal, NULL));
-      r->terminates = (PetscBool)(!sigaction(SIGTERM, NULL, &now) && now.sa_handler == SIG_DFL);
-      if (r->terminates) (void)signal(SIGTERM, HybReportOnTerminate);
-    }
     if (!atend && !atexit(HybReportAtExit)) atend = PETSC_TRUE;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -401,8 +352,6 @@ static PetscErrorCode HybReportEnd(void)
     HybReportWrite(r, &report);
     PetscCall(PetscFree(report.accounts));
     PetscCall(PetscPopErrorHandler());
-    if (r->signals) PetscCall(PetscPopSignalHandler());
-    if (r->terminates) (void)signal(SIGTERM, SIG_DFL);
   }
   PetscCall(HybRecordsDestroy(&HybGlueState.records));
   PetscFunctionReturn(PETSC_SUCCESS);

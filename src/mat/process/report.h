@@ -96,7 +96,7 @@ typedef struct _HybRecords {
   char          *options;
   PetscMPIInt    rank, size;
   PetscLogDouble began;
-  PetscBool      busy, signals, terminates; /* a page is being written; there are handlers of ours for signals that PETSc catches, for SIGTERM */
+  PetscBool      busy; /* a page is being written, or a signal came, after which none is */
   int            written;
   /* of the matrices */
   PetscInt       live;

@@ -212,7 +212,7 @@ PetscErrorCode MatMPIAIJHybridGPUSetBlocks(Mat A)
     PetscCall(MatBindToCPU(blocks[k], A->boundtocpu));
 #endif
   }
-  PetscCall(HybRecordBlocks(A, blocks[0], blocks[1]));
+  HybRecordBlocks(A, blocks[0], blocks[1]);
   PetscCall(MatMPIAIJHybridGPUInfoHalo(A, blocks[1]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -726,7 +726,7 @@ static PetscErrorCode MatProductSymbolic_MPIAIJHybridGPU(Mat C)
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(HybRecordProduct(C, MatProductTypes[C->product->type], C->product->A));
+  HybRecordProduct(C, MatProductTypes[C->product->type], C->product->A);
   PetscCall(HybMPIProductGet(C, &mp));
   PetscCall(HybPartsReset(&mp->parts));
   PetscCall(PetscStrncpy(method, mp->method, sizeof(method)));
@@ -1054,7 +1054,7 @@ static PetscErrorCode MatMPIAIJHybridGPUSetOps(Mat A, PetscBool on)
 static PetscErrorCode MatDestroy_MPIAIJHybridGPU(Mat A)
 {
   PetscFunctionBegin;
-  PetscCall(HybRecordGone(A));
+  HybRecordGone(A);
   if (A->spptr) PetscCall(VecDestroy(&((Mat_MPIAIJHybridGPU *)A->spptr)->halo));
   PetscCall(PetscFree(A->spptr));
   if (((PetscObject)A)->qlist) PetscCall(MatAIJHybridGPUCompose(A, PETSC_FALSE, PETSC_FALSE)); /* none are left when MatHeaderMerge() empties A */

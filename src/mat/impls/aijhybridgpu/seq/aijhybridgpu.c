@@ -23,7 +23,7 @@ PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
 
   PetscFunctionBegin;
   if (hyb) {
-    PetscCall(HybRecordGone(A));
+    HybRecordGone(A);
     ierr  = MatSeqAIJHybridGPUDestroyPlans(hyb);
     later = MatSeqAIJHybridGPUDestroyDevice(hyb);
     if (!ierr) ierr = later;

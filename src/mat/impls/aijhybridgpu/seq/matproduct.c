@@ -236,7 +236,7 @@ static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, HybOperand
   PetscFunctionBegin;
   mp->noperands = 0; /* of none, if this fails */
   mp->again     = PETSC_FALSE;
-  PetscCall(HybRecordProduct(C, MatProductTypes[C->product->type], o->mat[0]));
+  HybRecordProduct(C, MatProductTypes[C->product->type], o->mat[0]);
   PetscCall(HybRecordBegin(HYB_RECORD_SYMBOLIC, C, x));
   for (PetscInt k = 0; k < o->n; k++) {
     PetscCall(HybLentCheck(o->mat[k], &o->lent[k], x, &o->csr[k], roles[k]));
