@@ -155,6 +155,12 @@ rm -f "$tmp/e.html"
 timeout 100 $run "$tmp/e.html" -end caught > "$tmp/out" 2>&1
 holds "an error that the program goes on after" "$tmp/e.html" 1 host
 
+# what fails while records are kept: nothing is lost, and no failure is the records' own
+if [ -n "$device" ]; then
+  timeout 170 "$build/tests/t640_faults" -dll_append "$plugin" $device -every 16 -mat_aijhybridgpu_report "$tmp/f.json" > "$tmp/out" 2>&1 && ok || bad "calls of the device and allocations made to fail, with a report"
+  if grep -q '"ended": "PetscFinalize"' "$tmp/f.json"; then ok; else bad "the report of a run of many failures"; fi
+fi
+
 # files that cannot be written: at the beginning an error, at the end another place
 for f in "$tmp/nowhere/r.html" "$tmp" "$tmp/r.txt"; do
   timeout 60 $run "$f" > "$tmp/out" 2>&1
