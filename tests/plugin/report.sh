@@ -56,6 +56,12 @@ if expected.startswith("log"):  # of a solve: PETSc's own counts
         have = sum(calls(o) for o in operations)
         # a process may have more parts than another: the log has the most of one over all matrices, the report of each kind
         assert row and (have == int(row[1]) if size == 1 else int(row[1]) <= have <= 2 * int(row[1])), (event, row and row[1], have)
+    lines = open(sys.argv[5]).read().split("\n")[:-1]  # of -mat_aijhybridgpu_view_counts
+    assert len(lines) == size
+    for line in lines:
+        counts = dict(word.split("=") for word in line.split()[1:])
+        process = j["processes"][int(line.split()[0])]
+        assert counts.pop("methods") == process["methods"] and {k: int(v) for k, v in counts.items()}.items() <= process["counts"].items(), (line, process)
     print("ok")
     sys.exit()
 alone = expected.startswith("error")
@@ -130,9 +136,10 @@ print("%%MatrixMarket matrix coordinate real symmetric\n", n * n, n * n, len(e))
 print("\n".join("%d %d %g" % t for t in e))
 END
 for n in 1 2; do
-  timeout 200 "$mpiexec" -n $n "$build/examples/solve" -A "$tmp/grid.mtx" -ksp_type cg -pc_type gamg -pc_gamg_coarse_eq_limit 10 -dll_append "$plugin" -mat_type aijhybridgpu -mat_aijhybridgpu_backend host -mat_aijhybridgpu_report "$tmp/solve.html" -log_view > "$tmp/out" 2>&1
+  rm -f "$tmp/counts"
+  timeout 200 "$mpiexec" -n $n "$build/examples/solve" -A "$tmp/grid.mtx" -ksp_type cg -pc_type gamg -pc_gamg_coarse_eq_limit 10 -dll_append "$plugin" -mat_type aijhybridgpu -mat_aijhybridgpu_backend host -mat_aijhybridgpu_report "$tmp/solve.html" -mat_aijhybridgpu_view_counts "$tmp/counts" -log_view > "$tmp/out" 2>&1
   cp "$tmp/out" "$tmp/log"
-  holds "the counts of -log_view, $n processes" "$tmp/solve.html" $n log "$tmp/log"
+  holds "the counts of -log_view, $n processes" "$tmp/solve.html" $n log "$tmp/log" "$tmp/counts"
 done
 
 # runs that end otherwise

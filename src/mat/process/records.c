@@ -287,7 +287,7 @@ static void HybRecordLook(HybRecords *r, Mat A, HybRecord rec)
   snprintf(rec->kind.where, sizeof(rec->kind.where), "%s", facts.where);
 }
 
-/* For products, which may queue what they do. All that has an event ends with a wait of its own. */
+/* For products, which may queue what they do. Nearly all that has an event ends with a wait of its own. */
 static PetscErrorCode HybRecordWait(const HybExec *x)
 {
   PetscFunctionBegin;
