@@ -40,6 +40,7 @@ static const struct {
   {"-mat_aijhybridgpu_frame_unknown", HYB_OPTION_FLAG,   AT(frameunknown), 0,       0, "",                                      "",                                                                 "Do as in a PETSc whose matrices' places are not known: values never move, host writes are told by states"    },
   {"-mat_aijhybridgpu_smoothers",     HYB_OPTION_FLAG,   AT(smoothers),    1,       0, "",                                      "true",                                                             "What PETSc's Jacobi and Chebyshev do on the host alone is done on the device, for matrices of the type"       },
   {"-mat_aijhybridgpu_view_memory",   HYB_OPTION_FLAG,   AT(viewmemory),   0,       0, "",                                      "",                                                                 "Shows at the end what was held and what crossed the bus"                                                     },
+  {"-mat_aijhybridgpu_report",        HYB_OPTION_PATH,   AT(report),       0,       0, "file.html or file.json",                "",                                                                 "A page, or its data, that tells at the end what ran where, how long, and what could be done about it"        },
   {"-mat_aijhybridgpu_view_counts",   HYB_OPTION_PATH,   AT(viewcounts),   0,       0, "file",                                  "",                                                                 "A file to which each process appends at the end what ran"                                                    }
 };
 

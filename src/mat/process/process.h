@@ -24,9 +24,21 @@ typedef struct {
   PetscInt         width; /* rowmerge */
 } HybChoices;
 
+/* What is counted in any case; report.c takes it together with the memory's figures for all that tells of it */
+typedef struct {
+  PetscLogDouble todevice, tohost;   /* bytes over the bus */
+  PetscCount     ntodevice, ntohost; /* in so many transfers */
+  PetscCount     mults, assemblies, products, fallbacks, fallbacksasked, deviceops;
+  PetscCount     gamg[HYB_GAMG_COUNTS];
+  PetscCount     stagedmults;            /* products on the device with a vector of the host's */
+  PetscCount     belowmin, belowminmost; /* operations that -mat_aijhybridgpu_device_min left on the host, and the most nonzeros of one */
+  char           methods[512];           /* names of the methods that computed products, colon-separated */
+  char           parents[32];            /* the last algorithm of AIJ's that was asked for */
+} HybCounts;
+
 /* Options of the process; options.c has their names, defaults and texts */
 typedef struct {
-  char      cudalibrary[PETSC_MAX_PATH_LEN], viewcounts[PETSC_MAX_PATH_LEN];
+  char      cudalibrary[PETSC_MAX_PATH_LEN], viewcounts[PETSC_MAX_PATH_LEN], report[PETSC_MAX_PATH_LEN];
   PetscInt  device;    /* which card; -1: PETSc's, else by turns */
   PetscInt  devicemin; /* nonzeros; -1: by where the vectors are, see HybGlueDeviceMin() */
   PetscInt  mirror, promotenever;
@@ -44,6 +56,14 @@ typedef enum {
   HYB_DEVICE_READY
 } HybDeviceStatus;
 
+/* What the type knows of a matrix; where: its state's name in docs/architecture.md */
+typedef struct {
+  const char *where;
+  PetscCount  nnz, sendings;
+  size_t      hostbytes, devicebytes;
+} HybRecordFacts;
+typedef PetscBool (*HybRecordDescribe)(Mat, HybRecordFacts *); /* false: nothing is known */
+
 typedef struct {
   PetscBool registered;
   /* the parents' operations, copied from pristine objects, and functions composed on these */
@@ -56,12 +76,11 @@ typedef struct {
   HybOptions options;
   HybChoices choices;
   /* counters */
-  PetscLogDouble todevice, tohost; /* bytes over the bus */
-  PetscLogDouble hostwork;         /* nonzeros that the host has multiplied with vectors while the device was not open */
-  PetscCount     mults, assemblies, products, fallbacks, fallbacksasked, deviceops;
-  PetscCount     gamg[HYB_GAMG_COUNTS];
-  char           methods[512]; /* names of the methods that computed products, colon-separated */
-  PetscBool      toldhostvectors;
+  HybCounts           counts;
+  HybRecordDescribe   describe; /* what the type knows of a matrix */
+  struct _HybRecords *records;  /* of each matrix and operation, for -mat_aijhybridgpu_report; NULL: not asked for */
+  PetscLogDouble      hostwork; /* nonzeros that the host has multiplied with vectors while the device was not open */
+  PetscBool           toldhostvectors;
   /* device */
   HybDeviceStatus   devicestatus;
   const HybBackend *device;
@@ -105,12 +124,14 @@ PETSC_INTERN PetscLogEvent HYB_Op[HYB_OPS];
 /* bytes that this process took over the bus; what page faults move is not among them */
 static inline PetscErrorCode HybLogToDevice(PetscLogDouble bytes)
 {
-  HybGlueState.todevice += bytes;
+  HybGlueState.counts.todevice += bytes;
+  HybGlueState.counts.ntodevice++;
   return PetscLogCpuToGpu(bytes);
 }
 static inline PetscErrorCode HybLogToHost(PetscLogDouble bytes)
 {
-  HybGlueState.tohost += bytes;
+  HybGlueState.counts.tohost += bytes;
+  HybGlueState.counts.ntohost++;
   return PetscLogGpuToCpu(bytes);
 }
 
@@ -125,7 +146,56 @@ PETSC_INTERN PetscErrorCode HybGlueCheckMethod(const char *option, const char *v
 PETSC_INTERN PetscErrorCode HybEventsRegister(void);
 PETSC_INTERN PetscErrorCode HybGlueDescribeMemory(char text[], size_t length, PetscBool *any);
 PETSC_INTERN PetscErrorCode HybGlueCountProduct(const char *method);
+PETSC_INTERN PetscErrorCode HybReportBegin(void);
 PETSC_INTERN PetscErrorCode HybGlueFinalize(void);
+
+/*
+  records.c: what was done with which matrix, for the report of the run. All of it is behind one look at HybGlueState.records, which is NULL where no report was asked for.
+*/
+typedef enum { /* records.c has the names, in this order */
+  HYB_RECORD_MULT,
+  HYB_RECORD_MULTADD,
+  HYB_RECORD_RESIDUAL,
+  HYB_RECORD_MULTTRANSPOSE,
+  HYB_RECORD_MULTTRANSPOSEADD,
+  HYB_RECORD_SYMBOLIC, /* of a product; its type is the detail */
+  HYB_RECORD_NUMERIC,  /* the first time */
+  HYB_RECORD_AGAIN,
+  HYB_RECORD_FACTOR,
+  HYB_RECORD_EVENTS /* from here on: of HYB_Event(k) */
+} HybRecordOp;
+
+PETSC_INTERN PetscErrorCode HybRecordsCreate(struct _HybRecords **);
+PETSC_INTERN PetscErrorCode HybRecordsDestroy(struct _HybRecords **);
+PETSC_INTERN PetscErrorCode HybRecordStart(HybRecordOp, Mat, const HybExec *);
+PETSC_INTERN PetscErrorCode HybRecordStop(HybRecordOp, Mat, const HybExec *, const char *method, const char *detail, PetscLogDouble flops, PetscLogDouble bytes);
+PETSC_INTERN void           HybRecordMade(Mat C, const char *by, Mat from);
+PETSC_INTERN void           HybRecordParts(Mat A, Mat diagonal, Mat offdiagonal);
+PETSC_INTERN void           HybRecordLeft(Mat A);
+PETSC_INTERN HybRecordOp    HybRecordOfEvent(PetscLogEvent);
+
+#define HybRecording()                 PetscUnlikely(HybGlueState.records != NULL)
+#define HybRecordBegin(op, A, x)       (HybRecording() ? HybRecordStart(op, A, x) : PETSC_SUCCESS)
+#define HybRecordEnd(op, A, x, method, detail, flops, bytes) (HybRecording() ? HybRecordStop(op, A, x, method, detail, flops, bytes) : PETSC_SUCCESS)
+#define HybRecordProduct(C, by, from)  (HybRecording() ? HybRecordMade(C, by, from) : (void)0) /* C is a product's result; from: of P^T A P, A */
+#define HybRecordBlocks(A, d, o)       (HybRecording() ? HybRecordParts(A, d, o) : (void)0)    /* of a parallel matrix */
+#define HybRecordGone(A)               (HybRecording() ? HybRecordLeft(A) : (void)0)           /* A is about to go: its name is known now, and its blocks' with it */
+
+/* an event of ours, in PETSc's log and in the records */
+static inline PetscErrorCode HybEventBegin(PetscLogEvent event, Mat A, void *b, void *c, void *d)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscLogEventBegin(event, A, (PetscObject)b, (PetscObject)c, (PetscObject)d));
+  PetscCall(HybRecordBegin(HybRecordOfEvent(event), A, NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+static inline PetscErrorCode HybEventEnd(PetscLogEvent event, Mat A, void *b, void *c, void *d)
+{
+  PetscFunctionBegin;
+  PetscCall(HybRecordEnd(HybRecordOfEvent(event), A, NULL, "", "", 0, 0));
+  PetscCall(PetscLogEventEnd(event, A, (PetscObject)b, (PetscObject)c, (PetscObject)d));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 /* device.c: the device library, opened at first use; NULL if there is none (an error if it is required) */
 PETSC_INTERN PetscErrorCode HybGlueGetDevice(PetscBool required, const HybBackend **);

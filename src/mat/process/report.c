@@ -1,7 +1,13 @@
 /*
-  What is counted and told: events, products by method, bytes held and moved, and what the process says of itself at the end.
+  What is counted and told: events, products by method, bytes held and moved, and what the process says of itself at the end: in lines
+  (-mat_aijhybridgpu_view_counts, -mat_aijhybridgpu_view_memory), and all processes in one page (-mat_aijhybridgpu_report). All three are told from the same HybAccount.
 */
-#include "process.h"
+#include "report.h"
+#include <ctype.h>
+#include <errno.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 HybGlue       HybGlueState;
 PetscLogEvent HYB_ProductSymbolic, HYB_ProductNumeric, HYB_Adopt, HYB_Check, HYB_CopyTo, HYB_CopyFrom, HYB_HostDuplicate, HYB_Transpose, HYB_Narrow;
@@ -30,74 +36,354 @@ PetscErrorCode HybEventsRegister(void)
 
 PetscErrorCode HybGlueCountProduct(const char *method)
 {
-  HybGlue *g = &HybGlueState;
-  char    *found;
-  size_t   length;
+  HybCounts *c = &HybGlueState.counts;
+  char      *found;
+  size_t     length;
 
   PetscFunctionBegin;
-  g->products++;
+  c->products++;
   PetscCall(PetscStrlen(method, &length));
-  for (found = g->methods; (found = strstr(found, method)); found += length)
-    if ((found == g->methods || found[-1] == ':') && (found[length] == ':' || !found[length])) PetscFunctionReturn(PETSC_SUCCESS);
-  if (g->methods[0]) PetscCall(PetscStrlcat(g->methods, ":", sizeof(g->methods)));
-  PetscCall(PetscStrlcat(g->methods, method, sizeof(g->methods)));
+  for (found = c->methods; (found = strstr(found, method)); found += length)
+    if ((found == c->methods || found[-1] == ':') && (found[length] == ':' || !found[length])) PetscFunctionReturn(PETSC_SUCCESS);
+  if (c->methods[0]) PetscCall(PetscStrlcat(c->methods, ":", sizeof(c->methods)));
+  PetscCall(PetscStrlcat(c->methods, method, sizeof(c->methods)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybCountGAMG(HybGAMGCount which)
 {
   PetscFunctionBegin;
-  HybGlueState.gamg[which]++;
+  HybGlueState.counts.gamg[which]++;
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* a word of a file of the system's, after what stands before it */
+static void HybSystemWord(const char *path, const char *after, const char *end, char *text, size_t length)
+{
+  char  line[256], *at;
+  FILE *f = fopen(path, "r");
+
+  while (f && fgets(line, sizeof(line), f)) {
+    if (!(at = strstr(line, after))) continue;
+    at += strlen(after);
+    at += strspn(at, " \t");
+    at[strcspn(at, end)] = 0;
+    snprintf(text, length, "%s", at);
+    break;
+  }
+  if (f) fclose(f);
+}
+
+/* The card's name and the driver's version, as the driver tells everybody: no call of CUDA's is needed */
+static void HybCardName(const HybMemoryReport *r, char card[], size_t ncard, char driver[], size_t ndriver)
+{
+  const char *bus = strlen(r->bus) > 12 ? r->bus + strlen(r->bus) - 12 : r->bus; /* CUDA's domain has eight digits, the system's four */
+  char        path[128];
+
+  /* "NVIDIA UNIX x86_64 Kernel Module  535.54.03  date", or "Open Kernel Module for x86_64  535.54.03  Release ..." */
+  HybSystemWord("/proc/driver/nvidia/version", "Kernel Module for x86_64", " \n", driver, ndriver);
+  if (!driver[0]) HybSystemWord("/proc/driver/nvidia/version", "Kernel Module", " \n", driver, ndriver);
+  snprintf(path, sizeof(path), "/proc/driver/nvidia/gpus/%s/information", bus);
+  for (char *c = path + strlen("/proc/driver/nvidia/gpus/"); *c && *c != '/'; c++) *c = (char)(*c >= 'A' && *c <= 'F' ? *c + 32 : *c);
+  HybSystemWord(path, "Model:", "\n", card, ncard);
+}
+
+/* What this process can say of itself. Neither PETSc nor MPI is asked, nor is the card. */
+static void HybAccountGet(HybAccount *a)
+{
+  const HybGlue *g = &HybGlueState;
+
+  memset(a, 0, sizeof(*a));
+  a->rank   = g->records ? g->records->rank : 0;
+  a->counts = g->counts;
+  a->status = g->devicestatus;
+  (void)HybBackendHost.usage(&a->host, PETSC_FALSE);
+  if (g->device) (void)g->device->usage(&a->device, PETSC_FALSE);
+  snprintf(a->backend, sizeof(a->backend), "%s", g->device ? g->device->name : "host");
+  snprintf(a->why, sizeof(a->why), "%.*s", (int)sizeof(a->why) - 1, g->whynodevice);
+  if (gethostname(a->node, sizeof(a->node) - 1)) a->node[0] = 0;
+  if (g->records && a->device.cards) HybCardName(&a->device, a->card, sizeof(a->card), a->driver, sizeof(a->driver));
+}
+
+static void HybAccountDescribeMemory(const HybAccount *a, char text[], size_t length)
+{
+  const HybMemoryReport *device    = &a->device, *host = &a->host;
+  char                   where[64] = "";
+
+  if (device->cards) snprintf(where, sizeof(where), "card %d of %d at %s, ", device->card, device->cards, device->bus);
+  snprintf(text, length, "%sbytes now / at most: device %zu / %zu, managed %zu / %zu of a share of %zu, kept of it for later %zu, pinned %zu / %zu, host arenas %zu / %zu; over the bus to the device %.0f, to the host %.0f", where, device->device_bytes, device->device_peak, device->managed_bytes, device->managed_peak, device->managed_share, device->managed_kept, device->pinned_bytes,
+           device->pinned_peak, host->device_bytes, host->device_peak, (double)a->counts.todevice, (double)a->counts.tohost);
 }
 
 /* Every byte that the plugin holds or held is counted at its allocation. any, which may be NULL: whether there ever was one. */
 PetscErrorCode HybGlueDescribeMemory(char text[], size_t length, PetscBool *any)
 {
-  HybMemoryReport host, device;
-  char            where[64] = "";
+  HybAccount a;
 
   PetscFunctionBegin;
-  PetscCall(HybBackendHost.usage(&host, PETSC_FALSE));
-  PetscCall(PetscMemzero(&device, sizeof(device)));
-  if (HybGlueState.device) PetscCall(HybGlueState.device->usage(&device, PETSC_FALSE));
-  if (device.cards) PetscCall(PetscSNPrintf(where, sizeof(where), "card %d of %d at %s, ", device.card, device.cards, device.bus));
-  PetscCall(PetscSNPrintf(text, length, "%sbytes now / at most: device %zu / %zu, managed %zu / %zu of a share of %zu, kept of it for later %zu, pinned %zu / %zu, host arenas %zu / %zu; over the bus to the device %.0f, to the host %.0f", where, device.device_bytes, device.device_peak, device.managed_bytes, device.managed_peak, device.managed_share, device.managed_kept, device.pinned_bytes,
-                          device.pinned_peak, host.device_bytes, host.device_peak, (double)HybGlueState.todevice, (double)HybGlueState.tohost));
-  if (any) *any = host.device_peak || device.device_peak || device.managed_peak || device.pinned_peak ? PETSC_TRUE : PETSC_FALSE;
+  HybAccountGet(&a);
+  HybAccountDescribeMemory(&a, text, length);
+  if (any) *any = a.host.device_peak || a.device.device_peak || a.device.managed_peak || a.device.pinned_peak ? PETSC_TRUE : PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscBool HybEndsIn(const char *text, const char *end)
+{
+  const size_t n = strlen(text), m = strlen(end);
+
+  return (PetscBool)(n >= m && !strcmp(text + n - m, end));
+}
+
+static PetscBool HybReportWriteFile(const char *name, const HybReport *report)
+{
+  FILE     *f = fopen(name, "w");
+  PetscBool ok;
+
+  if (!f) return PETSC_FALSE;
+  if (HybEndsIn(name, ".json")) HybReportJSON(f, report);
+  else HybReportHTML(f, report);
+  ok = (PetscBool)!ferror(f);
+  return (PetscBool)(!fclose(f) && ok);
+}
+
+/* A file that cannot be written any more: the page goes to the folder for temporary ones, and the user is told. The program's own results are not touched by this. */
+static void HybReportWrite(HybRecords *r, const HybReport *report)
+{
+  const char *folder = getenv("TMPDIR");
+  char        name[PETSC_MAX_PATH_LEN];
+  int         why;
+
+  errno = 0;
+  if (HybReportWriteFile(r->file, report)) return;
+  why = errno;
+  snprintf(name, sizeof(name), "%s/aijhybridgpu-report-%ld.%s", folder && folder[0] ? folder : "/tmp", (long)getpid(), HybEndsIn(r->file, ".json") ? "json" : "html");
+  fprintf(stderr, "aijhybridgpu: -mat_aijhybridgpu_report cannot write %s (%s)", r->file, strerror(why));
+  if (HybReportWriteFile(name, report)) fprintf(stderr, ": the report is in %s\n", name);
+  else fprintf(stderr, ", nor %s (%s)\n", name, strerror(errno));
+}
+
+/* What holds for all processes, and advice */
+static void HybReportFill(HybRecords *r, HybReport *report)
+{
+  PetscLogDouble now = 0;
+  const time_t   t   = time(NULL);
+  struct tm      utc;
+
+  (void)PetscTime(&now);
+  report->program   = r->program;
+  report->options   = r->options ? r->options : "";
+  report->petsc     = r->petsc;
+  report->scalar    = PetscDefined(USE_COMPLEX) ? "complex" : "real";
+  report->ended     = r->ended;
+  report->size      = r->size;
+  report->devicemin = (PetscInt64)HybGlueState.options.devicemin;
+  report->choice    = HybGlueState.choices.backend;
+  report->seconds   = now - r->began;
+  if (gmtime_r(&t, &utc)) (void)strftime(report->date, sizeof(report->date), "%Y-%m-%d %H:%M UTC", &utc);
+  for (int k = 0; k < report->nkinds; k++)
+    for (int l = 0; l < report->kinds[k].nlines; l++) report->kinds[k].lines[l].mean /= report->known;
+  HybReportAdvise(report);
+}
+
+/* The page of what this process knows, by the first one: the run ends by an error, or without PetscFinalize() */
+static void HybReportWriteAlone(HybRecords *r, const char *ended)
+{
+  HybReport  report;
+  HybAccount account;
+  char       former[400];
+
+  if (r->rank || r->busy) return;
+  r->busy = PETSC_TRUE;
+  memset(&report, 0, sizeof(report));
+  snprintf(former, sizeof(former), "%.399s", r->ended);
+  if (!ended[0]) ended = "an error"; /* that began where another handler was above this one */
+  if (former[0] && strcmp(former, ended) && strncmp(ended, "error ", 6)) snprintf(r->ended, sizeof(r->ended), "%s; then %s", former, ended);
+  else snprintf(r->ended, sizeof(r->ended), "%s", ended);
+  HybAccountGet(&account);
+  report.nkinds   = HybRecordsNow(r);
+  report.kinds    = r->merged;
+  report.known    = 1;
+  report.complete = (PetscBool)(r->size == 1);
+  report.accounts = &account;
+  HybReportFill(r, &report);
+  HybReportWrite(r, &report);
+  r->written++;
+  r->busy = PETSC_FALSE;
+}
+
+/*
+  An error may end the run, or be caught by somebody further up; who catches errors on purpose has a handler of his own above this one. So the page is written where an error
+  begins, a few times at most, and in main(), where PETSc ends the program; a run that goes on writes it anew at its end. What PETSc's signal handler comes here with may have
+  stopped an allocation in its midst, and a page needs some: none is written from there on, nor in exit().
+*/
+static PetscErrorCode HybReportOnError(MPI_Comm comm, int line, const char *function, const char *file, PetscErrorCode n, PetscErrorType p, const char *message, void *ctx)
+{
+  HybRecords    *r = HybGlueState.records;
+  char           ended[400];
+  PetscErrorCode ierr;
+
+  (void)ctx;
+  if (r && n == PETSC_ERR_SIG) r->busy = PETSC_TRUE;
+  else if (r && p == PETSC_ERROR_INITIAL && r->written < 8) {
+    snprintf(ended, sizeof(ended), "error %d in %s(): %.300s", (int)n, function ? function : "?", message ? message : "");
+    HybReportWriteAlone(r, ended);
+  } else if (r && function && !strcmp(function, "main")) {
+    snprintf(ended, sizeof(ended), "%.399s", r->ended);
+    HybReportWriteAlone(r, ended);
+  }
+  /* PETSc keeps the handler below this one to itself */
+  (void)PetscPopErrorHandler();
+  ierr = message ? PetscError(comm, line, function, file, n, p, "%s", message) : PetscError(comm, line, function, file, n, p, NULL);
+  if (n != PETSC_ERR_SIG) (void)PetscPushErrorHandler(HybReportOnError, NULL); /* which allocates */
+  return ierr;
+}
+
+static void HybReportAtExit(void)
+{
+  if (HybGlueState.records) HybReportWriteAlone(HybGlueState.records, "the program ended without PetscFinalize()");
+}
+
+/* Bad places are told of before the work, not after it */
+static PetscErrorCode HybReportCheckFile(const char *name)
+{
+  char        folder[PETSC_MAX_PATH_LEN], *slash;
+  struct stat s;
+  PetscBool   there;
+
+  PetscFunctionBegin;
+  PetscCheck(HybEndsIn(name, ".html") || HybEndsIn(name, ".json"), PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "-mat_aijhybridgpu_report %s: a file's name that ends in .html or .json is needed", name);
+  there = (PetscBool)!stat(name, &s);
+  PetscCheck(!there || !S_ISDIR(s.st_mode), PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "-mat_aijhybridgpu_report %s is a folder: a file's name is needed", name);
+  PetscCall(PetscStrncpy(folder, name, sizeof(folder)));
+  slash = strrchr(folder, '/');
+  if (!slash) PetscCall(PetscStrncpy(folder, ".", sizeof(folder)));
+  else slash[slash == folder] = 0;
+  PetscCheck(!access(there ? name : folder, W_OK), PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "-mat_aijhybridgpu_report cannot write %s: %s", name, strerror(errno));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* At load, where all processes are: from here on records are kept, if the option was given */
+PetscErrorCode HybReportBegin(void)
+{
+  static PetscBool atend = PETSC_FALSE;
+  HybGlue         *g     = &HybGlueState;
+  HybRecords      *r;
+  PetscMPIInt      rank;
+
+  PetscFunctionBegin;
+  if (!g->options.report[0]) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  if (!rank) PetscCall(HybReportCheckFile(g->options.report));
+  PetscCall(HybRecordsCreate(&r));
+  r->rank = rank;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &r->size));
+  PetscCall(PetscStrncpy(r->file, g->options.report, sizeof(r->file)));
+  PetscCall(PetscGetProgramName(r->program, sizeof(r->program)));
+  PetscCall(PetscGetVersion(r->petsc, sizeof(r->petsc)));
+  for (size_t n = strlen(r->petsc); n && isspace((unsigned char)r->petsc[n - 1]); n--) r->petsc[n - 1] = 0;
+  PetscCall(PetscOptionsGetAll(NULL, &r->options));
+  PetscCall(PetscTime(&r->began));
+  g->records = r;
+  if (!rank) {
+    PetscCall(PetscPushErrorHandler(HybReportOnError, NULL));
+    if (!atend && !atexit(HybReportAtExit)) atend = PETSC_TRUE;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The processes' accounts and kinds, one process after the other so that the first one holds no more than two at a time */
+static PetscErrorCode HybReportGather(HybRecords *r, HybReport *report)
+{
+  const PetscMPIInt tag = 7701; /* of a communicator of its own */
+  HybAccount        own;
+  HybRecordKind    *mine;
+  MPI_Comm          comm;
+  int               n = HybRecordsNow(r), all = 0;
+
+  PetscFunctionBegin;
+  HybAccountGet(&own);
+  PetscCallMPI(MPI_Comm_dup(PETSC_COMM_WORLD, &comm));
+  if (r->rank) {
+    int token;
+
+    PetscCallMPI(MPI_Recv(&token, 1, MPI_INT, 0, tag, comm, MPI_STATUS_IGNORE)); /* the first process is ready for this one */
+    PetscCallMPI(MPI_Send(&own, (PetscMPIInt)sizeof(own), MPI_BYTE, 0, tag, comm));
+    PetscCallMPI(MPI_Send(&n, 1, MPI_INT, 0, tag, comm));
+    PetscCallMPI(MPI_Send(r->merged, n * (PetscMPIInt)sizeof(HybRecordKind), MPI_BYTE, 0, tag, comm));
+  } else {
+    PetscCall(PetscCalloc1(r->size, &report->accounts));
+    PetscCall(PetscCalloc1(HYB_RECORD_KINDS, &mine));
+    report->accounts[0] = own;
+    /* the kinds that were of no use any more hold the sum: nothing is recorded from here on */
+    memcpy(mine, r->merged, sizeof(*mine) * (size_t)n);
+    for (PetscMPIInt from = 0; from < r->size; from++) {
+      if (from) {
+        PetscCallMPI(MPI_Send(&n, 1, MPI_INT, from, tag, comm));
+        PetscCallMPI(MPI_Recv(&report->accounts[from], (PetscMPIInt)sizeof(own), MPI_BYTE, from, tag, comm, MPI_STATUS_IGNORE));
+        PetscCallMPI(MPI_Recv(&n, 1, MPI_INT, from, tag, comm, MPI_STATUS_IGNORE));
+        PetscCallMPI(MPI_Recv(mine, n * (PetscMPIInt)sizeof(HybRecordKind), MPI_BYTE, from, tag, comm, MPI_STATUS_IGNORE));
+      }
+      for (int k = 0; k < n; k++) HybKindsMerge(r->merged, &all, &mine[k], PETSC_TRUE);
+    }
+    PetscCall(PetscFree(mine));
+    report->kinds    = r->merged;
+    report->nkinds   = all;
+    report->known    = r->size;
+    report->complete = PETSC_TRUE;
+  }
+  PetscCallMPI(MPI_Comm_free(&comm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Collective: in PetscFinalize(), while MPI is there */
+static PetscErrorCode HybReportEnd(void)
+{
+  HybRecords *r = HybGlueState.records;
+  HybReport   report;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(&report, sizeof(report)));
+  PetscCall(HybReportGather(r, &report));
+  if (!r->rank) {
+    PetscCall(PetscFree(r->options)); /* programs add options of their own */
+    PetscCall(PetscOptionsGetAll(NULL, &r->options));
+    PetscCall(PetscStrncpy(r->ended, "PetscFinalize", sizeof(r->ended)));
+    HybReportFill(r, &report);
+    HybReportWrite(r, &report);
+    PetscCall(PetscFree(report.accounts));
+    PetscCall(PetscPopErrorHandler());
+  }
+  PetscCall(HybRecordsDestroy(&HybGlueState.records));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Runs before PETSc's own finalization of Mat. A second PetscInitialize() registers again. */
 PetscErrorCode HybGlueFinalize(void)
 {
-  HybGlue *g = &HybGlueState;
+  HybGlue    *g = &HybGlueState;
+  HybAccount  a;
+  char        text[512];
+  PetscMPIInt rank;
 
   PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  HybAccountGet(&a);
   if (g->options.viewcounts[0]) {
-    PetscMPIInt rank;
-    FILE       *f = fopen(g->options.viewcounts, "a");
+    const HybCounts *c = &a.counts;
+    FILE            *f = fopen(g->options.viewcounts, "a");
 
-    PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
     PetscCheck(f, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "Cannot append to %s (-mat_aijhybridgpu_view_counts)", g->options.viewcounts);
-    fprintf(f, "%d mult=%td assemblyend=%td products=%td fallback=%td fallbackasked=%td device=%td gamg=%td gamgleft=%td gamglevels=%td gamglevelsleft=%td methods=%s\n", (int)rank, g->mults, g->assemblies, g->products, g->fallbacks, g->fallbacksasked, g->deviceops,
-            g->gamg[HYB_GAMG_SETUPS], g->gamg[HYB_GAMG_SETUPS_LEFT], g->gamg[HYB_GAMG_LEVELS], g->gamg[HYB_GAMG_LEVELS_LEFT], g->methods);
+    fprintf(f, "%d mult=%td assemblyend=%td products=%td fallback=%td fallbackasked=%td device=%td gamg=%td gamgleft=%td gamglevels=%td gamglevelsleft=%td methods=%s\n", (int)rank, c->mults, c->assemblies, c->products, c->fallbacks, c->fallbacksasked, c->deviceops,
+            c->gamg[HYB_GAMG_SETUPS], c->gamg[HYB_GAMG_SETUPS_LEFT], c->gamg[HYB_GAMG_LEVELS], c->gamg[HYB_GAMG_LEVELS_LEFT], c->methods);
     fclose(f);
   }
-  {
-    char      text[512];
-    PetscBool any;
-
-    PetscCall(HybGlueDescribeMemory(text, sizeof(text), &any));
-    if (any) PetscCall(PetscInfo(NULL, "Memory: %s\n", text));
-    if (g->options.viewmemory) {
-      PetscMPIInt rank;
-
-      PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
-      PetscCall(PetscSynchronizedPrintf(PETSC_COMM_WORLD, "aijhybridgpu, process %d: %s\n", (int)rank, text));
-      PetscCall(PetscSynchronizedFlush(PETSC_COMM_WORLD, PETSC_STDOUT));
-    }
+  HybAccountDescribeMemory(&a, text, sizeof(text));
+  if (a.host.device_peak || a.device.device_peak || a.device.managed_peak || a.device.pinned_peak) PetscCall(PetscInfo(NULL, "Memory: %s\n", text));
+  if (g->options.viewmemory) {
+    PetscCall(PetscSynchronizedPrintf(PETSC_COMM_WORLD, "aijhybridgpu, process %d: %s\n", (int)rank, text));
+    PetscCall(PetscSynchronizedFlush(PETSC_COMM_WORLD, PETSC_STDOUT));
   }
+  if (g->records) PetscCall(HybReportEnd());
   PetscCall(PetscMemzero(g, sizeof(*g)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

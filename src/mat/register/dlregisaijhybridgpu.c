@@ -90,7 +90,9 @@ PetscErrorCode MatAIJHybridGPUInitializePackage(void)
   PetscCall(HybGlueRegisterFactors());
   PetscCall(HybEventsRegister());
   PetscCall(HybGAMGRegister());
+  g->describe = MatSeqAIJHybridGPUDescribe;
   PetscCall(HybOptionsReadReports());
+  PetscCall(HybReportBegin());
   if (HybGlueState.options.smoothers) PetscCall(HybSmoothersRegister());
   PetscCall(PetscRegisterFinalize(HybGlueFinalize));
   PetscCall(HybOptionsHelp());

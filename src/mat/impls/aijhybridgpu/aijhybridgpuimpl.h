@@ -273,6 +273,8 @@ PETSC_INTERN void HybLargePagesEnd(void);
     HybLargePagesEnd(); \
     PetscCall(ierr_); \
   } while (0)
+/* describe.c: for the report of the run */
+PETSC_INTERN PetscBool      MatSeqAIJHybridGPUDescribe(Mat, HybRecordFacts *);
 /* storage/storage.c */
 PETSC_INTERN PetscErrorCode HybStorageGo(Mat_SeqAIJHybridGPU *, HybLives to);
 PETSC_INTERN PetscErrorCode HybStorageView(const Mat_SeqAIJHybridGPU *, PetscViewer);

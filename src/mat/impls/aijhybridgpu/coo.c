@@ -152,7 +152,7 @@ static PetscErrorCode MatSetPreallocationCOO_Device(Mat A, const HybExec *x, Pet
   PetscErrorCode       ierr;
 
   PetscFunctionBegin;
-  PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_COOPATTERN], A, 0, 0, 0));
+  PetscCall(HybEventBegin(HYB_Op[HYB_OP_COOPATTERN], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   PetscCall(PetscNew(&coo));
   PetscCall(HybArenaInit(&coo->arena, x));
@@ -184,8 +184,8 @@ static PetscErrorCode MatSetPreallocationCOO_Device(Mat A, const HybExec *x, Pet
   /* MatSetPreallocationCOO() counts the new pattern once more after this */
   hyb->copy.key.nonzerostate = A->nonzerostate + 1;
   hyb->checkkey              = hyb->copy.key;
-  PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_COOPATTERN], A, 0, 0, 0));
-  HybGlueState.deviceops++;
+  PetscCall(HybEventEnd(HYB_Op[HYB_OP_COOPATTERN], A, 0, 0, 0));
+  HybGlueState.counts.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -283,7 +283,7 @@ PetscErrorCode MatSeqAIJHybridGPUSetValuesCOODevice(Mat A, HybCOO *coo, const Hy
   HybCSR               csr;
 
   PetscFunctionBegin;
-  PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_COOVALUES], A, 0, 0, 0));
+  PetscCall(HybEventBegin(HYB_Op[HYB_OP_COOVALUES], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, x, PETSC_TRUE, &csr));
   PetscCall(HybCOOCheck(coo, &csr));
@@ -291,7 +291,7 @@ PetscErrorCode MatSeqAIJHybridGPUSetValuesCOODevice(Mat A, HybCOO *coo, const Hy
   PetscCall(MatSeqAIJHybridGPUDeviceWritten(A, x));
   hyb->assembling = hyb->copy.mark.state;
   PetscCall(PetscLogGpuFlops((PetscLogDouble)coo->ncoo));
-  PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_COOVALUES], A, 0, 0, 0));
+  PetscCall(HybEventEnd(HYB_Op[HYB_OP_COOVALUES], A, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -64,14 +64,14 @@ PetscErrorCode HybMatDiagonalZeros(Mat A, PetscBool *known, PetscCount *zeros)
   if (!local || local->ops->getdiagonal != HybGlueState.own.getdiagonal || (local != A && A->ops->getdiagonal != HybGlueState.mpi.getdiagonal) || local->rmap->n != local->cmap->n) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybMatGetSmootherExec(local, &x));
   if (!HybExecOnDevice(&x)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_ZEROS], A, 0, 0, 0));
+  PetscCall(HybEventBegin(HYB_Op[HYB_OP_ZEROS], A, 0, 0, 0));
   PetscCall(HybMatGetCSR(local, &x, PETSC_TRUE, &csr));
   PetscCall(HybArenaInit(&work, &x));
   ierr = HybDiagonalZerosIn(&x, &work, &csr, zeros);
   PetscCall(HybArenaReset(&work));
   PetscCall(ierr);
   PetscCall(HybMatRestoreCSR(local, &x, &csr));
-  PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_ZEROS], A, 0, 0, 0));
+  PetscCall(HybEventEnd(HYB_Op[HYB_OP_ZEROS], A, 0, 0, 0));
   *known = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -100,11 +100,11 @@ PetscErrorCode HybMatNoise(Mat A, Vec v)
   PetscFunctionBegin;
   PetscCall(HybMatGetLocal(A, &local));
   if (local) PetscCall(HybMatGetSmootherExec(local, &x));
-  PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_NOISE], A, v, 0, 0));
+  PetscCall(HybEventBegin(HYB_Op[HYB_OP_NOISE], A, v, 0, 0));
   PetscCall(HybArenaInit(&work, &x));
   ierr = HybMatNoiseIn(&x, &work, v);
   PetscCall(HybArenaReset(&work));
   PetscCall(ierr);
-  PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_NOISE], A, v, 0, 0));
+  PetscCall(HybEventEnd(HYB_Op[HYB_OP_NOISE], A, v, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -38,7 +38,11 @@ PetscErrorCode HybGlueGetExec(Mat A, const HybChoices *choices, PetscCount work,
   PetscCall(HybGlueGetDevice((PetscBool)(choices->backend == HYB_BACKEND_CUDA), &device));
   if (!device) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybGlueDeviceMin(A, &least));
-  if (choices->backend == HYB_BACKEND_AUTO && work < least) PetscFunctionReturn(PETSC_SUCCESS);
+  if (choices->backend == HYB_BACKEND_AUTO && work < least) {
+    HybGlueState.counts.belowmin++;
+    HybGlueState.counts.belowminmost = PetscMax(work, HybGlueState.counts.belowminmost);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(HybGlueDeviceExec(device, x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -106,6 +110,7 @@ PetscErrorCode HybWhereMult(Mat A, const HybCSR *csr, PetscBool transpose, HybSp
   if (xdevice || zdevice) PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, x));
   else if (hyb->choices.backend == HYB_BACKEND_CUDA || HybBorn(hyb) || stages) PetscCall(HybGlueGetExec(A, &hyb->choices, nnz, x));
   else *x = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
+  if (HybExecOnDevice(x) && !(xdevice && zdevice)) HybGlueState.counts.stagedmults++;
 #if defined(PETSC_HAVE_CUDA)
   if (HybExecOnDevice(x) && !(xdevice && zdevice) && !HybGlueState.toldhostvectors) {
     HybGlueState.toldhostvectors = PETSC_TRUE;

@@ -212,6 +212,7 @@ PetscErrorCode MatMPIAIJHybridGPUSetBlocks(Mat A)
     PetscCall(MatBindToCPU(blocks[k], A->boundtocpu));
 #endif
   }
+  HybRecordBlocks(A, blocks[0], blocks[1]);
   PetscCall(MatMPIAIJHybridGPUInfoHalo(A, blocks[1]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -550,7 +551,7 @@ static PetscErrorCode MatAssemblyEnd_MPIAIJHybridGPU(Mat A, MatAssemblyType mode
   PetscCall((*HybGlueState.mpi.assemblyend)(A, mode));
   if (mode == MAT_FINAL_ASSEMBLY) {
     PetscCall(MatMPIAIJHybridGPUSetBlocks(A));
-    HybGlueState.assemblies++;
+    HybGlueState.counts.assemblies++;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -685,14 +686,14 @@ static PetscErrorCode MatProductNumeric_MPIAIJHybridGPU(Mat C)
     PetscCall(HybMPIProductGet(C, &mp));
   }
   {
-    const PetscLogDouble todevice = HybGlueState.todevice, tohost = HybGlueState.tohost;
+    const PetscLogDouble todevice = HybGlueState.counts.todevice, tohost = HybGlueState.counts.tohost;
     PetscErrorCode       ierr;
 
     ierr = HybPartsBegin(C, &mp->parts);
     if (!ierr) ierr = (*mp->numeric)(C);
     PetscCall(HybPartsEnd(&mp->parts));
     PetscCall(ierr);
-    PetscCall(PetscInfo(C, "Numeric phase of the product %s: %.0f bytes taken to the device, %.0f to the host\n", MatProductTypes[product->type], (double)(HybGlueState.todevice - todevice), (double)(HybGlueState.tohost - tohost)));
+    PetscCall(PetscInfo(C, "Numeric phase of the product %s: %.0f bytes taken to the device, %.0f to the host\n", MatProductTypes[product->type], (double)(HybGlueState.counts.todevice - todevice), (double)(HybGlueState.counts.tohost - tohost)));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -725,6 +726,7 @@ static PetscErrorCode MatProductSymbolic_MPIAIJHybridGPU(Mat C)
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
+  HybRecordProduct(C, MatProductTypes[C->product->type], C->product->A);
   PetscCall(HybMPIProductGet(C, &mp));
   PetscCall(HybPartsReset(&mp->parts));
   PetscCall(PetscStrncpy(method, mp->method, sizeof(method)));
@@ -898,8 +900,9 @@ PetscErrorCode MatProductSetFromOptions_MPIAIJHybridGPU(Mat C)
   if (ours && !asked) PetscCall(HybProductIsDerived(C, PETSC_FALSE, &derived));
   backend = (PetscBool)(product->type == MATPRODUCT_AB || product->type == MATPRODUCT_AtB || product->type == MATPRODUCT_PtAP);
   if (!ours) {
-    HybGlueState.fallbacks++;
-    HybGlueState.fallbacksasked++;
+    HybGlueState.counts.fallbacks++;
+    HybGlueState.counts.fallbacksasked++;
+    PetscCall(PetscStrncpy(HybGlueState.counts.parents, method, sizeof(HybGlueState.counts.parents)));
     PetscCall(PetscInfo(C, "Product %s by the parent's algorithm %s, as asked\n", MatProductTypes[product->type], method));
   } else if (!derived && (product->type == MATPRODUCT_ABC || backend)) {
     HybMPIProduct *mp = NULL;
@@ -1051,6 +1054,7 @@ static PetscErrorCode MatMPIAIJHybridGPUSetOps(Mat A, PetscBool on)
 static PetscErrorCode MatDestroy_MPIAIJHybridGPU(Mat A)
 {
   PetscFunctionBegin;
+  HybRecordGone(A);
   if (A->spptr) PetscCall(VecDestroy(&((Mat_MPIAIJHybridGPU *)A->spptr)->halo));
   PetscCall(PetscFree(A->spptr));
   if (((PetscObject)A)->qlist) PetscCall(MatAIJHybridGPUCompose(A, PETSC_FALSE, PETSC_FALSE)); /* none are left when MatHeaderMerge() empties A */

@@ -275,7 +275,7 @@ PetscErrorCode MatMPIAIJHybridGPUPreallocateCOO(Mat A, PetscCount ncoo, const Pe
       PetscFunctionReturn(PETSC_SUCCESS);
     }
   }
-  PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_COOPATTERN], A, 0, 0, 0));
+  PetscCall(HybEventBegin(HYB_Op[HYB_OP_COOPATTERN], A, 0, 0, 0));
   PetscCall(HybCOOToHost(i, ncoo, sizeof(PetscInt), &hi, &ci));
   PetscCall(HybCOOToHost(j, ncoo, sizeof(PetscInt), &hj, &cj));
   PetscCall(PetscNew(&c));
@@ -291,7 +291,7 @@ PetscErrorCode MatMPIAIJHybridGPUPreallocateCOO(Mat A, PetscCount ncoo, const Pe
   PetscCall(ierr);
   PetscCall(HybContainerCompose((PetscObject)A, "HybMPICOO", c, HybMPICOODestroy));
   PetscCall(MatSetOption(A, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_TRUE)); /* as the parent's */
-  PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_COOPATTERN], A, 0, 0, 0));
+  PetscCall(HybEventEnd(HYB_Op[HYB_OP_COOPATTERN], A, 0, 0, 0));
   *done = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -23,6 +23,7 @@ PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
 
   PetscFunctionBegin;
   if (hyb) {
+    HybRecordGone(A);
     ierr  = MatSeqAIJHybridGPUDestroyPlans(hyb);
     later = MatSeqAIJHybridGPUDestroyDevice(hyb);
     if (!ierr) ierr = later;
@@ -379,7 +380,7 @@ static PetscErrorCode MatAssemblyEnd_SeqAIJHybridGPU(Mat A, MatAssemblyType mode
     hyb->copy.mark.step  = PETSC_FALSE;
   } else PetscCall((*HybGlueState.seq.assemblyend)(A, mode));
   hyb->assembling = 0;
-  if (mode == MAT_FINAL_ASSEMBLY) HybGlueState.assemblies++;
+  if (mode == MAT_FINAL_ASSEMBLY) HybGlueState.counts.assemblies++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -153,14 +153,14 @@ static PetscErrorCode HybDenseNumeric(Mat A, PetscBool transpose, Mat B, Mat C)
   PetscCheck((transpose ? l.csr.m : l.csr.n) == B->rmap->n && (transpose ? l.csr.n : l.csr.m) == C->rmap->n && B->cmap->n == C->cmap->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "A %" PetscInt_FMT " x %" PetscInt_FMT " matrix%s and a dense one of %" PetscInt_FMT " x %" PetscInt_FMT " have no product of %" PetscInt_FMT " x %" PetscInt_FMT, l.csr.m,
              l.csr.n, transpose ? ", transposed," : "", B->rmap->n, B->cmap->n, C->rmap->n, C->cmap->n);
   PetscCall(HybDenseExec(A, B, l.csr.nnz, &x));
-  PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_DENSE], A, B, C, 0));
+  PetscCall(HybEventBegin(HYB_Op[HYB_OP_DENSE], A, B, C, 0));
   PetscCall(HybArenaInit(&work, &x));
   ierr = HybMultDense(A, &x, &l, transpose, B, C, &work);
   PetscCall(HybArenaReset(&work));
   PetscCall(ierr);
-  PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_DENSE], A, B, C, 0));
+  PetscCall(HybEventEnd(HYB_Op[HYB_OP_DENSE], A, B, C, 0));
   PetscCall(HybLentRestore(A, &l));
-  if (HybExecOnDevice(&x)) HybGlueState.deviceops++;
+  if (HybExecOnDevice(&x)) HybGlueState.counts.deviceops++;
   PetscCall(MatAssemblyBegin(C, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(C, MAT_FINAL_ASSEMBLY));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -161,7 +161,7 @@ static PetscErrorCode MatSeqAIJHybridGPUCloneOnDevice(Mat A, const HybExec *x, P
   if (!ierr) ierr = MatSeqAIJHybridGPUAdoptDevice(B, x, &arrays, &result);
   if (ierr) (void)HybArenaReset(&arrays);
   PetscCall(ierr);
-  HybGlueState.deviceops++;
+  HybGlueState.counts.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -192,7 +192,7 @@ static PetscErrorCode MatDuplicate_SeqAIJHybridGPU(Mat A, MatDuplicateOption op,
     PetscCall(MatSeqAIJHybridGPUShare(A, *B));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_DUPLICATE], A, 0, 0, 0));
+  PetscCall(HybEventBegin(HYB_Op[HYB_OP_DUPLICATE], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUCreateLike(A, A->rmap->n, A->cmap->n, A->rmap->bs, A->cmap->bs, B));
   PetscCall(PetscLayoutReference(A->rmap, &(*B)->rmap));
   PetscCall(PetscLayoutReference(A->cmap, &(*B)->cmap));
@@ -202,7 +202,7 @@ static PetscErrorCode MatDuplicate_SeqAIJHybridGPU(Mat A, MatDuplicateOption op,
     if (ierr) (void)MatDestroy(B);
     PetscCall(ierr);
   }
-  PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_DUPLICATE], A, 0, 0, 0));
+  PetscCall(HybEventEnd(HYB_Op[HYB_OP_DUPLICATE], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUShare(A, *B));
   (*B)->num_ass = 0; /* a duplicate was never assembled itself */
   {
@@ -283,7 +283,7 @@ static PetscErrorCode MatTranspose_SeqAIJHybridGPU(Mat A, MatReuse reuse, Mat *B
     }
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_TRANSPOSE], A, 0, 0, 0));
+  PetscCall(HybEventBegin(HYB_Op[HYB_OP_TRANSPOSE], A, 0, 0, 0));
   if (reuse == MAT_REUSE_MATRIX) PetscCall(HybDerivedRefresh(A, *B, &x, NULL, NULL, &done));
   if (!done) {
     PetscCall(HybArenaInit(&arrays, &x));
@@ -320,8 +320,8 @@ static PetscErrorCode MatTranspose_SeqAIJHybridGPU(Mat A, MatReuse reuse, Mat *B
       } else *B = T;
     }
   }
-  PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_TRANSPOSE], A, 0, 0, 0));
-  HybGlueState.deviceops++;
+  PetscCall(HybEventEnd(HYB_Op[HYB_OP_TRANSPOSE], A, 0, 0, 0));
+  HybGlueState.counts.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -424,12 +424,12 @@ static PetscErrorCode MatSeqAIJHybridGPUSubMatrix(Mat A, IS isrow, IS iscol, Mat
   if (stride && step == 1 && (first < 0 || first > A->cmap->n - ncols)) PetscFunctionReturn(PETSC_SUCCESS); /* the parent says what is wrong with it */
   PetscCall(ISGetMinMax(isrow, &rmin, &rmax));
   if (nrows && (rmin < 0 || rmax >= A->rmap->n)) PetscFunctionReturn(PETSC_SUCCESS); /* the parent says what is wrong with it */
-  PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_SUBMATRIX], A, 0, 0, 0));
+  PetscCall(HybEventBegin(HYB_Op[HYB_OP_SUBMATRIX], A, 0, 0, 0));
   if (reuse == MAT_REUSE_MATRIX) {
     PetscCall(HybDerivedRefresh(A, *B, &x, isrow, iscol, done));
     if (*done) PetscCall(MatSeqAIJHybridGPUAssembleWritten(*B)); /* as the parent */
     if (*done || !MatIsSeqAIJHybridGPU(*B) || (*B)->rmap->n != nrows || (*B)->cmap->n != ncols) {
-      PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_SUBMATRIX], A, 0, 0, 0));
+      PetscCall(HybEventEnd(HYB_Op[HYB_OP_SUBMATRIX], A, 0, 0, 0));
       PetscFunctionReturn(PETSC_SUCCESS);
     }
   }
@@ -442,7 +442,7 @@ static PetscErrorCode MatSeqAIJHybridGPUSubMatrix(Mat A, IS isrow, IS iscol, Mat
     PetscCall(ISRestoreIndices(isrow, &rows));
     PetscCall(PetscFree(colmap));
   } else { /* a column twice, or one that is not there */
-    PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_SUBMATRIX], A, 0, 0, 0));
+    PetscCall(HybEventEnd(HYB_Op[HYB_OP_SUBMATRIX], A, 0, 0, 0));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (reuse == MAT_REUSE_MATRIX) {
@@ -472,8 +472,8 @@ static PetscErrorCode MatSeqAIJHybridGPUSubMatrix(Mat A, IS isrow, IS iscol, Mat
     *B    = S;
     *done = PETSC_TRUE;
   }
-  PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_SUBMATRIX], A, 0, 0, 0));
-  if (*done) HybGlueState.deviceops++;
+  PetscCall(HybEventEnd(HYB_Op[HYB_OP_SUBMATRIX], A, 0, 0, 0));
+  if (*done) HybGlueState.counts.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -72,13 +72,13 @@ static PetscErrorCode MatScale_SeqAIJHybridGPU(Mat A, PetscScalar alpha)
     PetscCall(MatSeqAIJHybridGPUWriteEnd(A, &w, PETSC_TRUE));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_SCALE], A, 0, 0, 0));
+  PetscCall(HybEventBegin(HYB_Op[HYB_OP_SCALE], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
   if (alpha == (PetscScalar)0) PetscCall(HybZeroWins(&zero));
   if (zero) PetscCall(x.backend->zero(&x, csr.a, sizeof(HybScalar) * (size_t)csr.nnz));
   else PetscCall(x.backend->csr->scale(&x, csr.nnz, (HybScalar *)&alpha, csr.a));
   PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(A, &x, PETSC_TRUE));
-  PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_SCALE], A, 0, 0, 0));
+  PetscCall(HybEventEnd(HYB_Op[HYB_OP_SCALE], A, 0, 0, 0));
   PetscCall(PetscLogGpuFlops((PetscLogDouble)csr.nnz));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -99,11 +99,11 @@ static PetscErrorCode MatZeroEntries_SeqAIJHybridGPU(Mat A)
     PetscCall(MatSeqAIJHybridGPUWriteEnd(A, &w, PETSC_TRUE));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_ZERO], A, 0, 0, 0));
+  PetscCall(HybEventBegin(HYB_Op[HYB_OP_ZERO], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
   PetscCall(x.backend->zero(&x, csr.a, sizeof(HybScalar) * (size_t)csr.nnz));
   PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(A, &x, PETSC_TRUE));
-  PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_ZERO], A, 0, 0, 0));
+  PetscCall(HybEventEnd(HYB_Op[HYB_OP_ZERO], A, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -161,11 +161,11 @@ static PetscErrorCode MatDiagonalScale_SeqAIJHybridGPU(Mat A, Vec l, Vec r)
     PetscCall(VecGetLocalSize(r, &n));
     PetscCheck(n == A->cmap->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Right scaling vector has %" PetscInt_FMT " entries, the matrix %" PetscInt_FMT " columns", n, A->cmap->n);
   }
-  PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_DIAGONALSCALE], A, 0, 0, 0));
+  PetscCall(HybEventBegin(HYB_Op[HYB_OP_DIAGONALSCALE], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
   PetscCall(HybDiagonalScaleOnDevice(&x, &csr, l, r));
   PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(A, &x, interface));
-  PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_DIAGONALSCALE], A, 0, 0, 0));
+  PetscCall(HybEventEnd(HYB_Op[HYB_OP_DIAGONALSCALE], A, 0, 0, 0));
   PetscCall(PetscLogGpuFlops((PetscLogDouble)csr.nnz * ((l != NULL) + (r != NULL))));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -201,13 +201,13 @@ static PetscErrorCode MatGetDiagonal_SeqAIJHybridGPU(Mat A, Vec v)
     PetscCall((*HYB_PARENT.getdiagonal)(A, v));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_GETDIAGONAL], A, 0, 0, 0));
+  PetscCall(HybEventBegin(HYB_Op[HYB_OP_GETDIAGONAL], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
   PetscCall(HybArenaInit(&work, &x));
   PetscCall(HybWorkEnd(&work, HybGetDiagonalIn(&x, &work, &csr, v, n)));
   PetscCall(MatSeqAIJHybridGPUReadEnd(A, &x));
-  PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_GETDIAGONAL], A, 0, 0, 0));
-  HybGlueState.deviceops++;
+  PetscCall(HybEventEnd(HYB_Op[HYB_OP_GETDIAGONAL], A, 0, 0, 0));
+  HybGlueState.counts.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -252,7 +252,7 @@ static PetscErrorCode MatSeqAIJHybridGPUDiagonalSet(Mat A, Vec v, const PetscSca
   if (A->rmap->n > A->cmap->n) device = PETSC_FALSE;
 #endif
   if (device) {
-    PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_DIAGONALSET], A, 0, 0, 0));
+    PetscCall(HybEventBegin(HYB_Op[HYB_OP_DIAGONALSET], A, 0, 0, 0));
     PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
     PetscCall(HybDiagonalSetOnDevice(&x, &csr, v, alpha, add, &missing));
     if (!missing) PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(A, &x, PETSC_TRUE));
@@ -263,7 +263,7 @@ static PetscErrorCode MatSeqAIJHybridGPUDiagonalSet(Mat A, Vec v, const PetscSca
       hyb->copy.mark.step = PETSC_TRUE;
     }
 #endif
-    PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_DIAGONALSET], A, 0, 0, 0));
+    PetscCall(HybEventEnd(HYB_Op[HYB_OP_DIAGONALSET], A, 0, 0, 0));
     if (!missing) PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(MatSeqAIJHybridGPUDiagonalIsFull(A, &full));
@@ -311,12 +311,12 @@ static PetscErrorCode MatNorm_SeqAIJHybridGPU(Mat A, NormType type, PetscReal *n
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   which = type == NORM_1 ? HYB_NORM_1 : (type == NORM_FROBENIUS ? HYB_NORM_FROBENIUS : HYB_NORM_INFINITY);
-  PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_NORM], A, 0, 0, 0));
+  PetscCall(HybEventBegin(HYB_Op[HYB_OP_NORM], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
   PetscCall(HybArenaInit(&work, &x));
   PetscCall(HybWorkEnd(&work, x.backend->csr->norm(&x, &work, &csr, which, norm)));
-  PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_NORM], A, 0, 0, 0));
-  HybGlueState.deviceops++;
+  PetscCall(HybEventEnd(HYB_Op[HYB_OP_NORM], A, 0, 0, 0));
+  HybGlueState.counts.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -334,7 +334,7 @@ PetscErrorCode MatSeqAIJHybridGPUCopyValues(Mat A, Mat B, PetscBool *done)
   PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATSEQAIJ, &seq));
   if (seq && A != B && MatIsSeqAIJHybridGPU(B)) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(B, &x, &device));
   if (!device) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_COPY], B, 0, 0, 0));
+  PetscCall(HybEventBegin(HYB_Op[HYB_OP_COPY], B, 0, 0, 0));
   sent = PETSC_FALSE;
   if (MatIsSeqAIJHybridGPU(A)) {
     PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
@@ -350,7 +350,7 @@ PetscErrorCode MatSeqAIJHybridGPUCopyValues(Mat A, Mat B, PetscBool *done)
   if (!sent) PetscCall(HybLogToDevice(sizeof(HybScalar) * (PetscLogDouble)a.nnz));
   PetscCall(HybLentRestore(A, &l));
   PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(B, &x, PETSC_TRUE));
-  PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_COPY], B, 0, 0, 0));
+  PetscCall(HybEventEnd(HYB_Op[HYB_OP_COPY], B, 0, 0, 0));
   *done = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -510,7 +510,7 @@ static PetscErrorCode HybAXPYUnion(Mat Y, PetscScalar alpha, const HybExec *x, c
   if (!ierr) ierr = MatSeqAIJHybridGPUMerge(Y, &B, (PetscBool)(nnz == yc->nnz)); /* X's entries are all Y's then */
   if (ierr) (void)MatDestroy(&B);
   PetscCall(ierr);
-  HybGlueState.deviceops++;
+  HybGlueState.counts.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -572,9 +572,9 @@ static PetscErrorCode MatAXPY_SeqAIJHybridGPU(Mat Y, PetscScalar alpha, Mat X, M
   PetscFunctionBegin;
   if (X != Y && MatIsSeqAIJHybridGPU(X) && MatIsSeqAIJHybridGPU(Y)) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(Y, &x, &device));
   if (device) {
-    PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_AXPY], Y, X, 0, 0));
+    PetscCall(HybEventBegin(HYB_Op[HYB_OP_AXPY], Y, X, 0, 0));
     PetscCall(HybAXPYOnDevice(Y, alpha, X, str, &x, &device));
-    PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_AXPY], Y, X, 0, 0));
+    PetscCall(HybEventEnd(HYB_Op[HYB_OP_AXPY], Y, X, 0, 0));
   }
   if (!device) PetscCall(HybAXPYOnHost(Y, alpha, X, str));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -132,7 +132,9 @@ static PetscErrorCode HybFactorNumeric(Mat F, Mat A, const MatFactorInfo *info, 
   PetscFunctionBegin;
   PetscCall(HybFactorGet(F, &f));
   if (!f->host) PetscCall(HybFactorConvert(f, A));
+  PetscCall(HybRecordBegin(HYB_RECORD_FACTOR, A, NULL));
   PetscCall((*(lu ? f->lunumeric : f->choleskynumeric))(F, f->host ? A : f->A, info));
+  PetscCall(HybRecordEnd(HYB_RECORD_FACTOR, A, NULL, f->host ? "petsc" : "cusparse", "", 0, 0));
   /* each numeric phase sets the factor's solves anew */
   if (F->ops->matsolve && F->ops->matsolve != HybMatMatSolve) {
     f->solve         = F->ops->matsolve;

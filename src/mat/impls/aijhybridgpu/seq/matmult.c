@@ -87,7 +87,7 @@ PetscErrorCode MatSeqAIJHybridGPUGetDeviceTranspose(Mat A, const HybExec *x, con
     PetscCall(HybArenaReset(&t->arena));
   }
   if (t->ready && !t->stale && t->state == hyb->copy.mark.state && t->conjugated == conjugate) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscLogEventBegin(HYB_Transpose, A, 0, 0, 0));
+  PetscCall(HybEventBegin(HYB_Transpose, A, 0, 0, 0));
   if (!t->ready) {
     HybArena work;
     HybExec  w = *x;
@@ -114,7 +114,7 @@ PetscErrorCode MatSeqAIJHybridGPUGetDeviceTranspose(Mat A, const HybExec *x, con
     t->conjugated = conjugate;
     t->stale      = PETSC_FALSE;
   }
-  PetscCall(PetscLogEventEnd(HYB_Transpose, A, 0, 0, 0));
+  PetscCall(HybEventEnd(HYB_Transpose, A, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -144,19 +144,19 @@ static PetscErrorCode HybMultOnDevice(Mat A, const HybExec *x, PetscBool transpo
   PetscCall(HybVecGet(x, work, xx, PETSC_TRUE, PETSC_FALSE, &dx));
   PetscCall(HybVecGet(x, work, mode == HYB_SPMV_SET || inplace ? NULL : yy, PETSC_TRUE, PETSC_FALSE, &dy));
   PetscCall(HybVecGet(x, work, zz, inplace, PETSC_TRUE, &dz));
-  PetscCall(PetscLogEventBegin(HYB_Op[HYB_OP_MULT], A, xx, zz, 0));
+  PetscCall(HybEventBegin(HYB_Op[HYB_OP_MULT], A, xx, zz, 0));
   PetscCall(PetscLogGpuTimeBegin());
   ierr = HybSpMVApply(&plan->plan, &csr, (HybScalar *)dx.there, mode, (HybScalar *)(inplace ? dz.there : dy.there), (HybScalar *)dz.there);
   PetscCall(PetscLogGpuTimeEnd());
   PetscCall(ierr);
-  PetscCall(PetscLogEventEnd(HYB_Op[HYB_OP_MULT], A, xx, zz, 0));
+  PetscCall(HybEventEnd(HYB_Op[HYB_OP_MULT], A, xx, zz, 0));
   PetscCall(HybVecRestore(x, work, &dz));
   PetscCall(HybVecRestore(x, work, &dy));
   PetscCall(HybVecRestore(x, work, &dx));
   PetscCall(PetscLogGpuFlops(2.0 * csr.nnz - (mode == HYB_SPMV_SET ? plan->nonemptyrows : 0)));
   if (!PetscDefined(HAVE_DEVICE)) PetscCall(PetscLogFlops(2.0 * csr.nnz - (mode == HYB_SPMV_SET ? plan->nonemptyrows : 0)));
   PetscCall(MatSeqAIJHybridGPUReadEnd(A, x));
-  HybGlueState.deviceops++;
+  HybGlueState.counts.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -184,6 +184,18 @@ static PetscErrorCode HybMultOnHost(Mat A, const HybExec *x, const HybLent *l, V
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static HybRecordOp HybMultRecord(PetscBool transpose, HybSpMVMode mode)
+{
+  if (transpose) return mode == HYB_SPMV_SET ? HYB_RECORD_MULTTRANSPOSE : HYB_RECORD_MULTTRANSPOSEADD;
+  return mode == HYB_SPMV_SET ? HYB_RECORD_MULT : mode == HYB_SPMV_ADD ? HYB_RECORD_MULTADD : HYB_RECORD_RESIDUAL;
+}
+
+/* what a product has to read and write at least: each entry of the matrix and of the vectors once */
+static PetscLogDouble HybMultBytes(const HybCSR *csr, HybSpMVMode mode)
+{
+  return (PetscLogDouble)csr->nnz * (sizeof(PetscInt) + sizeof(HybScalar)) + ((PetscLogDouble)csr->m + 1) * sizeof(PetscInt) + ((PetscLogDouble)csr->n + (mode == HYB_SPMV_SET ? 1.0 : 2.0) * csr->m) * sizeof(HybScalar);
+}
+
 static PetscErrorCode MatSeqAIJHybridGPUMult(Mat A, PetscBool transpose, PetscBool conjugate, Vec xx, HybSpMVMode mode, Vec yy, Vec zz, PetscBool *parents)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
@@ -196,6 +208,7 @@ static PetscErrorCode MatSeqAIJHybridGPUMult(Mat A, PetscBool transpose, PetscBo
   PetscCall(HybLentGet(A, PETSC_TRUE, &l));
   PetscCheck(l.csr.a || !l.csr.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "The matrix holds a structure of %" PetscInt64_FMT " nonzeros without values (MAT_STRUCTURE_ONLY): it cannot be multiplied with a vector", (PetscInt64)l.csr.nnz);
   PetscCall(HybWhereMult(A, &l.csr, transpose, mode, xx, zz, &x));
+  PetscCall(HybRecordBegin(HybMultRecord(transpose, mode), A, &x));
   if (HybExecOnDevice(&x)) {
     HybArena       work;
     PetscErrorCode ierr;
@@ -206,7 +219,12 @@ static PetscErrorCode MatSeqAIJHybridGPUMult(Mat A, PetscBool transpose, PetscBo
     PetscCall(ierr);
   } else if (transpose) *parents = PETSC_TRUE;
   else PetscCall(HybMultOnHost(A, &x, &l, xx, mode, yy, zz));
-  if (!*parents) HybGlueState.mults++;
+  if (!*parents) HybGlueState.counts.mults++;
+  if (HybRecording() && !*parents) {
+    const HybSpMVMethod *method = (!HybExecOnDevice(&x) ? &hyb->host : transpose ? &hyb->transpose.mult : &hyb->device)->plan.method;
+
+    PetscCall(HybRecordEnd(HybMultRecord(transpose, mode), A, &x, method->name, "", 2.0 * l.csr.nnz, HybMultBytes(&l.csr, mode)));
+  }
   PetscCall(HybLentRestore(A, &l));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -249,7 +267,10 @@ PetscErrorCode MatMultTranspose_SeqAIJHybridGPU(Mat A, Vec x, Vec y)
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, multtranspose, A, x, y);
   PetscCall(MatSeqAIJHybridGPUMult(A, PETSC_TRUE, PETSC_FALSE, x, HYB_SPMV_SET, NULL, y, &parents));
-  if (parents) PetscCall((*HybGlueState.seq.multtranspose)(A, x, y));
+  if (parents) {
+    PetscCall((*HybGlueState.seq.multtranspose)(A, x, y));
+    PetscCall(HybRecordEnd(HYB_RECORD_MULTTRANSPOSE, A, NULL, "aij", "", 0, 0));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -260,7 +281,10 @@ PetscErrorCode MatMultTransposeAdd_SeqAIJHybridGPU(Mat A, Vec x, Vec y, Vec z)
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, multtransposeadd, A, x, y, z);
   PetscCall(MatSeqAIJHybridGPUMult(A, PETSC_TRUE, PETSC_FALSE, x, HYB_SPMV_ADD, y, z, &parents));
-  if (parents) PetscCall((*HybGlueState.seq.multtransposeadd)(A, x, y, z));
+  if (parents) {
+    PetscCall((*HybGlueState.seq.multtransposeadd)(A, x, y, z));
+    PetscCall(HybRecordEnd(HYB_RECORD_MULTTRANSPOSEADD, A, NULL, "aij", "", 0, 0));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

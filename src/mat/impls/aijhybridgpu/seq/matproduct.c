@@ -21,6 +21,7 @@ typedef struct {
     PetscObjectState state;
     PetscCount       moves;
   } values[3];
+  PetscBool  again;          /* the numeric phase is not the first one */
   PetscCount adoptions, nnz; /* of C with the product's pattern: another operation may have given it another one since */
   /* MAT_FORCE_DIAGONAL_ENTRIES where the product lacks some: the product itself, and C is its sum with an empty diagonal */
   PetscBool padded;
@@ -234,6 +235,9 @@ static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, HybOperand
 
   PetscFunctionBegin;
   mp->noperands = 0; /* of none, if this fails */
+  mp->again     = PETSC_FALSE;
+  HybRecordProduct(C, MatProductTypes[C->product->type], o->mat[0]);
+  PetscCall(HybRecordBegin(HYB_RECORD_SYMBOLIC, C, x));
   for (PetscInt k = 0; k < o->n; k++) {
     PetscCall(HybLentCheck(o->mat[k], &o->lent[k], x, &o->csr[k], roles[k]));
     PetscCall(PetscObjectGetId((PetscObject)o->mat[k], &mp->operand[k].id));
@@ -246,7 +250,7 @@ static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, HybOperand
   if (mp->padded) PetscCall(HybArenaReset(&mp->inner));
   mp->padded = PETSC_FALSE;
   PetscCall(HybArenaInit(&arrays, x));
-  PetscCall(PetscLogEventBegin(HYB_ProductSymbolic, C, 0, 0, 0));
+  PetscCall(HybEventBegin(HYB_ProductSymbolic, C, 0, 0, 0));
   ierr = HybProductSymbolic(mp->product, &o->csr[0], &o->csr[1], o->n == 3 ? &o->csr[2] : NULL, &arrays, &result);
   /* a symbolic result may be used as it is: no stray values */
   if (!ierr) ierr = x->backend->zero(x, result.a, sizeof(HybScalar) * (size_t)result.nnz);
@@ -273,14 +277,15 @@ static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, HybOperand
     (void)HybArenaReset(&arrays);
     PetscCall(ierr);
   }
-  PetscCall(PetscLogEventEnd(HYB_ProductSymbolic, C, 0, 0, 0));
-  if (HybExecOnDevice(x)) HybGlueState.deviceops++;
+  PetscCall(HybEventEnd(HYB_ProductSymbolic, C, 0, 0, 0));
+  if (HybExecOnDevice(x)) HybGlueState.counts.deviceops++;
   PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
   mp->noperands = o->n;
   mp->adoptions = hyb->adoptions;
   mp->nnz       = result.nnz;
   PetscCall(HybProductGetMethod(mp->product, &method));
   PetscCall(HybGlueCountProduct(method));
+  PetscCall(HybRecordEnd(HYB_RECORD_SYMBOLIC, C, x, method, MatProductTypes[C->product->type], 0, 0));
   PetscCall(HybProductDescribe(mp->product, text, sizeof(text)));
   PetscCall(PetscInfo(C, "Product on the %s: %s; result %" PetscInt_FMT " x %" PetscInt_FMT ", %" PetscInt64_FMT " nonzeros\n", HybExecOnDevice(x) ? "device" : "host", text, result.m, result.n, (PetscInt64)result.nnz));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -400,8 +405,9 @@ static PetscErrorCode HybMatProductNumeric(Mat C, HybMatProduct *mp, HybOperands
     }
     PetscCall(HybMatProductSymbolic(C, mp, o));
   }
+  PetscCall(HybRecordBegin(mp->again ? HYB_RECORD_AGAIN : HYB_RECORD_NUMERIC, C, &mp->exec));
   PetscCall(HybMatProductResult(C, mp, &l, &result, &ondevice));
-  PetscCall(PetscLogEventBegin(HYB_ProductNumeric, C, 0, 0, 0));
+  PetscCall(HybEventBegin(HYB_ProductNumeric, C, 0, 0, 0));
   for (PetscInt k = 0; k < o->n; k++) {
     PetscObjectId    id;
     PetscObjectState state;
@@ -431,13 +437,20 @@ static PetscErrorCode HybMatProductNumeric(Mat C, HybMatProduct *mp, HybOperands
   PetscCall(HybProductGetInfo(mp->product, &flops, &bytes, &peak));
   if (ondevice && PetscDefined(HAVE_DEVICE)) PetscCall(PetscLogGpuFlops(flops));
   else PetscCall(PetscLogFlops(flops));
-  PetscCall(PetscLogEventEnd(HYB_ProductNumeric, C, 0, 0, 0));
+  PetscCall(HybEventEnd(HYB_ProductNumeric, C, 0, 0, 0));
   PetscCall(HybLentRestore(C, &l));
   if (ondevice) PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(C, &mp->exec, PETSC_TRUE));
   else { /* tells the base class that the values moved (inverted diagonals, state) */
     PetscCall(MatSeqAIJGetArray(C, &a));
     PetscCall(MatSeqAIJRestoreArray(C, &a));
   }
+  if (HybRecording()) {
+    const char *method;
+
+    PetscCall(HybProductGetMethod(mp->product, &method));
+    PetscCall(HybRecordEnd(mp->again ? HYB_RECORD_AGAIN : HYB_RECORD_NUMERIC, C, &mp->exec, method, MatProductTypes[C->product->type], flops, 0));
+  }
+  mp->again    = PETSC_TRUE;
   C->assembled = PETSC_TRUE;
   if (C->num_ass > 1) { /* not the first time since adoption: what was said of the values before holds no more. The parent's numeric phases end with an assembly, which forgets the same. */
     if (!C->symmetry_eternal) C->symmetric = C->hermitian = PETSC_BOOL3_UNKNOWN;
@@ -768,8 +781,9 @@ PetscErrorCode MatProductSetFromOptions_SeqAIJHybridGPU(Mat C)
   if (derived) PetscCall((*HybGlueState.seq.productsetfromoptions)(C));
   else if (ours) C->ops->productsymbolic = MatProductSymbolic_SeqAIJHybridGPU;
   else {
-    HybGlueState.fallbacks++;
-    HybGlueState.fallbacksasked++;
+    HybGlueState.counts.fallbacks++;
+    HybGlueState.counts.fallbacksasked++;
+    PetscCall(PetscStrncpy(HybGlueState.counts.parents, method, sizeof(HybGlueState.counts.parents)));
     PetscCall(PetscInfo(C, "Product %s by the parent's algorithm %s, as asked\n", MatProductTypes[product->type], method));
     PetscCall(MatSeqAIJHybridGPUDemote(C)); /* whose arrays the parent's symbolic phase replaces */
     PetscCall((*HybGlueState.seq.productsetfromoptions)(C));

@@ -78,11 +78,11 @@ PetscErrorCode HybLentCheck(Mat A, const HybLent *l, const HybExec *x, const Hyb
     if (HybPatternKeyEqual(&key, &hyb->checkkey)) PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(HybArenaInit(&work, x));
-  PetscCall(PetscLogEventBegin(HYB_Check, A, 0, 0, 0));
+  PetscCall(HybEventBegin(HYB_Check, A, 0, 0, 0));
   ierr = x->backend->csr->check(x, &work, csr, &nbad, &badrow);
   PetscCall(HybArenaReset(&work));
   PetscCall(ierr);
-  PetscCall(PetscLogEventEnd(HYB_Check, A, 0, 0, 0));
+  PetscCall(HybEventEnd(HYB_Check, A, 0, 0, 0));
   PetscCheck(!nbad, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %s of the product (%" PetscInt_FMT " x %" PetscInt_FMT ", %" PetscInt64_FMT " nonzeros) has %" PetscInt64_FMT " rows whose columns are not sorted, repeated or out of range; the first is row %" PetscInt_FMT ". Sort the arrays that were handed to PETSc, or assemble the matrix with MatSetValues()", role,
              l->csr.m, l->csr.n, (PetscInt64)l->csr.nnz, (PetscInt64)nbad, badrow);
   if (hyb) hyb->checkkey = key;
@@ -170,7 +170,7 @@ static PetscErrorCode HybAdopt(Mat C, const HybExec *x, HybArena *arrays, const 
 #if PETSC_VERSION_GE(3, 19, 0)
   if (C->hash_active) PetscCall(MatSeqAIJSetPreallocation(C, 0, NULL)); /* the table goes, and the operations that lie over C's */
 #endif
-  PetscCall(PetscLogEventBegin(HYB_Adopt, C, 0, 0, 0));
+  PetscCall(HybEventBegin(HYB_Adopt, C, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
   PetscCall(PetscLayoutSetUp(C->rmap));
   PetscCall(PetscLayoutSetUp(C->cmap));
@@ -211,7 +211,7 @@ static PetscErrorCode HybAdopt(Mat C, const HybExec *x, HybArena *arrays, const 
 #if defined(PETSC_HAVE_DEVICE)
   C->offloadmask = PETSC_OFFLOAD_CPU;
 #endif
-  PetscCall(PetscLogEventEnd(HYB_Adopt, C, 0, 0, 0));
+  PetscCall(HybEventEnd(HYB_Adopt, C, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

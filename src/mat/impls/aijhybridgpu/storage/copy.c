@@ -29,14 +29,14 @@ static PetscErrorCode HybCopyPattern(Mat A, Mat_SeqAIJHybridGPU *hyb, const HybE
   d->pattern          = PETSC_TRUE; /* from here on there is something to free */
   if (hyb->lives == HYB_LIVES_HOST) PetscCall(HybStorageGo(hyb, HYB_LIVES_COPIED));
   PetscCall(PetscMemzero(&d->key, sizeof(d->key)));
-  PetscCall(PetscLogEventBegin(HYB_CopyTo, A, 0, 0, 0));
+  PetscCall(HybEventBegin(HYB_CopyTo, A, 0, 0, 0));
   PetscCall(HybArenaAlloc(&d->arena, HYB_MEM_DEVICE, (PetscCount)host->m + 1, sizeof(PetscInt), &d->csr.i));
   PetscCall(HybArenaAlloc(&d->arena, HYB_MEM_DEVICE, host->nnz, sizeof(PetscInt), &d->csr.j));
   if (host->i) PetscCall(x->backend->copy(x, d->csr.i, host->i, sizeof(PetscInt) * ((size_t)host->m + 1), HYB_COPY_HOST_TO_DEVICE));
   else PetscCall(x->backend->zero(x, d->csr.i, sizeof(PetscInt) * ((size_t)host->m + 1)));
   PetscCall(x->backend->copy(x, d->csr.j, host->j, sizeof(PetscInt) * (size_t)host->nnz, HYB_COPY_HOST_TO_DEVICE));
   PetscCall(HybLogToDevice(sizeof(PetscInt) * ((PetscLogDouble)host->nnz + host->m + 1)));
-  PetscCall(PetscLogEventEnd(HYB_CopyTo, A, 0, 0, 0));
+  PetscCall(HybEventEnd(HYB_CopyTo, A, 0, 0, 0));
   d->key          = *key;
   d->nonemptyrows = HybCountNonemptyRows(host, &d->longest);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -55,10 +55,10 @@ static PetscErrorCode HybCopyValues(Mat A, Mat_SeqAIJHybridGPU *hyb, const HybEx
   if (d->csr.a && hyb->lives != HYB_LIVES_MIRRORED) PetscCall(MatSeqAIJHybridGPUSendFrom(A, hyb, x, host, &from));
   else hyb->inserted = PETSC_FALSE;
   if (!d->csr.a) PetscCall(HybArenaAlloc(&d->arena, HYB_MEM_DEVICE, d->csr.nnz, sizeof(HybScalar), &d->csr.a));
-  PetscCall(PetscLogEventBegin(HYB_CopyTo, A, 0, 0, 0));
+  PetscCall(HybEventBegin(HYB_CopyTo, A, 0, 0, 0));
   PetscCall(x->backend->copy(x, d->csr.a, from, sizeof(HybScalar) * (size_t)d->csr.nnz, HYB_COPY_HOST_TO_DEVICE));
   PetscCall(HybLogToDevice(sizeof(HybScalar) * (PetscLogDouble)d->csr.nnz));
-  PetscCall(PetscLogEventEnd(HYB_CopyTo, A, 0, 0, 0));
+  PetscCall(HybEventEnd(HYB_CopyTo, A, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

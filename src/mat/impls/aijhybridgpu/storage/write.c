@@ -40,17 +40,17 @@ PetscErrorCode MatSeqAIJHybridGPUDeviceWrittenStep(Mat A, const HybExec *x, Pets
   HybInside(A, MatSeqAIJGetArray(A, &a));
   hyb->transpose.stale = PETSC_TRUE;
   if (!HybShared(hyb)) {
-    PetscCall(PetscLogEventBegin(HYB_CopyFrom, A, 0, 0, 0));
+    PetscCall(HybEventBegin(HYB_CopyFrom, A, 0, 0, 0));
     PetscCall(x->backend->copy(x, a, hyb->copy.csr.a, sizeof(HybScalar) * (size_t)hyb->copy.csr.nnz, HYB_COPY_DEVICE_TO_HOST));
     PetscCall(HybLogToHost(sizeof(HybScalar) * (PetscLogDouble)hyb->copy.csr.nnz));
-    PetscCall(PetscLogEventEnd(HYB_CopyFrom, A, 0, 0, 0));
+    PetscCall(HybEventEnd(HYB_CopyFrom, A, 0, 0, 0));
   }
   PetscCall(x->backend->sync(x)); /* the host may look at any time */
   HybInside(A, MatSeqAIJRestoreArray(A, &a));
   hyb->quiet       = PETSC_TRUE;
   hyb->copy.values = PETSC_TRUE;
   PetscCall(HybMarkSet(A, interface, &hyb->copy.mark));
-  HybGlueState.deviceops++;
+  HybGlueState.counts.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -104,7 +104,7 @@ PetscErrorCode MatSeqAIJHybridGPUWriteEnd(Mat A, HybWriteThrough *w, PetscBool i
   hyb->writes++;
   if (w->both) {
     hyb->copy.mark = hyb->written;
-    HybGlueState.deviceops++;
+    HybGlueState.counts.deviceops++;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

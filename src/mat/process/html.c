@@ -1,0 +1,437 @@
+/*
+  The report's page: one file, static, for every screen. Charts are rows of a grid, each with an SVG whose bars are per cents of its width, so that text keeps its size
+  wherever the page is read. The data, as json.c writes them, are in a script element of type application/json at the end.
+*/
+#include "report.h"
+#include <ctype.h>
+
+static const char style[] =
+  ":root{color-scheme:light dark;--bg:#fff;--fg:#1b1f24;--dim:#5c6570;--line:#d9dde2;--soft:#f4f6f8;--a:#2563a8;--b:#c2701c;--c:#8a929c;--note:#fff6e0;--noteline:#d9a520}"
+  "@media(prefers-color-scheme:dark){:root{--bg:#14171b;--fg:#e4e7eb;--dim:#98a2ae;--line:#2d343c;--soft:#1b2026;--a:#5b9be0;--b:#e09a4a;--c:#7d8792;--note:#2a2415;--noteline:#b98a1a}}"
+  "*{box-sizing:border-box}body{margin:0;background:var(--bg);color:var(--fg);font:15px/1.45 system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif}"
+  "main{max-width:1280px;margin:0 auto;padding:20px 24px 48px}h1{font-size:1.5rem;margin:0 0 2px;overflow-wrap:anywhere}h2{font-size:1.05rem;margin:34px 0 8px}"
+  "p{margin:4px 0 10px}.dim{color:var(--dim)}code{font:.9em ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace;overflow-wrap:anywhere}"
+  "dl{display:grid;grid-template-columns:max-content 1fr;gap:4px 18px;margin:16px 0 0}dt{color:var(--dim)}dd{margin:0;overflow-wrap:anywhere}dd span{display:inline-block;max-width:100%}"
+  ".note{background:var(--note);border-left:4px solid var(--noteline);padding:8px 12px;margin:14px 0}"
+  "ol{margin:0;padding-left:1.4em}li{margin:0 0 8px}"
+  ".wide{overflow-x:auto;border:1px solid var(--line);border-radius:4px}table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums lining-nums}"
+  "th,td{padding:5px 12px;text-align:right;white-space:nowrap;border-bottom:1px solid var(--line)}tr:last-child td{border-bottom:0}"
+  "th{font-weight:600;color:var(--dim);background:var(--soft);font-size:.86rem;vertical-align:bottom}.l{text-align:left}tr.g:not(:nth-child(2)) td{border-top:1px solid var(--dim)}"
+  "td:first-child,th:first-child{text-align:left;position:sticky;left:0;background:var(--bg);max-width:20rem;overflow:hidden;text-overflow:ellipsis}th:first-child{background:var(--soft)}"
+  ".bars{display:grid;grid-template-columns:minmax(6rem,max-content) 1fr max-content;gap:5px 12px;align-items:center;font-variant-numeric:tabular-nums lining-nums}"
+  ".bars svg{display:block;width:100%;height:15px}.bars>.v{text-align:right}.bars>.n{overflow-wrap:anywhere}.a{fill:var(--a)}.b{fill:var(--b)}.c{fill:var(--c)}"
+  ".key{display:flex;flex-wrap:wrap;gap:4px 20px;margin:0 0 8px}.key svg{width:12px;height:12px;margin-right:6px;vertical-align:-1px}summary{cursor:pointer;color:var(--dim);margin:10px 0}"
+  "@media(max-width:640px){body{font-size:14px}main{padding:14px 14px 36px}dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:8px}th,td{padding:5px 9px}td:first-child,th:first-child{max-width:9.5rem}"
+  ".bars{grid-template-columns:1fr max-content;grid-auto-flow:row dense;gap:2px 12px}.bars>.n{grid-column:1}.bars>.v{grid-column:2}.bars>svg{grid-column:1/3;margin-bottom:7px}}";
+
+static void TextOf(FILE *f, const char *text, size_t length)
+{
+  for (const unsigned char *c = (const unsigned char *)text; c < (const unsigned char *)text + length; c++) {
+    const int n = HybUTF8(c);
+
+    if (*c == '<') fputs("&lt;", f);
+    else if (*c == '>') fputs("&gt;", f);
+    else if (*c == '&') fputs("&amp;", f);
+    else if (*c == '"') fputs("&quot;", f);
+    else if (!n) fputs("&#65533;", f);
+    else {
+      fwrite(c, 1, (size_t)n, f);
+      c += n - 1;
+    }
+  }
+}
+
+static void Text(FILE *f, const char *text)
+{
+  TextOf(f, text, strlen(text));
+}
+
+/* 1 234 567, the gaps narrow and unbroken */
+static void Count(FILE *f, PetscInt64 n)
+{
+  char text[32];
+  int  length = snprintf(text, sizeof(text), "%lld", (long long)n);
+
+  for (int k = 0; k < length; k++) {
+    if (k && (length - k) % 3 == 0 && text[k - 1] != '-') fputs("&#8239;", f);
+    fputc(text[k], f);
+  }
+}
+
+static void Bytes(FILE *f, double bytes)
+{
+  static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
+  int                      k       = 0;
+
+  for (; bytes >= 999.5 && k < 5; k++) bytes /= 1000;
+  fprintf(f, k ? "%.3g&nbsp;%s" : "%.0f&nbsp;%s", bytes, units[k]);
+}
+
+static void Seconds(FILE *f, double s)
+{
+  if (s >= 99.95) fprintf(f, "%.0f&nbsp;s", s);
+  else if (s >= 0.9995) fprintf(f, "%.3g&nbsp;s", s);
+  else if (s >= 0.9995e-3) fprintf(f, "%.3g&nbsp;ms", 1e3 * s);
+  else fprintf(f, "%.3g&nbsp;µs", 1e6 * s);
+}
+
+/* how a kind of matrices is called, without its size */
+static void KindName(const HybRecordKey *key, char text[], size_t length)
+{
+  if (key->role == HYB_ROLE_OTHER) snprintf(text, length, "other matrices");
+  else if (key->role == HYB_ROLE_PART && key->origin[0]) snprintf(text, length, "product %s%s%s%s", key->origin, key->prefix[0] ? " (" : "", key->prefix, key->prefix[0] ? ")" : "");
+  else if (key->name[0] && key->prefix[0]) snprintf(text, length, "%s (%s)", key->name, key->prefix);
+  else if (key->name[0] || key->prefix[0]) snprintf(text, length, "%s", key->name[0] ? key->name : key->prefix);
+  else if (key->origin[0]) snprintf(text, length, "product %s", key->origin);
+  else snprintf(text, length, "unnamed");
+}
+
+void HybKindLabel(const HybRecordKey *key, char text[], size_t length)
+{
+  char name[2 * HYB_RECORD_LABEL + 8], role[32] = "";
+
+  KindName(key, name, sizeof(name));
+  if (key->role == HYB_ROLE_DIAGONAL || key->role == HYB_ROLE_OFFDIAGONAL || key->role == HYB_ROLE_PART) snprintf(role, sizeof(role), ", %s", HybRoleName(key->role));
+  if (key->rows) snprintf(text, length, "%s %lld x %lld%s", name, (long long)key->rows, (long long)key->cols, role);
+  else snprintf(text, length, "%s%s", name, role);
+}
+
+/* products, products with vectors, all else: what the colours say */
+static int Group(int op)
+{
+  return HybOpIsMult(op) ? 1 : op == HYB_RECORD_SYMBOLIC || op == HYB_RECORD_NUMERIC || op == HYB_RECORD_AGAIN ? 0 : 2;
+}
+
+static void KindSeconds(const HybRecordKind *k, double s[3])
+{
+  s[0] = s[1] = s[2] = 0;
+  for (int l = 0; l < k->nlines; l++)
+    if (!HybOpIsNested((int)k->lines[l].op)) s[Group((int)k->lines[l].op)] += k->lines[l].seconds;
+}
+
+static double KindAll(const HybRecordKind *k)
+{
+  double s[3];
+
+  KindSeconds(k, s);
+  return s[0] + s[1] + s[2];
+}
+
+static void Bar(FILE *f, const double part[3], double most)
+{
+  static const char colours[] = "abc";
+  double            x         = 0;
+
+  fputs("<svg aria-hidden=\"true\">", f);
+  for (int k = 0; k < 3; k++) {
+    const double w = most > 0 ? 100 * part[k] / most : 0;
+
+    if (w > 0) fprintf(f, "<rect class=\"%c\" x=\"%.3f%%\" width=\"%.3f%%\" height=\"15\"/>", colours[k], x, w);
+    x += w;
+  }
+  fputs("</svg>\n", f);
+}
+
+static void Fact(FILE *f, const char *name, const char *value, PetscBool code)
+{
+  if (!value[0]) return;
+  fprintf(f, "<dt>%s</dt><dd>%s", name, code ? "<code>" : "");
+  Text(f, value);
+  fprintf(f, "%s</dd>\n", code ? "</code>" : "");
+}
+
+/* lines break between options */
+static void Options(FILE *f, const char *options)
+{
+  if (!options[0]) return;
+  fputs("<dt>Options</dt><dd><code>", f);
+  while (*options) {
+    size_t n = strcspn(options, " ");
+
+    for (; options[n] && (options[n + 1] != '-' || !isalpha((unsigned char)options[n + 2])); n += 1 + strcspn(options + n + 1, " "));
+    fputs("<span>", f);
+    TextOf(f, options, n);
+    fputs("</span> ", f);
+    options += n + strspn(options + n, " ");
+  }
+  fputs("</code></dd>\n", f);
+}
+
+static void Facts(FILE *f, const HybReport *r)
+{
+  static const char *const choices[] = {"auto", "host", "cuda"};
+  const HybAccount        *a         = &r->accounts[0];
+  char                     text[512];
+
+  fputs("<dl>\n", f);
+  if (a->device.cards) snprintf(text, sizeof(text), "%s, card %d of %d at %s%s%s", a->card[0] ? a->card : a->backend, a->device.card, a->device.cards, a->device.bus, a->driver[0] ? ", driver " : "", a->driver);
+  else if (a->status == HYB_DEVICE_NONE) snprintf(text, sizeof(text), "none: %s", a->why);
+  else snprintf(text, sizeof(text), "%s", a->status == HYB_DEVICE_READY ? a->backend : "not asked for");
+  Fact(f, "Device", text, PETSC_FALSE);
+  snprintf(text, sizeof(text), "%s (-mat_aijhybridgpu_backend %s)", a->backend, choices[r->choice]);
+  Fact(f, "Backend", text, PETSC_FALSE);
+  snprintf(text, sizeof(text), "%d, the first on %s", (int)r->size, a->node);
+  Fact(f, "Processes", text, PETSC_FALSE);
+  snprintf(text, sizeof(text), "%s; %s scalars of %d bytes, %d-bit integers", r->petsc, r->scalar, (int)sizeof(PetscScalar), (int)(8 * sizeof(PetscInt)));
+  Fact(f, "PETSc", text, PETSC_FALSE);
+  Fact(f, "Program", r->program, PETSC_TRUE);
+  Options(f, r->options);
+  fputs("</dl>\n", f);
+}
+
+static void Advice(FILE *f, const HybReport *r)
+{
+  if (!r->nadvice) return;
+  fputs("<h2>What could be done</h2>\n<ol>\n", f);
+  for (int k = 0; k < r->nadvice; k++) {
+    fputs("<li>", f);
+    Text(f, r->advice[k].text);
+    fputs("<br><code>", f);
+    Text(f, r->advice[k].option);
+    fputs("</code></li>\n", f);
+  }
+  fputs("</ol>\n", f);
+}
+
+/* operations over all matrices, the longest first */
+static void Operations(FILE *f, const HybReport *r)
+{
+  double     seconds[64] = {0}, most = 0, all = 0;
+  PetscInt64 calls[64]   = {0};
+
+  for (int k = 0; k < r->nkinds; k++) {
+    for (int l = 0; l < r->kinds[k].nlines; l++) {
+      const HybRecordLine *line = &r->kinds[k].lines[l];
+
+      if (HybOpIsNested((int)line->op)) continue;
+      seconds[line->op] += line->seconds;
+      calls[line->op] += line->calls;
+      all += line->seconds;
+    }
+  }
+  for (int op = 0; op < 64; op++) most = PetscMax(most, seconds[op]);
+  fputs("<h2>Time by operation</h2>\n<p class=\"dim\">", f);
+  Seconds(f, all);
+  fprintf(f, " in operations of the type%s, of ", r->known > 1 ? ", by the slowest process of each" : "");
+  Seconds(f, r->seconds);
+  fputs(" from loading the library to the end.</p>\n<div class=\"bars\">\n", f);
+  for (;;) {
+    double part[3] = {0, 0, 0};
+    int    top     = -1;
+
+    for (int op = 0; op < 64; op++)
+      if (calls[op] && (top < 0 || seconds[op] > seconds[top])) top = op;
+    if (top < 0) break;
+    part[Group(top)] = seconds[top];
+    fprintf(f, "<div class=\"n\">%s <span class=\"dim\">", HybRecordOpName(top));
+    Count(f, calls[top]);
+    fputs("&times;</span></div>", f);
+    Bar(f, part, most);
+    fputs("<div class=\"v\">", f);
+    Seconds(f, seconds[top]);
+    fputs("</div>\n", f);
+    calls[top] = 0;
+  }
+  fputs("</div>\n", f);
+}
+
+/* kinds by time, the longest first */
+static void KindsOrder(const HybReport *r, int order[])
+{
+  for (int k = 0; k < r->nkinds; k++) {
+    int at = k;
+
+    for (; at > 0 && KindAll(&r->kinds[order[at - 1]]) < KindAll(&r->kinds[k]); at--) order[at] = order[at - 1];
+    order[at] = k;
+  }
+}
+
+static void KindCell(FILE *f, const HybRecordKey *key, PetscBool size)
+{
+  char label[160];
+
+  if (size) HybKindLabel(key, label, sizeof(label));
+  else KindName(key, label, sizeof(label));
+  fputs("<td title=\"", f);
+  Text(f, label);
+  fputs("\">", f);
+  Text(f, label);
+  fputs("</td>", f);
+}
+
+#define HYB_CHART_ROWS 12
+
+static void MatricesChart(FILE *f, const HybReport *r, const int order[])
+{
+  static const char *const groups[] = {"products", "products with vectors", "other"};
+  const double             most     = r->nkinds ? KindAll(&r->kinds[order[0]]) : 0;
+
+  fputs("<h2>Time by matrix</h2>\n<div class=\"key\">", f);
+  for (int k = 0; k < 3; k++) fprintf(f, "<span><svg aria-hidden=\"true\"><rect class=\"%c\" width=\"12\" height=\"12\"/></svg>%s</span>", "abc"[k], groups[k]);
+  fputs("</div>\n<div class=\"bars\">\n", f);
+  for (int k = 0; k < r->nkinds && k < HYB_CHART_ROWS && KindAll(&r->kinds[order[k]]) > 0; k++) {
+    const HybRecordKind *kind = &r->kinds[order[k]];
+    char                 label[160];
+    double               part[3];
+
+    HybKindLabel(&kind->key, label, sizeof(label));
+    KindSeconds(kind, part);
+    fputs("<div class=\"n\">", f);
+    Text(f, label);
+    fputs("</div>", f);
+    Bar(f, part, most);
+    fputs("<div class=\"v\">", f);
+    Seconds(f, part[0] + part[1] + part[2]);
+    fputs("</div>\n", f);
+  }
+  fputs("</div>\n", f);
+}
+
+static void MatrixRow(FILE *f, const HybReport *r, PetscBool device, const HybRecordKind *k)
+{
+  fputs("<tr>", f);
+  KindCell(f, &k->key, PETSC_FALSE);
+  if (r->size > 1) fprintf(f, "<td class=\"l\">%s</td>", HybRoleName(k->key.role));
+  fputs("<td>", f);
+  if (k->key.grid) fprintf(f, "%d", k->key.depth);
+  else if (k->key.level >= 0) fprintf(f, "level %d", k->key.level);
+  fputs("</td><td>", f);
+  if (k->key.rows) Count(f, k->key.rows);
+  fputs("</td><td>", f);
+  if (k->key.cols) Count(f, k->key.cols);
+  fputs("</td><td>", f);
+  Count(f, k->nnz);
+  if (k->key.rows) fprintf(f, "</td><td>%.1f", (double)k->nnz / (double)k->key.rows);
+  else fputs("</td><td>", f);
+  fprintf(f, "</td><td class=\"l\">%s</td><td>", k->where);
+  Bytes(f, k->hostbytes);
+  if (device) {
+    fputs("</td><td>", f);
+    Bytes(f, k->devicebytes);
+  }
+  fputs("</td><td>", f);
+  Count(f, k->matrices);
+  fputs("</td></tr>\n", f);
+}
+
+static void Matrices(FILE *f, const HybReport *r, const int order[])
+{
+  PetscBool device = PETSC_FALSE;
+
+  for (PetscMPIInt p = 0; p < r->known; p++) device = (PetscBool)(device || r->accounts[p].status == HYB_DEVICE_READY);
+  fputs("<h2>Matrices</h2>\n<p class=\"dim\">Those of one name, prefix, origin and size are one line. Grid: so many Galerkin products from the finest matrix, 0. Lives: where the last one was at its end; "
+        "then the bytes of its arrays.</p>\n<div class=\"wide\"><table>\n",
+        f);
+  fprintf(f, "<tr><th>matrix</th>%s<th>grid</th><th>rows</th><th>columns</th><th>nonzeros</th><th>per row</th><th class=\"l\">lives</th><th>host</th>%s<th>how many</th></tr>\n", r->size > 1 ? "<th class=\"l\">role</th>" : "", device ? "<th>device</th>" : "");
+  for (int k = 0; k < r->nkinds; k++) MatrixRow(f, r, device, &r->kinds[order[k]]);
+  fputs("</table></div>\n", f);
+}
+
+static void LineRow(FILE *f, const HybRecordKind *kind, const HybRecordLine *l, PetscBool first)
+{
+  const char *name = HybRecordOpName((int)l->op);
+
+  fputs(first ? "<tr class=\"g\">" : "<tr>", f);
+  if (first) KindCell(f, &kind->key, PETSC_TRUE);
+  else fputs("<td></td>", f);
+  if (l->detail[0] && !strncmp(name, "product", 7)) name += 7;
+  fprintf(f, "<td class=\"l\">%s%s</td><td class=\"l\">", l->detail, name);
+  Text(f, l->method);
+  fprintf(f, "</td><td class=\"l\">%s</td><td>", l->where);
+  Count(f, l->calls);
+  fprintf(f, "</td><td>%.4f</td><td>%.3f</td><td>", (double)l->seconds, l->calls ? 1e3 * (double)l->seconds / (double)l->calls : 0.0);
+  if (l->flops > 0 && l->seconds > 0) fprintf(f, "%.2f", (double)(1e-9 * l->flops / l->seconds));
+  fputs("</td><td>", f);
+  if (l->bytes > 0 && l->seconds > 0) fprintf(f, "%.2f", (double)(1e-9 * l->bytes / l->seconds));
+  fputs("</td></tr>\n", f);
+}
+
+static void Lines(FILE *f, const HybReport *r, const int order[], PetscBool nested)
+{
+  fputs("<div class=\"wide\"><table>\n<tr><th>matrix</th><th class=\"l\">operation</th><th class=\"l\">method</th><th class=\"l\">where</th><th>calls</th><th>s</th><th>ms a call</th><th>GFLOP/s</th><th>GB/s</th></tr>\n", f);
+  for (int k = 0; k < r->nkinds; k++) {
+    const HybRecordKind *kind = &r->kinds[order[k]];
+    PetscBool            done[HYB_RECORD_LINES] = {PETSC_FALSE}, first = PETSC_TRUE;
+
+    for (int n = 0; n < kind->nlines; n++) {
+      int top = -1;
+
+      for (int l = 0; l < kind->nlines; l++)
+        if (!done[l] && (top < 0 || kind->lines[l].seconds > kind->lines[top].seconds)) top = l;
+      done[top] = PETSC_TRUE;
+      if (HybOpIsNested((int)kind->lines[top].op) != nested) continue;
+      LineRow(f, kind, &kind->lines[top], first);
+      first = PETSC_FALSE;
+    }
+  }
+  fputs("</table></div>\n", f);
+}
+
+static void Processes(FILE *f, const HybReport *r)
+{
+  fputs("<h2>Memory and bus</h2>\n<p class=\"dim\">The most that each process held of the plugin's own memory, and what it took over the bus.</p>\n<div class=\"wide\"><table>\n<tr><th>process</th><th class=\"l\">node</th><th class=\"l\">backend</th><th>device peak</th><th>managed peak</th><th>pinned peak</th><th>host arenas "
+        "peak</th><th>to the device</th><th>transfers</th><th>to the host</th><th>transfers</th></tr>\n",
+        f);
+  for (int p = 0; p < r->known; p++) {
+    const HybAccount *a = &r->accounts[p];
+    const double      bytes[] = {(double)a->device.device_peak, (double)a->device.managed_peak, (double)a->device.pinned_peak, (double)a->host.device_peak};
+
+    fprintf(f, "<tr><td>%d</td><td class=\"l\">", (int)a->rank);
+    Text(f, a->node);
+    fprintf(f, "</td><td class=\"l\">%s</td>", a->backend);
+    for (int k = 0; k < 4; k++) {
+      fputs("<td>", f);
+      Bytes(f, bytes[k]);
+      fputs("</td>", f);
+    }
+    for (int k = 0; k < 2; k++) {
+      fputs("<td>", f);
+      Bytes(f, (double)(k ? a->counts.tohost : a->counts.todevice));
+      fputs("</td><td>", f);
+      Count(f, (PetscInt64)(k ? a->counts.ntohost : a->counts.ntodevice));
+      fputs("</td>", f);
+    }
+    fputs("</tr>\n", f);
+  }
+  fputs("</table></div>\n", f);
+}
+
+void HybReportHTML(FILE *f, const HybReport *r)
+{
+  const char *slash = strrchr(r->program, '/'), *name = slash ? slash + 1 : r->program;
+  int         order[HYB_RECORD_KINDS];
+
+  KindsOrder(r, order);
+  fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>", f);
+  Text(f, name);
+  fprintf(f, ": aijhybridgpu</title>\n<style>%s</style>\n</head>\n<body>\n<main>\n<h1>", style);
+  Text(f, name);
+  fputs("</h1>\n<p class=\"dim\">One run with MATAIJHYBRIDGPU, ", f);
+  Text(f, r->date);
+  fputs(", ", f);
+  Seconds(f, r->seconds);
+  fputs("</p>\n", f);
+  if (!r->complete || strcmp(r->ended, "PetscFinalize")) {
+    fputs("<p class=\"note\">", f);
+    Text(f, r->ended);
+    if (!r->complete) fprintf(f, ". This page has what the first of %d processes knew.", (int)r->size);
+    fputs("</p>\n", f);
+  }
+  Facts(f, r);
+  Advice(f, r);
+  if (r->nkinds) {
+    Operations(f, r);
+    MatricesChart(f, r, order);
+    Matrices(f, r, order);
+    fputs("<h2>Operations</h2>\n", f);
+    if (r->known > 1) fputs("<p class=\"dim\">Calls and seconds are of the process with most of them; rates are of all processes together.</p>\n", f);
+    Lines(f, r, order, PETSC_FALSE);
+    fputs("<details><summary>Steps within these operations</summary>\n", f);
+    Lines(f, r, order, PETSC_TRUE);
+    fputs("</details>\n", f);
+  } else fputs("<p class=\"note\">No matrix of the type was used: -mat_type aijhybridgpu, or -dm_mat_type aijhybridgpu, makes a program take it.</p>\n", f);
+  Processes(f, r);
+  fputs("</main>\n<script type=\"application/json\" id=\"report\">\n", f);
+  HybReportJSON(f, r);
+  fputs("</script>\n</body>\n</html>\n", f);
+}

@@ -1,0 +1,427 @@
+/*
+  What was done with which matrix, for the report of the run. A matrix has a record by its object's id from its first operation on; where it goes, the record is folded
+  into the kind that it is of: matrices of one role, name, prefix, size and origin. So a program that makes a matrix in each of a million steps has a page as well.
+
+  No record points to a matrix. What is known of one is asked at its first calls, then at ever fewer of them, and where it goes.
+
+  Nothing here makes an operation fail but the waits for the device around products, whose errors are the device's. Where there is no memory for a record, that of all
+  others takes its place. A start without a stop, of an operation that failed, is forgotten with the next start.
+*/
+#include "report.h"
+#include <stdlib.h>
+
+#define HYB_RECORDS_MOST 4096 /* live ones; matrices beyond that share one */
+
+struct _HybRecord {
+  PetscObjectId id, parent; /* parent: of a block, the parallel matrix's */
+  HybRecord     next;
+  PetscBool     placed;     /* its parent has said what its key is */
+  HybRecordKind kind;
+};
+
+static const char *const names[HYB_RECORD_EVENTS] = {"MatMult", "MatMultAdd", "MatResidual", "MatMultTranspose", "MatMultTransposeAdd", "product, symbolic", "product, first values", "product, new values", "factorization"};
+/* of PETSc's log, in the order of HybRecordOfEvent() */
+static const char *const events[] = {"adoption of a result", "check of a pattern", "copy to the device", "copy to the host", "duplicate on the host", "transpose kept for products", "kernel of a product with a vector", "MatScale", "MatZeroEntries", "MatDiagonalScale", "MatGetDiagonal", "MatDiagonalSet", "MatNorm", "MatDuplicate", "MatCopy", "MatAXPY", "MatTranspose", "submatrix", "coordinates' pattern", "coordinates' values", "conversion", "product with a dense matrix", "zeros of the diagonal", "noise in a vector"};
+#define HYB_RECORD_OPS ((int)(HYB_RECORD_EVENTS + PETSC_STATIC_ARRAY_LENGTH(events)))
+
+HybRecordOp HybRecordOfEvent(PetscLogEvent event)
+{
+  const PetscLogEvent first[] = {HYB_Adopt, HYB_Check, HYB_CopyTo, HYB_CopyFrom, HYB_HostDuplicate, HYB_Transpose};
+  int                 n       = (int)PETSC_STATIC_ARRAY_LENGTH(first);
+
+  for (int k = 0; k < n; k++)
+    if (event == first[k]) return (HybRecordOp)(HYB_RECORD_EVENTS + k);
+  for (int k = 0; k < HYB_OPS; k++)
+    if (event == HYB_Op[k] && k != HYB_OP_MULT) return (HybRecordOp)(HYB_RECORD_EVENTS + n + k);
+  return (HybRecordOp)HYB_RECORD_OPS; /* the products' own events, with matrices and with vectors: their records take in more */
+}
+
+const char *HybRecordOpName(int op)
+{
+  return op < HYB_RECORD_EVENTS ? names[op] : events[op - HYB_RECORD_EVENTS];
+}
+
+PetscBool HybOpIsMult(int op)
+{
+  return (PetscBool)(op <= HYB_RECORD_MULTTRANSPOSEADD);
+}
+
+/* Is its time within that of another operation? */
+PetscBool HybOpIsNested(int op)
+{
+  return (PetscBool)(op >= HYB_RECORD_EVENTS && op < (int)HYB_RECORD_EVENTS + 6 && op != (int)HYB_RECORD_EVENTS + 4);
+}
+
+const char *HybRoleName(HybRole role)
+{
+  static const char *const roles[] = {"matrix", "diagonal block", "off-diagonal block", "parallel matrix", "part", "other"};
+
+  return roles[role];
+}
+
+PetscErrorCode HybRecordsCreate(HybRecords **records)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscNew(records));
+  PetscCall(PetscCalloc1(HYB_RECORD_KINDS, &(*records)->kinds));
+  PetscCall(PetscCalloc1(HYB_RECORD_KINDS, &(*records)->merged));
+  PetscCall(PetscNew(&(*records)->table[0])); /* id 0: that of many */
+  (*records)->table[0]->kind.matrices  = 1;
+  (*records)->table[0]->kind.key.level = -1;
+  (*records)->table[0]->kind.key.role  = HYB_ROLE_OTHER;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybRecordsDestroy(HybRecords **records)
+{
+  HybRecords *r = *records;
+
+  PetscFunctionBegin;
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(r->table); k++) {
+    while (r->table[k]) {
+      HybRecord next = r->table[k]->next;
+
+      if (r->table[k]->id) free(r->table[k]);
+      else PetscCall(PetscFree(r->table[k]));
+      r->table[k] = next;
+    }
+  }
+  PetscCall(PetscFree(r->options));
+  PetscCall(PetscFree(r->kinds));
+  PetscCall(PetscFree(r->merged));
+  PetscCall(PetscFree(*records));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  Calls on a device are queued, and only a wait before and after says how long one takes. The first 8 are timed, the 9th stands for those up to the 64th, and from then on one
+  in 64 for as many: so what the waits cost is far below what the products do.
+*/
+static PetscInt64 HybRecordWeight(PetscInt64 n, PetscBool device)
+{
+  if (!device || n < 8) return 1;
+  if (n == 8) return 56;
+  return n % 64 ? 0 : 64;
+}
+
+/* the last call that was timed stands for some that have not come */
+double HybLineSeconds(const HybRecordLine *l)
+{
+  if (l->timed == l->calls || l->calls <= 8) return l->seconds;
+  return l->seconds - l->last * (double)(63 - (l->calls - 1) % 64);
+}
+
+static HybRecordLine *HybKindLine(HybRecordKind *kind, int op, const char *where, const char *method, const char *detail)
+{
+  HybRecordLine *l = kind->lines;
+
+  for (int k = 0; k < kind->nlines; k++, l++)
+    if ((int)l->op == op && !strcmp(l->where, where) && !strncmp(l->method, method, sizeof(l->method) - 1) && !strncmp(l->detail, detail, sizeof(l->detail) - 1)) return l;
+  if (kind->nlines == HYB_RECORD_LINES) { /* by one method more: with those of the others */
+    for (l = kind->lines; l < kind->lines + kind->nlines; l++) {
+      if ((int)l->op != op) continue;
+      snprintf(l->method, sizeof(l->method), "several");
+      return l;
+    }
+    return NULL;
+  }
+  kind->nlines++;
+  memset(l, 0, sizeof(*l));
+  l->op = (HybRecordOp)op;
+  snprintf(l->where, sizeof(l->where), "%s", where);
+  snprintf(l->method, sizeof(l->method), "%s", method);
+  snprintf(l->detail, sizeof(l->detail), "%s", detail);
+  return l;
+}
+
+static void HybKindAdd(HybRecordKind *k, const HybRecordKind *kind, PetscBool processes)
+{
+  if (processes) {
+    k->matrices = PetscMax(k->matrices, kind->matrices);
+    k->nnz += kind->nnz;
+    k->hostbytes += kind->hostbytes;
+    k->devicebytes += kind->devicebytes;
+  } else {
+    k->matrices += kind->matrices;
+    k->nnz         = PetscMax(k->nnz, kind->nnz);
+    k->hostbytes   = PetscMax(k->hostbytes, kind->hostbytes);
+    k->devicebytes = PetscMax(k->devicebytes, kind->devicebytes);
+  }
+  k->sendings += kind->sendings;
+  if (kind->where[0]) memcpy(k->where, kind->where, sizeof(k->where));
+  for (int i = 0; i < kind->nlines; i++) {
+    const HybRecordLine *l       = &kind->lines[i];
+    const double         seconds = HybLineSeconds(l);
+    HybRecordLine       *t       = HybKindLine(k, (int)l->op, l->where, l->method, l->detail);
+
+    if (!t) continue;
+    t->last = 0; /* what it stood for has been taken off */
+    t->flops += l->flops;
+    t->bytes += l->bytes;
+    t->mean += processes ? l->mean : seconds;
+    if (processes) {
+      t->calls   = PetscMax(t->calls, l->calls);
+      t->timed   = PetscMax(t->timed, l->timed);
+      t->seconds = PetscMax(t->seconds, seconds);
+    } else {
+      t->calls += l->calls;
+      t->timed += l->timed;
+      t->seconds += seconds;
+    }
+  }
+}
+
+static double HybKindSeconds(const HybRecordKind *k)
+{
+  double s = 0;
+
+  for (int i = 0; i < k->nlines; i++)
+    if (!HybOpIsNested((int)k->lines[i].op)) s += HybLineSeconds(&k->lines[i]);
+  return s;
+}
+
+/* Where a new kind goes: where there are too many, those that took longest stay for themselves, and the last place takes all others */
+static int HybKindsPlace(HybRecordKind *into, int *n, const HybRecordKind *kind)
+{
+  const int      last = HYB_RECORD_KINDS - 1;
+  HybRecordKind *k    = &into[*n];
+  int            least = 0;
+
+  if (*n < last) {
+    memset(k, 0, sizeof(*k));
+    k->key = kind->key;
+    return (*n)++;
+  }
+  if (*n == last) {
+    memset(k, 0, sizeof(*k));
+    k->key.role  = HYB_ROLE_OTHER;
+    k->key.level = -1;
+    (*n)++;
+  }
+  if (kind->key.role == HYB_ROLE_OTHER) return last;
+  for (int i = 1; i < last; i++)
+    if (HybKindSeconds(&into[i]) < HybKindSeconds(&into[least])) least = i;
+  if (HybKindSeconds(&into[least]) >= HybKindSeconds(kind)) return last;
+  HybKindAdd(&into[last], &into[least], PETSC_FALSE);
+  memset(&into[least], 0, sizeof(into[least]));
+  into[least].key = kind->key;
+  return least;
+}
+
+/* Adds a kind to those of the same key. processes: the same matrices on another process; else other matrices of this one. */
+void HybKindsMerge(HybRecordKind *into, int *n, const HybRecordKind *kind, PetscBool processes)
+{
+  int at;
+
+  for (at = 0; at < *n && memcmp(&into[at].key, &kind->key, sizeof(kind->key)); at++);
+  if (at == *n) at = HybKindsPlace(into, n, kind);
+  HybKindAdd(&into[at], kind, processes);
+}
+
+static void HybRecordLabel(const char *from, char *to)
+{
+  memset(to, 0, HYB_RECORD_LABEL); /* keys are compared as they lie there */
+  snprintf(to, HYB_RECORD_LABEL, "%s", from && strncmp(from, "Mat_0x", 6) ? from : ""); /* a name that PETSc has made up says nothing */
+}
+
+/* PETSc's number of the level where the prefix names one */
+static int HybPrefixLevel(const char *prefix)
+{
+  const char *at = strstr(prefix, "levels_");
+  int         n;
+
+  if (at && sscanf(at, "levels_%d", &n) == 1) return n;
+  return strstr(prefix, "mg_coarse_") ? 0 : -1;
+}
+
+static HybRecord HybRecordFind(HybRecords *r, PetscObjectId id)
+{
+  HybRecord rec = r->table[(size_t)id % PETSC_STATIC_ARRAY_LENGTH(r->table)];
+
+  while (rec && rec->id != id) rec = rec->next;
+  return rec;
+}
+
+/* That of many where A is one too many, or there is no memory: a report fails nobody's operation */
+static HybRecord HybRecordGet(HybRecords *r, Mat A)
+{
+  const PetscObjectId id  = ((PetscObject)A)->id;
+  HybRecord           rec = HybRecordFind(r, id), *head;
+
+  if (!rec && r->live < HYB_RECORDS_MOST && (rec = (HybRecord)calloc(1, sizeof(*rec)))) {
+    head                = &r->table[(size_t)id % PETSC_STATIC_ARRAY_LENGTH(r->table)];
+    rec->id             = id;
+    rec->next           = *head;
+    rec->kind.matrices  = 1;
+    rec->kind.key.level = -1;
+    *head               = rec;
+    r->live++;
+  }
+  return rec ? rec : HybRecordFind(r, 0);
+}
+
+/* What A is called, how large it is, where it lives */
+static void HybRecordLook(HybRecords *r, Mat A, HybRecord rec)
+{
+  HybRecordKey  *key = &rec->kind.key;
+  HybRecordFacts facts;
+  PetscMPIInt    size = 1;
+
+  if (!rec->id) return; /* that of many */
+  (void)MPI_Comm_size(PetscObjectComm((PetscObject)A), &size);
+  if (!rec->placed) {
+    HybRecordLabel(((PetscObject)A)->name, key->name);
+    HybRecordLabel(((PetscObject)A)->prefix, key->prefix);
+    key->level = HybPrefixLevel(key->prefix);
+    key->role  = size > 1 ? HYB_ROLE_PARALLEL : r->size > 1 ? HYB_ROLE_PART : HYB_ROLE_MATRIX;
+    if (key->role != HYB_ROLE_PART) {
+      key->rows = A->rmap->N;
+      key->cols = A->cmap->N;
+    }
+  }
+  if (size > 1 || !HybGlueState.describe || !(*HybGlueState.describe)(A, &facts)) return;
+  rec->kind.nnz         = facts.nnz;
+  rec->kind.sendings    = facts.sendings;
+  rec->kind.hostbytes   = (PetscLogDouble)facts.hostbytes;
+  rec->kind.devicebytes = (PetscLogDouble)facts.devicebytes;
+  snprintf(rec->kind.where, sizeof(rec->kind.where), "%s", facts.where);
+}
+
+/* For products, which may queue what they do. Nearly all that has an event ends with a wait of its own. */
+static PetscErrorCode HybRecordWait(const HybExec *x)
+{
+  PetscFunctionBegin;
+  if (x && HybExecOnDevice(x)) PetscCall(x->backend->sync(x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybRecordStart(HybRecordOp op, Mat A, const HybExec *x)
+{
+  HybRecords *r = HybGlueState.records;
+
+  PetscFunctionBegin;
+  if ((int)op >= HYB_RECORD_OPS) PetscFunctionReturn(PETSC_SUCCESS);
+  r->timing[op] = PETSC_TRUE;
+  if (x && HybExecOnDevice(x) && HybOpIsMult((int)op)) { /* all others end with a wait of their own */
+    const HybRecord rec   = HybRecordGet(r, A);
+    PetscInt64      calls = 0;
+
+    for (int k = 0; k < rec->kind.nlines; k++)
+      if (rec->kind.lines[k].op == op && rec->kind.lines[k].where[0] == 'd') calls += rec->kind.lines[k].calls;
+    r->timing[op] = (PetscBool)(HybRecordWeight(calls, PETSC_TRUE) > 0);
+  }
+  if (!r->timing[op]) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybRecordWait(x));
+  PetscCall(PetscTime(&r->started[op]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybRecordStop(HybRecordOp op, Mat A, const HybExec *x, const char *method, const char *detail, PetscLogDouble flops, PetscLogDouble bytes)
+{
+  HybRecords      *r = HybGlueState.records;
+  HybRecord        rec;
+  HybRecordLine   *l;
+  const PetscBool  device = (PetscBool)(x && HybExecOnDevice(x));
+  const char      *where  = device ? "device" : x || (int)op < (int)HYB_RECORD_EVENTS ? "host" : "";
+  PetscLogDouble   now    = 0;
+
+  PetscFunctionBegin;
+  if ((int)op >= HYB_RECORD_OPS) PetscFunctionReturn(PETSC_SUCCESS);
+  if (op == HYB_RECORD_FACTOR && !strcmp(method, "cusparse")) where = "device";
+  if (r->timing[op]) {
+    PetscCall(HybRecordWait(x));
+    PetscCall(PetscTime(&now));
+  }
+  rec = HybRecordGet(r, A);
+  l   = HybKindLine(&rec->kind, (int)op, where, method, detail);
+  if (!l) PetscFunctionReturn(PETSC_SUCCESS);
+  if (r->timing[op]) {
+    PetscInt64 calls = 0;
+
+    for (int k = 0; k < rec->kind.nlines; k++)
+      if (rec->kind.lines[k].op == op && rec->kind.lines[k].where[0] == 'd') calls += rec->kind.lines[k].calls;
+    l->last = now - r->started[op];
+    l->seconds += l->last * (double)HybRecordWeight(calls, (PetscBool)(device && HybOpIsMult((int)op)));
+    l->timed++;
+  }
+  l->calls++;
+  if (!(l->calls & (l->calls - 1))) HybRecordLook(r, A, rec); /* the 1st, 2nd, 4th, ... time */
+  l->flops += flops > 0 || !HybOpIsMult((int)op) ? flops : 2.0 * (PetscLogDouble)rec->kind.nnz; /* the parent's own transposed products */
+  l->bytes += bytes;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A block's key is its parallel matrix's but for the role */
+static void HybRecordPlace(HybRecord rec, HybRecord parent, HybRole role)
+{
+  if (!rec->id || !parent->id) return;
+  rec->kind.key      = parent->kind.key;
+  rec->kind.key.role = role;
+  rec->parent        = parent->id;
+  rec->placed        = PETSC_TRUE;
+}
+
+static void HybRecordPlaceBlocks(HybRecords *r, HybRecord parent)
+{
+  if (!parent->id || parent->kind.key.role != HYB_ROLE_PARALLEL) return;
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(r->table); k++)
+    for (HybRecord b = r->table[k]; b; b = b->next)
+      if (b->placed && b->parent == parent->id) HybRecordPlace(b, parent, b->kind.key.role);
+}
+
+void HybRecordMade(Mat C, const char *by, Mat from)
+{
+  HybRecords     *r        = HybGlueState.records;
+  const HybRecord source   = HybRecordGet(r, from), rec = HybRecordGet(r, C);
+  const int       galerkin = !strcmp(by, "PtAP");
+
+  HybRecordLook(r, from, source);
+  if (galerkin && source->id) source->kind.key.grid = 1;
+  if (!rec->id) return;
+  if (galerkin) {
+    rec->kind.key.grid  = 1;
+    rec->kind.key.depth = source->kind.key.depth + 1;
+  }
+  memset(rec->kind.key.origin, 0, sizeof(rec->kind.key.origin));
+  snprintf(rec->kind.key.origin, sizeof(rec->kind.key.origin), "%s", by);
+  HybRecordLook(r, C, rec);
+  HybRecordPlaceBlocks(r, source);
+  HybRecordPlaceBlocks(r, rec);
+}
+
+void HybRecordParts(Mat A, Mat diagonal, Mat offdiagonal)
+{
+  HybRecords     *r   = HybGlueState.records;
+  const HybRecord rec = HybRecordGet(r, A);
+
+  HybRecordLook(r, A, rec);
+  if (diagonal) HybRecordPlace(HybRecordGet(r, diagonal), rec, HYB_ROLE_DIAGONAL);
+  if (offdiagonal) HybRecordPlace(HybRecordGet(r, offdiagonal), rec, HYB_ROLE_OFFDIAGONAL);
+}
+
+/* folds the record, and frees it */
+void HybRecordLeft(Mat A)
+{
+  HybRecords *r   = HybGlueState.records;
+  HybRecord   rec = HybRecordFind(r, ((PetscObject)A)->id), *at;
+
+  if (!rec) return;
+  HybRecordLook(r, A, rec);
+  HybRecordPlaceBlocks(r, rec);
+  for (at = &r->table[(size_t)rec->id % PETSC_STATIC_ARRAY_LENGTH(r->table)]; *at != rec; at = &(*at)->next);
+  *at = rec->next;
+  r->live--;
+  if (rec->kind.nlines) HybKindsMerge(r->kinds, &r->nkinds, &rec->kind, PETSC_FALSE);
+  free(rec);
+}
+
+int HybRecordsNow(HybRecords *r)
+{
+  int n = 0;
+
+  for (int k = 0; k < r->nkinds; k++) HybKindsMerge(r->merged, &n, &r->kinds[k], PETSC_FALSE);
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(r->table); k++)
+    for (HybRecord rec = r->table[k]; rec; rec = rec->next)
+      if (rec->kind.nlines) HybKindsMerge(r->merged, &n, &rec->kind, PETSC_FALSE);
+  return n;
+}

@@ -1,0 +1,123 @@
+/*
+  The report of a run (-mat_aijhybridgpu_report): what is collected, and who writes it.
+
+    records.c   while the program runs: per matrix, folded into kinds of matrices where a matrix goes
+    report.c    at the end: each process's account, all processes' kinds on the first one
+    advice.c    what could be done about it
+    json.c, html.c   the two forms, from one HybReport; html.c puts json.c's text into its page
+
+  Kinds and accounts are plain structs without pointers, which go from process to process as they are. The writers use stdio alone, so that they also work when PETSc
+  or MPI have ended.
+*/
+#ifndef AIJHYBRIDGPU_REPORT_H
+#define AIJHYBRIDGPU_REPORT_H
+
+#include "process.h"
+#include <stdio.h>
+
+#define HYB_REPORT_FORMAT 1 /* of the data; docs/report.md */
+#define HYB_RECORD_LINES  24
+#define HYB_RECORD_KINDS  128
+#define HYB_RECORD_WORD   24
+#define HYB_RECORD_LABEL  48
+#define HYB_ADVICE        5
+
+/* One operation by one method on one side. On a device some calls are timed, with a wait before and after, and stand for others: see HybRecordWeight(). */
+typedef struct {
+  HybRecordOp    op;
+  char           where[8]; /* host, device; "": not told */
+  char           method[HYB_RECORD_WORD], detail[HYB_RECORD_WORD];
+  PetscInt64     calls, timed;
+  PetscLogDouble seconds, last, flops, bytes, mean; /* of the process that took longest; mean: over the processes */
+} HybRecordLine;
+
+typedef enum {
+  HYB_ROLE_MATRIX,
+  HYB_ROLE_DIAGONAL,    /* block of a parallel matrix */
+  HYB_ROLE_OFFDIAGONAL,
+  HYB_ROLE_PARALLEL,    /* the parallel matrix itself: nothing runs on it but by its parts */
+  HYB_ROLE_PART,        /* a sequential matrix in a parallel run: of a product's parts, mostly */
+  HYB_ROLE_OTHER        /* there were too many kinds */
+} HybRole;
+
+/* By what matrices are put together */
+typedef struct {
+  HybRole    role;
+  int        depth; /* so many Galerkin products from a matrix that is none: its level of multigrid, 0 the finest */
+  int        grid;  /* it has been A or the result of a P^T A P */
+  int        level; /* PETSc's number in the prefix, 0 the coarsest; -1: none there */
+  char       name[HYB_RECORD_LABEL], prefix[HYB_RECORD_LABEL], origin[HYB_RECORD_WORD]; /* origin: the product's type that it was made by */
+  PetscInt64 rows, cols; /* of the whole matrix; 0 for parts, which differ by process */
+} HybRecordKey;
+
+typedef struct {
+  HybRecordKey   key;
+  PetscInt64     matrices, nnz, sendings; /* nnz: of the largest one, all processes together */
+  PetscLogDouble hostbytes, devicebytes;  /* the same */
+  char           where[12];               /* where the last one was at the end */
+  int            nlines;
+  HybRecordLine  lines[HYB_RECORD_LINES];
+} HybRecordKind;
+
+/* What one process says of itself: -mat_aijhybridgpu_view_counts and -mat_aijhybridgpu_view_memory print from it too */
+typedef struct {
+  PetscMPIInt     rank;
+  HybCounts       counts;
+  HybMemoryReport host, device;
+  HybDeviceStatus status;
+  char            node[64], backend[16], card[96], driver[48], why[256];
+} HybAccount;
+
+typedef struct {
+  char           text[320], option[120];
+  PetscLogDouble weight; /* seconds, or what would be seconds: the heaviest come first */
+} HybAdvice;
+
+/* What the writers get */
+typedef struct {
+  const char    *program, *options, *petsc, *scalar, *ended; /* ended: "PetscFinalize", or how else */
+  char           date[64];
+  PetscBool      complete; /* of all processes */
+  PetscMPIInt    size, known; /* processes of the run, and of those that said something */
+  PetscInt64     devicemin; /* -1: by where the vectors are */
+  HybBackendChoice choice;
+  PetscLogDouble seconds; /* since the library came */
+  HybAccount    *accounts;
+  int            nkinds, nadvice;
+  HybRecordKind *kinds;
+  HybAdvice      advice[HYB_ADVICE];
+} HybReport;
+
+/* records.c */
+typedef struct _HybRecord *HybRecord;
+typedef struct _HybRecords {
+  /* of the run; for who cannot ask PETSc any more */
+  char           file[PETSC_MAX_PATH_LEN], program[PETSC_MAX_PATH_LEN], petsc[128], ended[800];
+  char          *options;
+  PetscMPIInt    rank, size;
+  PetscLogDouble began;
+  PetscBool      busy; /* a page is being written, or a signal came, after which none is */
+  int            written;
+  /* of the matrices */
+  PetscInt       live;
+  HybRecord      table[256]; /* by the objects' ids */
+  PetscLogDouble started[64];
+  PetscBool      timing[64];
+  int            nkinds;
+  HybRecordKind *kinds, *merged; /* HYB_RECORD_KINDS of each; merged: those of now, with the matrices that are still there */
+} HybRecords;
+PETSC_INTERN const char *HybRecordOpName(int op);
+PETSC_INTERN const char *HybRoleName(HybRole);
+PETSC_INTERN int         HybRecordsNow(HybRecords *); /* into merged; how many. Neither asks PETSc nor allocates. */
+PETSC_INTERN void        HybKindsMerge(HybRecordKind *into, int *n, const HybRecordKind *kind, PetscBool processes);
+PETSC_INTERN double      HybLineSeconds(const HybRecordLine *);
+PETSC_INTERN PetscBool   HybOpIsMult(int op);
+PETSC_INTERN PetscBool   HybOpIsNested(int op);
+
+PETSC_INTERN int  HybUTF8(const unsigned char *);
+PETSC_INTERN void HybReportAdvise(HybReport *);
+PETSC_INTERN void HybReportJSON(FILE *, const HybReport *);
+PETSC_INTERN void HybReportHTML(FILE *, const HybReport *);
+PETSC_INTERN void HybKindLabel(const HybRecordKey *, char text[], size_t);
+
+#endif

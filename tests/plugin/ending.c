@@ -1,0 +1,125 @@
+static char help[] = "A program of known counts for tests/plugin/report.sh: products and products with vectors, and an end that is chosen.\n\
+  -end finalize|error|caught|exit|signal|other|folder : PetscFinalize(); an error in main(); one that is caught, then PetscFinalize(); exit(); SIGSEGV;\n\
+                                                        an error on the last process alone; the report's folder is removed, then PetscFinalize()\n\n";
+
+#include <petscmat.h>
+#include <signal.h>
+#include <unistd.h>
+
+#if PETSC_VERSION_LT(3, 19, 0) && !defined(PETSC_SUCCESS)
+  #define PETSC_SUCCESS 0
+#endif
+
+#define N 40
+
+static PetscErrorCode Stencil(Mat *A)
+{
+  PetscInt first, last;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
+  PetscCall(MatSetSizes(*A, PETSC_DECIDE, PETSC_DECIDE, N * N, N * N));
+  PetscCall(MatSetFromOptions(*A));
+  PetscCall(MatSetUp(*A));
+  PetscCall(MatGetOwnershipRange(*A, &first, &last));
+  for (PetscInt r = first; r < last; r++) {
+    const PetscInt near[] = {r - N, r % N ? r - 1 : -1, r, r % N < N - 1 ? r + 1 : -1, r + N < N * N ? r + N : -1};
+
+    for (int k = 0; k < 5; k++)
+      if (near[k] >= 0) PetscCall(MatSetValue(*A, r, near[k], near[k] == r ? 4.0 : -1.0, INSERT_VALUES));
+  }
+  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* 3 products of A's values, 1 + 2 of C = A A, 100 of A with a vector, 7 of the transposed C, one A for each of 300 steps */
+static PetscErrorCode Work(Mat A, Mat *C)
+{
+  Vec x, y;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscObjectSetName((PetscObject)A, "the <matrix> & \"A\" \303\244"));
+  PetscCall(MatMatMult(A, A, MAT_INITIAL_MATRIX, PETSC_DEFAULT, C));
+  PetscCall(MatSetOptionsPrefix(*C, "c_"));
+  for (int k = 0; k < 2; k++) {
+    PetscCall(MatScale(A, 2.0));
+    PetscCall(MatMatMult(A, A, MAT_REUSE_MATRIX, PETSC_DEFAULT, C));
+  }
+  PetscCall(MatCreateVecs(A, &x, &y));
+  PetscCall(VecSet(x, 1.0));
+  for (int k = 0; k < 100; k++) PetscCall(MatMult(A, x, y));
+  for (int k = 0; k < 7; k++) PetscCall(MatMultTranspose(*C, x, y));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&y));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* so many matrices of different sizes that they are more than the report has lines for */
+static PetscErrorCode Many(void)
+{
+  PetscFunctionBeginUser;
+  for (PetscInt n = 1; n <= 200; n++) {
+    Mat D;
+    Vec x, y;
+
+    PetscCall(MatCreate(PETSC_COMM_SELF, &D));
+    PetscCall(MatSetSizes(D, n, n, n, n));
+    PetscCall(MatSetType(D, "seqaijhybridgpu"));
+    PetscCall(MatSetUp(D));
+    PetscCall(MatAssemblyBegin(D, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatAssemblyEnd(D, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatCreateVecs(D, &x, &y));
+    PetscCall(MatMult(D, x, y));
+    PetscCall(VecDestroy(&x));
+    PetscCall(VecDestroy(&y));
+    PetscCall(MatDestroy(&D));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Fails(void)
+{
+  PetscFunctionBeginUser;
+  PetscCheck(PETSC_FALSE, PETSC_COMM_SELF, PETSC_ERR_USER, "a fault of the program's own");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  char        end[32] = "finalize", folder[PETSC_MAX_PATH_LEN] = "";
+  Mat         A, C;
+  PetscMPIInt rank, size;
+  PetscBool   is, many = PETSC_FALSE;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, help));
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-end", end, sizeof(end), NULL));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-folder", folder, sizeof(folder), NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-many", &many, NULL));
+  PetscCall(Stencil(&A));
+  PetscCall(Work(A, &C));
+  if (many) PetscCall(Many());
+  PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
+  PetscCall(PetscStrcmp(end, "error", &is));
+  if (is) PetscCall(Fails());
+  PetscCall(PetscStrcmp(end, "other", &is));
+  if (is) {
+    if (rank == size - 1) PetscCall(Fails());
+    for (;;) sleep(1); /* until the failing one ends all */
+  }
+  PetscCall(PetscStrcmp(end, "caught", &is));
+  if (is) (void)Fails(); /* the program goes on */
+  PetscCall(PetscStrcmp(end, "exit", &is));
+  if (is) exit(0);
+  PetscCall(PetscStrcmp(end, "signal", &is));
+  if (is) raise(SIGSEGV);
+  PetscCall(PetscStrcmp(end, "folder", &is));
+  if (is && !rank && rmdir(folder)) return 3;
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&C));
+  PetscCall(PetscFinalize());
+  return 0;
+}

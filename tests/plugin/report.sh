@@ -1,0 +1,204 @@
+#!/bin/sh
+# The report of a run (-mat_aijhybridgpu_report): its data parse and agree with what the program did and with -log_view, on 1, 2 and 4 processes, on the host and the
+# emulated device; runs that end by an error leave a page; a file that cannot be written; the page in a browser, where one is found.
+#
+#   tests/plugin/report.sh BUILD PLUGIN [EMULATED]       BUILD/tests/plugin/ending is the program of known counts; SHOTS=folder keeps the browser's pictures
+set -u
+build=$1 plugin=$2 emulated=${3:-}
+mpiexec=${MPIEXEC:-mpiexec}
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+passed=0 failed=0 skipped=0
+ok() { passed=$((passed + 1)); }
+bad() { failed=$((failed + 1)); printf 'FAILED: %s\n' "$1"; tail -n 15 "$tmp/out" | cut -c1-200 | sed 's/^/  | /'; }
+ending=$build/tests/plugin/ending
+command -v python3 > /dev/null || { echo "SKIPPED: the report's data: there is no python3"; echo "0 passed, 0 failed, 1 skipped"; exit 0; }
+
+cat > "$tmp/check.py" << 'END'
+import json, re, sys
+
+path, size, expected = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+text = open(path, encoding="utf-8").read()
+page = path.endswith(".html")
+if page:
+    assert text.startswith("<!DOCTYPE html>") and text.rstrip().endswith("</html>")
+    assert not re.search(r"(src|href)=|url\(|@import|//[a-z]+\.[a-z]", re.sub(r"<script.*?</script>", "", text, flags=re.S)), "nothing comes from elsewhere"
+    assert len(re.findall(r"<script", text)) == 1
+    text = re.search(r'<script type="application/json" id="report">\n(.*?)</script>', text, re.S)[1]
+
+
+def once(pairs):
+    assert len({k for k, _ in pairs}) == len(pairs), "a member stands twice"
+    return dict(pairs)
+
+
+j = json.loads(text, object_pairs_hook=once)
+assert j["format"] == 1 and j["processes_of_the_run"] == size
+
+
+def calls(operation, roles=("matrix", "diagonal block", "part", "other"), **more):
+    return sum(o["calls"] for m in j["matrices"] if m["role"] in roles for o in m["operations"] if o["operation"] == operation and all(o[k] == v for k, v in more.items()))
+
+
+for m in j["matrices"]:
+    for o in m["operations"]:
+        assert 0 < o["timed"] <= o["calls"] and o["seconds"] >= 0 and (o["seconds_mean"] <= o["seconds"] * (1 + 1e-5) + 1e-9), o
+assert len(j["advice"]) <= 5 and all(a["text"] for a in j["advice"])
+if expected.startswith("log"):  # of a solve: PETSc's own counts
+    log = open(sys.argv[4]).read()
+    for event, operation in (("MatMult", "MatMult"), ("MatMultAdd", None), ("MatMultTranspose", None), ("MatResidual", None)):
+        row = re.search(r"^%s +(\d+) " % event, log, re.M)
+        if not operation and size > 1:
+            continue  # PETSc's parallel operations are made of others of the blocks
+        assert row and int(row[1]) == calls(operation or event, ("matrix", "diagonal block")), (event, row and row[1], calls(operation or event))
+    for event, operations in (("HybProdSym", ("product, symbolic",)), ("HybProdNum", ("product, first values", "product, new values"))):
+        row = re.search(r"^%s +(\d+) " % event, log, re.M)
+        have = sum(calls(o) for o in operations)
+        # a process may have more parts than another: the log has the most of one over all matrices, the report of each kind
+        assert row and (have == int(row[1]) if size == 1 else int(row[1]) <= have <= 2 * int(row[1])), (event, row and row[1], have)
+    lines = open(sys.argv[5]).read().split("\n")[:-1]  # of -mat_aijhybridgpu_view_counts
+    assert len(lines) == size
+    for line in lines:
+        counts = dict(word.split("=") for word in line.split()[1:])
+        process = j["processes"][int(line.split()[0])]
+        assert counts.pop("methods") == process["methods"] and {k: int(v) for k, v in counts.items()}.items() <= process["counts"].items(), (line, process)
+    print("ok")
+    sys.exit()
+alone = expected.startswith("error")
+assert j["complete"] == (not alone or size == 1)
+assert len(j["processes"]) == (1 if alone else size)
+own = calls("MatMult", ("matrix", "diagonal block", "other"))
+assert own == 100 + (200 if "many" in expected else 0), own
+assert "many" not in expected or calls("MatMult", ("other",)) > 50
+if size == 1:
+    assert calls("product, symbolic", product="AB") == 1 and calls("product, first values", product="AB") == 1 and calls("product, new values", product="AB") == 2
+    assert calls("MatMultTranspose") == 7
+    assert j["processes"][0]["counts"]["mult"] >= 100 and j["processes"][0]["counts"]["products"] == 1
+else:
+    assert calls("product, new values") == 2 * calls("product, first values") > 0
+a = next(m for m in j["matrices"] if m["name"] == 'the <matrix> & "A" \u00e4')
+assert a["rows"] == a["columns"] == 1600
+assert sum(m["nonzeros"] for m in j["matrices"] if m["name"] == a["name"] and m["role"] in ("matrix", "diagonal block", "off-diagonal block")) == 7840 or alone
+assert any(m["prefix"] == "c_" for m in j["matrices"])
+if "device" in expected:
+    assert all(p["backend"] == "emulated" and p["bus"]["to_device_bytes"] > 0 and p["bus"]["to_device"] > 0 and p["memory"]["device_peak"] > 0 for p in j["processes"])
+    assert calls("MatMult", where="device") == 100 and calls("product, symbolic", where="device") > 0
+    line = next(o for m in j["matrices"] for o in m["operations"] if o["operation"] == "MatMult" and m["role"] != "off-diagonal block")
+    assert line["timed"] < line["calls"], "on a device some are timed"
+else:
+    assert calls("MatMult", where="device") == 0 and calls("MatMult", where="host") >= 100
+if "parents" in expected:
+    assert any("was asked for" in x["text"] and "-mat_product_algorithm" in x["option"] for x in j["advice"])
+if alone:
+    assert re.search(sys.argv[4], j["ended"]), j["ended"]
+else:
+    assert j["ended"] == "PetscFinalize"
+print("ok")
+END
+holds() { # what it is; check.py's arguments
+  what=$1
+  shift
+  if python3 "$tmp/check.py" "$@" > "$tmp/checked" 2>&1; then ok; else cp "$tmp/checked" "$tmp/out"; bad "$what"; fi
+}
+
+device= # without -mat_aijhybridgpu_backend cuda vectors of the host keep small products there
+[ -z "$emulated" ] || device="-mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_cuda_library $emulated"
+for n in 1 2 4; do
+  for where in host device; do
+    options="-mat_aijhybridgpu_backend host"
+    if [ $where = device ]; then
+      [ -n "$device" ] || { echo "SKIPPED: the report of the emulated device: there is none"; skipped=$((skipped + 1)); continue; }
+      options=$device
+    fi
+    for kind in html json; do
+      timeout 200 "$mpiexec" -n $n "$ending" -dll_append "$plugin" -mat_type aijhybridgpu $options -mat_aijhybridgpu_report "$tmp/r.$kind" -malloc_dump > "$tmp/out" 2>&1 || bad "the program runs on $n processes, $where, $kind"
+      if grep -qE '^\[ *[0-9]+\] *[0-9]+ bytes' "$tmp/out"; then bad "the report leaves nothing allocated ($n processes, $where)"; else ok; fi
+      holds "the report of $n processes, $where, $kind" "$tmp/r.$kind" $n $where
+    done
+  done
+done
+
+run="$ending -dll_append $plugin -mat_type aijhybridgpu -mat_aijhybridgpu_backend host -mat_aijhybridgpu_report"
+timeout 100 $run "$tmp/m.html" -many > "$tmp/out" 2>&1 || bad "a program with very many matrices"
+holds "a program with more kinds of matrices than the report has" "$tmp/m.html" 1 many
+timeout 100 $run "$tmp/p.json" -matmatmult_via sorted > "$tmp/out" 2>&1
+python3 - "$tmp/p.json" > "$tmp/out" 2>&1 << 'END' && ok || bad "advice about an algorithm of the parent's"
+import json, sys
+j = json.load(open(sys.argv[1]))
+assert any("sorted was asked for" in a["text"] and "-matmatmult_via" in a["option"] for a in j["advice"]), j["advice"]
+END
+
+# PETSc's own counts of a solve
+python3 - > "$tmp/grid.mtx" << 'END'
+n = 24
+e = [(r + 1, c + 1, 4 if r == c else -1) for r in range(n * n) for c in (r, r - 1 if r % n else -1, r - n) if c >= 0]
+print("%%MatrixMarket matrix coordinate real symmetric\n", n * n, n * n, len(e))
+print("\n".join("%d %d %g" % t for t in e))
+END
+for n in 1 2; do
+  rm -f "$tmp/counts"
+  timeout 200 "$mpiexec" -n $n "$build/examples/solve" -A "$tmp/grid.mtx" -ksp_type cg -pc_type gamg -pc_gamg_coarse_eq_limit 10 -dll_append "$plugin" -mat_type aijhybridgpu -mat_aijhybridgpu_backend host -mat_aijhybridgpu_report "$tmp/solve.html" -mat_aijhybridgpu_view_counts "$tmp/counts" -log_view > "$tmp/out" 2>&1
+  cp "$tmp/out" "$tmp/log"
+  holds "the counts of -log_view, $n processes" "$tmp/solve.html" $n log "$tmp/log" "$tmp/counts"
+done
+
+# runs that end otherwise
+ends() { # how, processes, what the page says
+  rm -f "$tmp/e.html"
+  timeout 100 "$mpiexec" -n $2 $run "$tmp/e.html" -end $1 > "$tmp/out" 2>&1
+  holds "a run of $2 processes that ends by $1" "$tmp/e.html" $2 error "$3"
+}
+ends error 1 'a fault of the program'
+ends error 2 'a fault of the program'
+ends exit 1 'without PetscFinalize'
+for end in signal:1 other:2; do # and those that a signal ends on process 0: as they would without
+  rm -f "$tmp/e.html"
+  timeout 100 "$mpiexec" -n ${end#*:} $run "$tmp/e.html" -end ${end%:*} > "$tmp/out" 2>&1
+  got=$?
+  timeout 100 "$mpiexec" -n ${end#*:} "$ending" -dll_append "$plugin" -mat_type aijhybridgpu -mat_aijhybridgpu_backend host -end ${end%:*} > "$tmp/without" 2>&1
+  if [ $got = $? ] && [ $got != 124 ] && [ ! -e "$tmp/e.html" ]; then ok; else bad "a run of ${end#*:} processes that ends by $end: it returns $got"; fi
+done
+rm -f "$tmp/e.html"
+timeout 100 $run "$tmp/e.html" -end caught > "$tmp/out" 2>&1
+holds "an error that the program goes on after" "$tmp/e.html" 1 host
+
+# what fails while records are kept: nothing is lost, and no failure is the records' own
+if [ -n "$device" ]; then
+  timeout 170 "$build/tests/t640_faults" -dll_append "$plugin" $device -every 16 -mat_aijhybridgpu_report "$tmp/f.json" > "$tmp/out" 2>&1 && ok || bad "calls of the device and allocations made to fail, with a report"
+  if grep -q '"ended": "PetscFinalize"' "$tmp/f.json"; then ok; else bad "the report of a run of many failures"; fi
+fi
+
+# files that cannot be written: at the beginning an error, at the end another place
+for f in "$tmp/nowhere/r.html" "$tmp" "$tmp/r.txt"; do
+  timeout 60 $run "$f" > "$tmp/out" 2>&1
+  if [ $? != 0 ] && grep -q -e "-mat_aijhybridgpu_report.*$f" "$tmp/out"; then ok; else bad "a file that cannot be written is told of at the beginning: $f"; fi
+done
+mkdir "$tmp/gone" "$tmp/spare"
+if TMPDIR="$tmp/spare" timeout 60 $run "$tmp/gone/r.html" -end folder -folder "$tmp/gone" > "$tmp/out" 2>&1; then ok; else bad "a program whose report has lost its folder ends as it would without"; fi
+kept=$(sed -n 's/.*cannot write.*: the report is in \(.*\)/\1/p' "$tmp/out")
+if [ -n "$kept" ]; then holds "the report that lost its folder" "$kept" 1 host; else bad "where the report went that lost its folder"; fi
+timeout 60 "$ending" -dll_append "$plugin" -mat_type aij -mat_aijhybridgpu_report "$tmp/none.html" > "$tmp/out" 2>&1
+if grep -q 'No matrix of the type was used' "$tmp/none.html"; then ok; else bad "a program without matrices of the type"; fi
+
+# a browser: nothing is wider than the screen
+browser=$(command -v chromium || command -v google-chrome || command -v chromium-browser || true)
+if [ -z "$browser" ]; then
+  echo "SKIPPED: the page in a browser: there is no chromium"
+  skipped=$((skipped + 1))
+else
+  shots=${SHOTS:-$tmp}
+  mkdir -p "$shots"
+  for width in 360 1600; do
+    # headless windows are 500 wide at least: a frame is as wide as the screen to be tried
+    printf '<iframe id=f src="solve.html" style="width:%dpx;height:900px;border:0"></iframe><script>onload=()=>{const d=document.getElementById("f").contentDocument.documentElement;document.title="width "+d.scrollWidth}</script>' $width > "$tmp/frame.html"
+    timeout 120 "$browser" --headless=new --no-sandbox --disable-gpu --hide-scrollbars --allow-file-access-from-files --user-data-dir="$tmp/browser" --dump-dom "file://$tmp/frame.html" > "$tmp/out" 2>&1
+    if grep -q "<title>width $width</title>" "$tmp/out"; then ok; else bad "the page fits a screen of $width pixels"; fi
+    for scheme in 0 1; do # dark, light
+      timeout 120 "$browser" --headless=new --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir="$tmp/browser" --blink-settings=preferredColorScheme=$scheme --window-size=$width,2400 --screenshot="$shots/$width-$scheme.png" "file://$tmp/solve.html" > "$tmp/out" 2>&1
+      [ -s "$shots/$width-$scheme.png" ] || bad "a picture of the page"
+    done
+    if cmp -s "$shots/$width-0.png" "$shots/$width-1.png"; then bad "the page has both colour schemes ($width)"; else ok; fi
+  done
+fi
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed = 0 ]
