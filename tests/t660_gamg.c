@@ -262,7 +262,8 @@ int main(int argc, char **argv)
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCall(Begin(&only, &few));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-  for (PetscInt k = 0; k < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(Problems); k++) {
+  if (PETSC_VERSION_LT(3, 21, 0)) MatTestSkipped++; /* whose rules are others: nothing is replaced there */
+  for (PetscInt k = 0; PETSC_VERSION_GE(3, 21, 0) && k < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(Problems); k++) {
     Mat S, A, H;
 
     if (only >= 0 ? k != only : few && k % 4) continue;
@@ -277,7 +278,7 @@ int main(int argc, char **argv)
     PetscCall(MatDestroy(&A));
     PetscCall(MatDestroy(&H));
   }
-  if (only < 0 && size == 1) PetscCall(TestOptions(few));
+  if (PETSC_VERSION_GE(3, 21, 0) && only < 0 && size == 1) PetscCall(TestOptions(few));
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());
   return code;
