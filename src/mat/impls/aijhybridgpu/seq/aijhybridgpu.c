@@ -629,7 +629,7 @@ static PetscErrorCode MatSeqAIJHybridGPUInstall(Mat B)
   }
   if (first) {
     PetscCall(HybFrameFind());
-    PetscCall(HybNarrowFind());
+    PetscCall(HybNarrowFind(B));
     HybGlueState.seq          = *B->ops;
     HybGlueState.captured_seq = PETSC_TRUE;
   }

@@ -241,8 +241,8 @@ static PetscErrorCode HybNarrowForget(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Called after HybFrameFind(), which knows how long a matrix's data are */
-PetscErrorCode HybNarrowFind(void)
+/* Called after HybFrameFind(), which knows how long a matrix's data are. What was found is told in A's name: in the class of matrices. */
+PetscErrorCode HybNarrowFind(Mat A)
 {
   PetscOptions   noinode = NULL;
   PetscBool      proven  = PETSC_FALSE;
@@ -261,7 +261,7 @@ PetscErrorCode HybNarrowFind(void)
   }
   HybNoInodeEnd(&noinode);
   PetscCall(ierr);
-  PetscCall(PetscInfo(NULL, narrow.known ? "A MATSEQAIJ can be made without loops over its rows\n" : "How a MATSEQAIJ could be made without loops over its rows is not known in this PETSc\n"));
+  PetscCall(PetscInfo(A, narrow.known ? "A MATSEQAIJ can be made without loops over its rows\n" : "How a MATSEQAIJ could be made without loops over its rows is not known in this PETSc\n"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

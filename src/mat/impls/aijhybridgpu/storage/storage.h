@@ -86,7 +86,7 @@ typedef struct {
   PetscInt  *diagonal; /* the diagonal's places, there, where HybNarrowTakesDiagonal() */
   PetscCount longest, nonempty;
 } HybRowLengths;
-PETSC_INTERN PetscErrorCode HybNarrowFind(void);
+PETSC_INTERN PetscErrorCode HybNarrowFind(Mat);
 PETSC_INTERN PetscBool      HybNarrowTakes(PetscInt m);
 PETSC_INTERN PetscBool      HybNarrowTakesDiagonal(void);
 /* *T = MatCreateSeqAIJWithArrays() round csr, on the host, no inodes looked for; NULL where its loops must run */
