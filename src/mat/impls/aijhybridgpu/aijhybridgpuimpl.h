@@ -12,13 +12,10 @@
 #include "../../process/process.h"
 #include "storage/storage.h"
 
-/* What a product's destroy function gets: the context, from 3.25 on its address, spelled void * again from 3.26 on */
+/* What a product's destroy function gets: the context, from 3.25 on its address, spelled void * too */
 #if PETSC_VERSION_LT(3, 25, 0)
   #define HYB_PRODUCT_CONTEXT(arg) (arg)
 typedef void HybProductCtxArg;
-#elif PETSC_VERSION_LT(3, 26, 0)
-  #define HYB_PRODUCT_CONTEXT(arg) (*(arg))
-typedef void *HybProductCtxArg;
 #else
   #define HYB_PRODUCT_CONTEXT(arg) (*(void **)(arg))
 typedef void HybProductCtxArg;

@@ -91,7 +91,12 @@ static PetscErrorCode HybComposedDestroy(void *ctx)
 }
 #else
   #define HybContainerSetDestroy PetscContainerSetCtxDestroy
-static PetscErrorCode HybComposedDestroy(PetscCtxRt ctx)
+  #if PETSC_VERSION_LT(3, 25, 0)
+typedef void **HybComposedArg;
+  #else
+typedef PetscCtxRt HybComposedArg;
+  #endif
+static PetscErrorCode HybComposedDestroy(HybComposedArg ctx)
 {
   return HybComposedFree(*(HybComposed **)ctx);
 }

@@ -28,7 +28,11 @@ static PetscErrorCode HybEstimateByKSP(PC pc, Mat A, KSP ksp, Vec b, Vec x, Pets
   PC          jacobi;
 
   PetscFunctionBegin;
+  #if PETSC_VERSION_LT(3, 23, 0)
+  PetscCall(KSPSetNoisy_Private(b));
+  #else
   PetscCall(KSPSetNoisy_Private(A, b));
+  #endif
   PetscCall(KSPSetNestLevel(ksp, pc->kspnestlevel));
   PetscCall(PCGetOptionsPrefix(pc, &prefix));
   PetscCall(KSPSetOptionsPrefix(ksp, prefix));
