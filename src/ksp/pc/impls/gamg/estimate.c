@@ -8,6 +8,9 @@
   Where more can play a role (options for this KSP, a null space, CG, a process that breaks down) and where n is
   small, PETSc's own KSP does it, with the same choices and under the same prefix as PETSc's code.
 
+  So it does where a step leaves hardly more than rounding of its vector: what comes behind differs from one order of
+  sums to another.
+
   The singular values are found by one-sided Jacobi rotations (M. R. Hestenes, Inversion of matrices by
   biorthogonalization and related results, J. SIAM 6, 1958), to a few units of the last place: the plugin links no
   LAPACK.
@@ -140,6 +143,20 @@ static void HybSingularValues(PetscInt m, PetscInt n, PetscScalar *H, PetscReal 
   }
 }
 
+/* Did a step leave of its vector hardly more than rounding? The steps behind it would be those of another vector than
+   PETSc's. */
+static PetscBool HybEstimateIsSpent(PetscInt steps, const PetscScalar *H)
+{
+  for (PetscInt k = 0; k < steps - 1; k++) {
+    const PetscScalar *h    = H + k * (steps + 1);
+    PetscReal          most = 0;
+
+    for (PetscInt l = 0; l <= k; l++) most = PetscMax(most, PetscAbsScalar(h[l]));
+    if (PetscAbsScalar(h[k + 1]) <= PETSC_SQRT_MACHINE_EPSILON * most) return PETSC_TRUE;
+  }
+  return PETSC_FALSE;
+}
+
 /* *found: the process was run to its end, and gave two numbers above 0 */
 static PetscErrorCode HybEstimateByArnoldi(Mat A, const HybExec *x, PetscReal *emin, PetscReal *emax, PetscBool *found)
 {
@@ -157,7 +174,7 @@ static PetscErrorCode HybEstimateByArnoldi(Mat A, const HybExec *x, PetscReal *e
   (void)HybArenaReset(&work);
   PetscCall(HybMatRestoreCSR(A, x, &csr));
   PetscCall(ierr);
-  if (done < ESTIMATE_STEPS) PetscFunctionReturn(PETSC_SUCCESS);
+  if (done < ESTIMATE_STEPS || HybEstimateIsSpent(ESTIMATE_STEPS, H)) PetscFunctionReturn(PETSC_SUCCESS);
   HybSingularValues(ESTIMATE_STEPS + 1, ESTIMATE_STEPS, H, emin, emax);
   *found = (PetscBool)(*emin > 0 && !PetscIsInfOrNanReal(*emin) && !PetscIsInfOrNanReal(*emax));
   PetscFunctionReturn(PETSC_SUCCESS);
