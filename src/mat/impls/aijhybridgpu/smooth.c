@@ -68,9 +68,9 @@ PetscErrorCode HybMatDiagonalZeros(Mat A, PetscBool *known, PetscCount *zeros)
   PetscCall(HybMatGetCSR(local, &x, PETSC_TRUE, &csr));
   PetscCall(HybArenaInit(&work, &x));
   ierr = HybDiagonalZerosIn(&x, &work, &csr, zeros);
-  PetscCall(HybArenaReset(&work));
-  PetscCall(ierr);
+  (void)HybArenaReset(&work);
   PetscCall(HybMatRestoreCSR(local, &x, &csr));
+  PetscCall(ierr);
   PetscCall(HybEventEnd(HYB_Op[HYB_OP_ZEROS], A, 0, 0, 0));
   *known = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -35,12 +35,15 @@ typedef struct {
 
 static PetscErrorCode HybChebyshevGet(KSP ksp, HybChebyshev **c)
 {
-  PetscContainer container;
-
   PetscFunctionBegin;
-  *c = NULL;
-  PetscCall(PetscObjectQuery((PetscObject)ksp, HYB_CHEBYSHEV_KEY, (PetscObject *)&container));
-  if (container) PetscCall(PetscContainerGetPointer(container, (void **)c));
+  PetscCall(HybContainerGet((PetscObject)ksp, HYB_CHEBYSHEV_KEY, c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybChebyshevFree(void *pointer)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscFree(pointer));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -183,20 +186,15 @@ static PetscErrorCode KSPSetUp_Chebyshev_Hyb(KSP ksp)
 
 static PetscErrorCode KSPDestroy_Chebyshev_Hyb(KSP ksp)
 {
-  HybChebyshev *c;
-
   PetscFunctionBegin;
-  PetscCall(HybChebyshevGet(ksp, &c));
   PetscCall(PetscObjectCompose((PetscObject)ksp, HYB_CHEBYSHEV_KEY, NULL));
-  PetscCall(PetscFree(c));
   PetscCall((*petsc.destroy)(ksp));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode KSPCreate_Chebyshev_Hyb(KSP ksp)
 {
-  HybChebyshev  *c;
-  PetscContainer container;
+  HybChebyshev *c;
 
   PetscFunctionBegin;
   PetscCall(KSPCreate_Chebyshev(ksp));
@@ -207,10 +205,7 @@ PetscErrorCode KSPCreate_Chebyshev_Hyb(KSP ksp)
   petsc.destroy        = ksp->ops->destroy;
   PetscCall(PetscNew(&c));
   c->noisy = PETSC_TRUE;
-  PetscCall(PetscContainerCreate(PETSC_COMM_SELF, &container));
-  PetscCall(PetscContainerSetPointer(container, c));
-  PetscCall(PetscObjectCompose((PetscObject)ksp, HYB_CHEBYSHEV_KEY, (PetscObject)container));
-  PetscCall(PetscContainerDestroy(&container));
+  PetscCall(HybContainerCompose((PetscObject)ksp, HYB_CHEBYSHEV_KEY, c, HybChebyshevFree));
   PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPChebyshevEstEigSetUseNoisy_C", KSPChebyshevEstEigSetUseNoisy_Hyb));
   ksp->ops->setup          = KSPSetUp_Chebyshev_Hyb;
   ksp->ops->setfromoptions = KSPSetFromOptions_Chebyshev_Hyb;

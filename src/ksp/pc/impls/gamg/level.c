@@ -115,6 +115,7 @@ static PetscErrorCode HybGAMGNear(PC pc, HybGAMG *h, PetscInt n)
 
     while (v < n && data[v] == 1.0) v++;
     if (v < n) src = data;
+    else h->b = NULL;
   } else if (h->b && h->near.exec.backend != h->exec.backend) {
     src  = h->b;
     from = &h->near.exec;

@@ -7,7 +7,7 @@
   (HybCSROps.rowlengths). So PETSc is told of one row, and what it would have found is put in:
 
     i[1] = nnz                            the arrays are those of one row, for this moment
-    PetscTrMalloc = Give                  passes on to the one before; MatCreateSeqAIJWithArrays() asks for one row, and
+    PetscTrMalloc = HybNarrowMalloc                  passes on to the one before; MatCreateSeqAIJWithArrays() asks for one row, and
                                           gets m times as much
     T = MatCreateSeqAIJWithArrays(1, n, i, j, a)
     PetscTrMalloc, i[1] back; T's layout of rows = one of m
