@@ -129,6 +129,8 @@ static const struct {
   {"pairs, two eigenvalues", ALL},
 };
 
+#define PAIRS 20 /* the last one */
+
 static PetscErrorCode Problem(PetscInt k, Mat *A)
 {
   PetscFunctionBeginUser;
@@ -293,6 +295,8 @@ int main(int argc, char **argv)
     PetscCall(Problem(k, &S));
     PetscCall(OfType(S, MATAIJ, &A));
     PetscCall(OfType(S, "aijhybridgpu", &H));
+    /* the estimate amplifies rounding there: both by the host's vectors, on a card too */
+    if (k == PAIRS) PetscCall(MatSetVecType(H, VECSTANDARD));
     PetscCall(Beside(A, H, "", Problems[k].way, LOOSE));
     PetscCall(Beside(A, H, "-pc_gamg_eigenvalues 0.1,2.2", Problems[k].way, TIGHT));
     PetscCall(Beside(A, H, "-pc_gamg_agg_nsmooths 0", Problems[k].way, TIGHT));
