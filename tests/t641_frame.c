@@ -216,7 +216,7 @@ static PetscErrorCode CheckSame(Mat A, Mat M, const Facts *f, const char *what)
   SAYS(flops == expectedflops, "counts of operations");
   if (f) {
     SAYS(longest == f->longest, "the longest row as it was made");
-    SAYS(flops == 2.0 * f->nnz - f->nonempty, "rows with entries as they were made");
+    SAYS(flops == PETSC_FLOPS_PER_OP * (2.0 * f->nnz - f->nonempty), "rows with entries as they were made");
   }
   PetscCall(MatGetInfo(A, MAT_LOCAL, &expectedinfo));
   PetscCall(MatGetInfo(M, MAT_LOCAL, &info));
