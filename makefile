@@ -62,6 +62,13 @@ checkdeps:
 	@conf/checkdeps
 	@conf/optionstable --check
 
+# how the sources look: .clang-format, and prose within 120 columns
+.PHONY: format checkformat
+format:
+	@conf/format
+checkformat:
+	@conf/format --check
+
 clean: clean-examples
 clean-examples:
 	@rm -f examples/solve examples/ptap examples/link
@@ -73,6 +80,7 @@ help:
 
 ## make                 the plugin, lib/libaijhybridgpu.so (and lib/cuda/libaijhybridgpu_cuda.so where nvcc is found)
 ## make checkdeps       the include rules between rooms
+## make format          lays the sources out by .clang-format, prose within 120 columns; make checkformat only looks
 ## make clean           removes build/, lib/ and the programs in examples/
 
 include $(wildcard conf/*.mk)

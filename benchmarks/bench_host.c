@@ -1,12 +1,13 @@
 /*
-  bench_host.c: the host's products against PETSc's own MATAIJ, in one process, in interleaved repetitions; medians of processor
-  time.
+  bench_host.c: the host's products against PETSc's own MATAIJ, in one process, in interleaved repetitions; medians of
+  processor time.
 
     bench_host [-case NAME,...] [-op aa,ptap] [-methods binned,...] [-algorithms sorted,...] [-reps 5] [-matrices DIR]
 
-  Cases are those of hostcases.h: stencils (5pt, 7pt, 9pt, 27pt), elasticity (27-point, block size 3), rmat, random, or the name of a file NAME.mtx.xz in DIR. For each
-  method a line: first call (symbolic and numeric), numeric alone, the peak of the arenas over 12 bytes a nonzero of C, counters. Every
-  result is compared with PETSc's before its time is printed.
+  Cases are those of hostcases.h: stencils (5pt, 7pt, 9pt, 27pt), elasticity (27-point, block size 3), rmat, random, or
+  the name of a file NAME.mtx.xz in DIR. For each method a line: first call (symbolic and numeric), numeric alone, the
+  peak of the arenas over 12 bytes a nonzero of C, counters. Every result is compared with PETSc's before its time is
+  printed.
 */
 #include <petscksp.h>
 #include "hostcases.h"
@@ -35,15 +36,18 @@ static PetscErrorCode Compare(const char *what, const HybCSR *C, Mat R)
 
   PetscFunctionBegin;
   PetscCall(View(R, &V));
-  /* PETSc's default PtAP keeps a larger pattern now and then: what is ours must be there, what is not must be zero there */
+  /* PETSc's default PtAP keeps a larger pattern now and then: what is ours must be there, what is not must be zero
+     there */
   for (PetscInt r = 0; r < V.m; r++) {
     PetscInt k = C->i[r];
 
     for (PetscInt l = V.i[r]; l < V.i[r + 1]; l++) {
       PetscScalar ours = 0;
 
-      if (k < C->i[r + 1] && C->j[k] == V.j[l]) ours = C->a[k++];
-      else extra++;
+      if (k < C->i[r + 1] && C->j[k] == V.j[l])
+        ours = C->a[k++];
+      else
+        extra++;
       worst = PetscMax(worst, PetscAbsScalar(ours - V.a[l]));
       size  = PetscMax(size, PetscAbsScalar(V.a[l]));
     }
@@ -80,13 +84,13 @@ static PetscErrorCode CountingFree(const HybExec *exec, HybMem mem, size_t bytes
 
 static PetscErrorCode Ours(PetscBool ptap, const char *method, PetscInt width, const HybCSR *A, const HybCSR *B, double *first, double *again, double *peak, char text[], size_t length, const char *what, Mat R)
 {
-  HybExec        exec = {&counting, NULL, HYB_MEM_HOST};
-  HybSpGEMM      mm;
-  HybPtAP        pp;
-  HybArena       out;
-  HybCSR         C;
-  HybCounters   *counters;
-  double         t0, t1, t2;
+  HybExec      exec = {&counting, NULL, HYB_MEM_HOST};
+  HybSpGEMM    mm;
+  HybPtAP      pp;
+  HybArena     out;
+  HybCSR       C;
+  HybCounters *counters;
+  double       t0, t1, t2;
 
   PetscFunctionBegin;
   counting       = HybBackendHost;
@@ -122,13 +126,15 @@ static PetscErrorCode Ours(PetscBool ptap, const char *method, PetscInt width, c
     counters = &mm.counters;
   }
   t1 = HostClock();
-  if (ptap) PetscCall(pp.method->numeric(&pp, A, B, &C));
-  else PetscCall(HybSpGEMMNumeric(&mm, A, B, &C));
-  t2 = HostClock();
+  if (ptap)
+    PetscCall(pp.method->numeric(&pp, A, B, &C));
+  else
+    PetscCall(HybSpGEMMNumeric(&mm, A, B, &C));
+  t2     = HostClock();
   *first = t1 - t0;
   *again = t2 - t1;
   /* per-row arrays apart: the offsets of C and the costs of the plan */
-  *peak  = ((double)most - (double)A->m * (sizeof(PetscCount) + sizeof(PetscInt))) / (12.0 * C.nnz);
+  *peak = ((double)most - (double)A->m * (sizeof(PetscCount) + sizeof(PetscInt))) / (12.0 * C.nnz);
   if (R) PetscCall(Compare(what, &C, R));
   text[0] = 0;
   if (!ptap && !strcmp(method, "auto")) snprintf(text, length, " =%s", mm.method->name);
@@ -137,14 +143,15 @@ static PetscErrorCode Ours(PetscBool ptap, const char *method, PetscInt width, c
     if (pp.method->destroy) PetscCall(pp.method->destroy(&pp));
     PetscCall(HybArenaReset(&pp.keep));
     PetscCall(HybArenaReset(&pp.work));
-  } else PetscCall(HybSpGEMMDestroy(&mm));
+  } else
+    PetscCall(HybSpGEMMDestroy(&mm));
   PetscCall(HybArenaReset(&out));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode Theirs(PetscBool ptap, const char *algorithm, Mat A, Mat B, double *first, double *again, Mat *R)
 {
-  double         t0, t1, t2;
+  double t0, t1, t2;
 
   PetscFunctionBegin;
   t0 = HostClock();
@@ -157,7 +164,7 @@ static PetscErrorCode Theirs(PetscBool ptap, const char *algorithm, Mat A, Mat B
   PetscCall(MatProductNumeric(*R));
   t1 = HostClock();
   PetscCall(MatProductNumeric(*R));
-  t2 = HostClock();
+  t2     = HostClock();
   *first = t1 - t0;
   *again = t2 - t1;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -187,7 +194,7 @@ static PetscErrorCode Race(const char *name, const char *op, Mat A, Mat B, Petsc
     PetscCall(MatDestroy(&R));
   }
   for (PetscInt k = 0; k < nalgs + nmethods; k++) {
-    const double f = HostMedian(first[k], reps), g = HostMedian(again[k], reps);
+    const double  f = HostMedian(first[k], reps), g = HostMedian(again[k], reps);
     static double basef, baseg;
 
     if (k == 0) basef = f, baseg = g;
@@ -239,7 +246,8 @@ static PetscErrorCode Body(void)
     PetscCall(HostCaseMat(&R, bs, &A));
     RefMatDestroy(&R);
     for (PetscInt o = 0; o < nops; o++) {
-      if (!strcmp(ops[o], "aa")) HybTestCall(Race(cases[c], "aa", A, A, nmethods, methods, nalgs, algs, width, reps));
+      if (!strcmp(ops[o], "aa"))
+        HybTestCall(Race(cases[c], "aa", A, A, nmethods, methods, nalgs, algs, width, reps));
       else if (!strcmp(ops[o], "ap") || !strcmp(ops[o], "ptap")) {
         PetscCall(HostProlongator(A, &P));
         HybTestCall(Race(cases[c], ops[o], A, P, nmethods, methods, nalgs, algs, width, reps));

@@ -1,17 +1,18 @@
 /*
-  bench_hostmat.c: what a PETSc user without a GPU sees of the type: MatMult, MatMultTranspose, A*A, P^T A P with GAMG's own prolongator (first call and again
-  with the same pattern) and the setup of GAMG, each beside MATAIJ in the same process, in interleaved repetitions; medians of processor time. Every result is
-  compared with MATAIJ's before its time is printed.
+  bench_hostmat.c: what a PETSc user without a GPU sees of the type: MatMult, MatMultTranspose, A*A, P^T A P with GAMG's
+  own prolongator (first call and again with the same pattern) and the setup of GAMG, each beside MATAIJ in the same
+  process, in interleaved repetitions; medians of processor time. Every result is compared with MATAIJ's before its time
+  is printed.
 
     make bench [MATRICES=DIR] [BENCH_ARGS="-only 27pt -reps 5"]
 
-  Runs with -dll_append .../libaijhybridgpu.so. One line a figure: matrix, nonzeros, operation, milliseconds of aij, milliseconds of the type, aij over type; with
+  Runs with -dll_append .../libaijhybridgpu.so. One line a figure: matrix, nonzeros, operation, milliseconds of aij,
+  milliseconds of the type, aij over type; with
   -csv FILE in that file too.
 */
 #include "hostcases.h"
 
 #define MAX_REPS 400
-
 
 static FILE *csv;
 
@@ -47,8 +48,10 @@ static PetscErrorCode MultOnce(Mat A[2], PetscBool transpose, PetscInt reps, dou
   Vec x, y[2];
 
   PetscFunctionBegin;
-  if (transpose) PetscCall(MatCreateVecs(A[0], &y[0], &x));
-  else PetscCall(MatCreateVecs(A[0], &x, &y[0]));
+  if (transpose)
+    PetscCall(MatCreateVecs(A[0], &y[0], &x));
+  else
+    PetscCall(MatCreateVecs(A[0], &x, &y[0]));
   PetscCall(VecDuplicate(y[0], &y[1]));
   PetscCall(VecSetRandom(x, NULL));
   for (PetscInt r = -2; r < reps; r++) { /* two runs are not counted: a plan is made there */
@@ -76,12 +79,16 @@ static PetscErrorCode ProductOnce(Mat A[2], Mat P[2], PetscInt reps, double firs
     for (int k = 0; k < 2; k++) {
       double begin = HostClock();
 
-      if (P) PetscCall(MatPtAP(A[k], P[k], MAT_INITIAL_MATRIX, PETSC_DEFAULT, &C[k]));
-      else PetscCall(MatMatMult(A[k], A[k], MAT_INITIAL_MATRIX, PETSC_DEFAULT, &C[k]));
+      if (P)
+        PetscCall(MatPtAP(A[k], P[k], MAT_INITIAL_MATRIX, PETSC_DEFAULT, &C[k]));
+      else
+        PetscCall(MatMatMult(A[k], A[k], MAT_INITIAL_MATRIX, PETSC_DEFAULT, &C[k]));
       first[k][r] = HostClock() - begin;
       begin       = HostClock();
-      if (P) PetscCall(MatPtAP(A[k], P[k], MAT_REUSE_MATRIX, PETSC_DEFAULT, &C[k]));
-      else PetscCall(MatMatMult(A[k], A[k], MAT_REUSE_MATRIX, PETSC_DEFAULT, &C[k]));
+      if (P)
+        PetscCall(MatPtAP(A[k], P[k], MAT_REUSE_MATRIX, PETSC_DEFAULT, &C[k]));
+      else
+        PetscCall(MatMatMult(A[k], A[k], MAT_REUSE_MATRIX, PETSC_DEFAULT, &C[k]));
       again[k][r] = HostClock() - begin;
     }
     PetscCall(MatCreateVecs(C[0], &x, &y[0]));
@@ -174,7 +181,24 @@ static PetscErrorCode Body(void)
   /* A: square it (boyd1's square has 8.7e9 nonzeros); G: symmetric and fit for multigrid */
   static const struct {
     const char *name, *operations;
-  } all[] = {{"5pt", "AG"}, {"7pt", "AG"}, {"9pt", "AG"}, {"27pt", "AG"}, {"elasticity", "AG"}, {"large-5pt", ""}, {"large-7pt", ""}, {"large-9pt", ""}, {"large-27pt", ""}, {"large-elasticity", ""}, {"rmat", "A"}, {"circuitscape_1m", "A"}, {"cnr-2000", "A"}, {"uk-2007-05_100000", "A"}, {"Cornell5", "A"}, {"boyd1", ""}};
+  } all[] = {
+    {"5pt",               "AG"},
+    {"7pt",               "AG"},
+    {"9pt",               "AG"},
+    {"27pt",              "AG"},
+    {"elasticity",        "AG"},
+    {"large-5pt",         ""  },
+    {"large-7pt",         ""  },
+    {"large-9pt",         ""  },
+    {"large-27pt",        ""  },
+    {"large-elasticity",  ""  },
+    {"rmat",              "A" },
+    {"circuitscape_1m",   "A" },
+    {"cnr-2000",          "A" },
+    {"uk-2007-05_100000", "A" },
+    {"Cornell5",          "A" },
+    {"boyd1",             ""  }
+  };
   char     only[64] = "", path[PETSC_MAX_PATH_LEN] = "";
   PetscInt reps = 3, bs;
   RefMat   R;

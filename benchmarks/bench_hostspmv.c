@@ -1,11 +1,11 @@
 /*
-  bench_hostspmv.c: the host's SpMV methods beside PETSc's MatMult with MATAIJ (inodes included), in one process, in interleaved repetitions;
-  medians of processor time. Every result is compared with PETSc's before its time is printed.
+  bench_hostspmv.c: the host's SpMV methods beside PETSc's MatMult with MATAIJ (inodes included), in one process, in
+  interleaved repetitions; medians of processor time. Every result is compared with PETSc's before its time is printed.
 
     make bench-spmv-host [BENCH_SPMV_HOST_ARGS="-reps 40 -only 27pt"] [MATRICES=DIR]
 
-  One line a matrix, as a table in Markdown: milliseconds of aij and of each method, how many times faster than aij each is, and
-  the bytes a second of the first method (values, columns, offsets, both vectors, counted once).
+  One line a matrix, as a table in Markdown: milliseconds of aij and of each method, how many times faster than aij each
+  is, and the bytes a second of the first method (values, columns, offsets, both vectors, counted once).
 */
 #include "hostcases.h"
 #include <aijhybridgpu/private/hybspmv.h>
@@ -76,10 +76,10 @@ static PetscErrorCode Measure(const char *name, RefMat *R, PetscInt bs, PetscInt
 
 static PetscErrorCode Body(void)
 {
-  static const char *const    all[] = {"5pt", "large-5pt", "7pt", "large-7pt", "9pt", "large-9pt", "27pt", "large-27pt", "elasticity", "large-elasticity", "power-law", "prolongator", "empty-rows", "boyd1", "hand_elasticity", "uk-2007-05_100000", "cnr-2000", "circuitscape_1m", "Cornell5", "G2_circuit"};
-  const HybSpMVMethod *const *table = HybTestExec()->backend->spmv;
+  static const char *const    all[]    = {"5pt", "large-5pt", "7pt", "large-7pt", "9pt", "large-9pt", "27pt", "large-27pt", "elasticity", "large-elasticity", "power-law", "prolongator", "empty-rows", "boyd1", "hand_elasticity", "uk-2007-05_100000", "cnr-2000", "circuitscape_1m", "Cornell5", "G2_circuit"};
+  const HybSpMVMethod *const *table    = HybTestExec()->backend->spmv;
   char                        only[64] = "";
-  PetscInt                    reps = 40, bs;
+  PetscInt                    reps     = 40, bs;
   RefMat                      R;
 
   PetscFunctionBegin;

@@ -1,18 +1,24 @@
 /*
-  bench_mat.c: what a PETSc user sees of a matrix type: MatMult, A*A first and again, KSP with GAMG (setup cold and warm, solves, setup again with new values), assembly from
-  coordinates and what a matrix made that way is used for, on stencils on an n^3 grid. Any type: -mat_type aijhybridgpu (with the plugin), aijcusparse, aij.
-  Every figure is checked against the same operation of MATAIJ through random vectors before it is printed.
+  bench_mat.c: what a PETSc user sees of a matrix type: MatMult, A*A first and again, KSP with GAMG (setup cold and
+  warm, solves, setup again with new values), assembly from coordinates and what a matrix made that way is used for, on
+  stencils on an n^3 grid. Any type: -mat_type aijhybridgpu (with the plugin), aijcusparse, aij. Every figure is checked
+  against the same operation of MATAIJ through random vectors before it is printed.
 
-    [mpiexec -n RANKS] bench_mat -points 7|27 -n 96 -mat_type TYPE [-ops mult,reassemble,assembly,aa,gamg,ptap] [-repeat 10] [-ksp_rtol 1e-5]
+    [mpiexec -n RANKS] bench_mat -points 7|27 -n 96 -mat_type TYPE [-ops mult,reassemble,assembly,aa,gamg,ptap] [-repeat
+    10] [-ksp_rtol 1e-5]
 
-  On several processes the rows are dealt out in slabs, every process waits for the others before a clock is read, and a figure's remarks say what crossed the bus, all
-  processes together: what PETSc and the type log of it, which pages of managed memory that move by faults are not. reassemble and assembly are for one process.
+  On several processes the rows are dealt out in slabs, every process waits for the others before a clock is read, and a
+  figure's remarks say what crossed the bus, all processes together: what PETSc and the type log of it, which pages of
+  managed memory that move by faults are not. reassemble and assembly are for one process.
 
-  reassemble is a product with a vector after the host has written new values of the same pattern, which cross the bus first; and what a page-locked copy of as many takes. assembly makes another matrix by
-  MatSetPreallocationCOO() and MatSetValuesCOO(), values where the type's vectors are: its first product with a vector, operations on its values, copies and conversions. ptap is
-  the product of A with the finest prolongator of GAMG. The solves stop at PETSc's own default tolerance unless -ksp_rtol says otherwise.
+  reassemble is a product with a vector after the host has written new values of the same pattern, which cross the bus
+  first; and what a page-locked copy of as many takes. assembly makes another matrix by MatSetPreallocationCOO() and
+  MatSetValuesCOO(), values where the type's vectors are: its first product with a vector, operations on its values,
+  copies and conversions. ptap is the product of A with the finest prolongator of GAMG. The solves stop at PETSc's own
+  default tolerance unless -ksp_rtol says otherwise.
 
-  Output: one line a figure, tab-separated: points, n, type, operation, milliseconds (minimum over the repeats, the median for GAMG's setup again, or the one first call), remarks.
+  Output: one line a figure, tab-separated: points, n, type, operation, milliseconds (minimum over the repeats, the
+  median for GAMG's setup again, or the one first call), remarks.
 */
 #include <petscksp.h>
 #include <petsctime.h>
@@ -405,9 +411,11 @@ static PetscErrorCode Assembly(Mat A0, Vec x, Vec y)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* New values of the same pattern by the host, as at each step of many programs: what the next product costs. Beside it, in turn with it, what it costs to send as many values of
-   page-locked memory that the host has just written: no way over the bus is faster. A type may move values that are sent again and again to memory of its own, which the array's address tells: the figure
-   is of the products after that, those before and the one that it happened in are in the remarks. */
+/* New values of the same pattern by the host, as at each step of many programs: what the next product costs. Beside it,
+   in turn with it, what it costs to send as many values of page-locked memory that the host has just written: no way
+   over the bus is faster. A type may move values that are sent again and again to memory of its own, which the array's
+   address tells: the figure is of the products after that, those before and the one that it happened in are in the
+   remarks. */
 static PetscErrorCode Reassemble(Mat A, Mat A0, Vec x, Vec y, PetscCount nnz)
 {
   PetscLogDouble     seconds, best = 1e9, before = 0, move = 0, last = 0, copy = 1e9;
@@ -557,7 +565,8 @@ static PetscErrorCode MultigridAgain(KSP ksp, Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* CG with GAMG: the process's first setup, two solves, another KSP's setup and solve on the same matrix ("warm"), setup again; the product with its finest prolongator */
+/* CG with GAMG: the process's first setup, two solves, another KSP's setup and solve on the same matrix ("warm"), setup
+   again; the product with its finest prolongator */
 static PetscErrorCode Multigrid(Mat A, Mat A0, Vec x, Vec y, PetscBool ptap)
 {
   KSP            ksp;
@@ -581,7 +590,9 @@ static PetscErrorCode Multigrid(Mat A, Mat A0, Vec x, Vec y, PetscBool ptap)
       PetscCall(KSPGetIterationNumber(ksp, &its));
       PetscCall(PetscSNPrintf(text, sizeof(text), "%d iterations to %g", (int)its, (double)rtol));
       PetscCall(BusSince(1, text, sizeof(text)));
-      PetscCall(Report(warm ? (k ? "second solve warm" : "first solve warm") : k ? "second solve" : "first solve", best, text));
+      PetscCall(Report(warm ? (k ? "second solve warm" : "first solve warm") : k ? "second solve"
+                                                                                 : "first solve",
+                       best, text));
     }
     PetscCall(CheckSolve(A0, x, y, rtol));
     if (!warm) PetscCall(KSPDestroy(&ksp));

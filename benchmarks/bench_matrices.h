@@ -1,5 +1,6 @@
 /*
-  bench_matrices.h: the matrices of bench_spmv.c and bench_spgemm.c, on the host: stencils, linear elasticity on structured and on renumbered meshes, aggregates, Matrix Market files.
+  bench_matrices.h: the matrices of bench_spmv.c and bench_spgemm.c, on the host: stencils, linear elasticity on
+  structured and on renumbered meshes, aggregates, Matrix Market files.
 */
 #ifndef BENCH_MATRICES_H
 #define BENCH_MATRICES_H
@@ -73,7 +74,8 @@ static inline int CompareInt(const void *a, const void *b)
   return x < y ? -1 : x > y;
 }
 
-/* what finite element packages number an unstructured mesh by: from point 0, neighbours after neighbours, by their degree, those alike in random order (key); backwards at the end */
+/* what finite element packages number an unstructured mesh by: from point 0, neighbours after neighbours, by their
+   degree, those alike in random order (key); backwards at the end */
 static inline void CuthillMcKee(const HybCSR *S, const PetscInt *key, PetscInt *order)
 {
   unsigned char *seen = (unsigned char *)calloc((size_t)S->m, 1);
@@ -110,14 +112,15 @@ static inline void CuthillMcKee(const HybCSR *S, const PetscInt *key, PetscInt *
   free(seen);
 }
 
-/* three unknowns at each point of an n^3 grid, 27 neighbours; window > 1: points are renumbered at random within windows of that many, as a mesh generator's
-   numbering that keeps neighbours near but in no order; -1: by reverse Cuthill-McKee, with alike points in random order */
+/* three unknowns at each point of an n^3 grid, 27 neighbours; window > 1: points are renumbered at random within
+   windows of that many, as a mesh generator's numbering that keeps neighbours near but in no order; -1: by reverse
+   Cuthill-McKee, with alike points in random order */
 static inline PetscErrorCode Elasticity(PetscInt n, PetscInt window, HybCSR *A)
 {
-  const PetscInt points = n * n * n;
+  const PetscInt points   = n * n * n;
   PetscInt      *newpoint = (PetscInt *)malloc((size_t)points * sizeof(PetscInt)), *oldpoint = (PetscInt *)malloc((size_t)points * sizeof(PetscInt));
-  PetscCount     nnz = 0;
-  unsigned       seed = 12345;
+  PetscCount     nnz    = 0;
+  unsigned       seed   = 12345;
   PetscBool      levels = (PetscBool)(window < 0);
   HybCSR         S;
 
@@ -168,7 +171,8 @@ static inline PetscErrorCode Elasticity(PetscInt n, PetscInt window, HybCSR *A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* T(r, g) = 1 where r belongs to aggregate g: a row none of whose neighbours has an aggregate founds one with them, the others join a neighbour's */
+/* T(r, g) = 1 where r belongs to aggregate g: a row none of whose neighbours has an aggregate founds one with them, the
+   others join a neighbour's */
 static inline PetscErrorCode Aggregates(const HybCSR *A, HybCSR *T)
 {
   PetscInt *of = (PetscInt *)malloc(((size_t)A->m + 1) * sizeof(PetscInt)), n = 0;
@@ -194,7 +198,8 @@ static inline PetscErrorCode Aggregates(const HybCSR *A, HybCSR *T)
   PetscCall(HostCSR(A->m, n, A->m, T));
   for (PetscInt r = 0; r < A->m; r++) {
     T->i[r] = r;
-    T->j[r] = of[r] >= 0 ? of[r] : of[r] < -1 ? -2 - of[r] : 0;
+    T->j[r] = of[r] >= 0 ? of[r] : of[r] < -1 ? -2 - of[r]
+                                              : 0;
     T->a[r] = Value(r);
   }
   T->i[A->m] = A->m;
@@ -246,17 +251,19 @@ static inline PetscErrorCode ReadMatrixMarket(const char *name, HybCSR *A, Petsc
     c = strtol(p, &p, 10);
     if (strcmp(kind, "pattern")) v = strtod(p, &p);
     PetscCheck(r >= 1 && r <= m && c >= 1 && c <= n, PETSC_COMM_SELF, PETSC_ERR_FILE_UNEXPECTED, "%s: entry %ld is outside the matrix", path, k + 1);
-    ci[nnz] = (PetscInt)(r - 1);
-    cj[nnz] = (PetscInt)(c - 1);
+    ci[nnz]   = (PetscInt)(r - 1);
+    cj[nnz]   = (PetscInt)(c - 1);
     cv[nnz++] = v;
     if (strcmp(symmetry, "general") && r != c) {
-      ci[nnz] = (PetscInt)(c - 1);
-      cj[nnz] = (PetscInt)(r - 1);
+      ci[nnz]   = (PetscInt)(c - 1);
+      cj[nnz]   = (PetscInt)(r - 1);
       cv[nnz++] = v;
     }
   }
-  if (piped) pclose(f);
-  else fclose(f);
+  if (piped)
+    pclose(f);
+  else
+    fclose(f);
   /* by columns, then by rows, stable: rows come out sorted */
   {
     PetscInt   *start = (PetscInt *)calloc((size_t)PetscMax(m, n) + 2, sizeof(PetscInt));

@@ -1,8 +1,10 @@
 /*
-  bench_profile.h: where the time of a call goes, gathered by the fault hook, which the device library asks before each allocation, CUDA call and launch.
+  bench_profile.h: where the time of a call goes, gathered by the fault hook, which the device library asks before each
+  allocation, CUDA call and launch.
 
-  -profile 1: the time between any two of these is charged to the first of them: what the host waits for and where. -profile 2 waits for the stream at each: what the
-  device does, the way to and from it included (about 10 us a call). A program includes this after its `dev` and gives Charge as HybServices.fault.
+  -profile 1: the time between any two of these is charged to the first of them: what the host waits for and where.
+  -profile 2 waits for the stream at each: what the device does, the way to and from it included (about 10 us a call). A
+  program includes this after its `dev` and gives Charge as HybServices.fault.
 */
 #ifndef AIJHYBRIDGPU_BENCH_PROFILE_H
 #define AIJHYBRIDGPU_BENCH_PROFILE_H
@@ -28,7 +30,7 @@ static int Charge(const char *what)
   if (profile > 1) (void)dev.backend->sync(&dev);
   (void)PetscTime(&now);
   if (current >= 0) charged[current].seconds += (double)now - since;
-  for (k = 0; k < nprofile && strncmp(charged[k].what, what, sizeof(charged[k].what) - 1); k++) { }
+  for (k = 0; k < nprofile && strncmp(charged[k].what, what, sizeof(charged[k].what) - 1); k++) {}
   if (k == nprofile && nprofile < PROFILE_MAX) {
     snprintf(charged[k].what, sizeof(charged[k].what), "%s", what);
     charged[k].seconds = 0;

@@ -1,22 +1,28 @@
 /*
-  bench_spgemm.c: C = A*B as a bare call, CSR arrays in device memory to CSR arrays in device memory, all allocations, frees and the sorting of the output
-  inside the time, the backend's caching pool warm.
+  bench_spgemm.c: C = A*B as a bare call, CSR arrays in device memory to CSR arrays in device memory, all allocations,
+  frees and the sorting of the output inside the time, the backend's caching pool warm.
 
-    bench_spgemm [-backend host|/abs/libaijhybridgpu_cuda.so] [-methods auto,shape,hash] [-only NAME,NAME] [-matrices DIR] [-scale S] [-repeat N] [-check 0|1] [-tsv FILE] [-profile 0|1|2]
+    bench_spgemm [-backend host|/abs/libaijhybridgpu_cuda.so] [-methods auto,shape,hash] [-only NAME,NAME] [-matrices
+    DIR] [-scale S] [-repeat N] [-check 0|1] [-tsv FILE] [-profile 0|1|2]
 
-  Stencils, the lattice, elasticity (three unknowns at each of 40^3 points; "scattered": numbered at random within windows of 2000) and the Galerkin pieces are generated; other matrices are read from DIR as NAME.mtx or NAME.mtx.xz and skipped, with a line, where they are
-  missing. -scale divides the extents of the generated grids (for a slow backend). Every result is checked before its time is printed: the pattern entry by entry
-  and the values against the host's method, once for each matrix and method; a wrong one is reported and makes the exit code 1.
+  Stencils, the lattice, elasticity (three unknowns at each of 40^3 points; "scattered": numbered at random within
+  windows of 2000) and the Galerkin pieces are generated; other matrices are read from DIR as NAME.mtx or NAME.mtx.xz
+  and skipped, with a line, where they are missing. -scale divides the extents of the generated grids (for a slow
+  backend). Every result is checked before its time is printed: the pattern entry by entry and the values against the
+  host's method, once for each matrix and method; a wrong one is reported and makes the exit code 1.
 
-  Columns: first = a whole first product (symbolic, numeric, destruction of plan and C); symbolic = its symbolic part (methods that fill values on the way do it
-  here); again = a numeric phase of a standing plan; GFLOP/s = 2*products/first; best = the best code known for this matrix on an H200, measured with its
-  allocations; ratio = first/best; memory = peak of what the product held, C included, over 12 bytes times nnz(C).
+  Columns: first = a whole first product (symbolic, numeric, destruction of plan and C); symbolic = its symbolic part
+  (methods that fill values on the way do it here); again = a numeric phase of a standing plan; GFLOP/s =
+  2*products/first; best = the best code known for this matrix on an H200, measured with its allocations; ratio =
+  first/best; memory = peak of what the product held, C included, over 12 bytes times nnz(C).
 
-  Galerkin products C = P^T A P by hybproduct.h: P is smoothed from boxes of 3^3 points ("boxes") or from aggregates around a random maximal independent set of
-  points two apart ("mis", as PCGAMG makes them). first = symbolic and numeric phase and destruction, symbolic and again = its parts; memory beside C as above.
+  Galerkin products C = P^T A P by hybproduct.h: P is smoothed from boxes of 3^3 points ("boxes") or from aggregates
+  around a random maximal independent set of points two apart ("mis", as PCGAMG makes them). first = symbolic and
+  numeric phase and destruction, symbolic and again = its parts; memory beside C as above.
 
-  -profile 1 adds a product in which the time between any two CUDA calls or launches is charged to the first of them: what the host waits for and where. -profile 2
-  does so with the stream idle at each call: what the device does, the way to and from it included (about 10 us a call).
+  -profile 1 adds a product in which the time between any two CUDA calls or launches is charged to the first of them:
+  what the host waits for and where. -profile 2 does so with the stream idle at each call: what the device does, the way
+  to and from it included (about 10 us a call).
 */
 #include <aijhybridgpu/private/hybproduct.h>
 #include <petsctime.h>
@@ -29,8 +35,25 @@ typedef struct {
 } Known;
 
 static const Known known[] = {
-  {"7-pt 128^3", 3.96},      {"27-pt 80^3", 4.61},     {"9-pt 1000^2", 1.90},     {"5-pt 1500^2", 1.04},  {"lattice 8^4", 1.37},    {"cnr-2000", 3.89},       {"uk-2007-05_100000", 14.6}, {"email-Enron", 3.20},   {"circuitscape_1m", 0.53},
-  {"Cornell5", 9.41},        {"m133-b3", 0.26},        {"cage11", 0.46},          {"hand_elasticity", 0.72}, {"wiki-Vote", 0.61},   {"rail_79841", 0.23},     {"7-pt 128^3 A*P", 1.13}, {"7-pt 128^3 R*A", 1.29},    {"27-pt 96^3 A*P", 3.07}, {"27-pt 96^3 R*A", 2.00},
+  {"7-pt 128^3",        3.96},
+  {"27-pt 80^3",        4.61},
+  {"9-pt 1000^2",       1.90},
+  {"5-pt 1500^2",       1.04},
+  {"lattice 8^4",       1.37},
+  {"cnr-2000",          3.89},
+  {"uk-2007-05_100000", 14.6},
+  {"email-Enron",       3.20},
+  {"circuitscape_1m",   0.53},
+  {"Cornell5",          9.41},
+  {"m133-b3",           0.26},
+  {"cage11",            0.46},
+  {"hand_elasticity",   0.72},
+  {"wiki-Vote",         0.61},
+  {"rail_79841",        0.23},
+  {"7-pt 128^3 A*P",    1.13},
+  {"7-pt 128^3 R*A",    1.29},
+  {"27-pt 96^3 A*P",    3.07},
+  {"27-pt 96^3 R*A",    2.00},
 };
 
 static HybExec   dev, host;
@@ -87,10 +110,11 @@ static PetscErrorCode Upload(const HybCSR *A, HybCSR *D)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the Wilson operator's hopping term on an L^4 periodic lattice: 4 spins and 3 colours, 39 entries a row in 3 x 3 blocks */
+/* the Wilson operator's hopping term on an L^4 periodic lattice: 4 spins and 3 colours, 39 entries a row in 3 x 3
+   blocks */
 static PetscErrorCode Lattice(PetscInt L, HybCSR *A)
 {
-  const PetscInt sites = L * L * L * L;
+  const PetscInt sites     = L * L * L * L;
   PetscInt       stride[4] = {1, L, L * L, L * L * L};
 
   PetscFunctionBegin;
@@ -99,7 +123,7 @@ static PetscErrorCode Lattice(PetscInt L, HybCSR *A)
     for (PetscInt spin = 0; spin < 4; spin++) {
       for (PetscInt colour = 0; colour < 3; colour++) {
         const PetscInt row = 12 * site + 3 * spin + colour;
-        PetscInt       n = 39 * row;
+        PetscInt       n   = 39 * row;
 
         A->i[row] = n;
         for (int d = 0; d < 4; d++) {
@@ -178,7 +202,10 @@ static PetscErrorCode Compare(const HybCSR *D, const HybCSR *H, char text[], siz
   buffer = malloc(piece);
   PetscCheck(buffer, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory to compare results");
   for (int which = 0; which < 3 && *same; which++) {
-    const char  *d = which == 0 ? (const char *)D->i : which == 1 ? (const char *)D->j : (const char *)D->a, *h = which == 0 ? (const char *)H->i : which == 1 ? (const char *)H->j : (const char *)H->a;
+    const char *d      = which == 0 ? (const char *)D->i : which == 1 ? (const char *)D->j
+                                                                      : (const char *)D->a,
+               *h      = which == 0 ? (const char *)H->i : which == 1 ? (const char *)H->j
+                                                                      : (const char *)H->a;
     const size_t bytes = which == 0 ? ((size_t)D->m + 1) * sizeof(PetscInt) : (size_t)D->nnz * (which == 1 ? sizeof(PetscInt) : sizeof(HybScalar));
 
     for (size_t at = 0; at < bytes && *same; at += piece) {
@@ -205,8 +232,10 @@ static PetscErrorCode Compare(const HybCSR *D, const HybCSR *H, char text[], siz
         const size_t size = which < 2 ? sizeof(PetscInt) : sizeof(HybScalar);
 
         while (!memcmp((char *)buffer + k * size, h + at + k * size, size)) k++;
-        if (which < 2) snprintf(text, length, "%s[%zu] is %lld, expected %lld", which ? "j" : "i", at / size + k, (long long)((PetscInt *)buffer)[k], (long long)((const PetscInt *)(h + at))[k]);
-        else snprintf(text, length, "a[%zu] is %.17g, expected %.17g", at / size + k, (double)PetscRealPart(((HybScalar *)buffer)[k]), (double)PetscRealPart(((const HybScalar *)(h + at))[k]));
+        if (which < 2)
+          snprintf(text, length, "%s[%zu] is %lld, expected %lld", which ? "j" : "i", at / size + k, (long long)((PetscInt *)buffer)[k], (long long)((const PetscInt *)(h + at))[k]);
+        else
+          snprintf(text, length, "a[%zu] is %.17g, expected %.17g", at / size + k, (double)PetscRealPart(((HybScalar *)buffer)[k]), (double)PetscRealPart(((const HybScalar *)(h + at))[k]));
         *same = PETSC_FALSE;
       }
     }
@@ -235,24 +264,26 @@ static PetscErrorCode Product(const char *name, const HybCSR *A, const HybCSR *B
   memset(&H, 0, sizeof(H));
   if (check) PetscCall(HostProduct(A, B, &H));
   PetscCall(Upload(A, &DA));
-  if (A == B) DB = DA;
-  else PetscCall(Upload(B, &DB));
+  if (A == B)
+    DB = DA;
+  else
+    PetscCall(Upload(B, &DB));
   for (PetscInt q = 0; q < nmethods; q++) {
-    double       first[64], symbolic[64], again[64], t0 = 0, t1 = 0, t2 = 0, best = Best(name);
-    HybArena     out;
-    HybSpGEMM    mm;
-    char         text[256] = "not checked";
-    size_t       peak = 0;
-    PetscBool    same = PETSC_TRUE;
-    PetscErrorCode ierr = PETSC_SUCCESS;
-    double       products = 0, nnz = 0;
-    const char  *ran = "";
+    double         first[64], symbolic[64], again[64], t0 = 0, t1 = 0, t2 = 0, best = Best(name);
+    HybArena       out;
+    HybSpGEMM      mm;
+    char           text[256] = "not checked";
+    size_t         peak      = 0;
+    PetscBool      same      = PETSC_TRUE;
+    PetscErrorCode ierr      = PETSC_SUCCESS;
+    double         products = 0, nnz = 0;
+    const char    *ran = "";
 
     if (!Multiplies(methods[q])) continue;
     for (PetscInt k = 0; k < repeat + 1; k++) {
       const PetscInt s = PetscMax(0, k - 1); /* the first time warms the pool */
 
-      const size_t   before = heldnow;
+      const size_t before = heldnow;
 
       PetscCall(HybArenaInit(&out, &dev));
       heldpeak = heldnow;
@@ -335,7 +366,7 @@ static PetscErrorCode Product(const char *name, const HybCSR *A, const HybCSR *B
 
 static PetscBool Wanted(const char *name)
 {
-  char        list[1024], *p, *rest = list;
+  char list[1024], *p, *rest = list;
 
   if (!only[0]) return PETSC_TRUE;
   strncpy(list, only, sizeof(list) - 1);
@@ -352,8 +383,10 @@ static PetscErrorCode Squared(const char *name, int points, PetscInt nx, PetscIn
 
   PetscFunctionBegin;
   if (!Wanted(name)) PetscFunctionReturn(PETSC_SUCCESS);
-  if (points) PetscCall(Stencil(points, PetscMax(3, nx / scale), PetscMax(3, ny / scale), nz > 1 ? PetscMax(3, nz / scale) : 1, &A));
-  else PetscCall(Lattice(PetscMax(3, nx / scale), &A));
+  if (points)
+    PetscCall(Stencil(points, PetscMax(3, nx / scale), PetscMax(3, ny / scale), nz > 1 ? PetscMax(3, nz / scale) : 1, &A));
+  else
+    PetscCall(Lattice(PetscMax(3, nx / scale), &A));
   PetscCall(Product(name, &A, &A));
   PetscCall(HybArenaReset(&hostkeep));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -464,7 +497,8 @@ static PetscErrorCode TripleProduct(const char *name, const HybCSR *A, const Hyb
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the tentative prolongator of aggregates: boxes of 3^3 grid points, or the neighbours of points at least three steps from each other, met in random order */
+/* the tentative prolongator of aggregates: boxes of 3^3 grid points, or the neighbours of points at least three steps
+   from each other, met in random order */
 static PetscErrorCode Tentative(const HybCSR *A, PetscInt n, PetscBool boxes, HybCSR *T)
 {
   PetscInt *aggregate, c = (n + 2) / 3, coarse = 0;
@@ -582,17 +616,19 @@ static PetscErrorCode FromFile(const char *name)
   PetscFunctionBegin;
   if (!Wanted(name)) PetscFunctionReturn(PETSC_SUCCESS);
   if (matrices[0]) PetscCall(ReadMatrixMarket(name, &A, &found));
-  if (!found) printf("%-20s skipped: not in %s\n", name, matrices[0] ? matrices : "any folder (-matrices DIR)");
-  else PetscCall(Product(name, &A, &A));
+  if (!found)
+    printf("%-20s skipped: not in %s\n", name, matrices[0] ? matrices : "any folder (-matrices DIR)");
+  else
+    PetscCall(Product(name, &A, &A));
   PetscCall(HybArenaReset(&hostkeep));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode Run(void)
 {
-  static const char *const files[] = {"cnr-2000", "uk-2007-05_100000", "email-Enron", "circuitscape_1m", "Cornell5", "m133-b3", "cage11", "hand_elasticity", "wiki-Vote", "rail_79841"};
-  char        backend[PETSC_MAX_PATH_LEN] = "host", message[1024] = "", list[256] = "auto", table[PETSC_MAX_PATH_LEN] = "", *p, *rest = list;
-  HybServices services;
+  static const char *const files[]                     = {"cnr-2000", "uk-2007-05_100000", "email-Enron", "circuitscape_1m", "Cornell5", "m133-b3", "cage11", "hand_elasticity", "wiki-Vote", "rail_79841"};
+  char                     backend[PETSC_MAX_PATH_LEN] = "host", message[1024] = "", list[256] = "auto", table[PETSC_MAX_PATH_LEN] = "", *p, *rest = list;
+  HybServices              services;
 
   PetscFunctionBegin;
   PetscCall(HybTuningRead());

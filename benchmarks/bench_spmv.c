@@ -1,24 +1,32 @@
 /*
-  bench_spmv.c: products with a vector, transposes and operations on values, on CSR arrays in device memory, each checked before its time is printed.
+  bench_spmv.c: products with a vector, transposes and operations on values, on CSR arrays in device memory, each
+  checked before its time is printed.
 
-    bench_spmv [-backend host|/abs/libaijhybridgpu_cuda.so] [-methods shape,block,rowgroup,segsum] [-parts spmv,transpose,values,levels] [-only NAME,NAME]
+    bench_spmv [-backend host|/abs/libaijhybridgpu_cuda.so] [-methods shape,block,rowgroup,segsum] [-parts
+    spmv,transpose,values,levels] [-only NAME,NAME]
                [-matrices DIR] [-scale S] [-repeat N] [-cusparse PATH|none] [-copy GB/s] [-tsv FILE]
 
-  levels: the prolongators, their transposes and the coarse operators of smoothed aggregation on 7-point grids, level by level: what an algebraic multigrid multiplies with.
+  levels: the prolongators, their transposes and the coarse operators of smoothed aggregation on 7-point grids, level by
+  level: what an algebraic multigrid multiplies with.
 
-  Stencils and elasticity are generated; other matrices are read from DIR as NAME.mtx or NAME.mtx.xz and skipped, with a line, where they are missing.
-  A method, or a transpose in -transposes transpose,transpose@..., may be followed by options of the plugin for its lines alone: segsum@segsum_threads=256+segsum_items=5 runs as with -mat_aijhybridgpu_segsum_threads 256 and so on.
-  The method "once" is auto for a matrix that is multiplied once, its longest row known, as a first MatMult() of a large matrix goes.
-  -levels N,N: the grids of levels. -scale divides the extents of the generated grids (for a slow backend). A method that does not take a matrix is left out of its lines.
+  Stencils and elasticity are generated; other matrices are read from DIR as NAME.mtx or NAME.mtx.xz and skipped, with a
+  line, where they are missing. A method, or a transpose in -transposes transpose,transpose@..., may be followed by
+  options of the plugin for its lines alone: segsum@segsum_threads=256+segsum_items=5 runs as with
+  -mat_aijhybridgpu_segsum_threads 256 and so on. The method "once" is auto for a matrix that is multiplied once, its
+  longest row known, as a first MatMult() of a large matrix goes.
+  -levels N,N: the grids of levels. -scale divides the extents of the generated grids (for a slow backend). A method
+  that does not take a matrix is left out of its lines.
 
-  Products: z = A x is compared with the host's sums entry by entry (relative to the sum of magnitudes), so are y + A x and y - A x in place, and a second z = A x must
-  have the same bits. Times are medians of N batches; a batch is as many calls, one behind the other, as take some milliseconds, so what is measured is
-  the device and not the way to it. GB/s are CSR's: 12 bytes a nonzero, 12 a row and 8 a column, whatever a method really moves, so methods can be compared; "copy" is their
-  share of what a plain copy reaches on the card (-copy, 4290 GB/s on an H200). setup = the plan; first = plan and first call together.
+  Products: z = A x is compared with the host's sums entry by entry (relative to the sum of magnitudes), so are y + A x
+  and y - A x in place, and a second z = A x must have the same bits. Times are medians of N batches; a batch is as many
+  calls, one behind the other, as take some milliseconds, so what is measured is the device and not the way to it. GB/s
+  are CSR's: 12 bytes a nonzero, 12 a row and 8 a column, whatever a method really moves, so methods can be compared;
+  "copy" is their share of what a plain copy reaches on the card (-copy, 4290 GB/s on an H200). setup = the plan; first
+  = plan and first call together.
 
-  cuSPARSE, opened at run time, is measured beside: SpMV with its preprocessing (the better of CSR_ALG1 and CSR_ALG2), csr2cscEx2 for transposes with its
-  buffer allocated before. A transpose of ours is a bare call: allocations, pattern, positions of the values for later, values. -profile 1 or 2 adds one, and says where its
-  time goes (bench_profile.h).
+  cuSPARSE, opened at run time, is measured beside: SpMV with its preprocessing (the better of CSR_ALG1 and CSR_ALG2),
+  csr2cscEx2 for transposes with its buffer allocated before. A transpose of ours is a bare call: allocations, pattern,
+  positions of the values for later, values. -profile 1 or 2 adds one, and says where its time goes (bench_profile.h).
 
   The exit code is 1 if any result was wrong.
 */
@@ -35,13 +43,13 @@
   #endif
 #endif
 
-static HybExec   dev, host;
-static HybArena  keep;
-static char      methods[64][96], only[1024], parts[128];
-static char      transposes[16][96] = {"transpose"};
-static PetscInt  ntransposes = 1, nmethods, scale = 1, repeat = 7, wrong;
-static double    copyspeed = 4290;
-static FILE     *tsv;
+static HybExec  dev, host;
+static HybArena keep;
+static char     methods[64][96], only[1024], parts[128];
+static char     transposes[16][96] = {"transpose"};
+static PetscInt ntransposes = 1, nmethods, scale = 1, repeat = 7, wrong;
+static double   copyspeed = 4290;
+static FILE    *tsv;
 
 #include "bench_profile.h"
 
@@ -83,22 +91,22 @@ static PetscErrorCode Now(double *t)
 }
 
 /* the time of one of many calls; CALL is a statement */
-#define TIME(seconds, CALL) \
-  do { \
-    double   t0_ = 0, t1_ = 0, times_[64]; \
-    PetscInt batch_ = 1; \
-    CALL; \
-    PetscCall(Now(&t0_)); \
-    CALL; \
-    PetscCall(Now(&t1_)); \
+#define TIME(seconds, CALL)                                                          \
+  do {                                                                               \
+    double   t0_ = 0, t1_ = 0, times_[64];                                           \
+    PetscInt batch_ = 1;                                                             \
+    CALL;                                                                            \
+    PetscCall(Now(&t0_));                                                            \
+    CALL;                                                                            \
+    PetscCall(Now(&t1_));                                                            \
     batch_ = (PetscInt)PetscMax(1, PetscMin(400, 4e-3 / PetscMax(1e-6, t1_ - t0_))); \
-    for (PetscInt r_ = 0; r_ < repeat; r_++) { \
-      PetscCall(Now(&t0_)); \
-      for (PetscInt b_ = 0; b_ < batch_; b_++) CALL; \
-      PetscCall(Now(&t1_)); \
-      times_[r_] = (t1_ - t0_) / batch_; \
-    } \
-    seconds = Median(times_, repeat); \
+    for (PetscInt r_ = 0; r_ < repeat; r_++) {                                       \
+      PetscCall(Now(&t0_));                                                          \
+      for (PetscInt b_ = 0; b_ < batch_; b_++) CALL;                                 \
+      PetscCall(Now(&t1_));                                                          \
+      times_[r_] = (t1_ - t0_) / batch_;                                             \
+    }                                                                                \
+    seconds = Median(times_, repeat);                                                \
   } while (0)
 
 static PetscBool InList(const char *text, const char *name, PetscBool within)
@@ -185,10 +193,14 @@ static PetscErrorCode Difference(PetscInt m, const HybScalar *z, const double *r
 static void Line(const char *name, const char *method, double ms, double bytes, double cums, double setup, double first, PetscBool same, const char *text)
 {
   printf("%-26s %-9s %9.4f %8.0f %6.3f", name, method, ms, bytes / ms * 1e-6, bytes / ms * 1e-6 / copyspeed);
-  if (cums > 0) printf(" %8.2f", cums / ms);
-  else printf(" %8s", "");
-  if (setup >= 0) printf(" %9.3f %9.3f", setup, first);
-  else printf(" %9s %9s", "", "");
+  if (cums > 0)
+    printf(" %8.2f", cums / ms);
+  else
+    printf(" %8s", "");
+  if (setup >= 0)
+    printf(" %9.3f %9.3f", setup, first);
+  else
+    printf(" %9s %9s", "", "");
   printf("  %s%s\n", same ? "" : "WRONG: ", text);
   if (tsv) fprintf(tsv, "%s\t%s\t%.5f\t%.1f\t%.4f\t%.4f\t%.4f\t%d\n", name, method, ms, bytes / ms * 1e-6, cums, setup, first, (int)same);
   fflush(stdout);
@@ -254,7 +266,7 @@ static PetscErrorCode SpMV(const char *name, PetscInt bs, const HybCSR *A, const
 {
   const PetscInt m = A->m, n = A->n;
   const size_t   bytes = (size_t)m * sizeof(HybScalar);
-  const double   csr = (double)A->nnz * (sizeof(PetscInt) + sizeof(HybScalar)) + (double)m * (sizeof(PetscInt) + sizeof(HybScalar)) + (double)n * sizeof(HybScalar);
+  const double   csr   = (double)A->nnz * (sizeof(PetscInt) + sizeof(HybScalar)) + (double)m * (sizeof(PetscInt) + sizeof(HybScalar)) + (double)n * sizeof(HybScalar);
   HybScalar     *hx, *hy, *x, *y, *z;
   void          *once = malloc(bytes + 1), *twice = malloc(bytes + 1);
   double        *ref, *magnitude, cums = 0, cusetup = 0;
@@ -307,7 +319,8 @@ static PetscErrorCode SpMV(const char *name, PetscInt bs, const HybCSR *A, const
       PetscCall(HybSpMVInit(&mv, &dev, "auto", bs));
       mv.once = PETSC_TRUE;
       for (PetscInt r = 0; r < m; r++) mv.longest = PetscMax(mv.longest, A->i[r + 1] - A->i[r]);
-    } else PetscCall(HybSpMVInit(&mv, &dev, method, bs));
+    } else
+      PetscCall(HybSpMVInit(&mv, &dev, method, bs));
     PetscCall(MethodOptions(methods[q], PETSC_TRUE));
     PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
     ierr = HybSpMVSetUp(&mv, D); /* once to see and to warm the pool, once for the time */
@@ -346,7 +359,8 @@ static PetscErrorCode SpMV(const char *name, PetscInt bs, const HybCSR *A, const
       size_t at = (size_t)snprintf(text, sizeof(text), "%s", strcmp(method, mv.method->name) ? mv.method->name : "");
 
       for (PetscInt c = 0; c < mv.counters.n && at < sizeof(text); c++) at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s %lld", at ? ", " : "", mv.counters.name[c], (long long)mv.counters.value[c]);
-    } else snprintf(text, sizeof(text), "relative errors %.1e %.1e %.1e%s", worst[0], worst[1], worst[2], memcmp(once, twice, bytes) ? ", does not repeat" : "");
+    } else
+      snprintf(text, sizeof(text), "relative errors %.1e %.1e %.1e%s", worst[0], worst[1], worst[2], memcmp(once, twice, bytes) ? ", does not repeat" : "");
     TIME(t, PetscCall(HybSpMVApply(&mv, D, x, HYB_SPMV_SET, NULL, z)));
     Line(name, methods[q], t * 1e3, csr, cums, (t1 - t0) * 1e3, (t2 - t0) * 1e3, same, text);
     PetscCall(HybSpMVDestroy(&mv));
@@ -460,11 +474,11 @@ static PetscErrorCode Values(PetscCount n)
   PetscCall(HybArenaAlloc(&keep, HYB_WORK(&dev), n, sizeof(*b), &b));
   PetscCall(ops->set(&dev, n, &one, a));
   PetscCall(ops->set(&dev, n, &one, b));
-#define VALUES_LINE(what, bytes, call, expected) \
-  do { \
-    TIME(t, PetscCall(call)); \
-    PetscCall(dev.backend->copy(&dev, few, a + n - 4, sizeof(few), HYB_COPY_DEVICE_TO_HOST)); \
-    PetscCall(dev.backend->sync(&dev)); \
+#define VALUES_LINE(what, bytes, call, expected)                                                                                                            \
+  do {                                                                                                                                                      \
+    TIME(t, PetscCall(call));                                                                                                                               \
+    PetscCall(dev.backend->copy(&dev, few, a + n - 4, sizeof(few), HYB_COPY_DEVICE_TO_HOST));                                                               \
+    PetscCall(dev.backend->sync(&dev));                                                                                                                     \
     Line(name, what, t * 1e3, (double)n * (bytes), 0, -1, -1, (PetscBool)(PetscRealPart(few[0]) == (expected) && PetscRealPart(few[3]) == (expected)), ""); \
   } while (0)
   VALUES_LINE("set", sizeof(HybScalar), ops->set(&dev, n, &alpha, a), 0.5);
@@ -495,16 +509,20 @@ static PetscErrorCode Values(PetscCount n)
 /* kind: a stencil's points, 3 for elasticity; extents divided by -scale; n2 = 0: a file */
 static PetscErrorCode Case(const char *name, int kind, PetscInt n, int dim, PetscBool transpose)
 {
-  const PetscInt s = PetscMax(3, n / scale);
+  const PetscInt s     = PetscMax(3, n / scale);
   PetscBool      found = PETSC_TRUE;
   HybCSR         A, D;
 
   PetscFunctionBegin;
   if (!InList(only, name, PETSC_TRUE) || !(InList(parts, "spmv", PETSC_FALSE) || InList(parts, "transpose", PETSC_FALSE))) PetscFunctionReturn(PETSC_SUCCESS);
-  if (kind == 3) PetscCall(Elasticity(s, dim, &A));
-  else if (kind) PetscCall(Stencil(kind, s, s, dim == 3 ? s : 1, &A));
-  else PetscCall(ReadMatrixMarket(name, &A, &found));
-  if (!found) printf("%-26s skipped: %s holds neither %s.mtx nor %s.mtx.xz\n", name, matrices, name, name);
+  if (kind == 3)
+    PetscCall(Elasticity(s, dim, &A));
+  else if (kind)
+    PetscCall(Stencil(kind, s, s, dim == 3 ? s : 1, &A));
+  else
+    PetscCall(ReadMatrixMarket(name, &A, &found));
+  if (!found)
+    printf("%-26s skipped: %s holds neither %s.mtx nor %s.mtx.xz\n", name, matrices, name, name);
   else {
     printf("# %s: %lld x %lld, %lld nonzeros\n", name, (long long)A.m, (long long)A.n, (long long)A.nnz);
     PetscCall(Upload(&A, &D));
@@ -547,7 +565,8 @@ static PetscErrorCode LevelCase(const char *what, PetscInt n, int level, const H
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* smoothed aggregation from the 7-point operator of an n^3 grid down: P = A T with T the aggregates' indicators, R = P^T, the next A = R A P */
+/* smoothed aggregation from the 7-point operator of an n^3 grid down: P = A T with T the aggregates' indicators, R =
+   P^T, the next A = R A P */
 static PetscErrorCode Levels(PetscInt n)
 {
   HybCSR A;
@@ -580,10 +599,10 @@ static PetscErrorCode Levels(PetscInt n)
 
 static PetscErrorCode Run(void)
 {
-  static const char *const files[] = {"Cornell5", "boyd1", "cnr-2000", "uk-2007-05_100000", "circuitscape_1m", "boyd2_A", "gun_K", "hand_elasticity", "wathen100", "G2_circuit", "email-Enron", "cage11", "m133-b3", "norne_tpfa", "rail_79841"};
+  static const char *const files[]                     = {"Cornell5", "boyd1", "cnr-2000", "uk-2007-05_100000", "circuitscape_1m", "boyd2_A", "gun_K", "hand_elasticity", "wathen100", "G2_circuit", "email-Enron", "cage11", "m133-b3", "norne_tpfa", "rail_79841"};
   char                     backend[PETSC_MAX_PATH_LEN] = "host", list[4096] = "", ways[512] = "", path[PETSC_MAX_PATH_LEN] = "", cusparsepath[PETSC_MAX_PATH_LEN] = "", message[512], *p, *rest = list;
   PetscBool                set;
-  PetscReal                speed = copyspeed;
+  PetscReal                speed     = copyspeed;
   PetscInt                 levels[8] = {96, 200}, nlevels = 8;
 
   PetscFunctionBegin;

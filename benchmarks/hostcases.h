@@ -1,6 +1,7 @@
 /*
-  hostcases.h: the matrices of the host's benchmarks, by name, made with the tests' generators (tests/hybtest.h). Values are those of a Laplacian, or of
-  something like elasticity where a node has several unknowns, so that multigrid takes them; random and real matrices keep theirs.
+  hostcases.h: the matrices of the host's benchmarks, by name, made with the tests' generators (tests/hybtest.h). Values
+  are those of a Laplacian, or of something like elasticity where a node has several unknowns, so that multigrid takes
+  them; random and real matrices keep theirs.
 */
 #ifndef AIJHYBRIDGPU_BENCHMARKS_HOSTCASES_H
 #define AIJHYBRIDGPU_BENCHMARKS_HOSTCASES_H
@@ -44,7 +45,7 @@ static inline void HostCaseGrid_Private(PetscInt points, PetscInt nx, PetscInt n
   }
   for (PetscInt r = 0; r < A->csr.m; r++) {
     for (PetscInt k = A->csr.i[r]; k < A->csr.i[r + 1]; k++) {
-      const PetscInt  c = A->csr.j[k];
+      const PetscInt  c    = A->csr.j[k];
       const PetscReal same = r % bs == c % bs ? 1.0 : 0.1;
 
       A->csr.a[k] = r == c ? points : (r / bs == c / bs ? 0.2 : -same / 2);
@@ -55,8 +56,8 @@ static inline void HostCaseGrid_Private(PetscInt points, PetscInt nx, PetscInt n
 /* the quadrants' probabilities are those of Graph500 (skewed), else even: a uniformly random matrix */
 static inline void HostCaseRMat_Private(PetscInt scale, PetscInt degree, PetscBool skewed, RefMat *A)
 {
-  const PetscInt   n = (PetscInt)1 << scale;
-  const PetscCount e = (PetscCount)n * degree;
+  const PetscInt   n  = (PetscInt)1 << scale;
+  const PetscCount e  = (PetscCount)n * degree;
   PetscInt        *ci = (PetscInt *)RefAlloc(e, sizeof(PetscInt)), *cj = (PetscInt *)RefAlloc(e, sizeof(PetscInt));
   PetscScalar     *v = (PetscScalar *)RefAlloc(e, sizeof(PetscScalar));
 
@@ -75,7 +76,8 @@ static inline void HostCaseRMat_Private(PetscInt scale, PetscInt degree, PetscBo
   free(v);
 }
 
-/* name: one of the generated ones below, "large-" before a stencil for one too large for the caches, or NAME of NAME.mtx.xz in -matrices. *bs: its block size.
+/* name: one of the generated ones below, "large-" before a stencil for one too large for the caches, or NAME of
+   NAME.mtx.xz in -matrices. *bs: its block size.
    PETSC_FALSE: not there, which has been said */
 static inline PetscBool HostCase(const char *name, RefMat *A, PetscInt *bs)
 {
@@ -83,19 +85,29 @@ static inline PetscBool HostCase(const char *name, RefMat *A, PetscInt *bs)
   const char     *stem  = large ? name + 6 : name;
 
   *bs = 1;
-  if (!strcmp(stem, "5pt")) HostCaseGrid_Private(5, large ? 1400 : 500, large ? 1400 : 500, 1, 1, A);
-  else if (!strcmp(stem, "9pt")) HostCaseGrid_Private(9, large ? 1000 : 400, large ? 1000 : 400, 1, 1, A);
-  else if (!strcmp(stem, "7pt")) HostCaseGrid_Private(7, large ? 120 : 60, large ? 120 : 60, large ? 120 : 60, 1, A);
-  else if (!strcmp(stem, "27pt")) HostCaseGrid_Private(27, large ? 80 : 48, large ? 80 : 48, large ? 80 : 48, 1, A);
-  else if (!strcmp(stem, "elasticity")) HostCaseGrid_Private(27, large ? 36 : 24, large ? 36 : 24, large ? 36 : 24, *bs = 3, A);
-  else if (!strcmp(name, "rmat")) HostCaseRMat_Private(16, 16, PETSC_TRUE, A);
-  else if (!strcmp(name, "random")) HostCaseRMat_Private(21, 4, PETSC_FALSE, A);
-  else if (!strcmp(name, "power-law")) HybTestMatPowerLaw(200000, 200000, 10, A);
-  else if (!strcmp(name, "prolongator")) HybTestMatProlongator(1000000, 125000, 4, A);
+  if (!strcmp(stem, "5pt"))
+    HostCaseGrid_Private(5, large ? 1400 : 500, large ? 1400 : 500, 1, 1, A);
+  else if (!strcmp(stem, "9pt"))
+    HostCaseGrid_Private(9, large ? 1000 : 400, large ? 1000 : 400, 1, 1, A);
+  else if (!strcmp(stem, "7pt"))
+    HostCaseGrid_Private(7, large ? 120 : 60, large ? 120 : 60, large ? 120 : 60, 1, A);
+  else if (!strcmp(stem, "27pt"))
+    HostCaseGrid_Private(27, large ? 80 : 48, large ? 80 : 48, large ? 80 : 48, 1, A);
+  else if (!strcmp(stem, "elasticity"))
+    HostCaseGrid_Private(27, large ? 36 : 24, large ? 36 : 24, large ? 36 : 24, *bs = 3, A);
+  else if (!strcmp(name, "rmat"))
+    HostCaseRMat_Private(16, 16, PETSC_TRUE, A);
+  else if (!strcmp(name, "random"))
+    HostCaseRMat_Private(21, 4, PETSC_FALSE, A);
+  else if (!strcmp(name, "power-law"))
+    HybTestMatPowerLaw(200000, 200000, 10, A);
+  else if (!strcmp(name, "prolongator"))
+    HybTestMatProlongator(1000000, 125000, 4, A);
   else if (!strcmp(name, "empty-rows")) {
     HybTestMatRandom(1000000, 1000000, 7, 7, A);
     for (PetscInt q = 0; q < 19; q++) HybTestMatEmptyRows(A, q, 1000000, 20); /* 19 of 20 */
-  } else return HybTestMatRead(name, A);
+  } else
+    return HybTestMatRead(name, A);
   return PETSC_TRUE;
 }
 

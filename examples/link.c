@@ -4,7 +4,8 @@ static char help[] = "A program that links the library: no -dll_append, the type
 /*
   Compile and link (examples/README.md has the pkg-config form):
 
-    mpicc link.c -I<prefix>/include -L<prefix>/lib -laijhybridgpu -Wl,-rpath,<prefix>/lib $(pkg-config --cflags --libs petsc)
+    mpicc link.c -I<prefix>/include -L<prefix>/lib -laijhybridgpu -Wl,-rpath,<prefix>/lib $(pkg-config --cflags --libs
+    petsc)
 
   Squares the 5-point Laplacian and says which method computed it.
 */

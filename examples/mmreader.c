@@ -58,7 +58,8 @@ static const char *Word(const char *text, char out[48])
   return Printable_Private(text, PETSC_TRUE, out);
 }
 
-/* the next line into src->text; *more false at the end of the file. Comments may have any length, other lines may not. */
+/* the next line into src->text; *more false at the end of the file. Comments may have any length, other lines may
+   not. */
 static PetscErrorCode NextLine(MMSource *src, PetscBool comments, PetscBool *more)
 {
   PetscFunctionBegin;
@@ -256,7 +257,8 @@ PetscErrorCode MMEntriesRead(FILE *f, const char name[], MMEntries *e)
     (void)im;
 #endif
     if (e->symmetry != MM_GENERAL) {
-      /* the format stores the lower triangle; files that hold the upper one instead exist, and mean the same. Both together would be summed. */
+      /* the format stores the lower triangle; files that hold the upper one instead exist, and mean the same. Both
+         together would be summed. */
       if (i > j) lower++;
       if (i < j) upper++;
       MMCheck(src, !lower || !upper, "the entry (%" PetscInt_FMT ", %" PetscInt_FMT ") lies in the other triangle than the entries before it: a %s file holds one triangle", i + 1, j + 1, symmetries[symmetry]);

@@ -10,8 +10,8 @@ trilinear interpolation from every second point.\n\
     examples/ptap -n 65 -dll_append $PWD/lib/libaijhybridgpu.so -mat_type aijhybridgpu
     examples/ptap -n 65 -dll_append $PWD/lib/libaijhybridgpu.so -mat_type aijhybridgpu -info :mat     (which method ran, its bins and bytes)
 
-  What it shows: MAT_REUSE_MATRIX keeps the plan that the first product made, so a product with new values costs a fraction.
-  It checks each product against C x = P^T (A (P x)) and fails if they differ.
+  What it shows: MAT_REUSE_MATRIX keeps the plan that the first product made, so a product with new values costs a
+  fraction. It checks each product against C x = P^T (A (P x)) and fails if they differ.
 */
 #include <petscmat.h>
 #include <petsctime.h>

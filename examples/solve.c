@@ -9,10 +9,11 @@ PETSc's own options choose the rest: -mat_type, -ksp_type, -pc_type, -ksp_rtol, 
 /*
   Nothing in here knows of the plugin. It comes in by options, as into any other program:
 
-    examples/solve -A matrix.mtx -ksp_type cg -pc_type gamg -dll_append $PWD/lib/libaijhybridgpu.so -mat_type aijhybridgpu
+    examples/solve -A matrix.mtx -ksp_type cg -pc_type gamg -dll_append $PWD/lib/libaijhybridgpu.so -mat_type
+    aijhybridgpu
 
-  Exit status: 0 converged, 1 not converged, otherwise PETSc's error code. Runs on any number of processes: the first one reads a
-  Matrix Market file and its entries travel by MatSetValuesCOO().
+  Exit status: 0 converged, 1 not converged, otherwise PETSc's error code. Runs on any number of processes: the first
+  one reads a Matrix Market file and its entries travel by MatSetValuesCOO().
 */
 #include <petscksp.h>
 #include "mmreader.h"
@@ -37,7 +38,8 @@ static PetscErrorCode IsMatrixMarket(const char name[], PetscBool *mm)
     char  first[2];
 
     PetscCheck(f, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "Cannot open %s", name);
-    /* PETSc's binary files begin with a class number whose first byte is zero; a compressed one begins with 1f 8b and PETSc reads it */
+    /* PETSc's binary files begin with a class number whose first byte is zero; a compressed one begins with 1f 8b and
+       PETSc reads it */
     is = fread(first, 1, 2, f) == 2 && (first[0] == 0 || (first[0] == 0x1f && first[1] == (char)0x8b)) ? 0 : 1;
     fclose(f);
   } else

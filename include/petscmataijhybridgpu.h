@@ -1,9 +1,9 @@
 /*
-  Public interface of petsc-aijhybridgpu: a PETSc matrix type whose sparse products, Galerkin products and matrix-vector products run
-  by methods of its own, on the host and on NVIDIA GPUs.
+  Public interface of petsc-aijhybridgpu: a PETSc matrix type whose sparse products, Galerkin products and matrix-vector
+  products run by methods of its own, on the host and on NVIDIA GPUs.
 
-  A program needs none of this: -dll_append /path/to/libaijhybridgpu.so -mat_type aijhybridgpu is enough. Programs that link the
-  library call MatAIJHybridGPUInitializePackage() once after PetscInitialize().
+  A program needs none of this: -dll_append /path/to/libaijhybridgpu.so -mat_type aijhybridgpu is enough. Programs that
+  link the library call MatAIJHybridGPUInitializePackage() once after PetscInitialize().
 */
 #ifndef PETSCMATAIJHYBRIDGPU_H
 #define PETSCMATAIJHYBRIDGPU_H

@@ -47,8 +47,10 @@ static PetscErrorCode Product(Hunt *h, int k, Mat A)
     case 0: PetscCall(MatMatMult(A, Q, reuse, PETSC_DEFAULT, C)); break;
     case 1: PetscCall(MatTransposeMatMult(A, Q, reuse, PETSC_DEFAULT, C)); break;
     case 2: /* MATAIJ does not look whether the inner matrix is square, and reads what is not there */
-      if (A->rmap->N != A->cmap->N) PetscCall(MatMatMult(A, Q, reuse, PETSC_DEFAULT, C));
-      else PetscCall(MatPtAP(A, Q, reuse, PETSC_DEFAULT, C));
+      if (A->rmap->N != A->cmap->N)
+        PetscCall(MatMatMult(A, Q, reuse, PETSC_DEFAULT, C));
+      else
+        PetscCall(MatPtAP(A, Q, reuse, PETSC_DEFAULT, C));
       break;
     case 3: PetscCall(MatMatMatMult(A, Q, A, reuse, PETSC_DEFAULT, C)); break;
     case 4: PetscCall(MatMatTransposeMult(A, Q, reuse, PETSC_DEFAULT, C)); break;
@@ -137,7 +139,8 @@ static PetscErrorCode NotSymmetric(Mat A)
   PetscCall(MatSetOption(A, MAT_HERMITIAN, PETSC_FALSE));
   PetscCall(MatSetOption(A, MAT_STRUCTURALLY_SYMMETRIC, PETSC_FALSE));
   PetscCall(MatSetOption(A, MAT_SPD, PETSC_FALSE));
-  /* "for ever" passes to what is converted to another type as well, and the function that says so cannot take it back */
+  /* "for ever" passes to what is converted to another type as well, and the function that says so cannot take it
+     back */
   A->symmetry_eternal = A->structural_symmetry_eternal = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -19,8 +19,8 @@ static struct {
   double     start; /* of the open case */
 } T;
 
-/* What the library holds: every live allocation of PETSc's malloc made from a file of src/ since HybTestInit(). The same functions make
-   the k-th allocation fail. */
+/* What the library holds: every live allocation of PETSc's malloc made from a file of src/ since HybTestInit(). The
+   same functions make the k-th allocation fail. */
 typedef struct {
   void       *ptr;
   size_t      bytes;
@@ -223,9 +223,12 @@ static void Close(void)
     printf("FAILED: %s: nothing was checked\n", T.name);
     T.failures++;
   }
-  if (T.failures) T.failed++;
-  else if (T.skip) T.skipped++;
-  else T.passed++;
+  if (T.failures)
+    T.failed++;
+  else if (T.skip)
+    T.skipped++;
+  else
+    T.passed++;
   if (T.failures) {
     printf("  to repeat: -backend %s -seed %" PetscInt_FMT, T.exec.backend ? T.exec.backend->name : "?", T.seed);
     if (T.parts > 1) printf(" -part %" PetscInt_FMT "/%" PetscInt_FMT, T.part, T.parts);
@@ -336,7 +339,8 @@ void HybTestInit(int *argc, char ***argv)
     exit(1);
   }
   Seed(0);
-  if (!strcmp(backend, "host")) T.exec.backend = &HybBackendHost;
+  if (!strcmp(backend, "host"))
+    T.exec.backend = &HybBackendHost;
   else {
     memset(&services, 0, sizeof(services));
     services.size             = sizeof(services);
@@ -352,7 +356,8 @@ void HybTestInit(int *argc, char ***argv)
       exit(1);
     }
   }
-  T.exec.result = !T.exec.backend->device ? HYB_MEM_HOST : strcmp(result, "managed") ? HYB_MEM_DEVICE : HYB_MEM_MANAGED;
+  T.exec.result = !T.exec.backend->device ? HYB_MEM_HOST : strcmp(result, "managed") ? HYB_MEM_DEVICE
+                                                                                     : HYB_MEM_MANAGED;
   if (!strcmp(T.exec.backend->name, "emulated")) {
     void *library = dlopen(backend, RTLD_NOW | RTLD_NOLOAD);
 
@@ -495,7 +500,8 @@ void HybTestMatArrays(PetscInt m, PetscInt n, const PetscInt *i, const PetscInt 
   for (PetscCount k = 0; k < A->csr.nnz; k++) A->csr.j[k] = j[k];
   if (a)
     for (PetscCount k = 0; k < A->csr.nnz; k++) A->csr.a[k] = a[k];
-  else HybTestRandomize(A);
+  else
+    HybTestRandomize(A);
 }
 
 /* cols[0..len-1] = len different columns below n, ascending: Floyd's sampling with a mark per column */
@@ -548,7 +554,8 @@ void HybTestMatPowerLaw(PetscInt m, PetscInt n, PetscInt average, RefMat *A)
   const PetscCount nnz = (PetscCount)m * average;
   PetscInt        *ci = (PetscInt *)RefAlloc(nnz, sizeof(PetscInt)), *cj = (PetscInt *)RefAlloc(nnz, sizeof(PetscInt));
 
-  /* products of uniform numbers: a density that falls like a power; rows and columns are scattered by a stride that is coprime to most sizes */
+  /* products of uniform numbers: a density that falls like a power; rows and columns are scattered by a stride that is
+     coprime to most sizes */
   for (PetscCount k = 0; k < nnz; k++) {
     PetscReal u = HybTestRandomReal() * HybTestRandomReal() * HybTestRandomReal(), v = HybTestRandomReal() * HybTestRandomReal();
 
@@ -630,9 +637,9 @@ void HybTestMatDenseRow(PetscInt m, PetscInt n, PetscInt row, PetscInt others, R
 
 void HybTestMatDenseColumn(PetscInt m, PetscInt n, PetscInt col, PetscInt others, RefMat *A)
 {
-  RefMat         B;
-  PetscInt      *ci, *cj;
-  PetscCount     k   = 0;
+  RefMat     B;
+  PetscInt  *ci, *cj;
+  PetscCount k = 0;
 
   HybTestMatRandom(m, n, others, others, &B);
   ci = (PetscInt *)RefAlloc(B.csr.nnz + m, sizeof(PetscInt));
@@ -666,7 +673,8 @@ void HybTestMatLoose(PetscInt m, PetscBool twice, RefMat *A)
 
     for (PetscInt k = 0; k < 3; k++) c[k] = PetscMin(PetscMax(r - 1, 0), m - 3) + k;
     if (r % 5 == 3) {
-      if (twice) c[1] = c[0];
+      if (twice)
+        c[1] = c[0];
       else {
         const PetscInt t = c[0];
 
@@ -723,10 +731,10 @@ PetscBool HybTestZoo(PetscInt k, PetscBool square, char name[64], RefMat *A)
 
   if (k < 0 || k >= (square ? nsquare : nall)) return PETSC_FALSE;
   f = T.slow ? 1 : 4;
-#define ZOO(number, text, make) \
-  case number: \
+#define ZOO(number, text, make)     \
+  case number:                      \
     snprintf(name, 64, "%s", text); \
-    make; \
+    make;                           \
     break
   switch (k) {
     ZOO(0, "0 x 0", HybTestMatEmpty(0, 0, A));
@@ -785,8 +793,8 @@ PetscBool HybTestMatRead(const char *name, RefMat *A)
   FILE        *f;
   long         m = -1, n = -1, nz = -1;
   PetscInt    *ci = NULL, *cj = NULL;
-  PetscScalar *v  = NULL;
-  PetscCount   k  = 0;
+  PetscScalar *v    = NULL;
+  PetscCount   k    = 0;
   PetscBool    good = PETSC_FALSE;
 
   if (!T.matrices[0]) {
@@ -811,7 +819,7 @@ PetscBool HybTestMatRead(const char *name, RefMat *A)
         cj = (PetscInt *)RefAlloc(2 * nz, sizeof(PetscInt));
         v  = (PetscScalar *)RefAlloc(2 * nz, sizeof(PetscScalar));
       } else {
-        char  *p = line;
+        char  *p  = line;
         double re = 1;
 
         if (nz-- <= 0) break;
@@ -835,7 +843,8 @@ PetscBool HybTestMatRead(const char *name, RefMat *A)
     free(A->terms);
     A->mag   = NULL;
     A->terms = NULL;
-  } else HybTestSkip("matrix %s: %s cannot be read", name, path);
+  } else
+    HybTestSkip("matrix %s: %s cannot be read", name, path);
   free(line);
   free(ci);
   free(cj);
@@ -861,7 +870,7 @@ PetscErrorCode HybTestUploadArray(HybArena *arena, PetscCount n, size_t size, co
 PetscErrorCode HybTestDownloadArray(PetscCount n, size_t size, const void *there, void *host)
 {
   const PetscCount target = Memory.target;
-  PetscErrorCode   ierr = PETSC_SUCCESS, second;
+  PetscErrorCode   ierr   = PETSC_SUCCESS, second;
 
   PetscFunctionBegin;
   Memory.target = 0;
@@ -898,7 +907,7 @@ PetscErrorCode HybTestDownload(const HybCSR *there, RefMat *host)
 
 PetscBool HybTestSamePattern(const HybCSR *there, const RefMat *E)
 {
-  const HybCSR *e = &E->csr;
+  const HybCSR *e       = &E->csr;
   HybCSR        pattern = *there;
   RefMat        F;
   PetscBool     same;

@@ -19,12 +19,12 @@
       return HybTestMain(argc, argv, Body);
     }
 
-  It is run as  tNNN_name [-backend host|/abs/lib.so] [-seed N] [-matrices DIR] [-part K/N] [-result device|managed] [-mirror] [-times] [-small]  and ends with the line
-  "N passed, N failed, N skipped", counted in cases. A case that checked nothing counts as failed, and so does a program that leaves
-  memory of the library allocated.
+  It is run as tNNN_name [-backend host|/abs/lib.so] [-seed N] [-matrices DIR] [-part K/N] [-result device|managed]
+  [-mirror] [-times] [-small] and ends with the line "N passed, N failed, N skipped", counted in cases. A case that
+  checked nothing counts as failed, and so does a program that leaves memory of the library allocated.
 
-  The same source runs on the host, under the emulator and on a real device: inputs are made on the host and uploaded, results are
-  downloaded and compared with the reference (reference/ref.h).
+  The same source runs on the host, under the emulator and on a real device: inputs are made on the host and uploaded,
+  results are downloaded and compared with the reference (reference/ref.h).
 */
 #ifndef AIJHYBRIDGPU_TESTS_HYBTEST_H
 #define AIJHYBRIDGPU_TESTS_HYBTEST_H
@@ -35,18 +35,19 @@ extern int  HybTestMain(int argc, char **argv, PetscErrorCode (*body)(void)); /*
 extern void HybTestInit(int *argc, char ***argv);
 extern int  HybTestFinalize(void); /* prints the line, returns the exit code */
 
-/* How often the host has waited for a device so far: the emulator sees all of it; on a card these are the copies to the host and calls that wait of what was handed to HybTestCountWaits(),
-   which puts another backend into it (one at a time) */
+/* How often the host has waited for a device so far: the emulator sees all of it; on a card these are the copies to the
+   host and calls that wait of what was handed to HybTestCountWaits(), which puts another backend into it (one at a
+   time) */
 extern unsigned long long HybTestWaits(void);
 extern void               HybTestCountWaits(HybExec *);
-extern const HybExec *HybTestExec(void);  /* where the methods under test execute */
-extern PetscBool      HybTestSlow(void);  /* an emulated device, or -small: keep sizes small */
-extern PetscInt       HybTestSize(PetscInt full, PetscInt slow); /* slow ? slow : full */
+extern const HybExec     *HybTestExec(void);                         /* where the methods under test execute */
+extern PetscBool          HybTestSlow(void);                         /* an emulated device, or -small: keep sizes small */
+extern PetscInt           HybTestSize(PetscInt full, PetscInt slow); /* slow ? slow : full */
 
 /* cases */
 extern void      HybTestBegin(const char *format, ...) PETSC_ATTRIBUTE_FORMAT(1, 2);
 extern void      HybTestSkip(const char *format, ...) PETSC_ATTRIBUTE_FORMAT(1, 2); /* the open case counts as skipped, the reason is printed */
-extern PetscBool HybTestFailed(void); /* has a check of the open case failed? */
+extern PetscBool HybTestFailed(void);                                               /* has a check of the open case failed? */
 extern PetscBool HybTestCheck_Private(PetscBool ok, const char *file, int line, const char *format, ...) PETSC_ATTRIBUTE_FORMAT(4, 5);
 extern PetscBool HybTestCall_Private(PetscErrorCode ierr, const char *what, const char *file, int line);
 extern void      HybTestExpect_Private(PetscBool begin);
@@ -58,34 +59,38 @@ extern PetscBool HybTestExpected_Private(PetscErrorCode ierr, PetscErrorCode exp
 /* the call must fail with this error code; nothing is printed meanwhile */
 #define HybTestCallFails(error, call) (HybTestExpect_Private(PETSC_TRUE), HybTestExpected_Private((PetscErrorCode)(call), (PetscErrorCode)(error), #call, __FILE__, __LINE__))
 
-/* A long program asks this before each of its pieces, which stand by themselves: PETSC_FALSE where the piece falls to another -part. Random numbers start anew with each. */
+/* A long program asks this before each of its pieces, which stand by themselves: PETSC_FALSE where the piece falls to
+   another -part. Random numbers start anew with each. */
 extern PetscBool HybTestMine(void);
 
 /* random numbers of the program's seed */
-extern PetscInt    HybTestRandomInt(PetscInt lo, PetscInt hi); /* lo <= r < hi */
-extern PetscReal   HybTestRandomReal(void);                    /* 0 <= r < 1 */
-extern PetscScalar HybTestRandomScalar(void);                  /* parts in -1..1, never 0 */
-extern void        HybTestRandomize(RefMat *A);                /* other values on the same pattern */
-extern PetscScalar *HybTestRandomVector(PetscCount n);         /* from malloc */
+extern PetscInt     HybTestRandomInt(PetscInt lo, PetscInt hi); /* lo <= r < hi */
+extern PetscReal    HybTestRandomReal(void);                    /* 0 <= r < 1 */
+extern PetscScalar  HybTestRandomScalar(void);                  /* parts in -1..1, never 0 */
+extern void         HybTestRandomize(RefMat *A);                /* other values on the same pattern */
+extern PetscScalar *HybTestRandomVector(PetscCount n);          /* from malloc */
 
 /* matrices on the host, random values; RefMatDestroy() frees them */
 extern void HybTestMatArrays(PetscInt m, PetscInt n, const PetscInt *i, const PetscInt *j, const PetscScalar *a, RefMat *A); /* copies; a may be NULL */
-extern void HybTestMatLengths(PetscInt m, PetscInt n, const PetscInt *lengths, RefMat *A); /* random columns, the given row lengths (cut to n) */
-extern void HybTestMatRandom(PetscInt m, PetscInt n, PetscInt lo, PetscInt hi, RefMat *A); /* row lengths lo..hi */
-extern void HybTestMatPowerLaw(PetscInt m, PetscInt n, PetscInt average, RefMat *A);       /* few long rows and popular columns, many short ones and empty ones */
-extern void HybTestMatStencil(PetscInt points, PetscInt nx, PetscInt ny, PetscInt nz, RefMat *A); /* 5, 7, 9, 27 on a grid; 5 and 9 take nz = 1 */
-extern void HybTestMatBlock(const RefMat *pattern, PetscInt bs, RefMat *A);                 /* each entry becomes a dense bs x bs block */
+extern void HybTestMatLengths(PetscInt m, PetscInt n, const PetscInt *lengths, RefMat *A);                                   /* random columns, the given row lengths (cut to n) */
+extern void HybTestMatRandom(PetscInt m, PetscInt n, PetscInt lo, PetscInt hi, RefMat *A);                                   /* row lengths lo..hi */
+extern void HybTestMatPowerLaw(PetscInt m, PetscInt n, PetscInt average, RefMat *A);                                         /* few long rows and popular columns, many short ones and empty ones */
+extern void HybTestMatStencil(PetscInt points, PetscInt nx, PetscInt ny, PetscInt nz, RefMat *A);                            /* 5, 7, 9, 27 on a grid; 5 and 9 take nz = 1 */
+extern void HybTestMatBlock(const RefMat *pattern, PetscInt bs, RefMat *A);                                                  /* each entry becomes a dense bs x bs block */
 extern void HybTestMatBanded(PetscInt m, PetscInt n, PetscInt lower, PetscInt upper, RefMat *A);
 extern void HybTestMatDenseRow(PetscInt m, PetscInt n, PetscInt row, PetscInt others, RefMat *A); /* one full row, the others of length others */
 extern void HybTestMatDenseColumn(PetscInt m, PetscInt n, PetscInt col, PetscInt others, RefMat *A);
 extern void HybTestMatEmpty(PetscInt m, PetscInt n, RefMat *A);
 extern void HybTestMatEmptyRows(RefMat *A, PetscInt from, PetscInt to, PetscInt step); /* empties rows from, from+step, ... < to */
-/* tridiagonal, but every fifth row has its columns in descending order, or (twice) its first one twice: PETSc lets programs make such, for all but products of matrices */
+/* tridiagonal, but every fifth row has its columns in descending order, or (twice) its first one twice: PETSc lets
+   programs make such, for all but products of matrices */
 extern void HybTestMatLoose(PetscInt m, PetscBool twice, RefMat *A);
-extern void HybTestMatProlongator(PetscInt m, PetscInt n, PetscInt width, RefMat *A);    /* row r: up to width columns about r*n/m */
-/* The zoo: matrix k of a list that holds every shape above, small; PETSC_FALSE behind the last one. square: only square ones */
+extern void HybTestMatProlongator(PetscInt m, PetscInt n, PetscInt width, RefMat *A); /* row r: up to width columns about r*n/m */
+/* The zoo: matrix k of a list that holds every shape above, small; PETSC_FALSE behind the last one. square: only square
+   ones */
 extern PetscBool HybTestZoo(PetscInt k, PetscBool square, char name[64], RefMat *A);
-/* reads NAME.mtx.xz of -matrices; PETSC_FALSE, and the open case skipped, when it is not there or does not fit this PETSc */
+/* reads NAME.mtx.xz of -matrices; PETSC_FALSE, and the open case skipped, when it is not there or does not fit this
+   PETSc */
 extern PetscBool HybTestMatRead(const char *name, RefMat *A);
 
 /* between the host and where the exec computes */
@@ -104,8 +109,10 @@ extern PetscBool HybTestSameBits(PetscCount n, size_t size, const void *there, c
 /* one value on the host; NaN equals NaN, an infinity equals itself */
 extern PetscBool HybTestClose(PetscScalar found, PetscScalar expected, PetscReal mag, PetscCount terms, PetscReal c);
 
-/* Runs run(ctx) with the k-th allocation failing, k = 1, 2, ... (sparser from 16 on under the emulator) until a run sees no failure; after each, cleanup(ctx) (may be NULL; nothing
-   fails meanwhile) must bring the library's bytes back to what they were before. Allocations are those of PETSc's malloc and, on a device, all
-   that passes the backend's fault hook; HybTestUpload(), HybTestDownload() and the comparisons are exempt. run takes its memory from arenas that cleanup resets, and may itself check results: it returns 0 only if all went well. */
+/* Runs run(ctx) with the k-th allocation failing, k = 1, 2, ... (sparser from 16 on under the emulator) until a run
+   sees no failure; after each, cleanup(ctx) (may be NULL; nothing fails meanwhile) must bring the library's bytes back
+   to what they were before. Allocations are those of PETSc's malloc and, on a device, all that passes the backend's
+   fault hook; HybTestUpload(), HybTestDownload() and the comparisons are exempt. run takes its memory from arenas that
+   cleanup resets, and may itself check results: it returns 0 only if all went well. */
 extern void HybTestFaults(PetscErrorCode (*run)(void *ctx), PetscErrorCode (*cleanup)(void *ctx), void *ctx);
 #endif

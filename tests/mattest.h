@@ -1,6 +1,6 @@
 /*
-  mattest.h: what the tests of the type share. They are plain PETSc programs: the plugin comes by -dll_append. Each operation of the type is
-  compared with the same operation of MATAIJ on the same entries.
+  mattest.h: what the tests of the type share. They are plain PETSc programs: the plugin comes by -dll_append. Each
+  operation of the type is compared with the same operation of MATAIJ on the same entries.
 */
 #ifndef MATTEST_H
 #define MATTEST_H
@@ -19,7 +19,8 @@ static inline void MatTestCount(PetscBool ok, const char *what, const char *file
   PetscMPIInt rank;
 
   MPI_Comm_rank(PETSC_COMM_WORLD, &rank);
-  if (ok) MatTestPassed++;
+  if (ok)
+    MatTestPassed++;
   else {
     MatTestFailed++;
     if (!rank) printf("FAILED %s: %s (%s:%d, seed %d)\n", MatTestName, what, file, line, (int)MatTestSeed);
@@ -146,7 +147,7 @@ static inline PetscErrorCode MatTestRandom(PetscInt M, PetscInt N, PetscInt arow
     PetscInt n;
 
     s = (unsigned long)(r * 2654435761u + seed * 40503u + 12345u);
-#define MATTEST_NEXT(s) ((s) = (s) * 6364136223846793005ul + 1442695040888963407ul, ((s) >> 33))
+#define MATTEST_NEXT(s) ((s) = (s)*6364136223846793005ul + 1442695040888963407ul, ((s) >> 33))
     (void)MATTEST_NEXT(s);
     n = (PetscInt)(MATTEST_NEXT(s) % (unsigned long)(2 * arow + 1));
     if (r % 7 == 3) n = 0;
@@ -184,7 +185,7 @@ static inline PetscErrorCode MatTestStencil(PetscInt dim, PetscInt n, PetscBool 
       for (PetscInt dj = -1; dj <= 1; dj++)
         for (PetscInt di = -1; di <= 1; di++) {
           PetscInt    taxi = PetscAbsInt(di) + PetscAbsInt(dj) + PetscAbsInt(dk), c = r + di + dj * n + dk * n * n;
-          PetscScalar v    = -1.0 - conv * di;
+          PetscScalar v = -1.0 - conv * di;
 
           if (!taxi || (!full && taxi > 1)) continue;
           count++;

@@ -451,7 +451,8 @@ static inline PetscErrorCode PairsVectors(Vec a, Vec h, const char *what, const 
 }
 
 /* products with vectors, the transposed one too */
-/* Does M multiply transposed by what it was said to be? The shadow of aijsell goes by a claim of symmetry, which AIJ does not look at. */
+/* Does M multiply transposed by what it was said to be? The shadow of aijsell goes by a claim of symmetry, which AIJ
+   does not look at. */
 static inline PetscErrorCode PairsByClaim(Mat M, PetscBool *byclaim)
 {
   PetscFunctionBeginUser;
@@ -591,7 +592,8 @@ static inline PetscErrorCode PairsCompare(Mat A, Mat H, const Seen *before, cons
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What asks for the very type by its name, as it does of PETSc's own derived types: docs/limits.md. An error is right then, and no answer. */
+/* What asks for the very type by its name, as it does of PETSc's own derived types: docs/limits.md. An error is right
+   then, and no answer. */
 static inline PetscBool PairsAsksForTheType(const char *what)
 {
   static const char *const those[] = {"MatCreateKAIJ", "TSIRK", "cp", "tfs", "MatMPIAIJGetLocalMatCondensed", "MATCOLORINGJP", "MATCOLORINGGREEDY", "MATCOLORINGPOWER"};

@@ -1,4 +1,5 @@
-/* transposesymbolic and gather, transpose: against the reference on the zoo, there and back, plain and conjugated, values that change, with and without positions */
+/* transposesymbolic and gather, transpose: against the reference on the zoo, there and back, plain and conjugated,
+   values that change, with and without positions */
 #include "hybtest.h"
 #include <stdlib.h>
 #include <string.h>
@@ -75,7 +76,8 @@ done:
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* entries on the diagonals first, first + step, ..., and in every other-th row besides on one more of rare diagonals that lie beyond them, another one each time */
+/* entries on the diagonals first, first + step, ..., and in every other-th row besides on one more of rare diagonals
+   that lie beyond them, another one each time */
 static void MatDiagonals(PetscInt m, PetscInt n, PetscInt diagonals, PetscInt first, PetscInt step, PetscInt rare, PetscInt other, RefMat *A)
 {
   PetscInt nnz = 0;
@@ -137,25 +139,26 @@ static PetscErrorCode Matrices(void)
     PetscCall(TestOne(name, &A));
     RefMatDestroy(&A);
   }
-  /* few diagonals, as many as a word of 32 bits has and more; some of them in so few rows that a sample of the rows does not meet all; more of these than are worth it */
+  /* few diagonals, as many as a word of 32 bits has and more; some of them in so few rows that a sample of the rows
+     does not meet all; more of these than are worth it */
   {
     static const struct {
       PetscInt m, n, diagonals, first, step, rare, other;
     } d[] = {
-      {3000, 3000, 3, -700, 701, 1, 0},
-      {1500, 2300, 4, -31, 300, 1, 0},
-      {2300, 1500, 16, -640, 77, 1, 0},
-      {1300, 1300, 17, -8, 1, 1, 0},
-      {1200, 1200, 32, -90, 5, 1, 0},
-      {1300, 1200, 40, -60, 3, 1, 0},
-      {2100, 2100, 63, -63, 2, 1, 0},
-      {2100, 2100, 64, -63, 2, 1, 0},
-      {5000, 5000, 3, -1, 1, 2, 1700},
-      {6000, 6000, 50, -25 * 233, 233, 1, 0}, /* a Fibonacci number: neighbours in a table that is hashed by the golden ratio */
-      {6000, 6000, 2, -1500, 1500, 40, 130},
-      {6000, 6000, 30, -15, 1, 33, 170},
-      {6000, 6000, 30, -15, 1, 34, 170},
-      {5000, 5000, 3, -1, 1, 100, 40}
+      {3000, 3000, 3,  -700,      701,  1,   0   },
+      {1500, 2300, 4,  -31,       300,  1,   0   },
+      {2300, 1500, 16, -640,      77,   1,   0   },
+      {1300, 1300, 17, -8,        1,    1,   0   },
+      {1200, 1200, 32, -90,       5,    1,   0   },
+      {1300, 1200, 40, -60,       3,    1,   0   },
+      {2100, 2100, 63, -63,       2,    1,   0   },
+      {2100, 2100, 64, -63,       2,    1,   0   },
+      {5000, 5000, 3,  -1,        1,    2,   1700},
+      {6000, 6000, 50, -25 * 233, 233,  1,   0   }, /* a Fibonacci number: neighbours in a table that is hashed by the golden ratio */
+      {6000, 6000, 2,  -1500,     1500, 40,  130 },
+      {6000, 6000, 30, -15,       1,    33,  170 },
+      {6000, 6000, 30, -15,       1,    34,  170 },
+      {5000, 5000, 3,  -1,        1,    100, 40  }
     };
 
     for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(d); k++) {
@@ -224,7 +227,10 @@ static PetscErrorCode Matrices(void)
 static PetscErrorCode Body(void)
 {
   /* the device's ways, see csr/transpose.cu: what it takes by itself, offsets for however few entries */
-  const char *const ways[][2] = {{NULL, NULL}, {"transpose_offsets", "0"}};
+  const char *const ways[][2] = {
+    {NULL,                NULL},
+    {"transpose_offsets", "0" }
+  };
 
   PetscFunctionBegin;
   for (size_t k = 0; k < (HybTestExec()->backend->device ? PETSC_STATIC_ARRAY_LENGTH(ways) : 1); k++) {

@@ -1,4 +1,5 @@
-/* set, scale, axpy, diagonalscale, getdiagonal, diagonalset, norm: against plain loops on the zoo, with special values */
+/* set, scale, axpy, diagonalscale, getdiagonal, diagonalset, norm: against plain loops on the zoo, with special
+   values */
 #include "hybtest.h"
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,7 @@ static PetscErrorCode TestNorms(const RefMat *A)
 
 static PetscErrorCode TestDiagonal(const char *name, const RefMat *A)
 {
-  const PetscInt n = PetscMin(A->csr.m, A->csr.n);
+  const PetscInt n  = PetscMin(A->csr.m, A->csr.n);
   PetscScalar   *hd = HybTestRandomVector(n), *e = (PetscScalar *)RefAlloc(n, sizeof(PetscScalar)), *d, *g, alpha = HybTestRandomScalar();
   HybCSR         there;
   RefMat         E;
@@ -49,7 +50,7 @@ static PetscErrorCode TestDiagonal(const char *name, const RefMat *A)
   HybTestCall(ops->getdiagonal(exec, &there, g));
   HybTestSameBits(n, sizeof(PetscScalar), g, e);
   for (int variant = 0; variant < 4; variant++) { /* set and add, by vector and by constant */
-    const PetscBool add     = (PetscBool)(variant & 1), constant = (PetscBool)(variant >> 1);
+    const PetscBool add = (PetscBool)(variant & 1), constant = (PetscBool)(variant >> 1);
     PetscCount      missing = -1;
 
     RefMatCopy(A, &E);
@@ -72,7 +73,7 @@ static PetscErrorCode TestDiagonal(const char *name, const RefMat *A)
 
 static PetscErrorCode TestOne(const char *name, RefMat *A)
 {
-  const PetscCount nnz = A->csr.nnz;
+  const PetscCount nnz   = A->csr.nnz;
   PetscScalar      alpha = HybTestRandomScalar(), *x, *hx = HybTestRandomVector(nnz), *e = (PetscScalar *)RefAlloc(nnz, sizeof(PetscScalar)), *hl = HybTestRandomVector(A->csr.m), *hr = HybTestRandomVector(A->csr.n), *l, *r;
   PetscReal       *mag = (PetscReal *)RefAlloc(nnz, sizeof(PetscReal));
   HybCSR           there;
@@ -148,7 +149,7 @@ static PetscErrorCode Body(void)
   RefMatDestroy(&A);
   HybTestMatRandom(HybTestSize(200, 60), HybTestSize(200, 60), 1, 7, &A);
   {
-    const PetscReal huge = PETSC_MAX_REAL / 4, tiny = 16 / PETSC_MAX_REAL, values[] = {huge, tiny, 0, 1};
+    const PetscReal          huge = PETSC_MAX_REAL / 4, tiny = 16 / PETSC_MAX_REAL, values[] = {huge, tiny, 0, 1};
     static const char *const what[] = {"near overflow", "near underflow", "zero", "one"};
 
     for (int v = 0; v < 4; v++) {
@@ -165,8 +166,10 @@ static PetscErrorCode Body(void)
         PetscCall(HybTestUpload(&mine, &B.csr, &there));
         HybTestCall(ops->norm(exec, &work, &there, HYB_NORM_FROBENIUS, &found));
         scaled = PetscSqrtReal((PetscReal)count) * (values[v] / 256); /* may itself overflow with the factor */
-        if (scaled > PETSC_MAX_REAL / 256) HybTestCheck(PetscIsInfReal(found), "%g, expected infinity", (double)found);
-        else HybTestCheck(PetscAbsReal(found / 256 - scaled) <= 1e-3 * scaled, "%g, expected %g * 256", (double)found, (double)scaled);
+        if (scaled > PETSC_MAX_REAL / 256)
+          HybTestCheck(PetscIsInfReal(found), "%g, expected infinity", (double)found);
+        else
+          HybTestCheck(PetscAbsReal(found / 256 - scaled) <= 1e-3 * scaled, "%g, expected %g * 256", (double)found, (double)scaled);
       }
       RefMatDestroy(&B);
     }
@@ -182,7 +185,8 @@ static PetscErrorCode Body(void)
       B.csr.a[B.csr.nnz / 3] = v ? 1 / zero : zero / zero;
       PetscCall(HybTestUpload(&mine, &B.csr, &there));
       HybTestCall(ops->norm(exec, &work, &there, types[t], &found));
-      if (types[t] == HYB_NORM_FROBENIUS || v) HybTestCheck(v ? PetscIsInfReal(found) : PetscIsNanReal(found), "norm %d is %g", t, (double)found);
+      if (types[t] == HYB_NORM_FROBENIUS || v)
+        HybTestCheck(v ? PetscIsInfReal(found) : PetscIsNanReal(found), "norm %d is %g", t, (double)found);
       else { /* PETSc passes over sums that are NaN */
         const PetscReal expected = RefNorm(&B, types[t]);
 

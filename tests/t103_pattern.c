@@ -1,4 +1,5 @@
-/* addsymbolic, addnumeric, axpysubset, check, rowlengths, diagonalplaces, submatrixsymbolic: against the reference; malformed arrays of every kind */
+/* addsymbolic, addnumeric, axpysubset, check, rowlengths, diagonalplaces, submatrixsymbolic: against the reference;
+   malformed arrays of every kind */
 #include "hybtest.h"
 #include <stdlib.h>
 #include <string.h>
@@ -84,10 +85,16 @@ static PetscErrorCode TestSubmatrix(const char *name, const RefMat *A, PetscInt 
 /* columns that are not the matrix's are refused before anything is read */
 static PetscErrorCode TestSubmatrixRefused(void)
 {
-  const PetscInt range[][2] = {{-1, 3}, {3, 2}, {0, 11}, {11, 12}}, row = 0;
-  HybCSR         a, s;
-  PetscInt      *there, *perm;
-  RefMat         A;
+  const PetscInt range[][2] = {
+    {-1, 3 },
+    {3,  2 },
+    {0,  11},
+    {11, 12}
+  },
+                 row = 0;
+  HybCSR    a, s;
+  PetscInt *there, *perm;
+  RefMat    A;
 
   PetscFunctionBegin;
   HybTestBegin("columns outside of the matrix for a submatrix");
@@ -128,7 +135,7 @@ static PetscErrorCode TestRowLengths(const char *name, const HybCSR *A)
     most        = PetscMax(most, expected[r]);
     some += expected[r] != 0;
   }
-  a = *A;
+  a   = *A;
   a.j = NULL; /* is not looked at */
   a.a = NULL;
   PetscCall(HybTestUploadArray(&mine, (PetscCount)A->m + 1, sizeof(PetscInt), A->i, &a.i));
@@ -164,7 +171,8 @@ static PetscErrorCode TestDiagonalPlaces(const char *name, const HybCSR *A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* more rows than one turn of the device's threads takes, the longest one of them the last, and one of as many entries as may be */
+/* more rows than one turn of the device's threads takes, the longest one of them the last, and one of as many entries
+   as may be */
 static PetscErrorCode TestRowLengthsOfMany(void)
 {
   const PetscInt m = 600001, last[] = {9, PETSC_MAX_INT - 4 * m};
@@ -191,13 +199,13 @@ static PetscErrorCode Malformed(void)
   PetscFunctionBegin;
   HybTestMatRandom(m, m, 3, 9, &A);
   PetscCall(TestCheck("a good matrix", &A, 0, -1));
-#define SPOIL(what, nbad, first, change) \
-  do { \
-    RefMatCopy(&A, &B); \
-    k = B.csr.i[m / 2]; \
-    change; \
+#define SPOIL(what, nbad, first, change)         \
+  do {                                           \
+    RefMatCopy(&A, &B);                          \
+    k = B.csr.i[m / 2];                          \
+    change;                                      \
     PetscCall(TestCheck(what, &B, nbad, first)); \
-    RefMatDestroy(&B); \
+    RefMatDestroy(&B);                           \
   } while (0)
   SPOIL("a duplicate column", 1, m / 2, B.csr.j[k + 1] = B.csr.j[k]);
   SPOIL("two columns swapped", 1, m / 2, PetscInt t = B.csr.j[k]; B.csr.j[k] = B.csr.j[k + 1]; B.csr.j[k + 1] = t);
@@ -210,7 +218,8 @@ static PetscErrorCode Malformed(void)
   SPOIL("a last offset below nnz", 1, m - 1, B.csr.nnz++; B.csr.j = (PetscInt *)realloc(B.csr.j, (size_t)B.csr.nnz * sizeof(PetscInt)); B.csr.a = (PetscScalar *)realloc(B.csr.a, (size_t)B.csr.nnz * sizeof(PetscScalar)); B.csr.j[B.csr.nnz - 1] = m - 1; B.csr.a[B.csr.nnz - 1] = 1);
 #undef SPOIL
   RefMatDestroy(&A);
-  /* offsets: the row before and the row after a wrong one may both be bad, so the first and the presence are what is checked */
+  /* offsets: the row before and the row after a wrong one may both be bad, so the first and the presence are what is
+     checked */
   for (int variant = 0; variant < 6; variant++) {
     static const char *const what[] = {"an offset that descends", "a negative offset", "an offset beyond nnz", "the largest offset", "a first offset that is not 0", "all offsets wild"};
     HybCSR                   a;

@@ -1,4 +1,5 @@
-/* coosymbolic and coonumeric: random coordinates with duplicates and ignored ones, set and add, the map's order, indices out of range; coosplit and coocompose */
+/* coosymbolic and coonumeric: random coordinates with duplicates and ignored ones, set and add, the map's order,
+   indices out of range; coosplit and coocompose */
 #include "hybtest.h"
 #include <stdlib.h>
 #include <string.h>
@@ -85,8 +86,10 @@ static PetscErrorCode TestRandom(PetscInt m, PetscInt n, PetscCount ncoo, PetscI
     ci[k] = HybTestRandomInt(0, m);
     cj[k] = HybTestRandomInt(0, n);
     if (ignored && !HybTestRandomInt(0, ignored)) {
-      if (HybTestRandomInt(0, 2)) ci[k] = -1 - ci[k];
-      else cj[k] = PETSC_MIN_INT;
+      if (HybTestRandomInt(0, 2))
+        ci[k] = -1 - ci[k];
+      else
+        cj[k] = PETSC_MIN_INT;
     }
   }
   snprintf(what, sizeof(what), "%td random ones in %" PetscInt_FMT " x %" PetscInt_FMT "%s", ncoo, m, n, ignored ? ", some ignored" : "");
@@ -98,7 +101,12 @@ static PetscErrorCode TestRandom(PetscInt m, PetscInt n, PetscCount ncoo, PetscI
 
 static PetscErrorCode OutOfRange(void)
 {
-  static const PetscInt bad[][2] = {{3, 0}, {0, 4}, {PETSC_MAX_INT, 0}, {0, PETSC_MAX_INT}};
+  static const PetscInt bad[][2] = {
+    {3,             0            },
+    {0,             4            },
+    {PETSC_MAX_INT, 0            },
+    {0,             PETSC_MAX_INT}
+  };
 
   PetscFunctionBegin;
   for (int k = 0; k < 4; k++) {
@@ -124,7 +132,8 @@ static PetscErrorCode OutOfRange(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Coordinates of a process that has rows r0 to r1-1 and columns c0 to c1-1 of a 50 x 70 matrix; some are of other rows, some negative */
+/* Coordinates of a process that has rows r0 to r1-1 and columns c0 to c1-1 of a 50 x 70 matrix; some are of other rows,
+   some negative */
 static PetscErrorCode Split(PetscCount ncoo, PetscInt r0, PetscInt r1, PetscInt c0, PetscInt c1)
 {
   HybArena    mine, work;
@@ -186,7 +195,7 @@ static PetscErrorCode Body(void)
   ops  = exec->backend->csr;
   PetscCall(Split(0, 10, 20, 15, 40));
   PetscCall(Split(1, 0, 50, 0, 70));
-  PetscCall(Split(1000, 0, 50, 0, 70)); /* one process */
+  PetscCall(Split(1000, 0, 50, 0, 70));   /* one process */
   PetscCall(Split(1000, 20, 20, 30, 30)); /* one without rows */
   PetscCall(Split(5000, 10, 20, 15, 40));
   PetscCall(Split(257, 49, 50, 69, 70));
@@ -204,7 +213,7 @@ static PetscErrorCode Body(void)
   PetscCall(TestRandom(3, 3, HybTestSize(5000, 600), 9)); /* long lists */
   PetscCall(TestRandom(HybTestSize(3000, 200), HybTestSize(2000, 150), HybTestSize(60000, 2000), 10));
   PetscCall(TestRandom(100000, 100000, 50, 0)); /* most rows empty */
-  if (sizeof(PetscInt) == 8) { /* row and column do not fit into one key */
+  if (sizeof(PetscInt) == 8) {                  /* row and column do not fit into one key */
     PetscCall(TestRandom(3000, PETSC_MAX_INT / 2, 300, 7));
     PetscCall(TestRandom(9, PETSC_MAX_INT / 2, 700, 0));
   }

@@ -1,4 +1,5 @@
-/* The elementary operations with every allocation failing in turn: memory comes back, operands stay as they were, the next call works */
+/* The elementary operations with every allocation failing in turn: memory comes back, operands stay as they were, the
+   next call works */
 #include "hybtest.h"
 #include <stdlib.h>
 #include <string.h>
@@ -143,13 +144,13 @@ static PetscErrorCode Body(void)
     const char *name;
     PetscErrorCode (*run)(void *);
   } all[] = {
-    {"transposesymbolic, gather",                         Transpose      },
-    {"transpose",                                         TransposeValues},
-    {"transpose by offsets",                              TransposeValues},
-    {"addsymbolic, addnumeric",                           Add            },
-    {"coosymbolic, coonumeric",                           Coordinates    },
-    {"submatrixsymbolic",                                 Submatrix      },
-    {"norm, check, rowlengths, diagonalplaces, others",   Others         }
+    {"transposesymbolic, gather",                       Transpose      },
+    {"transpose",                                       TransposeValues},
+    {"transpose by offsets",                            TransposeValues},
+    {"addsymbolic, addnumeric",                         Add            },
+    {"coosymbolic, coonumeric",                         Coordinates    },
+    {"submatrixsymbolic",                               Submatrix      },
+    {"norm, check, rowlengths, diagonalplaces, others", Others         }
   };
   const PetscInt hrows[] = {5, 0, 17, 5};
   PetscInt      *hi;

@@ -65,7 +65,7 @@ static PetscErrorCode Body(void)
       B.csr.i[r]++;
       break;
     case 2: /* two columns change places */
-      B.csr.j[q]           = A.csr.j[(q + 1) % A.csr.nnz];
+      B.csr.j[q]                   = A.csr.j[(q + 1) % A.csr.nnz];
       B.csr.j[(q + 1) % A.csr.nnz] = A.csr.j[q];
       if (A.csr.j[q] == B.csr.j[q]) B.csr.j[q]++;
       break;

@@ -1,4 +1,5 @@
-/* multdense against plain sums; submatrixmapped against a look at each entry: columns dropped, reordered, rows repeated */
+/* multdense against plain sums; submatrixmapped against a look at each entry: columns dropped, reordered, rows
+   repeated */
 #include "hybtest.h"
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +39,7 @@ static PetscErrorCode TestDense(const char *name, const RefMat *A, PetscInt p)
     mag[q]   = PetscAbsScalar(hc[q]);
     terms[q] = 1;
     if (r >= m) continue;
-    hc[q] = 0;
+    hc[q]  = 0;
     mag[q] = 0;
     for (PetscInt k = A->csr.i[r]; k < A->csr.i[r + 1]; k++) {
       hc[q] += A->csr.a[k] * hb[A->csr.j[k] + ldb * col];
@@ -65,10 +66,10 @@ static PetscErrorCode TestDense(const char *name, const RefMat *A, PetscInt p)
 
 static PetscErrorCode TestMapped(const char *name, const RefMat *A, PetscInt nrows, const PetscInt *rows, PetscInt ncols, const PetscInt *colmap, PetscBool ascending)
 {
-  HybCSR      there, S;
-  PetscInt   *drows, *dmap, *perm, *inverse, *hperm;
-  RefMat      R;
-  PetscCount  nnz = 0;
+  HybCSR     there, S;
+  PetscInt  *drows, *dmap, *perm, *inverse, *hperm;
+  RefMat     R;
+  PetscCount nnz = 0;
 
   PetscFunctionBegin;
   HybTestBegin("rows and columns of %s, %s", name, ascending ? "in order" : "reordered");

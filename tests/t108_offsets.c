@@ -50,12 +50,14 @@ static PetscErrorCode Operations(const RefMat *A, const RefMat *B, PetscCount nn
   RefMat            S;
 
   PetscFunctionBegin;
-#define OPERATION(what, call, check) \
-  do { \
+#define OPERATION(what, call, check)                               \
+  do {                                                             \
     HybTestBegin("%s of %" PetscCount_FMT " nonzeros", what, nnz); \
-    if (!fits) HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, call); \
-    else if (HybTestCall(call)) check; \
-    PetscCall(Forget()); \
+    if (!fits)                                                     \
+      HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, call);            \
+    else if (HybTestCall(call))                                    \
+      check;                                                       \
+    PetscCall(Forget());                                           \
   } while (0)
   PetscCall(Moved(A, nnz, &DA));
   PetscCall(HybTestUpload(&mine, &B->csr, &DB));
@@ -89,7 +91,7 @@ static PetscErrorCode Operations(const RefMat *A, const RefMat *B, PetscCount nn
   if (!fits) OPERATION("a sum in place, the other way round,", ops->axpysubset(exec, &work, &alpha, &DA, &DB, &count), (void)0);
 
   OPERATION("scaling by a vector", ops->diagonalscale(exec, &DA, l, NULL), {
-    PetscScalar *a = (PetscScalar *)RefAlloc(A->csr.nnz, sizeof(PetscScalar));
+    PetscScalar *a     = (PetscScalar *)RefAlloc(A->csr.nnz, sizeof(PetscScalar));
     PetscBool    right = PETSC_TRUE;
 
     HybTestCall(HybTestDownloadArray(A->csr.nnz, sizeof(PetscScalar), (char *)DA.a + (size_t)(nnz - A->csr.nnz) * sizeof(PetscScalar), a));

@@ -1,4 +1,5 @@
-/* Memory that grows in place: what was there stays, the bytes are counted, too much is refused, every call failing in turn */
+/* Memory that grows in place: what was there stays, the bytes are counted, too much is refused, every call failing in
+   turn */
 #include "hybtest.h"
 #include <stdlib.h>
 

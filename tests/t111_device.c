@@ -1,5 +1,6 @@
 /*
-  The device room: libraries that cannot be loaded, stamps that differ, memory of every kind and its limits, copies larger than the staging buffers, a stream that changes.
+  The device room: libraries that cannot be loaded, stamps that differ, memory of every kind and its limits, copies
+  larger than the staging buffers, a stream that changes.
 */
 #define _GNU_SOURCE
 #include "hybtest.h"
@@ -69,7 +70,8 @@ static PetscErrorCode Copies(HybMem mem, size_t n, size_t offset)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* n bytes to the device from memory of the host that a device can read by itself: they are read when the copy returns */
+/* n bytes to the device from memory of the host that a device can read by itself: they are read when the copy
+   returns */
 static PetscErrorCode CopiesFrom(HybMem mem, size_t n)
 {
   char *from, *there, *back = (char *)malloc(n);
@@ -147,7 +149,7 @@ static PetscErrorCode Locked(PetscCount n)
 /* Memory of somebody else's: touched, and page-locked for one copy */
 static PetscErrorCode LockRun(void *ctx)
 {
-  const size_t   n = *(size_t *)ctx;
+  const size_t   n     = *(size_t *)ctx;
   size_t         wrong = 0;
   char          *h, *there;
   PetscErrorCode ierr, later;
@@ -214,8 +216,9 @@ static PetscErrorCode Phases(const HybExec x[2], const char *method, RefMat *A, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A program whose current stream changes: arenas and a product made with one go on with another. Only the emulated device lends a second stream, and ends the program where a
-   use does not wait for an allocation, or a free not for a use. */
+/* A program whose current stream changes: arenas and a product made with one go on with another. Only the emulated
+   device lends a second stream, and ends the program where a use does not wait for an allocation, or a free not for a
+   use. */
 static PetscErrorCode Streams(void *(*create)(void))
 {
   RefMat     A, C;

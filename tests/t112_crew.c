@@ -1,6 +1,6 @@
 /*
-  Threads that copy memory together: every byte arrives and none beside it, over many rounds and sizes, with and without a session, and in the child of a
-  fork, which has no threads. The device plays no part.
+  Threads that copy memory together: every byte arrives and none beside it, over many rounds and sizes, with and without
+  a session, and in the child of a fork, which has no threads. The device plays no part.
 */
 #include "hybtest.h"
 #include "../src/sparse/device/crew.h"

@@ -1,6 +1,7 @@
 /*
-  Large managed arrays (device/managed.cu): in any order of taking and giving back they keep what was written and never lie over one another, memory is used again rather than made, pieces
-  join again, what lies idle is bounded and goes back to the card where that runs out, and a block that another stream gave back is safe to use.
+  Large managed arrays (device/managed.cu): in any order of taking and giving back they keep what was written and never
+  lie over one another, memory is used again rather than made, pieces join again, what lies idle is bounded and goes
+  back to the card where that runs out, and a block that another stream gave back is safe to use.
 */
 #include "hybtest.h"
 #include <dlfcn.h>

@@ -90,10 +90,10 @@ static PetscErrorCode Run(const Problem *p, PetscInt **keyout, PetscCount **valu
 
 static void Check(const Problem *p)
 {
-  const PetscCount total = p->subptr[p->nsub];
-  Pair            *pairs = (Pair *)RefAlloc(total, sizeof(Pair));
-  PetscInt        *key   = (PetscInt *)RefAlloc(total, sizeof(PetscInt)), *keyout;
-  PetscCount      *value = (PetscCount *)RefAlloc(total, sizeof(PetscCount)), *valueout;
+  const PetscCount total    = p->subptr[p->nsub];
+  Pair            *pairs    = (Pair *)RefAlloc(total, sizeof(Pair));
+  PetscInt        *key      = (PetscInt *)RefAlloc(total, sizeof(PetscInt)), *keyout;
+  PetscCount      *value    = (PetscCount *)RefAlloc(total, sizeof(PetscCount)), *valueout;
   PetscInt         segments = 0, rounds = 0;
   HybCounters      counters;
 
@@ -125,7 +125,8 @@ static void Check(const Problem *p)
 
         segments += p->segptr[s + 1] - p->segptr[s] > 1;
         lists = PetscMax(lists, p->segptr[s + 1] - p->segptr[s]);
-        if (n > 0) parts[n <= 256 ? 0 : n <= 4096 ? 1 : 2]++;
+        if (n > 0) parts[n <= 256 ? 0 : n <= 4096 ? 1
+                                                  : 2]++;
       }
       while (((PetscCount)1 << rounds) < lists) rounds++;
       HybTestCheck(HybCountersGet(&counters, "segments by warp") == parts[0] && HybCountersGet(&counters, "segments by block") == parts[1] && HybCountersGet(&counters, "segments by grid") == parts[2], "segments by warp, block, grid: %td, %td, %td; expected %td, %td, %td", HybCountersGet(&counters, "segments by warp"), HybCountersGet(&counters, "segments by block"), HybCountersGet(&counters, "segments by grid"), parts[0], parts[1], parts[2]);
@@ -166,7 +167,7 @@ static PetscErrorCode Fault(void *ctx)
 static PetscErrorCode Body(void)
 {
   static const PetscInt lengths[] = {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 511, 512, 513, 1023, 1024, 1025, 2047, 2048, 2049, 4096, 4097, 9999};
-  const HybExec        *exec = HybTestExec();
+  const HybExec        *exec      = HybTestExec();
   Problem               p;
 
   PetscFunctionBegin;

@@ -16,7 +16,8 @@ static PetscBool Is(const char *name)
   return (PetscBool)!strcmp(method->name, name);
 }
 
-/* waits for the device in a first product at most; the caller's own wait for the result is none of them, and the only one of a numeric phase */
+/* waits for the device in a first product at most; the caller's own wait for the result is none of them, and the only
+   one of a numeric phase */
 static PetscErrorCode Multiply(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybCSR *C)
 {
   const HybBackend  *backend = mm->exec.backend;
@@ -80,7 +81,7 @@ static PetscScalar *InOrder(const RefMat *A, const RefMat *B, const RefMat *C)
 static void CheckCounters(const HybSpGEMM *mm, const RefMat *C)
 {
   const PetscBool  device = mm->exec.backend->device;
-  const PetscCount m      = C->csr.m, merged = HybCountersGet(&mm->counters, "factors");
+  const PetscCount m = C->csr.m, merged = HybCountersGet(&mm->counters, "factors");
   PetscCount       rows = 0, full = 0;
 
   for (PetscInt k = 0; k < mm->counters.n; k++) {
@@ -88,15 +89,18 @@ static void CheckCounters(const HybSpGEMM *mm, const RefMat *C)
   }
   for (PetscInt r = 0; r < m; r++) full += C->csr.i[r + 1] > C->csr.i[r];
   if (Is("rowmerge") && mm->stats.products) {
-    const PetscCount w = HybCountersGet(&mm->counters, "width");
+    const PetscCount w       = HybCountersGet(&mm->counters, "width");
     PetscCount       factors = 1, reach = w;
 
-    /* a row of the longest length may meet empty rows of B: at most that many; a device's threads that merge a row each have one factor, whose width is not counted */
+    /* a row of the longest length may meet empty rows of B: at most that many; a device's threads that merge a row each
+       have one factor, whose width is not counted */
     for (; w > 1 && reach < mm->stats.maxarow; reach *= w) factors++;
     HybTestCheck(merged >= 1 && merged <= factors && (!device || merged == factors), "%td factors, expected %td", merged, factors);
     HybTestCheck(!width || w == width, "width %td", w);
-    if (!device) HybTestCheck(HybCountersGet(&mm->counters, "merge rounds") >= 1, "%td merge rounds", HybCountersGet(&mm->counters, "merge rounds"));
-    else HybTestCheck((HybCountersGet(&mm->counters, "intermediate entries") > 0) == (merged > 1), "%td intermediate entries, %td factors", HybCountersGet(&mm->counters, "intermediate entries"), merged);
+    if (!device)
+      HybTestCheck(HybCountersGet(&mm->counters, "merge rounds") >= 1, "%td merge rounds", HybCountersGet(&mm->counters, "merge rounds"));
+    else
+      HybTestCheck((HybCountersGet(&mm->counters, "intermediate entries") > 0) == (merged > 1), "%td intermediate entries, %td factors", HybCountersGet(&mm->counters, "intermediate entries"), merged);
   }
   if (Is("binned")) HybTestCheck(rows == m, "the bins hold %td rows of %td", rows, m);
   if (Is("hash")) HybTestCheck(rows == full, "tables for %td rows, %td have entries", rows, full);
@@ -178,7 +182,7 @@ static void Boundaries(void)
 {
   static const PetscInt limits[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192};
   const PetscInt        nlimits = HybTestSlow() ? 11 : 14, most = limits[nlimits - 1] + 2;
-  PetscInt              lengths[64], n = 0;
+  PetscInt              lengths[64], n                          = 0;
   RefMat                A, B;
 
   lengths[n++] = 0;
@@ -323,7 +327,7 @@ static void Shapes(void)
   HybTestBegin("%s: every bin has rows, and long rows grow", method->name);
   if (!HybTestExec()->backend->device && Is("binned")) {
     static const char *const bins[] = {"rows empty", "rows copied", "rows repeated", "rows sorted", "rows dense", "rows hashed", "rows merged", "growths"};
-    PetscInt                 ai[9]  = {0, 0, 1, 3, 5, 7, 9, 59, 209}, aj[209], bi[153], nb = 0, *bj;
+    PetscInt                 ai[9] = {0, 0, 1, 3, 5, 7, 9, 59, 209}, aj[209], bi[153], nb = 0, *bj;
     HybSpGEMM                mm;
     HybCSR                   DC;
     const PetscInt           n2 = 2200000;
@@ -331,19 +335,21 @@ static void Shapes(void)
     /* rows of B: 0 and 1 short and far apart, 2 and 3 of 50 near columns, the others of 400 columns all over */
     bj = (PetscInt *)RefAlloc(152 * 400, sizeof(PetscInt));
     for (PetscInt r = 0; r < 152; r++) {
-      const PetscInt len = r < 2 ? 5 : r < 4 ? 50 : 400, step = r < 2 || r >= 4 ? n2 / len : 3;
+      const PetscInt len  = r < 2 ? 5 : r < 4 ? 50
+                                              : 400,
+                     step = r < 2 || r >= 4 ? n2 / len : 3;
 
       bi[r] = nb;
       for (PetscInt k = 0; k < len; k++) bj[nb++] = k * step + HybTestRandomInt(0, step);
     }
     bi[152] = nb;
     HybTestMatArrays(152, n2, bi, bj, NULL, &B);
-    aj[0] = 1;                                                   /* copied */
-    aj[1] = aj[3] = 0, aj[2] = aj[4] = 1;                        /* sorted, repeated */
-    aj[5] = 2, aj[6] = 3;                                        /* dense */
-    aj[7] = 4, aj[8] = 5;                                        /* hashed */
-    for (PetscInt k = 0; k < 50; k++) aj[9 + k] = 3 + k;         /* merged */
-    for (PetscInt k = 0; k < 150; k++) aj[59 + k] = 2 + k;       /* merged, growing */
+    aj[0] = 1;                                             /* copied */
+    aj[1] = aj[3] = 0, aj[2] = aj[4] = 1;                  /* sorted, repeated */
+    aj[5] = 2, aj[6] = 3;                                  /* dense */
+    aj[7] = 4, aj[8] = 5;                                  /* hashed */
+    for (PetscInt k = 0; k < 50; k++) aj[9 + k] = 3 + k;   /* merged */
+    for (PetscInt k = 0; k < 150; k++) aj[59 + k] = 2 + k; /* merged, growing */
     HybTestMatArrays(8, 152, ai, aj, NULL, &A);
     if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), method->name, 0)) && HybTestCall(Multiply(&mm, &A.csr, &B.csr, &DC))) {
       for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(bins); k++) HybTestCheck(HybCountersGet(&mm.counters, bins[k]) > 0, "no %s", bins[k]);
@@ -352,7 +358,8 @@ static void Shapes(void)
     HybTestCall(HybArenaReset(&out));
     free(bj);
     CheckAndDestroy(&A, &B);
-  } else HybTestSkip("binned on the host is meant");
+  } else
+    HybTestSkip("binned on the host is meant");
 }
 
 static void Random(void)
@@ -370,14 +377,15 @@ static void Random(void)
   }
 }
 
-/* Every kernel of a device's method that has several has something to do: one product in which all of its counters are there */
+/* Every kernel of a device's method that has several has something to do: one product in which all of its counters are
+   there */
 static void Kernels(void)
 {
   static const struct {
     const char *method, *counters[12];
   } all[] = {
     {"hash",   {"rows up to 512 B", "rows up to 1 KiB", "rows up to 2 KiB", "rows up to 4 KiB", "rows up to 16 KiB", "rows up to 48 KiB", "rows up to a block", "rows spilled", "rows global", NULL}},
-    {"binned", {"rows empty", "rows single", "rows heap 8", "rows heap 16", "rows heap 32", "rows bitonic 128", "rows bitonic 512", "rows merge", "growths", "entries grown", NULL}              }
+    {"binned", {"rows empty", "rows single", "rows heap 8", "rows heap 16", "rows heap 32", "rows bitonic 128", "rows bitonic 512", "rows merge", "growths", "entries grown", NULL}                 }
   };
   /* row r of C is row r of B: so many columns, all over or, in the last one, side by side */
   static const PetscInt lengths[] = {0, 1, 3, 6, 14, 30, 60, 120, 200, 300, 700, 2000, 6000, 9000, 24000, 60000};
@@ -422,15 +430,19 @@ static void Repeated(void)
   PetscScalar *bits;
 
   HybTestBegin("%s: twenty runs have the same bits", method->name);
-  if (Is("diagonal") || Is("shape")) HybTestMatStencil(9, 40, 17, 1, &A);
-  else HybTestMatPowerLaw(HybTestSize(600, 150), HybTestSize(600, 150), 6, &A);
+  if (Is("diagonal") || Is("shape"))
+    HybTestMatStencil(9, 40, 17, 1, &A);
+  else
+    HybTestMatPowerLaw(HybTestSize(600, 150), HybTestSize(600, 150), 6, &A);
   RefMatCopy(&A, &B);
   RefSpGEMM(&A, &B, &C);
   bits = (PetscScalar *)RefAlloc(C.csr.nnz, sizeof(PetscScalar));
   for (int run = 0; run < 20; run++) {
     if (Begin(&mm, &A, &B, &DA, &DB) && HybTestCall(Multiply(&mm, &DA, &DB, &DC)) && HybTestSamePattern(&DC, &C)) {
-      if (run) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, bits);
-      else HybTestCall(HybTestDownloadArray(C.csr.nnz, sizeof(PetscScalar), DC.a, bits));
+      if (run)
+        HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, bits);
+      else
+        HybTestCall(HybTestDownloadArray(C.csr.nnz, sizeof(PetscScalar), DC.a, bits));
       HybTestCall(HybTestExec()->backend->zero(HybTestExec(), DC.a, (size_t)DC.nnz * sizeof(HybScalar)));
       if (HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, bits);
     }
@@ -443,7 +455,8 @@ static void Repeated(void)
   RefMatDestroy(&C);
 }
 
-/* Denormals are carried through, not taken for zeros. Their sums are exact, so the order of additions does not matter. */
+/* Denormals are carried through, not taken for zeros. Their sums are exact, so the order of additions does not
+   matter. */
 static void Denormals(void)
 {
   for (int kind = 0; kind < 3; kind++) {
@@ -453,9 +466,12 @@ static void Denormals(void)
     PetscScalar *expected;
     PetscCount   denormal = 0;
 
-    HybTestBegin("%s: denormals (%s)", method->name, kind == 0 ? "short rows" : kind == 1 ? "middle rows" : "few diagonals");
-    if (kind < 2) HybTestMatRandom(60, 60, 0, kind ? 40 : 3, &A);
-    else HybTestMatStencil(9, 12, 9, 1, &A);
+    HybTestBegin("%s: denormals (%s)", method->name, kind == 0 ? "short rows" : kind == 1 ? "middle rows"
+                                                                                          : "few diagonals");
+    if (kind < 2)
+      HybTestMatRandom(60, 60, 0, kind ? 40 : 3, &A);
+    else
+      HybTestMatStencil(9, 12, 9, 1, &A);
     RefMatCopy(&A, &B);
     for (PetscCount k = 0; k < A.csr.nnz; k++) A.csr.a[k] *= 1 / PETSC_MAX_REAL;
     RefSpGEMM(&A, &B, &C);
@@ -486,7 +502,8 @@ static void Special(void)
   for (PetscInt kind = 0; kind < 3; kind++) {
     RefMat found;
 
-    HybTestBegin("%s: NaN, infinities, negative zeros (%s rows)", method->name, kind == 0 ? "short" : kind == 1 ? "middle" : "block");
+    HybTestBegin("%s: NaN, infinities, negative zeros (%s rows)", method->name, kind == 0 ? "short" : kind == 1 ? "middle"
+                                                                                                                : "block");
     if (kind < 2) {
       HybTestMatRandom(n, n, 0, kind ? 40 : 3, &A);
       HybTestMatRandom(n, n, 0, kind ? 40 : 3, &B);
@@ -520,7 +537,9 @@ static void Special(void)
           /* what inf * complex is, is the library's affair; that it is not finite is not */
           HybTestCheck(!PetscIsInfOrNanScalar(found.csr.a[k]) == !PetscIsInfOrNanScalar(expected[k]), "entry %td is %g, expected %g", k, (double)f, (double)e);
         } else {
-          HybTestCheck(PetscIsNanReal(e) ? PetscIsNanReal(f) : PetscIsInfReal(e) ? f == e : PetscAbsReal(f - e) <= 1e-12 * C.mag[k], "entry %td is %g, expected %g", k, (double)f, (double)e);
+          HybTestCheck(PetscIsNanReal(e) ? PetscIsNanReal(f) : PetscIsInfReal(e) ? f == e
+                                                                                 : PetscAbsReal(f - e) <= 1e-12 * C.mag[k],
+                       "entry %td is %g, expected %g", k, (double)f, (double)e);
           if (e == 0 && f == 0) HybTestCheck(!signbit(f) == !signbit(e), "entry %td is %g, expected %g", k, (double)f, (double)e);
         }
       }
@@ -563,7 +582,8 @@ static void Changing(void)
   HybTestCall(HybSpGEMMDestroy(&mm));
 }
 
-/* numeric phases by a stored plan: the same bits with and without it, other values, and none where it would outgrow the operands */
+/* numeric phases by a stored plan: the same bits with and without it, other values, and none where it would outgrow the
+   operands */
 static void Planned(void)
 {
   HybSpGEMM    mm;
@@ -574,25 +594,37 @@ static void Planned(void)
   if (!Is("hash")) return;
   for (PetscInt kind = 0; kind < 7; kind++) {
     HybTestBegin("%s: numeric phases by a plan, kind %" PetscInt_FMT, method->name, kind);
-    if (kind == 0) HybTestMatRandom(300, 400, 0, 4, &A);
-    else if (kind == 1) HybTestMatPowerLaw(300, 600, 5, &A);
-    else if (kind == 2) HybTestMatDenseRow(20, 300, 11, 1, &A);
-    else if (kind == 3) HybTestMatBanded(60, 60, 30, 30, &A);
-    else if (kind == 4) HybTestMatRandom(40, 40, 0, 3, &A);
-    else if (kind == 5) HybTestMatRandom(3, 3, 0, 1, &A);
+    if (kind == 0)
+      HybTestMatRandom(300, 400, 0, 4, &A);
+    else if (kind == 1)
+      HybTestMatPowerLaw(300, 600, 5, &A);
+    else if (kind == 2)
+      HybTestMatDenseRow(20, 300, 11, 1, &A);
+    else if (kind == 3)
+      HybTestMatBanded(60, 60, 30, 30, &A);
+    else if (kind == 4)
+      HybTestMatRandom(40, 40, 0, 3, &A);
+    else if (kind == 5)
+      HybTestMatRandom(3, 3, 0, 1, &A);
     else { /* more rows of each of three sizes than blocks run at once: a block goes from one size to the next, its warps not all at the same time */
       const PetscInt m       = HybTestSize(240000, 3000);
       PetscInt      *lengths = (PetscInt *)RefAlloc(m, sizeof(PetscInt));
 
-      for (PetscInt r = 0; r < m; r++) lengths[r] = r % 3 == 0 ? 15 : r % 3 == 1 ? 9 : 3;
+      for (PetscInt r = 0; r < m; r++) lengths[r] = r % 3 == 0 ? 15 : r % 3 == 1 ? 9
+                                                                                 : 3;
       HybTestMatLengths(m, 3 * m, lengths, &A);
       free(lengths);
     }
-    if (kind == 0) HybTestMatRandom(400, 500, 0, 9, &B);
-    else if (kind == 1) HybTestMatRandom(600, 3000, 0, 30, &B);
-    else if (kind == 2) HybTestMatRandom(300, 9000, 30, 40, &B); /* rows of C of one to 9000 entries */
-    else if (kind == 6) HybTestMatRandom(A.csr.n, 20000, 20, 20, &B);
-    else RefMatCopy(&A, &B);
+    if (kind == 0)
+      HybTestMatRandom(400, 500, 0, 9, &B);
+    else if (kind == 1)
+      HybTestMatRandom(600, 3000, 0, 30, &B);
+    else if (kind == 2)
+      HybTestMatRandom(300, 9000, 30, 40, &B); /* rows of C of one to 9000 entries */
+    else if (kind == 6)
+      HybTestMatRandom(A.csr.n, 20000, 20, 20, &B);
+    else
+      RefMatCopy(&A, &B);
     RefSpGEMM(&A, &B, &C);
     expected = InOrder(&A, &B, &C);
     if (Begin(&mm, &A, &B, &DA, &DB)) {
@@ -618,7 +650,8 @@ static void Planned(void)
   }
 }
 
-/* repeated numeric phases by masks: rows of C of all lengths round the pieces' and the words' ends, on all numbers of lanes */
+/* repeated numeric phases by masks: rows of C of all lengths round the pieces' and the words' ends, on all numbers of
+   lanes */
 static void Masked(void)
 {
   HybSpGEMM    mm;
@@ -629,31 +662,44 @@ static void Masked(void)
   if (!HybTestExec()->backend->device || width || (!Is("hash") && !Is("rowmerge"))) return;
   for (PetscInt kind = 0; kind < 24; kind++) {
     static const char *const lanes[] = {"4", "8", "16"};
-    const PetscInt           shape = kind / 3;
-    PetscBool                masks = PETSC_TRUE;
+    const PetscInt           shape   = kind / 3;
+    PetscBool                masks   = PETSC_TRUE;
 
     /* rowmerge has them where single threads merge; elsewhere it adds sums of pieces */
     if (Is("rowmerge") && (shape == 5 || shape == 6)) continue;
     HybTestBegin("%s: masks, kind %" PetscInt_FMT ", %s lanes", method->name, shape, lanes[kind % 3]);
-    if (shape == 0) HybTestMatRandom(300, 400, 0, 4, &A);
-    else if (shape == 1) HybTestMatRandom(200, 300, 3, 5, &A);
-    else if (shape == 2) HybTestMatRandom(200, 300, 5, 8, &A);
-    else if (shape == 3) HybTestMatRandom(120, 300, 0, 12, &A);
-    else if (shape == 4 || shape == 7) HybTestMatRandom(400, 400, 1, 1, &A);
-    else if (shape == 5) HybTestMatDenseRow(40, 300, 11, 1, &A);
-    else HybTestMatRandom(70, 3000, 30, 90, &A);
-    if (shape == 0) HybTestMatRandom(400, 500, 0, 4, &B);
-    else if (shape == 1) HybTestMatRandom(300, 3000, 2, 6, &B);
-    else if (shape == 2) HybTestMatRandom(300, 3000, 5, 8, &B);
-    else if (shape == 3) HybTestMatRandom(300, 5000, 1, 10, &B);
+    if (shape == 0)
+      HybTestMatRandom(300, 400, 0, 4, &A);
+    else if (shape == 1)
+      HybTestMatRandom(200, 300, 3, 5, &A);
+    else if (shape == 2)
+      HybTestMatRandom(200, 300, 5, 8, &A);
+    else if (shape == 3)
+      HybTestMatRandom(120, 300, 0, 12, &A);
+    else if (shape == 4 || shape == 7)
+      HybTestMatRandom(400, 400, 1, 1, &A);
+    else if (shape == 5)
+      HybTestMatDenseRow(40, 300, 11, 1, &A);
+    else
+      HybTestMatRandom(70, 3000, 30, 90, &A);
+    if (shape == 0)
+      HybTestMatRandom(400, 500, 0, 4, &B);
+    else if (shape == 1)
+      HybTestMatRandom(300, 3000, 2, 6, &B);
+    else if (shape == 2)
+      HybTestMatRandom(300, 3000, 5, 8, &B);
+    else if (shape == 3)
+      HybTestMatRandom(300, 5000, 1, 10, &B);
     else if (shape == 4 || shape == 7) { /* all lengths */
       PetscInt *lengths = (PetscInt *)RefAlloc(400, sizeof(PetscInt));
 
       for (PetscInt r = 0; r < 400; r++) lengths[r] = (7 * r) % (shape == 4 ? 129 : 130);
       HybTestMatLengths(400, 3 * 400, lengths, &B);
       free(lengths);
-    } else if (shape == 5) HybTestMatRandom(300, 60, 1, 3, &B);
-    else HybTestMatRandom(3000, 128, 8, 20, &B);
+    } else if (shape == 5)
+      HybTestMatRandom(300, 60, 1, 3, &B);
+    else
+      HybTestMatRandom(3000, 128, 8, 20, &B);
     RefSpGEMM(&A, &B, &C);
     expected = InOrder(&A, &B, &C);
     for (PetscInt r = 0; r < C.csr.m && (shape == 4 || shape == 7); r++) masks = (PetscBool)(masks && C.csr.i[r + 1] - C.csr.i[r] <= 128); /* which rows of B A names is random */
@@ -715,7 +761,8 @@ static void Diagonals(PetscInt m, PetscInt n, PetscInt ndiagonals, const PetscIn
   free(j);
 }
 
-/* C = A*B to the bit with the first product, again, with other values at odd addresses, and for the pattern alone; so many rows by diagonals */
+/* C = A*B to the bit with the first product, again, with other values at odd addresses, and for the pattern alone; so
+   many rows by diagonals */
 static void ByDiagonals(RefMat *A, RefMat *B, PetscBool by)
 {
   const HybExec *exec = HybTestExec();
@@ -767,27 +814,30 @@ static void ByDiagonals(RefMat *A, RefMat *B, PetscBool by)
 static void FewDiagonals(void)
 {
   static const char *const options[][3] = {
-    {"0",  "0",   "true" },
-    {"32", "256", "true" },
-    {"32", "512", "false"},
-    {"64", "512", "true" },
+    {"0",   "0",   "true" },
+    {"32",  "256", "true" },
+    {"32",  "512", "false"},
+    {"64",  "512", "true" },
     {"128", "256", "false"}
   };
-  static const PetscInt mesh[] = {-31, -30, -1, 0, 1, 30, 31}, skew[] = {-40, -7, -6, 3, 4, 5, 50}, none[] = {-9, 8}, runs[] = {-50, -20, -19, -18, 0}, others[] = {-7, 3, 4, 5}, full[][2] = {{21, 37}, {29, 27}, {35, 21}};
+  static const PetscInt mesh[] = {
+    -31, -30, -1, 0, 1, 30, 31
+  },
+                        skew[] = {-40, -7, -6, 3, 4, 5, 50}, none[] = {-9, 8}, runs[] = {-50, -20, -19, -18, 0}, others[] = {-7, 3, 4, 5}, full[][2] = {{21, 37}, {29, 27}, {35, 21}};
   static const struct {
     const char     *what;
     PetscInt        m, k, n, na, nb;
     const PetscInt *a, *b; /* NULL: A squared */
     PetscBool       empty;
   } pairs[] = {
-    {"triangles",                        700, 700, 700, 7, 0, mesh, NULL,   PETSC_FALSE},
-    {"two operands, A rectangular",      500, 700, 700, 7, 7, skew, mesh,   PETSC_FALSE},
-    {"two operands, both rectangular",   500, 700, 333, 7, 2, skew, none,   PETSC_FALSE},
-    {"runs of three and of one",         400, 430, 390, 5, 4, runs, others, PETSC_FALSE},
-    {"many empty rows",                  700, 700, 700, 7, 0, mesh, NULL,   PETSC_TRUE }
+    {"triangles",                      700, 700, 700, 7, 0, mesh, NULL,   PETSC_FALSE},
+    {"two operands, A rectangular",    500, 700, 700, 7, 7, skew, mesh,   PETSC_FALSE},
+    {"two operands, both rectangular", 500, 700, 333, 7, 2, skew, none,   PETSC_FALSE},
+    {"runs of three and of one",       400, 430, 390, 5, 4, runs, others, PETSC_FALSE},
+    {"many empty rows",                700, 700, 700, 7, 0, mesh, NULL,   PETSC_TRUE }
   };
-  RefMat         A, B;
-  PetscBool      mine;
+  RefMat    A, B;
+  PetscBool mine;
 
   if (!Is("diagonal")) return;
   for (size_t o = 0; o < PETSC_STATIC_ARRAY_LENGTH(options); o++) {
@@ -839,8 +889,8 @@ static void FewDiagonals(void)
     RefMatDestroy(&A);
     HybTestBegin("%s: diagonals that a sample misses, and products that are empty, layout %zu", method->name, o);
     Diagonals(5000, 5000, 7, mesh, 100, &A);
-    A.csr.j[A.csr.i[4321]]         = 17;
-    A.csr.j[A.csr.i[1235] - 1]     = 4999;
+    A.csr.j[A.csr.i[4321]]     = 17;
+    A.csr.j[A.csr.i[1235] - 1] = 4999;
     ByDiagonals(&A, &A, PETSC_TRUE);
     RefMatDestroy(&A);
     for (PetscInt k = 0; k < 2; k++) all[k] = 2 * k - 1;
@@ -900,7 +950,10 @@ static void Declined(void)
   if (!HybTestExec()->backend->device) return;
   HybTestCall(HybTuningSet("diagonal_fewest", "1000"));
   for (PetscInt kind = 0; kind < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(kinds); kind++) {
-    const PetscInt m = kind < 5 ? HybTestSize(3000, 1200) : 5000, n = kind == 0 || kind == 5 ? 7 : kind == 2 ? 34 : kind == 4 ? 29 : kind == 6 ? 55 : 30;
+    const PetscInt m = kind < 5 ? HybTestSize(3000, 1200) : 5000, n = kind == 0 || kind == 5 ? 7 : kind == 2 ? 34
+                                                                                                 : kind == 4 ? 29
+                                                                                                 : kind == 6 ? 55
+                                                                                                             : 30;
     PetscInt       offset[64];
     HybSpGEMM      mm;
     HybCSR         DA, DC;
@@ -931,7 +984,7 @@ static void Declined(void)
   HybTestCall(HybTuningSet("diagonal_fewest", NULL));
 }
 
-static RefMat FaultA, FaultB, FaultC;
+static RefMat    FaultA, FaultB, FaultC;
 static HybSpGEMM faultmm;
 
 static PetscErrorCode Fault(void *ctx)
@@ -1039,11 +1092,14 @@ static void Limits(void)
     HybTestCall(HybArenaReset(&keep));
     RefMatDestroy(&A);
     RefMatDestroy(&B);
-  } else HybTestSkip("64-bit indices count them");
+  } else
+    HybTestSkip("64-bit indices count them");
 
   HybTestBegin("%s: a product of more nonzeros than PetscInt counts is refused when they are counted", method->name);
-  if (sizeof(PetscInt) == 8) HybTestSkip("64-bit indices count them");
-  else if (HybTestSlow() || !HybTestExec()->backend->device) HybTestSkip("takes too long here: the host gathers the columns as it counts");
+  if (sizeof(PetscInt) == 8)
+    HybTestSkip("64-bit indices count them");
+  else if (HybTestSlow() || !HybTestExec()->backend->device)
+    HybTestSkip("takes too long here: the host gathers the columns as it counts");
   else {
     /* each row names the two halves of a full row: no bound below sees more than one of them */
     HybTestMatBanded(50000, 2, 50000, 50000, &A);
@@ -1068,10 +1124,12 @@ static void Limits(void)
       HybTestCall(HybArenaReset(&keep));
       RefMatDestroy(&A);
     }
-  } else HybTestSkip("64-bit indices count them");
+  } else
+    HybTestSkip("64-bit indices count them");
 
   HybTestBegin("%s: more products than 2^31, few nonzeros", method->name);
-  if (HybTestSlow() || HybTestExec()->backend->device || !Is("binned")) HybTestSkip("takes too long here");
+  if (HybTestSlow() || HybTestExec()->backend->device || !Is("binned"))
+    HybTestSkip("takes too long here");
   else {
     const PetscInt m = 1300;
     HybSpGEMM      mm;
@@ -1154,7 +1212,8 @@ static void Choice(void)
   for (PetscInt kind = 0; kind < 3; kind++) {
     const char *expected = kind == 0 ? "rowmerge" : "binned";
 
-    HybTestBegin("auto takes %s for %s", expected, kind == 0 ? "short rows of far columns" : kind == 1 ? "near columns" : "long rows");
+    HybTestBegin("auto takes %s for %s", expected, kind == 0 ? "short rows of far columns" : kind == 1 ? "near columns"
+                                                                                                       : "long rows");
     if (HybTestExec()->backend->device) {
       HybTestSkip("the rule is the host's");
       continue;
@@ -1196,7 +1255,8 @@ static PetscErrorCode CountingFree(const HybExec *x, HybMem mem, size_t bytes, v
   return counted->free(x, mem, bytes, ptr);
 }
 
-/* what a method holds of its own while it looks at operands that it then declines is given back before the next one starts */
+/* what a method holds of its own while it looks at operands that it then declines is given back before the next one
+   starts */
 static void Declining(void)
 {
   HybExec exec = *HybTestExec();
@@ -1236,7 +1296,8 @@ static void Declining(void)
   RefMatDestroy(&A);
 }
 
-/* C takes most of the memory that there is, and all else that the product holds fits beside it: 0.3 of C, arrays over rows apart */
+/* C takes most of the memory that there is, and all else that the product holds fits beside it: 0.3 of C, arrays over
+   rows apart */
 static void Bounded(void)
 {
   HybExec exec = *HybTestExec();
@@ -1254,8 +1315,10 @@ static void Bounded(void)
     RefMat    A, C;
 
     HybTestBegin("%s: %s whose product takes three quarters of the memory", method->name, kind ? "a stencil" : "long rows");
-    if (kind) HybTestMatStencil(9, 90, 90, 1, &A);
-    else HybTestMatRandom(500, 500, 20, 24, &A);
+    if (kind)
+      HybTestMatStencil(9, 90, 90, 1, &A);
+    else
+      HybTestMatRandom(500, 500, 20, 24, &A);
     RefSpGEMM(&A, &A, &C);
     heldnow   = 0;
     heldlimit = (size_t)C.csr.nnz * (sizeof(PetscInt) + sizeof(PetscScalar)) / 10 * 13 + (size_t)A.csr.m * 8 * sizeof(PetscCount) + (kind ? 400000 : 20000);
@@ -1271,11 +1334,12 @@ static void Bounded(void)
   }
 }
 
-/* lists of what a row's blocks are: they serve all rows, or as many as there is room for, or none, with the same result; and all workspace is given back before C's values are taken */
+/* lists of what a row's blocks are: they serve all rows, or as many as there is room for, or none, with the same
+   result; and all workspace is given back before C's values are taken */
 static void Listed(void)
 {
   static const char *const lists[] = {"3", "1", "0"};
-  HybExec                  exec = *HybTestExec();
+  HybExec                  exec    = *HybTestExec();
 
   if (!exec.backend->device || !Is("hash")) return;
   counted        = exec.backend;
@@ -1288,14 +1352,22 @@ static void Listed(void)
     PetscScalar *expected;
 
     /* few entries of lists, many, rows that take more than there is room for, one much longer than the others */
-    if (kind == 0) HybTestMatRandom(700, 700, 20, 24, &A);
-    else if (kind == 1) HybTestMatRandom(400, 4000, 8, 12, &A);
-    else if (kind == 2) HybTestMatRandom(300, 300, 2, 12, &A);
-    else HybTestMatDenseRow(60, 90, 7, 3, &A);
-    if (kind == 0) RefMatCopy(&A, &B);
-    else if (kind == 1) HybTestMatRandom(4000, 4000, 8, 12, &B);
-    else if (kind == 2) HybTestMatRandom(300, 100000, 20, 90, &B);
-    else HybTestMatPowerLaw(90, HybTestSize(300000, 90000), 900, &B);
+    if (kind == 0)
+      HybTestMatRandom(700, 700, 20, 24, &A);
+    else if (kind == 1)
+      HybTestMatRandom(400, 4000, 8, 12, &A);
+    else if (kind == 2)
+      HybTestMatRandom(300, 300, 2, 12, &A);
+    else
+      HybTestMatDenseRow(60, 90, 7, 3, &A);
+    if (kind == 0)
+      RefMatCopy(&A, &B);
+    else if (kind == 1)
+      HybTestMatRandom(4000, 4000, 8, 12, &B);
+    else if (kind == 2)
+      HybTestMatRandom(300, 100000, 20, 90, &B);
+    else
+      HybTestMatPowerLaw(90, HybTestSize(300000, 90000), 900, &B);
     RefSpGEMM(&A, &B, &C);
     expected = InOrder(&A, &B, &C);
     for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(lists); k++) {
@@ -1303,7 +1375,10 @@ static void Listed(void)
       HybArena  result;
       HybCSR    DA, DB, DC;
 
-      HybTestBegin("hash: %s, lists of %s entries for a nonzero", kind == 0 ? "near columns" : kind == 1 ? "columns far apart" : kind == 2 ? "more blocks than room" : "a long row", lists[k]);
+      HybTestBegin("hash: %s, lists of %s entries for a nonzero", kind == 0 ? "near columns" : kind == 1 ? "columns far apart"
+                                                                                             : kind == 2 ? "more blocks than room"
+                                                                                                         : "a long row",
+                   lists[k]);
       heldnow   = 0;
       heldlimit = kind || k == 2 ? SIZE_MAX : (size_t)C.csr.nnz * (sizeof(PetscInt) + sizeof(PetscScalar)) + (size_t)A.csr.m * 4 * sizeof(PetscCount) + 8000;
       if (HybTestCall(HybTuningSet("hash_lists", lists[k])) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB)) && HybTestCall(HybArenaInit(&result, &exec)) && HybTestCall(HybSpGEMMInit(&mm, &exec, method->name, width))) {
@@ -1311,7 +1386,10 @@ static void Listed(void)
           const PetscCount listed = HybCountersGet(&mm.counters, "lists");
 
           HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
-          HybTestCheck(k == 2 || kind == 3 ? listed == 0 : kind == 0 ? listed == 2 : kind == 2 ? listed == 1 : listed > 0, "lists %td", listed);
+          HybTestCheck(k == 2 || kind == 3 ? listed == 0 : kind == 0 ? listed == 2
+                                                         : kind == 2 ? listed == 1
+                                                                     : listed > 0,
+                       "lists %td", listed);
         }
         HybTestCall(HybSpGEMMDestroy(&mm));
         HybTestCall(HybArenaReset(&result));
@@ -1349,17 +1427,21 @@ static void Chunked(void)
   counting.memory = CountingMemory;
   exec.backend    = &counting;
   for (int kind = 0; kind < 3; kind++) {
-    const size_t entry = sizeof(PetscInt) + sizeof(PetscScalar);
+    const size_t entry    = sizeof(PetscInt) + sizeof(PetscScalar);
     PetscCount   products = 0;
     HybSpGEMM    mm;
     HybArena     result;
     HybCSR       DA, DB, DC, DO;
     RefMat       A, B, C, other;
 
-    HybTestBegin("rowmerge: rows in chunks, %s", kind == 0 ? "all of one length" : kind == 1 ? "one of them longer than a chunk" : "of all lengths, C already as large as what is free");
-    if (kind == 0) HybTestMatRandom(200, 500, 40, 40, &A);
-    else if (kind == 1) HybTestMatDenseRow(500, 500, 77, 16, &A);
-    else HybTestMatRandom(300, 500, 0, 60, &A);
+    HybTestBegin("rowmerge: rows in chunks, %s", kind == 0 ? "all of one length" : kind == 1 ? "one of them longer than a chunk"
+                                                                                             : "of all lengths, C already as large as what is free");
+    if (kind == 0)
+      HybTestMatRandom(200, 500, 40, 40, &A);
+    else if (kind == 1)
+      HybTestMatDenseRow(500, 500, 77, 16, &A);
+    else
+      HybTestMatRandom(300, 500, 0, 60, &A);
     HybTestMatRandom(500, 500, kind == 1 ? 30 : 22, kind == 1 ? 60 : 24, &B);
     RefSpGEMM(&A, &B, &C);
     for (PetscInt k = 0; k < A.csr.nnz; k++) products += B.csr.i[A.csr.j[k] + 1] - B.csr.i[A.csr.j[k]];
@@ -1391,9 +1473,9 @@ static void Chunked(void)
 static PetscErrorCode Body(void)
 {
   static void (*const pieces[])(void) = {Zoo, Boundaries, Shapes, Kernels, Random, Repeated, Special, Denormals, Changing, Planned, Masked, Faults, Limits, Bounded, Listed, Chunked};
-  const HybExec *exec = HybTestExec();
-  PetscInt       n    = 0;
-  char           only[128] = "", word[64];
+  const HybExec *exec                 = HybTestExec();
+  PetscInt       n                    = 0;
+  char           only[128]            = "", word[64];
 
   PetscFunctionBegin;
   PetscCall(HybArenaInit(&keep, exec));

@@ -1,7 +1,7 @@
 /*
   Products whose right operand has as many nonzeros as kernels take: offsets within a few thousand of the largest
-  PetscInt, where a cursor that passes a row's end by too much becomes negative. The arrays behind are small: the pointers
-  are moved back by as much as the offsets are moved on.
+  PetscInt, where a cursor that passes a row's end by too much becomes negative. The arrays behind are small: the
+  pointers are moved back by as much as the offsets are moved on.
 */
 #include "hybtest.h"
 #include <aijhybridgpu/private/hybspgemm.h>
@@ -76,10 +76,14 @@ static PetscErrorCode Body(void)
 
       HybTestBegin("%s: rows of 30000 beside short ones at the end of B, kind %d", (*table)->name, kind);
       /* entries of A that name a long row and one at B's very end: 32 apart, 1 apart; all rows long */
-      for (PetscInt r = 0; r < 64; r++) lengths[r] = kind == 2 ? 600 : r == (kind ? 62 : 0) ? 30000 : r < 32 && kind ? 300 : 1 + r % 3;
+      for (PetscInt r = 0; r < 64; r++) lengths[r] = kind == 2 ? 600 : r == (kind ? 62 : 0) ? 30000
+                                                                     : r < 32 && kind       ? 300
+                                                                                            : 1 + r % 3;
       HybTestMatLengths(64, 40000, lengths, &B);
-      if (kind == 0) HybTestMatBanded(1, 64, 0, 63, &A);
-      else HybTestMatRandom(5, 64, 2, 64, &A);
+      if (kind == 0)
+        HybTestMatBanded(1, 64, 0, 63, &A);
+      else
+        HybTestMatRandom(5, 64, 2, 64, &A);
       PetscCall(Product(*table, &A, &B));
       RefMatDestroy(&A);
       RefMatDestroy(&B);

@@ -1,5 +1,6 @@
 /*
-  C = A*B by SpGEMM method "block": patterns of whole blocks of every size, rows about every bin's end, and what it declines.
+  C = A*B by SpGEMM method "block": patterns of whole blocks of every size, rows about every bin's end, and what it
+  declines.
 */
 #include "hybtest.h"
 #include <aijhybridgpu/private/hybspgemm.h>
@@ -238,7 +239,13 @@ static void Coarser(const RefMat *P, PetscInt rows, PetscInt columns, RefMat *A)
 /* interpolation from six unknowns to three is of blocks of three: A P, R A, R (A P) */
 static void Mixed(void)
 {
-  static const PetscInt pairs[][2] = {{3, 6}, {2, 4}, {4, 6}, {2, 3}, {6, 8}};
+  static const PetscInt pairs[][2] = {
+    {3, 6},
+    {2, 4},
+    {4, 6},
+    {2, 3},
+    {6, 8}
+  };
 
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(pairs); k++) {
     const PetscInt fine = pairs[k][0], coarse = pairs[k][1];
@@ -251,7 +258,9 @@ static void Mixed(void)
     Coarser(&T, fine, coarse, &P);
     RefTranspose(&P, PETSC_FALSE, &R);
     RefSpGEMM(&A, &P, &AP);
-    HybTestCheck(Largest(&A, &P) == (coarse == 3 ? 0 : coarse == 6 && fine == 3 ? 3 : 2), "blocks of %" PetscInt_FMT, Largest(&A, &P));
+    HybTestCheck(Largest(&A, &P) == (coarse == 3 ? 0 : coarse == 6 && fine == 3 ? 3
+                                                                                : 2),
+                 "blocks of %" PetscInt_FMT, Largest(&A, &P));
     Check(&A, &P);
     Check(&R, &A);
     Check(&R, &AP);
@@ -308,8 +317,10 @@ static void Spans(void)
     HybTestMatArrays(4, n, bi, bj, NULL, &Q);
     free(bj);
     for (PetscInt kind = 0; kind < 2; kind++) {
-      if (kind) HybTestMatRandom(9, 4, 0, 4, &P);
-      else HybTestMatBanded(4, 4, 0, 0, &P);
+      if (kind)
+        HybTestMatRandom(9, 4, 0, 4, &P);
+      else
+        HybTestMatBanded(4, 4, 0, 0, &P);
       CheckBlocks(&P, &Q, kind ? 3 : 2);
       RefMatDestroy(&P);
     }
@@ -368,7 +379,8 @@ static void Many(void)
     RefMat   P, Q;
 
     HybTestBegin("blocks of %" PetscInt_FMT ": many rows of each of three lengths", bs);
-    for (PetscInt r = 0; r < 900; r++) lengths[r] = r % 3 == 0 ? 1 : r % 3 == 1 ? 19 : 45;
+    for (PetscInt r = 0; r < 900; r++) lengths[r] = r % 3 == 0 ? 1 : r % 3 == 1 ? 19
+                                                                                : 45;
     HybTestMatLengths(900, 300, lengths, &Q);
     HybTestMatBanded(900, 900, 0, 0, &P);
     CheckBlocks(&P, &Q, bs);
@@ -395,7 +407,8 @@ static void Random(void)
   }
 }
 
-/* NaN, infinities and negative zeros take the way that the products take: nothing is multiplied with what is not there */
+/* NaN, infinities and negative zeros take the way that the products take: nothing is multiplied with what is not
+   there */
 static void Special(void)
 {
   HybSpGEMM    mm;
@@ -475,7 +488,8 @@ static void Changing(void)
     if (k % 2) A.csr.j[A.csr.nnz - 1]--, A.csr.j[A.csr.nnz - 2]--; /* the last block has moved in the last row */
     if (k % 2 && A.csr.j[A.csr.nnz - 2] < 0) A.csr.j[A.csr.nnz - 2] = 0;
     if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA))) {
-      if (k % 2) HybTestCallFails(PETSC_ERR_SUP, HybSpGEMMSymbolic(&mm, &DA, &DA, &out, &DC));
+      if (k % 2)
+        HybTestCallFails(PETSC_ERR_SUP, HybSpGEMMSymbolic(&mm, &DA, &DA, &out, &DC));
       else {
         RefSpGEMM(&A, &A, &C);
         if (HybTestCall(Multiply(&mm, &DA, &DA, 3, &DC))) HybTestSameMatrix(&DC, &C, 4);
@@ -491,13 +505,13 @@ static void Changing(void)
 }
 
 enum {
-  WHOLE,   /* nothing else than blocks */
-  SEEN,    /* but for an entry of the first row */
-  UNSEEN,  /* but for an entry of a row that a sample does not ask */
-  FAR,     /* columns far apart */
-  FEW,     /* few entries */
-  SCALAR,  /* no blocks, but 2 and 4 divide the numbers of rows and entries */
-  SMALLER  /* blocks of 2 in blocks of 4, but for one that moved in rows that a sample does not ask */
+  WHOLE,  /* nothing else than blocks */
+  SEEN,   /* but for an entry of the first row */
+  UNSEEN, /* but for an entry of a row that a sample does not ask */
+  FAR,    /* columns far apart */
+  FEW,    /* few entries */
+  SCALAR, /* no blocks, but 2 and 4 divide the numbers of rows and entries */
+  SMALLER /* blocks of 2 in blocks of 4, but for one that moved in rows that a sample does not ask */
 };
 
 /* the first block of each row names a row that has entries, the second one is far to the right of all these; the rows
@@ -552,7 +566,9 @@ static void Operand(PetscInt kind, RefMat *A)
   default:
     HybTestMatRandom(300, 300, 10, 16, &P);
   }
-  HybTestMatBlock(&P, kind == UNSEEN ? 2 : kind == SMALLER ? 4 : 3, A);
+  HybTestMatBlock(&P, kind == UNSEEN ? 2 : kind == SMALLER ? 4
+                                                           : 3,
+                  A);
   RefMatDestroy(&P);
   if (kind == SEEN) { /* the last three columns of the first row are 3 c - 1, 3 c + 1, 3 c + 2 */
     PetscInt *j = A->csr.j + A->csr.i[1] - 3;
@@ -718,8 +734,8 @@ static void Limits(void)
 static PetscErrorCode Body(void)
 {
   static void (*const pieces[])(void) = {Sizes, Mixed, Zoo, Spans, Sums, Many, Random, Special, Repeated, Changing, Choice, Faults, Limits};
-  const HybExec *exec  = HybTestExec();
-  PetscBool      there = PETSC_FALSE;
+  const HybExec *exec                 = HybTestExec();
+  PetscBool      there                = PETSC_FALSE;
 
   PetscFunctionBegin;
   PetscCall(HybArenaInit(&keep, exec));
@@ -727,8 +743,10 @@ static PetscErrorCode Body(void)
   for (const HybSpGEMMMethod *const *table = exec->backend->spgemm; table && *table; table++) there = (PetscBool)(there || !strcmp((*table)->name, "block"));
   if (!there) {
     HybTestBegin("products by blocks");
-    if (exec->backend->device) HybTestCheck(PETSC_FALSE, "the device has no such method");
-    else HybTestSkip("a method of devices");
+    if (exec->backend->device)
+      HybTestCheck(PETSC_FALSE, "the device has no such method");
+    else
+      HybTestSkip("a method of devices");
   }
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(pieces) && there; k++) {
     if (HybTestMine()) pieces[k]();

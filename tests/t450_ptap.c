@@ -1,6 +1,7 @@
 /*
-  C = P^T A P by every fused method of the backend, against the reference and, to the bit, against the order of additions that the method promises: P^T (A P) on the host,
-  (P^T A) P on a device. A device's method may decline, and only what it says it does.
+  C = P^T A P by every fused method of the backend, against the reference and, to the bit, against the order of
+  additions that the method promises: P^T (A P) on the host, (P^T A) P on a device. A device's method may decline, and
+  only what it says it does.
 */
 #include "hybtest.h"
 #include <aijhybridgpu/private/hybproduct.h>
@@ -120,8 +121,10 @@ static void References(const RefMat *A, const RefMat *P, RefMat *C, RefMat *T, R
 {
   RefPtAP(A, P, C);
   RefTranspose(P, PETSC_FALSE, T);
-  if (HybTestExec()->backend->device) RefSpGEMM(T, A, W);
-  else RefSpGEMM(A, P, W);
+  if (HybTestExec()->backend->device)
+    RefSpGEMM(T, A, W);
+  else
+    RefSpGEMM(A, P, W);
 }
 
 /* counter: of the host's method, counter2: of a device's; NULL where there is nothing to ask */
@@ -205,7 +208,7 @@ static void CheckAndDestroy(RefMat *A, RefMat *P, const char *counter, PetscCoun
   RefMatDestroy(P);
 }
 
-static RefMat FaultA, FaultP, FaultC;
+static RefMat  FaultA, FaultP, FaultC;
 static HybPtAP faultpp;
 
 static PetscErrorCode Fault(void *ctx)
@@ -265,7 +268,8 @@ static void Repeated(const RefMat *A, const RefMat *P)
 
   for (int run = 0; run < 20 && !HybTestFailed(); run++) {
     if (Begin(&pp, A, P, &DA, &DP, &DC) && HybTestCheck(!pp.declined, "declined")) {
-      if (run) HybTestCheck(DC.nnz == nnz && HybTestSameBits(nnz, sizeof(PetscScalar), DC.a, bits), "run %d differs from the first", run);
+      if (run)
+        HybTestCheck(DC.nnz == nnz && HybTestSameBits(nnz, sizeof(PetscScalar), DC.a, bits), "run %d differs from the first", run);
       else {
         nnz  = DC.nnz;
         bits = (PetscScalar *)RefAlloc(nnz, sizeof(PetscScalar));
@@ -343,7 +347,8 @@ static void Declined(void)
     const char *ran     = "";
     const char *wanted  = declined && HybTestExec()->backend->device ? "stages" : method->name;
 
-    HybTestBegin("%s: a product that %s", method->name, declined == 2 ? "finds little memory" : declined ? "may have no plan" : "asks for it by name");
+    HybTestBegin("%s: a product that %s", method->name, declined == 2 ? "finds little memory" : declined ? "may have no plan"
+                                                                                                         : "asks for it by name");
     if (declined == 2) exec.backend = &scarce;
     if (declined == 1) HybTestCall(HybTuningSet("fused_plan", "1000"));
     if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &P.csr, &DP)) && HybTestCall(HybProductCreate(&exec, HYB_PRODUCT_PTAP, method->name, 0, &product)) &&
@@ -401,32 +406,41 @@ static void Unchanged(void)
   RefMatDestroy(&C);
 }
 
-/* first products wait for the device three times for each multiplication at most, and for a transpose as often as it looks for diagonals; numeric phases never */
+/* first products wait for the device three times for each multiplication at most, and for a transpose as often as it
+   looks for diagonals; numeric phases never */
 static void Waits(void)
 {
   static const char *const names[] = {"A B", "A^T B", "A B^T", "P^T A P", "R A R^T", "A B C"}, *const kinds[] = {"7 points and boxes", "9 points and irregular aggregates", "random", "columns in any order"};
-  static const unsigned    stages[] = {1, 1, 1, 2, 2, 2}, transposes[] = {0, 1, 1, 1, 1, 0};
+  static const unsigned stages[] = {1, 1, 1, 2, 2, 2}, transposes[] = {0, 1, 1, 1, 1, 0};
 
   if (!HybTestExec()->backend->device) return;
   HybTestCall(HybTuningSet("diagonal_fewest", "1000"));
   for (int kind = 0; kind < 4; kind++) {
     RefMat A, P, R, C;
 
-    if (kind == 0) HybTestMatStencil(7, 16, 12, 9, &A);
-    else if (kind == 1) HybTestMatStencil(9, 45, 41, 1, &A);
-    else HybTestMatRandom(1500, 1500, 3, kind == 2 ? 7 : 30, &A);
-    HybTestMatProlongator(A.csr.m, A.csr.m / (kind ? 7 : 27), kind == 1 ? 9 : kind == 0 ? 1 : 4, &P);
+    if (kind == 0)
+      HybTestMatStencil(7, 16, 12, 9, &A);
+    else if (kind == 1)
+      HybTestMatStencil(9, 45, 41, 1, &A);
+    else
+      HybTestMatRandom(1500, 1500, 3, kind == 2 ? 7 : 30, &A);
+    HybTestMatProlongator(A.csr.m, A.csr.m / (kind ? 7 : 27), kind == 1 ? 9 : kind == 0 ? 1
+                                                                                        : 4,
+                          &P);
     RefTranspose(&P, PETSC_FALSE, &R);
     for (int type = 0; type < 6; type++) {
       HybExec            exec    = *HybTestExec();
       HybProduct         product = NULL;
       HybCSR             DA, DB, DC, D;
-      const RefMat      *B = type == 1 ? &A : type == 2 || type == 4 ? &R : &P;
+      const RefMat      *B = type == 1 ? &A : type == 2 || type == 4 ? &R
+                                                                     : &P;
       unsigned long long before, waits;
 
       HybTestBegin("waits of %s, %s", names[type], kinds[kind]);
-      if (type < 5 && type != 3) RefMatCopy(&A, &C); /* a third operand that nobody looks at */
-      else RefTranspose(&P, PETSC_FALSE, &C);
+      if (type < 5 && type != 3)
+        RefMatCopy(&A, &C); /* a third operand that nobody looks at */
+      else
+        RefTranspose(&P, PETSC_FALSE, &C);
       HybTestCountWaits(&exec);
       if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B->csr, &DB)) && HybTestCall(HybTestUpload(&keep, &C.csr, &DC)) && HybTestCall(HybProductCreate(&exec, (HybProductType)type, "auto", 0, &product)) && HybTestCall(exec.backend->sync(&exec))) {
         before = HybTestWaits();
@@ -631,8 +645,8 @@ static void Faults(void)
 static PetscErrorCode Body(void)
 {
   static void (*const pieces[])(void) = {Zoo, Edges, Blocks, Random, Coarse, Rows, Sizes, Declined, Unchanged, Waits, Faults};
-  const HybExec *exec = HybTestExec();
-  PetscInt       n    = 0;
+  const HybExec *exec                 = HybTestExec();
+  PetscInt       n                    = 0;
 
   PetscFunctionBegin;
   PetscCall(HybArenaInit(&keep, exec));

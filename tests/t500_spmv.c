@@ -1,6 +1,7 @@
 /*
   Every SpMV method of the backend on every matrix of the zoo: all modes, y aliasing z, changing values, repeated bits.
-  A device's method may decline a matrix with PETSC_ERR_SUP; each one must take most of them, and the host's methods all.
+  A device's method may decline a matrix with PETSC_ERR_SUP; each one must take most of them, and the host's methods
+  all.
 */
 #include "hybtest.h"
 #include <aijhybridgpu/private/hybspmv.h>
@@ -10,19 +11,20 @@
 static const HybSpMVMode modes[]     = {HYB_SPMV_SET, HYB_SPMV_ADD, HYB_SPMV_RESIDUAL};
 static const char *const modenames[] = {"A x", "y + A x", "y - A x"};
 
-/* one method, one matrix. *taken: the method did not decline. "once": auto, told that there is one application to come, "once-told": and how long the longest row is; more than one are right all the same */
+/* one method, one matrix. *taken: the method did not decline. "once": auto, told that there is one application to come,
+   "once-told": and how long the longest row is; more than one are right all the same */
 static PetscErrorCode TestMethod(const char *method, RefMat *A, PetscBool *taken)
 {
-  const HybExec *exec = HybTestExec();
-  const PetscInt m = A->csr.m, n = A->csr.n;
+  const HybExec  *exec = HybTestExec();
+  const PetscInt  m = A->csr.m, n = A->csr.n;
   const PetscBool once = (PetscBool)!strncmp(method, "once", 4);
-  HybArena       arena;
-  HybSpMV        mv;
-  HybCSR         there;
-  PetscScalar   *x, *y, *z, *first, *hx = HybTestRandomVector(n), *hy = HybTestRandomVector(m), *hz = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar)), *bits = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar)), *garbage = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar));
-  PetscReal     *mag   = (PetscReal *)RefAlloc(m, sizeof(PetscReal));
-  PetscCount    *terms = (PetscCount *)RefAlloc(m, sizeof(PetscCount));
-  PetscErrorCode ierr;
+  HybArena        arena;
+  HybSpMV         mv;
+  HybCSR          there;
+  PetscScalar    *x, *y, *z, *first, *hx = HybTestRandomVector(n), *hy = HybTestRandomVector(m), *hz = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar)), *bits = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar)), *garbage = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar));
+  PetscReal      *mag   = (PetscReal *)RefAlloc(m, sizeof(PetscReal));
+  PetscCount     *terms = (PetscCount *)RefAlloc(m, sizeof(PetscCount));
+  PetscErrorCode  ierr;
 
   PetscFunctionBegin;
   for (PetscInt r = 0; r < m; r++) garbage[r] = 7e77; /* SET reads no y and leaves no z unwritten */
@@ -37,8 +39,10 @@ static PetscErrorCode TestMethod(const char *method, RefMat *A, PetscBool *taken
     ierr = HybSpMVSetUp(&mv, &there);
     PetscCall(PetscPopErrorHandler());
     *taken = (PetscBool)(ierr != PETSC_ERR_SUP);
-    if (*taken) HybTestCheck(!ierr, "error %d from HybSpMVSetUp()", (int)ierr);
-    else HybTestCheck(ierr == PETSC_ERR_SUP, "declined with error %d", (int)ierr);
+    if (*taken)
+      HybTestCheck(!ierr, "error %d from HybSpMVSetUp()", (int)ierr);
+    else
+      HybTestCheck(ierr == PETSC_ERR_SUP, "declined with error %d", (int)ierr);
     if (ierr) goto done;
   } else {
     *taken = HybTestCall(HybSpMVSetUp(&mv, &there));
@@ -119,7 +123,10 @@ static PetscErrorCode FewRows(void)
     RefMat          A;
 
     for (PetscInt r = 0; r < m; r++) {
-      length[r] = last ? (which < 2 ? r % 8 == 3 : r == 7999 ? 512 + (which == 3) : 0) : r % 131 == 5 ? 1 + (r + lengths[l]) % (2 * lengths[l] - 1) : 0;
+      length[r] = last           ? (which < 2 ? r % 8 == 3 : r == 7999 ? 512 + (which == 3)
+                                                                       : 0)
+                  : r % 131 == 5 ? 1 + (r + lengths[l]) % (2 * lengths[l] - 1)
+                                 : 0;
       if (last && which == 1 && r == 0) length[r] = 1;
       if (length[r]) expected++;
     }
@@ -165,8 +172,10 @@ static PetscErrorCode Repeated(void)
       if (HybTestCall(HybSpMVSetUp(&mv, &there))) {
         for (int again = 0; again < 2; again++) {
           if (!HybTestCall(HybSpMVApply(&mv, &there, x, HYB_SPMV_SET, NULL, z))) break;
-          if (run || again) HybTestSameBits(A.csr.m, sizeof(PetscScalar), z, bits);
-          else PetscCall(HybTestDownloadArray(A.csr.m, sizeof(PetscScalar), z, bits));
+          if (run || again)
+            HybTestSameBits(A.csr.m, sizeof(PetscScalar), z, bits);
+          else
+            PetscCall(HybTestDownloadArray(A.csr.m, sizeof(PetscScalar), z, bits));
         }
       }
       HybTestCall(HybSpMVDestroy(&mv));
@@ -179,7 +188,8 @@ static PetscErrorCode Repeated(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* all values denormal: neither factors nor sums are taken for zeros. Such sums are exact, so their order does not matter. */
+/* all values denormal: neither factors nor sums are taken for zeros. Such sums are exact, so their order does not
+   matter. */
 static PetscErrorCode Denormals(void)
 {
   const HybExec *exec = HybTestExec();
@@ -287,16 +297,17 @@ static PetscErrorCode Body(void)
     RefMatDestroy(&A);
   }
   if (HybTestExec()->backend->device && HybTestMine()) PetscCall(FewRows());
-  /* the ways of rowgroup on whatever matrix, with the fewer and the more loads of a lane together; segsum with other tiles */
+  /* the ways of rowgroup on whatever matrix, with the fewer and the more loads of a lane together; segsum with other
+     tiles */
   if (HybTestExec()->backend->device) {
     static const char *const ways[][5] = {
-      {"rowgroup", "rowgroup_way", "stream", NULL,                                NULL},
-      {"rowgroup", "rowgroup_way", "stream", "rowgroup_near",  "no"},
-      {"rowgroup", "rowgroup_way", "direct", "rowgroup_batch", "8" },
-      {"rowgroup", "rowgroup_way", "bins",   NULL,                                NULL},
-      {"rowgroup", "rowgroup_way", "bins",   "rowgroup_batch", "8" },
-      {"segsum",   "segsum_items", "3",      "segsum_threads", "64"},
-      {"segsum",   "segsum_repair", "cpu",   NULL,                                NULL},
+      {"rowgroup", "rowgroup_way",  "stream", NULL,             NULL},
+      {"rowgroup", "rowgroup_way",  "stream", "rowgroup_near",  "no"},
+      {"rowgroup", "rowgroup_way",  "direct", "rowgroup_batch", "8" },
+      {"rowgroup", "rowgroup_way",  "bins",   NULL,             NULL},
+      {"rowgroup", "rowgroup_way",  "bins",   "rowgroup_batch", "8" },
+      {"segsum",   "segsum_items",  "3",      "segsum_threads", "64"},
+      {"segsum",   "segsum_repair", "cpu",    NULL,             NULL},
     };
 
     for (size_t w = 0; w < PETSC_STATIC_ARRAY_LENGTH(ways); w++) {

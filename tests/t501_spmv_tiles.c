@@ -1,7 +1,8 @@
 /*
-  SpMV where methods that divide the nonzeros go wrong: numbers of entries about multiples of 512, rows that begin, end and lie empty at such
-  boundaries, one row over everything, runs of empty rows longer than a tile has entries, infinities and NaN, random shapes by seed.
-  And what segsum counts: tiles, dirty tiles and empty rows as they can be told from the pattern.
+  SpMV where methods that divide the nonzeros go wrong: numbers of entries about multiples of 512, rows that begin, end
+  and lie empty at such boundaries, one row over everything, runs of empty rows longer than a tile has entries,
+  infinities and NaN, random shapes by seed. And what segsum counts: tiles, dirty tiles and empty rows as they can be
+  told from the pattern.
 */
 #include "hybtest.h"
 #include <aijhybridgpu/private/hybspmv.h>
@@ -27,7 +28,7 @@ static PetscErrorCode TestOne(const char *name, RefMat *A, PetscBool special)
 {
   const PetscInt m = A->csr.m, n = A->csr.n;
   PetscScalar   *hx = HybTestRandomVector(n), *hy = HybTestRandomVector(m), *hz = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar)), *found = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar)), *again = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar));
-  PetscReal     *mag   = (PetscReal *)RefAlloc(m, sizeof(PetscReal)), zero = 0;
+  PetscReal     *mag = (PetscReal *)RefAlloc(m, sizeof(PetscReal)), zero = 0;
   PetscCount    *terms = (PetscCount *)RefAlloc(m, sizeof(PetscCount));
 
   PetscFunctionBegin;
@@ -61,8 +62,8 @@ static PetscErrorCode TestOne(const char *name, RefMat *A, PetscBool special)
         HybTestCheck(!memcmp(found, again, (size_t)m * sizeof(PetscScalar)), "mode %d: other bits the second time", mode);
       }
       if (!strcmp((*table)->name, "segsum") && exec->backend->device) {
-        PetscCount empty = 0;
-        const PetscBool cpu = (PetscBool)(HybTuningGet()->segsum_repair == 1);
+        PetscCount      empty = 0;
+        const PetscBool cpu   = (PetscBool)(HybTuningGet()->segsum_repair == 1);
 
         for (PetscInt r = 0; r < m; r++) empty += A->csr.i[r] == A->csr.i[r + 1];
         HybTestCheck(HybCountersGet(&mv.counters, "empty rows") == empty, "%td empty rows, expected %td", HybCountersGet(&mv.counters, "empty rows"), empty);
@@ -74,7 +75,8 @@ static PetscErrorCode TestOne(const char *name, RefMat *A, PetscBool special)
         PetscCount      empty = 0, dirty = 0, tiles = (A->csr.nnz + 511) / 512;
 
         for (PetscInt r = 0; r < m; r++) empty += i[r] == i[r + 1];
-        /* an empty row belongs to the tile in which the row before it ends: the tile of entry i[r]-1, the first one at the top */
+        /* an empty row belongs to the tile in which the row before it ends: the tile of entry i[r]-1, the first one at
+           the top */
         for (PetscCount t = 0; t < tiles; t++) {
           PetscBool has = PETSC_FALSE;
 
@@ -112,9 +114,10 @@ static PetscErrorCode TestLengths(const char *name, PetscInt m, PetscInt n, cons
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Does the method shape take a matrix, and with how many classes of rows? At most one for 32 rows; of 2048 rows and more only where half of a sample of 256 are like one of the
-   eight rows before them. Rows below `regular` have the diagonal alone; the others tell apart their place in a period by the number of their entries, `least` and more, or by the columns
-   of three entries. */
+/* Does the method shape take a matrix, and with how many classes of rows? At most one for 32 rows; of 2048 rows and
+   more only where half of a sample of 256 are like one of the eight rows before them. Rows below `regular` have the
+   diagonal alone; the others tell apart their place in a period by the number of their entries, `least` and more, or by
+   the columns of three entries. */
 static PetscErrorCode TestShapes(PetscInt m, PetscInt regular, PetscInt least, PetscInt period, PetscBool bycolumns, PetscInt classes)
 {
   RefMat   A;
@@ -124,7 +127,8 @@ static PetscErrorCode TestShapes(PetscInt m, PetscInt regular, PetscInt least, P
   PetscFunctionBegin;
   if (!HybTestMine()) PetscFunctionReturn(PETSC_SUCCESS);
   HybTestBegin("shape: %" PetscInt_FMT " rows, from %" PetscInt_FMT " on of period %" PetscInt_FMT ", %s", m, regular, period, bycolumns ? "by columns" : "by lengths");
-  for (PetscInt r = 0; r < m; r++) lengths[r] = r < regular ? 1 : bycolumns ? 3 : least + r % period;
+  for (PetscInt r = 0; r < m; r++) lengths[r] = r < regular ? 1 : bycolumns ? 3
+                                                                            : least + r % period;
   HybTestMatLengths(m, m + 2 * period + 20, lengths, &A);
   i = A.csr.i;
   for (PetscInt r = 0; r < m; r++) {
@@ -141,8 +145,10 @@ static PetscErrorCode TestShapes(PetscInt m, PetscInt regular, PetscInt least, P
     PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
     ierr = HybSpMVSetUp(&mv, &there);
     PetscCall(PetscPopErrorHandler());
-    if (classes) HybTestCheck(!ierr && HybCountersGet(&mv.counters, "classes") == classes, "error %d, %td classes, expected %" PetscInt_FMT, (int)ierr, HybCountersGet(&mv.counters, "classes"), classes);
-    else HybTestCheck(ierr == PETSC_ERR_SUP, "it was taken, with %td classes", HybCountersGet(&mv.counters, "classes"));
+    if (classes)
+      HybTestCheck(!ierr && HybCountersGet(&mv.counters, "classes") == classes, "error %d, %td classes, expected %" PetscInt_FMT, (int)ierr, HybCountersGet(&mv.counters, "classes"), classes);
+    else
+      HybTestCheck(ierr == PETSC_ERR_SUP, "it was taken, with %td classes", HybCountersGet(&mv.counters, "classes"));
     HybTestCall(HybSpMVDestroy(&mv));
     PetscCall(HybArenaReset(&arena));
   }
@@ -226,9 +232,19 @@ static PetscErrorCode Body(void)
       PetscCall(TestLengths(name, m, c + 9, lengths));
     }
   }
-  /* rows over several of segsum's tiles (896 entries, or 64 times 3) that end where a tile ends, the last one too; a carry comes behind them, or none */
+  /* rows over several of segsum's tiles (896 entries, or 64 times 3) that end where a tile ends, the last one too; a
+     carry comes behind them, or none */
   for (PetscInt few = 0; few < 2; few++) {
-    static const PetscInt ends[][3] = {{896, 0, 0}, {1792, 0, 0}, {300, 1492, 0}, {300, 1492, 900}, {895, 1, 900}, {897, 895, 1}, {192, 384, 0}, {100, 476, 193}};
+    static const PetscInt ends[][3] = {
+      {896,  0,    0  },
+      {1792, 0,    0  },
+      {300,  1492, 0  },
+      {300,  1492, 900},
+      {895,  1,    900},
+      {897,  895,  1  },
+      {192,  384,  0  },
+      {100,  476,  193}
+    };
 
     if (few && exec->backend->device) {
       PetscCall(HybTuningSet("segsum_threads", "64"));
@@ -236,7 +252,9 @@ static PetscErrorCode Body(void)
     }
     for (PetscInt k = 0; k < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(ends); k++) {
       snprintf(name, sizeof(name), "rows of %" PetscInt_FMT ", %" PetscInt_FMT " and %" PetscInt_FMT ", %s tiles", ends[k][0], ends[k][1], ends[k][2], few ? "small" : "usual");
-      PetscCall(TestLengths(name, ends[k][2] ? 3 : ends[k][1] ? 2 : 1, 1800, ends[k]));
+      PetscCall(TestLengths(name, ends[k][2] ? 3 : ends[k][1] ? 2
+                                                              : 1,
+                            1800, ends[k]));
     }
     if (few && exec->backend->device) {
       PetscCall(HybTuningSet("segsum_threads", NULL));
@@ -264,7 +282,8 @@ static PetscErrorCode Body(void)
     PetscCall(TestShapes(1500, 0, 0, 5, PETSC_FALSE, 5));
     if (!words) PetscCall(HybTuningSet("rowshape_words", NULL));
   }
-  /* rows at the bounds of rowgroup's bins, long ones in several pieces; with many short ones beside, which are not listed then, and without */
+  /* rows at the bounds of rowgroup's bins, long ones in several pieces; with many short ones beside, which are not
+     listed then, and without */
   for (PetscInt few = 0; few < 2; few++) {
     static const PetscInt bounds[] = {8193, 0, 8, 9, 4097, 16, 17, 32, 33, 1, 64, 65, 128, 129, 512, 513, 4096, 8192, 2};
     PetscInt              m        = 0;

@@ -77,7 +77,8 @@ static PetscErrorCode Faults(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* kernels look beyond a row's end by some entries before they stop: nothing is read of a matrix whose last entries leave no room for that */
+/* kernels look beyond a row's end by some entries before they stop: nothing is read of a matrix whose last entries
+   leave no room for that */
 static PetscErrorCode Boundary(void)
 {
   HybCSR  A;

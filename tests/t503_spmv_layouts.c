@@ -1,7 +1,9 @@
 /*
-  SpMV methods of a device in every layout that their options can ask for, not only in the one that they choose for a matrix: threads, lanes, blocks and runs of the row
-  stream, ways, lanes and batches of rowgroup, threads, items, blocks and repair of segsum. On matrices with tiles that do not fit into a stage of the stream, more tiles than blocks, rows about the
-  bounds of each bin, rows of several pieces, empty ones, blocks that stand together and others; arrays that are aligned and others. y apart from z and in its place, twice.
+  SpMV methods of a device in every layout that their options can ask for, not only in the one that they choose for a
+  matrix: threads, lanes, blocks and runs of the row stream, ways, lanes and batches of rowgroup, threads, items, blocks
+  and repair of segsum. On matrices with tiles that do not fit into a stage of the stream, more tiles than blocks, rows
+  about the bounds of each bin, rows of several pieces, empty ones, blocks that stand together and others; arrays that
+  are aligned and others. y apart from z and in its place, twice.
 */
 #include "hybtest.h"
 #include <aijhybridgpu/private/hybspmv.h>
@@ -40,12 +42,12 @@ static const struct {
   {"block",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},              {"4", "128", "1"}           },
   {"block",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},              {"8", "64", "1"}            },
   {"block",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},              {"16", "128", "1"}          },
-  {"rowgroup", {GROUP "way", STREAM "threads", STREAM "blocks", STREAM "run"}, {"stream", "64", "2", "3"}  },
-  {"shape",    {STREAM "threads", STREAM "blocks", STREAM "run"},              {"64", "1", "0"}            },
-  {"shape",    {STREAM "threads", STREAM "blocks", STREAM "run"},              {"64", "2", "3"}            },
+  {"rowgroup", {GROUP "way", STREAM "threads", STREAM "blocks", STREAM "run"},   {"stream", "64", "2", "3"}  },
+  {"shape",    {STREAM "threads", STREAM "blocks", STREAM "run"},                {"64", "1", "0"}            },
+  {"shape",    {STREAM "threads", STREAM "blocks", STREAM "run"},                {"64", "2", "3"}            },
   {"block",    {STREAM "threads", STREAM "lanes", STREAM "run"},                 {"64", "8", "0"}            },
   {"block",    {STREAM "blocks", STREAM "lanes", STREAM "run"},                  {"1", "16", "2"}            },
-  {"block",    {STREAM "threads", STREAM "run"},                                {"64", "0"}                 },
+  {"block",    {STREAM "threads", STREAM "run"},                                 {"64", "0"}                 },
   {"segsum",   {SEGSUM "repair"},                                                {"cpu"}                     },
   {"segsum",   {SEGSUM "threads", SEGSUM "items", SEGSUM "blocks"},              {"64", "3", "1"}            },
   {"segsum",   {SEGSUM "threads", SEGSUM "items", SEGSUM "blocks"},              {"256", "5", "1"}           },
@@ -59,17 +61,21 @@ static PetscInt scattered; /* times that block had its threads go along entries 
 static void CheckCounters(const HybSpMV *mv, const RefMat *A, PetscInt bs, const char *const value[])
 {
   const char      *method = mv->method->name;
-  const PetscCount size   = HybCountersGet(&mv->counters, "block size"), tile = HybCountersGet(&mv->counters, "rows a tile"), lanes = HybCountersGet(&mv->counters, "lanes a row");
+  const PetscCount size = HybCountersGet(&mv->counters, "block size"), tile = HybCountersGet(&mv->counters, "rows a tile"), lanes = HybCountersGet(&mv->counters, "lanes a row");
 
   if (!strcmp(method, "block")) HybTestCheck(size > 1 && (bs == 1 || size == bs) && HybCountersGet(&mv->counters, "blocks") * size * size == A->csr.nnz, "%td blocks of size %td", HybCountersGet(&mv->counters, "blocks"), size);
   if (!strcmp(method, "shape")) HybTestCheck(HybCountersGet(&mv->counters, "classes") > 0 && tile > 0, "%td classes, %td rows a tile", HybCountersGet(&mv->counters, "classes"), tile);
   if (strcmp(method, "rowgroup")) return;
-  if (!strcmp(value[0], "bins")) HybTestCheck(HybCountersGet(&mv->counters, "binned rows") == A->csr.m, "%td rows in bins", HybCountersGet(&mv->counters, "binned rows"));
-  else if (!strcmp(value[0], "direct")) HybTestCheck(lanes == atoi(value[1]) && !tile, "%td lanes a row, %td rows a tile", lanes, tile);
-  else HybTestCheck(tile > 0 && HybCountersGet(&mv->counters, "bytes a column") >= (strcmp(value[1], "no") ? 2 : (PetscCount)sizeof(PetscInt)), "%td rows a tile, %td bytes a column", tile, HybCountersGet(&mv->counters, "bytes a column"));
+  if (!strcmp(value[0], "bins"))
+    HybTestCheck(HybCountersGet(&mv->counters, "binned rows") == A->csr.m, "%td rows in bins", HybCountersGet(&mv->counters, "binned rows"));
+  else if (!strcmp(value[0], "direct"))
+    HybTestCheck(lanes == atoi(value[1]) && !tile, "%td lanes a row, %td rows a tile", lanes, tile);
+  else
+    HybTestCheck(tile > 0 && HybCountersGet(&mv->counters, "bytes a column") >= (strcmp(value[1], "no") ? 2 : (PetscCount)sizeof(PetscInt)), "%td rows a tile, %td bytes a column", tile, HybCountersGet(&mv->counters, "bytes a column"));
 }
 
-/* one matrix in all layouts; taken[k]: layouts[k] had a matrix that its method did not decline; shift: so many entries lie before its arrays, which then are not aligned */
+/* one matrix in all layouts; taken[k]: layouts[k] had a matrix that its method did not decline; shift: so many entries
+   lie before its arrays, which then are not aligned */
 static PetscErrorCode TestArrays(const char *name, RefMat *A, PetscInt bs, PetscInt shift, PetscBool taken[])
 {
   const HybExec *exec = HybTestExec();
@@ -136,7 +142,8 @@ static PetscErrorCode TestArrays(const char *name, RefMat *A, PetscInt bs, Petsc
             PetscCall(HybTestDownloadArray(m, sizeof(PetscScalar), z, first));
             HybTestSameBits(m, sizeof(PetscScalar), y, hy); /* y is not touched */
             PetscCall(HybArenaFree(&arena, &z));
-          } else HybTestSameBits(m, sizeof(PetscScalar), z, first);
+          } else
+            HybTestSameBits(m, sizeof(PetscScalar), z, first);
           PetscCall(HybArenaFree(&arena, &y));
         }
       }
@@ -186,7 +193,7 @@ static void Bands(PetscInt m, PetscInt wide, RefMat *A)
 static PetscErrorCode Body(void)
 {
   PetscBool taken[PETSC_STATIC_ARRAY_LENGTH(layouts)] = {PETSC_FALSE};
-  PetscInt *lengths = (PetscInt *)RefAlloc(2000, sizeof(PetscInt));
+  PetscInt *lengths                                   = (PetscInt *)RefAlloc(2000, sizeof(PetscInt));
   RefMat    A, B;
 
   PetscFunctionBegin;
@@ -198,7 +205,10 @@ static PetscErrorCode Body(void)
     HybTestMatStencil(7, 6, 5, HybTestSize(20, 6), &B);
     HybTestMatBlock(&B, bs, &A);
     RefMatDestroy(&B);
-    PetscCall(TestOne(bs == 2 ? "blocks of 2" : bs == 3 ? "blocks of 3" : bs == 4 ? "blocks of 4" : "blocks of 5", &A, bs, taken));
+    PetscCall(TestOne(bs == 2 ? "blocks of 2" : bs == 3 ? "blocks of 3"
+                                              : bs == 4 ? "blocks of 4"
+                                                        : "blocks of 5",
+                      &A, bs, taken));
   }
   for (PetscInt bs = 2; bs < 9; bs += bs < 6 ? 1 : 2) { /* rows of up to 31 blocks, more entries than the threads of a row have under way together */
     char name[64];

@@ -118,11 +118,11 @@ static PetscErrorCode TestDots(PetscCount n, PetscInt k, PetscCount ld, PetscCou
 /* the definition */
 static PetscInt Arnoldi(const RefMat *A, const PetscScalar *dinv, const PetscScalar *b, PetscInt steps, PetscScalar *H)
 {
-  const PetscInt n = A->csr.m;
-  PetscScalar   *V = (PetscScalar *)RefAlloc((PetscCount)(steps + 1) * n + 1, sizeof(PetscScalar));
+  const PetscInt n   = A->csr.m;
+  PetscScalar   *V   = (PetscScalar *)RefAlloc((PetscCount)(steps + 1) * n + 1, sizeof(PetscScalar));
   PetscReal     *mag = (PetscReal *)RefAlloc((PetscCount)n + 1, sizeof(PetscReal)), norm = 0;
   PetscCount    *terms = (PetscCount *)RefAlloc((PetscCount)n + 1, sizeof(PetscCount));
-  PetscInt       done = 0;
+  PetscInt       done  = 0;
 
   for (PetscInt e = 0; e < steps * (steps + 1); e++) H[e] = 0;
   for (PetscInt r = 0; r < n; r++) V[r] = (dinv ? dinv[r] : 1) * b[r];
@@ -178,7 +178,7 @@ static PetscErrorCode RunArnoldi(const RefMat *A, const PetscScalar *dinv, const
 
 static PetscErrorCode TestArnoldi(const char *name, const RefMat *A, PetscBool scaled, PetscInt steps)
 {
-  const PetscInt     n = A->csr.m;
+  const PetscInt     n    = A->csr.m;
   PetscScalar       *dinv = scaled ? HybTestRandomVector(n) : NULL, *b = HybTestRandomVector(n), H[(HYB_KRYLOV_STEPS + 1) * HYB_KRYLOV_STEPS], again[(HYB_KRYLOV_STEPS + 1) * HYB_KRYLOV_STEPS], R[(HYB_KRYLOV_STEPS + 1) * HYB_KRYLOV_STEPS];
   PetscInt           done, redone, expected;
   PetscReal          largest = 0;
@@ -219,8 +219,10 @@ static PetscErrorCode TestBreakdown(const char *name, PetscInt n, PetscInt nnz, 
 
   PetscFunctionBegin;
   HybTestBegin("%s", name);
-  if (nnz) RefCOO(n, n, nnz, row, col, value, &A);
-  else HybTestMatEmpty(n, n, &A);
+  if (nnz)
+    RefCOO(n, n, nnz, row, col, value, &A);
+  else
+    HybTestMatEmpty(n, n, &A);
   b[0] = b0;
   PetscCall(RunArnoldi(&A, NULL, b, steps, H, &done, &waits));
   HybTestCheck(done == expected, "%d columns are whole, not %d", (int)done, (int)expected);
@@ -341,7 +343,7 @@ static PetscErrorCode TestFaults(void)
 
 static PetscErrorCode Body(void)
 {
-  const PetscCount sizes[] = {0, 1, 2, 3, 31, 64, 257, 1023, 2049};
+  const PetscCount sizes[]  = {0, 1, 2, 3, 31, 64, 257, 1023, 2049};
   const PetscInt   counts[] = {0, 1, 2, 3, 4, 5, 8, 9, 12, 13, 16, 17, 30, 31};
   char             name[64];
   RefMat           A;
@@ -372,7 +374,7 @@ static PetscErrorCode Body(void)
   for (PetscInt z = 0; HybTestZoo(z, PETSC_TRUE, name, &A); z++) {
     if (A.csr.m < 3000) {
       PetscCall(TestArnoldi(name, &A, (PetscBool)(z % 2), 1 + z % 5));
-      if (!HybTestSlow()) PetscCall(TestArnoldi(name, &A, (PetscBool)!(z % 2), 10));
+      if (!HybTestSlow()) PetscCall(TestArnoldi(name, &A, (PetscBool) !(z % 2), 10));
     }
     RefMatDestroy(&A);
   }

@@ -1,7 +1,7 @@
 /*
-  Operations of the type against those of MATAIJ: conversions, copies, products with vectors, operations on values and patterns, submatrices,
-  transposes, factorizations, views and structure-only matrices. Each runs on a matrix that was assembled on the host and on one that is a product's
-  result, which lives on the device where there is one.
+  Operations of the type against those of MATAIJ: conversions, copies, products with vectors, operations on values and
+  patterns, submatrices, transposes, factorizations, views and structure-only matrices. Each runs on a matrix that was
+  assembled on the host and on one that is a product's result, which lives on the device where there is one.
 
 TEST np=1
 TEST np=1 -mat_seqaij_type seqaijhybridgpu
@@ -299,8 +299,8 @@ static PetscErrorCode FillRow(Mat A, PetscInt row)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What AIJ keeps beside the arrays stays in force on a result, whose arrays are not AIJ's own, and goes with its duplicate; nothing of AIJ's puts new entries
-   into arrays that it cannot enlarge */
+/* What AIJ keeps beside the arrays stays in force on a result, whose arrays are not AIJ's own, and goes with its
+   duplicate; nothing of AIJ's puts new entries into arrays that it cannot enlarge */
 static PetscErrorCode CheckResults(void)
 {
   const struct {
@@ -436,7 +436,8 @@ static PetscErrorCode CheckAttachments(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Entries without preallocation, from PETSc 3.19 on collected in a hash table, whose operations lie over the type's until the assembly */
+/* Entries without preallocation, from PETSc 3.19 on collected in a hash table, whose operations lie over the type's
+   until the assembly */
 static PetscErrorCode CheckSetUp(void)
 {
   PetscInt start, end;
@@ -464,7 +465,8 @@ static PetscErrorCode CheckSetUp(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Factorizations in place, and solutions with several right-hand sides: all of it the host's, whether or not there is a device */
+/* Factorizations in place, and solutions with several right-hand sides: all of it the host's, whether or not there is a
+   device */
 static PetscErrorCode CheckFactorsInPlace(void)
 {
   PetscFunctionBeginUser;
@@ -480,7 +482,8 @@ static PetscErrorCode CheckFactorsInPlace(void)
       PetscCall(MatGetOrdering(A[k], incomplete ? MATORDERINGNATURAL : MATORDERINGND, &rows, &columns));
       PetscCall(MatFactorInfoInitialize(&info));
       info.fill = 1;
-      if (incomplete) PetscCall(MatILUFactor(A[k], rows, columns, &info));
+      if (incomplete)
+        PetscCall(MatILUFactor(A[k], rows, columns, &info));
       else {
         info.fill = 5;
         PetscCall(MatLUFactor(A[k], rows, columns, &info));
@@ -492,8 +495,10 @@ static PetscErrorCode CheckFactorsInPlace(void)
     PetscCall(MatSetRandom(B, NULL));
     for (int k = 0; k < 4; k++) {
       PetscCall(MatDuplicate(B, MAT_DO_NOT_COPY_VALUES, &X[k]));
-      if (k < 2) PetscCall(MatMatSolve(A[k], B, X[k]));
-      else PetscCall(MatMatSolveTranspose(A[k - 2], B, X[k]));
+      if (k < 2)
+        PetscCall(MatMatSolve(A[k], B, X[k]));
+      else
+        PetscCall(MatMatSolveTranspose(A[k - 2], B, X[k]));
     }
     MatTestCheckSame(X[1], X[0], incomplete ? "MatILUFactor()" : "MatLUFactor()");
     MatTestCheckSame(X[3], X[2], incomplete ? "MatILUFactor(), transposed" : "MatLUFactor(), transposed");
@@ -507,8 +512,14 @@ static PetscErrorCode CheckFactorsInPlace(void)
 int main(int argc, char **argv)
 {
   PetscMPIInt    size;
-  int            code = 0;
-  const PetscInt shapes[][2] = {{40, 40}, {37, 52}, {60, 21}, {1, 1}, {5, 3}};
+  int            code        = 0;
+  const PetscInt shapes[][2] = {
+    {40, 40},
+    {37, 52},
+    {60, 21},
+    {1,  1 },
+    {5,  3 }
+  };
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Operations of MATAIJHYBRIDGPU against MATAIJ\n"));

@@ -1,6 +1,7 @@
 /*
-  Products of the type against those of MATAIJ: every MatProductType, first call, reuse with changed values, reuse with other matrices of the same
-  pattern, reuse with another pattern, symbolic alone, mixed operands, reuse after the result's transpose was formed and used, and results and operands bound to the CPU between the phases.
+  Products of the type against those of MATAIJ: every MatProductType, first call, reuse with changed values, reuse with
+  other matrices of the same pattern, reuse with another pattern, symbolic alone, mixed operands, reuse after the
+  result's transpose was formed and used, and results and operands bound to the CPU between the phases.
 
 TEST np=1
 TEST np=1 -mat_aijhybridgpu_spgemm rowmerge
@@ -38,7 +39,8 @@ static PetscErrorCode CheckTransposed(Mat E, Mat D, const char *what)
 }
 
 #if defined(PETSC_HAVE_DEVICE)
-/* The result, or an operand, is bound to the CPU between the symbolic and the numeric phase, and free again later: the product goes where they are */
+/* The result, or an operand, is bound to the CPU between the symbolic and the numeric phase, and free again later: the
+   product goes where they are */
 static PetscErrorCode CheckBound(MatProductType type, Mat a, Mat b, Mat c, Mat A, Mat B, Mat C)
 {
   PetscFunctionBegin;
@@ -117,7 +119,7 @@ int main(int argc, char **argv)
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-seed", &MatTestSeed, NULL));
   for (int which = 0; which < 6; which++) {
-    const PetscInt n[4]   = {61, 40, 61, 33};
+    const PetscInt n[4] = {61, 40, 61, 33};
     PetscInt       shape[3][2];
     Mat            a[3], h[3], other[3], D = NULL, E = NULL;
 
@@ -158,7 +160,8 @@ int main(int argc, char **argv)
     PetscCall(Multiply(which, h[0], h[1], h[2], MAT_REUSE_MATRIX, &E));
     MatTestCheckSame(E, D, "reuse with changed values");
     PetscCall(CheckTransposed(E, D, "the result transposed, after the product was computed again"));
-    /* again as it is, then new values in one operand alone: what was made of the others' values may be used again, nothing else */
+    /* again as it is, then new values in one operand alone: what was made of the others' values may be used again,
+       nothing else */
     PetscCall(Multiply(which, h[0], h[1], h[2], MAT_REUSE_MATRIX, &E));
     MatTestCheckSame(E, D, "reuse with the same values");
     for (int k = 0; k < 6; k++) {
@@ -264,7 +267,11 @@ int main(int argc, char **argv)
     PetscCall(MatDestroy(&E));
   }
   if (size == 1) { /* MAT_FORCE_DIAGONAL_ENTRIES: the product, and a whole diagonal; then the same values in another pattern of the result */
-    const PetscInt shapes[][2] = {{40, 40}, {30, 55}, {50, 21}};
+    const PetscInt shapes[][2] = {
+      {40, 40},
+      {30, 55},
+      {50, 21}
+    };
 
     MatTestName = "forced diagonal";
     for (int k = 0; k < 3; k++) {

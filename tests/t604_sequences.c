@@ -1,11 +1,13 @@
 /*
-  Random sequences of operations, done alike to a MATAIJ and to a matrix of the type. The pool holds a few such pairs; each step draws an operation of the
-  table below, its arguments and the pairs it is about, may put a new pair into the pool, and then asks whether both still agree: in entries, products with a
-  vector, sizes, known symmetries, in the blocks on several processes, and in whether there was an error. What single operations do, the other tests look at;
-  here caches, options and states are met in the orders that nobody thought of. All is drawn from the seed of a run; -seed N -runs 1 repeats the run whose seed a
-  failure names, -trail prints each operation before it is done.
+  Random sequences of operations, done alike to a MATAIJ and to a matrix of the type. The pool holds a few such pairs;
+  each step draws an operation of the table below, its arguments and the pairs it is about, may put a new pair into the
+  pool, and then asks whether both still agree: in entries, products with a vector, sizes, known symmetries, in the
+  blocks on several processes, and in whether there was an error. What single operations do, the other tests look at;
+  here caches, options and states are met in the orders that nobody thought of. All is drawn from the seed of a run;
+  -seed N -runs 1 repeats the run whose seed a failure names, -trail prints each operation before it is done.
 
-  With -mat_seqaij_type the second of a pair is a MATAIJ too, made and worked on while the option is set, the first while it is not.
+  With -mat_seqaij_type the second of a pair is a MATAIJ too, made and worked on while the option is set, the first
+  while it is not.
 
 TEST np=1 -runs 200
 TEST np=1 -runs 100 -mat_seqaij_type seqaijhybridgpu
@@ -58,8 +60,10 @@ static PetscInt Draw(PetscInt n)
 static PetscErrorCode Side(int k)
 {
   PetscFunctionBeginUser;
-  if (SubType[0] && k) PetscCall(PetscOptionsSetValue(NULL, "-mat_seqaij_type", SubType));
-  else if (SubType[0]) PetscCall(PetscOptionsClearValue(NULL, "-mat_seqaij_type"));
+  if (SubType[0] && k)
+    PetscCall(PetscOptionsSetValue(NULL, "-mat_seqaij_type", SubType));
+  else if (SubType[0])
+    PetscCall(PetscOptionsClearValue(NULL, "-mat_seqaij_type"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #define OUR_TYPE (SubType[0] ? MATAIJ : "aijhybridgpu")
@@ -116,8 +120,10 @@ static PetscErrorCode Fresh(Pair *p)
     PetscCall(MatSetSizes(p->m[k], m, n, M, N));
     PetscCall(MatSetBlockSize(p->m[k], bs));
     PetscCall(MatSetType(p->m[k], k ? OUR_TYPE : MATAIJ));
-    if (setup) PetscCall(MatSetUp(p->m[k]));
-    else PetscCall(MatSeqAIJSetPreallocation(p->m[k], 14, NULL));
+    if (setup)
+      PetscCall(MatSetUp(p->m[k]));
+    else
+      PetscCall(MatSeqAIJSetPreallocation(p->m[k], 14, NULL));
     if (!setup) PetscCall(MatMPIAIJSetPreallocation(p->m[k], 14, NULL, 14, NULL));
     for (PetscInt r = start; r < end; r++) {
       PetscInt           count;
@@ -187,8 +193,10 @@ static PetscErrorCode Diagonal(Step *s, Mat A)
   PetscCall(Beside(A, PETSC_TRUE, &d));
   /* MATAIJ of old releases remembers a full diagonal over a new pattern, and then loses the entries that are missing */
   if (PETSC_VERSION_LT(3, 23, 0)) PetscCall(MatSetOption(A, MAT_NEW_NONZERO_LOCATIONS, PETSC_TRUE));
-  if (s->r[0] % 2) PetscCall(MatShift(A, s->v));
-  else PetscCall(MatDiagonalSet(A, d, s->r[1] % 2 ? ADD_VALUES : INSERT_VALUES));
+  if (s->r[0] % 2)
+    PetscCall(MatShift(A, s->v));
+  else
+    PetscCall(MatDiagonalSet(A, d, s->r[1] % 2 ? ADD_VALUES : INSERT_VALUES));
   PetscCall(VecDestroy(&d));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -219,8 +227,8 @@ static PetscErrorCode SetValues(Step *s, Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Where a row has no room for its diagonal entry, MatZeroRows_SeqAIJ puts the next rows' into the array that had to grow, and that is freed: only rows with
-   entries in the diagonal block get one */
+/* Where a row has no room for its diagonal entry, MatZeroRows_SeqAIJ puts the next rows' into the array that had to
+   grow, and that is freed: only rows with entries in the diagonal block get one */
 static PetscErrorCode ZeroRows(Step *s, Mat A)
 {
   const PetscScalar diagonal = s->r[3] % 3 ? 2.0 : 0.0;
@@ -239,8 +247,10 @@ static PetscErrorCode ZeroRows(Step *s, Mat A)
     if (any) rows[n++] = row;
   }
   PetscCall(PetscSortRemoveDupsInt(&n, rows));
-  if (s->M == s->N && Size == 1 && s->r[2] % 2) PetscCall(MatZeroRowsColumns(A, n, rows, diagonal, NULL, NULL));
-  else PetscCall(MatZeroRows(A, n, rows, diagonal, NULL, NULL));
+  if (s->M == s->N && Size == 1 && s->r[2] % 2)
+    PetscCall(MatZeroRowsColumns(A, n, rows, diagonal, NULL, NULL));
+  else
+    PetscCall(MatZeroRows(A, n, rows, diagonal, NULL, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -259,9 +269,12 @@ static PetscErrorCode Combine(Step *s, Mat A)
   MatStructure       claim    = claims[s->r[1] % (s->p->lineage == s->q->lineage ? 4 : 2)]; /* only true ones */
 
   PetscFunctionBeginUser;
-  if (s->r[0] % 3 == 0) PetscCall(MatAXPY(A, s->v, s->q->m[s->k], claim));
-  else if (s->r[0] % 3 == 1) PetscCall(MatAYPX(A, s->v, s->q->m[s->k], claim));
-  else PetscCall(MatCopy(s->q->m[s->k], A, claim == SAME_NONZERO_PATTERN ? claim : DIFFERENT_NONZERO_PATTERN));
+  if (s->r[0] % 3 == 0)
+    PetscCall(MatAXPY(A, s->v, s->q->m[s->k], claim));
+  else if (s->r[0] % 3 == 1)
+    PetscCall(MatAYPX(A, s->v, s->q->m[s->k], claim));
+  else
+    PetscCall(MatCopy(s->q->m[s->k], A, claim == SAME_NONZERO_PATTERN ? claim : DIFFERENT_NONZERO_PATTERN));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -317,9 +330,12 @@ static PetscErrorCode ProductAgain(Step *s, Mat A)
   Mat *o[2] = {&s->p->operand[0][s->k], &s->p->operand[1][s->k]};
 
   PetscFunctionBeginUser;
-  if (s->r[0] % 2 && s->p->product == 1) PetscCall(MatMatMult(*o[0], *o[1], MAT_REUSE_MATRIX, PETSC_DEFAULT, &s->p->m[s->k]));
-  else if (s->r[0] % 2 && s->p->product == 3) PetscCall(MatPtAP(*o[0], *o[1], MAT_REUSE_MATRIX, PETSC_DEFAULT, &s->p->m[s->k]));
-  else PetscCall(MatProductNumeric(A));
+  if (s->r[0] % 2 && s->p->product == 1)
+    PetscCall(MatMatMult(*o[0], *o[1], MAT_REUSE_MATRIX, PETSC_DEFAULT, &s->p->m[s->k]));
+  else if (s->r[0] % 2 && s->p->product == 3)
+    PetscCall(MatPtAP(*o[0], *o[1], MAT_REUSE_MATRIX, PETSC_DEFAULT, &s->p->m[s->k]));
+  else
+    PetscCall(MatProductNumeric(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -442,14 +458,17 @@ static PetscErrorCode Random(Step *s, Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Not MAT_USE_INODES, which leaves an assembled MATAIJ without its nodes. New entries are mostly let in again: other options only make the steps after them fail */
+/* Not MAT_USE_INODES, which leaves an assembled MATAIJ without its nodes. New entries are mostly let in again: other
+   options only make the steps after them fail */
 static PetscErrorCode Option(Step *s, Mat A)
 {
   const MatOption options[] = {MAT_ROW_ORIENTED, MAT_KEEP_NONZERO_PATTERN, MAT_NEW_NONZERO_LOCATIONS, MAT_NEW_NONZERO_LOCATION_ERR, MAT_IGNORE_ZERO_ENTRIES, MAT_FORM_EXPLICIT_TRANSPOSE};
 
   PetscFunctionBeginUser;
-  if (s->r[0] % 2) PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
-  else PetscCall(MatSetOption(A, options[s->r[1] % 6], (PetscBool)(s->r[2] % 2)));
+  if (s->r[0] % 2)
+    PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  else
+    PetscCall(MatSetOption(A, options[s->r[1] % 6], (PetscBool)(s->r[2] % 2)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -481,7 +500,8 @@ static PetscErrorCode Retrieve(Step *s, Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Another pattern altogether, some of it in other processes' rows. Not values of NULL, at which MATAIJ of 3.18 crashes */
+/* Another pattern altogether, some of it in other processes' rows. Not values of NULL, at which MATAIJ of 3.18
+   crashes */
 static PetscErrorCode COO(Step *s, Mat A)
 {
   PetscInt      n = 20 + s->r[0] % 60, i[80], j[80];
@@ -503,7 +523,8 @@ static PetscErrorCode COO(Step *s, Mat A)
 static PetscErrorCode Preallocate(Step *s, Mat A)
 {
   PetscFunctionBeginUser;
-  /* a parallel MATAIJ with another pattern has its old nonzero state then, and writes it into the old transpose's arrays */
+  /* a parallel MATAIJ with another pattern has its old nonzero state then, and writes it into the old transpose's
+     arrays */
   PetscCall(MatDestroy(&s->p->transposed[s->k]));
   PetscCall(MatSeqAIJSetPreallocation(A, 4 + s->r[0] % 3, NULL));
   PetscCall(MatMPIAIJSetPreallocation(A, 4 + s->r[0] % 3, NULL, 4, NULL));
@@ -529,8 +550,10 @@ static PetscErrorCode Small(Step *s, Mat A)
 {
   PetscFunctionBeginUser;
 #if PETSC_VERSION_GE(3, 21, 0)
-  if (s->r[0] % 2) PetscCall(MatEliminateZeros(A, (PetscBool)(s->r[1] % 2)));
-  else PetscCall(MatFilter(A, 0.3, (PetscBool)(s->r[1] % 2), (PetscBool)(s->r[2] % 2)));
+  if (s->r[0] % 2)
+    PetscCall(MatEliminateZeros(A, (PetscBool)(s->r[1] % 2)));
+  else
+    PetscCall(MatFilter(A, 0.3, (PetscBool)(s->r[1] % 2), (PetscBool)(s->r[2] % 2)));
 #else
   (void)s;
   PetscCall(MatChop(A, 0.3));
@@ -584,8 +607,9 @@ static PetscBool CombineFits(const Step *s)
   return (PetscBool)(s->p != s->q && m == s->M && n == s->N);
 }
 
-/* MPIAIJ has no product with a transpose on the right, and that of SeqAIJ takes the block size of Q's columns for its rows'. SeqAIJ computes A^T A as A A where A
-   was said to be symmetric: a claim that need not be true here, or any longer */
+/* MPIAIJ has no product with a transpose on the right, and that of SeqAIJ takes the block size of Q's columns for its
+   rows'. SeqAIJ computes A^T A as A A where A was said to be symmetric: a claim that need not be true here, or any
+   longer */
 static PetscBool ProductFits(const Step *s)
 {
   PetscInt  m, n, rbs, cbs;
@@ -665,7 +689,8 @@ static const struct {
   {"read",             Read,             NULL,             PETSC_TRUE,  VALUES  },
 };
 
-/* Do the blocks of this process agree? What the whole matrix does not show is where an entry lies, and the columns of the second block */
+/* Do the blocks of this process agree? What the whole matrix does not show is where an entry lies, and the columns of
+   the second block */
 static PetscErrorCode CheckBlocks(Mat A, Mat H)
 {
   Mat         a[2], h[2];
@@ -731,8 +756,8 @@ static PetscErrorCode Compare(Mat A, Mat H, const char *what)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* MatConvert() passes on only some of what is known of symmetry, and some operations of MATAIJ's that make another pattern still say of it what was said of the
-   old one: all is said anew */
+/* MatConvert() passes on only some of what is known of symmetry, and some operations of MATAIJ's that make another
+   pattern still say of it what was said of the old one: all is said anew */
 static PetscErrorCode NotSymmetric(Mat m[2])
 {
   PetscFunctionBeginUser;

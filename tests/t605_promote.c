@@ -1,7 +1,8 @@
 /*
-  Matrices that the host assembled and that operations write afterwards, against MATAIJ: the first operation is done on both sides, the second in a row moves
-  the matrix to the device's storage, and the host's way leads back, with the options, stored values and inodes of before. Object state and pattern state
-  tell nothing of it. Where nothing is promoted (no device, mirror mode) the results are the same.
+  Matrices that the host assembled and that operations write afterwards, against MATAIJ: the first operation is done on
+  both sides, the second in a row moves the matrix to the device's storage, and the host's way leads back, with the
+  options, stored values and inodes of before. Object state and pattern state tell nothing of it. Where nothing is
+  promoted (no device, mirror mode) the results are the same.
 
 TEST np=1,2
 TEST np=1 @emulated
@@ -120,7 +121,8 @@ static PetscErrorCode HostWrite(int way, Mat A, Mat H)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Values written through the array right after a diagonal scaling, of which a parallel matrix counts its blocks' states otherwise than a sequential one does. Of MATAIJ too: with
+/* Values written through the array right after a diagonal scaling, of which a parallel matrix counts its blocks' states
+   otherwise than a sequential one does. Of MATAIJ too: with
    -mat_seqaij_type its blocks have our operations. */
 static PetscErrorCode CheckMarks(MatType type)
 {
@@ -164,7 +166,8 @@ static PetscErrorCode CheckMarks(MatType type)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A result is written by the host: entries that it has, where they are; stored values; all values from a matrix that is none of ours; then new entries */
+/* A result is written by the host: entries that it has, where they are; stored values; all values from a matrix that is
+   none of ours; then new entries */
 static PetscErrorCode CheckWrittenResult(void)
 {
   Mat                A[2], C[2], X[2], B;

@@ -1,7 +1,7 @@
 /*
-  What a second solve may not do, on a device: no vector and no matrix crosses the bus, and nothing is set up. CG with Jacobi, and CG with a V-cycle of GAMG,
-  whose coarsest level alone may be solved on the host. Counted by PETSc's own log of copies. Without a device, or a PETSc with CUDA, there
-  is nothing to count: skipped.
+  What a second solve may not do, on a device: no vector and no matrix crosses the bus, and nothing is set up. CG with
+  Jacobi, and CG with a V-cycle of GAMG, whose coarsest level alone may be solved on the host. Counted by PETSc's own
+  log of copies. Without a device, or a PETSc with CUDA, there is nothing to count: skipped.
 
 TEST np=1
 TEST np=1 @emulated
@@ -22,9 +22,9 @@ static PetscErrorCode Event(const char *name, PetscLogStage stage, PetscEventPer
 int main(int argc, char **argv)
 {
   const char *const nothing[] = {"HybCopyTo", "HybCopyFr", "HybProdNum", "HybProdSym", "HybTranspose", "HybAdopt", "MatPtAPNumeric", "VecCUDACopyTo", "VecCUDACopyFrom"};
-  const char *const pcs[] = {PCJACOBI, PCGAMG};
-  char  name[64];
-  int   code = 0;
+  const char *const pcs[]     = {PCJACOBI, PCGAMG};
+  char              name[64];
+  int               code = 0;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, "A second solve copies nothing\n"));
@@ -88,7 +88,8 @@ int main(int argc, char **argv)
     }
     PetscCall(Event("KSPSolve", stage, &info));
     if (info.CpuToGpuSize + info.GpuToCpuSize > 0) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: %g copies of %g bytes to the device, %g of %g to the host; %d iterations, coarsest level of %d rows\n", name, (double)info.CpuToGpuCount, (double)info.CpuToGpuSize, (double)info.GpuToCpuCount, (double)info.GpuToCpuSize, (int)its, (int)coarse));
-    /* one preconditioning more than iterations, and each takes the coarsest vector down and up once, the inner solver's perhaps twice */
+    /* one preconditioning more than iterations, and each takes the coarsest vector down and up once, the inner solver's
+       perhaps twice */
     MatTestCheck(info.CpuToGpuSize <= 2.0 * (its + 1) * (PetscReal)coarse * sizeof(PetscScalar), "copies to the device");
     MatTestCheck(info.GpuToCpuSize <= 2.0 * (its + 1) * (PetscReal)coarse * sizeof(PetscScalar), "copies to the host");
 #endif

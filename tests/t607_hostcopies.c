@@ -1,6 +1,7 @@
 /*
-  Duplicates on the host of matrices large enough for all cores to copy: the entries, what else a duplicate takes over, that it owns its arrays, and that the original is
-  what it was; from each kind of storage, with few rows, with empty ones, and where new entries make a result leave its arrays.
+  Duplicates on the host of matrices large enough for all cores to copy: the entries, what else a duplicate takes over,
+  that it owns its arrays, and that the original is what it was; from each kind of storage, with few rows, with empty
+  ones, and where new entries make a result leave its arrays.
 
 TEST np=1,2
 TEST np=1 @emulated
@@ -14,14 +15,16 @@ TEST np=2 @emulated
 static PetscBool device;
 
 /* how many duplicates ran so during the call; asked for where there is a device and one process */
-#define COPIES(expected, call) \
-  do { \
-    PetscInt before_, after_; \
-    PetscCall(MatTestEventCount("HybHostDup", &before_)); \
-    PetscCall(call); \
-    PetscCall(MatTestEventCount("HybHostDup", &after_)); \
-    if (device) MatTestCheck(after_ - before_ == (expected), #call); \
-    else MatTestSkipped++; \
+#define COPIES(expected, call)                             \
+  do {                                                     \
+    PetscInt before_, after_;                              \
+    PetscCall(MatTestEventCount("HybHostDup", &before_));  \
+    PetscCall(call);                                       \
+    PetscCall(MatTestEventCount("HybHostDup", &after_));   \
+    if (device)                                            \
+      MatTestCheck(after_ - before_ == (expected), #call); \
+    else                                                   \
+      MatTestSkipped++;                                    \
   } while (0)
 
 /* New entries in the first local row and column, and in the last column */
@@ -125,7 +128,8 @@ static PetscErrorCode Checks(Mat X, const char *what)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* row offsets that the program lent, which nobody writes after the assembly, not even for a moment: other processes may share them */
+/* row offsets that the program lent, which nobody writes after the assembly, not even for a moment: other processes may
+   share them */
 static PetscErrorCode Lent(Mat X)
 {
   const PetscInt *i, *j;
@@ -188,7 +192,7 @@ int main(int argc, char **argv)
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(PetscOptionsHasName(NULL, NULL, "-mat_aijhybridgpu_cuda_library", &device));
   PetscCall(PetscOptionsHasName(NULL, NULL, "-mat_seqaij_type", &flg));
-  if (size > 1 || flg) device = PETSC_FALSE; /* blocks are other matrices, and MATAIJ is ours too */
+  if (size > 1 || flg) device = PETSC_FALSE;                      /* blocks are other matrices, and MATAIJ is ours too */
   PetscCall(MatTestStencil(2, 60, PETSC_FALSE, 0.1, MATAIJ, &X)); /* above the limit by a little */
   PetscCall(Checks(X, "a stencil"));
   PetscCall(Lent(X));

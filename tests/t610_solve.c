@@ -1,7 +1,7 @@
 /*
-  Whole solves with the type against the same solves with MATAIJ: KSP with GAMG, Jacobi and overlapping Schwarz, on 5, 7, 9 and 27 points, elasticity in
-  blocks of three, and nonsymmetric convection. First solve, a second one with nothing changed (which must set nothing up), new values on the
-  same pattern, and a larger pattern.
+  Whole solves with the type against the same solves with MATAIJ: KSP with GAMG, Jacobi and overlapping Schwarz, on 5,
+  7, 9 and 27 points, elasticity in blocks of three, and nonsymmetric convection. First solve, a second one with nothing
+  changed (which must set nothing up), new values on the same pattern, and a larger pattern.
 
 TEST np=1,2
 TEST np=1 -mat_aijhybridgpu_spmv segsum -mat_aijhybridgpu_spgemm rowmerge
@@ -27,7 +27,8 @@ static PetscErrorCode Elasticity(PetscInt n, MatType type, Mat *A)
     const PetscInt i = p % n, j = p / n % n, k = p / (n * n);
     PetscScalar    diagonal[9] = {0};
 
-    /* each neighbour pulls along the line to it, and a little across it; what leaves the grid holds the face k = -1 only */
+    /* each neighbour pulls along the line to it, and a little across it; what leaves the grid holds the face k = -1
+       only */
     for (PetscInt dk = -1; dk <= 1; dk++)
       for (PetscInt dj = -1; dj <= 1; dj++)
         for (PetscInt di = -1; di <= 1; di++) {

@@ -1,6 +1,7 @@
 /*
-  P^T A P by the fused method, named by -matptap_via as a user would (here while it is the type's turn, as MATAIJ does not know the name): with MatPtAP() against MATAIJ, its reuse with new values and with other matrices, and inside GAMG's setup,
-  first and again. Which method ran is asked of the library, by the functions of petscmataijhybridgpu.h.
+  P^T A P by the fused method, named by -matptap_via as a user would (here while it is the type's turn, as MATAIJ does
+  not know the name): with MatPtAP() against MATAIJ, its reuse with new values and with other matrices, and inside
+  GAMG's setup, first and again. Which method ran is asked of the library, by the functions of petscmataijhybridgpu.h.
 
 TEST np=1,2
 TEST np=1 @emulated

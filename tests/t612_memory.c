@@ -1,6 +1,8 @@
 /*
-  A card that is believed to be small. A product whose intermediates would not fit beside its result on a card that is believed to be small: by row merging with several factors it goes in chunks of rows, first and
-  again, and equals MATAIJ's. A matrix that fills more than half of the card becomes one of MATAIJ without a second one on the device, and a product that does not fit is refused.
+  A card that is believed to be small. A product whose intermediates would not fit beside its result on a card that is
+  believed to be small: by row merging with several factors it goes in chunks of rows, first and again, and equals
+  MATAIJ's. A matrix that fills more than half of the card becomes one of MATAIJ without a second one on the device, and
+  a product that does not fit is refused.
 
 TEST np=1 -mat_aijhybridgpu_spgemm rowmerge -mat_aijhybridgpu_memory_limit 2000000 @emulated
 TEST np=1 -mat_aijhybridgpu_spgemm rowmerge -mat_aijhybridgpu_memory_limit 2000000 -mat_aijhybridgpu_memory mirror @emulated
@@ -32,7 +34,8 @@ static PetscErrorCode Catch(MPI_Comm comm, int line, const char *function, const
   return n;
 }
 
-/* A product of twice what the card is believed to have is refused soon, with the bytes that are needed and those that are free, and the operands serve afterwards */
+/* A product of twice what the card is believed to have is refused soon, with the bytes that are needed and those that
+   are free, and the operands serve afterwards */
 static PetscErrorCode CheckTooLarge(PetscReal limit)
 {
   const size_t   entry = sizeof(PetscInt) + sizeof(PetscScalar);
@@ -72,7 +75,8 @@ static PetscErrorCode CheckTooLarge(PetscReal limit)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A column times a row: operands of nothing, and a result of 12 bytes an entry that fills more than half of what the card is believed to have */
+/* A column times a row: operands of nothing, and a result of 12 bytes an entry that fills more than half of what the
+   card is believed to have */
 static PetscErrorCode CheckConvert(PetscReal limit)
 {
   const PetscInt n = (PetscInt)PetscSqrtReal((PetscReal)0.6 * limit / (sizeof(PetscInt) + sizeof(PetscScalar)));

@@ -1,7 +1,8 @@
 /*
-  What the type says of itself: where a matrix is (MatView(), MatGetCurrentMemType(), also bound to the CPU and back), which operands are too small for the device, vectors
-  on the host met by a matrix on the device (once, in -info), what crosses the bus at a parallel product with a vector and in the numeric phase of P^T A P, and at
-  the end the accounts of memory (-mat_aijhybridgpu_view_memory) and of operations (-mat_aijhybridgpu_view_counts).
+  What the type says of itself: where a matrix is (MatView(), MatGetCurrentMemType(), also bound to the CPU and back),
+  which operands are too small for the device, vectors on the host met by a matrix on the device (once, in -info), what
+  crosses the bus at a parallel product with a vector and in the numeric phase of P^T A P, and at the end the accounts
+  of memory (-mat_aijhybridgpu_view_memory) and of operations (-mat_aijhybridgpu_view_counts).
 
 TEST np=1,2 -mat_aijhybridgpu_view_memory
 TEST np=1,2 @emulated -mat_aijhybridgpu_view_memory

@@ -1,8 +1,9 @@
 /*
-  Every operation of the type on a matrix that lives on the device: the result is MATAIJ's, the device did it (the operation's own event was logged),
-  and the host did not touch the arrays. For the last the emulator forbids the host all managed arrays while the operation runs, and counts the bytes
-  that are copied to the host: row offsets and vectors, but no array with an entry for each nonzero. On a real device the events stand for it.
-  Without a device only the results are looked at.
+  Every operation of the type on a matrix that lives on the device: the result is MATAIJ's, the device did it (the
+  operation's own event was logged), and the host did not touch the arrays. For the last the emulator forbids the host
+  all managed arrays while the operation runs, and counts the bytes that are copied to the host: row offsets and
+  vectors, but no array with an entry for each nonzero. On a real device the events stand for it. Without a device only
+  the results are looked at.
 
 TEST np=1
 TEST np=1 @emulated
@@ -17,28 +18,31 @@ static PetscBool Device, HandsOff;
 static void (*HandsOffFunction)(int);
 static unsigned long long (*BytesToHost)(void);
 
-/* Before 3.25 the base class looks for the diagonal entries of each matrix that it is given, on the host: what makes a matrix cannot keep it away from j */
+/* Before 3.25 the base class looks for the diagonal entries of each matrix that it is given, on the host: what makes a
+   matrix cannot keep it away from j */
 #define MAKES_HANDSOFF (HandsOff && PETSC_VERSION_GE(3, 25, 0))
 
 /* the statement, done by the device under the event's name, with at most so many bytes brought to the host */
-#define ONDEVICE(event, bytes, statement) ONDEVICE_(event, bytes, HandsOff, statement)
+#define ONDEVICE(event, bytes, statement)      ONDEVICE_(event, bytes, HandsOff, statement)
 #define MAKESONDEVICE(event, bytes, statement) ONDEVICE_(event, bytes, MAKES_HANDSOFF, statement)
-#define ONDEVICE_(event, bytes, handsoff, statement) \
-  do { \
-    PetscInt           before_, after_; \
-    unsigned long long bytes_; \
-    PetscCall(MatTestEventCount(event, &before_)); \
-    bytes_ = HandsOff ? BytesToHost() : 0; \
-    if (handsoff) HandsOffFunction(1); \
-    PetscCall(statement); \
-    if (handsoff) HandsOffFunction(0); \
-    PetscCall(MatTestEventCount(event, &after_)); \
-    if (Device) MatTestCheck(after_ > before_, "the event " event " of " #statement); \
-    else MatTestSkipped++; \
-    if (HandsOff) { \
+#define ONDEVICE_(event, bytes, handsoff, statement)                                                                             \
+  do {                                                                                                                           \
+    PetscInt           before_, after_;                                                                                          \
+    unsigned long long bytes_;                                                                                                   \
+    PetscCall(MatTestEventCount(event, &before_));                                                                               \
+    bytes_ = HandsOff ? BytesToHost() : 0;                                                                                       \
+    if (handsoff) HandsOffFunction(1);                                                                                           \
+    PetscCall(statement);                                                                                                        \
+    if (handsoff) HandsOffFunction(0);                                                                                           \
+    PetscCall(MatTestEventCount(event, &after_));                                                                                \
+    if (Device)                                                                                                                  \
+      MatTestCheck(after_ > before_, "the event " event " of " #statement);                                                      \
+    else                                                                                                                         \
+      MatTestSkipped++;                                                                                                          \
+    if (HandsOff) {                                                                                                              \
       if (BytesToHost() - bytes_ > (unsigned long long)(bytes)) printf("%llu bytes came to the host\n", BytesToHost() - bytes_); \
-      MatTestCheck(BytesToHost() - bytes_ <= (unsigned long long)(bytes), "bytes to the host by " #statement); \
-    } \
+      MatTestCheck(BytesToHost() - bytes_ <= (unsigned long long)(bytes), "bytes to the host by " #statement);                   \
+    }                                                                                                                            \
   } while (0)
 
 /* a product's result, born on the device: A times a matrix with two entries a row */
@@ -63,12 +67,12 @@ static PetscErrorCode Born(PetscInt m, PetscInt n, PetscInt seed, Mat *A, Mat *H
 
 static PetscErrorCode TestValues(PetscInt m, PetscInt n)
 {
-  Mat                  A, H, B, G, X, HX;
-  Vec                  l, r, d, e;
-  PetscReal            na = 0, nh = 0;
-  const NormType       norms[] = {NORM_1, NORM_FROBENIUS, NORM_INFINITY};
-  const PetscInt       offsets = (m + 1) * (PetscInt)sizeof(PetscInt) + 256, partial = 1 << 15;
-  const PetscBool      square  = (PetscBool)(m == n);
+  Mat             A, H, B, G, X, HX;
+  Vec             l, r, d, e;
+  PetscReal       na = 0, nh = 0;
+  const NormType  norms[] = {NORM_1, NORM_FROBENIUS, NORM_INFINITY};
+  const PetscInt  offsets = (m + 1) * (PetscInt)sizeof(PetscInt) + 256, partial = 1 << 15;
+  const PetscBool square = (PetscBool)(m == n);
 
   PetscFunctionBeginUser;
   PetscCall(Born(m, n, 11, &A, &H));
@@ -160,8 +164,8 @@ static PetscErrorCode TestValues(PetscInt m, PetscInt n)
 
 static PetscErrorCode TestTranspose(PetscInt m, PetscInt n)
 {
-  Mat            A, H, T, S;
-  const PetscInt offsets = (n + 1) * (PetscInt)sizeof(PetscInt) + 1024;
+  Mat              A, H, T, S;
+  const PetscInt   offsets = (n + 1) * (PetscInt)sizeof(PetscInt) + 1024;
   PetscObjectState state, after;
 
   PetscFunctionBeginUser;
@@ -244,8 +248,10 @@ static PetscErrorCode TestSubMatrix(PetscInt m, PetscInt n)
     PetscInt nrows = k == 0 ? m / 3 : (k == 2 ? 0 : m), general[200];
 
     PetscCall(ISCreateStride(PETSC_COMM_SELF, nrows, 0, k == 0 ? 3 : 1, &rows));
-    if (k < 3) PetscCall(ISCreateStride(PETSC_COMM_SELF, n / 2, n / 5, 1, &cols));
-    else if (k == 3) PetscCall(ISCreateStride(PETSC_COMM_SELF, n / 2, 1, 2, &cols));
+    if (k < 3)
+      PetscCall(ISCreateStride(PETSC_COMM_SELF, n / 2, n / 5, 1, &cols));
+    else if (k == 3)
+      PetscCall(ISCreateStride(PETSC_COMM_SELF, n / 2, 1, 2, &cols));
     else {
       for (PetscInt c = 0; c < n; c++) general[c] = k == 4 ? c : (7 * c + 3) % n; /* 7 divides no n here */
       PetscCall(ISCreateGeneral(PETSC_COMM_SELF, k == 4 ? n - 2 : n, general + (k == 4 ? 1 : 0), PETSC_COPY_VALUES, &cols));
@@ -375,7 +381,7 @@ static PetscErrorCode TestCOO(PetscInt m, PetscInt n)
     MatTestCheckMult(M[1], M[0], "MatMult after MatSetValuesCOO");
     PetscCall(PetscObjectStateGet((PetscObject)M[1], &after));
     MatTestCheck(state == after, "MatMult leaves the state");
-    if (pass == 3) { /* the host writes an entry that is there */
+    if (pass == 3) {                     /* the host writes an entry that is there */
       PetscInt r = i[0][0], c = j[0][0]; /* sorted by now: negative ones are first */
 
       for (int k = 0; k < N && (r < 0 || c < 0); k++) r = i[1][k], c = j[1][k];
@@ -420,8 +426,12 @@ int main(int argc, char **argv)
 {
   char           text[PETSC_MAX_PATH_LEN] = "";
   PetscBool      flg, mirror;
-  const PetscInt shapes[][2] = {{90, 90}, {70, 120}, {120, 50}};
-  int            code        = 0;
+  const PetscInt shapes[][2] = {
+    {90,  90 },
+    {70,  120},
+    {120, 50 }
+  };
+  int code = 0;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Operations of MATAIJHYBRIDGPU on the device\n"));

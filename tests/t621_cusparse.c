@@ -1,6 +1,6 @@
 /*
-  What needs a PETSc with CUDA and a card: conversions from and to aijcusparse without the host, dense matrices and coordinates' values on the device, factorizations by
-  cuSPARSE, device contexts that change. Elsewhere it is skipped.
+  What needs a PETSc with CUDA and a card: conversions from and to aijcusparse without the host, dense matrices and
+  coordinates' values on the device, factorizations by cuSPARSE, device contexts that change. Elsewhere it is skipped.
 
 TEST np=1
 */
@@ -8,14 +8,14 @@ TEST np=1
 #include <petscdevice.h>
 
 #if defined(PETSC_HAVE_CUDA) && PETSC_VERSION_GE(3, 20, 0)
-#define EVENT(name, statement) \
-  do { \
-    PetscInt before_, after_; \
-    PetscCall(MatTestEventCount(name, &before_)); \
-    PetscCall(statement); \
-    PetscCall(MatTestEventCount(name, &after_)); \
-    MatTestCheck(after_ > before_, "the event " name " of " #statement); \
-  } while (0)
+  #define EVENT(name, statement)                                           \
+    do {                                                                   \
+      PetscInt before_, after_;                                            \
+      PetscCall(MatTestEventCount(name, &before_));                        \
+      PetscCall(statement);                                                \
+      PetscCall(MatTestEventCount(name, &after_));                         \
+      MatTestCheck(after_ > before_, "the event " name " of " #statement); \
+    } while (0)
 
 /* a product's result, born on the device */
 static PetscErrorCode Born(PetscInt n, Mat *A, Mat *H)
@@ -79,15 +79,21 @@ static PetscErrorCode TestConversions(void)
     for (int first = 0; first < 2; first++) {
       Mat L = first ? G : C, R = first ? C : G, D, E;
 
-      if (type) PetscCall(MatPtAP(A, A, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &D));
-      else PetscCall(MatMatMult(A, A, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &D));
-      if (type) PetscCall(MatPtAP(L, R, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &E));
-      else PetscCall(MatMatMult(L, R, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &E));
+      if (type)
+        PetscCall(MatPtAP(A, A, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &D));
+      else
+        PetscCall(MatMatMult(A, A, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &D));
+      if (type)
+        PetscCall(MatPtAP(L, R, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &E));
+      else
+        PetscCall(MatMatMult(L, R, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &E));
       MatTestCheckSame(E, D, first ? "a product with aijcusparse second" : "a product with aijcusparse first");
       PetscCall(MatScale(C, 0.5));
       PetscCall(MatScale(D, type && first ? 0.25 : 0.5));
-      if (type) PetscCall(MatPtAP(L, R, MAT_REUSE_MATRIX, PETSC_DEFAULT, &E));
-      else PetscCall(MatMatMult(L, R, MAT_REUSE_MATRIX, PETSC_DEFAULT, &E));
+      if (type)
+        PetscCall(MatPtAP(L, R, MAT_REUSE_MATRIX, PETSC_DEFAULT, &E));
+      else
+        PetscCall(MatMatMult(L, R, MAT_REUSE_MATRIX, PETSC_DEFAULT, &E));
       MatTestCheckSame(E, D, "the same with other values of the aijcusparse");
       PetscCall(MatScale(C, 2.0));
       PetscCall(MatDestroy(&D));
@@ -213,11 +219,11 @@ static PetscErrorCode TestCOO(void)
 /* the preconditioner's factor by cuSPARSE, where the program asks for it */
 static PetscErrorCode TestFactor(void)
 {
-  Mat        A, H;
-  Vec        x, b;
-  KSP        ksp;
-  PC         pc;
-  PetscInt   its[2];
+  Mat         A, H;
+  Vec         x, b;
+  KSP         ksp;
+  PC          pc;
+  PetscInt    its[2];
   const char *solvers[] = {MATSOLVERPETSC, MATSOLVERCUSPARSE};
 
   PetscFunctionBeginUser;
@@ -251,7 +257,8 @@ static PetscErrorCode TestFactor(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* PETSc's own factors with right-hand sides that live on the device, beside plain AIJ's with host ones: as the default, since by its name PETSc finds the parent's way first */
+/* PETSc's own factors with right-hand sides that live on the device, beside plain AIJ's with host ones: as the default,
+   since by its name PETSc finds the parent's way first */
 static PetscErrorCode TestFactorDense(void)
 {
   Mat           A[2], F[2], B[2], X[2];
@@ -297,8 +304,9 @@ static PetscErrorCode TestFactorDense(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#if PETSC_VERSION_GE(3, 26, 0)
-/* The program's current device context, and with it the stream, is another one every time: the same results, and nothing is used before it is there */
+  #if PETSC_VERSION_GE(3, 26, 0)
+/* The program's current device context, and with it the stream, is another one every time: the same results, and
+   nothing is used before it is there */
 static PetscErrorCode TestContexts(void)
 {
   PetscDeviceContext ctx[2];
@@ -352,7 +360,7 @@ static PetscErrorCode TestContexts(void)
   PetscCall(MatDestroy(&D));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-#endif
+  #endif
 #endif
 
 int main(int argc, char **argv)
@@ -368,7 +376,8 @@ int main(int argc, char **argv)
     PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
     ierr = PetscDeviceInitialize(PETSC_DEVICE_CUDA);
     PetscCall(PetscPopErrorHandler());
-    if (ierr) MatTestSkipped++;
+    if (ierr)
+      MatTestSkipped++;
     else {
       PetscCall(PetscLogDefaultBegin());
       PetscCall(PetscOptionsSetValue(NULL, "-mat_aijhybridgpu_device_min", "0"));
@@ -377,9 +386,9 @@ int main(int argc, char **argv)
       PetscCall(TestCOO());
       PetscCall(TestFactor());
       PetscCall(TestFactorDense());
-#if PETSC_VERSION_GE(3, 26, 0)
+  #if PETSC_VERSION_GE(3, 26, 0)
       PetscCall(TestContexts());
-#endif
+  #endif
     }
   }
 #else

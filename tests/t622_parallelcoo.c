@@ -1,6 +1,7 @@
 /*
-  Assembly from coordinates in parallel against MATAIJ, with entries for other processes, empty processes, repeated values and patterns, duplicates, entries set by the host in
-  between, MAT_IGNORE_OFF_PROC_ENTRIES. On the device each block's values are written there (their event), and the host does not touch the blocks' arrays.
+  Assembly from coordinates in parallel against MATAIJ, with entries for other processes, empty processes, repeated
+  values and patterns, duplicates, entries set by the host in between, MAT_IGNORE_OFF_PROC_ENTRIES. On the device each
+  block's values are written there (their event), and the host does not touch the blocks' arrays.
 
 TEST np=1,2,3
 TEST np=2,3 @emulated
@@ -40,7 +41,8 @@ static PetscErrorCode Values(Mat A, Mat H, PetscScalar v[], PetscInt n, InsertMo
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* local: no entries for other processes; lone: all coordinates come from the last process; ignore: those for others are dropped */
+/* local: no entries for other processes; lone: all coordinates come from the last process; ignore: those for others are
+   dropped */
 static PetscErrorCode Test(PetscInt M, PetscInt N, PetscBool local, PetscBool lone, PetscBool ignore)
 {
   static PetscInt    i[2][MAXIMUM], j[2][MAXIMUM];
@@ -198,7 +200,12 @@ int main(int argc, char **argv)
     }
   }
   for (int k = 0; k < 4; k++) {
-    const PetscInt shapes[][2] = {{60, 60}, {41, 90}, {90, 33}, {3, 4}};
+    const PetscInt shapes[][2] = {
+      {60, 60},
+      {41, 90},
+      {90, 33},
+      {3,  4 }
+    };
 
     for (int variant = 0; variant < 4; variant++) {
       PetscCall(PetscSNPrintf(name, sizeof(name), "%d x %d, variant %d", (int)shapes[k][0], (int)shapes[k][1], variant));

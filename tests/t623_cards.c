@@ -1,6 +1,7 @@
 /*
-  Several cards in one machine: each process takes its own, its share of managed memory is that of the processes on its card, and a program that makes another card the
-  thread's current one between operations gets the same results. The emulated device has two cards here, and fails where one touches the other's memory.
+  Several cards in one machine: each process takes its own, its share of managed memory is that of the processes on its
+  card, and a program that makes another card the thread's current one between operations gets the same results. The
+  emulated device has two cards here, and fails where one touches the other's memory.
 
 TEST np=1,2,3 @emulated
 TEST np=2 @emulated -everyone_on 1
@@ -13,7 +14,7 @@ TEST np=2 @emulated -mat_aijhybridgpu_memory mirror
 #include <unistd.h>
 
 static int (*SetCard)(int);
-static int Mine, Cards;
+static int       Mine, Cards;
 static PetscBool Emulated;
 
 /* the current card is another one */
@@ -186,8 +187,10 @@ int main(int argc, char **argv)
     /* half of 4 GiB that are free, for all processes on the card */
     if (Emulated) MatTestCheck(mirror ? share == 0 : PetscAbsReal((PetscReal)(share * sharing / 2147483648.0) - 1) < 0.01, "the share of managed memory is that of the processes on the card");
     library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
-    if (Emulated) *(void **)&SetCard = library ? dlsym(library, "HybEmulatorSetCard") : NULL;
-    else *(void **)&SetCard = dlsym(RTLD_DEFAULT, "cudaSetDevice");
+    if (Emulated)
+      *(void **)&SetCard = library ? dlsym(library, "HybEmulatorSetCard") : NULL;
+    else
+      *(void **)&SetCard = dlsym(RTLD_DEFAULT, "cudaSetDevice");
     MatTestCheck(!Emulated || SetCard, "the emulator's cards can be chosen");
     if (!SetCard || Cards < 2) {
       PetscCall(PetscPrintf(PETSC_COMM_WORLD, "SKIPPED: %s\n", SetCard ? "one card" : "this PETSc has no cudaSetDevice()"));

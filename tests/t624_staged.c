@@ -1,6 +1,7 @@
 /*
-  A PETSc without CUDA and a device: products with a matrix that the host made, and with vectors of the host, stay on the host at first and go to the device, vectors staged,
-  once that pays; matrices with few nonzeros for their vectors' lengths stay. Which one did it is told by the operation's event, and the results are MATAIJ's.
+  A PETSc without CUDA and a device: products with a matrix that the host made, and with vectors of the host, stay on
+  the host at first and go to the device, vectors staged, once that pays; matrices with few nonzeros for their vectors'
+  lengths stay. Which one did it is told by the operation's event, and the results are MATAIJ's.
 
 TEST np=1 @emulated -mat_aijhybridgpu_backend auto -mat_aijhybridgpu_device_min 1000
 TEST np=1 @emulated -mat_aijhybridgpu_backend auto -mat_aijhybridgpu_device_min 1000 -mat_aijhybridgpu_memory mirror

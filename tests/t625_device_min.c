@@ -1,6 +1,7 @@
 /*
-  Which operands are too small for the device where nobody asks for it (-mat_aijhybridgpu_backend auto): fewer than 10000 nonzeros where the matrix has its vectors on the device,
-  fewer than 100000 where it has them on the host, and what -mat_aijhybridgpu_device_min says where that is given. Where an operation ran is told by its event.
+  Which operands are too small for the device where nobody asks for it (-mat_aijhybridgpu_backend auto): fewer than
+  10000 nonzeros where the matrix has its vectors on the device, fewer than 100000 where it has them on the host, and
+  what -mat_aijhybridgpu_device_min says where that is given. Where an operation ran is told by its event.
 
 TEST np=1 @emulated -mat_aijhybridgpu_backend auto
 TEST np=1 @emulated -mat_aijhybridgpu_backend auto -mat_aijhybridgpu_device_min 40000
@@ -11,14 +12,16 @@ TEST np=2 @emulated -mat_aijhybridgpu_backend auto
 static PetscBool device;
 
 /* does it run where `expected` says? On the device the event happens once. */
-#define RUNS(event, expected, call) \
-  do { \
-    PetscInt before_, after_; \
-    PetscCall(MatTestEventCount(event, &before_)); \
-    PetscCall(call); \
-    PetscCall(MatTestEventCount(event, &after_)); \
-    if (device) MatTestCheck((after_ > before_) == (expected), #call); \
-    else MatTestSkipped++; \
+#define RUNS(event, expected, call)                          \
+  do {                                                       \
+    PetscInt before_, after_;                                \
+    PetscCall(MatTestEventCount(event, &before_));           \
+    PetscCall(call);                                         \
+    PetscCall(MatTestEventCount(event, &after_));            \
+    if (device)                                              \
+      MatTestCheck((after_ > before_) == (expected), #call); \
+    else                                                     \
+      MatTestSkipped++;                                      \
   } while (0)
 
 static PetscErrorCode OnDevice(Mat A, PetscInt work, PetscBool *on)

@@ -1,6 +1,7 @@
 /*
-  Values that the host writes again and again move to page-locked memory of the plugin's, against MATAIJ: nobody sees that but by the array's address; the host goes on writing
-  there; whatever may free or move the arrays brings them back first, with the options, the values and the pattern of then.
+  Values that the host writes again and again move to page-locked memory of the plugin's, against MATAIJ: nobody sees
+  that but by the array's address; the host goes on writing there; whatever may free or move the arrays brings them back
+  first, with the options, the values and the pattern of then.
 
 TEST np=1
 TEST np=1 @emulated -mat_aijhybridgpu_lock_min 200000 -mat_aijhybridgpu_lock_after 2
@@ -75,7 +76,7 @@ static PetscErrorCode Write(Mat M, Way way)
     PetscCall(MatZeroEntries(M));
     for (PetscInt r = start; r + 1 < PetscMin(end, N - ROW); r += 7) {
       const PetscInt    row[2] = {r, r + 1}, col[2] = {r + 2, r + 5};
-      const PetscScalar v[4]   = {1.0 + round_, 2.0, 3.0, 4.0};
+      const PetscScalar v[4] = {1.0 + round_, 2.0, 3.0, 4.0};
 
       PetscCall(MatSetValues(M, 2, row, 2, col, v, ADD_VALUES));
     }
@@ -125,7 +126,8 @@ static PetscErrorCode Make(MatType type, PetscBool columns, Mat *M)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* From the first product to the one after the move. expected: is there one, at the second time that new values are sent? */
+/* From the first product to the one after the move. expected: is there one, at the second time that new values are
+   sent? */
 static PetscErrorCode Steps(Mat A, Mat H, Way way, PetscBool expected)
 {
   PetscBool moved;
@@ -134,8 +136,10 @@ static PetscErrorCode Steps(Mat A, Mat H, Way way, PetscBool expected)
   MatTestCheckMult(H, A, "the first product");
   for (int k = 1; k <= 3; k++) {
     PetscCall(Step(A, H, way, &moved));
-    if (device) MatTestCheck(moved == (k == 2 && expected && !never), k == 2 && expected && !never ? "the values move" : "the values stay");
-    else MatTestSkipped++;
+    if (device)
+      MatTestCheck(moved == (k == 2 && expected && !never), k == 2 && expected && !never ? "the values move" : "the values stay");
+    else
+      MatTestSkipped++;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -161,8 +165,10 @@ static PetscErrorCode CheckWay(const char *name, Where where, PetscErrorCode (*w
   locked = Values(H);
   PetscCall((*way)(A));
   PetscCall((*way)(H));
-  if (device && where != GOES_ON) MatTestCheck(Values(H) == (where == RETURNS ? first : locked), where == RETURNS ? "the values return" : "the values stay locked");
-  else if (!device) MatTestSkipped++;
+  if (device && where != GOES_ON)
+    MatTestCheck(Values(H) == (where == RETURNS ? first : locked), where == RETURNS ? "the values return" : "the values stay locked");
+  else if (!device)
+    MatTestSkipped++;
   MatTestCheckSame(H, A, "afterwards");
   MatTestCheckMult(H, A, "the product afterwards");
   for (int k = 0; k < 3; k++) {
@@ -205,8 +211,10 @@ static PetscErrorCode ZeroRows(Mat M, PetscBool keep, PetscBool columns)
 
   PetscFunctionBeginUser;
   if (keep) PetscCall(MatSetOption(M, MAT_KEEP_NONZERO_PATTERN, PETSC_TRUE));
-  if (columns) PetscCall(MatZeroRowsColumns(M, 3, rows, 2.0, NULL, NULL));
-  else PetscCall(MatZeroRows(M, 3, rows, 2.0, NULL, NULL));
+  if (columns)
+    PetscCall(MatZeroRowsColumns(M, 3, rows, 2.0, NULL, NULL));
+  else
+    PetscCall(MatZeroRows(M, 3, rows, 2.0, NULL, NULL));
   if (!keep && !columns) { /* they get their entries back, for the steps that follow */
     PetscCall(MatSetOption(M, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
     PetscCall(MatSetOption(M, MAT_KEEP_NONZERO_PATTERN, PETSC_TRUE));
@@ -360,7 +368,8 @@ static PetscErrorCode Replace(Mat M)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* f(x)_r = round_ * the sum of x_c over the columns c of row r, each by a factor of its own; ctx: the matrix of the factors */
+/* f(x)_r = round_ * the sum of x_c over the columns c of row r, each by a factor of its own; ctx: the matrix of the
+   factors */
 static PetscErrorCode Function(void *nothing, Vec x, Vec f, void *ctx)
 {
   PetscFunctionBeginUser;
@@ -369,7 +378,8 @@ static PetscErrorCode Function(void *nothing, Vec x, Vec f, void *ctx)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Finite differences write where the values were when the coloring was made, between products and what writes on the device */
+/* Finite differences write where the values were when the coloring was made, between products and what writes on the
+   device */
 static PetscErrorCode CheckColoring(void)
 {
   Mat           A, M[2];
@@ -394,7 +404,7 @@ static PetscErrorCode CheckColoring(void)
       PetscCall(ISColoringCreate(PETSC_COMM_WORLD, ROW + 1, end - start, value, PETSC_OWN_POINTER, &colors));
     }
     PetscCall(MatFDColoringCreate(M[k], colors, &c[k]));
-    PetscCall(MatFDColoringSetFunction(c[k], (PetscErrorCode (*)(void))(void (*)(void))Function, A));
+    PetscCall(MatFDColoringSetFunction(c[k], (PetscErrorCode(*)(void))(void (*)(void))Function, A));
     PetscCall(MatFDColoringSetUp(M[k], colors, c[k]));
     PetscCall(ISColoringDestroy(&colors));
   }

@@ -734,12 +734,12 @@ static PetscErrorCode CaseFirstAssembly(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A part that is used again where its values come from elsewhere: from a matrix or columns that it was not made of, of its pattern,
-   of other columns in rows as long, or of rows of other lengths, which AIJ refuses */
+/* A part that is used again where its values come from elsewhere: from a matrix or columns that it was not made of, of
+   its pattern, of other columns in rows as long, or of rows of other lengths, which AIJ refuses */
 static PetscErrorCode PartAgain(Pair *p, int k)
 {
   const PetscInt first[] = {4, 4, 3, 5, 4};
-  Mat            A = p->m[k], S;
+  Mat            A       = p->m[k], S;
   IS             rows, columns[2];
 
   PetscFunctionBeginUser;
@@ -754,7 +754,8 @@ static PetscErrorCode PartAgain(Pair *p, int k)
   if (p->arg[0] == 1) {
     PetscCall(MatDuplicate(S, MAT_COPY_VALUES, &p->out[k]));
     PetscCall(MatDestroy(&S));
-  } else p->out[k] = S;
+  } else
+    p->out[k] = S;
   p->found[k] = (PetscReal)MatCreateSubMatrix(p->arg[0] == 4 ? p->q[k] : A, rows, columns[1], MAT_REUSE_MATRIX, &p->out[k]);
   PetscCall(PairsUse(p->out[k]));
   PetscCall(ISDestroy(&rows));
@@ -823,20 +824,20 @@ static PetscErrorCode CaseDuplicates(void)
 int main(int argc, char **argv)
 {
   static const Case cases[] = {
-    {"equalpatterns", CaseEqualPatterns, 1, 0},
-    {"euler", CaseEuler, 1, 1}, /* MATAIJ's coordinates are lost on several */
-    {"claims", CaseClaims, 1, 0},
-    {"nosubset", CaseNoSubset, 1, 0},
-    {"aggregation", CaseAggregation, 1, 1},
-    {"wild", CaseWild, 1, 0},
+    {"equalpatterns",    CaseEqualPatterns,    1, 0},
+    {"euler",            CaseEuler,            1, 1}, /* MATAIJ's coordinates are lost on several */
+    {"claims",           CaseClaims,           1, 0},
+    {"nosubset",         CaseNoSubset,         1, 0},
+    {"aggregation",      CaseAggregation,      1, 1},
+    {"wild",             CaseWild,             1, 0},
     {"transposeinplace", CaseTransposeInPlace, 1, 0},
-    {"shift", CaseShift, 1, 0},
-    {"duplicates", CaseDuplicates, 1, 0},
-    {"relax", CaseRelax, 1, 0},
-    {"nodes", CaseNodes, 1, 0},
-    {"firstassembly", CaseFirstAssembly, 1, 0},
-    {"parts", CaseParts, 1, 0},
-    {"partsagain", CasePartsAgain, 1, 1},
+    {"shift",            CaseShift,            1, 0},
+    {"duplicates",       CaseDuplicates,       1, 0},
+    {"relax",            CaseRelax,            1, 0},
+    {"nodes",            CaseNodes,            1, 0},
+    {"firstassembly",    CaseFirstAssembly,    1, 0},
+    {"parts",            CaseParts,            1, 0},
+    {"partsagain",       CasePartsAgain,       1, 1},
   };
 
   return CasesMain(argc, argv, "Results beside MATAIJ's\n", cases, (int)PETSC_STATIC_ARRAY_LENGTH(cases));

@@ -476,16 +476,20 @@ static PetscErrorCode HeldConverted(Pair *p, int k)
   PetscFunctionBeginUser;
   PetscCall(MatDuplicate(p->m[k], MAT_COPY_VALUES, &D));
   for (PetscInt round = 0; round < (p->arg[0] & 2 ? 2 : 1); round++) {
-    if (p->arg[0] & 1) PetscCall(MatGetRow(D, row, &n, &c, &v));
-    else PetscCall(MatSeqAIJGetArrayRead(D, &v));
+    if (p->arg[0] & 1)
+      PetscCall(MatGetRow(D, row, &n, &c, &v));
+    else
+      PetscCall(MatSeqAIJGetArrayRead(D, &v));
     PetscCall(MatConvert(D, MATAIJ, MAT_INPLACE_MATRIX, &D));
     if (p->arg[0] & 2) {
       PetscCall(MatConvert(D, k ? "aijhybridgpu" : MATAIJ, MAT_INPLACE_MATRIX, &D));
       PetscCall(PairsUse(D));
     }
     for (PetscInt e = 0; e < n; e++) Sum[k] += PetscRealPart(v[e]) * (PetscReal)(1 + e + (c ? c[e] : 0));
-    if (p->arg[0] & 1) PetscCall(MatRestoreRow(D, row, &n, &c, &v));
-    else PetscCall(MatSeqAIJRestoreArrayRead(D, &v));
+    if (p->arg[0] & 1)
+      PetscCall(MatRestoreRow(D, row, &n, &c, &v));
+    else
+      PetscCall(MatSeqAIJRestoreArrayRead(D, &v));
     PetscCall(MatScale(D, 2.0));
   }
   PetscCall(PairsUse(D));
@@ -571,19 +575,19 @@ static PetscErrorCode CaseHeldBound(void)
 int main(int argc, char **argv)
 {
   static const Case cases[] = {
-    {"header", CaseHeader, 1, 0},
-    {"coloring", CaseColoring, 1, 0},
-    {"columns", CaseColumns, 1, 1},
-    {"held", CaseHeld, 1, 1},
-    {"reset", CaseReset, 1, 0},
-    {"load", CaseLoad, 1, 0},
-    {"queued", CaseQueued, 1, 1},
-    {"rowbound", CaseHeldBound, 1, 1},
-    {"block", CaseHeldBlock, 2, 0},
-    {"arraylent", CaseHeldArray, 1, 1},
+    {"header",        CaseHeader,        1, 0},
+    {"coloring",      CaseColoring,      1, 0},
+    {"columns",       CaseColumns,       1, 1},
+    {"held",          CaseHeld,          1, 1},
+    {"reset",         CaseReset,         1, 0},
+    {"load",          CaseLoad,          1, 0},
+    {"queued",        CaseQueued,        1, 1},
+    {"rowbound",      CaseHeldBound,     1, 1},
+    {"block",         CaseHeldBlock,     2, 0},
+    {"arraylent",     CaseHeldArray,     1, 1},
     {"heldconverted", CaseHeldConverted, 1, 1},
-    {"rowij", CaseHeldRowIJ, 1, 1},
-    {"rowlent", CaseHeldRow, 1, 0},
+    {"rowij",         CaseHeldRowIJ,     1, 1},
+    {"rowlent",       CaseHeldRow,       1, 0},
   };
 
   return CasesMain(argc, argv, "What is lent, replaced and kept\n", cases, (int)PETSC_STATIC_ARRAY_LENGTH(cases));

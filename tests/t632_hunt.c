@@ -154,42 +154,42 @@ static const struct {
   Fits   fits; /* NULL: always */
   Effect effect;
 } Operations[] = {
-  {"values", Values, NULL, KEEPS},
-  {"diagonalscale", DiagonalScale, NULL, KEEPS},
-  {"diagonal", Diagonal, DiagonalFits, PATTERN},
-  {"setvalues", SetValues, NewEntriesFit, PATTERN},
-  {"setother", SetOther, NewEntriesFit, PATTERN},
-  {"zerorows", ZeroRows, ZeroRowsFits, PATTERN},
-  {"combine", Combine, CombineFits, PATTERN},
-  {"array", Array, NULL, KEEPS},
-  {"random", Random, NULL, KEEPS},
-  {"option", Option, NULL, KEEPS},
-  {"claim", Claim, NULL, KEEPS},
-  {"store", Store, StoreFits, KEEPS},
-  {"retrieve", Retrieve, RetrieveFits, KEEPS},
-  {"coo", COO, NULL, PATTERN},
-  {"preallocate", Preallocate, PreallocateFits, PATTERN},
-  {"small", Small, NULL, PATTERN},
-  {"hang", Hang, NULL, KEEPS},
-  {"columns", Columns, ColumnsFits, PATTERN},
-  {"held", Held, HeldFits, KEEPS},
-  {"duplicate", Duplicate, NULL, KEEPS},
-  {"transpose", Transpose, NULL, PATTERN},
-  {"product", Product, ProductFits, KEEPS},
-  {"submatrix", SubMatrix, SubMatrixFits, KEEPS},
-  {"permute", Permute, NotEmpty, KEEPS},
-  {"convert", Convert, NotEmpty, PATTERN},
-  {"dense", Dense, NotEmpty, KEEPS},
-  {"replace", Replace, NULL, PATTERN},
-  {"load", Load, NotEmpty, PATTERN},
-  {"coloring", Coloring, ColoringFits, KEEPS},
-  {"local", Local, NotEmpty, KEEPS},
-  {"norms", Norms, NULL, KEEPS},
-  {"rows", Rows, NotEmpty, KEEPS},
-  {"questions", Questions, OtherFits, KEEPS},
-  {"mults", Mults, NULL, KEEPS},
-  {"states", States, NULL, KEEPS},
-  {"solvers", Solvers, OneProcess, KEEPS},
+  {"values",        Values,        NULL,            KEEPS  },
+  {"diagonalscale", DiagonalScale, NULL,            KEEPS  },
+  {"diagonal",      Diagonal,      DiagonalFits,    PATTERN},
+  {"setvalues",     SetValues,     NewEntriesFit,   PATTERN},
+  {"setother",      SetOther,      NewEntriesFit,   PATTERN},
+  {"zerorows",      ZeroRows,      ZeroRowsFits,    PATTERN},
+  {"combine",       Combine,       CombineFits,     PATTERN},
+  {"array",         Array,         NULL,            KEEPS  },
+  {"random",        Random,        NULL,            KEEPS  },
+  {"option",        Option,        NULL,            KEEPS  },
+  {"claim",         Claim,         NULL,            KEEPS  },
+  {"store",         Store,         StoreFits,       KEEPS  },
+  {"retrieve",      Retrieve,      RetrieveFits,    KEEPS  },
+  {"coo",           COO,           NULL,            PATTERN},
+  {"preallocate",   Preallocate,   PreallocateFits, PATTERN},
+  {"small",         Small,         NULL,            PATTERN},
+  {"hang",          Hang,          NULL,            KEEPS  },
+  {"columns",       Columns,       ColumnsFits,     PATTERN},
+  {"held",          Held,          HeldFits,        KEEPS  },
+  {"duplicate",     Duplicate,     NULL,            KEEPS  },
+  {"transpose",     Transpose,     NULL,            PATTERN},
+  {"product",       Product,       ProductFits,     KEEPS  },
+  {"submatrix",     SubMatrix,     SubMatrixFits,   KEEPS  },
+  {"permute",       Permute,       NotEmpty,        KEEPS  },
+  {"convert",       Convert,       NotEmpty,        PATTERN},
+  {"dense",         Dense,         NotEmpty,        KEEPS  },
+  {"replace",       Replace,       NULL,            PATTERN},
+  {"load",          Load,          NotEmpty,        PATTERN},
+  {"coloring",      Coloring,      ColoringFits,    KEEPS  },
+  {"local",         Local,         NotEmpty,        KEEPS  },
+  {"norms",         Norms,         NULL,            KEEPS  },
+  {"rows",          Rows,          NotEmpty,        KEEPS  },
+  {"questions",     Questions,     OtherFits,       KEEPS  },
+  {"mults",         Mults,         NULL,            KEEPS  },
+  {"states",        States,        NULL,            KEEPS  },
+  {"solvers",       Solvers,       OneProcess,      KEEPS  },
 };
 #define OPERATIONS ((PetscInt)PETSC_STATIC_ARRAY_LENGTH(Operations))
 
@@ -373,8 +373,8 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetString(NULL, NULL, "-only", Only, sizeof(Only), NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-not", Not, sizeof(Not), NULL));
   PairsUncounted = (PetscBool)(Size > 1);
-  PairsVerbose = PairsTrail;
-  MatTestName  = Trail;
+  PairsVerbose   = PairsTrail;
+  MatTestName    = Trail;
   for (PetscInt run = 0; run < runs; run++, MatTestSeed++) {
     PetscInt failed = MatTestFailed;
 

@@ -289,8 +289,10 @@ static PetscErrorCode Sources(Kind kind, PetscBool decorated, PetscBool oursinsi
   if (ierr[0] != ierr[1]) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: error %d of aij, %d of ours\n", what, (int)ierr[0], (int)ierr[1]));
   MatTestCheck(ierr[0] == ierr[1], "the error");
   if (ierr[0] || ierr[1]) PetscFunctionReturn(PETSC_SUCCESS); /* what is left of a failed conversion is nobody's */
-  if (wrong) PetscCall(MatTestMult(M[1], M[0], "values", __FILE__, __LINE__));
-  else PetscCall(CheckAlike(M[1], M[0], "alike", __LINE__));
+  if (wrong)
+    PetscCall(MatTestMult(M[1], M[0], "values", __FILE__, __LINE__));
+  else
+    PetscCall(CheckAlike(M[1], M[0], "alike", __LINE__));
   for (int k = 0; k < 2; k++) {
     if (reuse != MAT_INPLACE_MATRIX) PetscCall(MatDestroy(&S[k]));
     PetscCall(MatDestroy(&M[k]));
@@ -481,7 +483,8 @@ static PetscErrorCode Targets(MatType type, PetscBool derived, MatReuse reuse)
   if (reuse == MAT_REUSE_MATRIX) {
     for (int k = 0; k < 2; k++) {
       PetscCall(MatScale(A[k], 3.0));
-      if (k || !derived) PetscCall(MatConvert(A[k], type, MAT_REUSE_MATRIX, &Z[k]));
+      if (k || !derived)
+        PetscCall(MatConvert(A[k], type, MAT_REUSE_MATRIX, &Z[k]));
       else {
         PetscCall(MatDestroy(&Z[k]));
         PetscCall(MatConvert(A[k], type, MAT_INITIAL_MATRIX, &Z[k]));

@@ -18,10 +18,10 @@ TEST np=1 @emulated -mat_aijhybridgpu_memory mirror -every 3
 #define N 12
 typedef enum {
   TRIDIAGONAL,
-  WIDER,     /* and two more columns */
+  WIDER, /* and two more columns */
   DIAGONAL,
   NEIGHBOURS, /* tridiagonal without the diagonal */
-  SHIFTED,   /* as many entries in each row as tridiagonal, elsewhere */
+  SHIFTED,    /* as many entries in each row as tridiagonal, elsewhere */
   EMPTY,
   PATTERNS
 } Pattern;
@@ -226,10 +226,10 @@ static PetscErrorCode Look(Mat A, Seen *s)
   PetscFunctionBeginUser;
   PetscCall(PetscObjectStateGet((PetscObject)A, &s->state));
   PetscCall(MatGetNonzeroState(A, &s->nonzero));
-#define LOOKAT(call) \
+#define LOOKAT(call)       \
   set = flg = PETSC_FALSE; \
-  PetscCall(call); \
-  s->is[n++] = set; \
+  PetscCall(call);         \
+  s->is[n++] = set;        \
   s->is[n++] = set ? flg : 0
   LOOKAT(MatIsSymmetricKnown(A, &set, &flg));
   LOOKAT(MatIsHermitianKnown(A, &set, &flg));
@@ -283,7 +283,8 @@ static PetscErrorCode Same(Mat A, Mat B, PetscBool values, PetscBool *same)
       const PetscReal a = PetscRealPart(v[0][k]), b = PetscRealPart(v[1][k]);
 
       if (c[0][k] != c[1][k]) mine = 0;
-      if (values && (PetscIsNanReal(a) || PetscIsNanReal(b) ? !(PetscIsNanReal(a) && PetscIsNanReal(b)) : PetscIsInfReal(a) || PetscIsInfReal(b) ? a != b : !(PetscAbsReal(a - b) <= 1e-12 * (1 + PetscAbsReal(a))))) mine = 0;
+      if (values && (PetscIsNanReal(a) || PetscIsNanReal(b) ? !(PetscIsNanReal(a) && PetscIsNanReal(b)) : PetscIsInfReal(a) || PetscIsInfReal(b) ? a != b
+                                                                                                                                                 : !(PetscAbsReal(a - b) <= 1e-12 * (1 + PetscAbsReal(a))))) mine = 0;
     }
     PetscCall(MatRestoreRow(A, r, &n[0], &c[0], &v[0]));
     PetscCall(MatRestoreRow(B, r, &n[1], &c[1], &v[1]));
@@ -359,11 +360,11 @@ static PetscErrorCode TwinsCompare(Twins *t, const PetscErrorCode error[2])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#define QUIETLY(error, call) \
-  do { \
+#define QUIETLY(error, call)                                         \
+  do {                                                               \
     PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL)); \
-    error = call; \
-    PetscCall(PetscPopErrorHandler()); \
+    error = call;                                                    \
+    PetscCall(PetscPopErrorHandler());                               \
   } while (0)
 
 /* an entry that the pattern lacks */
@@ -393,8 +394,10 @@ static PetscErrorCode TestSum(Birth by, Birth bx, Pattern py, Pattern px, MatStr
     for (int k = 0; k < 2; k++) PetscCall(MatSetOption(y.m[k], option, (PetscBool)(option != MAT_NEW_NONZERO_LOCATIONS)));
   for (int round = 0; round < 3; round++) {
     for (int k = 0; k < 2; k++)
-      if (aypx) QUIETLY(error[k], MatAYPX(y.m[k], alpha, x.m[k], str));
-      else QUIETLY(error[k], MatAXPY(y.m[k], alpha, x.m[k], str));
+      if (aypx)
+        QUIETLY(error[k], MatAYPX(y.m[k], alpha, x.m[k], str));
+      else
+        QUIETLY(error[k], MatAXPY(y.m[k], alpha, x.m[k], str));
     PetscCall(TwinsCompare(&y, error));
     if (error[0] || error[1]) break;
     if (round || by != COORDINATES) continue;
@@ -454,7 +457,8 @@ static PetscErrorCode TestRefused(void)
     PetscCall(MatDestroy(&Y));
     PetscCall(MatDestroy(&X));
     PetscCall(MatDestroy(&B));
-  } else MatTestSkipped++;
+  } else
+    MatTestSkipped++;
   for (int str = 0; str < 4; str++)
     for (int c = 0; c < 3; c++) {
       PetscCall(PetscSNPrintf(Case, sizeof(Case), "with itself, %s, %d", Structures[str], c));
@@ -757,20 +761,20 @@ static PetscErrorCode Operate(Op op, Mat A, PetscReal out[], Mat *made)
   case OP_SUB:
   case OP_SUB_RANGE:
   case OP_SUB_TWICE:
-  case OP_SUB_EMPTY:
-    {
-      const PetscInt out_[] = {0, n + 2}, twice[] = {1, 1};
+  case OP_SUB_EMPTY: {
+    const PetscInt out_[] = {0, n + 2}, twice[] = {1, 1};
 
-      PetscCall(ISCreateStride(PETSC_COMM_SELF, op == OP_SUB_EMPTY ? 0 : m / 2, 0, 2, &rows));
-      if (op == OP_SUB_RANGE || op == OP_SUB_TWICE) PetscCall(ISCreateGeneral(PETSC_COMM_SELF, 2, op == OP_SUB_TWICE ? twice : out_, PETSC_COPY_VALUES, &columns));
-      else PetscCall(ISCreateStride(PETSC_COMM_SELF, n / 2, 0, 1, &columns));
-      if (op != OP_SUB_RANGE) error = MatCreateSubMatrix(A, rows, columns, MAT_INITIAL_MATRIX, made); /* MATAIJ does not look */
-      if (!error && op != OP_SUB_RANGE) PetscCall(MatScale(A, 2.0));
-      if (!error && op != OP_SUB_RANGE) error = MatCreateSubMatrix(A, rows, columns, MAT_REUSE_MATRIX, made);
-      PetscCall(ISDestroy(&rows));
-      PetscCall(ISDestroy(&columns));
-    }
-    break;
+    PetscCall(ISCreateStride(PETSC_COMM_SELF, op == OP_SUB_EMPTY ? 0 : m / 2, 0, 2, &rows));
+    if (op == OP_SUB_RANGE || op == OP_SUB_TWICE)
+      PetscCall(ISCreateGeneral(PETSC_COMM_SELF, 2, op == OP_SUB_TWICE ? twice : out_, PETSC_COPY_VALUES, &columns));
+    else
+      PetscCall(ISCreateStride(PETSC_COMM_SELF, n / 2, 0, 1, &columns));
+    if (op != OP_SUB_RANGE) error = MatCreateSubMatrix(A, rows, columns, MAT_INITIAL_MATRIX, made); /* MATAIJ does not look */
+    if (!error && op != OP_SUB_RANGE) PetscCall(MatScale(A, 2.0));
+    if (!error && op != OP_SUB_RANGE) error = MatCreateSubMatrix(A, rows, columns, MAT_REUSE_MATRIX, made);
+    PetscCall(ISDestroy(&rows));
+    PetscCall(ISDestroy(&columns));
+  } break;
   default: break;
   }
   if (!error && op >= OP_DIAGONAL && op <= OP_ROWSUM) {
@@ -802,7 +806,9 @@ static PetscErrorCode TestOperation(Op op, Birth birth, Pattern p, int odd, int 
     IS  rows, columns;
     Mat B;
 
-    PetscCall(ISCreateStride(PETSC_COMM_SELF, shape == 3 ? 0 : shape == 2 ? N : 5, 0, 1, &rows));
+    PetscCall(ISCreateStride(PETSC_COMM_SELF, shape == 3 ? 0 : shape == 2 ? N
+                                                                          : 5,
+                             0, 1, &rows));
     PetscCall(ISCreateStride(PETSC_COMM_SELF, shape == 2 ? 5 : N, 0, 1, &columns));
     for (int k = 0; k < 2; k++) {
       PetscCall(MatCreateSubMatrix(t.m[k], rows, columns, MAT_INITIAL_MATRIX, &B));
@@ -823,7 +829,9 @@ static PetscErrorCode TestOperation(Op op, Birth birth, Pattern p, int odd, int 
     PetscCall(MatSeqAIJRestoreArray(t.m[k], &a));
     if (!shape) PetscCall(Decorate(t.m[k]));
     if (op == OP_TRANSPOSE_INPLACE && !shape)
-      for (int q = 0; q < 3; q++) PetscCall(MatSetOption(t.m[k], q == 0 ? MAT_SPD : q == 1 ? MAT_HERMITIAN : MAT_SYMMETRIC, PETSC_FALSE));
+      for (int q = 0; q < 3; q++) PetscCall(MatSetOption(t.m[k], q == 0 ? MAT_SPD : q == 1 ? MAT_HERMITIAN
+                                                                                           : MAT_SYMMETRIC,
+                                                         PETSC_FALSE));
     PetscCall(Look(t.m[k], &t.before[k]));
   }
   PetscCall(MatDestroy(&t.copy));
@@ -834,7 +842,8 @@ static PetscErrorCode TestOperation(Op op, Birth birth, Pattern p, int odd, int 
   for (PetscInt k = 0; k <= N; k++) {
     const PetscReal x = out[0][k], y = out[1][k];
 
-    if (PetscIsNanReal(x) ? !PetscIsNanReal(y) : PetscIsInfReal(x) ? x != y : !(PetscAbsReal(x - y) <= 1e-12 * (1 + PetscAbsReal(x)))) same = PETSC_FALSE;
+    if (PetscIsNanReal(x) ? !PetscIsNanReal(y) : PetscIsInfReal(x) ? x != y
+                                                                   : !(PetscAbsReal(x - y) <= 1e-12 * (1 + PetscAbsReal(x)))) same = PETSC_FALSE;
   }
   PetscCall(Differs("numbers", PETSC_TRUE, same));
   if (made.m[0] && made.m[1] && !error[0] && !error[1]) {

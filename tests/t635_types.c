@@ -496,15 +496,15 @@ static PetscErrorCode CaseMixedProducts(void)
 int main(int argc, char **argv)
 {
   static const Case cases[] = {
-    {"dense", CaseDense, 1, 0},
-    {"kaij", CaseKAIJ, 1, 0},
-    {"irk", CaseIRK, 1, 0},
+    {"dense",           CaseDense,           1, 0},
+    {"kaij",            CaseKAIJ,            1, 0},
+    {"irk",             CaseIRK,             1, 0},
     {"preconditioners", CasePreconditioners, 1, 0},
-    {"exact", CaseExact, 1, 0},
-    {"conversions", CaseConversions, 1, 0},
-    {"maij", CaseMAIJ, 1, 0},
-    {"mixedproducts", CaseMixedProducts, 1, 0},
-    {"sell", CaseSell, 1, 0},
+    {"exact",           CaseExact,           1, 0},
+    {"conversions",     CaseConversions,     1, 0},
+    {"maij",            CaseMAIJ,            1, 0},
+    {"mixedproducts",   CaseMixedProducts,   1, 0},
+    {"sell",            CaseSell,            1, 0},
   };
 
   return CasesMain(argc, argv, "Types beside MATAIJ's\n", cases, (int)PETSC_STATIC_ARRAY_LENGTH(cases));

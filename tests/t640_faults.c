@@ -1,9 +1,10 @@
 /*
-  Faults at the level of Mat: a small PtAP and a small SpMV with the first, the second, the third, ... allocation and call of the device failing, on the host and on
-  the emulated device. Each time: a PETSc error, our own bytes back at the level before, and operands with which the same operation then succeeds.
+  Faults at the level of Mat: a small PtAP and a small SpMV with the first, the second, the third, ... allocation and
+  call of the device failing, on the host and on the emulated device. Each time: a PETSc error, our own bytes back at
+  the level before, and operands with which the same operation then succeeds.
 
-  Allocations are those made by this plugin's files (PETSc's own unwinding after its allocations fail is not ours to test); on a device also all that passes the
-  hook that it asks before each allocation, CUDA call, launch and primitive.
+  Allocations are those made by this plugin's files (PETSc's own unwinding after its allocations fail is not ours to
+  test); on a device also all that passes the hook that it asks before each allocation, CUDA call, launch and primitive.
 
 TEST np=1 -mat_aijhybridgpu_backend host
 TEST np=1 @emulated
@@ -24,10 +25,10 @@ static struct {
   PetscErrorCode (*malloc)(size_t, PetscBool, int, const char[], const char[], void **);
   PetscErrorCode (*free)(void *, int, const char[], const char[]);
   PetscErrorCode (*realloc)(size_t, int, const char[], const char[], void **);
-  void            *live[MAXLIVE];
-  size_t           size[MAXLIVE], bytes;
-  int              n, count, target;
-  const char      *last; /* that was made to fail */
+  void             *live[MAXLIVE];
+  size_t            size[MAXLIVE], bytes;
+  int               n, count, target;
+  const char       *last; /* that was made to fail */
   const HybBackend *device;
 } F;
 
@@ -103,12 +104,12 @@ static PetscErrorCode Held(size_t *bytes)
 /* the device library of the plugin, once more, with a hook: the same library, the same card */
 static PetscErrorCode Hook(void)
 {
-  char           path[PETSC_MAX_PATH_LEN] = "", message[256];
-  const HybStamp stamp = HYB_STAMP;
-  HybServices    services;
+  char            path[PETSC_MAX_PATH_LEN] = "", message[256];
+  const HybStamp  stamp                    = HYB_STAMP;
+  HybServices     services;
   HybGetBackendFn get;
-  PetscBool      cuda, mirror;
-  void          *library;
+  PetscBool       cuda, mirror;
+  void           *library;
 
   PetscFunctionBeginUser;
   PetscCall(MatTestOptionIs("-mat_aijhybridgpu_backend", "cuda", &cuda));
@@ -177,10 +178,11 @@ static PetscErrorCode Coordinates(MatType type, Mat *C)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* what: 0 a product with a vector, 1 a first PtAP, 2 its numeric part again, 3 a transpose, 4 a submatrix, 5 assembly from coordinates, 6 and 7 a dense product and a transposed
-   one, 8 a duplicate of a transpose plus another pattern, 9 a large transpose as aij, which the device copies to the host, 10 what writes or reads the values of C, begun with A's, which
-   has its pattern; 11 a transposed product with a vector; 12 products with a vector between writes by the host, after which the values may move to page-locked memory and return: what
-   fails of the move itself is no error */
+/* what: 0 a product with a vector, 1 a first PtAP, 2 its numeric part again, 3 a transpose, 4 a submatrix, 5 assembly
+   from coordinates, 6 and 7 a dense product and a transposed one, 8 a duplicate of a transpose plus another pattern, 9
+   a large transpose as aij, which the device copies to the host, 10 what writes or reads the values of C, begun with
+   A's, which has its pattern; 11 a transposed product with a vector; 12 products with a vector between writes by the
+   host, after which the values may move to page-locked memory and return: what fails of the move itself is no error */
 static PetscErrorCode Operation(int what, Mat A, Mat P, Vec y, Mat *C)
 {
   PetscFunctionBeginUser;
@@ -234,7 +236,8 @@ static PetscErrorCode Operation(int what, Mat A, Mat P, Vec y, Mat *C)
           PetscCall(MatSeqAIJGetArray(A, &a));
           a[0] = first;
           PetscCall(MatSeqAIJRestoreArray(A, &a));
-        } else PetscCall(MatSetValues(A, 1, &row, 1, &row, &first, INSERT_VALUES));
+        } else
+          PetscCall(MatSetValues(A, 1, &row, 1, &row, &first, INSERT_VALUES));
       }
     }
     PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
@@ -317,9 +320,12 @@ static PetscErrorCode Faults(int what)
     /* the operands serve */
     if (what != 2 && what != 10) PetscCall(MatDestroy(&C));
     PetscCall(Operation(what, A, P, y, &C));
-    if (what == 0 || what == 12) VecTestCheckSame(y, expected, "the product after a failure");
-    else if (what == 11) VecTestCheckSame(y, transposed, "the transposed product after a failure");
-    else MatTestCheckSame(C, what <= 2 ? hostC : hostResult[what], "the result after a failure");
+    if (what == 0 || what == 12)
+      VecTestCheckSame(y, expected, "the product after a failure");
+    else if (what == 11)
+      VecTestCheckSame(y, transposed, "the transposed product after a failure");
+    else
+      MatTestCheckSame(C, what <= 2 ? hostC : hostResult[what], "the result after a failure");
     PetscCall(MatDestroy(&C));
     PetscCall(MatDestroy(&A));
     PetscCall(MatDestroy(&P));

@@ -1,7 +1,8 @@
 /*
-  Matrices that the device made and AIJ got without its loops over their rows (storage/narrow.c): all that reads what these loops find, beside MATAIJ. Rows' lengths by new
-  entries and rows that go, the longest row by its function, the rows with entries by counts of operations, the diagonal's places (in releases that look for them at
-  assembly) by what is missing and by an incomplete factorization; in the matrix itself, its duplicates and conversions, and in products.
+  Matrices that the device made and AIJ got without its loops over their rows (storage/narrow.c): all that reads what
+  these loops find, beside MATAIJ. Rows' lengths by new entries and rows that go, the longest row by its function, the
+  rows with entries by counts of operations, the diagonal's places (in releases that look for them at assembly) by what
+  is missing and by an incomplete factorization; in the matrix itself, its duplicates and conversions, and in products.
 
 TEST np=1
 TEST np=1 -mat_aijhybridgpu_backend host
@@ -66,25 +67,25 @@ static const struct {
   LengthFn    length;
   PetscBool   diagonal; /* the rows' columns go from the diagonal on, else from anywhere */
 } shapes[] = {
-  {"0 x 0",                              0,    0,    None,         PETSC_FALSE},
-  {"0 x 7",                              0,    7,    None,         PETSC_FALSE},
-  {"7 x 0",                              7,    0,    None,         PETSC_FALSE},
-  {"all empty",                          40,   30,   None,         PETSC_FALSE},
-  {"1 x 1",                              1,    1,    Dense,        PETSC_TRUE },
-  {"one row",                            1,    9,    Dense,        PETSC_FALSE},
-  {"two rows",                           2,    9,    Three,        PETSC_FALSE},
-  {"one column",                         50,   1,    Dense,        PETSC_FALSE},
-  {"three in a row",                     64,   64,   Three,        PETSC_TRUE },
-  {"half of the rows empty",             60,   60,   Half,         PETSC_FALSE},
-  {"one more",                           60,   60,   LessThanHalf, PETSC_FALSE},
-  {"three quarters empty",               60,   50,   Few,          PETSC_FALSE},
-  {"a dense row",                        50,   50,   OneDense,     PETSC_TRUE },
-  {"a dense last row, some empty ones",  51,   40,   LastDense,    PETSC_FALSE},
-  {"all dense",                          24,   24,   Dense,        PETSC_TRUE },
-  {"more rows than columns",             90,   20,   Mixed,        PETSC_FALSE},
-  {"more columns than rows",             20,   90,   Mixed,        PETSC_FALSE},
-  {"many rows",                          6000, 6000, Mixed,        PETSC_FALSE},
-  {"many rows, three in each",           5000, 5000, Three,        PETSC_TRUE }
+  {"0 x 0",                             0,    0,    None,         PETSC_FALSE},
+  {"0 x 7",                             0,    7,    None,         PETSC_FALSE},
+  {"7 x 0",                             7,    0,    None,         PETSC_FALSE},
+  {"all empty",                         40,   30,   None,         PETSC_FALSE},
+  {"1 x 1",                             1,    1,    Dense,        PETSC_TRUE },
+  {"one row",                           1,    9,    Dense,        PETSC_FALSE},
+  {"two rows",                          2,    9,    Three,        PETSC_FALSE},
+  {"one column",                        50,   1,    Dense,        PETSC_FALSE},
+  {"three in a row",                    64,   64,   Three,        PETSC_TRUE },
+  {"half of the rows empty",            60,   60,   Half,         PETSC_FALSE},
+  {"one more",                          60,   60,   LessThanHalf, PETSC_FALSE},
+  {"three quarters empty",              60,   50,   Few,          PETSC_FALSE},
+  {"a dense row",                       50,   50,   OneDense,     PETSC_TRUE },
+  {"a dense last row, some empty ones", 51,   40,   LastDense,    PETSC_FALSE},
+  {"all dense",                         24,   24,   Dense,        PETSC_TRUE },
+  {"more rows than columns",            90,   20,   Mixed,        PETSC_FALSE},
+  {"more columns than rows",            20,   90,   Mixed,        PETSC_FALSE},
+  {"many rows",                         6000, 6000, Mixed,        PETSC_FALSE},
+  {"many rows, three in each",          5000, 5000, Three,        PETSC_TRUE }
 };
 
 /* what the loops would find */
@@ -132,7 +133,8 @@ static PetscErrorCode Make(size_t s, Mat *A, Mat *H, Facts *f)
     const PetscBool expected = (PetscBool)(!unknown && m >= PetscMax(2, least) && nnz && 2 * f->nonempty >= m);
 
     MatTestCheck(narrow - before == (expected ? 1 : 0), "whether the loops were left out");
-  } else MatTestSkipped++;
+  } else
+    MatTestSkipped++;
   if (device && m && nnz) MatTestCheck(adopted - adoptions == 1, "the device made it");
   PetscCall(PetscFree(lengths));
   PetscCall(PetscFree3(ci, cj, v));
@@ -198,10 +200,10 @@ static PetscErrorCode CheckSame(Mat A, Mat M, const Facts *f, const char *what)
   char           text[160];
 
   PetscFunctionBeginUser;
-#define SAYS(cond, which) \
-  do { \
+#define SAYS(cond, which)                                                \
+  do {                                                                   \
     PetscCall(PetscSNPrintf(text, sizeof(text), "%s: %s", what, which)); \
-    MatTestCheck(cond, text); \
+    MatTestCheck(cond, text);                                            \
   } while (0)
   PetscCall(MatGetSize(M, &sizes[0], &sizes[1]));
   PetscCall(MatGetLocalSize(A, &sizes[2], &sizes[3]));
@@ -285,19 +287,19 @@ static PetscErrorCode ZeroSome(Mat M, PetscBool keep)
 }
 
 /* the same to a copy of each */
-#define BOTH(what, operation) \
-  do { \
-    Mat a_ = NULL, h_ = NULL, M; \
-\
+#define BOTH(what, operation)                         \
+  do {                                                \
+    Mat a_ = NULL, h_ = NULL, M;                      \
+                                                      \
     PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &a_)); \
     PetscCall(MatDuplicate(H, MAT_COPY_VALUES, &h_)); \
-    M = a_; \
-    PetscCall(operation); \
-    M = h_; \
-    PetscCall(operation); \
-    PetscCall(CheckSame(a_, h_, NULL, what)); \
-    PetscCall(MatDestroy(&a_)); \
-    PetscCall(MatDestroy(&h_)); \
+    M = a_;                                           \
+    PetscCall(operation);                             \
+    M = h_;                                           \
+    PetscCall(operation);                             \
+    PetscCall(CheckSame(a_, h_, NULL, what));         \
+    PetscCall(MatDestroy(&a_));                       \
+    PetscCall(MatDestroy(&h_));                       \
   } while (0)
 
 static PetscErrorCode Derived(Mat A, Mat H, const Facts *f)
@@ -340,7 +342,8 @@ static PetscErrorCode Derived(Mat A, Mat H, const Facts *f)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* what asks for the diagonal's places; M: H, or its conversion. relax: no two rows are of equal pattern, which AIJ may relax together or not */
+/* what asks for the diagonal's places; M: H, or its conversion. relax: no two rows are of equal pattern, which AIJ may
+   relax together or not */
 static PetscErrorCode Diagonal(Mat A, Mat M, PetscBool full, PetscBool relax, const char *what)
 {
   Vec      d, e;
@@ -403,7 +406,7 @@ static PetscErrorCode Shape(size_t s)
   PetscFunctionBeginUser;
   MatTestName = shapes[s].name;
   PetscCall(Make(s, &A, &H, &f));
-  full = (PetscBool)(f.m == f.n && f.m > 0 && shapes[s].diagonal);
+  full  = (PetscBool)(f.m == f.n && f.m > 0 && shapes[s].diagonal);
   relax = (PetscBool)(shapes[s].length != Dense);
   PetscCall(CheckSame(A, H, &f, "the matrix"));
   /* by PETSc's own operations: a conversion takes over what AIJ keeps */

@@ -1,7 +1,7 @@
 /*
-  PCGAMG on the type beside PCGAMG on MATAIJ: setups again with new values, new entries, another matrix; types set again,
-  coordinates, prefixes, PCs side by side; errors and failed allocations in the middle of a setup. An older PETSc, where
-  the plugin replaces nothing, cannot do some of this by itself: there it is skipped.
+  PCGAMG on the type beside PCGAMG on MATAIJ: setups again with new values, new entries, another matrix; types set
+  again, coordinates, prefixes, PCs side by side; errors and failed allocations in the middle of a setup. An older
+  PETSc, where the plugin replaces nothing, cannot do some of this by itself: there it is skipped.
 
 TEST np=1 -mat_aijhybridgpu_backend host
 TEST np=1 @emulated -short
@@ -208,8 +208,8 @@ static PetscErrorCode TestError(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Every allocation of ours that a setup makes, and every call of the device, fails once: an error each time, and after it
-   the same PC does its setup */
+/* Every allocation of ours that a setup makes, and every call of the device, fails once: an error each time, and after
+   it the same PC does its setup */
 static struct {
   PetscErrorCode (*malloc)(size_t, PetscBool, int, const char[], const char[], void **);
   int count, target;
@@ -230,7 +230,8 @@ static int DeviceFault(const char *what)
   return F.target && ++F.count == F.target;
 }
 
-/* the device library of the plugin, once more, with that: the same library, the same card. Its first use by the plugin sets it anew. */
+/* the device library of the plugin, once more, with that: the same library, the same card. Its first use by the plugin
+   sets it anew. */
 static PetscErrorCode Hook(void)
 {
   char              path[PETSC_MAX_PATH_LEN] = "", message[256];
@@ -273,7 +274,8 @@ static PetscErrorCode TestFaults(PetscBool few)
   PetscCall(OfType(S, MATAIJ, &A));
   PetscCall(OfType(S, "aijhybridgpu", &H));
   PetscCall(Solver(A, &a));
-  for (int target = 1; target < 1000000; target += failed < (few ? 3 : 16) ? 1 : few ? 1 + target / 2 : 2) {
+  for (int target = 1; target < 1000000; target += failed < (few ? 3 : 16) ? 1 : few ? 1 + target / 2
+                                                                                     : 2) {
     KSP            h;
     PetscErrorCode ierr;
 

@@ -1,7 +1,7 @@
 /*
-  The type on several processes against MATAIJ: layouts that are uneven and leave one process without rows, and matrices whose processes have rows
-  without entries. Products with vectors, every matrix product with its reuse, transposes, assembly from coordinates that belong to other
-  processes, and a multigrid solve that is repeated.
+  The type on several processes against MATAIJ: layouts that are uneven and leave one process without rows, and matrices
+  whose processes have rows without entries. Products with vectors, every matrix product with its reuse, transposes,
+  assembly from coordinates that belong to other processes, and a multigrid solve that is repeated.
 
 TEST np=1,2,3,4
 TEST np=3 -mat_aijhybridgpu_spgemm rowmerge
@@ -11,7 +11,8 @@ TEST np=2 @emulated -mat_aijhybridgpu_memory mirror
 */
 #include "mattest.h"
 
-/* The share of this process of N rows or columns: the more the higher its rank, and none of the last but one process of three or more */
+/* The share of this process of N rows or columns: the more the higher its rank, and none of the last but one process of
+   three or more */
 static PetscInt Local(PetscInt N)
 {
   PetscMPIInt rank, size;
@@ -125,7 +126,8 @@ static PetscErrorCode Vectors(Mat A, Mat H)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* C = product of `type, also by the parent's basic algorithms where it has no other one; an error code where it has none at all */
+/* C = product of `type, also by the parent's basic algorithms where it has no other one; an error code where it has
+   none at all */
 static PetscErrorCode Product(MatProductType type, Mat A, Mat B, Mat C, Mat *D)
 {
   PetscFunctionBeginUser;
@@ -142,7 +144,14 @@ static PetscErrorCode Products(void)
 {
   static const MatProductType types[] = {MATPRODUCT_AB, MATPRODUCT_AtB, MATPRODUCT_ABt, MATPRODUCT_PtAP, MATPRODUCT_RARt, MATPRODUCT_ABC};
   /* rows and columns of the three operands of each, for sizes 60, 45, 52, 31 */
-  static const PetscInt sizes[6][6] = {{60, 45, 45, 52, 0, 0}, {60, 45, 60, 52, 0, 0}, {60, 45, 52, 45, 0, 0}, {60, 60, 60, 31, 0, 0}, {60, 60, 31, 60, 0, 0}, {60, 45, 45, 52, 52, 31}};
+  static const PetscInt sizes[6][6] = {
+    {60, 45, 45, 52, 0,  0 },
+    {60, 45, 60, 52, 0,  0 },
+    {60, 45, 52, 45, 0,  0 },
+    {60, 60, 60, 31, 0,  0 },
+    {60, 60, 31, 60, 0,  0 },
+    {60, 45, 45, 52, 52, 31}
+  };
   PetscMPIInt size;
 
   PetscFunctionBeginUser;
@@ -198,7 +207,8 @@ static PetscErrorCode Products(void)
           MatTestName = MatProductTypes[types[t]];
         }
       }
-      /* other matrices of the same pattern in their place; PETSc's parallel ABt and RARt keep a transpose of their own, which none replaces */
+      /* other matrices of the same pattern in their place; PETSc's parallel ABt and RARt keep a transpose of their own,
+         which none replaces */
       if (size > 1 && (types[t] == MATPRODUCT_ABt || types[t] == MATPRODUCT_RARt)) goto destroy;
       for (int k = 0; k < 3 && a[k]; k++) {
         PetscCall(MatScale(o[k], 3));
@@ -250,7 +260,8 @@ static PetscErrorCode Transposes(Mat A, Mat H)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Operands that are results themselves: on a device they were born there, and a repeated product neither fetches their values nor sends them again */
+/* Operands that are results themselves: on a device they were born there, and a repeated product neither fetches their
+   values nor sends them again */
 static PetscErrorCode ResultsAsOperands(void)
 {
   Mat           a[3], h[3], D[2], E[2]; /* A, P = A Q, A A; P^T A P and P^T (A A) */
@@ -332,7 +343,8 @@ static PetscErrorCode ResultsAsOperands(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Entries anywhere in the matrix, most of them another process's, with repetitions and with negative indices, which count for nothing */
+/* Entries anywhere in the matrix, most of them another process's, with repetitions and with negative indices, which
+   count for nothing */
 static PetscErrorCode Coordinates(void)
 {
   const PetscInt M = 37, N = 41, n = 300;
@@ -439,7 +451,8 @@ static PetscErrorCode Overlaid(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* P^T A P with an interpolation for each of two unknowns: by a product of ours, unless an algorithm of the parent's is named; reused with other values */
+/* P^T A P with an interpolation for each of two unknowns: by a product of ours, unless an algorithm of the parent's is
+   named; reused with other values */
 static PetscErrorCode SeveralUnknowns(void)
 {
   PetscFunctionBeginUser;
@@ -531,7 +544,8 @@ static PetscErrorCode Multigrid(void)
       PetscCall(KSPGetConvergedReason(ksp[k], &reason));
       PetscCall(KSPGetIterationNumber(ksp[k], &iterations[k]));
       MatTestCheck(reason > 0, "converges");
-      if (solve % 2) MatTestCheck(after[0] == before[0] && after[1] == before[1] && after[2] == before[2], "nothing is set up when nothing changed");
+      if (solve % 2)
+        MatTestCheck(after[0] == before[0] && after[1] == before[1] && after[2] == before[2], "nothing is set up when nothing changed");
       else {
         MatTestCheck(after[0] > before[0], "what changed is set up");
         if (k) MatTestCheck(after[2] > before[2], "products of ours");

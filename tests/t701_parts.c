@@ -1,10 +1,13 @@
 /*
-  What crosses the bus in a parallel product that is repeated: values for other processes and from them, and nothing that stays on its process, counted by the emulator or, on a device, by
-  PETSc's log. The operands live on the device; meanwhile the host does not touch what does. Beside that the results, with other values of one operand or both, written by either side, and
-  with other patterns. And processes that share a card which is believed to be too small: an error of each, operands as they were, and smaller products afterwards.
+  What crosses the bus in a parallel product that is repeated: values for other processes and from them, and nothing
+  that stays on its process, counted by the emulator or, on a device, by PETSc's log. The operands live on the device;
+  meanwhile the host does not touch what does. Beside that the results, with other values of one operand or both,
+  written by either side, and with other patterns. And processes that share a card which is believed to be too small: an
+  error of each, operands as they were, and smaller products afterwards.
 
-  P^T A P and P^T B: a process computes the rows of the result that its rows of P belong to. Rows of others go to them. A P: others' rows of P come here, nothing else.
-  So the bytes to the devices less those to the hosts are those of others' rows of P, and to the hosts go no more rows of the result than others own of P's columns here, from two parts.
+  P^T A P and P^T B: a process computes the rows of the result that its rows of P belong to. Rows of others go to them.
+  A P: others' rows of P come here, nothing else. So the bytes to the devices less those to the hosts are those of
+  others' rows of P, and to the hosts go no more rows of the result than others own of P's columns here, from two parts.
 
 TEST np=1,2,3
 TEST np=1,2,3,4 @emulated
@@ -20,7 +23,8 @@ static PetscBool   Device, Mirror;
 static void (*HandsOff)(int);
 static unsigned long long (*BytesToHost)(void), (*BytesToDevice)(void);
 
-/* P of n rows, interpolating from every fourth point, shifted; scattered: with entries in other processes' columns everywhere */
+/* P of n rows, interpolating from every fourth point, shifted; scattered: with entries in other processes' columns
+   everywhere */
 static PetscErrorCode Interpolation(PetscInt n, PetscInt shift, PetscBool scattered, MatType type, Mat *P)
 {
   const PetscInt N = n / 4;
@@ -45,7 +49,8 @@ static PetscErrorCode Interpolation(PetscInt n, PetscInt shift, PetscBool scatte
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* entries of the rows of M, of any process, that are the columns of A's off-diagonal block: of all processes together */
+/* entries of the rows of M, of any process, that are the columns of A's off-diagonal block: of all processes
+   together */
 static PetscErrorCode OthersRows(Mat A, Mat M, PetscLogDouble *entries)
 {
   Mat             block, *rows;
@@ -164,8 +169,10 @@ static PetscErrorCode Test(MatProductType type, PetscInt n, PetscBool scattered)
       MatTestCheck(bytes[0] - bytes[1] == others * eight, "to the devices: what goes to the hosts, and others' rows of P");
       MatTestCheck(bytes[1] <= 2 * rows * eight && (bytes[1] > 0) == (rows > 0), "to the hosts: values for other processes");
       if (!scattered) MatTestCheck(bytes[1] < 0.05 * all, "values of the result stay on the devices");
-    } else if (pass < 2 && Device && !Mirror) MatTestCheck(bytes[0] + bytes[1] == 0, "one process: nothing crosses the bus");
-    else if (pass < 2 && Device && Mirror) MatTestCheck(bytes[0] < bytes[1], "the host's copies come, and do not go back");
+    } else if (pass < 2 && Device && !Mirror)
+      MatTestCheck(bytes[0] + bytes[1] == 0, "one process: nothing crosses the bus");
+    else if (pass < 2 && Device && Mirror)
+      MatTestCheck(bytes[0] < bytes[1], "the host's copies come, and do not go back");
   }
   /* another P: other places, other counts */
   PetscCall(MatProductReplaceMats(type == MATPRODUCT_AtB ? Q[1] : NULL, type == MATPRODUCT_AtB ? NULL : Q[1], NULL, C[1]));
@@ -187,7 +194,8 @@ static PetscErrorCode Test(MatProductType type, PetscInt n, PetscBool scattered)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* An error that one process has alone leaves the others waiting, in any PETSc program: here two halves of a grid, alike, on each pair of processes, stop at the same place */
+/* An error that one process has alone leaves the others waiting, in any PETSc program: here two halves of a grid,
+   alike, on each pair of processes, stop at the same place */
 static PetscErrorCode Refused(void)
 {
   const PetscMPIInt color = Rank / 2;
@@ -223,7 +231,8 @@ static PetscErrorCode Refused(void)
     ierr = MatMatMult(A[1], A[1], MAT_INITIAL_MATRIX, PETSC_DEFAULT, &C[1]);
     PetscCall(PetscPopErrorHandler());
     refused = (PetscBool)(ierr != PETSC_SUCCESS);
-    if (refused) MatTestCheck(n > 16 && ierr == PETSC_ERR_MEM, "out of memory, and not at once");
+    if (refused)
+      MatTestCheck(n > 16 && ierr == PETSC_ERR_MEM, "out of memory, and not at once");
     else {
       PetscCall(MatMatMult(A[0], A[0], MAT_INITIAL_MATRIX, PETSC_DEFAULT, &C[0]));
       MatTestCheckSame(C[1], C[0], "what fits");
@@ -242,7 +251,7 @@ static PetscErrorCode Refused(void)
 
 int main(int argc, char **argv)
 {
-  static const MatProductType types[] = {MATPRODUCT_AB, MATPRODUCT_AtB, MATPRODUCT_PtAP};
+  static const MatProductType types[]                  = {MATPRODUCT_AB, MATPRODUCT_AtB, MATPRODUCT_PtAP};
   char                        text[PETSC_MAX_PATH_LEN] = "";
   PetscBool                   flg;
   int                         code = 0;

@@ -1,17 +1,21 @@
 /*
-  The tests' CUDA driver: what maps memory behind reserved addresses (runtime.cc). Programs reach these by cudaGetDriverEntryPointByVersion(), as on a device.
+  The tests' CUDA driver: what maps memory behind reserved addresses (runtime.cc). Programs reach these by
+  cudaGetDriverEntryPointByVersion(), as on a device.
 */
 #ifndef EMULATOR_CUDA_H
 #define EMULATOR_CUDA_H
 #include <cstddef>
 
-typedef enum { CUDA_SUCCESS = 0, CUDA_ERROR_INVALID_VALUE = 1, CUDA_ERROR_OUT_OF_MEMORY = 2 } CUresult;
+typedef enum { CUDA_SUCCESS             = 0,
+               CUDA_ERROR_INVALID_VALUE = 1,
+               CUDA_ERROR_OUT_OF_MEMORY = 2 } CUresult;
 typedef unsigned long long CUdeviceptr;
 typedef unsigned long long CUmemGenericAllocationHandle;
 typedef enum { CU_MEM_ALLOCATION_TYPE_PINNED = 1 } CUmemAllocationType;
 typedef enum { CU_MEM_LOCATION_TYPE_DEVICE = 1 } CUmemLocationType;
 typedef enum { CU_MEM_ACCESS_FLAGS_PROT_READWRITE = 3 } CUmemAccess_flags;
-typedef enum { CU_MEM_ALLOC_GRANULARITY_MINIMUM = 0, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED = 1 } CUmemAllocationGranularity_flags;
+typedef enum { CU_MEM_ALLOC_GRANULARITY_MINIMUM     = 0,
+               CU_MEM_ALLOC_GRANULARITY_RECOMMENDED = 1 } CUmemAllocationGranularity_flags;
 typedef struct {
   CUmemLocationType type;
   int               id;

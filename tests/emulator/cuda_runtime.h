@@ -1,8 +1,10 @@
 /*
-  The tests' CUDA: a header of CUDA's name, first on the include path, so that the project's .cu files compile as plain C++ and run on the CPU.
+  The tests' CUDA: a header of CUDA's name, first on the include path, so that the project's .cu files compile as plain
+  C++ and run on the CPU.
 
-  A kernel's threads are fibers of one operating system thread; a warp's lanes run in seeded random order between the points where they synchronise.
-  Only what the project's kernels use is here. Floating-point atomics are left out on purpose: the project has none.
+  A kernel's threads are fibers of one operating system thread; a warp's lanes run in seeded random order between the
+  points where they synchronise. Only what the project's kernels use is here. Floating-point atomics are left out on
+  purpose: the project has none.
 */
 #ifndef EMULATOR_CUDA_RUNTIME_H
 #define EMULATOR_CUDA_RUNTIME_H
@@ -26,7 +28,7 @@
 #define __launch_bounds__(...)
 #define __maxnreg__(...)
 #define __grid_constant__
-#define __align__(n) __attribute__((aligned(n)))
+#define __align__(n)      __attribute__((aligned(n)))
 #define __CUDA_ALIGN__(n) __align__(n)
 
 struct uint3 {
@@ -34,17 +36,28 @@ struct uint3 {
 };
 struct dim3 {
   unsigned x, y, z;
-  constexpr dim3(unsigned a = 1, unsigned b = 1, unsigned c = 1) : x(a), y(b), z(c) { }
+  constexpr dim3(unsigned a = 1, unsigned b = 1, unsigned c = 1)
+      : x(a), y(b), z(c)
+  {
+  }
 };
-#define EMU_VEC(T, name, a2, a4) \
-  struct __attribute__((aligned(a2))) name##2 { \
-    T x, y; \
-  }; \
-  struct __attribute__((aligned(a4))) name##4 { \
-    T x, y, z, w; \
-  }; \
-  static inline name##2 make_##name##2(T x, T y) { return name##2{x, y}; } \
-  static inline name##4 make_##name##4(T x, T y, T z, T w) { return name##4{x, y, z, w}; }
+#define EMU_VEC(T, name, a2, a4)                           \
+  struct __attribute__((aligned(a2))) name##2              \
+  {                                                        \
+    T x, y;                                                \
+  };                                                       \
+  struct __attribute__((aligned(a4))) name##4              \
+  {                                                        \
+    T x, y, z, w;                                          \
+  };                                                       \
+  static inline name##2 make_##name##2(T x, T y)           \
+  {                                                        \
+    return name##2 {x, y};                                 \
+  }                                                        \
+  static inline name##4 make_##name##4(T x, T y, T z, T w) \
+  {                                                        \
+    return name##4 {x, y, z, w};                           \
+  }
 EMU_VEC(char, char, 2, 4)
 EMU_VEC(unsigned char, uchar, 2, 4)
 EMU_VEC(short, short, 4, 8)
@@ -59,35 +72,65 @@ EMU_VEC(double, double, 16, 16)
 
 /* The runtime's types and entry points */
 typedef enum {
-  cudaSuccess                   = 0,
-  cudaErrorInvalidValue         = 1,
-  cudaErrorMemoryAllocation     = 2,
-  cudaErrorInvalidConfiguration = 9,
-  cudaErrorInsufficientDriver   = 35,
-  cudaErrorNotReady             = 600,
-  cudaErrorInvalidDevice        = 101,
+  cudaSuccess                    = 0,
+  cudaErrorInvalidValue          = 1,
+  cudaErrorMemoryAllocation      = 2,
+  cudaErrorInvalidConfiguration  = 9,
+  cudaErrorInsufficientDriver    = 35,
+  cudaErrorNotReady              = 600,
+  cudaErrorInvalidDevice         = 101,
   cudaErrorInvalidResourceHandle = 400,
-  cudaErrorNotSupported         = 801,
-  cudaErrorUnknown              = 999
+  cudaErrorNotSupported          = 801,
+  cudaErrorUnknown               = 999
 } cudaError_t;
 typedef struct EmuStream *cudaStream_t;
 typedef struct EmuEvent  *cudaEvent_t;
 typedef struct EmuPool   *cudaMemPool_t;
 #define cudaStreamLegacy    ((cudaStream_t)0x1)
 #define cudaStreamPerThread ((cudaStream_t)0x2)
-enum { cudaStreamDefault = 0, cudaStreamNonBlocking = 1 };
-enum { cudaEventDefault = 0, cudaEventBlockingSync = 1, cudaEventDisableTiming = 2 };
-enum { cudaMemAttachGlobal = 1, cudaHostAllocDefault = 0, cudaHostRegisterDefault = 0 };
-typedef enum { cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice, cudaMemcpyDefault } cudaMemcpyKind;
-typedef enum { cudaMemoryTypeUnregistered, cudaMemoryTypeHost, cudaMemoryTypeDevice, cudaMemoryTypeManaged } cudaMemoryType;
-typedef enum { cudaMemAllocationTypePinned = 1, cudaMemAllocationTypeManaged = 2 } cudaMemAllocationType;
+enum { cudaStreamDefault     = 0,
+       cudaStreamNonBlocking = 1 };
+enum { cudaEventDefault       = 0,
+       cudaEventBlockingSync  = 1,
+       cudaEventDisableTiming = 2 };
+enum { cudaMemAttachGlobal     = 1,
+       cudaHostAllocDefault    = 0,
+       cudaHostRegisterDefault = 0 };
+typedef enum { cudaMemcpyHostToHost,
+               cudaMemcpyHostToDevice,
+               cudaMemcpyDeviceToHost,
+               cudaMemcpyDeviceToDevice,
+               cudaMemcpyDefault } cudaMemcpyKind;
+typedef enum { cudaMemoryTypeUnregistered,
+               cudaMemoryTypeHost,
+               cudaMemoryTypeDevice,
+               cudaMemoryTypeManaged } cudaMemoryType;
+typedef enum { cudaMemAllocationTypePinned  = 1,
+               cudaMemAllocationTypeManaged = 2 } cudaMemAllocationType;
 typedef enum { cudaMemHandleTypeNone = 0 } cudaMemAllocationHandleType;
-typedef enum { cudaMemLocationTypeInvalid = 0, cudaMemLocationTypeDevice = 1, cudaMemLocationTypeHost = 2 } cudaMemLocationType;
-typedef enum { cudaMemPoolAttrReleaseThreshold = 4, cudaMemPoolAttrReservedMemCurrent, cudaMemPoolAttrReservedMemHigh, cudaMemPoolAttrUsedMemCurrent, cudaMemPoolAttrUsedMemHigh } cudaMemPoolAttr;
-typedef enum { cudaDevAttrMaxSharedMemoryPerBlock, cudaDevAttrMultiProcessorCount, cudaDevAttrMaxSharedMemoryPerBlockOptin, cudaDevAttrConcurrentManagedAccess, cudaDevAttrManagedMemory, cudaDevAttrMemoryPoolsSupported, cudaDevAttrComputeCapabilityMajor, cudaDevAttrComputeCapabilityMinor, cudaDevAttrL2CacheSize, cudaDevAttrMaxThreadsPerMultiProcessor } cudaDeviceAttr;
-typedef enum { cudaFuncAttributeMaxDynamicSharedMemorySize = 8, cudaFuncAttributePreferredSharedMemoryCarveout } cudaFuncAttribute;
+typedef enum { cudaMemLocationTypeInvalid = 0,
+               cudaMemLocationTypeDevice  = 1,
+               cudaMemLocationTypeHost    = 2 } cudaMemLocationType;
+typedef enum { cudaMemPoolAttrReleaseThreshold = 4,
+               cudaMemPoolAttrReservedMemCurrent,
+               cudaMemPoolAttrReservedMemHigh,
+               cudaMemPoolAttrUsedMemCurrent,
+               cudaMemPoolAttrUsedMemHigh } cudaMemPoolAttr;
+typedef enum { cudaDevAttrMaxSharedMemoryPerBlock,
+               cudaDevAttrMultiProcessorCount,
+               cudaDevAttrMaxSharedMemoryPerBlockOptin,
+               cudaDevAttrConcurrentManagedAccess,
+               cudaDevAttrManagedMemory,
+               cudaDevAttrMemoryPoolsSupported,
+               cudaDevAttrComputeCapabilityMajor,
+               cudaDevAttrComputeCapabilityMinor,
+               cudaDevAttrL2CacheSize,
+               cudaDevAttrMaxThreadsPerMultiProcessor } cudaDeviceAttr;
+typedef enum { cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
+               cudaFuncAttributePreferredSharedMemoryCarveout } cudaFuncAttribute;
 enum { cudaEnableDefault = 0 };
-typedef enum { cudaDriverEntryPointSuccess = 0, cudaDriverEntryPointSymbolNotFound = 1 } cudaDriverEntryPointQueryResult;
+typedef enum { cudaDriverEntryPointSuccess        = 0,
+               cudaDriverEntryPointSymbolNotFound = 1 } cudaDriverEntryPointQueryResult;
 struct cudaMemLocation {
   cudaMemLocationType type;
   int                 id;

@@ -1,13 +1,13 @@
 /*
-  device.h: what a kernel sees of the emulator: its indices, shared memory, barriers, the warp's operations, and how it is launched. Included by cuda_runtime.h.
+  device.h: what a kernel sees of the emulator: its indices, shared memory, barriers, the warp's operations, and how it
+  is launched. Included by cuda_runtime.h.
 */
 #ifndef EMULATOR_DEVICE_H
 #define EMULATOR_DEVICE_H
 #include "cuda_runtime.h"
 
 /* What the emulator offers to the code below and to its stand-ins */
-namespace emu
-{
+namespace emu {
 #define EMU_HERE const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
 struct Use { /* memory that a queued operation touches */
@@ -16,8 +16,26 @@ struct Use { /* memory that a queued operation touches */
   bool        write;
 };
 
-enum Kind { SYNCWARP, SHFL, SHFL_UP, SHFL_DOWN, SHFL_XOR, BALLOT, MATCH_ANY, MATCH_ALL, REDUCE_ADD, REDUCE_MIN, REDUCE_MAX, REDUCE_UMIN, REDUCE_UMAX, REDUCE_AND, REDUCE_OR, REDUCE_XOR };
-enum Vote { BARRIER, COUNT, AND, OR };
+enum Kind { SYNCWARP,
+            SHFL,
+            SHFL_UP,
+            SHFL_DOWN,
+            SHFL_XOR,
+            BALLOT,
+            MATCH_ANY,
+            MATCH_ALL,
+            REDUCE_ADD,
+            REDUCE_MIN,
+            REDUCE_MAX,
+            REDUCE_UMIN,
+            REDUCE_UMAX,
+            REDUCE_AND,
+            REDUCE_OR,
+            REDUCE_XOR };
+enum Vote { BARRIER,
+            COUNT,
+            AND,
+            OR };
 
 struct SharedSite {
   const char *name, *file;
@@ -26,24 +44,25 @@ struct SharedSite {
   void       *ptr;
 };
 
-extern uint3        threadIdx_, blockIdx_;
-extern dim3         blockDim_, gridDim_;
-extern unsigned     epoch_;
-uint64_t            Warp(Kind, unsigned mask, uint64_t value, int aux, int width, const char *file, int line);
-int                 Barrier(Vote, int predicate, const char *file, int line);
-void                Yield(void);
-void                MaybeYield(void);
-unsigned            ActiveMask(void);
-void               *SharedAllocate(SharedSite *, size_t bytes);
-void               *SharedDynamic(void);
-uint64_t            Random(void);
-[[noreturn]] void   Fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void                Launch(const void *kernel, const char *name, const char *args, const char *file, int line, dim3 grid, dim3 block, size_t bytes, cudaStream_t, std::vector<Use> &&, std::vector<int> &&argument, std::function<void()> &&);
+extern uint3      threadIdx_, blockIdx_;
+extern dim3       blockDim_, gridDim_;
+extern unsigned   epoch_;
+uint64_t          Warp(Kind, unsigned mask, uint64_t value, int aux, int width, const char *file, int line);
+int               Barrier(Vote, int predicate, const char *file, int line);
+void              Yield(void);
+void              MaybeYield(void);
+unsigned          ActiveMask(void);
+void             *SharedAllocate(SharedSite *, size_t bytes);
+void             *SharedDynamic(void);
+uint64_t          Random(void);
+[[noreturn]] void Fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void              Launch(const void *kernel, const char *name, const char *args, const char *file, int line, dim3 grid, dim3 block, size_t bytes, cudaStream_t, std::vector<Use> &&, std::vector<int> &&argument, std::function<void()> &&);
 /* an operation of the runtime or of a stand-in; uses are checked and opened like a kernel's */
-void                Enqueue(cudaStream_t, const char *what, std::vector<Use> &&, std::function<void()> &&);
-bool                Unwritten(const void *p, size_t bytes, size_t *at); /* holds a word of poison? for device memory, inside an operation */
+void Enqueue(cudaStream_t, const char *what, std::vector<Use> &&, std::function<void()> &&);
+bool Unwritten(const void *p, size_t bytes, size_t *at); /* holds a word of poison? for device memory, inside an operation */
 
-/* pointers among a kernel's arguments: const ones are read, others may be written; in structs all words that look like pointers */
+/* pointers among a kernel's arguments: const ones are read, others may be written; in structs all words that look like
+   pointers */
 void LooksLikePointers(const void *object, size_t bytes, int argument, std::vector<Use> &, std::vector<int> &);
 template <typename T>
 static inline void Collect(const T &v, int argument, std::vector<Use> &uses, std::vector<int> &which)
@@ -53,7 +72,8 @@ static inline void Collect(const T &v, int argument, std::vector<Use> &uses, std
       uses.push_back(Use{(const void *)v, 0, !std::is_const<typename std::remove_pointer<T>::type>::value});
       which.push_back(argument);
     }
-  } else if constexpr (sizeof(T) >= sizeof(void *) && std::is_class<T>::value) LooksLikePointers(&v, sizeof(T), argument, uses, which);
+  } else if constexpr (sizeof(T) >= sizeof(void *) && std::is_class<T>::value)
+    LooksLikePointers(&v, sizeof(T), argument, uses, which);
 }
 
 template <typename... P, typename... A>
@@ -68,7 +88,7 @@ static inline void LaunchKernel(void (*kernel)(P...), const char *name, const ch
 } // namespace emu
 
 #define HYB_LAUNCH_KERNEL_(kernel, name, argnames, grid, block, bytes, stream, ...) emu::LaunchKernel(kernel, name, argnames, __FILE__, __LINE__, grid, block, bytes, stream, ##__VA_ARGS__)
-#define HYB_SHARED(type, name, count) \
+#define HYB_SHARED(type, name, count)                                            \
   static emu::SharedSite name##_site_ = {#name, __FILE__, __LINE__, 0, nullptr}; \
   type *const            name         = reinterpret_cast<type *>(name##_site_.epoch == emu::epoch_ ? name##_site_.ptr : emu::SharedAllocate(&name##_site_, sizeof(type) * (size_t)(count)))
 #define HYB_DYNAMIC_SHARED(type, name) type *const name = reinterpret_cast<type *>(emu::SharedDynamic())
@@ -164,8 +184,11 @@ static inline unsigned __match_all_sync(unsigned mask, T v, int *same, EMU_HERE)
   *same            = r != 0;
   return r;
 }
-#define EMU_REDUCE(name, kind, T) \
-  static inline T name(unsigned mask, T v, EMU_HERE) { return (T)emu::Warp(emu::kind, mask, (uint64_t)(unsigned)v, 0, 32, file, line); }
+#define EMU_REDUCE(name, kind, T)                                                   \
+  static inline T name(unsigned mask, T v, EMU_HERE)                                \
+  {                                                                                 \
+    return (T)emu::Warp(emu::kind, mask, (uint64_t)(unsigned)v, 0, 32, file, line); \
+  }
 EMU_REDUCE(__reduce_add_sync, REDUCE_ADD, unsigned)
 EMU_REDUCE(__reduce_add_sync, REDUCE_ADD, int)
 EMU_REDUCE(__reduce_min_sync, REDUCE_UMIN, unsigned)

@@ -1,13 +1,13 @@
 /*
-  emulator.h: what the emulator's two halves, memory and streams (memory.cc) and threads of a block (fibers.cc), know of each other.
+  emulator.h: what the emulator's two halves, memory and streams (memory.cc) and threads of a block (fibers.cc), know of
+  each other.
 */
 #ifndef EMULATOR_H
 #define EMULATOR_H
 #include "cuda_runtime.h"
 #include <string>
 
-namespace emu
-{
+namespace emu {
 /* What runs now: empty on the host */
 struct Running {
   const char *kernel, *file; /* a kernel's name and where it was launched, or the name of another operation */
@@ -16,13 +16,13 @@ struct Running {
 };
 extern Running running;
 
-void     RunKernel(dim3 grid, dim3 block, size_t dynamic, const std::function<void()> &thread);
-bool     OnStackGuard(const void *address);
-unsigned Seed(void);
-void     Repair(void *p, size_t bytes);                                /* poison */
-bool     Intact(const void *p, size_t bytes);                          /* is it still poison? */
-std::string Where(const void *pc);                                     /* "function at file:line" of a code address */
-[[noreturn]] void FailAt(const void *pc, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void                  RunKernel(dim3 grid, dim3 block, size_t dynamic, const std::function<void()> &thread);
+bool                  OnStackGuard(const void *address);
+unsigned              Seed(void);
+void                  Repair(void *p, size_t bytes);       /* poison */
+bool                  Intact(const void *p, size_t bytes); /* is it still poison? */
+std::string           Where(const void *pc);               /* "function at file:line" of a code address */
+[[noreturn]] void     FailAt(const void *pc, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static const uint32_t Poison = 0xa5c3a5c3u;
 } // namespace emu
 #endif

@@ -1,42 +1,58 @@
 /*
-  intrinsics.h: stand-ins for the functions of one thread: atomics, fences, loads and stores with cache hints, bits of integers. Included by cuda_runtime.h.
+  intrinsics.h: stand-ins for the functions of one thread: atomics, fences, loads and stores with cache hints, bits of
+  integers. Included by cuda_runtime.h.
 */
 #ifndef EMULATOR_INTRINSICS_H
 #define EMULATOR_INTRINSICS_H
 #include "device.h"
 
-/* The race detector's build (EMU_RACES, races.cc) sees plain accesses through the compiler, and these through calls of their own */
+/* The race detector's build (EMU_RACES, races.cc) sees plain accesses through the compiler, and these through calls of
+   their own */
 #if defined(EMU_RACES)
-namespace emu
-{
+namespace emu {
 void RaceFence(void);
 void RaceAtomic(const void *, size_t);
 } // namespace emu
-  #define EMU_UNSEEN      __attribute__((no_sanitize_thread, noinline))
-  #define EMU_RACE(...)   __VA_ARGS__
+  #define EMU_UNSEEN    __attribute__((no_sanitize_thread, noinline))
+  #define EMU_RACE(...) __VA_ARGS__
 #else
   #define EMU_UNSEEN
   #define EMU_RACE(...)
 #endif
 
-/* Atomics: fibers change hands only where they ask to, so a plain update is atomic; now and then another thread goes first */
-#define EMU_ATOMIC(name, T, update) \
-  EMU_UNSEEN static inline T name(T *p, T v) { emu::MaybeYield(); EMU_RACE(emu::RaceAtomic(p, sizeof(T));) const T old = *p; *p = (update); return old; }
-#define EMU_ATOMICS(T) \
-  EMU_ATOMIC(atomicAdd, T, (T)(old + v)) \
-  EMU_ATOMIC(atomicExch, T, v) \
-  EMU_ATOMIC(atomicMin, T, old < v ? old : v) \
-  EMU_ATOMIC(atomicMax, T, old > v ? old : v) \
-  EMU_ATOMIC(atomicAnd, T, (T)(old & v)) \
-  EMU_ATOMIC(atomicOr, T, (T)(old | v)) \
-  EMU_ATOMIC(atomicXor, T, (T)(old ^ v)) \
-  EMU_UNSEEN static inline T atomicCAS(T *p, T compare, T v) { emu::MaybeYield(); EMU_RACE(emu::RaceAtomic(p, sizeof(T));) const T old = *p; if (old == compare) *p = v; return old; }
+/* Atomics: fibers change hands only where they ask to, so a plain update is atomic; now and then another thread goes
+   first */
+#define EMU_ATOMIC(name, T, update)          \
+  EMU_UNSEEN static inline T name(T *p, T v) \
+  {                                          \
+    emu::MaybeYield();                       \
+    EMU_RACE(emu::RaceAtomic(p, sizeof(T));) \
+    const T old = *p;                        \
+    *p          = (update);                  \
+    return old;                              \
+  }
+#define EMU_ATOMICS(T)                                       \
+  EMU_ATOMIC(atomicAdd, T, (T)(old + v))                     \
+  EMU_ATOMIC(atomicExch, T, v)                               \
+  EMU_ATOMIC(atomicMin, T, old < v ? old : v)                \
+  EMU_ATOMIC(atomicMax, T, old > v ? old : v)                \
+  EMU_ATOMIC(atomicAnd, T, (T)(old & v))                     \
+  EMU_ATOMIC(atomicOr, T, (T)(old | v))                      \
+  EMU_ATOMIC(atomicXor, T, (T)(old ^ v))                     \
+  EMU_UNSEEN static inline T atomicCAS(T *p, T compare, T v) \
+  {                                                          \
+    emu::MaybeYield();                                       \
+    EMU_RACE(emu::RaceAtomic(p, sizeof(T));)                 \
+    const T old = *p;                                        \
+    if (old == compare) *p = v;                              \
+    return old;                                              \
+  }
 EMU_ATOMICS(int)
 EMU_ATOMICS(unsigned)
 EMU_ATOMICS(unsigned long long)
 EMU_ATOMIC(atomicMin, long long, old < v ? old : v)
 EMU_ATOMIC(atomicMax, long long, old > v ? old : v)
-EMU_ATOMIC(atomicAnd, long long, old & v)
+EMU_ATOMIC(atomicAnd, long long, old &v)
 EMU_ATOMIC(atomicOr, long long, old | v)
 EMU_ATOMIC(atomicXor, long long, old ^ v)
 EMU_ATOMIC(atomicSub, int, old - v)
@@ -70,17 +86,17 @@ static inline void __trap(void)
 long long clock64(void);
 
 /* Loads and stores with cache hints */
-#define EMU_LOAD(name) \
-  template <typename T> \
+#define EMU_LOAD(name)             \
+  template <typename T>            \
   static inline T name(const T *p) \
-  { \
-    return *p; \
+  {                                \
+    return *p;                     \
   }
-#define EMU_STORE(name) \
-  template <typename T> \
+#define EMU_STORE(name)              \
+  template <typename T>              \
   static inline void name(T *p, T v) \
-  { \
-    *p = v; \
+  {                                  \
+    *p = v;                          \
   }
 EMU_LOAD(__ldg)
 EMU_LOAD(__ldcs)
@@ -203,9 +219,9 @@ static inline double __fma_rn(double a, double b, double c)
   return std::fma(a, b, c);
 }
 
-/* Bulk copies (hybdevice.cuh): they have happened when the thread has waited for their barrier, not before. Each thread keeps account of those that it takes part in. */
-namespace emu
-{
+/* Bulk copies (hybdevice.cuh): they have happened when the thread has waited for their barrier, not before. Each thread
+   keeps account of those that it takes part in. */
+namespace emu {
 struct BulkPiece {
   uint4       *to;
   const uint4 *from;

@@ -7,10 +7,9 @@
 #include <deque>
 #include <map>
 
-namespace emu
-{
-static const int      Streams = 16; /* one more is the default stream, number 0 */
-static const size_t   Page = 4096, Align = 64, SpaceBytes = (size_t)1 << 42;
+namespace emu {
+static const int    Streams = 16; /* one more is the default stream, number 0 */
+static const size_t Page = 4096, Align = 64, SpaceBytes = (size_t)1 << 42;
 
 struct Clock {
   uint32_t at[Streams];
@@ -23,17 +22,17 @@ struct Array {
   char       *page, *ptr;
   size_t      bytes, room; /* asked for; whole pages */
   bool        managed, open, fresh, freeing, freed;
-  size_t      poisoned;              /* of its pages, from the first on */
-  size_t      reserved, mapped;      /* of a range of addresses that memory is mapped behind: bytes of it, and how many of those have memory; else 0 */
-  int         protection; /* of a managed array, for the host */
+  size_t      poisoned;         /* of its pages, from the first on */
+  size_t      reserved, mapped; /* of a range of addresses that memory is mapped behind: bytes of it, and how many of those have memory; else 0 */
+  int         protection;       /* of a managed array, for the host */
   EmuPool    *pool;
   int         card;
-  int         stream;                  /* of the allocation */
+  int         stream;                       /* of the allocation */
   uint32_t    born, written, last[Streams]; /* number of the allocation, of the last write, of the last use on each stream */
-  int         writer;                  /* stream of the last write */
-  int         reads, writes;           /* queued */
-  std::string name, user;              /* as the last kernel called it, and that kernel */
-  void       *shadow;                  /* the race detector's */
+  int         writer;                       /* stream of the last write */
+  int         reads, writes;                /* queued */
+  std::string name, user;                   /* as the last kernel called it, and that kernel */
+  void       *shadow;                       /* the race detector's */
 };
 struct Operation {
   std::string           what, file;
@@ -54,17 +53,16 @@ struct EmuPool {
   int    card;
 };
 struct EmuStream {
-  int                           number, card; /* the default stream is that of whichever card is current */
-  bool                          blocking;
-  emu::Clock                    clock;
+  int                          number, card; /* the default stream is that of whichever card is current */
+  bool                         blocking;
+  emu::Clock                   clock;
   std::deque<emu::Operation *> queue;
 };
 struct EmuEvent {
   emu::Clock clock;
 };
 
-namespace emu
-{
+namespace emu {
 extern EmuStream                   stream_[Streams];
 extern bool                        taken_[Streams];
 extern Clock                       host_;          /* what the host has waited for */
@@ -74,7 +72,7 @@ extern std::vector<EmuPool *>      pools_;
 extern size_t                      total_; /* of the card */
 extern cudaError_t                 error_;
 extern unsigned long long          bytes_to_host_, bytes_to_device_; /* copied so far */
-extern thread_local int            card_;          /* the thread's current one */
+extern thread_local int            card_;                            /* the thread's current one */
 
 void        Start(void);
 int         Cards(void); /* HYB_EMULATOR_CARDS; without it: one */

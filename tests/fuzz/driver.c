@@ -1,6 +1,6 @@
 /*
-  Where the compiler brings no libFuzzer: random inputs for so many seconds.  fuzz SECONDS [SEED], or fuzz FILE to repeat one input.
-  An input that ends the program is left in fuzz-input.
+  Where the compiler brings no libFuzzer: random inputs for so many seconds. fuzz SECONDS [SEED], or fuzz FILE to repeat
+  one input. An input that ends the program is left in fuzz-input.
 */
 #include <stdint.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ static unsigned Random(void)
 int main(int argc, char **argv)
 {
   static uint8_t data[8192];
-  const char    *last = "fuzz-input";
+  const char    *last    = "fuzz-input";
   const double   seconds = argc > 1 ? atof(argv[1]) : 30;
   const time_t   start   = time(NULL);
   long           runs    = 0;
@@ -38,7 +38,7 @@ int main(int argc, char **argv)
   state = argc > 2 ? (uint64_t)strtoull(argv[2], NULL, 10) : 1;
   for (; difftime(time(NULL), start) < seconds; runs++) {
     /* many small ones, some long ones; some with many zeros or many ones, which are the matrices with structure */
-    const size_t n = Random() % (1u << (4 + Random() % 10));
+    const size_t   n   = Random() % (1u << (4 + Random() % 10));
     const unsigned mix = Random() % 4;
 
     for (size_t k = 0; k < n; k++) {

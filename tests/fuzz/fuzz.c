@@ -1,7 +1,9 @@
 /*
-  Bytes in, matrices or wild arrays out of them, and the library's answer beside the reference's. The first byte chooses what is asked:
+  Bytes in, matrices or wild arrays out of them, and the library's answer beside the reference's. The first byte chooses
+  what is asked:
 
-    0  C = A B by every method of the host, twice (the second time with other values on the plan of the first), the products AtB, ABt, PtAP, RARt
+    0 C = A B by every method of the host, twice (the second time with other values on the plan of the first), the
+    products AtB, ABt, PtAP, RARt
     1  transpose, sum, subset, submatrix, coordinates, norms, products with vectors by every method
     2  wild CSR arrays through check, which must find just the rows that a plain loop finds, and read nothing else
     3  wild coordinates through coosymbolic: refused if one is out of range, otherwise equal to the reference
@@ -71,7 +73,7 @@ static PetscErrorCode Products(Bytes *b)
   static const HybProductType types[] = {HYB_PRODUCT_AB, HYB_PRODUCT_ATB, HYB_PRODUCT_ABT, HYB_PRODUCT_PTAP, HYB_PRODUCT_RART};
   const HybExec              *exec    = HybTestExec();
   const PetscInt              m = Size(b), l = Size(b), n = Size(b);
-  const HybProductType        type = types[Byte(b) % 5];
+  const HybProductType        type   = types[Byte(b) % 5];
   const PetscBool             square = (PetscBool)(type == HYB_PRODUCT_PTAP || type == HYB_PRODUCT_RART);
   RefMat                      A, B, T, C;
   HybArena                    out;
@@ -79,9 +81,12 @@ static PetscErrorCode Products(Bytes *b)
   PetscFunctionBegin;
   PetscCall(HybArenaInit(&out, exec));
   Matrix(b, square ? l : m, l, &A);
-  if (type == HYB_PRODUCT_ATB) Matrix(b, m, n, &B);
-  else if (type == HYB_PRODUCT_ABT || type == HYB_PRODUCT_RART) Matrix(b, n, l, &B);
-  else Matrix(b, l, n, &B);
+  if (type == HYB_PRODUCT_ATB)
+    Matrix(b, m, n, &B);
+  else if (type == HYB_PRODUCT_ABT || type == HYB_PRODUCT_RART)
+    Matrix(b, n, l, &B);
+  else
+    Matrix(b, l, n, &B);
   for (const HybSpGEMMMethod *const *table = exec->backend->spgemm; type == HYB_PRODUCT_AB && *table; table++) {
     HybSpGEMM mm;
     HybCSR    c;
@@ -240,10 +245,10 @@ static PetscErrorCode Elementary(Bytes *b)
 
 static PetscErrorCode WildCheck(Bytes *b)
 {
-  const HybExec *exec   = HybTestExec();
-  const PetscInt m      = Size(b), n = Size(b), nnz = Size(b);
-  const unsigned wild   = Byte(b); /* how many of 256 numbers are anything; the others are plausible */
-  PetscInt      *i      = (PetscInt *)RefAlloc((PetscCount)m + 1, sizeof(PetscInt)), *j = (PetscInt *)RefAlloc(nnz, sizeof(PetscInt)), badrow = -2, first = -1;
+  const HybExec *exec = HybTestExec();
+  const PetscInt m = Size(b), n = Size(b), nnz = Size(b);
+  const unsigned wild = Byte(b); /* how many of 256 numbers are anything; the others are plausible */
+  PetscInt      *i = (PetscInt *)RefAlloc((PetscCount)m + 1, sizeof(PetscInt)), *j = (PetscInt *)RefAlloc(nnz, sizeof(PetscInt)), badrow = -2, first = -1;
   PetscCount     nbad = -1, bad = 0;
   HybCSR         A;
   HybArena       work;
@@ -298,7 +303,8 @@ static PetscErrorCode WildCoordinates(Bytes *b)
   memset(&C, 0, sizeof(C));
   C.m = m;
   C.n = n;
-  if (!good) HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, ops->coosymbolic(exec, &keep, &work, count, ci, cj, &C, &mapptr, &map));
+  if (!good)
+    HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, ops->coosymbolic(exec, &keep, &work, count, ci, cj, &C, &mapptr, &map));
   else if (HybTestCall(ops->coosymbolic(exec, &keep, &work, count, ci, cj, &C, &mapptr, &map))) {
     RefCOO(m, n, count, ci, cj, v, &R);
     PetscCall(HybArenaAlloc(&keep, exec->result, C.nnz, sizeof(PetscScalar), &C.a));
@@ -320,7 +326,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
   /* libFuzzer's options are not PETSc's */
-  static char  name[] = "fuzz", *args[] = {name, NULL};
+  static char   name[] = "fuzz", *args[] = {name, NULL};
   static char **myargv = args;
   static int    myargc = 1;
 

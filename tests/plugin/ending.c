@@ -33,7 +33,8 @@ static PetscErrorCode Stencil(Mat *A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* 3 products of A's values, 1 + 2 of C = A A, 100 of A with a vector, 7 of the transposed C, one A for each of 300 steps */
+/* 3 products of A's values, 1 + 2 of C = A A, 100 of A with a vector, 7 of the transposed C, one A for each of 300
+   steps */
 static PetscErrorCode Work(Mat A, Mat *C)
 {
   Vec x, y;

@@ -116,7 +116,7 @@ static int PlaceCompare(const void *a, const void *b)
 
 void RefCOO(PetscInt m, PetscInt n, PetscCount ncoo, const PetscInt *ci, const PetscInt *cj, const PetscScalar *v, RefMat *C)
 {
-  Place     *p   = (Place *)RefAlloc(ncoo, sizeof(Place));
+  Place     *p  = (Place *)RefAlloc(ncoo, sizeof(Place));
   PetscCount np = 0, nnz = 0, e = -1;
   Sum        s;
 
@@ -161,10 +161,10 @@ void RefTranspose(const RefMat *A, PetscBool conjugate, RefMat *T)
     for (PetscInt k = a->i[r]; k < a->i[r + 1]; k++) {
       const PetscInt t = next[a->j[k]]++;
 
-      T->csr.j[t]  = r;
-      T->csr.a[t]  = conjugate ? PetscConj(a->a[k]) : a->a[k];
-      T->mag[t]    = Mag(A, k);
-      T->terms[t]  = Terms(A, k);
+      T->csr.j[t] = r;
+      T->csr.a[t] = conjugate ? PetscConj(a->a[k]) : a->a[k];
+      T->mag[t]   = Mag(A, k);
+      T->terms[t] = Terms(A, k);
     }
   }
   free(next);
@@ -338,18 +338,21 @@ void RefSpMV(const RefMat *A, const PetscScalar *x, int sign, const PetscScalar 
 
 PetscReal RefNorm(const RefMat *A, HybNorm type)
 {
-  const HybCSR *a = &A->csr;
+  const HybCSR *a    = &A->csr;
   long double   norm = 0, *sum = (long double *)RefAlloc(a->n > a->m ? a->n : a->m, sizeof(long double));
 
   for (PetscInt r = 0; r < a->m; r++) {
     for (PetscInt k = a->i[r]; k < a->i[r + 1]; k++) {
       const long double v = PetscAbsScalar(a->a[k]);
 
-      if (type == HYB_NORM_FROBENIUS) norm += v * v;
-      else sum[type == HYB_NORM_1 ? a->j[k] : r] += v;
+      if (type == HYB_NORM_FROBENIUS)
+        norm += v * v;
+      else
+        sum[type == HYB_NORM_1 ? a->j[k] : r] += v;
     }
   }
-  if (type == HYB_NORM_FROBENIUS) norm = PetscSqrtReal((PetscReal)norm);
+  if (type == HYB_NORM_FROBENIUS)
+    norm = PetscSqrtReal((PetscReal)norm);
   else
     for (PetscInt q = 0; q < (type == HYB_NORM_1 ? a->n : a->m); q++) norm = sum[q] > norm ? sum[q] : norm;
   free(sum);

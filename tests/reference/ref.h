@@ -1,9 +1,11 @@
 /*
-  ref.h: the reference that every method is compared with. Single-threaded, on the host, as plain as possible, and independent of the
+  ref.h: the reference that every method is compared with. Single-threaded, on the host, as plain as possible, and
+  independent of the
   library: it shares no code with it and takes its memory from malloc().
 
-  Each sum is formed twice, in working precision and in long double; the reference stops the program when the two contradict each other.
-  Beside every value it keeps the sum of the moduli of its terms and their number, which is what a fair error bound needs.
+  Each sum is formed twice, in working precision and in long double; the reference stops the program when the two
+  contradict each other. Beside every value it keeps the sum of the moduli of its terms and their number, which is what
+  a fair error bound needs.
 */
 #ifndef AIJHYBRIDGPU_TESTS_REF_H
 #define AIJHYBRIDGPU_TESTS_REF_H
@@ -30,7 +32,7 @@ extern void RefABC(const RefMat *A, const RefMat *B, const RefMat *C, RefMat *D)
 extern void RefAdd(PetscScalar alpha, const RefMat *A, PetscScalar beta, const RefMat *B, RefMat *C); /* on the union of the patterns */
 extern void RefSubmatrix(const RefMat *A, PetscInt nrows, const PetscInt *rows, PetscInt cstart, PetscInt cend, RefMat *S);
 /* z = y + sign*A x, or sign*A x when y is NULL; mag and terms (A->csr.m entries, may be NULL) as in RefMat */
-extern void RefSpMV(const RefMat *A, const PetscScalar *x, int sign, const PetscScalar *y, PetscScalar *z, PetscReal *mag, PetscCount *terms);
+extern void        RefSpMV(const RefMat *A, const PetscScalar *x, int sign, const PetscScalar *y, PetscScalar *z, PetscReal *mag, PetscCount *terms);
 extern PetscReal   RefNorm(const RefMat *A, HybNorm type);
 extern PetscScalar RefGet(const RefMat *A, PetscInt row, PetscInt col, PetscBool *stored); /* linear search */
 /* the number of products of A*B, by rows if rowproducts is not NULL */

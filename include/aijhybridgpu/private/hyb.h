@@ -19,7 +19,8 @@
   #define PETSC_SUCCESS 0
 #endif
 
-/* HybScalar is PetscScalar seen from C, and a type of the same layout in C++ (kernels). Scalars cross the seam by pointer. */
+/* HybScalar is PetscScalar seen from C, and a type of the same layout in C++ (kernels). Scalars cross the seam by
+   pointer. */
 #if defined(__cplusplus) && defined(PETSC_USE_COMPLEX)
   #if defined(__CUDACC__)
     #include <cuda/std/complex>
@@ -51,9 +52,11 @@ typedef PetscScalar HybScalar;
 HYB_EXTERN_C_BEGIN
 
 /* Where memory lives.
-   HOST: PetscMalloc(). DEVICE: the stream-ordered pool of the device, never touched by the host (on the host backend: HOST).
+   HOST: PetscMalloc(). DEVICE: the stream-ordered pool of the device, never touched by the host (on the host backend:
+   HOST).
    MANAGED: one storage valid on both sides, for arrays that the AIJ base class adopts.
-   LOCKED: host memory that is locked in place, between which and the device the bus copies at full speed, within a share of the host's memory (on the host backend: HOST).
+   LOCKED: host memory that is locked in place, between which and the device the bus copies at full speed, within a
+   share of the host's memory (on the host backend: HOST).
    GROWING: a device's addresses, reserved, which HybArenaGrow() puts memory behind (on the host backend: HOST). */
 typedef enum {
   HYB_MEM_HOST,
@@ -65,7 +68,8 @@ typedef enum {
 
 typedef struct _HybBackend HybBackend;
 
-/* How to execute: on which backend, on which of its streams, and where results that the caller keeps are to be stored. */
+/* How to execute: on which backend, on which of its streams, and where results that the caller keeps are to be
+   stored. */
 typedef struct {
   const HybBackend *backend;
   void             *stream; /* cudaStream_t of a device backend, NULL on the host */
@@ -86,15 +90,16 @@ typedef struct {
 extern void HybAskLargePages(void *ptr, size_t bytes);
 
 extern PetscErrorCode HybArenaInit(HybArena *, const HybExec *);
-/* *(void**)ptr = count*size bytes (at least one), aligned to 64 bytes at least on a device, 16 on the host; not initialized.
-   The product count*size is checked for overflow. */
+/* *(void**)ptr = count*size bytes (at least one), aligned to 64 bytes at least on a device, 16 on the host; not
+   initialized. The product count*size is checked for overflow. */
 extern PetscErrorCode HybArenaAlloc(HybArena *, HybMem, PetscCount count, size_t size, void *ptr);
 /* the same, set to zero bytes in stream order */
 extern PetscErrorCode HybArenaCalloc(HybArena *, HybMem, PetscCount count, size_t size, void *ptr);
 /* frees one block (stream-ordered on a device) and sets the pointer to NULL; NULL is allowed */
 extern PetscErrorCode HybArenaFree(HybArena *, void *ptr);
-/* ptr, of HYB_MEM_GROWING memory, was allocated with the most entries that may ever be needed, and costs nothing: from here on at least its first count*size bytes
-   can be used, and what was there before stays where it is. Not done in stream order: work that is queued may go on using the array. Freeing it waits for the stream. */
+/* ptr, of HYB_MEM_GROWING memory, was allocated with the most entries that may ever be needed, and costs nothing: from
+   here on at least its first count*size bytes can be used, and what was there before stays where it is. Not done in
+   stream order: work that is queued may go on using the array. Freeing it waits for the stream. */
 extern PetscErrorCode HybArenaGrow(HybArena *, const void *ptr, PetscCount count, size_t size);
 /* hands the block that starts at ptr to another arena */
 extern PetscErrorCode HybArenaMove(HybArena *from, HybArena *to, const void *ptr);
@@ -106,17 +111,18 @@ extern PetscErrorCode HybArenaReset(HybArena *);
 /* The memory of temporaries: the backend's workspace */
 #define HYB_WORK(exec) ((exec)->backend->workspace)
 
-/* A compressed sparse row matrix by reference. The pointers are valid for the backend that executes; the view owns nothing.
-   Columns ascend within each row. a may be NULL where only the pattern is used. i[0] = 0, i[m] = nnz. */
+/* A compressed sparse row matrix by reference. The pointers are valid for the backend that executes; the view owns
+   nothing. Columns ascend within each row. a may be NULL where only the pattern is used. i[0] = 0, i[m] = nnz. */
 typedef struct {
   PetscInt   m, n; /* rows, columns */
   PetscCount nnz;
-  PetscInt  *i;    /* m+1 row offsets */
-  PetscInt  *j;    /* nnz column indices */
-  HybScalar *a;    /* nnz values */
+  PetscInt  *i; /* m+1 row offsets */
+  PetscInt  *j; /* nnz column indices */
+  HybScalar *a; /* nnz values */
 } HybCSR;
 
-/* What a method counts of itself: rows per bin, growths, merge rounds, dirty tiles. Shown by -info, asserted by tests. */
+/* What a method counts of itself: rows per bin, growths, merge rounds, dirty tiles. Shown by -info, asserted by
+   tests. */
 #define HYB_MAX_COUNTERS 32
 typedef struct {
   PetscInt    n;
@@ -156,12 +162,14 @@ typedef enum {
   HYB_NORM_INFINITY   /* the largest row sum */
 } HybNorm;
 
-/* Elementary operations on CSR arrays. All pointers live where the backend executes; scalars are passed by pointer to host memory.
-   Results do not depend on the run. */
+/* Elementary operations on CSR arrays. All pointers live where the backend executes; scalars are passed by pointer to
+   host memory. Results do not depend on the run. */
 typedef struct {
-  /* perm[k] = position in A of entry k of T = A^T; T->i, T->j (memory exec->result) and perm are taken from keep; rows of T come out sorted */
+  /* perm[k] = position in A of entry k of T = A^T; T->i, T->j (memory exec->result) and perm are taken from keep; rows
+     of T come out sorted */
   PetscErrorCode (*transposesymbolic)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, HybCSR *T, PetscInt **perm);
-  /* The same with values, where both are wanted at once: T->a (memory exec->result) = A->a[perm], conjugated if asked. perm may be NULL: not wanted. */
+  /* The same with values, where both are wanted at once: T->a (memory exec->result) = A->a[perm], conjugated if asked.
+     perm may be NULL: not wanted. */
   PetscErrorCode (*transpose)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscBool conjugate, HybCSR *T, PetscInt **perm);
   /* dst[k] = src[perm[k]], conjugated if asked */
   PetscErrorCode (*gather)(const HybExec *, PetscCount n, const PetscInt *perm, PetscBool conjugate, const HybScalar *src, HybScalar *dst);
@@ -173,20 +181,25 @@ typedef struct {
   PetscErrorCode (*diagonalscale)(const HybExec *, HybCSR *A, const HybScalar *l, const HybScalar *r);
   /* d[i] = A(i,i), 0 where the pattern has none; min(m,n) entries */
   PetscErrorCode (*getdiagonal)(const HybExec *, const HybCSR *A, HybScalar *d);
-  /* A(i,i) = d[i] or += d[i] (alpha in place of d[i] where d is NULL); *missing = number of rows < min(m,n) without a diagonal entry; if any, A is unchanged */
+  /* A(i,i) = d[i] or += d[i] (alpha in place of d[i] where d is NULL); *missing = number of rows < min(m,n) without a
+     diagonal entry; if any, A is unchanged */
   PetscErrorCode (*diagonalset)(const HybExec *, HybArena *work, HybCSR *A, const HybScalar *d, const HybScalar *alpha, PetscBool add, PetscCount *missing);
   /* Y += alpha X where the pattern of X is within Y's; *missing = entries of X not in Y; if any, Y is unchanged */
   PetscErrorCode (*axpysubset)(const HybExec *, HybArena *work, const HybScalar *alpha, const HybCSR *X, HybCSR *Y, PetscCount *missing);
-  /* the union of two patterns: C->i, C->j from keep (memory exec->result); PETSC_ERR_ARG_OUTOFRANGE if it does not fit PetscInt */
+  /* the union of two patterns: C->i, C->j from keep (memory exec->result); PETSC_ERR_ARG_OUTOFRANGE if it does not fit
+     PetscInt */
   PetscErrorCode (*addsymbolic)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, const HybCSR *B, HybCSR *C);
   /* C = alpha A + beta B on the union pattern */
   PetscErrorCode (*addnumeric)(const HybExec *, const HybScalar *alpha, const HybCSR *A, const HybScalar *beta, const HybCSR *B, HybCSR *C);
-  /* a hash of i and j: tells other matrices of the same pattern from those of another one. The same value on every backend. */
+  /* a hash of i and j: tells other matrices of the same pattern from those of another one. The same value on every
+     backend. */
   PetscErrorCode (*patternhash)(const HybExec *, HybArena *work, const HybCSR *A, uint64_t *hash);
-  /* counts rows whose columns are not strictly ascending within 0..n-1 or whose offsets descend; *badrow = the first such row or -1.
-     An offset outside 0..nnz, i[0] != 0 or i[m] != nnz makes the row bad that it bounds; j is read within nnz alone, so any arrays may be checked. */
+  /* counts rows whose columns are not strictly ascending within 0..n-1 or whose offsets descend; *badrow = the first
+     such row or -1. An offset outside 0..nnz, i[0] != 0 or i[m] != nnz makes the row bad that it bounds; j is read
+     within nnz alone, so any arrays may be checked. */
   PetscErrorCode (*check)(const HybExec *, HybArena *work, const HybCSR *A, PetscCount *nbad, PetscInt *badrow);
-  /* length[r] = entries of row r (length may be NULL: not wanted), *longest = the most of them, *nonempty = rows that have any; of A only m and i are looked at */
+  /* length[r] = entries of row r (length may be NULL: not wanted), *longest = the most of them, *nonempty = rows that
+     have any; of A only m and i are looked at */
   PetscErrorCode (*rowlengths)(const HybExec *, HybArena *work, const HybCSR *A, PetscInt *length, PetscCount *longest, PetscCount *nonempty);
   /* place[r] = k where j[k] = r in row r, i[r+1] where the row has no such entry */
   PetscErrorCode (*diagonalplaces)(const HybExec *, const HybCSR *A, PetscInt *place);
@@ -197,15 +210,17 @@ typedef struct {
   PetscErrorCode (*coosymbolic)(const HybExec *, HybArena *keep, HybArena *work, PetscCount ncoo, const PetscInt *ci, const PetscInt *cj, HybCSR *C, PetscCount **mapptr, PetscCount **map);
   /* a[e] = (add ? a[e] : 0) + sum of v over the entry's list */
   PetscErrorCode (*coonumeric)(const HybExec *, PetscCount nnz, const PetscCount *mapptr, const PetscCount *map, const HybScalar *v, PetscBool add, HybScalar *a);
-  /* Coordinates of a process that has rows rstart to rend-1 and columns cstart to cend-1, split in place: those in both count from (0,0) afterwards, all others are negative. *nother: how many are
-     in its rows and other columns; *place, *oi and *oj, from work: the k of each, ascending, its row counted from rstart, and its column as it was. */
+  /* Coordinates of a process that has rows rstart to rend-1 and columns cstart to cend-1, split in place: those in both
+     count from (0,0) afterwards, all others are negative. *nother: how many are in its rows and other columns; *place,
+     *oi and *oj, from work: the k of each, ascending, its row counted from rstart, and its column as it was. */
   PetscErrorCode (*coosplit)(const HybExec *, HybArena *work, PetscCount ncoo, PetscInt *ci, PetscInt *cj, PetscInt rstart, PetscInt rend, PetscInt cstart, PetscInt cend, PetscCount *nother, PetscCount **place, PetscInt **oi, PetscInt **oj);
   /* map[k] = place[map[k]] */
   PetscErrorCode (*coocompose)(const HybExec *, PetscCount n, const PetscCount *place, PetscCount *map);
-  /* S = A(rows, cstart:cend-1), columns renumbered to start at 0; rows in any order, also repeatedly; S->a = A->a[perm] by gather */
+  /* S = A(rows, cstart:cend-1), columns renumbered to start at 0; rows in any order, also repeatedly; S->a = A->a[perm]
+     by gather */
   PetscErrorCode (*submatrixsymbolic)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt nrows, const PetscInt *rows, PetscInt cstart, PetscInt cend, HybCSR *S, PetscInt **perm);
-  /* the same with any columns: column c of A becomes column colmap[c] of S, which has ncols, or none if that is negative; no two become one. ascending: the
-     columns that stay keep their order, so that rows need no sorting. */
+  /* the same with any columns: column c of A becomes column colmap[c] of S, which has ncols, or none if that is
+     negative; no two become one. ascending: the columns that stay keep their order, so that rows need no sorting. */
   PetscErrorCode (*submatrixmapped)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt nrows, const PetscInt *rows, PetscInt ncols, const PetscInt *colmap, PetscBool ascending, HybCSR *S, PetscInt **perm);
   /* C = A B for dense B and C of p columns, stored by columns ldb and ldc apart */
   PetscErrorCode (*multdense)(const HybExec *, const HybCSR *A, PetscInt p, const HybScalar *B, PetscCount ldb, HybScalar *C, PetscCount ldc);
@@ -219,7 +234,8 @@ struct _HybSegMergeOps;
 struct _HybAggOps;
 struct _HybKrylovOps;
 
-/* All entry points of one backend. The host's table is HybBackendHost; a device library exports its own by HybCUDAGetBackend(). */
+/* All entry points of one backend. The host's table is HybBackendHost; a device library exports its own by
+   HybCUDAGetBackend(). */
 struct _HybBackend {
   size_t      size; /* sizeof(HybBackend) of the library that made it */
   const char *name; /* "host", "cuda", "emulated" */
@@ -231,25 +247,26 @@ struct _HybBackend {
   PetscErrorCode (*copy)(const HybExec *, void *dst, const void *src, size_t bytes, HybCopyKind); /* in stream order; host memory is reusable on return */
   PetscErrorCode (*zero)(const HybExec *, void *dst, size_t bytes);
   PetscErrorCode (*sync)(const HybExec *);
-  PetscErrorCode (*touch)(const HybExec *, void *, size_t bytes); /* fresh memory of the host's, which one thread is about to write: it gets its pages from all cores that are this process's */
-  PetscErrorCode (*lock)(const HybExec *, void *, size_t bytes, PetscBool on); /* memory of the host's, for a few copies by others: whoever locks it unlocks it before it can be freed */
+  PetscErrorCode (*touch)(const HybExec *, void *, size_t bytes);                              /* fresh memory of the host's, which one thread is about to write: it gets its pages from all cores that are this process's */
+  PetscErrorCode (*lock)(const HybExec *, void *, size_t bytes, PetscBool on);                 /* memory of the host's, for a few copies by others: whoever locks it unlocks it before it can be freed */
   PetscErrorCode (*prefetch)(const HybExec *, const void *, size_t bytes, PetscBool todevice); /* managed memory only; a hint */
-  PetscErrorCode (*memory)(HybMemoryReport *); /* asks the card, which takes long: not for paths that run often */
-  PetscErrorCode (*usage)(HybMemoryReport *, PetscBool restart); /* the same without asking the card */
-  PetscErrorCode (*grow)(const HybExec *, void *ptr, size_t bytes, size_t *mapped); /* HYB_MEM_GROWING: *mapped bytes are there now */
-  PetscErrorCode (*enter)(void); /* before an operation: the card is the calling thread's current one from here on, whoever chose another */
-  /* From here on memory is taken, cleared (zero()) and given back in the order of this stream, whatever stream an arena was made with; work that is queued elsewhere ends first. For a
-     program whose current stream changes. NULL: there are no streams. */
+  PetscErrorCode (*memory)(HybMemoryReport *);                                                 /* asks the card, which takes long: not for paths that run often */
+  PetscErrorCode (*usage)(HybMemoryReport *, PetscBool restart);                               /* the same without asking the card */
+  PetscErrorCode (*grow)(const HybExec *, void *ptr, size_t bytes, size_t *mapped);            /* HYB_MEM_GROWING: *mapped bytes are there now */
+  PetscErrorCode (*enter)(void);                                                               /* before an operation: the card is the calling thread's current one from here on, whoever chose another */
+  /* From here on memory is taken, cleared (zero()) and given back in the order of this stream, whatever stream an arena
+     was made with; work that is queued elsewhere ends first. For a program whose current stream changes. NULL: there
+     are no streams. */
   PetscErrorCode (*use)(void *stream);
 
-  const HybCSROps                       *csr;
-  const struct _HybPlanOps              *plan;
-  const struct _HybSegMergeOps          *segmerge;
-  const struct _HybSpMVMethod *const    *spmv;   /* NULL-terminated, in the order of preference */
-  const struct _HybSpGEMMMethod *const  *spgemm;
-  const struct _HybPtAPMethod *const    *ptap;
-  const struct _HybAggOps               *agg;
-  const struct _HybKrylovOps            *krylov;
+  const HybCSROps                      *csr;
+  const struct _HybPlanOps             *plan;
+  const struct _HybSegMergeOps         *segmerge;
+  const struct _HybSpMVMethod *const   *spmv; /* NULL-terminated, in the order of preference */
+  const struct _HybSpGEMMMethod *const *spgemm;
+  const struct _HybPtAPMethod *const   *ptap;
+  const struct _HybAggOps              *agg;
+  const struct _HybKrylovOps           *krylov;
 };
 
 extern const HybBackend HybBackendHost;
@@ -280,15 +297,16 @@ extern PetscErrorCode HybTuningSet(const char *name, const char *value);
 
 /* What the plugin hands to a device library. */
 typedef struct {
-  size_t size;                /* sizeof(HybServices) */
-  int    device;              /* which card; -1: the current one; -2: this node's processes take its cards in turn */
-  size_t memory_limit;        /* believe the card no larger than this; 0: no limit */
-  double managed_fraction;    /* share of the card's free memory, divided by the processes on it, that managed memory may take */
-  double locked_fraction;     /* share of the host's memory, divided by this node's processes, that LOCKED memory may take */
-  int    processes, rank;     /* of this node, and the number of this one among them */
-  int    dealt;               /* they have been dealt to the cards in turn; else they all share the one */
-  int    mirror;              /* never use managed memory */
-  /* called before every allocation and every CUDA call when not NULL: returning non-zero makes that call fail (fault injection) */
+  size_t size;             /* sizeof(HybServices) */
+  int    device;           /* which card; -1: the current one; -2: this node's processes take its cards in turn */
+  size_t memory_limit;     /* believe the card no larger than this; 0: no limit */
+  double managed_fraction; /* share of the card's free memory, divided by the processes on it, that managed memory may take */
+  double locked_fraction;  /* share of the host's memory, divided by this node's processes, that LOCKED memory may take */
+  int    processes, rank;  /* of this node, and the number of this one among them */
+  int    dealt;            /* they have been dealt to the cards in turn; else they all share the one */
+  int    mirror;           /* never use managed memory */
+  /* called before every allocation and every CUDA call when not NULL: returning non-zero makes that call fail (fault
+     injection) */
   int (*fault)(const char *what);
   const HybTuning *tuning; /* stays there; NULL: HybBackendLoad() sets it, a library that has none takes the defaults */
 } HybServices;
@@ -297,20 +315,24 @@ typedef struct {
   int    petsc_major, petsc_minor, sizeof_int, sizeof_scalar, complex_scalar;
   size_t sizeof_services, sizeof_backend, sizeof_tuning;
 } HybStamp;
-#define HYB_STAMP \
-  {PETSC_VERSION_MAJOR, PETSC_VERSION_MINOR, (int)sizeof(PetscInt), (int)sizeof(PetscScalar), PetscDefined(USE_COMPLEX) ? 1 : 0, sizeof(HybServices), sizeof(HybBackend), sizeof(HybTuning)}
+#define HYB_STAMP                                                                                                                                                                            \
+  {                                                                                                                                                                                          \
+    PETSC_VERSION_MAJOR, PETSC_VERSION_MINOR, (int)sizeof(PetscInt), (int)sizeof(PetscScalar), PetscDefined(USE_COMPLEX) ? 1 : 0, sizeof(HybServices), sizeof(HybBackend), sizeof(HybTuning) \
+  }
 
-/* the one symbol a device library exports: PETSC_ERR_LIB with a sentence when the stamp differs, PETSC_ERR_GPU without a usable device.
-   message (length bytes) receives the reason instead of a PETSc error being raised; the return value is 0 on success. */
+/* the one symbol a device library exports: PETSC_ERR_LIB with a sentence when the stamp differs, PETSC_ERR_GPU without
+   a usable device. message (length bytes) receives the reason instead of a PETSc error being raised; the return value
+   is 0 on success. */
 typedef int (*HybGetBackendFn)(const HybStamp *, const HybServices *, const HybBackend **, char *message, size_t length);
 #define HYB_GET_BACKEND_SYMBOL "HybCUDAGetBackend"
 
-/* opens a device library (absolute path, or NULL: cuda/libaijhybridgpu_cuda.so beside the object that holds this function); *backend is NULL and
-   message says why when there is none that can be used. Opening one twice gives the same table. */
+/* opens a device library (absolute path, or NULL: cuda/libaijhybridgpu_cuda.so beside the object that holds this
+   function); *backend is NULL and message says why when there is none that can be used. Opening one twice gives the
+   same table. */
 extern PetscErrorCode HybBackendLoad(const char *path, const HybServices *, const HybBackend **, char *message, size_t length);
 
-/* methods: a NULL-terminated table of pointers to structs whose first member is the name. The one of this name, or PETSC_ERR_ARG_UNKNOWN_TYPE listing all; kind ("SpMV") is
-   for the message. */
+/* methods: a NULL-terminated table of pointers to structs whose first member is the name. The one of this name, or
+   PETSC_ERR_ARG_UNKNOWN_TYPE listing all; kind ("SpMV") is for the message. */
 extern PetscErrorCode HybMethodFind(const void *methods, const char *kind, const char *backend, const char *name, const void **method);
 /* once[] = the names of all[], NULL-terminated, each once; once has room for as many */
 extern void HybMethodNames(const char *const *all, const char **once);

@@ -10,7 +10,7 @@ HYB_EXTERN_C_BEGIN
 
 #define HYB_KRYLOV_STEPS 30 /* the most steps of HybKrylovArnoldi(), and one less than the most vectors of dots() */
 
-#define HYB_KRYLOV_SUMS  1056 /* parts of a sum that a device forms at once */
+#define HYB_KRYLOV_SUMS 1056 /* parts of a sum that a device forms at once */
 
 /*
   The basis of a Krylov space, in the workspace's memory. Vector l is scale[l] u[l*ld+i]: it is normal without a pass
@@ -19,12 +19,12 @@ HYB_EXTERN_C_BEGIN
 typedef struct {
   PetscCount       n, ld; /* entries of a vector, and from one vector to the next */
   PetscInt         steps;
-  HybScalar       *u;     /* steps+1 vectors */
-  HybScalar       *h;     /* (steps+1) x steps, by columns */
-  PetscReal       *scale; /* steps+1: 1/norm; behind them the norm of the very first vector, scale[steps+1] */
-  HybScalar       *sums;  /* a device's: HYB_KRYLOV_SUMS (steps+1) */
+  HybScalar       *u;       /* steps+1 vectors */
+  HybScalar       *h;       /* (steps+1) x steps, by columns */
+  PetscReal       *scale;   /* steps+1: 1/norm; behind them the norm of the very first vector, scale[steps+1] */
+  HybScalar       *sums;    /* a device's: HYB_KRYLOV_SUMS (steps+1) */
   int             *arrived; /* and one counter */
-  const HybScalar *dinv;  /* what the operator's result is multiplied by, entry by entry; NULL: nothing */
+  const HybScalar *dinv;    /* what the operator's result is multiplied by, entry by entry; NULL: nothing */
 } HybKrylovBasis;
 
 /* Sums are taken in an order that depends on n alone: the same from run to run. */

@@ -1,5 +1,6 @@
 /*
-  hybmat.h: what glue outside of src/mat (src/ksp) may ask of matrices and vectors of the type. Knows of Mat; the rooms of src/sparse never include it.
+  hybmat.h: what glue outside of src/mat (src/ksp) may ask of matrices and vectors of the type. Knows of Mat; the rooms
+  of src/sparse never include it.
 */
 #ifndef AIJHYBRIDGPU_HYBMAT_H
 #define AIJHYBRIDGPU_HYBMAT_H
@@ -15,17 +16,22 @@ typedef PetscOptionItems HybOptionItems;
 
 HYB_EXTERN_C_BEGIN
 
-/* Is A a sequential matrix of ours, by name or only by its operations (-mat_seqaij_type), whose arrays may be asked for? */
+/* Is A a sequential matrix of ours, by name or only by its operations (-mat_seqaij_type), whose arrays may be asked
+   for? */
 PETSC_INTERN PetscErrorCode HybMatIsSeq(Mat A, PetscBool *flg);
-/* How to execute an operation that reads all of A: on the device where A is there or is worth sending, else on the host. */
+/* How to execute an operation that reads all of A: on the device where A is there or is worth sending, else on the
+   host. */
 PETSC_INTERN PetscErrorCode HybMatGetExec(Mat A, HybExec *x);
-/* A's arrays where x executes, sent or refreshed as needed, until HybMatRestoreCSR(); nothing waits for what was queued. */
+/* A's arrays where x executes, sent or refreshed as needed, until HybMatRestoreCSR(); nothing waits for what was
+   queued. */
 PETSC_INTERN PetscErrorCode HybMatGetCSR(Mat A, const HybExec *x, PetscBool values, HybCSR *csr);
 PETSC_INTERN PetscErrorCode HybMatRestoreCSR(Mat A, const HybExec *x, HybCSR *csr);
-/* *C: a new sequential matrix of A's type, choices and place, m x n, with block sizes rbs and cbs, whose contents are csr (arrays in *arrays, which is taken over) */
+/* *C: a new sequential matrix of A's type, choices and place, m x n, with block sizes rbs and cbs, whose contents are
+   csr (arrays in *arrays, which is taken over) */
 PETSC_INTERN PetscErrorCode HybMatCreateFromCSR(Mat A, const HybExec *x, HybArena *arrays, const HybCSR *csr, PetscInt rbs, PetscInt cbs, Mat *C);
 
-/* A vector's array where x executes: its own, or a copy in work, which Restore sends back where it was written. NULL, with all else, for no vector. */
+/* A vector's array where x executes: its own, or a copy in work, which Restore sends back where it was written. NULL,
+   with all else, for no vector. */
 typedef struct {
   Vec          v;
   PetscScalar *array, *there;
@@ -35,11 +41,13 @@ typedef struct {
 PETSC_INTERN PetscErrorCode HybVecGet(const HybExec *x, HybArena *work, Vec, PetscBool read, PetscBool write, HybVecAccess *);
 PETSC_INTERN PetscErrorCode HybVecRestore(const HybExec *x, HybArena *work, HybVecAccess *);
 
-/* Data of ours under a name: destroy(pointer) when the last object lets go of it, and at once where this fails; NULL where there is none */
+/* Data of ours under a name: destroy(pointer) when the last object lets go of it, and at once where this fails; NULL
+   where there is none */
 PETSC_INTERN PetscErrorCode HybContainerCompose(PetscObject, const char *name, void *pointer, PetscErrorCode (*destroy)(void *pointer));
 PETSC_INTERN PetscErrorCode HybContainerGet(PetscObject, const char *name, void *pointer);
 
-/* What -mat_aijhybridgpu_view_counts tells of algebraic multigrid: setups of hierarchies that began here, those that PETSc's own code did from the finest level on, and levels of both */
+/* What -mat_aijhybridgpu_view_counts tells of algebraic multigrid: setups of hierarchies that began here, those that
+   PETSc's own code did from the finest level on, and levels of both */
 typedef enum {
   HYB_GAMG_SETUPS,
   HYB_GAMG_SETUPS_LEFT,

@@ -8,19 +8,21 @@
 HYB_EXTERN_C_BEGIN
 
 typedef struct {
-  PetscCount products;   /* number of intermediate products of A*B: may exceed 2^31 by far; never a reason to refuse */
-  PetscCount lower;      /* sum over rows of A of the longest row of B that it touches: a lower bound on nnz(A*B) */
-  PetscCount maxrow;     /* most products of any row */
-  PetscInt   maxarow;    /* longest row of A */
-  PetscInt   maxbrow;    /* longest row of B touched */
-  PetscInt   alike;      /* rows of A as long as one of the three before them, and as far from the first column to the last: nearly all where rows repeat their shapes */
+  PetscCount products; /* number of intermediate products of A*B: may exceed 2^31 by far; never a reason to refuse */
+  PetscCount lower;    /* sum over rows of A of the longest row of B that it touches: a lower bound on nnz(A*B) */
+  PetscCount maxrow;   /* most products of any row */
+  PetscInt   maxarow;  /* longest row of A */
+  PetscInt   maxbrow;  /* longest row of B touched */
+  PetscInt   alike;    /* rows of A as long as one of the three before them, and as far from the first column to the last: nearly all where rows repeat their shapes */
 } HybPlanStats;
 
 typedef struct _HybPlanOps {
-  /* rowproducts[r] = number of intermediate products of row r of A*B (memory: the backend's workspace, m entries, may be NULL) */
+  /* rowproducts[r] = number of intermediate products of row r of A*B (memory: the backend's workspace, m entries, may
+     be NULL) */
   PetscErrorCode (*products)(const HybExec *, HybArena *work, const HybCSR *A, const HybCSR *B, PetscCount *rowproducts, HybPlanStats *);
-  /* Stable counting sort of rows by bin: row r goes to the first bin b with cost[r] <= limit[b], the last bin takes the rest.
-     limit has nbins-1 ascending entries and, like binptr (nbins+1), lives on the host; order (m) lives with the backend. Within a bin rows ascend. */
+  /* Stable counting sort of rows by bin: row r goes to the first bin b with cost[r] <= limit[b], the last bin takes the
+     rest. limit has nbins-1 ascending entries and, like binptr (nbins+1), lives on the host; order (m) lives with the
+     backend. Within a bin rows ascend. */
   PetscErrorCode (*bins)(const HybExec *, HybArena *work, PetscInt m, const PetscCount *cost, PetscInt nbins, const PetscCount *limit, PetscInt *order, PetscInt *binptr);
 } HybPlanOps;
 

@@ -1,6 +1,6 @@
 /*
-  hybproduct.h: PETSc's sparse products (AB, AtB, ABt, PtAP, RARt, ABC) as stages of transposes and multiplications over spgemm, or
-  as one fused operation of ptap where its cost rule says so.
+  hybproduct.h: PETSc's sparse products (AB, AtB, ABt, PtAP, RARt, ABC) as stages of transposes and multiplications over
+  spgemm, or as one fused operation of ptap where its cost rule says so.
 */
 #ifndef AIJHYBRIDGPU_HYBPRODUCT_H
 #define AIJHYBRIDGPU_HYBPRODUCT_H
@@ -21,15 +21,18 @@ typedef enum {
 typedef struct _HybProduct *HybProduct;
 
 extern PetscErrorCode HybProductCreate(const HybExec *, HybProductType, const char *method, PetscInt width, HybProduct *);
-/* checks shapes; result->i, j, a come from out (memory exec->result); a is allocated, not yet computed unless *numeric */
+/* checks shapes; result->i, j, a come from out (memory exec->result); a is allocated, not yet computed unless
+ *numeric */
 extern PetscErrorCode HybProductSymbolic(HybProduct, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybArena *out, HybCSR *result);
-/* For the next numeric phase: which operands have the values that the last one saw. What was made of these (a transpose) is not made again. */
+/* For the next numeric phase: which operands have the values that the last one saw. What was made of these (a
+   transpose) is not made again. */
 extern PetscErrorCode HybProductUnchanged(HybProduct, const PetscBool same[3]);
 /* operands of the pattern given to symbolic, any values */
 extern PetscErrorCode HybProductNumeric(HybProduct, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybCSR *result);
 /* the stream of the phases to come, see HybBackend.use() */
 extern PetscErrorCode HybProductSetStream(HybProduct, void *stream);
-/* flops of one numeric (two per product of scalars), bytes held by plan and intermediates, and the most that was ever held (result included) */
+/* flops of one numeric (two per product of scalars), bytes held by plan and intermediates, and the most that was ever
+   held (result included) */
 extern PetscErrorCode HybProductGetInfo(HybProduct, PetscLogDouble *flops, size_t *bytes, size_t *peak);
 /* a line for each stage: method, products, counters */
 extern PetscErrorCode HybProductDescribe(HybProduct, char text[], size_t length);

@@ -1,6 +1,6 @@
 /*
-  hybptap.h: the Galerkin product C = P^T A P as one operation, without storing A*P or P^T whole. The same product as stages over
-  spgemm is the business of hybproduct.h.
+  hybptap.h: the Galerkin product C = P^T A P as one operation, without storing A*P or P^T whole. The same product as
+  stages over spgemm is the business of hybproduct.h.
 */
 #ifndef AIJHYBRIDGPU_HYBPTAP_H
 #define AIJHYBRIDGPU_HYBPTAP_H

@@ -1,6 +1,6 @@
 /*
-  hybspmv.h: y = A x on CSR arrays. The driver (spmv.c) chooses a method of the backend's table; a method is one file and one line in
-  src/sparse/spmv/methods.h.
+  hybspmv.h: y = A x on CSR arrays. The driver (spmv.c) chooses a method of the backend's table; a method is one file
+  and one line in src/sparse/spmv/methods.h.
 */
 #ifndef AIJHYBRIDGPU_HYBSPMV_H
 #define AIJHYBRIDGPU_HYBSPMV_H
@@ -28,7 +28,7 @@ typedef struct {
   HybArena             keep;
   HybArena             work;
   HybCounters          counters;
-  PetscCount           calls;    /* applications since setup: a method may refine its plan after the first */
+  PetscCount           calls; /* applications since setup: a method may refine its plan after the first */
   void                *data;
 } HybSpMV;
 

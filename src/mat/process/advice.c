@@ -1,6 +1,7 @@
 /*
-  What a run's figures say could be done better, in five lines at most, each with its figure and the option to change. The heaviest come first: the weight is the
-  time that is lost, measured or from the bytes at 20 GB/s of the bus and 20 microseconds for each time. What took less than half a per cent of the run is not worth a line.
+  What a run's figures say could be done better, in five lines at most, each with its figure and the option to change.
+  The heaviest come first: the weight is the time that is lost, measured or from the bytes at 20 GB/s of the bus and 20
+  microseconds for each time. What took less than half a per cent of the run is not worth a line.
 */
 #include "report.h"
 
@@ -92,13 +93,13 @@ void HybReportAdvise(HybReport *r)
   if (most.fallbacksasked)
     HybAdviceAdd(r, HybReportHostSeconds(r) + 1e-3 * (double)most.fallbacksasked, "-mat_product_algorithm, -matmatmult_via, -matptap_via: default", "%lld products were left to AIJ, whose algorithm %s was asked for", (long long)most.fallbacksasked, most.parents);
   for (int k = 0; k < r->nkinds; k++) {
-    const HybRecordKind *kind = &r->kinds[k];
+    const HybRecordKind *kind  = &r->kinds[k];
     double               bytes = 0;
 
     mults = 0;
     for (int i = 0; i < kind->nlines; i++)
       if (HybOpIsMult((int)kind->lines[i].op)) mults += kind->lines[i].calls;
-    bytes = (double)kind->sendings * (double)kind->nnz * sizeof(PetscScalar) / r->known / (double)PetscMax(1, kind->matrices);
+    bytes  = (double)kind->sendings * (double)kind->nnz * sizeof(PetscScalar) / r->known / (double)PetscMax(1, kind->matrices);
     weight = bytes / HYB_BUS_RATE + (double)kind->sendings * HYB_BUS_EACH;
     if (kind->sendings < 3 * (PetscInt64)r->known || weight < HYB_WORTH * r->seconds) continue;
     HybKindLabel(&kind->key, label, sizeof(label));

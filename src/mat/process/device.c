@@ -28,7 +28,8 @@ static PetscErrorCode HybGlueLocalRanks(PetscMPIInt *rank, PetscMPIInt *size)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* PETSc's own switch for devices holds for ours too: where it is off PETSc has no stream, and its vectors are the host's */
+/* PETSc's own switch for devices holds for ours too: where it is off PETSc has no stream, and its vectors are the
+   host's */
 static PetscErrorCode HybGlueDevicesOff(PetscBool *off, char why[], size_t length)
 {
   const char *const options[] = {"-device_enable", "-device_enable_cuda"}; /* the second one overrules the first */
@@ -85,7 +86,7 @@ PetscErrorCode HybGlueGetDevice(PetscBool required, const HybBackend **device)
       PetscDeviceContext dctx;
       PetscDeviceType    type;
 
-      PetscErrorCode     ierr;
+      PetscErrorCode ierr;
 
       /* a PETSc with CUDA on a machine without a card or a driver: that is no error, the host does the work */
       PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
@@ -105,7 +106,8 @@ PetscErrorCode HybGlueGetDevice(PetscBool required, const HybBackend **device)
           /* in turn, by PETSc's ranks, unless the user names the one for all */
           PetscCall(PetscOptionsGetInt(NULL, NULL, "-device_select_cuda", &id, NULL));
         }
-      } else g->nopetscstream = PETSC_TRUE; /* its contexts do not come up either: asked for one, they leave a broken one behind */
+      } else
+        g->nopetscstream = PETSC_TRUE; /* its contexts do not come up either: asked for one, they leave a broken one behind */
     }
 #endif
     services.dealt = id < 0;
@@ -119,7 +121,8 @@ PetscErrorCode HybGlueGetDevice(PetscBool required, const HybBackend **device)
       PetscCall(g->device->usage(&r, PETSC_FALSE));
       g->deviceresult = r.managed_share > 0 ? HYB_MEM_MANAGED : HYB_MEM_DEVICE;
       PetscCall(PetscInfo(NULL, "Device library %s in use, card %d of %d, at %s, %d processes on this node, managed memory up to %zu bytes\n", g->device->name, r.card, r.cards, r.bus, (int)size, r.managed_share));
-    } else PetscCall(PetscInfo(NULL, "No device is used: %s\n", g->whynodevice));
+    } else
+      PetscCall(PetscInfo(NULL, "No device is used: %s\n", g->whynodevice));
   }
   *device = g->device;
   PetscCheck(*device || !required, PETSC_COMM_SELF, PETSC_ERR_GPU, "-mat_aijhybridgpu_backend cuda was asked for, but %s. Use -mat_aijhybridgpu_backend host, or auto", g->whynodevice);

@@ -1,6 +1,7 @@
 /*
-  The report's page: one file, static, for every screen. Charts are rows of a grid, each with an SVG whose bars are per cents of its width, so that text keeps its size
-  wherever the page is read. The data, as json.c writes them, are in a script element of type application/json at the end.
+  The report's page: one file, static, for every screen. Charts are rows of a grid, each with an SVG whose bars are per
+  cents of its width, so that text keeps its size wherever the page is read. The data, as json.c writes them, are in a
+  script element of type application/json at the end.
 */
 #include "report.h"
 #include <ctype.h>
@@ -29,11 +30,16 @@ static void TextOf(FILE *f, const char *text, size_t length)
   for (const unsigned char *c = (const unsigned char *)text; c < (const unsigned char *)text + length; c++) {
     const int n = HybUTF8(c);
 
-    if (*c == '<') fputs("&lt;", f);
-    else if (*c == '>') fputs("&gt;", f);
-    else if (*c == '&') fputs("&amp;", f);
-    else if (*c == '"') fputs("&quot;", f);
-    else if (!n) fputs("&#65533;", f);
+    if (*c == '<')
+      fputs("&lt;", f);
+    else if (*c == '>')
+      fputs("&gt;", f);
+    else if (*c == '&')
+      fputs("&amp;", f);
+    else if (*c == '"')
+      fputs("&quot;", f);
+    else if (!n)
+      fputs("&#65533;", f);
     else {
       fwrite(c, 1, (size_t)n, f);
       c += n - 1;
@@ -69,21 +75,31 @@ static void Bytes(FILE *f, double bytes)
 
 static void Seconds(FILE *f, double s)
 {
-  if (s >= 99.95) fprintf(f, "%.0f&nbsp;s", s);
-  else if (s >= 0.9995) fprintf(f, "%.3g&nbsp;s", s);
-  else if (s >= 0.9995e-3) fprintf(f, "%.3g&nbsp;ms", 1e3 * s);
-  else fprintf(f, "%.3g&nbsp;µs", 1e6 * s);
+  if (s >= 99.95)
+    fprintf(f, "%.0f&nbsp;s", s);
+  else if (s >= 0.9995)
+    fprintf(f, "%.3g&nbsp;s", s);
+  else if (s >= 0.9995e-3)
+    fprintf(f, "%.3g&nbsp;ms", 1e3 * s);
+  else
+    fprintf(f, "%.3g&nbsp;µs", 1e6 * s);
 }
 
 /* how a kind of matrices is called, without its size */
 static void KindName(const HybRecordKey *key, char text[], size_t length)
 {
-  if (key->role == HYB_ROLE_OTHER) snprintf(text, length, "other matrices");
-  else if (key->role == HYB_ROLE_PART && key->origin[0]) snprintf(text, length, "product %s%s%s%s", key->origin, key->prefix[0] ? " (" : "", key->prefix, key->prefix[0] ? ")" : "");
-  else if (key->name[0] && key->prefix[0]) snprintf(text, length, "%s (%s)", key->name, key->prefix);
-  else if (key->name[0] || key->prefix[0]) snprintf(text, length, "%s", key->name[0] ? key->name : key->prefix);
-  else if (key->origin[0]) snprintf(text, length, "product %s", key->origin);
-  else snprintf(text, length, "unnamed");
+  if (key->role == HYB_ROLE_OTHER)
+    snprintf(text, length, "other matrices");
+  else if (key->role == HYB_ROLE_PART && key->origin[0])
+    snprintf(text, length, "product %s%s%s%s", key->origin, key->prefix[0] ? " (" : "", key->prefix, key->prefix[0] ? ")" : "");
+  else if (key->name[0] && key->prefix[0])
+    snprintf(text, length, "%s (%s)", key->name, key->prefix);
+  else if (key->name[0] || key->prefix[0])
+    snprintf(text, length, "%s", key->name[0] ? key->name : key->prefix);
+  else if (key->origin[0])
+    snprintf(text, length, "product %s", key->origin);
+  else
+    snprintf(text, length, "unnamed");
 }
 
 void HybKindLabel(const HybRecordKey *key, char text[], size_t length)
@@ -92,14 +108,17 @@ void HybKindLabel(const HybRecordKey *key, char text[], size_t length)
 
   KindName(key, name, sizeof(name));
   if (key->role == HYB_ROLE_DIAGONAL || key->role == HYB_ROLE_OFFDIAGONAL || key->role == HYB_ROLE_PART) snprintf(role, sizeof(role), ", %s", HybRoleName(key->role));
-  if (key->rows) snprintf(text, length, "%s %lld x %lld%s", name, (long long)key->rows, (long long)key->cols, role);
-  else snprintf(text, length, "%s%s", name, role);
+  if (key->rows)
+    snprintf(text, length, "%s %lld x %lld%s", name, (long long)key->rows, (long long)key->cols, role);
+  else
+    snprintf(text, length, "%s%s", name, role);
 }
 
 /* products, products with vectors, all else: what the colours say */
 static int Group(int op)
 {
-  return HybOpIsMult(op) ? 1 : op == HYB_RECORD_SYMBOLIC || op == HYB_RECORD_NUMERIC || op == HYB_RECORD_AGAIN ? 0 : 2;
+  return HybOpIsMult(op) ? 1 : op == HYB_RECORD_SYMBOLIC || op == HYB_RECORD_NUMERIC || op == HYB_RECORD_AGAIN ? 0
+                                                                                                               : 2;
 }
 
 static void KindSeconds(const HybRecordKind *k, double s[3])
@@ -148,7 +167,8 @@ static void Options(FILE *f, const char *options)
   while (*options) {
     size_t n = strcspn(options, " ");
 
-    for (; options[n] && (options[n + 1] != '-' || !isalpha((unsigned char)options[n + 2])); n += 1 + strcspn(options + n + 1, " "));
+    for (; options[n] && (options[n + 1] != '-' || !isalpha((unsigned char)options[n + 2])); n += 1 + strcspn(options + n + 1, " "))
+      ;
     fputs("<span>", f);
     TextOf(f, options, n);
     fputs("</span> ", f);
@@ -164,9 +184,12 @@ static void Facts(FILE *f, const HybReport *r)
   char                     text[512];
 
   fputs("<dl>\n", f);
-  if (a->device.cards) snprintf(text, sizeof(text), "%s, card %d of %d at %s%s%s", a->card[0] ? a->card : a->backend, a->device.card, a->device.cards, a->device.bus, a->driver[0] ? ", driver " : "", a->driver);
-  else if (a->status == HYB_DEVICE_NONE) snprintf(text, sizeof(text), "none: %s", a->why);
-  else snprintf(text, sizeof(text), "%s", a->status == HYB_DEVICE_READY ? a->backend : "not asked for");
+  if (a->device.cards)
+    snprintf(text, sizeof(text), "%s, card %d of %d at %s%s%s", a->card[0] ? a->card : a->backend, a->device.card, a->device.cards, a->device.bus, a->driver[0] ? ", driver " : "", a->driver);
+  else if (a->status == HYB_DEVICE_NONE)
+    snprintf(text, sizeof(text), "none: %s", a->why);
+  else
+    snprintf(text, sizeof(text), "%s", a->status == HYB_DEVICE_READY ? a->backend : "not asked for");
   Fact(f, "Device", text, PETSC_FALSE);
   snprintf(text, sizeof(text), "%s (-mat_aijhybridgpu_backend %s)", a->backend, choices[r->choice]);
   Fact(f, "Backend", text, PETSC_FALSE);
@@ -197,7 +220,7 @@ static void Advice(FILE *f, const HybReport *r)
 static void Operations(FILE *f, const HybReport *r)
 {
   double     seconds[64] = {0}, most = 0, all = 0;
-  PetscInt64 calls[64]   = {0};
+  PetscInt64 calls[64] = {0};
 
   for (int k = 0; k < r->nkinds; k++) {
     for (int l = 0; l < r->kinds[k].nlines; l++) {
@@ -250,8 +273,10 @@ static void KindCell(FILE *f, const HybRecordKey *key, PetscBool size)
 {
   char label[160];
 
-  if (size) HybKindLabel(key, label, sizeof(label));
-  else KindName(key, label, sizeof(label));
+  if (size)
+    HybKindLabel(key, label, sizeof(label));
+  else
+    KindName(key, label, sizeof(label));
   fputs("<td title=\"", f);
   Text(f, label);
   fputs("\">", f);
@@ -293,16 +318,20 @@ static void MatrixRow(FILE *f, const HybReport *r, PetscBool device, const HybRe
   KindCell(f, &k->key, PETSC_FALSE);
   if (r->size > 1) fprintf(f, "<td class=\"l\">%s</td>", HybRoleName(k->key.role));
   fputs("<td>", f);
-  if (k->key.grid) fprintf(f, "%d", k->key.depth);
-  else if (k->key.level >= 0) fprintf(f, "level %d", k->key.level);
+  if (k->key.grid)
+    fprintf(f, "%d", k->key.depth);
+  else if (k->key.level >= 0)
+    fprintf(f, "level %d", k->key.level);
   fputs("</td><td>", f);
   if (k->key.rows) Count(f, k->key.rows);
   fputs("</td><td>", f);
   if (k->key.cols) Count(f, k->key.cols);
   fputs("</td><td>", f);
   Count(f, k->nnz);
-  if (k->key.rows) fprintf(f, "</td><td>%.1f", (double)k->nnz / (double)k->key.rows);
-  else fputs("</td><td>", f);
+  if (k->key.rows)
+    fprintf(f, "</td><td>%.1f", (double)k->nnz / (double)k->key.rows);
+  else
+    fputs("</td><td>", f);
   fprintf(f, "</td><td class=\"l\">%s</td><td>", k->where);
   Bytes(f, k->hostbytes);
   if (device) {
@@ -332,8 +361,10 @@ static void LineRow(FILE *f, const HybRecordKind *kind, const HybRecordLine *l, 
   const char *name = HybRecordOpName((int)l->op);
 
   fputs(first ? "<tr class=\"g\">" : "<tr>", f);
-  if (first) KindCell(f, &kind->key, PETSC_TRUE);
-  else fputs("<td></td>", f);
+  if (first)
+    KindCell(f, &kind->key, PETSC_TRUE);
+  else
+    fputs("<td></td>", f);
   if (l->detail[0] && !strncmp(name, "product", 7)) name += 7;
   fprintf(f, "<td class=\"l\">%s%s</td><td class=\"l\">", l->detail, name);
   Text(f, l->method);
@@ -350,7 +381,7 @@ static void Lines(FILE *f, const HybReport *r, const int order[], PetscBool nest
 {
   fputs("<div class=\"wide\"><table>\n<tr><th>matrix</th><th class=\"l\">operation</th><th class=\"l\">method</th><th class=\"l\">where</th><th>calls</th><th>s</th><th>ms a call</th><th>GFLOP/s</th><th>GB/s</th></tr>\n", f);
   for (int k = 0; k < r->nkinds; k++) {
-    const HybRecordKind *kind = &r->kinds[order[k]];
+    const HybRecordKind *kind                   = &r->kinds[order[k]];
     PetscBool            done[HYB_RECORD_LINES] = {PETSC_FALSE}, first = PETSC_TRUE;
 
     for (int n = 0; n < kind->nlines; n++) {
@@ -373,7 +404,7 @@ static void Processes(FILE *f, const HybReport *r)
         "peak</th><th>to the device</th><th>transfers</th><th>to the host</th><th>transfers</th></tr>\n",
         f);
   for (int p = 0; p < r->known; p++) {
-    const HybAccount *a = &r->accounts[p];
+    const HybAccount *a       = &r->accounts[p];
     const double      bytes[] = {(double)a->device.device_peak, (double)a->device.managed_peak, (double)a->device.pinned_peak, (double)a->host.device_peak};
 
     fprintf(f, "<tr><td>%d</td><td class=\"l\">", (int)a->rank);
@@ -429,7 +460,8 @@ void HybReportHTML(FILE *f, const HybReport *r)
     fputs("<details><summary>Steps within these operations</summary>\n", f);
     Lines(f, r, order, PETSC_TRUE);
     fputs("</details>\n", f);
-  } else fputs("<p class=\"note\">No matrix of the type was used: -mat_type aijhybridgpu, or -dm_mat_type aijhybridgpu, makes a program take it.</p>\n", f);
+  } else
+    fputs("<p class=\"note\">No matrix of the type was used: -mat_type aijhybridgpu, or -dm_mat_type aijhybridgpu, makes a program take it.</p>\n", f);
   Processes(f, r);
   fputs("</main>\n<script type=\"application/json\" id=\"report\">\n", f);
   HybReportJSON(f, r);

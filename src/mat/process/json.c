@@ -6,7 +6,10 @@
 /* how many bytes the character of UTF-8 takes that stands here; 0: it is none, as where a label was cut */
 int HybUTF8(const unsigned char *c)
 {
-  const int n = c[0] < 0x80 ? 1 : c[0] >= 0xc2 && c[0] < 0xe0 ? 2 : (c[0] & 0xf0) == 0xe0 ? 3 : c[0] >= 0xf0 && c[0] < 0xf5 ? 4 : 0;
+  const int n = c[0] < 0x80 ? 1 : c[0] >= 0xc2 && c[0] < 0xe0 ? 2
+                                : (c[0] & 0xf0) == 0xe0       ? 3
+                                : c[0] >= 0xf0 && c[0] < 0xf5 ? 4
+                                                              : 0;
 
   for (int k = 1; k < n; k++)
     if ((c[k] & 0xc0) != 0x80) return 0;
@@ -17,9 +20,12 @@ static void HybJSONText(FILE *f, const char *text)
 {
   fputc('"', f);
   for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-    if (*c == '"' || *c == '\\') fprintf(f, "\\%c", *c);
-    else if (*c < 32 || *c == '<' || *c == 127) fprintf(f, "\\u%04x", *c); /* a page's script cannot be ended by a name */
-    else if (!HybUTF8(c)) fprintf(f, "\\u%04x", *c);
+    if (*c == '"' || *c == '\\')
+      fprintf(f, "\\%c", *c);
+    else if (*c < 32 || *c == '<' || *c == 127)
+      fprintf(f, "\\u%04x", *c); /* a page's script cannot be ended by a name */
+    else if (!HybUTF8(c))
+      fprintf(f, "\\u%04x", *c);
     else {
       for (int n = HybUTF8(c); n > 1; n--) fputc(*c++, f);
       fputc(*c, f);

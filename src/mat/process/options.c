@@ -1,6 +1,7 @@
 /*
-  Options of the process, in one list: what -help prints, what is read and checked, and (docs/options.md, made by conf/optionstable) what the documents say. Those of a
-  matrix, which may stand under its prefix, are read with the matrix too (MatSeqAIJHybridGPUOptions()); here are their defaults for all matrices.
+  Options of the process, in one list: what -help prints, what is read and checked, and (docs/options.md, made by
+  conf/optionstable) what the documents say. Those of a matrix, which may stand under its prefix, are read with the
+  matrix too (MatSeqAIJHybridGPUOptions()); here are their defaults for all matrices.
 */
 #include "process.h"
 #include "aijhybridgpu/private/hybproduct.h"
@@ -24,24 +25,24 @@ static const struct {
   const char   *shown; /* the default, in words where it is no number */
   const char   *text;
 } list[] = {
-  {"-mat_aijhybridgpu_cuda_library",  HYB_OPTION_PATH,   AT(cudalibrary),  0,       0, "path",                                  "cuda/libaijhybridgpu_cuda.so beside this one",                     "The library that drives the device"                                                                          },
-  {"-mat_aijhybridgpu_device",        HYB_OPTION_NUMBER, AT(device),       -1,      0, "the number of a card",                  "PETSc's, else by turns within the node",                           "The card's number"                                                                                           },
-  {"-mat_aijhybridgpu_device_min",    HYB_OPTION_NUMBER, AT(devicemin),    -1,      0, "a number of nonzeros",                  "10000 where the matrix has its vectors on the card, else 100000", "Operands of fewer nonzeros stay on the host with -mat_aijhybridgpu_backend auto"                            },
-  {"-mat_aijhybridgpu_memory",        HYB_OPTION_WORD,   AT(mirror),       0,       0, "managed mirror",                        "managed",                                                          "Where results on the device live: one storage valid on both sides, or device arrays beside host ones"       },
-  {"-mat_aijhybridgpu_managed_limit", HYB_OPTION_REAL,   AT(managedlimit), 0.5,     1, "a share of the card's free memory",     "0.5",                                                              "Managed memory of this node's processes, a share of the card's free memory"                                  },
-  {"-mat_aijhybridgpu_memory_limit",  HYB_OPTION_REAL,   AT(memorylimit),  0,       0, "a number of bytes",                     "0",                                                                "Bytes of the card that may be used, 0: all"                                                                  },
-  {"-mat_aijhybridgpu_lock_after",    HYB_OPTION_NUMBER, AT(lockafter),    24,      0, "a number of times",                     "24",                                                               "Values of a host matrix that were sent so many times move to page-locked memory; 0: never"                   },
-  {"-mat_aijhybridgpu_lock_min",      HYB_OPTION_NUMBER, AT(lockmin),      2097152, 0, "a number of bytes",                     "2097152",                                                          "Fewer bytes of values than this stay where they are"                                                         },
-  {"-mat_aijhybridgpu_lock_limit",    HYB_OPTION_REAL,   AT(locklimit),    0.25,    1, "a share of the host's memory",          "0.25",                                                             "Page-locked memory of this node's processes for such values, a share of the host's memory"                   },
-  {"-mat_aijhybridgpu_promote",       HYB_OPTION_WORD,   AT(promotenever), 0,       0, "auto never",                            "auto",                                                             "Whether the values of matrices that the program writes by the device's operations move there"                },
-  {"-mat_aijhybridgpu_plan_min",      HYB_OPTION_NUMBER, AT(planmin),      1000000, 0, "a number of nonzeros",                  "1000000",                                                          "Patterns of so many nonzeros are planned for at their second product with a vector, others at their first"   },
-  {"-mat_aijhybridgpu_segsum_repair", HYB_OPTION_OTHER,  0,                0,       0, "device cpu",                            "device",                                                           "Who puts the sums of dirty tiles of segsum in order on a device"                                             },
-  {"-mat_aijhybridgpu_narrow_min",    HYB_OPTION_NUMBER, AT(narrowmin),    4096,    0, "a number of rows",                      "4096",                                                             "The device's results of fewer rows become AIJ's by PETSc's loops over their rows"                            },
-  {"-mat_aijhybridgpu_frame_unknown", HYB_OPTION_FLAG,   AT(frameunknown), 0,       0, "",                                      "",                                                                 "Do as in a PETSc whose matrices' places are not known: values never move, host writes are told by states"    },
-  {"-mat_aijhybridgpu_smoothers",     HYB_OPTION_FLAG,   AT(smoothers),    1,       0, "",                                      "true",                                                             "What PETSc's Jacobi and Chebyshev do on the host alone is done on the device, for matrices of the type"       },
-  {"-mat_aijhybridgpu_view_memory",   HYB_OPTION_FLAG,   AT(viewmemory),   0,       0, "",                                      "",                                                                 "Shows at the end what was held and what crossed the bus"                                                     },
-  {"-mat_aijhybridgpu_report",        HYB_OPTION_PATH,   AT(report),       0,       0, "file.html or file.json",                "",                                                                 "A page, or its data, that tells at the end what ran where, how long, and what could be done about it"        },
-  {"-mat_aijhybridgpu_view_counts",   HYB_OPTION_PATH,   AT(viewcounts),   0,       0, "file",                                  "",                                                                 "A file to which each process appends at the end what ran"                                                    }
+  {"-mat_aijhybridgpu_cuda_library",  HYB_OPTION_PATH,   AT(cudalibrary),  0,       0, "path",                              "cuda/libaijhybridgpu_cuda.so beside this one",                    "The library that drives the device"                                                                       },
+  {"-mat_aijhybridgpu_device",        HYB_OPTION_NUMBER, AT(device),       -1,      0, "the number of a card",              "PETSc's, else by turns within the node",                          "The card's number"                                                                                        },
+  {"-mat_aijhybridgpu_device_min",    HYB_OPTION_NUMBER, AT(devicemin),    -1,      0, "a number of nonzeros",              "10000 where the matrix has its vectors on the card, else 100000", "Operands of fewer nonzeros stay on the host with -mat_aijhybridgpu_backend auto"                          },
+  {"-mat_aijhybridgpu_memory",        HYB_OPTION_WORD,   AT(mirror),       0,       0, "managed mirror",                    "managed",                                                         "Where results on the device live: one storage valid on both sides, or device arrays beside host ones"     },
+  {"-mat_aijhybridgpu_managed_limit", HYB_OPTION_REAL,   AT(managedlimit), 0.5,     1, "a share of the card's free memory", "0.5",                                                             "Managed memory of this node's processes, a share of the card's free memory"                               },
+  {"-mat_aijhybridgpu_memory_limit",  HYB_OPTION_REAL,   AT(memorylimit),  0,       0, "a number of bytes",                 "0",                                                               "Bytes of the card that may be used, 0: all"                                                               },
+  {"-mat_aijhybridgpu_lock_after",    HYB_OPTION_NUMBER, AT(lockafter),    24,      0, "a number of times",                 "24",                                                              "Values of a host matrix that were sent so many times move to page-locked memory; 0: never"                },
+  {"-mat_aijhybridgpu_lock_min",      HYB_OPTION_NUMBER, AT(lockmin),      2097152, 0, "a number of bytes",                 "2097152",                                                         "Fewer bytes of values than this stay where they are"                                                      },
+  {"-mat_aijhybridgpu_lock_limit",    HYB_OPTION_REAL,   AT(locklimit),    0.25,    1, "a share of the host's memory",      "0.25",                                                            "Page-locked memory of this node's processes for such values, a share of the host's memory"                },
+  {"-mat_aijhybridgpu_promote",       HYB_OPTION_WORD,   AT(promotenever), 0,       0, "auto never",                        "auto",                                                            "Whether the values of matrices that the program writes by the device's operations move there"             },
+  {"-mat_aijhybridgpu_plan_min",      HYB_OPTION_NUMBER, AT(planmin),      1000000, 0, "a number of nonzeros",              "1000000",                                                         "Patterns of so many nonzeros are planned for at their second product with a vector, others at their first"},
+  {"-mat_aijhybridgpu_segsum_repair", HYB_OPTION_OTHER,  0,                0,       0, "device cpu",                        "device",                                                          "Who puts the sums of dirty tiles of segsum in order on a device"                                          },
+  {"-mat_aijhybridgpu_narrow_min",    HYB_OPTION_NUMBER, AT(narrowmin),    4096,    0, "a number of rows",                  "4096",                                                            "The device's results of fewer rows become AIJ's by PETSc's loops over their rows"                         },
+  {"-mat_aijhybridgpu_frame_unknown", HYB_OPTION_FLAG,   AT(frameunknown), 0,       0, "",                                  "",                                                                "Do as in a PETSc whose matrices' places are not known: values never move, host writes are told by states" },
+  {"-mat_aijhybridgpu_smoothers",     HYB_OPTION_FLAG,   AT(smoothers),    1,       0, "",                                  "true",                                                            "What PETSc's Jacobi and Chebyshev do on the host alone is done on the device, for matrices of the type"   },
+  {"-mat_aijhybridgpu_view_memory",   HYB_OPTION_FLAG,   AT(viewmemory),   0,       0, "",                                  "",                                                                "Shows at the end what was held and what crossed the bus"                                                  },
+  {"-mat_aijhybridgpu_report",        HYB_OPTION_PATH,   AT(report),       0,       0, "file.html or file.json",            "",                                                                "A page, or its data, that tells at the end what ran where, how long, and what could be done about it"     },
+  {"-mat_aijhybridgpu_view_counts",   HYB_OPTION_PATH,   AT(viewcounts),   0,       0, "file",                              "",                                                                "A file to which each process appends at the end what ran"                                                 }
 };
 
 /* which of the words this is, -1: none */
@@ -64,7 +65,7 @@ static PetscErrorCode HybOptionWord(const char *words, const char *value, PetscI
 
 static PetscErrorCode HybOptionsReadOne(size_t k)
 {
-  void     *member = (char *)&HybGlueState.options + list[k].at;
+  void     *member    = (char *)&HybGlueState.options + list[k].at;
   char      value[64] = "";
   PetscBool set;
 

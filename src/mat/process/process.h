@@ -1,6 +1,6 @@
 /*
-  What belongs to the process and not to one matrix: the options that are read once, the device and its stream, counters, events, what is reported at
-  the end. All of it is one struct, HybGlueState, which PetscFinalize() resets.
+  What belongs to the process and not to one matrix: the options that are read once, the device and its stream,
+  counters, events, what is reported at the end. All of it is one struct, HybGlueState, which PetscFinalize() resets.
 */
 #ifndef AIJHYBRIDGPU_PROCESS_H
 #define AIJHYBRIDGPU_PROCESS_H
@@ -96,8 +96,8 @@ PETSC_INTERN HybGlue HybGlueState;
 
 PETSC_INTERN PetscLogEvent HYB_ProductSymbolic, HYB_ProductNumeric, HYB_Adopt, HYB_Check, HYB_CopyTo, HYB_CopyFrom, HYB_HostDuplicate, HYB_Transpose, HYB_Narrow;
 
-/* What runs on the device as one operation of Mat: each has an event of its own under PETSc's, by which -log_view and the tests know that the
-   device did it */
+/* What runs on the device as one operation of Mat: each has an event of its own under PETSc's, by which -log_view and
+   the tests know that the device did it */
 typedef enum {
   HYB_OP_MULT, /* with a vector, transposed or not, added or not */
   HYB_OP_SCALE,
@@ -150,19 +150,20 @@ PETSC_INTERN PetscErrorCode HybReportBegin(void);
 PETSC_INTERN PetscErrorCode HybGlueFinalize(void);
 
 /*
-  records.c: what was done with which matrix, for the report of the run. All of it is behind one look at HybGlueState.records, which is NULL where no report was asked for.
+  records.c: what was done with which matrix, for the report of the run. All of it is behind one look at
+  HybGlueState.records, which is NULL where no report was asked for.
 */
 typedef enum { /* records.c has the names, in this order */
-  HYB_RECORD_MULT,
-  HYB_RECORD_MULTADD,
-  HYB_RECORD_RESIDUAL,
-  HYB_RECORD_MULTTRANSPOSE,
-  HYB_RECORD_MULTTRANSPOSEADD,
-  HYB_RECORD_SYMBOLIC, /* of a product; its type is the detail */
-  HYB_RECORD_NUMERIC,  /* the first time */
-  HYB_RECORD_AGAIN,
-  HYB_RECORD_FACTOR,
-  HYB_RECORD_EVENTS /* from here on: of HYB_Event(k) */
+               HYB_RECORD_MULT,
+               HYB_RECORD_MULTADD,
+               HYB_RECORD_RESIDUAL,
+               HYB_RECORD_MULTTRANSPOSE,
+               HYB_RECORD_MULTTRANSPOSEADD,
+               HYB_RECORD_SYMBOLIC, /* of a product; its type is the detail */
+               HYB_RECORD_NUMERIC,  /* the first time */
+               HYB_RECORD_AGAIN,
+               HYB_RECORD_FACTOR,
+               HYB_RECORD_EVENTS /* from here on: of HYB_Event(k) */
 } HybRecordOp;
 
 PETSC_INTERN PetscErrorCode HybRecordsCreate(struct _HybRecords **);
@@ -174,12 +175,12 @@ PETSC_INTERN void           HybRecordParts(Mat A, Mat diagonal, Mat offdiagonal)
 PETSC_INTERN void           HybRecordLeft(Mat A);
 PETSC_INTERN HybRecordOp    HybRecordOfEvent(PetscLogEvent);
 
-#define HybRecording()                 PetscUnlikely(HybGlueState.records != NULL)
-#define HybRecordBegin(op, A, x)       (HybRecording() ? HybRecordStart(op, A, x) : PETSC_SUCCESS)
+#define HybRecording()                                       PetscUnlikely(HybGlueState.records != NULL)
+#define HybRecordBegin(op, A, x)                             (HybRecording() ? HybRecordStart(op, A, x) : PETSC_SUCCESS)
 #define HybRecordEnd(op, A, x, method, detail, flops, bytes) (HybRecording() ? HybRecordStop(op, A, x, method, detail, flops, bytes) : PETSC_SUCCESS)
-#define HybRecordProduct(C, by, from)  (HybRecording() ? HybRecordMade(C, by, from) : (void)0) /* C is a product's result; from: of P^T A P, A */
-#define HybRecordBlocks(A, d, o)       (HybRecording() ? HybRecordParts(A, d, o) : (void)0)    /* of a parallel matrix */
-#define HybRecordGone(A)               (HybRecording() ? HybRecordLeft(A) : (void)0)           /* A is about to go: its name is known now, and its blocks' with it */
+#define HybRecordProduct(C, by, from)                        (HybRecording() ? HybRecordMade(C, by, from) : (void)0) /* C is a product's result; from: of P^T A P, A */
+#define HybRecordBlocks(A, d, o)                             (HybRecording() ? HybRecordParts(A, d, o) : (void)0)    /* of a parallel matrix */
+#define HybRecordGone(A)                                     (HybRecording() ? HybRecordLeft(A) : (void)0)           /* A is about to go: its name is known now, and its blocks' with it */
 
 /* an event of ours, in PETSc's log and in the records */
 static inline PetscErrorCode HybEventBegin(PetscLogEvent event, Mat A, void *b, void *c, void *d)

@@ -1,11 +1,14 @@
 /*
-  What was done with which matrix, for the report of the run. A matrix has a record by its object's id from its first operation on; where it goes, the record is folded
-  into the kind that it is of: matrices of one role, name, prefix, size and origin. So a program that makes a matrix in each of a million steps has a page as well.
+  What was done with which matrix, for the report of the run. A matrix has a record by its object's id from its first
+  operation on; where it goes, the record is folded into the kind that it is of: matrices of one role, name, prefix,
+  size and origin. So a program that makes a matrix in each of a million steps has a page as well.
 
-  No record points to a matrix. What is known of one is asked at its first calls, then at ever fewer of them, and where it goes.
+  No record points to a matrix. What is known of one is asked at its first calls, then at ever fewer of them, and where
+  it goes.
 
-  Nothing here makes an operation fail but the waits for the device around products, whose errors are the device's. Where there is no memory for a record, that of all
-  others takes its place. A start without a stop, of an operation that failed, is forgotten with the next start.
+  Nothing here makes an operation fail but the waits for the device around products, whose errors are the device's.
+  Where there is no memory for a record, that of all others takes its place. A start without a stop, of an operation
+  that failed, is forgotten with the next start.
 */
 #include "report.h"
 #include <stdlib.h>
@@ -15,7 +18,7 @@
 struct _HybRecord {
   PetscObjectId id, parent; /* parent: of a block, the parallel matrix's */
   HybRecord     next;
-  PetscBool     placed;     /* its parent has said what its key is */
+  PetscBool     placed; /* its parent has said what its key is */
   HybRecordKind kind;
 };
 
@@ -81,8 +84,10 @@ PetscErrorCode HybRecordsDestroy(HybRecords **records)
     while (r->table[k]) {
       HybRecord next = r->table[k]->next;
 
-      if (r->table[k]->id) free(r->table[k]);
-      else PetscCall(PetscFree(r->table[k]));
+      if (r->table[k]->id)
+        free(r->table[k]);
+      else
+        PetscCall(PetscFree(r->table[k]));
       r->table[k] = next;
     }
   }
@@ -94,8 +99,9 @@ PetscErrorCode HybRecordsDestroy(HybRecords **records)
 }
 
 /*
-  Calls on a device are queued, and only a wait before and after says how long one takes. The first 8 are timed, the 9th stands for those up to the 64th, and from then on one
-  in 64 for as many: so what the waits cost is far below what the products do.
+  Calls on a device are queued, and only a wait before and after says how long one takes. The first 8 are timed, the 9th
+  stands for those up to the 64th, and from then on one in 64 for as many: so what the waits cost is far below what the
+  products do.
 */
 static PetscInt64 HybRecordWeight(PetscInt64 n, PetscBool device)
 {
@@ -180,11 +186,12 @@ static double HybKindSeconds(const HybRecordKind *k)
   return s;
 }
 
-/* Where a new kind goes: where there are too many, those that took longest stay for themselves, and the last place takes all others */
+/* Where a new kind goes: where there are too many, those that took longest stay for themselves, and the last place
+   takes all others */
 static int HybKindsPlace(HybRecordKind *into, int *n, const HybRecordKind *kind)
 {
-  const int      last = HYB_RECORD_KINDS - 1;
-  HybRecordKind *k    = &into[*n];
+  const int      last  = HYB_RECORD_KINDS - 1;
+  HybRecordKind *k     = &into[*n];
   int            least = 0;
 
   if (*n < last) {
@@ -208,19 +215,21 @@ static int HybKindsPlace(HybRecordKind *into, int *n, const HybRecordKind *kind)
   return least;
 }
 
-/* Adds a kind to those of the same key. processes: the same matrices on another process; else other matrices of this one. */
+/* Adds a kind to those of the same key. processes: the same matrices on another process; else other matrices of this
+   one. */
 void HybKindsMerge(HybRecordKind *into, int *n, const HybRecordKind *kind, PetscBool processes)
 {
   int at;
 
-  for (at = 0; at < *n && memcmp(&into[at].key, &kind->key, sizeof(kind->key)); at++);
+  for (at = 0; at < *n && memcmp(&into[at].key, &kind->key, sizeof(kind->key)); at++)
+    ;
   if (at == *n) at = HybKindsPlace(into, n, kind);
   HybKindAdd(&into[at], kind, processes);
 }
 
 static void HybRecordLabel(const char *from, char *to)
 {
-  memset(to, 0, HYB_RECORD_LABEL); /* keys are compared as they lie there */
+  memset(to, 0, HYB_RECORD_LABEL);                                                      /* keys are compared as they lie there */
   snprintf(to, HYB_RECORD_LABEL, "%s", from && strncmp(from, "Mat_0x", 6) ? from : ""); /* a name that PETSc has made up says nothing */
 }
 
@@ -273,7 +282,8 @@ static void HybRecordLook(HybRecords *r, Mat A, HybRecord rec)
     HybRecordLabel(((PetscObject)A)->name, key->name);
     HybRecordLabel(((PetscObject)A)->prefix, key->prefix);
     key->level = HybPrefixLevel(key->prefix);
-    key->role  = size > 1 ? HYB_ROLE_PARALLEL : r->size > 1 ? HYB_ROLE_PART : HYB_ROLE_MATRIX;
+    key->role  = size > 1 ? HYB_ROLE_PARALLEL : r->size > 1 ? HYB_ROLE_PART
+                                                            : HYB_ROLE_MATRIX;
     if (key->role != HYB_ROLE_PART) {
       key->rows = A->rmap->N;
       key->cols = A->cmap->N;
@@ -318,12 +328,13 @@ PetscErrorCode HybRecordStart(HybRecordOp op, Mat A, const HybExec *x)
 
 PetscErrorCode HybRecordStop(HybRecordOp op, Mat A, const HybExec *x, const char *method, const char *detail, PetscLogDouble flops, PetscLogDouble bytes)
 {
-  HybRecords      *r = HybGlueState.records;
-  HybRecord        rec;
-  HybRecordLine   *l;
-  const PetscBool  device = (PetscBool)(x && HybExecOnDevice(x));
-  const char      *where  = device ? "device" : x || (int)op < (int)HYB_RECORD_EVENTS ? "host" : "";
-  PetscLogDouble   now    = 0;
+  HybRecords     *r = HybGlueState.records;
+  HybRecord       rec;
+  HybRecordLine  *l;
+  const PetscBool device = (PetscBool)(x && HybExecOnDevice(x));
+  const char     *where  = device ? "device" : x || (int)op < (int)HYB_RECORD_EVENTS ? "host"
+                                                                                     : "";
+  PetscLogDouble  now    = 0;
 
   PetscFunctionBegin;
   if ((int)op >= HYB_RECORD_OPS) PetscFunctionReturn(PETSC_SUCCESS);
@@ -345,7 +356,7 @@ PetscErrorCode HybRecordStop(HybRecordOp op, Mat A, const HybExec *x, const char
     l->timed++;
   }
   l->calls++;
-  if (!(l->calls & (l->calls - 1))) HybRecordLook(r, A, rec); /* the 1st, 2nd, 4th, ... time */
+  if (!(l->calls & (l->calls - 1))) HybRecordLook(r, A, rec);                                   /* the 1st, 2nd, 4th, ... time */
   l->flops += flops > 0 || !HybOpIsMult((int)op) ? flops : 2.0 * (PetscLogDouble)rec->kind.nnz; /* the parent's own transposed products */
   l->bytes += bytes;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -371,8 +382,8 @@ static void HybRecordPlaceBlocks(HybRecords *r, HybRecord parent)
 
 void HybRecordMade(Mat C, const char *by, Mat from)
 {
-  HybRecords     *r        = HybGlueState.records;
-  const HybRecord source   = HybRecordGet(r, from), rec = HybRecordGet(r, C);
+  HybRecords     *r      = HybGlueState.records;
+  const HybRecord source = HybRecordGet(r, from), rec = HybRecordGet(r, C);
   const int       galerkin = !strcmp(by, "PtAP");
 
   HybRecordLook(r, from, source);
@@ -408,7 +419,8 @@ void HybRecordLeft(Mat A)
   if (!rec) return;
   HybRecordLook(r, A, rec);
   HybRecordPlaceBlocks(r, rec);
-  for (at = &r->table[(size_t)rec->id % PETSC_STATIC_ARRAY_LENGTH(r->table)]; *at != rec; at = &(*at)->next);
+  for (at = &r->table[(size_t)rec->id % PETSC_STATIC_ARRAY_LENGTH(r->table)]; *at != rec; at = &(*at)->next)
+    ;
   *at = rec->next;
   r->live--;
   if (rec->kind.nlines) HybKindsMerge(r->kinds, &r->nkinds, &rec->kind, PETSC_FALSE);

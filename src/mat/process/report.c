@@ -1,6 +1,7 @@
 /*
-  What is counted and told: events, products by method, bytes held and moved, and what the process says of itself at the end: in lines
-  (-mat_aijhybridgpu_view_counts, -mat_aijhybridgpu_view_memory), and all processes in one page (-mat_aijhybridgpu_report). All three are told from the same HybAccount.
+  What is counted and told: events, products by method, bytes held and moved, and what the process says of itself at the
+  end: in lines (-mat_aijhybridgpu_view_counts, -mat_aijhybridgpu_view_memory), and all processes in one page
+  (-mat_aijhybridgpu_report). All three are told from the same HybAccount.
 */
 #include "report.h"
 #include <ctype.h>
@@ -107,7 +108,7 @@ static void HybAccountGet(HybAccount *a)
 
 static void HybAccountDescribeMemory(const HybAccount *a, char text[], size_t length)
 {
-  const HybMemoryReport *device    = &a->device, *host = &a->host;
+  const HybMemoryReport *device = &a->device, *host = &a->host;
   char                   where[64] = "";
 
   if (device->cards) snprintf(where, sizeof(where), "card %d of %d at %s, ", device->card, device->cards, device->bus);
@@ -115,7 +116,8 @@ static void HybAccountDescribeMemory(const HybAccount *a, char text[], size_t le
            device->pinned_peak, host->device_bytes, host->device_peak, (double)a->counts.todevice, (double)a->counts.tohost);
 }
 
-/* Every byte that the plugin holds or held is counted at its allocation. any, which may be NULL: whether there ever was one. */
+/* Every byte that the plugin holds or held is counted at its allocation. any, which may be NULL: whether there ever was
+   one. */
 PetscErrorCode HybGlueDescribeMemory(char text[], size_t length, PetscBool *any)
 {
   HybAccount a;
@@ -140,13 +142,16 @@ static PetscBool HybReportWriteFile(const char *name, const HybReport *report)
   PetscBool ok;
 
   if (!f) return PETSC_FALSE;
-  if (HybEndsIn(name, ".json")) HybReportJSON(f, report);
-  else HybReportHTML(f, report);
+  if (HybEndsIn(name, ".json"))
+    HybReportJSON(f, report);
+  else
+    HybReportHTML(f, report);
   ok = (PetscBool)!ferror(f);
   return (PetscBool)(!fclose(f) && ok);
 }
 
-/* A file that cannot be written any more: the page goes to the folder for temporary ones, and the user is told. The program's own results are not touched by this. */
+/* A file that cannot be written any more: the page goes to the folder for temporary ones, and the user is told. The
+   program's own results are not touched by this. */
 static void HybReportWrite(HybRecords *r, const HybReport *report)
 {
   const char *folder = getenv("TMPDIR");
@@ -158,8 +163,10 @@ static void HybReportWrite(HybRecords *r, const HybReport *report)
   why = errno;
   snprintf(name, sizeof(name), "%s/aijhybridgpu-report-%ld.%s", folder && folder[0] ? folder : "/tmp", (long)getpid(), HybEndsIn(r->file, ".json") ? "json" : "html");
   fprintf(stderr, "aijhybridgpu: -mat_aijhybridgpu_report cannot write %s (%s)", r->file, strerror(why));
-  if (HybReportWriteFile(name, report)) fprintf(stderr, ": the report is in %s\n", name);
-  else fprintf(stderr, ", nor %s (%s)\n", name, strerror(errno));
+  if (HybReportWriteFile(name, report))
+    fprintf(stderr, ": the report is in %s\n", name);
+  else
+    fprintf(stderr, ", nor %s (%s)\n", name, strerror(errno));
 }
 
 /* What holds for all processes, and advice */
@@ -197,8 +204,10 @@ static void HybReportWriteAlone(HybRecords *r, const char *ended)
   memset(&report, 0, sizeof(report));
   snprintf(former, sizeof(former), "%.399s", r->ended);
   if (!ended[0]) ended = "an error"; /* that began where another handler was above this one */
-  if (former[0] && strcmp(former, ended) && strncmp(ended, "error ", 6)) snprintf(r->ended, sizeof(r->ended), "%s; then %s", former, ended);
-  else snprintf(r->ended, sizeof(r->ended), "%s", ended);
+  if (former[0] && strcmp(former, ended) && strncmp(ended, "error ", 6))
+    snprintf(r->ended, sizeof(r->ended), "%s; then %s", former, ended);
+  else
+    snprintf(r->ended, sizeof(r->ended), "%s", ended);
   HybAccountGet(&account);
   report.nkinds   = HybRecordsNow(r);
   report.kinds    = r->merged;
@@ -212,9 +221,10 @@ static void HybReportWriteAlone(HybRecords *r, const char *ended)
 }
 
 /*
-  An error may end the run, or be caught by somebody further up; who catches errors on purpose has a handler of his own above this one. So the page is written where an error
-  begins, a few times at most, and in main(), where PETSc ends the program; a run that goes on writes it anew at its end. What PETSc's signal handler comes here with may have
-  stopped an allocation in its midst, and a page needs some: none is written from there on, nor in exit().
+  An error may end the run, or be caught by somebody further up; who catches errors on purpose has a handler of his own
+  above this one. So the page is written where an error begins, a few times at most, and in main(), where PETSc ends the
+  program; a run that goes on writes it anew at its end. What PETSc's signal handler comes here with may have stopped an
+  allocation in its midst, and a page needs some: none is written from there on, nor in exit().
 */
 static PetscErrorCode HybReportOnError(MPI_Comm comm, int line, const char *function, const char *file, PetscErrorCode n, PetscErrorType p, const char *message, void *ctx)
 {
@@ -223,7 +233,8 @@ static PetscErrorCode HybReportOnError(MPI_Comm comm, int line, const char *func
   PetscErrorCode ierr;
 
   (void)ctx;
-  if (r && n == PETSC_ERR_SIG) r->busy = PETSC_TRUE;
+  if (r && n == PETSC_ERR_SIG)
+    r->busy = PETSC_TRUE;
   else if (r && p == PETSC_ERROR_INITIAL && r->written < 8) {
     snprintf(ended, sizeof(ended), "error %d in %s(): %.300s", (int)n, function ? function : "?", message ? message : "");
     HybReportWriteAlone(r, ended);
@@ -256,8 +267,10 @@ static PetscErrorCode HybReportCheckFile(const char *name)
   PetscCheck(!there || !S_ISDIR(s.st_mode), PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "-mat_aijhybridgpu_report %s is a folder: a file's name is needed", name);
   PetscCall(PetscStrncpy(folder, name, sizeof(folder)));
   slash = strrchr(folder, '/');
-  if (!slash) PetscCall(PetscStrncpy(folder, ".", sizeof(folder)));
-  else slash[slash == folder] = 0;
+  if (!slash)
+    PetscCall(PetscStrncpy(folder, ".", sizeof(folder)));
+  else
+    slash[slash == folder] = 0;
   PetscCheck(!access(there ? name : folder, W_OK), PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "-mat_aijhybridgpu_report cannot write %s: %s", name, strerror(errno));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -291,7 +304,8 @@ PetscErrorCode HybReportBegin(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The processes' accounts and kinds, one process after the other so that the first one holds no more than two at a time */
+/* The processes' accounts and kinds, one process after the other so that the first one holds no more than two at a
+   time */
 static PetscErrorCode HybReportGather(HybRecords *r, HybReport *report)
 {
   const PetscMPIInt tag = 7701; /* of a communicator of its own */

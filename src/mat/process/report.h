@@ -6,8 +6,8 @@
     advice.c    what could be done about it
     json.c, html.c   the two forms, from one HybReport; html.c puts json.c's text into its page
 
-  Kinds and accounts are plain structs without pointers, which go from process to process as they are. The writers use stdio alone, so that they also work when PETSc
-  or MPI have ended.
+  Kinds and accounts are plain structs without pointers, which go from process to process as they are. The writers use
+  stdio alone, so that they also work when PETSc or MPI have ended.
 */
 #ifndef AIJHYBRIDGPU_REPORT_H
 #define AIJHYBRIDGPU_REPORT_H
@@ -22,7 +22,8 @@
 #define HYB_RECORD_LABEL  48
 #define HYB_ADVICE        5
 
-/* One operation by one method on one side. On a device some calls are timed, with a wait before and after, and stand for others: see HybRecordWeight(). */
+/* One operation by one method on one side. On a device some calls are timed, with a wait before and after, and stand
+   for others: see HybRecordWeight(). */
 typedef struct {
   HybRecordOp    op;
   char           where[8]; /* host, device; "": not told */
@@ -33,21 +34,21 @@ typedef struct {
 
 typedef enum {
   HYB_ROLE_MATRIX,
-  HYB_ROLE_DIAGONAL,    /* block of a parallel matrix */
+  HYB_ROLE_DIAGONAL, /* block of a parallel matrix */
   HYB_ROLE_OFFDIAGONAL,
-  HYB_ROLE_PARALLEL,    /* the parallel matrix itself: nothing runs on it but by its parts */
-  HYB_ROLE_PART,        /* a sequential matrix in a parallel run: of a product's parts, mostly */
-  HYB_ROLE_OTHER        /* there were too many kinds */
+  HYB_ROLE_PARALLEL, /* the parallel matrix itself: nothing runs on it but by its parts */
+  HYB_ROLE_PART,     /* a sequential matrix in a parallel run: of a product's parts, mostly */
+  HYB_ROLE_OTHER     /* there were too many kinds */
 } HybRole;
 
 /* By what matrices are put together */
 typedef struct {
   HybRole    role;
-  int        depth; /* so many Galerkin products from a matrix that is none: its level of multigrid, 0 the finest */
-  int        grid;  /* it has been A or the result of a P^T A P */
-  int        level; /* PETSc's number in the prefix, 0 the coarsest; -1: none there */
+  int        depth;                                                                     /* so many Galerkin products from a matrix that is none: its level of multigrid, 0 the finest */
+  int        grid;                                                                      /* it has been A or the result of a P^T A P */
+  int        level;                                                                     /* PETSc's number in the prefix, 0 the coarsest; -1: none there */
   char       name[HYB_RECORD_LABEL], prefix[HYB_RECORD_LABEL], origin[HYB_RECORD_WORD]; /* origin: the product's type that it was made by */
-  PetscInt64 rows, cols; /* of the whole matrix; 0 for parts, which differ by process */
+  PetscInt64 rows, cols;                                                                /* of the whole matrix; 0 for parts, which differ by process */
 } HybRecordKey;
 
 typedef struct {
@@ -75,17 +76,17 @@ typedef struct {
 
 /* What the writers get */
 typedef struct {
-  const char    *program, *options, *petsc, *scalar, *ended; /* ended: "PetscFinalize", or how else */
-  char           date[64];
-  PetscBool      complete; /* of all processes */
-  PetscMPIInt    size, known; /* processes of the run, and of those that said something */
-  PetscInt64     devicemin; /* -1: by where the vectors are */
+  const char      *program, *options, *petsc, *scalar, *ended; /* ended: "PetscFinalize", or how else */
+  char             date[64];
+  PetscBool        complete;    /* of all processes */
+  PetscMPIInt      size, known; /* processes of the run, and of those that said something */
+  PetscInt64       devicemin;   /* -1: by where the vectors are */
   HybBackendChoice choice;
-  PetscLogDouble seconds; /* since the library came */
-  HybAccount    *accounts;
-  int            nkinds, nadvice;
-  HybRecordKind *kinds;
-  HybAdvice      advice[HYB_ADVICE];
+  PetscLogDouble   seconds; /* since the library came */
+  HybAccount      *accounts;
+  int              nkinds, nadvice;
+  HybRecordKind   *kinds;
+  HybAdvice        advice[HYB_ADVICE];
 } HybReport;
 
 /* records.c */

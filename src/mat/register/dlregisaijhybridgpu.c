@@ -1,6 +1,7 @@
 /*
-  Loading: PETSc opens the library (-dll_append, PetscDLLibraryAppend()) and calls PetscDLLibraryRegister_aijhybridgpu(), or a program that links it
-  calls MatAIJHybridGPUInitializePackage(). Only registrations here: no device is touched before its first use.
+  Loading: PETSc opens the library (-dll_append, PetscDLLibraryAppend()) and calls
+  PetscDLLibraryRegister_aijhybridgpu(), or a program that links it calls MatAIJHybridGPUInitializePackage(). Only
+  registrations here: no device is touched before its first use.
 */
 #define _GNU_SOURCE /* dl_iterate_phdr() */
 #include <link.h>
@@ -27,8 +28,8 @@ static int HybFindPetsc(struct dl_phdr_info *info, size_t size, void *ctx)
 }
 
 /*
-  The private structures that glue must know move between PETSc's minor releases, and types differ between its configurations. The
-  library that runs is asked, not its headers.
+  The private structures that glue must know move between PETSc's minor releases, and types differ between its
+  configurations. The library that runs is asked, not its headers.
 */
 static PetscErrorCode HybGlueCheckPetsc(void)
 {
@@ -68,11 +69,11 @@ static PetscErrorCode HybGlueCheckPetsc(void)
    Level: intermediate
 
    Notes:
-   Needed once after `PetscInitialize()` in programs that link the library; again after another `PetscInitialize()`. Further calls do nothing. With -dll_append
-   PETSc does the same.
+   Needed once after `PetscInitialize()` in programs that link the library; again after another `PetscInitialize()`.
+   Further calls do nothing. With -dll_append PETSc does the same.
 
-   `PETSC_ERR_LIB` is raised, and nothing registered, where the library was built for another release of PETSc than the one that runs, for other integers or
-   scalars, or where a second PETSc came into the process; the message names both.
+   `PETSC_ERR_LIB` is raised, and nothing registered, where the library was built for another release of PETSc than the
+   one that runs, for other integers or scalars, or where a second PETSc came into the process; the message names both.
 
 .seealso: `MATAIJHYBRIDGPU`, `MatCreateAIJHybridGPU()`
 @*/

@@ -6,7 +6,8 @@
   part in two exchanges at most: in step s, and in step F(s).
 
     kernel 1  t_k by the generator's steps of any length; F by an atomic minimum
-    kernel 2  for each vertex: slot = v, time = -1; the earliest of the two exchanges of its slot that is later than time moves it to the other slot; and so on until there is none
+    kernel 2 for each vertex: slot = v, time = -1; the earliest of the two exchanges of its slot that is later than time
+    moves it to the other slot; and so on until there is none
 
   Paths are short: two exchanges on average, O(log n) at most, with high probability. All is integer but for one product
   that IEEE rounds: the same places as the sequential loop's.

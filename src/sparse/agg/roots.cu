@@ -14,7 +14,8 @@
   low(w) < infinite, as the others' minima are final. A tile of rows leaves the ones that stay in one piece, so lists
   remain nearly in order.
 
-    until nothing is undecided:  sweep the listed rows for low;  sweep the listed vertices;  every few rounds, ask how many are left
+    until nothing is undecided: sweep the listed rows for low; sweep the listed vertices; every few rounds, ask how many
+    are left
 
   The order is random enough for O(log n) rounds with high probability (Fischer and Noever); 16 on grids of millions of
   vertices, each vertex being looked at 2.6 times. A graph made against the order can need n rounds: after ROUNDS_MOST

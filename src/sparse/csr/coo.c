@@ -1,16 +1,17 @@
 /*
-  coo.c: assembly from coordinates on the host. The pattern is worked out once; values then go to their places by one gathered sum, as often
-  as they change.
+  coo.c: assembly from coordinates on the host. The pattern is worked out once; values then go to their places by one
+  gathered sum, as often as they change.
 
-  Symbolic: a counting sort puts the positions k of the entries in row order (stable, so k ascends within a row). Each row is then sorted by
-  column, stably: runs of eight by insertion, then merged bottom-up; a row that comes sorted costs one pass. Equal neighbours are one entry
-  of the matrix, and the sorted positions are its list: map[mapptr[e]] .. map[mapptr[e+1]-1], ascending in k, so that sums are formed in the
-  order in which the entries were given.
+  Symbolic: a counting sort puts the positions k of the entries in row order (stable, so k ascends within a row). Each
+  row is then sorted by column, stably: runs of eight by insertion, then merged bottom-up; a row that comes sorted costs
+  one pass. Equal neighbours are one entry of the matrix, and the sorted positions are its list: map[mapptr[e]] ..
+  map[mapptr[e+1]-1], ascending in k, so that sums are formed in the order in which the entries were given.
 
     count[row+1]++;  scan;  place[count[row]++] = (col, k)
     for each row: sort by (col, k);  a new column opens entry e
 
-  Memory: ncoo pairs and the longest row's worth of pairs for merging, released at the end; nnz + ncoo counts are kept. Time: O(m + ncoo log(longest row)).
+  Memory: ncoo pairs and the longest row's worth of pairs for merging, released at the end; nnz + ncoo counts are kept.
+  Time: O(m + ncoo log(longest row)).
 */
 #include "csrhost.h"
 

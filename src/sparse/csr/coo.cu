@@ -4,12 +4,14 @@
     for each k:      key[k] = (row, column) of coordinate k as one integer, rows above columns; ignored ones get row m
     stable sort of (key, k)                              equal coordinates keep their order: sums ascend in k
     head[p] = key[p] != key[p-1]                         the first of each distinct coordinate
-    mapptr = positions of the heads; map = sorted k; C.j = columns at the heads; C.i = scan of the rows' numbers of heads
+    mapptr = positions of the heads; map = sorted k; C.j = columns at the heads; C.i = scan of the rows' numbers of
+    heads
 
-  Only as many bits are sorted as rows and columns need. Where row and column together need more than 64 (64-bit indices, gigantic sizes), two
-  stable sorts follow each other, by column and by row.
+  Only as many bits are sorted as rows and columns need. Where row and column together need more than 64 (64-bit
+  indices, gigantic sizes), two stable sorts follow each other, by column and by row.
 
-  Memory: 32 bytes a coordinate and the sort's own, released at the end; 8 bytes a coordinate and 8 an entry are kept. Work: a few radix passes.
+  Memory: 32 bytes a coordinate and the sort's own, released at the end; 8 bytes a coordinate and 8 an entry are kept.
+  Work: a few radix passes.
 */
 #include "csrops.cuh"
 
@@ -28,11 +30,14 @@ static __global__ __launch_bounds__(CSR_THREADS) void COOKeys(PetscCount ncoo, c
   if (p < ncoo) {
     const PetscCount k = WHAT == 2 ? map[p] : p;
     const PetscInt   r = ci[k], c = cj[k];
-    ignored            = r < 0 || c < 0;
-    outside            = !ignored && (r >= m || c >= n);
-    if (WHAT == 0) key[p] = ignored || outside ? (uint64_t)m << columnbits : ((uint64_t)r << columnbits) | (uint64_t)c;
-    else if (WHAT == 1) key[p] = ignored || outside ? 0 : (uint64_t)c;
-    else key[p] = ignored || outside ? (uint64_t)m : (uint64_t)r;
+    ignored = r < 0 || c < 0;
+    outside = !ignored && (r >= m || c >= n);
+    if (WHAT == 0)
+      key[p] = ignored || outside ? (uint64_t)m << columnbits : ((uint64_t)r << columnbits) | (uint64_t)c;
+    else if (WHAT == 1)
+      key[p] = ignored || outside ? 0 : (uint64_t)c;
+    else
+      key[p] = ignored || outside ? (uint64_t)m : (uint64_t)r;
     if (outside) HybAtomicMin(&result->firstoutside, k);
   }
   if (WHAT != 2) {
@@ -77,7 +82,7 @@ PetscErrorCode HybCSRCOOSymbolic_CUDA(const HybExec *exec, HybArena *keep, HybAr
   const PetscInt m = C->m, n = C->n;
   const int      columnbits = HybBits(n), rowbits = HybBits((PetscCount)m + 1);
   const bool     packed = sizeof(PetscInt) == 4 || columnbits + rowbits <= 64; /* with 32-bit indices always */
-  COOResult      host = {0, 0, PTRDIFF_MAX}, *result;
+  COOResult      host   = {0, 0, PTRDIFF_MAX}, *result;
   uint64_t      *key, *sorted;
   PetscCount    *sortedmap, *entry, *ptr, nvalid, nnz = 0;
   PetscInt      *ic, *jc, nz;
@@ -113,15 +118,19 @@ PetscErrorCode HybCSRCOOSymbolic_CUDA(const HybExec *exec, HybArena *keep, HybAr
   PetscCall(HybArenaFree(work, &key));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), nvalid + 1, sizeof(*entry), &entry));
   PetscCall(HybArenaCalloc(keep, exec->result, (PetscCount)m + 1, sizeof(*ic), &ic));
-  if (packed) HYB_LAUNCH((COOHeads<true>), HybBlocks(nvalid, CSR_THREADS), CSR_THREADS, 0, exec->stream, nvalid, columnbits, sorted, cj, sortedmap, entry, ic);
-  else HYB_LAUNCH((COOHeads<false>), HybBlocks(nvalid, CSR_THREADS), CSR_THREADS, 0, exec->stream, nvalid, columnbits, sorted, cj, sortedmap, entry, ic);
+  if (packed)
+    HYB_LAUNCH((COOHeads<true>), HybBlocks(nvalid, CSR_THREADS), CSR_THREADS, 0, exec->stream, nvalid, columnbits, sorted, cj, sortedmap, entry, ic);
+  else
+    HYB_LAUNCH((COOHeads<false>), HybBlocks(nvalid, CSR_THREADS), CSR_THREADS, 0, exec->stream, nvalid, columnbits, sorted, cj, sortedmap, entry, ic);
   PetscCall(HybScanCounts64(exec, work, nvalid, entry, entry, NULL, &nnz));
   PetscCall(HybScanCounts(exec, work, m, ic, ic, NULL, NULL));
   PetscCall(HybIntCast(nnz, "A matrix given by coordinates", &nz));
   PetscCall(HybArenaAlloc(keep, exec->result, nz, sizeof(*jc), &jc));
   PetscCall(HybArenaCalloc(keep, HYB_WORK(exec), nnz + 1, sizeof(*ptr), &ptr));
-  if (packed) HYB_LAUNCH((COOEntries<true>), HybBlocks(nvalid, CSR_THREADS), CSR_THREADS, 0, exec->stream, nvalid, columnbits, sorted, cj, sortedmap, entry, ptr, jc);
-  else HYB_LAUNCH((COOEntries<false>), HybBlocks(nvalid, CSR_THREADS), CSR_THREADS, 0, exec->stream, nvalid, columnbits, sorted, cj, sortedmap, entry, ptr, jc);
+  if (packed)
+    HYB_LAUNCH((COOEntries<true>), HybBlocks(nvalid, CSR_THREADS), CSR_THREADS, 0, exec->stream, nvalid, columnbits, sorted, cj, sortedmap, entry, ptr, jc);
+  else
+    HYB_LAUNCH((COOEntries<false>), HybBlocks(nvalid, CSR_THREADS), CSR_THREADS, 0, exec->stream, nvalid, columnbits, sorted, cj, sortedmap, entry, ptr, jc);
   PetscCall(HybArenaFree(work, &sorted));
   PetscCall(HybArenaFree(work, &entry));
   C->nnz  = nnz;

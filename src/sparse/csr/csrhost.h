@@ -1,4 +1,5 @@
-/* csrhost.h: the host's elementary operations on CSR arrays, by file; the table is csr.c's. Contracts: HybCSROps in hyb.h. */
+/* csrhost.h: the host's elementary operations on CSR arrays, by file; the table is csr.c's. Contracts: HybCSROps in
+   hyb.h. */
 #ifndef AIJHYBRIDGPU_CSRHOST_H
 #define AIJHYBRIDGPU_CSRHOST_H
 #include <aijhybridgpu/private/hyb.h>

@@ -1,6 +1,6 @@
 /*
-  csrops.cuh: the device's elementary operations on CSR arrays, one function for each entry of HybCSROps (hyb.h says what each does);
-  csrops.cu joins them into the table.
+  csrops.cuh: the device's elementary operations on CSR arrays, one function for each entry of HybCSROps (hyb.h says
+  what each does); csrops.cu joins them into the table.
 */
 #ifndef AIJHYBRIDGPU_CSROPS_CUH
 #define AIJHYBRIDGPU_CSROPS_CUH
@@ -32,15 +32,15 @@ extern PetscErrorCode HybCSRDiagonalSet_CUDA(const HybExec *, HybArena *work, Hy
 extern PetscErrorCode HybCSRNorm_CUDA(const HybExec *, HybArena *work, const HybCSR *A, HybNorm type, PetscReal *norm);
 extern PetscErrorCode HybCSRCOONumeric_CUDA(const HybExec *, PetscCount nnz, const PetscCount *mapptr, const PetscCount *map, const HybScalar *v, PetscBool add, HybScalar *a);
 /* patterns.cu */
-extern PetscErrorCode HybCSRAXPYSubset_CUDA(const HybExec *, HybArena *work, const HybScalar *alpha, const HybCSR *X, HybCSR *Y, PetscCount *missing);
-extern PetscErrorCode HybCSRAddSymbolic_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, const HybCSR *B, HybCSR *C);
-extern PetscErrorCode HybCSRAddNumeric_CUDA(const HybExec *, const HybScalar *alpha, const HybCSR *A, const HybScalar *beta, const HybCSR *B, HybCSR *C);
+extern PetscErrorCode     HybCSRAXPYSubset_CUDA(const HybExec *, HybArena *work, const HybScalar *alpha, const HybCSR *X, HybCSR *Y, PetscCount *missing);
+extern PetscErrorCode     HybCSRAddSymbolic_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, const HybCSR *B, HybCSR *C);
+extern PetscErrorCode     HybCSRAddNumeric_CUDA(const HybExec *, const HybScalar *alpha, const HybCSR *A, const HybScalar *beta, const HybCSR *B, HybCSR *C);
 extern "C" PetscErrorCode HybPatternHashCUDA(const HybExec *, HybArena *, const HybCSR *, uint64_t *);
-extern PetscErrorCode HybCSRCheck_CUDA(const HybExec *, HybArena *work, const HybCSR *A, PetscCount *nbad, PetscInt *badrow);
-extern PetscErrorCode HybCSRRowLengths_CUDA(const HybExec *, HybArena *work, const HybCSR *A, PetscInt *length, PetscCount *longest, PetscCount *nonempty);
-extern PetscErrorCode HybCSRDiagonalPlaces_CUDA(const HybExec *, const HybCSR *A, PetscInt *place);
-extern PetscErrorCode HybCSRSubMatrixSymbolic_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt nrows, const PetscInt *rows, PetscInt cstart, PetscInt cend, HybCSR *S, PetscInt **perm);
-extern PetscErrorCode HybCSRSubMatrixMapped_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt nrows, const PetscInt *rows, PetscInt ncols, const PetscInt *colmap, PetscBool ascending, HybCSR *S, PetscInt **perm);
+extern PetscErrorCode     HybCSRCheck_CUDA(const HybExec *, HybArena *work, const HybCSR *A, PetscCount *nbad, PetscInt *badrow);
+extern PetscErrorCode     HybCSRRowLengths_CUDA(const HybExec *, HybArena *work, const HybCSR *A, PetscInt *length, PetscCount *longest, PetscCount *nonempty);
+extern PetscErrorCode     HybCSRDiagonalPlaces_CUDA(const HybExec *, const HybCSR *A, PetscInt *place);
+extern PetscErrorCode     HybCSRSubMatrixSymbolic_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt nrows, const PetscInt *rows, PetscInt cstart, PetscInt cend, HybCSR *S, PetscInt **perm);
+extern PetscErrorCode     HybCSRSubMatrixMapped_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt nrows, const PetscInt *rows, PetscInt ncols, const PetscInt *colmap, PetscBool ascending, HybCSR *S, PetscInt **perm);
 /* dense.cu */
 extern PetscErrorCode HybCSRMultDense_CUDA(const HybExec *, const HybCSR *A, PetscInt p, const HybScalar *B, PetscCount ldb, HybScalar *C, PetscCount ldc);
 /* coo.cu */

@@ -1,6 +1,6 @@
 /*
-  dense.c: products with dense matrices on the host, C = A B with B and C by columns. A tile of columns at a time, so that a row of A is read once
-  for all of them; each sum is formed in the order of storage.
+  dense.c: products with dense matrices on the host, C = A B with B and C by columns. A tile of columns at a time, so
+  that a row of A is read once for all of them; each sum is formed in the order of storage.
 
     for each tile of 4 columns, each row r:  sum[t] = sum over k of a[k] B(j[k], t)
 */

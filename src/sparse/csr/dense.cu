@@ -1,17 +1,19 @@
 /*
-  Products with dense matrices on the device: C = A B, where B (n x p) and C (m x p) are stored by columns with leading dimensions.
+  Products with dense matrices on the device: C = A B, where B (n x p) and C (m x p) are stored by columns with leading
+  dimensions.
 
-  A sub-warp of W lanes has a row of A, W by the mean length of rows, and goes over the row's entries once for each tile of T columns: a lane reads an entry of A
-  and T entries of B, one from each column, and keeps T sums in registers; then the lanes' sums are added, and lane t writes column t. The second tile
-  finds the row of A in the cache, so A crosses the memory bus about once; entries of B are gathered as in a product with a vector, T at a time for
-  one look at a column index. Rows next to each other are written by neighbouring sub-warps.
+  A sub-warp of W lanes has a row of A, W by the mean length of rows, and goes over the row's entries once for each tile
+  of T columns: a lane reads an entry of A and T entries of B, one from each column, and keeps T sums in registers; then
+  the lanes' sums are added, and lane t writes column t. The second tile finds the row of A in the cache, so A crosses
+  the memory bus about once; entries of B are gathered as in a product with a vector, T at a time for one look at a
+  column index. Rows next to each other are written by neighbouring sub-warps.
 
     for each row r (a sub-warp), each tile of columns c0 .. c0+T-1:
       sum[t] = 0;  for k = i[r] + lane; k < i[r+1]; k += W:  sum[t] += a[k] B(j[k], c0 + t)
       C(r, c0 + t) = sum of sum[t] over the lanes
 
-  The order of addition depends on the row alone. Memory: none. Work: nnz(A) p. Why not cuSPARSE's SpMM: this runs wherever the kernels run (any scalar, both
-  sizes of indices, the emulator), needs no workspace and no second library.
+  The order of addition depends on the row alone. Memory: none. Work: nnz(A) p. Why not cuSPARSE's SpMM: this runs
+  wherever the kernels run (any scalar, both sizes of indices, the emulator), needs no workspace and no second library.
 */
 #include "csrops.cuh"
 
@@ -19,7 +21,8 @@ template <int W, int T>
 static __global__ __launch_bounds__(CSR_THREADS) void CSRMultDense(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, PetscInt p, const HybScalar *__restrict__ B, PetscCount ldb, HybScalar *__restrict__ C, PetscCount ldc)
 {
   const int lane = HybLane() & (W - 1);
-  ROW_LOOP (r, m, W) {
+  ROW_LOOP(r, m, W)
+  {
     const PetscInt begin = r < m ? i[r] : 0, end = r < m ? i[r + 1] : 0;
     for (PetscCount c0 = 0; c0 < p; c0 += T) {
       const int width = p - c0 < T ? (int)(p - c0) : T;
@@ -49,9 +52,11 @@ PetscErrorCode HybCSRMultDense_CUDA(const HybExec *exec, const HybCSR *A, PetscI
   PetscFunctionBegin;
   if (!p) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybCheckEntries(exec, A->nnz, "The sparse operand"));
-#define CALL(W) \
-  if (p > 4) HYB_LAUNCH((CSRMultDense<W, 8>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->i, A->j, A->a, p, B, ldb, C, ldc); \
-  else HYB_LAUNCH((CSRMultDense<W, 4>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->i, A->j, A->a, p, B, ldb, C, ldc)
+#define CALL(W)                                                                                                                                             \
+  if (p > 4)                                                                                                                                                \
+    HYB_LAUNCH((CSRMultDense<W, 8>), HybBlocks((PetscCount)A->m *W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->i, A->j, A->a, p, B, ldb, C, ldc); \
+  else                                                                                                                                                      \
+    HYB_LAUNCH((CSRMultDense<W, 4>), HybBlocks((PetscCount)A->m *W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->i, A->j, A->a, p, B, ldb, C, ldc)
   ROW_BY_WIDTH(w, CALL);
 #undef CALL
   PetscFunctionReturn(PETSC_SUCCESS);

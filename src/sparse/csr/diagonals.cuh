@@ -1,10 +1,11 @@
 /*
-  diagonals.cuh: the rows of a matrix of few diagonals (offset = column - row) as words, with a bit for each of the diagonals that a row has an entry on. What transposes
-  and classes of rows share; device code only.
+  diagonals.cuh: the rows of a matrix of few diagonals (offset = column - row) as words, with a bit for each of the
+  diagonals that a row has an entry on. What transposes and classes of rows share; device code only.
 
-  The diagonals come from a sample of the rows. The pass that makes the words looks at every entry, and where it meets a diagonal that the sample had missed, that goes into a table; then
-  sample and pass are repeated, and know all. Two rows are alike exactly when their words are. A word's diagonals ascend with its bits, so the entry of a row on diagonal k is at
-  the place that the number of bits below k says.
+  The diagonals come from a sample of the rows. The pass that makes the words looks at every entry, and where it meets a
+  diagonal that the sample had missed, that goes into a table; then sample and pass are repeated, and know all. Two rows
+  are alike exactly when their words are. A word's diagonals ascend with its bits, so the entry of a row on diagonal k
+  is at the place that the number of bits below k says.
 */
 #ifndef AIJHYBRIDGPU_DIAGONALS_CUH
 #define AIJHYBRIDGPU_DIAGONALS_CUH
@@ -18,10 +19,10 @@
 #define DIAGONALS_NONE     PETSC_MIN_INT
 
 typedef struct {
-  int      n;                           /* distinct diagonals; more than DIAGONALS_MAX: too many, and none is listed */
-  int      nmissing;                    /* in the table below */
-  PetscInt offset[DIAGONALS_MAX];       /* ascending */
-  PetscInt missing[DIAGONALS_MISSING];  /* a hash table of the diagonals that rows have beside these */
+  int      n;                          /* distinct diagonals; more than DIAGONALS_MAX: too many, and none is listed */
+  int      nmissing;                   /* in the table below */
+  PetscInt offset[DIAGONALS_MAX];      /* ascending */
+  PetscInt missing[DIAGONALS_MISSING]; /* a hash table of the diagonals that rows have beside these */
 } Diagonals;
 
 /* true if it was not there, or if the table is so full there that no place is found soon */
@@ -37,7 +38,8 @@ static __device__ __forceinline__ bool DiagonalsInsert(PetscInt *table, PetscInt
   return true;
 }
 
-/* One block of DIAGONALS_SAMPLE threads lists the diagonals of a sample of the rows, or (again) those listed and those that were missing */
+/* One block of DIAGONALS_SAMPLE threads lists the diagonals of a sample of the rows, or (again) those listed and those
+   that were missing */
 static __device__ __forceinline__ void DiagonalsSample(PetscInt m, PetscCount nnz, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, int again, Diagonals *D)
 {
   HYB_SHARED(PetscInt, table, DIAGONALS_MISSING);
@@ -114,8 +116,9 @@ static __device__ __forceinline__ unsigned long long DiagonalsAll(int n)
 }
 
 /*
-  The word of this thread's row r0 + threadIdx.x, where that is below r1 (else 0); a block has the THREADS rows from r0 on. n = D->n; d: DIAGONALS_MAX integers of shared memory, which receive
-  the diagonals; staged: capacity integers. All threads take part; false, for all of them: so many diagonals are missing that it is no use.
+  The word of this thread's row r0 + threadIdx.x, where that is below r1 (else 0); a block has the THREADS rows from r0
+  on. n = D->n; d: DIAGONALS_MAX integers of shared memory, which receive the diagonals; staged: capacity integers. All
+  threads take part; false, for all of them: so many diagonals are missing that it is no use.
 */
 template <int THREADS>
 static __device__ __forceinline__ bool DiagonalsWord(PetscCount r0, PetscCount r1, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, PetscInt capacity, Diagonals *D, int n, PetscInt *d, PetscInt *staged, unsigned long long *word)
@@ -124,7 +127,7 @@ static __device__ __forceinline__ bool DiagonalsWord(PetscCount r0, PetscCount r
   const int          t    = (int)threadIdx.x;
   const PetscCount   r    = r0 + t;
   const PetscInt     from = i[r0], len = i[r1] - from;
-  const bool         fits = len <= capacity;
+  const bool         fits  = len <= capacity;
   PetscInt           start = 0, end = 0;
   unsigned long long mine = 0;
 
@@ -165,8 +168,10 @@ static __device__ __forceinline__ bool DiagonalsWord(PetscCount r0, PetscCount r
         q++;
       }
     }
-    /* what is left begins with a diagonal that is missing, or with a column once more or out of order: words do not serve such rows, however often diagonals are listed */
-    if (end - start > DIAGONALS_MAX) (void)HybAtomicAdd(&D->nmissing, (int)(DIAGONALS_MAX + 1));
+    /* what is left begins with a diagonal that is missing, or with a column once more or out of order: words do not
+       serve such rows, however often diagonals are listed */
+    if (end - start > DIAGONALS_MAX)
+      (void)HybAtomicAdd(&D->nmissing, (int)(DIAGONALS_MAX + 1));
     else {
       const PetscInt rest = q;
       for (; q < end && HybLoadShared(&D->nmissing) <= DIAGONALS_MAX; q++) {
@@ -177,8 +182,10 @@ static __device__ __forceinline__ bool DiagonalsWord(PetscCount r0, PetscCount r
       }
     }
   };
-  if (fits) walk(staged);
-  else walk(j + from);
+  if (fits)
+    walk(staged);
+  else
+    walk(j + from);
   *word = mine;
   return true;
 }

@@ -1,5 +1,6 @@
 /*
-  hash.cu: a pattern's hash on the device. Every block sums its share of the terms into one word; the host adds the few words.
+  hash.cu: a pattern's hash on the device. Every block sums its share of the terms into one word; the host adds the few
+  words.
 */
 #include "../device/hybdevice.cuh"
 #include "hash.h"

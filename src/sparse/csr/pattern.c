@@ -1,9 +1,9 @@
 /*
-  pattern.c: operations on sorted patterns: two matrices merged row by row (sum, subset), parts of one, and the check that everything else
-  relies on.
+  pattern.c: operations on sorted patterns: two matrices merged row by row (sum, subset), parts of one, and the check
+  that everything else relies on.
 
-  Merging two sorted rows takes one comparison an entry and no memory. A pattern is always built in two passes, counting and filling, so
-  that nothing is allocated beyond what is returned.
+  Merging two sorted rows takes one comparison an entry and no memory. A pattern is always built in two passes, counting
+  and filling, so that nothing is allocated beyond what is returned.
 */
 #include "csrhost.h"
 
@@ -93,10 +93,14 @@ PetscErrorCode HybAddNumeric_Host(const HybExec *exec, const HybScalar *alpha, c
     for (PetscInt c = C->i[r]; c < C->i[r + 1]; c++) {
       const PetscBool ina = (PetscBool)(a < aend && A->j[a] == C->j[c]), inb = (PetscBool)(b < bend && B->j[b] == C->j[c]);
 
-      if (ina && inb) C->a[c] = s * A->a[a++] + t * B->a[b++];
-      else if (ina) C->a[c] = s * A->a[a++];
-      else if (inb) C->a[c] = t * B->a[b++];
-      else C->a[c] = 0;
+      if (ina && inb)
+        C->a[c] = s * A->a[a++] + t * B->a[b++];
+      else if (ina)
+        C->a[c] = s * A->a[a++];
+      else if (inb)
+        C->a[c] = t * B->a[b++];
+      else
+        C->a[c] = 0;
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -169,8 +173,10 @@ static inline PetscInt LowerBound(const PetscInt *j, PetscInt begin, PetscInt en
   while (begin < end) {
     const PetscInt mid = begin + (end - begin) / 2;
 
-    if (j[mid] < col) begin = mid + 1;
-    else end = mid;
+    if (j[mid] < col)
+      begin = mid + 1;
+    else
+      end = mid;
   }
   return begin;
 }

@@ -1,12 +1,14 @@
 /*
-  Operations on two patterns, and on parts of one, on the device: the union of two matrices, adding a matrix within another's pattern, rows and column ranges of a
-  matrix, and the check of an untrusted one.
+  Operations on two patterns, and on parts of one, on the device: the union of two matrices, adding a matrix within
+  another's pattern, rows and column ranges of a matrix, and the check of an untrusted one.
 
-  The union of two sorted rows without merging them one by one: the place of an entry of A in the union is its place p in A's row, plus
-  the number q of entries of B's row with smaller columns (a binary search), less the number of columns that both have before it; the same holds for the entries that
-  B alone has. So the lanes of a sub-warp place their entries independently, and a ballot counts the common ones.
+  The union of two sorted rows without merging them one by one: the place of an entry of A in the union is its place p
+  in A's row, plus the number q of entries of B's row with smaller columns (a binary search), less the number of columns
+  that both have before it; the same holds for the entries that B alone has. So the lanes of a sub-warp place their
+  entries independently, and a ballot counts the common ones.
 
-    for each row (W lanes): for p in A's row: q = lowerbound(B's row, column); common = (B[q] == column); place = p + q - #common before p
+    for each row (W lanes): for p in A's row: q = lowerbound(B's row, column); common = (B[q] == column); place = p + q
+    - #common before p
                             for q in B's row: p = lowerbound(A's row, column); common = ...;              place = p + q - #common before q, unless common
 
   Work: O(l log l) for a row of l entries. Memory: none but the results.
@@ -17,8 +19,8 @@
 template <int W, class F>
 static __device__ __forceinline__ PetscInt UnionRow(bool valid, PetscInt a0, PetscInt a1, const PetscInt *ja, PetscInt b0, PetscInt b1, const PetscInt *jb, F entry)
 {
-  const int      lane   = HybLane() & (W - 1);
-  const unsigned mask   = HybSubwarpMask<W>(), below = HybLanesBelow() & mask;
+  const int      lane = HybLane() & (W - 1);
+  const unsigned mask = HybSubwarpMask<W>(), below = HybLanesBelow() & mask;
   PetscInt       common = 0;
 
   if (!valid) return 0; /* the same for all lanes of the sub-warp */
@@ -55,7 +57,8 @@ template <int W>
 static __global__ __launch_bounds__(CSR_THREADS) void AddCount(PetscInt m, const PetscInt *__restrict__ ia, const PetscInt *__restrict__ ja, const PetscInt *__restrict__ ib, const PetscInt *__restrict__ jb, PetscInt *__restrict__ count)
 {
   const int lane = HybLane() & (W - 1);
-  ROW_LOOP (r, m, W) {
+  ROW_LOOP(r, m, W)
+  {
     PetscInt common = 0, a0 = 0, a1 = 0, b0 = 0, b1 = 0;
     if (r < m) {
       a0 = ia[r];
@@ -75,7 +78,8 @@ static __global__ __launch_bounds__(CSR_THREADS) void AddCount(PetscInt m, const
 template <int W>
 static __global__ __launch_bounds__(CSR_THREADS) void AddColumns(PetscInt m, const PetscInt *__restrict__ ia, const PetscInt *__restrict__ ja, const PetscInt *__restrict__ ib, const PetscInt *__restrict__ jb, const PetscInt *__restrict__ ic, PetscInt *__restrict__ jc)
 {
-  ROW_LOOP (r, m, W) {
+  ROW_LOOP(r, m, W)
+  {
     const bool     valid = r < m;
     const PetscInt c0    = valid ? ic[r] : 0;
     (void)UnionRow<W>(valid, valid ? ia[r] : 0, valid ? ia[r + 1] : 0, ja, valid ? ib[r] : 0, valid ? ib[r + 1] : 0, jb, [&](PetscInt p, PetscInt q, PetscInt place) { jc[c0 + place] = p >= 0 ? ja[p] : jb[q]; });
@@ -85,12 +89,14 @@ static __global__ __launch_bounds__(CSR_THREADS) void AddColumns(PetscInt m, con
 template <int W>
 static __global__ __launch_bounds__(CSR_THREADS) void AddValues(PetscInt m, HybScalar alpha, const PetscInt *__restrict__ ia, const PetscInt *__restrict__ ja, const HybScalar *__restrict__ va, HybScalar beta, const PetscInt *__restrict__ ib, const PetscInt *__restrict__ jb, const HybScalar *__restrict__ vb, const PetscInt *__restrict__ ic, HybScalar *__restrict__ vc)
 {
-  ROW_LOOP (r, m, W) {
+  ROW_LOOP(r, m, W)
+  {
     const bool     valid = r < m;
     const PetscInt c0    = valid ? ic[r] : 0;
     (void)UnionRow<W>(valid, valid ? ia[r] : 0, valid ? ia[r + 1] : 0, ja, valid ? ib[r] : 0, valid ? ib[r + 1] : 0, jb, [&](PetscInt p, PetscInt q, PetscInt place) {
       HybScalar v;
-      if (p < 0) v = HybMul(beta, vb[q]);
+      if (p < 0)
+        v = HybMul(beta, vb[q]);
       else {
         v = HybMul(alpha, va[p]);
         if (q >= 0) v = HybMulAdd(beta, vb[q], v);
@@ -111,13 +117,13 @@ PetscErrorCode HybCSRAddSymbolic_CUDA(const HybExec *exec, HybArena *keep, HybAr
   PetscCall(HybCheckEntries(exec, PetscMax(A->nnz, B->nnz), "One of two matrices to add"));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), A->m, sizeof(*count), &count));
   PetscCall(HybArenaAlloc(keep, exec->result, (PetscCount)A->m + 1, sizeof(*ic), &ic));
-#define CALL(W) HYB_LAUNCH((AddCount<W>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->i, A->j, B->i, B->j, count)
+#define CALL(W) HYB_LAUNCH((AddCount<W>), HybBlocks((PetscCount)A->m *W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->i, A->j, B->i, B->j, count)
   ROW_BY_WIDTH(w, CALL);
 #undef CALL
   PetscCall(HybScanCounts(exec, work, A->m, count, ic, NULL, &nnz));
   PetscCall(HybIntCast(nnz, "The sum of two matrices", &nz));
   PetscCall(HybArenaAlloc(keep, exec->result, nz, sizeof(*jc), &jc));
-#define CALL(W) HYB_LAUNCH((AddColumns<W>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->i, A->j, B->i, B->j, ic, jc)
+#define CALL(W) HYB_LAUNCH((AddColumns<W>), HybBlocks((PetscCount)A->m *W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->i, A->j, B->i, B->j, ic, jc)
   ROW_BY_WIDTH(w, CALL);
 #undef CALL
   PetscCall(HybArenaFree(work, &count));
@@ -136,7 +142,7 @@ PetscErrorCode HybCSRAddNumeric_CUDA(const HybExec *exec, const HybScalar *alpha
 
   PetscFunctionBegin;
   PetscCall(HybCheckEntries(exec, PetscMax(A->nnz, B->nnz), "One of two matrices to add"));
-#define CALL(W) HYB_LAUNCH((AddValues<W>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, *alpha, A->i, A->j, A->a, *beta, B->i, B->j, B->a, C->i, C->a)
+#define CALL(W) HYB_LAUNCH((AddValues<W>), HybBlocks((PetscCount)A->m *W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, *alpha, A->i, A->j, A->a, *beta, B->i, B->j, B->a, C->i, C->a)
   ROW_BY_WIDTH(w, CALL);
 #undef CALL
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -148,7 +154,8 @@ static __global__ __launch_bounds__(CSR_THREADS) void SubsetFind(PetscInt m, con
   HYB_SHARED(PetscInt, scratch, HYB_WARP);
   const int lane = HybLane() & (W - 1);
   PetscInt  mis  = 0;
-  ROW_LOOP (r, m, W) {
+  ROW_LOOP(r, m, W)
+  {
     if (r < m) {
       const PetscInt end = ix[r + 1], y1 = iy[r + 1];
       PetscInt       q = iy[r];
@@ -186,7 +193,7 @@ PetscErrorCode HybCSRAXPYSubset_CUDA(const HybExec *exec, HybArena *work, const 
   PetscCall(HybCheckEntries(exec, PetscMax(X->nnz, Y->nnz), "One of two matrices to add"));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), X->nnz, sizeof(*position), &position));
   PetscCall(HybArenaCalloc(work, HYB_WORK(exec), 1, sizeof(*devmissing), &devmissing));
-#define CALL(W) HYB_LAUNCH((SubsetFind<W>), HybBlocks((PetscCount)X->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, X->m, X->i, X->j, Y->i, Y->j, position, devmissing)
+#define CALL(W) HYB_LAUNCH((SubsetFind<W>), HybBlocks((PetscCount)X->m *W, CSR_THREADS), CSR_THREADS, 0, exec->stream, X->m, X->i, X->j, Y->i, Y->j, position, devmissing)
   ROW_BY_WIDTH(w, CALL);
 #undef CALL
   PetscCall(CSRFetch(exec, missing, devmissing, sizeof(*missing)));
@@ -206,13 +213,15 @@ template <int W>
 static __global__ __launch_bounds__(CSR_THREADS) void CheckRows(PetscInt m, PetscInt n, PetscCount nnz, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, CheckResult *result)
 {
   HYB_SHARED(PetscInt, scratch, HYB_WARP);
-  const int lane  = HybLane() & (W - 1);
-  PetscInt  nbad  = 0, least = PETSC_MAX_INT;
-  ROW_LOOP (r, m, W) {
+  const int lane = HybLane() & (W - 1);
+  PetscInt  nbad = 0, least = PETSC_MAX_INT;
+  ROW_LOOP(r, m, W)
+  {
     int bad = 0;
     if (r < m) {
       const PetscInt start = i[r], end = i[r + 1];
-      if (start < 0 || end < start || end > nnz || (r == 0 && start != 0) || (r == m - 1 && end != nnz)) bad = 1;
+      if (start < 0 || end < start || end > nnz || (r == 0 && start != 0) || (r == m - 1 && end != nnz))
+        bad = 1;
       else {
         for (PetscInt k = start + lane; k < end; k += W) {
           const PetscInt c = j[k];
@@ -236,8 +245,8 @@ static __global__ __launch_bounds__(CSR_THREADS) void CheckRows(PetscInt m, Pets
 
 PetscErrorCode HybCSRCheck_CUDA(const HybExec *exec, HybArena *work, const HybCSR *A, PetscCount *nbad, PetscInt *badrow)
 {
-  const int    w    = RowWidth(A->nnz, A->m, 1);
-  CheckResult  host = {0, PETSC_MAX_INT}, *device;
+  const int   w    = RowWidth(A->nnz, A->m, 1);
+  CheckResult host = {0, PETSC_MAX_INT}, *device;
 
   PetscFunctionBegin;
   *nbad   = 0;
@@ -246,7 +255,7 @@ PetscErrorCode HybCSRCheck_CUDA(const HybExec *exec, HybArena *work, const HybCS
   PetscCall(HybCheckEntries(exec, A->nnz, "The matrix to check"));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), 1, sizeof(*device), &device));
   PetscCall(exec->backend->copy(exec, device, &host, sizeof(host), HYB_COPY_HOST_TO_DEVICE));
-#define CALL(W) HYB_LAUNCH((CheckRows<W>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->n, A->nnz, A->i, A->j, device)
+#define CALL(W) HYB_LAUNCH((CheckRows<W>), HybBlocks((PetscCount)A->m *W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->n, A->nnz, A->i, A->j, device)
   ROW_BY_WIDTH(w, CALL);
 #undef CALL
   PetscCall(CSRFetch(exec, &host, device, sizeof(host)));
@@ -260,7 +269,8 @@ typedef struct {
   PetscCount longest, nonempty;
 } RowLengthsResult;
 
-/* one thread a row, which reads its offset and its neighbour's: the memory's speed is all that counts. length may be NULL. */
+/* one thread a row, which reads its offset and its neighbour's: the memory's speed is all that counts. length may be
+   NULL. */
 static __global__ __launch_bounds__(CSR_THREADS) void RowLengths(PetscInt m, const PetscInt *__restrict__ i, PetscInt *__restrict__ length, RowLengthsResult *result)
 {
   HYB_SHARED(PetscInt, scratch, HYB_WARP);
@@ -281,8 +291,8 @@ static __global__ __launch_bounds__(CSR_THREADS) void RowLengths(PetscInt m, con
 
 PetscErrorCode HybCSRRowLengths_CUDA(const HybExec *exec, HybArena *work, const HybCSR *A, PetscInt *length, PetscCount *longest, PetscCount *nonempty)
 {
-  const PetscCount  most = 2048; /* blocks, eight or more for each multiprocessor: each ends with two atomics */
-  RowLengthsResult  host = {0, 0}, *device;
+  const PetscCount most = 2048; /* blocks, eight or more for each multiprocessor: each ends with two atomics */
+  RowLengthsResult host = {0, 0}, *device;
 
   PetscFunctionBegin;
   *longest = *nonempty = 0;
@@ -326,7 +336,8 @@ template <int W>
 static __global__ __launch_bounds__(CSR_THREADS) void SubMatrixFill(PetscInt nrows, PetscInt cstart, const PetscInt *__restrict__ first, const PetscInt *__restrict__ j, const PetscInt *__restrict__ is, PetscInt *__restrict__ js, PetscInt *__restrict__ perm)
 {
   const int lane = HybLane() & (W - 1);
-  ROW_LOOP (s, nrows, W) {
+  ROW_LOOP(s, nrows, W)
+  {
     if (s < nrows) {
       const PetscInt from = first[s], to = is[s], len = is[s + 1] - to;
       for (PetscInt k = lane; k < len; k += W) {
@@ -354,7 +365,7 @@ PetscErrorCode HybCSRSubMatrixSymbolic_CUDA(const HybExec *exec, HybArena *keep,
   PetscCall(HybArenaAlloc(keep, exec->result, nz, sizeof(*js), &js));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), nz, sizeof(*p), &p));
   w = RowWidth(nnz, nrows, 1);
-#define CALL(W) HYB_LAUNCH((SubMatrixFill<W>), HybBlocks((PetscCount)nrows * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, nrows, cstart, first, A->j, is, js, p)
+#define CALL(W) HYB_LAUNCH((SubMatrixFill<W>), HybBlocks((PetscCount)nrows *W, CSR_THREADS), CSR_THREADS, 0, exec->stream, nrows, cstart, first, A->j, is, js, p)
   ROW_BY_WIDTH(w, CALL);
 #undef CALL
   PetscCall(HybArenaFree(work, &first));
@@ -403,7 +414,8 @@ static __global__ void SubMatrixMapPermute(PetscCount nnz, const PetscCount *__r
   if (e < nnz) perm[e] = unsorted[map[e]];
 }
 
-/* A thread has a row. Where columns change their order, the entries are sorted like coordinates (coo.cu): no two are the same, so the map is a permutation. */
+/* A thread has a row. Where columns change their order, the entries are sorted like coordinates (coo.cu): no two are
+   the same, so the map is a permutation. */
 PetscErrorCode HybCSRSubMatrixMapped_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt nrows, const PetscInt *rows, PetscInt ncols, const PetscInt *colmap, PetscBool ascending, HybCSR *S, PetscInt **perm)
 {
   PetscInt   *count, *is, *js, *p, *row = NULL, nz;

@@ -1,10 +1,12 @@
 /*
   Finds the blocks of a pattern (rowblocks.cuh).
 
-  Some thousand rows tell which of 2, 3, 4, 5, 6 and 8 may be the block size, unless the matrix says it; the largest is tried first. Then every row is compared, exactly, with the
-  first of its block row, in one pass over the pattern that takes the blocks' columns, nnz/bs^2 of them.
+  Some thousand rows tell which of 2, 3, 4, 5, 6 and 8 may be the block size, unless the matrix says it; the largest is
+  tried first. Then every row is compared, exactly, with the first of its block row, in one pass over the pattern that
+  takes the blocks' columns, nnz/bs^2 of them.
 
-  This is apart from the product by blocks since every matrix is sampled, and CUDA loads a file's kernels together: 7 MB of products by blocks took 8 ms of a process's first plan.
+  This is apart from the product by blocks since every matrix is sampled, and CUDA loads a file's kernels together: 7 MB
+  of products by blocks took 8 ms of a process's first plan.
 */
 #include "rowblocks.cuh"
 #include "rowops.cuh"
@@ -18,20 +20,22 @@ template <int W>
 static __global__ __launch_bounds__(ROWBLOCKS_THREADS) void RowBlocksSample(PetscInt rows, PetscInt step, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, int candidates, int *wrong)
 {
   const int lane = HybLane() & (W - 1);
-  ROW_LOOP (s, rows, W) {
+  ROW_LOOP(s, rows, W)
+  {
     const PetscCount r   = s * step;
     int              bad = 0;
     if (s < rows) {
       const PetscInt start = i[r], len = i[r + 1] - start;
-#define CALL(BS) \
-  if (candidates & (1 << BS)) { \
-    const PetscInt lead = i[r / BS * BS], leadlen = i[r / BS * BS + 1] - lead; \
-    if (len % BS || len != leadlen) bad |= 1 << BS; \
-    else \
-      for (PetscInt k = lane; k < len; k += W) { \
-        const PetscInt c = j[start + k]; \
+#define CALL(BS)                                                                                           \
+  if (candidates & (1 << BS)) {                                                                            \
+    const PetscInt lead = i[r / BS * BS], leadlen = i[r / BS * BS + 1] - lead;                             \
+    if (len % BS || len != leadlen)                                                                        \
+      bad |= 1 << BS;                                                                                      \
+    else                                                                                                   \
+      for (PetscInt k = lane; k < len; k += W) {                                                           \
+        const PetscInt c = j[start + k];                                                                   \
         if (c != j[lead + k] || c % BS != k % BS || (k % BS && j[start + k - 1] != c - 1)) bad |= 1 << BS; \
-      } \
+      }                                                                                                    \
   }
       ROWBLOCKS_SIZES(CALL)
 #undef CALL
@@ -40,13 +44,14 @@ static __global__ __launch_bounds__(ROWBLOCKS_THREADS) void RowBlocksSample(Pets
   }
 }
 
-/* a warp a block row: compares its rows, entry by entry, and takes the blocks' columns from the first of them. It leaves at the first wrong one that it meets */
+/* a warp a block row: compares its rows, entry by entry, and takes the blocks' columns from the first of them. It
+   leaves at the first wrong one that it meets */
 template <int BS>
 static __global__ __launch_bounds__(ROWBLOCKS_THREADS) void RowBlocksColumns(PetscInt mb, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, PetscInt *__restrict__ ptr, PetscInt *__restrict__ column, RowBlocksLook *look)
 {
   const PetscCount stride  = (PetscCount)gridDim.x * (ROWBLOCKS_THREADS / HYB_WARP);
   PetscInt         longest = 0, near = 0;
-  bool             bad     = false;
+  bool             bad = false;
 
   for (PetscCount B = ((PetscCount)blockIdx.x * ROWBLOCKS_THREADS + threadIdx.x) / HYB_WARP; B < mb && !bad; B += stride) {
     const PetscInt start = i[B * BS], len = i[B * BS + 1] - start, to = start / (BS * BS);
@@ -87,8 +92,8 @@ PetscErrorCode RowBlocksColumnsAsync(const HybExec *exec, const HybCSR *A, Petsc
   PetscFunctionBegin;
   PetscCall(HybDeviceLimits(&limit, &sms));
   switch (bs) {
-#define CALL(BS) \
-  case BS: \
+#define CALL(BS)                                                                                                                                                                                                        \
+  case BS:                                                                                                                                                                                                              \
     HYB_LAUNCH((RowBlocksColumns<BS>), PetscMin(HybBlocks((PetscCount)(A->m / BS) * HYB_WARP, ROWBLOCKS_THREADS), (PetscCount)32 * sms), ROWBLOCKS_THREADS, 0, exec->stream, A->m / BS, A->i, A->j, ptr, column, look); \
     break;
     ROWBLOCKS_SIZES(CALL)
@@ -131,10 +136,10 @@ int RowBlocksCandidates(const HybCSR *A)
 PetscErrorCode RowBlocksSampleAsync(const HybExec *exec, const HybCSR *A, int candidates, int *wrong)
 {
   const PetscInt step = A->m > ROWBLOCKS_SAMPLED ? (A->m / ROWBLOCKS_SAMPLED) | 1 : 1, rows = A->m ? (A->m - 1) / step + 1 : 0;
-  const int      w    = RowWidth(A->nnz, A->m, 1);
+  const int      w = RowWidth(A->nnz, A->m, 1);
 
   PetscFunctionBegin;
-#define CALL(W) HYB_LAUNCH((RowBlocksSample<W>), HybBlocks((PetscCount)rows * W, ROWBLOCKS_THREADS), ROWBLOCKS_THREADS, 0, exec->stream, rows, step, A->i, A->j, candidates, wrong)
+#define CALL(W) HYB_LAUNCH((RowBlocksSample<W>), HybBlocks((PetscCount)rows *W, ROWBLOCKS_THREADS), ROWBLOCKS_THREADS, 0, exec->stream, rows, step, A->i, A->j, candidates, wrong)
   ROW_BY_WIDTH(w, CALL);
 #undef CALL
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -1,5 +1,6 @@
 /*
-  rowblocks.cuh: matrices of several unknowns to a point, whose pattern consists of whole blocks: bs rows with the same columns, in groups of bs that begin at multiples of bs.
+  rowblocks.cuh: matrices of several unknowns to a point, whose pattern consists of whole blocks: bs rows with the same
+  columns, in groups of bs that begin at multiples of bs.
 */
 #ifndef AIJHYBRIDGPU_ROWBLOCKS_CUH
 #define AIJHYBRIDGPU_ROWBLOCKS_CUH

@@ -1,6 +1,6 @@
 /*
-  rowops.cuh: what kernels that go over the rows of a matrix have in common: the width of sub-warps, the three ways in which a row's sum
-  ends (y = A x, z = y + A x, z = y - A x), searches in sorted rows.
+  rowops.cuh: what kernels that go over the rows of a matrix have in common: the width of sub-warps, the three ways in
+  which a row's sum ends (y = A x, z = y + A x, z = y - A x), searches in sorted rows.
 */
 #ifndef AIJHYBRIDGPU_ROWOPS_CUH
 #define AIJHYBRIDGPU_ROWOPS_CUH
@@ -18,9 +18,12 @@ enum {
 template <int MODE>
 static __device__ __forceinline__ void RowStore(HybScalar sum, const HybScalar *y, HybScalar *z, PetscCount r)
 {
-  if (MODE == ROW_SET) z[r] = sum;
-  else if (MODE == ROW_ADD) z[r] = y[r] + sum;
-  else z[r] = y[r] - sum;
+  if (MODE == ROW_SET)
+    z[r] = sum;
+  else if (MODE == ROW_ADD)
+    z[r] = y[r] + sum;
+  else
+    z[r] = y[r] - sum;
 }
 
 /* lanes for rows of this mean length: each lane has two to four entries of a mean row, short rows one lane each */
@@ -35,29 +38,47 @@ static inline int RowWidth(PetscCount nnz, PetscCount m, int least)
 
 /* for (r of this sub-warp of W lanes): whole warps stay together, so r may be >= m at the end */
 #define ROW_LOOP(r, m, W) \
-  for (PetscCount r = ((PetscCount)blockIdx.x * blockDim.x + threadIdx.x) / (W), row_bound_ = ((PetscCount)(m) + HYB_WARP / (W) - 1) / (HYB_WARP / (W)) * (HYB_WARP / (W)), row_stride_ = (PetscCount)gridDim.x * (blockDim.x / (W)); r < row_bound_; r += row_stride_)
+  for (PetscCount r = ((PetscCount)blockIdx.x * blockDim.x + threadIdx.x) / (W), row_bound_ = ((PetscCount)(m) + HYB_WARP / (W)-1) / (HYB_WARP / (W)) * (HYB_WARP / (W)), row_stride_ = (PetscCount)gridDim.x * (blockDim.x / (W)); r < row_bound_; r += row_stride_)
 
 /* CALL(W) with W the compile-time value of w in 1..32 */
 #define ROW_BY_WIDTH(w, CALL) \
-  do { \
-    switch (w) { \
-    case 1: { CALL(1); } break; \
-    case 2: { CALL(2); } break; \
-    case 4: { CALL(4); } break; \
-    case 8: { CALL(8); } break; \
-    case 16: { CALL(16); } break; \
-    default: { CALL(32); } break; \
-    } \
+  do {                        \
+    switch (w) {              \
+    case 1: {                 \
+      CALL(1);                \
+    } break;                  \
+    case 2: {                 \
+      CALL(2);                \
+    } break;                  \
+    case 4: {                 \
+      CALL(4);                \
+    } break;                  \
+    case 8: {                 \
+      CALL(8);                \
+    } break;                  \
+    case 16: {                \
+      CALL(16);               \
+    } break;                  \
+    default: {                \
+      CALL(32);               \
+    } break;                  \
+    }                         \
   } while (0)
 
 /* CALL(MODE) with MODE the compile-time value of mode */
 #define ROW_BY_MODE(mode, CALL) \
-  do { \
-    switch ((int)(mode)) { \
-    case ROW_SET: { CALL(ROW_SET); } break; \
-    case ROW_ADD: { CALL(ROW_ADD); } break; \
-    default: { CALL(ROW_RESIDUAL); } break; \
-    } \
+  do {                          \
+    switch ((int)(mode)) {      \
+    case ROW_SET: {             \
+      CALL(ROW_SET);            \
+    } break;                    \
+    case ROW_ADD: {             \
+      CALL(ROW_ADD);            \
+    } break;                    \
+    default: {                  \
+      CALL(ROW_RESIDUAL);       \
+    } break;                    \
+    }                           \
   } while (0)
 
 /* the first k in [from, to) with j[k] >= col, else to; j ascends */
@@ -65,8 +86,10 @@ static __device__ __forceinline__ PetscInt RowLowerBound(const PetscInt *j, Pets
 {
   while (from < to) {
     const PetscInt mid = from + (to - from) / 2;
-    if (j[mid] < col) from = mid + 1;
-    else to = mid;
+    if (j[mid] < col)
+      from = mid + 1;
+    else
+      to = mid;
   }
   return from;
 }
@@ -76,8 +99,10 @@ static __device__ __forceinline__ PetscInt RowOfEntry(const PetscInt *i, PetscIn
 {
   while (to - from > 1) {
     const PetscInt mid = from + (to - from) / 2;
-    if (i[mid] <= k) from = mid;
-    else to = mid;
+    if (i[mid] <= k)
+      from = mid;
+    else
+      to = mid;
   }
   return from;
 }

@@ -1,11 +1,13 @@
 /*
   Row shapes on the device.
 
-  Idea. Most rows have the shape of the row before: same length, each column one further. Comparing neighbours, exactly, is all that is done for them. The others, and
-  the first row of each tile, are heads: a signature of (column - row) over a head goes into a small global hash table, where each distinct signature keeps
-  the smallest head that has it, its representative. Afterwards every head is compared, exactly, with the representative of its signature: a hash
-  collision can cost a head and its followers their class, never their correctness. Most heads find their signature in the table with a smaller representative, so
-  they only read; these reads may be stale (first-level cache) without harm, since the atomics decide.
+  Idea. Most rows have the shape of the row before: same length, each column one further. Comparing neighbours, exactly,
+  is all that is done for them. The others, and the first row of each tile, are heads: a signature of (column - row)
+  over a head goes into a small global hash table, where each distinct signature keeps the smallest head that has it,
+  its representative. Afterwards every head is compared, exactly, with the representative of its signature: a hash
+  collision can cost a head and its followers their class, never their correctness. Most heads find their signature in
+  the table with a smaller representative, so they only read; these reads may be stale (first-level cache) without harm,
+  since the atomics decide.
 
     for each tile of 256 rows (a block), a thread a row:
       columns of the tile to shared memory;  head = first of the tile or not like the row before
@@ -15,20 +17,23 @@
     for each class:          offset = columns - row of the representative
     for each tile:           head: class = equal(r, representative) ? class(slotof[r]) : NONE;  rowclass[r] = class of the nearest head
 
-  Where all entries lie on few diagonals (diagonals.cuh), a row's word takes the signature's place. Words are equal exactly where rows are alike, so nothing is compared afterwards and the
-  slots are the classes but for their numbers; the columns are read once, and no row waits for another:
+  Where all entries lie on few diagonals (diagonals.cuh), a row's word takes the signature's place. Words are equal
+  exactly where rows are alike, so nothing is compared afterwards and the slots are the classes but for their numbers;
+  the columns are read once, and no row waits for another:
 
     one block:               the diagonals of a sample
     for each row:            its word; the first of a warp, and where the row before has another word: slot = find or insert the word, as above
     one block:               number the slots as above
     for each row:            class = number of its slot
 
-  A matrix with more distinct signatures than allowed is given up as soon as the table has too many: the remaining tiles see the flag and leave. So is, before that, a larger
-  one of whose rows, 256 looked at, less than half are like the row so many before them, for every number up to eight.
+  A matrix with more distinct signatures than allowed is given up as soon as the table has too many: the remaining tiles
+  see the flag and leave. So is, before that, a larger one of whose rows, 256 looked at, less than half are like the row
+  so many before them, for every number up to eight.
 
-  Memory: 2 bytes a row and the table. Work: one coalesced pass over i and j and two over 2 bytes a row. Deterministic: the smallest head of a signature is the smallest row
-  of that shape (a row before it of the same shape would have a head of that shape), the order of representatives does not depend on the order of insertion,
-  and a table that overflows yields no classes at all.
+  Memory: 2 bytes a row and the table. Work: one coalesced pass over i and j and two over 2 bytes a row. Deterministic:
+  the smallest head of a signature is the smallest row of that shape (a row before it of the same shape would have a
+  head of that shape), the order of representatives does not depend on the order of insertion, and a table that
+  overflows yields no classes at all.
 */
 #include "diagonals.cuh"
 #include "rowshape.cuh"
@@ -56,11 +61,12 @@ static __device__ __forceinline__ unsigned long long ShapeMix(unsigned long long
 #define SHAPE_THREADS 256
 #define SHAPE_HEAD    0x8000u /* marks a head beside its slot: slots are below 2^14 */
 #define SHAPE_WARPS   (SHAPE_THREADS / HYB_WARP)
-#define SHAPE_BATCH   8 /* loads under way together */
-#define SHAPE_TILES   4 /* tiles of a block that assigns classes */
+#define SHAPE_BATCH   8    /* loads under way together */
+#define SHAPE_TILES   4    /* tiles of a block that assigns classes */
 #define SHAPE_SAMPLED 2048 /* rows from which on a sample is looked at first */
 
-/* the nearest head at or before this thread in the block, as a thread number; last: SHAPE_WARPS ints of shared memory. Thread 0 is a head. */
+/* the nearest head at or before this thread in the block, as a thread number; last: SHAPE_WARPS ints of shared memory.
+   Thread 0 is a head. */
 static __device__ __forceinline__ int ShapeNearest(bool head, int *last)
 {
   const int      t = (int)threadIdx.x, warp = t / HYB_WARP;
@@ -137,8 +143,8 @@ static __global__ __launch_bounds__(SHAPE_THREADS) void ShapeSign(PetscInt m, co
   const int        t  = (int)threadIdx.x;
   const PetscCount r0 = (PetscCount)blockIdx.x * SHAPE_THREADS, r1 = r0 + SHAPE_THREADS < m ? r0 + SHAPE_THREADS : m, r = r0 + t;
   const PetscInt   from = i[r0], len = i[r1] - from;
-  const bool       fits = len <= capacity;
-  const PetscInt  *col  = j;
+  const bool       fits  = len <= capacity;
+  const PetscInt  *col   = j;
   PetscInt         start = 0, end = 0, before = 0;
 
   if (t == 0) *stop = stats->overflow;
@@ -226,7 +232,7 @@ static __global__ void ShapeNumber(unsigned nslots, const unsigned long long *__
   __syncthreads();
   PetscCount before = 0, longest = 0;
   for (int k0 = 0; k0 < *n; k0 += SHAPE_NUMBER_THREADS) {
-    const int  k = k0 + t;
+    const int  k   = k0 + t;
     PetscCount len = 0, total;
     if (k < *n) len = i[representative[k] + 1] - i[representative[k]];
     const PetscCount at = HybBlockExclusiveSum<SHAPE_NUMBER_THREADS>(len, scratch, &total);
@@ -271,9 +277,9 @@ static __global__ __launch_bounds__(SHAPE_THREADS) void ShapeAssign(PetscInt m, 
     }
   __syncthreads();
   for (int h = t / HYB_WARP; h < *n; h += SHAPE_WARPS) {
-    const int        p = list[h];
-    const PetscCount r = r0 + p;
-    const unsigned   c = slotclass[classes[p]];
+    const int        p     = list[h];
+    const PetscCount r     = r0 + p;
+    const unsigned   c     = slotclass[classes[p]];
     const PetscInt   start = i[r], len = i[r + 1] - start, at = offsetptr[c];
     bool             same = len == offsetptr[c + 1] - at;
     for (PetscInt k = HybLane(); k < len && same; k += HYB_WARP) same = j[start + k] - (PetscInt)r == offset[at + k];
@@ -292,14 +298,15 @@ static __global__ __launch_bounds__(SHAPE_THREADS) void ShapeAssign(PetscInt m, 
   }
 }
 
-/* Is a larger matrix regular? A block looks at SHAPE_THREADS rows spread over it: where less than half are like the row d before them, for every d up to 8, it is not. Rows of several
-   unknowns to a point are like the row so many before. Four threads to a row, two of the eight each. */
+/* Is a larger matrix regular? A block looks at SHAPE_THREADS rows spread over it: where less than half are like the row
+   d before them, for every d up to 8, it is not. Rows of several unknowns to a point are like the row so many before.
+   Four threads to a row, two of the eight each. */
 static __device__ __forceinline__ bool ShapeRegular(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j)
 {
   static_assert(DIAGONALS_SAMPLE == 4 * SHAPE_THREADS, "two of eight each");
   if (m < SHAPE_SAMPLED) return true;
-  const int        d0 = 2 * ((int)threadIdx.x / SHAPE_THREADS);
-  const PetscCount r  = 8 + (PetscCount)(m - 8) * (threadIdx.x % SHAPE_THREADS) / SHAPE_THREADS;
+  const int        d0    = 2 * ((int)threadIdx.x / SHAPE_THREADS);
+  const PetscCount r     = 8 + (PetscCount)(m - 8) * (threadIdx.x % SHAPE_THREADS) / SHAPE_THREADS;
   const PetscInt   start = i[r], len = i[r + 1] - start, last = len ? j[start + len - 1] : 0;
   PetscInt         column[8], before[3];
   unsigned         like    = 0; /* which of the eight */
@@ -328,11 +335,13 @@ static __device__ __forceinline__ bool ShapeRegular(PetscInt m, const PetscInt *
   return regular;
 }
 
-/* the first block looks for diagonals, the second whether the matrix is regular (both said already: again), the others empty the table */
+/* the first block looks for diagonals, the second whether the matrix is regular (both said already: again), the others
+   empty the table */
 static __global__ __launch_bounds__(DIAGONALS_SAMPLE) void ShapeSample(PetscInt m, PetscCount nnz, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, int words, int again, unsigned nslots, unsigned long long *keys, PetscInt *rows, ShapeFound *found)
 {
   if (blockIdx.x == 0) {
-    if (words) DiagonalsSample(m, nnz, i, j, again, &found->diagonals);
+    if (words)
+      DiagonalsSample(m, nnz, i, j, again, &found->diagonals);
     else if (threadIdx.x == 0) {
       found->diagonals.n        = DIAGONALS_MAX + 1;
       found->diagonals.nmissing = 0;
@@ -356,7 +365,7 @@ static __global__ __launch_bounds__(DIAGONALS_SAMPLE) void ShapeSample(PetscInt 
 
 PetscErrorCode HybRowShapesFind(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt maxclasses, HybRowShapes *S)
 {
-  const PetscInt      m    = A->m;
+  const PetscInt      m      = A->m;
   unsigned            nslots = 64;
   unsigned long long *keys;
   PetscInt           *rows, *list, *representative, *offsetptr;
@@ -366,9 +375,9 @@ PetscErrorCode HybRowShapesFind(const HybExec *exec, HybArena *keep, HybArena *w
     ShapeStats stats;
     int        n, nmissing;
   } host;
-  const PetscCount    blocks   = HybBlocks(m, SHAPE_THREADS);
-  const PetscInt      capacity = DiagonalsCapacity(A, SHAPE_THREADS);
-  PetscBool           words    = (PetscBool)(HybDeviceTuning()->rowshape_words == 1), done = PETSC_FALSE;
+  const PetscCount blocks   = HybBlocks(m, SHAPE_THREADS);
+  const PetscInt   capacity = DiagonalsCapacity(A, SHAPE_THREADS);
+  PetscBool        words = (PetscBool)(HybDeviceTuning()->rowshape_words == 1), done = PETSC_FALSE;
 
   PetscFunctionBegin;
   memset(S, 0, sizeof(*S));
@@ -386,8 +395,10 @@ PetscErrorCode HybRowShapesFind(const HybExec *exec, HybArena *keep, HybArena *w
 
   for (int pass = 0; !done; pass++) {
     HYB_LAUNCH(ShapeSample, 2 + HybBlocks(nslots, DIAGONALS_SAMPLE), DIAGONALS_SAMPLE, 0, exec->stream, m, A->nnz, A->i, A->j, words, pass, nslots, keys, rows, found);
-    if (words) HYB_LAUNCH(ShapeWords, blocks, SHAPE_THREADS, (size_t)capacity * sizeof(PetscInt), exec->stream, m, A->i, A->j, capacity, (int)maxclasses, nslots, keys, rows, rowclass, found);
-    else HYB_LAUNCH(ShapeSign, blocks, SHAPE_THREADS, (size_t)capacity * sizeof(PetscInt), exec->stream, m, A->i, A->j, capacity, (int)maxclasses, nslots, keys, rows, rowclass, &found->stats);
+    if (words)
+      HYB_LAUNCH(ShapeWords, blocks, SHAPE_THREADS, (size_t)capacity * sizeof(PetscInt), exec->stream, m, A->i, A->j, capacity, (int)maxclasses, nslots, keys, rows, rowclass, found);
+    else
+      HYB_LAUNCH(ShapeSign, blocks, SHAPE_THREADS, (size_t)capacity * sizeof(PetscInt), exec->stream, m, A->i, A->j, capacity, (int)maxclasses, nslots, keys, rows, rowclass, &found->stats);
     HYB_LAUNCH(ShapeNumber, 1, SHAPE_NUMBER_THREADS, (size_t)maxclasses * sizeof(PetscInt), exec->stream, nslots, keys, rows, A->i, (int)maxclasses, slotclass, list, representative, offsetptr, &found->stats);
     PetscCall(exec->backend->copy(exec, &host, found, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
     PetscCall(exec->backend->sync(exec));
@@ -411,8 +422,10 @@ PetscErrorCode HybRowShapesFind(const HybExec *exec, HybArena *keep, HybArena *w
     PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), S->noffsets, sizeof(*S->offset), &S->offset));
     PetscCall(HybArenaCalloc(keep, HYB_WORK(exec), 1, sizeof(*S->unclassed), &S->unclassed));
     HYB_LAUNCH(ShapeOffsets, S->nclasses, 64, 0, exec->stream, A->i, A->j, representative, offsetptr, S->offset);
-    if (words) HYB_LAUNCH(ShapeRename, HybBlocks(m, SHAPE_THREADS * SHAPE_EACH), SHAPE_THREADS, 0, exec->stream, m, slotclass, rowclass);
-    else HYB_LAUNCH(ShapeAssign, HybBlocks(m, SHAPE_TILES * SHAPE_THREADS), SHAPE_THREADS, 0, exec->stream, m, A->i, A->j, slotclass, offsetptr, S->offset, rowclass, S->unclassed);
+    if (words)
+      HYB_LAUNCH(ShapeRename, HybBlocks(m, SHAPE_THREADS * SHAPE_EACH), SHAPE_THREADS, 0, exec->stream, m, slotclass, rowclass);
+    else
+      HYB_LAUNCH(ShapeAssign, HybBlocks(m, SHAPE_TILES * SHAPE_THREADS), SHAPE_THREADS, 0, exec->stream, m, A->i, A->j, slotclass, offsetptr, S->offset, rowclass, S->unclassed);
   }
   PetscCall(HybArenaFree(work, &keys));
   PetscCall(HybArenaFree(work, &rows));

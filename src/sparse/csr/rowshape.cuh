@@ -1,8 +1,9 @@
 /*
-  rowshape.cuh: classes of rows that have the same shape, the columns relative to the row number. Device code only (rowshape.cu).
+  rowshape.cuh: classes of rows that have the same shape, the columns relative to the row number. Device code only
+  (rowshape.cu).
 
-  Matrices from structured grids have millions of rows and a few dozen shapes. Whoever knows a row's class knows its columns without
-  reading them, and what was worked out for one row of a class (a product's program, say) holds for all.
+  Matrices from structured grids have millions of rows and a few dozen shapes. Whoever knows a row's class knows its
+  columns without reading them, and what was worked out for one row of a class (a product's program, say) holds for all.
 */
 #ifndef AIJHYBRIDGPU_ROWSHAPE_CUH
 #define AIJHYBRIDGPU_ROWSHAPE_CUH
@@ -29,8 +30,9 @@ typedef struct {
 } HybRowShapes;
 
 /*
-  Finds the classes of A's rows: two rows are of one class exactly when they have the same columns relative to their row numbers. The arrays of S live on the
-  device and come from keep. maxclasses <= HYB_ROWSHAPE_MAX. One host synchronisation. The result does not depend on the run.
+  Finds the classes of A's rows: two rows are of one class exactly when they have the same columns relative to their row
+  numbers. The arrays of S live on the device and come from keep. maxclasses <= HYB_ROWSHAPE_MAX. One host
+  synchronisation. The result does not depend on the run.
 */
 extern PetscErrorCode HybRowShapesFind(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt maxclasses, HybRowShapes *S);
 

@@ -1,27 +1,34 @@
 /*
-  rowstream.cuh: the sum of each row, with the values as one stream through shared memory. What SpMV's methods shape, block and rowgroup share: they differ in how a row
-  finds its columns.
+  rowstream.cuh: the sum of each row, with the values as one stream through shared memory. What SpMV's methods shape,
+  block and rowgroup share: they differ in how a row finds its columns.
 
-  A tile is a fixed number of neighbouring rows. Their values are neighbours in CSR, so a block has a tile copied to shared memory as one piece, by
-  the bulk copy engine, while it sums the rows of the tile before: two stages in turn, a grid that just fills the device. A row is summed by
-  G = 1, 2, 4, 8 or 16 threads. Neighbouring rows have neighbouring columns mostly, and their threads stand side by side, so x is read coalesced as well.
+  A tile is a fixed number of neighbouring rows. Their values are neighbours in CSR, so a block has a tile copied to
+  shared memory as one piece, by the bulk copy engine, while it sums the rows of the tile before: two stages in turn, a
+  grid that just fills the device. A row is summed by G = 1, 2, 4, 8 or 16 threads. Neighbouring rows have neighbouring
+  columns mostly, and their threads stand side by side, so x is read coalesced as well.
 
     stages 0, 1: copy the first two tiles of this block
-    for each tile of this block:   offsets and class of my row in the next tile (AHEAD: and where the tile after next begins and ends) -> registers
-                                   wait for the stage; sum my row: value from shared memory, column from the policy, x; store
-                                   barrier; copy the tile after next to this stage
+    for each tile of this block: offsets and class of my row in the next tile (AHEAD: and where the tile after next
+    begins and ends) -> registers
+                                   wait for the stage; sum my row: value from shared memory, column from the policy, x;
+                                   store barrier; copy the tile after next to this stage
 
-  Which tiles a block has matters for x. Dealt singly, all blocks are at about one place of the matrix, and what they read of x is in the second-level cache for all of them. In runs, one for each
-  multiprocessor, whose blocks have its tiles in turn (the device puts blocks b, b + 132, ... of a grid that just fills it on one of its 132 multiprocessors), neighbouring tiles meet in its
-  first-level cache what they share of x. But then 132 places are in use at once, and x is read from memory several times where the second-level cache does not hold all of it: so runs are taken
-  only where it does. That blocks share a multiprocessor is a matter of speed alone: each has its tiles, wherever it runs.
+  Which tiles a block has matters for x. Dealt singly, all blocks are at about one place of the matrix, and what they
+  read of x is in the second-level cache for all of them. In runs, one for each multiprocessor, whose blocks have its
+  tiles in turn (the device puts blocks b, b + 132, ... of a grid that just fills it on one of its 132 multiprocessors),
+  neighbouring tiles meet in its first-level cache what they share of x. But then 132 places are in use at once, and x
+  is read from memory several times where the second-level cache does not hold all of it: so runs are taken only where
+  it does. That blocks share a multiprocessor is a matter of speed alone: each has its tiles, wherever it runs.
 
-  The next copy begins at a row offset. AHEAD asks for it a turn before it is wanted, else all that follows the copy waits for memory. But all loads of a thread are waited for as one (ptxas gives them one
-  of six barriers), so x is there only when that offset is, which comes from memory on every turn. Where rows are short and x comes from the caches, asking ahead gains 2 to 8 per cent; where what is
-  known of x is only known from columns, and a sum takes a turn's time, the thread that copies had better wait alone (block: 0.695 against 0.618 ms). Asking ahead with the copies themselves, or
-  after the sum, was as good for block and cost the others 3 to 15 per cent.
+  The next copy begins at a row offset. AHEAD asks for it a turn before it is wanted, else all that follows the copy
+  waits for memory. But all loads of a thread are waited for as one (ptxas gives them one of six barriers), so x is
+  there only when that offset is, which comes from memory on every turn. Where rows are short and x comes from the
+  caches, asking ahead gains 2 to 8 per cent; where what is known of x is only known from columns, and a sum takes a
+  turn's time, the thread that copies had better wait alone (block: 0.695 against 0.618 ms). Asking ahead with the
+  copies themselves, or after the sum, was as good for block and cost the others 3 to 15 per cent.
 
-  A tile whose entries do not fit into a stage is not copied: the block's warps then take its rows one by one from global memory.
+  A tile whose entries do not fit into a stage is not copied: the block's warps then take its rows one by one from
+  global memory.
 
   The policy COLUMNS says where columns come from:
     BLOCKS                      of 256 threads that a multiprocessor shall hold
@@ -57,14 +64,15 @@ typedef struct {
   PetscInt   table;           /* PetscInts that every tile needs */
   size_t     bytes;           /* dynamic shared memory */
   PetscCount blocks;
-  PetscInt   chunks;          /* parts that the tiles are dealt to, run neighbouring ones at a time; block b has a tile in turn of part b mod chunks */
+  PetscInt   chunks; /* parts that the tiles are dealt to, run neighbouring ones at a time; block b has a tile in turn of part b mod chunks */
   PetscInt   run;
-  PetscCount carveout;        /* what launches prefer of a multiprocessor's memory as shared memory, in per cent; ROWSTREAM_DRIVER: nothing is said */
+  PetscCount carveout; /* what launches prefer of a multiprocessor's memory as shared memory, in per cent; ROWSTREAM_DRIVER: nothing is said */
 } RowStreamLayout;
 
 #define ROWSTREAM_DRIVER -2
 
-/* the source range [from, to) of a stage, its first unit rounded down; what is beyond whole units at the end of the array is copied by one thread */
+/* the source range [from, to) of a stage, its first unit rounded down; what is beyond whole units at the end of the
+   array is copied by one thread */
 template <typename T>
 static __device__ __forceinline__ size_t RowStreamBytes(PetscCount from, PetscCount to, PetscCount n)
 {
@@ -98,21 +106,21 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
   HYB_SHARED(uint64_t, bar, ROWSTREAM_STAGES);
   HYB_SHARED(PetscInt, begin, ROWSTREAM_STAGES); /* first entry of the tile in the stage, -1 where it does not fit */
   HYB_DYNAMIC_SHARED(HybScalar, value);
-  using Index             = typename COLUMNS::Index;
-  Index *const     index  = reinterpret_cast<Index *>(value + (size_t)ROWSTREAM_STAGES * l.values);
-  PetscInt *const  table  = reinterpret_cast<PetscInt *>(index + (size_t)ROWSTREAM_STAGES * l.indices);
-  const int        lane   = (int)(threadIdx.x & (G - 1));
-  constexpr int    R      = COLUMNS::ROWS;
-  const PetscInt   mine   = (PetscInt)(threadIdx.x / G) * R; /* my first row in the tile */
-  const PetscInt   none   = (PetscInt)l.ntiles;
-  const PetscInt   stride = (PetscInt)gridDim.x / l.chunks, chunk = (PetscInt)blockIdx.x % l.chunks;
-  PetscInt         q      = (PetscInt)blockIdx.x / l.chunks; /* my place among the tiles of the chunk */
+  using Index            = typename COLUMNS::Index;
+  Index *const    index  = reinterpret_cast<Index *>(value + (size_t)ROWSTREAM_STAGES * l.values);
+  PetscInt *const table  = reinterpret_cast<PetscInt *>(index + (size_t)ROWSTREAM_STAGES * l.indices);
+  const int       lane   = (int)(threadIdx.x & (G - 1));
+  constexpr int   R      = COLUMNS::ROWS;
+  const PetscInt  mine   = (PetscInt)(threadIdx.x / G) * R; /* my first row in the tile */
+  const PetscInt  none   = (PetscInt)l.ntiles;
+  const PetscInt  stride = (PetscInt)gridDim.x / l.chunks, chunk = (PetscInt)blockIdx.x % l.chunks;
+  PetscInt        q = (PetscInt)blockIdx.x / l.chunks; /* my place among the tiles of the chunk */
 
   /* l.ntiles and more: there is none */
   const auto tileof = [&](PetscInt k) { return (k / l.run * l.chunks + chunk) * l.run + k % l.run; };
-  const auto copy = [&](PetscInt k0, PetscInt k1, int s) {
-    PetscCount       q0 = 0, q1 = 0;
-    bool             fits = k1 - k0 / RowStreamUnit<HybScalar>() * RowStreamUnit<HybScalar>() <= l.values;
+  const auto copy   = [&](PetscInt k0, PetscInt k1, int s) {
+    PetscCount q0 = 0, q1 = 0;
+    bool       fits = k1 - k0 / RowStreamUnit<HybScalar>() * RowStreamUnit<HybScalar>() <= l.values;
     if (COLUMNS::INDEXED) {
       q0   = columns.IndexOf(k0);
       q1   = columns.IndexOf(k1);
@@ -123,7 +131,8 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
       HybBulkExpect(&bar[s], RowStreamBytes<HybScalar>(k0, k1, nnz) + (COLUMNS::INDEXED ? RowStreamBytes<Index>(q0, q1, nindex) : 0));
       RowStreamCopy(&bar[s], value + (size_t)s * l.values, a, k0, k1, nnz);
       if (COLUMNS::INDEXED) RowStreamCopy(&bar[s], index + (size_t)s * l.indices, columns.index, q0, q1, nindex);
-    } else HybBulkExpect(&bar[s], 0);
+    } else
+      HybBulkExpect(&bar[s], 0);
   };
 
   HybBulkInit(bar, ROWSTREAM_STAGES);
@@ -137,19 +146,19 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
   }
   columns.Prepare(table);
 
-  PetscCount                  r     = (PetscCount)tile * l.rows + mine;
-  bool                        valid = mine < l.rows && tile < none && r < m;
-  PetscInt                    start = valid ? i[r] : 0, end = valid ? i[r + 1] : 0;
-  typename COLUMNS::Row       row   = columns.Load(r, valid, tile);
+  PetscCount            r     = (PetscCount)tile * l.rows + mine;
+  bool                  valid = mine < l.rows && tile < none && r < m;
+  PetscInt              start = valid ? i[r] : 0, end = valid ? i[r + 1] : 0;
+  typename COLUMNS::Row row = columns.Load(r, valid, tile);
   __syncthreads();
   for (PetscInt it = 0; tile < none; it++) {
-    const int        s      = (int)(it % ROWSTREAM_STAGES);
-    const PetscCount nr     = (PetscCount)next * l.rows + mine;
-    const bool       nvalid = mine < l.rows && next < none && nr < m;
-    const PetscInt   nstart = nvalid ? i[nr] : 0, nend = nvalid ? i[nr + 1] : 0;
-    const typename COLUMNS::Row nrow = columns.Load(nr, nvalid, next);
-    const PetscInt   after = tileof(q + ROWSTREAM_STAGES * stride), k2 = COLUMNS::AHEAD && after < none ? i[(PetscCount)after * l.rows] : 0, k3 = COLUMNS::AHEAD && after < none ? i[RowStreamEnd(after, l.rows, m)] : 0;
-    HybScalar        base[R];
+    const int                   s      = (int)(it % ROWSTREAM_STAGES);
+    const PetscCount            nr     = (PetscCount)next * l.rows + mine;
+    const bool                  nvalid = mine < l.rows && next < none && nr < m;
+    const PetscInt              nstart = nvalid ? i[nr] : 0, nend = nvalid ? i[nr + 1] : 0;
+    const typename COLUMNS::Row nrow  = columns.Load(nr, nvalid, next);
+    const PetscInt              after = tileof(q + ROWSTREAM_STAGES * stride), k2 = COLUMNS::AHEAD && after < none ? i[(PetscCount)after * l.rows] : 0, k3 = COLUMNS::AHEAD && after < none ? i[RowStreamEnd(after, l.rows, m)] : 0;
+    HybScalar                   base[R];
 #pragma unroll
     for (int c = 0; c < R; c++) base[c] = mode != ROW_SET && valid && lane == c % G ? y[r + c] : HybScalar(0);
 
@@ -175,7 +184,8 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
       }
 #pragma unroll
       for (int c = 0; c < R; c++) {
-        if (valid && lane == c % G) z[r + c] = mode == ROW_SET ? sum[c] : mode == ROW_ADD ? base[c] + sum[c] : base[c] - sum[c];
+        if (valid && lane == c % G) z[r + c] = mode == ROW_SET ? sum[c] : mode == ROW_ADD ? base[c] + sum[c]
+                                                                                          : base[c] - sum[c];
       }
     } else {
       const PetscCount r1 = RowStreamEnd(tile, l.rows, m);
@@ -184,7 +194,8 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
 #pragma unroll 4
         for (PetscInt k = i[w] + HybLane(); k < i[w + 1]; k += HYB_WARP) sum += a[k] * HybLoadReadOnly(x + j[k]);
         sum = HybSubwarpSum<HYB_WARP>(sum);
-        if (HybLane() == 0) z[w] = mode == ROW_SET ? sum : mode == ROW_ADD ? y[w] + sum : y[w] - sum;
+        if (HybLane() == 0) z[w] = mode == ROW_SET ? sum : mode == ROW_ADD ? y[w] + sum
+                                                                           : y[w] - sum;
       }
     }
     r     = nr;
@@ -200,14 +211,16 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
     if (threadIdx.x == 0)
 #endif
       if (after < none) {
-        if (COLUMNS::AHEAD) copy(k2, k3, s);
-        else copy(i[(PetscCount)after * l.rows], i[RowStreamEnd(after, l.rows, m)], s);
+        if (COLUMNS::AHEAD)
+          copy(k2, k3, s);
+        else
+          copy(i[(PetscCount)after * l.rows], i[RowStreamEnd(after, l.rows, m)], s);
       }
   }
 }
 
-/* All tiles of a multiprocessor in one run, which its first-level cache likes, where x stays in the second-level cache for as long as the matrix streams by; else tiles dealt singly, so that all
-   are at about one place of x at a time */
+/* All tiles of a multiprocessor in one run, which its first-level cache likes, where x stays in the second-level cache
+   for as long as the matrix streams by; else tiles dealt singly, so that all are at about one place of x at a time */
 static inline PetscInt RowStreamRun(const HybCSR *A)
 {
   size_t level2;
@@ -221,20 +234,22 @@ static __global__ void RowStreamTileSizes(PetscInt m, PetscInt rows, PetscCount 
   const PetscCount t = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;
   if (t < ntiles) {
     const PetscCount r0 = t * rows, r1 = r0 + rows < m ? r0 + rows : m;
-    size[t]             = i[r1] - i[r0];
+    size[t] = i[r1] - i[r0];
   }
 }
 
 /*
-  Chooses tile and stage. blockrows: rows that are summed together; perindex: values to each entry of the index stream, 0 without one, of indexbytes each; table: PetscInts
-  that every tile needs. HybTuning's rowstream_threads, _lanes, _blocks and _run replace the choice: the tests go through all layouts.
-  Tiles far larger than the mean are left to the slow way rather than making room for them everywhere. run: the tiles of a run, 0: all of a multiprocessor's; resident: at most so many blocks of a
-  multiprocessor, 0: as many as fit. longest: of the rows. Where tiles of such rows would be little larger than the mean, that says enough; else tiles are measured, with a host synchronisation, unless
-  work is NULL.
+  Chooses tile and stage. blockrows: rows that are summed together; perindex: values to each entry of the index stream,
+  0 without one, of indexbytes each; table: PetscInts that every tile needs. HybTuning's rowstream_threads, _lanes,
+  _blocks and _run replace the choice: the tests go through all layouts. Tiles far larger than the mean are left to the
+  slow way rather than making room for them everywhere. run: the tiles of a run, 0: all of a multiprocessor's; resident:
+  at most so many blocks of a multiprocessor, 0: as many as fit. longest: of the rows. Where tiles of such rows would be
+  little larger than the mean, that says enough; else tiles are measured, with a host synchronisation, unless work is
+  NULL.
 */
 static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, const HybCSR *A, PetscCount longest, PetscInt blockrows, PetscInt perindex, size_t indexbytes, PetscInt table, PetscInt run, PetscInt resident, RowStreamLayout *l)
 {
-  const PetscCount mean = PetscMax(1, (A->nnz + A->m - 1) / PetscMax(1, A->m));
+  const PetscCount mean    = PetscMax(1, (A->nnz + A->m - 1) / PetscMax(1, A->m));
   PetscCount       largest = 0, stage, meantile;
   PetscInt        *size;
   size_t           limit;
@@ -244,16 +259,19 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, 
   PetscFunctionBegin;
   PetscCall(HybDeviceLimits(&limit, &sms));
   memset(l, 0, sizeof(*l));
-  /* short rows get tiles of 256. Long rows fill shared memory with few rows, so several lanes take each, until 512 threads of a multiprocessor have work; so do rows
-     whose strides of 4 and 8 entries would meet in the same banks: short rows only where all are of one length */
+  /* short rows get tiles of 256. Long rows fill shared memory with few rows, so several lanes take each, until 512
+     threads of a multiprocessor have work; so do rows whose strides of 4 and 8 entries would meet in the same banks:
+     short rows only where all are of one length */
   l->threads = mean <= 14 ? 256 : 128;
-  l->lanes   = mean <= 8 && A->nnz % PetscMax(1, A->m) ? 1 : mean % 8 == 0 ? 4 : mean % 4 == 0 ? 2 : 1;
+  l->lanes   = mean <= 8 && A->nnz % PetscMax(1, A->m) ? 1 : mean % 8 == 0 ? 4
+                                                           : mean % 4 == 0 ? 2
+                                                                           : 1;
   while (l->lanes < (blockrows > 1 ? 16 : 8) && (PetscCount)limit / (ROWSTREAM_STAGES * mean * (PetscCount)(sizeof(HybScalar) + (perindex ? indexbytes / (size_t)perindex : 0))) * l->lanes < 512 * blockrows) l->lanes *= 2;
   if (tuning->rowstream_threads) l->threads = (int)tuning->rowstream_threads;
   if (tuning->rowstream_lanes) l->lanes = (int)tuning->rowstream_lanes;
   if (tuning->rowstream_run >= 0) run = tuning->rowstream_run;
-  l->rows    = (PetscInt)(l->threads / l->lanes) * blockrows;
-  l->table   = (table + 3) / 4 * 4;
+  l->rows     = (PetscInt)(l->threads / l->lanes) * blockrows;
+  l->table    = (table + 3) / 4 * 4;
   l->carveout = ROWSTREAM_DRIVER;
   if (l->rows == 0 || A->m == 0) PetscFunctionReturn(PETSC_SUCCESS);
   l->ntiles = HybBlocks(A->m, l->rows);
@@ -265,7 +283,7 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, 
     PetscCall(HybReduceMax(exec, work, l->ntiles, size, NULL, &largest));
     PetscCall(HybArenaFree(work, &size));
   }
-  stage    = PetscMin(largest, 2 * meantile + 64);
+  stage = PetscMin(largest, 2 * meantile + 64);
   /* never more than a block's memory: two stages, at least one unit of 16 bytes beyond each end */
   {
     const size_t each = sizeof(HybScalar) + (perindex ? indexbytes : 0), taken = (size_t)l->table * sizeof(PetscInt) + 1024;
@@ -275,8 +293,9 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, 
   l->values  = (PetscInt)(stage / 4 * 4 + 4);
   l->indices = perindex ? (PetscInt)((stage / perindex + 2 * (PetscCount)(16 / indexbytes)) / 8 * 8 + 8) : 0;
   l->bytes   = ROWSTREAM_STAGES * ((size_t)l->values * sizeof(HybScalar) + (size_t)l->indices * indexbytes) + (size_t)l->table * sizeof(PetscInt);
-  /* just as many as are resident at once: a multiprocessor has a kibibyte more than a block may ask for, and takes one for each block. Blocks of a second wave, or room
-     left for another block, cost a tenth (measured). perindex > 1 is block's kernel, which needs more registers */
+  /* just as many as are resident at once: a multiprocessor has a kibibyte more than a block may ask for, and takes one
+     for each block. Blocks of a second wave, or room left for another block, cost a tenth (measured). perindex > 1 is
+     block's kernel, which needs more registers */
   l->blocks = PetscMax(1, PetscMin((PetscCount)((limit + 1024) / (l->bytes + 1024 + 128)), (perindex > 1 ? 768 : 1024) / l->threads));
   if (resident > 0) l->blocks = PetscMin(l->blocks, resident);
   if (tuning->rowstream_blocks) l->blocks = tuning->rowstream_blocks;
@@ -304,15 +323,16 @@ template <class COLUMNS>
 static PetscErrorCode RowStreamApply(const HybExec *exec, const RowStreamLayout *l, const HybCSR *A, PetscCount nindex, const COLUMNS &columns, const HybScalar *x, int mode, const HybScalar *y, HybScalar *z)
 {
   PetscFunctionBegin;
-  /* A kernel keeps what was said last, for whatever matrix, and only what is said after its limit of shared memory was raised holds: said before every launch, then, as it was when it was measured */
-#define ROWSTREAM_LAUNCH(G) \
-  do { \
-    static PetscCount said = ROWSTREAM_DRIVER; \
-    if (l->carveout != ROWSTREAM_DRIVER || said != ROWSTREAM_DRIVER) { \
-      if (l->bytes > 16 * 1024) PetscCall(HybDeviceDynamicShared((const void *)(RowStreamKernel<COLUMNS, G>), l->bytes, "RowStreamKernel")); \
-      PetscCall(HybDeviceCarveout((const void *)(RowStreamKernel<COLUMNS, G>), l->carveout == ROWSTREAM_DRIVER ? -1 : (int)l->carveout)); \
-      said = l->carveout; \
-    } \
+  /* A kernel keeps what was said last, for whatever matrix, and only what is said after its limit of shared memory was
+     raised holds: said before every launch, then, as it was when it was measured */
+#define ROWSTREAM_LAUNCH(G)                                                                                                                                       \
+  do {                                                                                                                                                            \
+    static PetscCount said = ROWSTREAM_DRIVER;                                                                                                                    \
+    if (l->carveout != ROWSTREAM_DRIVER || said != ROWSTREAM_DRIVER) {                                                                                            \
+      if (l->bytes > 16 * 1024) PetscCall(HybDeviceDynamicShared((const void *)(RowStreamKernel<COLUMNS, G>), l->bytes, "RowStreamKernel"));                      \
+      PetscCall(HybDeviceCarveout((const void *)(RowStreamKernel<COLUMNS, G>), l->carveout == ROWSTREAM_DRIVER ? -1 : (int)l->carveout));                         \
+      said = l->carveout;                                                                                                                                         \
+    }                                                                                                                                                             \
     HYB_LAUNCH((RowStreamKernel<COLUMNS, G>), l->blocks, l->threads, l->bytes, exec->stream, *l, mode, A->m, A->nnz, nindex, A->i, A->j, A->a, x, y, z, columns); \
   } while (0)
   switch (l->lanes) {
@@ -344,7 +364,9 @@ struct RowStreamColumns {
   {
     return k;
   }
-  __device__ __forceinline__ void Prepare(PetscInt *) const { }
+  __device__ __forceinline__ void Prepare(PetscInt *) const
+  {
+  }
   __device__ __forceinline__ Row Load(PetscCount, bool valid, PetscCount tile) const
   {
     Row row;
@@ -370,8 +392,8 @@ struct RowStreamColumns {
   }
 };
 
-/* base[t] = the smallest column of tile t; *wide is set where a tile's columns do not fit 16 bits. Where columns ascend in each row, its first and its last entry tell; RowStreamDistances()
-   looks whether they do */
+/* base[t] = the smallest column of tile t; *wide is set where a tile's columns do not fit 16 bits. Where columns ascend
+   in each row, its first and its last entry tell; RowStreamDistances() looks whether they do */
 #define ROWSTREAM_LOOKERS 128
 static __global__ __launch_bounds__(ROWSTREAM_LOOKERS) void RowStreamBases(PetscInt m, PetscInt rows, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, PetscInt *__restrict__ base, int *wide)
 {

@@ -1,8 +1,9 @@
 /*
   transpose.c: T = A^T on the host by counting, in two halves, so that new values cost one gather.
 
-  Idea (Gustavson): count the entries of each column, scan the counts into T's row offsets, then walk A row by row and put each entry at the
-  next free place of its column. Rows of A come in ascending order, so the rows of T come out sorted without sorting.
+  Idea (Gustavson): count the entries of each column, scan the counts into T's row offsets, then walk A row by row and
+  put each entry at the next free place of its column. Rows of A come in ascending order, so the rows of T come out
+  sorted without sorting.
 
     T.i[c+1] = number of entries in column c;  scan;          the offsets are kept one place ahead, T.i[c+1] = first place of row c,
     for r, for k in row r of A:                                so that after the walk, when each has moved on by its row's length,
@@ -10,9 +11,11 @@
 
   perm remembers where each entry came from: T.a = A.a[perm], conjugated if asked, any number of times.
 
-  Memory: nothing beside the results, (n+1) + 2 nnz integers. Time: O(m + n + nnz), two reads of j; the writes scatter over T.
+  Memory: nothing beside the results, (n+1) + 2 nnz integers. Time: O(m + n + nnz), two reads of j; the writes scatter
+  over T.
 
-  Reference: F. Gustavson, Two fast algorithms for sparse matrices: multiplication and permuted transposition, ACM TOMS 4(3), 1978.
+  Reference: F. Gustavson, Two fast algorithms for sparse matrices: multiplication and permuted transposition, ACM TOMS
+  4(3), 1978.
 */
 #include "csrhost.h"
 
@@ -71,7 +74,9 @@ PetscErrorCode HybTranspose_Host(const HybExec *exec, HybArena *keep, HybArena *
   PetscCall(HybTransposeSymbolic_Host(exec, keep, work, A, T, &p));
   PetscCall(HybArenaAlloc(keep, exec->result, A->nnz, sizeof(HybScalar), &T->a));
   PetscCall(HybGather_Host(exec, A->nnz, p, conjugate, A->a, T->a));
-  if (perm) *perm = p;
-  else PetscCall(HybArenaFree(keep, &p));
+  if (perm)
+    *perm = p;
+  else
+    PetscCall(HybArenaFree(keep, &p));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,25 +1,30 @@
 /*
-  A^T on the device: its pattern, where asked for the position in A of each of its entries, so that values follow by one gather for as long as the pattern stands, and
-  where asked its values at once. Two ways.
+  A^T on the device: its pattern, where asked for the position in A of each of its entries, so that values follow by one
+  gather for as long as the pattern stands, and where asked its values at once. Two ways.
 
-  Offsets: where all entries lie on few diagonals, offset = column - row, as those of structured grids do, a row is one word with a bit for each of the distinct offsets,
-  ascending. Column c is entered by row r = c - d for each offset d that r's word has, at the place in the row that the bits below d's tell. So with the offsets in descending
-  order rows come out ascending, with neither atomics nor a sort: what is read of A is its columns once, coalesced, and its values, once each.
-  The offsets come from a sample of the rows; the pass that makes the words looks at every entry and collects offsets that the sample had missed, so
-  that a second pass knows all.
+  Offsets: where all entries lie on few diagonals, offset = column - row, as those of structured grids do, a row is one
+  word with a bit for each of the distinct offsets, ascending. Column c is entered by row r = c - d for each offset d
+  that r's word has, at the place in the row that the bits below d's tell. So with the offsets in descending order rows
+  come out ascending, with neither atomics nor a sort: what is read of A is its columns once, coalesced, and its values,
+  once each. The offsets come from a sample of the rows; the pass that makes the words looks at every entry and collects
+  offsets that the sample had missed, so that a second pass knows all.
 
     one block:                        offset[] = distinct offsets of 1024 rows; more than 63, or far more than a row has entries: give up
     for each row r (a thread):        word[r] = its offsets' bits;  count[(r + offset) / columns] += 1 for each   (by warp and block first: ballots)
     base = scan(count);               for each tile of columns where its entries begin
     for each tile of columns c (256 columns up to 8 offsets, a thread each; 128 up to 16, two threads each, and so on):
-      for k in 8 offsets, descending: r = c - offset[k]; if word[r] has k: entry of column c = (r, i[r] + popcount(word[r] below k))
-      T.i from the prefix sum of the counts; the entries to shared memory in order;  T.j, positions and values = a[position] from there, coalesced
+      for k in 8 offsets, descending: r = c - offset[k]; if word[r] has k: entry of column c = (r, i[r] +
+      popcount(word[r] below k))
+      T.i from the prefix sum of the counts; the entries to shared memory in order; T.j, positions and values =
+      a[position] from there, coalesced
 
-  The tile's rows are neighbours for each offset, so what is fetched of a in sectors of 32 bytes serves neighbouring columns while it is in the first-level cache. Work
-  beside the copy of the values: 4 bytes an entry read and 4 (8 with positions) written, and some 40 bytes a row.
+  The tile's rows are neighbours for each offset, so what is fetched of a in sectors of 32 bytes serves neighbouring
+  columns while it is in the first-level cache. Work beside the copy of the values: 4 bytes an entry read and 4 (8 with
+  positions) written, and some 40 bytes a row.
 
-  Sorting, else: the entries are sorted by column, stably (radix sort, so equal columns keep A's order and rows of T come out ascending). No long row and no long column
-  costs anything, nothing is asked on the way, and there are no atomics.
+  Sorting, else: the entries are sorted by column, stably (radix sort, so equal columns keep A's order and rows of T
+  come out ascending). No long row and no long column costs anything, nothing is asked on the way, and there are no
+  atomics.
 
     for each entry k of A:       rowof[k] = its row, position[k] = k           (entries divided among the blocks: rows mark where they begin, a running maximum fills in)
     sort (j, position) by j, as many bits as columns need
@@ -40,8 +45,8 @@
 #define TRANSPOSE_TILE 2048 /* entries of A that a block works on */
 #define TRANSPOSE_GAP  16   /* rows of T that a thread says the beginning of */
 /* offsets: for one thread; the logarithm of the fewest columns of a block */
-#define TRANSPOSE_EACH   8
-#define TRANSPOSE_LEAST  5
+#define TRANSPOSE_EACH  8
+#define TRANSPOSE_LEAST 5
 
 /* the last r in [0, m) with i[r] <= k, searched by a warp together: every step a thirty-second */
 static __device__ __forceinline__ PetscInt TransposeRowOf(PetscInt m, const PetscInt *__restrict__ i, PetscCount k)
@@ -57,8 +62,9 @@ static __device__ __forceinline__ PetscInt TransposeRowOf(PetscInt m, const Pets
   return from;
 }
 
-/* The row and the number of each entry. Entries are divided, not rows: a long row costs nothing. Rows mark their first entry in the tile; from there to the next mark the row
-   is the largest so far. rowof and position are aligned to 16 bytes. */
+/* The row and the number of each entry. Entries are divided, not rows: a long row costs nothing. Rows mark their first
+   entry in the tile; from there to the next mark the row is the largest so far. rowof and position are aligned to 16
+   bytes. */
 static __global__ __launch_bounds__(CSR_THREADS) void TransposeEntries(PetscInt m, PetscCount nnz, const PetscInt *__restrict__ i, PetscInt *__restrict__ rowof, PetscInt *__restrict__ position)
 {
   constexpr int EACH = TRANSPOSE_TILE / CSR_THREADS, V = 16 / sizeof(PetscInt);
@@ -67,7 +73,7 @@ static __global__ __launch_bounds__(CSR_THREADS) void TransposeEntries(PetscInt 
   HYB_SHARED(PetscInt, last, CSR_THREADS / HYB_WARP);
   const PetscCount b = (PetscCount)blockIdx.x * TRANSPOSE_TILE, e = b + TRANSPOSE_TILE < nnz ? b + TRANSPOSE_TILE : nnz;
   const int        t = (int)threadIdx.x, warp = t / HYB_WARP;
-  PetscInt         mine[EACH], most = 0;
+  PetscInt         mine[EACH], most           = 0;
 
 #pragma unroll
   for (int u = 0; u < EACH; u++) begun[u * CSR_THREADS + t] = 0;
@@ -121,8 +127,8 @@ static __global__ __launch_bounds__(CSR_THREADS) void TransposeEntries(PetscInt 
   }
 }
 
-/* after the sort: the rows of A that the entries name, their values where ta is not NULL, and where the rows of T begin: at k begin all those behind entry k-1's up to entry k's. Where many are empty, the
-   block fills in together */
+/* after the sort: the rows of A that the entries name, their values where ta is not NULL, and where the rows of T
+   begin: at k begin all those behind entry k-1's up to entry k's. Where many are empty, the block fills in together */
 static __global__ __launch_bounds__(CSR_THREADS) void TransposeRowsOf(PetscInt n, PetscCount nnz, const PetscInt *__restrict__ column, const PetscInt *__restrict__ perm, const PetscInt *__restrict__ rowof, const HybScalar *__restrict__ a, int conjugate, PetscInt *__restrict__ ti, PetscInt *__restrict__ tj, HybScalar *__restrict__ ta)
 {
   HYB_SHARED(PetscInt, gapfrom, CSR_THREADS);
@@ -155,7 +161,8 @@ static __global__ __launch_bounds__(CSR_THREADS) void TransposeRowsOf(PetscInt n
     for (PetscCount c = gapfrom[g] + (PetscCount)threadIdx.x; c <= gapto[g]; c += CSR_THREADS) ti[c] = gapat[g];
 }
 
-/* The first block lists the diagonals of a sample of the rows, or (again) those it had listed and those that were missing; the others set the counts to zero */
+/* The first block lists the diagonals of a sample of the rows, or (again) those it had listed and those that were
+   missing; the others set the counts to zero */
 static __global__ __launch_bounds__(DIAGONALS_SAMPLE) void TransposeSample(PetscInt m, PetscCount nnz, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, int again, Diagonals *D, PetscCount ngroups, PetscInt *__restrict__ count)
 {
   if (blockIdx.x > 0) {
@@ -166,10 +173,13 @@ static __global__ __launch_bounds__(DIAGONALS_SAMPLE) void TransposeSample(Petsc
   DiagonalsSample(m, nnz, i, j, again, D);
 }
 
-/* A thread looks at TRANSPOSE_EACH offsets at most, so a block has 2^this columns of T. These are a group, whose entries are counted together. */
+/* A thread looks at TRANSPOSE_EACH offsets at most, so a block has 2^this columns of T. These are a group, whose
+   entries are counted together. */
 static __host__ __device__ __forceinline__ int TransposeLogColumns(int noffsets)
 {
-  return noffsets <= TRANSPOSE_EACH ? 8 : noffsets <= 2 * TRANSPOSE_EACH ? 7 : noffsets <= 4 * TRANSPOSE_EACH ? 6 : TRANSPOSE_LEAST;
+  return noffsets <= TRANSPOSE_EACH ? 8 : noffsets <= 2 * TRANSPOSE_EACH ? 7
+                                        : noffsets <= 4 * TRANSPOSE_EACH ? 6
+                                                                         : TRANSPOSE_LEAST;
 }
 
 /* The words of the rows, and how many entries each group of columns has */
@@ -187,8 +197,10 @@ static __global__ __launch_bounds__(CSR_THREADS) void TransposeWords(PetscInt m,
   for (int k = t; k < nsums; k += CSR_THREADS) sum[k] = 0;
   if (!DiagonalsWord<CSR_THREADS>(r0, r1, i, j, capacity, D, n, d, staged, &mine)) return;
   if (r < r1) {
-    if (n <= 32) static_cast<unsigned *>(word)[r] = (unsigned)mine;
-    else static_cast<unsigned long long *>(word)[r] = mine;
+    if (n <= 32)
+      static_cast<unsigned *>(word)[r] = (unsigned)mine;
+    else
+      static_cast<unsigned long long *>(word)[r] = mine;
   }
   const bool all = __all_sync(HYB_FULL_MASK, mine == DiagonalsAll(n));
   for (int k0 = 0; k0 < n; k0 += HYB_WARP) {
@@ -204,7 +216,7 @@ static __global__ __launch_bounds__(CSR_THREADS) void TransposeWords(PetscInt m,
     if (k < n && rows) {
       const PetscCount first = r - HybLane() + d[k], g = first >> log, g0 = (r0 + d[k]) >> log; /* of the first row's column, of the block's: rounded down, also below zero */
       const PetscCount below = ((g + 1) << log) - first;
-      const int        low   = below < HYB_WARP ? __popc(rows & ((1u << below) - 1u)) : __popc(rows), high = __popc(rows) - low;
+      const int        low = below < HYB_WARP ? __popc(rows & ((1u << below) - 1u)) : __popc(rows), high = __popc(rows) - low;
       if (low) (void)HybAtomicAdd(&sum[(int)(g - g0) * n + k], low);
       if (high) (void)HybAtomicAdd(&sum[(int)(g - g0 + 1) * n + k], high);
     }
@@ -214,12 +226,13 @@ static __global__ __launch_bounds__(CSR_THREADS) void TransposeWords(PetscInt m,
     if (sum[q]) (void)HybAtomicAdd(&count[((r0 + d[q % n]) >> log) + q / n], sum[q]);
 }
 
-/* P threads to a column, each with TRANSPOSE_EACH of the offsets, whose words and rows' beginnings are loaded together */
+/* P threads to a column, each with TRANSPOSE_EACH of the offsets, whose words and rows' beginnings are loaded
+   together */
 template <int P, typename WORD>
 static __global__ __launch_bounds__(CSR_THREADS, 5) void TransposeByOffsetsKernel(PetscInt m, PetscInt n, int noffsets, const PetscInt *__restrict__ i, const WORD *__restrict__ word, const PetscInt *__restrict__ offset, const PetscInt *__restrict__ base, const HybScalar *__restrict__ a, int conjugate, PetscInt *__restrict__ ti, PetscInt *__restrict__ tj, PetscInt *__restrict__ perm, HybScalar *__restrict__ ta)
 {
   constexpr int U = TRANSPOSE_EACH, V = 16 / sizeof(HybScalar) * 4, C = CSR_THREADS / P; /* V: values under way */
-  using Row       = typename std::make_unsigned<PetscInt>::type;                         /* a difference that wraps round is no row either */
+  using Row = typename std::make_unsigned<PetscInt>::type;                               /* a difference that wraps round is no row either */
   HYB_SHARED(PetscInt, d, DIAGONALS_MAX);
   HYB_SHARED(PetscInt, scratch, HYB_WARP);
   HYB_SHARED(PetscInt, part, P > 1 ? CSR_THREADS : 1);
@@ -248,7 +261,8 @@ static __global__ __launch_bounds__(CSR_THREADS, 5) void TransposeByOffsetsKerne
     }
   }
   const PetscInt count = __popc(has);
-  if (P == 1) q = HybBlockExclusiveSum<CSR_THREADS>(count, scratch, &len);
+  if (P == 1)
+    q = HybBlockExclusiveSum<CSR_THREADS>(count, scratch, &len);
   else { /* the threads of a column stand C apart, so that neighbours load neighbours; their counts are added up one after the other */
     part[column * P + p] = count;
     __syncthreads();
@@ -295,13 +309,13 @@ typedef struct {
 /* *done false: A has too many offsets, and nothing has been written */
 static PetscErrorCode TransposeByOffsets(const HybExec *exec, HybArena *work, const HybCSR *A, const TransposeResult *T, PetscBool *done)
 {
-  const PetscCount  ngroups  = HybBlocks(A->n, 1 << TRANSPOSE_LEAST); /* at most */
-  const PetscInt    capacity = DiagonalsCapacity(A, CSR_THREADS);
-  Diagonals        *D;
-  PetscInt         *count;
-  void             *word;
-  int               found[2] = {0, 1}; /* the beginning of *D */
-  size_t            limit;
+  const PetscCount ngroups  = HybBlocks(A->n, 1 << TRANSPOSE_LEAST); /* at most */
+  const PetscInt   capacity = DiagonalsCapacity(A, CSR_THREADS);
+  Diagonals       *D;
+  PetscInt        *count;
+  void            *word;
+  int              found[2] = {0, 1}; /* the beginning of *D */
+  size_t           limit;
 
   PetscFunctionBegin;
   *done = PETSC_FALSE;

@@ -1,6 +1,7 @@
 /*
-  values.c: operations on the values of a CSR matrix that leave its pattern alone. One pass over the values each; sums are formed in the
-  order of storage (or in a fixed number of interleaved partial sums), so results do not depend on the run.
+  values.c: operations on the values of a CSR matrix that leave its pattern alone. One pass over the values each; sums
+  are formed in the order of storage (or in a fixed number of interleaved partial sums), so results do not depend on the
+  run.
 */
 #include "csrhost.h"
 
@@ -57,8 +58,10 @@ static inline PetscInt FindDiagonal(const HybCSR *A, PetscInt row)
   while (lo < hi) {
     const PetscInt mid = lo + (hi - lo) / 2;
 
-    if (A->j[mid] < row) lo = mid + 1;
-    else hi = mid;
+    if (A->j[mid] < row)
+      lo = mid + 1;
+    else
+      hi = mid;
   }
   return lo < A->i[row + 1] && A->j[lo] == row ? lo : -1;
 }
@@ -92,8 +95,10 @@ PetscErrorCode HybDiagonalSet_Host(const HybExec *exec, HybArena *work, HybCSR *
     for (PetscInt row = 0; row < n; row++) {
       const HybScalar v = d ? d[row] : *alpha;
 
-      if (add) A->a[place[row]] += v;
-      else A->a[place[row]] = v;
+      if (add)
+        A->a[place[row]] += v;
+      else
+        A->a[place[row]] = v;
     }
   }
   PetscCall(HybArenaFree(work, &place));
@@ -108,7 +113,7 @@ static inline PetscReal LargerOrNaN(PetscReal a, PetscReal b)
 
 PetscErrorCode HybNorm_Host(const HybExec *exec, HybArena *work, const HybCSR *A, HybNorm type, PetscReal *norm)
 {
-  const HybScalar *a = A->a;
+  const HybScalar *a      = A->a;
   PetscReal        result = 0;
 
   PetscFunctionBegin;

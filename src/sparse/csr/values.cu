@@ -1,7 +1,7 @@
 /*
-  Operations on values alone, and along a given pattern, on the device: gather, set, scale, axpy, diagonal scaling, the diagonal, norms, and the
-  values of an assembly from coordinates. All of them move each byte once and compute next to nothing, so they run at the memory's speed: 16-byte
-  accesses, 32 bytes a thread and turn. Sums have a fixed order.
+  Operations on values alone, and along a given pattern, on the device: gather, set, scale, axpy, diagonal scaling, the
+  diagonal, norms, and the values of an assembly from coordinates. All of them move each byte once and compute next to
+  nothing, so they run at the memory's speed: 16-byte accesses, 32 bytes a thread and turn. Sums have a fixed order.
 */
 #include "csrops.cuh"
 
@@ -17,7 +17,8 @@ template <int N>
 static __device__ __forceinline__ Pack<N> PackLoad(const HybScalar *p)
 {
   Pack<N> r;
-  if (N == 1) r.v[0] = p[0];
+  if (N == 1)
+    r.v[0] = p[0];
   else {
 #pragma unroll
     for (int k = 0; k < N; k += PACK_VECTOR) {
@@ -32,7 +33,8 @@ static __device__ __forceinline__ Pack<N> PackLoad(const HybScalar *p)
 template <int N>
 static __device__ __forceinline__ void PackStore(HybScalar *p, const Pack<N> &r)
 {
-  if (N == 1) p[0] = r.v[0];
+  if (N == 1)
+    p[0] = r.v[0];
   else {
 #pragma unroll
     for (int k = 0; k < N; k += PACK_VECTOR) {
@@ -100,7 +102,8 @@ struct MapGather {
   {
     PetscInt p[N];
     Pack<N>  r;
-    if (N == 1) p[0] = perm[k];
+    if (N == 1)
+      p[0] = perm[k];
     else {
       constexpr int V = 16 / sizeof(PetscInt) < N ? 16 / sizeof(PetscInt) : N;
 #pragma unroll
@@ -180,7 +183,8 @@ template <int W>
 static __global__ __launch_bounds__(CSR_THREADS) void CSRDiagonalScale(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, HybScalar *__restrict__ a, const HybScalar *__restrict__ l, const HybScalar *__restrict__ rt)
 {
   const int lane = HybLane() & (W - 1);
-  ROW_LOOP (r, m, W) {
+  ROW_LOOP(r, m, W)
+  {
     if (r < m) {
       const PetscInt end = i[r + 1];
       HybScalar      s(1);
@@ -202,7 +206,7 @@ PetscErrorCode HybCSRDiagonalScale_CUDA(const HybExec *exec, HybCSR *A, const Hy
   PetscFunctionBegin;
   if (!l && !r) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybCheckEntries(exec, A->nnz, "The matrix to scale"));
-#define CALL(W) HYB_LAUNCH((CSRDiagonalScale<W>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->i, A->j, A->a, l, r)
+#define CALL(W) HYB_LAUNCH((CSRDiagonalScale<W>), HybBlocks((PetscCount)A->m *W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->i, A->j, A->a, l, r)
   ROW_BY_WIDTH(w, CALL);
 #undef CALL
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -274,8 +278,9 @@ PetscErrorCode HybCSRDiagonalSet_CUDA(const HybExec *exec, HybArena *work, HybCS
   Norms. Grids are fixed, so the order of summation depends on the matrix alone. Infinity comes through, and NaN in the
   Frobenius norm; in the others PETSc passes over a row or column whose sum is NaN, and so do these.
 
-  The sum of squares is kept in three accumulators, for large, ordinary and small numbers (J. Blue, A portable Fortran program to find the Euclidean norm of a
-  vector, ACM TOMS 4(1), 1978), so that nothing over- or underflows on the way and one pass is enough.
+  The sum of squares is kept in three accumulators, for large, ordinary and small numbers (J. Blue, A portable Fortran
+  program to find the Euclidean norm of a vector, ACM TOMS 4(1), 1978), so that nothing over- or underflows on the way
+  and one pass is enough.
 */
 #define NORM_BLOCKS 2048
 
@@ -290,9 +295,12 @@ static constexpr PetscReal blue_up = (PetscReal)(single_real ? 3.77789319e22 : 4
 static __device__ __forceinline__ void SquaresAdd(Squares &s, PetscReal v)
 {
   const PetscReal w = v < 0 ? -v : v;
-  if (w > blue_big) s.big += (w * blue_down) * (w * blue_down);
-  else if (w < blue_small) s.small += (w * blue_up) * (w * blue_up);
-  else s.medium += w * w; /* NaN too */
+  if (w > blue_big)
+    s.big += (w * blue_down) * (w * blue_down);
+  else if (w < blue_small)
+    s.small += (w * blue_up) * (w * blue_up);
+  else
+    s.medium += w * w; /* NaN too */
 }
 
 static __global__ __launch_bounds__(CSR_THREADS) void CSRSumSquares(PetscCount n, const HybScalar *__restrict__ a, Squares *__restrict__ partial)
@@ -329,7 +337,8 @@ static __global__ __launch_bounds__(CSR_THREADS) void CSRLargestRowSum(PetscInt 
   HYB_SHARED(PetscReal, scratch, HYB_WARP);
   const int lane    = HybLane() & (W - 1);
   PetscReal largest = 0;
-  ROW_LOOP (r, m, W) {
+  ROW_LOOP(r, m, W)
+  {
     PetscReal sum = 0;
     if (r < m) {
       const PetscInt end = i[r + 1];
@@ -360,11 +369,13 @@ PetscErrorCode HybCSRNorm_CUDA(const HybExec *exec, HybArena *work, const HybCSR
       s.medium += host[k].medium;
       s.small += host[k].small;
     }
-    if (s.big > 0 || s.big != s.big) *norm = PetscSqrtReal(s.big + (s.medium * blue_down) * blue_down) / blue_down;
+    if (s.big > 0 || s.big != s.big)
+      *norm = PetscSqrtReal(s.big + (s.medium * blue_down) * blue_down) / blue_down;
     else if (s.small > 0) {
       const PetscReal u = PetscSqrtReal(s.medium), v = PetscSqrtReal(s.small) / blue_up, high = u > v ? u : v, low = u > v ? v : u;
       *norm = u != u ? u : high * PetscSqrtReal(1 + (low / high) * (low / high));
-    } else *norm = PetscSqrtReal(s.medium);
+    } else
+      *norm = PetscSqrtReal(s.medium);
     PetscCall(HybArenaFree(work, &partial));
     PetscCall(HybArenaFree(work, &host));
   } else {

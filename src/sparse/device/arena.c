@@ -1,8 +1,9 @@
 /*
   arena.c: allocations that live and die together, counters, and the one narrowing of a count to PetscInt.
 
-  An arena is a list of blocks, newest first. The list nodes are host memory of PetscMalloc(), the blocks come from the backend. Arenas hold
-  few blocks (tens, rarely hundreds), and blocks are mostly freed soon after they were taken, so a list is searched as fast as anything.
+  An arena is a list of blocks, newest first. The list nodes are host memory of PetscMalloc(), the blocks come from the
+  backend. Arenas hold few blocks (tens, rarely hundreds), and blocks are mostly freed soon after they were taken, so a
+  list is searched as fast as anything.
 */
 #include <aijhybridgpu/private/hyb.h>
 #if defined(__linux__)
@@ -16,7 +17,8 @@ struct _HybBlock {
   HybMem   mem;
 };
 
-/* The arrays of a matrix are fresh pages, and touching them 4 KiB at a time costs as much as computing what goes there (0.4 to 0.6 s a GiB) */
+/* The arrays of a matrix are fresh pages, and touching them 4 KiB at a time costs as much as computing what goes there
+   (0.4 to 0.6 s a GiB) */
 void HybAskLargePages(void *ptr, size_t bytes)
 {
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
@@ -83,8 +85,10 @@ PetscErrorCode HybArenaCalloc(HybArena *arena, HybMem mem, PetscCount count, siz
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(arena, mem, count, size, ptr));
   /* host memory of a device backend is the host's to clear */
-  if (mem == HYB_MEM_HOST) PetscCall(PetscMemzero(*(void **)ptr, (size_t)count * size));
-  else PetscCall(backend->zero(&arena->exec, *(void **)ptr, (size_t)count * size));
+  if (mem == HYB_MEM_HOST)
+    PetscCall(PetscMemzero(*(void **)ptr, (size_t)count * size));
+  else
+    PetscCall(backend->zero(&arena->exec, *(void **)ptr, (size_t)count * size));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

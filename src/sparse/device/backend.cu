@@ -1,5 +1,6 @@
 /*
-  backend.cu: the one symbol of a device library. It joins the rooms' tables into a HybBackend and hands it out when the stamps agree.
+  backend.cu: the one symbol of a device library. It joins the rooms' tables into a HybBackend and hands it out when the
+  stamps agree.
 */
 #include "hybdevicestate.h"
 #include "aijhybridgpu/private/hybagg.h"
@@ -13,11 +14,11 @@
 
 /* weak: a library built from some of the rooms alone has NULL here, and its callers look */
 #define HYB_WEAK __attribute__((weak))
-extern const HybCSROps      HybCSROpsCUDA HYB_WEAK;
-extern const HybPlanOps     HybPlanCUDA HYB_WEAK;
+extern const HybCSROps HybCSROpsCUDA        HYB_WEAK;
+extern const HybPlanOps HybPlanCUDA         HYB_WEAK;
 extern const HybSegMergeOps HybSegMergeCUDA HYB_WEAK;
-extern const HybAggOps      HybAggCUDA HYB_WEAK;
-extern const HybKrylovOps   HybKrylovCUDA HYB_WEAK;
+extern const HybAggOps HybAggCUDA           HYB_WEAK;
+extern const HybKrylovOps HybKrylovCUDA     HYB_WEAK;
 
 #define HYB_METHOD_HOST(name, symbol)
 #define HYB_METHOD_CUDA(name, symbol) extern const HybSpMVMethod symbol;

@@ -1,15 +1,16 @@
 /*
   crew.c: threads that copy memory together.
 
-  They are started at the first large copy, as many as the process has cores to itself, up to a limit, and never end: between copies they sleep. A
-  process that was forked has none. Signals are not for them.
+  They are started at the first large copy, as many as the process has cores to itself, up to a limit, and never end:
+  between copies they sleep. A process that was forked has none. Signals are not for them.
 
     Begin:         wake all
     Copy:          job = (dst, src, bytes), cut into as many shares as there are threads; tickets = (0 taken, how many); take shares; wait until all are done
     each thread:   while a ticket is left: take it, copy its share (of fresh pages: touch them), done + 1
 
-  Who wakes late finds the shares taken: the first copy does not wait for the last thread. The tickets' two halves are one word, so that a ticket always belongs to the job that
-  it was drawn from, and that job stands until its share is done.
+  Who wakes late finds the shares taken: the first copy does not wait for the last thread. The tickets' two halves are
+  one word, so that a ticket always belongs to the job that it was drawn from, and that job stands until its share is
+  done.
 */
 #define _GNU_SOURCE
 #include "crew.h"
@@ -49,7 +50,8 @@ static int CrewTake(void)
   if (!CrewTickets(mine)) return 0;
   from = crew.share * (uint32_t)mine;
   to   = crew.bytes - from < crew.share ? crew.bytes : from + crew.share;
-  if (crew.src) memcpy(crew.dst + from, crew.src + from, to - from);
+  if (crew.src)
+    memcpy(crew.dst + from, crew.src + from, to - from);
   else
     for (; from < to; from += 4096) crew.dst[from] = 0;
   __atomic_add_fetch(&crew.done, 1, __ATOMIC_RELEASE);
@@ -61,8 +63,10 @@ static void *CrewMember(void *arg)
   for (;;) {
     while (!__atomic_load_n(&crew.active, __ATOMIC_ACQUIRE)) (void)sem_wait((sem_t *)arg);
     for (int spins = 0; __atomic_load_n(&crew.active, __ATOMIC_ACQUIRE); spins++) {
-      if (CrewTickets(__atomic_load_n(&crew.tickets, __ATOMIC_ACQUIRE)) && CrewTake()) spins = 0;
-      else if (spins > 2000) sched_yield(); /* cores may be shared after all */
+      if (CrewTickets(__atomic_load_n(&crew.tickets, __ATOMIC_ACQUIRE)) && CrewTake())
+        spins = 0;
+      else if (spins > 2000)
+        sched_yield(); /* cores may be shared after all */
     }
   }
   return NULL;
@@ -122,13 +126,16 @@ static void CrewDo(void *dst, const void *src, size_t bytes)
 
 void HybCrewCopy(void *dst, const void *src, size_t bytes)
 {
-  if (crew.active && bytes >= (size_t)crew.size * 16384) CrewDo(dst, src, bytes);
-  else memcpy(dst, src, bytes);
+  if (crew.active && bytes >= (size_t)crew.size * 16384)
+    CrewDo(dst, src, bytes);
+  else
+    memcpy(dst, src, bytes);
 }
 
 void HybCrewTouch(void *dst, size_t bytes)
 {
-  if (crew.active && bytes >= (size_t)crew.size * 16384) CrewDo(dst, NULL, bytes);
+  if (crew.active && bytes >= (size_t)crew.size * 16384)
+    CrewDo(dst, NULL, bytes);
   else
     for (size_t at = 0; at < bytes; at += 4096) ((char *)dst)[at] = 0;
 }

@@ -8,10 +8,12 @@
 #if defined(__cplusplus)
 extern "C" {
 #endif
-/* The crew stands ready (spinning) between Begin and End, and sleeps otherwise. share: processes that divide this process's cores among them. */
+/* The crew stands ready (spinning) between Begin and End, and sleeps otherwise. share: processes that divide this
+   process's cores among them. */
 extern void HybCrewBegin(int share);
 extern void HybCrewEnd(void);
-/* memcpy() by all of the crew; by the caller alone outside Begin and End, or where there is one core for each process */
+/* memcpy() by all of the crew; by the caller alone outside Begin and End, or where there is one core for each
+   process */
 extern void HybCrewCopy(void *dst, const void *src, size_t bytes);
 /* a byte of each page is written, by which fresh memory gets its pages; dst is a page's beginning */
 extern void HybCrewTouch(void *dst, size_t bytes);

@@ -1,28 +1,30 @@
 /*
   growing.cu: device memory that grows in place.
 
-  A workspace whose size is known only when the work is half done is reserved for the most that it can be (addresses alone: 64 GiB in 0.03 ms) and given memory as the
-  need shows: creating and mapping 64 MiB or 1 GiB takes under 0.07 ms on an H200, and nothing is copied or started again for lack of room. Pieces are mapped one behind
-  the other; what is queued may use the older ones meanwhile.
+  A workspace whose size is known only when the work is half done is reserved for the most that it can be (addresses
+  alone: 64 GiB in 0.03 ms) and given memory as the need shows: creating and mapping 64 MiB or 1 GiB takes under 0.07 ms
+  on an H200, and nothing is copied or started again for lack of room. Pieces are mapped one behind the other; what is
+  queued may use the older ones meanwhile.
 
-  The functions are the driver's. They are asked of the runtime by name, so the library needs no libcuda of its own and still loads where there is none.
-  None of them is stream-ordered: giving the memory back waits for the stream first.
+  The functions are the driver's. They are asked of the runtime by name, so the library needs no libcuda of its own and
+  still loads where there is none. None of them is stream-ordered: giving the memory back waits for the stream first.
 
-  Every byte is counted like a pool's, and the memory limit of HybServices holds here too. When the card has no more, the pools give back what they keep unused, once.
+  Every byte is counted like a pool's, and the memory limit of HybServices holds here too. When the card has no more,
+  the pools give back what they keep unused, once.
 */
 #include "hybdevicestate.h"
 #include <cuda.h>
 #include <new>
 
-#define HYB_VIRTUAL_FUNCTIONS(F) \
+#define HYB_VIRTUAL_FUNCTIONS(F)   \
   F(cuMemGetAllocationGranularity) \
-  F(cuMemAddressReserve) \
-  F(cuMemAddressFree) \
-  F(cuMemCreate) \
-  F(cuMemRelease) \
-  F(cuMemMap) \
-  F(cuMemSetAccess) \
-  F(cuMemUnmap) \
+  F(cuMemAddressReserve)           \
+  F(cuMemAddressFree)              \
+  F(cuMemCreate)                   \
+  F(cuMemRelease)                  \
+  F(cuMemMap)                      \
+  F(cuMemSetAccess)                \
+  F(cuMemUnmap)                    \
   F(cuGetErrorString)
 
 #define HYB_FUNCTION(name) static decltype(&name) name##_;
@@ -62,7 +64,7 @@ static PetscErrorCode HybVirtualError(CUresult e, const char *what, const char *
   (void)cuGetErrorString_(e, &text);
   return PetscError(PETSC_COMM_SELF, line, PETSC_FUNCTION_NAME, file, e == CUDA_ERROR_OUT_OF_MEMORY ? PETSC_ERR_MEM : PETSC_ERR_LIB, PETSC_ERROR_INITIAL, "CUDA error %d (%s) in %s", (int)e, text ? text : "unknown", what);
 }
-#define HybFault(expr) (HybDeviceFault(#expr) ? CUDA_ERROR_INVALID_VALUE : (expr))
+#define HybFault(expr)      (HybDeviceFault(#expr) ? CUDA_ERROR_INVALID_VALUE : (expr))
 #define HybCallDriver(expr) PetscCall(HybVirtualError(HybFault(expr), #expr, __FILE__, __LINE__))
 
 static PetscErrorCode HybVirtualSetUp(void)
@@ -70,21 +72,21 @@ static PetscErrorCode HybVirtualSetUp(void)
   PetscFunctionBegin;
   if (granule_) PetscFunctionReturn(PETSC_SUCCESS);
 #if CUDART_VERSION >= 12050
-  #define HYB_FUNCTION(name) \
-    { \
-      void                           *f = nullptr; \
-      cudaDriverEntryPointQueryResult r; \
-      HybCallCUDA(cudaGetDriverEntryPointByVersion(#name, &f, 12000, cudaEnableDefault, &r)); \
-      PetscCheck(f && r == cudaDriverEntryPointSuccess, PETSC_COMM_SELF, PETSC_ERR_LIB, "The CUDA driver has no %s", #name); \
-      name##_ = (decltype(name##_))f; \
+  #define HYB_FUNCTION(name)                                                                                                \
+    {                                                                                                                       \
+      void                           *f = nullptr;                                                                          \
+      cudaDriverEntryPointQueryResult r;                                                                                    \
+      HybCallCUDA(cudaGetDriverEntryPointByVersion(#name, &f, 12000, cudaEnableDefault, &r));                               \
+      PetscCheck(f &&r == cudaDriverEntryPointSuccess, PETSC_COMM_SELF, PETSC_ERR_LIB, "The CUDA driver has no %s", #name); \
+      name##_ = (decltype(name##_))f;                                                                                       \
     }
 #else
-  #define HYB_FUNCTION(name) \
-    { \
-      void *f = nullptr; \
-      HybCallCUDA(cudaGetDriverEntryPoint(#name, &f, cudaEnableDefault)); \
+  #define HYB_FUNCTION(name)                                                             \
+    {                                                                                    \
+      void *f = nullptr;                                                                 \
+      HybCallCUDA(cudaGetDriverEntryPoint(#name, &f, cudaEnableDefault));                \
       PetscCheck(f, PETSC_COMM_SELF, PETSC_ERR_LIB, "The CUDA driver has no %s", #name); \
-      name##_ = (decltype(name##_))f; \
+      name##_ = (decltype(name##_))f;                                                    \
     }
 #endif
   HYB_VIRTUAL_FUNCTIONS(HYB_FUNCTION)
@@ -171,7 +173,7 @@ PetscErrorCode HybDeviceGrow(const HybExec *exec, void *ptr, size_t bytes, size_
 /* goes on after an error and reports the first one: an error that was only injected loses nothing */
 PetscErrorCode HybDeviceUnreserve(const HybExec *exec, void *ptr)
 {
-  HybGrowing **link = &growing_;
+  HybGrowing **link  = &growing_;
   CUresult     first = CUDA_SUCCESS;
 
   PetscFunctionBegin;

@@ -1,5 +1,6 @@
 /*
-  hostbackend.c: the host as a backend. All kinds of memory are the host's, from PetscMalloc(), so that PETSc's own accounting (-malloc_dump,
+  hostbackend.c: the host as a backend. All kinds of memory are the host's, from PetscMalloc(), so that PETSc's own
+  accounting (-malloc_dump,
   -malloc_view) sees every byte. There is no stream: everything is done on return.
 
   The tables of the rooms above are reached by their names alone: this room includes none of their headers.
@@ -125,7 +126,7 @@ const HybBackend HybBackendHost = {
   .spgemm    = HybSpGEMMMethodsHost,
   .ptap      = HybPtAPMethodsHost,
 #if !defined(PETSC_USE_COMPLEX)
-  .agg       = &HybAggHost,
+  .agg = &HybAggHost,
 #endif
-  .krylov    = &HybKrylovHost,
+  .krylov = &HybKrylovHost,
 };

@@ -1,15 +1,18 @@
 /*
-  hybdevice.cuh: the one header that every .cu file includes. Launches, shared memory, error handling, warp and block helpers,
-  and device-wide primitives.
+  hybdevice.cuh: the one header that every .cu file includes. Launches, shared memory, error handling, warp and block
+  helpers, and device-wide primitives.
 
-  The same .cu files are compiled by nvcc and, with tests/emulator first on the include path, by an ordinary C++ compiler: the
-  emulator's own <cuda_runtime.h> supplies the builtins under their own names. So kernels keep to what this header offers:
+  The same .cu files are compiled by nvcc and, with tests/emulator first on the include path, by an ordinary C++
+  compiler: the emulator's own <cuda_runtime.h> supplies the builtins under their own names. So kernels keep to what
+  this header offers:
 
-    HYB_LAUNCH(kernel, grid, block, dynamic_bytes, stream, args...)   a template kernel in parentheses: HYB_LAUNCH((K<8>), ...)
+    HYB_LAUNCH(kernel, grid, block, dynamic_bytes, stream, args...) a template kernel in parentheses: HYB_LAUNCH((K<8>),
+    ...)
     HYB_SHARED(type, name, count); HYB_DYNAMIC_SHARED(type, name);    both declare `type *name`
     HybCallCUDA(expr)                                                a CUDA call whose failure is a PETSc error
 
-  Blocks are one-dimensional (threadIdx.x alone is used by the helpers here). Lanes of a warp may run in any order between two
+  Blocks are one-dimensional (threadIdx.x alone is used by the helpers here). Lanes of a warp may run in any order
+  between two
   synchronisations: whatever lanes exchange through memory needs __syncwarp(mask).
 
   Everything that sums does so in a fixed order: results do not depend on the run.
@@ -34,25 +37,32 @@ extern "C" {
 extern int HybDeviceFault(const char *what);
 /* the PETSc error of a CUDA error: PETSC_ERR_MEM when memory ran out, else PETSC_ERR_LIB; 0 for cudaSuccess */
 extern PetscErrorCode HybDeviceError(cudaError_t, const char *what, const char *file, int line);
-/* lifts a kernel's limit of shared memory, 48 KiB for static and dynamic together; asked for above 16 KiB of dynamic memory, no kernel having more than 32 static */
+/* lifts a kernel's limit of shared memory, 48 KiB for static and dynamic together; asked for above 16 KiB of dynamic
+   memory, no kernel having more than 32 static */
 extern PetscErrorCode HybDeviceDynamicShared(const void *kernel, size_t bytes, const char *what);
-/* a kernel's later launches prefer so many per cent of a multiprocessor's memory as shared memory, the rest being its first-level cache; -1: as the driver likes */
+/* a kernel's later launches prefer so many per cent of a multiprocessor's memory as shared memory, the rest being its
+   first-level cache; -1: as the driver likes */
 extern PetscErrorCode HybDeviceCarveout(const void *kernel, int percent);
 }
 
-#define HybCallCUDA(...) \
-  do { \
-    const cudaError_t hyb_err_ = HybDeviceFault(#__VA_ARGS__) ? cudaErrorUnknown : (__VA_ARGS__); \
+#define HybCallCUDA(...)                                                                                               \
+  do {                                                                                                                 \
+    const cudaError_t hyb_err_ = HybDeviceFault(#__VA_ARGS__) ? cudaErrorUnknown : (__VA_ARGS__);                      \
     if (PetscUnlikely(hyb_err_ != cudaSuccess)) PetscCall(HybDeviceError(hyb_err_, #__VA_ARGS__, __FILE__, __LINE__)); \
   } while (0)
 
-/* A grid's size may be given as dim3 or as a count; a count beyond the hardware's limit is an error, not a wrap-around. */
+/* A grid's size may be given as dim3 or as a count; a count beyond the hardware's limit is an error, not a
+   wrap-around. */
 struct HybGrid {
   PetscCount x;
   unsigned   y, z;
-  HybGrid(const dim3 &d) : x(d.x), y(d.y), z(d.z) { }
+  HybGrid(const dim3 &d)
+      : x(d.x), y(d.y), z(d.z)
+  {
+  }
   template <typename I, typename = typename std::enable_if<std::is_integral<I>::value>::type>
-  HybGrid(I n) : x((PetscCount)n), y(1), z(1)
+  HybGrid(I n)
+      : x((PetscCount)n), y(1), z(1)
   {
   }
 };
@@ -64,36 +74,37 @@ static inline PetscCount HybBlocks(PetscCount n, PetscCount threads)
 
 #if !defined(HYB_EMULATOR)
   #define HYB_LAUNCH_KERNEL_(kernel, kernelname, argnames, grid, block, bytes, stream, ...) kernel<<<(grid), (block), (bytes), (stream)>>>(__VA_ARGS__)
-  /* the compiler makes four loads of neighbours one of 16 bytes, also where the last ones are not wanted: shared memory has room for that, and compute-sanitizer is to see that it has */
+  /* the compiler makes four loads of neighbours one of 16 bytes, also where the last ones are not wanted: shared memory
+     has room for that, and compute-sanitizer is to see that it has */
   #define HYB_LAUNCH_BYTES_(bytes) (((size_t)(bytes) + 15) / 16 * 16)
 #else
   #define HYB_LAUNCH_BYTES_(bytes) ((size_t)(bytes))
 #endif
 
 /* Does nothing for an empty grid. For functions that return PetscErrorCode. */
-#define HYB_LAUNCH(kernel, grid, block, dynamic_bytes, stream, ...) \
-  do { \
-    const HybGrid hyb_grid_(grid); \
-    const size_t  hyb_dyn_ = HYB_LAUNCH_BYTES_(dynamic_bytes); \
-    if (hyb_grid_.x > 0 && hyb_grid_.y > 0 && hyb_grid_.z > 0) { \
-      auto hyb_kernel_ = kernel; \
+#define HYB_LAUNCH(kernel, grid, block, dynamic_bytes, stream, ...)                                                                                                                              \
+  do {                                                                                                                                                                                           \
+    const HybGrid hyb_grid_(grid);                                                                                                                                                               \
+    const size_t  hyb_dyn_ = HYB_LAUNCH_BYTES_(dynamic_bytes);                                                                                                                                   \
+    if (hyb_grid_.x > 0 && hyb_grid_.y > 0 && hyb_grid_.z > 0) {                                                                                                                                 \
+      auto hyb_kernel_ = kernel;                                                                                                                                                                 \
       PetscCheck(hyb_grid_.x <= 2147483647, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Kernel %s: %" PetscInt64_FMT " blocks are more than a grid can have", #kernel, (PetscInt64)hyb_grid_.x); \
-      PetscCheck(!HybDeviceFault("launch " #kernel), PETSC_COMM_SELF, PETSC_ERR_LIB, "Launch of kernel %s failed: made to fail by the fault hook", #kernel); \
-      if (hyb_dyn_ > 16 * 1024) PetscCall(HybDeviceDynamicShared((const void *)hyb_kernel_, hyb_dyn_, #kernel)); \
-      HYB_LAUNCH_KERNEL_(hyb_kernel_, #kernel, #__VA_ARGS__, dim3((unsigned)hyb_grid_.x, hyb_grid_.y, hyb_grid_.z), dim3(block), hyb_dyn_, (cudaStream_t)(stream), __VA_ARGS__); \
-      const cudaError_t hyb_err_ = cudaGetLastError(); \
-      if (PetscUnlikely(hyb_err_ != cudaSuccess)) PetscCall(HybDeviceError(hyb_err_, "launch of " #kernel, __FILE__, __LINE__)); \
-    } \
+      PetscCheck(!HybDeviceFault("launch " #kernel), PETSC_COMM_SELF, PETSC_ERR_LIB, "Launch of kernel %s failed: made to fail by the fault hook", #kernel);                                     \
+      if (hyb_dyn_ > 16 * 1024) PetscCall(HybDeviceDynamicShared((const void *)hyb_kernel_, hyb_dyn_, #kernel));                                                                                 \
+      HYB_LAUNCH_KERNEL_(hyb_kernel_, #kernel, #__VA_ARGS__, dim3((unsigned)hyb_grid_.x, hyb_grid_.y, hyb_grid_.z), dim3(block), hyb_dyn_, (cudaStream_t)(stream), __VA_ARGS__);                 \
+      const cudaError_t hyb_err_ = cudaGetLastError();                                                                                                                                           \
+      if (PetscUnlikely(hyb_err_ != cudaSuccess)) PetscCall(HybDeviceError(hyb_err_, "launch of " #kernel, __FILE__, __LINE__));                                                                 \
+    }                                                                                                                                                                                            \
   } while (0)
 
 /* Shared memory as raw aligned bytes, so that types with constructors (complex) need none. Not initialized. */
 #if !defined(HYB_EMULATOR)
-  #define HYB_SHARED(type, name, count) \
+  #define HYB_SHARED(type, name, count)                                           \
     __shared__ __align__(16) unsigned char name##_bytes_[sizeof(type) * (count)]; \
-    type *const name = reinterpret_cast<type *>(name##_bytes_)
-  #define HYB_DYNAMIC_SHARED(type, name) \
+    type *const                            name = reinterpret_cast<type *>(name##_bytes_)
+  #define HYB_DYNAMIC_SHARED(type, name)                                 \
     extern __shared__ __align__(16) unsigned char hyb_dynamic_shared_[]; \
-    type *const name = reinterpret_cast<type *>(hyb_dynamic_shared_)
+    type *const                                   name = reinterpret_cast<type *>(hyb_dynamic_shared_)
 #endif
 
 /* The most dynamic shared memory that a block may ask for on this device, and its number of multiprocessors */
@@ -104,8 +115,9 @@ extern "C" PetscErrorCode HybDeviceLevel2(size_t *bytes);
 /* what the plugin says of how kernels run */
 extern "C" const HybTuning *HybDeviceTuning(void);
 
-/* Work beside the operation's stream: side[0..n-1] begin after what exec's stream holds now; the join lets that stream wait for them. Nothing that the work between the two
-   uses is freed before the join, which is called also after an error. */
+/* Work beside the operation's stream: side[0..n-1] begin after what exec's stream holds now; the join lets that stream
+   wait for them. Nothing that the work between the two uses is freed before the join, which is called also after an
+   error. */
 #define HYB_SIDE_STREAMS 2
 extern "C" PetscErrorCode HybDeviceFork(const HybExec *exec, int n, HybExec side[]);
 extern "C" PetscErrorCode HybDeviceJoin(const HybExec *exec, int n);
@@ -197,7 +209,8 @@ struct HybMin {
   }
 };
 
-/* All lanes of the sub-warp take part and all receive the result. The order is the butterfly's: distances W/2, ..., 2, 1. */
+/* All lanes of the sub-warp take part and all receive the result. The order is the butterfly's: distances W/2, ..., 2,
+   1. */
 template <int W, typename T, typename Op>
 static __device__ __forceinline__ T HybSubwarpReduce(T v, Op op)
 {
@@ -213,7 +226,8 @@ static __device__ __forceinline__ T HybSubwarpSum(T v)
   return HybSubwarpReduce<W>(v, HybSum());
 }
 
-/* the same for all sub-warps of a warp together: who takes part need not be looked for, which costs as much as the sum */
+/* the same for all sub-warps of a warp together: who takes part need not be looked for, which costs as much as the
+   sum */
 template <int W, typename T>
 static __device__ __forceinline__ T HybSubwarpsSum(T v)
 {
@@ -254,7 +268,8 @@ static __device__ __forceinline__ T HybSubwarpInclusiveSum(T v)
   return HybSubwarpInclusiveScan<W>(v, HybSum());
 }
 
-/* Lane l receives v_0 + ... + v_{l-1}; *total (may be NULL), on all lanes, the sum of all. For integers: it subtracts nothing, lane 0 receives T(0). */
+/* Lane l receives v_0 + ... + v_{l-1}; *total (may be NULL), on all lanes, the sum of all. For integers: it subtracts
+   nothing, lane 0 receives T(0). */
 template <int W, typename T>
 static __device__ __forceinline__ T HybSubwarpExclusiveSum(T v, T *total = nullptr)
 {
@@ -265,8 +280,8 @@ static __device__ __forceinline__ T HybSubwarpExclusiveSum(T v, T *total = nullp
 }
 
 /*
-  Block-wide. All THREADS = blockDim.x threads take part (a multiple of 32, at most 1024); scratch is shared memory of HYB_WARP entries of T that nothing
-  else uses meanwhile. Each ends with a barrier: scratch may be used again at once.
+  Block-wide. All THREADS = blockDim.x threads take part (a multiple of 32, at most 1024); scratch is shared memory of
+  HYB_WARP entries of T that nothing else uses meanwhile. Each ends with a barrier: scratch may be used again at once.
 */
 template <int THREADS, typename T, typename Op>
 static __device__ __forceinline__ T HybBlockReduce(T v, T *scratch, Op op)
@@ -332,7 +347,8 @@ static __device__ __forceinline__ T HybBlockInclusiveSum(T v, T *scratch, T *tot
 }
 
 /*
-  Atomics on integers of 4 and 8 bytes, signed or not (PetscInt, PetscCount); each returns the old value. Floating-point atomics do not exist here on
+  Atomics on integers of 4 and 8 bytes, signed or not (PetscInt, PetscCount); each returns the old value. Floating-point
+  atomics do not exist here on
   purpose: their order changes from run to run.
 */
 template <typename T>
@@ -414,7 +430,8 @@ static constexpr __host__ __device__ int HybLog2(int n)
   return n <= 1 ? 0 : 1 + HybLog2(n / 2);
 }
 
-/* a*b + c with one multiplication and one addition for each product, never contracted: the same bits as the host's loops */
+/* a*b + c with one multiplication and one addition for each product, never contracted: the same bits as the host's
+   loops */
 static __device__ __forceinline__ HybScalar HybMulAdd(const HybScalar &a, const HybScalar &b, const HybScalar &c)
 {
 #if defined(PETSC_USE_COMPLEX)
@@ -443,9 +460,9 @@ struct alignas(sizeof(T) * N <= 16 ? sizeof(T) * N : 16) HybVec {
 
 /* a device stops at such an access where its address is no multiple of its size; so does the emulator */
 #if defined(HYB_EMULATOR)
-  #define HYB_CHECK_ALIGNED(p, bytes) \
-    do { \
-      if ((uintptr_t)(p) & ((bytes) - 1)) emu::Fail("an access of %zu bytes at an address that is no multiple of them, %p", (size_t)(bytes), (const void *)(p)); \
+  #define HYB_CHECK_ALIGNED(p, bytes)                                                                                                                          \
+    do {                                                                                                                                                       \
+      if ((uintptr_t)(p) & ((bytes)-1)) emu::Fail("an access of %zu bytes at an address that is no multiple of them, %p", (size_t)(bytes), (const void *)(p)); \
     } while (0)
 #else
   #define HYB_CHECK_ALIGNED(p, bytes) ((void)0)
@@ -471,7 +488,8 @@ static __device__ __forceinline__ void HybStoreVec(T *p, const HybVec<T, N> &v)
   *reinterpret_cast<HybVec<T, N> *>(p) = v;
 }
 
-/* Loads through the read-only path, and streaming loads of data that is used once. For any type of 1, 2, 4, 8 or 16 bytes. */
+/* Loads through the read-only path, and streaming loads of data that is used once. For any type of 1, 2, 4, 8 or 16
+   bytes. */
 template <size_t S>
 struct HybWord_;
 template <>
@@ -527,12 +545,14 @@ static __device__ __forceinline__ T HybLoadShared(const T *p)
 }
 
 /*
-  Bulk copies from global to shared memory that run beside the block's computation: on sm_90 the copy engine, which one thread sets going, completing on a
-  barrier in shared memory; before it cp.async by all threads; in the emulator copies that happen when they are waited for. All threads of the block take part in every call.
+  Bulk copies from global to shared memory that run beside the block's computation: on sm_90 the copy engine, which one
+  thread sets going, completing on a barrier in shared memory; before it cp.async by all threads; in the emulator copies
+  that happen when they are waited for. All threads of the block take part in every call.
 
     HYB_SHARED(uint64_t, bar, STAGES);  HybBulkInit(bar, STAGES);
     HybBulkExpect(&bar[s], bytes);      the bytes of all copies of this stage, once before each stage's copies, also when they are none
-    HybBulkCopy(&bar[s], to, from, n);  to, from and n multiples of 16; HybBulkCopy<false>(): the source is read again soon
+    HybBulkCopy(&bar[s], to, from, n); to, from and n multiples of 16; HybBulkCopy<false>(): the source is read again
+    soon
     __syncthreads();                    at least once between the copy and its wait
     HybBulkWait(&bar[s], phase);        phase: 0 for the first use of the stage, then 1, 0, ...; afterwards all threads may read
     HybBulkFence();                     by all threads before that barrier, where the stage was written to by the threads themselves
@@ -548,9 +568,12 @@ static __device__ __forceinline__ void HybBulkInit(uint64_t *bar, int n)
 {
 #if HYB_BULK_ENGINE
   if (threadIdx.x == 0) {
-    for (int k = 0; k < n; k++) asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"((unsigned)__cvta_generic_to_shared(bar + k)) : "memory");
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-    asm volatile("fence.proxy.async;" ::: "memory");
+    for (int k = 0; k < n; k++) asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"((unsigned)__cvta_generic_to_shared(bar + k))
+                                             : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::
+                   : "memory");
+    asm volatile("fence.proxy.async;" ::
+                   : "memory");
   }
 #endif
   __syncthreads();
@@ -559,7 +582,8 @@ static __device__ __forceinline__ void HybBulkInit(uint64_t *bar, int n)
 static __device__ __forceinline__ void HybBulkExpect(uint64_t *bar, size_t bytes)
 {
 #if HYB_BULK_ENGINE
-  if (threadIdx.x == 0) asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"((unsigned)__cvta_generic_to_shared(bar)), "r"((unsigned)bytes) : "memory");
+  if (threadIdx.x == 0) asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"((unsigned)__cvta_generic_to_shared(bar)), "r"((unsigned)bytes)
+                                     : "memory");
 #elif defined(HYB_EMULATOR)
   emu::BulkExpect(bar, bytes);
 #endif
@@ -570,11 +594,14 @@ template <bool ONCE = true>
 static __device__ __forceinline__ void HybBulkCopy(uint64_t *bar, void *to, const void *from, size_t bytes)
 {
 #if HYB_BULK_ENGINE
-  if (threadIdx.x == 0 && bytes && !ONCE) asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"((uint64_t)__cvta_generic_to_global(from)), "r"((unsigned)bytes), "r"((unsigned)__cvta_generic_to_shared(bar)) : "memory");
+  if (threadIdx.x == 0 && bytes && !ONCE) asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"((uint64_t)__cvta_generic_to_global(from)), "r"((unsigned)bytes), "r"((unsigned)__cvta_generic_to_shared(bar))
+                                                       : "memory");
   if (threadIdx.x == 0 && bytes && ONCE) {
     uint64_t policy;
-    asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"((uint64_t)__cvta_generic_to_global(from)), "r"((unsigned)bytes), "r"((unsigned)__cvta_generic_to_shared(bar)), "l"(policy) : "memory");
+    asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;"
+                 : "=l"(policy));
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"((uint64_t)__cvta_generic_to_global(from)), "r"((unsigned)bytes), "r"((unsigned)__cvta_generic_to_shared(bar)), "l"(policy)
+                 : "memory");
   }
 #else
   HYB_CHECK_ALIGNED(to, 16);
@@ -584,7 +611,8 @@ static __device__ __forceinline__ void HybBulkCopy(uint64_t *bar, void *to, cons
   emu::BulkCopy(bar, to, from, bytes);
   #elif defined(__CUDA_ARCH__)
   for (size_t k = (size_t)threadIdx.x * 16; k < bytes; k += (size_t)blockDim.x * 16)
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared((char *)to + k)), "l"((uint64_t)__cvta_generic_to_global((const char *)from + k)) : "memory");
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared((char *)to + k)), "l"((uint64_t)__cvta_generic_to_global((const char *)from + k))
+                 : "memory");
   #endif
 #endif
 }
@@ -592,7 +620,8 @@ static __device__ __forceinline__ void HybBulkCopy(uint64_t *bar, void *to, cons
 static __device__ __forceinline__ void HybBulkFence(void)
 {
 #if HYB_BULK_ENGINE
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  asm volatile("fence.proxy.async.shared::cta;" ::
+                 : "memory");
 #endif
 }
 
@@ -601,34 +630,39 @@ static __device__ __forceinline__ void HybBulkWait(uint64_t *bar, unsigned phase
 #if HYB_BULK_ENGINE
   unsigned done;
   do {
-    asm volatile("{\n .reg .pred p;\n mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n selp.u32 %0, 1, 0, p;\n}" : "=r"(done) : "r"((unsigned)__cvta_generic_to_shared(bar)), "r"(phase) : "memory");
+    asm volatile("{\n .reg .pred p;\n mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n selp.u32 %0, 1, 0, p;\n}"
+                 : "=r"(done)
+                 : "r"((unsigned)__cvta_generic_to_shared(bar)), "r"(phase)
+                 : "memory");
   } while (!done);
 #else
   #if defined(HYB_EMULATOR)
   emu::BulkWait(bar, phase);
   #elif defined(__CUDA_ARCH__)
-  asm volatile("cp.async.wait_all;" ::: "memory");
+  asm volatile("cp.async.wait_all;" ::
+                 : "memory");
   #endif
   __syncthreads();
 #endif
 }
 
 /*
-  Device-wide primitives. Pointers to arrays live on the device; temporary storage comes from the work arena. devtotal (device memory) and total (host
-  memory) receive the result, both may be NULL: with total the call synchronises, without it does not. n may be 0. Input and output do not overlap unless
-  it is said.
+  Device-wide primitives. Pointers to arrays live on the device; temporary storage comes from the work arena. devtotal
+  (device memory) and total (host memory) receive the result, both may be NULL: with total the call synchronises,
+  without it does not. n may be 0. Input and output do not overlap unless it is said.
 */
 
-/* offsets[0] = 0, offsets[k] = counts[0] + ... + counts[k-1] for k = 1..n, so n+1 entries; counts may be offsets (in place, n+1 entries then). The sum is
-   formed in 64 bits and delivered so: where the total does not fit PetscInt, offsets are useless and the caller must look at the total. */
+/* offsets[0] = 0, offsets[k] = counts[0] + ... + counts[k-1] for k = 1..n, so n+1 entries; counts may be offsets (in
+   place, n+1 entries then). The sum is formed in 64 bits and delivered so: where the total does not fit PetscInt,
+   offsets are useless and the caller must look at the total. */
 extern PetscErrorCode HybScanCounts(const HybExec *, HybArena *work, PetscCount n, const PetscInt *counts, PetscInt *offsets, PetscCount *devtotal, PetscCount *total);
 extern PetscErrorCode HybScanCounts64(const HybExec *, HybArena *work, PetscCount n, const PetscCount *counts, PetscCount *offsets, PetscCount *devtotal, PetscCount *total);
 
 /* The maximum, 0 for n = 0 */
 extern PetscErrorCode HybReduceMax(const HybExec *, HybArena *work, PetscCount n, const PetscInt *v, PetscCount *devtotal, PetscCount *total);
 
-/* Stable sorts by the bits [beginbit, endbit) of the keys (all bits of a PetscInt key: 0, 8*sizeof(PetscInt); non-negative keys below 2^b: 0, b).
-   values NULL: valuesout receives the permutation (position in the input). */
+/* Stable sorts by the bits [beginbit, endbit) of the keys (all bits of a PetscInt key: 0, 8*sizeof(PetscInt);
+   non-negative keys below 2^b: 0, b). values NULL: valuesout receives the permutation (position in the input). */
 extern PetscErrorCode HybSortPairsInt(const HybExec *, HybArena *work, PetscCount n, const PetscInt *keys, PetscInt *keysout, const PetscInt *values, PetscInt *valuesout, int beginbit, int endbit);
 extern PetscErrorCode HybSortPairs64Count(const HybExec *, HybArena *work, PetscCount n, const uint64_t *keys, uint64_t *keysout, const PetscCount *values, PetscCount *valuesout, int beginbit, int endbit);
 /* bits that keys 0..n-1 need */

@@ -9,7 +9,7 @@ struct HybDeviceState {
   HybServices   services;
   bool          ready;
   int           device, devices; /* ours, of how many */
-  bool          managed; /* managed memory may be used: concurrent access, CUDA 13, not mirror mode */
+  bool          managed;         /* managed memory may be used: concurrent access, CUDA 13, not mirror mode */
   bool          inuse;
   cudaStream_t  stream; /* in whose order memory is taken and given back, if inuse; else that of each call */
   cudaMemPool_t pool, managedpool;
@@ -34,16 +34,16 @@ static inline void HybCount(size_t *now, size_t *peak, size_t bytes)
 /* finds the card and makes the pools; false: message says why not */
 extern bool HybDeviceSetUp(const HybServices *, char *message, size_t length);
 
-extern PetscErrorCode HybDeviceAlloc(const HybExec *, HybMem, size_t, void **);
-extern PetscErrorCode HybDeviceFree(const HybExec *, HybMem, size_t, void *);
-extern PetscErrorCode HybDeviceCopy(const HybExec *, void *, const void *, size_t, HybCopyKind);
-extern PetscErrorCode HybDeviceZero(const HybExec *, void *, size_t);
-extern PetscErrorCode HybDeviceSync(const HybExec *);
-extern PetscErrorCode HybDeviceTouch(const HybExec *, void *, size_t);
-extern PetscErrorCode HybDeviceLock(const HybExec *, void *, size_t, PetscBool);
-extern PetscErrorCode HybDevicePrefetch(const HybExec *, const void *, size_t, PetscBool);
-extern PetscErrorCode HybDeviceMemory(HybMemoryReport *);
-extern PetscErrorCode HybDeviceUse(void *);
+extern PetscErrorCode      HybDeviceAlloc(const HybExec *, HybMem, size_t, void **);
+extern PetscErrorCode      HybDeviceFree(const HybExec *, HybMem, size_t, void *);
+extern PetscErrorCode      HybDeviceCopy(const HybExec *, void *, const void *, size_t, HybCopyKind);
+extern PetscErrorCode      HybDeviceZero(const HybExec *, void *, size_t);
+extern PetscErrorCode      HybDeviceSync(const HybExec *);
+extern PetscErrorCode      HybDeviceTouch(const HybExec *, void *, size_t);
+extern PetscErrorCode      HybDeviceLock(const HybExec *, void *, size_t, PetscBool);
+extern PetscErrorCode      HybDevicePrefetch(const HybExec *, const void *, size_t, PetscBool);
+extern PetscErrorCode      HybDeviceMemory(HybMemoryReport *);
+extern PetscErrorCode      HybDeviceUse(void *);
 static inline cudaStream_t HybDeviceOrder(const HybExec *exec)
 {
   return hybdevice_.inuse ? hybdevice_.stream : (cudaStream_t)exec->stream;
@@ -51,7 +51,8 @@ static inline cudaStream_t HybDeviceOrder(const HybExec *exec)
 extern PetscErrorCode HybDeviceUsage(HybMemoryReport *, PetscBool);
 extern PetscErrorCode HybDeviceEnter(void);
 extern PetscErrorCode HybDeviceTrim(cudaStream_t);
-/* managed.cu; *err: cudaErrorMemoryAllocation, of which a trim may be the cure, or another error; HybManagedFree(): false if the array is not one of these */
+/* managed.cu; *err: cudaErrorMemoryAllocation, of which a trim may be the cure, or another error; HybManagedFree():
+   false if the array is not one of these */
 extern PetscErrorCode HybManagedAlloc(size_t, cudaStream_t, void **, cudaError_t *err);
 extern bool           HybManagedFree(void *, cudaStream_t);
 extern PetscErrorCode HybManagedTrim(void);

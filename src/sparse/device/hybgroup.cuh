@@ -1,5 +1,6 @@
 /*
-  hybgroup.cuh: a group of G threads that work on one row together: a sub-warp for G <= 32, a whole block for more. Row code is written once for both.
+  hybgroup.cuh: a group of G threads that work on one row together: a sub-warp for G <= 32, a whole block for more. Row
+  code is written once for both.
 */
 #ifndef AIJHYBRIDGPU_HYBGROUP_CUH
 #define AIJHYBRIDGPU_HYBGROUP_CUH
@@ -11,31 +12,44 @@ struct HybGroup {
   static constexpr int  THREADS = SUBWARP ? 128 : G; /* of a block */
   static constexpr int  GROUPS  = THREADS / G;       /* in a block */
 
-  static __device__ __forceinline__ int rank() { return SUBWARP ? (HybLane() & (G - 1)) : (int)threadIdx.x; }
-  static __device__ __forceinline__ int index() { return SUBWARP ? (int)threadIdx.x / G : 0; }
+  static __device__ __forceinline__ int rank()
+  {
+    return SUBWARP ? (HybLane() & (G - 1)) : (int)threadIdx.x;
+  }
+  static __device__ __forceinline__ int index()
+  {
+    return SUBWARP ? (int)threadIdx.x / G : 0;
+  }
   static __device__ __forceinline__ void sync()
   {
-    if (SUBWARP) __syncwarp(HybSubwarpMask<SUBWARP ? G : HYB_WARP>());
-    else __syncthreads();
+    if (SUBWARP)
+      __syncwarp(HybSubwarpMask < SUBWARP ? G : HYB_WARP > ());
+    else
+      __syncthreads();
   }
   /* scratch: HYB_WARP entries of shared memory for a block, unused by a sub-warp */
   template <typename T, typename Op>
   static __device__ __forceinline__ T reduce(T v, T *scratch, Op op)
   {
-    if constexpr (SUBWARP) return HybSubwarpReduce<G>(v, op);
-    else return HybBlockReduce<G>(v, scratch, op);
+    if constexpr (SUBWARP)
+      return HybSubwarpReduce<G>(v, op);
+    else
+      return HybBlockReduce<G>(v, scratch, op);
   }
   template <typename T>
   static __device__ __forceinline__ T exclusiveSum(T v, T *scratch, T *total = nullptr)
   {
-    if constexpr (SUBWARP) return HybSubwarpExclusiveSum<G>(v, total);
-    else return HybBlockExclusiveSum<G>(v, scratch, total);
+    if constexpr (SUBWARP)
+      return HybSubwarpExclusiveSum<G>(v, total);
+    else
+      return HybBlockExclusiveSum<G>(v, scratch, total);
   }
 };
 
 /*
-  Sorts list[0..n-1] (shared memory, any n) ascending: a bitonic network whose comparisons all point the same way, so that places beyond n act as infinity
-  and are left out. Ends with a synchronisation of the group; the caller synchronises before.
+  Sorts list[0..n-1] (shared memory, any n) ascending: a bitonic network whose comparisons all point the same way, so
+  that places beyond n act as infinity and are left out. Ends with a synchronisation of the group; the caller
+  synchronises before.
 */
 template <int G, typename T>
 static __device__ __forceinline__ void HybGroupSort(T *list, unsigned n)

@@ -1,6 +1,7 @@
 /*
-  load.c: opens a device library. The plugin itself needs no CUDA: its device part is a library of its own, found beside it in the folder cuda/ (its own
-  folder, since PETSc's -dll_append FOLDER opens every library of a folder) or named by the user.
+  load.c: opens a device library. The plugin itself needs no CUDA: its device part is a library of its own, found beside
+  it in the folder cuda/ (its own folder, since PETSc's -dll_append FOLDER opens every library of a folder) or named by
+  the user.
 */
 #define _GNU_SOURCE
 #include "aijhybridgpu/private/hyb.h"
@@ -25,8 +26,10 @@ static PetscErrorCode HybFolder(char folder[], size_t length)
     PetscCall(PetscStrncpy(folder, realpath(info.dli_fname, real) ? real : info.dli_fname, length));
   }
   slash = strrchr(folder, '/');
-  if (slash) slash[1] = 0;
-  else folder[0] = 0;
+  if (slash)
+    slash[1] = 0;
+  else
+    folder[0] = 0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -41,7 +44,8 @@ PetscErrorCode HybBackendLoad(const char *path, const HybServices *services, con
   PetscFunctionBegin;
   *backend = NULL;
   if (length) message[0] = 0;
-  if (path && path[0]) PetscCall(PetscStrncpy(where, path, sizeof(where)));
+  if (path && path[0])
+    PetscCall(PetscStrncpy(where, path, sizeof(where)));
   else {
     PetscCall(HybFolder(where, sizeof(where)));
     PetscCall(PetscStrlcat(where, HYB_DEVICE_LIBRARY, sizeof(where)));
@@ -50,7 +54,8 @@ PetscErrorCode HybBackendLoad(const char *path, const HybServices *services, con
     PetscCall(PetscSNPrintf(message, length, "There is no device library %s", where));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  /* NODELETE: the library holds the card's pools and their contents, and CUDA's own clean-up at exit must find its code in place */
+  /* NODELETE: the library holds the card's pools and their contents, and CUDA's own clean-up at exit must find its code
+     in place */
   handle = dlopen(where, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!handle) {
     const char *why = dlerror();

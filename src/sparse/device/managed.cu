@@ -1,17 +1,19 @@
 /*
   managed.cu: large arrays in managed memory.
 
-  CUDA's pool of managed memory makes the pages of what it grows by one after the other, 12 to 20 ms a GiB; cudaMallocManaged() and a prefetch to the device take 4 ms for the same
-  memory. A first product is over in less. So large arrays come from segments that are made in this way and kept: each is a row of blocks, in use or free, cut where a smaller
-  one is wanted and joined again with free neighbours.
+  CUDA's pool of managed memory makes the pages of what it grows by one after the other, 12 to 20 ms a GiB;
+  cudaMallocManaged() and a prefetch to the device take 4 ms for the same memory. A first product is over in less. So
+  large arrays come from segments that are made in this way and kept: each is a row of blocks, in use or free, cut where
+  a smaller one is wanted and joined again with free neighbours.
 
     take:      the smallest free block that is large enough, its rest stays free; none: a new segment of just this size
     give back: join with free neighbours of the same segment
     trim:      segments that are free as a whole go back to the card, which takes 6 ms a GiB and waits for all that runs
 
-  Whatever is taken and given back is so in the order of one stream (HybDeviceOrder()), so a block can be used again at once; one that another stream gave back waits for the device.
-  Segments never move and never join, so after other sizes have been asked for more may be kept than is in use. What lies idle is bounded therefore: before a new segment is made, free
-  ones are given up if more than what is in use would lie idle.
+  Whatever is taken and given back is so in the order of one stream (HybDeviceOrder()), so a block can be used again at
+  once; one that another stream gave back waits for the device. Segments never move and never join, so after other sizes
+  have been asked for more may be kept than is in use. What lies idle is bounded therefore: before a new segment is
+  made, free ones are given up if more than what is in use would lie idle.
 
   Sizes are rounded up to large pages. Smaller arrays stay in CUDA's pool, which puts several of them on a page.
 */
@@ -66,7 +68,8 @@ PetscErrorCode HybManagedTrim(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* a new segment; cudaErrorMemoryAllocation if the card has not the room, which managed memory would not notice before it is used */
+/* a new segment; cudaErrorMemoryAllocation if the card has not the room, which managed memory would not notice before
+   it is used */
 static PetscErrorCode Grow(size_t bytes, cudaStream_t stream, Block **block, cudaError_t *err)
 {
   size_t          f = 0, t = 0;

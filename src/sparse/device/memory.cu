@@ -2,20 +2,27 @@
   memory.cu: the card's memory as this process uses it.
 
   Three kinds, measured on an H200 over PCIe 5 (ms for 1 GiB):
-    DEVICE   a stream-ordered pool that keeps what it once had: 0.002 warm, 0.9-10 cold, against 0.3 + a synchronisation for cudaMalloc/cudaFree.
+    DEVICE a stream-ordered pool that keeps what it once had: 0.002 warm, 0.9-10 cold, against 0.3 + a synchronisation
+    for cudaMalloc/cudaFree.
              All workspace, and the arrays of matrices in mirror mode.
-    MANAGED  a pool of managed memory (CUDA 13), 0.01 warm, 12-20 cold; large arrays 4 cold (managed.cu): the arrays that the AIJ base class adopts as its own.
-             Kernels read and write it as fast as plain device memory while it lives there; the host pays only for the pages that it touches. Never with read-mostly
+    MANAGED a pool of managed memory (CUDA 13), 0.01 warm, 12-20 cold; large arrays 4 cold (managed.cu): the arrays that
+    the AIJ base class adopts as its own.
+             Kernels read and write it as fast as plain device memory while it lives there; the host pays only for the
+             pages that it touches. Never with read-mostly
              advice: a kernel's write to such pages after a host read took 17 s a GiB.
     HOST     PetscMalloc(). Copies between it and the card go through three pinned buffers, made once, in turn, so that the copy over the bus and the
-             copy in memory overlap; several threads do the latter (crew.h), one core being slower than the bus: pinned 19, touched pageable memory 58, fresh pageable memory 627 when CUDA does it.
+             copy in memory overlap; several threads do the latter (crew.h), one core being slower than the bus: pinned
+             19, touched pageable memory 58, fresh pageable memory 627 when CUDA does it.
 
-    LOCKED   fresh memory in large pages, touched by all threads and then registered (cudaHostRegister), for 880 MB 45 + 20 ms; cudaMallocHost takes 349. A copy to the card takes 16.0, as
-             the bus does, where one of pageable memory through the buffers takes 17.7 to 21.6. Values of host matrices that are sent again and again.
+    LOCKED fresh memory in large pages, touched by all threads and then registered (cudaHostRegister), for 880 MB 45 +
+    20 ms; cudaMallocHost takes 349. A copy to the card takes 16.0, as
+             the bus does, where one of pageable memory through the buffers takes 17.7 to 21.6. Values of host matrices
+             that are sent again and again.
 
-  Every byte is counted. Managed memory stays below a share of the card's free memory, divided by the processes that use the card, and before the pool
-  grows the card is asked whether it has the room: managed memory may be over-committed, and then every process on the card can hang, not this one alone.
-  The memory limit of HybServices makes the card look smaller: so tests exhaust the plugin, never a card.
+  Every byte is counted. Managed memory stays below a share of the card's free memory, divided by the processes that use
+  the card, and before the pool grows the card is asked whether it has the room: managed memory may be over-committed,
+  and then every process on the card can hang, not this one alone. The memory limit of HybServices makes the card look
+  smaller: so tests exhaust the plugin, never a card.
 
   When memory runs out the pools give back what they keep unused, once, and the allocation is tried again.
 */
@@ -28,25 +35,26 @@
 
 HybDeviceState hybdevice_;
 
-/* Large copies go through three pinned buffers in turn: with two the bus waits for threads that are late. Smaller pieces cost more meetings of the threads; stores past
-   the caches are slower here, the bus reading other cores' caches well. */
+/* Large copies go through three pinned buffers in turn: with two the bus waits for threads that are late. Smaller
+   pieces cost more meetings of the threads; stores past the caches are slower here, the bus reading other cores' caches
+   well. */
 struct HybStage {
   char       *buffer;
   size_t      bytes;
   cudaEvent_t event;
   bool        busy;
 };
-static const int    HybStages      = 3;
-static const size_t HybFewBytes    = (size_t)64 << 10;
-static const size_t HybLargeChunk  = (size_t)16 << 20;
-static const size_t HybFirstChunk  = (size_t)1 << 20;
-static const size_t HybSmallChunk  = (size_t)4 << 20; /* buffers of other copies: pinned memory takes 0.35 ms a MiB to make */
-static const size_t HybManagedLarge = (size_t)8 << 20; /* managed arrays from this size on are managed.cu's */
-static const size_t HybPinnedAsked = (size_t)1 << 20; /* bytes from which on it pays to ask whether the host's array is pinned */
-static const size_t HybLargePage   = (size_t)2 << 20; /* LOCKED memory begins at one */
-static const size_t HybOwnBytes    = (size_t)256 << 10; /* from this size on CUDA's own way from pageable memory is faster than one thread and our buffers (2 MiB: 0.135 and 0.21 ms), */
-static const size_t HybCrewBytes   = (size_t)6 << 20;  /* and from this size on the crew is (14 MB by CUDA's way 0.9); pages to be touched as well */
-static HybStage     stage_[HybStages + 1]; /* the last one for a few bytes to the host */
+static const int    HybStages       = 3;
+static const size_t HybFewBytes     = (size_t)64 << 10;
+static const size_t HybLargeChunk   = (size_t)16 << 20;
+static const size_t HybFirstChunk   = (size_t)1 << 20;
+static const size_t HybSmallChunk   = (size_t)4 << 20;   /* buffers of other copies: pinned memory takes 0.35 ms a MiB to make */
+static const size_t HybManagedLarge = (size_t)8 << 20;   /* managed arrays from this size on are managed.cu's */
+static const size_t HybPinnedAsked  = (size_t)1 << 20;   /* bytes from which on it pays to ask whether the host's array is pinned */
+static const size_t HybLargePage    = (size_t)2 << 20;   /* LOCKED memory begins at one */
+static const size_t HybOwnBytes     = (size_t)256 << 10; /* from this size on CUDA's own way from pageable memory is faster than one thread and our buffers (2 MiB: 0.135 and 0.21 ms), */
+static const size_t HybCrewBytes    = (size_t)6 << 20;   /* and from this size on the crew is (14 MB by CUDA's way 0.9); pages to be touched as well */
+static HybStage     stage_[HybStages + 1];               /* the last one for a few bytes to the host */
 
 extern "C" int HybDeviceFault(const char *what)
 {
@@ -64,7 +72,8 @@ extern "C" PetscErrorCode HybDeviceError(cudaError_t err, const char *what, cons
 extern "C" PetscErrorCode HybDeviceDynamicShared(const void *kernel, size_t bytes, const char *what)
 {
   PetscFunctionBegin;
-  /* raised limits stay, and a launch that is repeated shall cost no driver call: this many kernels are remembered, by their addresses */
+  /* raised limits stay, and a launch that is repeated shall cost no driver call: this many kernels are remembered, by
+     their addresses */
   static struct {
     const void *kernel;
     size_t      bytes;
@@ -138,14 +147,14 @@ bool HybDeviceSetUp(const HybServices *services, char *message, size_t length)
   cudaError_t     err;
   size_t          f = 0, t = 0;
 
-#define HybTry(expr) \
-  do { \
-    err = HybDeviceFault(#expr) ? cudaErrorUnknown : (expr); \
-    if (err != cudaSuccess) { \
-      (void)cudaGetLastError(); \
+#define HybTry(expr)                                                                                        \
+  do {                                                                                                      \
+    err = HybDeviceFault(#expr) ? cudaErrorUnknown : (expr);                                                \
+    if (err != cudaSuccess) {                                                                               \
+      (void)cudaGetLastError();                                                                             \
       snprintf(message, length, "the CUDA device cannot be used: %s (%s)", cudaGetErrorString(err), #expr); \
-      return false; \
-    } \
+      return false;                                                                                         \
+    }                                                                                                       \
   } while (0)
   d->services = *services;
   if (!d->ready) {
@@ -158,8 +167,10 @@ bool HybDeviceSetUp(const HybServices *services, char *message, size_t length)
       snprintf(message, length, "device %d was asked for, there are %d", services->device, count);
       return false;
     }
-    if (services->device >= 0) HybTry(cudaSetDevice(services->device));
-    else if (services->device == -2) HybTry(cudaSetDevice(services->rank % count));
+    if (services->device >= 0)
+      HybTry(cudaSetDevice(services->device));
+    else if (services->device == -2)
+      HybTry(cudaSetDevice(services->rank % count));
     HybTry(cudaGetDevice(&d->device));
     HybTry(cudaDeviceGetPCIBusId(d->bus, (int)sizeof(d->bus), d->device));
     HybTry(cudaDeviceGetAttribute(&value, cudaDevAttrMaxSharedMemoryPerBlockOptin, d->device));
@@ -187,7 +198,8 @@ bool HybDeviceSetUp(const HybServices *services, char *message, size_t length)
     if (value && !d->managedpool) {
       props.allocType = cudaMemAllocationTypeManaged;
       /* an older driver under a newer toolkit has no such pools: mirror mode then, not an error */
-      if (cudaMemPoolCreate(&d->managedpool, &props) == cudaSuccess) HybTry(cudaMemPoolSetAttribute(d->managedpool, cudaMemPoolAttrReleaseThreshold, &keep));
+      if (cudaMemPoolCreate(&d->managedpool, &props) == cudaSuccess)
+        HybTry(cudaMemPoolSetAttribute(d->managedpool, cudaMemPoolAttrReleaseThreshold, &keep));
       else {
         (void)cudaGetLastError();
         d->managedpool = nullptr;
@@ -199,11 +211,12 @@ bool HybDeviceSetUp(const HybServices *services, char *message, size_t length)
   } else if (services->device >= 0 && services->device != d->device) { /* its pools, and what they hold, last as long as the process */
     snprintf(message, length, "device %d was asked for, this process uses device %d since an earlier PetscInitialize()", services->device, d->device);
     return false;
-  } else HybTry(cudaSetDevice(d->device));
+  } else
+    HybTry(cudaSetDevice(d->device));
   d->managed = d->managedpool && !services->mirror;
   HybTry(HybDeviceFreeBytes(&f, &t));
-  /* this node's processes: all on the card that is named, else dealt to the cards in turn. Where the turn would have given this one another card they were dealt in
-     some other way, and any number of them may be on this one. */
+  /* this node's processes: all on the card that is named, else dealt to the cards in turn. Where the turn would have
+     given this one another card they were dealt in some other way, and any number of them may be on this one. */
   int sharing = services->processes > 0 ? services->processes : 1;
   if (services->dealt && services->rank % d->devices == d->device) sharing = (sharing + d->devices - 1) / d->devices;
   /* the share is of what is free without us, so that a second set-up gives the same */
@@ -216,7 +229,8 @@ bool HybDeviceSetUp(const HybServices *services, char *message, size_t length)
   return true;
 }
 
-/* A thread's current card is its own affair: another thread of the program starts with card 0, and a program may switch. Asking costs less than a tenth of a microsecond. */
+/* A thread's current card is its own affair: another thread of the program starts with card 0, and a program may
+   switch. Asking costs less than a tenth of a microsecond. */
 PetscErrorCode HybDeviceEnter(void)
 {
   int current = -1;
@@ -280,7 +294,7 @@ static PetscErrorCode HybLockedAlloc(size_t bytes, void **ptr)
 {
   HybDeviceState *d      = &hybdevice_;
   const long      unused = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-  void           *p      = nullptr;
+  void           *p = nullptr;
 
   PetscFunctionBegin;
   PetscCheck(bytes <= d->locked_share && d->locked_bytes <= d->locked_share - bytes, PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of page-locked memory: %zu bytes needed, %zu of this process's share of %zu are free", bytes, d->locked_share > d->locked_bytes ? d->locked_share - d->locked_bytes : (size_t)0,
@@ -352,7 +366,8 @@ PetscErrorCode HybDeviceAlloc(const HybExec *exec, HybMem mem, size_t bytes, voi
   cudaError_t         err   = cudaSuccess;
   for (int attempt = 0; attempt < 2; attempt++) {
     err = cudaSuccess;
-    if (large) PetscCall(HybManagedAlloc(bytes, stream, ptr, &err));
+    if (large)
+      PetscCall(HybManagedAlloc(bytes, stream, ptr, &err));
     else {
       if (mem == HYB_MEM_MANAGED) {
         uint64_t reserved = 0, used = 0;
@@ -381,8 +396,10 @@ PetscErrorCode HybDeviceAlloc(const HybExec *exec, HybMem mem, size_t bytes, voi
     *ptr = nullptr;
     PetscCall(HybDeviceError(err, what, __FILE__, __LINE__));
   }
-  if (mem == HYB_MEM_MANAGED) HybCount(&d->managed_bytes, &d->managed_peak, bytes);
-  else HybCount(&d->device_bytes, &d->device_peak, bytes);
+  if (mem == HYB_MEM_MANAGED)
+    HybCount(&d->managed_bytes, &d->managed_peak, bytes);
+  else
+    HybCount(&d->device_bytes, &d->device_peak, bytes);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -409,9 +426,12 @@ PetscErrorCode HybDeviceFree(const HybExec *exec, HybMem mem, size_t bytes, void
   /* given back before the fault hook is asked: a free that is made to fail is reported, but loses nothing */
   const cudaError_t err = mem == HYB_MEM_MANAGED && bytes >= HybManagedLarge && HybManagedFree(ptr, HybDeviceOrder(exec)) ? cudaSuccess : cudaFreeAsync(ptr, HybDeviceOrder(exec));
   if (err == cudaSuccess) {
-    if (mem == HYB_MEM_MANAGED) d->managed_bytes -= bytes;
-    else d->device_bytes -= bytes;
-  } else PetscCall(HybDeviceError(err, "cudaFreeAsync", __FILE__, __LINE__));
+    if (mem == HYB_MEM_MANAGED)
+      d->managed_bytes -= bytes;
+    else
+      d->device_bytes -= bytes;
+  } else
+    PetscCall(HybDeviceError(err, "cudaFreeAsync", __FILE__, __LINE__));
   PetscCheck(!HybDeviceFault("cudaFreeAsync"), PETSC_COMM_SELF, PETSC_ERR_LIB, "cudaFreeAsync failed: made to fail by the fault hook");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -473,7 +493,8 @@ static PetscErrorCode HybStagedToDevice(cudaStream_t stream, char *dst, const ch
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* As many pieces as there are buffers are on their way, the oldest is copied on. through: of a chunk on the device, where src is managed memory whose pages shall not move */
+/* As many pieces as there are buffers are on their way, the oldest is copied on. through: of a chunk on the device,
+   where src is managed memory whose pages shall not move */
 static PetscErrorCode HybStagedToHost(cudaStream_t stream, char *dst, const char *src, size_t bytes, char *through)
 {
   const size_t chunk = HybStageChunk(bytes);
@@ -509,8 +530,8 @@ static PetscErrorCode HybStagedToHost(cudaStream_t stream, char *dst, const char
 
 static PetscErrorCode HybStagedCopy(const HybExec *exec, void *dst, const void *src, size_t bytes, HybCopyKind kind, bool managed)
 {
-  cudaStream_t stream  = (cudaStream_t)exec->stream;
-  const size_t room    = HybStageChunk(bytes), limit = hybdevice_.services.memory_limit, ours = hybdevice_.device_bytes + hybdevice_.managed_bytes;
+  cudaStream_t stream = (cudaStream_t)exec->stream;
+  const size_t room = HybStageChunk(bytes), limit = hybdevice_.services.memory_limit, ours = hybdevice_.device_bytes + hybdevice_.managed_bytes;
   void        *through = nullptr;
 
   PetscFunctionBegin;
@@ -638,8 +659,8 @@ PetscErrorCode HybDeviceUsage(HybMemoryReport *r, PetscBool restart)
   r->locked_bytes  = d->locked_bytes;
   r->locked_share  = d->locked_share;
   r->since         = d->since;
-  r->card  = d->device;
-  r->cards = d->devices;
+  r->card          = d->device;
+  r->cards         = d->devices;
   memcpy(r->bus, d->bus, sizeof(r->bus));
   if (restart) d->since = d->device_bytes + d->managed_bytes;
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -1,5 +1,6 @@
 /*
-  methods.c: looking methods up by name. The rooms' method tables hold different structs; each of them begins with its name.
+  methods.c: looking methods up by name. The rooms' method tables hold different structs; each of them begins with its
+  name.
 */
 #include <aijhybridgpu/private/hyb.h>
 

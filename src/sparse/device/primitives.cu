@@ -1,5 +1,6 @@
 /*
-  primitives.cu: the device-wide primitives of hybdevice.cuh over CUB. The only file that includes CUB: it is slow to compile.
+  primitives.cu: the device-wide primitives of hybdevice.cuh over CUB. The only file that includes CUB: it is slow to
+  compile.
 
   Sums of integers are exact whatever their order.
   tests/emulator/primitives.cc holds plain stand-ins with the same meaning.
@@ -11,8 +12,7 @@
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
-namespace
-{
+namespace {
 
 /* CUB's two-step protocol: ask for the size of the temporary storage, take it from the arena, run */
 template <typename F>
@@ -51,8 +51,8 @@ PetscErrorCode Deliver(const HybExec *exec, HybArena *work, R *place, R *dev, R 
 /* element k of the counts, and 0 behind the last: so n+1 offsets come of one exclusive scan */
 template <typename T>
 struct CountAt {
-  const T   *counts;
-  PetscCount n;
+  const T              *counts;
+  PetscCount            n;
   __device__ PetscCount operator()(PetscCount k) const
   {
     return k < n ? (PetscCount)counts[k] : 0;
@@ -67,8 +67,8 @@ struct OffsetOut {
   using pointer           = void;
   using iterator_category = std::random_access_iterator_tag;
   struct Entry {
-    T          *p;
-    PetscCount *total;
+    T              *p;
+    PetscCount     *total;
     __device__ void operator=(PetscCount v) const
     {
       *p = (T)v;
@@ -76,9 +76,9 @@ struct OffsetOut {
     }
   };
   using reference = Entry;
-  T          *offsets;
-  PetscCount  at, n;
-  PetscCount *total;
+  T                        *offsets;
+  PetscCount                at, n;
+  PetscCount               *total;
   __host__ __device__ Entry operator[](PetscCount k) const
   {
     return Entry{offsets + at + k, at + k == n ? total : nullptr};

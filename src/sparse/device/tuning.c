@@ -24,9 +24,18 @@ typedef struct {
 } Tuning;
 
 #define TUNING_NUMBERS (-99)
-#define RANGE(name, value, least, most, text) {#name, offsetof(HybTuning, name), value, least, most, NULL, TUNING_NUMBERS, text}
-#define LIST(name, value, list, text)         {#name, offsetof(HybTuning, name), value, 0, 0, " " list " ", TUNING_NUMBERS, text}
-#define WORDS(name, value, first, list, text) {#name, offsetof(HybTuning, name), value, 0, 0, " " list " ", first, text}
+#define RANGE(name, value, least, most, text)                                        \
+  {                                                                                  \
+    #name, offsetof(HybTuning, name), value, least, most, NULL, TUNING_NUMBERS, text \
+  }
+#define LIST(name, value, list, text)                                                 \
+  {                                                                                   \
+    #name, offsetof(HybTuning, name), value, 0, 0, " " list " ", TUNING_NUMBERS, text \
+  }
+#define WORDS(name, value, first, list, text)                                \
+  {                                                                          \
+    #name, offsetof(HybTuning, name), value, 0, 0, " " list " ", first, text \
+  }
 
 static const Tuning TuningTable[] = {
   WORDS(segsum_repair, 0, 0, "device cpu", "who puts the sums of segsum's dirty tiles in order"),
@@ -91,8 +100,18 @@ static PetscInt TuningWord(const char *list, const char *word)
 /* what PETSc's own options take for no and yes */
 static PetscErrorCode TuningBool(const char **value)
 {
-  static const char *const other[][2] = {{"false", "no"}, {"true", "yes"}, {"0", "no"}, {"1", "yes"}, {"off", "no"}, {"on", "yes"}, {"no", "no"}, {"yes", "yes"}, {"", "yes"}};
-  PetscBool                same       = PETSC_FALSE;
+  static const char *const other[][2] = {
+    {"false", "no" },
+    {"true",  "yes"},
+    {"0",     "no" },
+    {"1",     "yes"},
+    {"off",   "no" },
+    {"on",    "yes"},
+    {"no",    "no" },
+    {"yes",   "yes"},
+    {"",      "yes"}
+  };
+  PetscBool same = PETSC_FALSE;
 
   PetscFunctionBegin;
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(other) && !same; k++) {
@@ -104,7 +123,7 @@ static PetscErrorCode TuningBool(const char **value)
 
 PetscErrorCode HybTuningSet(const char *name, const char *value)
 {
-  const Tuning *t = NULL;
+  const Tuning *t    = NULL;
   const char   *word = value;
   char          allowed[128], digits[32];
   PetscInt      number = 0;
@@ -119,13 +138,16 @@ PetscErrorCode HybTuningSet(const char *name, const char *value)
     *TuningField(t) = t->value;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (t->list) PetscCall(PetscSNPrintf(allowed, sizeof(allowed), "one of%.*s", (int)strlen(t->list) - 1, t->list));
-  else PetscCall(PetscSNPrintf(allowed, sizeof(allowed), "%" PetscInt_FMT " to %" PetscInt_FMT, t->least, t->most));
+  if (t->list)
+    PetscCall(PetscSNPrintf(allowed, sizeof(allowed), "one of%.*s", (int)strlen(t->list) - 1, t->list));
+  else
+    PetscCall(PetscSNPrintf(allowed, sizeof(allowed), "%" PetscInt_FMT " to %" PetscInt_FMT, t->least, t->most));
   if (t->words == TUNING_NUMBERS) {
     PetscCall(PetscOptionsStringToInt(value, &number));
     PetscCall(PetscSNPrintf(digits, sizeof(digits), "%" PetscInt_FMT, number));
     word = digits;
-  } else if (TuningWord(t->list, "yes") >= 0) PetscCall(TuningBool(&word));
+  } else if (TuningWord(t->list, "yes") >= 0)
+    PetscCall(TuningBool(&word));
   fits = t->list ? (PetscBool)(TuningWord(t->list, word) >= 0) : (PetscBool)(number >= t->least && number <= t->most);
   PetscCheck(fits, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%s%s is %s, not %s: %s", TUNING_PREFIX, name, allowed, value, t->text);
   *TuningField(t) = t->words == TUNING_NUMBERS ? number : t->words + TuningWord(t->list, word);

@@ -83,8 +83,10 @@ static void HybKrylovNorm(const HybKrylovBasis *B, PetscInt k, PetscReal squares
   const PetscReal norm = PetscSqrtReal(squares);
 
   B->scale[k] = 1 / norm;
-  if (k) B->h[k + (size_t)(k - 1) * (B->steps + 1)] = norm;
-  else B->scale[B->steps + 1] = norm;
+  if (k)
+    B->h[k + (size_t)(k - 1) * (B->steps + 1)] = norm;
+  else
+    B->scale[B->steps + 1] = norm;
 }
 
 static PetscErrorCode HybKrylovStart_Host(const HybExec *exec, const HybKrylovBasis *B, const HybScalar *b)

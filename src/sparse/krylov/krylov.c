@@ -30,7 +30,7 @@
 
 static PetscBool HybKrylovFinite(HybScalar v)
 {
-  return (PetscBool)!(PetscIsInfOrNanScalar(v));
+  return (PetscBool) !(PetscIsInfOrNanScalar(v));
 }
 
 /* how many columns are whole; the others become 0 */

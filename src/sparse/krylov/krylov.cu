@@ -20,7 +20,7 @@
 #define KRYLOV_WARPS   (KRYLOV_THREADS / HYB_WARP)
 #define KRYLOV_VECTORS (HYB_KRYLOV_STEPS + 1) /* at once */
 static_assert(KRYLOV_VECTORS <= HYB_WARP, "KrylovDots<32> takes them all");
-#define KRYLOV_PACK    (sizeof(HybScalar) <= 16 ? (int)(16 / sizeof(HybScalar)) : 1)
+#define KRYLOV_PACK (sizeof(HybScalar) <= 16 ? (int)(16 / sizeof(HybScalar)) : 1)
 
 /* neighbouring entries */
 struct KrylovPack {
@@ -127,7 +127,7 @@ template <int K>
 static __global__ __launch_bounds__(KRYLOV_THREADS, K * sizeof(HybScalar) <= 96 ? 4 : (K * sizeof(HybScalar) <= 256 ? 2 : 1)) void KrylovDots(PetscCount n, int k, const HybScalar *__restrict__ u, PetscCount ld, const HybScalar *__restrict__ w, const HybScalar *__restrict__ dinv, const PetscReal *__restrict__ scale, bool aligned, HybScalar *sums, int *arrived, HybScalar *h)
 {
   constexpr int C = K < 4 ? K : 4;
-  HYB_SHARED(HybScalar, part, K *KRYLOV_WARPS);
+  HYB_SHARED(HybScalar, part, K * KRYLOV_WARPS);
   HYB_SHARED(int, last, 1);
   const PetscReal s = scale ? scale[k - 1] : (PetscReal)1;
   HybScalar       sum[K];
@@ -206,8 +206,10 @@ static __global__ __launch_bounds__(KRYLOV_THREADS, 4) void KrylovUpdate(PetscCo
   squares = (PetscReal)sqrt(KrylovTotal(sums));
   if (threadIdx.x == 0) {
     scale[k] = 1 / squares;
-    if (norm) *norm = HybScalar(squares);
-    else *first = squares;
+    if (norm)
+      *norm = HybScalar(squares);
+    else
+      *first = squares;
   }
 }
 
@@ -217,13 +219,20 @@ static PetscErrorCode KrylovDotsLaunch(const HybExec *exec, PetscCount n, PetscI
 
   PetscFunctionBegin;
 #define CALL(K) HYB_LAUNCH((KrylovDots<K>), KrylovBlocks(n), KRYLOV_THREADS, 0, exec->stream, n, (int)k, u, ld, w, dinv, scale, aligned, sums, arrived, h)
-  if (k <= 1) CALL(1);
-  else if (k <= 2) CALL(2);
-  else if (k <= 4) CALL(4);
-  else if (k <= 8) CALL(8);
-  else if (k <= 12) CALL(12);
-  else if (k <= 16) CALL(16);
-  else CALL(32);
+  if (k <= 1)
+    CALL(1);
+  else if (k <= 2)
+    CALL(2);
+  else if (k <= 4)
+    CALL(4);
+  else if (k <= 8)
+    CALL(8);
+  else if (k <= 12)
+    CALL(12);
+  else if (k <= 16)
+    CALL(16);
+  else
+    CALL(32);
 #undef CALL
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,6 +1,6 @@
 /*
-  bins.cuh: row costs and bins without a host synchronisation, for the device methods of higher rooms. HybPlanCUDA wraps the same
-  functions with the host copies that hybplan.h promises.
+  bins.cuh: row costs and bins without a host synchronisation, for the device methods of higher rooms. HybPlanCUDA wraps
+  the same functions with the host copies that hybplan.h promises.
 */
 #ifndef AIJHYBRIDGPU_BINS_CUH
 #define AIJHYBRIDGPU_BINS_CUH
@@ -11,12 +11,14 @@
 #define HYB_PLAN_MAX_BINS 32
 
 /*
-  cost[r] = sum over the entries k of row r of A of length(A->j[k]), where length is blen[.] if given, else the row length of bi.
-  rowcost may be NULL. devstats (may be NULL): six zeroed PetscCount on the device, in the order of HybPlanStats.
+  cost[r] = sum over the entries k of row r of A of length(A->j[k]), where length is blen[.] if given, else the row
+  length of bi. rowcost may be NULL. devstats (may be NULL): six zeroed PetscCount on the device, in the order of
+  HybPlanStats.
 */
 extern PetscErrorCode HybPlanRowCosts(const HybExec *, const HybCSR *A, const PetscInt *bi, const PetscInt *blen, PetscCount *rowcost, PetscCount *devstats);
 
-/* The same, for which the device decides whether it is wanted: nothing is written where neither of two numbers, found by what is queued before, is more than so many, nor their product */
+/* The same, for which the device decides whether it is wanted: nothing is written where neither of two numbers, found
+   by what is queued before, is more than so many, nor their product */
 typedef struct {
   const int *found[2]; /* on the device; NULL: it is wanted */
   int        most, product;
@@ -25,14 +27,16 @@ extern PetscErrorCode HybPlanRowCostsUnless(const HybExec *, const HybCSR *A, co
 /* what came from devstats */
 extern void HybPlanStatsSet(const PetscCount *s, HybPlanStats *stats);
 
-/* Stable bins as HybPlanOps.bins, nbins <= HYB_PLAN_MAX_BINS; devbinptr (nbins+1) lives on the device. No synchronisation. */
+/* Stable bins as HybPlanOps.bins, nbins <= HYB_PLAN_MAX_BINS; devbinptr (nbins+1) lives on the device. No
+   synchronisation. */
 extern PetscErrorCode HybPlanBinsAsync(const HybExec *, HybArena *work, PetscInt m, const PetscCount *cost, PetscInt nbins, const PetscCount *limit, PetscInt *order, PetscInt *devbinptr);
 
-/* The same where the order of rows within a bin does not matter, in two launches and without workspace: counters are 2*nbins zeroed entries on the device.
-   m = 0 leaves devbinptr alone. */
+/* The same where the order of rows within a bin does not matter, in two launches and without workspace: counters are
+   2*nbins zeroed entries on the device. m = 0 leaves devbinptr alone. */
 extern PetscErrorCode HybPlanBinsAnyOrder(const HybExec *, PetscInt m, const PetscCount *cost, PetscInt nbins, const PetscCount *limit, PetscInt *counters, PetscInt *order, PetscInt *devbinptr);
-/* count not NULL: and, in the same launches, offsets (m+1) and total[0] of count as HybScanCounts() gives them, total[1] = the most of count, and total[2] = *also, which is on the device too (NULL: 0); sums is room
-   for HYB_PLAN_SUMS(m) */
+/* count not NULL: and, in the same launches, offsets (m+1) and total[0] of count as HybScanCounts() gives them,
+   total[1] = the most of count, and total[2] = *also, which is on the device too (NULL: 0); sums is room for
+   HYB_PLAN_SUMS(m) */
 #define HYB_PLAN_SUMS(m) (2 * (((PetscCount)(m) + 1023) / 1024))
 extern PetscErrorCode HybPlanBinsAnyOrderInt(const HybExec *, PetscInt m, const PetscInt *cost, PetscInt nbins, const PetscCount *limit, PetscInt *counters, PetscInt *order, PetscInt *devbinptr, const PetscInt *count, PetscCount *sums, PetscInt *offsets, PetscCount *total, const PetscCount *also);
 
@@ -41,7 +45,8 @@ typedef struct {
   PetscCount row, entry, product; /* entry: of A */
 } HybPlanCut;
 
-/* cut (host, nchunks+1): chunk c begins at the first row with c*chunk products or more before it. One synchronisation. */
+/* cut (host, nchunks+1): chunk c begins at the first row with c*chunk products or more before it. One
+   synchronisation. */
 extern PetscErrorCode HybPlanCuts(const HybExec *, HybArena *work, const HybCSR *A, const PetscCount *rowproducts, PetscCount chunk, PetscInt nchunks, HybPlanCut *cut);
 
 #endif

@@ -1,12 +1,13 @@
 /*
-  colset.h: a set of columns that gives its members in ascending order without sorting them, for the symbolic phases on the host.
+  colset.h: a set of columns that gives its members in ascending order without sorting them, for the symbolic phases on
+  the host.
 
-  One bit a column; above it, one bit for each word that holds any, and the same once more: one word of the top stands for 262144 columns.
-  Adding touches one word as a rule, three when a word gains its first member. Taking walks the set bits, top down, and clears them. Both cost
-  nothing for what is not there. Memory: n/8 bytes and a sixty-third of that.
+  One bit a column; above it, one bit for each word that holds any, and the same once more: one word of the top stands
+  for 262144 columns. Adding touches one word as a rule, three when a word gains its first member. Taking walks the set
+  bits, top down, and clears them. Both cost nothing for what is not there. Memory: n/8 bytes and a sixty-third of that.
 
-  And a list of columns, row after row, that grows by chunks until their number is known; then it becomes an array of exactly that size, chunk
-  after chunk, so that twice the columns are the most that is held.
+  And a list of columns, row after row, that grows by chunks until their number is known; then it becomes an array of
+  exactly that size, chunk after chunk, so that twice the columns are the most that is held.
 */
 #ifndef AIJHYBRIDGPU_COLSET_H
 #define AIJHYBRIDGPU_COLSET_H
@@ -100,8 +101,10 @@ static inline PetscErrorCode HybColListReserve(HybArena *work, HybColList *list,
     chunk->next = NULL;
     chunk->used = 0;
     chunk->size = size;
-    if (list->tail) list->tail->next = chunk;
-    else list->head = chunk;
+    if (list->tail)
+      list->tail->next = chunk;
+    else
+      list->head = chunk;
     list->tail = chunk;
   }
   PetscFunctionReturn(PETSC_SUCCESS);

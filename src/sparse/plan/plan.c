@@ -1,13 +1,14 @@
 /*
   plan.c: row costs, bins and row order on the host.
 
-  Row costs: the intermediate products of row r of A*B are the lengths of the rows of B that row r of A names, added up (bhSPARSE's first
-  stage, upper bounds). One pass over A's columns and B's offsets, no memory beside the result.
+  Row costs: the intermediate products of row r of A*B are the lengths of the rows of B that row r of A names, added up
+  (bhSPARSE's first stage, upper bounds). One pass over A's columns and B's offsets, no memory beside the result.
 
-  Bins: a counting sort of the rows by cost class. Count, prefix sum, place; rows keep their order within a bin, so memory is walked forwards.
-  O(m log nbins) time, O(nbins) memory beside the result.
+  Bins: a counting sort of the rows by cost class. Count, prefix sum, place; rows keep their order within a bin, so
+  memory is walked forwards. O(m log nbins) time, O(nbins) memory beside the result.
 
-  Reference: Liu, Vinter, A framework for general sparse matrix-matrix multiplication on GPUs and heterogeneous processors, JPDC 85 (2015).
+  Reference: Liu, Vinter, A framework for general sparse matrix-matrix multiplication on GPUs and heterogeneous
+  processors, JPDC 85 (2015).
 */
 #include <aijhybridgpu/private/hybplan.h>
 
@@ -55,8 +56,10 @@ static inline PetscInt HybPlanBin(PetscCount cost, PetscInt nbins, const PetscCo
   while (lo < hi) {
     const PetscInt mid = lo + (hi - lo) / 2;
 
-    if (cost <= limit[mid]) hi = mid;
-    else lo = mid + 1;
+    if (cost <= limit[mid])
+      hi = mid;
+    else
+      lo = mid + 1;
   }
   return lo;
 }

@@ -1,23 +1,27 @@
 /*
   plan.cu: row costs, bins and row order on the device.
 
-  Row costs. The products of row r of A*B are the lengths of the rows of B that the row names, added up. A sub-warp of W lanes takes a row, W from the
-  mean length of A's rows; rows longer than 2048 entries wait until their block is through with the others and then get the whole block, so that one dense row costs
-  no more than the rest. As many blocks as the card holds go through all rows. The statistics are sums and maxima of integers, gathered by one atomic a block: they do not
-  depend on the run.
+  Row costs. The products of row r of A*B are the lengths of the rows of B that the row names, added up. A sub-warp of W
+  lanes takes a row, W from the mean length of A's rows; rows longer than 2048 entries wait until their block is through
+  with the others and then get the whole block, so that one dense row costs no more than the rest. As many blocks as the
+  card holds go through all rows. The statistics are sums and maxima of integers, gathered by one atomic a block: they
+  do not depend on the run.
 
-  Bins. A stable counting sort by few bins. A warp owns a tile of 512 neighbouring rows and goes through it 32 rows at a time; for each bin a ballot says
-  which lanes hold one of its rows.
+  Bins. A stable counting sort by few bins. A warp owns a tile of 512 neighbouring rows and goes through it 32 rows at a
+  time; for each bin a ballot says which lanes hold one of its rows.
     count:  lane b counts the rows of bin b           -> counts[bin][tile]
     scan:   exclusive, bins outermost                 -> first place of (bin, tile)
     place:  the same walk; a row's place is its bin's next place plus the lanes below it in the ballot
-  Order within a bin is the rows' order. 2*ceil(m/32)*nbins ballots, memory nbins*ceil(m/512) integers, no shared memory, no atomics. With more than 32
-  bins the rows are sorted by their bin's number instead (radix sort, stable as well).
+  Order within a bin is the rows' order. 2*ceil(m/32)*nbins ballots, memory nbins*ceil(m/512) integers, no shared
+  memory, no atomics. With more than 32 bins the rows are sorted by their bin's number instead (radix sort, stable as
+  well).
 
-  Methods whose rows do not care in which order a bin's rows come sort in two launches without workspace ("any order"): blocks count their rows of each bin in shared memory and
-  add the counts up; then each block takes room in each bin by one atomic.
+  Methods whose rows do not care in which order a bin's rows come sort in two launches without workspace ("any order"):
+  blocks count their rows of each bin in shared memory and add the counts up; then each block takes room in each bin by
+  one atomic.
 
-  Reference: Liu, Vinter, A framework for general sparse matrix-matrix multiplication on GPUs and heterogeneous processors, JPDC 85 (2015), stages 1 and 2.
+  Reference: Liu, Vinter, A framework for general sparse matrix-matrix multiplication on GPUs and heterogeneous
+  processors, JPDC 85 (2015), stages 1 and 2.
 */
 #include "bins.cuh"
 
@@ -67,8 +71,8 @@ static __device__ __forceinline__ PetscInt RowCostsLength(const PetscInt *__rest
   return blen ? blen[c] : bi[c + 1] - bi[c];
 }
 
-/* lengths of the rows of B named by entries k, k+step, ... of a row of len: their sum and the longest. Four are under way together; past the end the last one is read again,
-   which costs less than loads under conditions. */
+/* lengths of the rows of B named by entries k, k+step, ... of a row of len: their sum and the longest. Four are under
+   way together; past the end the last one is read again, which costs less than loads under conditions. */
 static __device__ __forceinline__ void RowCostsWalk(PetscInt k, PetscInt len, PetscInt step, const PetscInt *__restrict__ aj, const PetscInt *__restrict__ bi, const PetscInt *__restrict__ blen, PetscCount &sum, PetscInt &most)
 {
   sum = most = 0;
@@ -161,7 +165,9 @@ __global__ void __launch_bounds__(COSTS_THREADS, COSTS_BLOCKS) RowCostsKernel(Pe
 PetscErrorCode HybPlanRowCostsUnless(const HybExec *exec, const HybCSR *A, const PetscInt *bi, const PetscInt *blen, HybPlanUnless unless, PetscCount *rowcost, PetscCount *devstats)
 {
   const PetscCount mean = A->m ? A->nnz / A->m : 0;
-  const int        w    = mean <= 8 ? 2 : mean <= 16 ? 4 : mean <= 40 ? 8 : 32;
+  const int        w    = mean <= 8 ? 2 : mean <= 16 ? 4
+                                        : mean <= 40 ? 8
+                                                     : 32;
   int              multiprocessors;
   PetscCount       grid;
 
@@ -186,7 +192,11 @@ PetscErrorCode HybPlanRowCostsUnless(const HybExec *exec, const HybCSR *A, const
 
 PetscErrorCode HybPlanRowCosts(const HybExec *exec, const HybCSR *A, const PetscInt *bi, const PetscInt *blen, PetscCount *rowcost, PetscCount *devstats)
 {
-  const HybPlanUnless always = {{NULL, NULL}, 0, 0};
+  const HybPlanUnless always = {
+    {NULL, NULL},
+    0,
+    0
+  };
 
   PetscFunctionBegin;
   PetscCall(HybPlanRowCostsUnless(exec, A, bi, blen, always, rowcost, devstats));
@@ -267,10 +277,10 @@ __global__ void __launch_bounds__(256) BinsKernel(PetscInt m, const Cost *__rest
 
 /* what the second of the two launches can do on its way: offsets[] of count[], as HybScanCounts() */
 struct AnyOrderScan {
-  const PetscInt *count; /* NULL: no offsets */
-  PetscCount     *sums;  /* of count over each block's rows, then the most of each */
-  PetscInt       *offsets;
-  PetscCount     *total; /* behind it the longest row, and *also or 0 */
+  const PetscInt   *count; /* NULL: no offsets */
+  PetscCount       *sums;  /* of count over each block's rows, then the most of each */
+  PetscInt         *offsets;
+  PetscCount       *total; /* behind it the longest row, and *also or 0 */
   const PetscCount *also;
 };
 
@@ -436,8 +446,10 @@ __global__ void __launch_bounds__(256) BinNumbersKernel(PetscInt m, const PetscC
     while (lo < hi) {
       const PetscInt mid = lo + (hi - lo) / 2;
 
-      if (c <= limit[mid]) hi = mid;
-      else lo = mid + 1;
+      if (c <= limit[mid])
+        hi = mid;
+      else
+        lo = mid + 1;
     }
     bin[r] = lo;
   }
@@ -454,8 +466,10 @@ __global__ void __launch_bounds__(256) BinStartsKernel(PetscInt m, const PetscIn
     while (lo < hi) {
       const PetscInt mid = lo + (hi - lo) / 2;
 
-      if (bin[mid] < b) lo = mid + 1;
-      else hi = mid;
+      if (bin[mid] < b)
+        lo = mid + 1;
+      else
+        hi = mid;
     }
     binptr[b] = lo;
   }
@@ -469,7 +483,8 @@ static PetscErrorCode HybPlanBins_CUDA(const HybExec *exec, HybArena *work, Pets
   PetscCheck(nbins > 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "The number of bins must be positive, not %" PetscInt_FMT, nbins);
   for (PetscInt b = 0; b + 2 < nbins; b++) PetscCheck(limit[b] < limit[b + 1], PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "The limits of bins must ascend: number %" PetscInt_FMT " is %" PetscCount_FMT ", the next %" PetscCount_FMT, b, limit[b], limit[b + 1]);
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)nbins + 1, sizeof(PetscInt), &devbinptr));
-  if (nbins <= HYB_PLAN_MAX_BINS) PetscCall(HybPlanBinsAsync(exec, work, m, cost, nbins, limit, order, devbinptr));
+  if (nbins <= HYB_PLAN_MAX_BINS)
+    PetscCall(HybPlanBinsAsync(exec, work, m, cost, nbins, limit, order, devbinptr));
   else {
     PetscCount *devlimit;
     PetscInt   *bin, *sorted;
@@ -500,8 +515,10 @@ __global__ void __launch_bounds__(256) PlanCutsKernel(PetscInt m, const PetscInt
     while (lo < hi) {
       const PetscInt mid = lo + (hi - lo) / 2;
 
-      if (before[mid] < c * chunk) lo = mid + 1;
-      else hi = mid;
+      if (before[mid] < c * chunk)
+        lo = mid + 1;
+      else
+        hi = mid;
     }
     if (c == nchunks) lo = m;
     cut[c].row     = lo;

@@ -10,14 +10,17 @@
     RARt  T = R^T,  W = A T,    C = R W
     ABC   W = A B,  C = W C'
 
-  so one driver over the rooms csr (transpose) and spgemm serves all of them on every backend; PtAP goes to a fused method of the ptap
-  room instead where that method's cost rule says that it is cheaper.
+  so one driver over the rooms csr (transpose) and spgemm serves all of them on every backend; PtAP goes to a fused
+  method of the ptap room instead where that method's cost rule says that it is cheaper.
 
     symbolic:  transpose symbolically what is to be transposed (keeping the permutation of the values);
-               for each multiplication: symbolic product on patterns; W's pattern and values are kept for the numeric phases
-    numeric:   gather the transpose's new values through the permutation, unless the caller says that the operand's are the old ones; for each multiplication: numeric product
+               for each multiplication: symbolic product on patterns; W's pattern and values are kept for the numeric
+               phases
+    numeric: gather the transpose's new values through the permutation, unless the caller says that the operand's are
+    the old ones; for each multiplication: numeric product
 
-  Memory: the transpose and W live as long as the product (12 bytes a nonzero in double and 32-bit indices, plus 4 for the permutation).
+  Memory: the transpose and W live as long as the product (12 bytes a nonzero in double and 32-bit indices, plus 4 for
+  the permutation).
   Cost: that of the multiplications; a transpose is O(nnz + rows + columns) once and one gather a numeric phase.
 
   No conjugation anywhere: PETSc's AtB, PtAP, RARt are plain transposes in complex arithmetic too.
@@ -45,8 +48,8 @@ struct _HybProduct {
   HybCSR         W; /* the intermediate product of two-stage products */
   HybPtAP        fused;
   PetscBool      isfused;
-  PetscBool      same[3]; /* operands that the next numeric phase sees with the values of the last one */
-  PetscCount     gathers; /* of a transpose's values */
+  PetscBool      same[3];           /* operands that the next numeric phase sees with the values of the last one */
+  PetscCount     gathers;           /* of a transpose's values */
   size_t         resultbytes, peak; /* the most ever held, result included */
 };
 
@@ -101,7 +104,7 @@ static PetscErrorCode HybProductReset(HybProduct p)
   PetscCall(HybProductResetFused(p));
   p->nstages         = 0;
   p->transposed.used = p->transposed.current = PETSC_FALSE;
-  p->gathers         = 0;
+  p->gathers                                 = 0;
   PetscCall(HybArenaReset(&p->work));
   PetscCall(HybArenaReset(&p->keep));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -162,7 +165,8 @@ static PetscErrorCode HybProductTransposeSymbolic(HybProduct p, PetscInt operand
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* One multiplication: its pattern, and room for its values. A numeric phase follows in any case, so the method does not see values, which it might multiply at once. */
+/* One multiplication: its pattern, and room for its values. A numeric phase follows in any case, so the method does not
+   see values, which it might multiply at once. */
 static PetscErrorCode HybProductStageSymbolic(HybProduct p, PetscInt s, const HybCSR *L, const HybCSR *R, HybMem result, HybArena *out, HybCSR *C)
 {
   HybExec   x    = p->exec;
@@ -172,7 +176,8 @@ static PetscErrorCode HybProductStageSymbolic(HybProduct p, PetscInt s, const Hy
   PetscFunctionBegin;
   left.a = right.a = NULL;
   x.result         = result;
-  /* a fused method is none of a stage: where it declined, or where it was named for a parallel P^T A P and this is another of its products */
+  /* a fused method is none of a stage: where it declined, or where it was named for a parallel P^T A P and this is
+     another of its products */
   for (const struct _HybPtAPMethod *const *m = p->exec.backend->ptap; m && *m && !fused; m++) PetscCall(PetscStrcmp(p->method, (*m)->name, &fused));
   PetscCall(HybSpGEMMInit(&p->stage[s], &x, fused ? "auto" : p->method, p->width));
   p->stageinit[s]   = PETSC_TRUE;
@@ -184,7 +189,8 @@ static PetscErrorCode HybProductStageSymbolic(HybProduct p, PetscInt s, const Hy
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A fused Galerkin method: the one that was named, else the first that says it is cheaper than the stages. It may find that it cannot take the operands: then the stages do. */
+/* A fused Galerkin method: the one that was named, else the first that says it is cheaper than the stages. It may find
+   that it cannot take the operands: then the stages do. */
 static PetscErrorCode HybProductTryFused(HybProduct p, const HybCSR *A, const HybCSR *P, HybArena *out, HybCSR *result)
 {
   PetscBool isauto, named;

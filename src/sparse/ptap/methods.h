@@ -1,7 +1,7 @@
 /*
-  The fused Galerkin methods, one line each, in the order in which they are asked. No include guard: whoever includes this defines
-  HYB_METHOD_HOST(name, symbol) and HYB_METHOD_CUDA(name, symbol) first and gets one of them a line. Each symbol is a
-  const HybPtAPMethod, defined in host/<method>.c or cuda/<method>.cu.
+  The fused Galerkin methods, one line each, in the order in which they are asked. No include guard: whoever includes
+  this defines HYB_METHOD_HOST(name, symbol) and HYB_METHOD_CUDA(name, symbol) first and gets one of them a line. Each
+  symbol is a const HybPtAPMethod, defined in host/<method>.c or cuda/<method>.cu.
 */
 HYB_METHOD_HOST("fused", HybPtAP_Fused)
 HYB_METHOD_CUDA("fused", HybPtAP_FusedCUDA)

@@ -1,4 +1,5 @@
-/* ptap.c: the table of the host's fused Galerkin methods. Who chooses among them, and between them and the stages, is product.c. */
+/* ptap.c: the table of the host's fused Galerkin methods. Who chooses among them, and between them and the stages, is
+   product.c. */
 #include <aijhybridgpu/private/hybptap.h>
 
 #define HYB_METHOD_HOST(name, symbol) extern const HybPtAPMethod symbol;

@@ -1,8 +1,9 @@
 /*
   segmerge.c: the segmented merge on the host, by balanced pairwise rounds.
 
-  Idea. A segment of q sorted lists becomes one by ceil(log2 q) rounds; round t merges neighbours of round t-1 two by two. Each round moves every
-  pair once, walks memory forwards, and keeps the order of the lists, so equal keys stay in the order of their lists: the left one goes first.
+  Idea. A segment of q sorted lists becomes one by ceil(log2 q) rounds; round t merges neighbours of round t-1 two by
+  two. Each round moves every pair once, walks memory forwards, and keeps the order of the lists, so equal keys stay in
+  the order of their lists: the left one goes first.
 
     for each segment s
       lists = its non-empty sub-segments
@@ -10,13 +11,15 @@
         merge lists 2k and 2k+1 into list k of the other buffer, for all k; an odd one out is copied
       (buffers are chosen so that the last round writes the output)
 
-  The two-way merge has no branch on the data: which side gives the next pair is added to the two positions. Where the left list ends before
-  the right one begins (bands, blocks, already sorted data) the merge is two copies.
+  The two-way merge has no branch on the data: which side gives the next pair is added to the two positions. Where the
+  left list ends before the right one begins (bands, blocks, already sorted data) the merge is two copies.
 
-  Memory: one buffer of the longest segment, and the list ends of the segment with most sub-segments. Time: O(N log q), N pairs.
+  Memory: one buffer of the longest segment, and the list ends of the segment with most sub-segments. Time: O(N log q),
+  N pairs.
   Counters: "segments" (of more than one list), "merge rounds" (the most of any segment), "pairs moved".
 
-  Reference: Ji, Lu, Hou, Wang, Liu, Segmented merge: a new primitive for parallel sparse matrix computations, IJPP 49 (2021).
+  Reference: Ji, Lu, Hou, Wang, Liu, Segmented merge: a new primitive for parallel sparse matrix computations, IJPP 49
+  (2021).
 */
 #include <aijhybridgpu/private/hybsegmerge.h>
 
@@ -89,8 +92,8 @@ static PetscErrorCode HybSegMerge_Host(const HybExec *exec, HybArena *work, Pets
     moved += rounds * end[lists];
     for (PetscInt left = rounds; left > 0; left--) {
       /* the last round, and every second one before it, writes the output */
-      PetscInt   *kout = left % 2 ? keyout + start : keytmp;
-      PetscCount *vout = left % 2 ? valueout + start : valuetmp;
+      PetscInt   *kout   = left % 2 ? keyout + start : keytmp;
+      PetscCount *vout   = left % 2 ? valueout + start : valuetmp;
       PetscInt    merged = 0;
 
       for (PetscCount q = 0; q < lists; q += 2) {

@@ -1,21 +1,24 @@
 /*
   segmerge.cu: the segmented merge on the device, at three levels.
 
-  Idea. A segment of q sorted lists becomes one in ceil(log2 q) rounds that merge neighbours two by two. Merging leaves every list where its parts were, so the bounds of
-  the lists in round t are every 2^t-th of the original bounds: no round writes any bookkeeping. Within a round each thread delivers the same number of neighbouring
-  places of the output, whatever the lengths of the lists: it finds its list by bisection, its starting point between the two lists by the merge path's bisection
-  on the diagonal, and goes on from there one pair at a time, into the next list or segment where one ends. So long and short lists cost alike.
+  Idea. A segment of q sorted lists becomes one in ceil(log2 q) rounds that merge neighbours two by two. Merging leaves
+  every list where its parts were, so the bounds of the lists in round t are every 2^t-th of the original bounds: no
+  round writes any bookkeeping. Within a round each thread delivers the same number of neighbouring places of the
+  output, whatever the lengths of the lists: it finds its list by bisection, its starting point between the two lists by
+  the merge path's bisection on the diagonal, and goes on from there one pair at a time, into the next list or segment
+  where one ends. So long and short lists cost alike.
 
     segments up to 256 pairs    a warp each, all rounds in shared memory
     up to 4096                  a block each, all rounds in shared memory
     longer                      the grid together: a kernel a round, SEGMERGE_EACH places a thread, over the long segments laid end to end
 
-  In shared memory a pair is its key and 16 bits of its position; values move once, at the end. The merge is stable: among equal keys the left list goes first.
+  In shared memory a pair is its key and 16 bits of its position; values move once, at the end. The merge is stable:
+  among equal keys the left list goes first.
 
   Memory: one more pair for each pair of long segments. Work O(N log q) for N pairs.
 
-  Reference: Ji, Lu, Hou, Wang, Liu, Segmented merge: a new primitive for parallel sparse matrix computations, IJPP 49 (2021); Green, McColl, Bader, GPU merge path,
-  ICS 2012.
+  Reference: Ji, Lu, Hou, Wang, Liu, Segmented merge: a new primitive for parallel sparse matrix computations, IJPP 49
+  (2021); Green, McColl, Bader, GPU merge path, ICS 2012.
 */
 #include "segmerge.cuh"
 #include "../device/hybgroup.cuh"
@@ -26,7 +29,8 @@
 #define SEGMERGE_EACH    8
 
 /*
-  Places [from, to) of one segment's output of round t. Positions count from the segment's start; sub has nlist+1 bounds.
+  Places [from, to) of one segment's output of round t. Positions count from the segment's start; sub has nlist+1
+  bounds.
 */
 template <typename V>
 static __device__ __forceinline__ void SegMergePlaces(const PetscCount *__restrict__ sub, PetscInt nlist, int t, PetscCount from, PetscCount to, const PetscInt *kin, const V *vin, PetscInt *kout, V *vout)
@@ -42,8 +46,10 @@ static __device__ __forceinline__ void SegMergePlaces(const PetscCount *__restri
     while (hi - lo > 1) {
       const PetscInt mid = lo + (hi - lo) / 2;
 
-      if (sub[mid] - origin <= from) lo = mid;
-      else hi = mid;
+      if (sub[mid] - origin <= from)
+        lo = mid;
+      else
+        hi = mid;
     }
     i = lo >> (t + 1);
   }
@@ -61,8 +67,10 @@ static __device__ __forceinline__ void SegMergePlaces(const PetscCount *__restri
       while (a < high) {
         const PetscCount mid = a + (high - a) / 2;
 
-        if (ka[mid] <= kb[diagonal - 1 - mid]) a = mid + 1;
-        else high = mid;
+        if (ka[mid] <= kb[diagonal - 1 - mid])
+          a = mid + 1;
+        else
+          high = mid;
       }
       b = diagonal - a;
       for (; at < stop; at++) {
@@ -110,8 +118,10 @@ __global__ void __launch_bounds__(HybGroup<N>::THREADS) SegMergeShared(PetscInt 
     for (int t = 0, rounds = SegMergeRounds(nlist); t < rounds; t++) {
       const PetscCount from = HybMin()((PetscCount)G::rank() * each, n), to = HybMin()(from + each, n);
 
-      if (t & 1) SegMergePlaces(sub, nlist, t, from, to, k1, v1, k0, v0);
-      else SegMergePlaces(sub, nlist, t, from, to, k0, v0, k1, v1);
+      if (t & 1)
+        SegMergePlaces(sub, nlist, t, from, to, k1, v1, k0, v0);
+      else
+        SegMergePlaces(sub, nlist, t, from, to, k0, v0, k1, v1);
       G::sync();
     }
     {
@@ -149,18 +159,20 @@ __global__ void __launch_bounds__(SEGMERGE_THREADS) SegMergeRound(PetscInt nseg,
   for (PetscCount q0 = ((PetscCount)blockIdx.x * SEGMERGE_THREADS + threadIdx.x) * SEGMERGE_EACH; q0 < all; q0 += stride) {
     const PetscCount q1 = HybMin()(q0 + SEGMERGE_EACH, all);
     PetscInt         lo = 0, hi = nseg;
-    PetscCount       q  = q0;
+    PetscCount       q = q0;
 
     /* the last segment with start <= q: empty ones in between are passed over */
     while (hi - lo > 1) {
       const PetscInt mid = lo + (hi - lo) / 2;
 
-      if (start[mid] <= q) lo = mid;
-      else hi = mid;
+      if (start[mid] <= q)
+        lo = mid;
+      else
+        hi = mid;
     }
     for (PetscInt s = lo; q < q1; s++) {
-      const PetscCount  stop  = HybMin()(start[s + 1], q1);
-      const PetscCount *sub   = subptr + segptr[s];
+      const PetscCount  stop = HybMin()(start[s + 1], q1);
+      const PetscCount *sub  = subptr + segptr[s];
 
       if (q < stop) SegMergePlaces(sub, segptr[s + 1] - segptr[s], t, q - start[s], stop - start[s], kin + sub[0], vin + sub[0], kout + sub[0], vout + sub[0]);
       q = HybMax()(q, stop);
@@ -179,8 +191,8 @@ PetscErrorCode HybSegMergeBounded(const HybExec *exec, HybArena *work, PetscInt 
     const PetscCount  grid = PetscMin(HybBlocks(npairs, SEGMERGE_THREADS * SEGMERGE_EACH), 8192);
     PetscCount       *start, *vtmp;
     PetscInt         *ktmp;
-    const PetscInt   *kin = key;
-    const PetscCount *vin = value;
+    const PetscInt   *kin    = key;
+    const PetscCount *vin    = value;
     int               rounds = 1; /* of a single list, one that copies it */
 
     while (((PetscCount)1 << rounds) < maxlists) rounds++;
@@ -245,11 +257,13 @@ static PetscErrorCode HybSegMerge_CUDA(const HybExec *exec, HybArena *work, Pets
     HYB_LAUNCH(SegMergeLook, HybBlocks(nseg, SEGMERGE_THREADS), SEGMERGE_THREADS, 0, exec->stream, nseg, segptr, subptr, devstats);
     PetscCall(exec->backend->copy(exec, v, devstats, sizeof(v), HYB_COPY_DEVICE_TO_HOST));
     PetscCall(HybArenaFree(work, &devstats));
-    /* the pairs of the first segment need not start at 0, nor the segments follow without a gap: arrays reach as far as subptr says */
+    /* the pairs of the first segment need not start at 0, nor the segments follow without a gap: arrays reach as far as
+       subptr says */
     if (v[0] > SEGMERGE_BLOCK) PetscCall(exec->backend->copy(exec, &v[3], subptr + nsub, sizeof(v[3]), HYB_COPY_DEVICE_TO_HOST));
     while (((PetscCount)1 << rounds) < v[1]) rounds++;
     PetscCall(HybSegMergeBounded(exec, work, nseg, segptr, subptr, v[3], (PetscInt)v[1], v[0], key, value, keyout, valueout));
-  } else memset(v, 0, sizeof(v));
+  } else
+    memset(v, 0, sizeof(v));
   if (counters) {
     PetscCall(HybCountersAdd(counters, "segments", v[2]));
     PetscCall(HybCountersSet(counters, "merge rounds", PetscMax((PetscCount)rounds, HybCountersGet(counters, "merge rounds"))));

@@ -1,8 +1,10 @@
-/* count.c: is a product of so many nonzeros possible? Asked on a lower bound before any work, and on the exact count before C's arrays are taken. */
+/* count.c: is a product of so many nonzeros possible? Asked on a lower bound before any work, and on the exact count
+   before C's arrays are taken. */
 #include <aijhybridgpu/private/hybspgemm.h>
 #include <unistd.h>
 
-/* bytes from which the backend is asked what is free although indices could count the nonzeros: asking a card takes up to a millisecond, filling so many bytes longer */
+/* bytes from which the backend is asked what is free although indices could count the nonzeros: asking a card takes up
+   to a millisecond, filling so many bytes longer */
 #define COUNT_ASK ((size_t)1 << 30)
 
 static PetscErrorCode CountFree(const HybExec *exec, size_t *bytes)

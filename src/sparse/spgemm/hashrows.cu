@@ -1,62 +1,72 @@
 /*
-  hashrows.cu: SpGEMM by rows, each row's pattern in a table of (block of 32 columns, bit mask), each row's values at their final places.
+  hashrows.cu: SpGEMM by rows, each row's pattern in a table of (block of 32 columns, bit mask), each row's values at
+  their final places.
 
-  Idea. A table whose entries are single columns costs a probe for each product and a sort of the row at the end. Here an entry is a block of 32 neighbouring
-  columns with a mask of those present. Three things follow.
-    - B is compressed once into (block, mask) pairs, so that the symbolic pass inserts one pair for several neighbouring columns (a 27-point row is nine
-      pairs), by atomicOr on integers in any order.
+  Idea. A table whose entries are single columns costs a probe for each product and a sort of the row at the end. Here
+  an entry is a block of 32 neighbouring columns with a mask of those present. Three things follow.
+    - B is compressed once into (block, mask) pairs, so that the symbolic pass inserts one pair for several neighbouring
+      columns (a 27-point row is nine pairs), by atomicOr on integers in any order.
     - No entry is ever sorted: the place of column c in its row of C is
           prefix(block of c) + popcount(mask & bits below c),
       and prefix needs the order of the blocks only, of which there are several times fewer.
-    - The numeric pass adds every product at its final place: a group of lanes goes across a row of B, A's entries one after the other, plain additions,
-      hence the same bits in every run. Accumulators start from -0.0, the neutral element of addition, so the first product stands as it is.
-  Where the row's blocks span few more words than it has blocks, the table is direct (a bitmap of the span): no probing, and prefix is a scan. Elsewhere it is
-  a hash table with linear probing, and prefix comes from counting (few blocks) or from a bitonic sort of the blocks (many).
+    - The numeric pass adds every product at its final place: a group of lanes goes across a row of B, A's entries one
+      after the other, plain additions, hence the same bits in every run. Accumulators start from -0.0, the neutral
+      element of addition, so the first product stands as it is.
+  Where the row's blocks span few more words than it has blocks, the table is direct (a bitmap of the span): no probing,
+  and prefix is a scan. Elsewhere it is a hash table with linear probing, and prefix comes from counting (few blocks) or
+  from a bitonic sort of the blocks (many).
 
     symbolic   compress B                              if it is read often enough
                u[r] = pairs that row r will insert      upper bound of its blocks
                rows into bins by u
                count: insert, count new bits            -> nnz, number of blocks and span of each row -> kind and size of its numeric table; its blocks and masks as a list
                scan counts; rows into bins by table size          (one synchronisation)
-               columns: from the lists, prefix by their order; lists are given back, and compressed B if there were lists of all rows
-               values, as in a numeric phase; rows without a list (long ones, and what found no room) insert again on the way and write their columns
+               columns: from the lists, prefix by their order; lists are given back, and compressed B if there were
+               lists of all rows values, as in a numeric phase; rows without a list (long ones, and what found no room)
+               insert again on the way and write their columns
     numeric    the table from C's own columns (prefix is a by-product), values
 
-  Groups of threads by the size of the table: sub-warps of 4 to 32 lanes up to 4 KiB, unless the row of A is so long that taking its entries one after the other keeps a sub-warp
-  too long, blocks up to what a block may have (227 KiB); small products take several bins in one launch; rows whose table fits but
-  whose accumulators do not add straight into C's values ("spilled"); rows whose table does not fit have it in global memory ("global"), a bitmap of the
-  row's span for each resident block.
+  Groups of threads by the size of the table: sub-warps of 4 to 32 lanes up to 4 KiB, unless the row of A is so long
+  that taking its entries one after the other keeps a sub-warp too long, blocks up to what a block may have (227 KiB);
+  small products take several bins in one launch; rows whose table fits but whose accumulators do not add straight into
+  C's values ("spilled"); rows whose table does not fit have it in global memory ("global"), a bitmap of the row's span
+  for each resident block.
 
-  A list is a few times shorter than what was inserted for it (3 to 20 on the matrices of the benchmarks), and C's values are taken when the lists have been given back: they cost no memory beside C. Room
-  for them is taken when all that is known of C is how many nonzeros it has at least; rows take theirs by atomics, from one of 16 parts. Where some rows are much longer than others these
-  decide how long it takes, and lists only add to it (H200, first product without and with: wiki-Vote 0.46 and 0.52 ms, uk-2007-05_100000 5.5 and 6.3 where long rows had them too; lattice 8^4 1.41 and
+  A list is a few times shorter than what was inserted for it (3 to 20 on the matrices of the benchmarks), and C's
+  values are taken when the lists have been given back: they cost no memory beside C. Room for them is taken when all
+  that is known of C is how many nonzeros it has at least; rows take theirs by atomics, from one of 16 parts. Where some
+  rows are much longer than others these decide how long it takes, and lists only add to it (H200, first product without
+  and with: wiki-Vote 0.46 and 0.52 ms, uk-2007-05_100000 5.5 and 6.3 where long rows had them too; lattice 8^4 1.41 and
   1.14, cage11 0.46 and 0.42, hand_elasticity 0.69 and 0.53): none there.
 
-  Memory beside C: 8 bytes for each entry of B (compressed B, only where the rows of B are read four times on average) and lists until C's columns are written, per-row
-  arrays of 12 bytes that stay for the numeric phase, and the global tables of rows that need them. Nothing grows with the number of products.
-  Complexity: one insertion for each pair, one addition for each product; blocks*log^2(blocks) a row at worst where the table is hashed.
+  Memory beside C: 8 bytes for each entry of B (compressed B, only where the rows of B are read four times on average)
+  and lists until C's columns are written, per-row arrays of 12 bytes that stay for the numeric phase, and the global
+  tables of rows that need them. Nothing grows with the number of products.
+  Complexity: one insertion for each pair, one addition for each product; blocks*log^2(blocks) a row at worst where the
+  table is hashed.
 
-  References: Gustavson, Two fast algorithms for sparse matrices, TOMS 4 (1978); Nagasaka, Nukada, Matsuoka, High-performance and memory-saving sparse
-  general matrix-matrix multiplication for NVIDIA Pascal GPU, ICPP 2017 (hash tables by bin); Deveci, Trott, Rajamanickam, Multi-threaded sparse matrix-matrix
-  multiplication for many-core and GPU architectures, Parallel Computing 78 (2018) (compressed symbolic pass).
+  References: Gustavson, Two fast algorithms for sparse matrices, TOMS 4 (1978); Nagasaka, Nukada, Matsuoka,
+  High-performance and memory-saving sparse general matrix-matrix multiplication for NVIDIA Pascal GPU, ICPP 2017 (hash
+  tables by bin); Deveci, Trott, Rajamanickam, Multi-threaded sparse matrix-matrix multiplication for many-core and GPU
+  architectures, Parallel Computing 78 (2018) (compressed symbolic pass).
 */
 #include "hashrows.cuh"
 #include "../plan/bins.cuh"
 #include "../device/hybgroup.cuh"
 
-#define HASH_EMPTY     0xffffffffu
-#define HASH_SPILL     (1 << 29)     /* cost of a row whose table alone fits shared memory */
-#define HASH_GLOBAL    ((1 << 29) + 1) /* cost of a row whose table does not */
-#define HASH_LONGROW   2048          /* rows of B longer than this are compressed by a block */
-#define HASH_SUBWARP   4096          /* bytes of the largest table that a sub-warp takes */
-#define HASH_STAGE     64            /* entries of A that a block stages in shared memory */
-#define HASH_SMALL     5             /* bins of the numeric pass up to this one can be taken by one launch */
-#define HASH_SMALLMEM  16384         /* whose blocks have 128 threads and so many bytes of shared memory */
-#define HASH_MERGE     32768         /* blocks up to which it is one launch: beyond, each bin fills the card by itself, with less shared memory a block */
-#define HASH_ASK       (1 << 20)     /* entries of B from which the card is asked whether it has the memory for pairs: the question takes longer than a small product */
-#define HASH_POOLS     16            /* parts of the room for lists, each with a counter of its own */
-#define HASH_REGULAR   16            /* times the products of a mean row that the longest may have where rows are listed */
-#define HASH_LONGLIST  256           /* rows of A with more entries get a block, as their entries are added one after the other */
+#define HASH_EMPTY    0xffffffffu
+#define HASH_SPILL    (1 << 29)       /* cost of a row whose table alone fits shared memory */
+#define HASH_GLOBAL   ((1 << 29) + 1) /* cost of a row whose table does not */
+#define HASH_LONGROW  2048            /* rows of B longer than this are compressed by a block */
+#define HASH_SUBWARP  4096            /* bytes of the largest table that a sub-warp takes */
+#define HASH_STAGE    64              /* entries of A that a block stages in shared memory */
+#define HASH_SMALL    5               /* bins of the numeric pass up to this one can be taken by one launch */
+#define HASH_SMALLMEM 16384           /* whose blocks have 128 threads and so many bytes of shared memory */
+#define HASH_MERGE    32768           /* blocks up to which it is one launch: beyond, each bin fills the card by itself, with less shared memory a block */
+#define HASH_ASK      (1 << 20)       /* entries of B from which the card is asked whether it has the memory for pairs: the question takes longer than a small product */
+#define HASH_POOLS    16              /* parts of the room for lists, each with a counter of its own */
+#define HASH_REGULAR  16              /* times the products of a mean row that the longest may have where rows are listed */
+#define HASH_LONGLIST 256             /* rows of A with more entries get a block, as their entries are added one after the other */
 #if defined(PETSC_USE_COMPLEX)
   #define HASH_BATCH 2 /* entries of A whose rows of B are on their way together */
 #else
@@ -75,24 +85,26 @@ struct alignas(8) HashPair {
   unsigned block, mask;
 };
 
-/* log2 of the lanes that take a row whose table needs bin b: those of a mean row of B, no fewer than keep a multiprocessor full with tables of this size, and no more than twice
-   as many, as rows with small tables meet short rows of B */
+/* log2 of the lanes that take a row whose table needs bin b: those of a mean row of B, no fewer than keep a
+   multiprocessor full with tables of this size, and no more than twice as many, as rows with small tables meet short
+   rows of B */
 static __host__ __device__ __forceinline__ int HashGroupLanes(int b, int mean)
 {
   const int least = b + 1, most = b + 2 < 5 ? b + 2 : 5;
 
-  return mean < least ? least : mean > most ? most : mean;
+  return mean < least ? least : mean > most ? most
+                                            : mean;
 }
 
 struct HashArgs {
   const PetscInt  *ai, *aj, *bi, *bj;
   const HybScalar *aa, *ba;
-  const HashPair  *pairs;  /* of row r of B: from pairs[bi[r]], npairs[r] of them; NULL: B is not compressed */
+  const HashPair  *pairs; /* of row r of B: from pairs[bi[r]], npairs[r] of them; NULL: B is not compressed */
   const PetscInt  *npairs;
-  const PetscInt  *order, *binptr; /* rows of this launch: order[binptr[0]] .. order[binptr[1]-1]; of the launches of many bins: of bin 0 */
-  int              bytes;          /* shared memory of a group */
-  int              lanes;          /* log2 of the lanes that take a row of B in unordered insertions, at most all of a group */
-  int              grouplanes;     /* numeric, many bins: log2 of the lanes across a row of B, at least */
+  const PetscInt  *order, *binptr;             /* rows of this launch: order[binptr[0]] .. order[binptr[1]-1]; of the launches of many bins: of bin 0 */
+  int              bytes;                      /* shared memory of a group */
+  int              lanes;                      /* log2 of the lanes that take a row of B in unordered insertions, at most all of a group */
+  int              grouplanes;                 /* numeric, many bins: log2 of the lanes across a row of B, at least */
   int              firstblock[HASH_SMALL + 1]; /* numeric, many bins: bin HASH_SMALL begins at block 0, bin HASH_SMALL-1 at firstblock[1], ... */
   /* the row's numeric table: first block and number of words (direct), or HASH_EMPTY and number of slots */
   unsigned *base, *size;
@@ -100,7 +112,8 @@ struct HashArgs {
   const PetscCount *upper;
   PetscInt         *count, *need, *over; /* over[0]: rows left to global tables, the list follows */
   PetscInt          maxbytes;            /* of a block's table, for the choice of need */
-  /* lists of what the count found: where (HASH_EMPTY: there was no room), twice the number of blocks and one more if they ascend */
+  /* lists of what the count found: where (HASH_EMPTY: there was no room), twice the number of blocks and one more if
+     they ascend */
   unsigned   *where, *listed;
   HashPair   *list;
   PetscCount *used, room; /* of each of HASH_POOLS parts */
@@ -123,8 +136,8 @@ template <typename G>
 static __device__ __forceinline__ void HashFill(unsigned *p, unsigned n, unsigned v)
 {
   /* p is aligned to 16 bytes, and room up to the next multiple of 4 words is ours */
-  const unsigned       n4 = (n + 3) / 4;
-  HybVec<unsigned, 4>  q;
+  const unsigned      n4 = (n + 3) / 4;
+  HybVec<unsigned, 4> q;
 
   q.v[0] = q.v[1] = q.v[2] = q.v[3] = v;
   for (unsigned k = (unsigned)G::rank(); k < n4; k += G::THREADS / G::GROUPS) HybStoreVec(p + 4 * k, q);
@@ -226,8 +239,8 @@ static __device__ __forceinline__ void HashCompressRow(PetscInt row, const Petsc
   unsigned       n = 0;
 
   for (PetscInt p0 = begin; p0 < end; p0 += N) {
-    const PetscInt p = p0 + G::rank();
-    bool           head = false;
+    const PetscInt p     = p0 + G::rank();
+    bool           head  = false;
     unsigned       block = 0, total, place;
 
     if (p < end) {
@@ -249,7 +262,7 @@ static __device__ __forceinline__ void HashCompressRow(PetscInt row, const Petsc
 template <int N>
 __global__ void __launch_bounds__(128) HashCompressKernel(PetscInt m, const PetscInt *__restrict__ bi, const PetscInt *__restrict__ bj, HashPair *__restrict__ pairs, PetscInt *__restrict__ npairs, PetscInt *over)
 {
-  using G = HybGroup<N>;
+  using G              = HybGroup<N>;
   const PetscCount row = (PetscCount)blockIdx.x * G::GROUPS + G::index();
 
   if (row >= m) return;
@@ -269,8 +282,9 @@ __global__ void __launch_bounds__(512) HashCompressLongKernel(const PetscInt *__
 }
 
 /*
-  What a row's table holds, n words of masks behind so many of their blocks, or (0) the masks of neighbouring blocks from base on, as a list: so that the columns can be written
-  without inserting again. Rows that find no room have none. What was taken is never given back: others may have taken what follows meanwhile.
+  What a row's table holds, n words of masks behind so many of their blocks, or (0) the masks of neighbouring blocks
+  from base on, as a list: so that the columns can be written without inserting again. Rows that find no room have none.
+  What was taken is never given back: others may have taken what follows meanwhile.
 */
 template <typename G, int N>
 static __device__ __forceinline__ void HashKeep(const HashArgs &x, PetscInt row, const unsigned *table, unsigned masks, unsigned base, unsigned n, unsigned blocks, bool serves, unsigned *scratch)
@@ -306,7 +320,7 @@ static __device__ __forceinline__ void HashKeep(const HashArgs &x, PetscInt row,
 template <int N, int MODE>
 static __device__ __forceinline__ void HashCountRow(const HashArgs &x, PetscInt row, unsigned *table, unsigned capacity, unsigned *scratch)
 {
-  using G = HybGroup<N>;
+  using G               = HybGroup<N>;
   const PetscInt abegin = x.ai[row], aend = x.ai[row + 1];
   unsigned       lo = HASH_EMPTY, hi = 0, nnz = 0, blocks = 0, span, slots, masks = 0; /* masks begin behind so many keys */
   bool           serves = false;
@@ -333,9 +347,9 @@ static __device__ __forceinline__ void HashCountRow(const HashArgs &x, PetscInt 
       blocks += old == 0;
     });
   } else {
-    const PetscCount u       = x.upper[row];
-    const int        most    = 31 - __clz((int)(capacity / 2));
-    unsigned        *maskof  = table + (1u << most);
+    const PetscCount u      = x.upper[row];
+    const int        most   = 31 - __clz((int)(capacity / 2));
+    unsigned        *maskof = table + (1u << most);
     int              logslots;
     unsigned         wrap;
 
@@ -363,7 +377,8 @@ static __device__ __forceinline__ void HashCountRow(const HashArgs &x, PetscInt 
   nnz    = G::reduce(nnz, scratch, HybSum());
   blocks = G::reduce(blocks, scratch, HybSum());
   if (G::rank() == 0) {
-    /* the numeric table: direct where scanning the span is cheaper than ordering the blocks, in shared memory where it fits */
+    /* the numeric table: direct where scanning the span is cheaper than ordering the blocks, in shared memory where it
+       fits */
     const PetscCount acc    = (PetscCount)nnz * (sizeof(HybScalar) > 8 ? sizeof(HybScalar) : 8);
     const PetscCount pad    = 64; /* alignment of the three parts */
     const int        log    = HashLogSlots(blocks);
@@ -372,13 +387,18 @@ static __device__ __forceinline__ void HashCountRow(const HashArgs &x, PetscInt 
     PetscCount       bytes, need;
 
     /* a sub-warp's table is worth more than the ordering of a few blocks saved: it keeps many rows in flight */
-    if (acc + direct + pad <= HASH_SUBWARP) isdirect = span <= 6 * (PetscCount)blocks + 16;
-    else if (acc + hashed + pad <= HASH_SUBWARP) isdirect = false;
-    else isdirect = span <= 32 * (PetscCount)blocks + 64;
+    if (acc + direct + pad <= HASH_SUBWARP)
+      isdirect = span <= 6 * (PetscCount)blocks + 16;
+    else if (acc + hashed + pad <= HASH_SUBWARP)
+      isdirect = false;
+    else
+      isdirect = span <= 32 * (PetscCount)blocks + 64;
     if (isdirect && direct + pad > x.maxbytes && hashed + 8 * (PetscCount)blocks + pad <= x.maxbytes) isdirect = false;
     bytes = isdirect ? direct : hashed;
-    if (acc + bytes + pad <= x.maxbytes) need = acc + bytes + pad;
-    else if (bytes + (isdirect ? 0 : 8 * (PetscCount)blocks) + pad <= x.maxbytes) need = HASH_SPILL;
+    if (acc + bytes + pad <= x.maxbytes)
+      need = acc + bytes + pad;
+    else if (bytes + (isdirect ? 0 : 8 * (PetscCount)blocks) + pad <= x.maxbytes)
+      need = HASH_SPILL;
     else {
       need     = HASH_GLOBAL;
       isdirect = true;
@@ -416,7 +436,7 @@ __global__ void __launch_bounds__(HybGroup<N>::THREADS) HashCountKernel(HashArgs
 template <int N>
 static __device__ __forceinline__ void HashCountTask(const HashArgs &x, int b, PetscCount t, unsigned char *shared, unsigned *scratch)
 {
-  using G = HybGroup<N>;
+  using G                = HybGroup<N>;
   const int        bytes = HASH_SMALLMEM / G::GROUPS;
   const PetscCount q     = x.binptr[b] + t * G::GROUPS + G::index();
 
@@ -431,10 +451,14 @@ __global__ void __launch_bounds__(128, 7) HashCountSmallKernel(HashArgs x)
   const PetscCount n4 = x.binptr[5] - x.binptr[4], n3 = (x.binptr[4] - x.binptr[3] + 3) / 4, n2 = (x.binptr[3] - x.binptr[2] + 7) / 8, n1 = (x.binptr[2] - x.binptr[1] + 15) / 16;
 
   for (PetscCount t = (PetscCount)blockIdx.x; t < n4 + n3 + n2 + n1; t += (PetscCount)gridDim.x) {
-    if (t < n4) HashCountTask<128>(x, 4, t, shared, scratch);
-    else if (t < n4 + n3) HashCountTask<32>(x, 3, t - n4, shared, scratch);
-    else if (t < n4 + n3 + n2) HashCountTask<16>(x, 2, t - n4 - n3, shared, scratch);
-    else HashCountTask<8>(x, 1, t - n4 - n3 - n2, shared, scratch);
+    if (t < n4)
+      HashCountTask<128>(x, 4, t, shared, scratch);
+    else if (t < n4 + n3)
+      HashCountTask<32>(x, 3, t - n4, shared, scratch);
+    else if (t < n4 + n3 + n2)
+      HashCountTask<16>(x, 2, t - n4 - n3, shared, scratch);
+    else
+      HashCountTask<8>(x, 1, t - n4 - n3 - n2, shared, scratch);
   }
 }
 
@@ -513,16 +537,17 @@ static __device__ __forceinline__ PetscInt HashPlace(const HashTable &t, PetscIn
 }
 
 /*
-  The products of a row, added at their places: rows of B in the order of A's entries, the group's lanes across a row of B, which has each column once. What does not depend
-  on the order is done for a batch of rows together: their entries are fetched and their places looked up, then they are added one after the other. Sub-warps, whose rows of B are
-  often longer than they are wide, fetch two pieces of each row, and fewer rows.
+  The products of a row, added at their places: rows of B in the order of A's entries, the group's lanes across a row of
+  B, which has each column once. What does not depend on the order is done for a batch of rows together: their entries
+  are fetched and their places looked up, then they are added one after the other. Sub-warps, whose rows of B are often
+  longer than they are wide, fetch two pieces of each row, and fewer rows.
 */
 template <int N>
 struct HashBatch {
   static constexpr int PIECES = N > 4 && N <= HYB_WARP ? 2 : 1;
   static constexpr int ROWS   = HASH_BATCH / PIECES;
-  PetscInt  p[ROWS], end[ROWS], at[ROWS][PIECES]; /* at: a column, then its place */
-  HybScalar b[ROWS][PIECES];
+  PetscInt             p[ROWS], end[ROWS], at[ROWS][PIECES]; /* at: a column, then its place */
+  HybScalar            b[ROWS][PIECES];
 
   __device__ __forceinline__ void fetch(const HashArgs &x)
   {
@@ -576,7 +601,7 @@ static __device__ __forceinline__ void HashAccumulate(const HashArgs &x, const H
 #pragma unroll
       for (int u = 0; u < ROWS; u++) {
         now.p[u] = now.end[u] = 0;
-        av[u]    = HybScalar();
+        av[u]                 = HybScalar();
         if (k + u < aend) {
           const PetscInt c = x.aj[k + u];
 
@@ -645,35 +670,41 @@ static __device__ __forceinline__ bool HashListed(const HashArgs &x, PetscInt ro
 }
 
 /*
-  Fill and numeric of a row. MODE 0: table and accumulators in shared memory; 1: accumulators are C's values; 2: the table in global memory as well.
+  Fill and numeric of a row. MODE 0: table and accumulators in shared memory; 1: accumulators are C's values; 2: the
+  table in global memory as well.
 */
 template <int N, int MODE>
 static __device__ __forceinline__ void HashNumericRow(const HashArgs &x, PetscInt row, unsigned char *mine, unsigned *scratch, PetscInt *stagebegin, PetscInt *stageend, HybScalar *stagevalue)
 {
-  using G = HybGroup<N>;
+  using G               = HybGroup<N>;
   const PetscInt abegin = x.ai[row], aend = x.ai[row + 1];
   const PetscInt cbegin = x.ci[row];
   const unsigned nnz    = (unsigned)(x.ci[row + 1] - cbegin);
-  const unsigned size   = x.size[row], words = (size + 3) & ~3u;
-  HybScalar     *acc    = MODE == 0 ? (HybScalar *)mine : x.ca + cbegin;
+  const unsigned size = x.size[row], words = (size + 3) & ~3u;
+  HybScalar     *acc = MODE == 0 ? (HybScalar *)mine : x.ca + cbegin;
   HashTable      t;
 
   t.base   = x.base[row];
   t.wrap   = size - 1;
   t.shift  = __clz((int)t.wrap);
-  t.mask   = MODE == 0 ? (unsigned *)(mine + (((size_t)nnz * (sizeof(HybScalar) > 8 ? sizeof(HybScalar) : 8) + 15) & ~(size_t)15)) : MODE == 1 ? (unsigned *)mine : x.global + (PetscCount)blockIdx.x * x.globalwords;
+  t.mask   = MODE == 0 ? (unsigned *)(mine + (((size_t)nnz * (sizeof(HybScalar) > 8 ? sizeof(HybScalar) : 8) + 15) & ~(size_t)15)) : MODE == 1 ? (unsigned *)mine
+                                                                                                                                               : x.global + (PetscCount)blockIdx.x * x.globalwords;
   t.prefix = t.mask + words;
   t.keys   = t.base == HASH_EMPTY ? t.prefix + words : nullptr;
   HashFill<G>(t.mask, size, 0);
   if (t.keys) HashFill<G>(t.keys, size, HASH_EMPTY);
   G::sync();
   if (x.products && !HashListed(x, row)) { /* no columns yet */
-    if (t.keys) HashForEachPair<G, N>(x, abegin, aend, [&](unsigned block, unsigned mask) { atomicOr(t.mask + HashInsert(t.keys, block, t.shift, t.wrap), mask); });
-    else HashForEachPair<G, N>(x, abegin, aend, [&](unsigned block, unsigned mask) { atomicOr(t.mask + (block - t.base), mask); });
+    if (t.keys)
+      HashForEachPair<G, N>(x, abegin, aend, [&](unsigned block, unsigned mask) { atomicOr(t.mask + HashInsert(t.keys, block, t.shift, t.wrap), mask); });
+    else
+      HashForEachPair<G, N>(x, abegin, aend, [&](unsigned block, unsigned mask) { atomicOr(t.mask + (block - t.base), mask); });
     G::sync();
     /* the list of blocks lies where the accumulators will be */
-    if (t.keys) HashOrderSlots<G, N>(t.keys, t.mask, t.prefix, size, MODE == 0 ? (unsigned long long *)mine : (unsigned long long *)(t.keys + words), scratch);
-    else HashScanWords<G, N>(t.mask, t.prefix, size, scratch);
+    if (t.keys)
+      HashOrderSlots<G, N>(t.keys, t.mask, t.prefix, size, MODE == 0 ? (unsigned long long *)mine : (unsigned long long *)(t.keys + words), scratch);
+    else
+      HashScanWords<G, N>(t.mask, t.prefix, size, scratch);
     G::sync();
     for (unsigned s = (unsigned)G::rank(); s < size; s += N) {
       unsigned mask = t.mask[s];
@@ -701,8 +732,8 @@ static __device__ __forceinline__ void HashNumericRow(const HashArgs &x, PetscIn
     G::sync();
   }
   if (x.places) {
-    const int      lanes = HybMin()(x.lanes, HybLog2(N));
-    unsigned short *const to = x.places + x.placeptr[row];
+    const int             lanes = HybMin()(x.lanes, HybLog2(N));
+    unsigned short *const to    = x.places + x.placeptr[row];
 
     for (PetscInt k = abegin + (G::rank() >> lanes); k < aend; k += N >> lanes) {
       const PetscInt begin = x.from[k], first = x.off[k], len = x.bi[x.aj[k] + 1] - begin;
@@ -741,7 +772,7 @@ __global__ void __launch_bounds__(HybGroup<N>::THREADS) HashNumericKernel(HashAr
 template <int N>
 static __device__ __forceinline__ void HashNumericTask(const HashArgs &x, int b, PetscCount t, int bytes, unsigned char *shared, unsigned *scratch, PetscInt *stagebegin, PetscInt *stageend, HybScalar *stagevalue)
 {
-  using G = HybGroup<N>;
+  using G            = HybGroup<N>;
   const PetscCount q = x.binptr[b] + t * G::GROUPS + G::index();
 
   if (q < x.binptr[b + 1] && (x.values || !HashListed(x, x.order[q]))) HashNumericRow<N, 0>(x, x.order[q], shared + (size_t)G::index() * bytes, scratch, stagebegin, stageend, stagevalue);
@@ -760,14 +791,19 @@ __global__ void __launch_bounds__(128, 8) HashNumericSmallKernel(HashArgs x)
   while (b > 1 && (int)blockIdx.x >= x.firstblock[HASH_SMALL + 1 - b]) b--;
   const PetscCount t = (PetscCount)blockIdx.x - x.firstblock[HASH_SMALL - b];
 
-  if (b == HASH_SMALL) HashNumericTask<128>(x, b, t, HASH_SMALLMEM, shared, scratch, stagebegin, stageend, stagevalue);
+  if (b == HASH_SMALL)
+    HashNumericTask<128>(x, b, t, HASH_SMALLMEM, shared, scratch, stagebegin, stageend, stagevalue);
   else {
     const int lanes = HashGroupLanes(b, x.grouplanes), bytes = 256 << b;
 
-    if (lanes >= 5) HashNumericTask<32>(x, b, t, bytes, shared, scratch, stagebegin, stageend, stagevalue);
-    else if (lanes == 4) HashNumericTask<16>(x, b, t, bytes, shared, scratch, stagebegin, stageend, stagevalue);
-    else if (lanes == 3) HashNumericTask<8>(x, b, t, bytes, shared, scratch, stagebegin, stageend, stagevalue);
-    else HashNumericTask<4>(x, b, t, bytes, shared, scratch, stagebegin, stageend, stagevalue);
+    if (lanes >= 5)
+      HashNumericTask<32>(x, b, t, bytes, shared, scratch, stagebegin, stageend, stagevalue);
+    else if (lanes == 4)
+      HashNumericTask<16>(x, b, t, bytes, shared, scratch, stagebegin, stageend, stagevalue);
+    else if (lanes == 3)
+      HashNumericTask<8>(x, b, t, bytes, shared, scratch, stagebegin, stageend, stagevalue);
+    else
+      HashNumericTask<4>(x, b, t, bytes, shared, scratch, stagebegin, stageend, stagevalue);
   }
 }
 
@@ -775,7 +811,7 @@ __global__ void __launch_bounds__(128, 8) HashNumericSmallKernel(HashArgs x)
 template <int N>
 static __device__ __forceinline__ void HashListRow(const HashArgs &x, PetscInt row, unsigned long long *room, unsigned *scratch)
 {
-  using G = HybGroup<N>;
+  using G              = HybGroup<N>;
   const unsigned where = x.where[row], listed = x.listed[row], n = listed / 2;
 
   if (where == HASH_EMPTY) return;
@@ -834,7 +870,7 @@ static __device__ __forceinline__ void HashListRow(const HashArgs &x, PetscInt r
 template <int N>
 static __device__ __forceinline__ void HashListTask(const HashArgs &x, int b, PetscCount t, unsigned char *shared, unsigned *scratch)
 {
-  using G = HybGroup<N>;
+  using G            = HybGroup<N>;
   const PetscCount q = x.binptr[b] + t * G::GROUPS + G::index();
 
   if (q < x.binptr[b + 1]) HashListRow<N>(x, x.order[q], (unsigned long long *)(shared + (threadIdx.x & ~(unsigned)(N - 1)) * (HASH_SMALLMEM / 128)), scratch);
@@ -848,19 +884,23 @@ __global__ void __launch_bounds__(128, 10) HashListSmallKernel(HashArgs x)
   const PetscCount n5 = x.binptr[6] - x.binptr[5], n4 = (x.binptr[5] - x.binptr[3] + 3) / 4, n2 = (x.binptr[3] - x.binptr[2] + 7) / 8, n1 = (x.binptr[2] - x.binptr[1] + 15) / 16;
 
   for (PetscCount t = (PetscCount)blockIdx.x; t < n5 + n4 + n2 + n1; t += (PetscCount)gridDim.x) {
-    if (t < n5) HashListTask<128>(x, 5, t, shared, scratch);
+    if (t < n5)
+      HashListTask<128>(x, 5, t, shared, scratch);
     else if (t < n5 + n4) {
       const PetscCount q = x.binptr[3] + (t - n5) * 4 + HybGroup<32>::index();
 
       if (q < x.binptr[5]) HashListRow<32>(x, x.order[q], (unsigned long long *)(shared + (threadIdx.x & ~31u) * (HASH_SMALLMEM / 128)), scratch);
-    } else if (t < n5 + n4 + n2) HashListTask<16>(x, 2, t - n5 - n4, shared, scratch);
-    else HashListTask<8>(x, 1, t - n5 - n4 - n2, shared, scratch);
+    } else if (t < n5 + n4 + n2)
+      HashListTask<16>(x, 2, t - n5 - n4, shared, scratch);
+    else
+      HashListTask<8>(x, 1, t - n5 - n4 - n2, shared, scratch);
   }
 }
 
 /*
-  The numeric phase by a plan: where every product goes is stored (2 bytes each), and for each entry of A where its row of B begins and which product is its first (8 bytes). Nothing
-  is looked up any more, B's columns are not read, and no load waits for more than one other.
+  The numeric phase by a plan: where every product goes is stored (2 bytes each), and for each entry of A where its row
+  of B begins and which product is its first (8 bytes). Nothing is looked up any more, B's columns are not read, and no
+  load waits for more than one other.
 */
 __global__ void __launch_bounds__(128) HashPlanEntries(PetscInt m, HashArgs x)
 {
@@ -871,7 +911,7 @@ __global__ void __launch_bounds__(128) HashPlanEntries(PetscInt m, HashArgs x)
   PetscInt before = 0;
 
   for (PetscInt k0 = x.ai[row]; k0 < x.ai[row + 1]; k0 += 8) {
-    const PetscInt k = k0 + lane;
+    const PetscInt k     = k0 + lane;
     PetscInt       begin = 0, len = 0, total;
 
     if (k < x.ai[row + 1]) {
@@ -899,8 +939,8 @@ __global__ void __launch_bounds__(256) HashPlanNeed(PetscInt m, const PetscInt *
 template <int N>
 static __device__ __forceinline__ void HashPlannedRow(const HashArgs &x, PetscInt row, HybScalar *acc)
 {
-  using G = HybGroup<N>;
-  constexpr int PIECES = G::SUBWARP ? 2 : 1; /* of a row of B that are fetched together */
+  using G                            = HybGroup<N>;
+  constexpr int               PIECES = G::SUBWARP ? 2 : 1; /* of a row of B that are fetched together */
   const PetscInt              abegin = x.ai[row], aend = x.ai[row + 1], cbegin = x.ci[row], nnz = x.ci[row + 1] - cbegin;
   const unsigned short *const places = x.places + x.placeptr[row];
   const PetscInt              total  = (PetscInt)(x.placeptr[row + 1] - x.placeptr[row]);
@@ -972,14 +1012,14 @@ __global__ void __launch_bounds__(HybGroup<N>::THREADS) HashPlannedKernel(HashAr
 template <int N>
 static __device__ __forceinline__ void HashPlannedTask(const HashArgs &x, int b, PetscCount t, unsigned char *shared)
 {
-  using G = HybGroup<N>;
+  using G            = HybGroup<N>;
   const PetscCount q = x.binptr[b] + t * G::GROUPS + G::index();
 
   if (q < x.binptr[b + 1]) HashPlannedRow<N>(x, x.order[q], (HybScalar *)shared);
 }
 
-/* Rows of bins 1 to HASH_SMALL, large ones first. Whatever its bin, a warp keeps to its own part of shared memory, which its groups share evenly: warps of a block go from bin to bin
-   at different times. */
+/* Rows of bins 1 to HASH_SMALL, large ones first. Whatever its bin, a warp keeps to its own part of shared memory,
+   which its groups share evenly: warps of a block go from bin to bin at different times. */
 __global__ void __launch_bounds__(128, 6) HashPlannedSmallKernel(HashArgs x)
 {
   HYB_DYNAMIC_SHARED(unsigned char, shared);
@@ -989,29 +1029,35 @@ __global__ void __launch_bounds__(128, 6) HashPlannedSmallKernel(HashArgs x)
   for (PetscCount t = (PetscCount)blockIdx.x;; t += (PetscCount)gridDim.x) {
     while (b > 1 && t >= end) {
       b--;
-      begin = end;
+      begin            = end;
       const int groups = 128 >> HashGroupLanes(b, x.grouplanes);
 
       end += (x.binptr[b + 1] - x.binptr[b] + groups - 1) / groups;
     }
     if (t >= end) break;
-    if (b == HASH_SMALL) HashPlannedTask<128>(x, b, t - begin, shared);
+    if (b == HASH_SMALL)
+      HashPlannedTask<128>(x, b, t - begin, shared);
     else {
       const int      lanes = HashGroupLanes(b, x.grouplanes);
       unsigned char *part  = shared + (threadIdx.x >> lanes << lanes) * (HASH_SMALLMEM / 128);
 
-      if (lanes >= 5) HashPlannedTask<32>(x, b, t - begin, part);
-      else if (lanes == 4) HashPlannedTask<16>(x, b, t - begin, part);
-      else if (lanes == 3) HashPlannedTask<8>(x, b, t - begin, part);
-      else HashPlannedTask<4>(x, b, t - begin, part);
+      if (lanes >= 5)
+        HashPlannedTask<32>(x, b, t - begin, part);
+      else if (lanes == 4)
+        HashPlannedTask<16>(x, b, t - begin, part);
+      else if (lanes == 3)
+        HashPlannedTask<8>(x, b, t - begin, part);
+      else
+        HashPlannedTask<4>(x, b, t - begin, part);
     }
   }
 }
 
-#define HASH_COUNT(N, MODE, grid, dynamic) HYB_LAUNCH((HashCountKernel<N, MODE>), grid, HybGroup<N>::THREADS, dynamic, exec->stream, x)
+#define HASH_COUNT(N, MODE, grid, dynamic)   HYB_LAUNCH((HashCountKernel<N, MODE>), grid, HybGroup<N>::THREADS, dynamic, exec->stream, x)
 #define HASH_NUMERIC(N, MODE, grid, dynamic) HYB_LAUNCH((HashNumericKernel<N, MODE>), grid, HybGroup<N>::THREADS, dynamic, exec->stream, x)
 
-/* tables of so many words in global memory: one for each multiprocessor, fewer where they would take more than a sixteenth of free memory */
+/* tables of so many words in global memory: one for each multiprocessor, fewer where they would take more than a
+   sixteenth of free memory */
 static PetscErrorCode HashGlobalTables(const HybExec *exec, HybArena *work, int multiprocessors, PetscCount words, PetscCount rows, HashArgs *x, PetscCount *blocks)
 {
   HybMemoryReport report;
@@ -1036,7 +1082,8 @@ static void HashOperands(const HybCSR *A, const HybCSR *B, HashArgs *x)
   x->ba = B->a;
 }
 
-/* bins first to last of the fill or of the numeric pass; small: blocks of bins up to HASH_SMALL together, if they are to be one launch */
+/* bins first to last of the fill or of the numeric pass; small: blocks of bins up to HASH_SMALL together, if they are
+   to be one launch */
 static PetscErrorCode HashRunBins(HybSpGEMM *mm, const HybExec *exec, const HybHashRows *hash, HashArgs x, int first, int last, PetscCount small)
 {
   PetscFunctionBegin;
@@ -1072,11 +1119,16 @@ static PetscErrorCode HashRunBins(HybSpGEMM *mm, const HybExec *exec, const HybH
       }
     } else if (b == HASH_SMALL) {
       /* short rows of B leave a wide block idle */
-      if (hash->mean <= 48) HASH_NUMERIC(64, 0, rows, x.bytes);
-      else HASH_NUMERIC(128, 0, rows, x.bytes);
-    } else if (b == 6) HASH_NUMERIC(256, 0, rows, x.bytes);
-    else if (b == 7) HASH_NUMERIC(512, 0, rows, x.bytes);
-    else if (b == 8) HASH_NUMERIC(512, 1, rows, x.bytes);
+      if (hash->mean <= 48)
+        HASH_NUMERIC(64, 0, rows, x.bytes);
+      else
+        HASH_NUMERIC(128, 0, rows, x.bytes);
+    } else if (b == 6)
+      HASH_NUMERIC(256, 0, rows, x.bytes);
+    else if (b == 7)
+      HASH_NUMERIC(512, 0, rows, x.bytes);
+    else if (b == 8)
+      HASH_NUMERIC(512, 1, rows, x.bytes);
     else {
       PetscCall(HashGlobalTables(exec, &mm->work, hash->multiprocessors, 2 * ((hash->words + 3) & ~(PetscCount)3), rows, &x, &blocks));
       HASH_NUMERIC(1024, 2, blocks, 0);
@@ -1086,10 +1138,11 @@ static PetscErrorCode HashRunBins(HybSpGEMM *mm, const HybExec *exec, const HybH
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* all bins of the fill or of the numeric pass. Large rows take long by themselves, so kernels of large bins run beside those of small ones. */
+/* all bins of the fill or of the numeric pass. Large rows take long by themselves, so kernels of large bins run beside
+   those of small ones. */
 static PetscErrorCode HashRun(HybSpGEMM *mm, const HybHashRows *hash, HashArgs x)
 {
-  const HybExec *exec  = &mm->exec;
+  const HybExec *exec    = &mm->exec;
   const int      from[3] = {7, 6, 1}, to[3] = {8, 6, HASH_SMALL};
   PetscCount     small = 0;
   int            bins = 0, filled = 0, n = 0, group[3];
@@ -1149,8 +1202,10 @@ static PetscErrorCode HashCompress(HybSpGEMM *mm, const HybCSR *B, HybHashRows *
     PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, B->nnz / HASH_LONGROW + 2, sizeof(PetscInt), &over));
     PetscCall(exec->backend->zero(exec, over, sizeof(PetscInt)));
   }
-  if (mean <= 8) HYB_LAUNCH((HashCompressKernel<8>), HybBlocks(B->m, 16), 128, 0, exec->stream, B->m, B->i, B->j, pairs, npairs, over);
-  else HYB_LAUNCH((HashCompressKernel<32>), HybBlocks(B->m, 4), 128, 0, exec->stream, B->m, B->i, B->j, pairs, npairs, over);
+  if (mean <= 8)
+    HYB_LAUNCH((HashCompressKernel<8>), HybBlocks(B->m, 16), 128, 0, exec->stream, B->m, B->i, B->j, pairs, npairs, over);
+  else
+    HYB_LAUNCH((HashCompressKernel<32>), HybBlocks(B->m, 4), 128, 0, exec->stream, B->m, B->i, B->j, pairs, npairs, over);
   if (mm->stats.maxbrow > HASH_LONGROW) HYB_LAUNCH(HashCompressLongKernel, PetscMin(B->nnz / HASH_LONGROW, 256), 512, 0, exec->stream, B->i, B->j, pairs, npairs, over);
   PetscCall(HybArenaFree(&mm->work, &over));
   hash->pairs  = pairs;
@@ -1158,7 +1213,8 @@ static PetscErrorCode HashCompress(HybSpGEMM *mm, const HybCSR *B, HybHashRows *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Room for lists: as much as nonzeros that C is known to have, or more, if that is not much beside the operands. They are given back before C's values are taken. */
+/* Room for lists: as much as nonzeros that C is known to have, or more, if that is not much beside the operands. They
+   are given back before C's values are taken. */
 static PetscErrorCode HashLists(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash)
 {
   const HybExec *exec  = &mm->exec;
@@ -1182,7 +1238,8 @@ static PetscErrorCode HashLists(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the count of the bins that no block of 16 KiB takes: which is 5 (512 threads) or 6 (1024, and tables in global memory) */
+/* the count of the bins that no block of 16 KiB takes: which is 5 (512 threads) or 6 (1024, and tables in global
+   memory) */
 static PetscErrorCode HashCountLarge(HybSpGEMM *mm, const HybExec *exec, const HybHashRows *hash, int which, PetscCount here, PetscCount rows, const PetscInt *binptr, HashArgs x)
 {
   PetscFunctionBegin;
@@ -1221,12 +1278,13 @@ static PetscErrorCode HashCountSmall(const HybExec *exec, PetscCount most, Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* counts every row and chooses its numeric table: x->count, need, base, size. binptr, and the zeroed counters of its making, are workspace of the caller's. */
+/* counts every row and chooses its numeric table: x->count, need, base, size. binptr, and the zeroed counters of its
+   making, are workspace of the caller's. */
 static PetscErrorCode HashCountRows(HybSpGEMM *mm, const HybHashRows *hash, const PetscCount *upper, PetscInt m, PetscInt *binptr, PetscInt *counters, HashArgs x)
 {
   const HybExec   *exec = &mm->exec;
   const PetscCount most = mm->stats.maxrow, rows = (PetscCount)hash->multiprocessors * 16 * 8; /* blocks that loop over the rows of their bin */
-  const int        n    = (most > HashCountLimit[4]) + (most > HashCountLimit[5]);
+  const int        n = (most > HashCountLimit[4]) + (most > HashCountLimit[5]);
   HybExec          side[HYB_SIDE_STREAMS];
   PetscErrorCode   ierr, first = PETSC_SUCCESS;
 
@@ -1299,8 +1357,8 @@ PetscErrorCode HybHashRowsCount(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
     x.room   = hash->room;
   }
   {
-    /* one allocation: costs in pairs and sums of counts, then what starts as zero: what lists have used, counters of both sorts into bins, need, and the counts, if they are ours;
-       then the offsets of the first sort's bins */
+    /* one allocation: costs in pairs and sums of counts, then what starts as zero: what lists have used, counters of
+       both sorts into bins, need, and the counts, if they are ours; then the offsets of the first sort's bins */
     const PetscBool pairs  = (PetscBool)(hash->pairs && upper == mm->rowproducts);
     const size_t    ncosts = (HYB_PLAN_SUMS(A->m) + (pairs ? (size_t)A->m : 0)) * sizeof(PetscCount), nused = hash->list ? (4 * HASH_POOLS + 1) * sizeof(PetscCount) : 0, nzero = nused + (2 * HASH_COUNT_BINS + 2 * HYB_HASH_BINS + (count ? 1 : 2) * (size_t)A->m) * sizeof(PetscInt);
 
@@ -1309,8 +1367,8 @@ PetscErrorCode HybHashRowsCount(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
     x.used     = (PetscCount *)(work + ncosts);
     x.unlisted = x.used + 4 * HASH_POOLS;
     counters   = (PetscInt *)(work + ncosts + nused);
-    need     = counters + 2 * HASH_COUNT_BINS + 2 * HYB_HASH_BINS;
-    binptr   = (PetscInt *)(work + ncosts + nzero);
+    need       = counters + 2 * HASH_COUNT_BINS + 2 * HYB_HASH_BINS;
+    binptr     = (PetscInt *)(work + ncosts + nzero);
     if (!count) count = need + A->m;
     if (pairs) {
       PetscCount *cost = (PetscCount *)work + HYB_PLAN_SUMS(A->m);
@@ -1404,13 +1462,13 @@ PetscErrorCode HybHashRowsNumeric(HybSpGEMM *mm, const HybCSR *A, const HybCSR *
 
 PetscErrorCode HybHashRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash, const HybCSR *C)
 {
-  const HybExec   *exec  = &mm->exec;
-  const size_t     bytes = (size_t)mm->stats.products * sizeof(unsigned short) + (size_t)A->nnz * 2 * sizeof(PetscInt), most = (size_t)(A->nnz + B->nnz) * (sizeof(PetscInt) + sizeof(HybScalar));
-  HybMemoryReport  report;
-  PetscCount      *cost;
-  PetscInt        *need;
-  unsigned short  *places;
-  HashArgs         x;
+  const HybExec  *exec  = &mm->exec;
+  const size_t    bytes = (size_t)mm->stats.products * sizeof(unsigned short) + (size_t)A->nnz * 2 * sizeof(PetscInt), most = (size_t)(A->nnz + B->nnz) * (sizeof(PetscInt) + sizeof(HybScalar));
+  HybMemoryReport report;
+  PetscCount     *cost;
+  PetscInt       *need;
+  unsigned short *places;
+  HashArgs        x;
 
   PetscFunctionBegin;
   /* also after an error on the way */

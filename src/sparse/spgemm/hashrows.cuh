@@ -1,6 +1,6 @@
 /*
-  hashrows.cuh: rows of C = A*B by tables in shared memory, for the methods that need them: "hash" for all rows, others for the rows that they leave over.
-  The algorithm is described in hashrows.cu.
+  hashrows.cuh: rows of C = A*B by tables in shared memory, for the methods that need them: "hash" for all rows, others
+  for the rows that they leave over. The algorithm is described in hashrows.cu.
 */
 #ifndef AIJHYBRIDGPU_HASHROWS_CUH
 #define AIJHYBRIDGPU_HASHROWS_CUH
@@ -16,7 +16,7 @@ typedef struct {
   PetscCount *head;           /* device: nnz(C), its longest row, whether there are rows without a list, then binptr: one copy brings all */
   void       *pairs;          /* compressed B, while the symbolic phase runs, or NULL */
   PetscInt   *npairs;
-  void       *list;           /* the blocks of rows of C, while the symbolic phase runs, or NULL */
+  void       *list; /* the blocks of rows of C, while the symbolic phase runs, or NULL */
   unsigned   *where, *listed;
   PetscCount  room, unlisted; /* of each part; 0: all rows have one */
   PetscInt    hostbinptr[HYB_HASH_BINS + 1];
@@ -33,21 +33,24 @@ typedef struct {
   PetscBool       unplanned; /* it was found that there cannot be one */
 } HybHashRows;
 
-/* count[r] = nonzeros of row r for each row with upper[r] > 0, its number of products (mm->rowproducts, or that with zeros where a row is not ours); other
-   rows are left alone in this and in all later calls, and their counts are the caller's; count NULL: all rows are ours. offsets: those of all counts (m+1); their total
-   goes to *hash->head. No synchronisation. */
+/* count[r] = nonzeros of row r for each row with upper[r] > 0, its number of products (mm->rowproducts, or that with
+   zeros where a row is not ours); other rows are left alone in this and in all later calls, and their counts are the
+   caller's; count NULL: all rows are ours. offsets: those of all counts (m+1); their total goes to *hash->head. No
+   synchronisation. */
 extern PetscErrorCode HybHashRowsCount(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool compress, const PetscCount *upper, PetscInt *count, HybHashRows *hash, PetscInt *offsets);
 /* brings *hash->head, nnz(C), and the bins to the host: one synchronisation */
 extern PetscErrorCode HybHashRowsFetch(HybSpGEMM *mm, HybHashRows *hash, PetscCount *nnz);
-/* columns of rows whose blocks are listed; gives back what is not needed any more, for C->a is better allocated after this. C->i is set. HybHashRowsFill() follows, which calls it if nobody has. */
+/* columns of rows whose blocks are listed; gives back what is not needed any more, for C->a is better allocated after
+   this. C->i is set. HybHashRowsFill() follows, which calls it if nobody has. */
 extern PetscErrorCode HybHashRowsColumns(HybSpGEMM *mm, HybHashRows *hash, HybCSR *C);
 /* columns, and values where C->a is there. C->i is set. */
 extern PetscErrorCode HybHashRowsFill(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash, HybCSR *C);
 /* values, C->i and C->j known */
 extern PetscErrorCode HybHashRowsNumeric(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybHashRows *hash, HybCSR *C);
 
-/* where each product goes, for later numeric phases: 2 bytes a product and 8 an entry of A. Leaves hash->places NULL where that would outgrow the operands, takes more than a
-   quarter of free memory, or a row has no table in shared memory. */
+/* where each product goes, for later numeric phases: 2 bytes a product and 8 an entry of A. Leaves hash->places NULL
+   where that would outgrow the operands, takes more than a quarter of free memory, or a row has no table in shared
+   memory. */
 extern PetscErrorCode HybHashRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash, const HybCSR *C);
 /* values by the plan */
 extern PetscErrorCode HybHashRowsPlanned(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybHashRows *hash, HybCSR *C);

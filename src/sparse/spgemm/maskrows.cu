@@ -1,46 +1,57 @@
 /*
-  maskrows.cu: values of C = A*B for a pattern that stands, where rows of C are short, by bit masks and sums in registers.
+  maskrows.cu: values of C = A*B for a pattern that stands, where rows of C are short, by bit masks and sums in
+  registers.
 
-  Idea. A group of N lanes owns a row of C, a lane the entries lane, lane+N, ... of it, whose sums it keeps in registers. The rows of B that the row of A names are taken one after the
-  other. What a lane must know of such a row is whether it has an entry for the lane's column, and which one; both follow from a mask with a bit for each entry of C's row:
+  Idea. A group of N lanes owns a row of C, a lane the entries lane, lane+N, ... of it, whose sums it keeps in
+  registers. The rows of B that the row of A names are taken one after the other. What a lane must know of such a row is
+  whether it has an entry for the lane's column, and which one; both follow from a mask with a bit for each entry of C's
+  row:
 
       there      bit e of the mask
       which      where the row of B begins + the number of bits below e
 
-  so no place is read for any product, nothing is added in memory, and no barrier stands between two rows of B: loads of several rows are on their way together, and the only memory
-  traffic besides the operands' values and C's is a mask and an offset for each entry of A. These descriptors come N entries at once, a lane each, the next N while the present ones are
-  worked on, and go round by shuffles. A tabled place (hashrows.cu) costs a load, and an addition in shared memory a load and a store, for each product.
+  so no place is read for any product, nothing is added in memory, and no barrier stands between two rows of B: loads of
+  several rows are on their way together, and the only memory traffic besides the operands' values and C's is a mask and
+  an offset for each entry of A. These descriptors come N entries at once, a lane each, the next N while the present
+  ones are worked on, and go round by shuffles. A tabled place (hashrows.cu) costs a load, and an addition in shared
+  memory a load and a store, for each product.
 
     symbolic   longest row of C, with its size
     plan       for each entry of A: from = where its row of B begins; mask = the columns of that row, looked up in C's row by bisection
     numeric    a group for each row of C, rows in their order; 4 N entries of the row at a time, as many of the four pieces as the rows of a warp need:
-                 for each entry k of A's row:  for each piece:  b = entry from + bits below;  if the bit is there, sum = sum + a(k) * b
+                 for each entry k of A's row: for each piece: b = entry from + bits below; if the bit is there, sum =
+                 sum + a(k) * b
 
-  The entry of B is loaded whether the bit is set or not (there it is a neighbour of one that is): loads under conditions cost predicates, of which there are seven, and moves, and the
-  compiler let those of a batch wait for each other.
+  The entry of B is loaded whether the bit is set or not (there it is a neighbour of one that is): loads under
+  conditions cost predicates, of which there are seven, and moves, and the compiler let those of a batch wait for each
+  other.
 
-  Lanes: N = 4, 8 or 16, the least that takes a mean row of C in three pieces (twelve entries of four lanes); -mat_aijhybridgpu_masks_lanes sets another number. Longer rows go round
-  again, 4 N entries further on.
+  Lanes: N = 4, 8 or 16, the least that takes a mean row of C in three pieces (twelve entries of four lanes);
+  -mat_aijhybridgpu_masks_lanes sets another number. Longer rows go round again, 4 N entries further on.
 
-  Memory: 4 + 4 ceil(L/32) bytes an entry of A where C's longest row has L entries, at most 128; no plan where that outgrows the operands, takes more than a quarter of free
-  memory, where rows of A are so long that a single group would take too long for one, or where so few bits of a mask are set that testing them costs more than placing products.
+  Memory: 4 + 4 ceil(L/32) bytes an entry of A where C's longest row has L entries, at most 128; no plan where that
+  outgrows the operands, takes more than a quarter of free memory, where rows of A are so long that a single group would
+  take too long for one, or where so few bits of a mask are set that testing them costs more than placing products.
   Complexity: as many tests as entries of A times entries of a row of C, over N lanes; an addition a product.
 
-  On an H200, P^T A P with a prolongator of smoothed aggregation, 7-point 200^3, ms: A P 0.90 (merging in registers 1.28, bound by latency and by 8.8 GB through the second-level cache;
-  here 3.8 GB), P^T (A P) 1.31 (places 1.94); 27-point 96^3 0.33 and 0.24 (hash tables 0.84, places 0.37). With conditional loads the four took 1.25, 1.61, 0.45 and 0.32. What
-  limits it is issuing instructions: 14 for a lane and a row of B, and most lanes have no bit there. Bytes alone, each array once, would take 0.4 for each of the first two.
+  On an H200, P^T A P with a prolongator of smoothed aggregation, 7-point 200^3, ms: A P 0.90 (merging in registers
+  1.28, bound by latency and by 8.8 GB through the second-level cache; here 3.8 GB), P^T (A P) 1.31 (places 1.94);
+  27-point 96^3 0.33 and 0.24 (hash tables 0.84, places 0.37). With conditional loads the four took 1.25, 1.61, 0.45 and
+  0.32. What limits it is issuing instructions: 14 for a lane and a row of B, and most lanes have no bit there. Bytes
+  alone, each array once, would take 0.4 for each of the first two.
 
-  Products are added in A's order, starting from -0.0, which leaves the first one as it is: the bits of all other methods.
+  Products are added in A's order, starting from -0.0, which leaves the first one as it is: the bits of all other
+  methods.
 
   Reference: Jacobson, Space-efficient static trees and graphs, FOCS 1989 (places by counting bits).
 */
 #include "maskrows.cuh"
 
 #define MASK_THREADS 128
-#define MASK_PIECES  4    /* of N entries each, that are summed together */
-#define MASK_WORDS   4    /* of a mask at most */
-#define MASK_ENTRIES 2048 /* of a row of A at most: a group takes them one after the other */
-#define MASK_SPARSE  12   /* entries of a row of C for each one of a row of B, in the mean, from which masks are too empty */
+#define MASK_PIECES  4                 /* of N entries each, that are summed together */
+#define MASK_WORDS   4                 /* of a mask at most */
+#define MASK_ENTRIES 2048              /* of a row of A at most: a group takes them one after the other */
+#define MASK_SPARSE  12                /* entries of a row of C for each one of a row of B, in the mean, from which masks are too empty */
 #define MASK_ASK     ((size_t)1 << 22) /* bytes of the plan from which the card is asked what is free */
 
 #if defined(PETSC_USE_COMPLEX)
@@ -74,8 +85,8 @@ static __device__ __forceinline__ MaskEntry MaskLoad(const MaskArgs &x, PetscInt
   MaskEntry e;
 
   e.lo = e.hi = 0;
-  e.from = 0;
-  e.a    = HybScalar();
+  e.from      = 0;
+  e.a         = HybScalar();
   if (k < end) {
     const unsigned *q = x.masks + k;
 
@@ -97,7 +108,8 @@ static __device__ __forceinline__ MaskEntry MaskLoad(const MaskArgs &x, PetscInt
   return e;
 }
 
-/* R pieces of the rows of a warp, from entry first of each; entries: of the longest row of A; BATCH rows of B are on their way together */
+/* R pieces of the rows of a warp, from entry first of each; entries: of the longest row of A; BATCH rows of B are on
+   their way together */
 template <int N, int R, int BATCH>
 static __device__ __forceinline__ void MaskSums(const MaskArgs &x, PetscInt begin, PetscInt end, int entries, int first, int len, HybScalar *c)
 {
@@ -150,7 +162,8 @@ static __device__ __forceinline__ void MaskSums(const MaskArgs &x, PetscInt begi
 }
 
 template <int N>
-__global__ void __launch_bounds__(MASK_THREADS, sizeof(HybScalar) > 8 ? 3 : N > 8 ? 5 : 6) MaskKernel(MaskArgs x)
+__global__ void __launch_bounds__(MASK_THREADS, sizeof(HybScalar) > 8 ? 3 : N > 8 ? 5
+                                                                                  : 6) MaskKernel(MaskArgs x)
 {
   const PetscCount row   = ((PetscCount)blockIdx.x * MASK_THREADS + threadIdx.x) / N;
   PetscInt         begin = 0, end = 0, cbegin = 0;
@@ -167,10 +180,14 @@ __global__ void __launch_bounds__(MASK_THREADS, sizeof(HybScalar) > 8 ? 3 : N > 
   for (int first = 0; first < longest; first += MASK_PIECES * N) {
     const int left = longest - first;
 
-    if (left > 3 * N) MaskSums<N, 4, 2>(x, begin, end, entries, first, len, x.ca + cbegin);
-    else if (left > 2 * N) MaskSums<N, 3, MASK_BATCH>(x, begin, end, entries, first, len, x.ca + cbegin);
-    else if (left > N) MaskSums<N, 2, MASK_BATCH>(x, begin, end, entries, first, len, x.ca + cbegin);
-    else MaskSums<N, 1, MASK_BATCH>(x, begin, end, entries, first, len, x.ca + cbegin);
+    if (left > 3 * N)
+      MaskSums<N, 4, 2>(x, begin, end, entries, first, len, x.ca + cbegin);
+    else if (left > 2 * N)
+      MaskSums<N, 3, MASK_BATCH>(x, begin, end, entries, first, len, x.ca + cbegin);
+    else if (left > N)
+      MaskSums<N, 2, MASK_BATCH>(x, begin, end, entries, first, len, x.ca + cbegin);
+    else
+      MaskSums<N, 1, MASK_BATCH>(x, begin, end, entries, first, len, x.ca + cbegin);
   }
 }
 
@@ -194,20 +211,22 @@ __global__ void __launch_bounds__(MASK_THREADS) MaskPlan(MaskArgs x, const Petsc
 
   for (PetscInt k = x.ai[row] + (HybLane() & 7); k < x.ai[row + 1]; k += 8) {
     const PetscInt r = aj[k], end = bi[r + 1];
-    PetscInt       lo = cbegin;
+    PetscInt       lo   = cbegin;
     unsigned       bits = 0, *to = masks + k;
     int            w = 0;
 
     from[k] = bi[r];
     for (PetscInt p = bi[r]; p < end; p++, lo++) {
       const PetscInt column = bj[p];
-      PetscInt       hi = cend;
+      PetscInt       hi     = cend;
 
       while (lo < hi) {
         const PetscInt mid = lo + (hi - lo) / 2;
 
-        if (cj[mid] < column) lo = mid + 1;
-        else hi = mid;
+        if (cj[mid] < column)
+          lo = mid + 1;
+        else
+          hi = mid;
       }
       for (; (int)(lo - cbegin) / 32 > w; w++, to += x.stride) {
         *to  = bits;
@@ -258,7 +277,7 @@ PetscErrorCode HybMaskRowsCount(HybSpGEMM *mm, const PetscInt *count, HybCSR *C,
 
 PetscErrorCode HybMaskRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybMaskRows *rows)
 {
-  const HybExec *exec = &mm->exec;
+  const HybExec *exec  = &mm->exec;
   PetscInt       lanes = HybDeviceTuning()->masks_lanes;
   size_t         bytes;
 
@@ -275,7 +294,8 @@ PetscErrorCode HybMaskRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
     PetscCall(exec->backend->memory(&report));
     if (bytes > report.free_bytes / 4) PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (!lanes) lanes = C->nnz <= 12 * (PetscCount)C->m ? 4 : C->nnz <= 24 * (PetscCount)C->m ? 8 : 16;
+  if (!lanes) lanes = C->nnz <= 12 * (PetscCount)C->m ? 4 : C->nnz <= 24 * (PetscCount)C->m ? 8
+                                                                                            : 16;
   rows->lanes = (int)lanes;
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, A->nnz, (size_t)rows->words * sizeof(unsigned), &rows->masks));
   {
@@ -296,8 +316,11 @@ PetscErrorCode HybMaskRowsNumeric(HybSpGEMM *mm, const HybCSR *A, const HybCSR *
   const MaskArgs   x    = MaskArguments(A, B, rows, C);
 
   PetscFunctionBegin;
-  if (rows->lanes <= 4) HYB_LAUNCH((MaskKernel<4>), grid, MASK_THREADS, 0, exec->stream, x);
-  else if (rows->lanes <= 8) HYB_LAUNCH((MaskKernel<8>), grid, MASK_THREADS, 0, exec->stream, x);
-  else HYB_LAUNCH((MaskKernel<16>), grid, MASK_THREADS, 0, exec->stream, x);
+  if (rows->lanes <= 4)
+    HYB_LAUNCH((MaskKernel<4>), grid, MASK_THREADS, 0, exec->stream, x);
+  else if (rows->lanes <= 8)
+    HYB_LAUNCH((MaskKernel<8>), grid, MASK_THREADS, 0, exec->stream, x);
+  else
+    HYB_LAUNCH((MaskKernel<16>), grid, MASK_THREADS, 0, exec->stream, x);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,7 +1,7 @@
 /*
-  The SpGEMM methods, one line each, in the order in which "auto" asks them. No include guard: whoever includes this defines
-  HYB_METHOD_HOST(name, symbol) and HYB_METHOD_CUDA(name, symbol) first and gets one of them a line. Each symbol is a
-  const HybSpGEMMMethod, defined in host/<method>.c or cuda/<method>.cu.
+  The SpGEMM methods, one line each, in the order in which "auto" asks them. No include guard: whoever includes this
+  defines HYB_METHOD_HOST(name, symbol) and HYB_METHOD_CUDA(name, symbol) first and gets one of them a line. Each symbol
+  is a const HybSpGEMMMethod, defined in host/<method>.c or cuda/<method>.cu.
 */
 HYB_METHOD_HOST("rowmerge", HybSpGEMM_RowMerge)
 HYB_METHOD_HOST("binned", HybSpGEMM_Binned)

@@ -1,13 +1,15 @@
 /*
-  spgemm.c: C = A*B. The driver checks the operands, asks the plan for the costs, chooses a method of the backend's table and keeps the books
-  (arenas, counters); the method does the rest.
+  spgemm.c: C = A*B. The driver checks the operands, asks the plan for the costs, chooses a method of the backend's
+  table and keeps the books (arenas, counters); the method does the rest.
 
-  Choice. A name runs that method or is an error. "auto" asks the methods in the order of methods.h and takes the first that says it is
-  applicable; each method documents its own rule. Methods that need no costs are asked before these are counted.
+  Choice. A name runs that method or is an error. "auto" asks the methods in the order of methods.h and takes the first
+  that says it is applicable; each method documents its own rule. Methods that need no costs are asked before these are
+  counted.
 
-  Too many nonzeros for PetscInt. The number of products says nothing: it exceeds the number of nonzeros by the compression ratio. What is known
-  before any work is a lower bound, sum over the rows of A of the longest row of B that each touches, and a product beyond it is refused at once;
-  otherwise the methods count exactly and refuse on the count, before they allocate C.
+  Too many nonzeros for PetscInt. The number of products says nothing: it exceeds the number of nonzeros by the
+  compression ratio. What is known before any work is a lower bound, sum over the rows of A of the longest row of B that
+  each touches, and a product beyond it is refused at once; otherwise the methods count exactly and refuse on the count,
+  before they allocate C.
 */
 #include <aijhybridgpu/private/hybspgemm.h>
 
@@ -157,7 +159,7 @@ PetscErrorCode HybSpGEMMNumeric(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   PetscCheck(mm->method, PETSC_COMM_SELF, PETSC_ERR_ORDER, "HybSpGEMMSymbolic() comes before HybSpGEMMNumeric()");
   PetscCheck(A->n == B->m && A->m == C->m && B->n == C->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "The operands do not conform: %" PetscInt_FMT " x %" PetscInt_FMT " times %" PetscInt_FMT " x %" PetscInt_FMT " into %" PetscInt_FMT " x %" PetscInt_FMT, A->m, A->n, B->m, B->n, C->m, C->n);
   PetscCheck((A->a || !A->nnz) && (B->a || !B->nnz) && (C->a || !C->nnz), PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "The numeric phase needs the values of both operands and room for those of the product");
-  ierr   = mm->method->numeric(mm, A, B, C);
+  ierr = mm->method->numeric(mm, A, B, C);
   if (!ierr) mm->numerics++;
   second = HybArenaReset(&mm->work);
   PetscCall(ierr);

@@ -1,10 +1,10 @@
 /*
-  spmv.c: z = A x, y + A x or y - A x. The driver chooses a method of the backend's table, keeps the plan of one pattern, and checks what
-  every method relies on.
+  spmv.c: z = A x, y + A x or y - A x. The driver chooses a method of the backend's table, keeps the plan of one
+  pattern, and checks what every method relies on.
 
-  Choice. A name runs that method or is an error. "auto" asks the methods in the order of methods.h and takes the first that says it is
-  applicable; each method documents its own rule. Where one application is all that there will be, a plan that costs one to three of them does not pay, and those are asked that
-  do with next to none.
+  Choice. A name runs that method or is an error. "auto" asks the methods in the order of methods.h and takes the first
+  that says it is applicable; each method documents its own rule. Where one application is all that there will be, a
+  plan that costs one to three of them does not pay, and those are asked that do with next to none.
 */
 #include <aijhybridgpu/private/hybspmv.h>
 
@@ -54,8 +54,8 @@ PetscErrorCode HybSpMVInit(HybSpMV *mv, const HybExec *exec, const char *method,
 {
   PetscFunctionBegin;
   PetscCall(PetscMemzero(mv, sizeof(*mv)));
-  mv->exec = *exec;
-  mv->bs   = bs;
+  mv->exec    = *exec;
+  mv->bs      = bs;
   mv->longest = -1;
   PetscCall(HybArenaInit(&mv->keep, exec));
   PetscCall(HybArenaInit(&mv->work, exec));
@@ -94,7 +94,8 @@ static PetscErrorCode HybSpMVSetUp_Inner(HybSpMV *mv, const HybCSR *A)
   const PetscBool once = (PetscBool)(mv->once && exec->backend->device); /* the host's plans cost nothing to speak of */
 
   PetscFunctionBegin;
-  if (strcmp(mv->name, "auto")) PetscCall(HybSpMVFind(exec, mv->name, &mv->method));
+  if (strcmp(mv->name, "auto"))
+    PetscCall(HybSpMVFind(exec, mv->name, &mv->method));
   else {
     for (const HybSpMVMethod *const *table = exec->backend->spmv; table && *table && !mv->method; table++) {
       PetscErrorCode (*applicable)(HybSpMV *, const HybCSR *, PetscBool *) = once ? (*table)->applicableonce : (*table)->applicable;

@@ -1,6 +1,6 @@
 /*
-  What the glue's files share: the plugin's process-wide state, the sequential type's private data, and the functions that lend a Mat's
-  arrays to the rooms of src/sparse and hand results back to the AIJ base class.
+  What the glue's files share: the plugin's process-wide state, the sequential type's private data, and the functions
+  that lend a Mat's arrays to the rooms of src/sparse and hand results back to the AIJ base class.
 */
 #ifndef AIJHYBRIDGPUIMPL_H
 #define AIJHYBRIDGPUIMPL_H
@@ -41,7 +41,8 @@ typedef struct {
   HybMultPlan      mult;
 } HybDeviceTranspose;
 
-/* A transpose or a submatrix that was born on the device remembers where its values come from: one gather refreshes them while both patterns stand */
+/* A transpose or a submatrix that was born on the device remembers where its values come from: one gather refreshes
+   them while both patterns stand */
 typedef struct {
   PetscBool        ready;
   HybArena         arena;
@@ -52,8 +53,8 @@ typedef struct {
   PetscObjectState isstate[2];
 } HybDerived;
 
-/* Options that AIJ keeps beside its arrays, as the program set them: matrices made from this one on the device get them too. Those of a group overrule each other, so
-   the last one of each is kept. */
+/* Options that AIJ keeps beside its arrays, as the program set them: matrices made from this one on the device get them
+   too. Those of a group overrule each other, so the last one of each is kept. */
 typedef enum {
   HYB_ASKED_ROW_ORIENTED,
   HYB_ASKED_KEEP_PATTERN,
@@ -113,10 +114,10 @@ typedef struct {
     HybPatternKey own, other;
   } equal; /* a matrix whose pattern was seen to be this one's */
 
-  PetscObjectState assembling;   /* of values from coordinates that MatAssemblyEnd() is about to count once more */
-  PetscCount       coocount;     /* entries of the last MatSetPreallocationCOO() */
-  PetscInt         hostmults;    /* products with vectors that the host has done, while it was not decided that the device shall */
-  PetscBool        staysonhost;  /* the device had no room */
+  PetscObjectState assembling;  /* of values from coordinates that MatAssemblyEnd() is about to count once more */
+  PetscCount       coocount;    /* entries of the last MatSetPreallocationCOO() */
+  PetscInt         hostmults;   /* products with vectors that the host has done, while it was not decided that the device shall */
+  PetscBool        staysonhost; /* the device had no room */
 } Mat_SeqAIJHybridGPU;
 
 /* does the matrix live on the device, so that operations on its values run there? */
@@ -130,16 +131,16 @@ static inline PetscBool HybShared(const Mat_SeqAIJHybridGPU *hyb)
   return (PetscBool)(hyb->lives == HYB_LIVES_PROMOTED || hyb->lives == HYB_LIVES_SHARED);
 }
 /* Calls a function of the parent's on A, whose accesses are part of an operation of ours */
-#define HybInside(A, call) \
-  do { \
-    Mat_SeqAIJHybridGPU *inside_ = NULL; \
-    PetscErrorCode       ierr_; \
-\
+#define HybInside(A, call)                             \
+  do {                                                 \
+    Mat_SeqAIJHybridGPU *inside_ = NULL;               \
+    PetscErrorCode       ierr_;                        \
+                                                       \
     PetscCall(MatSeqAIJHybridGPUGetData(A, &inside_)); \
-    inside_->inside++; \
-    ierr_ = (call); \
-    inside_->inside--; \
-    PetscCall(ierr_); \
+    inside_->inside++;                                 \
+    ierr_ = (call);                                    \
+    inside_->inside--;                                 \
+    PetscCall(ierr_);                                  \
   } while (0)
 
 typedef struct {
@@ -173,7 +174,8 @@ PETSC_INTERN PetscErrorCode MatMultHermitianTransposeAdd_SeqAIJHybridGPU(Mat, Ve
 PETSC_INTERN PetscErrorCode HybMultPlanDestroy(HybMultPlan *);
 /* the explicit transpose of what csr lends, up to date */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUGetDeviceTranspose(Mat, const HybExec *, const HybCSR *csr, PetscBool conjugate, HybDeviceTranspose **);
-/* seq/inodes.c: rows of equal pattern, which AIJ looks for at each assembly; a matrix whose data were made without that; and the search, if it was left out */
+/* seq/inodes.c: rows of equal pattern, which AIJ looks for at each assembly; a matrix whose data were made without
+   that; and the search, if it was left out */
 PETSC_INTERN PetscErrorCode HybInodesSetOps(Mat, PetscBool on);
 PETSC_INTERN PetscErrorCode HybInodesLeave(Mat);
 PETSC_INTERN PetscErrorCode HybInodesFind(Mat);
@@ -191,8 +193,8 @@ PETSC_INTERN PetscErrorCode HybMatProductAside(Mat);
 PETSC_INTERN PetscErrorCode HybProductIsDerived(Mat, PetscBool seq, PetscBool *derived);
 PETSC_INTERN PetscErrorCode HybGlueProductAlgorithm(Mat, PetscBool seq, char method[], size_t, PetscBool *ours, PetscBool *asked);
 
-/* is this one of our sequential matrices, by name or only by its operations (-mat_seqaij_type)? Until its first assembly a hash table's operations, that to
-   destroy it among them, may lie over ours. */
+/* is this one of our sequential matrices, by name or only by its operations (-mat_seqaij_type)? Until its first
+   assembly a hash table's operations, that to destroy it among them, may lie over ours. */
 static inline PetscBool MatIsSeqAIJHybridGPU(Mat A)
 {
 #if PETSC_VERSION_GE(3, 19, 0)
@@ -201,16 +203,17 @@ static inline PetscBool MatIsSeqAIJHybridGPU(Mat A)
   return (PetscBool)(A->ops->destroy == MatDestroy_SeqAIJHybridGPU);
 }
 
-/* With -mat_seqaij_type other derived types (MATSEQAIJCUSPARSE) are laid over ours: MatCreate_SeqAIJ(), from which they start, makes ours. What
-   they do not override is the parent's from the first such call on. For the beginning of operations that the derived types leave alone. */
+/* With -mat_seqaij_type other derived types (MATSEQAIJCUSPARSE) are laid over ours: MatCreate_SeqAIJ(), from which they
+   start, makes ours. What they do not override is the parent's from the first such call on. For the beginning of
+   operations that the derived types leave alone. */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPULeave(Mat);
-#define HybLeaveIfOverlaid(A, op, ...) \
-  do { \
+#define HybLeaveIfOverlaid(A, op, ...)             \
+  do {                                             \
     if (PetscUnlikely(!MatIsSeqAIJHybridGPU(A))) { \
-      PetscCall(MatSeqAIJHybridGPULeave(A)); \
-      PetscCall((*(A)->ops->op)(__VA_ARGS__)); \
-      PetscFunctionReturn(PETSC_SUCCESS); \
-    } \
+      PetscCall(MatSeqAIJHybridGPULeave(A));       \
+      PetscCall((*(A)->ops->op)(__VA_ARGS__));     \
+      PetscFunctionReturn(PETSC_SUCCESS);          \
+    }                                              \
   } while (0)
 
 /* Lends a sequential AIJ matrix's arrays (any type of the family) for reading by the host; values may be left out */
@@ -222,56 +225,62 @@ typedef struct {
 } HybLent;
 PETSC_INTERN PetscErrorCode HybLentGet(Mat, PetscBool values, HybLent *);
 PETSC_INTERN PetscErrorCode HybLentRestore(Mat, HybLent *);
-/* rows with entries of a matrix on the host, by which PETSc counts a product's operations, and the entries of the longest one */
+/* rows with entries of a matrix on the host, by which PETSc counts a product's operations, and the entries of the
+   longest one */
 PETSC_INTERN PetscCount     HybCountNonemptyRows(const HybCSR *, PetscCount *longest);
 PETSC_INTERN PetscErrorCode HybPatternKeyGet(Mat, const HybCSR *, HybPatternKey *);
-/* columns sorted, without duplicates, in range: else PETSC_ERR_ARG_WRONGSTATE naming the row. Looked at where the arrays are
-   wanted anyway; remembered for ours until the pattern moves. */
+/* columns sorted, without duplicates, in range: else PETSC_ERR_ARG_WRONGSTATE naming the row. Looked at where the
+   arrays are wanted anyway; remembered for ours until the pattern moves. */
 PETSC_INTERN PetscErrorCode HybLentCheck(Mat, const HybLent *, const HybExec *, const HybCSR *, const char *role);
 
 PETSC_INTERN PetscErrorCode HybVecOnDevice(Vec, PetscBool *);
 
-/* where.c: how to execute an operation on a matrix of these choices with work nonzeros in all operands: on the device or on the host */
+/* where.c: how to execute an operation on a matrix of these choices with work nonzeros in all operands: on the device
+   or on the host */
 #define HYB_ANY_SIZE PTRDIFF_MAX /* as work: never too small for the device */
 PETSC_INTERN PetscErrorCode HybGlueGetExec(Mat, const HybChoices *, PetscCount work, HybExec *);
 /* how many nonzeros an operation on A and others needs to run on the device, if it was not asked for that */
 PETSC_INTERN PetscErrorCode HybGlueDeviceMin(Mat A, PetscCount *least);
 /* a product with vectors */
 PETSC_INTERN PetscErrorCode HybWhereMult(Mat, const HybCSR *, PetscBool transpose, HybSpMVMode, Vec xx, Vec zz, HybExec *);
-/* the matrix's arrays on the device of x, sent or refreshed as needed; ours only. The second when what reads them has been queued, and nothing waits for it. */
+/* the matrix's arrays on the device of x, sent or refreshed as needed; ours only. The second when what reads them has
+   been queued, and nothing waits for it. */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUGetDeviceCSR(Mat, const HybExec *x, PetscBool values, HybCSR *);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUReadEnd(Mat, const HybExec *x);
-/* after an operation that wrote the values on the device: the host may look from now on. interface: PETSc's function of the operation counts the state once more
-   after it has returned, see HybStateMark */
+/* after an operation that wrote the values on the device: the host may look from now on. interface: PETSc's function of
+   the operation counts the state once more after it has returned, see HybStateMark */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDeviceWritten(Mat, const HybExec *x);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDeviceWrittenStep(Mat, const HybExec *x, PetscBool interface);
 /* does A live on the device, so that operations on its values run there? */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUWriteOnDevice(Mat, HybExec *x, PetscBool *flg);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUValuesMoved(Mat);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDestroyDevice(Mat_SeqAIJHybridGPU *);
-/* The host, or the device, is about to read all of a matrix in the storage of both: it is moved in one go instead of by page faults */
+/* The host, or the device, is about to read all of a matrix in the storage of both: it is moved in one go instead of by
+   page faults */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUMove(Mat, PetscBool values, PetscBool todevice);
-/* storage/locked.c: *from, csr's values, are about to be sent to a device that has had others before; csr is the host's */
+/* storage/locked.c: *from, csr's values, are about to be sent to a device that has had others before; csr is the
+   host's */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSendFrom(Mat, Mat_SeqAIJHybridGPU *, const HybExec *, const HybCSR *csr, const HybScalar **from);
-PETSC_INTERN PetscBool MatSeqAIJHybridGPULockedTakesValues(const Mat_SeqAIJHybridGPU *);
+PETSC_INTERN PetscBool      MatSeqAIJHybridGPULockedTakesValues(const Mat_SeqAIJHybridGPU *);
 /* somebody remembers where the values lie: they neither move to page-locked memory nor to managed memory from now on */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUStay(Mat);
-/* storage/hostcopy.c: *B = A on the host, by the parent's duplicate but for who copies. Without values the new ones are not even zeroed where A is large. */
+/* storage/hostcopy.c: *B = A on the host, by the parent's duplicate but for who copies. Without values the new ones are
+   not even zeroed where A is large. */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUHostDuplicate(Mat A, PetscBool values, Mat *B);
 /* between these, what PETSc allocates for a matrix of so many rows gets large pages where it is large */
 PETSC_INTERN void HybLargePagesBegin(PetscInt rows);
 PETSC_INTERN void HybLargePagesEnd(void);
 #define HybWithLargePages(rows, call) \
-  do { \
-    PetscErrorCode ierr_; \
-\
-    HybLargePagesBegin(rows); \
-    ierr_ = (call); \
-    HybLargePagesEnd(); \
-    PetscCall(ierr_); \
+  do {                                \
+    PetscErrorCode ierr_;             \
+                                      \
+    HybLargePagesBegin(rows);         \
+    ierr_ = (call);                   \
+    HybLargePagesEnd();               \
+    PetscCall(ierr_);                 \
   } while (0)
 /* describe.c: for the report of the run */
-PETSC_INTERN PetscBool      MatSeqAIJHybridGPUDescribe(Mat, HybRecordFacts *);
+PETSC_INTERN PetscBool MatSeqAIJHybridGPUDescribe(Mat, HybRecordFacts *);
 /* storage/storage.c */
 PETSC_INTERN PetscErrorCode HybStorageGo(Mat_SeqAIJHybridGPU *, HybLives to);
 PETSC_INTERN PetscErrorCode HybStorageView(const Mat_SeqAIJHybridGPU *, PetscViewer);
@@ -308,20 +317,23 @@ PETSC_INTERN PetscErrorCode MatAIJHybridGPUSetVecType(Mat);
 /* a result whose arrays are the device's; csr's pointers are for the device */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAdoptDevice(Mat C, const HybExec *x, HybArena *arrays, const HybCSR *csr);
 
-/* Makes csr (arrays in *arrays, which is taken over) the contents of C, a sequential matrix of ours of the same sizes. What C was is destroyed. */
+/* Makes csr (arrays in *arrays, which is taken over) the contents of C, a sequential matrix of ours of the same sizes.
+   What C was is destroyed. */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAdopt(Mat C, HybArena *arrays, const HybCSR *csr);
 
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDisown(Mat);
 
-/* between these, no matrix that is made looks for inodes: the search reads all of j on the host. The end cannot fail, so that it can follow an error. */
+/* between these, no matrix that is made looks for inodes: the search reads all of j on the host. The end cannot fail,
+   so that it can follow an error. */
 PETSC_INTERN PetscErrorCode HybNoInodeBegin(PetscOptions *);
 PETSC_INTERN void           HybNoInodeEnd(PetscOptions *);
 
 /* exchanges what AIJ keeps, and the operations that it has chosen by it */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUExchangeData(Mat, Mat);
 
-/* storage/promoted.c and write.c: an operation that writes A's values. *device: it runs there and ends with MatSeqAIJHybridGPUDeviceWritten(). Else the parent runs, and between Begin
-   and End, where w.both, the same operation on w.csr too; exact: both round alike. interface: PETSc's function of the operation counts the state once more. */
+/* storage/promoted.c and write.c: an operation that writes A's values. *device: it runs there and ends with
+   MatSeqAIJHybridGPUDeviceWritten(). Else the parent runs, and between Begin and End, where w.both, the same operation
+   on w.csr too; exact: both round alike. interface: PETSc's function of the operation counts the state once more. */
 typedef struct {
   PetscBool counts, both;
   HybCSR    csr;
@@ -361,7 +373,8 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetValuesCOODevice(Mat, HybCOO *, 
 /* mpi/mpicoo.c: not done where a process lacks the device, then the parent's do it */
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUPreallocateCOO(Mat, PetscCount, const PetscInt *, const PetscInt *, PetscBool *done);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUSetValuesCOO(Mat, const PetscScalar *, InsertMode, PetscBool *done);
-/* whether the blocks' values are the device's to write, and no process has coordinates of another's rows: as after a product's symbolic phase */
+/* whether the blocks' values are the device's to write, and no process has coordinates of another's rows: as after a
+   product's symbolic phase */
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUCOOOnDevice(Mat, HybExec *x, PetscCount *ncoo, PetscBool *device);
 /* mpi/mpiparts.c: values of a parallel product's parts between them and the result */
 #define HYB_PARTS_CALLS 8 /* two for each of a product's parts, of which PETSc makes four at most */

@@ -1,7 +1,7 @@
 /*
-  Functions that PETSc finds by name on an object: one table for the sequential and the parallel type. What PETSc composes for the parent's
-  name (conversions) is repeated under ours, and what stands over a function of the parent's keeps that one to be called, and put back.
-  And data of ours that PETSc keeps by name on an object.
+  Functions that PETSc finds by name on an object: one table for the sequential and the parallel type. What PETSc
+  composes for the parent's name (conversions) is repeated under ours, and what stands over a function of the parent's
+  keeps that one to be called, and put back. And data of ours that PETSc keeps by name on an object.
 */
 #include "aijhybridgpuimpl.h"
 
@@ -12,11 +12,11 @@ static const struct {
   const char *name;
   HybFn       function[2];
 } HybOurs[] = {
-  {"MatConvert_%saij_%saijhybridgpu_C",               {(HybFn)MatConvert_SeqAIJ_SeqAIJHybridGPU, (HybFn)MatConvert_MPIAIJ_MPIAIJHybridGPU}                     },
-  {"MatConvert_%saijhybridgpu_%saij_C",               {(HybFn)MatConvert_SeqAIJHybridGPU_SeqAIJ, (HybFn)MatConvert_MPIAIJHybridGPU_MPIAIJ}                     },
-  {"MatProductSetFromOptions_anytype_C",              {(HybFn)MatProductSetFromOptions_AnyHybridGPU, (HybFn)MatProductSetFromOptions_AnyHybridGPU}             },
-  {"MatProductSetFromOptions_%saijhybridgpu_%saij_C", {(HybFn)MatProductSetFromOptions_SeqAIJHybridGPU, (HybFn)MatProductSetFromOptions_MPIAIJHybridGPU}       },
-  {"MatProductSetFromOptions_%saij_%saijhybridgpu_C", {(HybFn)MatProductSetFromOptions_SeqAIJHybridGPU, (HybFn)MatProductSetFromOptions_MPIAIJHybridGPU}       },
+  {"MatConvert_%saij_%saijhybridgpu_C",               {(HybFn)MatConvert_SeqAIJ_SeqAIJHybridGPU, (HybFn)MatConvert_MPIAIJ_MPIAIJHybridGPU}              },
+  {"MatConvert_%saijhybridgpu_%saij_C",               {(HybFn)MatConvert_SeqAIJHybridGPU_SeqAIJ, (HybFn)MatConvert_MPIAIJHybridGPU_MPIAIJ}              },
+  {"MatProductSetFromOptions_anytype_C",              {(HybFn)MatProductSetFromOptions_AnyHybridGPU, (HybFn)MatProductSetFromOptions_AnyHybridGPU}      },
+  {"MatProductSetFromOptions_%saijhybridgpu_%saij_C", {(HybFn)MatProductSetFromOptions_SeqAIJHybridGPU, (HybFn)MatProductSetFromOptions_MPIAIJHybridGPU}},
+  {"MatProductSetFromOptions_%saij_%saijhybridgpu_C", {(HybFn)MatProductSetFromOptions_SeqAIJHybridGPU, (HybFn)MatProductSetFromOptions_MPIAIJHybridGPU}},
 };
 
 /* the parent's conversions to other types: without them MatConvert() goes entry by entry */
@@ -63,8 +63,10 @@ PetscErrorCode MatAIJHybridGPUCompose(Mat A, PetscBool seq, PetscBool on)
   }
   if (seq) PetscCall(MatSeqAIJHybridGPUComposeDense(A, on));
   if (seq) PetscCall(MatSeqAIJHybridGPUComposeConversions(A, on));
-  if (seq) PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatSeqAIJCopySubArray_C", on ? MatSeqAIJCopySubArray_SeqAIJHybridGPU : NULL));
-  else PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatMPIAIJGetLocalMatMerge_C", on ? MatMPIAIJGetLocalMatMerge_MPIAIJHybridGPU : NULL));
+  if (seq)
+    PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatSeqAIJCopySubArray_C", on ? MatSeqAIJCopySubArray_SeqAIJHybridGPU : NULL));
+  else
+    PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatMPIAIJGetLocalMatMerge_C", on ? MatMPIAIJGetLocalMatMerge_MPIAIJHybridGPU : NULL));
   PetscCall(MatAIJHybridGPUComposeCOO(A, seq, on));
   if (seq) PetscCall(MatSeqAIJHybridGPUComposeOver(A, on));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -92,7 +94,7 @@ static PetscErrorCode HybComposedDestroy(void *ctx)
 #else
   #define HybContainerSetDestroy PetscContainerSetCtxDestroy
   #if PETSC_VERSION_LT(3, 25, 0)
-typedef void **HybComposedArg;
+typedef void        **HybComposedArg;
   #else
 typedef PetscCtxRt HybComposedArg;
   #endif

@@ -92,8 +92,10 @@ static PetscErrorCode HybConvertResult(Mat *B, PetscBool fresh)
   if (flg) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscObjectTypeCompare((PetscObject)*B, MATSEQAIJ, &seq));
   PetscCall(PetscObjectTypeCompare((PetscObject)*B, MATMPIAIJ, &mpi));
-  if (seq) PetscCall(MatConvert_SeqAIJ_SeqAIJHybridGPU(*B, MATSEQAIJHYBRIDGPU, MAT_INPLACE_MATRIX, B));
-  else if (mpi) PetscCall(MatConvert_MPIAIJ_MPIAIJHybridGPU(*B, MATMPIAIJHYBRIDGPU, MAT_INPLACE_MATRIX, B));
+  if (seq)
+    PetscCall(MatConvert_SeqAIJ_SeqAIJHybridGPU(*B, MATSEQAIJHYBRIDGPU, MAT_INPLACE_MATRIX, B));
+  else if (mpi)
+    PetscCall(MatConvert_MPIAIJ_MPIAIJHybridGPU(*B, MATMPIAIJHYBRIDGPU, MAT_INPLACE_MATRIX, B));
   else { /* what -mat_seqaij_type names */
     PetscCall(PetscObjectBaseTypeCompareAny((PetscObject)*B, &flg, MATSEQAIJ, MATMPIAIJ, ""));
     if (flg) PetscCall(HybConvertByPETSc(*B, MATAIJHYBRIDGPU, MAT_INPLACE_MATRIX, B));
@@ -145,8 +147,10 @@ PetscErrorCode MatConvertFrom_AIJHybridGPU(Mat A, MatType type, MatReuse reuse, 
   PetscCall(PetscStrrstr(parent, "hybridgpu", &end));
   PetscCheck(end, PetscObjectComm((PetscObject)A), PETSC_ERR_PLIB, "%s is not a type of this library", type);
   *end = 0;
-  if (reuse == MAT_REUSE_MATRIX) PetscCall(HybConvertAgain(A, parent, newmat));
-  else PetscCall(HybConvertByPETSc(A, parent, reuse, newmat));
+  if (reuse == MAT_REUSE_MATRIX)
+    PetscCall(HybConvertAgain(A, parent, newmat));
+  else
+    PetscCall(HybConvertByPETSc(A, parent, reuse, newmat));
   ierr = HybConvertResult(newmat, (PetscBool)(reuse == MAT_INITIAL_MATRIX));
   if (ierr && reuse == MAT_INITIAL_MATRIX) (void)MatDestroy(newmat);
   PetscCall(ierr);

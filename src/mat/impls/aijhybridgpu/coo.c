@@ -1,12 +1,13 @@
 /*
   Assembly from coordinates.
 
-  Where a sequential matrix is large enough for the device, or the coordinates are there, the pattern is worked out on the device and the matrix is
-  born there: MatSetValuesCOO() is one kernel over the values, which may be on either side, and no array of the matrix crosses the bus. The lists that say
-  which values an entry sums go with the matrix and its duplicates; the host gets a copy of them if it must take over (MatBindToCPU()).
+  Where a sequential matrix is large enough for the device, or the coordinates are there, the pattern is worked out on
+  the device and the matrix is born there: MatSetValuesCOO() is one kernel over the values, which may be on either side,
+  and no array of the matrix crosses the bus. The lists that say which values an entry sums go with the matrix and its
+  duplicates; the host gets a copy of them if it must take over (MatBindToCPU()).
 
-  Otherwise the parents' functions do it. They read indices and values on the host; a program may hand in device arrays (a DM with -dm_vec_type cuda
-  does), which are brought over first.
+  Otherwise the parents' functions do it. They read indices and values on the host; a program may hand in device arrays
+  (a DM with -dm_vec_type cuda does), which are brought over first.
 */
 #include "aijhybridgpuimpl.h"
 
@@ -270,8 +271,10 @@ PetscErrorCode MatSeqAIJHybridGPUSetValuesCOOHost(Mat A, HybCOO *coo, const Pets
   PetscCall(HybLentRestore(A, &l));
   PetscCall(HybCOOGetHostLists(coo));
   PetscCall(MatSeqAIJGetArray(A, &a));
-  if (v) PetscCall(HybCSROpsHost.coonumeric(&host, coo->nnz, coo->hostmapptr, coo->hostmap, v, add, a));
-  else if (!add) PetscCall(PetscArrayzero(a, coo->nnz));
+  if (v)
+    PetscCall(HybCSROpsHost.coonumeric(&host, coo->nnz, coo->hostmapptr, coo->hostmap, v, add, a));
+  else if (!add)
+    PetscCall(PetscArrayzero(a, coo->nnz));
   PetscCall(MatSeqAIJRestoreArray(A, &a));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -303,7 +306,8 @@ static PetscErrorCode MatSetValuesCOO_AIJHybridGPU(Mat A, const PetscScalar v[],
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  if (MatIsSeqAIJHybridGPU(A)) PetscCall(HybCOOGet(A, &coo));
+  if (MatIsSeqAIJHybridGPU(A))
+    PetscCall(HybCOOGet(A, &coo));
   else {
     PetscBool done;
 

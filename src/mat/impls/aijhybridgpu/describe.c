@@ -1,9 +1,11 @@
 /*
-  What the report of the run (../../process/records.c) asks of a sequential matrix: its entries, where it lives, and what it takes there.
+  What the report of the run (../../process/records.c) asks of a sequential matrix: its entries, where it lives, and
+  what it takes there.
 */
 #include "aijhybridgpuimpl.h"
 
-/* Neither allocates nor fails. The parent's count of nonzeros is there in every state of the matrix, also where it has no rows yet. */
+/* Neither allocates nor fails. The parent's count of nonzeros is there in every state of the matrix, also where it has
+   no rows yet. */
 PetscBool MatSeqAIJHybridGPUDescribe(Mat A, HybRecordFacts *facts)
 {
   static const char *const where[HYB_LIVES] = {"host", "copied", "locked", "promoted", "shared", "mirrored"}; /* as docs/architecture.md has them */
@@ -18,7 +20,8 @@ PetscBool MatSeqAIJHybridGPUDescribe(Mat A, HybRecordFacts *facts)
   facts->where    = where[hyb->lives];
   facts->sendings = hyb->sendings;
   /* what is in the storage of both sides is counted once, with the device */
-  facts->hostbytes   = hyb->lives == HYB_LIVES_SHARED ? 0 : hyb->lives == HYB_LIVES_PROMOTED ? pattern : pattern + values;
+  facts->hostbytes   = hyb->lives == HYB_LIVES_SHARED ? 0 : hyb->lives == HYB_LIVES_PROMOTED ? pattern
+                                                                                             : pattern + values;
   facts->devicebytes = hyb->copy.pattern ? pattern + (hyb->copy.csr.a ? values : 0) : 0;
   return PETSC_TRUE;
 }

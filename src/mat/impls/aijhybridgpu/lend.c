@@ -1,5 +1,6 @@
 /*
-  What glue outside of src/mat asks of matrices of the type: their arrays where an operation runs, and matrices made of results.
+  What glue outside of src/mat asks of matrices of the type: their arrays where an operation runs, and matrices made of
+  results.
 */
 #include "aijhybridgpuimpl.h"
 

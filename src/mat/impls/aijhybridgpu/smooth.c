@@ -11,8 +11,10 @@ PetscErrorCode HybMatGetLocal(Mat A, Mat *local)
   PetscFunctionBegin;
   *local = NULL;
   PetscCall(PetscObjectTypeCompare((PetscObject)A, MATMPIAIJHYBRIDGPU, &parallel));
-  if (parallel && A->assembled) PetscCall(MatMPIAIJGetSeqAIJ(A, local, NULL, NULL));
-  else if (!parallel) *local = A;
+  if (parallel && A->assembled)
+    PetscCall(MatMPIAIJGetSeqAIJ(A, local, NULL, NULL));
+  else if (!parallel)
+    *local = A;
   if (*local) {
     PetscCall(HybMatIsSeq(*local, &ours));
     if (!ours) *local = NULL;
@@ -29,8 +31,10 @@ PetscErrorCode HybMatGetSmootherExec(Mat local, HybExec *x)
   *x = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
   PetscCall(MatSeqAIJHybridGPUGetData(local, &hyb));
   if (hyb->hostcopy) PetscFunctionReturn(PETSC_SUCCESS);
-  if (hyb->copy.pattern || HybBorn(hyb)) PetscCall(HybGlueGetExec(local, &hyb->choices, HYB_ANY_SIZE, x));
-  else if (local->defaultvectype && strstr(local->defaultvectype, VECCUDA)) PetscCall(HybMatGetExec(local, x));
+  if (hyb->copy.pattern || HybBorn(hyb))
+    PetscCall(HybGlueGetExec(local, &hyb->choices, HYB_ANY_SIZE, x));
+  else if (local->defaultvectype && strstr(local->defaultvectype, VECCUDA))
+    PetscCall(HybMatGetExec(local, x));
   if (HybExecOnDevice(x) && !x->backend->krylov) *x = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
   PetscFunctionReturn(PETSC_SUCCESS);
 }

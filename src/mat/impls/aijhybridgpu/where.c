@@ -11,8 +11,9 @@
 #include "aijhybridgpuimpl.h"
 
 /*
-  Fewer nonzeros in all operands than this: the host is faster. Where vectors are on the device, the values that the host would compute have to go there for the next product with one. GAMG's
-  setup again with the smaller number and the larger one on an H200, ms: 7-point 16^3 2.2 and 3.7, 24^3 3.7 and 4.8, 48^3 4.8 and 6.9 (aijcusparse 3.1, 5.5, 7.9).
+  Fewer nonzeros in all operands than this: the host is faster. Where vectors are on the device, the values that the
+  host would compute have to go there for the next product with one. GAMG's setup again with the smaller number and the
+  larger one on an H200, ms: 7-point 16^3 2.2 and 3.7, 24^3 3.7 and 4.8, 48^3 4.8 and 6.9 (aijcusparse 3.1, 5.5, 7.9).
 */
 PetscErrorCode HybGlueDeviceMin(Mat A, PetscCount *least)
 {
@@ -48,19 +49,21 @@ PetscErrorCode HybGlueGetExec(Mat A, const HybChoices *choices, PetscCount work,
 }
 
 #if !defined(PETSC_HAVE_CUDA)
-  #define HYB_STAGE_OPEN  1.5e8   /* nonzeros that the host has multiplied: opening the device costs as much */
-  #define HYB_STAGE_AFTER 2       /* products of a matrix on the host: sending it costs as much */
-  #define HYB_STAGE_RATIO 2       /* nonzeros for each entry of a vector that crosses the bus */
+  #define HYB_STAGE_OPEN  1.5e8 /* nonzeros that the host has multiplied: opening the device costs as much */
+  #define HYB_STAGE_AFTER 2     /* products of a matrix on the host: sending it costs as much */
+  #define HYB_STAGE_RATIO 2     /* nonzeros for each entry of a vector that crosses the bus */
 /*
-  This PETSc has its vectors on the host. Does a product with a matrix that the host made go to the device all the same, its vectors staged? On an H200 (PCIe 5, one core of
-  its host) host and staged took 8.3 and 1.2 ms (7-point 96^3), 25.7 and 1.4 (27-point 96^3), 0.21 and 0.06 (7-point 32^3): about 1 ns a nonzero against 0.7 ns an entry of
-  the vectors. So it does where nonzeros are many enough, also for the vectors' lengths (an off-diagonal block's are not), once the device is in use or the host has worked as
-  long as opening it takes, and from a matrix's third product on. All this is counted, not timed: a program's results are the same in each run.
+  This PETSc has its vectors on the host. Does a product with a matrix that the host made go to the device all the same,
+  its vectors staged? On an H200 (PCIe 5, one core of its host) host and staged took 8.3 and 1.2 ms (7-point 96^3), 25.7
+  and 1.4 (27-point 96^3), 0.21 and 0.06 (7-point 32^3): about 1 ns a nonzero against 0.7 ns an entry of the vectors. So
+  it does where nonzeros are many enough, also for the vectors' lengths (an off-diagonal block's are not), once the
+  device is in use or the host has worked as long as opening it takes, and from a matrix's third product on. All this is
+  counted, not timed: a program's results are the same in each run.
 */
 static PetscErrorCode MatSeqAIJHybridGPUStages(Mat A, Mat_SeqAIJHybridGPU *hyb, const HybCSR *csr, HybSpMVMode mode, PetscBool *flg)
 {
-  HybGlue          *g     = &HybGlueState;
-  const PetscCount  moved = (PetscCount)csr->n + (PetscCount)csr->m * (mode == HYB_SPMV_SET ? 1 : 2);
+  HybGlue          *g      = &HybGlueState;
+  const PetscCount  moved  = (PetscCount)csr->n + (PetscCount)csr->m * (mode == HYB_SPMV_SET ? 1 : 2);
   const HybBackend *device = NULL;
   PetscCount        least;
 
@@ -106,10 +109,14 @@ PetscErrorCode HybWhereMult(Mat A, const HybCSR *csr, PetscBool transpose, HybSp
   (void)transpose;
   (void)mode;
 #endif
-  /* vectors on the device: there, whatever the size. Vectors on the host: there too, unless the matrix lives on the device or has been sent there to stay. */
-  if (xdevice || zdevice) PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, x));
-  else if (hyb->choices.backend == HYB_BACKEND_CUDA || HybBorn(hyb) || stages) PetscCall(HybGlueGetExec(A, &hyb->choices, nnz, x));
-  else *x = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
+  /* vectors on the device: there, whatever the size. Vectors on the host: there too, unless the matrix lives on the
+     device or has been sent there to stay. */
+  if (xdevice || zdevice)
+    PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, x));
+  else if (hyb->choices.backend == HYB_BACKEND_CUDA || HybBorn(hyb) || stages)
+    PetscCall(HybGlueGetExec(A, &hyb->choices, nnz, x));
+  else
+    *x = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
   if (HybExecOnDevice(x) && !(xdevice && zdevice)) HybGlueState.counts.stagedmults++;
 #if defined(PETSC_HAVE_CUDA)
   if (HybExecOnDevice(x) && !(xdevice && zdevice) && !HybGlueState.toldhostvectors) {

@@ -5,14 +5,17 @@
 
     C(I,:) = sum over k of w(k) P(k,:),    w = row I of R A = sum over i of R(I,i) A(i,:),
 
-  two merges of rows, of which the first is needed by row I alone: w lives on chip and nothing is computed twice. (The other way round, v = row i of A P is needed by every I that
-  row i of P names: it would be stored, which is the staged product, or formed as often as P has entries in the row, or added to C in an order that changes from run to run.)
+  two merges of rows, of which the first is needed by row I alone: w lives on chip and nothing is computed twice. (The
+  other way round, v = row i of A P is needed by every I that row i of P names: it would be stored, which is the staged
+  product, or formed as often as P has entries in the row, or added to C in an order that changes from run to run.)
 
   A merge on chip is two steps without any dependence between threads:
-    expand   T[t] = the t-th product of the merge, products counted entry by entry of the left row: loads along rows of A (or of P), a multiplication, a store to shared memory
+    expand T[t] = the t-th product of the merge, products counted entry by entry of the left row: loads along rows of A
+    (or of P), a multiplication, a store to shared memory
     pull     result(e) = T[list(e,0)] + T[list(e,1)] + ..., a lane an entry: no search, no conflict, no order but that of the list
-  The lists are the plan. Results are taken by slices of 32 (or of as many lanes as a row has), and the list of a slice lies step by step, the entries of a step side by side and none
-  for a lane that has finished: what the lanes of a step read is one stream, and its place follows from votes. So the lists are as long as there are products.
+  The lists are the plan. Results are taken by slices of 32 (or of as many lanes as a row has), and the list of a slice
+  lies step by step, the entries of a step side by side and none for a lane that has finished: what the lanes of a step
+  read is one stream, and its place follows from votes. So the lists are as long as there are products.
 
   Plan, made once by the symbolic phase:
 
@@ -21,38 +24,49 @@
     for both merges, left entry k:   from[k] = where its row of A (of P) begins, off[k] = its first product in T     (from takes the place of R's and W's columns)
     for both merges, row by row in shared memory:
       place of each product in the result's row by bisection; count; scan                          -> start of each list
-      products in their order, a slice at once, each behind those of its place met before (match)  -> lists, written step by step
+      products in their order, a slice at once, each behind those of its place met before (match) -> lists, written step
+      by step
     rows by the shared memory that they need, among those alike in the order of their first fine row
 
   Numeric, a group of lanes a row of C:
 
     expand (R(I,i) = P's value at the position kept, A);  pull -> w;  expand (w, P);  pull -> C's values
 
-  The order by first fine row matters because aggregation may number coarse rows at random: rows that run at the same time then share rows of A and P in the second-level cache.
+  The order by first fine row matters because aggregation may number coarse rows at random: rows that run at the same
+  time then share rows of A and P in the second-level cache.
 
-  Memory kept, 32-bit indices: 2 bytes a product, 10 an entry of P, 8 an entry of the pattern of R A, 2 an entry of C, 28 a row of C; no intermediate has values. Complexity: a
-  multiplication and an addition a product, products as in the stages R A, then (R A) P.
+  Memory kept, 32-bit indices: 2 bytes a product, 10 an entry of P, 8 an entry of the pattern of R A, 2 an entry of C,
+  28 a row of C; no intermediate has values. Complexity: a multiplication and an addition a product, products as in the
+  stages R A, then (R A) P.
 
-  What limits it, 7-point 200^3 (A: 8.0e6 rows, 5.6e7 entries) with P smoothed over boxes of 3^3 (2.4e7 entries; C: 3.0e5 rows, 8.0e6 entries): A P and R A have 5.1e7 entries each and
-  take 1.68e8 products, the second factor 1.54e8 either way. Bytes of a numeric phase, each array once from memory:
-    staged   A P: A 0.70 GB, P 0.32, values of A P written 0.41, offsets 0.03; values of P^T 0.48; P^T (A P): P^T with where and which 0.38, places 0.31, A P 0.41 (three times that
+  What limits it, 7-point 200^3 (A: 8.0e6 rows, 5.6e7 entries) with P smoothed over boxes of 3^3 (2.4e7 entries; C:
+  3.0e5 rows, 8.0e6 entries): A P and R A have 5.1e7 entries each and take 1.68e8 products, the second factor 1.54e8
+  either way. Bytes of a numeric phase, each array once from memory:
+    staged A P: A 0.70 GB, P 0.32, values of A P written 0.41, offsets 0.03; values of P^T 0.48; P^T (A P): P^T with
+    where and which 0.38, places 0.31, A P 0.41 (three times that
              where coarse rows are numbered at random), C 0.06                                                                              3.1 GB, 0.73 ms at 4290 GB/s
     fused    lists 0.64, from, off and positions of R 0.24, from, off and starts of W 0.41, starts of C 0.02, values of A 0.45 and of P 0.19, C 0.06        2.0 GB, 0.47 ms
-  Bytes are not what decides: on an H200 the stages won everywhere. Numeric phases of the bare product, in brackets those of the stages then, ms: this one 2.72 (1.91); P from
-  aggregates round a maximal independent set 3.98 (3.50); 27-point 96^3 1.98 and 6.13 (0.78, 1.25); MatPtAP with GAMG's prolongator, 27-point 160^3, 25 (11). Every product passes
-  through shared memory three times (stored, listed, fetched), rows of results of uneven length leave lanes idle in the pull, and where rows of C have thousands of products few of
-  them fit a multiprocessor at once.
+  Bytes are not what decides: on an H200 the stages won everywhere. Numeric phases of the bare product, in brackets
+  those of the stages then, ms: this one 2.72 (1.91); P from aggregates round a maximal independent set 3.98 (3.50);
+  27-point 96^3 1.98 and 6.13 (0.78, 1.25); MatPtAP with GAMG's prolongator, 27-point 160^3, 25 (11). Every product
+  passes through shared memory three times (stored, listed, fetched), rows of results of uneven length leave lanes idle
+  in the pull, and where rows of C have thousands of products few of them fit a multiprocessor at once.
 
-  Declined, so that the caller goes on with the stages: a plan larger than FUSED_BOUND times A and P (-mat_aijhybridgpu_fused_plan BYTES sets another bound) or than a quarter of
-  free memory; a row of C with more products in one of its merges than a block's shared memory holds (28,000 of doubles). So it is for scalar problems: with 3 unknowns a node and 6 a coarse
-  node a row has nine and more times the products, and blocks are not made use of here.
+  Declined, so that the caller goes on with the stages: a plan larger than FUSED_BOUND times A and P
+  (-mat_aijhybridgpu_fused_plan BYTES sets another bound) or than a quarter of free memory; a row of C with more
+  products in one of its merges than a block's shared memory holds (28,000 of doubles). So it is for scalar problems:
+  with 3 unknowns a node and 6 a coarse node a row has nine and more times the products, and blocks are not made use of
+  here.
 
-  Order of additions: w(k) over ascending i, C(I,J) over ascending k, each from its first product on, product and sum rounded separately: the bits of the stages P^T A, then (P^T A) P, in
-  every run. P^T (A P), which the staged PtAP and the host's "fused" compute, associates the other way round and differs by roundings.
+  Order of additions: w(k) over ascending i, C(I,J) over ascending k, each from its first product on, product and sum
+  rounded separately: the bits of the stages P^T A, then (P^T A) P, in every run. P^T (A P), which the staged PtAP and
+  the host's "fused" compute, associates the other way round and differs by roundings.
 
-  References: Gremse, Hoefter, Schwen, Kiessling, Naumann, GPU-accelerated sparse matrix-matrix multiplication by iterative row merging, SISC 37 (2015) (merging rows on chip); Bell, Dalton,
-  Olson, Exposing fine-grained parallelism in algebraic multigrid methods, SISC 34 (2012) (expand, sort, contract); Kreutzer, Hager, Wellein, Fehske, Bishop, A unified sparse matrix data
-  format for efficient general sparse matrix-vector multiplication on modern processors with wide SIMD units, SISC 36 (2014) (slices).
+  References: Gremse, Hoefter, Schwen, Kiessling, Naumann, GPU-accelerated sparse matrix-matrix multiplication by
+  iterative row merging, SISC 37 (2015) (merging rows on chip); Bell, Dalton, Olson, Exposing fine-grained parallelism
+  in algebraic multigrid methods, SISC 34 (2012) (expand, sort, contract); Kreutzer, Hager, Wellein, Fehske, Bishop, A
+  unified sparse matrix data format for efficient general sparse matrix-vector multiplication on modern processors with
+  wide SIMD units, SISC 36 (2014) (slices).
 */
 #include "../../plan/bins.cuh"
 #include "../../device/hybgroup.cuh"
@@ -107,7 +121,8 @@ static __device__ __forceinline__ PetscCount FusedPlanBytes(PetscCount n, PetscC
   return n * (PetscCount)(sizeof(PetscInt) + sizeof(unsigned)) + 2 * products * (PetscCount)sizeof(unsigned short);
 }
 
-/* shared memory of each row, rows in turn: the larger set of products beside w, or what planning takes; none for a row without entries */
+/* shared memory of each row, rows in turn: the larger set of products beside w, or what planning takes; none for a row
+   without entries */
 __global__ void __launch_bounds__(256) FusedNeed(PetscInt m, const PetscInt *__restrict__ rows, const PetscInt *__restrict__ wi, const PetscInt *__restrict__ ci, const PetscCount *__restrict__ ptr1, const PetscCount *__restrict__ ptr2, PetscCount *__restrict__ need)
 {
   const PetscCount q = (PetscCount)blockIdx.x * 256 + threadIdx.x;
@@ -178,7 +193,8 @@ struct FusedSlice {
   {
     return HybGroup<N>::rank() & (LANES - 1);
   }
-  /* at[u], for the steps s, s+1, ..., counted from where step s begins; returns the entries of all of them. The lane's list has len entries. All lanes come. */
+  /* at[u], for the steps s, s+1, ..., counted from where step s begins; returns the entries of all of them. The lane's
+     list has len entries. All lanes come. */
   template <int STEPS>
   static __device__ __forceinline__ int where(int s, int len, int at[])
   {
@@ -251,7 +267,8 @@ static __device__ __forceinline__ void FusedPlanRow(const FusedMerge &x, PetscIn
     }
   }
   G::sync();
-  /* products in their order, by the lanes of one slice: those of one place that are met together are ranked by their lanes */
+  /* products in their order, by the lanes of one slice: those of one place that are met together are ranked by their
+     lanes */
   if (S::first() == 0) {
     const unsigned mask = HybSubwarpMask<S::LANES>(), below = HybLanesBelow() & mask;
 
@@ -606,7 +623,8 @@ static PetscErrorCode HybPtAPNumeric_FusedCUDA(HybPtAP *pp, const HybCSR *A, con
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* "auto" keeps the stages: they were faster in every case measured, and theirs are the host's bits. This method runs where it is named. */
+/* "auto" keeps the stages: they were faster in every case measured, and theirs are the host's bits. This method runs
+   where it is named. */
 static PetscErrorCode HybPtAPApplicable_FusedCUDA(HybPtAP *pp, const HybCSR *A, const HybCSR *P, PetscBool *fits)
 {
   PetscFunctionBegin;

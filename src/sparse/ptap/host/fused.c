@@ -5,32 +5,38 @@
     for each row i of A
       v = sum over k of A(i,k) * P(k,:)              in A's order
       for each I in row i of P:  C(I,:) += P(i,I) * v
-  Every entry of C is the sum over ascending i of P(i,I) * v(J), exactly as P^T times (A*P) has it; neither factor is stored. What the numeric
-  phase needs beside the operands is where v goes: the columns of each v, and for each pair (i, I) their places in row I of C.
+  Every entry of C is the sum over ascending i of P(i,I) * v(J), exactly as P^T times (A*P) has it; neither factor is
+  stored. What the numeric phase needs beside the operands is where v goes: the columns of each v, and for each pair (i,
+  I) their places in row I of C.
 
-  Several components a node make all this smaller. Consecutive rows of equal patterns in A and in P (up to four) form a group: one walk, four
-  accumulators side by side, one list of columns and of places for all. Columns of P that come in aligned blocks of b (b coarse unknowns a node)
-  count once: lists and places hold blocks. Elasticity with three unknowns a node and six a coarse node shrinks them by 3*6*6. Scalar problems
-  are groups of one row and blocks of one column.
+  Several components a node make all this smaller. Consecutive rows of equal patterns in A and in P (up to four) form a
+  group: one walk, four accumulators side by side, one list of columns and of places for all. Columns of P that come in
+  aligned blocks of b (b coarse unknowns a node) count once: lists and places hold blocks. Elasticity with three
+  unknowns a node and six a coarse node shrinks them by 3*6*6. Scalar problems are groups of one row and blocks of one
+  column.
 
   Symbolic (patterns only, on groups and blocks):
     for each group g: columns of its v = union of the rows of P that A names (bitmap)
     transpose the groups' rows of P
-    for each block row I of C: its columns = union of the v of the groups that name I; then, with a map from column to place, the places
-    write C->i, C->j
-  Where the places would take more memory than A and P themselves (long rows in P), or a row of C has more than 65536 blocks, they are not
-  kept but found anew in each numeric phase by walking row I of C beside the columns of v ("walked").
+    for each block row I of C: its columns = union of the v of the groups that name I; then, with a map from column to
+    place, the places write C->i, C->j
+  Where the places would take more memory than A and P themselves (long rows in P), or a row of C has more than 65536
+  blocks, they are not kept but found anew in each numeric phase by walking row I of C beside the columns of v
+  ("walked").
 
-  Memory kept: columns of v (4 bytes each) and places (2 bytes each), by group and block. Working memory: the transposed pattern of P, and an accumulator over the
-  window of coarse columns of one group. Time: products of A*P, and sum of (length of row i of P) * (length of v).
+  Memory kept: columns of v (4 bytes each) and places (2 bytes each), by group and block. Working memory: the transposed
+  pattern of P, and an accumulator over the window of coarse columns of one group. Time: products of A*P, and sum of
+  (length of row i of P) * (length of v).
 
-  Cost rule (applicable). The stages store A*P (12 bytes an entry, written and read), transpose P, and walk P^T's rows in an order that jumps in
-  A*P. The fused form does the same multiplications without that traffic, so it is chosen unless P is not like a prolongator:
-  more columns than rows, or rows so long (HYB_LONG on average) that places would have to be walked.
+  Cost rule (applicable). The stages store A*P (12 bytes an entry, written and read), transpose P, and walk P^T's rows
+  in an order that jumps in A*P. The fused form does the same multiplications without that traffic, so it is chosen
+  unless P is not like a prolongator: more columns than rows, or rows so long (HYB_LONG on average) that places would
+  have to be walked.
 
-  Counters: "products" (scalar ones, of both kinds), "row groups", "column block" (b), "places" (kept) or "walked" (not kept).
-  Reference: the row-wise outer-product formulation of the triple product is McCourt, Smith, Zhang, Sparse matrix-matrix products
-  executed through coloring, SIMAX 36 (2015), section 5; blocks and groups are ours.
+  Counters: "products" (scalar ones, of both kinds), "row groups", "column block" (b), "places" (kept) or "walked" (not
+  kept).
+  Reference: the row-wise outer-product formulation of the triple product is McCourt, Smith, Zhang, Sparse matrix-matrix
+  products executed through coloring, SIMAX 36 (2015), section 5; blocks and groups are ours.
 */
 #include <aijhybridgpu/private/hybptap.h>
 #include "../../plan/colset.h"
@@ -49,11 +55,11 @@ typedef PetscScalar HybGroupVector __attribute__((vector_size(HYB_GROUP * sizeof
 #endif
 
 typedef struct {
-  PetscInt    b;       /* columns of P come in aligned blocks of b */
+  PetscInt    b; /* columns of P come in aligned blocks of b */
   PetscInt    ngroups;
-  PetscInt   *gptr;    /* group g: rows gptr[g] .. gptr[g+1]-1 */
+  PetscInt   *gptr;      /* group g: rows gptr[g] .. gptr[g+1]-1 */
   PetscInt   *rptr, *rj; /* block columns of the rows of P of each group */
-  PetscCount *vptr;    /* block columns of v of each group */
+  PetscCount *vptr;      /* block columns of v of each group */
   PetscInt   *vj;
   uint16_t   *place;   /* for each entry of the groups' rows of P, in order, where the blocks of v lie in the row of C; or NULL */
   PetscInt    longest; /* blocks of the longest v */
@@ -189,9 +195,9 @@ static PetscErrorCode HybPtAPSymbolic_Fused(HybPtAP *pp, const HybCSR *A, const 
 {
   HybArena  *work = &pp->work;
   HybFused  *f;
-  HybColSet  set = {NULL, NULL, NULL};
+  HybColSet  set   = {NULL, NULL, NULL};
   PetscInt  *group = NULL, *tptr, *tg, *list = NULL, *cptr, nblocks, innz;
-  uint16_t  *map = NULL;
+  uint16_t  *map  = NULL;
   PetscCount size = 0, used = 0, nnz = 0, places = 0, products, *tslot;
   PetscBool  keepplaces;
 
@@ -303,9 +309,9 @@ static PetscErrorCode HybPtAPSymbolic_Fused(HybPtAP *pp, const HybCSR *A, const 
     }
   }
   C->i[C->m] = (PetscInt)nnz;
-  products = 0;
+  products   = 0;
   for (PetscInt g = 0; g < f->ngroups; g++) {
-    const PetscInt r = f->gptr[g];
+    const PetscInt r     = f->gptr[g];
     PetscCount     inner = 0;
 
     if (f->vptr[g] == f->vptr[g + 1]) continue;
@@ -332,7 +338,7 @@ static HYB_MULTIVERSION void HybFusedRow(PetscInt len, const PetscInt *cols, con
   }
   for (PetscInt t = 0; t < n; t++) {
     for (PetscInt d = 0; d < b; d++) {
-      v[t * b + d]            = shifted[vj[t] * b + d];
+      v[t * b + d]           = shifted[vj[t] * b + d];
       shifted[vj[t] * b + d] = HYB_NEUTRAL;
     }
   }
@@ -370,7 +376,7 @@ static HYB_MULTIVERSION void HybFusedRows(PetscInt len, const PetscInt *cols, co
 static inline __attribute__((always_inline)) void HybFusedAdd_Inline(PetscInt nrows, PetscInt b, PetscInt n, const uint16_t *restrict place, const PetscInt *restrict walked, const HybScalar *p, const HybScalar *restrict v, PetscInt stride, HybScalar *restrict crow)
 {
   for (PetscInt t = 0; t < n; t++) {
-    HybScalar *restrict const       c = crow + (PetscCount)(walked ? walked[t] : place[t]) * b;
+    HybScalar *restrict const c       = crow + (PetscCount)(walked ? walked[t] : place[t]) * b;
     const HybScalar *restrict const w = v + (PetscCount)t * b * stride;
 
     for (PetscInt d = 0; d < b; d++) {
@@ -384,12 +390,18 @@ static inline __attribute__((always_inline)) void HybFusedAdd_Inline(PetscInt nr
 
 static HYB_MULTIVERSION void HybFusedAdd(PetscInt nrows, PetscInt b, PetscInt n, const uint16_t *place, const PetscInt *walked, const HybScalar *p, const HybScalar *v, PetscInt stride, HybScalar *crow)
 {
-  if (walked) HybFusedAdd_Inline(nrows, b, n, NULL, walked, p, v, stride, crow);
-  else if (nrows == 1 && b == 1) HybFusedAdd_Inline(1, 1, n, place, NULL, p, v, 1, crow);
-  else if (nrows == 3 && b == 6) HybFusedAdd_Inline(3, 6, n, place, NULL, p, v, HYB_GROUP, crow);
-  else if (nrows == 2 && b == 3) HybFusedAdd_Inline(2, 3, n, place, NULL, p, v, HYB_GROUP, crow);
-  else if (nrows == 3 && b == 3) HybFusedAdd_Inline(3, 3, n, place, NULL, p, v, HYB_GROUP, crow);
-  else HybFusedAdd_Inline(nrows, b, n, place, NULL, p, v, stride, crow);
+  if (walked)
+    HybFusedAdd_Inline(nrows, b, n, NULL, walked, p, v, stride, crow);
+  else if (nrows == 1 && b == 1)
+    HybFusedAdd_Inline(1, 1, n, place, NULL, p, v, 1, crow);
+  else if (nrows == 3 && b == 6)
+    HybFusedAdd_Inline(3, 6, n, place, NULL, p, v, HYB_GROUP, crow);
+  else if (nrows == 2 && b == 3)
+    HybFusedAdd_Inline(2, 3, n, place, NULL, p, v, HYB_GROUP, crow);
+  else if (nrows == 3 && b == 3)
+    HybFusedAdd_Inline(3, 3, n, place, NULL, p, v, HYB_GROUP, crow);
+  else
+    HybFusedAdd_Inline(nrows, b, n, place, NULL, p, v, stride, crow);
 }
 
 static PetscErrorCode HybPtAPNumeric_Fused(HybPtAP *pp, const HybCSR *A, const HybCSR *P, HybCSR *C)
@@ -416,8 +428,10 @@ static PetscErrorCode HybPtAPNumeric_Fused(HybPtAP *pp, const HybCSR *A, const H
 
     if (!n) continue;
     for (PetscInt q = 0; q < HYB_GROUP; q++) a[q] = A->a + A->i[r + PetscMin(q, nrows - 1)];
-    if (nrows > 1) HybFusedRows(A->i[r + 1] - A->i[r], A->j + A->i[r], a, P->i, P->j, P->a, vj[0] * b, acc, b, n, vj, v);
-    else HybFusedRow(A->i[r + 1] - A->i[r], A->j + A->i[r], a[0], P->i, P->j, P->a, vj[0] * b, acc, b, n, vj, v);
+    if (nrows > 1)
+      HybFusedRows(A->i[r + 1] - A->i[r], A->j + A->i[r], a, P->i, P->j, P->a, vj[0] * b, acc, b, n, vj, v);
+    else
+      HybFusedRow(A->i[r + 1] - A->i[r], A->j + A->i[r], a[0], P->i, P->j, P->a, vj[0] * b, acc, b, n, vj, v);
     for (PetscInt e = f->rptr[g]; e < f->rptr[g + 1]; e++) {
       const PetscInt I0 = f->rj[e] * b;
 

@@ -1,8 +1,8 @@
 /*
   binned.cu: SpGEMM method "binned", bhSPARSE on the device.
 
-  Idea. No single way to gather a row's products is best for all lengths. An upper bound of each row (its number of products) puts it into a bin, and each group of bins
-  has its own kernel:
+  Idea. No single way to gather a row's products is best for all lengths. An upper bound of each row (its number of
+  products) puts it into a bin, and each group of bins has its own kernel:
 
     empty        nothing to do
     single       one product: copied                                                    a thread a row
@@ -14,19 +14,24 @@
                  looked up in it by bisection, what matches is added in place, what does not is
                  squeezed together by a scan and merged in                              a block a row
 
-  The lengths of rows of the merge group cannot be foreseen (compression), so their lists grow: they start with BINNED_LIST entries in shared memory; a row that
-  overflows is put on a list and starts again in a workspace four times as large, and so on ("growths"), which grows in place: addresses are reserved once for the longest
-  lists possible, and each round puts memory behind as many of them as it needs. Where the count is known, C's own place is the list.
+  The lengths of rows of the merge group cannot be foreseen (compression), so their lists grow: they start with
+  BINNED_LIST entries in shared memory; a row that overflows is put on a list and starts again in a workspace four times
+  as large, and so on ("growths"), which grows in place: addresses are reserved once for the longest lists possible, and
+  each round puts memory behind as many of them as it needs. Where the count is known, C's own place is the list.
 
     symbolic   bins by upper bound; count each bin; growth rounds, if any row overflowed; scan; fill columns and values       (two synchronisations, three with growth)
     numeric    the fill again, columns left as they are
 
-  All groups order products by (column, A's entry), and add them in that order, the first one as it is: results have the same bits in every run and in every group.
+  All groups order products by (column, A's entry), and add them in that order, the first one as it is: results have the
+  same bits in every run and in every group.
 
-  Memory beside C: the orders of rows; a workspace of at most 4 bytes for each upper bound of the overflowing rows in flight, only while they are counted.
-  Complexity: heap and bitonic O(p log p) and O(p log^2 p) for p products; merge O(entries of A * length of the list / threads) a row.
+  Memory beside C: the orders of rows; a workspace of at most 4 bytes for each upper bound of the overflowing rows in
+  flight, only while they are counted.
+  Complexity: heap and bitonic O(p log p) and O(p log^2 p) for p products; merge O(entries of A * length of the list /
+  threads) a row.
 
-  Reference: Liu, Vinter, A framework for general sparse matrix-matrix multiplication on GPUs and heterogeneous processors, JPDC 85 (2015).
+  Reference: Liu, Vinter, A framework for general sparse matrix-matrix multiplication on GPUs and heterogeneous
+  processors, JPDC 85 (2015).
 */
 #include "../../device/hybgroup.cuh"
 #include "../../plan/bins.cuh"
@@ -87,7 +92,7 @@ __global__ void __launch_bounds__(256) BinnedSingle(BinnedArgs x)
 }
 
 /* entry e of a heap or of a list of products lies at [e*128]: threads do not meet in banks */
-#define BINNED_AT(a, e) (a)[(e) * 128]
+#define BINNED_AT(a, e) (a)[(e)*128]
 
 template <int SIZE>
 __global__ void __launch_bounds__(128) BinnedHeap(BinnedArgs x)
@@ -115,7 +120,7 @@ __global__ void __launch_bounds__(128) BinnedHeap(BinnedArgs x)
     }
   }
   {
-    const PetscInt at = x.count ? 0 : x.ci[row];
+    const PetscInt at   = x.count ? 0 : x.ci[row];
     PetscInt       last = -1;
     HybScalar      sum  = HybScalar();
 
@@ -142,7 +147,8 @@ __global__ void __launch_bounds__(128) BinnedHeap(BinnedArgs x)
         if (x.ca) sum = BINNED_AT(value, (int)(root & 255));
         out++;
         last = col;
-      } else if (x.ca) sum = sum + BINNED_AT(value, (int)(root & 255));
+      } else if (x.ca)
+        sum = sum + BINNED_AT(value, (int)(root & 255));
     }
     if (last >= 0 && x.ca) x.ca[at + out - 1] = sum;
   }
@@ -197,8 +203,8 @@ __global__ void __launch_bounds__(HybGroup<N>::THREADS) BinnedBitonic(BinnedArgs
 }
 
 /*
-  The merge group. INPLACE: the list is the row's place in C, whose length is known; else a list of x.capacity entries, in shared memory where x.list is NULL, columns
-  alone. Returns false where the list overflows.
+  The merge group. INPLACE: the list is the row's place in C, whose length is known; else a list of x.capacity entries,
+  in shared memory where x.list is NULL, columns alone. Returns false where the list overflows.
 */
 template <bool INPLACE>
 static __device__ bool BinnedMergeRow(const BinnedArgs &x, PetscInt row, PetscInt *col, HybScalar *val, PetscInt *newcol, HybScalar *newval, int *scratch, PetscInt *length)
@@ -210,10 +216,10 @@ static __device__ bool BinnedMergeRow(const BinnedArgs &x, PetscInt row, PetscIn
     const PetscInt c = x.aj[k], end = x.bi[c + 1];
 
     for (PetscInt p0 = x.bi[c]; p0 < end; p0 += BINNED_THREADS) {
-      const PetscInt p = p0 + t;
+      const PetscInt p    = p0 + t;
       PetscInt       mine = 0, lo = 0;
       HybScalar      product = HybScalar();
-      int            fresh = 0, total, place;
+      int            fresh   = 0, total, place;
 
       if (p < end) {
         PetscInt hi = n;
@@ -223,8 +229,10 @@ static __device__ bool BinnedMergeRow(const BinnedArgs &x, PetscInt row, PetscIn
         while (lo < hi) {
           const PetscInt mid = lo + (hi - lo) / 2;
 
-          if (col[mid] < mine) lo = mid + 1;
-          else hi = mid;
+          if (col[mid] < mine)
+            lo = mid + 1;
+          else
+            hi = mid;
         }
         fresh = lo == n || col[lo] != mine;
         /* a row of B has each column once: nobody else adds here */
@@ -240,8 +248,8 @@ static __device__ bool BinnedMergeRow(const BinnedArgs &x, PetscInt row, PetscIn
       __syncthreads();
       /* the list moves apart, from its end; what lies below the first new column stays */
       for (PetscInt e1 = n; e1 > 0 && col[e1 - 1] > newcol[0]; e1 -= BINNED_THREADS) {
-        const PetscInt e = e1 - BINNED_THREADS + t;
-        PetscInt       old = 0;
+        const PetscInt e      = e1 - BINNED_THREADS + t;
+        PetscInt       old    = 0;
         HybScalar      oldval = HybScalar();
         int            a = 0, b = total;
 
@@ -251,8 +259,10 @@ static __device__ bool BinnedMergeRow(const BinnedArgs &x, PetscInt row, PetscIn
           while (a < b) {
             const int mid = (a + b) / 2;
 
-            if (newcol[mid] < old) a = mid + 1;
-            else b = mid;
+            if (newcol[mid] < old)
+              a = mid + 1;
+            else
+              b = mid;
           }
         }
         __syncthreads();
@@ -290,10 +300,12 @@ __global__ void __launch_bounds__(BINNED_THREADS) BinnedMerge(BinnedArgs x)
     const PetscInt row = x.rows ? x.rows[q] : x.order[q];
     PetscInt       n   = 0;
 
-    if (INPLACE) (void)BinnedMergeRow<true>(x, row, x.cj + x.ci[row], x.ca ? x.ca + x.ci[row] : nullptr, newcol, newval, scratch, &n);
+    if (INPLACE)
+      (void)BinnedMergeRow<true>(x, row, x.cj + x.ci[row], x.ca ? x.ca + x.ci[row] : nullptr, newcol, newval, scratch, &n);
     else if (BinnedMergeRow<false>(x, row, list, nullptr, newcol, newval, scratch, &n)) {
       if (threadIdx.x == 0) x.count[row] = n;
-    } else if (threadIdx.x == 0) x.over[HybAtomicAdd(x.nover, 1)] = row;
+    } else if (threadIdx.x == 0)
+      x.over[HybAtomicAdd(x.nover, 1)] = row;
     __syncthreads();
   }
 }
@@ -314,7 +326,8 @@ static PetscErrorCode BinnedRun(HybSpGEMM *mm, const Binned *b, BinnedArgs x, bo
   for (int bin = BINNED_SINGLE; bin < BINNED_BINS; bin++) {
     /* before the host knows the bins: as many rows as can be in this one */
     const PetscCount least = BinnedLimit[bin - 1] + 1;
-    const PetscCount rows  = known ? b->hostbinptr[bin + 1] - b->hostbinptr[bin] : mm->stats.maxrow < least ? 0 : PetscMin(mm->stats.products / least, (PetscCount)b->hostbinptr[BINNED_BINS]);
+    const PetscCount rows  = known ? b->hostbinptr[bin + 1] - b->hostbinptr[bin] : mm->stats.maxrow < least ? 0
+                                                                                                            : PetscMin(mm->stats.products / least, (PetscCount)b->hostbinptr[BINNED_BINS]);
 
     x.binptr = b->binptr + bin;
     switch (bin) {
@@ -337,8 +350,10 @@ static PetscErrorCode BinnedRun(HybSpGEMM *mm, const Binned *b, BinnedArgs x, bo
       HYB_LAUNCH((BinnedBitonic<128, 512>), PetscMin(rows, 65536), 128, 512 * pair, exec->stream, x);
       break;
     default:
-      if (x.count) HYB_LAUNCH((BinnedMerge<false>), PetscMin(rows, 65536), BINNED_THREADS, BINNED_LIST * sizeof(PetscInt), exec->stream, x);
-      else HYB_LAUNCH((BinnedMerge<true>), PetscMin(rows, 65536), BINNED_THREADS, 0, exec->stream, x);
+      if (x.count)
+        HYB_LAUNCH((BinnedMerge<false>), PetscMin(rows, 65536), BINNED_THREADS, BINNED_LIST * sizeof(PetscInt), exec->stream, x);
+      else
+        HYB_LAUNCH((BinnedMerge<true>), PetscMin(rows, 65536), BINNED_THREADS, 0, exec->stream, x);
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -357,8 +372,8 @@ static void BinnedOperands(const HybCSR *A, const HybCSR *B, BinnedArgs *x)
 
 static PetscErrorCode HybSpGEMMSymbolic_BinnedCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C)
 {
-  const HybExec   *exec = &mm->exec;
-  const PetscInt   m    = A->m;
+  const HybExec   *exec    = &mm->exec;
+  const PetscInt   m       = A->m;
   const PetscCount longest = PetscMin(mm->stats.maxrow, (PetscCount)B->n);
   PetscInt        *count, *over = NULL, *head;
   PetscInt         bring[BINNED_BINS + 2];
@@ -369,7 +384,7 @@ static PetscErrorCode HybSpGEMMSymbolic_BinnedCUDA(HybSpGEMM *mm, const HybCSR *
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_HOST, 1, sizeof(*b), &b));
   PetscCall(PetscMemzero(b, sizeof(*b)));
-  mm->data                    = b;
+  mm->data                   = b;
   b->hostbinptr[BINNED_BINS] = m;
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, m, sizeof(PetscInt), &b->order));
   /* the bins' offsets, then the number of rows that overflowed: one copy */
@@ -389,7 +404,8 @@ static PetscErrorCode HybSpGEMMSymbolic_BinnedCUDA(HybSpGEMM *mm, const HybCSR *
   if (longest > BINNED_LIST) {
     PetscCall(exec->backend->copy(exec, bring, head, sizeof(bring), HYB_COPY_DEVICE_TO_HOST));
     if (bring[BINNED_BINS + 1]) {
-      /* each round takes the rows that overflowed in the one before, in lists four times as long, fewer blocks at a time */
+      /* each round takes the rows that overflowed in the one before, in lists four times as long, fewer blocks at a
+         time */
       const PetscInt  nover = bring[BINNED_BINS + 1];
       HybMemoryReport report;
       PetscInt       *next, *numbers, *list;
@@ -397,7 +413,8 @@ static PetscErrorCode HybSpGEMMSymbolic_BinnedCUDA(HybSpGEMM *mm, const HybCSR *
 
       PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, nover, sizeof(PetscInt), &next));
       PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, 64, sizeof(PetscInt), &numbers));
-      /* addresses for all that can be needed; memory is put behind them round by round, at no time more than the longest lists in flight take */
+      /* addresses for all that can be needed; memory is put behind them round by round, at no time more than the
+         longest lists in flight take */
       PetscCall(exec->backend->memory(&report));
       most = PetscMax(longest, PetscMin(PetscMin((PetscCount)nover, BINNED_FLIGHT) * longest, (PetscCount)(report.free_bytes / 16 / sizeof(PetscInt))));
       PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_GROWING, most, sizeof(PetscInt), &list));

@@ -54,13 +54,13 @@
 #include <cstddef>
 
 #define BLOCK_FEWEST  16384
-#define BLOCK_SPARSE  8     /* words of bits to a pair */
+#define BLOCK_SPARSE  8 /* words of bits to a pair */
 #define BLOCK_OUTGROW 4
 #define BLOCK_ASK     ((PetscCount)1 << 30) /* bytes of places that may be, from which on it is asked what is free */
-#define BLOCK_MOST    65536 /* blocks of a block row of C: places are numbers of two bytes */
-#define BLOCK_THREADS 256   /* of kernels that have lanes or threads a block row in order */
-#define BLOCK_STATIC  1024  /* bytes of shared memory that kernels have beside the dynamic ones, and some more */
-#define BLOCK_FEW     256   /* rows of a bin that is launched with the next */
+#define BLOCK_MOST    65536                 /* blocks of a block row of C: places are numbers of two bytes */
+#define BLOCK_THREADS 256                   /* of kernels that have lanes or threads a block row in order */
+#define BLOCK_STATIC  1024                  /* bytes of shared memory that kernels have beside the dynamic ones, and some more */
+#define BLOCK_FEW     256                   /* rows of a bin that is launched with the next */
 
 /* Bins of places, by words of bits; one more for what is wider, which is gone through in windows */
 #define BLOCK_SPANS 13
@@ -84,17 +84,17 @@ enum {
 
 /* What is found on the device, all zero before; what is brought to the host together lies together */
 struct BlockLook {
-  PetscCount    stats[6]; /* the plan's */
-  PetscCount    words[3]; /* of bits: all, the most of a row; then pairs */
+  PetscCount    stats[6];           /* the plan's */
+  PetscCount    words[3];           /* of bits: all, the most of a row; then pairs */
   PetscCount    pairs, lower, most; /* pairs, C's blocks at least, the most pairs of a row */
   RowBlocksLook a, b;
   int           sample, toolong, declined;
   PetscInt      spanptr[BLOCK_SPANS + 1];
   /* later */
-  PetscCount    blocks[3]; /* of C: all, the most of a row */
-  PetscInt      sumptr[BLOCK_SUMS + 1];
+  PetscCount blocks[3]; /* of C: all, the most of a row */
+  PetscInt   sumptr[BLOCK_SUMS + 1];
   /* stays */
-  PetscInt      spancount[2 * BLOCK_SPANS], sumcount[2 * BLOCK_SUMS];
+  PetscInt spancount[2 * BLOCK_SPANS], sumcount[2 * BLOCK_SUMS];
 };
 
 /* Where the blocks are, during a symbolic phase; block columns, and where each block row's begin */
@@ -113,12 +113,12 @@ typedef struct {
   PetscInt        sumptr[BLOCK_SUMS + 1];
   PetscCount      longest; /* blocks of C's longest row */
   /* during a symbolic phase */
-  BlockLook      *look;
-  BlockLook       host;
-  BlockPattern    pattern;
-  PetscInt       *low, *words, *spanorder, *offsets, *count;
-  PetscCount     *sums;
-  char           *room; /* of these */
+  BlockLook   *look;
+  BlockLook    host;
+  BlockPattern pattern;
+  PetscInt    *low, *words, *spanorder, *offsets, *count;
+  PetscCount  *sums;
+  char        *room; /* of these */
 } BlockProduct;
 
 /* W lanes a block row */
@@ -126,10 +126,10 @@ template <int W>
 static __global__ __launch_bounds__(BLOCK_THREADS) void BlockSpans(BlockPattern x, PetscInt bs2, PetscInt *__restrict__ from, unsigned *__restrict__ off, PetscInt *__restrict__ low, PetscInt *__restrict__ words, PetscCount *__restrict__ pairs, BlockLook *look)
 {
   HYB_SHARED(PetscCount, scratch, HYB_WARP);
-  const int        lane  = HybLane() & (W - 1);
-  const bool       wrong = look->a.wrong || look->b.wrong;
-  PetscCount       lower = 0, most = 0;
-  int              toolong = 0;
+  const int  lane  = HybLane() & (W - 1);
+  const bool wrong = look->a.wrong || look->b.wrong;
+  PetscCount lower = 0, most = 0;
+  int        toolong = 0;
 
   for (PetscCount r = ((PetscCount)blockIdx.x * BLOCK_THREADS + threadIdx.x) / W; r < x.mb; r += (PetscCount)gridDim.x * (BLOCK_THREADS / W)) {
     const PetscInt first = wrong ? 0 : x.aptr[r], n = wrong ? 0 : x.aptr[r + 1] - first;
@@ -137,7 +137,7 @@ static __global__ __launch_bounds__(BLOCK_THREADS) void BlockSpans(BlockPattern 
     PetscCount     before = 0;
 
     for (PetscInt k = 0; k < n; k += W) {
-      const PetscInt e = k + lane;
+      const PetscInt e   = k + lane;
       PetscInt       len = 0;
       PetscCount     here, all;
 
@@ -185,7 +185,8 @@ static __global__ void BlockDecide(PetscInt mb, PetscCount bytes /* for places *
 {
   int why = 0;
 
-  if (look->a.wrong || look->b.wrong) why |= BLOCK_NONE;
+  if (look->a.wrong || look->b.wrong)
+    why |= BLOCK_NONE;
   else {
     if (look->toolong) why |= BLOCK_LONG;
     if (look->words[0] / BLOCK_SPARSE > look->pairs + mb) why |= BLOCK_SCATTER;
@@ -215,7 +216,7 @@ static __global__ void __launch_bounds__(HybGroup<G>::THREADS) BlockPlaces(Block
   unsigned *const       bits   = shared + (size_t)Group::index() * y.room;
   unsigned short *const before = (unsigned short *)(shared + (size_t)Group::GROUPS * y.room) + (size_t)Group::index() * y.room;
   const int             rank = Group::rank(), lanes = 1 << y.log, lane = rank & (lanes - 1);
-  const PetscCount      at   = begin + (PetscCount)blockIdx.x * Group::GROUPS + Group::index();
+  const PetscCount      at    = begin + (PetscCount)blockIdx.x * Group::GROUPS + Group::index();
   int                   found = 0;
 
   if (at >= end) return;
@@ -224,7 +225,7 @@ static __global__ void __launch_bounds__(HybGroup<G>::THREADS) BlockPlaces(Block
 
   for (PetscInt w0 = 0; w0 < words; w0 += y.room) {
     const PetscInt nwords = HybMin()(words - w0, y.room), low = y.low[r] + 32 * w0;
-    const unsigned width  = 32 * (unsigned)nwords;
+    const unsigned width = 32 * (unsigned)nwords;
 
     for (PetscInt w = rank; w < nwords; w += G) bits[w] = 0;
     Group::sync();
@@ -280,8 +281,8 @@ struct BlockSumsArgs {
   const unsigned       *off;
   const unsigned short *place;
   const HybScalar      *aa, *ba;
-  PetscInt             *cj; /* NULL: the columns are there */
-  HybScalar            *ca; /* NULL: columns only */
+  PetscInt             *cj;   /* NULL: the columns are there */
+  HybScalar            *ca;   /* NULL: columns only */
   PetscInt              room; /* blocks that a group has */
 };
 
@@ -290,11 +291,14 @@ template <int BS>
 struct BlockSlab {
   static constexpr int rows    = (int)(36 * sizeof(double) / (BS * sizeof(HybScalar)));
   static constexpr int columns = (int)(10 * sizeof(double) / (BS * sizeof(HybScalar)));
-  static constexpr int ROWS    = rows < 1 ? 1 : rows < BS ? rows : BS;
-  static constexpr int BATCH   = columns < 1 ? 1 : columns < 3 ? columns : 3;
+  static constexpr int ROWS    = rows < 1 ? 1 : rows < BS ? rows
+                                                          : BS;
+  static constexpr int BATCH   = columns < 1 ? 1 : columns < 3 ? columns
+                                                               : 3;
 };
 
-/* sum[i] += the rows i of A's block (alen apart) times len columns of B's block row, blen apart; clen: the sums' rows */
+/* sum[i] += the rows i of A's block (alen apart) times len columns of B's block row, blen apart; clen: the sums'
+   rows */
 template <int BS, int G>
 static __device__ __forceinline__ void BlockMultiply(const HybScalar *__restrict__ a, PetscInt alen, const HybScalar *__restrict__ b, int blen, const unsigned short *__restrict__ place, HybScalar *sum, PetscInt clen)
 {
@@ -317,7 +321,7 @@ static __device__ __forceinline__ void BlockMultiply(const HybScalar *__restrict
       /* all loads are on their way before the first sum is added to */
 #pragma unroll
       for (int u = 0; u < BATCH; u++) {
-        const int  p  = p0 + u * G, q = p / BS;
+        const int  p = p0 + u * G, q = p / BS;
         const bool in = p < blen;
 
         at[u] = in ? (int)place[q] * BS + (p - q * BS) : 0;
@@ -360,9 +364,9 @@ static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1) BlockSums(Bloc
   if (at >= end) return;
   const PetscInt              r = x.order[at], afirst = x.ai[(PetscCount)r * BS], alen = x.ai[(PetscCount)r * BS + 1] - afirst, n = alen / BS;
   const PetscInt              cfirst = x.ci[(PetscCount)r * BS], clen = x.ci[(PetscCount)r * BS + 1] - cfirst, first = afirst / (BS * BS);
-  const unsigned              pairs = (unsigned)(x.pairptr[r + 1] - x.pairptr[r]);
-  const unsigned short *const place = x.place + x.pairptr[r];
-  HybScalar *const            sum   = SHARED ? shared + (size_t)Group::index() * x.room * (BS * BS) : x.ca + cfirst;
+  const unsigned              pairs  = (unsigned)(x.pairptr[r + 1] - x.pairptr[r]);
+  const unsigned short *const place  = x.place + x.pairptr[r];
+  HybScalar *const            sum    = SHARED ? shared + (size_t)Group::index() * x.room * (BS * BS) : x.ca + cfirst;
   PetscInt *const             column = (PetscInt *)(shared + (SHARED ? (size_t)Group::GROUPS * x.room * (BS * BS) : 0)) + (size_t)Group::index() * x.room;
 
   if (x.ca)
@@ -391,7 +395,8 @@ static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1) BlockSums(Bloc
         for (int p = rank; p < l; p += G) {
           const PetscInt c = x.bcol[f / (BS * BS) + p];
 
-          if (SHARED) column[to[p]] = c;
+          if (SHARED)
+            column[to[p]] = c;
           else
             for (int i = 0; i < BS * BS; i++) x.cj[cfirst + (i / BS) * clen + (PetscInt)to[p] * BS + i % BS] = c * BS + i % BS;
         }
@@ -463,7 +468,7 @@ static PetscErrorCode BlockCheck(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B
   const HybExec   *exec = &mm->exec;
   const bool       same = A->i == B->i && A->j == B->j;
   const PetscInt   mb = A->m / s->bs, bs2 = s->bs * s->bs;
-  const PetscCount mean = mb ? A->nnz / bs2 / mb : 0;
+  const PetscCount mean  = mb ? A->nnz / bs2 / mb : 0;
   PetscCount       bytes = BLOCK_OUTGROW * (A->nnz + B->nnz) * (PetscCount)(sizeof(PetscInt) + sizeof(HybScalar));
   BlockLook       *look  = s->look;
   int              sms;
@@ -479,22 +484,29 @@ static PetscErrorCode BlockCheck(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B
   PetscCall(BlockRoom(mm, A, B, same, s));
   PetscCall(RowBlocksColumnsAsync(exec, A, s->bs, (PetscInt *)s->pattern.aptr, (PetscInt *)s->pattern.acol, &look->a));
   if (!same) PetscCall(RowBlocksColumnsAsync(exec, B, s->bs, (PetscInt *)s->pattern.bptr, (PetscInt *)s->pattern.bcol, &look->b));
-#define BLOCK_CALL(W) HYB_LAUNCH((BlockSpans<W>), PetscMin(HybBlocks((PetscCount)mb * W, BLOCK_THREADS), (PetscCount)16 * sms), BLOCK_THREADS, 0, exec->stream, s->pattern, bs2, s->from, s->off, s->low, s->words, s->pairptr, look)
-  if (mean <= 5) BLOCK_CALL(4);
-  else if (mean <= 20) BLOCK_CALL(16);
-  else BLOCK_CALL(32);
+#define BLOCK_CALL(W) HYB_LAUNCH((BlockSpans<W>), PetscMin(HybBlocks((PetscCount)mb *W, BLOCK_THREADS), (PetscCount)16 * sms), BLOCK_THREADS, 0, exec->stream, s->pattern, bs2, s->from, s->off, s->low, s->words, s->pairptr, look)
+  if (mean <= 5)
+    BLOCK_CALL(4);
+  else if (mean <= 20)
+    BLOCK_CALL(16);
+  else
+    BLOCK_CALL(32);
 #undef BLOCK_CALL
   PetscCall(HybScanCounts64(exec, &mm->work, mb, s->pairptr, s->pairptr, &look->pairs, NULL));
   PetscCall(HybPlanBinsAnyOrderInt(exec, mb, s->words, BLOCK_SPANS, BlockSpanLimit, look->spancount, s->spanorder, look->spanptr, s->words, s->sums, s->offsets, look->words, &look->pairs));
   HYB_LAUNCH(BlockDecide, 1, 1, 0, exec->stream, mb, bytes, look);
-  if (count) PetscCall(HybPlanRowCostsUnless(exec, A, B->i, NULL, {{&look->declined, &look->declined}, 0, 0}, mm->rowproducts, look->stats));
+  if (count) PetscCall(HybPlanRowCostsUnless(exec, A, B->i, NULL, {
+                                                                    {&look->declined, &look->declined},
+                                                                    0, 0
+ },
+                                             mm->rowproducts, look->stats));
   PetscCall(exec->backend->copy(exec, &s->host, look, offsetof(BlockLook, blocks), HYB_COPY_DEVICE_TO_HOST));
   mm->waits++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Which sizes rows of both operands leave, as far as a sample tells: one synchronisation, unless somebody had the sample
-   with his own look */
+/* Which sizes rows of both operands leave, as far as a sample tells: one synchronisation, unless somebody had the
+   sample with his own look */
 static PetscErrorCode BlockSample(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, bool count, BlockProduct *s, int *candidates)
 {
   const HybExec *exec = &mm->exec;
@@ -505,7 +517,11 @@ static PetscErrorCode BlockSample(HybSpGEMM *mm, const HybCSR *A, const HybCSR *
     PetscCall(RowBlocksSampleAsync(exec, A, *candidates, &look->sample));
     if (A->i != B->i || A->j != B->j) PetscCall(RowBlocksSampleAsync(exec, B, *candidates, &look->sample));
     /* where all are refused somebody else comes next; squares of bits stay below the product */
-    if (count) PetscCall(HybPlanRowCostsUnless(exec, A, B->i, NULL, {{&look->sample, &look->sample}, *candidates - 1, 1 << 20}, mm->rowproducts, look->stats));
+    if (count) PetscCall(HybPlanRowCostsUnless(exec, A, B->i, NULL, {
+                                                                      {&look->sample, &look->sample},
+                                                                      *candidates - 1, 1 << 20
+ },
+                                               mm->rowproducts, look->stats));
     PetscCall(exec->backend->copy(exec, &s->host, look, offsetof(BlockLook, blocks), HYB_COPY_DEVICE_TO_HOST));
     mm->waits++;
     mm->blocksizes = *candidates & ~s->host.sample;
@@ -514,7 +530,8 @@ static PetscErrorCode BlockSample(HybSpGEMM *mm, const HybCSR *A, const HybCSR *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the largest size that both patterns consist of, and what is found of it; s->bs = 0: none, or "auto" does not want it */
+/* the largest size that both patterns consist of, and what is found of it; s->bs = 0: none, or "auto" does not want
+   it */
 static PetscErrorCode BlockFind(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, bool named, int candidates, BlockProduct *s)
 {
   const bool count = !named && !mm->rowproducts;
@@ -524,7 +541,8 @@ static PetscErrorCode BlockFind(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, 1, sizeof(*s->look), &s->look));
   if (count) PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, A->m, sizeof(PetscCount), &mm->rowproducts));
   PetscCall(BlockSample(mm, A, B, count, s, &candidates));
-  /* a size that all rows of the sample left is hardly ever wrong; "auto" tries one, for who comes next waits for its count */
+  /* a size that all rows of the sample left is hardly ever wrong; "auto" tries one, for who comes next waits for its
+     count */
   for (; bs > 1; bs--) {
     if (!(candidates & (1 << bs))) continue;
     s->bs = bs;
@@ -535,15 +553,17 @@ static PetscErrorCode BlockFind(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
     if (!named || !(s->host.declined & BLOCK_NONE)) bs = 1;
   }
   if (bs < 2) s->bs = 0;
-  if (mm->rowproducts && (s->bs || (count && !s->host.stats[0]))) PetscCall(HybArenaFree(&mm->work, &mm->rowproducts));
-  else if (count) HybPlanStatsSet(s->host.stats, &mm->stats);
+  if (mm->rowproducts && (s->bs || (count && !s->host.stats[0])))
+    PetscCall(HybArenaFree(&mm->work, &mm->rowproducts));
+  else if (count)
+    HybPlanStatsSet(s->host.stats, &mm->stats);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybSpGEMMApplicable_BlockCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
 {
-  const bool named      = strcmp(mm->name, "auto") != 0;
-  const int  candidates = RowBlocksCandidates(A) & RowBlocksCandidates(B) & (int)mm->blocksizes; /* -1: no sample yet */
+  const bool    named      = strcmp(mm->name, "auto") != 0;
+  const int     candidates = RowBlocksCandidates(A) & RowBlocksCandidates(B) & (int)mm->blocksizes; /* -1: no sample yet */
   BlockProduct *s;
 
   PetscFunctionBegin;
@@ -571,11 +591,11 @@ static PetscErrorCode HybSpGEMMApplicable_BlockCUDA(HybSpGEMM *mm, const HybCSR 
 /* places of all pairs of blocks, and the blocks of each block row of C */
 static PetscErrorCode BlockPlacesAll(HybSpGEMM *mm, PetscCount bblocks, PetscCount bkb, const BlockProduct *s)
 {
-  const PetscInt *ptr  = s->host.spanptr;
+  const PetscInt  *ptr  = s->host.spanptr;
   const PetscCount mean = bkb ? bblocks / bkb : 0;
-  size_t          limit;
-  BlockPlacesArgs y;
-  int             log = 0;
+  size_t           limit;
+  BlockPlacesArgs  y;
+  int              log = 0;
 
   PetscFunctionBegin;
   PetscCall(HybDeviceLimits(&limit, NULL));
@@ -593,15 +613,19 @@ static PetscErrorCode BlockPlacesAll(HybSpGEMM *mm, PetscCount bblocks, PetscCou
 
     if (!rows) continue;
     y.room = (PetscInt)PetscMax(1, PetscMin(most, (PetscCount)((limit - BLOCK_STATIC) / BLOCK_WORD / 2 * 2)));
-#define BLOCK_CALL(G) \
-  do { \
-    y.log = PetscMin(log, HybLog2(G)); \
-    HYB_LAUNCH((BlockPlaces<G>), HybBlocks(rows, HybGroup<G>::GROUPS), HybGroup<G>::THREADS, (size_t)HybGroup<G>::GROUPS * y.room * BLOCK_WORD, mm->exec.stream, y, ptr[b], ptr[b + 1]); \
+#define BLOCK_CALL(G)                                                                                                                                                                  \
+  do {                                                                                                                                                                                 \
+    y.log = PetscMin(log, HybLog2(G));                                                                                                                                                 \
+    HYB_LAUNCH((BlockPlaces<G>), HybBlocks(rows, HybGroup<G>::GROUPS), HybGroup<G>::THREADS, (size_t)HybGroup<G>::GROUPS *y.room *BLOCK_WORD, mm->exec.stream, y, ptr[b], ptr[b + 1]); \
   } while (0)
-    if (y.room <= 64 && mean <= 8) BLOCK_CALL(16);
-    else if (y.room <= 512) BLOCK_CALL(32);
-    else if (y.room <= 8192) BLOCK_CALL(128);
-    else BLOCK_CALL(512);
+    if (y.room <= 64 && mean <= 8)
+      BLOCK_CALL(16);
+    else if (y.room <= 512)
+      BLOCK_CALL(32);
+    else if (y.room <= 8192)
+      BLOCK_CALL(128);
+    else
+      BLOCK_CALL(512);
 #undef BLOCK_CALL
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -610,7 +634,9 @@ static PetscErrorCode BlockPlacesAll(HybSpGEMM *mm, PetscCount bblocks, PetscCou
 /* threads of a row of so many bytes of sums and columns; lanes: of the smallest */
 static int BlockLanes(size_t bytes, int lanes)
 {
-  return bytes <= BLOCK_BYTES_HALF ? lanes : bytes <= BLOCK_BYTES_WARP ? 32 : bytes <= BLOCK_BYTES_128 ? 128 : 256;
+  return bytes <= BLOCK_BYTES_HALF ? lanes : bytes <= BLOCK_BYTES_WARP ? 32
+                                           : bytes <= BLOCK_BYTES_128  ? 128
+                                                                       : 256;
 }
 
 template <int BS>
@@ -639,12 +665,17 @@ static PetscErrorCode BlockSumsAll(HybSpGEMM *mm, const BlockProduct *s, const B
     }
     x.room = (PetscInt)PetscMin(next < BLOCK_SUMS ? (PetscCount)(BlockSumBytes[next - 1] / block) : s->longest, s->longest);
     bytes  = (size_t)x.room * block;
-#define BLOCK_CALL(G, SHARED) HYB_LAUNCH((BlockSums<BS, G, SHARED>), HybBlocks(s->sumptr[next] - first, HybGroup<G>::GROUPS), HybGroup<G>::THREADS, (SHARED) ? (size_t)HybGroup<G>::GROUPS * bytes : 0, mm->exec.stream, x, first, s->sumptr[next])
-    if (bytes > limit) BLOCK_CALL(256, false);
-    else if (BlockLanes(bytes, lanes) == 16) BLOCK_CALL(16, true);
-    else if (BlockLanes(bytes, lanes) == 32) BLOCK_CALL(32, true);
-    else if (BlockLanes(bytes, lanes) == 128) BLOCK_CALL(128, true);
-    else BLOCK_CALL(256, true);
+#define BLOCK_CALL(G, SHARED) HYB_LAUNCH((BlockSums<BS, G, SHARED>), HybBlocks(s->sumptr[next] - first, HybGroup<G>::GROUPS), HybGroup<G>::THREADS, (SHARED) ? (size_t)HybGroup<G>::GROUPS *bytes : 0, mm->exec.stream, x, first, s->sumptr[next])
+    if (bytes > limit)
+      BLOCK_CALL(256, false);
+    else if (BlockLanes(bytes, lanes) == 16)
+      BLOCK_CALL(16, true);
+    else if (BlockLanes(bytes, lanes) == 32)
+      BLOCK_CALL(32, true);
+    else if (BlockLanes(bytes, lanes) == 128)
+      BLOCK_CALL(128, true);
+    else
+      BLOCK_CALL(256, true);
 #undef BLOCK_CALL
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -670,8 +701,8 @@ static PetscErrorCode BlockRun(HybSpGEMM *mm, const BlockProduct *s, const HybCS
   x.ca      = C->a;
   x.room    = 0;
   switch (s->bs) {
-#define CALL(BS) \
-  case BS: \
+#define CALL(BS)                                   \
+  case BS:                                         \
     PetscCall(BlockSumsAll<BS>(mm, s, &x, lanes)); \
     break;
     ROWBLOCKS_SIZES(CALL)
@@ -684,11 +715,11 @@ static PetscErrorCode BlockRun(HybSpGEMM *mm, const BlockProduct *s, const HybCS
 
 static PetscErrorCode HybSpGEMMSymbolic_BlockCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C)
 {
-  const HybExec  *exec = &mm->exec;
-  BlockProduct   *s    = (BlockProduct *)mm->data;
-  const PetscInt  mb = A->m / s->bs, bs2 = s->bs * s->bs;
-  const size_t    block = (size_t)bs2 * sizeof(HybScalar) + sizeof(PetscInt);
-  PetscCount      limits[BLOCK_SUMS - 1];
+  const HybExec *exec = &mm->exec;
+  BlockProduct  *s    = (BlockProduct *)mm->data;
+  const PetscInt mb = A->m / s->bs, bs2 = s->bs * s->bs;
+  const size_t   block = (size_t)bs2 * sizeof(HybScalar) + sizeof(PetscInt);
+  PetscCount     limits[BLOCK_SUMS - 1];
 
   PetscFunctionBegin;
   PetscCall(HybSpGEMMCheckCount(exec, A, B, s->host.lower * bs2, PETSC_TRUE));
@@ -705,8 +736,10 @@ static PetscErrorCode HybSpGEMMSymbolic_BlockCUDA(HybSpGEMM *mm, const HybCSR *A
   PetscCall(HybCountersSet(&mm->counters, "pairs of blocks", s->host.pairs));
   PetscCall(HybCountersSet(&mm->counters, "rows by blocks", A->m));
   PetscCall(HybSpGEMMCheckCount(exec, A, B, C->nnz, PETSC_FALSE));
-  if (C->nnz) HYB_LAUNCH(BlockOffsets, HybBlocks((PetscCount)C->m + 1, BLOCK_THREADS), BLOCK_THREADS, 0, exec->stream, C->m, s->bs, s->offsets, C->i);
-  else PetscCall(exec->backend->zero(exec, C->i, ((size_t)C->m + 1) * sizeof(PetscInt)));
+  if (C->nnz)
+    HYB_LAUNCH(BlockOffsets, HybBlocks((PetscCount)C->m + 1, BLOCK_THREADS), BLOCK_THREADS, 0, exec->stream, C->m, s->bs, s->offsets, C->i);
+  else
+    PetscCall(exec->backend->zero(exec, C->i, ((size_t)C->m + 1) * sizeof(PetscInt)));
   PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(PetscInt), &C->j));
   if ((A->a || !A->nnz) && (B->a || !B->nnz)) PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(HybScalar), &C->a));
   if (C->nnz) PetscCall(BlockRun(mm, s, A, B, true, C));

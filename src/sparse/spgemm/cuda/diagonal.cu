@@ -1,42 +1,52 @@
 /*
   diagonal.cu: SpGEMM method "diagonal": no columns are looked at where both operands' entries lie on few diagonals.
 
-  Idea. A matrix of few diagonals (offset = column - row) is its values and a word of bits a row, which say on which diagonals the row has an entry (../../csr/diagonals.cuh); entry k of
-  those is at the place that the number of bits below k's tells. Row r of C = A B has an entry on diagonal d1 + d2 where row r of A has one on d1 and row r + d1 of B has one on
-  d2. So the rows of C are words as well, made from words by shifts; and for neighbouring rows r the rows r + d1 of B are neighbours, and so are their values in memory: a block of rows of C reads a few
-  contiguous pieces of B, which are copied to shared memory as they are.
+  Idea. A matrix of few diagonals (offset = column - row) is its values and a word of bits a row, which say on which
+  diagonals the row has an entry (../../csr/diagonals.cuh); entry k of those is at the place that the number of bits
+  below k's tells. Row r of C = A B has an entry on diagonal d1 + d2 where row r of A has one on d1 and row r + d1 of B
+  has one on d2. So the rows of C are words as well, made from words by shifts; and for neighbouring rows r the rows r +
+  d1 of B are neighbours, and so are their values in memory: a block of rows of C reads a few contiguous pieces of B,
+  which are copied to shared memory as they are.
 
-  Three neighbouring diagonals c - 1, c, c + 1 (stencils' points along a line) are taken together as a run around its center c. Runs around c1 and c2 contribute to the diagonals around c1 + c2, to which
-  the sums for them are known at compile time: five sums stand in registers. A group of C is what belongs to one center c1 + c2. Where groups would overlap (bands of four and more), or lines are
-  longer, each diagonal is a run of its own.
+  Three neighbouring diagonals c - 1, c, c + 1 (stencils' points along a line) are taken together as a run around its
+  center c. Runs around c1 and c2 contribute to the diagonals around c1 + c2, to which the sums for them are known at
+  compile time: five sums stand in registers. A group of C is what belongs to one center c1 + c2. Where groups would
+  overlap (bands of four and more), or lines are longer, each diagonal is a run of its own.
 
     words:    diagonals of a sample; words of A's and B's rows, which find what the sample had missed        (twice in that case)
     program:  runs of A, of B; groups of C, for each the pairs of runs in the order of A; made on the host
     count:    a thread a row: for each run of A, run of B: the word of C |= bits of B's row, shifted; popcount; scan
     values:   a block for 32 to 128 rows:
-                copies of the rows r + d1 of B for each run of A, and of A's rows, to shared memory; columns from C's words meanwhile
-                threads (row, part of the groups): for each group, pair of runs, entry of A, entry of B: sum[q1 + q2] += a b;  sums to shared memory
-                the rows of C, one contiguous piece, to memory
+                copies of the rows r + d1 of B for each run of A, and of A's rows, to shared memory; columns from C's
+                words meanwhile
+                threads (row, part of the groups): for each group, pair of runs, entry of A, entry of B: sum[q1 + q2] +=
+                a b; sums to shared memory the rows of C, one contiguous piece, to memory
 
-  Where a row of A and all rows of B that it names have all diagonals, all places are known without words; the count marks these rows of C, and a warp that has no others adds without looking at words (a
-  third of the instructions). On grids with long lines that is most warps.
+  Where a row of A and all rows of B that it names have all diagonals, all places are known without words; the count
+  marks these rows of C, and a warp that has no others adds without looking at words (a third of the instructions). On
+  grids with long lines that is most warps.
 
-  Numeric phases are the last step alone, C's words having been kept. The products of an entry are added in A's order, for runs of A ascend and so do the entries in them.
+  Numeric phases are the last step alone, C's words having been kept. The products of an entry are added in A's order,
+  for runs of A ascend and so do the entries in them.
 
-  Applicable: at most 63 diagonals of A and of B, no more than eight times as many as a row has entries (diagonals.cuh), C's in DIAGONAL_WORDS words of 32, no more than DIAGONAL_PAIRS pairs of runs, which are at most
-  four times as many products (runs that are not full) as there are; "auto" looks from HybTuning's diagonal_fewest nonzeros of A on (2^20). The look is
-  one block and two launches that end at once where there are more diagonals; rows' products are counted in the same go where there are (or so many that pairs will be too many), so no
-  more synchronisations come of it. Where the look must be repeated products are counted with the second one. What is left is few diagonals of which no program comes for another reason; whoever
-  takes the operands then finds one synchronisation fewer left, and `shape` does not look at them (HybSpGEMM.waits).
-  The look samples for whole blocks too (HybSpGEMM.blocksizes), so that `block` has nothing to wait for but its proof.
-  By name, operands of other form go by hash tables (../hashrows.cu).
+  Applicable: at most 63 diagonals of A and of B, no more than eight times as many as a row has entries (diagonals.cuh),
+  C's in DIAGONAL_WORDS words of 32, no more than DIAGONAL_PAIRS pairs of runs, which are at most four times as many
+  products (runs that are not full) as there are; "auto" looks from HybTuning's diagonal_fewest nonzeros of A on (2^20).
+  The look is one block and two launches that end at once where there are more diagonals; rows' products are counted in
+  the same go where there are (or so many that pairs will be too many), so no more synchronisations come of it. Where
+  the look must be repeated products are counted with the second one. What is left is few diagonals of which no program
+  comes for another reason; whoever takes the operands then finds one synchronisation fewer left, and `shape` does not
+  look at them (HybSpGEMM.waits). The look samples for whole blocks too (HybSpGEMM.blocksizes), so that `block` has
+  nothing to wait for but its proof. By name, operands of other form go by hash tables (../hashrows.cu).
 
-  Copies to shared memory are the copy engine's where arrays are aligned to 16 bytes (7-pt 128^3 again 0.48 ms instead of 0.58 by ordinary loads), with what begins and ends them found by a thread each; their
-  source is to stay in the second-level cache, for other runs read it again.
+  Copies to shared memory are the copy engine's where arrays are aligned to 16 bytes (7-pt 128^3 again 0.48 ms instead
+  of 0.58 by ordinary loads), with what begins and ends them found by a thread each; their source is to stay in the
+  second-level cache, for other runs read it again.
 
-  Memory: 8 bytes a row of A, and of B where that has another pattern, 4 or a few more for C's; 8 a row of A during the look. Synchronisations of a first product: the diagonals, a second time where a
-  sample had missed some; nnz(C). Complexity: one pass over the columns of A and B, one multiplication
-  and addition a product, each value of B read as often as A has runs, from the second-level cache mostly.
+  Memory: 8 bytes a row of A, and of B where that has another pattern, 4 or a few more for C's; 8 a row of A during the
+  look. Synchronisations of a first product: the diagonals, a second time where a sample had missed some; nnz(C).
+  Complexity: one pass over the columns of A and B, one multiplication and addition a product, each value of B read as
+  often as A has runs, from the second-level cache mostly.
 */
 #include "../hashrows.cuh"
 #include "../../csr/diagonals.cuh"
@@ -45,8 +55,8 @@
 
 #define DIAGONAL_WORDS   8
 #define DIAGONAL_PAIRS   1024
-#define DIAGONAL_MOST    128 /* rows of a block; at least 32 */
-#define DIAGONAL_THREADS 256 /* of the kernels that have a thread a row */
+#define DIAGONAL_MOST    128                                                                /* rows of a block; at least 32 */
+#define DIAGONAL_THREADS 256                                                                /* of the kernels that have a thread a row */
 #define DIAGONAL_STATIC  (256 + (DIAGONALS_MAX + 1) * (4 * sizeof(PetscInt) + sizeof(int))) /* bytes of shared memory that DiagonalKernel has beside the dynamic ones, and some more */
 
 /* What is found about the operands, brought to the host in one copy; all zero before */
@@ -57,13 +67,13 @@ struct DiagonalLook {
   PetscCount found[3]; /* later, in a copy of its own: products, most of a row, nnz(C) */
 };
 
-/* The bits of a run in a word of A or B: first; in a second byte which of three there are (two: lead says that the first of the three is missing, else the last is), whether it has three places, and
-   whether these are not all there */
+/* The bits of a run in a word of A or B: first; in a second byte which of three there are (two: lead says that the
+   first of the three is missing, else the last is), whether it has three places, and whether these are not all there */
 static __host__ __device__ __forceinline__ unsigned DiagonalBits(int first, int count, int lead, int half)
 {
   return (unsigned)first | (((1u << count) - 1) | (unsigned)lead << 3 | (unsigned)half << 4 | (unsigned)(half && count < 3) << 5) << 8;
 }
-#define DIAGONAL_FIRST(w) ((int)((w) & 255u))
+#define DIAGONAL_FIRST(w) ((int)((w)&255u))
 #define DIAGONAL_MASK(w)  (((w) >> 8) & 7u)
 #define DIAGONAL_LEAD(w)  (((w) >> 11) & 1u)
 #define DIAGONAL_HALF(w)  (((w) >> 12) & 1u)
@@ -83,8 +93,8 @@ struct DiagonalRun { /* of A */
   int      first, end; /* its targets */
 };
 struct alignas(8) DiagonalPair { /* of a run of A and one of B */
-  unsigned place; /* of the first row of B that the block's first row needs, among those staged; 16 bits further on which of DiagonalProducts() it is */
-  unsigned bits;  /* of A's run, and 16 bits further on of B's */
+  unsigned place;                /* of the first row of B that the block's first row needs, among those staged; 16 bits further on which of DiagonalProducts() it is */
+  unsigned bits;                 /* of A's run, and 16 bits further on of B's */
 };
 struct alignas(16) DiagonalGroup { /* of C */
   PetscInt center;
@@ -92,13 +102,13 @@ struct alignas(16) DiagonalGroup { /* of C */
   int      first, end; /* its pairs */
 };
 #define DIAGONAL_WHERE(word, bit, half, rank) ((unsigned)(word) | (unsigned)(bit) << 8 | (unsigned)(half) << 16 | (unsigned)(rank) << 24)
-#define DIAGONAL_WORD(where)  ((int)((where) & 255u))
-#define DIAGONAL_BIT(where)   ((int)(((where) >> 8) & 255u))
-#define DIAGONAL_REACH(where) ((int)(((where) >> 16) & 255u))
-#define DIAGONAL_RANK(where)  ((int)((where) >> 24))
+#define DIAGONAL_WORD(where)                  ((int)((where)&255u))
+#define DIAGONAL_BIT(where)                   ((int)(((where) >> 8) & 255u))
+#define DIAGONAL_REACH(where)                 ((int)(((where) >> 16) & 255u))
+#define DIAGONAL_RANK(where)                  ((int)((where) >> 24))
 /* in the first word of a row of C: the row of A and all rows of B that it names have all diagonals */
 #define DIAGONAL_FULL 0x80000000u
-struct DiagonalTile { /* rows of B that are staged for a run of A */
+struct DiagonalTile {    /* rows of B that are staged for a run of A */
   PetscInt first, count; /* relative to the block's first row */
   int      base;         /* where their values go */
 };
@@ -117,12 +127,12 @@ struct DiagonalArgs {
   const void          *worda, *wordb;
   unsigned            *wordc; /* the first of all rows, then the second */
   int                  nwords, nruns, nplaces;
-  int                  rows, log;    /* of a block: a power of two, its logarithm */
-  int                  bits, stride; /* A's and B's diagonals */
-  int                  full;         /* products of a full row, -1: these are not told from others */
+  int                  rows, log;           /* of a block: a power of two, its logarithm */
+  int                  bits, stride;        /* A's and B's diagonals */
+  int                  full;                /* products of a full row, -1: these are not told from others */
   unsigned             all[DIAGONAL_WORDS]; /* the words of a full row */
-  int                  abase, bulk;  /* bulk: the copy engine can read the operands */
-  size_t               out, staged, cword; /* where in shared memory */
+  int                  abase, bulk;         /* bulk: the copy engine can read the operands */
+  size_t               out, staged, cword;  /* where in shared memory */
   const DiagonalRun   *run;
   const unsigned      *target; /* bits of B's run, 16 bits further on shift and word of C's */
   const DiagonalPair  *pair;
@@ -141,8 +151,10 @@ struct alignas(2 * sizeof(WORD)) DiagonalRow {
 
 static __global__ __launch_bounds__(DIAGONALS_SAMPLE) void DiagonalSample(HybCSR A, HybCSR B, int again, DiagonalLook *look)
 {
-  if (blockIdx.x == 0) DiagonalsSample(A.m, A.nnz, A.i, A.j, again, &look->d[0]);
-  else DiagonalsSample(B.m, B.nnz, B.i, B.j, again, &look->d[1]);
+  if (blockIdx.x == 0)
+    DiagonalsSample(A.m, A.nnz, A.i, A.j, again, &look->d[0]);
+  else
+    DiagonalsSample(B.m, B.nnz, B.i, B.j, again, &look->d[1]);
 }
 
 /* words of 32 bits where both operands have no more diagonals */
@@ -157,8 +169,10 @@ static __global__ __launch_bounds__(DIAGONAL_THREADS) void DiagonalWords(PetscIn
   if (most > DIAGONALS_MAX) return;
   if (!DiagonalsWord<DIAGONAL_THREADS>(r0, r1, i, j, capacity, D, n, d, staged, &mine)) return;
   if (r < r1) {
-    if (most <= 32) static_cast<unsigned *>(word)[r] = (unsigned)mine;
-    else static_cast<unsigned long long *>(word)[r] = mine;
+    if (most <= 32)
+      static_cast<unsigned *>(word)[r] = (unsigned)mine;
+    else
+      static_cast<unsigned long long *>(word)[r] = mine;
   }
 }
 
@@ -179,8 +193,10 @@ static __global__ __launch_bounds__(DIAGONAL_THREADS) void DiagonalCounts(Diagon
     for (int q = 0; q < x.nwords; q++) shared[q * DIAGONAL_THREADS + threadIdx.x] = 0;
   }
   const auto add = [&](unsigned target, unsigned bits) {
-    if (ONE) one |= bits << ((target >> 16) & 31u);
-    else shared[(target >> 24) * DIAGONAL_THREADS + threadIdx.x] |= bits << ((target >> 16) & 31u);
+    if (ONE)
+      one |= bits << ((target >> 16) & 31u);
+    else
+      shared[(target >> 24) * DIAGONAL_THREADS + threadIdx.x] |= bits << ((target >> 16) & 31u);
   };
   /* most warps of larger grids have nothing but rows with all there is */
   bool full = __all_sync(HYB_FULL_MASK, x.full >= 0 && wa == (WORD)DiagonalsAll(x.bits));
@@ -270,8 +286,8 @@ static __device__ __forceinline__ void DiagonalProducts(unsigned bits, WORD wa, 
   for (int q1 = 0; q1 <= 2 * H1; q1++) {
     const DiagonalRow<WORD> there = row[q1];
     const HybScalar        *b     = values + there.at + DiagonalsBits((WORD)(there.word & belowb));
-    const unsigned          hasb  = ODD ? DiagonalHas(there.word, bits >> 16) : (unsigned)(there.word >> firstb), ina = (has >> q1) & 1u;
-    const HybScalar         av    = ina ? *a : HybScalar(0);
+    const unsigned          hasb = ODD ? DiagonalHas(there.word, bits >> 16) : (unsigned)(there.word >> firstb), ina = (has >> q1) & 1u;
+    const HybScalar         av = ina ? *a : HybScalar(0);
 
     a += ina;
 #pragma unroll
@@ -307,18 +323,18 @@ static __global__ __launch_bounds__(THREADS, 1024 / THREADS) void DiagonalKernel
   HYB_SHARED(PetscInt, shift, DIAGONALS_MAX + 1); /* from an entry's number to where it goes */
   HYB_SHARED(PetscInt, first, DIAGONALS_MAX + 1);
   HYB_SHARED(int, bytes, DIAGONALS_MAX + 1); /* of whole units of 16 bytes from the one on that the tile begins in, at first */
-  HybScalar *const         out    = (HybScalar *)((char *)values + x.out);
-  DiagonalRow<WORD> *const staged = (DiagonalRow<WORD> *)((char *)values + x.staged);
-  unsigned *const          cword  = (unsigned *)((char *)values + x.cword);
-  int *const               cbase  = (int *)cword + x.nwords * x.rows;
+  HybScalar *const         out         = (HybScalar *)((char *)values + x.out);
+  DiagonalRow<WORD> *const staged      = (DiagonalRow<WORD> *)((char *)values + x.staged);
+  unsigned *const          cword       = (unsigned *)((char *)values + x.cword);
+  int *const               cbase       = (int *)cword + x.nwords * x.rows;
   const WORD *const __restrict__ worda = static_cast<const WORD *>(x.worda), *const __restrict__ wordb = static_cast<const WORD *>(x.wordb);
-  using Row = typename std::make_unsigned<PetscInt>::type; /* a sum that wraps round is no row either */
-  const int        tid = (int)threadIdx.x, t = tid & (x.rows - 1), part = tid >> x.log, last = THREADS - 1 - tid;
-  const Row        r0 = (Row)blockIdx.x << x.log, r1 = HybMin()(r0 + x.rows, (Row)x.m), r = r0 + t;
-  const int        begin = x.part[part], end = x.part[part + 1];
-  const PetscInt   c0 = x.ci[r0], c1 = x.ci[r1];
-  WORD             wa = 0;
-  int              aat = 0;
+  using Row          = typename std::make_unsigned<PetscInt>::type; /* a sum that wraps round is no row either */
+  const int      tid = (int)threadIdx.x, t = tid & (x.rows - 1), part = tid >> x.log, last = THREADS - 1 - tid;
+  const Row      r0 = (Row)blockIdx.x << x.log, r1 = HybMin()(r0 + x.rows, (Row)x.m), r = r0 + t;
+  const int      begin = x.part[part], end = x.part[part + 1];
+  const PetscInt c0 = x.ci[r0], c1 = x.ci[r1];
+  WORD           wa  = 0;
+  int            aat = 0;
 
   /* by the last threads: the first one sets the barrier up meanwhile, and waits for memory there */
   if (last <= x.nruns && x.ca) {
@@ -369,12 +385,12 @@ static __global__ __launch_bounds__(THREADS, 1024 / THREADS) void DiagonalKernel
       staged[q] = there;
     }
     if (r < (Row)x.m) {
-      wa = worda[r];
+      wa  = worda[r];
       aat = (int)(x.ai[r] + shift[x.nruns]);
     }
   }
   if (part == 0) {
-    const unsigned *word = x.wordc + r;
+    const unsigned *word   = x.wordc + r;
     int             before = r < (Row)x.m ? (int)(x.ci[r] - c0) : 0;
 
 #pragma unroll 1
@@ -405,9 +421,9 @@ static __global__ __launch_bounds__(THREADS, 1024 / THREADS) void DiagonalKernel
           if (s <= 2 * half) to[s] = column + s;
         }
       } else {
-        const int      at  = (DIAGONAL_WORD(group.where) << x.log) + t;
-        const unsigned w   = cword[at], has = (w >> DIAGONAL_BIT(group.where)) & ((2u << 2 * half) - 1u);
-        PetscInt      *to  = columns + cbase[at] + __popc(w & ((1u << DIAGONAL_BIT(group.where)) - 1u));
+        const int      at = (DIAGONAL_WORD(group.where) << x.log) + t;
+        const unsigned w = cword[at], has = (w >> DIAGONAL_BIT(group.where)) & ((2u << 2 * half) - 1u);
+        PetscInt      *to = columns + cbase[at] + __popc(w & ((1u << DIAGONAL_BIT(group.where)) - 1u));
 
 #pragma unroll
         for (int s = 0; s < 5; s++) {
@@ -432,16 +448,20 @@ static __global__ __launch_bounds__(THREADS, 1024 / THREADS) void DiagonalKernel
         const DiagonalPair pair = next;
 
         if (k + 1 < group.end) next = x.pair[k + 1];
-        const HybScalar *const         a   = values + aat;
-        const DiagonalRow<WORD> *const row = staged + (pair.place & 0xffffu) + t;
+        const HybScalar *const         a    = values + aat;
+        const DiagonalRow<WORD> *const row  = staged + (pair.place & 0xffffu) + t;
         const unsigned                 kind = pair.place >> 16;
         if (full) {
           const HybScalar *const b = values + row->at;
 
-          if (kind == 0) DiagonalAllProducts<0, 0>(pair.bits, a, b, x.stride, sum);
-          else if (kind == 3) DiagonalAllProducts<1, 1>(pair.bits, a, b, x.stride, sum);
-          else if (kind == 1) DiagonalAllProducts<0, 1>(pair.bits, a, b, x.stride, sum);
-          else DiagonalAllProducts<1, 0>(pair.bits, a, b, x.stride, sum);
+          if (kind == 0)
+            DiagonalAllProducts<0, 0>(pair.bits, a, b, x.stride, sum);
+          else if (kind == 3)
+            DiagonalAllProducts<1, 1>(pair.bits, a, b, x.stride, sum);
+          else if (kind == 1)
+            DiagonalAllProducts<0, 1>(pair.bits, a, b, x.stride, sum);
+          else
+            DiagonalAllProducts<1, 0>(pair.bits, a, b, x.stride, sum);
         } else {
           switch (kind) {
           case 0: DiagonalProducts<0, 0, false>(pair.bits, wa, a, row, values, sum); break;
@@ -459,9 +479,10 @@ static __global__ __launch_bounds__(THREADS, 1024 / THREADS) void DiagonalKernel
       if (full) {
         HybScalar *const to = out + cbase[t] + DIAGONAL_RANK(group.where);
 
-        if (half == 0) to[0] = sum[2];
+        if (half == 0)
+          to[0] = sum[2];
         else {
-          to[half] = sum[2];
+          to[half]     = sum[2];
           to[half - 1] = sum[1];
           to[half + 1] = sum[3];
           if (half == 2) {
@@ -470,9 +491,9 @@ static __global__ __launch_bounds__(THREADS, 1024 / THREADS) void DiagonalKernel
           }
         }
       } else {
-        const int      at  = (DIAGONAL_WORD(group.where) << x.log) + t;
-        const unsigned w   = cword[at], has = ((w >> DIAGONAL_BIT(group.where)) & ((2u << 2 * half) - 1u)) << (2 - half);
-        HybScalar     *to  = out + cbase[at] + __popc(w & ((1u << DIAGONAL_BIT(group.where)) - 1u));
+        const int      at = (DIAGONAL_WORD(group.where) << x.log) + t;
+        const unsigned w = cword[at], has = ((w >> DIAGONAL_BIT(group.where)) & ((2u << 2 * half) - 1u)) << (2 - half);
+        HybScalar     *to = out + cbase[at] + __popc(w & ((1u << DIAGONAL_BIT(group.where)) - 1u));
 
 #pragma unroll
         for (int s = 0; s < 5; s++) {
@@ -486,15 +507,15 @@ static __global__ __launch_bounds__(THREADS, 1024 / THREADS) void DiagonalKernel
 }
 
 typedef struct {
-  PetscBool    found; /* the operands are of few diagonals, and the program is there; else all rows go by hash */
-  PetscBool    wide;  /* words of 64 bits */
-  int          threads;
-  int          ndiagonals, npairs;
-  size_t       bytes; /* of shared memory */
-  DiagonalArgs args;
+  PetscBool     found; /* the operands are of few diagonals, and the program is there; else all rows go by hash */
+  PetscBool     wide;  /* words of 64 bits */
+  int           threads;
+  int           ndiagonals, npairs;
+  size_t        bytes; /* of shared memory */
+  DiagonalArgs  args;
   DiagonalLook *look; /* in work, for the symbolic phase */
-  void        *worda, *wordb;
-  HybHashRows  hash;
+  void         *worda, *wordb;
+  HybHashRows   hash;
 } Diagonal;
 
 /* a run of an operand */
@@ -532,7 +553,8 @@ static int DiagonalCompare(const void *p, const void *q)
 {
   const DiagonalMeeting *x = (const DiagonalMeeting *)p, *y = (const DiagonalMeeting *)q;
 
-  return x->center < y->center ? -1 : x->center > y->center ? 1 : x->a - y->a;
+  return x->center < y->center ? -1 : x->center > y->center ? 1
+                                                            : x->a - y->a;
 }
 
 /* takes bytes of one allocation; with base NULL it only counts */
@@ -542,7 +564,8 @@ static void DiagonalTake(char *base, size_t *used, size_t bytes, void *ptr)
   *used += (bytes + 15) & ~(size_t)15;
 }
 
-/* what belongs to C's centers: in groups, whose pairs are meeting[group.first] .. meeting[group.end - 1]; 0: they overlap, or are too many */
+/* what belongs to C's centers: in groups, whose pairs are meeting[group.first] .. meeting[group.end - 1]; 0: they
+   overlap, or are too many */
 static int DiagonalGroups(const HybCSR *A, const HybCSR *B, int na, const DiagonalLine *a, int nb, const DiagonalLine *b, DiagonalMeeting *meeting, DiagonalGroup *group, int *npairs, int *nwords, unsigned *all, int *ndiagonals)
 {
   int        n = 0, ngroups = 0, pairs = 0, bit = 0, word = 0;
@@ -581,7 +604,7 @@ static int DiagonalGroups(const HybCSR *A, const HybCSR *B, int na, const Diagon
     g.where  = DIAGONAL_WHERE(word, bit, half, *ndiagonals & 255);
     all[word] |= set << bit;
     for (; set; set >>= 1) *ndiagonals += (int)(set & 1u);
-    g.first  = pairs;
+    g.first = pairs;
     for (int e = k; e < next; e++) meeting[pairs++] = meeting[e];
     g.end = pairs;
     bit += 2 * half + 1;
@@ -613,7 +636,7 @@ static PetscCount DiagonalShared(int rows, int na, const DiagonalLine *a, int ma
   }
   x->abase = (int)base;
   base += (PetscCount)rows * maxarow + 3 * unit;
-  bytes = (base * (PetscCount)sizeof(HybScalar) + 15) / 16 * 16;
+  bytes  = (base * (PetscCount)sizeof(HybScalar) + 15) / 16 * 16;
   x->out = (size_t)bytes;
   bytes += ((PetscCount)rows * ndiagonals * (PetscCount)PetscMax(sizeof(HybScalar), sizeof(PetscInt)) + 15) / 16 * 16;
   x->staged = (size_t)bytes;
@@ -635,7 +658,7 @@ static PetscErrorCode DiagonalProgram(HybSpGEMM *mm, const HybCSR *A, const HybC
   int              na = 0, nb = 0, ngroups = 0, npairs = 0, rows, threads, nparts;
   const HybTuning *tuning = HybDeviceTuning();
   PetscCount       padded = 0;
-  bool             odd = false;
+  bool             odd    = false;
   size_t           limit, used = 0;
   char            *host = NULL, *device = NULL;
 
@@ -653,9 +676,10 @@ static PetscErrorCode DiagonalProgram(HybSpGEMM *mm, const HybCSR *A, const HybC
   for (int k = 0; k < nb; k++) odd |= b[k].count == 2;
   for (int k = 0; k < npairs; k++) padded += (PetscCount)(a[meeting[k].a].count * b[meeting[k].b].count);
   if (!ngroups || (!strcmp(mm->name, "auto") && (double)padded * A->m * B->m > 4. * (double)A->nnz * (double)B->nnz)) PetscFunctionReturn(PETSC_SUCCESS);
-  s->wide = (PetscBool)(PetscMax(da->n, db->n) > 32);
+  s->wide   = (PetscBool)(PetscMax(da->n, db->n) > 32);
   s->npairs = npairs;
-  /* as many rows as leave room for four blocks of 256 threads, at least 32: what they share with their neighbours costs less */
+  /* as many rows as leave room for four blocks of 256 threads, at least 32: what they share with their neighbours costs
+     less */
   rows = DIAGONAL_MOST;
   while (rows > 32 && 4 * (DiagonalShared(rows, na, a, da->n, db->n, s->ndiagonals, s->wide, x, NULL) + 2048) > (PetscCount)limit) rows /= 2;
   if (tuning->diagonal_rows) rows = (int)tuning->diagonal_rows;
@@ -683,7 +707,8 @@ static PetscErrorCode DiagonalProgram(HybSpGEMM *mm, const HybCSR *A, const HybC
     DiagonalPlace *place;
 
     for (int pass = 0; pass < 3; pass++) {
-      char *base = pass == 0 ? NULL : pass == 1 ? host : device;
+      char *base = pass == 0 ? NULL : pass == 1 ? host
+                                                : device;
 
       used = 0;
       DiagonalTake(base, &used, (size_t)na * sizeof(*run), &x->run);
@@ -770,9 +795,9 @@ static PetscErrorCode DiagonalProgram(HybSpGEMM *mm, const HybCSR *A, const HybC
 
 static PetscErrorCode HybSpGEMMApplicable_DiagonalCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
 {
-  const HybExec *exec    = &mm->exec;
-  const bool     same    = A->i == B->i && A->j == B->j;
-  const int      sizes   = !strcmp(mm->name, "auto") ? RowBlocksCandidates(A) & RowBlocksCandidates(B) : 0;
+  const HybExec *exec      = &mm->exec;
+  const bool     same      = A->i == B->i && A->j == B->j;
+  const int      sizes     = !strcmp(mm->name, "auto") ? RowBlocksCandidates(A) & RowBlocksCandidates(B) : 0;
   const PetscInt acapacity = DiagonalsCapacity(A, DIAGONAL_THREADS), bcapacity = DiagonalsCapacity(B, DIAGONAL_THREADS);
   DiagonalLook  *look, host;
   Diagonals     *da, *db;
@@ -798,9 +823,16 @@ static PetscErrorCode HybSpGEMMApplicable_DiagonalCUDA(HybSpGEMM *mm, const HybC
     /* who looks for blocks then has nothing to wait for but his proof */
     if (pass == 0 && sizes) PetscCall(RowBlocksSampleAsync(exec, A, sizes, &look->blocks));
     if (pass == 0 && sizes && !same) PetscCall(RowBlocksSampleAsync(exec, B, sizes, &look->blocks));
-    /* so that whoever comes after a second look has nothing to wait for but its count; and where pairs are likely to be too many, after the first */
-    if (pass == 0) PetscCall(HybPlanRowCostsUnless(exec, A, B->i, NULL, {{&da->n, &db->n}, DIAGONALS_MAX, DIAGONAL_PAIRS}, mm->rowproducts, look->stats));
-    else if (!host.stats[0]) PetscCall(HybPlanRowCosts(exec, A, B->i, NULL, mm->rowproducts, look->stats));
+    /* so that whoever comes after a second look has nothing to wait for but its count; and where pairs are likely to be
+       too many, after the first */
+    if (pass == 0)
+      PetscCall(HybPlanRowCostsUnless(exec, A, B->i, NULL, {
+                                                             {&da->n, &db->n},
+                                                             DIAGONALS_MAX, DIAGONAL_PAIRS
+      },
+                                      mm->rowproducts, look->stats));
+    else if (!host.stats[0])
+      PetscCall(HybPlanRowCosts(exec, A, B->i, NULL, mm->rowproducts, look->stats));
     PetscCall(exec->backend->copy(exec, &host, look, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
     mm->waits++;
     mm->blocksizes = sizes & ~host.blocks;
@@ -818,8 +850,10 @@ static PetscErrorCode HybSpGEMMApplicable_DiagonalCUDA(HybSpGEMM *mm, const HybC
     /* it makes room before the next method starts */
     PetscCall(HybArenaFree(&mm->work, &look));
     PetscCall(HybArenaReset(&mm->keep));
-    if (host.stats[0]) HybPlanStatsSet(host.stats, &mm->stats);
-    else PetscCall(HybArenaFree(&mm->work, &mm->rowproducts));
+    if (host.stats[0])
+      HybPlanStatsSet(host.stats, &mm->stats);
+    else
+      PetscCall(HybArenaFree(&mm->work, &mm->rowproducts));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -847,11 +881,15 @@ static PetscErrorCode DiagonalRunAll(HybSpGEMM *mm, Diagonal *s, const HybCSR *A
   x.bulk  = (((uintptr_t)A->a | (uintptr_t)B->a) & 15) == 0;
 #define DIAGONAL_CALL(WORD, THREADS) HYB_LAUNCH((DiagonalKernel<WORD, THREADS>), grid, THREADS, s->bytes, exec->stream, x)
   if (s->wide) {
-    if (s->threads == 512) DIAGONAL_CALL(unsigned long long, 512);
-    else DIAGONAL_CALL(unsigned long long, 256);
+    if (s->threads == 512)
+      DIAGONAL_CALL(unsigned long long, 512);
+    else
+      DIAGONAL_CALL(unsigned long long, 256);
   } else {
-    if (s->threads == 512) DIAGONAL_CALL(unsigned, 512);
-    else DIAGONAL_CALL(unsigned, 256);
+    if (s->threads == 512)
+      DIAGONAL_CALL(unsigned, 512);
+    else
+      DIAGONAL_CALL(unsigned, 256);
   }
 #undef DIAGONAL_CALL
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -871,7 +909,7 @@ static PetscErrorCode HybSpGEMMSymbolic_DiagonalCUDA(HybSpGEMM *mm, const HybCSR
   }
   PetscCall(HybArenaAlloc(out, exec->result, (PetscCount)C->m + 1, sizeof(PetscInt), &C->i));
   if (s->found) {
-    DiagonalArgs *x = &s->args;
+    DiagonalArgs *x     = &s->args;
     PetscCount   *found = s->look->found, host[3];
 
     PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (PetscCount)A->m * x->nwords, sizeof(unsigned), &x->wordc));
@@ -884,11 +922,15 @@ static PetscErrorCode HybSpGEMMSymbolic_DiagonalCUDA(HybSpGEMM *mm, const HybCSR
       const size_t     bytes = x->nwords > 1 ? (size_t)x->nwords * DIAGONAL_THREADS * sizeof(unsigned) : 0;
 
       if (s->wide) {
-        if (x->nwords > 1) HYB_LAUNCH((DiagonalCounts<unsigned long long, false>), grid, DIAGONAL_THREADS, bytes, exec->stream, *x, C->i);
-        else HYB_LAUNCH((DiagonalCounts<unsigned long long, true>), grid, DIAGONAL_THREADS, bytes, exec->stream, *x, C->i);
+        if (x->nwords > 1)
+          HYB_LAUNCH((DiagonalCounts<unsigned long long, false>), grid, DIAGONAL_THREADS, bytes, exec->stream, *x, C->i);
+        else
+          HYB_LAUNCH((DiagonalCounts<unsigned long long, true>), grid, DIAGONAL_THREADS, bytes, exec->stream, *x, C->i);
       } else {
-        if (x->nwords > 1) HYB_LAUNCH((DiagonalCounts<unsigned, false>), grid, DIAGONAL_THREADS, bytes, exec->stream, *x, C->i);
-        else HYB_LAUNCH((DiagonalCounts<unsigned, true>), grid, DIAGONAL_THREADS, bytes, exec->stream, *x, C->i);
+        if (x->nwords > 1)
+          HYB_LAUNCH((DiagonalCounts<unsigned, false>), grid, DIAGONAL_THREADS, bytes, exec->stream, *x, C->i);
+        else
+          HYB_LAUNCH((DiagonalCounts<unsigned, true>), grid, DIAGONAL_THREADS, bytes, exec->stream, *x, C->i);
       }
     }
     PetscCall(HybScanCounts(exec, &mm->work, C->m, C->i, C->i, found + 2, NULL));
@@ -905,13 +947,16 @@ static PetscErrorCode HybSpGEMMSymbolic_DiagonalCUDA(HybSpGEMM *mm, const HybCSR
     PetscCall(HybHashRowsCount(mm, A, B, PETSC_TRUE, mm->rowproducts, NULL, &s->hash, C->i));
     PetscCall(HybHashRowsFetch(mm, &s->hash, &C->nnz));
     PetscCall(HybCountersSet(&mm->counters, "rows by hash", A->m));
-  } else PetscCall(exec->backend->zero(exec, C->i, ((size_t)C->m + 1) * sizeof(PetscInt)));
+  } else
+    PetscCall(exec->backend->zero(exec, C->i, ((size_t)C->m + 1) * sizeof(PetscInt)));
   PetscCall(HybSpGEMMCheckCount(exec, A, B, C->nnz, PETSC_FALSE));
   PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(PetscInt), &C->j));
   if (values) PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(HybScalar), &C->a));
   if (C->nnz) {
-    if (s->found) PetscCall(DiagonalRunAll(mm, s, A, B, true, C));
-    else PetscCall(HybHashRowsFill(mm, A, B, &s->hash, C));
+    if (s->found)
+      PetscCall(DiagonalRunAll(mm, s, A, B, true, C));
+    else
+      PetscCall(HybHashRowsFill(mm, A, B, &s->hash, C));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -922,8 +967,10 @@ static PetscErrorCode HybSpGEMMNumeric_DiagonalCUDA(HybSpGEMM *mm, const HybCSR 
 
   PetscFunctionBegin;
   if (C->nnz) {
-    if (s->found) PetscCall(DiagonalRunAll(mm, s, A, B, false, C));
-    else PetscCall(HybHashRowsNumeric(mm, A, B, &s->hash, C));
+    if (s->found)
+      PetscCall(DiagonalRunAll(mm, s, A, B, false, C));
+    else
+      PetscCall(HybHashRowsNumeric(mm, A, B, &s->hash, C));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

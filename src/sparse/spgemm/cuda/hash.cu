@@ -1,5 +1,6 @@
 /*
-  hash.cu: SpGEMM method "hash": every row by tables of (block of 32 columns, bit mask) in shared memory, see ../hashrows.cu.
+  hash.cu: SpGEMM method "hash": every row by tables of (block of 32 columns, bit mask) in shared memory, see
+  ../hashrows.cu.
 
     symbolic   count every row; scan; columns, and values where the operands have them     (one synchronisation)
     numeric    values; where a plan serves, it is made first: in the first numeric phase of a Galerkin product by masks (../maskrows.cu), if rows of C are short, else by places, and by
@@ -17,7 +18,7 @@ typedef struct {
 
 static PetscErrorCode HybSpGEMMSymbolic_HashCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C)
 {
-  const HybExec *exec = &mm->exec;
+  const HybExec *exec   = &mm->exec;
   const bool     values = (A->a || !A->nnz) && (B->a || !B->nnz);
   HybHashRows   *hash;
   Hash          *data;
@@ -32,7 +33,8 @@ static PetscErrorCode HybSpGEMMSymbolic_HashCUDA(HybSpGEMM *mm, const HybCSR *A,
     PetscCall(HybHashRowsCount(mm, A, B, PETSC_TRUE, mm->rowproducts, NULL, hash, C->i));
     PetscCall(HybHashRowsFetch(mm, hash, &C->nnz));
     data->masks.longest = hash->longest;
-  } else PetscCall(exec->backend->zero(exec, C->i, ((size_t)C->m + 1) * sizeof(PetscInt)));
+  } else
+    PetscCall(exec->backend->zero(exec, C->i, ((size_t)C->m + 1) * sizeof(PetscInt)));
   PetscCall(HybSpGEMMCheckCount(exec, A, B, C->nnz, PETSC_FALSE));
   PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(PetscInt), &C->j));
   if (C->nnz) PetscCall(HybHashRowsColumns(mm, hash, C));
@@ -50,9 +52,12 @@ static PetscErrorCode HybSpGEMMNumeric_HashCUDA(HybSpGEMM *mm, const HybCSR *A, 
   if (C->nnz) {
     if (!data->masks.tried && mm->reuse) PetscCall(HybMaskRowsPlan(mm, A, B, C, &data->masks));
     if (!data->masks.from && !hash->places && !hash->unplanned && (mm->reuse || mm->numerics > 0)) PetscCall(HybHashRowsPlan(mm, A, B, hash, C));
-    if (data->masks.from) PetscCall(HybMaskRowsNumeric(mm, A, B, &data->masks, C));
-    else if (hash->places) PetscCall(HybHashRowsPlanned(mm, A, B, hash, C));
-    else PetscCall(HybHashRowsNumeric(mm, A, B, hash, C));
+    if (data->masks.from)
+      PetscCall(HybMaskRowsNumeric(mm, A, B, &data->masks, C));
+    else if (hash->places)
+      PetscCall(HybHashRowsPlanned(mm, A, B, hash, C));
+    else
+      PetscCall(HybHashRowsNumeric(mm, A, B, hash, C));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

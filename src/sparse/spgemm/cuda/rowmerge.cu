@@ -1,41 +1,49 @@
 /*
   rowmerge.cu: SpGEMM method "rowmerge", RMerge on the device.
 
-  Idea. A row of C is the merge of the rows of B that a row of A names. A sub-warp of W lanes merges up to W of them at once: each lane stands at the head of one row;
-  the smallest head is found by shuffles, the products of the lanes that stand there are added in the lanes' order, and these lanes step on. Nothing is hashed, nothing
-  sorted, and no memory is used but the rows themselves. Rows of A with more entries are split:
+  Idea. A row of C is the merge of the rows of B that a row of A names. A sub-warp of W lanes merges up to W of them at
+  once: each lane stands at the head of one row; the smallest head is found by shuffles, the products of the lanes that
+  stand there are added in the lanes' order, and these lanes step on. Nothing is hashed, nothing sorted, and no memory
+  is used but the rows themselves. Rows of A with more entries are split:
 
-    A = A_L ... A_2 G_1,   G_1 = A with rows cut into pieces of at most W entries,   A_2 joins up to W neighbouring pieces, and so on
+    A = A_L ... A_2 G_1, G_1 = A with rows cut into pieces of at most W entries, A_2 joins up to W neighbouring pieces,
+    and so on
 
-  so that C = A_L (... (A_2 (G_1 B))), from right to left. All factors but G_1 have the value one and neighbouring columns: they are ranges of row numbers, and neither values
-  nor columns of theirs are ever stored; G_1's columns and values are A's own.
+  so that C = A_L (... (A_2 (G_1 B))), from right to left. All factors but G_1 have the value one and neighbouring
+  columns: they are ranges of row numbers, and neither values nor columns of theirs are ever stored; G_1's columns and
+  values are A's own.
 
     levels: pieces of each row, n_0 = entries, n_l = ceil(n_{l-1}/W); offsets by scans
     for l = 1 .. L-1: count pieces, scan, merge into an intermediate matrix        (values of it are kept while the next level needs them)
     last level: count rows, scan, merge into C
 
-  Where no row of A has more than ROWMERGE_NARROW entries, nor more than ROWMERGE_PRODUCTS products, a single thread merges a row: the heads stand in its registers, an
-  entry of C costs a comparison for each head in place of shuffles, and 32 rows proceed at once ("narrow"). The rows of C of a warp are neighbours in memory, so they are
-  gathered in shared memory and written in one stream. This is what "auto" takes rowmerge for; wider rows are left to other methods. Numeric phases of Galerkin products, which are
-  repeated, go by masks where those serve (../maskrows.cu).
+  Where no row of A has more than ROWMERGE_NARROW entries, nor more than ROWMERGE_PRODUCTS products, a single thread
+  merges a row: the heads stand in its registers, an entry of C costs a comparison for each head in place of shuffles,
+  and 32 rows proceed at once ("narrow"). The rows of C of a warp are neighbours in memory, so they are gathered in
+  shared memory and written in one stream. This is what "auto" takes rowmerge for; wider rows are left to other methods.
+  Numeric phases of Galerkin products, which are repeated, go by masks where those serve (../maskrows.cu).
 
-  Otherwise W is the width asked for, or the smallest power of two that merges the longest row at once, at most 16, and 32 where 16 would need three levels.
+  Otherwise W is the width asked for, or the smallest power of two that merges the longest row at once, at most 16, and
+  32 where 16 would need three levels.
 
-  Memory: the intermediate matrices, two at a time; the first has at most as many entries as there are products, each later one no more than the one before, which
-  bounds its allocation without asking the device. Where two of them might take more than an eighth of free memory, the rows of A are taken in chunks whose intermediates do not (a row is
-  never cut), which are merged twice: to count, and when C's size is known. Synchronisations of a first product: the statistics, the first intermediate's size (if there is one; with
+  Memory: the intermediate matrices, two at a time; the first has at most as many entries as there are products, each
+  later one no more than the one before, which bounds its allocation without asking the device. Where two of them might
+  take more than an eighth of free memory, the rows of A are taken in chunks whose intermediates do not (a row is never
+  cut), which are merged twice: to count, and when C's size is known. Synchronisations of a first product: the
+  statistics, the first intermediate's size (if there is one; with
   chunks: where they begin), C's size.
-  Complexity: an entry of an intermediate or of C costs one step of a sub-warp, log2 W shuffles and as many additions as products meet. Within a piece products are added in
-  A's order; pieces are added as wholes, in their order.
+  Complexity: an entry of an intermediate or of C costs one step of a sub-warp, log2 W shuffles and as many additions as
+  products meet. Within a piece products are added in A's order; pieces are added as wholes, in their order.
 
-  Reference: Gremse, Hoefter, Schwen, Kiessling, Naumann, GPU-accelerated sparse matrix-matrix multiplication by iterative row merging, SISC 37 (2015).
+  Reference: Gremse, Hoefter, Schwen, Kiessling, Naumann, GPU-accelerated sparse matrix-matrix multiplication by
+  iterative row merging, SISC 37 (2015).
 */
 #include "../maskrows.cuh"
 #include "../../device/hybgroup.cuh"
 #include "../../plan/bins.cuh"
 
-#define ROWMERGE_THREADS 128
-#define ROWMERGE_LEVELS  31 /* of width 2, for any length */
+#define ROWMERGE_THREADS  128
+#define ROWMERGE_LEVELS   31 /* of width 2, for any length */
 #define ROWMERGE_NARROW   12
 #define ROWMERGE_PRODUCTS 128
 #define ROWMERGE_ASK      ((size_t)1 << 22) /* bytes of intermediates from which the card is asked what is free: the question takes longer than a small product */
@@ -60,38 +68,38 @@ __global__ void __launch_bounds__(256) RowMergeStarts(PetscInt m, PetscInt w, co
 }
 
 struct RowMergeArgs {
-  PetscInt          nrows;    /* pieces or rows, an upper bound of them if devrows is there */
-  const PetscInt   *devrows;  /* their number, on the device */
-  const PetscInt   *range;    /* piece r merges the rows range[r] .. range[r+1]-1 of the level below, or the entries of A of these numbers */
-  const PetscInt   *aj;       /* first level: the rows of B named, and their weights */
+  PetscInt          nrows;   /* pieces or rows, an upper bound of them if devrows is there */
+  const PetscInt   *devrows; /* their number, on the device */
+  const PetscInt   *range;   /* piece r merges the rows range[r] .. range[r+1]-1 of the level below, or the entries of A of these numbers */
+  const PetscInt   *aj;      /* first level: the rows of B named, and their weights */
   const HybScalar  *aa;
-  const void       *bi;       /* offsets of the level below: PetscInt for B, PetscCount for an intermediate */
+  const void       *bi; /* offsets of the level below: PetscInt for B, PetscCount for an intermediate */
   const PetscInt   *bj;
   const HybScalar  *ba;
-  PetscInt         *count;    /* counting C, or */
-  PetscCount       *count64;  /* counting an intermediate */
-  const PetscInt   *ci;       /* merging into C, or */
-  const PetscCount *ci64;     /* into an intermediate */
+  PetscInt         *count;   /* counting C, or */
+  PetscCount       *count64; /* counting an intermediate */
+  const PetscInt   *ci;      /* merging into C, or */
+  const PetscCount *ci64;    /* into an intermediate */
   PetscInt         *cj;
-  HybScalar        *ca;       /* NULL: the pattern alone */
+  HybScalar        *ca; /* NULL: the pattern alone */
 };
 
 /* FIRST: the rows merged are B's, with A's weights; NUMERIC: entries are written, not counted */
 template <int W, bool FIRST, bool NUMERIC>
 __global__ void __launch_bounds__(ROWMERGE_THREADS) RowMergeKernel(RowMergeArgs x)
 {
-  using Offset           = typename std::conditional<FIRST, PetscInt, PetscCount>::type;
-  const Offset *const bi = (const Offset *)x.bi;
-  const unsigned   mask  = HybSubwarpMask<W>();
-  const int        lane  = HybLane() & (W - 1);
-  const PetscInt   n     = x.devrows ? *x.devrows : x.nrows;
+  using Offset             = typename std::conditional<FIRST, PetscInt, PetscCount>::type;
+  const Offset *const bi   = (const Offset *)x.bi;
+  const unsigned      mask = HybSubwarpMask<W>();
+  const int           lane = HybLane() & (W - 1);
+  const PetscInt      n    = x.devrows ? *x.devrows : x.nrows;
 
   for (PetscCount row = ((PetscCount)blockIdx.x * ROWMERGE_THREADS + threadIdx.x) / W; row < n; row += (PetscCount)gridDim.x * (ROWMERGE_THREADS / W)) {
     const PetscInt begin = x.range[row], nlist = x.range[row + 1] - begin;
     Offset         p = 0, end = 0;
     HybScalar      weight = HybScalar(), value = HybScalar();
     PetscInt       head = PETSC_MAX_INT, column = 0;
-    PetscCount     out = NUMERIC ? (x.ci ? (PetscCount)x.ci[row] : x.ci64[row]) : 0;
+    PetscCount     out  = NUMERIC ? (x.ci ? (PetscCount)x.ci[row] : x.ci64[row]) : 0;
     int            held = 0; /* entries that wait to be written together */
 
     if (lane < nlist) {
@@ -124,7 +132,8 @@ __global__ void __launch_bounds__(ROWMERGE_THREADS) RowMergeKernel(RowMergeArgs 
           out += W;
           held = 0;
         }
-      } else out++;
+      } else
+        out++;
       if (hit) {
         p++;
         head = p < end ? x.bj[p] : PETSC_MAX_INT;
@@ -136,8 +145,10 @@ __global__ void __launch_bounds__(ROWMERGE_THREADS) RowMergeKernel(RowMergeArgs 
         if (x.ca) x.ca[out + lane] = value;
       }
     } else if (lane == 0) {
-      if (x.count) x.count[row] = (PetscInt)out;
-      else x.count64[row] = out;
+      if (x.count)
+        x.count[row] = (PetscInt)out;
+      else
+        x.count64[row] = out;
     }
   }
 }
@@ -254,21 +265,30 @@ static PetscErrorCode RowMergeLaunch(const HybExec *exec, bool first, bool numer
   const PetscCount grid = PetscMin(HybBlocks((PetscCount)x.nrows * W, ROWMERGE_THREADS), (PetscCount)1 << 20);
 
   PetscFunctionBegin;
-  if (first && numeric) HYB_LAUNCH((RowMergeKernel<W, true, true>), grid, ROWMERGE_THREADS, 0, exec->stream, x);
-  else if (first) HYB_LAUNCH((RowMergeKernel<W, true, false>), grid, ROWMERGE_THREADS, 0, exec->stream, x);
-  else if (numeric) HYB_LAUNCH((RowMergeKernel<W, false, true>), grid, ROWMERGE_THREADS, 0, exec->stream, x);
-  else HYB_LAUNCH((RowMergeKernel<W, false, false>), grid, ROWMERGE_THREADS, 0, exec->stream, x);
+  if (first && numeric)
+    HYB_LAUNCH((RowMergeKernel<W, true, true>), grid, ROWMERGE_THREADS, 0, exec->stream, x);
+  else if (first)
+    HYB_LAUNCH((RowMergeKernel<W, true, false>), grid, ROWMERGE_THREADS, 0, exec->stream, x);
+  else if (numeric)
+    HYB_LAUNCH((RowMergeKernel<W, false, true>), grid, ROWMERGE_THREADS, 0, exec->stream, x);
+  else
+    HYB_LAUNCH((RowMergeKernel<W, false, false>), grid, ROWMERGE_THREADS, 0, exec->stream, x);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode RowMergeDispatch(const HybExec *exec, PetscInt w, bool first, bool numeric, const RowMergeArgs &x)
 {
   PetscFunctionBegin;
-  if (w <= 2) PetscCall(RowMergeLaunch<2>(exec, first, numeric, x));
-  else if (w <= 4) PetscCall(RowMergeLaunch<4>(exec, first, numeric, x));
-  else if (w <= 8) PetscCall(RowMergeLaunch<8>(exec, first, numeric, x));
-  else if (w <= 16) PetscCall(RowMergeLaunch<16>(exec, first, numeric, x));
-  else PetscCall(RowMergeLaunch<32>(exec, first, numeric, x));
+  if (w <= 2)
+    PetscCall(RowMergeLaunch<2>(exec, first, numeric, x));
+  else if (w <= 4)
+    PetscCall(RowMergeLaunch<4>(exec, first, numeric, x));
+  else if (w <= 8)
+    PetscCall(RowMergeLaunch<8>(exec, first, numeric, x));
+  else if (w <= 16)
+    PetscCall(RowMergeLaunch<16>(exec, first, numeric, x));
+  else
+    PetscCall(RowMergeLaunch<32>(exec, first, numeric, x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -281,15 +301,23 @@ static PetscErrorCode RowMergeRunNarrow(const HybExec *exec, PetscInt longest, P
 
   PetscFunctionBegin;
   if (x.count) {
-    if (longest <= 4) HYB_LAUNCH((RowMergeNarrow<4, false>), grid, ROWMERGE_THREADS, 0, exec->stream, x, stage);
-    else if (longest <= 6) HYB_LAUNCH((RowMergeNarrow<6, false>), grid, ROWMERGE_THREADS, 0, exec->stream, x, stage);
-    else if (longest <= 8) HYB_LAUNCH((RowMergeNarrow<8, false>), grid, ROWMERGE_THREADS, 0, exec->stream, x, stage);
-    else HYB_LAUNCH((RowMergeNarrow<12, false>), grid, ROWMERGE_THREADS, 0, exec->stream, x, stage);
+    if (longest <= 4)
+      HYB_LAUNCH((RowMergeNarrow<4, false>), grid, ROWMERGE_THREADS, 0, exec->stream, x, stage);
+    else if (longest <= 6)
+      HYB_LAUNCH((RowMergeNarrow<6, false>), grid, ROWMERGE_THREADS, 0, exec->stream, x, stage);
+    else if (longest <= 8)
+      HYB_LAUNCH((RowMergeNarrow<8, false>), grid, ROWMERGE_THREADS, 0, exec->stream, x, stage);
+    else
+      HYB_LAUNCH((RowMergeNarrow<12, false>), grid, ROWMERGE_THREADS, 0, exec->stream, x, stage);
   } else {
-    if (longest <= 4) HYB_LAUNCH((RowMergeNarrow<4, true>), grid, ROWMERGE_THREADS, bytes, exec->stream, x, stage);
-    else if (longest <= 6) HYB_LAUNCH((RowMergeNarrow<6, true>), grid, ROWMERGE_THREADS, bytes, exec->stream, x, stage);
-    else if (longest <= 8) HYB_LAUNCH((RowMergeNarrow<8, true>), grid, ROWMERGE_THREADS, bytes, exec->stream, x, stage);
-    else HYB_LAUNCH((RowMergeNarrow<12, true>), grid, ROWMERGE_THREADS, bytes, exec->stream, x, stage);
+    if (longest <= 4)
+      HYB_LAUNCH((RowMergeNarrow<4, true>), grid, ROWMERGE_THREADS, bytes, exec->stream, x, stage);
+    else if (longest <= 6)
+      HYB_LAUNCH((RowMergeNarrow<6, true>), grid, ROWMERGE_THREADS, bytes, exec->stream, x, stage);
+    else if (longest <= 8)
+      HYB_LAUNCH((RowMergeNarrow<8, true>), grid, ROWMERGE_THREADS, bytes, exec->stream, x, stage);
+    else
+      HYB_LAUNCH((RowMergeNarrow<12, true>), grid, ROWMERGE_THREADS, bytes, exec->stream, x, stage);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -319,7 +347,8 @@ static void RowMergeOperands(const RowMerge *r, const RowMergeChunk *c, PetscInt
   }
 }
 
-/* levels 1 .. L-1; *bj and *ba are the last one's entries, in work. With count, the intermediate matrices are counted first. */
+/* levels 1 .. L-1; *bj and *ba are the last one's entries, in work. With count, the intermediate matrices are counted
+   first. */
 static PetscErrorCode RowMergeIntermediates(HybSpGEMM *mm, const RowMerge *r, RowMergeChunk *c, const HybCSR *A, const HybCSR *B, bool count, bool values, PetscInt **bj, HybScalar **ba)
 {
   const HybExec *exec = &mm->exec;
@@ -423,22 +452,25 @@ static PetscErrorCode RowMergeLast(HybSpGEMM *mm, const RowMerge *r, const RowMe
 
   PetscFunctionBegin;
   RowMergeOperands(r, c, r->levels, A, B, bj, ba, &x);
-  if (count) x.count = count + c->row;
+  if (count)
+    x.count = count + c->row;
   else {
     x.ci = C->i + c->row;
     x.cj = cj;
     x.ca = C->a;
   }
-  if (r->narrow) PetscCall(RowMergeRunNarrow(&mm->exec, mm->stats.maxarow, count ? 0 : C->nnz, x));
-  else PetscCall(RowMergeDispatch(&mm->exec, r->w, r->levels == 1, !count, x));
+  if (r->narrow)
+    PetscCall(RowMergeRunNarrow(&mm->exec, mm->stats.maxarow, count ? 0 : C->nnz, x));
+  else
+    PetscCall(RowMergeDispatch(&mm->exec, r->w, r->levels == 1, !count, x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybSpGEMMSymbolic_RowMergeCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C)
 {
-  const HybExec *exec    = &mm->exec;
-  const bool     values  = (A->a || !A->nnz) && (B->a || !B->nnz);
-  const PetscInt longest = mm->stats.maxarow;
+  const HybExec *exec         = &mm->exec;
+  const bool     values       = (A->a || !A->nnz) && (B->a || !B->nnz);
+  const PetscInt longest      = mm->stats.maxarow;
   PetscCount     intermediate = 0;
   PetscInt      *bj, *count;
   HybScalar     *ba;
@@ -450,7 +482,7 @@ static PetscErrorCode HybSpGEMMSymbolic_RowMergeCUDA(HybSpGEMM *mm, const HybCSR
   mm->data = r;
   r->w     = mm->width;
   if (!r->w) {
-    for (r->w = 2; r->w < 16 && r->w < longest; r->w *= 2) { }
+    for (r->w = 2; r->w < 16 && r->w < longest; r->w *= 2) {}
     if (longest > 16 * 16) r->w = 32;
   }
   r->narrow = !mm->width && longest <= ROWMERGE_NARROW && mm->stats.maxrow <= ROWMERGE_PRODUCTS;
@@ -474,8 +506,10 @@ static PetscErrorCode HybSpGEMMSymbolic_RowMergeCUDA(HybSpGEMM *mm, const HybCSR
     intermediate = PetscMax(intermediate, c->room[1]);
   }
   PetscCall(HybCountersSet(&mm->counters, "intermediate entries", intermediate));
-  if (r->narrow && mm->reuse) PetscCall(HybMaskRowsCount(mm, count, C, &r->masks));
-  else PetscCall(HybScanCounts(exec, &mm->work, C->m, count, C->i, NULL, &C->nnz));
+  if (r->narrow && mm->reuse)
+    PetscCall(HybMaskRowsCount(mm, count, C, &r->masks));
+  else
+    PetscCall(HybScanCounts(exec, &mm->work, C->m, count, C->i, NULL, &C->nnz));
   PetscCall(HybSpGEMMCheckCount(exec, A, B, C->nnz, PETSC_FALSE));
   PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(PetscInt), &C->j));
   if (values) PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(HybScalar), &C->a));
@@ -509,8 +543,9 @@ static PetscErrorCode HybSpGEMMNumeric_RowMergeCUDA(HybSpGEMM *mm, const HybCSR 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The rule of "auto", which asks this method first: rows that a thread can merge in registers. Measured on an H200, first products: 7-point 128^3 1.13 ms (shape 1.24, hash
-   3.6), 5-point 1500^2 0.70 (1.03, 2.8), 7-point A*P 0.52 (1.00, 1.9). Up to ROWMERGE_NARROW entries where most rows have fewer than eight: a head costs a comparison in each
+/* The rule of "auto", which asks this method first: rows that a thread can merge in registers. Measured on an H200,
+   first products: 7-point 128^3 1.13 ms (shape 1.24, hash 3.6), 5-point 1500^2 0.70 (1.03, 2.8), 7-point A*P 0.52
+   (1.00, 1.9). Up to ROWMERGE_NARROW entries where most rows have fewer than eight: a head costs a comparison in each
    step whether its row has entries or not. */
 static PetscErrorCode HybSpGEMMApplicable_RowMergeCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
 {

@@ -1,9 +1,11 @@
 /*
-  segmerge.cu: SpGEMM method "segmerge": a row's products are sorted lists, one for each row of B that the row of A names, and the segmented merge makes one of them.
+  segmerge.cu: SpGEMM method "segmerge": a row's products are sorted lists, one for each row of B that the row of A
+  names, and the segmented merge makes one of them.
 
-  Idea. Rows of A are segments, their entries sub-segments, the rows of B they name the sorted lists of pairs (column, number of the product). After the merge the
-  products of one entry of C stand side by side, in A's order because the merge is stable, so counting is counting changes of column, and the values are sums over runs. Lists of
-  any length cost alike: this is a method for long rows.
+  Idea. Rows of A are segments, their entries sub-segments, the rows of B they name the sorted lists of pairs (column,
+  number of the product). After the merge the products of one entry of C stand side by side, in A's order because the
+  merge is stable, so counting is counting changes of column, and the values are sums over runs. Lists of any length
+  cost alike: this is a method for long rows.
 
     rows into chunks of about SEGMERGE_CHUNK products or more       (one synchronisation where there is more than one chunk)
     for each chunk: lengths, scan, expand, merge, count
@@ -11,10 +13,12 @@
     for each chunk: columns; values; the merge of a single chunk is kept between the two passes, others are merged again
     numeric: the same without columns
 
-  Memory: 44 bytes for each product of a chunk (a row is never cut). A chunk has SEGMERGE_CHUNK products, or a sixteenth of the lower bound of nnz(C) if that is more, so
-  workspace stays below a quarter of C. Complexity: O(p log q) for p products of q lists.
+  Memory: 44 bytes for each product of a chunk (a row is never cut). A chunk has SEGMERGE_CHUNK products, or a sixteenth
+  of the lower bound of nnz(C) if that is more, so workspace stays below a quarter of C. Complexity: O(p log q) for p
+  products of q lists.
 
-  Reference: Ji, Lu, Hou, Wang, Liu, Segmented merge: a new primitive for parallel sparse matrix computations, IJPP 49 (2021).
+  Reference: Ji, Lu, Hou, Wang, Liu, Segmented merge: a new primitive for parallel sparse matrix computations, IJPP 49
+  (2021).
 */
 #include "../../device/hybgroup.cuh"
 #include "../../plan/bins.cuh"
@@ -55,7 +59,8 @@ __global__ void __launch_bounds__(256) SegMergeExpand(PetscInt nsub, const Petsc
   }
 }
 
-/* runs of equal columns of each row of more than least and at most most products: count them, or write columns and sums */
+/* runs of equal columns of each row of more than least and at most most products: count them, or write columns and
+   sums */
 template <int N>
 __global__ void __launch_bounds__(HybGroup<N>::THREADS) SegMergeGather(PetscInt nseg, PetscCount least, PetscCount most, const PetscInt *__restrict__ segptr, const PetscCount *__restrict__ subptr, const PetscInt *__restrict__ key, const PetscCount *__restrict__ number, const HybScalar *__restrict__ product, PetscInt *__restrict__ count, const PetscInt *__restrict__ ci, PetscInt *__restrict__ cj, HybScalar *__restrict__ ca)
 {
@@ -178,12 +183,13 @@ static PetscErrorCode HybSpGEMMSymbolic_SegMergeCUDA(HybSpGEMM *mm, const HybCSR
   mm->data   = s;
   s->nchunks = (PetscInt)((products + chunk - 1) / chunk);
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_HOST, (PetscCount)s->nchunks + 1, sizeof(HybPlanCut), &s->cut));
-  if (s->nchunks > 1) PetscCall(HybPlanCuts(exec, &mm->work, A, mm->rowproducts, chunk, s->nchunks, s->cut));
+  if (s->nchunks > 1)
+    PetscCall(HybPlanCuts(exec, &mm->work, A, mm->rowproducts, chunk, s->nchunks, s->cut));
   else if (s->nchunks) {
     s->cut[0].row = s->cut[0].entry = s->cut[0].product = 0;
-    s->cut[1].row     = m;
-    s->cut[1].entry   = A->nnz;
-    s->cut[1].product = products;
+    s->cut[1].row                                       = m;
+    s->cut[1].entry                                     = A->nnz;
+    s->cut[1].product                                   = products;
   }
   PetscCall(HybCountersSet(&mm->counters, "chunks", s->nchunks));
   {

@@ -1,28 +1,36 @@
 /*
   shape.cu: SpGEMM method "shape": no hashing and no sorting where rows repeat their shape.
 
-  Idea. Matrices from structured grids have millions of rows and a few dozen shapes. Two rows of A are of one class if the rows of B that they name have, one by
-  one, the same shapes and the same columns relative to each other: then their rows of C have one shape as well, and every intermediate product goes to the same
-  place of it. So the products of one representative of each class are sorted once, into a table place[product]; the count of a row is its class's, and the
+  Idea. Matrices from structured grids have millions of rows and a few dozen shapes. Two rows of A are of one class if
+  the rows of B that they name have, one by one, the same shapes and the same columns relative to each other: then their
+  rows of C have one shape as well, and every intermediate product goes to the same place of it. So the products of one
+  representative of each class are sorted once, into a table place[product]; the count of a row is its class's, and the
   numeric pass is loads, multiplications and additions.
 
-    1. classes of B's rows:  a signature of (column - base of the row) goes into a small global table that keeps the smallest row of each signature, its
+    1. classes of B's rows: a signature of (column - base of the row) goes into a small global table that keeps the
+       smallest row of each signature, its
                              representative
     2. classes of A's rows:  the same over (slot of the row of B, its base - base of the row of A) for each entry
-    3. every row is compared with its representative entry by entry, so no collision of signatures can matter: a row of A that differs has no class, and a row
-       of B that differs ends the attempt
-    4. for each class, a block: sort (column, product) of the representative; place, the columns relative to the base, the count
+    3. every row is compared with its representative entry by entry, so no collision of signatures can matter: a row of
+       A that differs has no class, and a row of B that differs ends the attempt
+    4. for each class, a block: sort (column, product) of the representative; place, the columns relative to the base,
+       the count
     5. counts by class, scan, columns; rows without a class, if any, by hash tables (../hashrows.cu)
-    6. numeric: a sub-warp a row, lanes across a row of B, A's entries in order:  c[place[p]] += a_k * b[p], c in shared memory
+    6. numeric: a sub-warp a row, lanes across a row of B, A's entries in order: c[place[p]] += a_k * b[p], c in shared
+       memory
 
-  The base of a row is its number where both operands are square, else the first column of B's row (of the first row of B that A's row names): so A*P and R*A with
-  structured interpolation have few classes too, whose rows and columns are numbered by different grids.
+  The base of a row is its number where both operands are square, else the first column of B's row (of the first row of
+  B that A's row names): so A*P and R*A with structured interpolation have few classes too, whose rows and columns are
+  numbered by different grids.
 
-  Not applicable: fewer than four fifths of A's rows as long as one of the three before them (the plan has counted these), more classes than SHAPE_MAX_CLASSES, fewer than SHAPE_ROWS_PER_CLASS rows a class on average, or more than a fifth of the rows without one. A
-  row with more than SHAPE_MAX_PRODUCTS products or SHAPE_MAX_COUNT entries of C has no class. Asked for by name the method always runs; rows without a class go to hash tables.
+  Not applicable: fewer than four fifths of A's rows as long as one of the three before them (the plan has counted
+  these), more classes than SHAPE_MAX_CLASSES, fewer than SHAPE_ROWS_PER_CLASS rows a class on average, or more than a
+  fifth of the rows without one. A row with more than SHAPE_MAX_PRODUCTS products or SHAPE_MAX_COUNT entries of C has no
+  class. Asked for by name the method always runs; rows without a class go to hash tables.
 
-  Memory: 2 bytes a row, 4 for the bases of a rectangular operand, and 2 bytes for each product of each representative. Complexity: three passes over the patterns of
-  A and B, one multiplication and addition for each product. Products are added in the order of A's entries.
+  Memory: 2 bytes a row, 4 for the bases of a rectangular operand, and 2 bytes for each product of each representative.
+  Complexity: three passes over the patterns of A and B, one multiplication and addition for each product. Products are
+  added in the order of A's entries.
 */
 #include "../hashrows.cuh"
 #include "../../device/hybgroup.cuh"
@@ -32,7 +40,7 @@
 #define SHAPE_SLOTS          4096
 #define SHAPE_PROBES         64
 #define SHAPE_MAX_PRODUCTS   8192
-#define SHAPE_MAX_COUNT      2048 /* entries of a row of C: they are added up in shared memory */
+#define SHAPE_MAX_COUNT      2048                  /* entries of a row of C: they are added up in shared memory */
 #define SHAPE_MAX_PROGRAM    (PetscCount)(4 << 20) /* products of all representatives */
 #define SHAPE_ROWS_PER_CLASS 16
 #define SHAPE_THREADS        256
@@ -43,19 +51,19 @@ typedef unsigned short ShapeClass;
 struct ShapeStats {
   int        n, overflow; /* distinct signatures; more than allowed */
   int        maxproducts, maxcount;
-  PetscCount program;     /* products of all representatives */
-  PetscCount rows;        /* that have a class */
+  PetscCount program; /* products of all representatives */
+  PetscCount rows;    /* that have a class */
 };
 
 /* the classes of the rows of one matrix */
 struct ShapeTable {
-  unsigned long long *keys;           /* SHAPE_SLOTS signatures, 0: free */
-  PetscInt           *rows;           /* their smallest rows */
+  unsigned long long *keys; /* SHAPE_SLOTS signatures, 0: free */
+  PetscInt           *rows; /* their smallest rows */
   PetscInt           *list;
   ShapeClass         *slotclass;
   PetscInt           *representative; /* SHAPE_MAX_CLASSES */
   ShapeStats         *stats;
-  ShapeClass         *rowclass;       /* a row: first its slot, then its class */
+  ShapeClass         *rowclass; /* a row: first its slot, then its class */
 };
 
 /* what an entry contributes to the shape of its row, and against what the row is measured */
@@ -102,11 +110,11 @@ __global__ void __launch_bounds__(SHAPE_THREADS) ShapeInitialize(ShapeTable tb, 
 template <int W, int MODE>
 __global__ void __launch_bounds__(SHAPE_THREADS) ShapeSign(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const ShapeClass *__restrict__ colclass, const PetscInt *__restrict__ colfirst, PetscInt *__restrict__ rowfirst, int maxclasses, const ShapeStats *before, ShapeTable t)
 {
-  const int        lane   = HybLane() & (W - 1);
-  const PetscCount stride = (PetscCount)gridDim.x * (SHAPE_THREADS / W);
-  const PetscCount bound  = (m + (PetscCount)(HYB_WARP / W) - 1) / (HYB_WARP / W) * (HYB_WARP / W); /* whole warps stay together */
-  unsigned long long lasth = 0; /* the signature met before, and its slot: a later row changes nothing in the table */
-  unsigned           lasts = SHAPE_NONE;
+  const int          lane   = HybLane() & (W - 1);
+  const PetscCount   stride = (PetscCount)gridDim.x * (SHAPE_THREADS / W);
+  const PetscCount   bound  = (m + (PetscCount)(HYB_WARP / W) - 1) / (HYB_WARP / W) * (HYB_WARP / W); /* whole warps stay together */
+  unsigned long long lasth  = 0;                                                                      /* the signature met before, and its slot: a later row changes nothing in the table */
+  unsigned           lasts  = SHAPE_NONE;
 
   if (before && before->overflow) return;
   for (PetscCount r = ((PetscCount)blockIdx.x * SHAPE_THREADS + threadIdx.x) / W; r < bound; r += stride) {
@@ -142,12 +150,13 @@ __global__ void __launch_bounds__(SHAPE_THREADS) ShapeSign(PetscInt m, const Pet
     if (none || r >= m) h = 0;
     {
       /* a row that looks like the one before it, in this warp, leaves the table to that one */
-      const unsigned long long above = HybShflUp(HYB_FULL_MASK, h, W);
+      const unsigned long long above  = HybShflUp(HYB_FULL_MASK, h, W);
       const bool               follow = W < HYB_WARP && HybLane() >= W && h == above;
       unsigned                 slot   = SHAPE_NONE;
 
       if (lane == 0 && !follow && h) {
-        if (h == lasth) slot = lasts;
+        if (h == lasth)
+          slot = lasts;
         else {
           int probe;
 
@@ -217,12 +226,13 @@ __global__ void __launch_bounds__(1024) ShapeNumber(ShapeTable tb, ShapeTable t,
   }
 }
 
-/* does row r have exactly the shape of the representative of its slot? All lanes of the sub-warp call it; each answers for its entries. */
+/* does row r have exactly the shape of the representative of its slot? All lanes of the sub-warp call it; each answers
+   for its entries. */
 template <int W, int MODE>
 static __device__ __forceinline__ int ShapeEqual(PetscInt r, PetscInt rep, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const ShapeClass *__restrict__ colclass, const PetscInt *__restrict__ colfirst)
 {
   const PetscInt begin = i[r], len = i[r + 1] - begin, repbegin = i[rep];
-  int            same  = len == i[rep + 1] - repbegin;
+  int            same = len == i[rep + 1] - repbegin;
 
   if (same && r != rep) {
     const PetscInt shift = ShapeBase<MODE>(r, begin, begin + len, j, colfirst) - ShapeBase<MODE>(rep, repbegin, repbegin + len, j, colfirst);
@@ -230,8 +240,10 @@ static __device__ __forceinline__ int ShapeEqual(PetscInt r, PetscInt rep, const
     for (PetscInt k = HybLane() & (W - 1); k < len; k += W) {
       const PetscInt col = j[begin + k], repcol = j[repbegin + k];
 
-      if (MODE == SHAPE_BYBASE) same &= colfirst[col] - colfirst[repcol] == shift;
-      else same &= col - repcol == shift;
+      if (MODE == SHAPE_BYBASE)
+        same &= colfirst[col] - colfirst[repcol] == shift;
+      else
+        same &= col - repcol == shift;
       if (colclass) same &= colclass[col] == colclass[repcol];
     }
   }
@@ -250,15 +262,16 @@ __global__ void __launch_bounds__(SHAPE_THREADS) ShapeCheck(PetscInt m, const Pe
   }
 }
 
-/* rows of A against the representatives of their classes: one that differs has no class. both: A and B are one matrix, and its rows are checked for both rounds */
+/* rows of A against the representatives of their classes: one that differs has no class. both: A and B are one matrix,
+   and its rows are checked for both rounds */
 template <int W, int MODE>
 __global__ void __launch_bounds__(SHAPE_THREADS) ShapeAssign(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const PetscInt *__restrict__ colfirst, const unsigned char *__restrict__ unfit, ShapeTable tb, ShapeTable t, bool both)
 {
   HYB_SHARED(int, scratch, HYB_WARP);
-  const int        lane   = HybLane() & (W - 1);
-  const PetscCount stride = (PetscCount)gridDim.x * (SHAPE_THREADS / W);
-  const PetscCount bound  = (m + (PetscCount)(HYB_WARP / W) - 1) / (HYB_WARP / W) * (HYB_WARP / W);
-  const int        failed = t.stats->overflow;
+  const int        lane    = HybLane() & (W - 1);
+  const PetscCount stride  = (PetscCount)gridDim.x * (SHAPE_THREADS / W);
+  const PetscCount bound   = (m + (PetscCount)(HYB_WARP / W) - 1) / (HYB_WARP / W) * (HYB_WARP / W);
+  const int        failed  = t.stats->overflow;
   int              classed = 0;
 
   for (PetscCount r = ((PetscCount)blockIdx.x * SHAPE_THREADS + threadIdx.x) / W; r < bound; r += stride) {
@@ -289,14 +302,14 @@ __global__ void __launch_bounds__(SHAPE_THREADS) ShapeAssign(PetscInt m, const P
 
 /* The program of the classes of A: arrays on the device */
 struct ShapeProgram {
-  PetscInt       *kptr;    /* SHAPE_MAX_CLASSES+1: where a class begins in kbegin */
-  PetscInt       *pptr;    /* SHAPE_MAX_CLASSES+1: where its products begin in place and offset */
-  PetscInt       *kbegin;  /* for each entry of the representative: its first product, counted from the class's first */
-  unsigned short *place;   /* for each product: its entry of the row of C */
-  PetscInt       *offset;  /* for each entry of the row of C: column - base; room as for place */
-  PetscInt       *count;   /* entries of the row of C */
+  PetscInt       *kptr;     /* SHAPE_MAX_CLASSES+1: where a class begins in kbegin */
+  PetscInt       *pptr;     /* SHAPE_MAX_CLASSES+1: where its products begin in place and offset */
+  PetscInt       *kbegin;   /* for each entry of the representative: its first product, counted from the class's first */
+  unsigned short *place;    /* for each product: its entry of the row of C */
+  PetscInt       *offset;   /* for each entry of the row of C: column - base; room as for place */
+  PetscInt       *count;    /* entries of the row of C */
   PetscInt       *products; /* number of products */
-  unsigned char  *unfit;   /* too many products */
+  unsigned char  *unfit;    /* too many products */
   PetscInt        kroom, proom;
 };
 
@@ -340,7 +353,7 @@ __global__ void __launch_bounds__(1024) ShapeSizes(const PetscInt *__restrict__ 
       /* no room: no class. The sizes of later classes are beyond it as well. */
       if (kat + k > g.kroom || pat + p > g.proom) {
         g.unfit[q] = 1;
-        g.kptr[q]  = g.pptr[q] = 0;
+        g.kptr[q] = g.pptr[q] = 0;
       } else {
         g.kptr[q] = (PetscInt)kat;
         g.pptr[q] = (PetscInt)pat;
@@ -364,11 +377,11 @@ __global__ void __launch_bounds__(256) ShapeCompile(const PetscInt *__restrict__
   for (int q = (int)blockIdx.x; q < t.stats->n; q += (int)gridDim.x) {
     if (g.unfit[q]) continue;
     const PetscInt rep = t.representative[q], abegin = ai[rep], k = ai[rep + 1] - abegin;
-    const PetscInt base = MODE == SHAPE_BYROW ? rep : ShapeBase<SHAPE_BYBASE>(rep, abegin, abegin + k, aj, bfirst);
+    const PetscInt base     = MODE == SHAPE_BYROW ? rep : ShapeBase<SHAPE_BYBASE>(rep, abegin, abegin + k, aj, bfirst);
     PetscInt       products = 0, count = 0;
 
     for (PetscInt e0 = 0; e0 < k; e0 += 256) {
-      const PetscInt e = e0 + (PetscInt)threadIdx.x;
+      const PetscInt e   = e0 + (PetscInt)threadIdx.x;
       PetscInt       len = 0, total;
 
       if (e < k) len = bi[aj[abegin + e] + 1] - bi[aj[abegin + e]];
@@ -397,8 +410,10 @@ __global__ void __launch_bounds__(256) ShapeCompile(const PetscInt *__restrict__
     if (threadIdx.x == 0) {
       g.count[q]    = count;
       g.products[q] = products;
-      if (count > SHAPE_MAX_COUNT) g.unfit[q] = 1;
-      else HybAtomicMax(&t.stats->maxcount, (int)count);
+      if (count > SHAPE_MAX_COUNT)
+        g.unfit[q] = 1;
+      else
+        HybAtomicMax(&t.stats->maxcount, (int)count);
     }
     __syncthreads();
   }
@@ -429,8 +444,9 @@ struct ShapeArgs {
   int               room; /* accumulators a sub-warp */
 };
 
-/* AHEAD: the lanes look up A's entries together and fetch one row of B ahead, which pays where the row of A is long or the sub-warp is a whole warp; elsewhere the
-   shuffles cost more than the waiting (measured on an H200: 7-point rows 0.70 against 0.54 ms, 27-point rows 1.14 against 1.22) */
+/* AHEAD: the lanes look up A's entries together and fetch one row of B ahead, which pays where the row of A is long or
+   the sub-warp is a whole warp; elsewhere the shuffles cost more than the waiting (measured on an H200: 7-point rows
+   0.70 against 0.54 ms, 27-point rows 1.14 against 1.22) */
 template <int W, bool AHEAD>
 __global__ void __launch_bounds__(128) ShapeRows(ShapeArgs x)
 {
@@ -443,7 +459,7 @@ __global__ void __launch_bounds__(128) ShapeRows(ShapeArgs x)
 
   if (row >= x.m || (c = x.rowclass[row]) == SHAPE_NONE) return;
   const PetscInt abegin = x.ai[row], k = x.ai[row + 1] - abegin, cbegin = x.ci[row];
-  const int      count  = (int)(x.ci[row + 1] - cbegin);
+  const int      count = (int)(x.ci[row + 1] - cbegin);
 
   if (x.cj) {
     const PetscInt  base   = x.bfirst ? (k ? x.bfirst[x.aj[abegin]] : 0) : (PetscInt)row;
@@ -455,7 +471,7 @@ __global__ void __launch_bounds__(128) ShapeRows(ShapeArgs x)
     const unsigned short *place  = x.program.place + x.program.pptr[c];
     const PetscInt       *kbegin = x.program.kbegin + x.program.kptr[c];
 
-    const int             total  = x.program.products[c];
+    const int total = x.program.products[c];
 
     for (int e = lane; e < count; e += W) acc[e] = HybNegativeZero();
     __syncwarp(mask);
@@ -474,12 +490,13 @@ __global__ void __launch_bounds__(128) ShapeRows(ShapeArgs x)
       __syncwarp(mask);
     }
     for (PetscInt e0 = 0; AHEAD && e0 < k; e0 += W) {
-      /* each lane looks up one entry of A; then these are taken in turn, the next row of B on its way while one is added */
+      /* each lane looks up one entry of A; then these are taken in turn, the next row of B on its way while one is
+         added */
       const int n    = (int)HybMin()((PetscInt)W, k - e0);
       PetscInt  from = 0;
       unsigned  what = 0; /* first product and length of the row of B: both below 2^16 */
-      HybScalar av   = HybScalar(), b = HybScalar();
-      int       at   = 0;
+      HybScalar av = HybScalar(), b = HybScalar();
+      int       at = 0;
 
       if (lane < n) {
         const int first = kbegin[e0 + lane], end = e0 + lane + 1 < k ? kbegin[e0 + lane + 1] : total;
@@ -527,8 +544,8 @@ typedef struct {
   PetscInt    *bfirst; /* NULL: rows are their own bases */
   ShapeProgram program;
   ShapeStats   stats;
-  char        *work;   /* the tables and what else only the symbolic phase needs */
-  HybHashRows  odd;    /* rows without a class */
+  char        *work; /* the tables and what else only the symbolic phase needs */
+  HybHashRows  odd;  /* rows without a class */
   PetscBool    hasodd;
 } Shape;
 
@@ -558,18 +575,18 @@ static int ShapeWidth(PetscCount mean, int least)
 }
 
 #define SHAPE_BY_WIDTH(w) \
-  switch (w) { \
-  case 4: \
-    SHAPE_CALL(4); \
-    break; \
-  case 8: \
-    SHAPE_CALL(8); \
-    break; \
-  case 16: \
-    SHAPE_CALL(16); \
-    break; \
-  default: \
-    SHAPE_CALL(32); \
+  switch (w) {            \
+  case 4:                 \
+    SHAPE_CALL(4);        \
+    break;                \
+  case 8:                 \
+    SHAPE_CALL(8);        \
+    break;                \
+  case 16:                \
+    SHAPE_CALL(16);       \
+    break;                \
+  default:                \
+    SHAPE_CALL(32);       \
   }
 
 /* what a pass over M's rows is launched with */
@@ -583,10 +600,10 @@ static PetscCount ShapeGrid(const HybCSR *M, int multiprocessors, int *w)
 template <int MB, int MA>
 static PetscErrorCode ShapeRounds(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, Shape *s, int maxclasses, PetscCount longest, int multiprocessors, const ShapeTable &tb, const ShapeTable &ta)
 {
-  const HybExec     *exec = &mm->exec;
-  const bool         both = MA == SHAPE_BYROW && A->i == B->i && A->j == B->j;
-  const ShapeProgram g    = s->program;
-  const PetscInt    *none = NULL;
+  const HybExec     *exec    = &mm->exec;
+  const bool         both    = MA == SHAPE_BYROW && A->i == B->i && A->j == B->j;
+  const ShapeProgram g       = s->program;
+  const PetscInt    *none    = NULL;
   const ShapeClass  *noclass = NULL;
   const ShapeStats  *nostats = NULL;
   PetscInt          *nofirst = NULL;
@@ -622,8 +639,8 @@ static PetscErrorCode ShapeRounds(HybSpGEMM *mm, const HybCSR *A, const HybCSR *
 /* both rounds and the programs: one synchronisation. What stays is in keep and in mm->data. */
 static PetscErrorCode ShapeFind(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, int maxclasses)
 {
-  const HybExec   *exec  = &mm->exec;
-  const bool       byrow = A->m == A->n && B->m == B->n;
+  const HybExec   *exec    = &mm->exec;
+  const bool       byrow   = A->m == A->n && B->m == B->n;
   const PetscCount longest = PetscMin(mm->stats.maxrow, (PetscCount)SHAPE_MAX_PRODUCTS);
   size_t           limit;
   int              multiprocessors;
@@ -665,7 +682,8 @@ static PetscErrorCode ShapeFind(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   if (byrow) {
     s->bfirst = NULL;
     PetscCall(ShapeRounds<SHAPE_BYROW, SHAPE_BYROW>(mm, A, B, s, maxclasses, longest, multiprocessors, tb, ta));
-  } else PetscCall(ShapeRounds<SHAPE_BYFIRST, SHAPE_BYBASE>(mm, A, B, s, maxclasses, longest, multiprocessors, tb, ta));
+  } else
+    PetscCall(ShapeRounds<SHAPE_BYFIRST, SHAPE_BYBASE>(mm, A, B, s, maxclasses, longest, multiprocessors, tb, ta));
   s->rowclass = ta.rowclass;
   PetscCall(exec->backend->copy(exec, &s->stats, ta.stats, sizeof(s->stats), HYB_COPY_DEVICE_TO_HOST));
   if (s->stats.overflow) s->stats.n = s->stats.maxcount = 0, s->stats.rows = s->stats.program = 0;
@@ -679,7 +697,8 @@ static PetscErrorCode HybSpGEMMApplicable_ShapeCUDA(HybSpGEMM *mm, const HybCSR 
 
   PetscFunctionBegin;
   *fits = PETSC_FALSE;
-  /* small operands, rows without neighbours, rows so long or so different in length or width that few can be alike are not worth the look: it costs a synchronisation, and the one of the count must be left */
+  /* small operands, rows without neighbours, rows so long or so different in length or width that few can be alike are
+     not worth the look: it costs a synchronisation, and the one of the count must be left */
   if (mm->waits > 1 || A->m < 1024 || mm->stats.alike < A->m / 5 * 4 || mm->stats.maxarow > 4 * (A->nnz / A->m) + 8 || mm->stats.products < 4 * (PetscCount)A->m || mm->stats.maxrow > SHAPE_MAX_PRODUCTS) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(ShapeFind(mm, A, B, maxclasses));
   s     = (Shape *)mm->data;
@@ -734,7 +753,7 @@ static PetscErrorCode ShapeRun(HybSpGEMM *mm, const Shape *s, const HybCSR *A, c
 
 static PetscErrorCode HybSpGEMMSymbolic_ShapeCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C)
 {
-  const HybExec *exec = &mm->exec;
+  const HybExec *exec  = &mm->exec;
   PetscCount    *upper = NULL, *head;
   PetscInt      *count;
   Shape         *s;

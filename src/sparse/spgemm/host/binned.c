@@ -1,5 +1,6 @@
 /*
-  binned.c: bhSPARSE's four stages on one core: upper bounds, bins, compute, arrange, each bin with the accumulator that suits its rows.
+  binned.c: bhSPARSE's four stages on one core: upper bounds, bins, compute, arrange, each bin with the accumulator that
+  suits its rows.
 
   Upper bounds. u = number of products of a row, from the plan.
 
@@ -10,22 +11,25 @@
     rows sorted    u <= 64: sixteen rows at a time are sorted by one odd-even merging network, a row a lane: a comparator is one vector minimum
                    and one vector maximum, no branch depends on the data
     rows dense     the columns lie within a window that the cache holds: a bitmap with two summary levels above it, walked by its set bits, so
-                   that columns come out sorted without sorting. Where B's columns come in runs, B is first compressed into (word of 64
-                   columns, mask) pairs, and a run costs one operation
+                   that columns come out sorted without sorting. Where B's columns come in runs, B is first compressed
+                   into (word of 64 columns, mask) pairs, and a run costs one operation
     rows hashed    a wider window and u <= 4096: a hash table of the column, then a sort of what it holds
     rows merged    a wider window and more products: the rows of B are merged by segmerge, batch by batch, into a list that grows by doubling
                    ("growths"); a batch is as long as the list, so that a product is moved O(log) times
-  A window is narrow up to 2^20 columns, and up to all of 2^24 where the product has four times as many products as columns: measured with random
-  columns, an accumulator that misses the caches is still faster than a hash table. A row so long that its products outnumber a sixteenth of the
-  columns is dense whatever its window is.
+  A window is narrow up to 2^20 columns, and up to all of 2^24 where the product has four times as many products as
+  columns: measured with random columns, an accumulator that misses the caches is still faster than a hash table. A row
+  so long that its products outnumber a sixteenth of the columns is dense whatever its window is.
 
-  Compute. Symbolic and numeric are two passes. Space for short rows is their upper bound (a window of rows at a time), for long ones it grows.
-  Numeric: a dense accumulator over the window of the row, which starts at -0 (neutral: the sum is the first product's own bits, plus the rest
-  in A's order) and is gathered by C->j. Up to four consecutive rows of equal pattern share one walk through the rows of B, their accumulators
-  side by side. Rows of wide windows look up the place of a column in a hash table made from C->j.
+  Compute. Symbolic and numeric are two passes. Space for short rows is their upper bound (a window of rows at a time),
+  for long ones it grows.
+  Numeric: a dense accumulator over the window of the row, which starts at -0 (neutral: the sum is the first product's
+  own bits, plus the rest in A's order) and is gathered by C->j. Up to four consecutive rows of equal pattern share one
+  walk through the rows of B, their accumulators side by side. Rows of wide windows look up the place of a column in a
+  hash table made from C->j.
 
-  Arrange. Rows leave in their order into chunks of columns; when all are counted, C->j is allocated exactly and the chunks are copied
-  and freed one after the other. So the most that is held is 8 bytes a nonzero before the values exist, and 12 with them.
+  Arrange. Rows leave in their order into chunks of columns; when all are counted, C->j is allocated exactly and the
+  chunks are copied and freed one after the other. So the most that is held is 8 bytes a nonzero before the values
+  exist, and 12 with them.
 
     for each window of rows of A
       for its rows of u <= 64: collect the columns, sort sixteen rows at once, drop duplicates
@@ -33,47 +37,49 @@
     allocate C->j; copy
     numeric: for each group of rows of equal pattern: accumulate, gather
 
-  Time: O(products) beside the sorts; memory beside C: 8 bytes a column of the widest dense window (at most 2^20 columns, all of them where
-  a row is long enough to pay for it), 12 bytes a pair of the compressed B while the pattern is computed.
-  All sums are in A's order, so results do not depend on bins. A numeric phase is about the dense accumulation alone.
+  Time: O(products) beside the sorts; memory beside C: 8 bytes a column of the widest dense window (at most 2^20
+  columns, all of them where a row is long enough to pay for it), 12 bytes a pair of the compressed B while the pattern
+  is computed. All sums are in A's order, so results do not depend on bins. A numeric phase is about the dense
+  accumulation alone.
 
-  Reference: Liu, Vinter, A framework for general sparse matrix-matrix multiplication on GPUs and heterogeneous processors, JPDC 85 (2015).
+  Reference: Liu, Vinter, A framework for general sparse matrix-matrix multiplication on GPUs and heterogeneous
+  processors, JPDC 85 (2015).
 */
 #include <aijhybridgpu/private/hybspgemm.h>
 #include "../../plan/colset.h"
 #include <stdint.h>
 
-#define HYB_SORT_MAX   64               /* most products of a sorted row */
-#define HYB_LANES      16               /* rows sorted at once */
-#define HYB_WINDOW     128              /* rows that are arranged together */
+#define HYB_SORT_MAX   64                  /* most products of a sorted row */
+#define HYB_LANES      16                  /* rows sorted at once */
+#define HYB_WINDOW     128                 /* rows that are arranged together */
 #define HYB_DENSE_SPAN ((PetscInt)1 << 20) /* columns of a dense accumulator that is always affordable */
 #define HYB_DENSE_MOST ((PetscInt)1 << 24) /* the same, where four products a column pay for it */
-#define HYB_GROUP      4                /* rows of equal pattern that share one walk */
+#define HYB_GROUP      4                   /* rows of equal pattern that share one walk */
 #define HYB_GROUP_SPAN ((PetscInt)1 << 18)
-#define HYB_HASH_MAX   4096             /* most products of a hashed row */
+#define HYB_HASH_MAX   4096 /* most products of a hashed row */
 #define HYB_BATCH      ((PetscCount)1 << 14)
-#define HYB_AHEAD      16               /* entries of A by which rows of B are fetched ahead */
-#define HYB_WIDE       16               /* products of a row, times this, that pay for an accumulator of all columns */
+#define HYB_AHEAD      16 /* entries of A by which rows of B are fetched ahead */
+#define HYB_WIDE       16 /* products of a row, times this, that pay for an accumulator of all columns */
 
 typedef struct {
-  PetscInt  *key, size; /* size: a power of two; -1: free */
-  PetscInt   allocated;
+  PetscInt *key, size; /* size: a power of two; -1: free */
+  PetscInt  allocated;
 } HybHash;
 
 /* What the symbolic phase works with */
 typedef struct {
-  const HybCSR   *A, *B;
-  HybSpGEMM      *mm;
-  HybColSet       bits;
-  PetscInt        span; /* columns that bits covers */
-  HybHash         hash;
-  PetscInt       *bptr, *bword; /* compressed B, or NULL */
-  uint64_t       *bmask;
-  HybColList      list; /* of columns of C */
-  PetscCount      growths;
+  const HybCSR *A, *B;
+  HybSpGEMM    *mm;
+  HybColSet     bits;
+  PetscInt      span; /* columns that bits covers */
+  HybHash       hash;
+  PetscInt     *bptr, *bword; /* compressed B, or NULL */
+  uint64_t     *bmask;
+  HybColList    list; /* of columns of C */
+  PetscCount    growths;
   unsigned char (*network)[2];
-  int             network_ptr[8];
-  PetscInt       *lanes; /* HYB_SORT_MAX x HYB_LANES */
+  int       network_ptr[8];
+  PetscInt *lanes; /* HYB_SORT_MAX x HYB_LANES */
 } HybSymbolic;
 
 /* columns that a dense window may always span */
@@ -99,7 +105,8 @@ static HYB_MULTIVERSION PetscInt HybTake(const HybColSet *s, PetscInt base, Pets
   return HybColSetTake(s, base, last, cols);
 }
 
-/* Rows of B that are soon needed: offsets first, then what they point to. A's columns run on behind the row, to ahead. */
+/* Rows of B that are soon needed: offsets first, then what they point to. A's columns run on behind the row, to
+   ahead. */
 static inline void HybAhead(const PetscInt *col, const PetscInt *ahead, const PetscInt *bi, const PetscInt *bj, const HybScalar *ba)
 {
   if (col + HYB_AHEAD < ahead) {
@@ -161,7 +168,8 @@ static PetscErrorCode HybCompress(HybSymbolic *s)
         last              = B->j[l] >> 6;
         s->bword[pairs]   = last;
         s->bmask[pairs++] = bit;
-      } else s->bmask[pairs - 1] |= bit;
+      } else
+        s->bmask[pairs - 1] |= bit;
     }
   }
   s->bptr[B->m] = (PetscInt)pairs;
@@ -214,7 +222,8 @@ static HYB_MULTIVERSION void HybSortLanes(int ncomparators, unsigned char (*netw
   }
 }
 
-/* rows[0..nrows-1] (at most HYB_LANES) of at most 8 << size products: sorted columns without duplicates to slot[k], their number to count[k] */
+/* rows[0..nrows-1] (at most HYB_LANES) of at most 8 << size products: sorted columns without duplicates to slot[k],
+   their number to count[k] */
 static void HybSortRows(HybSymbolic *s, int size, int nrows, const PetscInt *rows, PetscInt *const *slot, PetscInt *count)
 {
   const HybCSR *A = s->A, *B = s->B;
@@ -232,7 +241,7 @@ static void HybSortRows(HybSymbolic *s, int size, int nrows, const PetscInt *row
   HybSortLanes(s->network_ptr[size + 1] - s->network_ptr[size], s->network + s->network_ptr[size], s->lanes);
   for (int v = 0; v < nrows; v++) {
     const int products = (int)s->mm->rowproducts[rows[v]];
-    PetscInt *out      = slot[v], n = 0;
+    PetscInt *out = slot[v], n = 0;
 
     for (int t = 0; t < products; t++) {
       const PetscInt c = s->lanes[HYB_LANES * t + v];
@@ -273,7 +282,8 @@ static void HybSortInts(PetscInt n, PetscInt *a)
   for (PetscInt start = n / 2, end = n; end > 1;) {
     PetscInt root, x;
 
-    if (start > 0) x = a[--start];
+    if (start > 0)
+      x = a[--start];
     else {
       x      = a[--end];
       a[end] = a[0];
@@ -402,7 +412,9 @@ static inline PetscBool HybSamePattern(const HybCSR *A, PetscInt r, PetscInt q)
 
 static inline int HybSortSize(PetscCount u)
 {
-  return u <= 8 ? 0 : u <= 16 ? 1 : u <= 32 ? 2 : 3;
+  return u <= 8 ? 0 : u <= 16 ? 1
+                    : u <= 32 ? 2
+                              : 3;
 }
 
 /* the columns of a row by bitmap, hash or merge, appended to the chunks */
@@ -429,8 +441,10 @@ static PetscErrorCode HybAppendRow(HybSymbolic *s, PetscInt r, PetscInt *count, 
   if (last - 64 * base < s->span) {
     *bin = HYB_DENSE;
     PetscCall(HybColListReserve(&s->mm->work, &s->list, PetscMin(u, (PetscCount)last - first + 1)));
-    if (s->bptr) HybCollectCompressed(&s->bits, A->i[r + 1] - A->i[r], A->j + A->i[r], base, s->bptr, s->bword, s->bmask);
-    else HybCollect(&s->bits, A->i[r + 1] - A->i[r], A->j + A->i[r], A->j + A->nnz, base, B->i, B->j);
+    if (s->bptr)
+      HybCollectCompressed(&s->bits, A->i[r + 1] - A->i[r], A->j + A->i[r], base, s->bptr, s->bword, s->bmask);
+    else
+      HybCollect(&s->bits, A->i[r + 1] - A->i[r], A->j + A->i[r], A->j + A->nnz, base, B->i, B->j);
     *count = HybTake(&s->bits, 64 * base, last - 64 * base, HybColListEnd(&s->list));
   } else if (u <= HYB_HASH_MAX) {
     *bin = HYB_HASHED;
@@ -450,12 +464,12 @@ static PetscErrorCode HybAppendRow(HybSymbolic *s, PetscInt r, PetscInt *count, 
 
 static PetscErrorCode HybSpGEMMSymbolic_Binned(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C)
 {
-  HybSymbolic      s;
-  PetscInt        *scratch = NULL, *slot[HYB_WINDOW], count[HYB_WINDOW], *previous = NULL, nprevious = 0;
-  PetscInt         queue[4][HYB_LANES], queuecount[HYB_LANES], *queueslot[HYB_LANES];
-  int              nqueue[4];
-  unsigned char    bin[HYB_WINDOW];
-  PetscCount       nnz = 0, rows[HYB_NBINS] = {0};
+  HybSymbolic   s;
+  PetscInt     *scratch = NULL, *slot[HYB_WINDOW], count[HYB_WINDOW], *previous = NULL, nprevious = 0;
+  PetscInt      queue[4][HYB_LANES], queuecount[HYB_LANES], *queueslot[HYB_LANES];
+  int           nqueue[4];
+  unsigned char bin[HYB_WINDOW];
+  PetscCount    nnz = 0, rows[HYB_NBINS] = {0};
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&s, sizeof(s)));
@@ -480,15 +494,19 @@ static PetscErrorCode HybSpGEMMSymbolic_Binned(HybSpGEMM *mm, const HybCSR *A, c
       const PetscCount u = mm->rowproducts[r];
 
       slot[w] = NULL;
-      if (!u) bin[w] = HYB_EMPTY;
-      else if (A->i[r + 1] - A->i[r] == 1) bin[w] = HYB_COPIED;
-      else if (r && HybSamePattern(A, r - 1, r)) bin[w] = HYB_REPEATED;
-      else if (u > HYB_SORT_MAX) bin[w] = HYB_DENSE; /* or hashed or merged */
+      if (!u)
+        bin[w] = HYB_EMPTY;
+      else if (A->i[r + 1] - A->i[r] == 1)
+        bin[w] = HYB_COPIED;
+      else if (r && HybSamePattern(A, r - 1, r))
+        bin[w] = HYB_REPEATED;
+      else if (u > HYB_SORT_MAX)
+        bin[w] = HYB_DENSE; /* or hashed or merged */
       else {
         const int q = HybSortSize(u);
 
-        bin[w]                = HYB_SORTED;
-        slot[w]               = free;
+        bin[w]  = HYB_SORTED;
+        slot[w] = free;
         free += u;
         queue[q][nqueue[q]++] = w;
       }
@@ -518,7 +536,8 @@ static PetscErrorCode HybSpGEMMSymbolic_Binned(HybSpGEMM *mm, const HybCSR *A, c
         C->i[r + 1] = (PetscInt)nnz;
         continue;
       }
-      if (b == HYB_DENSE) PetscCall(HybAppendRow(&s, r, &n, &b));
+      if (b == HYB_DENSE)
+        PetscCall(HybAppendRow(&s, r, &n, &b));
       else {
         if (b == HYB_COPIED) {
           source = B->j + B->i[A->j[A->i[r]]];
@@ -569,25 +588,26 @@ static inline PetscBool HybShares(const HybCSR *A, PetscInt r, PetscInt span)
   return (PetscBool)(span <= HYB_GROUP_SPAN && r + 1 < A->m && HybSamePattern(A, r, r + 1));
 }
 
-/* Rows from r on, one by one, until one comes that is better computed otherwise or needs a longer accumulator: that row is returned */
+/* Rows from r on, one by one, until one comes that is better computed otherwise or needs a longer accumulator: that row
+   is returned */
 static HYB_MULTIVERSION PetscInt HybRunDense(PetscInt r, const HybCSR *A, const HybCSR *B, HybCSR *C, HybScalar *acc, PetscCount size)
 {
-  const PetscInt *restrict const  ai = A->i, *restrict const aj = A->j, *restrict const bi = B->i, *restrict const bj = B->j, *restrict const ci = C->i, *restrict const cj = C->j, m = A->m;
-  const PetscInt *const           ahead = aj + A->nnz;
+  const PetscInt *restrict const ai = A->i, *restrict const aj = A->j, *restrict const bi = B->i, *restrict const bj = B->j, *restrict const ci = C->i, *restrict const cj = C->j, m = A->m;
+  const PetscInt *const ahead        = aj + A->nnz;
   const HybScalar *restrict const aa = A->a, *restrict const ba = B->a;
-  HybScalar *restrict const       ca = C->a;
+  HybScalar *restrict const ca = C->a;
 
   for (; r < m; r++) {
     const PetscInt klo = ai[r], khi = ai[r + 1], lo = ci[r], hi = ci[r + 1];
 
     if (lo == hi) continue;
     if (khi - klo == 1) {
-      const HybScalar                 x = aa[klo];
+      const HybScalar x                 = aa[klo];
       const HybScalar *restrict const y = ba + bi[aj[klo]];
 
       for (PetscInt t = lo; t < hi; t++) ca[t] = x * y[t - lo];
     } else {
-      const PetscInt      base = cj[lo], span = cj[hi - 1] - base + 1;
+      const PetscInt base = cj[lo], span = cj[hi - 1] - base + 1;
       HybScalar *restrict shifted;
 
       if (span > size || HybShares(A, r, span)) return r;

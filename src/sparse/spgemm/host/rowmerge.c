@@ -1,39 +1,42 @@
 /*
   rowmerge.c: RMerge. A row of C is the merge of the rows of B that the row of A names, W of them at a time.
 
-  Idea. Merging W sorted lists needs their W heads only: no accumulator, no hash, no sort, and no memory that depends on the number of columns.
-  A matrix whose rows have at most W entries multiplies B by one merge a row. Any other is split into factors of limited rows,
+  Idea. Merging W sorted lists needs their W heads only: no accumulator, no hash, no sort, and no memory that depends on
+  the number of columns. A matrix whose rows have at most W entries multiplies B by one merge a row. Any other is split
+  into factors of limited rows,
     A = A_k G_(k-1) ... G_1,
-  where a row of G_1 holds W consecutive entries of a row of A, and the rows of the other factors add W consecutive rows of the factor to
-  their right: their entries are ones, which are neither stored nor multiplied by.
+  where a row of G_1 holds W consecutive entries of a row of A, and the rows of the other factors add W consecutive rows
+  of the factor to their right: their entries are ones, which are neither stored nor multiplied by.
 
-  Here the factors are never formed. A row of A is walked once; level l keeps up to W merged lists, and when W are there and more follow, they
-  become one list of level l+1, as digits carry in a counter to the base W. What is held is W lists a level, and a row of e entries has
-  ceil(log_W e) levels ("factors").
+  Here the factors are never formed. A row of A is walked once; level l keeps up to W merged lists, and when W are there
+  and more follow, they become one list of level l+1, as digits carry in a counter to the base W. What is held is W
+  lists a level, and a row of e entries has ceil(log_W e) levels ("factors").
 
     for each row of A
-      for each of its entries: put the row of B on level 0; while a level is full and more comes: merge it into the level above
-      merge what is left, upwards; the last merge writes the row of C
+      for each of its entries: put the row of B on level 0; while a level is full and more comes: merge it into the
+      level above merge what is left, upwards; the last merge writes the row of C
 
-  The W-way merge holds the heads in an array that a vector register or two can hold: the least head (a vector minimum), the lists that have it
-  (a comparison), and these lists move on.
+  The W-way merge holds the heads in an array that a vector register or two can hold: the least head (a vector minimum),
+  the lists that have it (a comparison), and these lists move on.
 
-  Order of summation: within a merge in A's order; so rows of at most W entries are summed as every other method does, longer ones by partial
-  sums of W (of W^2, ...) terms. The result does not depend on the run, but differs from the other methods' in the last bits.
+  Order of summation: within a merge in A's order; so rows of at most W entries are summed as every other method does,
+  longer ones by partial sums of W (of W^2, ...) terms. The result does not depend on the run, but differs from the
+  other methods' in the last bits.
 
-  Symbolic: the same merges without values, columns into chunks, then C->j exactly. Numeric: the merges again, with values; the pattern is known,
-  so that it writes values alone.
+  Symbolic: the same merges without values, columns into chunks, then C->j exactly. Numeric: the merges again, with
+  values; the pattern is known, so that it writes values alone.
   Time: O(products * log_W(longest row) * (cost of a head)); memory beside C: the lists of one row.
   Width: HybSpGEMM.width; if 0, the smallest power of two within 2..32 that holds the longest row of A, 32 at most.
   Counters: "width", "factors" (levels of the longest row), "merge rounds" (W-way merges of the symbolic phase).
 
-  Cost rule (applicable). A merge pays two to three times the instructions of a dense accumulator, but touches nothing except the rows
-  of B, which are fetched ahead, and its output. So it is chosen where an accumulator would miss the caches at nearly every product: rows of A are
-  short (HYB_SHORT entries on average, one factor), and of HYB_SAMPLE rows of C three quarters span more than HYB_COLUMNS columns.
-  Measured on random matrices with 4 entries a row, the two methods cross between 2^18 and 2^19 columns (docs/performance.md).
+  Cost rule (applicable). A merge pays two to three times the instructions of a dense accumulator, but touches nothing
+  except the rows of B, which are fetched ahead, and its output. So it is chosen where an accumulator would miss the
+  caches at nearly every product: rows of A are short (HYB_SHORT entries on average, one factor), and of HYB_SAMPLE rows
+  of C three quarters span more than HYB_COLUMNS columns. Measured on random matrices with 4 entries a row, the two
+  methods cross between 2^18 and 2^19 columns (docs/performance.md).
 
-  Reference: Gremse, Hofter, Schwen, Kiessling, Naumann, GPU-accelerated sparse matrix-matrix multiplication by iterative row merging,
-  SIAM J. Sci. Comput. 37 (2015).
+  Reference: Gremse, Hofter, Schwen, Kiessling, Naumann, GPU-accelerated sparse matrix-matrix multiplication by
+  iterative row merging, SIAM J. Sci. Comput. 37 (2015).
 */
 #include <aijhybridgpu/private/hybspgemm.h>
 #include "../../plan/colset.h"
@@ -63,7 +66,8 @@ typedef struct {
   PetscInt width, levels; /* levels: that the longest row of A may need */
 } HybRowMerge;
 
-/* Merges n runs (values of level 0 times their scale). Returns the number of columns. lanes: n rounded up to what the arrays are padded to. */
+/* Merges n runs (values of level 0 times their scale). Returns the number of columns. lanes: n rounded up to what the
+   arrays are padded to. */
 static inline __attribute__((always_inline)) PetscCount HybMergeRuns_Inline(int lanes, int n, HybRun *run, int values, int scaled, PetscInt *cols, HybScalar *vals)
 {
   PetscInt   head[HYB_MAX_WIDTH];
@@ -118,9 +122,12 @@ static HYB_MULTIVERSION PetscCount HybMergeRuns(int n, HybRun *run, int scaled, 
     for (PetscCount k = 0; k < len; k++) vals[k] = run[0].scale * run[0].val[k];
     return len;
   }
-  if (!vals) return n <= 8 ? HybMergeRuns_Inline(8, n, run, 0, 0, cols, NULL) : n <= 16 ? HybMergeRuns_Inline(16, n, run, 0, 0, cols, NULL) : HybMergeRuns_Inline(32, n, run, 0, 0, cols, NULL);
-  if (scaled) return n <= 8 ? HybMergeRuns_Inline(8, n, run, 1, 1, cols, vals) : n <= 16 ? HybMergeRuns_Inline(16, n, run, 1, 1, cols, vals) : HybMergeRuns_Inline(32, n, run, 1, 1, cols, vals);
-  return n <= 8 ? HybMergeRuns_Inline(8, n, run, 1, 0, cols, vals) : n <= 16 ? HybMergeRuns_Inline(16, n, run, 1, 0, cols, vals) : HybMergeRuns_Inline(32, n, run, 1, 0, cols, vals);
+  if (!vals) return n <= 8 ? HybMergeRuns_Inline(8, n, run, 0, 0, cols, NULL) : n <= 16 ? HybMergeRuns_Inline(16, n, run, 0, 0, cols, NULL)
+                                                                                        : HybMergeRuns_Inline(32, n, run, 0, 0, cols, NULL);
+  if (scaled) return n <= 8 ? HybMergeRuns_Inline(8, n, run, 1, 1, cols, vals) : n <= 16 ? HybMergeRuns_Inline(16, n, run, 1, 1, cols, vals)
+                                                                                         : HybMergeRuns_Inline(32, n, run, 1, 1, cols, vals);
+  return n <= 8 ? HybMergeRuns_Inline(8, n, run, 1, 0, cols, vals) : n <= 16 ? HybMergeRuns_Inline(16, n, run, 1, 0, cols, vals)
+                                                                             : HybMergeRuns_Inline(32, n, run, 1, 0, cols, vals);
 }
 
 static PetscCount HybLevelTotal(const HybLevel *level)

@@ -1,19 +1,23 @@
 /*
   SpMV by blocks, for matrices of several unknowns to a point: one column index is read for each bs x bs block.
 
-  The pattern must consist of whole blocks: bs rows with the same columns, in groups of bs that begin at multiples of bs. csr/rowblocks.cu finds them, and the blocks' columns,
-  nnz/bs^2 of them. These stream through shared memory with the values (csr/rowstream.cuh), which stay where CSR has them.
+  The pattern must consist of whole blocks: bs rows with the same columns, in groups of bs that begin at multiples of
+  bs. csr/rowblocks.cu finds them, and the blocks' columns, nnz/bs^2 of them. These stream through shared memory with
+  the values (csr/rowstream.cuh), which stay where CSR has them.
 
     sum of row r = sum over blocks q of its block row, c < bs: value[start + q bs + c] * x[column[q] bs + c]
 
   One to sixteen threads sum the rows of a block row together, so each entry of x is fetched once for bs products.
 
-  Where neighbouring points have neighbouring numbers (structured grids; meshes numbered by Cuthill-McKee), most blocks stand right behind another of their row, a thread takes whole
-  blocks, and its neighbours the next. Where fewer than a quarter do, x is met in no order, and 24 bytes of it cost a sector or two of second-level cache each time: 1.2 GB beside the 2 GB
-  that come from memory, in a mesh of 100^3 points numbered at random within windows of 2000. There a multiprocessor takes neighbouring tiles, four blocks at a time instead of six, so that its first-level cache
-  has room for what they share (rowstream.cuh, "runs"), and the threads go along entries, bs of them side by side on a block.
+  Where neighbouring points have neighbouring numbers (structured grids; meshes numbered by Cuthill-McKee), most blocks
+  stand right behind another of their row, a thread takes whole blocks, and its neighbours the next. Where fewer than a
+  quarter do, x is met in no order, and 24 bytes of it cost a sector or two of second-level cache each time: 1.2 GB
+  beside the 2 GB that come from memory, in a mesh of 100^3 points numbered at random within windows of 2000. There a
+  multiprocessor takes neighbouring tiles, four blocks at a time instead of six, so that its first-level cache has room
+  for what they share (rowstream.cuh, "runs"), and the threads go along entries, bs of them side by side on a block.
 
-  "auto" takes this method for every matrix of such blocks, one from a structured grid too: shape would read less, but fetch x for every product.
+  "auto" takes this method for every matrix of such blocks, one from a structured grid too: shape would read less, but
+  fetch x for every product.
 
   Plan: 4/bs^2 bytes a nonzero. Bytes of an application: 8 + 4/bs^2 a nonzero, 4 a row, and x and y.
 */
@@ -32,12 +36,14 @@ struct RowStreamBlock {
   static constexpr bool INDEXED = true;
   static constexpr bool AHEAD   = false;
   const PetscInt       *index; /* block columns, block row by block row */
-  struct Row { };
+  struct Row {};
   __device__ __forceinline__ PetscCount IndexOf(PetscCount k) const
   {
     return k / (BS * BS);
   }
-  __device__ __forceinline__ void Prepare(PetscInt *) const { }
+  __device__ __forceinline__ void Prepare(PetscInt *) const
+  {
+  }
   __device__ __forceinline__ Row Load(PetscCount, bool, PetscCount) const
   {
     return Row();
@@ -161,15 +167,15 @@ static PetscErrorCode HybSpMVApply_BlockCUDA(HybSpMV *S, const HybCSR *A, const 
   PetscFunctionBegin;
   if (!RowStreamAligned(A->a)) layout.values = 0; /* no tile fits: the slow way */
   switch (b->bs) {
-#define CALL(BS) \
-  case BS: { \
-    if (b->entries) { \
-      const RowStreamBlock<BS, true> columns = {b->column}; \
+#define CALL(BS)                                                                                \
+  case BS: {                                                                                    \
+    if (b->entries) {                                                                           \
+      const RowStreamBlock<BS, true> columns = {b->column};                                     \
       PetscCall(RowStreamApply(&S->exec, &layout, A, b->nblocks, columns, x, (int)mode, y, z)); \
-    } else { \
-      const RowStreamBlock<BS, false> columns = {b->column}; \
+    } else {                                                                                    \
+      const RowStreamBlock<BS, false> columns = {b->column};                                    \
       PetscCall(RowStreamApply(&S->exec, &layout, A, b->nblocks, columns, x, (int)mode, y, z)); \
-    } \
+    }                                                                                           \
   } break;
     ROWBLOCKS_SIZES(CALL)
 #undef CALL

@@ -1,27 +1,38 @@
 /*
   SpMV by groups of lanes, in three ways.
 
-  Stream. Where rows are of about one length, not too long and many, values and column indices stream through shared memory (csr/rowstream.cuh), and one thread, or two to
-  eight where rows are long, sums a row from there: neighbouring rows have neighbouring columns mostly, so x is read coalesced, which it is not when the lanes go along
-  a row. Where the columns of each tile of rows span less than 65536, their 16-bit distances from the tile's first are kept, and stream in place of the columns.
+  Stream. Where rows are of about one length, not too long and many, values and column indices stream through shared
+  memory (csr/rowstream.cuh), and one thread, or two to eight where rows are long, sums a row from there: neighbouring
+  rows have neighbouring columns mostly, so x is read coalesced, which it is not when the lanes go along a row. Where
+  the columns of each tile of rows span less than 65536, their 16-bit distances from the tile's first are kept, and
+  stream in place of the columns.
 
-  Direct. Where they are of about one length but few, as on the levels of a multigrid, latency is what counts: a sub-warp of 1, 2, ..., 32 lanes takes each row, in order, four
-  entries a lane at a time (eight together were slower: fewer warps), with nothing between the loads and the sum. The width leaves a lane eight entries, four where rows have 17 to 32 (30 entries: 0.0168
-  ms instead of 0.0197), and is raised until every multiprocessor has work. Where a warp a row does not fill the device and rows are longer than four entries a lane, a lane takes eight.
+  Direct. Where they are of about one length but few, as on the levels of a multigrid, latency is what counts: a
+  sub-warp of 1, 2, ..., 32 lanes takes each row, in order, four entries a lane at a time (eight together were slower:
+  fewer warps), with nothing between the loads and the sum. The width leaves a lane eight entries, four where rows have
+  17 to 32 (30 entries: 0.0168 ms instead of 0.0197), and is raised until every multiprocessor has work. Where a warp a
+  row does not fill the device and rows are longer than four entries a lane, a lane takes eight.
 
-  Bins. Where lengths differ, the rows are sorted by the width that suits them, once: up to 8 entries one lane, up to 16 two, ..., up to 512 a warp, up to 4096 a block;
-  longer rows are cut in pieces of 4096, a block each, and the block that comes last adds the pieces' sums in order. Within a bin rows stay in order, and all bins are parts
-  of one launch, long rows first. A lane has four entries under way, eight where one or two fills of the device with threads take all there are. Where most rows are of up to eight entries, these are not listed but taken in order, the others being passed over.
+  Bins. Where lengths differ, the rows are sorted by the width that suits them, once: up to 8 entries one lane, up to 16
+  two, ..., up to 512 a warp, up to 4096 a block; longer rows are cut in pieces of 4096, a block each, and the block
+  that comes last adds the pieces' sums in order. Within a bin rows stay in order, and all bins are parts of one launch,
+  long rows first. A lane has four entries under way, eight where one or two fills of the device with threads take all
+  there are. Where most rows are of up to eight entries, these are not listed but taken in order, the others being
+  passed over.
 
     bin of row r by its length; stable sort of the rows by bin; start and length of each in that order
-    block b of the launch: the bin from the blocks' ranges; its rows: sum = sum over k = lane, lane + W, ... of a[k] x[j[k]]; butterfly over the lanes
+    block b of the launch: the bin from the blocks' ranges; its rows: sum = sum over k = lane, lane + W, ... of a[k]
+    x[j[k]]; butterfly over the lanes
 
-  For one application alone rows of about one length are streamed with their columns, or taken directly, and nothing is looked at where the longest row is known; rows of all lengths are declined.
+  For one application alone rows of about one length are streamed with their columns, or taken directly, and nothing is
+  looked at where the longest row is known; rows of all lengths are declined.
 
-  A row's order of addition depends on its length and on the plan alone, so results repeat bit by bit. Plan: 2 bytes a nonzero for stream where the columns are near, else nothing, nothing for direct, three
-  integers a row for bins. Bytes: 12 a nonzero (10 where columns are near), 4 a row (bins: 12), and what x and the result cost.
+  A row's order of addition depends on its length and on the plan alone, so results repeat bit by bit. Plan: 2 bytes a
+  nonzero for stream where the columns are near, else nothing, nothing for direct, three integers a row for bins. Bytes:
+  12 a nonzero (10 where columns are near), 4 a row (bins: 12), and what x and the result cost.
 
-  Reference for binning by row length: Y. Lu, W. Liu, DASP: Specific dense matrix multiply-accumulate units accelerated general sparse matrix-vector multiplication, SC 2023.
+  Reference for binning by row length: Y. Lu, W. Liu, DASP: Specific dense matrix multiply-accumulate units accelerated
+  general sparse matrix-vector multiplication, SC 2023.
 */
 #include "../../csr/rowstream.cuh"
 #include "aijhybridgpu/private/hybspmv.h"
@@ -29,15 +40,17 @@
 #define ROWGROUP_THREADS 256
 #define ROWGROUP_PIECE   4096 /* entries of a row that a block takes */
 /* the bins, in the order of the launch: pieces of rows; a block a row; a warp, 16, 8, 4, 2 lanes, one lane */
-#define ROWGROUP_BINS    8
-#define ROWGROUP_SHORT   8 /* the longest row of the last bin */
+#define ROWGROUP_BINS  8
+#define ROWGROUP_SHORT 8 /* the longest row of the last bin */
 /* streaming pays from so many nonzeros on, up to so long rows (measured on an H200) */
 #define ROWGROUP_STREAM_FROM 4000000
 #define ROWGROUP_STREAM_MEAN 64
-/* rows of more entries in the mean have their tiles in runs where x allows for it: 27 entries 0.350 instead of 0.366 ms, with their columns 0.396 instead of 0.421; nine 0.134 instead of 0.129 */
+/* rows of more entries in the mean have their tiles in runs where x allows for it: 27 entries 0.350 instead of 0.366
+   ms, with their columns 0.396 instead of 0.421; nine 0.134 instead of 0.129 */
 #define ROWGROUP_STREAM_RUNS 14
-/* entries for each multiprocessor up to which bins take eight at a time: twice its 1024 threads of that kernel. Cornell5 0.0107 to 0.0103 ms, boyd1 0.0074 to 0.0071, boyd2_A 0.0062 to 0.0057; cnr-2000,
-   with twice as many entries, lost (0.0166 to 0.0185) */
+/* entries for each multiprocessor up to which bins take eight at a time: twice its 1024 threads of that kernel.
+   Cornell5 0.0107 to 0.0103 ms, boyd1 0.0074 to 0.0071, boyd2_A 0.0062 to 0.0057; cnr-2000, with twice as many entries,
+   lost (0.0166 to 0.0185) */
 #define ROWGROUP_FILL (2 * 8 * 1024)
 
 /* what the row lengths say */
@@ -155,7 +168,8 @@ static __device__ __forceinline__ HybScalar RowGroupSum(int lane, PetscInt from,
 
 static __device__ __forceinline__ void RowGroupEnd(int mode, HybScalar sum, const HybScalar *y, HybScalar *z, PetscCount r)
 {
-  z[r] = mode == ROW_SET ? sum : mode == ROW_ADD ? y[r] + sum : y[r] - sum;
+  z[r] = mode == ROW_SET ? sum : mode == ROW_ADD ? y[r] + sum
+                                                 : y[r] - sum;
 }
 
 template <int W, int U>
@@ -164,7 +178,7 @@ static __global__ __launch_bounds__(ROWGROUP_THREADS, U == 4 ? 6 : 4) void RowGr
   const PetscCount r     = ((PetscCount)blockIdx.x * ROWGROUP_THREADS + threadIdx.x) / W;
   const int        lane  = HybLane() & (W - 1);
   const PetscInt   start = r < m ? i[r] : 0, end = r < m ? i[r + 1] : 0;
-  HybScalar        sum = RowGroupSum<W, W == 1 ? 4 : U>(lane, start, end, j, a, x);
+  HybScalar        sum = RowGroupSum < W, W == 1 ? 4 : U > (lane, start, end, j, a, x);
 
   sum = HybSubwarpsSum<W>(sum);
   if (lane == 0 && r < m) RowGroupEnd(mode, sum, y, z, r);
@@ -183,7 +197,7 @@ static __device__ __forceinline__ void RowGroupListed(int mode, PetscCount block
     start  = rowstart[first + q];
     length = rowlength[first + q];
   }
-  HybScalar sum = RowGroupSum<W, W == 1 ? 4 : U>(lane, start, start + length, j, a, x);
+  HybScalar sum = RowGroupSum < W, W == 1 ? 4 : U > (lane, start, start + length, j, a, x);
   sum           = HybSubwarpsSum<W>(sum);
   if (lane == 0 && q < rows) RowGroupEnd(mode, sum, y, z, r);
 }
@@ -229,7 +243,8 @@ static __global__ __launch_bounds__(ROWGROUP_THREADS, U == 4 ? 6 : 4) void RowGr
   PART(6, 2)
 #undef PART
   else if (!parts.inorder) RowGroupListed<1, U>(mode, b - parts.end[6], parts.first[7], parts.rows[7], list, rowstart, rowlength, j, a, x, y, z);
-  else {
+  else
+  {
     const PetscCount r = (b - parts.end[6]) * ROWGROUP_THREADS + threadIdx.x;
     if (r < m) {
       const PetscInt start = i[r], end = i[r + 1];
@@ -253,8 +268,8 @@ static PetscErrorCode RowGroupChoose(HybSpMV *S, const HybCSR *A, RowGroup **gro
   PetscCall(HybDeviceLimits(&limit, &sms));
   PetscCall(HybArenaAlloc(&S->keep, HYB_MEM_HOST, 1, sizeof(*rg), &rg));
   memset(rg, 0, sizeof(*rg));
-  *group  = rg;
-  S->data = rg;
+  *group           = rg;
+  S->data          = rg;
   rg->look.longest = S->longest;
   if (!S->once || S->longest < 0) {
     PetscCall(HybArenaCalloc(&S->work, HYB_WORK(exec), 1, sizeof(*look), &look));
@@ -263,13 +278,18 @@ static PetscErrorCode RowGroupChoose(HybSpMV *S, const HybCSR *A, RowGroup **gro
     PetscCall(exec->backend->sync(exec));
     PetscCall(HybArenaFree(&S->work, &look));
   }
-  if (rg->look.longest > 4 * mean + 32) rg->way = ROWGROUP_BINNED;
-  else if (A->nnz >= ROWGROUP_STREAM_FROM && mean <= ROWGROUP_STREAM_MEAN) rg->way = ROWGROUP_STREAM;
-  else rg->way = ROWGROUP_DIRECT;
+  if (rg->look.longest > 4 * mean + 32)
+    rg->way = ROWGROUP_BINNED;
+  else if (A->nnz >= ROWGROUP_STREAM_FROM && mean <= ROWGROUP_STREAM_MEAN)
+    rg->way = ROWGROUP_STREAM;
+  else
+    rg->way = ROWGROUP_DIRECT;
   rg->width = 1;
   while (rg->width < HYB_WARP && ((mean > 16 && mean <= 32 ? 4 : 8) * rg->width < mean || (2 * rg->width <= mean && (PetscCount)A->m * rg->width < (PetscCount)1024 * sms))) rg->width *= 2;
-  if (rg->way == ROWGROUP_BINNED) rg->batch = A->nnz <= (PetscCount)ROWGROUP_FILL * sms ? 8 : 4;
-  else rg->batch = rg->width == HYB_WARP && mean > 4 * HYB_WARP && (PetscCount)A->m * HYB_WARP <= (PetscCount)1024 * sms ? 8 : 4;
+  if (rg->way == ROWGROUP_BINNED)
+    rg->batch = A->nnz <= (PetscCount)ROWGROUP_FILL * sms ? 8 : 4;
+  else
+    rg->batch = rg->width == HYB_WARP && mean > 4 * HYB_WARP && (PetscCount)A->m * HYB_WARP <= (PetscCount)1024 * sms ? 8 : 4;
   if (tuning->rowgroup_batch) rg->batch = (int)tuning->rowgroup_batch;
   if (tuning->rowgroup_lanes) {
     rg->way   = ROWGROUP_DIRECT;
@@ -383,7 +403,7 @@ static PetscErrorCode RowGroupSort(HybSpMV *S, const HybCSR *A, RowGroup *rg)
 static PetscErrorCode RowGroupStream(HybSpMV *S, const HybCSR *A, RowGroup *rg)
 {
   const HybExec *exec = &S->exec;
-  const PetscInt run  = A->nnz > (PetscCount)ROWGROUP_STREAM_RUNS * A->m ? RowStreamRun(A) : 1, asked = HybDeviceTuning()->rowgroup_near;
+  const PetscInt run = A->nnz > (PetscCount)ROWGROUP_STREAM_RUNS * A->m ? RowStreamRun(A) : 1, asked = HybDeviceTuning()->rowgroup_near;
   const bool     near = asked >= 0 ? asked == 1 : !S->once;
 
   PetscFunctionBegin;
@@ -448,14 +468,18 @@ static PetscErrorCode HybSpMVApply_RowGroupCUDA(HybSpMV *S, const HybCSR *A, con
     PetscCall(RowStreamApply(&S->exec, &rg->layout, A, A->nnz, columns, x, (int)mode, y, z));
   } else if (rg->way == ROWGROUP_BINNED) {
 #define BINNED(U) HYB_LAUNCH((RowGroupBinned<U>), rg->parts.end[ROWGROUP_BINS - 1], ROWGROUP_THREADS, 0, S->exec.stream, rg->parts, (int)mode, A->m, A->i, A->j, A->a, x, rg->list, rg->start, rg->length, rg->piece, rg->sum, rg->arrived, y, z)
-    if (rg->batch == 4) BINNED(4);
-    else BINNED(8);
+    if (rg->batch == 4)
+      BINNED(4);
+    else
+      BINNED(8);
 #undef BINNED
   } else {
-#define ROWS(W, U) HYB_LAUNCH((RowGroupRows<W, U>), HybBlocks((PetscCount)A->m * W, ROWGROUP_THREADS), ROWGROUP_THREADS, 0, S->exec.stream, (int)mode, A->m, A->i, A->j, A->a, x, y, z)
-#define CALL(W) \
-  if (rg->batch == 4) ROWS(W, 4); \
-  else ROWS(W, 8)
+#define ROWS(W, U) HYB_LAUNCH((RowGroupRows<W, U>), HybBlocks((PetscCount)A->m *W, ROWGROUP_THREADS), ROWGROUP_THREADS, 0, S->exec.stream, (int)mode, A->m, A->i, A->j, A->a, x, y, z)
+#define CALL(W)       \
+  if (rg->batch == 4) \
+    ROWS(W, 4);       \
+  else                \
+    ROWS(W, 8)
     ROW_BY_WIDTH(rg->width, CALL);
 #undef CALL
 #undef ROWS

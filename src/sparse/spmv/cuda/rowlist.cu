@@ -1,16 +1,18 @@
 /*
-  SpMV by a list of the rows that have entries, for matrices most of whose rows have none: the off-diagonal block of a parallel matrix is the one that matters, where the rows
-  next to other processes' are few among millions.
+  SpMV by a list of the rows that have entries, for matrices most of whose rows have none: the off-diagonal block of a
+  parallel matrix is the one that matters, where the rows next to other processes' are few among millions.
 
-  Every other method passes over all rows: row offsets, and in y + A x the result twice. Here the rows with entries are listed once, with their offsets, and only these rows
-  of the result are touched; the others are zero, or what y has there.
+  Every other method passes over all rows: row offsets, and in y + A x the result twice. Here the rows with entries are
+  listed once, with their offsets, and only these rows of the result are touched; the others are zero, or what y has
+  there.
 
     flag of row r: it has entries; list and start from the flags' running sum
     sub-warp k: sum of row list[k], lanes along the row, butterfly; z[list[k]] = sum, y + sum or y - sum
 
-  "auto" asks it of matrices with fewer nonzeros than half their rows, and takes it where no more than an eighth of the rows have entries and none is long. A row's order of
-  addition depends on the plan alone. Plan: two integers for each row that has entries. Bytes: 12 a nonzero, 8 and the result's for each row that has entries; for A x, or where
-  y is another vector than the result, what setting or copying the result costs.
+  "auto" asks it of matrices with fewer nonzeros than half their rows, and takes it where no more than an eighth of the
+  rows have entries and none is long. A row's order of addition depends on the plan alone. Plan: two integers for each
+  row that has entries. Bytes: 12 a nonzero, 8 and the result's for each row that has entries; for A x, or where y is
+  another vector than the result, what setting or copying the result costs.
 
   Reference: compressed row storage of off-diagonal blocks, as PETSc's MPIAIJ has it on the host (Mat_CompressedRow).
 */
@@ -51,7 +53,8 @@ template <int W>
 static __global__ __launch_bounds__(ROWLIST_THREADS) void RowListApply(PetscInt rows, const PetscInt *__restrict__ list, const PetscInt *__restrict__ start, const PetscInt *__restrict__ end, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, int mode, const HybScalar *y, HybScalar *z)
 {
   const int lane = HybLane() & (W - 1);
-  ROW_LOOP (k, rows, W) {
+  ROW_LOOP(k, rows, W)
+  {
     const PetscInt from = k < rows ? start[k] : 0, to = k < rows ? end[k] : 0;
     HybScalar      sum(0);
 
@@ -59,7 +62,8 @@ static __global__ __launch_bounds__(ROWLIST_THREADS) void RowListApply(PetscInt 
     sum = HybSubwarpSum<W>(sum);
     if (k < rows && lane == 0) {
       const PetscInt r = list[k];
-      z[r]             = mode == HYB_SPMV_SET ? sum : mode == HYB_SPMV_ADD ? y[r] + sum : y[r] - sum;
+      z[r]             = mode == HYB_SPMV_SET ? sum : mode == HYB_SPMV_ADD ? y[r] + sum
+                                                                           : y[r] - sum;
     }
   }
 }
@@ -120,10 +124,12 @@ static PetscErrorCode HybSpMVApply_RowListCUDA(HybSpMV *S, const HybCSR *A, cons
   const RowList *l    = (const RowList *)S->data;
 
   PetscFunctionBegin;
-  if (mode == HYB_SPMV_SET) PetscCall(exec->backend->zero(exec, z, sizeof(HybScalar) * (size_t)A->m));
-  else if (y != z) PetscCall(exec->backend->copy(exec, z, y, sizeof(HybScalar) * (size_t)A->m, HYB_COPY_DEVICE_TO_DEVICE));
+  if (mode == HYB_SPMV_SET)
+    PetscCall(exec->backend->zero(exec, z, sizeof(HybScalar) * (size_t)A->m));
+  else if (y != z)
+    PetscCall(exec->backend->copy(exec, z, y, sizeof(HybScalar) * (size_t)A->m, HYB_COPY_DEVICE_TO_DEVICE));
   if (l->rows) {
-#define CALL(W) HYB_LAUNCH((RowListApply<W>), HybBlocks((PetscCount)l->rows * W, ROWLIST_THREADS), ROWLIST_THREADS, 0, exec->stream, l->rows, l->list, l->start, l->end, A->j, A->a, x, (int)mode, y, z)
+#define CALL(W) HYB_LAUNCH((RowListApply<W>), HybBlocks((PetscCount)l->rows *W, ROWLIST_THREADS), ROWLIST_THREADS, 0, exec->stream, l->rows, l->list, l->start, l->end, A->j, A->a, x, (int)mode, y, z)
     ROW_BY_WIDTH(l->width, CALL);
 #undef CALL
   }

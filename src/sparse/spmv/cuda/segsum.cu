@@ -1,19 +1,22 @@
 /*
-  SpMV by a speculative segmented sum (Liu and Vinter): the nonzeros are divided, not the rows, into tiles of equal size, so no row's length matters to the
-  balance of work.
+  SpMV by a speculative segmented sum (Liu and Vinter): the nonzeros are divided, not the rows, into tiles of equal
+  size, so no row's length matters to the balance of work.
 
-  A block takes tiles of THREADS * V entries, V neighbouring ones a thread. Values and columns stream to shared memory by the bulk copy engine, the next tile's while
-  this one is summed; V is odd, so that lanes which read their own V entries from there meet no bank twice. The rows that begin in a tile are marked by one bit an
-  entry; each thread sums its products by segments, and a segmented scan over the lanes and warps joins what goes beyond a thread. Segments' sums are put in order
-  in shared memory, and the rows take them from there.
+  A block takes tiles of THREADS * V entries, V neighbouring ones a thread. Values and columns stream to shared memory
+  by the bulk copy engine, the next tile's while this one is summed; V is odd, so that lanes which read their own V
+  entries from there meet no bank twice. The rows that begin in a tile are marked by one bit an entry; each thread sums
+  its products by segments, and a segmented scan over the lanes and warps joins what goes beyond a thread. Segments'
+  sums are put in order in shared memory, and the rows take them from there.
 
-  Bits cannot show an empty row: two offsets fall on one bit. The tile speculates that it has none, so that its s-th segment belongs to its s-th
-  row. It has exactly when as many bits are set as rows begin in it; otherwise the tile is dirty, and is repaired at once, on the chip: a row that is not empty finds
-  its segment by counting the bits up to its own, an empty one has the sum zero.
+  Bits cannot show an empty row: two offsets fall on one bit. The tile speculates that it has none, so that its s-th
+  segment belongs to its s-th row. It has exactly when as many bits are set as rows begin in it; otherwise the tile is
+  dirty, and is repaired at once, on the chip: a row that is not empty finds its segment by counting the bits up to its
+  own, an empty one has the sum zero.
 
-  The paper writes the speculated sums out and has the CPU, which shares the memory there, re-arrange those of dirty tiles afterwards. -mat_aijhybridgpu_segsum_repair cpu
-  does so: speculated sums of dirty tiles go to a vector of their own, across the bus to the host, re-arranged, and back, in each application. On a card behind a bus
-  that costs far more than the product; it is there to be compared with.
+  The paper writes the speculated sums out and has the CPU, which shares the memory there, re-arrange those of dirty
+  tiles afterwards. -mat_aijhybridgpu_segsum_repair cpu does so: speculated sums of dirty tiles go to a vector of their
+  own, across the bus to the host, re-arranged, and back, in each application. On a card behind a bus that costs far
+  more than the product; it is there to be compared with.
 
     first[t] = the first row that begins at or after the first entry of tile t     | found by the first application,
     heads[t, thread] = V bits                                                      | kept for the later ones
@@ -22,17 +25,20 @@
       sum[s] for s = 0 (what belongs to a row begun in an earlier tile), 1, 2, ... = segments in order
       clean: z[first+s-1] = sum[s];  dirty: z[r] = sum[bits up to i[r]-b] or zero
       a row that began earlier: carry[t] = sum[0]
-    joining: for each row that goes on beyond the tile where it began: z[r] += the carries of the tiles it covers, in order
+    joining: for each row that goes on beyond the tile where it began: z[r] += the carries of the tiles it covers, in
+    order
 
-  Joining is a launch of its own. Parts handed on within the one launch (a fence, a counter, whoever comes last adds) were tried and cost more: a fence empties the
-  first-level cache of its multiprocessor, and all x with it.
+  Joining is a launch of its own. Parts handed on within the one launch (a fence, a counter, whoever comes last adds)
+  were tried and cost more: a fence empties the first-level cache of its multiprocessor, and all x with it.
 
-  Every order of addition is fixed by the pattern and the tile's size. The rows that begin in a tile are written by it alone, y may be z.
+  Every order of addition is fixed by the pattern and the tile's size. The rows that begin in a tile are written by it
+  alone, y may be z.
 
-  Plan: a bit an entry; an integer and a scalar a tile. Bytes: 12 a nonzero, and what x and the result cost. The first application reads the row
-  offsets as well; it counts the dirty tiles.
+  Plan: a bit an entry; an integer and a scalar a tile. Bytes: 12 a nonzero, and what x and the result cost. The first
+  application reads the row offsets as well; it counts the dirty tiles.
 
-  Reference: W. Liu, B. Vinter, Speculative segmented sum for sparse matrix-vector multiplication on heterogeneous processors, Parallel Computing 49, 2015.
+  Reference: W. Liu, B. Vinter, Speculative segmented sum for sparse matrix-vector multiplication on heterogeneous
+  processors, Parallel Computing 49, 2015.
 */
 #include "../../csr/rowstream.cuh"
 #include "aijhybridgpu/private/hybspmv.h"
@@ -42,15 +48,14 @@
 #define SEGSUM_STAGES      2
 #define SEGSUM_SEARCHERS   256
 
-
 typedef struct {
   int            threads, items, blocks; /* of a block; entries of a thread; blocks of the grid */
   size_t         bytes;                  /* dynamic shared memory */
   PetscCount     ntiles;
-  PetscInt      *first;   /* ntiles+1 */
-  unsigned char *heads;   /* threads a tile */
-  HybScalar     *carry;   /* a tile: what it adds to a row begun earlier */
-  PetscCount    *found;   /* dirty tiles, empty rows */
+  PetscInt      *first; /* ntiles+1 */
+  unsigned char *heads; /* threads a tile */
+  HybScalar     *carry; /* a tile: what it adds to a row begun earlier */
+  PetscCount    *found; /* dirty tiles, empty rows */
   /* repair by the CPU alone */
   PetscBool      cpu;
   HybScalar     *speculated, *hostsums; /* by rows, as if none were empty */
@@ -60,7 +65,8 @@ typedef struct {
 
 static __device__ __forceinline__ HybScalar SegSumEnd(int mode, HybScalar sum, const HybScalar *y, PetscCount r)
 {
-  return mode == ROW_SET ? sum : mode == ROW_ADD ? y[r] + sum : y[r] - sum;
+  return mode == ROW_SET ? sum : mode == ROW_ADD ? y[r] + sum
+                                                 : y[r] - sum;
 }
 
 /* first[t] = the first r in [0, m] with i[r] >= t*size; the end: m */
@@ -71,14 +77,18 @@ static __global__ void SegSumSearch(PetscInt m, PetscCount size, PetscCount ntil
     PetscInt from = 0, to = m;
     while (from < to && t < ntiles) {
       const PetscInt mid = from + (to - from) / 2;
-      if (i[mid] < t * size) from = mid + 1;
-      else to = mid;
+      if (i[mid] < t * size)
+        from = mid + 1;
+      else
+        to = mid;
     }
-    first[t] = t == 0 ? 0 : t == ntiles ? m : from;
+    first[t] = t == 0 ? 0 : t == ntiles ? m
+                                        : from;
   }
 }
 
-/* FIRST: the first application, which finds the heads and counts what is dirty. STREAM: j and a are aligned to 16 bytes */
+/* FIRST: the first application, which finds the heads and counts what is dirty. STREAM: j and a are aligned to 16
+   bytes */
 template <int V, bool FIRST, bool STREAM>
 static __global__ __launch_bounds__(SEGSUM_MAX_THREADS, 3) void SegSumTiles(int mode, PetscInt m, PetscCount nnz, PetscCount ntiles, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, const PetscInt *__restrict__ first, unsigned char *heads, HybScalar *__restrict__ carry, PetscCount *found, unsigned char *dirty, HybScalar *speculated, const HybScalar *y, HybScalar *z)
 {
@@ -123,9 +133,9 @@ static __global__ __launch_bounds__(SEGSUM_MAX_THREADS, 3) void SegSumTiles(int 
   }
   __syncthreads();
   for (PetscCount tile = blockIdx.x, it = 0; tile < ntiles; tile += stride, it++) {
-    const int        s = (int)(it % SEGSUM_STAGES);
-    const PetscCount b = tile * size;
-    const int        n = nnz - b < size ? (int)(nnz - b) : size;
+    const int        s     = (int)(it % SEGSUM_STAGES);
+    const PetscCount b     = tile * size;
+    const int        n     = nnz - b < size ? (int)(nnz - b) : size;
     HybScalar *const value = values + s * room;
     const PetscInt  *col   = indices + s * size;
     PetscInt         nr0 = 0, nr1 = 0;
@@ -135,7 +145,7 @@ static __global__ __launch_bounds__(SEGSUM_MAX_THREADS, 3) void SegSumTiles(int 
       nr1 = first[tile + stride + 1];
       if (!FIRST) nmine = heads[(tile + stride) * T + t];
     }
-    HybScalar        base(0);
+    HybScalar base(0);
     if (mode != ROW_SET && t < r1 - r0) base = y[(PetscCount)r0 + t];
 
     if (FIRST) {
@@ -146,7 +156,7 @@ static __global__ __launch_bounds__(SEGSUM_MAX_THREADS, 3) void SegSumTiles(int 
         if (p < n && i[r + 1] > start) HybAtomicOr(&word[p / V], 1u << (p % V));
       }
       __syncthreads();
-      mine                       = word[t];
+      mine                            = word[t];
       heads[tile * (PetscCount)T + t] = (unsigned char)mine;
     }
     if (STREAM) HybBulkWait(&bar[s], (unsigned)(it / SEGSUM_STAGES) & 1u);
@@ -168,12 +178,13 @@ static __global__ __launch_bounds__(SEGSUM_MAX_THREADS, 3) void SegSumTiles(int 
         const HybScalar begun = p[q];
         p[q]                  = tail; /* the segment that ends before q */
         tail                  = begun;
-      } else tail = q ? tail + p[q] : p[q];
+      } else
+        tail = q ? tail + p[q] : p[q];
     }
     /* segmented scan of the tails over the lanes, then over the warps */
     const unsigned lanes = __ballot_sync(HYB_FULL_MASK, mine != 0), upper = lanes & (HybLanesBelow() | (1u << HybLane()));
-    const int      back  = upper ? HybLane() - (31 - __clz((int)upper)) : HYB_WARP; /* lanes back to the nearest with a head */
-    HybScalar      sum   = tail;
+    const int      back = upper ? HybLane() - (31 - __clz((int)upper)) : HYB_WARP; /* lanes back to the nearest with a head */
+    HybScalar      sum  = tail;
 #pragma unroll
     for (int d = 1; d < HYB_WARP; d <<= 1) {
       const HybScalar u = HybShflUp(HYB_FULL_MASK, sum, d);
@@ -221,7 +232,8 @@ static __global__ __launch_bounds__(SEGSUM_MAX_THREADS, 3) void SegSumTiles(int 
       for (PetscCount r = (PetscCount)r0 + t; r < r1; r += T) {
         const HybScalar v = value[r - r0 + 1];
         if (r != (PetscCount)r0 + t) base = mode == ROW_SET ? base : y[r];
-        z[r] = mode == ROW_SET ? v : mode == ROW_ADD ? base + v : base - v;
+        z[r] = mode == ROW_SET ? v : mode == ROW_ADD ? base + v
+                                                     : base - v;
       }
     } else if (speculated) {
       for (int k = t; k < nheads; k += T) speculated[r0 + k] = value[k + 1];
@@ -372,11 +384,15 @@ static PetscErrorCode SegSumLaunch(HybSpMV *S, const HybCSR *A, const HybScalar 
 #define CALL(FIRST, STREAM) HYB_LAUNCH((SegSumTiles<V, FIRST, STREAM>), seg->blocks, seg->threads, seg->bytes, exec->stream, (int)mode, A->m, A->nnz, seg->ntiles, A->i, A->j, A->a, x, seg->first, seg->heads, seg->carry, seg->found, seg->dirty, seg->speculated, y, z)
   if (S->calls == 0) {
     HYB_LAUNCH(SegSumSearch, HybBlocks(seg->ntiles + 1, SEGSUM_SEARCHERS), SEGSUM_SEARCHERS, 0, exec->stream, A->m, (PetscCount)seg->threads * V, seg->ntiles, A->i, seg->first);
-    if (aligned) CALL(true, true);
-    else CALL(true, false);
+    if (aligned)
+      CALL(true, true);
+    else
+      CALL(true, false);
   } else {
-    if (aligned) CALL(false, true);
-    else CALL(false, false);
+    if (aligned)
+      CALL(false, true);
+    else
+      CALL(false, false);
   }
 #undef CALL
   if (seg->cpu) PetscCall(SegSumRepairByCPU(S, A, seg, mode, y, z));

@@ -1,20 +1,24 @@
 /*
   SpMV by row shapes, for matrices from structured grids: column indices are not read.
 
-  The rows of a structured matrix have a few dozen shapes, the columns relative to the row number (csr/rowshape.cuh finds them and proves each row's). With
-  a row's class (2 bytes) the columns are known from a table in shared memory, so a nonzero costs its 8 bytes of value alone, where CSR takes 12. Values stay where CSR has them
-  and stream through shared memory (csr/rowstream.cuh); a thread sums its row with its class's offsets: neighbouring rows of one class read
+  The rows of a structured matrix have a few dozen shapes, the columns relative to the row number (csr/rowshape.cuh
+  finds them and proves each row's). With a row's class (2 bytes) the columns are known from a table in shared memory,
+  so a nonzero costs its 8 bytes of value alone, where CSR takes 12. Values stay where CSR has them and stream through
+  shared memory (csr/rowstream.cuh); a thread sums its row with its class's offsets: neighbouring rows of one class read
   neighbouring entries of x.
 
     sum = sum over k of value[start + k] * x[r + offset[class(r)][k]]
 
-  Tiles are taken in runs (rowstream.cuh) where that is good for x and rows are of about one length, so that the runs are alike.
-  What a thread has under way of x, 5, 7, 9 or 14 loads, is chosen by the longest row, so that rows are one batch, or two of 27 entries; of a whole batch no entry is asked whether it is there.
+  Tiles are taken in runs (rowstream.cuh) where that is good for x and rows are of about one length, so that the runs
+  are alike. What a thread has under way of x, 5, 7, 9 or 14 loads, is chosen by the longest row, so that rows are one
+  batch, or two of 27 entries; of a whole batch no entry is asked whether it is there.
 
-  A row without a class (a signature that met another's) reads its columns as any CSR row. Declined are matrices with more than 1024 classes, with fewer
-  than 32 rows to a class in the mean, or where the classes' offsets do not fit a table of 8192 entries (32 KiB with 32-bit indices).
+  A row without a class (a signature that met another's) reads its columns as any CSR row. Declined are matrices with
+  more than 1024 classes, with fewer than 32 rows to a class in the mean, or where the classes' offsets do not fit a
+  table of 8192 entries (32 KiB with 32-bit indices).
 
-  Plan: 2 bytes a row and the table; setting it up reads the pattern twice. Bytes of an application: 8 a nonzero (complex: 16), 6 a row, and x and y.
+  Plan: 2 bytes a row and the table; setting it up reads the pattern twice. Bytes of an application: 8 a nonzero
+  (complex: 16), 6 a row, and x and y.
 */
 #include "../../csr/rowstream.cuh"
 #include "../../csr/rowshape.cuh"
@@ -59,7 +63,7 @@ struct RowStreamShape {
   {
     if (row.c != HYB_ROWSHAPE_NONE) {
       const PetscInt  *off = table + table[row.c];
-      const HybScalar *xr  = x + r, *v0 = value + start;
+      const HybScalar *xr = x + r, *v0 = value + start;
       const PetscInt   len = end - start;
       PetscInt         k   = lane;
       /* rows of few shapes have whole batches mostly: no entry of those is asked for */
@@ -144,7 +148,10 @@ static PetscErrorCode HybSpMVSetUp_ShapeCUDA(HybSpMV *S, const HybCSR *A)
     S->data = sh;
   }
   PetscCall(RowStreamPlan(&S->exec, &S->work, A, sh->shapes.maxlength, 1, 0, sizeof(PetscInt), sh->shapes.nclasses + 1 + (PetscInt)sh->shapes.noffsets, 4 * A->nnz > 3 * (PetscCount)A->m * sh->shapes.maxlength ? RowStreamRun(A) : 1, 0, &sh->layout));
-  sh->batch = sh->shapes.maxlength <= 5 ? 5 : sh->shapes.maxlength <= 7 ? 7 : sh->shapes.maxlength <= 9 ? 9 : sh->layout.threads <= 128 ? 14 : 8;
+  sh->batch = sh->shapes.maxlength <= 5 ? 5 : sh->shapes.maxlength <= 7 ? 7
+                                            : sh->shapes.maxlength <= 9 ? 9
+                                            : sh->layout.threads <= 128 ? 14
+                                                                        : 8;
   PetscCall(HybCountersSet(&S->counters, "classes", sh->shapes.nclasses));
   PetscCall(HybCountersSet(&S->counters, "rows a tile", sh->layout.rows));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -152,15 +159,15 @@ static PetscErrorCode HybSpMVSetUp_ShapeCUDA(HybSpMV *S, const HybCSR *A)
 
 static PetscErrorCode HybSpMVApply_ShapeCUDA(HybSpMV *S, const HybCSR *A, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
 {
-  const Shape         *sh      = (const Shape *)S->data;
-  RowStreamLayout      layout  = sh->layout;
+  const Shape    *sh     = (const Shape *)S->data;
+  RowStreamLayout layout = sh->layout;
 
   PetscFunctionBegin;
   if (!RowStreamAligned(A->a)) layout.values = 0; /* no tile fits: the slow way */
-#define CALL(BATCH, BLOCKS) \
-  do { \
+#define CALL(BATCH, BLOCKS)                                                                                                                                                 \
+  do {                                                                                                                                                                      \
     const RowStreamShape<BATCH, BLOCKS> columns = {NULL, sh->shapes.rowclass, sh->shapes.offsetptr, sh->shapes.offset, sh->shapes.nclasses, (PetscInt)sh->shapes.noffsets}; \
-    PetscCall(RowStreamApply(&S->exec, &layout, A, 0, columns, x, (int)mode, y, z)); \
+    PetscCall(RowStreamApply(&S->exec, &layout, A, 0, columns, x, (int)mode, y, z));                                                                                        \
   } while (0)
   switch (sh->batch) {
   case 5: CALL(5, 4); break;

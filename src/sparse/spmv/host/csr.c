@@ -1,22 +1,28 @@
 /*
   csr.c: SpMV row by row on the host.
 
-  Idea: one pass over the arrays as they are. What is left to gain over the textbook loop is how many loads of one core are under way:
+  Idea: one pass over the arrays as they are. What is left to gain over the textbook loop is how many loads of one core
+  are under way:
 
     rows of less than eight entries on the average: one sum a row, the arrays prefetched some hundred entries ahead;
-    longer rows: four interleaved sums (the textbook loop waits for each addition), in vector registers, prefetched likewise, from 16 entries on less far.
+    longer rows: four interleaved sums (the textbook loop waits for each addition), in vector registers, prefetched
+    likewise, from 16 entries on less far.
 
-  Rows with the same columns, as with several components at a node, could share their loads of j and x (PETSc's inodes). Measured, that was
-  no faster on small grids and up to three times slower on large ones, where the values come from memory in as many streams as rows are
+  Rows with the same columns, as with several components at a node, could share their loads of j and x (PETSc's inodes).
+  Measured, that was no faster on small grids and up to three times slower on large ones, where the values come from
+  memory in as many streams as rows are
   shared: one stream read once with four sums wins throughout, so there is no such path here.
 
-  Whether fetching ahead pays is the processor's matter: it makes stencils 1.4 to 1.7 times faster on one server and loses on another. So the first products of a larger matrix are done
-  both ways in turn and timed, and the faster way stays. Both ways add the same numbers in the same order.
+  Whether fetching ahead pays is the processor's matter: it makes stencils 1.4 to 1.7 times faster on one server and
+  loses on another. So the first products of a larger matrix are done both ways in turn and timed, and the faster way
+  stays. Both ways add the same numbers in the same order.
 
-  The order of addition is fixed by the row's length and by which kernel runs, which is fixed by the pattern: the same bits from run to run.
+  The order of addition is fixed by the row's length and by which kernel runs, which is fixed by the pattern: the same
+  bits from run to run.
 
-  Memory: none. Time: O(m + nnz), 12 bytes read an entry. "auto" takes it always: segsum was faster only where short rows read x at
-  random over more than the caches hold, which no cheap look at the pattern tells (see docs/performance.md).
+  Memory: none. Time: O(m + nnz), 12 bytes read an entry. "auto" takes it always: segsum was faster only where short
+  rows read x at random over more than the caches hold, which no cheap look at the pattern tells (see
+  docs/performance.md).
 */
 #include "spmvvector.h"
 #include <petsctime.h>

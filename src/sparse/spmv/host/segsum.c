@@ -1,12 +1,13 @@
 /*
   segsum.c: SpMV by a speculative segmented sum on the host.
 
-  Idea (Liu and Vinter): divide the nonzeros, not the rows, into tiles of equal size, so that no row's length matters to the balance of
-  work. Within a tile the products are formed first, all alike; then they are summed by segments. Where segments begin is marked by one bit
-  an entry, made from the row offsets while the tile is worked on. Such bits cannot show an empty row: two offsets fall on one bit. So the
-  tile speculates that it has none: its s-th segment belongs to row first+s. Counting the bits shows whether the rows that end in the tile
-  outnumber the segments that do; then the tile is dirty, its sums are for the wrong rows, and they are scattered to the right ones, with
-  zeros for the empty ones. Nothing is squeezed out of the matrix before, and nothing is filled in after.
+  Idea (Liu and Vinter): divide the nonzeros, not the rows, into tiles of equal size, so that no row's length matters to
+  the balance of work. Within a tile the products are formed first, all alike; then they are summed by segments. Where
+  segments begin is marked by one bit an entry, made from the row offsets while the tile is worked on. Such bits cannot
+  show an empty row: two offsets fall on one bit. So the tile speculates that it has none: its s-th segment belongs to
+  row first+s. Counting the bits shows whether the rows that end in the tile outnumber the segments that do; then the
+  tile is dirty, its sums are for the wrong rows, and they are scattered to the right ones, with zeros for the empty
+  ones. Nothing is squeezed out of the matrix before, and nothing is filled in after.
 
     setup:  rows[t] = the last row that begins at or before entry t*T                         (binary search, the only plan)
     apply:  carry = 0
@@ -18,16 +19,18 @@
               segments - open == last - first:  z[first+s] = sum s
               else (dirty):                     the sums go to a buffer, and from there to the rows that are not empty
 
-  The paper's GPU writes its speculative sums to z and lets the CPU's cores re-arrange the dirty tiles when all is done; one core does both
-  here, so a dirty tile is repaired at once, while its sums are in cache. What the thread-bunches' synchronizer is there, carry is here.
+  The paper's GPU writes its speculative sums to z and lets the CPU's cores re-arrange the dirty tiles when all is done;
+  one core does both here, so a dirty tile is repaired at once, while its sums are in cache. What the thread-bunches'
+  synchronizer is there, carry is here.
 
-  Determinism: the order of addition is fixed by the pattern. Memory: nnz/T integers, and one tile's products. Time: O(m + nnz), with each
-  product stored and loaded once more than csr does, which on one core is mostly the price of a balance that one core does not need.
-  It gains where rows are short and x is read at random over more than the caches hold: the products of many rows wait for memory together.
-  No count of the pattern tells that, so "auto" does not take it (figures in docs/performance.md). It is also the model that a device's
-  kernel is compared with.
+  Determinism: the order of addition is fixed by the pattern. Memory: nnz/T integers, and one tile's products. Time: O(m
+  + nnz), with each product stored and loaded once more than csr does, which on one core is mostly the price of a
+  balance that one core does not need. It gains where rows are short and x is read at random over more than the caches
+  hold: the products of many rows wait for memory together. No count of the pattern tells that, so "auto" does not take
+  it (figures in docs/performance.md). It is also the model that a device's kernel is compared with.
 
-  Reference: W. Liu, B. Vinter, Speculative segmented sum for sparse matrix-vector multiplication on heterogeneous processors, Parallel Computing 49, 2015.
+  Reference: W. Liu, B. Vinter, Speculative segmented sum for sparse matrix-vector multiplication on heterogeneous
+  processors, Parallel Computing 49, 2015.
 */
 #include "spmvvector.h"
 #include <stdint.h>
@@ -95,8 +98,10 @@ static HYB_ALWAYS_INLINE void Tiles(const SpMV_SegSum *seg, const HybCSR *A, con
         const PetscInt p = 64 * w + __builtin_ctzll(bits);
 
         carry = Segment(p - begin, product + begin, carry);
-        if (dirty) sum[done] = carry;
-        else z[first + done] = HybSpMVCombine(mode, y, first + done, carry);
+        if (dirty)
+          sum[done] = carry;
+        else
+          z[first + done] = HybSpMVCombine(mode, y, first + done, carry);
         done++;
         carry = 0;
         begin = p;
@@ -104,8 +109,10 @@ static HYB_ALWAYS_INLINE void Tiles(const SpMV_SegSum *seg, const HybCSR *A, con
     }
     carry = Segment(n - begin, product + begin, carry);
     if (!open) {
-      if (dirty) sum[done] = carry;
-      else z[first + done] = HybSpMVCombine(mode, y, first + done, carry);
+      if (dirty)
+        sum[done] = carry;
+      else
+        z[first + done] = HybSpMVCombine(mode, y, first + done, carry);
       carry = 0;
     }
     if (dirty) {
@@ -162,8 +169,10 @@ static PetscErrorCode HybSpMVSetUp_SegSum(HybSpMV *mv, const HybCSR *A)
     while (lo < hi) {
       const PetscInt mid = hi - (hi - lo) / 2;
 
-      if (A->i[mid] <= b) lo = mid;
-      else hi = mid - 1;
+      if (A->i[mid] <= b)
+        lo = mid;
+      else
+        hi = mid - 1;
     }
     seg->rows[t] = lo;
   }
@@ -180,7 +189,8 @@ static PetscErrorCode HybSpMVApply_SegSum(HybSpMV *mv, const HybCSR *A, const Hy
   PetscCount         ndirty = 0, nempty = 0;
 
   PetscFunctionBegin;
-  if (seg->ntiles) Apply(seg, A, x, mode, y, z, &ndirty, &nempty);
+  if (seg->ntiles)
+    Apply(seg, A, x, mode, y, z, &ndirty, &nempty);
   else {
     for (PetscInt r = 0; r < A->m; r++) z[r] = HybSpMVCombine(mode, y, r, 0);
     nempty = A->m;

@@ -97,17 +97,27 @@ static PetscErrorCode HybGAMGCovered(PC pc, HybGAMG *h, PetscBool *ours, const c
   *ours = (PetscBool)(seq || local);
   PetscCall(MatGetBlockSize(pc->pmat, &bs));
   PetscCall(MatBoundToCPU(pc->pmat, &bound));
-  if (!h->on) *why = "-pc_gamg_aijhybridgpu is off";
-  else if (size > 1) *why = "several processes";
-  else if (!seq) *why = "the matrix is of another type";
-  else if (bound) *why = "the matrix is bound to the CPU";
-  else if (!Fingerprint.known || o->creategraph != f->creategraph || o->coarsen != f->coarsen || o->prolongator != f->prolongator || o->optprolongator != f->optprolongator || o->createlevel != f->createlevel || o->createdefaultdata != f->createdefaultdata) *why = "the functions of the PC are not those of aggregation";
-  else if (bs != 1) *why = "blocks of unknowns";
-  else if (gamg->use_aggs_in_asm || gamg->asm_hem_aggs) *why = "aggregates for ASM";
-  else if (gamg->repart || gamg->cpu_pin_coarse_grids) *why = "levels that move";
-  else if (gamg->injection_index_size > 0) *why = "injection";
+  if (!h->on)
+    *why = "-pc_gamg_aijhybridgpu is off";
+  else if (size > 1)
+    *why = "several processes";
+  else if (!seq)
+    *why = "the matrix is of another type";
+  else if (bound)
+    *why = "the matrix is bound to the CPU";
+  else if (!Fingerprint.known || o->creategraph != f->creategraph || o->coarsen != f->coarsen || o->prolongator != f->prolongator || o->optprolongator != f->optprolongator || o->createlevel != f->createlevel || o->createdefaultdata != f->createdefaultdata)
+    *why = "the functions of the PC are not those of aggregation";
+  else if (bs != 1)
+    *why = "blocks of unknowns";
+  else if (gamg->use_aggs_in_asm || gamg->asm_hem_aggs)
+    *why = "aggregates for ASM";
+  else if (gamg->repart || gamg->cpu_pin_coarse_grids)
+    *why = "levels that move";
+  else if (gamg->injection_index_size > 0)
+    *why = "injection";
   #if PETSC_VERSION_GE(3, 26, 0)
-  else if (gamg->prolongator_filter != 0) *why = "a filter of the prolongator";
+  else if (gamg->prolongator_filter != 0)
+    *why = "a filter of the prolongator";
   #endif
   if (!*why) PetscCall(HybGAMGViews(why));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -122,7 +132,7 @@ static PetscBool HybGAMGRenews(PC pc)
 static PetscErrorCode PCSetUp_GAMG_Hyb(PC pc)
 {
   HybGAMG       *h;
-  const char    *why = NULL;
+  const char    *why  = NULL;
   PetscBool      ours = PETSC_FALSE;
   PC_GAMG       *gamg;
   PetscErrorCode ierr, second;

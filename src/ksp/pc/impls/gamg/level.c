@@ -27,7 +27,8 @@ static PetscErrorCode HybGAMGCopy(const HybExec *from, const HybExec *to, void *
     PetscCall(from->backend->sync(from));
   } else if (to->backend->device)
     PetscCall(to->backend->copy(to, dst, src, bytes, HYB_COPY_HOST_TO_DEVICE));
-  else PetscCall(PetscMemcpy(dst, src, bytes));
+  else
+    PetscCall(PetscMemcpy(dst, src, bytes));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -95,8 +96,10 @@ PetscErrorCode HybGAMGCreateDefaultData(PC pc, Mat A)
   PetscCall(HybGAMGGet(pc, &h));
   PetscCall(HybGAMGHasNearNull(pc, A, &has));
   /* without reuse of the interpolation PETSc copies the data for the next setup */
-  if (has || !HybGAMGData(pc)->reuse_prol) PetscCall((*h->ops.createdefaultdata)(pc, A));
-  else PetscCall(HybGAMGDataDummy(pc, h, A->rmap->n));
+  if (has || !HybGAMGData(pc)->reuse_prol)
+    PetscCall((*h->ops.createdefaultdata)(pc, A));
+  else
+    PetscCall(HybGAMGDataDummy(pc, h, A->rmap->n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -114,8 +117,10 @@ static PetscErrorCode HybGAMGNear(PC pc, HybGAMG *h, PetscInt n)
     PetscInt         v    = 0;
 
     while (v < n && data[v] == 1.0) v++;
-    if (v < n) src = data;
-    else h->b = NULL;
+    if (v < n)
+      src = data;
+    else
+      h->b = NULL;
   } else if (h->b && h->near.exec.backend != h->exec.backend) {
     src  = h->b;
     from = &h->near.exec;
@@ -164,23 +169,31 @@ static PetscErrorCode HybGAMGDecide(PC pc, HybGAMG *h, Mat A, const char **why)
   *why = NULL;
   PetscCall(HybMatIsSeq(A, &seq));
   PetscCall(MatGetBlockSize(A, &bs));
-  if (!seq) *why = "the matrix is of another type";
-  else if (bs != 1) *why = "blocks of unknowns";
-  else if (gamg->data_cell_rows != 1 || gamg->data_cell_cols != 1) *why = "several near-null vectors";
-  else if (gamg->threshold[gamg->current_level] >= 0) *why = "a threshold for the graph";
+  if (!seq)
+    *why = "the matrix is of another type";
+  else if (bs != 1)
+    *why = "blocks of unknowns";
+  else if (gamg->data_cell_rows != 1 || gamg->data_cell_cols != 1)
+    *why = "several near-null vectors";
+  else if (gamg->threshold[gamg->current_level] >= 0)
+    *why = "a threshold for the graph";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybMatGetExec(A, &h->exec));
   if (!h->exec.backend->agg) h->exec = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
   PetscCall(HybGAMGWitness(pc, h, A, &h->hops, &h->nsmooths));
-  if (!h->hops) *why = "the options ask for other aggregates";
-  else if (h->nsmooths < 0) *why = "the options ask for another prolongator";
+  if (!h->hops)
+    *why = "the options ask for other aggregates";
+  else if (h->nsmooths < 0)
+    *why = "the options ask for another prolongator";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscLogEventBegin(HYB_GAMGLook, A, 0, 0, 0));
   ierr = HybGAMGLook(h, A, &look);
   PetscCall(PetscLogEventEnd(HYB_GAMGLook, A, 0, 0, 0));
   PetscCall(ierr);
-  if (look.nodiagonal) *why = "rows without an entry of the diagonal";
-  else if (!look.symmetric) *why = "a pattern that is not symmetric";
+  if (look.nodiagonal)
+    *why = "rows without an entry of the diagonal";
+  else if (!look.symmetric)
+    *why = "a pattern that is not symmetric";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

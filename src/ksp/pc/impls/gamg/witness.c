@@ -8,7 +8,8 @@
 
     A = a small matrix of the level's type
     creategraph(A), coarsen     -> lists; the same aggregates and first vertices as by one or by two hops?
-    optprolongator(A, P0) with the eigenvalue given -> P0 as it is: no smoothing; or our smoothed P0: one step; or neither
+    optprolongator(A, P0) with the eigenvalue given -> P0 as it is: no smoothing; or our smoothed P0: one step; or
+    neither
 
   What PETSc's functions leave in the PC is put back. That they read their options and remember their MatCoarsen is
   wanted: a program that asks which options were used, or looks at the PC, sees what it always sees. Takes a third of
@@ -208,8 +209,10 @@ static PetscErrorCode HybWitnessEvents(PC pc, PetscBool off)
 
   PetscFunctionBegin;
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(events); k++)
-    if (off) PetscCall(PetscLogEventDeactivatePush(events[k]));
-    else PetscCall(PetscLogEventDeactivatePop(events[k]));
+    if (off)
+      PetscCall(PetscLogEventDeactivatePush(events[k]));
+    else
+      PetscCall(PetscLogEventDeactivatePop(events[k]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

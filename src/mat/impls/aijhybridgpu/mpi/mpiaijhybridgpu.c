@@ -1,6 +1,6 @@
 /*
-  The parallel type: MATMPIAIJ whose diagonal and off-diagonal blocks are MATSEQAIJHYBRIDGPU. Its products are those of the parent's
-  "backend" algorithm, which are built of sequential products of the blocks' type.
+  The parallel type: MATMPIAIJ whose diagonal and off-diagonal blocks are MATSEQAIJHYBRIDGPU. Its products are those of
+  the parent's "backend" algorithm, which are built of sequential products of the blocks' type.
 */
 #include "../aijhybridgpuimpl.h"
 #include <petscsf.h>
@@ -36,8 +36,9 @@ PetscErrorCode MatAIJHybridGPUGetCOOCount(Mat A, PetscCount **count)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What crosses the bus at a product with a vector whose parts live on devices: the entries received, which the off-diagonal block's product sends to its device,
-   and those that others need. With GPU-aware MPI PETSc hands over device buffers, and nothing does. */
+/* What crosses the bus at a product with a vector whose parts live on devices: the entries received, which the
+   off-diagonal block's product sends to its device, and those that others need. With GPU-aware MPI PETSc hands over
+   device buffers, and nothing does. */
 static PetscErrorCode MatMPIAIJHybridGPUInfoHalo(Mat A, Mat B)
 {
   char text[64] = "";
@@ -73,8 +74,9 @@ static PetscErrorCode MatMPIAIJHybridGPUInfoHalo(Mat A, Mat B)
 #if defined(PETSC_HAVE_CUDA) && PETSC_VERSION_GE(3, 26, 0)
   #define HYB_HALO 1
 /*
-  Products with a vector are the parent's, but for one thing: it receives other processes' entries into a vector of the host's, made before the blocks had their type, from
-  where they would be staged at each product. Here they are received into one on the device.
+  Products with a vector are the parent's, but for one thing: it receives other processes' entries into a vector of the
+  host's, made before the blocks had their type, from where they would be staged at each product. Here they are received
+  into one on the device.
 */
 static PetscErrorCode MatMPIAIJHybridGPUGetHalo(Mat A, Vec x, Mat blocks[2], VecScatter *scatter, Vec *halo)
 {
@@ -189,7 +191,8 @@ static PetscErrorCode MatMultTransposeAdd_MPIAIJHybridGPU(Mat A, Vec x, Vec y, V
 }
 #endif
 
-/* The parent makes its blocks as MATSEQAIJ; off-diagonal columns are renumbered in place, and plans are keyed on their number too */
+/* The parent makes its blocks as MATSEQAIJ; off-diagonal columns are renumbered in place, and plans are keyed on their
+   number too */
 PetscErrorCode MatMPIAIJHybridGPUSetBlocks(Mat A)
 {
   Mat                  blocks[2];
@@ -232,7 +235,8 @@ static PetscErrorCode MatMPIAIJHybridGPUDisownBlocks(Mat A)
 }
 
 /*
-  The parent writes into the blocks past their own MatSetValues(). Where somebody holds a block's values they stay, as long as the entries exist.
+  The parent writes into the blocks past their own MatSetValues(). Where somebody holds a block's values they stay, as
+  long as the entries exist.
 */
 static PetscErrorCode MatMPIAIJHybridGPUSetValuesBegin(Mat A, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[])
 {
@@ -279,7 +283,8 @@ static PetscErrorCode MatMPIAIJHybridGPUSetValuesBegin(Mat A, PetscInt m, const 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* An error ended a function of the parent's between getting a block's values and restoring them. Who else writes them restores them in vain. */
+/* An error ended a function of the parent's between getting a block's values and restoring them. Who else writes them
+   restores them in vain. */
 static PetscErrorCode MatMPIAIJHybridGPUNotGivenBack(Mat A)
 {
   Mat             blocks[2];
@@ -364,8 +369,8 @@ static PetscErrorCode MatZeroRowsColumns_MPIAIJHybridGPU(Mat A, PetscInt n, cons
 }
 
 /*
-  Submatrices. Before 3.26 the parent takes the arrays of the blocks' own ones for those of a matrix that it makes, and frees them with it: they have to be AIJ's own.
-  A result that is used again the parent writes past all functions.
+  Submatrices. Before 3.26 the parent takes the arrays of the blocks' own ones for those of a matrix that it makes, and
+  frees them with it: they have to be AIJ's own. A result that is used again the parent writes past all functions.
 */
 static PetscErrorCode MatMPIAIJHybridGPUHostWrites(Mat B)
 {
@@ -384,9 +389,9 @@ static PetscErrorCode MatMPIAIJHybridGPUHostWrites(Mat B)
 }
 
 /*
-  Submatrices with columns in another order. Older PETSc numbers the columns of the off-diagonal block anew and leaves its
-  rows in the old order; newer PETSc leaves garray in the old order. Products are of rows and of garrays in order: the
-  first is sorted in its place, the second is made anew, and once more when it is used again.
+  Submatrices with columns in another order. Older PETSc numbers the columns of the off-diagonal block anew and leaves
+  its rows in the old order; newer PETSc leaves garray in the old order. Products are of rows and of garrays in order:
+  the first is sorted in its place, the second is made anew, and once more when it is used again.
 */
 #define HYB_MADE_ANEW "MatCreateSubMatrix_AIJHybridGPU_Anew"
 
@@ -591,8 +596,8 @@ static PetscErrorCode MatDuplicate_MPIAIJHybridGPU(Mat A, MatDuplicateOption op,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Before 3.22 the parent's "backend" results claim their arrays were allocated one by one, and the first new entry frees an address that
-   nothing allocated: the blocks get arrays of their own */
+/* Before 3.22 the parent's "backend" results claim their arrays were allocated one by one, and the first new entry
+   frees an address that nothing allocated: the blocks get arrays of their own */
 static PetscErrorCode MatMPIAIJHybridGPUOwnArrays(Mat C)
 {
   PetscFunctionBegin;
@@ -614,9 +619,9 @@ static PetscErrorCode MatMPIAIJHybridGPUOwnArrays(Mat C)
 }
 
 /*
-  The parent's "backend" products keep the blocks of the operands that their symbolic phase saw: another matrix of the same pattern in the
-  place of an operand (MAT_REUSE_MATRIX, MatProductReplaceMats()) would go unseen. What was seen is kept here, and the symbolic phase is
-  repeated for other operands.
+  The parent's "backend" products keep the blocks of the operands that their symbolic phase saw: another matrix of the
+  same pattern in the place of an operand (MAT_REUSE_MATRIX, MatProductReplaceMats()) would go unseen. What was seen is
+  kept here, and the symbolic phase is repeated for other operands.
 */
 typedef struct {
   char method[64]; /* that was asked for, if any */
@@ -698,7 +703,8 @@ static PetscErrorCode MatProductNumeric_MPIAIJHybridGPU(Mat C)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The state of the pattern as the parent's MatAssemblyEnd() will set it: the sum of the blocks'. Else the first assembly would tell of another pattern. */
+/* The state of the pattern as the parent's MatAssemblyEnd() will set it: the sum of the blocks'. Else the first
+   assembly would tell of another pattern. */
 PetscErrorCode MatMPIAIJHybridGPUSumStates(Mat C)
 {
   Mat             blocks[2];
@@ -714,8 +720,9 @@ PetscErrorCode MatMPIAIJHybridGPUSumStates(Mat C)
 }
 
 /*
-  The parent's "backend" algorithm, with a name of ours passed on to the sequential products that it is made of. The parent reads
-  the algorithm's option again and knows none of our names: then it is asked under an empty options database.
+  The parent's "backend" algorithm, with a name of ours passed on to the sequential products that it is made of. The
+  parent reads the algorithm's option again and knows none of our names: then it is asked under an empty options
+  database.
 */
 static PetscErrorCode MatProductSymbolic_MPIAIJHybridGPU(Mat C)
 {
@@ -783,8 +790,8 @@ static PetscErrorCode MatProductSymbolic_MPIAIJHybridGPU(Mat C)
 }
 
 /*
-  D = A B C in parallel as two products of the parent's "backend": W = A B, D = W C. The second one is the parent's own on D: while it is asked,
-  D's product reads "AB of W and C".
+  D = A B C in parallel as two products of the parent's "backend": W = A B, D = W C. The second one is the parent's own
+  on D: while it is asked, D's product reads "AB of W and C".
 */
 typedef struct {
   Mat         W;
@@ -933,7 +940,8 @@ static PetscErrorCode MatSetFromOptions_MPIAIJHybridGPU(Mat A, PetscOptionItems 
 }
 
 /*
-  The parent's converters to types derived from it duplicate the matrix and take the duplicate for a plain one, private data included: ours are taken off first
+  The parent's converters to types derived from it duplicate the matrix and take the duplicate for a plain one, private
+  data included: ours are taken off first
 */
 PetscErrorCode MatConvert_MPIAIJHybridGPU_Derived(Mat A, MatType type, MatReuse reuse, Mat *newmat)
 {
@@ -977,8 +985,9 @@ static PetscErrorCode MatBindToCPU_MPIAIJHybridGPU(Mat A, PetscBool flg)
 }
 #endif
 
-/* The parent's sums of columns are added to vectors fresh from MatCreateVecs(), which it takes for cleared arrays on the host. What it has of a vector on the card is memory
-   that nobody has written: for so long its vectors are the host's. */
+/* The parent's sums of columns are added to vectors fresh from MatCreateVecs(), which it takes for cleared arrays on
+   the host. What it has of a vector on the card is memory that nobody has written: for so long its vectors are the
+   host's. */
 static PetscErrorCode MatNorm_MPIAIJHybridGPU(Mat A, NormType type, PetscReal *norm)
 {
   static char     host[] = VECSTANDARD;
@@ -1143,7 +1152,8 @@ PetscErrorCode MatCreate_MPIAIJHybridGPU(Mat A)
 }
 
 /*@C
-   MatCreateAIJHybridGPU - Creates a sparse matrix of type `MATAIJHYBRIDGPU`: sequential on one process, parallel on several
+   MatCreateAIJHybridGPU - Creates a sparse matrix of type `MATAIJHYBRIDGPU`: sequential on one process, parallel on
+   several
 
    Collective
 
@@ -1164,7 +1174,8 @@ PetscErrorCode MatCreate_MPIAIJHybridGPU(Mat A)
    Level: intermediate
 
    Note:
-   `MatAIJHybridGPUInitializePackage()` must have been called, or the library loaded with -dll_append: without that the type is unknown (`PETSC_ERR_ARG_UNKNOWN_TYPE`).
+   `MatAIJHybridGPUInitializePackage()` must have been called, or the library loaded with -dll_append: without that the
+   type is unknown (`PETSC_ERR_ARG_UNKNOWN_TYPE`).
 
 .seealso: `MATAIJHYBRIDGPU`, `MatCreateSeqAIJHybridGPU()`, `MatCreateAIJ()`
 @*/

@@ -1,11 +1,13 @@
 /*
   Assembly from coordinates in parallel, with the blocks born on the device.
 
-  Each process sorts its coordinates into its own rows' and other processes' on the host, once, and sends the latter to their owners, from where a PetscSF fetches the
-  values later. The owner has one list then, its own coordinates followed by those received in the order of ranks. The device splits it between the blocks and
-  makes each as a sequential matrix (coo.c); values are one kernel a block. Only values for other processes, and those from them, cross the bus. What the base class keeps beside
-  the blocks (the columns that the off-diagonal block has, the scatter) is of its own making: a throw-away MATMPIAIJ is made with an empty diagonal block and the
-  off-diagonal block's pattern, whose data A takes over, and the blocks' arrays are replaced.
+  Each process sorts its coordinates into its own rows' and other processes' on the host, once, and sends the latter to
+  their owners, from where a PetscSF fetches the values later. The owner has one list then, its own coordinates followed
+  by those received in the order of ranks. The device splits it between the blocks and makes each as a sequential matrix
+  (coo.c); values are one kernel a block. Only values for other processes, and those from them, cross the bus. What the
+  base class keeps beside the blocks (the columns that the off-diagonal block has, the scatter) is of its own making: a
+  throw-away MATMPIAIJ is made with an empty diagonal block and the off-diagonal block's pattern, whose data A takes
+  over, and the blocks' arrays are replaced.
 */
 #include "../aijhybridgpuimpl.h"
 #include <petscsf.h>
@@ -38,7 +40,8 @@ static PetscErrorCode HybMPICOODestroy(void *ctx)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Sends the coordinates of other processes' rows to their owners: c->sf, whose leaves are what comes here, and *ri, *rj, those */
+/* Sends the coordinates of other processes' rows to their owners: c->sf, whose leaves are what comes here, and *ri,
+ *rj, those */
 static PetscErrorCode HybMPICOOExchange(Mat A, const PetscInt *i, const PetscInt *j, HybMPICOO *c, PetscInt **ri, PetscInt **rj)
 {
   MPI_Comm     comm = PetscObjectComm((PetscObject)A);
@@ -123,12 +126,12 @@ static PetscErrorCode HybMPICOOExchange(Mat A, const PetscInt *i, const PetscInt
 /* A's data become those of a parallel matrix with these blocks; the off-diagonal one has global columns still */
 static PetscErrorCode HybMPICOOAdopt(Mat A, const HybExec *x, HybArena arrays[2], HybCSR csr[2])
 {
-  const PetscInt  m = A->rmap->n, n = A->cmap->n;
-  PetscInt       *zeros, none = 0, *oi, *oj;
-  PetscScalar     nothing = 0, *oa;
-  Mat             T, block[2];
-  const PetscInt *garray;
-  void           *data;
+  const PetscInt       m = A->rmap->n, n = A->cmap->n;
+  PetscInt            *zeros, none       = 0, *oi, *oj;
+  PetscScalar          nothing = 0, *oa;
+  Mat                  T, block[2];
+  const PetscInt      *garray;
+  void                *data;
   Mat_MPIAIJHybridGPU *hyb = NULL;
 
   PetscFunctionBegin;
@@ -157,13 +160,13 @@ static PetscErrorCode HybMPICOOAdopt(Mat A, const HybExec *x, HybArena arrays[2]
   }
   PetscCall(MatSetOption(T, MAT_IGNORE_OFF_PROC_ENTRIES, hyb->ignoreoffproc));
   PetscCall(MatSetOption(T, MAT_ROW_ORIENTED, (PetscBool)!hyb->bycolumns));
-  data               = A->data;
-  A->data            = T->data;
-  T->data            = data;
-  A->preallocated    = PETSC_TRUE;
-  A->assembled       = PETSC_TRUE;
-  A->was_assembled   = PETSC_FALSE;
-  PetscCall(MatMPIAIJHybridGPUSumStates(A)); /* so that an assembly, which sums, leaves it */
+  data             = A->data;
+  A->data          = T->data;
+  T->data          = data;
+  A->preallocated  = PETSC_TRUE;
+  A->assembled     = PETSC_TRUE;
+  A->was_assembled = PETSC_FALSE;
+  PetscCall(MatMPIAIJHybridGPUSumStates(A));                               /* so that an assembly, which sums, leaves it */
   if (PETSC_VERSION_LT(3, 22, 0)) A->nonzerostate = --A->ass_nonzerostate; /* MatSetPreallocationCOO() counts once more */
   PetscCall(PetscObjectStateIncrease((PetscObject)A));
   PetscCall(MatDestroy(&T));
@@ -329,8 +332,10 @@ static PetscErrorCode HybMPICOOValuesOnDevice(const HybExec *x, HybArena *work, 
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, c->ncoo + c->nrecv, sizeof(PetscScalar), &d));
-  if (v) PetscCall(x->backend->copy(x, d, v, sizeof(PetscScalar) * (size_t)c->ncoo, vdevice ? HYB_COPY_DEVICE_TO_DEVICE : HYB_COPY_HOST_TO_DEVICE));
-  else PetscCall(x->backend->zero(x, d, sizeof(PetscScalar) * (size_t)c->ncoo));
+  if (v)
+    PetscCall(x->backend->copy(x, d, v, sizeof(PetscScalar) * (size_t)c->ncoo, vdevice ? HYB_COPY_DEVICE_TO_DEVICE : HYB_COPY_HOST_TO_DEVICE));
+  else
+    PetscCall(x->backend->zero(x, d, sizeof(PetscScalar) * (size_t)c->ncoo));
   PetscCall(x->backend->copy(x, d + c->ncoo, c->recvbuf, sizeof(PetscScalar) * (size_t)c->nrecv, HYB_COPY_HOST_TO_DEVICE));
   PetscCall(HybLogToDevice(sizeof(PetscScalar) * (PetscLogDouble)(c->nrecv + (vdevice || !v ? 0 : c->ncoo))));
   *all = d;
@@ -391,8 +396,10 @@ PetscErrorCode MatMPIAIJHybridGPUSetValuesCOO(Mat A, const PetscScalar *v, Inser
 
     PetscCall(HybCOOToHost(v, c->ncoo, sizeof(PetscScalar), &hv, &cv));
     PetscCall(PetscMalloc1(c->ncoo + c->nrecv, &all));
-    if (hv) PetscCall(PetscArraycpy(all, (PetscScalar *)hv, c->ncoo));
-    else PetscCall(PetscArrayzero(all, c->ncoo));
+    if (hv)
+      PetscCall(PetscArraycpy(all, (PetscScalar *)hv, c->ncoo));
+    else
+      PetscCall(PetscArrayzero(all, c->ncoo));
     PetscCall(PetscArraycpy(all + c->ncoo, c->recvbuf, c->nrecv));
     PetscCall(PetscFree(cv));
     for (int k = 0; k < 2 && !ierr; k++) ierr = MatSeqAIJHybridGPUSetValuesCOOHost(block[k], &c->block[k], all, add);

@@ -1,7 +1,8 @@
 /*
-  What the parent's parallel "backend" products ask for by name: the local rows of an operand as one sequential matrix, and values of sequential products, which they hand to
-  the owners of the entries. The parent does both by walking over host arrays, which costs a page fault for every page of what lives on the device, both ways. Here the device
-  puts the values together, and only those for other processes, and from them, cross the bus, in large pieces.
+  What the parent's parallel "backend" products ask for by name: the local rows of an operand as one sequential matrix,
+  and values of sequential products, which they hand to the owners of the entries. The parent does both by walking over
+  host arrays, which costs a page fault for every page of what lives on the device, both ways. Here the device puts the
+  values together, and only those for other processes, and from them, cross the bus, in large pieces.
 */
 #include "../aijhybridgpuimpl.h"
 
@@ -17,8 +18,9 @@
     send w, receive the end of v                    MPI
     MatSetValuesCOO(C, v)                           the end of v to the device, behind what stayed; one kernel a block (mpicoo.c)
 
-  v is the host's, as the parent made it, but what is this process's own is never written there. Places are mostly consecutive ones, since P's own columns come first: lists of them are
-  looked at once, and sent once where they are not.
+  v is the host's, as the parent made it, but what is this process's own is never written there. Places are mostly
+  consecutive ones, since P's own columns come first: lists of them are looked at once, and sent once where they are
+  not.
 */
 static HybParts *HybPartsNow; /* of the numeric phase in progress */
 
@@ -30,7 +32,8 @@ PetscErrorCode HybPartsReset(HybParts *p)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Before a numeric phase of C: if its values are the device's to write, those of parts that are there need not leave it. Else the parent's way is taken. */
+/* Before a numeric phase of C: if its values are the device's to write, those of parts that are there need not leave
+   it. Else the parent's way is taken. */
 PetscErrorCode HybPartsBegin(Mat C, HybParts *p)
 {
   PetscBool  device;
@@ -42,8 +45,8 @@ PetscErrorCode HybPartsBegin(Mat C, HybParts *p)
   p->C    = C;
   p->last = NULL;
   p->call = p->nown = 0;
-  p->ncoo = ncoo;
-  p->used = 0;
+  p->ncoo           = ncoo;
+  p->used           = 0;
   PetscCall(HybArenaInit(&p->work, &p->exec));
   p->values   = NULL;
   HybPartsNow = p; /* from here on HybPartsEnd() is needed */
@@ -68,8 +71,8 @@ PetscErrorCode HybPartsEnd(HybParts *p)
 }
 
 /*
-  In a product's symbolic phase the parent's host reads the patterns of the parts, which the device has made, to number C's coordinates. They are moved to where they are read, and back,
-  in one go each instead of by page faults.
+  In a product's symbolic phase the parent's host reads the patterns of the parts, which the device has made, to number
+  C's coordinates. They are moved to where they are read, and back, in one go each instead of by page faults.
 */
 static HybPartsPatterns *HybPartsPatternsNow; /* of the symbolic phase in progress */
 
@@ -111,7 +114,8 @@ static PetscErrorCode HybPartsSend(HybParts *p, const PetscScalar v[], PetscCoun
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* *all = the values of C's coordinates on the device, NULL where no numeric phase of C is in progress; v: the parent's list, of which the host has what is not there */
+/* *all = the values of C's coordinates on the device, NULL where no numeric phase of C is in progress; v: the parent's
+   list, of which the host has what is not there */
 PetscErrorCode HybPartsGet(Mat C, const PetscScalar v[], const PetscScalar **all)
 {
   HybParts *p = HybPartsNow;
@@ -129,7 +133,8 @@ PetscErrorCode HybPartsGet(Mat C, const PetscScalar v[], const PetscScalar **all
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The n values at idx of a part: consecutive ones from *first on, or those at *place, on the device. The parent's lists stand as long as its product does. */
+/* The n values at idx of a part: consecutive ones from *first on, or those at *place, on the device. The parent's lists
+   stand as long as its product does. */
 static PetscErrorCode HybPartsPlaces(HybParts *p, const HybExec *x, PetscInt n, const PetscInt idx[], PetscInt *first, PetscInt **place)
 {
   HybPartsCall *c;
@@ -167,7 +172,8 @@ static PetscErrorCode HybPartsCopy(Mat A, const HybExec *x, HybParts *p, HybAren
 
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, x, PETSC_TRUE, &csr));
-  if (idx && p) PetscCall(HybPartsPlaces(p, x, n, idx, &first, &place));
+  if (idx && p)
+    PetscCall(HybPartsPlaces(p, x, n, idx, &first, &place));
   else if (idx) {
     PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &place));
     PetscCall(x->backend->copy(x, place, idx, sizeof(PetscInt) * (size_t)n, HYB_COPY_HOST_TO_DEVICE));
@@ -234,14 +240,16 @@ PetscErrorCode MatSeqAIJCopySubArray_SeqAIJHybridGPU(Mat A, PetscInt n, const Pe
     PetscCall(MatSeqAIJGetArrayRead(A, &a));
     if (idx)
       for (PetscInt k = 0; k < n; k++) v[k] = a[idx[k]];
-    else PetscCall(PetscArraycpy(v, a, n));
+    else
+      PetscCall(PetscArraycpy(v, a, n));
     PetscCall(MatSeqAIJRestoreArrayRead(A, &a));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Where the values of the merged matrix come from: entry k is entry perm[k] of the diagonal block's values followed by the off-diagonal block's; NULL where the host
-   puts them together. And whose values it has, for who asks again without others. */
+/* Where the values of the merged matrix come from: entry k is entry perm[k] of the diagonal block's values followed by
+   the off-diagonal block's; NULL where the host puts them together. And whose values it has, for who asks again without
+   others. */
 typedef struct {
   HybArena         arena;
   PetscInt        *perm;
@@ -258,8 +266,10 @@ static PetscErrorCode HybMergeCurrent(HybMerge *g, Mat A, Mat merged, Mat blocks
   PetscFunctionBegin;
   *current = g->current;
   for (int p = 0; p < 4; p++) {
-    Mat              M     = p < 2 ? blocks[p] : p == 2 ? merged : A;
-    const PetscCount moves = p == 3 ? 0 : MatIsSeqAIJHybridGPU(M) && M->spptr ? ((Mat_SeqAIJHybridGPU *)M->spptr)->moves : -1;
+    Mat              M     = p < 2 ? blocks[p] : p == 2 ? merged
+                                                        : A;
+    const PetscCount moves = p == 3 ? 0 : MatIsSeqAIJHybridGPU(M) && M->spptr ? ((Mat_SeqAIJHybridGPU *)M->spptr)->moves
+                                                                              : -1;
     PetscObjectId    id;
     PetscObjectState state;
 
@@ -414,8 +424,10 @@ PetscErrorCode MatMPIAIJGetLocalMatMerge_MPIAIJHybridGPU(Mat A, MatReuse reuse, 
       PetscCall(MatSeqAIJHybridGPUWriteOnDevice(*merged, &x, &there));
       there = (PetscBool)(there && same);
     }
-    if (there) PetscCall(HybMergeValues(&x, *merged, g, blocks));
-    else PetscCall(HybMergeOnHost(A, reuse, glob, merged));
+    if (there)
+      PetscCall(HybMergeValues(&x, *merged, g, blocks));
+    else
+      PetscCall(HybMergeOnHost(A, reuse, glob, merged));
     PetscCall(HybMergeNote(g, A, *merged, blocks));
     PetscFunctionReturn(PETSC_SUCCESS);
   }

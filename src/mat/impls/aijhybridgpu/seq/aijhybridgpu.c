@@ -1,8 +1,8 @@
 /*
   The sequential type: what is overridden over MATSEQAIJ, conversion both ways, and the private data.
 
-  The parent's operations are hidden symbols in a shared PETSc, so they are taken as a whole (struct _MatOps) from the first pristine
-  object that passes through the converter, and called through that copy.
+  The parent's operations are hidden symbols in a shared PETSc, so they are taken as a whole (struct _MatOps) from the
+  first pristine object that passes through the converter, and called through that copy.
 */
 #include "../aijhybridgpuimpl.h"
 
@@ -37,8 +37,8 @@ PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
     PetscCall(PetscFree(A->spptr));
   }
   if (((PetscObject)A)->qlist) PetscCall(MatAIJHybridGPUCompose(A, PETSC_TRUE, PETSC_FALSE)); /* none are left when MatHeaderMerge() empties A */
-  if (A->data) PetscCall((*HybGlueState.seq.destroy)(A)); /* none is left where an error ended the first attempt */
-  if (hyb) { /* the base class used them until now */
+  if (A->data) PetscCall((*HybGlueState.seq.destroy)(A));                                     /* none is left where an error ended the first attempt */
+  if (hyb) {                                                                                  /* the base class used them until now */
     later = HybArenaReset(&arrays);
     if (!ierr) ierr = later;
   }
@@ -70,8 +70,9 @@ static PetscErrorCode HybHasEntries(Mat A, PetscInt m, const PetscInt rows[], Pe
 }
 
 /*
-  Entries that a result's pattern has are written where they are. The base class needs arrays of its own before it makes room for others: it cannot
-  enlarge ours. Promoted values return to the host, which is the writer from here on, unless somebody holds them.
+  Entries that a result's pattern has are written where they are. The base class needs arrays of its own before it makes
+  room for others: it cannot enlarge ours. Promoted values return to the host, which is the writer from here on, unless
+  somebody holds them.
 */
 PetscErrorCode MatSeqAIJHybridGPUSetValuesBegin(Mat A, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[])
 {
@@ -88,8 +89,10 @@ PetscErrorCode MatSeqAIJHybridGPUSetValuesBegin(Mat A, PetscInt m, const PetscIn
   PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, NULL, NULL, NULL));
   has = (PetscBool)(hyb->movedto || i == hyb->adopted);
   if (has) PetscCall(HybHasEntries(A, m, rows, n, cols, &has));
-  if (!has) PetscCall(MatSeqAIJHybridGPUDisown(A));
-  else PetscCall(MatSeqAIJHybridGPUHostWrites(A));
+  if (!has)
+    PetscCall(MatSeqAIJHybridGPUDisown(A));
+  else
+    PetscCall(MatSeqAIJHybridGPUHostWrites(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -110,8 +113,8 @@ static PetscErrorCode MatSetValues_SeqAIJHybridGPU(Mat A, PetscInt m, const Pets
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The parent's MatZeroRows() and MatZeroRowsColumns() go by what AIJ keeps beside the arrays (options), and insert a diagonal entry that a row lacks past our
-   MatSetValues(): the base class needs arrays of its own then */
+/* The parent's MatZeroRows() and MatZeroRowsColumns() go by what AIJ keeps beside the arrays (options), and insert a
+   diagonal entry that a row lacks past our MatSetValues(): the base class needs arrays of its own then */
 static PetscErrorCode HybZeroRowsBegin(Mat A, PetscInt n, const PetscInt rows[], PetscScalar diag, PetscBool columns)
 {
   Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
@@ -168,8 +171,8 @@ static PetscErrorCode MatEliminateZeros_SeqAIJHybridGPU(Mat A, PetscBool keep)
 #endif
 
 /*
-  A coloring for finite differences remembers where each value lies, and writes there at each of its calls: the arrays have to be AIJ's own and to stay
-  from now on.
+  A coloring for finite differences remembers where each value lies, and writes there at each of its calls: the arrays
+  have to be AIJ's own and to stay from now on.
 */
 PetscErrorCode MatSeqAIJHybridGPUStay(Mat A)
 {
@@ -193,15 +196,15 @@ static PetscErrorCode MatFDColoringSetUp_SeqAIJHybridGPU(Mat A, ISColoring iscol
 }
 
 /*
-  Functions that PETSc finds by name. PETSc copies an object's list of them to plain matrices too (MatGetMultiProcBlock(), factors): of such A nothing of ours
-  is true.
+  Functions that PETSc finds by name. PETSc copies an object's list of them to plain matrices too
+  (MatGetMultiProcBlock(), factors): of such A nothing of ours is true.
 */
 static PetscErrorCode MatStoreValues_SeqAIJHybridGPU(Mat A)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
 
   PetscFunctionBegin;
-  PetscCall((*(PetscErrorCode (*)(Mat))HybGlueState.storevalues)(A));
+  PetscCall((*(PetscErrorCode(*)(Mat))HybGlueState.storevalues)(A));
   if (!MatIsSeqAIJHybridGPU(A)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   hyb->stored = PETSC_TRUE;
@@ -212,7 +215,7 @@ static PetscErrorCode MatRetrieveValues_SeqAIJHybridGPU(Mat A)
 {
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUHostWrites(A)); /* the parent writes them and leaves the object's state */
-  PetscCall((*(PetscErrorCode (*)(Mat))HybGlueState.retrievevalues)(A));
+  PetscCall((*(PetscErrorCode(*)(Mat))HybGlueState.retrievevalues)(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -220,7 +223,7 @@ static PetscErrorCode MatSeqAIJSetPreallocation_SeqAIJHybridGPU(Mat A, PetscInt 
 {
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUDemote(A));
-  HybWithLargePages(A->rmap->n, (*(PetscErrorCode (*)(Mat, PetscInt, const PetscInt[]))HybGlueState.setpreallocation)(A, nz, nnz));
+  HybWithLargePages(A->rmap->n, (*(PetscErrorCode(*)(Mat, PetscInt, const PetscInt[]))HybGlueState.setpreallocation)(A, nz, nnz));
   if (MatIsSeqAIJHybridGPU(A)) PetscCall(HybStorageSettle(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -254,7 +257,7 @@ static PetscErrorCode MatResetPreallocation_SeqAIJHybridGPU(Mat A)
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(MatSeqAIJHybridGPUDemote(A));
-  PetscCall((*(PetscErrorCode (*)(Mat))HybGlueState.resetpreallocation)(A));
+  PetscCall((*(PetscErrorCode(*)(Mat))HybGlueState.resetpreallocation)(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -264,7 +267,7 @@ static PetscErrorCode MatResetHash_SeqAIJHybridGPU(Mat A)
 {
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUDisown(A));
-  PetscCall((*(PetscErrorCode (*)(Mat))HybGlueState.resethash)(A));
+  PetscCall((*(PetscErrorCode(*)(Mat))HybGlueState.resethash)(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif
@@ -274,7 +277,7 @@ static PetscErrorCode MatSeqAIJSetColumnIndices_SeqAIJHybridGPU(Mat A, PetscInt 
 {
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUDisown(A)); /* the parent goes by what it has allocated */
-  PetscCall((*(PetscErrorCode (*)(Mat, PetscInt[]))HybGlueState.setcolumnindices)(A, indices));
+  PetscCall((*(PetscErrorCode(*)(Mat, PetscInt[]))HybGlueState.setcolumnindices)(A, indices));
   if (MatIsSeqAIJHybridGPU(A)) PetscCall(MatSeqAIJHybridGPUPatternMoved(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -288,7 +291,7 @@ static PetscErrorCode MatSeqAIJKron_SeqAIJHybridGPU(Mat A, Mat B, MatReuse reuse
   PetscFunctionBegin;
   PetscCall(PetscObjectTypeCompare((PetscObject)B, MATSEQAIJHYBRIDGPU, &named));
   if (named && B->assembled) PetscCall(MatConvert_SeqAIJHybridGPU_SeqAIJ(B, MATSEQAIJ, MAT_INITIAL_MATRIX, &plain));
-  PetscCall((*(PetscErrorCode (*)(Mat, Mat, MatReuse, Mat *))HybGlueState.kron)(A, plain ? plain : B, reuse, C));
+  PetscCall((*(PetscErrorCode(*)(Mat, Mat, MatReuse, Mat *))HybGlueState.kron)(A, plain ? plain : B, reuse, C));
   PetscCall(MatDestroy(&plain));
   PetscCall(PetscObjectTypeCompare((PetscObject)*C, MATSEQAIJ, &seqaij));
   PetscCall(PetscObjectTypeCompare((PetscObject)A, MATSEQAIJHYBRIDGPU, &named));
@@ -309,14 +312,14 @@ PetscErrorCode MatSeqAIJHybridGPUComposeOver(Mat A, PetscBool on)
     const char *name;
     void (*ours)(void);
   } over[] = {
-    {"MatStoreValues_C",           (void (*)(void))MatStoreValues_SeqAIJHybridGPU          },
-    {"MatRetrieveValues_C",        (void (*)(void))MatRetrieveValues_SeqAIJHybridGPU       },
+    {"MatStoreValues_C",            (void (*)(void))MatStoreValues_SeqAIJHybridGPU           },
+    {"MatRetrieveValues_C",         (void (*)(void))MatRetrieveValues_SeqAIJHybridGPU        },
     {"MatSeqAIJSetPreallocation_C", (void (*)(void))MatSeqAIJSetPreallocation_SeqAIJHybridGPU},
-    {"MatResetPreallocation_C",    (void (*)(void))MatResetPreallocation_SeqAIJHybridGPU   },
+    {"MatResetPreallocation_C",     (void (*)(void))MatResetPreallocation_SeqAIJHybridGPU    },
     {"MatSeqAIJSetColumnIndices_C", (void (*)(void))MatSeqAIJSetColumnIndices_SeqAIJHybridGPU},
-    {"MatSeqAIJKron_C",            (void (*)(void))MatSeqAIJKron_SeqAIJHybridGPU           },
+    {"MatSeqAIJKron_C",             (void (*)(void))MatSeqAIJKron_SeqAIJHybridGPU            },
 #if PETSC_VERSION_GE(3, 19, 0)
-    {"MatResetHash_C", (void (*)(void))MatResetHash_SeqAIJHybridGPU}
+    {"MatResetHash_C",              (void (*)(void))MatResetHash_SeqAIJHybridGPU             }
 #endif
   };
   void (**parents[])(void) = {&HybGlueState.storevalues, &HybGlueState.retrievevalues, &HybGlueState.setpreallocation, &HybGlueState.resetpreallocation, &HybGlueState.setcolumnindices, &HybGlueState.kron, &HybGlueState.resethash};
@@ -329,7 +332,8 @@ PetscErrorCode MatSeqAIJHybridGPUComposeOver(Mat A, PetscBool on)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Rows that are lent are counted: PETSc's function has given the array back when it returns, and the row points into it */
+/* Rows that are lent are counted: PETSc's function has given the array back when it returns, and the row points into
+   it */
 static PetscErrorCode MatGetRow_SeqAIJHybridGPU(Mat A, PetscInt row, PetscInt *n, PetscInt **cols, PetscScalar **v)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
@@ -375,10 +379,12 @@ static PetscErrorCode MatAssemblyEnd_SeqAIJHybridGPU(Mat A, MatAssemblyType mode
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   PetscCall(PetscObjectStateGet((PetscObject)A, &state));
   if (hyb->assembling && hyb->assembling == state && hyb->copy.values && hyb->copy.mark.state == state) {
-    /* MatSetValuesCOO() wrote on the device and calls this: nothing was inserted, and MatAssemblyEnd() will count the values as new ones */
+    /* MatSetValuesCOO() wrote on the device and calls this: nothing was inserted, and MatAssemblyEnd() will count the
+       values as new ones */
     hyb->copy.mark.state = state + 1;
     hyb->copy.mark.step  = PETSC_FALSE;
-  } else PetscCall((*HybGlueState.seq.assemblyend)(A, mode));
+  } else
+    PetscCall((*HybGlueState.seq.assemblyend)(A, mode));
   hyb->assembling = 0;
   if (mode == MAT_FINAL_ASSEMBLY) HybGlueState.counts.assemblies++;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -499,7 +505,8 @@ static PetscErrorCode MatSetOption_SeqAIJHybridGPU(Mat A, MatOption op, PetscBoo
   if (op == MAT_SORTED_FULL && !flg) A->ops->setvalues = MatSetValues_SeqAIJHybridGPU; /* the parent has put its own there */
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   PetscCall(HybAskedKeep(hyb, op, flg));
-  /* adoption has looked for inodes already, and a numeric phase assembles nothing: a change of mind takes effect here */
+  /* adoption has looked for inodes already, and a numeric phase assembles nothing: a change of mind takes effect
+     here */
   if (op != MAT_USE_INODES || !A->assembled) PetscFunctionReturn(PETSC_SUCCESS);
   hyb->inodesleft = PETSC_FALSE; /* the program has its mind made up */
   if (hyb->arrays.blocks && (flg || !HybBorn(hyb))) PetscCall((*HybGlueState.seq.assemblyend)(A, MAT_FINAL_ASSEMBLY));
@@ -536,8 +543,8 @@ static PetscErrorCode MatLoad_SeqAIJHybridGPU(Mat A, PetscViewer viewer)
   #define HybBoundToCPU(A) ((void)(A))
 #endif
 /*
-  A factorization in place leaves a host's factor, so the matrix is bound to the CPU from then on: otherwise PETSc would take the right-hand
-  sides of MatMatSolve() to the device, which this machine need not have.
+  A factorization in place leaves a host's factor, so the matrix is bound to the CPU from then on: otherwise PETSc would
+  take the right-hand sides of MatMatSolve() to the device, which this machine need not have.
 */
 static PetscErrorCode MatLUFactor_SeqAIJHybridGPU(Mat A, IS row, IS col, const MatFactorInfo *info)
 {
@@ -563,27 +570,27 @@ static PetscErrorCode MatSeqAIJHybridGPUSetOps(Mat A, PetscBool on)
   struct _MatOps *ops = A->ops, *p = &HybGlueState.seq;
 
   PetscFunctionBegin;
-  ops->destroy               = on ? MatDestroy_SeqAIJHybridGPU : p->destroy;
-  ops->zerorows              = on ? MatZeroRows_SeqAIJHybridGPU : p->zerorows;
+  ops->destroy  = on ? MatDestroy_SeqAIJHybridGPU : p->destroy;
+  ops->zerorows = on ? MatZeroRows_SeqAIJHybridGPU : p->zerorows;
 #if PETSC_VERSION_GE(3, 20, 0)
-  ops->eliminatezeros        = on ? MatEliminateZeros_SeqAIJHybridGPU : p->eliminatezeros;
+  ops->eliminatezeros = on ? MatEliminateZeros_SeqAIJHybridGPU : p->eliminatezeros;
 #endif
-  ops->zerorowscolumns       = on ? MatZeroRowsColumns_SeqAIJHybridGPU : p->zerorowscolumns;
-  ops->fdcoloringsetup       = on ? MatFDColoringSetUp_SeqAIJHybridGPU : p->fdcoloringsetup;
+  ops->zerorowscolumns = on ? MatZeroRowsColumns_SeqAIJHybridGPU : p->zerorowscolumns;
+  ops->fdcoloringsetup = on ? MatFDColoringSetUp_SeqAIJHybridGPU : p->fdcoloringsetup;
   if (!A->sortedfull) ops->setvalues = on ? MatSetValues_SeqAIJHybridGPU : p->setvalues; /* MAT_SORTED_FULL has one of its own, which makes no room */
-  ops->getrow                = on ? MatGetRow_SeqAIJHybridGPU : p->getrow;
-  ops->restorerow            = on ? MatRestoreRow_SeqAIJHybridGPU : p->restorerow;
+  ops->getrow     = on ? MatGetRow_SeqAIJHybridGPU : p->getrow;
+  ops->restorerow = on ? MatRestoreRow_SeqAIJHybridGPU : p->restorerow;
   if (p->conjugate) ops->conjugate = on ? MatConjugate_SeqAIJHybridGPU : p->conjugate;
-  ops->assemblyend           = on ? MatAssemblyEnd_SeqAIJHybridGPU : p->assemblyend;
-  ops->setfromoptions        = on ? MatSetFromOptions_SeqAIJHybridGPU : p->setfromoptions;
-  ops->view                  = on ? MatView_SeqAIJHybridGPU : p->view;
-  ops->getinfo               = on ? MatGetInfo_SeqAIJHybridGPU : p->getinfo;
-  ops->setoption             = on ? MatSetOption_SeqAIJHybridGPU : p->setoption;
-  ops->mult                  = on ? MatMult_SeqAIJHybridGPU : p->mult;
-  ops->multadd               = on ? MatMultAdd_SeqAIJHybridGPU : p->multadd;
-  ops->multtranspose         = on ? MatMultTranspose_SeqAIJHybridGPU : p->multtranspose;
-  ops->multtransposeadd      = on ? MatMultTransposeAdd_SeqAIJHybridGPU : p->multtransposeadd;
-  ops->multhermitiantranspose = on ? MatMultHermitianTranspose_SeqAIJHybridGPU : p->multhermitiantranspose;
+  ops->assemblyend               = on ? MatAssemblyEnd_SeqAIJHybridGPU : p->assemblyend;
+  ops->setfromoptions            = on ? MatSetFromOptions_SeqAIJHybridGPU : p->setfromoptions;
+  ops->view                      = on ? MatView_SeqAIJHybridGPU : p->view;
+  ops->getinfo                   = on ? MatGetInfo_SeqAIJHybridGPU : p->getinfo;
+  ops->setoption                 = on ? MatSetOption_SeqAIJHybridGPU : p->setoption;
+  ops->mult                      = on ? MatMult_SeqAIJHybridGPU : p->mult;
+  ops->multadd                   = on ? MatMultAdd_SeqAIJHybridGPU : p->multadd;
+  ops->multtranspose             = on ? MatMultTranspose_SeqAIJHybridGPU : p->multtranspose;
+  ops->multtransposeadd          = on ? MatMultTransposeAdd_SeqAIJHybridGPU : p->multtransposeadd;
+  ops->multhermitiantranspose    = on ? MatMultHermitianTranspose_SeqAIJHybridGPU : p->multhermitiantranspose;
   ops->multhermitiantransposeadd = on ? MatMultHermitianTransposeAdd_SeqAIJHybridGPU : p->multhermitiantransposeadd;
   if (!on) ops->convertfrom = p->convertfrom;
   ops->residual              = on ? MatResidual_SeqAIJHybridGPU : p->residual;
@@ -665,8 +672,10 @@ PetscErrorCode MatConvert_SeqAIJ_SeqAIJHybridGPU(Mat A, MatType type, MatReuse r
     if (!done) PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (reuse == MAT_INITIAL_MATRIX) PetscCall(HybDuplicateOfParent(A, newmat));
-  else *newmat = A;
+  if (reuse == MAT_INITIAL_MATRIX)
+    PetscCall(HybDuplicateOfParent(A, newmat));
+  else
+    *newmat = A;
   B = *newmat;
   PetscCall(PetscStrcmp(((PetscObject)B)->type_name, MATSEQAIJ, &plain));
   plain = (PetscBool)(plain || !MatIsSeqAIJHybridGPU(B));
@@ -681,8 +690,8 @@ PetscErrorCode MatConvert_SeqAIJ_SeqAIJHybridGPU(Mat A, MatType type, MatReuse r
 }
 
 /*
-  The converter behind -mat_seqaij_type. It overrides the operations and keeps the type name seqaij: with a new name a second
-  MatSetType(A, MATSEQAIJ) would destroy the matrix, and PETSc's dispatch by exact name would not know it.
+  The converter behind -mat_seqaij_type. It overrides the operations and keeps the type name seqaij: with a new name a
+  second MatSetType(A, MATSEQAIJ) would destroy the matrix, and PETSc's dispatch by exact name would not know it.
 */
 PetscErrorCode MatSeqAIJHybridGPUOperateSeqAIJ(Mat A, MatType type, MatReuse reuse, Mat *newmat)
 {
@@ -694,8 +703,10 @@ PetscErrorCode MatSeqAIJHybridGPUOperateSeqAIJ(Mat A, MatType type, MatReuse reu
     if (!done) PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (reuse == MAT_INITIAL_MATRIX) PetscCall(HybDuplicateOfParent(A, newmat));
-  else *newmat = A;
+  if (reuse == MAT_INITIAL_MATRIX)
+    PetscCall(HybDuplicateOfParent(A, newmat));
+  else
+    *newmat = A;
   PetscCall(MatSeqAIJHybridGPUInstall(*newmat));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -718,7 +729,8 @@ PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat A, MatType type, MatReuse r
     ierr          = MatDuplicate(A, MAT_COPY_VALUES, newmat);
     hyb->hostcopy = PETSC_FALSE;
     PetscCall(ierr);
-  } else *newmat = A;
+  } else
+    *newmat = A;
   B = *newmat;
   PetscCall(MatSeqAIJHybridGPUGetData(B, &hyb));
   PetscCall(MatSeqAIJHybridGPUDisown(B)); /* the base class must not outlive our arrays */
@@ -740,9 +752,9 @@ PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat A, MatType type, MatReuse r
 }
 
 /*MC
-   MATAIJHYBRIDGPU - "aijhybridgpu" - sparse matrices in AIJ (compressed row) format whose matrix-vector products, sparse products and
-   Galerkin products are computed by the methods of petsc-aijhybridgpu, on the host or on an NVIDIA GPU. It is `MATSEQAIJHYBRIDGPU`
-   on one process and `MATMPIAIJHYBRIDGPU` on several.
+   MATAIJHYBRIDGPU - "aijhybridgpu" - sparse matrices in AIJ (compressed row) format whose matrix-vector products,
+   sparse products and Galerkin products are computed by the methods of petsc-aijhybridgpu, on the host or on an NVIDIA
+   GPU. It is `MATSEQAIJHYBRIDGPU` on one process and `MATMPIAIJHYBRIDGPU` on several.
 
    Options Database Keys:
 +  -mat_type aijhybridgpu - sets the type during `MatSetFromOptions()`
@@ -751,15 +763,18 @@ PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat A, MatType type, MatReuse r
 .  -mat_aijhybridgpu_spgemm <auto, ...> - method of sparse products
 .  -mat_aijhybridgpu_spmv <auto, ...> - method of matrix-vector products
 .  -mat_aijhybridgpu_rowmerge_width <0, 2 to 32> - rows merged at once by the method rowmerge, 0 lets it choose
-.  -mat_aijhybridgpu_device_min <n> - with auto, operands of fewer nonzeros stay on the host: 10000 where the matrix has its vectors on the card, else 100000; for the whole process
-.  -mat_aijhybridgpu_cuda_library <path> - the library that drives the device, if not cuda/libaijhybridgpu_cuda.so beside the plugin; this and all below for the whole process
+. -mat_aijhybridgpu_device_min <n> - with auto, operands of fewer nonzeros stay on the host: 10000 where the matrix has
+its vectors on the card, else 100000; for the whole process
+. -mat_aijhybridgpu_cuda_library <path> - the library that drives the device, if not cuda/libaijhybridgpu_cuda.so beside
+the plugin; this and all below for the whole process
 .  -mat_aijhybridgpu_device <number> - which card; else PETSc's, or the processes of a node take its cards in turn
 .  -mat_aijhybridgpu_memory <managed, mirror> - one storage valid on both sides, or device arrays beside host ones
 .  -mat_aijhybridgpu_managed_limit <share> - of the card's free memory, divided by the processes on it, for the former
 .  -mat_aijhybridgpu_memory_limit <bytes> - believe the card no larger than this
 .  -mat_aijhybridgpu_promote <auto, never> - whether matrices of the host that operations write on the device move there
 .  -mat_aijhybridgpu_plan_min <n> - patterns of so many nonzeros are planned for at their second product with a vector
-.  -mat_aijhybridgpu_lock_after <n> - values of a host matrix that were sent n times after the host had written them move to page-locked memory; 0: never
+. -mat_aijhybridgpu_lock_after <n> - values of a host matrix that were sent n times after the host had written them move
+to page-locked memory; 0: never
 .  -mat_aijhybridgpu_lock_min <bytes> - fewer bytes of values stay where they are
 .  -mat_aijhybridgpu_lock_limit <share> - of the host's memory, divided by the node's processes, for such values
 .  -mat_aijhybridgpu_segsum_repair <device, cpu> - who puts the sums of dirty tiles of the method segsum in order
@@ -770,14 +785,16 @@ PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat A, MatType type, MatReuse r
    Level: beginner
 
    Notes:
-   Everything that `MATAIJ` can do, this type can do: what is not overridden is the parent's. Rows of operands must have their columns
-   sorted, as assembly with `MatSetValues()` leaves them.
+   Everything that `MATAIJ` can do, this type can do: what is not overridden is the parent's. Rows of operands must have
+   their columns sorted, as assembly with `MatSetValues()` leaves them.
 
    References:
-+  * - W. Liu, B. Vinter, A framework for general sparse matrix-matrix multiplication on GPUs and heterogeneous processors, 2015
++ * - W. Liu, B. Vinter, A framework for general sparse matrix-matrix multiplication on GPUs and heterogeneous
+processors, 2015
 .  * - F. Gremse et al., GPU-accelerated sparse matrix-matrix multiplication by iterative row merging, 2015
 .  * - H. Ji et al., Segmented merge: a new primitive for parallel sparse matrix computations, 2021
--  * - W. Liu, B. Vinter, Speculative segmented sum for sparse matrix-vector multiplication on heterogeneous processors, 2015
+- * - W. Liu, B. Vinter, Speculative segmented sum for sparse matrix-vector multiplication on heterogeneous processors,
+   2015
 
 .seealso: `MatCreateAIJHybridGPU()`, `MatCreateSeqAIJHybridGPU()`, `MATAIJ`, `MATAIJCUSPARSE`
 M*/
@@ -820,7 +837,8 @@ PetscErrorCode MatCreate_SeqAIJHybridGPU(Mat A)
    Level: intermediate
 
    Note:
-   `MatAIJHybridGPUInitializePackage()` must have been called, or the library loaded with -dll_append: without that the type is unknown (`PETSC_ERR_ARG_UNKNOWN_TYPE`).
+   `MatAIJHybridGPUInitializePackage()` must have been called, or the library loaded with -dll_append: without that the
+   type is unknown (`PETSC_ERR_ARG_UNKNOWN_TYPE`).
 
 .seealso: `MATAIJHYBRIDGPU`, `MatCreateAIJHybridGPU()`, `MatCreateSeqAIJ()`
 @*/

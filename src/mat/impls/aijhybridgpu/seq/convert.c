@@ -1,15 +1,16 @@
 /*
   Conversions to and from the other types derived from MATSEQAIJ (aijcusparse, aijperm, aijsell, aijkokkos, ...).
 
-  The parent's converters to these duplicate the matrix, and take the duplicate for a plain one: with our operations and private data on it, they would put theirs
-  over ours. So ours are taken off first. Between this type and aijcusparse pattern and values go from the device to the device; aijcusparse keeps its pattern on the host as
-  well, so that the host reads that, once. From aijcusparse a matrix is born on the device, the host seeing row offsets alone.
+  The parent's converters to these duplicate the matrix, and take the duplicate for a plain one: with our operations and
+  private data on it, they would put theirs over ours. So ours are taken off first. Between this type and aijcusparse
+  pattern and values go from the device to the device; aijcusparse keeps its pattern on the host as well, so that the
+  host reads that, once. From aijcusparse a matrix is born on the device, the host seeing row offsets alone.
 */
 #include "../aijhybridgpuimpl.h"
 
 static const char *const HybDerivedTypes[] = {"seqaijcusparse", "seqaijperm", "seqaijsell", "seqaijmkl", "seqaijkokkos", "seqaijviennacl", "seqaijhipsparse", "seqaijcrl"};
 #define HYB_LOCKED_PATTERN ((size_t)16 << 20) /* bytes of column indices */
-#define HYB_DERIVED_TYPES ((int)(sizeof(HybDerivedTypes) / sizeof(HybDerivedTypes[0])))
+#define HYB_DERIVED_TYPES  ((int)(sizeof(HybDerivedTypes) / sizeof(HybDerivedTypes[0])))
 
 typedef PetscErrorCode (*HybConverter)(Mat, MatType, MatReuse, Mat *);
 /* the parent's */
@@ -60,7 +61,8 @@ static PetscErrorCode MatConvert_SeqAIJHybridGPU_Derived(Mat A, MatType type, Ma
 #if PETSC_VERSION_GE(3, 20, 0)
     PetscCall(MatPropagateSymmetryOptions(A, B)); /* as MatDuplicate() does, with which the parent's converters begin */
 #endif
-  } else PetscCall(MatConvert_SeqAIJHybridGPU_SeqAIJ(A, MATSEQAIJ, MAT_INPLACE_MATRIX, &B));
+  } else
+    PetscCall(MatConvert_SeqAIJHybridGPU_SeqAIJ(A, MATSEQAIJ, MAT_INPLACE_MATRIX, &B));
   PetscCall((*f)(B, type, MAT_INPLACE_MATRIX, &B));
   *newmat = B;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -140,9 +142,10 @@ static PetscErrorCode HybSendToCUSPARSE(const HybExec *x, const HybCSR *csr, Hyb
 }
 
 /*
-  aijcusparse would send what B's host arrays hold, at a sixth of the bus's speed. A second matrix, round B's pattern and without values, is sent instead, and gets A's on
-  the device. What aijcusparse keeps of the device is B's from the beginning, whose values the host does not know then. The column indices are page-locked while they are sent, for
-  which it pays to make the pages known to the device.
+  aijcusparse would send what B's host arrays hold, at a sixth of the bus's speed. A second matrix, round B's pattern
+  and without values, is sent instead, and gets A's on the device. What aijcusparse keeps of the device is B's from the
+  beginning, whose values the host does not know then. The column indices are page-locked while they are sent, for which
+  it pays to make the pages known to the device.
 */
 static PetscErrorCode HybShareWithCUSPARSE(const HybExec *x, const HybCSR *csr, HybConverter f, MatType type, Mat B)
 {
@@ -248,19 +251,22 @@ static PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJCUSPARSE(Mat A, MatType t
   PetscCall(HybFindConverter(type, &f));
   PetscCall(HybEventBegin(HYB_Op[HYB_OP_CONVERT], A, 0, 0, 0));
   B = *newmat;
-  if (reuse == MAT_REUSE_MATRIX) PetscCall(HybValuesToCUSPARSE(&x, &csr, B));
+  if (reuse == MAT_REUSE_MATRIX)
+    PetscCall(HybValuesToCUSPARSE(&x, &csr, B));
   else {
     PetscErrorCode ierr;
 
     PetscCall(HybPlainDuplicate(A, PETSC_FALSE, &B));
     B->nonzerostate = A->nonzerostate;
-    ierr = (*f)(B, type, MAT_INPLACE_MATRIX, &B);
+    ierr            = (*f)(B, type, MAT_INPLACE_MATRIX, &B);
     if (!ierr) ierr = csr.nnz ? HybShareWithCUSPARSE(&x, &csr, f, type, B) : HybValuesToCUSPARSE(&x, &csr, B);
     if (ierr) (void)MatDestroy(&B);
     PetscCall(ierr);
   }
-  if (reuse == MAT_INPLACE_MATRIX) PetscCall(HybBecome(A, &B));
-  else *newmat = B;
+  if (reuse == MAT_INPLACE_MATRIX)
+    PetscCall(HybBecome(A, &B));
+  else
+    *newmat = B;
   PetscCall(HybEventEnd(HYB_Op[HYB_OP_CONVERT], *newmat, 0, 0, 0));
   HybGlueState.counts.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -346,8 +352,10 @@ static PetscErrorCode MatConvert_SeqAIJCUSPARSE_SeqAIJHybridGPU(Mat A, MatType t
   PetscCall(MatSeqAIJCUSPARSERestoreIJ(A, PETSC_FALSE, &i, &j));
   if (ierr) (void)MatDestroy(&B);
   PetscCall(ierr);
-  if (reuse == MAT_INPLACE_MATRIX) PetscCall(MatHeaderReplace(A, &B)); /* as PETSc, which goes entry by entry */
-  else *newmat = B;
+  if (reuse == MAT_INPLACE_MATRIX)
+    PetscCall(MatHeaderReplace(A, &B)); /* as PETSc, which goes entry by entry */
+  else
+    *newmat = B;
   PetscCall(HybEventEnd(HYB_Op[HYB_OP_CONVERT], *newmat, 0, 0, 0));
   HybGlueState.counts.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);

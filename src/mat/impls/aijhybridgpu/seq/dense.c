@@ -1,7 +1,8 @@
 /*
-  Products with dense matrices, C = A B and C = A^T B, for sequential A of ours: on the device where the dense matrices are (MATSEQDENSECUDA) or where A lives there,
-  like products with vectors. Those on the host are staged. The transposed product is one with the explicit transpose that MatMultTranspose()
-  keeps. Everything else (A B^T, P^T A P with dense matrices) is the parent's.
+  Products with dense matrices, C = A B and C = A^T B, for sequential A of ours: on the device where the dense matrices
+  are (MATSEQDENSECUDA) or where A lives there, like products with vectors. Those on the host are staged. The transposed
+  product is one with the explicit transpose that MatMultTranspose() keeps. Everything else (A B^T, P^T A P with dense
+  matrices) is the parent's.
 */
 #include "../aijhybridgpuimpl.h"
 
@@ -38,11 +39,15 @@ static PetscErrorCode HybDeviceDenseGet(const HybExec *x, HybArena *work, Mat M,
   d->mtype = PETSC_MEMTYPE_HOST;
   PetscCall(MatDenseGetLDA(M, &d->lda));
 #if PETSC_VERSION_GE(3, 20, 0)
-  if (write) PetscCall(MatDenseGetArrayWriteAndMemType(M, &d->array, &d->mtype));
-  else PetscCall(MatDenseGetArrayReadAndMemType(M, (const PetscScalar **)&d->array, &d->mtype));
+  if (write)
+    PetscCall(MatDenseGetArrayWriteAndMemType(M, &d->array, &d->mtype));
+  else
+    PetscCall(MatDenseGetArrayReadAndMemType(M, (const PetscScalar **)&d->array, &d->mtype));
 #else
-  if (write) PetscCall(MatDenseGetArrayWrite(M, &d->array));
-  else PetscCall(MatDenseGetArrayRead(M, (const PetscScalar **)&d->array));
+  if (write)
+    PetscCall(MatDenseGetArrayWrite(M, &d->array));
+  else
+    PetscCall(MatDenseGetArrayRead(M, (const PetscScalar **)&d->array));
 #endif
   d->device = d->array;
   d->ld     = d->lda;
@@ -50,7 +55,8 @@ static PetscErrorCode HybDeviceDenseGet(const HybExec *x, HybArena *work, Mat M,
     d->ld = m;
     PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)m * p, sizeof(PetscScalar), &d->device));
     if (!write) {
-      if (d->lda == m) PetscCall(x->backend->copy(x, d->device, d->array, sizeof(PetscScalar) * (size_t)m * (size_t)p, HYB_COPY_HOST_TO_DEVICE));
+      if (d->lda == m)
+        PetscCall(x->backend->copy(x, d->device, d->array, sizeof(PetscScalar) * (size_t)m * (size_t)p, HYB_COPY_HOST_TO_DEVICE));
       else
         for (PetscInt c = 0; c < p; c++) PetscCall(x->backend->copy(x, d->device + (size_t)m * c, d->array + (size_t)d->lda * c, sizeof(PetscScalar) * (size_t)m, HYB_COPY_HOST_TO_DEVICE));
       PetscCall(HybLogToDevice(sizeof(PetscScalar) * (PetscLogDouble)m * p));
@@ -66,18 +72,23 @@ static PetscErrorCode HybDeviceDenseRestore(const HybExec *x, HybDeviceDense *d,
 
   PetscFunctionBegin;
   if (ok && d->write && d->device != d->array) {
-    if (d->lda == m) PetscCall(x->backend->copy(x, d->array, d->device, sizeof(PetscScalar) * (size_t)m * (size_t)p, HYB_COPY_DEVICE_TO_HOST));
+    if (d->lda == m)
+      PetscCall(x->backend->copy(x, d->array, d->device, sizeof(PetscScalar) * (size_t)m * (size_t)p, HYB_COPY_DEVICE_TO_HOST));
     else
       for (PetscInt c = 0; c < p; c++) PetscCall(x->backend->copy(x, d->array + (size_t)d->lda * c, d->device + (size_t)m * c, sizeof(PetscScalar) * (size_t)m, HYB_COPY_DEVICE_TO_HOST));
     PetscCall(x->backend->sync(x));
     PetscCall(HybLogToHost(sizeof(PetscScalar) * (PetscLogDouble)m * p));
   }
 #if PETSC_VERSION_GE(3, 20, 0)
-  if (d->write) PetscCall(MatDenseRestoreArrayWriteAndMemType(d->M, &d->array));
-  else PetscCall(MatDenseRestoreArrayReadAndMemType(d->M, (const PetscScalar **)&d->array));
+  if (d->write)
+    PetscCall(MatDenseRestoreArrayWriteAndMemType(d->M, &d->array));
+  else
+    PetscCall(MatDenseRestoreArrayReadAndMemType(d->M, (const PetscScalar **)&d->array));
 #else
-  if (d->write) PetscCall(MatDenseRestoreArrayWrite(d->M, &d->array));
-  else PetscCall(MatDenseRestoreArrayRead(d->M, (const PetscScalar **)&d->array));
+  if (d->write)
+    PetscCall(MatDenseRestoreArrayWrite(d->M, &d->array));
+  else
+    PetscCall(MatDenseRestoreArrayRead(d->M, (const PetscScalar **)&d->array));
 #endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -91,9 +102,12 @@ static PetscErrorCode HybDenseExec(Mat A, Mat B, PetscCount nnz, HybExec *x)
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   PetscCall(HybDenseIsOnDevice(B, &bdevice));
-  if (bdevice) PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, x));
-  else if (hyb->choices.backend == HYB_BACKEND_CUDA || HybBorn(hyb)) PetscCall(HybGlueGetExec(A, &hyb->choices, nnz, x));
-  else *x = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
+  if (bdevice)
+    PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, x));
+  else if (hyb->choices.backend == HYB_BACKEND_CUDA || HybBorn(hyb))
+    PetscCall(HybGlueGetExec(A, &hyb->choices, nnz, x));
+  else
+    *x = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -206,8 +220,10 @@ static PetscErrorCode MatProductSymbolic_SeqAIJHybridGPU_SeqDense(Mat C)
   if (!dense) PetscCall(MatSetType(C, ((PetscObject)product->B)->type_name));
   PetscCall(MatSetUp(C));
   C->ops->productnumeric = MatProductNumeric_SeqAIJHybridGPU_SeqDense;
-  if (transpose) C->ops->transposematmultnumeric = MatTransposeMatMultNumeric_SeqAIJHybridGPU_SeqDense;
-  else C->ops->matmultnumeric = MatMatMultNumeric_SeqAIJHybridGPU_SeqDense;
+  if (transpose)
+    C->ops->transposematmultnumeric = MatTransposeMatMultNumeric_SeqAIJHybridGPU_SeqDense;
+  else
+    C->ops->matmultnumeric = MatMatMultNumeric_SeqAIJHybridGPU_SeqDense;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -238,7 +254,8 @@ static PetscErrorCode MatProductSetFromOptions_SeqAIJHybridGPU_SeqDense(Mat C)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* On A, under both of its names: PETSc looks there before it looks at the dense matrix, which knows the parent's function */
+/* On A, under both of its names: PETSc looks there before it looks at the dense matrix, which knows the parent's
+   function */
 PetscErrorCode MatSeqAIJHybridGPUComposeDense(Mat A, PetscBool on)
 {
   PetscFunctionBegin;

@@ -1,10 +1,10 @@
 /*
-  Operations that make a matrix from another one on the device: duplicates, transposes, submatrices. What they make is born there; the host
-  writes its row offsets and no more.
+  Operations that make a matrix from another one on the device: duplicates, transposes, submatrices. What they make is
+  born there; the host writes its row offsets and no more.
 
-  The values of a transpose and of a submatrix are the parent's in another order. That order (one integer a nonzero) is kept with the result, so
-  that MAT_REUSE_MATRIX is one gather for as long as both patterns stand. Where they do not, or the result was never born on the device, the work
-  begins anew or is the parent type's.
+  The values of a transpose and of a submatrix are the parent's in another order. That order (one integer a nonzero) is
+  kept with the result, so that MAT_REUSE_MATRIX is one gather for as long as both patterns stand. Where they do not, or
+  the result was never born on the device, the work begins anew or is the parent type's.
 */
 #include "../aijhybridgpuimpl.h"
 
@@ -155,8 +155,10 @@ static PetscErrorCode MatSeqAIJHybridGPUCloneOnDevice(Mat A, const HybExec *x, P
   if (!ierr) ierr = x->backend->copy(x, result.i, csr.i, sizeof(PetscInt) * ((size_t)csr.m + 1), HYB_COPY_DEVICE_TO_DEVICE);
   if (!ierr) ierr = x->backend->copy(x, result.j, csr.j, sizeof(PetscInt) * (size_t)csr.nnz, HYB_COPY_DEVICE_TO_DEVICE);
   if (!ierr) {
-    if (values) ierr = x->backend->copy(x, result.a, csr.a, sizeof(HybScalar) * (size_t)csr.nnz, HYB_COPY_DEVICE_TO_DEVICE);
-    else ierr = x->backend->zero(x, result.a, sizeof(HybScalar) * (size_t)csr.nnz);
+    if (values)
+      ierr = x->backend->copy(x, result.a, csr.a, sizeof(HybScalar) * (size_t)csr.nnz, HYB_COPY_DEVICE_TO_DEVICE);
+    else
+      ierr = x->backend->zero(x, result.a, sizeof(HybScalar) * (size_t)csr.nnz);
   }
   if (!ierr) ierr = MatSeqAIJHybridGPUAdoptDevice(B, x, &arrays, &result);
   if (ierr) (void)HybArenaReset(&arrays);
@@ -180,7 +182,8 @@ static PetscErrorCode MatDuplicate_SeqAIJHybridGPU(Mat A, MatDuplicateOption op,
     const int      readers = a->readers; /* before 3.26 the parent gets the values twice, and restores them once */
     PetscErrorCode ierr;
 
-    if (op == MAT_COPY_VALUES) ierr = MatSeqAIJHybridGPUHostDuplicate(A, PETSC_TRUE, B);
+    if (op == MAT_COPY_VALUES)
+      ierr = MatSeqAIJHybridGPUHostDuplicate(A, PETSC_TRUE, B);
     else {
       HybLargePagesBegin(A->rmap->n);
       ierr = (*HYB_PARENT.duplicate)(A, op, B);
@@ -317,7 +320,8 @@ static PetscErrorCode MatTranspose_SeqAIJHybridGPU(Mat A, MatReuse reuse, Mat *B
       if (changed) {
         PetscCall(HybHeaderMerge(*B, &T));
         PetscCall(MatTransposeSetPrecursor(A, *B));
-      } else *B = T;
+      } else
+        *B = T;
     }
   }
   PetscCall(HybEventEnd(HYB_Op[HYB_OP_TRANSPOSE], A, 0, 0, 0));
@@ -325,7 +329,8 @@ static PetscErrorCode MatTranspose_SeqAIJHybridGPU(Mat A, MatReuse reuse, Mat *B
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The submatrix's arrays on the device, values included, and in keep the permutation; its columns are cstart to cend-1 of A's, or those that colmap says */
+/* The submatrix's arrays on the device, values included, and in keep the permutation; its columns are cstart to cend-1
+   of A's, or those that colmap says */
 static PetscErrorCode HybSubMatrixOnDevice(Mat A, const HybExec *x, PetscInt nrows, const PetscInt *rows, PetscInt cstart, PetscInt cend, PetscInt ncols, const PetscInt *colmap, PetscBool ascending, HybArena *arrays, HybArena *keep, HybCSR *S, PetscInt **perm)
 {
   HybCSR         csr;
@@ -342,7 +347,8 @@ static PetscErrorCode HybSubMatrixOnDevice(Mat A, const HybExec *x, PetscInt nro
     if (!ierr) ierr = HybArenaAlloc(&work, HYB_MEM_DEVICE, csr.n, sizeof(PetscInt), &mapdevice);
     if (!ierr) ierr = x->backend->copy(x, mapdevice, colmap, sizeof(PetscInt) * (size_t)csr.n, HYB_COPY_HOST_TO_DEVICE);
     if (!ierr) ierr = x->backend->csr->submatrixmapped(x, arrays, &work, &csr, nrows, rowsdevice, ncols, mapdevice, ascending, S, perm);
-  } else if (!ierr) ierr = x->backend->csr->submatrixsymbolic(x, arrays, &work, &csr, nrows, rowsdevice, cstart, cend, S, perm);
+  } else if (!ierr)
+    ierr = x->backend->csr->submatrixsymbolic(x, arrays, &work, &csr, nrows, rowsdevice, cstart, cend, S, perm);
   PetscCall(HybArenaReset(&work));
   PetscCall(ierr);
   PetscCall(HybArenaAlloc(arrays, x->result, S->nnz, sizeof(HybScalar), &S->a));
@@ -363,8 +369,10 @@ static PetscErrorCode HybColumnMap(Mat A, IS iscol, PetscInt ncols, PetscInt **c
   for (PetscInt c = 0; c < A->cmap->n; c++) (*colmap)[c] = -1;
   PetscCall(ISGetIndices(iscol, &cols));
   for (PetscInt k = 0; k < ncols && ok; k++) {
-    if (cols[k] < 0 || cols[k] >= A->cmap->n || (*colmap)[cols[k]] >= 0) ok = PETSC_FALSE;
-    else (*colmap)[cols[k]] = k;
+    if (cols[k] < 0 || cols[k] >= A->cmap->n || (*colmap)[cols[k]] >= 0)
+      ok = PETSC_FALSE;
+    else
+      (*colmap)[cols[k]] = k;
     if (k && cols[k] < cols[k - 1]) *ascending = PETSC_FALSE;
   }
   PetscCall(ISRestoreIndices(iscol, &cols));
@@ -372,8 +380,9 @@ static PetscErrorCode HybColumnMap(Mat A, IS iscol, PetscInt ncols, PetscInt **c
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* csr, on the device, is what B, which is used again, shall hold. Where B has that pattern and lives there it gets the values, and
-   remembers where they come from. Else the parent does it: it refuses rows of other lengths, and writes other columns where the old ones are. */
+/* csr, on the device, is what B, which is used again, shall hold. Where B has that pattern and lives there it gets the
+   values, and remembers where they come from. Else the parent does it: it refuses rows of other lengths, and writes
+   other columns where the old ones are. */
 static PetscErrorCode HybSubMatrixAgain(Mat A, Mat B, const HybExec *x, const HybCSR *csr, HybArena *keep, PetscInt *perm, IS isrow, IS iscol, PetscBool *done)
 {
   HybExec        xb;
@@ -494,10 +503,11 @@ static PetscErrorCode HybHostPatternHash(Mat A, uint64_t *hash)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* By the parent, which writes a matrix that is used again where its arrays are, its pattern too, and tells nobody if that is another one */
+/* By the parent, which writes a matrix that is used again where its arrays are, its pattern too, and tells nobody if
+   that is another one */
 static PetscErrorCode HybSubMatrixOfParent(Mat A, IS isrow, IS iscol, MatReuse reuse, Mat *B)
 {
-  const PetscBool again = (PetscBool)(reuse == MAT_REUSE_MATRIX && MatIsSeqAIJHybridGPU(*B) && (*B)->assembled);
+  const PetscBool again  = (PetscBool)(reuse == MAT_REUSE_MATRIX && MatIsSeqAIJHybridGPU(*B) && (*B)->assembled);
   Mat             one[2] = {*B, NULL}, *S = one;
   uint64_t        before = 0, after;
 

@@ -1,6 +1,6 @@
 /*
-  Operations on values and patterns that run on the device where the matrix was born there, and are the parent's otherwise. Of a
-  matrix that only has a copy there, both sides do the operation (storage/write.c).
+  Operations on values and patterns that run on the device where the matrix was born there, and are the parent's
+  otherwise. Of a matrix that only has a copy there, both sides do the operation (storage/write.c).
 */
 #include "../aijhybridgpuimpl.h"
 
@@ -33,7 +33,7 @@ PetscErrorCode MatSeqAIJHybridGPUAssembleWritten(Mat Y)
 static PetscErrorCode HybZeroWins(PetscBool *zero)
 {
   static int  known = -1;
-  PetscInt    i[2] = {0, 32}, j[32];
+  PetscInt    i[2]  = {0, 32}, j[32];
   PetscScalar a[32];
   PetscReal   nothing = 0;
   Mat         T;
@@ -75,8 +75,10 @@ static PetscErrorCode MatScale_SeqAIJHybridGPU(Mat A, PetscScalar alpha)
   PetscCall(HybEventBegin(HYB_Op[HYB_OP_SCALE], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
   if (alpha == (PetscScalar)0) PetscCall(HybZeroWins(&zero));
-  if (zero) PetscCall(x.backend->zero(&x, csr.a, sizeof(HybScalar) * (size_t)csr.nnz));
-  else PetscCall(x.backend->csr->scale(&x, csr.nnz, (HybScalar *)&alpha, csr.a));
+  if (zero)
+    PetscCall(x.backend->zero(&x, csr.a, sizeof(HybScalar) * (size_t)csr.nnz));
+  else
+    PetscCall(x.backend->csr->scale(&x, csr.nnz, (HybScalar *)&alpha, csr.a));
   PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(A, &x, PETSC_TRUE));
   PetscCall(HybEventEnd(HYB_Op[HYB_OP_SCALE], A, 0, 0, 0));
   PetscCall(PetscLogGpuFlops((PetscLogDouble)csr.nnz));
@@ -130,7 +132,8 @@ static PetscErrorCode HybDiagonalScaleOnDevice(const HybExec *x, HybCSR *csr, Ve
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* MPIAIJ calls this for its blocks, not MatDiagonalScale(), which counts the state once more. By -mat_seqaij_type anything may be a block. */
+/* MPIAIJ calls this for its blocks, not MatDiagonalScale(), which counts the state once more. By -mat_seqaij_type
+   anything may be a block. */
 static PetscErrorCode MatDiagonalScale_SeqAIJHybridGPU(Mat A, Vec l, Vec r)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
@@ -195,8 +198,10 @@ static PetscErrorCode MatGetDiagonal_SeqAIJHybridGPU(Mat A, Vec v)
   HybLeaveIfOverlaid(A, getdiagonal, A, v);
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   PetscCall(VecGetLocalSize(v, &n));
-  if (hyb->copy.pattern && !A->factortype && n == A->rmap->n) PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, &x));
-  else x.backend = &HybBackendHost;
+  if (hyb->copy.pattern && !A->factortype && n == A->rmap->n)
+    PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, &x));
+  else
+    x.backend = &HybBackendHost;
   if (!HybExecOnDevice(&x)) {
     PetscCall((*HYB_PARENT.getdiagonal)(A, v));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -232,7 +237,8 @@ static PetscErrorCode HybDiagonalSetOnDevice(const HybExec *x, HybCSR *csr, Vec 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Adds to or sets the diagonal, by a vector or a number; where the pattern lacks an entry the parent makes room for it */
+/* Adds to or sets the diagonal, by a vector or a number; where the pattern lacks an entry the parent makes room for
+   it */
 static PetscErrorCode MatSeqAIJHybridGPUDiagonalSet(Mat A, Vec v, const PetscScalar *alpha, InsertMode mode)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
@@ -270,8 +276,10 @@ static PetscErrorCode MatSeqAIJHybridGPUDiagonalSet(Mat A, Vec v, const PetscSca
   if (!full) PetscCall(MatSeqAIJHybridGPUDisown(A)); /* the parent makes room for new entries */
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   w.both = (PetscBool)(w.both && hyb->copy.pattern); /* disowning takes the device's copy along */
-  if (v) HybInside(A, (*HYB_PARENT.diagonalset)(A, v, mode));
-  else HybInside(A, (*HYB_PARENT.shift)(A, *alpha));
+  if (v)
+    HybInside(A, (*HYB_PARENT.diagonalset)(A, v, mode));
+  else
+    HybInside(A, (*HYB_PARENT.shift)(A, *alpha));
   if (w.both) PetscCall(HybDiagonalSetOnDevice(&x, &w.csr, v, alpha, add, &missing));
   if (!missing) PetscCall(MatSeqAIJHybridGPUWriteEnd(A, &w, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -360,7 +368,8 @@ static PetscErrorCode MatCopy_SeqAIJHybridGPU(Mat A, Mat B, MatStructure str)
   PetscBool done = PETSC_FALSE;
 
   PetscFunctionBegin;
-  /* the parent's rule for a common pattern: it was promised, or the numbers of nonzeros agree and the promise is the caller's */
+  /* the parent's rule for a common pattern: it was promised, or the numbers of nonzeros agree and the promise is the
+     caller's */
   if (str == SAME_NONZERO_PATTERN && MatIsSeqAIJHybridGPU(A)) PetscCall(MatSeqAIJHybridGPUCopyValues(A, B, &done));
   if (!done) {
     PetscErrorCode (*own)(Mat, Mat, MatStructure) = A->ops->copy;
@@ -429,7 +438,8 @@ static PetscErrorCode HybPatternsMayBeEqual(Mat Y, Mat X, PetscBool *may)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Are the columns of each row of X ascending? Arrays that a program handed to PETSc need not be so, and then the host adds. */
+/* Are the columns of each row of X ascending? Arrays that a program handed to PETSc need not be so, and then the host
+   adds. */
 static PetscErrorCode HybRowsAscend(Mat X, const HybExec *x, const HybCSR *csr, PetscBool *ascend)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
@@ -486,8 +496,10 @@ PetscErrorCode MatSeqAIJHybridGPUMerge(Mat Y, Mat *B, PetscBool same)
   /* AIJ takes B's number, which may by chance be Y's of another pattern */
   (*B)->nonzerostate = (*B)->ass_nonzerostate = Y->nonzerostate + (same ? 0 : 1);
   b->copy.key.nonzerostate = b->checkkey.nonzerostate = (*B)->nonzerostate;
-  if (same) PetscCall(PetscObjectQuery((PetscObject)Y, "HybCOO", &coo));
-  else PetscCall(PetscObjectCompose((PetscObject)Y, "HybCOO", NULL));
+  if (same)
+    PetscCall(PetscObjectQuery((PetscObject)Y, "HybCOO", &coo));
+  else
+    PetscCall(PetscObjectCompose((PetscObject)Y, "HybCOO", NULL));
   if (coo) PetscCall(PetscObjectCompose((PetscObject)*B, "HybCOO", coo));
   PetscCall(HybHeaderMerge(Y, B));
   PetscCall(HybMarkSet(Y, PETSC_FALSE, &b->copy.mark));
@@ -554,8 +566,10 @@ static PetscErrorCode HybAXPYOnDevice(Mat Y, PetscScalar alpha, Mat X, MatStruct
   }
   if (missing) {
     PetscCheck(str != SAME_NONZERO_PATTERN, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "The patterns of the two matrices differ, though SAME_NONZERO_PATTERN was said");
-    if (str == SUBSET_NONZERO_PATTERN) *done = PETSC_FALSE; /* AIJ inserts what is missing, or refuses it */
-    else PetscCall(HybAXPYUnion(Y, alpha, x, &xc, &yc));
+    if (str == SUBSET_NONZERO_PATTERN)
+      *done = PETSC_FALSE; /* AIJ inserts what is missing, or refuses it */
+    else
+      PetscCall(HybAXPYUnion(Y, alpha, x, &xc, &yc));
   } else {
     PetscCall(MatSeqAIJHybridGPUDeviceWritten(Y, x));
     if (str == SUBSET_NONZERO_PATTERN) PetscCall(MatSeqAIJHybridGPUAssembleWritten(Y));
@@ -599,14 +613,15 @@ static PetscErrorCode MatGetCurrentMemType_SeqAIJHybridGPU(Mat A, PetscMemType *
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   *mtype = PETSC_MEMTYPE_HOST;
-#if defined(PETSC_HAVE_CUDA) /* another PETSc knows no such memory, and the arrays are the host's as well */
+  #if defined(PETSC_HAVE_CUDA) /* another PETSc knows no such memory, and the arrays are the host's as well */
   if (hyb->copy.pattern && !A->boundtocpu) *mtype = PETSC_MEMTYPE_CUDA;
-#endif
+  #endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif
 
-/* Vectors of a matrix whose type was asked for by name are made on the device where PETSc can, unless the matrix is bound to the CPU */
+/* Vectors of a matrix whose type was asked for by name are made on the device where PETSc can, unless the matrix is
+   bound to the CPU */
 PetscErrorCode MatAIJHybridGPUSetVecType(Mat A)
 {
   PetscFunctionBegin;
@@ -626,7 +641,8 @@ PetscErrorCode MatAIJHybridGPUSetVecType(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* PETSc takes its fast way between two matrices where both have the same function: only what lives on a device has ones of its own */
+/* PETSc takes its fast way between two matrices where both have the same function: only what lives on a device has ones
+   of its own */
 PetscErrorCode MatSeqAIJHybridGPUSetBornOps(Mat A, PetscBool born)
 {
   PetscFunctionBegin;

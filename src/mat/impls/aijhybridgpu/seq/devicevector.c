@@ -15,15 +15,21 @@ PetscErrorCode HybVecGet(const HybExec *x, HybArena *work, Vec v, PetscBool read
   d->mtype            = PETSC_MEMTYPE_HOST;
   if (!v) PetscFunctionReturn(PETSC_SUCCESS);
   if (!HybExecOnDevice(x)) {
-    if (read && write) PetscCall(VecGetArray(v, &d->array));
-    else if (write) PetscCall(VecGetArrayWrite(v, &d->array));
-    else PetscCall(VecGetArrayRead(v, (const PetscScalar **)&d->array));
+    if (read && write)
+      PetscCall(VecGetArray(v, &d->array));
+    else if (write)
+      PetscCall(VecGetArrayWrite(v, &d->array));
+    else
+      PetscCall(VecGetArrayRead(v, (const PetscScalar **)&d->array));
     d->there = d->array;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (read && write) PetscCall(VecGetArrayAndMemType(v, &d->array, &d->mtype));
-  else if (write) PetscCall(VecGetArrayWriteAndMemType(v, &d->array, &d->mtype));
-  else PetscCall(VecGetArrayReadAndMemType(v, (const PetscScalar **)&d->array, &d->mtype));
+  if (read && write)
+    PetscCall(VecGetArrayAndMemType(v, &d->array, &d->mtype));
+  else if (write)
+    PetscCall(VecGetArrayWriteAndMemType(v, &d->array, &d->mtype));
+  else
+    PetscCall(VecGetArrayReadAndMemType(v, (const PetscScalar **)&d->array, &d->mtype));
   d->there = d->array;
   if (PetscMemTypeHost(d->mtype)) {
     PetscCall(VecGetLocalSize(v, &n));
@@ -43,9 +49,12 @@ PetscErrorCode HybVecRestore(const HybExec *x, HybArena *work, HybVecAccess *d)
   PetscFunctionBegin;
   if (!d->v) PetscFunctionReturn(PETSC_SUCCESS);
   if (!HybExecOnDevice(x)) {
-    if (d->read && d->write) PetscCall(VecRestoreArray(d->v, &d->array));
-    else if (d->write) PetscCall(VecRestoreArrayWrite(d->v, &d->array));
-    else PetscCall(VecRestoreArrayRead(d->v, (const PetscScalar **)&d->array));
+    if (d->read && d->write)
+      PetscCall(VecRestoreArray(d->v, &d->array));
+    else if (d->write)
+      PetscCall(VecRestoreArrayWrite(d->v, &d->array));
+    else
+      PetscCall(VecRestoreArrayRead(d->v, (const PetscScalar **)&d->array));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (PetscMemTypeHost(d->mtype)) {
@@ -56,9 +65,12 @@ PetscErrorCode HybVecRestore(const HybExec *x, HybArena *work, HybVecAccess *d)
     }
     PetscCall(HybArenaFree(work, &d->there));
   }
-  if (d->read && d->write) PetscCall(VecRestoreArrayAndMemType(d->v, &d->array));
-  else if (d->write) PetscCall(VecRestoreArrayWriteAndMemType(d->v, &d->array));
-  else PetscCall(VecRestoreArrayReadAndMemType(d->v, (const PetscScalar **)&d->array));
+  if (d->read && d->write)
+    PetscCall(VecRestoreArrayAndMemType(d->v, &d->array));
+  else if (d->write)
+    PetscCall(VecRestoreArrayWriteAndMemType(d->v, &d->array));
+  else
+    PetscCall(VecRestoreArrayReadAndMemType(d->v, (const PetscScalar **)&d->array));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

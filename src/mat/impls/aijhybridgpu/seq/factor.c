@@ -1,8 +1,10 @@
 /*
-  Factorizations by cuSPARSE where the program asks for them (-pc_factor_mat_solver_type cusparse): those of aijcusparse, given a matrix of that type that is made from
-  ours before the symbolic phase and gets our values before each numeric one. By default, and in a PETSc without CUDA, factorizations are PETSc's host ones. These refuse
-  dense matrices that live on the device as right-hand sides, which KSPMatSolve() makes where vectors do: such ones are solved for through their host copies (not where the
-  program asks for MATSOLVERPETSC by name: there PETSc takes the parent's entry, whose name ours begins with).
+  Factorizations by cuSPARSE where the program asks for them (-pc_factor_mat_solver_type cusparse): those of
+  aijcusparse, given a matrix of that type that is made from ours before the symbolic phase and gets our values before
+  each numeric one. By default, and in a PETSc without CUDA, factorizations are PETSc's host ones. These refuse dense
+  matrices that live on the device as right-hand sides, which KSPMatSolve() makes where vectors do: such ones are solved
+  for through their host copies (not where the program asks for MATSOLVERPETSC by name: there PETSc takes the parent's
+  entry, whose name ours begins with).
 */
 #include "../aijhybridgpuimpl.h"
 
@@ -86,16 +88,20 @@ static PetscErrorCode HybMatMatSolveBy(HybMatSolve solve, Mat F, Mat B, Mat X)
     PetscCall((*solve)(F, B, X));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (X == B) PetscCall(MatDenseGetArray(X, &x));
+  if (X == B)
+    PetscCall(MatDenseGetArray(X, &x));
   else {
     PetscCall(MatDenseGetArrayRead(B, (const PetscScalar **)&b));
     PetscCall(MatDenseGetArrayWrite(X, &x));
   }
   PetscCall(HybDenseHostView(X, x, &HX));
-  if (X == B) HB = HX;
-  else PetscCall(HybDenseHostView(B, b, &HB));
+  if (X == B)
+    HB = HX;
+  else
+    PetscCall(HybDenseHostView(B, b, &HB));
   PetscCall((*solve)(F, HB, HX));
-  if (X == B) PetscCall(MatDenseRestoreArray(X, &x));
+  if (X == B)
+    PetscCall(MatDenseRestoreArray(X, &x));
   else {
     PetscCall(MatDestroy(&HB));
     PetscCall(MatDenseRestoreArrayRead(B, (const PetscScalar **)&b));
@@ -183,8 +189,10 @@ static PetscErrorCode HybFactorSymbolic(Mat F, Mat A, IS row, IS col, const MatF
     PetscCall(HybFactorConvert(f, A));
     A = f->A;
   }
-  if (lu) PetscCall((*(incomplete ? f->ilu : f->lu))(F, A, row, col, info));
-  else PetscCall((*(incomplete ? f->icc : f->cholesky))(F, A, row, info));
+  if (lu)
+    PetscCall((*(incomplete ? f->ilu : f->lu))(F, A, row, col, info));
+  else
+    PetscCall((*(incomplete ? f->icc : f->cholesky))(F, A, row, info));
   PetscCall(HybFactorWrapNumeric(F, f));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,7 +1,8 @@
 /*
-  MatMult and its relatives: vector arrays go to the spmv room, with a plan that is rebuilt only when the pattern moved. They run where their
-  vectors are: on the device if any vector is there or the matrix lives there, with the other vectors staged; else on the host.
-  On the device a transposed product is one with an explicit transpose, which is kept and refreshed by a gather when the values moved.
+  MatMult and its relatives: vector arrays go to the spmv room, with a plan that is rebuilt only when the pattern moved.
+  They run where their vectors are: on the device if any vector is there or the matrix lives there, with the other
+  vectors staged; else on the host. On the device a transposed product is one with an explicit transpose, which is kept
+  and refreshed by a gather when the values moved.
 */
 #include "../aijhybridgpuimpl.h"
 
@@ -29,11 +30,12 @@ static PetscErrorCode HybMultBlockSize(Mat A, PetscInt *bs)
 /*
   Of the transpose neither blocks nor empty rows are known.
 
-  A plan costs one to three products, and pays from the second one on: the first product with a large new pattern on the device has none. Its sums may be of another order.
+  A plan costs one to three products, and pays from the second one on: the first product with a large new pattern on the
+  device has none. Its sums may be of another order.
 */
 static PetscErrorCode HybMultPlanSetUp(Mat A, const HybExec *x, const HybCSR *csr, const HybPatternKey *key, PetscBool transpose, HybMultPlan *p)
 {
-  Mat_SeqAIJHybridGPU *hyb = NULL;
+  Mat_SeqAIJHybridGPU *hyb   = NULL;
   PetscInt             bs    = 1;
   PetscBool            again = PETSC_FALSE;
 
@@ -123,7 +125,7 @@ static PetscErrorCode HybMultOnDevice(Mat A, const HybExec *x, PetscBool transpo
   Mat_SeqAIJHybridGPU *hyb = NULL;
   HybMultPlan         *plan;
   HybCSR               csr;
-  HybVecAccess      dx, dy, dz;
+  HybVecAccess         dx, dy, dz;
   PetscBool            inplace = (PetscBool)(mode != HYB_SPMV_SET && yy == zz);
   PetscErrorCode       ierr;
 
@@ -173,11 +175,15 @@ static PetscErrorCode HybMultOnHost(Mat A, const HybExec *x, const HybLent *l, V
   PetscCall(HybMultPlanSetUp(A, x, &l->csr, &key, PETSC_FALSE, &hyb->host));
   PetscCall(VecGetArrayRead(xx, &xa));
   if (mode != HYB_SPMV_SET && yy != zz) PetscCall(VecGetArrayRead(yy, &y));
-  if (mode == HYB_SPMV_SET || y) PetscCall(VecGetArrayWrite(zz, &z));
-  else PetscCall(VecGetArray(zz, &z));
+  if (mode == HYB_SPMV_SET || y)
+    PetscCall(VecGetArrayWrite(zz, &z));
+  else
+    PetscCall(VecGetArray(zz, &z));
   PetscCall(HybSpMVApply(&hyb->host.plan, &l->csr, xa, mode, mode == HYB_SPMV_SET ? NULL : (y ? y : z), z));
-  if (mode == HYB_SPMV_SET || y) PetscCall(VecRestoreArrayWrite(zz, &z));
-  else PetscCall(VecRestoreArray(zz, &z));
+  if (mode == HYB_SPMV_SET || y)
+    PetscCall(VecRestoreArrayWrite(zz, &z));
+  else
+    PetscCall(VecRestoreArray(zz, &z));
   if (y) PetscCall(VecRestoreArrayRead(yy, &y));
   PetscCall(VecRestoreArrayRead(xx, &xa));
   PetscCall(PetscLogFlops(2.0 * l->csr.nnz - (mode == HYB_SPMV_SET ? hyb->host.nonemptyrows : 0)));
@@ -187,7 +193,8 @@ static PetscErrorCode HybMultOnHost(Mat A, const HybExec *x, const HybLent *l, V
 static HybRecordOp HybMultRecord(PetscBool transpose, HybSpMVMode mode)
 {
   if (transpose) return mode == HYB_SPMV_SET ? HYB_RECORD_MULTTRANSPOSE : HYB_RECORD_MULTTRANSPOSEADD;
-  return mode == HYB_SPMV_SET ? HYB_RECORD_MULT : mode == HYB_SPMV_ADD ? HYB_RECORD_MULTADD : HYB_RECORD_RESIDUAL;
+  return mode == HYB_SPMV_SET ? HYB_RECORD_MULT : mode == HYB_SPMV_ADD ? HYB_RECORD_MULTADD
+                                                                       : HYB_RECORD_RESIDUAL;
 }
 
 /* what a product has to read and write at least: each entry of the matrix and of the vectors once */
@@ -217,11 +224,15 @@ static PetscErrorCode MatSeqAIJHybridGPUMult(Mat A, PetscBool transpose, PetscBo
     ierr = HybMultOnDevice(A, &x, transpose, conjugate, xx, mode, yy, zz, &work);
     PetscCall(HybArenaReset(&work));
     PetscCall(ierr);
-  } else if (transpose) *parents = PETSC_TRUE;
-  else PetscCall(HybMultOnHost(A, &x, &l, xx, mode, yy, zz));
+  } else if (transpose)
+    *parents = PETSC_TRUE;
+  else
+    PetscCall(HybMultOnHost(A, &x, &l, xx, mode, yy, zz));
   if (!*parents) HybGlueState.counts.mults++;
   if (HybRecording() && !*parents) {
-    const HybSpMVMethod *method = (!HybExecOnDevice(&x) ? &hyb->host : transpose ? &hyb->transpose.mult : &hyb->device)->plan.method;
+    const HybSpMVMethod *method = (!HybExecOnDevice(&x) ? &hyb->host : transpose ? &hyb->transpose.mult
+                                                                                 : &hyb->device)
+                                    ->plan.method;
 
     PetscCall(HybRecordEnd(HybMultRecord(transpose, mode), A, &x, method->name, "", 2.0 * l.csr.nnz, HybMultBytes(&l.csr, mode)));
   }
@@ -324,8 +335,10 @@ PetscErrorCode MatMultHermitianTransposeAdd_SeqAIJHybridGPU(Mat A, Vec x, Vec y,
 
     PetscCall(VecDuplicate(z, &w));
     PetscCall(HybMultHermitianOnHost(A, x, w));
-    if (z == y) PetscCall(VecAXPY(z, 1.0, w));
-    else PetscCall(VecWAXPY(z, 1.0, w, y));
+    if (z == y)
+      PetscCall(VecAXPY(z, 1.0, w));
+    else
+      PetscCall(VecWAXPY(z, 1.0, w, y));
     PetscCall(VecDestroy(&w));
   }
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -1,14 +1,14 @@
 /*
-  MatProduct for sequential matrices of ours and for mixed operands: which algorithm was asked for, symbolic and numeric phases over
-  the product room, and the results' way into the base class.
+  MatProduct for sequential matrices of ours and for mixed operands: which algorithm was asked for, symbolic and numeric
+  phases over the product room, and the results' way into the base class.
 */
 #include "../aijhybridgpuimpl.h"
 
 /* What a product keeps in C->product->data */
 typedef struct {
-  HybProduct    product;
-  HybExec       exec;
-  PetscInt      noperands;
+  HybProduct product;
+  HybExec    exec;
+  PetscInt   noperands;
   struct {
     PetscObjectId    id;
     PetscObjectState nonzerostate;
@@ -23,7 +23,8 @@ typedef struct {
   } values[3];
   PetscBool  again;          /* the numeric phase is not the first one */
   PetscCount adoptions, nnz; /* of C with the product's pattern: another operation may have given it another one since */
-  /* MAT_FORCE_DIAGONAL_ENTRIES where the product lacks some: the product itself, and C is its sum with an empty diagonal */
+  /* MAT_FORCE_DIAGONAL_ENTRIES where the product lacks some: the product itself, and C is its sum with an empty
+     diagonal */
   PetscBool padded;
   HybArena  inner;
   HybCSR    innercsr;
@@ -104,7 +105,8 @@ static PetscErrorCode HybOperandsGet(Mat C, PetscBool values, HybOperands *o)
   for (PetscInt k = 0; k < o->n; k++) {
     o->mat[k] = mats[k];
     PetscCheck(mats[k], PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %c of the product %s is missing", (char)('A' + k), MatProductTypes[product->type]);
-    /* the parent's symbolic phases make a pattern and leave the assembly to the numeric one: parallel products of mixed types build on such results */
+    /* the parent's symbolic phases make a pattern and leave the assembly to the numeric one: parallel products of mixed
+       types build on such results */
     PetscCheck(mats[k]->assembled || (!values && mats[k]->product && mats[k]->preallocated), PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %c of the product %s is not assembled", (char)('A' + k), MatProductTypes[product->type]);
     PetscCall(HybLentGet(mats[k], values, &o->lent[k]));
     PetscCheck(!values || o->lent[k].csr.a || !o->lent[k].csr.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %c of the product %s holds a structure of %" PetscInt64_FMT " nonzeros without values (MAT_STRUCTURE_ONLY)", (char)('A' + k), MatProductTypes[product->type], (PetscInt64)o->lent[k].csr.nnz);
@@ -173,14 +175,15 @@ static PetscErrorCode HybOperandHash(const HybExec *x, const HybCSR *M, uint64_t
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The union of the product's pattern and the diagonal, if the product lacks any of it: then *sum's arrays are in sumarrays */
+/* The union of the product's pattern and the diagonal, if the product lacks any of it: then *sum's arrays are in
+   sumarrays */
 static PetscErrorCode HybMatProductAddDiagonal(const HybExec *x, HybCSR *product, HybArena *work, HybArena *sumarrays, HybCSR *sum, PetscBool *lacks)
 {
-  const PetscInt k = PetscMin(product->m, product->n);
-  const HybScalar zero = 0;
-  PetscCount     missing = 0;
-  HybCSR         diagonal;
-  PetscInt      *i, *j;
+  const PetscInt  k       = PetscMin(product->m, product->n);
+  const HybScalar zero    = 0;
+  PetscCount      missing = 0;
+  HybCSR          diagonal;
+  PetscInt       *i, *j;
 
   PetscFunctionBegin;
   *lacks = PETSC_FALSE;
@@ -211,7 +214,14 @@ static PetscErrorCode HybMatProductAddDiagonal(const HybExec *x, HybCSR *product
 /* Whose rows are the result's, and whose columns: operand dim[d] / 2, its rows if dim[d] is even, else its columns */
 static void HybMatProductShape(HybProductType type, const HybOperands *o, int dim[2], PetscInt size[2])
 {
-  static const int dims[][2] = {{0, 3}, {1, 3}, {0, 2}, {3, 3}, {2, 2}, {0, 5}}; /* by HybProductType */
+  static const int dims[][2] = {
+    {0, 3},
+    {1, 3},
+    {0, 2},
+    {3, 3},
+    {2, 2},
+    {0, 5}
+  }; /* by HybProductType */
 
   for (int d = 0; d < 2; d++) {
     const HybCSR *M = &o->lent[dims[type][d] / 2].csr;
@@ -334,7 +344,8 @@ static PetscErrorCode HybMatProductResult(Mat C, HybMatProduct *mp, HybLent *l, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Whose values an operand has, where they can be known again: device copies of ours follow the object's state as well. Others may be written past it. */
+/* Whose values an operand has, where they can be known again: device copies of ours follow the object's state as well.
+   Others may be written past it. */
 static PetscErrorCode HybMatProductValues(HybMatProduct *mp, Mat A, PetscObjectId *id, PetscObjectState *state, PetscCount *moves)
 {
   PetscFunctionBegin;
@@ -435,11 +446,14 @@ static PetscErrorCode HybMatProductNumeric(Mat C, HybMatProduct *mp, HybOperands
     PetscCall(ierr);
   }
   PetscCall(HybProductGetInfo(mp->product, &flops, &bytes, &peak));
-  if (ondevice && PetscDefined(HAVE_DEVICE)) PetscCall(PetscLogGpuFlops(flops));
-  else PetscCall(PetscLogFlops(flops));
+  if (ondevice && PetscDefined(HAVE_DEVICE))
+    PetscCall(PetscLogGpuFlops(flops));
+  else
+    PetscCall(PetscLogFlops(flops));
   PetscCall(HybEventEnd(HYB_ProductNumeric, C, 0, 0, 0));
   PetscCall(HybLentRestore(C, &l));
-  if (ondevice) PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(C, &mp->exec, PETSC_TRUE));
+  if (ondevice)
+    PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(C, &mp->exec, PETSC_TRUE));
   else { /* tells the base class that the values moved (inverted diagonals, state) */
     PetscCall(MatSeqAIJGetArray(C, &a));
     PetscCall(MatSeqAIJRestoreArray(C, &a));
@@ -502,7 +516,8 @@ static PetscErrorCode MatProductNumeric_SeqAIJHybridGPU(Mat C)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* In-tree code also calls the old slots, which name their operands. These are the product's own, except where a caller swapped them. */
+/* In-tree code also calls the old slots, which name their operands. These are the product's own, except where a caller
+   swapped them. */
 static PetscErrorCode MatMatOldNumeric_SeqAIJHybridGPU(Mat A, Mat B, Mat C)
 {
   Mat          a0, b0;
@@ -592,7 +607,8 @@ static PetscErrorCode MatProductSymbolic_SeqAIJHybridGPU(Mat C)
     if (!MatIsSeqAIJHybridGPU(C)) PetscCall(MatSetType(C, MATSEQAIJHYBRIDGPU));
     PetscCall(MatSeqAIJHybridGPUGetData(C, &c));
     c->choices = hyb->choices;
-  } else PetscCall(MatSetType(C, ((PetscObject)first)->type_name));
+  } else
+    PetscCall(MatSetType(C, ((PetscObject)first)->type_name));
   /* the algorithm named for this product, else the one of the first operand's options */
   PetscCall(HybGlueProductAlgorithm(C, PETSC_TRUE, method, sizeof(method), &ours, &asked));
   if (!asked) PetscCall(PetscStrncpy(method, hyb->choices.spgemm, sizeof(method)));
@@ -640,17 +656,17 @@ static PetscErrorCode MatProductSymbolic_SeqAIJHybridGPU(Mat C)
 }
 
 /*
-  The algorithm of the product: from MatProductSetAlgorithm(), else from the option that the parent would read. Names of ours (auto, default,
-  backend, the methods') stay here; names that only the parent knows go to the parent.
+  The algorithm of the product: from MatProductSetAlgorithm(), else from the option that the parent would read. Names of
+  ours (auto, default, backend, the methods') stay here; names that only the parent knows go to the parent.
 */
 PetscErrorCode HybGlueProductAlgorithm(Mat C, PetscBool seq, char method[], size_t length, PetscBool *ours, PetscBool *asked)
 {
   static const char *const parents[] = {"sorted", "scalable", "scalable_fast", "heap", "btheap", "llcondensed", "hypre", "at*b", "outerproduct", "color", "rap", "r*a*rt", "r*art", "coloring_rart", "nonscalable", "seqmpi", "allatonce", "allatonce_merged", NULL};
-  Mat_Product              *product   = C->product;
-  const char *const        *names;
-  const char               *option, *man, *value;
-  char                      text[512], given[64];
-  PetscBool                 flg, known;
+  Mat_Product             *product   = C->product;
+  const char *const       *names;
+  const char              *option, *man, *value;
+  char                     text[512], given[64];
+  PetscBool                flg, known;
 
   PetscFunctionBegin;
   switch (product->type) {
@@ -758,8 +774,10 @@ PetscErrorCode HybProductIsDerived(Mat C, PetscBool seq, PetscBool *derived)
     PetscCall(PetscStrcmp(((PetscObject)product->B)->type_name, ((PetscObject)D)->type_name, &same));
     if (!same) PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (seq) *derived = (PetscBool)(D->ops->productsetfromoptions == HybGlueState.seq.productsetfromoptions || D->ops->productsetfromoptions == MatProductSetFromOptions_SeqAIJHybridGPU);
-  else *derived = (PetscBool)(D->ops->productsetfromoptions == HybGlueState.mpi.productsetfromoptions);
+  if (seq)
+    *derived = (PetscBool)(D->ops->productsetfromoptions == HybGlueState.seq.productsetfromoptions || D->ops->productsetfromoptions == MatProductSetFromOptions_SeqAIJHybridGPU);
+  else
+    *derived = (PetscBool)(D->ops->productsetfromoptions == HybGlueState.mpi.productsetfromoptions);
   if (*derived) PetscCall(PetscInfo(C, "Product %s by the parent, as its result is of type %s\n", MatProductTypes[product->type], ((PetscObject)D)->type_name));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -778,8 +796,10 @@ PetscErrorCode MatProductSetFromOptions_SeqAIJHybridGPU(Mat C)
   if (!aij) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybGlueProductAlgorithm(C, PETSC_TRUE, method, sizeof(method), &ours, &asked));
   if (ours && !asked) PetscCall(HybProductIsDerived(C, PETSC_TRUE, &derived));
-  if (derived) PetscCall((*HybGlueState.seq.productsetfromoptions)(C));
-  else if (ours) C->ops->productsymbolic = MatProductSymbolic_SeqAIJHybridGPU;
+  if (derived)
+    PetscCall((*HybGlueState.seq.productsetfromoptions)(C));
+  else if (ours)
+    C->ops->productsymbolic = MatProductSymbolic_SeqAIJHybridGPU;
   else {
     HybGlueState.counts.fallbacks++;
     HybGlueState.counts.fallbacksasked++;
@@ -792,9 +812,10 @@ PetscErrorCode MatProductSetFromOptions_SeqAIJHybridGPU(Mat C)
 }
 
 /*
-  P^T A P with a P that is one interpolation for each of several unknowns (MAIJ, as DMDA makes it): the parent's product of that form is a row
-  at a time with dense work rows in sequence, and in parallel turns P into AIJ in place by default. As P would for PETSc's own device types, it
-  becomes a matrix of the type in place, unless an algorithm of the parent's was named.
+  P^T A P with a P that is one interpolation for each of several unknowns (MAIJ, as DMDA makes it): the parent's product
+  of that form is a row at a time with dense work rows in sequence, and in parallel turns P into AIJ in place by
+  default. As P would for PETSc's own device types, it becomes a matrix of the type in place, unless an algorithm of the
+  parent's was named.
 */
 static PetscErrorCode HybProductExpandMAIJ(Mat C)
 {
@@ -817,9 +838,9 @@ static PetscErrorCode HybProductExpandMAIJ(Mat C)
 }
 
 /*
-  Everything else: PETSc asks for this when no function was composed under the operands' own type names. The look-up is repeated under
-  the parents' names (dense, MAIJ, IS, transposes and others know those), then the other operands' own catch-alls are asked, which ours
-  would shadow.
+  Everything else: PETSc asks for this when no function was composed under the operands' own type names. The look-up is
+  repeated under the parents' names (dense, MAIJ, IS, transposes and others know those), then the other operands' own
+  catch-alls are asked, which ours would shadow.
 */
 PetscErrorCode MatProductSetFromOptions_AnyHybridGPU(Mat C)
 {
@@ -881,7 +902,8 @@ PetscErrorCode MatProductSetFromOptions_AnyHybridGPU(Mat C)
 .  C - a sequential matrix that `MatProductSymbolic()`, `MatMatMult()`, `MatPtAP()` or the like has made
 
    Output Parameter:
-.  method - the method's name, a constant, or `NULL` if the product is not one of ours, as a parallel one, which is made of sequential ones, never is
+. method - the method's name, a constant, or `NULL` if the product is not one of ours, as a parallel one, which is made
+of sequential ones, never is
 
    Level: advanced
 

@@ -121,7 +121,8 @@ PetscErrorCode MatSeqAIJHybridGPUExchangeData(Mat A, Mat B)
   PetscFunctionBegin;
   A->data = B->data;
   B->data = data;
-  /* the search for inodes has chosen these together with the data: orderings number nodes in one and expand them by the other */
+  /* the search for inodes has chosen these together with the data: orderings number nodes in one and expand them by the
+     other */
   a->getrowij          = b->getrowij;
   a->restorerowij      = b->restorerowij;
   a->getcolumnij       = b->getcolumnij;
@@ -155,10 +156,11 @@ void HybNoInodeEnd(PetscOptions *noinode)
 }
 
 /*
-  The base class adopts the arrays: a throw-away MATSEQAIJ is made round them by MatCreateSeqAIJWithArrays(), and its data is
-  exchanged with C's. The arrays stay ours (C's private data frees them after the parent's destroy); everything else that AIJ
-  keeps beside them is of the parent's own making, so every inherited operation is right. rows, which may be NULL, are what the device x knows of them: with these
-  the throw-away matrix is made without the parent's loops (narrow.c).
+  The base class adopts the arrays: a throw-away MATSEQAIJ is made round them by MatCreateSeqAIJWithArrays(), and its
+  data is exchanged with C's. The arrays stay ours (C's private data frees them after the parent's destroy); everything
+  else that AIJ keeps beside them is of the parent's own making, so every inherited operation is right. rows, which may
+  be NULL, are what the device x knows of them: with these the throw-away matrix is made without the parent's loops
+  (narrow.c).
 */
 static PetscErrorCode HybAdopt(Mat C, const HybExec *x, HybArena *arrays, const HybCSR *csr, const HybRowLengths *rows, HybLives lives)
 {
@@ -181,13 +183,13 @@ static PetscErrorCode HybAdopt(Mat C, const HybExec *x, HybArena *arrays, const 
   PetscCall(HybStorageDropMoved(C, hyb));
   PetscCall(MatSeqAIJHybridGPUExchangeData(C, T));
   /* from here on C owns them, whatever fails */
-  old            = hyb->arrays;
-  hyb->arrays    = *arrays;
-  hyb->adopted   = csr->i;
-  hyb->stored    = PETSC_FALSE;
+  old                 = hyb->arrays;
+  hyb->arrays         = *arrays;
+  hyb->adopted        = csr->i;
+  hyb->stored         = PETSC_FALSE;
   hyb->aspreallocated = hyb->inodesleft = PETSC_FALSE;
-  arrays->blocks = NULL;
-  arrays->bytes  = 0;
+  arrays->blocks                        = NULL;
+  arrays->bytes                         = 0;
   hyb->adoptions++;
   PetscCall(HybStorageGo(hyb, lives));
   /* whatever C held before goes with T, before the arrays under it */
@@ -272,8 +274,8 @@ static PetscErrorCode HybAdoptDevice(Mat C, const HybExec *x, HybArena *work, Hy
   PetscCall(HybLentGet(C, PETSC_TRUE, &l));
   PetscCall(HybPatternKeyGet(C, &l.csr, &copy.key));
   PetscCall(HybLentRestore(C, &l));
-  /* MatDuplicate() and MatTranspose() count the state once more: pages that are shared need not be asked back for that, which took 0.7 ms of a first
-     product. Should it have been the host that wrote, they come back by themselves */
+  /* MatDuplicate() and MatTranspose() count the state once more: pages that are shared need not be asked back for that,
+     which took 0.7 ms of a first product. Should it have been the host that wrote, they come back by themselves */
   PetscCall(HybMarkSet(C, shared, &copy.mark));
   hyb->copy = copy;
   PetscCall(HybInodesLeave(C));
@@ -298,9 +300,9 @@ PetscErrorCode MatSeqAIJHybridGPUAdoptDevice(Mat C, const HybExec *x, HybArena *
 }
 
 /*
-  C, just born, takes A's place, as by PETSc's MatHeaderMerge(), which old releases hide: what AIJ does where a result of its own replaces a matrix. A keeps its
-  name, prefix, operations, product and references, and from 3.21 on what is composed with it. All else is C's: claims of symmetry, null spaces,
-  mappings, options, counts.
+  C, just born, takes A's place, as by PETSc's MatHeaderMerge(), which old releases hide: what AIJ does where a result
+  of its own replaces a matrix. A keeps its name, prefix, operations, product and references, and from 3.21 on what is
+  composed with it. All else is C's: claims of symmetry, null spaces, mappings, options, counts.
 */
 PetscErrorCode HybHeaderMerge(Mat A, Mat *C)
 {
@@ -349,7 +351,8 @@ PetscErrorCode HybHeaderMerge(Mat A, Mat *C)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What MatStoreValues() keeps beside the arrays of `from` goes to A, of the same pattern; the values of `from` are lost */
+/* What MatStoreValues() keeps beside the arrays of `from` goes to A, of the same pattern; the values of `from` are
+   lost */
 static PetscErrorCode HybMoveStoredValues(Mat from, Mat A, const Mat_SeqAIJHybridGPU *hyb)
 {
   typedef PetscErrorCode (*Function)(Mat);
@@ -376,8 +379,9 @@ static PetscErrorCode HybMoveStoredValues(Mat from, Mat A, const Mat_SeqAIJHybri
 }
 
 /*
-  The base class gets arrays of its own, after which nothing of a result is ours any more. Needed before new entries may come: from 3.22 on the
-  parent then frees the old arrays as if it had allocated them, whoever owns them. State and pattern stand.
+  The base class gets arrays of its own, after which nothing of a result is ours any more. Needed before new entries may
+  come: from 3.22 on the parent then frees the old arrays as if it had allocated them, whoever owns them. State and
+  pattern stand.
 */
 PetscErrorCode MatSeqAIJHybridGPUDisown(Mat A)
 {

@@ -1,5 +1,6 @@
 /*
-  Reading a matrix on the device: the copy of one that lives on the host, sent when pattern or values have moved, or the arrays that it lives in.
+  Reading a matrix on the device: the copy of one that lives on the host, sent when pattern or values have moved, or the
+  arrays that it lives in.
 */
 #include "../aijhybridgpuimpl.h"
 
@@ -8,7 +9,8 @@ static PetscErrorCode HybCopyForget(Mat A, Mat_SeqAIJHybridGPU *hyb)
 {
   PetscFunctionBegin;
   if (hyb->movedto && hyb->lives == HYB_LIVES_PROMOTED) PetscCall(MatSeqAIJHybridGPUDemote(A));
-  if (hyb->lives == HYB_LIVES_SHARED || hyb->lives == HYB_LIVES_MIRRORED) PetscCall(PetscMemzero(&hyb->copy, sizeof(hyb->copy))); /* the base class has arrays of its own */
+  if (hyb->lives == HYB_LIVES_SHARED || hyb->lives == HYB_LIVES_MIRRORED)
+    PetscCall(PetscMemzero(&hyb->copy, sizeof(hyb->copy))); /* the base class has arrays of its own */
   else {
     PetscCall(HybArenaReset(&hyb->copy.arena));
     PetscCall(PetscMemzero(&hyb->copy, sizeof(hyb->copy)));
@@ -32,8 +34,10 @@ static PetscErrorCode HybCopyPattern(Mat A, Mat_SeqAIJHybridGPU *hyb, const HybE
   PetscCall(HybEventBegin(HYB_CopyTo, A, 0, 0, 0));
   PetscCall(HybArenaAlloc(&d->arena, HYB_MEM_DEVICE, (PetscCount)host->m + 1, sizeof(PetscInt), &d->csr.i));
   PetscCall(HybArenaAlloc(&d->arena, HYB_MEM_DEVICE, host->nnz, sizeof(PetscInt), &d->csr.j));
-  if (host->i) PetscCall(x->backend->copy(x, d->csr.i, host->i, sizeof(PetscInt) * ((size_t)host->m + 1), HYB_COPY_HOST_TO_DEVICE));
-  else PetscCall(x->backend->zero(x, d->csr.i, sizeof(PetscInt) * ((size_t)host->m + 1)));
+  if (host->i)
+    PetscCall(x->backend->copy(x, d->csr.i, host->i, sizeof(PetscInt) * ((size_t)host->m + 1), HYB_COPY_HOST_TO_DEVICE));
+  else
+    PetscCall(x->backend->zero(x, d->csr.i, sizeof(PetscInt) * ((size_t)host->m + 1)));
   PetscCall(x->backend->copy(x, d->csr.j, host->j, sizeof(PetscInt) * (size_t)host->nnz, HYB_COPY_HOST_TO_DEVICE));
   PetscCall(HybLogToDevice(sizeof(PetscInt) * ((PetscLogDouble)host->nnz + host->m + 1)));
   PetscCall(HybEventEnd(HYB_CopyTo, A, 0, 0, 0));
@@ -52,8 +56,10 @@ static PetscErrorCode HybCopyValues(Mat A, Mat_SeqAIJHybridGPU *hyb, const HybEx
     PetscCall(x->backend->prefetch(x, d->csr.a, sizeof(HybScalar) * (size_t)d->csr.nnz, PETSC_TRUE));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (d->csr.a && hyb->lives != HYB_LIVES_MIRRORED) PetscCall(MatSeqAIJHybridGPUSendFrom(A, hyb, x, host, &from));
-  else hyb->inserted = PETSC_FALSE;
+  if (d->csr.a && hyb->lives != HYB_LIVES_MIRRORED)
+    PetscCall(MatSeqAIJHybridGPUSendFrom(A, hyb, x, host, &from));
+  else
+    hyb->inserted = PETSC_FALSE;
   if (!d->csr.a) PetscCall(HybArenaAlloc(&d->arena, HYB_MEM_DEVICE, d->csr.nnz, sizeof(HybScalar), &d->csr.a));
   PetscCall(HybEventBegin(HYB_CopyTo, A, 0, 0, 0));
   PetscCall(x->backend->copy(x, d->csr.a, from, sizeof(HybScalar) * (size_t)d->csr.nnz, HYB_COPY_HOST_TO_DEVICE));
@@ -83,7 +89,8 @@ PetscErrorCode MatSeqAIJHybridGPUGetDeviceCSR(Mat A, const HybExec *x, PetscBool
       /* the same arrays, renumbered in place or with a new state: they are the device's too */
       d->key   = key;
       d->csr.n = key.n;
-    } else PetscCall(HybCopyForget(A, hyb));
+    } else
+      PetscCall(HybCopyForget(A, hyb));
   }
   if (!d->pattern) PetscCall(HybCopyPattern(A, hyb, x, &l.csr, &key));
   if (values) {

@@ -1,20 +1,23 @@
 /*
-  PETSc's own door to a matrix's values: MatSeqAIJGetArray() and its relatives, and through them nearly all of AIJ's host code, call these functions
-  where the frame is known (frame.c). So the type is told before the host reads or writes values, and knows while somebody holds them:
+  PETSc's own door to a matrix's values: MatSeqAIJGetArray() and its relatives, and through them nearly all of AIJ's
+  host code, call these functions where the frame is known (frame.c). So the type is told before the host reads or
+  writes values, and knows while somebody holds them:
 
     getarray, getarraywrite      what is queued on the device ends first; the device's copy is old from here on; one more writer
     restore                      the device's copy is old, whatever was sent between; one writer less
     getarrayread, restore        one reader more, one less
 
-  While anybody holds the values they are neither moved nor freed; while a writer does, each reader on the device takes them for new.
+  While anybody holds the values they are neither moved nor freed; while a writer does, each reader on the device takes
+  them for new.
 
-  MatGetRow() lends pointers too, which the door does not see, since PETSc restores the array before it returns: rows are counted by the type's own
-  MatGetRow() and MatRestoreRow(). What is not seen: pointers kept after they were restored, and arrays that the program lent to PETSc. The object's
-  state tells of those, as before.
+  MatGetRow() lends pointers too, which the door does not see, since PETSc restores the array before it returns: rows
+  are counted by the type's own MatGetRow() and MatRestoreRow(). What is not seen: pointers kept after they were
+  restored, and arrays that the program lent to PETSc. The object's state tells of those, as before.
 */
 #include "../aijhybridgpuimpl.h"
 
-/* The storage that A's header has, NULL where A is no matrix of ours: MatHeaderMerge() and -mat_seqaij_type carry data, and the door with it, to others */
+/* The storage that A's header has, NULL where A is no matrix of ours: MatHeaderMerge() and -mat_seqaij_type carry data,
+   and the door with it, to others */
 static PetscErrorCode HybDoorStorage(Mat A, Mat_SeqAIJHybridGPU **hyb)
 {
   PetscFunctionBegin;

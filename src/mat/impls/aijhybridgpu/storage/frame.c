@@ -1,6 +1,7 @@
 /*
-  Where PETSc keeps what this type must reach in a MATSEQAIJ: three pointers and a table of functions. Mat_SeqAIJ is private and no installed header
-  shows it, so its places are found in the PETSc that runs, and proven, before they are used.
+  Where PETSc keeps what this type must reach in a MATSEQAIJ: three pointers and a table of functions. Mat_SeqAIJ is
+  private and no installed header shows it, so its places are found in the PETSc that runs, and proven, before they are
+  used.
 
   Wanted, in A->data:
 
@@ -14,10 +15,12 @@
     door      for each seven words in a row that are NULL: put a function of ours into the first one and call MatSeqAIJGetArray();
               take it out again. One place alone calls ours.
 
-  How they are proven: with another array in the place of a, MatSeqAIJGetArrayRead(), MatGetRow() and MatSeqAIJGetCSRAndMemType() give that one; each
-  of the first six functions of the table, put there alone, is called by its own public function and by no other.
+  How they are proven: with another array in the place of a, MatSeqAIJGetArrayRead(), MatGetRow() and
+  MatSeqAIJGetCSRAndMemType() give that one; each of the first six functions of the table, put there alone, is called by
+  its own public function and by no other.
 
-  Where any of this fails HybFrameKnown() is false: values then stay where AIJ put them, and host writes are noticed by the object's state alone.
+  Where any of this fails HybFrameKnown() is false: values then stay where AIJ put them, and host writes are noticed by
+  the object's state alone.
 */
 #include "../aijhybridgpuimpl.h"
 
@@ -54,13 +57,13 @@ static PetscErrorCode HybFrameMalloc(size_t bytes, PetscBool clear, int line, co
 
 /* Which function of the table was called last; for the search and the proof */
 static int called;
-#define HYB_PROBE(name, number, type) \
+#define HYB_PROBE(name, number, type)             \
   static PetscErrorCode name(Mat A, type **array) \
-  { \
-    (void)A; \
-    *array = NULL; \
-    called = number; \
-    return PETSC_SUCCESS; \
+  {                                               \
+    (void)A;                                      \
+    *array = NULL;                                \
+    called = number;                              \
+    return PETSC_SUCCESS;                         \
   }
 HYB_PROBE(HybProbe0, 0, PetscScalar)
 HYB_PROBE(HybProbe1, 1, PetscScalar)
@@ -183,7 +186,7 @@ static PetscErrorCode HybFrameProveValues(Mat T, void **words, size_t a, const P
 static PetscErrorCode HybFrameFindIn(Mat T, const PetscInt *i, const PetscInt *j, const PetscScalar *a)
 {
   void    **words = (void **)T->data;
-  size_t    n = 0, at[3], door;
+  size_t    n     = 0, at[3], door;
   PetscBool proven;
 
   PetscFunctionBegin;
@@ -212,7 +215,8 @@ static PetscErrorCode HybFrameForget(void)
 }
 
 /*
-  Called when the parent's operations are taken, before anything of ours lies over them, so that T is the parent's whatever -mat_seqaij_type says.
+  Called when the parent's operations are taken, before anything of ours lies over them, so that T is the parent's
+  whatever -mat_seqaij_type says.
 */
 PetscErrorCode HybFrameFind(void)
 {

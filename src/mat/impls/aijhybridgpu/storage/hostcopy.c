@@ -1,9 +1,10 @@
 /*
   Duplicates on the host of large matrices.
 
-  The parent's duplicate reads and writes with one core, and its new pages come one by one, at each one's first touch: a gigabyte and a half a second. Here it makes
-  everything but the entries, and those are copied by all cores of this process, or from the device through pinned buffers without moving the original's pages; whoever
-  copies touches the new pages first. They are asked for as large ones where the kernel makes such on demand.
+  The parent's duplicate reads and writes with one core, and its new pages come one by one, at each one's first touch: a
+  gigabyte and a half a second. Here it makes everything but the entries, and those are copied by all cores of this
+  process, or from the device through pinned buffers without moving the original's pages; whoever copies touches the new
+  pages first. They are asked for as large ones where the kernel makes such on demand.
 
   The parent takes the number of entries to copy from the last row offset, after it has allocated:
 
@@ -15,15 +16,19 @@
     are the duplicate's arrays among what was noted, and large enough?
       yes: copy j and a                       no (another release of PETSc): destroy, and the parent's as it is
 
-  Blocks of as many bytes as the rows need (their lengths, their offsets) are written by the parent, with one core: whoever makes these gets them with their pages, which all cores have
-  touched, where the device library has threads for that (an eighth of the time).
+  Blocks of as many bytes as the rows need (their lengths, their offsets) are written by the parent, with one core:
+  whoever makes these gets them with their pages, which all cores have touched, where the device library has threads for
+  that (an eighth of the time).
 
-  To change the allocator for a while is what PetscMallocSetDRAM() does. Nothing of the parent's is assumed: what it has made is PETSc's own, and it is looked at before it is used.
+  To change the allocator for a while is what PetscMallocSetDRAM() does. Nothing of the parent's is assumed: what it has
+  made is PETSc's own, and it is looked at before it is used.
 
-  Why not arrays of our own, round which a matrix is made as in narrow.c: a duplicate owns its arrays, and PETSc frees them when new entries come (3.22 and later whoever owns them)
-  or when a plain MATAIJ goes, which has no place for an arena. And the parent's duplicate has no loops over rows, it copies what they found.
+  Why not arrays of our own, round which a matrix is made as in narrow.c: a duplicate owns its arrays, and PETSc frees
+  them when new entries come (3.22 and later whoever owns them) or when a plain MATAIJ goes, which has no place for an
+  arena. And the parent's duplicate has no loops over rows, it copies what they found.
 
-  A duplicate whose allocations never came by (PETSc's linear solver server has memory of its own) was copied whole by the parent.
+  A duplicate whose allocations never came by (PETSc's linear solver server has memory of its own) was copied whole by
+  the parent.
 */
 #include "../aijhybridgpuimpl.h"
 
@@ -36,7 +41,7 @@ static struct {
   int         depth;
   HybMallocFn before;
   PetscInt   *last;                /* row offset to be cut, NULL once it is */
-  size_t       touched;             /* bytes; larger blocks are not touched: all cores write them */
+  size_t      touched;             /* bytes; larger blocks are not touched: all cores write them */
   size_t      wanted, seen, least; /* bytes; blocks smaller than the least are not noted */
   int         n;
   struct {
@@ -89,7 +94,8 @@ void HybLargePagesEnd(void)
 
 static PetscBool HybWatchGave(const void *array, size_t bytes)
 {
-  for (int k = 0; k < watch.n; k++) if ((const char *)array >= watch.block[k].at && (const char *)array + bytes <= watch.block[k].at + watch.block[k].bytes) return PETSC_TRUE;
+  for (int k = 0; k < watch.n; k++)
+    if ((const char *)array >= watch.block[k].at && (const char *)array + bytes <= watch.block[k].at + watch.block[k].bytes) return PETSC_TRUE;
   return PETSC_FALSE;
 }
 
@@ -118,7 +124,8 @@ static PetscErrorCode HybDuplicateCut(Mat A, PetscInt *i, Mat *B, PetscBool *cut
   PetscCall(ierr);
   if (!*cut) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJGetCSRAndMemType(*B, &bi, &bj, &ba, &mtype));
-  if (HybWatchGave(bi, sizeof(PetscInt) * ((size_t)m + 1)) && HybWatchGave(bj, sizeof(PetscInt) * (size_t)nnz) && HybWatchGave(ba, sizeof(PetscScalar) * (size_t)nnz)) ((PetscInt *)bi)[m] = nnz;
+  if (HybWatchGave(bi, sizeof(PetscInt) * ((size_t)m + 1)) && HybWatchGave(bj, sizeof(PetscInt) * (size_t)nnz) && HybWatchGave(ba, sizeof(PetscScalar) * (size_t)nnz))
+    ((PetscInt *)bi)[m] = nnz;
   else {
     PetscCall(MatDestroy(B));
     *cut = PETSC_FALSE;
@@ -171,9 +178,9 @@ static PetscErrorCode HybHostDuplicate(Mat A, PetscBool values, Mat *B)
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   PetscCall(HybDuplicateCut(A, (PetscInt *)i, B, &cut));
   if (cut) {
-    const PetscCount  nnz     = i[A->rmap->n];
-    const PetscBool   jshared = (PetscBool)(hyb->copy.pattern && hyb->lives == HYB_LIVES_SHARED && hyb->copy.csr.j == j);
-    const PetscBool   ashared = (PetscBool)(hyb->copy.pattern && HybShared(hyb) && (PetscScalar *)hyb->copy.csr.a == a);
+    const PetscCount nnz     = i[A->rmap->n];
+    const PetscBool  jshared = (PetscBool)(hyb->copy.pattern && hyb->lives == HYB_LIVES_SHARED && hyb->copy.csr.j == j);
+    const PetscBool  ashared = (PetscBool)(hyb->copy.pattern && HybShared(hyb) && (PetscScalar *)hyb->copy.csr.a == a);
 
     PetscCall(MatSeqAIJGetCSRAndMemType(*B, &bi, &bj, &ba, &mtype));
     PetscCall(HybEventBegin(HYB_HostDuplicate, A, 0, 0, 0));

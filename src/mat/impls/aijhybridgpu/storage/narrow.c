@@ -17,8 +17,8 @@
     rmax, nonzerorowcnt = longest, nonempty
 
   Mat_SeqAIJ is private: these places in T->data are found and proven in the PETSc that runs, as those of frame.c are.
-  Three small matrices are made both ways. In their data, compared integer by integer, must differ, at the same places in
-  all three:
+  Three small matrices are made both ways. In their data, compared integer by integer, must differ, at the same places
+  in all three:
 
     two pointers, or three                to what the allocator gave, which holds the rows' lengths, and the diagonal's
                                           places, where all rows were told of
@@ -43,7 +43,7 @@
 
 static struct {
   PetscBool asked, found, known;
-  int       n; /* arrays of a number for each row: two of lengths, and in some releases the diagonal's places */
+  int       n;                           /* arrays of a number for each row: two of lengths, and in some releases the diagonal's places */
   size_t    array[3], longest, nonempty; /* bytes from A->data */
 } narrow;
 
@@ -70,7 +70,7 @@ static PetscErrorCode HybNarrowMalloc(size_t bytes, PetscBool clear, int line, c
 static PetscErrorCode HybNarrowMake(const HybCSR *csr, PetscBool one, Mat *T)
 {
   const PetscInt second = csr->i[1], rows = one ? 1 : csr->m;
-  PetscLayout    rmap   = NULL;
+  PetscLayout    rmap = NULL;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -135,8 +135,10 @@ static PetscErrorCode HybNarrowExpected(const HybCSR *csr, int k, const PetscInt
   PetscCount longest, nonempty;
 
   PetscFunctionBegin;
-  if (k < 2) PetscCall(HybBackendHost.csr->rowlengths(NULL, NULL, csr, expected, &longest, &nonempty));
-  else PetscCall(HybBackendHost.csr->diagonalplaces(NULL, csr, expected));
+  if (k < 2)
+    PetscCall(HybBackendHost.csr->rowlengths(NULL, NULL, csr, expected, &longest, &nonempty));
+  else
+    PetscCall(HybBackendHost.csr->diagonalplaces(NULL, csr, expected));
   *same = (PetscBool)!memcmp(expected, array, sizeof(PetscInt) * (size_t)csr->m);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -158,9 +160,12 @@ static PetscBool HybNarrowCompare(Mat O, void *const given[], Mat T, const HybCS
 
     for (int k = 0; k < room.n; k++) ofpointer = (PetscBool)(ofpointer || at - at % sizeof(void *) == pointer[k]);
     if (o == t || ofpointer) continue;
-    if (most == bytes && o == longest && t == csr->nnz) most = at;
-    else if (count == bytes && o == nonempty && t == 1) count = at;
-    else return PETSC_FALSE;
+    if (most == bytes && o == longest && t == csr->nnz)
+      most = at;
+    else if (count == bytes && o == nonempty && t == 1)
+      count = at;
+    else
+      return PETSC_FALSE;
   }
   if (most == bytes || count == bytes) return PETSC_FALSE;
   if (narrow.found) return (PetscBool)(room.n == narrow.n && !memcmp(pointer, narrow.array, (size_t)room.n * sizeof(*pointer)) && most == narrow.longest && count == narrow.nonempty);
@@ -207,9 +212,13 @@ static PetscErrorCode HybNarrowProbe(const HybCSR *csr, Mat *O, Mat *T, PetscBoo
 static PetscErrorCode HybNarrowProve(PetscBool *proven)
 {
   static const PetscInt rows[HYB_NARROW_PROBES]                     = {6, 8, 3};
-  static const PetscInt lengths[HYB_NARROW_PROBES][HYB_NARROW_ROWS] = {{2, 0, 5, 1, 3, 0}, {0, 3, 0, 0, 6, 2, 0, 2}, {1, 4, 2}};
-  PetscInt              i[HYB_NARROW_ROWS + 1] = {0}, j[HYB_NARROW_ENTRIES];
-  HybScalar             a[HYB_NARROW_ENTRIES];
+  static const PetscInt lengths[HYB_NARROW_PROBES][HYB_NARROW_ROWS] = {
+    {2,  0, 5, 1, 3, 0},
+    {0, 3, 0,  0, 6, 2, 0, 2},
+    {1, 4, 2}
+  };
+  PetscInt  i[HYB_NARROW_ROWS + 1] = {0}, j[HYB_NARROW_ENTRIES];
+  HybScalar a[HYB_NARROW_ENTRIES];
 
   PetscFunctionBegin;
   *proven = PETSC_TRUE;
@@ -241,7 +250,8 @@ static PetscErrorCode HybNarrowForget(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Called after HybFrameFind(), which knows how long a matrix's data are. What was found is told in A's name: in the class of matrices. */
+/* Called after HybFrameFind(), which knows how long a matrix's data are. What was found is told in A's name: in the
+   class of matrices. */
 PetscErrorCode HybNarrowFind(Mat A)
 {
   PetscOptions   noinode = NULL;
@@ -304,7 +314,8 @@ PetscErrorCode HybNarrowCreate(const HybExec *x, const HybCSR *csr, const HybRow
   PetscCall(HybNarrowMake(csr, PETSC_TRUE, T));
   /* whoever allocated otherwise this time: places for one row are not written beyond */
   for (int k = 0; k < narrow.n; k++) as = (PetscBool)(as && room.n == narrow.n && HybNarrowArray(*T, k) == room.at[k]);
-  if (!as) PetscCall(MatDestroy(T));
+  if (!as)
+    PetscCall(MatDestroy(T));
   else {
     ierr = HybNarrowFill(*T, x, csr, rows);
     if (ierr) (void)MatDestroy(T);

@@ -1,13 +1,16 @@
 /*
-  Host-born matrices that the program writes by operations (MatScale(), MatShift(), MatDiagonalScale(), ...) instead of entry by entry.
+  Host-born matrices that the program writes by operations (MatScale(), MatShift(), MatDiagonalScale(), ...) instead of
+  entry by entry.
 
-  The first such operation is done twice, on the host's arrays and on the device's copy, where both round alike: then nothing is sent again. The second one
-  in a row, no host write between them, promotes the matrix: its values move to managed memory, which AIJ's pointer to them names from then on (frame.c),
-  and the device alone does the work. The pattern stays where it is, on both sides.
+  The first such operation is done twice, on the host's arrays and on the device's copy, where both round alike: then
+  nothing is sent again. The second one in a row, no host write between them, promotes the matrix: its values move to
+  managed memory, which AIJ's pointer to them names from then on (frame.c), and the device alone does the work. The
+  pattern stays where it is, on both sides.
 
-  AIJ's own array of values is put aside. When the program returns to the host's way (MatSetValues(), MatZeroRows(), a new preallocation) the values go
-  back there (MatSeqAIJHybridGPUDemote()), and it is as if the matrix had never moved. Arrays that the program lent to PETSc
-  (MatCreateSeqAIJWithArrays()) are never left: the program may write them. Nor are values that somebody holds.
+  AIJ's own array of values is put aside. When the program returns to the host's way (MatSetValues(), MatZeroRows(), a
+  new preallocation) the values go back there (MatSeqAIJHybridGPUDemote()), and it is as if the matrix had never moved.
+  Arrays that the program lent to PETSc (MatCreateSeqAIJWithArrays()) are never left: the program may write them. Nor
+  are values that somebody holds.
 
   Neither way is seen from outside: PetscObjectState and nonzerostate stand.
 */

@@ -4,12 +4,15 @@
     HOST       arrays of the host's. AIJ's own, or the arena's of a product on the host, which AIJ uses as its own.
     COPIED     the same; the device has a copy of the pattern and of values, sent again when they have moved.
     LOCKED     COPIED, but AIJ's pointer to the values names page-locked memory of ours; its own array is put aside.
-    PROMOTED   COPIED, but AIJ's pointer to the values names managed memory, which the device uses as well; its own array is put aside.
+    PROMOTED COPIED, but AIJ's pointer to the values names managed memory, which the device uses as well; its own array
+    is put aside.
     SHARED     born on the device (a product, coordinates, a duplicate): AIJ was made round column indices and values in managed memory.
-    MIRRORED   born on the device, where there is no managed memory for it: arrays there, and others on the host, which AIJ was made round;
+    MIRRORED born on the device, where there is no managed memory for it: arrays there, and others on the host, which
+    AIJ was made round;
                whoever writes on the device copies to the host at once.
 
-  The host's values are right in every state, whenever nothing is queued. Row offsets are on both sides always (PETSc rewrites its own).
+  The host's values are right in every state, whenever nothing is queued. Row offsets are on both sides always (PETSc
+  rewrites its own).
 
     from                 to          when                                                          by
     HOST                 COPIED      the device reads it                                           copy.c
@@ -23,28 +26,36 @@
     any                  HOST        a result of the host does                                     adopt.c
     SHARED, MIRRORED     HOST        the parent needs arrays of its own, or has moved on           adopt.c, copy.c
 
-  Nothing moves while somebody holds the values (readers, writers, rows): then LOCKED and PROMOTED are not entered, and an array that must be left is kept
-  until it is given back (HybStorageRetire()).
+  Nothing moves while somebody holds the values (readers, writers, rows): then LOCKED and PROMOTED are not entered, and
+  an array that must be left is kept until it is given back (HybStorageRetire()).
 
   Verbs, for all other glue:
 
     read                  MatSeqAIJHybridGPUGetDeviceCSR(), then MatSeqAIJHybridGPUReadEnd() where the work is only queued
-    write, begin and end  MatSeqAIJHybridGPUWriteBegin(), MatSeqAIJHybridGPUDeviceWritten() or MatSeqAIJHybridGPUWriteEnd()
-    leave to the parent   MatSeqAIJHybridGPUHostWrites() before it writes values where they are, MatSeqAIJHybridGPUDemote() before it may free or
-                          replace the array of values, MatSeqAIJHybridGPUDisown() before it may free or replace any array
+    write, begin and end MatSeqAIJHybridGPUWriteBegin(), MatSeqAIJHybridGPUDeviceWritten() or
+    MatSeqAIJHybridGPUWriteEnd()
+    leave to the parent MatSeqAIJHybridGPUHostWrites() before it writes values where they are,
+    MatSeqAIJHybridGPUDemote() before it may free or
+                          replace the array of values, MatSeqAIJHybridGPUDisown() before it may free or replace any
+                          array
 */
 #include "../aijhybridgpuimpl.h"
 
 /* in HybLives' order; MatView() with ascii_info_detail prints them */
-static const char *const names[HYB_LIVES] = {"host", "host, with a copy on the device", "host, its values in page-locked memory, with a copy on the device", "device and the host in one storage, moved there", "device and the host in one storage", "device, mirrored on the host"};
+static const char *const names[HYB_LIVES]              = {"host", "host, with a copy on the device", "host, its values in page-locked memory, with a copy on the device", "device and the host in one storage, moved there", "device and the host in one storage", "device, mirrored on the host"};
 static const PetscBool   allowed[HYB_LIVES][HYB_LIVES] = {
   /* from, to      HOST        COPIED       LOCKED       PROMOTED     SHARED       MIRRORED */
   /* HOST     */ {PETSC_TRUE, PETSC_TRUE,  PETSC_FALSE, PETSC_FALSE, PETSC_TRUE, PETSC_TRUE},
-  /* COPIED   */ {PETSC_TRUE, PETSC_TRUE,  PETSC_TRUE,  PETSC_TRUE,  PETSC_TRUE, PETSC_TRUE},
-  /* LOCKED   */ {PETSC_TRUE, PETSC_TRUE,  PETSC_FALSE, PETSC_FALSE, PETSC_TRUE, PETSC_TRUE},
-  /* PROMOTED */ {PETSC_TRUE, PETSC_TRUE,  PETSC_FALSE, PETSC_FALSE, PETSC_TRUE, PETSC_TRUE},
-  /* SHARED   */ {PETSC_TRUE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_TRUE, PETSC_TRUE},
-  /* MIRRORED */ {PETSC_TRUE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_TRUE, PETSC_TRUE}
+ /* COPIED   */
+  {PETSC_TRUE, PETSC_TRUE,  PETSC_TRUE,  PETSC_TRUE,  PETSC_TRUE, PETSC_TRUE},
+ /* LOCKED   */
+  {PETSC_TRUE, PETSC_TRUE,  PETSC_FALSE, PETSC_FALSE, PETSC_TRUE, PETSC_TRUE},
+ /* PROMOTED */
+  {PETSC_TRUE, PETSC_TRUE,  PETSC_FALSE, PETSC_FALSE, PETSC_TRUE, PETSC_TRUE},
+ /* SHARED   */
+  {PETSC_TRUE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_TRUE, PETSC_TRUE},
+ /* MIRRORED */
+  {PETSC_TRUE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_TRUE, PETSC_TRUE}
 };
 
 PetscErrorCode HybStorageGo(Mat_SeqAIJHybridGPU *hyb, HybLives to)
@@ -81,8 +92,9 @@ PetscErrorCode HybPatternKeyGet(Mat A, const HybCSR *csr, HybPatternKey *key)
 }
 
 /*
-  The private data of A. They are made at their first use, and again where the data of a plain matrix was merged into A. Where MatHeaderReplace() or
-  MatHeaderMerge() gave A another header's data, the object's state is A's, so that nothing follows from the marks: the values are taken for new.
+  The private data of A. They are made at their first use, and again where the data of a plain matrix was merged into A.
+  Where MatHeaderReplace() or MatHeaderMerge() gave A another header's data, the object's state is A's, so that nothing
+  follows from the marks: the values are taken for new.
 */
 PetscErrorCode MatSeqAIJHybridGPUGetData(Mat A, Mat_SeqAIJHybridGPU **data)
 {
@@ -116,7 +128,8 @@ PetscBool HybStorageHeld(const Mat_SeqAIJHybridGPU *hyb)
   return (PetscBool)(hyb->readers || hyb->writers || hyb->rows || hyb->patternheld);
 }
 
-/* Arrays that A no longer uses are freed, or kept while somebody holds them. *arena is empty afterwards, whatever fails. */
+/* Arrays that A no longer uses are freed, or kept while somebody holds them. *arena is empty afterwards, whatever
+   fails. */
 PetscErrorCode HybStorageRetire(Mat_SeqAIJHybridGPU *hyb, HybArena *arena)
 {
   HybRetired kept;
@@ -178,7 +191,8 @@ PetscErrorCode HybStorageLeaveRetired(Mat A, Mat_SeqAIJHybridGPU *hyb)
   if (last) {
     while (last->next) last = last->next;
     last->next = kept;
-  } else PetscCall(HybContainerCompose((PetscObject)A, "HybRetired", kept, HybRetiredDestroy));
+  } else
+    PetscCall(HybContainerCompose((PetscObject)A, "HybRetired", kept, HybRetiredDestroy));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -241,7 +255,8 @@ PetscErrorCode MatSeqAIJHybridGPUPatternMoved(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Frees what was made for the device, goes on after an error and reports the first one: what a failing call of the device leaves is that call's memory alone */
+/* Frees what was made for the device, goes on after an error and reports the first one: what a failing call of the
+   device leaves is that call's memory alone */
 PetscErrorCode MatSeqAIJHybridGPUDestroyDevice(Mat_SeqAIJHybridGPU *hyb)
 {
   PetscErrorCode ierr, later;
@@ -268,8 +283,9 @@ PetscErrorCode MatSeqAIJHybridGPUDestroyDevice(Mat_SeqAIJHybridGPU *hyb)
 }
 
 /*
-  AIJ's own array of values takes the place of ours again, with the values of now. Needed before the parent may free or replace that array, which it would do
-  with ours as well. The object's states and the pattern stand, and so does the device's copy of the pattern.
+  AIJ's own array of values takes the place of ours again, with the values of now. Needed before the parent may free or
+  replace that array, which it would do with ours as well. The object's states and the pattern stand, and so does the
+  device's copy of the pattern.
 */
 PetscErrorCode MatSeqAIJHybridGPUDemote(Mat A)
 {
@@ -298,7 +314,8 @@ PetscErrorCode MatSeqAIJHybridGPUDemote(Mat A)
     hyb->copy.csr.a  = NULL; /* the copy's values were these */
     hyb->copy.values = PETSC_FALSE;
     hyb->writes      = 0;
-  } else hyb->locknever = PETSC_TRUE;
+  } else
+    hyb->locknever = PETSC_TRUE;
   *a           = hyb->former; /* not before the values are there */
   hyb->movedto = NULL;
   PetscCall(HybStorageGo(hyb, HYB_LIVES_COPIED));

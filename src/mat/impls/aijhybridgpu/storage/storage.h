@@ -1,6 +1,6 @@
 /*
-  Storage: where a sequential matrix's pattern and values live, and the verbs by which all other glue reads and writes them. storage.c has the states and
-  who goes where.
+  Storage: where a sequential matrix's pattern and values live, and the verbs by which all other glue reads and writes
+  them. storage.c has the states and who goes where.
 */
 #ifndef AIJHYBRIDGPU_STORAGE_H
 #define AIJHYBRIDGPU_STORAGE_H
@@ -18,8 +18,8 @@ typedef enum {
   HYB_LIVES
 } HybLives;
 
-/* What a pattern's plan is keyed on: PETSc edits i and j in place here and there, and renumbers the columns of a parallel matrix's
-   off-diagonal block after its assembly, in some releases without a new nonzerostate */
+/* What a pattern's plan is keyed on: PETSc edits i and j in place here and there, and renumbers the columns of a
+   parallel matrix's off-diagonal block after its assembly, in some releases without a new nonzerostate */
 typedef struct {
   PetscObjectState nonzerostate;
   const void      *i, *j;
@@ -31,8 +31,9 @@ static inline PetscBool HybPatternKeyEqual(const HybPatternKey *a, const HybPatt
   return (PetscBool)(a->nonzerostate == b->nonzerostate && a->i == b->i && a->j == b->j && a->nnz == b->nnz && a->generation == b->generation && a->m == b->m && a->n == b->n);
 }
 
-/* Values of which object state were seen, or left, by us? PETSc's interface functions (MatScale(), MatShift(), ...) count the state once more after our
-   operation has returned: that step is not a write, and is taken along once. Who calls the operation itself (MPIAIJ's diagonalscale) does not. */
+/* Values of which object state were seen, or left, by us? PETSc's interface functions (MatScale(), MatShift(), ...)
+   count the state once more after our operation has returned: that step is not a write, and is taken along once. Who
+   calls the operation itself (MPIAIJ's diagonalscale) does not. */
 typedef struct {
   PetscObjectState state;
   PetscBool        step; /* one more may come */

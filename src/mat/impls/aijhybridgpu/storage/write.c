@@ -1,5 +1,6 @@
 /*
-  Writing a matrix's values on the device: alone where it lives there; on both sides where it has a copy there and both round alike.
+  Writing a matrix's values on the device: alone where it lives there; on both sides where it has a copy there and both
+  round alike.
 */
 #include "../aijhybridgpuimpl.h"
 
