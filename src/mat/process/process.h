@@ -170,6 +170,7 @@ PETSC_INTERN PetscErrorCode HybRecordsCreate(struct _HybRecords **);
 PETSC_INTERN PetscErrorCode HybRecordsDestroy(struct _HybRecords **);
 PETSC_INTERN PetscErrorCode HybRecordStart(HybRecordOp, Mat, const HybExec *);
 PETSC_INTERN PetscErrorCode HybRecordStop(HybRecordOp, Mat, const HybExec *, const char *method, const char *detail, PetscLogDouble flops, PetscLogDouble bytes);
+PETSC_INTERN void           HybRecordWhy(const char *text);
 PETSC_INTERN void           HybRecordMade(Mat C, const char *by, Mat from);
 PETSC_INTERN void           HybRecordParts(Mat A, Mat diagonal, Mat offdiagonal);
 PETSC_INTERN void           HybRecordLeft(Mat A);
@@ -178,6 +179,7 @@ PETSC_INTERN HybRecordOp    HybRecordOfEvent(PetscLogEvent);
 #define HybRecording()                                       PetscUnlikely(HybGlueState.records != NULL)
 #define HybRecordBegin(op, A, x)                             (HybRecording() ? HybRecordStart(op, A, x) : PETSC_SUCCESS)
 #define HybRecordEnd(op, A, x, method, detail, flops, bytes) (HybRecording() ? HybRecordStop(op, A, x, method, detail, flops, bytes) : PETSC_SUCCESS)
+#define HybRecordTell(text)                                  (HybRecording() ? HybRecordWhy(text) : (void)0)         /* why the operation that is about to end was done by this method */
 #define HybRecordProduct(C, by, from)                        (HybRecording() ? HybRecordMade(C, by, from) : (void)0) /* C is a product's result; from: of P^T A P, A */
 #define HybRecordBlocks(A, d, o)                             (HybRecording() ? HybRecordParts(A, d, o) : (void)0)    /* of a parallel matrix */
 #define HybRecordGone(A)                                     (HybRecording() ? HybRecordLeft(A) : (void)0)           /* A is about to go: its name is known now, and its blocks' with it */

@@ -162,6 +162,7 @@ static void HybKindAdd(HybRecordKind *k, const HybRecordKind *kind, PetscBool pr
 
     if (!t) continue;
     t->last = 0; /* what it stood for has been taken off */
+    if (l->why[0]) memcpy(t->why, l->why, sizeof(t->why));
     t->flops += l->flops;
     t->bytes += l->bytes;
     t->mean += processes ? l->mean : seconds;
@@ -355,11 +356,25 @@ PetscErrorCode HybRecordStop(HybRecordOp op, Mat A, const HybExec *x, const char
     l->seconds += l->last * (double)HybRecordWeight(calls, (PetscBool)(device && HybOpIsMult((int)op)));
     l->timed++;
   }
+  if (r->why[0] && (int)op < (int)HYB_RECORD_EVENTS) { /* events are steps of others, whose end is still to come */
+    memcpy(l->why, r->why, sizeof(l->why));
+    r->why[0] = 0;
+  }
+  if (r->timing[op]) HybMomentTake(r, now);
   l->calls++;
   if (!(l->calls & (l->calls - 1))) HybRecordLook(r, A, rec);                                   /* the 1st, 2nd, 4th, ... time */
   l->flops += flops > 0 || !HybOpIsMult((int)op) ? flops : 2.0 * (PetscLogDouble)rec->kind.nnz; /* the parent's own transposed products */
   l->bytes += bytes;
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Of the operation that ends next: a word of figures, which may be cut */
+void HybRecordWhy(const char *text)
+{
+  HybRecords *r = HybGlueState.records;
+
+  memset(r->why, 0, sizeof(r->why));
+  snprintf(r->why, sizeof(r->why), "%s", text);
 }
 
 /* A block's key is its parallel matrix's but for the role */

@@ -103,6 +103,7 @@ static void HybAccountGet(HybAccount *a)
   snprintf(a->backend, sizeof(a->backend), "%s", g->device ? g->device->name : "host");
   snprintf(a->why, sizeof(a->why), "%.*s", (int)sizeof(a->why) - 1, g->whynodevice);
   if (gethostname(a->node, sizeof(a->node) - 1)) a->node[0] = 0;
+  if (g->records) a->moments = g->records->moments;
   if (g->records && a->device.cards) HybCardName(&a->device, a->card, sizeof(a->card), a->driver, sizeof(a->driver));
 }
 
@@ -316,6 +317,7 @@ static PetscErrorCode HybReportGather(HybRecords *r, HybReport *report)
 
   PetscFunctionBegin;
   HybAccountGet(&own);
+  PetscCall(HybRateMeasure(&own));
   PetscCallMPI(MPI_Comm_dup(PETSC_COMM_WORLD, &comm));
   if (r->rank) {
     int token;

@@ -69,6 +69,13 @@ static PetscErrorCode HybMultPlanSetUp(Mat A, const HybExec *x, const HybCSR *cs
   PetscCall(HybSpMVSetUp(&p->plan, csr));
   p->nonemptyrows = transpose ? (PetscCount)csr->m : (HybExecOnDevice(x) ? hyb->copy.nonemptyrows : HybCountNonemptyRows(csr, NULL));
   p->key          = *key;
+  if (HybRecording()) {
+    char text[256];
+
+    PetscCall(PetscSNPrintf(text, sizeof(text), "%.1f nonzeros a row%s", csr->m ? (double)csr->nnz / (double)csr->m : 0., p->onceonly ? ", no plan for one product" : ""));
+    PetscCall(HybCountersDescribe(&p->plan.counters, text, sizeof(text)));
+    HybRecordWhy(text);
+  }
   PetscCall(PetscInfo(A, "SpMV method %s%s on the %s, %" PetscInt_FMT " x %" PetscInt_FMT ", %" PetscInt64_FMT " nonzeros\n", p->plan.method->name, p->onceonly ? " without a plan" : "", HybExecOnDevice(x) ? "device" : "host", csr->m, csr->n, (PetscInt64)csr->nnz));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -295,8 +295,9 @@ static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, HybOperand
   mp->nnz       = result.nnz;
   PetscCall(HybProductGetMethod(mp->product, &method));
   PetscCall(HybGlueCountProduct(method));
-  PetscCall(HybRecordEnd(HYB_RECORD_SYMBOLIC, C, x, method, MatProductTypes[C->product->type], 0, 0));
   PetscCall(HybProductDescribe(mp->product, text, sizeof(text)));
+  HybRecordTell(text);
+  PetscCall(HybRecordEnd(HYB_RECORD_SYMBOLIC, C, x, method, MatProductTypes[C->product->type], 0, 0));
   PetscCall(PetscInfo(C, "Product on the %s: %s; result %" PetscInt_FMT " x %" PetscInt_FMT ", %" PetscInt64_FMT " nonzeros\n", HybExecOnDevice(x) ? "device" : "host", text, result.m, result.n, (PetscInt64)result.nnz));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
