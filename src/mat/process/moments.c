@@ -2,8 +2,8 @@
   What a process holds over time, for the report of a run: the device's memory, managed memory, and the host's arenas,
   looked at where an operation ends whose time is taken. So nothing is asked of the card.
 
-  The run is cut into HYB_MOMENTS equal parts at most. A part keeps the most that was seen in it; a part in which nothing
-  ended has what was held before. When the run goes on beyond the last part, two parts become one.
+  The run is cut into HYB_MOMENTS equal parts at most. A part keeps the most that was seen in it; a part in which
+  nothing ended has what was held before. When the run goes on beyond the last part, two parts become one.
 */
 #include "report.h"
 

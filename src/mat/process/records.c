@@ -99,22 +99,32 @@ PetscErrorCode HybRecordsDestroy(HybRecords **records)
 }
 
 /*
-  Calls on a device are queued, and only a wait before and after says how long one takes. The first 8 are timed, the 9th
-  stands for those up to the 64th, and from then on one in 64 for as many: so what the waits cost is far below what the
-  products do.
+  Calls on a device are queued, and only a wait before and after says how long one takes. The first, second, third,
+  fifth, ninth and so on are timed, each for as many as were before it, and from the 65th on one in 64: so what the
+  waits cost is far below what the products do, also where a program ends after a few.
 */
 static PetscInt64 HybRecordWeight(PetscInt64 n, PetscBool device)
 {
-  if (!device || n < 8) return 1;
-  if (n == 8) return 56;
+  if (!device || n < 2) return 1;
+  if (n < 64) return n & (n - 1) ? 0 : n;
   return n % 64 ? 0 : 64;
+}
+
+/* of so many calls, those that were timed stand for how many */
+static PetscInt64 HybRecordCovered(PetscInt64 calls)
+{
+  PetscInt64 covered = 1;
+
+  if (calls > 64) return (calls + 63) / 64 * 64;
+  while (covered < calls) covered *= 2;
+  return covered;
 }
 
 /* the last call that was timed stands for some that have not come */
 double HybLineSeconds(const HybRecordLine *l)
 {
-  if (l->timed == l->calls || l->calls <= 8) return l->seconds;
-  return l->seconds - l->last * (double)(63 - (l->calls - 1) % 64);
+  if (l->timed == l->calls) return l->seconds;
+  return l->seconds - l->last * (double)(HybRecordCovered(l->calls) - l->calls);
 }
 
 static HybRecordLine *HybKindLine(HybRecordKind *kind, int op, const char *where, const char *method, const char *detail)
