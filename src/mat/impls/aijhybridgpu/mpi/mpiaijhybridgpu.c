@@ -949,7 +949,7 @@ static PetscErrorCode MatBindToCPU_MPIAIJHybridGPU(Mat A, PetscBool flg)
    host's. */
 static PetscErrorCode MatNorm_MPIAIJHybridGPU(Mat A, NormType type, PetscReal *norm)
 {
-  static char     host[] = VECSTANDARD;
+  char            host[] = VECSTANDARD;
   Mat             m[3];
   VecType         vectype[3];
   const PetscInt *garray;

@@ -19,14 +19,13 @@ static PetscErrorCode HybWorkEnd(HybArena *work, PetscErrorCode ierr)
 /* Is zero times NaN zero? In AIJ's MatScale() the BLAS decides, and its releases differ: AIJ is asked, once. */
 static PetscErrorCode HybZeroWins(PetscBool *zero)
 {
-  static int  known = -1;
-  PetscInt    i[2]  = {0, 32}, j[32];
+  PetscInt    i[2] = {0, 32}, j[32];
   PetscScalar a[32];
   PetscReal   nothing = 0;
   Mat         T;
 
   PetscFunctionBegin;
-  if (known < 0) {
+  if (!HybGlueState.zeroknown) {
     for (PetscInt k = 0; k < 32; k++) {
       j[k] = k;
       a[k] = nothing / nothing;
@@ -34,11 +33,11 @@ static PetscErrorCode HybZeroWins(PetscBool *zero)
     PetscCall(MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, 1, 32, i, j, a, &T));
     PetscCall((*HYB_PARENT.scale)(T, 0.0));
     PetscCall(MatDestroy(&T));
-    known = 1;
+    HybGlueState.zeroknown = HybGlueState.zerowins = PETSC_TRUE;
     for (PetscInt k = 0; k < 32; k++)
-      if (a[k] != (PetscScalar)0) known = 0;
+      if (a[k] != (PetscScalar)0) HybGlueState.zerowins = PETSC_FALSE;
   }
-  *zero = (PetscBool)known;
+  *zero = HybGlueState.zerowins;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -6,8 +6,8 @@
 
 #include "../storage/storage.h"
 
-/* values.c: before entries are set past MatSetValues(); and before somebody remembers where the values lie: they neither
-   move to page-locked memory nor to managed memory from then on */
+/* values.c: before entries are set past MatSetValues(); and before somebody remembers where the values lie: they
+   neither move to page-locked memory nor to managed memory from then on */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetValuesBegin(Mat, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[]);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUStay(Mat);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetValuesOps(Mat, PetscBool on);

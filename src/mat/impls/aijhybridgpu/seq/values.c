@@ -286,13 +286,13 @@ PetscErrorCode MatSeqAIJHybridGPUComposeOver(Mat A, PetscBool on)
     void (*ours)(void);
     void (**parents)(void);
   } over[] = {
-    {"MatStoreValues_C", (void (*)(void))MatStoreValues_SeqAIJHybridGPU, &g->storevalues},
-    {"MatRetrieveValues_C", (void (*)(void))MatRetrieveValues_SeqAIJHybridGPU, &g->retrievevalues},
-    {"MatSeqAIJSetPreallocation_C", (void (*)(void))MatSeqAIJSetPreallocation_SeqAIJHybridGPU, &g->setpreallocation},
-    {"MatResetPreallocation_C", (void (*)(void))MatResetPreallocation_SeqAIJHybridGPU, &g->resetpreallocation},
-    {"MatSeqAIJSetColumnIndices_C", (void (*)(void))MatSeqAIJSetColumnIndices_SeqAIJHybridGPU, &g->setcolumnindices},
+    {"MatStoreValues_C",            (void (*)(void))MatStoreValues_SeqAIJHybridGPU,            &g->storevalues       },
+    {"MatRetrieveValues_C",         (void (*)(void))MatRetrieveValues_SeqAIJHybridGPU,         &g->retrievevalues    },
+    {"MatSeqAIJSetPreallocation_C", (void (*)(void))MatSeqAIJSetPreallocation_SeqAIJHybridGPU, &g->setpreallocation  },
+    {"MatResetPreallocation_C",     (void (*)(void))MatResetPreallocation_SeqAIJHybridGPU,     &g->resetpreallocation},
+    {"MatSeqAIJSetColumnIndices_C", (void (*)(void))MatSeqAIJSetColumnIndices_SeqAIJHybridGPU, &g->setcolumnindices  },
 #if PETSC_VERSION_GE(3, 19, 0)
-    {"MatResetHash_C", (void (*)(void))MatResetHash_SeqAIJHybridGPU, &g->resethash},
+    {"MatResetHash_C",              (void (*)(void))MatResetHash_SeqAIJHybridGPU,              &g->resethash         },
 #endif
   };
 
