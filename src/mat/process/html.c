@@ -86,35 +86,6 @@ static void Seconds(FILE *f, double s)
     fprintf(f, "%.3g&nbsp;µs", 1e6 * s);
 }
 
-/* how a kind of matrices is called, without its size */
-static void KindName(const HybRecordKey *key, char text[], size_t length)
-{
-  if (key->role == HYB_ROLE_OTHER)
-    snprintf(text, length, "other matrices");
-  else if (key->role == HYB_ROLE_PART && key->origin[0])
-    snprintf(text, length, "product %s%s%s%s", key->origin, key->prefix[0] ? " (" : "", key->prefix, key->prefix[0] ? ")" : "");
-  else if (key->name[0] && key->prefix[0])
-    snprintf(text, length, "%s (%s)", key->name, key->prefix);
-  else if (key->name[0] || key->prefix[0])
-    snprintf(text, length, "%s", key->name[0] ? key->name : key->prefix);
-  else if (key->origin[0])
-    snprintf(text, length, "product %s", key->origin);
-  else
-    snprintf(text, length, "unnamed");
-}
-
-void HybKindLabel(const HybRecordKey *key, char text[], size_t length)
-{
-  char name[2 * HYB_RECORD_LABEL + 8], role[32] = "";
-
-  KindName(key, name, sizeof(name));
-  if (key->role == HYB_ROLE_DIAGONAL || key->role == HYB_ROLE_OFFDIAGONAL || key->role == HYB_ROLE_PART) snprintf(role, sizeof(role), ", %s", HybRoleName(key->role));
-  if (key->rows)
-    snprintf(text, length, "%s %lld x %lld%s", name, (long long)key->rows, (long long)key->cols, role);
-  else
-    snprintf(text, length, "%s%s", name, role);
-}
-
 /* products, products with vectors, all else: what the colours say */
 static int Group(int op)
 {
@@ -281,7 +252,7 @@ static void KindCell(FILE *f, const HybRecordKey *key, PetscBool size)
   if (size)
     HybKindLabel(key, label, sizeof(label));
   else
-    KindName(key, label, sizeof(label));
+    HybKindName(key, label, sizeof(label));
   fputs("<td title=\"", f);
   Text(f, label);
   fputs("\">", f);

@@ -29,13 +29,13 @@ static const char *const events[] = {"adoption of a result", "check of a pattern
 
 HybRecordOp HybRecordOfEvent(PetscLogEvent event)
 {
-  const PetscLogEvent first[] = {HYB_Adopt, HYB_Check, HYB_CopyTo, HYB_CopyFrom, HYB_HostDuplicate, HYB_Transpose};
+  const PetscLogEvent first[] = {HybGlueState.event.adopt, HybGlueState.event.check, HybGlueState.event.copyto, HybGlueState.event.copyfrom, HybGlueState.event.hostduplicate, HybGlueState.event.transpose};
   int                 n       = (int)PETSC_STATIC_ARRAY_LENGTH(first);
 
   for (int k = 0; k < n; k++)
     if (event == first[k]) return (HybRecordOp)(HYB_RECORD_EVENTS + k);
   for (int k = 0; k < HYB_OPS; k++)
-    if (event == HYB_Op[k] && k != HYB_OP_MULT) return (HybRecordOp)(HYB_RECORD_EVENTS + n + k);
+    if (event == HybGlueState.event.op[k] && k != HYB_OP_MULT) return (HybRecordOp)(HYB_RECORD_EVENTS + n + k);
   return (HybRecordOp)HYB_RECORD_OPS; /* the products' own events, with matrices and with vectors: their records take in more */
 }
 
@@ -461,4 +461,33 @@ int HybRecordsNow(HybRecords *r)
     for (HybRecord rec = r->table[k]; rec; rec = rec->next)
       if (rec->kind.nlines) HybKindsMerge(r->merged, &n, &rec->kind, PETSC_FALSE);
   return n;
+}
+
+/* how a kind of matrices is called, without its size */
+void HybKindName(const HybRecordKey *key, char text[], size_t length)
+{
+  if (key->role == HYB_ROLE_OTHER)
+    snprintf(text, length, "other matrices");
+  else if (key->role == HYB_ROLE_PART && key->origin[0])
+    snprintf(text, length, "product %s%s%s%s", key->origin, key->prefix[0] ? " (" : "", key->prefix, key->prefix[0] ? ")" : "");
+  else if (key->name[0] && key->prefix[0])
+    snprintf(text, length, "%s (%s)", key->name, key->prefix);
+  else if (key->name[0] || key->prefix[0])
+    snprintf(text, length, "%s", key->name[0] ? key->name : key->prefix);
+  else if (key->origin[0])
+    snprintf(text, length, "product %s", key->origin);
+  else
+    snprintf(text, length, "unnamed");
+}
+
+void HybKindLabel(const HybRecordKey *key, char text[], size_t length)
+{
+  char name[2 * HYB_RECORD_LABEL + 8], role[32] = "";
+
+  HybKindName(key, name, sizeof(name));
+  if (key->role == HYB_ROLE_DIAGONAL || key->role == HYB_ROLE_OFFDIAGONAL || key->role == HYB_ROLE_PART) snprintf(role, sizeof(role), ", %s", HybRoleName(key->role));
+  if (key->rows)
+    snprintf(text, length, "%s %lld x %lld%s", name, (long long)key->rows, (long long)key->cols, role);
+  else
+    snprintf(text, length, "%s%s", name, role);
 }

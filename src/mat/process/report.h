@@ -133,6 +133,8 @@ typedef struct _HybRecords {
 } HybRecords;
 PETSC_INTERN const char *HybRecordOpName(int op);
 PETSC_INTERN const char *HybRoleName(HybRole);
+PETSC_INTERN void        HybKindName(const HybRecordKey *, char text[], size_t);
+PETSC_INTERN void        HybKindLabel(const HybRecordKey *, char text[], size_t);
 PETSC_INTERN int         HybRecordsNow(HybRecords *); /* into merged; how many. Neither asks PETSc nor allocates. */
 PETSC_INTERN void        HybKindsMerge(HybRecordKind *into, int *n, const HybRecordKind *kind, PetscBool processes);
 PETSC_INTERN double      HybLineSeconds(const HybRecordLine *);
@@ -147,6 +149,5 @@ PETSC_INTERN int  HybUTF8(const unsigned char *);
 PETSC_INTERN void HybReportAdvise(HybReport *);
 PETSC_INTERN void HybReportJSON(FILE *, const HybReport *);
 PETSC_INTERN void HybReportHTML(FILE *, const HybReport *);
-PETSC_INTERN void HybKindLabel(const HybRecordKey *, char text[], size_t);
 
 #endif

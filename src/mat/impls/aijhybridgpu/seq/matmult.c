@@ -4,17 +4,8 @@
   vectors staged; else on the host. On the device a transposed product is one with an explicit transpose, which is kept
   and refreshed by a gather when the values moved.
 */
-#include "../aijhybridgpuimpl.h"
-
-PetscErrorCode HybMultPlanDestroy(HybMultPlan *p)
-{
-  PetscFunctionBegin;
-  if (p->ready) {
-    p->ready = PETSC_FALSE;
-    PetscCall(HybSpMVDestroy(&p->plan));
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
+#include "seq.h"
+#include "../storage/where.h"
 
 /* The block size that rows and columns share, 1 where they do not */
 static PetscErrorCode HybMultBlockSize(Mat A, PetscInt *bs)
@@ -96,7 +87,7 @@ PetscErrorCode MatSeqAIJHybridGPUGetDeviceTranspose(Mat A, const HybExec *x, con
     PetscCall(HybArenaReset(&t->arena));
   }
   if (t->ready && !t->stale && t->state == hyb->copy.mark.state && t->conjugated == conjugate) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybEventBegin(HYB_Transpose, A, 0, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.transpose, A, 0, 0, 0));
   if (!t->ready) {
     HybArena work;
     HybExec  w = *x;
@@ -123,7 +114,7 @@ PetscErrorCode MatSeqAIJHybridGPUGetDeviceTranspose(Mat A, const HybExec *x, con
     t->conjugated = conjugate;
     t->stale      = PETSC_FALSE;
   }
-  PetscCall(HybEventEnd(HYB_Transpose, A, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.transpose, A, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -153,12 +144,12 @@ static PetscErrorCode HybMultOnDevice(Mat A, const HybExec *x, PetscBool transpo
   PetscCall(HybVecGet(x, work, xx, PETSC_TRUE, PETSC_FALSE, &dx));
   PetscCall(HybVecGet(x, work, mode == HYB_SPMV_SET || inplace ? NULL : yy, PETSC_TRUE, PETSC_FALSE, &dy));
   PetscCall(HybVecGet(x, work, zz, inplace, PETSC_TRUE, &dz));
-  PetscCall(HybEventBegin(HYB_Op[HYB_OP_MULT], A, xx, zz, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_MULT], A, xx, zz, 0));
   PetscCall(PetscLogGpuTimeBegin());
   ierr = HybSpMVApply(&plan->plan, &csr, (HybScalar *)dx.there, mode, (HybScalar *)(inplace ? dz.there : dy.there), (HybScalar *)dz.there);
   PetscCall(PetscLogGpuTimeEnd());
   PetscCall(ierr);
-  PetscCall(HybEventEnd(HYB_Op[HYB_OP_MULT], A, xx, zz, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_MULT], A, xx, zz, 0));
   PetscCall(HybVecRestore(x, work, &dz));
   PetscCall(HybVecRestore(x, work, &dy));
   PetscCall(HybVecRestore(x, work, &dx));
