@@ -493,4 +493,4 @@ static PetscErrorCode HybSpGEMMNumeric_BinnedCUDA(HybSpGEMM *mm, const HybCSR *A
 }
 
 extern const HybSpGEMMMethod HybSpGEMM_BinnedCUDA;
-const HybSpGEMMMethod        HybSpGEMM_BinnedCUDA = {"binned", NULL, HybSpGEMMSymbolic_BinnedCUDA, HybSpGEMMNumeric_BinnedCUDA, NULL, PETSC_FALSE};
+const HybSpGEMMMethod        HybSpGEMM_BinnedCUDA = {"binned", NULL, HybSpGEMMSymbolic_BinnedCUDA, HybSpGEMMNumeric_BinnedCUDA, NULL, PETSC_FALSE, NULL};

@@ -685,30 +685,31 @@ static PetscErrorCode ShapeFind(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   } else
     PetscCall(ShapeRounds<SHAPE_BYFIRST, SHAPE_BYBASE>(mm, A, B, s, maxclasses, longest, multiprocessors, tb, ta));
   s->rowclass = ta.rowclass;
-  PetscCall(exec->backend->copy(exec, &s->stats, ta.stats, sizeof(s->stats), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(HybSpGEMMFetch(mm, &s->stats, ta.stats, sizeof(s->stats)));
   if (s->stats.overflow) s->stats.n = s->stats.maxcount = 0, s->stats.rows = s->stats.program = 0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybSpGEMMApplicable_ShapeCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
+static PetscErrorCode HybSpGEMMApplicable_ShapeCUDA(const HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
 {
-  const int maxclasses = (int)PetscMin(SHAPE_MAX_CLASSES, A->m / SHAPE_ROWS_PER_CLASS);
-  Shape    *s;
+  PetscFunctionBegin;
+  /* small operands, rows without neighbours, rows so long or so different in length or width that few can be alike are
+     not worth the look */
+  *fits = (PetscBool)(A->m >= 1024 && mm->stats.alike >= A->m / 5 * 4 && mm->stats.maxarow <= 4 * (A->nnz / A->m) + 8 && mm->stats.products >= 4 * (PetscCount)A->m && mm->stats.maxrow <= SHAPE_MAX_PRODUCTS);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* By name, one row that has a class is enough; without products there is nothing to find */
+static PetscErrorCode HybSpGEMMLook_ShapeCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
+{
+  const bool named = strcmp(mm->name, "auto") != 0;
+  Shape     *s;
 
   PetscFunctionBegin;
-  *fits = PETSC_FALSE;
-  /* small operands, rows without neighbours, rows so long or so different in length or width that few can be alike are
-     not worth the look: it costs a synchronisation, and the one of the count must be left */
-  if (mm->waits > 1 || A->m < 1024 || mm->stats.alike < A->m / 5 * 4 || mm->stats.maxarow > 4 * (A->nnz / A->m) + 8 || mm->stats.products < 4 * (PetscCount)A->m || mm->stats.maxrow > SHAPE_MAX_PRODUCTS) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(ShapeFind(mm, A, B, maxclasses));
+  PetscCall(ShapeFind(mm, A, B, named ? SHAPE_MAX_CLASSES : (int)PetscMin(SHAPE_MAX_CLASSES, A->m / SHAPE_ROWS_PER_CLASS)));
   s     = (Shape *)mm->data;
-  *fits = (PetscBool)(!s->stats.overflow && s->stats.rows >= (PetscCount)A->m / 5 * 4);
-  if (!*fits) {
-    /* the tables make room before the next method starts */
-    PetscCall(HybArenaFree(&mm->work, &s->work));
-    mm->data = NULL;
-    PetscCall(HybArenaReset(&mm->keep));
-  }
+  *fits = (PetscBool)(named ? s->stats.rows || !mm->stats.products : !s->stats.overflow && s->stats.rows >= (PetscCount)A->m / 5 * 4);
+  if (!*fits) PetscCall(HybArenaFree(&mm->work, &s->work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -759,7 +760,6 @@ static PetscErrorCode HybSpGEMMSymbolic_ShapeCUDA(HybSpGEMM *mm, const HybCSR *A
   Shape         *s;
 
   PetscFunctionBegin;
-  if (!mm->data) PetscCall(ShapeFind(mm, A, B, SHAPE_MAX_CLASSES));
   s         = (Shape *)mm->data;
   s->hasodd = (PetscBool)(s->stats.rows < A->m);
   PetscCall(HybCountersSet(&mm->counters, "classes", s->stats.n));
@@ -802,4 +802,4 @@ static PetscErrorCode HybSpGEMMNumeric_ShapeCUDA(HybSpGEMM *mm, const HybCSR *A,
 }
 
 extern const HybSpGEMMMethod HybSpGEMM_ShapeCUDA;
-const HybSpGEMMMethod        HybSpGEMM_ShapeCUDA = {"shape", HybSpGEMMApplicable_ShapeCUDA, HybSpGEMMSymbolic_ShapeCUDA, HybSpGEMMNumeric_ShapeCUDA, NULL, PETSC_FALSE};
+const HybSpGEMMMethod        HybSpGEMM_ShapeCUDA = {"shape", HybSpGEMMApplicable_ShapeCUDA, HybSpGEMMSymbolic_ShapeCUDA, HybSpGEMMNumeric_ShapeCUDA, NULL, PETSC_FALSE, HybSpGEMMLook_ShapeCUDA};
