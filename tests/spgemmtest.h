@@ -31,7 +31,7 @@ static inline PetscErrorCode Multiply(HybSpGEMM *mm, const HybCSR *A, const HybC
   if (method && method->look) PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL)); /* it may refuse them, which is no error here: Made() */
   ierr = HybSpGEMMSymbolic(mm, A, B, &out, C);
   if (method && method->look) PetscCall(PetscPopErrorHandler());
-  waits  = HybTestWaits() - before;
+  waits = HybTestWaits() - before;
   if (!ierr && !C->a) {
     ierr = HybArenaAlloc(&out, mm->exec.result, C->nnz, sizeof(HybScalar), &C->a);
     if (!ierr) ierr = HybSpGEMMNumeric(mm, A, B, C);

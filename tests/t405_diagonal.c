@@ -252,7 +252,8 @@ static void Special(void)
       if (!kind)
         A.csr.a[k] *= 1 / PETSC_MAX_REAL;
       else if (dice < 20)
-        A.csr.a[k] = dice == 0 ? (PetscReal)NAN : dice == 1 ? (PetscReal)INFINITY : (PetscReal)-0.0;
+        A.csr.a[k] = dice == 0 ? (PetscReal)NAN : dice == 1 ? (PetscReal)INFINITY
+                                                            : (PetscReal)-0.0;
     }
     expected = InOrder(&A, &B, &C);
     if (Begin(&mm, &A, &B, &DA, &DB) && HybTestCall(Multiply(&mm, &DA, &DB, &DC)) && HybTestSamePattern(&DC, &C)) {
@@ -305,7 +306,8 @@ static void Operands(void)
     HybSpGEMM mm;
     HybCSR    DA, DB, DC;
 
-    HybTestBegin("%s: %s", method->name, kind == 0 ? "A has no entries" : kind == 1 ? "B has none" : "random columns");
+    HybTestBegin("%s: %s", method->name, kind == 0 ? "A has no entries" : kind == 1 ? "B has none"
+                                                                                    : "random columns");
     HybTestMatRandom(70, 300, kind ? 2 : 0, kind ? 5 : 0, &A);
     HybTestMatRandom(300, 200, kind != 1 ? 2 : 0, kind != 1 ? 5 : 0, &B);
     if (kind == 2)

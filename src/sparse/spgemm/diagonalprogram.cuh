@@ -7,10 +7,10 @@
 #include "../csr/diagonals.cuh"
 #include "aijhybridgpu/private/hybspgemm.h"
 
-#define DIAGONAL_WORDS   8
-#define DIAGONAL_PAIRS   1024
-#define DIAGONAL_MOST    128                                                                /* rows of a block; at least 32 */
-#define DIAGONAL_STATIC  (256 + (DIAGONALS_MAX + 1) * (4 * sizeof(PetscInt) + sizeof(int))) /* bytes of shared memory that DiagonalKernel has beside the dynamic ones, and some more */
+#define DIAGONAL_WORDS  8
+#define DIAGONAL_PAIRS  1024
+#define DIAGONAL_MOST   128                                                                /* rows of a block; at least 32 */
+#define DIAGONAL_STATIC (256 + (DIAGONALS_MAX + 1) * (4 * sizeof(PetscInt) + sizeof(int))) /* bytes of shared memory that DiagonalKernel has beside the dynamic ones, and some more */
 
 /* What is found about the operands, brought to the host in one copy; all zero before */
 struct DiagonalLook {
@@ -96,7 +96,7 @@ struct DiagonalArgs {
 };
 
 typedef struct {
-  PetscBool     wide;  /* words of 64 bits */
+  PetscBool     wide; /* words of 64 bits */
   int           threads;
   int           ndiagonals, npairs;
   size_t        bytes; /* of shared memory */
@@ -106,7 +106,7 @@ typedef struct {
 } Diagonal;
 
 /* The program of operands whose diagonals are known (s->args, and all but the words and look of s), by mm's memory;
-   *found: there is one */
+ *found: there is one */
 extern PetscErrorCode DiagonalProgram(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const DiagonalLook *look, Diagonal *s, PetscBool *found);
 
 #endif

@@ -15,37 +15,9 @@
 */
 #include <aijhybridgpu/private/hybspgemm.h>
 
-#define HYB_METHOD_HOST(name, symbol) extern const HybSpGEMMMethod symbol;
-#define HYB_METHOD_CUDA(name, symbol)
-#include "methods.h"
-#undef HYB_METHOD_HOST
-#undef HYB_METHOD_CUDA
-
-#define HYB_METHOD_HOST(name, symbol) &symbol,
-#define HYB_METHOD_CUDA(name, symbol)
-const HybSpGEMMMethod *const HybSpGEMMMethodsHost[] = {
-#include "methods.h"
-  NULL};
-#undef HYB_METHOD_HOST
-#undef HYB_METHOD_CUDA
-
-#define HYB_METHOD_HOST(name, symbol) name,
-#define HYB_METHOD_CUDA(name, symbol) name,
-static const char *const HybSpGEMMAllNames[] = {
-#include "methods.h"
-  NULL};
-#undef HYB_METHOD_HOST
-#undef HYB_METHOD_CUDA
-
-PetscErrorCode HybSpGEMMGetNames(const char *const **names)
-{
-  static const char *once[PETSC_STATIC_ARRAY_LENGTH(HybSpGEMMAllNames)];
-
-  PetscFunctionBegin;
-  HybMethodNames(HybSpGEMMAllNames, once);
-  *names = once;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
+#define HYB_ROOM    SpGEMM
+#define HYB_METHODS "../spgemm/methods.h"
+#include "../device/methodtable.h"
 
 static PetscErrorCode HybSpGEMMFind(const HybExec *exec, const char *name, const HybSpGEMMMethod **method)
 {
