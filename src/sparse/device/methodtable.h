@@ -1,6 +1,7 @@
 /*
   methodtable.h: a room's methods on the host, and the names of all, from its methods.h. Included once, by the room's
-  driver, which defines before: HYB_ROOM, as in Hyb<ROOM>Method; HYB_METHODS, the file's name as from here. What is made:
+  driver, which defines before: HYB_ROOM, as in Hyb<ROOM>Method; HYB_METHODS, the file's name as from here. What is
+  made:
 
     Hyb<ROOM>MethodsHost[]   the table of the host's backend
     Hyb<ROOM>GetNames()      all names, host's and device's

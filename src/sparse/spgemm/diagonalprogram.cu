@@ -10,6 +10,7 @@
   Memory: a few thousand bytes. Complexity: the pairs of diagonals, on the host: DIAGONALS_MAX^2 at most, and sorting.
 */
 #include "diagonalprogram.cuh"
+#include "../device/carve.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -143,24 +144,17 @@ typedef struct {
   int              places[DIAGONALS_MAX]; /* the first staged row of each of A's runs */
 } DiagonalDraft;
 
-/* takes bytes of one allocation; with base NULL it only counts */
-static void DiagonalTake(char *base, size_t *used, size_t bytes, void *ptr)
-{
-  *(void **)ptr = base ? base + *used : NULL;
-  *used += (bytes + 15) & ~(size_t)15;
-}
-
 static size_t DiagonalTakeAll(char *base, const DiagonalDraft *d, DiagonalArgs *x)
 {
   size_t used = 0;
 
-  DiagonalTake(base, &used, (size_t)d->na * sizeof(*x->run), &x->run);
-  DiagonalTake(base, &used, (size_t)d->npairs * sizeof(*x->target), &x->target);
-  DiagonalTake(base, &used, (size_t)d->npairs * sizeof(*x->pair), &x->pair);
-  DiagonalTake(base, &used, (size_t)d->ngroups * sizeof(*x->group), &x->group);
-  DiagonalTake(base, &used, (size_t)(d->nparts + 1) * sizeof(*x->part), &x->part);
-  DiagonalTake(base, &used, (size_t)d->na * sizeof(*x->tile), &x->tile);
-  DiagonalTake(base, &used, (size_t)x->nplaces * sizeof(*x->place), &x->place);
+  HybCarve(base, &used, (size_t)d->na * sizeof(*x->run), &x->run);
+  HybCarve(base, &used, (size_t)d->npairs * sizeof(*x->target), &x->target);
+  HybCarve(base, &used, (size_t)d->npairs * sizeof(*x->pair), &x->pair);
+  HybCarve(base, &used, (size_t)d->ngroups * sizeof(*x->group), &x->group);
+  HybCarve(base, &used, (size_t)(d->nparts + 1) * sizeof(*x->part), &x->part);
+  HybCarve(base, &used, (size_t)d->na * sizeof(*x->tile), &x->tile);
+  HybCarve(base, &used, (size_t)x->nplaces * sizeof(*x->place), &x->place);
   return used;
 }
 
