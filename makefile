@@ -7,6 +7,11 @@
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
 
+# Builds use all cores, unless -j says how many; what runs tests counts them itself
+ifeq ($(MAKELEVEL)$(filter-out all plugin cuda emulator examples install,$(MAKECMDGOALS))$(findstring -j,$(shell echo "$$MAKEFLAGS")),0)
+  MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 1)
+endif
+
 # What finding PETSc costs is paid once: the answer is kept, and asked again when the environment's PETSc or findpetsc changed
 ifneq ($(filter-out help clean,$(or $(MAKECMDGOALS),all)),)
   config_key := $(shell printf '%s' "$(PETSC_DIR):$(PETSC_ARCH):$(PKG_CONFIG_PATH)" | cksum | cut -d' ' -f1)

@@ -2,7 +2,12 @@
 
 NVCC ?= $(or $(shell command -v nvcc 2>/dev/null),$(wildcard /usr/local/cuda/bin/nvcc))
 CUDA ?= $(if $(NVCC),1,0)
-CUDA_ARCH ?= 80 90
+# for the cards that are here, if nvcc knows them; where there are none, as for packages, for all that we support
+CUDA_ARCHS := 80 90
+ifndef CUDA_ARCH
+  CUDA_ARCH := $(if $(filter 1,$(CUDA)),$(sort $(filter $(shell $(NVCC) --list-gpu-arch 2>/dev/null | sed 's/^compute_//'),$(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d .))))
+  CUDA_ARCH := $(or $(strip $(CUDA_ARCH)),$(CUDA_ARCHS))
+endif
 CUDA_SRC := $(sort $(wildcard src/sparse/*/*.cu src/sparse/*/cuda/*.cu))
 CUDA_HDR := $(wildcard src/sparse/*/*.cuh src/sparse/*/cuda/*.cuh)
 CUDA_OBJ = $(CUDA_SRC:%.cu=$(BUILD)/cuda/%.o)
@@ -45,7 +50,7 @@ $(CUDA_LIB): $(CUDA_OBJ) $(BUILD)/librooms.a conf/cuda.map
 cuda-spills: $(CUDA_OBJ)
 	@conf/cudaspills $(CUDA_OBJ:.o=.ptxas)
 
-## make cuda            the CUDA part alone; CUDA=0 leaves it out of `make`, CUDA_ARCH="80 90" names the architectures
+## make cuda            the CUDA part alone; for the card that is here; CUDA=0 leaves it out of `make`, CUDA_ARCH="80 90" names architectures
 ## make cuda-spills     kernels whose registers spill to memory
 
 EMU_OBJ = $(filter-out %/primitives.o,$(CUDA_SRC:%.cu=$(BUILD)/emulated/%.o))

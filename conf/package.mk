@@ -76,6 +76,15 @@ test-checkdeps checkdeps: export PETSC_CFLAGS := $(PETSC_CFLAGS)
 test-checkdeps:
 	@tests/checkdeps/run.sh
 
+# and so is what the build promises to who adds a method or a test
+.PHONY: test-build
+CHECK_TARGETS += test-build
+test-build: export CC = $(PETSC_CC)
+test-build: export PETSC_CFLAGS := $(PETSC_CFLAGS)
+test-build: export PETSC_LIBS := $(PETSC_LIBS)
+test-build: $(BUILD)/librooms.a $(BUILD)/tests/t400_spgemm
+	@$(TEST_ENV) MAKE='$(MAKE)' tests/build/run.sh $(BUILD)
+
 .PHONY: test-install
 CHECK_TARGETS += test-install
 test-install:

@@ -381,6 +381,11 @@ int HybTestFinalize(void)
     for (PetscCount k = 0; k < blocks && k < 10; k++) printf("    %zu bytes from %s:%d\n", Memory.live[k].bytes, Memory.live[k].file, Memory.live[k].line);
     Close();
   }
+  if (T.parts == 1 && !(T.passed + T.failed + T.skipped)) {
+    HybTestBegin("the program");
+    HybTestCheck(PETSC_FALSE, "it has checked nothing");
+    Close();
+  }
   free(Memory.live);
   PetscCallAbort(PETSC_COMM_SELF, PetscFinalize());
   printf("%td passed, %td failed, %td skipped\n", T.passed, T.failed, T.skipped);

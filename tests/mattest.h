@@ -30,7 +30,11 @@ static inline void MatTestCount(PetscBool ok, const char *what, const char *file
 
 static inline PetscErrorCode MatTestFinalize(int *code)
 {
+  PetscInt none = !(MatTestPassed + MatTestFailed + MatTestSkipped), all;
+
   PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Allreduce(&none, &all, 1, MPIU_INT, MPI_MIN, PETSC_COMM_WORLD));
+  if (all) MatTestCheck(PETSC_FALSE, "the program has checked nothing");
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%d passed, %d failed, %d skipped\n", (int)MatTestPassed, (int)MatTestFailed, (int)MatTestSkipped));
   *code = MatTestFailed ? 1 : 0;
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -16,26 +16,27 @@ typedef struct _HybSpGEMMMethod HybSpGEMMMethod;
    values. */
 typedef struct {
   HybExec                exec;
-  const HybSpGEMMMethod *method;      /* set by HybSpGEMMSymbolic() */
-  char                   name[32];    /* asked for by the user: "auto" or a method's name */
-  PetscInt               width;       /* rowmerge's W, 2..32; 0: the method chooses */
-  PetscBool              reuse;       /* the caller expects more than one numeric phase: a plan for them may be made in the first */
-  PetscInt               numerics;    /* numeric phases before this one */
-  PetscInt               waits;       /* of this symbolic phase for the device, so far: three are allowed, and who has to wait for a look declines when the last one is not left */
-  PetscInt               blocksizes;  /* sizes of blocks that a sample of both patterns leaves, bit bs; -1: not sampled yet */
-  HybPlanStats           stats;       /* set by the driver before the method is called */
-  PetscCount            *rowproducts; /* products of each row, in work, valid during symbolic; NULL: not counted yet */
-  HybArena               keep;        /* lives until HybSpGEMMDestroy() */
-  HybArena               work;        /* reset by the driver after each phase, also after a failed one */
-  HybCounters            counters;
-  void                  *data; /* the method's, in keep or freed by its destroy */
+  const HybSpGEMMMethod *method;   /* set by HybSpGEMMSymbolic() */
+  char                   name[32]; /* asked for by the user: "auto" or a method's name */
+  PetscInt               width;    /* rowmerge's W, 2..32; 0: the method chooses */
+  PetscBool              reuse;    /* the caller expects more than one numeric phase: a plan for them may be made in the first */
+  PetscInt               numerics; /* numeric phases before this one */
+  /* the driver's analysis of the operands, during symbolic: each part is made when it is first wanted */
+  PetscInt     waits;       /* for the device so far (HybSpGEMMFetch()) */
+  PetscInt     blocksizes;  /* sizes of blocks that a sample of both patterns leaves, bit bs; -1: not sampled yet */
+  HybPlanStats stats;       /* what the products' counts tell */
+  PetscCount  *rowproducts; /* products of each row, in work; NULL: not counted yet */
+  HybArena     keep;        /* lives until HybSpGEMMDestroy() */
+  HybArena     work;        /* reset by the driver after each phase, also after a failed one */
+  HybCounters  counters;
+  void        *data; /* the method's, in keep or freed by its destroy */
 } HybSpGEMM;
 
 struct _HybSpGEMMMethod {
   const char *name;
-  /* may this method take these operands? The driver asks only for "auto"; a named method that cannot run is an error.
+  /* does "auto" want this method for these operands? A pure question, to the operands' sizes and the analysis so far.
      NULL: always */
-  PetscErrorCode (*applicable)(HybSpGEMM *, const HybCSR *A, const HybCSR *B, PetscBool *);
+  PetscErrorCode (*applicable)(const HybSpGEMM *, const HybCSR *A, const HybCSR *B, PetscBool *);
   /* fills C->m, n, nnz and C->i, C->j (from out, memory exec.result), columns ascending; structural: no numerical
      dropping. With values != NULL-able operands a method may fill C->a (from out) at once when it is cheaper to do both
      together: then the driver does not call numeric for the first product. C->a left NULL: the driver allocates it and
@@ -44,11 +45,24 @@ struct _HybSpGEMMMethod {
   /* fills C->a for operands of the same pattern as in symbolic */
   PetscErrorCode (*numeric)(HybSpGEMM *, const HybCSR *A, const HybCSR *B, HybCSR *C);
   PetscErrorCode (*destroy)(HybSpGEMM *); /* may be NULL: keep and work are reset by the driver */
-  /* applicable is called before anything was counted, also for a method asked for by name, and symbolic needs neither
-     stats nor rowproducts where it said yes: it sets stats.products and stats.maxrow. Where it said no it may have
-     filled rowproducts, from work, and stats already. */
+  /* the method is asked before products are counted, and symbolic needs neither stats nor rowproducts, but sets
+     stats.products and stats.maxrow */
   PetscBool early;
+  /* can this method take these operands, as far as only a look at their entries tells? NULL: any. Asked where
+     applicable said yes, and of a method by name, for which no is an error. Waits for the device by HybSpGEMMFetch()
+     alone, and "auto" is not asked once too few waits are left. Yes: what was found is mm->data. What it found out
+     besides for others (blocksizes; stats with rowproducts, or neither) stays in the analysis; of keep the driver frees
+     all where the answer is no. */
+  PetscErrorCode (*look)(HybSpGEMM *, const HybCSR *A, const HybCSR *B, PetscBool *);
 };
+
+/* Waits for the device in a symbolic phase: three are allowed, of which a look must leave one for the count of C. */
+#define HYB_SPGEMM_WAITS 3
+static inline PetscErrorCode HybSpGEMMFetch(HybSpGEMM *mm, void *host, const void *device, size_t bytes)
+{
+  mm->waits++;
+  return mm->exec.backend->copy(&mm->exec, host, device, bytes, HYB_COPY_DEVICE_TO_HOST);
+}
 
 /* method: "auto" or a name of the table (PETSC_ERR_ARG_UNKNOWN_TYPE listing the names otherwise); width: 0 or 2..32 */
 extern PetscErrorCode HybSpGEMMInit(HybSpGEMM *, const HybExec *, const char *method, PetscInt width);

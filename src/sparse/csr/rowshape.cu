@@ -50,14 +50,6 @@ typedef struct {
   Diagonals  diagonals;
 } ShapeFound;
 
-static __device__ __forceinline__ unsigned long long ShapeMix(unsigned long long h)
-{
-  h ^= h >> 32;
-  h *= 0xd6e8feb86659fd93ull;
-  h ^= h >> 32;
-  return h;
-}
-
 #define SHAPE_THREADS 256
 #define SHAPE_HEAD    0x8000u /* marks a head beside its slot: slots are below 2^14 */
 #define SHAPE_WARPS   (SHAPE_THREADS / HYB_WARP)
@@ -114,7 +106,7 @@ static __global__ __launch_bounds__(SHAPE_THREADS) void ShapeWords(PetscInt m, c
   const bool               head   = r < r1 && (HybLane() == 0 || word != before);
   const unsigned           heads  = __ballot_sync(HYB_FULL_MASK, head) & (HybLanesBelow() | (1u << HybLane()));
   unsigned                 slot   = 0;
-  if (head) slot = ShapeSlot(word + 1, (unsigned)(ShapeMix(word) >> 20), (PetscInt)r, maxclasses, nslots, keys, rows, &found->stats);
+  if (head) slot = ShapeSlot(word + 1, (unsigned)(HybRowShapeMix(word) >> 20), (PetscInt)r, maxclasses, nslots, keys, rows, &found->stats);
   slot = HybShfl(HYB_FULL_MASK, slot, heads ? 31 - __clz((int)heads) : 0);
   if (r < r1) slotof[r] = (HybRowClass)slot;
 }
@@ -188,9 +180,9 @@ static __global__ __launch_bounds__(SHAPE_THREADS) void ShapeSign(PetscInt m, co
     for (PetscInt k = start; k < end; k += 4) {
 #pragma unroll
       for (int u = 0; u < 4; u++)
-        if (k + u < end) part[u] = ShapeMix(part[u] + (unsigned long long)(col[k + u] - (PetscInt)r) * 0x9e3779b97f4a7c15ull + 0xbf58476d1ce4e5b9ull);
+        if (k + u < end) part[u] = HybRowShapeMix(part[u] + (unsigned long long)(col[k + u] - (PetscInt)r) * 0x9e3779b97f4a7c15ull + 0xbf58476d1ce4e5b9ull);
     }
-    unsigned long long h = ShapeMix(part[0] + ShapeMix(part[1] + ShapeMix(part[2] + ShapeMix(part[3]))));
+    unsigned long long h = HybRowShapeMix(part[0] + HybRowShapeMix(part[1] + HybRowShapeMix(part[2] + HybRowShapeMix(part[3]))));
     if (h == 0) h = 1;
     slots[t] = (int)ShapeSlot(h, (unsigned)(h >> 20), (PetscInt)r, maxclasses, nslots, keys, rows, stats);
   }

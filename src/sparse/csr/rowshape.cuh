@@ -15,6 +15,15 @@
 /* the most classes that can be asked for */
 #define HYB_ROWSHAPE_MAX 4096
 
+/* mixes the bits of a row's signature */
+static __device__ __forceinline__ unsigned long long HybRowShapeMix(unsigned long long h)
+{
+  h ^= h >> 32;
+  h *= 0xd6e8feb86659fd93ull;
+  h ^= h >> 32;
+  return h;
+}
+
 typedef unsigned short HybRowClass;
 
 typedef struct {

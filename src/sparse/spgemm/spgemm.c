@@ -2,9 +2,11 @@
   spgemm.c: C = A*B. The driver checks the operands, asks the plan for the costs, chooses a method of the backend's
   table and keeps the books (arenas, counters); the method does the rest.
 
-  Choice. A name runs that method or is an error. "auto" asks the methods in the order of methods.h and takes the first
-  that says it is applicable; each method documents its own rule. Methods that need no costs are asked before these are
-  counted.
+  Choice. A name runs that method or is an error. "auto" asks the methods in the order of methods.h, those that need no
+  costs before these are counted, and takes the first that is applicable and, where only a look at the entries tells,
+  finds there what it is made for; each method documents its own rule. A first product may wait for the device
+  HYB_SPGEMM_WAITS times: costs are counted once, at the first question to them, by whoever has a copy to wait for
+  anyway; a look that would leave no wait for the count of C is not taken.
 
   Too many nonzeros for PetscInt. The number of products says nothing: it exceeds the number of nonzeros by the
   compression ratio. What is known before any work is a lower bound, sum over the rows of A of the longest row of B that
@@ -13,37 +15,9 @@
 */
 #include <aijhybridgpu/private/hybspgemm.h>
 
-#define HYB_METHOD_HOST(name, symbol) extern const HybSpGEMMMethod symbol;
-#define HYB_METHOD_CUDA(name, symbol)
-#include "methods.h"
-#undef HYB_METHOD_HOST
-#undef HYB_METHOD_CUDA
-
-#define HYB_METHOD_HOST(name, symbol) &symbol,
-#define HYB_METHOD_CUDA(name, symbol)
-const HybSpGEMMMethod *const HybSpGEMMMethodsHost[] = {
-#include "methods.h"
-  NULL};
-#undef HYB_METHOD_HOST
-#undef HYB_METHOD_CUDA
-
-#define HYB_METHOD_HOST(name, symbol) name,
-#define HYB_METHOD_CUDA(name, symbol) name,
-static const char *const HybSpGEMMAllNames[] = {
-#include "methods.h"
-  NULL};
-#undef HYB_METHOD_HOST
-#undef HYB_METHOD_CUDA
-
-PetscErrorCode HybSpGEMMGetNames(const char *const **names)
-{
-  static const char *once[PETSC_STATIC_ARRAY_LENGTH(HybSpGEMMAllNames)];
-
-  PetscFunctionBegin;
-  HybMethodNames(HybSpGEMMAllNames, once);
-  *names = once;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
+#define HYB_ROOM    SpGEMM
+#define HYB_METHODS "../spgemm/methods.h"
+#include "../device/methodtable.h"
 
 static PetscErrorCode HybSpGEMMFind(const HybExec *exec, const char *name, const HybSpGEMMMethod **method)
 {
@@ -93,11 +67,43 @@ static PetscErrorCode HybSpGEMMForget(HybSpGEMM *mm)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Is it this method? found: asked for by name, which a look alone can refuse. */
+static PetscErrorCode HybSpGEMMAsk(HybSpGEMM *mm, const HybSpGEMMMethod *method, const HybSpGEMMMethod *found, const HybCSR *A, const HybCSR *B)
+{
+  PetscBool fits = PETSC_TRUE;
+
+  PetscFunctionBegin;
+  if (!found && method->applicable) PetscCall(method->applicable(mm, A, B, &fits));
+  if (fits && method->look) {
+    fits = PETSC_FALSE;
+    if (found || mm->waits <= HYB_SPGEMM_WAITS - 2) PetscCall(method->look(mm, A, B, &fits));
+    if (!fits) { /* it makes room before the next method starts */
+      mm->data = NULL;
+      PetscCall(HybArenaReset(&mm->keep));
+    }
+  }
+  PetscCheck(fits || !found, PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpGEMM method %s cannot run: a %" PetscInt_FMT " x %" PetscInt_FMT " and a %" PetscInt_FMT " x %" PetscInt_FMT " matrix of %" PetscInt64_FMT " and %" PetscInt64_FMT " nonzeros have not the patterns that it is made for; choose another method, or auto", method->name, A->m, A->n, B->m, B->n, (PetscInt64)A->nnz, (PetscInt64)B->nnz);
+  if (fits) mm->method = method;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The products of each row, unless a look has counted them */
+static PetscErrorCode HybSpGEMMCosts(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B)
+{
+  PetscFunctionBegin;
+  if (!mm->rowproducts) {
+    PetscCall(HybArenaAlloc(&mm->work, HYB_WORK(&mm->exec), A->m, sizeof(PetscCount), &mm->rowproducts));
+    PetscCall(mm->exec.backend->plan->products(&mm->exec, &mm->work, A, B, mm->rowproducts, &mm->stats));
+    mm->waits++;
+  }
+  PetscCall(HybSpGEMMCheckCount(&mm->exec, A, B, mm->stats.lower, PETSC_TRUE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybSpGEMMSymbolic_Inner(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C)
 {
   const HybExec         *exec  = &mm->exec;
   const HybSpGEMMMethod *found = NULL; /* by name */
-  PetscBool              fits;
 
   PetscFunctionBegin;
   PetscCall(HybSpGEMMCheckCount(exec, A, B, 0, PETSC_TRUE)); /* the operands' own */
@@ -105,29 +111,13 @@ static PetscErrorCode HybSpGEMMSymbolic_Inner(HybSpGEMM *mm, const HybCSR *A, co
   mm->waits      = 0;
   mm->blocksizes = -1;
   if (strcmp(mm->name, "auto")) PetscCall(HybSpGEMMFind(exec, mm->name, &found));
-  for (const HybSpGEMMMethod *const *table = exec->backend->spgemm; table && *table && !mm->method; table++) {
-    if (!(*table)->early || (found && found != *table)) continue;
-    PetscCall((*table)->applicable(mm, A, B, &fits));
-    if (fits) mm->method = *table;
-  }
-  if (!mm->method) {
-    if (!mm->rowproducts) {
-      PetscCall(HybArenaAlloc(&mm->work, HYB_WORK(exec), A->m, sizeof(PetscCount), &mm->rowproducts));
-      PetscCall(exec->backend->plan->products(exec, &mm->work, A, B, mm->rowproducts, &mm->stats));
-      mm->waits++;
-    }
-    PetscCall(HybSpGEMMCheckCount(exec, A, B, mm->stats.lower, PETSC_TRUE));
-    mm->method = found;
-  }
-  if (!found) {
+  for (int early = 1; early >= 0 && !mm->method; early--) {
+    if (!early) PetscCall(HybSpGEMMCosts(mm, A, B));
     for (const HybSpGEMMMethod *const *table = exec->backend->spgemm; table && *table && !mm->method; table++) {
-      if ((*table)->early) continue;
-      fits = PETSC_TRUE;
-      if ((*table)->applicable) PetscCall((*table)->applicable(mm, A, B, &fits));
-      if (fits) mm->method = *table;
+      if ((*table)->early == (PetscBool)early && (!found || found == *table)) PetscCall(HybSpGEMMAsk(mm, *table, found, A, B));
     }
-    PetscCheck(mm->method, PETSC_COMM_SELF, PETSC_ERR_SUP, "No SpGEMM method of the %s backend takes these operands", exec->backend->name);
   }
+  PetscCheck(mm->method, PETSC_COMM_SELF, PETSC_ERR_SUP, "No SpGEMM method of the %s backend takes these operands", exec->backend->name);
   PetscCall(mm->method->symbolic(mm, A, B, out, C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -8,37 +8,9 @@
 */
 #include <aijhybridgpu/private/hybspmv.h>
 
-#define HYB_METHOD_HOST(name, symbol) extern const HybSpMVMethod symbol;
-#define HYB_METHOD_CUDA(name, symbol)
-#include "methods.h"
-#undef HYB_METHOD_HOST
-#undef HYB_METHOD_CUDA
-
-#define HYB_METHOD_HOST(name, symbol) &symbol,
-#define HYB_METHOD_CUDA(name, symbol)
-const HybSpMVMethod *const HybSpMVMethodsHost[] = {
-#include "methods.h"
-  NULL};
-#undef HYB_METHOD_HOST
-#undef HYB_METHOD_CUDA
-
-#define HYB_METHOD_HOST(name, symbol) name,
-#define HYB_METHOD_CUDA(name, symbol) name,
-static const char *const HybSpMVAllNames[] = {
-#include "methods.h"
-  NULL};
-#undef HYB_METHOD_HOST
-#undef HYB_METHOD_CUDA
-
-PetscErrorCode HybSpMVGetNames(const char *const **names)
-{
-  static const char *once[PETSC_STATIC_ARRAY_LENGTH(HybSpMVAllNames)];
-
-  PetscFunctionBegin;
-  HybMethodNames(HybSpMVAllNames, once);
-  *names = once;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
+#define HYB_ROOM    SpMV
+#define HYB_METHODS "../spmv/methods.h"
+#include "../device/methodtable.h"
 
 static PetscErrorCode HybSpMVFind(const HybExec *exec, const char *name, const HybSpMVMethod **method)
 {

@@ -191,26 +191,26 @@ static HYB_MULTIVERSION PetscInt HybFusedCollect(const HybColSet *set, PetscInt 
   return most + 1;
 }
 
-static PetscErrorCode HybPtAPSymbolic_Fused(HybPtAP *pp, const HybCSR *A, const HybCSR *P, HybArena *out, HybCSR *C)
+/* What only the symbolic phase has */
+typedef struct {
+  HybColSet   set;
+  PetscInt   *group; /* of each row */
+  PetscInt    nblocks;
+  PetscCount  places;
+  PetscBool   keepplaces;
+  PetscInt   *tptr, *tg;   /* which groups name a block row of C */
+  PetscCount *tslot;       /* where the places of their entries start */
+  PetscInt   *cptr, *list; /* block rows of C */
+} HybFusedWork;
+
+/* columns of v; a group whose row of P is empty needs none */
+static PetscErrorCode HybFusedColumns(HybPtAP *pp, const HybCSR *A, const HybCSR *P, HybFused *f, HybFusedWork *w)
 {
   HybArena  *work = &pp->work;
-  HybFused  *f;
-  HybColSet  set   = {NULL, NULL, NULL};
-  PetscInt  *group = NULL, *tptr, *tg, *list = NULL, *cptr, nblocks, innz;
-  uint16_t  *map  = NULL;
-  PetscCount size = 0, used = 0, nnz = 0, places = 0, products, *tslot;
-  PetscBool  keepplaces;
+  PetscInt  *list = NULL;
+  PetscCount size = 0, used = 0;
 
   PetscFunctionBegin;
-  PetscCheck(A->m == A->n && A->n == P->m, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "The operands do not conform: P^T A P with a %" PetscInt_FMT " x %" PetscInt_FMT " and a %" PetscInt_FMT " x %" PetscInt_FMT " matrix", A->m, A->n, P->m, P->n);
-  PetscCall(HybArenaAlloc(&pp->keep, HYB_MEM_HOST, 1, sizeof(*f), &f));
-  PetscCall(PetscMemzero(f, sizeof(*f)));
-  pp->data = f;
-  PetscCall(HybFusedGroups(pp, A, P, f, &group));
-  nblocks = P->n / f->b;
-  PetscCall(HybColSetCreate(work, nblocks, &set));
-
-  /* columns of v; a group whose row of P is empty needs none */
   PetscCall(HybArenaAlloc(&pp->keep, HYB_MEM_HOST, (PetscCount)f->ngroups + 1, sizeof(PetscCount), &f->vptr));
   for (PetscInt g = 0; g < f->ngroups; g++) {
     const PetscInt r = f->gptr[g];
@@ -218,98 +218,128 @@ static PetscErrorCode HybPtAPSymbolic_Fused(HybPtAP *pp, const HybCSR *A, const 
     f->vptr[g] = used;
     if (f->rptr[g] < f->rptr[g + 1]) {
       PetscInt       last, n;
-      const PetscInt most = HybFusedCollect(&set, A->i[r + 1] - A->i[r], A->j + A->i[r], group, f->rptr, f->rj, &last);
+      const PetscInt most = HybFusedCollect(&w->set, A->i[r + 1] - A->i[r], A->j + A->i[r], w->group, f->rptr, f->rj, &last);
 
       if (!most) continue;
       PetscCall(HybListReserve(work, &list, used, most, &size));
-      n          = HybTake(&set, last, list + used);
+      n          = HybTake(&w->set, last, list + used);
       f->longest = PetscMax(f->longest, n);
       f->span    = PetscMax(f->span, (list[used + n - 1] - list[used] + 1) * f->b);
       used += n;
-      places += (PetscCount)(f->rptr[g + 1] - f->rptr[g]) * n;
+      w->places += (PetscCount)(f->rptr[g + 1] - f->rptr[g]) * n;
     }
   }
   f->vptr[f->ngroups] = used;
   PetscCall(HybListKeep(work, &pp->keep, used, &list));
-  f->vj      = list;
-  list       = NULL;
-  keepplaces = (PetscBool)(places <= HYB_PLACES * (A->nnz + P->nnz));
-  if (keepplaces) PetscCall(HybArenaAlloc(&pp->keep, HYB_MEM_HOST, places, sizeof(uint16_t), &f->place));
+  f->vj         = list;
+  w->keepplaces = (PetscBool)(w->places <= HYB_PLACES * (A->nnz + P->nnz));
+  if (w->keepplaces) PetscCall(HybArenaAlloc(&pp->keep, HYB_MEM_HOST, w->places, sizeof(uint16_t), &f->place));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
-  /* which groups name a block row of C, and where the places of their entries start */
-  PetscCall(HybArenaCalloc(work, HYB_MEM_HOST, (PetscCount)nblocks + 2, sizeof(PetscInt), &tptr));
-  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, f->rptr[f->ngroups], sizeof(PetscInt), &tg));
-  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, f->rptr[f->ngroups], sizeof(PetscCount), &tslot));
-  for (PetscInt e = 0; e < f->rptr[f->ngroups]; e++) tptr[f->rj[e] + 2]++;
-  for (PetscInt c = 0; c < nblocks; c++) tptr[c + 2] += tptr[c + 1];
-  places = 0;
+/* which groups name each block row of C */
+static PetscErrorCode HybFusedTranspose(HybPtAP *pp, const HybFused *f, HybFusedWork *w)
+{
+  HybArena *work = &pp->work;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaCalloc(work, HYB_MEM_HOST, (PetscCount)w->nblocks + 2, sizeof(PetscInt), &w->tptr));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, f->rptr[f->ngroups], sizeof(PetscInt), &w->tg));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, f->rptr[f->ngroups], sizeof(PetscCount), &w->tslot));
+  for (PetscInt e = 0; e < f->rptr[f->ngroups]; e++) w->tptr[f->rj[e] + 2]++;
+  for (PetscInt c = 0; c < w->nblocks; c++) w->tptr[c + 2] += w->tptr[c + 1];
+  w->places = 0;
   for (PetscInt g = 0; g < f->ngroups; g++) {
     for (PetscInt e = f->rptr[g]; e < f->rptr[g + 1]; e++) {
-      const PetscInt t = tptr[f->rj[e] + 1]++;
+      const PetscInt t = w->tptr[f->rj[e] + 1]++;
 
-      tg[t]    = g;
-      tslot[t] = places;
-      places += f->vptr[g + 1] - f->vptr[g];
+      w->tg[t]    = g;
+      w->tslot[t] = w->places;
+      w->places += f->vptr[g + 1] - f->vptr[g];
     }
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
-  /* block rows of C */
-  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, (PetscCount)nblocks + 1, sizeof(PetscInt), &cptr));
-  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, nblocks, sizeof(uint16_t), &map));
-  size = used = 0;
-  for (PetscInt c = 0; c < nblocks; c++) {
-    PetscInt n = 0, last = -1;
+/* places of the groups' entries in block row c, whose n columns are cols */
+static void HybFusedPlaces(const HybFused *f, const HybFusedWork *w, PetscInt c, PetscInt n, const PetscInt *cols, uint16_t *map)
+{
+  for (PetscInt k = 0; k < n; k++) map[cols[k]] = (uint16_t)k;
+  for (PetscInt t = w->tptr[c]; t < w->tptr[c + 1]; t++) {
+    const PetscInt   g  = w->tg[t];
+    const PetscCount lo = f->vptr[g], len = f->vptr[g + 1] - lo;
+    uint16_t        *to = f->place + w->tslot[t];
 
-    PetscCall(HybIntCast(used, "The Galerkin product", &cptr[c]));
+    /* every entry writes elsewhere: fetch ahead */
+    if (t + HYB_AHEAD < w->tptr[c + 1]) __builtin_prefetch(f->place + w->tslot[t + HYB_AHEAD], 1);
+    for (PetscCount k = 0; k < len; k++) to[k] = map[f->vj[lo + k]];
+  }
+}
+
+/* the block rows of C, and places in them where these are kept */
+static PetscErrorCode HybFusedBlockRows(HybPtAP *pp, HybFused *f, HybFusedWork *w)
+{
+  HybArena  *work = &pp->work;
+  uint16_t  *map  = NULL;
+  PetscCount size = 0, used = 0;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, (PetscCount)w->nblocks + 1, sizeof(PetscInt), &w->cptr));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, w->nblocks, sizeof(uint16_t), &map));
+  for (PetscInt c = 0; c < w->nblocks; c++) {
+    const PetscInt *tptr = w->tptr, *tg = w->tg;
+    PetscInt        n = 0, last = -1;
+
+    PetscCall(HybIntCast(used, "The Galerkin product", &w->cptr[c]));
     for (PetscInt t = tptr[c]; t < tptr[c + 1]; t++) {
       const PetscCount lo = f->vptr[tg[t]], hi = f->vptr[tg[t] + 1];
 
       if (t + HYB_AHEAD < tptr[c + 1]) __builtin_prefetch(f->vj + f->vptr[tg[t + HYB_AHEAD]]);
-      for (PetscCount k = lo; k < hi; k++) HybColSetAdd(&set, f->vj[k] >> 6, (uint64_t)1 << (f->vj[k] & 63));
+      for (PetscCount k = lo; k < hi; k++) HybColSetAdd(&w->set, f->vj[k] >> 6, (uint64_t)1 << (f->vj[k] & 63));
       if (lo < hi) last = PetscMax(last, f->vj[hi - 1]);
     }
-    if (last >= 0) {
-      PetscCall(HybListReserve(work, &list, used, (PetscCount)last + 1, &size));
-      n = HybTake(&set, last, list + used);
-      if (keepplaces && n > UINT16_MAX + 1) {
-        keepplaces = PETSC_FALSE;
-        PetscCall(HybArenaFree(&pp->keep, &f->place));
-      }
-      if (keepplaces) {
-        for (PetscInt k = 0; k < n; k++) map[list[used + k]] = (uint16_t)k;
-        for (PetscInt t = tptr[c]; t < tptr[c + 1]; t++) {
-          const PetscInt   g  = tg[t];
-          const PetscCount lo = f->vptr[g], len = f->vptr[g + 1] - lo;
-          uint16_t        *to = f->place + tslot[t];
-
-          /* every entry writes elsewhere: fetch ahead */
-          if (t + HYB_AHEAD < tptr[c + 1]) __builtin_prefetch(f->place + tslot[t + HYB_AHEAD], 1);
-          for (PetscCount k = 0; k < len; k++) to[k] = map[f->vj[lo + k]];
-        }
-      }
-      used += n;
+    if (last < 0) continue;
+    PetscCall(HybListReserve(work, &w->list, used, (PetscCount)last + 1, &size));
+    n = HybTake(&w->set, last, w->list + used);
+    if (w->keepplaces && n > UINT16_MAX + 1) {
+      w->keepplaces = PETSC_FALSE;
+      PetscCall(HybArenaFree(&pp->keep, &f->place));
     }
+    if (w->keepplaces) HybFusedPlaces(f, w, c, n, w->list + used, map);
+    used += n;
   }
-  PetscCall(HybIntCast(used, "The Galerkin product", &cptr[nblocks]));
+  PetscCall(HybIntCast(used, "The Galerkin product", &w->cptr[w->nblocks]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
-  nnz = used * f->b * f->b;
+/* C's pattern from its block rows */
+static PetscErrorCode HybFusedPattern(const HybExec *exec, const HybFused *f, const HybFusedWork *w, HybArena *out, HybCSR *C)
+{
+  PetscCount nnz = (PetscCount)w->cptr[w->nblocks] * f->b * f->b;
+  PetscInt   innz;
+
+  PetscFunctionBegin;
   PetscCall(HybIntCast(nnz, "The Galerkin product", &innz));
-  C->m   = P->n;
-  C->n   = P->n;
   C->nnz = nnz;
-  PetscCall(HybArenaAlloc(out, pp->exec.result, (PetscCount)C->m + 1, sizeof(PetscInt), &C->i));
-  PetscCall(HybArenaAlloc(out, pp->exec.result, nnz, sizeof(PetscInt), &C->j));
+  PetscCall(HybArenaAlloc(out, exec->result, (PetscCount)C->m + 1, sizeof(PetscInt), &C->i));
+  PetscCall(HybArenaAlloc(out, exec->result, nnz, sizeof(PetscInt), &C->j));
   nnz = 0;
-  for (PetscInt c = 0; c < nblocks; c++) {
+  for (PetscInt c = 0; c < w->nblocks; c++) {
     for (PetscInt d = 0; d < f->b; d++) {
       C->i[c * f->b + d] = (PetscInt)nnz;
-      for (PetscInt k = cptr[c]; k < cptr[c + 1]; k++) {
-        for (PetscInt e = 0; e < f->b; e++) C->j[nnz++] = list[k] * f->b + e;
+      for (PetscInt k = w->cptr[c]; k < w->cptr[c + 1]; k++) {
+        for (PetscInt e = 0; e < f->b; e++) C->j[nnz++] = w->list[k] * f->b + e;
       }
     }
   }
   C->i[C->m] = (PetscInt)nnz;
-  products   = 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscCount HybFusedProducts(const HybCSR *A, const HybCSR *P, const HybFused *f)
+{
+  PetscCount products = 0;
+
   for (PetscInt g = 0; g < f->ngroups; g++) {
     const PetscInt r     = f->gptr[g];
     PetscCount     inner = 0;
@@ -318,10 +348,33 @@ static PetscErrorCode HybPtAPSymbolic_Fused(HybPtAP *pp, const HybCSR *A, const 
     for (PetscInt k = A->i[r]; k < A->i[r + 1]; k++) inner += P->i[A->j[k] + 1] - P->i[A->j[k]];
     products += (f->gptr[g + 1] - r) * (inner + (PetscCount)(P->i[r + 1] - P->i[r]) * (f->vptr[g + 1] - f->vptr[g]) * f->b);
   }
-  PetscCall(HybCountersSet(&pp->counters, "products", products));
+  return products;
+}
+
+static PetscErrorCode HybPtAPSymbolic_Fused(HybPtAP *pp, const HybCSR *A, const HybCSR *P, HybArena *out, HybCSR *C)
+{
+  HybFused    *f;
+  HybFusedWork w;
+
+  PetscFunctionBegin;
+  PetscCheck(A->m == A->n && A->n == P->m, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "The operands do not conform: P^T A P with a %" PetscInt_FMT " x %" PetscInt_FMT " and a %" PetscInt_FMT " x %" PetscInt_FMT " matrix", A->m, A->n, P->m, P->n);
+  PetscCall(HybArenaAlloc(&pp->keep, HYB_MEM_HOST, 1, sizeof(*f), &f));
+  PetscCall(PetscMemzero(f, sizeof(*f)));
+  PetscCall(PetscMemzero(&w, sizeof(w)));
+  pp->data = f;
+  PetscCall(HybFusedGroups(pp, A, P, f, &w.group));
+  w.nblocks = P->n / f->b;
+  PetscCall(HybColSetCreate(&pp->work, w.nblocks, &w.set));
+  PetscCall(HybFusedColumns(pp, A, P, f, &w));
+  PetscCall(HybFusedTranspose(pp, f, &w));
+  PetscCall(HybFusedBlockRows(pp, f, &w));
+  C->m = P->n;
+  C->n = P->n;
+  PetscCall(HybFusedPattern(&pp->exec, f, &w, out, C));
+  PetscCall(HybCountersSet(&pp->counters, "products", HybFusedProducts(A, P, f)));
   PetscCall(HybCountersSet(&pp->counters, "row groups", f->ngroups));
   PetscCall(HybCountersSet(&pp->counters, "column block", f->b));
-  PetscCall(HybCountersSet(&pp->counters, keepplaces ? "places" : "walked", places));
+  PetscCall(HybCountersSet(&pp->counters, w.keepplaces ? "places" : "walked", w.places));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

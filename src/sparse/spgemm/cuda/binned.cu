@@ -370,6 +370,49 @@ static void BinnedOperands(const HybCSR *A, const HybCSR *B, BinnedArgs *x)
   x->ba = B->a;
 }
 
+/* Each round takes the rows that overflowed in the one before, in lists four times as long, fewer blocks at a time.
+   head: the bins' offsets, then the number of rows that overflowed, nover, which are in x->over. */
+static PetscErrorCode BinnedGrow(HybSpGEMM *mm, PetscInt nover, PetscCount longest, PetscInt *head, BinnedArgs *x, PetscCount *growths)
+{
+  const HybExec  *exec = &mm->exec;
+  HybMemoryReport report;
+  PetscInt       *next, *numbers, *list;
+  PetscCount      capacity = BINNED_LIST, grown = 0, most;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, nover, sizeof(PetscInt), &next));
+  PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, 64, sizeof(PetscInt), &numbers));
+  /* addresses for all that can be needed; memory is put behind them round by round, at no time more than the
+     longest lists in flight take */
+  PetscCall(exec->backend->memory(&report));
+  most = PetscMax(longest, PetscMin(PetscMin((PetscCount)nover, BINNED_FLIGHT) * longest, (PetscCount)(report.free_bytes / 16 / sizeof(PetscInt))));
+  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_GROWING, most, sizeof(PetscInt), &list));
+  x->nrows = head + BINNED_BINS + 1;
+  x->rows  = x->over;
+  x->over  = next;
+  while (capacity < longest) {
+    PetscCount blocks;
+    PetscInt  *swap = (PetscInt *)x->rows;
+
+    capacity    = PetscMin(4 * capacity, longest);
+    blocks      = PetscMin(PetscMin((PetscCount)nover, BINNED_FLIGHT), most / capacity);
+    x->nover    = numbers + *growths;
+    x->capacity = (PetscInt)capacity;
+    x->list     = list;
+    if (blocks * capacity > grown) {
+      grown = blocks * capacity;
+      PetscCall(HybArenaGrow(&mm->work, list, grown, sizeof(PetscInt)));
+    }
+    HYB_LAUNCH((BinnedMerge<false>), blocks, BINNED_THREADS, 0, exec->stream, *x);
+    x->rows  = x->over;
+    x->nrows = x->nover;
+    x->over  = swap;
+    (*growths)++;
+  }
+  PetscCall(HybCountersSet(&mm->counters, "entries grown", grown));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybSpGEMMSymbolic_BinnedCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C)
 {
   const HybExec   *exec    = &mm->exec;
@@ -403,45 +446,7 @@ static PetscErrorCode HybSpGEMMSymbolic_BinnedCUDA(HybSpGEMM *mm, const HybCSR *
   PetscCall(HybArenaAlloc(out, exec->result, (PetscCount)m + 1, sizeof(PetscInt), &C->i));
   if (longest > BINNED_LIST) {
     PetscCall(exec->backend->copy(exec, bring, head, sizeof(bring), HYB_COPY_DEVICE_TO_HOST));
-    if (bring[BINNED_BINS + 1]) {
-      /* each round takes the rows that overflowed in the one before, in lists four times as long, fewer blocks at a
-         time */
-      const PetscInt  nover = bring[BINNED_BINS + 1];
-      HybMemoryReport report;
-      PetscInt       *next, *numbers, *list;
-      PetscCount      capacity = BINNED_LIST, grown = 0, most;
-
-      PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, nover, sizeof(PetscInt), &next));
-      PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, 64, sizeof(PetscInt), &numbers));
-      /* addresses for all that can be needed; memory is put behind them round by round, at no time more than the
-         longest lists in flight take */
-      PetscCall(exec->backend->memory(&report));
-      most = PetscMax(longest, PetscMin(PetscMin((PetscCount)nover, BINNED_FLIGHT) * longest, (PetscCount)(report.free_bytes / 16 / sizeof(PetscInt))));
-      PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_GROWING, most, sizeof(PetscInt), &list));
-      x.nrows = head + BINNED_BINS + 1;
-      x.rows  = over;
-      x.over  = next;
-      while (capacity < longest) {
-        PetscCount blocks;
-        PetscInt  *swap = (PetscInt *)x.rows;
-
-        capacity   = PetscMin(4 * capacity, longest);
-        blocks     = PetscMin(PetscMin((PetscCount)nover, BINNED_FLIGHT), most / capacity);
-        x.nover    = numbers + growths;
-        x.capacity = (PetscInt)capacity;
-        x.list     = list;
-        if (blocks * capacity > grown) {
-          grown = blocks * capacity;
-          PetscCall(HybArenaGrow(&mm->work, list, grown, sizeof(PetscInt)));
-        }
-        HYB_LAUNCH((BinnedMerge<false>), blocks, BINNED_THREADS, 0, exec->stream, x);
-        x.rows  = x.over;
-        x.nrows = x.nover;
-        x.over  = swap;
-        growths++;
-      }
-      PetscCall(HybCountersSet(&mm->counters, "entries grown", grown));
-    }
+    if (bring[BINNED_BINS + 1]) PetscCall(BinnedGrow(mm, bring[BINNED_BINS + 1], longest, head, &x, &growths));
   }
   {
     PetscCount *total, n[2];
@@ -493,4 +498,4 @@ static PetscErrorCode HybSpGEMMNumeric_BinnedCUDA(HybSpGEMM *mm, const HybCSR *A
 }
 
 extern const HybSpGEMMMethod HybSpGEMM_BinnedCUDA;
-const HybSpGEMMMethod        HybSpGEMM_BinnedCUDA = {"binned", NULL, HybSpGEMMSymbolic_BinnedCUDA, HybSpGEMMNumeric_BinnedCUDA, NULL, PETSC_FALSE};
+const HybSpGEMMMethod        HybSpGEMM_BinnedCUDA = {"binned", NULL, HybSpGEMMSymbolic_BinnedCUDA, HybSpGEMMNumeric_BinnedCUDA, NULL, PETSC_FALSE, NULL};

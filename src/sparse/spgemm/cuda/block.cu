@@ -500,8 +500,7 @@ static PetscErrorCode BlockCheck(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B
                                                                     0, 0
  },
                                              mm->rowproducts, look->stats));
-  PetscCall(exec->backend->copy(exec, &s->host, look, offsetof(BlockLook, blocks), HYB_COPY_DEVICE_TO_HOST));
-  mm->waits++;
+  PetscCall(HybSpGEMMFetch(mm, &s->host, look, offsetof(BlockLook, blocks)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -522,8 +521,7 @@ static PetscErrorCode BlockSample(HybSpGEMM *mm, const HybCSR *A, const HybCSR *
                                                                       *candidates - 1, 1 << 20
  },
                                                mm->rowproducts, look->stats));
-    PetscCall(exec->backend->copy(exec, &s->host, look, offsetof(BlockLook, blocks), HYB_COPY_DEVICE_TO_HOST));
-    mm->waits++;
+    PetscCall(HybSpGEMMFetch(mm, &s->host, look, offsetof(BlockLook, blocks)));
     mm->blocksizes = *candidates & ~s->host.sample;
   }
   *candidates &= (int)mm->blocksizes;
@@ -560,16 +558,27 @@ static PetscErrorCode BlockFind(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybSpGEMMApplicable_BlockCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
+/* sizes of blocks that the operands' own sizes leave; -1: no sample yet */
+static int BlockCandidates(const HybSpGEMM *mm, const HybCSR *A, const HybCSR *B)
+{
+  return RowBlocksCandidates(A) & RowBlocksCandidates(B) & (int)mm->blocksizes;
+}
+
+static PetscErrorCode HybSpGEMMApplicable_BlockCUDA(const HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
+{
+  PetscFunctionBegin;
+  *fits = (PetscBool)(BlockCandidates(mm, A, B) && A->nnz >= BLOCK_FEWEST && B->nnz);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* two synchronisations after this one's sample, or after somebody else's */
+static PetscErrorCode HybSpGEMMLook_BlockCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
 {
   const bool    named      = strcmp(mm->name, "auto") != 0;
-  const int     candidates = RowBlocksCandidates(A) & RowBlocksCandidates(B) & (int)mm->blocksizes; /* -1: no sample yet */
+  const int     candidates = BlockCandidates(mm, A, B);
   BlockProduct *s;
 
   PetscFunctionBegin;
-  *fits = PETSC_FALSE;
-  /* two synchronisations after this one's sample, or after somebody else's */
-  if (!named && (!candidates || A->nnz < BLOCK_FEWEST || !B->nnz || mm->waits > 1)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_HOST, 1, sizeof(*s), &s));
   PetscCall(PetscMemzero((void *)s, sizeof(*s)));
   if (candidates) PetscCall(BlockFind(mm, A, B, named, candidates, s));
@@ -580,11 +589,8 @@ static PetscErrorCode HybSpGEMMApplicable_BlockCUDA(HybSpGEMM *mm, const HybCSR 
     mm->stats.maxrow   = s->host.most * s->bs * s->bs;
     mm->data           = s;
     *fits              = PETSC_TRUE;
-  } else {
-    /* it makes room before the next method starts */
+  } else
     PetscCall(HybArenaFree(&mm->work, &s->look));
-    PetscCall(HybArenaReset(&mm->keep));
-  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -757,4 +763,4 @@ static PetscErrorCode HybSpGEMMNumeric_BlockCUDA(HybSpGEMM *mm, const HybCSR *A,
 }
 
 extern const HybSpGEMMMethod HybSpGEMM_BlockCUDA;
-const HybSpGEMMMethod        HybSpGEMM_BlockCUDA = {"block", HybSpGEMMApplicable_BlockCUDA, HybSpGEMMSymbolic_BlockCUDA, HybSpGEMMNumeric_BlockCUDA, NULL, PETSC_TRUE};
+const HybSpGEMMMethod        HybSpGEMM_BlockCUDA = {"block", HybSpGEMMApplicable_BlockCUDA, HybSpGEMMSymbolic_BlockCUDA, HybSpGEMMNumeric_BlockCUDA, NULL, PETSC_TRUE, HybSpGEMMLook_BlockCUDA};

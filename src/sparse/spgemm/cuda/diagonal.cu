@@ -15,6 +15,7 @@
 
     words:    diagonals of a sample; words of A's and B's rows, which find what the sample had missed        (twice in that case)
     program:  runs of A, of B; groups of C, for each the pairs of runs in the order of A; made on the host
+              (../diagonalprogram.cu)
     count:    a thread a row: for each run of A, run of B: the word of C |= bits of B's row, shifted; popcount; scan
     values:   a block for 32 to 128 rows:
                 copies of the rows r + d1 of B for each run of A, and of A's rows, to shared memory; columns from C's
@@ -35,9 +36,9 @@
   The look is one block and two launches that end at once where there are more diagonals; rows' products are counted in
   the same go where there are (or so many that pairs will be too many), so no more synchronisations come of it. Where
   the look must be repeated products are counted with the second one. What is left is few diagonals of which no program
-  comes for another reason; whoever takes the operands then finds one synchronisation fewer left, and `shape` does not
-  look at them (HybSpGEMM.waits). The look samples for whole blocks too (HybSpGEMM.blocksizes), so that `block` has
-  nothing to wait for but its proof. By name, operands of other form go by hash tables (../hashrows.cu).
+  comes for another reason; then there is one synchronisation fewer left, and `shape` is not asked to look. The look
+  samples for whole blocks too (HybSpGEMM.blocksizes), so that `block` has nothing to wait for but its proof. By name,
+  operands of other form are an error.
 
   Copies to shared memory are the copy engine's where arrays are aligned to 16 bytes (7-pt 128^3 again 0.48 ms instead
   of 0.58 by ordinary loads), with what begins and ends them found by a thread each; their source is to stay in the
@@ -48,36 +49,11 @@
   Complexity: one pass over the columns of A and B, one multiplication and addition a product, each value of B read as
   often as A has runs, from the second-level cache mostly.
 */
-#include "../hashrows.cuh"
-#include "../../csr/diagonals.cuh"
+#include "../diagonalprogram.cuh"
 #include "../../csr/rowblocks.cuh"
 #include "../../plan/bins.cuh"
 
-#define DIAGONAL_WORDS   8
-#define DIAGONAL_PAIRS   1024
-#define DIAGONAL_MOST    128                                                                /* rows of a block; at least 32 */
-#define DIAGONAL_THREADS 256                                                                /* of the kernels that have a thread a row */
-#define DIAGONAL_STATIC  (256 + (DIAGONALS_MAX + 1) * (4 * sizeof(PetscInt) + sizeof(int))) /* bytes of shared memory that DiagonalKernel has beside the dynamic ones, and some more */
-
-/* What is found about the operands, brought to the host in one copy; all zero before */
-struct DiagonalLook {
-  PetscCount stats[6]; /* the plan's */
-  Diagonals  d[2];     /* of A, of B */
-  int        blocks;   /* sizes of blocks that rows refuse */
-  PetscCount found[3]; /* later, in a copy of its own: products, most of a row, nnz(C) */
-};
-
-/* The bits of a run in a word of A or B: first; in a second byte which of three there are (two: lead says that the
-   first of the three is missing, else the last is), whether it has three places, and whether these are not all there */
-static __host__ __device__ __forceinline__ unsigned DiagonalBits(int first, int count, int lead, int half)
-{
-  return (unsigned)first | (((1u << count) - 1) | (unsigned)lead << 3 | (unsigned)half << 4 | (unsigned)(half && count < 3) << 5) << 8;
-}
-#define DIAGONAL_FIRST(w) ((int)((w)&255u))
-#define DIAGONAL_MASK(w)  (((w) >> 8) & 7u)
-#define DIAGONAL_LEAD(w)  (((w) >> 11) & 1u)
-#define DIAGONAL_HALF(w)  (((w) >> 12) & 1u)
-#define DIAGONAL_ODD(w)   (((w) >> 13) & 1u)
+#define DIAGONAL_THREADS 256 /* of the kernels that have a thread a row */
 
 /* which of the run's entries a row has */
 template <typename WORD>
@@ -85,63 +61,6 @@ static __device__ __forceinline__ unsigned DiagonalHas(WORD word, unsigned w)
 {
   return ((unsigned)(word >> DIAGONAL_FIRST(w)) & DIAGONAL_MASK(w)) << DIAGONAL_LEAD(w);
 }
-
-/* The program */
-struct DiagonalRun { /* of A */
-  PetscInt center;
-  unsigned bits;
-  int      first, end; /* its targets */
-};
-struct alignas(8) DiagonalPair { /* of a run of A and one of B */
-  unsigned place;                /* of the first row of B that the block's first row needs, among those staged; 16 bits further on which of DiagonalProducts() it is */
-  unsigned bits;                 /* of A's run, and 16 bits further on of B's */
-};
-struct alignas(16) DiagonalGroup { /* of C */
-  PetscInt center;
-  unsigned where;      /* word, first of 2 half + 1 bits, half, which entry of a full row the first is: 8 bits each */
-  int      first, end; /* its pairs */
-};
-#define DIAGONAL_WHERE(word, bit, half, rank) ((unsigned)(word) | (unsigned)(bit) << 8 | (unsigned)(half) << 16 | (unsigned)(rank) << 24)
-#define DIAGONAL_WORD(where)                  ((int)((where)&255u))
-#define DIAGONAL_BIT(where)                   ((int)(((where) >> 8) & 255u))
-#define DIAGONAL_REACH(where)                 ((int)(((where) >> 16) & 255u))
-#define DIAGONAL_RANK(where)                  ((int)((where) >> 24))
-/* in the first word of a row of C: the row of A and all rows of B that it names have all diagonals */
-#define DIAGONAL_FULL 0x80000000u
-struct DiagonalTile {    /* rows of B that are staged for a run of A */
-  PetscInt first, count; /* relative to the block's first row */
-  int      base;         /* where their values go */
-};
-struct DiagonalPlace { /* a staged row */
-  PetscInt row;
-  int      tile;
-};
-
-struct DiagonalArgs {
-  PetscInt             m, mb;
-  PetscCount           annz, bnnz;
-  const PetscInt      *ai, *bi, *ci;
-  const HybScalar     *aa, *ba;
-  PetscInt            *cj; /* NULL: not wanted */
-  HybScalar           *ca; /* NULL: not wanted */
-  const void          *worda, *wordb;
-  unsigned            *wordc; /* the first of all rows, then the second */
-  int                  nwords, nruns, nplaces;
-  int                  rows, log;           /* of a block: a power of two, its logarithm */
-  int                  bits, stride;        /* A's and B's diagonals */
-  int                  full;                /* products of a full row, -1: these are not told from others */
-  unsigned             all[DIAGONAL_WORDS]; /* the words of a full row */
-  int                  abase, bulk;         /* bulk: the copy engine can read the operands */
-  size_t               out, staged, cword;  /* where in shared memory */
-  const DiagonalRun   *run;
-  const unsigned      *target; /* bits of B's run, 16 bits further on shift and word of C's */
-  const DiagonalPair  *pair;
-  const DiagonalGroup *group;
-  const int           *part; /* the groups of each part */
-  const DiagonalTile  *tile;
-  const DiagonalPlace *place;
-  PetscCount          *stats; /* products, most of a row */
-};
 
 template <typename WORD>
 struct alignas(2 * sizeof(WORD)) DiagonalRow {
@@ -265,12 +184,6 @@ static __global__ __launch_bounds__(DIAGONAL_THREADS) void DiagonalCounts(Diagon
     (void)HybAtomicAdd(&x.stats[0], sum);
     (void)HybAtomicMax(&x.stats[1], most);
   }
-}
-
-/* entries that 16 bytes hold */
-static __host__ __device__ __forceinline__ constexpr int DiagonalUnit(void)
-{
-  return sizeof(HybScalar) < 16 ? (int)(16 / sizeof(HybScalar)) : 1;
 }
 
 /* the products of a run of A and one of B for one row of C. ODD: one of the runs has two of its three */
@@ -506,294 +419,14 @@ static __global__ __launch_bounds__(THREADS, 1024 / THREADS) void DiagonalKernel
   }
 }
 
-typedef struct {
-  PetscBool     found; /* the operands are of few diagonals, and the program is there; else all rows go by hash */
-  PetscBool     wide;  /* words of 64 bits */
-  int           threads;
-  int           ndiagonals, npairs;
-  size_t        bytes; /* of shared memory */
-  DiagonalArgs  args;
-  DiagonalLook *look; /* in work, for the symbolic phase */
-  void         *worda, *wordb;
-  HybHashRows   hash;
-} Diagonal;
-
-/* a run of an operand */
-typedef struct {
-  PetscInt center;
-  int      half, first, count, lead;
-} DiagonalLine;
-
-/* the runs; 0: there is one of more than three */
-static int DiagonalLines(const Diagonals *D, bool three, DiagonalLine *line)
+static PetscErrorCode HybSpGEMMApplicable_DiagonalCUDA(const HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
 {
-  int n = 0;
-
-  for (int k = 0; k < D->n; n++) {
-    int count = 1;
-
-    while (three && k + count < D->n && D->offset[k + count] == D->offset[k] + count) count++;
-    if (count > 3) return 0;
-    line[n].first  = k;
-    line[n].count  = count;
-    line[n].half   = count > 1;
-    line[n].lead   = count == 2 && D->offset[k] >= 0; /* of two, the center is the one nearer to the diagonal, as on the other side of it */
-    line[n].center = D->offset[k] + (count == 3 || (count == 2 && !line[n].lead));
-    k += count;
-  }
-  return n;
+  (void)mm;
+  *fits = (PetscBool)(A->nnz >= HybDeviceTuning()->diagonal_fewest && A->nnz && B->nnz);
+  return PETSC_SUCCESS;
 }
 
-typedef struct {
-  PetscCount center;
-  int        a, b;
-} DiagonalMeeting;
-
-static int DiagonalCompare(const void *p, const void *q)
-{
-  const DiagonalMeeting *x = (const DiagonalMeeting *)p, *y = (const DiagonalMeeting *)q;
-
-  return x->center < y->center ? -1 : x->center > y->center ? 1
-                                                            : x->a - y->a;
-}
-
-/* takes bytes of one allocation; with base NULL it only counts */
-static void DiagonalTake(char *base, size_t *used, size_t bytes, void *ptr)
-{
-  *(void **)ptr = base ? base + *used : NULL;
-  *used += (bytes + 15) & ~(size_t)15;
-}
-
-/* what belongs to C's centers: in groups, whose pairs are meeting[group.first] .. meeting[group.end - 1]; 0: they
-   overlap, or are too many */
-static int DiagonalGroups(const HybCSR *A, const HybCSR *B, int na, const DiagonalLine *a, int nb, const DiagonalLine *b, DiagonalMeeting *meeting, DiagonalGroup *group, int *npairs, int *nwords, unsigned *all, int *ndiagonals)
-{
-  int        n = 0, ngroups = 0, pairs = 0, bit = 0, word = 0;
-  PetscCount before = 0;
-
-  *ndiagonals = 0;
-  for (int p = 0; p < na; p++) {
-    for (int q = 0; q < nb; q++) {
-      meeting[n].center = (PetscCount)a[p].center + b[q].center;
-      meeting[n].a      = p;
-      meeting[n++].b    = q;
-    }
-  }
-  qsort(meeting, (size_t)n, sizeof(*meeting), DiagonalCompare);
-  for (int k = 0, next; k < n; k = next) {
-    DiagonalGroup g;
-    unsigned      set  = 0;
-    int           half = 0;
-
-    for (next = k; next < n && meeting[next].center == meeting[k].center; next++) half = PetscMax(half, a[meeting[next].a].half + b[meeting[next].b].half);
-    /* beyond the matrix: no row has these */
-    if (meeting[k].center + half <= -(PetscCount)A->m || meeting[k].center - half >= B->n) continue;
-    if (ngroups && before >= meeting[k].center - half) return 0;
-    before = meeting[k].center + half;
-    for (int e = k; e < next; e++) {
-      const DiagonalLine *u = &a[meeting[e].a], *v = &b[meeting[e].b];
-
-      for (int q = 0; q < u->count; q++) set |= ((1u << v->count) - 1) << (v->lead + u->lead + q + half - u->half - v->half);
-    }
-    if (bit + 2 * half + 1 > (word ? 32 : 31)) { /* the first word has one bit for other use */
-      word++;
-      bit = 0;
-      if (word == DIAGONAL_WORDS) return 0;
-    }
-    g.center = (PetscInt)meeting[k].center;
-    g.where  = DIAGONAL_WHERE(word, bit, half, *ndiagonals & 255);
-    all[word] |= set << bit;
-    for (; set; set >>= 1) *ndiagonals += (int)(set & 1u);
-    g.first = pairs;
-    for (int e = k; e < next; e++) meeting[pairs++] = meeting[e];
-    g.end = pairs;
-    bit += 2 * half + 1;
-    if (pairs > DIAGONAL_PAIRS) return 0;
-    group[ngroups++] = g;
-  }
-  *npairs = pairs;
-  *nwords = word + 1;
-  return ngroups;
-}
-
-/* shared memory of a block of so many rows; places of what is there */
-static PetscCount DiagonalShared(int rows, int na, const DiagonalLine *a, int maxarow, int maxbrow, int ndiagonals, bool wide, DiagonalArgs *x, DiagonalTile *tile)
-{
-  const int  unit  = DiagonalUnit();
-  PetscCount bytes = 0, base = 0;
-
-  x->nplaces = 0;
-  for (int k = 0; k < na; k++) {
-    const int count = rows + 2 * a[k].half;
-
-    if (tile) {
-      tile[k].first = a[k].center - a[k].half;
-      tile[k].count = count;
-      tile[k].base  = (int)base;
-    }
-    base += ((PetscCount)count * maxbrow + 3 * unit) / unit * unit;
-    x->nplaces += count;
-  }
-  x->abase = (int)base;
-  base += (PetscCount)rows * maxarow + 3 * unit;
-  bytes  = (base * (PetscCount)sizeof(HybScalar) + 15) / 16 * 16;
-  x->out = (size_t)bytes;
-  bytes += ((PetscCount)rows * ndiagonals * (PetscCount)PetscMax(sizeof(HybScalar), sizeof(PetscInt)) + 15) / 16 * 16;
-  x->staged = (size_t)bytes;
-  bytes += ((PetscCount)x->nplaces * (wide ? 16 : 8) + 15) / 16 * 16;
-  x->cword = (size_t)bytes;
-  bytes += (PetscCount)x->nwords * rows * 2 * (PetscCount)sizeof(unsigned);
-  return bytes;
-}
-
-/* the program of operands whose diagonals are known; s->found stays false where there is none */
-static PetscErrorCode DiagonalProgram(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const DiagonalLook *look, Diagonal *s)
-{
-  const HybExec   *exec = &mm->exec;
-  const Diagonals *da = &look->d[0], *db = &look->d[1];
-  DiagonalLine     a[DIAGONALS_MAX], b[DIAGONALS_MAX];
-  DiagonalMeeting *meeting;
-  DiagonalGroup   *group;
-  DiagonalArgs    *x  = &s->args;
-  int              na = 0, nb = 0, ngroups = 0, npairs = 0, rows, threads, nparts;
-  const HybTuning *tuning = HybDeviceTuning();
-  PetscCount       padded = 0;
-  bool             odd    = false;
-  size_t           limit, used = 0;
-  char            *host = NULL, *device = NULL;
-
-  PetscFunctionBegin;
-  PetscCall(HybDeviceLimits(&limit, NULL));
-  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_HOST, DIAGONALS_MAX * DIAGONALS_MAX, sizeof(*meeting), &meeting));
-  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_HOST, 32 * DIAGONAL_WORDS, sizeof(*group), &group));
-  for (int pass = tuning->diagonal_runs ? 0 : 1; pass < 2 && !ngroups; pass++) {
-    memset(x->all, 0, sizeof(x->all));
-    na = DiagonalLines(da, !pass, a);
-    nb = DiagonalLines(db, !pass, b);
-    if (na && nb) ngroups = DiagonalGroups(A, B, na, a, nb, b, meeting, group, &npairs, &x->nwords, x->all, &s->ndiagonals);
-  }
-  for (int k = 0; k < na; k++) odd |= a[k].count == 2;
-  for (int k = 0; k < nb; k++) odd |= b[k].count == 2;
-  for (int k = 0; k < npairs; k++) padded += (PetscCount)(a[meeting[k].a].count * b[meeting[k].b].count);
-  if (!ngroups || (!strcmp(mm->name, "auto") && (double)padded * A->m * B->m > 4. * (double)A->nnz * (double)B->nnz)) PetscFunctionReturn(PETSC_SUCCESS);
-  s->wide   = (PetscBool)(PetscMax(da->n, db->n) > 32);
-  s->npairs = npairs;
-  /* as many rows as leave room for four blocks of 256 threads, at least 32: what they share with their neighbours costs
-     less */
-  rows = DIAGONAL_MOST;
-  while (rows > 32 && 4 * (DiagonalShared(rows, na, a, da->n, db->n, s->ndiagonals, s->wide, x, NULL) + 2048) > (PetscCount)limit) rows /= 2;
-  if (tuning->diagonal_rows) rows = (int)tuning->diagonal_rows;
-  while (rows > 32 && DiagonalShared(rows, na, a, da->n, db->n, s->ndiagonals, s->wide, x, NULL) + (PetscCount)DIAGONAL_STATIC > (PetscCount)limit) rows /= 2;
-  s->bytes = (size_t)DiagonalShared(rows, na, a, da->n, db->n, s->ndiagonals, s->wide, x, NULL);
-  if (s->bytes + DIAGONAL_STATIC > limit) PetscFunctionReturn(PETSC_SUCCESS);
-  threads = 4 * (s->bytes + 2048) > limit ? 512 : 256;
-  if (tuning->diagonal_threads) threads = (int)tuning->diagonal_threads;
-  s->threads = threads;
-  x->rows    = rows;
-  x->log     = HybLog2(rows);
-  nparts     = threads / rows;
-  x->nruns   = na;
-  x->stride  = db->n;
-  x->bits    = da->n;
-  x->full    = odd ? -1 : da->n * db->n;
-  {
-    DiagonalRun   *run;
-    unsigned      *target;
-    DiagonalPair  *pair;
-    DiagonalGroup *ordered;
-    int           *part, partof[32 * DIAGONAL_WORDS], load[32] = {0}, ntargets = 0, places[DIAGONALS_MAX], n = 0;
-    bool           taken[32 * DIAGONAL_WORDS] = {false};
-    DiagonalTile  *tile;
-    DiagonalPlace *place;
-
-    for (int pass = 0; pass < 3; pass++) {
-      char *base = pass == 0 ? NULL : pass == 1 ? host
-                                                : device;
-
-      used = 0;
-      DiagonalTake(base, &used, (size_t)na * sizeof(*run), &x->run);
-      DiagonalTake(base, &used, (size_t)npairs * sizeof(*target), &x->target);
-      DiagonalTake(base, &used, (size_t)npairs * sizeof(*pair), &x->pair);
-      DiagonalTake(base, &used, (size_t)ngroups * sizeof(*ordered), &x->group);
-      DiagonalTake(base, &used, (size_t)(nparts + 1) * sizeof(*part), &x->part);
-      DiagonalTake(base, &used, (size_t)na * sizeof(*tile), &x->tile);
-      DiagonalTake(base, &used, (size_t)x->nplaces * sizeof(*place), &x->place);
-      if (pass == 0) {
-        PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_HOST, (PetscCount)used, 1, &host));
-        PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (PetscCount)used, 1, &device));
-        PetscCall(PetscMemzero(host, used));
-      }
-      if (pass != 1) continue;
-      run     = (DiagonalRun *)x->run;
-      target  = (unsigned *)x->target;
-      pair    = (DiagonalPair *)x->pair;
-      ordered = (DiagonalGroup *)x->group;
-      part    = (int *)x->part;
-      tile    = (DiagonalTile *)x->tile;
-      place   = (DiagonalPlace *)x->place;
-      (void)DiagonalShared(rows, na, a, da->n, db->n, s->ndiagonals, s->wide, x, tile);
-      for (int k = 0; k < na; k++) {
-        places[k] = n;
-        for (int q = 0; q < tile[k].count; q++, n++) {
-          place[n].row  = tile[k].first + q;
-          place[n].tile = k;
-        }
-        run[k].center = a[k].center;
-        run[k].bits   = DiagonalBits(a[k].first, a[k].count, a[k].lead, a[k].half);
-        run[k].first  = ntargets;
-        for (int g = 0; g < ngroups; g++) {
-          for (int e = group[g].first; e < group[g].end; e++) {
-            const DiagonalLine *u = &b[meeting[e].b];
-
-            if (meeting[e].a == k) target[ntargets++] = DiagonalBits(u->first, u->count, u->lead, 0) | (unsigned)(DIAGONAL_BIT(group[g].where) + DIAGONAL_REACH(group[g].where) - a[k].half - u->half) << 16 | (unsigned)DIAGONAL_WORD(group[g].where) << 24;
-          }
-        }
-        run[k].end = ntargets;
-      }
-      for (int e = 0; e < npairs; e++) {
-        const DiagonalLine *u = &b[meeting[e].b];
-
-        pair[e].bits  = run[meeting[e].a].bits | DiagonalBits(u->first, u->count, u->lead, u->half) << 16;
-        pair[e].place = (unsigned)places[meeting[e].a] | (DIAGONAL_HALF(pair[e].bits) * 2 + DIAGONAL_HALF(pair[e].bits >> 16) + (DIAGONAL_ODD(pair[e].bits) | DIAGONAL_ODD(pair[e].bits >> 16)) * 4) << 16;
-      }
-      /* the groups with most products first, each to the part that has least */
-      for (int round = 0; round < ngroups; round++) {
-        int largest = -1, most = -1, least = 0;
-
-        for (int g = 0; g < ngroups; g++) {
-          int cost = 4;
-
-          if (taken[g]) continue;
-          for (int e = group[g].first; e < group[g].end; e++) cost += 2 + (1 + 2 * a[meeting[e].a].half) * (1 + 2 * b[meeting[e].b].half);
-          if (cost > most) {
-            most    = cost;
-            largest = g;
-          }
-        }
-        for (int p = 1; p < nparts; p++)
-          if (load[p] < load[least]) least = p;
-        taken[largest]  = true;
-        partof[largest] = least;
-        load[least] += most;
-      }
-      n = 0;
-      for (int p = 0; p < nparts; p++) {
-        part[p] = n;
-        for (int g = 0; g < ngroups; g++)
-          if (partof[g] == p) ordered[n++] = group[g];
-      }
-      part[nparts] = n;
-      PetscCall(exec->backend->copy(exec, device, host, used, HYB_COPY_HOST_TO_DEVICE));
-    }
-  }
-  PetscCall(HybArenaFree(&mm->work, &host));
-  PetscCall(HybArenaFree(&mm->work, &meeting));
-  PetscCall(HybArenaFree(&mm->work, &group));
-  s->found = PETSC_TRUE;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode HybSpGEMMApplicable_DiagonalCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
+static PetscErrorCode HybSpGEMMLook_DiagonalCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
 {
   const HybExec *exec      = &mm->exec;
   const bool     same      = A->i == B->i && A->j == B->j;
@@ -805,8 +438,8 @@ static PetscErrorCode HybSpGEMMApplicable_DiagonalCUDA(HybSpGEMM *mm, const HybC
   PetscBool      known = PETSC_FALSE;
 
   PetscFunctionBegin;
-  *fits = PETSC_FALSE;
-  if (!A->nnz || !B->nnz || (A->nnz < HybDeviceTuning()->diagonal_fewest && !strcmp(mm->name, "auto"))) PetscFunctionReturn(PETSC_SUCCESS);
+  *fits = PETSC_TRUE;
+  if (!A->nnz || !B->nnz) PetscFunctionReturn(PETSC_SUCCESS); /* by name: a product without entries */
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_HOST, 1, sizeof(*s), &s));
   PetscCall(PetscMemzero((void *)s, sizeof(*s)));
   PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, 1, sizeof(*look), &look));
@@ -833,23 +466,20 @@ static PetscErrorCode HybSpGEMMApplicable_DiagonalCUDA(HybSpGEMM *mm, const HybC
                                       mm->rowproducts, look->stats));
     else if (!host.stats[0])
       PetscCall(HybPlanRowCosts(exec, A, B->i, NULL, mm->rowproducts, look->stats));
-    PetscCall(exec->backend->copy(exec, &host, look, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
-    mm->waits++;
+    PetscCall(HybSpGEMMFetch(mm, &host, look, sizeof(host)));
     mm->blocksizes = sizes & ~host.blocks;
     if (same) host.d[1] = host.d[0];
     if (host.d[0].n > DIAGONALS_MAX || host.d[1].n > DIAGONALS_MAX || host.d[0].nmissing > DIAGONALS_MAX || host.d[1].nmissing > DIAGONALS_MAX) break;
     known = (PetscBool)(!host.d[0].nmissing && !host.d[1].nmissing);
   }
-  if (known) PetscCall(DiagonalProgram(mm, A, B, &host, s));
-  if (s->found) {
+  *fits = PETSC_FALSE;
+  if (known) PetscCall(DiagonalProgram(mm, A, B, &host, s, fits));
+  if (*fits) {
     PetscCall(HybArenaFree(&mm->work, &mm->rowproducts));
     mm->data = s;
     s->look  = look;
-    *fits    = PETSC_TRUE;
   } else {
-    /* it makes room before the next method starts */
     PetscCall(HybArenaFree(&mm->work, &look));
-    PetscCall(HybArenaReset(&mm->keep));
     if (host.stats[0])
       HybPlanStatsSet(host.stats, &mm->stats);
     else
@@ -895,85 +525,71 @@ static PetscErrorCode DiagonalRunAll(HybSpGEMM *mm, Diagonal *s, const HybCSR *A
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybSpGEMMSymbolic_DiagonalCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C)
+/* the words of C's rows, the lengths of these, and how many products that takes */
+static PetscErrorCode DiagonalCountAll(HybSpGEMM *mm, Diagonal *s, const HybCSR *A, HybCSR *C)
 {
-  const HybExec *exec   = &mm->exec;
-  const bool     values = (A->a || !A->nnz) && (B->a || !B->nnz);
-  Diagonal      *s      = (Diagonal *)mm->data;
+  const HybExec   *exec  = &mm->exec;
+  DiagonalArgs    *x     = &s->args;
+  PetscCount      *found = s->look->found, host[3];
+  const PetscCount grid  = HybBlocks(A->m, DIAGONAL_THREADS);
+  const size_t     bytes = x->nwords > 1 ? (size_t)x->nwords * DIAGONAL_THREADS * sizeof(unsigned) : 0;
 
   PetscFunctionBegin;
-  if (!s) {
-    PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_HOST, 1, sizeof(*s), &s));
-    PetscCall(PetscMemzero((void *)s, sizeof(*s)));
-    mm->data = s;
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (PetscCount)A->m * x->nwords, sizeof(unsigned), &x->wordc));
+  x->m     = A->m;
+  x->worda = s->worda;
+  x->wordb = s->wordb;
+  x->stats = found;
+#define DIAGONAL_CALL(WORD, ONE) HYB_LAUNCH((DiagonalCounts<WORD, ONE>), grid, DIAGONAL_THREADS, bytes, exec->stream, *x, C->i)
+  if (s->wide) {
+    if (x->nwords > 1)
+      DIAGONAL_CALL(unsigned long long, false);
+    else
+      DIAGONAL_CALL(unsigned long long, true);
+  } else {
+    if (x->nwords > 1)
+      DIAGONAL_CALL(unsigned, false);
+    else
+      DIAGONAL_CALL(unsigned, true);
   }
+#undef DIAGONAL_CALL
+  PetscCall(HybScanCounts(exec, &mm->work, C->m, C->i, C->i, found + 2, NULL));
+  PetscCall(HybSpGEMMFetch(mm, host, found, sizeof(host)));
+  x->stats = NULL;
+  PetscCall(HybArenaFree(&mm->work, &s->look));
+  mm->stats.products = host[0];
+  mm->stats.maxrow   = host[1];
+  C->nnz             = host[2];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybSpGEMMSymbolic_DiagonalCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C)
+{
+  const HybExec *exec = &mm->exec;
+  Diagonal      *s    = (Diagonal *)mm->data; /* NULL: an operand has no entries */
+
+  PetscFunctionBegin;
   PetscCall(HybArenaAlloc(out, exec->result, (PetscCount)C->m + 1, sizeof(PetscInt), &C->i));
-  if (s->found) {
-    DiagonalArgs *x     = &s->args;
-    PetscCount   *found = s->look->found, host[3];
-
-    PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (PetscCount)A->m * x->nwords, sizeof(unsigned), &x->wordc));
-    x->m     = A->m;
-    x->worda = s->worda;
-    x->wordb = s->wordb;
-    x->stats = found;
-    {
-      const PetscCount grid  = HybBlocks(A->m, DIAGONAL_THREADS);
-      const size_t     bytes = x->nwords > 1 ? (size_t)x->nwords * DIAGONAL_THREADS * sizeof(unsigned) : 0;
-
-      if (s->wide) {
-        if (x->nwords > 1)
-          HYB_LAUNCH((DiagonalCounts<unsigned long long, false>), grid, DIAGONAL_THREADS, bytes, exec->stream, *x, C->i);
-        else
-          HYB_LAUNCH((DiagonalCounts<unsigned long long, true>), grid, DIAGONAL_THREADS, bytes, exec->stream, *x, C->i);
-      } else {
-        if (x->nwords > 1)
-          HYB_LAUNCH((DiagonalCounts<unsigned, false>), grid, DIAGONAL_THREADS, bytes, exec->stream, *x, C->i);
-        else
-          HYB_LAUNCH((DiagonalCounts<unsigned, true>), grid, DIAGONAL_THREADS, bytes, exec->stream, *x, C->i);
-      }
-    }
-    PetscCall(HybScanCounts(exec, &mm->work, C->m, C->i, C->i, found + 2, NULL));
-    PetscCall(exec->backend->copy(exec, host, found, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
-    x->stats = NULL;
-    PetscCall(HybArenaFree(&mm->work, &s->look));
-    mm->stats.products = host[0];
-    mm->stats.maxrow   = host[1];
-    C->nnz             = host[2];
+  if (s) {
+    PetscCall(DiagonalCountAll(mm, s, A, C));
     PetscCall(HybCountersSet(&mm->counters, "diagonals", s->ndiagonals));
     PetscCall(HybCountersSet(&mm->counters, "pairs", s->npairs));
     PetscCall(HybCountersSet(&mm->counters, "rows by diagonals", A->m));
-  } else if (mm->stats.products) {
-    PetscCall(HybHashRowsCount(mm, A, B, PETSC_TRUE, mm->rowproducts, NULL, &s->hash, C->i));
-    PetscCall(HybHashRowsFetch(mm, &s->hash, &C->nnz));
-    PetscCall(HybCountersSet(&mm->counters, "rows by hash", A->m));
   } else
     PetscCall(exec->backend->zero(exec, C->i, ((size_t)C->m + 1) * sizeof(PetscInt)));
   PetscCall(HybSpGEMMCheckCount(exec, A, B, C->nnz, PETSC_FALSE));
   PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(PetscInt), &C->j));
-  if (values) PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(HybScalar), &C->a));
-  if (C->nnz) {
-    if (s->found)
-      PetscCall(DiagonalRunAll(mm, s, A, B, true, C));
-    else
-      PetscCall(HybHashRowsFill(mm, A, B, &s->hash, C));
-  }
+  if ((A->a || !A->nnz) && (B->a || !B->nnz)) PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(HybScalar), &C->a));
+  if (C->nnz) PetscCall(DiagonalRunAll(mm, s, A, B, true, C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybSpGEMMNumeric_DiagonalCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybCSR *C)
 {
-  Diagonal *s = (Diagonal *)mm->data;
-
   PetscFunctionBegin;
-  if (C->nnz) {
-    if (s->found)
-      PetscCall(DiagonalRunAll(mm, s, A, B, false, C));
-    else
-      PetscCall(HybHashRowsNumeric(mm, A, B, &s->hash, C));
-  }
+  if (C->nnz) PetscCall(DiagonalRunAll(mm, (Diagonal *)mm->data, A, B, false, C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 extern const HybSpGEMMMethod HybSpGEMM_DiagonalCUDA;
-const HybSpGEMMMethod        HybSpGEMM_DiagonalCUDA = {"diagonal", HybSpGEMMApplicable_DiagonalCUDA, HybSpGEMMSymbolic_DiagonalCUDA, HybSpGEMMNumeric_DiagonalCUDA, NULL, PETSC_TRUE};
+const HybSpGEMMMethod        HybSpGEMM_DiagonalCUDA = {"diagonal", HybSpGEMMApplicable_DiagonalCUDA, HybSpGEMMSymbolic_DiagonalCUDA, HybSpGEMMNumeric_DiagonalCUDA, NULL, PETSC_TRUE, HybSpGEMMLook_DiagonalCUDA};

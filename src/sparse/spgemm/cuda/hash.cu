@@ -63,4 +63,4 @@ static PetscErrorCode HybSpGEMMNumeric_HashCUDA(HybSpGEMM *mm, const HybCSR *A, 
 }
 
 extern const HybSpGEMMMethod HybSpGEMM_HashCUDA;
-const HybSpGEMMMethod        HybSpGEMM_HashCUDA = {"hash", NULL, HybSpGEMMSymbolic_HashCUDA, HybSpGEMMNumeric_HashCUDA, NULL, PETSC_FALSE};
+const HybSpGEMMMethod        HybSpGEMM_HashCUDA = {"hash", NULL, HybSpGEMMSymbolic_HashCUDA, HybSpGEMMNumeric_HashCUDA, NULL, PETSC_FALSE, NULL};

@@ -547,7 +547,7 @@ static PetscErrorCode HybSpGEMMNumeric_RowMergeCUDA(HybSpGEMM *mm, const HybCSR 
    first products: 7-point 128^3 1.13 ms (shape 1.24, hash 3.6), 5-point 1500^2 0.70 (1.03, 2.8), 7-point A*P 0.52
    (1.00, 1.9). Up to ROWMERGE_NARROW entries where most rows have fewer than eight: a head costs a comparison in each
    step whether its row has entries or not. */
-static PetscErrorCode HybSpGEMMApplicable_RowMergeCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
+static PetscErrorCode HybSpGEMMApplicable_RowMergeCUDA(const HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
 {
   PetscFunctionBegin;
   *fits = (PetscBool)(!mm->width && (mm->stats.maxarow <= 8 || (mm->stats.maxarow <= ROWMERGE_NARROW && A->nnz < 8 * (PetscCount)A->m)) && mm->stats.maxrow <= ROWMERGE_PRODUCTS);
@@ -555,4 +555,4 @@ static PetscErrorCode HybSpGEMMApplicable_RowMergeCUDA(HybSpGEMM *mm, const HybC
 }
 
 extern const HybSpGEMMMethod HybSpGEMM_RowMergeCUDA;
-const HybSpGEMMMethod        HybSpGEMM_RowMergeCUDA = {"rowmerge", HybSpGEMMApplicable_RowMergeCUDA, HybSpGEMMSymbolic_RowMergeCUDA, HybSpGEMMNumeric_RowMergeCUDA, NULL, PETSC_FALSE};
+const HybSpGEMMMethod        HybSpGEMM_RowMergeCUDA = {"rowmerge", HybSpGEMMApplicable_RowMergeCUDA, HybSpGEMMSymbolic_RowMergeCUDA, HybSpGEMMNumeric_RowMergeCUDA, NULL, PETSC_FALSE, NULL};

@@ -235,4 +235,4 @@ static PetscErrorCode HybSpGEMMNumeric_SegMergeCUDA(HybSpGEMM *mm, const HybCSR 
 }
 
 extern const HybSpGEMMMethod HybSpGEMM_SegMergeCUDA;
-const HybSpGEMMMethod        HybSpGEMM_SegMergeCUDA = {"segmerge", NULL, HybSpGEMMSymbolic_SegMergeCUDA, HybSpGEMMNumeric_SegMergeCUDA, NULL, PETSC_FALSE};
+const HybSpGEMMMethod        HybSpGEMM_SegMergeCUDA = {"segmerge", NULL, HybSpGEMMSymbolic_SegMergeCUDA, HybSpGEMMNumeric_SegMergeCUDA, NULL, PETSC_FALSE, NULL};

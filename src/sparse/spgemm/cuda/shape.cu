@@ -33,6 +33,8 @@
   added in the order of A's entries.
 */
 #include "../hashrows.cuh"
+#include "../../csr/rowshape.cuh"
+#include "../../device/carve.h"
 #include "../../device/hybgroup.cuh"
 
 #define SHAPE_NONE           0xffffu
@@ -72,14 +74,6 @@ enum {
   SHAPE_BYFIRST, /* column - first column of the row */
   SHAPE_BYBASE   /* first column of the row of B that the entry names, less that of the row's first entry */
 };
-
-static __device__ __forceinline__ unsigned long long ShapeMix(unsigned long long h)
-{
-  h ^= h >> 32;
-  h *= 0xd6e8feb86659fd93ull;
-  h ^= h >> 32;
-  return h;
-}
 
 template <int MODE>
 static __device__ __forceinline__ PetscInt ShapeBase(PetscInt row, PetscInt begin, PetscInt end, const PetscInt *__restrict__ j, const PetscInt *__restrict__ first)
@@ -140,12 +134,12 @@ __global__ void __launch_bounds__(SHAPE_THREADS) ShapeSign(PetscInt m, const Pet
           none |= c == SHAPE_NONE;
           z += (unsigned long long)(c + 1) * 0x94d049bb133111ebull;
         }
-        h += ShapeMix(z);
+        h += HybRowShapeMix(z);
       }
     }
     h = HybSubwarpSum<W>(h);
     if (colclass) none = HybSubwarpMax<W>(none);
-    h = ShapeMix(h + (unsigned long long)(end - begin));
+    h = HybRowShapeMix(h + (unsigned long long)(end - begin));
     if (h == 0) h = 1;
     if (none || r >= m) h = 0;
     {
@@ -549,21 +543,14 @@ typedef struct {
   PetscBool    hasodd;
 } Shape;
 
-/* one allocation for many small arrays: each call takes bytes of it; with base NULL it only counts */
-static void ShapeTake(char *base, size_t *used, size_t bytes, void *ptr)
-{
-  *(void **)ptr = base ? base + *used : NULL;
-  *used += (bytes + 63) & ~(size_t)63;
-}
-
 static void ShapeTakeTable(char *base, size_t *used, ShapeTable *t)
 {
-  ShapeTake(base, used, SHAPE_SLOTS * sizeof(*t->keys), &t->keys);
-  ShapeTake(base, used, SHAPE_SLOTS * sizeof(*t->rows), &t->rows);
-  ShapeTake(base, used, SHAPE_SLOTS * sizeof(*t->list), &t->list);
-  ShapeTake(base, used, SHAPE_SLOTS * sizeof(*t->slotclass), &t->slotclass);
-  ShapeTake(base, used, SHAPE_MAX_CLASSES * sizeof(*t->representative), &t->representative);
-  ShapeTake(base, used, sizeof(*t->stats), &t->stats);
+  HybCarve(base, used, SHAPE_SLOTS * sizeof(*t->keys), &t->keys);
+  HybCarve(base, used, SHAPE_SLOTS * sizeof(*t->rows), &t->rows);
+  HybCarve(base, used, SHAPE_SLOTS * sizeof(*t->list), &t->list);
+  HybCarve(base, used, SHAPE_SLOTS * sizeof(*t->slotclass), &t->slotclass);
+  HybCarve(base, used, SHAPE_MAX_CLASSES * sizeof(*t->representative), &t->representative);
+  HybCarve(base, used, sizeof(*t->stats), &t->stats);
 }
 
 static int ShapeWidth(PetscCount mean, int least)
@@ -660,19 +647,19 @@ static PetscErrorCode ShapeFind(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   for (int pass = 0; pass < 2; pass++) {
     size_t nkept = 0, nwork = 0;
 
-    ShapeTake(kept, &nkept, (size_t)A->m * sizeof(ShapeClass), &ta.rowclass);
-    ShapeTake(kept, &nkept, byrow ? 0 : (size_t)B->m * sizeof(PetscInt), &s->bfirst);
-    ShapeTake(kept, &nkept, (SHAPE_MAX_CLASSES + 1) * sizeof(PetscInt), &g->kptr);
-    ShapeTake(kept, &nkept, (SHAPE_MAX_CLASSES + 1) * sizeof(PetscInt), &g->pptr);
-    ShapeTake(kept, &nkept, SHAPE_MAX_CLASSES * sizeof(PetscInt), &g->count);
-    ShapeTake(kept, &nkept, SHAPE_MAX_CLASSES * sizeof(PetscInt), &g->products);
-    ShapeTake(kept, &nkept, (size_t)g->kroom * sizeof(PetscInt), &g->kbegin);
-    ShapeTake(kept, &nkept, (size_t)g->proom * sizeof(unsigned short), &g->place);
+    HybCarve(kept, &nkept, (size_t)A->m * sizeof(ShapeClass), &ta.rowclass);
+    HybCarve(kept, &nkept, byrow ? 0 : (size_t)B->m * sizeof(PetscInt), &s->bfirst);
+    HybCarve(kept, &nkept, (SHAPE_MAX_CLASSES + 1) * sizeof(PetscInt), &g->kptr);
+    HybCarve(kept, &nkept, (SHAPE_MAX_CLASSES + 1) * sizeof(PetscInt), &g->pptr);
+    HybCarve(kept, &nkept, SHAPE_MAX_CLASSES * sizeof(PetscInt), &g->count);
+    HybCarve(kept, &nkept, SHAPE_MAX_CLASSES * sizeof(PetscInt), &g->products);
+    HybCarve(kept, &nkept, (size_t)g->kroom * sizeof(PetscInt), &g->kbegin);
+    HybCarve(kept, &nkept, (size_t)g->proom * sizeof(unsigned short), &g->place);
     ShapeTakeTable(work, &nwork, &tb);
     ShapeTakeTable(work, &nwork, &ta);
-    ShapeTake(work, &nwork, (size_t)B->m * sizeof(ShapeClass), &tb.rowclass);
-    ShapeTake(work, &nwork, (size_t)g->proom * sizeof(PetscInt), &g->offset);
-    ShapeTake(work, &nwork, SHAPE_MAX_CLASSES, &g->unfit);
+    HybCarve(work, &nwork, (size_t)B->m * sizeof(ShapeClass), &tb.rowclass);
+    HybCarve(work, &nwork, (size_t)g->proom * sizeof(PetscInt), &g->offset);
+    HybCarve(work, &nwork, SHAPE_MAX_CLASSES, &g->unfit);
     if (!pass) {
       PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (PetscCount)nkept, 1, &kept));
       PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)nwork, 1, &work));
@@ -685,30 +672,31 @@ static PetscErrorCode ShapeFind(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   } else
     PetscCall(ShapeRounds<SHAPE_BYFIRST, SHAPE_BYBASE>(mm, A, B, s, maxclasses, longest, multiprocessors, tb, ta));
   s->rowclass = ta.rowclass;
-  PetscCall(exec->backend->copy(exec, &s->stats, ta.stats, sizeof(s->stats), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(HybSpGEMMFetch(mm, &s->stats, ta.stats, sizeof(s->stats)));
   if (s->stats.overflow) s->stats.n = s->stats.maxcount = 0, s->stats.rows = s->stats.program = 0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybSpGEMMApplicable_ShapeCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
+static PetscErrorCode HybSpGEMMApplicable_ShapeCUDA(const HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
 {
-  const int maxclasses = (int)PetscMin(SHAPE_MAX_CLASSES, A->m / SHAPE_ROWS_PER_CLASS);
-  Shape    *s;
+  PetscFunctionBegin;
+  /* small operands, rows without neighbours, rows so long or so different in length or width that few can be alike are
+     not worth the look */
+  *fits = (PetscBool)(A->m >= 1024 && mm->stats.alike >= A->m / 5 * 4 && mm->stats.maxarow <= 4 * (A->nnz / A->m) + 8 && mm->stats.products >= 4 * (PetscCount)A->m && mm->stats.maxrow <= SHAPE_MAX_PRODUCTS);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* By name, one row that has a class is enough; without products there is nothing to find */
+static PetscErrorCode HybSpGEMMLook_ShapeCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
+{
+  const bool named = strcmp(mm->name, "auto") != 0;
+  Shape     *s;
 
   PetscFunctionBegin;
-  *fits = PETSC_FALSE;
-  /* small operands, rows without neighbours, rows so long or so different in length or width that few can be alike are
-     not worth the look: it costs a synchronisation, and the one of the count must be left */
-  if (mm->waits > 1 || A->m < 1024 || mm->stats.alike < A->m / 5 * 4 || mm->stats.maxarow > 4 * (A->nnz / A->m) + 8 || mm->stats.products < 4 * (PetscCount)A->m || mm->stats.maxrow > SHAPE_MAX_PRODUCTS) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(ShapeFind(mm, A, B, maxclasses));
+  PetscCall(ShapeFind(mm, A, B, named ? SHAPE_MAX_CLASSES : (int)PetscMin(SHAPE_MAX_CLASSES, A->m / SHAPE_ROWS_PER_CLASS)));
   s     = (Shape *)mm->data;
-  *fits = (PetscBool)(!s->stats.overflow && s->stats.rows >= (PetscCount)A->m / 5 * 4);
-  if (!*fits) {
-    /* the tables make room before the next method starts */
-    PetscCall(HybArenaFree(&mm->work, &s->work));
-    mm->data = NULL;
-    PetscCall(HybArenaReset(&mm->keep));
-  }
+  *fits = (PetscBool)(named ? s->stats.rows || !mm->stats.products : !s->stats.overflow && s->stats.rows >= (PetscCount)A->m / 5 * 4);
+  if (!*fits) PetscCall(HybArenaFree(&mm->work, &s->work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -759,7 +747,6 @@ static PetscErrorCode HybSpGEMMSymbolic_ShapeCUDA(HybSpGEMM *mm, const HybCSR *A
   Shape         *s;
 
   PetscFunctionBegin;
-  if (!mm->data) PetscCall(ShapeFind(mm, A, B, SHAPE_MAX_CLASSES));
   s         = (Shape *)mm->data;
   s->hasodd = (PetscBool)(s->stats.rows < A->m);
   PetscCall(HybCountersSet(&mm->counters, "classes", s->stats.n));
@@ -802,4 +789,4 @@ static PetscErrorCode HybSpGEMMNumeric_ShapeCUDA(HybSpGEMM *mm, const HybCSR *A,
 }
 
 extern const HybSpGEMMMethod HybSpGEMM_ShapeCUDA;
-const HybSpGEMMMethod        HybSpGEMM_ShapeCUDA = {"shape", HybSpGEMMApplicable_ShapeCUDA, HybSpGEMMSymbolic_ShapeCUDA, HybSpGEMMNumeric_ShapeCUDA, NULL, PETSC_FALSE};
+const HybSpGEMMMethod        HybSpGEMM_ShapeCUDA = {"shape", HybSpGEMMApplicable_ShapeCUDA, HybSpGEMMSymbolic_ShapeCUDA, HybSpGEMMNumeric_ShapeCUDA, NULL, PETSC_FALSE, HybSpGEMMLook_ShapeCUDA};

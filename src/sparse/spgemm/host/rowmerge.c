@@ -227,7 +227,7 @@ static PetscErrorCode HybRowUp(HybSpGEMM *mm, const HybRowMerge *rm, HybLevel *l
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybSpGEMMApplicable_RowMerge(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
+static PetscErrorCode HybSpGEMMApplicable_RowMerge(const HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
 {
   const PetscInt step = PetscMax(A->m / HYB_SAMPLE, 1);
   PetscInt       rows = 0, wide = 0;

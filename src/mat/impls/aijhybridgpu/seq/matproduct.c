@@ -366,6 +366,58 @@ static PetscErrorCode HybMatProductValues(HybMatProduct *mp, Mat A, PetscObjectI
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The symbolic phase once more, for operands of another pattern, or because C lives elsewhere now */
+static PetscErrorCode HybMatProductRepeat(Mat C, HybMatProduct *mp, HybOperands *o)
+{
+  HybChoices          *choices;
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybExec              x;
+  HybProductType       type = HYB_PRODUCT_AB;
+  PetscInt             size[2];
+  int                  dim[2];
+
+  PetscFunctionBegin;
+  PetscCall(HybMatProductType(C->product->type, &type));
+  HybMatProductShape(type, o, dim, size);
+  PetscCheck(size[0] == C->rmap->n && size[1] == C->cmap->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "The operands' product %s is %" PetscInt_FMT " x %" PetscInt_FMT ", but the matrix to be used again is %" PetscInt_FMT " x %" PetscInt_FMT ": make a new one (MAT_INITIAL_MATRIX)", MatProductTypes[C->product->type], size[0], size[1],
+             C->rmap->n, C->cmap->n);
+  PetscCall(PetscInfo(C, "An operand's pattern, or where C lives, has changed since the symbolic phase, which is repeated\n"));
+  PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
+  choices = &hyb->choices;
+  PetscCall(HybGlueGetExec(C, choices, o->work, &x));
+  if (x.backend != mp->exec.backend) {
+    HybProduct product;
+
+    PetscCall(HybMatProductCreate(&x, type, "auto", choices->width, &product));
+    PetscCall(HybProductDestroy(&mp->product));
+    PetscCall(HybArenaReset(&o->sent));
+    mp->exec    = x;
+    mp->product = product;
+    for (PetscInt k = 0; k < o->n; k++) o->csr[k] = o->lent[k].csr;
+    PetscCall(HybOperandsSend(o, &x, PETSC_TRUE));
+  }
+  PetscCall(HybMatProductSymbolic(C, mp, o));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The product's values in C; the entries of the diagonal that the product lacks stay zeros */
+static PetscErrorCode HybMatProductPad(HybMatProduct *mp, HybCSR *result)
+{
+  const HybExec  *x   = &mp->exec;
+  const HybScalar one = 1;
+  PetscCount      missing;
+  HybArena        work;
+  PetscErrorCode  ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&work, x));
+  ierr = x->backend->zero(x, result->a, sizeof(HybScalar) * (size_t)result->nnz);
+  if (!ierr) ierr = x->backend->csr->axpysubset(x, &work, &one, &mp->innercsr, result, &missing);
+  PetscCall(HybArenaReset(&work));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybMatProductNumeric(Mat C, HybMatProduct *mp, HybOperands *o)
 {
   PetscBool      seen[3] = {PETSC_FALSE, PETSC_FALSE, PETSC_FALSE};
@@ -390,35 +442,7 @@ static PetscErrorCode HybMatProductNumeric(Mat C, HybMatProduct *mp, HybOperands
     /* C was bound to the CPU since: the product moves with it. Or it got another pattern. */
     if (ondevice != HybExecOnDevice(&mp->exec) || result.nnz != mp->nnz || hyb->adoptions != mp->adoptions) same = PETSC_FALSE;
   }
-  if (!same) {
-    HybChoices          *choices;
-    Mat_SeqAIJHybridGPU *hyb = NULL;
-    HybExec              x;
-    HybProductType       type = HYB_PRODUCT_AB;
-    PetscInt             size[2];
-    int                  dim[2];
-
-    PetscCall(HybMatProductType(C->product->type, &type));
-    HybMatProductShape(type, o, dim, size);
-    PetscCheck(size[0] == C->rmap->n && size[1] == C->cmap->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "The operands' product %s is %" PetscInt_FMT " x %" PetscInt_FMT ", but the matrix to be used again is %" PetscInt_FMT " x %" PetscInt_FMT ": make a new one (MAT_INITIAL_MATRIX)", MatProductTypes[C->product->type], size[0], size[1],
-               C->rmap->n, C->cmap->n);
-    PetscCall(PetscInfo(C, "An operand's pattern, or where C lives, has changed since the symbolic phase, which is repeated\n"));
-    PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
-    choices = &hyb->choices;
-    PetscCall(HybGlueGetExec(C, choices, o->work, &x));
-    if (x.backend != mp->exec.backend) {
-      HybProduct product;
-
-      PetscCall(HybMatProductCreate(&x, type, "auto", choices->width, &product));
-      PetscCall(HybProductDestroy(&mp->product));
-      PetscCall(HybArenaReset(&o->sent));
-      mp->exec    = x;
-      mp->product = product;
-      for (PetscInt k = 0; k < o->n; k++) o->csr[k] = o->lent[k].csr;
-      PetscCall(HybOperandsSend(o, &x, PETSC_TRUE));
-    }
-    PetscCall(HybMatProductSymbolic(C, mp, o));
-  }
+  if (!same) PetscCall(HybMatProductRepeat(C, mp, o));
   PetscCall(HybRecordBegin(mp->again ? HYB_RECORD_AGAIN : HYB_RECORD_NUMERIC, C, &mp->exec));
   PetscCall(HybMatProductResult(C, mp, &l, &result, &ondevice));
   PetscCall(HybEventBegin(HybGlueState.event.productnumeric, C, 0, 0, 0));
@@ -435,19 +459,7 @@ static PetscErrorCode HybMatProductNumeric(Mat C, HybMatProduct *mp, HybOperands
   if (!ondevice) PetscCall(MatSeqAIJHybridGPUHostWrites(C));
   PetscCall(HybProductNumeric(mp->product, &o->csr[0], &o->csr[1], o->n == 3 ? &o->csr[2] : NULL, mp->padded ? &mp->innercsr : &result));
   for (PetscInt k = 0; k < o->n; k++) PetscCall(HybMatProductValues(mp, o->mat[k], &mp->values[k].id, &mp->values[k].state, &mp->values[k].moves));
-  if (mp->padded) { /* the entries of the diagonal that the product lacks stay zeros */
-    const HybExec  *x   = &mp->exec;
-    const HybScalar one = 1;
-    PetscCount      missing;
-    HybArena        work;
-    PetscErrorCode  ierr;
-
-    PetscCall(HybArenaInit(&work, x));
-    ierr = x->backend->zero(x, result.a, sizeof(HybScalar) * (size_t)result.nnz);
-    if (!ierr) ierr = x->backend->csr->axpysubset(x, &work, &one, &mp->innercsr, &result, &missing);
-    PetscCall(HybArenaReset(&work));
-    PetscCall(ierr);
-  }
+  if (mp->padded) PetscCall(HybMatProductPad(mp, &result));
   PetscCall(HybProductGetInfo(mp->product, &flops, &bytes, &peak));
   if (ondevice && PetscDefined(HAVE_DEVICE))
     PetscCall(PetscLogGpuFlops(flops));

@@ -1,0 +1,378 @@
+/*
+  C = A*B by method "diagonal": stencils and other matrices of few diagonals, in all layouts, operands that it is not
+  made for, odd values, failing allocations, and what "auto" makes of it.
+*/
+#include "spgemmtest.h"
+
+/* C = A*B to the bit with the first product, again, with other values at odd addresses, and for the pattern alone; so
+   many rows by diagonals */
+static void ByDiagonals(RefMat *A, RefMat *B, PetscBool by)
+{
+  const HybExec *exec = HybTestExec();
+  HybSpGEMM      mm;
+  HybCSR         DA, DB, DC;
+  RefMat         C;
+  PetscScalar   *expected, *odd;
+
+  if (!by) {
+    if (HybTestCall(HybSpGEMMInit(&mm, exec, method->name, width)) && HybTestCall(HybTestUpload(&keep, &A->csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B->csr, &DB))) HybTestCallFails(PETSC_ERR_SUP, HybSpGEMMSymbolic(&mm, &DA, &DB, &out, &DC));
+    HybTestCheck(!mm.work.bytes && !mm.keep.bytes, "%zu bytes are kept", mm.work.bytes + mm.keep.bytes);
+    Finish(&mm);
+    return;
+  }
+  RefSpGEMM(A, B, &C);
+  expected = InOrder(A, B, &C);
+  if (HybTestCall(HybSpGEMMInit(&mm, exec, method->name, width)) && HybTestCall(HybTestUpload(&keep, &A->csr, &DA))) {
+    DB = DA;
+    if ((A == B || HybTestCall(HybTestUpload(&keep, &B->csr, &DB))) && HybTestCall(Multiply(&mm, &DA, &DB, &DC)) && HybTestSamePattern(&DC, &C)) {
+      HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+      HybTestCheck(HybCountersGet(&mm.counters, "rows by diagonals") == A->csr.m, "%td rows by diagonals", HybCountersGet(&mm.counters, "rows by diagonals"));
+      {
+        PetscCount products = 0, most = 0;
+
+        for (PetscInt r = 0; r < A->csr.m; r++) {
+          PetscCount here = 0;
+
+          for (PetscInt k = A->csr.i[r]; k < A->csr.i[r + 1]; k++) here += B->csr.i[A->csr.j[k] + 1] - B->csr.i[A->csr.j[k]];
+          products += here;
+          most = PetscMax(most, here);
+        }
+        HybTestCheck(mm.stats.products == products && mm.stats.maxrow == most, "%td products, %td in a row, expected %td and %td", mm.stats.products, mm.stats.maxrow, products, most);
+      }
+      HybTestCall(exec->backend->zero(exec, DC.a, (size_t)DC.nnz * sizeof(HybScalar)));
+      if (HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+      HybTestRandomize(A);
+      free(expected);
+      expected = InOrder(A, B, &C);
+      if (HybTestCall(HybArenaAlloc(&keep, HYB_WORK(exec), A->csr.nnz + 1, sizeof(PetscScalar), &odd)) && HybTestCall(exec->backend->copy(exec, odd + 1, A->csr.a, (size_t)A->csr.nnz * sizeof(PetscScalar), HYB_COPY_HOST_TO_DEVICE))) {
+        DA.a = (HybScalar *)(odd + 1);
+        if (A == B) DB.a = DA.a;
+        if (HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+      }
+      DA.a = DB.a = NULL;
+      HybTestCall(HybArenaReset(&out));
+      if (HybTestCall(HybSpGEMMSymbolic(&mm, &DA, &DB, &out, &DC))) HybTestSamePattern(&DC, &C);
+      HybTestCheck(mm.work.bytes == 0, "%zu bytes of workspace are kept", mm.work.bytes);
+    }
+  }
+  Finish(&mm);
+  free(expected);
+  RefMatDestroy(&C);
+}
+
+static void FewDiagonals(void)
+{
+  static const char *const options[][3] = {
+    {"0",   "0",   "true" },
+    {"32",  "256", "true" },
+    {"32",  "512", "false"},
+    {"64",  "512", "true" },
+    {"128", "256", "false"}
+  };
+  static const PetscInt mesh[] = {
+    -31, -30, -1, 0, 1, 30, 31
+  },
+                        skew[] = {-40, -7, -6, 3, 4, 5, 50}, none[] = {-9, 8}, runs[] = {-50, -20, -19, -18, 0}, others[] = {-7, 3, 4, 5}, full[][2] = {{21, 37}, {29, 27}, {35, 21}};
+  static const struct {
+    const char     *what;
+    PetscInt        m, k, n, na, nb;
+    const PetscInt *a, *b; /* NULL: A squared */
+    PetscBool       empty;
+  } pairs[] = {
+    {"triangles",                      700, 700, 700, 7, 0, mesh, NULL,   PETSC_FALSE},
+    {"two operands, A rectangular",    500, 700, 700, 7, 7, skew, mesh,   PETSC_FALSE},
+    {"two operands, both rectangular", 500, 700, 333, 7, 2, skew, none,   PETSC_FALSE},
+    {"runs of three and of one",       400, 430, 390, 5, 4, runs, others, PETSC_FALSE},
+    {"many empty rows",                700, 700, 700, 7, 0, mesh, NULL,   PETSC_TRUE }
+  };
+  RefMat    A, B;
+  PetscBool mine;
+
+  for (size_t o = 0; o < PETSC_STATIC_ARRAY_LENGTH(options); o++) {
+    PetscInt all[80];
+
+    if (!HybTestMine()) continue;
+    HybTestCall(HybTuningSet("diagonal_rows", options[o][0]));
+    HybTestCall(HybTuningSet("diagonal_threads", options[o][1]));
+    HybTestCall(HybTuningSet("diagonal_runs", options[o][2]));
+    for (PetscInt k = 0; k < 4; k++) {
+      static const PetscInt points[] = {5, 7, 9, 27};
+
+      HybTestBegin("%s: %" PetscInt_FMT " points squared, layout %zu", method->name, points[k], o);
+      HybTestMatStencil(points[k], HybTestSize(61, 45), k == 0 || k == 2 ? HybTestSize(43, 13) : 5, k == 0 || k == 2 ? 1 : HybTestSize(9, 5), &A);
+      ByDiagonals(&A, &A, (PetscBool)(points[k] != 27 || !strcmp(options[o][2], "true"))); /* 27 single diagonals take more shared memory than a block has */
+      RefMatDestroy(&A);
+    }
+    for (PetscInt k = 0; k < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(pairs); k++) {
+      for (PetscInt percent = 40; percent <= 100; percent += 30) {
+        HybTestBegin("%s: %s, %" PetscInt_FMT " per cent of them, layout %zu", method->name, pairs[k].what, percent, o);
+        Diagonals(pairs[k].m, pairs[k].k, pairs[k].na, pairs[k].a, percent, &A);
+        if (pairs[k].empty) HybTestMatEmptyRows(&A, 200, 400, 1);
+        if (pairs[k].b) Diagonals(pairs[k].k, pairs[k].n, pairs[k].nb, pairs[k].b, percent, &B);
+        ByDiagonals(&A, pairs[k].b ? &B : &A, PETSC_TRUE);
+        RefMatDestroy(&A);
+        if (pairs[k].b) RefMatDestroy(&B);
+      }
+    }
+    for (PetscInt n = 1; n <= 12; n++) {
+      HybTestBegin("%s: a band of %" PetscInt_FMT ", layout %zu", method->name, n, o);
+      for (PetscInt k = 0; k < n; k++) all[k] = k - n / 2;
+      Diagonals(301, 301, n, all, n % 3 ? 100 : 60, &A);
+      ByDiagonals(&A, &A, PETSC_TRUE);
+      RefMatDestroy(&A);
+    }
+    for (PetscInt n = 31; n <= 64; n += n == 33 ? 30 : 1) {
+      HybTestBegin("%s: %" PetscInt_FMT " diagonals, layout %zu", method->name, n, o);
+      for (PetscInt k = 0; k < n; k++) all[k] = k - n / 2;
+      Diagonals(200, 200, n, all, 100, &A);
+      Diagonals(200, 170, 2, all + n / 2, 90, &B); /* with more of them, complex values take more shared memory than a block has */
+      ByDiagonals(&A, &B, (PetscBool)(n < 64));
+      RefMatDestroy(&A);
+      RefMatDestroy(&B);
+    }
+    HybTestBegin("%s: so many diagonals of C that there is no program, layout %zu", method->name, o);
+    for (PetscInt k = 0; k < 30; k++) all[k] = k * k;
+    Diagonals(1000, 1000, 30, all, 100, &A);
+    ByDiagonals(&A, &A, (PetscBool)PETSC_FALSE);
+    RefMatDestroy(&A);
+    HybTestBegin("%s: diagonals that a sample misses, and products that are empty, layout %zu", method->name, o);
+    Diagonals(5000, 5000, 7, mesh, 100, &A);
+    A.csr.j[A.csr.i[4321]]     = 17;
+    A.csr.j[A.csr.i[1235] - 1] = 4999;
+    ByDiagonals(&A, &A, PETSC_TRUE);
+    RefMatDestroy(&A);
+    for (PetscInt k = 0; k < 2; k++) all[k] = 2 * k - 1;
+    Diagonals(90, 90, 2, all, 50, &A);
+    for (PetscInt k = 0; k < HybTestSize(30, 6); k++) {
+      PetscInt other[4];
+
+      HybTestBegin("%s: random diagonals %" PetscInt_FMT ", layout %zu", method->name, k, o);
+      other[0] = HybTestRandomInt(-40, -20);
+      for (PetscInt q = 1; q < 4; q++) other[q] = other[q - 1] + HybTestRandomInt(1, 30);
+      Diagonals(90, HybTestRandomInt(90, 200), 4, other, HybTestRandomInt(60, 110), &B);
+      ByDiagonals(&A, &B, PETSC_TRUE);
+      RefMatDestroy(&B);
+    }
+    RefMatDestroy(&A);
+  }
+  HybTestCall(HybTuningSet("diagonal_rows", NULL));
+  HybTestCall(HybTuningSet("diagonal_threads", NULL));
+  HybTestCall(HybTuningSet("diagonal_runs", NULL));
+  /* these take within a kibibyte and a half of what a block can have */
+  mine = HybTestMine();
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(full) && mine; k++) {
+    PetscInt all[64];
+
+    HybTestBegin("%s: a block's shared memory is full, %" PetscInt_FMT " and %" PetscInt_FMT " diagonals", method->name, full[k][0], full[k][1]);
+    for (PetscInt q = 0; q < 64; q++) all[q] = 2 * q - 30;
+    Diagonals(200, 200, full[k][0], all, 100, &A);
+    Diagonals(200, 200, full[k][1], all, 100, &B);
+    ByDiagonals(&A, &B, PETSC_FALSE);
+    RefMatDestroy(&A);
+    RefMatDestroy(&B);
+  }
+  for (PetscInt k = 0; k < 2 && mine; k++) {
+    HybSpGEMM mm;
+    HybCSR    DA, DC;
+
+    HybTestBegin("auto %s a stencil's diagonals", k ? "takes" : "is too small for");
+    if (!HybTestCall(HybTuningSet("diagonal_fewest", k ? "1000" : "1000000"))) continue;
+    HybTestMatStencil(5, 30, 40, 1, &A);
+    RefSpGEMM(&A, &A, &B);
+    if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "auto", 0)) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(Multiply(&mm, &DA, &DA, &DC))) {
+      HybTestSameMatrix(&DC, &B, 4);
+      HybTestCheck(!strcmp(mm.method->name, "diagonal") == (k > 0), "%s", mm.method->name);
+    }
+    Finish(&mm);
+    RefMatDestroy(&A);
+    RefMatDestroy(&B);
+  }
+  HybTestCall(HybTuningSet("diagonal_fewest", NULL));
+}
+
+/* what "diagonal" has waited for, asked by auto, when it declines leaves enough for who takes the operands */
+static void Declined(void)
+{
+  static const char *const kinds[] = {"few", "C has too many diagonals", "pairs of them are too many", "rows have few entries on them", "they take more shared memory than a block has", "a sample misses some", "a sample misses so many that there are too many", "a sample misses some, and then C has too many"};
+
+  if (!HybTestExec()->backend->device) return;
+  HybTestCall(HybTuningSet("diagonal_fewest", "1000"));
+  for (PetscInt kind = 0; kind < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(kinds); kind++) {
+    const PetscInt m = kind < 5 ? HybTestSize(3000, 1200) : 5000, n = kind == 0 || kind == 5 ? 7 : kind == 2 ? 34
+                                                                                                 : kind == 4 ? 29
+                                                                                                 : kind == 6 ? 55
+                                                                                                             : 30;
+    PetscInt       offset[64];
+    HybSpGEMM      mm;
+    HybCSR         DA, DC;
+    RefMat         A, C;
+    PetscScalar   *expected;
+
+    HybTestBegin("auto declines diagonals, or not: %s", kinds[kind]);
+    for (PetscInt k = 0; k < n; k++) offset[k] = kind == 1 || kind == 7 ? k * k : (kind == 2 ? 1 : 2) * (k - n / 2);
+    Diagonals(m, m, n, offset, kind == 3 ? 35 : 100, &A);
+    if (kind >= 5) { /* the last columns of some rows move on */
+      for (PetscInt k = 0; k < (kind == 6 ? 30 : 3); k++) A.csr.j[A.csr.i[1000 + 50 * k + 1] - 1] += 1001 + (kind == 6 ? 3 * k : 0);
+    }
+    if (kind == 4) HybTestCall(HybTuningSet("diagonal_runs", "false"));
+    RefSpGEMM(&A, &A, &C);
+    expected = InOrder(&A, &A, &C);
+    if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "auto", 0)) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(Multiply(&mm, &DA, &DA, &DC))) {
+      if (HybTestSamePattern(&DC, &C)) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+      HybTestCheck(!strcmp(mm.method->name, "diagonal") == (kind == 0 || kind == 5), "%s", mm.method->name);
+      /* wide stencils must not lose the look for shapes */
+      if (kind == 2) HybTestCheck(!strcmp(mm.method->name, "shape"), "%s", mm.method->name);
+    }
+    HybTestCall(HybTuningSet("diagonal_runs", NULL));
+    Finish(&mm);
+    free(expected);
+    RefMatDestroy(&A);
+    RefMatDestroy(&C);
+  }
+  HybTestCall(HybTuningSet("diagonal_fewest", NULL));
+}
+
+/* NaN, infinities, negative zeros and denormals take the way that the products take: the same bits as in A's order,
+   but for those of NaNs */
+static void Special(void)
+{
+  for (int kind = 0; kind < 2; kind++) {
+    HybSpGEMM    mm;
+    HybCSR       DA, DB, DC;
+    RefMat       A, B, C, found;
+    PetscScalar *expected;
+
+    HybTestBegin("%s: %s", method->name, kind ? "NaN, infinities, negative zeros" : "denormals");
+    HybTestMatStencil(9, 12, 9, 1, &A);
+    RefMatCopy(&A, &B);
+    RefSpGEMM(&A, &B, &C);
+    for (PetscCount k = 0; k < A.csr.nnz; k++) {
+      const PetscInt dice = HybTestRandomInt(0, 60);
+
+      if (!kind)
+        A.csr.a[k] *= 1 / PETSC_MAX_REAL;
+      else if (dice < 20)
+        A.csr.a[k] = dice == 0 ? (PetscReal)NAN : dice == 1 ? (PetscReal)INFINITY
+                                                            : (PetscReal)-0.0;
+    }
+    expected = InOrder(&A, &B, &C);
+    if (Begin(&mm, &A, &B, &DA, &DB) && HybTestCall(Multiply(&mm, &DA, &DB, &DC)) && HybTestSamePattern(&DC, &C)) {
+      if (!kind)
+        HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+      else if (HybTestCall(HybTestDownload(&DC, &found))) {
+        for (PetscCount e = 0; e < C.csr.nnz && !PetscDefined(USE_COMPLEX); e++) {
+          const PetscReal x = PetscRealPart(found.csr.a[e]), y = PetscRealPart(expected[e]);
+
+          if (!HybTestCheck((x == y && signbit(x) == signbit(y)) || (x != x && y != y), "entry %td is %g, expected %g", e, (double)x, (double)y)) break;
+        }
+        RefMatDestroy(&found);
+      }
+    }
+    Finish(&mm);
+    free(expected);
+    RefMatDestroy(&A);
+    RefMatDestroy(&B);
+    RefMatDestroy(&C);
+  }
+}
+
+/* twenty first products: the same bits in each */
+static void Repeated(void)
+{
+  HybSpGEMM    mm;
+  HybCSR       DA, DB, DC;
+  RefMat       A, C;
+  PetscScalar *expected;
+
+  HybTestBegin("%s: twenty runs have the same bits", method->name);
+  HybTestMatStencil(9, 40, 17, 1, &A);
+  RefSpGEMM(&A, &A, &C);
+  expected = InOrder(&A, &A, &C);
+  for (int run = 0; run < 20 && !HybTestFailed(); run++) {
+    if (Begin(&mm, &A, &A, &DA, &DB) && HybTestCall(Multiply(&mm, &DA, &DB, &DC)) && HybTestSamePattern(&DC, &C)) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+    Finish(&mm);
+  }
+  free(expected);
+  RefMatDestroy(&A);
+  RefMatDestroy(&C);
+}
+
+/* operands without entries have a product without any; others that are not of few diagonals are refused */
+static void Operands(void)
+{
+  RefMat A, B, C;
+
+  for (int kind = 0; kind < 3; kind++) {
+    HybSpGEMM mm;
+    HybCSR    DA, DB, DC;
+
+    HybTestBegin("%s: %s", method->name, kind == 0 ? "A has no entries" : kind == 1 ? "B has none"
+                                                                                    : "random columns");
+    HybTestMatRandom(70, 300, kind ? 2 : 0, kind ? 5 : 0, &A);
+    HybTestMatRandom(300, 200, kind != 1 ? 2 : 0, kind != 1 ? 5 : 0, &B);
+    if (kind == 2)
+      ByDiagonals(&A, &B, PETSC_FALSE);
+    else {
+      RefSpGEMM(&A, &B, &C);
+      if (Begin(&mm, &A, &B, &DA, &DB) && HybTestCall(Multiply(&mm, &DA, &DB, &DC))) HybTestSameMatrix(&DC, &C, 4);
+      Finish(&mm);
+      RefMatDestroy(&C);
+    }
+    RefMatDestroy(&A);
+    RefMatDestroy(&B);
+  }
+}
+
+static RefMat    FaultA, FaultC;
+static HybSpGEMM faultmm;
+
+static PetscErrorCode Fault(void *ctx)
+{
+  HybCSR DA, DC;
+
+  PetscFunctionBegin;
+  PetscCall(HybTestUpload(&keep, &FaultA.csr, &DA));
+  PetscCall(HybSpGEMMInit(&faultmm, HybTestExec(), method->name, 0));
+  PetscCall(Multiply(&faultmm, &DA, &DA, &DC));
+  PetscCall(HybSpGEMMNumeric(&faultmm, &DA, &DA, &DC));
+  HybTestSameMatrix(&DC, &FaultC, 4);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode FaultCleanup(void *ctx)
+{
+  PetscFunctionBegin;
+  PetscCall(HybSpGEMMDestroy(&faultmm));
+  PetscCall(HybArenaReset(&keep));
+  PetscCall(HybArenaReset(&out));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static void Faults(void)
+{
+  HybTestBegin("%s: every allocation failing in turn", method->name);
+  HybTestMatStencil(5, 20, 20, 1, &FaultA);
+  RefSpGEMM(&FaultA, &FaultA, &FaultC);
+  PetscCallAbort(PETSC_COMM_SELF, PetscMemzero(&faultmm, sizeof(faultmm)));
+  HybTestFaults(Fault, FaultCleanup, NULL);
+  RefMatDestroy(&FaultA);
+  RefMatDestroy(&FaultC);
+}
+
+static PetscErrorCode Body(void)
+{
+  static void (*const pieces[])(void) = {Operands, Special, Repeated, Faults, Declined};
+
+  PetscFunctionBegin;
+  PetscCall(Methods("diagonal", "SpGEMM by diagonals"));
+  if (!method) PetscFunctionReturn(PETSC_SUCCESS);
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(pieces); k++)
+    if (HybTestMine()) pieces[k]();
+  FewDiagonals();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  return HybTestMain(argc, argv, Body);
+}

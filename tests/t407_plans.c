@@ -1,0 +1,192 @@
+/*
+  Numeric phases by a plan that a method has stored: places of the products in C (hash), or masks (hash, rowmerge).
+*/
+#include "spgemmtest.h"
+
+/* numeric phases by a stored plan: the same bits with and without it, other values, and none where it would outgrow the
+   operands */
+static void Planned(void)
+{
+  HybSpGEMM    mm;
+  HybCSR       DA, DB, DC;
+  RefMat       A, B, C;
+  PetscScalar *expected;
+
+  if (!Is("hash")) return;
+  for (PetscInt kind = 0; kind < 7; kind++) {
+    HybTestBegin("%s: numeric phases by a plan, kind %" PetscInt_FMT, method->name, kind);
+    if (kind == 0)
+      HybTestMatRandom(300, 400, 0, 4, &A);
+    else if (kind == 1)
+      HybTestMatPowerLaw(300, 600, 5, &A);
+    else if (kind == 2)
+      HybTestMatDenseRow(20, 300, 11, 1, &A);
+    else if (kind == 3)
+      HybTestMatBanded(60, 60, 30, 30, &A);
+    else if (kind == 4)
+      HybTestMatRandom(40, 40, 0, 3, &A);
+    else if (kind == 5)
+      HybTestMatRandom(3, 3, 0, 1, &A);
+    else { /* more rows of each of three sizes than blocks run at once: a block goes from one size to the next, its warps not all at the same time */
+      const PetscInt m       = HybTestSize(240000, 3000);
+      PetscInt      *lengths = (PetscInt *)RefAlloc(m, sizeof(PetscInt));
+
+      for (PetscInt r = 0; r < m; r++) lengths[r] = r % 3 == 0 ? 15 : r % 3 == 1 ? 9
+                                                                                 : 3;
+      HybTestMatLengths(m, 3 * m, lengths, &A);
+      free(lengths);
+    }
+    if (kind == 0)
+      HybTestMatRandom(400, 500, 0, 9, &B);
+    else if (kind == 1)
+      HybTestMatRandom(600, 3000, 0, 30, &B);
+    else if (kind == 2)
+      HybTestMatRandom(300, 9000, 30, 40, &B); /* rows of C of one to 9000 entries */
+    else if (kind == 6)
+      HybTestMatRandom(A.csr.n, 20000, 20, 20, &B);
+    else
+      RefMatCopy(&A, &B);
+    RefSpGEMM(&A, &B, &C);
+    expected = InOrder(&A, &B, &C);
+    if (Begin(&mm, &A, &B, &DA, &DB)) {
+      mm.reuse = (PetscBool)(kind % 2 == 0);
+      if (HybTestCall(Multiply(&mm, &DA, &DB, &DC))) {
+        for (PetscInt k = 0; k < 3; k++) {
+          HybTestCall(HybTestExec()->backend->zero(HybTestExec(), DC.a, (size_t)DC.nnz * sizeof(HybScalar)));
+          if (HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+          if (mm.reuse && HybCountersGet(&mm.counters, "masks")) continue;
+          HybTestCheck(HybCountersGet(&mm.counters, "places") == (kind != 3 && C.csr.nnz && (k > 0 || mm.reuse) ? mm.stats.products : 0), "%td places after %" PetscInt_FMT " numeric phases, %td products", HybCountersGet(&mm.counters, "places"), k + 1, mm.stats.products);
+        }
+        HybTestRandomize(&A);
+        free(expected);
+        expected = InOrder(&A, &B, &C);
+        if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+      }
+    }
+    Finish(&mm);
+    free(expected);
+    RefMatDestroy(&A);
+    RefMatDestroy(&B);
+    RefMatDestroy(&C);
+  }
+}
+
+/* repeated numeric phases by masks: rows of C of all lengths round the pieces' and the words' ends, on all numbers of
+   lanes */
+static void Masked(void)
+{
+  HybSpGEMM    mm;
+  HybCSR       DA, DB, DC;
+  RefMat       A, B, C;
+  PetscScalar *expected;
+
+  if (!HybTestExec()->backend->device || width || (!Is("hash") && !Is("rowmerge"))) return;
+  for (PetscInt kind = 0; kind < 24; kind++) {
+    static const char *const lanes[] = {"4", "8", "16"};
+    const PetscInt           shape   = kind / 3;
+    PetscBool                masks   = PETSC_TRUE;
+
+    /* rowmerge has them where single threads merge; elsewhere it adds sums of pieces */
+    if (Is("rowmerge") && (shape == 5 || shape == 6)) continue;
+    HybTestBegin("%s: masks, kind %" PetscInt_FMT ", %s lanes", method->name, shape, lanes[kind % 3]);
+    if (shape == 0)
+      HybTestMatRandom(300, 400, 0, 4, &A);
+    else if (shape == 1)
+      HybTestMatRandom(200, 300, 3, 5, &A);
+    else if (shape == 2)
+      HybTestMatRandom(200, 300, 5, 8, &A);
+    else if (shape == 3)
+      HybTestMatRandom(120, 300, 0, 12, &A);
+    else if (shape == 4 || shape == 7)
+      HybTestMatRandom(400, 400, 1, 1, &A);
+    else if (shape == 5)
+      HybTestMatDenseRow(40, 300, 11, 1, &A);
+    else
+      HybTestMatRandom(70, 3000, 30, 90, &A);
+    if (shape == 0)
+      HybTestMatRandom(400, 500, 0, 4, &B);
+    else if (shape == 1)
+      HybTestMatRandom(300, 3000, 2, 6, &B);
+    else if (shape == 2)
+      HybTestMatRandom(300, 3000, 5, 8, &B);
+    else if (shape == 3)
+      HybTestMatRandom(300, 5000, 1, 10, &B);
+    else if (shape == 4 || shape == 7) { /* all lengths */
+      PetscInt *lengths = (PetscInt *)RefAlloc(400, sizeof(PetscInt));
+
+      for (PetscInt r = 0; r < 400; r++) lengths[r] = (7 * r) % (shape == 4 ? 129 : 130);
+      HybTestMatLengths(400, 3 * 400, lengths, &B);
+      free(lengths);
+    } else if (shape == 5)
+      HybTestMatRandom(300, 60, 1, 3, &B);
+    else
+      HybTestMatRandom(3000, 128, 8, 20, &B);
+    RefSpGEMM(&A, &B, &C);
+    expected = InOrder(&A, &B, &C);
+    for (PetscInt r = 0; r < C.csr.m && (shape == 4 || shape == 7); r++) masks = (PetscBool)(masks && C.csr.i[r + 1] - C.csr.i[r] <= 128); /* which rows of B A names is random */
+    HybTestCall(HybTuningSet("masks_lanes", lanes[kind % 3]));
+    if (Begin(&mm, &A, &B, &DA, &DB)) {
+      mm.reuse = PETSC_TRUE;
+      if (HybTestCall(Multiply(&mm, &DA, &DB, &DC))) {
+        for (PetscInt k = 0; k < 2; k++) {
+          HybTestCall(HybTestExec()->backend->zero(HybTestExec(), DC.a, (size_t)DC.nnz * sizeof(HybScalar)));
+          if (HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+        }
+        if (sizeof(PetscScalar) == 8 && sizeof(PetscInt) == 4)
+          HybTestCheck(HybCountersGet(&mm.counters, "masks") == (masks ? A.csr.nnz : 0), "%td masks, %td entries", HybCountersGet(&mm.counters, "masks"), (PetscCount)A.csr.nnz);
+        HybTestRandomize(&A);
+        if (A.csr.nnz > 3 && !PetscDefined(USE_COMPLEX)) { /* they stay where they are, and nothing else is multiplied with them */
+          A.csr.a[0] = (PetscReal)INFINITY;
+          A.csr.a[1] = -0.0;
+          A.csr.a[2] = (PetscReal)NAN;
+        }
+        free(expected);
+        expected = InOrder(&A, &B, &C);
+        if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) {
+          RefMat D;
+
+          if (HybTestCall(HybTestDownload(&DC, &D))) {
+            for (PetscCount e = 0; e < C.csr.nnz; e++) {
+              const PetscReal x = PetscRealPart(D.csr.a[e]), y = PetscRealPart(expected[e]);
+
+              if (!HybTestCheck((x == y && signbit(x) == signbit(y)) || (x != x && y != y), "entry %td is %g, expected %g", e, (double)x, (double)y)) break;
+            }
+            RefMatDestroy(&D);
+          }
+        }
+      }
+    }
+    HybTestCall(HybTuningSet("masks_lanes", NULL));
+    Finish(&mm);
+    free(expected);
+    RefMatDestroy(&A);
+    RefMatDestroy(&B);
+    RefMatDestroy(&C);
+  }
+}
+
+static PetscErrorCode Body(void)
+{
+  const HybExec *exec = HybTestExec();
+  PetscInt       n    = 0;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&keep, exec));
+  PetscCall(HybArenaInit(&out, exec));
+  for (const HybSpGEMMMethod *const *table = exec->backend->spgemm; table && *table && exec->backend->device; table++) {
+    method = *table;
+    n++;
+    if (HybTestMine()) Planned();
+    if (HybTestMine()) Masked();
+  }
+  if (!n) {
+    HybTestBegin("numeric phases by a plan");
+    HybTestSkip("the %s backend's methods have none", exec->backend->name);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  return HybTestMain(argc, argv, Body);
+}
