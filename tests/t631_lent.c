@@ -54,33 +54,30 @@ static PetscErrorCode Header(Pair *p, int k)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Load(Pair *, int);
-static PetscErrorCode EachKind(const char *what, Pattern pattern, PetscErrorCode (*op)(Pair *, int), PetscInt first, PetscInt args)
+/* what was read by pointers is the same, and so is all that follows */
+static PetscErrorCode ThenGoOn(Pair *p, const char *name)
 {
-  PetscMPIInt size;
-  PetscBool   fresh; /* its states are those that it happens to have: a header's, or in parallel its new blocks' sum */
+  char      then[192];
+  PetscBool ok;
 
   PetscFunctionBeginUser;
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-  fresh = (PetscBool)(op == Header || (op == Load && size > 1));
-  for (Kind kind = HOSTMADE; kind < KINDS; kind++)
-    for (PetscInt arg = first; arg < args && PairsWanted(kind); arg++) {
-      Pair      p;
-      PetscBool ok;
-      char      name[128];
+  for (int k = 0; k < 2; k++) p->found[k] = Sum[k];
+  Sum[0] = Sum[1] = 0;
+  PetscCall(PairsFound(p, name));
+  PetscCall(PetscSNPrintf(then, sizeof(then), "%s, and then", name));
+  PetscCall(PairApply(p, GoOn, then, &ok));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
-      PetscCall(PairMake(&p, kind, pattern, Rows, Rows));
-      p.arg[0] = arg;
-      p.arg[1] = (PetscInt)kind;
-      Sum[0] = Sum[1] = 0;
-      PetscCall(PetscSNPrintf(name, sizeof(name), "%s, %s, way %d", what, KindNames[kind], (int)arg));
-      PetscCall(PairTry(&p, op, name, &ok));
-      if (ok) PetscCall(PairsCompare(p.m[0], p.m[1], fresh ? NULL : p.before, name));
-      if (ok) PetscCall(PairsCount((PetscBool)(PetscAbsReal(Sum[0] - Sum[1]) < 1e-9), name, "what is read by pointers"));
-      PetscCall(PetscSNPrintf(name, sizeof(name), "%s, %s, way %d, and then", what, KindNames[kind], (int)arg));
-      if (ok) PetscCall(PairApply(&p, GoOn, name, &ok));
-      PetscCall(PairDestroy(&p));
-    }
+static PetscErrorCode Load(Pair *, int);
+static PetscErrorCode EachKind(const char *what, Pattern pattern, PetscErrorCode (*op)(Pair *, int), PetscInt first, PetscInt ways)
+{
+  const PetscBool fresh = (PetscBool)(op == Header || (op == Load && PairsSize() > 1)); /* a header's states, or in parallel its new blocks' sum */
+  const Each      each  = {what, NULL, pattern, Rows, Rows, first, ways, op, ThenGoOn, fresh};
+
+  PetscFunctionBeginUser;
+  Sum[0] = Sum[1] = 0;
+  PetscCall(PairsEach(&each));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -552,24 +549,18 @@ static PetscErrorCode HeldBound(Pair *p, int k)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode ThenSum(Pair *p, const char *name)
+{
+  for (int k = 0; k < 2; k++) p->found[k] = Sum[k];
+  return PairsFound(p, name);
+}
+
 static PetscErrorCode CaseHeldBound(void)
 {
-  PetscFunctionBeginUser;
-  for (Kind kind = HOSTMADE; kind < KINDS; kind++)
-    for (PetscInt way = 0; way < 4 && PairsWanted(kind); way++) {
-      Pair      p;
-      PetscBool ok;
-      char      name[128];
+  static const char *const names[] = {"as it is", "bound to the host", "written twice", "bound to the host and written twice"};
+  const Each               each    = {"a row held over MatShift", names, TRIDIAGONAL, N, N, 0, 4, HeldBound, ThenSum, PETSC_FALSE};
 
-      PetscCall(PairMake(&p, kind, TRIDIAGONAL, N, N));
-      p.arg[0] = way;
-      PetscCall(PetscSNPrintf(name, sizeof(name), "a row held over MatShift, %s%s, way %d", KindNames[kind], way & 1 ? ", bound to the host" : "", (int)way));
-      PetscCall(PairApply(&p, HeldBound, name, &ok));
-      if (ok) PetscCall(PairsCount((PetscBool)(PetscAbsReal(Sum[0] - Sum[1]) < 1e-10), name, "what is read of the row"));
-      if (ok && PairsVerbose && Sum[0] != Sum[1]) PetscCall(PetscPrintf(PETSC_COMM_SELF, "%g by MATAIJ, %g by ours\n", (double)Sum[0], (double)Sum[1]));
-      PetscCall(PairDestroy(&p));
-    }
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return PairsEach(&each);
 }
 
 int main(int argc, char **argv)

@@ -53,15 +53,8 @@ typedef struct {
   PetscObjectState isstate[2];
 } HybDerived;
 
-/* Options that AIJ keeps beside its arrays, as the program set them: matrices made from this one on the device get them
-   too. Those of a group overrule each other, so the last one of each is kept. */
-typedef enum {
-  HYB_ASKED_ROW_ORIENTED,
-  HYB_ASKED_KEEP_PATTERN,
-  HYB_ASKED_IGNORE_ZEROS,
-  HYB_ASKED_NEW_NONZEROS,
-  HYB_ASKED_GROUPS
-} HybAskedGroup;
+/* Options that AIJ keeps in its data, as the program set them: matrices made from this one on the device get them too.
+   Those of a group overrule each other, so the last one of each is kept. */
 typedef struct {
   PetscBool said;
   MatOption op;
@@ -85,7 +78,8 @@ typedef struct {
   PetscCount      movednnz;           /* entries of both */
   HybRetired      retired;
   int             readers, writers, rows; /* who holds values, or rows of MatGetRow() */
-  PetscBool       patternheld;            /* a duplicate shares i and j (MAT_SHARE_NONZERO_PATTERN) */
+  int             patterns;               /* who holds i and j, by MatGetRowIJ() */
+  HybLendFn       lend[HYB_LENDS];        /* AIJ's, where ours lie over them (seq/inodes.c) */
   int             inside;                 /* operations of ours that call the parent's, which the door is open to */
   PetscBool       quiet;                  /* nothing that is queued reads the values */
   PetscBool       stored;                 /* MatStoreValues() keeps values beside the arrays */
@@ -160,6 +154,7 @@ PETSC_INTERN PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat, MatType, MatR
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUOperateSeqAIJ(Mat, MatType, MatReuse, Mat *);
 PETSC_INTERN PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUGetData(Mat, Mat_SeqAIJHybridGPU **);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPULookAtOptions(Mat);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUOptions(Mat, HybChoices *, HybOptionItems);
 /* before entries are set past MatSetValues() */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetValuesBegin(Mat, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[]);
@@ -175,10 +170,14 @@ PETSC_INTERN PetscErrorCode HybMultPlanDestroy(HybMultPlan *);
 /* the explicit transpose of what csr lends, up to date */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUGetDeviceTranspose(Mat, const HybExec *, const HybCSR *csr, PetscBool conjugate, HybDeviceTranspose **);
 /* seq/inodes.c: rows of equal pattern, which AIJ looks for at each assembly; a matrix whose data were made without
-   that; and the search, if it was left out */
+   that; and the search, if it was left out, before anybody goes by it or A gets another pattern */
 PETSC_INTERN PetscErrorCode HybInodesSetOps(Mat, PetscBool on);
 PETSC_INTERN PetscErrorCode HybInodesLeave(Mat);
+/* MatGetRowIJ() and its relatives are ours, over what AIJ has chosen, or AIJ's again */
+PETSC_INTERN PetscErrorCode HybInodesLend(Mat, PetscBool on);
 PETSC_INTERN PetscErrorCode HybInodesFind(Mat);
+/* does AIJ look no more for rows of equal pattern in A's data, since it found none or was told so? */
+PETSC_INTERN PetscErrorCode HybInodesEnded(Mat A, PetscBool *ended);
 /* seq/dense.c */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUComposeDense(Mat, PetscBool on);
 /* seq/factor.c */

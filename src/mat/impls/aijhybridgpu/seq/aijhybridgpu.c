@@ -27,9 +27,8 @@ PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
     ierr  = MatSeqAIJHybridGPUDestroyPlans(hyb);
     later = MatSeqAIJHybridGPUDestroyDevice(hyb);
     if (!ierr) ierr = later;
-    hyb->readers = hyb->writers = hyb->rows = 0; /* whoever holds them still, holds nothing from here on */
-    hyb->patternheld                        = PETSC_FALSE;
-    later                                   = HybStorageDropMoved(A, hyb);
+    hyb->readers = hyb->writers = hyb->rows = hyb->patterns = 0; /* whoever holds them still, holds nothing from here on */
+    later                                                   = HybStorageDropMoved(A, hyb);
     if (!ierr) ierr = later;
     later = HybStorageFreeRetired(hyb);
     if (!ierr) ierr = later;
@@ -119,11 +118,15 @@ static PetscErrorCode HybZeroRowsBegin(Mat A, PetscInt n, const PetscInt rows[],
 {
   Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
   HybLent              l;
-  PetscBool            lacks = PETSC_FALSE, stays;
+  PetscBool            lacks = PETSC_FALSE, whole = columns, stays; /* whole: no row gets shorter */
 
   PetscFunctionBegin;
-  /* moved values stay where zeros are written and no row gets shorter */
-  stays = (PetscBool)(hyb && (hyb->lives == HYB_LIVES_LOCKED || HybStorageHeld(hyb)) && (columns || (hyb->asked[HYB_ASKED_KEEP_PATTERN].said && hyb->asked[HYB_ASKED_KEEP_PATTERN].flg)));
+  if (hyb) {
+    PetscCall(MatSeqAIJHybridGPULookAtOptions(A));
+    if (hyb->asked[HYB_ASKED_KEEP_PATTERN].said && hyb->asked[HYB_ASKED_KEEP_PATTERN].flg) whole = PETSC_TRUE;
+  }
+  if (!whole) PetscCall(HybInodesFind(A));
+  stays = (PetscBool)(hyb && (hyb->lives == HYB_LIVES_LOCKED || HybStorageHeld(hyb)) && whole); /* moved values */
   if (!stays) PetscCall(MatSeqAIJHybridGPUDemote(A));
   PetscCall(MatSeqAIJHybridGPUHostWrites(A));
   if (!hyb || (!hyb->arrays.blocks && !hyb->movedto) || diag == (PetscScalar)0) PetscFunctionReturn(PETSC_SUCCESS);
@@ -164,6 +167,7 @@ static PetscErrorCode MatEliminateZeros_SeqAIJHybridGPU(Mat A, PetscBool keep)
 {
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, eliminatezeros, A, keep);
+  PetscCall(HybInodesFind(A));
   PetscCall(MatSeqAIJHybridGPUDemote(A));
   PetscCall((*HybGlueState.seq.eliminatezeros)(A, keep));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -222,6 +226,7 @@ static PetscErrorCode MatRetrieveValues_SeqAIJHybridGPU(Mat A)
 static PetscErrorCode MatSeqAIJSetPreallocation_SeqAIJHybridGPU(Mat A, PetscInt nz, const PetscInt nnz[])
 {
   PetscFunctionBegin;
+  PetscCall(HybInodesFind(A));
   PetscCall(MatSeqAIJHybridGPUDemote(A));
   HybWithLargePages(A->rmap->n, (*(PetscErrorCode(*)(Mat, PetscInt, const PetscInt[]))HybGlueState.setpreallocation)(A, nz, nnz));
   if (MatIsSeqAIJHybridGPU(A)) PetscCall(HybStorageSettle(A));
@@ -256,6 +261,7 @@ static PetscErrorCode MatResetPreallocation_SeqAIJHybridGPU(Mat A)
     PetscCall(HybResetAsPreallocated(A));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
+  PetscCall(HybInodesFind(A));
   PetscCall(MatSeqAIJHybridGPUDemote(A));
   PetscCall((*(PetscErrorCode(*)(Mat))HybGlueState.resetpreallocation)(A));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -383,8 +389,10 @@ static PetscErrorCode MatAssemblyEnd_SeqAIJHybridGPU(Mat A, MatAssemblyType mode
        values as new ones */
     hyb->copy.mark.state = state + 1;
     hyb->copy.mark.step  = PETSC_FALSE;
-  } else
+  } else {
     PetscCall((*HybGlueState.seq.assemblyend)(A, mode));
+    if (hyb->inodesleft || hyb->arrays.blocks) PetscCall(HybInodesLend(A, PETSC_TRUE)); /* the parent has chosen again */
+  }
   hyb->assembling = 0;
   if (mode == MAT_FINAL_ASSEMBLY) HybGlueState.counts.assemblies++;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -509,7 +517,10 @@ static PetscErrorCode MatSetOption_SeqAIJHybridGPU(Mat A, MatOption op, PetscBoo
      here */
   if (op != MAT_USE_INODES || !A->assembled) PetscFunctionReturn(PETSC_SUCCESS);
   hyb->inodesleft = PETSC_FALSE; /* the program has its mind made up */
-  if (hyb->arrays.blocks && (flg || !HybBorn(hyb))) PetscCall((*HybGlueState.seq.assemblyend)(A, MAT_FINAL_ASSEMBLY));
+  if (hyb->arrays.blocks && (flg || !HybBorn(hyb))) {
+    PetscCall((*HybGlueState.seq.assemblyend)(A, MAT_FINAL_ASSEMBLY));
+    PetscCall(HybInodesLend(A, PETSC_TRUE));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -530,6 +541,7 @@ static PetscErrorCode MatLoad_SeqAIJHybridGPU(Mat A, PetscViewer viewer)
 {
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, load, A, viewer);
+  PetscCall(HybInodesFind(A));
   PetscCall(MatSeqAIJHybridGPUDemote(A));
   PetscCall(MatSeqAIJHybridGPUHostWrites(A));
   PetscCall((*HybGlueState.seq.load)(A, viewer));
@@ -735,6 +747,7 @@ PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat A, MatType type, MatReuse r
   PetscCall(MatSeqAIJHybridGPUGetData(B, &hyb));
   PetscCall(MatSeqAIJHybridGPUDisown(B)); /* the base class must not outlive our arrays */
   PetscCall(HybInodesFind(B));            /* nobody will look for them later */
+  PetscCall(HybInodesLend(B, PETSC_FALSE));
   PetscCall(HybStorageLeaveRetired(B, hyb));
   PetscCall(HybDoorClose(B));
   PetscCall(MatSeqAIJHybridGPUDestroyPlans(hyb));

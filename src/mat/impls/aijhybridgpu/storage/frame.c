@@ -21,15 +21,35 @@
 
   Where any of this fails HybFrameKnown() is false: values then stay where AIJ put them, and host writes are noticed by
   the object's state alone.
+
+  Options of MatSetOption() that AIJ keeps in its data are found by what they do: each is set both ways, and all that
+  changes has to lie in one word, another one for each group of options. What is in that word afterwards tells the
+  option of any other matrix.
 */
 #include "../aijhybridgpuimpl.h"
 
 #define HYB_DOOR_WORDS 7
 
+static const struct {
+  MatOption     op;
+  HybAskedGroup group;
+} settings[] = {
+  {MAT_ROW_ORIENTED,               HYB_ASKED_ROW_ORIENTED},
+  {MAT_KEEP_NONZERO_PATTERN,       HYB_ASKED_KEEP_PATTERN},
+  {MAT_IGNORE_ZERO_ENTRIES,        HYB_ASKED_IGNORE_ZEROS},
+  {MAT_NEW_NONZERO_LOCATIONS,      HYB_ASKED_NEW_NONZEROS},
+  {MAT_NEW_NONZERO_LOCATION_ERR,   HYB_ASKED_NEW_NONZEROS},
+  {MAT_NEW_NONZERO_ALLOCATION_ERR, HYB_ASKED_NEW_NONZEROS},
+  {MAT_USE_INODES,                 HYB_ASKED_INODES      }
+};
+#define HYB_SETTINGS (sizeof(settings) / sizeof(settings[0]))
+
 static struct {
-  PetscBool asked, known;
-  size_t    a, door; /* bytes from A->data */
-  size_t    bytes;   /* of them all */
+  PetscBool     asked, known, options;
+  size_t        a, door;                                 /* bytes from A->data */
+  size_t        bytes;                                   /* of them all */
+  size_t        word[HYB_FRAME_OPTIONS];                 /* bytes from A->data */
+  unsigned char held[HYB_SETTINGS][2][sizeof(PetscInt)]; /* what is there when an option is off and on */
 } frame;
 
 /* The allocator, watched while the matrix is made: its data's length is what was given out at that address */
@@ -183,6 +203,54 @@ static PetscErrorCode HybFrameProveValues(Mat T, void **words, size_t a, const P
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static size_t HybFrameWordBytes(HybAskedGroup g)
+{
+  return g == HYB_ASKED_NEW_NONZEROS ? sizeof(PetscInt) : sizeof(PetscBool);
+}
+
+/* All that the options of g change in T's data, which were `before`, is one word: where it is, and what they write */
+static PetscErrorCode HybFrameFindWord(Mat T, size_t n, const unsigned char *before, HybAskedGroup g, PetscBool *found)
+{
+  unsigned char *data  = (unsigned char *)T->data;
+  const size_t   width = HybFrameWordBytes(g);
+
+  PetscFunctionBegin;
+  *found        = PETSC_FALSE;
+  frame.word[g] = n;
+  for (size_t s = 0; s < HYB_SETTINGS; s++)
+    for (int flg = 0; flg < 2 && settings[s].group == g; flg++) {
+      PetscCall(MatSetOption(T, settings[s].op, (PetscBool)flg));
+      for (size_t k = 0; k < n; k++) {
+        if (data[k] == before[k]) continue;
+        if (frame.word[g] == n) frame.word[g] = k / width * width;
+        if (k / width * width != frame.word[g]) PetscFunctionReturn(PETSC_SUCCESS);
+      }
+    }
+  if (frame.word[g] + width > n) PetscFunctionReturn(PETSC_SUCCESS);
+  for (size_t s = 0; s < HYB_SETTINGS; s++)
+    for (int flg = 0; flg < 2 && settings[s].group == g; flg++) {
+      PetscCall(MatSetOption(T, settings[s].op, (PetscBool)flg));
+      memcpy(frame.held[s][flg], data + frame.word[g], width);
+    }
+  memcpy(data + frame.word[g], before + frame.word[g], width);
+  *found = PETSC_TRUE;
+  for (int other = 0; other < (int)g; other++) *found = (PetscBool)(*found && frame.word[other] != frame.word[g]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybFrameFindOptions(Mat T, size_t n)
+{
+  unsigned char *before;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc1(n, &before));
+  memcpy(before, T->data, n);
+  frame.options = PETSC_TRUE;
+  for (int g = 0; g < HYB_FRAME_OPTIONS && frame.options; g++) PetscCall(HybFrameFindWord(T, n, before, (HybAskedGroup)g, &frame.options));
+  PetscCall(PetscFree(before));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybFrameFindIn(Mat T, const PetscInt *i, const PetscInt *j, const PetscScalar *a)
 {
   void    **words = (void **)T->data;
@@ -205,12 +273,13 @@ static PetscErrorCode HybFrameFindIn(Mat T, const PetscInt *i, const PetscInt *j
   frame.door  = door * sizeof(void *);
   frame.bytes = n * sizeof(void *);
   frame.known = PETSC_TRUE;
+  PetscCall(HybFrameFindOptions(T, frame.bytes));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybFrameForget(void)
 {
-  frame.asked = frame.known = PETSC_FALSE;
+  frame.asked = frame.known = frame.options = PETSC_FALSE;
   return PETSC_SUCCESS;
 }
 
@@ -268,4 +337,18 @@ PetscScalar **HybFrameValues(Mat A)
 HybDoor *HybFrameDoor(Mat A)
 {
   return (HybDoor *)((char *)A->data + frame.door);
+}
+
+/* How an option stands in A's data; false where that is not known */
+PetscBool HybFrameOption(Mat A, HybAskedGroup g, MatOption *op, PetscBool *flg)
+{
+  if (!frame.options || !A->data) return PETSC_FALSE;
+  for (size_t s = 0; s < HYB_SETTINGS; s++)
+    for (int on = 1; on >= 0; on--) {
+      if (settings[s].group != g || memcmp((char *)A->data + frame.word[g], frame.held[s][on], HybFrameWordBytes(g))) continue;
+      *op  = settings[s].op;
+      *flg = (PetscBool)on;
+      return PETSC_TRUE;
+    }
+  return PETSC_FALSE;
 }

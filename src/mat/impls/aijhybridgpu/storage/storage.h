@@ -60,6 +60,15 @@ typedef struct {
   HybArena      arena; /* of a copy's arrays; where the matrix was born there they are in Mat_SeqAIJHybridGPU.arrays */
 } HybDeviceCopy;
 
+/* The functions that lend a pattern, of which AIJ has several */
+typedef enum {
+  HYB_LEND_ROWS,
+  HYB_LEND_ROWS_END,
+  HYB_LEND_COLUMNS,
+  HYB_LENDS
+} HybLend;
+typedef PetscErrorCode (*HybLendFn)(Mat, PetscInt, PetscBool, PetscBool, PetscInt *, const PetscInt *[], const PetscInt *[], PetscBool *);
+
 /* Arrays that have been left while somebody held them */
 typedef struct _HybRetired *HybRetired;
 
@@ -80,6 +89,17 @@ PETSC_INTERN PetscBool      HybFrameKnown(void);
 PETSC_INTERN size_t         HybFrameBytes(void); /* of a MATSEQAIJ's data */
 PETSC_INTERN PetscScalar  **HybFrameValues(Mat);
 PETSC_INTERN HybDoor       *HybFrameDoor(Mat);
+/* options that AIJ keeps in its data: those of a group share a word there */
+typedef enum {
+  HYB_ASKED_ROW_ORIENTED,
+  HYB_ASKED_KEEP_PATTERN,
+  HYB_ASKED_IGNORE_ZEROS,
+  HYB_ASKED_NEW_NONZEROS,
+  HYB_ASKED_GROUPS,                    /* those that a duplicate takes over */
+  HYB_ASKED_INODES = HYB_ASKED_GROUPS, /* the search's own, too: AIJ ends it where it found nothing */
+  HYB_FRAME_OPTIONS
+} HybAskedGroup;
+PETSC_INTERN PetscBool HybFrameOption(Mat, HybAskedGroup, MatOption *, PetscBool *);
 
 /* narrow.c */
 typedef struct {
