@@ -151,13 +151,14 @@ static PetscErrorCode MatSetPreallocationCOO_Device(Mat A, const HybExec *x, Pet
   HybCSR               csr;
   void                *di = NULL, *dj = NULL;
   PetscInt             assemblies;
-  PetscBool            ended;
+  PetscBool            ended, unused;
   PetscErrorCode       ierr;
 
   PetscFunctionBegin;
   PetscCall(HybEventBegin(HYB_Op[HYB_OP_COOPATTERN], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   PetscCall(MatSeqAIJHybridGPULookAtOptions(A));
+  unused = HybUnusedIsError(A);
   PetscCall(HybInodesEnded(A, &ended));
   PetscCall(PetscNew(&coo));
   PetscCall(HybArenaInit(&coo->arena, x));
@@ -185,6 +186,7 @@ static PetscErrorCode MatSetPreallocationCOO_Device(Mat A, const HybExec *x, Pet
   PetscCall(HybContainerCompose((PetscObject)A, "HybCOO", coo, HybCOODestroy));
   for (int k = 0; k < HYB_ASKED_GROUPS; k++) /* the parent's data stay, and what was asked of them */
     if (k != HYB_ASKED_NEW_NONZEROS && hyb->asked[k].said) PetscCall((*HybGlueState.seq.setoption)(A, hyb->asked[k].op, hyb->asked[k].flg));
+  if (unused) PetscCall((*HybGlueState.seq.setoption)(A, MAT_UNUSED_NONZERO_LOCATION_ERR, PETSC_TRUE));
   if (ended) hyb->inodesleft = PETSC_FALSE;
   PetscCall(MatSetOption(A, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_TRUE)); /* as the parent's */
   /* MatSetPreallocationCOO() counts the new pattern once more after this */

@@ -407,6 +407,7 @@ PetscErrorCode MatSeqAIJHybridGPUDisown(Mat A)
   A->assembled = assembled;
   PetscCall(ierr);
   PetscCall(MatSeqAIJHybridGPUHostWrites(A)); /* what is queued reads the arrays that go */
+  if (HybUnusedIsError(A)) PetscCall((*HybGlueState.seq.setoption)(D, MAT_UNUSED_NONZERO_LOCATION_ERR, PETSC_TRUE));
   data    = A->data;
   A->data = D->data;
   D->data = data;

@@ -40,6 +40,7 @@ static const struct {
   {MAT_NEW_NONZERO_LOCATIONS,      HYB_ASKED_NEW_NONZEROS},
   {MAT_NEW_NONZERO_LOCATION_ERR,   HYB_ASKED_NEW_NONZEROS},
   {MAT_NEW_NONZERO_ALLOCATION_ERR, HYB_ASKED_NEW_NONZEROS},
+  {MAT_UNUSED_NONZERO_LOCATION_ERR, HYB_ASKED_UNUSED},
   {MAT_USE_INODES,                 HYB_ASKED_INODES      }
 };
 #define HYB_SETTINGS (sizeof(settings) / sizeof(settings[0]))
@@ -205,7 +206,7 @@ static PetscErrorCode HybFrameProveValues(Mat T, void **words, size_t a, const P
 
 static size_t HybFrameWordBytes(HybAskedGroup g)
 {
-  return g == HYB_ASKED_NEW_NONZEROS ? sizeof(PetscInt) : sizeof(PetscBool);
+  return g == HYB_ASKED_NEW_NONZEROS || g == HYB_ASKED_UNUSED ? sizeof(PetscInt) : sizeof(PetscBool);
 }
 
 /* All that the options of g change in T's data, which were `before`, is one word: where it is, and what they write */
@@ -351,4 +352,12 @@ PetscBool HybFrameOption(Mat A, HybAskedGroup g, MatOption *op, PetscBool *flg)
       return PETSC_TRUE;
     }
   return PETSC_FALSE;
+}
+
+PetscBool HybUnusedIsError(Mat A)
+{
+  MatOption op;
+  PetscBool flg;
+
+  return (PetscBool)(HybFrameOption(A, HYB_ASKED_UNUSED, &op, &flg) && flg);
 }

@@ -95,10 +95,13 @@ typedef enum {
   HYB_ASKED_KEEP_PATTERN,
   HYB_ASKED_IGNORE_ZEROS,
   HYB_ASKED_NEW_NONZEROS,
-  HYB_ASKED_GROUPS,                    /* those that a duplicate takes over */
-  HYB_ASKED_INODES = HYB_ASKED_GROUPS, /* the search's own, too: AIJ ends it where it found nothing */
+  HYB_ASKED_GROUPS, /* those that a duplicate takes over */
+  HYB_ASKED_UNUSED = HYB_ASKED_GROUPS,
+  HYB_ASKED_INODES, /* the search ends it too, where it found nothing */
   HYB_FRAME_OPTIONS
 } HybAskedGroup;
+/* no duplicate has this one, which stays where AIJ's data stay */
+PETSC_INTERN PetscBool HybUnusedIsError(Mat);
 PETSC_INTERN PetscBool HybFrameOption(Mat, HybAskedGroup, MatOption *, PetscBool *);
 
 /* narrow.c */
