@@ -3,7 +3,9 @@
   processes get an error, none waits for another, and the same matrix takes the same coordinates afterwards.
 
 TEST np=2 @emulated -every 6
-TEST np=2 @emulated -mat_aijhybridgpu_memory mirror -every 3
+TEST np=2 @emulated -mat_aijhybridgpu_memory mirror -every 20
+
+-every N: the first eight, and of the others one in N
 */
 #include "matfault.h"
 #include <petsc/private/matimpl.h> /* layouts */

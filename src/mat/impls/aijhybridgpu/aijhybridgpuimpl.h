@@ -284,6 +284,7 @@ PETSC_INTERN PetscBool MatSeqAIJHybridGPUDescribe(Mat, HybRecordFacts *);
 PETSC_INTERN PetscErrorCode HybStorageGo(Mat_SeqAIJHybridGPU *, HybLives to);
 PETSC_INTERN PetscErrorCode HybStorageView(const Mat_SeqAIJHybridGPU *, PetscViewer);
 PETSC_INTERN PetscBool      HybStorageHeld(const Mat_SeqAIJHybridGPU *);
+PETSC_INTERN PetscBool      HybStorageLent(const Mat_SeqAIJHybridGPU *);
 PETSC_INTERN PetscErrorCode HybStorageRetire(Mat_SeqAIJHybridGPU *, HybArena *);
 PETSC_INTERN PetscErrorCode HybStorageFreeRetired(Mat_SeqAIJHybridGPU *);
 PETSC_INTERN PetscErrorCode HybStorageLeaveRetired(Mat, Mat_SeqAIJHybridGPU *);

@@ -149,7 +149,7 @@ PetscBool HybStorageHeld(const Mat_SeqAIJHybridGPU *hyb)
 }
 
 /* does somebody hold any of its arrays? */
-static PetscBool HybStorageLent(const Mat_SeqAIJHybridGPU *hyb)
+PetscBool HybStorageLent(const Mat_SeqAIJHybridGPU *hyb)
 {
   return (PetscBool)(HybStorageHeld(hyb) || hyb->patterns);
 }
