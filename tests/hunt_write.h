@@ -438,7 +438,8 @@ static PetscErrorCode Hang(Hunt *h, int k, Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* each column becomes the next one, where there is room for that */
+/* each column becomes the next one, where there is room for that. MATAIJ goes on taking the diagonal's entries from
+   where they were, unless the pattern's state tells. */
 static PetscErrorCode Columns(Hunt *h, int k, Mat A)
 {
   const PetscInt *ia, *ja;
@@ -455,6 +456,7 @@ static PetscErrorCode Columns(Hunt *h, int k, Mat A)
   PetscCall(MatSeqAIJSetColumnIndices(A, j));
   PetscCall(PetscFree(j));
   PetscCall(PetscObjectStateIncrease((PetscObject)A));
+  A->nonzerostate++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -187,17 +187,15 @@ static inline PetscErrorCode PairsWriteCOO(Mat A, Pattern pattern, PetscInt roun
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static inline PetscErrorCode PairsMakeCOO(MatType type, Pattern pattern, PetscInt M, PetscInt N, Mat *A)
+static inline PetscErrorCode PairsPatternCOO(Mat A, Pattern pattern)
 {
-  PetscInt start, end, n = 0, *i, *j;
+  PetscInt N, start, end, n = 0, *i, *j;
 
   PetscFunctionBeginUser;
-  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
-  PetscCall(MatSetSizes(*A, PETSC_DECIDE, PETSC_DECIDE, M, N));
-  PetscCall(MatSetType(*A, type));
-  PetscCall(PetscLayoutSetUp((*A)->rmap));
-  PetscCall(PetscLayoutSetUp((*A)->cmap));
-  PetscCall(PetscLayoutGetRange((*A)->rmap, &start, &end));
+  PetscCall(MatGetSize(A, NULL, &N));
+  PetscCall(PetscLayoutSetUp(A->rmap));
+  PetscCall(PetscLayoutSetUp(A->cmap));
+  PetscCall(PetscLayoutGetRange(A->rmap, &start, &end));
   PetscCall(PetscMalloc2(5 * (end - start) + 1, &i, 5 * (end - start) + 1, &j));
   for (PetscInt r = start; r < end; r++) {
     PetscInt count = PairsColumns(pattern, r, N, j + n);
@@ -205,8 +203,18 @@ static inline PetscErrorCode PairsMakeCOO(MatType type, Pattern pattern, PetscIn
     for (PetscInt k = 0; k < count; k++) i[n + k] = r;
     n += count;
   }
-  PetscCall(MatSetPreallocationCOO(*A, n, i, j));
+  PetscCall(MatSetPreallocationCOO(A, n, i, j));
   PetscCall(PetscFree2(i, j));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static inline PetscErrorCode PairsMakeCOO(MatType type, Pattern pattern, PetscInt M, PetscInt N, Mat *A)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
+  PetscCall(MatSetSizes(*A, PETSC_DECIDE, PETSC_DECIDE, M, N));
+  PetscCall(MatSetType(*A, type));
+  PetscCall(PairsPatternCOO(*A, pattern));
   PetscCall(PairsWriteCOO(*A, pattern, 0, INSERT_VALUES));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -637,6 +645,52 @@ static inline PetscErrorCode PairApply(Pair *p, PetscErrorCode (*op)(Pair *, int
   if (!*ok) PetscFunctionReturn(PETSC_SUCCESS);
   if (p->m[0] && p->m[1]) PetscCall(PairsCompare(p->m[0], p->m[1], p->before, what));
   if (p->out[0] && p->out[1]) PetscCall(PairsCompare(p->out[0], p->out[1], NULL, what));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* op on pairs of all origins, in each of its ways from first on: the way is arg[0], the origin arg[1]. names: what
+   differs, in words, or NULL. then, or NULL, where both came through: compares what op has found. */
+typedef struct {
+  const char        *what;
+  const char *const *names;
+  Pattern            pattern;
+  PetscInt           M, N, first, ways;
+  PetscErrorCode (*op)(Pair *, int);
+  PetscErrorCode (*then)(Pair *, const char *name);
+  PetscBool fresh; /* its states are those that it happens to have */
+} Each;
+static inline PetscErrorCode PairsEach(const Each *e)
+{
+  PetscFunctionBeginUser;
+  for (Kind kind = HOSTMADE; kind < KINDS; kind++)
+    for (PetscInt way = e->first; way < e->ways && PairsWanted(kind); way++) {
+      Pair      p;
+      PetscBool ok;
+      char      name[160];
+
+      PetscCall(PairMake(&p, kind, e->pattern, e->M, e->N));
+      p.arg[0] = way;
+      p.arg[1] = (PetscInt)kind;
+      if (e->names)
+        PetscCall(PetscSNPrintf(name, sizeof(name), "%s, %s, %s", e->what, KindNames[kind], e->names[way]));
+      else
+        PetscCall(PetscSNPrintf(name, sizeof(name), "%s, %s, way %d", e->what, KindNames[kind], (int)way));
+      PetscCall(PairTry(&p, e->op, name, &ok));
+      if (ok && p.m[0] && p.m[1]) PetscCall(PairsCompare(p.m[0], p.m[1], e->fresh ? NULL : p.before, name));
+      if (ok && p.out[0] && p.out[1]) PetscCall(PairsCompare(p.out[0], p.out[1], NULL, name));
+      if (ok && e->then) PetscCall((*e->then)(&p, name));
+      PetscCall(PairDestroy(&p));
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* for then: what both have found, and their vectors */
+static inline PetscErrorCode PairsFound(Pair *p, const char *name)
+{
+  PetscFunctionBeginUser;
+  if (PairsVerbose && p->found[0] != p->found[1]) PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s: %g by MATAIJ, %g by ours\n", name, (double)p->found[0], (double)p->found[1]));
+  PetscCall(PairsCount((PetscBool)(PetscAbsReal(p->found[0] - p->found[1]) < 1e-9), name, "what is found"));
+  if (p->x[0] && p->x[1]) PetscCall(PairsVectors(p->x[0], p->x[1], name, "the vector"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -171,6 +171,59 @@ static PetscErrorCode TestDiagonalPlaces(const char *name, const HybCSR *A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode TestSameRows(const char *name, const HybCSR *A)
+{
+  HybCSR         a;
+  unsigned char *same, *found = (unsigned char *)RefAlloc(A->m + 1, 1);
+
+  PetscFunctionBegin;
+  HybTestBegin("rows that are like the one before: %s", name);
+  PetscCall(HybTestUpload(&mine, A, &a));
+  PetscCall(HybArenaAlloc(&mine, HYB_WORK(exec), A->m, 1, &same));
+  if (HybTestCall(ops->samerows(exec, &a, same))) {
+    PetscInt wrong = 0;
+
+    PetscCall(exec->backend->copy(exec, found, same, (size_t)A->m, HYB_COPY_DEVICE_TO_HOST));
+    PetscCall(exec->backend->sync(exec));
+    for (PetscInt r = 0; r < A->m; r++) {
+      PetscBool like = (PetscBool)(r > 0 && A->i[r + 1] - A->i[r] == A->i[r] - A->i[r - 1]);
+
+      for (PetscInt k = A->i[r]; k < A->i[r + 1] && like; k++) like = (PetscBool)(A->j[k] == A->j[k - A->i[r] + A->i[r - 1]]);
+      wrong += found[r] != (like ? 1 : 0);
+    }
+    HybTestCheck(!wrong, "%" PetscInt_FMT " of %" PetscInt_FMT " rows", wrong, A->m);
+  }
+  free(found);
+  PetscCall(Forget());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* a matrix of blocks, whose rows are alike by threes but for some, and two long rows that differ in the last column */
+static PetscErrorCode TestSameRowsOfBlocks(void)
+{
+  HybCSR         A      = {605, 1000, 0, NULL, NULL, NULL};
+  const PetscInt length = 900;
+  PetscInt      *i = (PetscInt *)RefAlloc(A.m + 1, sizeof(PetscInt)), *j = (PetscInt *)RefAlloc(6 * A.m + 3 * length, sizeof(PetscInt));
+
+  PetscFunctionBegin;
+  for (PetscInt r = 0; r < A.m; r++) {
+    const PetscInt n = r >= A.m - 3 ? length : r % 50 == 7 ? 0
+                                                           : 6;
+
+    i[r] = (PetscInt)A.nnz;
+    for (PetscInt k = 0; k < n; k++) j[A.nnz++] = r >= A.m - 3 ? k + (k == n - 1 && r == A.m - 1) : r / 3 + k + (k == 5 && r % 20 == 4);
+  }
+  i[A.m] = (PetscInt)A.nnz;
+  A.i    = i;
+  A.j    = j;
+  A.a    = (HybScalar *)RefAlloc(A.nnz, sizeof(HybScalar));
+  PetscCall(TestSameRows("blocks", &A));
+  free(A.a);
+  free(i);
+  free(j);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* more rows than one turn of the device's threads takes, the longest one of them the last, and one of as many entries
    as may be */
 static PetscErrorCode TestRowLengthsOfMany(void)
@@ -279,6 +332,7 @@ static PetscErrorCode Body(void)
     PetscCall(TestCheck(name, &A, 0, -1));
     PetscCall(TestRowLengths(name, &A.csr));
     PetscCall(TestDiagonalPlaces(name, &A.csr));
+    PetscCall(TestSameRows(name, &A.csr));
     snprintf(what, sizeof(what), "%s with itself", name);
     PetscCall(TestAdd(what, &A, &A));
     HybTestMatEmpty(m, n, &B);
@@ -319,6 +373,7 @@ static PetscErrorCode Body(void)
   RefMatDestroy(&B);
   PetscCall(Malformed());
   PetscCall(TestRowLengthsOfMany());
+  PetscCall(TestSameRowsOfBlocks());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -130,6 +130,7 @@ static PetscErrorCode Others(void *ctx)
   PetscCall(ops->rowlengths(exec, &work, &a, rows, &longest, &nonempty));
   HybTestCheck(nonempty <= a.m && longest <= a.n, "%td rows with entries, the longest of %td", nonempty, longest);
   PetscCall(ops->diagonalplaces(exec, &a, rows));
+  PetscCall(ops->samerows(exec, &a, (unsigned char *)rows));
   PetscCall(ops->axpysubset(exec, &work, &one, &a, &c, &missing));
   HybTestCheck(!missing, "%td missing", missing);
   PetscCall(ops->diagonalset(exec, &work, &c, NULL, &one, PETSC_FALSE, &missing));

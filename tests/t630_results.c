@@ -5,10 +5,11 @@
 
 TEST np=1,2,3
 TEST np=1 @emulated
-TEST np=1 @emulated -mat_aijhybridgpu_memory mirror -cases equalpatterns,claims,nosubset,wild,transposeinplace,shift,duplicates,nodes,partsagain
+TEST np=1 @emulated -mat_aijhybridgpu_memory mirror -cases equalpatterns,claims,nosubset,wild,transposeinplace,shift,duplicates,nodes,partsagain,renewed,optionskept
 TEST np=1 @emulated -mat_aijhybridgpu_lock_after 2 -mat_aijhybridgpu_lock_min 1 -kind 5
 TEST np=2 @emulated -kind 1 -cases claims,wild,transposeinplace,shift,firstassembly,relax,nodes
 TEST np=2 @emulated -kind 4 -cases shift
+TEST np=2 @emulated -kind 1 -cases renewed,optionskept
 
   -cases: of these alone; -kind N: where a case goes through all origins, this one alone; -trail prints what is
   done before it is
@@ -534,38 +535,25 @@ static PetscErrorCode Relax(Pair *p, int k)
   Vec              b;
 
   PetscFunctionBeginUser;
-  if (p->arg[1] == 1) {
+  if (p->arg[0] / 3 == 1) {
     PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &p->out[k]));
     A = p->out[k];
   }
-  if (p->arg[1] == 2) PetscCall(MatScale(A, 2.0));
+  if (p->arg[0] / 3 == 2) PetscCall(MatScale(A, 2.0));
   PetscCall(MatCreateVecs(A, &p->x[k], &b));
   PetscCall(VecSet(b, 1.0));
   PetscCall(VecSet(p->x[k], 0.25));
-  PetscCall(MatSOR(A, b, 1.0, types[p->arg[0]], 0.0, 1, 1, p->x[k]));
+  PetscCall(MatSOR(A, b, 1.0, types[p->arg[0] % 3], 0.0, 1, 1, p->x[k]));
   PetscCall(VecDestroy(&b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode CaseRelax(void)
 {
-  PetscFunctionBeginUser;
-  for (Kind kind = HOSTMADE; kind < KINDS; kind++)
-    for (PetscInt type = 0; type < 9 && PairsWanted(kind); type++) {
-      Pair      p;
-      PetscBool ok;
-      char      name[128];
+  static const char *const names[] = {"forward", "backward", "symmetric", "a duplicate, forward", "a duplicate, backward", "a duplicate, symmetric", "scaled, forward", "scaled, backward", "scaled, symmetric"};
+  const Each               each    = {"MatSOR", names, NODES, N, N, 0, 9, Relax, PairsFound, PETSC_FALSE};
 
-      PetscCall(PairMake(&p, kind, NODES, N, N));
-      p.arg[0] = type % 3;
-      p.arg[1] = type / 3;
-      PetscCall(PetscSNPrintf(name, sizeof(name), "MatSOR, %s, sweep %d%s", KindNames[kind], (int)type % 3, type < 3 ? "" : type < 6 ? " of a duplicate"
-                                                                                                                                     : ", scaled"));
-      PetscCall(PairApply(&p, Relax, name, &ok));
-      if (ok) PetscCall(PairsVectors(p.x[0], p.x[1], name, "the vector"));
-      PetscCall(PairDestroy(&p));
-    }
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return PairsEach(&each);
 }
 
 /* It orders and colors them together too, whoever made the matrix, and after a conversion to its type */
@@ -617,23 +605,147 @@ static PetscErrorCode GoByNodes(Pair *p, int k)
 
 static PetscErrorCode CaseNodes(void)
 {
-  const char *const what[] = {"nested dissection", "Cuthill-McKee", "a coloring", "MatSOR of a duplicate that shares", "MatSOR of a duplicate without values", "MatSOR after MatConvert", "MatSOR after MatConvert in place"};
+  static const char *const names[] = {"nested dissection", "Cuthill-McKee", "a coloring", "MatSOR of a duplicate that shares", "MatSOR of a duplicate without values", "MatSOR after MatConvert", "MatSOR after MatConvert in place"};
+  const Each               each    = {"by nodes", names, NODES, N, N, PairsSize() > 1 ? 3 : 0, 7, GoByNodes, PairsFound, PETSC_FALSE};
+
+  return PairsEach(&each);
+}
+
+/* Where AIJ found no nodes it never looks for them again in the same data, whatever the pattern is then: first a
+   pattern without, with or of no entries, then one with nodes, by all the ways to it. In a product without entries AIJ
+   finds nodes, or none, by how its method has allocated nothing: left out. */
+static PetscErrorCode NodesAgain(Pair *p, int k)
+{
+  const Pattern  before[] = {TRIDIAGONAL, NODES, EMPTY, LAST};
+  const PetscInt way      = p->arg[0] / 4;
+  const char    *type     = k ? "aijhybridgpu" : MATAIJ;
+  Mat            A, D;
+  Vec            b;
+  IS             rows, columns;
+  PetscInt       start, end;
 
   PetscFunctionBeginUser;
-  for (Kind kind = HOSTMADE; kind < KINDS; kind++)
-    for (PetscInt way = PairsSize() > 1 ? 3 : 0; way < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(what) && PairsWanted(kind); way++) {
-      Pair      p;
-      PetscBool ok;
-      char      name[128];
+  if (p->arg[1] == PRODUCT && before[p->arg[0] % 4] == EMPTY) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PairsMake((Kind)p->arg[1], before[p->arg[0] % 4], type, N, N, &A));
+  p->out[k] = A;
+  PetscCall(MatGetOwnershipRange(A, &start, &end));
+  PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  switch (way) {
+  case 0: /* by coordinates */
+  case 1: /* and of a duplicate of that */
+    PetscCall(PairsPatternCOO(A, NODES));
+    PetscCall(PairsWriteCOO(A, NODES, 1, INSERT_VALUES));
+    break;
+  case 2: /* by new entries */
+    PetscCall(PairsWrite(A, NODES, 1));
+    break;
+  case 3: /* by another preallocation */
+    PetscCall(MatSeqAIJSetPreallocation(A, 3, NULL));
+    PetscCall(MatMPIAIJSetPreallocation(A, 3, NULL, 3, NULL));
+    PetscCall(PairsWrite(A, NODES, 1));
+    break;
+  case 4: { /* rows get shorter: pairs of rows without entries are alike */
+    PetscInt zero[N], n = 0;
 
-      PetscCall(PairMake(&p, kind, NODES, N, N));
-      p.arg[0] = way;
-      PetscCall(PetscSNPrintf(name, sizeof(name), "%s, %s", what[way], KindNames[kind]));
-      PetscCall(PairApply(&p, GoByNodes, name, &ok));
-      if (ok && way < 3) PetscCall(PairsCount((PetscBool)(p.found[0] == p.found[1]), name, "what is found"));
-      if (ok && way >= 3) PetscCall(PairsVectors(p.x[0], p.x[1], name, "the vector"));
-      PetscCall(PairDestroy(&p));
-    }
+    for (PetscInt r = start; r < end; r++)
+      if (r % 3) zero[n++] = r;
+    PetscCall(MatZeroRows(A, n, zero, 0.0, NULL, NULL));
+    break;
+  }
+  case 5: /* what was said of nodes is kept over coordinates */
+    PetscCall(MatSetOption(A, MAT_USE_INODES, PETSC_FALSE));
+    PetscCall(PairsPatternCOO(A, NODES));
+    PetscCall(PairsWriteCOO(A, NODES, 1, INSERT_VALUES));
+    break;
+  default: /* by values alone, the pattern stays: the parent assembles */
+    PetscCall(MatShift(A, 1.0));
+    PetscCall(PairsAssemble(A));
+  }
+  if (way == 1) {
+    PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &D));
+    PetscCall(MatDestroy(&p->out[k]));
+    p->out[k] = A = D;
+  }
+  if (way == 4) PetscCall(MatShift(A, 5.0));
+  PetscCall(MatCreateVecs(A, &p->x[k], &b));
+  PetscCall(VecSet(b, 1.0));
+  PetscCall(MatSOR(A, b, 1.0, (MatSORType)(SOR_LOCAL_SYMMETRIC_SWEEP | SOR_ZERO_INITIAL_GUESS), 0.0, 1, 1, p->x[k]));
+  PetscCall(VecDestroy(&b));
+  if (PairsSize() == 1) {
+    const PetscInt *found;
+
+    PetscCall(MatGetOrdering(A, MATORDERINGRCM, &rows, &columns));
+    PetscCall(ISGetIndices(rows, &found));
+    for (PetscInt r = 0; r < A->rmap->n; r++) p->found[k] += (r + 1) * found[r];
+    PetscCall(ISRestoreIndices(rows, &found));
+    PetscCall(ISDestroy(&rows));
+    PetscCall(ISDestroy(&columns));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#define FROM(what) what ", from none", what ", from nodes", what ", from no entries", what ", from two columns"
+static PetscErrorCode CaseNodesAgain(void)
+{
+  static const char *const names[] = {FROM("coordinates"), FROM("coordinates and a duplicate"), FROM("new entries"), FROM("another preallocation"), FROM("shorter rows"), FROM("coordinates, no nodes wanted"), FROM("the pattern stays")};
+  const Each               each    = {"nodes of another pattern", names, TRIDIAGONAL, N, N, 0, (PetscInt)PETSC_STATIC_ARRAY_LENGTH(names), NodesAgain, PairsFound, PETSC_FALSE};
+
+  PetscFunctionBeginUser;
+  PairsUncounted = (PetscBool)(PairsSize() > 1);
+  PetscCall(PairsEach(&each));
+  PairsUncounted = PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What MatSetOption() said stays in AIJ's data, in whatever type's hands, until it is asked for: rows are zeroed, zeros
+   are inserted, values come by columns */
+static PetscErrorCode OptionsKept(Pair *p, int k)
+{
+  const MatOption   options[] = {MAT_KEEP_NONZERO_PATTERN, MAT_IGNORE_ZERO_ENTRIES, MAT_UNUSED_NONZERO_LOCATION_ERR, MAT_ROW_ORIENTED, MAT_NEW_NONZERO_LOCATIONS};
+  const PetscInt    what = p->arg[0] % 4, way = p->arg[0] / 4;
+  const PetscBool   flg    = (PetscBool)(what < 2);
+  const PetscScalar two[4] = {1.5, 2.5, 3.5, 4.5}, zeros[4] = {0, 0, 0, 0};
+  PetscInt          start, end, rows[2], far[2];
+  Mat               D;
+
+  PetscFunctionBeginUser;
+  if (way == 3) PetscCall(MatSetOption(p->m[k], options[what], flg));
+  PetscCall(MatDuplicate(p->m[k], MAT_COPY_VALUES, &D));
+  p->out[k] = D;
+  if (way < 2) PetscCall(MatSetOption(D, options[what], flg));
+  if (way != 3) PetscCall(MatConvert(D, MATAIJ, MAT_INPLACE_MATRIX, &D));
+  if (way == 2) PetscCall(MatSetOption(D, options[what], flg));
+  if (way != 3) PetscCall(MatConvert(D, k ? "aijhybridgpu" : MATAIJ, MAT_INPLACE_MATRIX, &D));
+  PetscCall(MatGetOwnershipRange(D, &start, &end));
+  if (way == 1 || way == 2) {
+    PetscCall(PairsPatternCOO(D, WIDE));
+    PetscCall(PairsWriteCOO(D, WIDE, 2, INSERT_VALUES));
+  }
+  rows[0] = start;
+  rows[1] = start + 1;
+  far[0]  = (start + 9) % N;
+  far[1]  = (start + 12) % N;
+  if (what && what < 4) PetscCall(MatSetOption(D, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
+  if (what == 0) PetscCall(MatZeroRows(D, 2, rows, 1.0, NULL, NULL));
+  if (what == 1) PetscCall(MatSetValues(D, 2, rows, 2, far, zeros, ADD_VALUES));
+  if (what == 2) PetscCall(MatAXPY(D, 2.0, p->m[k], DIFFERENT_NONZERO_PATTERN));
+  if (what == 2 && way == 1) PetscCall(MatSetValues(D, 2, rows, 2, far, two, INSERT_VALUES));
+  if (what == 3) PetscCall(MatSetValues(D, 2, rows, 2, rows, two, INSERT_VALUES));
+  if (what == 4) PetscCall(MatSetValues(D, 2, rows, 2, far, two, INSERT_VALUES));
+  PetscCall(PairsAssemble(D));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#define OF_EACH(what) what ", the pattern is kept", what ", zeros are ignored", what ", unused room", what ", by columns", what ", no new entries"
+static PetscErrorCode CaseOptionsKept(void)
+{
+  static const char *const names[] = {OF_EACH("over MatConvert"), OF_EACH("over MatConvert, coordinates"), OF_EACH("said amid MatConvert, coordinates"), OF_EACH("duplicated")};
+  const Each               each    = {"options", names, TRIDIAGONAL, N, N, 0, (PetscInt)PETSC_STATIC_ARRAY_LENGTH(names), OptionsKept, NULL, PETSC_FALSE};
+
+  PetscFunctionBeginUser;
+  PairsUncounted = (PetscBool)(PairsSize() > 1);
+  PetscCall(PairsEach(&each));
+  PairsUncounted = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -739,24 +851,26 @@ static PetscErrorCode CaseFirstAssembly(void)
 static PetscErrorCode PartAgain(Pair *p, int k)
 {
   const PetscInt first[] = {4, 4, 3, 5, 4};
+  const PetscInt way     = p->arg[0] / 2;
   Mat            A       = p->m[k], S;
   IS             rows, columns[2];
 
   PetscFunctionBeginUser;
+  if (way == 4) PetscCall(PairsMake((Kind)p->arg[1], NODIAGONAL, k ? "aijhybridgpu" : MATAIJ, N, N, &p->q[k]));
   PetscCall(ISCreateStride(PETSC_COMM_SELF, 8, 4, 1, &rows));
   for (int e = 0; e < 2; e++) {
-    PetscCall(ISCreateStride(PETSC_COMM_SELF, 8, e ? first[p->arg[0]] : 4, 1, &columns[e]));
-    if (p->arg[1]) PetscCall(ISToGeneral(columns[e]));
+    PetscCall(ISCreateStride(PETSC_COMM_SELF, 8, e ? first[way] : 4, 1, &columns[e]));
+    if (p->arg[0] % 2) PetscCall(ISToGeneral(columns[e]));
   }
   PetscCall(MatCreateSubMatrix(A, rows, columns[0], MAT_INITIAL_MATRIX, &S));
   PetscCall(PairsUse(S));
   PetscCall(MatScale(A, 2.0));
-  if (p->arg[0] == 1) {
+  if (way == 1) {
     PetscCall(MatDuplicate(S, MAT_COPY_VALUES, &p->out[k]));
     PetscCall(MatDestroy(&S));
   } else
     p->out[k] = S;
-  p->found[k] = (PetscReal)MatCreateSubMatrix(p->arg[0] == 4 ? p->q[k] : A, rows, columns[1], MAT_REUSE_MATRIX, &p->out[k]);
+  p->found[k] = (PetscReal)MatCreateSubMatrix(way == 4 ? p->q[k] : A, rows, columns[1], MAT_REUSE_MATRIX, &p->out[k]);
   PetscCall(PairsUse(p->out[k]));
   PetscCall(ISDestroy(&rows));
   for (int e = 0; e < 2; e++) PetscCall(ISDestroy(&columns[e]));
@@ -765,25 +879,10 @@ static PetscErrorCode PartAgain(Pair *p, int k)
 
 static PetscErrorCode CasePartsAgain(void)
 {
-  const char *const what[] = {"the same columns", "of a duplicate", "columns before", "columns behind", "another matrix"};
+  static const char *const names[] = {"the same columns", "the same columns, listed", "of a duplicate", "of a duplicate, listed", "columns before", "columns before, listed", "columns behind", "columns behind, listed", "another matrix", "another matrix, listed"};
+  const Each               each    = {"a part again", names, TRIDIAGONAL, N, N, 0, 10, PartAgain, PairsFound, PETSC_FALSE};
 
-  PetscFunctionBeginUser;
-  for (Kind kind = HOSTMADE; kind < KINDS; kind++)
-    for (PetscInt way = 0; way < 10 && PairsWanted(kind); way++) {
-      Pair      p;
-      PetscBool ok;
-      char      name[128];
-
-      PetscCall(PairMake(&p, kind, TRIDIAGONAL, N, N));
-      PetscCall(PairOperand(&p, kind, NODIAGONAL, N, N));
-      p.arg[0] = way / 2;
-      p.arg[1] = way % 2;
-      PetscCall(PetscSNPrintf(name, sizeof(name), "a part of a %s one again, %s, %s", KindNames[kind], what[way / 2], way % 2 ? "listed" : "a range"));
-      PetscCall(PairApply(&p, PartAgain, name, &ok));
-      if (ok) PetscCall(PairsCount((PetscBool)(p.found[0] == p.found[1]), name, "the error"));
-      PetscCall(PairDestroy(&p));
-    }
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return PairsEach(&each);
 }
 
 /* a duplicate has never been assembled: its first assembly ends no claims, and MatResetPreallocation() of it is
@@ -804,21 +903,10 @@ static PetscErrorCode FromDuplicate(Pair *p, int k)
 
 static PetscErrorCode CaseDuplicates(void)
 {
-  PetscFunctionBeginUser;
-  for (Kind kind = HOSTMADE; kind < KINDS; kind++)
-    for (PetscInt way = 0; way < 3 && PairsWanted(kind); way++) {
-      Pair      p;
-      PetscBool ok;
-      char      name[128];
+  static const char *const names[] = {"as it is", "assembled", "MatResetPreallocation"};
+  const Each               each    = {"a duplicate", names, TRIDIAGONAL, N, N, 0, 3, FromDuplicate, NULL, PETSC_FALSE};
 
-      PetscCall(PairMake(&p, kind, TRIDIAGONAL, N, N));
-      p.arg[0] = way;
-      PetscCall(PetscSNPrintf(name, sizeof(name), "a duplicate of a %s one%s", KindNames[kind], way == 1 ? ", assembled" : way ? ", MatResetPreallocation"
-                                                                                                                               : ""));
-      PetscCall(PairApply(&p, FromDuplicate, name, &ok));
-      PetscCall(PairDestroy(&p));
-    }
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return PairsEach(&each);
 }
 
 int main(int argc, char **argv)
@@ -835,6 +923,8 @@ int main(int argc, char **argv)
     {"duplicates",       CaseDuplicates,       1, 0},
     {"relax",            CaseRelax,            1, 0},
     {"nodes",            CaseNodes,            1, 0},
+    {"renewed",          CaseNodesAgain,       1, 0},
+    {"optionskept",      CaseOptionsKept,      1, 0},
     {"firstassembly",    CaseFirstAssembly,    1, 0},
     {"parts",            CaseParts,            1, 0},
     {"partsagain",       CasePartsAgain,       1, 1},

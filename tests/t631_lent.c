@@ -5,7 +5,7 @@
 
 TEST np=1,2
 TEST np=1,2 @emulated
-TEST np=3 @emulated -cases coloring,block,reset
+TEST np=3 @emulated -cases coloring,block,reset,zeroheld
 TEST np=1,2 @emulated -mat_aijhybridgpu_memory mirror
 TEST np=1 @emulated -mat_aijhybridgpu_lock_after 2 -mat_aijhybridgpu_lock_min 1
 TEST np=1 @emulated -mat_aijhybridgpu_lock_after 2 -mat_aijhybridgpu_lock_min 1 -mat_aijhybridgpu_memory mirror
@@ -54,33 +54,30 @@ static PetscErrorCode Header(Pair *p, int k)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Load(Pair *, int);
-static PetscErrorCode EachKind(const char *what, Pattern pattern, PetscErrorCode (*op)(Pair *, int), PetscInt first, PetscInt args)
+/* what was read by pointers is the same, and so is all that follows */
+static PetscErrorCode ThenGoOn(Pair *p, const char *name)
 {
-  PetscMPIInt size;
-  PetscBool   fresh; /* its states are those that it happens to have: a header's, or in parallel its new blocks' sum */
+  char      then[192];
+  PetscBool ok;
 
   PetscFunctionBeginUser;
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-  fresh = (PetscBool)(op == Header || (op == Load && size > 1));
-  for (Kind kind = HOSTMADE; kind < KINDS; kind++)
-    for (PetscInt arg = first; arg < args && PairsWanted(kind); arg++) {
-      Pair      p;
-      PetscBool ok;
-      char      name[128];
+  for (int k = 0; k < 2; k++) p->found[k] = Sum[k];
+  Sum[0] = Sum[1] = 0;
+  PetscCall(PairsFound(p, name));
+  PetscCall(PetscSNPrintf(then, sizeof(then), "%s, and then", name));
+  PetscCall(PairApply(p, GoOn, then, &ok));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
-      PetscCall(PairMake(&p, kind, pattern, Rows, Rows));
-      p.arg[0] = arg;
-      p.arg[1] = (PetscInt)kind;
-      Sum[0] = Sum[1] = 0;
-      PetscCall(PetscSNPrintf(name, sizeof(name), "%s, %s, way %d", what, KindNames[kind], (int)arg));
-      PetscCall(PairTry(&p, op, name, &ok));
-      if (ok) PetscCall(PairsCompare(p.m[0], p.m[1], fresh ? NULL : p.before, name));
-      if (ok) PetscCall(PairsCount((PetscBool)(PetscAbsReal(Sum[0] - Sum[1]) < 1e-9), name, "what is read by pointers"));
-      PetscCall(PetscSNPrintf(name, sizeof(name), "%s, %s, way %d, and then", what, KindNames[kind], (int)arg));
-      if (ok) PetscCall(PairApply(&p, GoOn, name, &ok));
-      PetscCall(PairDestroy(&p));
-    }
+static PetscErrorCode Load(Pair *, int);
+static PetscErrorCode EachKind(const char *what, Pattern pattern, PetscErrorCode (*op)(Pair *, int), PetscInt first, PetscInt ways)
+{
+  const PetscBool fresh = (PetscBool)(op == Header || (op == Load && PairsSize() > 1)); /* a header's states, or in parallel its new blocks' sum */
+  const Each      each  = {what, NULL, pattern, Rows, Rows, first, ways, op, ThenGoOn, fresh};
+
+  PetscFunctionBeginUser;
+  Sum[0] = Sum[1] = 0;
+  PetscCall(PairsEach(&each));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -530,6 +527,96 @@ static PetscErrorCode CaseHeldBlock(void)
   return EachKind("blocks' values that are held", TRIDIAGONAL, HeldBlock, 0, 2);
 }
 
+/* blocks' values that are held, to read or to write, while rows of the whole become zero: the pattern is kept */
+static PetscErrorCode HeldZeroRows(Pair *p, int k)
+{
+  Mat                A = p->m[k], block[2];
+  PetscScalar       *w[2];
+  const PetscScalar *a[2];
+  MatInfo            info[2];
+  PetscInt           start, end, rows[3];
+  const PetscBool    write = (PetscBool)(p->arg[0] & 1);
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetOwnershipRange(A, &start, &end));
+  for (int q = 0; q < 3; q++) rows[q] = start + 3 * q;
+  PetscCall(MatSetOption(A, MAT_KEEP_NONZERO_PATTERN, PETSC_TRUE));
+  PetscCall(MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], NULL));
+  for (int b = 0; b < 2; b++) {
+    PetscCall(MatGetInfo(block[b], MAT_LOCAL, &info[b]));
+    if (write)
+      PetscCall(MatSeqAIJGetArray(block[b], &w[b]));
+    else
+      PetscCall(MatSeqAIJGetArrayRead(block[b], &a[b]));
+    if (write) a[b] = w[b];
+  }
+  if (p->arg[0] & 2)
+    PetscCall(MatZeroRowsColumns(A, 3, rows, 2.5, NULL, NULL));
+  else
+    PetscCall(MatZeroRows(A, 3, rows, 2.5, NULL, NULL));
+  for (int b = 0; b < 2; b++) {
+    for (PetscInt q = 0; q < (PetscInt)info[b].nz_used; q++) Sum[k] += PetscRealPart(a[b][q]) * (PetscReal)(1 + q + 100 * b);
+    if (write) {
+      for (PetscInt q = 0; q < (PetscInt)info[b].nz_used; q += 2) w[b][q] = 2.0 * w[b][q] + 1.0;
+      PetscCall(MatSeqAIJRestoreArray(block[b], &w[b]));
+    } else
+      PetscCall(MatSeqAIJRestoreArrayRead(block[b], &a[b]));
+  }
+  if (write) PetscCall(PetscObjectStateIncrease((PetscObject)A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CaseHeldZeroRows(void)
+{
+  return EachKind("blocks' values held over zero rows", TRIDIAGONAL, HeldZeroRows, 0, 4);
+}
+
+/* the columns of all rows, held while the arrays under them go to AIJ: by conversion, by a coloring for finite
+   differences, by columns that are set */
+static PetscErrorCode HeldPattern(Pair *p, int k)
+{
+  Mat             D;
+  const PetscInt *ia, *ja;
+  PetscInt        n, rows;
+  PetscBool       done;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatDuplicate(p->m[k], MAT_COPY_VALUES, &D));
+  p->out[k] = D;
+  PetscCall(MatGetRowIJ(D, 0, PETSC_FALSE, PETSC_FALSE, &n, &ia, &ja, &done));
+  rows = n;
+  if (p->arg[0] == 0)
+    PetscCall(MatConvert(D, MATAIJ, MAT_INPLACE_MATRIX, &D));
+  else if (p->arg[0] == 1) {
+    PetscCall(MatConvert(D, MATAIJ, MAT_INPLACE_MATRIX, &D));
+    PetscCall(MatConvert(D, k ? "aijhybridgpu" : MATAIJ, MAT_INPLACE_MATRIX, &D));
+  } else {
+    MatColoring   coloring;
+    ISColoring    colors;
+    MatFDColoring fd;
+
+    PetscCall(MatColoringCreate(D, &coloring));
+    PetscCall(MatColoringSetType(coloring, MATCOLORINGLF));
+    PetscCall(MatColoringApply(coloring, &colors));
+    PetscCall(MatFDColoringCreate(D, colors, &fd));
+    PetscCall(MatFDColoringSetUp(D, colors, fd));
+    PetscCall(MatFDColoringDestroy(&fd));
+    PetscCall(ISColoringDestroy(&colors));
+    PetscCall(MatColoringDestroy(&coloring));
+  }
+  PetscCall(PairsUse(D));
+  for (PetscInt r = 0; r < rows; r++)
+    for (PetscInt q = ia[r]; q < ia[r + 1]; q++) Sum[k] += (PetscReal)((r + 1) * (ja[q] + 3));
+  PetscCall(MatRestoreRowIJ(D, 0, PETSC_FALSE, PETSC_FALSE, &n, &ia, &ja, &done));
+  PetscCall(PairsUse(D));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CaseHeldPattern(void)
+{
+  return EachKind("MatGetRowIJ held while the arrays go", TRIDIAGONAL, HeldPattern, 0, 3);
+}
+
 /* a row of a matrix that is bound to the host, which operations write meanwhile */
 static PetscErrorCode HeldBound(Pair *p, int k)
 {
@@ -552,24 +639,18 @@ static PetscErrorCode HeldBound(Pair *p, int k)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode ThenSum(Pair *p, const char *name)
+{
+  for (int k = 0; k < 2; k++) p->found[k] = Sum[k];
+  return PairsFound(p, name);
+}
+
 static PetscErrorCode CaseHeldBound(void)
 {
-  PetscFunctionBeginUser;
-  for (Kind kind = HOSTMADE; kind < KINDS; kind++)
-    for (PetscInt way = 0; way < 4 && PairsWanted(kind); way++) {
-      Pair      p;
-      PetscBool ok;
-      char      name[128];
+  static const char *const names[] = {"as it is", "bound to the host", "written twice", "bound to the host and written twice"};
+  const Each               each    = {"a row held over MatShift", names, TRIDIAGONAL, N, N, 0, 4, HeldBound, ThenSum, PETSC_FALSE};
 
-      PetscCall(PairMake(&p, kind, TRIDIAGONAL, N, N));
-      p.arg[0] = way;
-      PetscCall(PetscSNPrintf(name, sizeof(name), "a row held over MatShift, %s%s, way %d", KindNames[kind], way & 1 ? ", bound to the host" : "", (int)way));
-      PetscCall(PairApply(&p, HeldBound, name, &ok));
-      if (ok) PetscCall(PairsCount((PetscBool)(PetscAbsReal(Sum[0] - Sum[1]) < 1e-10), name, "what is read of the row"));
-      if (ok && PairsVerbose && Sum[0] != Sum[1]) PetscCall(PetscPrintf(PETSC_COMM_SELF, "%g by MATAIJ, %g by ours\n", (double)Sum[0], (double)Sum[1]));
-      PetscCall(PairDestroy(&p));
-    }
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return PairsEach(&each);
 }
 
 int main(int argc, char **argv)
@@ -588,6 +669,8 @@ int main(int argc, char **argv)
     {"heldconverted", CaseHeldConverted, 1, 1},
     {"rowij",         CaseHeldRowIJ,     1, 1},
     {"rowlent",       CaseHeldRow,       1, 0},
+    {"zeroheld",      CaseHeldZeroRows,  2, 0},
+    {"patternheld",   CaseHeldPattern,   1, 1},
   };
 
   return CasesMain(argc, argv, "What is lent, replaced and kept\n", cases, (int)PETSC_STATIC_ARRAY_LENGTH(cases));

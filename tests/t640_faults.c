@@ -14,11 +14,8 @@ TEST np=1 @emulated -mat_aijhybridgpu_lock_after 1 -mat_aijhybridgpu_lock_min 1 
 
 -every N: the first sixteen, and of the others one in N; of a sequence of operations fewer.
 */
-#include "mattest.h"
-#include <aijhybridgpu/private/hyb.h>
-#include <dlfcn.h>
+#include "matfault.h"
 #include <stdlib.h>
-#include <string.h>
 
 #define MAXLIVE 4096
 static struct {
@@ -98,37 +95,6 @@ static PetscErrorCode Held(size_t *bytes)
     PetscCall(F.device->memory(&r));
     *bytes += r.device_bytes + r.managed_bytes + r.locked_bytes;
   }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* the device library of the plugin, once more, with a hook: the same library, the same card */
-static PetscErrorCode Hook(void)
-{
-  char            path[PETSC_MAX_PATH_LEN] = "", message[256];
-  const HybStamp  stamp                    = HYB_STAMP;
-  HybServices     services;
-  HybGetBackendFn get;
-  PetscBool       cuda, mirror;
-  void           *library;
-
-  PetscFunctionBeginUser;
-  PetscCall(MatTestOptionIs("-mat_aijhybridgpu_backend", "cuda", &cuda));
-  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_cuda_library", path, sizeof(path), NULL));
-  PetscCall(MatTestOptionIs("-mat_aijhybridgpu_memory", "mirror", &mirror));
-  if (!cuda || !path[0]) PetscFunctionReturn(PETSC_SUCCESS);
-  library = dlopen(path, RTLD_NOW);
-  PetscCheck(library, PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", dlerror());
-  *(void **)&get = dlsym(library, HYB_GET_BACKEND_SYMBOL);
-  PetscCheck(get, PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", dlerror());
-  memset(&services, 0, sizeof(services));
-  services.size             = sizeof(services);
-  services.device           = -1;
-  services.managed_fraction = 0.5;
-  services.locked_fraction  = 0.25;
-  services.processes        = 1;
-  services.mirror           = (int)mirror;
-  services.fault            = Fault;
-  PetscCheck(!(*get)(&stamp, &services, &F.device, message, sizeof(message)), PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", message);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -390,7 +356,7 @@ int main(int argc, char **argv)
     PetscCall(MatDestroy(&C));
     PetscCall(VecDestroy(&y));
   }
-  PetscCall(Hook());
+  PetscCall(MatTestHook(Fault, &F.device));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-only", &only, NULL));
   for (int what = 0; what < 13; what++)
     if (only < 0 || what == only) PetscCall(Faults(what));

@@ -9,8 +9,7 @@ TEST np=1 @emulated -short
 -short: less of it; of the calls that fail the first few and then ever fewer.
 */
 #include "gamgtest.h"
-#include <aijhybridgpu/private/hyb.h>
-#include <dlfcn.h>
+#include "matfault.h"
 
 /* two solvers, set up now, and how many levels ran here */
 static PetscErrorCode SetUpBoth(KSP a, KSP h, Way way, PetscReal tol, const char *what)
@@ -230,37 +229,6 @@ static int DeviceFault(const char *what)
   return F.target && ++F.count == F.target;
 }
 
-/* the device library of the plugin, once more, with that: the same library, the same card. Its first use by the plugin
-   sets it anew. */
-static PetscErrorCode Hook(void)
-{
-  char              path[PETSC_MAX_PATH_LEN] = "", message[256];
-  const HybStamp    stamp                    = HYB_STAMP;
-  const HybBackend *device;
-  HybServices       services;
-  HybGetBackendFn   get;
-  PetscBool         cuda;
-  void             *library;
-
-  PetscFunctionBeginUser;
-  PetscCall(MatTestOptionIs("-mat_aijhybridgpu_backend", "cuda", &cuda));
-  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_cuda_library", path, sizeof(path), NULL));
-  if (!cuda || !path[0]) PetscFunctionReturn(PETSC_SUCCESS);
-  library = dlopen(path, RTLD_NOW);
-  PetscCheck(library, PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", dlerror());
-  *(void **)&get = dlsym(library, HYB_GET_BACKEND_SYMBOL);
-  PetscCheck(get, PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", dlerror());
-  memset(&services, 0, sizeof(services));
-  services.size             = sizeof(services);
-  services.device           = -1;
-  services.managed_fraction = 0.5;
-  services.locked_fraction  = 0.25;
-  services.processes        = 1;
-  services.fault            = DeviceFault;
-  PetscCheck(!(*get)(&stamp, &services, &device, message, sizeof(message)), PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", message);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode TestFaults(PetscBool few)
 {
   Mat S, A, H;
@@ -280,7 +248,7 @@ static PetscErrorCode TestFaults(PetscBool few)
     PetscErrorCode ierr;
 
     PetscCall(Solver(H, &h));
-    PetscCall(Hook());
+    PetscCall(MatTestHook(DeviceFault, NULL));
     F.count  = 0;
     F.target = target;
     F.malloc = PetscTrMalloc;

@@ -204,6 +204,8 @@ typedef struct {
   PetscErrorCode (*rowlengths)(const HybExec *, HybArena *work, const HybCSR *A, PetscInt *length, PetscCount *longest, PetscCount *nonempty);
   /* place[r] = k where j[k] = r in row r, i[r+1] where the row has no such entry */
   PetscErrorCode (*diagonalplaces)(const HybExec *, const HybCSR *A, PetscInt *place);
+  /* same[r] = 1 where row r has the columns of row r-1, else 0, as for the first row */
+  PetscErrorCode (*samerows)(const HybExec *, const HybCSR *A, unsigned char *same);
   PetscErrorCode (*norm)(const HybExec *, HybArena *work, const HybCSR *A, HybNorm type, PetscReal *norm);
   /* COO: entries (ci[k], cj[k]), k < ncoo, negative ones ignored, one beyond C->m or C->n (set by the caller) is
      PETSC_ERR_ARG_OUTOFRANGE. C->i, C->j from keep (memory exec->result). Entry e of C is the sum of the

@@ -97,6 +97,19 @@ typedef PetscErrorCode (*HybConverter)(Mat, MatType, MatReuse, Mat *);
 typedef PetscErrorCode (*HybMallocFn)(size_t, PetscBool, int, const char[], const char[], void **);
 #define HYB_WATCHED 16
 
+/* Options of MatSetOption() that AIJ keeps in its data: those of a group share a word there (storage/frame.c) */
+typedef enum {
+  HYB_ASKED_ROW_ORIENTED,
+  HYB_ASKED_KEEP_PATTERN,
+  HYB_ASKED_IGNORE_ZEROS,
+  HYB_ASKED_NEW_NONZEROS,
+  HYB_ASKED_GROUPS, /* those that a duplicate takes over */
+  HYB_ASKED_UNUSED = HYB_ASKED_GROUPS,
+  HYB_ASKED_INODES, /* the search ends it too, where it found nothing */
+  HYB_FRAME_OPTIONS
+} HybAskedGroup;
+#define HYB_FRAME_SETTINGS 8 /* options in these groups */
+
 typedef struct {
   PetscBool registered;
   /* the parents' operations, copied from pristine objects, and functions composed on these */
@@ -142,9 +155,11 @@ typedef struct {
   struct _HybPartsPatterns *patterns;
   /* the places in AIJ's data that were found (storage/frame.c, narrow.c), bytes from A->data */
   struct {
-    PetscBool         asked, known;
+    PetscBool         asked, known, options;
     size_t            a, door, bytes; /* bytes: of them all */
-    int               called;         /* by the search */
+    size_t            word[HYB_FRAME_OPTIONS];
+    unsigned char     held[HYB_FRAME_SETTINGS][2][sizeof(PetscInt)]; /* what is there when an option is off and on */
+    int               called;                                        /* by the search */
     struct _HybGiven *given;
   } frame;
   struct {

@@ -18,6 +18,7 @@ const HybCSROps HybCSROpsHost = {
   .check             = HybCheck_Host,
   .rowlengths        = HybRowLengths_Host,
   .diagonalplaces    = HybDiagonalPlaces_Host,
+  .samerows          = HybSameRows_Host,
   .norm              = HybNorm_Host,
   .coosymbolic       = HybCOOSymbolic_Host,
   .coonumeric        = HybCOONumeric_Host,

@@ -25,6 +25,7 @@ extern PetscErrorCode HybAddNumeric_Host(const HybExec *, const HybScalar *, con
 extern PetscErrorCode HybCheck_Host(const HybExec *, HybArena *, const HybCSR *, PetscCount *, PetscInt *);
 extern PetscErrorCode HybRowLengths_Host(const HybExec *, HybArena *, const HybCSR *, PetscInt *, PetscCount *, PetscCount *);
 extern PetscErrorCode HybDiagonalPlaces_Host(const HybExec *, const HybCSR *, PetscInt *);
+extern PetscErrorCode HybSameRows_Host(const HybExec *, const HybCSR *, unsigned char *);
 extern PetscErrorCode HybSubmatrixSymbolic_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, PetscInt, const PetscInt *, PetscInt, PetscInt, HybCSR *, PetscInt **);
 extern PetscErrorCode HybSubmatrixMapped_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, PetscInt, const PetscInt *, PetscInt, const PetscInt *, PetscBool, HybCSR *, PetscInt **);
 

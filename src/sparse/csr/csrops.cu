@@ -24,6 +24,7 @@ const HybCSROps HybCSROpsCUDA = {
   HybCSRCheck_CUDA,
   HybCSRRowLengths_CUDA,
   HybCSRDiagonalPlaces_CUDA,
+  HybCSRSameRows_CUDA,
   HybCSRNorm_CUDA,
   HybCSRCOOSymbolic_CUDA,
   HybCSRCOONumeric_CUDA,

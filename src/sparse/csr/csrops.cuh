@@ -39,6 +39,7 @@ extern "C" PetscErrorCode HybPatternHashCUDA(const HybExec *, HybArena *, const 
 extern PetscErrorCode     HybCSRCheck_CUDA(const HybExec *, HybArena *work, const HybCSR *A, PetscCount *nbad, PetscInt *badrow);
 extern PetscErrorCode     HybCSRRowLengths_CUDA(const HybExec *, HybArena *work, const HybCSR *A, PetscInt *length, PetscCount *longest, PetscCount *nonempty);
 extern PetscErrorCode     HybCSRDiagonalPlaces_CUDA(const HybExec *, const HybCSR *A, PetscInt *place);
+extern PetscErrorCode     HybCSRSameRows_CUDA(const HybExec *, const HybCSR *A, unsigned char *same);
 extern PetscErrorCode     HybCSRSubMatrixSymbolic_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt nrows, const PetscInt *rows, PetscInt cstart, PetscInt cend, HybCSR *S, PetscInt **perm);
 extern PetscErrorCode     HybCSRSubMatrixMapped_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt nrows, const PetscInt *rows, PetscInt ncols, const PetscInt *colmap, PetscBool ascending, HybCSR *S, PetscInt **perm);
 /* dense.cu */

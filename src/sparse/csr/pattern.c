@@ -192,6 +192,18 @@ PetscErrorCode HybDiagonalPlaces_Host(const HybExec *exec, const HybCSR *A, Pets
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode HybSameRows_Host(const HybExec *exec, const HybCSR *A, unsigned char *same)
+{
+  PetscFunctionBegin;
+  if (A->m) same[0] = 0;
+  for (PetscInt r = 1; r < A->m; r++) {
+    const PetscInt n = A->i[r] - A->i[r - 1];
+
+    same[r] = A->i[r + 1] - A->i[r] == n && (n == 0 || !memcmp(A->j + A->i[r - 1], A->j + A->i[r], sizeof(PetscInt) * (size_t)n));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybSubmatrixSymbolic_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt nrows, const PetscInt *rows, PetscInt cstart, PetscInt cend, HybCSR *S, PetscInt **perm)
 {
   PetscInt  *si, *sj, *p, *from, nnzint;

@@ -322,6 +322,28 @@ PetscErrorCode HybCSRDiagonalPlaces_CUDA(const HybExec *exec, const HybCSR *A, P
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* a thread a row: rows that differ do so at once, mostly */
+static __global__ __launch_bounds__(CSR_THREADS) void SameRows(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, unsigned char *__restrict__ same)
+{
+  const PetscCount r = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
+  if (r < m) {
+    const PetscInt begin = i[r], n = i[r + 1] - begin, before = r > 0 ? i[r - 1] : 0;
+    PetscInt       k = 0;
+    if (r > 0 && begin - before == n)
+      while (k < n && j[before + k] == j[begin + k]) k++;
+    else
+      k = -1;
+    same[r] = k == n;
+  }
+}
+
+PetscErrorCode HybCSRSameRows_CUDA(const HybExec *exec, const HybCSR *A, unsigned char *same)
+{
+  PetscFunctionBegin;
+  HYB_LAUNCH(SameRows, HybBlocks(A->m, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->i, A->j, same);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static __global__ void SubMatrixCount(PetscInt nrows, const PetscInt *__restrict__ rows, PetscInt cstart, PetscInt cend, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, PetscInt *__restrict__ first, PetscInt *__restrict__ count)
 {
   const PetscCount s = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;

@@ -310,7 +310,8 @@ static PetscErrorCode MatEliminateZeros_MPIAIJHybridGPU(Mat A, PetscBool keep)
 }
 #endif
 
-/* the parent goes by what its blocks keep beside their arrays */
+/* The parent writes the blocks, partly past their own functions. Values that somebody holds stay where they are: should
+   a row get shorter, the block's own function sees to that. */
 static PetscErrorCode MatMPIAIJHybridGPUDemoteBlocks(Mat A)
 {
   Mat             blocks[2];
@@ -318,8 +319,14 @@ static PetscErrorCode MatMPIAIJHybridGPUDemoteBlocks(Mat A)
 
   PetscFunctionBegin;
   PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], &garray));
-  for (PetscInt k = 0; k < 2; k++)
-    if (blocks[k] && MatIsSeqAIJHybridGPU(blocks[k])) PetscCall(MatSeqAIJHybridGPUDemote(blocks[k]));
+  for (PetscInt k = 0; k < 2; k++) {
+    Mat_SeqAIJHybridGPU *hyb = NULL;
+
+    if (!blocks[k] || !MatIsSeqAIJHybridGPU(blocks[k])) continue;
+    PetscCall(MatSeqAIJHybridGPUGetData(blocks[k], &hyb));
+    if (!HybStorageHeld(hyb)) PetscCall(MatSeqAIJHybridGPUDemote(blocks[k]));
+    PetscCall(MatSeqAIJHybridGPUHostWrites(blocks[k]));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -125,41 +125,87 @@ static PetscErrorCode HybMPICOOExchange(Mat A, const PetscInt *i, const PetscInt
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A's data become those of a parallel matrix with these blocks; the off-diagonal one has global columns still */
-static PetscErrorCode HybMPICOOAdopt(Mat A, const HybExec *x, HybArena arrays[2], HybCSR csr[2])
+/* What one process alone cannot do is the error of all, so that none waits for it */
+static PetscErrorCode HybMPICOOAgree(Mat A, PetscErrorCode ierr)
 {
-  const PetscInt       m = A->rmap->n, n = A->cmap->n;
-  PetscInt            *zeros, none       = 0, *oi, *oj;
-  PetscScalar          nothing = 0, *oa;
-  Mat                  T, block[2];
-  const PetscInt      *garray;
-  void                *data;
-  Mat_MPIAIJHybridGPU *hyb = NULL;
+  int own = (int)ierr, any;
 
   PetscFunctionBegin;
-  PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
-  PetscCall(PetscCalloc1(m + 1, &zeros));
-  PetscCall(PetscMalloc1(m + 1, &oi));
-  PetscCall(PetscMalloc1(csr[1].nnz + 1, &oj));
-  PetscCall(PetscCalloc1(csr[1].nnz + 1, &oa));
-  PetscCall(x->backend->copy(x, oi, csr[1].i, sizeof(PetscInt) * ((size_t)m + 1), HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(x->backend->copy(x, oj, csr[1].j, sizeof(PetscInt) * (size_t)csr[1].nnz, HYB_COPY_DEVICE_TO_HOST));
+  PetscCallMPI(MPI_Allreduce(&own, &any, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)A)));
+  PetscCall(ierr);
+  PetscCheck(!any, PETSC_COMM_SELF, (PetscErrorCode)any, "Another process could not sort its coordinates, for the reason that it gives");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The parts of a parallel matrix with an empty diagonal block and the pattern of the off-diagonal one, on the host */
+typedef struct {
+  PetscInt    *zeros, *i, *j;
+  PetscScalar *a;
+} HybMPICOOHost;
+
+static PetscErrorCode HybMPICOOHostGet(const HybExec *x, const HybCSR *off, HybMPICOOHost *h)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscCalloc1(off->m + 1, &h->zeros));
+  PetscCall(PetscMalloc1(off->m + 1, &h->i));
+  PetscCall(PetscMalloc1(off->nnz + 1, &h->j));
+  PetscCall(PetscCalloc1(off->nnz + 1, &h->a));
+  PetscCall(x->backend->copy(x, h->i, off->i, sizeof(PetscInt) * ((size_t)off->m + 1), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(x->backend->copy(x, h->j, off->j, sizeof(PetscInt) * (size_t)off->nnz, HYB_COPY_DEVICE_TO_HOST));
   PetscCall(x->backend->sync(x));
-  PetscCall(MatCreateMPIAIJWithSplitArrays(PetscObjectComm((PetscObject)A), m, n, A->rmap->N, A->cmap->N, zeros, &none, &nothing, oi, oj, oa, &T));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMPICOOHostFree(HybMPICOOHost *h)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscFree(h->zeros));
+  PetscCall(PetscFree(h->i));
+  PetscCall(PetscFree(h->j));
+  PetscCall(PetscFree(h->a));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The blocks of T get the arrays; the off-diagonal one's columns are those that T has made of them, in j */
+static PetscErrorCode HybMPICOOAdoptBlocks(Mat T, const HybChoices *choices, const HybExec *x, const PetscInt *j, HybArena arrays[2], HybCSR csr[2])
+{
+  Mat             block[2];
+  const PetscInt *garray;
+
+  PetscFunctionBegin;
   PetscCall(MatMPIAIJGetSeqAIJ(T, &block[0], &block[1], &garray));
-  /* the base class has renumbered the columns, in its array, which is ours */
-  PetscCall(x->backend->copy(x, csr[1].j, oj, sizeof(PetscInt) * (size_t)csr[1].nnz, HYB_COPY_HOST_TO_DEVICE));
+  PetscCall(x->backend->copy(x, csr[1].j, j, sizeof(PetscInt) * (size_t)csr[1].nnz, HYB_COPY_HOST_TO_DEVICE));
   csr[1].n = block[1]->cmap->n;
   for (int k = 0; k < 2; k++) {
     Mat_SeqAIJHybridGPU *b = NULL;
 
     PetscCall(MatSetType(block[k], MATSEQAIJHYBRIDGPU));
     PetscCall(MatSeqAIJHybridGPUGetData(block[k], &b));
-    b->choices = hyb->choices;
+    b->choices = *choices;
     PetscCall(MatSeqAIJHybridGPUAdoptDevice(block[k], x, &arrays[k], &csr[k]));
     /* as the parent's. A's stays as it is: the first values' assembly leaves what was said of symmetries. */
     block[k]->num_ass = 1;
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A's data become those of a parallel matrix with these blocks; the off-diagonal one has global columns still. Errors
+   are all processes' alike. */
+static PetscErrorCode HybMPICOOAdopt(Mat A, const HybExec *x, HybMPICOOHost *h, HybArena arrays[2], HybCSR csr[2])
+{
+  PetscInt             none    = 0;
+  PetscScalar          nothing = 0;
+  Mat                  T;
+  void                *data;
+  Mat_MPIAIJHybridGPU *hyb = NULL;
+  PetscErrorCode       ierr;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
+  PetscCall(MatCreateMPIAIJWithSplitArrays(PetscObjectComm((PetscObject)A), A->rmap->n, A->cmap->n, A->rmap->N, A->cmap->N, h->zeros, &none, &nothing, h->i, h->j, h->a, &T));
+  ierr = HybMPICOOAgree(A, HybMPICOOAdoptBlocks(T, &hyb->choices, x, h->j, arrays, csr));
+  if (ierr) (void)MatDestroy(&T);
+  PetscCall(ierr);
   PetscCall(MatSetOption(T, MAT_IGNORE_OFF_PROC_ENTRIES, hyb->ignoreoffproc));
   PetscCall(MatSetOption(T, MAT_ROW_ORIENTED, (PetscBool)!hyb->bycolumns));
   data             = A->data;
@@ -172,10 +218,6 @@ static PetscErrorCode HybMPICOOAdopt(Mat A, const HybExec *x, HybArena arrays[2]
   if (PETSC_VERSION_LT(3, 22, 0)) A->nonzerostate = --A->ass_nonzerostate; /* MatSetPreallocationCOO() counts once more */
   PetscCall(PetscObjectStateIncrease((PetscObject)A));
   PetscCall(MatDestroy(&T));
-  PetscCall(PetscFree(zeros));
-  PetscCall(PetscFree(oi));
-  PetscCall(PetscFree(oj));
-  PetscCall(PetscFree(oa));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -208,44 +250,73 @@ static PetscErrorCode HybMPICOOBlocks(Mat A, const HybExec *x, PetscCount ncoo, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybMPICOOBuild(Mat A, const HybExec *x, PetscCount ncoo, const PetscInt *i, const PetscInt *j, HybMPICOO *c)
+/* Which coordinates go to other processes */
+static PetscErrorCode HybMPICOOSends(Mat A, const PetscInt *i, const PetscInt *j, HybMPICOO *c)
 {
   Mat_MPIAIJHybridGPU *hyb = NULL;
-  PetscInt             rstart, rend, *ri, *rj;
-  HybArena             arrays[2];
-  HybCSR               csr[2];
-  PetscErrorCode       ierr = PETSC_SUCCESS;
+  PetscInt             rstart, rend;
 
   PetscFunctionBegin;
   PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
   PetscCall(PetscLayoutGetRange(A->rmap, &rstart, &rend));
-  PetscCall(PetscMalloc1(ncoo, &c->sendhost));
-  c->ncoo = ncoo;
-  for (PetscCount k = 0; k < ncoo; k++) {
+  PetscCall(PetscMalloc1(c->ncoo, &c->sendhost));
+  for (PetscCount k = 0; k < c->ncoo; k++) {
     if (i[k] >= rstart && i[k] < rend) continue; /* most; j is not read */
     if (i[k] < 0 || j[k] < 0) continue;
     PetscCheck(!A->nooffprocentries, PETSC_COMM_SELF, PETSC_ERR_USER_INPUT, "MAT_NO_OFF_PROC_ENTRIES is set, but coordinate %" PetscCount_FMT " is of row %" PetscInt_FMT ", which another process has", k, i[k]);
     PetscCheck(i[k] < A->rmap->N && j[k] < A->cmap->N, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Coordinate %" PetscCount_FMT ", (%" PetscInt_FMT ",%" PetscInt_FMT "), is outside of the matrix, %" PetscInt_FMT " x %" PetscInt_FMT, k, i[k], j[k], A->rmap->N, A->cmap->N);
     if (!hyb->ignoreoffproc) c->sendhost[c->nsend++] = (PetscInt)k;
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* began: what happened before, here alone */
+static PetscErrorCode HybMPICOOBuild(Mat A, const HybExec *x, const PetscInt *i, const PetscInt *j, HybMPICOO *c, PetscErrorCode began)
+{
+  PetscInt       *ri, *rj;
+  HybArena        arrays[2];
+  HybCSR          csr[2];
+  HybMPICOOHost   host = {NULL, NULL, NULL, NULL};
+  PetscErrorCode  ierr;
+  Mat             block[2];
+  const PetscInt *garray;
+
+  PetscFunctionBegin;
+  PetscCall(HybMPICOOAgree(A, began ? began : HybMPICOOSends(A, i, j, c)));
   PetscCall(HybMPICOOExchange(A, i, j, c, &ri, &rj));
   for (int b = 0; b < 2; b++) PetscCall(HybArenaInit(&arrays[b], x));
-  ierr = HybMPICOOBlocks(A, x, ncoo, i, j, ri, rj, c, arrays, csr);
+  ierr = HybMPICOOBlocks(A, x, c->ncoo, i, j, ri, rj, c, arrays, csr);
   PetscCall(PetscFree(ri));
   PetscCall(PetscFree(rj));
   if (!ierr) ierr = HybArenaAlloc(&c->arena, HYB_MEM_DEVICE, c->nsend, sizeof(PetscInt), &c->senddevice);
   if (!ierr) ierr = x->backend->copy(x, c->senddevice, c->sendhost, sizeof(PetscInt) * (size_t)c->nsend, HYB_COPY_HOST_TO_DEVICE);
-  if (!ierr) ierr = HybMPICOOAdopt(A, x, arrays, csr);
+  if (!ierr) ierr = HybMPICOOHostGet(x, &csr[1], &host);
+  ierr = HybMPICOOAgree(A, ierr);
+  if (!ierr) ierr = HybMPICOOAdopt(A, x, &host, arrays, csr);
+  PetscCall(HybMPICOOHostFree(&host));
   if (ierr)
     for (int b = 0; b < 2; b++) (void)HybArenaReset(&arrays[b]);
   PetscCall(ierr);
-  {
-    Mat             block[2];
-    const PetscInt *garray;
+  PetscCall(MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], &garray));
+  c->block[1].n = block[1]->cmap->n; /* no longer all columns */
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
-    PetscCall(MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], &garray));
-    c->block[1].n = block[1]->cmap->n; /* no longer all columns */
+/* An empty list, and the coordinates on the host */
+static PetscErrorCode HybMPICOOBegin(const HybExec *x, PetscCount ncoo, const PetscInt *ij[2], void *host[2], void *copy[2], HybMPICOO **coo)
+{
+  HybMPICOO *c;
+
+  PetscFunctionBegin;
+  PetscCall(PetscNew(coo));
+  c       = *coo;
+  c->ncoo = ncoo;
+  PetscCall(HybArenaInit(&c->arena, x));
+  for (int k = 0; k < 2; k++) {
+    PetscCall(HybArenaInit(&c->block[k].arena, x));
+    PetscCall(HybArenaInit(&c->block[k].hostarena, x));
   }
+  for (int k = 0; k < 2; k++) PetscCall(HybCOOToHost(ij[k], ncoo, sizeof(PetscInt), &host[k], &copy[k]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -254,11 +325,12 @@ static PetscErrorCode MatMPIAIJHybridGPUPreallocateCOO(Mat A, PetscCount ncoo, c
 {
   Mat_MPIAIJHybridGPU *hyb = NULL;
   HybExec              x;
-  HybMPICOO           *c;
+  HybMPICOO           *c = NULL;
   PetscInt             want[2];
   PetscBool            idevice;
   PetscCount           least;
-  void                *hi, *hj, *ci, *cj;
+  const PetscInt      *ij[2]   = {i, j};
+  void                *host[2] = {NULL, NULL}, *copy[2] = {NULL, NULL};
   PetscErrorCode       ierr;
 
   PetscFunctionBegin;
@@ -282,18 +354,10 @@ static PetscErrorCode MatMPIAIJHybridGPUPreallocateCOO(Mat A, PetscCount ncoo, c
     }
   }
   PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_COOPATTERN], A, 0, 0, 0));
-  PetscCall(HybCOOToHost(i, ncoo, sizeof(PetscInt), &hi, &ci));
-  PetscCall(HybCOOToHost(j, ncoo, sizeof(PetscInt), &hj, &cj));
-  PetscCall(PetscNew(&c));
-  PetscCall(HybArenaInit(&c->arena, &x));
-  for (int k = 0; k < 2; k++) {
-    PetscCall(HybArenaInit(&c->block[k].arena, &x));
-    PetscCall(HybArenaInit(&c->block[k].hostarena, &x));
-  }
-  ierr = HybMPICOOBuild(A, &x, ncoo, (const PetscInt *)hi, (const PetscInt *)hj, c);
-  if (ierr) (void)HybMPICOODestroy(c);
-  PetscCall(PetscFree(ci));
-  PetscCall(PetscFree(cj));
+  ierr = HybMPICOOBegin(&x, ncoo, ij, host, copy, &c);
+  ierr = HybMPICOOBuild(A, &x, (const PetscInt *)host[0], (const PetscInt *)host[1], c, ierr);
+  if (ierr && c) (void)HybMPICOODestroy(c);
+  for (int k = 0; k < 2; k++) PetscCall(PetscFree(copy[k]));
   PetscCall(ierr);
   PetscCall(HybContainerCompose((PetscObject)A, "HybMPICOO", c, HybMPICOODestroy));
   PetscCall(MatSetOption(A, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_TRUE)); /* as the parent's */
@@ -302,23 +366,32 @@ static PetscErrorCode MatMPIAIJHybridGPUPreallocateCOO(Mat A, PetscCount ncoo, c
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Values for other processes go out, theirs come into c->recvbuf */
+static PetscErrorCode HybMPICOOGatherSent(const HybExec *x, HybArena *work, HybMPICOO *c, const PetscScalar *v)
+{
+  HybScalar *d;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, c->nsend, sizeof(HybScalar), &d));
+  PetscCall(x->backend->csr->gather(x, c->nsend, c->senddevice, PETSC_FALSE, (const HybScalar *)v, d));
+  PetscCall(x->backend->copy(x, c->sendbuf, d, sizeof(HybScalar) * (size_t)c->nsend, HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(x->backend->sync(x));
+  PetscCall(HybLogToHost(sizeof(HybScalar) * (PetscLogDouble)c->nsend));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Values for other processes go out, theirs come into c->recvbuf. They do so after an error too: the others wait. */
 static PetscErrorCode HybMPICOOSendValues(const HybExec *x, HybArena *work, HybMPICOO *c, const PetscScalar *v, PetscBool vdevice)
 {
-  PetscFunctionBegin;
-  if (vdevice && c->nsend) {
-    HybScalar *d;
+  PetscErrorCode ierr = PETSC_SUCCESS;
 
-    PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, c->nsend, sizeof(HybScalar), &d));
-    PetscCall(x->backend->csr->gather(x, c->nsend, c->senddevice, PETSC_FALSE, (const HybScalar *)v, d));
-    PetscCall(x->backend->copy(x, c->sendbuf, d, sizeof(HybScalar) * (size_t)c->nsend, HYB_COPY_DEVICE_TO_HOST));
-    PetscCall(x->backend->sync(x));
-    PetscCall(HybLogToHost(sizeof(HybScalar) * (PetscLogDouble)c->nsend));
-  } else {
+  PetscFunctionBegin;
+  if (vdevice && c->nsend)
+    ierr = HybMPICOOGatherSent(x, work, c, v);
+  else
     for (PetscInt k = 0; k < c->nsend; k++) c->sendbuf[k] = v ? v[c->sendhost[k]] : 0;
-  }
   PetscCall(PetscSFBcastBegin(c->sf, MPIU_SCALAR, c->sendbuf, c->recvbuf, MPI_REPLACE));
   PetscCall(PetscSFBcastEnd(c->sf, MPIU_SCALAR, c->sendbuf, c->recvbuf, MPI_REPLACE));
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -30,9 +30,8 @@ PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
     ierr  = MatSeqAIJHybridGPUDestroyPlans(hyb);
     later = MatSeqAIJHybridGPUDestroyDevice(hyb);
     if (!ierr) ierr = later;
-    hyb->readers = hyb->writers = hyb->rows = 0; /* whoever holds them still, holds nothing from here on */
-    hyb->patternheld                        = PETSC_FALSE;
-    later                                   = HybStorageDropMoved(A, hyb);
+    hyb->readers = hyb->writers = hyb->rows = hyb->patterns = 0; /* whoever holds them still, holds nothing from here on */
+    later                                                   = HybStorageDropMoved(A, hyb);
     if (!ierr) ierr = later;
     later = HybStorageFreeRetired(hyb);
     if (!ierr) ierr = later;
@@ -63,8 +62,10 @@ static PetscErrorCode MatAssemblyEnd_SeqAIJHybridGPU(Mat A, MatAssemblyType mode
        values as new ones */
     hyb->copy.mark.state = state + 1;
     hyb->copy.mark.step  = PETSC_FALSE;
-  } else
+  } else {
     PetscCall((*HybGlueState.seq.assemblyend)(A, mode));
+    if (hyb->inodesleft || hyb->arrays.blocks) PetscCall(HybInodesLend(A, PETSC_TRUE)); /* the parent has chosen again */
+  }
   hyb->assembling = 0;
   if (mode == MAT_FINAL_ASSEMBLY) HybGlueState.counts.assemblies++;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -189,7 +190,10 @@ static PetscErrorCode MatSetOption_SeqAIJHybridGPU(Mat A, MatOption op, PetscBoo
      here */
   if (op != MAT_USE_INODES || !A->assembled) PetscFunctionReturn(PETSC_SUCCESS);
   hyb->inodesleft = PETSC_FALSE; /* the program has its mind made up */
-  if (hyb->arrays.blocks && (flg || !HybBorn(hyb))) PetscCall((*HybGlueState.seq.assemblyend)(A, MAT_FINAL_ASSEMBLY));
+  if (hyb->arrays.blocks && (flg || !HybBorn(hyb))) {
+    PetscCall((*HybGlueState.seq.assemblyend)(A, MAT_FINAL_ASSEMBLY));
+    PetscCall(HybInodesLend(A, PETSC_TRUE));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -210,6 +214,7 @@ static PetscErrorCode MatLoad_SeqAIJHybridGPU(Mat A, PetscViewer viewer)
 {
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, load, A, viewer);
+  PetscCall(HybInodesFind(A));
   PetscCall(MatSeqAIJHybridGPUDemote(A));
   PetscCall(MatSeqAIJHybridGPUHostWrites(A));
   PetscCall((*HybGlueState.seq.load)(A, viewer));
@@ -392,6 +397,7 @@ PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat A, MatType type, MatReuse r
   PetscCall(MatSeqAIJHybridGPUGetData(B, &hyb));
   PetscCall(MatSeqAIJHybridGPUDisown(B)); /* the base class must not outlive our arrays */
   PetscCall(HybInodesFind(B));            /* nobody will look for them later */
+  PetscCall(HybInodesLend(B, PETSC_FALSE));
   PetscCall(HybStorageLeaveRetired(B, hyb));
   PetscCall(HybDoorClose(B));
   PetscCall(MatSeqAIJHybridGPUDestroyPlans(hyb));

@@ -287,15 +287,17 @@ static PetscErrorCode HybBecome(Mat A, Mat *B)
 
 static PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJCUSPARSE(Mat A, MatType type, MatReuse reuse, Mat *newmat)
 {
-  HybExec      x;
-  HybCSR       csr;
-  PetscBool    device;
-  HybConverter f = NULL;
-  Mat          B;
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybExec              x;
+  HybCSR               csr;
+  PetscBool            device;
+  HybConverter         f = NULL;
+  Mat                  B;
 
   PetscFunctionBegin;
   PetscCall(HybConvertFromDevice(A, &x, &csr, &device));
-  if (!device) {
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  if (!device || (reuse == MAT_INPLACE_MATRIX && HybStorageLent(hyb))) { /* arrays that somebody holds stay with A */
     PetscCall(MatConvert_SeqAIJHybridGPU_Derived(A, type, reuse, newmat));
     PetscFunctionReturn(PETSC_SUCCESS);
   }

@@ -41,6 +41,7 @@ PetscErrorCode MatSeqAIJHybridGPUShare(Mat A, Mat B)
   PetscFunctionBegin;
   if (!MatIsSeqAIJHybridGPU(B)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJHybridGPUGetData(A, &a));
+  PetscCall(MatSeqAIJHybridGPULookAtOptions(A));
   PetscCall(MatSeqAIJHybridGPUGetData(B, &b));
   b->choices  = a->choices;
   b->coocount = a->coocount;
@@ -144,11 +145,15 @@ static PetscErrorCode MatSetPreallocationCOO_Device(Mat A, const HybExec *x, Pet
   HybCSR               csr;
   void                *di = NULL, *dj = NULL;
   PetscInt             assemblies;
+  PetscBool            ended, unused;
   PetscErrorCode       ierr;
 
   PetscFunctionBegin;
   PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_COOPATTERN], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  PetscCall(MatSeqAIJHybridGPULookAtOptions(A));
+  unused = HybUnusedIsError(A);
+  PetscCall(HybInodesEnded(A, &ended));
   PetscCall(PetscNew(&coo));
   PetscCall(HybArenaInit(&coo->arena, x));
   PetscCall(HybArenaInit(&coo->hostarena, x));
@@ -175,6 +180,8 @@ static PetscErrorCode MatSetPreallocationCOO_Device(Mat A, const HybExec *x, Pet
   PetscCall(HybContainerCompose((PetscObject)A, "HybCOO", coo, HybCOODestroy));
   for (int k = 0; k < HYB_ASKED_GROUPS; k++) /* the parent's data stay, and what was asked of them */
     if (k != HYB_ASKED_NEW_NONZEROS && hyb->asked[k].said) PetscCall((*HybGlueState.seq.setoption)(A, hyb->asked[k].op, hyb->asked[k].flg));
+  if (unused) PetscCall((*HybGlueState.seq.setoption)(A, MAT_UNUSED_NONZERO_LOCATION_ERR, PETSC_TRUE));
+  if (ended) hyb->inodesleft = PETSC_FALSE;
   PetscCall(MatSetOption(A, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_TRUE)); /* as the parent's */
   /* MatSetPreallocationCOO() counts the new pattern once more after this */
   hyb->copy.key.nonzerostate = A->nonzerostate + 1;
@@ -233,6 +240,7 @@ static PetscErrorCode MatSetPreallocationCOO_SeqAIJHybridGPU(Mat A, PetscCount n
       PetscFunctionReturn(PETSC_SUCCESS);
     }
     PetscCall(PetscObjectCompose((PetscObject)A, "HybCOO", NULL));
+    PetscCall(HybInodesFind(A));
     PetscCall(MatSeqAIJHybridGPUDemote(A)); /* the parent frees the arrays */
   }
   PetscCall(HybCOOPreallocateOnHost(A, HybGlueState.coopreallocation[0], n, i, j));

@@ -167,7 +167,6 @@ static PetscErrorCode MatDuplicate_SeqAIJHybridGPU(Mat A, MatDuplicateOption op,
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, duplicate, A, op, B);
   PetscCall(MatSeqAIJHybridGPUGetData(A, &a));
-  if (op == MAT_SHARE_NONZERO_PATTERN) a->patternheld = PETSC_TRUE;
   if (op != MAT_SHARE_NONZERO_PATTERN && !a->hostcopy && (a->lives != HYB_LIVES_PROMOTED || a->optionsknown)) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(A, &x, &device));
   if (!device) {
     const int      readers = a->readers; /* before 3.26 the parent gets the values twice, and restores them once */
@@ -201,8 +200,13 @@ static PetscErrorCode MatDuplicate_SeqAIJHybridGPU(Mat A, MatDuplicateOption op,
   (*B)->num_ass = 0; /* a duplicate was never assembled itself */
   {
     Mat_SeqAIJHybridGPU *b = NULL;
+    PetscBool            ended;
 
     PetscCall(MatSeqAIJHybridGPUGetData(*B, &b));
+    if (!a->inodesleft) {
+      PetscCall(HybInodesEnded(A, &ended));
+      if (ended) b->inodesleft = PETSC_FALSE;
+    }
     for (int k = 0; k < HYB_ASKED_GROUPS; k++)
       if (b->asked[k].said) PetscCall((*HYB_PARENT.setoption)(*B, b->asked[k].op, b->asked[k].flg));
   }

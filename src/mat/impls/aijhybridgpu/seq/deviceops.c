@@ -314,14 +314,29 @@ static PetscErrorCode MatNorm_SeqAIJHybridGPU(Mat A, NormType type, PetscReal *n
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* those of A, which l lends; sent: A has been on the device */
+static PetscErrorCode HybCopyLentValues(Mat A, const HybLent *l, PetscBool sent, Mat B, const HybExec *x)
+{
+  HybCSR a = l->csr, b;
+
+  PetscFunctionBegin;
+  if (sent) PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, x, PETSC_TRUE, &a));
+  PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(B, x, PETSC_TRUE, &b));
+  PetscCheck(a.nnz == b.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "Number of nonzeros in the two matrices differ: %" PetscInt64_FMT " and %" PetscInt64_FMT ", though SAME_NONZERO_PATTERN was said", (PetscInt64)a.nnz, (PetscInt64)b.nnz);
+  PetscCheck(a.a || !a.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "The matrix holds a structure of %" PetscInt64_FMT " nonzeros without values (MAT_STRUCTURE_ONLY)", (PetscInt64)a.nnz);
+  PetscCall(x->backend->copy(x, b.a, a.a, sizeof(HybScalar) * (size_t)a.nnz, sent ? HYB_COPY_DEVICE_TO_DEVICE : HYB_COPY_HOST_TO_DEVICE));
+  if (!sent) PetscCall(HybLogToDevice(sizeof(HybScalar) * (PetscLogDouble)a.nnz));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Values that are on the device already are copied there, others sent */
 PetscErrorCode MatSeqAIJHybridGPUCopyValues(Mat A, Mat B, PetscBool *done)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
   HybExec              x;
-  HybCSR               a, b;
   HybLent              l;
   PetscBool            device = PETSC_FALSE, sent, seq;
+  PetscErrorCode       ierr;
 
   PetscFunctionBegin;
   *done = PETSC_FALSE;
@@ -335,14 +350,9 @@ PetscErrorCode MatSeqAIJHybridGPUCopyValues(Mat A, Mat B, PetscBool *done)
     sent = hyb->copy.pattern;
   }
   PetscCall(HybLentGet(A, PETSC_TRUE, &l));
-  a = l.csr;
-  if (sent) PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &a));
-  PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(B, &x, PETSC_TRUE, &b));
-  PetscCheck(a.nnz == b.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "Number of nonzeros in the two matrices differ: %" PetscInt64_FMT " and %" PetscInt64_FMT ", though SAME_NONZERO_PATTERN was said", (PetscInt64)a.nnz, (PetscInt64)b.nnz);
-  PetscCheck(a.a || !a.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "The matrix holds a structure of %" PetscInt64_FMT " nonzeros without values (MAT_STRUCTURE_ONLY)", (PetscInt64)a.nnz);
-  PetscCall(x.backend->copy(&x, b.a, a.a, sizeof(HybScalar) * (size_t)a.nnz, sent ? HYB_COPY_DEVICE_TO_DEVICE : HYB_COPY_HOST_TO_DEVICE));
-  if (!sent) PetscCall(HybLogToDevice(sizeof(HybScalar) * (PetscLogDouble)a.nnz));
+  ierr = HybCopyLentValues(A, &l, sent, B, &x);
   PetscCall(HybLentRestore(A, &l));
+  PetscCall(ierr);
   PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(B, &x, PETSC_TRUE));
   PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_COPY], B, 0, 0, 0));
   *done = PETSC_TRUE;

@@ -77,11 +77,15 @@ static PetscErrorCode HybZeroRowsBegin(Mat A, PetscInt n, const PetscInt rows[],
 {
   Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
   HybLent              l;
-  PetscBool            lacks = PETSC_FALSE, stays;
+  PetscBool            lacks = PETSC_FALSE, whole = columns, stays; /* whole: no row gets shorter */
 
   PetscFunctionBegin;
-  /* moved values stay where zeros are written and no row gets shorter */
-  stays = (PetscBool)(hyb && (hyb->lives == HYB_LIVES_LOCKED || HybStorageHeld(hyb)) && (columns || (hyb->asked[HYB_ASKED_KEEP_PATTERN].said && hyb->asked[HYB_ASKED_KEEP_PATTERN].flg)));
+  if (hyb) {
+    PetscCall(MatSeqAIJHybridGPULookAtOptions(A));
+    if (hyb->asked[HYB_ASKED_KEEP_PATTERN].said && hyb->asked[HYB_ASKED_KEEP_PATTERN].flg) whole = PETSC_TRUE;
+  }
+  if (!whole) PetscCall(HybInodesFind(A));
+  stays = (PetscBool)(hyb && (hyb->lives == HYB_LIVES_LOCKED || HybStorageHeld(hyb)) && whole); /* moved values */
   if (!stays) PetscCall(MatSeqAIJHybridGPUDemote(A));
   PetscCall(MatSeqAIJHybridGPUHostWrites(A));
   if (!hyb || (!hyb->arrays.blocks && !hyb->movedto) || diag == (PetscScalar)0) PetscFunctionReturn(PETSC_SUCCESS);
@@ -122,6 +126,7 @@ static PetscErrorCode MatEliminateZeros_SeqAIJHybridGPU(Mat A, PetscBool keep)
 {
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, eliminatezeros, A, keep);
+  PetscCall(HybInodesFind(A));
   PetscCall(MatSeqAIJHybridGPUDemote(A));
   PetscCall((*HybGlueState.seq.eliminatezeros)(A, keep));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -180,6 +185,7 @@ static PetscErrorCode MatRetrieveValues_SeqAIJHybridGPU(Mat A)
 static PetscErrorCode MatSeqAIJSetPreallocation_SeqAIJHybridGPU(Mat A, PetscInt nz, const PetscInt nnz[])
 {
   PetscFunctionBegin;
+  PetscCall(HybInodesFind(A));
   PetscCall(MatSeqAIJHybridGPUDemote(A));
   HybWithLargePages(A->rmap->n, (*(PetscErrorCode(*)(Mat, PetscInt, const PetscInt[]))HybGlueState.setpreallocation)(A, nz, nnz));
   if (MatIsSeqAIJHybridGPU(A)) PetscCall(HybStorageSettle(A));
@@ -214,6 +220,7 @@ static PetscErrorCode MatResetPreallocation_SeqAIJHybridGPU(Mat A)
     PetscCall(HybResetAsPreallocated(A));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
+  PetscCall(HybInodesFind(A));
   PetscCall(MatSeqAIJHybridGPUDemote(A));
   PetscCall((*(PetscErrorCode(*)(Mat))HybGlueState.resetpreallocation)(A));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -85,6 +85,7 @@ static PetscErrorCode HybAdopt(Mat C, const HybExec *x, HybArena *arrays, const 
     PetscCall(HybPatternKeyGet(C, csr, &key));
     hyb->checkkey = key; /* our own results are sorted */
   }
+  PetscCall(HybInodesLend(C, PETSC_TRUE));
 #if defined(PETSC_HAVE_DEVICE)
   C->offloadmask = PETSC_OFFLOAD_CPU;
 #endif
@@ -276,16 +277,21 @@ PetscErrorCode MatSeqAIJHybridGPUDisown(Mat A)
   if (i != hyb->adopted) PetscFunctionReturn(PETSC_SUCCESS); /* the base class has moved on by itself; somebody may still read ours */
   assembled    = A->assembled;
   A->assembled = PETSC_TRUE; /* MatSetValues() has said otherwise already, the arrays are still whole */
-  ierr         = MatSeqAIJHybridGPUHostDuplicate(A, PETSC_TRUE, &D);
+  ierr         = HybInodesFind(A);
+  if (!ierr) ierr = MatSeqAIJHybridGPUHostDuplicate(A, PETSC_TRUE, &D);
   A->assembled = assembled;
   PetscCall(ierr);
   PetscCall(MatSeqAIJHybridGPUHostWrites(A)); /* what is queued reads the arrays that go */
+  if (HybUnusedIsError(A)) PetscCall((*HybGlueState.seq.setoption)(D, MAT_UNUSED_NONZERO_LOCATION_ERR, PETSC_TRUE));
   data    = A->data;
   A->data = D->data;
   D->data = data;
   PetscCall(HybDoorOpen(A));
   PetscCall(HybDoorClose(D));
-  if (hyb->stored) PetscCall(HybMoveStoredValues(D, A, hyb));
+  if (hyb->stored) {
+    PetscCall(MatSeqAIJHybridGPULookAtOptions(A));
+    PetscCall(HybMoveStoredValues(D, A, hyb));
+  }
   arrays             = hyb->arrays;
   hyb->arrays.blocks = NULL;
   hyb->arrays.bytes  = 0;

@@ -21,10 +21,28 @@
 
   Where any of this fails HybFrameKnown() is false: values then stay where AIJ put them, and host writes are noticed by
   the object's state alone.
+
+  Options of MatSetOption() that AIJ keeps in its data are found by what they do: each is set both ways, and all that
+  changes has to lie in one word, another one for each group of options. What is in that word afterwards tells the
+  option of any other matrix.
 */
 #include "parent.h"
 
 #define HYB_DOOR_WORDS 7
+
+static const struct {
+  MatOption     op;
+  HybAskedGroup group;
+} settings[HYB_FRAME_SETTINGS] = {
+  {MAT_ROW_ORIENTED,                HYB_ASKED_ROW_ORIENTED},
+  {MAT_KEEP_NONZERO_PATTERN,        HYB_ASKED_KEEP_PATTERN},
+  {MAT_IGNORE_ZERO_ENTRIES,         HYB_ASKED_IGNORE_ZEROS},
+  {MAT_NEW_NONZERO_LOCATIONS,       HYB_ASKED_NEW_NONZEROS},
+  {MAT_NEW_NONZERO_LOCATION_ERR,    HYB_ASKED_NEW_NONZEROS},
+  {MAT_NEW_NONZERO_ALLOCATION_ERR,  HYB_ASKED_NEW_NONZEROS},
+  {MAT_UNUSED_NONZERO_LOCATION_ERR, HYB_ASKED_UNUSED      },
+  {MAT_USE_INODES,                  HYB_ASKED_INODES      }
+};
 
 /* The allocator, watched while the matrix is made: its data's length is what was given out at that address */
 #define HYB_FRAME_WATCHED 1024 /* PETSc composes some thirty functions on a new matrix, with a few blocks each */
@@ -175,6 +193,54 @@ static PetscErrorCode HybFrameProveValues(Mat T, void **words, size_t a, const P
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static size_t HybFrameWordBytes(HybAskedGroup g)
+{
+  return g == HYB_ASKED_NEW_NONZEROS || g == HYB_ASKED_UNUSED ? sizeof(PetscInt) : sizeof(PetscBool);
+}
+
+/* All that the options of g change in T's data, which were `before`, is one word: where it is, and what they write */
+static PetscErrorCode HybFrameFindWord(Mat T, size_t n, const unsigned char *before, HybAskedGroup g, PetscBool *found)
+{
+  unsigned char *data  = (unsigned char *)T->data;
+  const size_t   width = HybFrameWordBytes(g);
+
+  PetscFunctionBegin;
+  *found                     = PETSC_FALSE;
+  HybGlueState.frame.word[g] = n;
+  for (size_t s = 0; s < HYB_FRAME_SETTINGS; s++)
+    for (int flg = 0; flg < 2 && settings[s].group == g; flg++) {
+      PetscCall(MatSetOption(T, settings[s].op, (PetscBool)flg));
+      for (size_t k = 0; k < n; k++) {
+        if (data[k] == before[k]) continue;
+        if (HybGlueState.frame.word[g] == n) HybGlueState.frame.word[g] = k / width * width;
+        if (k / width * width != HybGlueState.frame.word[g]) PetscFunctionReturn(PETSC_SUCCESS);
+      }
+    }
+  if (HybGlueState.frame.word[g] + width > n) PetscFunctionReturn(PETSC_SUCCESS);
+  for (size_t s = 0; s < HYB_FRAME_SETTINGS; s++)
+    for (int flg = 0; flg < 2 && settings[s].group == g; flg++) {
+      PetscCall(MatSetOption(T, settings[s].op, (PetscBool)flg));
+      memcpy(HybGlueState.frame.held[s][flg], data + HybGlueState.frame.word[g], width);
+    }
+  memcpy(data + HybGlueState.frame.word[g], before + HybGlueState.frame.word[g], width);
+  *found = PETSC_TRUE;
+  for (int other = 0; other < (int)g; other++) *found = (PetscBool)(*found && HybGlueState.frame.word[other] != HybGlueState.frame.word[g]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybFrameFindOptions(Mat T, size_t n)
+{
+  unsigned char *before;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc1(n, &before));
+  memcpy(before, T->data, n);
+  HybGlueState.frame.options = PETSC_TRUE;
+  for (int g = 0; g < HYB_FRAME_OPTIONS && HybGlueState.frame.options; g++) PetscCall(HybFrameFindWord(T, n, before, (HybAskedGroup)g, &HybGlueState.frame.options));
+  PetscCall(PetscFree(before));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybFrameFindIn(Mat T, const PetscInt *i, const PetscInt *j, const PetscScalar *a)
 {
   void    **words = (void **)T->data;
@@ -197,6 +263,7 @@ static PetscErrorCode HybFrameFindIn(Mat T, const PetscInt *i, const PetscInt *j
   HybGlueState.frame.door  = door * sizeof(void *);
   HybGlueState.frame.bytes = n * sizeof(void *);
   HybGlueState.frame.known = PETSC_TRUE;
+  PetscCall(HybFrameFindOptions(T, HybGlueState.frame.bytes));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -255,4 +322,26 @@ PetscScalar **HybFrameValues(Mat A)
 HybDoor *HybFrameDoor(Mat A)
 {
   return (HybDoor *)((char *)A->data + HybGlueState.frame.door);
+}
+
+/* How an option stands in A's data; false where that is not known */
+PetscBool HybFrameOption(Mat A, HybAskedGroup g, MatOption *op, PetscBool *flg)
+{
+  if (!HybGlueState.frame.options || !A->data) return PETSC_FALSE;
+  for (size_t s = 0; s < HYB_FRAME_SETTINGS; s++)
+    for (int on = 1; on >= 0; on--) {
+      if (settings[s].group != g || memcmp((char *)A->data + HybGlueState.frame.word[g], HybGlueState.frame.held[s][on], HybFrameWordBytes(g))) continue;
+      *op  = settings[s].op;
+      *flg = (PetscBool)on;
+      return PETSC_TRUE;
+    }
+  return PETSC_FALSE;
+}
+
+PetscBool HybUnusedIsError(Mat A)
+{
+  MatOption op;
+  PetscBool flg;
+
+  return (PetscBool)(HybFrameOption(A, HYB_ASKED_UNUSED, &op, &flg) && flg);
 }

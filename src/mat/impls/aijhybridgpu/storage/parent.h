@@ -24,6 +24,7 @@ PETSC_INTERN PetscBool      HybFrameKnown(void);
 PETSC_INTERN size_t         HybFrameBytes(void); /* of a MATSEQAIJ's data */
 PETSC_INTERN PetscScalar  **HybFrameValues(Mat);
 PETSC_INTERN HybDoor       *HybFrameDoor(Mat);
+PETSC_INTERN PetscBool      HybFrameOption(Mat, HybAskedGroup, MatOption *, PetscBool *);
 
 /* narrow.c */
 typedef struct {

@@ -91,6 +91,24 @@ PetscErrorCode HybPatternKeyGet(Mat A, const HybCSR *csr, HybPatternKey *key)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* AIJ's options as they stand in A's data, whoever has set them; where the frame does not show them, what came by
+   MatSetOption() remains */
+PetscErrorCode MatSeqAIJHybridGPULookAtOptions(Mat A)
+{
+  Mat_SeqAIJHybridGPU *hyb   = (Mat_SeqAIJHybridGPU *)A->spptr;
+  PetscBool            known = PETSC_TRUE;
+
+  PetscFunctionBegin;
+  for (int k = 0; k < HYB_ASKED_GROUPS && known; k++) {
+    HybAsked asked = {PETSC_TRUE, MAT_OPTION_MAX, PETSC_FALSE};
+
+    known = HybFrameOption(A, (HybAskedGroup)k, &asked.op, &asked.flg);
+    if (known) hyb->asked[k] = asked;
+  }
+  if (known) hyb->optionsknown = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /*
   The private data of A. They are made at their first use, and again where the data of a plain matrix was merged into A.
   Where MatHeaderReplace() or MatHeaderMerge() gave A another header's data, the object's state is A's, so that nothing
@@ -110,6 +128,7 @@ PetscErrorCode MatSeqAIJHybridGPUGetData(Mat A, Mat_SeqAIJHybridGPU **data)
     PetscCall(HybArenaInit(&hyb->arrays, &x));
     PetscCall(HybArenaInit(&hyb->moved, &x));
     PetscCall(HybGlueReadChoices(&hyb->choices));
+    PetscCall(MatSeqAIJHybridGPULookAtOptions(A));
   } else if (hyb->owner != A) {
     hyb->owner = A;
     PetscCall(MatSeqAIJHybridGPUValuesMoved(A));
@@ -123,9 +142,16 @@ struct _HybRetired {
   HybRetired next;
 };
 
+/* does somebody hold its values? */
 PetscBool HybStorageHeld(const Mat_SeqAIJHybridGPU *hyb)
 {
-  return (PetscBool)(hyb->readers || hyb->writers || hyb->rows || hyb->patternheld);
+  return (PetscBool)(hyb->readers || hyb->writers || hyb->rows);
+}
+
+/* does somebody hold any of its arrays? */
+PetscBool HybStorageLent(const Mat_SeqAIJHybridGPU *hyb)
+{
+  return (PetscBool)(HybStorageHeld(hyb) || hyb->patterns);
 }
 
 /* Arrays that A no longer uses are freed, or kept while somebody holds them. *arena is empty afterwards, whatever
@@ -135,7 +161,7 @@ PetscErrorCode HybStorageRetire(Mat_SeqAIJHybridGPU *hyb, HybArena *arena)
   HybRetired kept;
 
   PetscFunctionBegin;
-  if (HybStorageHeld(hyb) && arena->blocks && !PetscNew(&kept)) {
+  if (HybStorageLent(hyb) && arena->blocks && !PetscNew(&kept)) {
     kept->arena   = *arena;
     kept->next    = hyb->retired;
     hyb->retired  = kept;
@@ -182,7 +208,7 @@ PetscErrorCode HybStorageLeaveRetired(Mat A, Mat_SeqAIJHybridGPU *hyb)
   HybRetired kept = hyb->retired, last = NULL;
 
   PetscFunctionBegin;
-  if (!kept || !HybStorageHeld(hyb)) {
+  if (!kept || !HybStorageLent(hyb)) {
     PetscCall(HybStorageFreeRetired(hyb));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -199,7 +225,7 @@ PetscErrorCode HybStorageLeaveRetired(Mat A, Mat_SeqAIJHybridGPU *hyb)
 PetscErrorCode HybStorageGivenBack(Mat_SeqAIJHybridGPU *hyb)
 {
   PetscFunctionBegin;
-  if (hyb->retired && !HybStorageHeld(hyb)) PetscCall(HybStorageFreeRetired(hyb));
+  if (hyb->retired && !HybStorageLent(hyb)) PetscCall(HybStorageFreeRetired(hyb));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -61,6 +61,15 @@ typedef struct {
   HybArena      arena; /* of a copy's arrays; where the matrix was born there they are in Mat_SeqAIJHybridGPU.arrays */
 } HybDeviceCopy;
 
+/* The functions that lend a pattern, of which AIJ has several */
+typedef enum {
+  HYB_LEND_ROWS,
+  HYB_LEND_ROWS_END,
+  HYB_LEND_COLUMNS,
+  HYB_LENDS
+} HybLend;
+typedef PetscErrorCode (*HybLendFn)(Mat, PetscInt, PetscBool, PetscBool, PetscInt *, const PetscInt *[], const PetscInt *[], PetscBool *);
+
 /* Arrays that have been left while somebody held them */
 typedef struct _HybRetired *HybRetired;
 
@@ -96,15 +105,8 @@ typedef struct {
   PetscObjectState isstate[2];
 } HybDerived;
 
-/* Options that AIJ keeps beside its arrays, as the program set them: matrices made from this one on the device get them
-   too. Those of a group overrule each other, so the last one of each is kept. */
-typedef enum {
-  HYB_ASKED_ROW_ORIENTED,
-  HYB_ASKED_KEEP_PATTERN,
-  HYB_ASKED_IGNORE_ZEROS,
-  HYB_ASKED_NEW_NONZEROS,
-  HYB_ASKED_GROUPS
-} HybAskedGroup;
+/* Options that AIJ keeps in its data, as the program set them: matrices made from this one on the device get them too.
+   Those of a group overrule each other, so the last one of each is kept. */
 typedef struct {
   PetscBool said;
   MatOption op;
@@ -128,7 +130,8 @@ typedef struct {
   PetscCount      movednnz;           /* entries of both */
   HybRetired      retired;
   int             readers, writers, rows; /* who holds values, or rows of MatGetRow() */
-  PetscBool       patternheld;            /* a duplicate shares i and j (MAT_SHARE_NONZERO_PATTERN) */
+  int             patterns;               /* who holds i and j, by MatGetRowIJ() */
+  HybLendFn       lend[HYB_LENDS];        /* AIJ's, where ours lie over them (inodes.c) */
   int             inside;                 /* operations of ours that call the parent's, which the door is open to */
   PetscBool       quiet;                  /* nothing that is queued reads the values */
   PetscBool       stored;                 /* MatStoreValues() keeps values beside the arrays */
@@ -211,10 +214,14 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPULeave(Mat);
 
 /* storage.c */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUGetData(Mat, Mat_SeqAIJHybridGPU **);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPULookAtOptions(Mat);
 PETSC_INTERN PetscErrorCode HybPatternKeyGet(Mat, const HybCSR *, HybPatternKey *);
 PETSC_INTERN PetscErrorCode HybStorageGo(Mat_SeqAIJHybridGPU *, HybLives to);
 PETSC_INTERN PetscErrorCode HybStorageView(const Mat_SeqAIJHybridGPU *, PetscViewer);
 PETSC_INTERN PetscBool      HybStorageHeld(const Mat_SeqAIJHybridGPU *);
+PETSC_INTERN PetscBool      HybStorageLent(const Mat_SeqAIJHybridGPU *);
+/* no duplicate has this option, which stays where AIJ's data stay */
+PETSC_INTERN PetscBool      HybUnusedIsError(Mat);
 PETSC_INTERN PetscErrorCode HybStorageRetire(Mat_SeqAIJHybridGPU *, HybArena *);
 PETSC_INTERN PetscErrorCode HybStorageFreeRetired(Mat_SeqAIJHybridGPU *);
 PETSC_INTERN PetscErrorCode HybStorageLeaveRetired(Mat, Mat_SeqAIJHybridGPU *);
@@ -255,10 +262,14 @@ PETSC_INTERN PetscErrorCode HybLentCheck(Mat, const HybLent *, const HybExec *, 
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDiagonalIsFull(Mat, PetscBool *);
 
 /* inodes.c: rows of equal pattern, which AIJ looks for at each assembly; a matrix whose data were made without that;
-   and the search, if it was left out */
+   and the search, if it was left out, before anybody goes by it or A gets another pattern */
 PETSC_INTERN PetscErrorCode HybInodesSetOps(Mat, PetscBool on);
 PETSC_INTERN PetscErrorCode HybInodesLeave(Mat);
+/* MatGetRowIJ() and its relatives are ours, over what AIJ has chosen, or AIJ's again */
+PETSC_INTERN PetscErrorCode HybInodesLend(Mat, PetscBool on);
 PETSC_INTERN PetscErrorCode HybInodesFind(Mat);
+/* does AIJ look no more for rows of equal pattern in A's data, since it found none or was told so? */
+PETSC_INTERN PetscErrorCode HybInodesEnded(Mat A, PetscBool *ended);
 /* between these, no matrix that is made looks for inodes: the search reads all of j on the host. The end cannot fail,
    so that it can follow an error. */
 PETSC_INTERN PetscErrorCode HybNoInodeBegin(PetscOptions *);
