@@ -3,8 +3,8 @@
 NVCC ?= $(or $(shell command -v nvcc 2>/dev/null),$(wildcard /usr/local/cuda/bin/nvcc))
 CUDA ?= $(if $(NVCC),1,0)
 CUDA_ARCH ?= 80 90
-CUDA_SRC := $(sort $(wildcard src/sparse/*/*.cu src/sparse/*/cuda/*.cu))
-CUDA_HDR := $(wildcard src/sparse/*/*.cuh src/sparse/*/cuda/*.cuh)
+CUDA_SRC := $(sort $(wildcard src/sparse/*/*.cu src/sparse/*/*/*.cu))
+CUDA_HDR := $(wildcard src/sparse/*/*.cuh src/sparse/*/*/*.cuh)
 CUDA_OBJ = $(CUDA_SRC:%.cu=$(BUILD)/cuda/%.o)
 CUDA_LIB = $(BUILD)/lib/cuda/libaijhybridgpu_cuda.so
 

@@ -37,7 +37,7 @@
   the look must be repeated products are counted with the second one. What is left is few diagonals of which no program
   comes for another reason; whoever takes the operands then finds one synchronisation fewer left, and `shape` does not
   look at them (HybSpGEMM.waits). The look samples for whole blocks too (HybSpGEMM.blocksizes), so that `block` has
-  nothing to wait for but its proof. By name, operands of other form go by hash tables (../hashrows.cu).
+  nothing to wait for but its proof. By name, operands of other form go by hash tables (../hash/hashrows.cu).
 
   Copies to shared memory are the copy engine's where arrays are aligned to 16 bytes (7-pt 128^3 again 0.48 ms instead
   of 0.58 by ordinary loads), with what begins and ends them found by a thread each; their source is to stay in the
@@ -48,7 +48,7 @@
   Complexity: one pass over the columns of A and B, one multiplication and addition a product, each value of B read as
   often as A has runs, from the second-level cache mostly.
 */
-#include "../hashrows.cuh"
+#include "../hash/hashrows.cuh"
 #include "../../csr/diagonals.cuh"
 #include "../../csr/rowblocks.cuh"
 #include "../../plan/bins.cuh"
