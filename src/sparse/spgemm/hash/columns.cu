@@ -1,6 +1,6 @@
 /*
-  columns.cu: columns of C from the lists that the count of hashrows.cu left: blocks are ordered, by counting those before
-  each (few) or by a sort (many), and their masks' bits written.
+  columns.cu: columns of C from the lists that the count of hashrows.cu left: blocks are ordered, by counting those
+  before each (few) or by a sort (many), and their masks' bits written.
 */
 #include "hashargs.cuh"
 

@@ -80,6 +80,8 @@ PetscErrorCode HashCompress(HybSpGEMM *mm, const HybCSR *B, HybHashRows *hash)
   }
   if (mean <= 8)
     HYB_LAUNCH((HashCompressKernel<8>), HybBlocks(B->m, 16), 128, 0, exec->stream, B->m, B->i, B->j, pairs, npairs, over);
+  else if (mean <= 24)
+    HYB_LAUNCH((HashCompressKernel<16>), HybBlocks(B->m, 8), 128, 0, exec->stream, B->m, B->i, B->j, pairs, npairs, over);
   else
     HYB_LAUNCH((HashCompressKernel<32>), HybBlocks(B->m, 4), 128, 0, exec->stream, B->m, B->i, B->j, pairs, npairs, over);
   if (mm->stats.maxbrow > HASH_LONGROW) HYB_LAUNCH(HashCompressLongKernel, PetscMin(B->nnz / HASH_LONGROW, 256), 512, 0, exec->stream, B->i, B->j, pairs, npairs, over);

@@ -1,6 +1,6 @@
 /*
-  count.cu: the count of hashrows.cu: how many nonzeros each row of C has, which table its numeric phase needs, and, where
-  there is room, what its table holds as a list.
+  count.cu: the count of hashrows.cu: how many nonzeros each row of C has, which table its numeric phase needs, and,
+  where there is room, what its table holds as a list.
 
     for each row, in bins by the pairs that it inserts:
       lo, hi = the blocks that its rows of B span         first and last columns of them
@@ -43,21 +43,36 @@ static __device__ __forceinline__ void HashKeep(const HashArgs &x, PetscInt row,
   }
 }
 
+/* entries of A whose rows of B a group of N stages */
+#define HASH_SPANS(N) ((N) <= 256 ? (N) : 256)
+
 /*
   Count of a row. table: capacity words, in shared memory or (MODE 1) in global memory.
 */
 template <int N, int MODE>
-static __device__ __forceinline__ void HashCountRow(const HashArgs &x, PetscInt row, unsigned *table, unsigned capacity, unsigned *scratch)
+static __device__ __forceinline__ void HashCountRow(const HashArgs &x, PetscInt row, unsigned *table, unsigned capacity, unsigned *scratch, HashSpans spans)
 {
-  using G               = HybGroup<N>;
-  const PetscInt abegin = x.ai[row], aend = x.ai[row + 1];
-  unsigned       lo = HASH_EMPTY, hi = 0, nnz = 0, blocks = 0, span, slots, masks = 0; /* masks begin behind so many keys */
-  bool           serves = false;
+  using G                 = HybGroup<N>;
+  constexpr int    STAGED = HASH_SPANS(N);
+  const PetscCount u      = x.upper[row];
+  const PetscInt   abegin = x.ai[row], aend = x.ai[row + 1];
+  unsigned         lo = HASH_EMPTY, hi = 0, nnz = 0, blocks = 0, span, slots, masks = 0; /* masks begin behind so many keys */
+  bool             serves   = false;
+  int              rowlanes = 0;
 
+  spans.begin += G::index() * STAGED;
+  spans.end += G::index() * STAGED;
+  spans.staged = STAGED;
+  /* two rows of B at once, of which each lane meets one entry or two */
+  while (rowlanes < 5 && ((PetscCount)2 << rowlanes) * (aend - abegin) < u) rowlanes++;
   /* the blocks that the row spans */
   for (PetscInt k = abegin + G::rank(); k < aend; k += N) {
     const PetscInt c = x.aj[k], begin = x.bi[c], end = x.bi[c + 1];
 
+    if (k - abegin < STAGED) {
+      spans.begin[k - abegin] = (HashSpans::Cursor)begin;
+      spans.end[k - abegin]   = x.pairs ? (HashSpans::Cursor)begin + (HashSpans::Cursor)x.npairs[c] : (HashSpans::Cursor)end;
+    }
     if (begin < end) {
       lo = HybMin()(lo, (unsigned)(x.bj[begin] >> 5));
       hi = HybMax()(hi, (unsigned)(x.bj[end - 1] >> 5));
@@ -69,18 +84,17 @@ static __device__ __forceinline__ void HashCountRow(const HashArgs &x, PetscInt 
   if (span <= capacity) {
     HashFill<G>(table, span, 0);
     G::sync();
-    HashForEachPair<G, N>(x, abegin, aend, [&](unsigned block, unsigned mask) {
+    HashForEachPair<G, N>(x, abegin, aend, rowlanes, spans, [&](unsigned block, unsigned mask) {
       const unsigned old = atomicOr(table + (block - lo), mask);
 
       nnz += __popc(mask & ~old);
       blocks += old == 0;
     });
   } else {
-    const PetscCount u      = x.upper[row];
-    const int        most   = 31 - __clz((int)(capacity / 2));
-    unsigned        *maskof = table + (1u << most);
-    int              logslots;
-    unsigned         wrap;
+    const int most   = 31 - __clz((int)(capacity / 2));
+    unsigned *maskof = table + (1u << most);
+    int       logslots;
+    unsigned  wrap;
 
     if (u > (PetscCount)3 << (most - 2)) {
       /* could fill more than three quarters of the slots: a bitmap in global memory */
@@ -96,7 +110,7 @@ static __device__ __forceinline__ void HashCountRow(const HashArgs &x, PetscInt 
     HashFill<G>(table, wrap + 1, HASH_EMPTY);
     HashFill<G>(maskof, wrap + 1, 0);
     G::sync();
-    HashForEachPair<G, N>(x, abegin, aend, [&](unsigned block, unsigned mask) {
+    HashForEachPair<G, N>(x, abegin, aend, rowlanes, spans, [&](unsigned block, unsigned mask) {
       const unsigned old = atomicOr(maskof + HashInsert(table, block, shift, wrap), mask);
 
       nnz += __popc(mask & ~old);
@@ -138,7 +152,7 @@ static __device__ __forceinline__ void HashCountRow(const HashArgs &x, PetscInt 
     x.need[row]  = (PetscInt)need;
     x.base[row]  = isdirect ? lo : HASH_EMPTY;
     x.size[row]  = isdirect ? span : 1u << log;
-    serves       = need <= HASH_SMALLMEM; /* longer rows have many products for each block */
+    serves       = need <= x.listmost; /* longer rows have many products for each block */
   }
   G::sync();
   if (x.where) {
@@ -154,22 +168,24 @@ __global__ void __launch_bounds__(HybGroup<N>::THREADS) HashCountKernel(HashArgs
   using G = HybGroup<N>;
   HYB_DYNAMIC_SHARED(unsigned char, shared);
   HYB_SHARED(unsigned, scratch, HYB_WARP);
+  HYB_SHARED(HashSpans::Cursor, spanbegin, HybGroup<N>::GROUPS * HASH_SPANS(N));
+  HYB_SHARED(HashSpans::Cursor, spanend, HybGroup<N>::GROUPS * HASH_SPANS(N));
   unsigned *const table    = MODE ? x.global + (PetscCount)blockIdx.x * x.globalwords : (unsigned *)(shared + (size_t)G::index() * x.bytes);
   const unsigned  capacity = MODE ? (unsigned)x.globalwords : (unsigned)x.bytes / 4; /* words */
   const PetscInt  first = MODE ? 0 : x.binptr[0], last = MODE ? x.over[0] : x.binptr[1];
 
-  for (PetscCount q = first + (PetscCount)blockIdx.x * G::GROUPS + G::index(); q < last; q += (PetscCount)gridDim.x * G::GROUPS) HashCountRow<N, MODE>(x, MODE ? x.over[1 + q] : x.order[q], table, capacity, scratch);
+  for (PetscCount q = first + (PetscCount)blockIdx.x * G::GROUPS + G::index(); q < last; q += (PetscCount)gridDim.x * G::GROUPS) HashCountRow<N, MODE>(x, MODE ? x.over[1 + q] : x.order[q], table, capacity, scratch, {spanbegin, spanend, 0});
 }
 
 /* task t of bin b for sub-warps of N lanes: whatever its bin, a warp keeps to its own part of shared memory */
 template <int N>
-static __device__ __forceinline__ void HashCountTask(const HashArgs &x, int b, PetscCount t, unsigned char *shared, unsigned *scratch)
+static __device__ __forceinline__ void HashCountTask(const HashArgs &x, int b, PetscCount t, unsigned char *shared, unsigned *scratch, const HashSpans &spans)
 {
   using G                = HybGroup<N>;
   const int        bytes = HASH_SMALLMEM / G::GROUPS;
   const PetscCount q     = x.binptr[b] + t * G::GROUPS + G::index();
 
-  if (q < x.binptr[b + 1]) HashCountRow<N, 0>(x, x.order[q], (unsigned *)(shared + (size_t)G::index() * bytes), (unsigned)bytes / 4, scratch);
+  if (q < x.binptr[b + 1]) HashCountRow<N, 0>(x, x.order[q], (unsigned *)(shared + (size_t)G::index() * bytes), (unsigned)bytes / 4, scratch, spans);
 }
 
 /* bins 1 to 4 at once, the longest rows first */
@@ -177,17 +193,20 @@ __global__ void __launch_bounds__(128, 7) HashCountSmallKernel(HashArgs x)
 {
   HYB_DYNAMIC_SHARED(unsigned char, shared);
   HYB_SHARED(unsigned, scratch, HYB_WARP);
+  HYB_SHARED(HashSpans::Cursor, spanbegin, 128);
+  HYB_SHARED(HashSpans::Cursor, spanend, 128);
+  const HashSpans  spans = {spanbegin, spanend, 0};
   const PetscCount n4 = x.binptr[5] - x.binptr[4], n3 = (x.binptr[4] - x.binptr[3] + 3) / 4, n2 = (x.binptr[3] - x.binptr[2] + 7) / 8, n1 = (x.binptr[2] - x.binptr[1] + 15) / 16;
 
   for (PetscCount t = (PetscCount)blockIdx.x; t < n4 + n3 + n2 + n1; t += (PetscCount)gridDim.x) {
     if (t < n4)
-      HashCountTask<128>(x, 4, t, shared, scratch);
+      HashCountTask<128>(x, 4, t, shared, scratch, spans);
     else if (t < n4 + n3)
-      HashCountTask<32>(x, 3, t - n4, shared, scratch);
+      HashCountTask<32>(x, 3, t - n4, shared, scratch, spans);
     else if (t < n4 + n3 + n2)
-      HashCountTask<16>(x, 2, t - n4 - n3, shared, scratch);
+      HashCountTask<16>(x, 2, t - n4 - n3, shared, scratch, spans);
     else
-      HashCountTask<8>(x, 1, t - n4 - n3 - n2, shared, scratch);
+      HashCountTask<8>(x, 1, t - n4 - n3 - n2, shared, scratch, spans);
   }
 }
 

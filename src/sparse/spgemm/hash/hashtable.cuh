@@ -53,32 +53,48 @@ static __device__ __forceinline__ int HashLogSlots(unsigned blocks)
   return want <= 16 ? 4 : 32 - __clz((int)(want - 1));
 }
 
+/* where the pairs, or the columns, of the first staged entries' rows of B begin and end, in shared memory */
+struct HashSpans {
+  using Cursor = typename std::make_unsigned<PetscInt>::type;
+  Cursor  *begin, *end;
+  PetscInt staged;
+};
+
+/* of entry k of A, whose row begins with entry abegin */
+static __device__ __forceinline__ void HashSpan(const HashArgs &x, const HashSpans &s, PetscInt abegin, PetscInt k, HashSpans::Cursor *begin, HashSpans::Cursor *end)
+{
+  if (k - abegin < s.staged) {
+    *begin = s.begin[k - abegin];
+    *end   = s.end[k - abegin];
+  } else {
+    const PetscInt c = x.aj[k];
+
+    *begin = (HashSpans::Cursor)x.bi[c];
+    *end   = x.pairs ? *begin + (HashSpans::Cursor)x.npairs[c] : (HashSpans::Cursor)x.bi[c + 1];
+  }
+}
+
 /*
-  Calls insert(block, mask) for every pair that the products of a row consist of, in any order: groups of 2^lanes lanes
-  take two rows of B each, which are on their way together. Both cursors go on until the longer row ends, so that of the
-  shorter one passes its end by as much. Without a sign they do not wrap: an offset and the length of a row together
-  stay below 2^32 (HybCheckEntries()).
+  Calls insert(block, mask) for every pair that the products of a row consist of, in any order: groups of 2^rowlanes
+  lanes take two rows of B each, which are on their way together. Both cursors go on until the longer row ends, so that
+  of the shorter one passes its end by as much. Without a sign they do not wrap: an offset and the length of a row
+  together stay below 2^32 (HybCheckEntries()).
 */
 template <typename G, int N, typename Insert>
-static __device__ __forceinline__ void HashForEachPair(const HashArgs &x, PetscInt abegin, PetscInt aend, Insert insert)
+static __device__ __forceinline__ void HashForEachPair(const HashArgs &x, PetscInt abegin, PetscInt aend, int rowlanes, const HashSpans &s, Insert insert)
 {
-  using Cursor          = typename std::make_unsigned<PetscInt>::type;
-  const int      lanes  = HybMin()(x.lanes, HybLog2(N));
+  using Cursor          = HashSpans::Cursor;
+  const int      lanes  = HybMin()(rowlanes, HybLog2(N));
   const int      step   = 1 << lanes;
   const PetscInt stride = N >> lanes;
 
   for (PetscInt k = abegin + (G::rank() >> lanes); k < aend; k += 2 * stride) {
-    const bool     two = k + stride < aend;
-    const PetscInt c0 = x.aj[k], c1 = two ? x.aj[k + stride] : c0;
-    Cursor         p0 = (Cursor)x.bi[c0], p1 = (Cursor)x.bi[c1], e0, e1;
+    const bool two = k + stride < aend;
+    Cursor     p0, p1, e0, e1;
 
-    if (x.pairs) {
-      e0 = p0 + (Cursor)x.npairs[c0];
-      e1 = two ? p1 + (Cursor)x.npairs[c1] : 0;
-    } else {
-      e0 = (Cursor)x.bi[c0 + 1];
-      e1 = two ? (Cursor)x.bi[c1 + 1] : 0;
-    }
+    HashSpan(x, s, abegin, k, &p0, &e0);
+    HashSpan(x, s, abegin, two ? k + stride : k, &p1, &e1);
+    if (!two) e1 = 0;
     p0 += (Cursor)(G::rank() & (step - 1));
     p1 += (Cursor)(G::rank() & (step - 1));
     if (x.pairs) {
