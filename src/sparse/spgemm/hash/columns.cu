@@ -2,7 +2,7 @@
   columns.cu: columns of C from the lists that the count of hashrows.cu left: blocks are ordered, by counting those
   before each (few) or by a sort (many), and their masks' bits written.
 */
-#include "hashargs.cuh"
+#include "hashtable.cuh"
 
 /* a list's columns, in ascending order; room: 8 bytes for each of its blocks, if they do not ascend */
 template <int N>
@@ -10,6 +10,8 @@ static __device__ __forceinline__ void HashListRow(const HashArgs &x, PetscInt r
 {
   using G              = HybGroup<N>;
   const unsigned where = x.where[row], listed = x.listed[row], n = listed / 2;
+
+  unsigned *order;
 
   if (where == HASH_EMPTY) return;
   const HashPair *const list  = x.list + where;
@@ -36,7 +38,18 @@ static __device__ __forceinline__ void HashListRow(const HashArgs &x, PetscInt r
   /* room: block << 32 | number << 6 | bits of the mask */
   for (unsigned e = (unsigned)G::rank(); e < n; e += N) room[e] = (unsigned long long)list[e].block << 32 | e << 6 | (unsigned)__popc(list[e].mask);
   G::sync();
-  if (n <= 2 * HYB_WARP) {
+  if (HashOrderByBits<G, N>(room, n, N * (HASH_SMALLMEM / 128), &order, scratch)) {
+    const unsigned each  = ((n + N - 1) / N) | 1u;
+    const unsigned begin = HybMin()((unsigned)G::rank() * each, n), end = HybMin()(begin + each, n);
+    unsigned       sum = 0;
+
+    for (unsigned e = begin; e < end; e++) sum += order[e] & 63u;
+    sum = G::exclusiveSum(sum, scratch);
+    for (unsigned e = begin; e < end; e++) {
+      write(list[order[e] >> 6], sum);
+      sum += order[e] & 63u;
+    }
+  } else if (n <= 2 * HYB_WARP) {
     for (unsigned e = (unsigned)G::rank(); e < n; e += N) {
       const unsigned long long mine = room[e];
       unsigned                 sum  = 0;

@@ -152,7 +152,7 @@ static __device__ __forceinline__ void HashCountRow(const HashArgs &x, PetscInt 
     x.need[row]  = (PetscInt)need;
     x.base[row]  = isdirect ? lo : HASH_EMPTY;
     x.size[row]  = isdirect ? span : 1u << log;
-    serves       = need <= x.listmost; /* longer rows have many products for each block */
+    serves       = need <= HASH_SMALLMEM; /* longer rows have many products for each block */
   }
   G::sync();
   if (x.where) {

@@ -116,11 +116,10 @@ PetscErrorCode HybHashRowsCount(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   x.pairs  = (const HashPair *)hash->pairs;
   x.npairs = hash->npairs;
   if (hash->list) {
-    x.list     = (HashPair *)hash->list;
-    x.where    = hash->where;
-    x.listed   = hash->listed;
-    x.room     = hash->room;
-    x.listmost = HASH_SMALLMEM;
+    x.list   = (HashPair *)hash->list;
+    x.where  = hash->where;
+    x.listed = hash->listed;
+    x.room   = hash->room;
   }
   {
     /* one allocation: costs in pairs and sums of counts, then what starts as zero: what lists have used, counters of

@@ -135,11 +135,55 @@ static __device__ __forceinline__ void HashScanWords(const unsigned *mask, unsig
   }
 }
 
-/* prefix of a hashed table: bits in all blocks that come before; list is room for 8 bytes a block */
+/*
+  The order of n different blocks (list: block << 32 | what is wanted of it) by a bit for each block of their span: a
+  block's place is the number of bits before its own. *order: what is wanted, in that order, behind list in its room.
+  false where a pairwise comparison of few, or a sort of blocks far apart, costs less, or the room does not do.
+*/
 template <typename G, int N>
-static __device__ __forceinline__ void HashOrderSlots(const unsigned *keys, const unsigned *mask, unsigned *prefix, unsigned slots, unsigned long long *list, unsigned *scratch)
+static __device__ __forceinline__ bool HashOrderByBits(unsigned long long *list, unsigned n, unsigned room, unsigned **order, unsigned *scratch)
 {
-  unsigned blocks = 0;
+  unsigned *const bits = (unsigned *)(list + n);
+  unsigned        lo = HASH_EMPTY, hi = 0;
+
+  if (n <= HASH_FEWBLOCKS || 12 * n + 8 > room) return false;
+  for (unsigned e = (unsigned)G::rank(); e < n; e += N) {
+    lo = HybMin()(lo, (unsigned)(list[e] >> 32));
+    hi = HybMax()(hi, (unsigned)(list[e] >> 32));
+  }
+  lo = G::reduce(lo, scratch, HybMin());
+  hi = G::reduce(hi, scratch, HybMax());
+
+  const unsigned  words  = (hi - lo) / 32 + 1;
+  unsigned *const before = bits + words, *const to = before + words;
+
+  if (words > HASH_FARBLOCKS * n || 12 * n + 8 * words > room) return false;
+  for (unsigned w = (unsigned)G::rank(); w < words; w += N) bits[w] = 0;
+  G::sync();
+  for (unsigned e = (unsigned)G::rank(); e < n; e += N) {
+    const unsigned at = (unsigned)(list[e] >> 32) - lo;
+
+    atomicOr(bits + at / 32, 1u << (at & 31));
+  }
+  G::sync();
+  HashScanWords<G, N>(bits, before, words, scratch);
+  G::sync();
+  for (unsigned e = (unsigned)G::rank(); e < n; e += N) {
+    const unsigned at = (unsigned)(list[e] >> 32) - lo;
+
+    to[before[at / 32] + (unsigned)__popc(bits[at / 32] & ((1u << (at & 31)) - 1u))] = (unsigned)list[e];
+  }
+  G::sync();
+  *order = to;
+  return true;
+}
+
+/* prefix of a hashed table: bits in all blocks that come before; list is room for 8 bytes a block, and for so many in
+   all */
+template <typename G, int N>
+static __device__ __forceinline__ void HashOrderSlots(const unsigned *keys, const unsigned *mask, unsigned *prefix, unsigned slots, unsigned long long *list, unsigned room, unsigned *scratch)
+{
+  unsigned blocks = 0, *order;
 
   /* list: block << 32 | slot << 6 | bits of the mask */
   for (unsigned s0 = 0; s0 < slots; s0 += N) {
@@ -152,7 +196,18 @@ static __device__ __forceinline__ void HashOrderSlots(const unsigned *keys, cons
     blocks += total;
   }
   G::sync();
-  if (blocks <= 2 * HYB_WARP) {
+  if (HashOrderByBits<G, N>(list, blocks, room, &order, scratch)) {
+    const unsigned each  = ((blocks + N - 1) / N) | 1u;
+    const unsigned begin = HybMin()((unsigned)G::rank() * each, blocks), end = HybMin()(begin + each, blocks);
+    unsigned       sum = 0;
+
+    for (unsigned e = begin; e < end; e++) sum += order[e] & 63u;
+    sum = G::exclusiveSum(sum, scratch);
+    for (unsigned e = begin; e < end; e++) {
+      prefix[order[e] >> 6] = sum;
+      sum += order[e] & 63u;
+    }
+  } else if (blocks <= 2 * HYB_WARP) {
     for (unsigned e = (unsigned)G::rank(); e < blocks; e += N) {
       const unsigned long long mine = list[e];
       unsigned                 sum  = 0;

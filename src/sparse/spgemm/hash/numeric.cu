@@ -7,16 +7,143 @@
       for each entry of A, in order: a lane for each entry of its row of B: acc[place] += product
       accumulators to C
 
-  How values are added is hashadd.cuh.
+  What does not depend on the order, loads and places, is done for several rows of B together.
 */
-#include "hashadd.cuh"
+#include "hashtable.cuh"
+
+/*
+  The products of a row, added at their places: rows of B in the order of A's entries, the group's lanes across a row of
+  B, which has each column once. What does not depend on the order is done for a batch of rows together: their entries
+  are fetched and their places looked up, then they are added one after the other. Sub-warps, whose rows of B are often
+  longer than they are wide, fetch two pieces of each row, and fewer rows.
+*/
+template <int N>
+struct HashBatch {
+  static constexpr int PIECES = N > 4 && N <= HYB_WARP ? 2 : 1;
+  static constexpr int ROWS   = HASH_BATCH / PIECES;
+  PetscInt             p[ROWS], end[ROWS], at[ROWS][PIECES]; /* at: a column, then its place */
+  HybScalar            b[ROWS][PIECES];
+
+  __device__ __forceinline__ void fetch(const HashArgs &x)
+  {
+#pragma unroll
+    for (int u = 0; u < ROWS; u++) {
+#pragma unroll
+      for (int h = 0; h < PIECES; h++) {
+        at[u][h] = 0;
+        b[u][h]  = HybScalar();
+        if (p[u] + h * N < end[u]) {
+          at[u][h] = x.bj[p[u] + h * N];
+          b[u][h]  = x.ba[p[u] + h * N];
+        }
+      }
+    }
+  }
+  __device__ __forceinline__ void find(const HashTable &t)
+  {
+#pragma unroll
+    for (int u = 0; u < ROWS; u++) {
+#pragma unroll
+      for (int h = 0; h < PIECES; h++) {
+        if (p[u] + h * N < end[u]) at[u][h] = HashPlace(t, at[u][h]);
+      }
+    }
+  }
+  __device__ __forceinline__ void add(const HashArgs &x, const HashTable &t, int u, const HybScalar &av, HybScalar *acc) const
+  {
+#pragma unroll
+    for (int h = 0; h < PIECES; h++) {
+      if (p[u] + h * N < end[u]) acc[at[u][h]] = HybMulAdd(av, b[u][h], acc[at[u][h]]);
+    }
+    for (PetscInt q = p[u] + PIECES * N; q < end[u]; q += N) {
+      const PetscInt place = HashPlace(t, x.bj[q]);
+
+      acc[place] = HybMulAdd(av, x.ba[q], acc[place]);
+    }
+  }
+};
+
+template <typename G, int N>
+static __device__ __forceinline__ void HashAccumulate(const HashArgs &x, const HashTable &t, PetscInt abegin, PetscInt aend, HybScalar *acc, PetscInt *stagebegin, PetscInt *stageend, HybScalar *stagevalue)
+{
+  constexpr int ROWS = HashBatch<N>::ROWS;
+
+  if (G::SUBWARP) {
+    for (PetscInt k = abegin; k < aend; k += ROWS) {
+      HashBatch<N> now;
+      HybScalar    av[ROWS];
+
+#pragma unroll
+      for (int u = 0; u < ROWS; u++) {
+        now.p[u] = now.end[u] = 0;
+        av[u]                 = HybScalar();
+        if (k + u < aend) {
+          const PetscInt c = x.aj[k + u];
+
+          av[u]      = x.aa[k + u];
+          now.p[u]   = x.bi[c] + G::rank();
+          now.end[u] = x.bi[c + 1];
+        }
+      }
+      now.fetch(x);
+      now.find(t);
+#pragma unroll
+      for (int u = 0; u < ROWS; u++) {
+        if (k + u < aend) {
+          now.add(x, t, u, av[u], acc);
+          G::sync();
+        }
+      }
+    }
+  } else {
+    for (PetscInt k0 = abegin; k0 < aend; k0 += HASH_STAGE) {
+      const int    n = (int)HybMin()((PetscInt)HASH_STAGE, aend - k0);
+      HashBatch<N> now, next;
+
+      for (int k = (int)threadIdx.x; k < n; k += N) {
+        const PetscInt c = x.aj[k0 + k];
+
+        stagebegin[k] = x.bi[c];
+        stageend[k]   = x.bi[c + 1];
+        stagevalue[k] = x.aa[k0 + k];
+      }
+      G::sync();
+#pragma unroll
+      for (int u = 0; u < ROWS; u++) {
+        next.p[u]   = u < n ? stagebegin[u] + G::rank() : 0;
+        next.end[u] = u < n ? stageend[u] : 0;
+      }
+      next.fetch(x);
+      for (int k = 0; k < n; k += ROWS) {
+        now = next;
+        /* the next batch is on its way while this one is added */
+#pragma unroll
+        for (int u = 0; u < ROWS; u++) {
+          const int e = k + ROWS + u;
+
+          next.p[u]   = e < n ? stagebegin[e] + G::rank() : 0;
+          next.end[u] = e < n ? stageend[e] : 0;
+        }
+        next.fetch(x);
+        now.find(t);
+#pragma unroll
+        for (int u = 0; u < ROWS; u++) {
+          if (k + u < n) {
+            now.add(x, t, u, stagevalue[k + u], acc);
+            G::sync();
+          }
+        }
+      }
+    }
+  }
+}
 
 /*
   Fill and numeric of a row. MODE 0: table and accumulators in shared memory; 1: accumulators are C's values; 2: the
   table in global memory as well.
 */
 template <int N, int MODE>
-static __device__ __forceinline__ void HashNumericRow(const HashArgs &x, PetscInt row, unsigned char *mine, unsigned *scratch, const HashStage &stage)
+static __device__ __forceinline__ void HashNumericRow(const HashArgs &x, PetscInt row, unsigned char *mine, unsigned *scratch, PetscInt *stagebegin, PetscInt *stageend, HybScalar *stagevalue)
 {
   using G               = HybGroup<N>;
   const PetscInt abegin = x.ai[row], aend = x.ai[row + 1];
@@ -44,7 +171,7 @@ static __device__ __forceinline__ void HashNumericRow(const HashArgs &x, PetscIn
     G::sync();
     /* the list of blocks lies where the accumulators will be */
     if (t.keys)
-      HashOrderSlots<G, N>(t.keys, t.mask, t.prefix, size, MODE == 0 ? (unsigned long long *)mine : (unsigned long long *)(t.keys + words), scratch);
+      HashOrderSlots<G, N>(t.keys, t.mask, t.prefix, size, MODE == 0 ? (unsigned long long *)mine : (unsigned long long *)(t.keys + words), MODE == 0 ? nnz * (unsigned)sizeof(unsigned long long) : 0, scratch);
     else
       HashScanWords<G, N>(t.mask, t.prefix, size, scratch);
     G::sync();
@@ -84,7 +211,7 @@ static __device__ __forceinline__ void HashNumericRow(const HashArgs &x, PetscIn
     }
   }
   if (x.values) {
-    HashAccumulate<N, false>(x, t, abegin, aend, acc, stage, nullptr, 0);
+    HashAccumulate<G, N>(x, t, abegin, aend, acc, stagebegin, stageend, stagevalue);
     if (MODE == 0) {
       for (unsigned e = (unsigned)G::rank(); e < nnz; e += N) x.ca[cbegin + e] = acc[e];
     }
@@ -98,27 +225,26 @@ __global__ void __launch_bounds__(HybGroup<N>::THREADS) HashNumericKernel(HashAr
   using G = HybGroup<N>;
   HYB_DYNAMIC_SHARED(unsigned char, shared);
   HYB_SHARED(unsigned, scratch, HYB_WARP);
-  HYB_SHARED(PetscInt, stagebegin, HASH_STAGED_BLOCK(N));
-  HYB_SHARED(PetscInt, stageend, HASH_STAGED_BLOCK(N));
-  HYB_SHARED(HybScalar, stagevalue, HASH_STAGED_BLOCK(N));
-  const HashStage stage = {stagebegin, stageend, nullptr, stagevalue};
-  const PetscInt  first = x.binptr[0], last = x.binptr[1];
+  HYB_SHARED(PetscInt, stagebegin, G::SUBWARP ? 1 : HASH_STAGE);
+  HYB_SHARED(PetscInt, stageend, G::SUBWARP ? 1 : HASH_STAGE);
+  HYB_SHARED(HybScalar, stagevalue, G::SUBWARP ? 1 : HASH_STAGE);
+  const PetscInt first = x.binptr[0], last = x.binptr[1];
 
   for (PetscCount q = first + (PetscCount)blockIdx.x * G::GROUPS + G::index(); q < last; q += (PetscCount)gridDim.x * G::GROUPS) {
     const PetscInt row = x.order[q];
 
     if (!x.values && HashListed(x, row)) continue;
-    HashNumericRow<N, MODE>(x, row, shared + (size_t)G::index() * x.bytes, scratch, stage);
+    HashNumericRow<N, MODE>(x, row, shared + (size_t)G::index() * x.bytes, scratch, stagebegin, stageend, stagevalue);
   }
 }
 
 template <int N>
-static __device__ __forceinline__ void HashNumericTask(const HashArgs &x, int b, PetscCount t, int bytes, unsigned char *shared, unsigned *scratch, const HashStage &stage)
+static __device__ __forceinline__ void HashNumericTask(const HashArgs &x, int b, PetscCount t, int bytes, unsigned char *shared, unsigned *scratch, PetscInt *stagebegin, PetscInt *stageend, HybScalar *stagevalue)
 {
   using G            = HybGroup<N>;
   const PetscCount q = x.binptr[b] + t * G::GROUPS + G::index();
 
-  if (q < x.binptr[b + 1] && (x.values || !HashListed(x, x.order[q]))) HashNumericRow<N, 0>(x, x.order[q], shared + (size_t)G::index() * bytes, scratch, stage);
+  if (q < x.binptr[b + 1] && (x.values || !HashListed(x, x.order[q]))) HashNumericRow<N, 0>(x, x.order[q], shared + (size_t)G::index() * bytes, scratch, stagebegin, stageend, stagevalue);
 }
 
 /* bins 1 to HASH_SMALL at once, a block for rows of one bin, the large tables first */
@@ -126,28 +252,27 @@ __global__ void __launch_bounds__(128, 8) HashNumericSmallKernel(HashArgs x)
 {
   HYB_DYNAMIC_SHARED(unsigned char, shared);
   HYB_SHARED(unsigned, scratch, HYB_WARP);
-  HYB_SHARED(PetscInt, stagebegin, 128);
-  HYB_SHARED(PetscInt, stageend, 128);
-  HYB_SHARED(HybScalar, stagevalue, 128);
-  const HashStage stage = {stagebegin, stageend, nullptr, stagevalue};
-  int             b     = HASH_SMALL;
+  HYB_SHARED(PetscInt, stagebegin, HASH_STAGE);
+  HYB_SHARED(PetscInt, stageend, HASH_STAGE);
+  HYB_SHARED(HybScalar, stagevalue, HASH_STAGE);
+  int b = HASH_SMALL;
 
   while (b > 1 && (int)blockIdx.x >= x.firstblock[HASH_SMALL + 1 - b]) b--;
   const PetscCount t = (PetscCount)blockIdx.x - x.firstblock[HASH_SMALL - b];
 
   if (b == HASH_SMALL)
-    HashNumericTask<128>(x, b, t, HASH_SMALLMEM, shared, scratch, stage);
+    HashNumericTask<128>(x, b, t, HASH_SMALLMEM, shared, scratch, stagebegin, stageend, stagevalue);
   else {
     const int lanes = HashGroupLanes(b, x.grouplanes), bytes = 256 << b;
 
     if (lanes >= 5)
-      HashNumericTask<32>(x, b, t, bytes, shared, scratch, stage);
+      HashNumericTask<32>(x, b, t, bytes, shared, scratch, stagebegin, stageend, stagevalue);
     else if (lanes == 4)
-      HashNumericTask<16>(x, b, t, bytes, shared, scratch, stage);
+      HashNumericTask<16>(x, b, t, bytes, shared, scratch, stagebegin, stageend, stagevalue);
     else if (lanes == 3)
-      HashNumericTask<8>(x, b, t, bytes, shared, scratch, stage);
+      HashNumericTask<8>(x, b, t, bytes, shared, scratch, stagebegin, stageend, stagevalue);
     else
-      HashNumericTask<4>(x, b, t, bytes, shared, scratch, stage);
+      HashNumericTask<4>(x, b, t, bytes, shared, scratch, stagebegin, stageend, stagevalue);
   }
 }
 
@@ -160,7 +285,7 @@ static PetscErrorCode HashRunBins(HybSpGEMM *mm, const HybExec *exec, const HybH
   PetscFunctionBegin;
   if (small) {
     x.binptr = hash->binptr;
-    HYB_LAUNCH(HashNumericSmallKernel, small, 128, 128 * HashThreadBytes(hash->lanes), exec->stream, x);
+    HYB_LAUNCH(HashNumericSmallKernel, small, 128, HASH_SMALLMEM, exec->stream, x);
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   for (int b = last; b >= first; b--) {

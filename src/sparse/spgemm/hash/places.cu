@@ -3,7 +3,7 @@
   stored (2 bytes each), and for each entry of A where its row of B begins and which product is its first (8 bytes).
   Nothing is looked up any more, B's columns are not read, and no load waits for more than one other.
 */
-#include "hashadd.cuh"
+#include "hashargs.cuh"
 
 __global__ void __launch_bounds__(128) HashPlanEntries(PetscInt m, HashArgs x)
 {
@@ -40,14 +40,65 @@ __global__ void __launch_bounds__(256) HashPlanNeed(PetscInt m, const PetscInt *
 }
 
 template <int N>
-static __device__ __forceinline__ void HashPlannedRow(const HashArgs &x, PetscInt row, HybScalar *acc, const HashStage &stage)
+static __device__ __forceinline__ void HashPlannedRow(const HashArgs &x, PetscInt row, HybScalar *acc)
 {
-  using G                 = HybGroup<N>;
-  const PetscInt   cbegin = x.ci[row], nnz = x.ci[row + 1] - cbegin;
-  const PetscCount first = x.placeptr[row];
+  using G                            = HybGroup<N>;
+  constexpr int               PIECES = G::SUBWARP ? 2 : 1; /* of a row of B that are fetched together */
+  const PetscInt              abegin = x.ai[row], aend = x.ai[row + 1], cbegin = x.ci[row], nnz = x.ci[row + 1] - cbegin;
+  const unsigned short *const places = x.places + x.placeptr[row];
+  const PetscInt              total  = (PetscInt)(x.placeptr[row + 1] - x.placeptr[row]);
 
   for (PetscInt e = G::rank(); e < nnz; e += N) acc[e] = HybNegativeZero();
-  HashAccumulate<N, true>(x, HashTable(), x.ai[row], x.ai[row + 1], acc, stage, x.places + first, (PetscInt)(x.placeptr[row + 1] - first));
+  G::sync();
+  for (PetscInt k = abegin; k < aend; k += HASH_BATCH) {
+    PetscInt  len[HASH_BATCH];
+    int       at[HASH_BATCH][PIECES];
+    HybScalar av[HASH_BATCH], b[HASH_BATCH][PIECES];
+
+#pragma unroll
+    for (int u = 0; u < HASH_BATCH; u++) {
+      len[u] = 0;
+      av[u]  = HybScalar();
+#pragma unroll
+      for (int h = 0; h < PIECES; h++) {
+        at[u][h] = 0;
+        b[u][h]  = HybScalar();
+      }
+      if (k + u < aend) {
+        const PetscInt first = x.off[k + u];
+
+        len[u] = (k + u + 1 < aend ? x.off[k + u + 1] : total) - first;
+        av[u]  = x.aa[k + u];
+#pragma unroll
+        for (int h = 0; h < PIECES; h++) {
+          if (G::rank() + h * N < len[u]) {
+            at[u][h] = places[first + G::rank() + h * N];
+            b[u][h]  = x.ba[x.from[k + u] + G::rank() + h * N];
+          }
+        }
+      }
+    }
+#pragma unroll
+    for (int u = 0; u < HASH_BATCH; u++) {
+      if (k + u < aend) {
+#pragma unroll
+        for (int h = 0; h < PIECES; h++) {
+          if (G::rank() + h * N < len[u]) acc[at[u][h]] = HybMulAdd(av[u], b[u][h], acc[at[u][h]]);
+        }
+        if (len[u] > PIECES * N) {
+          const unsigned short *const to = places + x.off[k + u];
+          const HybScalar *const      ba = x.ba + x.from[k + u];
+
+          for (PetscInt p = G::rank() + PIECES * N; p < len[u]; p += N) {
+            const int there = to[p];
+
+            acc[there] = HybMulAdd(av[u], ba[p], acc[there]);
+          }
+        }
+        G::sync();
+      }
+    }
+  }
   for (PetscInt e = G::rank(); e < nnz; e += N) x.ca[cbegin + e] = acc[e];
   G::sync();
 }
@@ -57,22 +108,17 @@ __global__ void __launch_bounds__(HybGroup<N>::THREADS) HashPlannedKernel(HashAr
 {
   using G = HybGroup<N>;
   HYB_DYNAMIC_SHARED(HybScalar, shared);
-  HYB_SHARED(PetscInt, stagebegin, HASH_STAGED_BLOCK(N));
-  HYB_SHARED(PetscInt, stageend, HASH_STAGED_BLOCK(N));
-  HYB_SHARED(PetscInt, stageshift, HASH_STAGED_BLOCK(N));
-  HYB_SHARED(HybScalar, stagevalue, HASH_STAGED_BLOCK(N));
-  const HashStage stage = {stagebegin, stageend, stageshift, stagevalue};
 
-  for (PetscCount q = x.binptr[0] + (PetscCount)blockIdx.x * G::GROUPS + G::index(); q < x.binptr[1]; q += (PetscCount)gridDim.x * G::GROUPS) HashPlannedRow<N>(x, x.order[q], shared, stage);
+  for (PetscCount q = x.binptr[0] + (PetscCount)blockIdx.x * G::GROUPS + G::index(); q < x.binptr[1]; q += (PetscCount)gridDim.x * G::GROUPS) HashPlannedRow<N>(x, x.order[q], shared);
 }
 
 template <int N>
-static __device__ __forceinline__ void HashPlannedTask(const HashArgs &x, int b, PetscCount t, unsigned char *shared, const HashStage &stage)
+static __device__ __forceinline__ void HashPlannedTask(const HashArgs &x, int b, PetscCount t, unsigned char *shared)
 {
   using G            = HybGroup<N>;
   const PetscCount q = x.binptr[b] + t * G::GROUPS + G::index();
 
-  if (q < x.binptr[b + 1]) HashPlannedRow<N>(x, x.order[q], (HybScalar *)shared, stage);
+  if (q < x.binptr[b + 1]) HashPlannedRow<N>(x, x.order[q], (HybScalar *)shared);
 }
 
 /* Rows of bins 1 to HASH_SMALL, large ones first. Whatever its bin, a warp keeps to its own part of shared memory,
@@ -80,13 +126,8 @@ static __device__ __forceinline__ void HashPlannedTask(const HashArgs &x, int b,
 __global__ void __launch_bounds__(128, 6) HashPlannedSmallKernel(HashArgs x)
 {
   HYB_DYNAMIC_SHARED(unsigned char, shared);
-  HYB_SHARED(PetscInt, stagebegin, 128);
-  HYB_SHARED(PetscInt, stageend, 128);
-  HYB_SHARED(PetscInt, stageshift, 128);
-  HYB_SHARED(HybScalar, stagevalue, 128);
-  const HashStage stage = {stagebegin, stageend, stageshift, stagevalue};
-  int             b     = HASH_SMALL;
-  PetscCount      begin = 0, end = x.binptr[b + 1] - x.binptr[b]; /* tasks of bin b */
+  int        b     = HASH_SMALL;
+  PetscCount begin = 0, end = x.binptr[b + 1] - x.binptr[b]; /* tasks of bin b */
 
   for (PetscCount t = (PetscCount)blockIdx.x;; t += (PetscCount)gridDim.x) {
     while (b > 1 && t >= end) {
@@ -98,36 +139,21 @@ __global__ void __launch_bounds__(128, 6) HashPlannedSmallKernel(HashArgs x)
     }
     if (t >= end) break;
     if (b == HASH_SMALL)
-      HashPlannedTask<128>(x, b, t - begin, shared, stage);
+      HashPlannedTask<128>(x, b, t - begin, shared);
     else {
       const int      lanes = HashGroupLanes(b, x.grouplanes);
-      unsigned char *part  = shared + (threadIdx.x >> lanes << lanes) * x.bytes;
+      unsigned char *part  = shared + (threadIdx.x >> lanes << lanes) * (HASH_SMALLMEM / 128);
 
       if (lanes >= 5)
-        HashPlannedTask<32>(x, b, t - begin, part, stage);
+        HashPlannedTask<32>(x, b, t - begin, part);
       else if (lanes == 4)
-        HashPlannedTask<16>(x, b, t - begin, part, stage);
+        HashPlannedTask<16>(x, b, t - begin, part);
       else if (lanes == 3)
-        HashPlannedTask<8>(x, b, t - begin, part, stage);
+        HashPlannedTask<8>(x, b, t - begin, part);
       else
-        HashPlannedTask<4>(x, b, t - begin, part, stage);
+        HashPlannedTask<4>(x, b, t - begin, part);
     }
   }
-}
-
-/* k: 0: rows of bins up to HASH_SMALL, 1 and 2: those of the bins behind it */
-static PetscErrorCode HashPlannedBin(const HybExec *exec, int k, PetscCount rows, const PetscInt *binptr, const HybHashRows *hash, HashArgs x)
-{
-  PetscFunctionBegin;
-  x.bytes  = HashThreadBytes(hash->lanes);
-  x.binptr = binptr + (k ? HASH_SMALL + k : 0);
-  if (k == 2)
-    HYB_LAUNCH((HashPlannedKernel<512>), rows, 512, hash->maxbytes, exec->stream, x);
-  else if (k)
-    HYB_LAUNCH((HashPlannedKernel<256>), rows, 256, HashLimit[6], exec->stream, x);
-  else
-    HYB_LAUNCH(HashPlannedSmallKernel, rows, 128, 128 * x.bytes, exec->stream, x);
-  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybHashRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash, const HybCSR *C)
@@ -177,10 +203,7 @@ PetscErrorCode HybHashRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
 PetscErrorCode HybHashRowsPlanned(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybHashRows *hash, HybCSR *C)
 {
   const HybExec   *exec = &mm->exec;
-  const PetscCount rows = PetscMin((PetscCount)A->m, (PetscCount)hash->multiprocessors * 16 * 8), most = PetscMin(mm->stats.maxrow, (PetscCount)C->n) * (PetscCount)sizeof(HybScalar);
-  const int        n = (most > HashLimit[6]) + (most > HashLimit[5]);
-  HybExec          side[HYB_SIDE_STREAMS];
-  PetscErrorCode   ierr, first = PETSC_SUCCESS;
+  const PetscCount rows = (PetscCount)hash->multiprocessors * 16 * 8, most = PetscMin(mm->stats.maxrow, (PetscCount)C->n) * (PetscCount)sizeof(HybScalar);
   HashArgs         x;
 
   PetscFunctionBegin;
@@ -193,14 +216,15 @@ PetscErrorCode HybHashRowsPlanned(HybSpGEMM *mm, const HybCSR *A, const HybCSR *
   x.places     = hash->places;
   x.order      = hash->planorder;
   x.grouplanes = hash->lanes;
-  /* long rows take long by themselves: others run beside them */
-  PetscCall(HybDeviceFork(exec, n, side));
-  for (int k = n; k >= 0; k--) {
-    ierr = HashPlannedBin(k ? &side[k - 1] : exec, k, rows, hash->planorder + A->m, hash, x);
-    if (!first) first = ierr;
+  if (most > HashLimit[6]) {
+    x.binptr = hash->planorder + A->m + 7;
+    HYB_LAUNCH((HashPlannedKernel<512>), PetscMin((PetscCount)A->m, rows), 512, hash->maxbytes, exec->stream, x);
   }
-  ierr = HybDeviceJoin(exec, n);
-  if (!first) first = ierr;
-  PetscCall(first);
+  if (most > HashLimit[5]) {
+    x.binptr = hash->planorder + A->m + 6;
+    HYB_LAUNCH((HashPlannedKernel<256>), PetscMin((PetscCount)A->m, rows), 256, HashLimit[6], exec->stream, x);
+  }
+  x.binptr = hash->planorder + A->m;
+  HYB_LAUNCH(HashPlannedSmallKernel, PetscMin((PetscCount)A->m, rows), 128, HASH_SMALLMEM, exec->stream, x);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
