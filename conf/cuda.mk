@@ -8,8 +8,8 @@ ifndef CUDA_ARCH
   CUDA_ARCH := $(if $(filter 1,$(CUDA)),$(sort $(filter $(shell $(NVCC) --list-gpu-arch 2>/dev/null | sed 's/^compute_//'),$(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d .))))
   CUDA_ARCH := $(or $(strip $(CUDA_ARCH)),$(CUDA_ARCHS))
 endif
-CUDA_SRC := $(sort $(wildcard src/sparse/*/*.cu src/sparse/*/cuda/*.cu))
-CUDA_HDR := $(wildcard src/sparse/*/*.cuh src/sparse/*/cuda/*.cuh)
+CUDA_SRC := $(sort $(wildcard src/sparse/*/*.cu src/sparse/*/*/*.cu))
+CUDA_HDR := $(wildcard src/sparse/*/*.cuh src/sparse/*/*/*.cuh)
 CUDA_OBJ = $(CUDA_SRC:%.cu=$(BUILD)/cuda/%.o)
 CUDA_LIB = $(BUILD)/lib/cuda/libaijhybridgpu_cuda.so
 

@@ -127,16 +127,34 @@ static PetscErrorCode Body(void)
 
   HybTestBegin("rows of A about the length from which one gets a block");
   {
-    PetscInt lengths[] = {2047, 2048, 2049, 3, 0, 2600, 2600, 2600, 2500, 2048, 1};
+    const PetscInt lanes[] = {2, 4, 8, 32}; /* of a row, by the rows' mean length; 64 entries to a lane are what they take */
 
-    HybTestMatLengths(11, 3000, lengths, &A);
-    HybTestMatRandom(3000, 60, 0, 4, &B);
-    Products(&A, &B);
-    RefMatDestroy(&B);
-    RefTranspose(&A, PETSC_FALSE, &B);
-    Products(&B, &A); /* short rows that meet long ones */
-    RefMatDestroy(&A);
-    RefMatDestroy(&B);
+    for (size_t w = 0; w < PETSC_STATIC_ARRAY_LENGTH(lanes); w++) {
+      const PetscInt most = 64 * lanes[w], mean[] = {3, 12, 30, 90};
+      PetscInt       lengths[900];
+
+      for (int r = 0; r < 900; r++) lengths[r] = r % 3 ? mean[w] : mean[w] - 1;
+      lengths[5] = lengths[6] = most - 1;
+      lengths[60]             = most;
+      lengths[61]             = most + 1;
+      lengths[127] = lengths[128] = most + 500;
+      lengths[899]                = most + 1;
+      HybTestMatLengths(900, 3000, lengths, &A);
+      HybTestCheck(A.csr.nnz / 900 > (w == 3 ? 40 : w == 2 ? 16
+                                                  : w == 1 ? 8
+                                                           : 0) &&
+                     A.csr.nnz / 900 <= (w == 3 ? 1000 : w == 2 ? 40
+                                                       : w == 1 ? 16
+                                                                : 8),
+                   "%" PetscInt_FMT " entries a row are another kernel's", (PetscInt)(A.csr.nnz / 900));
+      HybTestMatRandom(3000, 60, 0, 4, &B);
+      Products(&A, &B);
+      RefMatDestroy(&B);
+      RefTranspose(&A, PETSC_FALSE, &B);
+      Products(&B, &A); /* short rows that meet long ones */
+      RefMatDestroy(&A);
+      RefMatDestroy(&B);
+    }
   }
   HybTestBegin("more products than 32 bits count");
   {

@@ -13,29 +13,6 @@ static const PetscInt sizes[] = {2, 3, 4, 5, 6, 8};
 
 static HybArena keep, out;
 
-/* values of the pattern of C, summed in A's order from the first product on, in working precision */
-static PetscScalar *InOrder(const RefMat *A, const RefMat *B, const RefMat *C)
-{
-  PetscScalar *sum = (PetscScalar *)RefAlloc(C->csr.n, sizeof(PetscScalar)), *a = (PetscScalar *)RefAlloc(C->csr.nnz, sizeof(PetscScalar));
-  PetscInt    *row = (PetscInt *)RefAlloc(C->csr.n, sizeof(PetscInt));
-
-  for (PetscInt r = 0; r < A->csr.m; r++) {
-    for (PetscInt k = A->csr.i[r]; k < A->csr.i[r + 1]; k++) {
-      for (PetscInt l = B->csr.i[A->csr.j[k]]; l < B->csr.i[A->csr.j[k] + 1]; l++) {
-        const PetscScalar product = A->csr.a[k] * B->csr.a[l];
-        const PetscInt    c       = B->csr.j[l];
-
-        sum[c] = row[c] == r + 1 ? sum[c] + product : product;
-        row[c] = r + 1;
-      }
-    }
-    for (PetscInt t = C->csr.i[r]; t < C->csr.i[r + 1]; t++) a[t] = sum[C->csr.j[t]];
-  }
-  free(sum);
-  free(row);
-  return a;
-}
-
 /* does the pattern consist of whole blocks of bs? Asked of every entry */
 static PetscBool Consists(const RefMat *A, PetscInt bs)
 {
@@ -129,7 +106,7 @@ static void Check(const RefMat *A, const RefMat *B)
     return;
   }
   RefSpGEMM(A, B, &C);
-  expected = InOrder(A, B, &C);
+  expected = RefProductInOrder(A, B, &C);
   if (HybTestCall(Multiply(&mm, &DA, &DB, 3, &DC)) && HybTestSamePattern(&DC, &C)) {
     CheckCounters(&mm, A, B);
     HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
@@ -141,7 +118,7 @@ static void Check(const RefMat *A, const RefMat *B)
     HybTestRandomize(&A2);
     HybTestRandomize(&B2);
     free(expected);
-    expected = InOrder(&A2, &B2, &C);
+    expected = RefProductInOrder(&A2, &B2, &C);
     if (HybTestCall(HybTestUpload(&keep, &A2.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B2.csr, &DB)) && HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
     HybTestCall(HybArenaReset(&out));
     DA.a = DB.a = NULL;
@@ -433,7 +410,7 @@ static void Special(void)
     if (dice >= 2 && dice < 20) A.csr.a[k] = (PetscReal)-0.0;
     if (dice >= 40) B.csr.a[k] = 0.0;
   }
-  expected = InOrder(&A, &B, &C);
+  expected = RefProductInOrder(&A, &B, &C);
   if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "block", 0)) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB)) && HybTestCall(Multiply(&mm, &DA, &DB, 3, &DC)) && HybTestSamePattern(&DC, &C) && HybTestCall(HybTestDownload(&DC, &found))) {
     for (PetscCount k = 0; k < C.csr.nnz; k++) {
       const PetscReal x = PetscRealPart(found.csr.a[k]), y = PetscRealPart(expected[k]);
@@ -461,7 +438,7 @@ static void Repeated(void)
   HybTestMatPowerLaw(120, 120, 6, &P);
   HybTestMatBlock(&P, 3, &A);
   RefSpGEMM(&A, &A, &C);
-  expected = InOrder(&A, &A, &C);
+  expected = RefProductInOrder(&A, &A, &C);
   for (int run = 0; run < 20 && !HybTestFailed(); run++) {
     if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "block", 0)) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(Multiply(&mm, &DA, &DA, 3, &DC)) && HybTestSamePattern(&DC, &C)) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
     Finish(&mm);
@@ -596,7 +573,7 @@ static void Choice(void)
     HybTestBegin("auto %s blocks: %s%s", kind == WHOLE ? "takes" : "declines", what[kind], k % 2 ? ", and diagonal looks before" : "");
     Operand(kind, &A);
     RefSpGEMM(&A, &A, &C);
-    expected = InOrder(&A, &A, &C);
+    expected = RefProductInOrder(&A, &A, &C);
     HybTestCheck(Largest(&A, &A) == size[kind], "blocks of %" PetscInt_FMT, Largest(&A, &A));
     HybTestCheck((A.csr.nnz < 16384) == (kind == FEW), "%td entries", A.csr.nnz);
     if (k % 2) HybTestCall(HybTuningSet("diagonal_fewest", "1000"));

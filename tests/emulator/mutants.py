@@ -21,7 +21,7 @@ import argparse, concurrent.futures, itertools, os, random, re, resource, shlex,
 ROOM_TESTS = {"csr": ["t1", "t501"], "plan": ["t2", "t5", "t4"], "segmerge": ["t3"], "spgemm": ["t4"], "ptap": ["t45"], "spmv": ["t5"], "device": ["t1", "t3", "t5"]}
 ROOMS = ["device", "csr", "plan", "segmerge", "spmv", "spgemm", "ptap"]
 # the methods of SpGEMM that a file is about; a file that is not named here is about all
-METHODS = {"hashrows.cu": "hash", "hash.cu": "hash", "maskrows.cu": "hash"}
+METHODS = {"hash.cu": "hash", "maskrows.cu": "hash"}
 
 # a program of its own, for the headers that every kernel uses: they go into it first
 HELPERS = "tests/emulator/selftest/helpers.cc"
@@ -217,7 +217,7 @@ class Worker:
         rooms = [cu.split("/")[2]] if path == cu or path.split("/")[2] == "device" else [path.split("/")[2], cu.split("/")[2]]
         for prefix in [p for k, room in enumerate(rooms) if room not in rooms[:k] for p in ROOM_TESTS.get(room, ["t"])]:
             names += sorted(n for n in os.listdir(self.args.tests) if n.startswith(prefix) and re.fullmatch(r"t\d+\w*", n) and n not in names and n != "t100_reference")
-        methods = METHODS.get(name, name[:-3] if "/spgemm/cuda/" in cu else "hash" if "/plan/" in cu else "") if len(cus) == 1 else ""
+        methods = METHODS.get(name, name[:-3] if "/spgemm/cuda/" in cu else "hash" if "/plan/" in cu or "/spgemm/hash/" in cu else "") if len(cus) == 1 else ""
         return [(n, ["-methods", methods] if n.startswith("t400") and methods else []) for n in names]
 
     def run(self, lib, path, cus, kind):

@@ -227,6 +227,28 @@ void RefSpGEMM(const RefMat *A, const RefMat *B, RefMat *C)
   free(list);
 }
 
+PetscScalar *RefProductInOrder(const RefMat *A, const RefMat *B, const RefMat *C)
+{
+  PetscScalar *sum = (PetscScalar *)RefAlloc(C->csr.n, sizeof(PetscScalar)), *a = (PetscScalar *)RefAlloc(C->csr.nnz, sizeof(PetscScalar));
+  PetscInt    *row = (PetscInt *)RefAlloc(C->csr.n, sizeof(PetscInt));
+
+  for (PetscInt r = 0; r < A->csr.m; r++) {
+    for (PetscInt k = A->csr.i[r]; k < A->csr.i[r + 1]; k++) {
+      for (PetscInt l = B->csr.i[A->csr.j[k]]; l < B->csr.i[A->csr.j[k] + 1]; l++) {
+        const PetscScalar product = A->csr.a[k] * B->csr.a[l];
+        const PetscInt    c       = B->csr.j[l];
+
+        sum[c] = row[c] == r + 1 ? sum[c] + product : product;
+        row[c] = r + 1;
+      }
+    }
+    for (PetscInt t = C->csr.i[r]; t < C->csr.i[r + 1]; t++) a[t] = sum[C->csr.j[t]];
+  }
+  free(sum);
+  free(row);
+  return a;
+}
+
 void RefPtAP(const RefMat *A, const RefMat *P, RefMat *C)
 {
   RefMat R;

@@ -26,11 +26,14 @@ extern void  RefMatCopy(const RefMat *, RefMat *);
 extern void RefCOO(PetscInt m, PetscInt n, PetscCount ncoo, const PetscInt *ci, const PetscInt *cj, const PetscScalar *v, RefMat *C);
 extern void RefTranspose(const RefMat *A, PetscBool conjugate, RefMat *T);
 extern void RefSpGEMM(const RefMat *A, const RefMat *B, RefMat *C);
-extern void RefPtAP(const RefMat *A, const RefMat *P, RefMat *C);
-extern void RefRARt(const RefMat *A, const RefMat *R, RefMat *C);
-extern void RefABC(const RefMat *A, const RefMat *B, const RefMat *C, RefMat *D);
-extern void RefAdd(PetscScalar alpha, const RefMat *A, PetscScalar beta, const RefMat *B, RefMat *C); /* on the union of the patterns */
-extern void RefSubmatrix(const RefMat *A, PetscInt nrows, const PetscInt *rows, PetscInt cstart, PetscInt cend, RefMat *S);
+/* values of the pattern of C = A*B, summed in A's order from the first product on, in working precision: to the bit
+   what a method gives that keeps the order. Free with free(). */
+extern PetscScalar *RefProductInOrder(const RefMat *A, const RefMat *B, const RefMat *C);
+extern void         RefPtAP(const RefMat *A, const RefMat *P, RefMat *C);
+extern void         RefRARt(const RefMat *A, const RefMat *R, RefMat *C);
+extern void         RefABC(const RefMat *A, const RefMat *B, const RefMat *C, RefMat *D);
+extern void         RefAdd(PetscScalar alpha, const RefMat *A, PetscScalar beta, const RefMat *B, RefMat *C); /* on the union of the patterns */
+extern void         RefSubmatrix(const RefMat *A, PetscInt nrows, const PetscInt *rows, PetscInt cstart, PetscInt cend, RefMat *S);
 /* z = y + sign*A x, or sign*A x when y is NULL; mag and terms (A->csr.m entries, may be NULL) as in RefMat */
 extern void        RefSpMV(const RefMat *A, const PetscScalar *x, int sign, const PetscScalar *y, PetscScalar *z, PetscReal *mag, PetscCount *terms);
 extern PetscReal   RefNorm(const RefMat *A, HybNorm type);

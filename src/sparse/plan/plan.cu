@@ -27,7 +27,7 @@
 
 #define COSTS_THREADS 256
 #define COSTS_BLOCKS  6    /* of a multiprocessor: 40 registers */
-#define COSTS_LONG    2048 /* entries of A from which a row gets a block */
+#define COSTS_LONG    64   /* entries of A to a lane from which a row gets a block */
 #define BINS_TILE     512  /* rows a warp */
 #define ANYORDER_ROWS 1024 /* rows a block, as HYB_PLAN_SUMS() knows */
 
@@ -118,14 +118,14 @@ __global__ void __launch_bounds__(COSTS_THREADS, COSTS_BLOCKS) RowCostsKernel(Pe
     const bool       mine  = row < m;
     const PetscInt   begin = mine ? ai[row] : 0, len = mine ? ai[row + 1] - begin : 0;
 
-    if (len > COSTS_LONG) later = true;
-    RowCostsWalk(l, len > COSTS_LONG ? 0 : len, W, aj + begin, bi, blen, sum, most);
+    if (len > COSTS_LONG * W) later = true;
+    RowCostsWalk(l, len > COSTS_LONG * W ? 0 : len, W, aj + begin, bi, blen, sum, most);
     sum  = HybSubwarpSum<W>(sum);
     most = HybSubwarpMax<W>(most);
     if (mine && l == 0) {
       const PetscInt o1 = ai[row > 1 ? row - 1 : 0], o2 = ai[row > 2 ? row - 2 : 0], o3 = ai[row > 3 ? row - 3 : 0];
 
-      if (len <= COSTS_LONG) {
+      if (len <= COSTS_LONG * W) {
         if (rowcost) rowcost[row] = sum;
         RowCostsAdd(s, sum, most, len);
       }
@@ -144,7 +144,7 @@ __global__ void __launch_bounds__(COSTS_THREADS, COSTS_BLOCKS) RowCostsKernel(Pe
       __syncthreads();
       if (threadIdx.x == 0) *nlong = 0;
       __syncthreads();
-      if (threadIdx.x < COSTS_THREADS / W && row < m && ai[row + 1] - ai[row] > COSTS_LONG) longrows[HybAtomicAdd(nlong, 1)] = (PetscInt)row;
+      if (threadIdx.x < COSTS_THREADS / W && row < m && ai[row + 1] - ai[row] > COSTS_LONG * W) longrows[HybAtomicAdd(nlong, 1)] = (PetscInt)row;
       __syncthreads();
       for (int q = 0; q < *nlong; q++) {
         const PetscInt begin = ai[longrows[q]], len = ai[longrows[q] + 1] - begin;

@@ -13,7 +13,7 @@
   so no place is read for any product, nothing is added in memory, and no barrier stands between two rows of B: loads of
   several rows are on their way together, and the only memory traffic besides the operands' values and C's is a mask and
   an offset for each entry of A. These descriptors come N entries at once, a lane each, the next N while the present
-  ones are worked on, and go round by shuffles. A tabled place (hashrows.cu) costs a load, and an addition in shared
+  ones are worked on, and go round by shuffles. A tabled place (hash/places.cu) costs a load, and an addition in shared
   memory a load and a store, for each product.
 
     symbolic   longest row of C, with its size

@@ -29,7 +29,8 @@
 
   Bins. Places: rows by words of bits, 16 lanes to 512 threads a row; a span wider than all shared memory is gone
   through in several windows. Sums: rows by bytes of shared memory, 16 lanes to 256 threads a row; rows beyond it are
-  added in C itself. Neighbouring bins of few rows are one launch. Where A's block is too large for registers (6 x 6
+  added in C itself. Neighbouring bins of few rows are one launch, and launches run side by side: each by itself hardly
+  fills the card, and waits for its last rows. Where A's block is too large for registers (6 x 6
   of real values fit), some rows of it are taken at a time.
 
   Applicable: sizes 2, 3, 4, 5, 6 and 8, the same for A and B, the largest that all rows consist of (an interpolation
@@ -60,7 +61,7 @@
 #define BLOCK_MOST    65536                 /* blocks of a block row of C: places are numbers of two bytes */
 #define BLOCK_THREADS 256                   /* of kernels that have lanes or threads a block row in order */
 #define BLOCK_STATIC  1024                  /* bytes of shared memory that kernels have beside the dynamic ones, and some more */
-#define BLOCK_FEW     256                   /* rows of a bin that is launched with the next */
+#define BLOCK_FEW     8192                  /* rows that are launched with those of the next bin: about as many as the card holds warps */
 
 /* Bins of places, by words of bits; one more for what is wider, which is gone through in windows */
 #define BLOCK_SPANS 13
@@ -594,6 +595,14 @@ static PetscErrorCode HybSpGEMMLook_BlockCUDA(HybSpGEMM *mm, const HybCSR *A, co
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* threads of a row of so many words; mean: blocks of a block row of B */
+static int BlockPlacesLanes(PetscCount words, PetscCount mean)
+{
+  return words <= 64 && mean <= 8 ? 16 : words <= 512  ? 32
+                                       : words <= 8192 ? 128
+                                                       : 512;
+}
+
 /* places of all pairs of blocks, and the blocks of each block row of C */
 static PetscErrorCode BlockPlacesAll(HybSpGEMM *mm, PetscCount bblocks, PetscCount bkb, const BlockProduct *s)
 {
@@ -614,21 +623,28 @@ static PetscErrorCode BlockPlacesAll(HybSpGEMM *mm, PetscCount bblocks, PetscCou
   y.off     = s->off;
   y.place   = s->place;
   y.count   = s->count;
-  for (int b = 0; b < BLOCK_SPANS; b++) {
-    const PetscCount most = PetscMin(b + 1 < BLOCK_SPANS ? BlockSpanLimit[b] : s->host.words[1], s->host.words[1]), rows = ptr[b + 1] - ptr[b];
+  for (int b = 0, next; b < BLOCK_SPANS; b = next) {
+    PetscCount most, rows;
+    int        lanes;
 
-    if (!rows) continue;
+    next = b + 1;
+    if (ptr[next] == ptr[b]) continue;
+    /* few rows go with those of the next bin, where as many threads take each; none with those that need windows */
+    while (ptr[next] - ptr[b] < BLOCK_FEW && next < BLOCK_SPANS - 1 && BlockPlacesLanes(BlockSpanLimit[next], mean) == BlockPlacesLanes(BlockSpanLimit[next - 1], mean)) next++;
+    rows   = ptr[next] - ptr[b];
+    most   = PetscMin(next < BLOCK_SPANS ? BlockSpanLimit[next - 1] : s->host.words[1], s->host.words[1]);
     y.room = (PetscInt)PetscMax(1, PetscMin(most, (PetscCount)((limit - BLOCK_STATIC) / BLOCK_WORD / 2 * 2)));
-#define BLOCK_CALL(G)                                                                                                                                                                  \
-  do {                                                                                                                                                                                 \
-    y.log = PetscMin(log, HybLog2(G));                                                                                                                                                 \
-    HYB_LAUNCH((BlockPlaces<G>), HybBlocks(rows, HybGroup<G>::GROUPS), HybGroup<G>::THREADS, (size_t)HybGroup<G>::GROUPS *y.room *BLOCK_WORD, mm->exec.stream, y, ptr[b], ptr[b + 1]); \
+    lanes  = BlockPlacesLanes(y.room, mean);
+#define BLOCK_CALL(G)                                                                                                                                                                 \
+  do {                                                                                                                                                                                \
+    y.log = PetscMin(log, HybLog2(G));                                                                                                                                                \
+    HYB_LAUNCH((BlockPlaces<G>), HybBlocks(rows, HybGroup<G>::GROUPS), HybGroup<G>::THREADS, (size_t)HybGroup<G>::GROUPS *y.room *BLOCK_WORD, mm->exec.stream, y, ptr[b], ptr[next]); \
   } while (0)
-    if (y.room <= 64 && mean <= 8)
+    if (lanes == 16)
       BLOCK_CALL(16);
-    else if (y.room <= 512)
+    else if (lanes == 32)
       BLOCK_CALL(32);
-    else if (y.room <= 8192)
+    else if (lanes == 128)
       BLOCK_CALL(128);
     else
       BLOCK_CALL(512);
@@ -645,45 +661,70 @@ static int BlockLanes(size_t bytes, int lanes)
                                                                        : 256;
 }
 
+/* the sums of rows of bins b to next - 1 */
 template <int BS>
-static PetscErrorCode BlockSumsAll(HybSpGEMM *mm, const BlockProduct *s, const BlockSumsArgs *args, int lanes)
+static PetscErrorCode BlockSumsBins(const HybExec *exec, const BlockProduct *s, int b, int next, int lanes, size_t limit, BlockSumsArgs x)
 {
-  const size_t  block = BS * BS * sizeof(HybScalar) + sizeof(PetscInt);
-  size_t        limit;
-  BlockSumsArgs x = *args;
+  const size_t   block = BS * BS * sizeof(HybScalar) + sizeof(PetscInt);
+  const PetscInt first = s->sumptr[b];
+  size_t         bytes;
+
+  PetscFunctionBegin;
+  x.room = (PetscInt)PetscMin(next < BLOCK_SUMS ? (PetscCount)(BlockSumBytes[next - 1] / block) : s->longest, s->longest);
+  bytes  = (size_t)x.room * block;
+#define BLOCK_CALL(G, SHARED) HYB_LAUNCH((BlockSums<BS, G, SHARED>), HybBlocks(s->sumptr[next] - first, HybGroup<G>::GROUPS), HybGroup<G>::THREADS, (SHARED) ? (size_t)HybGroup<G>::GROUPS *bytes : 0, exec->stream, x, first, s->sumptr[next])
+  if (bytes > limit)
+    BLOCK_CALL(256, false);
+  else if (BlockLanes(bytes, lanes) == 16)
+    BLOCK_CALL(16, true);
+  else if (BlockLanes(bytes, lanes) == 32)
+    BLOCK_CALL(32, true);
+  else if (BlockLanes(bytes, lanes) == 128)
+    BLOCK_CALL(128, true);
+  else
+    BLOCK_CALL(256, true);
+#undef BLOCK_CALL
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Rows of different bins side by side, long ones first: a bin by itself hardly fills the card, and its last rows are
+   waited for */
+template <int BS>
+static PetscErrorCode BlockSumsAll(HybSpGEMM *mm, const BlockProduct *s, const BlockSumsArgs *x, int lanes)
+{
+  int            from[BLOCK_SUMS], to[BLOCK_SUMS], n = 0, sides;
+  size_t         limit;
+  HybExec        side[HYB_SIDE_STREAMS];
+  PetscErrorCode ierr, first = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   PetscCall(HybDeviceLimits(&limit, NULL));
   limit -= BLOCK_STATIC;
   for (int b = 1, next; b < BLOCK_SUMS; b = next) { /* the first is of empty rows */
-    const PetscInt first = s->sumptr[b];
-    size_t         bytes;
-
     next = b + 1;
-    if (s->sumptr[next] == first) continue;
+    if (s->sumptr[next] == s->sumptr[b]) continue;
     /* few rows go with those of the next bin, where as many threads take each */
-    while (s->sumptr[next] - first < BLOCK_FEW) {
+    while (s->sumptr[next] - s->sumptr[b] < BLOCK_FEW) {
       int t = next;
 
       while (t < BLOCK_SUMS - 1 && s->sumptr[t + 1] == s->sumptr[t]) t++;
       if (t >= BLOCK_SUMS - 1 || BlockSumBytes[t] > limit || BlockLanes(BlockSumBytes[t], lanes) != BlockLanes(BlockSumBytes[next - 1], lanes)) break;
       next = t + 1;
     }
-    x.room = (PetscInt)PetscMin(next < BLOCK_SUMS ? (PetscCount)(BlockSumBytes[next - 1] / block) : s->longest, s->longest);
-    bytes  = (size_t)x.room * block;
-#define BLOCK_CALL(G, SHARED) HYB_LAUNCH((BlockSums<BS, G, SHARED>), HybBlocks(s->sumptr[next] - first, HybGroup<G>::GROUPS), HybGroup<G>::THREADS, (SHARED) ? (size_t)HybGroup<G>::GROUPS *bytes : 0, mm->exec.stream, x, first, s->sumptr[next])
-    if (bytes > limit)
-      BLOCK_CALL(256, false);
-    else if (BlockLanes(bytes, lanes) == 16)
-      BLOCK_CALL(16, true);
-    else if (BlockLanes(bytes, lanes) == 32)
-      BLOCK_CALL(32, true);
-    else if (BlockLanes(bytes, lanes) == 128)
-      BLOCK_CALL(128, true);
-    else
-      BLOCK_CALL(256, true);
-#undef BLOCK_CALL
+    from[n] = b;
+    to[n++] = next;
   }
+  sides = PetscMin(PetscMax(n - 1, 0), HYB_SIDE_STREAMS);
+  PetscCall(HybDeviceFork(&mm->exec, sides, side));
+  for (int k = n - 1; k >= 0; k--) {
+    const int turn = (n - 1 - k) % (sides + 1);
+
+    ierr = BlockSumsBins<BS>(turn < sides ? &side[turn] : &mm->exec, s, from[k], to[k], lanes, limit, *x);
+    if (!first) first = ierr;
+  }
+  ierr = HybDeviceJoin(&mm->exec, sides);
+  if (!first) first = ierr;
+  PetscCall(first);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

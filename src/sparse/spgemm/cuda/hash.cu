@@ -1,6 +1,6 @@
 /*
   hash.cu: SpGEMM method "hash": every row by tables of (block of 32 columns, bit mask) in shared memory, see
-  ../hashrows.cu.
+  ../hash/hashrows.cu.
 
     symbolic   count every row; scan; columns, and values where the operands have them     (one synchronisation)
     numeric    values; where a plan serves, it is made first: in the first numeric phase of a Galerkin product by masks (../maskrows.cu), if rows of C are short, else by places, and by
@@ -8,7 +8,7 @@
 
   It takes any operands.
 */
-#include "../hashrows.cuh"
+#include "../hash/hashrows.cuh"
 #include "../maskrows.cuh"
 
 typedef struct {

@@ -15,7 +15,7 @@
        A that differs has no class, and a row of B that differs ends the attempt
     4. for each class, a block: sort (column, product) of the representative; place, the columns relative to the base,
        the count
-    5. counts by class, scan, columns; rows without a class, if any, by hash tables (../hashrows.cu)
+    5. counts by class, scan, columns; rows without a class, if any, by hash tables (../hash/hashrows.cu)
     6. numeric: a sub-warp a row, lanes across a row of B, A's entries in order: c[place[p]] += a_k * b[p], c in shared
        memory
 
@@ -32,7 +32,7 @@
   Complexity: three passes over the patterns of A and B, one multiplication and addition for each product. Products are
   added in the order of A's entries.
 */
-#include "../hashrows.cuh"
+#include "../hash/hashrows.cuh"
 #include "../../csr/rowshape.cuh"
 #include "../../device/carve.h"
 #include "../../device/hybgroup.cuh"

@@ -4,7 +4,7 @@
 */
 #ifndef AIJHYBRIDGPU_HASHROWS_CUH
 #define AIJHYBRIDGPU_HASHROWS_CUH
-#include "../device/hybdevice.cuh"
+#include "../../device/hybdevice.cuh"
 #include "aijhybridgpu/private/hybspgemm.h"
 
 #define HYB_HASH_BINS 10

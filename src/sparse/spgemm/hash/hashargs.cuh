@@ -1,0 +1,111 @@
+/*
+  hashargs.cuh: what the phases of hashrows.cu hand each other: the bins, pairs of a block of 32 columns and its mask,
+  and the arguments of their kernels.
+*/
+#ifndef AIJHYBRIDGPU_HASHARGS_CUH
+#define AIJHYBRIDGPU_HASHARGS_CUH
+#include "hashrows.cuh"
+#include "../../plan/bins.cuh"
+#include "../../device/hybgroup.cuh"
+
+#define HASH_EMPTY     0xffffffffu
+#define HASH_SPILL     (1 << 29)       /* cost of a row whose table alone fits shared memory */
+#define HASH_GLOBAL    ((1 << 29) + 1) /* cost of a row whose table does not */
+#define HASH_LONGROW   512             /* rows of B longer than this are compressed by a block */
+#define HASH_SUBWARP   4096            /* bytes of the largest table that a sub-warp takes */
+#define HASH_STAGE     64              /* entries of A that a block stages in shared memory */
+#define HASH_SMALL     5               /* bins of the numeric pass up to this one can be taken by one launch */
+#define HASH_SMALLMEM  16384           /* whose blocks have 128 threads and so many bytes of shared memory */
+#define HASH_MERGE     32768           /* blocks up to which it is one launch: beyond, each bin fills the card by itself, with less shared memory a block */
+#define HASH_ASK       (1 << 20)       /* entries of B from which the card is asked whether it has the memory for pairs: the question takes longer than a small product */
+#define HASH_POOLS     16              /* parts of the room for lists, each with a counter of its own */
+#define HASH_REGULAR   16              /* times the products of a mean row that the longest may have where rows are listed */
+#define HASH_FEWBLOCKS 32              /* blocks of a row that are ordered by comparing each with each */
+#define HASH_FARBLOCKS 8               /* words of bits to a block, beyond which blocks are compared or sorted */
+#define HASH_LONGLIST  256             /* rows of A with more entries get a block, as their entries are added one after the other */
+#if defined(PETSC_USE_COMPLEX)
+  #define HASH_BATCH 2 /* entries of A whose rows of B are on their way together */
+#else
+  #define HASH_BATCH 4
+#endif
+
+/* bins of the count: upper bounds of inserted pairs, slots of the table, threads a row */
+#define HASH_COUNT_BINS 7
+static constexpr PetscCount HashCountLimit[HASH_COUNT_BINS - 1] = {0, 48, 192, 384, 1536, 6144};
+
+/* bins of the numeric pass: bytes of shared memory a row */
+static constexpr PetscCount HashLimit[HYB_HASH_BINS - 1] = {0, 512, 1024, 2048, 4096, 16384, 49152, HASH_SPILL - 1, HASH_SPILL};
+
+/* a block of 32 columns of B's row and which of them are present */
+struct alignas(8) HashPair {
+  unsigned block, mask;
+};
+
+/* log2 of the lanes that take a row whose table needs bin b: those of a mean row of B, no fewer than keep a
+   multiprocessor full with tables of this size, and no more than twice as many, as rows with small tables meet short
+   rows of B */
+static __host__ __device__ __forceinline__ int HashGroupLanes(int b, int mean)
+{
+  const int least = b + 1, most = b + 2 < 5 ? b + 2 : 5;
+
+  return mean < least ? least : mean > most ? most
+                                            : mean;
+}
+
+struct HashArgs {
+  const PetscInt  *ai, *aj, *bi, *bj;
+  const HybScalar *aa, *ba;
+  const HashPair  *pairs; /* of row r of B: from pairs[bi[r]], npairs[r] of them; NULL: B is not compressed */
+  const PetscInt  *npairs;
+  const PetscInt  *order, *binptr;             /* rows of this launch: order[binptr[0]] .. order[binptr[1]-1]; of the launches of many bins: of bin 0 */
+  int              bytes;                      /* shared memory of a group */
+  int              lanes;                      /* log2 of the lanes that take a row of B in unordered insertions, at most all of a group */
+  int              grouplanes;                 /* numeric, many bins: log2 of the lanes across a row of B, at least */
+  int              firstblock[HASH_SMALL + 1]; /* numeric, many bins: bin HASH_SMALL begins at block 0, bin HASH_SMALL-1 at firstblock[1], ... */
+  /* the row's numeric table: first block and number of words (direct), or HASH_EMPTY and number of slots */
+  unsigned *base, *size;
+  /* count */
+  const PetscCount *upper;
+  PetscInt         *count, *need, *over; /* over[0]: rows left to global tables, the list follows */
+  PetscInt          maxbytes;            /* of a block's table, for the choice of need */
+  /* lists of what the count found: where (HASH_EMPTY: there was no room), twice the number of blocks and one more if
+     they ascend */
+  unsigned   *where, *listed;
+  HashPair   *list;
+  PetscCount *used, room; /* of each of HASH_POOLS parts */
+  PetscCount *unlisted;   /* 1: there are rows without */
+  /* fill and numeric */
+  const PetscInt *ci;
+  PetscInt       *cj;
+  HybScalar      *ca;
+  int             products, columns, values; /* table from the products (else from cj); write cj; compute ca */
+  /* the plan of a numeric phase; in HashNumericRow(): places are to be found */
+  PetscInt         *from, *off;
+  const PetscCount *placeptr;
+  unsigned short   *places;
+  /* global tables: words a block */
+  unsigned  *global;
+  PetscCount globalwords;
+};
+
+/* the row has its columns from its list */
+static __device__ __forceinline__ bool HashListed(const HashArgs &x, PetscInt row)
+{
+  return x.where && x.where[row] != HASH_EMPTY;
+}
+
+/* The phases, each in the file of its name; HashRun() is the fill's and the numeric phase's */
+extern PetscErrorCode HashCompress(HybSpGEMM *mm, const HybCSR *B, HybHashRows *hash);
+extern PetscErrorCode HashLists(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash);
+/* counts every row and chooses its numeric table: x->count, need, base, size. binptr, and the zeroed counters of its
+   making, are workspace of the caller's. */
+extern PetscErrorCode HashCountRows(HybSpGEMM *mm, const HybHashRows *hash, const PetscCount *upper, PetscInt m, PetscInt *binptr, PetscInt *counters, HashArgs x);
+/* the columns of rows that have lists */
+extern PetscErrorCode HashListRows(HybSpGEMM *mm, const HybHashRows *hash, HashArgs x);
+extern PetscErrorCode HashRun(HybSpGEMM *mm, const HybHashRows *hash, HashArgs x);
+/* tables of so many words in global memory: one for each multiprocessor, fewer where they would take more than a
+   sixteenth of free memory */
+extern PetscErrorCode HashGlobalTables(const HybExec *exec, HybArena *work, int multiprocessors, PetscCount words, PetscCount rows, HashArgs *x, PetscCount *blocks);
+extern void           HashOperands(const HybCSR *A, const HybCSR *B, HashArgs *x);
+
+#endif

@@ -1,0 +1,251 @@
+/*
+  hashtable.cuh: a row's table of (block of 32 columns, mask), direct or hashed with linear probing, as hashrows.cu
+  describes it: inserting, looking up, and the order of its blocks.
+*/
+#ifndef AIJHYBRIDGPU_HASHTABLE_CUH
+#define AIJHYBRIDGPU_HASHTABLE_CUH
+#include "hashargs.cuh"
+
+template <typename G>
+static __device__ __forceinline__ void HashFill(unsigned *p, unsigned n, unsigned v)
+{
+  /* p is aligned to 16 bytes, and room up to the next multiple of 4 words is ours */
+  const unsigned      n4 = (n + 3) / 4;
+  HybVec<unsigned, 4> q;
+
+  q.v[0] = q.v[1] = q.v[2] = q.v[3] = v;
+  for (unsigned k = (unsigned)G::rank(); k < n4; k += G::THREADS / G::GROUPS) HybStoreVec(p + 4 * k, q);
+}
+
+static __device__ __forceinline__ unsigned HashSlot(unsigned block, int shift)
+{
+  return (block * 2654435761u) >> shift;
+}
+
+/* the slot of a block, made if there is none */
+static __device__ __forceinline__ unsigned HashInsert(unsigned *keys, unsigned block, int shift, unsigned wrap)
+{
+  for (unsigned h = HashSlot(block, shift);; h = (h + 1) & wrap) {
+    unsigned k = *(volatile unsigned *)(keys + h);
+
+    if (k == block) return h;
+    if (k == HASH_EMPTY) {
+      k = atomicCAS(keys + h, HASH_EMPTY, block);
+      if (k == HASH_EMPTY || k == block) return h;
+    }
+  }
+}
+
+/* the slot of a block that is there */
+static __device__ __forceinline__ unsigned HashFind(const unsigned *keys, unsigned block, int shift, unsigned wrap)
+{
+  unsigned h = HashSlot(block, shift);
+
+  while (keys[h] != block) h = (h + 1) & wrap;
+  return h;
+}
+
+/* log2 of slots for so many blocks: at most two thirds full, 16 at least */
+static __device__ __forceinline__ int HashLogSlots(unsigned blocks)
+{
+  const unsigned want = blocks + blocks / 2;
+
+  return want <= 16 ? 4 : 32 - __clz((int)(want - 1));
+}
+
+/* where the pairs, or the columns, of the first staged entries' rows of B begin and end, in shared memory */
+struct HashSpans {
+  using Cursor = typename std::make_unsigned<PetscInt>::type;
+  Cursor  *begin, *end;
+  PetscInt staged;
+};
+
+/* of entry k of A, whose row begins with entry abegin */
+static __device__ __forceinline__ void HashSpan(const HashArgs &x, const HashSpans &s, PetscInt abegin, PetscInt k, HashSpans::Cursor *begin, HashSpans::Cursor *end)
+{
+  if (k - abegin < s.staged) {
+    *begin = s.begin[k - abegin];
+    *end   = s.end[k - abegin];
+  } else {
+    const PetscInt c = x.aj[k];
+
+    *begin = (HashSpans::Cursor)x.bi[c];
+    *end   = x.pairs ? *begin + (HashSpans::Cursor)x.npairs[c] : (HashSpans::Cursor)x.bi[c + 1];
+  }
+}
+
+/*
+  Calls insert(block, mask) for every pair that the products of a row consist of, in any order: groups of 2^rowlanes
+  lanes take two rows of B each, which are on their way together. Both cursors go on until the longer row ends, so that
+  of the shorter one passes its end by as much. Without a sign they do not wrap: an offset and the length of a row
+  together stay below 2^32 (HybCheckEntries()).
+*/
+template <typename G, int N, typename Insert>
+static __device__ __forceinline__ void HashForEachPair(const HashArgs &x, PetscInt abegin, PetscInt aend, int rowlanes, const HashSpans &s, Insert insert)
+{
+  using Cursor          = HashSpans::Cursor;
+  const int      lanes  = HybMin()(rowlanes, HybLog2(N));
+  const int      step   = 1 << lanes;
+  const PetscInt stride = N >> lanes;
+
+  for (PetscInt k = abegin + (G::rank() >> lanes); k < aend; k += 2 * stride) {
+    const bool two = k + stride < aend;
+    Cursor     p0, p1, e0, e1;
+
+    HashSpan(x, s, abegin, k, &p0, &e0);
+    HashSpan(x, s, abegin, two ? k + stride : k, &p1, &e1);
+    if (!two) e1 = 0;
+    p0 += (Cursor)(G::rank() & (step - 1));
+    p1 += (Cursor)(G::rank() & (step - 1));
+    if (x.pairs) {
+      for (; p0 < e0 || p1 < e1; p0 += (Cursor)step, p1 += (Cursor)step) {
+        HybVec<unsigned, 2> q0, q1;
+
+        if (p0 < e0) q0 = HybLoadVec<2>(&x.pairs[p0].block);
+        if (p1 < e1) q1 = HybLoadVec<2>(&x.pairs[p1].block);
+        if (p0 < e0) insert(q0.v[0], q0.v[1]);
+        if (p1 < e1) insert(q1.v[0], q1.v[1]);
+      }
+    } else {
+      for (; p0 < e0 || p1 < e1; p0 += (Cursor)step, p1 += (Cursor)step) {
+        PetscInt col0 = 0, col1 = 0;
+
+        if (p0 < e0) col0 = x.bj[p0];
+        if (p1 < e1) col1 = x.bj[p1];
+        if (p0 < e0) insert((unsigned)(col0 >> 5), 1u << (col0 & 31));
+        if (p1 < e1) insert((unsigned)(col1 >> 5), 1u << (col1 & 31));
+      }
+    }
+  }
+}
+
+/* prefix of a direct table: each thread scans neighbouring words, an odd number of them so that banks do not collide */
+template <typename G, int N>
+static __device__ __forceinline__ void HashScanWords(const unsigned *mask, unsigned *prefix, unsigned words, unsigned *scratch)
+{
+  const unsigned each  = ((words + N - 1) / N) | 1u;
+  const unsigned begin = HybMin()((unsigned)G::rank() * each, words), end = HybMin()(begin + each, words);
+  unsigned       sum = 0;
+
+  for (unsigned w = begin; w < end; w++) sum += __popc(mask[w]);
+  sum = G::exclusiveSum(sum, scratch);
+  for (unsigned w = begin; w < end; w++) {
+    prefix[w] = sum;
+    sum += __popc(mask[w]);
+  }
+}
+
+/*
+  The order of n different blocks (list: block << 32 | what is wanted of it) by a bit for each block of their span: a
+  block's place is the number of bits before its own. *order: what is wanted, in that order, behind list in its room.
+  false where a pairwise comparison of few, or a sort of blocks far apart, costs less, or the room does not do.
+*/
+template <typename G, int N>
+static __device__ __forceinline__ bool HashOrderByBits(unsigned long long *list, unsigned n, unsigned room, unsigned **order, unsigned *scratch)
+{
+  unsigned *const bits = (unsigned *)(list + n);
+  unsigned        lo = HASH_EMPTY, hi = 0;
+
+  if (n <= HASH_FEWBLOCKS || 12 * n + 8 > room) return false;
+  for (unsigned e = (unsigned)G::rank(); e < n; e += N) {
+    lo = HybMin()(lo, (unsigned)(list[e] >> 32));
+    hi = HybMax()(hi, (unsigned)(list[e] >> 32));
+  }
+  lo = G::reduce(lo, scratch, HybMin());
+  hi = G::reduce(hi, scratch, HybMax());
+
+  const unsigned  words  = (hi - lo) / 32 + 1;
+  unsigned *const before = bits + words, *const to = before + words;
+
+  if (words > HASH_FARBLOCKS * n || 12 * n + 8 * words > room) return false;
+  for (unsigned w = (unsigned)G::rank(); w < words; w += N) bits[w] = 0;
+  G::sync();
+  for (unsigned e = (unsigned)G::rank(); e < n; e += N) {
+    const unsigned at = (unsigned)(list[e] >> 32) - lo;
+
+    atomicOr(bits + at / 32, 1u << (at & 31));
+  }
+  G::sync();
+  HashScanWords<G, N>(bits, before, words, scratch);
+  G::sync();
+  for (unsigned e = (unsigned)G::rank(); e < n; e += N) {
+    const unsigned at = (unsigned)(list[e] >> 32) - lo;
+
+    to[before[at / 32] + (unsigned)__popc(bits[at / 32] & ((1u << (at & 31)) - 1u))] = (unsigned)list[e];
+  }
+  G::sync();
+  *order = to;
+  return true;
+}
+
+/* prefix of a hashed table: bits in all blocks that come before; list is room for 8 bytes a block, and for so many in
+   all */
+template <typename G, int N>
+static __device__ __forceinline__ void HashOrderSlots(const unsigned *keys, const unsigned *mask, unsigned *prefix, unsigned slots, unsigned long long *list, unsigned room, unsigned *scratch)
+{
+  unsigned blocks = 0, *order;
+
+  /* list: block << 32 | slot << 6 | bits of the mask */
+  for (unsigned s0 = 0; s0 < slots; s0 += N) {
+    const unsigned s    = s0 + (unsigned)G::rank();
+    const bool     used = s < slots && keys[s] != HASH_EMPTY;
+    unsigned       total;
+    const unsigned place = blocks + G::exclusiveSum(used ? 1u : 0u, scratch, &total);
+
+    if (used) list[place] = (unsigned long long)keys[s] << 32 | s << 6 | (unsigned)__popc(mask[s]);
+    blocks += total;
+  }
+  G::sync();
+  if (HashOrderByBits<G, N>(list, blocks, room, &order, scratch)) {
+    const unsigned each  = ((blocks + N - 1) / N) | 1u;
+    const unsigned begin = HybMin()((unsigned)G::rank() * each, blocks), end = HybMin()(begin + each, blocks);
+    unsigned       sum = 0;
+
+    for (unsigned e = begin; e < end; e++) sum += order[e] & 63u;
+    sum = G::exclusiveSum(sum, scratch);
+    for (unsigned e = begin; e < end; e++) {
+      prefix[order[e] >> 6] = sum;
+      sum += order[e] & 63u;
+    }
+  } else if (blocks <= 2 * HYB_WARP) {
+    for (unsigned e = (unsigned)G::rank(); e < blocks; e += N) {
+      const unsigned long long mine = list[e];
+      unsigned                 sum  = 0;
+
+      for (unsigned q = 0; q < blocks; q++) {
+        const unsigned long long other = list[q];
+
+        sum += other < mine ? (unsigned)other & 63u : 0u;
+      }
+      prefix[(unsigned)mine >> 6] = sum;
+    }
+  } else {
+    const unsigned each  = ((blocks + N - 1) / N) | 1u;
+    const unsigned begin = HybMin()((unsigned)G::rank() * each, blocks), end = HybMin()(begin + each, blocks);
+    unsigned       sum = 0;
+
+    HybGroupSort<N>(list, blocks);
+    for (unsigned e = begin; e < end; e++) sum += (unsigned)list[e] & 63u;
+    sum = G::exclusiveSum(sum, scratch);
+    for (unsigned e = begin; e < end; e++) {
+      prefix[(unsigned)list[e] >> 6] = sum;
+      sum += (unsigned)list[e] & 63u;
+    }
+  }
+}
+
+struct HashTable {
+  unsigned *mask, *prefix, *keys;
+  unsigned  base, wrap;
+  int       shift;
+};
+
+static __device__ __forceinline__ PetscInt HashPlace(const HashTable &t, PetscInt col)
+{
+  const unsigned block = (unsigned)(col >> 5);
+  const unsigned s     = t.keys ? HashFind(t.keys, block, t.shift, t.wrap) : block - t.base;
+
+  return (PetscInt)(t.prefix[s] + (unsigned)__popc(t.mask[s] & ((1u << (col & 31)) - 1u)));
+}
+
+#endif
