@@ -1491,7 +1491,7 @@ static PetscErrorCode Body(void)
       snprintf(list, sizeof(list), ",%s,", only);
       if (!strstr(list, word)) continue;
     }
-    if (Is("block")) continue; /* it takes whole blocks alone: t402_blocks */
+    if (Is("block") || Is("tile")) continue; /* it takes whole blocks alone: t402_blocks; it adds by fma(): t404_tile */
     for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(pieces); k++) {
       if (HybTestMine()) pieces[k]();
     }

@@ -219,6 +219,34 @@ static inline double __fma_rn(double a, double b, double c)
   return std::fma(a, b, c);
 }
 
+/* What tensor cores do (hybdevice.cuh): lanes lay their operands down, and each takes what its entries need of them, a
+   chain of fused multiply-adds */
+namespace emu {
+inline double operand_[32][2][32]; /* of each warp */
+
+EMU_UNSEEN static inline void LayOperands(double a, double b)
+{
+  operand_[threadIdx_.x / 32][0][threadIdx_.x % 32] = a;
+  operand_[threadIdx_.x / 32][1][threadIdx_.x % 32] = b;
+}
+EMU_UNSEEN static inline void TakeOperands(double c[2])
+{
+  const unsigned lane = threadIdx_.x % 32;
+  const double  *a = operand_[threadIdx_.x / 32][0], *b = operand_[threadIdx_.x / 32][1];
+
+  for (unsigned k = 0; k < 4; k++) {
+    for (unsigned n = 0; n < 2; n++) c[n] = std::fma(a[lane / 4 * 4 + k], b[(2 * (lane % 4) + n) * 4 + k], c[n]);
+  }
+}
+static inline void MultiplyTiles(double a, double b, double c[2])
+{
+  LayOperands(a, b);
+  __syncwarp();
+  TakeOperands(c);
+  __syncwarp();
+}
+} // namespace emu
+
 /* Bulk copies (hybdevice.cuh): they have happened when the thread has waited for their barrier, not before. Each thread
    keeps account of those that it takes part in. */
 namespace emu {

@@ -450,6 +450,34 @@ static __device__ __forceinline__ HybScalar HybMul(const HybScalar &a, const Hyb
 #endif
 }
 
+/* one rounding for a product and its addition, whatever the compiler's flags say */
+static __device__ __forceinline__ double HybFma(double a, double b, double c)
+{
+  return __fma_rn(a, b, c);
+}
+
+/*
+  c += A B on a warp's tensor cores: A is 8 x 4, B 4 x 8, c 8 x 8. Lane l holds a = A(l / 4, l % 4), b = B(l % 4, l / 4)
+  and c[0..1] = c(l / 4, 2 (l % 4) + 0..1). Each entry of c is a chain of fused multiply-adds, k ascending. All lanes of
+  the warp take part.
+*/
+static __device__ __forceinline__ void HybMultiplyTiles(double a, double b, double c[2])
+{
+#if defined(HYB_EMULATOR)
+  emu::MultiplyTiles(a, b, c);
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+               : "+d"(c[0]), "+d"(c[1])
+               : "d"(a), "d"(b));
+#else
+  for (int k = 0; k < 4; k++) {
+    const double row = HybShfl(HYB_FULL_MASK, a, (HybLane() & ~3) + k);
+
+    for (int n = 0; n < 2; n++) c[n] = HybFma(row, HybShfl(HYB_FULL_MASK, b, (2 * (HybLane() & 3) + n) * 4 + k), c[n]);
+  }
+#endif
+}
+
 /*
   N neighbouring entries as one access. HybVecAligned() says whether p allows it (N*sizeof(T) <= 16, a power of two).
 */
