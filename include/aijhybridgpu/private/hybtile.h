@@ -57,6 +57,10 @@ extern PetscErrorCode HybTilesValues(const HybExec *, PetscCount nnz, const HybT
 /* C's values where C->a is given, from those of A and B, and columns where cj is; C->i is there. Real numbers in double
    precision; an entry is a chain of fma() in A's order, bit for bit. No synchronisation. */
 extern PetscErrorCode HybTilesMultiply(const HybExec *, HybArena *work, const HybTilesProduct *, const HybCSR *A, const HybCSR *B, PetscInt *cj, HybCSR *C);
+#define HYB_TILE_HALF 1 /* of HybTuning.tile_precision: values are rounded to half precision, sums are of single */
+/* what values lose by that: *largest of |a|, and *error, the largest of |half(a) - a| / |a|, both as the bits of a
+   double, on the device, zero before. No synchronisation. */
+extern PetscErrorCode HybTilesError(const HybExec *, const HybCSR *A, uint64_t *largest, uint64_t *error);
 
 HYB_EXTERN_C_END
 #endif

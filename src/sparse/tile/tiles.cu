@@ -23,7 +23,7 @@
 #include "aijhybridgpu/private/hybtile.h"
 
 #define TILES_THREADS 256
-#define TILES_LONG    512  /* entries of a row of tiles */
+#define TILES_LONG    1536 /* entries of a row of tiles */
 #define TILES_WINDOW  2048 /* columns of tiles */
 #define TILES_EACH    (TILES_WINDOW / TILES_THREADS)
 
@@ -55,8 +55,8 @@ static __global__ __launch_bounds__(TILES_THREADS) void TilesShort(TilesArgs x)
 {
   const int        lane = HybLane() & 7;
   const unsigned   mask = HybSubwarpMask<8>();
-  const PetscCount R    = ((PetscCount)blockIdx.x * TILES_THREADS + threadIdx.x) / 8, r = R * HYB_TILE + lane;
-  PetscInt         all, tiles = 0, t;
+  const PetscCount R = ((PetscCount)blockIdx.x * TILES_THREADS + threadIdx.x) / 8, r = R * HYB_TILE + lane;
+  PetscInt         all, tiles                                                        = 0, t;
 
   if (R >= x.t.rows) return;
   const PetscInt begin = TilesRow(x, R, &all);
@@ -79,8 +79,8 @@ static __global__ __launch_bounds__(TILES_THREADS) void TilesShort(TilesArgs x)
     for (PetscInt k = 0; k < e - entry; k++) x.t.place[here + k] = entry + k;
     ((unsigned char *)&to->map)[lane] = (unsigned char)bits; /* the lowest byte is the first in memory */
     if (lane == 0) {
-      to->first                 = first;
-      to->column                = t;
+      to->first               = first;
+      to->column              = t;
       x.t.mask[begin + tiles] = (unsigned short)(rows | columns << 8);
     }
     first += all;
@@ -200,8 +200,8 @@ static __global__ __launch_bounds__(TILES_THREADS) void TilesLong(TilesArgs x)
   HYB_SHARED(unsigned, marks, TILES_THREADS / HYB_WARP);
 
   for (PetscCount base = blockIdx.x; base < x.t.rows; base += (PetscCount)gridDim.x * TILES_THREADS) {
-    const PetscCount R    = base + (PetscCount)gridDim.x * threadIdx.x;
-    PetscInt         all  = 0;
+    const PetscCount R   = base + (PetscCount)gridDim.x * threadIdx.x;
+    PetscInt         all = 0;
     unsigned         mark;
 
     if (R < x.t.rows) (void)TilesRow(x, R, &all);

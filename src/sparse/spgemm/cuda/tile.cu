@@ -49,11 +49,12 @@
 #define TILE_THREADS 256  /* of kernels that have lanes a row of tiles in order */
 #define TILE_STATIC  1024 /* bytes of shared memory that kernels have beside the dynamic ones, and some more */
 #define TILE_FEW     256  /* rows of a bin that is launched with the next */
+#define TILE_AHEAD   4    /* steps along rows of B that are under way together */
 
 /* Bins of the count, by words of bits; one more for what is wider */
 #define TILE_SPANS 12
 static const PetscCount TileSpanLimit[TILE_SPANS - 1] = {0, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192};
-#define TILE_PAIRS_A_WORD 256 /* so many pairs count as a word */
+#define TILE_PAIRS_A_WORD 64 /* so many pairs count as a word */
 
 /* Bins of the filling, by bytes of shared memory; one more for what is gone through in windows */
 #define TILE_SIZES 16
@@ -70,9 +71,11 @@ struct TileLook {
   PetscCount chunks[3]; /* all, the most of a row */
   PetscCount tasks, tiles, longest;
   PetscInt   sizeptr[TILE_SIZES + 1];
-  /* stays */
+  /* later still */
   PetscCount nnz;
-  PetscInt   spancount[2 * TILE_SPANS], sizecount[2 * TILE_SIZES];
+  uint64_t   largest[2], error[2]; /* in half precision, of A's values and of B's */
+  /* stays */
+  PetscInt spancount[2 * TILE_SPANS], sizecount[2 * TILE_SIZES];
 };
 
 struct TileProduct {
@@ -142,22 +145,60 @@ struct TileRows {
   int             log;  /* of the lanes across a row of tiles of B */
 };
 
+/* what a tile of A has to do with a row of tiles of B */
+struct TileMeets {
+  PetscInt from, len;
+  unsigned columns; /* of A's tile, eight bits: rows of B's */
+};
+
+static __device__ __forceinline__ TileMeets TileMeetsOf(const TilePairs &x, PetscInt a)
+{
+  const PetscInt K = x.a[a].column;
+
+  return {TileRowBegin(x.bi, K), x.bcount[K], (unsigned)x.amask[a] >> 8};
+}
+
 /* For each pair of a row of tiles whose boolean product is not empty, and whose column lies within width of low:
-   see(tile of A, of B, column - low). By all threads of the group, in no order. */
+   see(column - low). By all threads of the group, in no order: each warp, or group, has as many tiles of A as lanes,
+   1 << log lanes go along a row of B, and TILE_AHEAD such steps are under way together. */
 template <int G, typename F>
 static __device__ __forceinline__ void TileEachPair(const TilePairs &x, PetscInt first, PetscInt n, PetscInt low, unsigned width, int log, F see)
 {
-  const int rank = HybGroup<G>::rank(), lanes = 1 << log, lane = rank & (lanes - 1);
+  constexpr int  L    = G < HYB_WARP ? G : HYB_WARP;
+  const unsigned mask = HybSubwarpMask<L>();
+  const int      lane = HybLane() & (L - 1), lanes = 1 << log, mine = lane & (lanes - 1), step = L >> log;
+  auto           look = [&](PetscInt column) {
+    const PetscInt q = column - low;
 
-  for (PetscInt k = rank >> log; k < n; k += G >> log) {
-    const PetscInt K = x.a[first + k].column, from = TileRowBegin(x.bi, K), len = x.bcount[K];
-    const unsigned columns = x.amask[first + k] >> 8;
+    if (q >= 0 && (unsigned)q < width) see(q);
+  };
 
-    for (PetscInt l = lane; l < len; l += lanes) {
-      if (x.bmask[from + l] & columns) { /* columns are of 8 bits: rows of B's tile alone are looked at */
-        const PetscInt q = x.b[from + l].column - low;
+  for (PetscInt k0 = HybGroup<G>::rank() / L * L; k0 < n; k0 += G) {
+    const int chunk = (int)HybMin()(n - k0, (PetscInt)L);
+    TileMeets my    = {0, 0, 0};
 
-        if (q >= 0 && (unsigned)q < width) see(q);
+    if (lane < chunk) my = TileMeetsOf(x, first + k0 + lane);
+    for (int q0 = 0; q0 < chunk; q0 += TILE_AHEAD * step) {
+      TileMeets to[TILE_AHEAD];
+      PetscInt  column[TILE_AHEAD];
+      bool      meets[TILE_AHEAD];
+
+#pragma unroll
+      for (int u = 0; u < TILE_AHEAD; u++) {
+        const int q = (q0 + u * step + (lane >> log)) & (L - 1);
+
+        to[u].from    = HybShfl(mask, my.from, q, L);
+        to[u].len     = HybShfl(mask, my.len, q, L);
+        to[u].columns = HybShfl(mask, my.columns, q, L);
+        if (q0 + u * step + (lane >> log) >= chunk) to[u].len = 0;
+        meets[u]  = mine < to[u].len && (x.bmask[to[u].from + mine] & to[u].columns);
+        column[u] = mine < to[u].len ? x.b[to[u].from + mine].column : 0;
+      }
+#pragma unroll
+      for (int u = 0; u < TILE_AHEAD; u++) {
+        if (meets[u]) look(column[u]);
+        for (PetscInt p = mine + lanes; p < to[u].len; p += lanes)
+          if (x.bmask[to[u].from + p] & to[u].columns) look(x.b[to[u].from + p].column);
       }
     }
   }
@@ -165,7 +206,7 @@ static __device__ __forceinline__ void TileEachPair(const TilePairs &x, PetscInt
 
 /* G threads a row of tiles. Where there are several windows, tasks are counted in each of them, those that are in it */
 template <int G>
-static __global__ void __launch_bounds__(HybGroup<G>::THREADS) TileCount(TilePairs x, TileRows y, PetscInt begin, PetscInt end, PetscInt *__restrict__ chunks, PetscInt *__restrict__ tilecount, PetscInt *__restrict__ cost, PetscCount *__restrict__ tasks, TileLook *look)
+static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1) TileCount(TilePairs x, TileRows y, PetscInt begin, PetscInt end, PetscInt *__restrict__ chunks, PetscInt *__restrict__ tilecount, PetscInt *__restrict__ cost, PetscCount *__restrict__ tasks, TileLook *look)
 {
   using Group = HybGroup<G>;
   HYB_DYNAMIC_SHARED(unsigned, shared);
@@ -297,57 +338,69 @@ static __device__ __forceinline__ int TileBits(const TilePairs &x, const TileWin
   return found;
 }
 
+/* the pair of A's tile a, whose map is given, and of B's tile p */
+static __device__ __forceinline__ void TileTaskOf(const TileWindow &win, PetscInt a, uint64_t map, PetscInt p, const HybTile &b, PetscInt low, unsigned width, HybTileTask *tasks)
+{
+  const PetscInt d = b.column - low;
+
+  if (d >= 0 && (unsigned)d < width) {
+    const unsigned to = win.at(d), next = win.next[to];
+
+    tasks[next]  = {a, p};
+    win.next[to] = next + 1;
+    win.map[to] |= TileBoolean(map, b.map);
+  }
+}
+
 /* tasks to their places, those of a tile of C in the order of A's tiles: these are taken one by one, and no two tiles of
-   a row of B's have one column */
+   a row of B's have one column. While one is placed the next one's row of B is loaded. */
 template <int G>
 static __device__ __forceinline__ void TileTasks(const TilePairs &x, const TileWindow &win, PetscInt first, PetscInt n, PetscInt low, unsigned width, HybTileTask *tasks)
 {
-  using Group             = HybGroup<G>;
-  constexpr int  CHUNK    = G < HYB_WARP ? G : HYB_WARP;
-  const int      lane     = HybLane() & (CHUNK - 1);
-  const unsigned lanemask = HybSubwarpMask<CHUNK>();
+  using Group          = HybGroup<G>;
+  constexpr int  CHUNK = G < HYB_WARP ? G : HYB_WARP;
+  const int      lane = HybLane() & (CHUNK - 1), rank = Group::rank();
+  const unsigned mask = HybSubwarpMask<CHUNK>();
 
   for (PetscInt k0 = 0; k0 < n; k0 += CHUNK) {
     const int chunk = (int)HybMin()(n - k0, (PetscInt)CHUNK);
-    PetscInt  from = 0, len = 0;
-    unsigned  columns = 0;
-    uint64_t  map     = 0;
+    TileMeets my = {0, 0, 0}, to = {0, 0, 0};
+    uint64_t  map   = 0;
+    HybTile   now   = {0, 0, 0};
+    unsigned  meets = 0;
 
     if (lane < chunk) {
-      const HybTile a = x.a[first + k0 + lane];
-
-      map     = a.map;
-      from    = TileRowBegin(x.bi, a.column);
-      len     = x.bcount[a.column];
-      columns = x.amask[first + k0 + lane] >> 8;
+      my  = TileMeetsOf(x, first + k0 + lane);
+      map = x.a[first + k0 + lane].map;
     }
-    for (int q = 0; q < chunk; q++) {
-      const PetscInt f = HybShfl(lanemask, from, q, CHUNK), l = HybShfl(lanemask, len, q, CHUNK);
-      const unsigned c = HybShfl(lanemask, columns, q, CHUNK);
-      const uint64_t a = HybShfl(lanemask, map, q, CHUNK);
+    for (int q = -1; q < chunk; q++) {
+      const TileMeets here = to;
+      const HybTile   tile = now;
+      const bool      mine = q >= 0 && meets;
 
-      for (PetscInt p = Group::rank(); p < l; p += G) {
-        if (x.bmask[f + p] & c) {
-          const HybTile  b = x.b[f + p];
-          const PetscInt d = b.column - low;
-
-          if (d >= 0 && (unsigned)d < width) {
-            const unsigned to = win.at(d), next = win.next[to];
-
-            tasks[next].a = first + k0 + q;
-            tasks[next].b = f + p;
-            win.next[to]  = next + 1;
-            win.map[to] |= TileBoolean(a, b.map);
-          }
+      if (q + 1 < chunk) {
+        to.from    = HybShfl(mask, my.from, q + 1, CHUNK);
+        to.len     = HybShfl(mask, my.len, q + 1, CHUNK);
+        to.columns = HybShfl(mask, my.columns, q + 1, CHUNK);
+        meets      = 0;
+        if (rank < to.len) {
+          meets = x.bmask[to.from + rank] & to.columns;
+          now   = x.b[to.from + rank];
         }
       }
+      if (q < 0) continue;
+      const uint64_t a = HybShfl(mask, map, q, CHUNK);
+
+      if (mine) TileTaskOf(win, first + k0 + q, a, here.from + rank, tile, low, width, tasks);
+      for (PetscInt p = rank + G; p < here.len; p += G)
+        if (x.bmask[here.from + p] & here.columns) TileTaskOf(win, first + k0 + q, a, here.from + p, x.b[here.from + p], low, width, tasks);
       Group::sync();
     }
   }
 }
 
-/* entries of each row of C, and how many of them are before each chunk: by the group's first lanes, eight for each chunk,
-   one for each row */
+/* entries of each row of C, and how many of them are before each chunk: by the group's first lanes, eight for each
+   chunk, one for each row */
 template <int G>
 static __device__ __forceinline__ void TileRowsOfC(const TileFillArgs &z, PetscInt R, PetscInt chunk, PetscInt n)
 {
@@ -381,7 +434,7 @@ static __device__ __forceinline__ void TileRowsOfC(const TileFillArgs &z, PetscI
 
 /* G threads a row of tiles */
 template <int G>
-static __global__ void __launch_bounds__(HybGroup<G>::THREADS) TileFill(TileFillArgs z, PetscInt begin, PetscInt end)
+static __global__ void __launch_bounds__(HybGroup<G>::THREADS, HybGroup<G>::THREADS == 128 ? 6 : 1) TileFill(TileFillArgs z, PetscInt begin, PetscInt end)
 {
   using Group = HybGroup<G>;
   HYB_DYNAMIC_SHARED(char, shared);
@@ -457,8 +510,8 @@ static int TileLog(const HybCSR *B, const HybTiles *b)
   return log;
 }
 
-/* rows of bins that are launched together: from first on, as many bins as end before the returned one. Neighbours of few
-   rows go together where as many threads take each, threads() of a limit. */
+/* rows of bins that are launched together: from first on, as many bins as end before the returned one. Neighbours of
+   few rows go together where as many threads take each, threads() of a limit. */
 template <typename F>
 static int TileTogether(const PetscInt *ptr, int bin, int nbins, F threads)
 {
@@ -483,7 +536,7 @@ static PetscErrorCode TileCountAll(HybSpGEMM *mm, const TilePairs &x, TileRows y
   PetscFunctionBegin;
   PetscCall(HybDeviceLimits(&limit, NULL));
   const PetscCount most    = (PetscCount)((limit - TILE_STATIC) / sizeof(unsigned));
-  auto             threads = [=](int b) { return TileCountThreads(b < TILE_SPANS - 1 ? TileSpanLimit[b] : PETSC_MAX_INT); };
+  auto             threads = [=](int b) { return TileCountThreads(b < TILE_SPANS - 1 ? TileSpanLimit[b] : (PetscCount)PETSC_MAX_INT); };
   const int        log     = y.log;
 
   for (int b = 0, next; b < TILE_SPANS; b = next) {
@@ -528,7 +581,7 @@ static PetscErrorCode TileFillAll(HybSpGEMM *mm, TileFillArgs z, const TileProdu
   PetscFunctionBegin;
   PetscCall(HybDeviceLimits(&limit, NULL));
   const PetscCount most    = (PetscCount)((limit - TILE_STATIC) / 16 * 16);
-  auto             threads = [=](int b) { return TileFillThreads(b < TILE_SIZES - 1 ? TileSizeLimit[b] : PETSC_MAX_INT); };
+  auto             threads = [=](int b) { return TileFillThreads(b < TILE_SIZES - 1 ? TileSizeLimit[b] : (PetscCount)PETSC_MAX_INT); };
   const int        log     = z.y.log;
 
   for (int b = 0, next; b < TILE_SIZES; b = next) {
@@ -558,6 +611,53 @@ static PetscErrorCode TileFillAll(HybSpGEMM *mm, TileFillArgs z, const TileProdu
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* one allocation for many arrays: each call takes bytes of it; with base NULL it only counts */
+static void TileTake(char *base, PetscCount *used, PetscCount n, size_t size, void *ptr)
+{
+  *(void **)ptr = base ? base + *used : NULL;
+  *used += (n * (PetscCount)size + 63) / 64 * 64;
+}
+
+/* what a symbolic phase needs of each row of tiles */
+static PetscErrorCode TileRoom(HybArena *work, PetscCount rows, TileProduct *s)
+{
+  char *base = NULL;
+
+  PetscFunctionBegin;
+  for (int pass = 0; pass < 2; pass++) {
+    PetscCount used = 0;
+
+    TileTake(base, &used, rows, sizeof(*s->low), &s->low);
+    TileTake(base, &used, rows, sizeof(*s->words), &s->words);
+    TileTake(base, &used, rows, sizeof(*s->cost), &s->cost);
+    TileTake(base, &used, rows, sizeof(*s->order), &s->order);
+    TileTake(base, &used, rows, sizeof(*s->tilecount), &s->tilecount);
+    TileTake(base, &used, rows + 1, sizeof(*s->chunkptr), &s->chunkptr);
+    TileTake(base, &used, rows + 1, sizeof(*s->taskptr), &s->taskptr);
+    TileTake(base, &used, HYB_PLAN_SUMS(rows), sizeof(*s->sums), &s->sums);
+    if (!pass) PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, used, 1, &base));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* what numeric phases need of each chunk of tiles of C */
+static PetscErrorCode TileRoomOfC(HybArena *keep, PetscCount chunks, HybTilesProduct *p)
+{
+  char *base = NULL;
+
+  PetscFunctionBegin;
+  for (int pass = 0; pass < 2; pass++) {
+    PetscCount used = 0;
+
+    TileTake(base, &used, chunks + 1, sizeof(*p->chunktask), &p->chunktask);
+    TileTake(base, &used, chunks, sizeof(*p->chunkrow), &p->chunkrow);
+    TileTake(base, &used, chunks * HYB_TILE_CHUNK, sizeof(*p->before), &p->before);
+    TileTake(base, &used, chunks * HYB_TILE_CHUNK, sizeof(*p->map), &p->map);
+    if (!pass) PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, used, 1, &base));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* tiles of both, and what is known before pairs are looked at: one synchronisation, s->host tells */
 static PetscErrorCode TileFind(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, TileProduct *s, TilePairs *x)
 {
@@ -572,14 +672,7 @@ static PetscErrorCode TileFind(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
   s->p.b = s->p.a;
   if (!s->p.same) PetscCall(HybTilesMake(exec, &mm->keep, work, B, &s->p.b));
   const PetscInt rows = s->p.a.rows;
-  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, rows, sizeof(PetscInt), &s->low));
-  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, rows, sizeof(PetscInt), &s->words));
-  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, rows, sizeof(PetscInt), &s->cost));
-  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, rows, sizeof(PetscInt), &s->order));
-  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, rows, sizeof(PetscInt), &s->tilecount));
-  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)rows + 1, sizeof(PetscInt), &s->chunkptr));
-  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)rows + 1, sizeof(PetscCount), &s->taskptr));
-  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, HYB_PLAN_SUMS(rows), sizeof(PetscCount), &s->sums));
+  PetscCall(TileRoom(work, rows, s));
   *x = {rows, A->m, A->i, s->p.a.count, B->i, s->p.b.count, s->p.a.tile, s->p.b.tile, s->p.a.mask, s->p.b.mask};
   HYB_LAUNCH((TileSpans<8>), PetscMin(HybBlocks((PetscCount)rows * 8, TILE_THREADS), (PetscCount)16 * sms), TILE_THREADS, 0, exec->stream, *x, s->low, s->words, s->cost, s->look);
   PetscCall(HybPlanRowCosts(exec, A, B->i, NULL, NULL, s->look->stats));
@@ -606,17 +699,26 @@ static PetscErrorCode TileTasksCount(HybSpGEMM *mm, const HybCSR *A, const HybCS
   PetscCheck(s->host.longest <= 2147483647, PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpGEMM method tile cannot run: eight rows of the product of a %" PetscInt_FMT " x %" PetscInt_FMT " and a %" PetscInt_FMT " x %" PetscInt_FMT " matrix are sums of %" PetscCount_FMT " products of tiles, more than 2147483647; choose another method", A->m, A->n, B->m, B->n, s->host.longest);
   s->p.chunks = (PetscInt)s->host.chunks[0];
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, s->host.tasks, sizeof(*s->p.tasks), &s->p.tasks));
-  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (PetscCount)s->p.chunks + 1, sizeof(*s->p.chunktask), &s->p.chunktask));
-  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, s->p.chunks, sizeof(*s->p.chunkrow), &s->p.chunkrow));
-  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (PetscCount)s->p.chunks * HYB_TILE_CHUNK, sizeof(*s->p.before), &s->p.before));
-  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (PetscCount)s->p.chunks * HYB_TILE_CHUNK, sizeof(*s->p.map), &s->p.map));
+  PetscCall(TileRoomOfC(&mm->keep, s->p.chunks, &s->p));
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)s->p.chunks * HYB_TILE_CHUNK, sizeof(*s->p.column), &s->p.column));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TileErrors(HybSpGEMM *mm, const uint64_t bits[2])
+{
+  double error[2];
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemcpy(error, bits, sizeof(error)));
+  PetscCall(HybCountersSet(&mm->counters, "1e-9 of values of A lost in half precision", (PetscCount)(1e9 * error[0] + 0.5)));
+  PetscCall(HybCountersSet(&mm->counters, "1e-9 of values of B lost in half precision", (PetscCount)(1e9 * error[1] + 0.5)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybSpGEMMSymbolic_TileCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C)
 {
   const HybExec *exec = &mm->exec;
+  const bool     half = HybDeviceTuning()->tile_precision == HYB_TILE_HALF;
   TileProduct   *s;
   TilePairs      x;
 
@@ -631,8 +733,13 @@ static PetscErrorCode HybSpGEMMSymbolic_TileCUDA(HybSpGEMM *mm, const HybCSR *A,
     const TileRows y = {s->order, s->low, s->words, 0, TileLog(B, &s->p.b)};
     PetscCall(TileTasksCount(mm, A, B, x, y, s));
     PetscCall(TileFillAll(mm, {x, y, s->p.chunks, s->chunkptr, s->tilecount, s->taskptr, s->p.tasks, s->p.chunktask, s->p.chunkrow, s->p.before, s->p.column, C->i, s->p.map}, s));
-    PetscCall(HybScanCounts(exec, &mm->work, C->m, C->i, C->i, &s->look->nnz, &C->nnz));
+    PetscCall(HybScanCounts(exec, &mm->work, C->m, C->i, C->i, &s->look->nnz, NULL));
+    if (half && A->a) PetscCall(HybTilesError(exec, A, &s->look->largest[0], &s->look->error[0]));
+    if (half && B->a) PetscCall(HybTilesError(exec, B, &s->look->largest[1], &s->look->error[1]));
+    PetscCall(exec->backend->copy(exec, &s->host.nnz, &s->look->nnz, offsetof(TileLook, spancount) - offsetof(TileLook, nnz), HYB_COPY_DEVICE_TO_HOST));
     mm->waits++;
+    C->nnz = s->host.nnz;
+    if (half) PetscCall(TileErrors(mm, s->host.error));
     PetscCall(HybSpGEMMCheckCount(exec, A, B, C->nnz, PETSC_FALSE));
   } else
     PetscCall(exec->backend->zero(exec, C->i, ((size_t)C->m + 1) * sizeof(PetscInt)));
