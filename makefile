@@ -59,7 +59,7 @@ plugin: $(BUILD)/lib/$(PLUGIN)
 	@cmp -s $< $(LIBDIR)/$(PLUGIN) || cp -f $< $(LIBDIR)/$(PLUGIN)
 
 checkdeps:
-	@conf/checkdeps
+	@CHECKDEPS_OBJECTS=$(BUILD) conf/checkdeps
 	@conf/optionstable --check
 
 # how the sources look: .clang-format, and prose within 120 columns
@@ -79,7 +79,7 @@ help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
 
 ## make                 the plugin, lib/libaijhybridgpu.so (and lib/cuda/libaijhybridgpu_cuda.so where nvcc is found)
-## make checkdeps       the include rules between rooms
+## make checkdeps       who may include and call whom (conf/rooms), what may change
 ## make format          lays the sources out by .clang-format, prose within 120 columns; make checkformat only looks
 ## make clean           removes build/, lib/ and the programs in examples/
 

@@ -535,8 +535,8 @@ static void Special(void)
   }
 }
 
-/* values of 16 bits, sums of 32: within what that loses, whatever the values' unit is; small integers exactly; infinities
-   where they belong */
+/* values of 16 bits, sums of 32: within what that loses, whatever the values' unit is; small integers exactly;
+   infinities where they belong */
 static void Half(void)
 {
   static const double units[] = {1, 1e30, 1e-30, 1e-300, 1e5};

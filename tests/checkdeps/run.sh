@@ -11,12 +11,12 @@ cd "$tmp" || exit 2
 fresh() {
   rm -rf tree
   for room in device csr plan segmerge spgemm ptap product spmv; do mkdir -p tree/src/sparse/$room/host tree/src/sparse/$room/cuda; done
-  mkdir -p tree/include/aijhybridgpu/private tree/src/mat/impls
+  mkdir -p tree/include/aijhybridgpu/private tree/src/mat/impls/aijhybridgpu/storage tree/src/mat/impls/aijhybridgpu/seq
   printf '#include <petscsys.h>\n' > tree/include/aijhybridgpu/private/hyb.h
   printf '#include "hyb.h"\n' > tree/include/aijhybridgpu/private/hybplan.h
   printf '#include "hybplan.h"\n' > tree/include/aijhybridgpu/private/hybspgemm.h
   printf '#include "../../../../include/aijhybridgpu/private/hybspgemm.h"\n' > tree/src/sparse/spgemm/host/a.c
-  printf '#include <petsc/private/matimpl.h>\n' > tree/src/mat/impls/glue.c
+  printf '#include <petsc/private/matimpl.h>\n' > tree/src/mat/impls/aijhybridgpu/glue.c
 }
 holds() {
   if "$here/conf/checkdeps" tree > out 2>&1; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED: $1"; sed 's/^/  | /' out; fi
@@ -40,12 +40,26 @@ fresh; add include/aijhybridgpu/private/hybplan.h '#include "hybspgemm.h"\n'; pr
 fresh; add src/sparse/spgemm/host/x.c '#include "a.c"\n'; breaks src/sparse/spgemm/host/x.c:1: "never included"
 fresh; add src/sparse/spgemm/cuda/x.cu '#include "../host/h.h"\n'; breaks src/sparse/spgemm/cuda/x.cu:1: "methods never include each other"
 fresh; add src/sparse/tile/x.c 'int x;\n'; breaks src/sparse/tile/x.c:1: "no room that the rules know"
-fresh; add src/mat/impls/x.c 'int x;\nvoid f(void) { k<<<1, 2>>>(); }\n'; breaks src/mat/impls/x.c:2: "launches no kernel"
-fresh; add src/mat/impls/x.cu 'int x;\n'; breaks src/mat/impls/x.cu:1: "no CUDA file"
-fresh; add src/mat/impls/x.c '#include <cuda_runtime.h>\n'; breaks src/mat/impls/x.c:1: "glue holds no CUDA"
+fresh; add src/mat/impls/aijhybridgpu/x.c 'int x;\nvoid f(void) { k<<<1, 2>>>(); }\n'; breaks src/mat/impls/aijhybridgpu/x.c:2: "launches no kernel"
+fresh; add src/mat/impls/aijhybridgpu/x.cu 'int x;\n'; breaks src/mat/impls/aijhybridgpu/x.cu:1: "no CUDA file"
+fresh; add src/mat/impls/aijhybridgpu/x.c '#include <cuda_runtime.h>\n'; breaks src/mat/impls/aijhybridgpu/x.c:1: "glue holds no CUDA"
 fresh; add src/sparse/csr/x.cu 'void f(void) { k<<<1, 2>>>(); }\n'; breaks src/sparse/csr/x.cu:1: "HYB_LAUNCH alone"
 fresh; add src/sparse/csr/x.cu 'void f(void) { asm volatile("nop;"); }\n'; breaks src/sparse/csr/x.cu:1: "inline PTX"
 fresh; add src/sparse/spgemm/methods.h 'HYB_METHOD_HOST("gone", HybSpGEMM_Gone)\n'; breaks src/sparse/spgemm/methods.h:1: "HybSpGEMM_Gone is defined in no file"
+fresh; add src/mat/other/x.c 'int x;\n'; breaks src/mat/other/x.c:1: "no room that the rules know"
+glue=src/mat/impls/aijhybridgpu
+fresh; add $glue/seq/seq.h '\n'; add $glue/storage/x.c '#include "../seq/seq.h"\n'; breaks $glue/storage/x.c:1: "room storage may not include room seq"
+fresh; add $glue/seq/y.c 'int HybUp(int a)\n{\n  return a;\n}\n'; add $glue/storage/x.c '/* HybUp(1) */\nint HybDown(void)\n{\n  return HybUp(1);\n}\n'; breaks $glue/storage/x.c:4: "room storage may not call room seq: HybUp"
+fresh; add $glue/seq/y.c 'static int HybUp(int a)\n{\n  return a;\n}\n'; add $glue/storage/x.c 'static int HybUp(void)\n{\n  return 1;\n}\nint HybDown(void)\n{\n  return HybUp();\n}\n'; holds "functions of one file alone are nobody else's"
+fresh; add $glue/seq/y.c 'int HybOne(void)\n{\n  return HybTwo();\n}\n'; add $glue/seq/x.c 'int HybTwo(void)\n{\n  return HybOne();\n}\n'; breaks $glue/seq/x.c:3: "a circle, by includes and calls: $glue/seq/x.c, $glue/seq/y.c"
+fresh; add $glue/seq/y.h '#include "x.h"\n'; add $glue/seq/x.h '\n#include "y.h"\n'; breaks $glue/seq/x.h:2: "a circle"
+fresh; add docs/architecture.md 'device src/sparse/device\n'; add conf/rooms 'base - - x\nspgemm src/sparse/spgemm base x\nplan - base x\nfamily src/mat/impls/aijhybridgpu base x\n'; printf '#include "hyb.h"\n' > tree/include/aijhybridgpu/private/hybspgemm.h; breaks docs/architecture.md:1: "not that of conf/rooms"
+fresh; add $glue/seq/x.c 'int HybCount;\nstatic const char *const HybNames[] = {"a", "b"};\nconst char *HybName(int k)\n{\n  static int calls;\n  return HybNames[k + calls++];\n}\n'
+mkdir -p tree/build/$glue/seq && ${CC:-cc} -fPIC -c tree/$glue/seq/x.c -o tree/build/$glue/seq/x.o
+export CHECKDEPS_OBJECTS=build
+breaks $glue/seq/x.c:1: "HybCount: what changes"; breaks $glue/seq/x.c:1: "calls"
+grep -q HybNames out && { failed=$((failed + 1)); echo "FAILED: a constant was taken for a variable"; }
+unset CHECKDEPS_OBJECTS
 fresh; add docs/x.md "see /ho""me/me/file\n"; breaks docs/x.md:1: "absolute path"
 fresh; add docs/x.md "\n\nTO""DO: later\n"; breaks docs/x.md:3: "unfinished"
 fresh; mkdir -p tree/docs; head -c 1100000 /dev/zero > tree/docs/big; breaks docs/big:1: "larger than 1 MB"

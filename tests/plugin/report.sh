@@ -43,6 +43,23 @@ def calls(operation, roles=("matrix", "diagonal block", "part", "other"), **more
 for m in j["matrices"]:
     for o in m["operations"]:
         assert 0 < o["timed"] <= o["calls"] and o["seconds"] >= 0 and (o["seconds_mean"] <= o["seconds"] * (1 + 1e-5) + 1e-9), o
+for p in j["processes"]:
+    series, peaks = p["memory_over_time"], p["memory"]
+    parts = [series[k] for k in ("device", "managed", "host")]
+    assert len({len(s) for s in parts}) == 1 and len(parts[0]) <= 240
+    # what was held at the end of an operation is no more than ever; the run is covered, but for its last part and its end
+    assert max(parts[0], default=0) <= peaks["device_peak"] and max(parts[1], default=0) <= peaks["managed_peak"] and max(parts[2], default=0) <= peaks["host_peak"], (p["rank"], peaks)
+    assert (len(parts[0]) - 1) * series["interval"] <= j["seconds"] + 1e-3
+    if peaks["device_peak"]:
+        assert max(parts[0]) == peaks["device_peak"], "the peak is seen"
+for m in j["matrices"]:
+    for o in m["operations"]:
+        if o["operation"] == "product, symbolic" and o["method"] != "aij":
+            assert "method " + o["method"] in o["why"] and "products" in o["why"], o
+if page:
+    rows = [m for m in j["matrices"] if m["grid"] and m["rows"] == m["columns"] > 0]
+    assert ("Hierarchy of grids" in open(path).read()) == (len({(m["galerkin_depth"], m["rows"], m["name"], m["prefix"], m["made_by"]) for m in rows}) > 1)
+    assert ("Memory over time" in open(path).read()) == any(max(s, default=0) for p in j["processes"] for s in p["memory_over_time"].values() if isinstance(s, list))
 assert len(j["advice"]) <= 5 and all(a["text"] for a in j["advice"])
 if expected.startswith("log"):  # of a solve: PETSc's own counts
     log = open(sys.argv[4]).read()
@@ -62,6 +79,7 @@ if expected.startswith("log"):  # of a solve: PETSc's own counts
         counts = dict(word.split("=") for word in line.split()[1:])
         process = j["processes"][int(line.split()[0])]
         assert counts.pop("methods") == process["methods"] and {k: int(v) for k, v in counts.items()}.items() <= process["counts"].items(), (line, process)
+    assert not page or re.search(r"Hierarchy of grids.*?</table>", open(path).read(), re.S)[0].count("<tr>") >= 3, "a solve by GAMG has levels"
     print("ok")
     sys.exit()
 alone = expected.startswith("error")
@@ -81,6 +99,7 @@ assert a["rows"] == a["columns"] == 1600
 assert sum(m["nonzeros"] for m in j["matrices"] if m["name"] == a["name"] and m["role"] in ("matrix", "diagonal block", "off-diagonal block")) == 7840 or alone
 assert any(m["prefix"] == "c_" for m in j["matrices"])
 if "device" in expected:
+    assert all(p["memory_rate"] > 0 for p in j["processes"])
     assert all(p["backend"] == "emulated" and p["bus"]["to_device_bytes"] > 0 and p["bus"]["to_device"] > 0 and p["memory"]["device_peak"] > 0 for p in j["processes"])
     assert calls("MatMult", where="device") == 100 and calls("product, symbolic", where="device") > 0
     line = next(o for m in j["matrices"] for o in m["operations"] if o["operation"] == "MatMult" and m["role"] != "off-diagonal block")

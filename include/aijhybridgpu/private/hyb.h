@@ -132,7 +132,8 @@ typedef struct {
 
 extern PetscErrorCode HybCountersAdd(HybCounters *, const char *name, PetscCount value); /* adds to a counter, made at first use */
 extern PetscErrorCode HybCountersSet(HybCounters *, const char *name, PetscCount value);
-extern PetscCount     HybCountersGet(const HybCounters *, const char *name); /* 0 if it was never counted */
+extern PetscErrorCode HybCountersDescribe(const HybCounters *, char text[], size_t length); /* appends them: ", name value" each */
+extern PetscCount     HybCountersGet(const HybCounters *, const char *name);                /* 0 if it was never counted */
 
 typedef enum {
   HYB_COPY_HOST_TO_DEVICE,

@@ -10,7 +10,7 @@ static const char style[] =
   ":root{color-scheme:light dark;--bg:#fff;--fg:#1b1f24;--dim:#5c6570;--line:#d9dde2;--soft:#f4f6f8;--a:#2563a8;--b:#c2701c;--c:#8a929c;--note:#fff6e0;--noteline:#d9a520}"
   "@media(prefers-color-scheme:dark){:root{--bg:#14171b;--fg:#e4e7eb;--dim:#98a2ae;--line:#2d343c;--soft:#1b2026;--a:#5b9be0;--b:#e09a4a;--c:#7d8792;--note:#2a2415;--noteline:#b98a1a}}"
   "*{box-sizing:border-box}body{margin:0;background:var(--bg);color:var(--fg);font:15px/1.45 system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif}"
-  "main{max-width:1280px;margin:0 auto;padding:20px 24px 48px}h1{font-size:1.5rem;margin:0 0 2px;overflow-wrap:anywhere}h2{font-size:1.05rem;margin:34px 0 8px}"
+  "main{max-width:1440px;margin:0 auto;padding:20px 24px 48px}h1{font-size:1.5rem;margin:0 0 2px;overflow-wrap:anywhere}h2{font-size:1.05rem;margin:34px 0 8px}"
   "p{margin:4px 0 10px}.dim{color:var(--dim)}code{font:.9em ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace;overflow-wrap:anywhere}"
   "dl{display:grid;grid-template-columns:max-content 1fr;gap:4px 18px;margin:16px 0 0}dt{color:var(--dim)}dd{margin:0;overflow-wrap:anywhere}dd span{display:inline-block;max-width:100%}"
   ".note{background:var(--note);border-left:4px solid var(--noteline);padding:8px 12px;margin:14px 0}"
@@ -21,6 +21,7 @@ static const char style[] =
   "td:first-child,th:first-child{text-align:left;position:sticky;left:0;background:var(--bg);max-width:20rem;overflow:hidden;text-overflow:ellipsis}th:first-child{background:var(--soft)}"
   ".bars{display:grid;grid-template-columns:minmax(6rem,max-content) 1fr max-content;gap:5px 12px;align-items:center;font-variant-numeric:tabular-nums lining-nums}"
   ".bars svg{display:block;width:100%;height:15px}.bars>.v{text-align:right}.bars>.n{overflow-wrap:anywhere}.a{fill:var(--a)}.b{fill:var(--b)}.c{fill:var(--c)}"
+  ".w{white-space:normal;min-width:26rem;font-size:.86rem}.m{display:block;width:100%;height:130px;background:var(--soft)}.s svg{display:inline-block;width:5.5rem;height:11px;margin-left:8px;vertical-align:-1px}.ends{display:flex;justify-content:space-between}"
   ".key{display:flex;flex-wrap:wrap;gap:4px 20px;margin:0 0 8px}.key svg{width:12px;height:12px;margin-right:6px;vertical-align:-1px}summary{cursor:pointer;color:var(--dim);margin:10px 0}"
   "@media(max-width:640px){body{font-size:14px}main{padding:14px 14px 36px}dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:8px}th,td{padding:5px 9px}td:first-child,th:first-child{max-width:9.5rem}"
   ".bars{grid-template-columns:1fr max-content;grid-auto-flow:row dense;gap:2px 12px}.bars>.n{grid-column:1}.bars>.v{grid-column:2}.bars>svg{grid-column:1/3;margin-bottom:7px}}";
@@ -83,35 +84,6 @@ static void Seconds(FILE *f, double s)
     fprintf(f, "%.3g&nbsp;ms", 1e3 * s);
   else
     fprintf(f, "%.3g&nbsp;µs", 1e6 * s);
-}
-
-/* how a kind of matrices is called, without its size */
-static void KindName(const HybRecordKey *key, char text[], size_t length)
-{
-  if (key->role == HYB_ROLE_OTHER)
-    snprintf(text, length, "other matrices");
-  else if (key->role == HYB_ROLE_PART && key->origin[0])
-    snprintf(text, length, "product %s%s%s%s", key->origin, key->prefix[0] ? " (" : "", key->prefix, key->prefix[0] ? ")" : "");
-  else if (key->name[0] && key->prefix[0])
-    snprintf(text, length, "%s (%s)", key->name, key->prefix);
-  else if (key->name[0] || key->prefix[0])
-    snprintf(text, length, "%s", key->name[0] ? key->name : key->prefix);
-  else if (key->origin[0])
-    snprintf(text, length, "product %s", key->origin);
-  else
-    snprintf(text, length, "unnamed");
-}
-
-void HybKindLabel(const HybRecordKey *key, char text[], size_t length)
-{
-  char name[2 * HYB_RECORD_LABEL + 8], role[32] = "";
-
-  KindName(key, name, sizeof(name));
-  if (key->role == HYB_ROLE_DIAGONAL || key->role == HYB_ROLE_OFFDIAGONAL || key->role == HYB_ROLE_PART) snprintf(role, sizeof(role), ", %s", HybRoleName(key->role));
-  if (key->rows)
-    snprintf(text, length, "%s %lld x %lld%s", name, (long long)key->rows, (long long)key->cols, role);
-  else
-    snprintf(text, length, "%s%s", name, role);
 }
 
 /* products, products with vectors, all else: what the colours say */
@@ -191,6 +163,10 @@ static void Facts(FILE *f, const HybReport *r)
   else
     snprintf(text, sizeof(text), "%s", a->status == HYB_DEVICE_READY ? a->backend : "not asked for");
   Fact(f, "Device", text, PETSC_FALSE);
+  if (a->rate > 0) {
+    snprintf(text, sizeof(text), "%.0f GB/s read and written, measured at the end by copies", 1e-9 * a->rate);
+    Fact(f, "Its memory", text, PETSC_FALSE);
+  }
   snprintf(text, sizeof(text), "%s (-mat_aijhybridgpu_backend %s)", a->backend, choices[r->choice]);
   Fact(f, "Backend", text, PETSC_FALSE);
   snprintf(text, sizeof(text), "%d, the first on %s", (int)r->size, a->node);
@@ -276,7 +252,7 @@ static void KindCell(FILE *f, const HybRecordKey *key, PetscBool size)
   if (size)
     HybKindLabel(key, label, sizeof(label));
   else
-    KindName(key, label, sizeof(label));
+    HybKindName(key, label, sizeof(label));
   fputs("<td title=\"", f);
   Text(f, label);
   fputs("\">", f);
@@ -310,6 +286,85 @@ static void MatricesChart(FILE *f, const HybReport *r, const int order[])
     fputs("</div>\n", f);
   }
   fputs("</div>\n", f);
+}
+
+#define HYB_GRIDS 48
+
+/* One level of a hierarchy: the matrices of one key, and the blocks of parallel ones with them */
+typedef struct {
+  const HybRecordKey *key;
+  double              rows, nnz, bytes, seconds;
+} Grid;
+
+static PetscBool SameGrid(const HybRecordKey *a, const HybRecordKey *b)
+{
+  return (PetscBool)(a->depth == b->depth && a->rows == b->rows && a->cols == b->cols && !strcmp(a->name, b->name) && !strcmp(a->prefix, b->prefix) && !strcmp(a->origin, b->origin));
+}
+
+/* Operators by level, the finest first; their prolongators' operations are in the tables */
+static int GridsFind(const HybReport *r, Grid grids[])
+{
+  int n = 0;
+
+  for (int k = 0; k < r->nkinds; k++) {
+    const HybRecordKind *kind = &r->kinds[k];
+    int                  at;
+
+    if (!kind->key.grid || !kind->key.rows || kind->key.rows != kind->key.cols) continue;
+    for (at = 0; at < n && !SameGrid(grids[at].key, &kind->key); at++)
+      ;
+    if (at == n) {
+      if (n == HYB_GRIDS) continue;
+      for (at = n++; at > 0 && (grids[at - 1].key->depth > kind->key.depth || (grids[at - 1].key->depth == kind->key.depth && grids[at - 1].rows < (double)kind->key.rows)); at--) grids[at] = grids[at - 1];
+      grids[at] = (Grid){&kind->key, (double)kind->key.rows, 0, 0, 0};
+    }
+    grids[at].nnz += (double)kind->nnz;
+    grids[at].bytes += kind->hostbytes + kind->devicebytes;
+    grids[at].seconds += KindAll(kind);
+  }
+  return n;
+}
+
+static void GridCell(FILE *f, double value, double most, char what)
+{
+  fputs("<td class=\"s\">", f);
+  if (what == 'n')
+    Count(f, (PetscInt64)value);
+  else if (what == 'b')
+    Bytes(f, value);
+  else
+    Seconds(f, value);
+  fprintf(f, "<svg aria-hidden=\"true\"><rect class=\"a\" width=\"%.2f%%\" height=\"11\"/></svg></td>", most > 0 ? 100 * value / most : 0.0);
+}
+
+static void Hierarchy(FILE *f, const HybReport *r)
+{
+  Grid      grids[HYB_GRIDS], most = {NULL, 0, 0, 0, 0};
+  const int n   = GridsFind(r, grids);
+  double    all = 0;
+
+  if (n < 2) return;
+  for (int k = 0; k < n; k++) {
+    most.rows    = PetscMax(most.rows, grids[k].rows);
+    most.nnz     = PetscMax(most.nnz, grids[k].nnz);
+    most.bytes   = PetscMax(most.bytes, grids[k].bytes);
+    most.seconds = PetscMax(most.seconds, grids[k].seconds);
+    all += grids[k].nnz;
+  }
+  fprintf(f, "<h2>Hierarchy of grids</h2>\n<p class=\"dim\">Operators by the number of Galerkin products that they are away from the finest one; all together have %.2f times the nonzeros of the largest. Bytes are of one matrix on host and device, time is of all operations on it.</p>\n<div class=\"wide\"><table>\n"
+             "<tr><th>matrix</th><th>grid</th><th>rows</th><th>nonzeros</th><th>bytes</th><th>time</th></tr>\n",
+          most.nnz > 0 ? all / most.nnz : 0.0);
+  for (int k = 0; k < n; k++) {
+    fputs("<tr>", f);
+    KindCell(f, grids[k].key, PETSC_FALSE);
+    fprintf(f, "<td>%d</td>", grids[k].key->depth);
+    GridCell(f, grids[k].rows, most.rows, 'n');
+    GridCell(f, grids[k].nnz, most.nnz, 'n');
+    GridCell(f, grids[k].bytes, most.bytes, 'b');
+    GridCell(f, grids[k].seconds, most.seconds, 's');
+    fputs("</tr>\n", f);
+  }
+  fputs("</table></div>\n", f);
 }
 
 static void MatrixRow(FILE *f, const HybReport *r, PetscBool device, const HybRecordKind *k)
@@ -356,7 +411,8 @@ static void Matrices(FILE *f, const HybReport *r, const int order[])
   fputs("</table></div>\n", f);
 }
 
-static void LineRow(FILE *f, const HybRecordKind *kind, const HybRecordLine *l, PetscBool first)
+/* rate: of the device's memory, all processes together */
+static void LineRow(FILE *f, const HybRecordKind *kind, const HybRecordLine *l, PetscBool first, double rate)
 {
   const char *name = HybRecordOpName((int)l->op);
 
@@ -374,12 +430,19 @@ static void LineRow(FILE *f, const HybRecordKind *kind, const HybRecordLine *l, 
   if (l->flops > 0 && l->seconds > 0) fprintf(f, "%.2f", (double)(1e-9 * l->flops / l->seconds));
   fputs("</td><td>", f);
   if (l->bytes > 0 && l->seconds > 0) fprintf(f, "%.2f", (double)(1e-9 * l->bytes / l->seconds));
+  fputs("</td><td>", f);
+  if (l->bytes > 0 && l->seconds > 0 && rate > 0 && l->where[0] == 'd') fprintf(f, "%.0f&nbsp;%%", (double)(100 * l->bytes / l->seconds / rate));
+  fputs("</td><td class=\"l dim w\">", f);
+  Text(f, l->why);
   fputs("</td></tr>\n", f);
 }
 
 static void Lines(FILE *f, const HybReport *r, const int order[], PetscBool nested)
 {
-  fputs("<div class=\"wide\"><table>\n<tr><th>matrix</th><th class=\"l\">operation</th><th class=\"l\">method</th><th class=\"l\">where</th><th>calls</th><th>s</th><th>ms a call</th><th>GFLOP/s</th><th>GB/s</th></tr>\n", f);
+  double rate = 0;
+
+  for (PetscMPIInt p = 0; p < r->known; p++) rate += r->accounts[p].rate;
+  fputs("<div class=\"wide\"><table>\n<tr><th>matrix</th><th class=\"l\">operation</th><th class=\"l\">method</th><th class=\"l\">where</th><th>calls</th><th>s</th><th>ms a call</th><th>GFLOP/s</th><th>GB/s</th><th>of the card's</th><th class=\"l\">figures</th></tr>\n", f);
   for (int k = 0; k < r->nkinds; k++) {
     const HybRecordKind *kind                   = &r->kinds[order[k]];
     PetscBool            done[HYB_RECORD_LINES] = {PETSC_FALSE}, first = PETSC_TRUE;
@@ -391,11 +454,53 @@ static void Lines(FILE *f, const HybReport *r, const int order[], PetscBool nest
         if (!done[l] && (top < 0 || kind->lines[l].seconds > kind->lines[top].seconds)) top = l;
       done[top] = PETSC_TRUE;
       if (HybOpIsNested((int)kind->lines[top].op) != nested) continue;
-      LineRow(f, kind, &kind->lines[top], first);
+      LineRow(f, kind, &kind->lines[top], first, rate);
       first = PETSC_FALSE;
     }
   }
   fputs("</table></div>\n", f);
+}
+
+/* of the process that held most */
+static void MemoryChart(FILE *f, const HybReport *r)
+{
+  static const char *const names[HYB_MOMENT_KINDS] = {"device", "managed: both sides use it", "host arenas"};
+  int                      which                   = 0;
+  double                   most                    = 0;
+  const HybMoments        *m;
+
+  for (PetscMPIInt p = 0; p < r->known; p++) {
+    for (int k = 0; k < r->accounts[p].moments.n; k++) {
+      const size_t *b   = r->accounts[p].moments.bytes[k];
+      const double  all = (double)b[0] + (double)b[1] + (double)b[2];
+
+      if (all > most) which = p, most = all;
+    }
+  }
+  if (!(most > 0)) return;
+  m = &r->accounts[which].moments;
+  fputs("<h2>Memory over time</h2>\n<div class=\"key\">", f);
+  for (int i = 0; i < HYB_MOMENT_KINDS; i++) fprintf(f, "<span><svg aria-hidden=\"true\"><rect class=\"%c\" width=\"12\" height=\"12\"/></svg>%s</span>", "abc"[i], names[i]);
+  fprintf(f, "</div>\n<svg class=\"m\" viewBox=\"0 0 %d 100\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"memory over time\">", m->n);
+  for (int i = 0; i < HYB_MOMENT_KINDS; i++) { /* one upon the other */
+    fprintf(f, "<path class=\"%c\" d=\"M0 100", "abc"[i]);
+    for (int pass = 0; pass < 2; pass++) {
+      for (int s = 0; s < m->n; s++) {
+        const int k   = pass ? m->n - 1 - s : s;
+        double    sum = 0;
+
+        for (int j = 0; j < (pass ? i : i + 1); j++) sum += (double)m->bytes[k][j];
+        fprintf(f, "L%d %.2fL%d %.2f", pass ? k + 1 : k, 100 - 100 * sum / most, pass ? k : k + 1, 100 - 100 * sum / most);
+      }
+    }
+    fputs("Z\"/>", f);
+  }
+  fputs("</svg>\n<p class=\"dim ends\"><span>0 s</span><span>at most ", f);
+  Bytes(f, most);
+  if (r->known > 1) fprintf(f, ", by process %d", (int)r->accounts[which].rank);
+  fputs("</span><span>", f);
+  Seconds(f, m->n * m->interval);
+  fputs("</span></p>\n", f);
 }
 
 static void Processes(FILE *f, const HybReport *r)
@@ -453,6 +558,7 @@ void HybReportHTML(FILE *f, const HybReport *r)
   if (r->nkinds) {
     Operations(f, r);
     MatricesChart(f, r, order);
+    Hierarchy(f, r);
     Matrices(f, r, order);
     fputs("<h2>Operations</h2>\n", f);
     if (r->known > 1) fputs("<p class=\"dim\">Calls and seconds are of the process with most of them; rates are of all processes together.</p>\n", f);
@@ -462,6 +568,7 @@ void HybReportHTML(FILE *f, const HybReport *r)
     fputs("</details>\n", f);
   } else
     fputs("<p class=\"note\">No matrix of the type was used: -mat_type aijhybridgpu, or -dm_mat_type aijhybridgpu, makes a program take it.</p>\n", f);
+  MemoryChart(f, r);
   Processes(f, r);
   fputs("</main>\n<script type=\"application/json\" id=\"report\">\n", f);
   HybReportJSON(f, r);

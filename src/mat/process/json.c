@@ -48,6 +48,7 @@ static void HybJSONLine(FILE *f, const HybRecordLine *l)
   HybJSONMember(f, "where", l->where);
   HybJSONMember(f, "method", l->method);
   HybJSONMember(f, "product", l->detail);
+  HybJSONMember(f, "why", l->why);
   fprintf(f, "\"within\": %s, \"calls\": %lld, \"timed\": %lld, \"seconds\": %.6g, \"seconds_mean\": %.6g, \"flops\": %.6g, \"bytes\": %.6g}", HybOpIsNested((int)l->op) ? "true" : "false", (long long)l->calls, (long long)l->timed, (double)l->seconds, (double)l->mean, (double)l->flops, (double)l->bytes);
 }
 
@@ -68,6 +69,20 @@ static void HybJSONKind(FILE *f, const HybRecordKind *k)
   fputs("    ]}", f);
 }
 
+/* over parts of the run of equal length, the first from its beginning on */
+static void HybJSONMoments(FILE *f, const HybMoments *m)
+{
+  static const char *const names[HYB_MOMENT_KINDS] = {"device", "managed", "host"};
+
+  fprintf(f, ",\n     \"memory_over_time\": {\"interval\": %.6g", m->interval);
+  for (int i = 0; i < HYB_MOMENT_KINDS; i++) {
+    fprintf(f, ", \"%s\": [", names[i]);
+    for (int k = 0; k < m->n; k++) fprintf(f, k ? ", %zu" : "%zu", m->bytes[k][i]);
+    fputs("]", f);
+  }
+  fputs("}", f);
+}
+
 static void HybJSONProcess(FILE *f, const HybAccount *a)
 {
   const HybCounts *c = &a->counts;
@@ -80,12 +95,15 @@ static void HybJSONProcess(FILE *f, const HybAccount *a)
   HybJSONMember(f, "pci", a->device.bus);
   HybJSONMember(f, "why_no_device", a->status == HYB_DEVICE_NONE ? a->why : "");
   HybJSONMember(f, "methods", c->methods);
+  fprintf(f, "\"memory_rate\": %.4g, ", a->rate);
   fprintf(f, "\"card_number\": %d, \"cards\": %d,\n     \"counts\": {\"mult\": %lld, \"assemblyend\": %lld, \"products\": %lld, \"fallback\": %lld, \"fallbackasked\": %lld, \"device\": %lld, \"gamg\": %lld, \"gamgleft\": %lld, \"gamglevels\": %lld, \"gamglevelsleft\": %lld, \"host_vectors\": %lld, \"below_device_min\": %lld},\n", a->device.card, a->device.cards, (long long)c->mults, (long long)c->assemblies,
           (long long)c->products, (long long)c->fallbacks, (long long)c->fallbacksasked, (long long)c->deviceops, (long long)c->gamg[HYB_GAMG_SETUPS], (long long)c->gamg[HYB_GAMG_SETUPS_LEFT],
           (long long)c->gamg[HYB_GAMG_LEVELS], (long long)c->gamg[HYB_GAMG_LEVELS_LEFT], (long long)c->stagedmults, (long long)c->belowmin);
   fprintf(f, "     \"bus\": {\"to_device_bytes\": %.0f, \"to_device\": %lld, \"to_host_bytes\": %.0f, \"to_host\": %lld},\n", (double)c->todevice, (long long)c->ntodevice, (double)c->tohost, (long long)c->ntohost);
-  fprintf(f, "     \"memory\": {\"device\": %zu, \"device_peak\": %zu, \"managed\": %zu, \"managed_peak\": %zu, \"managed_share\": %zu, \"pinned\": %zu, \"pinned_peak\": %zu, \"host\": %zu, \"host_peak\": %zu}}", a->device.device_bytes, a->device.device_peak, a->device.managed_bytes, a->device.managed_peak,
+  fprintf(f, "     \"memory\": {\"device\": %zu, \"device_peak\": %zu, \"managed\": %zu, \"managed_peak\": %zu, \"managed_share\": %zu, \"pinned\": %zu, \"pinned_peak\": %zu, \"host\": %zu, \"host_peak\": %zu}", a->device.device_bytes, a->device.device_peak, a->device.managed_bytes, a->device.managed_peak,
           a->device.managed_share, a->device.pinned_bytes, a->device.pinned_peak, a->host.device_bytes, a->host.device_peak);
+  HybJSONMoments(f, &a->moments);
+  fputs("}", f);
 }
 
 void HybReportJSON(FILE *f, const HybReport *r)

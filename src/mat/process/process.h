@@ -64,38 +64,6 @@ typedef struct {
 } HybRecordFacts;
 typedef PetscBool (*HybRecordDescribe)(Mat, HybRecordFacts *); /* false: nothing is known */
 
-typedef struct {
-  PetscBool registered;
-  /* the parents' operations, copied from pristine objects, and functions composed on these */
-  PetscBool      captured_seq, captured_mpi;
-  struct _MatOps seq, mpi;
-  struct _MatOps own; /* those of the sequential type */
-  void (*storevalues)(void), (*retrievevalues)(void), (*setpreallocation)(void), (*resetpreallocation)(void), (*setcolumnindices)(void), (*resethash)(void), (*kron)(void);
-  /* options */
-  PetscBool  optionsread;
-  HybOptions options;
-  HybChoices choices;
-  /* counters */
-  HybCounts           counts;
-  HybRecordDescribe   describe; /* what the type knows of a matrix */
-  struct _HybRecords *records;  /* of each matrix and operation, for -mat_aijhybridgpu_report; NULL: not asked for */
-  PetscLogDouble      hostwork; /* nonzeros that the host has multiplied with vectors while the device was not open */
-  PetscBool           toldhostvectors;
-  /* device */
-  HybDeviceStatus   devicestatus;
-  const HybBackend *device;
-  HybMem            deviceresult; /* memory of results on it */
-  char              whynodevice[512];
-  PetscBool         streamknown;
-  void             *stream;        /* of the last operation on the device */
-  PetscBool         nopetscstream; /* PETSc's own device is unusable: ours has a stream that nobody shares */
-  char              method[32];    /* asked for by a parallel product, for its sequential parts */
-} HybGlue;
-
-PETSC_INTERN HybGlue HybGlueState;
-
-PETSC_INTERN PetscLogEvent HYB_ProductSymbolic, HYB_ProductNumeric, HYB_Adopt, HYB_Check, HYB_CopyTo, HYB_CopyFrom, HYB_HostDuplicate, HYB_Transpose, HYB_Narrow;
-
 /* What runs on the device as one operation of Mat: each has an event of its own under PETSc's, by which -log_view and
    the tests know that the device did it */
 typedef enum {
@@ -119,7 +87,92 @@ typedef enum {
   HYB_OP_NOISE, /* in a vector */
   HYB_OPS
 } HybOp;
-PETSC_INTERN PetscLogEvent HYB_Op[HYB_OPS];
+
+typedef struct {
+  PetscLogEvent op[HYB_OPS], productsymbolic, productnumeric, adopt, check, copyto, copyfrom, hostduplicate, transpose, narrow;
+} HybEvents;
+
+typedef PetscErrorCode (*HybConverter)(Mat, MatType, MatReuse, Mat *);
+/* PETSc's allocator, watched while a matrix is made (storage/) */
+typedef PetscErrorCode (*HybMallocFn)(size_t, PetscBool, int, const char[], const char[], void **);
+#define HYB_WATCHED 16
+
+typedef struct {
+  PetscBool registered;
+  /* the parents' operations, copied from pristine objects, and functions composed on these */
+  PetscBool      captured_seq, captured_mpi;
+  struct _MatOps seq, mpi;
+  struct _MatOps own; /* those of the sequential type */
+  struct {            /* and, of those, what a matrix that lives on the device has besides */
+    PetscErrorCode (*copy)(Mat, Mat, MatStructure);
+    PetscErrorCode (*axpy)(Mat, PetscScalar, Mat, MatStructure);
+  } born;
+  /* what lower files call of higher ones: the family's, set at registration; and who is told of a sequential product's
+     pattern while a parallel one's symbolic phase runs */
+  PetscErrorCode (*compose)(Mat, PetscBool seq, PetscBool on);
+  PetscErrorCode (*convertfrom)(Mat, MatType, MatReuse, Mat *);
+  PetscErrorCode (*partsmade)(Mat);
+  void (*storevalues)(void), (*retrievevalues)(void), (*setpreallocation)(void), (*resetpreallocation)(void), (*setcolumnindices)(void), (*resethash)(void), (*kron)(void), (*coopreallocation[2])(void), (*coovalues[2])(void);
+  HybConverter converters[8]; /* the parent's, in the order of seq/convert.c */
+  PetscBool    convertersknown;
+  PetscBool    zeroknown, zerowins; /* is zero times NaN zero in the parent's MatScale()? */
+  /* options */
+  PetscBool  optionsread;
+  HybOptions options;
+  HybChoices choices;
+  /* counters */
+  HybEvents           event;
+  HybCounts           counts;
+  HybRecordDescribe   describe; /* what the type knows of a matrix */
+  struct _HybRecords *records;  /* of each matrix and operation, for -mat_aijhybridgpu_report; NULL: not asked for */
+  PetscLogDouble      hostwork; /* nonzeros that the host has multiplied with vectors while the device was not open */
+  PetscBool           toldhostvectors;
+  PetscBool           atexit; /* the process will write its report, if nobody has */
+  /* device */
+  HybDeviceStatus   devicestatus;
+  const HybBackend *device;
+  HybMem            deviceresult; /* memory of results on it */
+  char              whynodevice[512];
+  PetscBool         streamknown;
+  void             *stream;        /* of the last operation on the device */
+  PetscBool         nopetscstream; /* PETSc's own device is unusable: ours has a stream that nobody shares */
+  /* of the parallel product in progress (mpi/) */
+  char                      method[32]; /* asked for, for its sequential parts */
+  struct _HybParts         *parts;
+  struct _HybPartsPatterns *patterns;
+  /* the places in AIJ's data that were found (storage/frame.c, narrow.c), bytes from A->data */
+  struct {
+    PetscBool         asked, known;
+    size_t            a, door, bytes; /* bytes: of them all */
+    int               called;         /* by the search */
+    struct _HybGiven *given;
+  } frame;
+  struct {
+    PetscBool asked, found, known;
+    int       n; /* arrays of a number for each row: two of lengths, and in some releases the diagonal's places */
+    size_t    array[3], longest, nonempty;
+    struct { /* who asks the allocator for so many bytes gets more, and where these are is noted */
+      HybMallocFn before;
+      size_t      asked, given;
+      int         n;
+      void       *at[3];
+    } room;
+  } narrow;
+  struct { /* the allocator, while the parent duplicates (storage/hostcopy.c) */
+    int         depth;
+    HybMallocFn before;
+    PetscInt   *last;                /* row offset to be cut, NULL once it is */
+    size_t      touched;             /* bytes; larger blocks are not touched: all cores write them */
+    size_t      wanted, seen, least; /* bytes; blocks smaller than the least are not noted */
+    int         n;
+    struct {
+      char  *at;
+      size_t bytes;
+    } block[HYB_WATCHED];
+  } watch;
+} HybGlue;
+
+PETSC_INTERN HybGlue HybGlueState;
 
 /* bytes that this process took over the bus; what page faults move is not among them */
 static inline PetscErrorCode HybLogToDevice(PetscLogDouble bytes)
@@ -134,6 +187,10 @@ static inline PetscErrorCode HybLogToHost(PetscLogDouble bytes)
   HybGlueState.counts.ntohost++;
   return PetscLogGpuToCpu(bytes);
 }
+
+/* container.c, besides what hybmat.h has: puts a function over the parent's of that name, which is kept in *parents, or
+   the parent's back */
+PETSC_INTERN PetscErrorCode HybComposeOver(PetscObject, const char *name, void (*ours)(void), void (**parents)(void), PetscBool on);
 
 /* options.c */
 PETSC_INTERN PetscErrorCode HybOptionsRead(void);
@@ -170,6 +227,7 @@ PETSC_INTERN PetscErrorCode HybRecordsCreate(struct _HybRecords **);
 PETSC_INTERN PetscErrorCode HybRecordsDestroy(struct _HybRecords **);
 PETSC_INTERN PetscErrorCode HybRecordStart(HybRecordOp, Mat, const HybExec *);
 PETSC_INTERN PetscErrorCode HybRecordStop(HybRecordOp, Mat, const HybExec *, const char *method, const char *detail, PetscLogDouble flops, PetscLogDouble bytes);
+PETSC_INTERN void           HybRecordWhy(const char *text);
 PETSC_INTERN void           HybRecordMade(Mat C, const char *by, Mat from);
 PETSC_INTERN void           HybRecordParts(Mat A, Mat diagonal, Mat offdiagonal);
 PETSC_INTERN void           HybRecordLeft(Mat A);
@@ -178,6 +236,7 @@ PETSC_INTERN HybRecordOp    HybRecordOfEvent(PetscLogEvent);
 #define HybRecording()                                       PetscUnlikely(HybGlueState.records != NULL)
 #define HybRecordBegin(op, A, x)                             (HybRecording() ? HybRecordStart(op, A, x) : PETSC_SUCCESS)
 #define HybRecordEnd(op, A, x, method, detail, flops, bytes) (HybRecording() ? HybRecordStop(op, A, x, method, detail, flops, bytes) : PETSC_SUCCESS)
+#define HybRecordTell(text)                                  (HybRecording() ? HybRecordWhy(text) : (void)0)         /* why the operation that is about to end was done by this method */
 #define HybRecordProduct(C, by, from)                        (HybRecording() ? HybRecordMade(C, by, from) : (void)0) /* C is a product's result; from: of P^T A P, A */
 #define HybRecordBlocks(A, d, o)                             (HybRecording() ? HybRecordParts(A, d, o) : (void)0)    /* of a parallel matrix */
 #define HybRecordGone(A)                                     (HybRecording() ? HybRecordLeft(A) : (void)0)           /* A is about to go: its name is known now, and its blocks' with it */

@@ -29,13 +29,13 @@ static const char *const events[] = {"adoption of a result", "check of a pattern
 
 HybRecordOp HybRecordOfEvent(PetscLogEvent event)
 {
-  const PetscLogEvent first[] = {HYB_Adopt, HYB_Check, HYB_CopyTo, HYB_CopyFrom, HYB_HostDuplicate, HYB_Transpose};
+  const PetscLogEvent first[] = {HybGlueState.event.adopt, HybGlueState.event.check, HybGlueState.event.copyto, HybGlueState.event.copyfrom, HybGlueState.event.hostduplicate, HybGlueState.event.transpose};
   int                 n       = (int)PETSC_STATIC_ARRAY_LENGTH(first);
 
   for (int k = 0; k < n; k++)
     if (event == first[k]) return (HybRecordOp)(HYB_RECORD_EVENTS + k);
   for (int k = 0; k < HYB_OPS; k++)
-    if (event == HYB_Op[k] && k != HYB_OP_MULT) return (HybRecordOp)(HYB_RECORD_EVENTS + n + k);
+    if (event == HybGlueState.event.op[k] && k != HYB_OP_MULT) return (HybRecordOp)(HYB_RECORD_EVENTS + n + k);
   return (HybRecordOp)HYB_RECORD_OPS; /* the products' own events, with matrices and with vectors: their records take in more */
 }
 
@@ -99,22 +99,32 @@ PetscErrorCode HybRecordsDestroy(HybRecords **records)
 }
 
 /*
-  Calls on a device are queued, and only a wait before and after says how long one takes. The first 8 are timed, the 9th
-  stands for those up to the 64th, and from then on one in 64 for as many: so what the waits cost is far below what the
-  products do.
+  Calls on a device are queued, and only a wait before and after says how long one takes. The first, second, third,
+  fifth, ninth and so on are timed, each for as many as were before it, and from the 65th on one in 64: so what the
+  waits cost is far below what the products do, also where a program ends after a few.
 */
 static PetscInt64 HybRecordWeight(PetscInt64 n, PetscBool device)
 {
-  if (!device || n < 8) return 1;
-  if (n == 8) return 56;
+  if (!device || n < 2) return 1;
+  if (n < 64) return n & (n - 1) ? 0 : n;
   return n % 64 ? 0 : 64;
+}
+
+/* of so many calls, those that were timed stand for how many */
+static PetscInt64 HybRecordCovered(PetscInt64 calls)
+{
+  PetscInt64 covered = 1;
+
+  if (calls > 64) return (calls + 63) / 64 * 64;
+  while (covered < calls) covered *= 2;
+  return covered;
 }
 
 /* the last call that was timed stands for some that have not come */
 double HybLineSeconds(const HybRecordLine *l)
 {
-  if (l->timed == l->calls || l->calls <= 8) return l->seconds;
-  return l->seconds - l->last * (double)(63 - (l->calls - 1) % 64);
+  if (l->timed == l->calls) return l->seconds;
+  return l->seconds - l->last * (double)(HybRecordCovered(l->calls) - l->calls);
 }
 
 static HybRecordLine *HybKindLine(HybRecordKind *kind, int op, const char *where, const char *method, const char *detail)
@@ -162,6 +172,7 @@ static void HybKindAdd(HybRecordKind *k, const HybRecordKind *kind, PetscBool pr
 
     if (!t) continue;
     t->last = 0; /* what it stood for has been taken off */
+    if (l->why[0]) memcpy(t->why, l->why, sizeof(t->why));
     t->flops += l->flops;
     t->bytes += l->bytes;
     t->mean += processes ? l->mean : seconds;
@@ -355,11 +366,25 @@ PetscErrorCode HybRecordStop(HybRecordOp op, Mat A, const HybExec *x, const char
     l->seconds += l->last * (double)HybRecordWeight(calls, (PetscBool)(device && HybOpIsMult((int)op)));
     l->timed++;
   }
+  if (r->why[0] && (int)op < (int)HYB_RECORD_EVENTS) { /* events are steps of others, whose end is still to come */
+    memcpy(l->why, r->why, sizeof(l->why));
+    r->why[0] = 0;
+  }
+  if (r->timing[op]) HybMomentTake(r, now);
   l->calls++;
   if (!(l->calls & (l->calls - 1))) HybRecordLook(r, A, rec);                                   /* the 1st, 2nd, 4th, ... time */
   l->flops += flops > 0 || !HybOpIsMult((int)op) ? flops : 2.0 * (PetscLogDouble)rec->kind.nnz; /* the parent's own transposed products */
   l->bytes += bytes;
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Of the operation that ends next: a word of figures, which may be cut */
+void HybRecordWhy(const char *text)
+{
+  HybRecords *r = HybGlueState.records;
+
+  memset(r->why, 0, sizeof(r->why));
+  snprintf(r->why, sizeof(r->why), "%s", text);
 }
 
 /* A block's key is its parallel matrix's but for the role */
@@ -436,4 +461,33 @@ int HybRecordsNow(HybRecords *r)
     for (HybRecord rec = r->table[k]; rec; rec = rec->next)
       if (rec->kind.nlines) HybKindsMerge(r->merged, &n, &rec->kind, PETSC_FALSE);
   return n;
+}
+
+/* how a kind of matrices is called, without its size */
+void HybKindName(const HybRecordKey *key, char text[], size_t length)
+{
+  if (key->role == HYB_ROLE_OTHER)
+    snprintf(text, length, "other matrices");
+  else if (key->role == HYB_ROLE_PART && key->origin[0])
+    snprintf(text, length, "product %s%s%s%s", key->origin, key->prefix[0] ? " (" : "", key->prefix, key->prefix[0] ? ")" : "");
+  else if (key->name[0] && key->prefix[0])
+    snprintf(text, length, "%s (%s)", key->name, key->prefix);
+  else if (key->name[0] || key->prefix[0])
+    snprintf(text, length, "%s", key->name[0] ? key->name : key->prefix);
+  else if (key->origin[0])
+    snprintf(text, length, "product %s", key->origin);
+  else
+    snprintf(text, length, "unnamed");
+}
+
+void HybKindLabel(const HybRecordKey *key, char text[], size_t length)
+{
+  char name[2 * HYB_RECORD_LABEL + 8], role[32] = "";
+
+  HybKindName(key, name, sizeof(name));
+  if (key->role == HYB_ROLE_DIAGONAL || key->role == HYB_ROLE_OFFDIAGONAL || key->role == HYB_ROLE_PART) snprintf(role, sizeof(role), ", %s", HybRoleName(key->role));
+  if (key->rows)
+    snprintf(text, length, "%s %lld x %lld%s", name, (long long)key->rows, (long long)key->cols, role);
+  else
+    snprintf(text, length, "%s%s", name, role);
 }

@@ -1,6 +1,6 @@
 /*
-  What is counted and told: events, products by method, bytes held and moved, and what the process says of itself at the
-  end: in lines (-mat_aijhybridgpu_view_counts, -mat_aijhybridgpu_view_memory), and all processes in one page
+  What is told: bytes held and moved, and what the process says of itself at the end: in lines
+  (-mat_aijhybridgpu_view_counts, -mat_aijhybridgpu_view_memory), and all processes in one page
   (-mat_aijhybridgpu_report). All three are told from the same HybAccount.
 */
 #include "report.h"
@@ -9,54 +9,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-HybGlue       HybGlueState;
-PetscLogEvent HYB_ProductSymbolic, HYB_ProductNumeric, HYB_Adopt, HYB_Check, HYB_CopyTo, HYB_CopyFrom, HYB_HostDuplicate, HYB_Transpose, HYB_Narrow;
-PetscLogEvent HYB_Op[HYB_OPS];
-
-PetscErrorCode HybEventsRegister(void)
-{
-  PetscFunctionBegin;
-  PetscCall(PetscLogEventRegister("HybProdSym", MAT_CLASSID, &HYB_ProductSymbolic));
-  PetscCall(PetscLogEventRegister("HybProdNum", MAT_CLASSID, &HYB_ProductNumeric));
-  PetscCall(PetscLogEventRegister("HybAdopt", MAT_CLASSID, &HYB_Adopt));
-  PetscCall(PetscLogEventRegister("HybCheck", MAT_CLASSID, &HYB_Check));
-  PetscCall(PetscLogEventRegister("HybCopyTo", MAT_CLASSID, &HYB_CopyTo));
-  PetscCall(PetscLogEventRegister("HybCopyFr", MAT_CLASSID, &HYB_CopyFrom));
-  PetscCall(PetscLogEventRegister("HybHostDup", MAT_CLASSID, &HYB_HostDuplicate));
-  PetscCall(PetscLogEventRegister("HybTranspose", MAT_CLASSID, &HYB_Transpose));
-  PetscCall(PetscLogEventRegister("HybNarrow", MAT_CLASSID, &HYB_Narrow));
-  {
-    /* in HybOp's order */
-    static const char *const names[HYB_OPS] = {"HybMult", "HybScale", "HybZero", "HybDiagScale", "HybGetDiag", "HybDiagSet", "HybNorm", "HybDuplicate", "HybCopy", "HybAXPY", "HybMatTrans", "HybSubMat", "HybCOOPattern", "HybCOOValues", "HybConvert", "HybDense", "HybZeros", "HybNoise"};
-
-    for (int op = 0; op < HYB_OPS; op++) PetscCall(PetscLogEventRegister(names[op], MAT_CLASSID, &HYB_Op[op]));
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode HybGlueCountProduct(const char *method)
-{
-  HybCounts *c = &HybGlueState.counts;
-  char      *found;
-  size_t     length;
-
-  PetscFunctionBegin;
-  c->products++;
-  PetscCall(PetscStrlen(method, &length));
-  for (found = c->methods; (found = strstr(found, method)); found += length)
-    if ((found == c->methods || found[-1] == ':') && (found[length] == ':' || !found[length])) PetscFunctionReturn(PETSC_SUCCESS);
-  if (c->methods[0]) PetscCall(PetscStrlcat(c->methods, ":", sizeof(c->methods)));
-  PetscCall(PetscStrlcat(c->methods, method, sizeof(c->methods)));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode HybCountGAMG(HybGAMGCount which)
-{
-  PetscFunctionBegin;
-  HybGlueState.counts.gamg[which]++;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
 
 /* a word of a file of the system's, after what stands before it */
 static void HybSystemWord(const char *path, const char *after, const char *end, char *text, size_t length)
@@ -103,6 +55,7 @@ static void HybAccountGet(HybAccount *a)
   snprintf(a->backend, sizeof(a->backend), "%s", g->device ? g->device->name : "host");
   snprintf(a->why, sizeof(a->why), "%.*s", (int)sizeof(a->why) - 1, g->whynodevice);
   if (gethostname(a->node, sizeof(a->node) - 1)) a->node[0] = 0;
+  if (g->records) a->moments = g->records->moments;
   if (g->records && a->device.cards) HybCardName(&a->device, a->card, sizeof(a->card), a->driver, sizeof(a->driver));
 }
 
@@ -278,10 +231,9 @@ static PetscErrorCode HybReportCheckFile(const char *name)
 /* At load, where all processes are: from here on records are kept, if the option was given */
 PetscErrorCode HybReportBegin(void)
 {
-  static PetscBool atend = PETSC_FALSE;
-  HybGlue         *g     = &HybGlueState;
-  HybRecords      *r;
-  PetscMPIInt      rank;
+  HybGlue    *g = &HybGlueState;
+  HybRecords *r;
+  PetscMPIInt rank;
 
   PetscFunctionBegin;
   if (!g->options.report[0]) PetscFunctionReturn(PETSC_SUCCESS);
@@ -299,7 +251,7 @@ PetscErrorCode HybReportBegin(void)
   g->records = r;
   if (!rank) {
     PetscCall(PetscPushErrorHandler(HybReportOnError, NULL));
-    if (!atend && !atexit(HybReportAtExit)) atend = PETSC_TRUE;
+    if (!g->atexit && !atexit(HybReportAtExit)) g->atexit = PETSC_TRUE;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -316,6 +268,7 @@ static PetscErrorCode HybReportGather(HybRecords *r, HybReport *report)
 
   PetscFunctionBegin;
   HybAccountGet(&own);
+  PetscCall(HybRateMeasure(&own));
   PetscCallMPI(MPI_Comm_dup(PETSC_COMM_WORLD, &comm));
   if (r->rank) {
     int token;
@@ -374,10 +327,11 @@ static PetscErrorCode HybReportEnd(void)
 /* Runs before PETSc's own finalization of Mat. A second PetscInitialize() registers again. */
 PetscErrorCode HybGlueFinalize(void)
 {
-  HybGlue    *g = &HybGlueState;
-  HybAccount  a;
-  char        text[512];
-  PetscMPIInt rank;
+  HybGlue        *g      = &HybGlueState;
+  const PetscBool atexit = g->atexit; /* that the process will call it stands */
+  HybAccount      a;
+  char            text[512];
+  PetscMPIInt     rank;
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
@@ -399,5 +353,6 @@ PetscErrorCode HybGlueFinalize(void)
   }
   if (g->records) PetscCall(HybReportEnd());
   PetscCall(PetscMemzero(g, sizeof(*g)));
+  g->atexit = atexit;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -2,6 +2,7 @@
   The report of a run (-mat_aijhybridgpu_report): what is collected, and who writes it.
 
     records.c   while the program runs: per matrix, folded into kinds of matrices where a matrix goes
+    moments.c   while it runs: what is held, over time; at the end: how fast the device's memory is
     report.c    at the end: each process's account, all processes' kinds on the first one
     advice.c    what could be done about it
     json.c, html.c   the two forms, from one HybReport; html.c puts json.c's text into its page
@@ -21,6 +22,8 @@
 #define HYB_RECORD_WORD   24
 #define HYB_RECORD_LABEL  48
 #define HYB_ADVICE        5
+#define HYB_MOMENTS       240 /* of a run: even, since two become one as it goes on */
+#define HYB_RECORD_WHY    160
 
 /* One operation by one method on one side. On a device some calls are timed, with a wait before and after, and stand
    for others: see HybRecordWeight(). */
@@ -28,6 +31,7 @@ typedef struct {
   HybRecordOp    op;
   char           where[8]; /* host, device; "": not told */
   char           method[HYB_RECORD_WORD], detail[HYB_RECORD_WORD];
+  char           why[HYB_RECORD_WHY]; /* figures that the method was chosen by, and what it met, of the last time that it was planned for */
   PetscInt64     calls, timed;
   PetscLogDouble seconds, last, flops, bytes, mean; /* of the process that took longest; mean: over the processes */
 } HybRecordLine;
@@ -60,6 +64,22 @@ typedef struct {
   HybRecordLine  lines[HYB_RECORD_LINES];
 } HybRecordKind;
 
+/* What is held over time: the most in each of n equal parts of the run. The part is doubled when there would be too
+   many. */
+typedef struct {
+  int    n;
+  double interval;
+  size_t last[3]; /* at the end of the last operation */
+  size_t peak[2]; /* the most there ever was of device and managed memory, by then */
+  size_t bytes[HYB_MOMENTS][3];
+} HybMoments;
+enum {
+  HYB_MOMENT_DEVICE,
+  HYB_MOMENT_MANAGED,
+  HYB_MOMENT_HOST,
+  HYB_MOMENT_KINDS
+};
+
 /* What one process says of itself: -mat_aijhybridgpu_view_counts and -mat_aijhybridgpu_view_memory print from it too */
 typedef struct {
   PetscMPIInt     rank;
@@ -67,6 +87,8 @@ typedef struct {
   HybMemoryReport host, device;
   HybDeviceStatus status;
   char            node[64], backend[16], card[96], driver[48], why[256];
+  double          rate; /* bytes a second that the device's memory reads and writes in a copy; 0: not measured */
+  HybMoments      moments;
 } HybAccount;
 
 typedef struct {
@@ -104,21 +126,28 @@ typedef struct _HybRecords {
   HybRecord      table[256]; /* by the objects' ids */
   PetscLogDouble started[64];
   PetscBool      timing[64];
+  char           why[HYB_RECORD_WHY]; /* for the next operation that ends */
+  HybMoments     moments;
   int            nkinds;
   HybRecordKind *kinds, *merged; /* HYB_RECORD_KINDS of each; merged: those of now, with the matrices that are still there */
 } HybRecords;
 PETSC_INTERN const char *HybRecordOpName(int op);
 PETSC_INTERN const char *HybRoleName(HybRole);
+PETSC_INTERN void        HybKindName(const HybRecordKey *, char text[], size_t);
+PETSC_INTERN void        HybKindLabel(const HybRecordKey *, char text[], size_t);
 PETSC_INTERN int         HybRecordsNow(HybRecords *); /* into merged; how many. Neither asks PETSc nor allocates. */
 PETSC_INTERN void        HybKindsMerge(HybRecordKind *into, int *n, const HybRecordKind *kind, PetscBool processes);
 PETSC_INTERN double      HybLineSeconds(const HybRecordLine *);
 PETSC_INTERN PetscBool   HybOpIsMult(int op);
 PETSC_INTERN PetscBool   HybOpIsNested(int op);
 
+/* moments.c */
+PETSC_INTERN void           HybMomentTake(HybRecords *, PetscLogDouble now);
+PETSC_INTERN PetscErrorCode HybRateMeasure(HybAccount *);
+
 PETSC_INTERN int  HybUTF8(const unsigned char *);
 PETSC_INTERN void HybReportAdvise(HybReport *);
 PETSC_INTERN void HybReportJSON(FILE *, const HybReport *);
 PETSC_INTERN void HybReportHTML(FILE *, const HybReport *);
-PETSC_INTERN void HybKindLabel(const HybRecordKey *, char text[], size_t);
 
 #endif

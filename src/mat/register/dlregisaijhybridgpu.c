@@ -5,7 +5,7 @@
 */
 #define _GNU_SOURCE /* dl_iterate_phdr() */
 #include <link.h>
-#include "../impls/aijhybridgpu/aijhybridgpuimpl.h"
+#include "../impls/aijhybridgpu/family.h"
 #include "aijhybridgpu/private/hybmat.h"
 
 typedef struct {
@@ -91,7 +91,9 @@ PetscErrorCode MatAIJHybridGPUInitializePackage(void)
   PetscCall(HybGlueRegisterFactors());
   PetscCall(HybEventsRegister());
   PetscCall(HybGAMGRegister());
-  g->describe = MatSeqAIJHybridGPUDescribe;
+  g->describe    = MatSeqAIJHybridGPUDescribe;
+  g->compose     = MatAIJHybridGPUCompose;
+  g->convertfrom = MatConvertFrom_AIJHybridGPU;
   PetscCall(HybOptionsReadReports());
   PetscCall(HybReportBegin());
   if (HybGlueState.options.smoothers) PetscCall(HybSmoothersRegister());

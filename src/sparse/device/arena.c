@@ -238,6 +238,18 @@ PetscCount HybCountersGet(const HybCounters *counters, const char *name)
   return k < counters->n ? counters->value[k] : 0;
 }
 
+PetscErrorCode HybCountersDescribe(const HybCounters *counters, char text[], size_t length)
+{
+  char one[128];
+
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < counters->n; k++) {
+    PetscCall(PetscSNPrintf(one, sizeof(one), ", %s %" PetscInt64_FMT, counters->name[k], (PetscInt64)counters->value[k]));
+    PetscCall(PetscStrlcat(text, one, length));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybIntCast(PetscCount nnz, const char *what, PetscInt *n)
 {
   PetscFunctionBegin;

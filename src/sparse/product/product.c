@@ -367,18 +367,6 @@ PetscErrorCode HybProductGetInfo(HybProduct p, PetscLogDouble *flops, size_t *by
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybProductDescribeCounters(const HybCounters *c, char text[], size_t length)
-{
-  char one[128];
-
-  PetscFunctionBegin;
-  for (PetscInt k = 0; k < c->n; k++) {
-    PetscCall(PetscSNPrintf(one, sizeof(one), ", %s %" PetscInt64_FMT, c->name[k], (PetscInt64)c->value[k]));
-    PetscCall(PetscStrlcat(text, one, length));
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode HybProductDescribe(HybProduct p, char text[], size_t length)
 {
   char           one[256];
@@ -390,12 +378,12 @@ PetscErrorCode HybProductDescribe(HybProduct p, char text[], size_t length)
   if (p->isfused) {
     PetscCall(PetscSNPrintf(one, sizeof(one), "%s: method %s", HybProductTypes[p->type], p->fused.method->name));
     PetscCall(PetscStrlcat(text, one, length));
-    PetscCall(HybProductDescribeCounters(&p->fused.counters, text, length));
+    PetscCall(HybCountersDescribe(&p->fused.counters, text, length));
   }
   for (PetscInt s = 0; s < p->nstages; s++) {
     PetscCall(PetscSNPrintf(one, sizeof(one), "%s%s stage %" PetscInt_FMT ": method %s, products %" PetscInt64_FMT, s ? "; " : "", HybProductTypes[p->type], s + 1, p->stage[s].method->name, (PetscInt64)p->stage[s].stats.products));
     PetscCall(PetscStrlcat(text, one, length));
-    PetscCall(HybProductDescribeCounters(&p->stage[s].counters, text, length));
+    PetscCall(HybCountersDescribe(&p->stage[s].counters, text, length));
   }
   PetscCall(HybProductGetInfo(p, &flops, &bytes, &peak));
   PetscCall(PetscSNPrintf(one, sizeof(one), "; bytes kept %zu, most %zu", bytes, peak));

@@ -58,8 +58,8 @@ struct TileMultiplyArgs {
   double            *ca;      /* NULL: columns only */
 };
 
-/* A row of a tile, ready to be looked up: for each column four bits, whether there is an entry, and how many are before it
-   in the row */
+/* A row of a tile, ready to be looked up: for each column four bits, whether there is an entry, and how many are before
+   it in the row */
 struct alignas(2 * sizeof(PetscInt)) TileRow {
   PetscInt first; /* the row's first value */
   unsigned columns;

@@ -1,9 +1,10 @@
 /*
   Functions that PETSc finds by name on an object: one table for the sequential and the parallel type. What PETSc
   composes for the parent's name (conversions) is repeated under ours, and what stands over a function of the parent's
-  keeps that one to be called, and put back. And data of ours that PETSc keeps by name on an object.
+  keeps that one to be called, and put back.
 */
-#include "aijhybridgpuimpl.h"
+#include "family.h"
+#include "seq/coo.h"
 
 typedef void (*HybFn)(void);
 
@@ -67,75 +68,7 @@ PetscErrorCode MatAIJHybridGPUCompose(Mat A, PetscBool seq, PetscBool on)
     PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatSeqAIJCopySubArray_C", on ? MatSeqAIJCopySubArray_SeqAIJHybridGPU : NULL));
   else
     PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatMPIAIJGetLocalMatMerge_C", on ? MatMPIAIJGetLocalMatMerge_MPIAIJHybridGPU : NULL));
-  PetscCall(MatAIJHybridGPUComposeCOO(A, seq, on));
+  PetscCall(seq ? MatSeqAIJHybridGPUComposeCOO(A, on) : MatMPIAIJHybridGPUComposeCOO(A, on));
   if (seq) PetscCall(MatSeqAIJHybridGPUComposeOver(A, on));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-typedef struct {
-  void *pointer;
-  PetscErrorCode (*destroy)(void *pointer);
-} HybComposed;
-
-static PetscErrorCode HybComposedFree(HybComposed *c)
-{
-  PetscFunctionBegin;
-  PetscCall((*c->destroy)(c->pointer));
-  PetscCall(PetscFree(c));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-#if PETSC_VERSION_LT(3, 23, 0)
-  #define HybContainerSetDestroy PetscContainerSetUserDestroy
-static PetscErrorCode HybComposedDestroy(void *ctx)
-{
-  return HybComposedFree((HybComposed *)ctx);
-}
-#else
-  #define HybContainerSetDestroy PetscContainerSetCtxDestroy
-  #if PETSC_VERSION_LT(3, 25, 0)
-typedef void        **HybComposedArg;
-  #else
-typedef PetscCtxRt HybComposedArg;
-  #endif
-static PetscErrorCode HybComposedDestroy(HybComposedArg ctx)
-{
-  return HybComposedFree(*(HybComposed **)ctx);
-}
-#endif
-
-PetscErrorCode HybContainerCompose(PetscObject object, const char *name, void *pointer, PetscErrorCode (*destroy)(void *))
-{
-  PetscContainer container = NULL;
-  HybComposed   *c         = NULL;
-  PetscErrorCode ierr;
-
-  PetscFunctionBegin;
-  ierr = PetscNew(&c);
-  if (!ierr) ierr = PetscContainerCreate(PETSC_COMM_SELF, &container);
-  if (ierr) {
-    (void)PetscFree(c);
-    (void)(*destroy)(pointer);
-    PetscCall(ierr);
-  }
-  c->pointer = pointer;
-  c->destroy = destroy;
-  PetscCall(PetscContainerSetPointer(container, c));
-  PetscCall(HybContainerSetDestroy(container, HybComposedDestroy));
-  ierr = PetscObjectCompose(object, name, (PetscObject)container);
-  PetscCall(PetscContainerDestroy(&container));
-  PetscCall(ierr);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode HybContainerGet(PetscObject object, const char *name, void *pointer)
-{
-  PetscContainer container = NULL;
-  HybComposed   *c         = NULL;
-
-  PetscFunctionBegin;
-  PetscCall(PetscObjectQuery(object, name, (PetscObject *)&container));
-  if (container) PetscCall(PetscContainerGetPointer(container, (void **)&c));
-  *(void **)pointer = c ? c->pointer : NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

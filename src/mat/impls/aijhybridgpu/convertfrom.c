@@ -6,62 +6,7 @@
   of the same place in the family, by whatever way PETSc has for that, and then gives the result our operations, in
   place.
 */
-#include "aijhybridgpuimpl.h"
-
-/* -matconvert_type of A's prefix names another type, whatever MatConvert() was asked for: it has been obeyed once
-   already */
-PetscErrorCode HybConvertByPETSc(Mat A, MatType type, MatReuse reuse, Mat *B)
-{
-  PetscOptions   options = ((PetscObject)A)->options;
-  char           name[256], value[256];
-  PetscBool      set;
-  PetscErrorCode ierr;
-
-  PetscFunctionBegin;
-  PetscCall(PetscOptionsGetString(options, ((PetscObject)A)->prefix, "-matconvert_type", value, sizeof(value), &set));
-  PetscCall(PetscSNPrintf(name, sizeof(name), "-%smatconvert_type", ((PetscObject)A)->prefix ? ((PetscObject)A)->prefix : ""));
-  if (set) PetscCall(PetscOptionsClearValue(options, name));
-  ierr = MatConvert(A, type, reuse, B);
-  if (set) { /* asked for, so that it is not among the unused ones */
-    PetscCall(PetscOptionsSetValue(options, name, value));
-    PetscCall(PetscOptionsGetString(options, NULL, name, value, sizeof(value), NULL));
-  }
-  PetscCall(ierr);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* The values of A, of the AIJ family, in B, which has its pattern. assembled: PETSc's own conversion ends with an
-   assembly, which forgets what was said of the old values. */
-PetscErrorCode HybConvertCopy(Mat A, Mat B, PetscBool assembled)
-{
-  PetscFunctionBegin;
-  PetscCall(MatCopy(A, B, SAME_NONZERO_PATTERN));
-  if (!assembled) PetscFunctionReturn(PETSC_SUCCESS);
-  if (!B->symmetry_eternal) B->symmetric = B->hermitian = PETSC_BOOL3_UNKNOWN;
-  if (!B->spd_eternal) B->spd = PETSC_BOOL3_UNKNOWN;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* The values of A, of ours, in B, of a type derived from AIJ that has its pattern. aijcrl multiplies with a copy of
-   them, which its assembly makes. */
-PetscErrorCode HybConvertCopyToDerived(Mat A, Mat B)
-{
-  PetscBool crl;
-
-  PetscFunctionBegin;
-  PetscCall(MatCopy(A, B, SAME_NONZERO_PATTERN));
-  PetscCall(PetscObjectTypeCompareAny((PetscObject)B, &crl, MATSEQAIJCRL, MATMPIAIJCRL, ""));
-  if (crl) {
-    const PetscBool3 symmetric = B->symmetric, hermitian = B->hermitian, spd = B->spd;
-
-    PetscCall(MatAssemblyBegin(B, MAT_FINAL_ASSEMBLY));
-    PetscCall(MatAssemblyEnd(B, MAT_FINAL_ASSEMBLY));
-    B->symmetric = symmetric; /* a conversion leaves them */
-    B->hermitian = hermitian;
-    B->spd       = spd;
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
+#include "family.h"
 
 /* PETSc's converters write a matrix that is used again as one of the parent's, some past the operations: its arrays
    have to be the parent's own */

@@ -2,7 +2,7 @@
   What the report of the run (../../process/records.c) asks of a sequential matrix: its entries, where it lives, and
   what it takes there.
 */
-#include "aijhybridgpuimpl.h"
+#include "family.h"
 
 /* Neither allocates nor fails. The parent's count of nonzeros is there in every state of the matrix, also where it has
    no rows yet. */

@@ -2,7 +2,7 @@
   What glue outside of src/mat asks of matrices of the type: their arrays where an operation runs, and matrices made of
   results.
 */
-#include "aijhybridgpuimpl.h"
+#include "family.h"
 
 PetscErrorCode HybMatIsSeq(Mat A, PetscBool *flg)
 {

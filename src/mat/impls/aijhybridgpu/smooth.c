@@ -1,7 +1,8 @@
 /*
   What smoothers ask of matrices of the type: loops over the entries of a vector that PETSc runs on the host alone.
 */
-#include "aijhybridgpuimpl.h"
+#include "family.h"
+#include "storage/where.h"
 #include "aijhybridgpu/private/hybkrylov.h"
 
 PetscErrorCode HybMatGetLocal(Mat A, Mat *local)
@@ -68,14 +69,14 @@ PetscErrorCode HybMatDiagonalZeros(Mat A, PetscBool *known, PetscCount *zeros)
   if (!local || local->ops->getdiagonal != HybGlueState.own.getdiagonal || (local != A && A->ops->getdiagonal != HybGlueState.mpi.getdiagonal) || local->rmap->n != local->cmap->n) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybMatGetSmootherExec(local, &x));
   if (!HybExecOnDevice(&x)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybEventBegin(HYB_Op[HYB_OP_ZEROS], A, 0, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_ZEROS], A, 0, 0, 0));
   PetscCall(HybMatGetCSR(local, &x, PETSC_TRUE, &csr));
   PetscCall(HybArenaInit(&work, &x));
   ierr = HybDiagonalZerosIn(&x, &work, &csr, zeros);
   (void)HybArenaReset(&work);
   PetscCall(HybMatRestoreCSR(local, &x, &csr));
   PetscCall(ierr);
-  PetscCall(HybEventEnd(HYB_Op[HYB_OP_ZEROS], A, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_ZEROS], A, 0, 0, 0));
   *known = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -104,11 +105,11 @@ PetscErrorCode HybMatNoise(Mat A, Vec v)
   PetscFunctionBegin;
   PetscCall(HybMatGetLocal(A, &local));
   if (local) PetscCall(HybMatGetSmootherExec(local, &x));
-  PetscCall(HybEventBegin(HYB_Op[HYB_OP_NOISE], A, v, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_NOISE], A, v, 0, 0));
   PetscCall(HybArenaInit(&work, &x));
   ierr = HybMatNoiseIn(&x, &work, v);
   PetscCall(HybArenaReset(&work));
   PetscCall(ierr);
-  PetscCall(HybEventEnd(HYB_Op[HYB_OP_NOISE], A, v, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_NOISE], A, v, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -352,8 +352,8 @@ static __device__ __forceinline__ void TileTaskOf(const TileWindow &win, PetscIn
   }
 }
 
-/* tasks to their places, those of a tile of C in the order of A's tiles: these are taken one by one, and no two tiles of
-   a row of B's have one column. While one is placed the next one's row of B is loaded. */
+/* tasks to their places, those of a tile of C in the order of A's tiles: these are taken one by one, and no two tiles
+   of a row of B's have one column. While one is placed the next one's row of B is loaded. */
 template <int G>
 static __device__ __forceinline__ void TileTasks(const TilePairs &x, const TileWindow &win, PetscInt first, PetscInt n, PetscInt low, unsigned width, HybTileTask *tasks)
 {

@@ -20,25 +20,13 @@
 #include "gamgimpl.h"
 
 #if HYB_GAMG
-  #define HYB_GAMG_NAME "PCGAMG_AIJHybridGPU"
-
 PETSC_EXTERN PetscErrorCode PCCreate_GAMG(PC); /* exported; no header has it */
-
-PetscLogEvent HYB_GAMGLook, HYB_GAMGAggregates, HYB_GAMGTentative, HYB_GAMGEstimate, HYB_GAMGSmooth;
 
 /* PETSc's functions of its aggregation, as the first PC had them: others in their places are not ours to replace */
 static struct {
   PetscBool         known;
   struct _PCGAMGOps ops;
 } Fingerprint;
-
-PetscErrorCode HybGAMGGet(PC pc, HybGAMG **h)
-{
-  PetscFunctionBegin;
-  PetscCall(HybContainerGet((PetscObject)pc, HYB_GAMG_NAME, h));
-  PetscCheck(*h, PetscObjectComm((PetscObject)pc), PETSC_ERR_PLIB, "A PC of type gamg lost what libaijhybridgpu keeps with it");
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
 
 /* Memory of the setup in progress. Goes on after an error and reports the first one. */
 static PetscErrorCode HybGAMGRelease(HybGAMG *h)

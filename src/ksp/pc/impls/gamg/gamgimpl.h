@@ -48,7 +48,8 @@ static inline PC_GAMG *HybGAMGData(PC pc)
   return (PC_GAMG *)((PC_MG *)pc->data)->innerctx;
 }
 
-/* gamg.c */
+  /* context.c */
+  #define HYB_GAMG_NAME "PCGAMG_AIJHybridGPU"
 PETSC_INTERN PetscErrorCode HybGAMGGet(PC, HybGAMG **);
 /* level.c: the functions that stand in the places of PETSc's */
 PETSC_INTERN PetscErrorCode HybGAMGCreateDefaultData(PC, Mat);

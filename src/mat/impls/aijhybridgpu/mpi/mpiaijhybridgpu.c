@@ -2,39 +2,10 @@
   The parallel type: MATMPIAIJ whose diagonal and off-diagonal blocks are MATSEQAIJHYBRIDGPU. Its products are those of
   the parent's "backend" algorithm, which are built of sequential products of the blocks' type.
 */
-#include "../aijhybridgpuimpl.h"
+#include "mpi.h"
+#include "../seq/seq.h"
+#include "../storage/where.h"
 #include <petscsf.h>
-
-PetscErrorCode MatMPIAIJHybridGPUGetData(Mat A, Mat_MPIAIJHybridGPU **data)
-{
-  PetscFunctionBegin;
-  if (!A->spptr) {
-    Mat_MPIAIJHybridGPU *hyb = NULL;
-
-    PetscCall(PetscNew(&hyb));
-    A->spptr = hyb;
-    PetscCall(HybGlueReadChoices(&hyb->choices));
-  }
-  *data = (Mat_MPIAIJHybridGPU *)A->spptr;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode MatAIJHybridGPUGetCOOCount(Mat A, PetscCount **count)
-{
-  PetscFunctionBegin;
-  if (MatIsSeqAIJHybridGPU(A)) {
-    Mat_SeqAIJHybridGPU *hyb = NULL;
-
-    PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-    *count = &hyb->coocount;
-  } else {
-    Mat_MPIAIJHybridGPU *hyb = NULL;
-
-    PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
-    *count = &hyb->coocount;
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
 
 /* What crosses the bus at a product with a vector whose parts live on devices: the entries received, which the
    off-diagonal block's product sends to its device, and those that others need. With GPU-aware MPI PETSc hands over
@@ -692,30 +663,18 @@ static PetscErrorCode MatProductNumeric_MPIAIJHybridGPU(Mat C)
   }
   {
     const PetscLogDouble todevice = HybGlueState.counts.todevice, tohost = HybGlueState.counts.tohost;
+    PetscBool            device = PETSC_FALSE;
+    PetscCount           ncoo   = 0;
+    HybExec              x;
     PetscErrorCode       ierr;
 
-    ierr = HybPartsBegin(C, &mp->parts);
+    ierr = MatMPIAIJHybridGPUCOOOnDevice(C, &x, &ncoo, &device);
+    if (!ierr && device) ierr = HybPartsBegin(C, &x, ncoo, &mp->parts); /* else the parent's way */
     if (!ierr) ierr = (*mp->numeric)(C);
     PetscCall(HybPartsEnd(&mp->parts));
     PetscCall(ierr);
     PetscCall(PetscInfo(C, "Numeric phase of the product %s: %.0f bytes taken to the device, %.0f to the host\n", MatProductTypes[product->type], (double)(HybGlueState.counts.todevice - todevice), (double)(HybGlueState.counts.tohost - tohost)));
   }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* The state of the pattern as the parent's MatAssemblyEnd() will set it: the sum of the blocks'. Else the first
-   assembly would tell of another pattern. */
-PetscErrorCode MatMPIAIJHybridGPUSumStates(Mat C)
-{
-  Mat             blocks[2];
-  const PetscInt *garray;
-  PetscInt64      own, all;
-
-  PetscFunctionBegin;
-  PetscCall(MatMPIAIJGetSeqAIJ(C, &blocks[0], &blocks[1], &garray));
-  own = (PetscInt64)(blocks[0]->nonzerostate + blocks[1]->nonzerostate);
-  PetscCallMPI(MPI_Allreduce(&own, &all, 1, MPIU_INT64, MPI_SUM, PetscObjectComm((PetscObject)C)));
-  C->nonzerostate = C->ass_nonzerostate = (PetscObjectState)all;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -965,7 +924,7 @@ PetscErrorCode MatConvert_Derived_MPIAIJHybridGPU(Mat A, MatType type, MatReuse 
   if (reuse == MAT_REUSE_MATRIX)
     PetscCall(HybConvertCopy(A, *newmat, PETSC_TRUE));
   else
-    PetscCall(MatConvertFrom_AIJHybridGPU(A, type, reuse, newmat));
+    PetscCall((*HybGlueState.convertfrom)(A, type, reuse, newmat));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -990,7 +949,7 @@ static PetscErrorCode MatBindToCPU_MPIAIJHybridGPU(Mat A, PetscBool flg)
    host's. */
 static PetscErrorCode MatNorm_MPIAIJHybridGPU(Mat A, NormType type, PetscReal *norm)
 {
-  static char     host[] = VECSTANDARD;
+  char            host[] = VECSTANDARD;
   Mat             m[3];
   VecType         vectype[3];
   const PetscInt *garray;
@@ -1051,7 +1010,7 @@ static PetscErrorCode MatMPIAIJHybridGPUSetOps(Mat A, PetscBool on)
   ops->setfromoptions        = on ? MatSetFromOptions_MPIAIJHybridGPU : p->setfromoptions;
   ops->setoption             = on ? MatSetOption_MPIAIJHybridGPU : p->setoption;
   ops->duplicate             = on ? MatDuplicate_MPIAIJHybridGPU : p->duplicate;
-  ops->convertfrom           = on ? MatConvertFrom_AIJHybridGPU : p->convertfrom;
+  ops->convertfrom           = on ? HybGlueState.convertfrom : p->convertfrom;
   ops->productsetfromoptions = on ? MatProductSetFromOptions_MPIAIJHybridGPU : p->productsetfromoptions;
 #if defined(PETSC_HAVE_DEVICE)
   ops->bindtocpu = on ? MatBindToCPU_MPIAIJHybridGPU : p->bindtocpu;
@@ -1066,7 +1025,7 @@ static PetscErrorCode MatDestroy_MPIAIJHybridGPU(Mat A)
   HybRecordGone(A);
   if (A->spptr) PetscCall(VecDestroy(&((Mat_MPIAIJHybridGPU *)A->spptr)->halo));
   PetscCall(PetscFree(A->spptr));
-  if (((PetscObject)A)->qlist) PetscCall(MatAIJHybridGPUCompose(A, PETSC_FALSE, PETSC_FALSE)); /* none are left when MatHeaderMerge() empties A */
+  if (((PetscObject)A)->qlist) PetscCall((*HybGlueState.compose)(A, PETSC_FALSE, PETSC_FALSE)); /* none are left when MatHeaderMerge() empties A */
   PetscCall((*HybGlueState.mpi.destroy)(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -1094,7 +1053,7 @@ PetscErrorCode MatConvert_MPIAIJ_MPIAIJHybridGPU(Mat A, MatType type, MatReuse r
       HybGlueState.captured_mpi = PETSC_TRUE;
     }
     PetscCall(MatMPIAIJHybridGPUSetOps(B, PETSC_TRUE));
-    PetscCall(MatAIJHybridGPUCompose(B, PETSC_FALSE, PETSC_TRUE));
+    PetscCall((*HybGlueState.compose)(B, PETSC_FALSE, PETSC_TRUE));
   }
   PetscCall(MatMPIAIJHybridGPUGetData(B, &hyb));
   if (!own && reuse == MAT_INPLACE_MATRIX && B->preallocated) hyb->lentarrays = PETSC_TRUE;
@@ -1128,7 +1087,7 @@ PetscErrorCode MatConvert_MPIAIJHybridGPU_MPIAIJ(Mat A, MatType type, MatReuse r
   }
   if (B->spptr) PetscCall(VecDestroy(&((Mat_MPIAIJHybridGPU *)B->spptr)->halo));
   PetscCall(PetscFree(B->spptr));
-  PetscCall(MatAIJHybridGPUCompose(B, PETSC_FALSE, PETSC_FALSE));
+  PetscCall((*HybGlueState.compose)(B, PETSC_FALSE, PETSC_FALSE));
   PetscCall(MatMPIAIJHybridGPUSetOps(B, PETSC_FALSE));
   PetscCall(MatAIJHybridGPUSetVecType(B));
   PetscCall(PetscObjectChangeTypeName((PetscObject)B, MATMPIAIJ));

@@ -9,7 +9,9 @@
   throw-away MATMPIAIJ is made with an empty diagonal block and the off-diagonal block's pattern, whose data A takes
   over, and the blocks' arrays are replaced.
 */
-#include "../aijhybridgpuimpl.h"
+#include "mpi.h"
+#include "../seq/coo.h"
+#include "../storage/where.h"
 #include <petscsf.h>
 
 typedef struct {
@@ -247,7 +249,8 @@ static PetscErrorCode HybMPICOOBuild(Mat A, const HybExec *x, PetscCount ncoo, c
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode MatMPIAIJHybridGPUPreallocateCOO(Mat A, PetscCount ncoo, const PetscInt *i, const PetscInt *j, PetscBool *done)
+/* not done where a process lacks the device, then the parent's do it */
+static PetscErrorCode MatMPIAIJHybridGPUPreallocateCOO(Mat A, PetscCount ncoo, const PetscInt *i, const PetscInt *j, PetscBool *done)
 {
   Mat_MPIAIJHybridGPU *hyb = NULL;
   HybExec              x;
@@ -278,7 +281,7 @@ PetscErrorCode MatMPIAIJHybridGPUPreallocateCOO(Mat A, PetscCount ncoo, const Pe
       PetscFunctionReturn(PETSC_SUCCESS);
     }
   }
-  PetscCall(HybEventBegin(HYB_Op[HYB_OP_COOPATTERN], A, 0, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_COOPATTERN], A, 0, 0, 0));
   PetscCall(HybCOOToHost(i, ncoo, sizeof(PetscInt), &hi, &ci));
   PetscCall(HybCOOToHost(j, ncoo, sizeof(PetscInt), &hj, &cj));
   PetscCall(PetscNew(&c));
@@ -294,7 +297,7 @@ PetscErrorCode MatMPIAIJHybridGPUPreallocateCOO(Mat A, PetscCount ncoo, const Pe
   PetscCall(ierr);
   PetscCall(HybContainerCompose((PetscObject)A, "HybMPICOO", c, HybMPICOODestroy));
   PetscCall(MatSetOption(A, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_TRUE)); /* as the parent's */
-  PetscCall(HybEventEnd(HYB_Op[HYB_OP_COOPATTERN], A, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_COOPATTERN], A, 0, 0, 0));
   *done = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -359,7 +362,7 @@ PetscErrorCode MatMPIAIJHybridGPUCOOOnDevice(Mat A, HybExec *x, PetscCount *ncoo
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode MatMPIAIJHybridGPUSetValuesCOO(Mat A, const PetscScalar *v, InsertMode mode, PetscBool *done)
+static PetscErrorCode MatMPIAIJHybridGPUSetValuesCOO(Mat A, const PetscScalar *v, InsertMode mode, PetscBool *done)
 {
   Mat_MPIAIJHybridGPU *hyb = NULL;
   HybMPICOO           *c   = NULL;
@@ -409,5 +412,38 @@ PetscErrorCode MatMPIAIJHybridGPUSetValuesCOO(Mat A, const PetscScalar *v, Inser
   PetscCall(HybArenaReset(&work));
   PetscCall(ierr);
   *done = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatSetPreallocationCOO_MPIAIJHybridGPU(Mat A, PetscCount n, PetscInt i[], PetscInt j[])
+{
+  Mat_MPIAIJHybridGPU *hyb = NULL;
+  PetscBool            done;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
+  hyb->coocount = n;
+  PetscCall(MatMPIAIJHybridGPUPreallocateCOO(A, n, i, j, &done));
+  if (!done) PetscCall(HybCOOPreallocateOnHost(A, HybGlueState.coopreallocation[1], n, i, j));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatSetValuesCOO_MPIAIJHybridGPU(Mat A, const PetscScalar v[], InsertMode mode)
+{
+  Mat_MPIAIJHybridGPU *hyb = NULL;
+  PetscBool            done;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
+  PetscCall(MatMPIAIJHybridGPUSetValuesCOO(A, v, mode, &done));
+  if (!done) PetscCall(HybCOOSetValuesOnHost(A, HybGlueState.coovalues[1], hyb->coocount, v, mode));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatMPIAIJHybridGPUComposeCOO(Mat A, PetscBool on)
+{
+  PetscFunctionBegin;
+  PetscCall(HybComposeOver((PetscObject)A, "MatSetPreallocationCOO_C", (void (*)(void))MatSetPreallocationCOO_MPIAIJHybridGPU, &HybGlueState.coopreallocation[1], on));
+  PetscCall(HybComposeOver((PetscObject)A, "MatSetValuesCOO_C", (void (*)(void))MatSetValuesCOO_MPIAIJHybridGPU, &HybGlueState.coovalues[1], on));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -4,7 +4,8 @@
   host arrays, which costs a page fault for every page of what lives on the device, both ways. Here the device puts the
   values together, and only those for other processes, and from them, cross the bus, in large pieces.
 */
-#include "../aijhybridgpuimpl.h"
+#include "mpi.h"
+#include "../seq/coo.h"
 
 /*
   The values of a parallel product's sequential ones, on their way to the result:
@@ -22,8 +23,6 @@
   consecutive ones, since P's own columns come first: lists of them are looked at once, and sent once where they are
   not.
 */
-static HybParts *HybPartsNow; /* of the numeric phase in progress */
-
 PetscErrorCode HybPartsReset(HybParts *p)
 {
   PetscFunctionBegin;
@@ -32,24 +31,20 @@ PetscErrorCode HybPartsReset(HybParts *p)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Before a numeric phase of C: if its values are the device's to write, those of parts that are there need not leave
-   it. Else the parent's way is taken. */
-PetscErrorCode HybPartsBegin(Mat C, HybParts *p)
+/* Before a numeric phase of C whose values are the device's to write: those of parts that are there need not leave
+   it */
+PetscErrorCode HybPartsBegin(Mat C, const HybExec *x, PetscCount ncoo, HybParts *p)
 {
-  PetscBool  device;
-  PetscCount ncoo;
-
   PetscFunctionBegin;
-  PetscCall(MatMPIAIJHybridGPUCOOOnDevice(C, &p->exec, &ncoo, &device));
-  if (!device) PetscFunctionReturn(PETSC_SUCCESS);
+  p->exec = *x;
   p->C    = C;
   p->last = NULL;
   p->call = p->nown = 0;
   p->ncoo           = ncoo;
   p->used           = 0;
   PetscCall(HybArenaInit(&p->work, &p->exec));
-  p->values   = NULL;
-  HybPartsNow = p; /* from here on HybPartsEnd() is needed */
+  p->values          = NULL;
+  HybGlueState.parts = p; /* from here on HybPartsEnd() is needed */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -64,8 +59,8 @@ static PetscErrorCode HybPartsRoom(HybParts *p)
 PetscErrorCode HybPartsEnd(HybParts *p)
 {
   PetscFunctionBegin;
-  if (HybPartsNow != p) PetscFunctionReturn(PETSC_SUCCESS);
-  HybPartsNow = NULL;
+  if (HybGlueState.parts != p) PetscFunctionReturn(PETSC_SUCCESS);
+  HybGlueState.parts = NULL;
   PetscCall(HybArenaReset(&p->work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -74,13 +69,24 @@ PetscErrorCode HybPartsEnd(HybParts *p)
   In a product's symbolic phase the parent's host reads the patterns of the parts, which the device has made, to number
   C's coordinates. They are moved to where they are read, and back, in one go each instead of by page faults.
 */
-static HybPartsPatterns *HybPartsPatternsNow; /* of the symbolic phase in progress */
+/* A sequential product has its pattern */
+static PetscErrorCode HybPartsSymbolicMade(Mat part)
+{
+  HybPartsPatterns *s = HybGlueState.patterns;
+
+  PetscFunctionBegin;
+  if (s->n == HYB_PARTS_CALLS) PetscFunctionReturn(PETSC_SUCCESS);
+  s->part[s->n++] = part;
+  PetscCall(MatSeqAIJHybridGPUMove(part, PETSC_FALSE, PETSC_FALSE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 PetscErrorCode HybPartsSymbolicBegin(HybPartsPatterns *s)
 {
   PetscFunctionBegin;
   PetscCall(PetscMemzero(s, sizeof(*s)));
-  HybPartsPatternsNow = s;
+  HybGlueState.patterns  = s;
+  HybGlueState.partsmade = HybPartsSymbolicMade;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -88,20 +94,9 @@ PetscErrorCode HybPartsSymbolicBegin(HybPartsPatterns *s)
 PetscErrorCode HybPartsSymbolicEnd(HybPartsPatterns *s, PetscBool failed)
 {
   PetscFunctionBegin;
-  HybPartsPatternsNow = NULL;
+  HybGlueState.patterns  = NULL;
+  HybGlueState.partsmade = NULL;
   for (int k = 0; k < s->n && !failed; k++) PetscCall(MatSeqAIJHybridGPUMove(s->part[k], PETSC_FALSE, PETSC_TRUE));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* A sequential product has its pattern */
-PetscErrorCode HybPartsSymbolicMade(Mat part)
-{
-  HybPartsPatterns *s = HybPartsPatternsNow;
-
-  PetscFunctionBegin;
-  if (!s || s->n == HYB_PARTS_CALLS) PetscFunctionReturn(PETSC_SUCCESS);
-  s->part[s->n++] = part;
-  PetscCall(MatSeqAIJHybridGPUMove(part, PETSC_FALSE, PETSC_FALSE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -118,7 +113,7 @@ static PetscErrorCode HybPartsSend(HybParts *p, const PetscScalar v[], PetscCoun
    list, of which the host has what is not there */
 PetscErrorCode HybPartsGet(Mat C, const PetscScalar v[], const PetscScalar **all)
 {
-  HybParts *p = HybPartsNow;
+  HybParts *p = HybGlueState.parts;
 
   PetscFunctionBegin;
   *all = NULL;
@@ -196,7 +191,7 @@ static PetscErrorCode HybPartsCopy(Mat A, const HybExec *x, HybParts *p, HybAren
 PetscErrorCode MatSeqAIJCopySubArray_SeqAIJHybridGPU(Mat A, PetscInt n, const PetscInt idx[], PetscScalar v[])
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
-  HybParts            *p   = HybPartsNow;
+  HybParts            *p   = HybGlueState.parts;
   HybExec              x;
   PetscBool            device = PETSC_FALSE, vdevice, own = PETSC_FALSE;
 

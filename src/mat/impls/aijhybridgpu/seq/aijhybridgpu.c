@@ -4,7 +4,10 @@
   The parent's operations are hidden symbols in a shared PETSc, so they are taken as a whole (struct _MatOps) from the
   first pristine object that passes through the converter, and called through that copy.
 */
-#include "../aijhybridgpuimpl.h"
+#include "seq.h"
+#include "../storage/parent.h"
+#include "../storage/where.h"
+#include "aijhybridgpu/private/hybproduct.h"
 
 static PetscErrorCode MatSeqAIJHybridGPUDestroyPlans(Mat_SeqAIJHybridGPU *hyb)
 {
@@ -36,336 +39,13 @@ PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
     arrays = hyb->arrays;
     PetscCall(PetscFree(A->spptr));
   }
-  if (((PetscObject)A)->qlist) PetscCall(MatAIJHybridGPUCompose(A, PETSC_TRUE, PETSC_FALSE)); /* none are left when MatHeaderMerge() empties A */
-  if (A->data) PetscCall((*HybGlueState.seq.destroy)(A));                                     /* none is left where an error ended the first attempt */
-  if (hyb) {                                                                                  /* the base class used them until now */
+  if (((PetscObject)A)->qlist) PetscCall((*HybGlueState.compose)(A, PETSC_TRUE, PETSC_FALSE)); /* none are left when MatHeaderMerge() empties A */
+  if (A->data) PetscCall((*HybGlueState.seq.destroy)(A));                                      /* none is left where an error ended the first attempt */
+  if (hyb) {                                                                                   /* the base class used them until now */
     later = HybArenaReset(&arrays);
     if (!ierr) ierr = later;
   }
   PetscCall(ierr);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Has A's pattern an entry for each of these? Rows and columns out of range are the parent's to refuse or to ignore. */
-static PetscErrorCode HybHasEntries(Mat A, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[], PetscBool *has)
-{
-  const PetscInt *i, *j;
-
-  PetscFunctionBegin;
-  *has = PETSC_TRUE;
-  PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, &j, NULL, NULL));
-  for (PetscInt k = 0; k < m && *has; k++) {
-    const PetscInt r = rows[k];
-
-    if (r < 0 || r >= A->rmap->n) continue;
-    if (n == i[r + 1] - i[r] && !memcmp(cols, j + i[r], sizeof(PetscInt) * (size_t)n)) continue; /* the whole row in order */
-    for (PetscInt c = 0; c < n && *has; c++) {
-      PetscInt where = 0;
-
-      if (cols[c] >= 0 && cols[c] < A->cmap->n) PetscCall(PetscFindInt(cols[c], i[r + 1] - i[r], j + i[r], &where));
-      *has = (PetscBool)(where >= 0);
-    }
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/*
-  Entries that a result's pattern has are written where they are. The base class needs arrays of its own before it makes
-  room for others: it cannot enlarge ours. Promoted values return to the host, which is the writer from here on, unless
-  somebody holds them.
-*/
-PetscErrorCode MatSeqAIJHybridGPUSetValuesBegin(Mat A, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[])
-{
-  Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
-  const PetscInt      *i;
-  PetscBool            has;
-
-  PetscFunctionBegin;
-  if (!hyb) PetscFunctionReturn(PETSC_SUCCESS);
-  hyb->inserted = PETSC_TRUE;
-  if ((!hyb->arrays.blocks && !hyb->movedto) || MatSeqAIJHybridGPULockedTakesValues(hyb)) PetscFunctionReturn(PETSC_SUCCESS);
-  if (hyb->lives == HYB_LIVES_PROMOTED && !HybStorageHeld(hyb)) PetscCall(MatSeqAIJHybridGPUDemote(A));
-  if (!hyb->arrays.blocks && !hyb->movedto) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, NULL, NULL, NULL));
-  has = (PetscBool)(hyb->movedto || i == hyb->adopted);
-  if (has) PetscCall(HybHasEntries(A, m, rows, n, cols, &has));
-  if (!has)
-    PetscCall(MatSeqAIJHybridGPUDisown(A));
-  else
-    PetscCall(MatSeqAIJHybridGPUHostWrites(A));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode MatSetValues_SeqAIJHybridGPU(Mat A, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[], const PetscScalar v[], InsertMode mode)
-{
-  Mat_SeqAIJHybridGPU *hyb;
-  PetscErrorCode       ierr;
-  int                  writers;
-
-  PetscFunctionBegin;
-  HybLeaveIfOverlaid(A, setvalues, A, m, rows, n, cols, v, mode);
-  PetscCall(MatSeqAIJHybridGPUSetValuesBegin(A, m, rows, n, cols));
-  hyb     = (Mat_SeqAIJHybridGPU *)A->spptr;
-  writers = hyb ? hyb->writers : 0;
-  ierr    = (*HybGlueState.seq.setvalues)(A, m, rows, n, cols, v, mode);
-  if (ierr && hyb) hyb->writers = writers; /* the parent has not given them back */
-  PetscCall(ierr);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* The parent's MatZeroRows() and MatZeroRowsColumns() go by what AIJ keeps beside the arrays (options), and insert a
-   diagonal entry that a row lacks past our MatSetValues(): the base class needs arrays of its own then */
-static PetscErrorCode HybZeroRowsBegin(Mat A, PetscInt n, const PetscInt rows[], PetscScalar diag, PetscBool columns)
-{
-  Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
-  HybLent              l;
-  PetscBool            lacks = PETSC_FALSE, stays;
-
-  PetscFunctionBegin;
-  /* moved values stay where zeros are written and no row gets shorter */
-  stays = (PetscBool)(hyb && (hyb->lives == HYB_LIVES_LOCKED || HybStorageHeld(hyb)) && (columns || (hyb->asked[HYB_ASKED_KEEP_PATTERN].said && hyb->asked[HYB_ASKED_KEEP_PATTERN].flg)));
-  if (!stays) PetscCall(MatSeqAIJHybridGPUDemote(A));
-  PetscCall(MatSeqAIJHybridGPUHostWrites(A));
-  if (!hyb || (!hyb->arrays.blocks && !hyb->movedto) || diag == (PetscScalar)0) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybLentGet(A, PETSC_FALSE, &l));
-  for (PetscInt k = 0; k < n && !lacks; k++) {
-    PetscInt where;
-
-    if (rows[k] < 0 || rows[k] >= l.csr.m || rows[k] >= l.csr.n) continue; /* the parent says what is wrong with it */
-    PetscCall(PetscFindInt(rows[k], l.csr.i[rows[k] + 1] - l.csr.i[rows[k]], l.csr.j + l.csr.i[rows[k]], &where));
-    lacks = (PetscBool)(where < 0);
-  }
-  PetscCall(HybLentRestore(A, &l));
-  if (lacks) PetscCall(MatSeqAIJHybridGPUDisown(A));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode MatZeroRows_SeqAIJHybridGPU(Mat A, PetscInt n, const PetscInt rows[], PetscScalar diag, Vec x, Vec b)
-{
-  PetscFunctionBegin;
-  HybLeaveIfOverlaid(A, zerorows, A, n, rows, diag, x, b);
-  PetscCall(HybZeroRowsBegin(A, n, rows, diag, PETSC_FALSE));
-  PetscCall((*HybGlueState.seq.zerorows)(A, n, rows, diag, x, b));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode MatZeroRowsColumns_SeqAIJHybridGPU(Mat A, PetscInt n, const PetscInt rows[], PetscScalar diag, Vec x, Vec b)
-{
-  PetscFunctionBegin;
-  HybLeaveIfOverlaid(A, zerorowscolumns, A, n, rows, diag, x, b);
-  PetscCall(HybZeroRowsBegin(A, n, rows, diag, PETSC_TRUE));
-  PetscCall((*HybGlueState.seq.zerorowscolumns)(A, n, rows, diag, x, b));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-#if PETSC_VERSION_GE(3, 20, 0)
-/* the parent shortens the rows where they are */
-static PetscErrorCode MatEliminateZeros_SeqAIJHybridGPU(Mat A, PetscBool keep)
-{
-  PetscFunctionBegin;
-  HybLeaveIfOverlaid(A, eliminatezeros, A, keep);
-  PetscCall(MatSeqAIJHybridGPUDemote(A));
-  PetscCall((*HybGlueState.seq.eliminatezeros)(A, keep));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-#endif
-
-/*
-  A coloring for finite differences remembers where each value lies, and writes there at each of its calls: the arrays
-  have to be AIJ's own and to stay from now on.
-*/
-PetscErrorCode MatSeqAIJHybridGPUStay(Mat A)
-{
-  Mat_SeqAIJHybridGPU *hyb = NULL;
-
-  PetscFunctionBegin;
-  if (!MatIsSeqAIJHybridGPU(A)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatSeqAIJHybridGPUDisown(A));
-  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-  hyb->lentarrays = PETSC_TRUE;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode MatFDColoringSetUp_SeqAIJHybridGPU(Mat A, ISColoring iscoloring, MatFDColoring c)
-{
-  PetscFunctionBegin;
-  HybLeaveIfOverlaid(A, fdcoloringsetup, A, iscoloring, c);
-  PetscCall(MatSeqAIJHybridGPUStay(A));
-  PetscCall((*HybGlueState.seq.fdcoloringsetup)(A, iscoloring, c));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/*
-  Functions that PETSc finds by name. PETSc copies an object's list of them to plain matrices too
-  (MatGetMultiProcBlock(), factors): of such A nothing of ours is true.
-*/
-static PetscErrorCode MatStoreValues_SeqAIJHybridGPU(Mat A)
-{
-  Mat_SeqAIJHybridGPU *hyb = NULL;
-
-  PetscFunctionBegin;
-  PetscCall((*(PetscErrorCode(*)(Mat))HybGlueState.storevalues)(A));
-  if (!MatIsSeqAIJHybridGPU(A)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-  hyb->stored = PETSC_TRUE;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode MatRetrieveValues_SeqAIJHybridGPU(Mat A)
-{
-  PetscFunctionBegin;
-  PetscCall(MatSeqAIJHybridGPUHostWrites(A)); /* the parent writes them and leaves the object's state */
-  PetscCall((*(PetscErrorCode(*)(Mat))HybGlueState.retrievevalues)(A));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode MatSeqAIJSetPreallocation_SeqAIJHybridGPU(Mat A, PetscInt nz, const PetscInt nnz[])
-{
-  PetscFunctionBegin;
-  PetscCall(MatSeqAIJHybridGPUDemote(A));
-  HybWithLargePages(A->rmap->n, (*(PetscErrorCode(*)(Mat, PetscInt, const PetscInt[]))HybGlueState.setpreallocation)(A, nz, nnz));
-  if (MatIsSeqAIJHybridGPU(A)) PetscCall(HybStorageSettle(A));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* A result that AIJ would have preallocated is as it would be after that: its rows have the room that they need */
-static PetscErrorCode HybResetAsPreallocated(Mat A)
-{
-  const PetscInt *i;
-  PetscInt       *length;
-
-  PetscFunctionBegin;
-  if (PETSC_VERSION_GE(3, 22, 0)) {
-    PetscCall(MatZeroEntries(A)); /* the parent's: the room is what the rows have */
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, NULL, NULL, NULL));
-  PetscCall(PetscMalloc1(A->rmap->n, &length));
-  for (PetscInt r = 0; r < A->rmap->n; r++) length[r] = i[r + 1] - i[r];
-  PetscCall(MatSeqAIJSetPreallocation(A, 0, length));
-  PetscCall(PetscFree(length));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode MatResetPreallocation_SeqAIJHybridGPU(Mat A)
-{
-  Mat_SeqAIJHybridGPU *hyb = MatIsSeqAIJHybridGPU(A) ? (Mat_SeqAIJHybridGPU *)A->spptr : NULL;
-
-  PetscFunctionBegin;
-  if (hyb && hyb->aspreallocated && hyb->arrays.blocks && A->preallocated) {
-    PetscCall(HybResetAsPreallocated(A));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  PetscCall(MatSeqAIJHybridGPUDemote(A));
-  PetscCall((*(PetscErrorCode(*)(Mat))HybGlueState.resetpreallocation)(A));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-#if PETSC_VERSION_GE(3, 19, 0)
-/* The parent frees what is there */
-static PetscErrorCode MatResetHash_SeqAIJHybridGPU(Mat A)
-{
-  PetscFunctionBegin;
-  PetscCall(MatSeqAIJHybridGPUDisown(A));
-  PetscCall((*(PetscErrorCode(*)(Mat))HybGlueState.resethash)(A));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-#endif
-
-/* The parent writes column indices where they are */
-static PetscErrorCode MatSeqAIJSetColumnIndices_SeqAIJHybridGPU(Mat A, PetscInt indices[])
-{
-  PetscFunctionBegin;
-  PetscCall(MatSeqAIJHybridGPUDisown(A)); /* the parent goes by what it has allocated */
-  PetscCall((*(PetscErrorCode(*)(Mat, PetscInt[]))HybGlueState.setcolumnindices)(A, indices));
-  if (MatIsSeqAIJHybridGPU(A)) PetscCall(MatSeqAIJHybridGPUPatternMoved(A));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* The parent takes a second factor of the very type MATSEQAIJ alone, and gives a result of it */
-static PetscErrorCode MatSeqAIJKron_SeqAIJHybridGPU(Mat A, Mat B, MatReuse reuse, Mat *C)
-{
-  Mat       plain = NULL;
-  PetscBool named, seqaij;
-
-  PetscFunctionBegin;
-  PetscCall(PetscObjectTypeCompare((PetscObject)B, MATSEQAIJHYBRIDGPU, &named));
-  if (named && B->assembled) PetscCall(MatConvert_SeqAIJHybridGPU_SeqAIJ(B, MATSEQAIJ, MAT_INITIAL_MATRIX, &plain));
-  PetscCall((*(PetscErrorCode(*)(Mat, Mat, MatReuse, Mat *))HybGlueState.kron)(A, plain ? plain : B, reuse, C));
-  PetscCall(MatDestroy(&plain));
-  PetscCall(PetscObjectTypeCompare((PetscObject)*C, MATSEQAIJ, &seqaij));
-  PetscCall(PetscObjectTypeCompare((PetscObject)A, MATSEQAIJHYBRIDGPU, &named));
-  if (reuse == MAT_INITIAL_MATRIX && seqaij && named) {
-    Mat_SeqAIJHybridGPU *hyb = NULL;
-
-    PetscCall(MatConvert_SeqAIJ_SeqAIJHybridGPU(*C, MATSEQAIJHYBRIDGPU, MAT_INPLACE_MATRIX, C));
-    PetscCall(MatSeqAIJHybridGPUGetData(*C, &hyb));
-    hyb->lentarrays = PETSC_FALSE; /* nobody else has seen them */
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Puts these over the parent's, or the parent's back */
-PetscErrorCode MatSeqAIJHybridGPUComposeOver(Mat A, PetscBool on)
-{
-  static const struct {
-    const char *name;
-    void (*ours)(void);
-  } over[] = {
-    {"MatStoreValues_C",            (void (*)(void))MatStoreValues_SeqAIJHybridGPU           },
-    {"MatRetrieveValues_C",         (void (*)(void))MatRetrieveValues_SeqAIJHybridGPU        },
-    {"MatSeqAIJSetPreallocation_C", (void (*)(void))MatSeqAIJSetPreallocation_SeqAIJHybridGPU},
-    {"MatResetPreallocation_C",     (void (*)(void))MatResetPreallocation_SeqAIJHybridGPU    },
-    {"MatSeqAIJSetColumnIndices_C", (void (*)(void))MatSeqAIJSetColumnIndices_SeqAIJHybridGPU},
-    {"MatSeqAIJKron_C",             (void (*)(void))MatSeqAIJKron_SeqAIJHybridGPU            },
-#if PETSC_VERSION_GE(3, 19, 0)
-    {"MatResetHash_C",              (void (*)(void))MatResetHash_SeqAIJHybridGPU             }
-#endif
-  };
-  void (**parents[])(void) = {&HybGlueState.storevalues, &HybGlueState.retrievevalues, &HybGlueState.setpreallocation, &HybGlueState.resetpreallocation, &HybGlueState.setcolumnindices, &HybGlueState.kron, &HybGlueState.resethash};
-
-  PetscFunctionBegin;
-  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(over); k++) {
-    if (!*parents[k] && on) PetscCall(PetscObjectQueryFunction((PetscObject)A, over[k].name, parents[k]));
-    if (*parents[k]) PetscCall(PetscObjectComposeFunction((PetscObject)A, over[k].name, on ? over[k].ours : *parents[k]));
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Rows that are lent are counted: PETSc's function has given the array back when it returns, and the row points into
-   it */
-static PetscErrorCode MatGetRow_SeqAIJHybridGPU(Mat A, PetscInt row, PetscInt *n, PetscInt **cols, PetscScalar **v)
-{
-  Mat_SeqAIJHybridGPU *hyb = NULL;
-
-  PetscFunctionBegin;
-  HybLeaveIfOverlaid(A, getrow, A, row, n, cols, v);
-  PetscCall((*HybGlueState.seq.getrow)(A, row, n, cols, v));
-  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-  hyb->rows++;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode MatRestoreRow_SeqAIJHybridGPU(Mat A, PetscInt row, PetscInt *n, PetscInt **cols, PetscScalar **v)
-{
-  Mat_SeqAIJHybridGPU *hyb = NULL;
-
-  PetscFunctionBegin;
-  HybLeaveIfOverlaid(A, restorerow, A, row, n, cols, v);
-  if (HybGlueState.seq.restorerow) PetscCall((*HybGlueState.seq.restorerow)(A, row, n, cols, v));
-  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-  if (hyb->rows) hyb->rows--;
-  PetscCall(HybStorageGivenBack(hyb));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* The parent writes the array itself, past the door */
-static PetscErrorCode MatConjugate_SeqAIJHybridGPU(Mat A)
-{
-  PetscFunctionBegin;
-  HybLeaveIfOverlaid(A, conjugate, A);
-  PetscCall(MatSeqAIJHybridGPUHostWrites(A));
-  PetscCall((*HybGlueState.seq.conjugate)(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -502,7 +182,7 @@ static PetscErrorCode MatSetOption_SeqAIJHybridGPU(Mat A, MatOption op, PetscBoo
   HybLeaveIfOverlaid(A, setoption, A, op, flg);
   if (op == MAT_STRUCTURE_ONLY && flg) PetscCall(MatSeqAIJHybridGPUDisown(A)); /* the parent frees the values */
   PetscCall((*HybGlueState.seq.setoption)(A, op, flg));
-  if (op == MAT_SORTED_FULL && !flg) A->ops->setvalues = MatSetValues_SeqAIJHybridGPU; /* the parent has put its own there */
+  if (op == MAT_SORTED_FULL && !flg) A->ops->setvalues = HybGlueState.own.setvalues; /* the parent has put its own there */
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   PetscCall(HybAskedKeep(hyb, op, flg));
   /* adoption has looked for inodes already, and a numeric phase assembles nothing: a change of mind takes effect
@@ -570,17 +250,7 @@ static PetscErrorCode MatSeqAIJHybridGPUSetOps(Mat A, PetscBool on)
   struct _MatOps *ops = A->ops, *p = &HybGlueState.seq;
 
   PetscFunctionBegin;
-  ops->destroy  = on ? MatDestroy_SeqAIJHybridGPU : p->destroy;
-  ops->zerorows = on ? MatZeroRows_SeqAIJHybridGPU : p->zerorows;
-#if PETSC_VERSION_GE(3, 20, 0)
-  ops->eliminatezeros = on ? MatEliminateZeros_SeqAIJHybridGPU : p->eliminatezeros;
-#endif
-  ops->zerorowscolumns = on ? MatZeroRowsColumns_SeqAIJHybridGPU : p->zerorowscolumns;
-  ops->fdcoloringsetup = on ? MatFDColoringSetUp_SeqAIJHybridGPU : p->fdcoloringsetup;
-  if (!A->sortedfull) ops->setvalues = on ? MatSetValues_SeqAIJHybridGPU : p->setvalues; /* MAT_SORTED_FULL has one of its own, which makes no room */
-  ops->getrow     = on ? MatGetRow_SeqAIJHybridGPU : p->getrow;
-  ops->restorerow = on ? MatRestoreRow_SeqAIJHybridGPU : p->restorerow;
-  if (p->conjugate) ops->conjugate = on ? MatConjugate_SeqAIJHybridGPU : p->conjugate;
+  ops->destroy                   = on ? MatDestroy_SeqAIJHybridGPU : p->destroy;
   ops->assemblyend               = on ? MatAssemblyEnd_SeqAIJHybridGPU : p->assemblyend;
   ops->setfromoptions            = on ? MatSetFromOptions_SeqAIJHybridGPU : p->setfromoptions;
   ops->view                      = on ? MatView_SeqAIJHybridGPU : p->view;
@@ -598,22 +268,9 @@ static PetscErrorCode MatSeqAIJHybridGPUSetOps(Mat A, PetscBool on)
   ops->lufactor              = on ? MatLUFactor_SeqAIJHybridGPU : p->lufactor;
   ops->ilufactor             = on ? MatILUFactor_SeqAIJHybridGPU : p->ilufactor;
   ops->load                  = on ? MatLoad_SeqAIJHybridGPU : p->load;
+  PetscCall(MatSeqAIJHybridGPUSetValuesOps(A, on));
   PetscCall(HybInodesSetOps(A, on));
   PetscCall(MatSeqAIJHybridGPUSetDeviceOps(A, on));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode MatSeqAIJHybridGPULeave(Mat A)
-{
-  /* a structure of function pointers alone */
-  void       **ops = (void **)A->ops;
-  void *const *own = (void *const *)&HybGlueState.own, *const *parent = (void *const *)&HybGlueState.seq;
-
-  PetscFunctionBegin;
-  for (size_t k = 0; k < sizeof(struct _MatOps) / sizeof(void *); k++)
-    if (ops[k] == own[k]) ops[k] = parent[k];
-  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatProductSetFromOptions_anytype_C", NULL));
-  PetscCall(HybDoorClose(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -641,10 +298,10 @@ static PetscErrorCode MatSeqAIJHybridGPUInstall(Mat B)
     HybGlueState.captured_seq = PETSC_TRUE;
   }
   PetscCall(MatSeqAIJHybridGPUSetOps(B, PETSC_TRUE));
-  PetscCall(HybDoorOpen(B));
   if (first) HybGlueState.own = *B->ops;
+  PetscCall(HybDoorOpen(B));
   PetscCall(HybGlueReadChoices(&choices)); /* what is wrong with the options is said now; the private data come with their first use */
-  PetscCall(MatAIJHybridGPUCompose(B, PETSC_TRUE, PETSC_TRUE));
+  PetscCall((*HybGlueState.compose)(B, PETSC_TRUE, PETSC_TRUE));
 #if defined(PETSC_HAVE_DEVICE)
   B->boundtocpu = PETSC_FALSE; /* MatCreate() binds what does not say otherwise */
 #endif
@@ -685,7 +342,7 @@ PetscErrorCode MatConvert_SeqAIJ_SeqAIJHybridGPU(Mat A, MatType type, MatReuse r
   PetscCall(MatAIJHybridGPUSetVecType(B));
   PetscCall(PetscObjectChangeTypeName((PetscObject)B, MATSEQAIJHYBRIDGPU));
   /* under our own name alone: a matrix called seqaij is converted to as PETSc does it */
-  B->ops->convertfrom = MatConvertFrom_AIJHybridGPU;
+  B->ops->convertfrom = HybGlueState.convertfrom;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -740,7 +397,7 @@ PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat A, MatType type, MatReuse r
   PetscCall(MatSeqAIJHybridGPUDestroyPlans(hyb));
   PetscCall(MatSeqAIJHybridGPUDestroyDevice(hyb));
   PetscCall(PetscFree(B->spptr));
-  PetscCall(MatAIJHybridGPUCompose(B, PETSC_TRUE, PETSC_FALSE));
+  PetscCall((*HybGlueState.compose)(B, PETSC_TRUE, PETSC_FALSE));
   PetscCall(MatSeqAIJHybridGPUSetOps(B, PETSC_FALSE));
   PetscCall(PetscObjectCompose((PetscObject)B, "HybCOO", NULL)); /* the parent's functions know nothing of it */
 #if defined(PETSC_HAVE_DEVICE)

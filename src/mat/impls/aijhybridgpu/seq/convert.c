@@ -6,16 +6,67 @@
   pattern and values go from the device to the device; aijcusparse keeps its pattern on the host as well, so that the
   host reads that, once. From aijcusparse a matrix is born on the device, the host seeing row offsets alone.
 */
-#include "../aijhybridgpuimpl.h"
+#include "seq.h"
+#include "../storage/where.h"
 
 static const char *const HybDerivedTypes[] = {"seqaijcusparse", "seqaijperm", "seqaijsell", "seqaijmkl", "seqaijkokkos", "seqaijviennacl", "seqaijhipsparse", "seqaijcrl"};
 #define HYB_LOCKED_PATTERN ((size_t)16 << 20) /* bytes of column indices */
 #define HYB_DERIVED_TYPES  ((int)(sizeof(HybDerivedTypes) / sizeof(HybDerivedTypes[0])))
 
-typedef PetscErrorCode (*HybConverter)(Mat, MatType, MatReuse, Mat *);
-/* the parent's */
-static HybConverter HybParentConverter[HYB_DERIVED_TYPES];
-static PetscBool    HybParentConvertersKnown;
+/* -matconvert_type of A's prefix names another type, whatever MatConvert() was asked for: it has been obeyed once
+   already */
+PetscErrorCode HybConvertByPETSc(Mat A, MatType type, MatReuse reuse, Mat *B)
+{
+  PetscOptions   options = ((PetscObject)A)->options;
+  char           name[256], value[256];
+  PetscBool      set;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsGetString(options, ((PetscObject)A)->prefix, "-matconvert_type", value, sizeof(value), &set));
+  PetscCall(PetscSNPrintf(name, sizeof(name), "-%smatconvert_type", ((PetscObject)A)->prefix ? ((PetscObject)A)->prefix : ""));
+  if (set) PetscCall(PetscOptionsClearValue(options, name));
+  ierr = MatConvert(A, type, reuse, B);
+  if (set) { /* asked for, so that it is not among the unused ones */
+    PetscCall(PetscOptionsSetValue(options, name, value));
+    PetscCall(PetscOptionsGetString(options, NULL, name, value, sizeof(value), NULL));
+  }
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The values of A, of the AIJ family, in B, which has its pattern. assembled: PETSc's own conversion ends with an
+   assembly, which forgets what was said of the old values. */
+PetscErrorCode HybConvertCopy(Mat A, Mat B, PetscBool assembled)
+{
+  PetscFunctionBegin;
+  PetscCall(MatCopy(A, B, SAME_NONZERO_PATTERN));
+  if (!assembled) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!B->symmetry_eternal) B->symmetric = B->hermitian = PETSC_BOOL3_UNKNOWN;
+  if (!B->spd_eternal) B->spd = PETSC_BOOL3_UNKNOWN;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The values of A, of ours, in B, of a type derived from AIJ that has its pattern. aijcrl multiplies with a copy of
+   them, which its assembly makes. */
+PetscErrorCode HybConvertCopyToDerived(Mat A, Mat B)
+{
+  PetscBool crl;
+
+  PetscFunctionBegin;
+  PetscCall(MatCopy(A, B, SAME_NONZERO_PATTERN));
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)B, &crl, MATSEQAIJCRL, MATMPIAIJCRL, ""));
+  if (crl) {
+    const PetscBool3 symmetric = B->symmetric, hermitian = B->hermitian, spd = B->spd;
+
+    PetscCall(MatAssemblyBegin(B, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatAssemblyEnd(B, MAT_FINAL_ASSEMBLY));
+    B->symmetric = symmetric; /* a conversion leaves them */
+    B->hermitian = hermitian;
+    B->spd       = spd;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 /* *B = a plain MATSEQAIJ of A's entries, or of its pattern and room for values */
 static PetscErrorCode HybPlainDuplicate(Mat A, PetscBool values, Mat *B)
@@ -38,7 +89,7 @@ static PetscErrorCode HybFindConverter(MatType type, HybConverter *f)
 
     PetscCall(PetscStrcmp(type, name, &flg));
     if (!flg) PetscCall(PetscStrcmp(type, name + 3, &flg)); /* without "seq" */
-    if (flg) *f = HybParentConverter[k];
+    if (flg) *f = HybGlueState.converters[k];
   }
   PetscCheck(*f, PETSC_COMM_SELF, PETSC_ERR_SUP, "No conversion from %s to %s", MATSEQAIJ, type);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -249,7 +300,7 @@ static PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJCUSPARSE(Mat A, MatType t
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(HybFindConverter(type, &f));
-  PetscCall(HybEventBegin(HYB_Op[HYB_OP_CONVERT], A, 0, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_CONVERT], A, 0, 0, 0));
   B = *newmat;
   if (reuse == MAT_REUSE_MATRIX)
     PetscCall(HybValuesToCUSPARSE(&x, &csr, B));
@@ -267,7 +318,7 @@ static PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJCUSPARSE(Mat A, MatType t
     PetscCall(HybBecome(A, &B));
   else
     *newmat = B;
-  PetscCall(HybEventEnd(HYB_Op[HYB_OP_CONVERT], *newmat, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_CONVERT], *newmat, 0, 0, 0));
   HybGlueState.counts.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -332,17 +383,17 @@ static PetscErrorCode MatConvert_SeqAIJCUSPARSE_SeqAIJHybridGPU(Mat A, MatType t
       PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
       PetscFunctionReturn(PETSC_SUCCESS);
     }
-    PetscCall(HybEventBegin(HYB_Op[HYB_OP_CONVERT], A, 0, 0, 0));
+    PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_CONVERT], A, 0, 0, 0));
     PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(*newmat, &xb, PETSC_TRUE, &b));
     PetscCheck(b.nnz == csr.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "The matrix has %" PetscInt64_FMT " nonzeros, the one to be used again %" PetscInt64_FMT, (PetscInt64)csr.nnz, (PetscInt64)b.nnz);
     PetscCall(xb.backend->copy(&xb, b.a, csr.a, sizeof(HybScalar) * (size_t)b.nnz, HYB_COPY_DEVICE_TO_DEVICE));
     PetscCall(MatSeqAIJHybridGPUDeviceWritten(*newmat, &xb));
     PetscCall(MatSeqAIJCUSPARSERestoreArrayRead(A, &a));
     PetscCall(MatSeqAIJCUSPARSERestoreIJ(A, PETSC_FALSE, &i, &j));
-    PetscCall(HybEventEnd(HYB_Op[HYB_OP_CONVERT], A, 0, 0, 0));
+    PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_CONVERT], A, 0, 0, 0));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(HybEventBegin(HYB_Op[HYB_OP_CONVERT], A, 0, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_CONVERT], A, 0, 0, 0));
   PetscCall(MatCreate(PetscObjectComm((PetscObject)A), &B));
   PetscCall(MatSetSizes(B, A->rmap->n, A->cmap->n, A->rmap->n, A->cmap->n));
   PetscCall(MatSetBlockSizes(B, A->rmap->bs, A->cmap->bs));
@@ -356,11 +407,34 @@ static PetscErrorCode MatConvert_SeqAIJCUSPARSE_SeqAIJHybridGPU(Mat A, MatType t
     PetscCall(MatHeaderReplace(A, &B)); /* as PETSc, which goes entry by entry */
   else
     *newmat = B;
-  PetscCall(HybEventEnd(HYB_Op[HYB_OP_CONVERT], *newmat, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_CONVERT], *newmat, 0, 0, 0));
   HybGlueState.counts.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif
+
+/* The parent takes a second factor of the very type MATSEQAIJ alone, and gives a result of it */
+static PetscErrorCode MatSeqAIJKron_SeqAIJHybridGPU(Mat A, Mat B, MatReuse reuse, Mat *C)
+{
+  Mat       plain = NULL;
+  PetscBool named, seqaij;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompare((PetscObject)B, MATSEQAIJHYBRIDGPU, &named));
+  if (named && B->assembled) PetscCall(MatConvert_SeqAIJHybridGPU_SeqAIJ(B, MATSEQAIJ, MAT_INITIAL_MATRIX, &plain));
+  PetscCall((*(PetscErrorCode(*)(Mat, Mat, MatReuse, Mat *))HybGlueState.kron)(A, plain ? plain : B, reuse, C));
+  PetscCall(MatDestroy(&plain));
+  PetscCall(PetscObjectTypeCompare((PetscObject)*C, MATSEQAIJ, &seqaij));
+  PetscCall(PetscObjectTypeCompare((PetscObject)A, MATSEQAIJHYBRIDGPU, &named));
+  if (reuse == MAT_INITIAL_MATRIX && seqaij && named) {
+    Mat_SeqAIJHybridGPU *hyb = NULL;
+
+    PetscCall(MatConvert_SeqAIJ_SeqAIJHybridGPU(*C, MATSEQAIJHYBRIDGPU, MAT_INPLACE_MATRIX, C));
+    PetscCall(MatSeqAIJHybridGPUGetData(*C, &hyb));
+    hyb->lentarrays = PETSC_FALSE; /* nobody else has seen them */
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 /* Under both of our type's names. Those to this type are found on an empty matrix of it, which MatConvert() asks. */
 PetscErrorCode MatSeqAIJHybridGPUComposeConversions(Mat A, PetscBool on)
@@ -378,14 +452,15 @@ PetscErrorCode MatSeqAIJHybridGPUComposeConversions(Mat A, PetscBool on)
     }
 #endif
     PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_seqaij_%s_C", HybDerivedTypes[k]));
-    if (!HybParentConvertersKnown) PetscCall(PetscObjectQueryFunction((PetscObject)A, name, &HybParentConverter[k]));
-    if (!HybParentConverter[k]) continue;
-    PetscCall(PetscObjectComposeFunction((PetscObject)A, name, on ? f : HybParentConverter[k]));
+    if (!HybGlueState.convertersknown) PetscCall(PetscObjectQueryFunction((PetscObject)A, name, &HybGlueState.converters[k]));
+    if (!HybGlueState.converters[k]) continue;
+    PetscCall(PetscObjectComposeFunction((PetscObject)A, name, on ? f : HybGlueState.converters[k]));
     PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_seqaijhybridgpu_%s_C", HybDerivedTypes[k]));
     PetscCall(PetscObjectComposeFunction((PetscObject)A, name, on ? f : NULL));
     PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_%s_seqaijhybridgpu_C", HybDerivedTypes[k]));
     PetscCall(PetscObjectComposeFunction((PetscObject)A, name, on ? back : NULL));
   }
-  HybParentConvertersKnown = PETSC_TRUE;
+  HybGlueState.convertersknown = PETSC_TRUE;
+  PetscCall(HybComposeOver((PetscObject)A, "MatSeqAIJKron_C", (void (*)(void))MatSeqAIJKron_SeqAIJHybridGPU, &HybGlueState.kron, on));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

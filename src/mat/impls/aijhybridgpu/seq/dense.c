@@ -4,7 +4,8 @@
   product is one with the explicit transpose that MatMultTranspose() keeps. Everything else (A B^T, P^T A P with dense
   matrices) is the parent's.
 */
-#include "../aijhybridgpuimpl.h"
+#include "seq.h"
+#include "../storage/where.h"
 
 /* A dense matrix's array as the device sees it: its own, or a staged copy */
 typedef struct {
@@ -167,12 +168,12 @@ static PetscErrorCode HybDenseNumeric(Mat A, PetscBool transpose, Mat B, Mat C)
   PetscCheck((transpose ? l.csr.m : l.csr.n) == B->rmap->n && (transpose ? l.csr.n : l.csr.m) == C->rmap->n && B->cmap->n == C->cmap->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "A %" PetscInt_FMT " x %" PetscInt_FMT " matrix%s and a dense one of %" PetscInt_FMT " x %" PetscInt_FMT " have no product of %" PetscInt_FMT " x %" PetscInt_FMT, l.csr.m,
              l.csr.n, transpose ? ", transposed," : "", B->rmap->n, B->cmap->n, C->rmap->n, C->cmap->n);
   PetscCall(HybDenseExec(A, B, l.csr.nnz, &x));
-  PetscCall(HybEventBegin(HYB_Op[HYB_OP_DENSE], A, B, C, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_DENSE], A, B, C, 0));
   PetscCall(HybArenaInit(&work, &x));
   ierr = HybMultDense(A, &x, &l, transpose, B, C, &work);
   PetscCall(HybArenaReset(&work));
   PetscCall(ierr);
-  PetscCall(HybEventEnd(HYB_Op[HYB_OP_DENSE], A, B, C, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_DENSE], A, B, C, 0));
   PetscCall(HybLentRestore(A, &l));
   if (HybExecOnDevice(&x)) HybGlueState.counts.deviceops++;
   PetscCall(MatAssemblyBegin(C, MAT_FINAL_ASSEMBLY));

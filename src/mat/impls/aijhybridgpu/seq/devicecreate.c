@@ -6,20 +6,11 @@
   kept with the result, so that MAT_REUSE_MATRIX is one gather for as long as both patterns stand. Where they do not, or
   the result was never born on the device, the work begins anew or is the parent type's.
 */
-#include "../aijhybridgpuimpl.h"
+#include "coo.h"
+#include "seq.h"
+#include "../storage/where.h"
 
 #define HYB_PARENT HybGlueState.seq
-
-PetscErrorCode HybDerivedDestroy(HybDerived *d)
-{
-  PetscFunctionBegin;
-  if (d->ready) {
-    d->ready = PETSC_FALSE;
-    PetscCall(HybArenaReset(&d->arena));
-  }
-  d->perm = NULL;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
 
 static PetscErrorCode HybCreateLike(Mat A, PetscInt m, PetscInt n, PetscInt rbs, PetscInt cbs, Mat B)
 {
@@ -195,7 +186,7 @@ static PetscErrorCode MatDuplicate_SeqAIJHybridGPU(Mat A, MatDuplicateOption op,
     PetscCall(MatSeqAIJHybridGPUShare(A, *B));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(HybEventBegin(HYB_Op[HYB_OP_DUPLICATE], A, 0, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_DUPLICATE], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUCreateLike(A, A->rmap->n, A->cmap->n, A->rmap->bs, A->cmap->bs, B));
   PetscCall(PetscLayoutReference(A->rmap, &(*B)->rmap));
   PetscCall(PetscLayoutReference(A->cmap, &(*B)->cmap));
@@ -205,7 +196,7 @@ static PetscErrorCode MatDuplicate_SeqAIJHybridGPU(Mat A, MatDuplicateOption op,
     if (ierr) (void)MatDestroy(B);
     PetscCall(ierr);
   }
-  PetscCall(HybEventEnd(HYB_Op[HYB_OP_DUPLICATE], A, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_DUPLICATE], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUShare(A, *B));
   (*B)->num_ass = 0; /* a duplicate was never assembled itself */
   {
@@ -286,7 +277,7 @@ static PetscErrorCode MatTranspose_SeqAIJHybridGPU(Mat A, MatReuse reuse, Mat *B
     }
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(HybEventBegin(HYB_Op[HYB_OP_TRANSPOSE], A, 0, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_TRANSPOSE], A, 0, 0, 0));
   if (reuse == MAT_REUSE_MATRIX) PetscCall(HybDerivedRefresh(A, *B, &x, NULL, NULL, &done));
   if (!done) {
     PetscCall(HybArenaInit(&arrays, &x));
@@ -324,7 +315,7 @@ static PetscErrorCode MatTranspose_SeqAIJHybridGPU(Mat A, MatReuse reuse, Mat *B
         *B = T;
     }
   }
-  PetscCall(HybEventEnd(HYB_Op[HYB_OP_TRANSPOSE], A, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_TRANSPOSE], A, 0, 0, 0));
   HybGlueState.counts.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -433,12 +424,12 @@ static PetscErrorCode MatSeqAIJHybridGPUSubMatrix(Mat A, IS isrow, IS iscol, Mat
   if (stride && step == 1 && (first < 0 || first > A->cmap->n - ncols)) PetscFunctionReturn(PETSC_SUCCESS); /* the parent says what is wrong with it */
   PetscCall(ISGetMinMax(isrow, &rmin, &rmax));
   if (nrows && (rmin < 0 || rmax >= A->rmap->n)) PetscFunctionReturn(PETSC_SUCCESS); /* the parent says what is wrong with it */
-  PetscCall(HybEventBegin(HYB_Op[HYB_OP_SUBMATRIX], A, 0, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_SUBMATRIX], A, 0, 0, 0));
   if (reuse == MAT_REUSE_MATRIX) {
     PetscCall(HybDerivedRefresh(A, *B, &x, isrow, iscol, done));
     if (*done) PetscCall(MatSeqAIJHybridGPUAssembleWritten(*B)); /* as the parent */
     if (*done || !MatIsSeqAIJHybridGPU(*B) || (*B)->rmap->n != nrows || (*B)->cmap->n != ncols) {
-      PetscCall(HybEventEnd(HYB_Op[HYB_OP_SUBMATRIX], A, 0, 0, 0));
+      PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_SUBMATRIX], A, 0, 0, 0));
       PetscFunctionReturn(PETSC_SUCCESS);
     }
   }
@@ -451,7 +442,7 @@ static PetscErrorCode MatSeqAIJHybridGPUSubMatrix(Mat A, IS isrow, IS iscol, Mat
     PetscCall(ISRestoreIndices(isrow, &rows));
     PetscCall(PetscFree(colmap));
   } else { /* a column twice, or one that is not there */
-    PetscCall(HybEventEnd(HYB_Op[HYB_OP_SUBMATRIX], A, 0, 0, 0));
+    PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_SUBMATRIX], A, 0, 0, 0));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (reuse == MAT_REUSE_MATRIX) {
@@ -481,7 +472,7 @@ static PetscErrorCode MatSeqAIJHybridGPUSubMatrix(Mat A, IS isrow, IS iscol, Mat
     *B    = S;
     *done = PETSC_TRUE;
   }
-  PetscCall(HybEventEnd(HYB_Op[HYB_OP_SUBMATRIX], A, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_SUBMATRIX], A, 0, 0, 0));
   if (*done) HybGlueState.counts.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

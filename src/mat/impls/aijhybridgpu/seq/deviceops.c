@@ -2,7 +2,8 @@
   Operations on values and patterns that run on the device where the matrix was born there, and are the parent's
   otherwise. Of a matrix that only has a copy there, both sides do the operation (storage/write.c).
 */
-#include "../aijhybridgpuimpl.h"
+#include "seq.h"
+#include "../storage/where.h"
 
 #define HYB_PARENT HybGlueState.seq
 
@@ -15,31 +16,16 @@ static PetscErrorCode HybWorkEnd(HybArena *work, PetscErrorCode ierr)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Y's values were written on the device, and AIJ ends such an operation with an assembly: it counts, and claims of
-   symmetry go unless they are eternal */
-PetscErrorCode MatSeqAIJHybridGPUAssembleWritten(Mat Y)
-{
-  Mat_SeqAIJHybridGPU *hyb = NULL;
-
-  PetscFunctionBegin;
-  PetscCall(MatSeqAIJHybridGPUGetData(Y, &hyb));
-  hyb->assembling = hyb->copy.mark.state;
-  PetscCall(MatAssemblyBegin(Y, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(Y, MAT_FINAL_ASSEMBLY));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Is zero times NaN zero? In AIJ's MatScale() the BLAS decides, and its releases differ: AIJ is asked, once. */
 static PetscErrorCode HybZeroWins(PetscBool *zero)
 {
-  static int  known = -1;
-  PetscInt    i[2]  = {0, 32}, j[32];
+  PetscInt    i[2] = {0, 32}, j[32];
   PetscScalar a[32];
   PetscReal   nothing = 0;
   Mat         T;
 
   PetscFunctionBegin;
-  if (known < 0) {
+  if (!HybGlueState.zeroknown) {
     for (PetscInt k = 0; k < 32; k++) {
       j[k] = k;
       a[k] = nothing / nothing;
@@ -47,11 +33,11 @@ static PetscErrorCode HybZeroWins(PetscBool *zero)
     PetscCall(MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, 1, 32, i, j, a, &T));
     PetscCall((*HYB_PARENT.scale)(T, 0.0));
     PetscCall(MatDestroy(&T));
-    known = 1;
+    HybGlueState.zeroknown = HybGlueState.zerowins = PETSC_TRUE;
     for (PetscInt k = 0; k < 32; k++)
-      if (a[k] != (PetscScalar)0) known = 0;
+      if (a[k] != (PetscScalar)0) HybGlueState.zerowins = PETSC_FALSE;
   }
-  *zero = (PetscBool)known;
+  *zero = HybGlueState.zerowins;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -72,7 +58,7 @@ static PetscErrorCode MatScale_SeqAIJHybridGPU(Mat A, PetscScalar alpha)
     PetscCall(MatSeqAIJHybridGPUWriteEnd(A, &w, PETSC_TRUE));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(HybEventBegin(HYB_Op[HYB_OP_SCALE], A, 0, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_SCALE], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
   if (alpha == (PetscScalar)0) PetscCall(HybZeroWins(&zero));
   if (zero)
@@ -80,7 +66,7 @@ static PetscErrorCode MatScale_SeqAIJHybridGPU(Mat A, PetscScalar alpha)
   else
     PetscCall(x.backend->csr->scale(&x, csr.nnz, (HybScalar *)&alpha, csr.a));
   PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(A, &x, PETSC_TRUE));
-  PetscCall(HybEventEnd(HYB_Op[HYB_OP_SCALE], A, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_SCALE], A, 0, 0, 0));
   PetscCall(PetscLogGpuFlops((PetscLogDouble)csr.nnz));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -101,11 +87,11 @@ static PetscErrorCode MatZeroEntries_SeqAIJHybridGPU(Mat A)
     PetscCall(MatSeqAIJHybridGPUWriteEnd(A, &w, PETSC_TRUE));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(HybEventBegin(HYB_Op[HYB_OP_ZERO], A, 0, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_ZERO], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
   PetscCall(x.backend->zero(&x, csr.a, sizeof(HybScalar) * (size_t)csr.nnz));
   PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(A, &x, PETSC_TRUE));
-  PetscCall(HybEventEnd(HYB_Op[HYB_OP_ZERO], A, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_ZERO], A, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -164,11 +150,11 @@ static PetscErrorCode MatDiagonalScale_SeqAIJHybridGPU(Mat A, Vec l, Vec r)
     PetscCall(VecGetLocalSize(r, &n));
     PetscCheck(n == A->cmap->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Right scaling vector has %" PetscInt_FMT " entries, the matrix %" PetscInt_FMT " columns", n, A->cmap->n);
   }
-  PetscCall(HybEventBegin(HYB_Op[HYB_OP_DIAGONALSCALE], A, 0, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_DIAGONALSCALE], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
   PetscCall(HybDiagonalScaleOnDevice(&x, &csr, l, r));
   PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(A, &x, interface));
-  PetscCall(HybEventEnd(HYB_Op[HYB_OP_DIAGONALSCALE], A, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_DIAGONALSCALE], A, 0, 0, 0));
   PetscCall(PetscLogGpuFlops((PetscLogDouble)csr.nnz * ((l != NULL) + (r != NULL))));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -206,12 +192,12 @@ static PetscErrorCode MatGetDiagonal_SeqAIJHybridGPU(Mat A, Vec v)
     PetscCall((*HYB_PARENT.getdiagonal)(A, v));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(HybEventBegin(HYB_Op[HYB_OP_GETDIAGONAL], A, 0, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_GETDIAGONAL], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
   PetscCall(HybArenaInit(&work, &x));
   PetscCall(HybWorkEnd(&work, HybGetDiagonalIn(&x, &work, &csr, v, n)));
   PetscCall(MatSeqAIJHybridGPUReadEnd(A, &x));
-  PetscCall(HybEventEnd(HYB_Op[HYB_OP_GETDIAGONAL], A, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_GETDIAGONAL], A, 0, 0, 0));
   HybGlueState.counts.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -258,7 +244,7 @@ static PetscErrorCode MatSeqAIJHybridGPUDiagonalSet(Mat A, Vec v, const PetscSca
   if (A->rmap->n > A->cmap->n) device = PETSC_FALSE;
 #endif
   if (device) {
-    PetscCall(HybEventBegin(HYB_Op[HYB_OP_DIAGONALSET], A, 0, 0, 0));
+    PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_DIAGONALSET], A, 0, 0, 0));
     PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
     PetscCall(HybDiagonalSetOnDevice(&x, &csr, v, alpha, add, &missing));
     if (!missing) PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(A, &x, PETSC_TRUE));
@@ -269,7 +255,7 @@ static PetscErrorCode MatSeqAIJHybridGPUDiagonalSet(Mat A, Vec v, const PetscSca
       hyb->copy.mark.step = PETSC_TRUE;
     }
 #endif
-    PetscCall(HybEventEnd(HYB_Op[HYB_OP_DIAGONALSET], A, 0, 0, 0));
+    PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_DIAGONALSET], A, 0, 0, 0));
     if (!missing) PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(MatSeqAIJHybridGPUDiagonalIsFull(A, &full));
@@ -319,11 +305,11 @@ static PetscErrorCode MatNorm_SeqAIJHybridGPU(Mat A, NormType type, PetscReal *n
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   which = type == NORM_1 ? HYB_NORM_1 : (type == NORM_FROBENIUS ? HYB_NORM_FROBENIUS : HYB_NORM_INFINITY);
-  PetscCall(HybEventBegin(HYB_Op[HYB_OP_NORM], A, 0, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_NORM], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
   PetscCall(HybArenaInit(&work, &x));
   PetscCall(HybWorkEnd(&work, x.backend->csr->norm(&x, &work, &csr, which, norm)));
-  PetscCall(HybEventEnd(HYB_Op[HYB_OP_NORM], A, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_NORM], A, 0, 0, 0));
   HybGlueState.counts.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -342,7 +328,7 @@ PetscErrorCode MatSeqAIJHybridGPUCopyValues(Mat A, Mat B, PetscBool *done)
   PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATSEQAIJ, &seq));
   if (seq && A != B && MatIsSeqAIJHybridGPU(B)) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(B, &x, &device));
   if (!device) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybEventBegin(HYB_Op[HYB_OP_COPY], B, 0, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_COPY], B, 0, 0, 0));
   sent = PETSC_FALSE;
   if (MatIsSeqAIJHybridGPU(A)) {
     PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
@@ -358,7 +344,7 @@ PetscErrorCode MatSeqAIJHybridGPUCopyValues(Mat A, Mat B, PetscBool *done)
   if (!sent) PetscCall(HybLogToDevice(sizeof(HybScalar) * (PetscLogDouble)a.nnz));
   PetscCall(HybLentRestore(A, &l));
   PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(B, &x, PETSC_TRUE));
-  PetscCall(HybEventEnd(HYB_Op[HYB_OP_COPY], B, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_COPY], B, 0, 0, 0));
   *done = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -586,9 +572,9 @@ static PetscErrorCode MatAXPY_SeqAIJHybridGPU(Mat Y, PetscScalar alpha, Mat X, M
   PetscFunctionBegin;
   if (X != Y && MatIsSeqAIJHybridGPU(X) && MatIsSeqAIJHybridGPU(Y)) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(Y, &x, &device));
   if (device) {
-    PetscCall(HybEventBegin(HYB_Op[HYB_OP_AXPY], Y, X, 0, 0));
+    PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_AXPY], Y, X, 0, 0));
     PetscCall(HybAXPYOnDevice(Y, alpha, X, str, &x, &device));
-    PetscCall(HybEventEnd(HYB_Op[HYB_OP_AXPY], Y, X, 0, 0));
+    PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_AXPY], Y, X, 0, 0));
   }
   if (!device) PetscCall(HybAXPYOnHost(Y, alpha, X, str));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -620,37 +606,6 @@ static PetscErrorCode MatGetCurrentMemType_SeqAIJHybridGPU(Mat A, PetscMemType *
 }
 #endif
 
-/* Vectors of a matrix whose type was asked for by name are made on the device where PETSc can, unless the matrix is
-   bound to the CPU */
-PetscErrorCode MatAIJHybridGPUSetVecType(Mat A)
-{
-  PetscFunctionBegin;
-#if defined(PETSC_HAVE_CUDA)
-  {
-    HybChoices        choices;
-    const HybBackend *device = NULL;
-
-    PetscCall(HybGlueReadChoices(&choices));
-    if (choices.backend != HYB_BACKEND_HOST && !A->boundtocpu) PetscCall(HybGlueGetDevice(PETSC_FALSE, &device));
-    PetscCall(PetscFree(A->defaultvectype));
-    PetscCall(PetscStrallocpy(device && !HybGlueState.nopetscstream ? VECCUDA : VECSTANDARD, &A->defaultvectype));
-  }
-#else
-  (void)A;
-#endif
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* PETSc takes its fast way between two matrices where both have the same function: only what lives on a device has ones
-   of its own */
-PetscErrorCode MatSeqAIJHybridGPUSetBornOps(Mat A, PetscBool born)
-{
-  PetscFunctionBegin;
-  A->ops->copy = born ? MatCopy_SeqAIJHybridGPU : HYB_PARENT.copy;
-  A->ops->axpy = born ? MatAXPY_SeqAIJHybridGPU : HYB_PARENT.axpy;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode MatSeqAIJHybridGPUSetDeviceOps(Mat A, PetscBool on)
 {
   struct _MatOps *ops = A->ops, *p = &HYB_PARENT;
@@ -664,6 +619,8 @@ PetscErrorCode MatSeqAIJHybridGPUSetDeviceOps(Mat A, PetscBool on)
   ops->diagonalset   = on ? MatDiagonalSet_SeqAIJHybridGPU : p->diagonalset;
   ops->norm          = on ? MatNorm_SeqAIJHybridGPU : p->norm;
   PetscCall(MatSeqAIJHybridGPUSetCreateOps(A, on));
+  HybGlueState.born.copy = MatCopy_SeqAIJHybridGPU;
+  HybGlueState.born.axpy = MatAXPY_SeqAIJHybridGPU;
   PetscCall(MatSeqAIJHybridGPUSetBornOps(A, PETSC_FALSE));
 #if defined(PETSC_HAVE_DEVICE)
   ops->bindtocpu = on ? MatBindToCPU_SeqAIJHybridGPU : p->bindtocpu;

@@ -6,7 +6,7 @@
   for through their host copies (not where the program asks for MATSOLVERPETSC by name: there PETSc takes the parent's
   entry, whose name ours begins with).
 */
-#include "../aijhybridgpuimpl.h"
+#include "seq.h"
 
 #if defined(PETSC_HAVE_CUDA) && PETSC_VERSION_GE(3, 20, 0)
 

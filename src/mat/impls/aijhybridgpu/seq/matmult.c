@@ -4,17 +4,8 @@
   vectors staged; else on the host. On the device a transposed product is one with an explicit transpose, which is kept
   and refreshed by a gather when the values moved.
 */
-#include "../aijhybridgpuimpl.h"
-
-PetscErrorCode HybMultPlanDestroy(HybMultPlan *p)
-{
-  PetscFunctionBegin;
-  if (p->ready) {
-    p->ready = PETSC_FALSE;
-    PetscCall(HybSpMVDestroy(&p->plan));
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
+#include "seq.h"
+#include "../storage/where.h"
 
 /* The block size that rows and columns share, 1 where they do not */
 static PetscErrorCode HybMultBlockSize(Mat A, PetscInt *bs)
@@ -69,6 +60,13 @@ static PetscErrorCode HybMultPlanSetUp(Mat A, const HybExec *x, const HybCSR *cs
   PetscCall(HybSpMVSetUp(&p->plan, csr));
   p->nonemptyrows = transpose ? (PetscCount)csr->m : (HybExecOnDevice(x) ? hyb->copy.nonemptyrows : HybCountNonemptyRows(csr, NULL));
   p->key          = *key;
+  if (HybRecording()) {
+    char text[256];
+
+    PetscCall(PetscSNPrintf(text, sizeof(text), "%.1f nonzeros a row%s", csr->m ? (double)csr->nnz / (double)csr->m : 0., p->onceonly ? ", no plan for one product" : ""));
+    PetscCall(HybCountersDescribe(&p->plan.counters, text, sizeof(text)));
+    HybRecordWhy(text);
+  }
   PetscCall(PetscInfo(A, "SpMV method %s%s on the %s, %" PetscInt_FMT " x %" PetscInt_FMT ", %" PetscInt64_FMT " nonzeros\n", p->plan.method->name, p->onceonly ? " without a plan" : "", HybExecOnDevice(x) ? "device" : "host", csr->m, csr->n, (PetscInt64)csr->nnz));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -89,7 +87,7 @@ PetscErrorCode MatSeqAIJHybridGPUGetDeviceTranspose(Mat A, const HybExec *x, con
     PetscCall(HybArenaReset(&t->arena));
   }
   if (t->ready && !t->stale && t->state == hyb->copy.mark.state && t->conjugated == conjugate) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybEventBegin(HYB_Transpose, A, 0, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.transpose, A, 0, 0, 0));
   if (!t->ready) {
     HybArena work;
     HybExec  w = *x;
@@ -116,7 +114,7 @@ PetscErrorCode MatSeqAIJHybridGPUGetDeviceTranspose(Mat A, const HybExec *x, con
     t->conjugated = conjugate;
     t->stale      = PETSC_FALSE;
   }
-  PetscCall(HybEventEnd(HYB_Transpose, A, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.transpose, A, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -146,12 +144,12 @@ static PetscErrorCode HybMultOnDevice(Mat A, const HybExec *x, PetscBool transpo
   PetscCall(HybVecGet(x, work, xx, PETSC_TRUE, PETSC_FALSE, &dx));
   PetscCall(HybVecGet(x, work, mode == HYB_SPMV_SET || inplace ? NULL : yy, PETSC_TRUE, PETSC_FALSE, &dy));
   PetscCall(HybVecGet(x, work, zz, inplace, PETSC_TRUE, &dz));
-  PetscCall(HybEventBegin(HYB_Op[HYB_OP_MULT], A, xx, zz, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_MULT], A, xx, zz, 0));
   PetscCall(PetscLogGpuTimeBegin());
   ierr = HybSpMVApply(&plan->plan, &csr, (HybScalar *)dx.there, mode, (HybScalar *)(inplace ? dz.there : dy.there), (HybScalar *)dz.there);
   PetscCall(PetscLogGpuTimeEnd());
   PetscCall(ierr);
-  PetscCall(HybEventEnd(HYB_Op[HYB_OP_MULT], A, xx, zz, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_MULT], A, xx, zz, 0));
   PetscCall(HybVecRestore(x, work, &dz));
   PetscCall(HybVecRestore(x, work, &dy));
   PetscCall(HybVecRestore(x, work, &dx));

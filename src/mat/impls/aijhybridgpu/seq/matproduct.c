@@ -2,7 +2,9 @@
   MatProduct for sequential matrices of ours and for mixed operands: which algorithm was asked for, symbolic and numeric
   phases over the product room, and the results' way into the base class.
 */
-#include "../aijhybridgpuimpl.h"
+#include "seq.h"
+#include "../storage/where.h"
+#include "aijhybridgpu/private/hybproduct.h"
 
 /* What a product keeps in C->product->data */
 typedef struct {
@@ -260,7 +262,7 @@ static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, HybOperand
   if (mp->padded) PetscCall(HybArenaReset(&mp->inner));
   mp->padded = PETSC_FALSE;
   PetscCall(HybArenaInit(&arrays, x));
-  PetscCall(HybEventBegin(HYB_ProductSymbolic, C, 0, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.productsymbolic, C, 0, 0, 0));
   ierr = HybProductSymbolic(mp->product, &o->csr[0], &o->csr[1], o->n == 3 ? &o->csr[2] : NULL, &arrays, &result);
   /* a symbolic result may be used as it is: no stray values */
   if (!ierr) ierr = x->backend->zero(x, result.a, sizeof(HybScalar) * (size_t)result.nnz);
@@ -287,7 +289,7 @@ static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, HybOperand
     (void)HybArenaReset(&arrays);
     PetscCall(ierr);
   }
-  PetscCall(HybEventEnd(HYB_ProductSymbolic, C, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.productsymbolic, C, 0, 0, 0));
   if (HybExecOnDevice(x)) HybGlueState.counts.deviceops++;
   PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
   mp->noperands = o->n;
@@ -295,8 +297,9 @@ static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, HybOperand
   mp->nnz       = result.nnz;
   PetscCall(HybProductGetMethod(mp->product, &method));
   PetscCall(HybGlueCountProduct(method));
-  PetscCall(HybRecordEnd(HYB_RECORD_SYMBOLIC, C, x, method, MatProductTypes[C->product->type], 0, 0));
   PetscCall(HybProductDescribe(mp->product, text, sizeof(text)));
+  HybRecordTell(text);
+  PetscCall(HybRecordEnd(HYB_RECORD_SYMBOLIC, C, x, method, MatProductTypes[C->product->type], 0, 0));
   PetscCall(PetscInfo(C, "Product on the %s: %s; result %" PetscInt_FMT " x %" PetscInt_FMT ", %" PetscInt64_FMT " nonzeros\n", HybExecOnDevice(x) ? "device" : "host", text, result.m, result.n, (PetscInt64)result.nnz));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -418,7 +421,7 @@ static PetscErrorCode HybMatProductNumeric(Mat C, HybMatProduct *mp, HybOperands
   }
   PetscCall(HybRecordBegin(mp->again ? HYB_RECORD_AGAIN : HYB_RECORD_NUMERIC, C, &mp->exec));
   PetscCall(HybMatProductResult(C, mp, &l, &result, &ondevice));
-  PetscCall(HybEventBegin(HYB_ProductNumeric, C, 0, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.productnumeric, C, 0, 0, 0));
   for (PetscInt k = 0; k < o->n; k++) {
     PetscObjectId    id;
     PetscObjectState state;
@@ -450,7 +453,7 @@ static PetscErrorCode HybMatProductNumeric(Mat C, HybMatProduct *mp, HybOperands
     PetscCall(PetscLogGpuFlops(flops));
   else
     PetscCall(PetscLogFlops(flops));
-  PetscCall(HybEventEnd(HYB_ProductNumeric, C, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.productnumeric, C, 0, 0, 0));
   PetscCall(HybLentRestore(C, &l));
   if (ondevice)
     PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(C, &mp->exec, PETSC_TRUE));
@@ -624,7 +627,7 @@ static PetscErrorCode MatProductSymbolic_SeqAIJHybridGPU(Mat C)
   }
   PetscCall(HybOperandsRestore(&o));
   PetscCall(ierr);
-  if (HybExecOnDevice(&mp->exec)) PetscCall(HybPartsSymbolicMade(C));
+  if (HybExecOnDevice(&mp->exec) && HybGlueState.partsmade) PetscCall((*HybGlueState.partsmade)(C));
   product->data    = mp;
   product->destroy = HybMatProductDestroy;
   product->view    = HybMatProductView;
@@ -655,130 +658,11 @@ static PetscErrorCode MatProductSymbolic_SeqAIJHybridGPU(Mat C)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/*
-  The algorithm of the product: from MatProductSetAlgorithm(), else from the option that the parent would read. Names of
-  ours (auto, default, backend, the methods') stay here; names that only the parent knows go to the parent.
-*/
-PetscErrorCode HybGlueProductAlgorithm(Mat C, PetscBool seq, char method[], size_t length, PetscBool *ours, PetscBool *asked)
-{
-  static const char *const parents[] = {"sorted", "scalable", "scalable_fast", "heap", "btheap", "llcondensed", "hypre", "at*b", "outerproduct", "color", "rap", "r*a*rt", "r*art", "coloring_rart", "nonscalable", "seqmpi", "allatonce", "allatonce_merged", NULL};
-  Mat_Product             *product   = C->product;
-  const char *const       *names;
-  const char              *option, *man, *value;
-  char                     text[512], given[64];
-  PetscBool                flg, known;
-
-  PetscFunctionBegin;
-  switch (product->type) {
-  case MATPRODUCT_AB:
-    option = "-matmatmult_via";
-    man    = "MatMatMult";
-    break;
-  case MATPRODUCT_AtB:
-    option = "-mattransposematmult_via";
-    man    = "MatTransposeMatMult";
-    break;
-  case MATPRODUCT_ABt:
-    option = "-matmattransmult_via";
-    man    = "MatMatTransposeMult";
-    break;
-  case MATPRODUCT_PtAP:
-    option = "-matptap_via";
-    man    = "MatPtAP";
-    break;
-  case MATPRODUCT_RARt:
-    option = "-matrart_via";
-    man    = "MatRARt";
-    break;
-  default:
-    option = "-matmatmatmult_via";
-    man    = "MatMatMatMult";
-    break;
-  }
-  if (!product->api_user) option = "-mat_product_algorithm";
-  value = product->alg ? product->alg : "default";
-  PetscCall(HybSpGEMMGetNames(&names));
-  PetscCall(PetscStrncpy(text, "(one of) auto", sizeof(text)));
-  for (PetscInt n = 0; names[n]; n++) {
-    PetscCall(PetscStrlcat(text, " ", sizeof(text)));
-    PetscCall(PetscStrlcat(text, names[n], sizeof(text)));
-  }
-  PetscCall(PetscStrlcat(text, " fused backend, or of the parent's:", sizeof(text)));
-  for (PetscInt n = 0; parents[n]; n++) {
-    PetscCall(PetscStrlcat(text, " ", sizeof(text)));
-    PetscCall(PetscStrlcat(text, parents[n], sizeof(text)));
-  }
-  PetscCall(PetscStrncpy(given, value, sizeof(given)));
-  PetscOptionsBegin(PetscObjectComm((PetscObject)C), ((PetscObject)C)->prefix, man, "Mat");
-  PetscCall(PetscOptionsString(option, text, man, value, given, sizeof(given), &flg));
-  PetscOptionsEnd();
-  if (C->force_diagonals && !seq) { /* a pattern that is not the product's: of the parallel algorithms the parent's others know how to make it, "backend" does not */
-    PetscCall(PetscInfo(C, "MAT_FORCE_DIAGONAL_ENTRIES is set: parallel products with diagonal entries of their own are the parent's\n"));
-    *ours  = PETSC_FALSE;
-    *asked = PETSC_TRUE;
-    PetscCall(PetscStrncpy(method, given, length));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  *ours  = PETSC_TRUE;
-  *asked = PETSC_TRUE;
-  PetscCall(PetscStrcmp(given, "default", &known));
-  if (!known) PetscCall(PetscStrcmp(given, "backend", &known));
-  if (known) {
-    /* a parallel product that names a method passes it on to its sequential parts */
-    *asked = (PetscBool)(seq && HybGlueState.method[0]);
-    PetscCall(PetscStrncpy(method, *asked ? HybGlueState.method : "auto", length));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  PetscCall(PetscStrcmp(given, "auto", &known));
-  if (!known) PetscCall(PetscStrcmp(given, "fused", &known));
-  if (known && product->type != MATPRODUCT_PtAP) PetscCall(PetscStrncpy(given, "auto", sizeof(given)));
-  for (PetscInt n = 0; names[n] && !known; n++) PetscCall(PetscStrcmp(given, names[n], &known));
-  if (known) {
-    PetscCall(PetscStrncpy(method, given, length));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  *ours = PETSC_FALSE;
-  PetscCall(PetscStrncpy(method, given, length));
-  for (PetscInt n = 0; parents[n] && !known; n++) PetscCall(PetscStrcmp(given, parents[n], &known));
-  PetscCheck(known, PetscObjectComm((PetscObject)C), PETSC_ERR_ARG_UNKNOWN_TYPE, "Unknown algorithm \"%s\" for %s%s%s: %s", given, ((PetscObject)C)->prefix ? "-" : "", ((PetscObject)C)->prefix ? ((PetscObject)C)->prefix : "", option, text);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Operands that are sequential and of the AIJ family */
 static PetscErrorCode HybOperandIsSeqAIJ(Mat A, PetscBool *flg)
 {
   PetscFunctionBegin;
   PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATSEQAIJ, flg));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/*
-  A result of the parent's has the type of one of its operands. Has that one a type derived from AIJ which leaves
-  products to AIJ (aijperm, aijsell, aijcrl)? Then so has the result, and the product is the parent's, unless an
-  algorithm of ours was named.
-*/
-PetscErrorCode HybProductIsDerived(Mat C, PetscBool seq, PetscBool *derived)
-{
-  Mat_Product *product = C->product;
-  Mat          D       = product->type == MATPRODUCT_RARt || (!seq && product->type == MATPRODUCT_AtB) ? product->B : product->A;
-  PetscBool    plain;
-
-  PetscFunctionBegin;
-  *derived = PETSC_FALSE;
-  PetscCall(PetscObjectTypeCompareAny((PetscObject)D, &plain, MATSEQAIJ, MATMPIAIJ, MATSEQAIJHYBRIDGPU, MATMPIAIJHYBRIDGPU, ""));
-  if (plain || MatIsSeqAIJHybridGPU(D)) PetscFunctionReturn(PETSC_SUCCESS);
-  /* the parent gives the transpose of B the type of A by MatSetType(), which empties it if B has another one */
-  if (seq && product->type == MATPRODUCT_ABt) {
-    PetscBool same;
-
-    PetscCall(PetscStrcmp(((PetscObject)product->B)->type_name, ((PetscObject)D)->type_name, &same));
-    if (!same) PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  if (seq)
-    *derived = (PetscBool)(D->ops->productsetfromoptions == HybGlueState.seq.productsetfromoptions || D->ops->productsetfromoptions == MatProductSetFromOptions_SeqAIJHybridGPU);
-  else
-    *derived = (PetscBool)(D->ops->productsetfromoptions == HybGlueState.mpi.productsetfromoptions);
-  if (*derived) PetscCall(PetscInfo(C, "Product %s by the parent, as its result is of type %s\n", MatProductTypes[product->type], ((PetscObject)D)->type_name));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -807,88 +691,6 @@ PetscErrorCode MatProductSetFromOptions_SeqAIJHybridGPU(Mat C)
     PetscCall(PetscInfo(C, "Product %s by the parent's algorithm %s, as asked\n", MatProductTypes[product->type], method));
     PetscCall(MatSeqAIJHybridGPUDemote(C)); /* whose arrays the parent's symbolic phase replaces */
     PetscCall((*HybGlueState.seq.productsetfromoptions)(C));
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/*
-  P^T A P with a P that is one interpolation for each of several unknowns (MAIJ, as DMDA makes it): the parent's product
-  of that form is a row at a time with dense work rows in sequence, and in parallel turns P into AIJ in place by
-  default. As P would for PETSc's own device types, it becomes a matrix of the type in place, unless an algorithm of the
-  parent's was named.
-*/
-static PetscErrorCode HybProductExpandMAIJ(Mat C)
-{
-  Mat_Product *product = C->product;
-  char         method[64];
-  PetscBool    maij, seq, mpi, ours = PETSC_FALSE, asked;
-  Mat          P = product->B;
-
-  PetscFunctionBegin;
-  if (product->type != MATPRODUCT_PtAP) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscObjectTypeCompareAny((PetscObject)P, &maij, MATSEQMAIJ, MATMPIMAIJ, ""));
-  PetscCall(PetscObjectTypeCompare((PetscObject)product->A, MATSEQAIJHYBRIDGPU, &seq));
-  PetscCall(PetscObjectTypeCompare((PetscObject)product->A, MATMPIAIJHYBRIDGPU, &mpi));
-  if (maij && (seq || mpi)) PetscCall(HybGlueProductAlgorithm(C, seq, method, sizeof(method), &ours, &asked));
-  if (!ours) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscInfo(C, "P is expanded from MAIJ to AIJ\n"));
-  PetscCall(MatConvert(P, seq ? MATSEQAIJ : MATMPIAIJ, MAT_INPLACE_MATRIX, &P));
-  PetscCall(MatConvert(P, ((PetscObject)product->A)->type_name, MAT_INPLACE_MATRIX, &P));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/*
-  Everything else: PETSc asks for this when no function was composed under the operands' own type names. The look-up is
-  repeated under the parents' names (dense, MAIJ, IS, transposes and others know those), then the other operands' own
-  catch-alls are asked, which ours would shadow.
-*/
-PetscErrorCode MatProductSetFromOptions_AnyHybridGPU(Mat C)
-{
-  Mat_Product *product = C->product;
-  Mat          mats[3];
-  PetscInt     n = product->type == MATPRODUCT_ABC ? 3 : 2;
-  char         name[256];
-  PetscBool    allaij = PETSC_TRUE, renamed = PETSC_FALSE;
-  PetscErrorCode (*f)(Mat) = NULL;
-
-  PetscFunctionBegin;
-  mats[0] = product->A;
-  mats[1] = product->B;
-  mats[2] = product->C;
-  PetscCall(HybProductExpandMAIJ(C));
-  for (PetscInt k = 0; k < n && allaij; k++) PetscCall(HybOperandIsSeqAIJ(mats[k], &allaij));
-  if (allaij) {
-    PetscCall(MatProductSetFromOptions_SeqAIJHybridGPU(C));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  allaij = PETSC_TRUE;
-  for (PetscInt k = 0; k < n && allaij; k++) PetscCall(PetscObjectBaseTypeCompare((PetscObject)mats[k], MATMPIAIJ, &allaij));
-  if (allaij) {
-    PetscCall(MatProductSetFromOptions_MPIAIJHybridGPU(C));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  PetscCall(PetscStrncpy(name, "MatProductSetFromOptions", sizeof(name)));
-  for (PetscInt k = 0; k < n; k++) {
-    const char *type = ((PetscObject)mats[k])->type_name;
-    PetscBool   flg;
-
-    PetscCall(PetscStrcmp(type, MATSEQAIJHYBRIDGPU, &flg));
-    if (flg) type = MATSEQAIJ;
-    renamed = (PetscBool)(renamed || flg);
-    PetscCall(PetscStrcmp(type, MATMPIAIJHYBRIDGPU, &flg));
-    if (flg) type = MATMPIAIJ;
-    renamed = (PetscBool)(renamed || flg);
-    PetscCall(PetscStrlcat(name, "_", sizeof(name)));
-    PetscCall(PetscStrlcat(name, type, sizeof(name)));
-  }
-  PetscCall(PetscStrlcat(name, "_C", sizeof(name)));
-  if (renamed) {
-    for (PetscInt k = 0; k < n && !f; k++) PetscCall(PetscObjectQueryFunction((PetscObject)mats[k], name, &f));
-    if (f) PetscCall((*f)(C));
-  }
-  for (PetscInt k = 0; k < n && !C->ops->productsymbolic; k++) {
-    PetscCall(PetscObjectQueryFunction((PetscObject)mats[k], "MatProductSetFromOptions_anytype_C", &f));
-    if (f && f != MatProductSetFromOptions_AnyHybridGPU) PetscCall((*f)(C));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

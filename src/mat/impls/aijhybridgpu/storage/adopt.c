@@ -1,117 +1,7 @@
 /*
-  Lending a Mat's CSR arrays to the rooms below, and handing results back to the AIJ base class without a copy.
+  Handing results back to the AIJ base class without a copy.
 */
-#include "../aijhybridgpuimpl.h"
-
-PetscErrorCode HybLentGet(Mat A, PetscBool values, HybLent *l)
-{
-  PetscBool own = MatIsSeqAIJHybridGPU(A);
-
-  PetscFunctionBegin;
-  PetscCall(PetscMemzero(l, sizeof(*l)));
-  l->csr.m = A->rmap->n;
-  l->csr.n = A->cmap->n;
-  if (!own) PetscCall(PetscStrcmp(((PetscObject)A)->type_name, MATSEQAIJ, &own));
-  if (own) {
-    const PetscInt *i, *j;
-    PetscScalar    *a;
-    PetscMemType    mtype;
-
-    PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, &j, &a, &mtype));
-    l->csr.i = (PetscInt *)i;
-    l->csr.j = (PetscInt *)j;
-    l->csr.a = values ? a : NULL;
-  } else {
-    PetscBool       done;
-    PetscInt        n;
-    const PetscInt *i, *j;
-
-    PetscCall(MatGetRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &n, &i, &j, &done));
-    PetscCheck(done, PETSC_COMM_SELF, PETSC_ERR_SUP, "A matrix of type %s does not lend its rows; convert it to %s first", ((PetscObject)A)->type_name, MATSEQAIJ);
-    l->foreign = PETSC_TRUE;
-    l->csr.i   = (PetscInt *)i;
-    l->csr.j   = (PetscInt *)j;
-    if (values) PetscCall(MatSeqAIJGetArrayRead(A, &l->a));
-    l->csr.a = (HybScalar *)l->a;
-  }
-  l->csr.nnz = l->csr.m ? l->csr.i[l->csr.m] : 0;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode HybLentRestore(Mat A, HybLent *l)
-{
-  PetscFunctionBegin;
-  if (l->foreign) {
-    PetscBool       done;
-    PetscInt        n = l->csr.m;
-    const PetscInt *i = l->csr.i, *j = l->csr.j;
-
-    if (l->a) PetscCall(MatSeqAIJRestoreArrayRead(A, &l->a));
-    PetscCall(MatRestoreRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &n, &i, &j, &done));
-  }
-  PetscCall(PetscMemzero(l, sizeof(*l)));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscCount HybCountNonemptyRows(const HybCSR *csr, PetscCount *longest)
-{
-  PetscCount n = 0, most = 0;
-
-  (void)HybBackendHost.csr->rowlengths(NULL, NULL, csr, NULL, &most, &n); /* the host's takes nothing and cannot fail */
-  if (longest) *longest = most;
-  return n;
-}
-
-PetscErrorCode HybLentCheck(Mat A, const HybLent *l, const HybExec *x, const HybCSR *csr, const char *role)
-{
-  Mat_SeqAIJHybridGPU *hyb = NULL;
-  HybPatternKey        key;
-  HybArena             work;
-  PetscCount           nbad;
-  PetscInt             badrow;
-  PetscErrorCode       ierr;
-
-  PetscFunctionBegin;
-  PetscCall(HybPatternKeyGet(A, &l->csr, &key));
-  if (MatIsSeqAIJHybridGPU(A)) {
-    PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-    if (HybPatternKeyEqual(&key, &hyb->checkkey)) PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  PetscCall(HybArenaInit(&work, x));
-  PetscCall(HybEventBegin(HYB_Check, A, 0, 0, 0));
-  ierr = x->backend->csr->check(x, &work, csr, &nbad, &badrow);
-  PetscCall(HybArenaReset(&work));
-  PetscCall(ierr);
-  PetscCall(HybEventEnd(HYB_Check, A, 0, 0, 0));
-  PetscCheck(!nbad, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %s of the product (%" PetscInt_FMT " x %" PetscInt_FMT ", %" PetscInt64_FMT " nonzeros) has %" PetscInt64_FMT " rows whose columns are not sorted, repeated or out of range; the first is row %" PetscInt_FMT ". Sort the arrays that were handed to PETSc, or assemble the matrix with MatSetValues()", role,
-             l->csr.m, l->csr.n, (PetscInt64)l->csr.nnz, (PetscInt64)nbad, badrow);
-  if (hyb) hyb->checkkey = key;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode MatSeqAIJHybridGPUDiagonalIsFull(Mat A, PetscBool *full)
-{
-  Mat_SeqAIJHybridGPU *hyb = NULL;
-  HybPatternKey        key;
-  HybLent              l;
-  PetscInt             where = 0;
-
-  PetscFunctionBegin;
-  *full = PETSC_FALSE;
-  if (!A->preallocated) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-  if (!hyb->arrays.blocks && !hyb->movedto) PetscFunctionReturn(PETSC_SUCCESS); /* all is AIJ's own: whoever asks need not know */
-  PetscCall(HybLentGet(A, PETSC_FALSE, &l));
-  PetscCall(HybPatternKeyGet(A, &l.csr, &key));
-  *full = HybPatternKeyEqual(&key, &hyb->diagonalkey);
-  if (!*full) {
-    for (PetscInt r = 0; r < PetscMin(l.csr.m, l.csr.n) && where >= 0; r++) PetscCall(PetscFindInt(r, l.csr.i[r + 1] - l.csr.i[r], l.csr.j + l.csr.i[r], &where));
-    *full = (PetscBool)(where >= 0 && l.csr.m <= l.csr.n);
-    if (*full) hyb->diagonalkey = key;
-  }
-  PetscCall(HybLentRestore(A, &l));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
+#include "parent.h"
 
 PetscErrorCode MatSeqAIJHybridGPUExchangeData(Mat A, Mat B)
 {
@@ -140,21 +30,6 @@ PetscErrorCode MatSeqAIJHybridGPUExchangeData(Mat A, Mat B)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybNoInodeBegin(PetscOptions *noinode)
-{
-  PetscFunctionBegin;
-  PetscCall(PetscOptionsCreate(noinode));
-  PetscCall(PetscOptionsSetValue(*noinode, "-mat_no_inode", NULL));
-  PetscCall(PetscOptionsPush(*noinode));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-void HybNoInodeEnd(PetscOptions *noinode)
-{
-  (void)PetscOptionsPop();
-  (void)PetscOptionsDestroy(noinode);
-}
-
 /*
   The base class adopts the arrays: a throw-away MATSEQAIJ is made round them by MatCreateSeqAIJWithArrays(), and its
   data is exchanged with C's. The arrays stay ours (C's private data frees them after the parent's destroy); everything
@@ -172,7 +47,7 @@ static PetscErrorCode HybAdopt(Mat C, const HybExec *x, HybArena *arrays, const 
 #if PETSC_VERSION_GE(3, 19, 0)
   if (C->hash_active) PetscCall(MatSeqAIJSetPreallocation(C, 0, NULL)); /* the table goes, and the operations that lie over C's */
 #endif
-  PetscCall(HybEventBegin(HYB_Adopt, C, 0, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.adopt, C, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
   PetscCall(PetscLayoutSetUp(C->rmap));
   PetscCall(PetscLayoutSetUp(C->cmap));
@@ -213,7 +88,7 @@ static PetscErrorCode HybAdopt(Mat C, const HybExec *x, HybArena *arrays, const 
 #if defined(PETSC_HAVE_DEVICE)
   C->offloadmask = PETSC_OFFLOAD_CPU;
 #endif
-  PetscCall(HybEventEnd(HYB_Adopt, C, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.adopt, C, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -14,7 +14,7 @@
   are counted by the type's own MatGetRow() and MatRestoreRow(). What is not seen: pointers kept after they were
   restored, and arrays that the program lent to PETSc. The object's state tells of those, as before.
 */
-#include "../aijhybridgpuimpl.h"
+#include "parent.h"
 
 /* The storage that A's header has, NULL where A is no matrix of ours: MatHeaderMerge() and -mat_seqaij_type carry data,
    and the door with it, to others */
@@ -102,4 +102,18 @@ PetscErrorCode HybDoorClose(Mat A)
 PetscBool HybDoorIsOurs(Mat A)
 {
   return (PetscBool)(HybFrameKnown() && A->data && HybFrameDoor(A)->getarray == HybDoorGet);
+}
+
+PetscErrorCode MatSeqAIJHybridGPULeave(Mat A)
+{
+  /* a structure of function pointers alone */
+  void       **ops = (void **)A->ops;
+  void *const *own = (void *const *)&HybGlueState.own, *const *parent = (void *const *)&HybGlueState.seq;
+
+  PetscFunctionBegin;
+  for (size_t k = 0; k < sizeof(struct _MatOps) / sizeof(void *); k++)
+    if (ops[k] == own[k]) ops[k] = parent[k];
+  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatProductSetFromOptions_anytype_C", NULL));
+  PetscCall(HybDoorClose(A));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }

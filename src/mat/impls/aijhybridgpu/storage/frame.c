@@ -22,47 +22,39 @@
   Where any of this fails HybFrameKnown() is false: values then stay where AIJ put them, and host writes are noticed by
   the object's state alone.
 */
-#include "../aijhybridgpuimpl.h"
+#include "parent.h"
 
 #define HYB_DOOR_WORDS 7
 
-static struct {
-  PetscBool asked, known;
-  size_t    a, door; /* bytes from A->data */
-  size_t    bytes;   /* of them all */
-} frame;
-
 /* The allocator, watched while the matrix is made: its data's length is what was given out at that address */
 #define HYB_FRAME_WATCHED 1024 /* PETSc composes some thirty functions on a new matrix, with a few blocks each */
-typedef PetscErrorCode (*HybMallocFn)(size_t, PetscBool, int, const char[], const char[], void **);
-static struct {
+struct _HybGiven {
   HybMallocFn before;
   int         n;
   struct {
     void  *at;
     size_t bytes;
   } block[HYB_FRAME_WATCHED];
-} given;
+};
 
 static PetscErrorCode HybFrameMalloc(size_t bytes, PetscBool clear, int line, const char function[], const char file[], void **array)
 {
-  const PetscErrorCode ierr = (*given.before)(bytes, clear, line, function, file, array);
+  const PetscErrorCode ierr = (*HybGlueState.frame.given->before)(bytes, clear, line, function, file, array);
 
   if (!ierr && *array) {
-    given.block[given.n % HYB_FRAME_WATCHED].at      = *array;
-    given.block[given.n++ % HYB_FRAME_WATCHED].bytes = bytes;
+    HybGlueState.frame.given->block[HybGlueState.frame.given->n % HYB_FRAME_WATCHED].at      = *array;
+    HybGlueState.frame.given->block[HybGlueState.frame.given->n++ % HYB_FRAME_WATCHED].bytes = bytes;
   }
   return ierr;
 }
 
-/* Which function of the table was called last; for the search and the proof */
-static int called;
+/* Each notes which function of the table was called last; for the search and the proof */
 #define HYB_PROBE(name, number, type)             \
   static PetscErrorCode name(Mat A, type **array) \
   {                                               \
     (void)A;                                      \
-    *array = NULL;                                \
-    called = number;                              \
+    *array                    = NULL;             \
+    HybGlueState.frame.called = number;           \
     return PETSC_SUCCESS;                         \
   }
 HYB_PROBE(HybProbe0, 0, PetscScalar)
@@ -80,7 +72,7 @@ static PetscErrorCode HybFrameCall(Mat T, int number)
   const PetscScalar *r = NULL;
 
   PetscFunctionBegin;
-  called = -1;
+  HybGlueState.frame.called = -1;
   switch (number) {
   case 0:
     PetscCall(MatSeqAIJGetArray(T, &w));
@@ -132,7 +124,7 @@ static PetscErrorCode HybFrameFindDoor(Mat T, void **words, size_t n, size_t *at
     ierr     = HybFrameCall(T, 0);
     words[k] = NULL;
     PetscCall(ierr);
-    if (called != 0) continue;
+    if (HybGlueState.frame.called != 0) continue;
     if (*at < n) { /* a second place: neither is trusted */
       *at = n;
       PetscFunctionReturn(PETSC_SUCCESS);
@@ -153,7 +145,7 @@ static PetscErrorCode HybFrameProveDoor(Mat T, void **words, size_t door, PetscB
 
       if (ierr) words[door + (size_t)k] = NULL;
       PetscCall(ierr);
-      *proven = (PetscBool)(called == (q == k ? k : -1));
+      *proven = (PetscBool)(HybGlueState.frame.called == (q == k ? k : -1));
     }
     words[door + (size_t)k] = NULL;
   }
@@ -190,8 +182,8 @@ static PetscErrorCode HybFrameFindIn(Mat T, const PetscInt *i, const PetscInt *j
   PetscBool proven;
 
   PetscFunctionBegin;
-  for (int k = 0; k < PetscMin(given.n, HYB_FRAME_WATCHED); k++)
-    if (given.block[k].at == T->data) n = given.block[k].bytes / sizeof(void *);
+  for (int k = 0; k < PetscMin(HybGlueState.frame.given->n, HYB_FRAME_WATCHED); k++)
+    if (HybGlueState.frame.given->block[k].at == T->data) n = HybGlueState.frame.given->block[k].bytes / sizeof(void *);
   HybFrameWord(words, n, i, &at[0]);
   HybFrameWord(words, n, j, &at[1]);
   HybFrameWord(words, n, a, &at[2]);
@@ -201,17 +193,11 @@ static PetscErrorCode HybFrameFindIn(Mat T, const PetscInt *i, const PetscInt *j
   PetscCall(HybFrameProveDoor(T, words, door, &proven));
   if (proven) PetscCall(HybFrameProveValues(T, words, at[2], i, j, &proven));
   if (!proven) PetscFunctionReturn(PETSC_SUCCESS);
-  frame.a     = at[2] * sizeof(void *);
-  frame.door  = door * sizeof(void *);
-  frame.bytes = n * sizeof(void *);
-  frame.known = PETSC_TRUE;
+  HybGlueState.frame.a     = at[2] * sizeof(void *);
+  HybGlueState.frame.door  = door * sizeof(void *);
+  HybGlueState.frame.bytes = n * sizeof(void *);
+  HybGlueState.frame.known = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode HybFrameForget(void)
-{
-  frame.asked = frame.known = PETSC_FALSE;
-  return PETSC_SUCCESS;
 }
 
 /*
@@ -220,28 +206,29 @@ static PetscErrorCode HybFrameForget(void)
 */
 PetscErrorCode HybFrameFind(void)
 {
-  PetscInt       i[] = {0, 2, 3}, j[] = {0, 1, 1};
-  PetscScalar    a[] = {1.0, 2.0, 3.0};
-  PetscOptions   none;
-  PetscErrorCode ierr;
-  PetscBool      off = (PetscBool)(HybGlueState.options.frameunknown != 0);
-  Mat            T   = NULL;
+  PetscInt         i[] = {0, 2, 3}, j[] = {0, 1, 1};
+  PetscScalar      a[] = {1.0, 2.0, 3.0};
+  PetscOptions     none;
+  struct _HybGiven given;
+  PetscErrorCode   ierr;
+  PetscBool        off = (PetscBool)(HybGlueState.options.frameunknown != 0);
+  Mat              T   = NULL;
 
   PetscFunctionBegin;
-  if (frame.asked) PetscFunctionReturn(PETSC_SUCCESS);
-  frame.asked = PETSC_TRUE;
-  PetscCall(PetscRegisterFinalize(HybFrameForget));
+  if (HybGlueState.frame.asked) PetscFunctionReturn(PETSC_SUCCESS);
+  HybGlueState.frame.asked = PETSC_TRUE;
   if (PetscDefined(HAVE_THREADSAFETY)) off = PETSC_TRUE; /* the allocator is not ours to watch */
   if (!off) {
     PetscCall(PetscOptionsCreate(&none)); /* no option of the program's concerns T */
     PetscCall(PetscOptionsPush(none));
-    given.n       = 0;
-    given.before  = PetscTrMalloc;
-    PetscTrMalloc = HybFrameMalloc;
-    ierr          = MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, 2, 2, i, j, a, &T);
-    PetscTrMalloc = given.before;
+    HybGlueState.frame.given         = &given;
+    HybGlueState.frame.given->n      = 0;
+    HybGlueState.frame.given->before = PetscTrMalloc;
+    PetscTrMalloc                    = HybFrameMalloc;
+    ierr                             = MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, 2, 2, i, j, a, &T);
+    PetscTrMalloc                    = HybGlueState.frame.given->before;
     if (!ierr) ierr = HybFrameFindIn(T, i, j, a);
-    if (!ierr) ierr = PetscInfo(T, frame.known ? "The places of a MATSEQAIJ's values and access functions are known\n" : "The places of a MATSEQAIJ's values are not known in this PETSc: they stay where it puts them\n");
+    if (!ierr) ierr = PetscInfo(T, HybGlueState.frame.known ? "The places of a MATSEQAIJ's values and access functions are known\n" : "The places of a MATSEQAIJ's values are not known in this PETSc: they stay where it puts them\n");
     if (T) (void)MatDestroy(&T);
     (void)PetscOptionsPop();
     (void)PetscOptionsDestroy(&none);
@@ -252,20 +239,20 @@ PetscErrorCode HybFrameFind(void)
 
 PetscBool HybFrameKnown(void)
 {
-  return frame.known;
+  return HybGlueState.frame.known;
 }
 
 size_t HybFrameBytes(void)
 {
-  return frame.bytes;
+  return HybGlueState.frame.bytes;
 }
 
 PetscScalar **HybFrameValues(Mat A)
 {
-  return (PetscScalar **)((char *)A->data + frame.a);
+  return (PetscScalar **)((char *)A->data + HybGlueState.frame.a);
 }
 
 HybDoor *HybFrameDoor(Mat A)
 {
-  return (HybDoor *)((char *)A->data + frame.door);
+  return (HybDoor *)((char *)A->data + HybGlueState.frame.door);
 }

@@ -30,72 +30,56 @@
   A duplicate whose allocations never came by (PETSc's linear solver server has memory of its own) was copied whole by
   the parent.
 */
-#include "../aijhybridgpuimpl.h"
+#include "where.h"
 
 #define HYB_HOST_COPY_MIN ((PetscCount)1 << 14) /* nonzeros from which on it is worth the trouble */
-#define HYB_WATCHED       16
-
-typedef PetscErrorCode (*HybMallocFn)(size_t, PetscBool, int, const char[], const char[], void **);
-
-static struct {
-  int         depth;
-  HybMallocFn before;
-  PetscInt   *last;                /* row offset to be cut, NULL once it is */
-  size_t      touched;             /* bytes; larger blocks are not touched: all cores write them */
-  size_t      wanted, seen, least; /* bytes; blocks smaller than the least are not noted */
-  int         n;
-  struct {
-    char  *at;
-    size_t bytes;
-  } block[HYB_WATCHED];
-} watch;
 
 static PetscErrorCode HybWatchMalloc(size_t bytes, PetscBool clear, int line, const char function[], const char file[], void **array)
 {
   const PetscBool large = (PetscBool)(bytes >= HYB_LARGE_PAGES_MIN);
-  PetscErrorCode  ierr  = (*watch.before)(bytes, large ? PETSC_FALSE : clear, line, function, file, array);
+  PetscErrorCode  ierr  = (*HybGlueState.watch.before)(bytes, large ? PETSC_FALSE : clear, line, function, file, array);
 
   if (ierr || !*array) return ierr;
   if (large) {
     HybAskLargePages(*array, bytes);
-    if (bytes <= watch.touched && HybGlueState.device) {
+    if (bytes <= HybGlueState.watch.touched && HybGlueState.device) {
       const HybExec x = {HybGlueState.device, NULL, HYB_MEM_HOST};
 
       (void)HybGlueState.device->touch(&x, *array, bytes);
     }
     if (clear) memset(*array, 0, bytes);
   }
-  if (bytes >= watch.least && watch.n < HYB_WATCHED) {
-    watch.block[watch.n].at      = (char *)*array;
-    watch.block[watch.n++].bytes = bytes;
+  if (bytes >= HybGlueState.watch.least && HybGlueState.watch.n < HYB_WATCHED) {
+    HybGlueState.watch.block[HybGlueState.watch.n].at      = (char *)*array;
+    HybGlueState.watch.block[HybGlueState.watch.n++].bytes = bytes;
   }
-  watch.seen += bytes;
-  if (watch.last && watch.seen >= watch.wanted) {
-    *watch.last = 0;
-    watch.last  = NULL;
+  HybGlueState.watch.seen += bytes;
+  if (HybGlueState.watch.last && HybGlueState.watch.seen >= HybGlueState.watch.wanted) {
+    *HybGlueState.watch.last = 0;
+    HybGlueState.watch.last  = NULL;
   }
   return PETSC_SUCCESS;
 }
 
 void HybLargePagesBegin(PetscInt rows)
 {
-  if (PetscDefined(HAVE_THREADSAFETY) || watch.depth++) return;
-  watch.touched = 2 * sizeof(PetscInt) * ((size_t)rows + 1) + 1024; /* some releases allocate two of a row's numbers as one block; with debugging there is a head */
-  watch.least   = PTRDIFF_MAX;
-  watch.before  = PetscTrMalloc;
-  PetscTrMalloc = HybWatchMalloc;
+  if (PetscDefined(HAVE_THREADSAFETY) || HybGlueState.watch.depth++) return;
+  HybGlueState.watch.touched = 2 * sizeof(PetscInt) * ((size_t)rows + 1) + 1024; /* some releases allocate two of a row's numbers as one block; with debugging there is a head */
+  HybGlueState.watch.least   = PTRDIFF_MAX;
+  HybGlueState.watch.before  = PetscTrMalloc;
+  PetscTrMalloc              = HybWatchMalloc;
 }
 
 void HybLargePagesEnd(void)
 {
-  if (PetscDefined(HAVE_THREADSAFETY) || --watch.depth) return;
-  PetscTrMalloc = watch.before;
+  if (PetscDefined(HAVE_THREADSAFETY) || --HybGlueState.watch.depth) return;
+  PetscTrMalloc = HybGlueState.watch.before;
 }
 
 static PetscBool HybWatchGave(const void *array, size_t bytes)
 {
-  for (int k = 0; k < watch.n; k++)
-    if ((const char *)array >= watch.block[k].at && (const char *)array + bytes <= watch.block[k].at + watch.block[k].bytes) return PETSC_TRUE;
+  for (int k = 0; k < HybGlueState.watch.n; k++)
+    if ((const char *)array >= HybGlueState.watch.block[k].at && (const char *)array + bytes <= HybGlueState.watch.block[k].at + HybGlueState.watch.block[k].bytes) return PETSC_TRUE;
   return PETSC_FALSE;
 }
 
@@ -110,17 +94,17 @@ static PetscErrorCode HybDuplicateCut(Mat A, PetscInt *i, Mat *B, PetscBool *cut
 
   PetscFunctionBegin;
   HybLargePagesBegin(m);
-  watch.wanted = (size_t)nnz * (sizeof(PetscScalar) + sizeof(PetscInt)) + (3 * (size_t)m + 1) * sizeof(PetscInt);
-  watch.seen   = 0;
-  watch.n      = 0;
-  watch.least  = PetscMin(4096, ((size_t)m + 1) * sizeof(PetscInt));
-  watch.last   = i + m;
-  ierr         = (*HybGlueState.seq.duplicate)(A, MAT_COPY_VALUES, B);
+  HybGlueState.watch.wanted = (size_t)nnz * (sizeof(PetscScalar) + sizeof(PetscInt)) + (3 * (size_t)m + 1) * sizeof(PetscInt);
+  HybGlueState.watch.seen   = 0;
+  HybGlueState.watch.n      = 0;
+  HybGlueState.watch.least  = PetscMin(4096, ((size_t)m + 1) * sizeof(PetscInt));
+  HybGlueState.watch.last   = i + m;
+  ierr                      = (*HybGlueState.seq.duplicate)(A, MAT_COPY_VALUES, B);
   HybLargePagesEnd();
-  *cut        = (PetscBool)!watch.last;
-  watch.last  = NULL;
-  watch.least = PTRDIFF_MAX;
-  i[m]        = nnz;
+  *cut                     = (PetscBool)!HybGlueState.watch.last;
+  HybGlueState.watch.last  = NULL;
+  HybGlueState.watch.least = PTRDIFF_MAX;
+  i[m]                     = nnz;
   PetscCall(ierr);
   if (!*cut) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJGetCSRAndMemType(*B, &bi, &bj, &ba, &mtype));
@@ -183,13 +167,13 @@ static PetscErrorCode HybHostDuplicate(Mat A, PetscBool values, Mat *B)
     const PetscBool  ashared = (PetscBool)(hyb->copy.pattern && HybShared(hyb) && (PetscScalar *)hyb->copy.csr.a == a);
 
     PetscCall(MatSeqAIJGetCSRAndMemType(*B, &bi, &bj, &ba, &mtype));
-    PetscCall(HybEventBegin(HYB_HostDuplicate, A, 0, 0, 0));
+    PetscCall(HybEventBegin(HybGlueState.event.hostduplicate, A, 0, 0, 0));
     ierr = x.backend->copy(&x, (void *)bj, j, sizeof(PetscInt) * (size_t)nnz, jshared ? HYB_COPY_DEVICE_TO_HOST : HYB_COPY_HOST_TO_HOST);
     if (!ierr && values) ierr = x.backend->copy(&x, ba, a, sizeof(PetscScalar) * (size_t)nnz, ashared ? HYB_COPY_DEVICE_TO_HOST : HYB_COPY_HOST_TO_HOST);
     if (ierr) (void)MatDestroy(B); /* its entries are nothing yet */
     PetscCall(ierr);
     PetscCall(HybLogToHost(((jshared ? sizeof(PetscInt) : 0) + (ashared && values ? sizeof(PetscScalar) : 0)) * (PetscLogDouble)nnz));
-    PetscCall(HybEventEnd(HYB_HostDuplicate, A, 0, 0, 0));
+    PetscCall(HybEventEnd(HybGlueState.event.hostduplicate, A, 0, 0, 0));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -35,34 +35,20 @@
 
   Work: none but two or three copies of m integers. Memory: none but what PETSc would take.
 */
-#include "../aijhybridgpuimpl.h"
+#include "parent.h"
 
 #define HYB_NARROW_PROBES  3
 #define HYB_NARROW_ROWS    8
 #define HYB_NARROW_ENTRIES 16
 
-static struct {
-  PetscBool asked, found, known;
-  int       n;                           /* arrays of a number for each row: two of lengths, and in some releases the diagonal's places */
-  size_t    array[3], longest, nonempty; /* bytes from A->data */
-} narrow;
-
 /* The allocator, while a matrix is made: who asks for so many bytes gets more, and where these are is noted */
-typedef PetscErrorCode (*HybMallocFn)(size_t, PetscBool, int, const char[], const char[], void **);
-static struct {
-  HybMallocFn before;
-  size_t      asked, given;
-  int         n;
-  void       *at[3];
-} room;
-
 static PetscErrorCode HybNarrowMalloc(size_t bytes, PetscBool clear, int line, const char function[], const char file[], void **array)
 {
-  const char *const    who  = room.n < 2 ? "MatCreateSeqAIJWithArrays" : "MatMarkDiagonal_SeqAIJ";
-  const PetscBool      rows = (PetscBool)(room.n < 3 && function && !strcmp(function, who) && bytes >= room.asked && bytes < room.asked + 64); /* or rounded up */
-  const PetscErrorCode ierr = (*room.before)(rows ? bytes - room.asked + room.given : bytes, clear, line, function, file, array);
+  const char *const    who  = HybGlueState.narrow.room.n < 2 ? "MatCreateSeqAIJWithArrays" : "MatMarkDiagonal_SeqAIJ";
+  const PetscBool      rows = (PetscBool)(HybGlueState.narrow.room.n < 3 && function && !strcmp(function, who) && bytes >= HybGlueState.narrow.room.asked && bytes < HybGlueState.narrow.room.asked + 64); /* or rounded up */
+  const PetscErrorCode ierr = (*HybGlueState.narrow.room.before)(rows ? bytes - HybGlueState.narrow.room.asked + HybGlueState.narrow.room.given : bytes, clear, line, function, file, array);
 
-  if (!ierr && rows) room.at[room.n++] = *array;
+  if (!ierr && rows) HybGlueState.narrow.room.at[HybGlueState.narrow.room.n++] = *array;
   return ierr;
 }
 
@@ -74,16 +60,16 @@ static PetscErrorCode HybNarrowMake(const HybCSR *csr, PetscBool one, Mat *T)
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  *T            = NULL;
-  room.n        = 0;
-  room.asked    = (size_t)rows * sizeof(PetscInt);
-  room.given    = (size_t)csr->m * sizeof(PetscInt);
-  room.before   = PetscTrMalloc;
-  PetscTrMalloc = HybNarrowMalloc;
+  *T                              = NULL;
+  HybGlueState.narrow.room.n      = 0;
+  HybGlueState.narrow.room.asked  = (size_t)rows * sizeof(PetscInt);
+  HybGlueState.narrow.room.given  = (size_t)csr->m * sizeof(PetscInt);
+  HybGlueState.narrow.room.before = PetscTrMalloc;
+  PetscTrMalloc                   = HybNarrowMalloc;
   if (one) csr->i[1] = (PetscInt)csr->nnz;
   ierr          = MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, rows, csr->n, csr->i, csr->j, (PetscScalar *)csr->a, T);
   csr->i[1]     = second;
-  PetscTrMalloc = room.before;
+  PetscTrMalloc = HybGlueState.narrow.room.before;
   if (!ierr && one) ierr = PetscLayoutCreateFromSizes(PETSC_COMM_SELF, csr->m, csr->m, 1, &rmap);
   if (!ierr && one) ierr = PetscLayoutDestroy(&(*T)->rmap);
   if (!ierr && one) (*T)->rmap = rmap;
@@ -111,7 +97,7 @@ static PetscInt *HybNarrowArray(Mat T, int k)
 {
   void *array;
 
-  memcpy(&array, (const char *)T->data + narrow.array[k], sizeof(array));
+  memcpy(&array, (const char *)T->data + HybGlueState.narrow.array[k], sizeof(array));
   return (PetscInt *)array;
 }
 
@@ -150,15 +136,15 @@ static PetscBool HybNarrowCompare(Mat O, void *const given[], Mat T, const HybCS
   const size_t bytes = HybFrameBytes();
   size_t       pointer[3], most = bytes, count = bytes;
 
-  for (int k = 0; k < room.n; k++) {
-    pointer[k] = HybNarrowFindPointer(T, bytes, room.at[k]);
+  for (int k = 0; k < HybGlueState.narrow.room.n; k++) {
+    pointer[k] = HybNarrowFindPointer(T, bytes, HybGlueState.narrow.room.at[k]);
     if (pointer[k] == bytes || HybNarrowFindPointer(O, bytes, given[k]) != pointer[k]) return PETSC_FALSE;
   }
   for (size_t at = 0; at + sizeof(PetscInt) <= bytes; at += sizeof(PetscInt)) {
     const PetscInt o = HybNarrowGet(O, at), t = HybNarrowGet(T, at);
     PetscBool      ofpointer = PETSC_FALSE;
 
-    for (int k = 0; k < room.n; k++) ofpointer = (PetscBool)(ofpointer || at - at % sizeof(void *) == pointer[k]);
+    for (int k = 0; k < HybGlueState.narrow.room.n; k++) ofpointer = (PetscBool)(ofpointer || at - at % sizeof(void *) == pointer[k]);
     if (o == t || ofpointer) continue;
     if (most == bytes && o == longest && t == csr->nnz)
       most = at;
@@ -168,12 +154,12 @@ static PetscBool HybNarrowCompare(Mat O, void *const given[], Mat T, const HybCS
       return PETSC_FALSE;
   }
   if (most == bytes || count == bytes) return PETSC_FALSE;
-  if (narrow.found) return (PetscBool)(room.n == narrow.n && !memcmp(pointer, narrow.array, (size_t)room.n * sizeof(*pointer)) && most == narrow.longest && count == narrow.nonempty);
-  narrow.found = PETSC_TRUE;
-  narrow.n     = room.n;
-  memcpy(narrow.array, pointer, (size_t)room.n * sizeof(*pointer));
-  narrow.longest  = most;
-  narrow.nonempty = count;
+  if (HybGlueState.narrow.found) return (PetscBool)(HybGlueState.narrow.room.n == HybGlueState.narrow.n && !memcmp(pointer, HybGlueState.narrow.array, (size_t)HybGlueState.narrow.room.n * sizeof(*pointer)) && most == HybGlueState.narrow.longest && count == HybGlueState.narrow.nonempty);
+  HybGlueState.narrow.found = PETSC_TRUE;
+  HybGlueState.narrow.n     = HybGlueState.narrow.room.n;
+  memcpy(HybGlueState.narrow.array, pointer, (size_t)HybGlueState.narrow.room.n * sizeof(*pointer));
+  HybGlueState.narrow.longest  = most;
+  HybGlueState.narrow.nonempty = count;
   return PETSC_TRUE;
 }
 
@@ -190,17 +176,17 @@ static PetscErrorCode HybNarrowProbe(const HybCSR *csr, Mat *O, Mat *T, PetscBoo
   *proven = PETSC_FALSE;
   PetscCall(HybBackendHost.csr->rowlengths(NULL, NULL, csr, NULL, &longest, &nonempty));
   PetscCall(HybNarrowMake(csr, PETSC_FALSE, O));
-  all = room.n;
-  memcpy(given, room.at, sizeof(given));
+  all = HybGlueState.narrow.room.n;
+  memcpy(given, HybGlueState.narrow.room.at, sizeof(given));
   if (all < 2) PetscFunctionReturn(PETSC_SUCCESS);
   for (int k = 0; k < all && same; k++) PetscCall(HybNarrowExpected(csr, k, (const PetscInt *)given[k], &same));
   if (!same) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybNarrowMake(csr, PETSC_TRUE, T));
-  if (room.n != all || !HybNarrowCompare(*O, given, *T, csr, longest, nonempty)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (HybGlueState.narrow.room.n != all || !HybNarrowCompare(*O, given, *T, csr, longest, nonempty)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJGetMaxRowNonzeros(*T, &before));
   for (int k = 0; k < all; k++) memcpy(HybNarrowArray(*T, k), given[k], sizeof(PetscInt) * (size_t)csr->m);
-  HybNarrowPut(*T, narrow.longest, longest);
-  HybNarrowPut(*T, narrow.nonempty, nonempty);
+  HybNarrowPut(*T, HybGlueState.narrow.longest, longest);
+  HybNarrowPut(*T, HybGlueState.narrow.nonempty, nonempty);
   PetscCall(MatSeqAIJGetMaxRowNonzeros(*T, &after));
   PetscCall(MatEqual(*O, *T, &equal));
   *proven = (PetscBool)(equal && before == csr->nnz && after == longest);
@@ -243,13 +229,6 @@ static PetscErrorCode HybNarrowProve(PetscBool *proven)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybNarrowForget(void)
-{
-  PetscFunctionBegin;
-  PetscCall(PetscMemzero(&narrow, sizeof(narrow)));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Called after HybFrameFind(), which knows how long a matrix's data are. What was found is told in A's name: in the
    class of matrices. */
 PetscErrorCode HybNarrowFind(Mat A)
@@ -259,32 +238,31 @@ PetscErrorCode HybNarrowFind(Mat A)
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  if (narrow.asked) PetscFunctionReturn(PETSC_SUCCESS);
-  narrow.asked = PETSC_TRUE;
-  PetscCall(PetscRegisterFinalize(HybNarrowForget));
+  if (HybGlueState.narrow.asked) PetscFunctionReturn(PETSC_SUCCESS);
+  HybGlueState.narrow.asked = PETSC_TRUE;
   if (!HybFrameKnown() || PetscDefined(USE_DEBUG) || PetscDefined(HAVE_THREADSAFETY)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybNoInodeBegin(&noinode));
   ierr = PetscPushErrorHandler(PetscReturnErrorHandler, NULL); /* an error: the loops */
   if (!ierr) {
-    narrow.known = (PetscBool)(!HybNarrowProve(&proven) && proven);
-    ierr         = PetscPopErrorHandler();
+    HybGlueState.narrow.known = (PetscBool)(!HybNarrowProve(&proven) && proven);
+    ierr                      = PetscPopErrorHandler();
   }
   HybNoInodeEnd(&noinode);
   PetscCall(ierr);
-  PetscCall(PetscInfo(A, narrow.known ? "A MATSEQAIJ can be made without loops over its rows\n" : "How a MATSEQAIJ could be made without loops over its rows is not known in this PETSc\n"));
+  PetscCall(PetscInfo(A, HybGlueState.narrow.known ? "A MATSEQAIJ can be made without loops over its rows\n" : "How a MATSEQAIJ could be made without loops over its rows is not known in this PETSc\n"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Are the lengths of so many rows wanted from the device? */
 PetscBool HybNarrowTakes(PetscInt m)
 {
-  return (PetscBool)(narrow.known && m >= 2 && m >= HybGlueState.options.narrowmin);
+  return (PetscBool)(HybGlueState.narrow.known && m >= 2 && m >= HybGlueState.options.narrowmin);
 }
 
 /* Of the diagonal too? */
 PetscBool HybNarrowTakesDiagonal(void)
 {
-  return (PetscBool)(narrow.n > 2);
+  return (PetscBool)(HybGlueState.narrow.n > 2);
 }
 
 static PetscErrorCode HybNarrowFill(Mat T, const HybExec *x, const HybCSR *csr, const HybRowLengths *rows)
@@ -293,12 +271,12 @@ static PetscErrorCode HybNarrowFill(Mat T, const HybExec *x, const HybCSR *csr, 
 
   PetscFunctionBegin;
   PetscCall(x->backend->copy(x, HybNarrowArray(T, 0), rows->length, bytes, HYB_COPY_DEVICE_TO_HOST));
-  if (narrow.n > 2) PetscCall(x->backend->copy(x, HybNarrowArray(T, 2), rows->diagonal, bytes, HYB_COPY_DEVICE_TO_HOST));
+  if (HybGlueState.narrow.n > 2) PetscCall(x->backend->copy(x, HybNarrowArray(T, 2), rows->diagonal, bytes, HYB_COPY_DEVICE_TO_HOST));
   PetscCall(x->backend->sync(x));
   PetscCall(x->backend->copy(x, HybNarrowArray(T, 1), HybNarrowArray(T, 0), bytes, HYB_COPY_HOST_TO_HOST));
-  PetscCall(HybLogToHost((PetscLogDouble)bytes * (narrow.n - 1)));
-  HybNarrowPut(T, narrow.longest, rows->longest);
-  HybNarrowPut(T, narrow.nonempty, rows->nonempty);
+  PetscCall(HybLogToHost((PetscLogDouble)bytes * (HybGlueState.narrow.n - 1)));
+  HybNarrowPut(T, HybGlueState.narrow.longest, rows->longest);
+  HybNarrowPut(T, HybGlueState.narrow.nonempty, rows->nonempty);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -310,10 +288,10 @@ PetscErrorCode HybNarrowCreate(const HybExec *x, const HybCSR *csr, const HybRow
   PetscFunctionBegin;
   *T = NULL;
   if (!rows || !rows->length || !HybNarrowTakes(csr->m) || !csr->nnz || rows->nonempty < csr->m - rows->nonempty) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscLogEventBegin(HYB_Narrow, 0, 0, 0, 0));
+  PetscCall(PetscLogEventBegin(HybGlueState.event.narrow, 0, 0, 0, 0));
   PetscCall(HybNarrowMake(csr, PETSC_TRUE, T));
   /* whoever allocated otherwise this time: places for one row are not written beyond */
-  for (int k = 0; k < narrow.n; k++) as = (PetscBool)(as && room.n == narrow.n && HybNarrowArray(*T, k) == room.at[k]);
+  for (int k = 0; k < HybGlueState.narrow.n; k++) as = (PetscBool)(as && HybGlueState.narrow.room.n == HybGlueState.narrow.n && HybNarrowArray(*T, k) == HybGlueState.narrow.room.at[k]);
   if (!as)
     PetscCall(MatDestroy(T));
   else {
@@ -321,6 +299,6 @@ PetscErrorCode HybNarrowCreate(const HybExec *x, const HybCSR *csr, const HybRow
     if (ierr) (void)MatDestroy(T);
     PetscCall(ierr);
   }
-  PetscCall(PetscLogEventEnd(HYB_Narrow, 0, 0, 0, 0));
+  PetscCall(PetscLogEventEnd(HybGlueState.event.narrow, 0, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

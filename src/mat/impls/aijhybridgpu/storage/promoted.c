@@ -14,7 +14,7 @@
 
   Neither way is seen from outside: PetscObjectState and nonzerostate stand.
 */
-#include "../aijhybridgpuimpl.h"
+#include "parent.h"
 
 /* shall A move now? */
 PetscErrorCode MatSeqAIJHybridGPUPromotionDue(Mat A, Mat_SeqAIJHybridGPU *hyb, const HybExec *x, PetscBool *due)

@@ -39,7 +39,7 @@
                           replace the array of values, MatSeqAIJHybridGPUDisown() before it may free or replace any
                           array
 */
-#include "../aijhybridgpuimpl.h"
+#include "parent.h"
 
 /* in HybLives' order; MatView() with ascii_info_detail prints them */
 static const char *const names[HYB_LIVES]              = {"host", "host, with a copy on the device", "host, its values in page-locked memory, with a copy on the device", "device and the host in one storage, moved there", "device and the host in one storage", "device, mirrored on the host"};
@@ -373,5 +373,36 @@ PetscErrorCode MatSeqAIJHybridGPUMove(Mat A, PetscBool values, PetscBool todevic
   if (hyb->lives == HYB_LIVES_SHARED) PetscCall(x->backend->prefetch(x, hyb->copy.csr.j, sizeof(PetscInt) * (size_t)hyb->copy.csr.nnz, todevice));
   if (values) PetscCall(x->backend->prefetch(x, hyb->copy.csr.a, sizeof(HybScalar) * (size_t)hyb->copy.csr.nnz, todevice));
   if (!todevice) PetscCall(x->backend->sync(x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMultPlanDestroy(HybMultPlan *p)
+{
+  PetscFunctionBegin;
+  if (p->ready) {
+    p->ready = PETSC_FALSE;
+    PetscCall(HybSpMVDestroy(&p->plan));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybDerivedDestroy(HybDerived *d)
+{
+  PetscFunctionBegin;
+  if (d->ready) {
+    d->ready = PETSC_FALSE;
+    PetscCall(HybArenaReset(&d->arena));
+  }
+  d->perm = NULL;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* PETSc takes its fast way between two matrices where both have the same function: only what lives on a device has ones
+   of its own */
+PetscErrorCode MatSeqAIJHybridGPUSetBornOps(Mat A, PetscBool born)
+{
+  PetscFunctionBegin;
+  A->ops->copy = born ? HybGlueState.born.copy : HybGlueState.seq.copy;
+  A->ops->axpy = born ? HybGlueState.born.axpy : HybGlueState.seq.axpy;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

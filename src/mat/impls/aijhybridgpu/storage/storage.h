@@ -1,12 +1,13 @@
 /*
   Storage: where a sequential matrix's pattern and values live, and the verbs by which all other glue reads and writes
-  them. storage.c has the states and who goes where.
+  them. storage.c has the states and who goes where; where.h says where an operation runs, parent.h what is known of
+  the parent's own data.
 */
 #ifndef AIJHYBRIDGPU_STORAGE_H
 #define AIJHYBRIDGPU_STORAGE_H
 
-#include <petscmat.h>
-#include "aijhybridgpu/private/hybspmv.h"
+#include <petscmataijhybridgpu.h>
+#include "../../../process/process.h"
 
 typedef enum {
   HYB_LIVES_HOST,     /* in arrays of the host's, AIJ's own or a product's result */
@@ -63,39 +64,260 @@ typedef struct {
 /* Arrays that have been left while somebody held them */
 typedef struct _HybRetired *HybRetired;
 
-/* PETSc's Mat_SeqAIJOps (door.c) */
+/* A plan of the spmv room, for one pattern on one backend */
 typedef struct {
-  PetscErrorCode (*getarray)(Mat, PetscScalar **);
-  PetscErrorCode (*restorearray)(Mat, PetscScalar **);
-  PetscErrorCode (*getarrayread)(Mat, const PetscScalar **);
-  PetscErrorCode (*restorearrayread)(Mat, const PetscScalar **);
-  PetscErrorCode (*getarraywrite)(Mat, PetscScalar **);
-  PetscErrorCode (*restorearraywrite)(Mat, PetscScalar **);
-  PetscErrorCode (*getcsrandmemtype)(Mat, const PetscInt **, const PetscInt **, PetscScalar **, PetscMemType *);
-} HybDoor;
+  PetscBool     ready;
+  PetscBool     onceonly; /* of a method that plans nothing, for the first product alone */
+  HybSpMV       plan;
+  HybPatternKey key;
+  PetscCount    nonemptyrows;
+} HybMultPlan;
 
-/* frame.c */
-PETSC_INTERN PetscErrorCode HybFrameFind(void);
-PETSC_INTERN PetscBool      HybFrameKnown(void);
-PETSC_INTERN size_t         HybFrameBytes(void); /* of a MATSEQAIJ's data */
-PETSC_INTERN PetscScalar  **HybFrameValues(Mat);
-PETSC_INTERN HybDoor       *HybFrameDoor(Mat);
-
-/* narrow.c */
+/* An explicit transpose on the device, refreshed by one gather when the values moved */
 typedef struct {
-  PetscInt  *length;   /* of each row, on the device; NULL: not there */
-  PetscInt  *diagonal; /* the diagonal's places, there, where HybNarrowTakesDiagonal() */
-  PetscCount longest, nonempty;
-} HybRowLengths;
-PETSC_INTERN PetscErrorCode HybNarrowFind(Mat);
-PETSC_INTERN PetscBool      HybNarrowTakes(PetscInt m);
-PETSC_INTERN PetscBool      HybNarrowTakesDiagonal(void);
-/* *T = MatCreateSeqAIJWithArrays() round csr, on the host, no inodes looked for; NULL where its loops must run */
-PETSC_INTERN PetscErrorCode HybNarrowCreate(const HybExec *, const HybCSR *csr, const HybRowLengths *, Mat *T);
+  PetscBool        ready, conjugated, stale; /* the values are others than those gathered, whatever their state is */
+  HybArena         arena;
+  HybCSR           csr;
+  PetscInt        *perm;
+  HybPatternKey    key;
+  PetscObjectState state;
+  HybMultPlan      mult;
+} HybDeviceTranspose;
 
-/* door.c */
-PETSC_INTERN PetscErrorCode HybDoorOpen(Mat);
-PETSC_INTERN PetscErrorCode HybDoorClose(Mat);
-PETSC_INTERN PetscBool      HybDoorIsOurs(Mat);
+/* A transpose or a submatrix that was born on the device remembers where its values come from: one gather refreshes
+   them while both patterns stand */
+typedef struct {
+  PetscBool        ready;
+  HybArena         arena;
+  PetscInt        *perm; /* entry k is the parent's entry perm[k] */
+  PetscObjectId    parent;
+  HybPatternKey    parentkey, key;
+  PetscObjectId    is[2]; /* of a submatrix */
+  PetscObjectState isstate[2];
+} HybDerived;
+
+/* Options that AIJ keeps beside its arrays, as the program set them: matrices made from this one on the device get them
+   too. Those of a group overrule each other, so the last one of each is kept. */
+typedef enum {
+  HYB_ASKED_ROW_ORIENTED,
+  HYB_ASKED_KEEP_PATTERN,
+  HYB_ASKED_IGNORE_ZEROS,
+  HYB_ASKED_NEW_NONZEROS,
+  HYB_ASKED_GROUPS
+} HybAskedGroup;
+typedef struct {
+  PetscBool said;
+  MatOption op;
+  PetscBool flg;
+} HybAsked;
+
+typedef struct {
+  HybChoices choices;
+  HybAsked   asked[HYB_ASKED_GROUPS];
+  PetscBool  optionsknown; /* every option that AIJ keeps has come by: asked has them */
+  PetscBool  block;        /* of a parallel matrix */
+
+  /* storage */
+  Mat             owner; /* whose header had these data when they were last looked at */
+  HybLives        lives;
+  PetscCount      entered[HYB_LIVES]; /* how often it came to live there */
+  HybArena        arrays;             /* i, j, a that the base class uses and this object owns (a result of ours); freed after the parent's destroy */
+  const PetscInt *adopted;            /* the i that the base class got with them */
+  HybArena        moved;              /* values in page-locked or managed memory, that AIJ's pointer names while movedto is not NULL */
+  PetscScalar    *former, *movedto;   /* AIJ's own array of values, put aside (NULL where there are none), and ours */
+  PetscCount      movednnz;           /* entries of both */
+  HybRetired      retired;
+  int             readers, writers, rows; /* who holds values, or rows of MatGetRow() */
+  PetscBool       patternheld;            /* a duplicate shares i and j (MAT_SHARE_NONZERO_PATTERN) */
+  int             inside;                 /* operations of ours that call the parent's, which the door is open to */
+  PetscBool       quiet;                  /* nothing that is queued reads the values */
+  PetscBool       stored;                 /* MatStoreValues() keeps values beside the arrays */
+  PetscBool       hostcopy;               /* what is made of it now is the host's alone */
+  PetscBool       inodesleft;             /* the search for rows of equal pattern was left out when the device made it */
+  PetscBool       aspreallocated;         /* AIJ would have made this result by a preallocation of its rows' lengths */
+  PetscBool       lentarrays;             /* the base class's arrays may be the program's own, or somebody remembers where they lie */
+  PetscCount      adoptions;              /* how often this matrix got another pattern as a result */
+  PetscCount      generation;             /* how often column indices were changed where they are */
+  PetscCount      moves;                  /* how often the values moved where the object's state may not have */
+  HybDeviceCopy   copy;
+  PetscInt        writes;   /* operations in a row that wrote the values, no host write between them */
+  HybStateMark    written;  /* after the last one */
+  PetscInt        sendings; /* of values, to a device that has the pattern */
+  PetscBool       inserted; /* by MatSetValues(), since the last one */
+  PetscBool       locknever;
+
+  /* made from the pattern or the values, of one key each */
+  HybPatternKey      checkkey;    /* pattern last seen sorted and in range */
+  HybPatternKey      diagonalkey; /* pattern last seen with every entry of the diagonal */
+  HybMultPlan        host, device;
+  HybDeviceTranspose transpose;
+  HybDerived         derived;
+  struct {
+    PetscObjectId id;
+    HybPatternKey own, other;
+  } equal; /* a matrix whose pattern was seen to be this one's */
+
+  PetscObjectState assembling;  /* of values from coordinates that MatAssemblyEnd() is about to count once more */
+  PetscCount       coocount;    /* entries of the last MatSetPreallocationCOO() */
+  PetscInt         hostmults;   /* products with vectors that the host has done, while it was not decided that the device shall */
+  PetscBool        staysonhost; /* the device had no room */
+} Mat_SeqAIJHybridGPU;
+
+/* does the matrix live on the device, so that operations on its values run there? */
+static inline PetscBool HybBorn(const Mat_SeqAIJHybridGPU *hyb)
+{
+  return (PetscBool)(hyb->lives >= HYB_LIVES_PROMOTED);
+}
+/* are its values in memory that AIJ and the device both use? */
+static inline PetscBool HybShared(const Mat_SeqAIJHybridGPU *hyb)
+{
+  return (PetscBool)(hyb->lives == HYB_LIVES_PROMOTED || hyb->lives == HYB_LIVES_SHARED);
+}
+/* Calls a function of the parent's on A, whose accesses are part of an operation of ours */
+#define HybInside(A, call)                             \
+  do {                                                 \
+    Mat_SeqAIJHybridGPU *inside_ = NULL;               \
+    PetscErrorCode       ierr_;                        \
+                                                       \
+    PetscCall(MatSeqAIJHybridGPUGetData(A, &inside_)); \
+    inside_->inside++;                                 \
+    ierr_ = (call);                                    \
+    inside_->inside--;                                 \
+    PetscCall(ierr_);                                  \
+  } while (0)
+
+/* Is this one of our sequential matrices, by name or only by its operations (-mat_seqaij_type)? Until its first
+   assembly a hash table's operations, that to destroy it among them, may lie over ours. */
+static inline PetscBool MatIsSeqAIJHybridGPU(Mat A)
+{
+#if PETSC_VERSION_GE(3, 19, 0)
+  if (A->hash_active) return (PetscBool)(A->ops->mult && A->ops->mult == HybGlueState.own.mult);
+#endif
+  return (PetscBool)(A->ops->destroy && A->ops->destroy == HybGlueState.own.destroy);
+}
+
+/* With -mat_seqaij_type other derived types (MATSEQAIJCUSPARSE) are laid over ours: MatCreate_SeqAIJ(), from which they
+   start, makes ours. What they do not override is the parent's from the first such call on. For the beginning of
+   operations that the derived types leave alone. */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPULeave(Mat);
+#define HybLeaveIfOverlaid(A, op, ...)             \
+  do {                                             \
+    if (PetscUnlikely(!MatIsSeqAIJHybridGPU(A))) { \
+      PetscCall(MatSeqAIJHybridGPULeave(A));       \
+      PetscCall((*(A)->ops->op)(__VA_ARGS__));     \
+      PetscFunctionReturn(PETSC_SUCCESS);          \
+    }                                              \
+  } while (0)
+
+/* storage.c */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUGetData(Mat, Mat_SeqAIJHybridGPU **);
+PETSC_INTERN PetscErrorCode HybPatternKeyGet(Mat, const HybCSR *, HybPatternKey *);
+PETSC_INTERN PetscErrorCode HybStorageGo(Mat_SeqAIJHybridGPU *, HybLives to);
+PETSC_INTERN PetscErrorCode HybStorageView(const Mat_SeqAIJHybridGPU *, PetscViewer);
+PETSC_INTERN PetscBool      HybStorageHeld(const Mat_SeqAIJHybridGPU *);
+PETSC_INTERN PetscErrorCode HybStorageRetire(Mat_SeqAIJHybridGPU *, HybArena *);
+PETSC_INTERN PetscErrorCode HybStorageFreeRetired(Mat_SeqAIJHybridGPU *);
+PETSC_INTERN PetscErrorCode HybStorageLeaveRetired(Mat, Mat_SeqAIJHybridGPU *);
+PETSC_INTERN PetscErrorCode HybStorageGivenBack(Mat_SeqAIJHybridGPU *);
+PETSC_INTERN PetscErrorCode HybStorageQuiet(Mat_SeqAIJHybridGPU *);
+PETSC_INTERN PetscErrorCode HybStorageDropMoved(Mat, Mat_SeqAIJHybridGPU *);
+/* the parent may have given A arrays of its own */
+PETSC_INTERN PetscErrorCode HybStorageSettle(Mat);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUValuesMoved(Mat);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUHostWrites(Mat);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUPatternMoved(Mat);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDemote(Mat);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDestroyDevice(Mat_SeqAIJHybridGPU *);
+/* The host, or the device, is about to read all of a matrix in the storage of both: it is moved in one go instead of by
+   page faults */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUMove(Mat, PetscBool values, PetscBool todevice);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetBornOps(Mat, PetscBool);
+PETSC_INTERN PetscErrorCode HybMultPlanDestroy(HybMultPlan *);
+PETSC_INTERN PetscErrorCode HybDerivedDestroy(HybDerived *);
+
+/* lent.c */
+/* Lends a sequential AIJ matrix's arrays (any type of the family) for reading by the host; values may be left out */
+typedef struct {
+  HybCSR             csr;
+  PetscBool          foreign; /* obtained through MatGetRowIJ(), to be returned */
+  PetscInt           m;
+  const PetscScalar *a;
+} HybLent;
+PETSC_INTERN PetscErrorCode HybLentGet(Mat, PetscBool values, HybLent *);
+PETSC_INTERN PetscErrorCode HybLentRestore(Mat, HybLent *);
+/* rows with entries of a matrix on the host, by which PETSc counts a product's operations, and the entries of the
+   longest one */
+PETSC_INTERN PetscCount HybCountNonemptyRows(const HybCSR *, PetscCount *longest);
+/* columns sorted, without duplicates, in range: else PETSC_ERR_ARG_WRONGSTATE naming the row. Looked at where the
+   arrays are wanted anyway; remembered for ours until the pattern moves. */
+PETSC_INTERN PetscErrorCode HybLentCheck(Mat, const HybLent *, const HybExec *, const HybCSR *, const char *role);
+/* has the pattern every entry of the diagonal? Looked at once for a pattern. */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDiagonalIsFull(Mat, PetscBool *);
+
+/* inodes.c: rows of equal pattern, which AIJ looks for at each assembly; a matrix whose data were made without that;
+   and the search, if it was left out */
+PETSC_INTERN PetscErrorCode HybInodesSetOps(Mat, PetscBool on);
+PETSC_INTERN PetscErrorCode HybInodesLeave(Mat);
+PETSC_INTERN PetscErrorCode HybInodesFind(Mat);
+/* between these, no matrix that is made looks for inodes: the search reads all of j on the host. The end cannot fail,
+   so that it can follow an error. */
+PETSC_INTERN PetscErrorCode HybNoInodeBegin(PetscOptions *);
+PETSC_INTERN void           HybNoInodeEnd(PetscOptions *);
+
+/* copy.c: the matrix's arrays on the device of x, sent or refreshed as needed; ours only. The second when what reads
+   them has been queued, and nothing waits for it. */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUGetDeviceCSR(Mat, const HybExec *x, PetscBool values, HybCSR *);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUReadEnd(Mat, const HybExec *x);
+
+/* locked.c: *from, csr's values, are about to be sent to a device that has had others before; csr is the host's */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSendFrom(Mat, Mat_SeqAIJHybridGPU *, const HybExec *, const HybCSR *csr, const HybScalar **from);
+PETSC_INTERN PetscBool      MatSeqAIJHybridGPULockedTakesValues(const Mat_SeqAIJHybridGPU *);
+
+/* promoted.c and write.c: an operation that writes A's values. *device: it runs there and ends with
+   MatSeqAIJHybridGPUDeviceWritten(). Else the parent runs, and between Begin and End, where w.both, the same operation
+   on w.csr too; exact: both round alike. interface: PETSc's function of the operation counts the state once more. */
+typedef struct {
+  PetscBool counts, both;
+  HybCSR    csr;
+} HybWriteThrough;
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUPromotionDue(Mat, Mat_SeqAIJHybridGPU *, const HybExec *, PetscBool *due);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUPromote(Mat, Mat_SeqAIJHybridGPU *, const HybExec *, PetscBool *done);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUWriteBegin(Mat A, PetscBool exact, HybExec *x, PetscBool *device, HybWriteThrough *w);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUWriteEnd(Mat A, HybWriteThrough *w, PetscBool interface);
+/* does A live on the device, so that operations on its values run there? */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUWriteOnDevice(Mat, HybExec *x, PetscBool *flg);
+/* after an operation that wrote the values on the device: the host may look from now on. interface: PETSc's function of
+   the operation counts the state once more after it has returned, see HybStateMark */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDeviceWritten(Mat, const HybExec *x);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDeviceWrittenStep(Mat, const HybExec *x, PetscBool interface);
+/* an assembly of what was written on the device, where AIJ's operation ends with one */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAssembleWritten(Mat);
+
+/* hostcopy.c: *B = A on the host, by the parent's duplicate but for who copies. Without values the new ones are not
+   even zeroed where A is large. */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUHostDuplicate(Mat A, PetscBool values, Mat *B);
+/* between these, what PETSc allocates for a matrix of so many rows gets large pages where it is large */
+PETSC_INTERN void HybLargePagesBegin(PetscInt rows);
+PETSC_INTERN void HybLargePagesEnd(void);
+#define HybWithLargePages(rows, call) \
+  do {                                \
+    PetscErrorCode ierr_;             \
+                                      \
+    HybLargePagesBegin(rows);         \
+    ierr_ = (call);                   \
+    HybLargePagesEnd();               \
+    PetscCall(ierr_);                 \
+  } while (0)
+
+/* adopt.c: makes csr (arrays in *arrays, which is taken over) the contents of C, a sequential matrix of ours of the
+   same sizes. What C was is destroyed. The second: the arrays are the device's, and csr's pointers are for it. */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAdopt(Mat C, HybArena *arrays, const HybCSR *csr);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAdoptDevice(Mat C, const HybExec *x, HybArena *arrays, const HybCSR *csr);
+/* the base class gets arrays of its own */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDisown(Mat);
+/* exchanges what AIJ keeps, and the operations that it has chosen by it */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUExchangeData(Mat, Mat);
+/* C takes A's place as by PETSc's MatHeaderMerge(), which old releases hide */
+PETSC_INTERN PetscErrorCode HybHeaderMerge(Mat A, Mat *C);
 
 #endif

@@ -2,7 +2,7 @@
   Writing a matrix's values on the device: alone where it lives there; on both sides where it has a copy there and both
   round alike.
 */
-#include "../aijhybridgpuimpl.h"
+#include "where.h"
 
 PetscErrorCode MatSeqAIJHybridGPUWriteOnDevice(Mat A, HybExec *x, PetscBool *flg)
 {
@@ -41,10 +41,10 @@ PetscErrorCode MatSeqAIJHybridGPUDeviceWrittenStep(Mat A, const HybExec *x, Pets
   HybInside(A, MatSeqAIJGetArray(A, &a));
   hyb->transpose.stale = PETSC_TRUE;
   if (!HybShared(hyb)) {
-    PetscCall(HybEventBegin(HYB_CopyFrom, A, 0, 0, 0));
+    PetscCall(HybEventBegin(HybGlueState.event.copyfrom, A, 0, 0, 0));
     PetscCall(x->backend->copy(x, a, hyb->copy.csr.a, sizeof(HybScalar) * (size_t)hyb->copy.csr.nnz, HYB_COPY_DEVICE_TO_HOST));
     PetscCall(HybLogToHost(sizeof(HybScalar) * (PetscLogDouble)hyb->copy.csr.nnz));
-    PetscCall(HybEventEnd(HYB_CopyFrom, A, 0, 0, 0));
+    PetscCall(HybEventEnd(HybGlueState.event.copyfrom, A, 0, 0, 0));
   }
   PetscCall(x->backend->sync(x)); /* the host may look at any time */
   HybInside(A, MatSeqAIJRestoreArray(A, &a));
@@ -107,5 +107,19 @@ PetscErrorCode MatSeqAIJHybridGPUWriteEnd(Mat A, HybWriteThrough *w, PetscBool i
     hyb->copy.mark = hyb->written;
     HybGlueState.counts.deviceops++;
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Y's values were written on the device, and AIJ ends such an operation with an assembly: it counts, and claims of
+   symmetry go unless they are eternal */
+PetscErrorCode MatSeqAIJHybridGPUAssembleWritten(Mat Y)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(Y, &hyb));
+  hyb->assembling = hyb->copy.mark.state;
+  PetscCall(MatAssemblyBegin(Y, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(Y, MAT_FINAL_ASSEMBLY));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

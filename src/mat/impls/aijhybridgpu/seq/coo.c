@@ -6,21 +6,15 @@
   and no array of the matrix crosses the bus. The lists that say which values an entry sums go with the matrix and its
   duplicates; the host gets a copy of them if it must take over (MatBindToCPU()).
 
-  Otherwise the parents' functions do it. They read indices and values on the host; a program may hand in device arrays
+  Otherwise the parent's functions do it. They read indices and values on the host; a program may hand in device arrays
   (a DM with -dm_vec_type cuda does), which are brought over first.
 */
-#include "aijhybridgpuimpl.h"
+#include "coo.h"
+#include "../storage/where.h"
 
 #if defined(PETSC_HAVE_DEVICE)
   #include <petscdevice.h>
 #endif
-
-typedef PetscErrorCode (*HybSetPreallocationCOO)(Mat, PetscCount, PetscInt[], PetscInt[]);
-typedef PetscErrorCode (*HybSetValuesCOO)(Mat, const PetscScalar[], InsertMode);
-
-/* the parents', sequential and parallel */
-static HybSetPreallocationCOO HybParentPreallocation[2];
-static HybSetValuesCOO        HybParentValues[2];
 
 static PetscErrorCode HybCOODestroy(void *ctx)
 {
@@ -153,7 +147,7 @@ static PetscErrorCode MatSetPreallocationCOO_Device(Mat A, const HybExec *x, Pet
   PetscErrorCode       ierr;
 
   PetscFunctionBegin;
-  PetscCall(HybEventBegin(HYB_Op[HYB_OP_COOPATTERN], A, 0, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_COOPATTERN], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   PetscCall(PetscNew(&coo));
   PetscCall(HybArenaInit(&coo->arena, x));
@@ -185,26 +179,52 @@ static PetscErrorCode MatSetPreallocationCOO_Device(Mat A, const HybExec *x, Pet
   /* MatSetPreallocationCOO() counts the new pattern once more after this */
   hyb->copy.key.nonzerostate = A->nonzerostate + 1;
   hyb->checkkey              = hyb->copy.key;
-  PetscCall(HybEventEnd(HYB_Op[HYB_OP_COOPATTERN], A, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_COOPATTERN], A, 0, 0, 0));
   HybGlueState.counts.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode MatSetPreallocationCOO_AIJHybridGPU(Mat A, PetscCount n, PetscInt i[], PetscInt j[])
+/* The parent's function gets arrays of the host's */
+PetscErrorCode HybCOOPreallocateOnHost(Mat A, void (*parent)(void), PetscCount n, const PetscInt i[], const PetscInt j[])
 {
   void          *hi, *hj, *ci, *cj;
-  PetscCount    *count;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(MatAIJHybridGPUGetCOOCount(A, &count));
-  *count = n;
-  if (MatIsSeqAIJHybridGPU(A) && !A->structure_only) {
-    Mat_SeqAIJHybridGPU *hyb = NULL;
-    HybExec              x;
-    PetscBool            idevice, jdevice;
+  PetscCall(HybCOOToHost(i, n, sizeof(PetscInt), &hi, &ci));
+  PetscCall(HybCOOToHost(j, n, sizeof(PetscInt), &hj, &cj));
+  ierr = (*(PetscErrorCode(*)(Mat, PetscCount, PetscInt[], PetscInt[]))parent)(A, n, (PetscInt *)hi, (PetscInt *)hj);
+  PetscCall(PetscFree(ci));
+  PetscCall(PetscFree(cj));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
-    PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+/* n: of MatSetPreallocationCOO(), -1 where the pattern is another one since */
+PetscErrorCode HybCOOSetValuesOnHost(Mat A, void (*parent)(void), PetscCount n, const PetscScalar v[], InsertMode mode)
+{
+  void          *hv, *cv;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCheck(n >= 0, PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_WRONGSTATE, "The matrix got another pattern since MatSetPreallocationCOO(), which must be called again");
+  PetscCall(HybCOOToHost(v, n, sizeof(PetscScalar), &hv, &cv));
+  ierr = (*(PetscErrorCode(*)(Mat, const PetscScalar[], InsertMode))parent)(A, (const PetscScalar *)hv, mode);
+  PetscCall(PetscFree(cv));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatSetPreallocationCOO_SeqAIJHybridGPU(Mat A, PetscCount n, PetscInt i[], PetscInt j[])
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybExec              x;
+  PetscBool            idevice, jdevice;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  hyb->coocount = n;
+  if (!A->structure_only) {
     PetscCall(HybCOOIsOnDevice(i, &idevice));
     PetscCall(HybCOOIsOnDevice(j, &jdevice));
     PetscCall(HybGlueGetExec(A, &hyb->choices, idevice && jdevice ? HYB_ANY_SIZE : n, &x));
@@ -214,19 +234,9 @@ static PetscErrorCode MatSetPreallocationCOO_AIJHybridGPU(Mat A, PetscCount n, P
     }
     PetscCall(PetscObjectCompose((PetscObject)A, "HybCOO", NULL));
     PetscCall(MatSeqAIJHybridGPUDemote(A)); /* the parent frees the arrays */
-  } else if (!MatIsSeqAIJHybridGPU(A)) {
-    PetscBool done;
-
-    PetscCall(MatMPIAIJHybridGPUPreallocateCOO(A, n, i, j, &done));
-    if (done) PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(HybCOOToHost(i, n, sizeof(PetscInt), &hi, &ci));
-  PetscCall(HybCOOToHost(j, n, sizeof(PetscInt), &hj, &cj));
-  ierr = (*HybParentPreallocation[MatIsSeqAIJHybridGPU(A) ? 0 : 1])(A, n, (PetscInt *)hi, (PetscInt *)hj);
-  PetscCall(PetscFree(ci));
-  PetscCall(PetscFree(cj));
-  PetscCall(ierr);
-  if (MatIsSeqAIJHybridGPU(A)) PetscCall(HybStorageSettle(A));
+  PetscCall(HybCOOPreallocateOnHost(A, HybGlueState.coopreallocation[0], n, i, j));
+  PetscCall(HybStorageSettle(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -286,7 +296,7 @@ PetscErrorCode MatSeqAIJHybridGPUSetValuesCOODevice(Mat A, HybCOO *coo, const Hy
   HybCSR               csr;
 
   PetscFunctionBegin;
-  PetscCall(HybEventBegin(HYB_Op[HYB_OP_COOVALUES], A, 0, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_COOVALUES], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, x, PETSC_TRUE, &csr));
   PetscCall(HybCOOCheck(coo, &csr));
@@ -294,66 +304,49 @@ PetscErrorCode MatSeqAIJHybridGPUSetValuesCOODevice(Mat A, HybCOO *coo, const Hy
   PetscCall(MatSeqAIJHybridGPUDeviceWritten(A, x));
   hyb->assembling = hyb->copy.mark.state;
   PetscCall(PetscLogGpuFlops((PetscLogDouble)coo->ncoo));
-  PetscCall(HybEventEnd(HYB_Op[HYB_OP_COOVALUES], A, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_COOVALUES], A, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode MatSetValuesCOO_AIJHybridGPU(Mat A, const PetscScalar v[], InsertMode mode)
+static PetscErrorCode MatSetValuesCOO_SeqAIJHybridGPU(Mat A, const PetscScalar v[], InsertMode mode)
 {
-  void          *hv, *cv;
-  PetscCount    *count;
-  HybCOO        *coo = NULL;
-  PetscErrorCode ierr;
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybCOO              *coo = NULL;
+  HybExec              x;
+  PetscBool            device;
+  PetscErrorCode       ierr;
 
   PetscFunctionBegin;
-  if (MatIsSeqAIJHybridGPU(A))
-    PetscCall(HybCOOGet(A, &coo));
-  else {
-    PetscBool done;
-
-    PetscCall(MatMPIAIJHybridGPUSetValuesCOO(A, v, mode, &done));
-    if (done) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  PetscCall(HybCOOGet(A, &coo));
+  if (!coo) {
+    PetscCall(HybCOOSetValuesOnHost(A, HybGlueState.coovalues[0], hyb->coocount, v, mode));
+    PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (coo) {
-    HybExec   x;
-    PetscBool device;
+  PetscCall(MatSeqAIJHybridGPUWriteOnDevice(A, &x, &device));
+  if (device) {
+    HybArena work;
+    void    *dv = NULL;
 
-    PetscCall(MatSeqAIJHybridGPUWriteOnDevice(A, &x, &device));
-    if (device) {
-      HybArena work;
-      void    *dv = NULL;
+    PetscCall(HybArenaInit(&work, &x));
+    ierr = HybCOOToDevice(&x, &work, v, coo->ncoo, sizeof(PetscScalar), &dv);
+    if (!ierr) ierr = MatSeqAIJHybridGPUSetValuesCOODevice(A, coo, &x, (PetscScalar *)dv, (PetscBool)(mode == ADD_VALUES));
+    PetscCall(HybArenaReset(&work));
+  } else {
+    void *hv, *cv;
 
-      PetscCall(HybArenaInit(&work, &x));
-      ierr = HybCOOToDevice(&x, &work, v, coo->ncoo, sizeof(PetscScalar), &dv);
-      if (!ierr) ierr = MatSeqAIJHybridGPUSetValuesCOODevice(A, coo, &x, (PetscScalar *)dv, (PetscBool)(mode == ADD_VALUES));
-      PetscCall(HybArenaReset(&work));
-      PetscCall(ierr);
-      PetscFunctionReturn(PETSC_SUCCESS);
-    }
     PetscCall(HybCOOToHost(v, coo->ncoo, sizeof(PetscScalar), &hv, &cv));
     ierr = MatSeqAIJHybridGPUSetValuesCOOHost(A, coo, (const PetscScalar *)hv, (PetscBool)(mode == ADD_VALUES));
-  } else {
-    PetscCall(MatAIJHybridGPUGetCOOCount(A, &count));
-    PetscCheck(*count >= 0, PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_WRONGSTATE, "The matrix got another pattern since MatSetPreallocationCOO(), which must be called again");
-    PetscCall(HybCOOToHost(v, *count, sizeof(PetscScalar), &hv, &cv));
-    ierr = (*HybParentValues[MatIsSeqAIJHybridGPU(A) ? 0 : 1])(A, (const PetscScalar *)hv, mode);
+    PetscCall(PetscFree(cv));
   }
-  PetscCall(PetscFree(cv));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Puts these over the parent's, or the parent's back */
-PetscErrorCode MatAIJHybridGPUComposeCOO(Mat A, PetscBool seq, PetscBool on)
+PetscErrorCode MatSeqAIJHybridGPUComposeCOO(Mat A, PetscBool on)
 {
-  const int k = seq ? 0 : 1;
-
   PetscFunctionBegin;
-  if (!HybParentValues[k]) {
-    PetscCall(PetscObjectQueryFunction((PetscObject)A, "MatSetPreallocationCOO_C", &HybParentPreallocation[k]));
-    PetscCall(PetscObjectQueryFunction((PetscObject)A, "MatSetValuesCOO_C", &HybParentValues[k]));
-  }
-  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatSetPreallocationCOO_C", on ? MatSetPreallocationCOO_AIJHybridGPU : HybParentPreallocation[k]));
-  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatSetValuesCOO_C", on ? MatSetValuesCOO_AIJHybridGPU : HybParentValues[k]));
+  PetscCall(HybComposeOver((PetscObject)A, "MatSetPreallocationCOO_C", (void (*)(void))MatSetPreallocationCOO_SeqAIJHybridGPU, &HybGlueState.coopreallocation[0], on));
+  PetscCall(HybComposeOver((PetscObject)A, "MatSetValuesCOO_C", (void (*)(void))MatSetValuesCOO_SeqAIJHybridGPU, &HybGlueState.coovalues[0], on));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -8,7 +8,7 @@
           products with vectors of the host                           the device where the matrix lives there, or its vectors are staged for it
           others                                                      the device from HybGlueDeviceMin() nonzeros on
 */
-#include "aijhybridgpuimpl.h"
+#include "where.h"
 
 /*
   Fewer nonzeros in all operands than this: the host is faster. Where vectors are on the device, the values that the

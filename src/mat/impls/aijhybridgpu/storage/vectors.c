@@ -1,7 +1,7 @@
 /*
   Vectors of operations: where they are, and staging of the host's for operations on the device.
 */
-#include "../aijhybridgpuimpl.h"
+#include "where.h"
 
 PetscErrorCode HybVecGet(const HybExec *x, HybArena *work, Vec v, PetscBool read, PetscBool write, HybVecAccess *d)
 {
@@ -88,6 +88,27 @@ PetscErrorCode HybVecOnDevice(Vec v, PetscBool *flg)
 #else
   (void)v;
   *flg = PETSC_FALSE;
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Vectors of a matrix whose type was asked for by name are made on the device where PETSc can, unless the matrix is
+   bound to the CPU */
+PetscErrorCode MatAIJHybridGPUSetVecType(Mat A)
+{
+  PetscFunctionBegin;
+#if defined(PETSC_HAVE_CUDA)
+  {
+    HybChoices        choices;
+    const HybBackend *device = NULL;
+
+    PetscCall(HybGlueReadChoices(&choices));
+    if (choices.backend != HYB_BACKEND_HOST && !A->boundtocpu) PetscCall(HybGlueGetDevice(PETSC_FALSE, &device));
+    PetscCall(PetscFree(A->defaultvectype));
+    PetscCall(PetscStrallocpy(device && !HybGlueState.nopetscstream ? VECCUDA : VECSTANDARD, &A->defaultvectype));
+  }
+#else
+  (void)A;
 #endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -8,7 +8,7 @@
 
   After the search the operations that AIJ chooses by what it has found are AIJ's.
 */
-#include "../aijhybridgpuimpl.h"
+#include "storage.h"
 
 typedef PetscErrorCode (*HybGetIJ)(Mat, PetscInt, PetscBool, PetscBool, PetscInt *, const PetscInt *[], const PetscInt *[], PetscBool *);
 
@@ -99,4 +99,19 @@ PetscErrorCode HybInodesSetOps(Mat A, PetscBool on)
   if (ops->getrowij == MatGetRowIJ_SeqAIJHybridGPU) ops->getrowij = p->getrowij;
   if (ops->getcolumnij == MatGetColumnIJ_SeqAIJHybridGPU) ops->getcolumnij = p->getcolumnij;
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybNoInodeBegin(PetscOptions *noinode)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsCreate(noinode));
+  PetscCall(PetscOptionsSetValue(*noinode, "-mat_no_inode", NULL));
+  PetscCall(PetscOptionsPush(*noinode));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+void HybNoInodeEnd(PetscOptions *noinode)
+{
+  (void)PetscOptionsPop();
+  (void)PetscOptionsDestroy(noinode);
 }

@@ -1,0 +1,86 @@
+/*
+  Products of ours with operands of any type.
+*/
+#include "family.h"
+
+/*
+  P^T A P with a P that is one interpolation for each of several unknowns (MAIJ, as DMDA makes it): the parent's product
+  of that form is a row at a time with dense work rows in sequence, and in parallel turns P into AIJ in place by
+  default. As P would for PETSc's own device types, it becomes a matrix of the type in place, unless an algorithm of the
+  parent's was named.
+*/
+static PetscErrorCode HybProductExpandMAIJ(Mat C)
+{
+  Mat_Product *product = C->product;
+  char         method[64];
+  PetscBool    maij, seq, mpi, ours = PETSC_FALSE, asked;
+  Mat          P = product->B;
+
+  PetscFunctionBegin;
+  if (product->type != MATPRODUCT_PtAP) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)P, &maij, MATSEQMAIJ, MATMPIMAIJ, ""));
+  PetscCall(PetscObjectTypeCompare((PetscObject)product->A, MATSEQAIJHYBRIDGPU, &seq));
+  PetscCall(PetscObjectTypeCompare((PetscObject)product->A, MATMPIAIJHYBRIDGPU, &mpi));
+  if (maij && (seq || mpi)) PetscCall(HybGlueProductAlgorithm(C, seq, method, sizeof(method), &ours, &asked));
+  if (!ours) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscInfo(C, "P is expanded from MAIJ to AIJ\n"));
+  PetscCall(MatConvert(P, seq ? MATSEQAIJ : MATMPIAIJ, MAT_INPLACE_MATRIX, &P));
+  PetscCall(MatConvert(P, ((PetscObject)product->A)->type_name, MAT_INPLACE_MATRIX, &P));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  Everything else: PETSc asks for this when no function was composed under the operands' own type names. The look-up is
+  repeated under the parents' names (dense, MAIJ, IS, transposes and others know those), then the other operands' own
+  catch-alls are asked, which ours would shadow.
+*/
+PetscErrorCode MatProductSetFromOptions_AnyHybridGPU(Mat C)
+{
+  Mat_Product *product = C->product;
+  Mat          mats[3];
+  PetscInt     n = product->type == MATPRODUCT_ABC ? 3 : 2;
+  char         name[256];
+  PetscBool    allaij = PETSC_TRUE, renamed = PETSC_FALSE;
+  PetscErrorCode (*f)(Mat) = NULL;
+
+  PetscFunctionBegin;
+  mats[0] = product->A;
+  mats[1] = product->B;
+  mats[2] = product->C;
+  PetscCall(HybProductExpandMAIJ(C));
+  for (PetscInt k = 0; k < n && allaij; k++) PetscCall(PetscObjectBaseTypeCompare((PetscObject)mats[k], MATSEQAIJ, &allaij));
+  if (allaij) {
+    PetscCall(MatProductSetFromOptions_SeqAIJHybridGPU(C));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  allaij = PETSC_TRUE;
+  for (PetscInt k = 0; k < n && allaij; k++) PetscCall(PetscObjectBaseTypeCompare((PetscObject)mats[k], MATMPIAIJ, &allaij));
+  if (allaij) {
+    PetscCall(MatProductSetFromOptions_MPIAIJHybridGPU(C));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(PetscStrncpy(name, "MatProductSetFromOptions", sizeof(name)));
+  for (PetscInt k = 0; k < n; k++) {
+    const char *type = ((PetscObject)mats[k])->type_name;
+    PetscBool   flg;
+
+    PetscCall(PetscStrcmp(type, MATSEQAIJHYBRIDGPU, &flg));
+    if (flg) type = MATSEQAIJ;
+    renamed = (PetscBool)(renamed || flg);
+    PetscCall(PetscStrcmp(type, MATMPIAIJHYBRIDGPU, &flg));
+    if (flg) type = MATMPIAIJ;
+    renamed = (PetscBool)(renamed || flg);
+    PetscCall(PetscStrlcat(name, "_", sizeof(name)));
+    PetscCall(PetscStrlcat(name, type, sizeof(name)));
+  }
+  PetscCall(PetscStrlcat(name, "_C", sizeof(name)));
+  if (renamed) {
+    for (PetscInt k = 0; k < n && !f; k++) PetscCall(PetscObjectQueryFunction((PetscObject)mats[k], name, &f));
+    if (f) PetscCall((*f)(C));
+  }
+  for (PetscInt k = 0; k < n && !C->ops->productsymbolic; k++) {
+    PetscCall(PetscObjectQueryFunction((PetscObject)mats[k], "MatProductSetFromOptions_anytype_C", &f));
+    if (f && f != MatProductSetFromOptions_AnyHybridGPU) PetscCall((*f)(C));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

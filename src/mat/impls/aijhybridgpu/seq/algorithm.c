@@ -1,0 +1,124 @@
+/*
+  Which algorithm of a product was asked for, and whether it is one of ours.
+*/
+#include "seq.h"
+#include "aijhybridgpu/private/hybspgemm.h"
+
+/*
+  The algorithm of the product: from MatProductSetAlgorithm(), else from the option that the parent would read. Names of
+  ours (auto, default, backend, the methods') stay here; names that only the parent knows go to the parent.
+*/
+PetscErrorCode HybGlueProductAlgorithm(Mat C, PetscBool seq, char method[], size_t length, PetscBool *ours, PetscBool *asked)
+{
+  static const char *const parents[] = {"sorted", "scalable", "scalable_fast", "heap", "btheap", "llcondensed", "hypre", "at*b", "outerproduct", "color", "rap", "r*a*rt", "r*art", "coloring_rart", "nonscalable", "seqmpi", "allatonce", "allatonce_merged", NULL};
+  Mat_Product             *product   = C->product;
+  const char *const       *names;
+  const char              *option, *man, *value;
+  char                     text[512], given[64];
+  PetscBool                flg, known;
+
+  PetscFunctionBegin;
+  switch (product->type) {
+  case MATPRODUCT_AB:
+    option = "-matmatmult_via";
+    man    = "MatMatMult";
+    break;
+  case MATPRODUCT_AtB:
+    option = "-mattransposematmult_via";
+    man    = "MatTransposeMatMult";
+    break;
+  case MATPRODUCT_ABt:
+    option = "-matmattransmult_via";
+    man    = "MatMatTransposeMult";
+    break;
+  case MATPRODUCT_PtAP:
+    option = "-matptap_via";
+    man    = "MatPtAP";
+    break;
+  case MATPRODUCT_RARt:
+    option = "-matrart_via";
+    man    = "MatRARt";
+    break;
+  default:
+    option = "-matmatmatmult_via";
+    man    = "MatMatMatMult";
+    break;
+  }
+  if (!product->api_user) option = "-mat_product_algorithm";
+  value = product->alg ? product->alg : "default";
+  PetscCall(HybSpGEMMGetNames(&names));
+  PetscCall(PetscStrncpy(text, "(one of) auto", sizeof(text)));
+  for (PetscInt n = 0; names[n]; n++) {
+    PetscCall(PetscStrlcat(text, " ", sizeof(text)));
+    PetscCall(PetscStrlcat(text, names[n], sizeof(text)));
+  }
+  PetscCall(PetscStrlcat(text, " fused backend, or of the parent's:", sizeof(text)));
+  for (PetscInt n = 0; parents[n]; n++) {
+    PetscCall(PetscStrlcat(text, " ", sizeof(text)));
+    PetscCall(PetscStrlcat(text, parents[n], sizeof(text)));
+  }
+  PetscCall(PetscStrncpy(given, value, sizeof(given)));
+  PetscOptionsBegin(PetscObjectComm((PetscObject)C), ((PetscObject)C)->prefix, man, "Mat");
+  PetscCall(PetscOptionsString(option, text, man, value, given, sizeof(given), &flg));
+  PetscOptionsEnd();
+  if (C->force_diagonals && !seq) { /* a pattern that is not the product's: of the parallel algorithms the parent's others know how to make it, "backend" does not */
+    PetscCall(PetscInfo(C, "MAT_FORCE_DIAGONAL_ENTRIES is set: parallel products with diagonal entries of their own are the parent's\n"));
+    *ours  = PETSC_FALSE;
+    *asked = PETSC_TRUE;
+    PetscCall(PetscStrncpy(method, given, length));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  *ours  = PETSC_TRUE;
+  *asked = PETSC_TRUE;
+  PetscCall(PetscStrcmp(given, "default", &known));
+  if (!known) PetscCall(PetscStrcmp(given, "backend", &known));
+  if (known) {
+    /* a parallel product that names a method passes it on to its sequential parts */
+    *asked = (PetscBool)(seq && HybGlueState.method[0]);
+    PetscCall(PetscStrncpy(method, *asked ? HybGlueState.method : "auto", length));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(PetscStrcmp(given, "auto", &known));
+  if (!known) PetscCall(PetscStrcmp(given, "fused", &known));
+  if (known && product->type != MATPRODUCT_PtAP) PetscCall(PetscStrncpy(given, "auto", sizeof(given)));
+  for (PetscInt n = 0; names[n] && !known; n++) PetscCall(PetscStrcmp(given, names[n], &known));
+  if (known) {
+    PetscCall(PetscStrncpy(method, given, length));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  *ours = PETSC_FALSE;
+  PetscCall(PetscStrncpy(method, given, length));
+  for (PetscInt n = 0; parents[n] && !known; n++) PetscCall(PetscStrcmp(given, parents[n], &known));
+  PetscCheck(known, PetscObjectComm((PetscObject)C), PETSC_ERR_ARG_UNKNOWN_TYPE, "Unknown algorithm \"%s\" for %s%s%s: %s", given, ((PetscObject)C)->prefix ? "-" : "", ((PetscObject)C)->prefix ? ((PetscObject)C)->prefix : "", option, text);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  A result of the parent's has the type of one of its operands. Has that one a type derived from AIJ which leaves
+  products to AIJ (aijperm, aijsell, aijcrl)? Then so has the result, and the product is the parent's, unless an
+  algorithm of ours was named.
+*/
+PetscErrorCode HybProductIsDerived(Mat C, PetscBool seq, PetscBool *derived)
+{
+  Mat_Product *product = C->product;
+  Mat          D       = product->type == MATPRODUCT_RARt || (!seq && product->type == MATPRODUCT_AtB) ? product->B : product->A;
+  PetscBool    plain;
+
+  PetscFunctionBegin;
+  *derived = PETSC_FALSE;
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)D, &plain, MATSEQAIJ, MATMPIAIJ, MATSEQAIJHYBRIDGPU, MATMPIAIJHYBRIDGPU, ""));
+  if (plain || MatIsSeqAIJHybridGPU(D)) PetscFunctionReturn(PETSC_SUCCESS);
+  /* the parent gives the transpose of B the type of A by MatSetType(), which empties it if B has another one */
+  if (seq && product->type == MATPRODUCT_ABt) {
+    PetscBool same;
+
+    PetscCall(PetscStrcmp(((PetscObject)product->B)->type_name, ((PetscObject)D)->type_name, &same));
+    if (!same) PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (seq)
+    *derived = (PetscBool)(D->ops->productsetfromoptions == HybGlueState.seq.productsetfromoptions || D->ops->productsetfromoptions == HybGlueState.own.productsetfromoptions);
+  else
+    *derived = (PetscBool)(D->ops->productsetfromoptions == HybGlueState.mpi.productsetfromoptions);
+  if (*derived) PetscCall(PetscInfo(C, "Product %s by the parent, as its result is of type %s\n", MatProductTypes[product->type], ((PetscObject)D)->type_name));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,72 @@
+/*
+  The sequential type: what its files share, and what the parallel one asks of it.
+*/
+#ifndef AIJHYBRIDGPU_SEQ_H
+#define AIJHYBRIDGPU_SEQ_H
+
+#include "../storage/storage.h"
+
+/* values.c: before entries are set past MatSetValues(); and before somebody remembers where the values lie: they
+   neither move to page-locked memory nor to managed memory from then on */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetValuesBegin(Mat, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[]);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUStay(Mat);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetValuesOps(Mat, PetscBool on);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUComposeOver(Mat, PetscBool on);
+
+/* matmult.c */
+PETSC_INTERN PetscErrorCode MatMult_SeqAIJHybridGPU(Mat, Vec, Vec);
+PETSC_INTERN PetscErrorCode MatMultAdd_SeqAIJHybridGPU(Mat, Vec, Vec, Vec);
+PETSC_INTERN PetscErrorCode MatResidual_SeqAIJHybridGPU(Mat, Vec, Vec, Vec);
+PETSC_INTERN PetscErrorCode MatMultTranspose_SeqAIJHybridGPU(Mat, Vec, Vec);
+PETSC_INTERN PetscErrorCode MatMultTransposeAdd_SeqAIJHybridGPU(Mat, Vec, Vec, Vec);
+PETSC_INTERN PetscErrorCode MatMultHermitianTranspose_SeqAIJHybridGPU(Mat, Vec, Vec);
+PETSC_INTERN PetscErrorCode MatMultHermitianTransposeAdd_SeqAIJHybridGPU(Mat, Vec, Vec, Vec);
+/* the explicit transpose of what csr lends, up to date */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUGetDeviceTranspose(Mat, const HybExec *, const HybCSR *csr, PetscBool conjugate, HybDeviceTranspose **);
+
+/* deviceops.c; the second: B's values become A's, a sequential one of any AIJ type and the same pattern, if B lives on
+   the device */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetDeviceOps(Mat, PetscBool on);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUCopyValues(Mat A, Mat B, PetscBool *done);
+
+/* devicecreate.c: operations that make a matrix from another on the device */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetCreateOps(Mat, PetscBool on);
+/* a matrix of A's type and choices, without entries, of a result's sizes and block sizes */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUCreateLike(Mat A, PetscInt m, PetscInt n, PetscInt rbs, PetscInt cbs, Mat *B);
+/* how to make a matrix from A: on the device where A lives there or is large enough for it */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDeriveExec(Mat A, HybExec *x, PetscBool *device);
+
+/* algorithm.c */
+PETSC_INTERN PetscErrorCode HybGlueProductAlgorithm(Mat, PetscBool seq, char method[], size_t, PetscBool *ours, PetscBool *asked);
+PETSC_INTERN PetscErrorCode HybProductIsDerived(Mat, PetscBool seq, PetscBool *derived);
+/* matproduct.c */
+PETSC_INTERN PetscErrorCode MatProductSetFromOptions_SeqAIJHybridGPU(Mat);
+PETSC_INTERN PetscErrorCode HybMatProductAside(Mat);
+
+/* What a product's destroy function gets: the context, from 3.25 on its address, spelled void * too */
+#if PETSC_VERSION_LT(3, 25, 0)
+  #define HYB_PRODUCT_CONTEXT(arg) (arg)
+typedef void HybProductCtxArg;
+#else
+  #define HYB_PRODUCT_CONTEXT(arg) (*(void **)(arg))
+typedef void HybProductCtxArg;
+#endif
+
+/* aijhybridgpu.c: the type */
+PETSC_INTERN PetscErrorCode MatCreate_SeqAIJHybridGPU(Mat);
+PETSC_INTERN PetscErrorCode MatConvert_SeqAIJ_SeqAIJHybridGPU(Mat, MatType, MatReuse, Mat *);
+PETSC_INTERN PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat, MatType, MatReuse, Mat *);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUOperateSeqAIJ(Mat, MatType, MatReuse, Mat *);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUOptions(Mat, HybChoices *, HybOptionItems);
+
+/* convert.c; the second is MatConvert() to a type of PETSc's, past -matconvert_type */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUComposeConversions(Mat, PetscBool on);
+PETSC_INTERN PetscErrorCode HybConvertByPETSc(Mat, MatType, MatReuse, Mat *);
+PETSC_INTERN PetscErrorCode HybConvertCopy(Mat A, Mat B, PetscBool assembled);
+PETSC_INTERN PetscErrorCode HybConvertCopyToDerived(Mat A, Mat B);
+/* dense.c */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUComposeDense(Mat, PetscBool on);
+/* factor.c */
+PETSC_INTERN PetscErrorCode HybGlueRegisterFactors(void);
+
+#endif

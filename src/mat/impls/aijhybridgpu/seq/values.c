@@ -1,0 +1,320 @@
+/*
+  Entries that the host writes, or reads row by row: MATSEQAIJ's own operations, before which a matrix is where they
+  expect it.
+*/
+#include "seq.h"
+
+/* Has A's pattern an entry for each of these? Rows and columns out of range are the parent's to refuse or to ignore. */
+static PetscErrorCode HybHasEntries(Mat A, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[], PetscBool *has)
+{
+  const PetscInt *i, *j;
+
+  PetscFunctionBegin;
+  *has = PETSC_TRUE;
+  PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, &j, NULL, NULL));
+  for (PetscInt k = 0; k < m && *has; k++) {
+    const PetscInt r = rows[k];
+
+    if (r < 0 || r >= A->rmap->n) continue;
+    if (n == i[r + 1] - i[r] && !memcmp(cols, j + i[r], sizeof(PetscInt) * (size_t)n)) continue; /* the whole row in order */
+    for (PetscInt c = 0; c < n && *has; c++) {
+      PetscInt where = 0;
+
+      if (cols[c] >= 0 && cols[c] < A->cmap->n) PetscCall(PetscFindInt(cols[c], i[r + 1] - i[r], j + i[r], &where));
+      *has = (PetscBool)(where >= 0);
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  Entries that a result's pattern has are written where they are. The base class needs arrays of its own before it makes
+  room for others: it cannot enlarge ours. Promoted values return to the host, which is the writer from here on, unless
+  somebody holds them.
+*/
+PetscErrorCode MatSeqAIJHybridGPUSetValuesBegin(Mat A, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[])
+{
+  Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
+  const PetscInt      *i;
+  PetscBool            has;
+
+  PetscFunctionBegin;
+  if (!hyb) PetscFunctionReturn(PETSC_SUCCESS);
+  hyb->inserted = PETSC_TRUE;
+  if ((!hyb->arrays.blocks && !hyb->movedto) || MatSeqAIJHybridGPULockedTakesValues(hyb)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (hyb->lives == HYB_LIVES_PROMOTED && !HybStorageHeld(hyb)) PetscCall(MatSeqAIJHybridGPUDemote(A));
+  if (!hyb->arrays.blocks && !hyb->movedto) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, NULL, NULL, NULL));
+  has = (PetscBool)(hyb->movedto || i == hyb->adopted);
+  if (has) PetscCall(HybHasEntries(A, m, rows, n, cols, &has));
+  if (!has)
+    PetscCall(MatSeqAIJHybridGPUDisown(A));
+  else
+    PetscCall(MatSeqAIJHybridGPUHostWrites(A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatSetValues_SeqAIJHybridGPU(Mat A, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[], const PetscScalar v[], InsertMode mode)
+{
+  Mat_SeqAIJHybridGPU *hyb;
+  PetscErrorCode       ierr;
+  int                  writers;
+
+  PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, setvalues, A, m, rows, n, cols, v, mode);
+  PetscCall(MatSeqAIJHybridGPUSetValuesBegin(A, m, rows, n, cols));
+  hyb     = (Mat_SeqAIJHybridGPU *)A->spptr;
+  writers = hyb ? hyb->writers : 0;
+  ierr    = (*HybGlueState.seq.setvalues)(A, m, rows, n, cols, v, mode);
+  if (ierr && hyb) hyb->writers = writers; /* the parent has not given them back */
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The parent's MatZeroRows() and MatZeroRowsColumns() go by what AIJ keeps beside the arrays (options), and insert a
+   diagonal entry that a row lacks past our MatSetValues(): the base class needs arrays of its own then */
+static PetscErrorCode HybZeroRowsBegin(Mat A, PetscInt n, const PetscInt rows[], PetscScalar diag, PetscBool columns)
+{
+  Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
+  HybLent              l;
+  PetscBool            lacks = PETSC_FALSE, stays;
+
+  PetscFunctionBegin;
+  /* moved values stay where zeros are written and no row gets shorter */
+  stays = (PetscBool)(hyb && (hyb->lives == HYB_LIVES_LOCKED || HybStorageHeld(hyb)) && (columns || (hyb->asked[HYB_ASKED_KEEP_PATTERN].said && hyb->asked[HYB_ASKED_KEEP_PATTERN].flg)));
+  if (!stays) PetscCall(MatSeqAIJHybridGPUDemote(A));
+  PetscCall(MatSeqAIJHybridGPUHostWrites(A));
+  if (!hyb || (!hyb->arrays.blocks && !hyb->movedto) || diag == (PetscScalar)0) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybLentGet(A, PETSC_FALSE, &l));
+  for (PetscInt k = 0; k < n && !lacks; k++) {
+    PetscInt where;
+
+    if (rows[k] < 0 || rows[k] >= l.csr.m || rows[k] >= l.csr.n) continue; /* the parent says what is wrong with it */
+    PetscCall(PetscFindInt(rows[k], l.csr.i[rows[k] + 1] - l.csr.i[rows[k]], l.csr.j + l.csr.i[rows[k]], &where));
+    lacks = (PetscBool)(where < 0);
+  }
+  PetscCall(HybLentRestore(A, &l));
+  if (lacks) PetscCall(MatSeqAIJHybridGPUDisown(A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatZeroRows_SeqAIJHybridGPU(Mat A, PetscInt n, const PetscInt rows[], PetscScalar diag, Vec x, Vec b)
+{
+  PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, zerorows, A, n, rows, diag, x, b);
+  PetscCall(HybZeroRowsBegin(A, n, rows, diag, PETSC_FALSE));
+  PetscCall((*HybGlueState.seq.zerorows)(A, n, rows, diag, x, b));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatZeroRowsColumns_SeqAIJHybridGPU(Mat A, PetscInt n, const PetscInt rows[], PetscScalar diag, Vec x, Vec b)
+{
+  PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, zerorowscolumns, A, n, rows, diag, x, b);
+  PetscCall(HybZeroRowsBegin(A, n, rows, diag, PETSC_TRUE));
+  PetscCall((*HybGlueState.seq.zerorowscolumns)(A, n, rows, diag, x, b));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#if PETSC_VERSION_GE(3, 20, 0)
+/* the parent shortens the rows where they are */
+static PetscErrorCode MatEliminateZeros_SeqAIJHybridGPU(Mat A, PetscBool keep)
+{
+  PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, eliminatezeros, A, keep);
+  PetscCall(MatSeqAIJHybridGPUDemote(A));
+  PetscCall((*HybGlueState.seq.eliminatezeros)(A, keep));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
+/*
+  A coloring for finite differences remembers where each value lies, and writes there at each of its calls: the arrays
+  have to be AIJ's own and to stay from now on.
+*/
+PetscErrorCode MatSeqAIJHybridGPUStay(Mat A)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  if (!MatIsSeqAIJHybridGPU(A)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJHybridGPUDisown(A));
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  hyb->lentarrays = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatFDColoringSetUp_SeqAIJHybridGPU(Mat A, ISColoring iscoloring, MatFDColoring c)
+{
+  PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, fdcoloringsetup, A, iscoloring, c);
+  PetscCall(MatSeqAIJHybridGPUStay(A));
+  PetscCall((*HybGlueState.seq.fdcoloringsetup)(A, iscoloring, c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  Functions that PETSc finds by name. PETSc copies an object's list of them to plain matrices too
+  (MatGetMultiProcBlock(), factors): of such A nothing of ours is true.
+*/
+static PetscErrorCode MatStoreValues_SeqAIJHybridGPU(Mat A)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  PetscCall((*(PetscErrorCode(*)(Mat))HybGlueState.storevalues)(A));
+  if (!MatIsSeqAIJHybridGPU(A)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  hyb->stored = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatRetrieveValues_SeqAIJHybridGPU(Mat A)
+{
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUHostWrites(A)); /* the parent writes them and leaves the object's state */
+  PetscCall((*(PetscErrorCode(*)(Mat))HybGlueState.retrievevalues)(A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatSeqAIJSetPreallocation_SeqAIJHybridGPU(Mat A, PetscInt nz, const PetscInt nnz[])
+{
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUDemote(A));
+  HybWithLargePages(A->rmap->n, (*(PetscErrorCode(*)(Mat, PetscInt, const PetscInt[]))HybGlueState.setpreallocation)(A, nz, nnz));
+  if (MatIsSeqAIJHybridGPU(A)) PetscCall(HybStorageSettle(A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A result that AIJ would have preallocated is as it would be after that: its rows have the room that they need */
+static PetscErrorCode HybResetAsPreallocated(Mat A)
+{
+  const PetscInt *i;
+  PetscInt       *length;
+
+  PetscFunctionBegin;
+  if (PETSC_VERSION_GE(3, 22, 0)) {
+    PetscCall(MatZeroEntries(A)); /* the parent's: the room is what the rows have */
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, NULL, NULL, NULL));
+  PetscCall(PetscMalloc1(A->rmap->n, &length));
+  for (PetscInt r = 0; r < A->rmap->n; r++) length[r] = i[r + 1] - i[r];
+  PetscCall(MatSeqAIJSetPreallocation(A, 0, length));
+  PetscCall(PetscFree(length));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatResetPreallocation_SeqAIJHybridGPU(Mat A)
+{
+  Mat_SeqAIJHybridGPU *hyb = MatIsSeqAIJHybridGPU(A) ? (Mat_SeqAIJHybridGPU *)A->spptr : NULL;
+
+  PetscFunctionBegin;
+  if (hyb && hyb->aspreallocated && hyb->arrays.blocks && A->preallocated) {
+    PetscCall(HybResetAsPreallocated(A));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(MatSeqAIJHybridGPUDemote(A));
+  PetscCall((*(PetscErrorCode(*)(Mat))HybGlueState.resetpreallocation)(A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#if PETSC_VERSION_GE(3, 19, 0)
+/* The parent frees what is there */
+static PetscErrorCode MatResetHash_SeqAIJHybridGPU(Mat A)
+{
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUDisown(A));
+  PetscCall((*(PetscErrorCode(*)(Mat))HybGlueState.resethash)(A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
+/* The parent writes column indices where they are */
+static PetscErrorCode MatSeqAIJSetColumnIndices_SeqAIJHybridGPU(Mat A, PetscInt indices[])
+{
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUDisown(A)); /* the parent goes by what it has allocated */
+  PetscCall((*(PetscErrorCode(*)(Mat, PetscInt[]))HybGlueState.setcolumnindices)(A, indices));
+  if (MatIsSeqAIJHybridGPU(A)) PetscCall(MatSeqAIJHybridGPUPatternMoved(A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Rows that are lent are counted: PETSc's function has given the array back when it returns, and the row points into
+   it */
+static PetscErrorCode MatGetRow_SeqAIJHybridGPU(Mat A, PetscInt row, PetscInt *n, PetscInt **cols, PetscScalar **v)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, getrow, A, row, n, cols, v);
+  PetscCall((*HybGlueState.seq.getrow)(A, row, n, cols, v));
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  hyb->rows++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatRestoreRow_SeqAIJHybridGPU(Mat A, PetscInt row, PetscInt *n, PetscInt **cols, PetscScalar **v)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, restorerow, A, row, n, cols, v);
+  if (HybGlueState.seq.restorerow) PetscCall((*HybGlueState.seq.restorerow)(A, row, n, cols, v));
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  if (hyb->rows) hyb->rows--;
+  PetscCall(HybStorageGivenBack(hyb));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The parent writes the array itself, past the door */
+static PetscErrorCode MatConjugate_SeqAIJHybridGPU(Mat A)
+{
+  PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, conjugate, A);
+  PetscCall(MatSeqAIJHybridGPUHostWrites(A));
+  PetscCall((*HybGlueState.seq.conjugate)(A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Puts these over the parent's, or the parent's back */
+PetscErrorCode MatSeqAIJHybridGPUComposeOver(Mat A, PetscBool on)
+{
+  HybGlue *g = &HybGlueState;
+  const struct {
+    const char *name;
+    void (*ours)(void);
+    void (**parents)(void);
+  } over[] = {
+    {"MatStoreValues_C",            (void (*)(void))MatStoreValues_SeqAIJHybridGPU,            &g->storevalues       },
+    {"MatRetrieveValues_C",         (void (*)(void))MatRetrieveValues_SeqAIJHybridGPU,         &g->retrievevalues    },
+    {"MatSeqAIJSetPreallocation_C", (void (*)(void))MatSeqAIJSetPreallocation_SeqAIJHybridGPU, &g->setpreallocation  },
+    {"MatResetPreallocation_C",     (void (*)(void))MatResetPreallocation_SeqAIJHybridGPU,     &g->resetpreallocation},
+    {"MatSeqAIJSetColumnIndices_C", (void (*)(void))MatSeqAIJSetColumnIndices_SeqAIJHybridGPU, &g->setcolumnindices  },
+#if PETSC_VERSION_GE(3, 19, 0)
+    {"MatResetHash_C",              (void (*)(void))MatResetHash_SeqAIJHybridGPU,              &g->resethash         },
+#endif
+  };
+
+  PetscFunctionBegin;
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(over); k++) PetscCall(HybComposeOver((PetscObject)A, over[k].name, over[k].ours, over[k].parents, on));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatSeqAIJHybridGPUSetValuesOps(Mat A, PetscBool on)
+{
+  struct _MatOps *ops = A->ops, *p = &HybGlueState.seq;
+
+  PetscFunctionBegin;
+  ops->zerorows = on ? MatZeroRows_SeqAIJHybridGPU : p->zerorows;
+#if PETSC_VERSION_GE(3, 20, 0)
+  ops->eliminatezeros = on ? MatEliminateZeros_SeqAIJHybridGPU : p->eliminatezeros;
+#endif
+  ops->zerorowscolumns = on ? MatZeroRowsColumns_SeqAIJHybridGPU : p->zerorowscolumns;
+  ops->fdcoloringsetup = on ? MatFDColoringSetUp_SeqAIJHybridGPU : p->fdcoloringsetup;
+  if (!A->sortedfull) ops->setvalues = on ? MatSetValues_SeqAIJHybridGPU : p->setvalues; /* MAT_SORTED_FULL has one of its own, which makes no room */
+  ops->getrow     = on ? MatGetRow_SeqAIJHybridGPU : p->getrow;
+  ops->restorerow = on ? MatRestoreRow_SeqAIJHybridGPU : p->restorerow;
+  if (p->conjugate) ops->conjugate = on ? MatConjugate_SeqAIJHybridGPU : p->conjugate;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,45 @@
+/*
+  What is known of the parent's own data: where MATSEQAIJ keeps its values and functions, and what its loops over rows
+  would find. Found in the PETSc that runs, and proven.
+*/
+#ifndef AIJHYBRIDGPU_PARENT_H
+#define AIJHYBRIDGPU_PARENT_H
+
+#include "storage.h"
+
+/* PETSc's Mat_SeqAIJOps (door.c) */
+typedef struct {
+  PetscErrorCode (*getarray)(Mat, PetscScalar **);
+  PetscErrorCode (*restorearray)(Mat, PetscScalar **);
+  PetscErrorCode (*getarrayread)(Mat, const PetscScalar **);
+  PetscErrorCode (*restorearrayread)(Mat, const PetscScalar **);
+  PetscErrorCode (*getarraywrite)(Mat, PetscScalar **);
+  PetscErrorCode (*restorearraywrite)(Mat, PetscScalar **);
+  PetscErrorCode (*getcsrandmemtype)(Mat, const PetscInt **, const PetscInt **, PetscScalar **, PetscMemType *);
+} HybDoor;
+
+/* frame.c */
+PETSC_INTERN PetscErrorCode HybFrameFind(void);
+PETSC_INTERN PetscBool      HybFrameKnown(void);
+PETSC_INTERN size_t         HybFrameBytes(void); /* of a MATSEQAIJ's data */
+PETSC_INTERN PetscScalar  **HybFrameValues(Mat);
+PETSC_INTERN HybDoor       *HybFrameDoor(Mat);
+
+/* narrow.c */
+typedef struct {
+  PetscInt  *length;   /* of each row, on the device; NULL: not there */
+  PetscInt  *diagonal; /* the diagonal's places, there, where HybNarrowTakesDiagonal() */
+  PetscCount longest, nonempty;
+} HybRowLengths;
+PETSC_INTERN PetscErrorCode HybNarrowFind(Mat);
+PETSC_INTERN PetscBool      HybNarrowTakes(PetscInt m);
+PETSC_INTERN PetscBool      HybNarrowTakesDiagonal(void);
+/* *T = MatCreateSeqAIJWithArrays() round csr, on the host, no inodes looked for; NULL where its loops must run */
+PETSC_INTERN PetscErrorCode HybNarrowCreate(const HybExec *, const HybCSR *csr, const HybRowLengths *, Mat *T);
+
+/* door.c */
+PETSC_INTERN PetscErrorCode HybDoorOpen(Mat);
+PETSC_INTERN PetscErrorCode HybDoorClose(Mat);
+PETSC_INTERN PetscBool      HybDoorIsOurs(Mat);
+
+#endif

@@ -1,0 +1,22 @@
+/*
+  Where an operation runs, and vectors there (hybmat.h has the verbs).
+*/
+#ifndef AIJHYBRIDGPU_WHERE_H
+#define AIJHYBRIDGPU_WHERE_H
+
+#include "storage.h"
+
+/* vectors.c */
+PETSC_INTERN PetscErrorCode HybVecOnDevice(Vec, PetscBool *);
+PETSC_INTERN PetscErrorCode MatAIJHybridGPUSetVecType(Mat);
+
+/* where.c: how to execute an operation on a matrix of these choices with work nonzeros in all operands: on the device
+   or on the host */
+#define HYB_ANY_SIZE PTRDIFF_MAX /* as work: never too small for the device */
+PETSC_INTERN PetscErrorCode HybGlueGetExec(Mat, const HybChoices *, PetscCount work, HybExec *);
+/* how many nonzeros an operation on A and others needs to run on the device, if it was not asked for that */
+PETSC_INTERN PetscErrorCode HybGlueDeviceMin(Mat A, PetscCount *least);
+/* a product with vectors */
+PETSC_INTERN PetscErrorCode HybWhereMult(Mat, const HybCSR *, PetscBool transpose, HybSpMVMode, Vec xx, Vec zz, HybExec *);
+
+#endif

@@ -1,0 +1,81 @@
+/*
+  Data of ours that PETSc keeps by name on an object, and functions of ours over the parent's.
+*/
+#include "process.h"
+
+typedef struct {
+  void *pointer;
+  PetscErrorCode (*destroy)(void *pointer);
+} HybComposed;
+
+static PetscErrorCode HybComposedFree(HybComposed *c)
+{
+  PetscFunctionBegin;
+  PetscCall((*c->destroy)(c->pointer));
+  PetscCall(PetscFree(c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#if PETSC_VERSION_LT(3, 23, 0)
+  #define HybContainerSetDestroy PetscContainerSetUserDestroy
+static PetscErrorCode HybComposedDestroy(void *ctx)
+{
+  return HybComposedFree((HybComposed *)ctx);
+}
+#else
+  #define HybContainerSetDestroy PetscContainerSetCtxDestroy
+  #if PETSC_VERSION_LT(3, 25, 0)
+typedef void        **HybComposedArg;
+  #else
+typedef PetscCtxRt HybComposedArg;
+  #endif
+static PetscErrorCode HybComposedDestroy(HybComposedArg ctx)
+{
+  return HybComposedFree(*(HybComposed **)ctx);
+}
+#endif
+
+PetscErrorCode HybContainerCompose(PetscObject object, const char *name, void *pointer, PetscErrorCode (*destroy)(void *))
+{
+  PetscContainer container = NULL;
+  HybComposed   *c         = NULL;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  ierr = PetscNew(&c);
+  if (!ierr) ierr = PetscContainerCreate(PETSC_COMM_SELF, &container);
+  if (ierr) {
+    (void)PetscFree(c);
+    (void)(*destroy)(pointer);
+    PetscCall(ierr);
+  }
+  c->pointer = pointer;
+  c->destroy = destroy;
+  PetscCall(PetscContainerSetPointer(container, c));
+  PetscCall(HybContainerSetDestroy(container, HybComposedDestroy));
+  ierr = PetscObjectCompose(object, name, (PetscObject)container);
+  PetscCall(PetscContainerDestroy(&container));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybContainerGet(PetscObject object, const char *name, void *pointer)
+{
+  PetscContainer container = NULL;
+  HybComposed   *c         = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectQuery(object, name, (PetscObject *)&container));
+  if (container) PetscCall(PetscContainerGetPointer(container, (void **)&c));
+  *(void **)pointer = c ? c->pointer : NULL;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Puts a function over the parent's of that name, which is kept in *parents, or the parent's back */
+PetscErrorCode HybComposeOver(PetscObject object, const char *name, void (*ours)(void), void (**parents)(void), PetscBool on)
+{
+  PetscFunctionBegin;
+  if (!*parents && on) PetscCall(PetscObjectQueryFunction(object, name, parents));
+  if (*parents) PetscCall(PetscObjectComposeFunction(object, name, on ? ours : *parents));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
