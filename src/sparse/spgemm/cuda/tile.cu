@@ -28,8 +28,10 @@
   How it is multiplied, in which order sums are formed and what becomes of NaN, infinities and zeros, says
   ../../tile/multiply.cu.
 
-  Bins. Count: rows of tiles by words of bits (or by pairs, if these are very many), fill: by bytes of shared memory,
-  16 lanes to 512 threads a row. What has more than fits is gone through in several windows.
+  Bins. Count: rows of tiles by words of bits (or by pairs, if these are very many), fill: by bytes of shared memory;
+  16, 32, 128 or 512 threads a row. There are no more bins than that: registers limit how many rows are under way, not
+  shared memory, and the few rows of a small matrix fill no card bin by bin. What has more than fits is gone through in
+  several windows.
 
   Applicable: by name alone, to real numbers in double precision. Rows of tiles of up to 2^31 tasks.
 
@@ -46,19 +48,19 @@
 #include "aijhybridgpu/private/hybtile.h"
 #include <cstddef>
 
-#define TILE_THREADS 256  /* of kernels that have lanes a row of tiles in order */
-#define TILE_STATIC  1024 /* bytes of shared memory that kernels have beside the dynamic ones, and some more */
-#define TILE_FEW     256  /* rows of a bin that is launched with the next */
-#define TILE_AHEAD   4    /* steps along rows of B that are under way together */
+#define TILE_THREADS  256                             /* of kernels that have lanes a row of tiles in order */
+#define TILE_STATIC   1024                            /* bytes of shared memory that kernels have beside the dynamic ones, and some more */
+#define TILE_RESIDENT (sizeof(PetscInt) == 8 ? 3 : 6) /* blocks of 128 threads that registers allow to fill */
+#define TILE_AHEAD    4                               /* steps along rows of B that are under way together */
 
 /* Bins of the count, by words of bits; one more for what is wider */
-#define TILE_SPANS 12
-static const PetscCount TileSpanLimit[TILE_SPANS - 1] = {0, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192};
+#define TILE_SPANS 5
+static const PetscCount TileSpanLimit[TILE_SPANS - 1] = {0, 64, 256, 2048};
 #define TILE_PAIRS_A_WORD 64 /* so many pairs count as a word */
 
 /* Bins of the filling, by bytes of shared memory; one more for what is gone through in windows */
-#define TILE_SIZES 16
-static const PetscCount TileSizeLimit[TILE_SIZES - 1] = {0, 256, 512, 768, 1024, 1536, 2048, 3072, 4096, 8192, 16384, 32768, 65536, 131072, 196608};
+#define TILE_SIZES 5
+static const PetscCount TileSizeLimit[TILE_SIZES - 1] = {0, 768, 4096, 32768};
 #define TILE_WORD  (sizeof(unsigned) + sizeof(unsigned short)) /* bytes a word: bits, and how many are before them */
 #define TILE_ENTRY (sizeof(uint64_t) + sizeof(unsigned))       /* bytes a tile of C: its map, and its next task */
 
@@ -434,7 +436,7 @@ static __device__ __forceinline__ void TileRowsOfC(const TileFillArgs &z, PetscI
 
 /* G threads a row of tiles */
 template <int G>
-static __global__ void __launch_bounds__(HybGroup<G>::THREADS, HybGroup<G>::THREADS == 128 ? 6 : 1) TileFill(TileFillArgs z, PetscInt begin, PetscInt end)
+static __global__ void __launch_bounds__(HybGroup<G>::THREADS, HybGroup<G>::THREADS == 128 ? TILE_RESIDENT : 1) TileFill(TileFillArgs z, PetscInt begin, PetscInt end)
 {
   using Group = HybGroup<G>;
   HYB_DYNAMIC_SHARED(char, shared);
@@ -510,24 +512,6 @@ static int TileLog(const HybCSR *B, const HybTiles *b)
   return log;
 }
 
-/* rows of bins that are launched together: from first on, as many bins as end before the returned one. Neighbours of
-   few rows go together where as many threads take each, threads() of a limit. */
-template <typename F>
-static int TileTogether(const PetscInt *ptr, int bin, int nbins, F threads)
-{
-  int next = bin + 1;
-
-  while (next < nbins - 1 && ptr[next] - ptr[bin] < TILE_FEW && threads(next) == threads(bin)) next++;
-  return next;
-}
-
-static int TileCountThreads(PetscCount words)
-{
-  return words <= 64 ? 16 : words <= 256  ? 32
-                          : words <= 2048 ? 128
-                                          : 512;
-}
-
 static PetscErrorCode TileCountAll(HybSpGEMM *mm, const TilePairs &x, TileRows y, TileProduct *s, PetscInt *chunks)
 {
   const PetscInt *ptr = s->host.spanptr;
@@ -535,27 +519,26 @@ static PetscErrorCode TileCountAll(HybSpGEMM *mm, const TilePairs &x, TileRows y
 
   PetscFunctionBegin;
   PetscCall(HybDeviceLimits(&limit, NULL));
-  const PetscCount most    = (PetscCount)((limit - TILE_STATIC) / sizeof(unsigned));
-  auto             threads = [=](int b) { return TileCountThreads(b < TILE_SPANS - 1 ? TileSpanLimit[b] : (PetscCount)PETSC_MAX_INT); };
-  const int        log     = y.log;
+  const PetscCount most = (PetscCount)((limit - TILE_STATIC) / sizeof(unsigned));
+  const int        log  = y.log;
 
-  for (int b = 0, next; b < TILE_SPANS; b = next) {
-    next = TileTogether(ptr, b, TILE_SPANS, threads);
-    if (ptr[next] == ptr[b]) continue;
-    y.room = (PetscInt)PetscMax(1, next < TILE_SPANS ? PetscMin(TileSpanLimit[next - 1], most) : most);
-#define TILE_CALL(G)                                                                                                                                                                                                                                            \
-  do {                                                                                                                                                                                                                                                          \
-    y.log = PetscMin(log, HybLog2(G));                                                                                                                                                                                                                          \
-    HYB_LAUNCH((TileCount<G>), HybBlocks(ptr[next] - ptr[b], HybGroup<G>::GROUPS), HybGroup<G>::THREADS, (size_t)HybGroup<G>::GROUPS *y.room * sizeof(unsigned), mm->exec.stream, x, y, ptr[b], ptr[next], chunks, s->tilecount, s->cost, s->taskptr, s->look); \
+  for (int b = 0; b < TILE_SPANS; b++) {
+    if (ptr[b + 1] == ptr[b]) continue;
+    y.room = (PetscInt)PetscMax(1, b + 1 < TILE_SPANS ? PetscMin(TileSpanLimit[b], most) : most);
+#define TILE_CALL(G)                                                                                                                                                                                                                                              \
+  do {                                                                                                                                                                                                                                                            \
+    y.log = PetscMin(log, HybLog2(G));                                                                                                                                                                                                                            \
+    HYB_LAUNCH((TileCount<G>), HybBlocks(ptr[b + 1] - ptr[b], HybGroup<G>::GROUPS), HybGroup<G>::THREADS, (size_t)HybGroup<G>::GROUPS *y.room * sizeof(unsigned), mm->exec.stream, x, y, ptr[b], ptr[b + 1], chunks, s->tilecount, s->cost, s->taskptr, s->look); \
   } while (0)
-    switch (threads(b)) {
-    case 16:
+    switch (b) {
+    case 0:
+    case 1:
       TILE_CALL(16);
       break;
-    case 32:
+    case 2:
       TILE_CALL(32);
       break;
-    case 128:
+    case 3:
       TILE_CALL(128);
       break;
     default:
@@ -566,13 +549,6 @@ static PetscErrorCode TileCountAll(HybSpGEMM *mm, const TilePairs &x, TileRows y
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static int TileFillThreads(PetscCount bytes)
-{
-  return bytes <= 768 ? 16 : bytes <= 4096  ? 32
-                           : bytes <= 32768 ? 128
-                                            : 512;
-}
-
 static PetscErrorCode TileFillAll(HybSpGEMM *mm, TileFillArgs z, const TileProduct *s)
 {
   const PetscInt *ptr = s->host.sizeptr;
@@ -580,27 +556,26 @@ static PetscErrorCode TileFillAll(HybSpGEMM *mm, TileFillArgs z, const TileProdu
 
   PetscFunctionBegin;
   PetscCall(HybDeviceLimits(&limit, NULL));
-  const PetscCount most    = (PetscCount)((limit - TILE_STATIC) / 16 * 16);
-  auto             threads = [=](int b) { return TileFillThreads(b < TILE_SIZES - 1 ? TileSizeLimit[b] : (PetscCount)PETSC_MAX_INT); };
-  const int        log     = z.y.log;
+  const PetscCount most = (PetscCount)((limit - TILE_STATIC) / 16 * 16);
+  const int        log  = z.y.log;
 
-  for (int b = 0, next; b < TILE_SIZES; b = next) {
-    next = TileTogether(ptr, b, TILE_SIZES, threads);
-    if (ptr[next] == ptr[b]) continue;
-    z.y.room = (PetscInt)(next < TILE_SIZES ? PetscMin(TileSizeLimit[next - 1], most) : most);
-#define TILE_CALL(G)                                                                                                                                                                   \
-  do {                                                                                                                                                                                 \
-    z.y.log = PetscMin(log, HybLog2(G));                                                                                                                                               \
-    HYB_LAUNCH((TileFill<G>), HybBlocks(ptr[next] - ptr[b], HybGroup<G>::GROUPS), HybGroup<G>::THREADS, (size_t)HybGroup<G>::GROUPS *z.y.room, mm->exec.stream, z, ptr[b], ptr[next]); \
+  for (int b = 0; b < TILE_SIZES; b++) {
+    if (ptr[b + 1] == ptr[b]) continue;
+    z.y.room = (PetscInt)(b + 1 < TILE_SIZES ? PetscMin(TileSizeLimit[b], most) : most);
+#define TILE_CALL(G)                                                                                                                                                                     \
+  do {                                                                                                                                                                                   \
+    z.y.log = PetscMin(log, HybLog2(G));                                                                                                                                                 \
+    HYB_LAUNCH((TileFill<G>), HybBlocks(ptr[b + 1] - ptr[b], HybGroup<G>::GROUPS), HybGroup<G>::THREADS, (size_t)HybGroup<G>::GROUPS *z.y.room, mm->exec.stream, z, ptr[b], ptr[b + 1]); \
   } while (0)
-    switch (threads(b)) {
-    case 16:
+    switch (b) {
+    case 0:
+    case 1:
       TILE_CALL(16);
       break;
-    case 32:
+    case 2:
       TILE_CALL(32);
       break;
-    case 128:
+    case 3:
       TILE_CALL(128);
       break;
     default:
