@@ -779,7 +779,7 @@ static PetscErrorCode Body(void)
       snprintf(list, sizeof(list), ",%s,", only);
       if (!strstr(list, word)) continue;
     }
-    if (Is("block") || Is("diagonal")) continue; /* what these take has tests of its own: t402_blocks, t405_diagonal */
+    if (Is("block") || Is("diagonal") || Is("tile")) continue; /* what these take has tests of its own: t402_blocks, t405_diagonal, t404_tile */
     for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(pieces); k++) {
       if (HybTestMine()) pieces[k]();
     }

@@ -219,6 +219,76 @@ static inline double __fma_rn(double a, double b, double c)
   return std::fma(a, b, c);
 }
 
+/* What tensor cores do (hybdevice.cuh): lanes lay their operands down, and each takes what its entries need of them, a
+   chain of fused multiply-adds */
+namespace emu {
+inline double operand_[32][2][32]; /* of each warp */
+
+EMU_UNSEEN static inline void LayOperands(double a, double b)
+{
+  operand_[threadIdx_.x / 32][0][threadIdx_.x % 32] = a;
+  operand_[threadIdx_.x / 32][1][threadIdx_.x % 32] = b;
+}
+EMU_UNSEEN static inline void TakeOperands(double c[2])
+{
+  const unsigned lane = threadIdx_.x % 32;
+  const double  *a = operand_[threadIdx_.x / 32][0], *b = operand_[threadIdx_.x / 32][1];
+
+  for (unsigned k = 0; k < 4; k++) {
+    for (unsigned n = 0; n < 2; n++) c[n] = std::fma(a[lane / 4 * 4 + k], b[(2 * (lane % 4) + n) * 4 + k], c[n]);
+  }
+}
+static inline void MultiplyTiles(double a, double b, double c[2])
+{
+  LayOperands(a, b);
+  __syncwarp();
+  TakeOperands(c);
+  __syncwarp();
+}
+
+/* half precision, rounded to nearest and to even */
+static inline unsigned short ToHalf(double v)
+{
+  const unsigned short sign = std::signbit(v) ? 0x8000 : 0;
+  const double         a    = std::fabs(v);
+  int                  e;
+
+  if (a != a) return 0x7fff;
+  if (a >= 65520) return (unsigned short)(sign | 0x7c00);
+  if (a < 0x1p-14) return (unsigned short)(sign | (unsigned short)std::nearbyint(a * 0x1p24));
+  e = std::ilogb(a);
+  return (unsigned short)(sign | (unsigned short)((e + 14) * 1024 + (int)std::nearbyint(std::scalbn(a, 10 - e))));
+}
+static inline double FromHalf(unsigned short h)
+{
+  const int    e = h >> 10 & 31, digits = h & 1023;
+  const double a = e == 31 ? (digits ? NAN : INFINITY) : e ? std::scalbn(1024.0 + digits, e - 25)
+                                                           : digits * 0x1p-24;
+
+  return h & 0x8000 ? -a : a;
+}
+EMU_UNSEEN static inline void TakeHalfOperands(float c[2])
+{
+  const unsigned lane = threadIdx_.x % 32;
+  const double  *a = operand_[threadIdx_.x / 32][0], *b = operand_[threadIdx_.x / 32][1];
+
+  for (unsigned k = 0; k < 8; k++) {
+    for (unsigned n = 0; n < 2; n++) {
+      const unsigned x = (unsigned)a[lane / 4 * 4 + k / 2] >> (k % 2 * 16), y = (unsigned)b[(2 * (lane % 4) + n) * 4 + k / 2] >> (k % 2 * 16);
+
+      c[n] = (float)(FromHalf((unsigned short)x) * FromHalf((unsigned short)y) + c[n]);
+    }
+  }
+}
+static inline void MultiplyHalfTiles(unsigned a, unsigned b, float c[2])
+{
+  LayOperands(a, b);
+  __syncwarp();
+  TakeHalfOperands(c);
+  __syncwarp();
+}
+} // namespace emu
+
 /* Bulk copies (hybdevice.cuh): they have happened when the thread has waited for their barrier, not before. Each thread
    keeps account of those that it takes part in. */
 namespace emu {

@@ -18,8 +18,8 @@ library, but no make), and --tests names the folder of test programs built elsew
 """
 import argparse, concurrent.futures, itertools, os, random, re, resource, shlex, shutil, signal, subprocess, sys, threading, time
 
-ROOM_TESTS = {"csr": ["t1", "t501"], "plan": ["t2", "t5", "t4"], "segmerge": ["t3"], "spgemm": ["t4"], "ptap": ["t45"], "spmv": ["t5"], "device": ["t1", "t3", "t5"]}
-ROOMS = ["device", "csr", "plan", "segmerge", "spmv", "spgemm", "ptap"]
+ROOM_TESTS = {"csr": ["t1", "t501"], "plan": ["t2", "t5", "t4"], "segmerge": ["t3"], "tile": ["t404"], "spgemm": ["t4"], "ptap": ["t45"], "spmv": ["t5"], "device": ["t1", "t3", "t5"]}
+ROOMS = ["device", "csr", "plan", "segmerge", "tile", "spmv", "spgemm", "ptap"]
 # the methods of SpGEMM that a file is about; a file that is not named here is about all
 METHODS = {"hash.cu": "hash", "maskrows.cu": "hash"}
 

@@ -288,6 +288,7 @@ typedef struct {
   PetscInt diagonal_fewest, diagonal_rows, diagonal_threads;
   PetscInt diagonal_runs; /* 0: no, 1: yes */
   PetscInt hash_lists, masks_lanes, fused_plan;
+  PetscInt tile_precision; /* 0: double, 1: half */
 } HybTuning;
 
 extern const HybTuning *HybTuningGet(void);

@@ -450,6 +450,82 @@ static __device__ __forceinline__ HybScalar HybMul(const HybScalar &a, const Hyb
 #endif
 }
 
+/* one rounding for a product and its addition, whatever the compiler's flags say */
+static __device__ __forceinline__ double HybFma(double a, double b, double c)
+{
+  return __fma_rn(a, b, c);
+}
+
+/*
+  c += A B on a warp's tensor cores: A is 8 x 4, B 4 x 8, c 8 x 8. Lane l holds a = A(l / 4, l % 4), b = B(l % 4, l / 4)
+  and c[0..1] = c(l / 4, 2 (l % 4) + 0..1). Each entry of c is a chain of fused multiply-adds, k ascending. All lanes of
+  the warp take part.
+*/
+static __device__ __forceinline__ void HybMultiplyTiles(double a, double b, double c[2])
+{
+#if defined(HYB_EMULATOR)
+  emu::MultiplyTiles(a, b, c);
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+               : "+d"(c[0]), "+d"(c[1])
+               : "d"(a), "d"(b));
+#else
+  for (int k = 0; k < 4; k++) {
+    const double row = HybShfl(HYB_FULL_MASK, a, (HybLane() & ~3) + k);
+
+    for (int n = 0; n < 2; n++) c[n] = HybFma(row, HybShfl(HYB_FULL_MASK, b, (2 * (HybLane() & 3) + n) * 4 + k), c[n]);
+  }
+#endif
+}
+
+/* half precision, rounded to nearest, as its bits; and back */
+static __device__ __forceinline__ unsigned short HybToHalf(double v)
+{
+  unsigned short h;
+#if defined(HYB_EMULATOR)
+  h = emu::ToHalf(v);
+#else
+  asm("cvt.rn.f16.f64 %0, %1;"
+      : "=h"(h)
+      : "d"(v));
+#endif
+  return h;
+}
+
+static __device__ __forceinline__ double HybFromHalf(unsigned short h)
+{
+  double v;
+#if defined(HYB_EMULATOR)
+  v = emu::FromHalf(h);
+#else
+  asm("cvt.f64.f16 %0, %1;"
+      : "=d"(v)
+      : "h"(h));
+#endif
+  return v;
+}
+
+/* The same as HybMultiplyTiles() of 8 x 8 times 8 x 8 in half precision, sums in single: lane l holds a =
+   A(l / 4, 2 (l % 4) + 0..1) and b = B(2 (l % 4) + 0..1, l / 4), the first in the low bits. Sums are rounded as the
+   card does. */
+static __device__ __forceinline__ void HybMultiplyHalfTiles(unsigned a, unsigned b, float c[2])
+{
+#if defined(HYB_EMULATOR)
+  emu::MultiplyHalfTiles(a, b, c);
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  float none[2] = {0, 0};
+  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+               : "+f"(c[0]), "+f"(c[1]), "+f"(none[0]), "+f"(none[1])
+               : "r"(a), "r"(0u), "r"(b));
+#else
+  for (int k = 0; k < 8; k++) {
+    const double row = HybFromHalf((unsigned short)(HybShfl(HYB_FULL_MASK, a, (HybLane() & ~3) + k / 2) >> (k % 2 * 16)));
+
+    for (int n = 0; n < 2; n++) c[n] = (float)(row * HybFromHalf((unsigned short)(HybShfl(HYB_FULL_MASK, b, (2 * (HybLane() & 3) + n) * 4 + k / 2) >> (k % 2 * 16))) + (double)c[n]);
+  }
+#endif
+}
+
 /*
   N neighbouring entries as one access. HybVecAligned() says whether p allows it (N*sizeof(T) <= 16, a power of two).
 */

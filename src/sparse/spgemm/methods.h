@@ -13,3 +13,4 @@ HYB_METHOD_CUDA("hash", HybSpGEMM_HashCUDA)
 /* by name only, for hash takes all operands: the papers' methods (docs/options.md) */
 HYB_METHOD_CUDA("binned", HybSpGEMM_BinnedCUDA)
 HYB_METHOD_CUDA("segmerge", HybSpGEMM_SegMergeCUDA)
+HYB_METHOD_CUDA("tile", HybSpGEMM_TileCUDA)

@@ -1,0 +1,66 @@
+/*
+  hybtile.h: a sparse matrix as tiles of 8 x 8 entries (Zachariadis et al. 2020), made from CSR on a device.
+
+  A row of tiles is eight rows of the matrix, the last one what is left. Tiles of a row of tiles lie behind each other,
+  columns ascending, and so do the values of a tile, row by row of it. The tiles of row R have room from place i[8 R] of
+  the matrix's own offsets on: it has no more tiles than entries. So nothing is counted before tiles are made, and they
+  are made in one pass; what rooms are not filled costs memory alone.
+*/
+#ifndef AIJHYBRIDGPU_HYBTILE_H
+#define AIJHYBRIDGPU_HYBTILE_H
+#include "hyb.h"
+
+HYB_EXTERN_C_BEGIN
+
+#define HYB_TILE 8
+
+/* bit 8 r + c of map: entry (r, c) of the tile is there. Loaded as one access of 16 bytes. */
+typedef struct {
+  uint64_t map;
+  PetscInt first;  /* value */
+  PetscInt column; /* of tiles */
+} __attribute__((aligned(16))) HybTile;
+
+typedef struct {
+  PetscInt        rows;  /* of tiles */
+  const PetscInt *i;     /* the matrix's offsets, valid while it is */
+  PetscInt       *count; /* tiles of each row of them */
+  HybTile        *tile;
+  unsigned short *mask;  /* of each tile, which rows of it (bits 0 to 7) and which columns (8 to 15) have entries */
+  PetscInt       *place; /* which entry of the matrix is value k */
+} HybTiles;
+
+/* tile and place come from keep, count and mask from work. No synchronisation. */
+extern PetscErrorCode HybTilesMake(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, HybTiles *);
+/* The tile of B is negative, ~b, in the last task of a tile of C. Tasks of a tile of C have the order of A's tiles. */
+typedef struct {
+  PetscInt a, b;
+} __attribute__((aligned(2 * sizeof(PetscInt)))) HybTileTask;
+
+#define HYB_TILE_CHUNK 8 /* tiles of C that are computed together, of one row of them, columns ascending */
+
+/* which tiles are multiplied, and where C has what comes of it */
+typedef struct {
+  HybTiles     a, b;
+  PetscBool    same; /* b is a */
+  HybTileTask *tasks;
+  PetscInt     chunks;
+  PetscCount  *chunktask; /* the first of each chunk, and where the last one ends */
+  PetscInt    *chunkrow;  /* of tiles */
+  PetscInt    *before;    /* HYB_TILE_CHUNK for each chunk: entries of C that are before it in each of its rows */
+  uint64_t    *map;       /* of each tile of C, HYB_TILE_CHUNK for each chunk, 0: none */
+  PetscInt    *column;    /* the same; used where C's columns are wanted */
+} HybTilesProduct;
+
+/* value[k] = a[place[k]], k < nnz */
+extern PetscErrorCode HybTilesValues(const HybExec *, PetscCount nnz, const HybTiles *, const HybScalar *a, HybScalar *value);
+/* C's values where C->a is given, from those of A and B, and columns where cj is; C->i is there. Real numbers in double
+   precision; an entry is a chain of fma() in A's order, bit for bit. No synchronisation. */
+extern PetscErrorCode HybTilesMultiply(const HybExec *, HybArena *work, const HybTilesProduct *, const HybCSR *A, const HybCSR *B, PetscInt *cj, HybCSR *C);
+#define HYB_TILE_HALF 1 /* of HybTuning.tile_precision: values are rounded to half precision, sums are of single */
+/* what values lose by that: *largest of |a|, and *error, the largest of |half(a) - a| / |a|, both as the bits of a
+   double, on the device, zero before. No synchronisation. */
+extern PetscErrorCode HybTilesError(const HybExec *, const HybCSR *A, uint64_t *largest, uint64_t *error);
+
+HYB_EXTERN_C_END
+#endif

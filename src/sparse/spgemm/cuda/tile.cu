@@ -1,0 +1,741 @@
+/*
+  tile.cu: SpGEMM method "tile": products of tiles of 8 x 8 entries on tensor cores, tSparse in double precision.
+
+  Idea. A matrix is cut into tiles of 8 x 8, and those that have entries are kept: a map of 64 bits, and the values that
+  are there (../../tile/tiles.cu). C = A B is then a product of tiles, of which there are fewer than entries, and a
+  tile of C is a sum of products of whole tiles, which is what tensor cores do. All that has to be found is found
+  for tiles: which pairs of a tile of A and one of B meet, which tile of C each pair is added to, and, by the same
+  product of maps, with "or" for "plus", which entries that has.
+
+    tiles:     A and B, one pass each                                    (A squared: one pass)
+    spans:     for each row of tiles of C: pairs, first column, words of bits from there to the last
+    count:     a group of threads a row of tiles, in windows of as many bits as fit:
+                 for each pair whose boolean product is not empty: set the bit of its column
+                 tiles of C, tasks
+    offsets:   scan of chunks of eight tiles of C, and of tasks
+    fill:      the same groups, with the bits once more:
+                 for each such pair: count the tasks of its tile of C; their sums are where each tile's tasks begin
+                 for each tile of A, in order; for each tile of B that it meets, a lane each:
+                   tasks of its tile of C += (tile of A, tile of B); map of it |= boolean product
+                 entries of each row of C, and where in them each chunk begins
+    offsets:   scan of the rows' entries
+    multiply:  a warp a chunk, tensor cores for its tasks, in order; entries go to their places in CSR
+
+  The steps are the paper's. What is other: double precision; numbers of entries come from products of words of bits,
+  exactly, and nothing has to be taken out behind; tasks are put in order by where they belong instead of by a sort; a
+  tile of C has a warp's whole instruction to itself, which is 8 x 8 x 4 for numbers of eight bytes.
+
+  How it is multiplied, in which order sums are formed and what becomes of NaN, infinities and zeros, says
+  ../../tile/multiply.cu.
+
+  Bins. Count: rows of tiles by words of bits (or by pairs, if these are very many), fill: by bytes of shared memory;
+  16, 32, 128 or 512 threads a row. There are no more bins than that: registers limit how many rows are under way, not
+  shared memory, and the few rows of a small matrix fill no card bin by bin. What has more than fits is gone through in
+  several windows.
+
+  Applicable: by name alone, to real numbers in double precision. Rows of tiles of up to 2^31 tasks.
+
+  Memory kept: 20 bytes for each entry of A and of B, 8 for a task, 8 for a tile of C and 48 for eight of them; while it
+  runs, the values of both once more. Synchronisations of a first product: spans, counts, entries of C. Complexity: a
+  pass over both patterns, five over the pairs of tiles, 1024 operations for each that is not dropped.
+
+  Paper: O. Zachariadis, N. Satpute, J. Gomez-Luna, J. Olivares, Accelerating sparse matrix-matrix multiplication with
+  GPU Tensor Cores, Computers and Electrical Engineering 88 (2020).
+*/
+#include "../../device/hybgroup.cuh"
+#include "../../plan/bins.cuh"
+#include "aijhybridgpu/private/hybspgemm.h"
+#include "aijhybridgpu/private/hybtile.h"
+#include <cstddef>
+
+#define TILE_THREADS  256                             /* of kernels that have lanes a row of tiles in order */
+#define TILE_STATIC   1024                            /* bytes of shared memory that kernels have beside the dynamic ones, and some more */
+#define TILE_RESIDENT (sizeof(PetscInt) == 8 ? 3 : 6) /* blocks of 128 threads that registers allow to fill */
+#define TILE_AHEAD    4                               /* steps along rows of B that are under way together */
+
+/* Bins of the count, by words of bits; one more for what is wider */
+#define TILE_SPANS 5
+static const PetscCount TileSpanLimit[TILE_SPANS - 1] = {0, 64, 256, 2048};
+#define TILE_PAIRS_A_WORD 64 /* so many pairs count as a word */
+
+/* Bins of the filling, by bytes of shared memory; one more for what is gone through in windows */
+#define TILE_SIZES 5
+static const PetscCount TileSizeLimit[TILE_SIZES - 1] = {0, 768, 4096, 32768};
+#define TILE_WORD  (sizeof(unsigned) + sizeof(unsigned short)) /* bytes a word: bits, and how many are before them */
+#define TILE_ENTRY (sizeof(uint64_t) + sizeof(unsigned))       /* bytes a tile of C: its map, and its next task */
+
+/* What is found on the device, all zero before; what is brought to the host together lies together */
+struct TileLook {
+  PetscCount stats[6]; /* the plan's */
+  PetscCount pairs;
+  PetscInt   spanptr[TILE_SPANS + 1];
+  /* later */
+  PetscCount chunks[3]; /* all, the most of a row */
+  PetscCount tasks, tiles, longest;
+  PetscInt   sizeptr[TILE_SIZES + 1];
+  /* later still */
+  PetscCount nnz;
+  uint64_t   largest[2], error[2]; /* in half precision, of A's values and of B's */
+  /* stays */
+  PetscInt spancount[2 * TILE_SPANS], sizecount[2 * TILE_SIZES];
+};
+
+struct TileProduct {
+  HybTilesProduct p;
+  /* during a symbolic phase */
+  TileLook   *look;
+  TileLook    host;
+  PetscInt   *low, *words, *cost, *order, *chunkptr, *tilecount;
+  PetscCount *taskptr, *sums;
+};
+
+/* whose tiles meet whose */
+struct TilePairs {
+  PetscInt              rows, m;
+  const PetscInt       *ai, *acount, *bi, *bcount;
+  const HybTile        *a, *b;
+  const unsigned short *amask, *bmask;
+};
+
+/* a row of tiles of A, and that of B which a tile of A names */
+static __device__ __forceinline__ PetscInt TileRowBegin(const PetscInt *i, PetscInt R)
+{
+  return i[(PetscCount)R * HYB_TILE];
+}
+
+/* W lanes a row of tiles */
+template <int W>
+static __global__ __launch_bounds__(TILE_THREADS) void TileSpans(TilePairs x, PetscInt *__restrict__ low, PetscInt *__restrict__ words, PetscInt *__restrict__ cost, TileLook *look)
+{
+  HYB_SHARED(PetscCount, scratch, HYB_WARP);
+  const int  lane  = HybLane() & (W - 1);
+  PetscCount pairs = 0;
+
+  for (PetscCount R = ((PetscCount)blockIdx.x * TILE_THREADS + threadIdx.x) / W; R < x.rows; R += (PetscCount)gridDim.x * (TILE_THREADS / W)) {
+    const PetscInt first = TileRowBegin(x.ai, (PetscInt)R), n = x.acount[R];
+    PetscInt       least = PETSC_MAX_INT, last = -1;
+    PetscCount     here = 0;
+
+    for (PetscInt k = lane; k < n; k += W) {
+      const PetscInt K = x.a[first + k].column, len = x.bcount[K], begin = TileRowBegin(x.bi, K);
+
+      if (len) {
+        least = HybMin()(least, x.b[begin].column);
+        last  = HybMax()(last, x.b[begin + len - 1].column);
+      }
+      here += len;
+    }
+    least = HybSubwarpMin<W>(least);
+    last  = HybSubwarpMax<W>(last);
+    here  = HybSubwarpSum<W>(here);
+    if (lane == 0) {
+      const PetscInt w = last < 0 ? 0 : (last - least) / 32 + 1;
+
+      low[R]   = least;
+      words[R] = w;
+      cost[R]  = (PetscInt)HybMin()(HybMax()((PetscCount)w, here / TILE_PAIRS_A_WORD), (PetscCount)PETSC_MAX_INT);
+      pairs += here;
+    }
+  }
+  pairs = HybBlockSum<TILE_THREADS>(pairs, scratch);
+  if (threadIdx.x == 0) HybAtomicAdd(&look->pairs, pairs);
+}
+
+struct TileRows {
+  const PetscInt *order, *low, *words;
+  PetscInt        room; /* of shared memory that a group has: words in the count, bytes in the filling */
+  int             log;  /* of the lanes across a row of tiles of B */
+};
+
+/* what a tile of A has to do with a row of tiles of B */
+struct TileMeets {
+  PetscInt from, len;
+  unsigned columns; /* of A's tile, eight bits: rows of B's */
+};
+
+static __device__ __forceinline__ TileMeets TileMeetsOf(const TilePairs &x, PetscInt a)
+{
+  const PetscInt K = x.a[a].column;
+
+  return {TileRowBegin(x.bi, K), x.bcount[K], (unsigned)x.amask[a] >> 8};
+}
+
+/* For each pair of a row of tiles whose boolean product is not empty, and whose column lies within width of low:
+   see(column - low). By all threads of the group, in no order: each warp, or group, has as many tiles of A as lanes,
+   1 << log lanes go along a row of B, and TILE_AHEAD such steps are under way together. */
+template <int G, typename F>
+static __device__ __forceinline__ void TileEachPair(const TilePairs &x, PetscInt first, PetscInt n, PetscInt low, unsigned width, int log, F see)
+{
+  constexpr int  L    = G < HYB_WARP ? G : HYB_WARP;
+  const unsigned mask = HybSubwarpMask<L>();
+  const int      lane = HybLane() & (L - 1), lanes = 1 << log, mine = lane & (lanes - 1), step = L >> log;
+  auto           look = [&](PetscInt column) {
+    const PetscInt q = column - low;
+
+    if (q >= 0 && (unsigned)q < width) see(q);
+  };
+
+  for (PetscInt k0 = HybGroup<G>::rank() / L * L; k0 < n; k0 += G) {
+    const int chunk = (int)HybMin()(n - k0, (PetscInt)L);
+    TileMeets my    = {0, 0, 0};
+
+    if (lane < chunk) my = TileMeetsOf(x, first + k0 + lane);
+    for (int q0 = 0; q0 < chunk; q0 += TILE_AHEAD * step) {
+      TileMeets to[TILE_AHEAD];
+      PetscInt  column[TILE_AHEAD];
+      bool      meets[TILE_AHEAD];
+
+#pragma unroll
+      for (int u = 0; u < TILE_AHEAD; u++) {
+        const int q = (q0 + u * step + (lane >> log)) & (L - 1);
+
+        to[u].from    = HybShfl(mask, my.from, q, L);
+        to[u].len     = HybShfl(mask, my.len, q, L);
+        to[u].columns = HybShfl(mask, my.columns, q, L);
+        if (q0 + u * step + (lane >> log) >= chunk) to[u].len = 0;
+        meets[u]  = mine < to[u].len && (x.bmask[to[u].from + mine] & to[u].columns);
+        column[u] = mine < to[u].len ? x.b[to[u].from + mine].column : 0;
+      }
+#pragma unroll
+      for (int u = 0; u < TILE_AHEAD; u++) {
+        if (meets[u]) look(column[u]);
+        for (PetscInt p = mine + lanes; p < to[u].len; p += lanes)
+          if (x.bmask[to[u].from + p] & to[u].columns) look(x.b[to[u].from + p].column);
+      }
+    }
+  }
+}
+
+/* G threads a row of tiles. Where there are several windows, tasks are counted in each of them, those that are in it */
+template <int G>
+static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1) TileCount(TilePairs x, TileRows y, PetscInt begin, PetscInt end, PetscInt *__restrict__ chunks, PetscInt *__restrict__ tilecount, PetscInt *__restrict__ cost, PetscCount *__restrict__ tasks, TileLook *look)
+{
+  using Group = HybGroup<G>;
+  HYB_DYNAMIC_SHARED(unsigned, shared);
+  HYB_SHARED(PetscCount, scratch, HYB_WARP);
+  unsigned *const  bits = shared + (size_t)Group::index() * y.room;
+  const int        rank = Group::rank();
+  const PetscCount at   = begin + (PetscCount)blockIdx.x * Group::GROUPS + Group::index();
+  PetscCount       mine = 0, tiles = 0;
+
+  if (at >= end) return;
+  const PetscInt R = y.order[at], first = TileRowBegin(x.ai, R), n = x.acount[R], words = y.words[R];
+
+  for (PetscInt w0 = 0; w0 < words; w0 += y.room) {
+    const PetscInt nwords = HybMin()(words - w0, y.room);
+
+    for (PetscInt w = rank; w < nwords; w += G) bits[w] = 0;
+    Group::sync();
+    TileEachPair<G>(x, first, n, y.low[R] + 32 * w0, 32u * (unsigned)nwords, y.log, [&](PetscInt q) {
+      HybAtomicOr(&bits[q >> 5], 1u << (q & 31));
+      mine++;
+    });
+    Group::sync();
+    for (PetscInt w = rank; w < nwords; w += G) tiles += __popc(bits[w]);
+    Group::sync();
+  }
+  mine  = Group::reduce(mine, scratch, HybSum());
+  tiles = Group::reduce(tiles, scratch, HybSum());
+  if (rank == 0) {
+    tilecount[R] = (PetscInt)tiles;
+    chunks[R]    = (PetscInt)((tiles + HYB_TILE_CHUNK - 1) / HYB_TILE_CHUNK);
+    tasks[R]     = mine;
+    cost[R]      = (PetscInt)HybMin()((PetscCount)TILE_WORD * words + (PetscCount)TILE_ENTRY * tiles, (PetscCount)PETSC_MAX_INT);
+    if (tiles) {
+      HybAtomicAdd(&look->tiles, tiles);
+      HybAtomicMax(&look->longest, mine);
+    }
+  }
+}
+
+/* entry (i, j) where, for some k, A has (i, k) and B (k, j) */
+static __device__ __forceinline__ uint64_t TileBoolean(uint64_t a, uint64_t b)
+{
+  const unsigned alow = (unsigned)a, ahigh = (unsigned)(a >> 32);
+  unsigned       low = 0, high = 0;
+
+#pragma unroll
+  for (int k = 0; k < HYB_TILE; k++) {
+    const unsigned row = (unsigned)(b >> (8 * k)) & 0xffu;
+
+    /* a column of A's, a bit in each byte, times a byte: that byte for each row which has the column */
+    low |= ((alow >> k) & 0x01010101u) * row;
+    high |= ((ahigh >> k) & 0x01010101u) * row;
+  }
+  return (uint64_t)high << 32 | low;
+}
+
+struct TileFillArgs {
+  TilePairs         x;
+  TileRows          y;
+  PetscInt          chunks; /* of C */
+  const PetscInt   *chunkptr, *tilecount;
+  const PetscCount *taskptr;
+  HybTileTask      *tasks;
+  PetscCount       *chunktask;
+  PetscInt         *chunkrow, *before, *column, *count /* of each row of C */;
+  uint64_t         *map;
+};
+
+/* a window of a row of tiles, in shared memory */
+struct TileWindow {
+  uint64_t       *map;  /* of each tile of C */
+  unsigned       *next; /* task of each, from the row's first on */
+  unsigned       *bits;
+  unsigned short *before;
+  PetscInt        words; /* that fit */
+
+  __device__ __forceinline__ unsigned at(PetscInt q) const
+  {
+    return before[q >> 5] + (unsigned)__popc(bits[q >> 5] & ((1u << (q & 31)) - 1));
+  }
+};
+
+/* as many words as leave room for all tiles that may be in them */
+static __device__ __forceinline__ TileWindow TileWindowOf(char *base, PetscInt room, PetscInt words, PetscInt tiles)
+{
+  TileWindow w;
+  PetscInt   most = tiles;
+
+  if ((PetscCount)TILE_WORD * words + (PetscCount)TILE_ENTRY * tiles <= room)
+    w.words = words;
+  else if ((PetscCount)TILE_ENTRY * tiles <= room / 2)
+    w.words = (PetscInt)((room - (PetscInt)TILE_ENTRY * tiles) / (PetscInt)TILE_WORD);
+  else {
+    w.words = (PetscInt)(room / (PetscInt)(TILE_WORD + 32 * TILE_ENTRY));
+    most    = 32 * w.words;
+  }
+  w.map    = (uint64_t *)base;
+  w.next   = (unsigned *)(w.map + most);
+  w.bits   = w.next + most;
+  w.before = (unsigned short *)(w.bits + w.words);
+  return w;
+}
+
+/* the bits of a window's columns, and how many are before each word: returns all */
+template <int G>
+static __device__ __forceinline__ int TileBits(const TilePairs &x, const TileWindow &win, PetscInt first, PetscInt n, PetscInt low, PetscInt nwords, int log, int *scratch)
+{
+  using Group     = HybGroup<G>;
+  const int rank  = Group::rank();
+  int       found = 0;
+
+  for (PetscInt w = rank; w < nwords; w += G) win.bits[w] = 0;
+  Group::sync();
+  TileEachPair<G>(x, first, n, low, 32u * (unsigned)nwords, log, [&](PetscInt q) { HybAtomicOr(&win.bits[q >> 5], 1u << (q & 31)); });
+  Group::sync();
+  for (PetscInt w = 0; w < nwords; w += G) {
+    const int here = w + rank < nwords ? __popc(win.bits[w + rank]) : 0;
+    int       all;
+    const int sum = found + Group::exclusiveSum(here, scratch, &all);
+
+    if (w + rank < nwords) win.before[w + rank] = (unsigned short)sum;
+    found += all;
+  }
+  for (int p = rank; p < found; p += G) {
+    win.map[p]  = 0;
+    win.next[p] = 0;
+  }
+  Group::sync();
+  return found;
+}
+
+/* the pair of A's tile a, whose map is given, and of B's tile p */
+static __device__ __forceinline__ void TileTaskOf(const TileWindow &win, PetscInt a, uint64_t map, PetscInt p, const HybTile &b, PetscInt low, unsigned width, HybTileTask *tasks)
+{
+  const PetscInt d = b.column - low;
+
+  if (d >= 0 && (unsigned)d < width) {
+    const unsigned to = win.at(d), next = win.next[to];
+
+    tasks[next]  = {a, p};
+    win.next[to] = next + 1;
+    win.map[to] |= TileBoolean(map, b.map);
+  }
+}
+
+/* tasks to their places, those of a tile of C in the order of A's tiles: these are taken one by one, and no two tiles
+   of a row of B's have one column. While one is placed the next one's row of B is loaded. */
+template <int G>
+static __device__ __forceinline__ void TileTasks(const TilePairs &x, const TileWindow &win, PetscInt first, PetscInt n, PetscInt low, unsigned width, HybTileTask *tasks)
+{
+  using Group          = HybGroup<G>;
+  constexpr int  CHUNK = G < HYB_WARP ? G : HYB_WARP;
+  const int      lane = HybLane() & (CHUNK - 1), rank = Group::rank();
+  const unsigned mask = HybSubwarpMask<CHUNK>();
+
+  for (PetscInt k0 = 0; k0 < n; k0 += CHUNK) {
+    const int chunk = (int)HybMin()(n - k0, (PetscInt)CHUNK);
+    TileMeets my = {0, 0, 0}, to = {0, 0, 0};
+    uint64_t  map   = 0;
+    HybTile   now   = {0, 0, 0};
+    unsigned  meets = 0;
+
+    if (lane < chunk) {
+      my  = TileMeetsOf(x, first + k0 + lane);
+      map = x.a[first + k0 + lane].map;
+    }
+    for (int q = -1; q < chunk; q++) {
+      const TileMeets here = to;
+      const HybTile   tile = now;
+      const bool      mine = q >= 0 && meets;
+
+      if (q + 1 < chunk) {
+        to.from    = HybShfl(mask, my.from, q + 1, CHUNK);
+        to.len     = HybShfl(mask, my.len, q + 1, CHUNK);
+        to.columns = HybShfl(mask, my.columns, q + 1, CHUNK);
+        meets      = 0;
+        if (rank < to.len) {
+          meets = x.bmask[to.from + rank] & to.columns;
+          now   = x.b[to.from + rank];
+        }
+      }
+      if (q < 0) continue;
+      const uint64_t a = HybShfl(mask, map, q, CHUNK);
+
+      if (mine) TileTaskOf(win, first + k0 + q, a, here.from + rank, tile, low, width, tasks);
+      for (PetscInt p = rank + G; p < here.len; p += G)
+        if (x.bmask[here.from + p] & here.columns) TileTaskOf(win, first + k0 + q, a, here.from + p, x.b[here.from + p], low, width, tasks);
+      Group::sync();
+    }
+  }
+}
+
+/* entries of each row of C, and how many of them are before each chunk: by the group's first lanes, eight for each
+   chunk, one for each row */
+template <int G>
+static __device__ __forceinline__ void TileRowsOfC(const TileFillArgs &z, PetscInt R, PetscInt chunk, PetscInt n)
+{
+  constexpr int  L    = G < HYB_WARP ? G : HYB_WARP;
+  const int      lane = HybLane() & (L - 1), i = lane & 7;
+  const unsigned mask = HybSubwarpMask<L>();
+  PetscInt       run  = 0;
+
+  if (HybGroup<G>::rank() >= L) return;
+  for (PetscInt c0 = 0; c0 < n; c0 += L / 8) {
+    const PetscInt c     = c0 + lane / 8;
+    PetscInt       count = 0, sum;
+
+    if (c < n)
+      for (int t = 0; t < HYB_TILE_CHUNK; t++) count += __popc((unsigned)(z.map[((PetscCount)chunk + c) * HYB_TILE_CHUNK + t] >> (8 * i)) & 0xffu);
+    sum = count;
+#pragma unroll
+    for (int d = 8; d < L; d <<= 1) {
+      const PetscInt up = HybShflUp(mask, sum, (unsigned)d, L);
+
+      if (lane >= d) sum += up;
+    }
+    if (c < n) {
+      z.before[((PetscCount)chunk + c) * HYB_TILE_CHUNK + i] = run + sum - count;
+      if (i == 0) z.chunkrow[chunk + c] = R;
+    }
+    run += HybShfl(mask, sum, L - 8 + i, L);
+  }
+  if (lane < HYB_TILE && (PetscCount)R * HYB_TILE + i < z.x.m) z.count[(PetscCount)R * HYB_TILE + i] = run;
+}
+
+/* G threads a row of tiles */
+template <int G>
+static __global__ void __launch_bounds__(HybGroup<G>::THREADS, HybGroup<G>::THREADS == 128 ? TILE_RESIDENT : 1) TileFill(TileFillArgs z, PetscInt begin, PetscInt end)
+{
+  using Group = HybGroup<G>;
+  HYB_DYNAMIC_SHARED(char, shared);
+  HYB_SHARED(int, scratch, HYB_WARP);
+  const TilePairs &x    = z.x;
+  const int        rank = Group::rank();
+  const PetscCount at   = begin + (PetscCount)blockIdx.x * Group::GROUPS + Group::index();
+  int              done = 0;
+
+  if (at >= end) return;
+  const PetscInt   R = z.y.order[at], first = TileRowBegin(x.ai, R), n = x.acount[R], words = z.y.words[R], chunk = z.chunkptr[R], chunks = z.chunkptr[R + 1] - chunk;
+  const PetscCount task = z.taskptr[R];
+  PetscCount       to   = (PetscCount)chunk * HYB_TILE_CHUNK;
+  const TileWindow win  = TileWindowOf(shared + (size_t)Group::index() * z.y.room, z.y.room, words, z.tilecount[R]);
+
+  for (PetscInt w0 = 0; w0 < words; w0 += win.words) {
+    const PetscInt nwords = HybMin()(words - w0, win.words), low = z.y.low[R] + 32 * w0;
+    const int      found = TileBits<G>(x, win, first, n, low, nwords, z.y.log, scratch);
+
+    TileEachPair<G>(x, first, n, low, 32u * (unsigned)nwords, z.y.log, [&](PetscInt q) { HybAtomicAdd(&win.next[win.at(q)], 1u); });
+    Group::sync();
+    for (int p = 0; p < found; p += G) {
+      const int here = p + rank < found ? (int)win.next[p + rank] : 0;
+      int       all;
+      const int sum = done + Group::exclusiveSum(here, scratch, &all);
+
+      if (p + rank < found) {
+        win.next[p + rank] = (unsigned)sum;
+        if ((to + p + rank) % HYB_TILE_CHUNK == 0) z.chunktask[(to + p + rank) / HYB_TILE_CHUNK] = task + sum;
+      }
+      done += all;
+    }
+    Group::sync();
+    TileTasks<G>(x, win, first, n, low, 32u * (unsigned)nwords, z.tasks + task);
+    for (int p = rank; p < found; p += G) {
+      HybTileTask *const last = z.tasks + task + win.next[p] - 1;
+
+      last->b       = ~last->b;
+      z.map[to + p] = win.map[p];
+    }
+    for (PetscInt w = rank; w < nwords; w += G) {
+      unsigned bits = win.bits[w];
+
+      for (PetscInt p = win.before[w]; bits; bits &= bits - 1) z.column[to + p++] = low + 32 * w + __ffs((int)bits) - 1;
+    }
+    to += found;
+    Group::sync();
+  }
+  for (PetscCount p = to + rank; p < ((PetscCount)chunk + chunks) * HYB_TILE_CHUNK; p += G) z.map[p] = 0;
+  if (rank == 0 && chunks && chunk + chunks == z.chunks) z.chunktask[z.chunks] = task + done;
+  Group::sync();
+  TileRowsOfC<G>(z, R, chunk, chunks);
+}
+
+/* by name alone; what it cannot take is an error */
+static PetscErrorCode HybSpGEMMApplicable_TileCUDA(HybSpGEMM *mm, const HybCSR *, const HybCSR *, PetscBool *fits)
+{
+  PetscFunctionBegin;
+  *fits = (PetscBool)!strcmp(mm->name, "tile");
+#if defined(PETSC_USE_COMPLEX) || !defined(PETSC_USE_REAL_DOUBLE)
+  PetscCheck(!*fits, PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpGEMM method tile cannot run: tensor cores multiply real numbers of double precision, and PetscScalar is %s of %zu bytes; choose another method", PetscDefined(USE_COMPLEX) ? "complex" : "real", sizeof(PetscScalar));
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* lanes across a row of tiles of B, by its mean */
+static int TileLog(const HybCSR *B, const HybTiles *b)
+{
+  const PetscCount mean = b->rows ? B->nnz / 8 / b->rows : 0; /* tiles of some entries each */
+  int              log  = 1;
+
+  while (log < 5 && (PetscCount)2 << log <= mean + mean / 2) log++;
+  return log;
+}
+
+static PetscErrorCode TileCountAll(HybSpGEMM *mm, const TilePairs &x, TileRows y, TileProduct *s, PetscInt *chunks)
+{
+  const PetscInt *ptr = s->host.spanptr;
+  size_t          limit;
+
+  PetscFunctionBegin;
+  PetscCall(HybDeviceLimits(&limit, NULL));
+  const PetscCount most = (PetscCount)((limit - TILE_STATIC) / sizeof(unsigned));
+  const int        log  = y.log;
+
+  for (int b = 0; b < TILE_SPANS; b++) {
+    if (ptr[b + 1] == ptr[b]) continue;
+    y.room = (PetscInt)PetscMax(1, b + 1 < TILE_SPANS ? PetscMin(TileSpanLimit[b], most) : most);
+#define TILE_CALL(G)                                                                                                                                                                                                                                              \
+  do {                                                                                                                                                                                                                                                            \
+    y.log = PetscMin(log, HybLog2(G));                                                                                                                                                                                                                            \
+    HYB_LAUNCH((TileCount<G>), HybBlocks(ptr[b + 1] - ptr[b], HybGroup<G>::GROUPS), HybGroup<G>::THREADS, (size_t)HybGroup<G>::GROUPS *y.room * sizeof(unsigned), mm->exec.stream, x, y, ptr[b], ptr[b + 1], chunks, s->tilecount, s->cost, s->taskptr, s->look); \
+  } while (0)
+    switch (b) {
+    case 0:
+    case 1:
+      TILE_CALL(16);
+      break;
+    case 2:
+      TILE_CALL(32);
+      break;
+    case 3:
+      TILE_CALL(128);
+      break;
+    default:
+      TILE_CALL(512);
+    }
+#undef TILE_CALL
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TileFillAll(HybSpGEMM *mm, TileFillArgs z, const TileProduct *s)
+{
+  const PetscInt *ptr = s->host.sizeptr;
+  size_t          limit;
+
+  PetscFunctionBegin;
+  PetscCall(HybDeviceLimits(&limit, NULL));
+  const PetscCount most = (PetscCount)((limit - TILE_STATIC) / 16 * 16);
+  const int        log  = z.y.log;
+
+  for (int b = 0; b < TILE_SIZES; b++) {
+    if (ptr[b + 1] == ptr[b]) continue;
+    z.y.room = (PetscInt)(b + 1 < TILE_SIZES ? PetscMin(TileSizeLimit[b], most) : most);
+#define TILE_CALL(G)                                                                                                                                                                     \
+  do {                                                                                                                                                                                   \
+    z.y.log = PetscMin(log, HybLog2(G));                                                                                                                                                 \
+    HYB_LAUNCH((TileFill<G>), HybBlocks(ptr[b + 1] - ptr[b], HybGroup<G>::GROUPS), HybGroup<G>::THREADS, (size_t)HybGroup<G>::GROUPS *z.y.room, mm->exec.stream, z, ptr[b], ptr[b + 1]); \
+  } while (0)
+    switch (b) {
+    case 0:
+    case 1:
+      TILE_CALL(16);
+      break;
+    case 2:
+      TILE_CALL(32);
+      break;
+    case 3:
+      TILE_CALL(128);
+      break;
+    default:
+      TILE_CALL(512);
+    }
+#undef TILE_CALL
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* one allocation for many arrays: each call takes bytes of it; with base NULL it only counts */
+static void TileTake(char *base, PetscCount *used, PetscCount n, size_t size, void *ptr)
+{
+  *(void **)ptr = base ? base + *used : NULL;
+  *used += (n * (PetscCount)size + 63) / 64 * 64;
+}
+
+/* what a symbolic phase needs of each row of tiles */
+static PetscErrorCode TileRoom(HybArena *work, PetscCount rows, TileProduct *s)
+{
+  char *base = NULL;
+
+  PetscFunctionBegin;
+  for (int pass = 0; pass < 2; pass++) {
+    PetscCount used = 0;
+
+    TileTake(base, &used, rows, sizeof(*s->low), &s->low);
+    TileTake(base, &used, rows, sizeof(*s->words), &s->words);
+    TileTake(base, &used, rows, sizeof(*s->cost), &s->cost);
+    TileTake(base, &used, rows, sizeof(*s->order), &s->order);
+    TileTake(base, &used, rows, sizeof(*s->tilecount), &s->tilecount);
+    TileTake(base, &used, rows + 1, sizeof(*s->chunkptr), &s->chunkptr);
+    TileTake(base, &used, rows + 1, sizeof(*s->taskptr), &s->taskptr);
+    TileTake(base, &used, HYB_PLAN_SUMS(rows), sizeof(*s->sums), &s->sums);
+    if (!pass) PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, used, 1, &base));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* what numeric phases need of each chunk of tiles of C */
+static PetscErrorCode TileRoomOfC(HybArena *keep, PetscCount chunks, HybTilesProduct *p)
+{
+  char *base = NULL;
+
+  PetscFunctionBegin;
+  for (int pass = 0; pass < 2; pass++) {
+    PetscCount used = 0;
+
+    TileTake(base, &used, chunks + 1, sizeof(*p->chunktask), &p->chunktask);
+    TileTake(base, &used, chunks, sizeof(*p->chunkrow), &p->chunkrow);
+    TileTake(base, &used, chunks * HYB_TILE_CHUNK, sizeof(*p->before), &p->before);
+    TileTake(base, &used, chunks * HYB_TILE_CHUNK, sizeof(*p->map), &p->map);
+    if (!pass) PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, used, 1, &base));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* tiles of both, and what is known before pairs are looked at: one synchronisation, s->host tells */
+static PetscErrorCode TileFind(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, TileProduct *s, TilePairs *x)
+{
+  const HybExec *exec = &mm->exec;
+  HybArena      *work = &mm->work;
+  int            sms;
+
+  PetscFunctionBegin;
+  PetscCall(HybDeviceLimits(NULL, &sms));
+  PetscCall(HybArenaCalloc(work, HYB_MEM_DEVICE, 1, sizeof(*s->look), &s->look));
+  PetscCall(HybTilesMake(exec, &mm->keep, work, A, &s->p.a));
+  s->p.b = s->p.a;
+  if (!s->p.same) PetscCall(HybTilesMake(exec, &mm->keep, work, B, &s->p.b));
+  const PetscInt rows = s->p.a.rows;
+  PetscCall(TileRoom(work, rows, s));
+  *x = {rows, A->m, A->i, s->p.a.count, B->i, s->p.b.count, s->p.a.tile, s->p.b.tile, s->p.a.mask, s->p.b.mask};
+  HYB_LAUNCH((TileSpans<8>), PetscMin(HybBlocks((PetscCount)rows * 8, TILE_THREADS), (PetscCount)16 * sms), TILE_THREADS, 0, exec->stream, *x, s->low, s->words, s->cost, s->look);
+  PetscCall(HybPlanRowCosts(exec, A, B->i, NULL, NULL, s->look->stats));
+  PetscCall(HybPlanBinsAnyOrderInt(exec, rows, s->cost, TILE_SPANS, TileSpanLimit, s->look->spancount, s->order, s->look->spanptr, NULL, NULL, NULL, NULL, NULL));
+  PetscCall(exec->backend->copy(exec, &s->host, s->look, offsetof(TileLook, chunks), HYB_COPY_DEVICE_TO_HOST));
+  mm->waits++;
+  HybPlanStatsSet(s->host.stats, &mm->stats);
+  PetscCall(HybSpGEMMCheckCount(exec, A, B, mm->stats.lower, PETSC_TRUE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* tiles of C and tasks, counted, and room for them: one synchronisation */
+static PetscErrorCode TileTasksCount(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const TilePairs &x, const TileRows &y, TileProduct *s)
+{
+  const HybExec *exec = &mm->exec;
+
+  PetscFunctionBegin;
+  PetscCall(TileCountAll(mm, x, y, s, s->chunkptr));
+  PetscCall(HybPlanBinsAnyOrderInt(exec, x.rows, s->cost, TILE_SIZES, TileSizeLimit, s->look->sizecount, s->order, s->look->sizeptr, s->chunkptr, s->sums, s->chunkptr, s->look->chunks, NULL));
+  PetscCall(HybScanCounts64(exec, &mm->work, x.rows, s->taskptr, s->taskptr, &s->look->tasks, NULL));
+  PetscCall(exec->backend->copy(exec, s->host.chunks, s->look->chunks, offsetof(TileLook, nnz) - offsetof(TileLook, chunks), HYB_COPY_DEVICE_TO_HOST));
+  mm->waits++;
+  PetscCall(HybSpGEMMCheckCount(exec, A, B, s->host.tiles, PETSC_TRUE)); /* each has an entry at least */
+  PetscCheck(s->host.longest <= 2147483647, PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpGEMM method tile cannot run: eight rows of the product of a %" PetscInt_FMT " x %" PetscInt_FMT " and a %" PetscInt_FMT " x %" PetscInt_FMT " matrix are sums of %" PetscCount_FMT " products of tiles, more than 2147483647; choose another method", A->m, A->n, B->m, B->n, s->host.longest);
+  s->p.chunks = (PetscInt)s->host.chunks[0];
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, s->host.tasks, sizeof(*s->p.tasks), &s->p.tasks));
+  PetscCall(TileRoomOfC(&mm->keep, s->p.chunks, &s->p));
+  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)s->p.chunks * HYB_TILE_CHUNK, sizeof(*s->p.column), &s->p.column));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TileErrors(HybSpGEMM *mm, const uint64_t bits[2])
+{
+  double error[2];
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemcpy(error, bits, sizeof(error)));
+  PetscCall(HybCountersSet(&mm->counters, "1e-9 of values of A lost in half precision", (PetscCount)(1e9 * error[0] + 0.5)));
+  PetscCall(HybCountersSet(&mm->counters, "1e-9 of values of B lost in half precision", (PetscCount)(1e9 * error[1] + 0.5)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybSpGEMMSymbolic_TileCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C)
+{
+  const HybExec *exec = &mm->exec;
+  const bool     half = HybDeviceTuning()->tile_precision == HYB_TILE_HALF;
+  TileProduct   *s;
+  TilePairs      x;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_HOST, 1, sizeof(*s), &s));
+  PetscCall(PetscMemzero((void *)s, sizeof(*s)));
+  mm->data  = s;
+  s->p.same = (PetscBool)(A->i == B->i && A->j == B->j && A->nnz == B->nnz);
+  PetscCall(HybArenaAlloc(out, exec->result, (PetscCount)C->m + 1, sizeof(PetscInt), &C->i));
+  if (A->nnz && B->nnz) {
+    PetscCall(TileFind(mm, A, B, s, &x));
+    const TileRows y = {s->order, s->low, s->words, 0, TileLog(B, &s->p.b)};
+    PetscCall(TileTasksCount(mm, A, B, x, y, s));
+    PetscCall(TileFillAll(mm, {x, y, s->p.chunks, s->chunkptr, s->tilecount, s->taskptr, s->p.tasks, s->p.chunktask, s->p.chunkrow, s->p.before, s->p.column, C->i, s->p.map}, s));
+    PetscCall(HybScanCounts(exec, &mm->work, C->m, C->i, C->i, &s->look->nnz, NULL));
+    if (half && A->a) PetscCall(HybTilesError(exec, A, &s->look->largest[0], &s->look->error[0]));
+    if (half && B->a) PetscCall(HybTilesError(exec, B, &s->look->largest[1], &s->look->error[1]));
+    PetscCall(exec->backend->copy(exec, &s->host.nnz, &s->look->nnz, offsetof(TileLook, spancount) - offsetof(TileLook, nnz), HYB_COPY_DEVICE_TO_HOST));
+    mm->waits++;
+    C->nnz = s->host.nnz;
+    if (half) PetscCall(TileErrors(mm, s->host.error));
+    PetscCall(HybSpGEMMCheckCount(exec, A, B, C->nnz, PETSC_FALSE));
+  } else
+    PetscCall(exec->backend->zero(exec, C->i, ((size_t)C->m + 1) * sizeof(PetscInt)));
+  PetscCall(HybCountersSet(&mm->counters, "pairs of tiles", s->host.pairs));
+  PetscCall(HybCountersSet(&mm->counters, "products of tiles", s->host.tasks));
+  PetscCall(HybCountersSet(&mm->counters, "tiles", s->host.tiles));
+  PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(PetscInt), &C->j));
+  if ((A->a || !A->nnz) && (B->a || !B->nnz)) PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(HybScalar), &C->a));
+  if (C->nnz) PetscCall(HybTilesMultiply(exec, &mm->work, &s->p, A, B, C->j, C));
+  /* workspace of this phase */
+  s->look     = NULL;
+  s->p.column = NULL;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybSpGEMMNumeric_TileCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybCSR *C)
+{
+  PetscFunctionBegin;
+  if (C->nnz) PetscCall(HybTilesMultiply(&mm->exec, &mm->work, &((const TileProduct *)mm->data)->p, A, B, NULL, C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+extern const HybSpGEMMMethod HybSpGEMM_TileCUDA;
+const HybSpGEMMMethod        HybSpGEMM_TileCUDA = {"tile", HybSpGEMMApplicable_TileCUDA, HybSpGEMMSymbolic_TileCUDA, HybSpGEMMNumeric_TileCUDA, NULL, PETSC_TRUE};

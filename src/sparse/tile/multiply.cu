@@ -1,0 +1,427 @@
+/*
+  multiply.cu: products of tiles on tensor cores (hybtile.h).
+
+  Idea. A warp has a chunk of eight tiles of C, whose tasks, pairs of a tile of A and one of B, lie behind each other.
+  A pair is two instructions mma.m8n8k4.f64: each lane gives two entries of either tile and has two entries of C's in
+  registers. Where an entry is, its map tells: the number of bits below its own; where it has none a zero is given. To
+  count these bits for each entry takes longer than to multiply. So they are counted for whole tiles, one to a lane, for
+  all columns of a row by one multiplication of integers: four bits for each entry say whether it is there and how many
+  are before it in its row.
+
+    for each 16 tasks of the chunk:
+      each lane: counts and first values of the rows of a tile to shared memory
+      for each task: the next one's entries are loaded, this one's multiplied and added
+        behind the last one of a tile of C: entries to their places in CSR, columns ascending
+
+  Order of sums. A tensor core adds the products of an entry one by one, k ascending, each by a fused multiply-add:
+  measured, not documented. So an entry of C is a chain of fma() in A's order. A host gets the same bits in the same
+  way, but other methods, which round a product and its sum apart, differ in the last places.
+
+  What is not there is multiplied as zero. That changes nothing of a sum that is finite and not zero: 0 x = +-0 for
+  finite x, and adding it leaves such a sum as it is. Three kinds of sums do change, and all can be told by what came
+  out, since a sum that has left the finite numbers does not return: NaN and infinities (0 Inf = NaN), and zeros
+  (-0 + +0 = +0). Where an entry of a tile of C came out as one of these, the tile's tasks are gone through once more
+  by plain fma() of what is there, from -0 on, which leaves a first product as it is. So nothing must be known of the
+  operands' values beforehand, and stored zeros, NaN and infinities reach the entries that have a product with them,
+  and no other.
+
+  Half precision (-mat_aijhybridgpu_tile_precision half) is the paper's own: values of 16 bits, products and sums of 32,
+  one mma.m16n8k8 a pair, half of whose rows are left empty (the paper lays two tiles into the corners of 16 x 16 x 16).
+  What is other: values are multiplied with a power of two that brings the largest just below the end of the range, and
+  the result with its inverse, so that a matrix in any unit can be taken. Bits are the card's own: how its tensor cores
+  round such sums is not known. The largest relative error of a value is counted in a first product and shown by -info.
+
+  Memory: the values of both operands once more, in the order of tiles. Complexity: 1024 operations a pair; what binds
+  is the finding of entries, about fifty instructions.
+
+  Paper: O. Zachariadis, N. Satpute, J. Gomez-Luna, J. Olivares, Accelerating sparse matrix-matrix multiplication with
+  GPU Tensor Cores, Computers and Electrical Engineering 88 (2020).
+*/
+#include "../device/hybdevice.cuh"
+#include "aijhybridgpu/private/hybtile.h"
+
+#if !defined(PETSC_USE_COMPLEX) && defined(PETSC_USE_REAL_DOUBLE)
+  #define TILE_WARPS   4   /* of a block */
+  #define TILE_BATCH   16  /* tasks */
+  #define TILE_THREADS 256 /* of kernels that have a thread a value */
+
+struct TileMultiplyArgs {
+  PetscInt           m, chunks;
+  const HybTile     *a, *b;
+  const HybTileTask *tasks;
+  const PetscCount  *chunktask;
+  const PetscInt    *chunkrow, *before, *column, *ci;
+  const uint64_t    *map;
+  const void        *va, *vb;
+  const uint64_t    *largest; /* of the values of A and of B, in half precision */
+  PetscInt          *cj;      /* NULL: the columns are there */
+  double            *ca;      /* NULL: columns only */
+};
+
+/* A row of a tile, ready to be looked up: for each column four bits, whether there is an entry, and how many are before
+   it in the row */
+struct alignas(2 * sizeof(PetscInt)) TileRow {
+  PetscInt first; /* the row's first value */
+  unsigned columns;
+};
+  #define TILE_ROWS (HYB_TILE + 2) /* of a tile in shared memory: two more, so that lanes who write one each meet in no bank */
+
+static __device__ __forceinline__ void TileStage(const HybTile &t, TileRow *to)
+{
+  PetscInt first = t.first;
+
+  #pragma unroll
+  for (int r = 0; r < HYB_TILE; r += 2) {
+    HybVec<TileRow, 2> two;
+
+  #pragma unroll
+    for (int k = 0; k < 2; k++) {
+      unsigned x = (unsigned)(t.map >> (8 * (r + k))) & 0xffu;
+
+      x                = (x | x << 12) & 0x000f000fu;
+      x                = (x | x << 6) & 0x03030303u;
+      x                = (x | x << 3) & 0x11111111u; /* a bit to each four */
+      two.v[k].first   = first;
+      two.v[k].columns = (x * 0x11111111u - x) | x << 3; /* the product: sums up to each four, itself among them */
+      first += (PetscInt)(x * 0x11111111u >> 28);
+    }
+    HybStoreVec(to + r, two);
+  }
+}
+
+/* the value of a row of a tile in the column that columns have been shifted to, zero where there is none */
+template <typename T>
+static __device__ __forceinline__ T TileTake(const T *__restrict__ value, PetscInt first, unsigned columns)
+{
+  return columns & 8 ? value[first + (PetscInt)(columns & 7)] : T(0);
+}
+
+/* The way of double precision: what a lane gives to a product of tiles, two entries of each */
+struct TileDouble {
+  using Value = double;
+  using Sum   = double;
+  double a[2], b[2];
+
+  /* A(l / 4, l % 4 and that + 4), B(l % 4 and that + 4, l / 4) for lane l */
+  __device__ __forceinline__ void load(const TileRow *ta, const TileRow *tb, const double *__restrict__ va, const double *__restrict__ vb)
+  {
+    const int      i = HybLane() >> 2, k = HybLane() & 3;
+    const TileRow  row = ta[i], low = tb[k], high = tb[k + 4];
+    const unsigned x = row.columns >> (4 * k);
+
+    a[0] = TileTake(va, row.first, x);
+    a[1] = TileTake(va, row.first, x >> 16);
+    b[0] = TileTake(vb, low.first, low.columns >> (4 * i));
+    b[1] = TileTake(vb, high.first, high.columns >> (4 * i));
+  }
+  __device__ __forceinline__ void multiply(double c[2]) const
+  {
+    HybMultiplyTiles(a[0], b[0], c);
+    HybMultiplyTiles(a[1], b[1], c);
+  }
+  static __device__ __forceinline__ double add(double x, double y, double c)
+  {
+    return HybFma(x, y, c);
+  }
+  static __device__ __forceinline__ double result(const TileMultiplyArgs &, double c)
+  {
+    return c;
+  }
+};
+
+/* The largest value, as its bits, lies in 2^e to 2^(e+1): so that it comes below 2^15 all are multiplied with this
+   power of two. Half precision ends at 65504, and below 2^-14 it has fewer digits. */
+static __device__ __forceinline__ int TileExponent(uint64_t largest)
+{
+  return largest ? HybMin()(14 - ((int)(largest >> 52) - 1023), 1022) : 0;
+}
+
+static __device__ __forceinline__ double TilePower(int e)
+{
+  return __longlong_as_double((long long)(e + 1023) << 52);
+}
+
+/* The way of half precision: values of 16 bits, sums of 32 */
+struct TileHalf {
+  using Value = unsigned short;
+  using Sum   = float;
+  unsigned a, b; /* two neighbours each */
+
+  /* A(l / 4, 2 (l % 4) and that + 1), B(2 (l % 4) and that + 1, l / 4) */
+  __device__ __forceinline__ void load(const TileRow *ta, const TileRow *tb, const unsigned short *__restrict__ va, const unsigned short *__restrict__ vb)
+  {
+    const int      i = HybLane() >> 2, k = 2 * (HybLane() & 3);
+    const TileRow  row = ta[i], even = tb[k], odd = tb[k + 1];
+    const unsigned x = row.columns >> (4 * k);
+
+    a = TileTake(va, row.first, x) | (unsigned)TileTake(va, row.first, x >> 4) << 16;
+    b = TileTake(vb, even.first, even.columns >> (4 * i)) | (unsigned)TileTake(vb, odd.first, odd.columns >> (4 * i)) << 16;
+  }
+  __device__ __forceinline__ void multiply(float c[2]) const
+  {
+    HybMultiplyHalfTiles(a, b, c);
+  }
+  static __device__ __forceinline__ float add(unsigned short x, unsigned short y, float c)
+  {
+    return (float)(HybFromHalf(x) * HybFromHalf(y) + (double)c);
+  }
+  static __device__ __forceinline__ double result(const TileMultiplyArgs &x, float c)
+  {
+    return (double)c * TilePower(-TileExponent(x.largest[0])) * TilePower(-TileExponent(x.largest[1]));
+  }
+};
+
+/* the sums of a tile of C of what is there alone */
+template <typename P>
+static __device__ __forceinline__ void TileExact(const TileMultiplyArgs &x, PetscCount begin, PetscCount end, typename P::Sum c[2])
+{
+  const typename P::Value *const va = (const typename P::Value *)x.va, *const vb = (const typename P::Value *)x.vb;
+  const int i = HybLane() >> 2, j = 2 * (HybLane() & 3);
+
+  c[0] = c[1] = -(typename P::Sum)0;
+  #pragma unroll 1
+  for (PetscCount t = begin; t < end; t++) {
+    const HybTileTask task = x.tasks[t];
+    const HybTile     ta = x.a[task.a], tb = x.b[task.b < 0 ? ~task.b : task.b];
+
+  #pragma unroll 1
+    for (int k = 0; k < HYB_TILE; k++) {
+      const int abit = 8 * i + k;
+
+      if (!(ta.map >> abit & 1)) continue;
+      const typename P::Value a = va[ta.first + __popcll(ta.map & (((uint64_t)1 << abit) - 1))];
+      for (int n = 0; n < 2; n++) {
+        const int bbit = 8 * k + j + n;
+
+        if (tb.map >> bbit & 1) c[n] = P::add(a, vb[tb.first + __popcll(tb.map & (((uint64_t)1 << bbit) - 1))], c[n]);
+      }
+    }
+  }
+}
+
+/* may zeros that are not there have changed this sum? */
+static __device__ __forceinline__ bool TileDoubtful(double c)
+{
+  return !(fabs(c) > 0 && fabs(c) <= PETSC_MAX_REAL);
+}
+
+/* where in C the lane's two entries of a tile are, by the row's entries before the tile; which of them exist, two
+   bits */
+static __device__ __forceinline__ PetscInt TilePlace(uint64_t map, PetscInt *before, unsigned *two)
+{
+  const unsigned row = (unsigned)(map >> (8 * (HybLane() >> 2))) & 0xffu, j = 2 * (HybLane() & 3);
+  const PetscInt at = *before + __popc(row & ((1u << j) - 1));
+
+  *two = row >> j & 3u;
+  *before += __popc(row);
+  return at;
+}
+
+template <bool VALUES>
+static __device__ __forceinline__ void TileWrite(const TileMultiplyArgs &x, PetscInt at, unsigned two, PetscInt column, const double c[2])
+{
+  const PetscInt next = at + (PetscInt)(two & 1), j = column * HYB_TILE + 2 * (HybLane() & 3);
+
+  if (two & 1) {
+    if (VALUES) x.ca[at] = c[0];
+    if (x.cj) x.cj[at] = j;
+  }
+  if (two & 2) {
+    if (VALUES) x.ca[next] = c[1];
+    if (x.cj) x.cj[next] = j + 1;
+  }
+}
+
+/* a warp a chunk of tiles of C; P: the precision's way */
+template <typename P>
+static __global__ void __launch_bounds__(TILE_WARPS *HYB_WARP, 8) TilesMultiply(TileMultiplyArgs x)
+{
+  HYB_SHARED(TileRow, staged, TILE_WARPS * HYB_WARP * TILE_ROWS);
+  const int      lane = HybLane(), task0 = lane & (TILE_BATCH - 1);
+  TileRow *const ta = staged + (int)(threadIdx.x / HYB_WARP) * HYB_WARP * TILE_ROWS, *const tb = ta + TILE_BATCH * TILE_ROWS;
+  const PetscCount chunk = (PetscCount)blockIdx.x * TILE_WARPS + threadIdx.x / HYB_WARP;
+
+  if (chunk >= x.chunks) return;
+  const typename P::Value *const va = (const typename P::Value *)x.va, *const vb = (const typename P::Value *)x.vb;
+  const PetscCount begin = x.chunktask[chunk], end = x.chunktask[chunk + 1], r = (PetscCount)x.chunkrow[chunk] * HYB_TILE + (lane >> 2);
+  const uint64_t   map    = lane < HYB_TILE_CHUNK ? x.map[chunk * HYB_TILE_CHUNK + lane] : 0;
+  const PetscInt   column = x.cj && map ? x.column[chunk * HYB_TILE_CHUNK + lane] : 0;
+  PetscInt         before = r < x.m ? x.ci[r] + x.before[chunk * HYB_TILE_CHUNK + (lane >> 2)] : 0;
+  PetscCount       tile   = begin; /* the first task of the tile of C */
+  int              number = 0;     /* of it in the chunk */
+  typename P::Sum  c[2]   = {-(typename P::Sum)0, -(typename P::Sum)0};
+  P                now;
+
+  for (PetscCount t0 = begin; t0 < end; t0 += TILE_BATCH) {
+    const int n    = (int)HybMin()(end - t0, (PetscCount)TILE_BATCH);
+    bool      ends = false;
+
+    /* half of the lanes look up a tile of A each, half one of B */
+    if (task0 < n) {
+      const HybTileTask task = x.tasks[t0 + task0];
+
+      ends = task.b < 0;
+      TileStage(lane < TILE_BATCH ? x.a[task.a] : x.b[ends ? ~task.b : task.b], ta + lane * TILE_ROWS);
+    }
+    unsigned last = __ballot_sync(HYB_FULL_MASK, ends); /* of a tile of C; the next task's in the lowest bit */
+    __syncwarp();
+    now.load(ta, tb, va, vb);
+
+  #pragma unroll 2
+    for (int q = 0; q < n; q++, last >>= 1) {
+      P next = now;
+
+      /* these are on their way while the others are multiplied */
+      if (q + 1 < n) next.load(ta + (q + 1) * TILE_ROWS, tb + (q + 1) * TILE_ROWS, va, vb);
+      now.multiply(c);
+      if (last & 1) {
+        unsigned       two;
+        const PetscInt at = TilePlace(HybShfl(HYB_FULL_MASK, map, number), &before, &two);
+
+        if (__any_sync(HYB_FULL_MASK, ((two & 1) && TileDoubtful(c[0])) || ((two & 2) && TileDoubtful(c[1])))) TileExact<P>(x, tile, t0 + q + 1, c);
+        const double value[2] = {P::result(x, c[0]), P::result(x, c[1])};
+        TileWrite<true>(x, at, two, HybShfl(HYB_FULL_MASK, column, number), value);
+        c[0] = c[1] = -(typename P::Sum)0;
+        tile        = t0 + q + 1;
+        number++;
+      }
+      now = next;
+    }
+    __syncwarp();
+  }
+}
+
+/* the columns alone, for a pattern without values */
+static __global__ void __launch_bounds__(TILE_WARPS *HYB_WARP) TilesColumns(TileMultiplyArgs x)
+{
+  const PetscCount chunk   = (PetscCount)blockIdx.x * TILE_WARPS + threadIdx.x / HYB_WARP;
+  const double     none[2] = {0, 0};
+
+  if (chunk >= x.chunks) return;
+  const PetscCount r      = (PetscCount)x.chunkrow[chunk] * HYB_TILE + (HybLane() >> 2);
+  PetscInt         before = r < x.m ? x.ci[r] + x.before[chunk * HYB_TILE_CHUNK + (HybLane() >> 2)] : 0;
+
+  for (PetscCount t = chunk * HYB_TILE_CHUNK; t < (chunk + 1) * HYB_TILE_CHUNK; t++) {
+    const uint64_t map = x.map[t];
+    unsigned       two;
+    const PetscInt at = TilePlace(map, &before, &two);
+
+    if (map) TileWrite<false>(x, at, two, x.column[t], none);
+  }
+}
+
+/* of |a|, where it is finite: bits of numbers that are not negative have their order */
+static __global__ __launch_bounds__(TILE_THREADS) void TilesLargest(PetscCount nnz, const double *__restrict__ a, uint64_t *largest)
+{
+  HYB_SHARED(uint64_t, scratch, HYB_WARP);
+  uint64_t most = 0;
+
+  for (PetscCount k = (PetscCount)blockIdx.x * TILE_THREADS + threadIdx.x; k < nnz; k += (PetscCount)gridDim.x * TILE_THREADS) {
+    const double v = fabs(a[k]);
+
+    if (v <= PETSC_MAX_REAL) most = HybMax()(most, (uint64_t)__double_as_longlong(v));
+  }
+  most = HybBlockMax<TILE_THREADS>(most, scratch);
+  if (threadIdx.x == 0) HybAtomicMax((unsigned long long *)largest, (unsigned long long)most);
+}
+
+static __global__ __launch_bounds__(TILE_THREADS) void TilesHalf(PetscCount nnz, const PetscInt *__restrict__ place, const double *__restrict__ a, const uint64_t *largest, unsigned short *__restrict__ value)
+{
+  const PetscCount k     = (PetscCount)blockIdx.x * TILE_THREADS + threadIdx.x;
+  const double     power = TilePower(TileExponent(*largest));
+
+  if (k < nnz) value[k] = HybToHalf(a[place[k]] * power);
+}
+
+/* the largest of |half(a) - a| / |a|, as its bits */
+static __global__ __launch_bounds__(TILE_THREADS) void TilesError(PetscCount nnz, const double *__restrict__ a, const uint64_t *largest, uint64_t *error)
+{
+  HYB_SHARED(uint64_t, scratch, HYB_WARP);
+  const double power = TilePower(TileExponent(*largest));
+  uint64_t     most  = 0;
+
+  for (PetscCount k = (PetscCount)blockIdx.x * TILE_THREADS + threadIdx.x; k < nnz; k += (PetscCount)gridDim.x * TILE_THREADS) {
+    const double v = a[k] * power;
+
+    if (fabs(v) > 0 && fabs(v) <= PETSC_MAX_REAL) most = HybMax()(most, (uint64_t)__double_as_longlong(fabs(HybFromHalf(HybToHalf(v)) - v) / fabs(v)));
+  }
+  most = HybBlockMax<TILE_THREADS>(most, scratch);
+  if (threadIdx.x == 0) HybAtomicMax((unsigned long long *)error, (unsigned long long)most);
+}
+
+static PetscErrorCode TilesLargestOf(const HybExec *exec, const HybCSR *A, uint64_t *largest)
+{
+  int sms;
+
+  PetscFunctionBegin;
+  PetscCall(HybDeviceLimits(NULL, &sms));
+  HYB_LAUNCH(TilesLargest, PetscMin(HybBlocks(A->nnz, TILE_THREADS), (PetscCount)8 * sms), TILE_THREADS, 0, exec->stream, A->nnz, A->a, largest);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybTilesError(const HybExec *exec, const HybCSR *A, uint64_t *largest, uint64_t *error)
+{
+  int sms;
+
+  PetscFunctionBegin;
+  PetscCall(HybDeviceLimits(NULL, &sms));
+  PetscCall(TilesLargestOf(exec, A, largest));
+  HYB_LAUNCH(TilesError, PetscMin(HybBlocks(A->nnz, TILE_THREADS), (PetscCount)8 * sms), TILE_THREADS, 0, exec->stream, A->nnz, A->a, largest, error);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* values in the order of tiles */
+static PetscErrorCode TilesOperand(const HybExec *exec, HybArena *work, bool half, const HybCSR *A, const HybTiles *t, uint64_t *largest, const void **value)
+{
+  void *v;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, A->nnz, half ? sizeof(unsigned short) : sizeof(double), &v));
+  if (half) {
+    PetscCall(TilesLargestOf(exec, A, largest));
+    HYB_LAUNCH(TilesHalf, HybBlocks(A->nnz, TILE_THREADS), TILE_THREADS, 0, exec->stream, A->nnz, t->place, A->a, largest, (unsigned short *)v);
+  } else
+    PetscCall(HybTilesValues(exec, A->nnz, t, A->a, (double *)v));
+  *value = v;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybTilesMultiply(const HybExec *exec, HybArena *work, const HybTilesProduct *p, const HybCSR *A, const HybCSR *B, PetscInt *cj, HybCSR *C)
+{
+  const bool       half = HybDeviceTuning()->tile_precision == HYB_TILE_HALF, same = p->same && A->a == B->a;
+  TileMultiplyArgs x       = {C->m, p->chunks, p->a.tile, p->b.tile, p->tasks, p->chunktask, p->chunkrow, p->before, p->column, C->i, p->map, NULL, NULL, NULL, cj, C->a};
+  uint64_t        *largest = NULL;
+
+  PetscFunctionBegin;
+  if (C->a) {
+    if (half) PetscCall(HybArenaCalloc(work, HYB_MEM_DEVICE, 2, sizeof(*largest), &largest));
+    PetscCall(TilesOperand(exec, work, half, A, &p->a, largest, &x.va));
+    if (same) {
+      x.vb = x.va;
+      if (half) PetscCall(exec->backend->copy(exec, largest + 1, largest, sizeof(*largest), HYB_COPY_DEVICE_TO_DEVICE));
+    } else
+      PetscCall(TilesOperand(exec, work, half, B, &p->b, half ? largest + 1 : NULL, &x.vb));
+    x.largest = largest;
+    if (half)
+      HYB_LAUNCH((TilesMultiply<TileHalf>), HybBlocks(p->chunks, TILE_WARPS), TILE_WARPS * HYB_WARP, 0, exec->stream, x);
+    else
+      HYB_LAUNCH((TilesMultiply<TileDouble>), HybBlocks(p->chunks, TILE_WARPS), TILE_WARPS * HYB_WARP, 0, exec->stream, x);
+  } else
+    HYB_LAUNCH(TilesColumns, HybBlocks(p->chunks, TILE_WARPS), TILE_WARPS * HYB_WARP, 0, exec->stream, x);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#else
+PetscErrorCode HybTilesMultiply(const HybExec *, HybArena *, const HybTilesProduct *, const HybCSR *, const HybCSR *, PetscInt *, HybCSR *)
+{
+  PetscFunctionBegin;
+  SETERRQ(PETSC_COMM_SELF, PETSC_ERR_PLIB, "Tensor cores multiply real numbers of double precision");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybTilesError(const HybExec *, const HybCSR *, uint64_t *, uint64_t *)
+{
+  PetscFunctionBegin;
+  SETERRQ(PETSC_COMM_SELF, PETSC_ERR_PLIB, "Tensor cores multiply real numbers of double precision");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
