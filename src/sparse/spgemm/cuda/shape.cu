@@ -626,7 +626,6 @@ static PetscErrorCode ShapeRounds(HybSpGEMM *mm, const HybCSR *A, const HybCSR *
 /* both rounds and the programs: one synchronisation. What stays is in keep and in mm->data. */
 static PetscErrorCode ShapeFind(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, int maxclasses)
 {
-  const HybExec   *exec    = &mm->exec;
   const bool       byrow   = A->m == A->n && B->m == B->n;
   const PetscCount longest = PetscMin(mm->stats.maxrow, (PetscCount)SHAPE_MAX_PRODUCTS);
   size_t           limit;
