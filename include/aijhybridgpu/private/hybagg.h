@@ -72,10 +72,10 @@ typedef struct _HybAggOps {
   /* The tentative prolongator of nvec vectors: b is n*bs x nvec by columns (NULL: column k is 1 in unknown k of each
      vertex, nvec = bs), q the same by rows, 0 where parent is -1, coarse nc*nvec x nvec by columns. Each aggregate's
      rows, in the order of its list, are factored as LAPACK's geqrf and orgqr would, signs too; fewer rows than vectors
-     are filled up with zeros. Where the last vectors depend on those before but for rounding, Q is rounding as well:
-     there factor's result is taken, if it is given; on the host it factors all. *deficient (or NULL): how many such
-     aggregates there are. */
-  PetscErrorCode (*tentativeblocks)(const HybExec *, HybArena *work, const HybAggregates *, const HybAggLists *, const HybAggBlock *, const HybScalar *b, HybAggFactor factor, void *ctx, HybScalar *q, HybScalar *coarse, PetscInt *deficient);
+     are filled up with zeros. Where a vector depends on those before but for rounding, columns of Q are rounding; where
+     a pivot is, their signs are. Of these aggregates factor's result is taken, if it is given; on the host it factors
+     all. *doubtful (or NULL): how many there are. */
+  PetscErrorCode (*tentativeblocks)(const HybExec *, HybArena *work, const HybAggregates *, const HybAggLists *, const HybAggBlock *, const HybScalar *b, HybAggFactor factor, void *ctx, HybScalar *q, HybScalar *coarse, PetscInt *doubtful);
   /* as unsmoothed and smoothed: a row of P0 has nvec entries or none, a row of P those for all aggregates that its
      entries of A lead to, zeros too */
   PetscErrorCode (*unsmoothedblocks)(const HybExec *, HybArena *keep, HybArena *work, const HybAggregates *, const HybAggBlock *, const HybScalar *q, HybCSR *P);

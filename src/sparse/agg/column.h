@@ -76,11 +76,15 @@ HYB_COLUMN_FUNCTION void HybAggReflect(PetscReal alpha, PetscReal norm, PetscRea
   *divisor = alpha - *beta;
 }
 
-/* Is a column of Q rounding? r: what R has on the diagonal, most: the largest modulus in R's column, which is 0 for a
-   column of zeros. A vector of which 1e-6 is left gives a column of Q to 1e-10. */
-HYB_COLUMN_FUNCTION PetscBool HybAggDeficient(PetscReal r, PetscReal most)
+/* Is a step of the factorization rounding? r, alpha, norm: what is left of its column on the diagonal in the end, there
+   and below it before, most: the largest modulus in R's column. A vector of which 1e-6 is left gives a column of Q to
+   1e-10; an alpha of nothing but rounding gives the sign by rounding, and so does what is below it, which is reflected if
+   it is not zero. */
+HYB_COLUMN_FUNCTION PetscBool HybAggDoubtful(PetscReal r, PetscReal alpha, PetscReal norm, PetscBool last, PetscReal most)
 {
-  return (PetscBool)(most != 0 && !((r < 0 ? -r : r) > (PetscReal)0x1p-20 * most));
+  const PetscReal rabs = r < 0 ? -r : r, aabs = alpha < 0 ? -alpha : alpha;
+
+  return (PetscBool)!(rabs > (PetscReal)0x1p-20 * most && aabs > (PetscReal)0x1p-36 * most && (last || norm > (PetscReal)0x1p-36 * most));
 }
 #endif
 #endif

@@ -9,11 +9,15 @@
     for j < min(m, nvec):
       norm of column j below row j; zero: tau = 0
       else (beta, tau, v) take it to (beta, 0);  B(:,c) -= tau v (v^T B(:,c)), c > j
-    R = the upper triangle; a diagonal entry of R that is tiny beside its column: the vector depends on those before
+    R = the upper triangle
     for j from last to first:  Q(:,c) -= tau v (v^T Q(:,c)), c > j;  Q(:,j) = e_j - tau v
 
   Sums run in 32 interleaved parts, rows k = l modulo 32 in part l, and the parts are added by halves: so a warp does
   them, and the host's processor takes several at once; both give the same bits.
+
+  Which aggregates are doubtful. Signs follow that of alpha, which on a regular grid is zero wherever a root lies in the
+  middle of its aggregate: then rounding decides, in LAPACK too. The same holds where hardly anything is left of a vector
+  (vertices on one line have no rotation about it), or below its pivot. A column that no reflection has changed is exact.
 
   With a factor of the caller's (PETSc's LAPACK) every block is factored by that on the host: R is then PETSc's to the
   last bit on every level, and so is Q where the vectors depend on each other and Q is rounding.
@@ -51,8 +55,8 @@ static PetscReal HybBlockNorm(PetscInt from, PetscInt m, const PetscReal *x)
   return sqrt(HybBlockAddParts(part)) / scale;
 }
 
-/* x -= tau v (v^T x) from row j on, v(j) = 1 */
-static void HybBlockReflect(PetscInt j, PetscInt m, PetscReal tau, const PetscReal *v, PetscReal *x)
+/* x -= tau v (v^T x) from row j on, v(j) = 1; did that change x? */
+static PetscBool HybBlockReflect(PetscInt j, PetscInt m, PetscReal tau, const PetscReal *v, PetscReal *x)
 {
   PetscReal part[HYB_BLOCK_PARTS] = {0}, w;
 
@@ -61,51 +65,58 @@ static void HybBlockReflect(PetscInt j, PetscInt m, PetscReal tau, const PetscRe
   w = tau * HybBlockAddParts(part);
   x[j] -= w;
   for (PetscInt k = j + 1; k < m; k++) x[k] -= v[k] * w;
+  return (PetscBool)(w != 0);
+}
+
+/* is any of so many steps rounding? */
+static PetscBool HybBlockDoubtful(PetscInt m, PetscInt n, const PetscReal *R, const PetscReal *alpha, const PetscReal *norm, const PetscBool *changed)
+{
+  for (PetscInt c = 0; c < PetscMin(m, n); c++) {
+    PetscReal most = 0;
+
+    for (PetscInt k = 0; k <= c; k++) most = HybAggLarger(most, R[c * n + k]);
+    if (changed[c] && HybAggDoubtful(R[c * n + c], alpha[c], norm[c], (PetscBool)(c == m - 1), most)) return PETSC_TRUE;
+  }
+  return PETSC_FALSE;
 }
 
 /* B, m x n by columns ld apart, becomes Q; R is n x n by columns */
-static void HybBlockFactor(PetscInt m, PetscInt n, PetscInt ld, PetscReal *B, PetscReal *R)
+static void HybBlockFactor(PetscInt m, PetscInt n, PetscInt ld, PetscReal *B, PetscReal *R, PetscBool *doubtful)
 {
   const PetscInt steps = PetscMin(m, n);
-  PetscReal      tau[HYB_AGG_VECTORS];
+  PetscReal      tau[HYB_AGG_VECTORS], alpha[HYB_AGG_VECTORS], norm[HYB_AGG_VECTORS];
+  PetscBool      changed[HYB_AGG_VECTORS] = {PETSC_FALSE};
 
   for (PetscInt j = 0; j < steps; j++) {
-    PetscReal *b = B + (size_t)j * ld, norm = HybBlockNorm(j + 1, m, b), beta, divisor;
+    PetscReal *b = B + (size_t)j * ld, beta, divisor;
 
-    tau[j] = 0;
-    if (norm == 0) continue;
-    HybAggReflect(b[j], norm, &beta, &tau[j], &divisor);
+    norm[j]  = HybBlockNorm(j + 1, m, b);
+    alpha[j] = b[j];
+    tau[j]   = 0;
+    if (norm[j] == 0) continue;
+    HybAggReflect(b[j], norm[j], &beta, &tau[j], &divisor);
     for (PetscInt k = j + 1; k < m; k++) b[k] /= divisor;
-    for (PetscInt c = j + 1; c < n; c++) HybBlockReflect(j, m, tau[j], b, B + (size_t)c * ld);
+    for (PetscInt c = j + 1; c < n; c++) {
+      if (HybBlockReflect(j, m, tau[j], b, B + (size_t)c * ld)) changed[c] = PETSC_TRUE;
+    }
     b[j] = beta;
   }
   for (PetscInt c = 0; c < n; c++)
     for (PetscInt k = 0; k < n; k++) R[c * n + k] = k <= c && k < steps ? B[(size_t)c * ld + k] : 0;
+  *doubtful = HybBlockDoubtful(m, n, R, alpha, norm, changed);
   for (PetscInt c = steps; c < n; c++)
     for (PetscInt k = 0; k < m; k++) B[(size_t)c * ld + k] = 0;
   for (PetscInt j = steps - 1; j >= 0; j--) {
     PetscReal *b = B + (size_t)j * ld;
 
-    for (PetscInt c = j + 1; c < n && tau[j] != 0; c++) HybBlockReflect(j, m, tau[j], b, B + (size_t)c * ld);
+    for (PetscInt c = j + 1; c < n && tau[j] != 0; c++) (void)HybBlockReflect(j, m, tau[j], b, B + (size_t)c * ld);
     for (PetscInt k = j + 1; k < m; k++) b[k] = tau[j] == 0 ? 0 : -tau[j] * b[k];
     b[j] = 1 - tau[j];
     for (PetscInt k = 0; k < j; k++) b[k] = 0;
   }
 }
 
-/* has R, of a block of m rows, a column that the others give? */
-static PetscBool HybBlockDeficient(PetscInt m, PetscInt n, const PetscReal *R)
-{
-  for (PetscInt c = 0; c < PetscMin(m, n); c++) {
-    PetscReal most = 0;
-
-    for (PetscInt k = 0; k <= c; k++) most = HybAggLarger(most, R[c * n + k]);
-    if (HybAggDeficient(R[c * n + c], most)) return PETSC_TRUE;
-  }
-  return PETSC_FALSE;
-}
-
-PetscErrorCode HybAggTentativeBlocks_Host(const HybExec *exec, HybArena *work, const HybAggregates *agg, const HybAggLists *lists, const HybAggBlock *block, const HybScalar *b, HybAggFactor factor, void *ctx, HybScalar *q, HybScalar *coarse, PetscInt *deficient)
+PetscErrorCode HybAggTentativeBlocks_Host(const HybExec *exec, HybArena *work, const HybAggregates *agg, const HybAggLists *lists, const HybAggBlock *block, const HybScalar *b, HybAggFactor factor, void *ctx, HybScalar *q, HybScalar *coarse, PetscInt *doubtful)
 {
   const PetscInt bs = block->bs, nvec = block->nvec, nc = agg->nc;
   const size_t   ld = (size_t)agg->n * bs, coarseld = (size_t)nc * nvec;
@@ -120,6 +131,7 @@ PetscErrorCode HybAggTentativeBlocks_Host(const HybExec *exec, HybArena *work, c
   PetscCall(PetscArrayzero(q, ld * nvec));
   for (PetscInt c = 0; c < nc; c++) {
     const PetscInt *member = lists->member + lists->begin[c], m = (lists->begin[c + 1] - lists->begin[c]) * bs, rows = PetscMax(m, nvec);
+    PetscBool       doubt = PETSC_FALSE;
 
     for (PetscInt t = 0; t < nvec; t++) {
       PetscReal *to = B + (size_t)t * rows;
@@ -132,8 +144,8 @@ PetscErrorCode HybAggTentativeBlocks_Host(const HybExec *exec, HybArena *work, c
     if (factor)
       PetscCall((*factor)(ctx, rows, nvec, B, R));
     else
-      HybBlockFactor(m, nvec, rows, B, R);
-    found += HybBlockDeficient(m, nvec, R);
+      HybBlockFactor(m, nvec, rows, B, R, &doubt);
+    found += doubt;
     for (PetscInt t = 0; t < nvec; t++) {
       for (PetscInt k = 0; k < nvec; k++) coarse[t * coarseld + (size_t)c * nvec + k] = R[t * nvec + k];
     }
@@ -142,7 +154,7 @@ PetscErrorCode HybAggTentativeBlocks_Host(const HybExec *exec, HybArena *work, c
     }
   }
   PetscCall(HybArenaFree(work, &B));
-  if (deficient) *deficient = found;
+  if (doubtful) *doubtful = found;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif

@@ -6,7 +6,7 @@
   and become Q there. Lane l has the rows k = l modulo 32 and touches no others; what all need (the pivot's row) is
   summed or sent by shuffles. The factors tau stay in lane j's register.
 
-  Blocks that depend on rounding are listed. Where the caller has a factorization for them, they are packed, one behind
+  Doubtful blocks are listed. Where the caller has a factorization for them, they are packed, one behind
   the other, filled up with zeros, sent to the host, factored, and sent back.
 
   Memory: an integer for each aggregate; for the listed blocks twice their size. Time: O(n bs nvec^2).
@@ -64,8 +64,8 @@ static __device__ PetscReal WarpNorm(const Blocks &a, const PetscInt *member, Pe
   return sqrt(HybSubwarpSum<HYB_WARP>(sum)) / scale;
 }
 
-/* column c -= tau v (v^T column c), v being what column j has below row j, and 1 */
-static __device__ void WarpReflect(const Blocks &a, const PetscInt *member, PetscInt j, PetscInt c, PetscInt m, PetscReal tau, int lane)
+/* column c -= tau v (v^T column c), v being what column j has below row j, and 1; did that change it? */
+static __device__ bool WarpReflect(const Blocks &a, const PetscInt *member, PetscInt j, PetscInt c, PetscInt m, PetscReal tau, int lane)
 {
   const bool owner = lane == j % HYB_WARP;
   PetscReal  sum   = owner ? a.q[BlockRow(a, member, j) * a.nvec + c] : 0;
@@ -82,26 +82,33 @@ static __device__ void WarpReflect(const Blocks &a, const PetscInt *member, Pets
 
     row[c] -= row[j] * w;
   }
+  return w != 0;
 }
 
-/* R, whose row k is lane k's; is a column of Q rounding? */
-static __device__ bool WarpTriangle(const Blocks &a, const PetscInt *member, PetscInt c, PetscInt steps, int lane)
+/* what a warp knows of the steps: lane j of step j */
+struct Steps {
+  PetscReal tau, alpha, norm;
+  bool      changed; /* was column j, before it? */
+};
+
+/* R, whose row k is lane k's; is any of the steps rounding? */
+static __device__ bool WarpTriangle(const Blocks &a, const PetscInt *member, PetscInt c, PetscInt m, const Steps &s, int lane)
 {
-  const PetscCount ld        = (PetscCount)a.nc * a.nvec;
-  bool             deficient = false;
+  const PetscCount ld       = (PetscCount)a.nc * a.nvec;
+  const PetscInt   steps    = m < a.nvec ? m : a.nvec;
+  bool             doubtful = false;
 
   for (PetscInt t = 0; t < a.nvec; t++) {
     const PetscReal r = lane <= t && lane < steps ? a.q[BlockRow(a, member, lane) * a.nvec + t] : 0;
 
     if (lane < a.nvec) a.coarse[(PetscCount)t * ld + (PetscCount)c * a.nvec + lane] = r;
     const PetscReal most = HybSubwarpReduce<HYB_WARP>(HybAggLarger(0, r), [](PetscReal x, PetscReal y) { return HybAggLarger(x, y); });
-    const PetscReal last = HybShfl(HYB_FULL_MASK, r, t);
-    if (t < steps) deficient = deficient || HybAggDeficient(last, most);
+    if (lane == t && t < steps && s.changed) doubtful = HybAggDoubtful(r, s.alpha, s.norm, (PetscBool)(t == m - 1), most);
   }
-  return deficient;
+  return HybSubwarpReduce<HYB_WARP>((int)doubtful, HybMax()) != 0;
 }
 
-/* a warp an aggregate; list: where those go whose Q is rounding */
+/* a warp an aggregate; list: of the doubtful ones */
 __global__ void Factor(Blocks a, PetscInt *__restrict__ list, PetscInt *__restrict__ nlist)
 {
   const int        lane = HybLane();
@@ -110,7 +117,7 @@ __global__ void Factor(Blocks a, PetscInt *__restrict__ list, PetscInt *__restri
   if (c >= a.nc) return;
   const PetscInt *const member = a.member + a.begin[c];
   const PetscInt        m = (a.begin[c + 1] - a.begin[c]) * a.bs, steps = m < a.nvec ? m : a.nvec;
-  PetscReal             taus = 0; /* of step `lane` */
+  Steps                 s = {0, 0, 0, false};
 
   for (PetscInt k = lane; k < m; k += HYB_WARP) {
     const PetscCount row = BlockRow(a, member, k);
@@ -118,25 +125,30 @@ __global__ void Factor(Blocks a, PetscInt *__restrict__ list, PetscInt *__restri
     for (PetscInt t = 0; t < a.nvec; t++) a.q[row * a.nvec + t] = BlockEntry(a, row, t);
   }
   for (PetscInt j = 0; j < steps; j++) {
-    const PetscReal norm = WarpNorm(a, member, j, m, lane);
-    PetscReal       beta, tau, divisor;
+    const PetscReal norm = WarpNorm(a, member, j, m, lane), alpha = HybShfl(HYB_FULL_MASK, lane == j ? (PetscReal)a.q[BlockRow(a, member, j) * a.nvec + j] : (PetscReal)0, (int)j);
+    PetscReal       beta = alpha, tau = 0, divisor;
 
-    if (norm == 0) continue;
-    const PetscReal alpha = HybShfl(HYB_FULL_MASK, lane == j ? (PetscReal)a.q[BlockRow(a, member, j) * a.nvec + j] : (PetscReal)0, (int)j);
-    HybAggReflect(alpha, norm, &beta, &tau, &divisor);
-    for (PetscInt k = LaneRow(j, lane); k < m; k += HYB_WARP) a.q[BlockRow(a, member, k) * a.nvec + j] /= divisor;
-    for (PetscInt t = j + 1; t < a.nvec; t++) WarpReflect(a, member, j, t, m, tau, lane);
-    if (lane == j) {
-      a.q[BlockRow(a, member, j) * a.nvec + j] = beta;
-      taus                                     = tau;
+    if (norm != 0) {
+      HybAggReflect(alpha, norm, &beta, &tau, &divisor);
+      for (PetscInt k = LaneRow(j, lane); k < m; k += HYB_WARP) a.q[BlockRow(a, member, k) * a.nvec + j] /= divisor;
+      for (PetscInt t = j + 1; t < a.nvec; t++) {
+        const bool changed = WarpReflect(a, member, j, t, m, tau, lane);
+
+        if (lane == t) s.changed = s.changed || changed;
+      }
     }
+    if (lane != j) continue;
+    a.q[BlockRow(a, member, j) * a.nvec + j] = beta;
+    s.tau                                    = tau;
+    s.alpha                                  = alpha;
+    s.norm                                   = norm;
   }
-  const bool deficient = WarpTriangle(a, member, (PetscInt)c, steps, lane);
-  if (lane == 0 && deficient) list[HybAtomicAdd(nlist, 1)] = (PetscInt)c;
+  const bool doubtful = WarpTriangle(a, member, (PetscInt)c, m, s, lane);
+  if (lane == 0 && doubtful) list[HybAtomicAdd(nlist, 1)] = (PetscInt)c;
   for (PetscInt k = lane; k < m; k += HYB_WARP)
     for (PetscInt t = steps; t < a.nvec; t++) a.q[BlockRow(a, member, k) * a.nvec + t] = 0;
   for (PetscInt j = steps - 1; j >= 0; j--) {
-    const PetscReal tau = HybShfl(HYB_FULL_MASK, taus, (int)j);
+    const PetscReal tau = HybShfl(HYB_FULL_MASK, s.tau, (int)j);
 
     for (PetscInt t = j + 1; t < a.nvec && tau != 0; t++) WarpReflect(a, member, j, t, m, tau, lane);
     for (PetscInt k = LaneRow(j, lane); k < m; k += HYB_WARP) {
@@ -227,7 +239,7 @@ PetscErrorCode Again(const HybExec *exec, HybArena *work, const Blocks &a, Petsc
 
 } // namespace
 
-PetscErrorCode HybAggTentativeBlocks_CUDA(const HybExec *exec, HybArena *work, const HybAggregates *agg, const HybAggLists *lists, const HybAggBlock *block, const HybScalar *b, HybAggFactor factor, void *ctx, HybScalar *q, HybScalar *coarse, PetscInt *deficient)
+PetscErrorCode HybAggTentativeBlocks_CUDA(const HybExec *exec, HybArena *work, const HybAggregates *agg, const HybAggLists *lists, const HybAggBlock *block, const HybScalar *b, HybAggFactor factor, void *ctx, HybScalar *q, HybScalar *coarse, PetscInt *doubtful)
 {
   const Blocks a     = {agg->n, agg->nc, block->bs, block->nvec, lists->begin, lists->member, b, q, coarse};
   PetscInt    *list, *nlist, found = 0;
@@ -244,7 +256,7 @@ PetscErrorCode HybAggTentativeBlocks_CUDA(const HybExec *exec, HybArena *work, c
   if (found && factor) PetscCall(Again(exec, work, a, found, list, factor, ctx));
   PetscCall(HybArenaFree(work, &nlist));
   PetscCall(HybArenaFree(work, &list));
-  if (deficient) *deficient = found;
+  if (doubtful) *doubtful = found;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif

@@ -194,7 +194,7 @@ static PetscErrorCode HybGAMGTentative(PC pc, HybGAMG *h, HybArena *work)
   const HybExec   *x    = &h->exec;
   const HybAggOps *ops  = x->backend->agg;
   const PetscInt   nvec = h->block.nvec;
-  PetscInt         columns, deficient = 0;
+  PetscInt         columns, doubtful = 0;
   HybArena         near;
   HybScalar       *coarse = NULL;
   PetscErrorCode   ierr;
@@ -207,13 +207,13 @@ static PetscErrorCode HybGAMGTentative(PC pc, HybGAMG *h, HybArena *work)
   if (!ierr && HybGAMGIsScalar(h))
     ierr = (*ops->tentative)(x, work, &h->agg, h->b, h->q, coarse);
   else if (!ierr)
-    ierr = (*ops->tentativeblocks)(x, work, &h->agg, &h->lists, &h->block, h->b, HybGAMGGetFactor(), &h->block.bs, h->q, coarse, &deficient);
+    ierr = (*ops->tentativeblocks)(x, work, &h->agg, &h->lists, &h->block, h->b, HybGAMGGetFactor(), &h->block.bs, h->q, coarse, &doubtful);
   if (ierr) (void)HybArenaReset(&near);
   PetscCall(ierr);
   PetscCall(HybArenaReset(&h->near));
   h->near = near;
   h->b    = coarse;
-  if (deficient) PetscCall(PetscInfo(pc, "In %" PetscInt_FMT " of %" PetscInt_FMT " aggregates the near-null vectors depend on each other\n", deficient, h->agg.nc));
+  if (doubtful) PetscCall(PetscInfo(pc, "Rounding decides in the factorization of %" PetscInt_FMT " of %" PetscInt_FMT " aggregates: done by LAPACK\n", doubtful, h->agg.nc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

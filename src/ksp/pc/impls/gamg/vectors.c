@@ -96,7 +96,7 @@ static PetscErrorCode HybGAMGGather(const HybExec *x, HybArena *work, PetscInt n
     PetscErrorCode ierr;
 
     PetscCall(HybVecGet(x, work, vecs[k], PETSC_TRUE, PETSC_FALSE, &v));
-    ierr = x->backend->copy(x, b + (size_t)k * n, v.array, (size_t)n * sizeof(*b), HYB_COPY_DEVICE_TO_DEVICE);
+    ierr = x->backend->copy(x, b + (size_t)k * n, v.there, (size_t)n * sizeof(*b), HYB_COPY_DEVICE_TO_DEVICE);
     PetscCall(HybVecRestore(x, work, &v));
     PetscCall(ierr);
   }
