@@ -5,8 +5,8 @@
   six rigid-body modes attached). Any type: -mat_type aijhybridgpu (with the plugin), aijcusparse, aij. Every figure is
   checked against the same operation of MATAIJ through random vectors before it is printed.
 
-    [mpiexec -n RANKS] bench_mat -points 7|27|81 -n 96 -mat_type TYPE [-ops mult,reassemble,assembly,aa,gamg,ptap] [-repeat
-    10] [-ksp_rtol 1e-5]
+    [mpiexec -n RANKS] bench_mat -points 7|27|81 -n 96 -mat_type TYPE [-ops mult,reassemble,assembly,aa,gamg,ptap]
+    [-repeat 10] [-ksp_rtol 1e-5]
 
   On several processes the rows are dealt out in slabs, every process waits for the others before a clock is read, and a
   figure's remarks say what crossed the bus, all processes together: what PETSc and the type log of it, which pages of
@@ -136,8 +136,8 @@ static PetscErrorCode Stencil(Mat *A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the stiffness of a trilinear element, a cube of side 1, by two points in each direction: corner a, unknown i, corner b,
-   unknown j */
+/* the stiffness of a trilinear element, a cube of side 1, by two points in each direction: corner a, unknown i, corner
+   b, unknown j */
 static void ElementStiffness(PetscReal K[8][3][8][3])
 {
   const PetscReal g = 0.5 / PetscSqrtReal(3.0), mu = 1.0, lambda = 0.6;
@@ -209,7 +209,7 @@ static PetscErrorCode Elasticity(Mat *A)
     VertexStiffness(K, v, c);
     for (PetscInt u = 0; u < 3; u++) {
       for (PetscInt place = 0; place < 27; place++) {
-        const PetscInt d[3] = {place % 3 - 1, place / 3 % 3 - 1, place / 9 - 1};
+        const PetscInt d[3]   = {place % 3 - 1, place / 3 % 3 - 1, place / 9 - 1};
         PetscBool      inside = PETSC_TRUE;
 
         for (int o = 0; o < 3; o++)

@@ -1,7 +1,7 @@
 /*
   aggtest.h: what the tests of aggregation share: PETSc's sequential loops, followed one by one (the shuffle by the C
-  library's own generator, the independent set on a squared graph that is formed, the lists and what moves between them),
-  PETSc's LAPACK, and graphs.
+  library's own generator, the independent set on a squared graph that is formed, the lists and what moves between
+  them), PETSc's LAPACK, and graphs.
 */
 #ifndef AGGTEST_H
 #define AGGTEST_H

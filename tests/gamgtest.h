@@ -65,8 +65,8 @@ static inline PetscErrorCode LargestEntry(Mat A, PetscReal *largest)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the same sizes, block sizes and pattern, and values within tol of a row's largest; a row of nothing but rounding, which
-   stands for zeros, within the rounding of the matrix's largest */
+/* the same sizes, block sizes and pattern, and values within tol of a row's largest; a row of nothing but rounding,
+   which stands for zeros, within the rounding of the matrix's largest */
 static inline PetscErrorCode Same(Mat A, Mat B, PetscReal tol, PetscBool *same, char why[], size_t length)
 {
   PetscInt  m, n, k, l, start, end, bs[4];
@@ -412,6 +412,21 @@ static inline PetscErrorCode Random(PetscInt n, PetscInt degree, unsigned long s
   PetscCall(PetscFree(d));
   PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* blocks of bs unknowns */
+static inline PetscErrorCode Blocks(PetscInt n, PetscInt bs, Mat *A)
+{
+  Mat S, M;
+
+  PetscFunctionBeginUser;
+  PetscCall(Grid(2, n, LAPLACE, &S));
+  PetscCall(MatCreateMAIJ(S, bs, &M));
+  PetscCall(MatConvert(M, MATAIJ, MAT_INITIAL_MATRIX, A));
+  PetscCall(MatSetBlockSize(*A, bs));
+  PetscCall(MatDestroy(&M));
+  PetscCall(MatDestroy(&S));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

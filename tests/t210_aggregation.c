@@ -12,7 +12,7 @@ static PetscBool Factor(const Lists *l, const PetscScalar *b, PetscScalar *q, Pe
 {
   const GeqrfFn geqrf  = (GeqrfFn)dlsym(RTLD_DEFAULT, NAME(LAPACKgeqrf_));
   const OrgqrFn orgqr  = (OrgqrFn)dlsym(RTLD_DEFAULT, NAME(LAPACKorgqr_));
-  PetscScalar *column = (PetscScalar *)RefAlloc(l->n, sizeof(PetscScalar));
+  PetscScalar  *column = (PetscScalar *)RefAlloc(l->n, sizeof(PetscScalar));
 
   if (!geqrf || !orgqr) {
     free(column);

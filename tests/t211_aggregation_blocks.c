@@ -192,8 +192,8 @@ static PetscErrorCode Compare(const RefMat *A, const RefMat *G, int hops, const 
 static void Unknowns(const RefMat *G, PetscInt bs, PetscBool full, RefMat *A)
 {
   const PetscCount most = G->csr.nnz * bs * bs + (PetscCount)G->csr.m * bs;
-  PetscInt        *ci   = (PetscInt *)RefAlloc(most, sizeof(PetscInt)), *cj = (PetscInt *)RefAlloc(most, sizeof(PetscInt));
-  PetscCount       nnz  = 0;
+  PetscInt        *ci = (PetscInt *)RefAlloc(most, sizeof(PetscInt)), *cj = (PetscInt *)RefAlloc(most, sizeof(PetscInt));
+  PetscCount       nnz = 0;
   RefMat           pattern;
 
   for (PetscInt v = 0; v < G->csr.m; v++)
@@ -313,7 +313,10 @@ static PetscErrorCode Graphs(void)
     }
     GraphOf(&A, PETSC_FALSE, &G);
     RefMatDestroy(&A);
-    PetscCall(TestGraph(names[k], &G, k == 2 ? 1 : k ? 3 : 2, k < 3 ? 5 : 3, k == 0 ? 3 * nx : k == 1 ? nx : 0));
+    PetscCall(TestGraph(names[k], &G, k == 2 ? 1 : k ? 3
+                                                     : 2,
+                        k < 3 ? 5 : 3, k == 0 ? 3 * nx : k == 1 ? nx
+                                                                : 0));
     RefMatDestroy(&G);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -378,8 +381,8 @@ static PetscErrorCode Faults(void)
 /* what cannot be, and a diagonal that is not there */
 static PetscErrorCode Errors(void)
 {
-  const HybExec   *exec = HybTestExec();
-  const HybAggOps *ops  = exec->backend->agg;
+  const HybExec   *exec  = HybTestExec();
+  const HybAggOps *ops   = exec->backend->agg;
   HybAggBlock      block = {3, 3};
   HybArena         keep, work, mine;
   HybAggregates    agg   = {0, 0, NULL, NULL, 0};

@@ -1,7 +1,7 @@
 /*
-  PCGAMG on the type beside PCGAMG on MATAIJ: several unknowns a vertex, several near-null vectors. Elasticity in two and
-  three dimensions with translations, rigid-body modes and coordinates; blocks of which parts are stored; aggregates of
-  fewer rows than vectors, and of vertices on one line.
+  PCGAMG on the type beside PCGAMG on MATAIJ: several unknowns a vertex, several near-null vectors. Elasticity in two
+  and three dimensions with translations, rigid-body modes and coordinates; blocks of which parts are stored; aggregates
+  of fewer rows than vectors, and of vertices on one line.
 
 TEST np=1 -mat_aijhybridgpu_backend host
 TEST np=1 @emulated -short
@@ -191,7 +191,8 @@ static PetscErrorCode AttachMany(Mat A, PetscBool constant, PetscInt nvec)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A random graph's vertices with bs unknowns each, of which a few are joined: full: all of them. Some vertices alone. */
+/* A random graph's vertices with bs unknowns each, of which a few are joined: full: all of them. Some vertices
+   alone. */
 static PetscErrorCode RandomBlocks(PetscInt n, PetscInt degree, PetscInt bs, PetscBool full, unsigned long seed, Mat *A)
 {
   PetscReal *sum;
@@ -256,27 +257,27 @@ static const struct {
   PetscReal   h;     /* between vertices */
   PetscBool   brief; /* with -short too */
 } Problems[] = {
-  {"2D elasticity, translations",                 ALL,  2, {23, 19, 1}, TRANSLATIONS, 1,     PETSC_FALSE},
-  {"2D elasticity, rigid-body modes",             ALL,  2, {23, 19, 1}, ATTACHED,     1,     PETSC_FALSE},
-  {"2D elasticity, coordinates",                  ALL,  2, {23, 19, 1}, COORDINATES,  1,     PETSC_TRUE },
-  {"3D elasticity, translations",                 ALL,  3, {8, 9, 7},   TRANSLATIONS, 1,     PETSC_FALSE},
-  {"3D elasticity, rigid-body modes",             ALL,  3, {8, 9, 7},   ATTACHED,     0.125, PETSC_TRUE },
-  {"3D elasticity, coordinates",                  ALL,  3, {8, 9, 7},   COORDINATES,  1e-3,  PETSC_FALSE},
-  {"3D elasticity, coordinates of a large body",  ALL,  3, {12, 5, 5},  COORDINATES,  1e3,   PETSC_FALSE},
-  {"a plate, rigid-body modes",                   ALL,  3, {17, 17, 2}, ATTACHED,     1,     PETSC_FALSE},
-  {"a beam, coordinates",                         ALL,  3, {90, 2, 2},  COORDINATES,  1,     PETSC_FALSE},
-  {"unknowns joined in part",                     ALL,  0, {0, 0, 0},   TRANSLATIONS, 0,     PETSC_TRUE },
-  {"unknowns joined in full, vertices alone",     ALL,  0, {0, 0, 0},   TRANSLATIONS, 0,     PETSC_FALSE},
-  {"five unknowns, seven vectors",                ALL,  0, {0, 0, 0},   TRANSLATIONS, 0,     PETSC_FALSE},
-  {"three unknowns, one vector",                  ALL,  0, {0, 0, 0},   TRANSLATIONS, 0,     PETSC_TRUE },
-  {"two unknowns, the constant",                  ALL,  0, {0, 0, 0},   TRANSLATIONS, 0,     PETSC_FALSE},
-  {"two unknowns, the constant and two vectors",  ALL,  0, {0, 0, 0},   TRANSLATIONS, 0,     PETSC_FALSE},
-  {"one unknown, six vectors",                    ALL,  0, {0, 0, 0},   TRANSLATIONS, 0,     PETSC_FALSE},
-  {"thirty-three vectors",                        NONE, 0, {0, 0, 0},   TRANSLATIONS, 0,     PETSC_FALSE},
-  {"rows of all unknowns zeroed",                 NONE, 2, {15, 15, 1}, TRANSLATIONS, 1,     PETSC_FALSE},
-  {"rows of one unknown zeroed",                  ALL,  2, {15, 15, 1}, ATTACHED,     1,     PETSC_TRUE },
-  {"known to be SPD, rigid-body modes",           ALL,  2, {21, 20, 1}, ATTACHED,     1,     PETSC_FALSE},
-  {"few unknowns",                                ALL,  2, {4, 4, 1},   COORDINATES,  1,     PETSC_FALSE},
+  {"2D elasticity, translations",                ALL,  2, {23, 19, 1}, TRANSLATIONS, 1,     PETSC_FALSE},
+  {"2D elasticity, rigid-body modes",            ALL,  2, {23, 19, 1}, ATTACHED,     1,     PETSC_FALSE},
+  {"2D elasticity, coordinates",                 ALL,  2, {23, 19, 1}, COORDINATES,  1,     PETSC_TRUE },
+  {"3D elasticity, translations",                ALL,  3, {8, 9, 7},   TRANSLATIONS, 1,     PETSC_FALSE},
+  {"3D elasticity, rigid-body modes",            ALL,  3, {8, 9, 7},   ATTACHED,     0.125, PETSC_TRUE },
+  {"3D elasticity, coordinates",                 ALL,  3, {8, 9, 7},   COORDINATES,  1e-3,  PETSC_FALSE},
+  {"3D elasticity, coordinates of a large body", ALL,  3, {12, 5, 5},  COORDINATES,  1e3,   PETSC_FALSE},
+  {"a plate, rigid-body modes",                  ALL,  3, {17, 17, 2}, ATTACHED,     1,     PETSC_FALSE},
+  {"a beam, coordinates",                        ALL,  3, {90, 2, 2},  COORDINATES,  1,     PETSC_FALSE},
+  {"unknowns joined in part",                    ALL,  0, {0, 0, 0},   TRANSLATIONS, 0,     PETSC_TRUE },
+  {"unknowns joined in full, vertices alone",    ALL,  0, {0, 0, 0},   TRANSLATIONS, 0,     PETSC_FALSE},
+  {"five unknowns, seven vectors",               ALL,  0, {0, 0, 0},   TRANSLATIONS, 0,     PETSC_FALSE},
+  {"three unknowns, one vector",                 ALL,  0, {0, 0, 0},   TRANSLATIONS, 0,     PETSC_TRUE },
+  {"two unknowns, the constant",                 ALL,  0, {0, 0, 0},   TRANSLATIONS, 0,     PETSC_FALSE},
+  {"two unknowns, the constant and two vectors", ALL,  0, {0, 0, 0},   TRANSLATIONS, 0,     PETSC_FALSE},
+  {"one unknown, six vectors",                   ALL,  0, {0, 0, 0},   TRANSLATIONS, 0,     PETSC_FALSE},
+  {"thirty-three vectors",                       NONE, 0, {0, 0, 0},   TRANSLATIONS, 0,     PETSC_FALSE},
+  {"rows of all unknowns zeroed",                NONE, 2, {15, 15, 1}, TRANSLATIONS, 1,     PETSC_FALSE},
+  {"rows of one unknown zeroed",                 ALL,  2, {15, 15, 1}, ATTACHED,     1,     PETSC_TRUE },
+  {"known to be SPD, rigid-body modes",          ALL,  2, {21, 20, 1}, ATTACHED,     1,     PETSC_FALSE},
+  {"few unknowns",                               ALL,  2, {4, 4, 1},   COORDINATES,  1,     PETSC_FALSE},
 };
 
 static PetscErrorCode Problem(PetscInt k, Mat *A)
@@ -338,26 +339,26 @@ static const struct {
   PetscReal   tol;
   PetscBool   brief;
 } Lines[] = {
-  {"-pc_gamg_aijhybridgpu 0",                                                 NONE, LOOSE, PETSC_FALSE},
-  {"-pc_gamg_agg_nsmooths 2",                                                 NONE, LOOSE, PETSC_FALSE},
-  {"-pc_gamg_threshold 0.05",                                                 NONE, LOOSE, PETSC_FALSE},
-  {"-pc_gamg_threshold -1,0.01",                                              SOME, LOOSE, PETSC_TRUE },
-  {"-pc_gamg_aggressive_coarsening 0",                                        ALL,  LOOSE, PETSC_TRUE },
-  {"-pc_gamg_aggressive_coarsening 2 -pc_gamg_eigenvalues 0.1,2.2",           ALL,  TIGHT, PETSC_FALSE},
-  {"-pc_gamg_aggressive_square_graph 0",                                      NONE, LOOSE, PETSC_FALSE},
-  {"-pc_gamg_mis_k_minimum_degree_ordering",                                  NONE, LOOSE, PETSC_FALSE},
-  {"-pc_gamg_mat_coarsen_type hem",                                           NONE, LOOSE, PETSC_FALSE},
-  {"-mat_coarsen_type mis -pc_gamg_eigenvalues 0.1,2.2",                      SOME, TIGHT, PETSC_TRUE },
-  {"-pc_gamg_graph_symmetrize 0",                                             ALL,  LOOSE, PETSC_FALSE},
-  {"-pc_gamg_low_memory_threshold_filter",                                    ALL,  LOOSE, PETSC_FALSE},
-  {"-pc_gamg_mat_coarsen_strength_index 0,1",                                 ALL,  LOOSE, PETSC_FALSE},
-  {"-pc_gamg_use_sa_esteig 0",                                                ALL,  LOOSE, PETSC_FALSE},
-  {"-pc_gamg_esteig_ksp_type cg",                                             ALL,  LOOSE, PETSC_FALSE},
-  {"-pc_gamg_reuse_interpolation 0",                                          ALL,  LOOSE, PETSC_TRUE },
-  {"-pc_gamg_coarse_eq_limit 200 -pc_gamg_process_eq_limit 1000",             ALL,  LOOSE, PETSC_FALSE},
-  {"-pc_gamg_injection_index 0",                                              NONE, LOOSE, PETSC_FALSE},
-  {"-pc_gamg_asm_use_agg",                                                    NONE, LOOSE, PETSC_FALSE},
-  {"-mg_levels_pc_type sor -mg_levels_ksp_type richardson",                   ALL,  LOOSE, PETSC_FALSE},
+  {"-pc_gamg_aijhybridgpu 0",                                       NONE, LOOSE, PETSC_FALSE},
+  {"-pc_gamg_agg_nsmooths 2",                                       NONE, LOOSE, PETSC_FALSE},
+  {"-pc_gamg_threshold 0.05",                                       NONE, LOOSE, PETSC_FALSE},
+  {"-pc_gamg_threshold -1,0.01",                                    SOME, LOOSE, PETSC_TRUE },
+  {"-pc_gamg_aggressive_coarsening 0",                              ALL,  LOOSE, PETSC_TRUE },
+  {"-pc_gamg_aggressive_coarsening 2 -pc_gamg_eigenvalues 0.1,2.2", ALL,  TIGHT, PETSC_FALSE},
+  {"-pc_gamg_aggressive_square_graph 0",                            NONE, LOOSE, PETSC_FALSE},
+  {"-pc_gamg_mis_k_minimum_degree_ordering",                        NONE, LOOSE, PETSC_FALSE},
+  {"-pc_gamg_mat_coarsen_type hem",                                 NONE, LOOSE, PETSC_FALSE},
+  {"-mat_coarsen_type mis -pc_gamg_eigenvalues 0.1,2.2",            SOME, TIGHT, PETSC_TRUE },
+  {"-pc_gamg_graph_symmetrize 0",                                   ALL,  LOOSE, PETSC_FALSE},
+  {"-pc_gamg_low_memory_threshold_filter",                          ALL,  LOOSE, PETSC_FALSE},
+  {"-pc_gamg_mat_coarsen_strength_index 0,1",                       ALL,  LOOSE, PETSC_FALSE},
+  {"-pc_gamg_use_sa_esteig 0",                                      ALL,  LOOSE, PETSC_FALSE},
+  {"-pc_gamg_esteig_ksp_type cg",                                   ALL,  LOOSE, PETSC_FALSE},
+  {"-pc_gamg_reuse_interpolation 0",                                ALL,  LOOSE, PETSC_TRUE },
+  {"-pc_gamg_coarse_eq_limit 200 -pc_gamg_process_eq_limit 1000",   ALL,  LOOSE, PETSC_FALSE},
+  {"-pc_gamg_injection_index 0",                                    NONE, LOOSE, PETSC_FALSE},
+  {"-pc_gamg_asm_use_agg",                                          NONE, LOOSE, PETSC_FALSE},
+  {"-mg_levels_pc_type sor -mg_levels_ksp_type richardson",         ALL,  LOOSE, PETSC_FALSE},
 };
 
 static PetscErrorCode TestOptions(PetscBool few)

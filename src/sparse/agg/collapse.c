@@ -18,7 +18,7 @@ static PetscInt HybCollapseVertex(const HybCSR *A, PetscInt bs, PetscInt v, Pets
   PetscInt n = 0;
 
   for (PetscInt r = v * bs; r < v * bs + bs; r++) {
-    PetscInt  last = 0; /* the first column behind the run's block */
+    PetscInt  last     = 0; /* the first column behind the run's block */
     PetscBool diagonal = PETSC_FALSE;
 
     for (PetscInt k = A->i[r]; k < A->i[r + 1]; k++) {

@@ -218,8 +218,8 @@ PetscErrorCode LongFill(const HybExec *exec, HybArena *work, const Collapse &a, 
 
 PetscErrorCode HybAggCollapse_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt bs, HybCSR *G, PetscCount *nodiagonal)
 {
-  const PetscInt n       = bs > 0 ? A->m / bs : 0;
-  Collapse       a       = {n, bs, A->i, A->j, nullptr, nullptr};
+  const PetscInt n = bs > 0 ? A->m / bs : 0;
+  Collapse       a = {n, bs, A->i, A->j, nullptr, nullptr};
   PetscInt      *heads, *vertices, *count, *none = nullptr, binptr[AGG_CLASSES + 1];
   PetscCount    *missing;
   Long           l = {};
@@ -234,7 +234,7 @@ PetscErrorCode HybAggCollapse_CUDA(const HybExec *exec, HybArena *keep, HybArena
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &vertices));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &count));
   PetscCall(HybArenaCalloc(work, HYB_MEM_DEVICE, 1, sizeof(PetscCount), &missing));
-#define HEADS(W)      HYB_LAUNCH((Heads<W>), HybMin()(HybBlocks(n, HybGroup<W>::GROUPS), (PetscCount)16 * AGG_BLOCKS), HybGroup<W>::THREADS, 0, exec->stream, a, heads, missing)
+#define HEADS(W)        HYB_LAUNCH((Heads<W>), HybMin()(HybBlocks(n, HybGroup<W>::GROUPS), (PetscCount)16 * AGG_BLOCKS), HybGroup<W>::THREADS, 0, exec->stream, a, heads, missing)
 #define GATHER(W, MOST) HYB_LAUNCH((Gather<W, MOST>), HybBlocks(binptr[c + 1] - binptr[c], HybGroup<W>::GROUPS), HybGroup<W>::THREADS, 0, exec->stream, a, binptr[c + 1] - binptr[c], (const PetscInt *)vertices + binptr[c], G->j ? none : count)
   ROW_BY_WIDTH(RowWidth(A->nnz, A->m, 2), HEADS);
   PetscCall(exec->backend->copy(exec, nodiagonal, missing, sizeof(*nodiagonal), HYB_COPY_DEVICE_TO_HOST));

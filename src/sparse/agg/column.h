@@ -62,7 +62,7 @@ HYB_COLUMN_FUNCTION PetscReal HybAggEntry(PetscReal most, PetscBool first, Petsc
 /* may a sum of squares have lost digits, or be beyond all numbers? */
 HYB_COLUMN_FUNCTION PetscBool HybAggExtreme(PetscReal squares)
 {
-  return (PetscBool)!(squares > (PetscReal)1e-280 && squares < (PetscReal)1e300);
+  return (PetscBool) !(squares > (PetscReal)1e-280 && squares < (PetscReal)1e300);
 }
 
 /* LAPACK's larfg: the reflection I - tau v v^T, v = (1, x / *divisor), that takes (alpha, x) to (beta, 0), norm being
@@ -78,13 +78,13 @@ HYB_COLUMN_FUNCTION void HybAggReflect(PetscReal alpha, PetscReal norm, PetscRea
 
 /* Is a step of the factorization rounding? r, alpha, norm: what is left of its column on the diagonal in the end, there
    and below it before, most: the largest modulus in R's column. A vector of which 1e-6 is left gives a column of Q to
-   1e-10; an alpha of nothing but rounding gives the sign by rounding, and so does what is below it, which is reflected if
-   it is not zero. */
+   1e-10; an alpha of nothing but rounding gives the sign by rounding, and so does what is below it, which is reflected
+   if it is not zero. */
 HYB_COLUMN_FUNCTION PetscBool HybAggDoubtful(PetscReal r, PetscReal alpha, PetscReal norm, PetscBool last, PetscReal most)
 {
   const PetscReal rabs = r < 0 ? -r : r, aabs = alpha < 0 ? -alpha : alpha;
 
-  return (PetscBool)!(rabs > (PetscReal)0x1p-20 * most && aabs > (PetscReal)0x1p-36 * most && (last || norm > (PetscReal)0x1p-36 * most));
+  return (PetscBool) !(rabs > (PetscReal)0x1p-20 * most && aabs > (PetscReal)0x1p-36 * most && (last || norm > (PetscReal)0x1p-36 * most));
 }
 #endif
 #endif

@@ -31,7 +31,7 @@ static PetscErrorCode HybListsKinds(const HybExec *exec, HybArena *work, const H
     for (PetscInt e = gi[root]; e < gi[root + 1]; e++) near[gj[e]] = place[root];
   }
   for (PetscInt v = 0; v < n; v++) {
-    const PetscInt c = agg->parent[v];
+    const PetscInt c     = agg->parent[v];
     PetscInt       first = PETSC_MAX_INT;
 
     kind[v] = 0;

@@ -1,9 +1,9 @@
 /*
   lists.cu: the members of aggregates in the order of PETSc's lists, which lists.c says.
 
-  The kind of a vertex (root, reached, handed over) and its aggregate make a key; a stable sort leaves members of one key
-  ascending. The root that reached a vertex first is found by a sweep along the rows, as aggregates.cu does for vertices
-  without a root beside them, but for all.
+  The kind of a vertex (root, reached, handed over) and its aggregate make a key; a stable sort leaves members of one
+  key ascending. The root that reached a vertex first is found by a sweep along the rows, as aggregates.cu does for
+  vertices without a root beside them, but for all.
 
   Memory: 5 n integers, and the sort's. Time: O(nnz) for two steps, O(n) for one.
 */
@@ -36,7 +36,8 @@ __global__ void Kinds(PetscInt n, const PetscInt *__restrict__ gi, const PetscIn
     if (c < 0 || (!rows && end - begin > AGG_LONG)) continue;
     for (PetscInt e = begin + HybGroup<G>::rank(); e < end; e += G) first = HybMin()(first, near[gj[e]]);
     first = HybGroup<G>::reduce(first, scratch, HybMin());
-    if (HybGroup<G>::rank() == 0) key[v] = 3 * c + (lead[c] == v ? 0 : first == place[lead[c]] ? 1 : 2);
+    if (HybGroup<G>::rank() == 0) key[v] = 3 * c + (lead[c] == v ? 0 : first == place[lead[c]] ? 1
+                                                                                               : 2);
   }
 }
 

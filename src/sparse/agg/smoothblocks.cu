@@ -138,7 +138,7 @@ __global__ void BlockFill(AggSmooth s, PetscInt nrows, const PetscInt *__restric
 
 PetscErrorCode HybAggUnsmoothedBlocks_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybAggregates *agg, const HybAggBlock *block, const HybScalar *q, HybCSR *P)
 {
-  const PetscInt   m = agg->n * block->bs;
+  const PetscInt   m       = agg->n * block->bs;
   const PetscCount entries = (PetscCount)m * block->nvec;
   PetscInt        *count, nnz;
 

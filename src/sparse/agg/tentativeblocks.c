@@ -16,8 +16,9 @@
   them, and the host's processor takes several at once; both give the same bits.
 
   Which aggregates are doubtful. Signs follow that of alpha, which on a regular grid is zero wherever a root lies in the
-  middle of its aggregate: then rounding decides, in LAPACK too. The same holds where hardly anything is left of a vector
-  (vertices on one line have no rotation about it), or below its pivot. A column that no reflection has changed is exact.
+  middle of its aggregate: then rounding decides, in LAPACK too. The same holds where hardly anything is left of a
+  vector (vertices on one line have no rotation about it), or below its pivot. A column that no reflection has changed
+  is exact.
 
   With a factor of the caller's (PETSc's LAPACK) every block is factored by that on the host: R is then PETSc's to the
   last bit on every level, and so is Q where the vectors depend on each other and Q is rounding.

@@ -171,7 +171,8 @@ __global__ void Sizes(Blocks a, PetscInt nlist, const PetscInt *__restrict__ lis
   size[l]          = (PetscCount)(m > a.nvec ? m : a.nvec);
 }
 
-/* a block a listed aggregate, whose columns lie one behind the other from offset nvec on: B, or Q and R that came back */
+/* a block a listed aggregate, whose columns lie one behind the other from offset nvec on: B, or Q and R that came
+   back */
 __global__ void Pack(Blocks a, const PetscInt *__restrict__ list, const PetscCount *__restrict__ offset, HybScalar *__restrict__ packed)
 {
   const PetscInt        c = list[blockIdx.x], m = (a.begin[c + 1] - a.begin[c]) * a.bs;
@@ -241,7 +242,7 @@ PetscErrorCode Again(const HybExec *exec, HybArena *work, const Blocks &a, Petsc
 
 PetscErrorCode HybAggTentativeBlocks_CUDA(const HybExec *exec, HybArena *work, const HybAggregates *agg, const HybAggLists *lists, const HybAggBlock *block, const HybScalar *b, HybAggFactor factor, void *ctx, HybScalar *q, HybScalar *coarse, PetscInt *doubtful)
 {
-  const Blocks a     = {agg->n, agg->nc, block->bs, block->nvec, lists->begin, lists->member, b, q, coarse};
+  const Blocks a = {agg->n, agg->nc, block->bs, block->nvec, lists->begin, lists->member, b, q, coarse};
   PetscInt    *list, *nlist, found = 0;
 
   PetscFunctionBegin;

@@ -1,7 +1,7 @@
 /*
   The QR factorization of an aggregate's near-null vectors by the LAPACK that PETSc uses: dgeqrf and dorgqr, called as
-  PETSc calls them. On the host all aggregates are factored by it, from a device those in which rounding decides a sign or
-  a vector, so that it is the same rounding as PETSc's.
+  PETSc calls them. On the host all aggregates are factored by it, from a device those in which rounding decides a sign
+  or a vector, so that it is the same rounding as PETSc's.
 
   The plugin links no LAPACK. libpetsc does, so its functions are found by name in the running process.
 */

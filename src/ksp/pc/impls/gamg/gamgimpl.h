@@ -76,8 +76,8 @@ PETSC_INTERN PetscErrorCode HybGAMGProlongator(PC, Mat, PetscCoarsenData *, Mat 
 PETSC_INTERN PetscErrorCode HybGAMGOptProlongator(PC, Mat, Mat *);
 /* estimate.c: the extreme singular values of D^-1 A by which PETSc smooths the prolongator */
 PETSC_INTERN PetscErrorCode HybGAMGEstimate(PC, Mat A, const HybExec *, PetscReal *emin, PetscReal *emax);
-/* witness.c: by which rules PETSc's own functions would coarsen this level, whose h->block is known. hops as in hybagg.h, 0: by others than
-   ours; nsmooths -1: the prolongator is made in another way than ours */
+/* witness.c: by which rules PETSc's own functions would coarsen this level, whose h->block is known. hops as in
+   hybagg.h, 0: by others than ours; nsmooths -1: the prolongator is made in another way than ours */
 PETSC_INTERN PetscErrorCode HybGAMGWitness(PC, HybGAMG *, Mat A, int *hops, PetscInt *nsmooths);
 #endif
 #endif

@@ -1,7 +1,7 @@
 /*
   The near-null vectors of PCGAMG's levels. PETSc keeps them in pc_gamg->data, on the host, stored by columns. While a
-  level is ours they are in an arena, where the level executes, and pc_gamg->data is one entry that stands for them; what
-  needs no array has none: ones, or, of vertices of several unknowns, the translations that PETSc takes by default.
+  level is ours they are in an arena, where the level executes, and pc_gamg->data is one entry that stands for them;
+  what needs no array has none: ones, or, of vertices of several unknowns, the translations that PETSc takes by default.
 
   Vectors that the program attached to a matrix on the device come from there; a field's of a DM, coordinates' and those
   that PETSc keeps for the next setup are made by PETSc's own function and sent.
@@ -103,8 +103,8 @@ static PetscErrorCode HybGAMGGather(const HybExec *x, HybArena *work, PetscInt n
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The vectors that were attached to A, on the device; *done is PETSC_FALSE, and nothing happened, where PETSc's function
-   is to take them: on the host, or where they do not fit, which is its to say */
+/* The vectors that were attached to A, on the device; *done is PETSC_FALSE, and nothing happened, where PETSc's
+   function is to take them: on the host, or where they do not fit, which is its to say */
 static PetscErrorCode HybGAMGAttached(PC pc, HybGAMG *h, Mat A, MatNullSpace null, PetscBool *done)
 {
   const PetscInt n = A->rmap->n;

@@ -206,11 +206,11 @@ static PetscErrorCode HybWitnessTentative(HybWitness *w)
 /* PETSc's P0 of its lists, and the next level's vectors; are they ours? */
 static PetscErrorCode HybWitnessProlongator(PC pc, const struct _PCGAMGOps *ops, const HybWitness *w, PetscCoarsenData *lists, PetscBool *same)
 {
-  PC_GAMG        *gamg = HybGAMGData(pc);
-  PetscReal      *data = gamg->data;
-  const PetscInt  size = gamg->data_sz, rows = gamg->data_cell_rows, cols = gamg->data_cell_cols, nvec = w->block.nvec, n = w->csr.m * nvec;
-  Mat             P = NULL;
-  PetscErrorCode  ierr;
+  PC_GAMG       *gamg = HybGAMGData(pc);
+  PetscReal     *data = gamg->data;
+  const PetscInt size = gamg->data_sz, rows = gamg->data_cell_rows, cols = gamg->data_cell_cols, nvec = w->block.nvec, n = w->csr.m * nvec;
+  Mat            P = NULL;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   *same = PETSC_FALSE;
