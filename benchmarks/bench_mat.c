@@ -688,14 +688,19 @@ static PetscErrorCode Multigrid(Mat A, Mat A0, Vec x, Vec y, PetscBool ptap)
   PetscInt       its;
   PetscReal      rtol;
   PetscLogDouble best;
+  PetscLogStage  stage[2];
   char           text[512];
 
   PetscFunctionBeginUser;
+  PetscCall(PetscLogStageRegister("GAMG setup", &stage[0])); /* what -log_view tells apart */
+  PetscCall(PetscLogStageRegister("GAMG setup warm", &stage[1]));
   PetscCall(MatSetOption(A, MAT_SYMMETRIC, PETSC_TRUE));
   for (int warm = 0; warm < 2; warm++) {
     PetscCall(MultigridCreate(A, &ksp, &pc));
     PetscCall(KSPGetTolerances(ksp, &rtol, NULL, NULL, NULL));
+    PetscCall(PetscLogStagePush(stage[warm]));
     TIMED_TO(best, KSPSetUp(ksp));
+    PetscCall(PetscLogStagePop());
     PetscCall(MultigridDescribe(pc, text, sizeof(text)));
     PetscCall(Report(warm ? "GAMG setup warm" : "GAMG setup", best, text));
     for (int k = 0; k < 2; k++) {

@@ -1,7 +1,8 @@
 /*
   smoothblocks.cu: the prolongator of several unknowns a vertex on the device, as it is or smoothed; smoothblocks.c says
-  what a row is, smooth.cu how it is made. A parent stands here for nvec columns: after the sort by (parent, place) a
-  thread sums each (parent, vector), in A's order, the host's bits; neighbouring threads read neighbouring entries of q.
+  what a row is, smooth.cu how it is made. Entries of one vertex stand together, so that only the first of each such run
+  is sorted, by (parent, place). A parent stands for nvec columns: a thread sums each (parent, vector), run by run, in A's
+  order, the host's bits; neighbouring threads read neighbouring entries of q.
 
   Memory beside the result: 2 integers a row. Time: O(nnz (nvec + log^2 of the row's length)).
 */
@@ -46,17 +47,32 @@ __global__ void BlockTimes(PetscInt m, PetscInt nvec, PetscInt *__restrict__ cou
   if (r < m) count[r] *= nvec;
 }
 
-/* the parents of a row's entries, each with its place, sorted; those of none come last */
+/* The parents of a row's runs, each with its place, sorted; those of none come last. How many runs there are; *diagonal,
+   if it is asked for: the row's entry of the diagonal, where there is one. */
 template <int G>
-static __device__ __forceinline__ void BlockPairs(const AggSmooth &s, PetscInt begin, int n, uint64_t *pair)
+static __device__ __forceinline__ int BlockRuns(const AggSmooth &s, PetscInt r, int n, uint64_t *pair, int *scratch, HybScalar *diagonal)
 {
-  for (int e = HybGroup<G>::rank(); e < n; e += G) {
-    const PetscInt c = s.parent[s.aj[begin + e] / s.bs];
+  const PetscInt begin = s.ai[r];
+  int            runs  = 0;
 
-    pair[e] = c < 0 ? SMOOTH_NONE : ((uint64_t)c << SMOOTH_PLACE) | (unsigned)e;
+  for (int first = 0; first < n; first += G) {
+    const int      e = first + HybGroup<G>::rank();
+    const PetscInt v = e < n ? s.aj[begin + e] : 0, u = v / s.bs;
+    const int      head = e < n && (e == 0 || s.aj[begin + e - 1] / s.bs != u);
+    int            here;
+    const int      before = HybGroup<G>::exclusiveSum(head, scratch, &here);
+
+    if (head) {
+      const PetscInt c = s.parent[u];
+
+      pair[runs + before] = c < 0 ? SMOOTH_NONE : ((uint64_t)c << SMOOTH_PLACE) | (unsigned)e;
+    }
+    if (diagonal && e < n && v == r) *diagonal = s.aa[begin + e];
+    runs += here;
   }
   HybGroup<G>::sync();
-  HybGroupSort<G>(pair, (unsigned)n);
+  HybGroupSort<G>(pair, (unsigned)runs);
+  return runs;
 }
 
 static __device__ __forceinline__ bool BlockHead(const uint64_t *pair, int e, int n)
@@ -68,16 +84,15 @@ template <int G, int MOST>
 __global__ void BlockCount(AggSmooth s, PetscInt nrows, const PetscInt *__restrict__ rows, PetscInt *__restrict__ count)
 {
   HYB_SHARED(uint64_t, allpairs, MOST * HybGroup<G>::GROUPS);
-  HYB_SHARED(PetscInt, scratch, HYB_WARP);
+  HYB_SHARED(int, scratch, HYB_WARP);
   uint64_t *const pair = allpairs + HybGroup<G>::index() * MOST;
 
   for (PetscCount k = (PetscCount)blockIdx.x * HybGroup<G>::GROUPS + HybGroup<G>::index(); k < nrows; k += (PetscCount)gridDim.x * HybGroup<G>::GROUPS) {
-    const PetscInt r = rows[k], begin = s.ai[r];
-    const int      n     = (int)(s.ai[r + 1] - begin);
-    PetscInt       found = 0;
+    const PetscInt r    = rows[k];
+    const int      runs = BlockRuns<G>(s, r, (int)(s.ai[r + 1] - s.ai[r]), pair, scratch, nullptr);
+    int            found = 0;
 
-    BlockPairs<G>(s, begin, n, pair);
-    for (int e = HybGroup<G>::rank(); e < n; e += G) found += BlockHead(pair, e, n);
+    for (int e = HybGroup<G>::rank(); e < runs; e += G) found += BlockHead(pair, e, runs);
     found = HybGroup<G>::reduce(found, scratch, HybSum());
     if (HybGroup<G>::rank() == 0) count[r] = found;
     HybGroup<G>::sync();
@@ -103,11 +118,9 @@ __global__ void BlockFill(AggSmooth s, PetscInt nrows, const PetscInt *__restric
 
     if (rank == 0) alldiagonals[group] = HybScalar(0);
     HybGroup<G>::sync();
-    for (int e = rank; e < n; e += G)
-      if (s.aj[begin + e] == r) alldiagonals[group] = s.aa[begin + e];
-    BlockPairs<G>(s, begin, n, pair);
-    for (int first = 0; first < n; first += G) {
-      const int e = first + rank, head = BlockHead(pair, e, n);
+    const int runs = BlockRuns<G>(s, r, n, pair, scratch, &alldiagonals[group]);
+    for (int first = 0; first < runs; first += G) {
+      const int e = first + rank, head = BlockHead(pair, e, runs);
       int       here;
       const int before = HybGroup<G>::exclusiveSum(head, scratch, &here);
 
@@ -116,15 +129,24 @@ __global__ void BlockFill(AggSmooth s, PetscInt nrows, const PetscInt *__restric
     }
     HybGroup<G>::sync();
     for (int h = rank; h < parents * s.nvec; h += G) {
-      const int      p = h / s.nvec, t = h % s.nvec, from = begins[p], to = p + 1 < parents ? begins[p + 1] : n;
-      const PetscInt c   = (PetscInt)(pair[from] >> SMOOTH_PLACE);
-      HybScalar      sum = HybScalar(0);
+      const int      p = h / s.nvec, t = h % s.nvec, from = begins[p], to = p + 1 < parents ? begins[p + 1] : runs;
+      const PetscInt c     = (PetscInt)(pair[from] >> SMOOTH_PLACE);
+      HybScalar      sum   = HybScalar(0);
+      bool           empty = true;
 
       for (int e = from; e < to && pair[e] != SMOOTH_NONE; e++) {
-        const PetscInt  at      = begin + (PetscInt)(pair[e] & ((1 << SMOOTH_PLACE) - 1));
-        const HybScalar product = HybMul(s.aa[at], s.q[(PetscCount)s.aj[at] * s.nvec + t]);
+        PetscInt       at    = begin + (PetscInt)(pair[e] & ((1 << SMOOTH_PLACE) - 1)), v = s.aj[at];
+        const PetscInt limit = v - v % s.bs + s.bs;
 
-        sum = e == from ? product : sum + product;
+        while (1) {
+          const HybScalar product = HybMul(s.aa[at], s.q[(PetscCount)v * s.nvec + t]);
+
+          sum   = empty ? product : sum + product;
+          empty = false;
+          if (++at == begin + n) break;
+          v = s.aj[at];
+          if (v >= limit) break;
+        }
       }
       sum           = AggSmoothValue(s, sum, alldiagonals[group]);
       s.pj[out + h] = c * s.nvec + t;
