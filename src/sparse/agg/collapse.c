@@ -27,7 +27,7 @@ static PetscInt HybCollapseVertex(const HybCSR *A, PetscInt bs, PetscInt v, Pets
       if (missing && c == r) diagonal = PETSC_TRUE;
       if (c < last) continue;
       const PetscInt u = c / bs;
-      last             = PETSC_MAX_INT - bs < u * bs ? PETSC_MAX_INT : u * bs + bs;
+      last             = u * bs + bs;
       if (mark[u] == v) continue;
       mark[u] = v;
       if (list) list[n] = u;

@@ -53,11 +53,15 @@ PetscErrorCode HybAggUnsmoothedBlocks_Host(const HybExec *exec, HybArena *keep, 
 /* the aggregates that row r leads to, in the order of A's entries, into list (NULL: only counted) */
 static PetscInt HybBlocksRow(const HybCSR *A, PetscInt bs, const PetscInt *parent, PetscInt r, PetscInt *mark, PetscInt *list)
 {
-  PetscInt n = 0;
+  PetscInt n = 0, behind = 0; /* the first column behind the vertex */
 
   for (PetscInt k = A->i[r]; k < A->i[r + 1]; k++) {
-    const PetscInt c = parent[A->j[k] / bs];
+    PetscInt u, c;
 
+    if (A->j[k] < behind) continue;
+    u      = A->j[k] / bs;
+    c      = parent[u];
+    behind = u * bs + bs;
     if (c < 0 || mark[c] == r) continue;
     mark[c] = r;
     if (list) list[n] = c;
@@ -70,6 +74,7 @@ static PetscInt HybBlocksRow(const HybCSR *A, PetscInt bs, const PetscInt *paren
 static void HybBlocksFill(const HybCSR *A, const HybAggregates *agg, const HybAggBlock *block, const HybScalar *q, HybScalar alpha, PetscInt r, PetscInt n, const PetscInt *list, PetscInt *place, PetscInt *pj, HybScalar *pa)
 {
   const PetscInt bs = block->bs, nvec = block->nvec, own = agg->parent[r / bs];
+  PetscInt       c = -1, behind = 0; /* of the entry's vertex: its aggregate, the first column behind it */
   HybScalar      d = 0;
 
   for (PetscInt e = 0; e < n; e++) {
@@ -77,10 +82,14 @@ static void HybBlocksFill(const HybCSR *A, const HybAggregates *agg, const HybAg
     for (PetscInt t = 0; t < nvec; t++) pj[e * nvec + t] = list[e] * nvec + t;
   }
   for (PetscInt k = A->i[r]; k < A->i[r + 1]; k++) {
-    const PetscInt   v = A->j[k], c = agg->parent[v / bs];
+    const PetscInt   v    = A->j[k];
     const HybScalar *from = q + (size_t)v * nvec, a = A->a[k];
 
     if (v == r) d = a;
+    if (v >= behind) {
+      behind = v - v % bs + bs;
+      c      = agg->parent[v / bs];
+    }
     if (c < 0) continue;
     if (place[c] < 0) {
       place[c] = -1 - place[c];

@@ -1,8 +1,8 @@
 /*
   smoothblocks.cu: the prolongator of several unknowns a vertex on the device, as it is or smoothed; smoothblocks.c says
   what a row is, smooth.cu how it is made. Entries of one vertex stand together, so that only the first of each such run
-  is sorted, by (parent, place). A parent stands for nvec columns: a thread sums each (parent, vector), run by run, in A's
-  order, the host's bits; neighbouring threads read neighbouring entries of q.
+  is sorted, by (parent, place). A parent stands for nvec columns: a thread sums each (parent, vector), run by run, in
+  A's order, the host's bits; neighbouring threads read neighbouring entries of q.
 
   Memory beside the result: 2 integers a row. Time: O(nnz (nvec + log^2 of the row's length)).
 */
@@ -47,8 +47,8 @@ __global__ void BlockTimes(PetscInt m, PetscInt nvec, PetscInt *__restrict__ cou
   if (r < m) count[r] *= nvec;
 }
 
-/* The parents of a row's runs, each with its place, sorted; those of none come last. How many runs there are; *diagonal,
-   if it is asked for: the row's entry of the diagonal, where there is one. */
+/* The parents of a row's runs, each with its place, sorted; those of none come last. How many runs there are;
+ *diagonal, if it is asked for: the row's entry of the diagonal, where there is one. */
 template <int G>
 static __device__ __forceinline__ int BlockRuns(const AggSmooth &s, PetscInt r, int n, uint64_t *pair, int *scratch, HybScalar *diagonal)
 {
@@ -88,8 +88,8 @@ __global__ void BlockCount(AggSmooth s, PetscInt nrows, const PetscInt *__restri
   uint64_t *const pair = allpairs + HybGroup<G>::index() * MOST;
 
   for (PetscCount k = (PetscCount)blockIdx.x * HybGroup<G>::GROUPS + HybGroup<G>::index(); k < nrows; k += (PetscCount)gridDim.x * HybGroup<G>::GROUPS) {
-    const PetscInt r    = rows[k];
-    const int      runs = BlockRuns<G>(s, r, (int)(s.ai[r + 1] - s.ai[r]), pair, scratch, nullptr);
+    const PetscInt r     = rows[k];
+    const int      runs  = BlockRuns<G>(s, r, (int)(s.ai[r + 1] - s.ai[r]), pair, scratch, nullptr);
     int            found = 0;
 
     for (int e = HybGroup<G>::rank(); e < runs; e += G) found += BlockHead(pair, e, runs);
@@ -135,7 +135,7 @@ __global__ void BlockFill(AggSmooth s, PetscInt nrows, const PetscInt *__restric
       bool           empty = true;
 
       for (int e = from; e < to && pair[e] != SMOOTH_NONE; e++) {
-        PetscInt       at    = begin + (PetscInt)(pair[e] & ((1 << SMOOTH_PLACE) - 1)), v = s.aj[at];
+        PetscInt       at = begin + (PetscInt)(pair[e] & ((1 << SMOOTH_PLACE) - 1)), v = s.aj[at];
         const PetscInt limit = v - v % s.bs + s.bs;
 
         while (1) {
