@@ -46,11 +46,31 @@ static inline PetscErrorCode Options(const char *line, PetscBool on)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the same sizes, block sizes and pattern, and values within tol of a row's largest */
+/* the largest modulus of this process's entries */
+static inline PetscErrorCode LargestEntry(Mat A, PetscReal *largest)
+{
+  PetscInt start, end;
+
+  PetscFunctionBeginUser;
+  *largest = 0;
+  PetscCall(MatGetOwnershipRange(A, &start, &end));
+  for (PetscInt r = start; r < end; r++) {
+    const PetscScalar *v;
+    PetscInt           n;
+
+    PetscCall(MatGetRow(A, r, &n, NULL, &v));
+    for (PetscInt e = 0; e < n; e++) *largest = PetscMax(*largest, PetscAbsScalar(v[e]));
+    PetscCall(MatRestoreRow(A, r, &n, NULL, &v));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the same sizes, block sizes and pattern, and values within tol of a row's largest; a row of nothing but rounding,
+   which stands for zeros, within the rounding of the matrix's largest */
 static inline PetscErrorCode Same(Mat A, Mat B, PetscReal tol, PetscBool *same, char why[], size_t length)
 {
   PetscInt  m, n, k, l, start, end, bs[4];
-  PetscReal worst = 0;
+  PetscReal worst = 0, most;
 
   PetscFunctionBeginUser;
   why[0] = 0;
@@ -61,6 +81,7 @@ static inline PetscErrorCode Same(Mat A, Mat B, PetscReal tol, PetscBool *same, 
   *same = (PetscBool)(m == k && n == l && bs[0] == bs[2] && bs[1] == bs[3]);
   if (!*same) PetscCall(PetscSNPrintf(why, length, "%d x %d, blocks %d x %d, not %d x %d, blocks %d x %d", (int)k, (int)l, (int)bs[2], (int)bs[3], (int)m, (int)n, (int)bs[0], (int)bs[1]));
   if (!*same) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(LargestEntry(A, &most));
   PetscCall(MatGetOwnershipRange(A, &start, &end));
   for (PetscInt r = start; r < end && *same; r++) {
     const PetscInt    *ja, *jb;
@@ -78,8 +99,8 @@ static inline PetscErrorCode Same(Mat A, Mat B, PetscReal tol, PetscBool *same, 
       PetscReal d = PetscAbsScalar(va[e] - vb[e]) / (largest > 0 ? largest : 1);
 
       if (!(d <= worst)) worst = d;
-      *same = (PetscBool)(d <= tol);
-      if (!*same) PetscCall(PetscSNPrintf(why, length, "(%d,%d) is %.15g, not %.15g", (int)r, (int)ja[e], (double)PetscRealPart(vb[e]), (double)PetscRealPart(va[e])));
+      *same = (PetscBool)(d <= tol || (largest <= 64 * PETSC_MACHINE_EPSILON * most && d * largest <= 64 * PETSC_MACHINE_EPSILON * most));
+      if (!*same) PetscCall(PetscSNPrintf(why, length, "(%d,%d) is %.15g, not %.15g, in a row up to %.2g", (int)r, (int)ja[e], (double)PetscRealPart(vb[e]), (double)PetscRealPart(va[e]), (double)largest));
     }
     PetscCall(MatRestoreRow(A, r, &na, &ja, &va));
     PetscCall(MatRestoreRow(B, r, &nb, &jb, &vb));
@@ -161,6 +182,37 @@ static inline PetscErrorCode View(KSP ksp, char **text)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Do two views say the same? Where they tell of eigenvalues, numbers that a smoother's own process estimated may differ
+   as sums in another order make them. */
+static inline PetscBool SameText(const char *a, const char *b)
+{
+  while (*a || *b) {
+    const size_t la = strcspn(a, "\n"), lb = strcspn(b, "\n");
+    PetscBool    same = (PetscBool)(la == lb && !strncmp(a, b, la));
+
+    if (!same && strstr(a, "eigenvalue") && strstr(a, "eigenvalue") < a + la) {
+      const char *x = a, *y = b;
+
+      same = PETSC_TRUE;
+      while (same && (x < a + la || y < b + lb)) {
+        char        *xend, *yend;
+        const double p = strtod(x, &xend), q = strtod(y, &yend);
+
+        if (xend > x && yend > y) {
+          same = (PetscBool)(PetscAbsReal(p - q) <= 1e-4 * PetscAbsReal(p) + 1e-10);
+          x    = xend;
+          y    = yend;
+        } else
+          same = (PetscBool)(*x++ == *y++);
+      }
+    }
+    if (!same) return PETSC_FALSE;
+    a += la + (a[la] == '\n');
+    b += lb + (b[lb] == '\n');
+  }
+  return PETSC_TRUE;
+}
+
 static inline PetscErrorCode SameView(KSP a, KSP h, const char *options)
 {
   char     *text[2], why[256] = "";
@@ -169,7 +221,7 @@ static inline PetscErrorCode SameView(KSP a, KSP h, const char *options)
   PetscFunctionBeginUser;
   PetscCall(View(a, &text[0]));
   PetscCall(View(h, &text[1]));
-  PetscCall(PetscStrcmp(text[0], text[1], &same));
+  same = SameText(text[0], text[1]);
   if (!same) {
     size_t at = 0, from;
 
@@ -185,6 +237,9 @@ static inline PetscErrorCode SameView(KSP a, KSP h, const char *options)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* what a test has to say to each PC before it is set up; NULL: nothing */
+static PetscErrorCode (*TellPC)(PC);
+
 static inline PetscErrorCode Solver(Mat A, KSP *ksp)
 {
   PC pc;
@@ -196,6 +251,7 @@ static inline PetscErrorCode Solver(Mat A, KSP *ksp)
   PetscCall(KSPSetTolerances(*ksp, 1e-8, PETSC_DEFAULT, PETSC_DEFAULT, 25));
   PetscCall(KSPGetPC(*ksp, &pc));
   PetscCall(PCSetType(pc, PCGAMG));
+  if (TellPC) PetscCall((*TellPC)(pc));
   PetscCall(KSPSetFromOptions(*ksp));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -356,6 +412,21 @@ static inline PetscErrorCode Random(PetscInt n, PetscInt degree, unsigned long s
   PetscCall(PetscFree(d));
   PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* blocks of bs unknowns */
+static inline PetscErrorCode Blocks(PetscInt n, PetscInt bs, Mat *A)
+{
+  Mat S, M;
+
+  PetscFunctionBeginUser;
+  PetscCall(Grid(2, n, LAPLACE, &S));
+  PetscCall(MatCreateMAIJ(S, bs, &M));
+  PetscCall(MatConvert(M, MATAIJ, MAT_INITIAL_MATRIX, A));
+  PetscCall(MatSetBlockSize(*A, bs));
+  PetscCall(MatDestroy(&M));
+  PetscCall(MatDestroy(&S));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -28,21 +28,6 @@ static PetscErrorCode Pairs(PetscInt n, Mat *A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* blocks of bs unknowns */
-static PetscErrorCode Blocks(PetscInt n, PetscInt bs, Mat *A)
-{
-  Mat S, M;
-
-  PetscFunctionBeginUser;
-  PetscCall(Grid(2, n, LAPLACE, &S));
-  PetscCall(MatCreateMAIJ(S, bs, &M));
-  PetscCall(MatConvert(M, MATAIJ, MAT_INITIAL_MATRIX, A));
-  PetscCall(MatSetBlockSize(*A, bs));
-  PetscCall(MatDestroy(&M));
-  PetscCall(MatDestroy(&S));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* the boundary's rows become those of the identity; both: their columns too */
 static PetscErrorCode Dirichlet(PetscInt n, PetscBool both, Mat *A)
 {
@@ -121,9 +106,9 @@ static const struct {
   {"a zero on the diagonal",            ALL },
   {"n < 50",                            ALL },
   {"all vertices alone",                ALL },
-  {"blocks of 3",                       NONE},
+  {"blocks of 3",                       ALL },
   {"a near-null vector",                ALL },
-  {"two near-null vectors",             NONE},
+  {"two near-null vectors",             ALL },
   {"5 points, known to be SPD",         ALL },
   {"said to be symmetric, but is not",  NONE},
   {"pairs, two eigenvalues",            ALL },

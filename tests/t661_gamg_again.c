@@ -131,6 +131,62 @@ static PetscErrorCode TestAgain(const char *options, Way renewed)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* several unknowns a vertex: new values, an error in the middle, another matrix */
+static PetscErrorCode TestBlocks(const char *options, PetscBool attached, Way renewed)
+{
+  Mat            S, A, H, A2, H2;
+  KSP            a, h;
+  PC             pa, ph;
+  PetscErrorCode ierr;
+
+  PetscFunctionBeginUser;
+  MatTestName = attached ? "blocks again, vectors" : "blocks again";
+  PetscCall(Options(options, PETSC_TRUE));
+  PetscCall(Blocks(15, 3, &S));
+  if (attached) PetscCall(AttachVectors(S, 2));
+  PetscCall(OfType(S, MATAIJ, &A));
+  PetscCall(OfType(S, "aijhybridgpu", &H));
+  PetscCall(MatDestroy(&S));
+  PetscCall(Blocks(17, 2, &S));
+  PetscCall(OfType(S, MATAIJ, &A2));
+  PetscCall(OfType(S, "aijhybridgpu", &H2));
+  PetscCall(MatDestroy(&S));
+  PetscCall(Solver(A, &a));
+  PetscCall(Solver(H, &h));
+  PetscCall(KSPGetPC(a, &pa));
+  PetscCall(KSPGetPC(h, &ph));
+  PetscCall(Options("-pc_gamg_esteig_ksp_type nosuch", PETSC_TRUE));
+  PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+  ierr = KSPSetUp(h);
+  PetscCall(PetscPopErrorHandler());
+  Check3((PetscBool)(ierr == PETSC_ERR_ARG_UNKNOWN_TYPE), "an unknown type of KSP is an error", options, "", __LINE__);
+  PetscCall(Options("-pc_gamg_esteig_ksp_type nosuch", PETSC_FALSE));
+  PetscCall(SetUpBoth(a, h, ALL, LOOSE, "after an error"));
+  for (PetscInt step = 0; step < 2; step++) {
+    PetscCall(Change(A, step));
+    PetscCall(Change(H, step));
+    PetscCall(KSPSetOperators(a, A, A));
+    PetscCall(KSPSetOperators(h, H, H));
+    PetscCall(SetUpBoth(a, h, renewed, LOOSE, "new values"));
+  }
+  PetscCall(SameView(a, h, "new values"));
+  PetscCall(KSPReset(a));
+  PetscCall(KSPReset(h));
+  if (renewed == NONE) { /* else PETSc would take the vectors it kept */
+    PetscCall(KSPSetOperators(a, A2, A2));
+    PetscCall(KSPSetOperators(h, H2, H2));
+    PetscCall(SetUpBoth(a, h, ALL, LOOSE, "another matrix"));
+  }
+  PetscCall(KSPDestroy(&a));
+  PetscCall(KSPDestroy(&h));
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&H));
+  PetscCall(MatDestroy(&A2));
+  PetscCall(MatDestroy(&H2));
+  PetscCall(Options(options, PETSC_FALSE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* coordinates, which PETSc makes near-null vectors of; a PC that never sees its options; one under a prefix */
 static PetscErrorCode TestOthers(void)
 {
@@ -216,7 +272,7 @@ static struct {
 
 static PetscErrorCode Malloc(size_t bytes, PetscBool clear, int line, const char func[], const char file[], void **ptr)
 {
-  if (file && (strstr(file, "impls/gamg/level.c") || strstr(file, "impls/gamg/witness.c") || strstr(file, "impls/gamg/estimate.c") || strstr(file, "src/sparse/")) && !strstr(file, "petsc-") && ++F.count == F.target) {
+  if (file && (strstr(file, "impls/gamg/level.c") || strstr(file, "impls/gamg/vectors.c") || strstr(file, "impls/gamg/factor.c") || strstr(file, "impls/gamg/witness.c") || strstr(file, "impls/gamg/estimate.c") || strstr(file, "src/sparse/")) && !strstr(file, "petsc-") && ++F.count == F.target) {
     *ptr = NULL;
     return PetscError(PETSC_COMM_SELF, line, func, file, PETSC_ERR_MEM, PETSC_ERROR_INITIAL, "injected");
   }
@@ -229,16 +285,20 @@ static int DeviceFault(const char *what)
   return F.target && ++F.count == F.target;
 }
 
-static PetscErrorCode TestFaults(PetscBool few)
+/* bs: unknowns a vertex */
+static PetscErrorCode TestFaults(PetscInt bs, PetscBool few)
 {
   Mat S, A, H;
   KSP a;
   int failed = 0;
 
   PetscFunctionBeginUser;
-  MatTestName = "faults";
-  PetscCall(Grid(2, 25, LAPLACE, &S));
-  PetscCall(AttachVectors(S, 1));
+  MatTestName = bs > 1 ? "faults, blocks" : "faults";
+  if (bs > 1)
+    PetscCall(Blocks(12, bs, &S));
+  else
+    PetscCall(Grid(2, 25, LAPLACE, &S));
+  PetscCall(AttachVectors(S, bs > 1 ? 2 : 1));
   PetscCall(OfType(S, MATAIJ, &A));
   PetscCall(OfType(S, "aijhybridgpu", &H));
   PetscCall(Solver(A, &a));
@@ -290,7 +350,12 @@ int main(int argc, char **argv)
     PetscCall(TestAgain("", NONE));
     if (!few) PetscCall(TestAgain("-pc_gamg_recompute_esteig 0 -pc_gamg_use_sa_esteig 0", NONE));
     PetscCall(TestAgain("-pc_gamg_reuse_interpolation 0", ALL));
-    PetscCall(TestFaults(few));
+    for (int attached = 0; attached < 2; attached++) {
+      PetscCall(TestBlocks("", (PetscBool)attached, NONE));
+      PetscCall(TestBlocks("-pc_gamg_reuse_interpolation 0", (PetscBool)attached, ALL));
+    }
+    PetscCall(TestFaults(1, few));
+    PetscCall(TestFaults(3, few));
   } else
     MatTestSkipped++;
   PetscCall(MatTestFinalize(&code));

@@ -25,6 +25,25 @@ typedef struct {
   int       rounds; /* of the search for roots */
 } HybAggregates;
 
+/* The members of the aggregates, one aggregate behind the other, each in the order of PETSc's lists. Arrays live where
+   the backend executes. */
+typedef struct {
+  PetscInt *begin;  /* nc + 1 */
+  PetscInt *member; /* begin[nc] vertices */
+} HybAggLists;
+
+/* Several unknowns a vertex, several near-null vectors: unknown k of vertex v is row v*bs + k; vector k of aggregate c
+   is column c*nvec + k of a prolongator. */
+typedef struct {
+  PetscInt bs, nvec;
+} HybAggBlock;
+
+#define HYB_AGG_VECTORS 32 /* nvec is at most so many */
+
+/* Q R = B by other hands, LAPACK's: the m x n block B, stored by columns, m >= n, becomes Q; R, n x n by columns, has
+   zeros below its diagonal. Called on the host. */
+typedef PetscErrorCode (*HybAggFactor)(void *ctx, PetscInt m, PetscInt n, PetscReal *B, PetscReal *R);
+
 /* Rounding of every function is the same on every backend, sums running along lists in ascending order of vertices. */
 typedef struct _HybAggOps {
   PetscErrorCode (*look)(const HybExec *, HybArena *work, const HybCSR *G, HybAggLook *);
@@ -43,6 +62,24 @@ typedef struct _HybAggOps {
   /* P = P0 - omega D^-1 A P0 on the pattern of A P0, which has P0's since A has its diagonal; a zero on the diagonal
      counts as the inverse 0 (VecReciprocal()). P->i, P->j, P->a from keep (memory exec->result), columns ascending. */
   PetscErrorCode (*smoothed)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, const HybAggregates *, const HybScalar *q, PetscReal omega, HybCSR *P);
+
+  /* Of several unknowns a vertex. The graph: vertices u and v are joined where any entry of A is in the block of their
+     rows and columns. G->i and G->j from keep, in the workspace's memory, G->a is NULL; *nodiagonal: rows of A without
+     an entry of the diagonal. bs divides A->m = A->n. */
+  PetscErrorCode (*collapse)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt bs, HybCSR *G, PetscCount *nodiagonal);
+  /* who belongs to each aggregate of G that was found by so many hops; arrays from keep, in the workspace's memory */
+  PetscErrorCode (*lists)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *G, int hops, const HybAggregates *, HybAggLists *);
+  /* The tentative prolongator of nvec vectors: b is n*bs x nvec by columns (NULL: column k is 1 in unknown k of each
+     vertex, nvec = bs), q the same by rows, 0 where parent is -1, coarse nc*nvec x nvec by columns. Each aggregate's
+     rows, in the order of its list, are factored as LAPACK's geqrf and orgqr would, signs too; fewer rows than vectors
+     are filled up with zeros. Where a vector depends on those before but for rounding, columns of Q are rounding; where
+     a pivot is, their signs are. Of these aggregates factor's result is taken, if it is given; on the host it factors
+     all. *doubtful (or NULL): how many there are. */
+  PetscErrorCode (*tentativeblocks)(const HybExec *, HybArena *work, const HybAggregates *, const HybAggLists *, const HybAggBlock *, const HybScalar *b, HybAggFactor factor, void *ctx, HybScalar *q, HybScalar *coarse, PetscInt *doubtful);
+  /* as unsmoothed and smoothed: a row of P0 has nvec entries or none, a row of P those for all aggregates that its
+     entries of A lead to, zeros too */
+  PetscErrorCode (*unsmoothedblocks)(const HybExec *, HybArena *keep, HybArena *work, const HybAggregates *, const HybAggBlock *, const HybScalar *q, HybCSR *P);
+  PetscErrorCode (*smoothedblocks)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, const HybAggregates *, const HybAggBlock *, const HybScalar *q, PetscReal omega, HybCSR *P);
 } HybAggOps;
 
 extern const HybAggOps HybAggHost;

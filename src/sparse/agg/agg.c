@@ -10,4 +10,11 @@ const HybAggOps HybAggHost = {
 #endif
   .unsmoothed = HybAggUnsmoothed_Host,
   .smoothed   = HybAggSmoothed_Host,
+  .collapse   = HybAggCollapse_Host,
+  .lists      = HybAggLists_Host,
+#if !defined(PETSC_USE_COMPLEX)
+  .tentativeblocks = HybAggTentativeBlocks_Host,
+#endif
+  .unsmoothedblocks = HybAggUnsmoothedBlocks_Host,
+  .smoothedblocks   = HybAggSmoothedBlocks_Host,
 };

@@ -25,5 +25,18 @@ extern PetscErrorCode HybAggTentative_Host(const HybExec *, HybArena *, const Hy
 extern PetscErrorCode HybAggUnsmoothed_Host(const HybExec *, HybArena *, HybArena *, const HybAggregates *, const HybScalar *, HybCSR *);
 extern PetscErrorCode HybAggSmoothed_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, const HybAggregates *, const HybScalar *, PetscReal, HybCSR *);
 
+/* smoothblocks.c */
+extern PetscErrorCode HybAggUnsmoothedBlocks_Host(const HybExec *, HybArena *, HybArena *, const HybAggregates *, const HybAggBlock *, const HybScalar *, HybCSR *);
+extern PetscErrorCode HybAggSmoothedBlocks_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, const HybAggregates *, const HybAggBlock *, const HybScalar *, PetscReal, HybCSR *);
+
+/* collapse.c */
+extern PetscErrorCode HybAggCollapse_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, PetscInt, HybCSR *, PetscCount *);
+
+/* lists.c */
+extern PetscErrorCode HybAggLists_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, int, const HybAggregates *, HybAggLists *);
+
+/* tentativeblocks.c */
+extern PetscErrorCode HybAggTentativeBlocks_Host(const HybExec *, HybArena *, const HybAggregates *, const HybAggLists *, const HybAggBlock *, const HybScalar *, HybAggFactor, void *, HybScalar *, HybScalar *, PetscInt *);
+
 HYB_EXTERN_C_END
 #endif

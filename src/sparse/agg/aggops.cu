@@ -18,4 +18,13 @@ const HybAggOps HybAggCUDA = {
 #endif
   HybAggUnsmoothed_CUDA,
   HybAggSmoothed_CUDA,
+  HybAggCollapse_CUDA,
+  HybAggLists_CUDA,
+#if !defined(PETSC_USE_COMPLEX)
+  HybAggTentativeBlocks_CUDA,
+#else
+  nullptr,
+#endif
+  HybAggUnsmoothedBlocks_CUDA,
+  HybAggSmoothedBlocks_CUDA,
 };

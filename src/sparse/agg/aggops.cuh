@@ -37,6 +37,37 @@ extern PetscErrorCode HybAggTentative_CUDA(const HybExec *, HybArena *work, cons
 /* smooth.cu, smoothlong.cu */
 extern PetscErrorCode HybAggUnsmoothed_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybAggregates *, const HybScalar *q, HybCSR *P);
 extern PetscErrorCode HybAggSmoothed_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, const HybAggregates *, const HybScalar *q, PetscReal omega, HybCSR *P);
+/* smoothblocks.cu, smoothlong.cu */
+extern PetscErrorCode HybAggUnsmoothedBlocks_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybAggregates *, const HybAggBlock *, const HybScalar *q, HybCSR *P);
+extern PetscErrorCode HybAggSmoothedBlocks_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, const HybAggregates *, const HybAggBlock *, const HybScalar *q, PetscReal omega, HybCSR *P);
+/* collapse.cu */
+extern PetscErrorCode HybAggCollapse_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt bs, HybCSR *G, PetscCount *nodiagonal);
+/* lists.cu */
+extern PetscErrorCode HybAggLists_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *G, int hops, const HybAggregates *, HybAggLists *);
+/* tentativeblocks.cu */
+extern PetscErrorCode HybAggTentativeBlocks_CUDA(const HybExec *, HybArena *work, const HybAggregates *, const HybAggLists *, const HybAggBlock *, const HybScalar *b, HybAggFactor factor, void *ctx, HybScalar *q, HybScalar *coarse, PetscInt *deficient);
+
+/* rows by length: at most so many entries, taken by so many threads; the last class has the rest */
+#define AGG_CLASSES 5
+#define AGG_BY_CLASS(c, CALL) \
+  do {                        \
+    switch (c) {              \
+    case 0: {                 \
+      CALL(4, 8);             \
+    } break;                  \
+    case 1: {                 \
+      CALL(8, 32);            \
+    } break;                  \
+    case 2: {                 \
+      CALL(32, 128);          \
+    } break;                  \
+    default: {                \
+      CALL(128, 1024);        \
+    } break;                  \
+    }                         \
+  } while (0)
+/* smooth.cu: the rows of each class, one class behind the other; binptr (AGG_CLASSES + 1) on the host */
+extern PetscErrorCode HybAggClasses(const HybExec *, HybArena *work, PetscInt m, const PetscInt *length, PetscInt *rows, PetscInt *binptr);
 
 /* what a row of A P0 is made of */
 typedef struct {
@@ -46,9 +77,10 @@ typedef struct {
   HybScalar        alpha; /* -omega */
   PetscInt        *pi, *pj;
   HybScalar       *pa;
+  PetscInt         bs, nvec;
 } AggSmooth;
 
-/* the same for a few rows of any length: count[r] of each, or, where count is NULL, their entries */
+/* the same for a few rows of any length: count[r] aggregates of each, or, where count is NULL, their entries */
 extern PetscErrorCode HybAggSmoothLong(const HybExec *, HybArena *work, const AggSmooth *, PetscCount nnz, PetscInt nrows, const PetscInt *rows, PetscInt *count);
 
 /* of a sum of products, before P0 is added */

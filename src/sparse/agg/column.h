@@ -1,5 +1,5 @@
-/* column.h: the QR factorization of one column, entry by entry; one text for the host and for kernels, so that both
-   give the same bits. tentative.c has the rules. */
+/* column.h: the QR factorization of one column, entry by entry, and a step of that of several; one text for the host
+   and for kernels, so that both give the same bits. tentative.c and tentativeblocks.c have the rules. */
 #ifndef AIJHYBRIDGPU_AGG_COLUMN_H
 #define AIJHYBRIDGPU_AGG_COLUMN_H
 #include "aijhybridgpu/private/hyb.h"
@@ -57,6 +57,34 @@ HYB_COLUMN_FUNCTION PetscReal HybAggEntry(PetscReal most, PetscBool first, Petsc
 {
   if (most == 0) return first ? 1 : 0;
   return b / r;
+}
+
+/* may a sum of squares have lost digits, or be beyond all numbers? */
+HYB_COLUMN_FUNCTION PetscBool HybAggExtreme(PetscReal squares)
+{
+  return (PetscBool) !(squares > (PetscReal)1e-280 && squares < (PetscReal)1e300);
+}
+
+/* LAPACK's larfg: the reflection I - tau v v^T, v = (1, x / *divisor), that takes (alpha, x) to (beta, 0), norm being
+   that of x, which is not zero */
+HYB_COLUMN_FUNCTION void HybAggReflect(PetscReal alpha, PetscReal norm, PetscReal *beta, PetscReal *tau, PetscReal *divisor)
+{
+  const PetscReal a = alpha < 0 ? -alpha : alpha, most = a > norm ? a : norm, least = a > norm ? norm : a, ratio = least / most;
+
+  *beta    = -copysign(most * sqrt(1 + ratio * ratio), alpha);
+  *tau     = (*beta - alpha) / *beta;
+  *divisor = alpha - *beta;
+}
+
+/* Is a step of the factorization rounding? r, alpha, norm: what is left of its column on the diagonal in the end, there
+   and below it before, most: the largest modulus in R's column. A vector of which 1e-6 is left gives a column of Q to
+   1e-10; an alpha of nothing but rounding gives the sign by rounding, and so does what is below it, which is reflected
+   if it is not zero. */
+HYB_COLUMN_FUNCTION PetscBool HybAggDoubtful(PetscReal r, PetscReal alpha, PetscReal norm, PetscBool last, PetscReal most)
+{
+  const PetscReal rabs = r < 0 ? -r : r, aabs = alpha < 0 ? -alpha : alpha;
+
+  return (PetscBool) !(rabs > (PetscReal)0x1p-20 * most && aabs > (PetscReal)0x1p-36 * most && (last || norm > (PetscReal)0x1p-36 * most));
 }
 #endif
 #endif

@@ -22,26 +22,6 @@
 
 namespace {
 
-/* classes of rows: at most so many entries, taken by so many threads; the last class has the rest */
-const int        SMOOTH_CLASSES                  = 5;
-const PetscCount SmoothLimit[SMOOTH_CLASSES - 1] = {8, 32, 128, 1024};
-#define SMOOTH_BY_CLASS(c, CALL) \
-  do {                           \
-    switch (c) {                 \
-    case 0: {                    \
-      CALL(4, 8);                \
-    } break;                     \
-    case 1: {                    \
-      CALL(8, 32);               \
-    } break;                     \
-    case 2: {                    \
-      CALL(32, 128);             \
-    } break;                     \
-    default: {                   \
-      CALL(128, 1024);           \
-    } break;                     \
-    }                            \
-  } while (0)
 #define SMOOTH_PLACE 10 /* bits of a place in the row */
 #define SMOOTH_PAIR  32 /* rows up to this length are counted by comparing pairs */
 const uint64_t SMOOTH_NONE = ~(uint64_t)0;
@@ -161,26 +141,25 @@ __global__ void Fill(AggSmooth s, PetscInt nrows, const PetscInt *__restrict__ r
   }
 }
 
-/* the rows of each class, one class behind the other; binptr on the host */
-PetscErrorCode Classes(const HybExec *exec, HybArena *work, const HybCSR *A, PetscInt *length, PetscInt *rows, PetscInt *binptr)
+} // namespace
+
+PetscErrorCode HybAggClasses(const HybExec *exec, HybArena *work, PetscInt m, const PetscInt *length, PetscInt *rows, PetscInt *binptr)
 {
-  PetscInt *counters, *devbinptr;
+  static const PetscCount limit[AGG_CLASSES - 1] = {8, 32, 128, 1024};
+  PetscInt               *counters, *devbinptr;
 
   PetscFunctionBegin;
-  for (int c = 0; c <= SMOOTH_CLASSES; c++) binptr[c] = 0;
-  if (!A->m) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybArenaCalloc(work, HYB_MEM_DEVICE, 2 * SMOOTH_CLASSES, sizeof(PetscInt), &counters));
-  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, SMOOTH_CLASSES + 1, sizeof(PetscInt), &devbinptr));
-  HYB_LAUNCH(Lengths, HybBlocks(A->m, AGG_THREADS), AGG_THREADS, 0, exec->stream, A->m, (const PetscInt *)A->i, length);
-  PetscCall(HybPlanBinsAnyOrderInt(exec, A->m, length, SMOOTH_CLASSES, SmoothLimit, counters, rows, devbinptr, nullptr, nullptr, nullptr, nullptr, nullptr));
-  PetscCall(exec->backend->copy(exec, binptr, devbinptr, (SMOOTH_CLASSES + 1) * sizeof(PetscInt), HYB_COPY_DEVICE_TO_HOST));
+  for (int c = 0; c <= AGG_CLASSES; c++) binptr[c] = 0;
+  if (!m) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybArenaCalloc(work, HYB_MEM_DEVICE, 2 * AGG_CLASSES, sizeof(PetscInt), &counters));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, AGG_CLASSES + 1, sizeof(PetscInt), &devbinptr));
+  PetscCall(HybPlanBinsAnyOrderInt(exec, m, length, AGG_CLASSES, limit, counters, rows, devbinptr, nullptr, nullptr, nullptr, nullptr, nullptr));
+  PetscCall(exec->backend->copy(exec, binptr, devbinptr, (AGG_CLASSES + 1) * sizeof(PetscInt), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(exec->backend->sync(exec));
   PetscCall(HybArenaFree(work, &devbinptr));
   PetscCall(HybArenaFree(work, &counters));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-
-} // namespace
 
 PetscErrorCode HybAggUnsmoothed_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybAggregates *agg, const HybScalar *q, HybCSR *P)
 {
@@ -207,8 +186,8 @@ PetscErrorCode HybAggUnsmoothed_CUDA(const HybExec *exec, HybArena *keep, HybAre
 
 PetscErrorCode HybAggSmoothed_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, const HybAggregates *agg, const HybScalar *q, PetscReal omega, HybCSR *P)
 {
-  PetscInt  binptr[SMOOTH_CLASSES + 1], *count, *rows, nnz;
-  AggSmooth s = {A->m, agg->nc, A->i, A->j, agg->parent, A->a, q, HybScalar(-omega), nullptr, nullptr, nullptr};
+  PetscInt  binptr[AGG_CLASSES + 1], *count, *rows, nnz;
+  AggSmooth s = {A->m, agg->nc, A->i, A->j, agg->parent, A->a, q, HybScalar(-omega), nullptr, nullptr, nullptr, 1, 1};
 
   PetscFunctionBegin;
   PetscCheck(A->m == agg->n && A->n == agg->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Aggregates of %" PetscInt_FMT " vertices and a matrix of size %" PetscInt_FMT " x %" PetscInt_FMT, agg->n, A->m, A->n);
@@ -221,11 +200,12 @@ PetscErrorCode HybAggSmoothed_CUDA(const HybExec *exec, HybArena *keep, HybArena
   PetscCall(HybArenaAlloc(keep, exec->result, (PetscCount)A->m + 1, sizeof(PetscInt), &P->i));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, A->m, sizeof(PetscInt), &count));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, A->m, sizeof(PetscInt), &rows));
-  PetscCall(Classes(exec, work, A, count, rows, binptr));
+  HYB_LAUNCH(Lengths, HybBlocks(A->m, AGG_THREADS), AGG_THREADS, 0, exec->stream, A->m, (const PetscInt *)A->i, count);
+  PetscCall(HybAggClasses(exec, work, A->m, count, rows, binptr));
 #define COUNT(G, MOST) HYB_LAUNCH((Count<G, MOST>), HybBlocks(binptr[c + 1] - binptr[c], HybGroup<G>::GROUPS), HybGroup<G>::THREADS, 0, exec->stream, s, binptr[c + 1] - binptr[c], (const PetscInt *)rows + binptr[c], count)
 #define FILL(G, MOST)  HYB_LAUNCH((Fill<G, MOST>), HybBlocks(binptr[c + 1] - binptr[c], HybGroup<G>::GROUPS), HybGroup<G>::THREADS, 0, exec->stream, s, binptr[c + 1] - binptr[c], (const PetscInt *)rows + binptr[c])
-  for (int c = 0; c < SMOOTH_CLASSES - 1; c++) SMOOTH_BY_CLASS(c, COUNT);
-  PetscCall(HybAggSmoothLong(exec, work, &s, A->nnz, A->m - binptr[SMOOTH_CLASSES - 1], rows + binptr[SMOOTH_CLASSES - 1], count));
+  for (int c = 0; c < AGG_CLASSES - 1; c++) AGG_BY_CLASS(c, COUNT);
+  PetscCall(HybAggSmoothLong(exec, work, &s, A->nnz, A->m - binptr[AGG_CLASSES - 1], rows + binptr[AGG_CLASSES - 1], count));
   PetscCall(HybScanCounts(exec, work, A->m, count, P->i, nullptr, &P->nnz));
   PetscCall(HybArenaFree(work, &count));
   PetscCall(HybIntCast(P->nnz, "nonzeros of a prolongator", &nnz));
@@ -234,10 +214,10 @@ PetscErrorCode HybAggSmoothed_CUDA(const HybExec *exec, HybArena *keep, HybArena
   s.pi = P->i;
   s.pj = P->j;
   s.pa = P->a;
-  for (int c = 0; c < SMOOTH_CLASSES - 1; c++) SMOOTH_BY_CLASS(c, FILL);
+  for (int c = 0; c < AGG_CLASSES - 1; c++) AGG_BY_CLASS(c, FILL);
 #undef FILL
 #undef COUNT
-  PetscCall(HybAggSmoothLong(exec, work, &s, A->nnz, A->m - binptr[SMOOTH_CLASSES - 1], rows + binptr[SMOOTH_CLASSES - 1], nullptr));
+  PetscCall(HybAggSmoothLong(exec, work, &s, A->nnz, A->m - binptr[AGG_CLASSES - 1], rows + binptr[AGG_CLASSES - 1], nullptr));
   PetscCall(HybArenaFree(work, &rows));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,7 +1,7 @@
 /*
   smoothlong.cu: rows of any length of the smoothed prolongator. Their entries are sorted together, stably, by (row,
   parent), so that the entries of one parent stand together in A's order; a thread for each parent then adds them one
-  after the other.
+  after the other, once for each near-null vector.
 
     for a batch of rows, of so many entries as memory is meant for, or one row:
       key = (row of the batch, parent), value = where the entry stands in A      sort
@@ -32,7 +32,7 @@ __global__ void LongKeys(AggSmooth s, int bits, const PetscInt *__restrict__ row
   const PetscInt b = (PetscInt)blockIdx.x, r = rows[b], begin = s.ai[r], end = s.ai[r + 1], to = offset[b];
 
   for (PetscInt e = begin + (PetscInt)threadIdx.x; e < end; e += AGG_THREADS) {
-    const PetscInt c = s.parent[s.aj[e]];
+    const PetscInt c = s.parent[s.aj[e] / s.bs];
 
     key[to + (e - begin)]   = ((uint64_t)b << bits) | (uint64_t)(c < 0 ? s.nc : c);
     entry[to + (e - begin)] = e;
@@ -72,13 +72,17 @@ __global__ void LongFill(AggSmooth s, PetscInt n, int bits, const uint64_t *__re
 
   if (k >= n || !Head((PetscInt)k, key, bits, s.nc)) return;
   const PetscInt b = (PetscInt)(key[k] >> bits), r = rows[b], c = (PetscInt)(key[k] & ((((uint64_t)1) << bits) - 1));
-  const PetscInt at = s.pi[r] + (number[k] - number[offset[b]]), d = RowLowerBound(s.aj, s.ai[r], s.ai[r + 1], r);
-  HybScalar      sum = HybMul(s.aa[entry[k]], s.q[s.aj[entry[k]]]);
+  const PetscInt d = RowLowerBound(s.aj, s.ai[r], s.ai[r + 1], r);
 
-  for (PetscCount e = k + 1; e < n && key[e] == key[k]; e++) sum = sum + HybMul(s.aa[entry[e]], s.q[s.aj[entry[e]]]);
-  sum      = AggSmoothValue(s, sum, d < s.ai[r + 1] && s.aj[d] == r ? s.aa[d] : HybScalar(0));
-  s.pj[at] = c;
-  s.pa[at] = c == s.parent[r] ? sum + s.q[r] : sum;
+  for (PetscInt t = 0; t < s.nvec; t++) {
+    const PetscInt at  = s.pi[r] + (number[k] - number[offset[b]]) * s.nvec + t;
+    HybScalar      sum = HybMul(s.aa[entry[k]], s.q[(PetscCount)s.aj[entry[k]] * s.nvec + t]);
+
+    for (PetscCount e = k + 1; e < n && key[e] == key[k]; e++) sum = sum + HybMul(s.aa[entry[e]], s.q[(PetscCount)s.aj[entry[e]] * s.nvec + t]);
+    sum      = AggSmoothValue(s, sum, d < s.ai[r + 1] && s.aj[d] == r ? s.aa[d] : HybScalar(0));
+    s.pj[at] = c * s.nvec + t;
+    s.pa[at] = c == s.parent[r / s.bs] ? sum + s.q[(PetscCount)r * s.nvec + t] : sum;
+  }
 }
 
 /* rows of one batch, of n entries together */

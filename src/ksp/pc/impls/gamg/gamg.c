@@ -31,7 +31,7 @@ static struct {
 /* Memory of the setup in progress. Goes on after an error and reports the first one. */
 static PetscErrorCode HybGAMGRelease(HybGAMG *h)
 {
-  PetscErrorCode ierr = HybArenaReset(&h->near), second = HybArenaReset(&h->keep);
+  PetscErrorCode ierr = HybArenaReset(&h->near), second = HybArenaReset(&h->keep), third = HybArenaReset(&h->graph);
 
   PetscFunctionBegin;
   h->b     = NULL;
@@ -39,6 +39,7 @@ static PetscErrorCode HybGAMGRelease(HybGAMG *h)
   h->dummy = NULL;
   PetscCall(ierr);
   PetscCall(second);
+  PetscCall(third);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -74,7 +75,6 @@ static PetscErrorCode HybGAMGCovered(PC pc, HybGAMG *h, PetscBool *ours, const c
   const struct _PCGAMGOps *o = gamg->ops, *f = &Fingerprint.ops;
   PetscMPIInt              size;
   PetscBool                seq, bound = PETSC_FALSE;
-  PetscInt                 bs;
   Mat                      local = NULL;
 
   PetscFunctionBegin;
@@ -83,7 +83,6 @@ static PetscErrorCode HybGAMGCovered(PC pc, HybGAMG *h, PetscBool *ours, const c
   PetscCall(HybMatIsSeq(pc->pmat, &seq));
   PetscCall(HybMatGetLocal(pc->pmat, &local));
   *ours = (PetscBool)(seq || local);
-  PetscCall(MatGetBlockSize(pc->pmat, &bs));
   PetscCall(MatBoundToCPU(pc->pmat, &bound));
   if (!h->on)
     *why = "-pc_gamg_aijhybridgpu is off";
@@ -95,8 +94,6 @@ static PetscErrorCode HybGAMGCovered(PC pc, HybGAMG *h, PetscBool *ours, const c
     *why = "the matrix is bound to the CPU";
   else if (!Fingerprint.known || o->creategraph != f->creategraph || o->coarsen != f->coarsen || o->prolongator != f->prolongator || o->optprolongator != f->optprolongator || o->createlevel != f->createlevel || o->createdefaultdata != f->createdefaultdata)
     *why = "the functions of the PC are not those of aggregation";
-  else if (bs != 1)
-    *why = "blocks of unknowns";
   else if (gamg->use_aggs_in_asm || gamg->asm_hem_aggs)
     *why = "aggregates for ASM";
   else if (gamg->repart || gamg->cpu_pin_coarse_grids)
@@ -212,6 +209,7 @@ static PetscErrorCode PCCreate_GAMG_Hyb(PC pc)
   h->setfromoptions = pc->ops->setfromoptions;
   (void)HybArenaInit(&h->near, &host);
   (void)HybArenaInit(&h->keep, &host);
+  (void)HybArenaInit(&h->graph, &host);
   PetscCall(HybContainerCompose((PetscObject)pc, HYB_GAMG_NAME, h, HybGAMGDestroy));
   pc->ops->setup          = PCSetUp_GAMG_Hyb;
   pc->ops->reset          = PCReset_GAMG_Hyb;

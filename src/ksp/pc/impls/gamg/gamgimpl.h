@@ -30,18 +30,28 @@ typedef struct {
   struct _PCGAMGOps ops;      /* PETSc's functions of the aggregation, while ours stand in their places */
   PetscBool         ours;     /* this level and all finer ones */
   PetscBool         hostdata; /* PETSc reads pc_gamg->data of coarser levels too */
-  PetscReal        *dummy;    /* what pc_gamg->data is while the near-null vector is kept here */
-  HybArena          near;     /* of the near-null vector of this level */
-  HybScalar        *b;        /* it lives where near.exec executes; NULL: all ones, or still in pc_gamg->data */
+  PetscReal        *dummy;    /* what pc_gamg->data is while the near-null vectors are kept here */
+  HybArena          near;     /* of the near-null vectors of this level */
+  HybScalar        *b;        /* they live where near.exec executes; NULL: all ones, or one for each unknown of a vertex (translations), or still in pc_gamg->data */
   HybExec           exec;     /* of this level */
+  HybAggBlock       block;    /* its unknowns a vertex and near-null vectors */
+  HybArena          graph;    /* of the graph of its vertices */
+  HybCSR            vertices; /* where they have several unknowns */
   HybArena          keep;     /* of its aggregates */
   HybAggregates     agg;
-  HybScalar        *q; /* the tentative prolongator's entries */
+  HybAggLists       lists; /* where there are several unknowns or vectors */
+  HybScalar        *q;     /* the tentative prolongator's entries */
   int               hops;
   PetscInt          nsmooths;
 } HybGAMG;
 
 PETSC_INTERN PetscLogEvent HYB_GAMGLook, HYB_GAMGAggregates, HYB_GAMGTentative, HYB_GAMGEstimate, HYB_GAMGSmooth;
+
+/* one unknown a vertex and one near-null vector have operations of their own */
+static inline PetscBool HybGAMGIsScalar(const HybGAMG *h)
+{
+  return (PetscBool)(h->block.bs == 1 && h->block.nvec == 1);
+}
 
 static inline PC_GAMG *HybGAMGData(PC pc)
 {
@@ -51,16 +61,24 @@ static inline PC_GAMG *HybGAMGData(PC pc)
   /* context.c */
   #define HYB_GAMG_NAME "PCGAMG_AIJHybridGPU"
 PETSC_INTERN PetscErrorCode HybGAMGGet(PC, HybGAMG **);
-/* level.c: the functions that stand in the places of PETSc's */
+/* vectors.c: the near-null vectors. ToHost: pc_gamg->data, of so many rows, gets its contents. Dummy: it stands for
+   vectors that are kept here, of so many rows, cellcols of them, cellrows rows a vertex. Near: those of this level,
+   of so many rows, go where it executes. */
 PETSC_INTERN PetscErrorCode HybGAMGCreateDefaultData(PC, Mat);
+PETSC_INTERN PetscErrorCode HybGAMGDataToHost(PC, HybGAMG *, PetscInt rows);
+PETSC_INTERN PetscErrorCode HybGAMGDataDummy(PC, HybGAMG *, PetscInt rows, PetscInt cellrows, PetscInt cellcols);
+PETSC_INTERN PetscErrorCode HybGAMGNear(PC, HybGAMG *, PetscInt rows);
+/* factor.c: PETSc's LAPACK for blocks of vertices of *ctx, a PetscInt, unknowns; NULL where this process has none */
+PETSC_INTERN HybAggFactor HybGAMGGetFactor(void);
+/* level.c: the functions that stand in the places of PETSc's */
 PETSC_INTERN PetscErrorCode HybGAMGCreateGraph(PC, Mat, Mat *);
 PETSC_INTERN PetscErrorCode HybGAMGCoarsen(PC, Mat *, PetscCoarsenData **);
 PETSC_INTERN PetscErrorCode HybGAMGProlongator(PC, Mat, PetscCoarsenData *, Mat *);
 PETSC_INTERN PetscErrorCode HybGAMGOptProlongator(PC, Mat, Mat *);
 /* estimate.c: the extreme singular values of D^-1 A by which PETSc smooths the prolongator */
 PETSC_INTERN PetscErrorCode HybGAMGEstimate(PC, Mat A, const HybExec *, PetscReal *emin, PetscReal *emax);
-/* witness.c: by which rules PETSc's own functions would coarsen this level. hops as in hybagg.h, 0: by others than
-   ours; nsmooths -1: the prolongator is made in another way than ours */
+/* witness.c: by which rules PETSc's own functions would coarsen this level, whose h->block is known. hops as in
+   hybagg.h, 0: by others than ours; nsmooths -1: the prolongator is made in another way than ours */
 PETSC_INTERN PetscErrorCode HybGAMGWitness(PC, HybGAMG *, Mat A, int *hops, PetscInt *nsmooths);
 #endif
 #endif

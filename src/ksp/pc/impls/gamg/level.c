@@ -3,10 +3,11 @@
   optprolongator while PCSetUp_GAMG() runs. What they hand to PETSc between them is what the driver looks at and no
   more:
 
-    creategraph    -> A itself, referenced: the graph of a scalar problem is A's pattern. Here it is decided whether the level is ours.
+    creategraph    -> A itself, referenced: the graph of a scalar problem is A's pattern, that of vertices of several unknowns stays in
+                      h->graph. Here it is decided whether the level is ours.
     coarsen        -> an empty list; the aggregates stay in the arena h->keep, where the level executes
     prolongator    -> P0, or, where it will be smoothed, a matrix of its sizes without contents
-                      pc_gamg->data becomes one entry; the next level's near-null vector stays in h->near
+                      pc_gamg->data becomes one entry; the next level's near-null vectors stay in h->near
     optprolongator -> P, and the eigenvalues that PETSc's smoothers take
 
   From the first level on that is not ours the saved functions of PETSc's do the work, and pc_gamg->data gets its
@@ -15,144 +16,59 @@
 #include "gamgimpl.h"
 
 #if HYB_GAMG
-  #include <petscdm.h>
-
   #define EVENT(name) petsc_gamg_setup_events[GAMG_##name]
 
-static PetscErrorCode HybGAMGCopy(const HybExec *from, const HybExec *to, void *dst, const void *src, size_t bytes)
-{
-  PetscFunctionBegin;
-  if (from->backend->device) {
-    PetscCall(from->backend->copy(from, dst, src, bytes, to->backend->device ? HYB_COPY_DEVICE_TO_DEVICE : HYB_COPY_DEVICE_TO_HOST));
-    PetscCall(from->backend->sync(from));
-  } else if (to->backend->device)
-    PetscCall(to->backend->copy(to, dst, src, bytes, HYB_COPY_HOST_TO_DEVICE));
-  else
-    PetscCall(PetscMemcpy(dst, src, bytes));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* PETSc's functions will read pc_gamg->data, whose contents are n entries here */
-static PetscErrorCode HybGAMGDataToHost(PC pc, HybGAMG *h, PetscInt n)
-{
-  const HybExec host = {&HybBackendHost, NULL, HYB_MEM_HOST};
-  PC_GAMG      *gamg = HybGAMGData(pc);
-  PetscReal    *data;
-
-  PetscFunctionBegin;
-  if (!h->dummy || gamg->data != h->dummy) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscMalloc1((size_t)n + 1, &data));
-  if (h->b) {
-    PetscErrorCode ierr = HybGAMGCopy(&h->near.exec, &host, data, h->b, (size_t)n * sizeof(*data));
-
-    if (ierr) (void)PetscFree(data);
-    PetscCall(ierr);
-  } else
-    for (PetscInt v = 0; v < n; v++) data[v] = 1.0;
-  PetscCall(PetscFree(gamg->data));
-  gamg->data    = data;
-  gamg->data_sz = n;
-  h->dummy      = NULL;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* pc_gamg->data stands for a vector of n entries that is kept here */
-static PetscErrorCode HybGAMGDataDummy(PC pc, HybGAMG *h, PetscInt n)
-{
-  PC_GAMG *gamg = HybGAMGData(pc);
-
-  PetscFunctionBegin;
-  PetscCall(PetscFree(gamg->data));
-  PetscCall(PetscCalloc1(1, &gamg->data));
-  gamg->data_sz        = n;
-  gamg->data_cell_rows = 1;
-  gamg->data_cell_cols = 1;
-  h->dummy             = gamg->data;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Does the program, or a field of its DM, say which vectors are near the null space? */
-static PetscErrorCode HybGAMGHasNearNull(PC pc, Mat A, PetscBool *has)
-{
-  MatNullSpace near;
-  DM           dm;
-  PetscInt     nfields = 0;
-
-  PetscFunctionBegin;
-  PetscCall(MatGetNearNullSpace(A, &near));
-  PetscCall(PCGetDM(pc, &dm));
-  if (!dm) PetscCall(MatGetDM(A, &dm));
-  if (dm && !near) PetscCall(DMGetNumFields(dm, &nfields));
-  *has = (PetscBool)(near || nfields);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode HybGAMGCreateDefaultData(PC pc, Mat A)
-{
-  HybGAMG  *h;
-  PetscBool has = PETSC_FALSE;
-
-  PetscFunctionBegin;
-  PetscCall(HybGAMGGet(pc, &h));
-  PetscCall(HybGAMGHasNearNull(pc, A, &has));
-  /* without reuse of the interpolation PETSc copies the data for the next setup */
-  if (has || !HybGAMGData(pc)->reuse_prol)
-    PetscCall((*h->ops.createdefaultdata)(pc, A));
-  else
-    PetscCall(HybGAMGDataDummy(pc, h, A->rmap->n));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* the near-null vector to where the level executes: from PETSc's array, or from where the finer level left it */
-static PetscErrorCode HybGAMGNear(PC pc, HybGAMG *h, PetscInt n)
-{
-  const HybExec host = {&HybBackendHost, NULL, HYB_MEM_HOST}, *from = &host;
-  const void   *src = NULL;
-  HybArena      near;
-  HybScalar    *b;
-
-  PetscFunctionBegin;
-  if (!h->dummy) { /* it is PETSc's; most often all ones, which need no array */
-    const PetscReal *data = HybGAMGData(pc)->data;
-    PetscInt         v    = 0;
-
-    while (v < n && data[v] == 1.0) v++;
-    if (v < n)
-      src = data;
-    else
-      h->b = NULL;
-  } else if (h->b && h->near.exec.backend != h->exec.backend) {
-    src  = h->b;
-    from = &h->near.exec;
-  }
-  if (!src) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybArenaInit(&near, &h->exec));
-  {
-    PetscErrorCode ierr = HybArenaAlloc(&near, HYB_WORK(&h->exec), n, sizeof(*b), &b);
-
-    if (!ierr) ierr = HybGAMGCopy(from, &h->exec, b, src, (size_t)n * sizeof(*b));
-    if (ierr) (void)HybArenaReset(&near);
-    PetscCall(ierr);
-  }
-  PetscCall(HybArenaReset(&h->near));
-  h->near = near;
-  h->b    = b;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
+/* of the graph: A's pattern, or that of vertices of several unknowns, which stays in h->graph */
 static PetscErrorCode HybGAMGLook(HybGAMG *h, Mat A, HybAggLook *look)
 {
-  HybCSR         csr;
-  HybArena       work;
-  PetscErrorCode ierr;
+  const HybAggOps *ops = h->exec.backend->agg;
+  HybCSR           csr;
+  HybArena         work;
+  PetscErrorCode   ierr;
 
   PetscFunctionBegin;
+  PetscCall(HybArenaReset(&h->graph));
+  PetscCall(HybArenaInit(&h->graph, &h->exec));
   PetscCall(HybArenaInit(&work, &h->exec));
   PetscCall(HybMatGetCSR(A, &h->exec, PETSC_FALSE, &csr));
-  ierr = (*h->exec.backend->agg->look)(&h->exec, &work, &csr, look);
+  if (h->block.bs == 1)
+    ierr = (*ops->look)(&h->exec, &work, &csr, look);
+  else {
+    PetscCount nodiagonal = 0;
+
+    ierr = (*ops->collapse)(&h->exec, &h->graph, &work, &csr, h->block.bs, &h->vertices, &nodiagonal);
+    if (!ierr) ierr = (*ops->look)(&h->exec, &work, &h->vertices, look);
+    look->nodiagonal = nodiagonal;
+  }
   (void)HybArenaReset(&work);
   PetscCall(HybMatRestoreCSR(A, &h->exec, &csr));
   PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Are the level's unknowns, vectors and options such as this code knows? *why is NULL if they are. */
+static PetscErrorCode HybGAMGKnown(PC pc, const HybGAMG *h, Mat A, const char **why)
+{
+  const PC_GAMG *gamg = HybGAMGData(pc);
+  PetscBool      seq;
+  PetscInt       bs, cbs;
+
+  PetscFunctionBegin;
+  *why = NULL;
+  PetscCall(HybMatIsSeq(A, &seq));
+  PetscCall(MatGetBlockSizes(A, &bs, &cbs));
+  if (!seq)
+    *why = "the matrix is of another type";
+  else if (bs != cbs)
+    *why = "blocks that are not square";
+  else if (gamg->data_cell_rows != bs)
+    *why = "near-null vectors of blocks of another size";
+  else if (gamg->data_cell_cols < 1 || gamg->data_cell_cols > HYB_AGG_VECTORS)
+    *why = "too many near-null vectors";
+  else if (!h->dummy && gamg->data_sz < (PetscCount)A->rmap->n * gamg->data_cell_cols)
+    *why = "near-null vectors of another length";
+  else if (gamg->threshold[gamg->current_level] >= 0)
+    *why = "a threshold for the graph";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -161,23 +77,13 @@ static PetscErrorCode HybGAMGDecide(PC pc, HybGAMG *h, Mat A, const char **why)
 {
   const PC_GAMG *gamg = HybGAMGData(pc);
   HybAggLook     look;
-  PetscBool      seq;
-  PetscInt       bs;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  *why = NULL;
-  PetscCall(HybMatIsSeq(A, &seq));
-  PetscCall(MatGetBlockSize(A, &bs));
-  if (!seq)
-    *why = "the matrix is of another type";
-  else if (bs != 1)
-    *why = "blocks of unknowns";
-  else if (gamg->data_cell_rows != 1 || gamg->data_cell_cols != 1)
-    *why = "several near-null vectors";
-  else if (gamg->threshold[gamg->current_level] >= 0)
-    *why = "a threshold for the graph";
+  PetscCall(HybGAMGKnown(pc, h, A, why));
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
+  h->block.bs   = gamg->data_cell_rows;
+  h->block.nvec = gamg->data_cell_cols;
   PetscCall(HybMatGetExec(A, &h->exec));
   if (!h->exec.backend->agg) h->exec = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
   PetscCall(HybGAMGWitness(pc, h, A, &h->hops, &h->nsmooths));
@@ -210,6 +116,7 @@ PetscErrorCode HybGAMGCreateGraph(PC pc, Mat A, Mat *G)
     PetscCall(PetscInfo(pc, "Level %" PetscInt_FMT " and those below are PETSc's own: %s\n", HybGAMGData(pc)->current_level, why));
     PetscCall(HybGAMGDataToHost(pc, h, A->rmap->n));
     PetscCall(HybArenaReset(&h->near));
+    PetscCall(HybArenaReset(&h->graph));
     h->b = NULL;
     if (!HybGAMGData(pc)->current_level) PetscCall(HybCountGAMG(HYB_GAMG_SETUPS_LEFT));
   }
@@ -232,19 +139,23 @@ PetscErrorCode HybGAMGCreateGraph(PC pc, Mat A, Mat *G)
 
 static PetscErrorCode HybGAMGAggregate(HybGAMG *h, Mat G)
 {
-  HybCSR         csr;
-  HybArena       work;
-  PetscErrorCode ierr;
+  const HybAggOps *ops = h->exec.backend->agg;
+  const PetscBool  own = (PetscBool)(h->block.bs > 1); /* a graph of our own */
+  HybCSR           csr = h->vertices;
+  HybArena         work;
+  PetscErrorCode   ierr;
 
   PetscFunctionBegin;
   PetscCall(HybArenaReset(&h->keep));
   PetscCall(HybArenaInit(&h->keep, &h->exec));
   PetscCall(HybArenaInit(&work, &h->exec));
-  PetscCall(HybMatGetCSR(G, &h->exec, PETSC_FALSE, &csr));
-  ierr = (*h->exec.backend->agg->aggregates)(&h->exec, &h->keep, &work, &csr, h->hops, &h->agg);
+  if (!own) PetscCall(HybMatGetCSR(G, &h->exec, PETSC_FALSE, &csr));
+  ierr = (*ops->aggregates)(&h->exec, &h->keep, &work, &csr, h->hops, &h->agg);
+  if (!ierr && !HybGAMGIsScalar(h)) ierr = (*ops->lists)(&h->exec, &h->keep, &work, &csr, h->hops, &h->agg, &h->lists);
   (void)HybArenaReset(&work);
-  PetscCall(HybMatRestoreCSR(G, &h->exec, &csr));
+  if (!own) PetscCall(HybMatRestoreCSR(G, &h->exec, &csr));
   PetscCall(ierr);
+  PetscCall(HybArenaReset(&h->graph));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -277,24 +188,32 @@ PetscErrorCode HybGAMGCoarsen(PC pc, Mat *G, PetscCoarsenData **lists)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* q, the next level's near-null vector in place of this one's */
-static PetscErrorCode HybGAMGTentative(HybGAMG *h, HybArena *work)
+/* q, the next level's near-null vectors in place of this one's */
+static PetscErrorCode HybGAMGTentative(PC pc, HybGAMG *h, HybArena *work)
 {
-  const HybExec *x = &h->exec;
-  HybArena       near;
-  HybScalar     *coarse = NULL;
-  PetscErrorCode ierr;
+  const HybExec   *x    = &h->exec;
+  const HybAggOps *ops  = x->backend->agg;
+  const PetscInt   nvec = h->block.nvec;
+  PetscInt         columns, doubtful = 0;
+  HybArena         near;
+  HybScalar       *coarse = NULL;
+  PetscErrorCode   ierr;
 
   PetscFunctionBegin;
+  PetscCall(HybIntCast((PetscCount)h->agg.nc * nvec, "columns of a prolongator", &columns));
   PetscCall(HybArenaInit(&near, x));
-  PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(x), h->agg.n, sizeof(*h->q), &h->q));
-  ierr = HybArenaAlloc(&near, HYB_WORK(x), h->agg.nc, sizeof(*coarse), &coarse);
-  if (!ierr) ierr = (*x->backend->agg->tentative)(x, work, &h->agg, h->b, h->q, coarse);
+  PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(x), (PetscCount)h->agg.n * h->block.bs * nvec, sizeof(*h->q), &h->q));
+  ierr = HybArenaAlloc(&near, HYB_WORK(x), (PetscCount)columns * nvec, sizeof(*coarse), &coarse);
+  if (!ierr && HybGAMGIsScalar(h))
+    ierr = (*ops->tentative)(x, work, &h->agg, h->b, h->q, coarse);
+  else if (!ierr)
+    ierr = (*ops->tentativeblocks)(x, work, &h->agg, &h->lists, &h->block, h->b, HybGAMGGetFactor(), &h->block.bs, h->q, coarse, &doubtful);
   if (ierr) (void)HybArenaReset(&near);
   PetscCall(ierr);
   PetscCall(HybArenaReset(&h->near));
   h->near = near;
   h->b    = coarse;
+  if (doubtful) PetscCall(PetscInfo(pc, "Rounding decides in the factorization of %" PetscInt_FMT " of %" PetscInt_FMT " aggregates: done by LAPACK\n", doubtful, h->agg.nc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -307,8 +226,11 @@ static PetscErrorCode HybGAMGUnsmoothed(HybGAMG *h, HybArena *work, Mat A, Mat *
 
   PetscFunctionBegin;
   PetscCall(HybArenaInit(&arrays, x));
-  ierr = (*x->backend->agg->unsmoothed)(x, &arrays, work, &h->agg, h->q, &csr);
-  if (!ierr) ierr = HybMatCreateFromCSR(A, x, &arrays, &csr, 1, 1, P);
+  if (HybGAMGIsScalar(h))
+    ierr = (*x->backend->agg->unsmoothed)(x, &arrays, work, &h->agg, h->q, &csr);
+  else
+    ierr = (*x->backend->agg->unsmoothedblocks)(x, &arrays, work, &h->agg, &h->block, h->q, &csr);
+  if (!ierr) ierr = HybMatCreateFromCSR(A, x, &arrays, &csr, h->block.bs, h->block.nvec, P);
   (void)HybArenaReset(&arrays);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -318,6 +240,7 @@ PetscErrorCode HybGAMGProlongator(PC pc, Mat A, PetscCoarsenData *lists, Mat *P)
 {
   HybGAMG       *h;
   HybArena       work;
+  PetscInt       columns;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -339,18 +262,19 @@ PetscErrorCode HybGAMGProlongator(PC pc, Mat A, PetscCoarsenData *lists, Mat *P)
   PetscCall(PetscLogEventBegin(EVENT(PROLB), 0, 0, 0, 0));
   PetscCall(PetscLogEventBegin(HYB_GAMGTentative, A, 0, 0, 0));
   PetscCall(HybArenaInit(&work, &h->exec));
-  ierr = HybGAMGTentative(h, &work);
+  ierr = HybGAMGTentative(pc, h, &work);
   if (!ierr && !h->nsmooths) ierr = HybGAMGUnsmoothed(h, &work, A, P);
   (void)HybArenaReset(&work);
   PetscCall(PetscLogEventEnd(HYB_GAMGTentative, A, 0, 0, 0));
   PetscCall(ierr);
+  columns = h->agg.nc * h->block.nvec;
   if (!*P) { /* for the driver, which asks for the block size */
     PetscCall(MatCreate(PetscObjectComm((PetscObject)A), P));
-    PetscCall(MatSetSizes(*P, h->agg.n, h->agg.nc, h->agg.n, h->agg.nc));
-    PetscCall(MatSetBlockSizes(*P, 1, 1));
+    PetscCall(MatSetSizes(*P, A->rmap->n, columns, A->rmap->n, columns));
+    PetscCall(MatSetBlockSizes(*P, h->block.bs, h->block.nvec));
   }
-  PetscCall(HybGAMGDataDummy(pc, h, h->agg.nc));
-  if (h->hostdata) PetscCall(HybGAMGDataToHost(pc, h, h->agg.nc));
+  PetscCall(HybGAMGDataDummy(pc, h, columns, h->block.nvec, h->block.nvec));
+  if (h->hostdata) PetscCall(HybGAMGDataToHost(pc, h, columns));
   PetscCall(PetscLogEventEnd(EVENT(PROLB), 0, 0, 0, 0));
   PetscCall(PetscLogEventEnd(EVENT(PROL), 0, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -368,12 +292,15 @@ static PetscErrorCode HybGAMGSmoothed(HybGAMG *h, Mat A, PetscReal emax, Mat *P)
   PetscCall(HybArenaInit(&arrays, x));
   PetscCall(HybArenaInit(&work, x));
   PetscCall(HybMatGetCSR(A, x, PETSC_TRUE, &a));
-  ierr = (*x->backend->agg->smoothed)(x, &arrays, &work, &a, &h->agg, h->q, 1.4 / emax, &p);
+  if (HybGAMGIsScalar(h))
+    ierr = (*x->backend->agg->smoothed)(x, &arrays, &work, &a, &h->agg, h->q, 1.4 / emax, &p);
+  else
+    ierr = (*x->backend->agg->smoothedblocks)(x, &arrays, &work, &a, &h->agg, &h->block, h->q, 1.4 / emax, &p);
   (void)HybArenaReset(&work);
   if (ierr) (void)HybArenaReset(&arrays);
   PetscCall(HybMatRestoreCSR(A, x, &a));
   PetscCall(ierr);
-  ierr = HybMatCreateFromCSR(A, x, &arrays, &p, 1, 1, P);
+  ierr = HybMatCreateFromCSR(A, x, &arrays, &p, h->block.bs, h->block.nvec, P);
   (void)HybArenaReset(&arrays);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -8,8 +8,13 @@
 
     A = a small matrix of the level's type
     creategraph(A), coarsen     -> lists; the same aggregates and first vertices as by one or by two hops?
+    prolongator(A, lists), of several unknowns a vertex or several near-null vectors -> P0 and the next level's vectors;
+    the same as ours, signs too?
     optprolongator(A, P0) with the eigenvalue given -> P0 as it is: no smoothing; or our smoothed P0: one step; or
     neither
+
+  The example has as many unknowns a vertex and as many vectors as the level. Of the entries between two vertices one is
+  stored, so that PETSc has to join the rows of a vertex to see the graph.
 
   What PETSc's functions leave in the PC is put back. That they read their options and remember their MatCoarsen is
   wanted: a program that asks which options were used, or looks at the PC, sees what it always sees. Takes a third of
@@ -22,6 +27,7 @@
   #define WITNESS_N     64
   #define WITNESS_ALONE 13 /* the vertex without neighbours */
   #define WITNESS_EMAX  2.5
+  #define WITNESS_QR    1e-9 /* by which QR factorizations may differ; other signs differ by more than 1e-3 */
 
 static const HybExec WitnessExec = {&HybBackendHost, NULL, HYB_MEM_HOST};
 
@@ -36,30 +42,48 @@ static PetscBool HybWitnessEdge(PetscInt u, PetscInt v)
   return (PetscBool)(a % 11 == 2 && (b - a) % 9 == 4);
 }
 
-static PetscErrorCode HybWitnessCSR(HybArena *arena, HybCSR *A)
+/* entry of row r and column c, bs unknowns a vertex; 0: not stored */
+static PetscScalar HybWitnessEntry(PetscInt bs, PetscInt r, PetscInt c)
 {
-  PetscInt nz = 0;
+  const PetscInt v = r / bs, u = c / bs;
+
+  if (r == c) return 9.0 + r % 3;
+  if (u == v) return (c - r == 1 || r - c == 1) && bs > 1 ? 0.25 : 0;
+  if (!HybWitnessEdge(u, v) || r % bs != (v + 2 * u) % bs || c % bs != (u + 2 * v) % bs) return 0;
+  return -1.0 - (u * v) % 7 / 4.0;
+}
+
+static PetscErrorCode HybWitnessCSR(HybArena *arena, PetscInt bs, HybCSR *A)
+{
+  const PetscInt most = WITNESS_N * WITNESS_N + 3 * WITNESS_N * bs;
+  PetscInt       nz   = 0;
 
   PetscFunctionBegin;
-  A->m = A->n = WITNESS_N;
-  PetscCall(HybArenaAlloc(arena, HYB_MEM_HOST, WITNESS_N + 1, sizeof(*A->i), &A->i));
-  PetscCall(HybArenaAlloc(arena, HYB_MEM_HOST, WITNESS_N * WITNESS_N, sizeof(*A->j), &A->j));
-  PetscCall(HybArenaAlloc(arena, HYB_MEM_HOST, WITNESS_N * WITNESS_N, sizeof(*A->a), &A->a));
+  A->m = A->n = WITNESS_N * bs;
+  PetscCall(HybArenaAlloc(arena, HYB_MEM_HOST, (PetscCount)A->m + 1, sizeof(*A->i), &A->i));
+  PetscCall(HybArenaAlloc(arena, HYB_MEM_HOST, most, sizeof(*A->j), &A->j));
+  PetscCall(HybArenaAlloc(arena, HYB_MEM_HOST, most, sizeof(*A->a), &A->a));
   A->i[0] = 0;
-  for (PetscInt v = 0; v < WITNESS_N; v++) {
-    for (PetscInt u = 0; u < WITNESS_N; u++) {
-      if (u != v && !HybWitnessEdge(u, v)) continue;
-      A->j[nz]   = u;
-      A->a[nz++] = u == v ? 9.0 + v % 3 : -1.0 - (u * v) % 7 / 4.0;
+  for (PetscInt r = 0; r < A->m; r++) {
+    for (PetscInt u = 0; u < WITNESS_N; u++) { /* one column of another vertex's, all of its own */
+      const PetscInt v = r / bs, first = u == v ? u * bs : u * bs + (u + 2 * v) % bs, last = u == v ? u * bs + bs : first + 1;
+
+      for (PetscInt c = first; c < last; c++) {
+        const PetscScalar a = HybWitnessEntry(bs, r, c);
+
+        if (a == 0) continue;
+        A->j[nz]   = c;
+        A->a[nz++] = a;
+      }
     }
-    A->i[v + 1] = nz;
+    A->i[r + 1] = nz;
   }
   A->nnz = nz;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* a matrix of A's type with a copy of these arrays */
-static PetscErrorCode HybWitnessMat(Mat A, const HybCSR *csr, Mat *W)
+/* a matrix of A's type with a copy of these arrays, of blocks of rbs rows and cbs columns */
+static PetscErrorCode HybWitnessMat(Mat A, const HybCSR *csr, PetscInt rbs, PetscInt cbs, Mat *W)
 {
   HybArena       arrays;
   HybCSR         copy = *csr;
@@ -73,7 +97,7 @@ static PetscErrorCode HybWitnessMat(Mat A, const HybCSR *csr, Mat *W)
   if (!ierr) ierr = PetscArraycpy(copy.i, csr->i, csr->m + 1);
   if (!ierr) ierr = PetscArraycpy(copy.j, csr->j, csr->nnz);
   if (!ierr) ierr = PetscArraycpy(copy.a, csr->a, csr->nnz);
-  if (!ierr) ierr = HybMatCreateFromCSR(A, &WitnessExec, &arrays, &copy, 1, 1, W);
+  if (!ierr) ierr = HybMatCreateFromCSR(A, &WitnessExec, &arrays, &copy, rbs, cbs, W);
   (void)HybArenaReset(&arrays);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -123,7 +147,7 @@ static PetscErrorCode HybWitnessCoarsen(PC pc, const struct _PCGAMGOps *ops, Mat
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybWitnessLike(Mat P, const HybCSR *expected, PetscBool *same)
+static PetscErrorCode HybWitnessLike(Mat P, const HybCSR *expected, PetscReal tol, PetscBool *same)
 {
   const HybExec *x = &WitnessExec;
   HybCSR         csr;
@@ -137,42 +161,107 @@ static PetscErrorCode HybWitnessLike(Mat P, const HybCSR *expected, PetscBool *s
   if (csr.m == expected->m && csr.n == expected->n && csr.nnz == expected->nnz) {
     PetscCall(PetscArraycmp(csr.i, expected->i, csr.m + 1, same));
     if (*same) PetscCall(PetscArraycmp(csr.j, expected->j, csr.nnz, same));
-    for (PetscCount k = 0; k < csr.nnz && *same; k++) *same = (PetscBool)(PetscAbsScalar(csr.a[k] - expected->a[k]) <= 1e-12);
+    for (PetscCount k = 0; k < csr.nnz && *same; k++) *same = (PetscBool)(PetscAbsScalar(csr.a[k] - expected->a[k]) <= tol);
   }
   PetscCall(HybMatRestoreCSR(P, x, &csr));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The example: its matrix, the graph of its vertices, what our rules make of it */
+typedef struct {
+  HybAggBlock   block;
+  PetscBool     scalar;
+  HybArena      keep, work;
+  HybCSR        csr, graph, P0;
+  HybAggregates agg;
+  HybAggLists   lists;
+  HybScalar    *b, *q, *coarse; /* b: of blocks */
+  int           hops;
+  Mat           W;
+} HybWitness;
+
+/* our P0 */
+static PetscErrorCode HybWitnessTentative(HybWitness *w)
+{
+  const HybAggOps *ops  = HybBackendHost.agg;
+  const PetscInt   nvec = w->block.nvec, rows = w->csr.m;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(&w->keep, HYB_MEM_HOST, (PetscCount)rows * nvec, sizeof(*w->q), &w->q));
+  PetscCall(HybArenaAlloc(&w->keep, HYB_MEM_HOST, (PetscCount)w->agg.nc * nvec * nvec, sizeof(*w->coarse), &w->coarse));
+  if (w->scalar) {
+    PetscCall((*ops->tentative)(&WitnessExec, &w->work, &w->agg, NULL, w->q, w->coarse));
+    PetscCall((*ops->unsmoothed)(&WitnessExec, &w->keep, &w->work, &w->agg, w->q, &w->P0));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(HybArenaAlloc(&w->keep, HYB_MEM_HOST, (PetscCount)rows * nvec, sizeof(*w->b), &w->b));
+  for (PetscInt t = 0; t < nvec; t++)
+    for (PetscInt r = 0; r < rows; r++) w->b[(size_t)t * rows + r] = PetscSinReal((PetscReal)((r + 3) * (2 * t + 5) + r * r % 11)) + (r % w->block.bs == t);
+  PetscCall((*ops->lists)(&WitnessExec, &w->keep, &w->work, &w->graph, w->hops, &w->agg, &w->lists));
+  PetscCall((*ops->tentativeblocks)(&WitnessExec, &w->work, &w->agg, &w->lists, &w->block, w->b, NULL, NULL, w->q, w->coarse, NULL));
+  PetscCall((*ops->unsmoothedblocks)(&WitnessExec, &w->keep, &w->work, &w->agg, &w->block, w->q, &w->P0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* PETSc's P0 of its lists, and the next level's vectors; are they ours? */
+static PetscErrorCode HybWitnessProlongator(PC pc, const struct _PCGAMGOps *ops, const HybWitness *w, PetscCoarsenData *lists, PetscBool *same)
+{
+  PC_GAMG       *gamg = HybGAMGData(pc);
+  PetscReal     *data = gamg->data;
+  const PetscInt size = gamg->data_sz, rows = gamg->data_cell_rows, cols = gamg->data_cell_cols, nvec = w->block.nvec, n = w->csr.m * nvec;
+  Mat            P = NULL;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  *same = PETSC_FALSE;
+  PetscCall(PetscMalloc1((size_t)n + 1, &gamg->data));
+  for (PetscInt k = 0; k < n; k++) gamg->data[k] = w->b[k];
+  gamg->data_sz        = n;
+  gamg->data_cell_rows = w->block.bs;
+  gamg->data_cell_cols = nvec;
+  ierr                 = (*ops->prolongator)(pc, w->W, lists, &P);
+  if (!ierr && P) {
+    ierr = HybWitnessLike(P, &w->P0, WITNESS_QR, same);
+    if (gamg->data_cell_rows != nvec || gamg->data_cell_cols != nvec || gamg->data_sz != w->agg.nc * nvec * nvec) *same = PETSC_FALSE;
+    for (PetscInt k = 0; *same && k < gamg->data_sz; k++) *same = (PetscBool)(PetscAbsReal(gamg->data[k] - w->coarse[k]) <= WITNESS_QR);
+  }
+  (void)PetscFree(gamg->data);
+  gamg->data           = data;
+  gamg->data_sz        = size;
+  gamg->data_cell_rows = rows;
+  gamg->data_cell_cols = cols;
+  (void)MatDestroy(&P);
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* How many steps of smoothing PETSc does */
-static PetscErrorCode HybWitnessSmooth(PC pc, const struct _PCGAMGOps *ops, Mat W, HybArena *keep, HybArena *work, const HybCSR *csr, const HybAggregates *agg, PetscInt *nsmooths)
+static PetscErrorCode HybWitnessSmooth(PC pc, const struct _PCGAMGOps *ops, HybWitness *w, PetscInt *nsmooths)
 {
   PC_GAMG        *gamg = HybGAMGData(pc);
   PC_MG          *mg   = (PC_MG *)pc->data;
   const PetscInt  l    = gamg->current_level;
   const PetscReal emax = gamg->emax, emin = gamg->emin, dmax = mg->max_eigen_DinvA[l], dmin = mg->min_eigen_DinvA[l];
-  HybScalar      *q, *coarse;
-  HybCSR          P0, P1;
+  HybCSR          P1;
   Mat             P    = NULL;
   PetscBool       same = PETSC_FALSE;
   PetscErrorCode  ierr;
 
   PetscFunctionBegin;
-  *nsmooths = -1;
-  PetscCall(HybArenaAlloc(keep, HYB_MEM_HOST, agg->n, sizeof(*q), &q));
-  PetscCall(HybArenaAlloc(keep, HYB_MEM_HOST, agg->nc, sizeof(*coarse), &coarse));
-  PetscCall((*HybBackendHost.agg->tentative)(&WitnessExec, work, agg, NULL, q, coarse));
-  PetscCall((*HybBackendHost.agg->unsmoothed)(&WitnessExec, keep, work, agg, q, &P0));
-  PetscCall((*HybBackendHost.agg->smoothed)(&WitnessExec, keep, work, csr, agg, q, 1.4 / WITNESS_EMAX, &P1));
-  PetscCall(HybWitnessMat(W, &P0, &P));
+  if (w->scalar)
+    PetscCall((*HybBackendHost.agg->smoothed)(&WitnessExec, &w->keep, &w->work, &w->csr, &w->agg, w->q, 1.4 / WITNESS_EMAX, &P1));
+  else
+    PetscCall((*HybBackendHost.agg->smoothedblocks)(&WitnessExec, &w->keep, &w->work, &w->csr, &w->agg, &w->block, w->q, 1.4 / WITNESS_EMAX, &P1));
+  PetscCall(HybWitnessMat(w->W, &w->P0, w->block.bs, w->block.nvec, &P));
   gamg->emax             = WITNESS_EMAX; /* then nothing is estimated */
   gamg->emin             = 0.1;
-  ierr                   = (*ops->optprolongator)(pc, W, &P);
+  ierr                   = (*ops->optprolongator)(pc, w->W, &P);
   gamg->emax             = emax;
   gamg->emin             = emin;
   mg->max_eigen_DinvA[l] = dmax;
   mg->min_eigen_DinvA[l] = dmin;
   for (PetscInt n = 0; n < 2 && *nsmooths < 0 && !ierr; n++) {
-    ierr = HybWitnessLike(P, n ? &P1 : &P0, &same);
+    ierr = HybWitnessLike(P, n ? &P1 : &w->P0, 1e-12, &same);
     if (same) *nsmooths = n;
   }
   (void)MatDestroy(&P);
@@ -180,24 +269,29 @@ static PetscErrorCode HybWitnessSmooth(PC pc, const struct _PCGAMGOps *ops, Mat 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybWitnessRun(PC pc, const struct _PCGAMGOps *ops, Mat W, HybArena *keep, HybArena *work, const HybCSR *csr, int *hops, PetscInt *nsmooths)
+static PetscErrorCode HybWitnessRun(PC pc, const struct _PCGAMGOps *ops, Mat A, HybWitness *w, int *hops, PetscInt *nsmooths)
 {
   PetscCoarsenData *lists = NULL;
-  HybAggregates     agg;
+  PetscCount        nodiagonal;
+  PetscBool         same = PETSC_FALSE;
   PetscErrorCode    ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
-  PetscCall(HybWitnessCoarsen(pc, ops, W, &lists));
-  for (int n = 1; n <= 2 && !*hops && !ierr; n++) {
-    PetscBool same = PETSC_FALSE;
-
-    ierr = (*HybBackendHost.agg->aggregates)(&WitnessExec, keep, work, csr, n, &agg);
-    if (!ierr) ierr = HybWitnessSame(lists, &agg, &same);
-    if (same) *hops = n;
+  PetscCall(HybWitnessCSR(&w->keep, w->block.bs, &w->csr));
+  PetscCall((*HybBackendHost.agg->collapse)(&WitnessExec, &w->keep, &w->work, &w->csr, w->block.bs, &w->graph, &nodiagonal));
+  PetscCall(HybWitnessMat(A, &w->csr, w->block.bs, w->block.bs, &w->W));
+  PetscCall(HybWitnessCoarsen(pc, ops, w->W, &lists));
+  for (w->hops = 1; w->hops <= 2 && !ierr; w->hops++) {
+    ierr = (*HybBackendHost.agg->aggregates)(&WitnessExec, &w->keep, &w->work, &w->graph, w->hops, &w->agg);
+    if (!ierr) ierr = HybWitnessSame(lists, &w->agg, &same);
+    if (same) break;
   }
+  if (!ierr && same) ierr = HybWitnessTentative(w);
+  if (!ierr && same) *hops = w->hops;
+  if (!ierr && same && !w->scalar) ierr = HybWitnessProlongator(pc, ops, w, lists, &same);
   (void)PetscCDDestroy(lists);
   PetscCall(ierr);
-  if (*hops) PetscCall(HybWitnessSmooth(pc, ops, W, keep, work, csr, &agg, nsmooths));
+  if (same) PetscCall(HybWitnessSmooth(pc, ops, w, nsmooths));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -205,7 +299,7 @@ static PetscErrorCode HybWitnessRun(PC pc, const struct _PCGAMGOps *ops, Mat W, 
 static PetscErrorCode HybWitnessEvents(PC pc, PetscBool off)
 {
   const PetscInt      l        = HybGAMGData(pc)->current_level;
-  const PetscLogEvent events[] = {petsc_gamg_setup_events[GAMG_COARSEN], petsc_gamg_setup_events[GAMG_GRAPH], petsc_gamg_setup_events[GAMG_MIS], petsc_gamg_setup_events[GAMG_OPT], petsc_gamg_setup_events[GAMG_OPTSM], petsc_gamg_setup_matmat_events[l][0], petsc_gamg_setup_matmat_events[l][2]};
+  const PetscLogEvent events[] = {petsc_gamg_setup_events[GAMG_COARSEN], petsc_gamg_setup_events[GAMG_GRAPH], petsc_gamg_setup_events[GAMG_MIS], petsc_gamg_setup_events[GAMG_PROL], petsc_gamg_setup_events[GAMG_PROLA], petsc_gamg_setup_events[GAMG_PROLB], petsc_gamg_setup_events[GAMG_OPT], petsc_gamg_setup_events[GAMG_OPTSM], petsc_gamg_setup_matmat_events[l][0], petsc_gamg_setup_matmat_events[l][2]};
 
   PetscFunctionBegin;
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(events); k++)
@@ -218,24 +312,20 @@ static PetscErrorCode HybWitnessEvents(PC pc, PetscBool off)
 
 PetscErrorCode HybGAMGWitness(PC pc, HybGAMG *h, Mat A, int *hops, PetscInt *nsmooths)
 {
-  HybArena       keep, work;
-  HybCSR         csr;
-  Mat            W = NULL;
+  HybWitness     w = {.block = h->block, .scalar = HybGAMGIsScalar(h)};
   PetscErrorCode ierr, second;
 
   PetscFunctionBegin;
   *hops     = 0;
   *nsmooths = -1;
-  PetscCall(HybArenaInit(&keep, &WitnessExec));
-  PetscCall(HybArenaInit(&work, &WitnessExec));
+  PetscCall(HybArenaInit(&w.keep, &WitnessExec));
+  PetscCall(HybArenaInit(&w.work, &WitnessExec));
   PetscCall(HybWitnessEvents(pc, PETSC_TRUE));
-  ierr = HybWitnessCSR(&keep, &csr);
-  if (!ierr) ierr = HybWitnessMat(A, &csr, &W);
-  if (!ierr) ierr = HybWitnessRun(pc, &h->ops, W, &keep, &work, &csr, hops, nsmooths);
-  (void)MatDestroy(&W);
+  ierr = HybWitnessRun(pc, &h->ops, A, &w, hops, nsmooths);
+  (void)MatDestroy(&w.W);
   second = HybWitnessEvents(pc, PETSC_FALSE);
-  (void)HybArenaReset(&keep);
-  (void)HybArenaReset(&work);
+  (void)HybArenaReset(&w.keep);
+  (void)HybArenaReset(&w.work);
   PetscCall(ierr);
   PetscCall(second);
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -1,0 +1,261 @@
+/*
+  collapse.cu: the graph of a matrix with several unknowns a vertex; collapse.c says which.
+
+  A head is an entry whose block the entry before it in its row does not belong to. A group of threads takes a vertex,
+  its rows one after the other, whose heads it gathers in shared memory, and sorts: each vertex that is joined stands
+  there as many times as rows name it, and counts once.
+
+    heads       how many each vertex has, and rows without an entry of the diagonal
+    classes     vertices by heads
+    count       gather, sort, places where the vertex changes      scan -> G->i
+    fill        the same, and write
+
+  Vertices of more heads than the last class takes are sorted together by the device's own sort, by (vertex, head).
+
+  Memory: 2 n integers, and 48 bytes for each head of those vertices. Time: O(nnz), and sorting.
+*/
+#include "aggops.cuh"
+
+namespace {
+
+struct Collapse {
+  PetscInt        n, bs;
+  const PetscInt *ai, *aj;
+  PetscInt       *gi, *gj;
+};
+
+static __device__ __forceinline__ bool IsHead(const Collapse &a, PetscInt begin, PetscInt k, PetscInt u)
+{
+  return k == begin || a.aj[k - 1] / a.bs != u;
+}
+
+/* G lanes a vertex */
+template <int G>
+__global__ void Heads(Collapse a, PetscInt *__restrict__ heads, PetscCount *__restrict__ missing)
+{
+  constexpr int THREADS = HybGroup<G>::THREADS;
+  const int     rank    = HybGroup<G>::rank();
+  PetscCount    sum     = 0;
+
+  HYB_SHARED(PetscCount, scratch, HYB_WARP);
+  for (PetscCount v = (PetscCount)blockIdx.x * HybGroup<G>::GROUPS + HybGroup<G>::index(); v < a.n; v += (PetscCount)gridDim.x * HybGroup<G>::GROUPS) {
+    PetscInt found = 0, diagonals = 0;
+
+    for (PetscInt r = (PetscInt)v * a.bs; r < (PetscInt)v * a.bs + a.bs; r++) {
+      const PetscInt begin = a.ai[r], end = a.ai[r + 1];
+
+      for (PetscInt k = begin + rank; k < end; k += G) {
+        const PetscInt c = a.aj[k];
+
+        diagonals += c == r;
+        found += IsHead(a, begin, k, c / a.bs);
+      }
+    }
+    found     = HybSubwarpSum<G>(found);
+    diagonals = HybSubwarpSum<G>(diagonals);
+    if (rank == 0) {
+      heads[v] = found;
+      sum += a.bs - diagonals;
+    }
+  }
+  sum = HybBlockSum<THREADS>(sum, scratch);
+  if (threadIdx.x == 0 && sum) HybAtomicAdd(missing, sum);
+}
+
+/* count not NULL: how many vertices each is joined with; else the vertices */
+template <int G, int MOST>
+__global__ void Gather(Collapse a, PetscInt nvertices, const PetscInt *__restrict__ vertices, PetscInt *__restrict__ count)
+{
+  const int rank = HybGroup<G>::rank();
+
+  HYB_SHARED(PetscInt, all, MOST * HybGroup<G>::GROUPS);
+  HYB_SHARED(int, scratch, HYB_WARP);
+  PetscInt *const list = all + HybGroup<G>::index() * MOST;
+
+  for (PetscCount l = (PetscCount)blockIdx.x * HybGroup<G>::GROUPS + HybGroup<G>::index(); l < nvertices; l += (PetscCount)gridDim.x * HybGroup<G>::GROUPS) {
+    const PetscInt v = vertices[l];
+    int            n = 0, unique = 0;
+
+    for (PetscInt r = v * a.bs; r < v * a.bs + a.bs; r++) {
+      const PetscInt begin = a.ai[r], end = a.ai[r + 1];
+
+      for (PetscInt first = begin; first < end; first += G) {
+        const PetscInt k = first + rank, u = k < end ? a.aj[k] / a.bs : 0;
+        const int      head = k < end && IsHead(a, begin, k, u);
+        int            here;
+        const int      before = HybGroup<G>::exclusiveSum(head, scratch, &here);
+
+        if (head) list[n + before] = u;
+        n += here;
+      }
+    }
+    HybGroup<G>::sync();
+    HybGroupSort<G>(list, (unsigned)n);
+    for (int first = 0; first < n; first += G) {
+      const int e = first + rank, one = e < n && (e == 0 || list[e] != list[e - 1]);
+      int       here;
+      const int before = HybGroup<G>::exclusiveSum(one, scratch, &here);
+
+      if (one && !count) a.gj[a.gi[v] + unique + before] = list[e];
+      unique += here;
+    }
+    if (rank == 0 && count) count[v] = unique;
+    HybGroup<G>::sync();
+  }
+}
+
+__global__ void LongCounts(PetscInt nvertices, const PetscInt *__restrict__ vertices, const PetscInt *__restrict__ heads, PetscInt *__restrict__ length)
+{
+  const PetscCount l = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
+
+  if (l < nvertices) length[l] = heads[vertices[l]];
+}
+
+/* a block a vertex; offset: where the heads of the list's vertices begin */
+__global__ void LongKeys(Collapse a, int bits, const PetscInt *__restrict__ vertices, const PetscInt *__restrict__ offset, uint64_t *__restrict__ key)
+{
+  const PetscInt l = (PetscInt)blockIdx.x, v = vertices[l];
+  PetscInt       to = offset[l];
+
+  HYB_SHARED(int, scratch, HYB_WARP);
+  for (PetscInt r = v * a.bs; r < v * a.bs + a.bs; r++) {
+    const PetscInt begin = a.ai[r], end = a.ai[r + 1];
+
+    for (PetscInt first = begin; first < end; first += AGG_THREADS) {
+      const PetscInt k = first + (PetscInt)threadIdx.x, u = k < end ? a.aj[k] / a.bs : 0;
+      const int      head = k < end && IsHead(a, begin, k, u);
+      int            here;
+      const int      before = HybBlockExclusiveSum<AGG_THREADS>(head, scratch, &here);
+
+      if (head) key[to + before] = ((uint64_t)l << bits) | (uint64_t)u;
+      to += here;
+    }
+  }
+}
+
+__global__ void LongFlags(PetscInt n, int bits, const uint64_t *__restrict__ key, const PetscInt *__restrict__ vertices, PetscInt *__restrict__ flag, PetscInt *__restrict__ count)
+{
+  const PetscCount k = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
+
+  if (k >= n) return;
+  const bool one = k == 0 || key[k] != key[k - 1];
+  flag[k]        = one;
+  if (one) HybAtomicAdd(&count[vertices[key[k] >> bits]], 1);
+}
+
+__global__ void LongWrite(Collapse a, PetscInt n, int bits, const uint64_t *__restrict__ key, const PetscInt *__restrict__ vertices, const PetscInt *__restrict__ offset, const PetscInt *__restrict__ number)
+{
+  const PetscCount k = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
+
+  if (k >= n || number[k + 1] == number[k]) return;
+  const PetscInt l = (PetscInt)(key[k] >> bits);
+
+  a.gj[a.gi[vertices[l]] + (number[k] - number[offset[l]])] = (PetscInt)(key[k] & ((((uint64_t)1) << bits) - 1));
+}
+
+__global__ void Zero(PetscInt nvertices, const PetscInt *__restrict__ vertices, PetscInt *__restrict__ count)
+{
+  const PetscCount l = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
+
+  if (l < nvertices) count[vertices[l]] = 0;
+}
+
+/* The vertices of many heads: sorted, what begins a run is numbered by a scan */
+struct Long {
+  PetscInt  nvertices, nheads;
+  int       bits;
+  PetscInt *vertices, *offset, *number;
+  uint64_t *key;
+};
+
+/* counts them, heads[v] being replaced at last, and leaves what LongFill() needs */
+PetscErrorCode LongCount(const HybExec *exec, HybArena *work, const Collapse &a, const PetscInt *heads, PetscInt *count, Long *l)
+{
+  const PetscInt *vertices = l->vertices;
+  PetscInt       *length, *flag;
+  uint64_t       *unsorted;
+  PetscCount     *position, n;
+  int             all;
+
+  PetscFunctionBegin;
+  if (!l->nvertices) PetscFunctionReturn(PETSC_SUCCESS);
+  l->bits = HybBits(a.n);
+  all     = l->bits + HybBits(l->nvertices);
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)l->nvertices + 1, sizeof(PetscInt), &l->offset));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, l->nvertices, sizeof(PetscInt), &length));
+  HYB_LAUNCH(LongCounts, HybBlocks(l->nvertices, AGG_THREADS), AGG_THREADS, 0, exec->stream, l->nvertices, vertices, heads, length);
+  PetscCall(HybScanCounts(exec, work, l->nvertices, length, l->offset, nullptr, &n));
+  PetscCall(HybArenaFree(work, &length));
+  l->nheads = (PetscInt)n; /* no more than A has entries */
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(uint64_t), &unsorted));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(uint64_t), &l->key));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscCount), &position));
+  HYB_LAUNCH(LongKeys, l->nvertices, AGG_THREADS, 0, exec->stream, a, l->bits, vertices, (const PetscInt *)l->offset, unsorted);
+  PetscCall(HybSortPairs64Count(exec, work, n, unsorted, l->key, nullptr, position, 0, all));
+  PetscCall(HybArenaFree(work, &position));
+  PetscCall(HybArenaFree(work, &unsorted));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &flag));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n + 1, sizeof(PetscInt), &l->number));
+  HYB_LAUNCH(Zero, HybBlocks(l->nvertices, AGG_THREADS), AGG_THREADS, 0, exec->stream, l->nvertices, vertices, count);
+  HYB_LAUNCH(LongFlags, HybBlocks(n, AGG_THREADS), AGG_THREADS, 0, exec->stream, l->nheads, l->bits, (const uint64_t *)l->key, vertices, flag, count);
+  PetscCall(HybScanCounts(exec, work, n, flag, l->number, nullptr, nullptr));
+  PetscCall(HybArenaFree(work, &flag));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode LongFill(const HybExec *exec, HybArena *work, const Collapse &a, Long *l)
+{
+  PetscFunctionBegin;
+  if (!l->nvertices) PetscFunctionReturn(PETSC_SUCCESS);
+  HYB_LAUNCH(LongWrite, HybBlocks(l->nheads, AGG_THREADS), AGG_THREADS, 0, exec->stream, a, l->nheads, l->bits, (const uint64_t *)l->key, (const PetscInt *)l->vertices, (const PetscInt *)l->offset, (const PetscInt *)l->number);
+  PetscCall(HybArenaFree(work, &l->number));
+  PetscCall(HybArenaFree(work, &l->key));
+  PetscCall(HybArenaFree(work, &l->offset));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+PetscErrorCode HybAggCollapse_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt bs, HybCSR *G, PetscCount *nodiagonal)
+{
+  const PetscInt n = bs > 0 ? A->m / bs : 0;
+  Collapse       a = {n, bs, A->i, A->j, nullptr, nullptr};
+  PetscInt      *heads, *vertices, *count, *none = nullptr, binptr[AGG_CLASSES + 1];
+  PetscCount    *missing;
+  Long           l = {};
+
+  PetscFunctionBegin;
+  PetscCheck(A->m == A->n && bs > 0 && n * bs == A->m, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Blocks of %" PetscInt_FMT " unknowns do not divide a matrix of size %" PetscInt_FMT " x %" PetscInt_FMT, bs, A->m, A->n);
+  PetscCall(HybCheckEntries(exec, A->nnz, "a matrix"));
+  G->m = G->n = n;
+  G->a        = nullptr;
+  PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, (PetscCount)n + 1, sizeof(PetscInt), &G->i));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &heads));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &vertices));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &count));
+  PetscCall(HybArenaCalloc(work, HYB_MEM_DEVICE, 1, sizeof(PetscCount), &missing));
+#define HEADS(W)        HYB_LAUNCH((Heads<W>), HybMin()(HybBlocks(n, HybGroup<W>::GROUPS), (PetscCount)16 * AGG_BLOCKS), HybGroup<W>::THREADS, 0, exec->stream, a, heads, missing)
+#define GATHER(W, MOST) HYB_LAUNCH((Gather<W, MOST>), HybBlocks(binptr[c + 1] - binptr[c], HybGroup<W>::GROUPS), HybGroup<W>::THREADS, 0, exec->stream, a, binptr[c + 1] - binptr[c], (const PetscInt *)vertices + binptr[c], G->j ? none : count)
+  ROW_BY_WIDTH(RowWidth(A->nnz, A->m, 2), HEADS);
+  PetscCall(exec->backend->copy(exec, nodiagonal, missing, sizeof(*nodiagonal), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(HybAggClasses(exec, work, n, heads, vertices, binptr)); /* waits for the copy too */
+  if (!n) *nodiagonal = 0;
+  G->j        = nullptr;
+  l.nvertices = n - binptr[AGG_CLASSES - 1];
+  l.vertices  = vertices + binptr[AGG_CLASSES - 1];
+  for (int c = 0; c < AGG_CLASSES - 1; c++) AGG_BY_CLASS(c, GATHER);
+  PetscCall(LongCount(exec, work, a, heads, count, &l));
+  PetscCall(HybScanCounts(exec, work, n, count, G->i, nullptr, &G->nnz));
+  PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, G->nnz, sizeof(PetscInt), &G->j));
+  a.gi = G->i;
+  a.gj = G->j;
+  for (int c = 0; c < AGG_CLASSES - 1; c++) AGG_BY_CLASS(c, GATHER);
+#undef GATHER
+#undef HEADS
+  PetscCall(LongFill(exec, work, a, &l));
+  PetscCall(HybArenaFree(work, &missing));
+  PetscCall(HybArenaFree(work, &count));
+  PetscCall(HybArenaFree(work, &vertices));
+  PetscCall(HybArenaFree(work, &heads));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

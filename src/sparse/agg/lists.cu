@@ -1,0 +1,105 @@
+/*
+  lists.cu: the members of aggregates in the order of PETSc's lists, which lists.c says.
+
+  The kind of a vertex (root, reached, handed over) and its aggregate make a key; a stable sort leaves members of one
+  key ascending. The root that reached a vertex first is found by a sweep along the rows, as aggregates.cu does for
+  vertices without a root beside them, but for all.
+
+  Memory: 5 n integers, and the sort's. Time: O(nnz) for two steps, O(n) for one.
+*/
+#include "aggops.cuh"
+
+namespace {
+
+/* G lanes an aggregate: the vertices of its root's row are near it */
+template <int G>
+__global__ void NearPlaces(PetscInt nc, const PetscInt *__restrict__ gi, const PetscInt *__restrict__ gj, const PetscInt *__restrict__ lead, const PetscInt *__restrict__ place, PetscInt *__restrict__ near)
+{
+  for (PetscCount c = (PetscCount)blockIdx.x * HybGroup<G>::GROUPS + HybGroup<G>::index(); c < nc; c += (PetscCount)gridDim.x * HybGroup<G>::GROUPS) {
+    const PetscInt v = lead[c], end = gi[v + 1];
+
+    for (PetscInt e = gi[v] + HybGroup<G>::rank(); e < end; e += G) near[gj[e]] = place[v];
+  }
+}
+
+/* G lanes a vertex: all but those with long rows, or the listed ones */
+template <int G>
+__global__ void Kinds(PetscInt n, const PetscInt *__restrict__ gi, const PetscInt *__restrict__ gj, const PetscInt *__restrict__ rows, const PetscInt *__restrict__ nrows, const PetscInt *__restrict__ parent, const PetscInt *__restrict__ lead, const PetscInt *__restrict__ place, const PetscInt *__restrict__ near, PetscInt *__restrict__ key)
+{
+  const PetscInt last = rows ? *nrows : n;
+
+  HYB_SHARED(PetscInt, scratch, HYB_WARP);
+  for (PetscCount k = (PetscCount)blockIdx.x * HybGroup<G>::GROUPS + HybGroup<G>::index(); k < last; k += (PetscCount)gridDim.x * HybGroup<G>::GROUPS) {
+    const PetscInt v = rows ? rows[k] : (PetscInt)k, begin = gi[v], end = gi[v + 1], c = parent[v];
+    PetscInt       first = PETSC_MAX_INT;
+
+    if (c < 0 || (!rows && end - begin > AGG_LONG)) continue;
+    for (PetscInt e = begin + HybGroup<G>::rank(); e < end; e += G) first = HybMin()(first, near[gj[e]]);
+    first = HybGroup<G>::reduce(first, scratch, HybMin());
+    if (HybGroup<G>::rank() == 0) key[v] = 3 * c + (lead[c] == v ? 0 : first == place[lead[c]] ? 1
+                                                                                               : 2);
+  }
+}
+
+/* of what the sort's key is without kinds; vertices of no aggregate come last */
+__global__ void ListKeys(PetscInt n, PetscInt nc, int kinds, const PetscInt *__restrict__ parent, PetscInt *__restrict__ key)
+{
+  const PetscCount v = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
+
+  if (v < n) key[v] = kinds * (parent[v] < 0 ? nc : parent[v]);
+}
+
+/* where each aggregate begins in the sorted list: none is empty */
+__global__ void ListBegins(PetscInt n, PetscInt nc, int kinds, const PetscInt *__restrict__ key, PetscInt *__restrict__ begin)
+{
+  const PetscCount k = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
+
+  if (k >= n) return;
+  const PetscInt c = key[k] / kinds;
+
+  if (k == 0 || c != key[k - 1] / kinds) begin[c] = (PetscInt)k;
+  if (k == n - 1 && c < nc) begin[nc] = n;
+}
+
+} // namespace
+
+PetscErrorCode HybAggLists_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *G, int hops, const HybAggregates *agg, HybAggLists *lists)
+{
+  const PetscInt   n = agg->n, nc = agg->nc, *gi = G->i, *gj = G->j, *none = nullptr;
+  const PetscCount blocks = HybBlocks(n, AGG_THREADS);
+  const int        kinds  = hops == 2 ? 3 : 1;
+  PetscInt        *key, *sorted, *place, *near;
+  AggLong          l;
+
+  PetscFunctionBegin;
+  PetscCheck(G->m == n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Aggregates of %" PetscInt_FMT " vertices and a graph of %" PetscInt_FMT, n, G->m);
+  /* the entries that 2^31 / 3 aggregates have at least are more than a PetscInt counts */
+  PetscCheck(nc < PETSC_MAX_INT / kinds, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " aggregates in %d kinds are too many for PetscInt: use a PETSc built --with-64-bit-indices", nc, kinds);
+  PetscCall(HybArenaCalloc(keep, HYB_MEM_DEVICE, (PetscCount)nc + 1, sizeof(PetscInt), &lists->begin));
+  PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, n, sizeof(PetscInt), &lists->member));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &key));
+  HYB_LAUNCH(ListKeys, blocks, AGG_THREADS, 0, exec->stream, n, nc, kinds, (const PetscInt *)agg->parent, key);
+  if (hops == 2) {
+    PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &place));
+    PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &near));
+    PetscCall(HybAggPermutation_CUDA(exec, work, n, place));
+    PetscCall(HybAggFill(exec, n, PETSC_MAX_INT, near));
+    PetscCall(HybAggLongRows(exec, work, G, &l));
+#define NEAR(W)  HYB_LAUNCH((NearPlaces<W>), HybBlocks(nc, HybGroup<W>::GROUPS), HybGroup<W>::THREADS, 0, exec->stream, nc, gi, gj, (const PetscInt *)agg->lead, (const PetscInt *)place, near)
+#define KINDS(W) HYB_LAUNCH((Kinds<W>), HybBlocks(n, HybGroup<W>::GROUPS), HybGroup<W>::THREADS, 0, exec->stream, n, gi, gj, none, none, (const PetscInt *)agg->parent, (const PetscInt *)agg->lead, (const PetscInt *)place, (const PetscInt *)near, key)
+    ROW_BY_WIDTH(RowWidth(G->nnz, n, 2), NEAR);
+    ROW_BY_WIDTH(RowWidth(G->nnz, n, 2), KINDS);
+#undef KINDS
+#undef NEAR
+    if (l.room) HYB_LAUNCH((Kinds<AGG_THREADS>), HybMin()(l.room, (PetscInt)AGG_BLOCKS), AGG_THREADS, 0, exec->stream, n, gi, gj, (const PetscInt *)l.rows, (const PetscInt *)l.count, (const PetscInt *)agg->parent, (const PetscInt *)agg->lead, (const PetscInt *)place, (const PetscInt *)near, key);
+    PetscCall(HybAggLongFree(work, &l));
+    PetscCall(HybArenaFree(work, &near));
+    PetscCall(HybArenaFree(work, &place));
+  }
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &sorted));
+  PetscCall(HybSortPairsInt(exec, work, n, key, sorted, nullptr, lists->member, 0, HybBits((PetscCount)kinds * (nc + 1))));
+  HYB_LAUNCH(ListBegins, blocks, AGG_THREADS, 0, exec->stream, n, nc, kinds, (const PetscInt *)sorted, lists->begin);
+  PetscCall(HybArenaFree(work, &sorted));
+  PetscCall(HybArenaFree(work, &key));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,267 @@
+/*
+  aggtest.h: what the tests of aggregation share: PETSc's sequential loops, followed one by one (the shuffle by the C
+  library's own generator, the independent set on a squared graph that is formed, the lists and what moves between
+  them), PETSc's LAPACK, and graphs.
+*/
+#ifndef AGGTEST_H
+#define AGGTEST_H
+#include "hybtest.h"
+#include <aijhybridgpu/private/hybagg.h>
+#include <petscblaslapack.h>
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME_(x) #x
+#define NAME(x)  NAME_(x)
+
+typedef void (*GeqrfFn)(PetscBLASInt *, PetscBLASInt *, PetscScalar *, PetscBLASInt *, PetscScalar *, PetscScalar *, PetscBLASInt *, PetscBLASInt *);
+typedef void (*OrgqrFn)(PetscBLASInt *, PetscBLASInt *, PetscBLASInt *, PetscScalar *, PetscBLASInt *, PetscScalar *, PetscScalar *, PetscBLASInt *, PetscBLASInt *);
+
+/* aggregates as PETSc keeps them: a linked list for each vertex, empty but for roots */
+typedef struct {
+  PetscInt  n, nc;
+  PetscInt *head, *tail, *next;
+  PetscInt *parent, *ptr, *member; /* what comes of them: numbers of aggregates, and their lists one behind the other */
+} Lists;
+
+static inline void ListsCreate(PetscInt n, Lists *l)
+{
+  l->n      = n;
+  l->nc     = 0;
+  l->head   = (PetscInt *)RefAlloc(n, sizeof(PetscInt));
+  l->tail   = (PetscInt *)RefAlloc(n, sizeof(PetscInt));
+  l->next   = (PetscInt *)RefAlloc(n, sizeof(PetscInt));
+  l->parent = (PetscInt *)RefAlloc(n, sizeof(PetscInt));
+  l->ptr    = (PetscInt *)RefAlloc(n + 1, sizeof(PetscInt));
+  l->member = (PetscInt *)RefAlloc(n, sizeof(PetscInt));
+  for (PetscInt v = 0; v < n; v++) l->head[v] = l->tail[v] = l->next[v] = l->parent[v] = -1;
+}
+
+static inline void ListsDestroy(Lists *l)
+{
+  free(l->head);
+  free(l->tail);
+  free(l->next);
+  free(l->parent);
+  free(l->ptr);
+  free(l->member);
+}
+
+static inline void ListsAppend(Lists *l, PetscInt root, PetscInt v)
+{
+  if (l->head[root] < 0)
+    l->head[root] = v;
+  else
+    l->next[l->tail[root]] = v;
+  l->tail[root] = v;
+  l->next[v]    = -1;
+}
+
+static inline void ListsRemove(Lists *l, PetscInt root, PetscInt v)
+{
+  PetscInt before = -1;
+
+  for (PetscInt u = l->head[root]; u != v; u = l->next[u]) before = u;
+  if (before < 0)
+    l->head[root] = l->next[v];
+  else
+    l->next[before] = l->next[v];
+  if (l->tail[root] == v) l->tail[root] = before;
+}
+
+static inline int CompareInts(const void *a, const void *b)
+{
+  const PetscInt x = *(const PetscInt *)a, y = *(const PetscInt *)b;
+
+  return x < y ? -1 : x > y;
+}
+
+/* numbers follow the roots, ascending; where the lists come from a transposed matrix they ascend */
+static inline void ListsFinish(Lists *l, PetscBool sorted)
+{
+  PetscInt k = 0;
+
+  l->nc = 0;
+  for (PetscInt root = 0; root < l->n; root++) {
+    if (l->head[root] < 0) continue;
+    l->ptr[l->nc] = k;
+    for (PetscInt v = l->head[root]; v >= 0; v = l->next[v]) {
+      l->parent[v]   = l->nc;
+      l->member[k++] = v;
+    }
+    if (sorted) qsort(l->member + l->ptr[l->nc], (size_t)(k - l->ptr[l->nc]), sizeof(PetscInt), CompareInts);
+    l->nc++;
+  }
+  l->ptr[l->nc] = k;
+}
+
+/* the order of the vertices: slot k and a random one are exchanged, unless that was the target of an exchange before */
+static inline PetscInt *Shuffle(PetscInt n)
+{
+  unsigned short state[3] = {0x330e, 0x5678, 0x1234};
+  PetscInt      *order    = (PetscInt *)RefAlloc(n, sizeof(PetscInt));
+  char          *target   = (char *)RefAlloc(n, 1);
+
+  for (PetscInt k = 0; k < n; k++) order[k] = k;
+  for (PetscInt k = 0; k < n; k++) {
+    const PetscInt t = (PetscInt)(erand48(state) * n) % n;
+
+    if (!target[t] && t != k) {
+      const PetscInt v = order[t];
+
+      order[t]  = order[k];
+      order[k]  = v;
+      target[t] = 1;
+    }
+  }
+  free(target);
+  return order;
+}
+
+/* a maximal independent set of S in this order; a vertex that is taken goes into the list of who took it */
+static inline void IndependentSet(const HybCSR *S, const PetscInt *order, Lists *l, char *state)
+{
+  for (PetscInt k = 0; k < S->m; k++) {
+    const PetscInt v = order[k];
+
+    if (state[v] || S->i[v + 1] - S->i[v] < 2) continue;
+    state[v] = 'r';
+    ListsAppend(l, v, v);
+    for (PetscInt e = S->i[v]; e < S->i[v + 1]; e++) {
+      if (state[S->j[e]]) continue;
+      state[S->j[e]] = 'd';
+      ListsAppend(l, v, S->j[e]);
+    }
+  }
+}
+
+static inline void Coarsen(const RefMat *G, int hops, Lists *l)
+{
+  const PetscInt n     = G->csr.m;
+  PetscInt      *order = Shuffle(n);
+  char          *state = (char *)RefAlloc(n, 1);
+
+  ListsCreate(n, l);
+  if (hops == 1)
+    IndependentSet(&G->csr, order, l, state);
+  else {
+    PetscInt *parent = (PetscInt *)RefAlloc(n, sizeof(PetscInt));
+    RefMat    S;
+
+    RefSpGEMM(G, G, &S);
+    IndependentSet(&S.csr, order, l, state);
+    RefMatDestroy(&S);
+    for (PetscInt root = 0; root < n; root++)
+      for (PetscInt v = l->head[root]; v >= 0; v = l->next[v]) parent[v] = root;
+    /* a root takes its neighbours from the others' lists to the end of its own */
+    for (PetscInt root = 0; root < n; root++) {
+      if (state[root] != 'r') continue;
+      for (PetscInt e = G->csr.i[root]; e < G->csr.i[root + 1]; e++) {
+        const PetscInt v = G->csr.j[e];
+
+        if (state[v] != 'd' || parent[v] == root) continue;
+        ListsRemove(l, parent[v], v);
+        ListsAppend(l, root, v);
+        parent[v] = root;
+      }
+    }
+    free(parent);
+  }
+  ListsFinish(l, (PetscBool)(hops == 1));
+  free(order);
+  free(state);
+}
+
+/* edges on both sides, every vertex with its diagonal */
+static inline void Graph(PetscInt n, PetscInt nedges, const PetscInt *from, const PetscInt *to, RefMat *G)
+{
+  PetscInt *ci = (PetscInt *)RefAlloc(2 * nedges + n, sizeof(PetscInt)), *cj = (PetscInt *)RefAlloc(2 * nedges + n, sizeof(PetscInt)), k = 0;
+  RefMat    pattern;
+
+  for (PetscInt e = 0; e < nedges; e++) {
+    ci[k]   = from[e];
+    cj[k++] = to[e];
+    ci[k]   = to[e];
+    cj[k++] = from[e];
+  }
+  for (PetscInt v = 0; v < n; v++) ci[k + v] = cj[k + v] = v;
+  RefCOO(n, n, k + n, ci, cj, NULL, &pattern);
+  HybTestMatArrays(n, n, pattern.csr.i, pattern.csr.j, NULL, G);
+  RefMatDestroy(&pattern);
+  free(ci);
+  free(cj);
+}
+
+/* the same of a matrix's pattern, its vertices relabelled at random if asked */
+static inline void GraphOf(const RefMat *A, PetscBool relabel, RefMat *G)
+{
+  PetscInt *from = (PetscInt *)RefAlloc(A->csr.nnz, sizeof(PetscInt)), *to = (PetscInt *)RefAlloc(A->csr.nnz, sizeof(PetscInt)), *label = (PetscInt *)RefAlloc(A->csr.m, sizeof(PetscInt)), k = 0;
+
+  for (PetscInt v = 0; v < A->csr.m; v++) label[v] = v;
+  for (PetscInt v = 1; relabel && v < A->csr.m; v++) {
+    const PetscInt u = HybTestRandomInt(0, v + 1), t = label[v];
+
+    label[v] = label[u];
+    label[u] = t;
+  }
+  for (PetscInt r = 0; r < A->csr.m; r++)
+    for (PetscInt e = A->csr.i[r]; e < A->csr.i[r + 1]; e++) {
+      from[k] = label[r];
+      to[k++] = label[A->csr.j[e]];
+    }
+  Graph(A->csr.m, k, from, to, G);
+  free(from);
+  free(to);
+  free(label);
+}
+
+/*
+  Shape 0: a chain, 1: a star, 2: a clique, 3: no edges, 4: random edges, 5: pairs, 6: a chain in the order of the
+  shuffle, whose independent set can only be found one vertex after the other.
+*/
+static inline void SmallGraph(int shape, PetscInt n, RefMat *G)
+{
+  const PetscInt most = shape == 2 ? n * (n - 1) / 2 : 3 * n;
+  PetscInt      *from = (PetscInt *)RefAlloc(most, sizeof(PetscInt)), *to = (PetscInt *)RefAlloc(most, sizeof(PetscInt)), *order = Shuffle(n), k = 0;
+  const PetscInt hub = n > 0 ? HybTestRandomInt(0, n) : 0;
+
+  for (PetscInt v = 0; v < n; v++) {
+    switch (shape) {
+    case 0:
+    case 6:
+      if (v + 1 == n) break;
+      from[k] = shape ? order[v] : v;
+      to[k++] = shape ? order[v + 1] : v + 1;
+      break;
+    case 1:
+      from[k] = hub;
+      to[k++] = v;
+      break;
+    case 2:
+      for (PetscInt u = 0; u < v; u++) {
+        from[k] = u;
+        to[k++] = v;
+      }
+      break;
+    case 4:
+      for (PetscInt e = HybTestRandomInt(0, 4); e > 0; e--) {
+        from[k] = v;
+        to[k++] = HybTestRandomInt(0, n);
+      }
+      break;
+    case 5:
+      if (v % 2 == 0 || v % 5 == 0) break;
+      from[k] = v - 1;
+      to[k++] = v;
+      break;
+    default: break;
+    }
+  }
+  Graph(n, k, from, to, G);
+  free(from);
+  free(to);
+  free(order);
+}
+
+#endif
