@@ -266,6 +266,7 @@ struct _HybPlanOps;
 struct _HybSegMergeOps;
 struct _HybAggOps;
 struct _HybKrylovOps;
+struct _HybCommOps;
 
 /* All entry points of one backend. The host's table is HybBackendHost; a device library exports its own by
    HybCUDAGetBackend(). */
@@ -300,6 +301,7 @@ struct _HybBackend {
   const struct _HybPtAPMethod *const   *ptap;
   const struct _HybAggOps              *agg;
   const struct _HybKrylovOps           *krylov;
+  const struct _HybCommOps             *comm;
 };
 
 extern const HybBackend HybBackendHost;
