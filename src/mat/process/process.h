@@ -46,7 +46,7 @@ typedef struct {
   PetscInt  lockmin;   /* fewer bytes of values stay where they are: they are soon through the buffers, which are page-locked as well */
   PetscInt  planmin;   /* patterns of so many nonzeros are planned for at their second product with a vector */
   PetscInt  narrowmin; /* a device's results of so many rows become AIJ's without loops over these */
-  PetscInt  viewmemory, frameunknown, smoothers;
+  PetscInt  viewmemory, frameunknown, smoothers, parallelproducts;
   PetscReal managedlimit, memorylimit, locklimit;
 } HybOptions;
 
@@ -89,7 +89,6 @@ typedef struct {
   PetscBool         streamknown;
   void             *stream;        /* of the last operation on the device */
   PetscBool         nopetscstream; /* PETSc's own device is unusable: ours has a stream that nobody shares */
-  char              method[32];    /* asked for by a parallel product, for its sequential parts */
 } HybGlue;
 
 PETSC_INTERN HybGlue HybGlueState;

@@ -124,7 +124,7 @@ static PetscErrorCode HybExchangeMayLock(const HybExec *exec, size_t bytes, Pets
 
 static PetscErrorCode HybExchangeRoom(HybExchange e, PetscBool keepghost, size_t unit)
 {
-  const HybExec *exec = &e->arena.exec;
+  const HybExec *exec  = &e->arena.exec;
   const size_t   nsend = (size_t)e->to->offset[e->to->n], nrecv = (size_t)e->from->offset[e->from->n], line = 64;
   const size_t   out = (nsend * unit + line - 1) / line * line, in = (nrecv * unit + line - 1) / line * line;
   PetscBool      may = PETSC_FALSE;
@@ -201,8 +201,8 @@ PetscErrorCode HybExchangeDestroy(HybExchange *exchange)
    error */
 static PetscErrorCode HybExchangeGrow(HybExchange e, const HybExec *exec, size_t unit)
 {
-  const PetscBool keepghost = (PetscBool)(e->slots == 2);
-  struct _HybExchange old = *e;
+  const PetscBool     keepghost = (PetscBool)(e->slots == 2);
+  struct _HybExchange old       = *e;
   PetscErrorCode      ierr, later;
 
   PetscFunctionBegin;

@@ -8,7 +8,7 @@
 #include <petscmataijhybridgpu.h>
 #include <petsc/private/matimpl.h>
 #include "aijhybridgpu/private/hybmat.h"
-#include "aijhybridgpu/private/hybproduct.h"
+#include "aijhybridgpu/private/hybparprod.h"
 #include "../../process/process.h"
 #include "storage/storage.h"
 
@@ -190,6 +190,9 @@ PETSC_INTERN PetscErrorCode MatProductSetFromOptions_SeqAIJHybridGPU(Mat);
 PETSC_INTERN PetscErrorCode MatProductSetFromOptions_AnyHybridGPU(Mat);
 PETSC_INTERN PetscErrorCode MatProductSetFromOptions_MPIAIJHybridGPU(Mat);
 PETSC_INTERN PetscErrorCode HybMatProductAside(Mat);
+PETSC_INTERN PetscErrorCode HybMatProductType(MatProductType, HybProductType *);
+/* a method that only the other side has is not for this one, which chooses for itself: "auto" */
+PETSC_INTERN const char    *HybMatProductMethod(const HybExec *, const char *method);
 PETSC_INTERN PetscErrorCode HybProductIsDerived(Mat, PetscBool seq, PetscBool *derived);
 PETSC_INTERN PetscErrorCode HybGlueProductAlgorithm(Mat, PetscBool seq, char method[], size_t, PetscBool *ours, PetscBool *asked);
 
@@ -373,45 +376,6 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetValuesCOODevice(Mat, HybCOO *, 
 /* mpi/mpicoo.c: not done where a process lacks the device, then the parent's do it */
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUPreallocateCOO(Mat, PetscCount, const PetscInt *, const PetscInt *, PetscBool *done);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUSetValuesCOO(Mat, const PetscScalar *, InsertMode, PetscBool *done);
-/* whether the blocks' values are the device's to write, and no process has coordinates of another's rows: as after a
-   product's symbolic phase */
-PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUCOOOnDevice(Mat, HybExec *x, PetscCount *ncoo, PetscBool *device);
-/* mpi/mpiparts.c: values of a parallel product's parts between them and the result */
-#define HYB_PARTS_CALLS 8 /* two for each of a product's parts, of which PETSc makes four at most */
-typedef struct {
-  const PetscInt *idx; /* NULL: none yet */
-  PetscInt        n, first, *place;
-} HybPartsCall;
-typedef struct {
-  int          ncalls; /* that have been looked at */
-  HybPartsCall calls[HYB_PARTS_CALLS];
-  HybArena     places;
-  /* of the numeric phase in progress */
-  Mat          C, last;
-  HybExec      exec;
-  HybArena     work;
-  PetscScalar *values; /* of C's coordinates, on the device */
-  PetscCount   ncoo, used;
-  int          call, nown;
-  struct {
-    const PetscScalar *v;
-    PetscCount         at, n;
-    PetscBool          device; /* else the values are in v */
-  } own[HYB_PARTS_CALLS];
-} HybParts;
-typedef struct {
-  int n;
-  Mat part[HYB_PARTS_CALLS];
-} HybPartsPatterns;
-PETSC_INTERN PetscErrorCode HybPartsSymbolicBegin(HybPartsPatterns *);
-PETSC_INTERN PetscErrorCode HybPartsSymbolicEnd(HybPartsPatterns *, PetscBool failed);
-PETSC_INTERN PetscErrorCode HybPartsSymbolicMade(Mat part);
-PETSC_INTERN PetscErrorCode HybPartsReset(HybParts *);
-PETSC_INTERN PetscErrorCode HybPartsBegin(Mat C, HybParts *);
-PETSC_INTERN PetscErrorCode HybPartsEnd(HybParts *);
-PETSC_INTERN PetscErrorCode HybPartsGet(Mat C, const PetscScalar v[], const PetscScalar **all);
-PETSC_INTERN PetscErrorCode MatSeqAIJCopySubArray_SeqAIJHybridGPU(Mat, PetscInt, const PetscInt[], PetscScalar[]);
-PETSC_INTERN PetscErrorCode MatMPIAIJGetLocalMatMerge_MPIAIJHybridGPU(Mat, MatReuse, IS *, Mat *);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUGetData(Mat, Mat_MPIAIJHybridGPU **);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUSetBlocks(Mat);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUSumStates(Mat);
@@ -426,6 +390,22 @@ PETSC_INTERN PetscErrorCode MatConvert_MPIAIJ_MPIAIJHybridGPU(Mat, MatType, MatR
 PETSC_INTERN PetscErrorCode MatConvert_MPIAIJHybridGPU_MPIAIJ(Mat, MatType, MatReuse, Mat *);
 PETSC_INTERN PetscErrorCode MatConvert_MPIAIJHybridGPU_Derived(Mat, MatType, MatReuse, Mat *);
 PETSC_INTERN PetscErrorCode MatConvert_Derived_MPIAIJHybridGPU(Mat, MatType, MatReuse, Mat *);
-PETSC_INTERN PetscErrorCode MatProductSetFromOptions_MPIAIJHybridGPU(Mat);
+PETSC_INTERN PetscErrorCode MatDestroy_MPIAIJHybridGPU(Mat);
+/* the host is about to write the values of its blocks, or its own, past all functions */
+PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUHostWrites(Mat);
+/* what computes C, if it is a parallel product of ours */
+PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUGetProduct(Mat C, HybParProduct *);
+static inline PetscBool     MatIsMPIAIJHybridGPU(Mat A)
+{
+#if PETSC_VERSION_GE(3, 19, 0)
+  if (A->hash_active) {
+    PetscBool flg = PETSC_FALSE;
+
+    (void)PetscObjectTypeCompare((PetscObject)A, MATMPIAIJHYBRIDGPU, &flg);
+    return flg;
+  }
+#endif
+  return (PetscBool)(A->ops->destroy == MatDestroy_MPIAIJHybridGPU);
+}
 
 #endif

@@ -63,10 +63,6 @@ PetscErrorCode MatAIJHybridGPUCompose(Mat A, PetscBool seq, PetscBool on)
   }
   if (seq) PetscCall(MatSeqAIJHybridGPUComposeDense(A, on));
   if (seq) PetscCall(MatSeqAIJHybridGPUComposeConversions(A, on));
-  if (seq)
-    PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatSeqAIJCopySubArray_C", on ? MatSeqAIJCopySubArray_SeqAIJHybridGPU : NULL));
-  else
-    PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatMPIAIJGetLocalMatMerge_C", on ? MatMPIAIJGetLocalMatMerge_MPIAIJHybridGPU : NULL));
   PetscCall(MatAIJHybridGPUComposeCOO(A, seq, on));
   if (seq) PetscCall(MatSeqAIJHybridGPUComposeOver(A, on));
   PetscFunctionReturn(PETSC_SUCCESS);

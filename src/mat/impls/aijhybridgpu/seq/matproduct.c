@@ -53,7 +53,7 @@ static PetscErrorCode HybMatProductView(Mat C, PetscViewer viewer)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybMatProductType(MatProductType type, HybProductType *t)
+PetscErrorCode HybMatProductType(MatProductType type, HybProductType *t)
 {
   PetscFunctionBegin;
   switch (type) {
@@ -150,16 +150,13 @@ static PetscErrorCode HybOperandsRestore(HybOperands *o)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A method that only the other side has is not for this one, which chooses for itself */
-static PetscErrorCode HybMatProductCreate(const HybExec *x, HybProductType type, const char *method, PetscInt width, HybProduct *product)
+const char *HybMatProductMethod(const HybExec *x, const char *method)
 {
-  PetscBool flg = PETSC_FALSE;
-
-  PetscFunctionBegin;
-  for (const HybSpGEMMMethod *const *m = x->backend->spgemm; m && *m && !flg; m++) PetscCall(PetscStrcmp(method, (*m)->name, &flg));
-  for (const HybPtAPMethod *const *m = x->backend->ptap; m && *m && !flg; m++) PetscCall(PetscStrcmp(method, (*m)->name, &flg));
-  PetscCall(HybProductCreate(x, type, flg ? method : "auto", width, product));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  for (const HybSpGEMMMethod *const *m = x->backend->spgemm; m && *m; m++)
+    if (!strcmp(method, (*m)->name)) return method;
+  for (const HybPtAPMethod *const *m = x->backend->ptap; m && *m; m++)
+    if (!strcmp(method, (*m)->name)) return method;
+  return "auto";
 }
 
 static PetscErrorCode HybOperandHash(const HybExec *x, const HybCSR *M, uint64_t *hash)
@@ -406,7 +403,7 @@ static PetscErrorCode HybMatProductNumeric(Mat C, HybMatProduct *mp, HybOperands
     if (x.backend != mp->exec.backend) {
       HybProduct product;
 
-      PetscCall(HybMatProductCreate(&x, type, "auto", choices->width, &product));
+      PetscCall(HybProductCreate(&x, type, "auto", choices->width, &product));
       PetscCall(HybProductDestroy(&mp->product));
       PetscCall(HybArenaReset(&o->sent));
       mp->exec    = x;
@@ -615,7 +612,7 @@ static PetscErrorCode MatProductSymbolic_SeqAIJHybridGPU(Mat C)
   PetscCall(PetscNew(&mp));
   ierr = HybGlueGetExec(C, &hyb->choices, o.work, &mp->exec);
   if (!ierr) ierr = HybOperandsSend(&o, &mp->exec, PETSC_FALSE);
-  if (!ierr) ierr = HybMatProductCreate(&mp->exec, type, method, hyb->choices.width, &mp->product);
+  if (!ierr) ierr = HybProductCreate(&mp->exec, type, HybMatProductMethod(&mp->exec, method), hyb->choices.width, &mp->product);
   if (!ierr) ierr = HybMatProductSymbolic(C, mp, &o);
   if (ierr) {
     (void)HybProductDestroy(&mp->product);
@@ -624,7 +621,6 @@ static PetscErrorCode MatProductSymbolic_SeqAIJHybridGPU(Mat C)
   }
   PetscCall(HybOperandsRestore(&o));
   PetscCall(ierr);
-  if (HybExecOnDevice(&mp->exec)) PetscCall(HybPartsSymbolicMade(C));
   product->data    = mp;
   product->destroy = HybMatProductDestroy;
   product->view    = HybMatProductView;
@@ -712,7 +708,7 @@ PetscErrorCode HybGlueProductAlgorithm(Mat C, PetscBool seq, char method[], size
   PetscOptionsBegin(PetscObjectComm((PetscObject)C), ((PetscObject)C)->prefix, man, "Mat");
   PetscCall(PetscOptionsString(option, text, man, value, given, sizeof(given), &flg));
   PetscOptionsEnd();
-  if (C->force_diagonals && !seq) { /* a pattern that is not the product's: of the parallel algorithms the parent's others know how to make it, "backend" does not */
+  if (C->force_diagonals && !seq) { /* a pattern that is not the product's: of the parallel algorithms some of the parent's know how to make it */
     PetscCall(PetscInfo(C, "MAT_FORCE_DIAGONAL_ENTRIES is set: parallel products with diagonal entries of their own are the parent's\n"));
     *ours  = PETSC_FALSE;
     *asked = PETSC_TRUE;
@@ -724,9 +720,8 @@ PetscErrorCode HybGlueProductAlgorithm(Mat C, PetscBool seq, char method[], size
   PetscCall(PetscStrcmp(given, "default", &known));
   if (!known) PetscCall(PetscStrcmp(given, "backend", &known));
   if (known) {
-    /* a parallel product that names a method passes it on to its sequential parts */
-    *asked = (PetscBool)(seq && HybGlueState.method[0]);
-    PetscCall(PetscStrncpy(method, *asked ? HybGlueState.method : "auto", length));
+    *asked = PETSC_FALSE;
+    PetscCall(PetscStrncpy(method, "auto", length));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(PetscStrcmp(given, "auto", &known));
@@ -899,11 +894,11 @@ PetscErrorCode MatProductSetFromOptions_AnyHybridGPU(Mat C)
    Not Collective
 
    Input Parameter:
-.  C - a sequential matrix that `MatProductSymbolic()`, `MatMatMult()`, `MatPtAP()` or the like has made
+.  C - a matrix that `MatProductSymbolic()`, `MatMatMult()`, `MatPtAP()` or the like has made
 
    Output Parameter:
-. method - the method's name, a constant, or `NULL` if the product is not one of ours, as a parallel one, which is made
-of sequential ones, never is
+. method - the method's name, a constant, or `NULL` if the product is not one of ours; of a parallel product, the one
+that has computed this process's rows in its own columns
 
    Level: advanced
 
@@ -911,9 +906,13 @@ of sequential ones, never is
 @*/
 PetscErrorCode MatAIJHybridGPUGetProductMethod(Mat C, const char **method)
 {
+  HybParProduct parallel;
+
   PetscFunctionBegin;
   PetscValidHeaderSpecific(C, MAT_CLASSID, 1);
   *method = NULL;
+  PetscCall(MatMPIAIJHybridGPUGetProduct(C, &parallel));
+  if (parallel) PetscCall(HybParProductGetMethod(parallel, method));
   if (C->product && C->product->data && C->ops->productnumeric == MatProductNumeric_SeqAIJHybridGPU) PetscCall(HybProductGetMethod(((HybMatProduct *)C->product->data)->product, method));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -924,7 +923,7 @@ PetscErrorCode MatAIJHybridGPUGetProductMethod(Mat C, const char **method)
    Not Collective
 
    Input Parameters:
-+  C    - a sequential matrix made by a product of ours
++  C    - a matrix made by a product of ours
 -  name - the counter's name, for example "growths"
 
    Output Parameter:
@@ -936,10 +935,13 @@ PetscErrorCode MatAIJHybridGPUGetProductMethod(Mat C, const char **method)
 @*/
 PetscErrorCode MatAIJHybridGPUGetProductCounter(Mat C, const char name[], PetscInt64 *value)
 {
-  PetscCount count = 0;
+  PetscCount    count = 0;
+  HybParProduct parallel;
 
   PetscFunctionBegin;
   PetscValidHeaderSpecific(C, MAT_CLASSID, 1);
+  PetscCall(MatMPIAIJHybridGPUGetProduct(C, &parallel));
+  if (parallel) PetscCall(HybParProductGetCounter(parallel, name, &count));
   if (C->product && C->product->data && C->ops->productnumeric == MatProductNumeric_SeqAIJHybridGPU) PetscCall(HybProductGetCounter(((HybMatProduct *)C->product->data)->product, name, &count));
   *value = (PetscInt64)count;
   PetscFunctionReturn(PETSC_SUCCESS);
