@@ -28,7 +28,8 @@ extern PetscErrorCode HybParProductSymbolic(HybParProduct, const HybParCSR *A, c
 /* Not collective. For the next numeric phase: which operands have the values that the last one saw here */
 extern PetscErrorCode HybParProductUnchanged(HybParProduct, const PetscBool same[3]);
 /* operands of the patterns given to symbolic, any values; before: an error that this process has had, of which the
-   others are to know before they wait for it */
+   others are to know before they wait for it. An error of what a process does at the end alone is its own: the caller
+   lets all agree (HybParProductAgree()) when it has done its part as well. */
 extern PetscErrorCode HybParProductNumeric(HybParProduct, PetscErrorCode before, const HybParCSR *A, const HybParCSR *B, const HybParCSR *C, HybParCSR *result);
 /* Has what each process did alone succeeded for all? See HybCommAgree(). */
 extern PetscErrorCode HybParProductAgree(HybParProduct, PetscErrorCode, const char *what);

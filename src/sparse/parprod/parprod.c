@@ -39,17 +39,28 @@ static const char *const HybParProductTypes[] = {"AB", "AtB", "ABt", "PtAP", "RA
 
 PetscErrorCode HybParProductCreate(MPI_Comm comm, const HybExec *x, HybProductType type, const char *method, PetscInt width, HybParProduct *product)
 {
-  HybParProduct p;
+  HybParProduct  p = NULL;
+  int            fails;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(PetscCalloc1(1, &p));
+  *product = NULL;
+  ierr     = PetscCalloc1(1, &p);
+  if (!ierr) ierr = HybCommGet(comm, &p->comm);
+  fails = ierr != PETSC_SUCCESS;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &fails, 1, MPI_INT, MPI_MAX, comm)); /* there is no HybComm yet to agree by */
+  if (fails) {
+    if (p && p->comm) (void)HybCommRestore(&p->comm);
+    (void)PetscFree(p);
+    PetscCall(ierr);
+    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM, "Another process has no memory for a parallel product");
+  }
   *product = p;
   p->exec  = *x;
   p->type  = type;
   p->width = width;
   PetscCall(PetscStrncpy(p->method, method && method[0] ? method : "auto", sizeof(p->method)));
   for (int k = 0; k < 2; k++) PetscCall(HybArenaInit(&p->warena[k], x));
-  PetscCall(HybCommGet(comm, &p->comm));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -174,7 +185,7 @@ PetscErrorCode HybParProductNumeric(HybParProduct p, PetscErrorCode before, cons
     ierr = HybParMultiplyNumeric(&p->stage[1], ierr, PETSC_FALSE, &p->W, C, result);
     break;
   }
-  PetscCall(HybCommAgree(p->comm, ierr, "The values of a parallel product"));
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -258,12 +258,32 @@ static PetscErrorCode HybMPIOperandsSame(HybMPIProduct *mp, HybMPIOperands *o, P
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Not collective: C's blocks become empty ones of the type, with C's rows and as many columns as they have */
+static PetscErrorCode HybMPIProductEmptyBlocks(Mat C)
+{
+  Mat             block[2], empty;
+  const PetscInt *garray;
+  PetscErrorCode  ierr = PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], &garray));
+  for (int k = 0; k < 2 && !ierr; k++) {
+    PetscCall(MatCreate(PETSC_COMM_SELF, &empty));
+    ierr = MatSetSizes(empty, C->rmap->n, block[k]->cmap->n, C->rmap->n, block[k]->cmap->n);
+    if (!ierr) ierr = MatSetType(empty, MATSEQAIJHYBRIDGPU);
+    if (!ierr) ierr = MatHeaderReplace(block[k], &empty);
+    if (ierr) (void)MatDestroy(&empty);
+  }
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /*
   C's data become those of a parallel matrix with these columns of others. What the base class keeps beside the blocks
   (garray, the scatter) is of its own making: a throw-away MATMPIAIJ is made whose processes have one row each, with all
   these columns, and C takes over its data. The blocks get their rows with their contents.
 */
-static PetscErrorCode HybMPIProductFrame(Mat C, PetscInt ncols, const PetscInt *garray)
+static PetscErrorCode HybMPIProductFrame(Mat C, HybMPIProduct *mp, PetscInt ncols, const PetscInt *garray)
 {
   const PetscInt       m    = ncols > 0;
   PetscInt             i[2] = {0, 0}, oi[2], none = 0, *oj;
@@ -271,10 +291,12 @@ static PetscErrorCode HybMPIProductFrame(Mat C, PetscInt ncols, const PetscInt *
   Mat_MPIAIJHybridGPU *hyb     = NULL;
   Mat                  T;
   void                *data;
+  PetscErrorCode       ierr;
 
   PetscFunctionBegin;
   PetscCall(MatMPIAIJHybridGPUGetData(C, &hyb));
-  PetscCall(PetscMalloc2(ncols + 1, &oj, ncols + 1, &oa));
+  ierr = PetscMalloc2(ncols + 1, &oj, ncols + 1, &oa);
+  PetscCall(HybParProductAgree(mp->product, ierr, "Memory for the columns of others of a parallel product"));
   PetscCall(PetscArraycpy(oj, garray, ncols));
   PetscCall(PetscArrayzero(oa, ncols + 1));
   oi[0] = 0;
@@ -282,23 +304,13 @@ static PetscErrorCode HybMPIProductFrame(Mat C, PetscInt ncols, const PetscInt *
   PetscCall(MatCreateMPIAIJWithSplitArrays(PetscObjectComm((PetscObject)C), m, C->cmap->n, PETSC_DETERMINE, C->cmap->N, i, &none, &nothing, oi, oj, oa, &T));
   PetscCall(MatSetOption(T, MAT_IGNORE_OFF_PROC_ENTRIES, hyb->ignoreoffproc));
   PetscCall(MatSetOption(T, MAT_ROW_ORIENTED, (PetscBool)!hyb->bycolumns));
-  { /* they stop using these arrays before they go */
-    Mat             block[2], empty;
-    const PetscInt *columns;
-
-    PetscCall(MatMPIAIJGetSeqAIJ(T, &block[0], &block[1], &columns));
-    for (int k = 0; k < 2; k++) {
-      PetscCall(MatCreate(PETSC_COMM_SELF, &empty));
-      PetscCall(MatSetSizes(empty, C->rmap->n, block[k]->cmap->n, C->rmap->n, block[k]->cmap->n));
-      PetscCall(MatSetType(empty, MATSEQAIJHYBRIDGPU));
-      PetscCall(MatHeaderReplace(block[k], &empty));
-    }
-  }
   data    = C->data;
   C->data = T->data;
   T->data = data;
   PetscCall(MatDestroy(&T));
+  ierr = HybMPIProductEmptyBlocks(C); /* which stop using these arrays before they go */
   PetscCall(PetscFree2(oj, oa));
+  PetscCall(HybParProductAgree(mp->product, ierr, "The blocks of a parallel product"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -340,7 +352,7 @@ static PetscErrorCode HybMPIProductAdopt(Mat C, HybMPIProduct *mp, HybArena out[
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(HybMPIProductFrame(C, result->O.n, result->garray));
+  PetscCall(HybMPIProductFrame(C, mp, result->O.n, result->garray));
   ierr = HybMPIProductBlocks(C, mp, out, result);
   PetscCall(HybParProductAgree(mp->product, ierr, "Taking over the result of a parallel product"));
   C->preallocated  = PETSC_TRUE;
@@ -541,6 +553,8 @@ static PetscErrorCode HybMPIProductNumeric(Mat C, HybMPIProduct *mp, HybMPIOpera
   result.rows    = C->rmap->range;
   result.columns = C->cmap->range;
   ierr           = HybParProductNumeric(mp->product, ierr, &o->csr[0], &o->csr[1], o->n == 3 ? &o->csr[2] : NULL, &result);
+  if (!ierr) ierr = HybMPIProductWritten(C, mp);
+  ierr = HybParProductAgree(mp->product, ierr, "The values of a parallel product");
   if (ierr) HybMPIProductValuesForget(mp);
   PetscCall(ierr);
   PetscCall(HybParProductGetInfo(mp->product, &flops, &bytes));
@@ -549,7 +563,6 @@ static PetscErrorCode HybMPIProductNumeric(Mat C, HybMPIProduct *mp, HybMPIOpera
   else
     PetscCall(PetscLogFlops(flops));
   PetscCall(HybEventEnd(HYB_ProductNumeric, C, 0, 0, 0));
-  PetscCall(HybMPIProductWritten(C, mp));
   if (HybRecording()) {
     PetscCall(HybParProductGetMethod(mp->product, &method));
     PetscCall(HybRecordEnd(mp->again ? HYB_RECORD_AGAIN : HYB_RECORD_NUMERIC, C, &mp->exec, method, MatProductTypes[C->product->type], flops, 0));
@@ -662,26 +675,26 @@ static PetscErrorCode HybMPIProductHeader(Mat C, HybProductType type, HybMPIOper
   /* block sizes go with the sizes: GAMG and the block methods live by them */
   if (rows->bs > 0) PetscCall(PetscLayoutSetBlockSize(C->rmap, rows->bs));
   if (columns->bs > 0) PetscCall(PetscLayoutSetBlockSize(C->cmap, columns->bs));
+  PetscCall(PetscLayoutSetUp(C->rmap)); /* the processes meet here: what follows may fail for one */
+  PetscCall(PetscLayoutSetUp(C->cmap));
   if (!MatIsMPIAIJHybridGPU(C)) {
     PetscCall(MatSetType(C, MATMPIAIJHYBRIDGPU));
     PetscCall(MatMPIAIJHybridGPUGetData(first, &from));
     PetscCall(MatMPIAIJHybridGPUGetData(C, &to));
     to->choices = from->choices;
   }
-  PetscCall(PetscLayoutSetUp(C->rmap));
-  PetscCall(PetscLayoutSetUp(C->cmap));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybMPIProductFirst(Mat C, HybProductType type, const char *method, HybMPIOperands *o, HybMPIProduct *mp)
+static PetscErrorCode HybMPIProductFirst(Mat C, PetscErrorCode before, HybProductType type, const char *method, HybMPIOperands *o, HybMPIProduct *mp)
 {
-  Mat_MPIAIJHybridGPU *hyb = NULL;
-  PetscErrorCode       ierr;
+  Mat_MPIAIJHybridGPU *hyb  = NULL;
+  PetscErrorCode       ierr = before;
 
   PetscFunctionBegin;
-  PetscCall(MatMPIAIJHybridGPUGetData(C, &hyb));
-  ierr = HybMPIOperandsGet(C, PETSC_FALSE, o);
-  PetscCall(HybMPIProductExec(C, &hyb->choices, ierr, o, &mp->exec));
+  if (!ierr) ierr = MatMPIAIJHybridGPUGetData(C, &hyb);
+  if (!ierr) ierr = HybMPIOperandsGet(C, PETSC_FALSE, o);
+  PetscCall(HybMPIProductExec(C, hyb ? &hyb->choices : NULL, ierr, o, &mp->exec));
   PetscCall(PetscStrncpy(mp->method, method, sizeof(mp->method)));
   PetscCall(HybParProductCreate(PetscObjectComm((PetscObject)C), &mp->exec, type, HybMatProductMethod(&mp->exec, method[0] ? method : hyb->choices.spgemm), hyb->choices.width, &mp->product));
   ierr = HybMPIOperandsSend(o, &mp->exec, PETSC_FALSE);
@@ -692,11 +705,12 @@ static PetscErrorCode HybMPIProductFirst(Mat C, HybProductType type, const char 
 static PetscErrorCode MatProductSymbolic_MPIAIJHybridGPU(Mat C)
 {
   Mat_Product   *product = C->product;
-  HybMPIProduct *mp;
+  HybMPIProduct *mp = NULL;
   HybMPIOperands o;
   HybProductType type = HYB_PRODUCT_AB;
-  char           method[64];
+  char           method[64] = "";
   PetscBool      ours, asked;
+  HybMPIProduct  none;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -705,13 +719,13 @@ static PetscErrorCode MatProductSymbolic_MPIAIJHybridGPU(Mat C)
   PetscCall(HybMatProductType(product->type, &type));
   PetscCall(HybMPIOperandsMats(C, &o));
   PetscCall(HybMPIOperandsConform(C, type, &o));
-  PetscCall(HybMPIProductHeader(C, type, &o));
-  PetscCall(HybGlueProductAlgorithm(C, PETSC_FALSE, method, sizeof(method), &ours, &asked));
-  if (!asked) method[0] = 0;
-  PetscCall(PetscNew(&mp));
-  ierr = HybMPIProductFirst(C, type, method, &o, mp);
+  ierr = HybMPIProductHeader(C, type, &o);
+  if (!ierr) ierr = HybGlueProductAlgorithm(C, PETSC_FALSE, method, sizeof(method), &ours, &asked);
+  if (!ierr && !asked) method[0] = 0;
+  if (!ierr) ierr = PetscNew(&mp);
+  ierr = HybMPIProductFirst(C, ierr, type, method, &o, mp ? mp : &none);
   if (ierr) {
-    (void)HybParProductDestroy(&mp->product);
+    if (mp) (void)HybParProductDestroy(&mp->product);
     (void)PetscFree(mp);
   }
   PetscCall(HybMPIOperandsRestore(&o));
