@@ -17,17 +17,17 @@ struct _HybExchange {
   PetscMPIInt     tag;
   HybArena        arena;
   void           *lane;
-  int             slots;    /* of in */
-  size_t          capacity; /* bytes of a unit that there is room for */
-  char           *out, *in[2]; /* of the host, page-locked where there is a device and room */
+  int             slots;          /* of in */
+  size_t          capacity;       /* bytes of a unit that there is room for */
+  char           *out, *in[2];    /* of the host, page-locked where there is a device and room */
   char           *packed, *ghost; /* where the backend executes; NULL on the host */
-  MPI_Request    *request; /* those of receives first */
+  MPI_Request    *request;        /* those of receives first */
   MPI_Status     *status;
   PetscMPIInt     nrequest, nreceive;
   /* the exchange in progress */
-  PetscBool   begun, sending, host;
-  int         slot;
-  size_t      unit;
+  PetscBool begun, sending, host;
+  int       slot;
+  size_t    unit;
 };
 
 /* Collective. keepghost: End may be asked to keep what comes; else it is always told where to. */
@@ -37,6 +37,8 @@ extern PetscErrorCode HybExchangeDestroy(HybExchange *);
 extern PetscErrorCode HybExchangeBegin(HybExchange, const HybExec *, size_t unit, const PetscInt *index, const void *src, PetscBool host);
 /* dst NULL: where it is kept; *result, which may be NULL: where it came to */
 extern PetscErrorCode HybExchangeEnd(HybExchange, const HybExec *, PetscErrorCode before, void *dst, void *result);
+/* instead of both: others get messages without contents */
+extern void HybExchangeAbandon(HybExchange, const HybExec *);
 
 /* the same at once, between arrays of the host's, without any object; out is as long as `to` says */
 extern PetscErrorCode HybPeersExchange(HybComm, const HybPeers *to, const HybPeers *from, size_t unit, const void *out, void *in);

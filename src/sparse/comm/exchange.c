@@ -124,7 +124,7 @@ static PetscErrorCode HybExchangeMayLock(const HybExec *exec, size_t bytes, Pets
 
 static PetscErrorCode HybExchangeRoom(HybExchange e, PetscBool keepghost, size_t unit)
 {
-  const HybExec *exec = &e->arena.exec;
+  const HybExec *exec  = &e->arena.exec;
   const size_t   nsend = (size_t)e->to->offset[e->to->n], nrecv = (size_t)e->from->offset[e->from->n], line = 64;
   const size_t   out = (nsend * unit + line - 1) / line * line, in = (nrecv * unit + line - 1) / line * line;
   PetscBool      may = PETSC_FALSE;
@@ -201,8 +201,8 @@ PetscErrorCode HybExchangeDestroy(HybExchange *exchange)
    error */
 static PetscErrorCode HybExchangeGrow(HybExchange e, const HybExec *exec, size_t unit)
 {
-  const PetscBool keepghost = (PetscBool)(e->slots == 2);
-  struct _HybExchange old = *e;
+  const PetscBool     keepghost = (PetscBool)(e->slots == 2);
+  struct _HybExchange old       = *e;
   PetscErrorCode      ierr, later;
 
   PetscFunctionBegin;
@@ -296,4 +296,17 @@ PetscErrorCode HybExchangeEnd(HybExchange e, const HybExec *exec, PetscErrorCode
     PetscCall(PetscMemcpy(dst, e->in[e->slot], bytes));
   if (result) *(void **)result = dst;
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+void HybExchangeAbandon(HybExchange e, const HybExec *exec)
+{
+  if (e->begun) return;
+  e->begun   = PETSC_TRUE;
+  e->sending = PETSC_FALSE;
+  e->host    = PETSC_FALSE;
+  e->unit    = HYB_COMM_UNIT;
+  e->slot    = e->slots == 2 ? 1 - e->slot : 0;
+  (void)PetscPushErrorHandler(PetscReturnErrorHandler, NULL);
+  if (e->slots == 1 || !HybExchangeReceives(e)) (void)HybExchangeEnd(e, exec, PETSC_ERR_LIB, NULL, NULL);
+  (void)PetscPopErrorHandler();
 }
