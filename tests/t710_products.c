@@ -1,9 +1,9 @@
 /*
   Parallel products against one process's: every process has the whole matrices as well, multiplies them alone, and
-  compares its rows of the parallel result bit for bit. All six products; random rows, some of them empty, interpolations,
-  stencils, matrices without entries and such without any in others' columns; layouts that are uneven and leave processes
-  without rows; numeric phases again with other values, other matrices of the same pattern, other patterns; operands of
-  other types. What the result says of itself: type, block sizes, states, the method.
+  compares its rows of the parallel result bit for bit. All six products; random rows, some of them empty,
+  interpolations, stencils, matrices without entries and such without any in others' columns; layouts that are uneven
+  and leave processes without rows; numeric phases again with other values, other matrices of the same pattern, other
+  patterns; operands of other types. What the result says of itself: type, block sizes, states, the method.
 
 TEST np=1,2,3,4
 TEST np=2 -mat_aijhybridgpu_parallel_products 0
@@ -272,7 +272,8 @@ static PetscErrorCode Again(MatProductType type, int n, const Shape s[], Mat A[]
     PetscCall(MatProductNumeric(S));
     PetscCall(PetscObjectStateGet((PetscObject)C, &after));
     MatTestCheck(after > before, "the state tells of new values");
-    PetscCall(Same(C, S, pass == 0 ? "other values" : pass == 1 ? "values scaled" : "other values of one operand"));
+    PetscCall(Same(C, S, pass == 0 ? "other values" : pass == 1 ? "values scaled"
+                                                                : "other values of one operand"));
   }
   for (int k = 0; k < n; k++) {
     PetscCall(Make(&s[k], 7 + k, PETSC_FALSE, "aijhybridgpu", &other[k]));
@@ -444,14 +445,14 @@ static PetscErrorCode Changed(void)
 
 int main(int argc, char **argv)
 {
-  static const MatProductType types[] = {MATPRODUCT_AB, MATPRODUCT_AtB, MATPRODUCT_ABt, MATPRODUCT_PtAP, MATPRODUCT_RARt, MATPRODUCT_ABC};
+  static const MatProductType types[]     = {MATPRODUCT_AB, MATPRODUCT_AtB, MATPRODUCT_ABt, MATPRODUCT_PtAP, MATPRODUCT_RARt, MATPRODUCT_ABC};
   static const PetscInt       sizes[6][6] = {
-    {60, 45, 45, 52, 0,  0 },
-    {60, 45, 60, 52, 0,  0 },
-    {60, 45, 52, 45, 0,  0 },
-    {60, 60, 60, 31, 0,  0 },
-    {60, 60, 31, 60, 0,  0 },
-    {60, 45, 45, 52, 52, 31}
+          {60, 45, 45, 52, 0,  0 },
+          {60, 45, 60, 52, 0,  0 },
+          {60, 45, 52, 45, 0,  0 },
+          {60, 60, 60, 31, 0,  0 },
+          {60, 60, 31, 60, 0,  0 },
+          {60, 45, 45, 52, 52, 31}
   };
   static const Kind kinds[][3] = {
     {RANDOM,     RANDOM,        RANDOM       },
@@ -484,22 +485,26 @@ int main(int argc, char **argv)
       for (int uneven = Few ? t % 2 : 0; uneven < (Few ? t % 2 + 1 : 2); uneven++) {
         Shape s[3];
 
-        for (int q = 0; q < 3; q++) s[q] = (Shape){kinds[k][q], sizes[t][2 * q], sizes[t][2 * q + 1], 10 * k + q, (PetscBool)uneven, {0, 0}};
+        for (int q = 0; q < 3; q++) s[q] = (Shape){
+                                      kinds[k][q], sizes[t][2 * q], sizes[t][2 * q + 1], 10 * k + q, (PetscBool)uneven, {0, 0}
+ };
         PetscCall(Test(types[t], s));
       }
     }
   }
   for (int t = 0; t < 6 && !Off; t++) { /* slabs of grids */
-    const Kind     kind = t % 2 ? TWENTYSEVEN : SEVEN;
-    const PetscInt g = Few ? 5 : 8, n = g * g * g, c = n / 6;
+    const Kind      kind = t % 2 ? TWENTYSEVEN : SEVEN;
+    const PetscInt  g = Few ? 5 : 8, n = g * g * g, c = n / 6;
     const PetscBool square = (PetscBool)(types[t] == MATPRODUCT_AB || types[t] == MATPRODUCT_AtB || types[t] == MATPRODUCT_ABt || types[t] == MATPRODUCT_ABC);
     Shape           s[3]   = {
-      {kind, n, n, 0, PETSC_FALSE, {0, 0}},
-      {kind, n, n, 0, PETSC_FALSE, {0, 0}},
-      {kind, n, n, 0, PETSC_FALSE, {0, 0}}
+                  {kind, n, n, 0, PETSC_FALSE, {0, 0}},
+                  {kind, n, n, 0, PETSC_FALSE, {0, 0}},
+                  {kind, n, n, 0, PETSC_FALSE, {0, 0}}
     };
 
-    if (!square) s[1] = (Shape){INTERPOLATION, types[t] == MATPRODUCT_PtAP ? n : c, types[t] == MATPRODUCT_PtAP ? c : n, 1, PETSC_FALSE, {0, 0}};
+    if (!square) s[1] = (Shape){
+                   INTERPOLATION, types[t] == MATPRODUCT_PtAP ? n : c, types[t] == MATPRODUCT_PtAP ? c : n, 1, PETSC_FALSE, {0, 0}
+ };
     PetscCall(Test(types[t], s));
   }
   if (!Off) {

@@ -156,7 +156,8 @@ static PetscBool There(PetscInt r, PetscInt c, int q)
 {
   const unsigned s = (unsigned)(r * 2654435761u) ^ (unsigned)(c * 40503u + 97u * (unsigned)q);
 
-  return (PetscBool)(r % 7 == 3 ? 0 : r % 11 == 5 ? 1 : (s >> 5) % 4 == 0);
+  return (PetscBool)(r % 7 == 3 ? 0 : r % 11 == 5 ? 1
+                                                  : (s >> 5) % 4 == 0);
 }
 
 /* The rows row[0..n-1] as process q has them, with columns numbered by `column` (global number c is local column

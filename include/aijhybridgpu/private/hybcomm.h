@@ -90,6 +90,10 @@ extern PetscErrorCode HybHaloExchange(HybHalo, const HybExec *, size_t unit, con
 extern PetscErrorCode HybHaloReverseBegin(HybHalo, const HybExec *, PetscBool scalars, const void *ghost);
 extern PetscErrorCode HybHaloReverseEnd(HybHalo, const HybExec *, PetscErrorCode before, void *y);
 
+/* A process that cannot begin the exchange that others begin (the reverse one, or not), for an error of its own, why:
+   those who wait for it get one instead of waiting. Fails in no way that matters beside that. */
+extern void HybHaloAbandon(HybHalo, const HybExec *, PetscBool reverse, PetscErrorCode why);
+
 /*
   Rows of a matrix that is distributed as the halo's entries are. A: this process's rows; colmap[c], where the backend
   executes, is column c's global number, of N; ascending: so is colmap. A->a may be NULL: no values.
@@ -114,6 +118,8 @@ extern PetscErrorCode HybRowsShip(HybHalo, const HybExec *, HybArena *keep, cons
    beside what is queued between. */
 extern PetscErrorCode HybRowsValuesBegin(HybRows, const HybExec *, const HybScalar *a);
 extern PetscErrorCode HybRowsValuesEnd(HybRows, const HybExec *, PetscErrorCode before, HybScalar *ra);
+/* as HybHaloAbandon() */
+extern void           HybRowsValuesAbandon(HybRows, const HybExec *);
 extern PetscErrorCode HybRowsDestroy(HybRows *);
 
 /* What a backend does for an exchange. A lane is work beside exec's stream; on the host all is done on return. */

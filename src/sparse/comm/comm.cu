@@ -115,16 +115,20 @@ static PetscErrorCode HybCommSend_CUDA(const HybExec *exec, void *lane, PetscCou
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* after a send() that failed half-way: for all that is queued */
+/* After a send() that failed half-way: for all that is queued. Made to fail after it has waited: the caller frees what
+   is read. */
 static PetscErrorCode HybCommSent_CUDA(const HybExec *exec, void *lane)
 {
-  CommLane *l = (CommLane *)lane;
+  CommLane   *l   = (CommLane *)lane;
+  cudaError_t err = cudaSuccess;
 
   PetscFunctionBegin;
   if (l && l->sent)
-    HybCallCUDA(cudaEventSynchronize(l->out));
+    err = cudaEventSynchronize(l->out);
   else if (comm_stream_)
-    HybCallCUDA(cudaStreamSynchronize(comm_stream_));
+    err = cudaStreamSynchronize(comm_stream_);
+  if (err == cudaSuccess && HybDeviceFault("cudaEventSynchronize")) err = cudaErrorUnknown;
+  PetscCall(HybDeviceError(err, "cudaEventSynchronize", __FILE__, __LINE__));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -37,6 +37,8 @@ extern PetscErrorCode HybExchangeDestroy(HybExchange *);
 extern PetscErrorCode HybExchangeBegin(HybExchange, const HybExec *, size_t unit, const PetscInt *index, const void *src, PetscBool host);
 /* dst NULL: where it is kept; *result, which may be NULL: where it came to */
 extern PetscErrorCode HybExchangeEnd(HybExchange, const HybExec *, PetscErrorCode before, void *dst, void *result);
+/* instead of both: others get messages without contents */
+extern void HybExchangeAbandon(HybExchange, const HybExec *);
 
 /* the same at once, between arrays of the host's, without any object; out is as long as `to` says */
 extern PetscErrorCode HybPeersExchange(HybComm, const HybPeers *to, const HybPeers *from, size_t unit, const void *out, void *in);

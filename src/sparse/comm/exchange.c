@@ -297,3 +297,16 @@ PetscErrorCode HybExchangeEnd(HybExchange e, const HybExec *exec, PetscErrorCode
   if (result) *(void **)result = dst;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+void HybExchangeAbandon(HybExchange e, const HybExec *exec)
+{
+  if (e->begun) return;
+  e->begun   = PETSC_TRUE;
+  e->sending = PETSC_FALSE;
+  e->host    = PETSC_FALSE;
+  e->unit    = HYB_COMM_UNIT;
+  e->slot    = e->slots == 2 ? 1 - e->slot : 0;
+  (void)PetscPushErrorHandler(PetscReturnErrorHandler, NULL);
+  if (e->slots == 1 || !HybExchangeReceives(e)) (void)HybExchangeEnd(e, exec, PETSC_ERR_LIB, NULL, NULL);
+  (void)PetscPopErrorHandler();
+}

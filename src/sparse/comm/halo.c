@@ -226,3 +226,13 @@ PetscErrorCode HybHaloReverseEnd(HybHalo h, const HybExec *exec, PetscErrorCode 
   PetscCall(exec->backend->comm->add(exec, h->nrows, h->row, h->ptr, h->place, h->scalars, v, y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+void HybHaloAbandon(HybHalo h, const HybExec *exec, PetscBool reverse, PetscErrorCode why)
+{
+  if (reverse && !h->reverse) { /* others are about to agree upon its making */
+    (void)PetscPushErrorHandler(PetscReturnErrorHandler, NULL);
+    (void)HybCommAgree(h->comm, why ? why : PETSC_ERR_LIB, "A product with a vector");
+    (void)PetscPopErrorHandler();
+  } else
+    HybExchangeAbandon(reverse ? h->reverse : h->forward, exec);
+}

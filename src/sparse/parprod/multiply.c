@@ -16,8 +16,8 @@
   keep their order, slabs of a stencil stay banded and blocks stay blocks: the sequential methods that live by that
   still take the product.
 
-    symbolic: halo of A's columns of others; rows of B that others need, merged, sent; F's columns split; two products on
-    patterns; X's columns numbered, which are C's columns of others
+    symbolic: halo of A's columns of others; rows of B that others need, merged, sent; F's columns split; two products
+    on patterns; X's columns numbered, which are C's columns of others
     numeric:  values of these rows go out; meanwhile L's and R's are put in their places; F's come in; two products
 
   A numeric phase moves values alone: of the rows sent, eight bytes an entry. A process without columns of others merges
@@ -30,8 +30,8 @@
 /* the rows of B that others need, as a matrix of B's size that is empty elsewhere */
 static PetscErrorCode HybParMultiplySent(HybParMultiply *s, const HybParCSR *B, PetscInt **global)
 {
-  const HybExec   *x   = &s->exec;
-  const HybCSROps *ops = x->backend->csr;
+  const HybExec   *x     = &s->exec;
+  const HybCSROps *ops   = x->backend->csr;
   const PetscInt   first = B->columns[s->comm->rank], left = HybCountBelow(B->O.n, B->garray, first);
   const HybCSR    *block[2] = {&B->D, &B->O};
   PetscInt        *host, *row, n = s->halo->nsend;
@@ -65,9 +65,9 @@ static PetscErrorCode HybParMultiplySent(HybParMultiply *s, const HybParCSR *B, 
 /* L, R and what of the result lies in this process's columns */
 static PetscErrorCode HybParMultiplyOwn(HybParMultiply *s, const HybExec *result, const char *method, PetscInt width, const HybParCSR *A, const HybParCSR *B, HybArena *out, HybCSR *C)
 {
-  const HybExec   *x     = &s->exec;
-  const HybCSROps *ops   = x->backend->csr;
-  const HybCSR    *L     = &A->D, *R = &B->D;
+  const HybExec   *x   = &s->exec;
+  const HybCSROps *ops = x->backend->csr;
+  const HybCSR    *L = &A->D, *R = &B->D;
   const PetscInt   first = B->columns[s->comm->rank];
   HybCSR           part[2];
 
@@ -128,9 +128,9 @@ static PetscErrorCode HybParMultiplyRight(HybParMultiply *s, const HybCSR *L, co
 /* What of the result lies in the columns of others */
 static PetscErrorCode HybParMultiplyOthers(HybParMultiply *s, const HybExec *result, const char *method, PetscInt width, const HybParCSR *A, const HybParCSR *B, HybArena *out, HybParCSR *C)
 {
-  const HybExec   *x   = &s->exec;
-  const HybCSROps *ops = x->backend->csr;
-  const HybCSR    *L   = s->apart ? &s->L : &A->D;
+  const HybExec   *x      = &s->exec;
+  const HybCSROps *ops    = x->backend->csr;
+  const HybCSR    *L      = s->apart ? &s->L : &A->D;
   PetscInt        *colmap = NULL, *list, *rows, *map, n;
   HybCSR           Z;
 
@@ -191,7 +191,7 @@ PetscErrorCode HybParMultiplySymbolic(HybParMultiply *s, HybComm comm, const Hyb
   ierr = HybParMultiplySent(s, B, &global);
   PetscCall(HybCommAgree(comm, ierr, "The rows of a product's right operand that others need"));
   PetscCall(HybRowsFetch(s->halo, &s->exec, &s->keep, &s->sent.all, global, B->columns[comm->size], PETSC_TRUE, &s->F, &s->rows));
-  ierr = HybArenaAlloc(&s->keep, s->exec.result, s->F.nnz, sizeof(HybScalar), &s->F.a);
+  ierr       = HybArenaAlloc(&s->keep, s->exec.result, s->F.nnz, sizeof(HybScalar), &s->F.a);
   C->rows    = A->rows;
   C->columns = B->columns;
   if (!ierr) ierr = HybParMultiplyOwn(s, result, method, width, A, B, &out[0], &C->D);

@@ -6,7 +6,8 @@
   block: each row's parts come in the order of ranks, so its columns ascend.
 
     symbolic: transposes of both blocks; the second one's rows shipped; what is received sorted into rows
-    numeric:  the second one's values gathered and sent; meanwhile the first one's; those that are received to their places
+    numeric: the second one's values gathered and sent; meanwhile the first one's; those that are received to their
+    places
 
   Memory: T and the permutations. Cost: O(nnz), and as a message what A has in columns of others.
 */

@@ -7,6 +7,7 @@
 
 #include <petscmataijhybridgpu.h>
 #include <petsc/private/matimpl.h>
+#include "aijhybridgpu/private/hybcomm.h"
 #include "aijhybridgpu/private/hybmat.h"
 #include "aijhybridgpu/private/hybparprod.h"
 #include "../../process/process.h"
@@ -143,6 +144,18 @@ static inline PetscBool HybShared(const Mat_SeqAIJHybridGPU *hyb)
     PetscCall(ierr_);                                  \
   } while (0)
 
+/* mpi/halo.c: who sends whom what at a product with a vector. What it was made for changes with the matrix and the
+   vectors; whether it serves is decided by all processes together, for each kind of vectors. */
+typedef struct {
+  PetscInt         setups;              /* how often the parent may have made the blocks anew: the same number on all processes */
+  PetscBool        known[2], serves[2]; /* [1]: for vectors on the device */
+  PetscInt         knownsetups;
+  PetscObjectState knownstate;
+  HybComm          comm;
+  HybHalo          halo;
+  PetscInt        *garray; /* of which it was made */
+} HybMPIHalo;
+
 typedef struct {
   HybChoices choices; /* passed on to the blocks */
   PetscBool  lentarrays;
@@ -150,7 +163,7 @@ typedef struct {
   PetscBool  ignoreoffproc; /* MAT_IGNORE_OFF_PROC_ENTRIES */
   PetscBool  bycolumns;     /* MAT_ROW_ORIENTED was set to false */
   PetscBool  assembling;    /* values came from coordinates, and MatAssemblyBegin() and End() follow: nothing else was inserted */
-  Vec        halo;          /* other processes' entries of a vector, on the device */
+  HybMPIHalo halo;          /* of products with vectors */
 } Mat_MPIAIJHybridGPU;
 
 /* seq/ */
@@ -244,8 +257,11 @@ PETSC_INTERN PetscErrorCode HybVecOnDevice(Vec, PetscBool *);
 PETSC_INTERN PetscErrorCode HybGlueGetExec(Mat, const HybChoices *, PetscCount work, HybExec *);
 /* how many nonzeros an operation on A and others needs to run on the device, if it was not asked for that */
 PETSC_INTERN PetscErrorCode HybGlueDeviceMin(Mat A, PetscCount *least);
+/* seq/matmult.c: z = A x, y + A x, y - A x or the same of A^T, of arrays on the device; y may be z */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUMultArrays(Mat, const HybExec *, PetscBool transpose, const PetscScalar *, HybSpMVMode, const PetscScalar *, PetscScalar *);
 /* a product with vectors */
 PETSC_INTERN PetscErrorCode HybWhereMult(Mat, const HybCSR *, PetscBool transpose, HybSpMVMode, Vec xx, Vec zz, HybExec *);
+PETSC_INTERN PetscErrorCode HybWhereStaged(Mat, PetscBool xdevice, PetscBool zdevice);
 /* the matrix's arrays on the device of x, sent or refreshed as needed; ours only. The second when what reads them has
    been queued, and nothing waits for it. */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUGetDeviceCSR(Mat, const HybExec *x, PetscBool values, HybCSR *);

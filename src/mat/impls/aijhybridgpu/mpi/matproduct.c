@@ -8,7 +8,7 @@
 
   All is collective. What a process does alone is followed by an agreement: an error of one is one of all.
 */
-#include "../aijhybridgpuimpl.h"
+#include "mpiimpl.h"
 #include "aijhybridgpu/private/hybparprod.h"
 
 /* What a product keeps in C->product->data */
@@ -705,9 +705,9 @@ static PetscErrorCode HybMPIProductFirst(Mat C, PetscErrorCode before, HybProduc
 static PetscErrorCode MatProductSymbolic_MPIAIJHybridGPU(Mat C)
 {
   Mat_Product   *product = C->product;
-  HybMPIProduct *mp = NULL;
+  HybMPIProduct *mp      = NULL;
   HybMPIOperands o;
-  HybProductType type = HYB_PRODUCT_AB;
+  HybProductType type       = HYB_PRODUCT_AB;
   char           method[64] = "";
   PetscBool      ours, asked;
   HybMPIProduct  none;
