@@ -481,7 +481,7 @@ int main(int argc, char **argv)
   for (int t = 0; t < 6; t++) {
     if (Off && types[t] == MATPRODUCT_ABt) continue; /* MATAIJ has none in every release */
     for (int k = 0; k < (Off ? 1 : (int)PETSC_STATIC_ARRAY_LENGTH(kinds)); k++) {
-      if (Few && (t + k) % 3) continue;
+      if (Few && (t + k) % 6) continue;
       for (int uneven = Few ? t % 2 : 0; uneven < (Few ? t % 2 + 1 : 2); uneven++) {
         Shape s[3];
 
@@ -502,6 +502,7 @@ int main(int argc, char **argv)
                   {kind, n, n, 0, PETSC_FALSE, {0, 0}}
     };
 
+    if (Few && types[t] != MATPRODUCT_AB && types[t] != MATPRODUCT_PtAP) continue;
     if (!square) s[1] = (Shape){
                    INTERPOLATION, types[t] == MATPRODUCT_PtAP ? n : c, types[t] == MATPRODUCT_PtAP ? c : n, 1, PETSC_FALSE, {0, 0}
  };
