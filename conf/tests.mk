@@ -1,7 +1,7 @@
 # The tests. t1xx to t5xx are unit tests of the rooms: they link the rooms' objects and run on the host and, with the same binary, on the
-# emulated device. t6xx and t7xx are tests of the type: they link PETSc alone and load the plugin by -dll_append.
+# emulated device. So are t8xx, on several processes. t6xx and t7xx are tests of the type: they link PETSc alone and load the plugin by -dll_append.
 #
-# How a t6xx or t7xx program runs is said by lines of its own:   TEST np=1,2,4 -some -options     (one run for each np; without such a line: np=1)
+# How a t6xx, t7xx or t8xx program runs is said by lines of its own:   TEST np=1,2,4 -some -options     (one run for each np; without such a line: np=1)
 # @emulated among the options stands for those that make the emulated device do the work
 
 MATRICES ?= ../shared/matrices
@@ -16,10 +16,13 @@ TEST_DEVICE := $(wildcard /dev/nvidia0)
 
 UNIT_SRC := $(wildcard tests/t[1-5]*.c)
 MAT_SRC := $(wildcard tests/t[67]*.c)
+RANKS_SRC := $(wildcard tests/t8*.c)
 UNIT_TESTS := $(UNIT_SRC:tests/%.c=%)
 MAT_TESTS := $(MAT_SRC:tests/%.c=%)
+RANKS_TESTS := $(RANKS_SRC:tests/%.c=%)
 UNIT_BIN = $(UNIT_TESTS:%=$(BUILD)/tests/%)
 MAT_BIN = $(MAT_TESTS:%=$(BUILD)/tests/%)
+RANKS_BIN = $(RANKS_TESTS:%=$(BUILD)/tests/%)
 HARNESS_OBJ = $(BUILD)/tests/hybtest.o $(BUILD)/tests/reference/ref.o
 RESULTS = $(BUILD)/tests/results
 TEST_JOBS ?= $(shell env -u OMP_NUM_THREADS nproc 2>/dev/null || echo 1)
@@ -31,14 +34,14 @@ TEST_ENV = env OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1
 HERE := $(CURDIR)
 
 $(BUILD)/tests/%.o: CFLAGS_ALL += -Itests
-$(UNIT_BIN): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(HARNESS_OBJ) $(BUILD)/librooms.a
+$(UNIT_BIN) $(RANKS_BIN): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(HARNESS_OBJ) $(BUILD)/librooms.a
 	$(call SAY,$@)$(PETSC_CC) $(SAN) -o $@ $^ $(PETSC_LIBS) -lm -ldl
 $(MAT_BIN): $(BUILD)/tests/%: $(BUILD)/tests/%.o
 	$(call SAY,$@)$(PETSC_CC) $(SAN) -o $@ $^ $(PETSC_LIBS) -lm -ldl
-.SECONDARY: $(UNIT_BIN:=.o) $(MAT_BIN:=.o) $(HARNESS_OBJ)
--include $(UNIT_BIN:=.d) $(MAT_BIN:=.d) $(HARNESS_OBJ:.o=.d)
+.SECONDARY: $(UNIT_BIN:=.o) $(MAT_BIN:=.o) $(RANKS_BIN:=.o) $(HARNESS_OBJ)
+-include $(UNIT_BIN:=.d) $(MAT_BIN:=.d) $(RANKS_BIN:=.d) $(HARNESS_OBJ:.o=.d)
 
-.PHONY: unit unit-emulated check check-host unit-cuda tests-run-cuda tests-clean-results tests-run-unit tests-run-emulated tests-run-mat tests-run-parts
+.PHONY: unit unit-emulated check check-host unit-cuda tests-run-cuda tests-clean-results tests-run-unit tests-run-emulated tests-run-mat tests-run-ranks tests-run-parts
 tests-clean-results:
 	@rm -rf $(RESULTS) && mkdir -p $(RESULTS) && date +%s > $(RESULTS)/start
 
@@ -75,6 +78,16 @@ tests-run-mat: $(MAT_BIN) $(BUILD)/lib/$(PLUGIN) $(EMULATED_LIB)
 	  done; \
 	done | $(TEST_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
 
+# each on the host and, where there is one, on the emulated device, with one card for each process
+tests-run-ranks: $(RANKS_BIN) $(EMULATED_LIB)
+	@for t in $(RANKS_TESTS); do for b in host $(abspath $(EMULATED_LIB)); do \
+	  grep -h '^ *TEST ' tests/$$t.c | grep -e '$(TEST_LINES)' | while read -r _ np options; do \
+	    for n in $$(echo $${np#np=} | tr , ' '); do \
+	      echo "$$t-np$$n-$$(basename $$b .so)$(TEST_NAME) $(TEST_SECONDS) env HYB_EMULATOR_CARDS=$$n $(if $(filter-out mpiexec,$(MPIEXEC)),$(MPIEXEC),mpiexec) -n $$n $(BUILD)/tests/$$t -backend $$b -seed $(SEED)$${options:+ $$options}"; \
+	    done; \
+	  done; \
+	done; done | $(TEST_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
+
 tests-run-parts:
 	@for t in $(CHECK_TARGETS); do $(TEST_ENV) tests/run $(RESULTS) $$t 600 $(MAKE) --no-print-directory $$t; done
 
@@ -97,12 +110,13 @@ unit-cuda: tests-clean-results
 	@tests/summary $(RESULTS)
 
 check: tests-clean-results
-	@$(MAKE) --no-print-directory -j $(TEST_JOBS) $(if $(TEST_DEVICE),all,plugin) $(BUILD)/lib/$(PLUGIN) $(UNIT_BIN) $(MAT_BIN) $(EMULATED_LIB)
+	@$(MAKE) --no-print-directory -j $(TEST_JOBS) $(if $(TEST_DEVICE),all,plugin) $(BUILD)/lib/$(PLUGIN) $(UNIT_BIN) $(MAT_BIN) $(RANKS_BIN) $(EMULATED_LIB)
 	@date +%s > $(RESULTS)/built
 	@$(MAKE) --no-print-directory tests-run-unit
 	@$(MAKE) --no-print-directory tests-run-emulated
 	@$(if $(TEST_DEVICE),$(MAKE) --no-print-directory tests-run-cuda)
 	@$(MAKE) --no-print-directory tests-run-mat
+	@$(MAKE) --no-print-directory tests-run-ranks
 	@$(MAKE) --no-print-directory tests-run-parts
 	@$(MAKE) --no-print-directory -s gpu-report-status 2>/dev/null || true
 	@tests/summary $(RESULTS)

@@ -35,7 +35,7 @@ static struct {
   Live      *live;
   PetscCount nlive, capacity;
   PetscCount count, target; /* allocations since the fault was armed; 0: disarmed */
-  PetscBool  fired;
+  PetscBool  fired, ours;   /* ours: of PETSc's malloc, those of the library's files alone */
 } Memory;
 
 static PetscBool Fault(void)
@@ -83,7 +83,7 @@ static PetscErrorCode TestMalloc(size_t bytes, PetscBool clear, int line, const 
 {
   PetscErrorCode ierr;
 
-  if (Fault()) {
+  if ((!Memory.ours || OurFile(file)) && Fault()) {
     *ptr = NULL;
     return PetscError(PETSC_COMM_SELF, line, func, file, PETSC_ERR_MEM, PETSC_ERROR_INITIAL, "injected: allocation %td of %zu bytes", Memory.count, bytes);
   }
@@ -103,7 +103,7 @@ static PetscErrorCode TestRealloc(size_t bytes, int line, const char func[], con
   PetscErrorCode ierr;
   void          *old = *ptr;
 
-  if (Fault()) return PetscError(PETSC_COMM_SELF, line, func, file, PETSC_ERR_MEM, PETSC_ERROR_INITIAL, "injected: reallocation %td of %zu bytes", Memory.count, bytes);
+  if ((!Memory.ours || OurFile(file)) && Fault()) return PetscError(PETSC_COMM_SELF, line, func, file, PETSC_ERR_MEM, PETSC_ERROR_INITIAL, "injected: reallocation %td of %zu bytes", Memory.count, bytes);
   ierr = (*Memory.realloc)(bytes, line, func, file, ptr);
   if (!ierr) {
     LiveRemove(old);
@@ -369,8 +369,10 @@ void HybTestInit(int *argc, char ***argv)
 
 int HybTestFinalize(void)
 {
-  PetscCount blocks;
-  size_t     bytes;
+  PetscCount  blocks;
+  size_t      bytes;
+  PetscMPIInt rank;
+  int         failed;
 
   Close();
   MemoryWatch(PETSC_FALSE);
@@ -387,8 +389,12 @@ int HybTestFinalize(void)
     Close();
   }
   free(Memory.live);
+  MPI_Comm_rank(PETSC_COMM_WORLD, &rank);
+  failed = (int)T.failed;
+  MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, PETSC_COMM_WORLD); /* the cases are the same on all processes */
+  T.failed = failed;
   PetscCallAbort(PETSC_COMM_SELF, PetscFinalize());
-  printf("%td passed, %td failed, %td skipped\n", T.passed, T.failed, T.skipped);
+  if (!rank) printf("%td passed, %td failed, %td skipped\n", T.passed, T.failed, T.skipped);
   fflush(stdout);
   return T.failed ? 1 : 0;
 }
@@ -435,6 +441,42 @@ void HybTestFaults(PetscErrorCode (*run)(void *), PetscErrorCode (*cleanup)(void
     }
     if (!HybTestCheck(ierr, "allocation %td failed and nobody noticed", k)) return;
     if (!HybTestCheck(k < 100000, "still failing after %td allocations", k)) return;
+  }
+}
+
+void HybTestFaultsOn(PetscMPIInt which, PetscErrorCode (*run)(void *), PetscErrorCode (*cleanup)(void *), void *ctx)
+{
+  PetscMPIInt rank;
+  PetscCount  before, after;
+
+  MPI_Comm_rank(PETSC_COMM_WORLD, &rank);
+  for (PetscCount k = 1;; k += T.slow ? 1 + k / 16 : 1) {
+    const size_t   held = MemoryHeld(&before);
+    size_t         now;
+    PetscErrorCode ierr;
+    int            fired;
+
+    PetscCallAbort(PETSC_COMM_SELF, PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+    Memory.ours   = PETSC_TRUE;
+    Memory.count  = 0;
+    Memory.fired  = PETSC_FALSE;
+    Memory.target = rank == which ? k : 0;
+    ierr          = (*run)(ctx);
+    Memory.target = 0;
+    Memory.ours   = PETSC_FALSE;
+    fired         = Memory.fired;
+    PetscCallAbort(PETSC_COMM_SELF, PetscPopErrorHandler());
+    MPI_Bcast(&fired, 1, MPI_INT, which, PETSC_COMM_WORLD);
+    if (cleanup) HybTestCall((*cleanup)(ctx));
+    now = MemoryHeld(&after);
+    HybTestCheck(now == held && before == after, "allocation %td of process %d failing: %zu bytes in %td blocks before the call, %zu in %td after it and its clean-up", k, which, held, before, now, after);
+    if (!fired) {
+      HybTestCheck(!ierr, "error %d without a failing allocation", (int)ierr);
+      HybTestCheck(k > 1, "nothing was allocated");
+      return;
+    }
+    HybTestCheck(ierr, "allocation %td of process %d failed, process %d did not notice", k, which, rank);
+    if (k > 100000) return;
   }
 }
 

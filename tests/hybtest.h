@@ -115,4 +115,7 @@ extern PetscBool HybTestClose(PetscScalar found, PetscScalar expected, PetscReal
    fault hook; HybTestUpload(), HybTestDownload() and the comparisons are exempt. run takes its memory from arenas that
    cleanup resets, and may itself check results: it returns 0 only if all went well. */
 extern void HybTestFaults(PetscErrorCode (*run)(void *ctx), PetscErrorCode (*cleanup)(void *ctx), void *ctx);
+/* the same on several processes, on one of which something fails (of PETSc's malloc what the library asks for): run
+   must give an error on all of them */
+extern void HybTestFaultsOn(PetscMPIInt which, PetscErrorCode (*run)(void *ctx), PetscErrorCode (*cleanup)(void *ctx), void *ctx);
 #endif

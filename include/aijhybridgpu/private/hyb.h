@@ -222,11 +222,44 @@ typedef struct {
   /* S = A(rows, cstart:cend-1), columns renumbered to start at 0; rows in any order, also repeatedly; S->a = A->a[perm]
      by gather */
   PetscErrorCode (*submatrixsymbolic)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt nrows, const PetscInt *rows, PetscInt cstart, PetscInt cend, HybCSR *S, PetscInt **perm);
-  /* the same with any columns: column c of A becomes column colmap[c] of S, which has ncols, or none if that is
-     negative; no two become one. ascending: the columns that stay keep their order, so that rows need no sorting. */
+  /* the same with any columns, rows NULL: all: column c of A becomes column colmap[c] of S, which has ncols, or none if
+     that is negative; no two become one. ascending: the columns that stay keep their order, so that rows need no
+     sorting. */
   PetscErrorCode (*submatrixmapped)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt nrows, const PetscInt *rows, PetscInt ncols, const PetscInt *colmap, PetscBool ascending, HybCSR *S, PetscInt **perm);
   /* C = A B for dense B and C of p columns, stored by columns ldb and ldc apart */
   PetscErrorCode (*multdense)(const HybExec *, const HybCSR *A, PetscInt p, const HybScalar *B, PetscCount ldb, HybScalar *C, PetscCount ldc);
+
+  /* The part of a parallel matrix that one process has (csr/local.c). D has its own columns, O those of others, in
+     ascending order of their global numbers, the first nleft of them being left of its own. M is both: columns in their
+     global order, others' to the left, own, others' to the right. M->i, M->j from keep (memory exec->result). */
+  PetscErrorCode (*mergeblocks)(const HybExec *, HybArena *keep, const HybCSR *D, const HybCSR *O, PetscInt nleft, HybCSR *M);
+  /* M->a from the two; patterns as in mergeblocks */
+  PetscErrorCode (*mergevalues)(const HybExec *, const HybCSR *D, const HybCSR *O, PetscInt nleft, HybCSR *M);
+  /* part[0] = A(:, cstart:cend-1), columns counted from cstart; part[1] = all else, columns as they are. Entry k of
+     part[p] is A's entry perm[p][k]. part[]->i, j from keep (memory exec->result), perm[] too. */
+  PetscErrorCode (*splitcolumns)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt cstart, PetscInt cend, HybCSR part[2], PetscInt *perm[2]);
+  /* C = rows begin[p] to end[p]-1 of piece p, p < n <= 4, one below the other; C->i, j from keep (memory exec->result).
+     Entries first[p] on of piece p are entries place[p] to place[p+1]-1 of C; first and place are the host's. */
+  PetscErrorCode (*stackrows)(const HybExec *, HybArena *keep, PetscInt n, const HybCSR *const piece[], const PetscInt begin[], const PetscInt end[], HybCSR *C, PetscCount first[], PetscCount place[]);
+  /* list (from keep): those of j[0..n-1] that are not within cstart..cend-1, ascending, each once; none is negative */
+  PetscErrorCode (*outsidecolumns)(const HybExec *, HybArena *keep, HybArena *work, PetscCount n, const PetscInt *j, PetscInt cstart, PetscInt cend, PetscInt *count, PetscInt **list);
+  /* j[k], a global number, becomes its place among list[0..nleft-1], cstart..cend-1, list[nleft..nlist-1], in which it
+     is */
+  PetscErrorCode (*numbercolumns)(const HybExec *, PetscCount n, PetscInt *j, PetscInt cstart, PetscInt cend, PetscInt nlist, PetscInt nleft, const PetscInt *list);
+  /* j[k] = map[j[k]] where that is not negative */
+  PetscErrorCode (*mapcolumns)(const HybExec *, PetscCount n, const PetscInt *map, PetscInt *j);
+  /* list: the columns that have entries, ascending; map[c] = c's place in it, -1 of others; both from keep */
+  PetscErrorCode (*usedcolumns)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt *count, PetscInt **list, PetscInt **map);
+  /* C = A without its empty rows, with A's j and a: row k is A's row rows[k], map[rows[k]] = k, -1 of empty ones; C->i
+     (memory exec->result), rows and map from keep */
+  PetscErrorCode (*compressrows)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, HybCSR *C, PetscInt **rows, PetscInt **map);
+  /* the other way: i[0..m] are the offsets of a matrix whose rows rows[0..n-1], ascending, begin at ci[0..n-1] and
+     whose others are empty; ci[n] = nnz */
+  PetscErrorCode (*expandrows)(const HybExec *, PetscInt m, PetscInt n, const PetscInt *rows, const PetscInt *ci, PetscInt *i);
+  /* v[k] = first + k */
+  PetscErrorCode (*sequence)(const HybExec *, PetscCount n, PetscInt first, PetscInt *v);
+  /* row[k] = r of entry k of A's row r, or rows[r] */
+  PetscErrorCode (*rowsofentries)(const HybExec *, const HybCSR *A, const PetscInt *rows, PetscInt *row);
 } HybCSROps;
 
 struct _HybSpMVMethod;
@@ -236,6 +269,7 @@ struct _HybPlanOps;
 struct _HybSegMergeOps;
 struct _HybAggOps;
 struct _HybKrylovOps;
+struct _HybCommOps;
 
 /* All entry points of one backend. The host's table is HybBackendHost; a device library exports its own by
    HybCUDAGetBackend(). */
@@ -270,6 +304,7 @@ struct _HybBackend {
   const struct _HybPtAPMethod *const   *ptap;
   const struct _HybAggOps              *agg;
   const struct _HybKrylovOps           *krylov;
+  const struct _HybCommOps             *comm;
 };
 
 extern const HybBackend HybBackendHost;

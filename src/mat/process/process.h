@@ -42,13 +42,21 @@ typedef struct {
   PetscInt  device;    /* which card; -1: PETSc's, else by turns */
   PetscInt  devicemin; /* nonzeros; -1: by where the vectors are, see HybGlueDeviceMin() */
   PetscInt  mirror, promotenever;
+  PetscInt  comm;      /* HybCommChoice */
   PetscInt  lockafter; /* values sent so many times again move to page-locked memory; 0: never */
   PetscInt  lockmin;   /* fewer bytes of values stay where they are: they are soon through the buffers, which are page-locked as well */
   PetscInt  planmin;   /* patterns of so many nonzeros are planned for at their second product with a vector */
   PetscInt  narrowmin; /* a device's results of so many rows become AIJ's without loops over these */
-  PetscInt  viewmemory, frameunknown, smoothers;
+  PetscInt  viewmemory, frameunknown, smoothers, parallelproducts;
   PetscReal managedlimit, memorylimit, locklimit;
 } HybOptions;
+
+/* -mat_aijhybridgpu_comm, in the order of its words */
+typedef enum {
+  HYB_COMM_AUTO,
+  HYB_COMM_MPI,
+  HYB_COMM_PETSC
+} HybCommChoice;
 
 typedef enum {
   HYB_DEVICE_UNKNOWN, /* not asked yet */
@@ -150,7 +158,6 @@ typedef struct {
   void             *stream;        /* of the last operation on the device */
   PetscBool         nopetscstream; /* PETSc's own device is unusable: ours has a stream that nobody shares */
   /* of the parallel product in progress (mpi/) */
-  char                      method[32]; /* asked for, for its sequential parts */
   struct _HybParts         *parts;
   struct _HybPartsPatterns *patterns;
   /* the places in AIJ's data that were found (storage/frame.c, narrow.c), bytes from A->data */

@@ -29,6 +29,20 @@ extern PetscErrorCode HybSameRows_Host(const HybExec *, const HybCSR *, unsigned
 extern PetscErrorCode HybSubmatrixSymbolic_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, PetscInt, const PetscInt *, PetscInt, PetscInt, HybCSR *, PetscInt **);
 extern PetscErrorCode HybSubmatrixMapped_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, PetscInt, const PetscInt *, PetscInt, const PetscInt *, PetscBool, HybCSR *, PetscInt **);
 
+/* local.c */
+extern PetscErrorCode HybMergeBlocks_Host(const HybExec *exec, HybArena *keep, const HybCSR *D, const HybCSR *O, PetscInt nleft, HybCSR *M);
+extern PetscErrorCode HybMergeValues_Host(const HybExec *exec, const HybCSR *D, const HybCSR *O, PetscInt nleft, HybCSR *M);
+extern PetscErrorCode HybSplitColumns_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt cstart, PetscInt cend, HybCSR part[2], PetscInt *perm[2]);
+extern PetscErrorCode HybStackRows_Host(const HybExec *exec, HybArena *keep, PetscInt n, const HybCSR *const piece[], const PetscInt begin[], const PetscInt end[], HybCSR *C, PetscCount first[], PetscCount place[]);
+extern PetscErrorCode HybOutsideColumns_Host(const HybExec *exec, HybArena *keep, HybArena *work, PetscCount n, const PetscInt *j, PetscInt cstart, PetscInt cend, PetscInt *count, PetscInt **list);
+extern PetscErrorCode HybNumberColumns_Host(const HybExec *exec, PetscCount n, PetscInt *j, PetscInt cstart, PetscInt cend, PetscInt nlist, PetscInt nleft, const PetscInt *list);
+extern PetscErrorCode HybMapColumns_Host(const HybExec *exec, PetscCount n, const PetscInt *map, PetscInt *j);
+extern PetscErrorCode HybUsedColumns_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt *count, PetscInt **list, PetscInt **map);
+extern PetscErrorCode HybCompressRows_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, HybCSR *C, PetscInt **rows, PetscInt **map);
+extern PetscErrorCode HybExpandRows_Host(const HybExec *exec, PetscInt m, PetscInt n, const PetscInt *rows, const PetscInt *ci, PetscInt *i);
+extern PetscErrorCode HybSequence_Host(const HybExec *, PetscCount, PetscInt, PetscInt *);
+extern PetscErrorCode HybRowsOfEntries_Host(const HybExec *exec, const HybCSR *A, const PetscInt *rows, PetscInt *row);
+
 /* dense.c */
 extern PetscErrorCode HybMultDense_Host(const HybExec *, const HybCSR *, PetscInt, const HybScalar *, PetscCount, HybScalar *, PetscCount);
 

@@ -42,6 +42,19 @@ extern PetscErrorCode     HybCSRDiagonalPlaces_CUDA(const HybExec *, const HybCS
 extern PetscErrorCode     HybCSRSameRows_CUDA(const HybExec *, const HybCSR *A, unsigned char *same);
 extern PetscErrorCode     HybCSRSubMatrixSymbolic_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt nrows, const PetscInt *rows, PetscInt cstart, PetscInt cend, HybCSR *S, PetscInt **perm);
 extern PetscErrorCode     HybCSRSubMatrixMapped_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt nrows, const PetscInt *rows, PetscInt ncols, const PetscInt *colmap, PetscBool ascending, HybCSR *S, PetscInt **perm);
+/* local.cu */
+extern PetscErrorCode HybCSRMergeBlocks_CUDA(const HybExec *exec, HybArena *keep, const HybCSR *D, const HybCSR *O, PetscInt nleft, HybCSR *M);
+extern PetscErrorCode HybCSRMergeValues_CUDA(const HybExec *exec, const HybCSR *D, const HybCSR *O, PetscInt nleft, HybCSR *M);
+extern PetscErrorCode HybCSRSplitColumns_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt cstart, PetscInt cend, HybCSR part[2], PetscInt *perm[2]);
+extern PetscErrorCode HybCSRStackRows_CUDA(const HybExec *exec, HybArena *keep, PetscInt n, const HybCSR *const piece[], const PetscInt begin[], const PetscInt end[], HybCSR *C, PetscCount first[], PetscCount place[]);
+extern PetscErrorCode HybCSROutsideColumns_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, PetscCount n, const PetscInt *j, PetscInt cstart, PetscInt cend, PetscInt *count, PetscInt **list);
+extern PetscErrorCode HybCSRNumberColumns_CUDA(const HybExec *exec, PetscCount n, PetscInt *j, PetscInt cstart, PetscInt cend, PetscInt nlist, PetscInt nleft, const PetscInt *list);
+extern PetscErrorCode HybCSRMapColumns_CUDA(const HybExec *exec, PetscCount n, const PetscInt *map, PetscInt *j);
+extern PetscErrorCode HybCSRUsedColumns_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt *count, PetscInt **list, PetscInt **map);
+extern PetscErrorCode HybCSRCompressRows_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, HybCSR *C, PetscInt **rows, PetscInt **map);
+extern PetscErrorCode HybCSRExpandRows_CUDA(const HybExec *exec, PetscInt m, PetscInt n, const PetscInt *rows, const PetscInt *ci, PetscInt *i);
+extern PetscErrorCode HybCSRSequence_CUDA(const HybExec *, PetscCount n, PetscInt first, PetscInt *v);
+extern PetscErrorCode HybCSRRowsOfEntries_CUDA(const HybExec *exec, const HybCSR *A, const PetscInt *rows, PetscInt *row);
 /* dense.cu */
 extern PetscErrorCode HybCSRMultDense_CUDA(const HybExec *, const HybCSR *A, PetscInt p, const HybScalar *B, PetscCount ldb, HybScalar *C, PetscCount ldc);
 /* coo.cu */

@@ -261,17 +261,20 @@ PetscErrorCode HybSubmatrixMapped_Host(const HybExec *exec, HybArena *keep, HybA
   PetscCall(HybArenaAlloc(keep, exec->result, (PetscCount)nrows + 1, sizeof(PetscInt), &si));
   si[0] = 0;
   for (PetscInt r = 0; r < nrows; r++) {
-    PetscCheck(rows[r] >= 0 && rows[r] < A->m, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Row %" PetscInt_FMT " is not within 0 to %" PetscInt_FMT, rows[r], A->m - 1);
-    for (PetscInt q = A->i[rows[r]]; q < A->i[rows[r] + 1]; q++) nnz += colmap[A->j[q]] >= 0;
+    const PetscInt row = rows ? rows[r] : r;
+
+    PetscCheck(row >= 0 && row < A->m, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Row %" PetscInt_FMT " is not within 0 to %" PetscInt_FMT, row, A->m - 1);
+    for (PetscInt q = A->i[row]; q < A->i[row + 1]; q++) nnz += colmap[A->j[q]] >= 0;
     si[r + 1] = (PetscInt)nnz; /* overflow is found below */
   }
   PetscCall(HybIntCast(nnz, "nonzeros of a submatrix", &nnzint));
   PetscCall(HybArenaAlloc(keep, exec->result, nnz, sizeof(PetscInt), &sj));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), nnz, sizeof(PetscInt), &p));
   for (PetscInt r = 0; r < nrows; r++) {
-    PetscInt k = si[r];
+    const PetscInt row = rows ? rows[r] : r;
+    PetscInt       k   = si[r];
 
-    for (PetscInt q = A->i[rows[r]]; q < A->i[rows[r] + 1]; q++) {
+    for (PetscInt q = A->i[row]; q < A->i[row + 1]; q++) {
       const PetscInt c = colmap[A->j[q]];
 
       if (c < 0) continue;

@@ -406,7 +406,7 @@ static __global__ void SubMatrixMapCount(PetscInt nrows, const PetscInt *__restr
 {
   const PetscCount s = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;
   if (s < nrows) {
-    const PetscInt r = rows[s], end = i[r + 1];
+    const PetscInt r = rows ? rows[s] : (PetscInt)s, end = i[r + 1];
     PetscInt       n = 0;
     for (PetscInt k = i[r]; k < end; k++) n += colmap[j[k]] >= 0;
     count[s] = n;
@@ -417,7 +417,7 @@ static __global__ void SubMatrixMapFill(PetscInt nrows, const PetscInt *__restri
 {
   const PetscCount s = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;
   if (s < nrows) {
-    const PetscInt r = rows[s], end = i[r + 1];
+    const PetscInt r = rows ? rows[s] : (PetscInt)s, end = i[r + 1];
     PetscInt       to = is[s];
     for (PetscInt k = i[r]; k < end; k++) {
       const PetscInt c = colmap[j[k]];

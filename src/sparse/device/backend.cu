@@ -4,6 +4,7 @@
 */
 #include "hybdevicestate.h"
 #include "aijhybridgpu/private/hybagg.h"
+#include "aijhybridgpu/private/hybcomm.h"
 #include "aijhybridgpu/private/hybkrylov.h"
 #include "aijhybridgpu/private/hybplan.h"
 #include "aijhybridgpu/private/hybptap.h"
@@ -19,6 +20,7 @@ extern const HybPlanOps HybPlanCUDA         HYB_WEAK;
 extern const HybSegMergeOps HybSegMergeCUDA HYB_WEAK;
 extern const HybAggOps HybAggCUDA           HYB_WEAK;
 extern const HybKrylovOps HybKrylovCUDA     HYB_WEAK;
+extern const HybCommOps HybCommCUDA         HYB_WEAK;
 
 #define HYB_METHOD_HOST(name, symbol)
 #define HYB_METHOD_CUDA(name, symbol) extern const HybSpMVMethod symbol;
@@ -76,6 +78,7 @@ static const HybBackend HybBackendCUDA = {
   &HybAggCUDA,
 #endif
   &HybKrylovCUDA,
+  &HybCommCUDA,
 };
 
 extern "C" __attribute__((visibility("default"))) int HybCUDAGetBackend(const HybStamp *stamp, const HybServices *services, const HybBackend **backend, char *message, size_t length)

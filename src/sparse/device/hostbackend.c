@@ -14,6 +14,7 @@ extern const struct _HybSpGEMMMethod *const HybSpGEMMMethodsHost[];
 extern const struct _HybPtAPMethod *const   HybPtAPMethodsHost[];
 extern const struct _HybAggOps              HybAggHost;
 extern const struct _HybKrylovOps           HybKrylovHost;
+extern const struct _HybCommOps             HybCommHost;
 
 static HybMemoryReport HybHostMemory;
 
@@ -129,4 +130,5 @@ const HybBackend HybBackendHost = {
   .agg = &HybAggHost,
 #endif
   .krylov = &HybKrylovHost,
+  .comm   = &HybCommHost,
 };

@@ -84,3 +84,66 @@ PetscErrorCode MatProductSetFromOptions_AnyHybridGPU(Mat C)
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+/*@C
+   MatAIJHybridGPUGetProductMethod - Gets the name of the method that computes a product
+
+   Not Collective
+
+   Input Parameter:
+.  C - a matrix that `MatProductSymbolic()`, `MatMatMult()`, `MatPtAP()` or the like has made
+
+   Output Parameter:
+. method - the method's name, a constant, or `NULL` if the product is not one of ours; of a parallel product, the one
+that has computed this process's rows in its own columns
+
+   Level: advanced
+
+.seealso: `MATAIJHYBRIDGPU`, `MatAIJHybridGPUGetProductCounter()`, `MatProductSetAlgorithm()`
+@*/
+PetscErrorCode MatAIJHybridGPUGetProductMethod(Mat C, const char **method)
+{
+  HybParProduct parallel;
+  HybProduct    product;
+
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(C, MAT_CLASSID, 1);
+  *method = NULL;
+  PetscCall(MatMPIAIJHybridGPUGetProduct(C, &parallel));
+  if (parallel) PetscCall(HybParProductGetMethod(parallel, method));
+  PetscCall(MatSeqAIJHybridGPUGetProduct(C, &product));
+  if (product) PetscCall(HybProductGetMethod(product, method));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@C
+   MatAIJHybridGPUGetProductCounter - Gets what a product's method counted of itself, as -info :mat shows it
+
+   Not Collective
+
+   Input Parameters:
++  C    - a matrix made by a product of ours
+-  name - the counter's name, for example "growths"
+
+   Output Parameter:
+.  value - the sum over the product's stages; 0 if the method does not know the name, or the product is not one of ours
+
+   Level: advanced
+
+.seealso: `MATAIJHYBRIDGPU`, `MatAIJHybridGPUGetProductMethod()`
+@*/
+PetscErrorCode MatAIJHybridGPUGetProductCounter(Mat C, const char name[], PetscInt64 *value)
+{
+  PetscCount    count = 0;
+  HybParProduct parallel;
+  HybProduct    product;
+
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(C, MAT_CLASSID, 1);
+  PetscCall(MatMPIAIJHybridGPUGetProduct(C, &parallel));
+  if (parallel) PetscCall(HybParProductGetCounter(parallel, name, &count));
+  PetscCall(MatSeqAIJHybridGPUGetProduct(C, &product));
+  if (product) PetscCall(HybProductGetCounter(product, name, &count));
+  *value = (PetscInt64)count;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

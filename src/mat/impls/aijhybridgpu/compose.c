@@ -64,10 +64,6 @@ PetscErrorCode MatAIJHybridGPUCompose(Mat A, PetscBool seq, PetscBool on)
   }
   if (seq) PetscCall(MatSeqAIJHybridGPUComposeDense(A, on));
   if (seq) PetscCall(MatSeqAIJHybridGPUComposeConversions(A, on));
-  if (seq)
-    PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatSeqAIJCopySubArray_C", on ? MatSeqAIJCopySubArray_SeqAIJHybridGPU : NULL));
-  else
-    PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatMPIAIJGetLocalMatMerge_C", on ? MatMPIAIJGetLocalMatMerge_MPIAIJHybridGPU : NULL));
   PetscCall(seq ? MatSeqAIJHybridGPUComposeCOO(A, on) : MatMPIAIJHybridGPUComposeCOO(A, on));
   if (seq) PetscCall(MatSeqAIJHybridGPUComposeOver(A, on));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -5,6 +5,20 @@
 #define AIJHYBRIDGPU_MPI_H
 
 #include "../storage/storage.h"
+#include "aijhybridgpu/private/hybcomm.h"
+#include "aijhybridgpu/private/hybparprod.h"
+
+/* halo.c: who sends whom what at a product with a vector. What it was made for changes with the matrix and the
+   vectors; whether it serves is decided by all processes together, for each kind of vectors. */
+typedef struct {
+  PetscInt         setups;              /* how often the parent may have made the blocks anew: the same number on all processes */
+  PetscBool        known[2], serves[2]; /* [1]: for vectors on the device */
+  PetscInt         knownsetups;
+  PetscObjectState knownstate;
+  HybComm          comm;
+  HybHalo          halo;
+  PetscInt        *garray; /* of which it was made */
+} HybMPIHalo;
 
 typedef struct {
   HybChoices choices; /* passed on to the blocks */
@@ -13,54 +27,49 @@ typedef struct {
   PetscBool  ignoreoffproc; /* MAT_IGNORE_OFF_PROC_ENTRIES */
   PetscBool  bycolumns;     /* MAT_ROW_ORIENTED was set to false */
   PetscBool  assembling;    /* values came from coordinates, and MatAssemblyBegin() and End() follow: nothing else was inserted */
-  Vec        halo;          /* other processes' entries of a vector, on the device */
+  HybMPIHalo halo;          /* of products with vectors */
 } Mat_MPIAIJHybridGPU;
 
 /* mpidata.c */
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUGetData(Mat, Mat_MPIAIJHybridGPU **);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUSumStates(Mat);
+PETSC_INTERN PetscErrorCode HybMPIHaloDestroy(HybMPIHalo *);
+PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUSetBlocks(Mat);
+PETSC_INTERN PetscErrorCode MatDestroy_MPIAIJHybridGPU(Mat);
 
-/* mpiparts.c: values of a parallel product's parts between them and the result */
-#define HYB_PARTS_CALLS 8 /* two for each of a product's parts, of which PETSc makes four at most */
-typedef struct {
-  const PetscInt *idx; /* NULL: none yet */
-  PetscInt        n, first, *place;
-} HybPartsCall;
-typedef struct _HybParts {
-  int          ncalls; /* that have been looked at */
-  HybPartsCall calls[HYB_PARTS_CALLS];
-  HybArena     places;
-  /* of the numeric phase in progress */
-  Mat          C, last;
-  HybExec      exec;
-  HybArena     work;
-  PetscScalar *values; /* of C's coordinates, on the device */
-  PetscCount   ncoo, used;
-  int          call, nown;
-  struct {
-    const PetscScalar *v;
-    PetscCount         at, n;
-    PetscBool          device; /* else the values are in v */
-  } own[HYB_PARTS_CALLS];
-} HybParts;
-typedef struct _HybPartsPatterns {
-  int n;
-  Mat part[HYB_PARTS_CALLS];
-} HybPartsPatterns;
-PETSC_INTERN PetscErrorCode HybPartsSymbolicBegin(HybPartsPatterns *);
-PETSC_INTERN PetscErrorCode HybPartsSymbolicEnd(HybPartsPatterns *, PetscBool failed);
-PETSC_INTERN PetscErrorCode HybPartsReset(HybParts *);
-/* x, ncoo: of MatMPIAIJHybridGPUCOOOnDevice() */
-PETSC_INTERN PetscErrorCode HybPartsBegin(Mat C, const HybExec *x, PetscCount ncoo, HybParts *);
-PETSC_INTERN PetscErrorCode HybPartsEnd(HybParts *);
-PETSC_INTERN PetscErrorCode HybPartsGet(Mat C, const PetscScalar v[], const PetscScalar **all);
-PETSC_INTERN PetscErrorCode MatSeqAIJCopySubArray_SeqAIJHybridGPU(Mat, PetscInt, const PetscInt[], PetscScalar[]);
-PETSC_INTERN PetscErrorCode MatMPIAIJGetLocalMatMerge_MPIAIJHybridGPU(Mat, MatReuse, IS *, Mat *);
+/* halo.c: the one that serves a product of A with vectors of this kind, NULL: PETSc's scatter does. Collective. */
+PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUGetHalo(Mat A, PetscBool vectorsondevice, Mat blocks[2], HybExec *x, HybHalo *);
 
-/* mpicoo.c; the second: whether the blocks' values are the device's to write, and no process has coordinates of
-   another's rows, as after a product's symbolic phase */
+/* matmult.c */
+PETSC_INTERN PetscErrorCode MatMult_MPIAIJHybridGPU(Mat, Vec, Vec);
+PETSC_INTERN PetscErrorCode MatMultAdd_MPIAIJHybridGPU(Mat, Vec, Vec, Vec);
+PETSC_INTERN PetscErrorCode MatMultTranspose_MPIAIJHybridGPU(Mat, Vec, Vec);
+PETSC_INTERN PetscErrorCode MatMultTransposeAdd_MPIAIJHybridGPU(Mat, Vec, Vec, Vec);
+PETSC_INTERN PetscErrorCode MatResidual_MPIAIJHybridGPU(Mat, Vec, Vec, Vec);
+
+/* setvalues.c */
+PETSC_INTERN PetscErrorCode MatSetValues_MPIAIJHybridGPU(Mat, PetscInt, const PetscInt[], PetscInt, const PetscInt[], const PetscScalar[], InsertMode);
+PETSC_INTERN PetscErrorCode MatZeroRows_MPIAIJHybridGPU(Mat, PetscInt, const PetscInt[], PetscScalar, Vec, Vec);
+PETSC_INTERN PetscErrorCode MatZeroRowsColumns_MPIAIJHybridGPU(Mat, PetscInt, const PetscInt[], PetscScalar, Vec, Vec);
+#if PETSC_VERSION_GE(3, 20, 0)
+PETSC_INTERN PetscErrorCode MatEliminateZeros_MPIAIJHybridGPU(Mat, PetscBool);
+#endif
+PETSC_INTERN PetscErrorCode MatAssemblyBegin_MPIAIJHybridGPU(Mat, MatAssemblyType);
+PETSC_INTERN PetscErrorCode MatAssemblyEnd_MPIAIJHybridGPU(Mat, MatAssemblyType);
+
+/* submatrix.c */
+PETSC_INTERN PetscErrorCode MatCreateSubMatrix_MPIAIJHybridGPU(Mat, IS, IS, MatReuse, Mat *);
+PETSC_INTERN PetscErrorCode MatCreateSubMatrices_MPIAIJHybridGPU(Mat, PetscInt, const IS[], const IS[], MatReuse, Mat *[]);
+
+/* the host is about to write the values of its blocks, or its own, past all functions */
+PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUHostWrites(Mat);
+
+/* matproduct.c; the second: what computes C, if it is a parallel product of ours */
+PETSC_INTERN PetscErrorCode MatProductSetFromOptions_MPIAIJHybridGPU(Mat);
+PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUGetProduct(Mat C, HybParProduct *);
+
+/* mpicoo.c */
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUComposeCOO(Mat, PetscBool on);
-PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUCOOOnDevice(Mat, HybExec *x, PetscCount *ncoo, PetscBool *device);
 
 /* mpiaijhybridgpu.c: the type */
 PETSC_INTERN PetscErrorCode MatCreate_MPIAIJHybridGPU(Mat);
@@ -68,7 +77,17 @@ PETSC_INTERN PetscErrorCode MatConvert_MPIAIJ_MPIAIJHybridGPU(Mat, MatType, MatR
 PETSC_INTERN PetscErrorCode MatConvert_MPIAIJHybridGPU_MPIAIJ(Mat, MatType, MatReuse, Mat *);
 PETSC_INTERN PetscErrorCode MatConvert_MPIAIJHybridGPU_Derived(Mat, MatType, MatReuse, Mat *);
 PETSC_INTERN PetscErrorCode MatConvert_Derived_MPIAIJHybridGPU(Mat, MatType, MatReuse, Mat *);
-PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUSetBlocks(Mat);
-PETSC_INTERN PetscErrorCode MatProductSetFromOptions_MPIAIJHybridGPU(Mat);
+static inline PetscBool     MatIsMPIAIJHybridGPU(Mat A)
+{
+#if PETSC_VERSION_GE(3, 19, 0)
+  if (A->hash_active) {
+    PetscBool flg = PETSC_FALSE;
+
+    (void)PetscObjectTypeCompare((PetscObject)A, MATMPIAIJHYBRIDGPU, &flg);
+    return flg;
+  }
+#endif
+  return (PetscBool)(A->ops->destroy == MatDestroy_MPIAIJHybridGPU);
+}
 
 #endif

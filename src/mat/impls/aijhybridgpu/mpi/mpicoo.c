@@ -418,23 +418,6 @@ static PetscErrorCode HybMPICOOValuesOnDevice(const HybExec *x, HybArena *work, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode MatMPIAIJHybridGPUCOOOnDevice(Mat A, HybExec *x, PetscCount *ncoo, PetscBool *device)
-{
-  HybMPICOO      *c = NULL;
-  Mat             block[2];
-  const PetscInt *garray;
-
-  PetscFunctionBegin;
-  *device = PETSC_FALSE;
-  PetscCall(HybContainerGet((PetscObject)A, "HybMPICOO", &c));
-  if (!c || c->nsend || c->nrecv) PetscFunctionReturn(PETSC_SUCCESS);
-  *ncoo   = c->ncoo;
-  *device = PETSC_TRUE;
-  PetscCall(MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], &garray));
-  for (int k = 0; k < 2 && *device; k++) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(block[k], x, device));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode MatMPIAIJHybridGPUSetValuesCOO(Mat A, const PetscScalar *v, InsertMode mode, PetscBool *done)
 {
   Mat_MPIAIJHybridGPU *hyb = NULL;
@@ -462,8 +445,7 @@ static PetscErrorCode MatMPIAIJHybridGPUSetValuesCOO(Mat A, const PetscScalar *v
   if (!ierr && device[0] && device[1]) {
     const PetscScalar *all = NULL;
 
-    ierr = HybPartsGet(A, v, &all);
-    if (!ierr && !all) ierr = HybMPICOOValuesOnDevice(&x, &work, c, v, vdevice, &all);
+    if (!ierr) ierr = HybMPICOOValuesOnDevice(&x, &work, c, v, vdevice, &all);
     for (int k = 0; k < 2 && !ierr; k++) ierr = MatSeqAIJHybridGPUSetValuesCOODevice(block[k], &c->block[k], &x, all, add);
     if (!ierr) hyb->assembling = PETSC_TRUE;
   } else if (!ierr) { /* the host has taken over */

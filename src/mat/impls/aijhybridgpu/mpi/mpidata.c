@@ -1,5 +1,5 @@
 /*
-  The private data of a parallel matrix, and the state of its pattern.
+  The private data of a parallel matrix: its blocks' type, the state of its pattern, its end.
 */
 #include "mpi.h"
 
@@ -30,5 +30,55 @@ PetscErrorCode MatMPIAIJHybridGPUSumStates(Mat C)
   own = (PetscInt64)(blocks[0]->nonzerostate + blocks[1]->nonzerostate);
   PetscCallMPI(MPI_Allreduce(&own, &all, 1, MPIU_INT64, MPI_SUM, PetscObjectComm((PetscObject)C)));
   C->nonzerostate = C->ass_nonzerostate = (PetscObjectState)all;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMPIHaloDestroy(HybMPIHalo *m)
+{
+  PetscFunctionBegin;
+  m->known[0] = m->known[1] = PETSC_FALSE;
+  PetscCall(HybHaloDestroy(&m->halo));
+  PetscCall(HybCommRestore(&m->comm));
+  PetscCall(PetscFree(m->garray));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The parent makes its blocks as MATSEQAIJ; off-diagonal columns are renumbered in place, and plans are keyed on their
+   number too */
+PetscErrorCode MatMPIAIJHybridGPUSetBlocks(Mat A)
+{
+  Mat                  blocks[2];
+  const PetscInt      *garray;
+  Mat_MPIAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
+  PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], &garray));
+  for (PetscInt k = 0; k < 2; k++) {
+    Mat_SeqAIJHybridGPU *block;
+
+    if (!blocks[k]) continue;
+    PetscCall(MatSetType(blocks[k], MATSEQAIJHYBRIDGPU));
+    PetscCall(MatSeqAIJHybridGPUGetData(blocks[k], &block));
+    block->choices    = hyb->choices;
+    block->lentarrays = hyb->lentarrays; /* its blocks' arrays are the parent's own but after MatCreateMPIAIJWithSplitArrays() */
+    block->block      = PETSC_TRUE;
+#if defined(PETSC_HAVE_DEVICE)
+    PetscCall(MatBindToCPU(blocks[k], A->boundtocpu));
+#endif
+  }
+  HybRecordBlocks(A, blocks[0], blocks[1]);
+  hyb->halo.setups++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatDestroy_MPIAIJHybridGPU(Mat A)
+{
+  PetscFunctionBegin;
+  HybRecordGone(A);
+  if (A->spptr) PetscCall(HybMPIHaloDestroy(&((Mat_MPIAIJHybridGPU *)A->spptr)->halo));
+  PetscCall(PetscFree(A->spptr));
+  if (((PetscObject)A)->qlist) PetscCall((*HybGlueState.compose)(A, PETSC_FALSE, PETSC_FALSE)); /* none are left when MatHeaderMerge() empties A */
+  PetscCall((*HybGlueState.mpi.destroy)(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

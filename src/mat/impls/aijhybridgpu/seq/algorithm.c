@@ -61,7 +61,7 @@ PetscErrorCode HybGlueProductAlgorithm(Mat C, PetscBool seq, char method[], size
   PetscOptionsBegin(PetscObjectComm((PetscObject)C), ((PetscObject)C)->prefix, man, "Mat");
   PetscCall(PetscOptionsString(option, text, man, value, given, sizeof(given), &flg));
   PetscOptionsEnd();
-  if (C->force_diagonals && !seq) { /* a pattern that is not the product's: of the parallel algorithms the parent's others know how to make it, "backend" does not */
+  if (C->force_diagonals && !seq) { /* a pattern that is not the product's: of the parallel algorithms some of the parent's know how to make it */
     PetscCall(PetscInfo(C, "MAT_FORCE_DIAGONAL_ENTRIES is set: parallel products with diagonal entries of their own are the parent's\n"));
     *ours  = PETSC_FALSE;
     *asked = PETSC_TRUE;
@@ -73,9 +73,8 @@ PetscErrorCode HybGlueProductAlgorithm(Mat C, PetscBool seq, char method[], size
   PetscCall(PetscStrcmp(given, "default", &known));
   if (!known) PetscCall(PetscStrcmp(given, "backend", &known));
   if (known) {
-    /* a parallel product that names a method passes it on to its sequential parts */
-    *asked = (PetscBool)(seq && HybGlueState.method[0]);
-    PetscCall(PetscStrncpy(method, *asked ? HybGlueState.method : "auto", length));
+    *asked = PETSC_FALSE;
+    PetscCall(PetscStrncpy(method, "auto", length));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(PetscStrcmp(given, "auto", &known));

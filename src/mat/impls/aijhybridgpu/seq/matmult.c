@@ -118,13 +118,12 @@ PetscErrorCode MatSeqAIJHybridGPUGetDeviceTranspose(Mat A, const HybExec *x, con
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybMultOnDevice(Mat A, const HybExec *x, PetscBool transpose, PetscBool conjugate, Vec xx, HybSpMVMode mode, Vec yy, Vec zz, HybArena *work)
+/* arrays where x executes; yy may be zz */
+static PetscErrorCode HybMultArrays(Mat A, const HybExec *x, PetscBool transpose, PetscBool conjugate, const PetscScalar *xx, HybSpMVMode mode, const PetscScalar *yy, PetscScalar *zz)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
   HybMultPlan         *plan;
   HybCSR               csr;
-  HybVecAccess         dx, dy, dz;
-  PetscBool            inplace = (PetscBool)(mode != HYB_SPMV_SET && yy == zz);
   PetscErrorCode       ierr;
 
   PetscFunctionBegin;
@@ -141,22 +140,32 @@ static PetscErrorCode HybMultOnDevice(Mat A, const HybExec *x, PetscBool transpo
     plan = &hyb->device;
     PetscCall(HybMultPlanSetUp(A, x, &csr, &hyb->copy.key, PETSC_FALSE, plan));
   }
-  PetscCall(HybVecGet(x, work, xx, PETSC_TRUE, PETSC_FALSE, &dx));
-  PetscCall(HybVecGet(x, work, mode == HYB_SPMV_SET || inplace ? NULL : yy, PETSC_TRUE, PETSC_FALSE, &dy));
-  PetscCall(HybVecGet(x, work, zz, inplace, PETSC_TRUE, &dz));
-  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_MULT], A, xx, zz, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_MULT], A, 0, 0, 0));
   PetscCall(PetscLogGpuTimeBegin());
-  ierr = HybSpMVApply(&plan->plan, &csr, (HybScalar *)dx.there, mode, (HybScalar *)(inplace ? dz.there : dy.there), (HybScalar *)dz.there);
+  ierr = HybSpMVApply(&plan->plan, &csr, (const HybScalar *)xx, mode, (const HybScalar *)yy, (HybScalar *)zz);
   PetscCall(PetscLogGpuTimeEnd());
   PetscCall(ierr);
-  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_MULT], A, xx, zz, 0));
-  PetscCall(HybVecRestore(x, work, &dz));
-  PetscCall(HybVecRestore(x, work, &dy));
-  PetscCall(HybVecRestore(x, work, &dx));
+  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_MULT], A, 0, 0, 0));
   PetscCall(PetscLogGpuFlops(2.0 * csr.nnz - (mode == HYB_SPMV_SET ? plan->nonemptyrows : 0)));
   if (!PetscDefined(HAVE_DEVICE)) PetscCall(PetscLogFlops(2.0 * csr.nnz - (mode == HYB_SPMV_SET ? plan->nonemptyrows : 0)));
   PetscCall(MatSeqAIJHybridGPUReadEnd(A, x));
   HybGlueState.counts.deviceops++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMultOnDevice(Mat A, const HybExec *x, PetscBool transpose, PetscBool conjugate, Vec xx, HybSpMVMode mode, Vec yy, Vec zz, HybArena *work)
+{
+  HybVecAccess dx, dy, dz;
+  PetscBool    inplace = (PetscBool)(mode != HYB_SPMV_SET && yy == zz);
+
+  PetscFunctionBegin;
+  PetscCall(HybVecGet(x, work, xx, PETSC_TRUE, PETSC_FALSE, &dx));
+  PetscCall(HybVecGet(x, work, mode == HYB_SPMV_SET || inplace ? NULL : yy, PETSC_TRUE, PETSC_FALSE, &dy));
+  PetscCall(HybVecGet(x, work, zz, inplace, PETSC_TRUE, &dz));
+  PetscCall(HybMultArrays(A, x, transpose, conjugate, dx.there, mode, inplace ? dz.there : dy.there, dz.there));
+  PetscCall(HybVecRestore(x, work, &dz));
+  PetscCall(HybVecRestore(x, work, &dy));
+  PetscCall(HybVecRestore(x, work, &dx));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -235,6 +244,22 @@ static PetscErrorCode MatSeqAIJHybridGPUMult(Mat A, PetscBool transpose, PetscBo
     PetscCall(HybRecordEnd(HybMultRecord(transpose, mode), A, &x, method->name, "", 2.0 * l.csr.nnz, HybMultBytes(&l.csr, mode)));
   }
   PetscCall(HybLentRestore(A, &l));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* of a block of a parallel matrix */
+PetscErrorCode MatSeqAIJHybridGPUMultArrays(Mat A, const HybExec *x, PetscBool transpose, const PetscScalar *xx, HybSpMVMode mode, const PetscScalar *yy, PetscScalar *zz)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(HybRecordBegin(HybMultRecord(transpose, mode), A, x));
+  PetscCall(HybMultArrays(A, x, transpose, PETSC_FALSE, xx, mode, yy, zz));
+  HybGlueState.counts.mults++;
+  if (HybRecording()) {
+    PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+    PetscCall(HybRecordEnd(HybMultRecord(transpose, mode), A, x, (transpose ? &hyb->transpose.mult : &hyb->device)->plan.method->name, "", 2.0 * hyb->copy.csr.nnz, HybMultBytes(&hyb->copy.csr, mode)));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

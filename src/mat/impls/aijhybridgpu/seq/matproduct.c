@@ -55,7 +55,7 @@ static PetscErrorCode HybMatProductView(Mat C, PetscViewer viewer)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybMatProductType(MatProductType type, HybProductType *t)
+PetscErrorCode HybMatProductType(MatProductType type, HybProductType *t)
 {
   PetscFunctionBegin;
   switch (type) {
@@ -152,16 +152,13 @@ static PetscErrorCode HybOperandsRestore(HybOperands *o)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A method that only the other side has is not for this one, which chooses for itself */
-static PetscErrorCode HybMatProductCreate(const HybExec *x, HybProductType type, const char *method, PetscInt width, HybProduct *product)
+const char *HybMatProductMethod(const HybExec *x, const char *method)
 {
-  PetscBool flg = PETSC_FALSE;
-
-  PetscFunctionBegin;
-  for (const HybSpGEMMMethod *const *m = x->backend->spgemm; m && *m && !flg; m++) PetscCall(PetscStrcmp(method, (*m)->name, &flg));
-  for (const HybPtAPMethod *const *m = x->backend->ptap; m && *m && !flg; m++) PetscCall(PetscStrcmp(method, (*m)->name, &flg));
-  PetscCall(HybProductCreate(x, type, flg ? method : "auto", width, product));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  for (const HybSpGEMMMethod *const *m = x->backend->spgemm; m && *m; m++)
+    if (!strcmp(method, (*m)->name)) return method;
+  for (const HybPtAPMethod *const *m = x->backend->ptap; m && *m; m++)
+    if (!strcmp(method, (*m)->name)) return method;
+  return "auto";
 }
 
 static PetscErrorCode HybOperandHash(const HybExec *x, const HybCSR *M, uint64_t *hash)
@@ -388,7 +385,7 @@ static PetscErrorCode HybMatProductRepeat(Mat C, HybMatProduct *mp, HybOperands 
   if (x.backend != mp->exec.backend) {
     HybProduct product;
 
-    PetscCall(HybMatProductCreate(&x, type, "auto", choices->width, &product));
+    PetscCall(HybProductCreate(&x, type, "auto", choices->width, &product));
     PetscCall(HybProductDestroy(&mp->product));
     PetscCall(HybArenaReset(&o->sent));
     mp->exec    = x;
@@ -630,7 +627,7 @@ static PetscErrorCode MatProductSymbolic_SeqAIJHybridGPU(Mat C)
   PetscCall(PetscNew(&mp));
   ierr = HybGlueGetExec(C, &hyb->choices, o.work, &mp->exec);
   if (!ierr) ierr = HybOperandsSend(&o, &mp->exec, PETSC_FALSE);
-  if (!ierr) ierr = HybMatProductCreate(&mp->exec, type, method, hyb->choices.width, &mp->product);
+  if (!ierr) ierr = HybProductCreate(&mp->exec, type, HybMatProductMethod(&mp->exec, method), hyb->choices.width, &mp->product);
   if (!ierr) ierr = HybMatProductSymbolic(C, mp, &o);
   if (ierr) {
     (void)HybProductDestroy(&mp->product);
@@ -707,54 +704,9 @@ PetscErrorCode MatProductSetFromOptions_SeqAIJHybridGPU(Mat C)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/*@C
-   MatAIJHybridGPUGetProductMethod - Gets the name of the method that computes a product
-
-   Not Collective
-
-   Input Parameter:
-.  C - a sequential matrix that `MatProductSymbolic()`, `MatMatMult()`, `MatPtAP()` or the like has made
-
-   Output Parameter:
-. method - the method's name, a constant, or `NULL` if the product is not one of ours, as a parallel one, which is made
-of sequential ones, never is
-
-   Level: advanced
-
-.seealso: `MATAIJHYBRIDGPU`, `MatAIJHybridGPUGetProductCounter()`, `MatProductSetAlgorithm()`
-@*/
-PetscErrorCode MatAIJHybridGPUGetProductMethod(Mat C, const char **method)
+PetscErrorCode MatSeqAIJHybridGPUGetProduct(Mat C, HybProduct *product)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(C, MAT_CLASSID, 1);
-  *method = NULL;
-  if (C->product && C->product->data && C->ops->productnumeric == MatProductNumeric_SeqAIJHybridGPU) PetscCall(HybProductGetMethod(((HybMatProduct *)C->product->data)->product, method));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/*@C
-   MatAIJHybridGPUGetProductCounter - Gets what a product's method counted of itself, as -info :mat shows it
-
-   Not Collective
-
-   Input Parameters:
-+  C    - a sequential matrix made by a product of ours
--  name - the counter's name, for example "growths"
-
-   Output Parameter:
-.  value - the sum over the product's stages; 0 if the method does not know the name, or the product is not one of ours
-
-   Level: advanced
-
-.seealso: `MATAIJHYBRIDGPU`, `MatAIJHybridGPUGetProductMethod()`
-@*/
-PetscErrorCode MatAIJHybridGPUGetProductCounter(Mat C, const char name[], PetscInt64 *value)
-{
-  PetscCount count = 0;
-
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(C, MAT_CLASSID, 1);
-  if (C->product && C->product->data && C->ops->productnumeric == MatProductNumeric_SeqAIJHybridGPU) PetscCall(HybProductGetCounter(((HybMatProduct *)C->product->data)->product, name, &count));
-  *value = (PetscInt64)count;
+  *product = C->product && C->product->data && C->ops->productnumeric == MatProductNumeric_SeqAIJHybridGPU ? ((HybMatProduct *)C->product->data)->product : NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

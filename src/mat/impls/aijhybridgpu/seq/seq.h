@@ -5,6 +5,7 @@
 #define AIJHYBRIDGPU_SEQ_H
 
 #include "../storage/storage.h"
+#include "aijhybridgpu/private/hybproduct.h"
 
 /* values.c: before entries are set past MatSetValues(); and before somebody remembers where the values lie: they
    neither move to page-locked memory nor to managed memory from then on */
@@ -21,6 +22,8 @@ PETSC_INTERN PetscErrorCode MatMultTranspose_SeqAIJHybridGPU(Mat, Vec, Vec);
 PETSC_INTERN PetscErrorCode MatMultTransposeAdd_SeqAIJHybridGPU(Mat, Vec, Vec, Vec);
 PETSC_INTERN PetscErrorCode MatMultHermitianTranspose_SeqAIJHybridGPU(Mat, Vec, Vec);
 PETSC_INTERN PetscErrorCode MatMultHermitianTransposeAdd_SeqAIJHybridGPU(Mat, Vec, Vec, Vec);
+/* z = A x, y + A x, y - A x or the same of A^T, of arrays on the device; y may be z */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUMultArrays(Mat, const HybExec *, PetscBool transpose, const PetscScalar *, HybSpMVMode, const PetscScalar *, PetscScalar *);
 /* the explicit transpose of what csr lends, up to date */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUGetDeviceTranspose(Mat, const HybExec *, const HybCSR *csr, PetscBool conjugate, HybDeviceTranspose **);
 
@@ -41,6 +44,11 @@ PETSC_INTERN PetscErrorCode HybGlueProductAlgorithm(Mat, PetscBool seq, char met
 PETSC_INTERN PetscErrorCode HybProductIsDerived(Mat, PetscBool seq, PetscBool *derived);
 /* matproduct.c */
 PETSC_INTERN PetscErrorCode MatProductSetFromOptions_SeqAIJHybridGPU(Mat);
+PETSC_INTERN PetscErrorCode HybMatProductType(MatProductType, HybProductType *);
+/* a method that only the other side has is not for this one, which chooses for itself: "auto" */
+PETSC_INTERN const char *HybMatProductMethod(const HybExec *, const char *method);
+/* what computes C, if it is a sequential product of ours, else NULL */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUGetProduct(Mat C, HybProduct *);
 PETSC_INTERN PetscErrorCode HybMatProductAside(Mat);
 
 /* What a product's destroy function gets: the context, from 3.25 on its address, spelled void * too */

@@ -93,6 +93,21 @@ static PetscErrorCode MatSeqAIJHybridGPUStages(Mat A, Mat_SeqAIJHybridGPU *hyb, 
 }
 #endif
 
+/* a product on the device, of these vectors */
+PetscErrorCode HybWhereStaged(Mat A, PetscBool xdevice, PetscBool zdevice)
+{
+  PetscFunctionBegin;
+  if (xdevice && zdevice) PetscFunctionReturn(PETSC_SUCCESS);
+  HybGlueState.counts.stagedmults++;
+#if defined(PETSC_HAVE_CUDA)
+  if (!HybGlueState.toldhostvectors) {
+    HybGlueState.toldhostvectors = PETSC_TRUE;
+    PetscCall(PetscInfo(A, "A matrix on the device meets vectors on the host, which cross the bus at every product: use -vec_type cuda, or -dm_vec_type cuda\n"));
+  }
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybWhereMult(Mat A, const HybCSR *csr, PetscBool transpose, HybSpMVMode mode, Vec xx, Vec zz, HybExec *x)
 {
   Mat_SeqAIJHybridGPU *hyb    = NULL;
@@ -117,12 +132,6 @@ PetscErrorCode HybWhereMult(Mat A, const HybCSR *csr, PetscBool transpose, HybSp
     PetscCall(HybGlueGetExec(A, &hyb->choices, nnz, x));
   else
     *x = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
-  if (HybExecOnDevice(x) && !(xdevice && zdevice)) HybGlueState.counts.stagedmults++;
-#if defined(PETSC_HAVE_CUDA)
-  if (HybExecOnDevice(x) && !(xdevice && zdevice) && !HybGlueState.toldhostvectors) {
-    HybGlueState.toldhostvectors = PETSC_TRUE;
-    PetscCall(PetscInfo(A, "A matrix on the device meets vectors on the host, which cross the bus at every product: use -vec_type cuda, or -dm_vec_type cuda\n"));
-  }
-#endif
+  if (HybExecOnDevice(x)) PetscCall(HybWhereStaged(A, xdevice, zdevice));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -18,5 +18,7 @@ PETSC_INTERN PetscErrorCode HybGlueGetExec(Mat, const HybChoices *, PetscCount w
 PETSC_INTERN PetscErrorCode HybGlueDeviceMin(Mat A, PetscCount *least);
 /* a product with vectors */
 PETSC_INTERN PetscErrorCode HybWhereMult(Mat, const HybCSR *, PetscBool transpose, HybSpMVMode, Vec xx, Vec zz, HybExec *);
+/* one that runs on the device was done, with vectors there or not */
+PETSC_INTERN PetscErrorCode HybWhereStaged(Mat, PetscBool xdevice, PetscBool zdevice);
 
 #endif

@@ -1,0 +1,144 @@
+/*
+  hybcomm.h: what the processes of a communicator send each other: entries that others need (halos), rows of matrices,
+  both ways, and a few integers that all sum.
+
+  Arrays live where the backend executes unless it is said otherwise; processes of one communicator may have different
+  backends. All functions but those that say so are collective, and nobody waits for ever: where something fails on one
+  process, either all get an error (it was agreed, HybCommAgree()), or those that wait for this process do.
+
+  Whose turn it is never decides a result: messages are taken in the order of ranks.
+*/
+#ifndef AIJHYBRIDGPU_HYBCOMM_H
+#define AIJHYBRIDGPU_HYBCOMM_H
+#include "hyb.h"
+
+HYB_EXTERN_C_BEGIN
+
+/* A communicator as the rooms use it: a duplicate, so that no message meets one of the program's. Who gets it twice
+   gets the same, and gives it back twice. */
+typedef struct _HybComm *HybComm;
+struct _HybComm {
+  MPI_Comm    mpi;
+  PetscMPIInt rank, size;
+  PetscInt    users;
+  HybComm     next;
+};
+
+extern PetscErrorCode HybCommGet(MPI_Comm, HybComm *);
+extern PetscErrorCode HybCommRestore(HybComm *);
+/* v[0..n-1], the host's, become the sums, or the largest, over all processes */
+extern PetscErrorCode HybCommSum(HybComm, PetscInt n, PetscInt64 *v);
+extern PetscErrorCode HybCommMax(HybComm, PetscInt n, PetscInt64 *v);
+/* Has the piece of work that each process did alone succeeded for all? ierr: this process's. If not, an error on all:
+   its own, and where it has none, one of the same class that names the process. Before messages are sent whose lengths
+   others expect. */
+extern PetscErrorCode HybCommAgree(HybComm, PetscErrorCode ierr, const char *what);
+
+/* Processes that exchange messages with this one, ascending, and where each one's part of the units begins */
+typedef struct {
+  PetscMPIInt  n;
+  PetscMPIInt *rank;
+  PetscCount  *offset; /* n+1 */
+} HybPeers;
+
+/* What one exchange moves: of so many bytes a unit, from the units that `to` counts to those that `from` counts. Made
+   and kept by halos and rows below. */
+typedef struct _HybExchange *HybExchange;
+
+/*
+  A halo: which entries of a distributed array others need of this process, and which it needs of them.
+*/
+typedef struct _HybHalo *HybHalo;
+struct _HybHalo {
+  HybComm   comm;
+  HybArena  arena;    /* of what follows; its exec is the backend */
+  PetscInt  n;        /* owned entries of this process */
+  PetscInt  nghost;   /* entries of others that it needs, in ascending order of their global numbers */
+  PetscInt  nsend;    /* entries of its own that others need: to.offset[to.n] */
+  HybPeers  to, from; /* from.offset counts ghosts */
+  PetscInt *index;    /* of the host: the local numbers of what is sent, for each of `to` ascending */
+  PetscInt *there;    /* the same where the backend executes */
+  /* of the reverse way: owned entry row[k] gets the received ones at place[ptr[k]] to place[ptr[k+1]-1], in the order
+     of ranks; where the backend executes */
+  PetscInt    nrows;
+  PetscInt   *row, *place;
+  PetscCount *ptr;
+  PetscBool   scalars; /* in the exchange in progress */
+  HybExchange forward, reverse;
+};
+
+/* ranges[r] to ranges[r+1]-1 are process r's (as of a PetscLayout); ghost: of the host, nghost global numbers, strictly
+   ascending, none of them own */
+extern PetscErrorCode HybHaloCreate(HybComm, const HybExec *, const PetscInt *ranges, PetscInt nghost, const PetscInt *ghost, HybHalo *);
+/* not collective as far as messages go; NULL is allowed */
+extern PetscErrorCode HybHaloDestroy(HybHalo *);
+
+/*
+  Others' entries of x: what is queued for x comes first, and the exchange goes on beside what the caller queues between
+  Begin and End, which nothing waits for. *ghost: nghost units, valid until the next Begin of this halo. One exchange of
+  a halo at a time. before: an error of the caller's since Begin, which others then get too instead of waiting; where
+  Begin fails there is no End.
+  x is where the backend executes, or the host's if `host`, then ghost is too.
+*/
+extern PetscErrorCode HybHaloBegin(HybHalo, const HybExec *, size_t unit, const void *x, PetscBool host);
+extern PetscErrorCode HybHaloEnd(HybHalo, const HybExec *, PetscErrorCode before, void *ghost);
+/* the two at once */
+extern PetscErrorCode HybHaloExchange(HybHalo, const HybExec *, size_t unit, const void *x, PetscBool host, void *ghost);
+
+/* The other way: y[i] += what others have as ghosts of this process's entry i, added in the order of their ranks.
+   scalars: of HybScalar, else of PetscInt. ghost may be changed after End. Arrays are where the backend executes. */
+extern PetscErrorCode HybHaloReverseBegin(HybHalo, const HybExec *, PetscBool scalars, const void *ghost);
+extern PetscErrorCode HybHaloReverseEnd(HybHalo, const HybExec *, PetscErrorCode before, void *y);
+
+/* A process that cannot begin the exchange that others begin (the reverse one, or not), for an error of its own, why:
+   those who wait for it get one instead of waiting. Fails in no way that matters beside that. */
+extern void HybHaloAbandon(HybHalo, const HybExec *, PetscBool reverse, PetscErrorCode why);
+
+/*
+  Rows of a matrix that is distributed as the halo's entries are. A: this process's rows; colmap[c], where the backend
+  executes, is column c's global number, of N; ascending: so is colmap. A->a may be NULL: no values.
+*/
+typedef struct _HybRows *HybRows;
+struct _HybRows {
+  HybComm     comm;
+  HybArena    arena;
+  PetscCount  nsend, nrecv; /* entries */
+  PetscInt   *perm;         /* entry k that is sent is A's entry perm[k] */
+  HybPeers    to, from;     /* in entries */
+  HybExchange values;
+};
+
+/* Others' rows, those of the halo's ghosts in their order: *R has nghost rows and N columns, arrays from keep; columns
+   ascend in each row. *rows is what moves other values of the same matrix. */
+extern PetscErrorCode HybRowsFetch(HybHalo, const HybExec *, HybArena *keep, const HybCSR *A, const PetscInt *colmap, PetscInt N, PetscBool ascending, HybCSR *R, HybRows *rows);
+/* The other way: A has a row for each ghost, which goes to its owner; *R has nsend rows, row k being a part of the
+   owner's row index[k] (so rows of one index come in the order of ranks) */
+extern PetscErrorCode HybRowsShip(HybHalo, const HybExec *, HybArena *keep, const HybCSR *A, const PetscInt *colmap, PetscInt N, PetscBool ascending, HybCSR *R, HybRows *rows);
+/* a: A's values as they are now; ra: those of R, nrecv of them, which End writes. As of a halo, the exchange goes on
+   beside what is queued between. */
+extern PetscErrorCode HybRowsValuesBegin(HybRows, const HybExec *, const HybScalar *a);
+extern PetscErrorCode HybRowsValuesEnd(HybRows, const HybExec *, PetscErrorCode before, HybScalar *ra);
+/* as HybHaloAbandon() */
+extern void           HybRowsValuesAbandon(HybRows, const HybExec *);
+extern PetscErrorCode HybRowsDestroy(HybRows *);
+
+/* What a backend does for an exchange. A lane is work beside exec's stream; on the host all is done on return. */
+typedef struct _HybCommOps {
+  PetscErrorCode (*open)(const HybExec *, void **lane);
+  PetscErrorCode (*close)(const HybExec *, void **lane); /* waits for what is queued on it */
+  /* On the lane, after what exec's stream holds now: packed[k] = src[index[k]], k < n, units of so many bytes; index
+     NULL: as they are. host, if not NULL: the same, to page-locked memory. */
+  PetscErrorCode (*send)(const HybExec *, void *lane, PetscCount n, const PetscInt *index, size_t unit, const void *src, void *packed, void *host);
+  /* the host waits for the last send() */
+  PetscErrorCode (*sent)(const HybExec *, void *lane);
+  /* on the lane: dst = host's page-locked bytes; exec's stream waits for that, the host does not. after: exec's stream
+     holds work since send() that dst has to wait for. */
+  PetscErrorCode (*receive)(const HybExec *, void *lane, size_t bytes, const void *host, void *dst, PetscBool after);
+  /* on exec's stream: to[row[k]] += v[place[ptr[k]]] + ... + v[place[ptr[k+1]-1]], one after the other, k < n */
+  PetscErrorCode (*add)(const HybExec *, PetscInt n, const PetscInt *row, const PetscCount *ptr, const PetscInt *place, PetscBool scalars, const void *v, void *to);
+} HybCommOps;
+
+extern const HybCommOps HybCommHost;
+
+HYB_EXTERN_C_END
+#endif

@@ -1,0 +1,103 @@
+/*
+  The halo of a parallel matrix's products with vectors: the comm room's where all processes have the matrix's blocks
+  and a device, PETSc's scatter else. All processes decide together, since messages differ, and again when the parent
+  may have numbered the off-diagonal columns anew (on any process): what was made stays where it did not.
+*/
+#include "mpi.h"
+#include "../seq/seq.h"
+#include "../storage/where.h"
+
+/* May this process's part of A's products run on the device? And is what was made of its columns right still? */
+static PetscErrorCode HybMPIHaloLook(Mat A, HybMPIHalo *m, PetscBool device, Mat blocks[2], const PetscInt *garray, HybExec *x, PetscBool *may, PetscBool *right)
+{
+  Mat_MPIAIJHybridGPU *hyb  = (Mat_MPIAIJHybridGPU *)A->spptr;
+  PetscBool            here = device;
+
+  PetscFunctionBegin;
+  *may   = PETSC_FALSE;
+  *right = PETSC_FALSE;
+  if (HybGlueState.options.comm == HYB_COMM_PETSC || !blocks[0] || !blocks[1] || !MatIsSeqAIJHybridGPU(blocks[0]) || !MatIsSeqAIJHybridGPU(blocks[1])) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!here && hyb->choices.backend == HYB_BACKEND_CUDA) here = PETSC_TRUE;
+  if (!here) {
+    Mat_SeqAIJHybridGPU *block = NULL;
+
+    PetscCall(MatSeqAIJHybridGPUGetData(blocks[0], &block));
+    here = HybBorn(block);
+  }
+  if (!here) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, x));
+  if (!HybExecOnDevice(x)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscSortedInt(blocks[1]->cmap->n, garray, may));
+  if (m->halo && m->halo->nghost == blocks[1]->cmap->n) PetscCall(PetscArraycmp(m->garray, garray, m->halo->nghost, right));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMPIHaloMake(Mat A, HybMPIHalo *m, const HybExec *x, PetscInt n, const PetscInt *garray)
+{
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybMPIHaloDestroy(m));
+  PetscCall(HybCommGet(PetscObjectComm((PetscObject)A), &m->comm));
+  ierr = PetscMalloc1(n, &m->garray);
+  if (!ierr) ierr = PetscArraycpy(m->garray, garray, n);
+  PetscCall(HybCommAgree(m->comm, ierr, "Memory for a halo"));
+  PetscCall(HybHaloCreate(m->comm, x, A->cmap->range, n, garray, &m->halo));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMPIHaloDecide(Mat A, HybMPIHalo *m, PetscBool device, Mat blocks[2], const PetscInt *garray, HybExec *x)
+{
+  PetscBool may = PETSC_FALSE, right = PETSC_FALSE;
+  PetscInt64 not [3];
+  PetscErrorCode ierr;
+  const int      former = m->known[!device] && m->serves[!device];
+
+  PetscFunctionBegin;
+  ierr    = HybMPIHaloLook(A, m, device, blocks, garray, x, &may, &right);
+  not [0] = ierr != PETSC_SUCCESS;
+  not [1] = !may;
+  not [2] = !right;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, not, 3, MPIU_INT64, MPI_MAX, PetscObjectComm((PetscObject)A)));
+  PetscCall(ierr);
+  PetscCheck(!not [0], PETSC_COMM_SELF, PETSC_ERR_LIB, "Another process cannot multiply with its part of the matrix, and says why");
+  if (!not [1] && not [2])
+    PetscCall(HybMPIHaloMake(A, m, x, blocks[1]->cmap->n, garray));
+  else if (not [1] && !former)
+    PetscCall(HybMPIHaloDestroy(m));
+  if (!not [1])
+    PetscCall(PetscInfo(A, "A product with a vector takes %" PetscInt64_FMT " bytes of other processes' entries to the device and %" PetscInt64_FMT " to the host, by MPI with page-locked buffers\n", (PetscInt64)m->halo->nghost * (PetscInt64)sizeof(PetscScalar), (PetscInt64)m->halo->nsend * (PetscInt64)sizeof(PetscScalar)));
+  else if (HybGlueState.device && blocks[1])
+    PetscCall(PetscInfo(A, "A product with a vector takes %" PetscInt64_FMT " bytes of other processes' entries to the device, by PETSc's scatter\n", (PetscInt64)blocks[1]->cmap->n * (PetscInt64)sizeof(PetscScalar)));
+  m->known[device]  = PETSC_TRUE;
+  m->serves[device] = (PetscBool) !not [1];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatMPIAIJHybridGPUGetHalo(Mat A, PetscBool device, Mat blocks[2], HybExec *x, HybHalo *halo)
+{
+  Mat_MPIAIJHybridGPU *hyb = NULL;
+  HybMPIHalo          *m;
+  const PetscInt      *garray;
+
+  PetscFunctionBegin;
+  *halo = NULL;
+#if defined(PETSC_HAVE_DEVICE)
+  if (A->boundtocpu) PetscFunctionReturn(PETSC_SUCCESS);
+#endif
+  if (!A->assembled) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
+  m = &hyb->halo;
+  PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], &garray));
+  if (m->knownsetups != m->setups || m->knownstate != A->nonzerostate) m->known[0] = m->known[1] = PETSC_FALSE;
+  if (!m->known[device]) {
+    PetscCall(HybMPIHaloDecide(A, m, device, blocks, garray, x));
+    m->knownsetups = m->setups;
+    m->knownstate  = A->nonzerostate;
+  }
+  if (!m->serves[device]) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, x));
+  PetscCheck(HybExecOnDevice(x), PETSC_COMM_SELF, PETSC_ERR_PLIB, "The device of this process is gone");
+  *halo = m->halo;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

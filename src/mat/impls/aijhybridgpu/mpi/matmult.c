@@ -1,0 +1,181 @@
+/*
+  Products of the parallel type with vectors:
+
+    begin    entries that others need are on their way, beside all that follows
+    D        the diagonal block's product is queued; nothing has waited so far
+    end      others' entries are there; the device waits for them, and the host for messages alone
+    O        the off-diagonal block's product with them, added
+
+  and transposed: O^T x begins its way to the owners, D^T x is queued, what others send is added in the order of their
+  ranks. So the same bits come out in every run, and those of PETSc's own scatter.
+
+  Vectors of the host are staged once for both blocks. Where the comm room does not serve (halo.c), it is the parent's
+  product, with PETSc's scatter.
+
+  A process that fails tells those who wait for its entries.
+*/
+#include "mpi.h"
+#include "../seq/seq.h"
+#include "../storage/where.h"
+
+typedef struct {
+  Mat          blocks[2];
+  HybExec      x;
+  HybHalo      halo;
+  HybArena     work;
+  HybVecAccess dx, dy, dz;
+  PetscBool    inplace;
+} HybMPIMult;
+
+static PetscErrorCode HybMPIMultVectors(HybMPIMult *m, Vec x, Vec y, Vec z)
+{
+  PetscFunctionBegin;
+  PetscCall(HybVecGet(&m->x, &m->work, x, PETSC_TRUE, PETSC_FALSE, &m->dx));
+  PetscCall(HybVecGet(&m->x, &m->work, m->inplace ? NULL : y, PETSC_TRUE, PETSC_FALSE, &m->dy));
+  PetscCall(HybVecGet(&m->x, &m->work, z, m->inplace, PETSC_TRUE, &m->dz));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* what crosses the bus for others' entries, and for those that they need */
+static PetscErrorCode HybMPIMultLog(const HybHalo h, PetscBool transpose)
+{
+  const PetscLogDouble ghosts = sizeof(PetscScalar) * (PetscLogDouble)h->nghost, sent = sizeof(PetscScalar) * (PetscLogDouble)h->nsend;
+
+  PetscFunctionBegin;
+  PetscCall(HybLogToHost(transpose ? ghosts : sent));
+  PetscCall(HybLogToDevice(transpose ? sent : ghosts));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMPIMultForward(HybMPIMult *m, HybSpMVMode mode)
+{
+  const PetscScalar *y     = m->inplace ? m->dz.there : m->dy.there;
+  PetscScalar       *ghost = NULL;
+  PetscErrorCode     ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybHaloBegin(m->halo, &m->x, sizeof(PetscScalar), m->dx.there, PETSC_FALSE));
+  ierr = MatSeqAIJHybridGPUMultArrays(m->blocks[0], &m->x, PETSC_FALSE, m->dx.there, mode, y, m->dz.there);
+  PetscCall(HybHaloEnd(m->halo, &m->x, ierr, &ghost));
+  PetscCall(MatSeqAIJHybridGPUMultArrays(m->blocks[1], &m->x, PETSC_FALSE, ghost, mode == HYB_SPMV_SET ? HYB_SPMV_ADD : mode, m->dz.there, m->dz.there));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMPIMultReverse(HybMPIMult *m, HybSpMVMode mode, PetscScalar *ghost)
+{
+  const PetscScalar *y = m->inplace ? m->dz.there : m->dy.there;
+  PetscErrorCode     ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybHaloReverseBegin(m->halo, &m->x, PETSC_TRUE, ghost));
+  ierr = MatSeqAIJHybridGPUMultArrays(m->blocks[0], &m->x, PETSC_TRUE, m->dx.there, mode, y, m->dz.there);
+  PetscCall(HybHaloReverseEnd(m->halo, &m->x, ierr, m->dz.there));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMPIMultApply(HybMPIMult *m, PetscBool transpose, Vec x, HybSpMVMode mode, Vec y, Vec z)
+{
+  PetscScalar   *ghost = NULL;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  ierr = HybMPIMultVectors(m, x, y, z);
+  if (!ierr && transpose) {
+    ierr = HybArenaAlloc(&m->work, HYB_MEM_DEVICE, m->halo->nghost, sizeof(PetscScalar), &ghost);
+    if (!ierr) ierr = MatSeqAIJHybridGPUMultArrays(m->blocks[1], &m->x, PETSC_TRUE, m->dx.there, HYB_SPMV_SET, NULL, ghost);
+  }
+  if (ierr) HybHaloAbandon(m->halo, &m->x, transpose, ierr);
+  PetscCall(ierr);
+  if (transpose)
+    PetscCall(HybMPIMultReverse(m, mode, ghost));
+  else
+    PetscCall(HybMPIMultForward(m, mode));
+  PetscCall(HybMPIMultLog(m->halo, transpose));
+  PetscCall(HybVecRestore(&m->x, &m->work, &m->dz));
+  PetscCall(HybVecRestore(&m->x, &m->work, &m->dy));
+  PetscCall(HybVecRestore(&m->x, &m->work, &m->dx));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* *done: PETSC_FALSE where it is the parent's to do */
+static PetscErrorCode MatMPIAIJHybridGPUMult(Mat A, PetscBool transpose, Vec x, HybSpMVMode mode, Vec y, Vec z, PetscBool *done)
+{
+  HybMPIMult     m;
+  PetscBool      xdevice, zdevice;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybVecOnDevice(x, &xdevice));
+  PetscCall(HybVecOnDevice(z, &zdevice));
+  PetscCall(MatMPIAIJHybridGPUGetHalo(A, (PetscBool)(xdevice || zdevice), m.blocks, &m.x, &m.halo));
+  *done = (PetscBool)(m.halo != NULL);
+  if (!*done) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybWhereStaged(m.blocks[0], xdevice, zdevice));
+  m.inplace = (PetscBool)(mode != HYB_SPMV_SET && y == z);
+  if (mode == HYB_SPMV_SET) y = NULL;
+  PetscCall(HybArenaInit(&m.work, &m.x));
+  ierr = HybMPIMultApply(&m, transpose, x, mode, y, z);
+  PetscCall(HybArenaReset(&m.work));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatMult_MPIAIJHybridGPU(Mat A, Vec x, Vec y)
+{
+  PetscBool done = PETSC_FALSE;
+  PetscInt  n;
+
+  PetscFunctionBegin;
+  PetscCall(VecGetLocalSize(x, &n));
+  PetscCheck(n == A->cmap->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "The matrix has %" PetscInt_FMT " columns on this process, the vector %" PetscInt_FMT " entries", A->cmap->n, n);
+  PetscCall(MatMPIAIJHybridGPUMult(A, PETSC_FALSE, x, HYB_SPMV_SET, NULL, y, &done));
+  if (!done) PetscCall((*HybGlueState.mpi.mult)(A, x, y));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatMultAdd_MPIAIJHybridGPU(Mat A, Vec x, Vec y, Vec z)
+{
+  PetscBool done = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJHybridGPUMult(A, PETSC_FALSE, x, HYB_SPMV_ADD, y, z, &done));
+  if (!done) PetscCall((*HybGlueState.mpi.multadd)(A, x, y, z));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatMultTranspose_MPIAIJHybridGPU(Mat A, Vec x, Vec y)
+{
+  PetscBool done = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJHybridGPUMult(A, PETSC_TRUE, x, HYB_SPMV_SET, NULL, y, &done));
+  if (!done) PetscCall((*HybGlueState.mpi.multtranspose)(A, x, y));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatMultTransposeAdd_MPIAIJHybridGPU(Mat A, Vec x, Vec y, Vec z)
+{
+  PetscBool done = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJHybridGPUMult(A, PETSC_TRUE, x, HYB_SPMV_ADD, y, z, &done));
+  if (!done) PetscCall((*HybGlueState.mpi.multtransposeadd)(A, x, y, z));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* r = b - A x, in one pass over r for each block */
+PetscErrorCode MatResidual_MPIAIJHybridGPU(Mat A, Vec b, Vec x, Vec r)
+{
+  PetscBool done = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJHybridGPUMult(A, PETSC_FALSE, x, HYB_SPMV_RESIDUAL, b, r, &done));
+  if (done) PetscFunctionReturn(PETSC_SUCCESS);
+  if (HybGlueState.mpi.residual)
+    PetscCall((*HybGlueState.mpi.residual)(A, b, x, r));
+  else {
+    PetscCall(MatMult(A, x, r));
+    PetscCall(VecAYPX(r, -1.0, b));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,787 @@
+/*
+  MatProduct for parallel matrices of ours and for mixed operands: the operands' blocks are lent to the room parprod,
+  which passes rows between the processes and multiplies, and the result's blocks become those of a MATMPIAIJ.
+
+  PETSc's own parallel products are made where an algorithm of its own is asked for, where the result would have a type
+  derived from AIJ that leaves products to AIJ, with MAT_FORCE_DIAGONAL_ENTRIES, and with
+  -mat_aijhybridgpu_parallel_products 0.
+
+  All is collective. What a process does alone is followed by an agreement: an error of one is one of all.
+*/
+#include "mpi.h"
+#include "../seq/seq.h"
+#include "../storage/where.h"
+#include "aijhybridgpu/private/hybparprod.h"
+
+/* What a product keeps in C->product->data */
+typedef struct {
+  HybParProduct product;
+  HybExec       exec;
+  char          method[64]; /* that was asked for, if any */
+  PetscInt      noperands;
+  struct {
+    PetscObjectId    id;
+    PetscObjectState nonzerostate;
+    PetscInt         m, n[2];
+    PetscCount       nnz[2];
+    uint64_t         pattern[3]; /* hashes of i and j of each block, and of garray */
+  } operand[3];
+  struct { /* whose values the last numeric phase saw; id 0: nobody's */
+    PetscObjectId    id[2];
+    PetscObjectState state[2];
+    PetscCount       moves[2];
+  } values[3];
+  PetscBool     again; /* the numeric phase is not the first one */
+  PetscObjectId block[2];
+  PetscCount    adoptions[2], nnz[2]; /* of C's blocks with the product's pattern: another operation may have given them another one since */
+} HybMPIProduct;
+
+/* Operands as the host sees them, and as the executing backend does */
+typedef struct {
+  Mat        mat[3], block[3][2];
+  HybLent    lent[3][2];
+  HybParCSR  csr[3];
+  HybArena   sent; /* device copies of operands that are not ours */
+  PetscInt   n;
+  PetscCount work; /* nonzeros of all operands, here */
+} HybMPIOperands;
+
+static PetscErrorCode HybMPIProductDestroy(HybProductCtxArg *arg)
+{
+  HybMPIProduct *mp = (HybMPIProduct *)HYB_PRODUCT_CONTEXT(arg);
+
+  PetscFunctionBegin;
+  PetscCall(HybParProductDestroy(&mp->product));
+  PetscCall(PetscFree(mp));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMPIProductView(Mat C, PetscViewer viewer)
+{
+  HybMPIProduct *mp = (HybMPIProduct *)C->product->data;
+  char           text[2048];
+
+  PetscFunctionBegin;
+  if (!mp || !mp->product) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybParProductDescribe(mp->product, text, sizeof(text)));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "AIJHybridGPU parallel product, on the first process: %s\n", text));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMPIOperandsMats(Mat C, HybMPIOperands *o)
+{
+  Mat_Product *product = C->product;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(o, sizeof(*o)));
+  o->mat[0] = product->A;
+  o->mat[1] = product->B;
+  o->mat[2] = product->C;
+  o->n      = product->type == MATPRODUCT_ABC ? 3 : 2;
+  for (PetscInt k = 0; k < o->n; k++) PetscCheck(o->mat[k], PetscObjectComm((PetscObject)C), PETSC_ERR_ARG_WRONGSTATE, "Operand %c of the product %s is missing", (char)('A' + k), MatProductTypes[product->type]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Not collective, as are the two below */
+static PetscErrorCode HybMPIOperandsGet(Mat C, PetscBool values, HybMPIOperands *o)
+{
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < o->n; k++) {
+    Mat        A = o->mat[k];
+    HybParCSR *p = &o->csr[k];
+
+    /* the parent's symbolic phases make a pattern and leave the assembly to the numeric one */
+    PetscCheck(A->assembled || (!values && A->product && A->preallocated), PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %c of the product %s is not assembled", (char)('A' + k), MatProductTypes[C->product->type]);
+    PetscCall(MatMPIAIJGetSeqAIJ(A, &o->block[k][0], &o->block[k][1], &p->garray));
+    p->rows    = A->rmap->range;
+    p->columns = A->cmap->range;
+    for (int b = 0; b < 2; b++) {
+      HybLent *l = &o->lent[k][b];
+
+      PetscCall(HybLentGet(o->block[k][b], values, l));
+      PetscCheck(!values || l->csr.a || !l->csr.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %c of the product %s holds a structure of %" PetscInt64_FMT " nonzeros without values (MAT_STRUCTURE_ONLY)", (char)('A' + k), MatProductTypes[C->product->type], (PetscInt64)l->csr.nnz);
+      *(b ? &p->O : &p->D) = l->csr;
+      o->work += l->csr.nnz;
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Brings the operands to where the product runs. One matrix may be several operands. */
+static PetscErrorCode HybMPIOperandsSend(HybMPIOperands *o, const HybExec *x, PetscBool values)
+{
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&o->sent, x));
+  if (!HybExecOnDevice(x)) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt k = 0; k < o->n; k++) {
+    for (int b = 0; b < 2; b++) {
+      const HybCSR *h = &o->lent[k][b].csr;
+      HybCSR       *d = b ? &o->csr[k].O : &o->csr[k].D;
+
+      if (MatIsSeqAIJHybridGPU(o->block[k][b])) {
+        PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(o->block[k][b], x, values, d));
+        continue;
+      }
+      PetscCall(HybArenaAlloc(&o->sent, HYB_MEM_DEVICE, (PetscCount)h->m + 1, sizeof(PetscInt), &d->i));
+      PetscCall(HybArenaAlloc(&o->sent, HYB_MEM_DEVICE, h->nnz, sizeof(PetscInt), &d->j));
+      PetscCall(x->backend->copy(x, d->i, h->i, sizeof(PetscInt) * ((size_t)h->m + 1), HYB_COPY_HOST_TO_DEVICE));
+      PetscCall(x->backend->copy(x, d->j, h->j, sizeof(PetscInt) * (size_t)h->nnz, HYB_COPY_HOST_TO_DEVICE));
+      PetscCall(HybLogToDevice((PetscLogDouble)sizeof(PetscInt) * ((PetscLogDouble)h->nnz + h->m + 1)));
+      d->a = NULL;
+      if (!values) continue;
+      PetscCall(HybArenaAlloc(&o->sent, HYB_MEM_DEVICE, h->nnz, sizeof(HybScalar), &d->a));
+      PetscCall(x->backend->copy(x, d->a, h->a, sizeof(HybScalar) * (size_t)h->nnz, HYB_COPY_HOST_TO_DEVICE));
+      PetscCall(HybLogToDevice((PetscLogDouble)sizeof(HybScalar) * (PetscLogDouble)h->nnz));
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMPIOperandsRestore(HybMPIOperands *o)
+{
+  PetscFunctionBegin;
+  PetscCall(HybArenaReset(&o->sent));
+  for (PetscInt k = 0; k < o->n; k++)
+    for (int b = 0; b < 2; b++)
+      if (o->block[k][b]) PetscCall(HybLentRestore(o->block[k][b], &o->lent[k][b]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Which layouts meet, and whose are the result's: operand n / 2, its rows if n is even, else its columns */
+static PetscLayout HybMPIOperandsLayout(const HybMPIOperands *o, int n)
+{
+  return n % 2 ? o->mat[n / 2]->cmap : o->mat[n / 2]->rmap;
+}
+
+static const int HybMPIShapes[6][6] = {
+  /* result's rows and columns, pairs that must agree */
+  {0, 3, 1, 2, 1, 2}, /* by HybProductType */
+  {1, 3, 0, 2, 0, 2},
+  {0, 2, 1, 3, 1, 3},
+  {3, 3, 1, 2, 0, 2},
+  {2, 2, 1, 3, 0, 3},
+  {0, 5, 1, 2, 3, 4}
+};
+
+static PetscErrorCode HybMPIOperandsConform(Mat C, HybProductType type, const HybMPIOperands *o)
+{
+  PetscFunctionBegin;
+  for (int p = 2; p < 6; p += 2) {
+    PetscLayout a = HybMPIOperandsLayout(o, HybMPIShapes[type][p]), b = HybMPIOperandsLayout(o, HybMPIShapes[type][p + 1]);
+    PetscBool   same;
+
+    PetscCall(PetscLayoutCompare(a, b, &same));
+    PetscCheck(same, PetscObjectComm((PetscObject)C), PETSC_ERR_ARG_SIZ, "Matrix local dimensions are incompatible for the product %s: %" PetscInt_FMT " of %" PetscInt_FMT ", and %" PetscInt_FMT " of %" PetscInt_FMT, MatProductTypes[C->product->type], a->n, a->N, b->n, b->N);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Where the product runs, on all processes alike: on the device if it is worth while for one and all have it */
+static PetscErrorCode HybMPIProductExec(Mat C, const HybChoices *choices, PetscErrorCode before, const HybMPIOperands *o, HybExec *x)
+{
+  HybExec        can, want;
+  int            mine[3] = {0, 0, 0}, all[3];
+  PetscErrorCode ierr    = before;
+
+  PetscFunctionBegin;
+  if (!ierr) ierr = HybGlueGetExec(C, choices, HYB_ANY_SIZE, &can);
+  if (!ierr) ierr = HybGlueGetExec(C, choices, o->work, &want);
+  mine[0] = ierr != PETSC_SUCCESS;
+  if (!ierr) {
+    mine[1] = !HybExecOnDevice(&can);
+    mine[2] = HybExecOnDevice(&want);
+  }
+  PetscCallMPI(MPI_Allreduce(mine, all, 3, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)C)));
+  PetscCall(ierr);
+  PetscCheck(!all[0], PETSC_COMM_SELF, PETSC_ERR_LIB, "The operands of the product %s cannot be used on another process, which says why", MatProductTypes[C->product->type]);
+  *x = can;
+  if (all[1] || !all[2]) *x = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMPIOperandHash(const HybExec *x, const HybParCSR *M, uint64_t hash[3])
+{
+  HybArena       work;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&work, x));
+  ierr = x->backend->csr->patternhash(x, &work, &M->D, &hash[0]);
+  if (!ierr) ierr = x->backend->csr->patternhash(x, &work, &M->O, &hash[1]);
+  PetscCall(HybArenaReset(&work));
+  PetscCall(ierr);
+  hash[2] = 14695981039346656037u;
+  for (PetscInt k = 0; k < M->O.n; k++) hash[2] = (hash[2] ^ (uint64_t)M->garray[k]) * 1099511628211u;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Not collective: the operands are fit for a product, and are remembered */
+static PetscErrorCode HybMPIOperandsNote(HybMPIProduct *mp, HybMPIOperands *o)
+{
+  const char *roles[] = {"A", "B", "C"};
+
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < o->n; k++) {
+    const HybParCSR *M = &o->csr[k];
+
+    for (int b = 0; b < 2; b++) PetscCall(HybLentCheck(o->block[k][b], &o->lent[k][b], &mp->exec, b ? &M->O : &M->D, roles[k]));
+    for (PetscInt c = 1; c < M->O.n; c++) PetscCheck(M->garray[c - 1] < M->garray[c], PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %s of the product has its columns of other processes in another order than ascending: %" PetscInt_FMT " before %" PetscInt_FMT, roles[k], M->garray[c - 1], M->garray[c]);
+    PetscCall(PetscObjectGetId((PetscObject)o->mat[k], &mp->operand[k].id));
+    mp->operand[k].nonzerostate = o->mat[k]->nonzerostate;
+    mp->operand[k].m            = M->D.m;
+    mp->operand[k].n[0]         = M->D.n;
+    mp->operand[k].n[1]         = M->O.n;
+    mp->operand[k].nnz[0]       = M->D.nnz;
+    mp->operand[k].nnz[1]       = M->O.nnz;
+    PetscCall(HybMPIOperandHash(&mp->exec, M, mp->operand[k].pattern));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Not collective: are the operands of the pattern that the symbolic phase saw? Other Mats may stand in for the first
+   ones. */
+static PetscErrorCode HybMPIOperandsSame(HybMPIProduct *mp, HybMPIOperands *o, PetscBool *same)
+{
+  PetscFunctionBegin;
+  *same = (PetscBool)(mp->noperands == o->n);
+  for (PetscInt k = 0; k < o->n && *same; k++) {
+    const HybParCSR *M = &o->csr[k];
+    PetscObjectId    id;
+    uint64_t         hash[3];
+
+    PetscCall(PetscObjectGetId((PetscObject)o->mat[k], &id));
+    *same = (PetscBool)(M->D.m == mp->operand[k].m && M->D.n == mp->operand[k].n[0] && M->O.n == mp->operand[k].n[1] && M->D.nnz == mp->operand[k].nnz[0] && M->O.nnz == mp->operand[k].nnz[1]);
+    if (!*same || (id == mp->operand[k].id && o->mat[k]->nonzerostate == mp->operand[k].nonzerostate)) continue;
+    PetscCall(HybMPIOperandHash(&mp->exec, M, hash));
+    for (int h = 0; h < 3; h++) *same = (PetscBool)(*same && hash[h] == mp->operand[k].pattern[h]);
+    mp->operand[k].id           = id;
+    mp->operand[k].nonzerostate = o->mat[k]->nonzerostate;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Not collective: C's blocks become empty ones of the type, with C's rows and as many columns as they have */
+static PetscErrorCode HybMPIProductEmptyBlocks(Mat C)
+{
+  Mat             block[2], empty;
+  const PetscInt *garray;
+  PetscErrorCode  ierr = PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], &garray));
+  for (int k = 0; k < 2 && !ierr; k++) {
+    PetscCall(MatCreate(PETSC_COMM_SELF, &empty));
+    ierr = MatSetSizes(empty, C->rmap->n, block[k]->cmap->n, C->rmap->n, block[k]->cmap->n);
+    if (!ierr) ierr = MatSetType(empty, MATSEQAIJHYBRIDGPU);
+    if (!ierr) ierr = MatHeaderReplace(block[k], &empty);
+    if (ierr) (void)MatDestroy(&empty);
+  }
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  C's data become those of a parallel matrix with these columns of others. What the base class keeps beside the blocks
+  (garray, the scatter) is of its own making: a throw-away MATMPIAIJ is made whose processes have one row each, with all
+  these columns, and C takes over its data. The blocks get their rows with their contents.
+*/
+static PetscErrorCode HybMPIProductFrame(Mat C, HybMPIProduct *mp, PetscInt ncols, const PetscInt *garray)
+{
+  const PetscInt       m    = ncols > 0;
+  PetscInt             i[2] = {0, 0}, oi[2], none = 0, *oj;
+  PetscScalar          nothing = 0, *oa;
+  Mat_MPIAIJHybridGPU *hyb     = NULL;
+  Mat                  T;
+  void                *data;
+  PetscErrorCode       ierr;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJHybridGPUGetData(C, &hyb));
+  ierr = PetscMalloc2(ncols + 1, &oj, ncols + 1, &oa);
+  PetscCall(HybParProductAgree(mp->product, ierr, "Memory for the columns of others of a parallel product"));
+  PetscCall(PetscArraycpy(oj, garray, ncols));
+  PetscCall(PetscArrayzero(oa, ncols + 1));
+  oi[0] = 0;
+  oi[1] = ncols;
+  PetscCall(MatCreateMPIAIJWithSplitArrays(PetscObjectComm((PetscObject)C), m, C->cmap->n, PETSC_DETERMINE, C->cmap->N, i, &none, &nothing, oi, oj, oa, &T));
+  PetscCall(MatSetOption(T, MAT_IGNORE_OFF_PROC_ENTRIES, hyb->ignoreoffproc));
+  PetscCall(MatSetOption(T, MAT_ROW_ORIENTED, (PetscBool)!hyb->bycolumns));
+  data    = C->data;
+  C->data = T->data;
+  T->data = data;
+  PetscCall(MatDestroy(&T));
+  ierr = HybMPIProductEmptyBlocks(C); /* which stop using these arrays before they go */
+  PetscCall(PetscFree2(oj, oa));
+  PetscCall(HybParProductAgree(mp->product, ierr, "The blocks of a parallel product"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Not collective: the blocks get their contents */
+static PetscErrorCode HybMPIProductBlocks(Mat C, HybMPIProduct *mp, HybArena out[2], const HybParCSR *result)
+{
+  const HybExec       *x   = &mp->exec;
+  Mat_MPIAIJHybridGPU *hyb = NULL;
+  Mat                  block[2];
+  const PetscInt      *garray;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJHybridGPUGetData(C, &hyb));
+  PetscCall(MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], &garray));
+  for (int k = 0; k < 2; k++) {
+    const HybCSR        *csr = k ? &result->O : &result->D;
+    Mat_SeqAIJHybridGPU *b   = NULL;
+
+    /* a symbolic result may be used as it is: no stray values */
+    PetscCall(x->backend->zero(x, csr->a, sizeof(HybScalar) * (size_t)csr->nnz));
+    PetscCall(MatSetBlockSizes(block[k], PetscAbs(C->rmap->bs), k ? 1 : PetscAbs(C->cmap->bs)));
+    PetscCall(MatSeqAIJHybridGPUGetData(block[k], &b));
+    b->choices = hyb->choices;
+    b->block   = PETSC_TRUE;
+    if (HybExecOnDevice(x))
+      PetscCall(MatSeqAIJHybridGPUAdoptDevice(block[k], x, &out[k], csr));
+    else
+      PetscCall(MatSeqAIJHybridGPUAdopt(block[k], &out[k], csr));
+    block[k]->num_ass = 1; /* as the parent's */
+    PetscCall(PetscObjectGetId((PetscObject)block[k], &mp->block[k]));
+    mp->adoptions[k] = b->adoptions;
+    mp->nnz[k]       = csr->nnz;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMPIProductAdopt(Mat C, HybMPIProduct *mp, HybArena out[2], const HybParCSR *result)
+{
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybMPIProductFrame(C, mp, result->O.n, result->garray));
+  ierr = HybMPIProductBlocks(C, mp, out, result);
+  PetscCall(HybParProductAgree(mp->product, ierr, "Taking over the result of a parallel product"));
+  C->preallocated  = PETSC_TRUE;
+  C->assembled     = PETSC_TRUE;
+  C->was_assembled = PETSC_FALSE;
+  PetscCall(MatMPIAIJHybridGPUSumStates(C)); /* so that an assembly, which sums, leaves it */
+  PetscCall(PetscObjectStateIncrease((PetscObject)C));
+  PetscCall(MatSetOption(C, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_TRUE)); /* as the parent's from coordinates */
+  PetscCall(MatMPIAIJHybridGPUSetBlocks(C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Symbolic phase on operands that are where it runs; C's old contents, if any, are replaced */
+static PetscErrorCode HybMPIProductSymbolic(Mat C, HybMPIProduct *mp, PetscErrorCode before, HybMPIOperands *o)
+{
+  const HybExec *x = &mp->exec;
+  HybArena       out[2];
+  HybParCSR      result;
+  const char    *method;
+  char           text[2048];
+  PetscErrorCode ierr = before;
+
+  PetscFunctionBegin;
+  mp->noperands = 0; /* of none, if this fails */
+  mp->again     = PETSC_FALSE;
+  HybRecordProduct(C, MatProductTypes[C->product->type], o->mat[0]);
+  PetscCall(HybRecordBegin(HYB_RECORD_SYMBOLIC, C, x));
+  if (!ierr) ierr = HybMPIOperandsNote(mp, o);
+  PetscCall(HybParProductAgree(mp->product, ierr, "Looking at the operands of a parallel product"));
+  PetscCall(PetscMemzero(&result, sizeof(result)));
+  for (int k = 0; k < 2; k++) PetscCall(HybArenaInit(&out[k], x));
+  PetscCall(HybEventBegin(HybGlueState.event.productsymbolic, C, 0, 0, 0));
+  ierr = HybParProductSymbolic(mp->product, &o->csr[0], &o->csr[1], o->n == 3 ? &o->csr[2] : NULL, out, &result);
+  if (!ierr) ierr = HybMPIProductAdopt(C, mp, out, &result);
+  for (int k = 0; k < 2; k++) (void)HybArenaReset(&out[k]); /* nothing of a failed result stays behind */
+  PetscCall(ierr);
+  PetscCall(HybEventEnd(HybGlueState.event.productsymbolic, C, 0, 0, 0));
+  if (HybExecOnDevice(x)) HybGlueState.counts.deviceops++;
+  mp->noperands = o->n;
+  PetscCall(HybParProductGetMethod(mp->product, &method));
+  PetscCall(HybGlueCountProduct(method));
+  PetscCall(HybRecordEnd(HYB_RECORD_SYMBOLIC, C, x, method, MatProductTypes[C->product->type], 0, 0));
+  PetscCall(HybParProductDescribe(mp->product, text, sizeof(text)));
+  PetscCall(PetscInfo(C, "Parallel product on the %s: %s; result here %" PetscInt_FMT " rows, %" PetscInt64_FMT " nonzeros in own columns, %" PetscInt64_FMT " in %" PetscInt_FMT " of others\n", HybExecOnDevice(x) ? "device" : "host", text, result.D.m, (PetscInt64)result.D.nnz, (PetscInt64)result.O.nnz,
+                      result.O.n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Not collective: C's blocks where the product runs; *same: they still have the pattern that the symbolic phase gave
+   them, there */
+static PetscErrorCode HybMPIProductResult(Mat C, HybMPIProduct *mp, HybParCSR *result, PetscBool *same)
+{
+  Mat             block[2];
+  const PetscInt *garray;
+
+  PetscFunctionBegin;
+  *same = PETSC_TRUE;
+  PetscCall(MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], &garray));
+  for (int k = 0; k < 2 && *same; k++) {
+    HybCSR              *csr = k ? &result->O : &result->D;
+    Mat_SeqAIJHybridGPU *b   = NULL;
+    PetscObjectId        id;
+    PetscBool            ondevice = PETSC_FALSE;
+    HybLent              l;
+    HybExec              x;
+
+    PetscCall(PetscObjectGetId((PetscObject)block[k], &id));
+    *same = (PetscBool)(MatIsSeqAIJHybridGPU(block[k]) && id == mp->block[k]);
+    if (!*same) break;
+    PetscCall(MatSeqAIJHybridGPUGetData(block[k], &b));
+    PetscCall(HybLentGet(block[k], PETSC_TRUE, &l));
+    *csr = l.csr;
+    PetscCall(HybLentRestore(block[k], &l));
+    if (HybExecOnDevice(&mp->exec)) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(block[k], &x, &ondevice));
+    if (ondevice) *csr = b->copy.csr;
+    *same = (PetscBool)(ondevice == HybExecOnDevice(&mp->exec) && csr->nnz == mp->nnz[k] && b->adoptions == mp->adoptions[k]);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Whose values a block of an operand has, where they can be known again: device copies of ours follow the object's
+   state as well. Others may be written past it. */
+static PetscErrorCode HybMPIProductValues(HybMPIProduct *mp, PetscInt k, int b, Mat A, PetscBool *seen)
+{
+  PetscObjectId    id    = 0;
+  PetscObjectState state = 0;
+  PetscCount       moves = 0;
+
+  PetscFunctionBegin;
+  if (HybExecOnDevice(&mp->exec) && MatIsSeqAIJHybridGPU(A) && A->spptr) {
+    Mat_SeqAIJHybridGPU *hyb = NULL;
+
+    PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+    moves = hyb->moves;
+    PetscCall(PetscObjectGetId((PetscObject)A, &id));
+    PetscCall(PetscObjectStateGet((PetscObject)A, &state));
+  }
+  *seen                  = (PetscBool)(*seen && id && id == mp->values[k].id[b] && state == mp->values[k].state[b] && moves == mp->values[k].moves[b]);
+  mp->values[k].id[b]    = id;
+  mp->values[k].state[b] = state;
+  mp->values[k].moves[b] = moves;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static void HybMPIProductValuesForget(HybMPIProduct *mp)
+{
+  for (PetscInt k = 0; k < 3; k++) mp->values[k].id[0] = mp->values[k].id[1] = 0;
+}
+
+/* Not collective: the values were written; PETSc is told as an assembly would */
+static PetscErrorCode HybMPIProductWritten(Mat C, HybMPIProduct *mp)
+{
+  Mat             block[2];
+  const PetscInt *garray;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], &garray));
+  for (int k = 0; k < 2; k++) {
+    if (HybExecOnDevice(&mp->exec))
+      PetscCall(MatSeqAIJHybridGPUDeviceWritten(block[k], &mp->exec));
+    else {
+      PetscScalar *a;
+
+      PetscCall(MatSeqAIJGetArray(block[k], &a));
+      PetscCall(MatSeqAIJRestoreArray(block[k], &a));
+    }
+    PetscCall(PetscObjectStateIncrease((PetscObject)block[k]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Symbolic phase again: an operand's pattern, or where C lives, has changed */
+static PetscErrorCode HybMPIProductRepeat(Mat C, HybMPIProduct *mp, HybMPIOperands *o)
+{
+  Mat_MPIAIJHybridGPU *hyb  = NULL;
+  HybProductType       type = HYB_PRODUCT_AB;
+  HybExec              x;
+  PetscErrorCode       ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybMatProductType(C->product->type, &type));
+  PetscCall(HybMPIOperandsConform(C, type, o));
+  for (int d = 0; d < 2; d++) {
+    PetscLayout from = HybMPIOperandsLayout(o, HybMPIShapes[type][d]), to = d ? C->cmap : C->rmap;
+    PetscBool   same;
+
+    PetscCall(PetscLayoutCompare(from, to, &same));
+    PetscCheck(same, PetscObjectComm((PetscObject)C), PETSC_ERR_ARG_SIZ, "The operands' product %s has %" PetscInt_FMT " of %" PetscInt_FMT " %s here, but the matrix to be used again %" PetscInt_FMT " of %" PetscInt_FMT ": make a new one (MAT_INITIAL_MATRIX)", MatProductTypes[C->product->type], from->n, from->N, d ? "columns" : "rows", to->n, to->N);
+  }
+  PetscCall(PetscInfo(C, "An operand's pattern, or where C lives, has changed since the symbolic phase, which is repeated\n"));
+  PetscCall(MatMPIAIJHybridGPUGetData(C, &hyb));
+  PetscCall(HybMPIProductExec(C, &hyb->choices, PETSC_SUCCESS, o, &x));
+  HybMPIProductValuesForget(mp);
+  PetscCall(HybArenaReset(&o->sent));
+  for (PetscInt k = 0; k < o->n; k++) {
+    o->csr[k].D = o->lent[k][0].csr;
+    o->csr[k].O = o->lent[k][1].csr;
+  }
+  PetscCall(HybParProductDestroy(&mp->product));
+  mp->exec = x;
+  PetscCall(HybParProductCreate(PetscObjectComm((PetscObject)C), &x, type, HybMatProductMethod(&x, mp->method[0] ? mp->method : hyb->choices.spgemm), hyb->choices.width, &mp->product));
+  ierr = HybMPIOperandsSend(o, &x, PETSC_TRUE);
+  PetscCall(HybMPIProductSymbolic(C, mp, ierr, o));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMPIProductNumeric(Mat C, HybMPIProduct *mp, HybMPIOperands *o)
+{
+  HybParCSR      result;
+  PetscBool      same = PETSC_FALSE, there = PETSC_FALSE, seen[3] = {PETSC_TRUE, PETSC_TRUE, PETSC_TRUE};
+  int            mine[2] = {0, 0}, all[2];
+  PetscLogDouble flops;
+  size_t         bytes;
+  const char    *method;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(&result, sizeof(result)));
+  ierr = HybExecRefresh(&mp->exec);
+  if (!ierr) ierr = HybMPIOperandsGet(C, PETSC_TRUE, o);
+  if (!ierr && mp->product) ierr = HybParProductSetStream(mp->product, mp->exec.stream);
+  if (!ierr) ierr = HybMPIOperandsSend(o, &mp->exec, PETSC_TRUE);
+  if (!ierr && mp->product) ierr = HybMPIOperandsSame(mp, o, &same);
+  if (!ierr) ierr = HybMPIProductResult(C, mp, &result, &there);
+  mine[0] = ierr != PETSC_SUCCESS;
+  mine[1] = !same || !there;
+  PetscCallMPI(MPI_Allreduce(mine, all, 2, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)C)));
+  PetscCall(ierr);
+  PetscCheck(!all[0], PETSC_COMM_SELF, PETSC_ERR_LIB, "The operands of the product %s cannot be used on another process, which says why", MatProductTypes[C->product->type]);
+  if (all[1]) PetscCall(HybMPIProductRepeat(C, mp, o));
+  PetscCall(HybRecordBegin(mp->again ? HYB_RECORD_AGAIN : HYB_RECORD_NUMERIC, C, &mp->exec));
+  PetscCall(HybEventBegin(HybGlueState.event.productnumeric, C, 0, 0, 0));
+  ierr = HybMPIProductResult(C, mp, &result, &there);
+  for (PetscInt k = 0; k < o->n && !ierr; k++)
+    for (int b = 0; b < 2 && !ierr; b++) ierr = HybMPIProductValues(mp, k, b, o->block[k][b], &seen[k]);
+  if (!ierr) ierr = HybParProductUnchanged(mp->product, seen);
+  if (!ierr && !HybExecOnDevice(&mp->exec)) ierr = MatMPIAIJHybridGPUHostWrites(C);
+  result.rows    = C->rmap->range;
+  result.columns = C->cmap->range;
+  ierr           = HybParProductNumeric(mp->product, ierr, &o->csr[0], &o->csr[1], o->n == 3 ? &o->csr[2] : NULL, &result);
+  if (!ierr) ierr = HybMPIProductWritten(C, mp);
+  ierr = HybParProductAgree(mp->product, ierr, "The values of a parallel product");
+  if (ierr) HybMPIProductValuesForget(mp);
+  PetscCall(ierr);
+  PetscCall(HybParProductGetInfo(mp->product, &flops, &bytes));
+  if (HybExecOnDevice(&mp->exec) && PetscDefined(HAVE_DEVICE))
+    PetscCall(PetscLogGpuFlops(flops));
+  else
+    PetscCall(PetscLogFlops(flops));
+  PetscCall(HybEventEnd(HybGlueState.event.productnumeric, C, 0, 0, 0));
+  if (HybRecording()) {
+    PetscCall(HybParProductGetMethod(mp->product, &method));
+    PetscCall(HybRecordEnd(mp->again ? HYB_RECORD_AGAIN : HYB_RECORD_NUMERIC, C, &mp->exec, method, MatProductTypes[C->product->type], flops, 0));
+  }
+  mp->again    = PETSC_TRUE;
+  C->assembled = PETSC_TRUE;
+  if (C->num_ass) { /* not the first values: what was said of those before holds no more, as after an assembly */
+    if (!C->symmetry_eternal) C->symmetric = C->hermitian = PETSC_BOOL3_UNKNOWN;
+    if (!C->spd_eternal) C->spd = PETSC_BOOL3_UNKNOWN;
+  }
+  C->num_ass++;
+  PetscCall(PetscObjectStateIncrease((PetscObject)C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatProductNumeric_MPIAIJHybridGPU(Mat C)
+{
+  const PetscLogDouble todevice = HybGlueState.counts.todevice, tohost = HybGlueState.counts.tohost;
+  HybMPIOperands       o;
+  PetscErrorCode       ierr;
+
+  PetscFunctionBegin;
+  MatCheckProduct(C, 1);
+  if (!MatIsMPIAIJHybridGPU(C)) {
+    PetscCall(HybMatProductAside(C));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCheck(C->product->data, PetscObjectComm((PetscObject)C), PETSC_ERR_ORDER, "The symbolic phase's data of this product is gone (MatProductClear()): call MatProductSetFromOptions() and MatProductSymbolic() again");
+  PetscCall(HybMPIOperandsMats(C, &o));
+  ierr = HybMPIProductNumeric(C, (HybMPIProduct *)C->product->data, &o);
+  PetscCall(HybMPIOperandsRestore(&o));
+  PetscCall(ierr);
+  PetscCall(PetscInfo(C, "Numeric phase of the product %s: %.0f bytes taken to the device, %.0f to the host\n", MatProductTypes[C->product->type], (double)(HybGlueState.counts.todevice - todevice), (double)(HybGlueState.counts.tohost - tohost)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* In-tree code also calls the old slots, which name their operands. These are the product's own, except where a caller
+   swapped them. */
+static PetscErrorCode MatMatMatOldNumeric_MPIAIJHybridGPU(Mat A, Mat B, Mat C, Mat D)
+{
+  Mat_Product   *product;
+  Mat            were[3];
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  MatCheckProduct(D, 4);
+  product    = D->product;
+  were[0]    = product->A;
+  were[1]    = product->B;
+  were[2]    = product->C;
+  product->A = A;
+  product->B = B;
+  if (C) product->C = C;
+  ierr       = MatProductNumeric_MPIAIJHybridGPU(D);
+  product->A = were[0];
+  product->B = were[1];
+  product->C = were[2];
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatMatOldNumeric_MPIAIJHybridGPU(Mat A, Mat B, Mat C)
+{
+  PetscFunctionBegin;
+  PetscCall(MatMatMatOldNumeric_MPIAIJHybridGPU(A, B, NULL, C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMPIProductSetOps(Mat C)
+{
+  PetscFunctionBegin;
+  C->ops->productnumeric = MatProductNumeric_MPIAIJHybridGPU;
+  switch (C->product->type) {
+  case MATPRODUCT_AB:
+    C->ops->matmultnumeric = MatMatOldNumeric_MPIAIJHybridGPU;
+    break;
+  case MATPRODUCT_AtB:
+    C->ops->transposematmultnumeric = MatMatOldNumeric_MPIAIJHybridGPU;
+    break;
+  case MATPRODUCT_ABt:
+    C->ops->mattransposemultnumeric = MatMatOldNumeric_MPIAIJHybridGPU;
+    break;
+  case MATPRODUCT_PtAP:
+    C->ops->ptapnumeric = MatMatOldNumeric_MPIAIJHybridGPU;
+    break;
+  case MATPRODUCT_RARt:
+    C->ops->rartnumeric = MatMatOldNumeric_MPIAIJHybridGPU;
+    break;
+  case MATPRODUCT_ABC:
+    C->ops->matmatmultnumeric = MatMatMatOldNumeric_MPIAIJHybridGPU;
+    break;
+  default:
+    break;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* C as an empty matrix of the type, with the choices of the first operand that has some */
+static PetscErrorCode HybMPIProductHeader(Mat C, HybProductType type, HybMPIOperands *o)
+{
+  Mat_MPIAIJHybridGPU *from = NULL, *to = NULL;
+  PetscLayout          rows = HybMPIOperandsLayout(o, HybMPIShapes[type][0]), columns = HybMPIOperandsLayout(o, HybMPIShapes[type][1]);
+  Mat                  first = NULL;
+
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < o->n && !first; k++)
+    if (MatIsMPIAIJHybridGPU(o->mat[k])) first = o->mat[k];
+  PetscCheck(first, PetscObjectComm((PetscObject)C), PETSC_ERR_PLIB, "No operand of the product is of type %s", MATMPIAIJHYBRIDGPU);
+  PetscCall(MatSetSizes(C, rows->n, columns->n, rows->N, columns->N));
+  /* block sizes go with the sizes: GAMG and the block methods live by them */
+  if (rows->bs > 0) PetscCall(PetscLayoutSetBlockSize(C->rmap, rows->bs));
+  if (columns->bs > 0) PetscCall(PetscLayoutSetBlockSize(C->cmap, columns->bs));
+  PetscCall(PetscLayoutSetUp(C->rmap)); /* the processes meet here: what follows may fail for one */
+  PetscCall(PetscLayoutSetUp(C->cmap));
+  if (!MatIsMPIAIJHybridGPU(C)) {
+    PetscCall(MatSetType(C, MATMPIAIJHYBRIDGPU));
+    PetscCall(MatMPIAIJHybridGPUGetData(first, &from));
+    PetscCall(MatMPIAIJHybridGPUGetData(C, &to));
+    to->choices = from->choices;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMPIProductFirst(Mat C, PetscErrorCode before, HybProductType type, const char *method, HybMPIOperands *o, HybMPIProduct *mp)
+{
+  Mat_MPIAIJHybridGPU *hyb  = NULL;
+  PetscErrorCode       ierr = before;
+
+  PetscFunctionBegin;
+  if (!ierr) ierr = MatMPIAIJHybridGPUGetData(C, &hyb);
+  if (!ierr) ierr = HybMPIOperandsGet(C, PETSC_FALSE, o);
+  PetscCall(HybMPIProductExec(C, hyb ? &hyb->choices : NULL, ierr, o, &mp->exec));
+  PetscCall(PetscStrncpy(mp->method, method, sizeof(mp->method)));
+  PetscCall(HybParProductCreate(PetscObjectComm((PetscObject)C), &mp->exec, type, HybMatProductMethod(&mp->exec, method[0] ? method : hyb->choices.spgemm), hyb->choices.width, &mp->product));
+  ierr = HybMPIOperandsSend(o, &mp->exec, PETSC_FALSE);
+  PetscCall(HybMPIProductSymbolic(C, mp, ierr, o));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatProductSymbolic_MPIAIJHybridGPU(Mat C)
+{
+  Mat_Product   *product = C->product;
+  HybMPIProduct *mp      = NULL;
+  HybMPIOperands o;
+  HybProductType type       = HYB_PRODUCT_AB;
+  char           method[64] = "";
+  PetscBool      ours, asked;
+  HybMPIProduct  none;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  MatCheckProduct(C, 1);
+  PetscCheck(!product->data, PetscObjectComm((PetscObject)C), PETSC_ERR_PLIB, "The product's data is not empty");
+  PetscCall(HybMatProductType(product->type, &type));
+  PetscCall(HybMPIOperandsMats(C, &o));
+  PetscCall(HybMPIOperandsConform(C, type, &o));
+  ierr = HybMPIProductHeader(C, type, &o);
+  if (!ierr) ierr = HybGlueProductAlgorithm(C, PETSC_FALSE, method, sizeof(method), &ours, &asked);
+  if (!ierr && !asked) method[0] = 0;
+  if (!ierr) ierr = PetscNew(&mp);
+  ierr = HybMPIProductFirst(C, ierr, type, method, &o, mp ? mp : &none);
+  if (ierr) {
+    if (mp) (void)HybParProductDestroy(&mp->product);
+    (void)PetscFree(mp);
+  }
+  PetscCall(HybMPIOperandsRestore(&o));
+  PetscCall(ierr);
+  product->data    = mp;
+  product->destroy = HybMPIProductDestroy;
+  product->view    = HybMPIProductView;
+  PetscCall(HybMPIProductSetOps(C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatMPIAIJHybridGPUGetProduct(Mat C, HybParProduct *product)
+{
+  PetscFunctionBegin;
+  *product = NULL;
+  if (C->product && C->product->data && C->ops->productnumeric == MatProductNumeric_MPIAIJHybridGPU) *product = ((HybMPIProduct *)C->product->data)->product;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatProductSetFromOptions_MPIAIJHybridGPU(Mat C)
+{
+  Mat_Product *product = C->product;
+  char         method[64];
+  PetscOptions empty = NULL;
+  PetscBool    ours, asked, derived = PETSC_FALSE, mpi = PETSC_TRUE;
+
+  PetscFunctionBegin;
+  MatCheckProduct(C, 1);
+  PetscCall(HybGlueProductAlgorithm(C, PETSC_FALSE, method, sizeof(method), &ours, &asked));
+  if (ours && !asked) PetscCall(HybProductIsDerived(C, PETSC_FALSE, &derived));
+  PetscCall(PetscObjectBaseTypeCompare((PetscObject)product->A, MATMPIAIJ, &mpi));
+  if (mpi) PetscCall(PetscObjectBaseTypeCompare((PetscObject)product->B, MATMPIAIJ, &mpi));
+  if (mpi && product->type == MATPRODUCT_ABC) PetscCall(PetscObjectBaseTypeCompare((PetscObject)product->C, MATMPIAIJ, &mpi));
+  if (ours && !derived && mpi && HybGlueState.options.parallelproducts) {
+    C->ops->productsymbolic = MatProductSymbolic_MPIAIJHybridGPU;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (!ours) {
+    HybGlueState.counts.fallbacks++;
+    HybGlueState.counts.fallbacksasked++;
+    PetscCall(PetscStrncpy(HybGlueState.counts.parents, method, sizeof(HybGlueState.counts.parents)));
+    PetscCall(PetscInfo(C, "Product %s by the parent's algorithm %s, as asked\n", MatProductTypes[product->type], method));
+  } else if (!derived) { /* the parent knows no name of ours, and would read it again */
+    PetscErrorCode ierr;
+
+    PetscCall(MatProductSetAlgorithm(C, "default"));
+    PetscCall(PetscOptionsCreate(&empty));
+    PetscCall(PetscOptionsPush(empty));
+    ierr = (*HybGlueState.mpi.productsetfromoptions)(C);
+    (void)PetscOptionsPop();
+    (void)PetscOptionsDestroy(&empty);
+    PetscCall(ierr);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall((*HybGlueState.mpi.productsetfromoptions)(C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

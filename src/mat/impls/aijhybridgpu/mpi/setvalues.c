@@ -1,0 +1,195 @@
+/*
+  Entries that the program sets or takes away: the parent does both, past the blocks' own functions, which are told.
+*/
+#include "mpi.h"
+#include "../seq/seq.h"
+#include "../storage/where.h"
+
+/* New entries may come, also from other processes: see MatSeqAIJHybridGPUDisown() */
+static PetscErrorCode MatMPIAIJHybridGPUDisownBlocks(Mat A)
+{
+  Mat             blocks[2];
+  const PetscInt *garray;
+
+  PetscFunctionBegin;
+  if (!A->preallocated) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], &garray));
+  for (PetscInt k = 0; k < 2; k++)
+    if (blocks[k] && MatIsSeqAIJHybridGPU(blocks[k])) PetscCall(MatSeqAIJHybridGPUDisown(blocks[k]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  The parent writes into the blocks past their own MatSetValues(). Where somebody holds a block's values they stay, as
+  long as the entries exist.
+*/
+static PetscErrorCode MatMPIAIJHybridGPUSetValuesBegin(Mat A, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[])
+{
+  Mat             blocks[2];
+  const PetscInt *garray;
+  PetscInt       *local[2], count[2], rstart, rend, cstart, cend;
+  PetscBool       held = PETSC_FALSE, missing = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  if (!A->preallocated) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], &garray));
+  for (PetscInt k = 0; k < 2; k++)
+    if (blocks[k] && MatIsSeqAIJHybridGPU(blocks[k]) && blocks[k]->spptr && HybStorageHeld((Mat_SeqAIJHybridGPU *)blocks[k]->spptr)) held = PETSC_TRUE;
+  if (!held || !blocks[0] || !blocks[1] || !garray) {
+    PetscCall(MatMPIAIJHybridGPUDisownBlocks(A));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(MatGetOwnershipRange(A, &rstart, &rend));
+  PetscCall(MatGetOwnershipRangeColumn(A, &cstart, &cend));
+  PetscCall(PetscMalloc2(n, &local[0], n, &local[1]));
+  count[0] = count[1] = 0;
+  for (PetscInt c = 0; c < n; c++) {
+    PetscInt where = -1;
+
+    if (cols[c] < 0) continue;
+    if (cols[c] >= cstart && cols[c] < cend)
+      local[0][count[0]++] = cols[c] - cstart;
+    else {
+      PetscCall(PetscFindInt(cols[c], blocks[1]->cmap->n, garray, &where));
+      if (where >= 0)
+        local[1][count[1]++] = where;
+      else
+        missing = PETSC_TRUE;
+    }
+  }
+  for (PetscInt k = 0; k < m; k++) {
+    const PetscInt r = rows[k] - rstart;
+
+    if (rows[k] < rstart || rows[k] >= rend) continue;
+    for (int b = 0; b < 2; b++)
+      if (MatIsSeqAIJHybridGPU(blocks[b])) PetscCall(b && missing ? MatSeqAIJHybridGPUDisown(blocks[b]) : MatSeqAIJHybridGPUSetValuesBegin(blocks[b], 1, &r, count[b], local[b]));
+  }
+  PetscCall(PetscFree2(local[0], local[1]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* An error ended a function of the parent's between getting a block's values and restoring them. Who else writes them
+   restores them in vain. */
+static PetscErrorCode MatMPIAIJHybridGPUNotGivenBack(Mat A)
+{
+  Mat             blocks[2];
+  const PetscInt *garray;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], &garray));
+  for (PetscInt k = 0; k < 2; k++) {
+    Mat_SeqAIJHybridGPU *hyb = blocks[k] && MatIsSeqAIJHybridGPU(blocks[k]) ? (Mat_SeqAIJHybridGPU *)blocks[k]->spptr : NULL;
+
+    if (hyb && hyb->writers) hyb->writers--;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#if PETSC_VERSION_GE(3, 20, 0)
+/* The parent has changed the blocks past their own functions */
+static PetscErrorCode MatMPIAIJHybridGPUBlocksMoved(Mat A)
+{
+  Mat             blocks[2];
+  const PetscInt *garray;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], &garray));
+  for (PetscInt k = 0; k < 2; k++)
+    if (blocks[k] && MatIsSeqAIJHybridGPU(blocks[k])) PetscCall(MatSeqAIJHybridGPUPatternMoved(blocks[k]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
+PetscErrorCode MatSetValues_MPIAIJHybridGPU(Mat A, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[], const PetscScalar v[], InsertMode mode)
+{
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJHybridGPUSetValuesBegin(A, m, rows, n, cols));
+  ierr = (*HybGlueState.mpi.setvalues)(A, m, rows, n, cols, v, mode);
+  if (ierr) PetscCall(MatMPIAIJHybridGPUNotGivenBack(A)); /* by the parent */
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#if PETSC_VERSION_GE(3, 20, 0)
+/* the parent calls its own function for the blocks, which shortens their rows where they are */
+PetscErrorCode MatEliminateZeros_MPIAIJHybridGPU(Mat A, PetscBool keep)
+{
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJHybridGPUDisownBlocks(A));
+  PetscCall((*HybGlueState.mpi.eliminatezeros)(A, keep));
+  PetscCall(MatMPIAIJHybridGPUBlocksMoved(A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
+/* The parent writes the blocks, partly past their own functions. Values that somebody holds stay where they are: should
+   a row get shorter, the block's own function sees to that. */
+static PetscErrorCode MatMPIAIJHybridGPUDemoteBlocks(Mat A)
+{
+  Mat             blocks[2];
+  const PetscInt *garray;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], &garray));
+  for (PetscInt k = 0; k < 2; k++) {
+    Mat_SeqAIJHybridGPU *hyb = NULL;
+
+    if (!blocks[k] || !MatIsSeqAIJHybridGPU(blocks[k])) continue;
+    PetscCall(MatSeqAIJHybridGPUGetData(blocks[k], &hyb));
+    if (!HybStorageHeld(hyb)) PetscCall(MatSeqAIJHybridGPUDemote(blocks[k]));
+    PetscCall(MatSeqAIJHybridGPUHostWrites(blocks[k]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatZeroRows_MPIAIJHybridGPU(Mat A, PetscInt n, const PetscInt rows[], PetscScalar diag, Vec x, Vec b)
+{
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJHybridGPUDemoteBlocks(A));
+  PetscCall((*HybGlueState.mpi.zerorows)(A, n, rows, diag, x, b));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatZeroRowsColumns_MPIAIJHybridGPU(Mat A, PetscInt n, const PetscInt rows[], PetscScalar diag, Vec x, Vec b)
+{
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJHybridGPUDemoteBlocks(A));
+  PetscCall((*HybGlueState.mpi.zerorowscolumns)(A, n, rows, diag, x, b));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatAssemblyBegin_MPIAIJHybridGPU(Mat A, MatAssemblyType mode)
+{
+  Mat_MPIAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
+  if (!hyb->assembling && !A->nooffprocentries) { /* entries of other processes may be new ones, and are set past MatSetValues() */
+    PetscInt n, blocked;
+    int      sent, any;
+
+    PetscCall(MatStashGetInfo(A, &n, NULL, &blocked, NULL));
+    sent = n || blocked;
+    PetscCallMPI(MPI_Allreduce(&sent, &any, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)A)));
+    if (any) PetscCall(MatMPIAIJHybridGPUDisownBlocks(A));
+  }
+  PetscCall((*HybGlueState.mpi.assemblybegin)(A, mode));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatAssemblyEnd_MPIAIJHybridGPU(Mat A, MatAssemblyType mode)
+{
+  Mat_MPIAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
+  hyb->assembling = PETSC_FALSE;
+  PetscCall((*HybGlueState.mpi.assemblyend)(A, mode));
+  if (mode == MAT_FINAL_ASSEMBLY) {
+    PetscCall(MatMPIAIJHybridGPUSetBlocks(A));
+    HybGlueState.counts.assemblies++;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

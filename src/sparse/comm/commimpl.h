@@ -1,0 +1,49 @@
+/*
+  commimpl.h: what the files of the comm room share: one exchange of messages, which halos and rows are made of.
+*/
+#ifndef AIJHYBRIDGPU_COMMIMPL_H
+#define AIJHYBRIDGPU_COMMIMPL_H
+#include <aijhybridgpu/private/hybcomm.h>
+
+#define HYB_COMM_UNIT (PetscMax(sizeof(HybScalar), sizeof(PetscInt))) /* bytes for which exchanges have room from the first */
+#define HYB_COMM_MOST ((size_t)64)                                    /* and which they can be given room for */
+
+/* MPI counts in int: longer messages go in pieces of so many bytes */
+#define HYB_COMM_PIECE ((size_t)1 << 30)
+
+struct _HybExchange {
+  HybComm         comm;
+  const HybPeers *to, *from; /* in units; their owner's */
+  PetscMPIInt     tag;
+  HybArena        arena;
+  void           *lane;
+  int             slots;          /* of in */
+  size_t          capacity;       /* bytes of a unit that there is room for */
+  char           *out, *in[2];    /* of the host, page-locked where there is a device and room */
+  char           *packed, *ghost; /* where the backend executes; NULL on the host */
+  MPI_Request    *request;        /* those of receives first */
+  MPI_Status     *status;
+  PetscMPIInt     nrequest, nreceive;
+  /* the exchange in progress */
+  PetscBool begun, sending, host;
+  int       slot;
+  size_t    unit;
+};
+
+/* Collective. keepghost: End may be asked to keep what comes; else it is always told where to. */
+extern PetscErrorCode HybExchangeCreate(HybComm, const HybExec *, const HybPeers *to, const HybPeers *from, PetscBool keepghost, HybExchange *);
+extern PetscErrorCode HybExchangeDestroy(HybExchange *);
+/* src: units at index[] (where src is), or as they are where that is NULL */
+extern PetscErrorCode HybExchangeBegin(HybExchange, const HybExec *, size_t unit, const PetscInt *index, const void *src, PetscBool host);
+/* dst NULL: where it is kept; *result, which may be NULL: where it came to */
+extern PetscErrorCode HybExchangeEnd(HybExchange, const HybExec *, PetscErrorCode before, void *dst, void *result);
+/* instead of both: others get messages without contents */
+extern void HybExchangeAbandon(HybExchange, const HybExec *);
+
+/* the same at once, between arrays of the host's, without any object; out is as long as `to` says */
+extern PetscErrorCode HybPeersExchange(HybComm, const HybPeers *to, const HybPeers *from, size_t unit, const void *out, void *in);
+extern PetscErrorCode HybPeersAlloc(PetscMPIInt n, HybPeers *);
+extern PetscErrorCode HybPeersFree(HybPeers *);
+/* offsets of units that are made of parts: p's of n, and where part k begins is at[k] */
+extern PetscErrorCode HybPeersRefine(const HybPeers *, const PetscInt *at, HybPeers *);
+#endif

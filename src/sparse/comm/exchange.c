@@ -1,0 +1,312 @@
+/*
+  exchange.c: messages between a process and its peers, over MPI with page-locked buffers.
+
+    Begin   receives are posted;  on the lane: gather the units, copy them to the host's buffer
+            (the caller's work is queued; the device does it meanwhile)
+    End     wait for that copy alone, send, wait for the messages;  on the lane: copy them to the device, for which the
+            stream waits and the host does not
+
+  On the host the units are gathered and sent at once.
+
+  There are two buffers for what comes, in turn: when a receive is posted into one, the copy out of it, two exchanges
+  ago, is over, since the lane did it before the copy that the last End waited for.
+
+  Who cannot send what others expect sends messages without contents in their place. So those who wait get an error, and
+  nobody waits for ever. All room is taken when the exchange is made, or, collectively, when it gets larger units.
+*/
+#include "commimpl.h"
+
+PetscErrorCode HybPeersAlloc(PetscMPIInt n, HybPeers *p)
+{
+  PetscFunctionBegin;
+  p->n = n;
+  PetscCall(PetscMalloc1(n, &p->rank));
+  PetscCall(PetscCalloc1((size_t)n + 1, &p->offset));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybPeersFree(HybPeers *p)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscFree(p->rank));
+  PetscCall(PetscFree(p->offset));
+  p->n = 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybPeersRefine(const HybPeers *p, const PetscInt *at, HybPeers *r)
+{
+  PetscFunctionBegin;
+  PetscCall(HybPeersAlloc(p->n, r));
+  for (PetscMPIInt k = 0; k < p->n; k++) r->rank[k] = p->rank[k];
+  for (PetscMPIInt k = 0; k <= p->n; k++) r->offset[k] = (PetscCount)at[p->offset[k]];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* how many pieces all messages are, the longest unit that they may have being so many bytes */
+static PetscMPIInt HybPeersPieces(const HybPeers *p, size_t unit)
+{
+  PetscMPIInt n = 0;
+
+  for (PetscMPIInt k = 0; k < p->n; k++) n += (PetscMPIInt)(((size_t)(p->offset[k + 1] - p->offset[k]) * unit + HYB_COMM_PIECE - 1) / HYB_COMM_PIECE);
+  return n;
+}
+
+/* Starts a message for each piece; empty: without contents. *n counts the requests. */
+static PetscErrorCode HybPeersStart(HybComm comm, PetscMPIInt tag, const HybPeers *p, size_t unit, PetscBool receive, PetscBool empty, char *buffer, MPI_Request *request, PetscMPIInt *n)
+{
+  PetscFunctionBegin;
+  for (PetscMPIInt k = 0; k < p->n; k++) {
+    const size_t end = (size_t)p->offset[k + 1] * unit;
+
+    for (size_t at = (size_t)p->offset[k] * unit; at < end; at += HYB_COMM_PIECE) {
+      const PetscMPIInt bytes = (PetscMPIInt)PetscMin(end - at, HYB_COMM_PIECE);
+
+      if (receive)
+        PetscCallMPI(MPI_Irecv(buffer + at, bytes, MPI_BYTE, p->rank[k], tag, comm->mpi, &request[*n]));
+      else
+        PetscCallMPI(MPI_Isend(empty ? NULL : buffer + at, empty ? 0 : bytes, MPI_BYTE, p->rank[k], tag, comm->mpi, &request[*n]));
+      (*n)++;
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* *missing = who sent other lengths than expected, -1: nobody */
+static PetscErrorCode HybPeersCheck(const HybPeers *p, size_t unit, const MPI_Status *status, PetscMPIInt *missing)
+{
+  PetscMPIInt n = 0;
+
+  PetscFunctionBegin;
+  *missing = -1;
+  for (PetscMPIInt k = 0; k < p->n; k++) {
+    const size_t end = (size_t)p->offset[k + 1] * unit;
+
+    for (size_t at = (size_t)p->offset[k] * unit; at < end; at += HYB_COMM_PIECE) {
+      int bytes;
+
+      PetscCallMPI(MPI_Get_count((MPI_Status *)&status[n++], MPI_BYTE, &bytes));
+      if ((size_t)bytes != PetscMin(end - at, HYB_COMM_PIECE)) *missing = p->rank[k];
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybPeersExchange(HybComm comm, const HybPeers *to, const HybPeers *from, size_t unit, const void *out, void *in)
+{
+  MPI_Request   *request = NULL;
+  PetscMPIInt    tag, n = 0;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  ierr = HybCommAgree(comm, PetscMalloc1((size_t)HybPeersPieces(to, unit) + HybPeersPieces(from, unit), &request), "Memory for messages");
+  if (ierr) (void)PetscFree(request);
+  PetscCall(ierr);
+  PetscCall(PetscCommGetNewTag(comm->mpi, &tag));
+  PetscCall(HybPeersStart(comm, tag, from, unit, PETSC_TRUE, PETSC_FALSE, (char *)in, request, &n));
+  PetscCall(HybPeersStart(comm, tag, to, unit, PETSC_FALSE, PETSC_FALSE, (char *)out, request, &n));
+  PetscCallMPI(MPI_Waitall(n, request, MPI_STATUSES_IGNORE));
+  PetscCall(PetscFree(request));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* may so many bytes be page-locked? */
+static PetscErrorCode HybExchangeMayLock(const HybExec *exec, size_t bytes, PetscBool *may)
+{
+  HybMemoryReport r;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(&r, sizeof(r)));
+  PetscCall(exec->backend->usage(&r, PETSC_FALSE));
+  *may = (PetscBool)(exec->backend->device && r.locked_bytes <= r.locked_share && bytes <= (r.locked_share - r.locked_bytes) / 2);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybExchangeRoom(HybExchange e, PetscBool keepghost, size_t unit)
+{
+  const HybExec *exec  = &e->arena.exec;
+  const size_t   nsend = (size_t)e->to->offset[e->to->n], nrecv = (size_t)e->from->offset[e->from->n], line = 64;
+  const size_t   out = (nsend * unit + line - 1) / line * line, in = (nrecv * unit + line - 1) / line * line;
+  PetscBool      may = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  PetscCall(HybExchangeMayLock(exec, out + (size_t)e->slots * in, &may));
+  PetscCall(HybArenaAlloc(&e->arena, may ? HYB_MEM_LOCKED : HYB_MEM_HOST, (PetscCount)(out + (size_t)e->slots * in), 1, &e->out));
+  for (int k = 0; k < 2; k++) e->in[k] = e->out + out + (k < e->slots ? (size_t)k * in : 0);
+  if (exec->backend->device) {
+    PetscCall(HybArenaAlloc(&e->arena, HYB_MEM_DEVICE, (PetscCount)(nsend * unit), 1, &e->packed));
+    if (keepghost) PetscCall(HybArenaAlloc(&e->arena, HYB_MEM_DEVICE, (PetscCount)(nrecv * unit), 1, &e->ghost));
+  }
+  e->capacity = unit;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybExchangeMake(HybExchange e, PetscBool keepghost)
+{
+  const HybExec *exec = &e->arena.exec;
+  PetscCount     n    = (PetscCount)HybPeersPieces(e->to, HYB_COMM_MOST) + HybPeersPieces(e->from, HYB_COMM_MOST);
+
+  PetscFunctionBegin;
+  e->slots = keepghost ? 2 : 1;
+  PetscCall(PetscMalloc1(n, &e->request));
+  PetscCall(PetscMalloc1(n, &e->status));
+  PetscCheck(exec->backend->comm, PETSC_COMM_SELF, PETSC_ERR_SUP, "The %s backend exchanges nothing", exec->backend->name);
+  PetscCall(exec->backend->comm->open(exec, &e->lane));
+  PetscCall(HybExchangeRoom(e, keepghost, HYB_COMM_UNIT));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybExchangeCreate(HybComm comm, const HybExec *exec, const HybPeers *to, const HybPeers *from, PetscBool keepghost, HybExchange *exchange)
+{
+  HybExchange    e;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  *exchange = NULL;
+  ierr      = PetscNew(&e);
+  if (!ierr) {
+    *exchange = e;
+    e->comm   = comm;
+    e->to     = to;
+    e->from   = from;
+    ierr      = HybArenaInit(&e->arena, exec);
+    if (!ierr) ierr = HybExchangeMake(e, keepghost);
+  }
+  ierr = HybCommAgree(comm, ierr, "Room for messages");
+  if (ierr) (void)HybExchangeDestroy(exchange);
+  PetscCall(ierr);
+  PetscCall(PetscCommGetNewTag(comm->mpi, &e->tag));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybExchangeDestroy(HybExchange *exchange)
+{
+  HybExchange    e    = *exchange;
+  PetscErrorCode ierr = PETSC_SUCCESS, later;
+
+  PetscFunctionBegin;
+  *exchange = NULL;
+  if (!e) PetscFunctionReturn(PETSC_SUCCESS);
+  if (e->lane) ierr = e->arena.exec.backend->comm->close(&e->arena.exec, &e->lane);
+  later = HybArenaReset(&e->arena);
+  PetscCall(PetscFree(e->request));
+  PetscCall(PetscFree(e->status));
+  PetscCall(PetscFree(e));
+  PetscCall(ierr);
+  PetscCall(later);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A unit of another size than before: all processes come here, and either all have room afterwards or all get an
+   error */
+static PetscErrorCode HybExchangeGrow(HybExchange e, const HybExec *exec, size_t unit)
+{
+  const PetscBool     keepghost = (PetscBool)(e->slots == 2);
+  struct _HybExchange old       = *e;
+  PetscErrorCode      ierr, later;
+
+  PetscFunctionBegin;
+  PetscCheck(unit <= HYB_COMM_MOST, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Units of %zu bytes are exchanged, of at most %zu they can be", unit, HYB_COMM_MOST);
+  ierr = exec->backend->comm->close(exec, &e->lane); /* nothing uses the old ones afterwards */
+  if (!ierr) ierr = exec->backend->comm->open(exec, &e->lane);
+  PetscCall(HybArenaInit(&e->arena, &old.arena.exec));
+  if (!ierr) ierr = HybExchangeRoom(e, keepghost, unit);
+  ierr = HybCommAgree(e->comm, ierr, "Room for messages");
+  if (ierr) {
+    (void)HybArenaReset(&e->arena);
+    old.lane = e->lane;
+    *e       = old;
+    PetscCall(ierr);
+  }
+  later = HybArenaReset(&old.arena);
+  PetscCall(later);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybExchangeReceives(HybExchange e)
+{
+  PetscFunctionBegin;
+  e->nrequest = 0;
+  PetscCall(HybPeersStart(e->comm, e->tag, e->from, e->unit, PETSC_TRUE, PETSC_FALSE, e->in[e->slot], e->request, &e->nrequest));
+  e->nreceive = e->nrequest;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybExchangeSends(HybExchange e, PetscBool empty)
+{
+  PetscFunctionBegin;
+  e->sending = PETSC_TRUE;
+  PetscCall(HybPeersStart(e->comm, e->tag, e->to, e->unit, PETSC_FALSE, empty, e->out, e->request, &e->nrequest));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybExchangeBegin(HybExchange e, const HybExec *exec, size_t unit, const PetscInt *index, const void *src, PetscBool host)
+{
+  const PetscCount nsend   = e->to->offset[e->to->n];
+  const PetscBool  ongoing = (PetscBool)(exec->backend->device && !host);
+  PetscErrorCode   ierr    = PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  PetscCheck(!e->begun, PETSC_COMM_SELF, PETSC_ERR_ORDER, "An exchange begins that has begun already");
+  if (unit > e->capacity) PetscCall(HybExchangeGrow(e, exec, unit));
+  e->begun   = PETSC_TRUE;
+  e->sending = PETSC_FALSE;
+  e->host    = host;
+  e->unit    = unit;
+  e->slot    = e->slots == 2 ? 1 - e->slot : 0;
+  if (e->slots == 2) PetscCall(HybExchangeReceives(e));
+  if (ongoing)
+    ierr = exec->backend->comm->send(exec, e->lane, nsend, index, unit, src, e->packed, e->out);
+  else {
+    ierr = HybCommHost.send(exec, NULL, nsend, index, unit, src, e->out, NULL);
+    if (!ierr && e->slots == 1) PetscCall(HybExchangeReceives(e));
+    if (!ierr) PetscCall(HybExchangeSends(e, PETSC_FALSE));
+  }
+  if (ierr) ierr = HybExchangeEnd(e, exec, ierr, NULL, NULL); /* the same error */
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybExchangeEnd(HybExchange e, const HybExec *exec, PetscErrorCode before, void *dst, void *result)
+{
+  const size_t    bytes   = (size_t)e->from->offset[e->from->n] * e->unit;
+  const PetscBool ongoing = (PetscBool)(exec->backend->device && !e->host);
+  PetscErrorCode  ierr    = before, later;
+  PetscMPIInt     missing;
+
+  PetscFunctionBegin;
+  PetscCheck(e->begun, PETSC_COMM_SELF, PETSC_ERR_ORDER, "An exchange ends that has not begun");
+  e->begun = PETSC_FALSE;
+  if (!e->sending) {
+    later = ongoing ? exec->backend->comm->sent(exec, e->lane) : PETSC_SUCCESS;
+    if (!ierr) ierr = later;
+    if (e->slots == 1) PetscCall(HybExchangeReceives(e));
+    PetscCall(HybExchangeSends(e, (PetscBool)(ierr != PETSC_SUCCESS)));
+  }
+  PetscCallMPI(MPI_Waitall(e->nrequest, e->request, e->status));
+  PetscCall(ierr);
+  PetscCall(HybPeersCheck(e->from, e->unit, e->status, &missing));
+  PetscCheck(missing < 0, PETSC_COMM_SELF, PETSC_ERR_LIB, "Process %d has an error and sends nothing to process %d", missing, e->comm->rank);
+  if (ongoing) {
+    if (bytes) PetscCall(exec->backend->comm->receive(exec, e->lane, bytes, e->in[e->slot], dst ? dst : e->ghost, (PetscBool)(dst != NULL)));
+    if (!dst) dst = e->ghost;
+  } else if (!dst)
+    dst = e->in[e->slot];
+  else if (bytes)
+    PetscCall(PetscMemcpy(dst, e->in[e->slot], bytes));
+  if (result) *(void **)result = dst;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+void HybExchangeAbandon(HybExchange e, const HybExec *exec)
+{
+  if (e->begun) return;
+  e->begun   = PETSC_TRUE;
+  e->sending = PETSC_FALSE;
+  e->host    = PETSC_FALSE;
+  e->unit    = HYB_COMM_UNIT;
+  e->slot    = e->slots == 2 ? 1 - e->slot : 0;
+  (void)PetscPushErrorHandler(PetscReturnErrorHandler, NULL);
+  if (e->slots == 1 || !HybExchangeReceives(e)) (void)HybExchangeEnd(e, exec, PETSC_ERR_LIB, NULL, NULL);
+  (void)PetscPopErrorHandler();
+}

@@ -1,0 +1,238 @@
+/*
+  halo.c: which entries go where.
+
+  A process knows whose the entries are that it needs, from the ranges. Whom it has to send to it learns from those who
+  need something (PetscCommBuildTwoSided(), which sends no more than there are neighbours): how many, then which.
+  Neighbours are kept in the order of their ranks and the entries of each in ascending order, so what comes lies in the
+  order of the ghosts, and what is sent, and sums, do not depend on who was first.
+
+  The other way each owned entry that others have has a list of the places of theirs in what comes, in the order of
+  ranks. It is made when it is first wanted.
+*/
+#include "commimpl.h"
+
+/* the ghosts' owners, ascending as the ghosts do */
+static PetscErrorCode HybHaloOwners(HybHalo h, const PetscInt *ranges, const PetscInt *ghost)
+{
+  const HybComm comm = h->comm;
+  PetscMPIInt   n = 0, r = 0;
+
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < h->nghost; k++) {
+    PetscCheck(ghost[k] >= 0 && ghost[k] < ranges[comm->size], PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Entry %" PetscInt_FMT " is needed, of %" PetscInt_FMT, ghost[k], ranges[comm->size]);
+    PetscCheck(!k || ghost[k] > ghost[k - 1], PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "Entries that are needed do not ascend: %" PetscInt_FMT " follows %" PetscInt_FMT, ghost[k], k ? ghost[k - 1] : -1);
+    if (k && ghost[k] < ranges[r + 1]) continue;
+    while (ghost[k] >= ranges[r + 1]) r++;
+    PetscCheck(r != comm->rank, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "Entry %" PetscInt_FMT " is needed of others, and is process %d's own", ghost[k], r);
+    n++;
+  }
+  PetscCall(HybPeersAlloc(n, &h->from));
+  n = r = 0;
+  for (PetscInt k = 0; k < h->nghost; k++) {
+    if (k && ghost[k] < ranges[r + 1]) continue;
+    while (ghost[k] >= ranges[r + 1]) r++;
+    h->from.rank[n]     = r;
+    h->from.offset[n++] = k;
+  }
+  h->from.offset[n] = h->nghost;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* who needs how many of this process's entries */
+static PetscErrorCode HybHaloAskers(HybHalo h, PetscMPIInt n, PetscMPIInt *rank, PetscInt *count)
+{
+  PetscInt64 total = 0;
+
+  PetscFunctionBegin;
+  PetscCall(PetscSortMPIIntWithIntArray(n, rank, count));
+  PetscCall(HybPeersAlloc(n, &h->to));
+  for (PetscMPIInt k = 0; k < n; k++) {
+    h->to.rank[k]   = rank[k];
+    h->to.offset[k] = (PetscCount)total;
+    total += count[k];
+  }
+  h->to.offset[n] = (PetscCount)total;
+  PetscCall(HybIntCast((PetscCount)total, "What others need", &h->nsend));
+  PetscCall(HybArenaAlloc(&h->arena, HYB_MEM_HOST, h->nsend, sizeof(PetscInt), &h->index));
+  PetscCall(HybArenaAlloc(&h->arena, HYB_WORK(&h->arena.exec), h->nsend, sizeof(PetscInt), &h->there));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybHaloLocal(HybHalo h, const PetscInt start)
+{
+  const HybExec *exec = &h->arena.exec;
+
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < h->nsend; k++) h->index[k] -= start;
+  PetscCall(exec->backend->copy(exec, h->there, h->index, sizeof(PetscInt) * (size_t)h->nsend, HYB_COPY_HOST_TO_DEVICE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybHaloMake(HybHalo h, const PetscInt *ranges, const PetscInt *ghost)
+{
+  const HybComm  comm = h->comm;
+  PetscMPIInt    nasking, *asking = NULL;
+  PetscInt      *wanted = NULL, *asked = NULL;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  ierr = HybHaloOwners(h, ranges, ghost);
+  if (!ierr) ierr = PetscMalloc1(h->from.n, &wanted);
+  ierr = HybCommAgree(comm, ierr, "Looking for the owners of a halo");
+  if (ierr) (void)PetscFree(wanted);
+  PetscCall(ierr);
+  for (PetscMPIInt k = 0; k < h->from.n; k++) wanted[k] = (PetscInt)(h->from.offset[k + 1] - h->from.offset[k]);
+  PetscCall(PetscCommBuildTwoSided(comm->mpi, 1, MPIU_INT, h->from.n, h->from.rank, wanted, &nasking, &asking, &asked));
+  ierr = HybHaloAskers(h, nasking, asking, asked);
+  PetscCall(PetscFree(wanted));
+  PetscCall(PetscFree(asking));
+  PetscCall(PetscFree(asked));
+  PetscCall(HybCommAgree(comm, ierr, "A halo's lists"));
+  PetscCall(HybPeersExchange(comm, &h->from, &h->to, sizeof(PetscInt), ghost, h->index));
+  PetscCall(HybCommAgree(comm, HybHaloLocal(h, ranges[comm->rank]), "A halo's lists"));
+  PetscCall(HybExchangeCreate(comm, &h->arena.exec, &h->to, &h->from, PETSC_TRUE, &h->forward));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybHaloCreate(HybComm comm, const HybExec *exec, const PetscInt *ranges, PetscInt nghost, const PetscInt *ghost, HybHalo *halo)
+{
+  HybHalo        h = NULL;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  *halo = NULL;
+  ierr  = HybCommAgree(comm, PetscNew(&h), "Memory for a halo");
+  if (ierr) (void)PetscFree(h);
+  PetscCall(ierr);
+  comm->users++;
+  h->comm   = comm;
+  h->n      = ranges[comm->rank + 1] - ranges[comm->rank];
+  h->nghost = nghost;
+  ierr      = HybArenaInit(&h->arena, exec);
+  if (!ierr) ierr = HybHaloMake(h, ranges, ghost);
+  if (ierr) (void)HybHaloDestroy(&h);
+  PetscCall(ierr);
+  *halo = h;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybHaloDestroy(HybHalo *halo)
+{
+  HybHalo        h = *halo;
+  PetscErrorCode ierr[4];
+
+  PetscFunctionBegin;
+  *halo = NULL;
+  if (!h) PetscFunctionReturn(PETSC_SUCCESS);
+  ierr[0] = HybExchangeDestroy(&h->forward);
+  ierr[1] = HybExchangeDestroy(&h->reverse);
+  ierr[2] = HybArenaReset(&h->arena);
+  PetscCall(HybPeersFree(&h->to));
+  PetscCall(HybPeersFree(&h->from));
+  ierr[3] = HybCommRestore(&h->comm);
+  PetscCall(PetscFree(h));
+  for (int k = 0; k < 4; k++) PetscCall(ierr[k]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybHaloBegin(HybHalo h, const HybExec *exec, size_t unit, const void *x, PetscBool host)
+{
+  PetscFunctionBegin;
+  PetscCall(HybExchangeBegin(h->forward, exec, unit, host ? h->index : h->there, x, host));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybHaloEnd(HybHalo h, const HybExec *exec, PetscErrorCode before, void *ghost)
+{
+  PetscFunctionBegin;
+  PetscCall(HybExchangeEnd(h->forward, exec, before, NULL, ghost));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybHaloExchange(HybHalo h, const HybExec *exec, size_t unit, const void *x, PetscBool host, void *ghost)
+{
+  PetscFunctionBegin;
+  PetscCall(HybHaloBegin(h, exec, unit, x, host));
+  PetscCall(HybHaloEnd(h, exec, PETSC_SUCCESS, ghost));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Places in what comes, by the owned entries that they are of */
+static PetscErrorCode HybHaloLists(HybHalo h)
+{
+  const HybExec *exec = &h->arena.exec;
+  const size_t   ints = sizeof(PetscInt) * (size_t)h->nsend;
+  HybArena       work;
+  PetscInt      *key, *place, n = 0;
+  PetscCount    *ptr;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&work, exec));
+  ierr = HybArenaAlloc(&work, HYB_MEM_HOST, h->nsend, sizeof(PetscInt), &key);
+  if (!ierr) ierr = HybArenaAlloc(&work, HYB_MEM_HOST, h->nsend, sizeof(PetscInt), &place);
+  if (!ierr) ierr = HybArenaAlloc(&work, HYB_MEM_HOST, (PetscCount)h->nsend + 1, sizeof(PetscCount), &ptr);
+  if (!ierr) {
+    for (PetscInt k = 0; k < h->nsend; k++) {
+      key[k]   = h->index[k];
+      place[k] = k;
+    }
+    ierr = PetscSortIntWithArray(h->nsend, key, place);
+  }
+  for (PetscInt k = 0, end; !ierr && k < h->nsend; k = end) {
+    for (end = k + 1; end < h->nsend && key[end] == key[k];) end++;
+    ierr     = PetscSortInt(end - k, place + k); /* the sort above may leave equal ones in any order */
+    ptr[n]   = k;
+    key[n++] = key[k];
+  }
+  if (!ierr) {
+    ptr[n]   = h->nsend;
+    h->nrows = n;
+    ierr     = HybArenaAlloc(&h->arena, HYB_WORK(exec), n, sizeof(PetscInt), &h->row);
+  }
+  if (!ierr) ierr = HybArenaAlloc(&h->arena, HYB_WORK(exec), h->nsend, sizeof(PetscInt), &h->place);
+  if (!ierr) ierr = HybArenaAlloc(&h->arena, HYB_WORK(exec), (PetscCount)n + 1, sizeof(PetscCount), &h->ptr);
+  if (!ierr) ierr = exec->backend->copy(exec, h->row, key, sizeof(PetscInt) * (size_t)n, HYB_COPY_HOST_TO_DEVICE);
+  if (!ierr) ierr = exec->backend->copy(exec, h->place, place, ints, HYB_COPY_HOST_TO_DEVICE);
+  if (!ierr) ierr = exec->backend->copy(exec, h->ptr, ptr, sizeof(PetscCount) * ((size_t)n + 1), HYB_COPY_HOST_TO_DEVICE);
+  (void)HybArenaReset(&work);
+  if (ierr) {
+    (void)HybArenaFree(&h->arena, &h->row);
+    (void)HybArenaFree(&h->arena, &h->place);
+    (void)HybArenaFree(&h->arena, &h->ptr);
+  }
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybHaloReverseBegin(HybHalo h, const HybExec *exec, PetscBool scalars, const void *ghost)
+{
+  PetscFunctionBegin;
+  if (!h->reverse) {
+    PetscCall(HybCommAgree(h->comm, h->row ? PETSC_SUCCESS : HybHaloLists(h), "A halo's lists"));
+    PetscCall(HybExchangeCreate(h->comm, &h->arena.exec, &h->from, &h->to, PETSC_TRUE, &h->reverse));
+  }
+  PetscCall(HybExchangeBegin(h->reverse, exec, scalars ? sizeof(HybScalar) : sizeof(PetscInt), NULL, ghost, PETSC_FALSE));
+  h->scalars = scalars;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybHaloReverseEnd(HybHalo h, const HybExec *exec, PetscErrorCode before, void *y)
+{
+  void *v = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(HybExchangeEnd(h->reverse, exec, before, NULL, &v));
+  PetscCall(exec->backend->comm->add(exec, h->nrows, h->row, h->ptr, h->place, h->scalars, v, y));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+void HybHaloAbandon(HybHalo h, const HybExec *exec, PetscBool reverse, PetscErrorCode why)
+{
+  if (reverse && !h->reverse) { /* others are about to agree upon its making */
+    (void)PetscPushErrorHandler(PetscReturnErrorHandler, NULL);
+    (void)HybCommAgree(h->comm, why ? why : PETSC_ERR_LIB, "A product with a vector");
+    (void)PetscPopErrorHandler();
+  } else
+    HybExchangeAbandon(reverse ? h->reverse : h->forward, exec);
+}

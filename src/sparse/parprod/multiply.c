@@ -1,0 +1,286 @@
+/*
+  C = A B, all distributed by rows.
+
+  What one process computes is its rows of C. For these it needs the rows of B that its rows of A name: its own, and
+  those of other processes (one fetch, as hypre does). All else is two sequential products of matrices whose columns and
+  rows are in their global order, those of others to the left, its own, those of others to the right:
+
+      L = [O left | D | O right] of A                                  its rows of A as one matrix
+      R = [F left ; D ; F right]                                       in the columns that it owns of B; F: others' rows
+      X = the same rows in all other columns: [F left ; O ; F right]   mostly empty
+
+      D of C = L R                                                     straight into the result
+      O of C = L X                                                     the few rows of L and X that meet: Z Y, whose arrays j and a are O's own
+
+  Each entry of C is a sum over one row of A in its order, so it has the bits that one process gets. And since columns
+  keep their order, slabs of a stencil stay banded and blocks stay blocks: the sequential methods that live by that
+  still take the product.
+
+    symbolic: halo of A's columns of others; rows of B that others need, merged, sent; F's columns split; two products
+    on patterns; X's columns numbered, which are C's columns of others
+    numeric:  values of these rows go out; meanwhile L's and R's are put in their places; F's come in; two products
+
+  A numeric phase moves values alone: of the rows sent, eight bytes an entry. A process without columns of others merges
+  and copies nothing: L is A's and R is B's.
+
+  Memory: what is kept for numeric phases is L, R (a copy of A and of B each), F, X, and the two products' plans.
+*/
+#include "parprodimpl.h"
+
+/* the rows of B that others need, as a matrix of B's size that is empty elsewhere */
+static PetscErrorCode HybParMultiplySent(HybParMultiply *s, const HybParCSR *B, PetscInt **global)
+{
+  const HybExec   *x     = &s->exec;
+  const HybCSROps *ops   = x->backend->csr;
+  const PetscInt   first = B->columns[s->comm->rank], left = HybCountBelow(B->O.n, B->garray, first);
+  const HybCSR    *block[2] = {&B->D, &B->O};
+  PetscInt        *host, *row, n = s->halo->nsend;
+
+  PetscFunctionBegin;
+  /* several may need the same row */
+  PetscCall(HybArenaAlloc(&s->work, HYB_MEM_HOST, n, sizeof(PetscInt), &host));
+  PetscCall(PetscArraycpy(host, s->halo->index, n));
+  PetscCall(PetscSortRemoveDupsInt(&n, host));
+  PetscCall(HybArenaAlloc(&s->work, x->result, n, sizeof(PetscInt), &row));
+  PetscCall(x->backend->copy(x, row, host, sizeof(PetscInt) * (size_t)n, HYB_COPY_HOST_TO_DEVICE));
+  for (int p = 0; p < 2; p++) {
+    PetscCall(ops->submatrixsymbolic(x, &s->keep, &s->work, block[p], n, row, 0, block[p]->n, &s->sent.part[p], &s->sent.perm[p]));
+    PetscCall(HybArenaAlloc(&s->keep, x->result, s->sent.part[p].nnz, sizeof(HybScalar), &s->sent.part[p].a));
+  }
+  s->sent.nleft = left;
+  PetscCall(ops->mergeblocks(x, &s->keep, &s->sent.part[0], &s->sent.part[1], left, &s->sent.row));
+  PetscCall(HybArenaAlloc(&s->keep, x->result, s->sent.row.nnz, sizeof(HybScalar), &s->sent.row.a));
+  s->sent.all   = s->sent.row;
+  s->sent.all.m = B->D.m;
+  PetscCall(HybArenaAlloc(&s->keep, x->result, (PetscCount)B->D.m + 1, sizeof(PetscInt), &s->sent.all.i));
+  PetscCall(ops->expandrows(x, B->D.m, n, row, s->sent.row.i, s->sent.all.i));
+  s->sent.all.a = NULL;
+  PetscCall(HybArenaAlloc(&s->work, x->result, s->sent.all.n, sizeof(PetscInt), global));
+  PetscCall(x->backend->copy(x, *global, B->garray, sizeof(PetscInt) * (size_t)left, HYB_COPY_HOST_TO_DEVICE));
+  PetscCall(ops->sequence(x, B->D.n, first, *global + left));
+  PetscCall(x->backend->copy(x, *global + left + B->D.n, B->garray + left, sizeof(PetscInt) * (size_t)(B->O.n - left), HYB_COPY_HOST_TO_DEVICE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* L, R and what of the result lies in this process's columns */
+static PetscErrorCode HybParMultiplyOwn(HybParMultiply *s, const HybExec *result, const char *method, PetscInt width, const HybParCSR *A, const HybParCSR *B, HybArena *out, HybCSR *C)
+{
+  const HybExec   *x   = &s->exec;
+  const HybCSROps *ops = x->backend->csr;
+  const HybCSR    *L = &A->D, *R = &B->D;
+  const PetscInt   first = B->columns[s->comm->rank];
+  HybCSR           part[2];
+
+  PetscFunctionBegin;
+  s->apart = (PetscBool)(A->O.n > 0);
+  s->nleft = HybCountBelow(A->O.n, A->garray, A->columns[s->comm->rank]);
+  PetscCall(ops->splitcolumns(x, &s->keep, &s->work, &s->F, first, first + B->D.n, part, s->perm));
+  s->own    = part[0];
+  s->others = part[1];
+  if (s->apart) {
+    const HybCSR  *piece[3] = {&s->own, &B->D, &s->own};
+    const PetscInt begin[3] = {0, 0, s->nleft}, end[3] = {s->nleft, B->D.m, s->F.m};
+
+    PetscCall(ops->mergeblocks(x, &s->keep, &A->D, &A->O, s->nleft, &s->L));
+    PetscCall(HybArenaAlloc(&s->keep, x->result, s->L.nnz, sizeof(HybScalar), &s->L.a));
+    PetscCall(ops->stackrows(x, &s->keep, 3, piece, begin, end, &s->R, s->first[0], s->place[0]));
+    PetscCall(HybArenaAlloc(&s->keep, x->result, s->R.nnz, sizeof(HybScalar), &s->R.a));
+    L = &s->L;
+    R = &s->R;
+  }
+  PetscCall(HybProductCreate(result, HYB_PRODUCT_AB, method, width, &s->product[0]));
+  PetscCall(HybProductSymbolic(s->product[0], L, R, NULL, out, C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* X, and of it the rows that L has columns for and that have entries: Y. *colmap: their places. */
+static PetscErrorCode HybParMultiplyRight(HybParMultiply *s, const HybCSR *L, const HybParCSR *B, PetscInt **colmap)
+{
+  const HybExec   *x        = &s->exec;
+  const HybCSROps *ops      = x->backend->csr;
+  const HybCSR    *piece[3] = {&s->others, &B->O, &s->others};
+  const PetscInt   begin[3] = {0, 0, s->nleft}, end[3] = {s->nleft, B->O.m, s->F.m};
+  PetscInt        *garray, *list, *used, *rows, *map, nused;
+  HybCSR           Y;
+
+  PetscFunctionBegin;
+  PetscCall(ops->stackrows(x, &s->keep, 3, piece, begin, end, &s->X, s->first[1], s->place[1]));
+  PetscCall(HybArenaAlloc(&s->keep, x->result, s->X.nnz, sizeof(HybScalar), &s->X.a));
+  PetscCall(HybArenaAlloc(&s->work, x->result, B->O.n, sizeof(PetscInt), &garray));
+  PetscCall(x->backend->copy(x, garray, B->garray, sizeof(PetscInt) * (size_t)B->O.n, HYB_COPY_HOST_TO_DEVICE));
+  PetscCall(ops->mapcolumns(x, B->O.nnz, garray, s->X.j + s->place[1][1]));
+  s->X.n = B->columns[s->comm->size];
+  Y      = s->X;
+  PetscCall(ops->usedcolumns(x, &s->work, &s->work, L, &nused, &list, &used));
+  if (nused < L->n) { /* a row of B that no row of A names adds no columns to the result */
+    PetscCall(ops->submatrixsymbolic(x, &s->keep, &s->work, &s->X, nused, list, 0, s->X.n, &Y, &s->xperm));
+    PetscCall(HybArenaAlloc(&s->keep, x->result, Y.nnz, sizeof(HybScalar), &Y.a));
+  }
+  PetscCall(ops->compressrows(x, &s->keep, &s->work, &Y, &s->Y, &rows, &map));
+  *colmap = map;
+  if (nused < L->n) {
+    PetscCall(ops->mapcolumns(x, L->n, map, used));
+    *colmap = used;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What of the result lies in the columns of others */
+static PetscErrorCode HybParMultiplyOthers(HybParMultiply *s, const HybExec *result, const char *method, PetscInt width, const HybParCSR *A, const HybParCSR *B, HybArena *out, HybParCSR *C)
+{
+  const HybExec   *x      = &s->exec;
+  const HybCSROps *ops    = x->backend->csr;
+  const HybCSR    *L      = s->apart ? &s->L : &A->D;
+  PetscInt        *colmap = NULL, *list, *rows, *map, n;
+  HybCSR           Z;
+
+  PetscFunctionBegin;
+  C->O.m   = A->D.m;
+  C->O.n   = 0;
+  C->O.nnz = 0;
+  s->some  = PETSC_FALSE;
+  PetscCall(HybArenaAlloc(out, result->result, (PetscCount)A->D.m + 1, sizeof(PetscInt), &C->O.i));
+  if (s->others.nnz + B->O.nnz > 0) {
+    PetscCall(HybParMultiplyRight(s, L, B, &colmap));
+    s->some = (PetscBool)(s->Y.nnz > 0);
+  }
+  if (!s->some) {
+    PetscCall(x->backend->zero(x, C->O.i, sizeof(PetscInt) * ((size_t)A->D.m + 1)));
+    PetscCall(HybArenaAlloc(out, result->result, 0, sizeof(PetscInt), &C->O.j));
+    PetscCall(HybArenaAlloc(out, result->result, 0, sizeof(HybScalar), &C->O.a));
+    PetscCall(PetscMalloc1(1, &s->garray));
+    C->garray = s->garray;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(ops->outsidecolumns(x, &s->keep, &s->work, s->Y.nnz, s->Y.j, 0, 0, &n, &list));
+  PetscCall(ops->numbercolumns(x, s->Y.nnz, s->Y.j, 0, 0, n, 0, list));
+  s->Y.n = n;
+  PetscCall(PetscMalloc1(n + 1, &s->garray));
+  PetscCall(x->backend->copy(x, s->garray, list, sizeof(PetscInt) * (size_t)n, HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(ops->submatrixmapped(x, &s->keep, &s->work, L, L->m, NULL, s->Y.m, colmap, PETSC_TRUE, &Z, &s->zperm));
+  PetscCall(HybArenaAlloc(&s->keep, x->result, Z.nnz, sizeof(HybScalar), &Z.a));
+  PetscCall(ops->compressrows(x, &s->keep, &s->work, &Z, &s->Z, &rows, &map));
+  PetscCall(HybArenaFree(&s->keep, &Z.i));
+  PetscCall(HybProductCreate(result, HYB_PRODUCT_AB, method, width, &s->product[1]));
+  PetscCall(HybProductSymbolic(s->product[1], &s->Z, &s->Y, NULL, out, &s->C));
+  PetscCall(HybArenaMove(out, &s->keep, s->C.i));
+  PetscCall(ops->expandrows(x, C->O.m, s->Z.m, rows, s->C.i, C->O.i));
+  PetscCall(x->backend->sync(x)); /* garray is read next */
+  C->O.n    = n;
+  C->O.nnz  = s->C.nnz;
+  C->O.j    = s->C.j;
+  C->O.a    = s->C.a;
+  C->garray = s->garray;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybParMultiplySymbolic(HybParMultiply *s, HybComm comm, const HybExec *result, const char *method, PetscInt width, const HybParCSR *A, const HybParCSR *B, HybArena out[2], HybParCSR *C)
+{
+  PetscInt      *global = NULL;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybParMultiplyDestroy(s));
+  s->comm        = comm;
+  s->exec        = *result;
+  s->exec.result = HYB_WORK(result);
+  PetscCall(HybArenaInit(&s->keep, &s->exec));
+  PetscCall(HybArenaInit(&s->work, &s->exec));
+  s->made = PETSC_TRUE;
+  PetscCall(HybHaloCreate(comm, &s->exec, B->rows, A->O.n, A->garray, &s->halo));
+  ierr = HybParMultiplySent(s, B, &global);
+  PetscCall(HybCommAgree(comm, ierr, "The rows of a product's right operand that others need"));
+  PetscCall(HybRowsFetch(s->halo, &s->exec, &s->keep, &s->sent.all, global, B->columns[comm->size], PETSC_TRUE, &s->F, &s->rows));
+  ierr       = HybArenaAlloc(&s->keep, s->exec.result, s->F.nnz, sizeof(HybScalar), &s->F.a);
+  C->rows    = A->rows;
+  C->columns = B->columns;
+  if (!ierr) ierr = HybParMultiplyOwn(s, result, method, width, A, B, &out[0], &C->D);
+  if (!ierr) ierr = HybParMultiplyOthers(s, result, method, width, A, B, &out[1], C);
+  PetscCall(HybArenaReset(&s->work));
+  PetscCall(HybCommAgree(comm, ierr, "The pattern of a parallel product"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the values of the rows that others need */
+static PetscErrorCode HybParMultiplySendValues(HybParMultiply *s, const HybParCSR *B)
+{
+  const HybExec *x = &s->exec;
+
+  PetscFunctionBegin;
+  PetscCall(x->backend->csr->gather(x, s->sent.part[0].nnz, s->sent.perm[0], PETSC_FALSE, B->D.a, s->sent.part[0].a));
+  PetscCall(x->backend->csr->gather(x, s->sent.part[1].nnz, s->sent.perm[1], PETSC_FALSE, B->O.a, s->sent.part[1].a));
+  PetscCall(x->backend->csr->mergevalues(x, &s->sent.part[0], &s->sent.part[1], s->sent.nleft, &s->sent.row));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* what is here already, in its place */
+static PetscErrorCode HybParMultiplyPlaceOwn(HybParMultiply *s, PetscBool sameA, const HybParCSR *A, const HybParCSR *B)
+{
+  const HybExec *x = &s->exec;
+
+  PetscFunctionBegin;
+  if (!sameA || !s->Lcurrent) {
+    s->Lcurrent = PETSC_FALSE;
+    if (s->apart) PetscCall(x->backend->csr->mergevalues(x, &A->D, &A->O, s->nleft, &s->L));
+    if (s->some) PetscCall(x->backend->csr->gather(x, s->Z.nnz, s->zperm, PETSC_FALSE, s->apart ? s->L.a : A->D.a, s->Z.a));
+    s->Lcurrent = PETSC_TRUE;
+  }
+  if (s->apart) PetscCall(x->backend->copy(x, s->R.a + s->place[0][1], B->D.a, sizeof(HybScalar) * (size_t)B->D.nnz, HYB_COPY_DEVICE_TO_DEVICE));
+  if (s->some) PetscCall(x->backend->copy(x, s->X.a + s->place[1][1], B->O.a, sizeof(HybScalar) * (size_t)B->O.nnz, HYB_COPY_DEVICE_TO_DEVICE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the values of others' rows to the two ends of M */
+static PetscErrorCode HybParMultiplyPlace(HybParMultiply *s, int which, HybCSR *M)
+{
+  const HybExec *x = &s->exec;
+
+  PetscFunctionBegin;
+  for (int p = 0; p < 3; p += 2) PetscCall(x->backend->csr->gather(x, s->place[which][p + 1] - s->place[which][p], s->perm[which] + s->first[which][p], PETSC_FALSE, s->F.a, M->a + s->place[which][p]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybParMultiplyCompute(HybParMultiply *s, const HybParCSR *A, const HybParCSR *B, HybParCSR *C)
+{
+  const HybExec *x = &s->exec;
+
+  PetscFunctionBegin;
+  if (s->apart) PetscCall(HybParMultiplyPlace(s, 0, &s->R));
+  PetscCall(HybProductNumeric(s->product[0], s->apart ? &s->L : &A->D, s->apart ? &s->R : &B->D, NULL, &C->D));
+  if (!s->some) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybParMultiplyPlace(s, 1, &s->X));
+  if (s->xperm)
+    PetscCall(x->backend->csr->gather(x, s->Y.nnz, s->xperm, PETSC_FALSE, s->X.a, s->Y.a));
+  s->C.j = C->O.j;
+  s->C.a = C->O.a;
+  PetscCall(HybProductNumeric(s->product[1], &s->Z, &s->Y, NULL, &s->C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybParMultiplyNumeric(HybParMultiply *s, PetscErrorCode before, PetscBool sameA, const HybParCSR *A, const HybParCSR *B, HybParCSR *C)
+{
+  PetscErrorCode ierr = before;
+
+  PetscFunctionBegin;
+  if (!ierr) ierr = HybParMultiplySendValues(s, B);
+  PetscCall(HybCommAgree(s->comm, ierr, "The values of rows that others need"));
+  PetscCall(HybRowsValuesBegin(s->rows, &s->exec, s->sent.row.a));
+  ierr = HybParMultiplyPlaceOwn(s, sameA, A, B);
+  PetscCall(HybRowsValuesEnd(s->rows, &s->exec, ierr, s->F.a));
+  PetscCall(HybParMultiplyCompute(s, A, B, C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybParMultiplyDestroy(HybParMultiply *s)
+{
+  PetscFunctionBegin;
+  if (!s->made) PetscFunctionReturn(PETSC_SUCCESS);
+  for (int p = 0; p < 2; p++) PetscCall(HybProductDestroy(&s->product[p]));
+  PetscCall(HybRowsDestroy(&s->rows));
+  PetscCall(HybHaloDestroy(&s->halo));
+  PetscCall(PetscFree(s->garray));
+  PetscCall(HybArenaReset(&s->work));
+  PetscCall(HybArenaReset(&s->keep));
+  PetscCall(PetscMemzero(s, sizeof(*s)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,270 @@
+/*
+  Products of distributed matrices as stages.
+
+  As in one process, each of PETSc's sparse products is a short list of transposes and multiplications:
+
+    AB    C = A B
+    AtB   T = A^T,  C = T B
+    ABt   T = B^T,  C = A T
+    PtAP  W = A P,  T = P^T,    C = T W
+    RARt  T = R^T,  W = A T,    C = R W
+    ABC   W = A B,  C = W C'
+
+  Here both are distributed (multiply.c, transpose.c). hypre and PETSc form P^T W where W's rows are, and send what
+  falls into others' rows to be added there. Here P^T's few entries of others are sent instead, and then the rows of W
+  that meet them: one mechanism for all six, nothing is added up from several processes, and every entry is the sum that
+  one process would form, bit for bit. What is sent is W's rows at the border, somewhat more than the other way's rows
+  of C.
+
+  An error of one process: what each does alone is followed by an agreement before anybody waits for it, and so is the
+  next stage, which gets the error handed over and agrees on it first.
+*/
+#include "parprodimpl.h"
+
+struct _HybParProduct {
+  HybExec         exec;
+  HybComm         comm;
+  HybProductType  type;
+  char            method[32];
+  PetscInt        width;
+  HybParTranspose transpose;
+  HybParMultiply  stage[2];
+  int             nstages;
+  HybParCSR       W;
+  HybArena        warena[2];
+  PetscBool       same[3];
+};
+
+static const char *const HybParProductTypes[] = {"AB", "AtB", "ABt", "PtAP", "RARt", "ABC"};
+
+PetscErrorCode HybParProductCreate(MPI_Comm comm, const HybExec *x, HybProductType type, const char *method, PetscInt width, HybParProduct *product)
+{
+  HybParProduct  p = NULL;
+  int            fails;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  *product = NULL;
+  ierr     = PetscCalloc1(1, &p);
+  if (!ierr) ierr = HybCommGet(comm, &p->comm);
+  fails = ierr != PETSC_SUCCESS;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &fails, 1, MPI_INT, MPI_MAX, comm)); /* there is no HybComm yet to agree by */
+  if (fails) {
+    if (p && p->comm) (void)HybCommRestore(&p->comm);
+    (void)PetscFree(p);
+    PetscCall(ierr);
+    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM, "Another process has no memory for a parallel product");
+  }
+  *product = p;
+  p->exec  = *x;
+  p->type  = type;
+  p->width = width;
+  PetscCall(PetscStrncpy(p->method, method && method[0] ? method : "auto", sizeof(p->method)));
+  for (int k = 0; k < 2; k++) PetscCall(HybArenaInit(&p->warena[k], x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybParProductAgree(HybParProduct p, PetscErrorCode ierr, const char *what)
+{
+  PetscFunctionBegin;
+  PetscCall(HybCommAgree(p->comm, ierr, what));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Frees what an earlier symbolic phase left */
+static PetscErrorCode HybParProductReset(HybParProduct p)
+{
+  PetscFunctionBegin;
+  PetscCall(HybParTransposeDestroy(&p->transpose));
+  for (int k = 0; k < 2; k++) {
+    PetscCall(HybParMultiplyDestroy(&p->stage[k]));
+    PetscCall(HybArenaReset(&p->warena[k]));
+  }
+  p->nstages = 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybParProductDestroy(HybParProduct *product)
+{
+  PetscFunctionBegin;
+  if (!*product) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybParProductReset(*product));
+  if ((*product)->comm) PetscCall(HybCommRestore(&(*product)->comm));
+  PetscCall(PetscFree(*product));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybParProductStage(HybParProduct p, int k, const HybExec *x, const HybParCSR *A, const HybParCSR *B, HybArena out[2], HybParCSR *C)
+{
+  PetscFunctionBegin;
+  PetscCall(HybParMultiplySymbolic(&p->stage[k], p->comm, x, p->method, p->width, A, B, out, C));
+  p->nstages = k + 1;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybParProductSymbolic(HybParProduct p, const HybParCSR *A, const HybParCSR *B, const HybParCSR *C, HybArena out[2], HybParCSR *result)
+{
+  const HybExec   *x    = &p->exec;
+  HybExec          temp = p->exec;
+  const HybParCSR *T    = &p->transpose.T;
+
+  PetscFunctionBegin;
+  PetscCall(HybParProductReset(p));
+  temp.result = HYB_WORK(x);
+  switch (p->type) {
+  case HYB_PRODUCT_AB:
+    PetscCall(HybParProductStage(p, 0, x, A, B, out, result));
+    break;
+  case HYB_PRODUCT_ATB:
+    PetscCall(HybParTransposeSymbolic(&p->transpose, p->comm, &temp, A));
+    PetscCall(HybParProductStage(p, 0, x, T, B, out, result));
+    break;
+  case HYB_PRODUCT_ABT:
+    PetscCall(HybParTransposeSymbolic(&p->transpose, p->comm, &temp, B));
+    PetscCall(HybParProductStage(p, 0, x, A, T, out, result));
+    break;
+  case HYB_PRODUCT_PTAP:
+    PetscCall(HybParProductStage(p, 0, &temp, A, B, p->warena, &p->W));
+    PetscCall(HybParTransposeSymbolic(&p->transpose, p->comm, &temp, B));
+    PetscCall(HybParProductStage(p, 1, x, T, &p->W, out, result));
+    break;
+  case HYB_PRODUCT_RART:
+    PetscCall(HybParTransposeSymbolic(&p->transpose, p->comm, &temp, B));
+    PetscCall(HybParProductStage(p, 0, &temp, A, T, p->warena, &p->W));
+    PetscCall(HybParProductStage(p, 1, x, B, &p->W, out, result));
+    break;
+  case HYB_PRODUCT_ABC:
+    PetscCall(HybParProductStage(p, 0, &temp, A, B, p->warena, &p->W));
+    PetscCall(HybParProductStage(p, 1, x, &p->W, C, out, result));
+    break;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybParProductUnchanged(HybParProduct p, const PetscBool same[3])
+{
+  PetscFunctionBegin;
+  PetscCall(PetscArraycpy(p->same, same, 3));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybParProductNumeric(HybParProduct p, PetscErrorCode before, const HybParCSR *A, const HybParCSR *B, const HybParCSR *C, HybParCSR *result)
+{
+  const HybParCSR *T = &p->transpose.T;
+  PetscBool        same[3];
+  PetscErrorCode   ierr = before;
+
+  PetscFunctionBegin;
+  PetscCheck(p->nstages > 0, PETSC_COMM_SELF, PETSC_ERR_ORDER, "The numeric phase of the product %s was called before its symbolic phase", HybParProductTypes[p->type]);
+  PetscCall(PetscArraycpy(same, p->same, 3));
+  PetscCall(PetscArrayzero(p->same, 3));
+  switch (p->type) {
+  case HYB_PRODUCT_AB:
+    ierr = HybParMultiplyNumeric(&p->stage[0], ierr, same[0], A, B, result);
+    break;
+  case HYB_PRODUCT_ATB:
+    ierr = HybParTransposeNumeric(&p->transpose, ierr, same[0], A);
+    ierr = HybParMultiplyNumeric(&p->stage[0], ierr, PETSC_FALSE, T, B, result);
+    break;
+  case HYB_PRODUCT_ABT:
+    ierr = HybParTransposeNumeric(&p->transpose, ierr, same[1], B);
+    ierr = HybParMultiplyNumeric(&p->stage[0], ierr, same[0], A, T, result);
+    break;
+  case HYB_PRODUCT_PTAP:
+    ierr = HybParTransposeNumeric(&p->transpose, ierr, same[1], B);
+    ierr = HybParMultiplyNumeric(&p->stage[0], ierr, same[0], A, B, &p->W);
+    ierr = HybParMultiplyNumeric(&p->stage[1], ierr, PETSC_FALSE, T, &p->W, result);
+    break;
+  case HYB_PRODUCT_RART:
+    ierr = HybParTransposeNumeric(&p->transpose, ierr, same[1], B);
+    ierr = HybParMultiplyNumeric(&p->stage[0], ierr, same[0], A, T, &p->W);
+    ierr = HybParMultiplyNumeric(&p->stage[1], ierr, same[1], B, &p->W, result);
+    break;
+  case HYB_PRODUCT_ABC:
+    ierr = HybParMultiplyNumeric(&p->stage[0], ierr, same[0], A, B, &p->W);
+    ierr = HybParMultiplyNumeric(&p->stage[1], ierr, PETSC_FALSE, &p->W, C, result);
+    break;
+  }
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybParProductSetStream(HybParProduct p, void *stream)
+{
+  PetscFunctionBegin;
+  p->exec.stream           = stream;
+  p->transpose.exec.stream = stream;
+  for (int k = 0; k < p->nstages; k++) {
+    p->stage[k].exec.stream = stream;
+    for (int q = 0; q < 2; q++)
+      if (p->stage[k].product[q]) PetscCall(HybProductSetStream(p->stage[k].product[q], stream));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybParProductGetInfo(HybParProduct p, PetscLogDouble *flops, size_t *bytes)
+{
+  PetscFunctionBegin;
+  *flops = 0;
+  *bytes = p->transpose.keep.bytes + p->warena[0].bytes + p->warena[1].bytes;
+  for (int k = 0; k < p->nstages; k++) {
+    *bytes += p->stage[k].keep.bytes;
+    for (int q = 0; q < 2; q++) {
+      PetscLogDouble f;
+      size_t         b, most;
+
+      if (!p->stage[k].product[q]) continue;
+      PetscCall(HybProductGetInfo(p->stage[k].product[q], &f, &b, &most));
+      *flops += f;
+      *bytes += b;
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybParProductDescribe(HybParProduct p, char text[], size_t length)
+{
+  char           one[512];
+  size_t         bytes;
+  PetscLogDouble flops;
+
+  PetscFunctionBegin;
+  text[0] = 0;
+  for (int k = 0; k < p->nstages; k++) {
+    for (int q = 0; q < 2; q++) {
+      if (!p->stage[k].product[q]) continue;
+      PetscCall(PetscSNPrintf(one, sizeof(one), "%s%s %d, %s columns: ", k || q ? "; " : "", HybParProductTypes[p->type], k + 1, q ? "others'" : "own"));
+      PetscCall(PetscStrlcat(text, one, length));
+      PetscCall(HybProductDescribe(p->stage[k].product[q], one, sizeof(one)));
+      PetscCall(PetscStrlcat(text, one, length));
+    }
+  }
+  PetscCall(HybParProductGetInfo(p, &flops, &bytes));
+  PetscCall(PetscSNPrintf(one, sizeof(one), "; bytes kept in all %zu", bytes));
+  PetscCall(PetscStrlcat(text, one, length));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybParProductGetMethod(HybParProduct p, const char **method)
+{
+  PetscFunctionBegin;
+  *method = "none";
+  if (p->nstages) PetscCall(HybProductGetMethod(p->stage[p->nstages - 1].product[0], method));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybParProductGetCounter(HybParProduct p, const char *name, PetscCount *value)
+{
+  PetscFunctionBegin;
+  *value = 0;
+  for (int k = 0; k < p->nstages; k++) {
+    for (int q = 0; q < 2; q++) {
+      PetscCount one;
+
+      if (!p->stage[k].product[q]) continue;
+      PetscCall(HybProductGetCounter(p->stage[k].product[q], name, &one));
+      *value += one;
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,66 @@
+/* parprodimpl.h: the two stages that products of distributed matrices are made of */
+#ifndef AIJHYBRIDGPU_PARPRODIMPL_H
+#define AIJHYBRIDGPU_PARPRODIMPL_H
+#include <aijhybridgpu/private/hybparprod.h>
+
+/* multiply.c: C = A B */
+typedef struct {
+  PetscBool made;
+  HybComm   comm;
+  HybExec   exec; /* its result: of temporaries */
+  HybArena  keep, work;
+  HybHalo   halo; /* A's columns of others, which are rows of B */
+  HybRows   rows; /* those rows on their way here */
+  struct {
+    HybCSR    part[2], row, all; /* rows of B that others need: by blocks, merged, and as a matrix of all rows of B */
+    PetscInt *perm[2], nleft;
+  } sent;
+  HybCSR     F, own, others; /* others' rows of B, and their columns that are this process's own and those that are not */
+  PetscInt  *perm[2];        /* of these two */
+  PetscInt   nleft;          /* of A's columns of others */
+  PetscBool  apart;          /* A has such */
+  HybCSR     L, R;           /* A's blocks merged, and B's rows that it multiplies, own columns alone */
+  PetscCount first[2][3], place[2][4];
+  HybProduct product[2]; /* for the columns that this process owns, and for others' */
+  HybCSR     X, Y, Z;    /* R's rows in the columns of others, those that have entries and are multiplied, and L's rows and columns that meet them */
+  PetscInt  *xperm, *zperm;
+  PetscBool  some;     /* there are such */
+  HybCSR     C;        /* the rows of the result that have columns of others */
+  PetscInt  *garray;   /* of the host */
+  PetscBool  Lcurrent; /* L and Z have the values of the last numeric phase */
+} HybParMultiply;
+
+/* B->columns and so on stay the caller's. C's memory is result's. */
+extern PetscErrorCode HybParMultiplySymbolic(HybParMultiply *, HybComm, const HybExec *, const char *method, PetscInt width, const HybParCSR *A, const HybParCSR *B, HybArena out[2], HybParCSR *C);
+extern PetscErrorCode HybParMultiplyNumeric(HybParMultiply *, PetscErrorCode before, PetscBool sameA, const HybParCSR *A, const HybParCSR *B, HybParCSR *C);
+extern PetscErrorCode HybParMultiplyDestroy(HybParMultiply *);
+
+/* transpose.c: T = A^T */
+typedef struct {
+  PetscBool   made;
+  HybComm     comm;
+  HybExec     exec;
+  HybArena    keep, work;
+  HybHalo     halo; /* A's columns of others, which own them as rows of T */
+  HybRows     rows;
+  HybCSR      S, R; /* O^T, and what others send of theirs */
+  PetscInt   *perm[2];
+  PetscCount *mapptr, *map;
+  HybParCSR   T;
+  PetscInt   *garray; /* of the host */
+  PetscBool   current;
+} HybParTranspose;
+
+extern PetscErrorCode HybParTransposeSymbolic(HybParTranspose *, HybComm, const HybExec *, const HybParCSR *A);
+extern PetscErrorCode HybParTransposeNumeric(HybParTranspose *, PetscErrorCode before, PetscBool same, const HybParCSR *A);
+extern PetscErrorCode HybParTransposeDestroy(HybParTranspose *);
+
+/* how many of the ascending numbers are below */
+static inline PetscInt HybCountBelow(PetscInt n, const PetscInt *list, PetscInt bound)
+{
+  PetscInt k = 0;
+
+  while (k < n && list[k] < bound) k++;
+  return k;
+}
+#endif

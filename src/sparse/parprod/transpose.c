@@ -1,0 +1,112 @@
+/*
+  T = A^T, both distributed by rows.
+
+  The diagonal block's transpose is T's. The other block's is in rows of T that other processes own: it is sent to them,
+  row by row, with the global numbers of its columns, which are this process's rows. What comes from others is T's other
+  block: each row's parts come in the order of ranks, so its columns ascend.
+
+    symbolic: transposes of both blocks; the second one's rows shipped; what is received sorted into rows
+    numeric: the second one's values gathered and sent; meanwhile the first one's; those that are received to their
+    places
+
+  Memory: T and the permutations. Cost: O(nnz), and as a message what A has in columns of others.
+*/
+#include "parprodimpl.h"
+
+static PetscErrorCode HybParTransposeHere(HybParTranspose *t, const HybParCSR *A, PetscInt **global)
+{
+  const HybExec   *x   = &t->exec;
+  const HybCSROps *ops = x->backend->csr;
+
+  PetscFunctionBegin;
+  PetscCall(ops->transposesymbolic(x, &t->keep, &t->work, &A->D, &t->T.D, &t->perm[0]));
+  PetscCall(HybArenaAlloc(&t->keep, x->result, t->T.D.nnz, sizeof(HybScalar), &t->T.D.a));
+  PetscCall(ops->transposesymbolic(x, &t->keep, &t->work, &A->O, &t->S, &t->perm[1]));
+  t->S.a = NULL;
+  PetscCall(HybArenaAlloc(&t->work, x->result, A->D.m, sizeof(PetscInt), global));
+  PetscCall(ops->sequence(x, A->D.m, A->rows[t->comm->rank], *global));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* what others have sent becomes T's block of others' columns */
+static PetscErrorCode HybParTransposeReceived(HybParTranspose *t, const HybParCSR *A)
+{
+  const HybExec   *x   = &t->exec;
+  const HybCSROps *ops = x->backend->csr;
+  PetscInt        *list, *row, n;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(&t->keep, x->result, t->S.nnz, sizeof(HybScalar), &t->S.a));
+  PetscCall(HybArenaAlloc(&t->keep, x->result, t->R.nnz, sizeof(HybScalar), &t->R.a));
+  PetscCall(ops->outsidecolumns(x, &t->work, &t->work, t->R.nnz, t->R.j, 0, 0, &n, &list));
+  PetscCall(ops->numbercolumns(x, t->R.nnz, t->R.j, 0, 0, n, 0, list));
+  PetscCall(HybArenaAlloc(&t->work, x->result, t->R.nnz, sizeof(PetscInt), &row));
+  PetscCall(ops->rowsofentries(x, &t->R, t->halo->there, row));
+  t->T.O.m = A->D.n;
+  t->T.O.n = n;
+  PetscCall(ops->coosymbolic(x, &t->keep, &t->work, t->R.nnz, row, t->R.j, &t->T.O, &t->mapptr, &t->map));
+  PetscCall(HybArenaAlloc(&t->keep, x->result, t->T.O.nnz, sizeof(HybScalar), &t->T.O.a));
+  PetscCall(PetscMalloc1(n + 1, &t->garray));
+  PetscCall(x->backend->copy(x, t->garray, list, sizeof(PetscInt) * (size_t)n, HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(x->backend->sync(x));
+  t->T.garray  = t->garray;
+  t->T.rows    = A->columns;
+  t->T.columns = A->rows;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybParTransposeSymbolic(HybParTranspose *t, HybComm comm, const HybExec *exec, const HybParCSR *A)
+{
+  PetscInt      *global = NULL;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybParTransposeDestroy(t));
+  t->comm        = comm;
+  t->exec        = *exec;
+  t->exec.result = HYB_WORK(exec);
+  PetscCall(HybArenaInit(&t->keep, &t->exec));
+  PetscCall(HybArenaInit(&t->work, &t->exec));
+  t->made = PETSC_TRUE;
+  PetscCall(HybHaloCreate(comm, &t->exec, A->columns, A->O.n, A->garray, &t->halo));
+  ierr = HybParTransposeHere(t, A, &global);
+  PetscCall(HybCommAgree(comm, ierr, "The transposed blocks of a matrix"));
+  PetscCall(HybRowsShip(t->halo, &t->exec, &t->keep, &t->S, global, A->rows[comm->size], PETSC_TRUE, &t->R, &t->rows));
+  ierr = HybParTransposeReceived(t, A);
+  PetscCall(HybArenaReset(&t->work));
+  PetscCall(HybCommAgree(comm, ierr, "The rows of a transposed matrix that others have sent"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybParTransposeNumeric(HybParTranspose *t, PetscErrorCode before, PetscBool same, const HybParCSR *A)
+{
+  const HybExec   *x    = &t->exec;
+  const HybCSROps *ops  = x->backend->csr;
+  PetscErrorCode   ierr = before;
+
+  PetscFunctionBegin;
+  if (!ierr) ierr = ops->gather(x, t->S.nnz, t->perm[1], PETSC_FALSE, A->O.a, t->S.a);
+  PetscCall(HybCommAgree(t->comm, ierr, "The values of a transposed matrix"));
+  PetscCall(HybRowsValuesBegin(t->rows, x, t->S.a));
+  if (!same || !t->current) {
+    t->current = PETSC_FALSE;
+    ierr       = ops->gather(x, t->T.D.nnz, t->perm[0], PETSC_FALSE, A->D.a, t->T.D.a);
+    if (!ierr) t->current = PETSC_TRUE;
+  }
+  PetscCall(HybRowsValuesEnd(t->rows, x, ierr, t->R.a));
+  PetscCall(ops->coonumeric(x, t->T.O.nnz, t->mapptr, t->map, t->R.a, PETSC_FALSE, t->T.O.a));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybParTransposeDestroy(HybParTranspose *t)
+{
+  PetscFunctionBegin;
+  if (!t->made) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybRowsDestroy(&t->rows));
+  PetscCall(HybHaloDestroy(&t->halo));
+  PetscCall(PetscFree(t->garray));
+  PetscCall(HybArenaReset(&t->work));
+  PetscCall(HybArenaReset(&t->keep));
+  PetscCall(PetscMemzero(t, sizeof(*t)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,525 @@
+/*
+  Parallel products against one process's: every process has the whole matrices as well, multiplies them alone, and
+  compares its rows of the parallel result bit for bit. All six products; random rows, some of them empty,
+  interpolations, stencils, matrices without entries and such without any in others' columns; layouts that are uneven
+  and leave processes without rows; numeric phases again with other values, other matrices of the same pattern, other
+  patterns; operands of other types. What the result says of itself: type, block sizes, states, the method.
+
+TEST np=1,2,3,4
+TEST np=2 -mat_aijhybridgpu_parallel_products 0
+TEST np=2,4 @emulated -few
+TEST np=3 @emulated -few -mat_aijhybridgpu_memory mirror
+*/
+#include "mattest.h"
+#include <petsc/private/petscimpl.h>
+#include <dlfcn.h>
+#include <string.h>
+
+typedef enum {
+  RANDOM,
+  INTERPOLATION,
+  SEVEN,
+  TWENTYSEVEN,
+  DIAGONAL,
+  EMPTY,
+  LASTCOLUMN /* all entries in one column, of the last process */
+} Kind;
+
+static PetscMPIInt Rank, Size;
+static PetscBool   Off, Few;
+static PetscErrorCode (*GetMethod)(Mat, const char **);
+
+/* uneven: the more the higher the rank, and none of the last but one process of three or more; else as PETSc decides */
+static PetscInt Local(PetscInt N, PetscBool uneven)
+{
+  PetscInt weights = 0, first = 0, mine;
+
+  if (!uneven) return N / Size + (Rank < N % Size);
+  for (PetscMPIInt r = 0; r < Size; r++) weights += Size > 2 && r == Size - 2 ? 0 : 1 + r;
+  for (PetscMPIInt r = 0; r < Rank; r++) first += Size > 2 && r == Size - 2 ? 0 : 1 + r;
+  mine = Size > 2 && Rank == Size - 2 ? 0 : 1 + Rank;
+  return (first + mine) * N / weights - first * N / weights;
+}
+
+static PetscScalar Value(PetscInt r, PetscInt c, PetscInt seed)
+{
+  unsigned long s = (unsigned long)r * 2654435761ul + (unsigned long)c * 40503ul + (unsigned long)seed * 97ul + 7ul;
+
+  s = s * 6364136223846793005ul + 1442695040888963407ul;
+#if defined(PETSC_USE_COMPLEX)
+  return PetscCMPLX((PetscReal)((s >> 33) % 1999) / 700 - 1.4, (PetscReal)((s >> 45) % 997) / 300 - 1.6);
+#else
+  return (PetscReal)((s >> 33) % 1999) / 700 - 1.4;
+#endif
+}
+
+/* at most 64 columns of row r, which do not depend on the processes; for stencils N is a cube */
+static PetscInt Columns(Kind kind, PetscInt M, PetscInt N, PetscInt r, PetscInt seed, PetscInt c[])
+{
+  unsigned long s = (unsigned long)r * 48271ul + (unsigned long)seed * 40503ul + 11ul;
+  PetscInt      n = 0, g = 1;
+
+  switch (kind) {
+  case RANDOM:
+    for (int k = 0; k < (r % 5 == 2 ? 0 : 1 + (int)(r % 7)); k++) {
+      s      = s * 6364136223846793005ul + 1442695040888963407ul;
+      c[n++] = (PetscInt)((s >> 33) % (unsigned long)N);
+    }
+    break;
+  case INTERPOLATION:
+    for (PetscInt k = -1; k <= 1; k++)
+      if (r * N / M + k >= 0 && r * N / M + k < N && (k == 0 || (r + k + seed) % 3)) c[n++] = r * N / M + k;
+    break;
+  case SEVEN:
+  case TWENTYSEVEN:
+    while (g * g * g < N) g++;
+    for (PetscInt z = -1; z <= 1; z++)
+      for (PetscInt y = -1; y <= 1; y++)
+        for (PetscInt x = -1; x <= 1; x++) {
+          const PetscInt i = r % g + x, j = r / g % g + y, k = r / g / g + z;
+
+          if (i < 0 || j < 0 || k < 0 || i >= g || j >= g || k >= g || (kind == SEVEN && PetscAbs(x) + PetscAbs(y) + PetscAbs(z) > 1)) continue;
+          c[n++] = (k * g + j) * g + i;
+        }
+    break;
+  case DIAGONAL:
+    if (r < N) c[n++] = r;
+    break;
+  case LASTCOLUMN:
+    if (N && r % 3) c[n++] = N - 1;
+    break;
+  default:
+    break;
+  }
+  return n;
+}
+
+typedef struct {
+  Kind      kind;
+  PetscInt  M, N, seed;
+  PetscBool uneven;
+  PetscInt  bs[2];
+} Shape;
+
+/* alone: the whole matrix on this process */
+static PetscErrorCode Make(const Shape *s, PetscInt values, PetscBool alone, MatType type, Mat *A)
+{
+  PetscInt start, end, c[64];
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreate(alone ? PETSC_COMM_SELF : PETSC_COMM_WORLD, A));
+  PetscCall(MatSetSizes(*A, alone ? s->M : Local(s->M, s->uneven), alone ? s->N : Local(s->N, s->uneven), s->M, s->N));
+  if (s->bs[0] && !alone) PetscCall(MatSetBlockSizes(*A, s->bs[0], s->bs[1]));
+  PetscCall(MatSetType(*A, type));
+  if (alone) { /* the host computes these, whoever computes the others */
+    PetscCall(MatSetOptionsPrefix(*A, "whole_"));
+    PetscCall(MatSetFromOptions(*A));
+  }
+  PetscCall(MatSeqAIJSetPreallocation(*A, 27, NULL));
+  PetscCall(MatMPIAIJSetPreallocation(*A, 27, NULL, 27, NULL));
+  PetscCall(MatGetOwnershipRange(*A, &start, &end));
+  for (PetscInt r = start; r < end; r++) {
+    const PetscInt n = Columns(s->kind, s->M, s->N, r, s->seed, c);
+
+    for (PetscInt k = 0; k < n; k++) PetscCall(MatSetValue(*A, r, c[k], Value(r, c[k], values), INSERT_VALUES));
+  }
+  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the values of A, of the same pattern, become these */
+static PetscErrorCode Values(const Shape *s, PetscInt values, Mat A)
+{
+  PetscInt start, end, c[64];
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetOwnershipRange(A, &start, &end));
+  for (PetscInt r = start; r < end; r++) {
+    const PetscInt n = Columns(s->kind, s->M, s->N, r, s->seed, c);
+
+    for (PetscInt k = 0; k < n; k++) PetscCall(MatSetValue(A, r, c[k], Value(r, c[k], values), INSERT_VALUES));
+  }
+  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Product(MatProductType type, Mat A, Mat B, Mat C, Mat *D)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatProductCreate(A, B, C, D));
+  PetscCall(MatProductSetType(*D, type));
+  PetscCall(MatProductSetFill(*D, PETSC_DEFAULT));
+  PetscCall(MatProductSetFromOptions(*D));
+  PetscCall(MatProductSymbolic(*D));
+  PetscCall(MatProductNumeric(*D));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Are this process's rows of C those of S, which has all, to the last bit? Of PETSc's own algorithms only nearly. */
+static PetscErrorCode Same(Mat C, Mat S, const char *what)
+{
+  PetscInt start, end;
+  int      wrong = 0;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetOwnershipRange(C, &start, &end));
+  for (PetscInt r = start; r < end; r++) {
+    const PetscInt    *j[2];
+    const PetscScalar *a[2];
+    PetscInt           n[2];
+
+    PetscCall(MatGetRow(C, r, &n[0], &j[0], &a[0]));
+    PetscCall(MatGetRow(S, r, &n[1], &j[1], &a[1]));
+    if (n[0] != n[1] || (n[0] && memcmp(j[0], j[1], sizeof(PetscInt) * (size_t)n[0])))
+      wrong |= 1;
+    else if (n[0] && !Off && memcmp(a[0], a[1], sizeof(PetscScalar) * (size_t)n[0]))
+      wrong |= 2;
+    for (PetscInt k = 0; Off && !wrong && k < n[0]; k++)
+      if (PetscAbsScalar(a[0][k] - a[1][k]) > 1e4 * PETSC_MACHINE_EPSILON) wrong |= 2;
+    PetscCall(MatRestoreRow(S, r, &n[1], &j[1], &a[1]));
+    PetscCall(MatRestoreRow(C, r, &n[0], &j[0], &a[0]));
+  }
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_BOR, PETSC_COMM_WORLD));
+  if (wrong) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: %s\n", what, wrong & 1 ? "other columns" : "other values"));
+  MatTestCheck(!wrong, what);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* what the blocks have and what MATAIJ's would: garray ascends, and each of its columns has entries */
+static PetscErrorCode Blocks(Mat C)
+{
+  Mat             block[2];
+  const PetscInt *garray, *i, *j;
+  PetscInt        m, n, cstart, cend, *used;
+  PetscBool       done;
+  int             wrong = 0;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], &garray));
+  PetscCall(MatGetOwnershipRangeColumn(C, &cstart, &cend));
+  PetscCall(MatGetSize(block[1], &m, &n));
+  PetscCall(PetscCalloc1(n + 1, &used));
+  PetscCall(MatGetRowIJ(block[1], 0, PETSC_FALSE, PETSC_FALSE, &m, &i, &j, &done));
+  for (PetscInt k = 0; done && k < i[m]; k++) used[j[k]] = 1;
+  PetscCall(MatRestoreRowIJ(block[1], 0, PETSC_FALSE, PETSC_FALSE, &m, &i, &j, &done));
+  for (PetscInt k = 0; k < n; k++) wrong |= !used[k] || (k && garray[k] <= garray[k - 1]) || (garray[k] >= cstart && garray[k] < cend);
+  PetscCall(PetscFree(used));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_BOR, PETSC_COMM_WORLD));
+  MatTestCheck(!wrong, "columns of others: ascending, in use, not one's own");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A product with a vector and its transpose by the result, whose scatter is new: what the rows say */
+static PetscErrorCode Mult(Mat C, Mat S)
+{
+  Vec                x, y, xs, ys;
+  PetscInt           start, end, N;
+  const PetscScalar *a, *b;
+  int                wrong = 0;
+
+  PetscFunctionBeginUser;
+  for (int transposed = 0; transposed < 2; transposed++) {
+    PetscCall(MatCreateVecs(C, transposed ? &y : &x, transposed ? &x : &y));
+    PetscCall(MatCreateVecs(S, transposed ? &ys : &xs, transposed ? &xs : &ys));
+    PetscCall(VecGetOwnershipRange(x, &start, &end));
+    for (PetscInt k = start; k < end; k++) PetscCall(VecSetValue(x, k, Value(k, 1, 3), INSERT_VALUES));
+    PetscCall(VecAssemblyBegin(x));
+    PetscCall(VecAssemblyEnd(x));
+    PetscCall(VecGetSize(xs, &N));
+    for (PetscInt k = 0; k < N; k++) PetscCall(VecSetValue(xs, k, Value(k, 1, 3), INSERT_VALUES));
+    PetscCall(VecAssemblyBegin(xs));
+    PetscCall(VecAssemblyEnd(xs));
+    PetscCall(transposed ? MatMultTranspose(C, x, y) : MatMult(C, x, y));
+    PetscCall(transposed ? MatMultTranspose(S, xs, ys) : MatMult(S, xs, ys));
+    PetscCall(VecGetOwnershipRange(y, &start, &end));
+    PetscCall(VecGetArrayRead(y, &a));
+    PetscCall(VecGetArrayRead(ys, &b));
+    for (PetscInt k = start; k < end; k++) wrong |= PetscAbsScalar(a[k - start] - b[k]) > 1e5 * PETSC_MACHINE_EPSILON * (1 + PetscAbsScalar(b[k]));
+    PetscCall(VecRestoreArrayRead(y, &a));
+    PetscCall(VecRestoreArrayRead(ys, &b));
+    PetscCall(VecDestroy(&x));
+    PetscCall(VecDestroy(&y));
+    PetscCall(VecDestroy(&xs));
+    PetscCall(VecDestroy(&ys));
+  }
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_BOR, PETSC_COMM_WORLD));
+  MatTestCheck(!wrong, "products with a vector");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* C and S: the same product of these and of the whole matrices */
+static PetscErrorCode Again(MatProductType type, int n, const Shape s[], Mat A[], Mat W[], Mat C, Mat S)
+{
+  Mat              other[3] = {NULL}, whole[3] = {NULL};
+  PetscObjectState before, after;
+
+  PetscFunctionBeginUser;
+  for (int pass = 0; pass < 3; pass++) { /* values by the host, by an operation, and of one operand alone */
+    for (int k = 0; k < n; k++) {
+      if (pass == 2 && k) continue;
+      if (pass == 1) {
+        PetscCall(MatScale(A[k], -0.5));
+        PetscCall(MatScale(W[k], -0.5));
+      } else {
+        PetscCall(Values(&s[k], 10 * pass + k, A[k]));
+        PetscCall(Values(&s[k], 10 * pass + k, W[k]));
+      }
+    }
+    PetscCall(PetscObjectStateGet((PetscObject)C, &before));
+    PetscCall(MatProductNumeric(C));
+    PetscCall(MatProductNumeric(S));
+    PetscCall(PetscObjectStateGet((PetscObject)C, &after));
+    MatTestCheck(after > before, "the state tells of new values");
+    PetscCall(Same(C, S, pass == 0 ? "other values" : pass == 1 ? "values scaled"
+                                                                : "other values of one operand"));
+  }
+  for (int k = 0; k < n; k++) {
+    PetscCall(Make(&s[k], 7 + k, PETSC_FALSE, "aijhybridgpu", &other[k]));
+    PetscCall(Make(&s[k], 7 + k, PETSC_TRUE, "seqaijhybridgpu", &whole[k]));
+  }
+  PetscCall(MatProductReplaceMats(other[0], other[1], other[2], C));
+  PetscCall(MatProductReplaceMats(whole[0], whole[1], whole[2], S));
+  PetscCall(MatProductNumeric(C));
+  PetscCall(MatProductNumeric(S));
+  PetscCall(Same(C, S, "other matrices of the same pattern"));
+  for (int k = 0; k < n; k++) {
+    PetscCall(MatDestroy(&other[k]));
+    PetscCall(MatDestroy(&whole[k]));
+  }
+  for (int k = 0; k < n; k++) {
+    Shape t = s[k];
+
+    if (t.kind == EMPTY) t.kind = RANDOM;
+    t.seed += 5;
+    PetscCall(Make(&t, 3 + k, PETSC_FALSE, "aijhybridgpu", &other[k]));
+    PetscCall(Make(&t, 3 + k, PETSC_TRUE, "seqaijhybridgpu", &whole[k]));
+  }
+  PetscCall(MatProductReplaceMats(other[0], other[1], other[2], C));
+  PetscCall(MatProductReplaceMats(whole[0], whole[1], whole[2], S));
+  for (int pass = 0; pass < 2; pass++) {
+    PetscCall(MatProductNumeric(C));
+    PetscCall(MatProductNumeric(S));
+    PetscCall(Same(C, S, "matrices of another pattern"));
+    if (Size > 1) PetscCall(Blocks(C));
+    PetscCall(MatScale(other[0], 3.0));
+    PetscCall(MatScale(whole[0], 3.0));
+  }
+  PetscCall(Mult(C, S));
+  for (int k = 0; k < n; k++) {
+    PetscCall(MatDestroy(&other[k]));
+    PetscCall(MatDestroy(&whole[k]));
+  }
+  (void)type;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Test(MatProductType type, const Shape s[3])
+{
+  const int   n    = type == MATPRODUCT_ABC ? 3 : 2;
+  Mat         A[3] = {NULL}, W[3] = {NULL}, C, S;
+  char        name[128];
+  const char *method;
+  PetscBool   flg;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscSNPrintf(name, sizeof(name), "%s, %d x %d of kind %d and %d x %d of kind %d%s", MatProductTypes[type], (int)s[0].M, (int)s[0].N, (int)s[0].kind, (int)s[1].M, (int)s[1].N, (int)s[1].kind, s[0].uneven ? ", uneven" : ""));
+  MatTestName = name;
+  for (int k = 0; k < n; k++) {
+    PetscCall(Make(&s[k], k, PETSC_FALSE, "aijhybridgpu", &A[k]));
+    PetscCall(Make(&s[k], k, PETSC_TRUE, "seqaijhybridgpu", &W[k]));
+  }
+  PetscCall(Product(type, A[0], A[1], A[2], &C));
+  PetscCall(Product(type, W[0], W[1], W[2], &S));
+  PetscCall(Same(C, S, "first"));
+  PetscCall(PetscObjectTypeCompare((PetscObject)C, Size > 1 ? "mpiaijhybridgpu" : "seqaijhybridgpu", &flg));
+  MatTestCheck(flg, "the result's type");
+  if (!Off) {
+    PetscInt bs[2];
+
+    PetscCall((*GetMethod)(C, &method));
+    MatTestCheck(method && strcmp(method, "none"), "the product names its method");
+    PetscCall(MatGetBlockSizes(C, &bs[0], &bs[1]));
+    if (type == MATPRODUCT_AB && s[0].bs[0]) MatTestCheck(bs[0] == s[0].bs[0] && bs[1] == s[1].bs[1], "block sizes");
+    if (Size > 1) PetscCall(Blocks(C));
+    PetscCall(Mult(C, S));
+    PetscCall(Again(type, n, s, A, W, C, S));
+  }
+  for (int k = 0; k < n; k++) {
+    PetscCall(MatDestroy(&A[k]));
+    PetscCall(MatDestroy(&W[k]));
+  }
+  PetscCall(MatDestroy(&C));
+  PetscCall(MatDestroy(&S));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* operands of other types: ours make the result, whichever stands first */
+static PetscErrorCode Mixed(void)
+{
+  const Shape s[2] = {
+    {RANDOM, 40, 30, 1, PETSC_TRUE, {0, 0}},
+    {RANDOM, 30, 21, 2, PETSC_TRUE, {0, 0}}
+  };
+
+  PetscFunctionBeginUser;
+  MatTestName = "an operand of another type";
+  for (int which = 0; which < 2; which++) {
+    Mat       A[2], W[2], C, S;
+    PetscBool flg;
+
+    for (int k = 0; k < 2; k++) {
+      PetscCall(Make(&s[k], k, PETSC_FALSE, k == which ? MATAIJ : "aijhybridgpu", &A[k]));
+      PetscCall(Make(&s[k], k, PETSC_TRUE, "seqaijhybridgpu", &W[k]));
+    }
+    PetscCall(Product(MATPRODUCT_AB, A[0], A[1], NULL, &C));
+    PetscCall(Product(MATPRODUCT_AB, W[0], W[1], NULL, &S));
+    PetscCall(Same(C, S, "first"));
+    PetscCall(PetscObjectTypeCompare((PetscObject)C, Size > 1 ? "mpiaijhybridgpu" : "seqaijhybridgpu", &flg));
+    MatTestCheck(flg, "the result's type");
+    for (int k = 0; k < 2; k++) {
+      PetscCall(Values(&s[k], 5, A[k]));
+      PetscCall(Values(&s[k], 5, W[k]));
+    }
+    PetscCall(MatProductNumeric(C));
+    PetscCall(MatProductNumeric(S));
+    PetscCall(Same(C, S, "again"));
+    for (int k = 0; k < 2; k++) {
+      PetscCall(MatDestroy(&A[k]));
+      PetscCall(MatDestroy(&W[k]));
+    }
+    PetscCall(MatDestroy(&C));
+    PetscCall(MatDestroy(&S));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* new entries in a result, and the product again, which has its own pattern */
+static PetscErrorCode Changed(void)
+{
+  const Shape s[2] = {
+    {RANDOM, 40, 40, 1, PETSC_FALSE, {0, 0}},
+    {RANDOM, 40, 40, 2, PETSC_FALSE, {0, 0}}
+  };
+  Mat      A[2], W[2], C, S;
+  PetscInt start, end;
+
+  PetscFunctionBeginUser;
+  MatTestName = "a result with new entries";
+  for (int k = 0; k < 2; k++) {
+    PetscCall(Make(&s[k], k, PETSC_FALSE, "aijhybridgpu", &A[k]));
+    PetscCall(Make(&s[k], k, PETSC_TRUE, "seqaijhybridgpu", &W[k]));
+  }
+  PetscCall(MatMatMult(A[0], A[1], MAT_INITIAL_MATRIX, PETSC_DEFAULT, &C));
+  PetscCall(MatMatMult(W[0], W[1], MAT_INITIAL_MATRIX, PETSC_DEFAULT, &S));
+  PetscCall(Same(C, S, "MatMatMult"));
+  PetscCall(MatSetOption(C, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatSetOption(C, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatGetOwnershipRange(C, &start, &end));
+  for (PetscInt r = start; r < end; r++) {
+    PetscCall(MatSetValue(C, r, (r * 7 + 3) % 40, 1.5, ADD_VALUES));
+    PetscCall(MatSetValue(C, (r + 11) % 40, r, 2.5, ADD_VALUES));
+  }
+  PetscCall(MatAssemblyBegin(C, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(C, MAT_FINAL_ASSEMBLY));
+  for (PetscInt r = 0; r < 40; r++) {
+    PetscCall(MatSetOption(S, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+    PetscCall(MatSetValue(S, r, (r * 7 + 3) % 40, 1.5, ADD_VALUES));
+    PetscCall(MatSetValue(S, (r + 11) % 40, r, 2.5, ADD_VALUES));
+  }
+  PetscCall(MatAssemblyBegin(S, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(S, MAT_FINAL_ASSEMBLY));
+  PetscCall(Mult(C, S));
+  PetscCall(MatMatMult(A[0], A[1], MAT_REUSE_MATRIX, PETSC_DEFAULT, &C));
+  PetscCall(MatMatMult(W[0], W[1], MAT_REUSE_MATRIX, PETSC_DEFAULT, &S));
+  PetscCall(Same(C, S, "MAT_REUSE_MATRIX"));
+  for (int k = 0; k < 2; k++) {
+    PetscCall(MatDestroy(&A[k]));
+    PetscCall(MatDestroy(&W[k]));
+  }
+  PetscCall(MatDestroy(&C));
+  PetscCall(MatDestroy(&S));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  static const MatProductType types[]     = {MATPRODUCT_AB, MATPRODUCT_AtB, MATPRODUCT_ABt, MATPRODUCT_PtAP, MATPRODUCT_RARt, MATPRODUCT_ABC};
+  static const PetscInt       sizes[6][6] = {
+          {60, 45, 45, 52, 0,  0 },
+          {60, 45, 60, 52, 0,  0 },
+          {60, 45, 52, 45, 0,  0 },
+          {60, 60, 60, 31, 0,  0 },
+          {60, 60, 31, 60, 0,  0 },
+          {60, 45, 45, 52, 52, 31}
+  };
+  static const Kind kinds[][3] = {
+    {RANDOM,     RANDOM,        RANDOM       },
+    {DIAGONAL,   RANDOM,        LASTCOLUMN   },
+    {RANDOM,     DIAGONAL,      INTERPOLATION},
+    {LASTCOLUMN, INTERPOLATION, RANDOM       },
+    {EMPTY,      RANDOM,        EMPTY        },
+    {RANDOM,     EMPTY,         RANDOM       }
+  };
+  char  path[PETSC_MAX_PATH_LEN] = "";
+  void *library;
+  int   code = 0;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, "Parallel products of MATAIJHYBRIDGPU against one process's\n"));
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &Rank));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &Size));
+  PetscCall(MatTestOptionIs("-mat_aijhybridgpu_parallel_products", "0", &Off));
+  PetscCall(PetscOptionsHasName(NULL, NULL, "-few", &Few));
+  PetscCall(PetscOptionsSetValue(NULL, "-whole_mat_aijhybridgpu_backend", "host"));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-dll_append", path, sizeof(path), NULL));
+  library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+  PetscCheck(library, PETSC_COMM_SELF, PETSC_ERR_LIB, "-dll_append %s: %s", path, dlerror());
+  *(void **)&GetMethod = dlsym(library, "MatAIJHybridGPUGetProductMethod");
+  PetscCheck(GetMethod, PETSC_COMM_SELF, PETSC_ERR_LIB, "The library has no MatAIJHybridGPUGetProductMethod()");
+  for (int t = 0; t < 6; t++) {
+    if (Off && types[t] == MATPRODUCT_ABt) continue; /* MATAIJ has none in every release */
+    for (int k = 0; k < (Off ? 1 : (int)PETSC_STATIC_ARRAY_LENGTH(kinds)); k++) {
+      if (Few && (t + k) % 6) continue;
+      for (int uneven = Few ? t % 2 : 0; uneven < (Few ? t % 2 + 1 : 2); uneven++) {
+        Shape s[3];
+
+        for (int q = 0; q < 3; q++) s[q] = (Shape){
+                                      kinds[k][q], sizes[t][2 * q], sizes[t][2 * q + 1], 10 * k + q, (PetscBool)uneven, {0, 0}
+ };
+        PetscCall(Test(types[t], s));
+      }
+    }
+  }
+  for (int t = 0; t < 6 && !Off; t++) { /* slabs of grids */
+    const Kind      kind = t % 2 ? TWENTYSEVEN : SEVEN;
+    const PetscInt  g = Few ? 5 : 8, n = g * g * g, c = n / 6;
+    const PetscBool square = (PetscBool)(types[t] == MATPRODUCT_AB || types[t] == MATPRODUCT_AtB || types[t] == MATPRODUCT_ABt || types[t] == MATPRODUCT_ABC);
+    Shape           s[3]   = {
+                  {kind, n, n, 0, PETSC_FALSE, {0, 0}},
+                  {kind, n, n, 0, PETSC_FALSE, {0, 0}},
+                  {kind, n, n, 0, PETSC_FALSE, {0, 0}}
+    };
+
+    if (Few && types[t] != MATPRODUCT_AB && types[t] != MATPRODUCT_PtAP) continue;
+    if (!square) s[1] = (Shape){
+                   INTERPOLATION, types[t] == MATPRODUCT_PtAP ? n : c, types[t] == MATPRODUCT_PtAP ? c : n, 1, PETSC_FALSE, {0, 0}
+ };
+    PetscCall(Test(types[t], s));
+  }
+  if (!Off) {
+    const Shape s[3] = {
+      {RANDOM, 24 * Size, 12 * Size, 1, PETSC_FALSE, {2, 3}},
+      {RANDOM, 12 * Size, 20 * Size, 2, PETSC_FALSE, {3, 4}},
+      {RANDOM, 0,         0,         0, PETSC_FALSE, {0, 0}}
+    };
+
+    PetscCall(Test(MATPRODUCT_AB, s));
+    PetscCall(Mixed());
+    PetscCall(Changed());
+  }
+  PetscCall(MatTestFinalize(&code));
+  PetscCall(PetscFinalize());
+  return code;
+}

@@ -1,0 +1,498 @@
+/*
+  Halos and rows between processes: each result is known by a formula that every process can work out for all, so
+  nothing is gathered to be compared. Layouts are drawn alike on all processes: uneven ones, empty processes, processes
+  that need nothing or that nobody needs, neighbours that are not mutual.
+
+TEST np=1,2,3,4
+*/
+#include "hybtest.h"
+#include <aijhybridgpu/private/hybcomm.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MOST 8 /* processes */
+
+static PetscMPIInt Rank, Size;
+
+static struct {
+  PetscInt  ranges[MOST + 1];
+  PetscInt  nghost[MOST];
+  PetscInt *ghost[MOST]; /* of each process */
+} L;
+
+/* values by number and version */
+static PetscScalar Entry(PetscInt i, PetscInt version)
+{
+  return (PetscScalar)(sin((double)(i + 1) * 0.7 + version) + 0.25);
+}
+static PetscScalar Value(PetscInt r, PetscInt c, PetscInt version)
+{
+  return (PetscScalar)(cos((double)r * 1.3 + (double)c * 0.11 + version) + (r + c) % 3);
+}
+
+static void LayoutFree(void)
+{
+  for (int r = 0; r < Size; r++) {
+    free(L.ghost[r]);
+    L.ghost[r] = NULL;
+  }
+}
+
+/* kind 0: bands; 1: any entries; 2: process 0 needs of all, nobody else of any; 3: nobody needs anything; empty: which
+   process owns nothing */
+static void LayoutDraw(PetscInt most, int kind, int empty)
+{
+  L.ranges[0] = 0;
+  for (int r = 0; r < Size; r++) L.ranges[r + 1] = L.ranges[r] + (r == empty ? 0 : HybTestRandomInt(1, most + 1));
+  for (int r = 0; r < Size; r++) {
+    const PetscInt N = L.ranges[Size];
+
+    L.ghost[r]  = (PetscInt *)RefAlloc(N + 1, sizeof(PetscInt));
+    L.nghost[r] = 0;
+    for (PetscInt g = 0; g < N; g++) {
+      const PetscBool own  = (PetscBool)(g >= L.ranges[r] && g < L.ranges[r + 1]);
+      const PetscBool near = (PetscBool)(g >= L.ranges[r] - 5 && g < L.ranges[r + 1] + 3), drawn = (PetscBool)(HybTestRandomInt(0, 3) == 0);
+
+      if (own || kind == 3 || (kind == 0 && !near) || (kind == 1 && !drawn) || (kind == 2 && r)) continue;
+      L.ghost[r][L.nghost[r]++] = g;
+    }
+  }
+}
+
+static PetscErrorCode HaloGet(HybComm comm, HybHalo *halo)
+{
+  PetscFunctionBegin;
+  PetscCall(HybHaloCreate(comm, HybTestExec(), L.ranges, L.nghost[Rank], L.ghost[Rank], halo));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* units of any size, of the backend's memory and of the host's */
+static PetscErrorCode Forward(HybHalo h, size_t unit, PetscBool host, PetscInt version)
+{
+  const HybExec *exec = HybTestExec();
+  HybArena       arena;
+  const PetscInt n = h->n, start = L.ranges[Rank];
+  char          *x = (char *)RefAlloc(n * (PetscCount)unit + 1, 1), *expected = (char *)RefAlloc(h->nghost * (PetscCount)unit + 1, 1), *dx = x;
+  void          *ghost;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&arena, exec));
+  for (PetscInt k = 0; k < n; k++)
+    for (size_t b = 0; b < unit; b++) x[(size_t)k * unit + b] = (char)((start + k) * 31 + (PetscInt)b * 7 + version);
+  for (PetscInt k = 0; k < h->nghost; k++)
+    for (size_t b = 0; b < unit; b++) expected[(size_t)k * unit + b] = (char)(L.ghost[Rank][k] * 31 + (PetscInt)b * 7 + version);
+  if (!host) PetscCall(HybTestUploadArray(&arena, n * (PetscCount)unit, 1, x, &dx));
+  if (HybTestCall(HybHaloBegin(h, exec, unit, dx, host))) {
+    if (HybTestRandomInt(0, 2) == Rank % 2) usleep(200);
+    HybTestCall(HybHaloEnd(h, exec, PETSC_SUCCESS, &ghost));
+    if (host)
+      HybTestCheck(!memcmp(ghost, expected, (size_t)h->nghost * unit), "ghosts of %zu bytes on the host are others", unit);
+    else
+      HybTestSameBits(h->nghost * (PetscCount)unit, 1, ghost, expected);
+  }
+  PetscCall(HybArenaReset(&arena));
+  free(x);
+  free(expected);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* what process r has as ghost g */
+static PetscScalar Share(int r, PetscInt g, PetscInt version)
+{
+  return Entry(g, version) * (PetscScalar)(1.0 + 0.1 * r);
+}
+
+/* sums in the order of the ranks, bit for bit */
+static PetscErrorCode Reverse(HybHalo h, PetscBool scalars, PetscInt version)
+{
+  const HybExec *exec = HybTestExec();
+  HybArena       arena;
+  const PetscInt n = h->n, start = L.ranges[Rank];
+  PetscScalar   *y = (PetscScalar *)RefAlloc(n, sizeof(PetscScalar)), *g = (PetscScalar *)RefAlloc(h->nghost, sizeof(PetscScalar)), *dy, *dg;
+  PetscInt      *yi = (PetscInt *)RefAlloc(n, sizeof(PetscInt)), *gi = (PetscInt *)RefAlloc(h->nghost, sizeof(PetscInt)), *dyi, *dgi;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&arena, exec));
+  for (PetscInt k = 0; k < h->nghost; k++) {
+    g[k]  = Share(Rank, L.ghost[Rank][k], version);
+    gi[k] = (PetscInt)Rank * 100 + L.ghost[Rank][k] + version;
+  }
+  for (PetscInt k = 0; k < n; k++) {
+    y[k]  = Entry(start + k, 17);
+    yi[k] = k;
+  }
+  PetscCall(HybTestUploadArray(&arena, n, sizeof(PetscScalar), y, &dy));
+  PetscCall(HybTestUploadArray(&arena, n, sizeof(PetscInt), yi, &dyi));
+  PetscCall(HybTestUploadArray(&arena, h->nghost, sizeof(PetscScalar), g, &dg));
+  PetscCall(HybTestUploadArray(&arena, h->nghost, sizeof(PetscInt), gi, &dgi));
+  for (int r = 0; r < Size; r++)
+    for (PetscInt k = 0; k < L.nghost[r]; k++) {
+      const PetscInt row = L.ghost[r][k] - start;
+
+      if (row < 0 || row >= n) continue;
+      y[row] += Share(r, L.ghost[r][k], version);
+      yi[row] += (PetscInt)r * 100 + L.ghost[r][k] + version;
+    }
+  if (HybTestCall(HybHaloReverseBegin(h, exec, scalars, scalars ? (void *)dg : (void *)dgi))) {
+    HybTestCall(HybHaloReverseEnd(h, exec, PETSC_SUCCESS, scalars ? (void *)dy : (void *)dyi));
+    if (scalars)
+      HybTestSameBits(n, sizeof(PetscScalar), dy, y);
+    else
+      HybTestSameInts(n, dyi, yi);
+  }
+  PetscCall(HybArenaReset(&arena));
+  free(y);
+  free(g);
+  free(yi);
+  free(gi);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Row r of a matrix of N columns, as process q has it: entry c is there where a hash says so. Row lengths go from none
+   to all. */
+static PetscBool There(PetscInt r, PetscInt c, int q)
+{
+  const unsigned s = (unsigned)(r * 2654435761u) ^ (unsigned)(c * 40503u + 97u * (unsigned)q);
+
+  return (PetscBool)(r % 7 == 3 ? 0 : r % 11 == 5 ? 1
+                                                  : (s >> 5) % 4 == 0);
+}
+
+/* The rows row[0..n-1] as process q has them, with columns numbered by `column` (global number c is local column
+   column[c]; NULL: as they are), as RefMat sorts them */
+static void RowsMake(PetscInt n, const PetscInt *row, PetscInt N, const int *q, const PetscInt *column, PetscInt version, RefMat *A)
+{
+  PetscInt    *ci = (PetscInt *)RefAlloc((PetscCount)n * N + 1, sizeof(PetscInt)), *cj = (PetscInt *)RefAlloc((PetscCount)n * N + 1, sizeof(PetscInt));
+  PetscScalar *v = (PetscScalar *)RefAlloc((PetscCount)n * N + 1, sizeof(PetscScalar));
+  PetscCount   k = 0;
+
+  for (PetscInt r = 0; r < n; r++)
+    for (PetscInt c = 0; c < N; c++) {
+      if (!There(row[r], c, q ? q[r] : 0)) continue;
+      ci[k]  = r;
+      cj[k]  = column ? column[c] : c;
+      v[k++] = Value(row[r], c, version + (q ? q[r] : 0));
+    }
+  RefCOO(n, N, k, ci, cj, v, A);
+  free(ci);
+  free(cj);
+  free(v);
+}
+
+/* global numbers of local columns: as they are, or own ones first and the others backwards */
+static void ColumnsDraw(PetscInt N, PetscBool ascending, PetscInt *colmap, PetscInt *column)
+{
+  PetscInt       n   = 0;
+  const PetscInt own = L.ranges[Rank + 1];
+
+  for (PetscInt c = 0; c < N; c++) colmap[c] = c;
+  if (!ascending) {
+    for (PetscInt c = L.ranges[Rank]; c < own; c++) colmap[n++] = c;
+    for (PetscInt c = N - 1; c >= 0; c--)
+      if (c < L.ranges[Rank] || c >= own) colmap[n++] = c;
+  }
+  for (PetscInt c = 0; c < N; c++) column[colmap[c]] = c;
+}
+
+static PetscErrorCode Rows(HybHalo h, PetscBool ship, PetscBool ascending, PetscBool values)
+{
+  const HybExec *exec = HybTestExec();
+  const PetscInt N = L.ranges[Size], n = ship ? h->nghost : h->n, nr = ship ? h->nsend : h->nghost;
+  PetscInt      *row = (PetscInt *)RefAlloc(n, sizeof(PetscInt)), *colmap = (PetscInt *)RefAlloc(N, sizeof(PetscInt)), *column = (PetscInt *)RefAlloc(N, sizeof(PetscInt)), *there, *expect = (PetscInt *)RefAlloc(nr, sizeof(PetscInt));
+  int           *q = (int *)RefAlloc(n, sizeof(int)), *from = (int *)RefAlloc(nr, sizeof(int));
+  HybArena       arena;
+  HybRows        rows = NULL;
+  RefMat         A, B, E;
+  HybCSR         a, b, R;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&arena, exec));
+  ColumnsDraw(N, ascending, colmap, column);
+  for (PetscInt k = 0; k < n; k++) {
+    row[k] = ship ? L.ghost[Rank][k] : L.ranges[Rank] + k;
+    q[k]   = ship ? Rank : 0;
+  }
+  if (!ship) memcpy(expect, L.ghost[Rank], sizeof(PetscInt) * (size_t)nr);
+  for (PetscMPIInt p = 0; ship && p < h->to.n; p++)
+    for (PetscCount k = h->to.offset[p]; k < h->to.offset[p + 1]; k++) {
+      expect[k] = L.ranges[Rank] + h->index[k];
+      from[k]   = h->to.rank[p];
+    }
+  RowsMake(n, row, N, q, column, 1, &A);
+  RowsMake(n, row, N, q, column, 2, &B);
+  PetscCall(HybTestUpload(&arena, &A.csr, &a));
+  PetscCall(HybTestUpload(&arena, &B.csr, &b));
+  PetscCall(HybTestUploadArray(&arena, N, sizeof(PetscInt), colmap, &there));
+  if (!values) a.a = NULL;
+  if (HybTestCall((ship ? HybRowsShip : HybRowsFetch)(h, exec, &arena, &a, there, N, ascending, &R, &rows))) {
+    RowsMake(nr, expect, N, ship ? from : NULL, NULL, 1, &E);
+    if (values)
+      HybTestSameMatrix(&R, &E, 0);
+    else
+      HybTestSamePattern(&R, &E);
+    RefMatDestroy(&E);
+    RowsMake(nr, expect, N, ship ? from : NULL, NULL, 2, &E);
+    if (!values) PetscCall(HybArenaAlloc(&arena, HYB_WORK(exec), R.nnz, sizeof(HybScalar), &R.a));
+    for (int k = 0; k < 2; k++) {
+      PetscCall(exec->backend->zero(exec, R.a, sizeof(HybScalar) * (size_t)R.nnz));
+      if (!HybTestCall(HybRowsValuesBegin(rows, exec, b.a))) break;
+      HybTestCall(HybRowsValuesEnd(rows, exec, PETSC_SUCCESS, R.a));
+      HybTestSameMatrix(&R, &E, 0);
+    }
+    RefMatDestroy(&E);
+    HybTestCall(HybRowsDestroy(&rows));
+  }
+  RefMatDestroy(&A);
+  RefMatDestroy(&B);
+  PetscCall(HybArenaReset(&arena));
+  free(row);
+  free(colmap);
+  free(column);
+  free(expect);
+  free(q);
+  free(from);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Layouts(HybComm comm)
+{
+  PetscFunctionBegin;
+  for (int k = 0; k < 4 * 4; k++) {
+    const int kind = k % 4, empty = k / 4 - 1;
+    HybHalo   h;
+
+    HybTestBegin("layout %d, process %d empty", kind, empty);
+    LayoutDraw(k % 3 ? 40 : 300, kind, empty);
+    if (!HybTestCall(HaloGet(comm, &h))) continue;
+    for (int again = 0; again < 3; again++) {
+      PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, again));
+      PetscCall(Forward(h, sizeof(PetscInt), (PetscBool)(again == 1), 5 + again));
+      PetscCall(Reverse(h, PETSC_TRUE, again));
+      PetscCall(Reverse(h, PETSC_FALSE, again));
+    }
+    PetscCall(Forward(h, 1, PETSC_FALSE, 3));
+    PetscCall(Forward(h, 24, PETSC_FALSE, 4));
+    PetscCall(Forward(h, 36, PETSC_TRUE, 5));
+    PetscCall(Forward(h, 36, PETSC_FALSE, 6));
+    PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, 7));
+    if (L.ranges[Size] < 200) {
+      for (int way = 0; way < 8; way++) PetscCall(Rows(h, (PetscBool)(way & 1), (PetscBool)((way & 2) != 0), (PetscBool)((way & 4) != 0)));
+    }
+    HybTestCall(HybHaloDestroy(&h));
+    LayoutFree();
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* several halos at a time, ended in another order than begun */
+static PetscErrorCode Several(HybComm comm)
+{
+  const HybExec *exec = HybTestExec();
+  HybHalo        h[3];
+  HybArena       arena;
+  PetscScalar   *x[3], *expected[3];
+  void          *ghost;
+
+  PetscFunctionBegin;
+  HybTestBegin("three exchanges at a time");
+  PetscCall(HybArenaInit(&arena, exec));
+  LayoutDraw(100, 1, -1);
+  for (int k = 0; k < 3; k++) HybTestCall(HaloGet(comm, &h[k]));
+  for (int round = 0; round < 20; round++) {
+    for (int k = 0; k < 3; k++) {
+      PetscScalar *own = (PetscScalar *)RefAlloc(h[k]->n, sizeof(PetscScalar));
+
+      expected[k] = (PetscScalar *)RefAlloc(h[k]->nghost, sizeof(PetscScalar));
+      for (PetscInt e = 0; e < h[k]->n; e++) own[e] = Entry(L.ranges[Rank] + e, k + 3 * round);
+      for (PetscInt e = 0; e < h[k]->nghost; e++) expected[k][e] = Entry(L.ghost[Rank][e], k + 3 * round);
+      PetscCall(HybTestUploadArray(&arena, h[k]->n, sizeof(PetscScalar), own, &x[k]));
+      free(own);
+      HybTestCall(HybHaloBegin(h[k], exec, sizeof(PetscScalar), x[k], PETSC_FALSE));
+    }
+    for (int k = 2; k >= 0; k--) {
+      HybTestCall(HybHaloEnd(h[k], exec, PETSC_SUCCESS, &ghost));
+      HybTestSameBits(h[k]->nghost, sizeof(PetscScalar), ghost, expected[k]);
+      free(expected[k]);
+    }
+    PetscCall(HybArenaReset(&arena));
+  }
+  for (int k = 0; k < 3; k++) HybTestCall(HybHaloDestroy(&h[k]));
+  LayoutFree();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Small(HybComm comm)
+{
+  HybComm    again;
+  PetscInt64 v[2];
+
+  PetscFunctionBegin;
+  HybTestBegin("sums, maxima, agreement");
+  HybTestCall(HybCommGet(PETSC_COMM_WORLD, &again));
+  HybTestCheck(again == comm && comm->users == 2, "the same communicator is another one, or has %d users", (int)comm->users);
+  HybTestCall(HybCommRestore(&again));
+  v[0] = Rank + 1;
+  v[1] = -(PetscInt64)Rank;
+  HybTestCall(HybCommSum(comm, 2, v));
+  HybTestCheck(v[0] == Size * (Size + 1) / 2 && v[1] == -Size * (Size - 1) / 2, "sums %lld, %lld", (long long)v[0], (long long)v[1]);
+  v[0] = Rank + 1;
+  HybTestCall(HybCommMax(comm, 1, v));
+  HybTestCheck(v[0] == Size, "maximum %lld", (long long)v[0]);
+  HybTestCall(HybCommAgree(comm, PETSC_SUCCESS, "Nothing"));
+  HybTestCallFails(PETSC_ERR_MEM, HybCommAgree(comm, Rank == Size - 1 ? PETSC_ERR_MEM : PETSC_SUCCESS, "Something"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* what one process gets wrong is an error of all */
+static PetscErrorCode Wrong(HybComm comm)
+{
+  PetscInt       ranges[MOST + 1], ghost[2];
+  const PetscInt last = Size - 1;
+  HybHalo        h    = NULL;
+
+  PetscFunctionBegin;
+  for (int r = 0; r <= Size; r++) ranges[r] = 10 * r;
+  HybTestBegin("ghosts that do not ascend");
+  ghost[0] = last ? 3 : 10;
+  ghost[1] = last ? 3 : 10;
+  HybTestCallFails(last ? PETSC_ERR_ARG_WRONG : PETSC_ERR_ARG_OUTOFRANGE, HybHaloCreate(comm, HybTestExec(), ranges, Rank == last ? 2 : 0, ghost, &h));
+  HybTestBegin("ghosts that are own entries");
+  ghost[0] = 10 * last;
+  HybTestCallFails(PETSC_ERR_ARG_WRONG, HybHaloCreate(comm, HybTestExec(), ranges, Rank == last ? 1 : 0, ghost, &h));
+  HybTestBegin("ghosts beyond the last entry");
+  ghost[0] = 10 * Size;
+  HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, HybHaloCreate(comm, HybTestExec(), ranges, Rank == last ? 1 : 0, ghost, &h));
+  HybTestCheck(!h, "a halo was made");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* an error of one process between Begin and End reaches those who wait for it, and the next exchange is right */
+static PetscErrorCode Between(HybComm comm)
+{
+  const HybExec *exec = HybTestExec();
+  HybHalo        h;
+
+  PetscFunctionBegin;
+  if (Size < 2) PetscFunctionReturn(PETSC_SUCCESS);
+  HybTestBegin("an error between the beginning and the end of an exchange");
+  LayoutDraw(30, 1, -1);
+  HybTestCall(HaloGet(comm, &h));
+  if (exec->backend->device) {
+    const PetscBool waits = (PetscBool)(Rank && h->from.n && !h->from.rank[0]);
+    HybArena        arena;
+    PetscScalar    *x;
+    void           *ghost;
+
+    PetscCall(HybArenaInit(&arena, exec));
+    PetscCall(HybArenaCalloc(&arena, HYB_WORK(exec), h->n, sizeof(PetscScalar), &x));
+    HybTestCall(HybHaloBegin(h, exec, sizeof(PetscScalar), x, PETSC_FALSE));
+    if (!Rank || waits)
+      HybTestCallFails(Rank ? PETSC_ERR_LIB : PETSC_ERR_MEM, HybHaloEnd(h, exec, Rank ? PETSC_SUCCESS : PETSC_ERR_MEM, &ghost));
+    else
+      HybTestCall(HybHaloEnd(h, exec, PETSC_SUCCESS, &ghost));
+    PetscCall(HybArenaReset(&arena));
+  }
+  PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, 11));
+  PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, 12));
+  HybTestCall(HybHaloDestroy(&h));
+  LayoutFree();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static struct {
+  HybComm      comm;
+  HybHalo      halo;
+  HybArena     data, keep;
+  HybRows      rows[2];
+  HybCSR       own, others;
+  PetscInt    *colmap;
+  PetscScalar *x, *g;
+} F;
+
+static PetscErrorCode FaultsRun(void *ctx)
+{
+  const HybExec *exec = HybTestExec();
+  const PetscInt N    = L.ranges[Size];
+  HybCSR         R[2];
+  void          *ghost;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HaloGet(F.comm, &F.halo));
+  ierr = HybHaloExchange(F.halo, exec, sizeof(PetscScalar), F.x, PETSC_FALSE, &ghost);
+  PetscCall(HybCommAgree(F.comm, ierr, "An exchange"));
+  ierr = HybHaloReverseBegin(F.halo, exec, PETSC_TRUE, F.g);
+  if (!ierr) ierr = HybHaloReverseEnd(F.halo, exec, PETSC_SUCCESS, F.x);
+  PetscCall(HybCommAgree(F.comm, ierr, "An exchange"));
+  PetscCall(HybRowsFetch(F.halo, exec, &F.keep, &F.own, F.colmap, N, PETSC_TRUE, &R[0], &F.rows[0]));
+  PetscCall(HybRowsShip(F.halo, exec, &F.keep, &F.others, F.colmap, N, PETSC_TRUE, &R[1], &F.rows[1]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode FaultsCleanUp(void *ctx)
+{
+  PetscFunctionBegin;
+  for (int k = 0; k < 2; k++) PetscCall(HybRowsDestroy(&F.rows[k]));
+  PetscCall(HybHaloDestroy(&F.halo));
+  PetscCall(HybArenaReset(&F.keep));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Faults(HybComm comm)
+{
+  const HybExec *exec = HybTestExec();
+  PetscInt      *row  = NULL, N;
+  RefMat         A;
+
+  PetscFunctionBegin;
+  F.comm = comm;
+  PetscCall(HybArenaInit(&F.data, exec));
+  PetscCall(HybArenaInit(&F.keep, exec));
+  LayoutDraw(12, 1, -1);
+  N   = L.ranges[Size];
+  row = (PetscInt *)RefAlloc(N, sizeof(PetscInt));
+  for (PetscInt k = 0; k < N; k++) row[k] = k;
+  PetscCall(HybTestUploadArray(&F.data, N, sizeof(PetscInt), row, &F.colmap));
+  RowsMake(L.ranges[Rank + 1] - L.ranges[Rank], row + L.ranges[Rank], N, NULL, NULL, 1, &A);
+  PetscCall(HybTestUpload(&F.data, &A.csr, &F.own));
+  RefMatDestroy(&A);
+  RowsMake(L.nghost[Rank], L.ghost[Rank], N, NULL, NULL, 1, &A);
+  PetscCall(HybTestUpload(&F.data, &A.csr, &F.others));
+  RefMatDestroy(&A);
+  PetscCall(HybArenaCalloc(&F.data, HYB_WORK(exec), N, sizeof(PetscScalar), &F.x));
+  PetscCall(HybArenaCalloc(&F.data, HYB_WORK(exec), N, sizeof(PetscScalar), &F.g));
+  for (int r = 0; r < Size; r += PetscMax(1, Size - 1)) {
+    HybTestBegin("everything failing in turn on process %d", r);
+    HybTestFaultsOn(r, FaultsRun, FaultsCleanUp, NULL);
+  }
+  PetscCall(HybArenaReset(&F.data));
+  LayoutFree();
+  free(row);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Body(void)
+{
+  HybComm comm;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &Rank));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &Size));
+  PetscCheck(Size <= MOST, PETSC_COMM_WORLD, PETSC_ERR_ARG_SIZ, "For up to %d processes, not %d", MOST, Size);
+  PetscCall(HybCommGet(PETSC_COMM_WORLD, &comm));
+  PetscCall(Small(comm));
+  PetscCall(Layouts(comm));
+  PetscCall(Several(comm));
+  PetscCall(Wrong(comm));
+  PetscCall(Between(comm));
+  PetscCall(Faults(comm));
+  PetscCall(HybCommRestore(&comm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  return HybTestMain(argc, argv, Body);
+}
