@@ -40,32 +40,50 @@ CHECK_TARGETS += $(if $(GLUE_SRC),test-examples)
 test-examples: $(EXAMPLES_BIN) $(BUILD)/tests/examples/readmm $(BUILD)/lib/$(PLUGIN)
 	@$(TEST_ENV) MPIEXEC='$(MPIEXEC)' tests/examples/run.sh $(BUILD)/tests/examples/readmm $(BUILD)/examples/solve $(abspath $(BUILD)/lib/$(PLUGIN)) $(PETSC_SCALAR)
 
-## make install         PREFIX=DIR (default /usr/local), DESTDIR=DIR: library, CUDA part where it was built, header, aijhybridgpu.pc
+## make install         PREFIX=DIR (default /usr/local), DESTDIR=DIR: library, CUDA part where it was built, header, aijhybridgpu.pc, manual pages
 ## make uninstall       takes these files away again
 PREFIX ?= /usr/local
 INSTALL ?= install
-PACKAGE_VERSION := 0.1.0
-INSTALL_LIBDIR = $(PREFIX)/lib
-INSTALLED = $(INSTALL_LIBDIR)/$(PLUGIN) $(INSTALL_LIBDIR)/cuda/libaijhybridgpu_cuda.so $(PREFIX)/include/petscmataijhybridgpu.h $(INSTALL_LIBDIR)/pkgconfig/aijhybridgpu.pc
+INSTALL_LIBDIR ?= $(PREFIX)/lib
+# the plugin and, in its folder cuda/, the CUDA part
+INSTALL_PLUGINDIR ?= $(INSTALL_LIBDIR)
+INSTALL_INCLUDEDIR ?= $(PREFIX)/include
+INSTALL_MANDIR ?= $(PREFIX)/share/man
+INSTALLED_PLUGIN = $(PLUGIN).$(PACKAGE_VERSION)
+INSTALLED = $(addprefix $(INSTALL_PLUGINDIR)/,$(INSTALLED_PLUGIN) $(SONAME) $(PLUGIN) cuda/libaijhybridgpu_cuda.so) $(INSTALL_INCLUDEDIR)/petscmataijhybridgpu.h $(INSTALL_LIBDIR)/pkgconfig/aijhybridgpu.pc
 
+.PHONY: install-files manpages
 install: all
-	$(INSTALL) -d "$(DESTDIR)$(INSTALL_LIBDIR)/pkgconfig" "$(DESTDIR)$(PREFIX)/include"
-	$(INSTALL) -m 755 $(BUILD)/lib/$(PLUGIN) "$(DESTDIR)$(INSTALL_LIBDIR)/$(PLUGIN)"
-	if [ -f $(BUILD)/lib/cuda/libaijhybridgpu_cuda.so ]; then \
-	  $(INSTALL) -d "$(DESTDIR)$(INSTALL_LIBDIR)/cuda" && \
-	  $(INSTALL) -m 755 $(BUILD)/lib/cuda/libaijhybridgpu_cuda.so "$(DESTDIR)$(INSTALL_LIBDIR)/cuda/libaijhybridgpu_cuda.so"; fi
-	$(INSTALL) -m 644 include/petscmataijhybridgpu.h "$(DESTDIR)$(PREFIX)/include/petscmataijhybridgpu.h"
-	sed -e 's|@PREFIX@|$(abspath $(PREFIX))|g' -e 's|@VERSION@|$(PACKAGE_VERSION)|g' -e 's|@PETSC_VERSION@|$(PETSC_VERSION)|g' \
-	  -e 's|@PETSC_CFLAGS@|$(strip $(filter -I% -D%,$(filter-out -D_FORTIFY_SOURCE%,$(PETSC_CFLAGS))))|g' -e 's|@PETSC_LIBS@|$(strip $(PETSC_LIBS))|g' conf/aijhybridgpu.pc.in > $(BUILD)/aijhybridgpu.pc
-	$(INSTALL) -m 644 $(BUILD)/aijhybridgpu.pc "$(DESTDIR)$(INSTALL_LIBDIR)/pkgconfig/aijhybridgpu.pc"
+	@$(MAKE) --no-print-directory -s install-files
 	@echo
 	@echo "Installed. With any program of this PETSc ($(PETSC_VERSION), $(PETSC_PREFIX)):"
 	@echo
-	@echo "  PETSC_OPTIONS=\"-dll_append $(abspath $(PREFIX))/lib/$(PLUGIN) -mat_type aijhybridgpu\" ./your_program"
+	@echo "  PETSC_OPTIONS=\"-dll_append $(abspath $(INSTALL_PLUGINDIR))/$(PLUGIN) -mat_type aijhybridgpu\" ./your_program"
 
-uninstall:
+# from the comments in the sources; without Python there are none
+manpages:
+	@if command -v python3 >/dev/null 2>&1; then python3 conf/manpages --man $(BUILD)/man --version $(PACKAGE_VERSION); else echo "no python3: no manual pages"; fi
+
+install-files: manpages
+	$(INSTALL) -d "$(DESTDIR)$(INSTALL_PLUGINDIR)" "$(DESTDIR)$(INSTALL_LIBDIR)/pkgconfig" "$(DESTDIR)$(INSTALL_INCLUDEDIR)"
+	$(INSTALL) -m 755 $(BUILD)/lib/$(PLUGIN) "$(DESTDIR)$(INSTALL_PLUGINDIR)/$(INSTALLED_PLUGIN)"
+	ln -sf $(INSTALLED_PLUGIN) "$(DESTDIR)$(INSTALL_PLUGINDIR)/$(SONAME)"
+	ln -sf $(SONAME) "$(DESTDIR)$(INSTALL_PLUGINDIR)/$(PLUGIN)"
+	if [ -f $(BUILD)/lib/cuda/libaijhybridgpu_cuda.so ]; then \
+	  $(INSTALL) -d "$(DESTDIR)$(INSTALL_PLUGINDIR)/cuda" && \
+	  $(INSTALL) -m 755 $(BUILD)/lib/cuda/libaijhybridgpu_cuda.so "$(DESTDIR)$(INSTALL_PLUGINDIR)/cuda/libaijhybridgpu_cuda.so"; fi
+	$(INSTALL) -m 644 include/petscmataijhybridgpu.h "$(DESTDIR)$(INSTALL_INCLUDEDIR)/petscmataijhybridgpu.h"
+	sed -e 's|@PREFIX@|$(abspath $(PREFIX))|g' -e 's|@LIBDIR@|$(abspath $(INSTALL_PLUGINDIR))|g' -e 's|@INCLUDEDIR@|$(abspath $(INSTALL_INCLUDEDIR))|g' \
+	  -e 's|@VERSION@|$(PACKAGE_VERSION)|g' -e 's|@PETSC_VERSION@|$(PETSC_VERSION)|g' \
+	  -e 's|@PETSC_CFLAGS@|$(strip $(filter -I% -D%,$(filter-out -D_FORTIFY_SOURCE%,$(PETSC_CFLAGS))))|g' -e 's|@PETSC_LIBS@|$(strip $(PETSC_LINK))|g' conf/aijhybridgpu.pc.in > $(BUILD)/aijhybridgpu.pc
+	$(INSTALL) -m 644 $(BUILD)/aijhybridgpu.pc "$(DESTDIR)$(INSTALL_LIBDIR)/pkgconfig/aijhybridgpu.pc"
+	if [ -d $(BUILD)/man ]; then for p in $(BUILD)/man/man*/*; do \
+	  s=$${p%/*} && s=$${s##*/} && $(INSTALL) -d "$(DESTDIR)$(INSTALL_MANDIR)/$$s" && $(INSTALL) -m 644 "$$p" "$(DESTDIR)$(INSTALL_MANDIR)/$$s/" || exit 1; done; fi
+
+uninstall: manpages
 	rm -f $(INSTALLED:%="$(DESTDIR)%")
-	-rmdir "$(DESTDIR)$(INSTALL_LIBDIR)/cuda" 2>/dev/null
+	for p in $(BUILD)/man/man*/*; do s=$${p%/*}; rm -f "$(DESTDIR)$(INSTALL_MANDIR)/$${s##*/}/$${p##*/}"; done
+	-rmdir "$(DESTDIR)$(INSTALL_PLUGINDIR)/cuda" 2>/dev/null
 
 # what checks the rules is checked itself: a tree that breaks each of them once
 .PHONY: test-checkdeps
