@@ -84,7 +84,7 @@ checkformat:
 
 clean: clean-examples
 clean-examples:
-	@rm -f examples/solve examples/ptap examples/link
+	@rm -f examples/solve examples/ptap examples/link examples/newton
 clean:
 	rm -rf build lib
 

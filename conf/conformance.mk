@@ -28,6 +28,13 @@ conformance-fast: $(if $(CONFORMANCE_PLUGIN),$(BUILD)/lib/$(PLUGIN))
 conformance-bundle:
 	@$(conformance_run) --mode mat_type --bundle $(CONFORMANCE_BUNDLE)
 
+# programs of ours as people write them, which PETSc's own tests have none of: matrices filled anew at every step, in four ways
+.PHONY: conformance-programs
+CHECK_TARGETS += conformance-programs
+## make conformance-programs  time steppers that fill their matrices anew: coordinates, MatSetValues(), convert and copy
+conformance-programs: $(if $(CONFORMANCE_PLUGIN),$(BUILD)/lib/$(PLUGIN))
+	@$(subst /conformance --type,/conformance/programs --type,$(conformance_run)) --sources $(CURDIR)/tests/conformance/programs/src --mode $(CONFORMANCE_MODES)
+
 # SLEPc's and Python's programs, by PETSC_OPTIONS alone, where they are installed for the PETSc in use
 SLEPC_SOURCES ?= $(firstword $(wildcard /usr/share/slepc/*/share/slepc/examples/src) $(if $(SLEPC_DIR),$(SLEPC_DIR)/src))
 .PHONY: conformance-slepc conformance-python

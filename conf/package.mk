@@ -18,7 +18,7 @@ $(DEMO_DIR)/ex56: $(DEMO_SOURCE)
 	$(call SAY,$@)$(PETSC_CC) -O2 $(PETSC_CFLAGS) -o $@ $< $(PETSC_LIBS) -lm
 
 ## make examples        examples/, and examples/solve in its place
-EXAMPLES := solve ptap $(if $(wildcard include/petscmataijhybridgpu.h),link)
+EXAMPLES := solve ptap newton $(if $(wildcard include/petscmataijhybridgpu.h),link)
 EXAMPLES_BIN = $(EXAMPLES:%=$(BUILD)/examples/%)
 examples: $(EXAMPLES_BIN)
 ifeq ($(abspath $(LIBDIR)),$(CURDIR)/lib)
@@ -27,6 +27,7 @@ endif
 
 $(BUILD)/examples/solve: $(BUILD)/examples/solve.o $(BUILD)/examples/mmreader.o
 $(BUILD)/examples/ptap: $(BUILD)/examples/ptap.o
+$(BUILD)/examples/newton: $(BUILD)/examples/newton.o
 $(BUILD)/examples/link: $(BUILD)/examples/link.o $(BUILD)/lib/$(PLUGIN)
 $(BUILD)/examples/link: EXAMPLE_LIBS = -L$(BUILD)/lib -laijhybridgpu -Wl,-rpath,$(abspath $(BUILD)/lib)
 $(BUILD)/tests/examples/readmm: $(BUILD)/tests/examples/readmm.o $(BUILD)/examples/mmreader.o
@@ -80,10 +81,33 @@ install-files: manpages
 	if [ -d $(BUILD)/man ]; then for p in $(BUILD)/man/man*/*; do \
 	  s=$${p%/*} && s=$${s##*/} && $(INSTALL) -d "$(DESTDIR)$(INSTALL_MANDIR)/$$s" && $(INSTALL) -m 644 "$$p" "$(DESTDIR)$(INSTALL_MANDIR)/$$s/" || exit 1; done; fi
 
+# the library where it was installed, and a program that links it: what PETSc's `make check` asks of a package
+.PHONY: check-installed
+check-installed: $(BUILD)/examples/link.o
+	@$(PETSC_CC) -o $(BUILD)/examples/link-installed $< -L"$(INSTALL_PLUGINDIR)" -laijhybridgpu -Wl,-rpath,"$(abspath $(INSTALL_PLUGINDIR))" $(PETSC_LIBS) -lm
+	@$(TEST_ENV) PETSC_OPTIONS="$(PETSC_CARD_OPTIONS)" $(BUILD)/examples/link-installed -n 20 | grep 'A\*A: 400 rows, 4804 nonzeros, type seqaijhybridgpu'
+
 uninstall: manpages
 	rm -f $(INSTALLED:%="$(DESTDIR)%")
 	for p in $(BUILD)/man/man*/*; do s=$${p%/*}; rm -f "$(DESTDIR)$(INSTALL_MANDIR)/$${s##*/}/$${p##*/}"; done
 	-rmdir "$(DESTDIR)$(INSTALL_PLUGINDIR)/cuda" 2>/dev/null
+
+## make dist            the release as a tarball: build/dist/petsc-aijhybridgpu-VERSION.tar.gz
+## make deb             Debian packages for the distribution's PETSc in build/deb; the CUDA part too where nvcc is found (DEB_CUDA=0: not)
+DIST ?= build/dist
+.PHONY: dist deb
+dist:
+	@conf/dist $(DIST)
+deb:
+	@conf/deb build/deb
+
+## make test-packages   the tarball, Debian packages and pip's: built, installed, used, removed (test-dist, test-deb, test-pip one by one)
+PACKAGE_TESTS := dist deb pip
+.PHONY: test-packages $(PACKAGE_TESTS:%=test-%)
+$(PACKAGE_TESTS:%=test-%): test-%:
+	@$(TEST_ENV) MAKE='$(MAKE)' tests/packages/$*.sh $(BUILD)/packages/$*
+test-packages:
+	@for t in $(PACKAGE_TESTS); do $(MAKE) --no-print-directory test-$$t | sed "s/^\([0-9]* passed\)/$$t: \1/"; done | awk '{ print } / passed, .* failed, .* skipped/ { p += $$2; f += $$4; s += $$6; n++ } END { f += $(words $(PACKAGE_TESTS)) - n; printf "%d passed, %d failed, %d skipped\n", p, f, s; exit f > 0 }'
 
 # what checks the rules is checked itself: a tree that breaks each of them once
 .PHONY: test-checkdeps
