@@ -74,6 +74,7 @@ checkdeps:
 	@conf/checkdeps
 	@conf/optionstable --check
 	@conf/manpages --check
+	@conf/docs/checkwords
 
 # how the sources look: .clang-format, and prose within 120 columns
 .PHONY: format checkformat

@@ -101,6 +101,13 @@ dist:
 deb:
 	@conf/deb build/deb
 
+## make docs            the site in build/docs/html, its links looked at (conf/prerequisites docs installs what it takes); make docs-links asks the network too
+.PHONY: docs docs-links
+docs:
+	@conf/docs/site build/docs
+docs-links: docs
+	@conf/docs/checklinks build/docs/html --external
+
 ## make test-packages   the tarball, Debian packages and pip's: built, installed, used, removed (test-dist, test-deb, test-pip one by one)
 PACKAGE_TESTS := dist deb pip
 .PHONY: test-packages $(PACKAGE_TESTS:%=test-%)
