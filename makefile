@@ -87,7 +87,7 @@ clean: clean-examples
 clean-examples:
 	@rm -f examples/solve examples/ptap examples/link examples/newton
 clean:
-	rm -rf build lib
+	rm -rf build lib python/*.egg-info
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
