@@ -40,6 +40,14 @@ GLUE_SRC := $(wildcard src/mat/*/*.c src/mat/impls/aijhybridgpu/*.c src/mat/impl
 ROOMS_OBJ = $(ROOMS_SRC:%.c=$(BUILD)/%.o)
 GLUE_OBJ = $(GLUE_SRC:%.c=$(BUILD)/%.o)
 PLUGIN := libaijhybridgpu.so
+# Releases 0.x may change what programs link against with each x. PETSc takes the name of the registering function from the file's name, so what is loaded
+# stays libaijhybridgpu.so, and the library's own name is a link beside it.
+PACKAGE_VERSION := $(shell sed -n 's/^.define PETSC_AIJHYBRIDGPU_VERSION "\(.*\)"/\1/p' include/petscmataijhybridgpu.h)
+package_numbers := $(subst ., ,$(PACKAGE_VERSION))
+SONAME := $(PLUGIN).$(word 1,$(package_numbers)).$(word 2,$(package_numbers))
+# RPATH=0: none in what is built, for packages of a distribution whose PETSc the loader finds by itself
+PETSC_LINK = $(if $(filter 0,$(RPATH)),$(filter-out -Wl$(comma)-rpath%,$(PETSC_LIBS)),$(PETSC_LIBS))
+comma := ,
 
 # The include path of each room holds the project's headers alone; `make checkdeps` says who may include whom.
 .PHONY: all plugin help clean clean-examples checkdeps
@@ -52,9 +60,12 @@ $(BUILD)/%.o: %.c
 -include $(ROOMS_OBJ:.o=.d) $(GLUE_OBJ:.o=.d)
 
 # -z now: a missing symbol is an error at load, with PETSc's message, not at the first call. -z nodelete: PETSc closes the plugin at finalize.
-$(BUILD)/lib/$(PLUGIN): $(ROOMS_OBJ) $(GLUE_OBJ)
+# plugin.map: what it exports, under the version of the library's own name
+$(BUILD)/lib/$(PLUGIN): $(ROOMS_OBJ) $(GLUE_OBJ) conf/plugin.map
 	@mkdir -p $(@D)
-	$(call SAY,$@)$(PETSC_CC) -shared $(SAN) -o $@ $^ -Wl,-soname,$(PLUGIN) -Wl,-z,now -Wl,-z,nodelete $(if $(SAN),,-Wl,--no-undefined) $(PETSC_LIBS) -lm -ldl
+	@sed 's/@VERSION@/$(SONAME:$(PLUGIN).%=%)/' conf/plugin.map > $(BUILD)/plugin.map
+	$(call SAY,$@)$(PETSC_CC) -shared $(SAN) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,-soname,$(SONAME) -Wl,--version-script=$(BUILD)/plugin.map -Wl,-z,now -Wl,-z,nodelete $(if $(SAN),,-Wl,--no-undefined) $(PETSC_LINK) -lm -ldl
+	@ln -sf $(PLUGIN) $(@D)/$(SONAME)
 
 $(BUILD)/librooms.a: $(ROOMS_OBJ)
 	@rm -f $@ && ar rcs $@ $^
@@ -62,10 +73,13 @@ $(BUILD)/librooms.a: $(ROOMS_OBJ)
 plugin: $(BUILD)/lib/$(PLUGIN)
 	@mkdir -p $(LIBDIR)
 	@cmp -s $< $(LIBDIR)/$(PLUGIN) || cp -f $< $(LIBDIR)/$(PLUGIN)
+	@ln -sf $(PLUGIN) $(LIBDIR)/$(SONAME)
 
 checkdeps:
 	@CHECKDEPS_OBJECTS=$(BUILD) conf/checkdeps
 	@conf/optionstable --check
+	@conf/manpages --check
+	@conf/docs/checkwords
 
 # how the sources look: .clang-format, and prose within 120 columns
 .PHONY: format checkformat
@@ -76,9 +90,9 @@ checkformat:
 
 clean: clean-examples
 clean-examples:
-	@rm -f examples/solve examples/ptap examples/link
+	@rm -f examples/solve examples/ptap examples/link examples/newton
 clean:
-	rm -rf build lib
+	rm -rf build lib python/*.egg-info
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)

@@ -18,7 +18,7 @@ $(DEMO_DIR)/ex56: $(DEMO_SOURCE)
 	$(call SAY,$@)$(PETSC_CC) -O2 $(PETSC_CFLAGS) -o $@ $< $(PETSC_LIBS) -lm
 
 ## make examples        examples/, and examples/solve in its place
-EXAMPLES := solve ptap $(if $(wildcard include/petscmataijhybridgpu.h),link)
+EXAMPLES := solve ptap newton $(if $(wildcard include/petscmataijhybridgpu.h),link)
 EXAMPLES_BIN = $(EXAMPLES:%=$(BUILD)/examples/%)
 examples: $(EXAMPLES_BIN)
 ifeq ($(abspath $(LIBDIR)),$(CURDIR)/lib)
@@ -27,6 +27,7 @@ endif
 
 $(BUILD)/examples/solve: $(BUILD)/examples/solve.o $(BUILD)/examples/mmreader.o
 $(BUILD)/examples/ptap: $(BUILD)/examples/ptap.o
+$(BUILD)/examples/newton: $(BUILD)/examples/newton.o
 $(BUILD)/examples/link: $(BUILD)/examples/link.o $(BUILD)/lib/$(PLUGIN)
 $(BUILD)/examples/link: EXAMPLE_LIBS = -L$(BUILD)/lib -laijhybridgpu -Wl,-rpath,$(abspath $(BUILD)/lib)
 $(BUILD)/tests/examples/readmm: $(BUILD)/tests/examples/readmm.o $(BUILD)/examples/mmreader.o
@@ -40,32 +41,80 @@ CHECK_TARGETS += $(if $(GLUE_SRC),test-examples)
 test-examples: $(EXAMPLES_BIN) $(BUILD)/tests/examples/readmm $(BUILD)/lib/$(PLUGIN)
 	@$(TEST_ENV) MPIEXEC='$(MPIEXEC)' tests/examples/run.sh $(BUILD)/tests/examples/readmm $(BUILD)/examples/solve $(abspath $(BUILD)/lib/$(PLUGIN)) $(PETSC_SCALAR)
 
-## make install         PREFIX=DIR (default /usr/local), DESTDIR=DIR: library, CUDA part where it was built, header, aijhybridgpu.pc
+## make install         PREFIX=DIR (default /usr/local), DESTDIR=DIR: library, CUDA part where it was built, header, aijhybridgpu.pc, manual pages
 ## make uninstall       takes these files away again
 PREFIX ?= /usr/local
 INSTALL ?= install
-PACKAGE_VERSION := 0.1.0
-INSTALL_LIBDIR = $(PREFIX)/lib
-INSTALLED = $(INSTALL_LIBDIR)/$(PLUGIN) $(INSTALL_LIBDIR)/cuda/libaijhybridgpu_cuda.so $(PREFIX)/include/petscmataijhybridgpu.h $(INSTALL_LIBDIR)/pkgconfig/aijhybridgpu.pc
+INSTALL_LIBDIR ?= $(PREFIX)/lib
+# the plugin and, in its folder cuda/, the CUDA part
+INSTALL_PLUGINDIR ?= $(INSTALL_LIBDIR)
+INSTALL_INCLUDEDIR ?= $(PREFIX)/include
+INSTALL_MANDIR ?= $(PREFIX)/share/man
+INSTALLED_PLUGIN = $(PLUGIN).$(PACKAGE_VERSION)
+INSTALLED = $(addprefix $(INSTALL_PLUGINDIR)/,$(INSTALLED_PLUGIN) $(SONAME) $(PLUGIN) cuda/libaijhybridgpu_cuda.so) $(INSTALL_INCLUDEDIR)/petscmataijhybridgpu.h $(INSTALL_LIBDIR)/pkgconfig/aijhybridgpu.pc
 
+.PHONY: install-files manpages
 install: all
-	$(INSTALL) -d "$(DESTDIR)$(INSTALL_LIBDIR)/pkgconfig" "$(DESTDIR)$(PREFIX)/include"
-	$(INSTALL) -m 755 $(BUILD)/lib/$(PLUGIN) "$(DESTDIR)$(INSTALL_LIBDIR)/$(PLUGIN)"
-	if [ -f $(BUILD)/lib/cuda/libaijhybridgpu_cuda.so ]; then \
-	  $(INSTALL) -d "$(DESTDIR)$(INSTALL_LIBDIR)/cuda" && \
-	  $(INSTALL) -m 755 $(BUILD)/lib/cuda/libaijhybridgpu_cuda.so "$(DESTDIR)$(INSTALL_LIBDIR)/cuda/libaijhybridgpu_cuda.so"; fi
-	$(INSTALL) -m 644 include/petscmataijhybridgpu.h "$(DESTDIR)$(PREFIX)/include/petscmataijhybridgpu.h"
-	sed -e 's|@PREFIX@|$(abspath $(PREFIX))|g' -e 's|@VERSION@|$(PACKAGE_VERSION)|g' -e 's|@PETSC_VERSION@|$(PETSC_VERSION)|g' \
-	  -e 's|@PETSC_CFLAGS@|$(strip $(filter -I% -D%,$(filter-out -D_FORTIFY_SOURCE%,$(PETSC_CFLAGS))))|g' -e 's|@PETSC_LIBS@|$(strip $(PETSC_LIBS))|g' conf/aijhybridgpu.pc.in > $(BUILD)/aijhybridgpu.pc
-	$(INSTALL) -m 644 $(BUILD)/aijhybridgpu.pc "$(DESTDIR)$(INSTALL_LIBDIR)/pkgconfig/aijhybridgpu.pc"
+	@$(MAKE) --no-print-directory -s install-files
 	@echo
 	@echo "Installed. With any program of this PETSc ($(PETSC_VERSION), $(PETSC_PREFIX)):"
 	@echo
-	@echo "  PETSC_OPTIONS=\"-dll_append $(abspath $(PREFIX))/lib/$(PLUGIN) -mat_type aijhybridgpu\" ./your_program"
+	@echo "  PETSC_OPTIONS=\"-dll_append $(abspath $(INSTALL_PLUGINDIR))/$(PLUGIN) -mat_type aijhybridgpu\" ./your_program"
 
-uninstall:
+# from the comments in the sources; without Python there are none
+manpages:
+	@if command -v python3 >/dev/null 2>&1; then python3 conf/manpages --man $(BUILD)/man --version $(PACKAGE_VERSION); else echo "no python3: no manual pages"; fi
+
+install-files: manpages
+	$(INSTALL) -d "$(DESTDIR)$(INSTALL_PLUGINDIR)" "$(DESTDIR)$(INSTALL_LIBDIR)/pkgconfig" "$(DESTDIR)$(INSTALL_INCLUDEDIR)"
+	$(INSTALL) -m 755 $(BUILD)/lib/$(PLUGIN) "$(DESTDIR)$(INSTALL_PLUGINDIR)/$(INSTALLED_PLUGIN)"
+	ln -sf $(INSTALLED_PLUGIN) "$(DESTDIR)$(INSTALL_PLUGINDIR)/$(SONAME)"
+	ln -sf $(SONAME) "$(DESTDIR)$(INSTALL_PLUGINDIR)/$(PLUGIN)"
+	if [ -f $(BUILD)/lib/cuda/libaijhybridgpu_cuda.so ]; then \
+	  $(INSTALL) -d "$(DESTDIR)$(INSTALL_PLUGINDIR)/cuda" && \
+	  $(INSTALL) -m 755 $(BUILD)/lib/cuda/libaijhybridgpu_cuda.so "$(DESTDIR)$(INSTALL_PLUGINDIR)/cuda/libaijhybridgpu_cuda.so"; fi
+	$(INSTALL) -m 644 include/petscmataijhybridgpu.h "$(DESTDIR)$(INSTALL_INCLUDEDIR)/petscmataijhybridgpu.h"
+	sed -e 's|@PREFIX@|$(abspath $(PREFIX))|g' -e 's|@LIBDIR@|$(abspath $(INSTALL_PLUGINDIR))|g' -e 's|@INCLUDEDIR@|$(abspath $(INSTALL_INCLUDEDIR))|g' \
+	  -e 's|@VERSION@|$(PACKAGE_VERSION)|g' -e 's|@PETSC_VERSION@|$(PETSC_VERSION)|g' \
+	  -e 's|@PETSC_CFLAGS@|$(strip $(filter -I% -D%,$(filter-out -D_FORTIFY_SOURCE%,$(PETSC_CFLAGS))))|g' -e 's|@PETSC_LIBS@|$(strip $(PETSC_LINK))|g' conf/aijhybridgpu.pc.in > $(BUILD)/aijhybridgpu.pc
+	$(INSTALL) -m 644 $(BUILD)/aijhybridgpu.pc "$(DESTDIR)$(INSTALL_LIBDIR)/pkgconfig/aijhybridgpu.pc"
+	if [ -d $(BUILD)/man ]; then for p in $(BUILD)/man/man*/*; do \
+	  s=$${p%/*} && s=$${s##*/} && $(INSTALL) -d "$(DESTDIR)$(INSTALL_MANDIR)/$$s" && $(INSTALL) -m 644 "$$p" "$(DESTDIR)$(INSTALL_MANDIR)/$$s/" || exit 1; done; fi
+
+# the library where it was installed, and a program that links it: what PETSc's `make check` asks of a package
+.PHONY: check-installed
+check-installed: $(BUILD)/examples/link.o
+	@$(PETSC_CC) -o $(BUILD)/examples/link-installed $< -L"$(INSTALL_PLUGINDIR)" -laijhybridgpu -Wl,-rpath,"$(abspath $(INSTALL_PLUGINDIR))" $(PETSC_LIBS) -lm
+	@$(TEST_ENV) PETSC_OPTIONS="$(PETSC_CARD_OPTIONS)" $(BUILD)/examples/link-installed -n 20 | grep 'A\*A: 400 rows, 4804 nonzeros, type seqaijhybridgpu'
+
+uninstall: manpages
 	rm -f $(INSTALLED:%="$(DESTDIR)%")
-	-rmdir "$(DESTDIR)$(INSTALL_LIBDIR)/cuda" 2>/dev/null
+	for p in $(BUILD)/man/man*/*; do s=$${p%/*}; rm -f "$(DESTDIR)$(INSTALL_MANDIR)/$${s##*/}/$${p##*/}"; done
+	-rmdir "$(DESTDIR)$(INSTALL_PLUGINDIR)/cuda" 2>/dev/null
+
+## make dist            the release as a tarball: build/dist/petsc-aijhybridgpu-VERSION.tar.gz
+## make deb             Debian packages for the distribution's PETSc in build/deb; the CUDA part too where nvcc is found (DEB_CUDA=0: not)
+DIST ?= build/dist
+.PHONY: dist deb
+dist:
+	@conf/dist $(DIST)
+deb:
+	@conf/deb build/deb
+
+## make docs            the site in build/docs/html, its links looked at (conf/prerequisites docs installs what it takes); make docs-links asks the network too
+.PHONY: docs docs-links
+docs:
+	@conf/docs/site build/docs
+docs-links: docs
+	@conf/docs/checklinks build/docs/html --external
+
+## make test-packages   the tarball, Debian packages and pip's: built, installed, used, removed (test-dist, test-deb, test-pip one by one)
+PACKAGE_TESTS := dist deb pip
+.PHONY: test-packages $(PACKAGE_TESTS:%=test-%)
+$(PACKAGE_TESTS:%=test-%): test-%:
+	@$(TEST_ENV) MAKE='$(MAKE)' tests/packages/$*.sh $(BUILD)/packages/$*
+test-packages:
+	@for t in $(PACKAGE_TESTS); do $(MAKE) --no-print-directory test-$$t | sed "s/^\([0-9]* passed\)/$$t: \1/"; done | awk '{ print } / passed, .* failed, .* skipped/ { p += $$2; f += $$4; s += $$6; n++ } END { f += $(words $(PACKAGE_TESTS)) - n; printf "%d passed, %d failed, %d skipped\n", p, f, s; exit f > 0 }'
 
 # what checks the rules is checked itself: a tree that breaks each of them once
 .PHONY: test-checkdeps

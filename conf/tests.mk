@@ -123,7 +123,7 @@ check: tests-clean-results
 
 # what concerns the PETSc in use: neither the emulated device nor the checkout itself is tested again
 check-host:
-	@$(MAKE) --no-print-directory check EMULATED_LIB= TEST_LINES='^[^@]*$$' CHECK_TARGETS='$(filter conformance-fast test-examples test-plugin test-report,$(CHECK_TARGETS))'
+	@$(MAKE) --no-print-directory check EMULATED_LIB= TEST_LINES='^[^@]*$$' CHECK_TARGETS='$(filter conformance-fast conformance-programs test-examples test-plugin test-report,$(CHECK_TARGETS))'
 
 # Fuzzing: libFuzzer with its coverage where clang is found, else random bytes from a driver (and mutations of files); everything under the sanitizers.
 # Two programs, each for FUZZ_SECONDS: the rooms, and the file reader of the examples. Their corpora start from tests/fuzz and grow in the build folder.

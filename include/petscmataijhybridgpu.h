@@ -10,6 +10,9 @@
 
 #include <petscmat.h>
 
+/* The one place where the version stands: makefile, SONAME, packages and documentation take it from here */
+#define PETSC_AIJHYBRIDGPU_VERSION "0.1.0"
+
 #define MATAIJHYBRIDGPU    "aijhybridgpu"
 #define MATSEQAIJHYBRIDGPU "seqaijhybridgpu"
 #define MATMPIAIJHYBRIDGPU "mpiaijhybridgpu"

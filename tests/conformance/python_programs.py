@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Runs Python programs with the plugin, by PETSC_OPTIONS alone, and compares what they print with plain aij's: petsc4py's own demonstration
-programs, and one of FEniCSx.
+programs, examples/poisson.py, one that scipy judges, and one each of FEniCSx and FEniCS.
 
     python_programs.py PLUGIN
 
 Needs petsc4py for the PETSc that the plugin was built for, its demos and dolfinx (Debian: python3-petsc4py, python-petsc4py-doc,
-python3-dolfinx-real). What is not there is skipped, saying so.
+python3-dolfinx-real, python3-scipy, python3-dolfin). What is not there is skipped, saying so.
 """
 import glob
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -47,11 +48,22 @@ def programs():
         out += [(python, os.path.join(roots[0], name), args, 1) for name, args in DEMOS]
     else:
         lacking.append("petsc4py's demos are not here (Debian: python-petsc4py-doc)")
+    out += [(python, os.path.join(os.path.dirname(os.path.dirname(HERE)), 'examples/poisson.py'), '-n 20', n) for n in (1, 2)]
+    scipy = find_python('petsc4py.PETSc, scipy.sparse')
+    if scipy:
+        out.append((scipy, os.path.join(HERE, 'petsc4py_scipy.py'), '', 1))
+    else:
+        lacking.append('scipy is not installed (Debian: python3-scipy)')
     python = find_python('dolfinx')
     if python:
         out += [(python, os.path.join(HERE, 'fenicsx_elasticity.py'), '', n) for n in (1, 2)]
     else:
         lacking.append('dolfinx is not installed (Debian: python3-dolfinx-real)')
+    python = find_python('dolfin')
+    if python:
+        out += [(python, os.path.join(HERE, 'fenics_elasticity.py'), '', n) for n in (1, 2)]
+    else:
+        lacking.append('dolfin is not installed (Debian: python3-dolfin)')
     return out, lacking
 
 
@@ -60,7 +72,7 @@ def execute(python, script, args, processes, options, folder):
     environment['PETSC_OPTIONS'] = options + ' -options_left no'
     launcher = [os.environ.get('MPIEXEC', 'mpiexec'), '-n', str(processes)] if processes > 1 else []
     p = subprocess.run(launcher + [python, script] + args.split(), cwd=folder, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300)
-    return p.returncode, p.stdout, p.stderr
+    return p.returncode, re.sub(r'\b\d+\.\d+ s\b', 'SECONDS', p.stdout), p.stderr
 
 
 def main():

@@ -180,6 +180,7 @@ class Runner:
         programs.sort()
         taken, left = commands.select(programs, self.conf)
         left = [(c, reason) for c, reason in left]
+        taken += self.more()
         seen, jobs = set(), []
         for c, text in taken:
             made, reason = commands.variants(c, text, self.conf, self.o.vec_type)
@@ -191,6 +192,18 @@ class Runner:
                     seen.add(key)
                     jobs.append(Job(c, what, make, data_replaced, self.source_root))
         return jobs, left
+
+    def more(self):
+        """The commands of more.txt for programs that are here; plain aij is their judge."""
+        with open(os.path.join(HERE, 'more.txt')) as f:
+            lines = [line.split(None, 2) for line in f if line.strip() and not line.startswith('#')]
+        out = []
+        for k, (program, nsize, args) in enumerate(lines, 1):
+            path = os.path.join(self.source_root, program + '.c')
+            if os.path.exists(path):
+                with open(path, errors='replace') as f:
+                    out.append((testblocks.Command(path, 'more_%d' % k, {}, args.strip(), int(nsize), 'output/none'), f.read()))
+        return out
 
     # programs
 

@@ -187,5 +187,32 @@ fails "a right-hand side of another length" - '2 x 3; the right-hand side of thi
 fails "a matrix that is not square" - 'is 2 x 3; a linear system is square' -A "$tmp/b"
 fails "a damaged file" - 'line 4: row: 900 lies outside 1 to 200' -A "$tmp/damaged.mtx" -ksp_type cg
 }
+
+# the other two that people copy: Newton's steps beside aij, and petsc4py's where it is there for this PETSc
+newton=$(dirname "$solve")/newton
+steps() { "$newton" -n 40 "$@" 2>&1 | grep -v '^times\|type'; }
+for k in '' '-pc_type jacobi'; do
+  # shellcheck disable=SC2086
+  steps -mat_type aij $k > "$tmp/expected"
+  # shellcheck disable=SC2086
+  steps -dll_append "$plugin" -mat_type aijhybridgpu -mat_aijhybridgpu_view_counts "$tmp/counts" $k > "$tmp/out"
+  # the last digits of a residual are rounding's
+  sed 's/\(|F(u)| = [0-9.]\{4\}\)[0-9]*/\1/; /step *4/d' "$tmp/expected" > "$tmp/e" && sed 's/\(|F(u)| = [0-9.]\{4\}\)[0-9]*/\1/; /step *4/d' "$tmp/out" > "$tmp/o"
+  if grep -q '^converged after 4 steps' "$tmp/o" && cmp -s "$tmp/e" "$tmp/o" && grep -q 'mult=[1-9]' "$tmp/counts"; then ok; else bad "newton $k: the steps as with aij" "$tmp/expected" "$tmp/out"; fi
+done
+"$newton" -n 20 -steps 1 > "$tmp/out" 2>&1
+if [ $? = 1 ] && grep -q '^NOT converged after 1 steps' "$tmp/out"; then ok; else bad "newton: too few steps is exit status 1" "$tmp/out"; fi
+"${MPIEXEC:-mpiexec}" -n 2 "$newton" -n 40 -dll_append "$plugin" -mat_type aijhybridgpu > "$tmp/out" 2>&1
+if grep -q 'type mpiaijhybridgpu' "$tmp/out" && grep -q '^converged after 4 steps' "$tmp/out"; then ok; else bad "newton on two processes" "$tmp/out"; fi
+here=$(cd "$(dirname "$0")/../.." && pwd)
+python=
+for p in python3 /usr/bin/python3; do
+  # this PETSc's petsc4py: a plugin of another release, or of other scalars, is refused
+  if [ -z "$python" ] && PETSC_OPTIONS="-dll_append $plugin" $p -c 'import numpy, petsc4py.PETSc' > /dev/null 2>&1; then python=$p; fi
+done
+if [ -n "$python" ]; then
+  rm -f "$tmp/counts"
+  if PETSC_OPTIONS="-dll_append $plugin -mat_type aijhybridgpu -mat_aijhybridgpu_view_counts $tmp/counts" $python "$here/examples/poisson.py" -n 12 > "$tmp/out" 2>&1 && grep -q 'products=[1-9]' "$tmp/counts"; then ok; else bad "poisson.py" "$tmp/out"; fi
+else skipped=$((skipped + 1)); echo "SKIPPED: poisson.py: no petsc4py for this PETSc (python3-petsc4py)"; fi
 printf '%d passed, %d failed, %d skipped\n' $passed $failed $skipped
 [ $failed = 0 ]

@@ -1,0 +1,65 @@
+"""The PETSc plugin libaijhybridgpu.so, for petsc4py and everything above it.
+
+    import petsc_aijhybridgpu
+    petsc_aijhybridgpu.init()          # before petsc4py.PETSc is imported
+    from petsc4py import PETSc
+
+All AIJ matrices are of the plugin's types from then on. `python -m petsc_aijhybridgpu` prints the same as options for programs that are
+not Python's.
+"""
+import json
+import os
+import sys
+
+_here = os.path.dirname(os.path.abspath(__file__))
+_begun = False
+
+
+def built():
+    """What it was built for: version, petsc, prefix, scalar."""
+    try:
+        with open(os.path.join(_here, 'built.json')) as f:
+            return json.load(f)
+    except FileNotFoundError:
+        raise RuntimeError('petsc_aijhybridgpu: the plugin was not built here; run pip install in the sources') from None
+
+
+def library():
+    """The plugin's path."""
+    return os.path.join(_here, 'lib', 'libaijhybridgpu.so')
+
+
+def get_include():
+    """The folder of petscmataijhybridgpu.h."""
+    return os.path.join(_here, 'lib')
+
+
+def options(aij=False):
+    """PETSc's options that bring the type in; aij: also where a program says AIJ in its code."""
+    words = ['-dll_append', library(), '-mat_type', 'aijhybridgpu', '-dm_mat_type', 'aijhybridgpu']
+    return ' '.join(words + (['-mat_seqaij_type', 'seqaijhybridgpu'] if aij else []))
+
+
+def init(more='', aij=True):
+    """Makes the type the default of what PETSc does in this process. To be called before petsc4py.PETSc is imported.
+
+    more: further options, as in PETSC_OPTIONS. aij=False: only matrices whose program asks the options.
+    What already stands in PETSC_OPTIONS goes before.
+    """
+    global _begun
+    if 'petsc4py.PETSc' in sys.modules:
+        raise RuntimeError('petsc_aijhybridgpu.init() comes too late: petsc4py.PETSc has been imported, and PETSc has read its options')
+    if any(c.isspace() for c in library()):
+        raise RuntimeError('petsc_aijhybridgpu: PETSc takes options apart at blanks, and there is one in %s' % library())
+    if _begun:
+        return
+    built()
+    words = [options(aij), more, os.environ.get('PETSC_OPTIONS', '')]
+    os.environ['PETSC_OPTIONS'] = ' '.join(w for w in words if w)
+    _begun = True
+
+
+def __getattr__(name):
+    if name == '__version__':
+        return built()['version']
+    raise AttributeError(name)

@@ -1,0 +1,88 @@
+"""pip install . : builds the plugin by the makefile and puts it into the Python package.
+
+Which PETSc: PETSC_DIR (and PETSC_ARCH), else the `petsc` that pip has put into this environment, else what pkg-config finds. PETSc itself is
+never installed from here. CUDA=0 in the environment leaves the CUDA part out, CUDA_ARCH names its architectures; MAKEFLAGS is make's own.
+"""
+import json
+import os
+import re
+import shutil
+import site
+import subprocess
+import sys
+import sysconfig
+
+from setuptools import Distribution, setup
+from setuptools.command.build_py import build_py
+
+try:
+    from setuptools.command.bdist_wheel import bdist_wheel
+except ImportError:
+    from wheel.bdist_wheel import bdist_wheel
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def version():
+    with open(os.path.join(HERE, 'include/petscmataijhybridgpu.h')) as f:
+        return re.search(r'^#define PETSC_AIJHYBRIDGPU_VERSION "(.*)"', f.read(), re.M).group(1)
+
+
+def pips_petsc():
+    """The folder of pip's petsc; under pip's build isolation it cannot be imported, so its place is looked at."""
+    places = [sysconfig.get_path('purelib'), sysconfig.get_path('platlib'), site.getusersitepackages() if site.ENABLE_USER_SITE else '']
+    for place in places:
+        if place and any(os.path.exists(os.path.join(place, 'petsc/lib/pkgconfig', name)) for name in ('PETSc.pc', 'petsc.pc')):
+            return os.path.join(place, 'petsc')
+    return None
+
+
+def environment():
+    env = dict(os.environ, FINDPETSC_INSTALL='0')
+    if not env.get('PETSC_DIR') and pips_petsc():
+        env['PETSC_DIR'] = pips_petsc()
+        env.pop('PETSC_ARCH', None)
+    return env
+
+
+class Build(build_py):
+    def run(self):
+        super().run()
+        env = environment()
+        for tool in ('make', 'pkg-config'):
+            if not shutil.which(tool):
+                sys.exit('petsc-aijhybridgpu: %s is missing (Debian: apt-get install make pkg-config gcc g++ petsc-dev)' % tool)
+        lib = os.path.join(self.build_lib, 'petsc_aijhybridgpu', 'lib')
+        shutil.rmtree(lib, ignore_errors=True)
+        make = ['make', '--no-print-directory', 'LIBDIR=' + os.path.abspath(lib)] + [a + '=' + env[a] for a in ('CUDA', 'CUDA_ARCH') if env.get(a)]
+        if 'MAKEFLAGS' not in env:
+            make.append('-j%d' % (os.cpu_count() or 1))
+        subprocess.run(make + ['all'], cwd=HERE, env=env, check=True)
+        told = subprocess.run(['conf/findpetsc'], cwd=HERE, env=env, check=True, capture_output=True, text=True).stdout
+        petsc = dict(re.findall(r'^(PETSC_(?:VERSION|PREFIX|SCALAR|ID)) := (.*)$', told, re.M))
+        # no links in wheels: what PETSc loads is a file
+        for name in os.listdir(lib):
+            if os.path.islink(os.path.join(lib, name)):
+                os.remove(os.path.join(lib, name))
+        shutil.copy(os.path.join(HERE, 'include/petscmataijhybridgpu.h'), lib)
+        with open(os.path.join(self.build_lib, 'petsc_aijhybridgpu', 'built.json'), 'w') as f:
+            json.dump({'version': version(), 'petsc': petsc['PETSC_VERSION'], 'prefix': petsc['PETSC_PREFIX'], 'scalar': petsc['PETSC_SCALAR'], 'kind': petsc['PETSC_ID']}, f, indent=1)
+
+
+class Wheel(bdist_wheel):
+    """Of this machine, of any Python 3"""
+
+    def finalize_options(self):
+        super().finalize_options()
+        self.root_is_pure = False
+
+    def get_tag(self):
+        return 'py3', 'none', super().get_tag()[2]
+
+
+class Compiled(Distribution):
+    def has_ext_modules(self):
+        return True
+
+
+setup(version=version(), packages=['petsc_aijhybridgpu'], package_dir={'': 'python'}, distclass=Compiled, cmdclass={'build_py': Build, 'bdist_wheel': Wheel})
