@@ -48,10 +48,15 @@
 #include "aijhybridgpu/private/hybtile.h"
 #include <cstddef>
 
-#define TILE_THREADS  256                             /* of kernels that have lanes a row of tiles in order */
-#define TILE_STATIC   1024                            /* bytes of shared memory that kernels have beside the dynamic ones, and some more */
-#define TILE_RESIDENT (sizeof(PetscInt) == 8 ? 3 : 6) /* blocks of 128 threads that registers allow to fill */
-#define TILE_AHEAD    4                               /* steps along rows of B that are under way together */
+#define TILE_THREADS 256  /* of kernels that have lanes a row of tiles in order */
+#define TILE_STATIC  1024 /* bytes of shared memory that kernels have beside the dynamic ones, and some more */
+/* blocks of 128 threads that registers allow to fill */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+  #define TILE_RESIDENT (sizeof(PetscInt) == 8 ? 3 : 5)
+#else
+  #define TILE_RESIDENT (sizeof(PetscInt) == 8 ? 3 : 6)
+#endif
+#define TILE_AHEAD 4 /* steps along rows of B that are under way together */
 
 /* Bins of the count, by words of bits; one more for what is wider */
 #define TILE_SPANS 5
