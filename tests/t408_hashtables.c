@@ -10,8 +10,8 @@
 
 static HybArena keep, out;
 
-/* Rows r, r + rows, ... of A, of which there are times, name rows 2r and 2r+1 of B, whose blocks alternate: n[r] blocks,
-   far[r] blocks between neighbours, each with so many columns. */
+/* Rows r, r + rows, ... of A, of which there are times, name rows 2r and 2r+1 of B, whose blocks alternate: n[r]
+   blocks, far[r] blocks between neighbours, each with so many columns. */
 static void Operands(PetscInt rows, PetscInt times, const PetscInt *n, const PetscInt *far, PetscInt each, RefMat *A, RefMat *B)
 {
   const PetscInt m   = rows * times;
