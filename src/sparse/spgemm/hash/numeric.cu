@@ -219,9 +219,8 @@ static __device__ __forceinline__ void HashNumericRow(const HashArgs &x, PetscIn
   G::sync();
 }
 
-/* 64 registers at most: rows wait for loads, and more of them fill the card better */
 template <int N, int MODE>
-__global__ void __launch_bounds__(HybGroup<N>::THREADS, 1024 / HybGroup<N>::THREADS) HashNumericKernel(HashArgs x)
+__global__ void __launch_bounds__(HybGroup<N>::THREADS) HashNumericKernel(HashArgs x)
 {
   using G = HybGroup<N>;
   HYB_DYNAMIC_SHARED(unsigned char, shared);
