@@ -687,8 +687,7 @@ static PetscErrorCode BlockSumsBins(const HybExec *exec, const BlockProduct *s, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Rows of different bins side by side, long ones first: a bin by itself hardly fills the card, and its last rows are
-   waited for */
+/* rows of different bins side by side, long ones first */
 template <int BS>
 static PetscErrorCode BlockSumsAll(HybSpGEMM *mm, const BlockProduct *s, const BlockSumsArgs *x, int lanes)
 {

@@ -20,6 +20,7 @@
 #define HASH_ASK       (1 << 20)       /* entries of B from which the card is asked whether it has the memory for pairs: the question takes longer than a small product */
 #define HASH_POOLS     16              /* parts of the room for lists, each with a counter of its own */
 #define HASH_REGULAR   16              /* times the products of a mean row that the longest may have where rows are listed */
+#define HASH_SHORT     320             /* products of a mean row up to which rows are listed also where some are much longer */
 #define HASH_FEWBLOCKS 32              /* blocks of a row that are ordered by comparing each with each */
 #define HASH_FARBLOCKS 8               /* words of bits to a block, beyond which blocks are compared or sorted */
 #define HASH_LONGLIST  256             /* rows of A with more entries get a block, as their entries are added one after the other */

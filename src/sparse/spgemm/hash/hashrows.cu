@@ -13,8 +13,9 @@
       after the other, plain additions, hence the same bits in every run. Accumulators start from -0.0, the neutral
       element of addition, so the first product stands as it is.
   Where the row's blocks span few more words than it has blocks, the table is direct (a bitmap of the span): no probing,
-  and prefix is a scan. Elsewhere it is a hash table with linear probing, and prefix comes from counting (few blocks) or
-  from a bitonic sort of the blocks (many).
+  and prefix is a scan. Elsewhere it is a hash table with linear probing, and prefix comes from the order of the blocks:
+  few are compared, each with each; many have a bit each in the words of their span; where that would be more than eight
+  words to a block they are sorted.
 
     symbolic   compress B                              if it is read often enough
                u[r] = pairs that row r will insert      upper bound of its blocks
@@ -37,13 +38,14 @@
   that is known of C is how many nonzeros it has at least; rows take theirs by atomics, from one of 16 parts. Where some
   rows are much longer than others these decide how long it takes, and lists only add to it (H200, first product without
   and with: wiki-Vote 0.46 and 0.52 ms, uk-2007-05_100000 5.5 and 6.3 where long rows had them too; lattice 8^4 1.41 and
-  1.14, cage11 0.46 and 0.42, hand_elasticity 0.69 and 0.53): none there.
+  1.14, cage11 0.46 and 0.42, hand_elasticity 0.69 and 0.53): none there, unless a mean row is so short that long ones
+  do not decide (cnr-2000 3.25 and 3.04).
 
   Memory beside C: 8 bytes for each entry of B (compressed B, only where the rows of B are read four times on average)
   and lists until C's columns are written, per-row arrays of 12 bytes that stay for the numeric phase, and the global
   tables of rows that need them. Nothing grows with the number of products.
   Complexity: one insertion for each pair, one addition for each product; blocks*log^2(blocks) a row at worst where the
-  table is hashed.
+  table is hashed and its blocks lie far apart.
 
   References: Gustavson, Two fast algorithms for sparse matrices, TOMS 4 (1978); Nagasaka, Nukada, Matsuoka,
   High-performance and memory-saving sparse general matrix-matrix multiplication for NVIDIA Pascal GPU, ICPP 2017 (hash

@@ -183,7 +183,8 @@ static __device__ __forceinline__ bool HashOrderByBits(unsigned long long *list,
 template <typename G, int N>
 static __device__ __forceinline__ void HashOrderSlots(const unsigned *keys, const unsigned *mask, unsigned *prefix, unsigned slots, unsigned long long *list, unsigned room, unsigned *scratch)
 {
-  unsigned blocks = 0, *order;
+  unsigned blocks = 0, *order = nullptr;
+  bool     ordered = false;
 
   /* list: block << 32 | slot << 6 | bits of the mask */
   for (unsigned s0 = 0; s0 < slots; s0 += N) {
@@ -196,7 +197,9 @@ static __device__ __forceinline__ void HashOrderSlots(const unsigned *keys, cons
     blocks += total;
   }
   G::sync();
-  if (HashOrderByBits<G, N>(list, blocks, room, &order, scratch)) {
+  /* wider blocks would need more registers for it than leave room for two of them */
+  if constexpr (N <= 128) ordered = HashOrderByBits<G, N>(list, blocks, room, &order, scratch);
+  if (ordered) {
     const unsigned each  = ((blocks + N - 1) / N) | 1u;
     const unsigned begin = HybMin()((unsigned)G::rank() * each, blocks), end = HybMin()(begin + each, blocks);
     unsigned       sum = 0;

@@ -1,0 +1,125 @@
+/*
+  Rows of SpGEMM method "hash" whose blocks of 32 columns are so many, and so far apart, that each way of ordering them
+  is taken: by pairs, by bits of their span, by a sort; in rows whose blocks are listed, and in those that insert again.
+*/
+#include "hybtest.h"
+#include <aijhybridgpu/private/hybspgemm.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static HybArena keep, out;
+
+/* Rows r, r + rows, ... of A, of which there are times, name rows 2r and 2r+1 of B, whose blocks alternate: n[r]
+   blocks, far[r] blocks between neighbours, each with so many columns. */
+static void Operands(PetscInt rows, PetscInt times, const PetscInt *n, const PetscInt *far, PetscInt each, RefMat *A, RefMat *B)
+{
+  const PetscInt m   = rows * times;
+  PetscInt       nnz = 0, columns = 0, k = 0;
+  PetscInt      *ai = (PetscInt *)RefAlloc(m + 1, sizeof(PetscInt)), *aj = (PetscInt *)RefAlloc(2 * m, sizeof(PetscInt)), *bi = (PetscInt *)RefAlloc(2 * rows + 1, sizeof(PetscInt)), *bj;
+
+  for (PetscInt r = 0; r < rows; r++) {
+    nnz += n[r] * each;
+    columns = PetscMax(columns, 32 * (n[r] * far[r] + 40));
+  }
+  bj = (PetscInt *)RefAlloc(nnz, sizeof(PetscInt));
+  for (PetscInt r = 0; r < 2 * rows; r++) {
+    for (PetscInt b = r % 2; b < n[r / 2]; b += 2) {
+      for (PetscInt c = 0; c < each; c++) bj[k++] = 32 * (r / 2 % 37 + b * far[r / 2]) + c * (32 / each);
+    }
+    bi[r + 1] = k;
+  }
+  for (PetscInt r = 0; r < m; r++) {
+    aj[2 * r]     = 2 * (r % rows);
+    aj[2 * r + 1] = 2 * (r % rows) + 1;
+    ai[r + 1]     = 2 * (r + 1);
+  }
+  HybTestMatArrays(m, 2 * rows, ai, aj, NULL, A);
+  HybTestMatArrays(2 * rows, columns, bi, bj, NULL, B);
+  HybTestRandomize(A);
+  HybTestRandomize(B);
+  free(ai);
+  free(aj);
+  free(bi);
+  free(bj);
+}
+
+/* the first product, once more, and the pattern alone, to the bit */
+static void Check(const RefMat *A, const RefMat *B, const char *lists, PetscBool listed)
+{
+  const HybExec *exec = HybTestExec();
+  HybSpGEMM      mm;
+  HybCSR         DA, DB, DC;
+  RefMat         C;
+  PetscScalar   *expected;
+
+  RefSpGEMM(A, B, &C);
+  expected = RefProductInOrder(A, B, &C);
+  if (HybTestCall(HybTuningSet("hash_lists", lists)) && HybTestCall(HybTestUpload(&keep, &A->csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B->csr, &DB)) && HybTestCall(HybSpGEMMInit(&mm, exec, "hash", 0))) {
+    if (HybTestCall(HybSpGEMMSymbolic(&mm, &DA, &DB, &out, &DC)) && HybTestSamePattern(&DC, &C)) {
+      HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+      HybTestCheck((HybCountersGet(&mm.counters, "lists") > 0) == listed, "lists %td", HybCountersGet(&mm.counters, "lists"));
+      HybTestCall(exec->backend->zero(exec, DC.a, (size_t)DC.nnz * sizeof(HybScalar)));
+      if (HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+    }
+    HybTestCall(HybArenaReset(&out));
+    DA.a = DB.a = NULL;
+    if (HybTestCall(HybSpGEMMSymbolic(&mm, &DA, &DB, &out, &DC))) HybTestSamePattern(&DC, &C);
+    HybTestCall(HybSpGEMMDestroy(&mm));
+  }
+  HybTestCall(HybTuningSet("hash_lists", NULL));
+  HybTestCall(HybArenaReset(&keep));
+  HybTestCall(HybArenaReset(&out));
+  free(expected);
+  RefMatDestroy(&C);
+}
+
+static PetscErrorCode Body(void)
+{
+  /* words of bits to a block: 8 of 32 blocks each are the most */
+  static const PetscInt blocks[] = {1, 2, 31, 32, 33, 34, 63, 64, 65, 66, 127, 200, 333, 700}, far[] = {1, 2, 40, 255, 256, 257, 300, 1500}, each[] = {1, 2, 4, 32};
+  const HybExec        *exec  = HybTestExec();
+  PetscBool             there = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&keep, exec));
+  PetscCall(HybArenaInit(&out, exec));
+  for (const HybSpGEMMMethod *const *table = exec->backend->spgemm; table && *table; table++) there = (PetscBool)(there || !strcmp((*table)->name, "hash"));
+  if (!there) {
+    HybTestBegin("rows by tables");
+    if (exec->backend->device)
+      HybTestCheck(PETSC_FALSE, "the device has no such method");
+    else
+      HybTestSkip("a method of devices");
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  for (size_t e = 0; e < PETSC_STATIC_ARRAY_LENGTH(each); e++) {
+    for (size_t f = 0; f < PETSC_STATIC_ARRAY_LENGTH(far); f++) {
+      PetscInt n[3 * PETSC_STATIC_ARRAY_LENGTH(blocks)], apart[PETSC_STATIC_ARRAY_LENGTH(n)];
+      RefMat   A, B;
+
+      /* several rows of a kind: sub-warps of a warp go different ways */
+      for (size_t r = 0; r < PETSC_STATIC_ARRAY_LENGTH(n); r++) {
+        n[r]     = blocks[r / 3];
+        apart[r] = r % 3 == 2 ? far[(f + 1) % PETSC_STATIC_ARRAY_LENGTH(far)] : far[f];
+      }
+      if (!HybTestMine()) continue;
+      HybTestBegin("blocks of %" PetscInt_FMT " columns, %" PetscInt_FMT " blocks apart, without lists", each[e], far[f]);
+      Operands((PetscInt)PETSC_STATIC_ARRAY_LENGTH(n), 1, n, apart, each[e], &A, &B);
+      Check(&A, &B, "0", PETSC_FALSE);
+      RefMatDestroy(&A);
+      RefMatDestroy(&B);
+      HybTestBegin("blocks of %" PetscInt_FMT " columns, %" PetscInt_FMT " blocks apart, listed", each[e], far[f]);
+      Operands((PetscInt)PETSC_STATIC_ARRAY_LENGTH(n), 5, n, apart, each[e], &A, &B); /* rows of B are read often enough */
+      Check(&A, &B, NULL, PETSC_TRUE);
+      RefMatDestroy(&A);
+      RefMatDestroy(&B);
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  return HybTestMain(argc, argv, Body);
+}
