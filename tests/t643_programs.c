@@ -40,9 +40,9 @@ typedef struct {
 /* g = A u + u^3 - 1 */
 static PetscErrorCode Minus(App *app, Vec u, Vec g)
 {
-  Vec             l;
-  PetscScalar  ***x, ***y;
-  PetscInt        xs, ys, xm, ym, mx, my;
+  Vec            l;
+  PetscScalar ***x, ***y;
+  PetscInt       xs, ys, xm, ym, mx, my;
 
   PetscFunctionBeginUser;
   PetscCall(DMGetLocalVector(app->dm, &l));
@@ -75,7 +75,7 @@ static PetscErrorCode Minus(App *app, Vec u, Vec g)
 static PetscInt Row(const App *app, PetscInt i, PetscInt j, PetscInt c, PetscInt mx, PetscInt my, PetscScalar u, PetscReal shift, MatStencil col[6], PetscScalar v[6])
 {
   const PetscInt di[] = {0, -1, 1, 0, 0}, dj[] = {0, 0, 0, -1, 1};
-  PetscInt       n    = 0;
+  PetscInt       n = 0;
 
   for (int q = 0; q < 5; q++) {
     if (i + di[q] < 0 || i + di[q] >= mx || j + dj[q] < 0 || j + dj[q] >= my) continue;
@@ -97,9 +97,9 @@ static PetscInt Row(const App *app, PetscInt i, PetscInt j, PetscInt c, PetscInt
 
 static PetscErrorCode Derivative(App *app, Vec u, PetscReal shift, PetscReal sign, Mat J)
 {
-  PetscScalar  ***x, *values;
-  PetscInt        xs, ys, xm, ym, mx, my, n = 0, *ci, *cj;
-  AO              ao;
+  PetscScalar ***x, *values;
+  PetscInt       xs, ys, xm, ym, mx, my, n = 0, *ci, *cj;
+  AO             ao;
 
   PetscFunctionBeginUser;
   PetscCall(DMDAGetInfo(app->dm, NULL, &mx, &my, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
@@ -250,9 +250,9 @@ static PetscErrorCode Solve(App *app, Mat J, int program, PetscInt its[3], Vec u
     PetscCall(SNESGetLinearSolveIterations(snes, &its[1]));
     PetscCall(SNESDestroy(&snes));
   } else if (program < 8) {
-    const TSType types[] = {TSBEULER, TSCN, TSROSW, TSARKIMEX, TSBEULER, TSCN};
-    TS           ts;
-    SNES         snes;
+    const TSType    types[] = {TSBEULER, TSCN, TSROSW, TSARKIMEX, TSBEULER, TSCN};
+    TS              ts;
+    SNES            snes;
     const PetscBool rhs = (PetscBool)(program >= 6);
 
     PetscCall(TSCreate(PETSC_COMM_WORLD, &ts));
@@ -344,10 +344,10 @@ static PetscErrorCode Program(MatType type, int program, Way way, PetscInt dof, 
 
 int main(int argc, char **argv)
 {
-  PetscBool some = PETSC_FALSE;
+  PetscBool some    = PETSC_FALSE;
   char      sub[64] = "";
-  PetscInt  only = -1;
-  int       code = 0;
+  PetscInt  only    = -1;
+  int       code    = 0;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
