@@ -9,7 +9,7 @@ TEST np=1 @emulated -mat_aijhybridgpu_memory mirror -cases equalpatterns,claims,
 TEST np=1 @emulated -mat_aijhybridgpu_lock_after 2 -mat_aijhybridgpu_lock_min 1 -kind 5
 TEST np=2 @emulated -kind 1 -cases claims,wild,transposeinplace,shift,firstassembly,relax,nodes
 TEST np=2 @emulated -kind 4 -cases shift
-TEST np=2 @emulated -kind 1 -cases renewed,optionskept
+TEST np=2 @emulated -kind 1 -cases renewed
 
   -cases: of these alone; -kind N: where a case goes through all origins, this one alone; -trail prints what is
   done before it is

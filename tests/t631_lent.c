@@ -617,6 +617,98 @@ static PetscErrorCode CaseHeldPattern(void)
   return EachKind("MatGetRowIJ held while the arrays go", TRIDIAGONAL, HeldPattern, 0, 3);
 }
 
+#if defined(PETSC_HAVE_HDF5)
+/* petscviewerhdf5.h wants HDF5's own header */
+PETSC_EXTERN PetscErrorCode PetscViewerHDF5PushGroup(PetscViewer, const char[]);
+PETSC_EXTERN PetscErrorCode PetscViewerHDF5PopGroup(PetscViewer);
+PETSC_EXTERN PetscErrorCode PetscViewerHDF5WriteAttribute(PetscViewer, const char[], const char[], PetscDataType, const void *);
+
+static PetscErrorCode HDF5(PetscFileMode mode, PetscViewer *viewer)
+{
+  PetscFunctionBeginUser;
+  PetscCall(PetscViewerCreate(PETSC_COMM_WORLD, viewer));
+  PetscCall(PetscViewerSetType(*viewer, PETSCVIEWERHDF5));
+  PetscCall(PetscViewerFileSetMode(*viewer, mode));
+  PetscCall(PetscViewerFileSetName(*viewer, File));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* a matrix as MatLoad() reads it: offsets, columns and values; which lie in the file as one process has them */
+static PetscErrorCode WriteHDF5(Mat A)
+{
+  PetscInt        n;
+  const PetscInt *ia, *ja;
+  PetscBool       done;
+  PetscScalar    *a;
+  PetscViewer     viewer;
+  IS              is[2];
+  Vec             v;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &n, &ia, &ja, &done));
+  PetscCall(MatSeqAIJGetArray(A, &a));
+  PetscCall(ISCreateGeneral(PETSC_COMM_WORLD, n + 1, ia, PETSC_COPY_VALUES, &is[0]));
+  PetscCall(ISCreateGeneral(PETSC_COMM_WORLD, ia[n], ja, PETSC_COPY_VALUES, &is[1]));
+  PetscCall(VecCreateMPIWithArray(PETSC_COMM_WORLD, 1, ia[n], PETSC_DETERMINE, a, &v));
+  PetscCall(PetscObjectSetName((PetscObject)is[0], "jc"));
+  PetscCall(PetscObjectSetName((PetscObject)is[1], "ir"));
+  PetscCall(PetscObjectSetName((PetscObject)v, "data"));
+  PetscCall(HDF5(FILE_MODE_WRITE, &viewer));
+  PetscCall(PetscViewerHDF5PushGroup(viewer, "/A"));
+  PetscCall(ISView(is[0], viewer));
+  PetscCall(ISView(is[1], viewer));
+  PetscCall(VecView(v, viewer));
+  PetscCall(PetscViewerHDF5WriteAttribute(viewer, NULL, "MATLAB_sparse", PETSC_INT, &n));
+  PetscCall(PetscViewerHDF5PopGroup(viewer));
+  PetscCall(PetscViewerDestroy(&viewer));
+  for (int q = 0; q < 2; q++) PetscCall(ISDestroy(&is[q]));
+  PetscCall(VecDestroy(&v));
+  PetscCall(MatSeqAIJRestoreArray(A, &a));
+  PetscCall(MatRestoreRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &n, &ia, &ja, &done));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* over a matrix, over one just made, and in MATLAB's order, which transposes it */
+static PetscErrorCode LoadHDF5(Pair *p, int k)
+{
+  PetscViewer viewer;
+  Mat         A = p->m[k];
+
+  PetscFunctionBeginUser;
+  if (p->arg[0]) {
+    PetscCall(MatCreate(PETSC_COMM_WORLD, &p->out[k]));
+    A = p->out[k];
+    PetscCall(MatSetType(A, k ? "aijhybridgpu" : MATAIJ));
+  }
+  PetscCall(PetscObjectSetName((PetscObject)A, "A"));
+  PetscCall(HDF5(FILE_MODE_READ, &viewer));
+  if (p->arg[0] == 2) PetscCall(PetscViewerPushFormat(viewer, PETSC_VIEWER_HDF5_MAT));
+  PetscCall(MatLoad(A, viewer));
+  if (p->arg[0] == 2) PetscCall(PetscViewerPopFormat(viewer));
+  PetscCall(PetscViewerDestroy(&viewer));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CaseHDF5(void)
+{
+  const Pattern patterns[] = {TRIDIAGONAL, WIDE, LAST};
+  int           id         = (int)getpid();
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscSNPrintf(File, sizeof(File), "/tmp/t631-%d.h5", id));
+  for (int q = 0; q < 3; q++) {
+    Mat A;
+
+    PetscCall(PairsMakeHost(MATAIJ, patterns[q], N, N, &A));
+    PetscCall(WriteHDF5(A));
+    PetscCall(MatDestroy(&A));
+    PetscCall(EachKind("MatLoad of an HDF5 file", TRIDIAGONAL, LoadHDF5, 0, 3));
+  }
+  (void)unlink(File);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
 /* a row of a matrix that is bound to the host, which operations write meanwhile */
 static PetscErrorCode HeldBound(Pair *p, int k)
 {
@@ -670,6 +762,9 @@ int main(int argc, char **argv)
     {"rowij",         CaseHeldRowIJ,     1, 1},
     {"rowlent",       CaseHeldRow,       1, 0},
     {"zeroheld",      CaseHeldZeroRows,  2, 0},
+#if defined(PETSC_HAVE_HDF5)
+    {"hdf5",          CaseHDF5,          1, 1},
+#endif
     {"patternheld",   CaseHeldPattern,   1, 1},
   };
 
