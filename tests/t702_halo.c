@@ -1,18 +1,22 @@
 /*
   Products of parallel matrices with vectors, bit for bit beside the same made of the blocks' products and a scatter of
-  PETSc's, on layouts that are uneven, leave processes empty, or have neighbours that are not mutual; again after values,
-  and after patterns, have changed; twenty times the same bits; and with everything failing in turn on one process: an
-  error for it and for those who wait for it, nobody waits for ever, and the same product is right afterwards.
+  PETSc's, on layouts that are uneven, leave processes empty, or have neighbours that are not mutual; again after
+  values, and after patterns, have changed; twenty times the same bits; and with everything failing in turn on one
+  process: an error for it and for those who wait for it, nobody waits for ever, and the same product is right
+  afterwards.
 
 TEST np=1,2,3,4
 TEST np=1,2,3,4 @emulated -ours
 TEST np=3 @emulated -ours -mat_aijhybridgpu_memory mirror
+TEST np=2,3 @emulated -ours -mat_aijhybridgpu_comm mpi
 TEST np=2 @emulated -mat_aijhybridgpu_comm petsc
 TEST np=2,3 @emulated -ours -faults
+TEST np=2,3 @emulated -ours -faults -mat_aijhybridgpu_comm mpi
 */
 #include "mattest.h"
 #include <aijhybridgpu/private/hyb.h>
 #include <dlfcn.h>
+#include <stdlib.h>
 
 static PetscMPIInt Rank, Size;
 
@@ -41,7 +45,8 @@ static PetscErrorCode Make(PetscInt N, int kind, int layout, PetscInt seed, Mat 
   for (PetscInt r = start; r < end; r++) {
     for (PetscInt k = -5; k <= 5; k++) {
       const PetscInt    far = (r * 7 + k * k * 31 + k + seed) % N;
-      const PetscInt    c   = kind == 0 || (kind == 2 && Rank) || kind == 3 ? r + k * 2 : far < 0 ? far + N : far;
+      const PetscInt    c   = kind == 0 || (kind == 2 && Rank) || kind == 3 ? r + k * 2 : far < 0 ? far + N
+                                                                                                  : far;
       const PetscScalar v   = PetscSinReal((PetscReal)(r + 1) * (PetscReal)(0.3 + c) + (PetscReal)seed) + 2.0 * (r == c);
 
       if (c < 0 || c >= N || (r % 6 == 2 && k)) continue;
@@ -275,6 +280,12 @@ static PetscErrorCode Failing(Mat A, PetscMPIInt which, PetscBool transpose, Pet
     PetscCallMPI(MPI_Bcast(&fired, 1, MPI_INT, which, PETSC_COMM_WORLD));
     if (Rank == which) MatTestCheck(fired == (ierr != PETSC_SUCCESS), "the process that fails has an error");
     if (!fired) MatTestCheck(!ierr, "no error without a failure");
+    if (fired) { /* by peer access the others hear of it at their next product at the latest */
+      PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+      ierr = (transpose ? MatMultTranspose : MatMult)(B, x, y);
+      PetscCall(PetscPopErrorHandler());
+      if (Rank == which) MatTestCheck(!ierr, "the process that failed has one error");
+    }
     PetscCall((transpose ? MatMultTranspose : MatMult)(B, x, y));
     PetscCall(SameBits(y, z, "the product after an error"));
     if (fresh) PetscCall(MatDestroy(&B));
@@ -289,17 +300,18 @@ static PetscErrorCode Failing(Mat A, PetscMPIInt which, PetscBool transpose, Pet
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* With vectors of the host and the comm room's halo, each process's x and y cross the bus once and so do the entries for
-   others, by the emulator's count. PETSc's scatter would have y cross it three times. */
+/* With vectors of the host and the comm room's halo, each process's x and y cross the bus once and so do the entries
+   for others where they go by MPI, by the emulator's count. PETSc's scatter would have y cross it three times. */
 static PetscErrorCode Ours(Mat A)
 {
-  char               path[PETSC_MAX_PATH_LEN] = "";
+  char path[PETSC_MAX_PATH_LEN] = "";
   unsigned long long (*count[2])(void), before[2];
-  PetscInt           m, n, ghosts;
-  PetscInt64         found[2], expected[2];
-  Mat                block;
-  Vec                x, y;
-  void              *library;
+  PetscInt   m, n, ghosts;
+  PetscBool  mpi;
+  PetscInt64 found[2], expected[2];
+  Mat        block;
+  Vec        x, y;
+  void      *library;
 
   PetscFunctionBeginUser;
   PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_cuda_library", path, sizeof(path), NULL));
@@ -316,6 +328,8 @@ static PetscErrorCode Ours(Mat A)
   for (int k = 0; k < 2; k++) before[k] = (*count[k])();
   PetscCall(MatMult(A, x, y));
   for (int k = 0; k < 2; k++) found[k] = (PetscInt64)((*count[k])() - before[k]);
+  PetscCall(MatTestOptionIs("-mat_aijhybridgpu_comm", "mpi", &mpi));
+  if (!mpi) ghosts = 0; /* they go from card to card */
   expected[0] = (PetscInt64)(n + ghosts) * (PetscInt64)sizeof(PetscScalar);
   expected[1] = (PetscInt64)(m + ghosts) * (PetscInt64)sizeof(PetscScalar); /* all ghosts are somebody's to send */
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, found, 2, MPIU_INT64, MPI_SUM, PETSC_COMM_WORLD));
@@ -374,6 +388,7 @@ int main(int argc, char **argv)
 {
   int code = 1;
 
+  setenv("HYB_EMULATOR_CARDS", "8", 1); /* a card for each process */
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &Rank));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &Size));

@@ -42,7 +42,6 @@ typedef struct {
   PetscInt  device;    /* which card; -1: PETSc's, else by turns */
   PetscInt  devicemin; /* nonzeros; -1: by where the vectors are, see HybGlueDeviceMin() */
   PetscInt  mirror, promotenever;
-  PetscInt  comm;      /* HybCommChoice */
   PetscInt  lockafter; /* values sent so many times again move to page-locked memory; 0: never */
   PetscInt  lockmin;   /* fewer bytes of values stay where they are: they are soon through the buffers, which are page-locked as well */
   PetscInt  planmin;   /* patterns of so many nonzeros are planned for at their second product with a vector */
@@ -50,13 +49,6 @@ typedef struct {
   PetscInt  viewmemory, frameunknown, smoothers;
   PetscReal managedlimit, memorylimit, locklimit;
 } HybOptions;
-
-/* -mat_aijhybridgpu_comm, in the order of its words */
-typedef enum {
-  HYB_COMM_AUTO,
-  HYB_COMM_MPI,
-  HYB_COMM_PETSC
-} HybCommChoice;
 
 typedef enum {
   HYB_DEVICE_UNKNOWN, /* not asked yet */

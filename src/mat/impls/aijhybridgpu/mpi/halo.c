@@ -24,7 +24,7 @@ static PetscErrorCode HybMPIHaloLook(Mat A, HybMPIHalo *m, PetscBool device, Mat
   PetscFunctionBegin;
   *may   = PETSC_FALSE;
   *right = PETSC_FALSE;
-  if (HybGlueState.options.comm == HYB_COMM_PETSC || !blocks[0] || !blocks[1] || !MatIsSeqAIJHybridGPU(blocks[0]) || !MatIsSeqAIJHybridGPU(blocks[1])) PetscFunctionReturn(PETSC_SUCCESS);
+  if (HybTuningGet()->comm == HYB_COMM_PETSC || !blocks[0] || !blocks[1] || !MatIsSeqAIJHybridGPU(blocks[0]) || !MatIsSeqAIJHybridGPU(blocks[1])) PetscFunctionReturn(PETSC_SUCCESS);
   if (!here && hyb->choices.backend == HYB_BACKEND_CUDA) here = PETSC_TRUE;
   if (!here) {
     Mat_SeqAIJHybridGPU *block = NULL;
@@ -56,29 +56,29 @@ static PetscErrorCode HybMPIHaloMake(Mat A, HybMPIHalo *m, const HybExec *x, Pet
 
 static PetscErrorCode HybMPIHaloDecide(Mat A, HybMPIHalo *m, PetscBool device, Mat blocks[2], const PetscInt *garray, HybExec *x)
 {
-  PetscBool      may = PETSC_FALSE, right = PETSC_FALSE;
-  PetscInt64     not[3];
+  PetscBool may = PETSC_FALSE, right = PETSC_FALSE;
+  PetscInt64 not [3];
   PetscErrorCode ierr;
   const int      former = m->known[!device] && m->serves[!device];
 
   PetscFunctionBegin;
-  ierr   = HybMPIHaloLook(A, m, device, blocks, garray, x, &may, &right);
-  not[0] = ierr != PETSC_SUCCESS;
-  not[1] = !may;
-  not[2] = !right;
+  ierr    = HybMPIHaloLook(A, m, device, blocks, garray, x, &may, &right);
+  not [0] = ierr != PETSC_SUCCESS;
+  not [1] = !may;
+  not [2] = !right;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, not, 3, MPIU_INT64, MPI_MAX, PetscObjectComm((PetscObject)A)));
   PetscCall(ierr);
-  PetscCheck(!not[0], PETSC_COMM_SELF, PETSC_ERR_LIB, "Another process cannot multiply with its part of the matrix, and says why");
-  if (!not[1] && not[2])
+  PetscCheck(!not [0], PETSC_COMM_SELF, PETSC_ERR_LIB, "Another process cannot multiply with its part of the matrix, and says why");
+  if (!not [1] && not [2])
     PetscCall(HybMPIHaloMake(A, m, x, blocks[1]->cmap->n, garray));
-  else if (not[1] && !former)
+  else if (not [1] && !former)
     PetscCall(HybMPIHaloDestroy(m));
-  if (!not[1])
-    PetscCall(PetscInfo(A, "A product with a vector takes %" PetscInt64_FMT " bytes of other processes' entries to the device and %" PetscInt64_FMT " to the host, by MPI with page-locked buffers\n", (PetscInt64)m->halo->nghost * (PetscInt64)sizeof(PetscScalar), (PetscInt64)m->halo->nsend * (PetscInt64)sizeof(PetscScalar)));
+  if (!not [1])
+    PetscCall(PetscInfo(A, "A product with a vector takes %" PetscInt64_FMT " bytes of other processes' entries to the device and %" PetscInt64_FMT " from it, by %s\n", (PetscInt64)m->halo->nghost * (PetscInt64)sizeof(PetscScalar), (PetscInt64)m->halo->nsend * (PetscInt64)sizeof(PetscScalar), HybHaloWay(m->halo)));
   else if (HybGlueState.device && blocks[1])
     PetscCall(PetscInfo(A, "A product with a vector takes %" PetscInt64_FMT " bytes of other processes' entries to the device, by PETSc's scatter\n", (PetscInt64)blocks[1]->cmap->n * (PetscInt64)sizeof(PetscScalar)));
   m->known[device]  = PETSC_TRUE;
-  m->serves[device] = (PetscBool)!not[1];
+  m->serves[device] = (PetscBool) !not [1];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -1,6 +1,6 @@
 /*
-  Products of parallel matrices: those of the parent's "backend" algorithm, which are built of sequential products of the
-  blocks' type.
+  Products of parallel matrices: those of the parent's "backend" algorithm, which are built of sequential products of
+  the blocks' type.
 */
 #include "mpiimpl.h"
 
