@@ -7,6 +7,7 @@
 
 #include <petscmat.h>
 #include <petsc/private/matimpl.h>
+#include "aijhybridgpu/private/hybcomm.h"
 #include "aijhybridgpu/private/hybmat.h"
 #include "aijhybridgpu/private/hybspmv.h"
 
@@ -78,6 +79,7 @@ typedef struct {
   /* counters */
   HybCounts           counts;
   HybRecordDescribe   describe; /* what the type knows of a matrix */
+  HybComm             world;    /* of PETSC_COMM_WORLD, once a parallel matrix has used it: what it opened is not opened again for the next one */
   struct _HybRecords *records;  /* of each matrix and operation, for -mat_aijhybridgpu_report; NULL: not asked for */
   PetscLogDouble      hostwork; /* nonzeros that the host has multiplied with vectors while the device was not open */
   PetscBool           toldhostvectors;

@@ -25,12 +25,12 @@ typedef struct {
 } Part;
 
 struct _HybPeer {
-  HybExec  exec;
+  HybExec   exec;
   PetscBool open;
-  char    *segment, **other; /* others' segments, as this process sees them */
-  size_t   bytes;
-  Part    *part; /* that are taken, ascending */
-  int      nparts, room;
+  char     *segment, **other; /* others' segments, as this process sees them */
+  size_t    bytes;
+  Part     *part; /* that are taken, ascending */
+  int       nparts, room;
 };
 
 #define PEER_ALIGN ((size_t)256)
@@ -107,7 +107,7 @@ static PetscErrorCode HybPeerAll(HybComm comm, PetscErrorCode ierr, PetscBool *a
 /* segments are made, and mapped by all */
 static PetscErrorCode HybPeerSegments(HybComm comm, struct _HybPeer *p, PetscBool *all, char why[], size_t length)
 {
-  const HybCommOps *ops = p->exec.backend->comm;
+  const HybCommOps *ops                     = p->exec.backend->comm;
   unsigned char     handle[HYB_COMM_HANDLE] = {0}, *handles;
   PetscErrorCode    ierr;
 
@@ -163,10 +163,10 @@ static PetscErrorCode HybPeerProbe(HybComm, PetscBool *);
 /* once for a communicator; comm->way says how it came out */
 static PetscErrorCode HybPeerOpen(HybComm comm, const HybExec *exec)
 {
-  const PetscInt   choice = HybTuningGet()->comm;
+  const PetscInt   choice   = HybTuningGet()->comm;
   char             why[112] = "";
-  PetscBool        all    = PETSC_FALSE;
-  struct _HybPeer *p      = NULL;
+  PetscBool        all      = PETSC_FALSE;
+  struct _HybPeer *p        = NULL;
   PetscErrorCode   ierr;
 
   PetscFunctionBegin;
@@ -214,7 +214,7 @@ static PetscErrorCode HybPeerTake(struct _HybPeer *p, size_t bytes, size_t *at, 
     p->room = room;
   }
   *at = 0;
-  while (k < p->nparts && *at + bytes > p->part[k].at) {
+  while (k<p->nparts && * at + bytes> p->part[k].at) {
     *at = p->part[k].at + p->part[k].bytes;
     k++;
   }
@@ -267,7 +267,7 @@ static PetscErrorCode HybPeerRegion(HybExchange e, const HybPeers *u, PetscBool 
   struct _HybPeer *p     = e->comm->peer;
   const HybExec   *exec  = &e->arena.exec;
   const size_t     flags = (HYB_COMM_WORDS * sizeof(uint64_t) * (size_t)u->n + PEER_ALIGN) / PEER_ALIGN * PEER_ALIGN, slot = ((size_t)e->from->offset[e->from->n] * HYB_COMM_UNIT + PEER_ALIGN - 1) / PEER_ALIGN * PEER_ALIGN;
-  PetscBool        may   = PETSC_FALSE;
+  PetscBool        may = PETSC_FALSE;
 
   PetscFunctionBegin;
   *found = PETSC_FALSE;
@@ -337,9 +337,9 @@ static PetscErrorCode HybPeerTableMake(HybExchange e, const HybPeers *u, const P
 
 static PetscErrorCode HybPeerMake(HybExchange e, HybPeers *u)
 {
-  Place         *mine = NULL, *theirs = NULL;
-  PetscBool      found = PETSC_FALSE, all;
-  PetscInt64     not;
+  Place    *mine = NULL, *theirs = NULL;
+  PetscBool found = PETSC_FALSE, all;
+  PetscInt64 not ;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -349,8 +349,8 @@ static PetscErrorCode HybPeerMake(HybExchange e, HybPeers *u)
   if (!ierr) ierr = HybPeerRegion(e, u, &found);
   PetscCall(HybCommAgree(e->comm, ierr, "A part of the segment"));
   not = !found;
-  PetscCall(HybCommMax(e->comm, 1, &not));
-  all = (PetscBool)!not;
+  PetscCall(HybCommMax(e->comm, 1, &not ));
+  all = (PetscBool) !not ;
   if (!all) {
     if (found) HybPeerGive(e->comm->peer, e->at);
     e->peer = PETSC_FALSE;
@@ -367,7 +367,7 @@ static PetscErrorCode HybPeerMake(HybExchange e, HybPeers *u)
 
 PetscErrorCode HybPeerExchangeMake(HybExchange e, const HybExec *exec)
 {
-  HybPeers       u = {0};
+  HybPeers       u    = {0};
   PetscInt64     host = !exec->backend->device;
   PetscErrorCode ierr, later;
 

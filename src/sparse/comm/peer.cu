@@ -101,7 +101,8 @@ template <typename W>
 static PetscErrorCode HybPeerPutWords(const HybExec *exec, const HybPeerTable *t, uint64_t number, PetscBool failed, size_t unit, PetscCount n, const PetscInt *index, const void *src)
 {
   const int        words  = (int)(unit / sizeof(W));
-  const PetscCount wanted = HybBlocks(n * words, COMM_THREADS), blocks = wanted < 1 ? 1 : wanted < PEER_BLOCKS ? wanted : (PetscCount)PEER_BLOCKS;
+  const PetscCount wanted = HybBlocks(n * words, COMM_THREADS), blocks = wanted < 1 ? 1 : wanted < PEER_BLOCKS ? wanted
+                                                                                                               : (PetscCount)PEER_BLOCKS;
 
   PetscFunctionBegin;
   HYB_LAUNCH(PeerPut<W>, blocks, COMM_THREADS, 0, exec->stream, *t, (int)(number & 1), number, (int)failed, n, words, index, (const W *)src);

@@ -47,6 +47,12 @@ static PetscErrorCode HybMPIHaloMake(Mat A, HybMPIHalo *m, const HybExec *x, Pet
   PetscFunctionBegin;
   PetscCall(HybMPIHaloDestroy(m));
   PetscCall(HybCommGet(PetscObjectComm((PetscObject)A), &m->comm));
+  if (!HybGlueState.world) {
+    PetscMPIInt how;
+
+    PetscCallMPI(MPI_Comm_compare(PetscObjectComm((PetscObject)A), PETSC_COMM_WORLD, &how));
+    if (how == MPI_IDENT || how == MPI_CONGRUENT) PetscCall(HybCommGet(PetscObjectComm((PetscObject)A), &HybGlueState.world));
+  }
   ierr = PetscMalloc1(n, &m->garray);
   if (!ierr) ierr = PetscArraycpy(m->garray, garray, n);
   PetscCall(HybCommAgree(m->comm, ierr, "Memory for a halo"));
