@@ -352,6 +352,7 @@ PetscErrorCode HybGlueFinalize(void)
     PetscCall(PetscSynchronizedFlush(PETSC_COMM_WORLD, PETSC_STDOUT));
   }
   if (g->records) PetscCall(HybReportEnd());
+  PetscCall(HybCommRestore(&g->world));
   PetscCall(PetscMemzero(g, sizeof(*g)));
   g->atexit = atexit;
   PetscFunctionReturn(PETSC_SUCCESS);
