@@ -255,7 +255,8 @@ PetscErrorCode HybExchangeBegin(HybExchange e, const HybExec *exec, size_t unit,
 
   PetscFunctionBegin;
   PetscCheck(!e->begun, PETSC_COMM_SELF, PETSC_ERR_ORDER, "An exchange begins that has begun already");
-  e->bypeer = (PetscBool)(e->peer && !host && unit <= HYB_COMM_UNIT);
+  e->arena.exec.stream = exec->stream; /* whose work the end of this object waits for */
+  e->bypeer            = (PetscBool)(e->peer && !host && unit <= HYB_COMM_UNIT);
   if (e->bypeer) {
     PetscCall(HybPeerBegin(e, exec, unit, index, src));
     PetscFunctionReturn(PETSC_SUCCESS);
