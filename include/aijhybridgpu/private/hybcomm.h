@@ -21,9 +21,10 @@ struct _HybComm {
   MPI_Comm         mpi;
   PetscMPIInt      rank, size;
   PetscInt         users;
-  struct _HybPeer *peer;     /* memory of others' cards, where these can be reached; else why not */
-  char             way[160]; /* for people: by which way exchanges of devices go, and why; empty: none has been made */
-  HybComm          next;
+  struct _HybPeer *peer;                                             /* memory of others' cards, where these can be reached; else why not */
+  char             way[160];                                         /* for people: by which way exchanges of devices go, and why; empty: none has been made */
+  PetscErrorCode (*probe)(HybComm, const HybExec *, PetscBool *all); /* do exchanges by it come through? */
+  HybComm next;
 };
 
 extern PetscErrorCode HybCommGet(MPI_Comm, HybComm *);

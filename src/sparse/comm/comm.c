@@ -1,5 +1,5 @@
 /*
-  comm.c: communicators, and what all processes of one agree upon.
+  comm.c: communicators.
 */
 #include "commimpl.h"
 
@@ -23,6 +23,7 @@ PetscErrorCode HybCommGet(MPI_Comm mpi, HybComm *comm)
     if (ierr) (void)PetscCommDestroy(&inner);
     PetscCall(ierr);
     c->mpi   = inner;
+    c->probe = HybPeerProbe;
     c->next  = HybComms;
     HybComms = c;
     PetscCallMPI(MPI_Comm_rank(inner, &c->rank));
@@ -49,32 +50,5 @@ PetscErrorCode HybCommRestore(HybComm *comm)
   PetscCall(PetscFree(c));
   PetscCall(PetscCommDestroy(&inner));
   PetscCall(ierr);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode HybCommSum(HybComm comm, PetscInt n, PetscInt64 *v)
-{
-  PetscFunctionBegin;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, v, (PetscMPIInt)n, MPIU_INT64, MPI_SUM, comm->mpi));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode HybCommMax(HybComm comm, PetscInt n, PetscInt64 *v)
-{
-  PetscFunctionBegin;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, v, (PetscMPIInt)n, MPIU_INT64, MPI_MAX, comm->mpi));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode HybCommAgree(HybComm comm, PetscErrorCode ierr, const char *what)
-{
-  int mine[2], worst[2];
-
-  PetscFunctionBegin;
-  mine[0] = (int)ierr;
-  mine[1] = comm->rank;
-  PetscCallMPI(MPI_Allreduce(mine, worst, 1, MPI_2INT, MPI_MAXLOC, comm->mpi));
-  PetscCall(ierr);
-  PetscCheck(!worst[0], PETSC_COMM_SELF, (PetscErrorCode)worst[0], "%s failed on process %d of %d, which says why", what, worst[1], comm->size);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

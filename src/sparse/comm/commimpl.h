@@ -53,7 +53,18 @@ extern PetscErrorCode HybPeerBegin(HybExchange, const HybExec *, size_t unit, co
 extern PetscErrorCode HybPeerEnd(HybExchange, const HybExec *, PetscErrorCode before, void **result);
 extern void           HybPeerAbandon(HybExchange, const HybExec *);
 extern PetscErrorCode HybPeerClose(HybComm);
-extern PetscBool      HybPeerIsOpen(HybComm);
+/* *all: has it succeeded on every process? */
+extern PetscErrorCode HybPeerAll(HybComm, PetscErrorCode, PetscBool *all);
+/* probe.c, of exchanges with everybody; peer.c asks for it by comm->probe */
+extern PetscErrorCode HybPeerProbe(HybComm, const HybExec *, PetscBool *all);
+/* nothing that fails there is an error: another way serves */
+static inline PetscErrorCode HybPeerQuietly(PetscErrorCode ierr)
+{
+  (void)PetscPopErrorHandler();
+  return ierr;
+}
+#define HYB_QUIETLY(call) (PetscPushErrorHandler(PetscReturnErrorHandler, NULL) ? PETSC_ERR_LIB : HybPeerQuietly(call))
+extern PetscBool HybPeerIsOpen(HybComm);
 
 /* instead of both: others get messages without contents */
 extern void HybExchangeAbandon(HybExchange, const HybExec *);
@@ -62,6 +73,10 @@ extern PetscErrorCode HybExchangeMayLock(const HybExec *, size_t bytes, PetscBoo
 
 /* the same at once, between arrays of the host's, without any object; out is as long as `to` says */
 extern PetscErrorCode HybPeersExchange(HybComm, const HybPeers *to, const HybPeers *from, size_t unit, const void *out, void *in);
+/* peers.c: in pieces that MPI can count; empty: messages without contents; *missing: who sent another length, or -1 */
+extern PetscMPIInt    HybPeersPieces(const HybPeers *, size_t unit);
+extern PetscErrorCode HybPeersStart(HybComm, PetscMPIInt tag, const HybPeers *, size_t unit, PetscBool receive, PetscBool empty, char *buffer, MPI_Request *, PetscMPIInt *n);
+extern PetscErrorCode HybPeersCheck(const HybPeers *, size_t unit, const MPI_Status *, PetscMPIInt *missing);
 extern PetscErrorCode HybPeersAlloc(PetscMPIInt n, HybPeers *);
 extern PetscErrorCode HybPeersFree(HybPeers *);
 /* offsets of units that are made of parts: p's of n, and where part k begins is at[k] */

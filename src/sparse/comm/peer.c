@@ -46,14 +46,6 @@ typedef struct {
   char bus[28];
 } About;
 
-/* nothing that fails here is an error: another way serves */
-static PetscErrorCode Quietly(PetscErrorCode ierr)
-{
-  (void)PetscPopErrorHandler();
-  return ierr;
-}
-#define QUIETLY(call) (PetscPushErrorHandler(PetscReturnErrorHandler, NULL) ? PETSC_ERR_LIB : Quietly(call))
-
 static PetscErrorCode HybPeerAble(HybComm comm, const HybExec *exec, PetscBool *able, char why[], size_t length)
 {
   const HybCommOps *ops = exec->backend->comm;
@@ -66,7 +58,7 @@ static PetscErrorCode HybPeerAble(HybComm comm, const HybExec *exec, PetscBool *
   *able = PETSC_FALSE;
   PetscCall(PetscMemzero(&mine, sizeof(mine)));
   mine.able = exec->backend->device && ops->segment;
-  if (mine.able && !QUIETLY(exec->backend->usage(&r, PETSC_FALSE))) PetscCall(PetscStrncpy(mine.bus, r.bus, sizeof(mine.bus)));
+  if (mine.able && !HYB_QUIETLY(exec->backend->usage(&r, PETSC_FALSE))) PetscCall(PetscStrncpy(mine.bus, r.bus, sizeof(mine.bus)));
   PetscCallMPI(MPI_Comm_split_type(comm->mpi, MPI_COMM_TYPE_SHARED, comm->rank, MPI_INFO_NULL, &node));
   PetscCallMPI(MPI_Comm_size(node, &local));
   PetscCallMPI(MPI_Comm_free(&node));
@@ -94,7 +86,7 @@ static PetscErrorCode HybPeerAble(HybComm comm, const HybExec *exec, PetscBool *
 }
 
 /* *all: has each process had no error? */
-static PetscErrorCode HybPeerAll(HybComm comm, PetscErrorCode ierr, PetscBool *all)
+PetscErrorCode HybPeerAll(HybComm comm, PetscErrorCode ierr, PetscBool *all)
 {
   PetscInt64 bad = ierr != PETSC_SUCCESS;
 
@@ -113,7 +105,7 @@ static PetscErrorCode HybPeerSegments(HybComm comm, struct _HybPeer *p, PetscBoo
 
   PetscFunctionBegin;
   p->bytes = (size_t)HybTuningGet()->comm_segment << 20;
-  ierr     = QUIETLY(ops->segment(&p->exec, p->bytes, (void **)&p->segment, handle));
+  ierr     = HYB_QUIETLY(ops->segment(&p->exec, p->bytes, (void **)&p->segment, handle));
   PetscCall(HybPeerAll(comm, ierr, all));
   if (!*all) {
     PetscCall(PetscStrncpy(why, "a card has no memory that others can reach", length));
@@ -125,7 +117,7 @@ static PetscErrorCode HybPeerSegments(HybComm comm, struct _HybPeer *p, PetscBoo
     if (r == comm->rank)
       p->other[r] = p->segment;
     else
-      ierr = QUIETLY(ops->attach(&p->exec, handles + (size_t)r * HYB_COMM_HANDLE, (void **)&p->other[r]));
+      ierr = HYB_QUIETLY(ops->attach(&p->exec, handles + (size_t)r * HYB_COMM_HANDLE, (void **)&p->other[r]));
   }
   PetscCall(PetscFree(handles));
   PetscCall(HybPeerAll(comm, ierr, all));
@@ -158,8 +150,6 @@ PetscErrorCode HybPeerClose(HybComm comm)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybPeerProbe(HybComm, PetscBool *);
-
 /* once for a communicator; comm->way says how it came out */
 static PetscErrorCode HybPeerOpen(HybComm comm, const HybExec *exec)
 {
@@ -187,7 +177,7 @@ static PetscErrorCode HybPeerOpen(HybComm comm, const HybExec *exec)
     if (all) PetscCall(HybPeerSegments(comm, p, &all, why, sizeof(why)));
     if (all) {
       p->open = PETSC_TRUE;
-      PetscCall(HybPeerProbe(comm, &all));
+      PetscCall((*comm->probe)(comm, &comm->peer->exec, &all));
       p->open = all;
       if (!all) PetscCall(PetscStrncpy(why, "a probe of peer access did not come through", sizeof(why)));
     }
@@ -461,53 +451,5 @@ PetscErrorCode HybPeerEnd(HybExchange e, const HybExec *exec, PetscErrorCode bef
   PetscCall(HybPeerCatchUp(e, exec, e->count));
   *result = e->slots_[e->count & 1];
   PetscCall(HybPeerStatus(e));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* one exchange of a word with everybody */
-static PetscErrorCode HybPeerProbeOnce(HybExchange e, const HybExec *exec, HybArena *work, PetscInt round)
-{
-  const PetscMPIInt size = e->comm->size, rank = e->comm->rank;
-  PetscInt         *words, *there;
-  void             *came = NULL;
-
-  PetscFunctionBegin;
-  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, size, sizeof(PetscInt), &words));
-  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, size, sizeof(PetscInt), &there));
-  for (PetscMPIInt k = 0; k < size; k++) words[k] = 1000 * (round + 1) + rank;
-  PetscCall(exec->backend->copy(exec, there, words, sizeof(PetscInt) * (size_t)size, HYB_COPY_HOST_TO_DEVICE));
-  PetscCall(HybExchangeBegin(e, exec, sizeof(PetscInt), NULL, there, PETSC_FALSE));
-  PetscCall(HybExchangeEnd(e, exec, PETSC_SUCCESS, NULL, &came));
-  PetscCall(exec->backend->copy(exec, words, came, sizeof(PetscInt) * (size_t)(size - 1), HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(exec->backend->sync(exec));
-  for (PetscMPIInt k = 0; k < size - 1; k++) PetscCheck(words[k] == 1000 * (round + 1) + (k < rank ? k : k + 1), PETSC_COMM_SELF, PETSC_ERR_LIB, "Another word than was sent came");
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Do exchanges with everybody come through, on all processes? */
-static PetscErrorCode HybPeerProbe(HybComm comm, PetscBool *all)
-{
-  const HybExec  exec = comm->peer->exec;
-  HybExchange    e    = NULL;
-  HybPeers       everybody;
-  HybArena       work;
-  PetscErrorCode ierr;
-
-  PetscFunctionBegin;
-  PetscCall(HybPeersAlloc(comm->size - 1, &everybody));
-  for (PetscMPIInt k = 0; k < comm->size - 1; k++) {
-    everybody.rank[k]   = k < comm->rank ? k : k + 1;
-    everybody.offset[k] = k;
-  }
-  everybody.offset[comm->size - 1] = comm->size - 1;
-  PetscCall(HybArenaInit(&work, &exec));
-  ierr = QUIETLY(HybExchangeCreate(comm, &exec, &everybody, &everybody, PETSC_TRUE, &e));
-  if (!ierr && !e->peer) ierr = PETSC_ERR_LIB;
-  PetscCall(HybPeerAll(comm, ierr, all));
-  for (PetscInt round = 0; round < 3 && *all; round++) PetscCall(HybPeerAll(comm, QUIETLY(HybPeerProbeOnce(e, &exec, &work, round)), all)); /* both slots */
-  ierr = QUIETLY(HybExchangeDestroy(&e));
-  (void)HybArenaReset(&work);
-  PetscCall(HybPeersFree(&everybody));
-  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

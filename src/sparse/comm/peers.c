@@ -1,0 +1,137 @@
+/*
+  peers.c: what all processes of a communicator agree upon, and messages between a process and its peers.
+*/
+#include "commimpl.h"
+
+PetscErrorCode HybCommSum(HybComm comm, PetscInt n, PetscInt64 *v)
+{
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, v, (PetscMPIInt)n, MPIU_INT64, MPI_SUM, comm->mpi));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybCommMax(HybComm comm, PetscInt n, PetscInt64 *v)
+{
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, v, (PetscMPIInt)n, MPIU_INT64, MPI_MAX, comm->mpi));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybCommAgree(HybComm comm, PetscErrorCode ierr, const char *what)
+{
+  int mine[2], worst[2];
+
+  PetscFunctionBegin;
+  mine[0] = (int)ierr;
+  mine[1] = comm->rank;
+  PetscCallMPI(MPI_Allreduce(mine, worst, 1, MPI_2INT, MPI_MAXLOC, comm->mpi));
+  PetscCall(ierr);
+  PetscCheck(!worst[0], PETSC_COMM_SELF, (PetscErrorCode)worst[0], "%s failed on process %d of %d, which says why", what, worst[1], comm->size);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybPeersAlloc(PetscMPIInt n, HybPeers *p)
+{
+  PetscFunctionBegin;
+  p->n = n;
+  PetscCall(PetscMalloc1(n, &p->rank));
+  PetscCall(PetscCalloc1((size_t)n + 1, &p->offset));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybPeersFree(HybPeers *p)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscFree(p->rank));
+  PetscCall(PetscFree(p->offset));
+  p->n = 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybPeersRefine(const HybPeers *p, const PetscInt *at, HybPeers *r)
+{
+  PetscFunctionBegin;
+  PetscCall(HybPeersAlloc(p->n, r));
+  for (PetscMPIInt k = 0; k < p->n; k++) r->rank[k] = p->rank[k];
+  for (PetscMPIInt k = 0; k <= p->n; k++) r->offset[k] = (PetscCount)at[p->offset[k]];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* how many pieces all messages are, the longest unit that they may have being so many bytes */
+PetscMPIInt HybPeersPieces(const HybPeers *p, size_t unit)
+{
+  PetscMPIInt n = 0;
+
+  for (PetscMPIInt k = 0; k < p->n; k++) n += (PetscMPIInt)(((size_t)(p->offset[k + 1] - p->offset[k]) * unit + HYB_COMM_PIECE - 1) / HYB_COMM_PIECE);
+  return n;
+}
+
+/* Starts a message for each piece; empty: without contents. *n counts the requests. */
+PetscErrorCode HybPeersStart(HybComm comm, PetscMPIInt tag, const HybPeers *p, size_t unit, PetscBool receive, PetscBool empty, char *buffer, MPI_Request *request, PetscMPIInt *n)
+{
+  PetscFunctionBegin;
+  for (PetscMPIInt k = 0; k < p->n; k++) {
+    const size_t end = (size_t)p->offset[k + 1] * unit;
+
+    for (size_t at = (size_t)p->offset[k] * unit; at < end; at += HYB_COMM_PIECE) {
+      const PetscMPIInt bytes = (PetscMPIInt)PetscMin(end - at, HYB_COMM_PIECE);
+
+      if (receive)
+        PetscCallMPI(MPI_Irecv(buffer + at, bytes, MPI_BYTE, p->rank[k], tag, comm->mpi, &request[*n]));
+      else
+        PetscCallMPI(MPI_Isend(empty ? NULL : buffer + at, empty ? 0 : bytes, MPI_BYTE, p->rank[k], tag, comm->mpi, &request[*n]));
+      (*n)++;
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* *missing = who sent other lengths than expected, -1: nobody */
+PetscErrorCode HybPeersCheck(const HybPeers *p, size_t unit, const MPI_Status *status, PetscMPIInt *missing)
+{
+  PetscMPIInt n = 0;
+
+  PetscFunctionBegin;
+  *missing = -1;
+  for (PetscMPIInt k = 0; k < p->n; k++) {
+    const size_t end = (size_t)p->offset[k + 1] * unit;
+
+    for (size_t at = (size_t)p->offset[k] * unit; at < end; at += HYB_COMM_PIECE) {
+      int bytes;
+
+      PetscCallMPI(MPI_Get_count((MPI_Status *)&status[n++], MPI_BYTE, &bytes));
+      if ((size_t)bytes != PetscMin(end - at, HYB_COMM_PIECE)) *missing = p->rank[k];
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybPeersExchange(HybComm comm, const HybPeers *to, const HybPeers *from, size_t unit, const void *out, void *in)
+{
+  MPI_Request   *request = NULL;
+  PetscMPIInt    tag, n = 0;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  ierr = HybCommAgree(comm, PetscMalloc1((size_t)HybPeersPieces(to, unit) + HybPeersPieces(from, unit), &request), "Memory for messages");
+  if (ierr) (void)PetscFree(request);
+  PetscCall(ierr);
+  PetscCall(PetscCommGetNewTag(comm->mpi, &tag));
+  PetscCall(HybPeersStart(comm, tag, from, unit, PETSC_TRUE, PETSC_FALSE, (char *)in, request, &n));
+  PetscCall(HybPeersStart(comm, tag, to, unit, PETSC_FALSE, PETSC_FALSE, (char *)out, request, &n));
+  PetscCallMPI(MPI_Waitall(n, request, MPI_STATUSES_IGNORE));
+  PetscCall(PetscFree(request));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* may so many bytes be page-locked? */
+PetscErrorCode HybExchangeMayLock(const HybExec *exec, size_t bytes, PetscBool *may)
+{
+  HybMemoryReport r;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(&r, sizeof(r)));
+  PetscCall(exec->backend->usage(&r, PETSC_FALSE));
+  *may = (PetscBool)(exec->backend->device && r.locked_bytes <= r.locked_share && bytes <= (r.locked_share - r.locked_bytes) / 2);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
