@@ -702,8 +702,8 @@ static PetscErrorCode CaseNodesAgain(void)
 static PetscErrorCode OptionsKept(Pair *p, int k)
 {
   const MatOption   options[] = {MAT_KEEP_NONZERO_PATTERN, MAT_IGNORE_ZERO_ENTRIES, MAT_UNUSED_NONZERO_LOCATION_ERR, MAT_ROW_ORIENTED, MAT_NEW_NONZERO_LOCATIONS};
-  const PetscInt    what = p->arg[0] % 4, way = p->arg[0] / 4;
-  const PetscBool   flg    = (PetscBool)(what < 2);
+  const PetscInt    what = p->arg[0] % 5, way = p->arg[0] / 5;
+  const PetscBool   flg    = (PetscBool)(what < 3);
   const PetscScalar two[4] = {1.5, 2.5, 3.5, 4.5}, zeros[4] = {0, 0, 0, 0};
   PetscInt          start, end, rows[2], far[2];
   Mat               D;
@@ -729,7 +729,6 @@ static PetscErrorCode OptionsKept(Pair *p, int k)
   if (what == 0) PetscCall(MatZeroRows(D, 2, rows, 1.0, NULL, NULL));
   if (what == 1) PetscCall(MatSetValues(D, 2, rows, 2, far, zeros, ADD_VALUES));
   if (what == 2) PetscCall(MatAXPY(D, 2.0, p->m[k], DIFFERENT_NONZERO_PATTERN));
-  if (what == 2 && way == 1) PetscCall(MatSetValues(D, 2, rows, 2, far, two, INSERT_VALUES));
   if (what == 3) PetscCall(MatSetValues(D, 2, rows, 2, rows, two, INSERT_VALUES));
   if (what == 4) PetscCall(MatSetValues(D, 2, rows, 2, far, two, INSERT_VALUES));
   PetscCall(PairsAssemble(D));
