@@ -1,7 +1,7 @@
 /*
-  One process of several runs out of luck in a parallel product: the first, the second, the third, ... allocation and call
-  of the device fails there and nowhere else. Each time all processes get an error and none waits for ever; afterwards
-  the plugin holds what it held before, and the same operands make the same product.
+  One process of several runs out of luck in a parallel product: the first, the second, the third, ... allocation and
+  call of the device fails there and nowhere else. Each time all processes get an error and none waits for ever;
+  afterwards the plugin holds what it held before, and the same operands make the same product.
 
   Allocations are those made by this plugin's files; on a device also all that passes the hook that it asks before each
   allocation, CUDA call, launch and primitive.
