@@ -78,12 +78,12 @@ tests-run-mat: $(MAT_BIN) $(BUILD)/lib/$(PLUGIN) $(EMULATED_LIB)
 	  done; \
 	done | $(TEST_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
 
-# each on the host and, where there is one, on the emulated device, with one card for each process
+# each on the host and, where there is one, on the emulated device
 tests-run-ranks: $(RANKS_BIN) $(EMULATED_LIB)
 	@for t in $(RANKS_TESTS); do for b in host $(abspath $(EMULATED_LIB)); do \
 	  grep -h '^ *TEST ' tests/$$t.c | grep -e '$(TEST_LINES)' | while read -r _ np options; do \
 	    for n in $$(echo $${np#np=} | tr , ' '); do \
-	      echo "$$t-np$$n-$$(basename $$b .so)$(TEST_NAME) $(TEST_SECONDS) env HYB_EMULATOR_CARDS=$$n $(if $(filter-out mpiexec,$(MPIEXEC)),$(MPIEXEC),mpiexec) -n $$n $(BUILD)/tests/$$t -backend $$b -seed $(SEED)$${options:+ $$options}"; \
+	      echo "$$t-np$$n-$$(basename $$b .so)$(TEST_NAME) $(TEST_SECONDS) $(if $(filter-out mpiexec,$(MPIEXEC)),$(MPIEXEC),mpiexec) -n $$n $(BUILD)/tests/$$t -backend $$b -seed $(SEED)$${options:+ $$options}"; \
 	    done; \
 	  done; \
 	done; done | $(TEST_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)

@@ -343,11 +343,12 @@ void HybTestInit(int *argc, char ***argv)
     T.exec.backend = &HybBackendHost;
   else {
     memset(&services, 0, sizeof(services));
-    services.size             = sizeof(services);
-    services.device           = -1;
+    services.size = sizeof(services);
+    MPI_Comm_rank(PETSC_COMM_WORLD, &services.rank);
+    MPI_Comm_size(PETSC_COMM_WORLD, &services.processes);
+    services.device           = services.processes > 1 ? -2 : -1;
     services.managed_fraction = 0.5;
     services.locked_fraction  = 0.1;
-    services.processes        = 1;
     services.mirror           = (int)mirror;
     services.fault            = FaultHook;
     PetscCallAbort(PETSC_COMM_SELF, HybBackendLoad(backend, &services, &T.exec.backend, message, sizeof(message)));

@@ -8,12 +8,15 @@
 TEST np=1,2,3,4
 TEST np=1,2,3,4 @emulated -ours
 TEST np=3 @emulated -ours -mat_aijhybridgpu_memory mirror
+TEST np=2,3 @emulated -ours -mat_aijhybridgpu_comm mpi
 TEST np=2 @emulated -mat_aijhybridgpu_comm petsc
 TEST np=2,3 @emulated -ours -faults
+TEST np=2,3 @emulated -ours -faults -mat_aijhybridgpu_comm mpi
 */
 #include "mattest.h"
 #include <aijhybridgpu/private/hyb.h>
 #include <dlfcn.h>
+#include <stdlib.h>
 
 static PetscMPIInt Rank, Size;
 
@@ -277,6 +280,12 @@ static PetscErrorCode Failing(Mat A, PetscMPIInt which, PetscBool transpose, Pet
     PetscCallMPI(MPI_Bcast(&fired, 1, MPI_INT, which, PETSC_COMM_WORLD));
     if (Rank == which) MatTestCheck(fired == (ierr != PETSC_SUCCESS), "the process that fails has an error");
     if (!fired) MatTestCheck(!ierr, "no error without a failure");
+    if (fired) { /* by peer access the others hear of it at their next product at the latest */
+      PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+      ierr = (transpose ? MatMultTranspose : MatMult)(B, x, y);
+      PetscCall(PetscPopErrorHandler());
+      if (Rank == which) MatTestCheck(!ierr, "the process that failed has one error");
+    }
     PetscCall((transpose ? MatMultTranspose : MatMult)(B, x, y));
     PetscCall(SameBits(y, z, "the product after an error"));
     if (fresh) PetscCall(MatDestroy(&B));
@@ -292,12 +301,13 @@ static PetscErrorCode Failing(Mat A, PetscMPIInt which, PetscBool transpose, Pet
 }
 
 /* With vectors of the host and the comm room's halo, each process's x and y cross the bus once and so do the entries
-   for others, by the emulator's count. PETSc's scatter would have y cross it three times. */
+   for others where they go by MPI, by the emulator's count. PETSc's scatter would have y cross it three times. */
 static PetscErrorCode Ours(Mat A)
 {
   char path[PETSC_MAX_PATH_LEN] = "";
   unsigned long long (*count[2])(void), before[2];
   PetscInt   m, n, ghosts;
+  PetscBool  mpi;
   PetscInt64 found[2], expected[2];
   Mat        block;
   Vec        x, y;
@@ -318,6 +328,8 @@ static PetscErrorCode Ours(Mat A)
   for (int k = 0; k < 2; k++) before[k] = (*count[k])();
   PetscCall(MatMult(A, x, y));
   for (int k = 0; k < 2; k++) found[k] = (PetscInt64)((*count[k])() - before[k]);
+  PetscCall(MatTestOptionIs("-mat_aijhybridgpu_comm", "mpi", &mpi));
+  if (!mpi) ghosts = 0; /* they go from card to card */
   expected[0] = (PetscInt64)(n + ghosts) * (PetscInt64)sizeof(PetscScalar);
   expected[1] = (PetscInt64)(m + ghosts) * (PetscInt64)sizeof(PetscScalar); /* all ghosts are somebody's to send */
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, found, 2, MPIU_INT64, MPI_SUM, PETSC_COMM_WORLD));
@@ -376,6 +388,7 @@ int main(int argc, char **argv)
 {
   int code = 1;
 
+  setenv("HYB_EMULATOR_CARDS", "8", 1); /* a card for each process */
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &Rank));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &Size));

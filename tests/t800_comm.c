@@ -3,7 +3,14 @@
   nothing is gathered to be compared. Layouts are drawn alike on all processes: uneven ones, empty processes, processes
   that need nothing or that nobody needs, neighbours that are not mutual.
 
+Each way is taken in turn: peer access where each process has a card, MPI where they are told so, share a card, or have
+cards whose memory others cannot map, which is no error.
+
 TEST np=1,2,3,4
+TEST np=2,3 -mat_aijhybridgpu_comm mpi
+TEST np=2 -cards 1
+TEST np=3 -ipc 0
+TEST np=2 -mat_aijhybridgpu_comm_segment 1 -full
 */
 #include "hybtest.h"
 #include <aijhybridgpu/private/hybcomm.h>
@@ -368,6 +375,106 @@ static PetscErrorCode Wrong(HybComm comm)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscBool ByPeer(HybHalo h)
+{
+  return (PetscBool)!strcmp(HybHaloWay(h), "peer access");
+}
+
+/* does this process hear of an error of process 0? */
+static PetscBool Hears(HybHalo h)
+{
+  const PetscBool from = (PetscBool)(h->from.n && !h->from.rank[0]), to = (PetscBool)(h->to.n && !h->to.rank[0]);
+
+  return (PetscBool)(from || (to && ByPeer(h)));
+}
+
+/* the way is the one that this run is for */
+static PetscErrorCode Way(HybComm comm)
+{
+  char      ipc[16] = "1", cards[16] = "", way[16] = "auto";
+  HybHalo   h;
+  PetscBool full = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  HybTestBegin("the way of exchanges");
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-ipc", ipc, sizeof(ipc), NULL));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-cards", cards, sizeof(cards), NULL));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_comm", way, sizeof(way), NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-full", &full, NULL));
+  LayoutDraw(full ? 400000 : 20, full ? 1 : 0, -1);
+  if (HybTestCall(HaloGet(comm, &h))) {
+    const char *expected = !HybTestExec()->backend->device ? "from the host" : Size == 1           ? "nothing"
+                                                                             : !strcmp(way, "mpi") ? "as asked"
+                                                                             : !strcmp(cards, "1") ? "share a card"
+                                                                             : !strcmp(ipc, "0")   ? "no memory that others can reach"
+                                                                             : full                ? "segment is full"
+                                                                                                   : "peer access";
+
+    HybTestCheck(strstr(HybHaloWay(h), expected), "it is: %s, not: %s", HybHaloWay(h), expected);
+    if (full) PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, 1));
+    HybTestCall(HybHaloDestroy(&h));
+  }
+  LayoutFree();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* one exchange more, whose error is counted; what is queued for it is waited for */
+static PetscErrorCode Hear(HybHalo h, int *errors)
+{
+  const HybExec *exec = HybTestExec();
+  HybArena       arena;
+  PetscScalar   *x;
+  void          *ghost;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&arena, exec));
+  PetscCall(HybArenaCalloc(&arena, HYB_WORK(exec), h->n, sizeof(PetscScalar), &x));
+  PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+  ierr = HybHaloExchange(h, exec, sizeof(PetscScalar), x, PETSC_FALSE, &ghost);
+  PetscCall(PetscPopErrorHandler());
+  if (ierr) (*errors)++;
+  PetscCall(exec->backend->sync(exec));
+  PetscCall(HybArenaReset(&arena));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Process 0 gives an exchange up: whoever waits for it hears of it once, now or at its next exchange. Or it does not
+   come at all: by peer access whoever waits gives up as well. */
+static PetscErrorCode GivenUp(HybComm comm)
+{
+  HybHalo h;
+
+  PetscFunctionBegin;
+  for (int late = 0; late < 2; late++) {
+    int errors = 0;
+
+    HybTestBegin(late ? "a process that comes too late" : "a process that gives an exchange up");
+    LayoutDraw(30, 1, -1);
+    HybTestCall(HaloGet(comm, &h));
+    if (late && !ByPeer(h)) { /* messages are waited for as MPI does */
+      HybTestCheck(PETSC_TRUE, "nothing");
+      HybTestCall(HybHaloDestroy(&h));
+      LayoutFree();
+      continue;
+    }
+    if (late) PetscCall(HybTuningSet("comm_timeout", "1"));
+    if (!Rank && !late) HybHaloAbandon(h, HybTestExec(), PETSC_FALSE, PETSC_ERR_MEM);
+    if (Rank) PetscCall(Hear(h, &errors));
+    PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
+    if (!Rank && late) PetscCall(Hear(h, &errors));
+    PetscCall(HybTuningSet("comm_timeout", NULL));
+    PetscCall(Hear(h, &errors));
+    HybTestCheck(errors == (Rank && Hears(h)), "process %d had %d errors", Rank, errors);
+    PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, 2));
+    PetscCall(Reverse(h, PETSC_TRUE, 3));
+    PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, 4));
+    HybTestCall(HybHaloDestroy(&h));
+    LayoutFree();
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* an error of one process between Begin and End reaches those who wait for it, and the next exchange is right */
 static PetscErrorCode Between(HybComm comm)
 {
@@ -380,7 +487,7 @@ static PetscErrorCode Between(HybComm comm)
   LayoutDraw(30, 1, -1);
   HybTestCall(HaloGet(comm, &h));
   if (exec->backend->device) {
-    const PetscBool waits = (PetscBool)(Rank && h->from.n && !h->from.rank[0]);
+    const PetscBool waits = (PetscBool)(Rank && !ByPeer(h) && h->from.n && !h->from.rank[0]); /* by peer access it has what it needs */
     HybArena        arena;
     PetscScalar    *x;
     void           *ghost;
@@ -485,6 +592,8 @@ static PetscErrorCode Body(void)
   PetscCall(Small(comm));
   PetscCall(Layouts(comm));
   PetscCall(Several(comm));
+  PetscCall(Way(comm));
+  PetscCall(GivenUp(comm));
   PetscCall(Wrong(comm));
   PetscCall(Between(comm));
   PetscCall(Faults(comm));
@@ -492,7 +601,13 @@ static PetscErrorCode Body(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* a card for each process, and what the options say of cards, before anybody looks */
 int main(int argc, char **argv)
 {
+  setenv("HYB_EMULATOR_CARDS", "8", 1);
+  for (int k = 1; k + 1 < argc; k++) {
+    if (!strcmp(argv[k], "-cards")) setenv("HYB_EMULATOR_CARDS", argv[k + 1], 1);
+    if (!strcmp(argv[k], "-ipc")) setenv("HYB_EMULATOR_IPC", argv[k + 1], 1);
+  }
   return HybTestMain(argc, argv, Body);
 }

@@ -55,6 +55,9 @@ unsigned          ActiveMask(void);
 void             *SharedAllocate(SharedSite *, size_t bytes);
 void             *SharedDynamic(void);
 uint64_t          Random(void);
+void              StoreRelease(uint64_t *, uint64_t); /* between processes; late at times */
+uint64_t          LoadAcquire(const uint64_t *);
+uint64_t          Nanoseconds(void);
 [[noreturn]] void Fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void              Launch(const void *kernel, const char *name, const char *args, const char *file, int line, dim3 grid, dim3 block, size_t bytes, cudaStream_t, std::vector<Use> &&, std::vector<int> &&argument, std::function<void()> &&);
 /* an operation of the runtime or of a stand-in; uses are checked and opened like a kernel's */

@@ -90,5 +90,6 @@ void        Share(Array *);
 void        Protect(Array *, int protection);
 void        Retire(Array *); /* freed: its addresses stay forbidden for a while */
 std::string Name(const Array *);
+void        Unshare(Array *); /* before it is retired: its pages are no other process's any more */
 } // namespace emu
 #endif

@@ -55,6 +55,7 @@ cudaError_t cudaFree(void *p)
   if (!p) return cudaSuccess;
   Start();
   DrainAll();
+  if (Array *a = Find(p)) Unshare(a);
   cudaError_t e = cudaFreeAsync(p, nullptr);
   DrainAll();
   for (EmuPool &pool : plain_) pool.reserved = pool.used; /* no pool for the program: the card has it again */

@@ -320,7 +320,17 @@ typedef struct {
   PetscInt diagonal_fewest, diagonal_rows, diagonal_threads;
   PetscInt diagonal_runs; /* 0: no, 1: yes */
   PetscInt hash_lists, masks_lanes, fused_plan;
+  PetscInt comm; /* HybCommChoice */
+  PetscInt comm_timeout, comm_segment;
 } HybTuning;
+
+/* the ways of exchanges between devices, in the order of -mat_aijhybridgpu_comm's words */
+typedef enum {
+  HYB_COMM_AUTO,
+  HYB_COMM_MPI,
+  HYB_COMM_PEER,
+  HYB_COMM_PETSC /* for products with vectors: PETSc's own scatter */
+} HybCommChoice;
 
 extern const HybTuning *HybTuningGet(void);
 /* All from the process's options -mat_aijhybridgpu_NAME, else what they are by default. PETSC_ERR_ARG_OUTOFRANGE names

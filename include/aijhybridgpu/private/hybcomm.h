@@ -18,10 +18,12 @@ HYB_EXTERN_C_BEGIN
    gets the same, and gives it back twice. */
 typedef struct _HybComm *HybComm;
 struct _HybComm {
-  MPI_Comm    mpi;
-  PetscMPIInt rank, size;
-  PetscInt    users;
-  HybComm     next;
+  MPI_Comm         mpi;
+  PetscMPIInt      rank, size;
+  PetscInt         users;
+  struct _HybPeer *peer;     /* memory of others' cards, where these can be reached; else why not */
+  char             way[160]; /* for people: by which way exchanges of devices go, and why; empty: none has been made */
+  HybComm          next;
 };
 
 extern PetscErrorCode HybCommGet(MPI_Comm, HybComm *);
@@ -70,7 +72,11 @@ struct _HybHalo {
 /* ranges[r] to ranges[r+1]-1 are process r's (as of a PetscLayout); ghost: of the host, nghost global numbers, strictly
    ascending, none of them own */
 extern PetscErrorCode HybHaloCreate(HybComm, const HybExec *, const PetscInt *ranges, PetscInt nghost, const PetscInt *ghost, HybHalo *);
-/* not collective as far as messages go; NULL is allowed */
+/* for people: the way that its exchanges between devices go, and why */
+extern const char *HybHaloWay(HybHalo);
+/* do its exchanges leave the host out? */
+extern PetscBool HybHaloFromCardToCard(HybHalo);
+/* collective; NULL is allowed */
 extern PetscErrorCode HybHaloDestroy(HybHalo *);
 
 /*
@@ -122,6 +128,22 @@ extern PetscErrorCode HybRowsValuesEnd(HybRows, const HybExec *, PetscErrorCode 
 extern void           HybRowsValuesAbandon(HybRows, const HybExec *);
 extern PetscErrorCode HybRowsDestroy(HybRows *);
 
+/* An exchange by peer access: where this process puts what, and where the others' parts come. Arrays where the backend
+   executes, but status, which is page-locked memory of the host's: [0]: 0: all is well; 1: neighbour [1] failed in
+   exchange [2]; 2: it did not come in time. */
+typedef struct {
+  PetscInt    n;       /* neighbours, that send or receive; each is told the number */
+  PetscCount *offset;  /* n+1: units for each */
+  PetscCount *there;   /* in its slot: how many units lie before this process's */
+  char      **slot[2]; /* its slots, taken in turn */
+  uint64_t  **flag;    /* its words for this process: the last number, and the last even and odd ones that failed */
+  uint64_t   *mine;    /* HYB_COMM_WORDS for each neighbour: the same of theirs */
+  unsigned   *arrived; /* a counter of put()'s own, 0 */
+  int64_t    *status;
+} HybPeerTable;
+#define HYB_COMM_HANDLE 64 /* bytes */
+#define HYB_COMM_WORDS  3
+
 /* What a backend does for an exchange. A lane is work beside exec's stream; on the host all is done on return. */
 typedef struct _HybCommOps {
   PetscErrorCode (*open)(const HybExec *, void **lane);
@@ -134,6 +156,17 @@ typedef struct _HybCommOps {
   /* on the lane: dst = host's page-locked bytes; exec's stream waits for that, the host does not. after: exec's stream
      holds work since send() that dst has to wait for. */
   PetscErrorCode (*receive)(const HybExec *, void *lane, size_t bytes, const void *host, void *dst, PetscBool after);
+  /* Peer access. A segment is memory of this card that other processes can map: handle is what they need to know. */
+  PetscErrorCode (*segment)(const HybExec *, size_t bytes, void **segment, unsigned char handle[HYB_COMM_HANDLE]);
+  PetscErrorCode (*segmentfree)(const HybExec *, void *segment); /* when nobody has it mapped */
+  PetscErrorCode (*attach)(const HybExec *, const unsigned char handle[HYB_COMM_HANDLE], void **there);
+  PetscErrorCode (*detach)(const HybExec *, void *there);
+  /* On exec's stream: n units at index[] of src, or as they are, go to the neighbours' slots; then each one is told the
+     number. failed: it is told that this process has nothing for it. */
+  PetscErrorCode (*put)(const HybExec *, const HybPeerTable *, uint64_t number, PetscBool failed, size_t unit, PetscCount n, const PetscInt *index, const void *src);
+  /* On exec's stream: waits for the neighbours' numbers, so many seconds. Where one failed or did not come, status
+     tells, and the slot's bytes are all ones: no number. */
+  PetscErrorCode (*wait)(const HybExec *, const HybPeerTable *, uint64_t number, PetscInt seconds, void *slot, size_t bytes);
   /* on exec's stream: to[row[k]] += v[place[ptr[k]]] + ... + v[place[ptr[k+1]-1]], one after the other, k < n */
   PetscErrorCode (*add)(const HybExec *, PetscInt n, const PetscInt *row, const PetscCount *ptr, const PetscInt *place, PetscBool scalars, const void *v, void *to);
 } HybCommOps;

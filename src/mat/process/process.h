@@ -7,6 +7,7 @@
 
 #include <petscmat.h>
 #include <petsc/private/matimpl.h>
+#include "aijhybridgpu/private/hybcomm.h"
 #include "aijhybridgpu/private/hybmat.h"
 #include "aijhybridgpu/private/hybspmv.h"
 
@@ -42,7 +43,6 @@ typedef struct {
   PetscInt  device;    /* which card; -1: PETSc's, else by turns */
   PetscInt  devicemin; /* nonzeros; -1: by where the vectors are, see HybGlueDeviceMin() */
   PetscInt  mirror, promotenever;
-  PetscInt  comm;      /* HybCommChoice */
   PetscInt  lockafter; /* values sent so many times again move to page-locked memory; 0: never */
   PetscInt  lockmin;   /* fewer bytes of values stay where they are: they are soon through the buffers, which are page-locked as well */
   PetscInt  planmin;   /* patterns of so many nonzeros are planned for at their second product with a vector */
@@ -50,13 +50,6 @@ typedef struct {
   PetscInt  viewmemory, frameunknown, smoothers, parallelproducts;
   PetscReal managedlimit, memorylimit, locklimit;
 } HybOptions;
-
-/* -mat_aijhybridgpu_comm, in the order of its words */
-typedef enum {
-  HYB_COMM_AUTO,
-  HYB_COMM_MPI,
-  HYB_COMM_PETSC
-} HybCommChoice;
 
 typedef enum {
   HYB_DEVICE_UNKNOWN, /* not asked yet */
@@ -86,6 +79,7 @@ typedef struct {
   /* counters */
   HybCounts           counts;
   HybRecordDescribe   describe; /* what the type knows of a matrix */
+  HybComm             world;    /* of PETSC_COMM_WORLD, once a parallel matrix has used it: what it opened is not opened again for the next one */
   struct _HybRecords *records;  /* of each matrix and operation, for -mat_aijhybridgpu_report; NULL: not asked for */
   PetscLogDouble      hostwork; /* nonzeros that the host has multiplied with vectors while the device was not open */
   PetscBool           toldhostvectors;

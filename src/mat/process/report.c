@@ -398,6 +398,7 @@ PetscErrorCode HybGlueFinalize(void)
     PetscCall(PetscSynchronizedFlush(PETSC_COMM_WORLD, PETSC_STDOUT));
   }
   if (g->records) PetscCall(HybReportEnd());
+  PetscCall(HybCommRestore(&g->world));
   PetscCall(PetscMemzero(g, sizeof(*g)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

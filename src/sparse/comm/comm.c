@@ -35,8 +35,9 @@ PetscErrorCode HybCommGet(MPI_Comm mpi, HybComm *comm)
 
 PetscErrorCode HybCommRestore(HybComm *comm)
 {
-  HybComm  c = *comm, *link = &HybComms;
-  MPI_Comm inner;
+  HybComm        c = *comm, *link = &HybComms;
+  MPI_Comm       inner;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   *comm = NULL;
@@ -44,8 +45,10 @@ PetscErrorCode HybCommRestore(HybComm *comm)
   while (*link != c) link = &(*link)->next;
   *link = c->next;
   inner = c->mpi;
+  ierr  = HybPeerClose(c);
   PetscCall(PetscFree(c));
   PetscCall(PetscCommDestroy(&inner));
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

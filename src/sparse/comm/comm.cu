@@ -6,10 +6,7 @@
   waits for the copy to its buffer alone, an event of the lane. One stream is enough: what exchanges queue there is
   short, and its order is what keeps buffers from being filled while they are read.
 */
-#include "hybdevice.cuh"
-#include "aijhybridgpu/private/hybcomm.h"
-
-#define COMM_THREADS 256
+#include "comm.cuh"
 
 static cudaStream_t comm_stream_;
 
@@ -173,4 +170,4 @@ static PetscErrorCode HybCommAdd_CUDA(const HybExec *exec, PetscInt n, const Pet
 }
 
 extern const HybCommOps HybCommCUDA;
-const HybCommOps        HybCommCUDA = {HybCommOpen_CUDA, HybCommClose_CUDA, HybCommSend_CUDA, HybCommSent_CUDA, HybCommReceive_CUDA, HybCommAdd_CUDA};
+const HybCommOps        HybCommCUDA = {HybCommOpen_CUDA, HybCommClose_CUDA, HybCommSend_CUDA, HybCommSent_CUDA, HybCommReceive_CUDA, HybPeerSegment_CUDA, HybPeerSegmentFree_CUDA, HybPeerAttach_CUDA, HybPeerDetach_CUDA, HybPeerPut_CUDA, HybPeerWait_CUDA, HybCommAdd_CUDA};

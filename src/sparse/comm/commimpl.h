@@ -22,10 +22,19 @@ struct _HybExchange {
   char           *out, *in[2];    /* of the host, page-locked where there is a device and room */
   char           *packed, *ghost; /* where the backend executes; NULL on the host */
   MPI_Request    *request;        /* those of receives first */
-  MPI_Status     *status;
+  MPI_Status     *received;
   PetscMPIInt     nrequest, nreceive;
+  /* by peer access; count: exchanges begun, waited: the last one that was waited for */
+  PetscBool    peer;
+  PetscMPIInt  npeers, *peers;
+  size_t       at; /* of this exchange's part of the segment */
+  char        *slots_[2];
+  uint64_t     count, waited;
+  int64_t     *status;
+  HybArena     tables;
+  HybPeerTable table;
   /* the exchange in progress */
-  PetscBool begun, sending, host;
+  PetscBool begun, sending, host, bypeer;
   int       slot;
   size_t    unit;
 };
@@ -37,8 +46,19 @@ extern PetscErrorCode HybExchangeDestroy(HybExchange *);
 extern PetscErrorCode HybExchangeBegin(HybExchange, const HybExec *, size_t unit, const PetscInt *index, const void *src, PetscBool host);
 /* dst NULL: where it is kept; *result, which may be NULL: where it came to */
 extern PetscErrorCode HybExchangeEnd(HybExchange, const HybExec *, PetscErrorCode before, void *dst, void *result);
+/* peer.c. Collective: after it, comm->way says what serves; the exchange goes by peer access if e->peer. */
+extern PetscErrorCode HybPeerExchangeMake(HybExchange, const HybExec *);
+extern PetscErrorCode HybPeerExchangeDestroy(HybExchange);
+extern PetscErrorCode HybPeerBegin(HybExchange, const HybExec *, size_t unit, const PetscInt *index, const void *src);
+extern PetscErrorCode HybPeerEnd(HybExchange, const HybExec *, PetscErrorCode before, void **result);
+extern void           HybPeerAbandon(HybExchange, const HybExec *);
+extern PetscErrorCode HybPeerClose(HybComm);
+extern PetscBool      HybPeerIsOpen(HybComm);
+
 /* instead of both: others get messages without contents */
 extern void HybExchangeAbandon(HybExchange, const HybExec *);
+
+extern PetscErrorCode HybExchangeMayLock(const HybExec *, size_t bytes, PetscBool *);
 
 /* the same at once, between arrays of the host's, without any object; out is as long as `to` says */
 extern PetscErrorCode HybPeersExchange(HybComm, const HybPeers *to, const HybPeers *from, size_t unit, const void *out, void *in);

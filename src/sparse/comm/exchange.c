@@ -111,7 +111,7 @@ PetscErrorCode HybPeersExchange(HybComm comm, const HybPeers *to, const HybPeers
 }
 
 /* may so many bytes be page-locked? */
-static PetscErrorCode HybExchangeMayLock(const HybExec *exec, size_t bytes, PetscBool *may)
+PetscErrorCode HybExchangeMayLock(const HybExec *exec, size_t bytes, PetscBool *may)
 {
   HybMemoryReport r;
 
@@ -149,7 +149,7 @@ static PetscErrorCode HybExchangeMake(HybExchange e, PetscBool keepghost)
   PetscFunctionBegin;
   e->slots = keepghost ? 2 : 1;
   PetscCall(PetscMalloc1(n, &e->request));
-  PetscCall(PetscMalloc1(n, &e->status));
+  PetscCall(PetscMalloc1(n, &e->received));
   PetscCheck(exec->backend->comm, PETSC_COMM_SELF, PETSC_ERR_SUP, "The %s backend exchanges nothing", exec->backend->name);
   PetscCall(exec->backend->comm->open(exec, &e->lane));
   PetscCall(HybExchangeRoom(e, keepghost, HYB_COMM_UNIT));
@@ -170,27 +170,34 @@ PetscErrorCode HybExchangeCreate(HybComm comm, const HybExec *exec, const HybPee
     e->to     = to;
     e->from   = from;
     ierr      = HybArenaInit(&e->arena, exec);
+    if (!ierr) ierr = HybArenaInit(&e->tables, exec);
     if (!ierr) ierr = HybExchangeMake(e, keepghost);
   }
   ierr = HybCommAgree(comm, ierr, "Room for messages");
   if (ierr) (void)HybExchangeDestroy(exchange);
   PetscCall(ierr);
   PetscCall(PetscCommGetNewTag(comm->mpi, &e->tag));
+  ierr = HybPeerExchangeMake(e, exec);
+  if (ierr) (void)HybExchangeDestroy(exchange);
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybExchangeDestroy(HybExchange *exchange)
 {
-  HybExchange    e    = *exchange;
-  PetscErrorCode ierr = PETSC_SUCCESS, later;
+  HybExchange    e = *exchange;
+  PetscErrorCode ierr, later;
 
   PetscFunctionBegin;
   *exchange = NULL;
   if (!e) PetscFunctionReturn(PETSC_SUCCESS);
-  if (e->lane) ierr = e->arena.exec.backend->comm->close(&e->arena.exec, &e->lane);
+  ierr  = HybPeerExchangeDestroy(e);
+  later = e->lane ? e->arena.exec.backend->comm->close(&e->arena.exec, &e->lane) : PETSC_SUCCESS;
+  if (!ierr) ierr = later;
+  (void)HybArenaReset(&e->tables);
   later = HybArenaReset(&e->arena);
   PetscCall(PetscFree(e->request));
-  PetscCall(PetscFree(e->status));
+  PetscCall(PetscFree(e->received));
   PetscCall(PetscFree(e));
   PetscCall(ierr);
   PetscCall(later);
@@ -248,6 +255,11 @@ PetscErrorCode HybExchangeBegin(HybExchange e, const HybExec *exec, size_t unit,
 
   PetscFunctionBegin;
   PetscCheck(!e->begun, PETSC_COMM_SELF, PETSC_ERR_ORDER, "An exchange begins that has begun already");
+  e->bypeer = (PetscBool)(e->peer && !host && unit <= HYB_COMM_UNIT);
+  if (e->bypeer) {
+    PetscCall(HybPeerBegin(e, exec, unit, index, src));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   if (unit > e->capacity) PetscCall(HybExchangeGrow(e, exec, unit));
   e->begun   = PETSC_TRUE;
   e->sending = PETSC_FALSE;
@@ -273,19 +285,26 @@ PetscErrorCode HybExchangeEnd(HybExchange e, const HybExec *exec, PetscErrorCode
   const PetscBool ongoing = (PetscBool)(exec->backend->device && !e->host);
   PetscErrorCode  ierr    = before, later;
   PetscMPIInt     missing;
+  void           *kept = NULL;
 
   PetscFunctionBegin;
   PetscCheck(e->begun, PETSC_COMM_SELF, PETSC_ERR_ORDER, "An exchange ends that has not begun");
   e->begun = PETSC_FALSE;
+  if (e->bypeer) {
+    PetscCall(HybPeerEnd(e, exec, before, &kept));
+    if (dst && bytes) PetscCall(exec->backend->copy(exec, dst, kept, bytes, HYB_COPY_DEVICE_TO_DEVICE));
+    if (result) *(void **)result = dst ? dst : kept;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   if (!e->sending) {
     later = ongoing ? exec->backend->comm->sent(exec, e->lane) : PETSC_SUCCESS;
     if (!ierr) ierr = later;
     if (e->slots == 1) PetscCall(HybExchangeReceives(e));
     PetscCall(HybExchangeSends(e, (PetscBool)(ierr != PETSC_SUCCESS)));
   }
-  PetscCallMPI(MPI_Waitall(e->nrequest, e->request, e->status));
+  PetscCallMPI(MPI_Waitall(e->nrequest, e->request, e->received));
   PetscCall(ierr);
-  PetscCall(HybPeersCheck(e->from, e->unit, e->status, &missing));
+  PetscCall(HybPeersCheck(e->from, e->unit, e->received, &missing));
   PetscCheck(missing < 0, PETSC_COMM_SELF, PETSC_ERR_LIB, "Process %d has an error and sends nothing to process %d", missing, e->comm->rank);
   if (ongoing) {
     if (bytes) PetscCall(exec->backend->comm->receive(exec, e->lane, bytes, e->in[e->slot], dst ? dst : e->ghost, (PetscBool)(dst != NULL)));
@@ -301,6 +320,11 @@ PetscErrorCode HybExchangeEnd(HybExchange e, const HybExec *exec, PetscErrorCode
 void HybExchangeAbandon(HybExchange e, const HybExec *exec)
 {
   if (e->begun) return;
+  e->bypeer = e->peer;
+  if (e->bypeer) {
+    HybPeerAbandon(e, exec);
+    return;
+  }
   e->begun   = PETSC_TRUE;
   e->sending = PETSC_FALSE;
   e->host    = PETSC_FALSE;

@@ -236,3 +236,15 @@ void HybHaloAbandon(HybHalo h, const HybExec *exec, PetscBool reverse, PetscErro
   } else
     HybExchangeAbandon(reverse ? h->reverse : h->forward, exec);
 }
+
+const char *HybHaloWay(HybHalo h)
+{
+  if (!h->arena.exec.backend->device) return "MPI, from the host";
+  if (h->comm->size == 1) return "nothing";
+  return h->forward->peer || !HybPeerIsOpen(h->comm) ? h->comm->way : "MPI from page-locked buffers: the segment is full (-mat_aijhybridgpu_comm_segment)";
+}
+
+PetscBool HybHaloFromCardToCard(HybHalo h)
+{
+  return h->forward->peer;
+}

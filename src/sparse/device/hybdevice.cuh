@@ -647,6 +647,58 @@ static __device__ __forceinline__ void HybBulkWait(uint64_t *bar, unsigned phase
 }
 
 /*
+  Words that processes tell each other by, in memory that several cards reach: a store after which all that this thread
+  has seen is there for whoever loads the word, and that load. And a clock of the card, ns.
+*/
+static __device__ __forceinline__ void HybStoreRelease(uint64_t *p, uint64_t v)
+{
+#if defined(HYB_EMULATOR)
+  emu::StoreRelease(p, v);
+#elif defined(__CUDA_ARCH__)
+  asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"((uint64_t)__cvta_generic_to_global(p)), "l"(v)
+               : "memory");
+#endif
+}
+
+static __device__ __forceinline__ uint64_t HybLoadAcquire(const uint64_t *p)
+{
+#if defined(HYB_EMULATOR)
+  return emu::LoadAcquire(p);
+#elif defined(__CUDA_ARCH__)
+  uint64_t v;
+  asm volatile("ld.acquire.sys.global.u64 %0, [%1];"
+               : "=l"(v)
+               : "l"((uint64_t)__cvta_generic_to_global(p))
+               : "memory");
+  return v;
+#else
+  return 0;
+#endif
+}
+
+static __device__ __forceinline__ uint64_t HybNanoseconds(void)
+{
+#if defined(HYB_EMULATOR)
+  return emu::Nanoseconds();
+#elif defined(__CUDA_ARCH__)
+  uint64_t t;
+  asm volatile("mov.u64 %0, %globaltimer;"
+               : "=l"(t));
+  return t;
+#else
+  return 0;
+#endif
+}
+
+/* A device begins what is queued by itself; the emulator does when it is waited for, which would be too late for
+   another process that waits for this one's words. */
+#if defined(HYB_EMULATOR)
+  #define HYB_BEGIN_NOW(stream) HybCallCUDA(cudaStreamSynchronize((cudaStream_t)(stream)))
+#else
+  #define HYB_BEGIN_NOW(stream) ((void)0)
+#endif
+
+/*
   Device-wide primitives. Pointers to arrays live on the device; temporary storage comes from the work arena. devtotal
   (device memory) and total (host memory) receive the result, both may be NULL: with total the call synchronises,
   without it does not. n may be 0. Input and output do not overlap unless it is said.

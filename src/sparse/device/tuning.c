@@ -60,6 +60,9 @@ static const Tuning TuningTable[] = {
   RANGE(hash_lists, 3, 0, 64, "entries of lists for a nonzero that C is known to have; 0: no lists"),
   LIST(masks_lanes, 0, "0 4 8 16", "lanes of a row of C where products are planned by masks; 0: by its mean row"),
   RANGE(fused_plan, -1, -1, PETSC_MAX_INT, "bytes of a plan of the fused P^T A P; -1: a multiple of the operands'"),
+  WORDS(comm, 0, 0, "auto mpi peer petsc", "how devices of several processes exchange entries"),
+  RANGE(comm_timeout, 60, 1, PETSC_MAX_INT, "seconds after which a process that waits for another's entries gives up"),
+  RANGE(comm_segment, 32, 1, 65536, "MiB of each card that other processes can reach"),
 };
 
 static HybTuning TuningState;

@@ -24,7 +24,7 @@ static PetscErrorCode HybMPIHaloLook(Mat A, HybMPIHalo *m, PetscBool device, Mat
   PetscFunctionBegin;
   *may   = PETSC_FALSE;
   *right = PETSC_FALSE;
-  if (HybGlueState.options.comm == HYB_COMM_PETSC || !blocks[0] || !blocks[1] || !MatIsSeqAIJHybridGPU(blocks[0]) || !MatIsSeqAIJHybridGPU(blocks[1])) PetscFunctionReturn(PETSC_SUCCESS);
+  if (HybTuningGet()->comm == HYB_COMM_PETSC || !blocks[0] || !blocks[1] || !MatIsSeqAIJHybridGPU(blocks[0]) || !MatIsSeqAIJHybridGPU(blocks[1])) PetscFunctionReturn(PETSC_SUCCESS);
   if (!here && hyb->choices.backend == HYB_BACKEND_CUDA) here = PETSC_TRUE;
   if (!here) {
     Mat_SeqAIJHybridGPU *block = NULL;
@@ -47,6 +47,12 @@ static PetscErrorCode HybMPIHaloMake(Mat A, HybMPIHalo *m, const HybExec *x, Pet
   PetscFunctionBegin;
   PetscCall(HybMPIHaloDestroy(m));
   PetscCall(HybCommGet(PetscObjectComm((PetscObject)A), &m->comm));
+  if (!HybGlueState.world) {
+    PetscMPIInt how;
+
+    PetscCallMPI(MPI_Comm_compare(PetscObjectComm((PetscObject)A), PETSC_COMM_WORLD, &how));
+    if (how == MPI_IDENT || how == MPI_CONGRUENT) PetscCall(HybCommGet(PetscObjectComm((PetscObject)A), &HybGlueState.world));
+  }
   ierr = PetscMalloc1(n, &m->garray);
   if (!ierr) ierr = PetscArraycpy(m->garray, garray, n);
   PetscCall(HybCommAgree(m->comm, ierr, "Memory for a halo"));
@@ -74,7 +80,7 @@ static PetscErrorCode HybMPIHaloDecide(Mat A, HybMPIHalo *m, PetscBool device, M
   else if (not [1] && !former)
     PetscCall(HybMPIHaloDestroy(m));
   if (!not [1])
-    PetscCall(PetscInfo(A, "A product with a vector takes %" PetscInt64_FMT " bytes of other processes' entries to the device and %" PetscInt64_FMT " to the host, by MPI with page-locked buffers\n", (PetscInt64)m->halo->nghost * (PetscInt64)sizeof(PetscScalar), (PetscInt64)m->halo->nsend * (PetscInt64)sizeof(PetscScalar)));
+    PetscCall(PetscInfo(A, "A product with a vector takes %" PetscInt64_FMT " bytes of other processes' entries to the device and %" PetscInt64_FMT " from it, by %s\n", (PetscInt64)m->halo->nghost * (PetscInt64)sizeof(PetscScalar), (PetscInt64)m->halo->nsend * (PetscInt64)sizeof(PetscScalar), HybHaloWay(m->halo)));
   else if (HybGlueState.device && blocks[1])
     PetscCall(PetscInfo(A, "A product with a vector takes %" PetscInt64_FMT " bytes of other processes' entries to the device, by PETSc's scatter\n", (PetscInt64)blocks[1]->cmap->n * (PetscInt64)sizeof(PetscScalar)));
   m->known[device]  = PETSC_TRUE;

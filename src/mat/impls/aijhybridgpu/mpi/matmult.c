@@ -40,6 +40,7 @@ static PetscErrorCode HybMPIMultLog(const HybHalo h, PetscBool transpose)
   const PetscLogDouble ghosts = sizeof(PetscScalar) * (PetscLogDouble)h->nghost, sent = sizeof(PetscScalar) * (PetscLogDouble)h->nsend;
 
   PetscFunctionBegin;
+  if (HybHaloFromCardToCard(h)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybLogToHost(transpose ? ghosts : sent));
   PetscCall(HybLogToDevice(transpose ? sent : ghosts));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -1,0 +1,17 @@
+/*
+  comm.cuh: what the room's device files share: the functions by peer access, peer.cu.
+*/
+#ifndef AIJHYBRIDGPU_COMM_CUH
+#define AIJHYBRIDGPU_COMM_CUH
+#include "hybdevice.cuh"
+#include "aijhybridgpu/private/hybcomm.h"
+
+#define COMM_THREADS 256
+
+extern PetscErrorCode HybPeerSegment_CUDA(const HybExec *, size_t, void **, unsigned char[HYB_COMM_HANDLE]);
+extern PetscErrorCode HybPeerSegmentFree_CUDA(const HybExec *, void *);
+extern PetscErrorCode HybPeerAttach_CUDA(const HybExec *, const unsigned char[HYB_COMM_HANDLE], void **);
+extern PetscErrorCode HybPeerDetach_CUDA(const HybExec *, void *);
+extern PetscErrorCode HybPeerPut_CUDA(const HybExec *, const HybPeerTable *, uint64_t, PetscBool, size_t, PetscCount, const PetscInt *, const void *);
+extern PetscErrorCode HybPeerWait_CUDA(const HybExec *, const HybPeerTable *, uint64_t, PetscInt, void *, size_t);
+#endif

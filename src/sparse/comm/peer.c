@@ -1,0 +1,513 @@
+/*
+  peer.c: exchanges by peer access, between processes of one node that have a card each.
+
+  Each process has a segment of its card's memory that all others have mapped; it is made once, and exchanges take parts
+  of it. A part has two slots for what comes, taken in turn, and words for each neighbour: the number of its last
+  exchange, and of the last even and the last odd one in which it had nothing to send.
+
+    Begin   put: entries go straight into the neighbours' slots, then each one is told the number
+    End     wait: one block looks for the neighbours' numbers; what follows reads the slot in place
+
+  Both are kernels in the operation's own stream: the host waits for nothing. A slot is written again two exchanges
+  later. By then its reader is done: every neighbour is told every number, and this process's put comes after its wait
+  for the exchange between, which a neighbour begins after its reading.
+
+  All processes decide together whether this way is open: one node, a card for each, segments that all can map, and a
+  probe that comes through. Else, and for exchanges for which a segment has no room left, MPI serves.
+
+  What fails is told by the numbers and known to the host at the end of a later exchange, as is usual for a device: what
+  the product got instead of entries is all ones, no number.
+*/
+#include "commimpl.h"
+
+typedef struct {
+  size_t at, bytes;
+} Part;
+
+struct _HybPeer {
+  HybExec   exec;
+  PetscBool open;
+  char     *segment, **other; /* others' segments, as this process sees them */
+  size_t    bytes;
+  Part     *part; /* that are taken, ascending */
+  int       nparts, room;
+};
+
+#define PEER_ALIGN ((size_t)256)
+
+PetscBool HybPeerIsOpen(HybComm comm)
+{
+  return (PetscBool)(comm->peer && comm->peer->open);
+}
+
+/* what a process tells the others before anything is tried */
+typedef struct {
+  int  able;
+  char bus[28];
+} About;
+
+/* nothing that fails here is an error: another way serves */
+static PetscErrorCode Quietly(PetscErrorCode ierr)
+{
+  (void)PetscPopErrorHandler();
+  return ierr;
+}
+#define QUIETLY(call) (PetscPushErrorHandler(PetscReturnErrorHandler, NULL) ? PETSC_ERR_LIB : Quietly(call))
+
+static PetscErrorCode HybPeerAble(HybComm comm, const HybExec *exec, PetscBool *able, char why[], size_t length)
+{
+  const HybCommOps *ops = exec->backend->comm;
+  About             mine, *all;
+  MPI_Comm          node;
+  PetscMPIInt       local;
+  HybMemoryReport   r;
+
+  PetscFunctionBegin;
+  *able = PETSC_FALSE;
+  PetscCall(PetscMemzero(&mine, sizeof(mine)));
+  mine.able = exec->backend->device && ops->segment;
+  if (mine.able && !QUIETLY(exec->backend->usage(&r, PETSC_FALSE))) PetscCall(PetscStrncpy(mine.bus, r.bus, sizeof(mine.bus)));
+  PetscCallMPI(MPI_Comm_split_type(comm->mpi, MPI_COMM_TYPE_SHARED, comm->rank, MPI_INFO_NULL, &node));
+  PetscCallMPI(MPI_Comm_size(node, &local));
+  PetscCallMPI(MPI_Comm_free(&node));
+  mine.able = mine.able && local == comm->size;
+  PetscCall(PetscMalloc1(comm->size, &all));
+  PetscCallMPI(MPI_Allgather(&mine, (PetscMPIInt)sizeof(mine), MPI_BYTE, all, (PetscMPIInt)sizeof(mine), MPI_BYTE, comm->mpi));
+  *able = PETSC_TRUE;
+  for (PetscMPIInt p = 0; p < comm->size && *able; p++) {
+    if (!all[p].able) {
+      *able = PETSC_FALSE;
+      PetscCall(PetscSNPrintf(why, length, local == comm->size ? "process %d has no device" : "there are several nodes", p));
+    }
+    for (PetscMPIInt q = 0; q < p && *able; q++) {
+      PetscBool same;
+
+      PetscCall(PetscStrcmp(all[p].bus, all[q].bus, &same));
+      if (same) {
+        *able = PETSC_FALSE;
+        PetscCall(PetscSNPrintf(why, length, "processes %d and %d share a card", q, p));
+      }
+    }
+  }
+  PetscCall(PetscFree(all));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* *all: has each process had no error? */
+static PetscErrorCode HybPeerAll(HybComm comm, PetscErrorCode ierr, PetscBool *all)
+{
+  PetscInt64 bad = ierr != PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  PetscCall(HybCommMax(comm, 1, &bad));
+  *all = (PetscBool)!bad;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* segments are made, and mapped by all */
+static PetscErrorCode HybPeerSegments(HybComm comm, struct _HybPeer *p, PetscBool *all, char why[], size_t length)
+{
+  const HybCommOps *ops                     = p->exec.backend->comm;
+  unsigned char     handle[HYB_COMM_HANDLE] = {0}, *handles;
+  PetscErrorCode    ierr;
+
+  PetscFunctionBegin;
+  p->bytes = (size_t)HybTuningGet()->comm_segment << 20;
+  ierr     = QUIETLY(ops->segment(&p->exec, p->bytes, (void **)&p->segment, handle));
+  PetscCall(HybPeerAll(comm, ierr, all));
+  if (!*all) {
+    PetscCall(PetscStrncpy(why, "a card has no memory that others can reach", length));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(PetscMalloc1((size_t)comm->size * HYB_COMM_HANDLE, &handles));
+  PetscCallMPI(MPI_Allgather(handle, HYB_COMM_HANDLE, MPI_BYTE, handles, HYB_COMM_HANDLE, MPI_BYTE, comm->mpi));
+  for (PetscMPIInt r = 0; r < comm->size && !ierr; r++) {
+    if (r == comm->rank)
+      p->other[r] = p->segment;
+    else
+      ierr = QUIETLY(ops->attach(&p->exec, handles + (size_t)r * HYB_COMM_HANDLE, (void **)&p->other[r]));
+  }
+  PetscCall(PetscFree(handles));
+  PetscCall(HybPeerAll(comm, ierr, all));
+  if (!*all) PetscCall(PetscStrncpy(why, "a card cannot reach another one's memory", length));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybPeerClose(HybComm comm)
+{
+  struct _HybPeer *p    = comm->peer;
+  PetscErrorCode   ierr = PETSC_SUCCESS, later;
+
+  PetscFunctionBegin;
+  if (!p) PetscFunctionReturn(PETSC_SUCCESS);
+  comm->peer = NULL;
+  for (PetscMPIInt r = 0; p->other && r < comm->size; r++) {
+    if (!p->other[r] || r == comm->rank) continue;
+    later = p->exec.backend->comm->detach(&p->exec, p->other[r]);
+    if (!ierr) ierr = later;
+  }
+  if (p->other) PetscCallMPI(MPI_Barrier(comm->mpi)); /* nobody has it mapped any more */
+  if (p->segment) {
+    later = p->exec.backend->comm->segmentfree(&p->exec, p->segment);
+    if (!ierr) ierr = later;
+  }
+  PetscCall(PetscFree(p->other));
+  PetscCall(PetscFree(p->part));
+  PetscCall(PetscFree(p));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybPeerProbe(HybComm, PetscBool *);
+
+/* once for a communicator; comm->way says how it came out */
+static PetscErrorCode HybPeerOpen(HybComm comm, const HybExec *exec)
+{
+  const PetscInt   choice   = HybTuningGet()->comm;
+  char             why[112] = "";
+  PetscBool        all      = PETSC_FALSE;
+  struct _HybPeer *p        = NULL;
+  PetscErrorCode   ierr;
+
+  PetscFunctionBegin;
+  ierr = PetscNew(&p);
+  if (!ierr) ierr = PetscCalloc1(comm->size, &p->other);
+  ierr = HybCommAgree(comm, ierr, "Memory for peer access");
+  if (ierr) {
+    if (p) (void)PetscFree(p->other);
+    (void)PetscFree(p);
+    PetscCall(ierr);
+  }
+  comm->peer = p;
+  p->exec    = *exec;
+  if (choice == HYB_COMM_MPI)
+    PetscCall(PetscStrncpy(why, "as asked", sizeof(why)));
+  else {
+    PetscCall(HybPeerAble(comm, exec, &all, why, sizeof(why)));
+    if (all) PetscCall(HybPeerSegments(comm, p, &all, why, sizeof(why)));
+    if (all) {
+      p->open = PETSC_TRUE;
+      PetscCall(HybPeerProbe(comm, &all));
+      p->open = all;
+      if (!all) PetscCall(PetscStrncpy(why, "a probe of peer access did not come through", sizeof(why)));
+    }
+  }
+  PetscCall(PetscSNPrintf(comm->way, sizeof(comm->way), "%s%s", p->open ? "peer access" : "MPI from page-locked buffers: ", why));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* a part of the segment, the first that is large enough; PETSC_FALSE: there is none */
+static PetscErrorCode HybPeerTake(struct _HybPeer *p, size_t bytes, size_t *at, PetscBool *found)
+{
+  int k = 0;
+
+  PetscFunctionBegin;
+  bytes = (PetscMax(bytes, 1) + PEER_ALIGN - 1) / PEER_ALIGN * PEER_ALIGN;
+  if (p->nparts == p->room) {
+    Part     *part;
+    const int room = 2 * p->room + 16;
+
+    PetscCall(PetscMalloc1(room, &part));
+    PetscCall(PetscArraycpy(part, p->part, p->nparts));
+    PetscCall(PetscFree(p->part));
+    p->part = part;
+    p->room = room;
+  }
+  *at = 0;
+  while (k<p->nparts && * at + bytes> p->part[k].at) {
+    *at = p->part[k].at + p->part[k].bytes;
+    k++;
+  }
+  *found = (PetscBool)(*at + bytes <= p->bytes);
+  if (!*found) PetscFunctionReturn(PETSC_SUCCESS);
+  for (int l = p->nparts++; l > k; l--) p->part[l] = p->part[l - 1];
+  p->part[k].at    = *at;
+  p->part[k].bytes = bytes;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static void HybPeerGive(struct _HybPeer *p, size_t at)
+{
+  int k = 0;
+
+  while (k < p->nparts && p->part[k].at != at) k++;
+  if (k == p->nparts) return;
+  p->nparts--;
+  for (; k < p->nparts; k++) p->part[k] = p->part[k + 1];
+}
+
+/* what a process tells a neighbour: where in its segment things are */
+typedef struct {
+  size_t     flag, slot[2];
+  PetscCount first; /* unit of the neighbour's part in a slot */
+} Place;
+
+/* neighbours in either way, ascending */
+static PetscErrorCode HybPeerNeighbours(HybExchange e, HybPeers *u)
+{
+  const HybPeers *a = e->to, *b = e->from;
+  PetscMPIInt     n = 0;
+
+  PetscFunctionBegin;
+  PetscCall(HybPeersAlloc(a->n + b->n, u));
+  for (PetscMPIInt k = 0, l = 0; k < a->n || l < b->n; n++) {
+    const PetscMPIInt ra = k < a->n ? a->rank[k] : e->comm->size, rb = l < b->n ? b->rank[l] : e->comm->size;
+
+    u->rank[n] = PetscMin(ra, rb);
+    if (ra <= rb) k++;
+    if (rb <= ra) l++;
+  }
+  u->n = n;
+  for (PetscMPIInt k = 0; k <= n; k++) u->offset[k] = k;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybPeerRegion(HybExchange e, const HybPeers *u, PetscBool *found)
+{
+  struct _HybPeer *p     = e->comm->peer;
+  const HybExec   *exec  = &e->arena.exec;
+  const size_t     flags = (HYB_COMM_WORDS * sizeof(uint64_t) * (size_t)u->n + PEER_ALIGN) / PEER_ALIGN * PEER_ALIGN, slot = ((size_t)e->from->offset[e->from->n] * HYB_COMM_UNIT + PEER_ALIGN - 1) / PEER_ALIGN * PEER_ALIGN;
+  PetscBool        may = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  *found = PETSC_FALSE;
+  PetscCall(HybExchangeMayLock(exec, PEER_ALIGN, &may));
+  if (!may) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybArenaAlloc(&e->tables, HYB_MEM_LOCKED, (PetscCount)PEER_ALIGN, 1, &e->status));
+  PetscCall(PetscMemzero(e->status, PEER_ALIGN));
+  PetscCall(HybPeerTake(p, flags + 2 * slot, &e->at, found));
+  if (!*found) PetscFunctionReturn(PETSC_SUCCESS);
+  e->peer = PETSC_TRUE; /* from here on there is something to give back */
+  for (int k = 0; k < 2; k++) e->slots_[k] = p->segment + e->at + flags + (size_t)k * slot;
+  PetscCall(exec->backend->zero(exec, p->segment + e->at, flags));
+  PetscCall(exec->backend->sync(exec));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static void HybPeerPlaces(HybExchange e, const HybPeers *u, Place *place)
+{
+  const char *segment = e->comm->peer->segment;
+
+  for (PetscMPIInt k = 0, l = 0; k < u->n; k++) {
+    place[k].flag = e->at + HYB_COMM_WORDS * sizeof(uint64_t) * (size_t)k;
+    for (int s = 0; s < 2; s++) place[k].slot[s] = (size_t)(e->slots_[s] - segment);
+    place[k].first = l < e->from->n && e->from->rank[l] == u->rank[k] ? e->from->offset[l++] : 0;
+  }
+}
+
+/* the table, where the backend executes */
+static PetscErrorCode HybPeerTableMake(HybExchange e, const HybPeers *u, const Place *theirs)
+{
+  const HybExec   *exec = &e->arena.exec;
+  struct _HybPeer *p    = e->comm->peer;
+  HybPeerTable    *t    = &e->table;
+  const size_t     n    = (size_t)u->n;
+  PetscCount      *offset, *there;
+  char           **slot[2];
+  uint64_t       **flag;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(&e->tables, HYB_MEM_HOST, (PetscCount)n + 1, sizeof(*offset), &offset));
+  PetscCall(HybArenaAlloc(&e->tables, HYB_MEM_HOST, (PetscCount)n, sizeof(*there), &there));
+  PetscCall(HybArenaAlloc(&e->tables, HYB_MEM_HOST, (PetscCount)n, sizeof(*flag), &flag));
+  PetscCall(HybArenaAlloc(&e->tables, HYB_MEM_DEVICE, (PetscCount)n + 1, sizeof(*offset), &t->offset));
+  PetscCall(HybArenaAlloc(&e->tables, HYB_MEM_DEVICE, (PetscCount)n, sizeof(*there), &t->there));
+  PetscCall(HybArenaAlloc(&e->tables, HYB_MEM_DEVICE, (PetscCount)n, sizeof(*flag), &t->flag));
+  PetscCall(HybArenaCalloc(&e->tables, HYB_MEM_DEVICE, 1, sizeof(unsigned), &t->arrived));
+  t->n      = u->n;
+  t->mine   = (uint64_t *)(p->segment + e->at);
+  t->status = e->status;
+  offset[0] = 0;
+  for (PetscMPIInt k = 0, l = 0; k < u->n; k++) {
+    there[k]      = theirs[k].first;
+    flag[k]       = (uint64_t *)(p->other[u->rank[k]] + theirs[k].flag);
+    offset[k + 1] = l < e->to->n && e->to->rank[l] == u->rank[k] ? e->to->offset[++l] : offset[k];
+  }
+  for (int s = 0; s < 2; s++) {
+    PetscCall(HybArenaAlloc(&e->tables, HYB_MEM_HOST, (PetscCount)n, sizeof(char *), &slot[s]));
+    PetscCall(HybArenaAlloc(&e->tables, HYB_MEM_DEVICE, (PetscCount)n, sizeof(char *), &t->slot[s]));
+    for (PetscMPIInt k = 0; k < u->n; k++) slot[s][k] = p->other[u->rank[k]] + theirs[k].slot[s];
+    PetscCall(exec->backend->copy(exec, t->slot[s], slot[s], n * sizeof(char *), HYB_COPY_HOST_TO_DEVICE));
+  }
+  PetscCall(exec->backend->copy(exec, t->offset, offset, (n + 1) * sizeof(*offset), HYB_COPY_HOST_TO_DEVICE));
+  PetscCall(exec->backend->copy(exec, t->there, there, n * sizeof(*there), HYB_COPY_HOST_TO_DEVICE));
+  PetscCall(exec->backend->copy(exec, t->flag, flag, n * sizeof(*flag), HYB_COPY_HOST_TO_DEVICE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybPeerMake(HybExchange e, HybPeers *u)
+{
+  Place    *mine = NULL, *theirs = NULL;
+  PetscBool found = PETSC_FALSE, all;
+  PetscInt64 not ;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  ierr = HybPeerNeighbours(e, u);
+  if (!ierr) ierr = HybArenaAlloc(&e->tables, HYB_MEM_HOST, u->n, sizeof(*mine), &mine);
+  if (!ierr) ierr = HybArenaAlloc(&e->tables, HYB_MEM_HOST, u->n, sizeof(*theirs), &theirs);
+  if (!ierr) ierr = HybPeerRegion(e, u, &found);
+  PetscCall(HybCommAgree(e->comm, ierr, "A part of the segment"));
+  not = !found;
+  PetscCall(HybCommMax(e->comm, 1, &not ));
+  all = (PetscBool) !not ;
+  if (!all) {
+    if (found) HybPeerGive(e->comm->peer, e->at);
+    e->peer = PETSC_FALSE;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  HybPeerPlaces(e, u, mine);
+  PetscCall(HybPeersExchange(e->comm, u, u, sizeof(Place), mine, theirs));
+  PetscCall(HybCommAgree(e->comm, HybPeerTableMake(e, u, theirs), "Tables of peer access"));
+  e->npeers = u->n;
+  e->peers  = u->rank;
+  u->rank   = NULL;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybPeerExchangeMake(HybExchange e, const HybExec *exec)
+{
+  HybPeers       u    = {0};
+  PetscInt64     host = !exec->backend->device;
+  PetscErrorCode ierr, later;
+
+  PetscFunctionBegin;
+  if (e->comm->size == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!e->comm->peer) {
+    PetscCall(HybCommMax(e->comm, 1, &host)); /* not for processes that have no device, so far */
+    if (host) PetscFunctionReturn(PETSC_SUCCESS);
+    PetscCall(HybPeerOpen(e->comm, exec));
+  }
+  if (!e->comm->peer->open) PetscFunctionReturn(PETSC_SUCCESS);
+  ierr  = HybPeerMake(e, &u);
+  later = HybPeersFree(&u);
+  PetscCall(ierr);
+  PetscCall(later);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybPeerCatchUp(HybExchange e, const HybExec *exec, uint64_t number)
+{
+  PetscFunctionBegin;
+  if (e->waited >= number) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(exec->backend->comm->wait(exec, &e->table, number, HybTuningGet()->comm_timeout, e->slots_[number & 1], (size_t)e->from->offset[e->from->n] * HYB_COMM_UNIT));
+  e->waited = number;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* nothing of the others' is on its way to this part, and nobody reads it, when it is given back */
+PetscErrorCode HybPeerExchangeDestroy(HybExchange e)
+{
+  const HybExec *exec = &e->arena.exec;
+  PetscErrorCode ierr = PETSC_SUCCESS, later;
+
+  PetscFunctionBegin;
+  if (e->peers) ierr = HybPeerCatchUp(e, exec, e->count);
+  if (e->peer) {
+    later = exec->backend->sync(exec);
+    if (!ierr) ierr = later;
+    HybPeerGive(e->comm->peer, e->at);
+    e->peer = PETSC_FALSE;
+  }
+  PetscCall(PetscFree(e->peers));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+void HybPeerAbandon(HybExchange e, const HybExec *exec)
+{
+  const uint64_t number = ++e->count;
+
+  (void)PetscPushErrorHandler(PetscReturnErrorHandler, NULL);
+  (void)HybPeerCatchUp(e, exec, number - 1);
+  (void)exec->backend->comm->put(exec, &e->table, number, PETSC_TRUE, HYB_COMM_UNIT, 0, NULL, NULL);
+  (void)PetscPopErrorHandler();
+}
+
+PetscErrorCode HybPeerBegin(HybExchange e, const HybExec *exec, size_t unit, const PetscInt *index, const void *src)
+{
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  ierr = HybPeerCatchUp(e, exec, e->count);
+  if (!ierr) {
+    ierr = exec->backend->comm->put(exec, &e->table, e->count + 1, PETSC_FALSE, unit, e->to->offset[e->to->n], index, src);
+    if (!ierr) e->count++;
+  }
+  if (ierr) HybPeerAbandon(e, exec);
+  PetscCall(ierr);
+  e->unit  = unit;
+  e->begun = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the host sees what an earlier exchange left there */
+static PetscErrorCode HybPeerStatus(HybExchange e)
+{
+  const volatile int64_t *status = e->status;
+  const int64_t           what = status[0], who = status[1], which = status[2];
+
+  PetscFunctionBegin;
+  if (!what) PetscFunctionReturn(PETSC_SUCCESS);
+  e->status[0] = 0;
+  PetscCheck(what != 1, PETSC_COMM_SELF, PETSC_ERR_LIB, "Process %d has an error and sent nothing to process %d in exchange %" PetscInt64_FMT " of this halo: what was computed with it is no number", e->peers[who], e->comm->rank, (PetscInt64)which);
+  SETERRQ(PETSC_COMM_SELF, PETSC_ERR_LIB, "Process %d waited in vain for what process %d sends in exchange %" PetscInt64_FMT " of this halo, %" PetscInt_FMT " s (-mat_aijhybridgpu_comm_timeout): what was computed with it is no number", e->comm->rank, e->peers[who], (PetscInt64)which, HybTuningGet()->comm_timeout);
+}
+
+PetscErrorCode HybPeerEnd(HybExchange e, const HybExec *exec, PetscErrorCode before, void **result)
+{
+  PetscFunctionBegin;
+  PetscCall(before); /* its entries are with the others; theirs are waited for before the next exchange */
+  PetscCall(HybPeerCatchUp(e, exec, e->count));
+  *result = e->slots_[e->count & 1];
+  PetscCall(HybPeerStatus(e));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* one exchange of a word with everybody */
+static PetscErrorCode HybPeerProbeOnce(HybExchange e, const HybExec *exec, HybArena *work, PetscInt round)
+{
+  const PetscMPIInt size = e->comm->size, rank = e->comm->rank;
+  PetscInt         *words, *there;
+  void             *came = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, size, sizeof(PetscInt), &words));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, size, sizeof(PetscInt), &there));
+  for (PetscMPIInt k = 0; k < size; k++) words[k] = 1000 * (round + 1) + rank;
+  PetscCall(exec->backend->copy(exec, there, words, sizeof(PetscInt) * (size_t)size, HYB_COPY_HOST_TO_DEVICE));
+  PetscCall(HybExchangeBegin(e, exec, sizeof(PetscInt), NULL, there, PETSC_FALSE));
+  PetscCall(HybExchangeEnd(e, exec, PETSC_SUCCESS, NULL, &came));
+  PetscCall(exec->backend->copy(exec, words, came, sizeof(PetscInt) * (size_t)(size - 1), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(exec->backend->sync(exec));
+  for (PetscMPIInt k = 0; k < size - 1; k++) PetscCheck(words[k] == 1000 * (round + 1) + (k < rank ? k : k + 1), PETSC_COMM_SELF, PETSC_ERR_LIB, "Another word than was sent came");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Do exchanges with everybody come through, on all processes? */
+static PetscErrorCode HybPeerProbe(HybComm comm, PetscBool *all)
+{
+  const HybExec  exec = comm->peer->exec;
+  HybExchange    e    = NULL;
+  HybPeers       everybody;
+  HybArena       work;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybPeersAlloc(comm->size - 1, &everybody));
+  for (PetscMPIInt k = 0; k < comm->size - 1; k++) {
+    everybody.rank[k]   = k < comm->rank ? k : k + 1;
+    everybody.offset[k] = k;
+  }
+  everybody.offset[comm->size - 1] = comm->size - 1;
+  PetscCall(HybArenaInit(&work, &exec));
+  ierr = QUIETLY(HybExchangeCreate(comm, &exec, &everybody, &everybody, PETSC_TRUE, &e));
+  if (!ierr && !e->peer) ierr = PETSC_ERR_LIB;
+  PetscCall(HybPeerAll(comm, ierr, all));
+  for (PetscInt round = 0; round < 3 && *all; round++) PetscCall(HybPeerAll(comm, QUIETLY(HybPeerProbeOnce(e, &exec, &work, round)), all)); /* both slots */
+  ierr = QUIETLY(HybExchangeDestroy(&e));
+  (void)HybArenaReset(&work);
+  PetscCall(HybPeersFree(&everybody));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

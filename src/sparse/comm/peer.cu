@@ -1,0 +1,160 @@
+/*
+  peer.cu: entries that go straight into other cards' memory, and the words by which their processes know of it.
+
+    put     blocks of threads write units into the neighbours' slots; each makes its writes known to the whole system and
+            counts itself; the last one tells every neighbour the number
+    wait    one block: a thread for each neighbour looks for the number; where one failed or is late, the slot is filled
+            with ones, and the host's words say who it was
+
+  The words are stored and loaded by release and acquire of the whole system's scope. What follows in the stream begins
+  after the waiting block has ended, and so sees what the neighbours wrote before they told.
+*/
+#include "comm.cuh"
+
+static_assert(sizeof(cudaIpcMemHandle_t) <= HYB_COMM_HANDLE, "a handle fits");
+
+#define PEER_BLOCKS 128
+
+PetscErrorCode HybPeerSegment_CUDA(const HybExec *exec, size_t bytes, void **segment, unsigned char handle[HYB_COMM_HANDLE])
+{
+  cudaIpcMemHandle_t h;
+
+  PetscFunctionBegin;
+  *segment = nullptr;
+  PetscCall(exec->backend->enter());
+  /* not from a pool, whose memory has no such handle */
+  HybCallCUDA(cudaMalloc(segment, bytes));
+  const cudaError_t err = HybDeviceFault("cudaIpcGetMemHandle") ? cudaErrorUnknown : cudaIpcGetMemHandle(&h, *segment);
+  if (err != cudaSuccess) {
+    (void)cudaFree(*segment);
+    *segment = nullptr;
+    PetscCall(HybDeviceError(err, "cudaIpcGetMemHandle", __FILE__, __LINE__));
+  }
+  memcpy(handle, &h, sizeof(h));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybPeerSegmentFree_CUDA(const HybExec *exec, void *segment)
+{
+  PetscFunctionBegin;
+  PetscCall(exec->backend->enter());
+  PetscCall(HybDeviceError(cudaFree(segment), "cudaFree", __FILE__, __LINE__));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybPeerAttach_CUDA(const HybExec *exec, const unsigned char handle[HYB_COMM_HANDLE], void **there)
+{
+  cudaIpcMemHandle_t h;
+
+  PetscFunctionBegin;
+  *there = nullptr;
+  PetscCall(exec->backend->enter());
+  memcpy(&h, handle, sizeof(h));
+  HybCallCUDA(cudaIpcOpenMemHandle(there, h, cudaIpcMemLazyEnablePeerAccess));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybPeerDetach_CUDA(const HybExec *exec, void *there)
+{
+  PetscFunctionBegin;
+  PetscCall(exec->backend->enter());
+  PetscCall(HybDeviceError(cudaIpcCloseMemHandle(there), "cudaIpcCloseMemHandle", __FILE__, __LINE__));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* words: of a unit, of which there are n */
+template <typename W>
+static __global__ void PeerPut(HybPeerTable t, int slot, uint64_t number, int failed, PetscCount n, int words, const PetscInt *index, const W *src)
+{
+  HYB_SHARED(bool, last, 1);
+  const PetscCount stride = (PetscCount)gridDim.x * blockDim.x;
+
+  for (PetscCount k = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x; k < n * words; k += stride) {
+    const PetscCount unit = words == 1 ? k : k / words;
+    PetscInt         lo = 0, hi = t.n - 1; /* whose is it? */
+
+    while (lo < hi) {
+      const PetscInt mid = (lo + hi) / 2;
+      if (t.offset[mid + 1] <= unit)
+        lo = mid + 1;
+      else
+        hi = mid;
+    }
+    const PetscCount from = index ? (PetscCount)index[unit] : unit;
+    W               *to   = (W *)t.slot[slot][lo] + (t.there[lo] + (unit - t.offset[lo])) * words;
+    to[k - unit * words]  = src[from * words + (k - unit * words)];
+  }
+  __threadfence_system();
+  __syncthreads();
+  if (threadIdx.x == 0) *last = HybAtomicAdd(t.arrived, 1u) == gridDim.x - 1;
+  __syncthreads();
+  if (!*last) return;
+  if (threadIdx.x == 0) *t.arrived = 0;
+  __threadfence_system();
+  for (PetscInt p = (PetscInt)threadIdx.x; p < t.n; p += (PetscInt)blockDim.x) {
+    if (failed) HybStoreRelease(t.flag[p] + 1 + (number & 1), number);
+    HybStoreRelease(t.flag[p], number);
+  }
+}
+
+template <typename W>
+static PetscErrorCode HybPeerPutWords(const HybExec *exec, const HybPeerTable *t, uint64_t number, PetscBool failed, size_t unit, PetscCount n, const PetscInt *index, const void *src)
+{
+  const int        words  = (int)(unit / sizeof(W));
+  const PetscCount wanted = HybBlocks(n * words, COMM_THREADS), blocks = wanted < 1 ? 1 : wanted < PEER_BLOCKS ? wanted
+                                                                                                               : (PetscCount)PEER_BLOCKS;
+
+  PetscFunctionBegin;
+  HYB_LAUNCH(PeerPut<W>, blocks, COMM_THREADS, 0, exec->stream, *t, (int)(number & 1), number, (int)failed, n, words, index, (const W *)src);
+  HYB_BEGIN_NOW(exec->stream);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybPeerPut_CUDA(const HybExec *exec, const HybPeerTable *t, uint64_t number, PetscBool failed, size_t unit, PetscCount n, const PetscInt *index, const void *src)
+{
+  PetscFunctionBegin;
+  PetscCall(exec->backend->enter());
+  if (unit % 8 == 0)
+    PetscCall(HybPeerPutWords<unsigned long long>(exec, t, number, failed, unit, n, index, src));
+  else if (unit % 4 == 0)
+    PetscCall(HybPeerPutWords<unsigned>(exec, t, number, failed, unit, n, index, src));
+  else
+    PetscCall(HybPeerPutWords<unsigned char>(exec, t, number, failed, unit, n, index, src));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static __global__ void PeerWait(HybPeerTable t, uint64_t number, uint64_t patience, unsigned long long *slot, PetscCount words)
+{
+  HYB_SHARED(int, bad, 1);
+  const uint64_t begin = HybNanoseconds();
+
+  if (threadIdx.x == 0) *bad = 0;
+  __syncthreads();
+  for (PetscInt p = (PetscInt)threadIdx.x; p < t.n; p += (PetscInt)blockDim.x) {
+    int64_t what = 0;
+
+    while (HybLoadAcquire(t.mine + HYB_COMM_WORDS * p) < number && !what)
+      if (HybNanoseconds() - begin > patience) what = 2;
+    /* it may be ahead by one exchange: the other failed one is that one's */
+    if (!what && HybLoadAcquire(t.mine + HYB_COMM_WORDS * p + 1 + (number & 1)) == number) what = 1;
+    if (what && HybAtomicCAS(bad, 0, 1) == 0) { /* one of them speaks */
+      volatile int64_t *status = t.status;
+
+      status[1] = p;
+      status[2] = (int64_t)number;
+      __threadfence_system();
+      status[0] = what;
+    }
+  }
+  __syncthreads();
+  if (!*bad) return;
+  for (PetscCount k = threadIdx.x; k < words; k += blockDim.x) slot[k] = ~0ull;
+}
+
+PetscErrorCode HybPeerWait_CUDA(const HybExec *exec, const HybPeerTable *t, uint64_t number, PetscInt seconds, void *slot, size_t bytes)
+{
+  PetscFunctionBegin;
+  PetscCall(exec->backend->enter());
+  HYB_LAUNCH(PeerWait, 1, COMM_THREADS, 0, exec->stream, *t, number, (uint64_t)seconds * 1000000000u, (unsigned long long *)slot, (PetscCount)(bytes / 8));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
