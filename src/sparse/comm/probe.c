@@ -27,7 +27,7 @@ static PetscErrorCode HybPeerProbeOnce(HybExchange e, const HybExec *exec, HybAr
 /* Do exchanges with everybody come through, on all processes? */
 PetscErrorCode HybPeerProbe(HybComm comm, const HybExec *exec, PetscBool *all)
 {
-  HybExchange    e    = NULL;
+  HybExchange    e = NULL;
   HybPeers       everybody;
   HybArena       work;
   PetscErrorCode ierr;

@@ -39,23 +39,25 @@ static const char *const HybParProductTypes[] = {"AB", "AtB", "ABt", "PtAP", "RA
 
 PetscErrorCode HybParProductCreate(MPI_Comm comm, const HybExec *x, HybProductType type, const char *method, PetscInt width, HybParProduct *product)
 {
-  HybParProduct  p = NULL;
+  HybParProduct  p     = NULL;
+  HybComm        inner = NULL;
   int            fails;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   *product = NULL;
-  ierr     = PetscCalloc1(1, &p);
-  if (!ierr) ierr = HybCommGet(comm, &p->comm);
+  ierr     = HybCommGet(comm, &inner); /* first: it counts PETSc's tags, of which all must have taken as many */
+  if (!ierr) ierr = PetscCalloc1(1, &p);
   fails = ierr != PETSC_SUCCESS;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &fails, 1, MPI_INT, MPI_MAX, comm)); /* there is no HybComm yet to agree by */
   if (fails) {
-    if (p && p->comm) (void)HybCommRestore(&p->comm);
+    if (inner) (void)HybCommRestore(&inner);
     (void)PetscFree(p);
     PetscCall(ierr);
     SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM, "Another process has no memory for a parallel product");
   }
   *product = p;
+  p->comm  = inner;
   p->exec  = *x;
   p->type  = type;
   p->width = width;

@@ -293,12 +293,14 @@ static PetscErrorCode HybMPIProductFrame(Mat C, HybMPIProduct *mp, PetscInt ncol
   Mat_MPIAIJHybridGPU *hyb     = NULL;
   Mat                  T;
   void                *data;
-  PetscErrorCode       ierr;
+  PetscErrorCode       ierr, later;
 
   PetscFunctionBegin;
   PetscCall(MatMPIAIJHybridGPUGetData(C, &hyb));
-  ierr = PetscMalloc2(ncols + 1, &oj, ncols + 1, &oa);
-  PetscCall(HybParProductAgree(mp->product, ierr, "Memory for the columns of others of a parallel product"));
+  ierr  = PetscMalloc2(ncols + 1, &oj, ncols + 1, &oa);
+  later = HybParProductAgree(mp->product, ierr, "Memory for the columns of others of a parallel product");
+  if (later && !ierr) (void)PetscFree2(oj, oa);
+  PetscCall(later);
   PetscCall(PetscArraycpy(oj, garray, ncols));
   PetscCall(PetscArrayzero(oa, ncols + 1));
   oi[0] = 0;
