@@ -80,6 +80,7 @@ if expected.startswith("log"):  # of a solve: PETSc's own counts
         process = j["processes"][int(line.split()[0])]
         assert counts.pop("methods") == process["methods"] and {k: int(v) for k, v in counts.items()}.items() <= process["counts"].items(), (line, process)
     assert not page or re.search(r"Hierarchy of grids.*?</table>", open(path).read(), re.S)[0].count("<tr>") >= 3, "a solve by GAMG has levels"
+    assert size > 1 or not j["processes"][0]["counts"]["gamglevels"] or calls("GAMG: aggregates") == calls("GAMG: smoothed prolongator") == j["processes"][0]["counts"]["gamglevels"], "each level's phases are told"
     print("ok")
     sys.exit()
 alone = expected.startswith("error")

@@ -56,6 +56,16 @@ typedef enum {
   HYB_GAMG_COUNTS
 } HybGAMGCount;
 PETSC_INTERN PetscErrorCode HybCountGAMG(HybGAMGCount);
+/* For the report of a run: a phase of a level's setup, of A, begins or ends */
+typedef enum {
+  HYB_PHASE_LOOK,
+  HYB_PHASE_AGGREGATES,
+  HYB_PHASE_TENTATIVE,
+  HYB_PHASE_ESTIMATE,
+  HYB_PHASE_SMOOTH,
+  HYB_PHASES
+} HybPhase;
+PETSC_INTERN PetscErrorCode HybRecordPhase(HybPhase, Mat A, PetscBool end);
 
 /* The sequential matrix of ours that has this process's rows and columns of A, or A itself; NULL: there is none */
 PETSC_INTERN PetscErrorCode HybMatGetLocal(Mat A, Mat *local);

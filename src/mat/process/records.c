@@ -24,7 +24,7 @@ struct _HybRecord {
 
 static const char *const names[HYB_RECORD_EVENTS] = {"MatMult", "MatMultAdd", "MatResidual", "MatMultTranspose", "MatMultTransposeAdd", "product, symbolic", "product, first values", "product, new values", "factorization"};
 /* of PETSc's log, in the order of HybRecordOfEvent() */
-static const char *const events[] = {"adoption of a result", "check of a pattern", "copy to the device", "copy to the host", "duplicate on the host", "transpose kept for products", "kernel of a product with a vector", "MatScale", "MatZeroEntries", "MatDiagonalScale", "MatGetDiagonal", "MatDiagonalSet", "MatNorm", "MatDuplicate", "MatCopy", "MatAXPY", "MatTranspose", "submatrix", "coordinates' pattern", "coordinates' values", "conversion", "product with a dense matrix", "zeros of the diagonal", "noise in a vector"};
+static const char *const events[] = {"adoption of a result", "check of a pattern", "copy to the device", "copy to the host", "duplicate on the host", "transpose kept for products", "kernel of a product with a vector", "MatScale", "MatZeroEntries", "MatDiagonalScale", "MatGetDiagonal", "MatDiagonalSet", "MatNorm", "MatDuplicate", "MatCopy", "MatAXPY", "MatTranspose", "submatrix", "coordinates' pattern", "coordinates' values", "conversion", "product with a dense matrix", "zeros of the diagonal", "noise in a vector", /* and HybPhase's */ "GAMG: the level's matrix", "GAMG: aggregates", "GAMG: prolongator before smoothing", "GAMG: eigenvalue estimate", "GAMG: smoothed prolongator"};
 #define HYB_RECORD_OPS ((int)(HYB_RECORD_EVENTS + PETSC_STATIC_ARRAY_LENGTH(events)))
 
 HybRecordOp HybRecordOfEvent(PetscLogEvent event)
@@ -385,6 +385,18 @@ void HybRecordWhy(const char *text)
 
   memset(r->why, 0, sizeof(r->why));
   snprintf(r->why, sizeof(r->why), "%s", text);
+}
+
+PetscErrorCode HybRecordPhase(HybPhase phase, Mat A, PetscBool end)
+{
+  const HybRecordOp op = (HybRecordOp)(HYB_RECORD_OPS - (int)HYB_PHASES + (int)phase);
+
+  PetscFunctionBegin;
+  if (!end)
+    PetscCall(HybRecordBegin(op, A, NULL));
+  else
+    PetscCall(HybRecordEnd(op, A, NULL, "", "", 0, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* A block's key is its parallel matrix's but for the role */

@@ -497,7 +497,7 @@ static __global__ void __launch_bounds__(HybGroup<G>::THREADS, HybGroup<G>::THRE
 }
 
 /* by name alone; what it cannot take is an error */
-static PetscErrorCode HybSpGEMMApplicable_TileCUDA(HybSpGEMM *mm, const HybCSR *, const HybCSR *, PetscBool *fits)
+static PetscErrorCode HybSpGEMMApplicable_TileCUDA(const HybSpGEMM *mm, const HybCSR *, const HybCSR *, PetscBool *fits)
 {
   PetscFunctionBegin;
   *fits = (PetscBool)!strcmp(mm->name, "tile");
@@ -743,4 +743,4 @@ static PetscErrorCode HybSpGEMMNumeric_TileCUDA(HybSpGEMM *mm, const HybCSR *A, 
 }
 
 extern const HybSpGEMMMethod HybSpGEMM_TileCUDA;
-const HybSpGEMMMethod        HybSpGEMM_TileCUDA = {"tile", HybSpGEMMApplicable_TileCUDA, HybSpGEMMSymbolic_TileCUDA, HybSpGEMMNumeric_TileCUDA, NULL, PETSC_TRUE};
+const HybSpGEMMMethod        HybSpGEMM_TileCUDA = {"tile", HybSpGEMMApplicable_TileCUDA, HybSpGEMMSymbolic_TileCUDA, HybSpGEMMNumeric_TileCUDA, NULL, PETSC_TRUE, NULL};

@@ -189,7 +189,9 @@ PetscErrorCode HybGAMGEstimate(PC pc, Mat A, const HybExec *x, PetscReal *emin, 
   PetscCall(HybEstimateIsPlain(A, x, &found));
   if (found) {
     PetscCall(PetscLogEventBegin(HYB_GAMGEstimate, A, 0, 0, 0));
+    PetscCall(HybRecordPhase(HYB_PHASE_ESTIMATE, A, PETSC_FALSE));
     ierr = HybEstimateByArnoldi(A, x, emin, emax, &found);
+    PetscCall(HybRecordPhase(HYB_PHASE_ESTIMATE, A, PETSC_TRUE));
     PetscCall(PetscLogEventEnd(HYB_GAMGEstimate, A, 0, 0, 0));
     PetscCall(ierr);
   }

@@ -93,7 +93,9 @@ static PetscErrorCode HybGAMGDecide(PC pc, HybGAMG *h, Mat A, const char **why)
     *why = "the options ask for another prolongator";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscLogEventBegin(HYB_GAMGLook, A, 0, 0, 0));
+  PetscCall(HybRecordPhase(HYB_PHASE_LOOK, A, PETSC_FALSE));
   ierr = HybGAMGLook(h, A, &look);
+  PetscCall(HybRecordPhase(HYB_PHASE_LOOK, A, PETSC_TRUE));
   PetscCall(PetscLogEventEnd(HYB_GAMGLook, A, 0, 0, 0));
   PetscCall(ierr);
   if (look.nodiagonal)
@@ -178,7 +180,9 @@ PetscErrorCode HybGAMGCoarsen(PC pc, Mat *G, PetscCoarsenData **lists)
     PetscCall(PetscLogEventEnd(square, 0, 0, 0, 0));
   }
   PetscCall(PetscLogEventBegin(HYB_GAMGAggregates, *G, 0, 0, 0));
+  PetscCall(HybRecordPhase(HYB_PHASE_AGGREGATES, *G, PETSC_FALSE));
   ierr = HybGAMGAggregate(h, *G);
+  PetscCall(HybRecordPhase(HYB_PHASE_AGGREGATES, *G, PETSC_TRUE));
   PetscCall(PetscLogEventEnd(HYB_GAMGAggregates, *G, 0, 0, 0));
   PetscCall(ierr);
   PetscCall(PetscInfo(pc, "%" PetscInt_FMT " aggregates of %" PetscInt_FMT " vertices, by %d hops in %d rounds\n", h->agg.nc, h->agg.n, h->hops, h->agg.rounds));
@@ -261,10 +265,12 @@ PetscErrorCode HybGAMGProlongator(PC pc, Mat A, PetscCoarsenData *lists, Mat *P)
   PetscCall(PetscLogEventEnd(EVENT(PROLA), 0, 0, 0, 0));
   PetscCall(PetscLogEventBegin(EVENT(PROLB), 0, 0, 0, 0));
   PetscCall(PetscLogEventBegin(HYB_GAMGTentative, A, 0, 0, 0));
+  PetscCall(HybRecordPhase(HYB_PHASE_TENTATIVE, A, PETSC_FALSE));
   PetscCall(HybArenaInit(&work, &h->exec));
   ierr = HybGAMGTentative(pc, h, &work);
   if (!ierr && !h->nsmooths) ierr = HybGAMGUnsmoothed(h, &work, A, P);
   (void)HybArenaReset(&work);
+  PetscCall(HybRecordPhase(HYB_PHASE_TENTATIVE, A, PETSC_TRUE));
   PetscCall(PetscLogEventEnd(HYB_GAMGTentative, A, 0, 0, 0));
   PetscCall(ierr);
   columns = h->agg.nc * h->block.nvec;
@@ -333,7 +339,9 @@ PetscErrorCode HybGAMGOptProlongator(PC pc, Mat A, Mat *P)
     PetscCall(PetscLogEventBegin(EVENT(OPTSM), 0, 0, 0, 0));
     PetscCall(PetscLogEventBegin(matmat, 0, 0, 0, 0));
     PetscCall(PetscLogEventBegin(HYB_GAMGSmooth, A, 0, 0, 0));
+    PetscCall(HybRecordPhase(HYB_PHASE_SMOOTH, A, PETSC_FALSE));
     ierr = HybGAMGSmoothed(h, A, emax, &smoothed);
+    PetscCall(HybRecordPhase(HYB_PHASE_SMOOTH, A, PETSC_TRUE));
     PetscCall(PetscLogEventEnd(HYB_GAMGSmooth, A, 0, 0, 0));
     PetscCall(ierr);
     PetscCall(MatDestroy(P));
