@@ -155,9 +155,15 @@ static PetscErrorCode Expect(Parts *p, PetscBool transpose, Vec x, Vec y, Vec z)
   PetscCall(Local(x, PETSC_FALSE, &xa, &lx));
   if (y) PetscCall(Local(y, PETSC_FALSE, &ya, &ly));
   PetscCall(Local(z, PETSC_FALSE, &za, &lz));
-  if (transpose) { /* PETSc's scatter adds what comes in the order of the ranks on the host */
+  if (transpose) { /* PETSc's scatter adds what comes in the order of the ranks on the host; on a card in any */
+#if defined(PETSC_HAVE_DEVICE)
+    PetscCall(VecBindToCPU(z, PETSC_TRUE));
+#endif
     PetscCall(VecScatterBegin(p->scatter, p->ghost, z, ADD_VALUES, SCATTER_REVERSE));
     PetscCall(VecScatterEnd(p->scatter, p->ghost, z, ADD_VALUES, SCATTER_REVERSE));
+#if defined(PETSC_HAVE_DEVICE)
+    PetscCall(VecBindToCPU(z, PETSC_FALSE));
+#endif
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -164,8 +164,8 @@ PetscErrorCode HybRowsShip(HybHalo h, const HybExec *exec, HybArena *keep, const
   ierr   = HybCommAgree(h->comm, ierr, "Memory for rows");
   if (!ierr) ierr = HybRowsMove(h->comm, exec, keep, &m, A, colmap, N, ascending, R, rows);
   later = HybArenaReset(&work);
-  PetscCall(ierr);
-  PetscCall(later);
+  PetscCall(ierr); /* all have one, or none */
+  PetscCall(HybCommAgree(h->comm, later, "Memory for rows"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

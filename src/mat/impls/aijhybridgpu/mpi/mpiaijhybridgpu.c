@@ -177,6 +177,44 @@ static PetscErrorCode MatMPIAIJHybridGPUSetOps(Mat A, PetscBool on)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/*
+  Options of MatSetOption() that the parent keeps in its own data, where they cannot be read, and that coordinates on
+  the device go by: they wait beside the object while it is a plain MATMPIAIJ, and are this type's again when it comes
+  back. What the program sets in between is not seen (docs/limits.md).
+*/
+static PetscErrorCode HybOptionsFree(void *pointer)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscFree(pointer));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatMPIAIJHybridGPULeaveOptions(Mat A, const Mat_MPIAIJHybridGPU *hyb)
+{
+  PetscBool *left;
+
+  PetscFunctionBegin;
+  if (!hyb->bycolumns && !hyb->ignoreoffproc) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscMalloc1(2, &left));
+  left[0] = hyb->bycolumns;
+  left[1] = hyb->ignoreoffproc;
+  PetscCall(HybContainerCompose((PetscObject)A, "HybMPIOptions", left, HybOptionsFree));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatMPIAIJHybridGPUTakeOptions(Mat A, Mat_MPIAIJHybridGPU *hyb)
+{
+  PetscBool *left = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(HybContainerGet((PetscObject)A, "HybMPIOptions", &left));
+  if (!left) PetscFunctionReturn(PETSC_SUCCESS);
+  hyb->bycolumns     = left[0];
+  hyb->ignoreoffproc = left[1];
+  PetscCall(PetscObjectCompose((PetscObject)A, "HybMPIOptions", NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode MatConvert_MPIAIJ_MPIAIJHybridGPU(Mat A, MatType type, MatReuse reuse, Mat *newmat)
 {
   Mat                  B;
@@ -203,6 +241,7 @@ PetscErrorCode MatConvert_MPIAIJ_MPIAIJHybridGPU(Mat A, MatType type, MatReuse r
     PetscCall((*HybGlueState.compose)(B, PETSC_FALSE, PETSC_TRUE));
   }
   PetscCall(MatMPIAIJHybridGPUGetData(B, &hyb));
+  if (!own) PetscCall(MatMPIAIJHybridGPUTakeOptions(B, hyb));
   if (!own && reuse == MAT_INPLACE_MATRIX && B->preallocated) hyb->lentarrays = PETSC_TRUE;
   PetscCall(MatAIJHybridGPUSetVecType(B));
   PetscCall(PetscObjectChangeTypeName((PetscObject)B, MATMPIAIJHYBRIDGPU));
@@ -232,7 +271,10 @@ PetscErrorCode MatConvert_MPIAIJHybridGPU_MPIAIJ(Mat A, MatType type, MatReuse r
     for (PetscInt k = 0; k < 2; k++)
       if (blocks[k] && MatIsSeqAIJHybridGPU(blocks[k])) PetscCall(MatConvert(blocks[k], MATSEQAIJ, MAT_INPLACE_MATRIX, &blocks[k]));
   }
-  if (B->spptr) PetscCall(HybMPIHaloDestroy(&((Mat_MPIAIJHybridGPU *)B->spptr)->halo));
+  if (B->spptr) {
+    PetscCall(MatMPIAIJHybridGPULeaveOptions(B, (Mat_MPIAIJHybridGPU *)B->spptr));
+    PetscCall(HybMPIHaloDestroy(&((Mat_MPIAIJHybridGPU *)B->spptr)->halo));
+  }
   PetscCall(PetscFree(B->spptr));
   PetscCall((*HybGlueState.compose)(B, PETSC_FALSE, PETSC_FALSE));
   PetscCall(MatMPIAIJHybridGPUSetOps(B, PETSC_FALSE));
