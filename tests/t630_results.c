@@ -625,7 +625,8 @@ static PetscErrorCode NodesAgain(Pair *p, int k)
   PetscInt       start, end;
 
   PetscFunctionBeginUser;
-  if (p->arg[1] == PRODUCT && before[p->arg[0] % 4] == EMPTY) PetscFunctionReturn(PETSC_SUCCESS);
+  /* so it is left out in old releases, where a matrix without entries that coordinates made says nothing either */
+  if (before[p->arg[0] % 4] == EMPTY && (p->arg[1] == PRODUCT || PETSC_VERSION_LT(3, 22, 0))) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PairsMake((Kind)p->arg[1], before[p->arg[0] % 4], type, N, N, &A));
   p->out[k] = A;
   PetscCall(MatGetOwnershipRange(A, &start, &end));
@@ -684,6 +685,13 @@ static PetscErrorCode NodesAgain(Pair *p, int k)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Before 3.22 MATAIJ's blocks of coordinates claim that their arrays were allocated one by one, and the first new entry
+   of a parallel matrix frees an address that nothing allocated */
+static PetscBool NewEntriesCrash(void)
+{
+  return (PetscBool)(PETSC_VERSION_LT(3, 22, 0) && PairsSize() > 1);
+}
+
 #define FROM(what) what ", from none", what ", from nodes", what ", from no entries", what ", from two columns"
 static PetscErrorCode CaseNodesAgain(void)
 {
@@ -691,6 +699,7 @@ static PetscErrorCode CaseNodesAgain(void)
   const Each               each    = {"nodes of another pattern", names, TRIDIAGONAL, N, N, 0, (PetscInt)PETSC_STATIC_ARRAY_LENGTH(names), NodesAgain, PairsFound, PETSC_FALSE};
 
   PetscFunctionBeginUser;
+  if (NewEntriesCrash()) PetscFunctionReturn(PETSC_SUCCESS);
   PairsUncounted = (PetscBool)(PairsSize() > 1);
   PetscCall(PairsEach(&each));
   PairsUncounted = PETSC_FALSE;
@@ -742,6 +751,7 @@ static PetscErrorCode CaseOptionsKept(void)
   const Each               each    = {"options", names, TRIDIAGONAL, N, N, 0, (PetscInt)PETSC_STATIC_ARRAY_LENGTH(names), OptionsKept, NULL, PETSC_FALSE};
 
   PetscFunctionBeginUser;
+  if (NewEntriesCrash()) PetscFunctionReturn(PETSC_SUCCESS);
   PairsUncounted = (PetscBool)(PairsSize() > 1);
   PetscCall(PairsEach(&each));
   PairsUncounted = PETSC_FALSE;
