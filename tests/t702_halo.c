@@ -5,8 +5,8 @@
   process: an error for it and for those who wait for it, nobody waits for ever, and the same product is right
   afterwards.
 
-TEST np=1,2,3,4
-TEST np=1,2,3,4 @emulated -ours
+TEST np=2,3,4
+TEST np=2,3,4 @emulated -ours
 TEST np=3 @emulated -ours -mat_aijhybridgpu_memory mirror
 TEST np=2,3 @emulated -ours -mat_aijhybridgpu_comm mpi
 TEST np=2 @emulated -mat_aijhybridgpu_comm petsc

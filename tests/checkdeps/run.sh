@@ -39,7 +39,7 @@ fresh; add src/sparse/spmv/host/x.c '#include <aijhybridgpu/private/hybspgemm.h>
 fresh; add include/aijhybridgpu/private/hybplan.h '#include "hybspgemm.h"\n'; printf '#include "hyb.h"\n' > tree/include/aijhybridgpu/private/hybspgemm.h; breaks include/aijhybridgpu/private/hybplan.h:1: "room plan may not include room spgemm"
 fresh; add src/sparse/spgemm/host/x.c '#include "a.c"\n'; breaks src/sparse/spgemm/host/x.c:1: "never included"
 fresh; add src/sparse/spgemm/cuda/x.cu '#include "../host/h.h"\n'; breaks src/sparse/spgemm/cuda/x.cu:1: "methods never include each other"
-fresh; add src/sparse/tile/x.c 'int x;\n'; breaks src/sparse/tile/x.c:1: "no room that the rules know"
+fresh; add src/sparse/sheaf/x.c 'int x;\n'; breaks src/sparse/sheaf/x.c:1: "no room that the rules know"
 fresh; add src/mat/impls/aijhybridgpu/x.c 'int x;\nvoid f(void) { k<<<1, 2>>>(); }\n'; breaks src/mat/impls/aijhybridgpu/x.c:2: "launches no kernel"
 fresh; add src/mat/impls/aijhybridgpu/x.cu 'int x;\n'; breaks src/mat/impls/aijhybridgpu/x.cu:1: "no CUDA file"
 fresh; add src/mat/impls/aijhybridgpu/x.c '#include <cuda_runtime.h>\n'; breaks src/mat/impls/aijhybridgpu/x.c:1: "glue holds no CUDA"

@@ -398,8 +398,9 @@ static PetscErrorCode HybMPIProductSymbolic(Mat C, HybMPIProduct *mp, PetscError
   mp->noperands = o->n;
   PetscCall(HybParProductGetMethod(mp->product, &method));
   PetscCall(HybGlueCountProduct(method));
-  PetscCall(HybRecordEnd(HYB_RECORD_SYMBOLIC, C, x, method, MatProductTypes[C->product->type], 0, 0));
   PetscCall(HybParProductDescribe(mp->product, text, sizeof(text)));
+  HybRecordTell(text);
+  PetscCall(HybRecordEnd(HYB_RECORD_SYMBOLIC, C, x, method, MatProductTypes[C->product->type], 0, 0));
   PetscCall(PetscInfo(C, "Parallel product on the %s: %s; result here %" PetscInt_FMT " rows, %" PetscInt64_FMT " nonzeros in own columns, %" PetscInt64_FMT " in %" PetscInt_FMT " of others\n", HybExecOnDevice(x) ? "device" : "host", text, result.D.m, (PetscInt64)result.D.nnz, (PetscInt64)result.O.nnz,
                       result.O.n));
   PetscFunctionReturn(PETSC_SUCCESS);
