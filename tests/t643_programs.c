@@ -362,6 +362,7 @@ int main(int argc, char **argv)
         PetscInt  its[2][6];
         PetscReal difference, norm;
 
+        if (PetscDefined(USE_COMPLEX) && (program == 8 || program == 9)) continue; /* there is no TAO */
         if (way == COLORING && program > 5 && program != 10) continue;
         if (only >= 0 && program != only) continue;
         if (some && (program + way + dof) % 3) continue;
