@@ -32,6 +32,12 @@ PETSC_CARD_OPTIONS = $(if $(filter 1,$(PETSC_HAS_CUDA)),-use_gpu_aware_mpi 0)
 TEST_ENV = env OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1 \
   PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe $(if $(PETSC_CARD_OPTIONS),PETSC_OPTIONS="$$PETSC_OPTIONS $(PETSC_CARD_OPTIONS)") $(if $(SAN),ASAN_OPTIONS=detect_leaks=0:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1)
 HERE := $(CURDIR)
+# ranks that wait take a nap, which leaves the cores to those that work; the sanitizers want nothing preloaded
+YIELD_LIB = $(if $(SAN),,$(BUILD)/tests/yield.so)
+MPI_ENV = $(TEST_ENV) $(if $(YIELD_LIB),LD_PRELOAD=$(abspath $(YIELD_LIB)))
+$(BUILD)/tests/yield.so: tests/conformance/yield.c
+	@mkdir -p $(@D)
+	$(call SAY,$@)$(PETSC_CC) -O2 -shared -fPIC -o $@ $<
 
 $(BUILD)/tests/%.o: CFLAGS_ALL += -Itests
 $(UNIT_BIN) $(RANKS_BIN): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(HARNESS_OBJ) $(BUILD)/librooms.a
@@ -67,7 +73,7 @@ tests-run-cuda: $(UNIT_BIN) $(CUDA_LIB)
 TEST_LINES ?= .
 TEST_NAME ?=
 EMULATED_OPTIONS = $(if $(EMULATED_LIB),-mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_cuda_library $(abspath $(EMULATED_LIB)))
-tests-run-mat: $(MAT_BIN) $(BUILD)/lib/$(PLUGIN) $(EMULATED_LIB)
+tests-run-mat: $(MAT_BIN) $(BUILD)/lib/$(PLUGIN) $(EMULATED_LIB) $(YIELD_LIB)
 	@for t in $(MAT_TESTS); do \
 	  { grep -h '^ *TEST ' tests/$$t.c || echo "TEST np=1"; } | grep -e '$(TEST_LINES)' | while read -r _ np options; do \
 	    for n in $$(echo $${np#np=} | tr , ' '); do \
@@ -76,17 +82,17 @@ tests-run-mat: $(MAT_BIN) $(BUILD)/lib/$(PLUGIN) $(EMULATED_LIB)
 	      echo "$$t-np$$n-$$k$(TEST_NAME) $(TEST_SECONDS) $(if $(filter-out mpiexec,$(MPIEXEC)),$(MPIEXEC),mpiexec) -n $$n $(BUILD)/tests/$$t -dll_append $(HERE)/$(BUILD)/lib/$(PLUGIN)$${o:+ $$o}"; \
 	    done; \
 	  done; \
-	done | $(TEST_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
+	done | $(MPI_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
 
 # each on the host and, where there is one, on the emulated device
-tests-run-ranks: $(RANKS_BIN) $(EMULATED_LIB)
+tests-run-ranks: $(RANKS_BIN) $(EMULATED_LIB) $(YIELD_LIB)
 	@for t in $(RANKS_TESTS); do for b in host $(abspath $(EMULATED_LIB)); do \
 	  grep -h '^ *TEST ' tests/$$t.c | grep -e '$(TEST_LINES)' | while read -r _ np options; do \
 	    for n in $$(echo $${np#np=} | tr , ' '); do \
 	      echo "$$t-np$$n-$$(basename $$b .so)$(TEST_NAME) $(TEST_SECONDS) $(if $(filter-out mpiexec,$(MPIEXEC)),$(MPIEXEC),mpiexec) -n $$n $(BUILD)/tests/$$t -backend $$b -seed $(SEED)$${options:+ $$options}"; \
 	    done; \
 	  done; \
-	done; done | $(TEST_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
+	done; done | $(MPI_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
 
 tests-run-parts:
 	@for t in $(CHECK_TARGETS); do $(TEST_ENV) tests/run $(RESULTS) $$t 600 $(MAKE) --no-print-directory $$t; done
