@@ -38,7 +38,7 @@ $(EXAMPLES_BIN) $(BUILD)/tests/examples/readmm:
 
 .PHONY: test-examples
 CHECK_TARGETS += $(if $(GLUE_SRC),test-examples)
-test-examples: $(EXAMPLES_BIN) $(BUILD)/tests/examples/readmm $(BUILD)/lib/$(PLUGIN) $(YIELD_LIB)
+test-examples: $(EXAMPLES_BIN) $(BUILD)/tests/examples/readmm $(BUILD)/lib/$(PLUGIN)
 	@$(MPI_ENV) MPIEXEC='$(MPIEXEC)' tests/examples/run.sh $(BUILD)/tests/examples/readmm $(BUILD)/examples/solve $(abspath $(BUILD)/lib/$(PLUGIN)) $(PETSC_SCALAR)
 
 ## make install         PREFIX=DIR (default /usr/local), DESTDIR=DIR: library, CUDA part where it was built, header, aijhybridgpu.pc, manual pages

@@ -22,7 +22,7 @@ $(BUILD)/other/%/$(PLUGIN): $(BUILD)/other/%/register.o $(ROOMS_OBJ) $(GLUE_OBJ)
 .PHONY: test-plugin
 CHECK_TARGETS += test-plugin
 ## make test-plugin     what -help shows, what is refused at load, and that nothing is left allocated
-test-plugin: $(BUILD)/lib/$(PLUGIN) $(OTHER_MADE:%=$(BUILD)/other/%/$(PLUGIN)) $(BUILD)/examples/solve $(EMULATED_LIB) $(YIELD_LIB)
+test-plugin: $(BUILD)/lib/$(PLUGIN) $(OTHER_MADE:%=$(BUILD)/other/%/$(PLUGIN)) $(BUILD)/examples/solve $(EMULATED_LIB)
 	@$(MAKE) --no-print-directory $(MAT_BIN) | grep -v 'up to date' || true
 	@$(MPI_ENV) MPIEXEC='$(or $(MPIEXEC),mpiexec)' tests/plugin/run.sh $(abspath $(BUILD)) $(abspath $(BUILD)/lib/$(PLUGIN)) $(abspath $(EMULATED_LIB))
 
@@ -31,5 +31,5 @@ CHECK_TARGETS += test-report
 ## make test-report     the report of a run: its data beside known counts and -log_view, runs that end by errors, the page in a browser where there is one
 $(BUILD)/tests/plugin/%: $(BUILD)/tests/plugin/%.o
 	$(call SAY,$@)$(PETSC_CC) $(SAN) -o $@ $^ $(PETSC_LIBS) -lm -ldl
-test-report: $(BUILD)/lib/$(PLUGIN) $(BUILD)/tests/plugin/ending $(BUILD)/tests/t640_faults $(BUILD)/examples/solve $(EMULATED_LIB) $(YIELD_LIB)
+test-report: $(BUILD)/lib/$(PLUGIN) $(BUILD)/tests/plugin/ending $(BUILD)/tests/t640_faults $(BUILD)/examples/solve $(EMULATED_LIB)
 	@$(MPI_ENV) MPIEXEC='$(or $(MPIEXEC),mpiexec)' tests/plugin/report.sh $(abspath $(BUILD)) $(abspath $(BUILD)/lib/$(PLUGIN)) $(abspath $(EMULATED_LIB))

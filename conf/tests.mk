@@ -34,6 +34,7 @@ TEST_ENV = env OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1
 HERE := $(CURDIR)
 # ranks that wait take a nap, which leaves the cores to those that work; the sanitizers want nothing preloaded
 YIELD_LIB = $(if $(SAN),,$(BUILD)/tests/yield.so)
+test-examples test-plugin test-report: $(YIELD_LIB)
 MPI_ENV = $(TEST_ENV) $(if $(YIELD_LIB),LD_PRELOAD=$(abspath $(YIELD_LIB)))
 $(BUILD)/tests/yield.so: tests/conformance/yield.c
 	@mkdir -p $(@D)
