@@ -4,7 +4,7 @@ HOST_BENCH_BIN = $(HOST_BENCHES:%=$(BUILD)/benchmarks/%)
 BENCH_RESULTS ?= benchmarks/results
 BENCH_HOST_ARGS ?= -methods auto,binned,rowmerge
 
-$(HOST_BENCH_BIN): $(BUILD)/benchmarks/%: benchmarks/%.c benchmarks/hostcases.h $(BUILD)/tests/hybtest.o $(BUILD)/tests/reference/ref.o $(BUILD)/librooms.a
+$(HOST_BENCH_BIN): $(BUILD)/benchmarks/%: benchmarks/%.c benchmarks/hostcases.h $(BUILD)/tests/hybtest.o $(BUILD)/tests/hybmatrices.o $(BUILD)/tests/reference/ref.o $(BUILD)/librooms.a
 	@mkdir -p $(@D)
 	$(call SAY,$@)$(PETSC_CC) $(CFLAGS_ALL) -Itests -o $@ $(filter-out %.h,$^) $(PETSC_LIBS) -lm -ldl
 

@@ -23,7 +23,7 @@ RANKS_TESTS := $(RANKS_SRC:tests/%.c=%)
 UNIT_BIN = $(UNIT_TESTS:%=$(BUILD)/tests/%)
 MAT_BIN = $(MAT_TESTS:%=$(BUILD)/tests/%)
 RANKS_BIN = $(RANKS_TESTS:%=$(BUILD)/tests/%)
-HARNESS_OBJ = $(BUILD)/tests/hybtest.o $(BUILD)/tests/reference/ref.o
+HARNESS_OBJ = $(BUILD)/tests/hybtest.o $(BUILD)/tests/hybmatrices.o $(BUILD)/tests/reference/ref.o
 RESULTS = $(BUILD)/tests/results
 TEST_JOBS ?= $(shell env -u OMP_NUM_THREADS nproc 2>/dev/null || echo 1)
 # a PETSc with CUDA stops on a card where MPI is not CUDA-aware, unless it is told not to mind
@@ -137,7 +137,7 @@ check-host:
 comma_ := ,
 FUZZ_SECONDS ?= 60
 FUZZ_CLANG := $(shell command -v clang 2>/dev/null)
-FUZZ_SRC = tests/fuzz/fuzz.c $(if $(FUZZ_CLANG),,tests/fuzz/driver.c) tests/hybtest.c tests/reference/ref.c $(ROOMS_SRC)
+FUZZ_SRC = tests/fuzz/fuzz.c $(if $(FUZZ_CLANG),,tests/fuzz/driver.c) tests/hybtest.c tests/hybmatrices.c tests/reference/ref.c $(ROOMS_SRC)
 FUZZ_BIN = $(BUILD)/fuzz/fuzz
 FUZZ_READER = $(BUILD)/fuzz/reader
 FUZZ_CC = OMPI_CC=$(or $(FUZZ_CLANG),gcc) MPICH_CC=$(or $(FUZZ_CLANG),gcc) $(PETSC_CC) -std=gnu99 -g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined$(if $(FUZZ_CLANG),$(comma_)fuzzer) -fno-sanitize-recover=undefined -Iinclude -Itests $(PETSC_SYSTEM_CFLAGS)

@@ -43,6 +43,7 @@ extern void               HybTestCountWaits(HybExec *);
 extern const HybExec     *HybTestExec(void);                         /* where the methods under test execute */
 extern PetscBool          HybTestSlow(void);                         /* an emulated device, or -small: keep sizes small */
 extern PetscInt           HybTestSize(PetscInt full, PetscInt slow); /* slow ? slow : full */
+extern const char        *HybTestFolder(void);                       /* -matrices; empty if none was given */
 
 /* cases */
 extern void      HybTestBegin(const char *format, ...) PETSC_ATTRIBUTE_FORMAT(1, 2);
