@@ -1,9 +1,10 @@
-/* What the tests of SpGEMM's methods share: the method under test, a product of it, the reference's sums. */
+/* What the tests of SpGEMM's methods share: the method under test, a product of it, what fails and what is refused. */
 #ifndef SPGEMMTEST_H
 #define SPGEMMTEST_H
 #include "hybtest.h"
 #include <aijhybridgpu/private/hybspgemm.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +19,7 @@ static inline PetscBool Is(const char *name)
 
 /* waits for the device in a first product at most; the caller's own wait for the result is none of them, and the only
    one of a numeric phase */
-static inline PetscErrorCode Multiply(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybCSR *C)
+static inline PetscErrorCode MultiplyWithin(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, unsigned long long most, HybCSR *C)
 {
   const HybBackend  *backend = mm->exec.backend;
   unsigned long long before, waits;
@@ -39,8 +40,13 @@ static inline PetscErrorCode Multiply(HybSpGEMM *mm, const HybCSR *A, const HybC
   }
   mm->exec.backend = backend;
   PetscCall(ierr);
-  HybTestCheck(waits <= 3, "%s waits %llu times for the device", mm->method->name, waits);
+  HybTestCheck(waits <= most, "%s waits %llu times for the device", mm->method->name, waits);
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static inline PetscErrorCode Multiply(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybCSR *C)
+{
+  return MultiplyWithin(mm, A, B, 3, C);
 }
 
 /* the method's object and both operands; Finish() frees them, also after a failure */
@@ -56,27 +62,152 @@ static inline void Finish(HybSpGEMM *mm)
   HybTestCall(HybArenaReset(&out));
 }
 
-/* values of the pattern of C, summed in A's order from the first product on, in working precision */
-static inline PetscScalar *InOrder(const RefMat *A, const RefMat *B, const RefMat *C)
+/* what the driver counted: products of numbers, in all and in the row that has most */
+static inline void CheckStats(const HybSpGEMM *mm, const RefMat *A, const RefMat *B)
 {
-  PetscScalar *sum = (PetscScalar *)RefAlloc(C->csr.n, sizeof(PetscScalar)), *a = (PetscScalar *)RefAlloc(C->csr.nnz, sizeof(PetscScalar));
-  PetscInt    *row = (PetscInt *)RefAlloc(C->csr.n, sizeof(PetscInt));
+  PetscCount products = 0, most = 0;
 
   for (PetscInt r = 0; r < A->csr.m; r++) {
-    for (PetscInt k = A->csr.i[r]; k < A->csr.i[r + 1]; k++) {
-      for (PetscInt l = B->csr.i[A->csr.j[k]]; l < B->csr.i[A->csr.j[k] + 1]; l++) {
-        const PetscScalar product = A->csr.a[k] * B->csr.a[l];
-        const PetscInt    c       = B->csr.j[l];
+    PetscCount here = 0;
 
-        sum[c] = row[c] == r + 1 ? sum[c] + product : product;
-        row[c] = r + 1;
-      }
-    }
-    for (PetscInt t = C->csr.i[r]; t < C->csr.i[r + 1]; t++) a[t] = sum[C->csr.j[t]];
+    for (PetscInt k = A->csr.i[r]; k < A->csr.i[r + 1]; k++) here += B->csr.i[A->csr.j[k] + 1] - B->csr.i[A->csr.j[k]];
+    products += here;
+    most = PetscMax(most, here);
   }
-  free(sum);
-  free(row);
-  return a;
+  HybTestCheck(mm->stats.products == products && mm->stats.maxrow == most, "%td products, %td in a row, expected %td and %td", mm->stats.products, mm->stats.maxrow, products, most);
+}
+
+/* the product once more, without values: C's pattern, and no workspace is kept */
+static inline void PatternAlone(HybSpGEMM *mm, HybCSR DA, HybCSR DB, const RefMat *C)
+{
+  HybCSR DC;
+
+  HybTestCall(HybArenaReset(&out));
+  DA.a = DB.a = NULL;
+  if (HybTestCall(HybSpGEMMSymbolic(mm, &DA, &DB, &out, &DC))) HybTestSamePattern(&DC, C);
+  HybTestCheck(mm->work.bytes == 0, "%zu bytes of workspace are kept", mm->work.bytes);
+}
+
+/* the same numbers, with their signs if they are zero; any NaN equals any other */
+static inline PetscBool SameNumbers(const HybCSR *DC, PetscCount n, const PetscScalar *expected)
+{
+  PetscScalar *found = (PetscScalar *)RefAlloc(n, sizeof(PetscScalar));
+  PetscBool    same  = HybTestCall(HybTestDownloadArray(n, sizeof(PetscScalar), DC->a, found));
+
+  for (PetscCount k = 0; k < n && same; k++) {
+    const PetscReal x = PetscRealPart(found[k]), y = PetscRealPart(expected[k]);
+
+    same = HybTestCheck((x == y && signbit(x) == signbit(y)) || (x != x && y != y), "entry %td is %g, expected %g", k, (double)x, (double)y);
+  }
+  free(found);
+  return same;
+}
+
+/* twenty first products of A with itself, whose values are known: the same bits in each */
+static inline void TwentyRuns(const RefMat *A, const RefMat *C, const PetscScalar *expected)
+{
+  HybSpGEMM mm;
+  HybCSR    DA, DC;
+
+  for (int run = 0; run < 20 && !HybTestFailed(); run++) {
+    if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), method->name, width)) && HybTestCall(HybTestUpload(&keep, &A->csr, &DA)) && HybTestCall(Multiply(&mm, &DA, &DA, &DC)) && HybTestSamePattern(&DC, C)) HybTestSameBits(C->csr.nnz, sizeof(PetscScalar), DC.a, expected);
+    Finish(&mm);
+  }
+}
+
+/* a product of which every allocation fails in turn. name: of the method, or "auto" */
+static struct {
+  const char   *name;
+  const RefMat *A, *B;
+  PetscBool     reuse; /* with the plan of numeric phases, where a method has one */
+  RefMat        C;
+  HybSpGEMM     mm;
+} Faulty;
+
+static inline PetscErrorCode FaultyProduct(void *ctx)
+{
+  HybCSR DA, DB, DC;
+
+  PetscFunctionBegin;
+  PetscCall(HybTestUpload(&keep, &Faulty.A->csr, &DA));
+  DB = DA;
+  if (Faulty.A != Faulty.B) PetscCall(HybTestUpload(&keep, &Faulty.B->csr, &DB));
+  PetscCall(HybSpGEMMInit(&Faulty.mm, HybTestExec(), Faulty.name, width));
+  Faulty.mm.reuse = Faulty.reuse;
+  PetscCall(Multiply(&Faulty.mm, &DA, &DB, &DC));
+  PetscCall(HybSpGEMMNumeric(&Faulty.mm, &DA, &DB, &DC));
+  HybTestCheck(Faulty.mm.method == method, "%s ran", Faulty.mm.method->name);
+  HybTestSameMatrix(&DC, &Faulty.C, 4);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static inline PetscErrorCode FaultyCleanup(void *ctx)
+{
+  PetscFunctionBegin;
+  PetscCall(HybSpGEMMDestroy(&Faulty.mm));
+  PetscCall(HybArenaReset(&keep));
+  PetscCall(HybArenaReset(&out));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static inline void EachFault(const char *name, const RefMat *A, const RefMat *B, PetscBool reuse)
+{
+  PetscCallAbort(PETSC_COMM_SELF, PetscMemzero(&Faulty, sizeof(Faulty)));
+  Faulty.name  = name;
+  Faulty.A     = A;
+  Faulty.B     = B;
+  Faulty.reuse = reuse;
+  RefSpGEMM(A, B, &Faulty.C);
+  HybTestFaults(FaultyProduct, FaultyCleanup, NULL);
+  RefMatDestroy(&Faulty.C);
+}
+
+/* the first words of an error */
+static char Message[1024];
+
+static inline PetscErrorCode Catch(MPI_Comm comm, int line, const char *function, const char *file, PetscErrorCode n, PetscErrorType p, const char *mess, void *ctx)
+{
+  if (p == PETSC_ERROR_INITIAL && mess) snprintf(Message, sizeof(Message), "%s", mess);
+  return n;
+}
+
+/* the error with which a product ends, that keeps nothing; Message is what it says */
+static inline PetscErrorCode Refusal(const HybCSR *DA, const HybCSR *DB)
+{
+  HybSpGEMM      mm;
+  HybCSR         DC;
+  PetscErrorCode ierr;
+
+  if (!HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), method->name, width))) return PETSC_ERR_LIB;
+  PetscCallAbort(PETSC_COMM_SELF, PetscPushErrorHandler(Catch, NULL));
+  Message[0] = 0;
+  ierr       = HybSpGEMMSymbolic(&mm, DA, DB, &out, &DC);
+  PetscCallAbort(PETSC_COMM_SELF, PetscPopErrorHandler());
+  HybTestCheck(!mm.work.bytes && !mm.keep.bytes, "%zu bytes are kept", mm.work.bytes + mm.keep.bytes);
+  HybTestCall(HybSpGEMMDestroy(&mm));
+  HybTestCall(HybArenaReset(&out));
+  return ierr;
+}
+
+/* the product must be refused with this error, and the message must hold the text */
+static inline void Refused(const HybCSR *DA, const HybCSR *DB, PetscErrorCode error, const char *text)
+{
+  const PetscErrorCode ierr = Refusal(DA, DB);
+
+  HybTestCheck(ierr == error && strstr(Message, text), "error %d, expected %d; \"%s\" is to say \"%s\"", (int)ierr, (int)error, Message, text);
+}
+
+/* C has more entries than 32 bits count. Each row of A names the two halves of a full row: no bound below sees more
+   than one of them. */
+static inline void TwoHalves(RefMat *A, RefMat *B)
+{
+  PetscInt  bi[3] = {0, 30000, 60000};
+  PetscInt *bj    = (PetscInt *)RefAlloc(60000, sizeof(PetscInt));
+
+  for (PetscInt k = 0; k < 60000; k++) bj[k] = k;
+  HybTestMatBanded(50000, 2, 50000, 50000, A);
+  HybTestMatArrays(2, 60000, bi, bj, NULL, B);
+  free(bj);
 }
 
 /* a matrix with entries on these diagonals (column - row), each there with so many per cent */
@@ -96,7 +227,7 @@ static inline void Diagonals(PetscInt m, PetscInt n, PetscInt ndiagonals, const 
   free(j);
 }
 
-/* The method that Body() of a program is about; NULL, with a skip, where the backend has none */
+/* The method of devices that Body() of a program is about; NULL on the host, with a skip */
 static inline PetscErrorCode Methods(const char *name, const char *what)
 {
   const HybExec *exec = HybTestExec();
@@ -109,7 +240,10 @@ static inline PetscErrorCode Methods(const char *name, const char *what)
     if (!strcmp((*table)->name, name)) method = *table;
   if (method) PetscFunctionReturn(PETSC_SUCCESS);
   HybTestBegin("%s", what);
-  HybTestSkip("the %s backend has no method %s", exec->backend->name, name);
+  if (exec->backend->device)
+    HybTestCheck(PETSC_FALSE, "the device has no method %s", name);
+  else
+    HybTestSkip("the %s backend has no method %s", exec->backend->name, name);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

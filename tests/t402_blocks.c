@@ -2,16 +2,9 @@
   C = A*B by SpGEMM method "block": patterns of whole blocks of every size, rows about every bin's end, and what it
   declines.
 */
-#include "hybtest.h"
-#include <aijhybridgpu/private/hybspgemm.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "spgemmtest.h"
 
 static const PetscInt sizes[] = {2, 3, 4, 5, 6, 8};
-
-static HybArena keep, out;
 
 /* does the pattern consist of whole blocks of bs? Asked of every entry */
 static PetscBool Consists(const RefMat *A, PetscInt bs)
@@ -39,51 +32,14 @@ static PetscInt Largest(const RefMat *A, const RefMat *B)
   return 0;
 }
 
-static PetscErrorCode Multiply(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, unsigned long long most, HybCSR *C)
-{
-  const HybBackend  *backend = mm->exec.backend;
-  unsigned long long waits;
-  PetscErrorCode     ierr;
-
-  PetscFunctionBegin;
-  PetscCall(backend->sync(&mm->exec));
-  HybTestCountWaits(&mm->exec);
-  waits            = HybTestWaits();
-  ierr             = HybSpGEMMSymbolic(mm, A, B, &out, C);
-  waits            = HybTestWaits() - waits;
-  mm->exec.backend = backend;
-  PetscCall(ierr);
-  HybTestCheck(waits <= most, "%s waits %llu times for the device", mm->method->name, waits);
-  if (!C->a) {
-    PetscCall(HybArenaAlloc(&out, mm->exec.result, C->nnz, sizeof(HybScalar), &C->a));
-    PetscCall(HybSpGEMMNumeric(mm, A, B, C));
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static void Finish(HybSpGEMM *mm)
-{
-  HybTestCall(HybSpGEMMDestroy(mm));
-  HybTestCall(HybArenaReset(&keep));
-  HybTestCall(HybArenaReset(&out));
-}
-
 static void CheckCounters(const HybSpGEMM *mm, const RefMat *A, const RefMat *B)
 {
-  const PetscInt bs       = Largest(A, B);
-  PetscCount     products = 0, most = 0;
+  const PetscInt bs = Largest(A, B);
 
-  for (PetscInt r = 0; r < A->csr.m; r++) {
-    PetscCount here = 0;
-
-    for (PetscInt k = A->csr.i[r]; k < A->csr.i[r + 1]; k++) here += B->csr.i[A->csr.j[k] + 1] - B->csr.i[A->csr.j[k]];
-    products += here;
-    most = PetscMax(most, here);
-  }
+  CheckStats(mm, A, B);
   HybTestCheck(!strcmp(mm->method->name, "block"), "%s ran", mm->method->name);
   HybTestCheck(HybCountersGet(&mm->counters, "rows by blocks") == A->csr.m, "%td rows by blocks", HybCountersGet(&mm->counters, "rows by blocks"));
-  HybTestCheck(HybCountersGet(&mm->counters, "block size") == bs && HybCountersGet(&mm->counters, "pairs of blocks") * bs * bs * bs == products, "%td pairs of size %td, expected %" PetscInt_FMT, HybCountersGet(&mm->counters, "pairs of blocks"), HybCountersGet(&mm->counters, "block size"), bs);
-  HybTestCheck(mm->stats.products == products && mm->stats.maxrow == most, "%td products, %td in a row, expected %td and %td", mm->stats.products, mm->stats.maxrow, products, most);
+  HybTestCheck(HybCountersGet(&mm->counters, "block size") == bs && HybCountersGet(&mm->counters, "pairs of blocks") * bs * bs * bs == mm->stats.products, "%td pairs of size %td, expected %" PetscInt_FMT, HybCountersGet(&mm->counters, "pairs of blocks"), HybCountersGet(&mm->counters, "block size"), bs);
 }
 
 /* By this name: the first product, again, with other values of both operands, the pattern alone, and the product once
@@ -107,7 +63,7 @@ static void Check(const RefMat *A, const RefMat *B)
   }
   RefSpGEMM(A, B, &C);
   expected = RefProductInOrder(A, B, &C);
-  if (HybTestCall(Multiply(&mm, &DA, &DB, 3, &DC)) && HybTestSamePattern(&DC, &C)) {
+  if (HybTestCall(Multiply(&mm, &DA, &DB, &DC)) && HybTestSamePattern(&DC, &C)) {
     CheckCounters(&mm, A, B);
     HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
     HybTestCall(exec->backend->zero(exec, DC.a, (size_t)DC.nnz * sizeof(HybScalar)));
@@ -120,10 +76,7 @@ static void Check(const RefMat *A, const RefMat *B)
     free(expected);
     expected = RefProductInOrder(&A2, &B2, &C);
     if (HybTestCall(HybTestUpload(&keep, &A2.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B2.csr, &DB)) && HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
-    HybTestCall(HybArenaReset(&out));
-    DA.a = DB.a = NULL;
-    if (HybTestCall(HybSpGEMMSymbolic(&mm, &DA, &DB, &out, &DC))) HybTestSamePattern(&DC, &C);
-    HybTestCheck(mm.work.bytes == 0, "%zu bytes of workspace are kept", mm.work.bytes);
+    PatternAlone(&mm, DA, DB, &C);
     RefMatDestroy(&A2);
     RefMatDestroy(&B2);
   }
@@ -390,7 +343,7 @@ static void Special(void)
 {
   HybSpGEMM    mm;
   HybCSR       DA, DB, DC;
-  RefMat       P, A, B, C, found;
+  RefMat       P, A, B, C;
   PetscScalar *expected;
 
   HybTestBegin("NaN, infinities, negative zeros");
@@ -411,14 +364,7 @@ static void Special(void)
     if (dice >= 40) B.csr.a[k] = 0.0;
   }
   expected = RefProductInOrder(&A, &B, &C);
-  if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "block", 0)) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB)) && HybTestCall(Multiply(&mm, &DA, &DB, 3, &DC)) && HybTestSamePattern(&DC, &C) && HybTestCall(HybTestDownload(&DC, &found))) {
-    for (PetscCount k = 0; k < C.csr.nnz; k++) {
-      const PetscReal x = PetscRealPart(found.csr.a[k]), y = PetscRealPart(expected[k]);
-
-      if (!HybTestCheck((x == y && signbit(x) == signbit(y)) || (x != x && y != y), "entry %td is %g, expected %g", k, (double)x, (double)y)) break;
-    }
-    RefMatDestroy(&found);
-  }
+  if (Begin(&mm, &A, &B, &DA, &DB) && HybTestCall(Multiply(&mm, &DA, &DB, &DC)) && HybTestSamePattern(&DC, &C)) SameNumbers(&DC, C.csr.nnz, expected);
   Finish(&mm);
   free(expected);
   RefMatDestroy(&P);
@@ -429,8 +375,6 @@ static void Special(void)
 
 static void Repeated(void)
 {
-  HybSpGEMM    mm;
-  HybCSR       DA, DC;
   RefMat       P, A, C;
   PetscScalar *expected;
 
@@ -439,10 +383,7 @@ static void Repeated(void)
   HybTestMatBlock(&P, 3, &A);
   RefSpGEMM(&A, &A, &C);
   expected = RefProductInOrder(&A, &A, &C);
-  for (int run = 0; run < 20 && !HybTestFailed(); run++) {
-    if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "block", 0)) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(Multiply(&mm, &DA, &DA, 3, &DC)) && HybTestSamePattern(&DC, &C)) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
-    Finish(&mm);
-  }
+  TwentyRuns(&A, &C, expected);
   free(expected);
   RefMatDestroy(&P);
   RefMatDestroy(&A);
@@ -469,7 +410,7 @@ static void Changing(void)
         HybTestCallFails(PETSC_ERR_SUP, HybSpGEMMSymbolic(&mm, &DA, &DA, &out, &DC));
       else {
         RefSpGEMM(&A, &A, &C);
-        if (HybTestCall(Multiply(&mm, &DA, &DA, 3, &DC))) HybTestSameMatrix(&DC, &C, 4);
+        if (HybTestCall(Multiply(&mm, &DA, &DA, &DC))) HybTestSameMatrix(&DC, &C, 4);
         RefMatDestroy(&C);
       }
     }
@@ -577,14 +518,14 @@ static void Choice(void)
     HybTestCheck(Largest(&A, &A) == size[kind], "blocks of %" PetscInt_FMT, Largest(&A, &A));
     HybTestCheck((A.csr.nnz < 16384) == (kind == FEW), "%td entries", A.csr.nnz);
     if (k % 2) HybTestCall(HybTuningSet("diagonal_fewest", "1000"));
-    if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "auto", 0)) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(Multiply(&mm, &DA, &DA, 3, &DC))) {
+    if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "auto", 0)) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(Multiply(&mm, &DA, &DA, &DC))) {
       HybTestCheck(!strcmp(mm.method->name, "block") == (kind == WHOLE), "%s", mm.method->name);
       if (HybTestSamePattern(&DC, &C) && (kind == WHOLE || !strcmp(mm.method->name, "hash"))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
     }
     HybTestCall(HybTuningSet("diagonal_fewest", NULL));
     /* by name a size that the sample left wrongly costs a wait more, and the next one is tried; columns may be as far
        apart as they like */
-    if (size[kind] && HybTestCall(HybSpGEMMDestroy(&mm)) && HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "block", 0)) && HybTestCall(Multiply(&mm, &DA, &DA, kind == SMALLER ? 4 : 3, &DC))) {
+    if (size[kind] && HybTestCall(HybSpGEMMDestroy(&mm)) && HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "block", 0)) && HybTestCall(MultiplyWithin(&mm, &DA, &DA, kind == SMALLER ? 4 : 3, &DC))) {
       if (HybTestSamePattern(&DC, &C)) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
       HybTestCheck(HybCountersGet(&mm.counters, "block size") == size[kind], "size %td", HybCountersGet(&mm.counters, "block size"));
     }
@@ -595,74 +536,26 @@ static void Choice(void)
   }
 }
 
-static RefMat    FaultA, FaultC;
-static HybSpGEMM faultmm;
-
-static PetscErrorCode Fault(void *ctx)
-{
-  HybCSR DA, DC;
-
-  PetscFunctionBegin;
-  PetscCall(HybTestUpload(&keep, &FaultA.csr, &DA));
-  PetscCall(HybSpGEMMInit(&faultmm, HybTestExec(), (const char *)ctx, 0));
-  PetscCall(Multiply(&faultmm, &DA, &DA, 3, &DC));
-  PetscCall(HybSpGEMMNumeric(&faultmm, &DA, &DA, &DC));
-  HybTestCheck(!strcmp(faultmm.method->name, "block"), "%s", faultmm.method->name);
-  HybTestSameMatrix(&DC, &FaultC, 4);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode FaultCleanup(void *ctx)
-{
-  PetscFunctionBegin;
-  PetscCall(HybSpGEMMDestroy(&faultmm));
-  PetscCall(HybArenaReset(&keep));
-  PetscCall(HybArenaReset(&out));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static void Faults(void)
 {
-  static char auto_[] = "auto", block[] = "block";
-
   for (int k = 0; k < 2; k++) {
-    RefMat P;
+    RefMat P, A;
 
     HybTestBegin("every allocation failing in turn, %s", k ? "auto" : "by name");
     HybTestMatDenseRow(k ? 120 : 40, k ? 120 : 40, 7, k ? 15 : 3, &P);
-    HybTestMatBlock(&P, 3, &FaultA);
-    RefSpGEMM(&FaultA, &FaultA, &FaultC);
-    PetscCallAbort(PETSC_COMM_SELF, PetscMemzero(&faultmm, sizeof(faultmm)));
-    HybTestFaults(Fault, FaultCleanup, k ? auto_ : block);
+    HybTestMatBlock(&P, 3, &A);
+    EachFault(k ? "auto" : "block", &A, &A, PETSC_FALSE);
     RefMatDestroy(&P);
-    RefMatDestroy(&FaultA);
-    RefMatDestroy(&FaultC);
+    RefMatDestroy(&A);
   }
 }
 
-static char message[1024];
-
-static PetscErrorCode Catch(MPI_Comm comm, int line, const char *function, const char *file, PetscErrorCode n, PetscErrorType p, const char *mess, void *ctx)
+static void RefusedAre(const RefMat *A, const RefMat *B, PetscErrorCode error, const char *text)
 {
-  if (p == PETSC_ERROR_INITIAL && mess) snprintf(message, sizeof(message), "%s", mess);
-  return n;
-}
+  HybCSR DA, DB;
 
-static void Refused(const RefMat *A, const RefMat *B, PetscErrorCode error, const char *text)
-{
-  HybSpGEMM      mm;
-  HybCSR         DA, DB, DC;
-  PetscErrorCode ierr;
-
-  if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "block", 0)) && HybTestCall(HybTestUpload(&keep, &A->csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B->csr, &DB))) {
-    PetscCallAbort(PETSC_COMM_SELF, PetscPushErrorHandler(Catch, NULL));
-    message[0] = 0;
-    ierr       = HybSpGEMMSymbolic(&mm, &DA, &DB, &out, &DC);
-    PetscCallAbort(PETSC_COMM_SELF, PetscPopErrorHandler());
-    HybTestCheck(ierr == error && strstr(message, text), "error %d, expected %d; \"%s\" is to say \"%s\"", (int)ierr, (int)error, message, text);
-    HybTestCheck(!mm.work.bytes && !mm.keep.bytes, "%zu bytes are kept", mm.work.bytes + mm.keep.bytes);
-  }
-  Finish(&mm);
+  if (HybTestCall(HybTestUpload(&keep, &A->csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B->csr, &DB))) Refused(&DA, &DB, error, text);
+  HybTestCall(HybArenaReset(&keep));
 }
 
 static void Limits(void)
@@ -671,17 +564,17 @@ static void Limits(void)
 
   HybTestBegin("what cannot be taken is refused, and why");
   HybTestMatBanded(30, 30, 2, 2, &A);
-  Refused(&A, &A, PETSC_ERR_SUP, "do not consist of whole blocks");
+  RefusedAre(&A, &A, PETSC_ERR_SUP, "do not consist of whole blocks");
   RefMatDestroy(&A);
   HybTestMatBanded(31, 31, 2, 2, &A);
-  Refused(&A, &A, PETSC_ERR_SUP, "31 x 31");
+  RefusedAre(&A, &A, PETSC_ERR_SUP, "31 x 31");
   RefMatDestroy(&A);
   HybTestBegin("a block row of C of more than 65536 blocks");
   HybTestMatBanded(1, 1, 0, 0, &P);
   HybTestMatBanded(1, 65537, 0, 65536, &Q);
   HybTestMatBlock(&P, 2, &A);
   HybTestMatBlock(&Q, 2, &B);
-  Refused(&A, &B, PETSC_ERR_SUP, "65537 pairs");
+  RefusedAre(&A, &B, PETSC_ERR_SUP, "65537 pairs");
   RefMatDestroy(&Q);
   RefMatDestroy(&B);
   HybTestBegin("a block row of C of 65536 blocks");
@@ -701,7 +594,7 @@ static void Limits(void)
   HybTestMatBanded(1, 30000, 0, 30000, &Q);
   HybTestMatBlock(&P, 2, &A);
   HybTestMatBlock(&Q, 2, &B);
-  Refused(&A, &B, PETSC_ERR_ARG_OUTOFRANGE, "at least 3000000000");
+  RefusedAre(&A, &B, PETSC_ERR_ARG_OUTOFRANGE, "at least 3000000000");
   RefMatDestroy(&P);
   RefMatDestroy(&Q);
   RefMatDestroy(&A);
@@ -711,21 +604,11 @@ static void Limits(void)
 static PetscErrorCode Body(void)
 {
   static void (*const pieces[])(void) = {Sizes, Mixed, Zoo, Spans, Sums, Many, Random, Special, Repeated, Changing, Choice, Faults, Limits};
-  const HybExec *exec                 = HybTestExec();
-  PetscBool      there                = PETSC_FALSE;
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&keep, exec));
-  PetscCall(HybArenaInit(&out, exec));
-  for (const HybSpGEMMMethod *const *table = exec->backend->spgemm; table && *table; table++) there = (PetscBool)(there || !strcmp((*table)->name, "block"));
-  if (!there) {
-    HybTestBegin("products by blocks");
-    if (exec->backend->device)
-      HybTestCheck(PETSC_FALSE, "the device has no such method");
-    else
-      HybTestSkip("a method of devices");
-  }
-  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(pieces) && there; k++) {
+  PetscCall(Methods("block", "products by blocks"));
+  if (!method) PetscFunctionReturn(PETSC_SUCCESS);
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(pieces); k++) {
     if (HybTestMine()) pieces[k]();
   }
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -2,16 +2,9 @@
   C = A*B by SpGEMM method "tile": tiles of every fill, cut ones, rows of tiles about every bin's end and beyond shared
   memory, what has no product must not be reached, and the bits of a chain of fma().
 */
-#include "hybtest.h"
-#include <aijhybridgpu/private/hybspgemm.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "spgemmtest.h"
 
 #define TILE 8
-
-static HybArena keep, out;
 
 /* a*b + c with one rounding */
 static PetscScalar Fma(PetscScalar a, PetscScalar b, PetscScalar c)
@@ -72,16 +65,10 @@ static unsigned Mask(const RefMat *A, PetscInt R, PetscInt K)
 
 static void CheckCounters(const HybSpGEMM *mm, const RefMat *A, const RefMat *B, const RefMat *C)
 {
-  PetscCount pairs = 0, products = 0, all = 0, most = 0;
+  PetscCount pairs = 0, products = 0;
   RefMat     TA, TB, TC;
 
-  for (PetscInt r = 0; r < A->csr.m; r++) {
-    PetscCount here = 0;
-
-    for (PetscInt k = A->csr.i[r]; k < A->csr.i[r + 1]; k++) here += B->csr.i[A->csr.j[k] + 1] - B->csr.i[A->csr.j[k]];
-    all += here;
-    most = PetscMax(most, here);
-  }
+  CheckStats(mm, A, B);
   TilesOf(A, &TA);
   TilesOf(B, &TB);
   TilesOf(C, &TC);
@@ -103,31 +90,12 @@ static void CheckCounters(const HybSpGEMM *mm, const RefMat *A, const RefMat *B,
   }
   HybTestCheck(!strcmp(mm->method->name, "tile"), "%s ran", mm->method->name);
   HybTestCheck(HybCountersGet(&mm->counters, "tiles") == TC.csr.nnz, "%td tiles, expected %td", HybCountersGet(&mm->counters, "tiles"), TC.csr.nnz);
-  HybTestCheck(mm->stats.products == all && mm->stats.maxrow == most, "%td products, %td in a row, expected %td and %td", mm->stats.products, mm->stats.maxrow, all, most);
   RefMatDestroy(&TA);
   RefMatDestroy(&TB);
   RefMatDestroy(&TC);
 }
 
-/* at most three waits in a symbolic phase, none in a numeric one */
-static PetscErrorCode Multiply(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybCSR *C)
-{
-  const HybBackend  *backend = mm->exec.backend;
-  unsigned long long waits;
-  PetscErrorCode     ierr;
-
-  PetscFunctionBegin;
-  PetscCall(backend->sync(&mm->exec));
-  HybTestCountWaits(&mm->exec);
-  waits            = HybTestWaits();
-  ierr             = HybSpGEMMSymbolic(mm, A, B, &out, C);
-  waits            = HybTestWaits() - waits;
-  mm->exec.backend = backend;
-  PetscCall(ierr);
-  HybTestCheck(waits <= 3, "%s waits %llu times for the device", mm->method->name, waits);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
+/* no wait in a numeric phase */
 static PetscErrorCode Again(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybCSR *C)
 {
   const HybBackend  *backend = mm->exec.backend;
@@ -145,13 +113,6 @@ static PetscErrorCode Again(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, Hyb
   PetscCall(ierr);
   HybTestCheck(!waits, "a numeric phase waits %llu times for the device", waits);
   PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static void Finish(HybSpGEMM *mm)
-{
-  HybTestCall(HybSpGEMMDestroy(mm));
-  HybTestCall(HybArenaReset(&keep));
-  HybTestCall(HybArenaReset(&out));
 }
 
 /* the first product, again, with other values of both operands, and the pattern alone, all to the bit */
@@ -180,10 +141,7 @@ static void Check(const RefMat *A, const RefMat *B)
     free(expected);
     expected = InOrder(&A2, &B2, &C);
     if (HybTestCall(HybTestUpload(&keep, &A2.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B2.csr, &DB)) && HybTestCall(Again(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
-    HybTestCall(HybArenaReset(&out));
-    DA.a = DB.a = NULL;
-    if (HybTestCall(HybSpGEMMSymbolic(&mm, &DA, &DB, &out, &DC))) HybTestSamePattern(&DC, &C);
-    HybTestCheck(mm.work.bytes == 0, "%zu bytes of workspace are kept", mm.work.bytes);
+    PatternAlone(&mm, DA, DB, &C);
     RefMatDestroy(&A2);
     RefMatDestroy(&B2);
   }
@@ -465,21 +423,6 @@ static void Random(void)
   }
 }
 
-/* the same number, with its sign if it is zero; any NaN equals any other */
-static PetscBool SameNumbers(const HybCSR *DC, PetscCount n, const PetscScalar *expected)
-{
-  PetscScalar *found = (PetscScalar *)RefAlloc(n, sizeof(PetscScalar));
-  PetscBool    same  = HybTestCall(HybTestDownloadArray(n, sizeof(PetscScalar), DC->a, found));
-
-  for (PetscCount k = 0; k < n && same; k++) {
-    const PetscReal x = PetscRealPart(found[k]), y = PetscRealPart(expected[k]);
-
-    same = HybTestCheck((x == y && signbit(x) == signbit(y)) || (x != x && y != y), "entry %td is %g, expected %g", k, (double)x, (double)y);
-  }
-  free(found);
-  return same;
-}
-
 /* NaN and infinities in every place of either operand reach what has a product with them, and nothing else; stored
    zeros of either sign, and sums that cancel or underflow */
 static void Special(void)
@@ -495,7 +438,7 @@ static void Special(void)
   Filled(13, 20, FillHalf, &A);
   Filled(20, 11, FillHalf, &B);
   RefSpGEMM(&A, &B, &C);
-  if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "tile", 0)) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB)) && HybTestCall(Multiply(&mm, &DA, &DB, &DC)) && HybTestSamePattern(&DC, &C)) {
+  if (Begin(&mm, &A, &B, &DA, &DB) && HybTestCall(Multiply(&mm, &DA, &DB, &DC)) && HybTestSamePattern(&DC, &C)) {
     for (PetscCount k = 0; k < (A.csr.nnz + B.csr.nnz) * 3 && !HybTestFailed(); k++) {
       RefMat           *M   = k / 3 < A.csr.nnz ? &A : &B;
       const PetscCount  e   = k / 3 < A.csr.nnz ? k / 3 : k / 3 - A.csr.nnz;
@@ -526,7 +469,7 @@ static void Special(void)
     expected = InOrder(&A, &B, &C);
     for (PetscCount k = 0; k < C.csr.nnz; k++) zeros += PetscRealPart(expected[k]) == 0 && signbit(PetscRealPart(expected[k]));
     HybTestCheck(zeros || kind % 3 || C.csr.nnz < 100, "no negative zeros");
-    if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "tile", 0)) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB)) && HybTestCall(Multiply(&mm, &DA, &DB, &DC)) && HybTestSamePattern(&DC, &C)) SameNumbers(&DC, C.csr.nnz, expected);
+    if (Begin(&mm, &A, &B, &DA, &DB) && HybTestCall(Multiply(&mm, &DA, &DB, &DC)) && HybTestSamePattern(&DC, &C)) SameNumbers(&DC, C.csr.nnz, expected);
     Finish(&mm);
     free(expected);
     RefMatDestroy(&A);
@@ -563,7 +506,7 @@ static void Half(void)
     }
     found = InOrder(&A, &B, &C); /* for room, and for what is finite */
     HybTestCall(HybTuningSet("tile_precision", "half"));
-    if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "tile", 0)) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB)) && HybTestCall(Multiply(&mm, &DA, &DB, &DC)) && HybTestSamePattern(&DC, &C)) {
+    if (Begin(&mm, &A, &B, &DA, &DB) && HybTestCall(Multiply(&mm, &DA, &DB, &DC)) && HybTestSamePattern(&DC, &C)) {
       const PetscCount lost = HybCountersGet(&mm.counters, "1e-9 of values of A lost in half precision");
 
       if (kind >= 5)
@@ -604,7 +547,7 @@ static void Denormals(void)
   for (PetscCount k = 0; k < A.csr.nnz; k++) A.csr.a[k] *= 1 / PETSC_MAX_REAL;
   RefSpGEMM(&A, &B, &C);
   expected = InOrder(&A, &B, &C);
-  if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "tile", 0)) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB)) && HybTestCall(Multiply(&mm, &DA, &DB, &DC)) && HybTestSamePattern(&DC, &C)) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+  if (Begin(&mm, &A, &B, &DA, &DB) && HybTestCall(Multiply(&mm, &DA, &DB, &DC)) && HybTestSamePattern(&DC, &C)) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
   Finish(&mm);
   free(expected);
   RefMatDestroy(&A);
@@ -614,8 +557,6 @@ static void Denormals(void)
 
 static void Repeated(void)
 {
-  HybSpGEMM    mm;
-  HybCSR       DA, DC;
   RefMat       A, C;
   PetscScalar *expected;
 
@@ -623,10 +564,7 @@ static void Repeated(void)
   HybTestMatPowerLaw(HybTestSize(2000, 200), HybTestSize(2000, 200), 6, &A);
   RefSpGEMM(&A, &A, &C);
   expected = InOrder(&A, &A, &C);
-  for (int run = 0; run < 20 && !HybTestFailed(); run++) {
-    if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "tile", 0)) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(Multiply(&mm, &DA, &DA, &DC)) && HybTestSamePattern(&DC, &C)) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
-    Finish(&mm);
-  }
+  TwentyRuns(&A, &C, expected);
   free(expected);
   RefMatDestroy(&A);
   RefMatDestroy(&C);
@@ -659,67 +597,16 @@ static void Changing(void)
   }
 }
 
-static RefMat    FaultA, FaultB, FaultC;
-static HybSpGEMM faultmm;
-
-static PetscErrorCode Fault(void *ctx)
-{
-  HybCSR DA, DB, DC;
-
-  PetscFunctionBegin;
-  PetscCall(HybTestUpload(&keep, &FaultA.csr, &DA));
-  PetscCall(HybTestUpload(&keep, &FaultB.csr, &DB));
-  PetscCall(HybSpGEMMInit(&faultmm, HybTestExec(), "tile", 0));
-  PetscCall(Multiply(&faultmm, &DA, &DB, &DC));
-  PetscCall(HybSpGEMMNumeric(&faultmm, &DA, &DB, &DC));
-  HybTestSameMatrix(&DC, &FaultC, 4);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode FaultCleanup(void *ctx)
-{
-  PetscFunctionBegin;
-  PetscCall(HybSpGEMMDestroy(&faultmm));
-  PetscCall(HybArenaReset(&keep));
-  PetscCall(HybArenaReset(&out));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static void Faults(void)
 {
+  RefMat A, B;
+
   HybTestBegin("every allocation failing in turn");
-  HybTestMatDenseRow(40, 90, 7, 3, &FaultA);
-  HybTestMatPowerLaw(90, 700, 20, &FaultB);
-  RefSpGEMM(&FaultA, &FaultB, &FaultC);
-  PetscCallAbort(PETSC_COMM_SELF, PetscMemzero(&faultmm, sizeof(faultmm)));
-  HybTestFaults(Fault, FaultCleanup, NULL);
-  RefMatDestroy(&FaultA);
-  RefMatDestroy(&FaultB);
-  RefMatDestroy(&FaultC);
-}
-
-static char message[1024];
-
-static PetscErrorCode Catch(MPI_Comm comm, int line, const char *function, const char *file, PetscErrorCode n, PetscErrorType p, const char *mess, void *ctx)
-{
-  if (p == PETSC_ERROR_INITIAL && mess) snprintf(message, sizeof(message), "%s", mess);
-  return n;
-}
-
-static void Refused(const HybCSR *DA, const HybCSR *DB, PetscErrorCode error, const char *text)
-{
-  HybSpGEMM      mm;
-  HybCSR         DC;
-  PetscErrorCode ierr;
-
-  if (!HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "tile", 0))) return;
-  PetscCallAbort(PETSC_COMM_SELF, PetscPushErrorHandler(Catch, NULL));
-  message[0] = 0;
-  ierr       = HybSpGEMMSymbolic(&mm, DA, DB, &out, &DC);
-  PetscCallAbort(PETSC_COMM_SELF, PetscPopErrorHandler());
-  HybTestCheck(ierr == error && strstr(message, text), "error %d, expected %d; \"%s\" is to say \"%s\"", (int)ierr, (int)error, message, text);
-  HybTestCheck(!mm.work.bytes && !mm.keep.bytes, "%zu bytes are kept", mm.work.bytes + mm.keep.bytes);
-  Finish(&mm);
+  HybTestMatDenseRow(40, 90, 7, 3, &A);
+  HybTestMatPowerLaw(90, 700, 20, &B);
+  EachFault("tile", &A, &B, PETSC_FALSE);
+  RefMatDestroy(&A);
+  RefMatDestroy(&B);
 }
 
 static void Limits(void)
@@ -740,6 +627,7 @@ static void Limits(void)
   HybTestMatBanded(50000, 1, 50000, 1, &A);
   HybTestMatBanded(1, 60000, 1, 60000, &B);
   if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB))) Refused(&DA, &DB, PETSC_ERR_ARG_OUTOFRANGE, "at least 3000000000");
+  HybTestCall(HybArenaReset(&keep));
   RefMatDestroy(&A);
   RefMatDestroy(&B);
   HybTestBegin("and when they are counted");
@@ -747,17 +635,9 @@ static void Limits(void)
     HybTestSkip("takes too long here");
     return;
   }
-  /* each row names the two halves of a full row: no bound below sees more than one of them */
-  HybTestMatBanded(50000, 2, 50000, 50000, &A);
-  {
-    PetscInt  bi[3] = {0, 30000, 60000};
-    PetscInt *bj    = (PetscInt *)RefAlloc(60000, sizeof(PetscInt));
-
-    for (PetscInt k = 0; k < 60000; k++) bj[k] = k;
-    HybTestMatArrays(2, 60000, bi, bj, NULL, &B);
-    free(bj);
-  }
+  TwoHalves(&A, &B);
   if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB))) Refused(&DA, &DB, PETSC_ERR_ARG_OUTOFRANGE, "nonzeros, more than the 2147483647 that 32-bit indices can count");
+  HybTestCall(HybArenaReset(&keep));
   RefMatDestroy(&A);
   RefMatDestroy(&B);
 }
@@ -770,26 +650,18 @@ static void OtherScalars(void)
   HybTestBegin("complex numbers are refused, and why");
   HybTestMatBanded(30, 30, 2, 2, &A);
   if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA))) Refused(&DA, &DA, PETSC_ERR_SUP, "PetscScalar is complex");
+  HybTestCall(HybArenaReset(&keep));
   RefMatDestroy(&A);
 }
 
 static PetscErrorCode Body(void)
 {
   static void (*const pieces[])(void) = {Zoo, Fills, Cuts, Long, Bins, Far, Random, Special, Half, Denormals, Repeated, Changing, Faults, Limits};
-  const HybExec *exec                 = HybTestExec();
-  PetscBool      there                = PETSC_FALSE;
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&keep, exec));
-  PetscCall(HybArenaInit(&out, exec));
-  for (const HybSpGEMMMethod *const *table = exec->backend->spgemm; table && *table; table++) there = (PetscBool)(there || !strcmp((*table)->name, "tile"));
-  if (!there) {
-    HybTestBegin("products by tiles");
-    if (exec->backend->device)
-      HybTestCheck(PETSC_FALSE, "the device has no such method");
-    else
-      HybTestSkip("a method of devices");
-  } else if (PetscDefined(USE_COMPLEX)) {
+  PetscCall(Methods("tile", "products by tiles"));
+  if (!method) PetscFunctionReturn(PETSC_SUCCESS);
+  if (PetscDefined(USE_COMPLEX)) {
     if (HybTestMine()) OtherScalars();
   } else {
     for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(pieces); k++) {

@@ -142,7 +142,7 @@ static void Listed(void)
     else
       HybTestMatPowerLaw(90, HybTestSize(300000, 90000), 900, &B);
     RefSpGEMM(&A, &B, &C);
-    expected = InOrder(&A, &B, &C);
+    expected = RefProductInOrder(&A, &B, &C);
     for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(lists); k++) {
       HybSpGEMM mm;
       HybArena  result;

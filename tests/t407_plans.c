@@ -47,7 +47,7 @@ static void Planned(void)
     else
       RefMatCopy(&A, &B);
     RefSpGEMM(&A, &B, &C);
-    expected = InOrder(&A, &B, &C);
+    expected = RefProductInOrder(&A, &B, &C);
     if (Begin(&mm, &A, &B, &DA, &DB)) {
       mm.reuse = (PetscBool)(kind % 2 == 0);
       if (HybTestCall(Multiply(&mm, &DA, &DB, &DC))) {
@@ -59,7 +59,7 @@ static void Planned(void)
         }
         HybTestRandomize(&A);
         free(expected);
-        expected = InOrder(&A, &B, &C);
+        expected = RefProductInOrder(&A, &B, &C);
         if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
       }
     }
@@ -122,7 +122,7 @@ static void Masked(void)
     else
       HybTestMatRandom(3000, 128, 8, 20, &B);
     RefSpGEMM(&A, &B, &C);
-    expected = InOrder(&A, &B, &C);
+    expected = RefProductInOrder(&A, &B, &C);
     for (PetscInt r = 0; r < C.csr.m && (shape == 4 || shape == 7); r++) masks = (PetscBool)(masks && C.csr.i[r + 1] - C.csr.i[r] <= 128); /* which rows of B A names is random */
     HybTestCall(HybTuningSet("masks_lanes", lanes[kind % 3]));
     if (Begin(&mm, &A, &B, &DA, &DB)) {
@@ -141,7 +141,7 @@ static void Masked(void)
           A.csr.a[2] = (PetscReal)NAN;
         }
         free(expected);
-        expected = InOrder(&A, &B, &C);
+        expected = RefProductInOrder(&A, &B, &C);
         if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) {
           RefMat D;
 

@@ -2,13 +2,7 @@
   Rows of SpGEMM method "hash" whose blocks of 32 columns are so many, and so far apart, that each way of ordering them
   is taken: by pairs, by bits of their span, by a sort; in rows whose blocks are listed, and in those that insert again.
 */
-#include "hybtest.h"
-#include <aijhybridgpu/private/hybspgemm.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-static HybArena keep, out;
+#include "spgemmtest.h"
 
 /* Rows r, r + rows, ... of A, of which there are times, name rows 2r and 2r+1 of B, whose blocks alternate: n[r]
    blocks, far[r] blocks between neighbours, each with so many columns. */
@@ -78,21 +72,10 @@ static PetscErrorCode Body(void)
 {
   /* words of bits to a block: 8 of 32 blocks each are the most */
   static const PetscInt blocks[] = {1, 2, 31, 32, 33, 34, 63, 64, 65, 66, 127, 200, 333, 700}, far[] = {1, 2, 40, 255, 256, 257, 300, 1500}, each[] = {1, 2, 4, 32};
-  const HybExec        *exec  = HybTestExec();
-  PetscBool             there = PETSC_FALSE;
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&keep, exec));
-  PetscCall(HybArenaInit(&out, exec));
-  for (const HybSpGEMMMethod *const *table = exec->backend->spgemm; table && *table; table++) there = (PetscBool)(there || !strcmp((*table)->name, "hash"));
-  if (!there) {
-    HybTestBegin("rows by tables");
-    if (exec->backend->device)
-      HybTestCheck(PETSC_FALSE, "the device has no such method");
-    else
-      HybTestSkip("a method of devices");
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
+  PetscCall(Methods("hash", "rows by tables"));
+  if (!method) PetscFunctionReturn(PETSC_SUCCESS);
   for (size_t e = 0; e < PETSC_STATIC_ARRAY_LENGTH(each); e++) {
     for (size_t f = 0; f < PETSC_STATIC_ARRAY_LENGTH(far); f++) {
       PetscInt n[3 * PETSC_STATIC_ARRAY_LENGTH(blocks)], apart[PETSC_STATIC_ARRAY_LENGTH(n)];
