@@ -115,24 +115,25 @@ static inline PetscErrorCode VecTestSame(Vec x, Vec y, const char *what, const c
 }
 #define VecTestCheckSame(x, y, what) PetscCall(VecTestSame(x, y, what, __FILE__, __LINE__))
 
-/* y = A x by both, for a random x */
-static inline PetscErrorCode MatTestMult(Mat H, Mat A, const char *what, const char *file, int line)
+/* y = A x or A^T x by both, for a random x */
+static inline PetscErrorCode MatTestMult(Mat H, Mat A, PetscBool transpose, const char *what, const char *file, int line)
 {
   Vec x, y, z;
 
   PetscFunctionBeginUser;
-  PetscCall(MatCreateVecs(A, &x, &y));
+  PetscCall(MatCreateVecs(A, transpose ? &y : &x, transpose ? &x : &y));
   PetscCall(VecDuplicate(y, &z));
   PetscCall(VecSetRandom(x, NULL));
-  PetscCall(MatMult(A, x, y));
-  PetscCall(MatMult(H, x, z));
+  PetscCall(transpose ? MatMultTranspose(A, x, y) : MatMult(A, x, y));
+  PetscCall(transpose ? MatMultTranspose(H, x, z) : MatMult(H, x, z));
   PetscCall(VecTestSame(z, y, what, file, line));
   PetscCall(VecDestroy(&x));
   PetscCall(VecDestroy(&y));
   PetscCall(VecDestroy(&z));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-#define MatTestCheckMult(H, A, what) PetscCall(MatTestMult(H, A, what, __FILE__, __LINE__))
+#define MatTestCheckMult(H, A, what)          PetscCall(MatTestMult(H, A, PETSC_FALSE, what, __FILE__, __LINE__))
+#define MatTestCheckMultTranspose(H, A, what) PetscCall(MatTestMult(H, A, PETSC_TRUE, what, __FILE__, __LINE__))
 
 /* M x N with about `a row entries a row, some rows empty; the entries do not depend on the number of processes */
 static inline PetscErrorCode MatTestRandom(PetscInt M, PetscInt N, PetscInt arow, PetscInt seed, Mat *A)

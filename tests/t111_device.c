@@ -278,33 +278,14 @@ static PetscErrorCode Streams(void *(*create)(void))
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Body(void)
+static PetscErrorCode Arenas(void)
 {
-  static const size_t sizes[] = {1, 4097, (size_t)256 << 10, ((size_t)1 << 20) + 3, (size_t)4 << 20, ((size_t)4 << 20) + 1, ((size_t)9 << 20) + 5, ((size_t)66 << 20) + 3};
-  HybMemoryReport     r;
-  HybMem              where;
-  HybArena            other;
-  PetscErrorCode      ierr;
-  char               *p, *q, name[PETSC_MAX_PATH_LEN] = "";
-  void               *library;
+  HybMem   where;
+  HybArena other;
+  char    *p, *q;
 
   PetscFunctionBegin;
-  exec = HybTestExec();
-  PetscCall(HybArenaInit(&arena, exec));
   PetscCall(HybArenaInit(&other, exec));
-  Load("a library that is not there", "/nonexistent/library.so", "There is no device library /nonexistent/library.so");
-  Load("no library beside this program", NULL, "There is no device library");
-  Load("a file that is no library", "/etc/passwd", "cannot be opened");
-  {
-    Dl_info info;
-
-    if (dladdr((void *)(size_t)&PetscMallocValidate, &info) && info.dli_fname[0] == '/') Load("a library of something else", info.dli_fname, "is no device library");
-  }
-  HybTestBegin("copies from page-locked and managed memory");
-  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(sizes) - 1; k++) {
-    PetscCall(CopiesFrom(HYB_MEM_LOCKED, sizes[k]));
-    PetscCall(CopiesFrom(HYB_MEM_MANAGED, sizes[k]));
-  }
   HybTestBegin("arenas: negative counts, overflow, blocks of others, moves, a reset twice");
   HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, HybArenaAlloc(&arena, HYB_WORK(exec), -1, 8, &p));
   HybTestCallFails(PETSC_ERR_MEM, HybArenaAlloc(&arena, HYB_WORK(exec), PTRDIFF_MAX / 2, 8, &p));
@@ -327,6 +308,71 @@ static PetscErrorCode Body(void)
   HybTestCall(HybArenaReset(&arena));
   HybTestCall(HybArenaReset(&other));
   HybTestCall(HybArenaReset(&other));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* a library that was built for another PETSc, and the emulator's streams */
+static PetscErrorCode Stamps(void)
+{
+  char  name[PETSC_MAX_PATH_LEN] = "";
+  void *library;
+
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-backend", name, sizeof(name), NULL));
+  library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  HybTestBegin("a library's stamp");
+  if (HybTestCheck(library, "%s", dlerror())) {
+    HybStamp        good = HYB_STAMP, stamp;
+    HybGetBackendFn get;
+
+    *(void **)&get    = dlsym(library, HYB_GET_BACKEND_SYMBOL);
+    stamp             = good;
+    stamp.petsc_minor = good.petsc_minor + 1;
+    Stamp(get, stamp, "it was built for PETSc");
+    stamp            = good;
+    stamp.sizeof_int = 12 - good.sizeof_int;
+    Stamp(get, stamp, "PetscInt of");
+    stamp                = good;
+    stamp.complex_scalar = !good.complex_scalar;
+    Stamp(get, stamp, "PetscScalar");
+    stamp                = good;
+    stamp.sizeof_backend = good.sizeof_backend + 8;
+    Stamp(get, stamp, "different versions of petsc-aijhybridgpu");
+    if (!strcmp(exec->backend->name, "emulated")) {
+      void *(*create)(void);
+
+      *(void **)&create = dlsym(library, "HybEmulatorStream");
+      if (HybTestCheck(create, "%s", dlerror())) PetscCall(Streams(create));
+    }
+    dlclose(library);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Body(void)
+{
+  static const size_t sizes[] = {1, 4097, (size_t)256 << 10, ((size_t)1 << 20) + 3, (size_t)4 << 20, ((size_t)4 << 20) + 1, ((size_t)9 << 20) + 5, ((size_t)66 << 20) + 3};
+  HybMemoryReport     r;
+  PetscErrorCode      ierr;
+  char               *p;
+
+  PetscFunctionBegin;
+  exec = HybTestExec();
+  PetscCall(HybArenaInit(&arena, exec));
+  Load("a library that is not there", "/nonexistent/library.so", "There is no device library /nonexistent/library.so");
+  Load("no library beside this program", NULL, "There is no device library");
+  Load("a file that is no library", "/etc/passwd", "cannot be opened");
+  {
+    Dl_info info;
+
+    if (dladdr((void *)(size_t)&PetscMallocValidate, &info) && info.dli_fname[0] == '/') Load("a library of something else", info.dli_fname, "is no device library");
+  }
+  HybTestBegin("copies from page-locked and managed memory");
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(sizes) - 1; k++) {
+    PetscCall(CopiesFrom(HYB_MEM_LOCKED, sizes[k]));
+    PetscCall(CopiesFrom(HYB_MEM_MANAGED, sizes[k]));
+  }
+  PetscCall(Arenas());
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(sizes); k++) {
     HybTestBegin("%zu bytes there and back", sizes[k]);
     PetscCall(Copies(HYB_WORK(exec), sizes[k], k % 3));
@@ -358,34 +404,7 @@ static PetscErrorCode Body(void)
     HybTestCall(HybArenaAlloc(&arena, HYB_MEM_DEVICE, 1000, 2, &p));
     PetscCall(HybArenaReset(&arena));
   }
-  PetscCall(PetscOptionsGetString(NULL, NULL, "-backend", name, sizeof(name), NULL));
-  library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-  HybTestBegin("a library's stamp");
-  if (HybTestCheck(library, "%s", dlerror())) {
-    HybStamp        good = HYB_STAMP, stamp;
-    HybGetBackendFn get;
-
-    *(void **)&get    = dlsym(library, HYB_GET_BACKEND_SYMBOL);
-    stamp             = good;
-    stamp.petsc_minor = good.petsc_minor + 1;
-    Stamp(get, stamp, "it was built for PETSc");
-    stamp            = good;
-    stamp.sizeof_int = 12 - good.sizeof_int;
-    Stamp(get, stamp, "PetscInt of");
-    stamp                = good;
-    stamp.complex_scalar = !good.complex_scalar;
-    Stamp(get, stamp, "PetscScalar");
-    stamp                = good;
-    stamp.sizeof_backend = good.sizeof_backend + 8;
-    Stamp(get, stamp, "different versions of petsc-aijhybridgpu");
-    if (!strcmp(exec->backend->name, "emulated")) {
-      void *(*create)(void);
-
-      *(void **)&create = dlsym(library, "HybEmulatorStream");
-      if (HybTestCheck(create, "%s", dlerror())) PetscCall(Streams(create));
-    }
-    dlclose(library);
-  }
+  PetscCall(Stamps());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -57,30 +57,9 @@ static void Marked(const char *p, size_t bytes, int id)
   }
 }
 
-static PetscErrorCode Body(void)
+static void Parts(void)
 {
-  HybMemoryReport r, before;
-  struct {
-    char  *p;
-    size_t bytes;
-  } slot[SLOTS];
-  char  *p, *q, *s;
-  size_t kept, most = 0, used = 0;
-
-  PetscFunctionBegin;
-  exec = HybTestExec();
-  memset(slot, 0, sizeof(slot));
-  if (!exec->backend->device) {
-    HybTestBegin("large managed arrays");
-    HybTestSkip("the host has no managed memory");
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  PetscCall(exec->backend->memory(&before));
-  if (before.managed_share < 1200 * MIB) {
-    HybTestBegin("large managed arrays");
-    HybTestSkip("%zu bytes of managed memory are too few", before.managed_share);
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
+  char *p, *q, *s;
 
   HybTestBegin("memory is used again, in parts and as a whole");
   p = Take(exec, 64 * MIB);
@@ -119,7 +98,20 @@ static PetscErrorCode Body(void)
   p = Take(exec, 170 * MIB);
   HybTestCheck(Kept() == 0, "%zu bytes lie idle", Kept());
   Give(exec, 170 * MIB, p);
+}
 
+/* many arrays, random sizes and order; before: what was in use at the beginning */
+static PetscErrorCode Many(const HybMemoryReport *before)
+{
+  HybMemoryReport r;
+  struct {
+    char  *p;
+    size_t bytes;
+  } slot[SLOTS];
+  size_t most = 0, used = 0;
+
+  PetscFunctionBegin;
+  memset(slot, 0, sizeof(slot));
   HybTestBegin("many arrays, random sizes and order");
   for (int step = 0; step < 120; step++) {
     const int k = (int)HybTestRandomInt(0, SLOTS);
@@ -138,7 +130,7 @@ static PetscErrorCode Body(void)
       if (most < used) most = used;
     }
     PetscCall(exec->backend->usage(&r, PETSC_FALSE));
-    HybTestCheck(r.managed_bytes - before.managed_bytes == used, "%zu bytes are counted, %zu are in use", r.managed_bytes - before.managed_bytes, used);
+    HybTestCheck(r.managed_bytes - before->managed_bytes == used, "%zu bytes are counted, %zu are in use", r.managed_bytes - before->managed_bytes, used);
     HybTestCheck(r.managed_kept <= 2 * most + 256 * MIB, "%zu bytes lie idle, %zu were in use at most", r.managed_kept, most);
   }
   for (int k = 0; k < SLOTS; k++)
@@ -146,41 +138,70 @@ static PetscErrorCode Body(void)
       Marked(slot[k].p, slot[k].bytes, k + 1);
       Give(exec, slot[k].bytes, slot[k].p);
     }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
-  if (!strcmp(exec->backend->name, "emulated")) { /* a real card is never filled */
-    HybExec x[2];
-    char    name[PETSC_MAX_PATH_LEN] = "";
-    void   *library, *device = NULL, *(*create)(void);
-    size_t  rest;
+/* where the card has no more; a real one is never filled */
+static PetscErrorCode Full(void)
+{
+  HybMemoryReport r;
+  HybExec         x[2];
+  char            name[PETSC_MAX_PATH_LEN] = "";
+  void           *library, *device = NULL, *(*create)(void);
+  size_t          rest, kept;
+  char           *p;
 
-    HybTestBegin("idle memory goes back to a card that has no more");
-    kept = Kept();
-    HybTestCheck(kept > 64 * MIB, "%zu bytes lie idle", kept);
-    PetscCall(exec->backend->memory(&r));
-    rest = r.free_bytes - kept + 32 * MIB; /* more than the card has without them */
-    HybTestCall(exec->backend->alloc(exec, HYB_MEM_DEVICE, rest, &device));
-    HybTestCheck(Kept() == 0, "%zu bytes lie idle", Kept());
-    HybTestBegin("and where that does not help the error names the bytes");
-    HybTestCallFails(PETSC_ERR_MEM, exec->backend->alloc(exec, HYB_MEM_MANAGED, kept, (void **)&p));
-    HybTestCheck(!p, "%p was given", (void *)p);
-    HybTestCall(exec->backend->free(exec, HYB_MEM_DEVICE, rest, device));
+  PetscFunctionBegin;
+  HybTestBegin("idle memory goes back to a card that has no more");
+  kept = Kept();
+  HybTestCheck(kept > 64 * MIB, "%zu bytes lie idle", kept);
+  PetscCall(exec->backend->memory(&r));
+  rest = r.free_bytes - kept + 32 * MIB; /* more than the card has without them */
+  HybTestCall(exec->backend->alloc(exec, HYB_MEM_DEVICE, rest, &device));
+  HybTestCheck(Kept() == 0, "%zu bytes lie idle", Kept());
+  HybTestBegin("and where that does not help the error names the bytes");
+  HybTestCallFails(PETSC_ERR_MEM, exec->backend->alloc(exec, HYB_MEM_MANAGED, kept, (void **)&p));
+  HybTestCheck(!p, "%p was given", (void *)p);
+  HybTestCall(exec->backend->free(exec, HYB_MEM_DEVICE, rest, device));
 
-    HybTestBegin("a block that another stream gave back");
-    PetscCall(PetscOptionsGetString(NULL, NULL, "-backend", name, sizeof(name), NULL));
-    library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (HybTestCheck(library, "%s", dlerror())) {
-      *(void **)&create = dlsym(library, "HybEmulatorStream");
-      x[0] = x[1] = *exec;
-      x[1].stream = (*create)();
-      for (int k = 0; k < 6; k++) {
-        p = Take(&x[k % 2], (size_t)(40 - 4 * k) * MIB);
-        HybTestCall(exec->backend->zero(&x[k % 2], p, (size_t)(40 - 4 * k) * MIB));
-        Give(&x[k % 2], (size_t)(40 - 4 * k) * MIB, p);
-      }
-      HybTestCheck(Kept() == 40 * MIB, "%zu bytes lie idle", Kept());
-      dlclose(library);
+  HybTestBegin("a block that another stream gave back");
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-backend", name, sizeof(name), NULL));
+  library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  if (HybTestCheck(library, "%s", dlerror())) {
+    *(void **)&create = dlsym(library, "HybEmulatorStream");
+    x[0] = x[1] = *exec;
+    x[1].stream = (*create)();
+    for (int k = 0; k < 6; k++) {
+      p = Take(&x[k % 2], (size_t)(40 - 4 * k) * MIB);
+      HybTestCall(exec->backend->zero(&x[k % 2], p, (size_t)(40 - 4 * k) * MIB));
+      Give(&x[k % 2], (size_t)(40 - 4 * k) * MIB, p);
     }
+    HybTestCheck(Kept() == 40 * MIB, "%zu bytes lie idle", Kept());
+    dlclose(library);
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Body(void)
+{
+  HybMemoryReport before;
+
+  PetscFunctionBegin;
+  exec = HybTestExec();
+  if (!exec->backend->device) {
+    HybTestBegin("large managed arrays");
+    HybTestSkip("the host has no managed memory");
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(exec->backend->memory(&before));
+  if (before.managed_share < 1200 * MIB) {
+    HybTestBegin("large managed arrays");
+    HybTestSkip("%zu bytes of managed memory are too few", before.managed_share);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  Parts();
+  PetscCall(Many(&before));
+  if (!strcmp(exec->backend->name, "emulated")) PetscCall(Full());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -98,76 +98,43 @@ static PetscErrorCode Fault(void *ctx)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Body(void)
+static void LongRows(void)
 {
-  static const PetscInt sizes[] = {0, 1, 2, 31, 32, 33, 255, 256, 257, 1023, 1025, 5000, 40000};
-  const HybExec        *exec    = HybTestExec();
-  char                  name[64];
-  RefMat                A, B;
-
-  PetscFunctionBegin;
-  if (!exec->backend->plan) {
-    HybTestBegin("plan");
-    HybTestSkip("the %s backend has no plan", exec->backend->name);
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  PetscCall(HybArenaInit(&keep, exec));
-  PetscCall(HybArenaInit(&work, exec));
-  for (PetscInt k = 0; HybTestZoo(k, PETSC_FALSE, name, &A); k++) {
-    HybTestBegin("products of %s with its transpose", name);
-    RefTranspose(&A, PETSC_FALSE, &B);
-    Products(&A, &B);
-    RefMatDestroy(&B);
-    HybTestBegin("products of %s with a matrix of uneven rows", name);
-    HybTestMatPowerLaw(A.csr.n, 50, 5, &B);
-    Products(&A, &B);
-    RefMatDestroy(&A);
-    RefMatDestroy(&B);
-  }
+  const PetscInt lanes[] = {2, 4, 8, 32}; /* of a row, by the rows' mean length; 64 entries to a lane are what they take */
+  RefMat         A, B;
 
   HybTestBegin("rows of A about the length from which one gets a block");
-  {
-    const PetscInt lanes[] = {2, 4, 8, 32}; /* of a row, by the rows' mean length; 64 entries to a lane are what they take */
+  for (size_t w = 0; w < PETSC_STATIC_ARRAY_LENGTH(lanes); w++) {
+    const PetscInt most = 64 * lanes[w], mean[] = {3, 12, 30, 90};
+    PetscInt       lengths[900];
 
-    for (size_t w = 0; w < PETSC_STATIC_ARRAY_LENGTH(lanes); w++) {
-      const PetscInt most = 64 * lanes[w], mean[] = {3, 12, 30, 90};
-      PetscInt       lengths[900];
-
-      for (int r = 0; r < 900; r++) lengths[r] = r % 3 ? mean[w] : mean[w] - 1;
-      lengths[5] = lengths[6] = most - 1;
-      lengths[60]             = most;
-      lengths[61]             = most + 1;
-      lengths[127] = lengths[128] = most + 500;
-      lengths[899]                = most + 1;
-      HybTestMatLengths(900, 3000, lengths, &A);
-      HybTestCheck(A.csr.nnz / 900 > (w == 3 ? 40 : w == 2 ? 16
-                                                  : w == 1 ? 8
-                                                           : 0) &&
-                     A.csr.nnz / 900 <= (w == 3 ? 1000 : w == 2 ? 40
-                                                       : w == 1 ? 16
-                                                                : 8),
-                   "%" PetscInt_FMT " entries a row are another kernel's", (PetscInt)(A.csr.nnz / 900));
-      HybTestMatRandom(3000, 60, 0, 4, &B);
-      Products(&A, &B);
-      RefMatDestroy(&B);
-      RefTranspose(&A, PETSC_FALSE, &B);
-      Products(&B, &A); /* short rows that meet long ones */
-      RefMatDestroy(&A);
-      RefMatDestroy(&B);
-    }
-  }
-  HybTestBegin("more products than 32 bits count");
-  {
-    /* a dense column times a dense row, many times over: A is m x k full, B is k x n full */
-    const PetscInt m = HybTestSize(1500, 64), k = HybTestSize(1500, 64);
-
-    HybTestMatBanded(m, k, m, k, &A);
-    HybTestMatBanded(k, m, m, k, &B);
+    for (int r = 0; r < 900; r++) lengths[r] = r % 3 ? mean[w] : mean[w] - 1;
+    lengths[5] = lengths[6] = most - 1;
+    lengths[60]             = most;
+    lengths[61]             = most + 1;
+    lengths[127] = lengths[128] = most + 500;
+    lengths[899]                = most + 1;
+    HybTestMatLengths(900, 3000, lengths, &A);
+    HybTestCheck(A.csr.nnz / 900 > (w == 3 ? 40 : w == 2 ? 16
+                                                : w == 1 ? 8
+                                                         : 0) &&
+                   A.csr.nnz / 900 <= (w == 3 ? 1000 : w == 2 ? 40
+                                                     : w == 1 ? 16
+                                                              : 8),
+                 "%" PetscInt_FMT " entries a row are another kernel's", (PetscInt)(A.csr.nnz / 900));
+    HybTestMatRandom(3000, 60, 0, 4, &B);
     Products(&A, &B);
-    HybTestCheck(HybTestSlow() || RefProducts(&A, &B, NULL) > 2147483647, "too small a test");
+    RefMatDestroy(&B);
+    RefTranspose(&A, PETSC_FALSE, &B);
+    Products(&B, &A); /* short rows that meet long ones */
     RefMatDestroy(&A);
     RefMatDestroy(&B);
   }
+}
+
+static void Limits(void)
+{
+  static const PetscInt sizes[] = {0, 1, 2, 31, 32, 33, 255, 256, 257, 1023, 1025, 5000, 40000};
 
   for (size_t s = 0; s < PETSC_STATIC_ARRAY_LENGTH(sizes); s++) {
     const PetscInt m    = sizes[s] > 5000 && HybTestSlow() ? 6001 : sizes[s];
@@ -193,7 +160,47 @@ static PetscErrorCode Body(void)
     }
     free(cost);
   }
+}
 
+static PetscErrorCode Body(void)
+{
+  const HybExec *exec = HybTestExec();
+  char           name[64];
+  RefMat         A, B;
+
+  PetscFunctionBegin;
+  if (!exec->backend->plan) {
+    HybTestBegin("plan");
+    HybTestSkip("the %s backend has no plan", exec->backend->name);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(HybArenaInit(&keep, exec));
+  PetscCall(HybArenaInit(&work, exec));
+  for (PetscInt k = 0; HybTestZoo(k, PETSC_FALSE, name, &A); k++) {
+    HybTestBegin("products of %s with its transpose", name);
+    RefTranspose(&A, PETSC_FALSE, &B);
+    Products(&A, &B);
+    RefMatDestroy(&B);
+    HybTestBegin("products of %s with a matrix of uneven rows", name);
+    HybTestMatPowerLaw(A.csr.n, 50, 5, &B);
+    Products(&A, &B);
+    RefMatDestroy(&A);
+    RefMatDestroy(&B);
+  }
+  LongRows();
+  HybTestBegin("more products than 32 bits count");
+  {
+    /* a dense column times a dense row, many times over: A is m x k full, B is k x n full */
+    const PetscInt m = HybTestSize(1500, 64), k = HybTestSize(1500, 64);
+
+    HybTestMatBanded(m, k, m, k, &A);
+    HybTestMatBanded(k, m, m, k, &B);
+    Products(&A, &B);
+    HybTestCheck(HybTestSlow() || RefProducts(&A, &B, NULL) > 2147483647, "too small a test");
+    RefMatDestroy(&A);
+    RefMatDestroy(&B);
+  }
+  Limits();
   HybTestBegin("limits that do not ascend are refused");
   {
     const PetscCount limit[2] = {5, 5};

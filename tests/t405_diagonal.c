@@ -46,107 +46,106 @@ static void ByDiagonals(RefMat *A, RefMat *B, PetscBool by)
   RefMatDestroy(&C);
 }
 
-static void FewDiagonals(void)
+static const PetscInt mesh[] = {-31, -30, -1, 0, 1, 30, 31};
+
+/* stencils, and other matrices of few diagonals; o: which layout, runs: of several diagonals side by side */
+static void Stencils(size_t o, PetscBool runs)
 {
-  static const char *const options[][3] = {
-    {"0",   "0",   "true" },
-    {"32",  "256", "true" },
-    {"32",  "512", "false"},
-    {"64",  "512", "true" },
-    {"128", "256", "false"}
-  };
-  static const PetscInt mesh[] = {
-    -31, -30, -1, 0, 1, 30, 31
-  },
-                        skew[] = {-40, -7, -6, 3, 4, 5, 50}, none[] = {-9, 8}, runs[] = {-50, -20, -19, -18, 0}, others[] = {-7, 3, 4, 5}, full[][2] = {{21, 37}, {29, 27}, {35, 21}};
+  static const PetscInt skew[] = {-40, -7, -6, 3, 4, 5, 50}, none[] = {-9, 8}, three[] = {-50, -20, -19, -18, 0}, others[] = {-7, 3, 4, 5};
   static const struct {
     const char     *what;
     PetscInt        m, k, n, na, nb;
     const PetscInt *a, *b; /* NULL: A squared */
     PetscBool       empty;
   } pairs[] = {
-    {"triangles",                      700, 700, 700, 7, 0, mesh, NULL,   PETSC_FALSE},
-    {"two operands, A rectangular",    500, 700, 700, 7, 7, skew, mesh,   PETSC_FALSE},
-    {"two operands, both rectangular", 500, 700, 333, 7, 2, skew, none,   PETSC_FALSE},
-    {"runs of three and of one",       400, 430, 390, 5, 4, runs, others, PETSC_FALSE},
-    {"many empty rows",                700, 700, 700, 7, 0, mesh, NULL,   PETSC_TRUE }
+    {"triangles",                      700, 700, 700, 7, 0, mesh,  NULL,   PETSC_FALSE},
+    {"two operands, A rectangular",    500, 700, 700, 7, 7, skew,  mesh,   PETSC_FALSE},
+    {"two operands, both rectangular", 500, 700, 333, 7, 2, skew,  none,   PETSC_FALSE},
+    {"runs of three and of one",       400, 430, 390, 5, 4, three, others, PETSC_FALSE},
+    {"many empty rows",                700, 700, 700, 7, 0, mesh,  NULL,   PETSC_TRUE }
   };
-  RefMat    A, B;
-  PetscBool mine;
+  RefMat A, B;
 
-  for (size_t o = 0; o < PETSC_STATIC_ARRAY_LENGTH(options); o++) {
-    PetscInt all[80];
+  for (PetscInt k = 0; k < 4; k++) {
+    static const PetscInt points[] = {5, 7, 9, 27};
 
-    if (!HybTestMine()) continue;
-    HybTestCall(HybTuningSet("diagonal_rows", options[o][0]));
-    HybTestCall(HybTuningSet("diagonal_threads", options[o][1]));
-    HybTestCall(HybTuningSet("diagonal_runs", options[o][2]));
-    for (PetscInt k = 0; k < 4; k++) {
-      static const PetscInt points[] = {5, 7, 9, 27};
-
-      HybTestBegin("%s: %" PetscInt_FMT " points squared, layout %zu", method->name, points[k], o);
-      HybTestMatStencil(points[k], HybTestSize(61, 45), k == 0 || k == 2 ? HybTestSize(43, 13) : 5, k == 0 || k == 2 ? 1 : HybTestSize(9, 5), &A);
-      ByDiagonals(&A, &A, (PetscBool)(points[k] != 27 || !strcmp(options[o][2], "true"))); /* 27 single diagonals take more shared memory than a block has */
-      RefMatDestroy(&A);
-    }
-    for (PetscInt k = 0; k < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(pairs); k++) {
-      for (PetscInt percent = 40; percent <= 100; percent += 30) {
-        HybTestBegin("%s: %s, %" PetscInt_FMT " per cent of them, layout %zu", method->name, pairs[k].what, percent, o);
-        Diagonals(pairs[k].m, pairs[k].k, pairs[k].na, pairs[k].a, percent, &A);
-        if (pairs[k].empty) HybTestMatEmptyRows(&A, 200, 400, 1);
-        if (pairs[k].b) Diagonals(pairs[k].k, pairs[k].n, pairs[k].nb, pairs[k].b, percent, &B);
-        ByDiagonals(&A, pairs[k].b ? &B : &A, PETSC_TRUE);
-        RefMatDestroy(&A);
-        if (pairs[k].b) RefMatDestroy(&B);
-      }
-    }
-    for (PetscInt n = 1; n <= 12; n++) {
-      HybTestBegin("%s: a band of %" PetscInt_FMT ", layout %zu", method->name, n, o);
-      for (PetscInt k = 0; k < n; k++) all[k] = k - n / 2;
-      Diagonals(301, 301, n, all, n % 3 ? 100 : 60, &A);
-      ByDiagonals(&A, &A, PETSC_TRUE);
-      RefMatDestroy(&A);
-    }
-    for (PetscInt n = 31; n <= 64; n += n == 33 ? 30 : 1) {
-      HybTestBegin("%s: %" PetscInt_FMT " diagonals, layout %zu", method->name, n, o);
-      for (PetscInt k = 0; k < n; k++) all[k] = k - n / 2;
-      Diagonals(200, 200, n, all, 100, &A);
-      Diagonals(200, 170, 2, all + n / 2, 90, &B); /* with more of them, complex values take more shared memory than a block has */
-      ByDiagonals(&A, &B, (PetscBool)(n < 64));
-      RefMatDestroy(&A);
-      RefMatDestroy(&B);
-    }
-    HybTestBegin("%s: so many diagonals of C that there is no program, layout %zu", method->name, o);
-    for (PetscInt k = 0; k < 30; k++) all[k] = k * k;
-    Diagonals(1000, 1000, 30, all, 100, &A);
-    ByDiagonals(&A, &A, (PetscBool)PETSC_FALSE);
-    RefMatDestroy(&A);
-    HybTestBegin("%s: diagonals that a sample misses, and products that are empty, layout %zu", method->name, o);
-    Diagonals(5000, 5000, 7, mesh, 100, &A);
-    A.csr.j[A.csr.i[4321]]     = 17;
-    A.csr.j[A.csr.i[1235] - 1] = 4999;
-    ByDiagonals(&A, &A, PETSC_TRUE);
-    RefMatDestroy(&A);
-    for (PetscInt k = 0; k < 2; k++) all[k] = 2 * k - 1;
-    Diagonals(90, 90, 2, all, 50, &A);
-    for (PetscInt k = 0; k < HybTestSize(30, 6); k++) {
-      PetscInt other[4];
-
-      HybTestBegin("%s: random diagonals %" PetscInt_FMT ", layout %zu", method->name, k, o);
-      other[0] = HybTestRandomInt(-40, -20);
-      for (PetscInt q = 1; q < 4; q++) other[q] = other[q - 1] + HybTestRandomInt(1, 30);
-      Diagonals(90, HybTestRandomInt(90, 200), 4, other, HybTestRandomInt(60, 110), &B);
-      ByDiagonals(&A, &B, PETSC_TRUE);
-      RefMatDestroy(&B);
-    }
+    HybTestBegin("%s: %" PetscInt_FMT " points squared, layout %zu", method->name, points[k], o);
+    HybTestMatStencil(points[k], HybTestSize(61, 45), k == 0 || k == 2 ? HybTestSize(43, 13) : 5, k == 0 || k == 2 ? 1 : HybTestSize(9, 5), &A);
+    ByDiagonals(&A, &A, (PetscBool)(points[k] != 27 || runs)); /* 27 single diagonals take more shared memory than a block has */
     RefMatDestroy(&A);
   }
-  HybTestCall(HybTuningSet("diagonal_rows", NULL));
-  HybTestCall(HybTuningSet("diagonal_threads", NULL));
-  HybTestCall(HybTuningSet("diagonal_runs", NULL));
-  /* these take within a kibibyte and a half of what a block can have */
-  mine = HybTestMine();
-  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(full) && mine; k++) {
+  for (PetscInt k = 0; k < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(pairs); k++) {
+    for (PetscInt percent = 40; percent <= 100; percent += 30) {
+      HybTestBegin("%s: %s, %" PetscInt_FMT " per cent of them, layout %zu", method->name, pairs[k].what, percent, o);
+      Diagonals(pairs[k].m, pairs[k].k, pairs[k].na, pairs[k].a, percent, &A);
+      if (pairs[k].empty) HybTestMatEmptyRows(&A, 200, 400, 1);
+      if (pairs[k].b) Diagonals(pairs[k].k, pairs[k].n, pairs[k].nb, pairs[k].b, percent, &B);
+      ByDiagonals(&A, pairs[k].b ? &B : &A, PETSC_TRUE);
+      RefMatDestroy(&A);
+      if (pairs[k].b) RefMatDestroy(&B);
+    }
+  }
+}
+
+/* bands, so many diagonals that they do not fit, diagonals that a sample misses, and random ones */
+static void Bands(size_t o)
+{
+  PetscInt all[80];
+  RefMat   A, B;
+
+  for (PetscInt n = 1; n <= 12; n++) {
+    HybTestBegin("%s: a band of %" PetscInt_FMT ", layout %zu", method->name, n, o);
+    for (PetscInt k = 0; k < n; k++) all[k] = k - n / 2;
+    Diagonals(301, 301, n, all, n % 3 ? 100 : 60, &A);
+    ByDiagonals(&A, &A, PETSC_TRUE);
+    RefMatDestroy(&A);
+  }
+  for (PetscInt n = 31; n <= 64; n += n == 33 ? 30 : 1) {
+    HybTestBegin("%s: %" PetscInt_FMT " diagonals, layout %zu", method->name, n, o);
+    for (PetscInt k = 0; k < n; k++) all[k] = k - n / 2;
+    Diagonals(200, 200, n, all, 100, &A);
+    Diagonals(200, 170, 2, all + n / 2, 90, &B); /* with more of them, complex values take more shared memory than a block has */
+    ByDiagonals(&A, &B, (PetscBool)(n < 64));
+    RefMatDestroy(&A);
+    RefMatDestroy(&B);
+  }
+  HybTestBegin("%s: so many diagonals of C that there is no program, layout %zu", method->name, o);
+  for (PetscInt k = 0; k < 30; k++) all[k] = k * k;
+  Diagonals(1000, 1000, 30, all, 100, &A);
+  ByDiagonals(&A, &A, (PetscBool)PETSC_FALSE);
+  RefMatDestroy(&A);
+  HybTestBegin("%s: diagonals that a sample misses, and products that are empty, layout %zu", method->name, o);
+  Diagonals(5000, 5000, 7, mesh, 100, &A);
+  A.csr.j[A.csr.i[4321]]     = 17;
+  A.csr.j[A.csr.i[1235] - 1] = 4999;
+  ByDiagonals(&A, &A, PETSC_TRUE);
+  RefMatDestroy(&A);
+  for (PetscInt k = 0; k < 2; k++) all[k] = 2 * k - 1;
+  Diagonals(90, 90, 2, all, 50, &A);
+  for (PetscInt k = 0; k < HybTestSize(30, 6); k++) {
+    PetscInt other[4];
+
+    HybTestBegin("%s: random diagonals %" PetscInt_FMT ", layout %zu", method->name, k, o);
+    other[0] = HybTestRandomInt(-40, -20);
+    for (PetscInt q = 1; q < 4; q++) other[q] = other[q - 1] + HybTestRandomInt(1, 30);
+    Diagonals(90, HybTestRandomInt(90, 200), 4, other, HybTestRandomInt(60, 110), &B);
+    ByDiagonals(&A, &B, PETSC_TRUE);
+    RefMatDestroy(&B);
+  }
+  RefMatDestroy(&A);
+}
+
+/* these take within a kibibyte and a half of what a block can have */
+static void FullBlocks(void)
+{
+  static const PetscInt full[][2] = {
+    {21, 37},
+    {29, 27},
+    {35, 21}
+  };
+  RefMat A, B;
+
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(full); k++) {
     PetscInt all[64];
 
     HybTestBegin("%s: a block's shared memory is full, %" PetscInt_FMT " and %" PetscInt_FMT " diagonals", method->name, full[k][0], full[k][1]);
@@ -157,7 +156,13 @@ static void FewDiagonals(void)
     RefMatDestroy(&A);
     RefMatDestroy(&B);
   }
-  for (PetscInt k = 0; k < 2 && mine; k++) {
+}
+
+static void TakenByAuto(void)
+{
+  RefMat A, B;
+
+  for (PetscInt k = 0; k < 2; k++) {
     HybSpGEMM mm;
     HybCSR    DA, DC;
 
@@ -174,6 +179,32 @@ static void FewDiagonals(void)
     RefMatDestroy(&B);
   }
   HybTestCall(HybTuningSet("diagonal_fewest", NULL));
+}
+
+static void FewDiagonals(void)
+{
+  static const char *const options[][3] = {
+    {"0",   "0",   "true" },
+    {"32",  "256", "true" },
+    {"32",  "512", "false"},
+    {"64",  "512", "true" },
+    {"128", "256", "false"}
+  };
+
+  for (size_t o = 0; o < PETSC_STATIC_ARRAY_LENGTH(options); o++) {
+    if (!HybTestMine()) continue;
+    HybTestCall(HybTuningSet("diagonal_rows", options[o][0]));
+    HybTestCall(HybTuningSet("diagonal_threads", options[o][1]));
+    HybTestCall(HybTuningSet("diagonal_runs", options[o][2]));
+    Stencils(o, (PetscBool)!strcmp(options[o][2], "true"));
+    Bands(o);
+  }
+  HybTestCall(HybTuningSet("diagonal_rows", NULL));
+  HybTestCall(HybTuningSet("diagonal_threads", NULL));
+  HybTestCall(HybTuningSet("diagonal_runs", NULL));
+  if (!HybTestMine()) return;
+  FullBlocks();
+  TakenByAuto();
 }
 
 /* what "diagonal" has waited for, asked by auto, when it declines leaves enough for who takes the operands */

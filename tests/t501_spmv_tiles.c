@@ -187,15 +187,13 @@ static PetscErrorCode TestNumbers(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Body(void)
+static PetscErrorCode FewRows(void)
 {
   static const PetscInt counts[] = {1, 31, 32, 33, 63, 64, 65, 127, 128, 255, 256, 257, 511, 512, 513, 1023, 1024, 1025, 1535, 1536, 1537, 4096};
-  PetscInt              lengths[4000];
   char                  name[128];
-  RefMat                A;
+  PetscInt              lengths[4000];
 
   PetscFunctionBegin;
-  exec = HybTestExec();
   for (PetscInt k = 0; k < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(counts); k++) {
     const PetscInt c = counts[k];
 
@@ -232,8 +230,16 @@ static PetscErrorCode Body(void)
       PetscCall(TestLengths(name, m, c + 9, lengths));
     }
   }
-  /* rows over several of segsum's tiles (896 entries, or 64 times 3) that end where a tile ends, the last one too; a
-     carry comes behind them, or none */
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* rows over several of segsum's tiles (896 entries, or 64 times 3) that end where a tile ends, the last one too; a
+   carry comes behind them, or none */
+static PetscErrorCode Tiles(void)
+{
+  char name[128];
+
+  PetscFunctionBegin;
   for (PetscInt few = 0; few < 2; few++) {
     static const PetscInt ends[][3] = {
       {896,  0,    0  },
@@ -261,6 +267,12 @@ static PetscErrorCode Body(void)
       PetscCall(HybTuningSet("segsum_items", NULL));
     }
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Shapes(void)
+{
+  PetscFunctionBegin;
   for (int words = 1; exec->backend->device && words >= 0; words--) { /* rows told apart by the diagonals that they have, and by signatures of their columns */
     if (!words) PetscCall(HybTuningSet("rowshape_words", "no"));
     PetscCall(TestShapes(1500, 1500, 2, 1, PETSC_FALSE, 1));
@@ -282,8 +294,17 @@ static PetscErrorCode Body(void)
     PetscCall(TestShapes(1500, 0, 0, 5, PETSC_FALSE, 5));
     if (!words) PetscCall(HybTuningSet("rowshape_words", NULL));
   }
-  /* rows at the bounds of rowgroup's bins, long ones in several pieces; with many short ones beside, which are not
-     listed then, and without */
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* rows at the bounds of rowgroup's bins, long ones in several pieces; with many short ones beside, which are not
+   listed then, and without */
+static PetscErrorCode Bins(void)
+{
+  char     name[128];
+  PetscInt lengths[4000];
+
+  PetscFunctionBegin;
   for (PetscInt few = 0; few < 2; few++) {
     static const PetscInt bounds[] = {8193, 0, 8, 9, 4097, 16, 17, 32, 33, 1, 64, 65, 128, 129, 512, 513, 4096, 8192, 2};
     PetscInt              m        = 0;
@@ -295,7 +316,16 @@ static PetscErrorCode Body(void)
     snprintf(name, sizeof(name), "rows about powers of two, %s short ones between", few ? "no" : "many");
     PetscCall(TestLengths(name, m, 8200, lengths));
   }
-  /* empty rows: more than a tile has entries, at the top, in the middle, at the end */
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* empty rows: more than a tile has entries, at the top, in the middle, at the end */
+static PetscErrorCode EmptyRows(void)
+{
+  char     name[128];
+  PetscInt lengths[4000];
+
+  PetscFunctionBegin;
   for (PetscInt where = 0; where < 3; where++) {
     const PetscInt m = HybTestSize(4000, 700), run = HybTestSize(1500, 300), from = where * (m - run) / 2;
 
@@ -308,7 +338,15 @@ static PetscErrorCode Body(void)
       PetscCall(HybTuningSet("segsum_repair", NULL));
     }
   }
-  PetscCall(TestNumbers());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode RandomRows(void)
+{
+  char     name[128];
+  PetscInt lengths[4000];
+
+  PetscFunctionBegin;
   for (PetscInt k = 0; k < HybTestSize(40, 4); k++) {
     const PetscInt m = HybTestRandomInt(1, HybTestSize(3000, 300)), n = HybTestRandomInt(1, HybTestSize(3000, 300)), most = HybTestRandomInt(1, 40);
 
@@ -316,7 +354,15 @@ static PetscErrorCode Body(void)
     snprintf(name, sizeof(name), "random %" PetscInt_FMT " x %" PetscInt_FMT ", up to %" PetscInt_FMT " a row", m, n, most);
     PetscCall(TestLengths(name, m, n, lengths));
   }
-  /* real ones; boyd1 has a dense row */
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* real ones; boyd1 has a dense row */
+static PetscErrorCode RealOnes(void)
+{
+  RefMat A;
+
+  PetscFunctionBegin;
   for (PetscInt k = 0; k < 2; k++) {
     const char *const real[] = {"boyd1", "wiki-Vote"};
 
@@ -332,6 +378,21 @@ static PetscErrorCode Body(void)
       RefMatDestroy(&A);
     }
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Body(void)
+{
+  PetscFunctionBegin;
+  exec = HybTestExec();
+  PetscCall(FewRows());
+  PetscCall(Tiles());
+  PetscCall(Shapes());
+  PetscCall(Bins());
+  PetscCall(EmptyRows());
+  PetscCall(TestNumbers());
+  PetscCall(RandomRows());
+  PetscCall(RealOnes());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

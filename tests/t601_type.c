@@ -58,61 +58,45 @@ static PetscErrorCode CheckMults(Mat A, Mat H)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Operations on a pair of equal matrices, one of each type; both are changed alike */
-static PetscErrorCode CheckOperations(Mat A, Mat H, PetscBool square)
+/* the diagonal of square ones, l and r beside them */
+static PetscErrorCode CheckDiagonal(Mat A, Mat H, Vec l, Vec r)
 {
-  Mat       B, G, T, S;
-  Vec       l, r, d, e;
-  PetscReal na, nh;
-  NormType  norms[] = {NORM_1, NORM_FROBENIUS, NORM_INFINITY};
+  Vec d, e;
 
   PetscFunctionBeginUser;
-  MatTestCheckSame(H, A, "before anything");
-  PetscCall(CheckMults(A, H));
-  for (int k = 0; k < 3; k++) {
-    PetscCall(MatNorm(A, norms[k], &na));
-    PetscCall(MatNorm(H, norms[k], &nh));
-    MatTestCheck(PetscAbsReal(na - nh) <= 1e-12 * na, "MatNorm");
-  }
-  PetscCall(MatCreateVecs(A, &r, &l));
-  PetscCall(VecSetRandom(l, NULL));
-  PetscCall(VecSetRandom(r, NULL));
-  PetscCall(MatScale(A, -2.5));
-  PetscCall(MatScale(H, -2.5));
-  MatTestCheckSame(H, A, "MatScale");
-  PetscCall(CheckMults(A, H));
-  PetscCall(MatDiagonalScale(A, l, r));
-  PetscCall(MatDiagonalScale(H, l, r));
-  MatTestCheckSame(H, A, "MatDiagonalScale");
-  PetscCall(MatDiagonalScale(A, NULL, r));
-  PetscCall(MatDiagonalScale(H, NULL, r));
-  MatTestCheckSame(H, A, "MatDiagonalScale right");
-  if (square) {
-    PetscCall(VecDuplicate(l, &d));
-    PetscCall(VecDuplicate(l, &e));
-    PetscCall(MatGetDiagonal(A, d));
-    PetscCall(MatGetDiagonal(H, e));
-    VecTestCheckSame(e, d, "MatGetDiagonal");
-    PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
-    PetscCall(MatSetOption(H, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
-    PetscCall(MatSetOption(A, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
-    PetscCall(MatSetOption(H, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
-    PetscCall(MatShift(A, 3.0));
-    PetscCall(MatShift(H, 3.0));
-    MatTestCheckSame(H, A, "MatShift");
-    PetscCall(MatDiagonalSet(A, l, ADD_VALUES));
-    PetscCall(MatDiagonalSet(H, l, ADD_VALUES));
-    MatTestCheckSame(H, A, "MatDiagonalSet add");
-    PetscCall(MatDiagonalSet(A, r, INSERT_VALUES));
-    PetscCall(MatDiagonalSet(H, r, INSERT_VALUES));
-    MatTestCheckSame(H, A, "MatDiagonalSet insert");
-    PetscCall(MatGetDiagonal(A, d));
-    PetscCall(MatGetDiagonal(H, e));
-    VecTestCheckSame(e, d, "MatGetDiagonal after MatDiagonalSet");
-    PetscCall(VecDestroy(&d));
-    PetscCall(VecDestroy(&e));
-  }
-  PetscCall(CheckMults(A, H));
+  PetscCall(VecDuplicate(l, &d));
+  PetscCall(VecDuplicate(l, &e));
+  PetscCall(MatGetDiagonal(A, d));
+  PetscCall(MatGetDiagonal(H, e));
+  VecTestCheckSame(e, d, "MatGetDiagonal");
+  PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatSetOption(H, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatSetOption(A, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatSetOption(H, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatShift(A, 3.0));
+  PetscCall(MatShift(H, 3.0));
+  MatTestCheckSame(H, A, "MatShift");
+  PetscCall(MatDiagonalSet(A, l, ADD_VALUES));
+  PetscCall(MatDiagonalSet(H, l, ADD_VALUES));
+  MatTestCheckSame(H, A, "MatDiagonalSet add");
+  PetscCall(MatDiagonalSet(A, r, INSERT_VALUES));
+  PetscCall(MatDiagonalSet(H, r, INSERT_VALUES));
+  MatTestCheckSame(H, A, "MatDiagonalSet insert");
+  PetscCall(MatGetDiagonal(A, d));
+  PetscCall(MatGetDiagonal(H, e));
+  VecTestCheckSame(e, d, "MatGetDiagonal after MatDiagonalSet");
+  PetscCall(VecDestroy(&d));
+  PetscCall(VecDestroy(&e));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* duplicates, sums with them and copies of them */
+static PetscErrorCode CheckDuplicates(Mat A, Mat H)
+{
+  Mat       B, G;
+  PetscReal nh;
+
+  PetscFunctionBeginUser;
   PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &B));
   PetscCall(MatDuplicate(H, MAT_COPY_VALUES, &G));
   MatTestCheckSame(G, B, "MatDuplicate");
@@ -137,7 +121,14 @@ static PetscErrorCode CheckOperations(Mat A, Mat H, PetscBool square)
   PetscCall(MatNorm(G, NORM_FROBENIUS, &nh));
   MatTestCheck(nh == 0, "MatDuplicate without values");
   PetscCall(MatDestroy(&G));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
+static PetscErrorCode CheckTransposes(Mat A, Mat H, PetscBool square)
+{
+  Mat T, S;
+
+  PetscFunctionBeginUser;
   PetscCall(MatTranspose(A, MAT_INITIAL_MATRIX, &T));
   PetscCall(MatTranspose(H, MAT_INITIAL_MATRIX, &S));
   MatTestCheckSame(S, T, "MatTranspose");
@@ -157,45 +148,92 @@ static PetscErrorCode CheckOperations(Mat A, Mat H, PetscBool square)
   }
   PetscCall(MatDestroy(&T));
   PetscCall(MatDestroy(&S));
-  { /* every third row, the first half of the columns */
-    IS       rows, cols;
-    PetscInt start, end, cstart, cend, n;
-    Mat      sa, sh;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
-    PetscCall(MatGetOwnershipRange(A, &start, &end));
-    PetscCall(MatGetOwnershipRangeColumn(A, &cstart, &cend));
-    n = (end - start) / 3;
-    PetscCall(ISCreateStride(PETSC_COMM_WORLD, n, start, 3, &rows));
-    PetscCall(ISCreateStride(PETSC_COMM_WORLD, (cend - cstart) / 2, cstart, 1, &cols));
-    PetscCall(MatCreateSubMatrix(A, rows, cols, MAT_INITIAL_MATRIX, &sa));
-    PetscCall(MatCreateSubMatrix(H, rows, cols, MAT_INITIAL_MATRIX, &sh));
-    MatTestCheckSame(sh, sa, "MatCreateSubMatrix");
-    PetscCall(MatCreateSubMatrix(H, rows, cols, MAT_REUSE_MATRIX, &sh));
-    MatTestCheckSame(sh, sa, "MatCreateSubMatrix reuse");
-    PetscCall(MatDestroy(&sa));
-    PetscCall(MatDestroy(&sh));
-    PetscCall(ISDestroy(&rows));
-    PetscCall(ISDestroy(&cols));
-  }
-  { /* new entries in an assembled matrix: the pattern moves under every cached plan */
-    PetscInt start, end;
+/* every third row, the first half of the columns */
+static PetscErrorCode CheckPart(Mat A, Mat H)
+{
+  IS       rows, cols;
+  PetscInt start, end, cstart, cend, n;
+  Mat      sa, sh;
 
-    PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
-    PetscCall(MatSetOption(H, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
-    PetscCall(MatSetOption(A, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
-    PetscCall(MatSetOption(H, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
-    PetscCall(MatGetOwnershipRange(A, &start, &end));
-    for (PetscInt row = start; row < end; row += 4) {
-      PetscCall(MatSetValue(A, row, 1, 4.0 + row, ADD_VALUES));
-      PetscCall(MatSetValue(H, row, 1, 4.0 + row, ADD_VALUES));
-    }
-    PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
-    PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
-    PetscCall(MatAssemblyBegin(H, MAT_FINAL_ASSEMBLY));
-    PetscCall(MatAssemblyEnd(H, MAT_FINAL_ASSEMBLY));
-    MatTestCheckSame(H, A, "new entries after assembly");
-    PetscCall(CheckMults(A, H));
+  PetscFunctionBeginUser;
+  PetscCall(MatGetOwnershipRange(A, &start, &end));
+  PetscCall(MatGetOwnershipRangeColumn(A, &cstart, &cend));
+  n = (end - start) / 3;
+  PetscCall(ISCreateStride(PETSC_COMM_WORLD, n, start, 3, &rows));
+  PetscCall(ISCreateStride(PETSC_COMM_WORLD, (cend - cstart) / 2, cstart, 1, &cols));
+  PetscCall(MatCreateSubMatrix(A, rows, cols, MAT_INITIAL_MATRIX, &sa));
+  PetscCall(MatCreateSubMatrix(H, rows, cols, MAT_INITIAL_MATRIX, &sh));
+  MatTestCheckSame(sh, sa, "MatCreateSubMatrix");
+  PetscCall(MatCreateSubMatrix(H, rows, cols, MAT_REUSE_MATRIX, &sh));
+  MatTestCheckSame(sh, sa, "MatCreateSubMatrix reuse");
+  PetscCall(MatDestroy(&sa));
+  PetscCall(MatDestroy(&sh));
+  PetscCall(ISDestroy(&rows));
+  PetscCall(ISDestroy(&cols));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* new entries in an assembled matrix: the pattern moves under every cached plan */
+static PetscErrorCode CheckNewEntries(Mat A, Mat H)
+{
+  PetscInt start, end;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatSetOption(H, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatSetOption(A, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatSetOption(H, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatGetOwnershipRange(A, &start, &end));
+  for (PetscInt row = start; row < end; row += 4) {
+    PetscCall(MatSetValue(A, row, 1, 4.0 + row, ADD_VALUES));
+    PetscCall(MatSetValue(H, row, 1, 4.0 + row, ADD_VALUES));
   }
+  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyBegin(H, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(H, MAT_FINAL_ASSEMBLY));
+  MatTestCheckSame(H, A, "new entries after assembly");
+  PetscCall(CheckMults(A, H));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Operations on a pair of equal matrices, one of each type; both are changed alike */
+static PetscErrorCode CheckOperations(Mat A, Mat H, PetscBool square)
+{
+  Vec       l, r;
+  PetscReal na, nh;
+  NormType  norms[] = {NORM_1, NORM_FROBENIUS, NORM_INFINITY};
+
+  PetscFunctionBeginUser;
+  MatTestCheckSame(H, A, "before anything");
+  PetscCall(CheckMults(A, H));
+  for (int k = 0; k < 3; k++) {
+    PetscCall(MatNorm(A, norms[k], &na));
+    PetscCall(MatNorm(H, norms[k], &nh));
+    MatTestCheck(PetscAbsReal(na - nh) <= 1e-12 * na, "MatNorm");
+  }
+  PetscCall(MatCreateVecs(A, &r, &l));
+  PetscCall(VecSetRandom(l, NULL));
+  PetscCall(VecSetRandom(r, NULL));
+  PetscCall(MatScale(A, -2.5));
+  PetscCall(MatScale(H, -2.5));
+  MatTestCheckSame(H, A, "MatScale");
+  PetscCall(CheckMults(A, H));
+  PetscCall(MatDiagonalScale(A, l, r));
+  PetscCall(MatDiagonalScale(H, l, r));
+  MatTestCheckSame(H, A, "MatDiagonalScale");
+  PetscCall(MatDiagonalScale(A, NULL, r));
+  PetscCall(MatDiagonalScale(H, NULL, r));
+  MatTestCheckSame(H, A, "MatDiagonalScale right");
+  if (square) PetscCall(CheckDiagonal(A, H, l, r));
+  PetscCall(CheckMults(A, H));
+  PetscCall(CheckDuplicates(A, H));
+  PetscCall(CheckTransposes(A, H, square));
+  PetscCall(CheckPart(A, H));
+  PetscCall(CheckNewEntries(A, H));
   PetscCall(VecDestroy(&l));
   PetscCall(VecDestroy(&r));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -153,20 +153,11 @@ static PetscErrorCode Compare(Mat A, Mat H, const char *what)
   PetscInt  sizes[2][4];
   PetscBool known[2][5], set;
   MatInfo   info[2];
-  Vec       x, y, z;
 
   PetscFunctionBeginUser;
   MatTestCheckSame(H, A, what);
   MatTestCheckMult(H, A, "MatMult");
-  PetscCall(MatCreateVecs(A, &y, &x));
-  PetscCall(VecDuplicate(y, &z));
-  PetscCall(VecSetRandom(x, NULL));
-  PetscCall(MatMultTranspose(A, x, y));
-  PetscCall(MatMultTranspose(H, x, z));
-  VecTestCheckSame(z, y, "MatMultTranspose");
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
-  PetscCall(VecDestroy(&z));
+  MatTestCheckMultTranspose(H, A, "MatMultTranspose");
   for (int k = 0; k < 2; k++) {
     PetscCall(MatGetBlockSizes(m[k], &sizes[k][0], &sizes[k][1]));
     PetscCall(MatGetLocalSize(m[k], &sizes[k][2], &sizes[k][3]));

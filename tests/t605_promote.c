@@ -248,10 +248,150 @@ static PetscErrorCode CheckWrittenResult(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* without zeros, beside A */
+static PetscErrorCode TwoVectors(Mat A, Vec *l, Vec *r)
+{
+  PetscInt start, end;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreateVecs(A, r, l));
+  PetscCall(VecGetOwnershipRange(*l, &start, &end));
+  for (PetscInt k = start; k < end; k++) {
+    PetscCall(VecSetValue(*l, k, 1.0 + (PetscReal)(k % 7) / 7, INSERT_VALUES));
+    PetscCall(VecSetValue(*r, k, 2.0 - (PetscReal)(k % 5) / 5, INSERT_VALUES));
+  }
+  PetscCall(VecAssemblyBegin(*l));
+  PetscCall(VecAssemblyEnd(*l));
+  PetscCall(VecAssemblyBegin(*r));
+  PetscCall(VecAssemblyEnd(*r));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* operations in a row, by which the matrix moves, a way back to the host, and once more round */
+static PetscErrorCode CheckWay(int op, int way, PetscBool full, PetscMPIInt size)
+{
+  static char        name[128];
+  Mat                A, H, W, D;
+  Vec                l, r, d, e;
+  const PetscScalar *a0, *a1, *a2;
+  PetscObjectState   s0, s1, s2;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscSNPrintf(name, sizeof(name), "operation %d, way back %d, %s", op, way, full ? "9 points" : "5 points"));
+  MatTestName = name;
+  PetscCall(MatTestStencil(2, 9, full, 0.2, MATAIJ, &A));
+  PetscCall(MatTestStencil(2, 9, full, 0.2, "aijhybridgpu", &H));
+  for (int k = 0; k < 2; k++) { /* of its own storage: the program's options */
+    PetscCall(MatSetOption(k ? H : A, MAT_KEEP_NONZERO_PATTERN, PETSC_TRUE));
+    PetscCall(MatSetOption(k ? H : A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  }
+  PetscCall(TwoVectors(A, &l, &r));
+  MatTestCheckMult(H, A, "assembled");
+  PetscCall(Values(H, &a0));
+
+  PetscCall(PetscObjectStateGet((PetscObject)H, &s0));
+  PetscCall(Write(op, A, H, l, r));
+  PetscCall(PetscObjectStateGet((PetscObject)H, &s1));
+  PetscCall(Values(H, &a1));
+  MatTestCheck(a0 == a1, "one operation leaves the matrix where it is");
+  MatTestCheckMult(H, A, "after one operation");
+  {
+    PetscObjectState n0, n1;
+
+    PetscCall(MatGetNonzeroState(H, &n0));
+    PetscCall(Write(op, A, H, l, r));
+    PetscCall(PetscObjectStateGet((PetscObject)H, &s2));
+    PetscCall(MatGetNonzeroState(H, &n1));
+    PetscCall(Values(H, &a2));
+    MatTestCheck((a2 != a0) == (Expected && (size == 1 || op != 1)), /* a parallel MatShift() goes entry by entry */
+                 "a second operation in a row moves it, where this is to be");
+    MatTestCheck(n0 == n1, "the pattern's state stands");
+    MatTestCheck(s2 > s1 && s1 > s0, "the object's state moves as ever");
+  }
+  MatTestCheckSame(H, A, "after two operations");
+  MatTestCheckMult(H, A, "after two operations");
+  PetscCall(Write(op, A, H, l, r));
+  MatTestCheckMult(H, A, "after three operations");
+  PetscCall(VecDuplicate(l, &d));
+  PetscCall(VecDuplicate(l, &e));
+  PetscCall(MatGetDiagonal(A, d));
+  PetscCall(MatGetDiagonal(H, e));
+  VecTestCheckSame(e, d, "MatGetDiagonal");
+  PetscCall(VecDestroy(&d));
+  PetscCall(VecDestroy(&e));
+  PetscCall(MatDuplicate(H, MAT_COPY_VALUES, &D));
+  MatTestCheckSame(D, A, "its duplicate");
+  PetscCall(MatDestroy(&D));
+
+  PetscCall(HostWrite(way, A, H));
+  MatTestCheckSame(H, A, "written on the host");
+  MatTestCheckMult(H, A, "written on the host");
+  if (way != 2) {
+    PetscCall(Values(H, &a1));
+    if (way != 1) MatTestCheck(a1 == a0, "its own arrays again");
+    /* the option that was set before it moved */
+    PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &W));
+    MatTestCheckSame(H, W, "after all");
+    PetscCall(MatDestroy(&W));
+  }
+  /* once more round */
+  PetscCall(Write(op, A, H, l, r));
+  PetscCall(Write(op, A, H, l, r));
+  MatTestCheckMult(H, A, "moved a second time");
+  PetscCall(MatConvert(H, MATAIJ, MAT_INPLACE_MATRIX, &H));
+  MatTestCheckSame(H, A, "converted in place");
+  PetscCall(VecDestroy(&l));
+  PetscCall(VecDestroy(&r));
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&H));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* stored values, and a program's own arrays */
+static PetscErrorCode CheckStored(void)
+{
+  Mat         A, H;
+  PetscInt    i[] = {0, 2, 4}, j[] = {0, 1, 0, 1};
+  PetscScalar a[] = {1, 2, 3, 4}, b[] = {1, 2, 3, 4};
+
+  PetscFunctionBeginUser;
+  MatTestName = "stored values";
+  PetscCall(MatTestStencil(2, 9, PETSC_FALSE, 0.2, MATAIJ, &A));
+  PetscCall(MatTestStencil(2, 9, PETSC_FALSE, 0.2, "aijhybridgpu", &H));
+  for (int k = 0; k < 2; k++) {
+    PetscCall(MatSetOption(k ? H : A, MAT_NEW_NONZERO_LOCATIONS, PETSC_FALSE));
+    PetscCall(MatStoreValues(k ? H : A));
+  }
+  MatTestCheckMult(H, A, "before");
+  for (int k = 0; k < 3; k++) PetscCall(Write(0, A, H, NULL, NULL));
+  MatTestCheckMult(H, A, "moved");
+  PetscCall(MatRetrieveValues(A));
+  PetscCall(MatRetrieveValues(H));
+  MatTestCheckSame(H, A, "retrieved");
+  MatTestCheckMult(H, A, "retrieved");
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&H));
+
+  MatTestName = "the program's own arrays";
+  PetscCall(MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, 2, 2, i, j, a, &A));
+  PetscCall(MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, 2, 2, i, j, b, &H));
+  PetscCall(MatConvert(H, "aijhybridgpu", MAT_INPLACE_MATRIX, &H));
+  MatTestCheckMult(H, A, "before");
+  for (int k = 0; k < 3; k++) PetscCall(Write(0, A, H, NULL, NULL));
+  MatTestCheckMult(H, A, "scaled");
+  MatTestCheck(b[3] == a[3] && a[3] != 4.0, "are written");
+  a[2] = b[2] = 7;
+  PetscCall(PetscObjectStateIncrease((PetscObject)A));
+  PetscCall(PetscObjectStateIncrease((PetscObject)H));
+  MatTestCheckMult(H, A, "written by the program");
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&H));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
-  int         code = 0;
-  char        text[64], name[128];
+  int         code  = 0;
   PetscReal   share = 0.5;
   PetscBool   mirror, never, cuda, flg;
   PetscMPIInt size;
@@ -268,130 +408,10 @@ int main(int argc, char **argv)
   PetscCall(CheckMarks(MATAIJ));
   PetscCall(PetscOptionsHasName(NULL, NULL, "-only_marks", &flg));
   if (size == 1) PetscCall(CheckWrittenResult());
-  MatTestName = name;
   for (int full = 0; full < 2 && !flg; full++)
     for (int op = 0; op < 7; op++)
-      for (int way = 0; way < 4; way++) {
-        Mat                A, H, W, D;
-        Vec                l, r, d, e;
-        const PetscScalar *a0, *a1, *a2;
-        PetscObjectState   s0, s1, s2;
-        PetscInt           start, end;
-
-        PetscCall(PetscSNPrintf(text, sizeof(text), "operation %d, way back %d, %s", op, way, full ? "9 points" : "5 points"));
-        PetscCall(PetscStrncpy(name, text, sizeof(name)));
-        PetscCall(MatTestStencil(2, 9, (PetscBool)full, 0.2, MATAIJ, &A));
-        PetscCall(MatTestStencil(2, 9, (PetscBool)full, 0.2, "aijhybridgpu", &H));
-        for (int k = 0; k < 2; k++) { /* of its own storage: the program's options */
-          PetscCall(MatSetOption(k ? H : A, MAT_KEEP_NONZERO_PATTERN, PETSC_TRUE));
-          PetscCall(MatSetOption(k ? H : A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
-        }
-        PetscCall(MatCreateVecs(A, &r, &l));
-        PetscCall(VecGetOwnershipRange(l, &start, &end));
-        for (PetscInt k = start; k < end; k++) {
-          PetscCall(VecSetValue(l, k, 1.0 + (PetscReal)(k % 7) / 7, INSERT_VALUES));
-          PetscCall(VecSetValue(r, k, 2.0 - (PetscReal)(k % 5) / 5, INSERT_VALUES));
-        }
-        PetscCall(VecAssemblyBegin(l));
-        PetscCall(VecAssemblyEnd(l));
-        PetscCall(VecAssemblyBegin(r));
-        PetscCall(VecAssemblyEnd(r));
-        MatTestCheckMult(H, A, "assembled");
-        PetscCall(Values(H, &a0));
-
-        PetscCall(PetscObjectStateGet((PetscObject)H, &s0));
-        PetscCall(Write(op, A, H, l, r));
-        PetscCall(PetscObjectStateGet((PetscObject)H, &s1));
-        PetscCall(Values(H, &a1));
-        MatTestCheck(a0 == a1, "one operation leaves the matrix where it is");
-        MatTestCheckMult(H, A, "after one operation");
-        {
-          PetscObjectState n0, n1;
-
-          PetscCall(MatGetNonzeroState(H, &n0));
-          PetscCall(Write(op, A, H, l, r));
-          PetscCall(PetscObjectStateGet((PetscObject)H, &s2));
-          PetscCall(MatGetNonzeroState(H, &n1));
-          PetscCall(Values(H, &a2));
-          MatTestCheck((a2 != a0) == (Expected && (size == 1 || op != 1)), /* a parallel MatShift() goes entry by entry */
-                       "a second operation in a row moves it, where this is to be");
-          MatTestCheck(n0 == n1, "the pattern's state stands");
-          MatTestCheck(s2 > s1 && s1 > s0, "the object's state moves as ever");
-        }
-        MatTestCheckSame(H, A, "after two operations");
-        MatTestCheckMult(H, A, "after two operations");
-        PetscCall(Write(op, A, H, l, r));
-        MatTestCheckMult(H, A, "after three operations");
-        PetscCall(VecDuplicate(l, &d));
-        PetscCall(VecDuplicate(l, &e));
-        PetscCall(MatGetDiagonal(A, d));
-        PetscCall(MatGetDiagonal(H, e));
-        VecTestCheckSame(e, d, "MatGetDiagonal");
-        PetscCall(VecDestroy(&d));
-        PetscCall(VecDestroy(&e));
-        PetscCall(MatDuplicate(H, MAT_COPY_VALUES, &D));
-        MatTestCheckSame(D, A, "its duplicate");
-        PetscCall(MatDestroy(&D));
-
-        PetscCall(HostWrite(way, A, H));
-        MatTestCheckSame(H, A, "written on the host");
-        MatTestCheckMult(H, A, "written on the host");
-        if (way != 2) {
-          PetscCall(Values(H, &a1));
-          if (way != 1) MatTestCheck(a1 == a0, "its own arrays again");
-          /* the option that was set before it moved */
-          PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &W));
-          MatTestCheckSame(H, W, "after all");
-          PetscCall(MatDestroy(&W));
-        }
-        /* once more round */
-        PetscCall(Write(op, A, H, l, r));
-        PetscCall(Write(op, A, H, l, r));
-        MatTestCheckMult(H, A, "moved a second time");
-        PetscCall(MatConvert(H, MATAIJ, MAT_INPLACE_MATRIX, &H));
-        MatTestCheckSame(H, A, "converted in place");
-        PetscCall(VecDestroy(&l));
-        PetscCall(VecDestroy(&r));
-        PetscCall(MatDestroy(&A));
-        PetscCall(MatDestroy(&H));
-      }
-  if (size == 1) { /* stored values, and a program's own arrays */
-    Mat         A, H;
-    PetscInt    i[] = {0, 2, 4}, j[] = {0, 1, 0, 1};
-    PetscScalar a[] = {1, 2, 3, 4}, b[] = {1, 2, 3, 4};
-
-    MatTestName = "stored values";
-    PetscCall(MatTestStencil(2, 9, PETSC_FALSE, 0.2, MATAIJ, &A));
-    PetscCall(MatTestStencil(2, 9, PETSC_FALSE, 0.2, "aijhybridgpu", &H));
-    for (int k = 0; k < 2; k++) {
-      PetscCall(MatSetOption(k ? H : A, MAT_NEW_NONZERO_LOCATIONS, PETSC_FALSE));
-      PetscCall(MatStoreValues(k ? H : A));
-    }
-    MatTestCheckMult(H, A, "before");
-    for (int k = 0; k < 3; k++) PetscCall(Write(0, A, H, NULL, NULL));
-    MatTestCheckMult(H, A, "moved");
-    PetscCall(MatRetrieveValues(A));
-    PetscCall(MatRetrieveValues(H));
-    MatTestCheckSame(H, A, "retrieved");
-    MatTestCheckMult(H, A, "retrieved");
-    PetscCall(MatDestroy(&A));
-    PetscCall(MatDestroy(&H));
-
-    MatTestName = "the program's own arrays";
-    PetscCall(MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, 2, 2, i, j, a, &A));
-    PetscCall(MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, 2, 2, i, j, b, &H));
-    PetscCall(MatConvert(H, "aijhybridgpu", MAT_INPLACE_MATRIX, &H));
-    MatTestCheckMult(H, A, "before");
-    for (int k = 0; k < 3; k++) PetscCall(Write(0, A, H, NULL, NULL));
-    MatTestCheckMult(H, A, "scaled");
-    MatTestCheck(b[3] == a[3] && a[3] != 4.0, "are written");
-    a[2] = b[2] = 7;
-    PetscCall(PetscObjectStateIncrease((PetscObject)A));
-    PetscCall(PetscObjectStateIncrease((PetscObject)H));
-    MatTestCheckMult(H, A, "written by the program");
-    PetscCall(MatDestroy(&A));
-    PetscCall(MatDestroy(&H));
-  }
+      for (int way = 0; way < 4; way++) PetscCall(CheckWay(op, way, (PetscBool)full, size));
+  if (size == 1) PetscCall(CheckStored());
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());
   return code;

@@ -216,6 +216,33 @@ static PetscErrorCode Hessian(Tao tao, Vec u, Mat J, Mat P, void *ctx)
 static const char *const Programs[] = {"Newton", "Newton, GAMG", "backward Euler", "Crank-Nicolson", "Rosenbrock", "IMEX", "of right-hand sides", "an adjoint", "Newton within bounds", "a trust region within bounds", "Newton for inequalities"};
 #define PROGRAMS ((int)PETSC_STATIC_ARRAY_LENGTH(Programs))
 
+static PetscErrorCode SolveByTao(App *app, Mat J, int program, PetscInt its[3], Vec u)
+{
+  Tao tao;
+  Vec l, h;
+
+  PetscFunctionBeginUser;
+  PetscCall(VecDuplicate(u, &l));
+  PetscCall(VecDuplicate(u, &h));
+  PetscCall(VecDuplicate(u, &app->work));
+  PetscCall(VecSet(l, 0.1));
+  PetscCall(VecSet(h, 0.6));
+  PetscCall(TaoCreate(PETSC_COMM_WORLD, &tao));
+  PetscCall(TaoSetType(tao, program == 8 ? TAOBNLS : TAOTRON));
+  PetscCall(TaoSetSolution(tao, u));
+  PetscCall(TaoSetVariableBounds(tao, l, h));
+  PetscCall(TaoSetObjectiveAndGradient(tao, NULL, Energy, app));
+  PetscCall(TaoSetHessian(tao, J, J, Hessian, app));
+  PetscCall(TaoSolve(tao));
+  PetscCall(TaoGetIterationNumber(tao, &its[0]));
+  PetscCall(TaoGetLinearSolveIterations(tao, &its[1]));
+  PetscCall(TaoDestroy(&tao));
+  PetscCall(VecDestroy(&l));
+  PetscCall(VecDestroy(&h));
+  PetscCall(VecDestroy(&app->work));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Solve(App *app, Mat J, int program, PetscInt its[3], Vec u)
 {
   const PetscBool color = (PetscBool)(app->way == COLORING);
@@ -293,29 +320,8 @@ static PetscErrorCode Solve(App *app, Mat J, int program, PetscInt its[3], Vec u
       PetscCall(VecDestroy(&lambda));
     }
     PetscCall(TSDestroy(&ts));
-  } else {
-    Tao tao;
-    Vec l, h;
-
-    PetscCall(VecDuplicate(u, &l));
-    PetscCall(VecDuplicate(u, &h));
-    PetscCall(VecDuplicate(u, &app->work));
-    PetscCall(VecSet(l, 0.1));
-    PetscCall(VecSet(h, 0.6));
-    PetscCall(TaoCreate(PETSC_COMM_WORLD, &tao));
-    PetscCall(TaoSetType(tao, program == 8 ? TAOBNLS : TAOTRON));
-    PetscCall(TaoSetSolution(tao, u));
-    PetscCall(TaoSetVariableBounds(tao, l, h));
-    PetscCall(TaoSetObjectiveAndGradient(tao, NULL, Energy, app));
-    PetscCall(TaoSetHessian(tao, J, J, Hessian, app));
-    PetscCall(TaoSolve(tao));
-    PetscCall(TaoGetIterationNumber(tao, &its[0]));
-    PetscCall(TaoGetLinearSolveIterations(tao, &its[1]));
-    PetscCall(TaoDestroy(&tao));
-    PetscCall(VecDestroy(&l));
-    PetscCall(VecDestroy(&h));
-    PetscCall(VecDestroy(&app->work));
-  }
+  } else
+    PetscCall(SolveByTao(app, J, program, its, u));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
