@@ -1,12 +1,12 @@
 /*
-  matfault.h: the device library of the plugin, opened once more with a hook that it asks before each allocation, CUDA
+  matfault.h: allocations of the plugin's files and calls of the device that fail, and what the plugin holds. For the
+  latter the device library of the plugin is opened once more, with a hook that it asks before each allocation, CUDA
   call, launch and primitive: the same library, the same card. Its first use by the plugin sets it anew.
 */
 #ifndef MATFAULT_H
 #define MATFAULT_H
 #include "mattest.h"
 #include <aijhybridgpu/private/hyb.h>
-#include <dlfcn.h>
 #include <string.h>
 
 /* *device, if not NULL: the library's backend, NULL where no library is named */
@@ -35,12 +35,116 @@ static inline PetscErrorCode MatTestHook(int (*fault)(const char *), const HybBa
   services.device           = -1;
   services.managed_fraction = 0.5;
   services.locked_fraction  = 0.25;
-  services.processes        = 1;
-  services.mirror           = (int)mirror;
-  services.fault            = fault;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &services.processes));
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &services.rank));
+  services.mirror = (int)mirror;
+  services.fault  = fault;
   PetscCheck(!(*get)(&stamp, &services, &backend, message, sizeof(message)), PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", message);
   if (device) *device = backend;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+#define MATFAULT_LIVE 8192
+static struct {
+  PetscErrorCode (*malloc)(size_t, PetscBool, int, const char[], const char[], void **);
+  PetscErrorCode (*free)(void *, int, const char[], const char[]);
+  PetscErrorCode (*realloc)(size_t, int, const char[], const char[], void **);
+  void             *live[MATFAULT_LIVE];
+  size_t            size[MATFAULT_LIVE], bytes;
+  int               n, count, target; /* calls so far, and the one that fails; 0: none */
+  const char       *last;             /* that was made to fail */
+  const HybBackend *device;
+} MatFault;
+
+static inline int MatFaultAsk(const char *what)
+{
+  if (!MatFault.target || ++MatFault.count != MatFault.target) return 0;
+  MatFault.last = what;
+  return 1;
+}
+
+static inline PetscBool MatFaultOurs(const char *file)
+{
+  return (PetscBool)(file && (strstr(file, "src/sparse/") || strstr(file, "src/mat/impls/aijhybridgpu/")));
+}
+
+static inline PetscErrorCode MatFaultMalloc(size_t bytes, PetscBool clear, int line, const char func[], const char file[], void **ptr)
+{
+  PetscErrorCode ierr;
+
+  if (MatFaultOurs(file) && MatFaultAsk(file)) {
+    *ptr = NULL;
+    return PetscError(PETSC_COMM_SELF, line, func, file, PETSC_ERR_MEM, PETSC_ERROR_INITIAL, "injected");
+  }
+  ierr = (*MatFault.malloc)(bytes, clear, line, func, file, ptr);
+  if (!ierr && *ptr && MatFaultOurs(file) && MatFault.n < MATFAULT_LIVE) {
+    MatFault.live[MatFault.n]   = *ptr;
+    MatFault.size[MatFault.n++] = bytes;
+    MatFault.bytes += bytes;
+  }
+  return ierr;
+}
+
+static inline void MatFaultForget(void *ptr)
+{
+  for (int k = MatFault.n - 1; ptr && k >= 0; k--) {
+    if (MatFault.live[k] != ptr) continue;
+    MatFault.bytes -= MatFault.size[k];
+    MatFault.live[k] = MatFault.live[--MatFault.n];
+    MatFault.size[k] = MatFault.size[MatFault.n];
+    return;
+  }
+}
+
+static inline PetscErrorCode MatFaultFree(void *ptr, int line, const char func[], const char file[])
+{
+  MatFaultForget(ptr);
+  return (*MatFault.free)(ptr, line, func, file);
+}
+
+static inline PetscErrorCode MatFaultRealloc(size_t bytes, int line, const char func[], const char file[], void **ptr)
+{
+  MatFaultForget(*ptr);
+  return (*MatFault.realloc)(bytes, line, func, file, ptr);
+}
+
+/* PETSc's allocations pass by here, from now on or no longer */
+static inline void MatFaultWatch(PetscBool on)
+{
+  if (on) {
+    MatFault.malloc  = PetscTrMalloc;
+    MatFault.free    = PetscTrFree;
+    MatFault.realloc = PetscTrRealloc;
+  }
+  PetscTrMalloc  = on ? MatFaultMalloc : MatFault.malloc;
+  PetscTrFree    = on ? MatFaultFree : MatFault.free;
+  PetscTrRealloc = on ? MatFaultRealloc : MatFault.realloc;
+}
+
+/* what the plugin holds here and on the device */
+static inline PetscErrorCode MatFaultHeld(size_t *bytes)
+{
+  PetscFunctionBeginUser;
+  *bytes = MatFault.bytes;
+  if (MatFault.device) {
+    HybMemoryReport r;
+    HybExec         x = {MatFault.device, NULL, HYB_MEM_DEVICE};
+
+    PetscCall(PetscMemzero(&r, sizeof(r)));
+    PetscCall(MatFault.device->sync(&x));
+    PetscCall(MatFault.device->memory(&r));
+    *bytes += r.device_bytes + r.managed_bytes + r.locked_bytes;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* a PETSc with debugging keeps a stack of its functions' names, which an error that is caught leaves in disorder */
+#if defined(PETSC_USE_DEBUG) && !defined(PETSC_HAVE_THREADSAFETY)
+  #define STACK_SAVE    const PetscStack stack = petscstack
+  #define STACK_RESTORE petscstack = stack
+#else
+  #define STACK_SAVE    (void)0
+  #define STACK_RESTORE (void)0
+#endif
 
 #endif

@@ -5,6 +5,7 @@
 #ifndef MATTEST_H
 #define MATTEST_H
 #include <petscksp.h>
+#include <dlfcn.h>
 
 #if PETSC_VERSION_LT(3, 19, 0) && !defined(PETSC_SUCCESS)
   #define PETSC_SUCCESS 0
@@ -135,6 +136,32 @@ static inline PetscErrorCode MatTestMult(Mat H, Mat A, PetscBool transpose, cons
 #define MatTestCheckMult(H, A, what)          PetscCall(MatTestMult(H, A, PETSC_FALSE, what, __FILE__, __LINE__))
 #define MatTestCheckMultTranspose(H, A, what) PetscCall(MatTestMult(H, A, PETSC_TRUE, what, __FILE__, __LINE__))
 
+/* D = product of `type, with an error where there is none; D, not NULL, is the caller's to destroy also then */
+static inline PetscErrorCode MatTestProduct(MatProductType type, Mat A, Mat B, Mat C, Mat *D)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatProductCreate(A, B, C, D));
+  PetscCall(MatProductSetType(*D, type));
+  PetscCall(MatProductSetFill(*D, PETSC_DEFAULT));
+  PetscCall(MatProductSetFromOptions(*D));
+  PetscCall(MatProductSymbolic(*D));
+  PetscCall(MatProductNumeric(*D));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the library that an option names, which the program has loaded; NULL if it has not */
+static inline PetscErrorCode MatTestLibrary(const char *option, void **library)
+{
+  char      path[PETSC_MAX_PATH_LEN] = "";
+  PetscBool named;
+
+  PetscFunctionBeginUser;
+  *library = NULL;
+  PetscCall(PetscOptionsGetString(NULL, NULL, option, path, sizeof(path), &named));
+  if (named) *library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* M x N with about `a row entries a row, some rows empty; the entries do not depend on the number of processes */
 static inline PetscErrorCode MatTestRandom(PetscInt M, PetscInt N, PetscInt arow, PetscInt seed, Mat *A)
 {
@@ -201,6 +228,20 @@ static inline PetscErrorCode MatTestStencil(PetscInt dim, PetscInt n, PetscBool 
   }
   PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* a first product, which opens the device */
+static inline PetscErrorCode MatTestOpenDevice(void)
+{
+  Mat A, H;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatTestRandom(5, 5, 2, 1, &A));
+  PetscCall(MatConvert(A, "aijhybridgpu", MAT_INITIAL_MATRIX, &H));
+  MatTestCheckMult(H, A, "a first product");
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -9,7 +9,6 @@ TEST np=1 -mat_aijhybridgpu_memory mirror @emulated
 TEST np=1 -mat_aijhybridgpu_fused_plan 5000 -declined @emulated
 */
 #include "mattest.h"
-#include <dlfcn.h>
 
 static PetscErrorCode (*GetMethod)(Mat, const char **);
 static PetscErrorCode (*GetCounter)(Mat, const char[], PetscInt64 *);
@@ -150,10 +149,8 @@ static PetscErrorCode GAMG(void)
 
 int main(int argc, char **argv)
 {
-  char      path[PETSC_MAX_PATH_LEN] = "";
-  PetscBool flg;
-  void     *library;
-  int       code = 0;
+  void *library = NULL;
+  int   code    = 0;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, "The fused P^T A P of MATAIJHYBRIDGPU\n"));
@@ -161,13 +158,11 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-seed", &MatTestSeed, NULL));
   PetscCall(PetscOptionsHasName(NULL, NULL, "-declined", &declined));
   PetscCall(PetscOptionsHasName(NULL, NULL, "-mat_aijhybridgpu_cuda_library", &device));
-  PetscCall(PetscOptionsGetString(NULL, NULL, "-dll_append", path, sizeof(path), &flg));
-  PetscCheck(flg, PETSC_COMM_WORLD, PETSC_ERR_USER, "This test wants the plugin by -dll_append");
-  library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
-  PetscCheck(library, PETSC_COMM_WORLD, PETSC_ERR_LIB, "%s is not loaded", path);
+  PetscCall(MatTestLibrary("-dll_append", &library));
+  PetscCheck(library, PETSC_COMM_WORLD, PETSC_ERR_USER, "This test wants the plugin by -dll_append");
   *(void **)&GetMethod  = dlsym(library, "MatAIJHybridGPUGetProductMethod");
   *(void **)&GetCounter = dlsym(library, "MatAIJHybridGPUGetProductCounter");
-  PetscCheck(GetMethod && GetCounter, PETSC_COMM_WORLD, PETSC_ERR_LIB, "%s lacks the public functions", path);
+  PetscCheck(GetMethod && GetCounter, PETSC_COMM_WORLD, PETSC_ERR_LIB, "The plugin lacks the public functions");
   PetscCall(Products());
   PetscCall(GAMG());
   PetscCall(MatTestFinalize(&code));

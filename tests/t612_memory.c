@@ -9,7 +9,6 @@ TEST np=1 -mat_aijhybridgpu_spgemm rowmerge -mat_aijhybridgpu_memory_limit 20000
 */
 #include "mattest.h"
 #include <petsctime.h>
-#include <dlfcn.h>
 #include <string.h>
 
 /* a column of n entries (o: 0) or a row */
@@ -110,10 +109,8 @@ static PetscErrorCode CheckConvert(PetscReal limit)
 int main(int argc, char **argv)
 {
   PetscErrorCode (*counter)(Mat, const char[], PetscInt64 *);
-  char       path[PETSC_MAX_PATH_LEN] = "";
   PetscInt64 chunks, factors;
   PetscReal  limit = 0;
-  PetscBool  flg;
   Mat        A, B, H, Q, C, D;
   void      *library;
   int        code = 0;
@@ -121,11 +118,10 @@ int main(int argc, char **argv)
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Products of MATAIJHYBRIDGPU in chunks of rows\n"));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-seed", &MatTestSeed, NULL));
-  PetscCall(PetscOptionsGetString(NULL, NULL, "-dll_append", path, sizeof(path), &flg));
-  library = flg ? dlopen(path, RTLD_NOW | RTLD_NOLOAD) : NULL;
+  PetscCall(MatTestLibrary("-dll_append", &library));
   PetscCheck(library, PETSC_COMM_WORLD, PETSC_ERR_USER, "This test wants the plugin by -dll_append");
   *(void **)&counter = dlsym(library, "MatAIJHybridGPUGetProductCounter");
-  PetscCheck(counter, PETSC_COMM_WORLD, PETSC_ERR_LIB, "%s lacks the public functions", path);
+  PetscCheck(counter, PETSC_COMM_WORLD, PETSC_ERR_LIB, "The plugin lacks the public functions");
   MatTestName = "chunks of rows";
   PetscCall(MatTestRandom(260, 500, 45, MatTestSeed, &A));
   PetscCall(MatTestRandom(500, 450, 25, MatTestSeed + 1, &B));

@@ -12,7 +12,6 @@ TEST np=1 @emulated -mat_aijhybridgpu_memory mirror
 */
 #include "mattest.h"
 #include <petsc/private/petscimpl.h> /* PetscObjectStateGet() */
-#include <dlfcn.h>
 
 static PetscBool Device, HandsOff;
 static void (*HandsOffFunction)(int);
@@ -424,8 +423,8 @@ static PetscErrorCode TestCOO(PetscInt m, PetscInt n)
 
 int main(int argc, char **argv)
 {
-  char           text[PETSC_MAX_PATH_LEN] = "";
-  PetscBool      flg, mirror;
+  PetscBool      mirror;
+  void          *library     = NULL;
   const PetscInt shapes[][2] = {
     {90,  90 },
     {70,  120},
@@ -445,16 +444,12 @@ int main(int argc, char **argv)
     PetscCall(MatDestroy(&A));
     PetscCall(MatDestroy(&H));
   }
-  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_cuda_library", text, sizeof(text), &flg));
-  if (Device && flg && !mirror && !PetscDefined(USE_DEBUG)) { /* PETSc looks at all arrays in its debugging configuration */
-    void *library = dlopen(text, RTLD_NOW | RTLD_NOLOAD);
-
-    if (library) {
-      *(void **)&HandsOffFunction = dlsym(library, "HybEmulatorHandsOff");
-      *(void **)&BytesToHost      = dlsym(library, "HybEmulatorBytesToHost");
-      HandsOff                    = (PetscBool)(HandsOffFunction && BytesToHost);
-      dlclose(library);
-    }
+  PetscCall(MatTestLibrary("-mat_aijhybridgpu_cuda_library", &library));
+  if (Device && library && !mirror && !PetscDefined(USE_DEBUG)) { /* PETSc looks at all arrays in its debugging configuration */
+    *(void **)&HandsOffFunction = dlsym(library, "HybEmulatorHandsOff");
+    *(void **)&BytesToHost      = dlsym(library, "HybEmulatorBytesToHost");
+    HandsOff                    = (PetscBool)(HandsOffFunction && BytesToHost);
+    dlclose(library);
   }
   for (int k = 0; k < 3; k++) {
     char name[64];

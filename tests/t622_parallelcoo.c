@@ -8,7 +8,6 @@ TEST np=2,3 @emulated
 TEST np=2 @emulated -mat_aijhybridgpu_memory mirror
 */
 #include "mattest.h"
-#include <dlfcn.h>
 
 #define MAXIMUM 3000
 static PetscBool Device, HandsOff;
@@ -170,34 +169,23 @@ static PetscErrorCode TestOrientation(void)
 
 int main(int argc, char **argv)
 {
-  char      text[PETSC_MAX_PATH_LEN] = "", name[64];
-  PetscBool flg, mirror;
-  int       code = 0;
+  char      name[64];
+  PetscBool mirror;
+  void     *library = NULL;
+  int       code    = 0;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Assembly of MATAIJHYBRIDGPU from coordinates in parallel\n"));
   PetscCall(PetscLogDefaultBegin());
   PetscCall(MatTestOptionIs("-mat_aijhybridgpu_backend", "cuda", &Device));
   PetscCall(MatTestOptionIs("-mat_aijhybridgpu_memory", "mirror", &mirror));
-  { /* opens the device */
-    Mat A, H;
-
-    PetscCall(MatTestRandom(5, 5, 2, 1, &A));
-    PetscCall(MatConvert(A, "aijhybridgpu", MAT_INITIAL_MATRIX, &H));
-    MatTestCheckMult(H, A, "a first product");
-    PetscCall(MatDestroy(&A));
-    PetscCall(MatDestroy(&H));
-  }
-  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_cuda_library", text, sizeof(text), &flg));
-  if (Device && flg && !mirror && !PetscDefined(USE_DEBUG)) {
-    void *library = dlopen(text, RTLD_NOW | RTLD_NOLOAD);
-
-    if (library) {
-      *(void **)&HandsOffFunction = dlsym(library, "HybEmulatorHandsOff");
-      *(void **)&BytesToHost      = dlsym(library, "HybEmulatorBytesToHost");
-      HandsOff                    = (PetscBool)(HandsOffFunction && BytesToHost);
-      dlclose(library);
-    }
+  PetscCall(MatTestOpenDevice());
+  PetscCall(MatTestLibrary("-mat_aijhybridgpu_cuda_library", &library));
+  if (Device && library && !mirror && !PetscDefined(USE_DEBUG)) {
+    *(void **)&HandsOffFunction = dlsym(library, "HybEmulatorHandsOff");
+    *(void **)&BytesToHost      = dlsym(library, "HybEmulatorBytesToHost");
+    HandsOff                    = (PetscBool)(HandsOffFunction && BytesToHost);
+    dlclose(library);
   }
   for (int k = 0; k < 4; k++) {
     const PetscInt shapes[][2] = {

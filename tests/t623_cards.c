@@ -9,7 +9,6 @@ TEST np=2 @emulated -mat_aijhybridgpu_memory mirror
 */
 #define _GNU_SOURCE
 #include "mattest.h"
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <unistd.h>
 

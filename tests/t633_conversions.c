@@ -229,7 +229,7 @@ static PetscErrorCode CheckAlike(Mat H, Mat A, const char *what, int line)
   PetscCall(PetscStrcmp(ours, aij, &same));
   if (!same) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "  aij:  %s\n  ours: %s\n", aij, ours));
   MatTestCount(same, what, __FILE__, line);
-  PetscCall(MatTestMult(H, A, what, __FILE__, line));
+  PetscCall(MatTestMult(H, A, PETSC_FALSE, what, __FILE__, line));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -290,7 +290,7 @@ static PetscErrorCode Sources(Kind kind, PetscBool decorated, PetscBool oursinsi
   MatTestCheck(ierr[0] == ierr[1], "the error");
   if (ierr[0] || ierr[1]) PetscFunctionReturn(PETSC_SUCCESS); /* what is left of a failed conversion is nobody's */
   if (wrong)
-    PetscCall(MatTestMult(M[1], M[0], "values", __FILE__, __LINE__));
+    MatTestCheckMult(M[1], M[0], "values");
   else
     PetscCall(CheckAlike(M[1], M[0], "alike", __LINE__));
   for (int k = 0; k < 2; k++) {
@@ -315,7 +315,7 @@ static PetscErrorCode Symmetric(void)
   PetscCall(MatConvert(S[1], MATAIJ, MAT_INITIAL_MATRIX, &A));
   PetscCall(MatConvert(S[0], OURS, MAT_INITIAL_MATRIX, &H));
   PetscCall(MatConvert(S[1], OURS, MAT_REUSE_MATRIX, &H));
-  PetscCall(MatTestMult(H, A, "values", __FILE__, __LINE__));
+  MatTestCheckMult(H, A, "values");
   MatTestCheckSame(H, A, "entries");
   for (int k = 0; k < 2; k++) PetscCall(MatDestroy(&S[k]));
   PetscCall(MatDestroy(&A));

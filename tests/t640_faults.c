@@ -17,112 +17,9 @@ TEST np=1 @emulated -mat_aijhybridgpu_lock_after 1 -mat_aijhybridgpu_lock_min 1 
 #include "matfault.h"
 #include <stdlib.h>
 
-#define MAXLIVE 4096
-static struct {
-  PetscErrorCode (*malloc)(size_t, PetscBool, int, const char[], const char[], void **);
-  PetscErrorCode (*free)(void *, int, const char[], const char[]);
-  PetscErrorCode (*realloc)(size_t, int, const char[], const char[], void **);
-  void             *live[MAXLIVE];
-  size_t            size[MAXLIVE], bytes;
-  int               n, count, target;
-  const char       *last; /* that was made to fail */
-  const HybBackend *device;
-} F;
-
-static int Fault(const char *what)
-{
-  if (!F.target || ++F.count != F.target) return 0;
-  F.last = what;
-  return 1;
-}
-
-static PetscBool Ours(const char *file)
-{
-  return (PetscBool)(file && (!strncmp(file, "src/sparse/", 11) || !strncmp(file, "src/mat/impls/aijhybridgpu/", 27) || strstr(file, "/src/sparse/") || strstr(file, "/src/mat/impls/aijhybridgpu/")));
-}
-
-static PetscErrorCode Malloc(size_t bytes, PetscBool clear, int line, const char func[], const char file[], void **ptr)
-{
-  PetscErrorCode ierr;
-
-  if (Ours(file) && Fault(file)) {
-    *ptr = NULL;
-    return PetscError(PETSC_COMM_SELF, line, func, file, PETSC_ERR_MEM, PETSC_ERROR_INITIAL, "injected");
-  }
-  ierr = (*F.malloc)(bytes, clear, line, func, file, ptr);
-  if (!ierr && *ptr && Ours(file) && F.n < MAXLIVE) {
-    F.live[F.n]   = *ptr;
-    F.size[F.n++] = bytes;
-    F.bytes += bytes;
-  }
-  return ierr;
-}
-
-static void Forget(void *ptr)
-{
-  for (int k = F.n - 1; ptr && k >= 0; k--) {
-    if (F.live[k] != ptr) continue;
-    F.bytes -= F.size[k];
-    F.live[k] = F.live[--F.n];
-    F.size[k] = F.size[F.n];
-    return;
-  }
-}
-
-static PetscErrorCode Free(void *ptr, int line, const char func[], const char file[])
-{
-  Forget(ptr);
-  return (*F.free)(ptr, line, func, file);
-}
-
-static PetscErrorCode Realloc(size_t bytes, int line, const char func[], const char file[], void **ptr)
-{
-  Forget(*ptr);
-  return (*F.realloc)(bytes, line, func, file, ptr);
-}
-
-/* what the plugin holds here and on the device */
-static PetscErrorCode Held(size_t *bytes)
-{
-  PetscFunctionBeginUser;
-  *bytes = F.bytes;
-  if (F.device) {
-    HybMemoryReport r;
-    HybExec         x = {F.device, NULL, HYB_MEM_DEVICE};
-
-    PetscCall(PetscMemzero(&r, sizeof(r)));
-    PetscCall(F.device->sync(&x));
-    PetscCall(F.device->memory(&r));
-    *bytes += r.device_bytes + r.managed_bytes + r.locked_bytes;
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* a PETSc with debugging keeps a stack of its functions' names, which an error that is caught leaves in disorder */
-#if defined(PETSC_USE_DEBUG) && !defined(PETSC_HAVE_THREADSAFETY)
-  #define STACK_SAVE    const PetscStack stack = petscstack
-  #define STACK_RESTORE petscstack = stack
-#else
-  #define STACK_SAVE    (void)0
-  #define STACK_RESTORE (void)0
-#endif
-
 static Mat hostA, hostP, hostC, hostD, hostQ, hostL, hostResult[11];
 static IS  rows, cols;
 static Vec x, expected, transposed;
-
-/* C, not NULL, is the caller's to destroy also when this fails */
-static PetscErrorCode Product(Mat A, Mat P, Mat *C)
-{
-  PetscFunctionBeginUser;
-  PetscCall(MatProductCreate(A, P, NULL, C));
-  PetscCall(MatProductSetType(*C, MATPRODUCT_PtAP));
-  PetscCall(MatProductSetFill(*C, PETSC_DEFAULT));
-  PetscCall(MatProductSetFromOptions(*C));
-  PetscCall(MatProductSymbolic(*C));
-  PetscCall(MatProductNumeric(*C));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
 
 /* entries (k mod 7, 3 k mod 11), k < 60, of value 1 + k; C is the caller's also when this fails */
 static PetscErrorCode Coordinates(MatType type, Mat *C)
@@ -157,7 +54,7 @@ static PetscErrorCode Operation(int what, Mat A, Mat P, Vec y, Mat *C)
     PetscCall(MatMult(A, x, y));
     break;
   case 1:
-    PetscCall(Product(A, P, C));
+    PetscCall(MatTestProduct(MATPRODUCT_PtAP, A, P, NULL, C));
     break;
   case 2:
     PetscCall(MatProductNumeric(*C));
@@ -215,11 +112,7 @@ static PetscErrorCode Operation(int what, Mat A, Mat P, Vec y, Mat *C)
     break;
   case 6:
   case 7:
-    PetscCall(MatProductCreate(A, hostD, NULL, C));
-    PetscCall(MatProductSetType(*C, what == 6 ? MATPRODUCT_AB : MATPRODUCT_AtB));
-    PetscCall(MatProductSetFromOptions(*C));
-    PetscCall(MatProductSymbolic(*C));
-    PetscCall(MatProductNumeric(*C));
+    PetscCall(MatTestProduct(what == 6 ? MATPRODUCT_AB : MATPRODUCT_AtB, A, hostD, NULL, C));
     break;
   default: { /* the transpose is the caller's to destroy */
     Mat T = NULL;
@@ -254,7 +147,7 @@ static PetscErrorCode Faults(int what)
     PetscErrorCode ierr;
     PetscInt       failures;
 
-    PetscCall(Held(&before));
+    PetscCall(MatFaultHeld(&before));
     PetscCall(MatConvert(what == 9 ? hostL : hostA, "aijhybridgpu", MAT_INITIAL_MATRIX, &A));
     PetscCall(MatConvert(what == 8 ? hostQ : hostP, "aijhybridgpu", MAT_INITIAL_MATRIX, &P));
     PetscCall(VecDuplicate(expected, &y));
@@ -268,17 +161,17 @@ static PetscErrorCode Faults(int what)
       PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &C));
     }
     if (what == 2) {
-      PetscCall(Product(A, P, &C));
+      PetscCall(MatTestProduct(MATPRODUCT_PtAP, A, P, NULL, &C));
       PetscCall(MatScale(A, 1.0));
     }
     PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
     STACK_SAVE;
-    F.count  = 0;
-    F.last   = "";
-    F.target = k;
-    ierr     = Operation(what, A, P, y, &C);
-    fired    = F.count >= F.target;
-    F.target = 0;
+    MatFault.count  = 0;
+    MatFault.last   = "";
+    MatFault.target = k;
+    ierr            = Operation(what, A, P, y, &C);
+    fired           = MatFault.count >= MatFault.target;
+    MatFault.target = 0;
     STACK_RESTORE;
     PetscCall(PetscPopErrorHandler());
     failures = MatTestFailed;
@@ -296,11 +189,11 @@ static PetscErrorCode Faults(int what)
     PetscCall(MatDestroy(&A));
     PetscCall(MatDestroy(&P));
     PetscCall(VecDestroy(&y));
-    PetscCall(Held(&after));
+    PetscCall(MatFaultHeld(&after));
     MatTestCheck(after == before, "bytes of ours are held");
-    if (MatTestFailed > failures) printf("  call %d failing, %s, error %d: %zu bytes before, %zu after\n", k, F.last, (int)ierr, before, after);
+    if (MatTestFailed > failures) printf("  call %d failing, %s, error %d: %zu bytes before, %zu after\n", k, MatFault.last, (int)ierr, before, after);
   }
-  MatTestCheck(n > 2 || (!F.device && what > 4), "nothing could fail"); /* on the host those are the parent's */
+  MatTestCheck(n > 2 || (!MatFault.device && what > 4), "nothing could fail"); /* on the host those are the parent's */
   printf("%s: %d calls and allocations made to fail\n", names[what], n - 1);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -312,12 +205,7 @@ int main(int argc, char **argv)
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Every allocation and every device call failing in turn\n"));
-  F.malloc       = PetscTrMalloc;
-  F.free         = PetscTrFree;
-  F.realloc      = PetscTrRealloc;
-  PetscTrMalloc  = Malloc;
-  PetscTrFree    = Free;
-  PetscTrRealloc = Realloc;
+  MatFaultWatch(PETSC_TRUE);
   PetscCall(MatTestStencil(2, 5, PETSC_FALSE, 0.3, MATAIJ, &hostA));
   PetscCall(MatTestRandom(25, 7, 2, 3, &hostP));
   PetscCall(MatPtAP(hostA, hostP, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &hostC));
@@ -356,7 +244,7 @@ int main(int argc, char **argv)
     PetscCall(MatDestroy(&C));
     PetscCall(VecDestroy(&y));
   }
-  PetscCall(MatTestHook(Fault, &F.device));
+  PetscCall(MatTestHook(MatFaultAsk, &MatFault.device));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-only", &only, NULL));
   for (int what = 0; what < 13; what++)
     if (only < 0 || what == only) PetscCall(Faults(what));
@@ -373,9 +261,7 @@ int main(int argc, char **argv)
   PetscCall(VecDestroy(&expected));
   PetscCall(VecDestroy(&transposed));
   PetscCall(MatTestFinalize(&code));
-  PetscTrMalloc  = F.malloc;
-  PetscTrFree    = F.free;
-  PetscTrRealloc = F.realloc;
+  MatFaultWatch(PETSC_FALSE);
   PetscCall(PetscFinalize());
   return code;
 }

@@ -126,20 +126,6 @@ static PetscErrorCode Vectors(Mat A, Mat H)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* C = product of `type, also by the parent's basic algorithms where it has no other one; an error code where it has
-   none at all */
-static PetscErrorCode Product(MatProductType type, Mat A, Mat B, Mat C, Mat *D)
-{
-  PetscFunctionBeginUser;
-  PetscCall(MatProductCreate(A, B, C, D));
-  PetscCall(MatProductSetType(*D, type));
-  PetscCall(MatProductSetFill(*D, PETSC_DEFAULT));
-  PetscCall(MatProductSetFromOptions(*D));
-  PetscCall(MatProductSymbolic(*D));
-  PetscCall(MatProductNumeric(*D));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode Products(void)
 {
   static const MatProductType types[] = {MATPRODUCT_AB, MATPRODUCT_AtB, MATPRODUCT_ABt, MATPRODUCT_PtAP, MATPRODUCT_RARt, MATPRODUCT_ABC};
@@ -168,14 +154,14 @@ static PetscErrorCode Products(void)
       MatTestCheckSame(h[k], a[k], "operands");
     }
     PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
-    ierr = Product(types[t], a[0], a[1], a[2], &D);
+    ierr = MatTestProduct(types[t], a[0], a[1], a[2], &D);
     PetscCall(PetscPopErrorHandler());
     if (ierr) { /* MATAIJ has no parallel product of this type in this release */
       MatTestSkipped++;
       PetscCall(PetscPrintf(PETSC_COMM_WORLD, "SKIPPED %s: MATAIJ has no such product here\n", MatTestName));
       PetscCall(MatDestroy(&D));
     } else {
-      PetscCall(Product(types[t], h[0], h[1], h[2], &E));
+      PetscCall(MatTestProduct(types[t], h[0], h[1], h[2], &E));
       PetscCall(CheckType(E, "the result is of the type"));
       MatTestCheckSame(E, D, "first product");
       for (int mixed = 0; mixed < (a[2] ? 3 : 2); mixed++) { /* one operand is MATAIJ's, and all others but one are */
@@ -183,7 +169,7 @@ static PetscErrorCode Products(void)
           Mat m[3], F;
 
           for (int k = 0; k < 3; k++) m[k] = (k == mixed) == (turn == 0) ? a[k] : h[k];
-          PetscCall(Product(types[t], m[0], m[1], m[2], &F));
+          PetscCall(MatTestProduct(types[t], m[0], m[1], m[2], &F));
           MatTestCheckSame(F, D, "mixed operands");
           PetscCall(MatProductNumeric(F));
           MatTestCheckSame(F, D, "mixed operands, again");
@@ -197,7 +183,7 @@ static PetscErrorCode Products(void)
         }
         if (size > 1 && types[t] == MATPRODUCT_ABt) { /* PETSc's parallel one keeps the transpose that it made first, with its values */
           PetscCall(MatDestroy(&D));
-          PetscCall(Product(types[t], a[0], a[1], a[2], &D));
+          PetscCall(MatTestProduct(types[t], a[0], a[1], a[2], &D));
         }
         PetscCall(MatProductNumeric(D));
         PetscCall(MatProductNumeric(E));
@@ -219,7 +205,7 @@ static PetscErrorCode Products(void)
       PetscCall(MatProductReplaceMats(o[0], o[1], o[2], E));
       if (size > 1 && types[t] == MATPRODUCT_ABt) {
         PetscCall(MatDestroy(&D));
-        PetscCall(Product(types[t], a[0], a[1], a[2], &D));
+        PetscCall(MatTestProduct(types[t], a[0], a[1], a[2], &D));
       }
       PetscCall(MatProductNumeric(D));
       PetscCall(MatProductNumeric(E));
@@ -286,14 +272,14 @@ static PetscErrorCode ResultsAsOperands(void)
   PetscCall(Random(60, 60, 4, 41, "aijhybridgpu", &h[0]));
   PetscCall(Random(60, 31, 3, 42, MATAIJ, &q));
   PetscCall(Random(60, 31, 3, 42, "aijhybridgpu", &hq));
-  PetscCall(Product(MATPRODUCT_AB, a[0], q, NULL, &a[1]));
-  PetscCall(Product(MATPRODUCT_AB, h[0], hq, NULL, &h[1]));
-  PetscCall(Product(MATPRODUCT_AB, a[0], a[0], NULL, &a[2]));
-  PetscCall(Product(MATPRODUCT_AB, h[0], h[0], NULL, &h[2]));
-  PetscCall(Product(MATPRODUCT_PtAP, a[0], a[1], NULL, &D[0]));
-  PetscCall(Product(MATPRODUCT_PtAP, h[0], h[1], NULL, &E[0]));
-  PetscCall(Product(MATPRODUCT_AtB, a[1], a[2], NULL, &D[1]));
-  PetscCall(Product(MATPRODUCT_AtB, h[1], h[2], NULL, &E[1]));
+  PetscCall(MatTestProduct(MATPRODUCT_AB, a[0], q, NULL, &a[1]));
+  PetscCall(MatTestProduct(MATPRODUCT_AB, h[0], hq, NULL, &h[1]));
+  PetscCall(MatTestProduct(MATPRODUCT_AB, a[0], a[0], NULL, &a[2]));
+  PetscCall(MatTestProduct(MATPRODUCT_AB, h[0], h[0], NULL, &h[2]));
+  PetscCall(MatTestProduct(MATPRODUCT_PtAP, a[0], a[1], NULL, &D[0]));
+  PetscCall(MatTestProduct(MATPRODUCT_PtAP, h[0], h[1], NULL, &E[0]));
+  PetscCall(MatTestProduct(MATPRODUCT_AtB, a[1], a[2], NULL, &D[1]));
+  PetscCall(MatTestProduct(MATPRODUCT_AtB, h[1], h[2], NULL, &E[1]));
   PetscCall(PetscLogEventGetId("HybCopyTo", &event));
   for (int pass = 0; pass < 4; pass++) {
     for (int k = 0; k < 2; k++) {
@@ -478,7 +464,7 @@ static PetscErrorCode SeveralUnknowns(void)
       PetscCall(MatCreateMAIJ(S, 2, &P[k]));
       PetscCall(MatDestroy(&S));
       PetscCall(MatTestEventCount("HybProdNum", &before));
-      PetscCall(Product(MATPRODUCT_PtAP, A[k], P[k], NULL, &C[k]));
+      PetscCall(MatTestProduct(MATPRODUCT_PtAP, A[k], P[k], NULL, &C[k]));
       PetscCall(MatTestEventCount("HybProdNum", &after));
       if (k) MatTestCheck((after > before) == !named, "whose product it is");
     }
@@ -489,7 +475,7 @@ static PetscErrorCode SeveralUnknowns(void)
       PetscCall(MatProductNumeric(C[k]));
     }
     MatTestCheckSame(C[1], C[0], "again with other values");
-    PetscCall(MatTestMult(P[1], P[0], "the interpolation afterwards", __FILE__, __LINE__));
+    MatTestCheckMult(P[1], P[0], "the interpolation afterwards");
     if (named) PetscCall(PetscOptionsClearValue(NULL, "-mat_product_algorithm"));
     for (int k = 0; k < 2; k++) {
       PetscCall(MatDestroy(&C[k]));

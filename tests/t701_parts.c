@@ -15,7 +15,6 @@ TEST np=2,4 @emulated -mat_aijhybridgpu_memory_limit 2000000 -refused
 TEST np=3 @emulated -mat_aijhybridgpu_backend auto -mat_aijhybridgpu_device_min 1000
 */
 #include "mattest.h"
-#include <dlfcn.h>
 
 static PetscMPIInt Rank, Size;
 static PetscBool   Device, Mirror;
@@ -135,18 +134,6 @@ static PetscErrorCode Counted(Mat C, PetscLogDouble bytes[2])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Make(MatProductType type, Mat A, Mat B, Mat *C)
-{
-  PetscFunctionBeginUser;
-  PetscCall(MatProductCreate(A, B, NULL, C));
-  PetscCall(MatProductSetType(*C, type));
-  PetscCall(MatProductSetFill(*C, PETSC_DEFAULT));
-  PetscCall(MatProductSetFromOptions(*C));
-  PetscCall(MatProductSymbolic(*C));
-  PetscCall(MatProductNumeric(*C));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* k: 0 of MATAIJ, 1 ours. A and B are squares of matrices, and so born on the device. */
 static PetscErrorCode Test(MatProductType type, PetscInt n, PetscBool scattered)
 {
@@ -167,7 +154,7 @@ static PetscErrorCode Test(MatProductType type, PetscInt n, PetscBool scattered)
     PetscCall(MatDestroy(&S));
     PetscCall(Interpolation(n * n, 1, scattered, t, &P[k]));
     PetscCall(Interpolation(n * n, 2, (PetscBool)!scattered, t, &Q[k]));
-    PetscCall(Make(type, type == MATPRODUCT_AtB ? P[k] : A[k], type == MATPRODUCT_AtB ? A[k] : P[k], &C[k]));
+    PetscCall(MatTestProduct(type, type == MATPRODUCT_AtB ? P[k] : A[k], type == MATPRODUCT_AtB ? A[k] : P[k], NULL, &C[k]));
   }
   MatTestCheckSame(C[1], C[0], "first");
   PetscCall(MatGetInfo(C[1], MAT_GLOBAL_SUM, &info));
@@ -206,7 +193,7 @@ static PetscErrorCode Test(MatProductType type, PetscInt n, PetscBool scattered)
   PetscCall(MatProductReplaceMats(type == MATPRODUCT_AtB ? Q[1] : NULL, type == MATPRODUCT_AtB ? NULL : Q[1], NULL, C[1]));
   PetscCall(MatProductNumeric(C[1]));
   PetscCall(MatDestroy(&C[0]));
-  PetscCall(Make(type, type == MATPRODUCT_AtB ? Q[0] : A[0], type == MATPRODUCT_AtB ? A[0] : Q[0], &C[0]));
+  PetscCall(MatTestProduct(type, type == MATPRODUCT_AtB ? Q[0] : A[0], type == MATPRODUCT_AtB ? A[0] : Q[0], NULL, &C[0]));
   MatTestCheckSame(C[1], C[0], "P of another pattern");
   PetscCall(MatScale(A[0], 2.0));
   PetscCall(MatScale(A[1], 2.0));
@@ -279,10 +266,10 @@ static PetscErrorCode Refused(void)
 
 int main(int argc, char **argv)
 {
-  static const MatProductType types[]                  = {MATPRODUCT_AB, MATPRODUCT_AtB, MATPRODUCT_PtAP};
-  char                        text[PETSC_MAX_PATH_LEN] = "";
+  static const MatProductType types[] = {MATPRODUCT_AB, MATPRODUCT_AtB, MATPRODUCT_PtAP};
   PetscBool                   flg;
-  int                         code = 0;
+  void                       *library = NULL;
+  int                         code    = 0;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, "What crosses the bus in parallel products of MATAIJHYBRIDGPU\n"));
@@ -291,25 +278,13 @@ int main(int argc, char **argv)
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &Size));
   PetscCall(MatTestOptionIs("-mat_aijhybridgpu_backend", "cuda", &Device));
   PetscCall(MatTestOptionIs("-mat_aijhybridgpu_memory", "mirror", &Mirror));
-  { /* opens the device */
-    Mat A, H;
-
-    PetscCall(MatTestRandom(5, 5, 2, 1, &A));
-    PetscCall(MatConvert(A, "aijhybridgpu", MAT_INITIAL_MATRIX, &H));
-    MatTestCheckMult(H, A, "a first product");
-    PetscCall(MatDestroy(&A));
-    PetscCall(MatDestroy(&H));
-  }
-  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_cuda_library", text, sizeof(text), &flg));
-  if (Device && flg) {
-    void *library = dlopen(text, RTLD_NOW | RTLD_NOLOAD);
-
-    if (library) {
-      *(void **)&BytesToHost   = dlsym(library, "HybEmulatorBytesToHost");
-      *(void **)&BytesToDevice = dlsym(library, "HybEmulatorBytesToDevice");
-      if (BytesToHost && !Mirror && !PetscDefined(USE_DEBUG)) *(void **)&HandsOff = dlsym(library, "HybEmulatorHandsOff");
-      dlclose(library);
-    }
+  PetscCall(MatTestOpenDevice());
+  PetscCall(MatTestLibrary("-mat_aijhybridgpu_cuda_library", &library));
+  if (Device && library) {
+    *(void **)&BytesToHost   = dlsym(library, "HybEmulatorBytesToHost");
+    *(void **)&BytesToDevice = dlsym(library, "HybEmulatorBytesToDevice");
+    if (BytesToHost && !Mirror && !PetscDefined(USE_DEBUG)) *(void **)&HandsOff = dlsym(library, "HybEmulatorHandsOff");
+    dlclose(library);
   }
   if (!BytesToHost && !PetscDefined(HAVE_DEVICE)) Device = PETSC_FALSE; /* nobody counts */
   PetscCall(PetscOptionsHasName(NULL, NULL, "-refused", &flg));

@@ -15,7 +15,6 @@ TEST np=2,3 @emulated -ours -faults -mat_aijhybridgpu_comm mpi
 */
 #include "mattest.h"
 #include <aijhybridgpu/private/hyb.h>
-#include <dlfcn.h>
 #include <stdlib.h>
 
 static PetscMPIInt Rank, Size;

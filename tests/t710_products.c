@@ -12,7 +12,6 @@ TEST np=3 @emulated -few -mat_aijhybridgpu_memory mirror
 */
 #include "mattest.h"
 #include <petsc/private/petscimpl.h>
-#include <dlfcn.h>
 #include <string.h>
 
 typedef enum {
@@ -142,18 +141,6 @@ static PetscErrorCode Values(const Shape *s, PetscInt values, Mat A)
   }
   PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode Product(MatProductType type, Mat A, Mat B, Mat C, Mat *D)
-{
-  PetscFunctionBeginUser;
-  PetscCall(MatProductCreate(A, B, C, D));
-  PetscCall(MatProductSetType(*D, type));
-  PetscCall(MatProductSetFill(*D, PETSC_DEFAULT));
-  PetscCall(MatProductSetFromOptions(*D));
-  PetscCall(MatProductSymbolic(*D));
-  PetscCall(MatProductNumeric(*D));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -330,8 +317,8 @@ static PetscErrorCode Test(MatProductType type, const Shape s[3])
     PetscCall(Make(&s[k], k, PETSC_FALSE, "aijhybridgpu", &A[k]));
     PetscCall(Make(&s[k], k, PETSC_TRUE, "seqaijhybridgpu", &W[k]));
   }
-  PetscCall(Product(type, A[0], A[1], A[2], &C));
-  PetscCall(Product(type, W[0], W[1], W[2], &S));
+  PetscCall(MatTestProduct(type, A[0], A[1], A[2], &C));
+  PetscCall(MatTestProduct(type, W[0], W[1], W[2], &S));
   PetscCall(Same(C, S, "first"));
   PetscCall(PetscObjectTypeCompare((PetscObject)C, Size > 1 ? "mpiaijhybridgpu" : "seqaijhybridgpu", &flg));
   MatTestCheck(flg, "the result's type");
@@ -373,8 +360,8 @@ static PetscErrorCode Mixed(void)
       PetscCall(Make(&s[k], k, PETSC_FALSE, k == which ? MATAIJ : "aijhybridgpu", &A[k]));
       PetscCall(Make(&s[k], k, PETSC_TRUE, "seqaijhybridgpu", &W[k]));
     }
-    PetscCall(Product(MATPRODUCT_AB, A[0], A[1], NULL, &C));
-    PetscCall(Product(MATPRODUCT_AB, W[0], W[1], NULL, &S));
+    PetscCall(MatTestProduct(MATPRODUCT_AB, A[0], A[1], NULL, &C));
+    PetscCall(MatTestProduct(MATPRODUCT_AB, W[0], W[1], NULL, &S));
     PetscCall(Same(C, S, "first"));
     PetscCall(PetscObjectTypeCompare((PetscObject)C, Size > 1 ? "mpiaijhybridgpu" : "seqaijhybridgpu", &flg));
     MatTestCheck(flg, "the result's type");
@@ -462,9 +449,8 @@ int main(int argc, char **argv)
     {EMPTY,      RANDOM,        EMPTY        },
     {RANDOM,     EMPTY,         RANDOM       }
   };
-  char  path[PETSC_MAX_PATH_LEN] = "";
-  void *library;
-  int   code = 0;
+  void *library = NULL;
+  int   code    = 0;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Parallel products of MATAIJHYBRIDGPU against one process's\n"));
@@ -473,9 +459,8 @@ int main(int argc, char **argv)
   PetscCall(MatTestOptionIs("-mat_aijhybridgpu_parallel_products", "0", &Off));
   PetscCall(PetscOptionsHasName(NULL, NULL, "-few", &Few));
   PetscCall(PetscOptionsSetValue(NULL, "-whole_mat_aijhybridgpu_backend", "host"));
-  PetscCall(PetscOptionsGetString(NULL, NULL, "-dll_append", path, sizeof(path), NULL));
-  library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
-  PetscCheck(library, PETSC_COMM_SELF, PETSC_ERR_LIB, "-dll_append %s: %s", path, dlerror());
+  PetscCall(MatTestLibrary("-dll_append", &library));
+  PetscCheck(library, PETSC_COMM_SELF, PETSC_ERR_USER, "This test wants the plugin by -dll_append");
   *(void **)&GetMethod = dlsym(library, "MatAIJHybridGPUGetProductMethod");
   PetscCheck(GetMethod, PETSC_COMM_SELF, PETSC_ERR_LIB, "The library has no MatAIJHybridGPUGetProductMethod()");
   for (int t = 0; t < 6; t++) {
