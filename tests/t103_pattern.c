@@ -1,21 +1,6 @@
 /* addsymbolic, addnumeric, axpysubset, check, rowlengths, diagonalplaces, submatrixsymbolic: against the reference;
    malformed arrays of every kind */
-#include "hybtest.h"
-#include <stdlib.h>
-#include <string.h>
-
-static const HybExec   *exec;
-static const HybCSROps *ops;
-static HybArena         mine, keep, work;
-
-static PetscErrorCode Forget(void)
-{
-  PetscFunctionBegin;
-  PetscCall(HybArenaReset(&mine));
-  PetscCall(HybArenaReset(&keep));
-  PetscCall(HybArenaReset(&work));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
+#include "csrtest.h"
 
 static PetscErrorCode TestAdd(const char *name, const RefMat *A, const RefMat *B)
 {
@@ -318,11 +303,7 @@ static PetscErrorCode Body(void)
   RefMat A, B, T;
 
   PetscFunctionBegin;
-  exec = HybTestExec();
-  ops  = exec->backend->csr;
-  PetscCall(HybArenaInit(&mine, exec));
-  PetscCall(HybArenaInit(&keep, exec));
-  PetscCall(HybArenaInit(&work, exec));
+  PetscCall(Start());
   PetscCall(TestSubmatrixRefused());
   for (PetscInt k = 0; HybTestZoo(k, PETSC_FALSE, name, &A); k++) {
     const PetscInt m = A.csr.m, n = A.csr.n;

@@ -1,21 +1,6 @@
 /* multdense against plain sums; submatrixmapped against a look at each entry: columns dropped, reordered, rows
    repeated */
-#include "hybtest.h"
-#include <stdlib.h>
-#include <string.h>
-
-static const HybExec   *exec;
-static const HybCSROps *ops;
-static HybArena         mine, keep, work;
-
-static PetscErrorCode Forget(void)
-{
-  PetscFunctionBegin;
-  PetscCall(HybArenaReset(&mine));
-  PetscCall(HybArenaReset(&keep));
-  PetscCall(HybArenaReset(&work));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
+#include "csrtest.h"
 
 /* p columns, with more room between them than they need: what lies there stays as it is */
 static PetscErrorCode TestDense(const char *name, const RefMat *A, PetscInt p)
@@ -115,11 +100,7 @@ static PetscErrorCode Body(void)
   RefMat A;
 
   PetscFunctionBegin;
-  exec = HybTestExec();
-  ops  = exec->backend->csr;
-  PetscCall(HybArenaInit(&mine, exec));
-  PetscCall(HybArenaInit(&keep, exec));
-  PetscCall(HybArenaInit(&work, exec));
+  PetscCall(Start());
   for (PetscInt z = 0; HybTestZoo(z, PETSC_FALSE, name, &A); z++) {
     const PetscInt m = A.csr.m, n = A.csr.n, columns[] = {0, 1, 3, 4, 5, 8, 9, 19};
     PetscInt      *rows = (PetscInt *)RefAlloc((PetscCount)m + 1, sizeof(PetscInt)), *map = (PetscInt *)RefAlloc((PetscCount)n + 1, sizeof(PetscInt)), kept = 0;

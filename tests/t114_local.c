@@ -1,21 +1,6 @@
 /* The part of a parallel matrix that a process has: columns split and numbered, blocks merged, rows stacked, lists of
    columns and rows in use, against plain loops over every shape of matrix, also without rows, columns or entries */
-#include "hybtest.h"
-#include <stdlib.h>
-#include <string.h>
-
-static const HybExec   *exec;
-static const HybCSROps *ops;
-static HybArena         mine, keep, work;
-
-static PetscErrorCode Forget(void)
-{
-  PetscFunctionBegin;
-  PetscCall(HybArenaReset(&mine));
-  PetscCall(HybArenaReset(&keep));
-  PetscCall(HybArenaReset(&work));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
+#include "csrtest.h"
 
 static PetscInt *Ints(PetscCount n)
 {
@@ -214,11 +199,7 @@ static PetscErrorCode Body(void)
   RefMat A;
 
   PetscFunctionBegin;
-  exec = HybTestExec();
-  ops  = exec->backend->csr;
-  PetscCall(HybArenaInit(&mine, exec));
-  PetscCall(HybArenaInit(&keep, exec));
-  PetscCall(HybArenaInit(&work, exec));
+  PetscCall(Start());
   for (PetscInt z = 0; HybTestZoo(z, PETSC_FALSE, name, &A); z++) {
     const PetscInt m = A.csr.m, n = A.csr.n, b = m ? HybTestRandomInt(0, m) : 0, c = n ? HybTestRandomInt(0, n) : 0;
 

@@ -143,46 +143,74 @@ static PetscErrorCode FewRows(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* whole blocks, few shapes: every method takes it */
+static void Everyones(RefMat *A)
+{
+  RefMat P;
+
+  HybTestMatStencil(5, 30, 30, 1, &P);
+  HybTestMatBlock(&P, 2, A);
+  RefMatDestroy(&P);
+}
+
+/* a method before its set-up, a vector and room for the product with it */
+typedef struct {
+  HybArena     arena;
+  HybSpMV      mv;
+  HybCSR       there;
+  PetscScalar *x, *z;
+} Multiplier;
+
+static PetscErrorCode Begin(const char *method, const RefMat *A, const PetscScalar *x, Multiplier *p)
+{
+  const HybExec *exec = HybTestExec();
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&p->arena, exec));
+  PetscCall(HybTestUpload(&p->arena, &A->csr, &p->there));
+  PetscCall(HybTestUploadArray(&p->arena, A->csr.n, sizeof(PetscScalar), x, &p->x));
+  PetscCall(HybArenaAlloc(&p->arena, HYB_WORK(exec), A->csr.m, sizeof(PetscScalar), &p->z));
+  PetscCall(HybSpMVInit(&p->mv, exec, method, 2));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode End(Multiplier *p)
+{
+  PetscFunctionBegin;
+  HybTestCall(HybSpMVDestroy(&p->mv));
+  PetscCall(HybArenaReset(&p->arena));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* every method on a matrix that it takes, planned for twenty times and applied twice each time: the same bits */
 static PetscErrorCode Repeated(void)
 {
-  const HybExec *exec = HybTestExec();
-  RefMat         P, A;
-  PetscScalar   *hx, *bits;
+  RefMat       A;
+  PetscScalar *x, *bits;
 
   PetscFunctionBegin;
-  HybTestMatStencil(5, 30, 30, 1, &P); /* whole blocks, few shapes: every method takes it */
-  HybTestMatBlock(&P, 2, &A);
-  RefMatDestroy(&P);
-  hx   = HybTestRandomVector(A.csr.n);
+  Everyones(&A);
+  x    = HybTestRandomVector(A.csr.n);
   bits = (PetscScalar *)RefAlloc(A.csr.m, sizeof(PetscScalar));
-  for (const HybSpMVMethod *const *table = exec->backend->spmv; *table; table++) {
+  for (const HybSpMVMethod *const *table = HybTestExec()->backend->spmv; *table; table++) {
     HybTestBegin("%s: twenty runs have the same bits", (*table)->name);
     for (int run = 0; run < 20 && !HybTestFailed(); run++) {
-      HybArena     arena;
-      HybSpMV      mv;
-      HybCSR       there;
-      PetscScalar *x, *z;
+      Multiplier p;
 
-      PetscCall(HybArenaInit(&arena, exec));
-      PetscCall(HybTestUpload(&arena, &A.csr, &there));
-      PetscCall(HybTestUploadArray(&arena, A.csr.n, sizeof(PetscScalar), hx, &x));
-      PetscCall(HybArenaAlloc(&arena, HYB_WORK(exec), A.csr.m, sizeof(PetscScalar), &z));
-      PetscCall(HybSpMVInit(&mv, exec, (*table)->name, 2));
-      if (HybTestCall(HybSpMVSetUp(&mv, &there))) {
+      PetscCall(Begin((*table)->name, &A, x, &p));
+      if (HybTestCall(HybSpMVSetUp(&p.mv, &p.there))) {
         for (int again = 0; again < 2; again++) {
-          if (!HybTestCall(HybSpMVApply(&mv, &there, x, HYB_SPMV_SET, NULL, z))) break;
+          if (!HybTestCall(HybSpMVApply(&p.mv, &p.there, p.x, HYB_SPMV_SET, NULL, p.z))) break;
           if (run || again)
-            HybTestSameBits(A.csr.m, sizeof(PetscScalar), z, bits);
+            HybTestSameBits(A.csr.m, sizeof(PetscScalar), p.z, bits);
           else
-            PetscCall(HybTestDownloadArray(A.csr.m, sizeof(PetscScalar), z, bits));
+            PetscCall(HybTestDownloadArray(A.csr.m, sizeof(PetscScalar), p.z, bits));
         }
       }
-      HybTestCall(HybSpMVDestroy(&mv));
-      PetscCall(HybArenaReset(&arena));
+      PetscCall(End(&p));
     }
   }
-  free(hx);
+  free(x);
   free(bits);
   RefMatDestroy(&A);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -192,40 +220,29 @@ static PetscErrorCode Repeated(void)
    matter. */
 static PetscErrorCode Denormals(void)
 {
-  const HybExec *exec = HybTestExec();
-  RefMat         P, A;
-  PetscScalar   *hx, *expected;
+  RefMat       A;
+  PetscScalar *x, *expected;
 
   PetscFunctionBegin;
-  HybTestMatStencil(5, 30, 30, 1, &P); /* whole blocks, few shapes: every method takes it */
-  HybTestMatBlock(&P, 2, &A);
-  RefMatDestroy(&P);
-  hx       = HybTestRandomVector(A.csr.n);
+  Everyones(&A);
+  x        = HybTestRandomVector(A.csr.n);
   expected = (PetscScalar *)RefAlloc(A.csr.m, sizeof(PetscScalar));
   for (PetscCount k = 0; k < A.csr.nnz; k++) A.csr.a[k] *= 1 / PETSC_MAX_REAL;
   for (PetscInt r = 0; r < A.csr.m; r++) {
     PetscScalar sum = 0;
 
-    for (PetscInt k = A.csr.i[r]; k < A.csr.i[r + 1]; k++) sum += A.csr.a[k] * hx[A.csr.j[k]];
+    for (PetscInt k = A.csr.i[r]; k < A.csr.i[r + 1]; k++) sum += A.csr.a[k] * x[A.csr.j[k]];
     expected[r] = sum;
   }
-  for (const HybSpMVMethod *const *table = exec->backend->spmv; *table; table++) {
-    HybArena     arena;
-    HybSpMV      mv;
-    HybCSR       there;
-    PetscScalar *x, *z;
+  for (const HybSpMVMethod *const *table = HybTestExec()->backend->spmv; *table; table++) {
+    Multiplier p;
 
     HybTestBegin("%s: denormals", (*table)->name);
-    PetscCall(HybArenaInit(&arena, exec));
-    PetscCall(HybTestUpload(&arena, &A.csr, &there));
-    PetscCall(HybTestUploadArray(&arena, A.csr.n, sizeof(PetscScalar), hx, &x));
-    PetscCall(HybArenaAlloc(&arena, HYB_WORK(exec), A.csr.m, sizeof(PetscScalar), &z));
-    PetscCall(HybSpMVInit(&mv, exec, (*table)->name, 2));
-    if (HybTestCall(HybSpMVSetUp(&mv, &there)) && HybTestCall(HybSpMVApply(&mv, &there, x, HYB_SPMV_SET, NULL, z))) HybTestSameBits(A.csr.m, sizeof(PetscScalar), z, expected);
-    HybTestCall(HybSpMVDestroy(&mv));
-    PetscCall(HybArenaReset(&arena));
+    PetscCall(Begin((*table)->name, &A, x, &p));
+    if (HybTestCall(HybSpMVSetUp(&p.mv, &p.there)) && HybTestCall(HybSpMVApply(&p.mv, &p.there, p.x, HYB_SPMV_SET, NULL, p.z))) HybTestSameBits(A.csr.m, sizeof(PetscScalar), p.z, expected);
+    PetscCall(End(&p));
   }
-  free(hx);
+  free(x);
   free(expected);
   RefMatDestroy(&A);
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -1,0 +1,31 @@
+/* csrtest.h: what tests of elementary operations on CSR arrays share: where they compute, and three arenas */
+#ifndef CSRTEST_H
+#define CSRTEST_H
+#include "hybtest.h"
+#include <stdlib.h>
+#include <string.h>
+
+static const HybExec   *exec;
+static const HybCSROps *ops;
+static HybArena         mine, keep, work;
+
+static inline PetscErrorCode Start(void)
+{
+  PetscFunctionBegin;
+  exec = HybTestExec();
+  ops  = exec->backend->csr;
+  PetscCall(HybArenaInit(&mine, exec));
+  PetscCall(HybArenaInit(&keep, exec));
+  PetscCall(HybArenaInit(&work, exec));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static inline PetscErrorCode Forget(void)
+{
+  PetscFunctionBegin;
+  PetscCall(HybArenaReset(&mine));
+  PetscCall(HybArenaReset(&keep));
+  PetscCall(HybArenaReset(&work));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
