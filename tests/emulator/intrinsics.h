@@ -66,24 +66,15 @@ static inline void __threadfence(void)
   EMU_RACE(emu::RaceFence();)
   emu::MaybeYield();
 }
-static inline void __threadfence_block(void)
-{
-  emu::MaybeYield();
-}
 static inline void __threadfence_system(void)
 {
   EMU_RACE(emu::RaceFence();)
   emu::MaybeYield();
 }
-static inline void __nanosleep(unsigned)
-{
-  emu::Yield();
-}
 static inline void __trap(void)
 {
   emu::Fail("__trap()");
 }
-long long clock64(void);
 
 /* Loads and stores with cache hints */
 #define EMU_LOAD(name)             \
@@ -109,12 +100,6 @@ EMU_STORE(__stwb)
 EMU_STORE(__stwt)
 #undef EMU_LOAD
 #undef EMU_STORE
-template <typename T>
-static inline T __ldcv(const T *p)
-{
-  emu::MaybeYield();
-  return *(const volatile T *)p;
-}
 
 /* Integers */
 static inline int __popc(unsigned v)
@@ -129,58 +114,15 @@ static inline int __ffs(int v)
 {
   return __builtin_ffs(v);
 }
-static inline int __ffsll(long long v)
-{
-  return __builtin_ffsll(v);
-}
 static inline int __clz(int v)
 {
   return v ? __builtin_clz((unsigned)v) : 32;
-}
-static inline int __clzll(long long v)
-{
-  return v ? __builtin_clzll((unsigned long long)v) : 64;
 }
 static inline unsigned __brev(unsigned v)
 {
   unsigned r = 0;
   for (int k = 0; k < 32; k++) r |= ((v >> k) & 1u) << (31 - k);
   return r;
-}
-static inline unsigned long long __brevll(unsigned long long v)
-{
-  return ((unsigned long long)__brev((unsigned)v) << 32) | __brev((unsigned)(v >> 32));
-}
-static inline unsigned __byte_perm(unsigned x, unsigned y, unsigned s)
-{
-  const uint64_t b = ((uint64_t)y << 32) | x;
-  unsigned       r = 0;
-  for (int k = 0; k < 4; k++) {
-    unsigned byte = (unsigned)(b >> (8 * ((s >> (4 * k)) & 7))) & 0xffu;
-    if ((s >> (4 * k)) & 8) byte = (byte & 0x80u) ? 0xffu : 0;
-    r |= byte << (8 * k);
-  }
-  return r;
-}
-static inline unsigned __funnelshift_l(unsigned lo, unsigned hi, unsigned s)
-{
-  return (unsigned)(((((uint64_t)hi << 32) | lo) << (s & 31)) >> 32);
-}
-static inline unsigned __funnelshift_r(unsigned lo, unsigned hi, unsigned s)
-{
-  return (unsigned)((((uint64_t)hi << 32) | lo) >> (s & 31));
-}
-static inline int __mulhi(int a, int b)
-{
-  return (int)(((int64_t)a * b) >> 32);
-}
-static inline unsigned __umulhi(unsigned a, unsigned b)
-{
-  return (unsigned)(((uint64_t)a * b) >> 32);
-}
-static inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b)
-{
-  return (unsigned long long)(((unsigned __int128)a * b) >> 64);
 }
 static inline long long __double_as_longlong(double v)
 {
@@ -193,26 +135,6 @@ static inline double __longlong_as_double(long long v)
   double r;
   memcpy(&r, &v, 8);
   return r;
-}
-static inline int __float_as_int(float v)
-{
-  int r;
-  memcpy(&r, &v, 4);
-  return r;
-}
-static inline float __int_as_float(int v)
-{
-  float r;
-  memcpy(&r, &v, 4);
-  return r;
-}
-static inline double __dadd_rn(double a, double b)
-{
-  return a + b;
-}
-static inline double __dmul_rn(double a, double b)
-{
-  return a * b;
 }
 static inline double __fma_rn(double a, double b, double c)
 {

@@ -88,10 +88,6 @@ cudaError_t cudaMallocHost(void **p, size_t bytes)
   pinned_[(char *)*p] = bytes;
   return cudaSuccess;
 }
-cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned)
-{
-  return cudaMallocHost(p, bytes);
-}
 cudaError_t cudaFreeHost(void *p)
 {
   DrainAll();
@@ -119,12 +115,6 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const cudaMemPoolProps *props
 {
   *pool = new EmuPool{props->allocType == cudaMemAllocationTypeManaged, 0, 0, 0, props->location.id};
   pools_.push_back(*pool);
-  return cudaSuccess;
-}
-cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool)
-{
-  pools_.erase(std::find(pools_.begin(), pools_.end(), pool));
-  delete pool;
   return cudaSuccess;
 }
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr a, void *v)
@@ -190,10 +180,6 @@ cudaError_t cudaMemsetAsync(void *dst, int value, size_t bytes, cudaStream_t s)
   if (bytes) (void)Queue(Get(s), "cudaMemsetAsync", {emu::Use{dst, bytes, true}}, [=]() { memset(dst, value, bytes); });
   return cudaSuccess;
 }
-cudaError_t cudaMemset(void *dst, int value, size_t bytes)
-{
-  return cudaMemsetAsync(dst, value, bytes, nullptr);
-}
 cudaError_t cudaMemPrefetchAsync(const void *p, size_t bytes, cudaMemLocation, unsigned, cudaStream_t s)
 {
   Array *a = Find(p);
@@ -241,16 +227,6 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
   host_.Join(c);
   return cudaSuccess;
 }
-cudaError_t cudaStreamDestroy(cudaStream_t s)
-{
-  (void)cudaStreamSynchronize(s); /* CUDA lets the work go on; here it is over */
-  taken_[s->number] = false;
-  return cudaSuccess;
-}
-cudaError_t cudaStreamQuery(cudaStream_t s)
-{
-  return Get(s)->queue.empty() ? cudaSuccess : (emu::Random() & 3) ? cudaErrorNotReady : cudaStreamSynchronize(s);
-}
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t e, unsigned)
 {
   Get(stream)->clock.Join(e->clock);
@@ -290,31 +266,10 @@ cudaError_t cudaEventSynchronize(cudaEvent_t e)
   host_.Join(c);
   return cudaSuccess;
 }
-cudaError_t cudaEventQuery(cudaEvent_t e)
-{
-  for (int s = 0; s < Streams; s++)
-    if (!stream_[s].queue.empty() && Before(s, stream_[s].queue.front()->clock.at[s], e->clock)) return (emu::Random() & 3) ? cudaErrorNotReady : cudaEventSynchronize(e);
-  host_.Join(e->clock);
-  return cudaSuccess;
-}
-cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t, cudaEvent_t)
-{
-  *ms = 1;
-  return cudaSuccess;
-}
-
 /* The device */
 const char *cudaGetErrorString(cudaError_t e)
 {
   return e == cudaSuccess ? "no error" : e == cudaErrorMemoryAllocation ? "out of memory" : e == cudaErrorInvalidValue ? "invalid argument" : e == cudaErrorInvalidConfiguration ? "invalid configuration argument" : e == cudaErrorInsufficientDriver ? "CUDA driver version is insufficient for CUDA runtime version" : "unknown error";
-}
-const char *cudaGetErrorName(cudaError_t e)
-{
-  return cudaGetErrorString(e);
-}
-cudaError_t cudaPeekAtLastError(void)
-{
-  return error_;
 }
 cudaError_t cudaGetLastError(void)
 {
@@ -350,10 +305,6 @@ cudaError_t cudaRuntimeGetVersion(int *v)
 {
   *v = CUDART_VERSION;
   return cudaSuccess;
-}
-cudaError_t cudaDriverGetVersion(int *v)
-{
-  return cudaRuntimeGetVersion(v);
 }
 cudaError_t cudaDeviceGetAttribute(int *v, cudaDeviceAttr a, int)
 {
@@ -398,12 +349,6 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute a, int v)
   }
   return cudaSuccess;
 }
-long long clock64(void)
-{
-  static long long t;
-  return t += 100;
-}
-
 /*
   Virtual memory management. A range is an array that has as many bytes as are mapped and may be accessed: memory is mapped behind what is mapped, and
   taken away as a whole. None of this is done in stream order, so the host must have waited for all work that uses the range before it takes memory away.

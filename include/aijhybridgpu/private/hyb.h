@@ -107,6 +107,7 @@ extern PetscErrorCode HybArenaMove(HybArena *from, HybArena *to, const void *ptr
 extern PetscErrorCode HybArenaWhere(const HybArena *, const void *ptr, HybMem *);
 /* frees all; the arena stays usable. Cannot fail half-way: it goes on after an error and reports the first one. */
 extern PetscErrorCode HybArenaReset(HybArena *);
+extern PetscErrorCode HybArenaResetBoth(HybArena *, HybArena *); /* the second one also when the first fails */
 
 /* The memory of temporaries: the backend's workspace */
 #define HYB_WORK(exec) ((exec)->backend->workspace)
@@ -383,6 +384,8 @@ extern PetscErrorCode HybBackendLoad(const char *path, const HybServices *, cons
 /* methods: a NULL-terminated table of pointers to structs whose first member is the name. The one of this name, or
    PETSC_ERR_ARG_UNKNOWN_TYPE listing all; kind ("SpMV") is for the message. */
 extern PetscErrorCode HybMethodFind(const void *methods, const char *kind, const char *backend, const char *name, const void **method);
+/* keeps a method's name that is known, or "auto", which no name means too */
+extern PetscErrorCode HybMethodName(const void *methods, const char *kind, const char *backend, const char *name, char kept[], size_t length);
 /* once[] = the names of all[], NULL-terminated, each once; once has room for as many */
 extern void HybMethodNames(const char *const *all, const char **once);
 

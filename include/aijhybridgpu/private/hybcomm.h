@@ -125,8 +125,6 @@ extern PetscErrorCode HybRowsShip(HybHalo, const HybExec *, HybArena *keep, cons
    beside what is queued between. */
 extern PetscErrorCode HybRowsValuesBegin(HybRows, const HybExec *, const HybScalar *a);
 extern PetscErrorCode HybRowsValuesEnd(HybRows, const HybExec *, PetscErrorCode before, HybScalar *ra);
-/* as HybHaloAbandon() */
-extern void           HybRowsValuesAbandon(HybRows, const HybExec *);
 extern PetscErrorCode HybRowsDestroy(HybRows *);
 
 /* An exchange by peer access: where this process puts what, and where the others' parts come. Arrays where the backend

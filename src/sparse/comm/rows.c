@@ -182,8 +182,3 @@ PetscErrorCode HybRowsValuesEnd(HybRows r, const HybExec *exec, PetscErrorCode b
   PetscCall(HybExchangeEnd(r->values, exec, before, ra, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-
-void HybRowsValuesAbandon(HybRows r, const HybExec *exec)
-{
-  HybExchangeAbandon(r->values, exec);
-}

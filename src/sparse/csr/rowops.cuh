@@ -14,18 +14,6 @@ enum {
   ROW_RESIDUAL = 2
 };
 
-/* y may be z: each entry is read by the thread that writes it, before */
-template <int MODE>
-static __device__ __forceinline__ void RowStore(HybScalar sum, const HybScalar *y, HybScalar *z, PetscCount r)
-{
-  if (MODE == ROW_SET)
-    z[r] = sum;
-  else if (MODE == ROW_ADD)
-    z[r] = y[r] + sum;
-  else
-    z[r] = y[r] - sum;
-}
-
 /* lanes for rows of this mean length: each lane has two to four entries of a mean row, short rows one lane each */
 static inline int RowWidth(PetscCount nnz, PetscCount m, int least)
 {
@@ -65,22 +53,6 @@ static inline int RowWidth(PetscCount nnz, PetscCount m, int least)
     }                         \
   } while (0)
 
-/* CALL(MODE) with MODE the compile-time value of mode */
-#define ROW_BY_MODE(mode, CALL) \
-  do {                          \
-    switch ((int)(mode)) {      \
-    case ROW_SET: {             \
-      CALL(ROW_SET);            \
-    } break;                    \
-    case ROW_ADD: {             \
-      CALL(ROW_ADD);            \
-    } break;                    \
-    default: {                  \
-      CALL(ROW_RESIDUAL);       \
-    } break;                    \
-    }                           \
-  } while (0)
-
 /* the first k in [from, to) with j[k] >= col, else to; j ascends */
 static __device__ __forceinline__ PetscInt RowLowerBound(const PetscInt *j, PetscInt from, PetscInt to, PetscInt col)
 {
@@ -88,19 +60,6 @@ static __device__ __forceinline__ PetscInt RowLowerBound(const PetscInt *j, Pets
     const PetscInt mid = from + (to - from) / 2;
     if (j[mid] < col)
       from = mid + 1;
-    else
-      to = mid;
-  }
-  return from;
-}
-
-/* the row that owns entry k: the last r in [from, to) with i[r] <= k; empty rows never own one */
-static __device__ __forceinline__ PetscInt RowOfEntry(const PetscInt *i, PetscInt from, PetscInt to, PetscInt k)
-{
-  while (to - from > 1) {
-    const PetscInt mid = from + (to - from) / 2;
-    if (i[mid] <= k)
-      from = mid;
     else
       to = mid;
   }

@@ -185,6 +185,16 @@ PetscErrorCode HybArenaReset(HybArena *arena)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode HybArenaResetBoth(HybArena *one, HybArena *other)
+{
+  const PetscErrorCode first = HybArenaReset(one), second = HybArenaReset(other);
+
+  PetscFunctionBegin;
+  PetscCall(first);
+  PetscCall(second);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* names are literals, but each file has its own: the text decides */
 static PetscInt HybCountersFind(const HybCounters *counters, const char *name)
 {

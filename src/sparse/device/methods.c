@@ -27,6 +27,17 @@ PetscErrorCode HybMethodFind(const void *methods, const char *kind, const char *
   SETERRQ(PETSC_COMM_SELF, PETSC_ERR_ARG_UNKNOWN_TYPE, "Unknown %s method %s of the %s backend; it has: %s", kind, name, backend, list);
 }
 
+PetscErrorCode HybMethodName(const void *methods, const char *kind, const char *backend, const char *name, char kept[], size_t length)
+{
+  const void *found;
+
+  PetscFunctionBegin;
+  if (!name || !name[0]) name = "auto";
+  if (strcmp(name, "auto")) PetscCall(HybMethodFind(methods, kind, backend, name, &found));
+  PetscCall(PetscStrncpy(kept, name, length));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 void HybMethodNames(const char *const *all, const char **once)
 {
   size_t n = 0;

@@ -37,20 +37,14 @@ PetscErrorCode HybSpGEMMInit(HybSpGEMM *mm, const HybExec *exec, const char *met
   mm->width = width;
   PetscCall(HybArenaInit(&mm->keep, exec));
   PetscCall(HybArenaInit(&mm->work, exec));
-  if (!method || !method[0]) method = "auto";
   PetscCheck(!width || (width >= 2 && width <= 32), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "The width of row merging must be within 2..32 or 0 (the method chooses), not %" PetscInt_FMT, width);
-  if (strcmp(method, "auto")) {
-    const HybSpGEMMMethod *found;
-
-    PetscCall(HybSpGEMMFind(exec, method, &found));
-  }
-  PetscCall(PetscStrncpy(mm->name, method, sizeof(mm->name)));
+  PetscCall(HybMethodName(exec->backend->spgemm, "SpGEMM", exec->backend->name, method, mm->name, sizeof(mm->name)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybSpGEMMForget(HybSpGEMM *mm)
 {
-  PetscErrorCode first = PETSC_SUCCESS, ierr;
+  PetscErrorCode first = PETSC_SUCCESS, second;
 
   PetscFunctionBegin;
   if (mm->method && mm->method->destroy) first = mm->method->destroy(mm);
@@ -59,11 +53,9 @@ static PetscErrorCode HybSpGEMMForget(HybSpGEMM *mm)
   mm->rowproducts = NULL;
   mm->numerics    = 0;
   mm->counters.n  = 0;
-  ierr            = HybArenaReset(&mm->work);
-  if (!first) first = ierr;
-  ierr = HybArenaReset(&mm->keep);
-  if (!first) first = ierr;
+  second          = HybArenaResetBoth(&mm->work, &mm->keep);
   PetscCall(first);
+  PetscCall(second);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -31,20 +31,14 @@ PetscErrorCode HybSpMVInit(HybSpMV *mv, const HybExec *exec, const char *method,
   mv->longest = -1;
   PetscCall(HybArenaInit(&mv->keep, exec));
   PetscCall(HybArenaInit(&mv->work, exec));
-  if (!method || !method[0]) method = "auto";
   PetscCheck(bs >= 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "A block size is at least 1, not %" PetscInt_FMT, bs);
-  if (strcmp(method, "auto")) {
-    const HybSpMVMethod *found;
-
-    PetscCall(HybSpMVFind(exec, method, &found));
-  }
-  PetscCall(PetscStrncpy(mv->name, method, sizeof(mv->name)));
+  PetscCall(HybMethodName(exec->backend->spmv, "SpMV", exec->backend->name, method, mv->name, sizeof(mv->name)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybSpMVForget(HybSpMV *mv)
 {
-  PetscErrorCode first = PETSC_SUCCESS, ierr;
+  PetscErrorCode first = PETSC_SUCCESS, second;
 
   PetscFunctionBegin;
   if (mv->method && mv->method->destroy) first = mv->method->destroy(mv);
@@ -52,11 +46,9 @@ static PetscErrorCode HybSpMVForget(HybSpMV *mv)
   mv->data       = NULL;
   mv->calls      = 0;
   mv->counters.n = 0;
-  ierr           = HybArenaReset(&mv->work);
-  if (!first) first = ierr;
-  ierr = HybArenaReset(&mv->keep);
-  if (!first) first = ierr;
+  second         = HybArenaResetBoth(&mv->work, &mv->keep);
   PetscCall(first);
+  PetscCall(second);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -640,28 +640,7 @@ static PetscErrorCode HybMPIProductSetOps(Mat C)
 {
   PetscFunctionBegin;
   C->ops->productnumeric = MatProductNumeric_MPIAIJHybridGPU;
-  switch (C->product->type) {
-  case MATPRODUCT_AB:
-    C->ops->matmultnumeric = MatMatOldNumeric_MPIAIJHybridGPU;
-    break;
-  case MATPRODUCT_AtB:
-    C->ops->transposematmultnumeric = MatMatOldNumeric_MPIAIJHybridGPU;
-    break;
-  case MATPRODUCT_ABt:
-    C->ops->mattransposemultnumeric = MatMatOldNumeric_MPIAIJHybridGPU;
-    break;
-  case MATPRODUCT_PtAP:
-    C->ops->ptapnumeric = MatMatOldNumeric_MPIAIJHybridGPU;
-    break;
-  case MATPRODUCT_RARt:
-    C->ops->rartnumeric = MatMatOldNumeric_MPIAIJHybridGPU;
-    break;
-  case MATPRODUCT_ABC:
-    C->ops->matmatmultnumeric = MatMatMatOldNumeric_MPIAIJHybridGPU;
-    break;
-  default:
-    break;
-  }
+  HybProductOldNumeric(C, MatMatOldNumeric_MPIAIJHybridGPU, MatMatMatOldNumeric_MPIAIJHybridGPU);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

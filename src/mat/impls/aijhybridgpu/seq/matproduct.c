@@ -577,6 +577,33 @@ static PetscErrorCode MatMatMatOldNumeric_SeqAIJHybridGPU(Mat A, Mat B, Mat C, M
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* what MatMatMult() and its like call for the numeric phase alone of products that are there */
+void HybProductOldNumeric(Mat C, PetscErrorCode (*two)(Mat, Mat, Mat), PetscErrorCode (*three)(Mat, Mat, Mat, Mat))
+{
+  switch (C->product->type) {
+  case MATPRODUCT_AB:
+    C->ops->matmultnumeric = two;
+    break;
+  case MATPRODUCT_AtB:
+    C->ops->transposematmultnumeric = two;
+    break;
+  case MATPRODUCT_ABt:
+    C->ops->mattransposemultnumeric = two;
+    break;
+  case MATPRODUCT_PtAP:
+    C->ops->ptapnumeric = two;
+    break;
+  case MATPRODUCT_RARt:
+    C->ops->rartnumeric = two;
+    break;
+  case MATPRODUCT_ABC:
+    C->ops->matmatmultnumeric = three;
+    break;
+  default:
+    break;
+  }
+}
+
 static PetscErrorCode MatProductSymbolic_SeqAIJHybridGPU(Mat C)
 {
   Mat_Product         *product = C->product;
@@ -642,28 +669,7 @@ static PetscErrorCode MatProductSymbolic_SeqAIJHybridGPU(Mat C)
   product->view    = HybMatProductView;
 
   C->ops->productnumeric = MatProductNumeric_SeqAIJHybridGPU;
-  switch (product->type) {
-  case MATPRODUCT_AB:
-    C->ops->matmultnumeric = MatMatOldNumeric_SeqAIJHybridGPU;
-    break;
-  case MATPRODUCT_AtB:
-    C->ops->transposematmultnumeric = MatMatOldNumeric_SeqAIJHybridGPU;
-    break;
-  case MATPRODUCT_ABt:
-    C->ops->mattransposemultnumeric = MatMatOldNumeric_SeqAIJHybridGPU;
-    break;
-  case MATPRODUCT_PtAP:
-    C->ops->ptapnumeric = MatMatOldNumeric_SeqAIJHybridGPU;
-    break;
-  case MATPRODUCT_RARt:
-    C->ops->rartnumeric = MatMatOldNumeric_SeqAIJHybridGPU;
-    break;
-  case MATPRODUCT_ABC:
-    C->ops->matmatmultnumeric = MatMatMatOldNumeric_SeqAIJHybridGPU;
-    break;
-  default:
-    break;
-  }
+  HybProductOldNumeric(C, MatMatOldNumeric_SeqAIJHybridGPU, MatMatMatOldNumeric_SeqAIJHybridGPU);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
