@@ -192,6 +192,8 @@ static PetscErrorCode NodesAgain(Pair *p, int k)
   PetscFunctionBeginUser;
   /* so it is left out in old releases, where a matrix without entries that coordinates made says nothing either */
   if (before[p->arg[0] % 4] == EMPTY && (p->arg[1] == PRODUCT || PETSC_VERSION_LT(3, 22, 0))) PetscFunctionReturn(PETSC_SUCCESS);
+  /* of the first and the last column a process between the others has none in its own block */
+  if (before[p->arg[0] % 4] == LAST && p->arg[1] == PRODUCT && PairsSize() > 2) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PairsMake((Kind)p->arg[1], before[p->arg[0] % 4], type, N, N, &A));
   p->out[k] = A;
   PetscCall(MatGetOwnershipRange(A, &start, &end));
