@@ -36,6 +36,13 @@ static PetscErrorCode HybMPIMultVectors(HybMPIMult *m, Vec x, Vec y, Vec z)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static void HybMPIMultThroughHost(PetscLogDouble bytes, const char *way)
+{
+  HybGlueState.counts.hosthalos++;
+  HybGlueState.counts.hosthalobytes += bytes;
+  (void)snprintf(HybGlueState.counts.halofrom, sizeof(HybGlueState.counts.halofrom), "%s", way);
+}
+
 /* what crosses the bus for others' entries, and for those that they need */
 static PetscErrorCode HybMPIMultLog(const HybHalo h, PetscBool transpose)
 {
@@ -45,6 +52,7 @@ static PetscErrorCode HybMPIMultLog(const HybHalo h, PetscBool transpose)
   if (HybHaloFromCardToCard(h)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybLogToHost(transpose ? ghosts : sent));
   PetscCall(HybLogToDevice(transpose ? sent : ghosts));
+  HybMPIMultThroughHost(sent + ghosts, HybHaloWay(h));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -106,10 +114,14 @@ static PetscErrorCode MatMPIAIJHybridGPUMult(Mat A, PetscBool transpose, Vec x, 
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
+  m.blocks[1] = NULL;
   PetscCall(HybVecOnDevice(x, &xdevice));
   PetscCall(HybVecOnDevice(z, &zdevice));
   PetscCall(MatMPIAIJHybridGPUGetHalo(A, (PetscBool)(xdevice || zdevice), m.blocks, &m.x, &m.halo));
   *done = (PetscBool)(m.halo != NULL);
+#if defined(PETSC_HAVE_DEVICE) /* a PETSc without has its vectors on the host */
+  if (!*done && (xdevice || zdevice) && m.blocks[1] && !use_gpu_aware_mpi) HybMPIMultThroughHost(sizeof(PetscScalar) * (PetscLogDouble)m.blocks[1]->cmap->n, "PETSc's scatter, since MPI is not GPU-aware");
+#endif
   if (!*done) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybWhereStaged(m.blocks[0], xdevice, zdevice));
   m.inplace = (PetscBool)(mode != HYB_SPMV_SET && y == z);
