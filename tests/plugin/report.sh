@@ -163,8 +163,8 @@ own, other, more = map(float, figures.groups())
 assert own > other and abs(more - 4 * (own - other)) <= 0.1 * more, a
 END
 if [ -n "$device" ]; then
-  for way in mpi peer; do
-    HYB_EMULATOR_CARDS=2 timeout 200 "$mpiexec" -n 2 "$ending" -dll_append "$plugin" -mat_type aijhybridgpu $device -mat_aijhybridgpu_comm $way -mat_aijhybridgpu_report "$tmp/h.json" > "$tmp/out" 2>&1
+  for way in mpi petsc peer; do
+    HYB_EMULATOR_CARDS=2 timeout 200 "$mpiexec" -n 2 "$ending" -dll_append "$plugin" -mat_type aijhybridgpu $device -mults 400 -mat_aijhybridgpu_comm $way -mat_aijhybridgpu_report "$tmp/h.json" > "$tmp/out" 2>&1
     python3 - "$tmp/h.json" $way > "$tmp/out" 2>&1 << 'END' && ok || bad "entries of other processes by way of the host, -mat_aijhybridgpu_comm $way"
 import json, sys
 j = json.load(open(sys.argv[1]))
@@ -172,10 +172,12 @@ said = [a for a in j["advice"] if "other processes' entries through the host" in
 counts = [p["counts"] for p in j["processes"]]
 if sys.argv[2] == "peer":
     assert not said and all(c["exchanges_through_host"] == 0 for c in counts), (said, counts)
-else:  # 100 products of 40 entries to the other process and 40 from it, and 7 transposed ones of C's two rows of points
-    assert all(c["exchanges_through_host"] == 107 and c["exchanges_through_host_bytes"] == (100 * 80 + 7 * 160) * j["scalar_bytes"] for c in counts), counts
+elif sys.argv[2] == "petsc":  # what comes: 40 entries for each product; the transposed product has its own way
+    assert all(c["exchanges_through_host"] == 407 and c["exchanges_through_host_bytes"] == (400 * 40 + 7 * 80) * j["scalar_bytes"] and "scatter" in c["exchanged_by"] for c in counts), counts
+else:  # 400 products of 40 entries to the other process and 40 from it, and 7 transposed ones of C's two rows of points
+    assert all(c["exchanges_through_host"] == 407 and c["exchanges_through_host_bytes"] == (400 * 80 + 7 * 160) * j["scalar_bytes"] for c in counts), counts
     assert all(c["exchanged_by"].startswith("MPI") for c in counts), counts
-    worth = 107 * 4e-5 + counts[0]["exchanges_through_host_bytes"] / 2e10 > 5e-3 * j["seconds"]
+    worth = 407 * 4e-5 + counts[0]["exchanges_through_host_bytes"] / 2e10 > 5e-3 * j["seconds"]
     assert bool(said) == worth, (said, j["seconds"])
 END
   done

@@ -38,9 +38,19 @@ static PetscErrorCode HybMPIMultVectors(HybMPIMult *m, Vec x, Vec y, Vec z)
 
 static void HybMPIMultThroughHost(PetscLogDouble bytes, const char *way)
 {
+  if (!way[0]) return;
   HybGlueState.counts.hosthalos++;
   HybGlueState.counts.hosthalobytes += bytes;
   (void)snprintf(HybGlueState.counts.halofrom, sizeof(HybGlueState.counts.halofrom), "%s", way);
+}
+
+/* PETSc's scatter takes vectors of a device through the host where MPI is not GPU-aware; else only those of the host */
+static const char *HybMPIMultScatter(PetscBool device)
+{
+#if defined(PETSC_HAVE_DEVICE)
+  if (device) return use_gpu_aware_mpi ? "" : "PETSc's scatter, since MPI is not GPU-aware";
+#endif
+  return "PETSc's scatter of vectors of the host";
 }
 
 /* what crosses the bus for others' entries, and for those that they need */
@@ -119,9 +129,8 @@ static PetscErrorCode MatMPIAIJHybridGPUMult(Mat A, PetscBool transpose, Vec x, 
   PetscCall(HybVecOnDevice(z, &zdevice));
   PetscCall(MatMPIAIJHybridGPUGetHalo(A, (PetscBool)(xdevice || zdevice), m.blocks, &m.x, &m.halo));
   *done = (PetscBool)(m.halo != NULL);
-#if defined(PETSC_HAVE_DEVICE) /* a PETSc without has its vectors on the host */
-  if (!*done && (xdevice || zdevice) && m.blocks[1] && !use_gpu_aware_mpi) HybMPIMultThroughHost(sizeof(PetscScalar) * (PetscLogDouble)m.blocks[1]->cmap->n, "PETSc's scatter, since MPI is not GPU-aware");
-#endif
+  if (!*done && m.blocks[1] && (xdevice || zdevice || (HybGlueState.device && HybGlueState.choices.backend == HYB_BACKEND_CUDA)))
+    HybMPIMultThroughHost(sizeof(PetscScalar) * (PetscLogDouble)m.blocks[1]->cmap->n, HybMPIMultScatter((PetscBool)(xdevice || zdevice)));
   if (!*done) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybWhereStaged(m.blocks[0], xdevice, zdevice));
   m.inplace = (PetscBool)(mode != HYB_SPMV_SET && y == z);
