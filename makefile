@@ -80,6 +80,8 @@ checkdeps:
 	@conf/optionstable --check
 	@conf/manpages --check
 	@conf/docs/checkwords
+	@tests/doc-commands --check
+	@python3 docs/pictures/draw.py --check
 
 # how the sources look: .clang-format, and prose within 120 columns
 .PHONY: format checkformat

@@ -114,7 +114,8 @@ static const struct {
   {"pairs, two eigenvalues",            ALL },
 };
 
-#define PAIRS 20 /* the last one */
+#define CLAIMED 19
+#define PAIRS   20 /* the last one */
 
 static PetscErrorCode Problem(PetscInt k, Mat *A)
 {
@@ -238,6 +239,14 @@ static const struct {
   {"-pc_gamg_type classical",                                                                     NONE, LOOSE, PETSC_FALSE},
 };
 
+/* What MATAIJ cannot do in older releases. Before 3.26 (seen with 3.24.6) heavy edge matching for ASM reads values that
+   the squared graph has not, that square is always A^T A, whose algorithms have other names, and prolongators are not
+   filtered. */
+static PetscBool Lacks(const char *options)
+{
+  return (PetscBool)(PETSC_VERSION_LT(3, 26, 0) && (strstr(options, "asm_hem_aggs") || strstr(options, "pc_gamg_square_0_") || strstr(options, "prolongator_filter")));
+}
+
 static PetscErrorCode TestOptions(PetscBool few)
 {
   PetscFunctionBeginUser;
@@ -252,7 +261,10 @@ static PetscErrorCode TestOptions(PetscBool few)
     PetscCall(OfType(S, MATAIJ, &A));
     PetscCall(OfType(S, "aijhybridgpu", &H));
     for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(Lines); k++)
-      if (Lines[k].brief || !few) PetscCall(Beside(A, H, Lines[k].options, Lines[k].way, Lines[k].tol));
+      if (Lacks(Lines[k].options))
+        MatTestSkipped++;
+      else if (Lines[k].brief || !few)
+        PetscCall(Beside(A, H, Lines[k].options, Lines[k].way, Lines[k].tol));
     PetscCall(MatDestroy(&S));
     PetscCall(MatDestroy(&A));
     PetscCall(MatDestroy(&H));
@@ -276,6 +288,10 @@ int main(int argc, char **argv)
     Mat S, A, H;
 
     if (only >= 0 ? k != only : few && k % 4) continue;
+    if (PETSC_VERSION_LT(3, 26, 0) && k == CLAIMED) { /* MATAIJ then takes the graph for its own transpose when it squares it */
+      MatTestSkipped++;
+      continue;
+    }
     MatTestName = Problems[k].name;
     PetscCall(Problem(k, &S));
     PetscCall(OfType(S, MATAIJ, &A));

@@ -1,6 +1,7 @@
 static char help[] = "A program of known counts for tests/plugin/report.sh: products and products with vectors, and an end that is chosen.\n\
   -end finalize|error|caught|exit|signal|other|folder : PetscFinalize(); an error in main(); one that is caught, then PetscFinalize(); exit(); SIGSEGV;\n\
-                                                        an error on the last process alone; the report's folder is removed, then PetscFinalize()\n\n";
+                                                        an error on the last process alone; the report's folder is removed, then PetscFinalize()\n\
+  -mults N : so many products with a vector instead of 100\n\n";
 
 #include <petscmat.h>
 #include <signal.h>
@@ -39,7 +40,10 @@ static PetscErrorCode Work(Mat A, Mat *C)
 {
   Vec x, y;
 
+  PetscInt mults = 100;
+
   PetscFunctionBeginUser;
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mults", &mults, NULL));
   PetscCall(PetscObjectSetName((PetscObject)A, "the <matrix> & \"A\" \303\244"));
   PetscCall(MatMatMult(A, A, MAT_INITIAL_MATRIX, PETSC_DEFAULT, C));
   PetscCall(MatSetOptionsPrefix(*C, "c_"));
@@ -49,7 +53,7 @@ static PetscErrorCode Work(Mat A, Mat *C)
   }
   PetscCall(MatCreateVecs(A, &x, &y));
   PetscCall(VecSet(x, 1.0));
-  for (int k = 0; k < 100; k++) PetscCall(MatMult(A, x, y));
+  for (PetscInt k = 0; k < mults; k++) PetscCall(MatMult(A, x, y));
   for (int k = 0; k < 7; k++) PetscCall(MatMultTranspose(*C, x, y));
   PetscCall(VecDestroy(&x));
   PetscCall(VecDestroy(&y));

@@ -148,6 +148,41 @@ j = json.load(open(sys.argv[1]))
 assert any("sorted was asked for" in a["text"] and "-matmatmult_via" in a["option"] for a in j["advice"]), j["advice"]
 END
 
+timeout 100 $run "$tmp/s.json" -mults 4000 -mat_aijhybridgpu_spmv segsum > "$tmp/out" 2>&1
+timeout 100 $run "$tmp/c.json" -mults 4000 > "$tmp/out" 2>&1
+python3 - "$tmp/s.json" "$tmp/c.json" > "$tmp/out" 2>&1 << 'END' && ok || bad "advice about a method that is slower than auto's"
+import json, re, sys
+forced, free = (json.load(open(f)) for f in sys.argv[1:])
+# nothing about this in the run of auto's method; the trial's own products are no calls, and its time is none of the products'
+assert not any("was asked for" in a["text"] for a in free["advice"]), free["advice"]
+line = [o for m in forced["matrices"] for o in m["operations"] if o["operation"] == "MatMult"]
+assert [(o["calls"], o["method"]) for o in line] == [(4000, "segsum")], line
+a = [a for a in forced["advice"] if a["option"] == "-mat_aijhybridgpu_spmv auto"]
+figures = re.search(r"MatMult of .* by segsum, which was asked for, takes ([-.\de]+) ms a time, by csr, which auto takes, ([-.\de]+) ms: ([-.\de]+) s more in 4000 calls", a[0]["text"])
+own, other, more = map(float, figures.groups())
+assert own > other and abs(more - 4 * (own - other)) <= 0.1 * more, a
+END
+if [ -n "$device" ]; then
+  for way in mpi petsc peer; do
+    HYB_EMULATOR_CARDS=2 timeout 200 "$mpiexec" -n 2 "$ending" -dll_append "$plugin" -mat_type aijhybridgpu $device -mults 400 -mat_aijhybridgpu_comm $way -mat_aijhybridgpu_report "$tmp/h.json" > "$tmp/out" 2>&1
+    python3 - "$tmp/h.json" $way > "$tmp/out" 2>&1 << 'END' && ok || bad "entries of other processes by way of the host, -mat_aijhybridgpu_comm $way"
+import json, sys
+j = json.load(open(sys.argv[1]))
+said = [a for a in j["advice"] if "other processes' entries through the host" in a["text"]]
+counts = [p["counts"] for p in j["processes"]]
+if sys.argv[2] == "peer":
+    assert not said and all(c["exchanges_through_host"] == 0 for c in counts), (said, counts)
+elif sys.argv[2] == "petsc":  # what comes: 40 entries for each product; the transposed product has its own way
+    assert all(c["exchanges_through_host"] == 407 and c["exchanges_through_host_bytes"] == (400 * 40 + 7 * 80) * j["scalar_bytes"] and "scatter" in c["exchanged_by"] for c in counts), counts
+else:  # 400 products of 40 entries to the other process and 40 from it, and 7 transposed ones of C's two rows of points
+    assert all(c["exchanges_through_host"] == 407 and c["exchanges_through_host_bytes"] == (400 * 80 + 7 * 160) * j["scalar_bytes"] for c in counts), counts
+    assert all(c["exchanged_by"].startswith("MPI") for c in counts), counts
+    worth = 407 * 4e-5 + counts[0]["exchanges_through_host_bytes"] / 2e10 > 5e-3 * j["seconds"]
+    assert bool(said) == worth, (said, j["seconds"])
+END
+  done
+fi
+
 # PETSc's own counts of a solve
 python3 - > "$tmp/grid.mtx" << 'END'
 n = 24

@@ -61,6 +61,44 @@ static double HybReportHostSeconds(const HybReport *r)
   return sum;
 }
 
+/* a method that was asked for, where auto's was timed beside it: the kind that lost most by it */
+static void HybAdviseMethod(HybReport *r)
+{
+  double worst = HYB_WORTH * r->seconds;
+  int    kind = -1, line = -1;
+  char   label[160];
+
+  for (int k = 0; k < r->nkinds; k++) {
+    for (int i = 0; i < r->kinds[k].nlines; i++) {
+      const HybRecordLine *l = &r->kinds[k].lines[i];
+
+      if (!l->other[0] || l->otheronce > 0.9 * l->ownonce || (double)l->calls * (l->ownonce - l->otheronce) < worst) continue;
+      worst = (double)l->calls * (l->ownonce - l->otheronce);
+      kind  = k;
+      line  = i;
+    }
+  }
+  if (kind < 0) return;
+  HybKindLabel(&r->kinds[kind].key, label, sizeof(label));
+  HybAdviceAdd(r, worst, "-mat_aijhybridgpu_spmv auto", "%s of %s by %s, which was asked for, takes %.3g ms a time, by %s, which auto takes, %.3g ms: %.3g s more in %lld calls", HybRecordOpName((int)r->kinds[kind].lines[line].op), label, r->kinds[kind].lines[line].method, 1e3 * r->kinds[kind].lines[line].ownonce, r->kinds[kind].lines[line].other, 1e3 * r->kinds[kind].lines[line].otheronce, worst,
+               (long long)r->kinds[kind].lines[line].calls);
+}
+
+/* others' entries for products with vectors */
+static void HybAdviseExchange(HybReport *r)
+{
+  const HybCounts *most = &r->accounts[0].counts;
+  double           weight;
+  char             text[32];
+
+  for (PetscMPIInt p = 1; p < r->known; p++)
+    if (r->accounts[p].counts.hosthalos > most->hosthalos) most = &r->accounts[p].counts;
+  weight = most->hosthalobytes / HYB_BUS_RATE + 2.0 * (double)most->hosthalos * HYB_BUS_EACH; /* to one host, and from another */
+  if (!most->hosthalos || weight < HYB_WORTH * r->seconds) return;
+  HybAdviceAdd(r, weight, strstr(most->halofrom, "not GPU-aware") ? "-mat_aijhybridgpu_comm auto, or an MPI that is GPU-aware and -use_gpu_aware_mpi 1" : "-mat_aijhybridgpu_comm auto, with a card for each process on one node", "%lld products with vectors got other processes' entries through the host, %s, by %s", (long long)most->hosthalos,
+               HybAdviceBytes(most->hosthalobytes, text, sizeof(text)), most->halofrom);
+}
+
 /* of the process that shows each figure most */
 void HybReportAdvise(HybReport *r)
 {
@@ -105,6 +143,8 @@ void HybReportAdvise(HybReport *r)
     HybKindLabel(&kind->key, label, sizeof(label));
     HybAdviceAdd(r, weight, "-mat_aijhybridgpu_lock_after, or MatSetValuesCOO() with values on the device", "New values of %s were sent to the device %lld times, %s, for %lld products with vectors", label, (long long)(kind->sendings / r->known), HybAdviceBytes(bytes, text, sizeof(text)), (long long)mults);
   }
+  HybAdviseMethod(r);
+  HybAdviseExchange(r);
   seconds = HybReportSum(r, HYB_RECORD_FACTOR, "host", &calls);
   if (calls && first->status == HYB_DEVICE_READY && seconds > HYB_WORTH * r->seconds) HybAdviceAdd(r, seconds, "-pc_factor_mat_solver_type cusparse, or -mg_coarse_pc_type jacobi", "%lld factorizations ran on the host, %.3g s", (long long)calls, seconds);
 }

@@ -32,6 +32,9 @@ typedef struct {
   PetscCount     mults, assemblies, products, fallbacks, fallbacksasked, deviceops;
   PetscCount     gamg[HYB_GAMG_COUNTS];
   PetscCount     stagedmults;            /* products on the device with a vector of the host's */
+  PetscCount     hosthalos;              /* products of parallel matrices with vectors on the device to which others' entries came through the host */
+  PetscLogDouble hosthalobytes;          /* so many bytes of them */
+  char           halofrom[96];           /* by what way, and why */
   PetscCount     belowmin, belowminmost; /* operations that -mat_aijhybridgpu_device_min left on the host, and the most nonzeros of one */
   char           methods[512];           /* names of the methods that computed products, colon-separated */
   char           parents[32];            /* the last algorithm of AIJ's that was asked for */
@@ -244,6 +247,7 @@ PETSC_INTERN PetscErrorCode HybRecordsDestroy(struct _HybRecords **);
 PETSC_INTERN PetscErrorCode HybRecordStart(HybRecordOp, Mat, const HybExec *);
 PETSC_INTERN PetscErrorCode HybRecordStop(HybRecordOp, Mat, const HybExec *, const char *method, const char *detail, PetscLogDouble flops, PetscLogDouble bytes);
 PETSC_INTERN void           HybRecordWhy(const char *text);
+PETSC_INTERN void           HybRecordTried(HybRecordOp, const char *method, PetscLogDouble own, PetscLogDouble other, PetscLogDouble took);
 PETSC_INTERN void           HybRecordMade(Mat C, const char *by, Mat from);
 PETSC_INTERN void           HybRecordParts(Mat A, Mat diagonal, Mat offdiagonal);
 PETSC_INTERN void           HybRecordLeft(Mat A);

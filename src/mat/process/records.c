@@ -173,6 +173,11 @@ static void HybKindAdd(HybRecordKind *k, const HybRecordKind *kind, PetscBool pr
     if (!t) continue;
     t->last = 0; /* what it stood for has been taken off */
     if (l->why[0]) memcpy(t->why, l->why, sizeof(t->why));
+    if (l->other[0] && l->ownonce - l->otheronce > t->ownonce - t->otheronce) { /* what is lost most by */
+      memcpy(t->other, l->other, sizeof(t->other));
+      t->ownonce   = l->ownonce;
+      t->otheronce = l->otheronce;
+    }
     t->flops += l->flops;
     t->bytes += l->bytes;
     t->mean += processes ? l->mean : seconds;
@@ -370,6 +375,12 @@ PetscErrorCode HybRecordStop(HybRecordOp op, Mat A, const HybExec *x, const char
     memcpy(l->why, r->why, sizeof(l->why));
     r->why[0] = 0;
   }
+  if (r->other[0] && HybOpIsMult((int)op)) {
+    memcpy(l->other, r->other, sizeof(l->other));
+    l->ownonce   = r->ownonce;
+    l->otheronce = r->otheronce;
+    r->other[0]  = 0;
+  }
   if (r->timing[op]) HybMomentTake(r, now);
   l->calls++;
   if (!(l->calls & (l->calls - 1))) HybRecordLook(r, A, rec);                                   /* the 1st, 2nd, 4th, ... time */
@@ -385,6 +396,18 @@ void HybRecordWhy(const char *text)
 
   memset(r->why, 0, sizeof(r->why));
   snprintf(r->why, sizeof(r->why), "%s", text);
+}
+
+/* The operation that is under way was also done by auto's method, in a trial that took so long: which is none of its
+   own time */
+void HybRecordTried(HybRecordOp op, const char *method, PetscLogDouble own, PetscLogDouble other, PetscLogDouble took)
+{
+  HybRecords *r = HybGlueState.records;
+
+  snprintf(r->other, sizeof(r->other), "%s", method);
+  r->ownonce   = own;
+  r->otheronce = other;
+  r->started[op] += took;
 }
 
 PetscErrorCode HybRecordPhase(HybPhase phase, Mat A, PetscBool end)

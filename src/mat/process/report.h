@@ -31,7 +31,9 @@ typedef struct {
   HybRecordOp    op;
   char           where[8]; /* host, device; "": not told */
   char           method[HYB_RECORD_WORD], detail[HYB_RECORD_WORD];
-  char           why[HYB_RECORD_WHY]; /* figures that the method was chosen by, and what it met, of the last time that it was planned for */
+  char           why[HYB_RECORD_WHY];    /* figures that the method was chosen by, and what it met, of the last time that it was planned for */
+  char           other[HYB_RECORD_WORD]; /* auto's method, where another one was asked for and both were timed */
+  PetscLogDouble ownonce, otheronce;     /* seconds of one call by each */
   PetscInt64     calls, timed;
   PetscLogDouble seconds, last, flops, bytes, mean; /* of the process that took longest; mean: over the processes */
 } HybRecordLine;
@@ -127,6 +129,8 @@ typedef struct _HybRecords {
   PetscLogDouble started[64];
   PetscBool      timing[64];
   char           why[HYB_RECORD_WHY]; /* for the next operation that ends */
+  char           other[HYB_RECORD_WORD];
+  PetscLogDouble ownonce, otheronce;
   HybMoments     moments;
   int            nkinds;
   HybRecordKind *kinds, *merged; /* HYB_RECORD_KINDS of each; merged: those of now, with the matrices that are still there */

@@ -36,6 +36,23 @@ static PetscErrorCode HybMPIMultVectors(HybMPIMult *m, Vec x, Vec y, Vec z)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static void HybMPIMultThroughHost(PetscLogDouble bytes, const char *way)
+{
+  if (!way[0]) return;
+  HybGlueState.counts.hosthalos++;
+  HybGlueState.counts.hosthalobytes += bytes;
+  (void)snprintf(HybGlueState.counts.halofrom, sizeof(HybGlueState.counts.halofrom), "%s", way);
+}
+
+/* PETSc's scatter takes vectors of a device through the host where MPI is not GPU-aware; else only those of the host */
+static const char *HybMPIMultScatter(PetscBool device)
+{
+#if defined(PETSC_HAVE_DEVICE)
+  if (device) return use_gpu_aware_mpi ? "" : "PETSc's scatter, since MPI is not GPU-aware";
+#endif
+  return "PETSc's scatter of vectors of the host";
+}
+
 /* what crosses the bus for others' entries, and for those that they need */
 static PetscErrorCode HybMPIMultLog(const HybHalo h, PetscBool transpose)
 {
@@ -45,6 +62,7 @@ static PetscErrorCode HybMPIMultLog(const HybHalo h, PetscBool transpose)
   if (HybHaloFromCardToCard(h)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybLogToHost(transpose ? ghosts : sent));
   PetscCall(HybLogToDevice(transpose ? sent : ghosts));
+  HybMPIMultThroughHost(sent + ghosts, HybHaloWay(h));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -106,10 +124,13 @@ static PetscErrorCode MatMPIAIJHybridGPUMult(Mat A, PetscBool transpose, Vec x, 
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
+  m.blocks[1] = NULL;
   PetscCall(HybVecOnDevice(x, &xdevice));
   PetscCall(HybVecOnDevice(z, &zdevice));
   PetscCall(MatMPIAIJHybridGPUGetHalo(A, (PetscBool)(xdevice || zdevice), m.blocks, &m.x, &m.halo));
   *done = (PetscBool)(m.halo != NULL);
+  if (!*done && m.blocks[1] && (xdevice || zdevice || (HybGlueState.device && HybGlueState.choices.backend == HYB_BACKEND_CUDA)))
+    HybMPIMultThroughHost(sizeof(PetscScalar) * (PetscLogDouble)m.blocks[1]->cmap->n, HybMPIMultScatter((PetscBool)(xdevice || zdevice)));
   if (!*done) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybWhereStaged(m.blocks[0], xdevice, zdevice));
   m.inplace = (PetscBool)(mode != HYB_SPMV_SET && y == z);
