@@ -331,6 +331,41 @@ static inline PetscErrorCode Beside(Mat A, Mat H, const char *options, Way way, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* the same with thresholds for the edges of the graph, each level's or scaled from level to level, nothing estimated;
+   those where an estimate decides nothing, estimated too */
+static inline PetscErrorCode Thresholds(Mat A, Mat H, Way way, PetscBool few)
+{
+  static const struct {
+    const char *options;
+    PetscBool   brief;
+  } lines[] = {
+    {"-pc_gamg_threshold 0",                                                     PETSC_TRUE },
+    {"-pc_gamg_threshold 0.01",                                                  PETSC_FALSE},
+    {"-pc_gamg_threshold 0.05",                                                  PETSC_TRUE },
+    {"-pc_gamg_threshold 0.25",                                                  PETSC_TRUE },
+    {"-pc_gamg_threshold 0.1,0.02,0",                                            PETSC_FALSE},
+    {"-pc_gamg_threshold 0.05,-1",                                               PETSC_FALSE},
+    {"-pc_gamg_threshold -1,0.05",                                               PETSC_TRUE },
+    {"-pc_gamg_threshold 0.2 -pc_gamg_threshold_scale 0.3",                      PETSC_TRUE },
+    {"-pc_gamg_threshold 0.05 -pc_gamg_graph_symmetrize 0",                      PETSC_FALSE},
+    {"-pc_gamg_threshold 0.05 -pc_gamg_low_memory_threshold_filter",             PETSC_TRUE },
+    {"-pc_gamg_threshold 0 -pc_gamg_low_memory_threshold_filter",                PETSC_FALSE},
+    {"-pc_gamg_threshold 0.03 -pc_gamg_aggressive_coarsening 0",                 PETSC_FALSE},
+    {"-pc_gamg_threshold 0.03 -pc_gamg_aggressive_coarsening 9",                 PETSC_FALSE},
+    {"-pc_gamg_threshold 0.08 -pc_gamg_agg_nsmooths 0 -pc_gamg_use_sa_esteig 0", PETSC_FALSE}
+  };
+  char line[256];
+
+  PetscFunctionBeginUser;
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(lines); k++) {
+    if (few && !lines[k].brief) continue;
+    snprintf(line, sizeof(line), "%s -pc_gamg_eigenvalues 0.1,2.2", lines[k].options);
+    PetscCall(Beside(A, H, line, way, TIGHT));
+    if (!few) PetscCall(Beside(A, H, lines[k].options, way, LOOSE));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Matrices */
 
 static unsigned long Rnd(unsigned long *s)
@@ -472,6 +507,8 @@ static inline PetscErrorCode OfType(Mat A, MatType type, Mat *H)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscBool WithThresholds; /* problems with thresholds, not without */
+
 /* which of the tests, and whether the plugin replaces anything here */
 static inline PetscErrorCode Begin(PetscInt *only, PetscBool *few)
 {
@@ -481,6 +518,7 @@ static inline PetscErrorCode Begin(PetscInt *only, PetscBool *few)
   PetscCall(PetscLogDefaultBegin());
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-problem", only, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-short", few, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-thresholds", &WithThresholds, NULL));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   Covers = (PetscBool)(size == 1 && PETSC_VERSION_GE(3, 21, 0) && PetscDefined(USE_REAL_DOUBLE) && !PetscDefined(USE_COMPLEX) && sizeof(PetscInt) == 4);
   PetscFunctionReturn(PETSC_SUCCESS);

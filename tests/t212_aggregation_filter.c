@@ -73,8 +73,8 @@ static PetscBool Scale(Full *F, PetscBool symmetrize)
 /* what is left of it: by PCGAMG's own loop, or by MatFilter() and MatEliminateZeros(), which keep the diagonal */
 static void Left(const Full *F, PetscReal threshold, PetscBool matfilter, RefMat *G, PetscCount *close)
 {
-  const PetscInt n    = F->n;
-  PetscInt      *ci   = (PetscInt *)RefAlloc((PetscCount)n * n, sizeof(PetscInt)), *cj = (PetscInt *)RefAlloc((PetscCount)n * n, sizeof(PetscInt));
+  const PetscInt n  = F->n;
+  PetscInt      *ci = (PetscInt *)RefAlloc((PetscCount)n * n, sizeof(PetscInt)), *cj = (PetscInt *)RefAlloc((PetscCount)n * n, sizeof(PetscInt));
   PetscCount     ncoo = 0;
 
   *close = 0;
@@ -183,7 +183,8 @@ static PetscErrorCode TestMat(const char *name, RefMat *A, PetscInt bs)
   PetscCall(Compare(A, bs));
   for (int kind = 0; kind < 3; kind++) {
     Values(A, kind);
-    HybTestBegin("%s, %" PetscInt_FMT " unknowns, %s", name, bs, kind == 0 ? "numbers at the thresholds" : kind == 1 ? "zeros" : "what is no number");
+    HybTestBegin("%s, %" PetscInt_FMT " unknowns, %s", name, bs, kind == 0 ? "numbers at the thresholds" : kind == 1 ? "zeros"
+                                                                                                                     : "what is no number");
     PetscCall(Compare(A, bs));
   }
   PetscFunctionReturn(PETSC_SUCCESS);

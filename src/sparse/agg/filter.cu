@@ -83,8 +83,8 @@ __global__ void Mark(Filter a, const PetscInt *__restrict__ rows, const PetscInt
 
     if (!rows && end - begin > AGG_LONG) continue;
     for (PetscInt k = begin + rank; k < end; k += G) {
-      const PetscInt  c = a.wj[k];
-      const HybScalar w = a.wa[k];
+      const PetscInt  c      = a.wj[k];
+      const HybScalar w      = a.wa[k];
       HybScalar       across = w;
 
       if (a.f.symmetrize && c != r) {
@@ -124,7 +124,7 @@ __global__ void Fill(Filter a, const PetscInt *__restrict__ rows, const PetscInt
 
     if (!rows && end - begin > AGG_LONG) continue;
     for (PetscInt first = begin; first < end; first += G) {
-      const PetscInt k = first + rank;
+      const PetscInt k    = first + rank;
       const int      stay = k < end && a.stays[k];
       int            here;
       const int      before = HybGroup<G>::exclusiveSum(stay, scratch, &here);
@@ -168,8 +168,8 @@ PetscErrorCode HybAggFilter_CUDA(const HybExec *exec, HybArena *keep, HybArena *
   PetscCall(HybAggLongRows(exec, work, W, &l));
   HYB_LAUNCH(Scales, HybBlocks(W->m, AGG_THREADS), AGG_THREADS, 0, exec->stream, a, scale);
   a.scale = scale;
-#define MARK(X) HYB_LAUNCH((Mark<X>), HybMin()(HybBlocks(W->m, HybGroup<X>::GROUPS), (PetscCount)16 * AGG_BLOCKS), HybGroup<X>::THREADS, 0, exec->stream, a, none, none)
-#define FILL(X) HYB_LAUNCH((Fill<X>), HybBlocks(W->m, HybGroup<X>::GROUPS), HybGroup<X>::THREADS, 0, exec->stream, a, none, none, (const PetscInt *)G->i, G->j)
+  #define MARK(X) HYB_LAUNCH((Mark<X>), HybMin()(HybBlocks(W->m, HybGroup<X>::GROUPS), (PetscCount)16 * AGG_BLOCKS), HybGroup<X>::THREADS, 0, exec->stream, a, none, none)
+  #define FILL(X) HYB_LAUNCH((Fill<X>), HybBlocks(W->m, HybGroup<X>::GROUPS), HybGroup<X>::THREADS, 0, exec->stream, a, none, none, (const PetscInt *)G->i, G->j)
   ROW_BY_WIDTH(RowWidth(W->nnz, W->m, 2), MARK);
   if (l.room) HYB_LAUNCH((Mark<AGG_THREADS>), HybMin()(l.room, (PetscInt)AGG_BLOCKS), AGG_THREADS, 0, exec->stream, a, (const PetscInt *)l.rows, (const PetscInt *)l.count);
   PetscCall(exec->backend->copy(exec, host, a.sums, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
@@ -184,8 +184,8 @@ PetscErrorCode HybAggFilter_CUDA(const HybExec *exec, HybArena *keep, HybArena *
     ROW_BY_WIDTH(RowWidth(W->nnz, W->m, 2), FILL);
     if (l.room) HYB_LAUNCH((Fill<AGG_THREADS>), HybMin()(l.room, (PetscInt)AGG_BLOCKS), AGG_THREADS, 0, exec->stream, a, (const PetscInt *)l.rows, (const PetscInt *)l.count, (const PetscInt *)G->i, G->j);
   }
-#undef FILL
-#undef MARK
+  #undef FILL
+  #undef MARK
   PetscCall(HybAggLongFree(work, &l));
   PetscCall(HybArenaFree(work, &a.sums));
   PetscCall(HybArenaFree(work, &a.length));
