@@ -264,4 +264,29 @@ static inline void SmallGraph(int shape, PetscInt n, RefMat *G)
   free(order);
 }
 
+/* bs unknowns for each vertex of G; of the entries between two vertices all, or one at least */
+static inline void Unknowns(const RefMat *G, PetscInt bs, PetscBool full, RefMat *A)
+{
+  const PetscCount most = G->csr.nnz * bs * bs + (PetscCount)G->csr.m * bs;
+  PetscInt        *ci = (PetscInt *)RefAlloc(most, sizeof(PetscInt)), *cj = (PetscInt *)RefAlloc(most, sizeof(PetscInt));
+  PetscCount       nnz = 0;
+  RefMat           pattern;
+
+  for (PetscInt v = 0; v < G->csr.m; v++)
+    for (PetscInt e = G->csr.i[v]; e < G->csr.i[v + 1]; e++) {
+      const PetscInt u = G->csr.j[e], one = HybTestRandomInt(0, bs * bs);
+
+      for (PetscInt k = 0; k < bs * bs; k++) {
+        if (!full && k != one && HybTestRandomInt(0, 4) && (u != v || k % (bs + 1))) continue;
+        ci[nnz]   = v * bs + k / bs;
+        cj[nnz++] = u * bs + k % bs;
+      }
+    }
+  RefCOO(G->csr.m * bs, G->csr.m * bs, nnz, ci, cj, NULL, &pattern);
+  HybTestMatArrays(G->csr.m * bs, G->csr.m * bs, pattern.csr.i, pattern.csr.j, NULL, A);
+  RefMatDestroy(&pattern);
+  free(ci);
+  free(cj);
+}
+
 #endif

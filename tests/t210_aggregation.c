@@ -152,7 +152,7 @@ static PetscErrorCode Compare(const RefMat *G, const HybCSR *there, int hops, co
 static PetscErrorCode TestLook(const RefMat *G, const HybCSR *there)
 {
   const HybExec *exec = HybTestExec();
-  HybAggLook     look, expected = {0, 0, 0, PETSC_TRUE};
+  HybAggLook     look, expected = {0, 0, 0, 0, PETSC_TRUE};
   HybArena       work;
 
   PetscFunctionBegin;
@@ -164,6 +164,7 @@ static PetscErrorCode TestLook(const RefMat *G, const HybCSR *there)
     (void)RefGet(G, r, r, &stored);
     expected.nodiagonal += !stored;
     expected.alone += length < 2;
+    expected.empty += length == 0;
     expected.longest = PetscMax(expected.longest, length);
     for (PetscInt k = G->csr.i[r]; expected.symmetric && k < G->csr.i[r + 1]; k++) {
       (void)RefGet(G, G->csr.j[k], r, &stored);
@@ -174,6 +175,7 @@ static PetscErrorCode TestLook(const RefMat *G, const HybCSR *there)
   if (HybTestCall(exec->backend->agg->look(exec, &work, there, &look))) {
     HybTestCheck(look.nodiagonal == expected.nodiagonal, "%" PetscCount_FMT " rows without a diagonal entry, not %" PetscCount_FMT, look.nodiagonal, expected.nodiagonal);
     HybTestCheck(look.alone == expected.alone, "%" PetscCount_FMT " vertices alone, not %" PetscCount_FMT, look.alone, expected.alone);
+    HybTestCheck(look.empty == expected.empty, "%" PetscCount_FMT " empty rows, not %" PetscCount_FMT, look.empty, expected.empty);
     HybTestCheck(look.longest == expected.longest, "the longest row has %" PetscInt_FMT " entries, not %" PetscInt_FMT, look.longest, expected.longest);
     HybTestCheck(look.symmetric == expected.symmetric, "symmetric: %d, not %d", (int)look.symmetric, (int)expected.symmetric);
   }

@@ -190,31 +190,6 @@ static PetscErrorCode Compare(const RefMat *A, const RefMat *G, int hops, const 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* bs unknowns for each vertex of G; of the entries between two vertices all, or one at least */
-static void Unknowns(const RefMat *G, PetscInt bs, PetscBool full, RefMat *A)
-{
-  const PetscCount most = G->csr.nnz * bs * bs + (PetscCount)G->csr.m * bs;
-  PetscInt        *ci = (PetscInt *)RefAlloc(most, sizeof(PetscInt)), *cj = (PetscInt *)RefAlloc(most, sizeof(PetscInt));
-  PetscCount       nnz = 0;
-  RefMat           pattern;
-
-  for (PetscInt v = 0; v < G->csr.m; v++)
-    for (PetscInt e = G->csr.i[v]; e < G->csr.i[v + 1]; e++) {
-      const PetscInt u = G->csr.j[e], one = HybTestRandomInt(0, bs * bs);
-
-      for (PetscInt k = 0; k < bs * bs; k++) {
-        if (!full && k != one && HybTestRandomInt(0, 4) && (u != v || k % (bs + 1))) continue;
-        ci[nnz]   = v * bs + k / bs;
-        cj[nnz++] = u * bs + k % bs;
-      }
-    }
-  RefCOO(G->csr.m * bs, G->csr.m * bs, nnz, ci, cj, NULL, &pattern);
-  HybTestMatArrays(G->csr.m * bs, G->csr.m * bs, pattern.csr.i, pattern.csr.j, NULL, A);
-  RefMatDestroy(&pattern);
-  free(ci);
-  free(cj);
-}
-
 /* translations and rotations of vertices on a grid of nx columns: 2 unknowns, 3 vectors; 3 unknowns, 6 vectors */
 static void RigidBody(PetscInt n, PetscInt bs, PetscInt nx, PetscScalar *b)
 {

@@ -5,8 +5,10 @@ TEST np=1 -mat_aijhybridgpu_backend host
 TEST np=1 @emulated -short
 TEST np=1 @emulated -mat_aijhybridgpu_memory mirror -short
 TEST np=2 -mat_aijhybridgpu_backend host -short
+TEST np=1 -mat_aijhybridgpu_backend host -thresholds
+TEST np=1 @emulated -short -thresholds
 
--short: fewer problems and options. -problem K: one problem only.
+-short: fewer problems and options. -thresholds: with thresholds for the graph's edges. -problem K: one problem only.
 */
 #include "gamgtest.h"
 
@@ -114,8 +116,9 @@ static const struct {
   {"pairs, two eigenvalues",            ALL },
 };
 
-#define CLAIMED 19
-#define PAIRS   20 /* the last one */
+#define CONVECTION 4
+#define CLAIMED    19
+#define PAIRS      20 /* the last one */
 
 static PetscErrorCode Problem(PetscInt k, Mat *A)
 {
@@ -200,10 +203,10 @@ static const struct {
 } Lines[] = {
   {"-pc_gamg_aijhybridgpu 0",                                                                     NONE, LOOSE, PETSC_TRUE },
   {"-pc_gamg_agg_nsmooths 2",                                                                     NONE, LOOSE, PETSC_TRUE },
-  {"-pc_gamg_threshold 0.05",                                                                     NONE, LOOSE, PETSC_TRUE },
-  {"-pc_gamg_threshold 0",                                                                        NONE, LOOSE, PETSC_FALSE},
+  {"-pc_gamg_threshold 0.05",                                                                     ALL,  LOOSE, PETSC_TRUE },
+  {"-pc_gamg_threshold 0",                                                                        ALL,  LOOSE, PETSC_FALSE},
   {"-pc_gamg_threshold -0.5",                                                                     ALL,  LOOSE, PETSC_FALSE},
-  {"-pc_gamg_threshold -1,0.01",                                                                  SOME, LOOSE, PETSC_TRUE },
+  {"-pc_gamg_threshold -1,0.01",                                                                  ALL,  LOOSE, PETSC_TRUE },
   {"-pc_gamg_aggressive_coarsening 0",                                                            ALL,  LOOSE, PETSC_TRUE },
   {"-pc_gamg_aggressive_coarsening 2",                                                            ALL,  LOOSE, PETSC_TRUE },
   {"-pc_gamg_aggressive_coarsening 9 -pc_gamg_agg_nsmooths 0",                                    ALL,  TIGHT, PETSC_FALSE},
@@ -298,14 +301,23 @@ int main(int argc, char **argv)
     PetscCall(OfType(S, "aijhybridgpu", &H));
     /* the estimate amplifies rounding there: both by the host's vectors, on a card too */
     if (k == PAIRS) PetscCall(MatSetVecType(H, VECSTANDARD));
-    PetscCall(Beside(A, H, "", Problems[k].way, LOOSE));
-    PetscCall(Beside(A, H, "-pc_gamg_eigenvalues 0.1,2.2", Problems[k].way, TIGHT));
-    PetscCall(Beside(A, H, "-pc_gamg_agg_nsmooths 0", Problems[k].way, TIGHT));
+    if (WithThresholds) {
+      if (k == CLAIMED)
+        PetscCall(Beside(A, H, "-pc_gamg_threshold 0.05", NONE, LOOSE)); /* 0.25 leaves no edges, which is symmetric */
+      else
+        PetscCall(Thresholds(A, H, Problems[k].way, k == CONVECTION ? UNSYMMETRIC : k == 7 || k == 8 ? SINGULAR
+                                                                                                     : PLAIN,
+                             few));
+    } else {
+      PetscCall(Beside(A, H, "", Problems[k].way, LOOSE));
+      PetscCall(Beside(A, H, "-pc_gamg_eigenvalues 0.1,2.2", Problems[k].way, TIGHT));
+      PetscCall(Beside(A, H, "-pc_gamg_agg_nsmooths 0", Problems[k].way, TIGHT));
+    }
     PetscCall(MatDestroy(&S));
     PetscCall(MatDestroy(&A));
     PetscCall(MatDestroy(&H));
   }
-  if (PETSC_VERSION_GE(3, 21, 0) && only < 0 && size == 1) PetscCall(TestOptions(few));
+  if (PETSC_VERSION_GE(3, 21, 0) && only < 0 && size == 1 && !WithThresholds) PetscCall(TestOptions(few));
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());
   return code;

@@ -358,6 +358,11 @@ int main(int argc, char **argv)
     }
     PetscCall(TestFaults(1, few));
     PetscCall(TestFaults(3, few));
+    PetscCall(TestAgain("-pc_gamg_reuse_interpolation 0 -pc_gamg_threshold 0.03,0.01", ALL));
+    PetscCall(Options("-pc_gamg_threshold 0.03,0.01", PETSC_TRUE));
+    PetscCall(TestFaults(1, few));
+    PetscCall(TestFaults(3, few));
+    PetscCall(Options("-pc_gamg_threshold 0.03,0.01", PETSC_FALSE));
   } else
     MatTestSkipped++;
   PetscCall(MatTestFinalize(&code));

@@ -7,8 +7,10 @@ TEST np=1 -mat_aijhybridgpu_backend host
 TEST np=1 @emulated -short
 TEST np=1 @emulated -mat_aijhybridgpu_memory mirror -short
 TEST np=2 -mat_aijhybridgpu_backend host -short
+TEST np=1 -mat_aijhybridgpu_backend host -thresholds
+TEST np=1 @emulated -short -thresholds
 
--short: fewer problems and options. -problem K: one problem only.
+-short: fewer problems and options. -thresholds: with thresholds for the graph's edges. -problem K: one problem only.
 */
 #include "gamgtest.h"
 
@@ -341,8 +343,8 @@ static const struct {
 } Lines[] = {
   {"-pc_gamg_aijhybridgpu 0",                                       NONE, LOOSE, PETSC_FALSE},
   {"-pc_gamg_agg_nsmooths 2",                                       NONE, LOOSE, PETSC_FALSE},
-  {"-pc_gamg_threshold 0.05",                                       NONE, LOOSE, PETSC_FALSE},
-  {"-pc_gamg_threshold -1,0.01",                                    SOME, LOOSE, PETSC_TRUE },
+  {"-pc_gamg_threshold 0.05",                                       ALL,  LOOSE, PETSC_FALSE},
+  {"-pc_gamg_threshold -1,0.01",                                    ALL,  LOOSE, PETSC_TRUE },
   {"-pc_gamg_aggressive_coarsening 0",                              ALL,  LOOSE, PETSC_TRUE },
   {"-pc_gamg_aggressive_coarsening 2 -pc_gamg_eigenvalues 0.1,2.2", ALL,  TIGHT, PETSC_FALSE},
   {"-pc_gamg_aggressive_square_graph 0",                            NONE, LOOSE, PETSC_FALSE},
@@ -352,6 +354,7 @@ static const struct {
   {"-pc_gamg_graph_symmetrize 0",                                   ALL,  LOOSE, PETSC_FALSE},
   {"-pc_gamg_low_memory_threshold_filter",                          ALL,  LOOSE, PETSC_FALSE},
   {"-pc_gamg_mat_coarsen_strength_index 0,1",                       ALL,  LOOSE, PETSC_FALSE},
+  {"-pc_gamg_mat_coarsen_strength_index 0 -pc_gamg_threshold 0.02", NONE, LOOSE, PETSC_TRUE },
   {"-pc_gamg_use_sa_esteig 0",                                      ALL,  LOOSE, PETSC_FALSE},
   {"-pc_gamg_esteig_ksp_type cg",                                   ALL,  LOOSE, PETSC_FALSE},
   {"-pc_gamg_reuse_interpolation 0",                                ALL,  LOOSE, PETSC_TRUE },
@@ -395,18 +398,25 @@ int main(int argc, char **argv)
     Mat S, A, H;
 
     if (only >= 0 ? k != only : few && !Problems[k].brief) continue;
+    if (WithThresholds && k == 16) continue; /* not ours, and slow */
     MatTestName = Problems[k].name;
     PetscCall(Problem(k, &S));
     PetscCall(OfType(S, MATAIJ, &A));
     PetscCall(OfType(S, "aijhybridgpu", &H));
-    PetscCall(Beside(A, H, "", Problems[k].way, LOOSE));
-    PetscCall(Beside(A, H, "-pc_gamg_eigenvalues 0.1,2.2", Problems[k].way, TIGHT));
-    if (k != 16) PetscCall(Beside(A, H, "-pc_gamg_agg_nsmooths 0", Problems[k].way, TIGHT)); /* singular there, and not ours */
+    if (WithThresholds) {
+      PetscCall(Thresholds(A, H, Problems[k].way, k < 3 ? TIES : k == 18 ? UNSYMMETRIC
+                                                                         : PLAIN,
+                           few));
+    } else {
+      PetscCall(Beside(A, H, "", Problems[k].way, LOOSE));
+      PetscCall(Beside(A, H, "-pc_gamg_eigenvalues 0.1,2.2", Problems[k].way, TIGHT));
+      if (k != 16) PetscCall(Beside(A, H, "-pc_gamg_agg_nsmooths 0", Problems[k].way, TIGHT)); /* singular there, and not ours */
+    }
     PetscCall(MatDestroy(&S));
     PetscCall(MatDestroy(&A));
     PetscCall(MatDestroy(&H));
   }
-  if (PETSC_VERSION_GE(3, 21, 0) && only < 0 && size == 1) PetscCall(TestOptions(few));
+  if (PETSC_VERSION_GE(3, 21, 0) && only < 0 && size == 1 && !WithThresholds) PetscCall(TestOptions(few));
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());
   return code;

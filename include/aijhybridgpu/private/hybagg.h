@@ -12,6 +12,7 @@ HYB_EXTERN_C_BEGIN
 typedef struct {
   PetscCount nodiagonal; /* rows without an entry of the diagonal */
   PetscCount alone;      /* rows of fewer than two entries */
+  PetscCount empty;      /* rows without any */
   PetscInt   longest;    /* entries of the longest row */
   PetscBool  symmetric;  /* (i,j) is there where (j,i) is */
 } HybAggLook;
@@ -37,6 +38,23 @@ typedef struct {
 typedef struct {
   PetscInt bs, nvec;
 } HybAggBlock;
+
+/* Which edges of a graph are weak. Entry (r,c), of weight w, is one of the graph where (w / sqrt|d_r|) / sqrt|d_c| is
+   above the threshold, d being the diagonal's weights; a zero there, or no entry, counts as the root's inverse 0. */
+typedef struct {
+  PetscReal threshold;
+  PetscBool symmetrize; /* weights are those of |A| + |A|^T, else of |A| */
+  PetscBool diagonal;   /* as MatFilter(): entries of the diagonal stay, and what is not a number */
+} HybAggFilter;
+
+/* What was found besides. Rounding decides on an edge whose number is so close to the threshold, unless weights are
+   exact. */
+#define HYB_AGG_CLOSE 1e-10
+typedef struct {
+  PetscCount nodiagonal; /* rows without an entry of the diagonal */
+  PetscCount close;      /* entries beside the diagonal that are so close */
+  PetscBool  paired;     /* symmetrize: (r,c) is there where (c,r) is; else nothing more was done */
+} HybAggFiltered;
 
 #define HYB_AGG_VECTORS 32 /* nvec is at most so many */
 
@@ -80,6 +98,13 @@ typedef struct _HybAggOps {
      entries of A lead to, zeros too */
   PetscErrorCode (*unsmoothedblocks)(const HybExec *, HybArena *keep, HybArena *work, const HybAggregates *, const HybAggBlock *, const HybScalar *q, HybCSR *P);
   PetscErrorCode (*smoothedblocks)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, const HybAggregates *, const HybAggBlock *, const HybScalar *q, PetscReal omega, HybCSR *P);
+
+  /* The graph without weak edges. The weights of the edges between vertices of several unknowns, for G from collapse:
+     G->a from keep, the sums of the moduli in each block, row by row, as PETSc's MatCreateGraph() adds them. */
+  PetscErrorCode (*weights)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt bs, HybCSR *G);
+  /* What PETSc's GAMG leaves of the graph of W, with the same rounding: W is a matrix of one unknown a vertex, or such
+     a graph with its weights. G->i and G->j from keep, in the workspace's memory, G->a is NULL. */
+  PetscErrorCode (*filter)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *W, const HybAggFilter *, HybCSR *G, HybAggFiltered *);
 } HybAggOps;
 
 extern const HybAggOps HybAggHost;

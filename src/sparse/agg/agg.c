@@ -17,4 +17,8 @@ const HybAggOps HybAggHost = {
 #endif
   .unsmoothedblocks = HybAggUnsmoothedBlocks_Host,
   .smoothedblocks   = HybAggSmoothedBlocks_Host,
+#if !defined(PETSC_USE_COMPLEX)
+  .weights = HybAggWeights_Host,
+  .filter  = HybAggFilter_Host,
+#endif
 };

@@ -38,5 +38,9 @@ extern PetscErrorCode HybAggLists_Host(const HybExec *, HybArena *, HybArena *, 
 /* tentativeblocks.c */
 extern PetscErrorCode HybAggTentativeBlocks_Host(const HybExec *, HybArena *, const HybAggregates *, const HybAggLists *, const HybAggBlock *, const HybScalar *, HybAggFactor, void *, HybScalar *, HybScalar *, PetscInt *);
 
+/* filter.c */
+extern PetscErrorCode HybAggWeights_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, PetscInt, HybCSR *);
+extern PetscErrorCode HybAggFilter_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, const HybAggFilter *, HybCSR *, HybAggFiltered *);
+
 HYB_EXTERN_C_END
 #endif

@@ -27,4 +27,11 @@ const HybAggOps HybAggCUDA = {
 #endif
   HybAggUnsmoothedBlocks_CUDA,
   HybAggSmoothedBlocks_CUDA,
+#if !defined(PETSC_USE_COMPLEX)
+  HybAggWeights_CUDA,
+  HybAggFilter_CUDA,
+#else
+  nullptr,
+  nullptr,
+#endif
 };

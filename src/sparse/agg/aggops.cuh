@@ -46,6 +46,9 @@ extern PetscErrorCode HybAggCollapse_CUDA(const HybExec *, HybArena *keep, HybAr
 extern PetscErrorCode HybAggLists_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *G, int hops, const HybAggregates *, HybAggLists *);
 /* tentativeblocks.cu */
 extern PetscErrorCode HybAggTentativeBlocks_CUDA(const HybExec *, HybArena *work, const HybAggregates *, const HybAggLists *, const HybAggBlock *, const HybScalar *b, HybAggFactor factor, void *ctx, HybScalar *q, HybScalar *coarse, PetscInt *deficient);
+/* filter.cu */
+extern PetscErrorCode HybAggWeights_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt bs, HybCSR *G);
+extern PetscErrorCode HybAggFilter_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *W, const HybAggFilter *, HybCSR *G, HybAggFiltered *);
 
 /* rows by length: at most so many entries, taken by so many threads; the last class has the rest */
 #define AGG_CLASSES 5

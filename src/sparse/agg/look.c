@@ -33,7 +33,7 @@ PetscErrorCode HybAggLook_Host(const HybExec *exec, HybArena *work, const HybCSR
   const PetscInt  n  = G->m;
   const PetscInt *gi = G->i, *gj = G->j;
   PetscInt       *next;
-  HybAggLook      l = {0, 0, 0, PETSC_TRUE};
+  HybAggLook      l = {0, 0, 0, 0, PETSC_TRUE};
 
   PetscFunctionBegin;
   PetscCheck(G->m == G->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "A graph has as many rows as columns, not %" PetscInt_FMT " and %" PetscInt_FMT, G->m, G->n);
@@ -44,6 +44,7 @@ PetscErrorCode HybAggLook_Host(const HybExec *exec, HybArena *work, const HybCSR
     PetscInt       k = next[r];
 
     l.alone += length < 2;
+    l.empty += length == 0;
     l.longest = PetscMax(l.longest, length);
     if (l.symmetric && k < end && gj[k] < r) l.symmetric = PETSC_FALSE;
     if (!l.symmetric) {

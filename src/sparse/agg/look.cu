@@ -15,6 +15,7 @@ namespace {
 enum {
   LOOK_NODIAGONAL,
   LOOK_ALONE,
+  LOOK_EMPTY,
   LOOK_MISSING,
   LOOK_RIGHT,
   LOOK_LEFT,
@@ -36,7 +37,7 @@ __global__ void Look(PetscInt n, const PetscInt *__restrict__ gi, const PetscInt
   constexpr int  THREADS         = HybGroup<G>::THREADS;
   const int      rank            = HybGroup<G>::rank();
   const PetscInt last            = rows ? *nrows : n;
-  PetscCount     sum[LOOK_WORDS] = {0, 0, 0, 0, 0, 0};
+  PetscCount     sum[LOOK_WORDS] = {0, 0, 0, 0, 0, 0, 0};
 
   HYB_SHARED(PetscCount, scratch, HYB_WARP);
   HYB_SHARED(PetscInt, found, HYB_WARP);
@@ -63,6 +64,7 @@ __global__ void Look(PetscInt n, const PetscInt *__restrict__ gi, const PetscInt
     if (rank == 0) {
       sum[LOOK_NODIAGONAL] += !diagonal;
       sum[LOOK_ALONE] += end - begin < 2;
+      sum[LOOK_EMPTY] += end == begin;
       sum[LOOK_LONGEST] = HybMax()(sum[LOOK_LONGEST], (PetscCount)(end - begin));
     }
   }
@@ -118,6 +120,7 @@ PetscErrorCode HybAggLook_CUDA(const HybExec *exec, HybArena *work, const HybCSR
   PetscCall(HybArenaFree(work, &sums));
   look->nodiagonal = host[LOOK_NODIAGONAL];
   look->alone      = host[LOOK_ALONE];
+  look->empty      = host[LOOK_EMPTY];
   look->longest    = (PetscInt)host[LOOK_LONGEST];
   look->symmetric  = (PetscBool)(!host[LOOK_MISSING] && host[LOOK_RIGHT] == host[LOOK_LEFT]);
   PetscFunctionReturn(PETSC_SUCCESS);

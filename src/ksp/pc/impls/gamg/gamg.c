@@ -56,7 +56,7 @@ static PetscErrorCode HybGAMGDestroy(void *pointer)
 /* What prints matrices that our way never makes, or that the witness makes besides */
 static PetscErrorCode HybGAMGViews(const char **why)
 {
-  static const char *const names[] = {"-mat_view", "-is_view", "-mat_graph_view", "-misk_aggregation_view", "-pc_gamg_agg_view_initial_prolongation", "-pc_gamg_agg_view_prolongation"};
+  static const char *const names[] = {"-mat_view", "-is_view", "-mat_graph_view", "-mat_filter_graph_view", "-misk_aggregation_view", "-pc_gamg_agg_view_initial_prolongation", "-pc_gamg_agg_view_prolongation"};
 
   PetscFunctionBegin;
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(names) && !*why; k++) {

@@ -35,8 +35,10 @@ typedef struct {
   HybScalar        *b;        /* they live where near.exec executes; NULL: all ones, or one for each unknown of a vertex (translations), or still in pc_gamg->data */
   HybExec           exec;     /* of this level */
   HybAggBlock       block;    /* its unknowns a vertex and near-null vectors */
+  HybAggFilter      edges;    /* which edges of its graph are weak; without a threshold of 0 or more none is */
+  PetscBool         own;      /* the graph is not A's pattern, but: */
   HybArena          graph;    /* of the graph of its vertices */
-  HybCSR            vertices; /* where they have several unknowns */
+  HybCSR            vertices; /* where they have several unknowns, or edges are weak */
   HybArena          keep;     /* of its aggregates */
   HybAggregates     agg;
   HybAggLists       lists; /* where there are several unknowns or vectors */
@@ -78,7 +80,13 @@ PETSC_INTERN PetscErrorCode HybGAMGOptProlongator(PC, Mat, Mat *);
 /* estimate.c: the extreme singular values of D^-1 A by which PETSc smooths the prolongator */
 PETSC_INTERN PetscErrorCode HybGAMGEstimate(PC, Mat A, const HybExec *, PetscReal *emin, PetscReal *emax);
 /* witness.c: by which rules PETSc's own functions would coarsen this level, whose h->block is known. hops as in
-   hybagg.h, 0: by others than ours; nsmooths -1: the prolongator is made in another way than ours */
-PETSC_INTERN PetscErrorCode HybGAMGWitness(PC, HybGAMG *, Mat A, int *hops, PetscInt *nsmooths);
+   hybagg.h, 0: by others than ours; nsmooths -1: the prolongator is made in another way than ours; where the level has
+   a threshold, h->edges but for that threshold, and *edges, or PETSC_FALSE: edges go by other rules than ours */
+PETSC_INTERN PetscErrorCode HybGAMGWitness(PC, HybGAMG *, Mat A, int *hops, PetscInt *nsmooths, PetscBool *edges);
+/* has this level a threshold? */
+static inline PetscBool HybGAMGHasThreshold(PC pc)
+{
+  return (PetscBool)(HybGAMGData(pc)->threshold[HybGAMGData(pc)->current_level] >= 0);
+}
 #endif
 #endif

@@ -3,8 +3,9 @@
   optprolongator while PCSetUp_GAMG() runs. What they hand to PETSc between them is what the driver looks at and no
   more:
 
-    creategraph    -> A itself, referenced: the graph of a scalar problem is A's pattern, that of vertices of several unknowns stays in
-                      h->graph. Here it is decided whether the level is ours.
+    creategraph    -> A itself, referenced: the graph of a scalar problem is A's pattern; that of vertices of several
+                      unknowns, or without edges below a threshold, stays in h->graph. Here it is decided whether the
+                      level is ours.
     coarsen        -> an empty list; the aggregates stay in the arena h->keep, where the level executes
     prolongator    -> P0, or, where it will be smoothed, a matrix of its sizes without contents
                       pc_gamg->data becomes one entry; the next level's near-null vectors stay in h->near
@@ -18,29 +19,69 @@
 #if HYB_GAMG
   #define EVENT(name) petsc_gamg_setup_events[GAMG_##name]
 
-/* of the graph: A's pattern, or that of vertices of several unknowns, which stays in h->graph */
-static PetscErrorCode HybGAMGLook(HybGAMG *h, Mat A, HybAggLook *look)
+/* the graph without weak edges, of the whole one with its weights; added to what is looked for: rows of A without
+   their diagonal, and edges on one side */
+static PetscErrorCode HybGAMGFilter(PC pc, HybGAMG *h, HybArena *work, const HybCSR *whole, HybAggLook *look)
 {
   const HybAggOps *ops = h->exec.backend->agg;
-  HybCSR           csr;
-  HybArena         work;
-  PetscErrorCode   ierr;
+  HybAggFiltered   found;
 
   PetscFunctionBegin;
+  PetscCall((*ops->filter)(&h->exec, &h->graph, work, whole, &h->edges, &h->vertices, &found));
+  if (!found.paired) {
+    look->symmetric = PETSC_FALSE;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall((*ops->look)(&h->exec, work, &h->vertices, look));
+  look->nodiagonal -= look->empty; /* a vertex that lost all is alone */
+  look->nodiagonal += found.nodiagonal;
+  PetscCall(PetscInfo(pc, "The threshold %g leaves %" PetscCount_FMT " of %" PetscCount_FMT " entries of the graph, the diagonal's included\n", (double)h->edges.threshold, h->vertices.nnz, whole->nnz));
+  if (found.close && HybGAMGData(pc)->current_level) PetscCall(PetscInfo(pc, "%" PetscCount_FMT " edges are within %g of the threshold: there rounding can decide\n", found.close, HYB_AGG_CLOSE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* of the graph: A's pattern, or that of vertices of several unknowns, or what a threshold leaves, which stay in
+   h->graph */
+static PetscErrorCode HybGAMGLookIn(PC pc, HybGAMG *h, HybArena *whole, HybArena *work, const HybCSR *A, HybAggLook *look)
+{
+  const HybAggOps *ops        = h->exec.backend->agg;
+  const PetscBool  filter     = HybGAMGHasThreshold(pc);
+  PetscCount       nodiagonal = 0;
+
+  PetscFunctionBegin;
+  h->own      = (PetscBool)(h->block.bs > 1 || filter);
+  h->vertices = *A;
+  if (h->block.bs > 1) PetscCall((*ops->collapse)(&h->exec, filter ? whole : &h->graph, work, A, h->block.bs, &h->vertices, &nodiagonal));
+  if (filter) {
+    HybCSR all = h->vertices;
+
+    if (h->block.bs > 1) PetscCall((*ops->weights)(&h->exec, whole, work, A, h->block.bs, &all));
+    PetscCall(HybGAMGFilter(pc, h, work, &all, look));
+  } else
+    PetscCall((*ops->look)(&h->exec, work, &h->vertices, look));
+  if (h->block.bs > 1 && filter)
+    look->nodiagonal += nodiagonal;
+  else if (h->block.bs > 1)
+    look->nodiagonal = nodiagonal;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybGAMGLook(PC pc, HybGAMG *h, Mat A, HybAggLook *look)
+{
+  HybCSR         csr;
+  HybArena       whole, work;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(look, sizeof(*look)));
   PetscCall(HybArenaReset(&h->graph));
   PetscCall(HybArenaInit(&h->graph, &h->exec));
+  PetscCall(HybArenaInit(&whole, &h->exec));
   PetscCall(HybArenaInit(&work, &h->exec));
-  PetscCall(HybMatGetCSR(A, &h->exec, PETSC_FALSE, &csr));
-  if (h->block.bs == 1)
-    ierr = (*ops->look)(&h->exec, &work, &csr, look);
-  else {
-    PetscCount nodiagonal = 0;
-
-    ierr = (*ops->collapse)(&h->exec, &h->graph, &work, &csr, h->block.bs, &h->vertices, &nodiagonal);
-    if (!ierr) ierr = (*ops->look)(&h->exec, &work, &h->vertices, look);
-    look->nodiagonal = nodiagonal;
-  }
+  PetscCall(HybMatGetCSR(A, &h->exec, HybGAMGHasThreshold(pc), &csr));
+  ierr = HybGAMGLookIn(pc, h, &whole, &work, &csr, look);
   (void)HybArenaReset(&work);
+  (void)HybArenaReset(&whole);
   PetscCall(HybMatRestoreCSR(A, &h->exec, &csr));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -67,8 +108,6 @@ static PetscErrorCode HybGAMGKnown(PC pc, const HybGAMG *h, Mat A, const char **
     *why = "too many near-null vectors";
   else if (!h->dummy && gamg->data_sz < (PetscCount)A->rmap->n * gamg->data_cell_cols)
     *why = "near-null vectors of another length";
-  else if (gamg->threshold[gamg->current_level] >= 0)
-    *why = "a threshold for the graph";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -77,6 +116,7 @@ static PetscErrorCode HybGAMGDecide(PC pc, HybGAMG *h, Mat A, const char **why)
 {
   const PC_GAMG *gamg = HybGAMGData(pc);
   HybAggLook     look;
+  PetscBool      edges, set, symmetric;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -86,15 +126,20 @@ static PetscErrorCode HybGAMGDecide(PC pc, HybGAMG *h, Mat A, const char **why)
   h->block.nvec = gamg->data_cell_cols;
   PetscCall(HybMatGetExec(A, &h->exec));
   if (!h->exec.backend->agg) h->exec = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
-  PetscCall(HybGAMGWitness(pc, h, A, &h->hops, &h->nsmooths));
-  if (!h->hops)
+  PetscCall(HybGAMGWitness(pc, h, A, &h->hops, &h->nsmooths, &edges));
+  if (!edges)
+    *why = "the options ask for another graph";
+  else if (!h->hops)
     *why = "the options ask for other aggregates";
   else if (h->nsmooths < 0)
     *why = "the options ask for another prolongator";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
+  h->edges.threshold = gamg->threshold[gamg->current_level];
+  PetscCall(MatIsSymmetricKnown(A, &set, &symmetric));
+  if (set && symmetric) h->edges.symmetrize = PETSC_FALSE; /* PETSc does not add the transpose then */
   PetscCall(PetscLogEventBegin(HYB_GAMGLook, A, 0, 0, 0));
   PetscCall(HybRecordPhase(HYB_PHASE_LOOK, A, PETSC_FALSE));
-  ierr = HybGAMGLook(h, A, &look);
+  ierr = HybGAMGLook(pc, h, A, &look);
   PetscCall(HybRecordPhase(HYB_PHASE_LOOK, A, PETSC_TRUE));
   PetscCall(PetscLogEventEnd(HYB_GAMGLook, A, 0, 0, 0));
   PetscCall(ierr);
@@ -142,7 +187,6 @@ PetscErrorCode HybGAMGCreateGraph(PC pc, Mat A, Mat *G)
 static PetscErrorCode HybGAMGAggregate(HybGAMG *h, Mat G)
 {
   const HybAggOps *ops = h->exec.backend->agg;
-  const PetscBool  own = (PetscBool)(h->block.bs > 1); /* a graph of our own */
   HybCSR           csr = h->vertices;
   HybArena         work;
   PetscErrorCode   ierr;
@@ -151,11 +195,11 @@ static PetscErrorCode HybGAMGAggregate(HybGAMG *h, Mat G)
   PetscCall(HybArenaReset(&h->keep));
   PetscCall(HybArenaInit(&h->keep, &h->exec));
   PetscCall(HybArenaInit(&work, &h->exec));
-  if (!own) PetscCall(HybMatGetCSR(G, &h->exec, PETSC_FALSE, &csr));
+  if (!h->own) PetscCall(HybMatGetCSR(G, &h->exec, PETSC_FALSE, &csr));
   ierr = (*ops->aggregates)(&h->exec, &h->keep, &work, &csr, h->hops, &h->agg);
   if (!ierr && !HybGAMGIsScalar(h)) ierr = (*ops->lists)(&h->exec, &h->keep, &work, &csr, h->hops, &h->agg, &h->lists);
   (void)HybArenaReset(&work);
-  if (!own) PetscCall(HybMatRestoreCSR(G, &h->exec, &csr));
+  if (!h->own) PetscCall(HybMatRestoreCSR(G, &h->exec, &csr));
   PetscCall(ierr);
   PetscCall(HybArenaReset(&h->graph));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -16,6 +16,11 @@
   The example has as many unknowns a vertex and as many vectors as the level. Of the entries between two vertices one is
   stored, so that PETSc has to join the rows of a vertex to see the graph.
 
+  Where the level has a threshold, a second example of few vertices says which edges PETSc's creategraph leaves: some
+  are above the example's threshold, or below, or equal to it, some on one side alone unless the transpose is added, and
+  a diagonal is zero. All entries of its blocks are stored, so that unknowns which alone are to count show. The first
+  example is then coarsened without a threshold.
+
   What PETSc's functions leave in the PC is put back. That they read their options and remember their MatCoarsen is
   wanted: a program that asks which options were used, or looks at the PC, sees what it always sees. Takes a third of
   a millisecond a level.
@@ -27,6 +32,9 @@
   #define WITNESS_N     64
   #define WITNESS_ALONE 13 /* the vertex without neighbours */
   #define WITNESS_EMAX  2.5
+  #define WITNESS_EDGES 8  /* vertices of the second example */
+  #define WITNESS_MOST  32 /* and their unknowns */
+  #define WITNESS_LIMIT 0.25
   #define WITNESS_QR    1e-9 /* by which QR factorizations may differ; other signs differ by more than 1e-3 */
 
 static const HybExec WitnessExec = {&HybBackendHost, NULL, HYB_MEM_HOST};
@@ -147,6 +155,7 @@ static PetscErrorCode HybWitnessCoarsen(PC pc, const struct _PCGAMGOps *ops, Mat
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* without expected->a: only the pattern */
 static PetscErrorCode HybWitnessLike(Mat P, const HybCSR *expected, PetscReal tol, PetscBool *same)
 {
   const HybExec *x = &WitnessExec;
@@ -157,11 +166,11 @@ static PetscErrorCode HybWitnessLike(Mat P, const HybCSR *expected, PetscReal to
   PetscCall(HybMatIsSeq(P, &seq));
   *same = PETSC_FALSE;
   if (!seq) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybMatGetCSR(P, x, PETSC_TRUE, &csr));
+  PetscCall(HybMatGetCSR(P, x, (PetscBool) !!expected->a, &csr));
   if (csr.m == expected->m && csr.n == expected->n && csr.nnz == expected->nnz) {
     PetscCall(PetscArraycmp(csr.i, expected->i, csr.m + 1, same));
     if (*same) PetscCall(PetscArraycmp(csr.j, expected->j, csr.nnz, same));
-    for (PetscCount k = 0; k < csr.nnz && *same; k++) *same = (PetscBool)(PetscAbsScalar(csr.a[k] - expected->a[k]) <= tol);
+    for (PetscCount k = 0; k < csr.nnz && *same && expected->a; k++) *same = (PetscBool)(PetscAbsScalar(csr.a[k] - expected->a[k]) <= tol);
   }
   PetscCall(HybMatRestoreCSR(P, x, &csr));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -269,6 +278,96 @@ static PetscErrorCode HybWitnessSmooth(PC pc, const struct _PCGAMGOps *ops, HybW
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* the weight between two vertices of the second example; negative: none. Sums of both sides, scaled: (1,2) and (4,7)
+   are the threshold itself, (2,3) and (0,5) are above it, but not on both sides by themselves. */
+static PetscReal HybWitnessWeight(PetscInt v, PetscInt u)
+{
+  static const struct {
+    PetscInt  v, u;
+    PetscReal forth, back;
+  } edges[] = {
+    {0, 1, 1.5, 1.5 },
+    {1, 2, 1.0, 1.0 },
+    {2, 3, 0.9, 0.3 },
+    {3, 4, 0.2, 0.15},
+    {4, 5, 1.0, 1.0 },
+    {0, 5, 0.3, 0.9 },
+    {0, 6, 1.0, 1.0 },
+    {4, 7, 0.5, 0.5 }
+  };
+  static const PetscReal diagonal[WITNESS_EDGES] = {2, 2, 8, 0.5, 2, 2, 0, 2};
+
+  if (v == u) return diagonal[v];
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(edges); k++) {
+    if (edges[k].v == v && edges[k].u == u) return edges[k].forth;
+    if (edges[k].v == u && edges[k].u == v) return edges[k].back;
+  }
+  return -1;
+}
+
+/* Blocks of bs x bs entries, of both signs, which add up to the weights: the first makes up for the others, which are
+   small */
+static PetscErrorCode HybWitnessEdgesCSR(HybArena *arena, PetscInt bs, HybCSR *A)
+{
+  const PetscReal small = 1.0 / 16384;
+  PetscInt        nz    = 0;
+
+  PetscFunctionBegin;
+  A->m = A->n = WITNESS_EDGES * bs;
+  PetscCall(HybArenaAlloc(arena, HYB_MEM_HOST, (PetscCount)A->m + 1, sizeof(*A->i), &A->i));
+  PetscCall(HybArenaAlloc(arena, HYB_MEM_HOST, (PetscCount)A->m * A->m, sizeof(*A->j), &A->j));
+  PetscCall(HybArenaAlloc(arena, HYB_MEM_HOST, (PetscCount)A->m * A->m, sizeof(*A->a), &A->a));
+  A->i[0] = 0;
+  for (PetscInt r = 0; r < A->m; r++) {
+    for (PetscInt c = 0; c < A->m; c++) {
+      const PetscReal w = HybWitnessWeight(r / bs, c / bs);
+
+      if (w < 0) continue;
+      A->j[nz]   = c;
+      A->a[nz++] = ((r + c) / 2 % 3 == 1 ? -1 : 1) * (w == 0 ? 0 : r % bs || c % bs ? small
+                                                                                    : w - (bs * bs - 1) * small);
+    }
+    A->i[r + 1] = nz;
+  }
+  A->nnz = nz;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Which edges does PETSc's creategraph leave? h->edges, and *known */
+static PetscErrorCode HybWitnessEdges(PC pc, HybGAMG *h, Mat A, HybWitness *w, PetscBool *known)
+{
+  PC_GAMG         *gamg      = HybGAMGData(pc);
+  PetscReal       *at        = &gamg->threshold[gamg->current_level];
+  const PetscReal  threshold = *at;
+  const HybAggOps *ops       = HybBackendHost.agg;
+  const HybExec   *x         = &WitnessExec;
+  HybCSR           csr, whole, G;
+  HybAggFiltered   found;
+  PetscCount       nodiagonal;
+  Mat              W, graph = NULL;
+  PetscErrorCode   ierr;
+
+  PetscFunctionBegin;
+  *known = PETSC_FALSE;
+  if (w->block.bs > WITNESS_MOST) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybWitnessEdgesCSR(&w->keep, w->block.bs, &csr));
+  PetscCall((*ops->collapse)(x, &w->keep, &w->work, &csr, w->block.bs, &whole, &nodiagonal));
+  PetscCall((*ops->weights)(x, &w->keep, &w->work, &csr, w->block.bs, &whole));
+  PetscCall(HybWitnessMat(A, &csr, w->block.bs, w->block.bs, &W));
+  *at  = WITNESS_LIMIT;
+  ierr = (*h->ops.creategraph)(pc, W, &graph);
+  *at  = threshold;
+  (void)MatDestroy(&W);
+  for (int k = 0; k < 4 && !*known && !ierr; k++) {
+    h->edges = (HybAggFilter){WITNESS_LIMIT, (PetscBool)(k < 2), (PetscBool)(k & 1)};
+    ierr     = (*ops->filter)(x, &w->keep, &w->work, &whole, &h->edges, &G, &found);
+    if (!ierr) ierr = HybWitnessLike(graph, &G, 0, known);
+  }
+  (void)MatDestroy(&graph);
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybWitnessRun(PC pc, const struct _PCGAMGOps *ops, Mat A, HybWitness *w, int *hops, PetscInt *nsmooths)
 {
   PetscCoarsenData *lists = NULL;
@@ -310,18 +409,24 @@ static PetscErrorCode HybWitnessEvents(PC pc, PetscBool off)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybGAMGWitness(PC pc, HybGAMG *h, Mat A, int *hops, PetscInt *nsmooths)
+PetscErrorCode HybGAMGWitness(PC pc, HybGAMG *h, Mat A, int *hops, PetscInt *nsmooths, PetscBool *edges)
 {
-  HybWitness     w = {.block = h->block, .scalar = HybGAMGIsScalar(h)};
-  PetscErrorCode ierr, second;
+  HybWitness     w         = {.block = h->block, .scalar = HybGAMGIsScalar(h)};
+  PC_GAMG       *gamg      = HybGAMGData(pc);
+  PetscReal      threshold = gamg->threshold[gamg->current_level];
+  PetscErrorCode ierr      = PETSC_SUCCESS, second;
 
   PetscFunctionBegin;
   *hops     = 0;
   *nsmooths = -1;
+  *edges    = PETSC_TRUE;
   PetscCall(HybArenaInit(&w.keep, &WitnessExec));
   PetscCall(HybArenaInit(&w.work, &WitnessExec));
   PetscCall(HybWitnessEvents(pc, PETSC_TRUE));
-  ierr = HybWitnessRun(pc, &h->ops, A, &w, hops, nsmooths);
+  if (HybGAMGHasThreshold(pc)) ierr = HybWitnessEdges(pc, h, A, &w, edges);
+  gamg->threshold[gamg->current_level] = -1;
+  if (!ierr) ierr = HybWitnessRun(pc, &h->ops, A, &w, hops, nsmooths);
+  gamg->threshold[gamg->current_level] = threshold;
   (void)MatDestroy(&w.W);
   second = HybWitnessEvents(pc, PETSC_FALSE);
   (void)HybArenaReset(&w.keep);

@@ -1,0 +1,49 @@
+/* edge.h: whether an edge of a graph is weak; one text for the host and for kernels, so that both round alike. filter.c
+   has the rules. */
+#ifndef AIJHYBRIDGPU_AGG_EDGE_H
+#define AIJHYBRIDGPU_AGG_EDGE_H
+#include "aijhybridgpu/private/hybagg.h"
+#include <math.h>
+
+#if !defined(PETSC_USE_COMPLEX)
+  #if defined(__cplusplus)
+    #define HYB_EDGE_FUNCTION static __host__ __device__ __forceinline__
+  #else
+    #define HYB_EDGE_FUNCTION static inline
+  #endif
+
+HYB_EDGE_FUNCTION PetscReal HybEdgeModulus(HybScalar a)
+{
+  return a < 0 ? -a : a;
+}
+
+/* a is A's entry, b the one across the diagonal */
+HYB_EDGE_FUNCTION PetscReal HybEdgeWeight(PetscBool symmetrize, HybScalar a, HybScalar b)
+{
+  return symmetrize ? HybEdgeModulus(a) + HybEdgeModulus(b) : HybEdgeModulus(a);
+}
+
+/* of a vertex, by the weight on its diagonal: VecReciprocal(), then VecSqrtAbs() */
+HYB_EDGE_FUNCTION PetscReal HybEdgeScale(PetscReal weight)
+{
+  return weight == 0 ? (PetscReal)0 : (PetscReal)sqrt((PetscReal)1 / weight);
+}
+
+/* rows are scaled first, then columns */
+HYB_EDGE_FUNCTION PetscReal HybEdgeStrength(PetscReal weight, PetscReal row, PetscReal column)
+{
+  return (weight * row) * column;
+}
+
+HYB_EDGE_FUNCTION PetscBool HybEdgeStays(const HybAggFilter *f, PetscBool diagonal, PetscReal strength)
+{
+  if (f->diagonal) return (PetscBool)(diagonal || !(strength <= f->threshold));
+  return (PetscBool)(strength > f->threshold);
+}
+
+HYB_EDGE_FUNCTION PetscBool HybEdgeClose(const HybAggFilter *f, PetscReal strength)
+{
+  return (PetscBool)(HybEdgeModulus(strength - f->threshold) <= (PetscReal)HYB_AGG_CLOSE);
+}
+#endif
+#endif

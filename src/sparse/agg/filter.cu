@@ -1,0 +1,196 @@
+/*
+  filter.cu: the graph without its weak edges; filter.c says which they are. An entry's partner across the diagonal is
+  looked for by bisection in the other row.
+
+    scales      s[r], a thread a row, and rows without a diagonal
+    mark        which entries stay, how many in each row        scan -> G->i
+    fill        their columns
+
+  Memory: n integers, n reals, a byte for each entry. Time: O(nnz), and, with the transpose, a search for each entry.
+*/
+#include "aggops.cuh"
+#include "edge.h"
+
+#if !defined(PETSC_USE_COMPLEX)
+namespace {
+
+/* sums of the kernels */
+enum {
+  FILTER_NODIAGONAL,
+  FILTER_ALONE, /* entries without a partner */
+  FILTER_CLOSE,
+  FILTER_WORDS
+};
+
+struct Filter {
+  HybAggFilter     f;
+  PetscInt         n;
+  const PetscInt  *wi, *wj;
+  const HybScalar *wa;
+  const PetscReal *scale;
+  unsigned char   *stays;
+  PetscInt        *length;
+  PetscCount      *sums;
+};
+
+/* a thread an edge: its block of A, row by row */
+__global__ void Weights(PetscInt n, PetscCount nnz, PetscInt bs, const PetscInt *__restrict__ ai, const PetscInt *__restrict__ aj, const HybScalar *__restrict__ aa, const PetscInt *__restrict__ gi, const PetscInt *__restrict__ gj, HybScalar *__restrict__ ga)
+{
+  const PetscCount e = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
+
+  if (e >= nnz) return;
+  const PetscInt v = RowOfEntry(gi, 0, n, (PetscInt)e), first = gj[e] * bs;
+  PetscReal      sum = 0;
+
+  for (PetscInt r = v * bs; r < v * bs + bs; r++) {
+    const PetscInt end = ai[r + 1];
+
+    for (PetscInt k = RowLowerBound(aj, ai[r], end, first); k < end && aj[k] - first < bs; k++) sum += HybEdgeModulus(aa[k]);
+  }
+  ga[e] = sum;
+}
+
+__global__ void Scales(Filter a, PetscReal *__restrict__ scale)
+{
+  const PetscCount r       = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
+  PetscCount       missing = 0;
+
+  HYB_SHARED(PetscCount, scratch, HYB_WARP);
+  if (r < a.n) {
+    const PetscInt end = a.wi[r + 1], k = RowLowerBound(a.wj, a.wi[r], end, (PetscInt)r);
+
+    missing  = k == end || a.wj[k] != (PetscInt)r;
+    scale[r] = missing ? 0 : HybEdgeScale(HybEdgeWeight(a.f.symmetrize, a.wa[k], a.wa[k]));
+  }
+  missing = HybBlockSum<AGG_THREADS>(missing, scratch);
+  if (threadIdx.x == 0 && missing) HybAtomicAdd(&a.sums[FILTER_NODIAGONAL], missing);
+}
+
+/* G lanes a row: all rows but the long ones, or the listed ones */
+template <int G>
+__global__ void Mark(Filter a, const PetscInt *__restrict__ rows, const PetscInt *__restrict__ nrows)
+{
+  constexpr int  THREADS = HybGroup<G>::THREADS;
+  const int      rank    = HybGroup<G>::rank();
+  const PetscInt last    = rows ? *nrows : a.n;
+  PetscCount     alone = 0, close = 0;
+
+  HYB_SHARED(PetscCount, scratch, HYB_WARP);
+  HYB_SHARED(PetscInt, counts, HYB_WARP);
+  for (PetscCount l = (PetscCount)blockIdx.x * HybGroup<G>::GROUPS + HybGroup<G>::index(); l < last; l += (PetscCount)gridDim.x * HybGroup<G>::GROUPS) {
+    const PetscInt r = rows ? rows[l] : (PetscInt)l, begin = a.wi[r], end = a.wi[r + 1];
+    PetscInt       here = 0;
+
+    if (!rows && end - begin > AGG_LONG) continue;
+    for (PetscInt k = begin + rank; k < end; k += G) {
+      const PetscInt  c      = a.wj[k];
+      const HybScalar w      = a.wa[k];
+      HybScalar       across = w;
+
+      if (a.f.symmetrize && c != r) {
+        const PetscInt to = a.wi[c + 1], at = RowLowerBound(a.wj, a.wi[c], to, r);
+
+        if (at == to || a.wj[at] != r)
+          alone++;
+        else
+          across = a.wa[at];
+      }
+      const PetscReal strength = HybEdgeStrength(HybEdgeWeight(a.f.symmetrize, w, across), a.scale[r], a.scale[c]);
+      const bool      stay     = HybEdgeStays(&a.f, (PetscBool)(c == r), strength);
+
+      a.stays[k] = stay;
+      here += stay;
+      close += c != r && HybEdgeClose(&a.f, strength);
+    }
+    here = HybGroup<G>::reduce(here, counts, HybSum());
+    if (rank == 0) a.length[r] = here;
+  }
+  alone = HybBlockSum<THREADS>(alone, scratch);
+  if (threadIdx.x == 0 && alone) HybAtomicAdd(&a.sums[FILTER_ALONE], alone);
+  close = HybBlockSum<THREADS>(close, scratch);
+  if (threadIdx.x == 0 && close) HybAtomicAdd(&a.sums[FILTER_CLOSE], close);
+}
+
+template <int G>
+__global__ void Fill(Filter a, const PetscInt *__restrict__ rows, const PetscInt *__restrict__ nrows, const PetscInt *__restrict__ gi, PetscInt *__restrict__ gj)
+{
+  const int      rank = HybGroup<G>::rank();
+  const PetscInt last = rows ? *nrows : a.n;
+
+  HYB_SHARED(int, scratch, HYB_WARP);
+  for (PetscCount l = (PetscCount)blockIdx.x * HybGroup<G>::GROUPS + HybGroup<G>::index(); l < last; l += (PetscCount)gridDim.x * HybGroup<G>::GROUPS) {
+    const PetscInt r = rows ? rows[l] : (PetscInt)l, begin = a.wi[r], end = a.wi[r + 1];
+    PetscInt       to = gi[r];
+
+    if (!rows && end - begin > AGG_LONG) continue;
+    for (PetscInt first = begin; first < end; first += G) {
+      const PetscInt k    = first + rank;
+      const int      stay = k < end && a.stays[k];
+      int            here;
+      const int      before = HybGroup<G>::exclusiveSum(stay, scratch, &here);
+
+      if (stay) gj[to + before] = a.wj[k];
+      to += here;
+    }
+  }
+}
+
+} // namespace
+
+PetscErrorCode HybAggWeights_CUDA(const HybExec *exec, HybArena *keep, HybArena *, const HybCSR *A, PetscInt bs, HybCSR *G)
+{
+  PetscFunctionBegin;
+  PetscCheck(bs > 0 && G->m * bs == A->m, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "A graph of %" PetscInt_FMT " vertices of %" PetscInt_FMT " unknowns and a matrix of %" PetscInt_FMT " rows", G->m, bs, A->m);
+  PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, G->nnz, sizeof(HybScalar), &G->a));
+  HYB_LAUNCH(Weights, HybBlocks(G->nnz, AGG_THREADS), AGG_THREADS, 0, exec->stream, G->m, G->nnz, bs, (const PetscInt *)A->i, (const PetscInt *)A->j, (const HybScalar *)A->a, (const PetscInt *)G->i, (const PetscInt *)G->j, G->a);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybAggFilter_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *W, const HybAggFilter *f, HybCSR *G, HybAggFiltered *found)
+{
+  const PetscInt *none = nullptr;
+  Filter          a    = {*f, W->m, W->i, W->j, W->a, nullptr, nullptr, nullptr, nullptr};
+  PetscCount      host[FILTER_WORDS];
+  PetscReal      *scale;
+  AggLong         l;
+
+  PetscFunctionBegin;
+  PetscCheck(W->m == W->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "A graph has as many rows as columns, not %" PetscInt_FMT " and %" PetscInt_FMT, W->m, W->n);
+  PetscCall(HybCheckEntries(exec, W->nnz, "a graph"));
+  G->m = G->n = W->m;
+  G->nnz      = 0;
+  G->i = G->j = nullptr;
+  G->a        = nullptr;
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, W->m, sizeof(PetscReal), &scale));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, W->nnz, 1, &a.stays));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, W->m, sizeof(PetscInt), &a.length));
+  PetscCall(HybArenaCalloc(work, HYB_MEM_DEVICE, FILTER_WORDS, sizeof(PetscCount), &a.sums));
+  PetscCall(HybAggLongRows(exec, work, W, &l));
+  HYB_LAUNCH(Scales, HybBlocks(W->m, AGG_THREADS), AGG_THREADS, 0, exec->stream, a, scale);
+  a.scale = scale;
+  #define MARK(X) HYB_LAUNCH((Mark<X>), HybMin()(HybBlocks(W->m, HybGroup<X>::GROUPS), (PetscCount)16 * AGG_BLOCKS), HybGroup<X>::THREADS, 0, exec->stream, a, none, none)
+  #define FILL(X) HYB_LAUNCH((Fill<X>), HybBlocks(W->m, HybGroup<X>::GROUPS), HybGroup<X>::THREADS, 0, exec->stream, a, none, none, (const PetscInt *)G->i, G->j)
+  ROW_BY_WIDTH(RowWidth(W->nnz, W->m, 2), MARK);
+  if (l.room) HYB_LAUNCH((Mark<AGG_THREADS>), HybMin()(l.room, (PetscInt)AGG_BLOCKS), AGG_THREADS, 0, exec->stream, a, (const PetscInt *)l.rows, (const PetscInt *)l.count);
+  PetscCall(exec->backend->copy(exec, host, a.sums, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(exec->backend->sync(exec));
+  found->nodiagonal = host[FILTER_NODIAGONAL];
+  found->close      = host[FILTER_CLOSE];
+  found->paired     = (PetscBool)!host[FILTER_ALONE];
+  if (found->paired) {
+    PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, (PetscCount)W->m + 1, sizeof(PetscInt), &G->i));
+    PetscCall(HybScanCounts(exec, work, W->m, a.length, G->i, nullptr, &G->nnz));
+    PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, G->nnz, sizeof(PetscInt), &G->j));
+    ROW_BY_WIDTH(RowWidth(W->nnz, W->m, 2), FILL);
+    if (l.room) HYB_LAUNCH((Fill<AGG_THREADS>), HybMin()(l.room, (PetscInt)AGG_BLOCKS), AGG_THREADS, 0, exec->stream, a, (const PetscInt *)l.rows, (const PetscInt *)l.count, (const PetscInt *)G->i, G->j);
+  }
+  #undef FILL
+  #undef MARK
+  PetscCall(HybAggLongFree(work, &l));
+  PetscCall(HybArenaFree(work, &a.sums));
+  PetscCall(HybArenaFree(work, &a.length));
+  PetscCall(HybArenaFree(work, &a.stays));
+  PetscCall(HybArenaFree(work, &scale));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
