@@ -162,7 +162,7 @@ check-emulated-unit:
 	@for s in $$(seq 1 $(SEEDS)); do for t in $(UNIT_TESTS); do echo "$$t-seed$$s 1800 env HYB_EMULATOR_SEED=$$s $(BUILD)/tests/$$t -backend $(abspath $(EMULATED_LIB)) -seed $$s -matrices $(MATRICES)"; done; done | \
 	  $(TEST_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
 check-emulated-mat:
-	@for s in $$(seq 1 $(SEEDS)); do $(TEST_ENV) HYB_EMULATOR_SEED=$$s $(MAKE) --no-print-directory tests-run-mat TEST_LINES=@emulated TEST_NAME=-seed$$s; done
+	@for s in $$(seq 1 $(SEEDS)); do $(TEST_ENV) HYB_EMULATOR_SEED=$$s $(MAKE) --no-print-directory tests-run-mat TEST_LINES=@emulated TEST_WHOLE=1 TEST_NAME=-seed$$s; done
 # one run of the list for each seed; what plain aij prints is computed once and kept
 check-emulated-petsc:
 	@for s in $$(seq 1 $(SEEDS)); do $(TEST_ENV) HYB_EMULATOR_SEED=$$s tests/run $(RESULTS) petsc-seed$$s 3600 $(MAKE) --no-print-directory conformance CONFORMANCE_JOBS=$(TEST_JOBS) CONFORMANCE_MODES=mat_type \

@@ -73,13 +73,15 @@ tests-run-cuda: $(UNIT_BIN) $(CUDA_LIB)
 # which TEST lines (a pattern of grep), and what their results' names end in
 TEST_LINES ?= .
 TEST_NAME ?=
+# all of what a line leaves out by -every N
+TEST_WHOLE ?=
 EMULATED_OPTIONS = $(if $(EMULATED_LIB),-mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_cuda_library $(abspath $(EMULATED_LIB)))
 tests-run-mat: $(MAT_BIN) $(BUILD)/lib/$(PLUGIN) $(EMULATED_LIB) $(YIELD_LIB)
 	@for t in $(MAT_TESTS); do \
 	  { grep -h '^ *TEST ' tests/$$t.c || echo "TEST np=1"; } | grep -e '$(TEST_LINES)' | while read -r _ np options; do \
 	    for n in $$(echo $${np#np=} | tr , ' '); do \
 	      k=$$((k + 1)); \
-	      o=$$(echo "$$options" | sed 's|@emulated|$(EMULATED_OPTIONS)|'); \
+	      o=$$(echo "$$options" | sed '$(if $(TEST_WHOLE),s/ -every [0-9]*//;)s|@emulated|$(EMULATED_OPTIONS)|'); \
 	      echo "$$t-np$$n-$$k$(TEST_NAME) $(TEST_SECONDS) $(if $(filter-out mpiexec,$(MPIEXEC)),$(MPIEXEC),mpiexec) -n $$n $(BUILD)/tests/$$t -dll_append $(HERE)/$(BUILD)/lib/$(PLUGIN)$${o:+ $$o}"; \
 	    done; \
 	  done; \

@@ -296,7 +296,7 @@ PetscBool HybTestZoo(PetscInt k, PetscBool square, char name[64], RefMat *A)
     ZOO(10, "piecewise constant prolongator", HybTestMatProlongator(100 * f, 9 * f, 1, A));
     ZOO(11, "dense row, wide", HybTestMatDenseRow(5, 700, 4, 1, A));
     ZOO(12, "dense column, tall", HybTestMatDenseColumn(300 * f, 12, 0, 1, A));
-    ZOO(13, "row lengths about powers of two", for (PetscInt r = 0; r < 80; r++) lengths[r] = (1 << (r % 10)) - 1 + (r / 10) % 3; HybTestMatLengths(HybTestSize(80, 40), 700, lengths, A));
+    ZOO(13, "row lengths about powers of two", for (PetscInt r = 0; r < 80; r++) lengths[r] = (1 << (r % HybTestSize(10, 9))) - 1 + (r / 10) % 3; HybTestMatLengths(HybTestSize(80, 40), 700, lengths, A));
   default:
     return PETSC_FALSE;
   }

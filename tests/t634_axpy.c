@@ -5,8 +5,8 @@
   with them: TSBEULER, GAMG of a graph.
 
 TEST np=1,2
-TEST np=1,2 @emulated -every 2
-TEST np=1 @emulated -mat_aijhybridgpu_memory mirror -every 3
+TEST np=1,2 @emulated -every 6
+TEST np=1 @emulated -mat_aijhybridgpu_memory mirror -every 12
 
 -every N: one in N of the sums, others for each birth.
 */

@@ -4,8 +4,8 @@
   infinities among the values. Compared is all that twins.h sees, of the matrix and of what was made.
 
 TEST np=1
-TEST np=1 @emulated -every 2
-TEST np=1 @emulated -mat_aijhybridgpu_memory mirror -every 3
+TEST np=1 @emulated -every 6
+TEST np=1 @emulated -mat_aijhybridgpu_memory mirror -every 12
 
 -every N: one in N of the operations, others for each birth.
 */

@@ -7,9 +7,9 @@
   test); on a device also all that passes the hook that it asks before each allocation, CUDA call, launch and primitive.
 
 TEST np=1 -mat_aijhybridgpu_backend host
-TEST np=1 @emulated
-TEST np=1 @emulated -mat_aijhybridgpu_memory mirror -every 4
-TEST np=1 @emulated -mat_product_algorithm fused -every 8
+TEST np=1 @emulated -every 3
+TEST np=1 @emulated -mat_aijhybridgpu_memory mirror -every 12
+TEST np=1 @emulated -mat_product_algorithm fused -every 16
 TEST np=1 @emulated -mat_aijhybridgpu_lock_after 1 -mat_aijhybridgpu_lock_min 1 -only 12
 
 -every N: the first sixteen, and of the others one in N; of a sequence of operations fewer.

@@ -3,7 +3,7 @@
 
 TEST np=1 -mat_aijhybridgpu_backend host
 TEST np=1 @emulated -short
-TEST np=1 @emulated -mat_aijhybridgpu_memory mirror -short
+TEST np=1 @emulated -mat_aijhybridgpu_memory mirror -problem 4
 TEST np=2 -mat_aijhybridgpu_backend host -short
 TEST np=1 -mat_aijhybridgpu_backend host -thresholds
 TEST np=1 @emulated -short -thresholds

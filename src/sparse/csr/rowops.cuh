@@ -66,4 +66,17 @@ static __device__ __forceinline__ PetscInt RowLowerBound(const PetscInt *j, Pets
   return from;
 }
 
+/* the row that owns entry k: the last r in [from, to) with i[r] <= k; empty rows never own one */
+static __device__ __forceinline__ PetscInt RowOfEntry(const PetscInt *i, PetscInt from, PetscInt to, PetscInt k)
+{
+  while (to - from > 1) {
+    const PetscInt mid = from + (to - from) / 2;
+    if (i[mid] <= k)
+      from = mid;
+    else
+      to = mid;
+  }
+  return from;
+}
+
 #endif
