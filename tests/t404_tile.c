@@ -482,25 +482,35 @@ static void Special(void)
    infinities where they belong */
 static void Half(void)
 {
-  static const double units[] = {1, 1e30, 1e-30, 1e-300, 1e5};
+  static const double units[][2] = {
+    {1e307,  1e-300}, /* only the product of both scales is a number */
+    {1e-305, 1e307 },
+    {1,      1     },
+    {1e30,   1     },
+    {1e-30,  1     },
+    {1e-300, 1     },
+    {1e5,    1     }
+  };
+  const PetscInt nunits = (PetscInt)PETSC_STATIC_ARRAY_LENGTH(units);
 
-  for (PetscInt kind = 0; kind < 7; kind++) {
-    const double unit = kind < 5 ? units[kind] : 1;
+  for (PetscInt kind = 0; kind < nunits + 2; kind++) {
+    const double unit = kind < nunits ? units[kind][0] * units[kind][1] : 1;
     HybSpGEMM    mm;
     HybCSR       DA, DB, DC;
     RefMat       A, B, C;
     PetscScalar *found;
     PetscReal    worst = 0;
 
-    HybTestBegin(kind < 5 ? "half precision, values about %g" : kind == 5 ? "half precision, small integers"
-                                                                          : "half precision, an infinity",
-                 unit);
+    if (kind < nunits)
+      HybTestBegin("half precision, values about %g and %g", units[kind][0], units[kind][1]);
+    else
+      HybTestBegin("half precision, %s", kind == nunits ? "small integers" : "an infinity");
     Filled(70, 90, kind % 2 ? FillAny : FillRow, &A);
     Filled(90, 45, FillAny, &B);
-    for (PetscCount k = 0; k < A.csr.nnz; k++) A.csr.a[k] = kind >= 5 ? (double)HybTestRandomInt(-9, 10) : A.csr.a[k] * unit;
-    for (PetscCount k = 0; k < B.csr.nnz && kind >= 5; k++) B.csr.a[k] = (double)HybTestRandomInt(-9, 10);
+    for (PetscCount k = 0; k < A.csr.nnz; k++) A.csr.a[k] = kind >= nunits ? (double)HybTestRandomInt(-9, 10) : A.csr.a[k] * units[kind][0];
+    for (PetscCount k = 0; k < B.csr.nnz; k++) B.csr.a[k] = kind >= nunits ? (double)HybTestRandomInt(-9, 10) : B.csr.a[k] * units[kind][1];
     RefSpGEMM(&A, &B, &C);
-    if (kind == 6) {
+    if (kind == nunits + 1) {
       A.csr.a[A.csr.nnz / 2] = (PetscReal)INFINITY;
       HybTestCheck(A.csr.nnz > 0, "no entries");
     }
@@ -509,7 +519,7 @@ static void Half(void)
     if (Begin(&mm, &A, &B, &DA, &DB) && HybTestCall(Multiply(&mm, &DA, &DB, &DC)) && HybTestSamePattern(&DC, &C)) {
       const PetscCount lost = HybCountersGet(&mm.counters, "1e-9 of values of A lost in half precision");
 
-      if (kind >= 5)
+      if (kind >= nunits)
         SameNumbers(&DC, C.csr.nnz, found);
       else if (HybTestCall(HybTestDownloadArray(C.csr.nnz, sizeof(PetscScalar), DC.a, found))) {
         for (PetscCount k = 0; k < C.csr.nnz; k++) {
@@ -520,9 +530,9 @@ static void Half(void)
         }
         HybTestCheck(worst > 0.01, "%g of the error that half precision may have", (double)worst);
       }
-      HybTestCheck(kind >= 5 ? lost == 0 : lost > 100000, "1e-9 times %td", lost);
-      if (kind < 5) HybTestCall(Again(&mm, &DA, &DB, &DC));
-      if (kind < 5) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, found);
+      HybTestCheck(kind >= nunits ? lost == 0 : lost > 100000, "1e-9 times %td", lost);
+      if (kind < nunits) HybTestCall(Again(&mm, &DA, &DB, &DC));
+      if (kind < nunits) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, found);
     }
     HybTestCall(HybTuningSet("tile_precision", NULL));
     Finish(&mm);
@@ -530,6 +540,33 @@ static void Half(void)
     RefMatDestroy(&A);
     RefMatDestroy(&B);
     RefMatDestroy(&C);
+  }
+}
+
+/* a value that is zero in half precision, or so small that the scale makes it one, is lost whole */
+static void Lost(void)
+{
+  static const double small[] = {1e-9, 1e-300};
+
+  for (int kind = 0; kind < 2; kind++) {
+    HybSpGEMM mm;
+    HybCSR    DA, DB, DC;
+    RefMat    A, B;
+
+    HybTestBegin("half precision, a value of %g beside others of 1e300", small[kind]);
+    HybTestMatBanded(40, 40, 1, 1, &A);
+    HybTestMatBanded(40, 40, 0, 1, &B);
+    for (PetscCount k = 0; k < A.csr.nnz; k++) A.csr.a[k] = k == 17 ? small[kind] : 1e300;
+    HybTestCall(HybTuningSet("tile_precision", "half"));
+    if (Begin(&mm, &A, &B, &DA, &DB) && HybTestCall(Multiply(&mm, &DA, &DB, &DC))) {
+      const PetscCount lost = HybCountersGet(&mm.counters, "1e-9 of values of A lost in half precision");
+
+      HybTestCheck(lost == 1000000000, "1e-9 times %td", lost);
+    }
+    HybTestCall(HybTuningSet("tile_precision", NULL));
+    Finish(&mm);
+    RefMatDestroy(&A);
+    RefMatDestroy(&B);
   }
 }
 
@@ -656,7 +693,7 @@ static void OtherScalars(void)
 
 static PetscErrorCode Body(void)
 {
-  static void (*const pieces[])(void) = {Zoo, Fills, Cuts, Long, Bins, Far, Random, Special, Half, Denormals, Repeated, Changing, Faults, Limits};
+  static void (*const pieces[])(void) = {Zoo, Fills, Cuts, Long, Bins, Far, Random, Special, Half, Lost, Denormals, Repeated, Changing, Faults, Limits};
 
   PetscFunctionBegin;
   PetscCall(Methods("tile", "products by tiles"));

@@ -165,9 +165,12 @@ struct TileHalf {
   {
     return (float)(HybFromHalf(x) * HybFromHalf(y) + (double)c);
   }
+  /* in two steps of about one length: each operand's own might leave the range where both together do not */
   static __device__ __forceinline__ double result(const TileMultiplyArgs &x, float c)
   {
-    return (double)c * TilePower(-TileExponent(x.largest[0])) * TilePower(-TileExponent(x.largest[1]));
+    const int e = TileExponent(x.largest[0]) + TileExponent(x.largest[1]);
+
+    return (double)c * TilePower(-(e / 2)) * TilePower(-(e - e / 2));
   }
 };
 
@@ -341,9 +344,9 @@ static __global__ __launch_bounds__(TILE_THREADS) void TilesError(PetscCount nnz
   uint64_t     most  = 0;
 
   for (PetscCount k = (PetscCount)blockIdx.x * TILE_THREADS + threadIdx.x; k < nnz; k += (PetscCount)gridDim.x * TILE_THREADS) {
-    const double v = a[k] * power;
+    const double v = a[k] * power, lost = fabs(v) > 0 ? fabs(HybFromHalf(HybToHalf(v)) - v) / fabs(v) : 1;
 
-    if (fabs(v) > 0 && fabs(v) <= PETSC_MAX_REAL) most = HybMax()(most, (uint64_t)__double_as_longlong(fabs(HybFromHalf(HybToHalf(v)) - v) / fabs(v)));
+    if (fabs(a[k]) > 0 && fabs(a[k]) <= PETSC_MAX_REAL) most = HybMax()(most, (uint64_t)__double_as_longlong(lost));
   }
   most = HybBlockMax<TILE_THREADS>(most, scratch);
   if (threadIdx.x == 0) HybAtomicMax((unsigned long long *)error, (unsigned long long)most);
