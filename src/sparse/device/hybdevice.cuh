@@ -6,14 +6,12 @@
   compiler: the emulator's own <cuda_runtime.h> supplies the builtins under their own names. So kernels keep to what
   this header offers:
 
-    HYB_LAUNCH(kernel, grid, block, dynamic_bytes, stream, args...) a template kernel in parentheses: HYB_LAUNCH((K<8>),
-    ...)
-    HYB_SHARED(type, name, count); HYB_DYNAMIC_SHARED(type, name);    both declare `type *name`
+    HYB_LAUNCH(kernel, grid, block, dynamic_bytes, stream, args...)  a template in parentheses: HYB_LAUNCH((K<8>), ...)
+    HYB_SHARED(type, name, count); HYB_DYNAMIC_SHARED(type, name);   both declare `type *name`
     HybCallCUDA(expr)                                                a CUDA call whose failure is a PETSc error
 
   Blocks are one-dimensional (threadIdx.x alone is used by the helpers here). Lanes of a warp may run in any order
-  between two
-  synchronisations: whatever lanes exchange through memory needs __syncwarp(mask).
+  between two synchronisations: whatever lanes exchange through memory needs __syncwarp(mask).
 
   Everything that sums does so in a fixed order: results do not depend on the run.
 */
@@ -348,8 +346,7 @@ static __device__ __forceinline__ T HybBlockInclusiveSum(T v, T *scratch, T *tot
 
 /*
   Atomics on integers of 4 and 8 bytes, signed or not (PetscInt, PetscCount); each returns the old value. Floating-point
-  atomics do not exist here on
-  purpose: their order changes from run to run.
+  atomics do not exist here on purpose: their order changes from run to run.
 */
 template <typename T>
 static __device__ __forceinline__ T HybAtomicAdd(T *p, typename std::common_type<T>::type v)
@@ -627,8 +624,7 @@ static __device__ __forceinline__ T HybLoadShared(const T *p)
 
     HYB_SHARED(uint64_t, bar, STAGES);  HybBulkInit(bar, STAGES);
     HybBulkExpect(&bar[s], bytes);      the bytes of all copies of this stage, once before each stage's copies, also when they are none
-    HybBulkCopy(&bar[s], to, from, n); to, from and n multiples of 16; HybBulkCopy<false>(): the source is read again
-    soon
+    HybBulkCopy(&bar[s], to, from, n);  to, from and n multiples of 16; HybBulkCopy<false>(): read again soon
     __syncthreads();                    at least once between the copy and its wait
     HybBulkWait(&bar[s], phase);        phase: 0 for the first use of the stage, then 1, 0, ...; afterwards all threads may read
     HybBulkFence();                     by all threads before that barrier, where the stage was written to by the threads themselves

@@ -49,6 +49,7 @@
   for bs of them.
 */
 #include "../../csr/rowblocks.cuh"
+#include "../../device/carve.h"
 #include "../../device/hybgroup.cuh"
 #include "../../plan/bins.cuh"
 #include "aijhybridgpu/private/hybspgemm.h"
@@ -412,13 +413,6 @@ static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1) BlockSums(Bloc
       for (PetscInt e = rank; e < clen; e += G) x.cj[cfirst + i * clen + e] = column[e / BS] * BS + e % BS;
 }
 
-/* one allocation for many arrays: each call takes bytes of it; with base NULL it only counts */
-static void BlockTake(char *base, size_t *used, PetscCount n, size_t size, void *ptr)
-{
-  *(void **)ptr = base ? base + *used : NULL;
-  *used += ((size_t)n * size + 63) & ~(size_t)63;
-}
-
 /* what a symbolic phase needs, in one allocation */
 static PetscErrorCode BlockRoom(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, bool same, BlockProduct *s)
 {
@@ -431,16 +425,16 @@ static PetscErrorCode BlockRoom(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   for (int pass = 0; pass < 2; pass++) {
     size_t used = 0;
 
-    BlockTake(s->room, &used, mb + 1, sizeof(*aptr), &aptr);
-    BlockTake(s->room, &used, na, sizeof(*acol), &acol);
-    BlockTake(s->room, &used, same ? 0 : kb + 1, sizeof(*bptr), &bptr);
-    BlockTake(s->room, &used, same ? 0 : nb, sizeof(*bcol), &bcol);
-    BlockTake(s->room, &used, mb, sizeof(*s->low), &s->low);
-    BlockTake(s->room, &used, mb, sizeof(*s->words), &s->words);
-    BlockTake(s->room, &used, mb, sizeof(*s->spanorder), &s->spanorder);
-    BlockTake(s->room, &used, mb + 1, sizeof(*s->offsets), &s->offsets);
-    BlockTake(s->room, &used, mb, sizeof(*s->count), &s->count);
-    BlockTake(s->room, &used, HYB_PLAN_SUMS(mb), sizeof(*s->sums), &s->sums);
+    HybCarve(s->room, &used, (size_t)(mb + 1) * sizeof(*aptr), &aptr);
+    HybCarve(s->room, &used, (size_t)na * sizeof(*acol), &acol);
+    HybCarve(s->room, &used, same ? 0 : (size_t)(kb + 1) * sizeof(*bptr), &bptr);
+    HybCarve(s->room, &used, same ? 0 : (size_t)nb * sizeof(*bcol), &bcol);
+    HybCarve(s->room, &used, (size_t)mb * sizeof(*s->low), &s->low);
+    HybCarve(s->room, &used, (size_t)mb * sizeof(*s->words), &s->words);
+    HybCarve(s->room, &used, (size_t)mb * sizeof(*s->spanorder), &s->spanorder);
+    HybCarve(s->room, &used, (size_t)(mb + 1) * sizeof(*s->offsets), &s->offsets);
+    HybCarve(s->room, &used, (size_t)mb * sizeof(*s->count), &s->count);
+    HybCarve(s->room, &used, (size_t)HYB_PLAN_SUMS(mb) * sizeof(*s->sums), &s->sums);
     if (!pass) PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)used, 1, &s->room));
   }
   s->pattern = {(PetscInt)mb, aptr, acol, same ? aptr : bptr, same ? acol : bcol};
@@ -472,6 +466,7 @@ static PetscErrorCode BlockCheck(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B
   const PetscCount mean  = mb ? A->nnz / bs2 / mb : 0;
   PetscCount       bytes = BLOCK_OUTGROW * (A->nnz + B->nnz) * (PetscCount)(sizeof(PetscInt) + sizeof(HybScalar));
   BlockLook       *look  = s->look;
+  HybPlanUnless    unless;
   int              sms;
 
   PetscFunctionBegin;
@@ -496,11 +491,9 @@ static PetscErrorCode BlockCheck(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B
   PetscCall(HybScanCounts64(exec, &mm->work, mb, s->pairptr, s->pairptr, &look->pairs, NULL));
   PetscCall(HybPlanBinsAnyOrderInt(exec, mb, s->words, BLOCK_SPANS, BlockSpanLimit, look->spancount, s->spanorder, look->spanptr, s->words, s->sums, s->offsets, look->words, &look->pairs));
   HYB_LAUNCH(BlockDecide, 1, 1, 0, exec->stream, mb, bytes, look);
-  if (count) PetscCall(HybPlanRowCostsUnless(exec, A, B->i, NULL, {
-                                                                    {&look->declined, &look->declined},
-                                                                    0, 0
- },
-                                             mm->rowproducts, look->stats));
+  unless.found[0] = unless.found[1] = &look->declined;
+  unless.most = unless.product = 0;
+  if (count) PetscCall(HybPlanRowCostsUnless(exec, A, B->i, NULL, unless, mm->rowproducts, look->stats));
   PetscCall(HybSpGEMMFetch(mm, &s->host, look, offsetof(BlockLook, blocks)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -511,17 +504,17 @@ static PetscErrorCode BlockSample(HybSpGEMM *mm, const HybCSR *A, const HybCSR *
 {
   const HybExec *exec = &mm->exec;
   BlockLook     *look = s->look;
+  HybPlanUnless  unless;
 
   PetscFunctionBegin;
   if (mm->blocksizes < 0) {
     PetscCall(RowBlocksSampleAsync(exec, A, *candidates, &look->sample));
     if (A->i != B->i || A->j != B->j) PetscCall(RowBlocksSampleAsync(exec, B, *candidates, &look->sample));
+    unless.found[0] = unless.found[1] = &look->sample;
+    unless.most                       = *candidates - 1;
+    unless.product                    = 1 << 20;
     /* where all are refused somebody else comes next; squares of bits stay below the product */
-    if (count) PetscCall(HybPlanRowCostsUnless(exec, A, B->i, NULL, {
-                                                                      {&look->sample, &look->sample},
-                                                                      *candidates - 1, 1 << 20
- },
-                                               mm->rowproducts, look->stats));
+    if (count) PetscCall(HybPlanRowCostsUnless(exec, A, B->i, NULL, unless, mm->rowproducts, look->stats));
     PetscCall(HybSpGEMMFetch(mm, &s->host, look, offsetof(BlockLook, blocks)));
     mm->blocksizes = *candidates & ~s->host.sample;
   }

@@ -42,6 +42,7 @@
   Paper: O. Zachariadis, N. Satpute, J. Gomez-Luna, J. Olivares, Accelerating sparse matrix-matrix multiplication with
   GPU Tensor Cores, Computers and Electrical Engineering 88 (2020).
 */
+#include "../../device/carve.h"
 #include "../../device/hybgroup.cuh"
 #include "../../plan/bins.cuh"
 #include "aijhybridgpu/private/hybspgemm.h"
@@ -591,13 +592,6 @@ static PetscErrorCode TileFillAll(HybSpGEMM *mm, TileFillArgs z, const TileProdu
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* one allocation for many arrays: each call takes bytes of it; with base NULL it only counts */
-static void TileTake(char *base, PetscCount *used, PetscCount n, size_t size, void *ptr)
-{
-  *(void **)ptr = base ? base + *used : NULL;
-  *used += (n * (PetscCount)size + 63) / 64 * 64;
-}
-
 /* what a symbolic phase needs of each row of tiles */
 static PetscErrorCode TileRoom(HybArena *work, PetscCount rows, TileProduct *s)
 {
@@ -605,17 +599,17 @@ static PetscErrorCode TileRoom(HybArena *work, PetscCount rows, TileProduct *s)
 
   PetscFunctionBegin;
   for (int pass = 0; pass < 2; pass++) {
-    PetscCount used = 0;
+    size_t used = 0;
 
-    TileTake(base, &used, rows, sizeof(*s->low), &s->low);
-    TileTake(base, &used, rows, sizeof(*s->words), &s->words);
-    TileTake(base, &used, rows, sizeof(*s->cost), &s->cost);
-    TileTake(base, &used, rows, sizeof(*s->order), &s->order);
-    TileTake(base, &used, rows, sizeof(*s->tilecount), &s->tilecount);
-    TileTake(base, &used, rows + 1, sizeof(*s->chunkptr), &s->chunkptr);
-    TileTake(base, &used, rows + 1, sizeof(*s->taskptr), &s->taskptr);
-    TileTake(base, &used, HYB_PLAN_SUMS(rows), sizeof(*s->sums), &s->sums);
-    if (!pass) PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, used, 1, &base));
+    HybCarve(base, &used, (size_t)rows * sizeof(*s->low), &s->low);
+    HybCarve(base, &used, (size_t)rows * sizeof(*s->words), &s->words);
+    HybCarve(base, &used, (size_t)rows * sizeof(*s->cost), &s->cost);
+    HybCarve(base, &used, (size_t)rows * sizeof(*s->order), &s->order);
+    HybCarve(base, &used, (size_t)rows * sizeof(*s->tilecount), &s->tilecount);
+    HybCarve(base, &used, (size_t)(rows + 1) * sizeof(*s->chunkptr), &s->chunkptr);
+    HybCarve(base, &used, (size_t)(rows + 1) * sizeof(*s->taskptr), &s->taskptr);
+    HybCarve(base, &used, (size_t)HYB_PLAN_SUMS(rows) * sizeof(*s->sums), &s->sums);
+    if (!pass) PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)used, 1, &base));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -627,13 +621,13 @@ static PetscErrorCode TileRoomOfC(HybArena *keep, PetscCount chunks, HybTilesPro
 
   PetscFunctionBegin;
   for (int pass = 0; pass < 2; pass++) {
-    PetscCount used = 0;
+    size_t used = 0;
 
-    TileTake(base, &used, chunks + 1, sizeof(*p->chunktask), &p->chunktask);
-    TileTake(base, &used, chunks, sizeof(*p->chunkrow), &p->chunkrow);
-    TileTake(base, &used, chunks * HYB_TILE_CHUNK, sizeof(*p->before), &p->before);
-    TileTake(base, &used, chunks * HYB_TILE_CHUNK, sizeof(*p->map), &p->map);
-    if (!pass) PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, used, 1, &base));
+    HybCarve(base, &used, (size_t)(chunks + 1) * sizeof(*p->chunktask), &p->chunktask);
+    HybCarve(base, &used, (size_t)chunks * sizeof(*p->chunkrow), &p->chunkrow);
+    HybCarve(base, &used, (size_t)chunks * HYB_TILE_CHUNK * sizeof(*p->before), &p->before);
+    HybCarve(base, &used, (size_t)chunks * HYB_TILE_CHUNK * sizeof(*p->map), &p->map);
+    if (!pass) PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, (PetscCount)used, 1, &base));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
