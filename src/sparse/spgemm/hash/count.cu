@@ -222,7 +222,7 @@ PetscErrorCode HashLists(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHas
 
   PetscFunctionBegin;
   room = PetscMin(mm->stats.products / 4, PetscMax(mm->stats.lower, PetscMin(lists * mm->stats.lower, 2 * (A->nnz + B->nnz))));
-  room = PetscMin(room, (PetscCount)PETSC_MAX_INT) / HASH_POOLS;
+  room = PetscMin(room, (PetscCount)2147483647) / HASH_POOLS; /* places in it are numbers of four bytes */
   if (lists <= 0 || !room || (mm->stats.maxrow / HASH_REGULAR * A->m > mm->stats.products && mm->stats.products / HASH_SHORT > A->m)) PetscFunctionReturn(PETSC_SUCCESS);
   if (HASH_POOLS * room > 4 * HASH_ASK) {
     HybMemoryReport report;
