@@ -79,14 +79,29 @@ static void SmoothAll(const RefMat *A, const Lists *l, const HybAggBlock *block,
   free(col);
 }
 
+/* Entry k of each row is of unknown k modulo bs, but some that stand together are of several vertices */
+static PetscBool IsStaggered(const RefMat *A, PetscInt bs)
+{
+  PetscBool broken = PETSC_FALSE;
+
+  for (PetscInt r = 0; r < A->csr.m; r++)
+    for (PetscInt k = 0; k < A->csr.i[r + 1] - A->csr.i[r]; k++) {
+      const PetscInt *c = A->csr.j + A->csr.i[r] + k;
+
+      if (*c % bs != k % bs) return PETSC_FALSE;
+      if (k % bs && c[-1] / bs != *c / bs) broken = PETSC_TRUE;
+    }
+  return broken;
+}
+
 /* what a backend finds, from the matrix to the prolongators */
 typedef struct {
-  HybCSR        G, P0, P;
-  PetscCount    nodiagonal;
-  HybAggregates agg;
-  HybAggLists   lists;
-  PetscScalar  *q, *coarse;
-  PetscInt      doubtful;
+  HybCSR          G, P0, P;
+  HybAggCollapsed collapsed;
+  HybAggregates   agg;
+  HybAggLists     lists;
+  PetscScalar    *q, *coarse;
+  PetscInt        doubtful;
 } Found;
 
 static PetscErrorCode Find(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, int hops, const HybAggBlock *block, const PetscScalar *b, HybAggFactor factor, Found *f)
@@ -94,7 +109,7 @@ static PetscErrorCode Find(const HybExec *exec, HybArena *keep, HybArena *work, 
   const HybAggOps *ops = exec->backend->agg;
 
   PetscFunctionBegin;
-  PetscCall(ops->collapse(exec, keep, work, A, block->bs, &f->G, &f->nodiagonal));
+  PetscCall(ops->collapse(exec, keep, work, A, block->bs, &f->G, &f->collapsed));
   PetscCall(ops->aggregates(exec, keep, work, &f->G, hops, &f->agg));
   PetscCall(ops->lists(exec, keep, work, &f->G, hops, &f->agg, &f->lists));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), (PetscCount)A->m * block->nvec, sizeof(PetscScalar), &f->q));
@@ -154,7 +169,8 @@ static PetscErrorCode Compare(const RefMat *A, const RefMat *G, int hops, const 
   Factored = 0;
   if (HybTestCall(Find(exec, &keep, &work, &there, hops, block, bthere, doubtful ? Lapack : NULL, &f))) {
     HybTestSamePattern(&f.G, G);
-    HybTestCheck(f.nodiagonal == 0, "%" PetscCount_FMT " rows without a diagonal entry", f.nodiagonal);
+    HybTestCheck(f.collapsed.nodiagonal == 0, "%" PetscCount_FMT " rows without a diagonal entry", f.collapsed.nodiagonal);
+    HybTestCheck(f.collapsed.staggered == IsStaggered(A, block->bs), "staggered: %d", (int)f.collapsed.staggered);
     HybTestCheck(f.agg.nc == l.nc, "%" PetscInt_FMT " aggregates, not %" PetscInt_FMT, f.agg.nc, l.nc);
     if (f.agg.nc == l.nc) {
       HybTestSameInts(l.nc + 1, f.lists.begin, l.ptr);
@@ -364,7 +380,8 @@ static PetscErrorCode Errors(void)
   HybArena         keep, work, mine;
   HybAggregates    agg   = {0, 0, NULL, NULL, 0};
   HybAggLists      lists = {NULL, NULL};
-  PetscCount       nodiagonal, expected = 0;
+  HybAggCollapsed  found;
+  PetscCount       expected = 0;
   HybCSR           there, G, P;
   RefMat           A;
 
@@ -382,9 +399,9 @@ static PetscErrorCode Errors(void)
   }
   PetscCall(HybTestUpload(&mine, &A.csr, &there));
   HybTestBegin("rows without a diagonal entry, sizes that do not fit, too many vectors");
-  if (HybTestCall(ops->collapse(exec, &keep, &work, &there, 5, &G, &nodiagonal))) HybTestCheck(nodiagonal == expected, "%" PetscCount_FMT " rows without a diagonal entry, not %" PetscCount_FMT, nodiagonal, expected);
-  HybTestCallFails(PETSC_ERR_ARG_SIZ, ops->collapse(exec, &keep, &work, &there, 4, &G, &nodiagonal));
-  HybTestCallFails(PETSC_ERR_ARG_SIZ, ops->collapse(exec, &keep, &work, &there, 0, &G, &nodiagonal));
+  if (HybTestCall(ops->collapse(exec, &keep, &work, &there, 5, &G, &found))) HybTestCheck(found.nodiagonal == expected, "%" PetscCount_FMT " rows without a diagonal entry, not %" PetscCount_FMT, found.nodiagonal, expected);
+  HybTestCallFails(PETSC_ERR_ARG_SIZ, ops->collapse(exec, &keep, &work, &there, 4, &G, &found));
+  HybTestCallFails(PETSC_ERR_ARG_SIZ, ops->collapse(exec, &keep, &work, &there, 0, &G, &found));
   agg.n = 9;
   HybTestCallFails(PETSC_ERR_ARG_SIZ, ops->lists(exec, &keep, &work, &there, 1, &agg, &lists));
   HybTestCallFails(PETSC_ERR_ARG_SIZ, ops->smoothedblocks(exec, &keep, &work, &there, &agg, &block, NULL, 0.5, &P));
@@ -396,6 +413,74 @@ static PetscErrorCode Errors(void)
   PetscCall(HybArenaReset(&keep));
   PetscCall(HybArenaReset(&work));
   PetscCall(HybArenaReset(&mine));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* vertices joined by the pattern of P, entry k of each row with unknown k modulo bs; only: of this vertex alone, the
+   others by whole blocks */
+static void Stagger(const RefMat *P, PetscInt bs, PetscInt only, RefMat *A)
+{
+  PetscInt *i = (PetscInt *)RefAlloc(P->csr.m * bs + 1, sizeof(PetscInt)), *j = (PetscInt *)RefAlloc(P->csr.nnz * bs * bs, sizeof(PetscInt)), nnz = 0;
+
+  for (PetscInt r = 0; r < P->csr.m * bs; r++) {
+    for (PetscInt k = P->csr.i[r / bs], n = 0; k < P->csr.i[r / bs + 1]; k++, n++) {
+      if (only < 0 || r / bs == only)
+        j[nnz++] = P->csr.j[k] * bs + n % bs;
+      else
+        for (PetscInt u = 0; u < bs; u++) j[nnz++] = P->csr.j[k] * bs + u;
+    }
+    i[r + 1] = nnz;
+  }
+  HybTestMatArrays(P->csr.m * bs, P->csr.n * bs, i, j, NULL, A);
+  free(i);
+  free(j);
+}
+
+/* What PETSc takes for blocks of one vertex and is not: all rows so, those of one vertex, and but for one entry; long
+   rows */
+static PetscErrorCode Staggered(void)
+{
+  const HybExec   *exec = HybTestExec();
+  const HybAggOps *ops  = exec->backend->agg;
+  HybArena         mine, keep, work;
+
+  PetscFunctionBegin;
+  if (!HybTestMine()) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybArenaInit(&keep, exec));
+  PetscCall(HybArenaInit(&work, exec));
+  PetscCall(HybArenaInit(&mine, exec));
+  for (int k = 0; k < 24; k++) {
+    const PetscInt  bs = 2 + k % 3, kind = k / 3 % 4, n = k < 12 ? 40 : 1300;
+    const PetscBool expected = (PetscBool)(kind < 2);
+    HybAggCollapsed found;
+    HybCSR          there, G;
+    RefMat          P, A;
+
+    HybTestBegin("unknowns that are staggered, kind %" PetscInt_FMT ", %" PetscInt_FMT " of %" PetscInt_FMT " vertices", kind, bs, n);
+    if (k < 12)
+      HybTestMatRandom(n, n, 2, 12, &P);
+    else
+      HybTestMatDenseRow(n, n, n / 3, 3, &P);
+    Stagger(&P, bs, kind == 1 ? n / 3 : kind == 3 ? n
+                                                  : -1,
+            &A);
+    if (kind == 2) { /* the last one has another unknown */
+      PetscInt *last = &A.csr.j[A.csr.nnz - 1];
+
+      *last += *last % bs + 1 < bs ? 1 : -1;
+    }
+    HybTestCheck(IsStaggered(&A, bs) == expected, "the matrix is not what is meant");
+    PetscCall(HybTestUpload(&mine, &A.csr, &there));
+    if (HybTestCall(ops->collapse(exec, &keep, &work, &there, bs, &G, &found))) {
+      HybTestCheck(found.staggered == expected, "staggered: %d", (int)found.staggered);
+      HybTestSamePattern(&G, &P);
+    }
+    RefMatDestroy(&P);
+    RefMatDestroy(&A);
+    PetscCall(HybArenaReset(&keep));
+    PetscCall(HybArenaReset(&work));
+    PetscCall(HybArenaReset(&mine));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -411,6 +496,7 @@ static PetscErrorCode Body(void)
   }
   PetscCall(Graphs());
   PetscCall(Errors());
+  PetscCall(Staggered());
   PetscCall(Faults());
   PetscFunctionReturn(PETSC_SUCCESS);
 }

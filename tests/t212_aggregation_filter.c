@@ -105,7 +105,8 @@ static PetscErrorCode Compare(const RefMat *A, PetscInt bs)
   const HybAggOps *ops  = exec->backend->agg;
   HybArena         mine, keep, work;
   HybCSR           there, W;
-  PetscCount       nodiagonal = 0, missing = 0;
+  HybAggCollapsed  collapsed;
+  PetscCount       nodiagonal = 0;
 
   PetscFunctionBegin;
   PetscCall(HybArenaInit(&mine, exec));
@@ -113,7 +114,7 @@ static PetscErrorCode Compare(const RefMat *A, PetscInt bs)
   PetscCall(HybArenaInit(&work, exec));
   PetscCall(HybTestUpload(&mine, &A->csr, &there));
   W = there;
-  if (bs > 1 && HybTestCall(ops->collapse(exec, &mine, &work, &there, bs, &W, &missing)) && HybTestCall(ops->weights(exec, &mine, &work, &there, bs, &W))) {
+  if (bs > 1 && HybTestCall(ops->collapse(exec, &mine, &work, &there, bs, &W, &collapsed)) && HybTestCall(ops->weights(exec, &mine, &work, &there, bs, &W))) {
     PetscScalar *expected = (PetscScalar *)RefAlloc(W.nnz, sizeof(PetscScalar));
     PetscInt     n        = 0;
     Full         F;
@@ -259,10 +260,10 @@ static PetscErrorCode FaultRun(void *ctx)
   const HybAggFilter f   = {0.1, *(PetscBool *)ctx, PETSC_FALSE};
   HybAggFiltered     found;
   HybCSR             W, G;
-  PetscCount         nodiagonal;
+  HybAggCollapsed    collapsed;
 
   PetscFunctionBegin;
-  PetscCall(ops->collapse(HybTestExec(), &FaultKeep, &FaultWork, &FaultMatrix, 3, &W, &nodiagonal));
+  PetscCall(ops->collapse(HybTestExec(), &FaultKeep, &FaultWork, &FaultMatrix, 3, &W, &collapsed));
   PetscCall(ops->weights(HybTestExec(), &FaultKeep, &FaultWork, &FaultMatrix, 3, &W));
   PetscCall(ops->filter(HybTestExec(), &FaultKeep, &FaultWork, &W, &f, &G, &found));
   PetscFunctionReturn(PETSC_SUCCESS);

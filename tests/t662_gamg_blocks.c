@@ -231,6 +231,45 @@ static PetscErrorCode RandomBlocks(PetscInt n, PetscInt degree, PetscInt bs, Pet
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Both rows of a vertex have the same columns, of the first and the second unknown in turn, but of different vertices:
+   PETSc takes two such for a whole block, and its graph has the first vertex alone. Vertices come in couples, on a grid
+   of n x n, and each is joined with all of the neighbouring couples. */
+static PetscErrorCode Staggered(PetscInt n, Mat *A)
+{
+  static const PetscInt step[4][2] = {
+    {-1, 0 },
+    {0,  -1},
+    {0,  1 },
+    {1,  0 }
+  };
+  PetscInt start, end;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
+  PetscCall(MatSetSizes(*A, PETSC_DECIDE, PETSC_DECIDE, 4 * n * n, 4 * n * n));
+  PetscCall(MatSetBlockSize(*A, 2));
+  PetscCall(MatSetType(*A, MATAIJ));
+  PetscCall(MatSeqAIJSetPreallocation(*A, 10, NULL));
+  PetscCall(MatMPIAIJSetPreallocation(*A, 10, NULL, 8, NULL));
+  PetscCall(MatGetOwnershipRange(*A, &start, &end));
+  for (PetscInt r = start; r < end; r++) {
+    const PetscInt couple = r / 4, x = couple % n, y = couple / n;
+
+    PetscCall(MatSetValue(*A, r, r, 9.0 + r % 3, INSERT_VALUES));
+    PetscCall(MatSetValue(*A, r, r ^ 1, 0.25, INSERT_VALUES));
+    for (int k = 0; k < 4; k++) {
+      const PetscInt other = couple + step[k][0] + n * step[k][1];
+
+      if (x + step[k][0] < 0 || x + step[k][0] >= n || y + step[k][1] < 0 || y + step[k][1] >= n) continue;
+      PetscCall(MatSetValue(*A, r, 4 * other, -1.0, INSERT_VALUES));     /* the first unknown of one vertex */
+      PetscCall(MatSetValue(*A, r, 4 * other + 3, -0.5, INSERT_VALUES)); /* the second one of the other */
+    }
+  }
+  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* rows of some vertices: all unknowns, or one of them; without MAT_KEEP_NONZERO_PATTERN their entries go */
 static PetscErrorCode ZeroSome(Mat A, PetscInt bs, PetscInt which)
 {
@@ -279,6 +318,7 @@ static const struct {
   {"rows of all unknowns zeroed",                NONE, 2, {15, 15, 1}, TRANSLATIONS, 1,     PETSC_FALSE},
   {"rows of one unknown zeroed",                 ALL,  2, {15, 15, 1}, ATTACHED,     1,     PETSC_TRUE },
   {"known to be SPD, rigid-body modes",          ALL,  2, {21, 20, 1}, ATTACHED,     1,     PETSC_FALSE},
+  {"staggered unknowns",                         NONE, 0, {0, 0, 0},   TRANSLATIONS, 0,     PETSC_TRUE },
   {"few unknowns",                               ALL,  2, {4, 4, 1},   COORDINATES,  1,     PETSC_FALSE},
 };
 
@@ -330,6 +370,9 @@ static PetscErrorCode Problem(PetscInt k, Mat *A)
     break;
   case 19:
     PetscCall(MatSetOption(*A, MAT_SPD, PETSC_TRUE));
+    break;
+  case 20:
+    PetscCall(Staggered(14, A));
     break;
   }
   PetscFunctionReturn(PETSC_SUCCESS);

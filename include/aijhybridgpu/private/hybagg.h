@@ -56,6 +56,12 @@ typedef struct {
   PetscBool  paired;     /* symmetrize: (r,c) is there where (c,r) is; else nothing more was done */
 } HybAggFiltered;
 
+/* What was found when the unknowns of vertices were joined */
+typedef struct {
+  PetscCount nodiagonal; /* rows of A without an entry of the diagonal */
+  PetscBool  staggered;  /* entry k of each row is of unknown k modulo bs, as in whole blocks, but some that stand together are of several vertices */
+} HybAggCollapsed;
+
 #define HYB_AGG_VECTORS 32 /* nvec is at most so many */
 
 /* Q R = B by other hands, LAPACK's: the m x n block B, stored by columns, m >= n, becomes Q; R, n x n by columns, has
@@ -82,9 +88,8 @@ typedef struct _HybAggOps {
   PetscErrorCode (*smoothed)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, const HybAggregates *, const HybScalar *q, PetscReal omega, HybCSR *P);
 
   /* Of several unknowns a vertex. The graph: vertices u and v are joined where any entry of A is in the block of their
-     rows and columns. G->i and G->j from keep, in the workspace's memory, G->a is NULL; *nodiagonal: rows of A without
-     an entry of the diagonal. bs divides A->m = A->n. */
-  PetscErrorCode (*collapse)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt bs, HybCSR *G, PetscCount *nodiagonal);
+     rows and columns. G->i and G->j from keep, in the workspace's memory, G->a is NULL. bs divides A->m = A->n. */
+  PetscErrorCode (*collapse)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt bs, HybCSR *G, HybAggCollapsed *);
   /* who belongs to each aggregate of G that was found by so many hops; arrays from keep, in the workspace's memory */
   PetscErrorCode (*lists)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *G, int hops, const HybAggregates *, HybAggLists *);
   /* The tentative prolongator of nvec vectors: b is n*bs x nvec by columns (NULL: column k is 1 in unknown k of each

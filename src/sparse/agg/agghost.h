@@ -30,7 +30,7 @@ extern PetscErrorCode HybAggUnsmoothedBlocks_Host(const HybExec *, HybArena *, H
 extern PetscErrorCode HybAggSmoothedBlocks_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, const HybAggregates *, const HybAggBlock *, const HybScalar *, PetscReal, HybCSR *);
 
 /* collapse.c */
-extern PetscErrorCode HybAggCollapse_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, PetscInt, HybCSR *, PetscCount *);
+extern PetscErrorCode HybAggCollapse_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, PetscInt, HybCSR *, HybAggCollapsed *);
 
 /* lists.c */
 extern PetscErrorCode HybAggLists_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, int, const HybAggregates *, HybAggLists *);

@@ -41,7 +41,7 @@ extern PetscErrorCode HybAggSmoothed_CUDA(const HybExec *, HybArena *keep, HybAr
 extern PetscErrorCode HybAggUnsmoothedBlocks_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybAggregates *, const HybAggBlock *, const HybScalar *q, HybCSR *P);
 extern PetscErrorCode HybAggSmoothedBlocks_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, const HybAggregates *, const HybAggBlock *, const HybScalar *q, PetscReal omega, HybCSR *P);
 /* collapse.cu */
-extern PetscErrorCode HybAggCollapse_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt bs, HybCSR *G, PetscCount *nodiagonal);
+extern PetscErrorCode HybAggCollapse_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt bs, HybCSR *G, HybAggCollapsed *);
 /* lists.cu */
 extern PetscErrorCode HybAggLists_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *G, int hops, const HybAggregates *, HybAggLists *);
 /* tentativeblocks.cu */

@@ -6,25 +6,39 @@
       u joins the list unless it is marked with v
     the list is sorted, unless it came sorted, as it does where rows of a vertex have the same columns
 
-  The pass that counts looks for entries of the diagonal as well.
+  The pass that counts looks for entries of the diagonal as well, and for what PETSc takes for whole blocks without
+  looking at the vertices: rows whose entry k is of unknown k modulo bs.
 
   Memory: n integers. Time: O(nnz), and sorting.
 */
 #include "agghost.h"
 
-/* the vertices of v's rows into list (NULL: only counted); missing: rows without their diagonal are added */
-static PetscInt HybCollapseVertex(const HybCSR *A, PetscInt bs, PetscInt v, PetscInt *mark, PetscInt *list, PetscCount *missing)
+/* what the pass that counts looks for */
+typedef struct {
+  PetscCount missing; /* rows without their diagonal */
+  PetscBool  odd;     /* an entry that is not of unknown k modulo bs */
+  PetscBool  broken;  /* one of another vertex than that before it, though k modulo bs is not 0 */
+} HybCollapseSeen;
+
+/* the vertices of v's rows into list (NULL: only counted) */
+static PetscInt HybCollapseVertex(const HybCSR *A, PetscInt bs, PetscInt v, PetscInt *mark, PetscInt *list, HybCollapseSeen *seen)
 {
   PetscInt n = 0;
 
   for (PetscInt r = v * bs; r < v * bs + bs; r++) {
     PetscInt  last     = 0; /* the first column behind the run's block */
+    PetscInt  unknown  = 0; /* k modulo bs */
     PetscBool diagonal = PETSC_FALSE;
 
     for (PetscInt k = A->i[r]; k < A->i[r + 1]; k++) {
       const PetscInt c = A->j[k];
 
-      if (missing && c == r) diagonal = PETSC_TRUE;
+      if (seen) {
+        diagonal = (PetscBool)(diagonal || c == r);
+        if (c % bs != unknown) seen->odd = PETSC_TRUE;
+        if (c >= last && unknown) seen->broken = PETSC_TRUE;
+        unknown = unknown + 1 < bs ? unknown + 1 : 0;
+      }
       if (c < last) continue;
       const PetscInt u = c / bs;
       last             = u * bs + bs;
@@ -33,7 +47,7 @@ static PetscInt HybCollapseVertex(const HybCSR *A, PetscInt bs, PetscInt v, Pets
       if (list) list[n] = u;
       n++;
     }
-    if (missing) *missing += !diagonal;
+    if (seen) seen->missing += !diagonal;
   }
   return n;
 }
@@ -48,25 +62,27 @@ static PetscErrorCode HybCollapseSort(PetscInt n, PetscInt *list)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybAggCollapse_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt bs, HybCSR *G, PetscCount *nodiagonal)
+PetscErrorCode HybAggCollapse_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt bs, HybCSR *G, HybAggCollapsed *found)
 {
-  const PetscInt n = bs > 0 ? A->m / bs : 0;
-  PetscInt      *mark, nnz = 0; /* no more than A has */
+  const PetscInt  n    = bs > 0 ? A->m / bs : 0;
+  HybCollapseSeen seen = {0, PETSC_FALSE, PETSC_FALSE};
+  PetscInt       *mark, nnz = 0; /* no more than A has */
 
   PetscFunctionBegin;
   PetscCheck(A->m == A->n && bs > 0 && n * bs == A->m, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Blocks of %" PetscInt_FMT " unknowns do not divide a matrix of size %" PetscInt_FMT " x %" PetscInt_FMT, bs, A->m, A->n);
   G->m = G->n = n;
   G->a        = NULL;
-  *nodiagonal = 0;
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), (PetscCount)n + 1, sizeof(PetscInt), &G->i));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), n, sizeof(PetscInt), &mark));
   for (PetscInt v = 0; v < n; v++) mark[v] = -1;
   for (PetscInt v = 0; v < n; v++) {
     G->i[v] = nnz;
-    nnz += HybCollapseVertex(A, bs, v, mark, NULL, nodiagonal);
+    nnz += HybCollapseVertex(A, bs, v, mark, NULL, &seen);
   }
-  G->i[n] = nnz;
-  G->nnz  = nnz;
+  found->nodiagonal = seen.missing;
+  found->staggered  = (PetscBool)(seen.broken && !seen.odd);
+  G->i[n]           = nnz;
+  G->nnz            = nnz;
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), nnz, sizeof(PetscInt), &G->j));
   for (PetscInt v = 0; v < n; v++) mark[v] = -1;
   for (PetscInt v = 0; v < n; v++) PetscCall(HybCollapseSort(HybCollapseVertex(A, bs, v, mark, G->j + G->i[v], NULL), G->j + G->i[v]));

@@ -5,7 +5,7 @@
   its rows one after the other, whose heads it gathers in shared memory, and sorts: each vertex that is joined stands
   there as many times as rows name it, and counts once.
 
-    heads       how many each vertex has, and rows without an entry of the diagonal
+    heads       how many each vertex has, and what else is asked of a row
     classes     vertices by heads
     count       gather, sort, places where the vertex changes      scan -> G->i
     fill        the same, and write
@@ -17,6 +17,15 @@
 #include "aggops.cuh"
 
 namespace {
+
+/* sums of all rows: without an entry of the diagonal; entries that are not of unknown k modulo bs; heads where that is
+   not 0 */
+enum {
+  HEADS_MISSING,
+  HEADS_ODD,
+  HEADS_BROKEN,
+  HEADS_WORDS
+};
 
 struct Collapse {
   PetscInt        n, bs;
@@ -31,11 +40,11 @@ static __device__ __forceinline__ bool IsHead(const Collapse &a, PetscInt begin,
 
 /* G lanes a vertex */
 template <int G>
-__global__ void Heads(Collapse a, PetscInt *__restrict__ heads, PetscCount *__restrict__ missing)
+__global__ void Heads(Collapse a, PetscInt *__restrict__ heads, PetscCount *__restrict__ sums)
 {
-  constexpr int THREADS = HybGroup<G>::THREADS;
-  const int     rank    = HybGroup<G>::rank();
-  PetscCount    sum     = 0;
+  constexpr int THREADS          = HybGroup<G>::THREADS;
+  const int     rank             = HybGroup<G>::rank();
+  PetscCount    sum[HEADS_WORDS] = {0, 0, 0};
 
   HYB_SHARED(PetscCount, scratch, HYB_WARP);
   for (PetscCount v = (PetscCount)blockIdx.x * HybGroup<G>::GROUPS + HybGroup<G>::index(); v < a.n; v += (PetscCount)gridDim.x * HybGroup<G>::GROUPS) {
@@ -45,21 +54,27 @@ __global__ void Heads(Collapse a, PetscInt *__restrict__ heads, PetscCount *__re
       const PetscInt begin = a.ai[r], end = a.ai[r + 1];
 
       for (PetscInt k = begin + rank; k < end; k += G) {
-        const PetscInt c = a.aj[k];
+        const PetscInt c = a.aj[k], u = c / a.bs, unknown = (k - begin) % a.bs;
+        const bool     head = IsHead(a, begin, k, u);
 
         diagonals += c == r;
-        found += IsHead(a, begin, k, c / a.bs);
+        found += head;
+        sum[HEADS_ODD] += c - u * a.bs != unknown;
+        sum[HEADS_BROKEN] += head && unknown;
       }
     }
     found     = HybSubwarpSum<G>(found);
     diagonals = HybSubwarpSum<G>(diagonals);
     if (rank == 0) {
       heads[v] = found;
-      sum += a.bs - diagonals;
+      sum[HEADS_MISSING] += a.bs - diagonals;
     }
   }
-  sum = HybBlockSum<THREADS>(sum, scratch);
-  if (threadIdx.x == 0 && sum) HybAtomicAdd(missing, sum);
+  for (int s = 0; s < HEADS_WORDS; s++) {
+    const PetscCount all = HybBlockSum<THREADS>(sum[s], scratch);
+
+    if (threadIdx.x == 0 && all) HybAtomicAdd(&sums[s], all);
+  }
 }
 
 /* count not NULL: how many vertices each is joined with; else the vertices */
@@ -216,12 +231,12 @@ PetscErrorCode LongFill(const HybExec *exec, HybArena *work, const Collapse &a, 
 
 } // namespace
 
-PetscErrorCode HybAggCollapse_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt bs, HybCSR *G, PetscCount *nodiagonal)
+PetscErrorCode HybAggCollapse_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt bs, HybCSR *G, HybAggCollapsed *found)
 {
   const PetscInt n = bs > 0 ? A->m / bs : 0;
   Collapse       a = {n, bs, A->i, A->j, nullptr, nullptr};
   PetscInt      *heads, *vertices, *count, *none = nullptr, binptr[AGG_CLASSES + 1];
-  PetscCount    *missing;
+  PetscCount    *sums, seen[HEADS_WORDS] = {0, 0, 0};
   Long           l = {};
 
   PetscFunctionBegin;
@@ -233,16 +248,18 @@ PetscErrorCode HybAggCollapse_CUDA(const HybExec *exec, HybArena *keep, HybArena
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &heads));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &vertices));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &count));
-  PetscCall(HybArenaCalloc(work, HYB_MEM_DEVICE, 1, sizeof(PetscCount), &missing));
-#define HEADS(W)        HYB_LAUNCH((Heads<W>), HybMin()(HybBlocks(n, HybGroup<W>::GROUPS), (PetscCount)16 * AGG_BLOCKS), HybGroup<W>::THREADS, 0, exec->stream, a, heads, missing)
+  PetscCall(HybArenaCalloc(work, HYB_MEM_DEVICE, HEADS_WORDS, sizeof(PetscCount), &sums));
+#define HEADS(W)        HYB_LAUNCH((Heads<W>), HybMin()(HybBlocks(n, HybGroup<W>::GROUPS), (PetscCount)16 * AGG_BLOCKS), HybGroup<W>::THREADS, 0, exec->stream, a, heads, sums)
 #define GATHER(W, MOST) HYB_LAUNCH((Gather<W, MOST>), HybBlocks(binptr[c + 1] - binptr[c], HybGroup<W>::GROUPS), HybGroup<W>::THREADS, 0, exec->stream, a, binptr[c + 1] - binptr[c], (const PetscInt *)vertices + binptr[c], G->j ? none : count)
   ROW_BY_WIDTH(RowWidth(A->nnz, A->m, 2), HEADS);
-  PetscCall(exec->backend->copy(exec, nodiagonal, missing, sizeof(*nodiagonal), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(exec->backend->copy(exec, seen, sums, sizeof(seen), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(HybAggClasses(exec, work, n, heads, vertices, binptr)); /* waits for the copy too */
-  if (!n) *nodiagonal = 0;
-  G->j        = nullptr;
-  l.nvertices = n - binptr[AGG_CLASSES - 1];
-  l.vertices  = vertices + binptr[AGG_CLASSES - 1];
+  if (!n) PetscCall(exec->backend->sync(exec));
+  found->nodiagonal = seen[HEADS_MISSING];
+  found->staggered  = (PetscBool)(seen[HEADS_BROKEN] && !seen[HEADS_ODD]);
+  G->j              = nullptr;
+  l.nvertices       = n - binptr[AGG_CLASSES - 1];
+  l.vertices        = vertices + binptr[AGG_CLASSES - 1];
   for (int c = 0; c < AGG_CLASSES - 1; c++) AGG_BY_CLASS(c, GATHER);
   PetscCall(LongCount(exec, work, a, heads, count, &l));
   PetscCall(HybScanCounts(exec, work, n, count, G->i, nullptr, &G->nnz));
@@ -253,7 +270,7 @@ PetscErrorCode HybAggCollapse_CUDA(const HybExec *exec, HybArena *keep, HybArena
 #undef GATHER
 #undef HEADS
   PetscCall(LongFill(exec, work, a, &l));
-  PetscCall(HybArenaFree(work, &missing));
+  PetscCall(HybArenaFree(work, &sums));
   PetscCall(HybArenaFree(work, &count));
   PetscCall(HybArenaFree(work, &vertices));
   PetscCall(HybArenaFree(work, &heads));

@@ -44,14 +44,13 @@ static PetscErrorCode HybGAMGFilter(PC pc, HybGAMG *h, HybArena *work, const Hyb
    h->graph */
 static PetscErrorCode HybGAMGLookIn(PC pc, HybGAMG *h, HybArena *whole, HybArena *work, const HybCSR *A, HybAggLook *look)
 {
-  const HybAggOps *ops        = h->exec.backend->agg;
-  const PetscBool  filter     = HybGAMGHasThreshold(pc);
-  PetscCount       nodiagonal = 0;
+  const HybAggOps *ops    = h->exec.backend->agg;
+  const PetscBool  filter = HybGAMGHasThreshold(pc);
 
   PetscFunctionBegin;
   h->own      = (PetscBool)(h->block.bs > 1 || filter);
   h->vertices = *A;
-  if (h->block.bs > 1) PetscCall((*ops->collapse)(&h->exec, filter ? whole : &h->graph, work, A, h->block.bs, &h->vertices, &nodiagonal));
+  if (h->block.bs > 1) PetscCall((*ops->collapse)(&h->exec, filter ? whole : &h->graph, work, A, h->block.bs, &h->vertices, &h->collapsed));
   if (filter) {
     HybCSR all = h->vertices;
 
@@ -60,9 +59,9 @@ static PetscErrorCode HybGAMGLookIn(PC pc, HybGAMG *h, HybArena *whole, HybArena
   } else
     PetscCall((*ops->look)(&h->exec, work, &h->vertices, look));
   if (h->block.bs > 1 && filter)
-    look->nodiagonal += nodiagonal;
+    look->nodiagonal += h->collapsed.nodiagonal;
   else if (h->block.bs > 1)
-    look->nodiagonal = nodiagonal;
+    look->nodiagonal = h->collapsed.nodiagonal;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -147,6 +146,8 @@ static PetscErrorCode HybGAMGDecide(PC pc, HybGAMG *h, Mat A, const char **why)
     *why = "rows without an entry of the diagonal";
   else if (!look.symmetric)
     *why = "a pattern that is not symmetric";
+  else if (h->block.bs > 1 && h->collapsed.staggered)
+    *why = "PETSc takes entries of several vertices for one block";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -343,7 +343,7 @@ static PetscErrorCode HybWitnessEdges(PC pc, HybGAMG *h, Mat A, HybWitness *w, P
   const HybExec   *x         = &WitnessExec;
   HybCSR           csr, whole, G;
   HybAggFiltered   found;
-  PetscCount       nodiagonal;
+  HybAggCollapsed  collapsed;
   Mat              W, graph = NULL;
   PetscErrorCode   ierr;
 
@@ -351,7 +351,7 @@ static PetscErrorCode HybWitnessEdges(PC pc, HybGAMG *h, Mat A, HybWitness *w, P
   *known = PETSC_FALSE;
   if (w->block.bs > WITNESS_MOST) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybWitnessEdgesCSR(&w->keep, w->block.bs, &csr));
-  PetscCall((*ops->collapse)(x, &w->keep, &w->work, &csr, w->block.bs, &whole, &nodiagonal));
+  PetscCall((*ops->collapse)(x, &w->keep, &w->work, &csr, w->block.bs, &whole, &collapsed));
   PetscCall((*ops->weights)(x, &w->keep, &w->work, &csr, w->block.bs, &whole));
   PetscCall(HybWitnessMat(A, &csr, w->block.bs, w->block.bs, &W));
   *at  = WITNESS_LIMIT;
@@ -371,13 +371,13 @@ static PetscErrorCode HybWitnessEdges(PC pc, HybGAMG *h, Mat A, HybWitness *w, P
 static PetscErrorCode HybWitnessRun(PC pc, const struct _PCGAMGOps *ops, Mat A, HybWitness *w, int *hops, PetscInt *nsmooths)
 {
   PetscCoarsenData *lists = NULL;
-  PetscCount        nodiagonal;
+  HybAggCollapsed   collapsed;
   PetscBool         same = PETSC_FALSE;
   PetscErrorCode    ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   PetscCall(HybWitnessCSR(&w->keep, w->block.bs, &w->csr));
-  PetscCall((*HybBackendHost.agg->collapse)(&WitnessExec, &w->keep, &w->work, &w->csr, w->block.bs, &w->graph, &nodiagonal));
+  PetscCall((*HybBackendHost.agg->collapse)(&WitnessExec, &w->keep, &w->work, &w->csr, w->block.bs, &w->graph, &collapsed));
   PetscCall(HybWitnessMat(A, &w->csr, w->block.bs, w->block.bs, &w->W));
   PetscCall(HybWitnessCoarsen(pc, ops, w->W, &lists));
   for (w->hops = 1; w->hops <= 2 && !ierr; w->hops++) {
