@@ -38,6 +38,7 @@ $(EXAMPLES_BIN) $(BUILD)/tests/examples/readmm:
 
 .PHONY: test-examples
 CHECK_TARGETS += $(if $(GLUE_SRC),test-examples)
+CHECK_BUILDS += examples $(BUILD)/tests/examples/readmm
 test-examples: $(EXAMPLES_BIN) $(BUILD)/tests/examples/readmm $(BUILD)/lib/$(PLUGIN)
 	@$(MPI_ENV) MPIEXEC='$(MPIEXEC)' tests/examples/run.sh $(BUILD)/tests/examples/readmm $(BUILD)/examples/solve $(abspath $(BUILD)/lib/$(PLUGIN)) $(PETSC_SCALAR)
 

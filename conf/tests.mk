@@ -11,6 +11,8 @@ TEST_SECONDS ?= 600
 EMULATED_LIB ?=
 # targets of other .mk files that `make check` runs as well; each prints "N passed, N failed, N skipped"
 CHECK_TARGETS ?=
+# and what these need that takes long to make: it is made with the rest, on all cores
+CHECK_BUILDS ?=
 # with a device in the machine, the CUDA part is built and tested as well; without one, `make check` has no use for it
 TEST_DEVICE := $(wildcard /dev/nvidia0)
 
@@ -73,6 +75,8 @@ tests-run-cuda: $(UNIT_BIN) $(CUDA_LIB)
 # which TEST lines (a pattern of grep), and what their results' names end in
 TEST_LINES ?= .
 TEST_NAME ?=
+# of the runs of the type's tests those whose number leaves this rest by two: 0 or 1
+TEST_HALF ?=
 # all of what a line leaves out by -every N
 TEST_WHOLE ?=
 EMULATED_OPTIONS = $(if $(EMULATED_LIB),-mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_cuda_library $(abspath $(EMULATED_LIB)))
@@ -85,7 +89,7 @@ tests-run-mat: $(MAT_BIN) $(BUILD)/lib/$(PLUGIN) $(EMULATED_LIB) $(YIELD_LIB)
 	      echo "$$t-np$$n-$$k$(TEST_NAME) $(TEST_SECONDS) $(if $(filter-out mpiexec,$(MPIEXEC)),$(MPIEXEC),mpiexec) -n $$n $(BUILD)/tests/$$t -dll_append $(HERE)/$(BUILD)/lib/$(PLUGIN)$${o:+ $$o}"; \
 	    done; \
 	  done; \
-	done | $(MPI_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
+	done | awk '$(if $(TEST_HALF),NR % 2 == $(TEST_HALF),1)' | $(MPI_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
 
 # each on the host and, where there is one, on the emulated device
 tests-run-ranks: $(RANKS_BIN) $(EMULATED_LIB) $(YIELD_LIB)
@@ -97,8 +101,9 @@ tests-run-ranks: $(RANKS_BIN) $(EMULATED_LIB) $(YIELD_LIB)
 	  done; \
 	done; done | $(MPI_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
 
+# beside each other, the longest first: all that two of them make has been made before
 tests-run-parts:
-	@for t in $(CHECK_TARGETS); do $(TEST_ENV) tests/run $(RESULTS) $$t 600 $(MAKE) --no-print-directory $$t; done
+	@for t in $(CHECK_TARGETS); do echo "$$t 600 $(MAKE) --no-print-directory $$t"; done | $(TEST_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
 
 unit: tests-clean-results
 	@$(MAKE) --no-print-directory -j $(TEST_JOBS) $(UNIT_BIN)
@@ -119,7 +124,7 @@ unit-cuda: tests-clean-results
 	@tests/summary $(RESULTS)
 
 check: tests-clean-results
-	@$(MAKE) --no-print-directory -j $(TEST_JOBS) $(if $(TEST_DEVICE),all,plugin) $(BUILD)/lib/$(PLUGIN) $(UNIT_BIN) $(MAT_BIN) $(RANKS_BIN) $(EMULATED_LIB)
+	@$(MAKE) --no-print-directory -j $(TEST_JOBS) $(if $(TEST_DEVICE),all,plugin) $(BUILD)/lib/$(PLUGIN) $(UNIT_BIN) $(MAT_BIN) $(RANKS_BIN) $(EMULATED_LIB) $(YIELD_LIB) $(CHECK_BUILDS)
 	@date +%s > $(RESULTS)/built
 	@$(MAKE) --no-print-directory tests-run-unit
 	@$(MAKE) --no-print-directory tests-run-emulated

@@ -223,14 +223,14 @@ static void Structures(void)
   RefMatDestroy(&A);
   RefMatDestroy(&B);
   HybTestBegin("%s: blocks of 3, rows of A with equal patterns", method->name);
-  HybTestMatStencil(27, HybTestSize(7, 4), HybTestSize(6, 3), 4, &B);
+  HybTestMatStencil(27, HybTestSize(7, 4), HybTestSize(6, 3), HybTestSize(4, 2), &B);
   HybTestMatBlock(&B, 3, &A);
   RefMatDestroy(&B);
   RefMatCopy(&A, &B);
   CheckAndDestroy(&A, &B);
   for (PetscInt bs = 2; bs <= 11; bs++) {
     HybTestBegin("%s: blocks of %" PetscInt_FMT ", rectangular", method->name, bs);
-    HybTestMatRandom(23, 17, 0, 4, &C);
+    HybTestMatRandom(HybTestSize(23, 9), 17, 0, 4, &C);
     HybTestMatRandom(17, 19, 0, 4, &D);
     HybTestMatBlock(&C, bs, &A);
     HybTestMatBlock(&D, bs, &B);
@@ -254,7 +254,7 @@ static void Structures(void)
   HybTestMatRandom(40, 500000, 0, 60, &B);
   CheckAndDestroy(&A, &B);
   HybTestBegin("%s: very many columns", method->name);
-  HybTestMatRandom(20, 40, 0, 40, &A);
+  HybTestMatRandom(HybTestSize(20, 8), 40, 0, 40, &A);
   HybTestMatRandom(40, HybTestSize(2200000, 500000), 0, 400, &B);
   CheckAndDestroy(&A, &B);
 }

@@ -21,7 +21,7 @@ echo 'HYB_METHOD_HOST("toy", HybSpGEMM_Toy)' >> "$tmp/src/sparse/spgemm/methods.
 (cd "$tmp" && printf 'include makefile\nrooms:\n\t@echo $(ROOMS_SRC)\n' > rooms.mk && ${MAKE:-make} -s -f rooms.mk rooms PETSC_DIR="${PETSC_DIR:-}" PETSC_ARCH="${PETSC_ARCH:-}") > "$tmp/out" 2>&1
 grep -q 'src/sparse/spgemm/host/toy\.c' "$tmp/out"; is "the makefile finds the method's file" $?
 compile "$tmp/src/sparse/spgemm/host/toy.c" "$tmp/toy.o" && compile "$tmp/src/sparse/spgemm/spgemm.c" "$tmp/spgemm.o" &&
-  link "$tmp/t400" "$build/tests/t400_spgemm.o" "$build/tests/hybtest.o" "$build/tests/reference/ref.o" "$tmp/spgemm.o" "$tmp/toy.o"; is "it compiles and links" $?
+  link "$tmp/t400" "$build/tests/t400_spgemm.o" "$build/tests/hybtest.o" "$build/tests/hybmatrices.o" "$build/tests/reference/ref.o" "$tmp/spgemm.o" "$tmp/toy.o"; is "it compiles and links" $?
 "$tmp/t400" -backend host -seed 1 -methods toy > "$tmp/out" 2>&1; is "the tests of all methods, on this one" $?
 grep -qE '^[1-9][0-9]* passed, 0 failed' "$tmp/out"; is "there were some" $?
 CHECKDEPS_COMPILE=0 "$here/conf/checkdeps" "$tmp" > "$tmp/out" 2>&1; is "the rules hold" $?
@@ -56,7 +56,7 @@ int main(int argc, char **argv)
 EOF
 for kind in '' '#define PETSC_CASE 1'; do
   { echo "$kind"; cat "$tmp/unit.c"; } > "$tmp/one.c"
-  compile "$tmp/one.c" "$tmp/one.o" && link "$tmp/one" "$tmp/one.o" "$build/tests/hybtest.o" "$build/tests/reference/ref.o"; is "a unit test without a check compiles" $?
+  compile "$tmp/one.c" "$tmp/one.o" && link "$tmp/one" "$tmp/one.o" "$build/tests/hybtest.o" "$build/tests/hybmatrices.o" "$build/tests/reference/ref.o"; is "a unit test without a check compiles" $?
   ! "$tmp/one" -backend host > "$tmp/out" 2>&1 && grep -q '^0 passed, 1 failed' "$tmp/out"; is "a unit test without a check fails ($kind)" $?
 done
 compile "$tmp/mat.c" "$tmp/mat.o" && link "$tmp/mat" "$tmp/mat.o"; is "a test of the type without a check compiles" $?

@@ -325,11 +325,12 @@ void Legacy(EmuStream *s, bool before)
 }
 
 /* processor time: a busy machine makes no operation endless */
-static void Watch(int seconds)
+static void Watch(double seconds)
 {
   itimerval t;
   memset(&t, 0, sizeof(t));
-  t.it_value.tv_sec = seconds;
+  t.it_value.tv_sec  = (time_t)seconds;
+  t.it_value.tv_usec = (suseconds_t)((seconds - (double)t.it_value.tv_sec) * 1e6);
   setitimer(ITIMER_VIRTUAL, &t, nullptr);
 }
 
@@ -340,7 +341,7 @@ static void Run(Operation *o)
   inside_                  = true;
   running             = Running{o->what.c_str(), o->file.c_str(), o->line, o->kernel};
   for (Array *a : o->arrays) Open(a);
-  Watch(limit ? atoi(limit) : 200);
+  Watch(limit ? atof(limit) : 200);
   if (o->kernel) RunKernel(o->grid, o->block, o->dynamic, o->run);
   else if (o->run) o->run();
   for (Array *a : open_)

@@ -610,7 +610,7 @@ static int Child(const char *self, int which, int seed, std::string &said)
     snprintf(number, sizeof(number), "%d", which);
     snprintf(text, sizeof(text), "%d", seed);
     setenv("HYB_EMULATOR_SEED", text, 1);
-    setenv("HYB_EMULATOR_SECONDS", "2", 1);
+    setenv("HYB_EMULATOR_SECONDS", "0.5", 1);
     dup2(fd[1], 2);
     dup2(fd[1], 1);
     close(fd[0]);

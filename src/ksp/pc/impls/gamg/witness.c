@@ -18,8 +18,9 @@
 
   Where the level has a threshold, a second example of few vertices says which edges PETSc's creategraph leaves: some
   are above the example's threshold, or below, or equal to it, some on one side alone unless the transpose is added, and
-  a diagonal is zero. All entries of its blocks are stored, so that unknowns which alone are to count show. The first
-  example is then coarsened without a threshold.
+  a diagonal is zero. One is so little above it that it is below where some of the unknowns alone are to count: all
+  entries of a block between two vertices weigh the same, a vertex's own block weighs on its diagonal, so of k among bs
+  unknowns the scaled weight is k/bs of the whole one. The first example is then coarsened without a threshold.
 
   What PETSc's functions leave in the PC is put back. That they read their options and remember their MatCoarsen is
   wanted: a program that asks which options were used, or looks at the PC, sees what it always sees. Takes a third of
@@ -279,21 +280,23 @@ static PetscErrorCode HybWitnessSmooth(PC pc, const struct _PCGAMGOps *ops, HybW
 }
 
 /* the weight between two vertices of the second example; negative: none. Sums of both sides, scaled: (1,2) and (4,7)
-   are the threshold itself, (2,3) and (0,5) are above it, but not on both sides by themselves. */
+   are the threshold itself, (2,3) and (0,5) are above it, but not on both sides by themselves; (5,7) is above it by one
+   part in 64, less than one of WITNESS_MOST unknowns weighs. */
 static PetscReal HybWitnessWeight(PetscInt v, PetscInt u)
 {
   static const struct {
     PetscInt  v, u;
     PetscReal forth, back;
   } edges[] = {
-    {0, 1, 1.5, 1.5 },
-    {1, 2, 1.0, 1.0 },
-    {2, 3, 0.9, 0.3 },
-    {3, 4, 0.2, 0.15},
-    {4, 5, 1.0, 1.0 },
-    {0, 5, 0.3, 0.9 },
-    {0, 6, 1.0, 1.0 },
-    {4, 7, 0.5, 0.5 }
+    {0, 1, 1.5,        1.5       },
+    {1, 2, 1.0,        1.0       },
+    {2, 3, 0.9,        0.3       },
+    {3, 4, 0.2,        0.15      },
+    {4, 5, 1.0,        1.0       },
+    {0, 5, 0.3,        0.9       },
+    {0, 6, 1.0,        1.0       },
+    {4, 7, 0.5,        0.5       },
+    {5, 7, 65.0 / 128, 65.0 / 128}
   };
   static const PetscReal diagonal[WITNESS_EDGES] = {2, 2, 8, 0.5, 2, 2, 0, 2};
 
@@ -305,12 +308,25 @@ static PetscReal HybWitnessWeight(PetscInt v, PetscInt u)
   return -1;
 }
 
-/* Blocks of bs x bs entries, of both signs, which add up to the weights: the first makes up for the others, which are
-   small */
+/* The entry (r,c) of blocks of both signs, whose moduli add up to the weights exactly: they are multiples of a power of
+   two, and the first of a block makes up for what is missing; 0 where the weight is. The edge's entries are all alike,
+   a vertex's own ones are on the diagonal. */
+static PetscScalar HybWitnessEdgeEntry(PetscInt bs, PetscInt r, PetscInt c)
+{
+  const PetscReal unit = 1.0 / (1 << 24), w = HybWitnessWeight(r / bs, c / bs);
+  const PetscInt  own = r / bs == c / bs, others = own ? bs - 1 : bs * bs - 1;
+  PetscReal       share = PetscFloorReal(w / (others + 1) / unit) * unit, a;
+
+  if (r % bs == 0 && c % bs == 0)
+    a = w - others * share;
+  else
+    a = own && r != c ? 0 : share;
+  return (r + c) / 2 % 3 == 1 ? -a : a;
+}
+
 static PetscErrorCode HybWitnessEdgesCSR(HybArena *arena, PetscInt bs, HybCSR *A)
 {
-  const PetscReal small = 1.0 / 16384;
-  PetscInt        nz    = 0;
+  PetscInt nz = 0;
 
   PetscFunctionBegin;
   A->m = A->n = WITNESS_EDGES * bs;
@@ -320,12 +336,9 @@ static PetscErrorCode HybWitnessEdgesCSR(HybArena *arena, PetscInt bs, HybCSR *A
   A->i[0] = 0;
   for (PetscInt r = 0; r < A->m; r++) {
     for (PetscInt c = 0; c < A->m; c++) {
-      const PetscReal w = HybWitnessWeight(r / bs, c / bs);
-
-      if (w < 0) continue;
+      if (HybWitnessWeight(r / bs, c / bs) < 0) continue;
       A->j[nz]   = c;
-      A->a[nz++] = ((r + c) / 2 % 3 == 1 ? -1 : 1) * (w == 0 ? 0 : r % bs || c % bs ? small
-                                                                                    : w - (bs * bs - 1) * small);
+      A->a[nz++] = HybWitnessEdgeEntry(bs, r, c);
     }
     A->i[r + 1] = nz;
   }
