@@ -2,7 +2,8 @@
   C = A*B by each method of the backend by name, of operands whose halves come from different shapes: blocks with holes,
   diagonals with gaps, repeated rows of which some differ, far clusters, lengths about the ends of bins, dense and empty
   rows. One object of a method goes from product to product, with plans of numeric phases or without, by tuning drawn
-  at random, and meets NaN, infinities and zeros of both signs. Every entry is the reference's number, sums in A's order.
+  at random, and meets NaN, infinities and zeros of both signs. Every entry is the reference's number, sums in A's
+  order.
 
     t409_hunt -backend LIB [-seed N] [-runs N] [-first K]     the products K to K + N - 1 of a seed, K being named in a failure
 */
@@ -118,7 +119,7 @@ static void Operand(PetscInt kind, PetscInt m, PetscInt n, RefMat *A)
     HybTestMatBanded(m, n, Between(0, 5), Between(0, 5), A);
     break;
   case 3:
-    nlist = Between(1, 9);
+    nlist   = Between(1, 9);
     list[0] = Between(-m, 2);
     for (PetscInt k = 1; k < nlist; k++) list[k] = list[k - 1] + 1 + HybTestRandomInt(0, HybTestRandomInt(0, 2) ? 2 : n / 3 + 1);
     Diagonals(m, n, nlist, list, HybTestRandomInt(0, 2) ? 100 : 80, A);
@@ -138,7 +139,7 @@ static void Operand(PetscInt kind, PetscInt m, PetscInt n, RefMat *A)
     Clusters(m, n, A);
     break;
   case 9: {
-    static const PetscInt ends[] = {0, 1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 320, 384, 512};
+    static const PetscInt ends[]  = {0, 1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 320, 384, 512};
     PetscInt             *lengths = (PetscInt *)RefAlloc(m + 1, sizeof(PetscInt));
 
     for (PetscInt r = 0; r < m; r++) lengths[r] = ends[HybTestRandomInt(0, HybTestRandomInt(0, 10) ? 8 : 17)] + HybTestRandomInt(0, 3);
