@@ -8,8 +8,8 @@
   nothing that can be used.
 
 TEST np=1,2,3 -mat_aijhybridgpu_backend host -every 29
-TEST np=1 @emulated -every 23
-TEST np=2 @emulated -every 197
+TEST np=1 @emulated -every 97
+TEST np=2 @emulated -every 997
 TEST np=2 @emulated -mults -every 41
 
 -every N: the first ones, and of the others one in N. -mults: products with vectors instead of those of matrices.
@@ -69,7 +69,8 @@ static PetscErrorCode Faults(MatProductType type, Phase phase, Mat hostA, Mat ho
   char     name[64];
 
   PetscFunctionBeginUser;
-  PetscCall(PetscSNPrintf(name, sizeof(name), "%s%s", MatProductTypes[type], phase == FIRST ? "" : phase == AGAIN ? " again" : " again, of another pattern"));
+  PetscCall(PetscSNPrintf(name, sizeof(name), "%s%s", MatProductTypes[type], phase == FIRST ? "" : phase == AGAIN ? " again"
+                                                                                                                  : " again, of another pattern"));
   MatTestName = name;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-every", &every, NULL));
   PetscCall(MatTestProduct(type, hostA, hostP, NULL, &former));

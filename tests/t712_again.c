@@ -23,11 +23,15 @@ static const char *Ours = "aijhybridgpu";
 typedef struct {
   PetscInt a, b, alone[2];
 } Band;
-static const Band Plus = {1, 5, {1, 5}}, Minus = {-1, -5, {-1, -5}}, One = {1, 5, {-1, -5}}, Far = {1, 12, {1, 12}}, Cross = {2, 7, {2, 7}};
+static const Band Plus = {
+                    1, 5, {1, 5}
+},
+                  Minus = {-1, -5, {-1, -5}}, One = {1, 5, {-1, -5}}, Far = {1, 12, {1, 12}}, Cross = {2, 7, {2, 7}};
 
 static PetscInt Column(const Band *band, PetscInt r, int k)
 {
-  const PetscInt d = !k ? 0 : Rank ? (k == 1 ? band->a : band->b) : band->alone[k - 1];
+  const PetscInt d = !k ? 0 : Rank ? (k == 1 ? band->a : band->b)
+                                   : band->alone[k - 1];
 
   return (r + d + N) % N;
 }
@@ -149,10 +153,10 @@ static PetscErrorCode Other(Way way, MatType type, const Band *band, PetscInt se
 
 static PetscErrorCode Operands(MatProductType type, int which, Way way, MatType other)
 {
-  const Band  *to[] = {&Minus, &One, &Plus, &Far, &Plus}, *now[2] = {&Plus, &Plus};
-  Mat          A[2], C;
-  static char  name[128];
-  const char  *ways[] = {"coordinates anew", "coordinates of a plain one", "another one's contents"};
+  const Band *to[] = {&Minus, &One, &Plus, &Far, &Plus}, *now[2] = {&Plus, &Plus};
+  Mat         A[2], C;
+  static char name[128];
+  const char *ways[] = {"coordinates anew", "coordinates of a plain one", "another one's contents"};
 
   PetscFunctionBeginUser;
   PetscCall(PetscSNPrintf(name, sizeof(name), "%s, operand %d of type %s: %s", MatProductTypes[type], which, other, ways[way]));

@@ -5,7 +5,7 @@
   which the same is done, and each result is compared with a new product of the twins.
 
 TEST np=1,2,3 -runs 12
-TEST np=1,2,3 @emulated -seed 5 -runs 2 -steps 4
+TEST np=1,2,3 @emulated -seed 10 -runs 1
 
 -seed N: the first sequence's; -runs N: so many sequences; -steps N: products again in each.
 */
@@ -33,7 +33,7 @@ typedef struct {
 static void PatternDraw(Pattern *p)
 {
   const PetscInt alone = Draw(3) ? -1 : Draw(Size), mirror = Draw(2);
-  Pattern        q     = {.band = Draw(4), .a = 1 + Draw(2), .b = 3 + Draw(PetscMax(1, M / 3)), .seed = Draw(100000)};
+  Pattern        q = {.band = Draw(4), .a = 1 + Draw(2), .b = 3 + Draw(PetscMax(1, M / 3)), .seed = Draw(100000)};
 
   if (mirror && p->band) { /* as many entries as before everywhere, elsewhere: nothing that is counted tells */
     q   = *p;

@@ -73,8 +73,8 @@ PetscErrorCode HybParProductAgree(HybParProduct p, PetscErrorCode ierr, const ch
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Frees what an earlier symbolic phase left: all of it, and then reports the first error. Other processes do so too, and
-   meet in it. */
+/* Frees what an earlier symbolic phase left: all of it, and then reports the first error. Other processes do so too,
+   and meet in it. */
 static PetscErrorCode HybParProductReset(HybParProduct p)
 {
   PetscErrorCode ierr = HybParTransposeDestroy(&p->transpose), later;

@@ -106,12 +106,12 @@ static PetscErrorCode HybProductReset(HybProduct p)
     if (p->stageinit[s]) ierr[s] = HybSpGEMMDestroy(&p->stage[s]);
     p->stageinit[s] = PETSC_FALSE;
   }
-  ierr[2] = HybProductResetFused(p);
+  ierr[2]            = HybProductResetFused(p);
   p->nstages         = 0;
   p->transposed.used = p->transposed.current = PETSC_FALSE;
   p->gathers                                 = 0;
-  ierr[3] = HybArenaReset(&p->work);
-  ierr[4] = HybArenaReset(&p->keep);
+  ierr[3]                                    = HybArenaReset(&p->work);
+  ierr[4]                                    = HybArenaReset(&p->keep);
   for (int k = 0; k < 5; k++) PetscCall(ierr[k]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

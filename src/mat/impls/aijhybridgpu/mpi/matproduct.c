@@ -203,7 +203,7 @@ static PetscErrorCode HybMPIProductAdopt(Mat C, HybMPIProduct *mp, HybArena out[
   PetscCall(HybParProductAgree(mp->product, ierr, "Taking over the result of a parallel product"));
   PetscCall(MatMPIAIJHybridGPUSumStates(C)); /* so that an assembly, which sums, leaves it */
   C->preallocated = C->assembled = PETSC_TRUE;
-  ierr = HybParProductAgree(mp->product, HybMPIProductAdopted(C), "Taking over the result of a parallel product");
+  ierr                           = HybParProductAgree(mp->product, HybMPIProductAdopted(C), "Taking over the result of a parallel product");
   if (ierr) C->preallocated = C->assembled = PETSC_FALSE;
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -88,7 +88,8 @@ PetscErrorCode HybMPIOperandsRestore(HybMPIOperands *o)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Of the blocks, but of those that are known, and of garray, which is short: PETSc numbers it anew where no state tells */
+/* Of the blocks, but of those that are known, and of garray, which is short: PETSc numbers it anew where no state
+   tells */
 static PetscErrorCode HybMPIOperandHash(const HybExec *x, const HybParCSR *M, const PetscBool known[2], uint64_t hash[3])
 {
   HybArena       work;
