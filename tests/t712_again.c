@@ -4,8 +4,9 @@
   result is compared with a new product of MATAIJ's, and products with vectors between coordinates and values with
   MATAIJ's own.
 
-TEST np=1,2,3,4
-TEST np=1,2,3 @emulated -few
+TEST np=1,2
+TEST np=3,4 -few
+TEST np=1,2 @emulated -few
 TEST np=2 @emulated -few -mat_aijhybridgpu_memory mirror -mat_aijhybridgpu_comm mpi
 
 -few: of the products and of the ways in which a pattern changes a part

@@ -4,7 +4,8 @@
   matrix's contents, by sums, by conversions, or others take their places. Each operand has a twin of type MATAIJ to
   which the same is done, and each result is compared with a new product of the twins.
 
-TEST np=1,2,3 -runs 12
+TEST np=1,2 -runs 12
+TEST np=3 -runs 10
 TEST np=1,2,3 @emulated -seed 10 -runs 1
 
 -seed N: the first sequence's; -runs N: so many sequences; -steps N: products again in each.
