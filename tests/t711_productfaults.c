@@ -1,37 +1,85 @@
 /*
-  One process of several runs out of luck in a parallel product: the first, the second, the third, ... allocation and
+  One process, of several or alone, runs out of luck in a product: the first, the second, the third, ... allocation and
   call of the device fails there and nowhere else. Each time all processes get an error and none waits for ever;
   afterwards the plugin holds what it held before, and the same operands make the same product.
 
   Allocations are those made by this plugin's files; on a device also all that passes the hook that it asks before each
-  allocation, CUDA call, launch and primitive.
+  allocation, CUDA call, launch and primitive. What a failed product leaves is what was there before, or its result, or
+  nothing that can be used.
 
-TEST np=2,3 -mat_aijhybridgpu_backend host -every 3
-TEST np=2 @emulated -every 97
+TEST np=1,2,3 -mat_aijhybridgpu_backend host -every 29
+TEST np=1 @emulated -few -every 97
+TEST np=2 @emulated -few -every 997
+TEST np=2 @emulated -mults -every 41
 
--every N: the first eight, and of the others one in N.
+-every N: the first ones, and of the others one in N. -few: fewer first ones, and P^T A P alone. -mults: products with
+vectors instead of those of matrices.
 */
 #include "matfault.h"
 #include <stdlib.h>
 
 static PetscMPIInt Rank, Size;
+static PetscBool   Few;
 
-/* again: the numeric phase of a product that is there */
-static PetscErrorCode Faults(MatProductType type, PetscBool again, Mat hostA, Mat hostP)
+typedef enum {
+  FIRST, /* both phases */
+  AGAIN, /* the numeric phase of a product that is there, with other values */
+  OTHER  /* the same with another first operand, of another pattern: the symbolic phase is repeated */
+} Phase;
+
+/* What a failed product has left is one of these two results, or nothing that can be used: on all processes alike */
+static PetscErrorCode HalfMade(Mat C, Mat before, Mat after)
+{
+  PetscBool assembled;
+  PetscReal d[2] = {1, 1};
+  int       usable;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatAssembled(C, &assembled));
+  usable = (int)assembled;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &usable, 1, MPI_INT, MPI_SUM, PETSC_COMM_WORLD));
+  MatTestCheck(!usable || usable == (int)Size, "the result is usable on some processes");
+  if (usable != (int)Size) PetscFunctionReturn(PETSC_SUCCESS);
+  if (before) PetscCall(MatTestDifference(C, before, &d[0]));
+  PetscCall(MatTestDifference(C, after, &d[1]));
+  MatTestCheck(d[0] < 1e-12 || d[1] < 1e-12, "a half-made result passes as one");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Prepare(MatProductType type, Phase phase, Mat A, Mat P, Mat *other, Mat hostother, Mat *C)
+{
+  PetscFunctionBeginUser;
+  *other = NULL;
+  *C     = NULL;
+  if (phase == FIRST) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatTestProduct(type, A, P, NULL, C));
+  if (phase == AGAIN)
+    PetscCall(MatCopy(hostother, A, DIFFERENT_NONZERO_PATTERN));
+  else {
+    PetscCall(MatConvert(hostother, "aijhybridgpu", MAT_INITIAL_MATRIX, other));
+    PetscCall(MatProductReplaceMats(*other, NULL, NULL, *C));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* hostA is the first operand, and hostother what it is when the product comes again */
+static PetscErrorCode Faults(MatProductType type, Phase phase, Mat hostA, Mat hostP, Mat hostother)
 {
   int      fired = 1, k, n = 0;
   PetscInt every = 1;
-  Mat      expected;
+  Mat      former, expected;
   char     name[64];
 
   PetscFunctionBeginUser;
-  PetscCall(PetscSNPrintf(name, sizeof(name), "%s%s", MatProductTypes[type], again ? " again" : ""));
+  PetscCall(PetscSNPrintf(name, sizeof(name), "%s%s", MatProductTypes[type], phase == FIRST ? "" : phase == AGAIN ? " again"
+                                                                                                                  : " again, of another pattern"));
   MatTestName = name;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-every", &every, NULL));
-  PetscCall(MatTestProduct(type, hostA, hostP, NULL, &expected));
-  for (k = 1; fired && k < 100000; k += k < 8 ? 1 : (int)every, n++) {
+  PetscCall(MatTestProduct(type, hostA, hostP, NULL, &former));
+  PetscCall(MatTestProduct(type, hostother, hostP, NULL, &expected));
+  for (k = 1; fired && k < 100000; k += k < (Few ? 3 : 8) ? 1 : (int)every, n++) {
     const PetscMPIInt victim = (PetscMPIInt)(k % Size);
-    Mat               A, P, C = NULL;
+    Mat               A, P, C, other;
     size_t            before, after;
     int               error, errors, held;
     PetscErrorCode    ierr;
@@ -39,16 +87,13 @@ static PetscErrorCode Faults(MatProductType type, PetscBool again, Mat hostA, Ma
     PetscCall(MatFaultHeld(&before));
     PetscCall(MatConvert(hostA, "aijhybridgpu", MAT_INITIAL_MATRIX, &A));
     PetscCall(MatConvert(hostP, "aijhybridgpu", MAT_INITIAL_MATRIX, &P));
-    if (again) {
-      PetscCall(MatTestProduct(type, A, P, NULL, &C));
-      PetscCall(MatScale(A, 1.0));
-    }
+    PetscCall(Prepare(type, phase, A, P, &other, hostother, &C));
     PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
     STACK_SAVE;
     MatFault.count  = 0;
     MatFault.last   = "";
     MatFault.target = Rank == victim ? k : 0;
-    ierr            = again ? MatProductNumeric(C) : MatTestProduct(type, A, P, NULL, &C);
+    ierr            = phase == FIRST ? MatTestProduct(type, A, P, NULL, &C) : MatProductNumeric(C);
     fired           = Rank == victim && MatFault.count >= k;
     MatFault.target = 0;
     STACK_RESTORE;
@@ -58,25 +103,69 @@ static PetscErrorCode Faults(MatProductType type, PetscBool again, Mat hostA, Ma
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &fired, 1, MPI_INT, MPI_MAX, PETSC_COMM_WORLD));
     MatTestCheck(errors == (fired ? (int)Size : 0), fired ? "an error of one process is one of all" : "an error without a failing call");
     if (errors != (fired ? (int)Size : 0)) printf("  call %d of process %d failing, %s: error %d on process %d\n", k, (int)victim, MatFault.last, error, (int)Rank);
-    /* the operands serve */
-    if (!again) PetscCall(MatDestroy(&C));
-    if (again)
+    if (errors) PetscCall(HalfMade(C, phase == FIRST ? NULL : former, phase == FIRST ? former : expected));
+    /* the operands serve, and what was there serves again, or goes */
+    if (phase == FIRST || k % 4 == 0) {
+      PetscCall(MatDestroy(&C));
+      PetscCall(MatTestProduct(type, phase == OTHER ? other : A, P, NULL, &C));
+    } else
       PetscCall(MatProductNumeric(C));
-    else
-      PetscCall(MatTestProduct(type, A, P, NULL, &C));
-    MatTestCheckSame(C, expected, "the result after a failure");
+    MatTestCheckSame(C, phase == FIRST ? former : expected, "the result after a failure");
     PetscCall(MatDestroy(&C));
     PetscCall(MatDestroy(&A));
     PetscCall(MatDestroy(&P));
+    PetscCall(MatDestroy(&other));
     PetscCall(MatFaultHeld(&after));
     held = after != before;
     if (held) printf("  call %d of process %d failing, process %d: %zu bytes before, %zu after\n", k, (int)victim, (int)Rank, before, after);
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &held, 1, MPI_INT, MPI_MAX, PETSC_COMM_WORLD));
     MatTestCheck(!held, "bytes of ours are held");
   }
-  MatTestCheck(n > 2, "nothing could fail");
+  MatTestCheck(n > 2 || (Size == 1 && phase == AGAIN), "nothing could fail"); /* on the host one process takes no memory for that */
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: up to call %d\n", name, k));
+  PetscCall(MatDestroy(&former));
   PetscCall(MatDestroy(&expected));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Products with vectors of fresh matrices, whose halos are made: who fails has an error, and the same product is right
+   afterwards */
+static PetscErrorCode Mults(Mat hostA)
+{
+  int      fired = 1, k;
+  PetscInt every = 1;
+  Vec      x, y;
+
+  PetscFunctionBeginUser;
+  MatTestName = "products with vectors";
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-every", &every, NULL));
+  PetscCall(MatCreateVecs(hostA, &x, &y));
+  PetscCall(VecSetRandom(x, NULL));
+  for (k = 1; fired && k < 100000; k += k < 60 ? 1 : (int)every) {
+    const PetscMPIInt victim = (PetscMPIInt)(k % Size);
+    PetscErrorCode    ierr;
+    Mat               A;
+
+    PetscCall(MatConvert(hostA, "aijhybridgpu", MAT_INITIAL_MATRIX, &A));
+    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+    STACK_SAVE;
+    MatFault.count  = 0;
+    MatFault.target = Rank == victim ? k : 0;
+    ierr            = MatMult(A, x, y);
+    fired           = Rank == victim && MatFault.count >= k;
+    MatFault.target = 0;
+    STACK_RESTORE;
+    PetscCall(PetscPopErrorHandler());
+    if (fired) MatTestCheck(ierr, "who fails has an error");
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &fired, 1, MPI_INT, MPI_MAX, PETSC_COMM_WORLD));
+    if (!fired) MatTestCheck(!ierr, "an error without a failing call");
+    MatTestCheckMult(A, hostA, "a product after a failure");
+    MatTestCheckMultTranspose(A, hostA, "a transposed product after a failure");
+    PetscCall(MatDestroy(&A));
+  }
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: up to call %d\n", MatTestName, k));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -101,8 +190,9 @@ static PetscErrorCode Make(PetscInt n, PetscBool interpolation, Mat *A)
 
 int main(int argc, char **argv)
 {
-  Mat A, P;
-  int code = 0;
+  Mat       A, P, twice, other;
+  PetscBool mults = PETSC_FALSE;
+  int       code  = 0;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Every allocation and every device call of one process failing in turn\n"));
@@ -122,9 +212,22 @@ int main(int argc, char **argv)
     PetscCall(MatDestroy(&c));
   }
   PetscCall(MatTestHook(MatFaultAsk, &MatFault.device));
-  PetscCall(Faults(MATPRODUCT_AB, PETSC_FALSE, A, P));
-  PetscCall(Faults(MATPRODUCT_PtAP, PETSC_FALSE, A, P));
-  PetscCall(Faults(MATPRODUCT_PtAP, PETSC_TRUE, A, P));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-few", &Few, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-mults", &mults, NULL));
+  PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &twice));
+  PetscCall(MatScale(twice, 2.0));
+  PetscCall(MatTranspose(A, MAT_INITIAL_MATRIX, &other));
+  if (mults)
+    PetscCall(Mults(A));
+  else {
+    if (!Few) PetscCall(Faults(MATPRODUCT_AB, FIRST, A, P, A));
+    PetscCall(Faults(MATPRODUCT_PtAP, FIRST, A, P, A));
+    if (!Few) PetscCall(Faults(MATPRODUCT_AB, AGAIN, A, P, twice));
+    PetscCall(Faults(MATPRODUCT_PtAP, AGAIN, A, P, twice));
+    PetscCall(Faults(MATPRODUCT_PtAP, OTHER, A, P, other));
+  }
+  PetscCall(MatDestroy(&twice));
+  PetscCall(MatDestroy(&other));
   PetscCall(MatDestroy(&A));
   PetscCall(MatDestroy(&P));
   PetscCall(MatTestFinalize(&code));

@@ -475,6 +475,30 @@ static PetscErrorCode GivenUp(HybComm comm)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Process 0 computes for minutes before it comes, by the card's clock: nobody gives up. What serves a probe alone is
+   not asked for here. */
+static PetscErrorCode Late(HybComm comm)
+{
+  HybHalo h;
+  int     errors = 0;
+
+  PetscFunctionBegin;
+  HybTestBegin("a process that comes minutes later");
+  LayoutDraw(30, 1, -1);
+  HybTestCall(HaloGet(comm, &h));
+  PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
+  setenv("HYB_EMULATOR_HASTE", "2000", 1); /* 0.5 s are 1000 */
+  if (!Rank) usleep(500000);
+  for (int k = 0; k < 2; k++) PetscCall(Hear(h, &errors)); /* an error of the first would be heard at the second */
+  PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
+  unsetenv("HYB_EMULATOR_HASTE");
+  HybTestCheck(!errors, "process %d had %d errors", Rank, errors);
+  PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, 2));
+  HybTestCall(HybHaloDestroy(&h));
+  LayoutFree();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* an error of one process between Begin and End reaches those who wait for it, and the next exchange is right */
 static PetscErrorCode Between(HybComm comm)
 {
@@ -594,6 +618,7 @@ static PetscErrorCode Body(void)
   PetscCall(Several(comm));
   PetscCall(Way(comm));
   PetscCall(GivenUp(comm));
+  PetscCall(Late(comm));
   PetscCall(Wrong(comm));
   PetscCall(Between(comm));
   PetscCall(Faults(comm));

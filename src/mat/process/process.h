@@ -140,6 +140,7 @@ typedef struct {
   /* counters */
   HybEvents           event;
   HybCounts           counts;
+  PetscCount          made;     /* private data of sequential matrices, ever */
   HybRecordDescribe   describe; /* what the type knows of a matrix */
   HybComm             world;    /* of PETSC_COMM_WORLD, once a parallel matrix has used it: what it opened is not opened again for the next one */
   struct _HybRecords *records;  /* of each matrix and operation, for -mat_aijhybridgpu_report; NULL: not asked for */

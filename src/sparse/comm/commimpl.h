@@ -30,6 +30,7 @@ struct _HybExchange {
   size_t       at; /* of this exchange's part of the segment */
   char        *slots_[2];
   uint64_t     count, waited;
+  PetscInt     patience; /* seconds, where they are not the process's */
   int64_t     *status;
   HybArena     tables;
   HybPeerTable table;

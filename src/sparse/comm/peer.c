@@ -380,7 +380,7 @@ static PetscErrorCode HybPeerCatchUp(HybExchange e, const HybExec *exec, uint64_
 {
   PetscFunctionBegin;
   if (e->waited >= number) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(exec->backend->comm->wait(exec, &e->table, number, HybTuningGet()->comm_timeout, e->slots_[number & 1], (size_t)e->from->offset[e->from->n] * HYB_COMM_UNIT));
+  PetscCall(exec->backend->comm->wait(exec, &e->table, number, e->patience ? e->patience : HybTuningGet()->comm_timeout, e->slots_[number & 1], (size_t)e->from->offset[e->from->n] * HYB_COMM_UNIT));
   e->waited = number;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

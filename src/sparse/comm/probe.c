@@ -4,6 +4,9 @@
 */
 #include "commimpl.h"
 
+/* All processes are in it together, so what has not come by then never will. Others may be late for good reasons. */
+#define PROBE_SECONDS 60
+
 /* one exchange of a word with everybody */
 static PetscErrorCode HybPeerProbeOnce(HybExchange e, const HybExec *exec, HybArena *work, PetscInt round)
 {
@@ -42,6 +45,7 @@ PetscErrorCode HybPeerProbe(HybComm comm, const HybExec *exec, PetscBool *all)
   PetscCall(HybArenaInit(&work, exec));
   ierr = HYB_QUIETLY(HybExchangeCreate(comm, exec, &everybody, &everybody, PETSC_TRUE, &e));
   if (!ierr && !e->peer) ierr = PETSC_ERR_LIB;
+  if (!ierr) e->patience = PetscMin(HybTuningGet()->comm_timeout, PROBE_SECONDS);
   PetscCall(HybPeerAll(comm, ierr, all));
   for (PetscInt round = 0; round < 3 && *all; round++) PetscCall(HybPeerAll(comm, HYB_QUIETLY(HybPeerProbeOnce(e, exec, &work, round)), all)); /* both slots */
   ierr = HYB_QUIETLY(HybExchangeDestroy(&e));

@@ -62,7 +62,7 @@ static const Tuning TuningTable[] = {
   WORDS(tile_precision, 0, 0, "double half", "what the method tile multiplies in; half: values of 16 bits, sums of 32"),
   RANGE(fused_plan, -1, -1, PETSC_MAX_INT, "bytes of a plan of the fused P^T A P; -1: a multiple of the operands'"),
   WORDS(comm, 0, 0, "auto mpi peer petsc", "how devices of several processes exchange entries"),
-  RANGE(comm_timeout, 60, 1, PETSC_MAX_INT, "seconds after which a process that waits for another's entries gives up"),
+  RANGE(comm_timeout, 3600, 1, PETSC_MAX_INT, "seconds after which a process that waits for another's entries gives up"),
   RANGE(comm_segment, 32, 1, 65536, "MiB of each card that other processes can reach"),
 };
 

@@ -273,14 +273,17 @@ PetscErrorCode HybParMultiplyNumeric(HybParMultiply *s, PetscErrorCode before, P
 
 PetscErrorCode HybParMultiplyDestroy(HybParMultiply *s)
 {
+  PetscErrorCode ierr[6];
+
   PetscFunctionBegin;
   if (!s->made) PetscFunctionReturn(PETSC_SUCCESS);
-  for (int p = 0; p < 2; p++) PetscCall(HybProductDestroy(&s->product[p]));
-  PetscCall(HybRowsDestroy(&s->rows));
-  PetscCall(HybHaloDestroy(&s->halo));
+  for (int p = 0; p < 2; p++) ierr[p] = HybProductDestroy(&s->product[p]);
+  ierr[2] = HybRowsDestroy(&s->rows);
+  ierr[3] = HybHaloDestroy(&s->halo);
   PetscCall(PetscFree(s->garray));
-  PetscCall(HybArenaReset(&s->work));
-  PetscCall(HybArenaReset(&s->keep));
+  ierr[4] = HybArenaReset(&s->work);
+  ierr[5] = HybArenaReset(&s->keep);
   PetscCall(PetscMemzero(s, sizeof(*s)));
+  for (int k = 0; k < 6; k++) PetscCall(ierr[k]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -73,26 +73,35 @@ PetscErrorCode HybParProductAgree(HybParProduct p, PetscErrorCode ierr, const ch
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Frees what an earlier symbolic phase left */
+/* Frees what an earlier symbolic phase left: all of it, and then reports the first error. Other processes do so too,
+   and meet in it. */
 static PetscErrorCode HybParProductReset(HybParProduct p)
 {
+  PetscErrorCode ierr = HybParTransposeDestroy(&p->transpose), later;
+
   PetscFunctionBegin;
-  PetscCall(HybParTransposeDestroy(&p->transpose));
   for (int k = 0; k < 2; k++) {
-    PetscCall(HybParMultiplyDestroy(&p->stage[k]));
-    PetscCall(HybArenaReset(&p->warena[k]));
+    later = HybParMultiplyDestroy(&p->stage[k]);
+    if (!ierr) ierr = later;
+    later = HybArenaReset(&p->warena[k]);
+    if (!ierr) ierr = later;
   }
   p->nstages = 0;
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybParProductDestroy(HybParProduct *product)
 {
+  PetscErrorCode ierr, later = PETSC_SUCCESS;
+
   PetscFunctionBegin;
   if (!*product) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybParProductReset(*product));
-  if ((*product)->comm) PetscCall(HybCommRestore(&(*product)->comm));
+  ierr = HybParProductReset(*product);
+  if ((*product)->comm) later = HybCommRestore(&(*product)->comm);
   PetscCall(PetscFree(*product));
+  PetscCall(ierr);
+  PetscCall(later);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -100,13 +100,16 @@ PetscErrorCode HybParTransposeNumeric(HybParTranspose *t, PetscErrorCode before,
 
 PetscErrorCode HybParTransposeDestroy(HybParTranspose *t)
 {
+  PetscErrorCode ierr[4];
+
   PetscFunctionBegin;
   if (!t->made) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybRowsDestroy(&t->rows));
-  PetscCall(HybHaloDestroy(&t->halo));
+  ierr[0] = HybRowsDestroy(&t->rows);
+  ierr[1] = HybHaloDestroy(&t->halo);
   PetscCall(PetscFree(t->garray));
-  PetscCall(HybArenaReset(&t->work));
-  PetscCall(HybArenaReset(&t->keep));
+  ierr[2] = HybArenaReset(&t->work);
+  ierr[3] = HybArenaReset(&t->keep);
   PetscCall(PetscMemzero(t, sizeof(*t)));
+  for (int k = 0; k < 4; k++) PetscCall(ierr[k]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -83,39 +83,48 @@ PetscErrorCode HybProductSetStream(HybProduct p, void *stream)
 
 static PetscErrorCode HybProductResetFused(HybProduct p)
 {
+  PetscErrorCode ierr[3] = {PETSC_SUCCESS, PETSC_SUCCESS, PETSC_SUCCESS};
+
   PetscFunctionBegin;
   if (p->isfused) {
     p->isfused = PETSC_FALSE;
-    if (p->fused.method->destroy) PetscCall(p->fused.method->destroy(&p->fused));
-    PetscCall(HybArenaReset(&p->fused.keep));
-    PetscCall(HybArenaReset(&p->fused.work));
+    if (p->fused.method->destroy) ierr[0] = p->fused.method->destroy(&p->fused);
+    ierr[1] = HybArenaReset(&p->fused.keep);
+    ierr[2] = HybArenaReset(&p->fused.work);
   }
+  for (int k = 0; k < 3; k++) PetscCall(ierr[k]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Frees what an earlier symbolic phase left */
+/* Frees what an earlier symbolic phase left: all of it, and then reports the first error */
 static PetscErrorCode HybProductReset(HybProduct p)
 {
+  PetscErrorCode ierr[5] = {PETSC_SUCCESS, PETSC_SUCCESS};
+
   PetscFunctionBegin;
   for (PetscInt s = 0; s < 2; s++) {
-    if (p->stageinit[s]) PetscCall(HybSpGEMMDestroy(&p->stage[s]));
+    if (p->stageinit[s]) ierr[s] = HybSpGEMMDestroy(&p->stage[s]);
     p->stageinit[s] = PETSC_FALSE;
   }
-  PetscCall(HybProductResetFused(p));
+  ierr[2]            = HybProductResetFused(p);
   p->nstages         = 0;
   p->transposed.used = p->transposed.current = PETSC_FALSE;
   p->gathers                                 = 0;
-  PetscCall(HybArenaReset(&p->work));
-  PetscCall(HybArenaReset(&p->keep));
+  ierr[3]                                    = HybArenaReset(&p->work);
+  ierr[4]                                    = HybArenaReset(&p->keep);
+  for (int k = 0; k < 5; k++) PetscCall(ierr[k]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybProductDestroy(HybProduct *product)
 {
+  PetscErrorCode ierr;
+
   PetscFunctionBegin;
   if (!*product) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybProductReset(*product));
+  ierr = HybProductReset(*product);
   PetscCall(PetscFree(*product));
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

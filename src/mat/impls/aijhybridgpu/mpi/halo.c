@@ -34,20 +34,29 @@ static PetscErrorCode HybMPIHaloLook(Mat A, HybMPIHalo *m, PetscBool device, Mat
 
 static PetscErrorCode HybMPIHaloMake(Mat A, HybMPIHalo *m, const HybExec *x, PetscInt n, const PetscInt *garray)
 {
-  PetscErrorCode ierr;
+  MPI_Comm        comm    = PetscObjectComm((PetscObject)A);
+  const PetscBool noworld = (PetscBool)!HybGlueState.world;
+  PetscErrorCode  ierr    = HybMPIHaloDestroy(m), later;
+  int             fails;
 
   PetscFunctionBegin;
-  PetscCall(HybMPIHaloDestroy(m));
-  PetscCall(HybCommGet(PetscObjectComm((PetscObject)A), &m->comm));
-  if (!HybGlueState.world) {
+  later = HybCommGet(comm, &m->comm); /* also after an error: it counts PETSc's tags, of which all must have taken as many */
+  if (!ierr) ierr = later;
+  if (noworld) {
     PetscMPIInt how;
 
-    PetscCallMPI(MPI_Comm_compare(PetscObjectComm((PetscObject)A), PETSC_COMM_WORLD, &how));
-    if (how == MPI_IDENT || how == MPI_CONGRUENT) PetscCall(HybCommGet(PetscObjectComm((PetscObject)A), &HybGlueState.world));
+    PetscCallMPI(MPI_Comm_compare(comm, PETSC_COMM_WORLD, &how));
+    later = how == MPI_IDENT || how == MPI_CONGRUENT ? HybCommGet(comm, &HybGlueState.world) : PETSC_SUCCESS;
+    if (!ierr) ierr = later;
   }
-  ierr = PetscMalloc1(n, &m->garray);
+  if (!ierr) ierr = PetscMalloc1(n, &m->garray);
   if (!ierr) ierr = PetscArraycpy(m->garray, garray, n);
-  PetscCall(HybCommAgree(m->comm, ierr, "Memory for a halo"));
+  fails = ierr != PETSC_SUCCESS;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &fails, 1, MPI_INT, MPI_MAX, comm)); /* there may be no HybComm to agree by */
+  if (fails && noworld) (void)HybCommRestore(&HybGlueState.world);
+  if (fails) (void)HybMPIHaloDestroy(m);
+  PetscCall(ierr);
+  PetscCheck(!fails, PETSC_COMM_SELF, PETSC_ERR_LIB, "Memory for a halo failed on another process, which says why");
   PetscCall(HybHaloCreate(m->comm, x, A->cmap->range, n, garray, &m->halo));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -8,51 +8,18 @@
 
   All is collective. What a process does alone is followed by an agreement: an error of one is one of all.
 */
-#include "mpi.h"
-#include "../seq/seq.h"
-#include "../storage/where.h"
-#include "aijhybridgpu/private/hybparprod.h"
-
-/* What a product keeps in C->product->data */
-typedef struct {
-  HybParProduct product;
-  HybExec       exec;
-  char          method[64]; /* that was asked for, if any */
-  PetscInt      noperands;
-  struct {
-    PetscObjectId    id;
-    PetscObjectState nonzerostate;
-    PetscInt         m, n[2];
-    PetscCount       nnz[2];
-    uint64_t         pattern[3]; /* hashes of i and j of each block, and of garray */
-  } operand[3];
-  struct { /* whose values the last numeric phase saw; id 0: nobody's */
-    PetscObjectId    id[2];
-    PetscObjectState state[2];
-    PetscCount       moves[2];
-  } values[3];
-  PetscBool     again; /* the numeric phase is not the first one */
-  PetscObjectId block[2];
-  PetscCount    adoptions[2], nnz[2]; /* of C's blocks with the product's pattern: another operation may have given them another one since */
-} HybMPIProduct;
-
-/* Operands as the host sees them, and as the executing backend does */
-typedef struct {
-  Mat        mat[3], block[3][2];
-  HybLent    lent[3][2];
-  HybParCSR  csr[3];
-  HybArena   sent; /* device copies of operands that are not ours */
-  PetscInt   n;
-  PetscCount work; /* nonzeros of all operands, here */
-} HybMPIOperands;
+#include "product.h"
 
 static PetscErrorCode HybMPIProductDestroy(HybProductCtxArg *arg)
 {
   HybMPIProduct *mp = (HybMPIProduct *)HYB_PRODUCT_CONTEXT(arg);
 
+  PetscErrorCode ierr;
+
   PetscFunctionBegin;
-  PetscCall(HybParProductDestroy(&mp->product));
+  ierr = HybParProductDestroy(&mp->product);
   PetscCall(PetscFree(mp));
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -65,85 +32,6 @@ static PetscErrorCode HybMPIProductView(Mat C, PetscViewer viewer)
   if (!mp || !mp->product) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybParProductDescribe(mp->product, text, sizeof(text)));
   PetscCall(PetscViewerASCIIPrintf(viewer, "AIJHybridGPU parallel product, on the first process: %s\n", text));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode HybMPIOperandsMats(Mat C, HybMPIOperands *o)
-{
-  Mat_Product *product = C->product;
-
-  PetscFunctionBegin;
-  PetscCall(PetscMemzero(o, sizeof(*o)));
-  o->mat[0] = product->A;
-  o->mat[1] = product->B;
-  o->mat[2] = product->C;
-  o->n      = product->type == MATPRODUCT_ABC ? 3 : 2;
-  for (PetscInt k = 0; k < o->n; k++) PetscCheck(o->mat[k], PetscObjectComm((PetscObject)C), PETSC_ERR_ARG_WRONGSTATE, "Operand %c of the product %s is missing", (char)('A' + k), MatProductTypes[product->type]);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Not collective, as are the two below */
-static PetscErrorCode HybMPIOperandsGet(Mat C, PetscBool values, HybMPIOperands *o)
-{
-  PetscFunctionBegin;
-  for (PetscInt k = 0; k < o->n; k++) {
-    Mat        A = o->mat[k];
-    HybParCSR *p = &o->csr[k];
-
-    /* the parent's symbolic phases make a pattern and leave the assembly to the numeric one */
-    PetscCheck(A->assembled || (!values && A->product && A->preallocated), PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %c of the product %s is not assembled", (char)('A' + k), MatProductTypes[C->product->type]);
-    PetscCall(MatMPIAIJGetSeqAIJ(A, &o->block[k][0], &o->block[k][1], &p->garray));
-    p->rows    = A->rmap->range;
-    p->columns = A->cmap->range;
-    for (int b = 0; b < 2; b++) {
-      HybLent *l = &o->lent[k][b];
-
-      PetscCall(HybLentGet(o->block[k][b], values, l));
-      PetscCheck(!values || l->csr.a || !l->csr.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %c of the product %s holds a structure of %" PetscInt64_FMT " nonzeros without values (MAT_STRUCTURE_ONLY)", (char)('A' + k), MatProductTypes[C->product->type], (PetscInt64)l->csr.nnz);
-      *(b ? &p->O : &p->D) = l->csr;
-      o->work += l->csr.nnz;
-    }
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Brings the operands to where the product runs. One matrix may be several operands. */
-static PetscErrorCode HybMPIOperandsSend(HybMPIOperands *o, const HybExec *x, PetscBool values)
-{
-  PetscFunctionBegin;
-  PetscCall(HybArenaInit(&o->sent, x));
-  if (!HybExecOnDevice(x)) PetscFunctionReturn(PETSC_SUCCESS);
-  for (PetscInt k = 0; k < o->n; k++) {
-    for (int b = 0; b < 2; b++) {
-      const HybCSR *h = &o->lent[k][b].csr;
-      HybCSR       *d = b ? &o->csr[k].O : &o->csr[k].D;
-
-      if (MatIsSeqAIJHybridGPU(o->block[k][b])) {
-        PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(o->block[k][b], x, values, d));
-        continue;
-      }
-      PetscCall(HybArenaAlloc(&o->sent, HYB_MEM_DEVICE, (PetscCount)h->m + 1, sizeof(PetscInt), &d->i));
-      PetscCall(HybArenaAlloc(&o->sent, HYB_MEM_DEVICE, h->nnz, sizeof(PetscInt), &d->j));
-      PetscCall(x->backend->copy(x, d->i, h->i, sizeof(PetscInt) * ((size_t)h->m + 1), HYB_COPY_HOST_TO_DEVICE));
-      PetscCall(x->backend->copy(x, d->j, h->j, sizeof(PetscInt) * (size_t)h->nnz, HYB_COPY_HOST_TO_DEVICE));
-      PetscCall(HybLogToDevice((PetscLogDouble)sizeof(PetscInt) * ((PetscLogDouble)h->nnz + h->m + 1)));
-      d->a = NULL;
-      if (!values) continue;
-      PetscCall(HybArenaAlloc(&o->sent, HYB_MEM_DEVICE, h->nnz, sizeof(HybScalar), &d->a));
-      PetscCall(x->backend->copy(x, d->a, h->a, sizeof(HybScalar) * (size_t)h->nnz, HYB_COPY_HOST_TO_DEVICE));
-      PetscCall(HybLogToDevice((PetscLogDouble)sizeof(HybScalar) * (PetscLogDouble)h->nnz));
-    }
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode HybMPIOperandsRestore(HybMPIOperands *o)
-{
-  PetscFunctionBegin;
-  PetscCall(HybArenaReset(&o->sent));
-  for (PetscInt k = 0; k < o->n; k++)
-    for (int b = 0; b < 2; b++)
-      if (o->block[k][b]) PetscCall(HybLentRestore(o->block[k][b], &o->lent[k][b]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -196,67 +84,6 @@ static PetscErrorCode HybMPIProductExec(Mat C, const HybChoices *choices, PetscE
   PetscCheck(!all[0], PETSC_COMM_SELF, PETSC_ERR_LIB, "The operands of the product %s cannot be used on another process, which says why", MatProductTypes[C->product->type]);
   *x = can;
   if (all[1] || !all[2]) *x = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode HybMPIOperandHash(const HybExec *x, const HybParCSR *M, uint64_t hash[3])
-{
-  HybArena       work;
-  PetscErrorCode ierr;
-
-  PetscFunctionBegin;
-  PetscCall(HybArenaInit(&work, x));
-  ierr = x->backend->csr->patternhash(x, &work, &M->D, &hash[0]);
-  if (!ierr) ierr = x->backend->csr->patternhash(x, &work, &M->O, &hash[1]);
-  PetscCall(HybArenaReset(&work));
-  PetscCall(ierr);
-  hash[2] = 14695981039346656037u;
-  for (PetscInt k = 0; k < M->O.n; k++) hash[2] = (hash[2] ^ (uint64_t)M->garray[k]) * 1099511628211u;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Not collective: the operands are fit for a product, and are remembered */
-static PetscErrorCode HybMPIOperandsNote(HybMPIProduct *mp, HybMPIOperands *o)
-{
-  const char *roles[] = {"A", "B", "C"};
-
-  PetscFunctionBegin;
-  for (PetscInt k = 0; k < o->n; k++) {
-    const HybParCSR *M = &o->csr[k];
-
-    for (int b = 0; b < 2; b++) PetscCall(HybLentCheck(o->block[k][b], &o->lent[k][b], &mp->exec, b ? &M->O : &M->D, roles[k]));
-    for (PetscInt c = 1; c < M->O.n; c++) PetscCheck(M->garray[c - 1] < M->garray[c], PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %s of the product has its columns of other processes in another order than ascending: %" PetscInt_FMT " before %" PetscInt_FMT, roles[k], M->garray[c - 1], M->garray[c]);
-    PetscCall(PetscObjectGetId((PetscObject)o->mat[k], &mp->operand[k].id));
-    mp->operand[k].nonzerostate = o->mat[k]->nonzerostate;
-    mp->operand[k].m            = M->D.m;
-    mp->operand[k].n[0]         = M->D.n;
-    mp->operand[k].n[1]         = M->O.n;
-    mp->operand[k].nnz[0]       = M->D.nnz;
-    mp->operand[k].nnz[1]       = M->O.nnz;
-    PetscCall(HybMPIOperandHash(&mp->exec, M, mp->operand[k].pattern));
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Not collective: are the operands of the pattern that the symbolic phase saw? Other Mats may stand in for the first
-   ones. */
-static PetscErrorCode HybMPIOperandsSame(HybMPIProduct *mp, HybMPIOperands *o, PetscBool *same)
-{
-  PetscFunctionBegin;
-  *same = (PetscBool)(mp->noperands == o->n);
-  for (PetscInt k = 0; k < o->n && *same; k++) {
-    const HybParCSR *M = &o->csr[k];
-    PetscObjectId    id;
-    uint64_t         hash[3];
-
-    PetscCall(PetscObjectGetId((PetscObject)o->mat[k], &id));
-    *same = (PetscBool)(M->D.m == mp->operand[k].m && M->D.n == mp->operand[k].n[0] && M->O.n == mp->operand[k].n[1] && M->D.nnz == mp->operand[k].nnz[0] && M->O.nnz == mp->operand[k].nnz[1]);
-    if (!*same || (id == mp->operand[k].id && o->mat[k]->nonzerostate == mp->operand[k].nonzerostate)) continue;
-    PetscCall(HybMPIOperandHash(&mp->exec, M, hash));
-    for (int h = 0; h < 3; h++) *same = (PetscBool)(*same && hash[h] == mp->operand[k].pattern[h]);
-    mp->operand[k].id           = id;
-    mp->operand[k].nonzerostate = o->mat[k]->nonzerostate;
-  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -344,10 +171,23 @@ static PetscErrorCode HybMPIProductBlocks(Mat C, HybMPIProduct *mp, HybArena out
     else
       PetscCall(MatSeqAIJHybridGPUAdopt(block[k], &out[k], csr));
     block[k]->num_ass = 1; /* as the parent's */
-    PetscCall(PetscObjectGetId((PetscObject)block[k], &mp->block[k]));
-    mp->adoptions[k] = b->adoptions;
-    mp->nnz[k]       = csr->nnz;
+    PetscCall(PetscObjectGetId((PetscObject)block[k], &mp->block[k].id));
+    mp->block[k].made         = b->made;
+    mp->block[k].adoptions    = b->adoptions;
+    mp->block[k].generation   = b->generation;
+    mp->block[k].nnz          = csr->nnz;
+    mp->block[k].nonzerostate = block[k]->nonzerostate;
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Not collective */
+static PetscErrorCode HybMPIProductAdopted(Mat C)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscObjectStateIncrease((PetscObject)C));
+  PetscCall(MatSetOption(C, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_TRUE)); /* as the parent's from coordinates */
+  PetscCall(MatMPIAIJHybridGPUSetBlocks(C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -356,16 +196,16 @@ static PetscErrorCode HybMPIProductAdopt(Mat C, HybMPIProduct *mp, HybArena out[
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
+  /* until all of it is there C is nobody's result, and has nothing that entries could be set in */
+  C->preallocated = C->assembled = C->was_assembled = PETSC_FALSE;
   PetscCall(HybMPIProductFrame(C, mp, result->O.n, result->garray));
   ierr = HybMPIProductBlocks(C, mp, out, result);
   PetscCall(HybParProductAgree(mp->product, ierr, "Taking over the result of a parallel product"));
-  C->preallocated  = PETSC_TRUE;
-  C->assembled     = PETSC_TRUE;
-  C->was_assembled = PETSC_FALSE;
   PetscCall(MatMPIAIJHybridGPUSumStates(C)); /* so that an assembly, which sums, leaves it */
-  PetscCall(PetscObjectStateIncrease((PetscObject)C));
-  PetscCall(MatSetOption(C, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_TRUE)); /* as the parent's from coordinates */
-  PetscCall(MatMPIAIJHybridGPUSetBlocks(C));
+  C->preallocated = C->assembled = PETSC_TRUE;
+  ierr                           = HybParProductAgree(mp->product, HybMPIProductAdopted(C), "Taking over the result of a parallel product");
+  if (ierr) C->preallocated = C->assembled = PETSC_FALSE;
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -425,7 +265,7 @@ static PetscErrorCode HybMPIProductResult(Mat C, HybMPIProduct *mp, HybParCSR *r
     HybExec              x;
 
     PetscCall(PetscObjectGetId((PetscObject)block[k], &id));
-    *same = (PetscBool)(MatIsSeqAIJHybridGPU(block[k]) && id == mp->block[k]);
+    *same = (PetscBool)(MatIsSeqAIJHybridGPU(block[k]) && id == mp->block[k].id);
     if (!*same) break;
     PetscCall(MatSeqAIJHybridGPUGetData(block[k], &b));
     PetscCall(HybLentGet(block[k], PETSC_TRUE, &l));
@@ -433,7 +273,7 @@ static PetscErrorCode HybMPIProductResult(Mat C, HybMPIProduct *mp, HybParCSR *r
     PetscCall(HybLentRestore(block[k], &l));
     if (HybExecOnDevice(&mp->exec)) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(block[k], &x, &ondevice));
     if (ondevice) *csr = b->copy.csr;
-    *same = (PetscBool)(ondevice == HybExecOnDevice(&mp->exec) && csr->nnz == mp->nnz[k] && b->adoptions == mp->adoptions[k]);
+    *same = (PetscBool)(ondevice == HybExecOnDevice(&mp->exec) && csr->nnz == mp->block[k].nnz && b->made == mp->block[k].made && b->adoptions == mp->block[k].adoptions && b->generation == mp->block[k].generation && block[k]->nonzerostate == mp->block[k].nonzerostate);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -495,9 +335,10 @@ static PetscErrorCode HybMPIProductRepeat(Mat C, HybMPIProduct *mp, HybMPIOperan
   Mat_MPIAIJHybridGPU *hyb  = NULL;
   HybProductType       type = HYB_PRODUCT_AB;
   HybExec              x;
-  PetscErrorCode       ierr;
+  PetscErrorCode       ierr, later;
 
   PetscFunctionBegin;
+  mp->noperands = 0; /* of none, if this fails */
   PetscCall(HybMatProductType(C->product->type, &type));
   PetscCall(HybMPIOperandsConform(C, type, o));
   for (int d = 0; d < 2; d++) {
@@ -511,31 +352,71 @@ static PetscErrorCode HybMPIProductRepeat(Mat C, HybMPIProduct *mp, HybMPIOperan
   PetscCall(MatMPIAIJHybridGPUGetData(C, &hyb));
   PetscCall(HybMPIProductExec(C, &hyb->choices, PETSC_SUCCESS, o, &x));
   HybMPIProductValuesForget(mp);
-  PetscCall(HybArenaReset(&o->sent));
+  /* an error of one process waits until all can be told */
+  ierr = HybArenaReset(&o->sent);
   for (PetscInt k = 0; k < o->n; k++) {
     o->csr[k].D = o->lent[k][0].csr;
     o->csr[k].O = o->lent[k][1].csr;
   }
-  PetscCall(HybParProductDestroy(&mp->product));
+  later = HybParProductDestroy(&mp->product);
+  if (!ierr) ierr = later;
   mp->exec = x;
   PetscCall(HybParProductCreate(PetscObjectComm((PetscObject)C), &x, type, HybMatProductMethod(&x, mp->method[0] ? mp->method : hyb->choices.spgemm), hyb->choices.width, &mp->product));
-  ierr = HybMPIOperandsSend(o, &x, PETSC_TRUE);
+  if (!ierr) ierr = HybMPIOperandsSend(o, &x, PETSC_TRUE);
   PetscCall(HybMPIProductSymbolic(C, mp, ierr, o));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybMPIProductNumeric(Mat C, HybMPIProduct *mp, HybMPIOperands *o)
+/* Not collective. An error came while C's values were written, here or on another process: nobody takes them for a
+   result. AIJ asks this of all that is not assembled; the next numeric phase that ends well, or an assembly, makes C
+   whole. */
+static void HybMPIProductHalfMade(Mat C, HybMPIProduct *mp)
+{
+  Mat             block[2];
+  const PetscInt *garray;
+
+  HybMPIProductValuesForget(mp);
+  C->assembled = PETSC_FALSE;
+  (void)PetscObjectStateIncrease((PetscObject)C);
+  if (MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], &garray)) return;
+  for (int k = 0; k < 2; k++)
+    if (block[k]) (void)MatSeqAIJHybridGPUValuesMoved(block[k]);
+}
+
+/* The values. An error of one process is one of all. */
+static PetscErrorCode HybMPIProductCompute(Mat C, HybMPIProduct *mp, HybMPIOperands *o)
 {
   HybParCSR      result;
-  PetscBool      same = PETSC_FALSE, there = PETSC_FALSE, seen[3] = {PETSC_TRUE, PETSC_TRUE, PETSC_TRUE};
-  int            mine[2] = {0, 0}, all[2];
-  PetscLogDouble flops;
-  size_t         bytes;
-  const char    *method;
+  PetscBool      there, seen[3] = {PETSC_TRUE, PETSC_TRUE, PETSC_TRUE};
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&result, sizeof(result)));
+  ierr = HybMPIProductResult(C, mp, &result, &there);
+  if (!ierr && !there) ierr = PetscError(PETSC_COMM_SELF, __LINE__, PETSC_FUNCTION_NAME, __FILE__, PETSC_ERR_PLIB, PETSC_ERROR_INITIAL, "The result does not live where its product runs");
+  for (PetscInt k = 0; k < o->n && !ierr; k++)
+    for (int b = 0; b < 2 && !ierr; b++) ierr = HybMPIProductValues(mp, k, b, o->block[k][b], &seen[k]);
+  if (!ierr) ierr = HybParProductUnchanged(mp->product, seen);
+  if (!ierr && !HybExecOnDevice(&mp->exec)) ierr = MatMPIAIJHybridGPUHostWrites(C);
+  result.rows    = C->rmap->range;
+  result.columns = C->cmap->range;
+  ierr           = HybParProductNumeric(mp->product, ierr, &o->csr[0], &o->csr[1], o->n == 3 ? &o->csr[2] : NULL, &result);
+  if (!ierr) ierr = HybMPIProductWritten(C, mp);
+  ierr = HybParProductAgree(mp->product, ierr, "The values of a parallel product");
+  if (ierr) HybMPIProductHalfMade(C, mp);
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Collective: can the plan of the symbolic phase be used by all processes? If not, it is made anew. */
+static PetscErrorCode HybMPIProductPlan(Mat C, HybMPIProduct *mp, HybMPIOperands *o)
+{
+  HybParCSR      result;
+  PetscBool      same = PETSC_FALSE, there = PETSC_FALSE;
+  int            mine[2], all[2];
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
   ierr = HybExecRefresh(&mp->exec);
   if (!ierr) ierr = HybMPIOperandsGet(C, PETSC_TRUE, o);
   if (!ierr && mp->product) ierr = HybParProductSetStream(mp->product, mp->exec.stream);
@@ -548,20 +429,20 @@ static PetscErrorCode HybMPIProductNumeric(Mat C, HybMPIProduct *mp, HybMPIOpera
   PetscCall(ierr);
   PetscCheck(!all[0], PETSC_COMM_SELF, PETSC_ERR_LIB, "The operands of the product %s cannot be used on another process, which says why", MatProductTypes[C->product->type]);
   if (all[1]) PetscCall(HybMPIProductRepeat(C, mp, o));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMPIProductNumeric(Mat C, HybMPIProduct *mp, HybMPIOperands *o)
+{
+  PetscLogDouble flops;
+  size_t         bytes;
+  const char    *method;
+
+  PetscFunctionBegin;
+  PetscCall(HybMPIProductPlan(C, mp, o));
   PetscCall(HybRecordBegin(mp->again ? HYB_RECORD_AGAIN : HYB_RECORD_NUMERIC, C, &mp->exec));
   PetscCall(HybEventBegin(HybGlueState.event.productnumeric, C, 0, 0, 0));
-  ierr = HybMPIProductResult(C, mp, &result, &there);
-  for (PetscInt k = 0; k < o->n && !ierr; k++)
-    for (int b = 0; b < 2 && !ierr; b++) ierr = HybMPIProductValues(mp, k, b, o->block[k][b], &seen[k]);
-  if (!ierr) ierr = HybParProductUnchanged(mp->product, seen);
-  if (!ierr && !HybExecOnDevice(&mp->exec)) ierr = MatMPIAIJHybridGPUHostWrites(C);
-  result.rows    = C->rmap->range;
-  result.columns = C->cmap->range;
-  ierr           = HybParProductNumeric(mp->product, ierr, &o->csr[0], &o->csr[1], o->n == 3 ? &o->csr[2] : NULL, &result);
-  if (!ierr) ierr = HybMPIProductWritten(C, mp);
-  ierr = HybParProductAgree(mp->product, ierr, "The values of a parallel product");
-  if (ierr) HybMPIProductValuesForget(mp);
-  PetscCall(ierr);
+  PetscCall(HybMPIProductCompute(C, mp, o));
   PetscCall(HybParProductGetInfo(mp->product, &flops, &bytes));
   if (HybExecOnDevice(&mp->exec) && PetscDefined(HAVE_DEVICE))
     PetscCall(PetscLogGpuFlops(flops));

@@ -218,6 +218,8 @@ static PetscErrorCode HybMPICOOAdopt(Mat A, const HybExec *x, HybMPICOOHost *h, 
   if (PETSC_VERSION_LT(3, 22, 0)) A->nonzerostate = --A->ass_nonzerostate; /* MatSetPreallocationCOO() counts once more */
   PetscCall(PetscObjectStateIncrease((PetscObject)A));
   PetscCall(MatDestroy(&T));
+  /* products may come before the values do: halos are of other columns, which the sum of states may not tell */
+  PetscCall(HybMPICOOAgree(A, MatMPIAIJHybridGPUSetBlocks(A)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -479,7 +481,16 @@ static PetscErrorCode MatSetPreallocationCOO_MPIAIJHybridGPU(Mat A, PetscCount n
   PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
   hyb->coocount = n;
   PetscCall(MatMPIAIJHybridGPUPreallocateCOO(A, n, i, j, &done));
-  if (!done) PetscCall(HybCOOPreallocateOnHost(A, HybGlueState.coopreallocation[1], n, i, j));
+  if (!done) {
+    PetscCall(HybCOOPreallocateOnHost(A, HybGlueState.coopreallocation[1], n, i, j));
+    /* the parent has made other blocks, of a type of its own, and products may come before the values do */
+    PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
+    if (A->assembled)
+      PetscCall(MatMPIAIJHybridGPUSetBlocks(A));
+    else
+      hyb->halo.setups++;
+    hyb->coopattern = PETSC_TRUE;
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

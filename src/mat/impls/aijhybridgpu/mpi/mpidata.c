@@ -35,11 +35,15 @@ PetscErrorCode MatMPIAIJHybridGPUSumStates(Mat C)
 
 PetscErrorCode HybMPIHaloDestroy(HybMPIHalo *m)
 {
+  PetscErrorCode ierr, later;
+
   PetscFunctionBegin;
   m->known[0] = m->known[1] = PETSC_FALSE;
-  PetscCall(HybHaloDestroy(&m->halo));
-  PetscCall(HybCommRestore(&m->comm));
+  ierr                      = HybHaloDestroy(&m->halo);
+  later                     = HybCommRestore(&m->comm);
   PetscCall(PetscFree(m->garray));
+  PetscCall(ierr);
+  PetscCall(later);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -53,6 +57,7 @@ PetscErrorCode MatMPIAIJHybridGPUSetBlocks(Mat A)
 
   PetscFunctionBegin;
   PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
+  hyb->halo.setups++; /* also where one process fails below: all count alike */
   PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], &garray));
   for (PetscInt k = 0; k < 2; k++) {
     Mat_SeqAIJHybridGPU *block;
@@ -68,7 +73,6 @@ PetscErrorCode MatMPIAIJHybridGPUSetBlocks(Mat A)
 #endif
   }
   HybRecordBlocks(A, blocks[0], blocks[1]);
-  hyb->halo.setups++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

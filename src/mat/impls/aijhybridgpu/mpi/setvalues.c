@@ -187,6 +187,7 @@ PetscErrorCode MatAssemblyEnd_MPIAIJHybridGPU(Mat A, MatAssemblyType mode)
   PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
   hyb->assembling = PETSC_FALSE;
   PetscCall((*HybGlueState.mpi.assemblyend)(A, mode));
+  hyb->coopattern = PETSC_FALSE;
   if (mode == MAT_FINAL_ASSEMBLY) {
     PetscCall(MatMPIAIJHybridGPUSetBlocks(A));
     HybGlueState.counts.assemblies++;

@@ -67,6 +67,7 @@ static PetscErrorCode MatAssemblyEnd_SeqAIJHybridGPU(Mat A, MatAssemblyType mode
     if (hyb->inodesleft || hyb->arrays.blocks) PetscCall(HybInodesLend(A, PETSC_TRUE)); /* the parent has chosen again */
   }
   hyb->assembling = 0;
+  hyb->coopattern = PETSC_FALSE;
   if (mode == MAT_FINAL_ASSEMBLY) HybGlueState.counts.assemblies++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -245,6 +245,8 @@ static PetscErrorCode MatSetPreallocationCOO_SeqAIJHybridGPU(Mat A, PetscCount n
   }
   PetscCall(HybCOOPreallocateOnHost(A, HybGlueState.coopreallocation[0], n, i, j));
   PetscCall(HybStorageSettle(A));
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  hyb->coopattern = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -12,19 +12,22 @@ typedef struct {
   HybExec    exec;
   PetscInt   noperands;
   struct {
-    PetscObjectId    id;
-    PetscObjectState nonzerostate;
-    PetscInt         m, n;
-    PetscCount       nnz;
-    uint64_t         pattern; /* a hash of i and j */
+    PetscObjectId id;
+    HybPatternKey key;
+    PetscInt      m, n;
+    PetscCount    nnz;
+    uint64_t      pattern; /* a hash of i and j */
   } operand[3];
   struct { /* whose values the last numeric phase saw; id 0: nobody's */
     PetscObjectId    id;
     PetscObjectState state;
     PetscCount       moves;
   } values[3];
-  PetscBool  again;          /* the numeric phase is not the first one */
-  PetscCount adoptions, nnz; /* of C with the product's pattern: another operation may have given it another one since */
+  PetscBool again; /* the numeric phase is not the first one */
+  struct {         /* C with the product's pattern: another operation may have given it another one since */
+    PetscCount       made, adoptions, generation, nnz;
+    PetscObjectState nonzerostate;
+  } result;
   /* MAT_FORCE_DIAGONAL_ENTRIES where the product lacks some: the product itself, and C is its sum with an empty
      diagonal */
   PetscBool padded;
@@ -35,11 +38,14 @@ typedef struct {
 static PetscErrorCode HybMatProductDestroy(HybProductCtxArg *arg)
 {
   HybMatProduct *mp = (HybMatProduct *)HYB_PRODUCT_CONTEXT(arg);
+  PetscErrorCode ierr, later = PETSC_SUCCESS;
 
   PetscFunctionBegin;
-  PetscCall(HybProductDestroy(&mp->product));
-  if (mp->padded) PetscCall(HybArenaReset(&mp->inner));
+  ierr = HybProductDestroy(&mp->product);
+  if (mp->padded) later = HybArenaReset(&mp->inner);
   PetscCall(PetscFree(mp));
+  PetscCall(ierr);
+  PetscCall(later);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -93,6 +99,12 @@ typedef struct {
   PetscCount work; /* nonzeros of all operands */
 } HybOperands;
 
+/* Coordinates have made its pattern, and its values are zeros so far: AIJ multiplies with it */
+static PetscBool HybOperandIsWhole(Mat A)
+{
+  return (PetscBool)(A->preallocated && MatIsSeqAIJHybridGPU(A) && A->spptr && ((Mat_SeqAIJHybridGPU *)A->spptr)->coopattern);
+}
+
 static PetscErrorCode HybOperandsGet(Mat C, PetscBool values, HybOperands *o)
 {
   Mat_Product *product = C->product;
@@ -109,7 +121,7 @@ static PetscErrorCode HybOperandsGet(Mat C, PetscBool values, HybOperands *o)
     PetscCheck(mats[k], PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %c of the product %s is missing", (char)('A' + k), MatProductTypes[product->type]);
     /* the parent's symbolic phases make a pattern and leave the assembly to the numeric one: parallel products of mixed
        types build on such results */
-    PetscCheck(mats[k]->assembled || (!values && mats[k]->product && mats[k]->preallocated), PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %c of the product %s is not assembled", (char)('A' + k), MatProductTypes[product->type]);
+    PetscCheck(mats[k]->assembled || (!values && mats[k]->product && mats[k]->preallocated) || HybOperandIsWhole(mats[k]), PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %c of the product %s is not assembled", (char)('A' + k), MatProductTypes[product->type]);
     PetscCall(HybLentGet(mats[k], values, &o->lent[k]));
     PetscCheck(!values || o->lent[k].csr.a || !o->lent[k].csr.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %c of the product %s holds a structure of %" PetscInt64_FMT " nonzeros without values (MAT_STRUCTURE_ONLY)", (char)('A' + k), MatProductTypes[product->type], (PetscInt64)o->lent[k].csr.nnz);
     o->csr[k] = o->lent[k].csr;
@@ -250,10 +262,10 @@ static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, HybOperand
   for (PetscInt k = 0; k < o->n; k++) {
     PetscCall(HybLentCheck(o->mat[k], &o->lent[k], x, &o->csr[k], roles[k]));
     PetscCall(PetscObjectGetId((PetscObject)o->mat[k], &mp->operand[k].id));
-    mp->operand[k].nonzerostate = o->mat[k]->nonzerostate;
-    mp->operand[k].m            = o->csr[k].m;
-    mp->operand[k].n            = o->csr[k].n;
-    mp->operand[k].nnz          = o->csr[k].nnz;
+    PetscCall(HybPatternKeyGet(o->mat[k], &o->lent[k].csr, &mp->operand[k].key));
+    mp->operand[k].m   = o->csr[k].m;
+    mp->operand[k].n   = o->csr[k].n;
+    mp->operand[k].nnz = o->csr[k].nnz;
     PetscCall(HybOperandHash(x, &o->csr[k], &mp->operand[k].pattern));
   }
   if (mp->padded) PetscCall(HybArenaReset(&mp->inner));
@@ -289,9 +301,12 @@ static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, HybOperand
   PetscCall(HybEventEnd(HybGlueState.event.productsymbolic, C, 0, 0, 0));
   if (HybExecOnDevice(x)) HybGlueState.counts.deviceops++;
   PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
-  mp->noperands = o->n;
-  mp->adoptions = hyb->adoptions;
-  mp->nnz       = result.nnz;
+  mp->noperands           = o->n;
+  mp->result.made         = hyb->made;
+  mp->result.adoptions    = hyb->adoptions;
+  mp->result.generation   = hyb->generation;
+  mp->result.nnz          = result.nnz;
+  mp->result.nonzerostate = C->nonzerostate;
   PetscCall(HybProductGetMethod(mp->product, &method));
   PetscCall(HybGlueCountProduct(method));
   PetscCall(HybProductDescribe(mp->product, text, sizeof(text)));
@@ -301,26 +316,40 @@ static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, HybOperand
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Are the operands of the pattern that the symbolic phase saw? Other Mats may stand in for the first ones. */
+/* Are the operands of the pattern that the symbolic phase saw? Other Mats may stand in for the first ones. Of matrices
+   of ours it is known that nothing has moved; of others nothing is: states begin anew where PETSc replaces what a
+   matrix holds, and may come to the same number. Nothing is noted unless all are of the plan's patterns: else the
+   next phase would take them for those of the plan. */
 static PetscErrorCode HybMatProductSamePattern(HybMatProduct *mp, HybOperands *o, PetscBool *same)
 {
+  PetscObjectId id[3];
+  HybPatternKey key[3];
+
   PetscFunctionBegin;
   *same = (PetscBool)(mp->noperands == o->n);
   for (PetscInt k = 0; k < o->n && *same; k++) {
-    PetscObjectId id;
-    HybCSR       *M = &o->csr[k];
-    uint64_t      hash;
+    HybCSR  *M = &o->csr[k];
+    uint64_t hash;
 
-    PetscCall(PetscObjectGetId((PetscObject)o->mat[k], &id));
-    if (id == mp->operand[k].id && o->mat[k]->nonzerostate == mp->operand[k].nonzerostate && M->nnz == mp->operand[k].nnz) continue;
+    PetscCall(PetscObjectGetId((PetscObject)o->mat[k], &id[k]));
+    PetscCall(HybPatternKeyGet(o->mat[k], &o->lent[k].csr, &key[k]));
+    if (key[k].made && id[k] == mp->operand[k].id && HybPatternKeyEqual(&key[k], &mp->operand[k].key)) continue;
     *same = (PetscBool)(M->m == mp->operand[k].m && M->n == mp->operand[k].n && M->nnz == mp->operand[k].nnz);
     if (!*same) break;
     PetscCall(HybOperandHash(&mp->exec, M, &hash));
-    *same                       = (PetscBool)(hash == mp->operand[k].pattern);
-    mp->operand[k].id           = id;
-    mp->operand[k].nonzerostate = o->mat[k]->nonzerostate;
+    *same = (PetscBool)(hash == mp->operand[k].pattern);
+  }
+  for (PetscInt k = 0; k < o->n && *same; k++) {
+    mp->operand[k].id  = id[k];
+    mp->operand[k].key = key[k];
   }
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Has nobody given C another pattern than the symbolic phase's? Its arrays may lie elsewhere. */
+static PetscBool HybMatProductSameResult(Mat C, const HybMatProduct *mp, const Mat_SeqAIJHybridGPU *hyb, PetscCount nnz)
+{
+  return (PetscBool)(nnz == mp->result.nnz && hyb->made == mp->result.made && hyb->adoptions == mp->result.adoptions && hyb->generation == mp->result.generation && C->nonzerostate == mp->result.nonzerostate);
 }
 
 /* Does C still hold, on the device, the pattern that the symbolic phase gave it? */
@@ -374,6 +403,7 @@ static PetscErrorCode HybMatProductRepeat(Mat C, HybMatProduct *mp, HybOperands 
   int                  dim[2];
 
   PetscFunctionBegin;
+  mp->noperands = 0; /* of none, if this fails */
   PetscCall(HybMatProductType(C->product->type, &type));
   HybMatProductShape(type, o, dim, size);
   PetscCheck(size[0] == C->rmap->n && size[1] == C->cmap->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "The operands' product %s is %" PetscInt_FMT " x %" PetscInt_FMT ", but the matrix to be used again is %" PetscInt_FMT " x %" PetscInt_FMT ": make a new one (MAT_INITIAL_MATRIX)", MatProductTypes[C->product->type], size[0], size[1],
@@ -383,13 +413,15 @@ static PetscErrorCode HybMatProductRepeat(Mat C, HybMatProduct *mp, HybOperands 
   choices = &hyb->choices;
   PetscCall(HybGlueGetExec(C, choices, o->work, &x));
   if (x.backend != mp->exec.backend) {
-    HybProduct product;
+    HybProduct     product;
+    PetscErrorCode ierr;
 
     PetscCall(HybProductCreate(&x, type, "auto", choices->width, &product));
-    PetscCall(HybProductDestroy(&mp->product));
-    PetscCall(HybArenaReset(&o->sent));
+    ierr        = HybProductDestroy(&mp->product);
     mp->exec    = x;
     mp->product = product;
+    PetscCall(ierr);
+    PetscCall(HybArenaReset(&o->sent));
     for (PetscInt k = 0; k < o->n; k++) o->csr[k] = o->lent[k].csr;
     PetscCall(HybOperandsSend(o, &x, PETSC_TRUE));
   }
@@ -415,31 +447,28 @@ static PetscErrorCode HybMatProductPad(HybMatProduct *mp, HybCSR *result)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybMatProductNumeric(Mat C, HybMatProduct *mp, HybOperands *o)
+/* An error came while C's values were written: nobody takes them for a result, be they read here or on the device. AIJ
+   asks this of all that is not assembled; the next numeric phase that ends well, or an assembly, makes C whole. */
+static PetscErrorCode HybMatProductHalfMade(Mat C)
+{
+  PetscFunctionBegin;
+  C->assembled = PETSC_FALSE;
+  PetscCall(MatSeqAIJHybridGPUValuesMoved(C));
+  PetscCall(PetscObjectStateIncrease((PetscObject)C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMatProductCompute(Mat C, HybMatProduct *mp, HybOperands *o)
 {
   PetscBool      seen[3] = {PETSC_FALSE, PETSC_FALSE, PETSC_FALSE};
   HybLent        l;
   HybCSR         result;
-  PetscBool      same, ondevice;
+  PetscBool      ondevice;
   PetscScalar   *a;
   PetscLogDouble flops;
   size_t         bytes, peak;
 
   PetscFunctionBegin;
-  PetscCall(HybExecRefresh(&mp->exec));
-  PetscCall(HybProductSetStream(mp->product, mp->exec.stream));
-  PetscCall(HybOperandsSend(o, &mp->exec, PETSC_TRUE));
-  PetscCall(HybMatProductSamePattern(mp, o, &same));
-  if (same) {
-    Mat_SeqAIJHybridGPU *hyb = NULL;
-
-    PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
-    PetscCall(HybMatProductResult(C, mp, &l, &result, &ondevice));
-    PetscCall(HybLentRestore(C, &l));
-    /* C was bound to the CPU since: the product moves with it. Or it got another pattern. */
-    if (ondevice != HybExecOnDevice(&mp->exec) || result.nnz != mp->nnz || hyb->adoptions != mp->adoptions) same = PETSC_FALSE;
-  }
-  if (!same) PetscCall(HybMatProductRepeat(C, mp, o));
   PetscCall(HybRecordBegin(mp->again ? HYB_RECORD_AGAIN : HYB_RECORD_NUMERIC, C, &mp->exec));
   PetscCall(HybMatProductResult(C, mp, &l, &result, &ondevice));
   PetscCall(HybEventBegin(HybGlueState.event.productnumeric, C, 0, 0, 0));
@@ -483,6 +512,36 @@ static PetscErrorCode HybMatProductNumeric(Mat C, HybMatProduct *mp, HybOperands
     if (!C->spd_eternal) C->spd = PETSC_BOOL3_UNKNOWN;
   }
   C->num_ass++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMatProductNumeric(Mat C, HybMatProduct *mp, HybOperands *o)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybLent              l;
+  HybCSR               result;
+  PetscBool            same, ondevice;
+  PetscCount           adoptions;
+  PetscErrorCode       ierr;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
+  PetscCall(HybExecRefresh(&mp->exec));
+  PetscCall(HybProductSetStream(mp->product, mp->exec.stream));
+  PetscCall(HybOperandsSend(o, &mp->exec, PETSC_TRUE));
+  PetscCall(HybMatProductSamePattern(mp, o, &same));
+  if (same) {
+    PetscCall(HybMatProductResult(C, mp, &l, &result, &ondevice));
+    PetscCall(HybLentRestore(C, &l));
+    /* C was bound to the CPU since: the product moves with it. Or it got another pattern. */
+    if (ondevice != HybExecOnDevice(&mp->exec) || !HybMatProductSameResult(C, mp, hyb, result.nnz)) same = PETSC_FALSE;
+  }
+  adoptions = hyb->adoptions;
+  ierr      = same ? PETSC_SUCCESS : HybMatProductRepeat(C, mp, o);
+  if (ierr && hyb->adoptions == adoptions) PetscCall(ierr); /* C is what it was */
+  if (!ierr) ierr = HybMatProductCompute(C, mp, o);
+  if (ierr) (void)HybMatProductHalfMade(C);
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -185,6 +185,7 @@ static PetscErrorCode MatRetrieveValues_SeqAIJHybridGPU(Mat A)
 static PetscErrorCode MatSeqAIJSetPreallocation_SeqAIJHybridGPU(Mat A, PetscInt nz, const PetscInt nnz[])
 {
   PetscFunctionBegin;
+  if (MatIsSeqAIJHybridGPU(A) && A->spptr) ((Mat_SeqAIJHybridGPU *)A->spptr)->coopattern = PETSC_FALSE;
   PetscCall(HybInodesFind(A));
   PetscCall(MatSeqAIJHybridGPUDemote(A));
   HybWithLargePages(A->rmap->n, (*(PetscErrorCode(*)(Mat, PetscInt, const PetscInt[]))HybGlueState.setpreallocation)(A, nz, nnz));

@@ -87,7 +87,10 @@ PetscErrorCode HybPatternKeyGet(Mat A, const HybCSR *csr, HybPatternKey *key)
   key->nnz          = csr->nnz;
   key->m            = csr->m;
   key->n            = csr->n;
-  if (MatIsSeqAIJHybridGPU(A) && A->spptr) key->generation = ((Mat_SeqAIJHybridGPU *)A->spptr)->generation;
+  if (MatIsSeqAIJHybridGPU(A) && A->spptr) {
+    key->generation = ((Mat_SeqAIJHybridGPU *)A->spptr)->generation;
+    key->made       = ((Mat_SeqAIJHybridGPU *)A->spptr)->made;
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -125,6 +128,7 @@ PetscErrorCode MatSeqAIJHybridGPUGetData(Mat A, Mat_SeqAIJHybridGPU **data)
     PetscCall(PetscNew(&hyb));
     A->spptr   = hyb;
     hyb->owner = A;
+    hyb->made  = ++HybGlueState.made;
     PetscCall(HybArenaInit(&hyb->arrays, &x));
     PetscCall(HybArenaInit(&hyb->moved, &x));
     PetscCall(HybGlueReadChoices(&hyb->choices));

@@ -25,11 +25,12 @@ typedef struct {
   PetscObjectState nonzerostate;
   const void      *i, *j;
   PetscCount       nnz, generation; /* how often columns were changed where nothing else of this moved */
+  PetscCount       made;            /* which of our private data: states begin anew with a matrix, and arrays may come to lie where others lay */
   PetscInt         m, n;
 } HybPatternKey;
 static inline PetscBool HybPatternKeyEqual(const HybPatternKey *a, const HybPatternKey *b)
 {
-  return (PetscBool)(a->nonzerostate == b->nonzerostate && a->i == b->i && a->j == b->j && a->nnz == b->nnz && a->generation == b->generation && a->m == b->m && a->n == b->n);
+  return (PetscBool)(a->nonzerostate == b->nonzerostate && a->i == b->i && a->j == b->j && a->nnz == b->nnz && a->generation == b->generation && a->made == b->made && a->m == b->m && a->n == b->n);
 }
 
 /* Values of which object state were seen, or left, by us? PETSc's interface functions (MatScale(), MatShift(), ...)
@@ -114,6 +115,7 @@ typedef struct {
 } HybAsked;
 
 typedef struct {
+  PetscCount made; /* the how-manieth of the process: no other one has this number */
   HybChoices choices;
   HybAsked   asked[HYB_ASKED_GROUPS];
   PetscBool  optionsknown; /* every option that AIJ keeps has come by: asked has them */
@@ -162,6 +164,7 @@ typedef struct {
 
   PetscObjectState assembling;  /* of values from coordinates that MatAssemblyEnd() is about to count once more */
   PetscCount       coocount;    /* entries of the last MatSetPreallocationCOO() */
+  PetscBool        coopattern;  /* which was the last to give it a pattern: its arrays are whole, assembled or not */
   PetscInt         hostmults;   /* products with vectors that the host has done, while it was not decided that the device shall */
   PetscBool        staysonhost; /* the device had no room */
 } Mat_SeqAIJHybridGPU;

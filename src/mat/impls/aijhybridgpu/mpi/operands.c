@@ -1,0 +1,165 @@
+/*
+  The operands of a parallel product: lent by their matrices, brought to where the product runs, and known again.
+*/
+#include "product.h"
+
+PetscErrorCode HybMPIOperandsMats(Mat C, HybMPIOperands *o)
+{
+  Mat_Product *product = C->product;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(o, sizeof(*o)));
+  o->mat[0] = product->A;
+  o->mat[1] = product->B;
+  o->mat[2] = product->C;
+  o->n      = product->type == MATPRODUCT_ABC ? 3 : 2;
+  for (PetscInt k = 0; k < o->n; k++) PetscCheck(o->mat[k], PetscObjectComm((PetscObject)C), PETSC_ERR_ARG_WRONGSTATE, "Operand %c of the product %s is missing", (char)('A' + k), MatProductTypes[product->type]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Coordinates have made its pattern, and its values are zeros so far: AIJ multiplies with it */
+static PetscBool HybMPIOperandIsWhole(Mat A)
+{
+  return (PetscBool)(A->preallocated && MatIsMPIAIJHybridGPU(A) && A->spptr && ((Mat_MPIAIJHybridGPU *)A->spptr)->coopattern);
+}
+
+/* The two below, and all after them, are not collective */
+PetscErrorCode HybMPIOperandsGet(Mat C, PetscBool values, HybMPIOperands *o)
+{
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < o->n; k++) {
+    Mat        A = o->mat[k];
+    HybParCSR *p = &o->csr[k];
+
+    /* the parent's symbolic phases make a pattern and leave the assembly to the numeric one */
+    PetscCheck(A->assembled || (!values && A->product && A->preallocated) || HybMPIOperandIsWhole(A), PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %c of the product %s is not assembled", (char)('A' + k), MatProductTypes[C->product->type]);
+    PetscCall(MatMPIAIJGetSeqAIJ(A, &o->block[k][0], &o->block[k][1], &p->garray));
+    p->rows    = A->rmap->range;
+    p->columns = A->cmap->range;
+    for (int b = 0; b < 2; b++) {
+      HybLent *l = &o->lent[k][b];
+
+      PetscCall(HybLentGet(o->block[k][b], values, l));
+      PetscCheck(!values || l->csr.a || !l->csr.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %c of the product %s holds a structure of %" PetscInt64_FMT " nonzeros without values (MAT_STRUCTURE_ONLY)", (char)('A' + k), MatProductTypes[C->product->type], (PetscInt64)l->csr.nnz);
+      *(b ? &p->O : &p->D) = l->csr;
+      o->work += l->csr.nnz;
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Brings the operands to where the product runs. One matrix may be several operands. */
+PetscErrorCode HybMPIOperandsSend(HybMPIOperands *o, const HybExec *x, PetscBool values)
+{
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&o->sent, x));
+  if (!HybExecOnDevice(x)) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt k = 0; k < o->n; k++) {
+    for (int b = 0; b < 2; b++) {
+      const HybCSR *h = &o->lent[k][b].csr;
+      HybCSR       *d = b ? &o->csr[k].O : &o->csr[k].D;
+
+      if (MatIsSeqAIJHybridGPU(o->block[k][b])) {
+        PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(o->block[k][b], x, values, d));
+        continue;
+      }
+      PetscCall(HybArenaAlloc(&o->sent, HYB_MEM_DEVICE, (PetscCount)h->m + 1, sizeof(PetscInt), &d->i));
+      PetscCall(HybArenaAlloc(&o->sent, HYB_MEM_DEVICE, h->nnz, sizeof(PetscInt), &d->j));
+      PetscCall(x->backend->copy(x, d->i, h->i, sizeof(PetscInt) * ((size_t)h->m + 1), HYB_COPY_HOST_TO_DEVICE));
+      PetscCall(x->backend->copy(x, d->j, h->j, sizeof(PetscInt) * (size_t)h->nnz, HYB_COPY_HOST_TO_DEVICE));
+      PetscCall(HybLogToDevice((PetscLogDouble)sizeof(PetscInt) * ((PetscLogDouble)h->nnz + h->m + 1)));
+      d->a = NULL;
+      if (!values) continue;
+      PetscCall(HybArenaAlloc(&o->sent, HYB_MEM_DEVICE, h->nnz, sizeof(HybScalar), &d->a));
+      PetscCall(x->backend->copy(x, d->a, h->a, sizeof(HybScalar) * (size_t)h->nnz, HYB_COPY_HOST_TO_DEVICE));
+      PetscCall(HybLogToDevice((PetscLogDouble)sizeof(HybScalar) * (PetscLogDouble)h->nnz));
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMPIOperandsRestore(HybMPIOperands *o)
+{
+  PetscFunctionBegin;
+  PetscCall(HybArenaReset(&o->sent));
+  for (PetscInt k = 0; k < o->n; k++)
+    for (int b = 0; b < 2; b++)
+      if (o->block[k][b]) PetscCall(HybLentRestore(o->block[k][b], &o->lent[k][b]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Of the blocks, but of those that are known, and of garray, which is short: PETSc numbers it anew where no state
+   tells */
+static PetscErrorCode HybMPIOperandHash(const HybExec *x, const HybParCSR *M, const PetscBool known[2], uint64_t hash[3])
+{
+  HybArena       work;
+  PetscErrorCode ierr = PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&work, x));
+  if (!known[0]) ierr = x->backend->csr->patternhash(x, &work, &M->D, &hash[0]);
+  if (!ierr && !known[1]) ierr = x->backend->csr->patternhash(x, &work, &M->O, &hash[1]);
+  PetscCall(HybArenaReset(&work));
+  PetscCall(ierr);
+  hash[2] = 14695981039346656037u;
+  for (PetscInt k = 0; k < M->O.n; k++) hash[2] = (hash[2] ^ (uint64_t)M->garray[k]) * 1099511628211u;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Not collective: the operands are fit for a product, and are remembered */
+PetscErrorCode HybMPIOperandsNote(HybMPIProduct *mp, HybMPIOperands *o)
+{
+  const char     *roles[]  = {"A", "B", "C"};
+  const PetscBool known[2] = {PETSC_FALSE, PETSC_FALSE};
+
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < o->n; k++) {
+    const HybParCSR *M = &o->csr[k];
+
+    for (int b = 0; b < 2; b++) PetscCall(HybLentCheck(o->block[k][b], &o->lent[k][b], &mp->exec, b ? &M->O : &M->D, roles[k]));
+    for (PetscInt c = 1; c < M->O.n; c++) PetscCheck(M->garray[c - 1] < M->garray[c], PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %s of the product has its columns of other processes in another order than ascending: %" PetscInt_FMT " before %" PetscInt_FMT, roles[k], M->garray[c - 1], M->garray[c]);
+    for (int b = 0; b < 2; b++) {
+      PetscCall(PetscObjectGetId((PetscObject)o->block[k][b], &mp->operand[k].id[b]));
+      PetscCall(HybPatternKeyGet(o->block[k][b], &o->lent[k][b].csr, &mp->operand[k].key[b]));
+    }
+    mp->operand[k].m      = M->D.m;
+    mp->operand[k].n[0]   = M->D.n;
+    mp->operand[k].n[1]   = M->O.n;
+    mp->operand[k].nnz[0] = M->D.nnz;
+    mp->operand[k].nnz[1] = M->O.nnz;
+    PetscCall(HybMPIOperandHash(&mp->exec, M, known, mp->operand[k].pattern));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Not collective: are the operands of the pattern that the symbolic phase saw? Other Mats may stand in for the first
+   ones. Of blocks of ours it is known that nothing has moved, of others nothing is. Nothing is noted unless all are of
+   the plan's patterns: should another process have an error now, the next phase would take them for those. */
+PetscErrorCode HybMPIOperandsSame(HybMPIProduct *mp, HybMPIOperands *o, PetscBool *same)
+{
+  PetscObjectId id[3][2];
+  HybPatternKey key[3][2];
+
+  PetscFunctionBegin;
+  *same = (PetscBool)(mp->noperands == o->n);
+  for (PetscInt k = 0; k < o->n && *same; k++) {
+    const HybParCSR *M = &o->csr[k];
+    PetscBool        known[2];
+    uint64_t         hash[3];
+
+    *same = (PetscBool)(M->D.m == mp->operand[k].m && M->D.n == mp->operand[k].n[0] && M->O.n == mp->operand[k].n[1] && M->D.nnz == mp->operand[k].nnz[0] && M->O.nnz == mp->operand[k].nnz[1]);
+    if (!*same) break;
+    for (int b = 0; b < 2; b++) {
+      PetscCall(PetscObjectGetId((PetscObject)o->block[k][b], &id[k][b]));
+      PetscCall(HybPatternKeyGet(o->block[k][b], &o->lent[k][b].csr, &key[k][b]));
+      known[b] = (PetscBool)(key[k][b].made && id[k][b] == mp->operand[k].id[b] && HybPatternKeyEqual(&key[k][b], &mp->operand[k].key[b]));
+    }
+    PetscCall(HybMPIOperandHash(&mp->exec, M, known, hash));
+    for (int h = 0; h < 3; h++) *same = (PetscBool)(*same && ((h < 2 && known[h]) || hash[h] == mp->operand[k].pattern[h]));
+  }
+  for (PetscInt k = 0; k < o->n && *same; k++) {
+    PetscCall(PetscArraycpy(mp->operand[k].id, id[k], 2));
+    PetscCall(PetscArraycpy(mp->operand[k].key, key[k], 2));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,381 @@
+/*
+  Products again, and products with vectors, where an operand has got another pattern and nothing that is counted tells:
+  states begin anew where PETSc replaces what a matrix holds, and a parallel matrix's is a sum over processes. Each
+  result is compared with a new product of MATAIJ's, and products with vectors between coordinates and values with
+  MATAIJ's own.
+
+TEST np=1,2
+TEST np=3,4 -few
+TEST np=1,2 @emulated -few
+TEST np=2 @emulated -few -mat_aijhybridgpu_memory mirror -mat_aijhybridgpu_comm mpi
+
+-few: of the products and of the ways in which a pattern changes a part
+*/
+#include "mattest.h"
+#include <stdlib.h>
+
+static PetscMPIInt Rank, Size;
+static PetscBool   Few;
+static const char *Ours = "aijhybridgpu";
+#define N 24 /* each process has as many rows, and columns go round: so many patterns have the same counts everywhere */
+
+/* three entries in a row: on the diagonal and in these columns from there. As the tests for halos want it, the first
+   process alone may have others. */
+typedef struct {
+  PetscInt a, b, alone[2];
+} Band;
+static const Band Plus = {
+                    1, 5, {1, 5}
+},
+                  Minus = {-1, -5, {-1, -5}}, One = {1, 5, {-1, -5}}, Far = {1, 12, {1, 12}}, Cross = {2, 7, {2, 7}};
+
+static PetscInt Column(const Band *band, PetscInt r, int k)
+{
+  const PetscInt d = !k ? 0 : Rank ? (k == 1 ? band->a : band->b)
+                                   : band->alone[k - 1];
+
+  return (r + d + N) % N;
+}
+
+static PetscScalar Value(PetscInt r, PetscInt c, PetscInt seed)
+{
+  return PetscSinReal((PetscReal)(3 * r + 7 * c + 1) * (PetscReal)0.37 + (PetscReal)seed) + (r == c ? 3.0 : 0.0);
+}
+
+static PetscErrorCode Empty(MatType type, PetscInt n, Mat *A)
+{
+  PetscLayout rows, columns;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
+  PetscCall(MatSetSizes(*A, PETSC_DECIDE, PETSC_DECIDE, N, n));
+  PetscCall(MatSetType(*A, type));
+  PetscCall(MatGetLayouts(*A, &rows, &columns));
+  PetscCall(PetscLayoutSetUp(rows));
+  PetscCall(PetscLayoutSetUp(columns));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Coordinates(Mat A, const Band *band)
+{
+  PetscInt start, end, *i, *j, n = 0;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetOwnershipRange(A, &start, &end));
+  PetscCall(PetscMalloc2(3 * N, &i, 3 * N, &j));
+  for (PetscInt r = start; r < end; r++)
+    for (int k = 0; k < 3; k++) {
+      i[n]   = r;
+      j[n++] = Column(band, r, k);
+    }
+  PetscCall(MatSetPreallocationCOO(A, n, i, j));
+  PetscCall(PetscFree2(i, j));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Values(Mat A, const Band *band, PetscInt seed)
+{
+  PetscInt    start, end, n = 0;
+  PetscScalar v[3 * N];
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetOwnershipRange(A, &start, &end));
+  for (PetscInt r = start; r < end; r++)
+    for (int k = 0; k < 3; k++) v[n++] = Value(r, Column(band, r, k), seed);
+  PetscCall(MatSetValuesCOO(A, v, INSERT_VALUES));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* from coordinates, or entry by entry */
+static PetscErrorCode Make(MatType type, PetscBool coo, const Band *band, PetscInt seed, Mat *A)
+{
+  PetscInt start, end;
+
+  PetscFunctionBeginUser;
+  PetscCall(Empty(type, N, A));
+  if (coo) {
+    PetscCall(Coordinates(*A, band));
+    PetscCall(Values(*A, band, seed));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(MatSeqAIJSetPreallocation(*A, 3, NULL));
+  PetscCall(MatMPIAIJSetPreallocation(*A, 3, NULL, 3, NULL));
+  PetscCall(MatGetOwnershipRange(*A, &start, &end));
+  for (PetscInt r = start; r < end; r++)
+    for (int k = 0; k < 3; k++) PetscCall(MatSetValue(*A, r, Column(band, r, k), Value(r, Column(band, r, k), seed), INSERT_VALUES));
+  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* C against a new product of MATAIJ's, of A of this band and P */
+static PetscErrorCode Expect(MatProductType type, Mat C, const Band *a, PetscInt aseed, const Band *p, PetscInt pseed, const char *what)
+{
+  Mat A, P, E;
+
+  PetscFunctionBeginUser;
+  PetscCall(Make(MATAIJ, PETSC_FALSE, a, aseed, &A));
+  PetscCall(Make(MATAIJ, PETSC_FALSE, p, pseed, &P));
+  PetscCall(MatTestProduct(type, A, P, NULL, &E));
+  MatTestCheckSame(C, E, what);
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&P));
+  PetscCall(MatDestroy(&E));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static const MatProductType Types[] = {MATPRODUCT_AB, MATPRODUCT_AtB, MATPRODUCT_ABt, MATPRODUCT_PtAP, MATPRODUCT_RARt};
+
+/* What the first or the second operand, which is of this type, gets: coordinates anew, here, or as a plain MATAIJ in
+   between; another matrix's contents */
+typedef enum {
+  ANEW,
+  CONVERTED,
+  REPLACED,
+  WAYS
+} Way;
+
+static PetscErrorCode Other(Way way, MatType type, const Band *band, PetscInt seed, Mat *A)
+{
+  PetscFunctionBeginUser;
+  if (way == REPLACED) {
+    Mat B;
+
+    PetscCall(Make(type, PETSC_FALSE, band, seed, &B));
+    PetscCall(MatHeaderReplace(*A, &B));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (way == CONVERTED) PetscCall(MatConvert(*A, MATAIJ, MAT_INPLACE_MATRIX, A));
+  PetscCall(Coordinates(*A, band));
+  PetscCall(Values(*A, band, seed));
+  if (way == CONVERTED) PetscCall(MatConvert(*A, type, MAT_INPLACE_MATRIX, A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Operands(MatProductType type, int which, Way way, MatType other)
+{
+  const Band *to[] = {&Minus, &One, &Plus, &Far, &Plus}, *now[2] = {&Plus, &Plus};
+  Mat         A[2], C;
+  static char name[128];
+  const char *ways[] = {"coordinates anew", "coordinates of a plain one", "another one's contents"};
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscSNPrintf(name, sizeof(name), "%s, operand %d of type %s: %s", MatProductTypes[type], which, other, ways[way]));
+  MatTestName = name;
+  for (int k = 0; k < 2; k++) PetscCall(Make(k == which ? other : Ours, PETSC_TRUE, &Plus, 1 + k, &A[k]));
+  PetscCall(MatTestProduct(type, A[0], A[1], NULL, &C));
+  PetscCall(Expect(type, C, now[0], 1, now[1], 2, "first"));
+  for (int k = 0; k < (Few ? 2 : 5); k++) {
+    now[which] = to[k];
+    PetscCall(Other(way, other, now[which], 1 + which, &A[which]));
+    PetscCall(MatProductNumeric(C));
+    PetscCall(Expect(type, C, now[0], 1, now[1], 2, "another pattern"));
+    if (Few) continue;
+    PetscCall(MatProductNumeric(C));
+    PetscCall(Expect(type, C, now[0], 1, now[1], 2, "once more"));
+  }
+  for (int k = 0; k < 2; k++) PetscCall(MatDestroy(&A[k]));
+  PetscCall(MatDestroy(&C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Operands are refused, A of another pattern with a B of other sizes; then A comes with the right one */
+static PetscErrorCode Refused(void)
+{
+  Mat            A, B, C, other, wrong;
+  PetscInt       start, end;
+  PetscErrorCode ierr;
+
+  PetscFunctionBeginUser;
+  MatTestName = "operands that were refused";
+  PetscCall(Make(Ours, PETSC_FALSE, &Plus, 1, &A));
+  PetscCall(Make(Ours, PETSC_FALSE, &Plus, 2, &B));
+  PetscCall(Make(Ours, PETSC_FALSE, &Minus, 3, &other));
+  PetscCall(Empty(Ours, N / 2, &wrong));
+  PetscCall(MatSetUp(wrong));
+  PetscCall(MatGetOwnershipRange(wrong, &start, &end));
+  for (PetscInt r = start; r < end; r++) PetscCall(MatSetValue(wrong, r, r / 2, 1.0, INSERT_VALUES));
+  PetscCall(MatAssemblyBegin(wrong, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(wrong, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatTestProduct(MATPRODUCT_AB, A, B, NULL, &C));
+  PetscCall(MatProductReplaceMats(other, wrong, NULL, C));
+  PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+  ierr = MatProductNumeric(C);
+  PetscCall(PetscPopErrorHandler());
+  MatTestCheck(ierr == PETSC_ERR_ARG_SIZ, "a product of other sizes is refused");
+  PetscCall(Expect(MATPRODUCT_AB, C, &Plus, 1, &Plus, 2, "what it was"));
+  PetscCall(MatProductReplaceMats(other, B, NULL, C));
+  PetscCall(MatProductNumeric(C));
+  PetscCall(Expect(MATPRODUCT_AB, C, &Minus, 3, &Plus, 2, "the right ones"));
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&B));
+  PetscCall(MatDestroy(&C));
+  PetscCall(MatDestroy(&other));
+  PetscCall(MatDestroy(&wrong));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The result itself has got other places for as many entries, on the first process alone or on all */
+static PetscErrorCode Result(MatProductType type, PetscBool all)
+{
+  Mat         A, B, C;
+  PetscInt    start, end, row, n;
+  PetscScalar one = 1;
+
+  PetscFunctionBeginUser;
+  MatTestName = "a result of another pattern";
+  PetscCall(Make(Ours, PETSC_FALSE, &Plus, 1, &A));
+  PetscCall(Make(Ours, PETSC_FALSE, &Plus, 2, &B));
+  PetscCall(MatTestProduct(type, A, B, NULL, &C));
+  PetscCall(MatGetOwnershipRange(C, &start, &end));
+  row = start + 1;
+  PetscCall(MatGetRow(C, row, &n, NULL, NULL));
+  PetscCall(MatRestoreRow(C, row, &n, NULL, NULL));
+  PetscCall(MatSetOption(C, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatSetOption(C, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatSetOption(C, MAT_KEEP_NONZERO_PATTERN, PETSC_FALSE));
+  PetscCall(MatZeroRows(C, all || !Rank, &row, 1.0, NULL, NULL)); /* the diagonal stays */
+  if (all || !Rank) {
+    for (PetscInt c = (row + 2) % N; n > 1; c = (c + 1) % N, n--) PetscCall(MatSetValues(C, 1, &row, 1, &c, &one, INSERT_VALUES));
+  }
+  PetscCall(MatAssemblyBegin(C, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(C, MAT_FINAL_ASSEMBLY));
+  for (int k = 0; k < 2; k++) {
+    PetscCall(MatProductNumeric(C));
+    PetscCall(Expect(type, C, &Plus, 1, &Plus, 2, "again"));
+  }
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&B));
+  PetscCall(MatDestroy(&C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Column indices are changed where they are, which no state tells */
+static PetscErrorCode Indices(MatProductType type)
+{
+  PetscInt j[3 * N];
+  Mat      A, B, C, G, E;
+
+  PetscFunctionBeginUser;
+  if (Size > 1) PetscFunctionReturn(PETSC_SUCCESS);
+  MatTestName = "column indices set where they are";
+  PetscCall(Make(Ours, PETSC_FALSE, &Plus, 1, &A));
+  PetscCall(Make(Ours, PETSC_FALSE, &Plus, 2, &B));
+  PetscCall(Make(MATAIJ, PETSC_FALSE, &Plus, 2, &G));
+  PetscCall(MatTestProduct(type, A, B, NULL, &C));
+  for (PetscInt r = 0; r < N; r++)
+    for (int k = 0; k < 3; k++) j[3 * r + k] = 2 + 3 * k + (r + k) % 3;
+  PetscCall(MatSeqAIJSetColumnIndices(A, j));
+  PetscCall(MatProductNumeric(C));
+  PetscCall(MatConvert(A, MATAIJ, MAT_INPLACE_MATRIX, &A));
+  PetscCall(MatTestProduct(type, A, G, NULL, &E));
+  MatTestCheckSame(C, E, "again");
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&B));
+  PetscCall(MatDestroy(&C));
+  PetscCall(MatDestroy(&G));
+  PetscCall(MatDestroy(&E));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* y = A x and A^T x of both, or neither */
+static PetscErrorCode Mults(Mat A, Mat H, const char *what)
+{
+  PetscFunctionBeginUser;
+  for (int t = 0; t < 2; t++) {
+    Vec            x, y, z;
+    PetscErrorCode ierr, ours;
+
+    PetscCall(MatCreateVecs(A, &x, &y));
+    PetscCall(VecDuplicate(y, &z));
+    PetscCall(VecSetRandom(x, NULL));
+    PetscCall(VecSet(y, 7.0));
+    PetscCall(VecSet(z, 9.0));
+    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+    ierr = (t ? MatMultTranspose : MatMult)(A, x, y);
+    ours = (t ? MatMultTranspose : MatMult)(H, x, z);
+    PetscCall(PetscPopErrorHandler());
+    if (!ierr) MatTestCheck(!ours, what);
+    if (!ierr && !ours) VecTestCheckSame(z, y, what);
+    PetscCall(VecDestroy(&x));
+    PetscCall(VecDestroy(&y));
+    PetscCall(VecDestroy(&z));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Coordinates come, then products with vectors and of matrices, and then the values */
+static PetscErrorCode Between(PetscBool products)
+{
+  const Band *to[] = {&Plus, &Minus, &One, &Far, &Cross, &Plus};
+  Mat         A, H, P, B, C, E;
+
+  PetscFunctionBeginUser;
+  MatTestName = products ? "products between coordinates and values" : "products with vectors between coordinates and values";
+  PetscCall(Empty(MATAIJ, N, &A));
+  PetscCall(Empty(Ours, N, &H));
+  PetscCall(Make(MATAIJ, PETSC_TRUE, &Plus, 2, &P));
+  PetscCall(Make(Ours, PETSC_TRUE, &Plus, 2, &B));
+  for (int k = 0; k < (Few ? 4 : 6); k++) {
+    PetscCall(Coordinates(A, to[k]));
+    PetscCall(Coordinates(H, to[k]));
+    PetscCall(Mults(A, H, "before the values"));
+    if (products && k && (!Few || k == 2)) {
+      Mat            D;
+      PetscErrorCode ierr;
+
+      PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+      ierr = MatTestProduct(MATPRODUCT_PtAP, A, P, NULL, &D);
+      PetscCall(PetscPopErrorHandler());
+      MatTestCheck(!ierr, "MATAIJ multiplies before the values");
+      PetscCall(MatDestroy(&D));
+      PetscCall(MatTestProduct(MATPRODUCT_PtAP, H, B, NULL, &C));
+      PetscCall(Values(H, to[k], k));
+      PetscCall(MatProductNumeric(C));
+      PetscCall(Expect(MATPRODUCT_PtAP, C, to[k], k, &Plus, 2, "a product whose values come later"));
+      PetscCall(MatDestroy(&C));
+    } else
+      PetscCall(Values(H, to[k], k));
+    PetscCall(Values(A, to[k], k));
+    PetscCall(Mults(A, H, "with values"));
+    PetscCall(MatTestProduct(MATPRODUCT_AB, A, P, NULL, &E));
+    PetscCall(MatTestProduct(MATPRODUCT_AB, H, B, NULL, &C));
+    MatTestCheckSame(C, E, "a product");
+    PetscCall(MatDestroy(&C));
+    PetscCall(MatDestroy(&E));
+  }
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&H));
+  PetscCall(MatDestroy(&P));
+  PetscCall(MatDestroy(&B));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  int code = 1;
+
+  setenv("HYB_EMULATOR_CARDS", "8", 1); /* a card for each process */
+  PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &Rank));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &Size));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-few", &Few, NULL));
+  for (int t = 0; t < (Few ? 1 : (int)PETSC_STATIC_ARRAY_LENGTH(Types)); t++)
+    for (int which = 0; which < 2; which++) {
+      PetscCall(Operands(Types[t], which, (Way)((t + which) % WAYS), Ours));
+      if (t) continue;
+      for (int way = 1; way < (Few ? 1 : WAYS); way++) PetscCall(Operands(Types[t], which, (Way)((which + way) % WAYS), Ours));
+      if (!Few || which) PetscCall(Operands(Types[t], which, ANEW, MATAIJ));
+      if (!Few) PetscCall(Operands(Types[t], which, REPLACED, MATAIJ));
+    }
+  PetscCall(Refused());
+  PetscCall(Result(MATPRODUCT_AB, PETSC_TRUE));
+  if (!Few) PetscCall(Result(MATPRODUCT_PtAP, PETSC_FALSE));
+  PetscCall(Indices(MATPRODUCT_AB));
+  if (!Few) PetscCall(Indices(MATPRODUCT_PtAP));
+  if (!Few) PetscCall(Between(PETSC_FALSE));
+  PetscCall(Between(PETSC_TRUE));
+  PetscCall(MatTestFinalize(&code));
+  PetscCall(PetscFinalize());
+  return code;
+}
