@@ -9,7 +9,7 @@ TEST np=1 @emulated -mat_aijhybridgpu_memory mirror -cases equalpatterns,claims,
 TEST np=1 @emulated -mat_aijhybridgpu_lock_after 2 -mat_aijhybridgpu_lock_min 1 -kind 5
 TEST np=2 @emulated -kind 1 -cases claims,wild,transposeinplace,shift,firstassembly,relax,nodes
 TEST np=2 @emulated -kind 4 -cases shift
-TEST np=2 @emulated -kind 1 -cases renewed
+TEST np=2 @emulated -kind 1 -cases renewed,optionskept
 
   -cases: of these alone; -kind N: where a case goes through all origins, this one alone; -trail prints what is
   done before it is
@@ -274,14 +274,14 @@ static PetscErrorCode CaseNodesAgain(void)
 }
 
 /* What MatSetOption() said stays in AIJ's data, in whatever type's hands, until it is asked for: rows are zeroed, zeros
-   are inserted, values come by columns */
+   are inserted, values come by columns or for another process */
 static PetscErrorCode OptionsKept(Pair *p, int k)
 {
-  const MatOption   options[] = {MAT_KEEP_NONZERO_PATTERN, MAT_IGNORE_ZERO_ENTRIES, MAT_UNUSED_NONZERO_LOCATION_ERR, MAT_ROW_ORIENTED, MAT_NEW_NONZERO_LOCATIONS};
-  const PetscInt    what = p->arg[0] % 5, way = p->arg[0] / 5;
-  const PetscBool   flg    = (PetscBool)(what < 3);
+  const MatOption   options[] = {MAT_KEEP_NONZERO_PATTERN, MAT_IGNORE_ZERO_ENTRIES, MAT_UNUSED_NONZERO_LOCATION_ERR, MAT_ROW_ORIENTED, MAT_NEW_NONZERO_LOCATIONS, MAT_IGNORE_OFF_PROC_ENTRIES};
+  const PetscInt    what = p->arg[0] % 6, way = p->arg[0] / 6;
+  const PetscBool   flg    = (PetscBool)(what < 3 || what == 5);
   const PetscScalar two[4] = {1.5, 2.5, 3.5, 4.5}, zeros[4] = {0, 0, 0, 0};
-  PetscInt          start, end, rows[2], far[2];
+  PetscInt          start, end, rows[2], far[2], next;
   Mat               D;
 
   PetscFunctionBeginUser;
@@ -301,17 +301,19 @@ static PetscErrorCode OptionsKept(Pair *p, int k)
   rows[1] = start + 1;
   far[0]  = (start + 9) % N;
   far[1]  = (start + 12) % N;
+  next    = end % N; /* another process's row, where there are several */
   if (what && what < 4) PetscCall(MatSetOption(D, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
   if (what == 0) PetscCall(MatZeroRows(D, 2, rows, 1.0, NULL, NULL));
   if (what == 1) PetscCall(MatSetValues(D, 2, rows, 2, far, zeros, ADD_VALUES));
   if (what == 2) PetscCall(MatAXPY(D, 2.0, p->m[k], DIFFERENT_NONZERO_PATTERN));
   if (what == 3) PetscCall(MatSetValues(D, 2, rows, 2, rows, two, INSERT_VALUES));
   if (what == 4) PetscCall(MatSetValues(D, 2, rows, 2, far, two, INSERT_VALUES));
+  if (what == 5) PetscCall(MatSetValues(D, 1, &next, 1, &next, two, ADD_VALUES));
   PetscCall(PairsAssemble(D));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#define OF_EACH(what) what ", the pattern is kept", what ", zeros are ignored", what ", unused room", what ", by columns", what ", no new entries"
+#define OF_EACH(what) what ", the pattern is kept", what ", zeros are ignored", what ", unused room", what ", by columns", what ", no new entries", what ", of other processes"
 static PetscErrorCode CaseOptionsKept(void)
 {
   static const char *const names[] = {OF_EACH("over MatConvert"), OF_EACH("over MatConvert, coordinates"), OF_EACH("said amid MatConvert, coordinates"), OF_EACH("duplicated")};

@@ -166,6 +166,8 @@ typedef struct {
     unsigned char     held[HYB_FRAME_SETTINGS][2][sizeof(PetscInt)]; /* what is there when an option is off and on */
     int               called;                                        /* by the search */
     struct _HybGiven *given;
+    PetscBool         flagsasked, flagsknown;
+    size_t            flag[2]; /* of a MATMPIAIJ: rows are given by rows, and other processes' entries left out */
   } frame;
   struct {
     PetscBool asked, found, known;

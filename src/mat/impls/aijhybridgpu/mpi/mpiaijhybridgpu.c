@@ -4,6 +4,7 @@
 */
 #include "mpi.h"
 #include "../seq/seq.h"
+#include "../storage/parent.h"
 #include "../storage/where.h"
 
 /* The parent keeps these to itself, beside the blocks: coordinates on the device give it others */
@@ -178,9 +179,9 @@ static PetscErrorCode MatMPIAIJHybridGPUSetOps(Mat A, PetscBool on)
 }
 
 /*
-  Options of MatSetOption() that the parent keeps in its own data, where they cannot be read, and that coordinates on
-  the device go by: they wait beside the object while it is a plain MATMPIAIJ, and are this type's again when it comes
-  back. What the program sets in between is not seen (docs/limits.md).
+  Options of MatSetOption() that the parent keeps in its own data, and that coordinates on the device go by. Where they
+  cannot be read there (frame.c) they wait beside the object while it is a plain MATMPIAIJ, and are this type's again
+  when it comes back; what the program sets in between is not seen then.
 */
 static PetscErrorCode HybOptionsFree(void *pointer)
 {
@@ -204,14 +205,18 @@ static PetscErrorCode MatMPIAIJHybridGPULeaveOptions(Mat A, const Mat_MPIAIJHybr
 
 static PetscErrorCode MatMPIAIJHybridGPUTakeOptions(Mat A, Mat_MPIAIJHybridGPU *hyb)
 {
-  PetscBool *left = NULL;
+  PetscBool *left = NULL, rows;
 
   PetscFunctionBegin;
   PetscCall(HybContainerGet((PetscObject)A, "HybMPIOptions", &left));
-  if (!left) PetscFunctionReturn(PETSC_SUCCESS);
-  hyb->bycolumns     = left[0];
-  hyb->ignoreoffproc = left[1];
-  PetscCall(PetscObjectCompose((PetscObject)A, "HybMPIOptions", NULL));
+  if (left) {
+    hyb->bycolumns     = left[0];
+    hyb->ignoreoffproc = left[1];
+    PetscCall(PetscObjectCompose((PetscObject)A, "HybMPIOptions", NULL));
+  }
+  rows = (PetscBool)!hyb->bycolumns;
+  PetscCall(HybFrameParallelOptions(A, &rows, &hyb->ignoreoffproc));
+  hyb->bycolumns = (PetscBool)!rows;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

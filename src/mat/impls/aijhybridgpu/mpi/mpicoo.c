@@ -11,6 +11,7 @@
 */
 #include "mpi.h"
 #include "../seq/coo.h"
+#include "../storage/parent.h"
 #include "../storage/where.h"
 #include <petscsf.h>
 
@@ -322,12 +323,46 @@ static PetscErrorCode HybMPICOOBegin(const HybExec *x, PetscCount ncoo, const Pe
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What may be done with entries that A's blocks lack, or do not use: coordinates leave it as it was where there were
+   blocks before, as the parent's do */
+#define HYB_LEFT 2
+static const HybAskedGroup left[HYB_LEFT] = {HYB_ASKED_NEW_NONZEROS, HYB_ASKED_UNUSED};
+
+static PetscErrorCode HybMPICOOOptions(Mat A, HybAsked asked[2][HYB_LEFT])
+{
+  Mat             block[2];
+  const PetscInt *garray;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], &garray));
+  for (int k = 0; k < 2; k++)
+    for (int g = 0; g < HYB_LEFT; g++) asked[k][g].said = (PetscBool)(block[k] && HybFrameOption(block[k], left[g], &asked[k][g].op, &asked[k][g].flg));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMPICOOSetOptions(Mat A, const HybAsked asked[2][HYB_LEFT])
+{
+  Mat             block[2];
+  const PetscInt *garray;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], &garray));
+  for (int k = 0; k < 2; k++)
+    for (int g = 0; g < HYB_LEFT; g++)
+      if (asked[k][g].said)
+        PetscCall(MatSetOption(block[k], asked[k][g].op, asked[k][g].flg));
+      else if (left[g] == HYB_ASKED_NEW_NONZEROS)
+        PetscCall(MatSetOption(block[k], MAT_NEW_NONZERO_LOCATION_ERR, PETSC_TRUE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* not done where a process lacks the device, then the parent's do it */
 static PetscErrorCode MatMPIAIJHybridGPUPreallocateCOO(Mat A, PetscCount ncoo, const PetscInt *i, const PetscInt *j, PetscBool *done)
 {
   Mat_MPIAIJHybridGPU *hyb = NULL;
   HybExec              x;
   HybMPICOO           *c = NULL;
+  HybAsked             asked[2][HYB_LEFT];
   PetscInt             want[2];
   PetscBool            idevice;
   PetscCount           least;
@@ -356,13 +391,14 @@ static PetscErrorCode MatMPIAIJHybridGPUPreallocateCOO(Mat A, PetscCount ncoo, c
     }
   }
   PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_COOPATTERN], A, 0, 0, 0));
+  PetscCall(HybMPICOOOptions(A, asked));
   ierr = HybMPICOOBegin(&x, ncoo, ij, host, copy, &c);
   ierr = HybMPICOOBuild(A, &x, (const PetscInt *)host[0], (const PetscInt *)host[1], c, ierr);
   if (ierr && c) (void)HybMPICOODestroy(c);
   for (int k = 0; k < 2; k++) PetscCall(PetscFree(copy[k]));
   PetscCall(ierr);
   PetscCall(HybContainerCompose((PetscObject)A, "HybMPICOO", c, HybMPICOODestroy));
-  PetscCall(MatSetOption(A, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_TRUE)); /* as the parent's */
+  PetscCall(HybMPICOOSetOptions(A, (const HybAsked(*)[HYB_LEFT])asked));
   PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_COOPATTERN], A, 0, 0, 0));
   *done = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);

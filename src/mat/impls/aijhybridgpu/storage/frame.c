@@ -24,7 +24,8 @@
 
   Options of MatSetOption() that AIJ keeps in its data are found by what they do: each is set both ways, and all that
   changes has to lie in one word, another one for each group of options. What is in that word afterwards tells the
-  option of any other matrix.
+  option of any other matrix. Two options that a MATMPIAIJ keeps besides what its blocks do are found in its data in the
+  same way.
 */
 #include "parent.h"
 
@@ -83,6 +84,14 @@ HYB_PROBE(HybProbe4, 4, PetscScalar)
 HYB_PROBE(HybProbe5, 5, PetscScalar)
 static void (*const probes[])(void) = {(void (*)(void))HybProbe0, (void (*)(void))HybProbe1, (void (*)(void))HybProbe2, (void (*)(void))HybProbe3, (void (*)(void))HybProbe4, (void (*)(void))HybProbe5};
 #define HYB_PROBES ((int)(sizeof(probes) / sizeof(probes[0])))
+
+/* bytes of what was given out at this address, 0 where that was not watched */
+static size_t HybFrameGiven(const struct _HybGiven *given, const void *at)
+{
+  for (int k = PetscMin(given->n, HYB_FRAME_WATCHED) - 1; k >= 0; k--)
+    if (given->block[k].at == at) return given->block[k].bytes;
+  return 0;
+}
 
 static PetscErrorCode HybFrameCall(Mat T, int number)
 {
@@ -244,12 +253,10 @@ static PetscErrorCode HybFrameFindOptions(Mat T, size_t n)
 static PetscErrorCode HybFrameFindIn(Mat T, const PetscInt *i, const PetscInt *j, const PetscScalar *a)
 {
   void    **words = (void **)T->data;
-  size_t    n     = 0, at[3], door;
+  size_t    n     = HybFrameGiven(HybGlueState.frame.given, T->data) / sizeof(void *), at[3], door;
   PetscBool proven;
 
   PetscFunctionBegin;
-  for (int k = 0; k < PetscMin(HybGlueState.frame.given->n, HYB_FRAME_WATCHED); k++)
-    if (HybGlueState.frame.given->block[k].at == T->data) n = HybGlueState.frame.given->block[k].bytes / sizeof(void *);
   HybFrameWord(words, n, i, &at[0]);
   HybFrameWord(words, n, j, &at[1]);
   HybFrameWord(words, n, a, &at[2]);
@@ -267,6 +274,12 @@ static PetscErrorCode HybFrameFindIn(Mat T, const PetscInt *i, const PetscInt *j
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* not where it is switched off, or the allocator is not ours to watch */
+static PetscBool HybFrameMayLook(void)
+{
+  return (PetscBool)(!HybGlueState.options.frameunknown && !PetscDefined(HAVE_THREADSAFETY));
+}
+
 /*
   Called when the parent's operations are taken, before anything of ours lies over them, so that T is the parent's
   whatever -mat_seqaij_type says.
@@ -278,14 +291,12 @@ PetscErrorCode HybFrameFind(void)
   PetscOptions     none;
   struct _HybGiven given;
   PetscErrorCode   ierr;
-  PetscBool        off = (PetscBool)(HybGlueState.options.frameunknown != 0);
-  Mat              T   = NULL;
+  Mat              T = NULL;
 
   PetscFunctionBegin;
   if (HybGlueState.frame.asked) PetscFunctionReturn(PETSC_SUCCESS);
   HybGlueState.frame.asked = PETSC_TRUE;
-  if (PetscDefined(HAVE_THREADSAFETY)) off = PETSC_TRUE; /* the allocator is not ours to watch */
-  if (!off) {
+  if (HybFrameMayLook()) {
     PetscCall(PetscOptionsCreate(&none)); /* no option of the program's concerns T */
     PetscCall(PetscOptionsPush(none));
     HybGlueState.frame.given         = &given;
@@ -344,4 +355,85 @@ PetscBool HybUnusedIsError(Mat A)
   PetscBool flg;
 
   return (PetscBool)(HybFrameOption(A, HYB_ASKED_UNUSED, &op, &flg) && flg);
+}
+
+/* What an option changes in a MATMPIAIJ's data, both ways, is one PetscBool: where it is */
+static PetscErrorCode HybFrameFindFlag(Mat T, size_t n, MatOption op, size_t *at)
+{
+  unsigned char *data = (unsigned char *)T->data, *off;
+  PetscBool      flg[2];
+
+  PetscFunctionBegin;
+  *at = n;
+  PetscCall(PetscMalloc1(n, &off));
+  PetscCall(MatSetOption(T, op, PETSC_FALSE));
+  memcpy(off, data, n);
+  PetscCall(MatSetOption(T, op, PETSC_TRUE));
+  for (size_t k = 0; k < n; k++) {
+    if (data[k] == off[k]) continue;
+    if (*at < n && k / sizeof(PetscBool) * sizeof(PetscBool) != *at) {
+      *at = n;
+      break;
+    }
+    *at = k / sizeof(PetscBool) * sizeof(PetscBool);
+  }
+  if (*at + sizeof(PetscBool) <= n) {
+    memcpy(&flg[0], off + *at, sizeof(PetscBool));
+    memcpy(&flg[1], data + *at, sizeof(PetscBool));
+    if (flg[0] != PETSC_FALSE || flg[1] != PETSC_TRUE) *at = n;
+  }
+  PetscCall(PetscFree(off));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybFrameFindParallelIn(Mat *T)
+{
+  struct _HybGiven given;
+  size_t           n;
+  PetscErrorCode   ierr;
+
+  PetscFunctionBegin;
+  HybGlueState.frame.given         = &given;
+  HybGlueState.frame.given->n      = 0;
+  HybGlueState.frame.given->before = PetscTrMalloc;
+  PetscTrMalloc                    = HybFrameMalloc;
+  ierr                             = MatCreate(PETSC_COMM_SELF, T);
+  if (!ierr) ierr = MatSetSizes(*T, 2, 2, 2, 2);
+  if (!ierr) ierr = MatSetType(*T, MATMPIAIJ);
+  PetscTrMalloc = HybGlueState.frame.given->before;
+  PetscCall(ierr);
+  PetscCall(MatMPIAIJSetPreallocation(*T, 1, NULL, 1, NULL));
+  n = HybFrameGiven(&given, (*T)->data);
+  for (int k = 0; k < 2; k++) {
+    PetscCall(HybFrameFindFlag(*T, n, k ? MAT_IGNORE_OFF_PROC_ENTRIES : MAT_ROW_ORIENTED, &HybGlueState.frame.flag[k]));
+    if (HybGlueState.frame.flag[k] + sizeof(PetscBool) > n) PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  HybGlueState.frame.flagsknown = (PetscBool)(HybGlueState.frame.flag[0] != HybGlueState.frame.flag[1]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* How MAT_ROW_ORIENTED and MAT_IGNORE_OFF_PROC_ENTRIES stand in a parallel matrix's data, whoever has set them; what
+   cannot be known is left. Not collective. */
+PetscErrorCode HybFrameParallelOptions(Mat A, PetscBool *roworiented, PetscBool *ignoreoffproc)
+{
+  PetscFunctionBegin;
+  if (!HybGlueState.frame.flagsasked) {
+    Mat            T = NULL;
+    PetscOptions   none;
+    PetscErrorCode ierr;
+
+    HybGlueState.frame.flagsasked = PETSC_TRUE;
+    if (!HybFrameMayLook()) PetscFunctionReturn(PETSC_SUCCESS);
+    PetscCall(PetscOptionsCreate(&none));
+    PetscCall(PetscOptionsPush(none));
+    ierr = HybFrameFindParallelIn(&T);
+    if (T) (void)MatDestroy(&T);
+    (void)PetscOptionsPop();
+    (void)PetscOptionsDestroy(&none);
+    PetscCall(ierr);
+  }
+  if (!HybGlueState.frame.flagsknown || !A->data) PetscFunctionReturn(PETSC_SUCCESS);
+  memcpy(roworiented, (char *)A->data + HybGlueState.frame.flag[0], sizeof(PetscBool));
+  memcpy(ignoreoffproc, (char *)A->data + HybGlueState.frame.flag[1], sizeof(PetscBool));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -25,6 +25,7 @@ PETSC_INTERN size_t         HybFrameBytes(void); /* of a MATSEQAIJ's data */
 PETSC_INTERN PetscScalar  **HybFrameValues(Mat);
 PETSC_INTERN HybDoor       *HybFrameDoor(Mat);
 PETSC_INTERN PetscBool      HybFrameOption(Mat, HybAskedGroup, MatOption *, PetscBool *);
+PETSC_INTERN PetscErrorCode HybFrameParallelOptions(Mat, PetscBool *, PetscBool *);
 
 /* narrow.c */
 typedef struct {
