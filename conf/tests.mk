@@ -28,6 +28,8 @@ RANKS_BIN = $(RANKS_TESTS:%=$(BUILD)/tests/%)
 HARNESS_OBJ = $(BUILD)/tests/hybtest.o $(BUILD)/tests/hybmatrices.o $(BUILD)/tests/reference/ref.o
 RESULTS = $(BUILD)/tests/results
 TEST_JOBS ?= $(shell env -u OMP_NUM_THREADS nproc 2>/dev/null || echo 1)
+# of programs with several ranks one more than there are cores: those that wait for each other leave these idle
+RANKS_JOBS = $(shell echo $$(($(TEST_JOBS) + 1)))
 # a PETSc with CUDA stops on a card where MPI is not CUDA-aware, unless it is told not to mind
 PETSC_CARD_OPTIONS = $(if $(filter 1,$(PETSC_HAS_CUDA)),-use_gpu_aware_mpi 0)
 # one thread each, any number of ranks on few cores, also as root
@@ -89,7 +91,7 @@ tests-run-mat: $(MAT_BIN) $(BUILD)/lib/$(PLUGIN) $(EMULATED_LIB) $(YIELD_LIB)
 	      echo "$$t-np$$n-$$k$(TEST_NAME) $(TEST_SECONDS) $(if $(filter-out mpiexec,$(MPIEXEC)),$(MPIEXEC),mpiexec) -n $$n $(BUILD)/tests/$$t -dll_append $(HERE)/$(BUILD)/lib/$(PLUGIN)$${o:+ $$o}"; \
 	    done; \
 	  done; \
-	done | awk '$(if $(TEST_HALF),NR % 2 == $(TEST_HALF),1)' | $(MPI_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
+	done | awk '$(if $(TEST_HALF),NR % 2 == $(TEST_HALF),1)' | $(MPI_ENV) xargs -r -P $(RANKS_JOBS) -L 1 tests/run $(RESULTS)
 
 # each on the host and, where there is one, on the emulated device
 tests-run-ranks: $(RANKS_BIN) $(EMULATED_LIB) $(YIELD_LIB)
@@ -99,7 +101,7 @@ tests-run-ranks: $(RANKS_BIN) $(EMULATED_LIB) $(YIELD_LIB)
 	      echo "$$t-np$$n-$$(basename $$b .so)$(TEST_NAME) $(TEST_SECONDS) $(if $(filter-out mpiexec,$(MPIEXEC)),$(MPIEXEC),mpiexec) -n $$n $(BUILD)/tests/$$t -backend $$b -seed $(SEED)$${options:+ $$options}"; \
 	    done; \
 	  done; \
-	done; done | $(MPI_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
+	done; done | $(MPI_ENV) xargs -r -P $(RANKS_JOBS) -L 1 tests/run $(RESULTS)
 
 # beside each other, the longest first: all that two of them make has been made before
 tests-run-parts:
