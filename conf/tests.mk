@@ -203,7 +203,7 @@ hunt: tests-clean-results $(BUILD)/lib/$(PLUGIN) $(BUILD)/tests/t604_sequences $
 ## make hunt            random sequences beside MATAIJ: HUNT_RUNS=n runs from SEED=N on, on the host and the emulated device
 ## make fuzz            libFuzzer (with clang) or random bytes, FUZZ_SECONDS each: products, transposes, wild arrays beside the reference; the file reader
 ## make valgrind        the rooms' tests under memcheck, small sizes
-## make check           all tests: rooms on the host and on the emulated device, the type, PETSc's own (fast part); under ten minutes
+## make check           all tests: rooms on the host and on the emulated device, the type, PETSc's own (fast part); ten to twenty minutes on two cores
 ## make check-host      check without the emulated device: what depends on the PETSc in use
 ## make unit            the rooms' tests on the host alone (SANITIZE=address,undefined for the sanitizers); SEED=N other random matrices
 ## make unit-emulated   the rooms' tests on the emulated device alone; make unit-cuda: on the machine's device
