@@ -308,6 +308,7 @@ static PetscErrorCode OptionsKept(Pair *p, int k)
   if (what == 2) PetscCall(MatAXPY(D, 2.0, p->m[k], DIFFERENT_NONZERO_PATTERN));
   if (what == 3) PetscCall(MatSetValues(D, 2, rows, 2, rows, two, INSERT_VALUES));
   if (what == 4) PetscCall(MatSetValues(D, 2, rows, 2, far, two, INSERT_VALUES));
+  if (what == 5) PetscCall(MatSetOption(D, MAT_NO_OFF_PROC_ENTRIES, PETSC_FALSE)); /* which MATAIJ's products have */
   if (what == 5) PetscCall(MatSetValues(D, 1, &next, 1, &next, two, ADD_VALUES));
   PetscCall(PairsAssemble(D));
   PetscFunctionReturn(PETSC_SUCCESS);
