@@ -40,7 +40,8 @@ static PetscErrorCode HybMPIHaloMake(Mat A, HybMPIHalo *m, const HybExec *x, Pet
   int             fails;
 
   PetscFunctionBegin;
-  later = HybCommGet(comm, &m->comm); /* also after an error: it counts PETSc's tags, of which all must have taken as many */
+  /* also after an error: it counts PETSc's tags, of which all must have taken as many */
+  later = HybCommGet(comm, &m->comm);
   if (!ierr) ierr = later;
   if (noworld) {
     PetscMPIInt how;
@@ -52,7 +53,8 @@ static PetscErrorCode HybMPIHaloMake(Mat A, HybMPIHalo *m, const HybExec *x, Pet
   if (!ierr) ierr = PetscMalloc1(n, &m->garray);
   if (!ierr) ierr = PetscArraycpy(m->garray, garray, n);
   fails = ierr != PETSC_SUCCESS;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &fails, 1, MPI_INT, MPI_MAX, comm)); /* there may be no HybComm to agree by */
+  /* there may be no HybComm to agree by */
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &fails, 1, MPI_INT, MPI_MAX, comm));
   if (fails && noworld) (void)HybCommRestore(&HybGlueState.world);
   if (fails) (void)HybMPIHaloDestroy(m);
   PetscCall(ierr);

@@ -24,7 +24,7 @@ typedef struct {
   HybChoices choices; /* passed on to the blocks */
   PetscBool  lentarrays;
   PetscCount coocount;
-  PetscBool  coopattern;    /* the last to give it a pattern was MatSetPreallocationCOO(): its arrays are whole, assembled or not */
+  PetscBool  coopattern;    /* MatSetPreallocationCOO() was the last to give it one: whole, assembled or not */
   PetscBool  ignoreoffproc; /* MAT_IGNORE_OFF_PROC_ENTRIES */
   PetscBool  bycolumns;     /* MAT_ROW_ORIENTED was set to false */
   PetscBool  assembling;    /* values came from coordinates, and MatAssemblyBegin() and End() follow: nothing else was inserted */

@@ -85,6 +85,19 @@ HYB_PROBE(HybProbe5, 5, PetscScalar)
 static void (*const probes[])(void) = {(void (*)(void))HybProbe0, (void (*)(void))HybProbe1, (void (*)(void))HybProbe2, (void (*)(void))HybProbe3, (void (*)(void))HybProbe4, (void (*)(void))HybProbe5};
 #define HYB_PROBES ((int)(sizeof(probes) / sizeof(probes[0])))
 
+static void HybFrameWatch(struct _HybGiven *given)
+{
+  given->n                 = 0;
+  given->before            = PetscTrMalloc;
+  HybGlueState.frame.given = given;
+  PetscTrMalloc            = HybFrameMalloc;
+}
+
+static void HybFrameWatchEnd(const struct _HybGiven *given)
+{
+  PetscTrMalloc = given->before;
+}
+
 /* bytes of what was given out at this address, 0 where that was not watched */
 static size_t HybFrameGiven(const struct _HybGiven *given, const void *at)
 {
@@ -299,12 +312,9 @@ PetscErrorCode HybFrameFind(void)
   if (HybFrameMayLook()) {
     PetscCall(PetscOptionsCreate(&none)); /* no option of the program's concerns T */
     PetscCall(PetscOptionsPush(none));
-    HybGlueState.frame.given         = &given;
-    HybGlueState.frame.given->n      = 0;
-    HybGlueState.frame.given->before = PetscTrMalloc;
-    PetscTrMalloc                    = HybFrameMalloc;
-    ierr                             = MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, 2, 2, i, j, a, &T);
-    PetscTrMalloc                    = HybGlueState.frame.given->before;
+    HybFrameWatch(&given);
+    ierr = MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, 2, 2, i, j, a, &T);
+    HybFrameWatchEnd(&given);
     if (!ierr) ierr = HybFrameFindIn(T, i, j, a);
     if (!ierr) ierr = PetscInfo(T, HybGlueState.frame.known ? "The places of a MATSEQAIJ's values and access functions are known\n" : "The places of a MATSEQAIJ's values are not known in this PETSc: they stay where it puts them\n");
     if (T) (void)MatDestroy(&T);
@@ -393,14 +403,11 @@ static PetscErrorCode HybFrameFindParallelIn(Mat *T)
   PetscErrorCode   ierr;
 
   PetscFunctionBegin;
-  HybGlueState.frame.given         = &given;
-  HybGlueState.frame.given->n      = 0;
-  HybGlueState.frame.given->before = PetscTrMalloc;
-  PetscTrMalloc                    = HybFrameMalloc;
-  ierr                             = MatCreate(PETSC_COMM_SELF, T);
+  HybFrameWatch(&given);
+  ierr = MatCreate(PETSC_COMM_SELF, T);
   if (!ierr) ierr = MatSetSizes(*T, 2, 2, 2, 2);
   if (!ierr) ierr = MatSetType(*T, MATMPIAIJ);
-  PetscTrMalloc = HybGlueState.frame.given->before;
+  HybFrameWatchEnd(&given);
   PetscCall(ierr);
   PetscCall(MatMPIAIJSetPreallocation(*T, 1, NULL, 1, NULL));
   n = HybFrameGiven(&given, (*T)->data);

@@ -25,7 +25,7 @@ typedef struct {
   PetscObjectState nonzerostate;
   const void      *i, *j;
   PetscCount       nnz, generation; /* how often columns were changed where nothing else of this moved */
-  PetscCount       made;            /* which of our private data: states begin anew with a matrix, and arrays may come to lie where others lay */
+  PetscCount       made;            /* which private data of ours: states begin anew, arrays come to lie where others lay */
   PetscInt         m, n;
 } HybPatternKey;
 static inline PetscBool HybPatternKeyEqual(const HybPatternKey *a, const HybPatternKey *b)
