@@ -14,48 +14,53 @@
 #define STREAM "rowstream_"
 #define GROUP  "rowgroup_"
 #define SEGSUM "segsum_"
+#define BLOCK  "block_"
 static const struct {
   const char *method, *option[4], *value[4];
 } layouts[] = {
-  {"rowgroup", {GROUP "way", STREAM "lanes", STREAM "threads", STREAM "blocks"}, {"stream", "1", "64", "1"}  },
-  {"rowgroup", {GROUP "way", STREAM "lanes", STREAM "threads", STREAM "blocks"}, {"stream", "2", "128", "1"} },
-  {"rowgroup", {GROUP "way", STREAM "lanes", STREAM "threads", STREAM "blocks"}, {"stream", "4", "64", "2"}  },
-  {"rowgroup", {GROUP "way", STREAM "lanes", STREAM "threads", STREAM "blocks"}, {"stream", "8", "128", "1"} },
-  {"rowgroup", {GROUP "way", STREAM "lanes", STREAM "threads", STREAM "blocks"}, {"stream", "16", "256", "1"}},
-  {"rowgroup", {GROUP "way", STREAM "lanes"},                                    {"stream", "1"}             },
-  {"rowgroup", {GROUP "way", GROUP "near", STREAM "threads", STREAM "blocks"},   {"stream", "no", "64", "1"} },
-  {"rowgroup", {GROUP "way", GROUP "lanes", GROUP "batch"},                      {"direct", "1", "4"}        },
-  {"rowgroup", {GROUP "way", GROUP "lanes", GROUP "batch"},                      {"direct", "2", "8"}        },
-  {"rowgroup", {GROUP "way", GROUP "lanes", GROUP "batch"},                      {"direct", "4", "4"}        },
-  {"rowgroup", {GROUP "way", GROUP "lanes", GROUP "batch"},                      {"direct", "8", "8"}        },
-  {"rowgroup", {GROUP "way", GROUP "lanes", GROUP "batch"},                      {"direct", "16", "4"}       },
-  {"rowgroup", {GROUP "way", GROUP "lanes", GROUP "batch"},                      {"direct", "32", "8"}       },
-  {"rowgroup", {GROUP "way", GROUP "batch"},                                     {"bins", "4"}               },
-  {"rowgroup", {GROUP "way", GROUP "batch"},                                     {"bins", "8"}               },
-  {"shape",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},              {"1", "64", "1"}            },
-  {"shape",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},              {"2", "128", "1"}           },
-  {"shape",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},              {"4", "64", "2"}            },
-  {"shape",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},              {"8", "64", "1"}            },
-  {"shape",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},              {"16", "256", "1"}          },
-  {"block",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},              {"1", "64", "1"}            },
-  {"block",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},              {"2", "64", "2"}            },
-  {"block",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},              {"4", "128", "1"}           },
-  {"block",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},              {"8", "64", "1"}            },
-  {"block",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},              {"16", "128", "1"}          },
-  {"rowgroup", {GROUP "way", STREAM "threads", STREAM "blocks", STREAM "run"},   {"stream", "64", "2", "3"}  },
-  {"shape",    {STREAM "threads", STREAM "blocks", STREAM "run"},                {"64", "1", "0"}            },
-  {"shape",    {STREAM "threads", STREAM "blocks", STREAM "run"},                {"64", "2", "3"}            },
-  {"block",    {STREAM "threads", STREAM "lanes", STREAM "run"},                 {"64", "8", "0"}            },
-  {"block",    {STREAM "blocks", STREAM "lanes", STREAM "run"},                  {"1", "16", "2"}            },
-  {"block",    {STREAM "threads", STREAM "run"},                                 {"64", "0"}                 },
-  {"segsum",   {SEGSUM "repair"},                                                {"cpu"}                     },
-  {"segsum",   {SEGSUM "threads", SEGSUM "items", SEGSUM "blocks"},              {"64", "3", "1"}            },
-  {"segsum",   {SEGSUM "threads", SEGSUM "items", SEGSUM "blocks"},              {"256", "5", "1"}           },
-  {"segsum",   {SEGSUM "threads", SEGSUM "items", SEGSUM "blocks"},              {"64", "7", "2"}            },
-  {"segsum",   {NULL},                                                           {NULL}                      }
+  {"rowgroup", {GROUP "way", STREAM "lanes", STREAM "threads", STREAM "blocks"},   {"stream", "1", "64", "1"}  },
+  {"rowgroup", {GROUP "way", STREAM "lanes", STREAM "threads", STREAM "blocks"},   {"stream", "2", "128", "1"} },
+  {"rowgroup", {GROUP "way", STREAM "lanes", STREAM "threads", STREAM "blocks"},   {"stream", "4", "64", "2"}  },
+  {"rowgroup", {GROUP "way", STREAM "lanes", STREAM "threads", STREAM "blocks"},   {"stream", "8", "128", "1"} },
+  {"rowgroup", {GROUP "way", STREAM "lanes", STREAM "threads", STREAM "blocks"},   {"stream", "16", "256", "1"}},
+  {"rowgroup", {GROUP "way", STREAM "lanes"},                                      {"stream", "1"}             },
+  {"rowgroup", {GROUP "way", GROUP "near", STREAM "threads", STREAM "blocks"},     {"stream", "no", "64", "1"} },
+  {"rowgroup", {GROUP "way", GROUP "lanes", GROUP "batch"},                        {"direct", "1", "4"}        },
+  {"rowgroup", {GROUP "way", GROUP "lanes", GROUP "batch"},                        {"direct", "2", "8"}        },
+  {"rowgroup", {GROUP "way", GROUP "lanes", GROUP "batch"},                        {"direct", "4", "4"}        },
+  {"rowgroup", {GROUP "way", GROUP "lanes", GROUP "batch"},                        {"direct", "8", "8"}        },
+  {"rowgroup", {GROUP "way", GROUP "lanes", GROUP "batch"},                        {"direct", "16", "4"}       },
+  {"rowgroup", {GROUP "way", GROUP "lanes", GROUP "batch"},                        {"direct", "32", "8"}       },
+  {"rowgroup", {GROUP "way", GROUP "batch"},                                       {"bins", "4"}               },
+  {"rowgroup", {GROUP "way", GROUP "batch"},                                       {"bins", "8"}               },
+  {"shape",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},                {"1", "64", "1"}            },
+  {"shape",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},                {"2", "128", "1"}           },
+  {"shape",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},                {"4", "64", "2"}            },
+  {"shape",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},                {"8", "64", "1"}            },
+  {"shape",    {STREAM "lanes", STREAM "threads", STREAM "blocks"},                {"16", "256", "1"}          },
+  {"block",    {STREAM "lanes", STREAM "threads", STREAM "blocks", BLOCK "lanes"}, {"1", "64", "1", "1"}       },
+  {"block",    {STREAM "lanes", STREAM "threads", STREAM "blocks", BLOCK "lanes"}, {"2", "64", "2", "1"}       },
+  {"block",    {STREAM "lanes", STREAM "threads", STREAM "blocks", BLOCK "lanes"}, {"4", "128", "1", "1"}      },
+  {"block",    {STREAM "lanes", STREAM "threads", STREAM "blocks", BLOCK "lanes"}, {"8", "64", "1", "1"}       },
+  {"block",    {STREAM "lanes", STREAM "threads", STREAM "blocks", BLOCK "lanes"}, {"16", "128", "1", "1"}     },
+  {"rowgroup", {GROUP "way", STREAM "threads", STREAM "blocks", STREAM "run"},     {"stream", "64", "2", "3"}  },
+  {"shape",    {STREAM "threads", STREAM "blocks", STREAM "run"},                  {"64", "1", "0"}            },
+  {"shape",    {STREAM "threads", STREAM "blocks", STREAM "run"},                  {"64", "2", "3"}            },
+  {"block",    {STREAM "threads", STREAM "lanes", STREAM "run", BLOCK "lanes"},    {"64", "8", "0", "1"}       },
+  {"block",    {STREAM "blocks", STREAM "lanes", STREAM "run", BLOCK "lanes"},     {"1", "16", "2", "1"}       },
+  {"block",    {STREAM "threads", STREAM "run", BLOCK "lanes"},                    {"64", "0", "1"}            },
+  {"block",    {BLOCK "lanes"},                                                    {"0"}                       },
+  {"block",    {BLOCK "lanes"},                                                    {"32"}                      },
+  {"block",    {BLOCK "lanes"},                                                    {"128"}                     },
+  {"segsum",   {SEGSUM "repair"},                                                  {"cpu"}                     },
+  {"segsum",   {SEGSUM "threads", SEGSUM "items", SEGSUM "blocks"},                {"64", "3", "1"}            },
+  {"segsum",   {SEGSUM "threads", SEGSUM "items", SEGSUM "blocks"},                {"256", "5", "1"}           },
+  {"segsum",   {SEGSUM "threads", SEGSUM "items", SEGSUM "blocks"},                {"64", "7", "2"}            },
+  {"segsum",   {NULL},                                                             {NULL}                      }
 };
 
 static PetscInt scattered; /* times that block had its threads go along entries */
+static PetscInt direct;    /* times that it chose to stream no rows */
 
 /* what makes the method itself was done: blocks share a column, rows go the way that was asked for */
 static void CheckCounters(const HybSpMV *mv, const RefMat *A, PetscInt bs, const char *const value[])
@@ -127,6 +132,7 @@ static PetscErrorCode TestArrays(const char *name, RefMat *A, PetscInt bs, Petsc
     if (HybTestCheck(!ierr || (exec->backend->device && ierr == PETSC_ERR_SUP), "error %d", (int)ierr) && !ierr) {
       taken[k] = PETSC_TRUE;
       if (HybCountersGet(&mv.counters, "threads along entries") == 1) scattered++;
+      if (HybCountersGet(&mv.counters, "threads a block row") > 0 && !strcmp(layouts[k].value[0], "0")) direct++;
       if (exec->backend->device) CheckCounters(&mv, A, bs, layouts[k].value);
       for (int mode = 0; mode < 3; mode++) {
         RefSpMV(A, hx, mode == HYB_SPMV_RESIDUAL ? -1 : 1, mode == HYB_SPMV_SET ? NULL : hy, hz, mag, terms);
@@ -219,8 +225,19 @@ static PetscErrorCode Body(void)
     snprintf(name, sizeof(name), "blocks of %d in no order", (int)bs);
     PetscCall(TestOne(name, &A, bs, taken));
   }
+  for (PetscInt bs = 2; bs < 9; bs += bs < 6 ? 1 : 2) { /* rows that are no tile's: of up to 300 blocks, some empty */
+    char name[64];
+
+    HybTestMatRandom(HybTestSize(40, 13), HybTestSize(900, 400), 0, HybTestSize(300, 120), &B);
+    HybTestMatBlock(&B, bs, &A);
+    RefMatDestroy(&B);
+    snprintf(name, sizeof(name), "long rows of blocks of %d", (int)bs);
+    PetscCall(TestOne(name, &A, bs, taken));
+  }
   HybTestBegin("block met x in no order");
   HybTestCheck(!HybTestExec()->backend->device || scattered > 0, "never");
+  HybTestBegin("block streamed no rows that are too long for it");
+  HybTestCheck(!HybTestExec()->backend->device || direct > 0, "never");
   Bands(HybTestSize(2000, 900), 70, &A);
   PetscCall(TestOne("a band of wide rows among narrow ones", &A, 1, taken));
   Bands(HybTestSize(300, 120), 12, &B);

@@ -28,7 +28,8 @@
   copies themselves, or after the sum, was as good for block and cost the others 3 to 15 per cent.
 
   A tile whose entries do not fit into a stage is not copied: the block's warps then take its rows one by one from
-  global memory.
+  global memory. That is for the few large tiles of a matrix: where even mean rows do not fit (the plan's "fits"), few
+  warps would do everything, and another method is better.
 
   The policy COLUMNS says where columns come from:
     BLOCKS                      of 256 threads that a multiprocessor shall hold
@@ -62,6 +63,7 @@ typedef struct {
   PetscCount ntiles;
   PetscInt   values, indices; /* a stage's room, in entries */
   PetscInt   table;           /* PetscInts that every tile needs */
+  PetscBool  fits;            /* a tile of mean rows fits into a stage */
   size_t     bytes;           /* dynamic shared memory */
   PetscCount blocks;
   PetscInt   chunks; /* parts that the tiles are dealt to, run neighbouring ones at a time; block b has a tile in turn of part b mod chunks */
@@ -289,6 +291,7 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, 
     const size_t each = sizeof(HybScalar) + (perindex ? indexbytes : 0), taken = (size_t)l->table * sizeof(PetscInt) + 1024;
     stage = PetscMin(stage, limit / 2 > taken ? (PetscCount)((limit / 2 - taken) / (ROWSTREAM_STAGES * each)) : 0);
   }
+  l->fits = stage >= meantile ? PETSC_TRUE : PETSC_FALSE;
   stage += 2 * RowStreamUnit<HybScalar>();
   l->values  = (PetscInt)(stage / 4 * 4 + 4);
   l->indices = perindex ? (PetscInt)((stage / perindex + 2 * (PetscCount)(16 / indexbytes)) / 8 * 8 + 8) : 0;

@@ -677,7 +677,7 @@ static __device__ __forceinline__ void HybBulkCopy(uint64_t *bar, void *to, cons
   }
 #else
   HYB_CHECK_ALIGNED(to, 16);
-  HYB_CHECK_ALIGNED(from, 16);
+  HYB_CHECK_ALIGNED(bytes ? from : to, 16); /* where nothing is copied, nothing is read */
   HYB_CHECK_ALIGNED(bytes, 16);
   #if defined(HYB_EMULATOR)
   emu::BulkCopy(bar, to, from, bytes);

@@ -50,6 +50,7 @@ static const Tuning TuningTable[] = {
   LIST(rowstream_lanes, 0, "0 1 2 4 8 16", "lanes of a streamed row; 0: by the mean row"),
   RANGE(rowstream_blocks, 0, 0, 32, "blocks of a multiprocessor that stream rows; 0: as many as are resident"),
   RANGE(rowstream_run, -1, -1, PETSC_MAX_INT, "tiles of a run, 0: all of a multiprocessor's; -1: by the second-level cache"),
+  LIST(block_lanes, 0, "0 1 32 128", "threads of a block row; 1: its rows are streamed whatever their length; 0: so where they fit, else by their number"),
   WORDS(rowshape_words, 1, 0, "no yes", "are rows told apart by their diagonals where these are few"),
   /* below, a sort takes no longer than the search and its synchronisation */
   RANGE(transpose_offsets, 1048576, 0, PETSC_MAX_INT, "nonzeros from which on a transpose looks for few diagonals"),

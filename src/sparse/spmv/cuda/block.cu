@@ -16,6 +16,14 @@
   multiprocessor takes neighbouring tiles, four blocks at a time instead of six, so that its first-level cache has room
   for what they share (rowstream.cuh, "runs"), and the threads go along entries, bs of them side by side on a block.
 
+  Rows of hundreds of entries (coarse operators of multigrid, restrictions) make tiles that shared memory cannot hold.
+  There a warp takes a block row, or four warps where block rows are few, straight from global memory: each lane has an
+  entry of all bs rows at a time, neighbouring lanes neighbouring ones, and one x for them.
+
+    for k = lane, lane + lanes, ... < length of a row: x = x[column[k / bs] bs + k mod bs]
+      for c < bs: sum[c] += value[start + c length + k] * x
+    sums over the lanes by a butterfly, over the four warps in order
+
   "auto" takes this method for every matrix of such blocks, one from a structured grid too: shape would read less, but
   fetch x for every product.
 
@@ -100,8 +108,69 @@ struct RowStreamBlock {
   }
 };
 
+#define BLOCK_THREADS 128
+/* entries of a lane that are under way together, each BS values and an x */
+#define BLOCK_DIRECT(BS) ((BS) > 4 ? 2 : 4)
+/* block rows of fewer threads than these together have four warps each, if that leaves a lane more than one batch */
+#define BLOCK_FEW ((PetscCount)1 << 16)
+
+/* W threads to a block row */
+template <int BS, int W>
+static __global__ __launch_bounds__(BLOCK_THREADS) void BlockRowsDirect(int mode, PetscInt n, const PetscInt *__restrict__ i, const PetscInt *__restrict__ column, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, const HybScalar *y, HybScalar *z)
+{
+  constexpr int    U = BLOCK_DIRECT(BS), WARPS = BLOCK_THREADS / HYB_WARP;
+  const PetscCount q     = (PetscCount)blockIdx.x * (BLOCK_THREADS / W) + threadIdx.x / W;
+  const int        lane  = (int)(threadIdx.x % W);
+  const bool       valid = q < n;
+  const PetscInt   r = (PetscInt)(valid ? q : 0) * BS, start = i[r], len = valid ? i[r + 1] - start : 0;
+  const PetscInt  *c = column + start / (BS * BS);
+  const HybScalar *v = a + start;
+  HybScalar        sum[BS];
+
+  HYB_SHARED(HybScalar, part, WARPS * BS);
+#pragma unroll
+  for (int b = 0; b < BS; b++) sum[b] = HybScalar(0);
+  for (PetscInt k = lane; k < len; k += U * W) {
+    HybScalar xv[U], av[U][BS];
+#pragma unroll
+    for (int u = 0; u < U; u++) {
+      const bool     in = k + u * W < len;
+      const unsigned e  = (unsigned)(in ? k + u * W : k);
+      xv[u]             = HybLoadReadOnly(x + ((PetscCount)c[e / BS] * BS + e % BS));
+#pragma unroll
+      for (int b = 0; b < BS; b++) av[u][b] = v[(PetscCount)b * len + e];
+    }
+#pragma unroll
+    for (int u = 0; u < U; u++)
+      if (k + u * W < len) {
+#pragma unroll
+        for (int b = 0; b < BS; b++) sum[b] += av[u][b] * xv[u];
+      }
+  }
+#pragma unroll
+  for (int b = 0; b < BS; b++) sum[b] = HybSubwarpSum<HYB_WARP>(sum[b]);
+  if (W == HYB_WARP) {
+#pragma unroll
+    for (int b = 0; b < BS; b++)
+      if (valid && lane == b) z[r + b] = mode == ROW_SET ? sum[b] : mode == ROW_ADD ? y[r + b] + sum[b]
+                                                                                    : y[r + b] - sum[b];
+    return;
+  }
+#pragma unroll
+  for (int b = 0; b < BS; b++)
+    if (HybLane() == b) part[threadIdx.x / HYB_WARP * BS + b] = sum[b];
+  __syncthreads();
+  if (threadIdx.x < BS && valid) {
+    HybScalar all = part[threadIdx.x];
+    for (int w = 1; w < WARPS; w++) all = all + part[w * BS + threadIdx.x];
+    z[r + threadIdx.x] = mode == ROW_SET ? all : mode == ROW_ADD ? y[r + threadIdx.x] + all
+                                                                 : y[r + threadIdx.x] - all;
+  }
+}
+
 typedef struct {
   PetscInt        bs;
+  PetscInt        direct; /* threads of a block row that is not streamed, 0: all are */
   PetscCount      nblocks;
   PetscInt       *column;
   PetscBool       entries;
@@ -131,6 +200,14 @@ static PetscErrorCode BlockCreate(HybSpMV *S, const HybCSR *A)
   if (b->layout.rows == 0) {
     PetscCall(HybArenaFree(&S->keep, &found.column));
     PetscCall(HybArenaFree(&S->keep, &b));
+  } else {
+    const PetscInt   lanes = HybDeviceTuning()->block_lanes;
+    const PetscCount rows  = A->m / b->bs;
+
+    if (lanes > 1)
+      b->direct = lanes;
+    else if (lanes == 0 && !b->layout.fits)
+      b->direct = rows * HYB_WARP < BLOCK_FEW && A->nnz / A->m > HYB_WARP * BLOCK_DIRECT(b->bs) ? BLOCK_THREADS : HYB_WARP;
   }
   S->data = b;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -154,28 +231,37 @@ static PetscErrorCode HybSpMVSetUp_BlockCUDA(HybSpMV *S, const HybCSR *A)
   PetscCheck(b, PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpMV method block cannot run: the pattern of this matrix, %" PetscInt_FMT " x %" PetscInt_FMT ", does not consist of whole blocks of size %s", A->m, A->n, S->bs > 1 ? "given" : "2, 3, 4, 5, 6 or 8");
   PetscCall(HybCountersSet(&S->counters, "block size", b->bs));
   PetscCall(HybCountersSet(&S->counters, "blocks", b->nblocks));
-  PetscCall(HybCountersSet(&S->counters, "rows a tile", b->layout.rows));
-  PetscCall(HybCountersSet(&S->counters, "threads along entries", b->entries));
+  if (b->direct)
+    PetscCall(HybCountersSet(&S->counters, "threads a block row", b->direct));
+  else {
+    PetscCall(HybCountersSet(&S->counters, "rows a tile", b->layout.rows));
+    PetscCall(HybCountersSet(&S->counters, "threads along entries", b->entries));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybSpMVApply_BlockCUDA(HybSpMV *S, const HybCSR *A, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
 {
   const Block    *b      = (const Block *)S->data;
+  const PetscInt  n      = A->m / b->bs; /* block rows */
   RowStreamLayout layout = b->layout;
 
   PetscFunctionBegin;
   if (!RowStreamAligned(A->a)) layout.values = 0; /* no tile fits: the slow way */
   switch (b->bs) {
-#define CALL(BS)                                                                                \
-  case BS: {                                                                                    \
-    if (b->entries) {                                                                           \
-      const RowStreamBlock<BS, true> columns = {b->column};                                     \
-      PetscCall(RowStreamApply(&S->exec, &layout, A, b->nblocks, columns, x, (int)mode, y, z)); \
-    } else {                                                                                    \
-      const RowStreamBlock<BS, false> columns = {b->column};                                    \
-      PetscCall(RowStreamApply(&S->exec, &layout, A, b->nblocks, columns, x, (int)mode, y, z)); \
-    }                                                                                           \
+#define CALL(BS)                                                                                                                                                           \
+  case BS: {                                                                                                                                                               \
+    if (b->direct == HYB_WARP) {                                                                                                                                           \
+      HYB_LAUNCH((BlockRowsDirect<BS, HYB_WARP>), HybBlocks(n, BLOCK_THREADS / HYB_WARP), BLOCK_THREADS, 0, S->exec.stream, (int)mode, n, A->i, b->column, A->a, x, y, z); \
+    } else if (b->direct) {                                                                                                                                                \
+      HYB_LAUNCH((BlockRowsDirect<BS, BLOCK_THREADS>), n, BLOCK_THREADS, 0, S->exec.stream, (int)mode, n, A->i, b->column, A->a, x, y, z);                                 \
+    } else if (b->entries) {                                                                                                                                               \
+      const RowStreamBlock<BS, true> columns = {b->column};                                                                                                                \
+      PetscCall(RowStreamApply(&S->exec, &layout, A, b->nblocks, columns, x, (int)mode, y, z));                                                                            \
+    } else {                                                                                                                                                               \
+      const RowStreamBlock<BS, false> columns = {b->column};                                                                                                               \
+      PetscCall(RowStreamApply(&S->exec, &layout, A, b->nblocks, columns, x, (int)mode, y, z));                                                                            \
+    }                                                                                                                                                                      \
   } break;
     ROWBLOCKS_SIZES(CALL)
 #undef CALL

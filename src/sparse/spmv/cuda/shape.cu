@@ -15,7 +15,8 @@
 
   A row without a class (a signature that met another's) reads its columns as any CSR row. Declined are matrices with
   more than 1024 classes, with fewer than 32 rows to a class in the mean, or where the classes' offsets do not fit a
-  table of 8192 entries (32 KiB with 32-bit indices).
+  table of 8192 entries (32 KiB with 32-bit indices). "auto" declines rows too long for tiles as well, of 450 entries
+  and more in the mean.
 
   Plan: 2 bytes a row and the table; setting it up reads the pattern twice. Bytes of an application: 8 a nonzero
   (complex: 16), 6 a row, and x and y.
@@ -101,6 +102,21 @@ typedef struct {
   PetscInt        batch;
 } Shape;
 
+/* the tables of a matrix that another method takes; all of them are there or none */
+static PetscErrorCode ShapeFree(HybSpMV *S, Shape **sh)
+{
+  PetscFunctionBegin;
+  if ((*sh)->shapes.found) {
+    PetscCall(HybArenaFree(&S->keep, &(*sh)->shapes.rowclass));
+    PetscCall(HybArenaFree(&S->keep, &(*sh)->shapes.representative));
+    PetscCall(HybArenaFree(&S->keep, &(*sh)->shapes.offsetptr));
+    PetscCall(HybArenaFree(&S->keep, &(*sh)->shapes.offset));
+    PetscCall(HybArenaFree(&S->keep, &(*sh)->shapes.unclassed));
+  }
+  PetscCall(HybArenaFree(&S->keep, sh));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode ShapeFind(HybSpMV *S, const HybCSR *A, Shape **found)
 {
   const PetscInt maxclasses = PetscMin(SHAPE_MAX_CLASSES, A->m / 32);
@@ -111,17 +127,10 @@ static PetscErrorCode ShapeFind(HybSpMV *S, const HybCSR *A, Shape **found)
   PetscCall(HybArenaAlloc(&S->keep, HYB_MEM_HOST, 1, sizeof(*sh), &sh));
   PetscCall(HybRowShapesFind(&S->exec, &S->keep, &S->work, A, maxclasses, &sh->shapes));
   if (sh->shapes.found && sh->shapes.noffsets + sh->shapes.nclasses + 1 <= SHAPE_MAX_TABLE) {
+    PetscCall(RowStreamPlan(&S->exec, &S->work, A, sh->shapes.maxlength, 1, 0, sizeof(PetscInt), sh->shapes.nclasses + 1 + (PetscInt)sh->shapes.noffsets, 4 * A->nnz > 3 * (PetscCount)A->m * sh->shapes.maxlength ? RowStreamRun(A) : 1, 0, &sh->layout));
     *found = sh;
-  } else {
-    if (sh->shapes.found) {
-      PetscCall(HybArenaFree(&S->keep, &sh->shapes.rowclass));
-      PetscCall(HybArenaFree(&S->keep, &sh->shapes.representative));
-      PetscCall(HybArenaFree(&S->keep, &sh->shapes.offsetptr));
-      PetscCall(HybArenaFree(&S->keep, &sh->shapes.offset));
-      PetscCall(HybArenaFree(&S->keep, &sh->shapes.unclassed));
-    }
-    PetscCall(HybArenaFree(&S->keep, &sh));
-  }
+  } else
+    PetscCall(ShapeFree(S, &sh));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -132,6 +141,7 @@ static PetscErrorCode HybSpMVApplicable_ShapeCUDA(HybSpMV *S, const HybCSR *A, P
 
   PetscFunctionBegin;
   if (A->m >= 1024) PetscCall(ShapeFind(S, A, &sh));
+  if (sh && !sh->layout.fits) PetscCall(ShapeFree(S, &sh));
   S->data     = sh;
   *applicable = sh ? PETSC_TRUE : PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -147,7 +157,6 @@ static PetscErrorCode HybSpMVSetUp_ShapeCUDA(HybSpMV *S, const HybCSR *A)
     PetscCheck(sh, PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpMV method shape cannot run: the rows of this matrix, %" PetscInt_FMT " x %" PetscInt_FMT ", have too many shapes", A->m, A->n);
     S->data = sh;
   }
-  PetscCall(RowStreamPlan(&S->exec, &S->work, A, sh->shapes.maxlength, 1, 0, sizeof(PetscInt), sh->shapes.nclasses + 1 + (PetscInt)sh->shapes.noffsets, 4 * A->nnz > 3 * (PetscCount)A->m * sh->shapes.maxlength ? RowStreamRun(A) : 1, 0, &sh->layout));
   sh->batch = sh->shapes.maxlength <= 5 ? 5 : sh->shapes.maxlength <= 7 ? 7
                                             : sh->shapes.maxlength <= 9 ? 9
                                             : sh->layout.threads <= 128 ? 14
