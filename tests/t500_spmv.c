@@ -143,6 +143,36 @@ static PetscErrorCode FewRows(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* blocks of three, and the last block row and column full: what auto takes cuts its rows into pieces */
+static PetscErrorCode Arrowhead(void)
+{
+  const PetscInt n = HybTestSize(4000, 1500);
+  PetscInt      *i = (PetscInt *)RefAlloc(n + 1, sizeof(PetscInt)), *j = (PetscInt *)RefAlloc(3 * n, sizeof(PetscInt)), nnz = 0;
+  RefMat         P, A;
+  PetscBool      taken = PETSC_FALSE, chosen;
+  PetscCount     rows;
+
+  PetscFunctionBegin;
+  i[0] = 0;
+  for (PetscInt r = 0; r < n; r++) {
+    for (PetscInt c = r == n - 1 ? 0 : r; c < n; c += r == n - 1 ? 1 : PetscMax(1, n - 1 - r)) j[nnz++] = c;
+    i[r + 1] = nnz;
+  }
+  HybTestMatArrays(n, n, i, j, NULL, &P);
+  HybTestMatBlock(&P, 3, &A);
+  HybTestBegin("an arrowhead of blocks");
+  PetscCall(TestMethod("auto", &A, &taken));
+  if (HybTestExec()->backend->device) {
+    PetscCall(Chosen(&A, "block", &chosen, &rows));
+    HybTestCheck(!chosen, "auto takes block where a row has %d entries", (int)(3 * n));
+  }
+  RefMatDestroy(&A);
+  RefMatDestroy(&P);
+  free(i);
+  free(j);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* whole blocks, few shapes: every method takes it */
 static void Everyones(RefMat *A)
 {
@@ -301,6 +331,7 @@ static PetscErrorCode Body(void)
   }
   if (HybTestMine()) PetscCall(Repeated());
   if (HybTestMine()) PetscCall(Denormals());
+  if (HybTestMine()) PetscCall(Arrowhead());
   if (HybTestMine()) PetscCall(OneMethod("auto", PETSC_FALSE));
   if (HybTestMine()) PetscCall(OneMethod("once", PETSC_FALSE));
   if (HybTestMine()) PetscCall(OneMethod("once-told", PETSC_FALSE));

@@ -25,7 +25,8 @@
     sums over the lanes by a butterfly, over the four warps in order
 
   "auto" takes this method for every matrix of such blocks, one from a structured grid too: shape would read less, but
-  fetch x for every product.
+  fetch x for every product. It does not where one row is very much longer than the others (a constraint that couples
+  all unknowns).
 
   Plan: 4/bs^2 bytes a nonzero. Bytes of an application: 8 + 4/bs^2 a nonzero, 4 a row, and x and y.
 */
@@ -170,7 +171,8 @@ static __global__ __launch_bounds__(BLOCK_THREADS) void BlockRowsDirect(int mode
 
 typedef struct {
   PetscInt        bs;
-  PetscInt        direct; /* threads of a block row that is not streamed, 0: all are */
+  PetscInt        direct;  /* threads of a block row that is not streamed, 0: all are */
+  PetscInt        longest; /* entries of a row */
   PetscCount      nblocks;
   PetscInt       *column;
   PetscBool       entries;
@@ -178,6 +180,11 @@ typedef struct {
 } Block;
 
 #define BLOCK_SCATTERED 4 /* blocks of a multiprocessor where x is met in no order */
+
+/* a row of so many entries, and of so many mean rows, is cut into pieces by rowgroup: the one warp that it has here
+   would be the last by far */
+#define BLOCK_LONGEST 4096
+#define BLOCK_MEANS   16
 
 static PetscErrorCode BlockCreate(HybSpMV *S, const HybCSR *A)
 {
@@ -193,6 +200,7 @@ static PetscErrorCode BlockCreate(HybSpMV *S, const HybCSR *A)
   memset(b, 0, sizeof(*b));
   b->bs      = found.bs;
   b->nblocks = A->nnz / (found.bs * found.bs);
+  b->longest = found.longest;
   b->column  = found.column;
   scattered  = (PetscBool)((PetscCount)found.near * ROWBLOCKS_ASKED * 4 < b->nblocks && RowStreamRun(A) == 0);
   b->entries = scattered;
@@ -215,8 +223,16 @@ static PetscErrorCode BlockCreate(HybSpMV *S, const HybCSR *A)
 
 static PetscErrorCode HybSpMVApplicable_BlockCUDA(HybSpMV *S, const HybCSR *A, PetscBool *applicable)
 {
+  Block *b;
+
   PetscFunctionBegin;
   PetscCall(BlockCreate(S, A));
+  b = (Block *)S->data;
+  if (b && b->longest > BLOCK_LONGEST && b->longest > BLOCK_MEANS * (A->nnz / A->m)) {
+    PetscCall(HybArenaFree(&S->keep, &b->column));
+    PetscCall(HybArenaFree(&S->keep, &b));
+    S->data = NULL;
+  }
   *applicable = S->data ? PETSC_TRUE : PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
