@@ -5,7 +5,7 @@
 #include "../device/hybdevice.cuh"
 #include "hash.h"
 
-static const int HashThreads = 256, HashBlocks = 528; /* four blocks for each of 132 multiprocessors */
+static const int HashThreads = 256, HashBlocks = 528; /* at most four blocks for each of 132 multiprocessors */
 
 static __global__ void PatternHash(PetscInt m, PetscCount nnz, const PetscInt *__restrict__ ai, const PetscInt *__restrict__ aj, uint64_t *__restrict__ sums)
 {
@@ -21,14 +21,15 @@ static __global__ void PatternHash(PetscInt m, PetscCount nnz, const PetscInt *_
 
 extern "C" PetscErrorCode HybPatternHashCUDA(const HybExec *x, HybArena *work, const HybCSR *A, uint64_t *hash)
 {
+  const int blocks = (int)PetscMin((PetscCount)HashBlocks, HybBlocks(PetscMax((PetscCount)A->m, A->nnz), HashThreads));
   uint64_t *sums, host[HashBlocks], h = HybHashMix((uint64_t)A->m) ^ HybHashMix((uint64_t)A->n << 1);
 
   PetscFunctionBegin;
-  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, HashBlocks, sizeof(*sums), &sums));
-  HYB_LAUNCH(PatternHash, HashBlocks, HashThreads, 0, x->stream, A->m, A->nnz, (const PetscInt *)A->i, (const PetscInt *)A->j, sums);
-  PetscCall(x->backend->copy(x, host, sums, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, blocks, sizeof(*sums), &sums));
+  HYB_LAUNCH(PatternHash, blocks, HashThreads, 0, x->stream, A->m, A->nnz, (const PetscInt *)A->i, (const PetscInt *)A->j, sums);
+  PetscCall(x->backend->copy(x, host, sums, (size_t)blocks * sizeof(*sums), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(x->backend->sync(x));
-  for (int b = 0; b < HashBlocks; b++) h += host[b];
+  for (int b = 0; b < blocks; b++) h += host[b];
   PetscCall(HybArenaFree(work, &sums));
   *hash = h;
   PetscFunctionReturn(PETSC_SUCCESS);
