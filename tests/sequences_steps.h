@@ -252,6 +252,26 @@ static PetscErrorCode Convert(Step *s, Mat A)
 }
 
 /* a product with a dense matrix, twice; its result becomes sparse */
+/* sums that cancel are zero in one order of the terms, and a rounding error in another */
+static PetscErrorCode DropRounding(Mat F)
+{
+  PetscScalar *a;
+  PetscReal    norm;
+  PetscInt     m, n, lda;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatNorm(F, NORM_FROBENIUS, &norm));
+  PetscCall(MatGetLocalSize(F, &m, NULL));
+  PetscCall(MatGetSize(F, NULL, &n));
+  PetscCall(MatDenseGetLDA(F, &lda));
+  PetscCall(MatDenseGetArray(F, &a));
+  for (PetscInt c = 0; c < n; c++)
+    for (PetscInt r = 0; r < m; r++)
+      if (PetscAbsScalar(a[r + (PetscCount)c * lda]) < 1e-13 * norm) a[r + (PetscCount)c * lda] = 0;
+  PetscCall(MatDenseRestoreArray(F, &a));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Dense(Step *s, Mat A)
 {
   PetscInt n;
@@ -266,6 +286,7 @@ static PetscErrorCode Dense(Step *s, Mat A)
   PetscCall(MatTransposeMatMult(A, E, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &F));
   PetscCall(MatScale(D, 2.0));
   PetscCall(MatMatMult(A, D, MAT_REUSE_MATRIX, PETSC_DEFAULT, &E));
+  PetscCall(DropRounding(F));
   PetscCall(MatConvert(s->r[0] % 2 ? E : F, MATAIJ, MAT_INITIAL_MATRIX, &s->out.m[s->k])); /* leaves zeros out, as no other type does */
   if (s->k) PetscCall(MatConvert(s->out.m[s->k], OUR_TYPE, MAT_INPLACE_MATRIX, &s->out.m[s->k]));
   PetscCall(MatDestroy(&D));
