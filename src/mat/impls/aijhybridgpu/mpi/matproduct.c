@@ -88,7 +88,7 @@ static PetscErrorCode HybMPIProductExec(Mat C, const HybChoices *choices, PetscE
 }
 
 /* Not collective: C's blocks become empty ones of the type, with C's rows and as many columns as they have */
-static PetscErrorCode HybMPIProductEmptyBlocks(Mat C)
+static PetscErrorCode HybMPIProductEmptyBlocks(Mat C, const PetscObjectState was[2])
 {
   Mat             block[2], empty;
   const PetscInt *garray;
@@ -100,6 +100,7 @@ static PetscErrorCode HybMPIProductEmptyBlocks(Mat C)
     PetscCall(MatCreate(PETSC_COMM_SELF, &empty));
     ierr = MatSetSizes(empty, C->rmap->n, block[k]->cmap->n, C->rmap->n, block[k]->cmap->n);
     if (!ierr) ierr = MatSetType(empty, MATSEQAIJHYBRIDGPU);
+    empty->nonzerostate = empty->ass_nonzerostate = was[k]; /* adoption counts on from there: the sum never comes to a former pattern's number */
     if (!ierr) ierr = MatHeaderReplace(block[k], &empty);
     if (ierr) (void)MatDestroy(&empty);
   }
@@ -120,10 +121,16 @@ static PetscErrorCode HybMPIProductFrame(Mat C, HybMPIProduct *mp, PetscInt ncol
   Mat_MPIAIJHybridGPU *hyb     = NULL;
   Mat                  T;
   void                *data;
+  Mat                  block[2];
+  const PetscInt      *old;
+  PetscObjectState     was[2] = {0, 0};
   PetscErrorCode       ierr, later;
 
   PetscFunctionBegin;
   PetscCall(MatMPIAIJHybridGPUGetData(C, &hyb));
+  PetscCall(MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], &old));
+  for (int k = 0; k < 2; k++)
+    if (block[k]) was[k] = block[k]->nonzerostate;
   ierr  = PetscMalloc2(ncols + 1, &oj, ncols + 1, &oa);
   later = HybParProductAgree(mp->product, ierr, "Memory for the columns of others of a parallel product");
   if (later && !ierr) (void)PetscFree2(oj, oa);
@@ -139,7 +146,7 @@ static PetscErrorCode HybMPIProductFrame(Mat C, HybMPIProduct *mp, PetscInt ncol
   C->data = T->data;
   T->data = data;
   PetscCall(MatDestroy(&T));
-  ierr = HybMPIProductEmptyBlocks(C); /* which stop using these arrays before they go */
+  ierr = HybMPIProductEmptyBlocks(C, was); /* which stop using these arrays before they go */
   PetscCall(PetscFree2(oj, oa));
   PetscCall(HybParProductAgree(mp->product, ierr, "The blocks of a parallel product"));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -182,30 +189,67 @@ static PetscErrorCode HybMPIProductBlocks(Mat C, HybMPIProduct *mp, HybArena out
 }
 
 /* Not collective */
-static PetscErrorCode HybMPIProductAdopted(Mat C)
+static PetscErrorCode HybMPIProductAdopted(Mat C, PetscBool again, const HybAsked asked[2][HYB_LEFT])
 {
   PetscFunctionBegin;
   PetscCall(PetscObjectStateIncrease((PetscObject)C));
-  PetscCall(MatSetOption(C, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_TRUE)); /* as the parent's from coordinates */
+  if (again)
+    PetscCall(MatMPIAIJHybridGPUSetLeftOptions(C, asked)); /* what the program said of C since */
+  else
+    PetscCall(MatSetOption(C, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_TRUE)); /* as the parent's from coordinates */
   PetscCall(MatMPIAIJHybridGPUSetBlocks(C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Collective: C has these columns of others already, on all processes. Then its blocks stay the objects that they are,
+   which a program may have borrowed (MatGetDiagonalBlock(), MatMPIAIJGetSeqAIJ()), and so do garray and the options. */
+static PetscErrorCode HybMPIProductSameColumns(Mat C, const HybMPIProduct *mp, const HybParCSR *result, PetscBool *same)
+{
+  int mine = 0;
+
+  PetscFunctionBegin;
+  if (mp->block[0].id && C->preallocated) {
+    Mat             block[2];
+    const PetscInt *garray;
+
+    PetscCall(MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], &garray));
+    mine = block[0] && block[1] && MatIsSeqAIJHybridGPU(block[0]) && MatIsSeqAIJHybridGPU(block[1]) && block[1]->cmap->n == result->O.n && (garray || !result->O.n);
+    for (PetscInt k = 0; k < result->O.n && mine; k++) mine = garray[k] == result->garray[k];
+  }
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &mine, 1, MPI_INT, MPI_MIN, PetscObjectComm((PetscObject)C)));
+  *same = (PetscBool)mine;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybMPIProductAdopt(Mat C, HybMPIProduct *mp, HybArena out[2], const HybParCSR *result)
 {
-  PetscErrorCode ierr;
+  const PetscBool      again = (PetscBool)(mp->block[0].id && C->preallocated);
+  HybAsked             asked[2][HYB_LEFT];
+  Mat_MPIAIJHybridGPU *hyb       = NULL;
+  PetscObject          container = NULL;
+  PetscBool            stay      = PETSC_FALSE;
+  PetscErrorCode       ierr;
 
   PetscFunctionBegin;
+  PetscCall(MatMPIAIJHybridGPUGetData(C, &hyb));
+  if (again) PetscCall(MatMPIAIJHybridGPULeftOptions(C, asked));
+  PetscCall(PetscObjectQuery((PetscObject)C, "HybMPICOO", &container));
+  if (!container) hyb->coocount = -1; /* the parent's lists go with its data */
+  PetscCall(HybMPIProductSameColumns(C, mp, result, &stay));
   /* until all of it is there C is nobody's result, and has nothing that entries could be set in */
   C->preallocated = C->assembled = C->was_assembled = PETSC_FALSE;
-  PetscCall(HybMPIProductFrame(C, mp, result->O.n, result->garray));
+  if (!stay) PetscCall(HybMPIProductFrame(C, mp, result->O.n, result->garray));
   ierr = HybMPIProductBlocks(C, mp, out, result);
   PetscCall(HybParProductAgree(mp->product, ierr, "Taking over the result of a parallel product"));
   PetscCall(MatMPIAIJHybridGPUSumStates(C)); /* so that an assembly, which sums, leaves it */
   C->preallocated = C->assembled = PETSC_TRUE;
-  ierr                           = HybParProductAgree(mp->product, HybMPIProductAdopted(C), "Taking over the result of a parallel product");
+  ierr                           = HybParProductAgree(mp->product, HybMPIProductAdopted(C, again, (const HybAsked(*)[HYB_LEFT])asked), "Taking over the result of a parallel product");
   if (ierr) C->preallocated = C->assembled = PETSC_FALSE;
   PetscCall(ierr);
+  if (stay) { /* the parent forgets its room for a row, which may be longer now */
+    PetscCall(MatAssemblyBegin(C, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatAssemblyEnd(C, MAT_FINAL_ASSEMBLY));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -376,7 +420,7 @@ static void HybMPIProductHalfMade(Mat C, HybMPIProduct *mp)
   const PetscInt *garray;
 
   HybMPIProductValuesForget(mp);
-  C->assembled = PETSC_FALSE;
+  C->assembled = C->was_assembled = PETSC_FALSE;
   (void)PetscObjectStateIncrease((PetscObject)C);
   if (MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], &garray)) return;
   for (int k = 0; k < 2; k++)
@@ -453,9 +497,10 @@ static PetscErrorCode HybMPIProductNumeric(Mat C, HybMPIProduct *mp, HybMPIOpera
     PetscCall(HybParProductGetMethod(mp->product, &method));
     PetscCall(HybRecordEnd(mp->again ? HYB_RECORD_AGAIN : HYB_RECORD_NUMERIC, C, &mp->exec, method, MatProductTypes[C->product->type], flops, 0));
   }
-  mp->again    = PETSC_TRUE;
-  C->assembled = PETSC_TRUE;
-  if (C->num_ass) { /* not the first values: what was said of those before holds no more, as after an assembly */
+  mp->again     = PETSC_TRUE;
+  C->assembled  = PETSC_TRUE;
+  C->insertmode = NOT_SET_VALUES; /* as after the assembly that ends the parent's */
+  if (C->num_ass) {               /* not the first values: what was said of those before holds no more, as after an assembly */
     if (!C->symmetry_eternal) C->symmetric = C->hermitian = PETSC_BOOL3_UNKNOWN;
     if (!C->spd_eternal) C->spd = PETSC_BOOL3_UNKNOWN;
   }

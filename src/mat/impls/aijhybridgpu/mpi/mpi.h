@@ -69,7 +69,10 @@ PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUHostWrites(Mat);
 PETSC_INTERN PetscErrorCode MatProductSetFromOptions_MPIAIJHybridGPU(Mat);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUGetProduct(Mat C, HybParProduct *);
 
-/* mpicoo.c */
+/* mpicoo.c; the second and third: what may be done with entries that A's blocks lack, or do not use */
+#define HYB_LEFT 2
+PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPULeftOptions(Mat, HybAsked[2][HYB_LEFT]);
+PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUSetLeftOptions(Mat, const HybAsked[2][HYB_LEFT]);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUComposeCOO(Mat, PetscBool on);
 
 /* mpiaijhybridgpu.c: the type */

@@ -325,10 +325,9 @@ static PetscErrorCode HybMPICOOBegin(const HybExec *x, PetscCount ncoo, const Pe
 
 /* What may be done with entries that A's blocks lack, or do not use: coordinates leave it as it was where there were
    blocks before, as the parent's do */
-#define HYB_LEFT 2
 static const HybAskedGroup left[HYB_LEFT] = {HYB_ASKED_NEW_NONZEROS, HYB_ASKED_UNUSED};
 
-static PetscErrorCode HybMPICOOOptions(Mat A, HybAsked asked[2][HYB_LEFT])
+PetscErrorCode MatMPIAIJHybridGPULeftOptions(Mat A, HybAsked asked[2][HYB_LEFT])
 {
   Mat             block[2];
   const PetscInt *garray;
@@ -340,7 +339,7 @@ static PetscErrorCode HybMPICOOOptions(Mat A, HybAsked asked[2][HYB_LEFT])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybMPICOOSetOptions(Mat A, const HybAsked asked[2][HYB_LEFT])
+PetscErrorCode MatMPIAIJHybridGPUSetLeftOptions(Mat A, const HybAsked asked[2][HYB_LEFT])
 {
   Mat             block[2];
   const PetscInt *garray;
@@ -391,14 +390,14 @@ static PetscErrorCode MatMPIAIJHybridGPUPreallocateCOO(Mat A, PetscCount ncoo, c
     }
   }
   PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_COOPATTERN], A, 0, 0, 0));
-  PetscCall(HybMPICOOOptions(A, asked));
+  PetscCall(MatMPIAIJHybridGPULeftOptions(A, asked));
   ierr = HybMPICOOBegin(&x, ncoo, ij, host, copy, &c);
   ierr = HybMPICOOBuild(A, &x, (const PetscInt *)host[0], (const PetscInt *)host[1], c, ierr);
   if (ierr && c) (void)HybMPICOODestroy(c);
   for (int k = 0; k < 2; k++) PetscCall(PetscFree(copy[k]));
   PetscCall(ierr);
   PetscCall(HybContainerCompose((PetscObject)A, "HybMPICOO", c, HybMPICOODestroy));
-  PetscCall(HybMPICOOSetOptions(A, (const HybAsked(*)[HYB_LEFT])asked));
+  PetscCall(MatMPIAIJHybridGPUSetLeftOptions(A, (const HybAsked(*)[HYB_LEFT])asked));
   PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_COOPATTERN], A, 0, 0, 0));
   *done = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -102,6 +102,7 @@ typedef struct {
 /* Coordinates have made its pattern, and its values are zeros so far: AIJ multiplies with it */
 static PetscBool HybOperandIsWhole(Mat A)
 {
+  if (A->preallocated && A->was_assembled && A->nonzerostate == A->ass_nonzerostate) return PETSC_TRUE; /* entries that were there were set again */
   return (PetscBool)(A->preallocated && MatIsSeqAIJHybridGPU(A) && A->spptr && ((Mat_SeqAIJHybridGPU *)A->spptr)->coopattern);
 }
 
@@ -301,6 +302,12 @@ static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, HybOperand
   PetscCall(HybEventEnd(HybGlueState.event.productsymbolic, C, 0, 0, 0));
   if (HybExecOnDevice(x)) HybGlueState.counts.deviceops++;
   PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
+  {
+    PetscObject container = NULL;
+
+    PetscCall(PetscObjectQuery((PetscObject)C, "HybCOO", &container));
+    if (!container) hyb->coocount = -1; /* the parent's lists went with its data */
+  }
   mp->noperands           = o->n;
   mp->result.made         = hyb->made;
   mp->result.adoptions    = hyb->adoptions;
@@ -452,7 +459,7 @@ static PetscErrorCode HybMatProductPad(HybMatProduct *mp, HybCSR *result)
 static PetscErrorCode HybMatProductHalfMade(Mat C)
 {
   PetscFunctionBegin;
-  C->assembled = PETSC_FALSE;
+  C->assembled = C->was_assembled = PETSC_FALSE;
   PetscCall(MatSeqAIJHybridGPUValuesMoved(C));
   PetscCall(PetscObjectStateIncrease((PetscObject)C));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -505,9 +512,10 @@ static PetscErrorCode HybMatProductCompute(Mat C, HybMatProduct *mp, HybOperands
     PetscCall(HybProductGetMethod(mp->product, &method));
     PetscCall(HybRecordEnd(mp->again ? HYB_RECORD_AGAIN : HYB_RECORD_NUMERIC, C, &mp->exec, method, MatProductTypes[C->product->type], flops, 0));
   }
-  mp->again    = PETSC_TRUE;
-  C->assembled = PETSC_TRUE;
-  if (C->num_ass > 1) { /* not the first time since adoption: what was said of the values before holds no more. The parent's numeric phases end with an assembly, which forgets the same. */
+  mp->again     = PETSC_TRUE;
+  C->assembled  = PETSC_TRUE;
+  C->insertmode = NOT_SET_VALUES; /* as after the assembly that ends the parent's */
+  if (C->num_ass > 1) {           /* not the first time since adoption: what was said of the values before holds no more. The parent's numeric phases end with an assembly, which forgets the same. */
     if (!C->symmetry_eternal) C->symmetric = C->hermitian = PETSC_BOOL3_UNKNOWN;
     if (!C->spd_eternal) C->spd = PETSC_BOOL3_UNKNOWN;
   }

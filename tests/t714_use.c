@@ -1,0 +1,309 @@
+/*
+  What a program does with a product's result between two numeric phases: it borrows blocks, sets entries and options,
+  gives it coordinates, leaves operands or the result itself not assembled. Each step is done with MATAIJ and with the
+  type; errors and norms are compared.
+
+TEST np=1,2,3
+TEST np=1,2,3 @emulated
+*/
+#include "mattest.h"
+#include <stdlib.h>
+
+static PetscMPIInt Size;
+static const char *Ours = "aijhybridgpu";
+static char        Name[64]; /* of the case */
+#define N    12
+#define STEP 64
+
+/* what was seen, step by step */
+typedef struct {
+  int       n;
+  PetscReal seen[STEP];
+} Log;
+
+static void Note(Log *log, PetscReal x)
+{
+  if (log->n < STEP) log->seen[log->n++] = x;
+}
+
+/* was it an error? */
+#define TRY(log, call)                                               \
+  do {                                                               \
+    PetscErrorCode ierr_;                                            \
+    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL)); \
+    ierr_ = (call);                                                  \
+    PetscCall(PetscPopErrorHandler());                               \
+    Note(log, ierr_ ? 1 : 0);                                        \
+  } while (0)
+
+static PetscErrorCode NoteNorm(Log *log, Mat C)
+{
+  PetscReal norm;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatNorm(C, NORM_FROBENIUS, &norm));
+  Note(log, norm);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Assemble(Mat A)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* three entries in a row: on the diagonal, and a and b columns from there */
+static PetscErrorCode Make(MatType type, PetscInt a, PetscInt b, PetscReal shift, Mat *A)
+{
+  PetscInt start, end, d[3] = {0, a, b};
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
+  PetscCall(MatSetSizes(*A, PETSC_DECIDE, PETSC_DECIDE, N, N));
+  PetscCall(MatSetType(*A, type));
+  PetscCall(MatSeqAIJSetPreallocation(*A, 3, NULL));
+  PetscCall(MatMPIAIJSetPreallocation(*A, 3, NULL, 3, NULL));
+  PetscCall(MatGetOwnershipRange(*A, &start, &end));
+  for (PetscInt r = start; r < end; r++)
+    for (PetscInt k = 0; k < 3; k++) PetscCall(MatSetValue(*A, r, (r + d[k] + N) % N, (k ? 0 : 6) + PetscSinReal((PetscReal)(3 * r + k) + shift), INSERT_VALUES));
+  PetscCall(Assemble(*A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Product(MatProductType type, Mat A, Mat B, Mat *C)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatProductCreate(A, B, NULL, C));
+  PetscCall(MatProductSetType(*C, type));
+  PetscCall(MatProductSetFromOptions(*C));
+  PetscCall(MatProductSymbolic(*C));
+  PetscCall(MatProductNumeric(*C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+typedef struct {
+  Mat      A, B, C;
+  PetscInt start, end;
+} Three;
+
+static PetscErrorCode Begin(MatType type, MatProductType product, Three *t)
+{
+  PetscFunctionBeginUser;
+  PetscCall(Make(type, 1, 2, 0, &t->A));
+  PetscCall(Make(type, 1, 2, 5, &t->B));
+  PetscCall(Product(product, t->A, t->B, &t->C));
+  PetscCall(MatGetOwnershipRange(t->C, &t->start, &t->end));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode End(Three *t)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatDestroy(&t->A));
+  PetscCall(MatDestroy(&t->B));
+  PetscCall(MatDestroy(&t->C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the diagonal block is borrowed, something happens, and the product is made again: it is the block still */
+static PetscErrorCode Borrowed(MatType type, int way, Log *log)
+{
+  const PetscScalar one = 1;
+  Three             t;
+  Mat               D, now;
+
+  PetscFunctionBeginUser;
+  PetscCall(Begin(type, MATPRODUCT_AB, &t));
+  PetscCall(MatGetDiagonalBlock(t.C, &D));
+  if (way == 0) {
+    PetscCall(MatSetValues(t.C, 1, &t.start, 1, &t.start, &one, ADD_VALUES));
+    PetscCall(Assemble(t.C));
+  }
+  if (way == 1) PetscCall(MatShift(t.C, one));
+  if (way == 2) PetscCall(MatZeroRows(t.A, 1, &t.start, 1.0, NULL, NULL));
+  TRY(log, MatProductNumeric(t.C));
+  PetscCall(MatGetDiagonalBlock(t.C, &now));
+  Note(log, D == now);
+  PetscCall(NoteNorm(log, now));
+  PetscCall(NoteNorm(log, t.C));
+  PetscCall(End(&t));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* entries outside of the pattern, which the program allows; they are not the product's, but setting them is no error */
+static PetscErrorCode NewEntries(MatType type, int way, Log *log)
+{
+  Three t;
+
+  PetscFunctionBeginUser;
+  (void)way;
+  PetscCall(Begin(type, MATPRODUCT_AB, &t));
+  PetscCall(MatSetOption(t.C, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatSetOption(t.C, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  for (PetscInt turn = 0; turn < 3; turn++) {
+    TRY(log, MatSetValue(t.C, t.start, (t.start + 6 + turn) % N, 1.0, INSERT_VALUES));
+    TRY(log, Assemble(t.C));
+    PetscCall(NoteNorm(log, t.C));
+    TRY(log, MatProductNumeric(t.C));
+    PetscCall(NoteNorm(log, t.C));
+  }
+  PetscCall(End(&t));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* entries that are there are set in an operand, and not assembled */
+static PetscErrorCode OpenOperand(MatType type, int way, Log *log)
+{
+  static const MatProductType types[] = {MATPRODUCT_AB, MATPRODUCT_PtAP, MATPRODUCT_AtB};
+  const PetscScalar           value   = 20;
+  Three                       t;
+  Mat                         M;
+
+  PetscFunctionBeginUser;
+  if (way == 4 && Size == 1) PetscFunctionReturn(PETSC_SUCCESS); /* MATAIJ multiplies with a transpose that it made before */
+  PetscCall(Begin(type, types[way / 2], &t));
+  M = way % 2 ? t.B : t.A;
+  PetscCall(MatSetValues(M, 1, &t.start, 1, &t.start, &value, INSERT_VALUES));
+  TRY(log, MatProductNumeric(t.C));
+  PetscCall(NoteNorm(log, t.C));
+  PetscCall(Assemble(M));
+  TRY(log, MatProductNumeric(t.C));
+  PetscCall(NoteNorm(log, t.C));
+  PetscCall(End(&t));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the result is not assembled when it is made again: a numeric phase ends with what an assembly ends with */
+static PetscErrorCode OpenResult(MatType type, int way, Log *log)
+{
+  const PetscScalar one = 1;
+  Three             t;
+
+  PetscFunctionBeginUser;
+  if (way && Size > 1) PetscFunctionReturn(PETSC_SUCCESS); /* MATAIJ's numeric phase sets entries itself, and errs where others are under way */
+  PetscCall(Begin(type, way ? MATPRODUCT_PtAP : MATPRODUCT_AB, &t));
+  PetscCall(MatSetValues(t.C, 1, &t.start, 1, &t.start, &one, ADD_VALUES));
+  TRY(log, MatProductNumeric(t.C));
+  TRY(log, MatSetValues(t.C, 1, &t.start, 1, &t.start, &one, INSERT_VALUES));
+  TRY(log, Assemble(t.C));
+  PetscCall(NoteNorm(log, t.C));
+  PetscCall(End(&t));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static const struct {
+  const char *name;
+  PetscErrorCode (*run)(MatType, int way, Log *);
+  int ways;
+} Uses[] = {
+  {"a borrowed block",       Borrowed,    3},
+  {"new entries",            NewEntries,  1},
+  {"an operand in assembly", OpenOperand, 6},
+  {"a result in assembly",   OpenResult,  2}
+};
+
+/* coordinates for the result: as with MATAIJ, or an error where the product has taken the lists away; never a crash */
+static PetscErrorCode Coordinates(void)
+{
+  PetscFunctionBeginUser;
+  for (int way = 0; way < 2; way++) {
+    PetscReal norm[2][2] = {{0}};
+    int       failed[2]  = {0, 0};
+
+    PetscCall(PetscSNPrintf(Name, sizeof(Name), "coordinates, way %d", way));
+    for (int k = 0; k < 2; k++) {
+      Three       t;
+      Mat         C;
+      PetscInt    n = 0, i[5 * N], j[5 * N];
+      PetscScalar v[5 * N];
+      Log         log = {0, {0}};
+
+      PetscCall(Begin(k ? Ours : MATAIJ, MATPRODUCT_AB, &t));
+      for (PetscInt r = t.start; r < t.end; r++)
+        for (PetscInt c = 0; c < 5; c++) {
+          i[n]   = r;
+          j[n]   = (r + c) % N;
+          v[n++] = (PetscReal)(1 + c + r);
+        }
+      if (way) {
+        PetscCall(MatCreate(PETSC_COMM_WORLD, &C));
+        PetscCall(MatSetSizes(C, PETSC_DECIDE, PETSC_DECIDE, N, N));
+        PetscCall(MatSetType(C, k ? Ours : MATAIJ));
+        PetscCall(MatSetPreallocationCOO(C, n, i, j));
+        PetscCall(MatSetValuesCOO(C, v, INSERT_VALUES));
+        PetscCall(MatProductCreateWithMat(t.A, t.B, NULL, C));
+        PetscCall(MatProductSetType(C, MATPRODUCT_AB));
+        PetscCall(MatProductSetFromOptions(C));
+        PetscCall(MatProductSymbolic(C));
+      } else {
+        C = t.C;
+        PetscCall(PetscObjectReference((PetscObject)C));
+        PetscCall(MatSetPreallocationCOO(C, n, i, j));
+        PetscCall(MatSetValuesCOO(C, v, INSERT_VALUES));
+      }
+      PetscCall(MatProductNumeric(C));
+      PetscCall(MatNorm(C, NORM_FROBENIUS, &norm[k][0]));
+      TRY(&log, MatSetValuesCOO(C, v, INSERT_VALUES));
+      failed[k] = log.seen[0] != 0;
+      PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &failed[k], 1, MPI_INT, MPI_MAX, PETSC_COMM_WORLD));
+      if (!failed[k]) PetscCall(MatNorm(C, NORM_FROBENIUS, &norm[k][1]));
+      PetscCall(MatDestroy(&C));
+      PetscCall(End(&t));
+    }
+    MatTestCheck(PetscAbsReal(norm[0][0] - norm[1][0]) < (PetscReal)1e-5 * norm[0][0], "the product");
+    if (!failed[0] && !failed[1]) MatTestCheck(PetscAbsReal(norm[0][1] - norm[1][1]) < (PetscReal)1e-5 * norm[0][1], "the values");
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* an operand gets another pattern, which the type alone allows: the result's state never comes back to a former one */
+static PetscErrorCode States(void)
+{
+  PetscObjectState state[3];
+  Three            t;
+  Mat              other;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscSNPrintf(Name, sizeof(Name), "the state of the result's pattern"));
+  PetscCall(Begin(Ours, MATPRODUCT_AB, &t));
+  PetscCall(Make(Ours, 3, 5, 7, &other));
+  PetscCall(MatGetNonzeroState(t.C, &state[0]));
+  for (int k = 1; k < 3; k++) {
+    PetscCall(MatProductReplaceMats(t.A, k == 1 ? other : t.B, NULL, t.C));
+    PetscCall(MatProductNumeric(t.C));
+    PetscCall(MatGetNonzeroState(t.C, &state[k]));
+    MatTestCheck(state[k] > state[k - 1], "it went back, or stayed");
+  }
+  PetscCall(MatDestroy(&other));
+  PetscCall(End(&t));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  int code = 1;
+
+  MatTestName = Name;
+  setenv("HYB_EMULATOR_CARDS", "8", 1); /* a card for each process */
+  PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &Size));
+  for (size_t u = 0; u < PETSC_STATIC_ARRAY_LENGTH(Uses); u++)
+    for (int way = 0; way < Uses[u].ways; way++) {
+      Log log[2] = {
+        {0, {0}},
+        {0, {0}}
+      };
+
+      PetscCall(PetscSNPrintf(Name, sizeof(Name), "%s, way %d", Uses[u].name, way));
+      for (int k = 0; k < 2; k++) PetscCall(Uses[u].run(k ? Ours : MATAIJ, way, &log[k]));
+      MatTestCheck(log[0].n == log[1].n, "steps");
+      for (int s = 0; s < log[0].n; s++) MatTestCheck(PetscAbsReal(log[0].seen[s] - log[1].seen[s]) <= (PetscReal)1e-5 * PetscAbsReal(log[0].seen[s]), "what was seen at one of the steps");
+    }
+  PetscCall(Coordinates());
+  PetscCall(States());
+  PetscCall(MatTestFinalize(&code));
+  PetscCall(PetscFinalize());
+  return code;
+}
