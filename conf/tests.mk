@@ -28,8 +28,8 @@ RANKS_BIN = $(RANKS_TESTS:%=$(BUILD)/tests/%)
 HARNESS_OBJ = $(BUILD)/tests/hybtest.o $(BUILD)/tests/hybmatrices.o $(BUILD)/tests/reference/ref.o
 RESULTS = $(BUILD)/tests/results
 TEST_JOBS ?= $(shell env -u OMP_NUM_THREADS nproc 2>/dev/null || echo 1)
-# of programs with several ranks one more than there are cores: those that wait for each other leave these idle
-RANKS_JOBS = $(shell echo $$(($(TEST_JOBS) + 1)))
+# of programs with several ranks two more than there are cores: those that wait for each other leave these idle
+RANKS_JOBS = $(shell echo $$(($(TEST_JOBS) + 2)))
 # a PETSc with CUDA stops on a card where MPI is not CUDA-aware, unless it is told not to mind
 PETSC_CARD_OPTIONS = $(if $(filter 1,$(PETSC_HAS_CUDA)),-use_gpu_aware_mpi 0)
 # one thread each, any number of ranks on few cores, also as root
