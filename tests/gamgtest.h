@@ -404,12 +404,7 @@ static inline PetscErrorCode Grid(PetscInt dim, PetscInt n, Coefficients kind, M
     stride[d] = size;
     size *= n;
   }
-  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
-  PetscCall(MatSetSizes(*A, PETSC_DECIDE, PETSC_DECIDE, size, size));
-  PetscCall(MatSetType(*A, MATAIJ));
-  PetscCall(MatSeqAIJSetPreallocation(*A, 7, NULL));
-  PetscCall(MatMPIAIJSetPreallocation(*A, 7, NULL, 7, NULL));
-  PetscCall(MatGetOwnershipRange(*A, &start, &end));
+  PetscCall(MatTestRoom(MATAIJ, PETSC_DECIDE, PETSC_DECIDE, size, size, 7, A, &start, &end));
   for (PetscInt r = start; r < end; r++) {
     PetscReal sum = 0;
 
@@ -426,8 +421,7 @@ static inline PetscErrorCode Grid(PetscInt dim, PetscInt n, Coefficients kind, M
     }
     PetscCall(MatSetValue(*A, r, r, sum, INSERT_VALUES));
   }
-  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatTestAssemble(*A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -131,7 +131,7 @@ static PetscErrorCode States(Hunt *h, int k, Mat A)
   PetscFunctionBeginUser;
   switch (h->r[0] % 6) {
   case 0: PetscCall(MatBindToCPU(A, (PetscBool)(h->r[1] % 2))); break;
-  case 1: PetscCall(PairsAssemble(A)); break;
+  case 1: PetscCall(MatTestAssemble(A)); break;
   case 2: PetscCall(MatSetFromOptions(A)); break;
   case 3: PetscCall(MatSetUp(A)); break;
   case 4: PetscCall(PetscObjectStateIncrease((PetscObject)A)); break;

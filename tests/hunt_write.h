@@ -102,7 +102,7 @@ static PetscErrorCode SetValues(Hunt *h, int k, Mat A)
     PetscCall(MatAssemblyBegin(A, MAT_FLUSH_ASSEMBLY));
     PetscCall(MatAssemblyEnd(A, MAT_FLUSH_ASSEMBLY));
   }
-  PetscCall(PairsAssemble(A));
+  PetscCall(MatTestAssemble(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -140,7 +140,7 @@ static PetscErrorCode SetOther(Hunt *h, int k, Mat A)
       PetscCall(MatSetValuesRow(A, r[0], w));
     }
   }
-  PetscCall(PairsAssemble(A));
+  PetscCall(MatTestAssemble(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -244,7 +244,7 @@ static PetscErrorCode Array(Hunt *h, int k, Mat A)
     PetscCall(MatSeqAIJGetArray(B, &a));
     for (PetscInt c = h->r[2] % 3; c < (PetscInt)info.nz_used; c += 3) a[c] = (PetscReal)c / 5;
     PetscCall(MatSeqAIJRestoreArray(B, &a));
-    PetscCall(PairsAssemble(A));
+    PetscCall(MatTestAssemble(A));
   }
   if (h->parallel) PetscCall(PetscObjectStateIncrease((PetscObject)A));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -385,7 +385,7 @@ static PetscErrorCode Preallocate(Hunt *h, int k, Mat A)
   PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
   for (PetscInt row = h->start; row < h->end && h->N; row++)
     for (PetscInt c = 0; c < 3; c++) PetscCall(MatSetValue(A, row, (row * 3 + c * 5 + h->r[1]) % h->N, (PetscReal)(1 + row + c), ADD_VALUES));
-  PetscCall(PairsAssemble(A));
+  PetscCall(MatTestAssemble(A));
   (void)k;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -500,7 +500,7 @@ static PetscErrorCode Held(Hunt *h, int k, Mat A)
       } else
         break;
       PetscCall(MatSetValue(A, row, col, h->v, ADD_VALUES));
-      PetscCall(PairsAssemble(A));
+      PetscCall(MatTestAssemble(A));
     } break;
     case 3: {
       PetscReal norm;
@@ -509,7 +509,7 @@ static PetscErrorCode Held(Hunt *h, int k, Mat A)
     } break;
     default:
       if (w) w[0] = h->v;
-      PetscCall(PairsAssemble(A));
+      PetscCall(MatTestAssemble(A));
     }
   if (v)
     for (PetscInt q = 0; q < n; q++) Result(h, k, v[q] * (PetscReal)(c[q] + 1));

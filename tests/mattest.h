@@ -41,6 +41,28 @@ static inline PetscErrorCode MatTestFinalize(int *code)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static inline PetscErrorCode MatTestAssemble(Mat A)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A matrix of a sparse type, with room for so many entries in each row of either block; which rows are this
+   process's */
+static inline PetscErrorCode MatTestRoom(MatType type, PetscInt m, PetscInt n, PetscInt M, PetscInt N, PetscInt room, Mat *A, PetscInt *start, PetscInt *end)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
+  PetscCall(MatSetSizes(*A, m, n, M, N));
+  PetscCall(MatSetType(*A, type));
+  PetscCall(MatSeqAIJSetPreallocation(*A, room, NULL));
+  PetscCall(MatMPIAIJSetPreallocation(*A, room, NULL, room, NULL));
+  PetscCall(MatGetOwnershipRange(*A, start, end));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* whether the options database has this value for the option */
 static inline PetscErrorCode MatTestOptionIs(const char *option, const char *value, PetscBool *is)
 {

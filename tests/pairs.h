@@ -102,14 +102,6 @@ static inline PetscBool PairsWanted(Kind kind)
   return (PetscBool)(only == KINDS || only == (PetscInt)kind);
 }
 
-static inline PetscErrorCode PairsAssemble(Mat A)
-{
-  PetscFunctionBeginUser;
-  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Columns of row r of an M x N matrix, sorted: how many, at most 5 */
 static inline PetscInt PairsColumns(Pattern pattern, PetscInt r, PetscInt N, PetscInt c[5])
 {
@@ -150,7 +142,7 @@ static inline PetscErrorCode PairsWrite(Mat A, Pattern pattern, PetscInt round)
     for (PetscInt k = 0; k < n; k++) v[k] = PairsValue(r, c[k], round);
     PetscCall(MatSetValues(A, 1, &r, n, c, v, INSERT_VALUES));
   }
-  PetscCall(PairsAssemble(A));
+  PetscCall(MatTestAssemble(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -310,7 +310,7 @@ static PetscErrorCode Graph(MatType type, PetscBool born, PetscInt seed, Mat *A)
   } else {
     PetscCall(MatSeqAIJSetPreallocation(*A, 30, NULL));
     for (PetscInt k = 0; k < n; k++) PetscCall(MatSetValue(*A, i[k], j[k], v[k], ADD_VALUES));
-    PetscCall(PairsAssemble(*A));
+    PetscCall(MatTestAssemble(*A));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

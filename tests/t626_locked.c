@@ -33,14 +33,6 @@ static const PetscScalar *Values(Mat A)
   return a;
 }
 
-static PetscErrorCode Assemble(Mat M)
-{
-  PetscFunctionBeginUser;
-  PetscCall(MatAssemblyBegin(M, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(M, MAT_FINAL_ASSEMBLY));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* New values of every entry: by rows, by blocks of two rows and two columns that are added, or by the array */
 typedef enum {
   ROWS,
@@ -81,7 +73,7 @@ static PetscErrorCode Write(Mat M, Way way)
       PetscCall(MatSetValues(M, 2, row, 2, col, v, ADD_VALUES));
     }
   }
-  PetscCall(Assemble(M));
+  PetscCall(MatTestAssemble(M));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -186,7 +178,7 @@ static PetscErrorCode NewEntry(Mat M)
   PetscFunctionBeginUser;
   PetscCall(MatSetOption(M, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
   PetscCall(MatSetValue(M, 3, N / 2, 4.0, INSERT_VALUES));
-  PetscCall(Assemble(M));
+  PetscCall(MatTestAssemble(M));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -201,7 +193,7 @@ static PetscErrorCode Refused(Mat M)
   PetscCall(PetscPopErrorHandler());
   MatTestCheck(ierr != PETSC_SUCCESS, "a new entry is refused");
   PetscCall(MatSetValue(M, 3, 3, 4.0, INSERT_VALUES));
-  PetscCall(Assemble(M));
+  PetscCall(MatTestAssemble(M));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -307,7 +299,7 @@ static PetscErrorCode AnotherPattern(Mat M)
   PetscCall(MatCreateConstantDiagonal(PETSC_COMM_SELF, N, N, N, N, 2.0, &D));
   PetscCall(MatConvert(D, MATAIJ, MAT_INPLACE_MATRIX, &D));
   PetscCall(MatSetValue(D, 0, N / 2, 7.0, INSERT_VALUES));
-  PetscCall(Assemble(D));
+  PetscCall(MatTestAssemble(D));
   PetscCall(MatAXPY(M, 3.0, D, DIFFERENT_NONZERO_PATTERN));
   PetscCall(MatDestroy(&D));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -350,7 +342,7 @@ static PetscErrorCode Eliminate(Mat M)
   PetscFunctionBeginUser;
   PetscCall(MatZeroEntries(M));
   PetscCall(MatSetValue(M, 4, 5, 2.0, INSERT_VALUES));
-  PetscCall(Assemble(M));
+  PetscCall(MatTestAssemble(M));
   PetscCall(MatEliminateZeros(M, PETSC_TRUE));
   PetscCall(MatSetOption(M, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -227,7 +227,7 @@ static PetscErrorCode NodesAgain(Pair *p, int k)
     break;
   default: /* by values alone, the pattern stays: the parent assembles */
     PetscCall(MatShift(A, 1.0));
-    PetscCall(PairsAssemble(A));
+    PetscCall(MatTestAssemble(A));
   }
   if (way == 1) {
     PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &D));
@@ -310,7 +310,7 @@ static PetscErrorCode OptionsKept(Pair *p, int k)
   if (what == 4) PetscCall(MatSetValues(D, 2, rows, 2, far, two, INSERT_VALUES));
   if (what == 5) PetscCall(MatSetOption(D, MAT_NO_OFF_PROC_ENTRIES, PETSC_FALSE)); /* which MATAIJ's products have */
   if (what == 5) PetscCall(MatSetValues(D, 1, &next, 1, &next, two, ADD_VALUES));
-  PetscCall(PairsAssemble(D));
+  PetscCall(MatTestAssemble(D));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -385,7 +385,7 @@ static PetscErrorCode CaseParts(void)
 /* The first assembly of what operations have made moves the state of the pattern as little as MATAIJ's does */
 static PetscErrorCode Assemble(Pair *p, int k)
 {
-  return PairsAssemble(p->m[k]);
+  return MatTestAssemble(p->m[k]);
 }
 
 static PetscErrorCode CaseFirstAssembly(void)
@@ -475,7 +475,7 @@ static PetscErrorCode FromDuplicate(Pair *p, int k)
   PetscCall(MatSetOption(D, MAT_SYMMETRIC, PETSC_TRUE));
   PetscCall(MatSetOption(D, MAT_SPD, PETSC_TRUE));
   p->out[k] = D;
-  if (p->arg[0] == 1) PetscCall(PairsAssemble(D));
+  if (p->arg[0] == 1) PetscCall(MatTestAssemble(D));
   if (p->arg[0] == 2) PetscCall(MatResetPreallocation(D));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

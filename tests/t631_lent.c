@@ -27,7 +27,7 @@ static PetscErrorCode GoOn(Pair *p, int k)
   PetscFunctionBeginUser;
   PetscCall(MatGetOwnershipRange(A, &start, &end));
   for (PetscInt r = start; r < end; r++) PetscCall(MatSetValue(A, r, r, 5.0 + (PetscReal)(r % 3), INSERT_VALUES));
-  PetscCall(PairsAssemble(A));
+  PetscCall(MatTestAssemble(A));
   PetscCall(PairsUse(A));
   PetscCall(MatScale(A, 2.0));
   PetscCall(MatScale(A, 0.25));
@@ -157,7 +157,7 @@ static PetscErrorCode Columns(Pair *p, int k)
     for (PetscInt q = ia[r]; q < ia[r + 1]; q++) j[q] = ja[q] + (r < n - 2);
   PetscCall(MatRestoreRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &n, &ia, &ja, &done));
   PetscCall(MatSeqAIJSetColumnIndices(A, j));
-  if (p->arg[0]) PetscCall(PairsAssemble(A));
+  if (p->arg[0]) PetscCall(MatTestAssemble(A));
   PetscCall(PetscFree(j));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -198,7 +198,7 @@ static PetscErrorCode CaseHeld(void)
       for (PetscInt round = 0; round < 30 && MatTestFailed == failed; round++) {
         for (int k = 0; k < 2; k++) {
           for (PetscInt q = 0; q < (PetscInt)info.nz_used; q++) a[k][q] = 1.0 + (PetscReal)((3 * q + 5 * round) % 17) / 4.0;
-          PetscCall(PairsAssemble(p.m[k]));
+          PetscCall(MatTestAssemble(p.m[k]));
           PetscCall(PairsUse(p.m[k]));
           if (between == 1) PetscCall(MatScale(p.m[k], 2.0));
           if (between == 2 && round % 10 == 9) {
@@ -376,7 +376,7 @@ static PetscErrorCode HeldRow(Pair *p, int k)
     PetscCall(MatSetValues(A, 1, &row, n, c, p->arg[0] & 1 ? v : w, p->arg[0] & 1 ? ADD_VALUES : INSERT_VALUES));
     for (PetscInt e = 0; e < n; e++) Sum[k] += PetscRealPart(v[e]) * (PetscReal)(1 + c[e]);
     PetscCall(MatRestoreRow(A, row, &n, &c, &v));
-    PetscCall(PairsAssemble(A));
+    PetscCall(MatTestAssemble(A));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -403,13 +403,13 @@ static PetscErrorCode HeldRowIJ(Pair *p, int k)
   PetscCall(MatGetRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &n, &ia, &ja, &done));
   rows = n;
   for (PetscInt r = 0; r < rows; r++) PetscCall(MatSetValues(A, 1, &r, ia[r + 1] - ia[r], ja + ia[r], w, INSERT_VALUES));
-  PetscCall(PairsAssemble(A));
+  PetscCall(MatTestAssemble(A));
   if (p->arg[0]) {
     PetscCall(PairsUse(A));
     PetscCall(MatScale(A, 2.0));
     PetscCall(MatScale(A, 2.0));
     for (PetscInt r = 0; r < rows; r++) PetscCall(MatSetValues(A, 1, &r, ia[r + 1] - ia[r], ja + ia[r], w, ADD_VALUES));
-    PetscCall(PairsAssemble(A));
+    PetscCall(MatTestAssemble(A));
   }
   PetscCall(MatRestoreRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &n, &ia, &ja, &done));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -441,14 +441,14 @@ static PetscErrorCode HeldArray(Pair *p, int k)
 
     PetscCall(MatSetValues(A, 1, &r, 3, c, a + 3 * ((r + 5) % (n - 3)), INSERT_VALUES));
   }
-  if (p->arg[0] & 1) PetscCall(PairsAssemble(A));
+  if (p->arg[0] & 1) PetscCall(MatTestAssemble(A));
   if (b) b[4] = 7.0;
   if (b) b[5] = b[1] + b[2];
   if (b)
     PetscCall(MatSeqAIJRestoreArray(A, &b));
   else
     PetscCall(MatSeqAIJRestoreArrayRead(A, &a));
-  if (!(p->arg[0] & 1)) PetscCall(PairsAssemble(A));
+  if (!(p->arg[0] & 1)) PetscCall(MatTestAssemble(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

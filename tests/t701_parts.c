@@ -29,12 +29,7 @@ static PetscErrorCode Interpolation(PetscInt n, PetscInt shift, PetscBool scatte
   PetscInt       start, end;
 
   PetscFunctionBeginUser;
-  PetscCall(MatCreate(PETSC_COMM_WORLD, P));
-  PetscCall(MatSetSizes(*P, PETSC_DECIDE, PETSC_DECIDE, n, N));
-  PetscCall(MatSetType(*P, type));
-  PetscCall(MatSeqAIJSetPreallocation(*P, 3, NULL));
-  PetscCall(MatMPIAIJSetPreallocation(*P, 3, NULL, 3, NULL));
-  PetscCall(MatGetOwnershipRange(*P, &start, &end));
+  PetscCall(MatTestRoom(type, PETSC_DECIDE, PETSC_DECIDE, n, N, 3, P, &start, &end));
   for (PetscInt r = start; r < end; r++) {
     const PetscInt first = PetscMin(r / 4, N - 1);
 
@@ -42,8 +37,7 @@ static PetscErrorCode Interpolation(PetscInt n, PetscInt shift, PetscBool scatte
     if (first + shift < N) PetscCall(MatSetValue(*P, r, first + shift, 0.25, INSERT_VALUES));
     if (scattered && r % 3 == 0) PetscCall(MatSetValue(*P, r, (first + N / 2) % N, -0.125, INSERT_VALUES));
   }
-  PetscCall(MatAssemblyBegin(*P, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(*P, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatTestAssemble(*P));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

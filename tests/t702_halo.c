@@ -33,12 +33,7 @@ static PetscErrorCode Make(PetscInt N, int kind, int layout, PetscInt seed, Mat 
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPIU_INT, MPI_SUM, PETSC_COMM_WORLD));
     N = all;
   }
-  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
-  PetscCall(MatSetSizes(*A, n, n, N, N));
-  PetscCall(MatSetType(*A, MATAIJ));
-  PetscCall(MatSeqAIJSetPreallocation(*A, 12, NULL));
-  PetscCall(MatMPIAIJSetPreallocation(*A, 12, NULL, 12, NULL));
-  PetscCall(MatGetOwnershipRange(*A, &start, &end));
+  PetscCall(MatTestRoom(MATAIJ, n, n, N, N, 12, A, &start, &end));
   cstart = start;
   cend   = end;
   for (PetscInt r = start; r < end; r++) {
@@ -53,8 +48,7 @@ static PetscErrorCode Make(PetscInt N, int kind, int layout, PetscInt seed, Mat 
       PetscCall(MatSetValue(*A, r, c, v, INSERT_VALUES));
     }
   }
-  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatTestAssemble(*A));
   PetscCall(MatConvert(*A, "aijhybridgpu", MAT_INPLACE_MATRIX, A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

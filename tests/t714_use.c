@@ -46,29 +46,16 @@ static PetscErrorCode NoteNorm(Log *log, Mat C)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Assemble(Mat A)
-{
-  PetscFunctionBeginUser;
-  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* three entries in a row: on the diagonal, and a and b columns from there */
 static PetscErrorCode Make(MatType type, PetscInt a, PetscInt b, PetscReal shift, Mat *A)
 {
   PetscInt start, end, d[3] = {0, a, b};
 
   PetscFunctionBeginUser;
-  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
-  PetscCall(MatSetSizes(*A, PETSC_DECIDE, PETSC_DECIDE, N, N));
-  PetscCall(MatSetType(*A, type));
-  PetscCall(MatSeqAIJSetPreallocation(*A, 3, NULL));
-  PetscCall(MatMPIAIJSetPreallocation(*A, 3, NULL, 3, NULL));
-  PetscCall(MatGetOwnershipRange(*A, &start, &end));
+  PetscCall(MatTestRoom(type, PETSC_DECIDE, PETSC_DECIDE, N, N, 3, A, &start, &end));
   for (PetscInt r = start; r < end; r++)
     for (PetscInt k = 0; k < 3; k++) PetscCall(MatSetValue(*A, r, (r + d[k] + N) % N, (k ? 0 : 6) + PetscSinReal((PetscReal)(3 * r + k) + shift), INSERT_VALUES));
-  PetscCall(Assemble(*A));
+  PetscCall(MatTestAssemble(*A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -119,7 +106,7 @@ static PetscErrorCode Borrowed(MatType type, int way, Log *log)
   PetscCall(MatGetDiagonalBlock(t.C, &D));
   if (way == 0) {
     PetscCall(MatSetValues(t.C, 1, &t.start, 1, &t.start, &one, ADD_VALUES));
-    PetscCall(Assemble(t.C));
+    PetscCall(MatTestAssemble(t.C));
   }
   if (way == 1) PetscCall(MatShift(t.C, one));
   if (way == 2) PetscCall(MatZeroRows(t.A, 1, &t.start, 1.0, NULL, NULL));
@@ -144,7 +131,7 @@ static PetscErrorCode NewEntries(MatType type, int way, Log *log)
   PetscCall(MatSetOption(t.C, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
   for (PetscInt turn = 0; turn < 3; turn++) {
     TRY(log, MatSetValue(t.C, t.start, (t.start + 6 + turn) % N, 1.0, INSERT_VALUES));
-    TRY(log, Assemble(t.C));
+    TRY(log, MatTestAssemble(t.C));
     PetscCall(NoteNorm(log, t.C));
     TRY(log, MatProductNumeric(t.C));
     PetscCall(NoteNorm(log, t.C));
@@ -162,13 +149,14 @@ static PetscErrorCode OpenOperand(MatType type, int way, Log *log)
   Mat                         M;
 
   PetscFunctionBeginUser;
-  if (way == 4 && Size == 1) PetscFunctionReturn(PETSC_SUCCESS); /* MATAIJ multiplies with a transpose that it made before */
+  /* MATAIJ multiplies with a transpose that it made before */
+  if (way == 4 && Size == 1) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(Begin(type, types[way / 2], &t));
   M = way % 2 ? t.B : t.A;
   PetscCall(MatSetValues(M, 1, &t.start, 1, &t.start, &value, INSERT_VALUES));
   TRY(log, MatProductNumeric(t.C));
   PetscCall(NoteNorm(log, t.C));
-  PetscCall(Assemble(M));
+  PetscCall(MatTestAssemble(M));
   TRY(log, MatProductNumeric(t.C));
   PetscCall(NoteNorm(log, t.C));
   PetscCall(End(&t));
@@ -182,12 +170,13 @@ static PetscErrorCode OpenResult(MatType type, int way, Log *log)
   Three             t;
 
   PetscFunctionBeginUser;
-  if (way && Size > 1) PetscFunctionReturn(PETSC_SUCCESS); /* MATAIJ's numeric phase sets entries itself, and errs where others are under way */
+  /* MATAIJ's numeric phase sets entries itself, and errs where others are under way */
+  if (way && Size > 1) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(Begin(type, way ? MATPRODUCT_PtAP : MATPRODUCT_AB, &t));
   PetscCall(MatSetValues(t.C, 1, &t.start, 1, &t.start, &one, ADD_VALUES));
   TRY(log, MatProductNumeric(t.C));
   TRY(log, MatSetValues(t.C, 1, &t.start, 1, &t.start, &one, INSERT_VALUES));
-  TRY(log, Assemble(t.C));
+  TRY(log, MatTestAssemble(t.C));
   PetscCall(NoteNorm(log, t.C));
   PetscCall(End(&t));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -186,6 +186,15 @@ typedef struct {
 #define BLOCK_LONGEST 4096
 #define BLOCK_MEANS   16
 
+/* of a matrix that another method takes */
+static PetscErrorCode BlockFree(HybSpMV *S, Block **b)
+{
+  PetscFunctionBegin;
+  PetscCall(HybArenaFree(&S->keep, &(*b)->column));
+  PetscCall(HybArenaFree(&S->keep, b));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode BlockCreate(HybSpMV *S, const HybCSR *A)
 {
   Block    *b;
@@ -206,8 +215,7 @@ static PetscErrorCode BlockCreate(HybSpMV *S, const HybCSR *A)
   b->entries = scattered;
   PetscCall(RowStreamPlan(&S->exec, &S->work, A, found.longest, found.bs, found.bs * found.bs, sizeof(PetscInt), 0, scattered ? 0 : 1, scattered ? BLOCK_SCATTERED : 0, &b->layout));
   if (b->layout.rows == 0) {
-    PetscCall(HybArenaFree(&S->keep, &found.column));
-    PetscCall(HybArenaFree(&S->keep, &b));
+    PetscCall(BlockFree(S, &b));
   } else {
     const PetscInt   lanes = HybDeviceTuning()->block_lanes;
     const PetscCount rows  = A->m / b->bs;
@@ -228,12 +236,9 @@ static PetscErrorCode HybSpMVApplicable_BlockCUDA(HybSpMV *S, const HybCSR *A, P
   PetscFunctionBegin;
   PetscCall(BlockCreate(S, A));
   b = (Block *)S->data;
-  if (b && b->longest > BLOCK_LONGEST && b->longest > BLOCK_MEANS * (A->nnz / A->m)) {
-    PetscCall(HybArenaFree(&S->keep, &b->column));
-    PetscCall(HybArenaFree(&S->keep, &b));
-    S->data = NULL;
-  }
-  *applicable = S->data ? PETSC_TRUE : PETSC_FALSE;
+  if (b && b->longest > BLOCK_LONGEST && b->longest > BLOCK_MEANS * (A->nnz / A->m)) PetscCall(BlockFree(S, &b));
+  S->data     = b;
+  *applicable = b ? PETSC_TRUE : PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -256,29 +261,43 @@ static PetscErrorCode HybSpMVSetUp_BlockCUDA(HybSpMV *S, const HybCSR *A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybSpMVApply_BlockCUDA(HybSpMV *S, const HybCSR *A, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
+template <int BS>
+static PetscErrorCode BlockApply(HybSpMV *S, const HybCSR *A, const HybScalar *x, int mode, const HybScalar *y, HybScalar *z)
 {
   const Block    *b      = (const Block *)S->data;
-  const PetscInt  n      = A->m / b->bs; /* block rows */
+  const PetscInt  n      = A->m / BS; /* block rows */
   RowStreamLayout layout = b->layout;
 
   PetscFunctionBegin;
   if (!RowStreamAligned(A->a)) layout.values = 0; /* no tile fits: the slow way */
+  if (b->direct == HYB_WARP) {
+    const PetscCount blocks = HybBlocks(n, BLOCK_THREADS / HYB_WARP);
+
+    HYB_LAUNCH((BlockRowsDirect<BS, HYB_WARP>), blocks, BLOCK_THREADS, 0, S->exec.stream, mode, n, A->i, b->column, A->a, x, y, z);
+  } else if (b->direct) {
+    HYB_LAUNCH((BlockRowsDirect<BS, BLOCK_THREADS>), n, BLOCK_THREADS, 0, S->exec.stream, mode, n, A->i, b->column, A->a, x, y, z);
+  } else if (b->entries) {
+    const RowStreamBlock<BS, true> columns = {b->column};
+
+    PetscCall(RowStreamApply(&S->exec, &layout, A, b->nblocks, columns, x, mode, y, z));
+  } else {
+    const RowStreamBlock<BS, false> columns = {b->column};
+
+    PetscCall(RowStreamApply(&S->exec, &layout, A, b->nblocks, columns, x, mode, y, z));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybSpMVApply_BlockCUDA(HybSpMV *S, const HybCSR *A, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
+{
+  const Block *b = (const Block *)S->data;
+
+  PetscFunctionBegin;
   switch (b->bs) {
-#define CALL(BS)                                                                                                                                                           \
-  case BS: {                                                                                                                                                               \
-    if (b->direct == HYB_WARP) {                                                                                                                                           \
-      HYB_LAUNCH((BlockRowsDirect<BS, HYB_WARP>), HybBlocks(n, BLOCK_THREADS / HYB_WARP), BLOCK_THREADS, 0, S->exec.stream, (int)mode, n, A->i, b->column, A->a, x, y, z); \
-    } else if (b->direct) {                                                                                                                                                \
-      HYB_LAUNCH((BlockRowsDirect<BS, BLOCK_THREADS>), n, BLOCK_THREADS, 0, S->exec.stream, (int)mode, n, A->i, b->column, A->a, x, y, z);                                 \
-    } else if (b->entries) {                                                                                                                                               \
-      const RowStreamBlock<BS, true> columns = {b->column};                                                                                                                \
-      PetscCall(RowStreamApply(&S->exec, &layout, A, b->nblocks, columns, x, (int)mode, y, z));                                                                            \
-    } else {                                                                                                                                                               \
-      const RowStreamBlock<BS, false> columns = {b->column};                                                                                                               \
-      PetscCall(RowStreamApply(&S->exec, &layout, A, b->nblocks, columns, x, (int)mode, y, z));                                                                            \
-    }                                                                                                                                                                      \
-  } break;
+#define CALL(BS)                                         \
+  case BS:                                               \
+    PetscCall(BlockApply<BS>(S, A, x, (int)mode, y, z)); \
+    break;
     ROWBLOCKS_SIZES(CALL)
 #undef CALL
   default:

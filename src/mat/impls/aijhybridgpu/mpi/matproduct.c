@@ -9,6 +9,7 @@
   All is collective. What a process does alone is followed by an agreement: an error of one is one of all.
 */
 #include "product.h"
+#include "../seq/coo.h"
 
 static PetscErrorCode HybMPIProductDestroy(HybProductCtxArg *arg)
 {
@@ -100,7 +101,8 @@ static PetscErrorCode HybMPIProductEmptyBlocks(Mat C, const PetscObjectState was
     PetscCall(MatCreate(PETSC_COMM_SELF, &empty));
     ierr = MatSetSizes(empty, C->rmap->n, block[k]->cmap->n, C->rmap->n, block[k]->cmap->n);
     if (!ierr) ierr = MatSetType(empty, MATSEQAIJHYBRIDGPU);
-    empty->nonzerostate = empty->ass_nonzerostate = was[k]; /* adoption counts on from there: the sum never comes to a former pattern's number */
+    /* adoption counts on from there: the sum never comes to a former pattern's number */
+    empty->nonzerostate = empty->ass_nonzerostate = was[k];
     if (!ierr) ierr = MatHeaderReplace(block[k], &empty);
     if (ierr) (void)MatDestroy(&empty);
   }
@@ -225,16 +227,14 @@ static PetscErrorCode HybMPIProductAdopt(Mat C, HybMPIProduct *mp, HybArena out[
 {
   const PetscBool      again = (PetscBool)(mp->block[0].id && C->preallocated);
   HybAsked             asked[2][HYB_LEFT];
-  Mat_MPIAIJHybridGPU *hyb       = NULL;
-  PetscObject          container = NULL;
-  PetscBool            stay      = PETSC_FALSE;
+  Mat_MPIAIJHybridGPU *hyb  = NULL;
+  PetscBool            stay = PETSC_FALSE;
   PetscErrorCode       ierr;
 
   PetscFunctionBegin;
   PetscCall(MatMPIAIJHybridGPUGetData(C, &hyb));
   if (again) PetscCall(MatMPIAIJHybridGPULeftOptions(C, asked));
-  PetscCall(PetscObjectQuery((PetscObject)C, "HybMPICOO", &container));
-  if (!container) hyb->coocount = -1; /* the parent's lists go with its data */
+  PetscCall(HybCOOParentsGone((PetscObject)C, "HybMPICOO", &hyb->coocount));
   PetscCall(HybMPIProductSameColumns(C, mp, result, &stay));
   /* until all of it is there C is nobody's result, and has nothing that entries could be set in */
   C->preallocated = C->assembled = C->was_assembled = PETSC_FALSE;
@@ -497,10 +497,12 @@ static PetscErrorCode HybMPIProductNumeric(Mat C, HybMPIProduct *mp, HybMPIOpera
     PetscCall(HybParProductGetMethod(mp->product, &method));
     PetscCall(HybRecordEnd(mp->again ? HYB_RECORD_AGAIN : HYB_RECORD_NUMERIC, C, &mp->exec, method, MatProductTypes[C->product->type], flops, 0));
   }
-  mp->again     = PETSC_TRUE;
-  C->assembled  = PETSC_TRUE;
-  C->insertmode = NOT_SET_VALUES; /* as after the assembly that ends the parent's */
-  if (C->num_ass) {               /* not the first values: what was said of those before holds no more, as after an assembly */
+  mp->again    = PETSC_TRUE;
+  C->assembled = PETSC_TRUE;
+  /* as after the assembly that ends the parent's */
+  C->insertmode = NOT_SET_VALUES;
+  /* not the first values: what was said of those before holds no more, as after an assembly */
+  if (C->num_ass) {
     if (!C->symmetry_eternal) C->symmetric = C->hermitian = PETSC_BOOL3_UNKNOWN;
     if (!C->spd_eternal) C->spd = PETSC_BOOL3_UNKNOWN;
   }

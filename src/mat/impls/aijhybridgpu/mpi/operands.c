@@ -22,10 +22,12 @@ static PetscBool HybMPIOperandIsWhole(Mat A)
 {
   Mat             block[2] = {NULL, NULL};
   const PetscInt *garray   = NULL;
+  PetscBool       again    = (PetscBool)(A->preallocated && A->was_assembled && !MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], &garray));
 
   /* entries that were there were set again: no block has another pattern than at the last assembly, none was taken
      apart */
-  if (A->preallocated && A->was_assembled && !MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], &garray) && block[0] && block[1] && block[0]->assembled && block[1]->assembled && block[0]->nonzerostate == block[0]->ass_nonzerostate && block[1]->nonzerostate == block[1]->ass_nonzerostate) return PETSC_TRUE;
+  for (int k = 0; k < 2; k++) again = (PetscBool)(again && block[k] && block[k]->assembled && block[k]->nonzerostate == block[k]->ass_nonzerostate);
+  if (again) return PETSC_TRUE;
   return (PetscBool)(A->preallocated && MatIsMPIAIJHybridGPU(A) && A->spptr && ((Mat_MPIAIJHybridGPU *)A->spptr)->coopattern);
 }
 

@@ -64,6 +64,18 @@ PetscErrorCode MatSeqAIJHybridGPUForgetCOO(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* C took over a product's result: of coordinates before, only those that a container holds are known still; the
+   parent's lists went with its data, or are another pattern's */
+PetscErrorCode HybCOOParentsGone(PetscObject C, const char *name, PetscCount *coocount)
+{
+  PetscObject container = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectQuery(C, name, &container));
+  if (!container) *coocount = -1;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybCOOIsOnDevice(const void *array, PetscBool *flg)
 {
   PetscFunctionBegin;

@@ -25,6 +25,7 @@ PETSC_INTERN PetscErrorCode HybCOOPreallocateOnHost(Mat, void (*parent)(void), P
 PETSC_INTERN PetscErrorCode HybCOOSetValuesOnHost(Mat, void (*parent)(void), PetscCount n, const PetscScalar[], InsertMode);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUShare(Mat A, Mat duplicate);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUForgetCOO(Mat);
+PETSC_INTERN PetscErrorCode HybCOOParentsGone(PetscObject, const char *name, PetscCount *coocount);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUComposeCOO(Mat, PetscBool on);
 
 #endif

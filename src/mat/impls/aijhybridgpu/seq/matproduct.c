@@ -3,6 +3,7 @@
   phases over the product room, and the results' way into the base class.
 */
 #include "seq.h"
+#include "coo.h"
 #include "../storage/where.h"
 #include "aijhybridgpu/private/hybproduct.h"
 
@@ -102,7 +103,8 @@ typedef struct {
 /* Coordinates have made its pattern, and its values are zeros so far: AIJ multiplies with it */
 static PetscBool HybOperandIsWhole(Mat A)
 {
-  if (A->preallocated && A->was_assembled && A->nonzerostate == A->ass_nonzerostate) return PETSC_TRUE; /* entries that were there were set again */
+  /* entries that were there were set again */
+  if (A->preallocated && A->was_assembled && A->nonzerostate == A->ass_nonzerostate) return PETSC_TRUE;
   return (PetscBool)(A->preallocated && MatIsSeqAIJHybridGPU(A) && A->spptr && ((Mat_SeqAIJHybridGPU *)A->spptr)->coopattern);
 }
 
@@ -302,12 +304,7 @@ static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, HybOperand
   PetscCall(HybEventEnd(HybGlueState.event.productsymbolic, C, 0, 0, 0));
   if (HybExecOnDevice(x)) HybGlueState.counts.deviceops++;
   PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
-  {
-    PetscObject container = NULL;
-
-    PetscCall(PetscObjectQuery((PetscObject)C, "HybCOO", &container));
-    if (!container) hyb->coocount = -1; /* the parent's lists went with its data */
-  }
+  PetscCall(HybCOOParentsGone((PetscObject)C, "HybCOO", &hyb->coocount));
   mp->noperands           = o->n;
   mp->result.made         = hyb->made;
   mp->result.adoptions    = hyb->adoptions;
@@ -512,10 +509,13 @@ static PetscErrorCode HybMatProductCompute(Mat C, HybMatProduct *mp, HybOperands
     PetscCall(HybProductGetMethod(mp->product, &method));
     PetscCall(HybRecordEnd(mp->again ? HYB_RECORD_AGAIN : HYB_RECORD_NUMERIC, C, &mp->exec, method, MatProductTypes[C->product->type], flops, 0));
   }
-  mp->again     = PETSC_TRUE;
-  C->assembled  = PETSC_TRUE;
-  C->insertmode = NOT_SET_VALUES; /* as after the assembly that ends the parent's */
-  if (C->num_ass > 1) {           /* not the first time since adoption: what was said of the values before holds no more. The parent's numeric phases end with an assembly, which forgets the same. */
+  mp->again    = PETSC_TRUE;
+  C->assembled = PETSC_TRUE;
+  /* as after the assembly that ends the parent's */
+  C->insertmode = NOT_SET_VALUES;
+  /* not the first time since adoption: what was said of the values before holds no more. The parent's numeric phases
+     end with an assembly, which forgets the same. */
+  if (C->num_ass > 1) {
     if (!C->symmetry_eternal) C->symmetric = C->hermitian = PETSC_BOOL3_UNKNOWN;
     if (!C->spd_eternal) C->spd = PETSC_BOOL3_UNKNOWN;
   }
