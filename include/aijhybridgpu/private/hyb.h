@@ -271,6 +271,7 @@ struct _HybSegMergeOps;
 struct _HybAggOps;
 struct _HybKrylovOps;
 struct _HybCommOps;
+struct _HybParAggOps;
 
 /* All entry points of one backend. The host's table is HybBackendHost; a device library exports its own by
    HybCUDAGetBackend(). */
@@ -306,6 +307,7 @@ struct _HybBackend {
   const struct _HybAggOps              *agg;
   const struct _HybKrylovOps           *krylov;
   const struct _HybCommOps             *comm;
+  const struct _HybParAggOps           *paragg;
 };
 
 extern const HybBackend HybBackendHost;

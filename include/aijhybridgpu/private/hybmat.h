@@ -5,7 +5,7 @@
 #ifndef AIJHYBRIDGPU_HYBMAT_H
 #define AIJHYBRIDGPU_HYBMAT_H
 #include <petscmat.h>
-#include "hyb.h"
+#include "hybparprod.h"
 
 /* PETSc's interfaces moved between 3.18 and 3.26 */
 #if PETSC_VERSION_LT(3, 23, 0)
@@ -29,6 +29,15 @@ PETSC_INTERN PetscErrorCode HybMatRestoreCSR(Mat A, const HybExec *x, HybCSR *cs
 /* *C: a new sequential matrix of A's type, choices and place, m x n, with block sizes rbs and cbs, whose contents are
    csr (arrays in *arrays, which is taken over) */
 PETSC_INTERN PetscErrorCode HybMatCreateFromCSR(Mat A, const HybExec *x, HybArena *arrays, const HybCSR *csr, PetscInt rbs, PetscInt cbs, Mat *C);
+
+/* The same of a parallel matrix: is A one of the type, by name, with both blocks of ours and others' columns ascending? */
+PETSC_INTERN PetscErrorCode HybMatIsPar(Mat A, PetscBool *flg);
+/* Collective, and all alike: on the device where it is worth while for one process and all have one */
+PETSC_INTERN PetscErrorCode HybMatGetParExec(Mat A, HybExec *x);
+PETSC_INTERN PetscErrorCode HybMatGetParCSR(Mat A, const HybExec *x, PetscBool values, HybParCSR *csr);
+PETSC_INTERN PetscErrorCode HybMatRestoreParCSR(Mat A, const HybExec *x, HybParCSR *csr); /* what was got, after an error too */
+/* Collective; an error of one process is one of all. Rows as A's, out: of csr->D and csr->O, which are taken over. */
+PETSC_INTERN PetscErrorCode HybMatCreateFromParCSR(Mat A, const HybExec *x, HybArena out[2], const HybParCSR *csr, PetscInt rbs, PetscInt cbs, Mat *C);
 
 /* A vector's array where x executes: its own, or a copy in work, which Restore sends back where it was written. NULL,
    with all else, for no vector. */

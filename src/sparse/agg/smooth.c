@@ -23,7 +23,7 @@
 static PetscErrorCode HybAggCheck(const HybCSR *A, const HybAggregates *agg)
 {
   PetscFunctionBegin;
-  PetscCheck(A->m == agg->n && A->n == agg->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Aggregates of %" PetscInt_FMT " vertices and a matrix of size %" PetscInt_FMT " x %" PetscInt_FMT, agg->n, A->m, A->n);
+  PetscCheck(A->m <= agg->n && A->n == agg->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Aggregates of %" PetscInt_FMT " vertices and a matrix of size %" PetscInt_FMT " x %" PetscInt_FMT, agg->n, A->m, A->n);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

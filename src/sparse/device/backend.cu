@@ -6,6 +6,7 @@
 #include "aijhybridgpu/private/hybagg.h"
 #include "aijhybridgpu/private/hybcomm.h"
 #include "aijhybridgpu/private/hybkrylov.h"
+#include "aijhybridgpu/private/hybparagg.h"
 #include "aijhybridgpu/private/hybplan.h"
 #include "aijhybridgpu/private/hybptap.h"
 #include "aijhybridgpu/private/hybsegmerge.h"
@@ -21,6 +22,7 @@ extern const HybSegMergeOps HybSegMergeCUDA HYB_WEAK;
 extern const HybAggOps HybAggCUDA           HYB_WEAK;
 extern const HybKrylovOps HybKrylovCUDA     HYB_WEAK;
 extern const HybCommOps HybCommCUDA         HYB_WEAK;
+extern const HybParAggOps HybParAggCUDA     HYB_WEAK;
 
 #define HYB_METHOD_HOST(name, symbol)
 #define HYB_METHOD_CUDA(name, symbol) extern const HybSpMVMethod symbol;
@@ -79,6 +81,7 @@ static const HybBackend HybBackendCUDA = {
 #endif
   &HybKrylovCUDA,
   &HybCommCUDA,
+  &HybParAggCUDA,
 };
 
 extern "C" __attribute__((visibility("default"))) int HybCUDAGetBackend(const HybStamp *stamp, const HybServices *services, const HybBackend **backend, char *message, size_t length)

@@ -15,6 +15,7 @@ extern const struct _HybPtAPMethod *const   HybPtAPMethodsHost[];
 extern const struct _HybAggOps              HybAggHost;
 extern const struct _HybKrylovOps           HybKrylovHost;
 extern const struct _HybCommOps             HybCommHost;
+extern const struct _HybParAggOps           HybParAggHost;
 
 static HybMemoryReport HybHostMemory;
 
@@ -127,7 +128,8 @@ const HybBackend HybBackendHost = {
   .spgemm    = HybSpGEMMMethodsHost,
   .ptap      = HybPtAPMethodsHost,
 #if !defined(PETSC_USE_COMPLEX)
-  .agg = &HybAggHost,
+  .agg    = &HybAggHost,
+  .paragg = &HybParAggHost,
 #endif
   .krylov = &HybKrylovHost,
   .comm   = &HybCommHost,

@@ -62,11 +62,13 @@ static PetscErrorCode HybEstimateIsPlain(Mat A, const HybExec *x, PetscBool *pla
 {
   MatNullSpace null;
   PetscBool    set, spd;
+  PetscMPIInt  size;
   char        *all = NULL;
 
   PetscFunctionBegin;
   *plain = PETSC_FALSE;
-  if (!x->backend->krylov || A->rmap->n < ESTIMATE_ROWS) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)A), &size));
+  if (size > 1 || !x->backend->krylov || A->rmap->n < ESTIMATE_ROWS) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatGetNullSpace(A, &null));
   PetscCall(MatIsSPDKnown(A, &set, &spd));
   if (null || (set && spd)) PetscFunctionReturn(PETSC_SUCCESS);

@@ -31,7 +31,7 @@ static struct {
 /* Memory of the setup in progress. Goes on after an error and reports the first one. */
 static PetscErrorCode HybGAMGRelease(HybGAMG *h)
 {
-  PetscErrorCode ierr = HybArenaReset(&h->near), second = HybArenaReset(&h->keep), third = HybArenaReset(&h->graph);
+  PetscErrorCode ierr = HybArenaReset(&h->near), second = HybArenaReset(&h->keep), third = HybArenaReset(&h->graph), fourth = HybParAggDestroy(&h->par);
 
   PetscFunctionBegin;
   h->b     = NULL;
@@ -40,6 +40,7 @@ static PetscErrorCode HybGAMGRelease(HybGAMG *h)
   PetscCall(ierr);
   PetscCall(second);
   PetscCall(third);
+  PetscCall(fourth);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -86,9 +87,7 @@ static PetscErrorCode HybGAMGCovered(PC pc, HybGAMG *h, PetscBool *ours, const c
   if (PetscDefined(HAVE_DEVICE)) PetscCall(MatBoundToCPU(pc->pmat, &bound)); /* a PETSc without devices says so of every matrix */
   if (!h->on)
     *why = "-pc_gamg_aijhybridgpu is off";
-  else if (size > 1)
-    *why = "several processes";
-  else if (!seq)
+  else if (size > 1 ? seq || !local : !seq)
     *why = "the matrix is of another type";
   else if (bound)
     *why = "the matrix is bound to the CPU";
@@ -120,6 +119,7 @@ static PetscErrorCode PCSetUp_GAMG_Hyb(PC pc)
   const char    *why  = NULL;
   PetscBool      ours = PETSC_FALSE;
   PC_GAMG       *gamg;
+  PetscMPIInt    size;
   PetscErrorCode ierr, second;
 
   PetscFunctionBegin;
@@ -137,7 +137,8 @@ static PetscErrorCode PCSetUp_GAMG_Hyb(PC pc)
   h->ours = PETSC_TRUE;
   /* Without PCSetFromOptions() the factors are 0. Where PETSc has CUDA, createlevel then moves the second level between
      processes and reads its vectors. */
-  h->hostdata                  = PetscDefined(HAVE_CUDA) && !gamg->level_reduction_factors[0] ? PETSC_TRUE : PETSC_FALSE;
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)pc), &size));
+  h->hostdata                  = (PetscBool)(size > 1 || (PetscDefined(HAVE_CUDA) && !gamg->level_reduction_factors[0]));
   h->ops                       = *gamg->ops;
   gamg->ops->createdefaultdata = HybGAMGCreateDefaultData;
   gamg->ops->creategraph       = HybGAMGCreateGraph;

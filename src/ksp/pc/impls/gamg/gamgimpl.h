@@ -4,7 +4,7 @@
 #ifndef HYBGAMGIMPL_H
 #define HYBGAMGIMPL_H
 #include <petscksp.h>
-#include "aijhybridgpu/private/hybagg.h"
+#include "aijhybridgpu/private/hybparagg.h"
 #include "aijhybridgpu/private/hybmat.h"
 
 /* The rules of aggregation are those of 3.21 and later, near-null vectors are real, shuffle and hash are of 32 bits */
@@ -46,6 +46,8 @@ typedef struct {
   HybScalar        *q;     /* the tentative prolongator's entries */
   int               hops;
   PetscInt          nsmooths;
+  PetscInt          total; /* aggregates of all processes */
+  HybParAgg         par;   /* of several processes: the graph of the level, its aggregates and tentative prolongator, in place of most of the above */
 } HybGAMG;
 
 PETSC_INTERN PetscLogEvent HYB_GAMGLook, HYB_GAMGAggregates, HYB_GAMGTentative, HYB_GAMGEstimate, HYB_GAMGSmooth;
@@ -78,6 +80,11 @@ PETSC_INTERN PetscErrorCode HybGAMGCreateGraph(PC, Mat, Mat *);
 PETSC_INTERN PetscErrorCode HybGAMGCoarsen(PC, Mat *, PetscCoarsenData **);
 PETSC_INTERN PetscErrorCode HybGAMGProlongator(PC, Mat, PetscCoarsenData *, Mat *);
 PETSC_INTERN PetscErrorCode HybGAMGOptProlongator(PC, Mat, Mat *);
+/* parallel.c: the same on several processes. Agree: ierr of one process is an error of all. Decide: is the level ours,
+   *why is NULL if it is. Prolongator: omega 0: without smoothing. */
+PETSC_INTERN PetscErrorCode HybGAMGAgree(PC, PetscErrorCode ierr);
+PETSC_INTERN PetscErrorCode HybGAMGParDecide(PC, HybGAMG *, Mat A, const char **why);
+PETSC_INTERN PetscErrorCode HybGAMGParProlongator(PC, HybGAMG *, Mat A, PetscReal omega, Mat *P);
 /* estimate.c: the extreme singular values of D^-1 A by which PETSc smooths the prolongator */
 PETSC_INTERN PetscErrorCode HybGAMGEstimate(PC, Mat A, const HybExec *, PetscReal *emin, PetscReal *emax);
 /* witness.c: by which rules PETSc's own functions would coarsen this level, whose h->block is known. hops as in

@@ -116,9 +116,15 @@ static PetscErrorCode HybGAMGDecide(PC pc, HybGAMG *h, Mat A, const char **why)
   const PC_GAMG *gamg = HybGAMGData(pc);
   HybAggLook     look;
   PetscBool      edges, set, symmetric;
+  PetscMPIInt    size;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)pc), &size));
+  if (size > 1) {
+    PetscCall(HybGAMGParDecide(pc, h, A, why));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(HybGAMGKnown(pc, h, A, why));
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   h->block.bs   = gamg->data_cell_rows;
@@ -175,7 +181,7 @@ PetscErrorCode HybGAMGCreateGraph(PC pc, Mat A, Mat *G)
   }
   if (!HybGAMGData(pc)->current_level) PetscCall(HybCountGAMG(HYB_GAMG_SETUPS));
   PetscCall(HybCountGAMG(HYB_GAMG_LEVELS));
-  PetscCall(HybGAMGNear(pc, h, A->rmap->n));
+  if (!h->par) PetscCall(HybGAMGNear(pc, h, A->rmap->n));
   PetscCall(PetscLogEventBegin(EVENT(COARSEN), 0, 0, 0, 0));
   PetscCall(PetscLogEventEnd(EVENT(COARSEN), 0, 0, 0, 0));
   PetscCall(PetscLogEventBegin(EVENT(GRAPH), 0, 0, 0, 0));
@@ -195,6 +201,11 @@ static PetscErrorCode HybGAMGAggregate(HybGAMG *h, Mat G)
   PetscFunctionBegin;
   PetscCall(HybArenaReset(&h->keep));
   PetscCall(HybArenaInit(&h->keep, &h->exec));
+  if (h->par) {
+    h->agg.n = G->rmap->n;
+    PetscCall(HybParAggFind(h->par, h->hops, &h->agg.nc, &h->total, &h->agg.rounds));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(HybArenaInit(&work, &h->exec));
   if (!h->own) PetscCall(HybMatGetCSR(G, &h->exec, PETSC_FALSE, &csr));
   ierr = (*ops->aggregates)(&h->exec, &h->keep, &work, &csr, h->hops, &h->agg);
@@ -203,6 +214,7 @@ static PetscErrorCode HybGAMGAggregate(HybGAMG *h, Mat G)
   if (!h->own) PetscCall(HybMatRestoreCSR(G, &h->exec, &csr));
   PetscCall(ierr);
   PetscCall(HybArenaReset(&h->graph));
+  h->total = h->agg.nc;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -251,9 +263,11 @@ static PetscErrorCode HybGAMGTentative(PC pc, HybGAMG *h, HybArena *work)
   PetscFunctionBegin;
   PetscCall(HybIntCast((PetscCount)h->agg.nc * nvec, "columns of a prolongator", &columns));
   PetscCall(HybArenaInit(&near, x));
-  PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(x), (PetscCount)h->agg.n * h->block.bs * nvec, sizeof(*h->q), &h->q));
+  if (!h->par) PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(x), (PetscCount)h->agg.n * h->block.bs * nvec, sizeof(*h->q), &h->q));
   ierr = HybArenaAlloc(&near, HYB_WORK(x), (PetscCount)columns * nvec, sizeof(*coarse), &coarse);
-  if (!ierr && HybGAMGIsScalar(h))
+  if (h->par)
+    ierr = HybParAggTentative(h->par, ierr, h->b, coarse);
+  else if (!ierr && HybGAMGIsScalar(h))
     ierr = (*ops->tentative)(x, work, &h->agg, h->b, h->q, coarse);
   else if (!ierr)
     ierr = (*ops->tentativeblocks)(x, work, &h->agg, &h->lists, &h->block, h->b, HybGAMGGetFactor(), &h->block.bs, h->q, coarse, &doubtful);
@@ -266,7 +280,7 @@ static PetscErrorCode HybGAMGTentative(PC pc, HybGAMG *h, HybArena *work)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybGAMGUnsmoothed(HybGAMG *h, HybArena *work, Mat A, Mat *P)
+static PetscErrorCode HybGAMGUnsmoothed(PC pc, HybGAMG *h, HybArena *work, Mat A, Mat *P)
 {
   const HybExec *x = &h->exec;
   HybArena       arrays;
@@ -274,6 +288,10 @@ static PetscErrorCode HybGAMGUnsmoothed(HybGAMG *h, HybArena *work, Mat A, Mat *
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
+  if (h->par) {
+    PetscCall(HybGAMGParProlongator(pc, h, A, 0, P));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(HybArenaInit(&arrays, x));
   if (HybGAMGIsScalar(h))
     ierr = (*x->backend->agg->unsmoothed)(x, &arrays, work, &h->agg, h->q, &csr);
@@ -300,12 +318,12 @@ PetscErrorCode HybGAMGProlongator(PC pc, Mat A, PetscCoarsenData *lists, Mat *P)
   }
   PetscCall(PetscLogEventBegin(EVENT(PROL), 0, 0, 0, 0));
   *P = NULL;
-  if (!h->agg.nc) {
+  if (!h->total) {
     PetscCall(PetscInfo(pc, "No selected points on coarse grid\n"));
     PetscCall(PetscLogEventEnd(EVENT(PROL), 0, 0, 0, 0));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(PetscInfo(pc, "New grid %" PetscInt_FMT " nodes\n", h->agg.nc));
+  PetscCall(PetscInfo(pc, "New grid %" PetscInt_FMT " nodes\n", h->total));
   PetscCall(PetscLogEventBegin(EVENT(PROLA), 0, 0, 0, 0));
   PetscCall(PetscLogEventEnd(EVENT(PROLA), 0, 0, 0, 0));
   PetscCall(PetscLogEventBegin(EVENT(PROLB), 0, 0, 0, 0));
@@ -313,7 +331,7 @@ PetscErrorCode HybGAMGProlongator(PC pc, Mat A, PetscCoarsenData *lists, Mat *P)
   PetscCall(HybRecordPhase(HYB_PHASE_TENTATIVE, A, PETSC_FALSE));
   PetscCall(HybArenaInit(&work, &h->exec));
   ierr = HybGAMGTentative(pc, h, &work);
-  if (!ierr && !h->nsmooths) ierr = HybGAMGUnsmoothed(h, &work, A, P);
+  if (!ierr && !h->nsmooths) ierr = HybGAMGUnsmoothed(pc, h, &work, A, P);
   (void)HybArenaReset(&work);
   PetscCall(HybRecordPhase(HYB_PHASE_TENTATIVE, A, PETSC_TRUE));
   PetscCall(PetscLogEventEnd(HYB_GAMGTentative, A, 0, 0, 0));
@@ -321,18 +339,19 @@ PetscErrorCode HybGAMGProlongator(PC pc, Mat A, PetscCoarsenData *lists, Mat *P)
   columns = h->agg.nc * h->block.nvec;
   if (!*P) { /* for the driver, which asks for the block size */
     PetscCall(MatCreate(PetscObjectComm((PetscObject)A), P));
-    PetscCall(MatSetSizes(*P, A->rmap->n, columns, A->rmap->n, columns));
+    PetscCall(MatSetSizes(*P, A->rmap->n, columns, A->rmap->N, PETSC_DETERMINE));
     PetscCall(MatSetBlockSizes(*P, h->block.bs, h->block.nvec));
   }
-  PetscCall(HybGAMGDataDummy(pc, h, columns, h->block.nvec, h->block.nvec));
-  if (h->hostdata) PetscCall(HybGAMGDataToHost(pc, h, columns));
+  ierr = HybGAMGDataDummy(pc, h, columns, h->block.nvec, h->block.nvec);
+  if (!ierr && h->hostdata) ierr = HybGAMGDataToHost(pc, h, columns);
+  PetscCall(h->par ? HybGAMGAgree(pc, ierr) : ierr);
   PetscCall(PetscLogEventEnd(EVENT(PROLB), 0, 0, 0, 0));
   PetscCall(PetscLogEventEnd(EVENT(PROL), 0, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* P = P0 - 1.4/emax D^-1 A P0 */
-static PetscErrorCode HybGAMGSmoothed(HybGAMG *h, Mat A, PetscReal emax, Mat *P)
+static PetscErrorCode HybGAMGSmoothed(PC pc, HybGAMG *h, Mat A, PetscReal emax, Mat *P)
 {
   const HybExec *x = &h->exec;
   HybArena       arrays, work;
@@ -340,6 +359,10 @@ static PetscErrorCode HybGAMGSmoothed(HybGAMG *h, Mat A, PetscReal emax, Mat *P)
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
+  if (h->par) {
+    PetscCall(HybGAMGParProlongator(pc, h, A, 1.4 / emax, P));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(HybArenaInit(&arrays, x));
   PetscCall(HybArenaInit(&work, x));
   PetscCall(HybMatGetCSR(A, x, PETSC_TRUE, &a));
@@ -385,7 +408,7 @@ PetscErrorCode HybGAMGOptProlongator(PC pc, Mat A, Mat *P)
     PetscCall(PetscLogEventBegin(matmat, 0, 0, 0, 0));
     PetscCall(PetscLogEventBegin(HYB_GAMGSmooth, A, 0, 0, 0));
     PetscCall(HybRecordPhase(HYB_PHASE_SMOOTH, A, PETSC_FALSE));
-    ierr = HybGAMGSmoothed(h, A, emax, &smoothed);
+    ierr = HybGAMGSmoothed(pc, h, A, emax, &smoothed);
     PetscCall(HybRecordPhase(HYB_PHASE_SMOOTH, A, PETSC_TRUE));
     PetscCall(PetscLogEventEnd(HYB_GAMGSmooth, A, 0, 0, 0));
     PetscCall(ierr);
@@ -396,6 +419,7 @@ PetscErrorCode HybGAMGOptProlongator(PC pc, Mat A, Mat *P)
   }
   h->q = NULL;
   PetscCall(HybArenaReset(&h->keep));
+  PetscCall(HybParAggDestroy(&h->par));
   PetscCall(PetscLogEventEnd(EVENT(OPT), 0, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

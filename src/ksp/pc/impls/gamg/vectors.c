@@ -109,7 +109,7 @@ static PetscErrorCode HybGAMGAttached(PC pc, HybGAMG *h, Mat A, MatNullSpace nul
 {
   const PetscInt n = A->rmap->n;
   PetscInt       nvec, bs, m;
-  PetscBool      constant;
+  PetscBool      constant, seq;
   const Vec     *vecs;
   HybExec        x;
   HybArena       near, work;
@@ -118,7 +118,8 @@ static PetscErrorCode HybGAMGAttached(PC pc, HybGAMG *h, Mat A, MatNullSpace nul
 
   PetscFunctionBegin;
   *done = PETSC_FALSE;
-  PetscCall(HybMatGetExec(A, &x));
+  PetscCall(HybMatIsSeq(A, &seq));
+  PetscCall(seq ? HybMatGetExec(A, &x) : HybMatGetParExec(A, &x));
   PetscCall(MatNullSpaceGetVecs(null, &constant, &nvec, &vecs));
   PetscCall(MatGetBlockSize(A, &bs));
   if (!x.backend->device || nvec + constant < 1 || (PetscCount)n * (nvec + constant) > PETSC_MAX_INT) PetscFunctionReturn(PETSC_SUCCESS);

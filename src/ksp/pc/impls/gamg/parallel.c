@@ -1,0 +1,131 @@
+/*
+  A level of smoothed aggregation on several processes: what of level.c is another there. One unknown a vertex, one
+  near-null vector, no threshold; all else is PETSc's own. The rules are the room paragg's. Coarse levels' near-null
+  vectors are in pc_gamg->data too, since PETSc reads them where it gathers a level on fewer processes.
+
+  All functions are collective, and decide alike.
+*/
+#include "gamgimpl.h"
+
+#if HYB_GAMG
+PetscErrorCode HybGAMGAgree(PC pc, PetscErrorCode ierr)
+{
+  int fails = ierr != PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &fails, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)pc)));
+  PetscCall(ierr);
+  PetscCheck(!fails, PETSC_COMM_SELF, PETSC_ERR_LIB, "The setup of GAMG failed on another process, which says why");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Not collective */
+static PetscErrorCode HybGAMGParKnown(PC pc, const HybGAMG *h, Mat A, const char **why)
+{
+  const PC_GAMG *gamg = HybGAMGData(pc);
+  PetscBool      par;
+  PetscInt       bs, cbs;
+
+  PetscFunctionBegin;
+  *why = NULL;
+  PetscCall(HybMatIsPar(A, &par));
+  PetscCall(MatGetBlockSizes(A, &bs, &cbs));
+  if (!par)
+    *why = "the matrix is of another type";
+  else if (bs != 1 || cbs != 1 || gamg->data_cell_rows != 1 || gamg->data_cell_cols != 1)
+    *why = "several processes, and several unknowns a vertex or near-null vectors";
+  else if (HybGAMGHasThreshold(pc))
+    *why = "several processes, and a threshold for edges";
+  else if (!h->dummy && gamg->data_sz < A->rmap->n)
+    *why = "near-null vectors of another length";
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The witness is a small matrix of each process's own: by which rules does PETSc coarsen, as all of them see it? */
+static PetscErrorCode HybGAMGParWitness(PC pc, HybGAMG *h, Mat A, const char **why)
+{
+  PetscBool edges;
+  PetscInt  found[4];
+  Mat       local;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJGetSeqAIJ(A, &local, NULL, NULL));
+  PetscCall(HybGAMGWitness(pc, h, local, &h->hops, &h->nsmooths, &edges));
+  found[0] = h->hops;
+  found[1] = -h->hops;
+  found[2] = h->nsmooths;
+  found[3] = -h->nsmooths;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, found, 4, MPIU_INT, MPI_MIN, PetscObjectComm((PetscObject)pc)));
+  if (!found[0] || found[0] != -found[1])
+    *why = "the options ask for other aggregates";
+  else if (found[2] < 0 || found[2] != -found[3])
+    *why = "the options ask for another prolongator";
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybGAMGParLook(PC pc, HybGAMG *h, Mat A, PetscBool *proper)
+{
+  const HybExec *x = &h->exec;
+  HybParCSR      csr;
+  PetscErrorCode ierr, later;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(&csr, sizeof(csr)));
+  ierr = HybGAMGNear(pc, h, A->rmap->n);
+  if (!ierr) ierr = HybMatGetParCSR(A, x, PETSC_FALSE, &csr);
+  csr.rows = A->rmap->range;
+  ierr     = HybParAggCreate(PetscObjectComm((PetscObject)A), x, ierr, &csr, proper, &h->par);
+  later    = HybMatRestoreParCSR(A, x, &csr);
+  PetscCall(ierr);
+  PetscCall(HybGAMGAgree(pc, later));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybGAMGParDecide(PC pc, HybGAMG *h, Mat A, const char **why)
+{
+  PetscBool      proper;
+  int            fails;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybGAMGAgree(pc, HybGAMGParKnown(pc, h, A, why)));
+  fails = *why != NULL;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &fails, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)pc)));
+  if (fails && !*why) *why = "another process's part of the matrix";
+  if (fails) PetscFunctionReturn(PETSC_SUCCESS);
+  h->block = (HybAggBlock){1, 1};
+  PetscCall(HybMatGetParExec(A, &h->exec));
+  PetscCall(HybGAMGParWitness(pc, h, A, why));
+  if (*why) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscLogEventBegin(HYB_GAMGLook, A, 0, 0, 0));
+  PetscCall(HybRecordPhase(HYB_PHASE_LOOK, A, PETSC_FALSE));
+  ierr = HybGAMGParLook(pc, h, A, &proper);
+  PetscCall(HybRecordPhase(HYB_PHASE_LOOK, A, PETSC_TRUE));
+  PetscCall(PetscLogEventEnd(HYB_GAMGLook, A, 0, 0, 0));
+  PetscCall(ierr);
+  if (proper) PetscFunctionReturn(PETSC_SUCCESS);
+  *why = "rows without an entry of the diagonal, or a pattern that is not symmetric";
+  PetscCall(HybParAggDestroy(&h->par));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybGAMGParProlongator(PC pc, HybGAMG *h, Mat A, PetscReal omega, Mat *P)
+{
+  const HybExec *x = &h->exec;
+  HybArena       out[2];
+  HybParCSR      a, p;
+  PetscErrorCode ierr = PETSC_SUCCESS, later;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(&a, sizeof(a)));
+  for (int k = 0; k < 2; k++) PetscCall(HybArenaInit(&out[k], x));
+  if (omega) ierr = HybMatGetParCSR(A, x, PETSC_TRUE, &a);
+  ierr  = HybParAggProlongator(h->par, ierr, omega ? &a : NULL, omega, out, &p);
+  later = omega ? HybMatRestoreParCSR(A, x, &a) : PETSC_SUCCESS;
+  if (!ierr) ierr = HybGAMGAgree(pc, later);
+  if (!ierr) ierr = HybMatCreateFromParCSR(A, x, out, &p, 1, 1, P);
+  for (int k = 0; k < 2; k++) (void)HybArenaReset(&out[k]);
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif

@@ -1,0 +1,190 @@
+/*
+  What glue outside of src/mat asks of parallel matrices of the type: their blocks' arrays where an operation runs, and
+  matrices made of results.
+*/
+#include "mpi.h"
+#include "../seq/seq.h"
+#include "../storage/where.h"
+
+PetscErrorCode HybMatIsPar(Mat A, PetscBool *flg)
+{
+  Mat             block[2];
+  const PetscInt *garray;
+
+  PetscFunctionBegin;
+  *flg = (PetscBool)(MatIsMPIAIJHybridGPU(A) && A->assembled);
+  if (!*flg) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], &garray));
+  *flg = (PetscBool)(block[0] && block[1] && MatIsSeqAIJHybridGPU(block[0]) && MatIsSeqAIJHybridGPU(block[1]));
+  if (*flg) PetscCall(PetscSortedInt(block[1]->cmap->n, garray, flg));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMatGetParExec(Mat A, HybExec *x)
+{
+  Mat_MPIAIJHybridGPU *hyb = NULL;
+  Mat                  block[2];
+  const PetscInt      *garray;
+  HybExec              can, want;
+  PetscBool            device = PETSC_FALSE;
+  int                  mine[3] = {0, 0, 0}, all[3];
+  PetscErrorCode       ierr;
+
+  PetscFunctionBegin;
+  ierr = MatMPIAIJHybridGPUGetData(A, &hyb);
+  if (!ierr) ierr = MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], &garray);
+  if (!ierr) ierr = MatSeqAIJHybridGPUDeriveExec(block[0], &want, &device);
+  if (!ierr) ierr = HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, &can);
+  mine[0] = ierr != PETSC_SUCCESS;
+  mine[1] = !ierr && !HybExecOnDevice(&can);
+  mine[2] = device;
+  PetscCallMPI(MPI_Allreduce(mine, all, 3, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)A)));
+  PetscCall(ierr);
+  PetscCheck(!all[0], PETSC_COMM_SELF, PETSC_ERR_LIB, "Another process cannot use its part of a parallel matrix, and says why");
+  *x = can;
+  if (all[1] || !all[2]) *x = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMatGetParCSR(Mat A, const HybExec *x, PetscBool values, HybParCSR *csr)
+{
+  Mat block[2];
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(csr, sizeof(*csr)));
+  PetscCall(MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], &csr->garray));
+  csr->rows    = A->rmap->range;
+  csr->columns = A->cmap->range;
+  PetscCall(HybMatGetCSR(block[0], x, values, &csr->D));
+  PetscCall(HybMatGetCSR(block[1], x, values, &csr->O));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMatRestoreParCSR(Mat A, const HybExec *x, HybParCSR *csr)
+{
+  Mat block[2];
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], NULL));
+  if (csr->D.i) PetscCall(HybMatRestoreCSR(block[0], x, &csr->D));
+  if (csr->O.i) PetscCall(HybMatRestoreCSR(block[1], x, &csr->O));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybParAgree(Mat A, PetscErrorCode ierr)
+{
+  int fails = ierr != PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &fails, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)A)));
+  PetscCall(ierr);
+  PetscCheck(!fails, PETSC_COMM_SELF, PETSC_ERR_LIB, "A part of a parallel matrix could not be made on another process, which says why");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Not collective: the blocks of C, whose base class has a row for all columns of others, get their rows and contents */
+static PetscErrorCode HybParBlocks(Mat C, const HybChoices *choices, const HybExec *x, HybArena out[2], const HybParCSR *csr)
+{
+  Mat             block[2], full;
+  const PetscInt *garray;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], &garray));
+  for (int k = 0; k < 2; k++) {
+    const HybCSR        *part = k ? &csr->O : &csr->D;
+    Mat_SeqAIJHybridGPU *b    = NULL;
+    PetscErrorCode       ierr;
+
+    PetscCall(MatCreate(PETSC_COMM_SELF, &full));
+    ierr = MatSetSizes(full, C->rmap->n, part->n, C->rmap->n, part->n);
+    if (!ierr) ierr = MatSetBlockSizes(full, PetscAbs(C->rmap->bs), k ? 1 : PetscAbs(C->cmap->bs));
+    if (!ierr) ierr = MatSetType(full, MATSEQAIJHYBRIDGPU);
+    if (!ierr) ierr = MatSeqAIJHybridGPUGetData(full, &b);
+    if (!ierr) {
+      b->choices = *choices;
+      b->block   = PETSC_TRUE;
+      ierr       = MatHeaderReplace(block[k], &full);
+    }
+    if (ierr) (void)MatDestroy(&full);
+    PetscCall(ierr);
+    if (HybExecOnDevice(x))
+      PetscCall(MatSeqAIJHybridGPUAdoptDevice(block[k], x, &out[k], part));
+    else
+      PetscCall(MatSeqAIJHybridGPUAdopt(block[k], &out[k], part));
+    block[k]->num_ass = 1; /* as the parent's */
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* C's data become those of a parallel matrix with these columns of others: the base class makes what it keeps beside
+   the blocks for a matrix of one row that has all of them. Errors are all processes' alike. */
+static PetscErrorCode HybParFrame(Mat C, const HybParCSR *csr)
+{
+  const PetscInt n = csr->O.n, m = n > 0;
+  PetscInt       i[2] = {0, 0}, oi[2] = {0, n}, none = 0, *oj = NULL;
+  PetscScalar    nothing = 0, *oa = NULL;
+  Mat            T;
+  void          *data;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  ierr = HybParAgree(C, PetscMalloc2(n + 1, &oj, n + 1, &oa));
+  if (ierr) (void)PetscFree2(oj, oa);
+  PetscCall(ierr);
+  PetscCall(PetscArraycpy(oj, csr->garray, n));
+  PetscCall(PetscArrayzero(oa, n + 1));
+  PetscCall(MatCreateMPIAIJWithSplitArrays(PetscObjectComm((PetscObject)C), m, C->cmap->n, PETSC_DETERMINE, C->cmap->N, i, &none, &nothing, oi, oj, oa, &T));
+  data    = C->data;
+  C->data = T->data;
+  T->data = data;
+  PetscCall(MatDestroy(&T));
+  /* its blocks use these arrays */
+  {
+    Mat             block[2], empty;
+    const PetscInt *garray;
+
+    ierr = MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], &garray);
+    for (int k = 0; k < 2 && !ierr; k++) {
+      ierr = MatCreateSeqAIJ(PETSC_COMM_SELF, 0, block[k]->cmap->n, 0, NULL, &empty);
+      if (!ierr) ierr = MatHeaderReplace(block[k], &empty);
+    }
+  }
+  PetscCall(PetscFree2(oj, oa));
+  PetscCall(HybParAgree(C, ierr));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybParCreate(Mat A, const HybExec *x, HybArena out[2], const HybParCSR *csr, PetscInt rbs, PetscInt cbs, Mat C)
+{
+  Mat_MPIAIJHybridGPU *a = NULL, *c = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(MatSetSizes(C, A->rmap->n, csr->D.n, A->rmap->N, PETSC_DETERMINE));
+  PetscCall(MatSetBlockSizes(C, rbs, cbs));
+  PetscCall(MatSetType(C, MATMPIAIJHYBRIDGPU));
+  PetscCall(PetscLayoutSetUp(C->rmap));
+  PetscCall(PetscLayoutSetUp(C->cmap));
+  PetscCall(MatMPIAIJHybridGPUGetData(A, &a));
+  PetscCall(MatMPIAIJHybridGPUGetData(C, &c));
+  c->choices = a->choices;
+  PetscCall(HybParFrame(C, csr));
+  PetscCall(HybParAgree(C, HybParBlocks(C, &c->choices, x, out, csr)));
+  PetscCall(MatMPIAIJHybridGPUSumStates(C));
+  C->preallocated = C->assembled = PETSC_TRUE;
+  C->num_ass                     = 1;
+  PetscCall(PetscObjectStateIncrease((PetscObject)C));
+  PetscCall(HybParAgree(C, MatMPIAIJHybridGPUSetBlocks(C)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMatCreateFromParCSR(Mat A, const HybExec *x, HybArena out[2], const HybParCSR *csr, PetscInt rbs, PetscInt cbs, Mat *C)
+{
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(MatCreate(PetscObjectComm((PetscObject)A), C));
+  ierr = HybParCreate(A, x, out, csr, rbs, cbs, *C);
+  if (ierr) (void)MatDestroy(C);
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

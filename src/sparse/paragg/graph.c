@@ -1,0 +1,199 @@
+/*
+  graph.c: the graph of a distributed matrix as one process needs it, and whether the rules hold for it.
+
+  A process has the rows of its vertices. Two steps from one of them may lead through another process's vertex, whose
+  row would have to be fetched; but of that row only own vertices matter here, and where the pattern is symmetric these
+  are the columns of the off-diagonal block:
+
+    rows of own vertices     the diagonal block's columns, then the off-diagonal one's
+    rows of others' ones     the off-diagonal block, transposed
+
+  The symmetry within the diagonal block is looked at by agg; that between processes by sending the transposed
+  off-diagonal block to the owners of its rows, each of whom must find every entry in its own off-diagonal block, and
+  get as many as it has.
+
+  Memory: two times the pattern for a moment, once afterwards. Time: O(nnz), a message to each neighbour each way.
+*/
+#include "paraggimpl.h"
+
+HybParAggStep HybParAggStepOf(HybParAgg p)
+{
+  HybParAggStep s;
+
+  (void)PetscMemzero(&s, sizeof(s));
+  s.n     = p->halo->n;
+  s.all   = p->G.m;
+  s.begin = p->ranges[p->comm->rank];
+  s.end   = p->ranges[p->comm->rank + 1];
+  s.hops  = p->hops;
+  s.gi    = p->G.i;
+  s.gj    = p->G.j;
+  s.gid   = p->gid;
+  if (p->cranges) {
+    s.cbegin = p->cranges[p->comm->rank];
+    s.cend   = p->cranges[p->comm->rank + 1];
+  }
+  s.parent = p->parent;
+  s.lead   = p->lead;
+  s.first  = p->first;
+  return s;
+}
+
+PetscErrorCode HybParAggGhosts(HybParAgg p, size_t unit, void *array)
+{
+  const HybExec *x     = &p->exec;
+  const size_t   own   = unit * (size_t)p->halo->n;
+  void          *ghost = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(HybHaloExchange(p->halo, x, unit, array, PETSC_FALSE, &ghost));
+  if (p->halo->nghost) PetscCall(x->backend->copy(x, (char *)array + own, ghost, unit * (size_t)p->halo->nghost, HYB_COPY_DEVICE_TO_DEVICE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the graph; T: the rows of others' vertices, from work */
+static PetscErrorCode HybParAggGraph(HybParAgg p, HybArena *work, const HybParCSR *A, HybCSR *T)
+{
+  const HybExec      *x        = &p->exec;
+  const HybCSROps    *ops      = x->backend->csr;
+  const PetscInt      begin[2] = {0, 0}, end[2] = {A->D.m, A->O.n};
+  const HybCSR       *piece[2];
+  PetscInt           *perm;
+  PetscCount          first[2], place[3];
+  HybCSR              M, wide;
+
+  PetscFunctionBegin;
+  PetscCheck(A->D.m == A->D.n && A->D.m == A->O.m, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "A graph has as many rows as columns, not %" PetscInt_FMT " and %" PetscInt_FMT, A->D.m, A->D.n);
+  PetscCall((*ops->mergeblocks)(x, work, &A->D, &A->O, 0, &M));
+  PetscCall((*ops->transposesymbolic)(x, work, work, &A->O, T, &perm));
+  wide     = *T;
+  wide.n   = M.n;
+  piece[0] = &M;
+  piece[1] = &wide;
+  PetscCall((*ops->stackrows)(x, &p->keep, 2, piece, begin, end, &p->G, first, place));
+  PetscCall(HybArenaFree(work, &M.i));
+  PetscCall(HybArenaFree(work, &M.j));
+  PetscCall(HybArenaAlloc(&p->keep, HYB_WORK(x), p->G.m, sizeof(PetscInt), &p->gid));
+  PetscCall((*ops->sequence)(x, A->D.m, p->ranges[p->comm->rank], p->gid));
+  if (A->O.n) PetscCall(x->backend->copy(x, p->gid + A->D.m, A->garray, sizeof(PetscInt) * (size_t)A->O.n, HYB_COPY_HOST_TO_DEVICE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* are the rows that others sent, R, those of the off-diagonal block? */
+static PetscErrorCode HybParAggMatch(HybParAgg p, HybArena *work, const HybParCSR *A, const HybCSR *R, PetscBool *match)
+{
+  const HybExec *x = &p->exec;
+  HybParAggStep  s = HybParAggStepOf(p);
+  PetscInt      *number, missing = 0;
+
+  PetscFunctionBegin;
+  s.ri     = R->i;
+  s.rj     = R->j;
+  s.row    = p->halo->there;
+  s.oi     = A->O.i;
+  s.oj     = A->O.j;
+  s.garray = p->gid + A->D.m;
+  PetscCall(HybArenaAlloc(work, HYB_WORK(x), R->m, sizeof(PetscInt), &s.flag));
+  PetscCall(HybArenaAlloc(work, HYB_WORK(x), R->m, sizeof(PetscInt), &number));
+  PetscCall(HybParAggEach(p, HYB_STEP_MATCH, R->m, &s));
+  if (R->m) PetscCall((*x->backend->paragg->number)(x, work, R->m, s.flag, number, &missing));
+  *match = (PetscBool)(!missing && R->nnz == A->O.nnz);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Collective; errors are agreed upon */
+static PetscErrorCode HybParAggLook(HybParAgg p, HybArena *work, const HybParCSR *A, const HybCSR *T, PetscBool *proper)
+{
+  const HybExec *x = &p->exec;
+  HybCSR         R;
+  HybRows        rows;
+  HybAggLook     look  = {0, 0, 0, 0, PETSC_TRUE};
+  PetscBool      match = PETSC_FALSE;
+  PetscInt64     fails;
+  PetscErrorCode ierr = PETSC_SUCCESS, later;
+
+  PetscFunctionBegin;
+  if (A->D.m) ierr = (*x->backend->agg->look)(x, work, &A->D, &look);
+  PetscCall(HybCommAgree(p->comm, ierr, "The diagonal block of a graph"));
+  /* the global numbers of T's columns are the first ones of gid */
+  PetscCall(HybRowsShip(p->halo, x, work, T, p->gid, p->N, PETSC_TRUE, &R, &rows));
+  ierr  = HybParAggMatch(p, work, A, &R, &match);
+  later = HybRowsDestroy(&rows);
+  PetscCall(HybCommAgree(p->comm, ierr ? ierr : later, "The edges of a graph between processes"));
+  fails = look.nodiagonal || !look.symmetric || !match;
+  PetscCall(HybCommMax(p->comm, 1, &fails));
+  *proper = (PetscBool)!fails;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybParAggBegin(HybParAgg p, PetscErrorCode before, const HybParCSR *A)
+{
+  PetscFunctionBegin;
+  PetscCall(before);
+  PetscCheck(p->exec.backend->paragg && p->exec.backend->paragg->each && p->exec.backend->agg, PETSC_COMM_SELF, PETSC_ERR_SUP, "The %s backend has no aggregation on several processes", p->exec.backend->name);
+  PetscCall(PetscMalloc1(p->comm->size + 1, &p->ranges));
+  PetscCall(PetscArraycpy(p->ranges, A->rows, p->comm->size + 1));
+  p->N = p->ranges[p->comm->size];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybParAggMake(HybParAgg p, HybArena *work, PetscErrorCode before, const HybParCSR *A, PetscBool *proper)
+{
+  HybCSR T;
+
+  PetscFunctionBegin;
+  PetscCall(HybCommAgree(p->comm, HybParAggBegin(p, before, A), "A graph's description"));
+  PetscCall(HybHaloCreate(p->comm, &p->exec, p->ranges, A->O.n, A->garray, &p->halo));
+  PetscCall(HybCommAgree(p->comm, HybParAggGraph(p, work, A, &T), "A graph"));
+  PetscCall(HybParAggLook(p, work, A, &T, proper));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybParAggCreate(MPI_Comm mpi, const HybExec *exec, PetscErrorCode before, const HybParCSR *A, PetscBool *proper, HybParAgg *agg)
+{
+  HybParAgg      p = NULL;
+  HybComm        comm;
+  HybArena       work;
+  PetscErrorCode ierr, later;
+
+  PetscFunctionBegin;
+  *agg    = NULL;
+  *proper = PETSC_FALSE;
+  PetscCall(HybCommGet(mpi, &comm));
+  ierr = HybCommAgree(comm, PetscNew(&p), "Memory for a graph");
+  if (ierr) {
+    (void)PetscFree(p);
+    (void)HybCommRestore(&comm);
+  }
+  PetscCall(ierr);
+  p->comm        = comm;
+  p->exec        = *exec;
+  p->exec.result = HYB_WORK(exec);
+  (void)HybArenaInit(&p->keep, &p->exec);
+  (void)HybArenaInit(&work, &p->exec);
+  ierr  = HybParAggMake(p, &work, before, A, proper);
+  later = HybArenaReset(&work);
+  if (!ierr) ierr = HybCommAgree(comm, later, "Memory for a graph");
+  if (ierr) (void)HybParAggDestroy(&p);
+  PetscCall(ierr);
+  *agg = p;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybParAggDestroy(HybParAgg *agg)
+{
+  HybParAgg      p = *agg;
+  PetscErrorCode ierr[3];
+
+  PetscFunctionBegin;
+  *agg = NULL;
+  if (!p) PetscFunctionReturn(PETSC_SUCCESS);
+  ierr[0] = HybHaloDestroy(&p->halo);
+  ierr[1] = HybArenaReset(&p->keep);
+  ierr[2] = HybCommRestore(&p->comm);
+  PetscCall(PetscFree(p->ranges));
+  PetscCall(PetscFree(p->cranges));
+  PetscCall(PetscFree(p));
+  for (int k = 0; k < 3; k++) PetscCall(ierr[k]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

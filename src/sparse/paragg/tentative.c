@@ -1,0 +1,146 @@
+/*
+  tentative.c: the tentative prolongator of aggregates whose members may be other processes' vertices.
+
+  An aggregate is its root's process's: others send it their members' entries of the near-null vector, as rows of a
+  matrix that has a row for each aggregate; it factors the column as agg's tentative.c does, own members first, and tells
+  R, by which the others divide. A halo of the aggregates' numbers says who tells whom:
+
+    U: row v has the entry (parent(v), b(v)), v an own vertex;  its columns of others are the halo's ghosts
+    U^T: rows of others' aggregates go to their owners
+    own members, and those that came:  Q and R of each own aggregate
+    tell R;  q(v) = b(v) / R where the aggregate is another process's
+
+  What is first in PETSc's list decides the sign of R, and which entry is 1 where R is 0: it is told as well.
+
+  Memory: U, its transpose, a few words for each vertex of an aggregate. Time: O(n), a message each way.
+*/
+#include "paraggimpl.h"
+
+typedef struct {
+  HybArena      work;
+  HybParAggStep s;
+  HybHalo       halo; /* of aggregates */
+  PetscInt     *garray;
+  HybCSR        S, R; /* what goes to others, and what comes */
+  HybRows       rows;
+  HybScalar    *ones;
+} HybParAggTent;
+
+/* U's rows of others' aggregates, transposed: t->S */
+static PetscErrorCode HybParAggToOthers(HybParAgg p, HybParAggTent *t, const HybScalar *b)
+{
+  const HybExec      *x   = &p->exec;
+  const HybCSROps    *ops = x->backend->csr;
+  const HybAggregates agg = {p->halo->n, p->cranges[p->comm->size], p->parent, NULL, 0};
+  const HybScalar     one = 1;
+  HybCSR              U, T;
+  const HybCSR       *piece = &T;
+  PetscInt            begin, end, *perm;
+  PetscCount          first, place[2];
+
+  PetscFunctionBegin;
+  if (!b) {
+    PetscCall(HybArenaAlloc(&t->work, HYB_WORK(x), agg.n, sizeof(HybScalar), &t->ones));
+    PetscCall((*ops->set)(x, agg.n, &one, t->ones));
+    b = t->ones;
+  }
+  PetscCall((*x->backend->agg->unsmoothed)(x, &t->work, &t->work, &agg, b, &U));
+  PetscCall(HybParAggNumber(p, &t->work, &U, &t->s.nlist, (PetscInt **)&t->s.list, &t->garray));
+  PetscCall((*ops->transpose)(x, &t->work, &t->work, &U, PETSC_FALSE, &T, &perm));
+  begin = p->nc;
+  end   = p->nc + t->s.nlist;
+  PetscCall((*ops->stackrows)(x, &t->work, 1, &piece, &begin, &end, &t->S, &first, place));
+  t->S.a = T.a ? T.a + first : NULL;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* all members of own aggregates, and what their columns' factorization is; r: Q's entries */
+static PetscErrorCode HybParAggColumns(HybParAgg p, HybParAggTent *t, const HybScalar *b, HybScalar *coarse)
+{
+  const HybExec   *x = &p->exec;
+  HybParAggStep   *s = &t->s;
+  const PetscInt   n = p->halo->n;
+  HybAggregates    agg;
+  const HybScalar *all = NULL;
+  HybScalar       *copy;
+  PetscInt         members;
+
+  PetscFunctionBegin;
+  PetscCall(HybIntCast(n + t->R.nnz, "members of aggregates", &members));
+  PetscCall(HybArenaAlloc(&t->work, HYB_WORK(x), members, sizeof(PetscInt), &s->member));
+  PetscCall(HybArenaAlloc(&t->work, HYB_WORK(x), members, sizeof(HybScalar), (HybScalar **)&s->r));
+  PetscCall(HybParAggEach(p, HYB_STEP_OWN, n, s));
+  if (t->R.nnz) PetscCall((*x->backend->csr->rowsofentries)(x, &t->R, t->halo->there, s->member + n));
+  s->others = t->R.j;
+  PetscCall(HybParAggEach(p, HYB_STEP_FIRST, (PetscInt)t->R.nnz, s));
+  if (b) {
+    PetscCall(HybArenaAlloc(&t->work, HYB_WORK(x), members, sizeof(HybScalar), &copy));
+    if (n) PetscCall(x->backend->copy(x, copy, b, sizeof(HybScalar) * (size_t)n, HYB_COPY_DEVICE_TO_DEVICE));
+    if (t->R.nnz) PetscCall(x->backend->copy(x, copy + n, t->R.a, sizeof(HybScalar) * (size_t)t->R.nnz, HYB_COPY_DEVICE_TO_DEVICE));
+    all = copy;
+  }
+  agg = (HybAggregates){members, p->nc, s->member, p->lead, 0};
+  if (members) PetscCall((*x->backend->agg->tentative)(x, &t->work, &agg, all, (HybScalar *)s->r, coarse));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Collective: R and the first members of others' aggregates */
+static PetscErrorCode HybParAggTold(HybParAgg p, HybParAggTent *t, const HybScalar *coarse)
+{
+  const HybExec *x = &p->exec;
+  PetscErrorCode ierr;
+  void          *r = NULL, *first = NULL;
+  PetscInt      *kept = NULL;
+
+  PetscFunctionBegin;
+  ierr = HybHaloExchange(t->halo, x, sizeof(PetscInt), p->first, PETSC_FALSE, &first);
+  if (!ierr) ierr = HybArenaAlloc(&t->work, HYB_WORK(x), t->s.nlist, sizeof(PetscInt), &kept);
+  if (!ierr && t->s.nlist) ierr = x->backend->copy(x, kept, first, sizeof(PetscInt) * (size_t)t->s.nlist, HYB_COPY_DEVICE_TO_DEVICE);
+  PetscCall(HybCommAgree(p->comm, ierr, "The first vertices of aggregates"));
+  ierr = HybHaloExchange(t->halo, x, sizeof(HybScalar), coarse, PETSC_FALSE, &r);
+  t->s.listfirst = kept;
+  t->s.listr     = (const HybScalar *)r;
+  if (!ierr) ierr = HybParAggEach(p, HYB_STEP_ENTRY, p->halo->n, &t->s);
+  PetscCall(HybCommAgree(p->comm, ierr, "The entries of a tentative prolongator"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybParAggTentativeIn(HybParAgg p, HybParAggTent *t, PetscErrorCode before, const HybScalar *b, HybScalar *coarse)
+{
+  PetscInt64     some = b != NULL;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybCommAgree(p->comm, before, "Memory for a tentative prolongator"));
+  PetscCall(HybCommMax(p->comm, 1, &some));
+  ierr = HybArenaAlloc(&p->keep, HYB_WORK(&p->exec), p->G.m, sizeof(HybScalar), &p->q);
+  t->s   = HybParAggStepOf(p);
+  t->s.q = p->q;
+  if (!ierr) ierr = HybParAggToOthers(p, t, b);
+  PetscCall(HybCommAgree(p->comm, ierr, "Aggregates of other processes"));
+  if (some && !b) b = t->ones; /* not all processes' entries are 1 */
+  t->s.b = b;
+  if (!some) t->S.a = NULL;
+  PetscCall(HybHaloCreate(p->comm, &p->exec, p->cranges, t->s.nlist, t->garray, &t->halo));
+  PetscCall(HybRowsShip(t->halo, &p->exec, &t->work, &t->S, p->gid, p->N, PETSC_TRUE, &t->R, &t->rows));
+  PetscCall(HybCommAgree(p->comm, HybParAggColumns(p, t, b, coarse), "The columns of a tentative prolongator"));
+  PetscCall(HybParAggTold(p, t, coarse));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybParAggTentative(HybParAgg p, PetscErrorCode before, const HybScalar *b, HybScalar *coarse)
+{
+  HybParAggTent  t;
+  PetscErrorCode ierr, later[3];
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(&t, sizeof(t)));
+  PetscCall(HybArenaInit(&t.work, &p->exec));
+  ierr     = HybParAggTentativeIn(p, &t, before, b, coarse);
+  later[0] = HybRowsDestroy(&t.rows);
+  later[1] = HybHaloDestroy(&t.halo);
+  later[2] = HybArenaReset(&t.work);
+  PetscCall(ierr);
+  for (int k = 0; k < 3; k++) PetscCall(HybCommAgree(p->comm, later[k], "Memory for a tentative prolongator"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
