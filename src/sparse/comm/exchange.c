@@ -88,7 +88,8 @@ PetscErrorCode HybExchangeDestroy(HybExchange *exchange)
   ierr  = HybPeerExchangeDestroy(e);
   later = e->lane ? e->arena.exec.backend->comm->close(&e->arena.exec, &e->lane) : PETSC_SUCCESS;
   if (!ierr) ierr = later;
-  (void)HybArenaReset(&e->tables);
+  later = HybArenaReset(&e->tables);
+  if (!ierr) ierr = later;
   later = HybArenaReset(&e->arena);
   PetscCall(PetscFree(e->request));
   PetscCall(PetscFree(e->received));

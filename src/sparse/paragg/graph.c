@@ -152,20 +152,24 @@ static PetscErrorCode HybParAggMake(HybParAgg p, HybArena *work, PetscErrorCode 
 PetscErrorCode HybParAggCreate(MPI_Comm mpi, const HybExec *exec, PetscErrorCode before, const HybParCSR *A, PetscBool *proper, HybParAgg *agg)
 {
   HybParAgg      p = NULL;
-  HybComm        comm;
+  HybComm        comm = NULL;
   HybArena       work;
+  int            fails;
   PetscErrorCode ierr, later;
 
   PetscFunctionBegin;
   *agg    = NULL;
   *proper = PETSC_FALSE;
-  PetscCall(HybCommGet(mpi, &comm));
-  ierr = HybCommAgree(comm, PetscNew(&p), "Memory for a graph");
-  if (ierr) {
+  ierr    = HybCommGet(mpi, &comm); /* first: it counts PETSc's tags, of which all must have taken as many */
+  if (!ierr) ierr = PetscNew(&p);
+  fails = ierr != PETSC_SUCCESS;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &fails, 1, MPI_INT, MPI_MAX, mpi)); /* there is no HybComm yet to agree by */
+  if (fails) {
     (void)PetscFree(p);
-    (void)HybCommRestore(&comm);
+    if (comm) (void)HybCommRestore(&comm);
+    PetscCall(ierr);
+    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM, "Another process has no memory for a graph");
   }
-  PetscCall(ierr);
   p->comm        = comm;
   p->exec        = *exec;
   p->exec.result = HYB_WORK(exec);

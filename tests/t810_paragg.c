@@ -1,0 +1,400 @@
+/*
+  Aggregates and prolongators of graphs on several processes beside a reference that goes along all processes' vertices
+  as PETSc's loops do, on a dense matrix of the square graph. All processes draw the same graph and layout, uneven ones
+  and empty processes among them.
+
+TEST np=1,2,3,4
+TEST np=3 -mat_aijhybridgpu_comm mpi
+*/
+#include "hybtest.h"
+#include <aijhybridgpu/private/hybparagg.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST     8  /* processes */
+#define VERTICES 72 /* at most */
+
+static PetscMPIInt Rank, Size;
+
+/* the graph, whose entries are also a matrix, and what the rules make of it */
+static struct {
+  PetscInt    N, ranges[MOST + 1];
+  PetscScalar a[VERTICES][VERTICES];
+  PetscBool   edge[VERTICES][VERTICES], reach[VERTICES][VERTICES];
+  PetscInt    place[VERTICES]; /* in the shuffle of its process */
+  PetscInt    state[VERTICES], parent[VERTICES], coarse[VERTICES], first[VERTICES], nc, crange[MOST + 1];
+  PetscScalar b[VERTICES], q[VERTICES], R[VERTICES];
+  PetscBool   ones;
+} T;
+
+static int Owner(PetscInt v)
+{
+  int r = 0;
+
+  while (v >= T.ranges[r + 1]) r++;
+  return r;
+}
+
+static void Draw(PetscInt most, int kind, int empty)
+{
+  T.ranges[0] = 0;
+  for (int r = 0; r < Size; r++) T.ranges[r + 1] = T.ranges[r] + (r == empty ? 0 : HybTestRandomInt(kind == 3 ? 0 : 1, most / Size + 1));
+  T.N = T.ranges[Size];
+  memset(T.edge, 0, sizeof(T.edge));
+  for (PetscInt v = 0; v < T.N; v++) {
+    const PetscInt degree = kind == 0 ? 1 : kind == 1 ? 2 : HybTestRandomInt(0, 4);
+
+    T.edge[v][v] = PETSC_TRUE;
+    for (PetscInt e = 0; e < degree; e++) {
+      PetscInt u = kind == 0 ? v + 1 : kind == 1 ? v + 1 + 5 * e : HybTestRandomInt(0, T.N);
+
+      if (u >= T.N || (kind == 2 && (u % 7 == 3 || v % 7 == 3))) continue;
+      T.edge[v][u] = T.edge[u][v] = PETSC_TRUE;
+    }
+  }
+  T.ones = (PetscBool)(HybTestRandomInt(0, 3) == 0);
+  for (PetscInt v = 0; v < T.N; v++) {
+    const PetscInt kindof = HybTestRandomInt(0, 8);
+
+    T.b[v] = T.ones ? 1 : kindof == 0 ? 0 : PetscRealPart(HybTestRandomScalar());
+    for (PetscInt u = 0; u < T.N; u++) T.a[v][u] = T.edge[v][u] ? HybTestRandomScalar() + (u == v ? 3 : 0) : 0;
+  }
+}
+
+/* PETSc's sweeps on the graph of `reach` */
+static void Sweeps(void)
+{
+  PetscInt  told[VERTICES], order[VERTICES];
+  PetscBool left = PETSC_TRUE;
+
+  for (PetscInt v = 0; v < T.N; v++) {
+    PetscInt degree = 0;
+
+    for (PetscInt u = 0; u < T.N; u++) degree += T.edge[v][u];
+    told[v]     = -2;
+    T.state[v]  = degree < 2 ? -3 : -2;
+    T.parent[v] = -1;
+  }
+  for (int r = 0; r < Size; r++)
+    for (PetscInt v = T.ranges[r]; v < T.ranges[r + 1]; v++) order[T.ranges[r] + T.place[v]] = v;
+  while (left) {
+    for (PetscInt k = 0; k < T.N; k++) {
+      const PetscInt v = order[k], begin = T.ranges[Owner(v)], end = T.ranges[Owner(v) + 1];
+      PetscBool      may = (PetscBool)(T.state[v] == -2);
+
+      for (PetscInt u = end; u < T.N && may; u++)
+        if (T.reach[v][u] && told[u] == -2) may = PETSC_FALSE;
+      if (!may) continue;
+      T.state[v] = T.parent[v] = v;
+      for (PetscInt u = begin; u < end; u++) {
+        if (!T.reach[v][u] || T.state[u] != -2) continue;
+        T.state[u]  = -1;
+        T.parent[u] = v;
+      }
+    }
+    memcpy(told, T.state, sizeof(told));
+    left = PETSC_FALSE;
+    for (PetscInt v = 0; v < T.N; v++) {
+      for (PetscInt u = 0; u < T.N && T.state[v] == -2; u++) {
+        if (Owner(u) == Owner(v) || !T.reach[v][u] || told[u] < 0) continue;
+        T.state[v]  = -1;
+        T.parent[v] = u;
+      }
+      if (T.state[v] == -2) left = PETSC_TRUE;
+    }
+  }
+}
+
+/* of one near-null vector: LAPACK's factorization of each column */
+static void Columns(void)
+{
+  for (PetscInt c = 0; c < T.nc; c++) {
+    PetscReal sum = 0, others = 0;
+
+    for (PetscInt v = 0; v < T.N; v++) {
+      if (T.parent[v] < 0 || T.coarse[T.parent[v]] != c) continue;
+      sum += PetscRealPart(T.b[v] * T.b[v]);
+      if (v != T.first[c]) others += PetscRealPart(T.b[v] * T.b[v]);
+    }
+    T.R[c] = others == 0 ? T.b[T.first[c]] : -copysign(sqrt(sum), PetscRealPart(T.b[T.first[c]]));
+    for (PetscInt v = 0; v < T.N; v++)
+      if (T.parent[v] >= 0 && T.coarse[T.parent[v]] == c) T.q[v] = others == 0 ? v == T.first[c] : T.b[v] / T.R[c];
+  }
+}
+
+static void Reference(int hops)
+{
+  for (PetscInt v = 0; v < T.N; v++)
+    for (PetscInt u = 0; u < T.N; u++) {
+      T.reach[v][u] = T.edge[v][u];
+      for (PetscInt w = 0; w < T.N && hops == 2 && !T.reach[v][u]; w++) T.reach[v][u] = (PetscBool)(T.edge[v][w] && T.edge[w][u]);
+    }
+  Sweeps();
+  for (PetscInt v = 0; v < T.N && hops == 2; v++)
+    for (PetscInt u = 0; u < T.N; u++)
+      if (T.state[u] >= 0 && T.edge[v][u]) T.parent[v] = u;
+  T.nc = 0;
+  for (int r = 0; r <= Size; r++) T.crange[r] = 0;
+  for (PetscInt v = 0; v < T.N; v++) {
+    T.coarse[v] = -1;
+    T.q[v]      = 0;
+    if (T.state[v] < 0) continue;
+    T.crange[Owner(v) + 1]++;
+    T.first[T.nc] = v;
+    for (PetscInt u = 0; u < v && hops == 1; u++)
+      if (T.parent[u] == v) {
+        T.first[T.nc] = u;
+        break;
+      }
+    T.coarse[v] = T.nc++;
+  }
+  for (int r = 0; r < Size; r++) T.crange[r + 1] += T.crange[r];
+  Columns();
+}
+
+/* this process's rows of the matrix, in blocks */
+static PetscErrorCode Blocks(HybArena *arena, PetscBool onesided, HybParCSR *A)
+{
+  const PetscInt begin = T.ranges[Rank], end = T.ranges[Rank + 1];
+  PetscInt      *garray, *map;
+  RefMat         D, O;
+  PetscCount     nz[2] = {0, 0};
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaCalloc(arena, HYB_MEM_HOST, T.N, sizeof(PetscInt), &garray));
+  PetscCall(HybArenaCalloc(arena, HYB_MEM_HOST, T.N, sizeof(PetscInt), &map));
+  A->O.n = 0;
+  for (PetscInt u = 0; u < T.N; u++) {
+    PetscBool used = PETSC_FALSE;
+
+    for (PetscInt v = begin; v < end; v++) used = (PetscBool)(used || T.edge[v][u]);
+    map[u] = -1;
+    if (!used || (u >= begin && u < end)) continue;
+    map[u]              = A->O.n;
+    garray[A->O.n++] = u;
+  }
+  RefMatCreate(end - begin, end - begin, T.N * VERTICES, &D);
+  RefMatCreate(end - begin, A->O.n, T.N * VERTICES, &O);
+  D.csr.i[0] = O.csr.i[0] = 0;
+  for (PetscInt v = begin; v < end; v++) {
+    for (PetscInt u = 0; u < T.N; u++) {
+      const int own = u >= begin && u < end;
+      HybCSR   *csr = own ? &D.csr : &O.csr;
+
+      if (!T.edge[v][u] || (onesided && !own && v > u)) continue;
+      csr->j[nz[own]]   = own ? u - begin : map[u];
+      csr->a[nz[own]++] = T.a[v][u];
+    }
+    D.csr.i[v - begin + 1] = (PetscInt)nz[1];
+    O.csr.i[v - begin + 1] = (PetscInt)nz[0];
+  }
+  D.csr.nnz = nz[1];
+  O.csr.nnz = nz[0];
+  PetscCall(HybTestUpload(arena, &D.csr, &A->D));
+  PetscCall(HybTestUpload(arena, &O.csr, &A->O));
+  A->rows = A->columns = T.ranges;
+  A->garray            = garray;
+  RefMatDestroy(&D);
+  RefMatDestroy(&O);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* P beside P0 - omega D^-1 A P0, or P0 */
+static PetscErrorCode SameP(const HybParCSR *P, PetscBool smoothed, PetscReal omega)
+{
+  const PetscInt begin = T.ranges[Rank], end = T.ranges[Rank + 1], cbegin = T.crange[Rank];
+  RefMat         part[2];
+
+  PetscFunctionBegin;
+  HybTestCheck(P->D.m == end - begin && P->O.m == end - begin && P->D.n == T.crange[Rank + 1] - cbegin, "P's part is %d x %d", (int)P->D.m, (int)P->D.n);
+  for (PetscInt k = 0; k < P->O.n; k++) HybTestCheck((k == 0 || P->garray[k] > P->garray[k - 1]) && (P->garray[k] < cbegin || P->garray[k] >= T.crange[Rank + 1]), "column %d of others is %d", (int)k, (int)P->garray[k]);
+  PetscCall(HybTestDownload(&P->D, &part[0]));
+  PetscCall(HybTestDownload(&P->O, &part[1]));
+  for (PetscInt v = begin; v < end; v++) {
+    PetscScalar row[VERTICES]   = {0};
+    PetscBool   there[VERTICES] = {PETSC_FALSE};
+    PetscInt    expected = 0, found = 0;
+
+    for (PetscInt u = 0; u < T.N; u++) {
+      const PetscInt c = T.parent[u] < 0 ? -1 : T.coarse[T.parent[u]];
+
+      if (c < 0 || (smoothed ? !T.edge[v][u] : u != v)) continue;
+      expected += !there[c];
+      there[c] = PETSC_TRUE;
+      if (smoothed) row[c] -= omega / T.a[v][v] * T.a[v][u] * T.q[u];
+      if (u == v) row[c] += T.q[v];
+    }
+    for (int k = 0; k < 2; k++) {
+      const HybCSR *csr = &part[k].csr;
+
+      for (PetscInt e = csr->i[v - begin]; e < csr->i[v - begin + 1]; e++, found++) {
+        const PetscInt c = k ? P->garray[csr->j[e]] : csr->j[e] + cbegin;
+
+        HybTestCheck(there[c] && PetscAbsScalar(csr->a[e] - row[c]) < 1e-12, "P(%d,%d) is %g, not %g", (int)v, (int)c, (double)PetscRealPart(csr->a[e]), (double)PetscRealPart(row[c]));
+      }
+    }
+    HybTestCheck(found == expected, "row %d of P has %d entries, not %d", (int)v, (int)found, (int)expected);
+  }
+  RefMatDestroy(&part[0]);
+  RefMatDestroy(&part[1]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static struct {
+  HybArena  data, out[2];
+  HybParCSR A;
+  HybScalar *b, *coarse;
+  HybParAgg agg;
+  int       hops;
+  PetscBool checks;
+} F;
+
+static PetscErrorCode Run(void *ctx)
+{
+  const HybExec *exec = HybTestExec();
+  PetscBool      proper;
+  PetscInt       n, N;
+  int            sweeps;
+  HybParCSR      P;
+
+  PetscFunctionBegin;
+  PetscCall(HybParAggCreate(PETSC_COMM_WORLD, exec, PETSC_SUCCESS, &F.A, &proper, &F.agg));
+  HybTestCheck(proper, "the graph is not taken");
+  PetscCall(HybParAggFind(F.agg, F.hops, &n, &N, &sweeps));
+  HybTestCheck(n == T.crange[Rank + 1] - T.crange[Rank] && N == T.nc, "%d aggregates of %d, not %d of %d", (int)n, (int)N, (int)(T.crange[Rank + 1] - T.crange[Rank]), (int)T.nc);
+  if (HybTestFailed()) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybParAggTentative(F.agg, PETSC_SUCCESS, T.ones ? NULL : F.b, F.coarse));
+  for (int smoothed = 0; smoothed < 2; smoothed++) {
+    PetscCall(HybParAggProlongator(F.agg, PETSC_SUCCESS, smoothed ? &F.A : NULL, 0.6, F.out, &P));
+    if (F.checks) PetscCall(SameP(&P, (PetscBool)smoothed, 0.6));
+    for (int k = 0; k < 2; k++) PetscCall(HybArenaReset(&F.out[k]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CleanUp(void *ctx)
+{
+  PetscFunctionBegin;
+  PetscCall(HybParAggDestroy(&F.agg));
+  for (int k = 0; k < 2; k++) PetscCall(HybArenaReset(&F.out[k]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Prepare(PetscInt most, int kind, int empty, PetscBool onesided)
+{
+  const HybExec *exec = HybTestExec(), host = {&HybBackendHost, NULL, HYB_MEM_HOST};
+  HybArena       work;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&F.data, exec));
+  PetscCall(HybArenaInit(&work, &host));
+  for (int k = 0; k < 2; k++) PetscCall(HybArenaInit(&F.out[k], exec));
+  Draw(most, kind, empty);
+  for (int r = 0; r < Size; r++)
+    if (T.ranges[r + 1] > T.ranges[r]) PetscCall((*HybAggHost.permutation)(&host, &work, T.ranges[r + 1] - T.ranges[r], T.place + T.ranges[r]));
+  PetscCall(HybArenaReset(&work));
+  PetscCall(Blocks(&F.data, onesided, &F.A));
+  PetscCall(HybTestUploadArray(&F.data, T.ranges[Rank + 1] - T.ranges[Rank], sizeof(PetscScalar), T.b + T.ranges[Rank], &F.b));
+  PetscCall(HybArenaCalloc(&F.data, HYB_WORK(exec), T.N + 1, sizeof(HybScalar), &F.coarse));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* R of own aggregates */
+static PetscErrorCode SameCoarse(void)
+{
+  PetscScalar R[VERTICES];
+
+  PetscFunctionBegin;
+  PetscCall(HybTestDownloadArray(T.crange[Rank + 1] - T.crange[Rank], sizeof(PetscScalar), F.coarse, R));
+  for (PetscInt c = T.crange[Rank]; c < T.crange[Rank + 1]; c++) HybTestCheck(PetscAbsScalar(R[c - T.crange[Rank]] - T.R[c]) < 1e-12, "the next level's vector is %g at %d, not %g", (double)PetscRealPart(R[c - T.crange[Rank]]), (int)c, (double)PetscRealPart(T.R[c]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Graphs(void)
+{
+  const int times = HybTestSize(12, 3);
+
+  PetscFunctionBegin;
+  F.checks = PETSC_TRUE;
+  for (int kind = 0; kind < 4; kind++)
+    for (int k = 0; k < times; k++)
+      for (F.hops = 1; F.hops <= 2; F.hops++) {
+        PetscCall(Prepare(HybTestRandomInt(Size, VERTICES + 1), kind, k % 3 == 2 ? HybTestRandomInt(0, Size) : -1, PETSC_FALSE));
+        Reference(F.hops);
+        HybTestBegin("kind %d, %d vertices, %d hops", kind, (int)T.N, F.hops);
+        HybTestCall(Run(NULL));
+        HybTestCall(SameCoarse());
+        HybTestCall(CleanUp(NULL));
+        PetscCall(HybArenaReset(&F.data));
+      }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* edges that one process alone has, rows without a diagonal entry: not taken, on all processes */
+static PetscErrorCode Improper(void)
+{
+  PetscBool proper;
+  int       across = 0;
+
+  PetscFunctionBegin;
+  for (int k = 0; k < 2; k++) {
+    PetscCall(Prepare(VERTICES, 1, -1, (PetscBool)(k == 0)));
+    if (k == 1) {
+      T.edge[0][0] = PETSC_FALSE;
+      PetscCall(Blocks(&F.data, PETSC_FALSE, &F.A));
+    }
+    for (PetscInt v = 0; v < T.N; v++)
+      for (PetscInt u = 0; u < v; u++) across += T.edge[v][u] && Owner(u) != Owner(v);
+    HybTestBegin(k ? "a row without its diagonal entry" : "edges of one direction");
+    HybTestCall(HybParAggCreate(PETSC_COMM_WORLD, HybTestExec(), PETSC_SUCCESS, &F.A, &proper, &F.agg));
+    HybTestCheck(!proper || (k == 0 && !across), "it is taken");
+    HybTestCall(CleanUp(NULL));
+    PetscCall(HybArenaReset(&F.data));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Faults(void)
+{
+  PetscFunctionBegin;
+  F.checks = PETSC_FALSE;
+  for (F.hops = 1; F.hops <= 2; F.hops++) {
+    PetscCall(Prepare(24, 1, -1, PETSC_FALSE));
+    T.ones = (PetscBool)(F.hops == 1);
+    Reference(F.hops);
+    HybTestBegin("everything failing in turn, %d hops", F.hops);
+    HybTestFaultsOn((PetscMPIInt)(Size - 1), Run, CleanUp, NULL);
+    PetscCall(HybArenaReset(&F.data));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Body(void)
+{
+  HybComm comm; /* there is one already when a program's hierarchy is made: its making is not what is tested */
+
+  PetscFunctionBegin;
+  PetscCall(HybCommGet(PETSC_COMM_WORLD, &comm));
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &Rank));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &Size));
+  PetscCheck(Size <= MOST, PETSC_COMM_WORLD, PETSC_ERR_ARG_SIZ, "For up to %d processes, not %d", MOST, Size);
+  PetscCall(Graphs());
+  PetscCall(Improper());
+  PetscCall(Faults());
+  PetscCall(HybCommRestore(&comm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+#if defined(PETSC_USE_COMPLEX)
+  HybTestInit(&argc, &argv);
+  HybTestBegin("aggregation");
+  HybTestSkip("complex scalars");
+  return HybTestFinalize();
+#else
+  setenv("HYB_EMULATOR_CARDS", "8", 1);
+  return HybTestMain(argc, argv, Body);
+#endif
+}
