@@ -127,7 +127,7 @@ static inline PetscErrorCode SameHierarchy(PC a, PC h, PetscReal tol, const char
 {
   PetscInt  n[4];
   Mat      *m[4];
-  PetscBool same = PETSC_FALSE;
+  PetscBool same     = PETSC_FALSE;
   char      why[256] = "";
 
   PetscFunctionBeginUser;

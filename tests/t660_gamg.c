@@ -257,8 +257,9 @@ static PetscBool Lacks(const char *options)
   return (PetscBool)(PETSC_VERSION_LT(3, 26, 0) && (strstr(options, "asm_hem_aggs") || strstr(options, "pc_gamg_square_0_") || strstr(options, "prolongator_filter")));
 }
 
-/* On several processes algorithms of products have other names, PETSc's independent sets of distance 2 and more go on for
-   ever (the random graph, 2 processes), CG enlarges rounding there, and what is PETSc's own is left out but for a few. */
+/* On several processes algorithms of products have other names, PETSc's independent sets of distance 2 and more go on
+   for ever (the random graph, 2 processes), CG enlarges rounding there, and what is PETSc's own is left out but for a
+   few. */
 static PetscBool LacksParallel(int problem, const Line *line)
 {
   return (PetscBool)(strstr(line->options, "mat_product_algorithm") || (problem && strstr(line->options, "esteig_ksp_type cg")) || (line->way == NONE && (!line->brief || strstr(line->options, "square_graph"))));

@@ -80,8 +80,9 @@ static PetscErrorCode Mix(PetscInt n, PetscInt *numbers)
 
 static PetscErrorCode Graph(PetscInt n, Mat *A)
 {
-  const int      kind  = (int)Pick(5);
-  const PetscInt w     = 1 + Pick(30), edges = kind == 0 ? 2 * n : kind < 3 ? n : n * (1 + Pick(6));
+  const int      kind = (int)Pick(5);
+  const PetscInt w = 1 + Pick(30), edges = kind == 0 ? 2 * n : kind < 3 ? n
+                                                                        : n * (1 + Pick(6));
   PetscInt       local = 0, *numbers;
   PetscScalar   *d;
 

@@ -43,11 +43,13 @@ static void Draw(PetscInt most, int kind, int empty)
   T.N = T.ranges[Size];
   memset(T.edge, 0, sizeof(T.edge));
   for (PetscInt v = 0; v < T.N; v++) {
-    const PetscInt degree = kind == 0 ? 1 : kind == 1 ? 2 : HybTestRandomInt(0, 4);
+    const PetscInt degree = kind == 0 ? 1 : kind == 1 ? 2
+                                                      : HybTestRandomInt(0, 4);
 
     T.edge[v][v] = PETSC_TRUE;
     for (PetscInt e = 0; e < degree; e++) {
-      PetscInt u = kind == 0 ? v + 1 : kind == 1 ? v + 1 + 5 * e : HybTestRandomInt(0, T.N);
+      PetscInt u = kind == 0 ? v + 1 : kind == 1 ? v + 1 + 5 * e
+                                                 : HybTestRandomInt(0, T.N);
 
       if (u >= T.N || (kind == 2 && (u % 7 == 3 || v % 7 == 3))) continue;
       T.edge[v][u] = T.edge[u][v] = PETSC_TRUE;
@@ -57,7 +59,8 @@ static void Draw(PetscInt most, int kind, int empty)
   for (PetscInt v = 0; v < T.N; v++) {
     const PetscInt kindof = HybTestRandomInt(0, 8);
 
-    T.b[v] = T.ones ? 1 : kindof == 0 ? 0 : PetscRealPart(HybTestRandomScalar());
+    T.b[v] = T.ones ? 1 : kindof == 0 ? 0
+                                      : PetscRealPart(HybTestRandomScalar());
     for (PetscInt u = 0; u < T.N; u++) T.a[v][u] = T.edge[v][u] ? HybTestRandomScalar() + (u == v ? 3 : 0) : 0;
   }
 }
@@ -171,7 +174,7 @@ static PetscErrorCode Blocks(HybArena *arena, PetscBool onesided, HybParCSR *A)
     for (PetscInt v = begin; v < end; v++) used = (PetscBool)(used || T.edge[v][u]);
     map[u] = -1;
     if (!used || (u >= begin && u < end)) continue;
-    map[u]              = A->O.n;
+    map[u]           = A->O.n;
     garray[A->O.n++] = u;
   }
   RefMatCreate(end - begin, end - begin, T.N * VERTICES, &D);
@@ -242,12 +245,12 @@ static PetscErrorCode SameP(const HybParCSR *P, PetscBool smoothed, PetscReal om
 }
 
 static struct {
-  HybArena  data, out[2];
-  HybParCSR A;
+  HybArena   data, out[2];
+  HybParCSR  A;
   HybScalar *b, *coarse;
-  HybParAgg agg;
-  int       hops;
-  PetscBool checks;
+  HybParAgg  agg;
+  int        hops;
+  PetscBool  checks;
 } F;
 
 static PetscErrorCode Run(void *ctx)

@@ -30,7 +30,8 @@ PETSC_INTERN PetscErrorCode HybMatRestoreCSR(Mat A, const HybExec *x, HybCSR *cs
    csr (arrays in *arrays, which is taken over) */
 PETSC_INTERN PetscErrorCode HybMatCreateFromCSR(Mat A, const HybExec *x, HybArena *arrays, const HybCSR *csr, PetscInt rbs, PetscInt cbs, Mat *C);
 
-/* The same of a parallel matrix: is A one of the type, by name, with both blocks of ours and others' columns ascending? */
+/* The same of a parallel matrix: is A one of the type, by name, with both blocks of ours and others' columns
+   ascending? */
 PETSC_INTERN PetscErrorCode HybMatIsPar(Mat A, PetscBool *flg);
 /* Collective, and all alike: on the device where it is worth while for one process and all have one */
 PETSC_INTERN PetscErrorCode HybMatGetParExec(Mat A, HybExec *x);

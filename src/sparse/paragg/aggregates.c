@@ -44,10 +44,10 @@ typedef struct {
 
 static PetscErrorCode HybParAggTable(HybParAgg p, HybParAggFinding *f)
 {
-  const HybExec *x   = &p->exec;
-  HybParAggStep *s   = &f->s;
-  const PetscInt n   = p->halo->n, all = p->G.m;
-  PetscInt     **own[] = {(PetscInt **)&s->place, &s->now, &s->flag, &f->number};
+  const HybExec *x = &p->exec;
+  HybParAggStep *s = &f->s;
+  const PetscInt n = p->halo->n, all = p->G.m;
+  PetscInt     **own[]  = {(PetscInt **)&s->place, &s->now, &s->flag, &f->number};
   PetscInt     **each[] = {&s->told, &s->key, &s->near, &s->coarse, &s->beside};
 
   PetscFunctionBegin;

@@ -54,13 +54,13 @@ PetscErrorCode HybParAggGhosts(HybParAgg p, size_t unit, void *array)
 /* the graph; T: the rows of others' vertices, from work */
 static PetscErrorCode HybParAggGraph(HybParAgg p, HybArena *work, const HybParCSR *A, HybCSR *T)
 {
-  const HybExec      *x        = &p->exec;
-  const HybCSROps    *ops      = x->backend->csr;
-  const PetscInt      begin[2] = {0, 0}, end[2] = {A->D.m, A->O.n};
-  const HybCSR       *piece[2];
-  PetscInt           *perm;
-  PetscCount          first[2], place[3];
-  HybCSR              M, wide;
+  const HybExec   *x        = &p->exec;
+  const HybCSROps *ops      = x->backend->csr;
+  const PetscInt   begin[2] = {0, 0}, end[2] = {A->D.m, A->O.n};
+  const HybCSR    *piece[2];
+  PetscInt        *perm;
+  PetscCount       first[2], place[3];
+  HybCSR           M, wide;
 
   PetscFunctionBegin;
   PetscCheck(A->D.m == A->D.n && A->D.m == A->O.m, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "A graph has as many rows as columns, not %" PetscInt_FMT " and %" PetscInt_FMT, A->D.m, A->D.n);
@@ -151,7 +151,7 @@ static PetscErrorCode HybParAggMake(HybParAgg p, HybArena *work, PetscErrorCode 
 
 PetscErrorCode HybParAggCreate(MPI_Comm mpi, const HybExec *exec, PetscErrorCode before, const HybParCSR *A, PetscBool *proper, HybParAgg *agg)
 {
-  HybParAgg      p = NULL;
+  HybParAgg      p    = NULL;
   HybComm        comm = NULL;
   HybArena       work;
   int            fails;

@@ -19,7 +19,7 @@ PetscErrorCode HybParAggNumber(HybParAgg p, HybArena *work, HybCSR *U, PetscInt 
   const HybExec   *x     = &p->exec;
   const HybCSROps *ops   = x->backend->csr;
   const PetscInt   begin = p->cranges[p->comm->rank], end = p->cranges[p->comm->rank + 1];
-  HybParAggStep    s     = HybParAggStepOf(p);
+  HybParAggStep    s = HybParAggStepOf(p);
 
   PetscFunctionBegin;
   PetscCall((*ops->outsidecolumns)(x, work, work, U->nnz, U->j, begin, end, nlist, list));

@@ -2,8 +2,8 @@
   tentative.c: the tentative prolongator of aggregates whose members may be other processes' vertices.
 
   An aggregate is its root's process's: others send it their members' entries of the near-null vector, as rows of a
-  matrix that has a row for each aggregate; it factors the column as agg's tentative.c does, own members first, and tells
-  R, by which the others divide. A halo of the aggregates' numbers says who tells whom:
+  matrix that has a row for each aggregate; it factors the column as agg's tentative.c does, own members first, and
+  tells R, by which the others divide. A halo of the aggregates' numbers says who tells whom:
 
     U: row v has the entry (parent(v), b(v)), v an own vertex;  its columns of others are the halo's ghosts
     U^T: rows of others' aggregates go to their owners
@@ -97,7 +97,7 @@ static PetscErrorCode HybParAggTold(HybParAgg p, HybParAggTent *t, const HybScal
   if (!ierr) ierr = HybArenaAlloc(&t->work, HYB_WORK(x), t->s.nlist, sizeof(PetscInt), &kept);
   if (!ierr && t->s.nlist) ierr = x->backend->copy(x, kept, first, sizeof(PetscInt) * (size_t)t->s.nlist, HYB_COPY_DEVICE_TO_DEVICE);
   PetscCall(HybCommAgree(p->comm, ierr, "The first vertices of aggregates"));
-  ierr = HybHaloExchange(t->halo, x, sizeof(HybScalar), coarse, PETSC_FALSE, &r);
+  ierr           = HybHaloExchange(t->halo, x, sizeof(HybScalar), coarse, PETSC_FALSE, &r);
   t->s.listfirst = kept;
   t->s.listr     = (const HybScalar *)r;
   if (!ierr) ierr = HybParAggEach(p, HYB_STEP_ENTRY, p->halo->n, &t->s);
@@ -113,7 +113,7 @@ static PetscErrorCode HybParAggTentativeIn(HybParAgg p, HybParAggTent *t, PetscE
   PetscFunctionBegin;
   PetscCall(HybCommAgree(p->comm, before, "Memory for a tentative prolongator"));
   PetscCall(HybCommMax(p->comm, 1, &some));
-  ierr = HybArenaAlloc(&p->keep, HYB_WORK(&p->exec), p->G.m, sizeof(HybScalar), &p->q);
+  ierr   = HybArenaAlloc(&p->keep, HYB_WORK(&p->exec), p->G.m, sizeof(HybScalar), &p->q);
   t->s   = HybParAggStepOf(p);
   t->s.q = p->q;
   if (!ierr) ierr = HybParAggToOthers(p, t, b);

@@ -75,11 +75,11 @@ typedef struct _HybParAggStep {
   const HybScalar *b, *r;            /* the vector, or NULL; r: entries of Q of own aggregates' members */
   HybScalar       *q;
   const PetscInt  *pi, *pj; /* P0 with columns of this process's numbering */
-  PetscInt        *local;    /* see the steps */
+  PetscInt        *local;   /* see the steps */
   PetscInt         columns; /* the own ones of them */
   /* the symmetry of what is between processes */
-  const PetscInt *ri, *rj, *row;           /* rows that others sent, and whose they are */
-  const PetscInt *oi, *oj, *garray;        /* the off-diagonal block */
+  const PetscInt *ri, *rj, *row;    /* rows that others sent, and whose they are */
+  const PetscInt *oi, *oj, *garray; /* the off-diagonal block */
 } HybParAggStep;
 
 /* where x is among a[0..n-1], ascending; -1: nowhere */

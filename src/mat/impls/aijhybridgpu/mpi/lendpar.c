@@ -26,7 +26,7 @@ PetscErrorCode HybMatGetParExec(Mat A, HybExec *x)
   Mat                  block[2];
   const PetscInt      *garray;
   HybExec              can, want;
-  PetscBool            device = PETSC_FALSE;
+  PetscBool            device  = PETSC_FALSE;
   int                  mine[3] = {0, 0, 0}, all[3];
   PetscErrorCode       ierr;
 
