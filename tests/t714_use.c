@@ -263,7 +263,7 @@ static PetscErrorCode States(void)
     PetscCall(MatProductReplaceMats(t.A, k == 1 ? other : t.B, NULL, t.C));
     PetscCall(MatProductNumeric(t.C));
     PetscCall(MatGetNonzeroState(t.C, &state[k]));
-    MatTestCheck(state[k] > state[k - 1], "it went back, or stayed");
+    MatTestCheck(k == 1 ? state[1] > state[0] : state[2] >= state[1], "it went back, or stayed"); /* the first product's pattern is within the second's, which stays */
   }
   PetscCall(MatDestroy(&other));
   PetscCall(End(&t));

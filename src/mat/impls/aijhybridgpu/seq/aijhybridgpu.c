@@ -476,7 +476,7 @@ PetscErrorCode MatCreate_SeqAIJHybridGPU(Mat A)
   Mat_SeqAIJHybridGPU *hyb = NULL;
 
   PetscFunctionBegin;
-  PetscCall(MatSetType(A, MATSEQAIJ));
+  PetscCall(HybSetParentType(A, MATSEQAIJ));
   PetscCall(MatConvert_SeqAIJ_SeqAIJHybridGPU(A, MATSEQAIJHYBRIDGPU, MAT_INPLACE_MATRIX, &A));
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   hyb->optionsknown = PETSC_TRUE; /* those of its birth, and what MatSetOption() brings */

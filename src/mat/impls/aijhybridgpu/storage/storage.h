@@ -215,7 +215,9 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPULeave(Mat);
     }                                              \
   } while (0)
 
-/* storage.c */
+/* storage.c; the first: A becomes one of the parent's type, of which ours is made at once: its states count one new
+   type, as they do with AIJ */
+PETSC_INTERN PetscErrorCode HybSetParentType(Mat A, MatType parent);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUGetData(Mat, Mat_SeqAIJHybridGPU **);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPULookAtOptions(Mat);
 PETSC_INTERN PetscErrorCode HybPatternKeyGet(Mat, const HybCSR *, HybPatternKey *);
