@@ -1,8 +1,8 @@
 /*
   A product's result that keeps a pattern of its own. AIJ's numeric phases write into the pattern that the result has:
   entries that came otherwise, or that the product no longer has since an operand lost some, stay and become zeros, and
-  what hangs on the pattern (coordinates, states, options) stands. Where the product's pattern is within the result's the
-  type does the same: the product is computed into arrays of its own, and those are added to zeros.
+  what hangs on the pattern (coordinates, states, options) stands. Where the product's pattern is within the result's
+  the type does the same: the product is computed into arrays of its own, and those are added to zeros.
 
   Such a result may live on the host, where the program wrote it, while the product runs on a device: then its values
   are brought down, until the second numeric phase in a row promotes it (promoted.c).
@@ -65,6 +65,63 @@ PetscErrorCode HybKeptSet(HybKept *k, HybArena *arrays, const HybCSR *csr)
   k->j           = NULL;
   arrays->blocks = NULL;
   arrays->bytes  = 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The union of the product's pattern and the diagonal, if the product lacks any of it: then *sum's arrays are in
+   sumarrays */
+static PetscErrorCode HybKeptAddDiagonal(const HybExec *x, HybCSR *product, HybArena *work, HybArena *sumarrays, HybCSR *sum, PetscBool *lacks)
+{
+  const PetscInt  k       = PetscMin(product->m, product->n);
+  const HybScalar zero    = 0;
+  PetscCount      missing = 0;
+  HybCSR          diagonal;
+  PetscInt       *i, *j;
+
+  PetscFunctionBegin;
+  *lacks = PETSC_FALSE;
+  PetscCall(x->backend->csr->diagonalset(x, work, product, NULL, &zero, PETSC_TRUE, &missing)); /* adds nothing: its values are zeros */
+  if (!missing) PetscFunctionReturn(PETSC_SUCCESS);
+  *lacks = PETSC_TRUE;
+  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, (PetscCount)product->m + 1, sizeof(PetscInt), &i));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, k, sizeof(PetscInt), &j));
+  for (PetscInt r = 0; r <= product->m; r++) i[r] = PetscMin(r, k);
+  for (PetscInt r = 0; r < k; r++) j[r] = r;
+  diagonal     = *product;
+  diagonal.nnz = k;
+  diagonal.i   = i;
+  diagonal.j   = j;
+  diagonal.a   = NULL;
+  if (HybExecOnDevice(x)) {
+    PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)product->m + 1, sizeof(PetscInt), &diagonal.i));
+    PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, k, sizeof(PetscInt), &diagonal.j));
+    PetscCall(x->backend->copy(x, diagonal.i, i, sizeof(PetscInt) * ((size_t)product->m + 1), HYB_COPY_HOST_TO_DEVICE));
+    PetscCall(x->backend->copy(x, diagonal.j, j, sizeof(PetscInt) * (size_t)k, HYB_COPY_HOST_TO_DEVICE));
+  }
+  PetscCall(x->backend->csr->addsymbolic(x, sumarrays, work, product, &diagonal, sum));
+  PetscCall(HybArenaAlloc(sumarrays, x->result, sum->nnz, sizeof(HybScalar), &sum->a));
+  PetscCall(x->backend->zero(x, sum->a, sizeof(HybScalar) * (size_t)sum->nnz));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybKeptForceDiagonal(const HybExec *x, HybKept *k, HybArena *arrays, HybCSR *result)
+{
+  HybArena       work, sumarrays;
+  HybCSR         sum;
+  PetscBool      lacks = PETSC_FALSE;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&work, x));
+  PetscCall(HybArenaInit(&sumarrays, x));
+  ierr = HybKeptAddDiagonal(x, result, &work, &sumarrays, &sum, &lacks);
+  PetscCall(HybArenaReset(&work));
+  if (ierr) (void)HybArenaReset(&sumarrays);
+  PetscCall(ierr);
+  if (!lacks) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybKeptSet(k, arrays, result));
+  *arrays = sumarrays;
+  *result = sum;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -29,6 +29,8 @@ PETSC_INTERN PetscErrorCode HybKeptWithin(Mat C, const HybExec *, const HybCSR *
 /* *kept takes over the arrays */
 PETSC_INTERN PetscErrorCode HybKeptSet(HybKept *, HybArena *arrays, const HybCSR *csr);
 PETSC_INTERN PetscErrorCode HybKeptReset(HybKept *);
+/* MAT_FORCE_DIAGONAL_ENTRIES: *result becomes the product's sum with an empty diagonal where it lacks some of it */
+PETSC_INTERN PetscErrorCode HybKeptForceDiagonal(const HybExec *, HybKept *, HybArena *arrays, HybCSR *result);
 /* where the values go that the product computes: kept's, if it is padded, else w's */
 PETSC_INTERN PetscErrorCode HybKeptBegin(Mat C, const HybExec *, HybKeptWrite *w);
 /* they are there, and become C's; interface: as for MatSeqAIJHybridGPUDeviceWrittenStep() */

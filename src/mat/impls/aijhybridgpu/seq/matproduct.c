@@ -8,7 +8,7 @@
 #include "../storage/where.h"
 #include "aijhybridgpu/private/hybproduct.h"
 
-/* What a product keeps in C->product->data */
+/* What a product keeps */
 typedef struct {
   HybProduct product;
   HybExec    exec;
@@ -25,17 +25,18 @@ typedef struct {
     PetscObjectState state;
     PetscCount       moves;
   } values[3];
-  PetscBool again; /* the numeric phase is not the first one */
-  struct {         /* C's pattern, in which the product's is: another operation may have given it another one since */
+  PetscBool again;   /* the numeric phase is not the first one */
+  PetscBool pending; /* no numeric phase has made C whole yet */
+  struct {           /* C's pattern, in which the product's is: another operation may have given it another one since */
     PetscCount       made, adoptions, generation, nnz;
     PetscObjectState nonzerostate;
   } result;
   HybKept kept; /* where C has entries that the product lacks, be it by MAT_FORCE_DIAGONAL_ENTRIES */
 } HybMatProduct;
 
-static PetscErrorCode HybMatProductDestroy(HybProductCtxArg *arg)
+static PetscErrorCode HybMatProductFree(void *ctx)
 {
-  HybMatProduct *mp = (HybMatProduct *)HYB_PRODUCT_CONTEXT(arg);
+  HybMatProduct *mp = (HybMatProduct *)ctx;
   PetscErrorCode ierr, later;
 
   PetscFunctionBegin;
@@ -47,15 +48,62 @@ static PetscErrorCode HybMatProductDestroy(HybProductCtxArg *arg)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode HybMatProductDestroy(HybProductCtxArg *arg)
+{
+  PetscFunctionBegin;
+  PetscCall(HybMatProductFree(HYB_PRODUCT_CONTEXT(arg)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static HybMatProduct *HybMatProductGet(Mat C)
+{
+  void *mp = NULL;
+
+  if (!C->product) return NULL;
+  if (C->product->data) return (HybMatProduct *)C->product->data;
+  if (C->product->Dwork && HybContainerGet((PetscObject)C->product->Dwork, "HybProduct", &mp)) return NULL;
+  return (HybMatProduct *)mp;
+}
+
 static PetscErrorCode HybMatProductView(Mat C, PetscViewer viewer)
 {
-  HybMatProduct *mp = (HybMatProduct *)C->product->data;
+  HybMatProduct *mp = HybMatProductGet(C);
   char           text[1024];
 
   PetscFunctionBegin;
   if (!mp) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybProductDescribe(mp->product, text, sizeof(text)));
   PetscCall(PetscViewerASCIIPrintf(viewer, "AIJHybridGPU product %s\n", text));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  Where the parent keeps nothing in C->product->data its symbolic phase may come again, which PETSc refuses where there
+  is something. So ours goes with a matrix without a type, which PETSc has room for beside the product, and destroys
+  with it.
+*/
+/* mp is taken over */
+static PetscErrorCode HybMatProductSet(Mat C, HybMatProduct *mp)
+{
+  Mat_Product *product = C->product;
+
+  PetscFunctionBegin;
+  if (product->type == MATPRODUCT_AB || product->type == MATPRODUCT_PtAP) {
+    Mat            beside;
+    PetscErrorCode ierr = MatCreate(PETSC_COMM_SELF, &beside);
+
+    if (ierr) (void)HybMatProductFree(mp);
+    PetscCall(ierr);
+    ierr = HybContainerCompose((PetscObject)beside, "HybProduct", mp, HybMatProductFree);
+    if (ierr) (void)MatDestroy(&beside); /* mp is freed */
+    PetscCall(ierr);
+    PetscCall(MatDestroy(&product->Dwork));
+    product->Dwork = beside;
+  } else {
+    product->data    = mp;
+    product->destroy = HybMatProductDestroy;
+  }
+  product->view = HybMatProductView;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -178,42 +226,6 @@ static PetscErrorCode HybOperandHash(const HybExec *x, const HybCSR *M, uint64_t
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The union of the product's pattern and the diagonal, if the product lacks any of it: then *sum's arrays are in
-   sumarrays */
-static PetscErrorCode HybMatProductAddDiagonal(const HybExec *x, HybCSR *product, HybArena *work, HybArena *sumarrays, HybCSR *sum, PetscBool *lacks)
-{
-  const PetscInt  k       = PetscMin(product->m, product->n);
-  const HybScalar zero    = 0;
-  PetscCount      missing = 0;
-  HybCSR          diagonal;
-  PetscInt       *i, *j;
-
-  PetscFunctionBegin;
-  *lacks = PETSC_FALSE;
-  PetscCall(x->backend->csr->diagonalset(x, work, product, NULL, &zero, PETSC_TRUE, &missing)); /* adds nothing: its values are zeros */
-  if (!missing) PetscFunctionReturn(PETSC_SUCCESS);
-  *lacks = PETSC_TRUE;
-  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, (PetscCount)product->m + 1, sizeof(PetscInt), &i));
-  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, k, sizeof(PetscInt), &j));
-  for (PetscInt r = 0; r <= product->m; r++) i[r] = PetscMin(r, k);
-  for (PetscInt r = 0; r < k; r++) j[r] = r;
-  diagonal     = *product;
-  diagonal.nnz = k;
-  diagonal.i   = i;
-  diagonal.j   = j;
-  diagonal.a   = NULL;
-  if (HybExecOnDevice(x)) {
-    PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)product->m + 1, sizeof(PetscInt), &diagonal.i));
-    PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, k, sizeof(PetscInt), &diagonal.j));
-    PetscCall(x->backend->copy(x, diagonal.i, i, sizeof(PetscInt) * ((size_t)product->m + 1), HYB_COPY_HOST_TO_DEVICE));
-    PetscCall(x->backend->copy(x, diagonal.j, j, sizeof(PetscInt) * (size_t)k, HYB_COPY_HOST_TO_DEVICE));
-  }
-  PetscCall(x->backend->csr->addsymbolic(x, sumarrays, work, product, &diagonal, sum));
-  PetscCall(HybArenaAlloc(sumarrays, x->result, sum->nnz, sizeof(HybScalar), &sum->a));
-  PetscCall(x->backend->zero(x, sum->a, sizeof(HybScalar) * (size_t)sum->nnz));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Whose rows are the result's, and whose columns: operand dim[d] / 2, its rows if dim[d] is even, else its columns */
 static void HybMatProductShape(HybProductType type, const HybOperands *o, int dim[2], PetscInt size[2])
 {
@@ -234,28 +246,6 @@ static void HybMatProductShape(HybProductType type, const HybOperands *o, int di
   }
 }
 
-/* Where the diagonal must be whole, the result is the product's sum with an empty one */
-static PetscErrorCode HybMatProductForceDiagonal(const HybExec *x, HybMatProduct *mp, HybArena *arrays, HybCSR *result)
-{
-  HybArena       work, sumarrays;
-  HybCSR         sum;
-  PetscBool      lacks = PETSC_FALSE;
-  PetscErrorCode ierr;
-
-  PetscFunctionBegin;
-  PetscCall(HybArenaInit(&work, x));
-  PetscCall(HybArenaInit(&sumarrays, x));
-  ierr = HybMatProductAddDiagonal(x, result, &work, &sumarrays, &sum, &lacks);
-  PetscCall(HybArenaReset(&work));
-  if (ierr) (void)HybArenaReset(&sumarrays);
-  PetscCall(ierr);
-  if (!lacks) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybKeptSet(&mp->kept, arrays, result));
-  *arrays = sumarrays;
-  *result = sum;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* C gets the product's pattern, whose arrays are taken over; again: it may keep a wider one that it has */
 static PetscErrorCode HybMatProductPattern(Mat C, HybMatProduct *mp, PetscBool again, HybArena *arrays, HybCSR *result)
 {
@@ -272,7 +262,7 @@ static PetscErrorCode HybMatProductPattern(Mat C, HybMatProduct *mp, PetscBool a
   else if (within)
     PetscCall(HybKeptSet(&mp->kept, arrays, result));
   else {
-    if (C->force_diagonals) PetscCall(HybMatProductForceDiagonal(x, mp, arrays, result));
+    if (C->force_diagonals) PetscCall(HybKeptForceDiagonal(x, &mp->kept, arrays, result));
     PetscCall(HybExecOnDevice(x) ? MatSeqAIJHybridGPUAdoptDevice(C, x, arrays, result) : MatSeqAIJHybridGPUAdopt(C, arrays, result));
     PetscCall(HybCOOParentsGone((PetscObject)C, "HybCOO", &hyb->coocount));
   }
@@ -500,18 +490,23 @@ static PetscErrorCode HybMatProductCompute(Mat C, HybMatProduct *mp, HybOperands
     PetscCall(HybProductGetMethod(mp->product, &method));
     PetscCall(HybRecordEnd(mp->again ? HYB_RECORD_AGAIN : HYB_RECORD_NUMERIC, C, &mp->exec, method, MatProductTypes[C->product->type], flops, 0));
   }
-  mp->again    = PETSC_TRUE;
-  C->assembled = PETSC_TRUE;
-  /* as after the assembly that ends the parent's */
+  mp->again = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The parent's numeric phases end with an assembly. What was said of values that were there before holds no more. */
+void HybMatProductAssembled(Mat C, PetscBool before)
+{
+  if (before) C->was_assembled = PETSC_TRUE;
+  C->assembled  = PETSC_TRUE;
   C->insertmode = NOT_SET_VALUES;
-  /* not the first time since adoption: what was said of the values before holds no more. The parent's numeric phases
-     end with an assembly, which forgets the same. */
-  if (C->num_ass > 1) {
+  if (C->num_ass) {
     if (!C->symmetry_eternal) C->symmetric = C->hermitian = PETSC_BOOL3_UNKNOWN;
+    if (!C->structural_symmetry_eternal && C->ass_nonzerostate != C->nonzerostate) C->structurally_symmetric = PETSC_BOOL3_UNKNOWN;
     if (!C->spd_eternal) C->spd = PETSC_BOOL3_UNKNOWN;
   }
   C->num_ass++;
-  PetscFunctionReturn(PETSC_SUCCESS);
+  C->ass_nonzerostate = C->nonzerostate;
 }
 
 static PetscErrorCode HybMatProductNumeric(Mat C, HybMatProduct *mp, HybOperands *o)
@@ -561,8 +556,10 @@ PetscErrorCode HybMatProductAside(Mat C)
 
 static PetscErrorCode MatProductNumeric_SeqAIJHybridGPU(Mat C)
 {
-  HybOperands    o;
-  PetscErrorCode ierr;
+  const PetscBool before = C->assembled;
+  HybMatProduct  *mp;
+  HybOperands     o;
+  PetscErrorCode  ierr;
 
   PetscFunctionBegin;
   MatCheckProduct(C, 1);
@@ -570,12 +567,18 @@ static PetscErrorCode MatProductNumeric_SeqAIJHybridGPU(Mat C)
     PetscCall(HybMatProductAside(C));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCheck(C->product->data, PETSC_COMM_SELF, PETSC_ERR_ORDER, "The symbolic phase's data of this product is gone (MatProductClear()): call MatProductSetFromOptions() and MatProductSymbolic() again");
+  mp = HybMatProductGet(C);
+  PetscCheck(mp, PETSC_COMM_SELF, PETSC_ERR_ORDER, "The symbolic phase's data of this product is gone (MatProductClear()): call MatProductSetFromOptions() and MatProductSymbolic() again");
   PetscCall(PetscMemzero(&o, sizeof(o)));
   PetscCall(HybOperandsGet(C, PETSC_TRUE, &o));
-  ierr = HybMatProductNumeric(C, (HybMatProduct *)C->product->data, &o);
+  /* the symbolic phase's pattern is whole */
+  if (mp->pending && C->preallocated && C->insertmode == NOT_SET_VALUES && C->nonzerostate == mp->result.nonzerostate) C->assembled = PETSC_TRUE;
+  ierr = HybMatProductNumeric(C, mp, &o);
+  if (ierr && mp->pending) C->assembled = before;
   PetscCall(HybOperandsRestore(&o));
   PetscCall(ierr);
+  mp->pending = PETSC_FALSE;
+  HybMatProductAssembled(C, before);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -655,6 +658,28 @@ void HybProductOldNumeric(Mat C, PetscErrorCode (*two)(Mat, Mat, Mat), PetscErro
   }
 }
 
+/* The first symbolic phase. As the parent's it leaves the assembly to the numeric one, and counts a new pattern
+   alone. */
+static PetscErrorCode HybMatProductFirst(Mat C, HybMatProduct *mp, HybOperands *o)
+{
+  const PetscObjectState assembled = C->ass_nonzerostate;
+  const PetscInt         count     = C->num_ass;
+  Mat_SeqAIJHybridGPU   *hyb       = NULL;
+  PetscObjectState       state;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectStateGet((PetscObject)C, &state));
+  PetscCall(HybMatProductSymbolic(C, mp, PETSC_FALSE, o));
+  PetscCall(PetscObjectStateSet((PetscObject)C, state));
+  PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
+  if (hyb->copy.values) PetscCall(HybMarkSet(C, PETSC_FALSE, &hyb->copy.mark));
+  C->assembled        = PETSC_FALSE;
+  C->num_ass          = count;
+  C->ass_nonzerostate = assembled;
+  mp->pending         = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode MatProductSymbolic_SeqAIJHybridGPU(Mat C)
 {
   Mat_Product         *product = C->product;
@@ -663,7 +688,7 @@ static PetscErrorCode MatProductSymbolic_SeqAIJHybridGPU(Mat C)
   HybOperands          o;
   HybProductType       type = HYB_PRODUCT_AB;
   char                 method[32];
-  PetscBool            ours, asked;
+  PetscBool            ours, asked, ondevice;
   PetscErrorCode       ierr;
   Mat                  first = NULL;
 
@@ -706,7 +731,7 @@ static PetscErrorCode MatProductSymbolic_SeqAIJHybridGPU(Mat C)
   ierr = HybGlueGetExec(C, &hyb->choices, o.work, &mp->exec);
   if (!ierr) ierr = HybOperandsSend(&o, &mp->exec, PETSC_FALSE);
   if (!ierr) ierr = HybProductCreate(&mp->exec, type, HybMatProductMethod(&mp->exec, method), hyb->choices.width, &mp->product);
-  if (!ierr) ierr = HybMatProductSymbolic(C, mp, PETSC_FALSE, &o);
+  if (!ierr) ierr = HybMatProductFirst(C, mp, &o);
   if (ierr) {
     (void)HybProductDestroy(&mp->product);
     (void)HybKeptReset(&mp->kept);
@@ -714,11 +739,9 @@ static PetscErrorCode MatProductSymbolic_SeqAIJHybridGPU(Mat C)
   }
   PetscCall(HybOperandsRestore(&o));
   PetscCall(ierr);
-  if (HybExecOnDevice(&mp->exec) && HybGlueState.partsmade) PetscCall((*HybGlueState.partsmade)(C));
-  product->data    = mp;
-  product->destroy = HybMatProductDestroy;
-  product->view    = HybMatProductView;
-
+  ondevice = HybExecOnDevice(&mp->exec);
+  PetscCall(HybMatProductSet(C, mp));
+  if (ondevice && HybGlueState.partsmade) PetscCall((*HybGlueState.partsmade)(C));
   C->ops->productnumeric = MatProductNumeric_SeqAIJHybridGPU;
   HybProductOldNumeric(C, MatMatOldNumeric_SeqAIJHybridGPU, MatMatMatOldNumeric_SeqAIJHybridGPU);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -764,6 +787,6 @@ PetscErrorCode MatProductSetFromOptions_SeqAIJHybridGPU(Mat C)
 PetscErrorCode MatSeqAIJHybridGPUGetProduct(Mat C, HybProduct *product)
 {
   PetscFunctionBegin;
-  *product = C->product && C->product->data && C->ops->productnumeric == MatProductNumeric_SeqAIJHybridGPU ? ((HybMatProduct *)C->product->data)->product : NULL;
+  *product = C->ops->productnumeric == MatProductNumeric_SeqAIJHybridGPU && HybMatProductGet(C) ? HybMatProductGet(C)->product : NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
