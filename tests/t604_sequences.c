@@ -67,7 +67,7 @@ static PetscErrorCode ProductIsWithin(const Pair *p, PetscBool *within)
 {
   static const MatProductType types[] = {MATPRODUCT_AB, MATPRODUCT_AtB, MATPRODUCT_PtAP, MATPRODUCT_ABC, MATPRODUCT_ABt, MATPRODUCT_RARt};
   const MatProductType        type    = types[p->product - 1];
-  Mat                         A = p->operand[0][0], fresh, sum;
+  Mat                         A       = p->operand[0][0], fresh, sum;
   MatInfo                     info[2];
   PetscInt                    m[2], n[2];
 

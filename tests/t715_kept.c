@@ -406,8 +406,9 @@ static const struct {
 /* what MATAIJ does not do, or does wrong */
 static PetscBool Fits(MatProductType type, size_t c)
 {
-  if (PETSC_VERSION_LT(3, 22, 0) && Size > 1 && Cases[c].run == Reset) return PETSC_FALSE; /* it crashes */
   if (Size > 1 && (type == MATPRODUCT_ABt || type == MATPRODUCT_RARt)) return PETSC_FALSE;
+  /* before 3.22 nothing of the pattern is left, into which its numeric phases cannot put the product */
+  if (Size > 1 && PETSC_VERSION_LT(3, 22, 0) && Cases[c].run == Reset) return PETSC_FALSE;
   /* it transposes into the pattern that A had */
   if (type == MATPRODUCT_AtB && (Cases[c].run == Loses || Cases[c].run == Fewer)) return PETSC_FALSE;
   /* it clears one value more than there are, which only its own symbolic phase has room for */
