@@ -62,14 +62,54 @@ static PetscBool ProductFits(const Step *s)
   }
 }
 
-/* a numeric phase is for the patterns of the symbolic one */
+/* has the result an entry wherever a new product of MATAIJ's has one? */
+static PetscErrorCode ProductIsWithin(const Pair *p, PetscBool *within)
+{
+  static const MatProductType types[] = {MATPRODUCT_AB, MATPRODUCT_AtB, MATPRODUCT_PtAP, MATPRODUCT_ABC, MATPRODUCT_ABt, MATPRODUCT_RARt};
+  const MatProductType        type    = types[p->product - 1];
+  Mat                         A       = p->operand[0][0], fresh, sum;
+  MatInfo                     info[2];
+  PetscInt                    m[2], n[2];
+
+  PetscFunctionBeginUser;
+  *within = PETSC_FALSE;
+  PetscCall(MatProductCreate(A, p->operand[1][0], type == MATPRODUCT_ABC ? A : NULL, &fresh));
+  PetscCall(MatProductSetType(fresh, type));
+  PetscCall(MatProductSetFromOptions(fresh));
+  PetscCall(MatProductSymbolic(fresh));
+  PetscCall(MatProductNumeric(fresh));
+  PetscCall(MatGetSize(fresh, &m[0], &n[0]));
+  PetscCall(MatGetSize(p->m[0], &m[1], &n[1]));
+  if (m[0] == m[1] && n[0] == n[1]) {
+    PetscCall(MatDuplicate(p->m[0], MAT_COPY_VALUES, &sum));
+    PetscCall(MatAXPY(sum, 1.0, fresh, DIFFERENT_NONZERO_PATTERN));
+    PetscCall(MatGetInfo(p->m[0], MAT_GLOBAL_SUM, &info[0]));
+    PetscCall(MatGetInfo(sum, MAT_GLOBAL_SUM, &info[1]));
+    *within = (PetscBool)(info[0].nz_used == info[1].nz_used);
+    PetscCall(MatDestroy(&sum));
+  }
+  PetscCall(MatDestroy(&fresh));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A numeric phase is for the patterns of the symbolic one, and for others as far as MATAIJ's takes them: a wider one of
+   the result, but for A B in parallel and A B^T, which write past it; and other operands where their product is within
+   the result, on one process alone and if none is transposed aside */
 static PetscBool ProductAgainFits(const Step *s)
 {
+  const PetscInt   product = s->p->product;
   PetscObjectState states[3];
+  PetscBool        operands, within;
 
-  if (!s->p->product) return PETSC_FALSE;
+  if (!product) return PETSC_FALSE;
   PetscCallAbort(PETSC_COMM_SELF, ProductStates(s->p, states));
-  return (PetscBool)(states[0] == s->p->states[0] && states[1] == s->p->states[1] && states[2] == s->p->states[2]);
+  operands = (PetscBool)(states[0] == s->p->states[0] && states[1] == s->p->states[1]);
+  PetscCallAbort(PETSC_COMM_SELF, ProductIsWithin(s->p, &within));
+  if (!within) return PETSC_FALSE; /* numbers of MATAIJ's may be the same for another pattern */
+  if (operands && states[2] == s->p->states[2]) return PETSC_TRUE;
+  if (product == 5 || (Size > 1 && product != 2 && product != 3)) return PETSC_FALSE;
+  if (!operands && (Size > 1 || (product != 1 && product != 3))) return PETSC_FALSE;
+  return PETSC_TRUE;
 }
 
 /* with another pattern than the last time, MATAIJ writes beyond the array of the stored values */

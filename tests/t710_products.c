@@ -403,6 +403,7 @@ static PetscErrorCode Changed(void)
   PetscCall(Same(C, S, "MatMatMult"));
   PetscCall(MatSetOption(C, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
   PetscCall(MatSetOption(C, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatSetOption(C, MAT_NO_OFF_PROC_ENTRIES, PETSC_FALSE));
   PetscCall(MatGetOwnershipRange(C, &start, &end));
   for (PetscInt r = start; r < end; r++) {
     PetscCall(MatSetValue(C, r, (r * 7 + 3) % 40, 1.5, ADD_VALUES));

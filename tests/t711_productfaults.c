@@ -24,7 +24,8 @@ static PetscBool   Few;
 typedef enum {
   FIRST, /* both phases */
   AGAIN, /* the numeric phase of a product that is there, with other values */
-  OTHER  /* the same with another first operand, of another pattern: the symbolic phase is repeated */
+  OTHER, /* the same with another first operand, of another pattern: the symbolic phase is repeated */
+  WIDER  /* as AGAIN, into a result that has got more entries */
 } Phase;
 
 /* What a failed product has left is one of these two results, or nothing that can be used: on all processes alike */
@@ -46,6 +47,22 @@ static PetscErrorCode HalfMade(Mat C, Mat before, Mat after)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* zeros wherever the first row of a process has no entry */
+static PetscErrorCode Widen(Mat C)
+{
+  PetscInt start, end, N;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatSetOption(C, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatSetOption(C, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatGetOwnershipRange(C, &start, &end));
+  PetscCall(MatGetSize(C, NULL, &N));
+  for (PetscInt c = 0; c < N; c++) PetscCall(MatSetValue(C, start, c, 0.0, ADD_VALUES));
+  PetscCall(MatAssemblyBegin(C, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(C, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Prepare(MatProductType type, Phase phase, Mat A, Mat P, Mat *other, Mat hostother, Mat *C)
 {
   PetscFunctionBeginUser;
@@ -53,7 +70,8 @@ static PetscErrorCode Prepare(MatProductType type, Phase phase, Mat A, Mat P, Ma
   *C     = NULL;
   if (phase == FIRST) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTestProduct(type, A, P, NULL, C));
-  if (phase == AGAIN)
+  if (phase == WIDER) PetscCall(Widen(*C));
+  if (phase == AGAIN || phase == WIDER)
     PetscCall(MatCopy(hostother, A, DIFFERENT_NONZERO_PATTERN));
   else {
     PetscCall(MatConvert(hostother, "aijhybridgpu", MAT_INITIAL_MATRIX, other));
@@ -65,14 +83,15 @@ static PetscErrorCode Prepare(MatProductType type, Phase phase, Mat A, Mat P, Ma
 /* hostA is the first operand, and hostother what it is when the product comes again */
 static PetscErrorCode Faults(MatProductType type, Phase phase, Mat hostA, Mat hostP, Mat hostother)
 {
+  static const char *names[] = {"", " again", " again, of another pattern", " again, into a wider pattern"};
+
   int      fired = 1, k, n = 0;
   PetscInt every = 1;
   Mat      former, expected;
   char     name[64];
 
   PetscFunctionBeginUser;
-  PetscCall(PetscSNPrintf(name, sizeof(name), "%s%s", MatProductTypes[type], phase == FIRST ? "" : phase == AGAIN ? " again"
-                                                                                                                  : " again, of another pattern"));
+  PetscCall(PetscSNPrintf(name, sizeof(name), "%s%s", MatProductTypes[type], names[phase]));
   MatTestName = name;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-every", &every, NULL));
   PetscCall(MatTestProduct(type, hostA, hostP, NULL, &former));
@@ -225,6 +244,7 @@ int main(int argc, char **argv)
     if (!Few) PetscCall(Faults(MATPRODUCT_AB, AGAIN, A, P, twice));
     PetscCall(Faults(MATPRODUCT_PtAP, AGAIN, A, P, twice));
     PetscCall(Faults(MATPRODUCT_PtAP, OTHER, A, P, other));
+    PetscCall(Faults(Few ? MATPRODUCT_PtAP : MATPRODUCT_AB, WIDER, A, P, twice));
   }
   PetscCall(MatDestroy(&twice));
   PetscCall(MatDestroy(&other));

@@ -193,7 +193,7 @@ static const struct {
   {"a result in assembly",   OpenResult,  2}
 };
 
-/* coordinates for the result: as with MATAIJ, or an error where the product has taken the lists away; never a crash */
+/* coordinates for the result: as with MATAIJ; an error where the product has taken the lists away, never a crash */
 static PetscErrorCode Coordinates(void)
 {
   PetscFunctionBeginUser;
@@ -242,6 +242,7 @@ static PetscErrorCode Coordinates(void)
       PetscCall(End(&t));
     }
     MatTestCheck(PetscAbsReal(norm[0][0] - norm[1][0]) < (PetscReal)1e-5 * norm[0][0], "the product");
+    MatTestCheck(failed[0] == failed[1] || (way && !failed[0]), "an error or not"); /* the symbolic phase makes another matrix, of whose coordinates MATAIJ reads on */
     if (!failed[0] && !failed[1]) MatTestCheck(PetscAbsReal(norm[0][1] - norm[1][1]) < (PetscReal)1e-5 * norm[0][1], "the values");
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -263,7 +264,7 @@ static PetscErrorCode States(void)
     PetscCall(MatProductReplaceMats(t.A, k == 1 ? other : t.B, NULL, t.C));
     PetscCall(MatProductNumeric(t.C));
     PetscCall(MatGetNonzeroState(t.C, &state[k]));
-    MatTestCheck(state[k] > state[k - 1], "it went back, or stayed");
+    MatTestCheck(k == 1 ? state[1] > state[0] : state[2] >= state[1], "it went back, or stayed"); /* the first product's pattern is within the second's, which stays */
   }
   PetscCall(MatDestroy(&other));
   PetscCall(End(&t));

@@ -129,7 +129,7 @@ typedef struct {
   PetscErrorCode (*compose)(Mat, PetscBool seq, PetscBool on);
   PetscErrorCode (*convertfrom)(Mat, MatType, MatReuse, Mat *);
   PetscErrorCode (*partsmade)(Mat);
-  void (*storevalues)(void), (*retrievevalues)(void), (*setpreallocation)(void), (*resetpreallocation)(void), (*setcolumnindices)(void), (*resethash)(void), (*kron)(void), (*coopreallocation[2])(void), (*coovalues[2])(void);
+  void (*storevalues)(void), (*retrievevalues)(void), (*setpreallocation)(void), (*resetpreallocation[2])(void), (*setcolumnindices)(void), (*resethash)(void), (*kron)(void), (*coopreallocation[2])(void), (*coovalues[2])(void);
   HybConverter converters[8]; /* the parent's, in the order of seq/convert.c */
   PetscBool    convertersknown;
   PetscBool    zeroknown, zerowins; /* is zero times NaN zero in the parent's MatScale()? */
@@ -140,11 +140,12 @@ typedef struct {
   /* counters */
   HybEvents           event;
   HybCounts           counts;
-  PetscCount          made;     /* private data of sequential matrices, ever */
-  HybRecordDescribe   describe; /* what the type knows of a matrix */
-  HybComm             world;    /* of PETSC_COMM_WORLD, once a parallel matrix has used it: what it opened is not opened again for the next one */
-  struct _HybRecords *records;  /* of each matrix and operation, for -mat_aijhybridgpu_report; NULL: not asked for */
-  PetscLogDouble      hostwork; /* nonzeros that the host has multiplied with vectors while the device was not open */
+  PetscCount          made;           /* private data of sequential matrices, ever */
+  int                 productrefuses; /* AIJ's parallel A B says MAT_NO_OFF_PROC_ENTRIES: 1, or -1; 0: not looked yet */
+  HybRecordDescribe   describe;       /* what the type knows of a matrix */
+  HybComm             world;          /* of PETSC_COMM_WORLD, once a parallel matrix has used it: what it opened is not opened again for the next one */
+  struct _HybRecords *records;        /* of each matrix and operation, for -mat_aijhybridgpu_report; NULL: not asked for */
+  PetscLogDouble      hostwork;       /* nonzeros that the host has multiplied with vectors while the device was not open */
   PetscBool           toldhostvectors;
   PetscBool           atexit; /* the process will write its report, if nobody has */
   /* device */

@@ -65,6 +65,7 @@ PetscErrorCode MatAIJHybridGPUCompose(Mat A, PetscBool seq, PetscBool on)
   if (seq) PetscCall(MatSeqAIJHybridGPUComposeDense(A, on));
   if (seq) PetscCall(MatSeqAIJHybridGPUComposeConversions(A, on));
   PetscCall(seq ? MatSeqAIJHybridGPUComposeCOO(A, on) : MatMPIAIJHybridGPUComposeCOO(A, on));
+  if (!seq) PetscCall(MatMPIAIJHybridGPUComposePreallocation(A, on));
   if (seq) PetscCall(MatSeqAIJHybridGPUComposeOver(A, on));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

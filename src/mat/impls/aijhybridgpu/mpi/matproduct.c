@@ -11,6 +11,19 @@
 #include "product.h"
 #include "../seq/coo.h"
 
+static PetscErrorCode HybMPIProductFree(HybMPIProduct *mp)
+{
+  PetscErrorCode ierr = HybParProductDestroy(&mp->product);
+
+  PetscFunctionBegin;
+  for (int k = 0; k < 2; k++) {
+    PetscErrorCode later = HybKeptReset(&mp->kept[k]);
+
+    if (!ierr) ierr = later;
+  }
+  PetscFunctionReturn(ierr);
+}
+
 static PetscErrorCode HybMPIProductDestroy(HybProductCtxArg *arg)
 {
   HybMPIProduct *mp = (HybMPIProduct *)HYB_PRODUCT_CONTEXT(arg);
@@ -18,7 +31,7 @@ static PetscErrorCode HybMPIProductDestroy(HybProductCtxArg *arg)
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  ierr = HybParProductDestroy(&mp->product);
+  ierr = HybMPIProductFree(mp);
   PetscCall(PetscFree(mp));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -101,8 +114,9 @@ static PetscErrorCode HybMPIProductEmptyBlocks(Mat C, const PetscObjectState was
     PetscCall(MatCreate(PETSC_COMM_SELF, &empty));
     ierr = MatSetSizes(empty, C->rmap->n, block[k]->cmap->n, C->rmap->n, block[k]->cmap->n);
     if (!ierr) ierr = MatSetType(empty, MATSEQAIJHYBRIDGPU);
-    /* adoption counts on from there: the sum never comes to a former pattern's number */
-    empty->nonzerostate = empty->ass_nonzerostate = was[k];
+    /* adoption counts on from there: to what the parent's have that are new, else the sum never comes to a former
+       pattern's number */
+    empty->nonzerostate = empty->ass_nonzerostate = was[k] ? was[k] : block[k]->nonzerostate - 1;
     if (!ierr) ierr = MatHeaderReplace(block[k], &empty);
     if (ierr) (void)MatDestroy(&empty);
   }
@@ -179,14 +193,10 @@ static PetscErrorCode HybMPIProductBlocks(Mat C, HybMPIProduct *mp, HybArena out
       PetscCall(MatSeqAIJHybridGPUAdoptDevice(block[k], x, &out[k], csr));
     else
       PetscCall(MatSeqAIJHybridGPUAdopt(block[k], &out[k], csr));
-    block[k]->num_ass = 1; /* as the parent's */
-    PetscCall(PetscObjectGetId((PetscObject)block[k], &mp->block[k].id));
-    mp->block[k].made         = b->made;
-    mp->block[k].adoptions    = b->adoptions;
-    mp->block[k].generation   = b->generation;
-    mp->block[k].nnz          = csr->nnz;
-    mp->block[k].nonzerostate = block[k]->nonzerostate;
+    block[k]->num_ass = 1; /* as the parent's, which preallocates them */
+    b->aspreallocated = PETSC_TRUE;
   }
+  PetscCall(HybMPIProductNoteBlocks(C, mp));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -253,14 +263,15 @@ static PetscErrorCode HybMPIProductAdopt(Mat C, HybMPIProduct *mp, HybArena out[
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Symbolic phase on operands that are where it runs; C's old contents, if any, are replaced */
-static PetscErrorCode HybMPIProductSymbolic(Mat C, HybMPIProduct *mp, PetscErrorCode before, HybMPIOperands *o)
+/* Symbolic phase on operands that are where it runs; C's old contents, if any, are replaced, or kept (again) */
+static PetscErrorCode HybMPIProductSymbolic(Mat C, HybMPIProduct *mp, PetscBool again, PetscErrorCode before, HybMPIOperands *o)
 {
   const HybExec *x = &mp->exec;
   HybArena       out[2];
   HybParCSR      result;
   const char    *method;
   char           text[2048];
+  PetscBool      kept = PETSC_FALSE;
   PetscErrorCode ierr = before;
 
   PetscFunctionBegin;
@@ -268,13 +279,15 @@ static PetscErrorCode HybMPIProductSymbolic(Mat C, HybMPIProduct *mp, PetscError
   mp->again     = PETSC_FALSE;
   HybRecordProduct(C, MatProductTypes[C->product->type], o->mat[0]);
   PetscCall(HybRecordBegin(HYB_RECORD_SYMBOLIC, C, x));
+  for (int k = 0; k < 2 && !ierr; k++) ierr = HybKeptReset(&mp->kept[k]);
   if (!ierr) ierr = HybMPIOperandsNote(mp, o);
   PetscCall(HybParProductAgree(mp->product, ierr, "Looking at the operands of a parallel product"));
   PetscCall(PetscMemzero(&result, sizeof(result)));
   for (int k = 0; k < 2; k++) PetscCall(HybArenaInit(&out[k], x));
   PetscCall(HybEventBegin(HybGlueState.event.productsymbolic, C, 0, 0, 0));
   ierr = HybParProductSymbolic(mp->product, &o->csr[0], &o->csr[1], o->n == 3 ? &o->csr[2] : NULL, out, &result);
-  if (!ierr) ierr = HybMPIProductAdopt(C, mp, out, &result);
+  if (!ierr && again) ierr = HybMPIKeep(C, mp, ierr, out, &result, &kept);
+  if (!ierr && !kept) ierr = HybMPIProductAdopt(C, mp, out, &result);
   for (int k = 0; k < 2; k++) (void)HybArenaReset(&out[k]); /* nothing of a failed result stays behind */
   PetscCall(ierr);
   PetscCall(HybEventEnd(HybGlueState.event.productsymbolic, C, 0, 0, 0));
@@ -287,89 +300,6 @@ static PetscErrorCode HybMPIProductSymbolic(Mat C, HybMPIProduct *mp, PetscError
   PetscCall(HybRecordEnd(HYB_RECORD_SYMBOLIC, C, x, method, MatProductTypes[C->product->type], 0, 0));
   PetscCall(PetscInfo(C, "Parallel product on the %s: %s; result here %" PetscInt_FMT " rows, %" PetscInt64_FMT " nonzeros in own columns, %" PetscInt64_FMT " in %" PetscInt_FMT " of others\n", HybExecOnDevice(x) ? "device" : "host", text, result.D.m, (PetscInt64)result.D.nnz, (PetscInt64)result.O.nnz,
                       result.O.n));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Not collective: C's blocks where the product runs; *same: they still have the pattern that the symbolic phase gave
-   them, there */
-static PetscErrorCode HybMPIProductResult(Mat C, HybMPIProduct *mp, HybParCSR *result, PetscBool *same)
-{
-  Mat             block[2];
-  const PetscInt *garray;
-
-  PetscFunctionBegin;
-  *same = PETSC_TRUE;
-  PetscCall(MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], &garray));
-  for (int k = 0; k < 2 && *same; k++) {
-    HybCSR              *csr = k ? &result->O : &result->D;
-    Mat_SeqAIJHybridGPU *b   = NULL;
-    PetscObjectId        id;
-    PetscBool            ondevice = PETSC_FALSE;
-    HybLent              l;
-    HybExec              x;
-
-    PetscCall(PetscObjectGetId((PetscObject)block[k], &id));
-    *same = (PetscBool)(MatIsSeqAIJHybridGPU(block[k]) && id == mp->block[k].id);
-    if (!*same) break;
-    PetscCall(MatSeqAIJHybridGPUGetData(block[k], &b));
-    PetscCall(HybLentGet(block[k], PETSC_TRUE, &l));
-    *csr = l.csr;
-    PetscCall(HybLentRestore(block[k], &l));
-    if (HybExecOnDevice(&mp->exec)) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(block[k], &x, &ondevice));
-    if (ondevice) *csr = b->copy.csr;
-    *same = (PetscBool)(ondevice == HybExecOnDevice(&mp->exec) && csr->nnz == mp->block[k].nnz && b->made == mp->block[k].made && b->adoptions == mp->block[k].adoptions && b->generation == mp->block[k].generation && block[k]->nonzerostate == mp->block[k].nonzerostate);
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Whose values a block of an operand has, where they can be known again: device copies of ours follow the object's
-   state as well. Others may be written past it. */
-static PetscErrorCode HybMPIProductValues(HybMPIProduct *mp, PetscInt k, int b, Mat A, PetscBool *seen)
-{
-  PetscObjectId    id    = 0;
-  PetscObjectState state = 0;
-  PetscCount       moves = 0;
-
-  PetscFunctionBegin;
-  if (HybExecOnDevice(&mp->exec) && MatIsSeqAIJHybridGPU(A) && A->spptr) {
-    Mat_SeqAIJHybridGPU *hyb = NULL;
-
-    PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-    moves = hyb->moves;
-    PetscCall(PetscObjectGetId((PetscObject)A, &id));
-    PetscCall(PetscObjectStateGet((PetscObject)A, &state));
-  }
-  *seen                  = (PetscBool)(*seen && id && id == mp->values[k].id[b] && state == mp->values[k].state[b] && moves == mp->values[k].moves[b]);
-  mp->values[k].id[b]    = id;
-  mp->values[k].state[b] = state;
-  mp->values[k].moves[b] = moves;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static void HybMPIProductValuesForget(HybMPIProduct *mp)
-{
-  for (PetscInt k = 0; k < 3; k++) mp->values[k].id[0] = mp->values[k].id[1] = 0;
-}
-
-/* Not collective: the values were written; PETSc is told as an assembly would */
-static PetscErrorCode HybMPIProductWritten(Mat C, HybMPIProduct *mp)
-{
-  Mat             block[2];
-  const PetscInt *garray;
-
-  PetscFunctionBegin;
-  PetscCall(MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], &garray));
-  for (int k = 0; k < 2; k++) {
-    if (HybExecOnDevice(&mp->exec))
-      PetscCall(MatSeqAIJHybridGPUDeviceWritten(block[k], &mp->exec));
-    else {
-      PetscScalar *a;
-
-      PetscCall(MatSeqAIJGetArray(block[k], &a));
-      PetscCall(MatSeqAIJRestoreArray(block[k], &a));
-    }
-    PetscCall(PetscObjectStateIncrease((PetscObject)block[k]));
-  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -407,55 +337,13 @@ static PetscErrorCode HybMPIProductRepeat(Mat C, HybMPIProduct *mp, HybMPIOperan
   mp->exec = x;
   PetscCall(HybParProductCreate(PetscObjectComm((PetscObject)C), &x, type, HybMatProductMethod(&x, mp->method[0] ? mp->method : hyb->choices.spgemm), hyb->choices.width, &mp->product));
   if (!ierr) ierr = HybMPIOperandsSend(o, &x, PETSC_TRUE);
-  PetscCall(HybMPIProductSymbolic(C, mp, ierr, o));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Not collective. An error came while C's values were written, here or on another process: nobody takes them for a
-   result. AIJ asks this of all that is not assembled; the next numeric phase that ends well, or an assembly, makes C
-   whole. */
-static void HybMPIProductHalfMade(Mat C, HybMPIProduct *mp)
-{
-  Mat             block[2];
-  const PetscInt *garray;
-
-  HybMPIProductValuesForget(mp);
-  C->assembled = C->was_assembled = PETSC_FALSE;
-  (void)PetscObjectStateIncrease((PetscObject)C);
-  if (MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], &garray)) return;
-  for (int k = 0; k < 2; k++)
-    if (block[k]) (void)MatSeqAIJHybridGPUValuesMoved(block[k]);
-}
-
-/* The values. An error of one process is one of all. */
-static PetscErrorCode HybMPIProductCompute(Mat C, HybMPIProduct *mp, HybMPIOperands *o)
-{
-  HybParCSR      result;
-  PetscBool      there, seen[3] = {PETSC_TRUE, PETSC_TRUE, PETSC_TRUE};
-  PetscErrorCode ierr;
-
-  PetscFunctionBegin;
-  PetscCall(PetscMemzero(&result, sizeof(result)));
-  ierr = HybMPIProductResult(C, mp, &result, &there);
-  if (!ierr && !there) ierr = PetscError(PETSC_COMM_SELF, __LINE__, PETSC_FUNCTION_NAME, __FILE__, PETSC_ERR_PLIB, PETSC_ERROR_INITIAL, "The result does not live where its product runs");
-  for (PetscInt k = 0; k < o->n && !ierr; k++)
-    for (int b = 0; b < 2 && !ierr; b++) ierr = HybMPIProductValues(mp, k, b, o->block[k][b], &seen[k]);
-  if (!ierr) ierr = HybParProductUnchanged(mp->product, seen);
-  if (!ierr && !HybExecOnDevice(&mp->exec)) ierr = MatMPIAIJHybridGPUHostWrites(C);
-  result.rows    = C->rmap->range;
-  result.columns = C->cmap->range;
-  ierr           = HybParProductNumeric(mp->product, ierr, &o->csr[0], &o->csr[1], o->n == 3 ? &o->csr[2] : NULL, &result);
-  if (!ierr) ierr = HybMPIProductWritten(C, mp);
-  ierr = HybParProductAgree(mp->product, ierr, "The values of a parallel product");
-  if (ierr) HybMPIProductHalfMade(C, mp);
-  PetscCall(ierr);
+  PetscCall(HybMPIProductSymbolic(C, mp, PETSC_TRUE, ierr, o));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Collective: can the plan of the symbolic phase be used by all processes? If not, it is made anew. */
 static PetscErrorCode HybMPIProductPlan(Mat C, HybMPIProduct *mp, HybMPIOperands *o)
 {
-  HybParCSR      result;
   PetscBool      same = PETSC_FALSE, there = PETSC_FALSE;
   int            mine[2], all[2];
   PetscErrorCode ierr;
@@ -466,7 +354,7 @@ static PetscErrorCode HybMPIProductPlan(Mat C, HybMPIProduct *mp, HybMPIOperands
   if (!ierr && mp->product) ierr = HybParProductSetStream(mp->product, mp->exec.stream);
   if (!ierr) ierr = HybMPIOperandsSend(o, &mp->exec, PETSC_TRUE);
   if (!ierr && mp->product) ierr = HybMPIOperandsSame(mp, o, &same);
-  if (!ierr) ierr = HybMPIProductResult(C, mp, &result, &there);
+  if (!ierr) ierr = HybMPIProductSameResult(C, mp, &there);
   mine[0] = ierr != PETSC_SUCCESS;
   mine[1] = !same || !there;
   PetscCallMPI(MPI_Allreduce(mine, all, 2, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)C)));
@@ -497,23 +385,32 @@ static PetscErrorCode HybMPIProductNumeric(Mat C, HybMPIProduct *mp, HybMPIOpera
     PetscCall(HybParProductGetMethod(mp->product, &method));
     PetscCall(HybRecordEnd(mp->again ? HYB_RECORD_AGAIN : HYB_RECORD_NUMERIC, C, &mp->exec, method, MatProductTypes[C->product->type], flops, 0));
   }
-  mp->again    = PETSC_TRUE;
-  C->assembled = PETSC_TRUE;
-  /* as after the assembly that ends the parent's */
-  C->insertmode = NOT_SET_VALUES;
-  /* not the first values: what was said of those before holds no more, as after an assembly */
-  if (C->num_ass) {
-    if (!C->symmetry_eternal) C->symmetric = C->hermitian = PETSC_BOOL3_UNKNOWN;
-    if (!C->spd_eternal) C->spd = PETSC_BOOL3_UNKNOWN;
+  mp->again = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A numeric phase has ended; before: C was assembled when it began. What AIJ does besides the values. */
+static PetscErrorCode HybMPIProductEnd(Mat C, HybMPIProduct *mp, PetscBool before)
+{
+  const MatProductType type = C->product->type;
+
+  PetscFunctionBegin;
+  if (mp->pending) { /* the assembly that the symbolic phase left out */
+    mp->pending = PETSC_FALSE;
+    PetscCall(MatMPIAIJHybridGPUSumStates(C));
+    PetscCall(MatMPIAIJHybridGPUSetBlocks(C));
   }
-  C->num_ass++;
+  HybMatProductAssembled(C, before);
   PetscCall(PetscObjectStateIncrease((PetscObject)C));
+  if (type == MATPRODUCT_AtB || type == MATPRODUCT_PtAP) PetscCall(PetscObjectStateIncrease((PetscObject)C)); /* its zeros */
+  if (type == MATPRODUCT_AtB) PetscCall(MatSetOption(C, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode MatProductNumeric_MPIAIJHybridGPU(Mat C)
 {
   const PetscLogDouble todevice = HybGlueState.counts.todevice, tohost = HybGlueState.counts.tohost;
+  const PetscBool      before = C->assembled;
   HybMPIOperands       o;
   PetscErrorCode       ierr;
 
@@ -528,6 +425,7 @@ static PetscErrorCode MatProductNumeric_MPIAIJHybridGPU(Mat C)
   ierr = HybMPIProductNumeric(C, (HybMPIProduct *)C->product->data, &o);
   PetscCall(HybMPIOperandsRestore(&o));
   PetscCall(ierr);
+  PetscCall(HybMPIProductEnd(C, (HybMPIProduct *)C->product->data, before));
   PetscCall(PetscInfo(C, "Numeric phase of the product %s: %.0f bytes taken to the device, %.0f to the host\n", MatProductTypes[C->product->type], (double)(HybGlueState.counts.todevice - todevice), (double)(HybGlueState.counts.tohost - tohost)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -598,19 +496,67 @@ static PetscErrorCode HybMPIProductHeader(Mat C, HybProductType type, HybMPIOper
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybMPIProductFirst(Mat C, PetscErrorCode before, HybProductType type, const char *method, HybMPIOperands *o, HybMPIProduct *mp)
+/* Not collective: do AIJ's products A B say MAT_NO_OFF_PROC_ENTRIES of their result? Some releases' do. One of nothing
+   but this process tells. */
+static PetscErrorCode HybMPIProductRefusesOthers(PetscBool *refuses)
 {
-  Mat_MPIAIJHybridGPU *hyb  = NULL;
-  PetscErrorCode       ierr = before;
+  PetscErrorCode ierr;
+  Mat            A, C = NULL;
 
   PetscFunctionBegin;
+  if (!HybGlueState.productrefuses) {
+    PetscCall(MatCreate(PETSC_COMM_SELF, &A));
+    ierr = MatSetSizes(A, 1, 1, 1, 1);
+    if (!ierr) ierr = MatSetType(A, MATMPIAIJ);
+    if (!ierr) ierr = MatMPIAIJSetPreallocation(A, 1, NULL, 0, NULL);
+    if (!ierr) ierr = MatSetValue(A, 0, 0, 1.0, INSERT_VALUES);
+    if (!ierr) ierr = MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY);
+    if (!ierr) ierr = MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY);
+    if (!ierr) ierr = MatProductCreate(A, A, NULL, &C);
+    if (!ierr) ierr = MatSetOptionsPrefix(C, "mat_aijhybridgpu_probe_");
+    if (!ierr) ierr = MatProductSetType(C, MATPRODUCT_AB);
+    if (!ierr) ierr = MatProductSetFromOptions(C);
+    if (!ierr) ierr = MatProductSymbolic(C);
+    if (!ierr) HybGlueState.productrefuses = C->nooffprocentries ? 1 : -1;
+    PetscCall(MatDestroy(&C));
+    PetscCall(MatDestroy(&A));
+    PetscCall(ierr);
+  }
+  *refuses = (PetscBool)(HybGlueState.productrefuses > 0);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMPIProductFirst(Mat C, PetscErrorCode before, HybProductType type, const char *method, HybMPIOperands *o, HybMPIProduct *mp)
+{
+  const PetscObjectState nonzerostate = C->nonzerostate, assembled = C->ass_nonzerostate;
+  Mat_MPIAIJHybridGPU   *hyb = NULL;
+  PetscObjectState       state;
+  PetscErrorCode         ierr = before;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectStateGet((PetscObject)C, &state));
   if (!ierr) ierr = MatMPIAIJHybridGPUGetData(C, &hyb);
   if (!ierr) ierr = HybMPIOperandsGet(C, PETSC_FALSE, o);
   PetscCall(HybMPIProductExec(C, hyb ? &hyb->choices : NULL, ierr, o, &mp->exec));
   PetscCall(PetscStrncpy(mp->method, method, sizeof(mp->method)));
   PetscCall(HybParProductCreate(PetscObjectComm((PetscObject)C), &mp->exec, type, HybMatProductMethod(&mp->exec, method[0] ? method : hyb->choices.spgemm), hyb->choices.width, &mp->product));
   ierr = HybMPIOperandsSend(o, &mp->exec, PETSC_FALSE);
-  PetscCall(HybMPIProductSymbolic(C, mp, ierr, o));
+  PetscCall(HybMPIProductSymbolic(C, mp, PETSC_FALSE, ierr, o));
+  /* as the parent's: most end with an assembly, P^T A P leaves it to the numeric phase */
+  PetscCall(PetscObjectStateSet((PetscObject)C, state + (type == HYB_PRODUCT_PTAP ? 0 : 1)));
+  if (type == HYB_PRODUCT_PTAP) {
+    mp->pending         = PETSC_TRUE;
+    C->assembled        = PETSC_FALSE;
+    C->nonzerostate     = nonzerostate;
+    C->ass_nonzerostate = assembled;
+  } else
+    C->num_ass++;
+  if (type == HYB_PRODUCT_AB || type == HYB_PRODUCT_ABC || type == HYB_PRODUCT_ABT) {
+    PetscBool refuses = PETSC_FALSE;
+
+    PetscCall(HybMPIProductRefusesOthers(&refuses));
+    if (refuses) PetscCall(MatSetOption(C, MAT_NO_OFF_PROC_ENTRIES, PETSC_TRUE));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -637,7 +583,7 @@ static PetscErrorCode MatProductSymbolic_MPIAIJHybridGPU(Mat C)
   if (!ierr) ierr = PetscNew(&mp);
   ierr = HybMPIProductFirst(C, ierr, type, method, &o, mp ? mp : &none);
   if (ierr) {
-    if (mp) (void)HybParProductDestroy(&mp->product);
+    if (mp) (void)HybMPIProductFree(mp);
     (void)PetscFree(mp);
   }
   PetscCall(HybMPIOperandsRestore(&o));

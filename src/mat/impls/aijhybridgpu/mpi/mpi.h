@@ -55,6 +55,7 @@ PETSC_INTERN PetscErrorCode MatZeroRowsColumns_MPIAIJHybridGPU(Mat, PetscInt, co
 #if PETSC_VERSION_GE(3, 20, 0)
 PETSC_INTERN PetscErrorCode MatEliminateZeros_MPIAIJHybridGPU(Mat, PetscBool);
 #endif
+PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUComposePreallocation(Mat, PetscBool on);
 PETSC_INTERN PetscErrorCode MatAssemblyBegin_MPIAIJHybridGPU(Mat, MatAssemblyType);
 PETSC_INTERN PetscErrorCode MatAssemblyEnd_MPIAIJHybridGPU(Mat, MatAssemblyType);
 

@@ -299,7 +299,7 @@ M*/
 PetscErrorCode MatCreate_MPIAIJHybridGPU(Mat A)
 {
   PetscFunctionBegin;
-  PetscCall(MatSetType(A, MATMPIAIJ));
+  PetscCall(HybSetParentType(A, MATMPIAIJ));
   PetscCall(MatConvert_MPIAIJ_MPIAIJHybridGPU(A, MATMPIAIJHYBRIDGPU, MAT_INPLACE_MATRIX, &A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

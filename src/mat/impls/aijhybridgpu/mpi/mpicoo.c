@@ -183,6 +183,7 @@ static PetscErrorCode HybMPICOOAdoptBlocks(Mat T, const HybChoices *choices, con
     PetscCall(MatSetType(block[k], MATSEQAIJHYBRIDGPU));
     PetscCall(MatSeqAIJHybridGPUGetData(block[k], &b));
     b->choices = *choices;
+    block[k]->nonzerostate--; /* adoption counts: to what the parent's blocks have */
     PetscCall(MatSeqAIJHybridGPUAdoptDevice(block[k], x, &arrays[k], &csr[k]));
     /* as the parent's. A's stays as it is: the first values' assembly leaves what was said of symmetries. */
     block[k]->num_ass = 1;
@@ -215,9 +216,8 @@ static PetscErrorCode HybMPICOOAdopt(Mat A, const HybExec *x, HybMPICOOHost *h, 
   A->preallocated  = PETSC_TRUE;
   A->assembled     = PETSC_TRUE;
   A->was_assembled = PETSC_FALSE;
-  PetscCall(MatMPIAIJHybridGPUSumStates(A));                               /* so that an assembly, which sums, leaves it */
-  if (PETSC_VERSION_LT(3, 22, 0)) A->nonzerostate = --A->ass_nonzerostate; /* MatSetPreallocationCOO() counts once more */
-  PetscCall(PetscObjectStateIncrease((PetscObject)A));
+  /* as the parent's: before 3.22 it is the first values' assembly that sums, and MatSetPreallocationCOO() counts */
+  if (PETSC_VERSION_GE(3, 22, 0)) PetscCall(MatMPIAIJHybridGPUSumStates(A));
   PetscCall(MatDestroy(&T));
   /* products may come before the values do: halos are of other columns, which the sum of states may not tell */
   PetscCall(HybMPICOOAgree(A, MatMPIAIJHybridGPUSetBlocks(A)));

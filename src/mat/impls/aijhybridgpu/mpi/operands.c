@@ -18,12 +18,14 @@ PetscErrorCode HybMPIOperandsMats(Mat C, HybMPIOperands *o)
 }
 
 /* Coordinates have made its pattern, and its values are zeros so far: AIJ multiplies with it */
-static PetscBool HybMPIOperandIsWhole(Mat A)
+PetscBool HybMPIPatternIsWhole(Mat A)
 {
   Mat             block[2] = {NULL, NULL};
   const PetscInt *garray   = NULL;
-  PetscBool       again    = (PetscBool)(A->preallocated && A->was_assembled && !MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], &garray));
+  PetscBool       again;
 
+  if (A->assembled) return PETSC_TRUE;
+  again = (PetscBool)(A->preallocated && A->was_assembled && !MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], &garray));
   /* entries that were there were set again: no block has another pattern than at the last assembly, none was taken
      apart */
   for (int k = 0; k < 2; k++) again = (PetscBool)(again && block[k] && block[k]->assembled && block[k]->nonzerostate == block[k]->ass_nonzerostate);
@@ -40,7 +42,7 @@ PetscErrorCode HybMPIOperandsGet(Mat C, PetscBool values, HybMPIOperands *o)
     HybParCSR *p = &o->csr[k];
 
     /* the parent's symbolic phases make a pattern and leave the assembly to the numeric one */
-    PetscCheck(A->assembled || (!values && A->product && A->preallocated) || HybMPIOperandIsWhole(A), PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %c of the product %s is not assembled", (char)('A' + k), MatProductTypes[C->product->type]);
+    PetscCheck((!values && A->product && A->preallocated) || HybMPIPatternIsWhole(A), PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %c of the product %s is not assembled", (char)('A' + k), MatProductTypes[C->product->type]);
     PetscCall(MatMPIAIJGetSeqAIJ(A, &o->block[k][0], &o->block[k][1], &p->garray));
     p->rows    = A->rmap->range;
     p->columns = A->cmap->range;

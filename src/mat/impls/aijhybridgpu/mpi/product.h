@@ -6,6 +6,7 @@
 
 #include "mpi.h"
 #include "../seq/seq.h"
+#include "../seq/kept.h"
 #include "../storage/where.h"
 #include "aijhybridgpu/private/hybparprod.h"
 
@@ -27,12 +28,14 @@ typedef struct {
     PetscObjectState state[2];
     PetscCount       moves[2];
   } values[3];
-  PetscBool again; /* the numeric phase is not the first one */
-  struct {         /* C's blocks with the product's pattern: another operation may have given them another one since */
+  PetscBool again;   /* the numeric phase is not the first one */
+  PetscBool pending; /* the symbolic phase has left C not assembled, and no numeric phase was there yet */
+  struct {           /* C's blocks, in which the product's pattern is: another operation may have given them another one since */
     PetscObjectId    id;
     PetscCount       made, adoptions, generation, nnz;
     PetscObjectState nonzerostate;
   } block[2];
+  HybKept kept[2]; /* where they have entries that the product lacks */
 } HybMPIProduct;
 
 /* Operands as the host sees them, and as the executing backend does */
@@ -52,5 +55,13 @@ PETSC_INTERN PetscErrorCode HybMPIOperandsSend(HybMPIOperands *, const HybExec *
 PETSC_INTERN PetscErrorCode HybMPIOperandsRestore(HybMPIOperands *);
 PETSC_INTERN PetscErrorCode HybMPIOperandsNote(HybMPIProduct *, HybMPIOperands *);
 PETSC_INTERN PetscErrorCode HybMPIOperandsSame(HybMPIProduct *, HybMPIOperands *, PetscBool *same);
+PETSC_INTERN PetscBool      HybMPIPatternIsWhole(Mat A);
+
+/* mpikept.c. Collective but for the third, which says whether C's blocks are those that the plan was made for. */
+PETSC_INTERN PetscErrorCode HybMPIKeep(Mat C, HybMPIProduct *, PetscErrorCode before, HybArena out[2], const HybParCSR *result, PetscBool *kept);
+PETSC_INTERN PetscErrorCode HybMPIProductCompute(Mat C, HybMPIProduct *, HybMPIOperands *);
+PETSC_INTERN PetscErrorCode HybMPIProductSameResult(Mat C, HybMPIProduct *, PetscBool *same);
+PETSC_INTERN PetscErrorCode HybMPIProductNoteBlocks(Mat C, HybMPIProduct *);
+PETSC_INTERN void           HybMPIProductValuesForget(HybMPIProduct *);
 
 #endif

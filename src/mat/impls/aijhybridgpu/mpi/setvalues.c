@@ -185,6 +185,12 @@ PetscErrorCode MatAssemblyEnd_MPIAIJHybridGPU(Mat A, MatAssemblyType mode)
 
   PetscFunctionBegin;
   PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
+  if (hyb->assembling && PETSC_VERSION_LT(3, 22, 0)) { /* the parent sums here where its own coordinates have made the blocks */
+    const PetscObjectState assembled = A->ass_nonzerostate;
+
+    PetscCall(MatMPIAIJHybridGPUSumStates(A));
+    A->ass_nonzerostate = assembled;
+  }
   hyb->assembling = PETSC_FALSE;
   PetscCall((*HybGlueState.mpi.assemblyend)(A, mode));
   hyb->coopattern = PETSC_FALSE;
@@ -192,5 +198,29 @@ PetscErrorCode MatAssemblyEnd_MPIAIJHybridGPU(Mat A, MatAssemblyType mode)
     PetscCall(MatMPIAIJHybridGPUSetBlocks(A));
     HybGlueState.counts.assemblies++;
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the parent goes by what AIJ's blocks were preallocated with */
+static PetscErrorCode MatResetPreallocation_MPIAIJHybridGPU(Mat A)
+{
+  Mat             blocks[2];
+  const PetscInt *garray;
+
+  PetscFunctionBegin;
+  if (A->preallocated) {
+    PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], &garray));
+    for (int k = 0; k < 2; k++)
+      if (blocks[k] && MatIsSeqAIJHybridGPU(blocks[k])) PetscCall(MatSeqAIJHybridGPUAsPreallocated(blocks[k]));
+    PetscCall(MatMPIAIJHybridGPUDemoteBlocks(A));
+  }
+  PetscCall((*(PetscErrorCode(*)(Mat))HybGlueState.resetpreallocation[1])(A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatMPIAIJHybridGPUComposePreallocation(Mat A, PetscBool on)
+{
+  PetscFunctionBegin;
+  PetscCall(HybComposeOver((PetscObject)A, "MatResetPreallocation_C", (void (*)(void))MatResetPreallocation_MPIAIJHybridGPU, &HybGlueState.resetpreallocation[1], on));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

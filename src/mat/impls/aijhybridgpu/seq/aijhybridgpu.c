@@ -36,6 +36,7 @@ PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
     later = HybStorageFreeRetired(hyb);
     if (!ierr) ierr = later;
     arrays = hyb->arrays;
+    PetscCall(PetscFree(hyb->preallocated));
     PetscCall(PetscFree(A->spptr));
   }
   if (((PetscObject)A)->qlist) PetscCall((*HybGlueState.compose)(A, PETSC_TRUE, PETSC_FALSE)); /* none are left when MatHeaderMerge() empties A */
@@ -403,6 +404,7 @@ PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat A, MatType type, MatReuse r
   PetscCall(HybDoorClose(B));
   PetscCall(MatSeqAIJHybridGPUDestroyPlans(hyb));
   PetscCall(MatSeqAIJHybridGPUDestroyDevice(hyb));
+  PetscCall(PetscFree(hyb->preallocated));
   PetscCall(PetscFree(B->spptr));
   PetscCall((*HybGlueState.compose)(B, PETSC_TRUE, PETSC_FALSE));
   PetscCall(MatSeqAIJHybridGPUSetOps(B, PETSC_FALSE));
@@ -476,7 +478,7 @@ PetscErrorCode MatCreate_SeqAIJHybridGPU(Mat A)
   Mat_SeqAIJHybridGPU *hyb = NULL;
 
   PetscFunctionBegin;
-  PetscCall(MatSetType(A, MATSEQAIJ));
+  PetscCall(HybSetParentType(A, MATSEQAIJ));
   PetscCall(MatConvert_SeqAIJ_SeqAIJHybridGPU(A, MATSEQAIJHYBRIDGPU, MAT_INPLACE_MATRIX, &A));
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   hyb->optionsknown = PETSC_TRUE; /* those of its birth, and what MatSetOption() brings */

@@ -157,6 +157,7 @@ static PetscErrorCode MatSetPreallocationCOO_Device(Mat A, const HybExec *x, Pet
   HybCSR               csr;
   void                *di = NULL, *dj = NULL;
   PetscInt             assemblies;
+  PetscObjectState     state;
   PetscBool            ended, unused;
   PetscErrorCode       ierr;
 
@@ -182,6 +183,7 @@ static PetscErrorCode MatSetPreallocationCOO_Device(Mat A, const HybExec *x, Pet
     if (!ierr) ierr = later;
   }
   assemblies = A->num_ass;
+  PetscCall(PetscObjectStateGet((PetscObject)A, &state));
   if (!ierr) ierr = MatSeqAIJHybridGPUAdoptDevice(A, x, &arrays, &csr);
   A->num_ass = assemblies; /* as the parent's: the first values' assembly leaves what was said of symmetries */
   if (ierr) {
@@ -195,6 +197,9 @@ static PetscErrorCode MatSetPreallocationCOO_Device(Mat A, const HybExec *x, Pet
   if (unused) PetscCall((*HybGlueState.seq.setoption)(A, MAT_UNUSED_NONZERO_LOCATION_ERR, PETSC_TRUE));
   if (ended) hyb->inodesleft = PETSC_FALSE;
   PetscCall(MatSetOption(A, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_TRUE)); /* as the parent's */
+  /* nor does the parent's count the state */
+  PetscCall(PetscObjectStateSet((PetscObject)A, state));
+  PetscCall(HybMarkSet(A, PETSC_FALSE, &hyb->copy.mark));
   /* MatSetPreallocationCOO() counts the new pattern once more after this */
   hyb->copy.key.nonzerostate = A->nonzerostate + 1;
   hyb->checkkey              = hyb->copy.key;
@@ -254,6 +259,7 @@ static PetscErrorCode MatSetPreallocationCOO_SeqAIJHybridGPU(Mat A, PetscCount n
     PetscCall(PetscObjectCompose((PetscObject)A, "HybCOO", NULL));
     PetscCall(HybInodesFind(A));
     PetscCall(MatSeqAIJHybridGPUDemote(A)); /* the parent frees the arrays */
+    PetscCall(PetscFree(hyb->preallocated));
   }
   PetscCall(HybCOOPreallocateOnHost(A, HybGlueState.coopreallocation[0], n, i, j));
   PetscCall(HybStorageSettle(A));

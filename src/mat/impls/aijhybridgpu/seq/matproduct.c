@@ -4,10 +4,11 @@
 */
 #include "seq.h"
 #include "coo.h"
+#include "kept.h"
 #include "../storage/where.h"
 #include "aijhybridgpu/private/hybproduct.h"
 
-/* What a product keeps in C->product->data */
+/* What a product keeps */
 typedef struct {
   HybProduct product;
   HybExec    exec;
@@ -24,41 +25,85 @@ typedef struct {
     PetscObjectState state;
     PetscCount       moves;
   } values[3];
-  PetscBool again; /* the numeric phase is not the first one */
-  struct {         /* C with the product's pattern: another operation may have given it another one since */
+  PetscBool again;   /* the numeric phase is not the first one */
+  PetscBool pending; /* no numeric phase has made C whole yet */
+  struct {           /* C's pattern, in which the product's is: another operation may have given it another one since */
     PetscCount       made, adoptions, generation, nnz;
     PetscObjectState nonzerostate;
   } result;
-  /* MAT_FORCE_DIAGONAL_ENTRIES where the product lacks some: the product itself, and C is its sum with an empty
-     diagonal */
-  PetscBool padded;
-  HybArena  inner;
-  HybCSR    innercsr;
+  HybKept kept; /* where C has entries that the product lacks, be it by MAT_FORCE_DIAGONAL_ENTRIES */
 } HybMatProduct;
 
-static PetscErrorCode HybMatProductDestroy(HybProductCtxArg *arg)
+static PetscErrorCode HybMatProductFree(void *ctx)
 {
-  HybMatProduct *mp = (HybMatProduct *)HYB_PRODUCT_CONTEXT(arg);
-  PetscErrorCode ierr, later = PETSC_SUCCESS;
+  HybMatProduct *mp = (HybMatProduct *)ctx;
+  PetscErrorCode ierr, later;
 
   PetscFunctionBegin;
-  ierr = HybProductDestroy(&mp->product);
-  if (mp->padded) later = HybArenaReset(&mp->inner);
+  ierr  = HybProductDestroy(&mp->product);
+  later = HybKeptReset(&mp->kept);
   PetscCall(PetscFree(mp));
   PetscCall(ierr);
   PetscCall(later);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode HybMatProductDestroy(HybProductCtxArg *arg)
+{
+  PetscFunctionBegin;
+  PetscCall(HybMatProductFree(HYB_PRODUCT_CONTEXT(arg)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static HybMatProduct *HybMatProductGet(Mat C)
+{
+  void *mp = NULL;
+
+  if (!C->product) return NULL;
+  if (C->product->data) return (HybMatProduct *)C->product->data;
+  if (C->product->Dwork && HybContainerGet((PetscObject)C->product->Dwork, "HybProduct", &mp)) return NULL;
+  return (HybMatProduct *)mp;
+}
+
 static PetscErrorCode HybMatProductView(Mat C, PetscViewer viewer)
 {
-  HybMatProduct *mp = (HybMatProduct *)C->product->data;
+  HybMatProduct *mp = HybMatProductGet(C);
   char           text[1024];
 
   PetscFunctionBegin;
   if (!mp) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybProductDescribe(mp->product, text, sizeof(text)));
   PetscCall(PetscViewerASCIIPrintf(viewer, "AIJHybridGPU product %s\n", text));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  Where the parent keeps nothing in C->product->data its symbolic phase may come again, which PETSc refuses where there
+  is something. So ours goes with a matrix without a type, which PETSc has room for beside the product, and destroys
+  with it.
+*/
+/* mp is taken over */
+static PetscErrorCode HybMatProductSet(Mat C, HybMatProduct *mp)
+{
+  Mat_Product *product = C->product;
+
+  PetscFunctionBegin;
+  if (product->type == MATPRODUCT_AB || product->type == MATPRODUCT_PtAP) {
+    Mat            beside;
+    PetscErrorCode ierr = MatCreate(PETSC_COMM_SELF, &beside);
+
+    if (ierr) (void)HybMatProductFree(mp);
+    PetscCall(ierr);
+    ierr = HybContainerCompose((PetscObject)beside, "HybProduct", mp, HybMatProductFree);
+    if (ierr) (void)MatDestroy(&beside); /* mp is freed */
+    PetscCall(ierr);
+    PetscCall(MatDestroy(&product->Dwork));
+    product->Dwork = beside;
+  } else {
+    product->data    = mp;
+    product->destroy = HybMatProductDestroy;
+  }
+  product->view = HybMatProductView;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -100,14 +145,6 @@ typedef struct {
   PetscCount work; /* nonzeros of all operands */
 } HybOperands;
 
-/* Coordinates have made its pattern, and its values are zeros so far: AIJ multiplies with it */
-static PetscBool HybOperandIsWhole(Mat A)
-{
-  /* entries that were there were set again */
-  if (A->preallocated && A->was_assembled && A->nonzerostate == A->ass_nonzerostate) return PETSC_TRUE;
-  return (PetscBool)(A->preallocated && MatIsSeqAIJHybridGPU(A) && A->spptr && ((Mat_SeqAIJHybridGPU *)A->spptr)->coopattern);
-}
-
 static PetscErrorCode HybOperandsGet(Mat C, PetscBool values, HybOperands *o)
 {
   Mat_Product *product = C->product;
@@ -124,7 +161,7 @@ static PetscErrorCode HybOperandsGet(Mat C, PetscBool values, HybOperands *o)
     PetscCheck(mats[k], PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %c of the product %s is missing", (char)('A' + k), MatProductTypes[product->type]);
     /* the parent's symbolic phases make a pattern and leave the assembly to the numeric one: parallel products of mixed
        types build on such results */
-    PetscCheck(mats[k]->assembled || (!values && mats[k]->product && mats[k]->preallocated) || HybOperandIsWhole(mats[k]), PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %c of the product %s is not assembled", (char)('A' + k), MatProductTypes[product->type]);
+    PetscCheck(mats[k]->assembled || (!values && mats[k]->product && mats[k]->preallocated) || HybPatternIsWhole(mats[k]), PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %c of the product %s is not assembled", (char)('A' + k), MatProductTypes[product->type]);
     PetscCall(HybLentGet(mats[k], values, &o->lent[k]));
     PetscCheck(!values || o->lent[k].csr.a || !o->lent[k].csr.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %c of the product %s holds a structure of %" PetscInt64_FMT " nonzeros without values (MAT_STRUCTURE_ONLY)", (char)('A' + k), MatProductTypes[product->type], (PetscInt64)o->lent[k].csr.nnz);
     o->csr[k] = o->lent[k].csr;
@@ -189,42 +226,6 @@ static PetscErrorCode HybOperandHash(const HybExec *x, const HybCSR *M, uint64_t
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The union of the product's pattern and the diagonal, if the product lacks any of it: then *sum's arrays are in
-   sumarrays */
-static PetscErrorCode HybMatProductAddDiagonal(const HybExec *x, HybCSR *product, HybArena *work, HybArena *sumarrays, HybCSR *sum, PetscBool *lacks)
-{
-  const PetscInt  k       = PetscMin(product->m, product->n);
-  const HybScalar zero    = 0;
-  PetscCount      missing = 0;
-  HybCSR          diagonal;
-  PetscInt       *i, *j;
-
-  PetscFunctionBegin;
-  *lacks = PETSC_FALSE;
-  PetscCall(x->backend->csr->diagonalset(x, work, product, NULL, &zero, PETSC_TRUE, &missing)); /* adds nothing: its values are zeros */
-  if (!missing) PetscFunctionReturn(PETSC_SUCCESS);
-  *lacks = PETSC_TRUE;
-  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, (PetscCount)product->m + 1, sizeof(PetscInt), &i));
-  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, k, sizeof(PetscInt), &j));
-  for (PetscInt r = 0; r <= product->m; r++) i[r] = PetscMin(r, k);
-  for (PetscInt r = 0; r < k; r++) j[r] = r;
-  diagonal     = *product;
-  diagonal.nnz = k;
-  diagonal.i   = i;
-  diagonal.j   = j;
-  diagonal.a   = NULL;
-  if (HybExecOnDevice(x)) {
-    PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)product->m + 1, sizeof(PetscInt), &diagonal.i));
-    PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, k, sizeof(PetscInt), &diagonal.j));
-    PetscCall(x->backend->copy(x, diagonal.i, i, sizeof(PetscInt) * ((size_t)product->m + 1), HYB_COPY_HOST_TO_DEVICE));
-    PetscCall(x->backend->copy(x, diagonal.j, j, sizeof(PetscInt) * (size_t)k, HYB_COPY_HOST_TO_DEVICE));
-  }
-  PetscCall(x->backend->csr->addsymbolic(x, sumarrays, work, product, &diagonal, sum));
-  PetscCall(HybArenaAlloc(sumarrays, x->result, sum->nnz, sizeof(HybScalar), &sum->a));
-  PetscCall(x->backend->zero(x, sum->a, sizeof(HybScalar) * (size_t)sum->nnz));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Whose rows are the result's, and whose columns: operand dim[d] / 2, its rows if dim[d] is even, else its columns */
 static void HybMatProductShape(HybProductType type, const HybOperands *o, int dim[2], PetscInt size[2])
 {
@@ -245,8 +246,38 @@ static void HybMatProductShape(HybProductType type, const HybOperands *o, int di
   }
 }
 
-/* Symbolic phase on operands that are where it runs; C's old contents, if any, are replaced */
-static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, HybOperands *o)
+/* C gets the product's pattern, whose arrays are taken over; again: it may keep a wider one that it has */
+static PetscErrorCode HybMatProductPattern(Mat C, HybMatProduct *mp, PetscBool again, HybArena *arrays, HybCSR *result)
+{
+  const HybExec       *x      = &mp->exec;
+  PetscBool            within = PETSC_FALSE, equal = PETSC_FALSE;
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybLent              l;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
+  if (again) PetscCall(HybKeptWithin(C, x, result, &within, &equal));
+  if (equal)
+    PetscCall(HybArenaReset(arrays));
+  else if (within)
+    PetscCall(HybKeptSet(&mp->kept, arrays, result));
+  else {
+    if (C->force_diagonals) PetscCall(HybKeptForceDiagonal(x, &mp->kept, arrays, result));
+    PetscCall(HybExecOnDevice(x) ? MatSeqAIJHybridGPUAdoptDevice(C, x, arrays, result) : MatSeqAIJHybridGPUAdopt(C, arrays, result));
+    PetscCall(HybCOOParentsGone((PetscObject)C, "HybCOO", &hyb->coocount));
+  }
+  PetscCall(HybLentGet(C, PETSC_FALSE, &l));
+  mp->result.made         = hyb->made;
+  mp->result.adoptions    = hyb->adoptions;
+  mp->result.generation   = hyb->generation;
+  mp->result.nnz          = l.csr.nnz;
+  mp->result.nonzerostate = C->nonzerostate;
+  PetscCall(HybLentRestore(C, &l));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Symbolic phase on operands that are where it runs; C's old contents, if any, are replaced, or kept (again) */
+static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, PetscBool again, HybOperands *o)
 {
   HybArena       arrays;
   HybCSR         result;
@@ -254,8 +285,6 @@ static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, HybOperand
   const char    *roles[] = {"A", "B", "C"}, *method;
   char           text[1024];
   PetscErrorCode ierr;
-
-  Mat_SeqAIJHybridGPU *hyb = NULL;
 
   PetscFunctionBegin;
   mp->noperands = 0; /* of none, if this fails */
@@ -271,46 +300,20 @@ static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, HybOperand
     mp->operand[k].nnz = o->csr[k].nnz;
     PetscCall(HybOperandHash(x, &o->csr[k], &mp->operand[k].pattern));
   }
-  if (mp->padded) PetscCall(HybArenaReset(&mp->inner));
-  mp->padded = PETSC_FALSE;
+  PetscCall(HybKeptReset(&mp->kept));
   PetscCall(HybArenaInit(&arrays, x));
   PetscCall(HybEventBegin(HybGlueState.event.productsymbolic, C, 0, 0, 0));
   ierr = HybProductSymbolic(mp->product, &o->csr[0], &o->csr[1], o->n == 3 ? &o->csr[2] : NULL, &arrays, &result);
   /* a symbolic result may be used as it is: no stray values */
   if (!ierr) ierr = x->backend->zero(x, result.a, sizeof(HybScalar) * (size_t)result.nnz);
-  if (!ierr && C->force_diagonals) {
-    HybArena work, sumarrays;
-    HybCSR   sum;
-
-    PetscCall(HybArenaInit(&work, x));
-    PetscCall(HybArenaInit(&sumarrays, x));
-    ierr = HybMatProductAddDiagonal(x, &result, &work, &sumarrays, &sum, &mp->padded);
-    PetscCall(HybArenaReset(&work));
-    if (ierr) {
-      (void)HybArenaReset(&sumarrays);
-      mp->padded = PETSC_FALSE;
-    } else if (mp->padded) {
-      mp->inner    = arrays;
-      mp->innercsr = result;
-      arrays       = sumarrays;
-      result       = sum;
-    }
-  }
-  if (!ierr) ierr = HybExecOnDevice(x) ? MatSeqAIJHybridGPUAdoptDevice(C, x, &arrays, &result) : MatSeqAIJHybridGPUAdopt(C, &arrays, &result);
+  if (!ierr) ierr = HybMatProductPattern(C, mp, again, &arrays, &result);
   if (ierr) { /* nothing of a failed result stays behind */
     (void)HybArenaReset(&arrays);
     PetscCall(ierr);
   }
   PetscCall(HybEventEnd(HybGlueState.event.productsymbolic, C, 0, 0, 0));
   if (HybExecOnDevice(x)) HybGlueState.counts.deviceops++;
-  PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
-  PetscCall(HybCOOParentsGone((PetscObject)C, "HybCOO", &hyb->coocount));
-  mp->noperands           = o->n;
-  mp->result.made         = hyb->made;
-  mp->result.adoptions    = hyb->adoptions;
-  mp->result.generation   = hyb->generation;
-  mp->result.nnz          = result.nnz;
-  mp->result.nonzerostate = C->nonzerostate;
+  mp->noperands = o->n;
   PetscCall(HybProductGetMethod(mp->product, &method));
   PetscCall(HybGlueCountProduct(method));
   PetscCall(HybProductDescribe(mp->product, text, sizeof(text)));
@@ -350,30 +353,25 @@ static PetscErrorCode HybMatProductSamePattern(HybMatProduct *mp, HybOperands *o
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Has nobody given C another pattern than the symbolic phase's? Its arrays may lie elsewhere. */
-static PetscBool HybMatProductSameResult(Mat C, const HybMatProduct *mp, const Mat_SeqAIJHybridGPU *hyb, PetscCount nnz)
+/* Has nobody given C another pattern than it had after the symbolic phase? Its arrays may lie elsewhere. And does the
+   product still run where it ran? C may have been bound to the CPU since. */
+static PetscErrorCode HybMatProductSameResult(Mat C, const HybMatProduct *mp, PetscCount work, PetscBool *same)
 {
-  return (PetscBool)(nnz == mp->result.nnz && hyb->made == mp->result.made && hyb->adoptions == mp->result.adoptions && hyb->generation == mp->result.generation && C->nonzerostate == mp->result.nonzerostate);
-}
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybLent              l;
+  PetscBool            ondevice = PETSC_FALSE;
+  HybExec              x;
 
-/* Does C still hold, on the device, the pattern that the symbolic phase gave it? */
-static PetscErrorCode HybMatProductResult(Mat C, HybMatProduct *mp, HybLent *l, HybCSR *result, PetscBool *ondevice)
-{
   PetscFunctionBegin;
-  PetscCall(HybLentGet(C, PETSC_TRUE, l));
-  *result   = l->csr;
-  *ondevice = PETSC_FALSE;
-  if (HybExecOnDevice(&mp->exec)) {
-    HybExec x;
-
-    PetscCall(MatSeqAIJHybridGPUWriteOnDevice(C, &x, ondevice));
-    if (*ondevice) {
-      Mat_SeqAIJHybridGPU *hyb = NULL;
-
-      PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
-      *result = hyb->copy.csr;
-    }
-  }
+  PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
+  PetscCall(HybLentGet(C, PETSC_FALSE, &l));
+  *same = (PetscBool)(HybPatternIsWhole(C) && l.csr.nnz == mp->result.nnz && hyb->made == mp->result.made && hyb->adoptions == mp->result.adoptions && hyb->generation == mp->result.generation && C->nonzerostate == mp->result.nonzerostate);
+  PetscCall(HybLentRestore(C, &l));
+  if (!*same || !HybExecOnDevice(&mp->exec)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJHybridGPUWriteOnDevice(C, &x, &ondevice));
+  if (ondevice) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybGlueGetExec(C, &hyb->choices, work, &x));
+  *same = HybExecOnDevice(&x);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -429,25 +427,7 @@ static PetscErrorCode HybMatProductRepeat(Mat C, HybMatProduct *mp, HybOperands 
     for (PetscInt k = 0; k < o->n; k++) o->csr[k] = o->lent[k].csr;
     PetscCall(HybOperandsSend(o, &x, PETSC_TRUE));
   }
-  PetscCall(HybMatProductSymbolic(C, mp, o));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* The product's values in C; the entries of the diagonal that the product lacks stay zeros */
-static PetscErrorCode HybMatProductPad(HybMatProduct *mp, HybCSR *result)
-{
-  const HybExec  *x   = &mp->exec;
-  const HybScalar one = 1;
-  PetscCount      missing;
-  HybArena        work;
-  PetscErrorCode  ierr;
-
-  PetscFunctionBegin;
-  PetscCall(HybArenaInit(&work, x));
-  ierr = x->backend->zero(x, result->a, sizeof(HybScalar) * (size_t)result->nnz);
-  if (!ierr) ierr = x->backend->csr->axpysubset(x, &work, &one, &mp->innercsr, result, &missing);
-  PetscCall(HybArenaReset(&work));
-  PetscCall(ierr);
+  PetscCall(HybMatProductSymbolic(C, mp, PETSC_TRUE, o));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -462,20 +442,14 @@ static PetscErrorCode HybMatProductHalfMade(Mat C)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybMatProductCompute(Mat C, HybMatProduct *mp, HybOperands *o)
+/* The values in C's storage */
+static PetscErrorCode HybMatProductValuesOf(Mat C, HybMatProduct *mp, HybOperands *o)
 {
   PetscBool      seen[3] = {PETSC_FALSE, PETSC_FALSE, PETSC_FALSE};
-  HybLent        l;
-  HybCSR         result;
-  PetscBool      ondevice;
-  PetscScalar   *a;
-  PetscLogDouble flops;
-  size_t         bytes, peak;
+  HybKeptWrite   w;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(HybRecordBegin(mp->again ? HYB_RECORD_AGAIN : HYB_RECORD_NUMERIC, C, &mp->exec));
-  PetscCall(HybMatProductResult(C, mp, &l, &result, &ondevice));
-  PetscCall(HybEventBegin(HybGlueState.event.productnumeric, C, 0, 0, 0));
   for (PetscInt k = 0; k < o->n; k++) {
     PetscObjectId    id;
     PetscObjectState state;
@@ -486,49 +460,59 @@ static PetscErrorCode HybMatProductCompute(Mat C, HybMatProduct *mp, HybOperands
     mp->values[k].id = 0; /* of nobody, if this fails */
   }
   PetscCall(HybProductUnchanged(mp->product, seen));
-  if (!ondevice) PetscCall(MatSeqAIJHybridGPUHostWrites(C));
-  PetscCall(HybProductNumeric(mp->product, &o->csr[0], &o->csr[1], o->n == 3 ? &o->csr[2] : NULL, mp->padded ? &mp->innercsr : &result));
-  for (PetscInt k = 0; k < o->n; k++) PetscCall(HybMatProductValues(mp, o->mat[k], &mp->values[k].id, &mp->values[k].state, &mp->values[k].moves));
-  if (mp->padded) PetscCall(HybMatProductPad(mp, &result));
+  ierr = HybKeptBegin(C, &mp->exec, &w);
+  if (!ierr) ierr = HybProductNumeric(mp->product, &o->csr[0], &o->csr[1], o->n == 3 ? &o->csr[2] : NULL, mp->kept.padded ? &mp->kept.csr : &w.csr);
+  for (PetscInt k = 0; k < o->n && !ierr; k++) ierr = HybMatProductValues(mp, o->mat[k], &mp->values[k].id, &mp->values[k].state, &mp->values[k].moves);
+  if (!ierr) ierr = HybKeptEnd(C, &mp->exec, &mp->kept, PETSC_TRUE, &w);
+  PetscCall(HybKeptFree(&w));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMatProductCompute(Mat C, HybMatProduct *mp, HybOperands *o)
+{
+  PetscLogDouble flops;
+  size_t         bytes, peak;
+
+  PetscFunctionBegin;
+  PetscCall(HybRecordBegin(mp->again ? HYB_RECORD_AGAIN : HYB_RECORD_NUMERIC, C, &mp->exec));
+  PetscCall(HybEventBegin(HybGlueState.event.productnumeric, C, 0, 0, 0));
+  PetscCall(HybMatProductValuesOf(C, mp, o));
   PetscCall(HybProductGetInfo(mp->product, &flops, &bytes, &peak));
-  if (ondevice && PetscDefined(HAVE_DEVICE))
+  if (HybExecOnDevice(&mp->exec) && PetscDefined(HAVE_DEVICE))
     PetscCall(PetscLogGpuFlops(flops));
   else
     PetscCall(PetscLogFlops(flops));
   PetscCall(HybEventEnd(HybGlueState.event.productnumeric, C, 0, 0, 0));
-  PetscCall(HybLentRestore(C, &l));
-  if (ondevice)
-    PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(C, &mp->exec, PETSC_TRUE));
-  else { /* tells the base class that the values moved (inverted diagonals, state) */
-    PetscCall(MatSeqAIJGetArray(C, &a));
-    PetscCall(MatSeqAIJRestoreArray(C, &a));
-  }
   if (HybRecording()) {
     const char *method;
 
     PetscCall(HybProductGetMethod(mp->product, &method));
     PetscCall(HybRecordEnd(mp->again ? HYB_RECORD_AGAIN : HYB_RECORD_NUMERIC, C, &mp->exec, method, MatProductTypes[C->product->type], flops, 0));
   }
-  mp->again    = PETSC_TRUE;
-  C->assembled = PETSC_TRUE;
-  /* as after the assembly that ends the parent's */
+  mp->again = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The parent's numeric phases end with an assembly. What was said of values that were there before holds no more. */
+void HybMatProductAssembled(Mat C, PetscBool before)
+{
+  if (before) C->was_assembled = PETSC_TRUE;
+  C->assembled  = PETSC_TRUE;
   C->insertmode = NOT_SET_VALUES;
-  /* not the first time since adoption: what was said of the values before holds no more. The parent's numeric phases
-     end with an assembly, which forgets the same. */
-  if (C->num_ass > 1) {
+  if (C->num_ass) {
     if (!C->symmetry_eternal) C->symmetric = C->hermitian = PETSC_BOOL3_UNKNOWN;
+    if (!C->structural_symmetry_eternal && C->ass_nonzerostate != C->nonzerostate) C->structurally_symmetric = PETSC_BOOL3_UNKNOWN;
     if (!C->spd_eternal) C->spd = PETSC_BOOL3_UNKNOWN;
   }
   C->num_ass++;
-  PetscFunctionReturn(PETSC_SUCCESS);
+  C->ass_nonzerostate = C->nonzerostate;
 }
 
 static PetscErrorCode HybMatProductNumeric(Mat C, HybMatProduct *mp, HybOperands *o)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
-  HybLent              l;
-  HybCSR               result;
-  PetscBool            same, ondevice;
+  PetscBool            same;
   PetscCount           adoptions;
   PetscErrorCode       ierr;
 
@@ -538,12 +522,7 @@ static PetscErrorCode HybMatProductNumeric(Mat C, HybMatProduct *mp, HybOperands
   PetscCall(HybProductSetStream(mp->product, mp->exec.stream));
   PetscCall(HybOperandsSend(o, &mp->exec, PETSC_TRUE));
   PetscCall(HybMatProductSamePattern(mp, o, &same));
-  if (same) {
-    PetscCall(HybMatProductResult(C, mp, &l, &result, &ondevice));
-    PetscCall(HybLentRestore(C, &l));
-    /* C was bound to the CPU since: the product moves with it. Or it got another pattern. */
-    if (ondevice != HybExecOnDevice(&mp->exec) || !HybMatProductSameResult(C, mp, hyb, result.nnz)) same = PETSC_FALSE;
-  }
+  if (same) PetscCall(HybMatProductSameResult(C, mp, o->work, &same));
   adoptions = hyb->adoptions;
   ierr      = same ? PETSC_SUCCESS : HybMatProductRepeat(C, mp, o);
   if (ierr && hyb->adoptions == adoptions) PetscCall(ierr); /* C is what it was */
@@ -577,8 +556,10 @@ PetscErrorCode HybMatProductAside(Mat C)
 
 static PetscErrorCode MatProductNumeric_SeqAIJHybridGPU(Mat C)
 {
-  HybOperands    o;
-  PetscErrorCode ierr;
+  const PetscBool before = C->assembled;
+  HybMatProduct  *mp;
+  HybOperands     o;
+  PetscErrorCode  ierr;
 
   PetscFunctionBegin;
   MatCheckProduct(C, 1);
@@ -586,12 +567,18 @@ static PetscErrorCode MatProductNumeric_SeqAIJHybridGPU(Mat C)
     PetscCall(HybMatProductAside(C));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCheck(C->product->data, PETSC_COMM_SELF, PETSC_ERR_ORDER, "The symbolic phase's data of this product is gone (MatProductClear()): call MatProductSetFromOptions() and MatProductSymbolic() again");
+  mp = HybMatProductGet(C);
+  PetscCheck(mp, PETSC_COMM_SELF, PETSC_ERR_ORDER, "The symbolic phase's data of this product is gone (MatProductClear()): call MatProductSetFromOptions() and MatProductSymbolic() again");
   PetscCall(PetscMemzero(&o, sizeof(o)));
   PetscCall(HybOperandsGet(C, PETSC_TRUE, &o));
-  ierr = HybMatProductNumeric(C, (HybMatProduct *)C->product->data, &o);
+  /* the symbolic phase's pattern is whole */
+  if (mp->pending && C->preallocated && C->insertmode == NOT_SET_VALUES && C->nonzerostate == mp->result.nonzerostate) C->assembled = PETSC_TRUE;
+  ierr = HybMatProductNumeric(C, mp, &o);
+  if (ierr && mp->pending) C->assembled = before;
   PetscCall(HybOperandsRestore(&o));
   PetscCall(ierr);
+  mp->pending = PETSC_FALSE;
+  HybMatProductAssembled(C, before);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -671,6 +658,28 @@ void HybProductOldNumeric(Mat C, PetscErrorCode (*two)(Mat, Mat, Mat), PetscErro
   }
 }
 
+/* The first symbolic phase. As the parent's it leaves the assembly to the numeric one, and counts a new pattern
+   alone. */
+static PetscErrorCode HybMatProductFirst(Mat C, HybMatProduct *mp, HybOperands *o)
+{
+  const PetscObjectState assembled = C->ass_nonzerostate;
+  const PetscInt         count     = C->num_ass;
+  Mat_SeqAIJHybridGPU   *hyb       = NULL;
+  PetscObjectState       state;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectStateGet((PetscObject)C, &state));
+  PetscCall(HybMatProductSymbolic(C, mp, PETSC_FALSE, o));
+  PetscCall(PetscObjectStateSet((PetscObject)C, state));
+  PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
+  if (hyb->copy.values) PetscCall(HybMarkSet(C, PETSC_FALSE, &hyb->copy.mark));
+  C->assembled        = PETSC_FALSE;
+  C->num_ass          = count;
+  C->ass_nonzerostate = assembled;
+  mp->pending         = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode MatProductSymbolic_SeqAIJHybridGPU(Mat C)
 {
   Mat_Product         *product = C->product;
@@ -679,7 +688,7 @@ static PetscErrorCode MatProductSymbolic_SeqAIJHybridGPU(Mat C)
   HybOperands          o;
   HybProductType       type = HYB_PRODUCT_AB;
   char                 method[32];
-  PetscBool            ours, asked;
+  PetscBool            ours, asked, ondevice;
   PetscErrorCode       ierr;
   Mat                  first = NULL;
 
@@ -722,19 +731,17 @@ static PetscErrorCode MatProductSymbolic_SeqAIJHybridGPU(Mat C)
   ierr = HybGlueGetExec(C, &hyb->choices, o.work, &mp->exec);
   if (!ierr) ierr = HybOperandsSend(&o, &mp->exec, PETSC_FALSE);
   if (!ierr) ierr = HybProductCreate(&mp->exec, type, HybMatProductMethod(&mp->exec, method), hyb->choices.width, &mp->product);
-  if (!ierr) ierr = HybMatProductSymbolic(C, mp, &o);
+  if (!ierr) ierr = HybMatProductFirst(C, mp, &o);
   if (ierr) {
     (void)HybProductDestroy(&mp->product);
-    if (mp->padded) (void)HybArenaReset(&mp->inner);
+    (void)HybKeptReset(&mp->kept);
     (void)PetscFree(mp);
   }
   PetscCall(HybOperandsRestore(&o));
   PetscCall(ierr);
-  if (HybExecOnDevice(&mp->exec) && HybGlueState.partsmade) PetscCall((*HybGlueState.partsmade)(C));
-  product->data    = mp;
-  product->destroy = HybMatProductDestroy;
-  product->view    = HybMatProductView;
-
+  ondevice = HybExecOnDevice(&mp->exec);
+  PetscCall(HybMatProductSet(C, mp));
+  if (ondevice && HybGlueState.partsmade) PetscCall((*HybGlueState.partsmade)(C));
   C->ops->productnumeric = MatProductNumeric_SeqAIJHybridGPU;
   HybProductOldNumeric(C, MatMatOldNumeric_SeqAIJHybridGPU, MatMatMatOldNumeric_SeqAIJHybridGPU);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -780,6 +787,6 @@ PetscErrorCode MatProductSetFromOptions_SeqAIJHybridGPU(Mat C)
 PetscErrorCode MatSeqAIJHybridGPUGetProduct(Mat C, HybProduct *product)
 {
   PetscFunctionBegin;
-  *product = C->product && C->product->data && C->ops->productnumeric == MatProductNumeric_SeqAIJHybridGPU ? ((HybMatProduct *)C->product->data)->product : NULL;
+  *product = C->ops->productnumeric == MatProductNumeric_SeqAIJHybridGPU && HybMatProductGet(C) ? HybMatProductGet(C)->product : NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -51,6 +51,8 @@ PETSC_INTERN const char *HybMatProductMethod(const HybExec *, const char *method
 /* what computes C, if it is a sequential product of ours, else NULL */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUGetProduct(Mat C, HybProduct *);
 PETSC_INTERN PetscErrorCode HybMatProductAside(Mat);
+/* a numeric phase has ended; before: C was assembled when it began */
+PETSC_INTERN void HybMatProductAssembled(Mat C, PetscBool before);
 
 /* What a product's destroy function gets: the context, from 3.25 on its address, spelled void * too */
 #if PETSC_VERSION_LT(3, 25, 0)

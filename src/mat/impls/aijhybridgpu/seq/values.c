@@ -185,7 +185,10 @@ static PetscErrorCode MatRetrieveValues_SeqAIJHybridGPU(Mat A)
 static PetscErrorCode MatSeqAIJSetPreallocation_SeqAIJHybridGPU(Mat A, PetscInt nz, const PetscInt nnz[])
 {
   PetscFunctionBegin;
-  if (MatIsSeqAIJHybridGPU(A) && A->spptr) ((Mat_SeqAIJHybridGPU *)A->spptr)->coopattern = PETSC_FALSE;
+  if (MatIsSeqAIJHybridGPU(A) && A->spptr) {
+    ((Mat_SeqAIJHybridGPU *)A->spptr)->coopattern = PETSC_FALSE;
+    PetscCall(PetscFree(((Mat_SeqAIJHybridGPU *)A->spptr)->preallocated));
+  }
   PetscCall(HybInodesFind(A));
   PetscCall(MatSeqAIJHybridGPUDemote(A));
   HybWithLargePages(A->rmap->n, (*(PetscErrorCode(*)(Mat, PetscInt, const PetscInt[]))HybGlueState.setpreallocation)(A, nz, nnz));
@@ -223,7 +226,8 @@ static PetscErrorCode MatResetPreallocation_SeqAIJHybridGPU(Mat A)
   }
   PetscCall(HybInodesFind(A));
   PetscCall(MatSeqAIJHybridGPUDemote(A));
-  PetscCall((*(PetscErrorCode(*)(Mat))HybGlueState.resetpreallocation)(A));
+  if (hyb) PetscCall(MatSeqAIJHybridGPUAsPreallocated(A));
+  PetscCall((*(PetscErrorCode(*)(Mat))HybGlueState.resetpreallocation[0])(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -294,13 +298,13 @@ PetscErrorCode MatSeqAIJHybridGPUComposeOver(Mat A, PetscBool on)
     void (*ours)(void);
     void (**parents)(void);
   } over[] = {
-    {"MatStoreValues_C",            (void (*)(void))MatStoreValues_SeqAIJHybridGPU,            &g->storevalues       },
-    {"MatRetrieveValues_C",         (void (*)(void))MatRetrieveValues_SeqAIJHybridGPU,         &g->retrievevalues    },
-    {"MatSeqAIJSetPreallocation_C", (void (*)(void))MatSeqAIJSetPreallocation_SeqAIJHybridGPU, &g->setpreallocation  },
-    {"MatResetPreallocation_C",     (void (*)(void))MatResetPreallocation_SeqAIJHybridGPU,     &g->resetpreallocation},
-    {"MatSeqAIJSetColumnIndices_C", (void (*)(void))MatSeqAIJSetColumnIndices_SeqAIJHybridGPU, &g->setcolumnindices  },
+    {"MatStoreValues_C",            (void (*)(void))MatStoreValues_SeqAIJHybridGPU,            &g->storevalues          },
+    {"MatRetrieveValues_C",         (void (*)(void))MatRetrieveValues_SeqAIJHybridGPU,         &g->retrievevalues       },
+    {"MatSeqAIJSetPreallocation_C", (void (*)(void))MatSeqAIJSetPreallocation_SeqAIJHybridGPU, &g->setpreallocation     },
+    {"MatResetPreallocation_C",     (void (*)(void))MatResetPreallocation_SeqAIJHybridGPU,     &g->resetpreallocation[0]},
+    {"MatSeqAIJSetColumnIndices_C", (void (*)(void))MatSeqAIJSetColumnIndices_SeqAIJHybridGPU, &g->setcolumnindices     },
 #if PETSC_VERSION_GE(3, 19, 0)
-    {"MatResetHash_C",              (void (*)(void))MatResetHash_SeqAIJHybridGPU,              &g->resethash         },
+    {"MatResetHash_C",              (void (*)(void))MatResetHash_SeqAIJHybridGPU,              &g->resethash            },
 #endif
   };
 

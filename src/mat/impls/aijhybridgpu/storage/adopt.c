@@ -63,8 +63,9 @@ static PetscErrorCode HybAdopt(Mat C, const HybExec *x, HybArena *arrays, const 
   hyb->adopted        = csr->i;
   hyb->stored         = PETSC_FALSE;
   hyb->aspreallocated = hyb->inodesleft = PETSC_FALSE;
-  arrays->blocks                        = NULL;
-  arrays->bytes                         = 0;
+  PetscCall(PetscFree(hyb->preallocated));
+  arrays->blocks = NULL;
+  arrays->bytes  = 0;
   hyb->adoptions++;
   PetscCall(HybStorageGo(hyb, lives));
   /* whatever C held before goes with T, before the arrays under it */
@@ -254,6 +255,36 @@ static PetscErrorCode HybMoveStoredValues(Mat from, Mat A, const Mat_SeqAIJHybri
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* D's data, which are all the parent's, become A's */
+static PetscErrorCode HybTakeHostData(Mat A, Mat *D)
+{
+  Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
+  HybArena             arrays;
+  void                *data;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUHostWrites(A)); /* what is queued reads the arrays that go */
+  data       = A->data;
+  A->data    = (*D)->data;
+  (*D)->data = data;
+  PetscCall(HybDoorOpen(A));
+  PetscCall(HybDoorClose(*D));
+  if (hyb->stored) {
+    PetscCall(MatSeqAIJHybridGPULookAtOptions(A));
+    PetscCall(HybMoveStoredValues(*D, A, hyb));
+  }
+  arrays             = hyb->arrays;
+  hyb->arrays.blocks = NULL;
+  hyb->arrays.bytes  = 0;
+  hyb->adopted       = NULL;
+  PetscCall(MatSeqAIJHybridGPUDestroyDevice(hyb));
+  PetscCall(HybStorageGo(hyb, HYB_LIVES_HOST));
+  PetscCall(MatSeqAIJHybridGPUSetBornOps(A, PETSC_FALSE));
+  PetscCall(MatDestroy(D));
+  PetscCall(HybStorageRetire(hyb, &arrays));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /*
   The base class gets arrays of its own, after which nothing of a result is ours any more. Needed before new entries may
   come: from 3.22 on the parent then frees the old arrays as if it had allocated them, whoever owns them. State and
@@ -262,12 +293,10 @@ static PetscErrorCode HybMoveStoredValues(Mat from, Mat A, const Mat_SeqAIJHybri
 PetscErrorCode MatSeqAIJHybridGPUDisown(Mat A)
 {
   Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
-  HybArena             arrays;
   Mat                  D;
   PetscBool            assembled;
   PetscErrorCode       ierr;
   const PetscInt      *i;
-  void                *data;
 
   PetscFunctionBegin;
   if (!hyb) PetscFunctionReturn(PETSC_SUCCESS);
@@ -281,25 +310,67 @@ PetscErrorCode MatSeqAIJHybridGPUDisown(Mat A)
   if (!ierr) ierr = MatSeqAIJHybridGPUHostDuplicate(A, PETSC_TRUE, &D);
   A->assembled = assembled;
   PetscCall(ierr);
-  PetscCall(MatSeqAIJHybridGPUHostWrites(A)); /* what is queued reads the arrays that go */
   if (HybUnusedIsError(A)) PetscCall((*HybGlueState.seq.setoption)(D, MAT_UNUSED_NONZERO_LOCATION_ERR, PETSC_TRUE));
-  data    = A->data;
-  A->data = D->data;
-  D->data = data;
-  PetscCall(HybDoorOpen(A));
-  PetscCall(HybDoorClose(D));
-  if (hyb->stored) {
-    PetscCall(MatSeqAIJHybridGPULookAtOptions(A));
-    PetscCall(HybMoveStoredValues(D, A, hyb));
+  if (hyb->aspreallocated && !hyb->preallocated) { /* what it was preallocated with goes */
+    PetscCall(PetscMalloc1(A->rmap->n, &hyb->preallocated));
+    for (PetscInt r = 0; r < A->rmap->n; r++) hyb->preallocated[r] = i[r + 1] - i[r];
   }
-  arrays             = hyb->arrays;
-  hyb->arrays.blocks = NULL;
-  hyb->arrays.bytes  = 0;
-  hyb->adopted       = NULL;
-  PetscCall(MatSeqAIJHybridGPUDestroyDevice(hyb));
-  PetscCall(HybStorageGo(hyb, HYB_LIVES_HOST));
-  PetscCall(MatSeqAIJHybridGPUSetBornOps(A, PETSC_FALSE));
-  PetscCall(MatDestroy(&D));
-  PetscCall(HybStorageRetire(hyb, &arrays));
+  PetscCall(HybTakeHostData(A, &D));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The parent's data, preallocated with the lengths of rows that AIJ would have had for A, and A's entries */
+static PetscErrorCode HybPreallocatedData(Mat A, const PetscInt length[], Mat D)
+{
+  Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
+  const PetscInt      *i, *j;
+  PetscScalar         *a;
+  PetscMemType         mtype;
+
+  PetscFunctionBegin;
+  PetscCall(MatSetSizes(D, A->rmap->n, A->cmap->n, A->rmap->n, A->cmap->n));
+  PetscCall(MatSetType(D, MATSEQAIJ));
+  PetscCall(MatSeqAIJSetPreallocation(D, 0, length));
+  PetscCall(MatSetOption(D, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, &j, &a, &mtype));
+  for (PetscInt r = 0; r < A->rmap->n; r++)
+    if (i[r + 1] > i[r]) PetscCall(MatSetValues(D, 1, &r, i[r + 1] - i[r], j + i[r], a + i[r], INSERT_VALUES));
+  PetscCall(MatAssemblyBegin(D, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(D, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatSeqAIJHybridGPULookAtOptions(A));
+  for (int k = 0; k < HYB_ASKED_GROUPS; k++)
+    if (hyb->asked[k].said) PetscCall((*HybGlueState.seq.setoption)(D, hyb->asked[k].op, hyb->asked[k].flg));
+  if (HybUnusedIsError(A)) PetscCall((*HybGlueState.seq.setoption)(D, MAT_UNUSED_NONZERO_LOCATION_ERR, PETSC_TRUE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The parent is about to go back to A's preallocation (MatResetPreallocation()): it finds what AIJ would have had */
+PetscErrorCode MatSeqAIJHybridGPUAsPreallocated(Mat A)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  const PetscInt      *i;
+  PetscInt            *length = NULL;
+  Mat                  D;
+  PetscErrorCode       ierr;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  if (!A->preallocated || !A->assembled || !(hyb->preallocated || (hyb->aspreallocated && hyb->arrays.blocks))) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJHybridGPUDemote(A));
+  if (hyb->preallocated) {
+    length            = hyb->preallocated;
+    hyb->preallocated = NULL;
+  } else {
+    PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, NULL, NULL, NULL));
+    PetscCall(PetscMalloc1(A->rmap->n, &length));
+    for (PetscInt r = 0; r < A->rmap->n; r++) length[r] = i[r + 1] - i[r];
+  }
+  PetscCall(MatCreate(PETSC_COMM_SELF, &D));
+  ierr = HybPreallocatedData(A, length, D);
+  PetscCall(PetscFree(length));
+  if (ierr) (void)MatDestroy(&D);
+  PetscCall(ierr);
+  PetscCall(HybTakeHostData(A, &D));
+  hyb->aspreallocated = PETSC_FALSE; /* AIJ's data say it */
   PetscFunctionReturn(PETSC_SUCCESS);
 }

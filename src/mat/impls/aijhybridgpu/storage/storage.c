@@ -77,6 +77,19 @@ PetscErrorCode HybStorageView(const Mat_SeqAIJHybridGPU *hyb, PetscViewer viewer
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode HybSetParentType(Mat A, MatType parent)
+{
+  const PetscObjectState nonzerostate = A->nonzerostate;
+  PetscObjectState       state;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectStateGet((PetscObject)A, &state));
+  PetscCall(MatSetType(A, parent));
+  PetscCall(PetscObjectStateSet((PetscObject)A, state));
+  A->nonzerostate = nonzerostate;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybPatternKeyGet(Mat A, const HybCSR *csr, HybPatternKey *key)
 {
   PetscFunctionBegin;

@@ -140,6 +140,7 @@ typedef struct {
   PetscBool       hostcopy;               /* what is made of it now is the host's alone */
   PetscBool       inodesleft;             /* the search for rows of equal pattern was left out when the device made it */
   PetscBool       aspreallocated;         /* AIJ would have made this result by a preallocation of its rows' lengths */
+  PetscInt       *preallocated;           /* with these lengths of rows, where entries came since; or NULL */
   PetscBool       lentarrays;             /* the base class's arrays may be the program's own, or somebody remembers where they lie */
   PetscCount      adoptions;              /* how often this matrix got another pattern as a result */
   PetscCount      generation;             /* how often column indices were changed where they are */
@@ -215,7 +216,9 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPULeave(Mat);
     }                                              \
   } while (0)
 
-/* storage.c */
+/* storage.c; the first: A becomes one of the parent's type, of which ours is made at once: its states count one new
+   type, as they do with AIJ */
+PETSC_INTERN PetscErrorCode HybSetParentType(Mat A, MatType parent);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUGetData(Mat, Mat_SeqAIJHybridGPU **);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPULookAtOptions(Mat);
 PETSC_INTERN PetscErrorCode HybPatternKeyGet(Mat, const HybCSR *, HybPatternKey *);
@@ -329,6 +332,8 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAdopt(Mat C, HybArena *arrays, con
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAdoptDevice(Mat C, const HybExec *x, HybArena *arrays, const HybCSR *csr);
 /* the base class gets arrays of its own */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDisown(Mat);
+/* before MatResetPreallocation() by the parent */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAsPreallocated(Mat);
 /* exchanges what AIJ keeps, and the operations that it has chosen by it */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUExchangeData(Mat, Mat);
 /* C takes A's place as by PETSc's MatHeaderMerge(), which old releases hide */
