@@ -52,23 +52,30 @@ extern PetscErrorCode HybAggFilter_CUDA(const HybExec *, HybArena *keep, HybAren
 
 /* rows by length: at most so many entries, taken by so many threads; the last class has the rest */
 #define AGG_CLASSES 5
-#define AGG_BY_CLASS(c, CALL) \
-  do {                        \
-    switch (c) {              \
-    case 0: {                 \
-      CALL(4, 8);             \
-    } break;                  \
-    case 1: {                 \
-      CALL(8, 32);            \
-    } break;                  \
-    case 2: {                 \
-      CALL(32, 128);          \
-    } break;                  \
-    default: {                \
-      CALL(128, 1024);        \
-    } break;                  \
-    }                         \
-  } while (0)
+template <int C>
+struct AggClass {
+  static constexpr int THREADS = C == 0 ? 4 : C == 1 ? 8
+                                            : C == 2 ? 32
+                                                     : 128;
+  static constexpr int MOST    = C == 0 ? 8 : C == 1 ? 32
+                                            : C == 2 ? 128
+                                                     : 1024;
+};
+
+/* launch(threads of a group, most entries, n, first) for the n rows from first on of each class but the last */
+template <typename F>
+static inline PetscErrorCode AggEachClass(const PetscInt *binptr, F launch)
+{
+  PetscFunctionBegin;
+  for (int c = 0; c < AGG_CLASSES - 1; c++) {
+    PetscCall(HybDispatch(c, HybCases<0, 1, 2, 3>(), [&](auto C) {
+      using Class = AggClass<C>;
+      return launch(std::integral_constant<int, Class::THREADS>(), std::integral_constant<int, Class::MOST>(),
+                    binptr[C + 1] - binptr[C], binptr[C]);
+    }));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 /* smooth.cu: the rows of each class, one class behind the other; binptr (AGG_CLASSES + 1) on the host */
 extern PetscErrorCode HybAggClasses(const HybExec *, HybArena *work, PetscInt m, const PetscInt *length, PetscInt *rows, PetscInt *binptr);
 

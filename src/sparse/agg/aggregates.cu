@@ -128,15 +128,19 @@ PetscErrorCode HybAggAggregates_CUDA(const HybExec *exec, HybArena *keep, HybAre
   PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, nc, sizeof(PetscInt), &lead));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, nc, sizeof(PetscInt), &leadplace));
   HYB_LAUNCH(Leads, blocks, AGG_THREADS, 0, exec->stream, n, (const PetscInt *)number, (const PetscInt *)place, key, lead, leadplace);
-#define NEAR(W)    HYB_LAUNCH((Near<W>), HybBlocks(nc, HybGroup<W>::GROUPS), HybGroup<W>::THREADS, 0, exec->stream, (PetscInt)nc, gi, gj, (const PetscInt *)lead, key)
-#define PARENTS(W) HYB_LAUNCH((Parents<W>), HybBlocks(n, HybGroup<W>::GROUPS), HybGroup<W>::THREADS, 0, exec->stream, n, gi, gj, none, none, (const PetscInt *)key, (const PetscInt *)leadplace, parent)
   if (hops == 2) {
-    ROW_BY_WIDTH(RowWidth(G->nnz, n, 2), NEAR);
+    PetscCall(HybDispatch(RowWidth(G->nnz, n, 2), RowWidths(), [&](auto W) {
+      HYB_LAUNCH((Near<W>), HybBlocks(nc, HybGroup<W>::GROUPS), HybGroup<W>::THREADS, 0, exec->stream, (PetscInt)nc,
+                 gi, gj, (const PetscInt *)lead, key);
+      return PETSC_SUCCESS;
+    }));
     if (l.room) HYB_LAUNCH((Near<AGG_THREADS>), HybMin()(nc, (PetscCount)AGG_BLOCKS), AGG_THREADS, 0, exec->stream, (PetscInt)nc, gi, gj, (const PetscInt *)lead, key);
   }
-  ROW_BY_WIDTH(RowWidth(G->nnz, n, 2), PARENTS);
-#undef PARENTS
-#undef NEAR
+  PetscCall(HybDispatch(RowWidth(G->nnz, n, 2), RowWidths(), [&](auto W) {
+    HYB_LAUNCH((Parents<W>), HybBlocks(n, HybGroup<W>::GROUPS), HybGroup<W>::THREADS, 0, exec->stream, n, gi, gj,
+               none, none, (const PetscInt *)key, (const PetscInt *)leadplace, parent);
+    return PETSC_SUCCESS;
+  }));
   if (l.room) HYB_LAUNCH((Parents<AGG_THREADS>), HybMin()(l.room, (PetscInt)AGG_BLOCKS), AGG_THREADS, 0, exec->stream, n, gi, gj, (const PetscInt *)l.rows, (const PetscInt *)l.count, (const PetscInt *)key, (const PetscInt *)leadplace, parent);
   if (hops == 1) HYB_LAUNCH(Smallest, blocks, AGG_THREADS, 0, exec->stream, n, (const PetscInt *)parent, lead);
   PetscCall(HybArenaFree(work, &leadplace));

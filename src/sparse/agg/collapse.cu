@@ -249,9 +249,16 @@ PetscErrorCode HybAggCollapse_CUDA(const HybExec *exec, HybArena *keep, HybArena
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &vertices));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &count));
   PetscCall(HybArenaCalloc(work, HYB_MEM_DEVICE, HEADS_WORDS, sizeof(PetscCount), &sums));
-#define HEADS(W)        HYB_LAUNCH((Heads<W>), HybMin()(HybBlocks(n, HybGroup<W>::GROUPS), (PetscCount)16 * AGG_BLOCKS), HybGroup<W>::THREADS, 0, exec->stream, a, heads, sums)
-#define GATHER(W, MOST) HYB_LAUNCH((Gather<W, MOST>), HybBlocks(binptr[c + 1] - binptr[c], HybGroup<W>::GROUPS), HybGroup<W>::THREADS, 0, exec->stream, a, binptr[c + 1] - binptr[c], (const PetscInt *)vertices + binptr[c], G->j ? none : count)
-  ROW_BY_WIDTH(RowWidth(A->nnz, A->m, 2), HEADS);
+  const auto gather = [&](auto W, auto MOST, PetscInt rows, PetscInt first) {
+    HYB_LAUNCH((Gather<W, MOST>), HybBlocks(rows, HybGroup<W>::GROUPS), HybGroup<W>::THREADS, 0, exec->stream, a, rows,
+               (const PetscInt *)vertices + first, G->j ? none : count);
+    return PETSC_SUCCESS;
+  };
+  PetscCall(HybDispatch(RowWidth(A->nnz, A->m, 2), RowWidths(), [&](auto W) {
+    HYB_LAUNCH((Heads<W>), HybMin()(HybBlocks(n, HybGroup<W>::GROUPS), (PetscCount)16 * AGG_BLOCKS),
+               HybGroup<W>::THREADS, 0, exec->stream, a, heads, sums);
+    return PETSC_SUCCESS;
+  }));
   PetscCall(exec->backend->copy(exec, seen, sums, sizeof(seen), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(HybAggClasses(exec, work, n, heads, vertices, binptr)); /* waits for the copy too */
   if (!n) PetscCall(exec->backend->sync(exec));
@@ -260,15 +267,13 @@ PetscErrorCode HybAggCollapse_CUDA(const HybExec *exec, HybArena *keep, HybArena
   G->j              = nullptr;
   l.nvertices       = n - binptr[AGG_CLASSES - 1];
   l.vertices        = vertices + binptr[AGG_CLASSES - 1];
-  for (int c = 0; c < AGG_CLASSES - 1; c++) AGG_BY_CLASS(c, GATHER);
+  PetscCall(AggEachClass(binptr, gather));
   PetscCall(LongCount(exec, work, a, heads, count, &l));
   PetscCall(HybScanCounts(exec, work, n, count, G->i, nullptr, &G->nnz));
   PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, G->nnz, sizeof(PetscInt), &G->j));
   a.gi = G->i;
   a.gj = G->j;
-  for (int c = 0; c < AGG_CLASSES - 1; c++) AGG_BY_CLASS(c, GATHER);
-#undef GATHER
-#undef HEADS
+  PetscCall(AggEachClass(binptr, gather));
   PetscCall(LongFill(exec, work, a, &l));
   PetscCall(HybArenaFree(work, &sums));
   PetscCall(HybArenaFree(work, &count));

@@ -168,9 +168,11 @@ PetscErrorCode HybAggFilter_CUDA(const HybExec *exec, HybArena *keep, HybArena *
   PetscCall(HybAggLongRows(exec, work, W, &l));
   HYB_LAUNCH(Scales, HybBlocks(W->m, AGG_THREADS), AGG_THREADS, 0, exec->stream, a, scale);
   a.scale = scale;
-  #define MARK(X) HYB_LAUNCH((Mark<X>), HybMin()(HybBlocks(W->m, HybGroup<X>::GROUPS), (PetscCount)16 * AGG_BLOCKS), HybGroup<X>::THREADS, 0, exec->stream, a, none, none)
-  #define FILL(X) HYB_LAUNCH((Fill<X>), HybBlocks(W->m, HybGroup<X>::GROUPS), HybGroup<X>::THREADS, 0, exec->stream, a, none, none, (const PetscInt *)G->i, G->j)
-  ROW_BY_WIDTH(RowWidth(W->nnz, W->m, 2), MARK);
+  PetscCall(HybDispatch(RowWidth(W->nnz, W->m, 2), RowWidths(), [&](auto X) {
+    HYB_LAUNCH((Mark<X>), HybMin()(HybBlocks(W->m, HybGroup<X>::GROUPS), (PetscCount)16 * AGG_BLOCKS),
+               HybGroup<X>::THREADS, 0, exec->stream, a, none, none);
+    return PETSC_SUCCESS;
+  }));
   if (l.room) HYB_LAUNCH((Mark<AGG_THREADS>), HybMin()(l.room, (PetscInt)AGG_BLOCKS), AGG_THREADS, 0, exec->stream, a, (const PetscInt *)l.rows, (const PetscInt *)l.count);
   PetscCall(exec->backend->copy(exec, host, a.sums, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(exec->backend->sync(exec));
@@ -181,11 +183,13 @@ PetscErrorCode HybAggFilter_CUDA(const HybExec *exec, HybArena *keep, HybArena *
     PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, (PetscCount)W->m + 1, sizeof(PetscInt), &G->i));
     PetscCall(HybScanCounts(exec, work, W->m, a.length, G->i, nullptr, &G->nnz));
     PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, G->nnz, sizeof(PetscInt), &G->j));
-    ROW_BY_WIDTH(RowWidth(W->nnz, W->m, 2), FILL);
+    PetscCall(HybDispatch(RowWidth(W->nnz, W->m, 2), RowWidths(), [&](auto X) {
+      HYB_LAUNCH((Fill<X>), HybBlocks(W->m, HybGroup<X>::GROUPS), HybGroup<X>::THREADS, 0, exec->stream, a, none,
+                 none, (const PetscInt *)G->i, G->j);
+      return PETSC_SUCCESS;
+    }));
     if (l.room) HYB_LAUNCH((Fill<AGG_THREADS>), HybMin()(l.room, (PetscInt)AGG_BLOCKS), AGG_THREADS, 0, exec->stream, a, (const PetscInt *)l.rows, (const PetscInt *)l.count, (const PetscInt *)G->i, G->j);
   }
-  #undef FILL
-  #undef MARK
   PetscCall(HybAggLongFree(work, &l));
   PetscCall(HybArenaFree(work, &a.sums));
   PetscCall(HybArenaFree(work, &a.length));

@@ -85,12 +85,17 @@ PetscErrorCode HybAggLists_CUDA(const HybExec *exec, HybArena *keep, HybArena *w
     PetscCall(HybAggPermutation_CUDA(exec, work, n, place));
     PetscCall(HybAggFill(exec, n, PETSC_MAX_INT, near));
     PetscCall(HybAggLongRows(exec, work, G, &l));
-#define NEAR(W)  HYB_LAUNCH((NearPlaces<W>), HybBlocks(nc, HybGroup<W>::GROUPS), HybGroup<W>::THREADS, 0, exec->stream, nc, gi, gj, (const PetscInt *)agg->lead, (const PetscInt *)place, near)
-#define KINDS(W) HYB_LAUNCH((Kinds<W>), HybBlocks(n, HybGroup<W>::GROUPS), HybGroup<W>::THREADS, 0, exec->stream, n, gi, gj, none, none, (const PetscInt *)agg->parent, (const PetscInt *)agg->lead, (const PetscInt *)place, (const PetscInt *)near, key)
-    ROW_BY_WIDTH(RowWidth(G->nnz, n, 2), NEAR);
-    ROW_BY_WIDTH(RowWidth(G->nnz, n, 2), KINDS);
-#undef KINDS
-#undef NEAR
+    PetscCall(HybDispatch(RowWidth(G->nnz, n, 2), RowWidths(), [&](auto W) {
+      HYB_LAUNCH((NearPlaces<W>), HybBlocks(nc, HybGroup<W>::GROUPS), HybGroup<W>::THREADS, 0, exec->stream, nc, gi,
+                 gj, (const PetscInt *)agg->lead, (const PetscInt *)place, near);
+      return PETSC_SUCCESS;
+    }));
+    PetscCall(HybDispatch(RowWidth(G->nnz, n, 2), RowWidths(), [&](auto W) {
+      HYB_LAUNCH((Kinds<W>), HybBlocks(n, HybGroup<W>::GROUPS), HybGroup<W>::THREADS, 0, exec->stream, n, gi, gj,
+                 none, none, (const PetscInt *)agg->parent, (const PetscInt *)agg->lead, (const PetscInt *)place,
+                 (const PetscInt *)near, key);
+      return PETSC_SUCCESS;
+    }));
     if (l.room) HYB_LAUNCH((Kinds<AGG_THREADS>), HybMin()(l.room, (PetscInt)AGG_BLOCKS), AGG_THREADS, 0, exec->stream, n, gi, gj, (const PetscInt *)l.rows, (const PetscInt *)l.count, (const PetscInt *)agg->parent, (const PetscInt *)agg->lead, (const PetscInt *)place, (const PetscInt *)near, key);
     PetscCall(HybAggLongFree(work, &l));
     PetscCall(HybArenaFree(work, &near));

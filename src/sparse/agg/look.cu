@@ -110,9 +110,11 @@ PetscErrorCode HybAggLook_CUDA(const HybExec *exec, HybArena *work, const HybCSR
   PetscCall(HybCheckEntries(exec, G->nnz, "a graph"));
   PetscCall(HybArenaCalloc(work, HYB_MEM_DEVICE, LOOK_WORDS, sizeof(*sums), &sums));
   PetscCall(HybAggLongRows(exec, work, G, &l));
-#define LAUNCH(W) HYB_LAUNCH((Look<W>), HybMin()(HybBlocks(G->m, HybGroup<W>::GROUPS), (PetscCount)16 * AGG_BLOCKS), HybGroup<W>::THREADS, 0, exec->stream, G->m, gi, gj, none, none, sums)
-  ROW_BY_WIDTH(RowWidth(G->nnz, G->m, 2), LAUNCH);
-#undef LAUNCH
+  PetscCall(HybDispatch(RowWidth(G->nnz, G->m, 2), RowWidths(), [&](auto W) {
+    HYB_LAUNCH((Look<W>), HybMin()(HybBlocks(G->m, HybGroup<W>::GROUPS), (PetscCount)16 * AGG_BLOCKS),
+               HybGroup<W>::THREADS, 0, exec->stream, G->m, gi, gj, none, none, sums);
+    return PETSC_SUCCESS;
+  }));
   if (l.room) HYB_LAUNCH((Look<AGG_THREADS>), HybMin()(l.room, (PetscInt)AGG_BLOCKS), AGG_THREADS, 0, exec->stream, G->m, gi, gj, (const PetscInt *)l.rows, (const PetscInt *)l.count, sums);
   PetscCall(HybAggLongFree(work, &l));
   PetscCall(exec->backend->copy(exec, host, sums, sizeof(host), HYB_COPY_DEVICE_TO_HOST));

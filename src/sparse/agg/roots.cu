@@ -174,9 +174,10 @@ template <int SWEEP>
 PetscErrorCode Rows(const HybExec *exec, const HybCSR *G, PetscInt most, Sweep a)
 {
   PetscFunctionBegin;
-#define LAUNCH(W) HYB_LAUNCH((SweepRows<W, SWEEP>), HybBlocks(most, AGG_THREADS), AGG_THREADS, 0, exec->stream, a)
-  ROW_BY_WIDTH(RowWidth(G->nnz, G->m, 1), LAUNCH);
-#undef LAUNCH
+  PetscCall(HybDispatch(RowWidth(G->nnz, G->m, 1), RowWidths(), [&](auto W) {
+    HYB_LAUNCH((SweepRows<W, SWEEP>), HybBlocks(most, AGG_THREADS), AGG_THREADS, 0, exec->stream, a);
+    return PETSC_SUCCESS;
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -200,9 +200,11 @@ PetscErrorCode HybAggSmoothedBlocks_CUDA(const HybExec *exec, HybArena *keep, Hy
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, A->m, sizeof(PetscInt), &rows));
   HYB_LAUNCH(BlockLengths, HybBlocks(A->m, AGG_THREADS), AGG_THREADS, 0, exec->stream, A->m, (const PetscInt *)A->i, count);
   PetscCall(HybAggClasses(exec, work, A->m, count, rows, binptr));
-#define COUNT(G, MOST) HYB_LAUNCH((BlockCount<G, MOST>), HybBlocks(binptr[c + 1] - binptr[c], HybGroup<G>::GROUPS), HybGroup<G>::THREADS, 0, exec->stream, s, binptr[c + 1] - binptr[c], (const PetscInt *)rows + binptr[c], count)
-#define FILL(G, MOST)  HYB_LAUNCH((BlockFill<G, MOST>), HybBlocks(binptr[c + 1] - binptr[c], HybGroup<G>::GROUPS), HybGroup<G>::THREADS, 0, exec->stream, s, binptr[c + 1] - binptr[c], (const PetscInt *)rows + binptr[c])
-  for (int c = 0; c < AGG_CLASSES - 1; c++) AGG_BY_CLASS(c, COUNT);
+  PetscCall(AggEachClass(binptr, [&](auto G, auto MOST, PetscInt n, PetscInt first) {
+    HYB_LAUNCH((BlockCount<G, MOST>), HybBlocks(n, HybGroup<G>::GROUPS), HybGroup<G>::THREADS, 0, exec->stream, s, n,
+               (const PetscInt *)rows + first, count);
+    return PETSC_SUCCESS;
+  }));
   PetscCall(HybAggSmoothLong(exec, work, &s, A->nnz, A->m - binptr[AGG_CLASSES - 1], rows + binptr[AGG_CLASSES - 1], count));
   HYB_LAUNCH(BlockTimes, HybBlocks(A->m, AGG_THREADS), AGG_THREADS, 0, exec->stream, A->m, block->nvec, count);
   PetscCall(HybScanCounts(exec, work, A->m, count, P->i, nullptr, &P->nnz));
@@ -213,9 +215,11 @@ PetscErrorCode HybAggSmoothedBlocks_CUDA(const HybExec *exec, HybArena *keep, Hy
   s.pi = P->i;
   s.pj = P->j;
   s.pa = P->a;
-  for (int c = 0; c < AGG_CLASSES - 1; c++) AGG_BY_CLASS(c, FILL);
-#undef FILL
-#undef COUNT
+  PetscCall(AggEachClass(binptr, [&](auto G, auto MOST, PetscInt n, PetscInt first) {
+    HYB_LAUNCH((BlockFill<G, MOST>), HybBlocks(n, HybGroup<G>::GROUPS), HybGroup<G>::THREADS, 0, exec->stream, s, n,
+               (const PetscInt *)rows + first);
+    return PETSC_SUCCESS;
+  }));
   PetscCall(HybAggSmoothLong(exec, work, &s, A->nnz, A->m - binptr[AGG_CLASSES - 1], rows + binptr[AGG_CLASSES - 1], nullptr));
   PetscCall(HybArenaFree(work, &rows));
   PetscFunctionReturn(PETSC_SUCCESS);

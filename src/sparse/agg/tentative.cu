@@ -117,9 +117,11 @@ PetscErrorCode HybAggTentative_CUDA(const HybExec *exec, HybArena *work, const H
   HYB_LAUNCH(Begins, blocks, AGG_THREADS, 0, exec->stream, n, nc, (const PetscInt *)sorted, size);
   PetscCall(exec->backend->zero(exec, q, (size_t)n * sizeof(HybScalar)));
   /* about two rounds of a mean aggregate's members */
-  #define LAUNCH(W) HYB_LAUNCH((Columns<W>), HybBlocks(nc, HybGroup<W>::GROUPS), HybGroup<W>::THREADS, 0, exec->stream, nc, (const PetscInt *)size, (const PetscInt *)member, lead, b, q, coarse)
-  ROW_BY_WIDTH(RowWidth(n, nc, 2), LAUNCH);
-  #undef LAUNCH
+  PetscCall(HybDispatch(RowWidth(n, nc, 2), RowWidths(), [&](auto W) {
+    HYB_LAUNCH((Columns<W>), HybBlocks(nc, HybGroup<W>::GROUPS), HybGroup<W>::THREADS, 0, exec->stream, nc,
+               (const PetscInt *)size, (const PetscInt *)member, lead, b, q, coarse);
+    return PETSC_SUCCESS;
+  }));
   PetscCall(HybArenaFree(work, &size));
   PetscCall(HybArenaFree(work, &member));
   PetscCall(HybArenaFree(work, &sorted));

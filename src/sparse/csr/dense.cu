@@ -52,12 +52,10 @@ PetscErrorCode HybCSRMultDense_CUDA(const HybExec *exec, const HybCSR *A, PetscI
   PetscFunctionBegin;
   if (!p) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybCheckEntries(exec, A->nnz, "The sparse operand"));
-#define CALL(W)                                                                                                                                             \
-  if (p > 4)                                                                                                                                                \
-    HYB_LAUNCH((CSRMultDense<W, 8>), HybBlocks((PetscCount)A->m *W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->i, A->j, A->a, p, B, ldb, C, ldc); \
-  else                                                                                                                                                      \
-    HYB_LAUNCH((CSRMultDense<W, 4>), HybBlocks((PetscCount)A->m *W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->i, A->j, A->a, p, B, ldb, C, ldc)
-  ROW_BY_WIDTH(w, CALL);
-#undef CALL
+  PetscCall(HybDispatch(w, RowWidths(), p > 4 ? 8 : 4, HybCases<4, 8>(), [&](auto W, auto T) {
+    HYB_LAUNCH((CSRMultDense<W, T>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m,
+               A->i, A->j, A->a, p, B, ldb, C, ldc);
+    return PETSC_SUCCESS;
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -55,9 +55,12 @@ PetscErrorCode HybCSRMergeBlocks_CUDA(const HybExec *exec, HybArena *keep, const
   PetscCall(HybArenaAlloc(keep, exec->result, (PetscCount)D->m + 1, sizeof(*im), &im));
   PetscCall(HybArenaAlloc(keep, exec->result, nnz, sizeof(*jm), &jm));
   if (D->m == 0) PetscCall(exec->backend->zero(exec, im, sizeof(*im)));
-#define CALL(W) HYB_LAUNCH((Merge<W, false>), HybBlocks((PetscCount)D->m *W, CSR_THREADS), CSR_THREADS, 0, exec->stream, D->m, D->n, nleft, D->i, D->j, (const HybScalar *)NULL, O->i, O->j, (const HybScalar *)NULL, im, jm, (HybScalar *)NULL)
-  ROW_BY_WIDTH(w, CALL);
-#undef CALL
+  PetscCall(HybDispatch(w, RowWidths(), [&](auto W) {
+    HYB_LAUNCH((Merge<W, false>), HybBlocks((PetscCount)D->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, D->m,
+               D->n, nleft, D->i, D->j, (const HybScalar *)NULL, O->i, O->j, (const HybScalar *)NULL, im, jm,
+               (HybScalar *)NULL);
+    return PETSC_SUCCESS;
+  }));
   M->m   = D->m;
   M->n   = D->n + O->n;
   M->nnz = nnz;
@@ -72,9 +75,11 @@ PetscErrorCode HybCSRMergeValues_CUDA(const HybExec *exec, const HybCSR *D, cons
   const int w = RowWidth(D->nnz + O->nnz, D->m, 1);
 
   PetscFunctionBegin;
-#define CALL(W) HYB_LAUNCH((Merge<W, true>), HybBlocks((PetscCount)D->m *W, CSR_THREADS), CSR_THREADS, 0, exec->stream, D->m, D->n, nleft, D->i, D->j, D->a, O->i, O->j, O->a, (PetscInt *)NULL, (PetscInt *)NULL, M->a)
-  ROW_BY_WIDTH(w, CALL);
-#undef CALL
+  PetscCall(HybDispatch(w, RowWidths(), [&](auto W) {
+    HYB_LAUNCH((Merge<W, true>), HybBlocks((PetscCount)D->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, D->m,
+               D->n, nleft, D->i, D->j, D->a, O->i, O->j, O->a, (PetscInt *)NULL, (PetscInt *)NULL, M->a);
+    return PETSC_SUCCESS;
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -134,9 +139,11 @@ PetscErrorCode HybCSRSplitColumns_CUDA(const HybExec *exec, HybArena *keep, HybA
     PetscCall(HybArenaAlloc(keep, exec->result, nnz[p], sizeof(PetscInt), &part[p].j));
     PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), nnz[p], sizeof(PetscInt), &perm[p]));
   }
-#define CALL(W) HYB_LAUNCH((SplitFill<W>), HybBlocks((PetscCount)A->m *W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, cstart, A->i, A->j, begin, part[0].i, part[0].j, perm[0], part[1].i, part[1].j, perm[1])
-  ROW_BY_WIDTH(w, CALL);
-#undef CALL
+  PetscCall(HybDispatch(w, RowWidths(), [&](auto W) {
+    HYB_LAUNCH((SplitFill<W>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m,
+               cstart, A->i, A->j, begin, part[0].i, part[0].j, perm[0], part[1].i, part[1].j, perm[1]);
+    return PETSC_SUCCESS;
+  }));
   PetscCall(HybArenaFree(work, &begin));
   for (int p = 0; p < 2; p++) PetscCall(HybArenaFree(work, &count[p]));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -386,8 +393,10 @@ PetscErrorCode HybCSRRowsOfEntries_CUDA(const HybExec *exec, const HybCSR *A, co
 
   PetscFunctionBegin;
   PetscCall(HybCheckEntries(exec, A->nnz, "A matrix whose entries are to be told by their rows"));
-#define CALL(W) HYB_LAUNCH((RowsOfEntries<W>), HybBlocks((PetscCount)A->m *W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->i, rows, row)
-  ROW_BY_WIDTH(w, CALL);
-#undef CALL
+  PetscCall(HybDispatch(w, RowWidths(), [&](auto W) {
+    HYB_LAUNCH((RowsOfEntries<W>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m,
+               A->i, rows, row);
+    return PETSC_SUCCESS;
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

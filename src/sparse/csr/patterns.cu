@@ -117,15 +117,19 @@ PetscErrorCode HybCSRAddSymbolic_CUDA(const HybExec *exec, HybArena *keep, HybAr
   PetscCall(HybCheckEntries(exec, PetscMax(A->nnz, B->nnz), "One of two matrices to add"));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), A->m, sizeof(*count), &count));
   PetscCall(HybArenaAlloc(keep, exec->result, (PetscCount)A->m + 1, sizeof(*ic), &ic));
-#define CALL(W) HYB_LAUNCH((AddCount<W>), HybBlocks((PetscCount)A->m *W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->i, A->j, B->i, B->j, count)
-  ROW_BY_WIDTH(w, CALL);
-#undef CALL
+  PetscCall(HybDispatch(w, RowWidths(), [&](auto W) {
+    HYB_LAUNCH((AddCount<W>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->i,
+               A->j, B->i, B->j, count);
+    return PETSC_SUCCESS;
+  }));
   PetscCall(HybScanCounts(exec, work, A->m, count, ic, NULL, &nnz));
   PetscCall(HybIntCast(nnz, "The sum of two matrices", &nz));
   PetscCall(HybArenaAlloc(keep, exec->result, nz, sizeof(*jc), &jc));
-#define CALL(W) HYB_LAUNCH((AddColumns<W>), HybBlocks((PetscCount)A->m *W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->i, A->j, B->i, B->j, ic, jc)
-  ROW_BY_WIDTH(w, CALL);
-#undef CALL
+  PetscCall(HybDispatch(w, RowWidths(), [&](auto W) {
+    HYB_LAUNCH((AddColumns<W>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m,
+               A->i, A->j, B->i, B->j, ic, jc);
+    return PETSC_SUCCESS;
+  }));
   PetscCall(HybArenaFree(work, &count));
   C->m   = A->m;
   C->n   = A->n;
@@ -142,9 +146,11 @@ PetscErrorCode HybCSRAddNumeric_CUDA(const HybExec *exec, const HybScalar *alpha
 
   PetscFunctionBegin;
   PetscCall(HybCheckEntries(exec, PetscMax(A->nnz, B->nnz), "One of two matrices to add"));
-#define CALL(W) HYB_LAUNCH((AddValues<W>), HybBlocks((PetscCount)A->m *W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, *alpha, A->i, A->j, A->a, *beta, B->i, B->j, B->a, C->i, C->a)
-  ROW_BY_WIDTH(w, CALL);
-#undef CALL
+  PetscCall(HybDispatch(w, RowWidths(), [&](auto W) {
+    HYB_LAUNCH((AddValues<W>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m,
+               *alpha, A->i, A->j, A->a, *beta, B->i, B->j, B->a, C->i, C->a);
+    return PETSC_SUCCESS;
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -193,9 +199,11 @@ PetscErrorCode HybCSRAXPYSubset_CUDA(const HybExec *exec, HybArena *work, const 
   PetscCall(HybCheckEntries(exec, PetscMax(X->nnz, Y->nnz), "One of two matrices to add"));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), X->nnz, sizeof(*position), &position));
   PetscCall(HybArenaCalloc(work, HYB_WORK(exec), 1, sizeof(*devmissing), &devmissing));
-#define CALL(W) HYB_LAUNCH((SubsetFind<W>), HybBlocks((PetscCount)X->m *W, CSR_THREADS), CSR_THREADS, 0, exec->stream, X->m, X->i, X->j, Y->i, Y->j, position, devmissing)
-  ROW_BY_WIDTH(w, CALL);
-#undef CALL
+  PetscCall(HybDispatch(w, RowWidths(), [&](auto W) {
+    HYB_LAUNCH((SubsetFind<W>), HybBlocks((PetscCount)X->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, X->m,
+               X->i, X->j, Y->i, Y->j, position, devmissing);
+    return PETSC_SUCCESS;
+  }));
   PetscCall(CSRFetch(exec, missing, devmissing, sizeof(*missing)));
   if (!*missing) HYB_LAUNCH(SubsetAdd, HybBlocks(X->nnz, CSR_THREADS), CSR_THREADS, 0, exec->stream, X->nnz, position, *alpha, X->a, Y->a);
   PetscCall(HybArenaFree(work, &position));
@@ -255,9 +263,11 @@ PetscErrorCode HybCSRCheck_CUDA(const HybExec *exec, HybArena *work, const HybCS
   PetscCall(HybCheckEntries(exec, A->nnz, "The matrix to check"));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), 1, sizeof(*device), &device));
   PetscCall(exec->backend->copy(exec, device, &host, sizeof(host), HYB_COPY_HOST_TO_DEVICE));
-#define CALL(W) HYB_LAUNCH((CheckRows<W>), HybBlocks((PetscCount)A->m *W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->n, A->nnz, A->i, A->j, device)
-  ROW_BY_WIDTH(w, CALL);
-#undef CALL
+  PetscCall(HybDispatch(w, RowWidths(), [&](auto W) {
+    HYB_LAUNCH((CheckRows<W>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->n,
+               A->nnz, A->i, A->j, device);
+    return PETSC_SUCCESS;
+  }));
   PetscCall(CSRFetch(exec, &host, device, sizeof(host)));
   PetscCall(HybArenaFree(work, &device));
   *nbad = host.nbad;
@@ -387,9 +397,11 @@ PetscErrorCode HybCSRSubMatrixSymbolic_CUDA(const HybExec *exec, HybArena *keep,
   PetscCall(HybArenaAlloc(keep, exec->result, nz, sizeof(*js), &js));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), nz, sizeof(*p), &p));
   w = RowWidth(nnz, nrows, 1);
-#define CALL(W) HYB_LAUNCH((SubMatrixFill<W>), HybBlocks((PetscCount)nrows *W, CSR_THREADS), CSR_THREADS, 0, exec->stream, nrows, cstart, first, A->j, is, js, p)
-  ROW_BY_WIDTH(w, CALL);
-#undef CALL
+  PetscCall(HybDispatch(w, RowWidths(), [&](auto W) {
+    HYB_LAUNCH((SubMatrixFill<W>), HybBlocks((PetscCount)nrows * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, nrows,
+               cstart, first, A->j, is, js, p);
+    return PETSC_SUCCESS;
+  }));
   PetscCall(HybArenaFree(work, &first));
   PetscCall(HybArenaFree(work, &count));
   S->m   = nrows;

@@ -26,19 +26,18 @@ static __global__ __launch_bounds__(ROWBLOCKS_THREADS) void RowBlocksSample(Pets
     int              bad = 0;
     if (s < rows) {
       const PetscInt start = i[r], len = i[r + 1] - start;
-#define CALL(BS)                                                                                           \
-  if (candidates & (1 << BS)) {                                                                            \
-    const PetscInt lead = i[r / BS * BS], leadlen = i[r / BS * BS + 1] - lead;                             \
-    if (len % BS || len != leadlen)                                                                        \
-      bad |= 1 << BS;                                                                                      \
-    else                                                                                                   \
-      for (PetscInt k = lane; k < len; k += W) {                                                           \
-        const PetscInt c = j[start + k];                                                                   \
-        if (c != j[lead + k] || c % BS != k % BS || (k % BS && j[start + k - 1] != c - 1)) bad |= 1 << BS; \
-      }                                                                                                    \
-  }
-      ROWBLOCKS_SIZES(CALL)
-#undef CALL
+      HybEachCase(RowBlocksSizes(), [&](auto BS) {
+        if (candidates & (1 << BS)) {
+          const PetscInt lead = i[r / BS * BS], leadlen = i[r / BS * BS + 1] - lead;
+          if (len % BS || len != leadlen)
+            bad |= 1 << BS;
+          else
+            for (PetscInt k = lane; k < len; k += W) {
+              const PetscInt c = j[start + k];
+              if (c != j[lead + k] || c % BS != k % BS || (k % BS && j[start + k - 1] != c - 1)) bad |= 1 << BS;
+            }
+        }
+      });
     }
     if (bad & ~*wrong) HybAtomicOr(wrong, bad);
   }
@@ -91,16 +90,12 @@ PetscErrorCode RowBlocksColumnsAsync(const HybExec *exec, const HybCSR *A, Petsc
 
   PetscFunctionBegin;
   PetscCall(HybDeviceLimits(&limit, &sms));
-  switch (bs) {
-#define CALL(BS)                                                                                                                                                                                                        \
-  case BS:                                                                                                                                                                                                              \
-    HYB_LAUNCH((RowBlocksColumns<BS>), PetscMin(HybBlocks((PetscCount)(A->m / BS) * HYB_WARP, ROWBLOCKS_THREADS), (PetscCount)32 * sms), ROWBLOCKS_THREADS, 0, exec->stream, A->m / BS, A->i, A->j, ptr, column, look); \
-    break;
-    ROWBLOCKS_SIZES(CALL)
-#undef CALL
-  default:
-    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_PLIB, "No kernel for blocks of %" PetscInt_FMT, bs);
-  }
+  PetscCall(HybDispatch(bs, RowBlocksSizes(), [&](auto BS) {
+    HYB_LAUNCH((RowBlocksColumns<BS>),
+               PetscMin(HybBlocks((PetscCount)(A->m / BS) * HYB_WARP, ROWBLOCKS_THREADS), (PetscCount)32 * sms),
+               ROWBLOCKS_THREADS, 0, exec->stream, A->m / BS, A->i, A->j, ptr, column, look);
+    return PETSC_SUCCESS;
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -126,10 +121,9 @@ int RowBlocksCandidates(const HybCSR *A)
 {
   int candidates = 0;
 
-#define CALL(BS) \
-  if (A->m % BS == 0 && A->n % BS == 0 && A->nnz % (BS * BS) == 0) candidates |= 1 << BS;
-  ROWBLOCKS_SIZES(CALL)
-#undef CALL
+  HybEachCase(RowBlocksSizes(), [&](auto BS) {
+    if (A->m % BS == 0 && A->n % BS == 0 && A->nnz % (BS * BS) == 0) candidates |= 1 << BS;
+  });
   return candidates;
 }
 
@@ -139,9 +133,11 @@ PetscErrorCode RowBlocksSampleAsync(const HybExec *exec, const HybCSR *A, int ca
   const int      w = RowWidth(A->nnz, A->m, 1);
 
   PetscFunctionBegin;
-#define CALL(W) HYB_LAUNCH((RowBlocksSample<W>), HybBlocks((PetscCount)rows *W, ROWBLOCKS_THREADS), ROWBLOCKS_THREADS, 0, exec->stream, rows, step, A->i, A->j, candidates, wrong)
-  ROW_BY_WIDTH(w, CALL);
-#undef CALL
+  PetscCall(HybDispatch(w, RowWidths(), [&](auto W) {
+    HYB_LAUNCH((RowBlocksSample<W>), HybBlocks((PetscCount)rows * W, ROWBLOCKS_THREADS), ROWBLOCKS_THREADS, 0,
+               exec->stream, rows, step, A->i, A->j, candidates, wrong);
+    return PETSC_SUCCESS;
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -4,10 +4,10 @@
 */
 #ifndef AIJHYBRIDGPU_ROWBLOCKS_CUH
 #define AIJHYBRIDGPU_ROWBLOCKS_CUH
-#include "hybdevice.cuh"
+#include "hybdispatch.cuh"
 
-#define ROWBLOCKS_SIZES(CALL) CALL(2) CALL(3) CALL(4) CALL(5) CALL(6) CALL(8)
-#define ROWBLOCKS_ASKED       16 /* one block row in so many is asked how its blocks lie */
+using RowBlocksSizes = HybCases<2, 3, 4, 5, 6, 8>;
+#define ROWBLOCKS_ASKED 16 /* one block row in so many is asked how its blocks lie */
 
 typedef struct {
   PetscInt  bs;      /* 1: there are no blocks, and nothing else is set */

@@ -5,7 +5,7 @@
 #ifndef AIJHYBRIDGPU_ROWOPS_CUH
 #define AIJHYBRIDGPU_ROWOPS_CUH
 
-#include "../device/hybdevice.cuh"
+#include "../device/hybdispatch.cuh"
 
 /* how a row's sum goes into the result; the values are those of HybSpMVMode */
 enum {
@@ -28,30 +28,8 @@ static inline int RowWidth(PetscCount nnz, PetscCount m, int least)
 #define ROW_LOOP(r, m, W) \
   for (PetscCount r = ((PetscCount)blockIdx.x * blockDim.x + threadIdx.x) / (W), row_bound_ = ((PetscCount)(m) + HYB_WARP / (W)-1) / (HYB_WARP / (W)) * (HYB_WARP / (W)), row_stride_ = (PetscCount)gridDim.x * (blockDim.x / (W)); r < row_bound_; r += row_stride_)
 
-/* CALL(W) with W the compile-time value of w in 1..32 */
-#define ROW_BY_WIDTH(w, CALL) \
-  do {                        \
-    switch (w) {              \
-    case 1: {                 \
-      CALL(1);                \
-    } break;                  \
-    case 2: {                 \
-      CALL(2);                \
-    } break;                  \
-    case 4: {                 \
-      CALL(4);                \
-    } break;                  \
-    case 8: {                 \
-      CALL(8);                \
-    } break;                  \
-    case 16: {                \
-      CALL(16);               \
-    } break;                  \
-    default: {                \
-      CALL(32);               \
-    } break;                  \
-    }                         \
-  } while (0)
+/* what RowWidth() returns */
+using RowWidths = HybCases<1, 2, 4, 8, 16, 32>;
 
 /* the first k in [from, to) with j[k] >= col, else to; j ascends */
 static __device__ __forceinline__ PetscInt RowLowerBound(const PetscInt *j, PetscInt from, PetscInt to, PetscInt col)

@@ -328,24 +328,19 @@ static PetscErrorCode RowStreamApply(const HybExec *exec, const RowStreamLayout 
   PetscFunctionBegin;
   /* A kernel keeps what was said last, for whatever matrix, and only what is said after its limit of shared memory was
      raised holds: said before every launch, then, as it was when it was measured */
-#define ROWSTREAM_LAUNCH(G)                                                                                                                                       \
-  do {                                                                                                                                                            \
-    static PetscCount said = ROWSTREAM_DRIVER;                                                                                                                    \
-    if (l->carveout != ROWSTREAM_DRIVER || said != ROWSTREAM_DRIVER) {                                                                                            \
-      if (l->bytes > 16 * 1024) PetscCall(HybDeviceDynamicShared((const void *)(RowStreamKernel<COLUMNS, G>), l->bytes, "RowStreamKernel"));                      \
-      PetscCall(HybDeviceCarveout((const void *)(RowStreamKernel<COLUMNS, G>), l->carveout == ROWSTREAM_DRIVER ? -1 : (int)l->carveout));                         \
-      said = l->carveout;                                                                                                                                         \
-    }                                                                                                                                                             \
-    HYB_LAUNCH((RowStreamKernel<COLUMNS, G>), l->blocks, l->threads, l->bytes, exec->stream, *l, mode, A->m, A->nnz, nindex, A->i, A->j, A->a, x, y, z, columns); \
-  } while (0)
-  switch (l->lanes) {
-  case 1: ROWSTREAM_LAUNCH(1); break;
-  case 2: ROWSTREAM_LAUNCH(2); break;
-  case 4: ROWSTREAM_LAUNCH(4); break;
-  case 8: ROWSTREAM_LAUNCH(8); break;
-  default: ROWSTREAM_LAUNCH(16); break;
-  }
-#undef ROWSTREAM_LAUNCH
+  PetscCall(HybDispatch(l->lanes, HybCases<1, 2, 4, 8, 16>(), [&](auto G) {
+    static PetscCount said = ROWSTREAM_DRIVER;
+    if (l->carveout != ROWSTREAM_DRIVER || said != ROWSTREAM_DRIVER) {
+      const void *kernel = (const void *)(RowStreamKernel<COLUMNS, G>);
+
+      if (l->bytes > 16 * 1024) PetscCall(HybDeviceDynamicShared(kernel, l->bytes, "RowStreamKernel"));
+      PetscCall(HybDeviceCarveout(kernel, l->carveout == ROWSTREAM_DRIVER ? -1 : (int)l->carveout));
+      said = l->carveout;
+    }
+    HYB_LAUNCH((RowStreamKernel<COLUMNS, G>), l->blocks, l->threads, l->bytes, exec->stream, *l, mode, A->m, A->nnz,
+               nindex, A->i, A->j, A->a, x, y, z, columns);
+    return PETSC_SUCCESS;
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

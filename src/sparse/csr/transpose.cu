@@ -334,15 +334,14 @@ static PetscErrorCode TransposeByOffsets(const HybExec *exec, HybArena *work, co
     PetscCall(HybDeviceLimits(&limit, NULL));
     if (bytes <= limit) {
       PetscCall(HybScanCounts(exec, work, ((PetscCount)A->n + ((PetscCount)1 << log) - 1) >> log, count, count, NULL, NULL));
-#define CALL(P, WORD) \
-  HYB_LAUNCH((TransposeByOffsetsKernel<P, WORD>), HybBlocks(A->n, CSR_THREADS / P), CSR_THREADS, bytes, exec->stream, A->m, A->n, n, A->i, (const WORD *)word, D->offset, count, A->a, T->conjugate, T->ti, T->tj, T->perm, T->ta)
-      switch (log) {
-      case 8: CALL(1, unsigned); break;
-      case 7: CALL(2, unsigned); break;
-      case 6: CALL(4, unsigned); break;
-      default: CALL(8, unsigned long long); break;
-      }
-#undef CALL
+      PetscCall(HybDispatch(log, HybCases<8, 7, 6, TRANSPOSE_LEAST>(), [&](auto LOG) {
+        constexpr int P = 1 << (8 - LOG);
+        using WORD      = std::conditional_t<LOG == TRANSPOSE_LEAST, unsigned long long, unsigned>;
+        HYB_LAUNCH((TransposeByOffsetsKernel<P, WORD>), HybBlocks(A->n, CSR_THREADS / P), CSR_THREADS, bytes,
+                   exec->stream, A->m, A->n, n, A->i, (const WORD *)word, D->offset, count, A->a, T->conjugate, T->ti,
+                   T->tj, T->perm, T->ta);
+        return PETSC_SUCCESS;
+      }));
       *done = PETSC_TRUE;
     }
   }

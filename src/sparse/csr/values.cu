@@ -206,9 +206,11 @@ PetscErrorCode HybCSRDiagonalScale_CUDA(const HybExec *exec, HybCSR *A, const Hy
   PetscFunctionBegin;
   if (!l && !r) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybCheckEntries(exec, A->nnz, "The matrix to scale"));
-#define CALL(W) HYB_LAUNCH((CSRDiagonalScale<W>), HybBlocks((PetscCount)A->m *W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->i, A->j, A->a, l, r)
-  ROW_BY_WIDTH(w, CALL);
-#undef CALL
+  PetscCall(HybDispatch(w, RowWidths(), [&](auto W) {
+    HYB_LAUNCH((CSRDiagonalScale<W>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream,
+               A->m, A->i, A->j, A->a, l, r);
+    return PETSC_SUCCESS;
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -391,9 +393,10 @@ PetscErrorCode HybCSRNorm_CUDA(const HybExec *exec, HybArena *work, const HybCSR
     blocks = PetscMin(HybBlocks((PetscCount)T.m * w, CSR_THREADS), (PetscCount)NORM_BLOCKS);
     PetscCall(HybArenaAlloc(work, HYB_WORK(exec), blocks, sizeof(*partial), &partial));
     PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, blocks, sizeof(*host), &host));
-#define CALL(W) HYB_LAUNCH((CSRLargestRowSum<W>), blocks, CSR_THREADS, 0, exec->stream, T.m, T.i, perm, A->a, partial)
-    ROW_BY_WIDTH(w, CALL);
-#undef CALL
+    PetscCall(HybDispatch(w, RowWidths(), [&](auto W) {
+      HYB_LAUNCH((CSRLargestRowSum<W>), blocks, CSR_THREADS, 0, exec->stream, T.m, T.i, perm, A->a, partial);
+      return PETSC_SUCCESS;
+    }));
     PetscCall(CSRFetch(exec, host, partial, (size_t)blocks * sizeof(*partial)));
     for (PetscCount k = 0; k < blocks; k++) *norm = Larger()(*norm, host[k]);
     if (type == HYB_NORM_1) {

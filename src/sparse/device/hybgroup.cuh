@@ -4,7 +4,7 @@
 */
 #ifndef AIJHYBRIDGPU_HYBGROUP_CUH
 #define AIJHYBRIDGPU_HYBGROUP_CUH
-#include "hybdevice.cuh"
+#include "hybdispatch.cuh"
 
 template <int G>
 struct HybGroup {

@@ -13,7 +13,7 @@
   The vector that is asked about is formed where it is read, both times: D^-1 is read once more, and a vector is not
   written and read again.
 */
-#include "hybdevice.cuh"
+#include "hybdispatch.cuh"
 #include "aijhybridgpu/private/hybkrylov.h"
 
 #define KRYLOV_THREADS 256
@@ -213,27 +213,18 @@ static __global__ __launch_bounds__(KRYLOV_THREADS, 4) void KrylovUpdate(PetscCo
   }
 }
 
+using KrylovCounts = HybCases<1, 2, 4, 8, 12, 16, 32>;
+
 static PetscErrorCode KrylovDotsLaunch(const HybExec *exec, PetscCount n, PetscInt k, const HybScalar *u, PetscCount ld, const HybScalar *w, const HybScalar *dinv, const PetscReal *scale, HybScalar *sums, int *arrived, HybScalar *h)
 {
   const bool aligned = KrylovAligned(u) && KrylovAligned(w) && KrylovAligned(dinv) && (k < 2 || ld % KRYLOV_PACK == 0);
 
   PetscFunctionBegin;
-#define CALL(K) HYB_LAUNCH((KrylovDots<K>), KrylovBlocks(n), KRYLOV_THREADS, 0, exec->stream, n, (int)k, u, ld, w, dinv, scale, aligned, sums, arrived, h)
-  if (k <= 1)
-    CALL(1);
-  else if (k <= 2)
-    CALL(2);
-  else if (k <= 4)
-    CALL(4);
-  else if (k <= 8)
-    CALL(8);
-  else if (k <= 12)
-    CALL(12);
-  else if (k <= 16)
-    CALL(16);
-  else
-    CALL(32);
-#undef CALL
+  PetscCall(HybDispatch(HybLeastCase(k, KrylovCounts()), KrylovCounts(), [&](auto K) {
+    HYB_LAUNCH((KrylovDots<K>), KrylovBlocks(n), KRYLOV_THREADS, 0, exec->stream, n, (int)k, u, ld, w, dinv, scale,
+               aligned, sums, arrived, h);
+    return PETSC_SUCCESS;
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -24,6 +24,7 @@
   processors, JPDC 85 (2015), stages 1 and 2.
 */
 #include "bins.cuh"
+#include "../device/hybdispatch.cuh"
 
 #define COSTS_THREADS 256
 #define COSTS_BLOCKS  6    /* of a multiprocessor: 40 registers */
@@ -174,19 +175,11 @@ PetscErrorCode HybPlanRowCostsUnless(const HybExec *exec, const HybCSR *A, const
   PetscFunctionBegin;
   PetscCall(HybDeviceLimits(NULL, &multiprocessors));
   grid = PetscMin(HybBlocks((PetscCount)A->m * w, COSTS_THREADS), (PetscCount)multiprocessors * COSTS_BLOCKS);
-  switch (w) {
-  case 2:
-    HYB_LAUNCH((RowCostsKernel<2>), grid, COSTS_THREADS, 0, exec->stream, A->m, A->i, A->j, bi, blen, unless, rowcost, devstats);
-    break;
-  case 4:
-    HYB_LAUNCH((RowCostsKernel<4>), grid, COSTS_THREADS, 0, exec->stream, A->m, A->i, A->j, bi, blen, unless, rowcost, devstats);
-    break;
-  case 8:
-    HYB_LAUNCH((RowCostsKernel<8>), grid, COSTS_THREADS, 0, exec->stream, A->m, A->i, A->j, bi, blen, unless, rowcost, devstats);
-    break;
-  default:
-    HYB_LAUNCH((RowCostsKernel<32>), grid, COSTS_THREADS, 0, exec->stream, A->m, A->i, A->j, bi, blen, unless, rowcost, devstats);
-  }
+  PetscCall(HybDispatch(w, HybCases<2, 4, 8, 32>(), [&](auto W) {
+    HYB_LAUNCH((RowCostsKernel<W>), grid, COSTS_THREADS, 0, exec->stream, A->m, A->i, A->j, bi, blen, unless, rowcost,
+               devstats);
+    return PETSC_SUCCESS;
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -415,19 +415,14 @@ static PetscInt FusedBytes(const Fused *f, int b)
   return b < FUSED_BINS - 2 ? (PetscInt)FusedLimit[b] : f->maxbytes;
 }
 
-/* CALL(N), N being the lanes of that group */
-#define FUSED_BY_BIN(b, CALL) \
-  do {                        \
-    if ((b) == 1) {           \
-      CALL(8);                \
-    } else if ((b) <= 5) {    \
-      CALL(32);               \
-    } else if ((b) <= 7) {    \
-      CALL(128);              \
-    } else {                  \
-      CALL(512);              \
-    }                         \
-  } while (0)
+/* the lanes of that group */
+static int FusedLanes(int b)
+{
+  return b == 1 ? 8 : b <= 5 ? 32
+                    : b <= 7 ? 128
+                             : 512;
+}
+using FusedGroups = HybCases<8, 32, 128, 512>;
 
 /* the pattern of L R, and its number of products */
 static PetscErrorCode FusedPattern(const HybExec *exec, const HybCSR *L, const HybCSR *R, HybArena *out, HybCSR *C, PetscCount *products)
@@ -482,9 +477,11 @@ static PetscErrorCode FusedMergePlan(HybPtAP *pp, const Fused *f, const HybCSR *
     const PetscCount rows  = f->hostbinptr[b + 1] - f->hostbinptr[b];
     const PetscInt   bytes = FusedBytes(f, b);
 
-#define FUSED_CALL(N) HYB_LAUNCH((FusedPlanKernel<N>), HybBlocks(rows, HybGroup<N>::GROUPS), HybGroup<N>::THREADS, (size_t)HybGroup<N>::GROUPS *bytes, exec->stream, *x, f->order, f->binptr + b, (int)bytes)
-    FUSED_BY_BIN(b, FUSED_CALL);
-#undef FUSED_CALL
+    PetscCall(HybDispatch(FusedLanes(b), FusedGroups(), [&](auto N) {
+      HYB_LAUNCH((FusedPlanKernel<N>), HybBlocks(rows, HybGroup<N>::GROUPS), HybGroup<N>::THREADS,
+                 (size_t)HybGroup<N>::GROUPS * bytes, exec->stream, *x, f->order, f->binptr + b, (int)bytes);
+      return PETSC_SUCCESS;
+    }));
   }
   x->pi = x->pj = x->rj = NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -616,9 +613,11 @@ static PetscErrorCode HybPtAPNumeric_FusedCUDA(HybPtAP *pp, const HybCSR *A, con
 
     x.binptr = f->binptr + b;
     x.bytes  = (int)FusedBytes(f, b);
-#define FUSED_CALL(N) HYB_LAUNCH((FusedKernel<N>), HybBlocks(rows, HybGroup<N>::GROUPS), HybGroup<N>::THREADS, (size_t)HybGroup<N>::GROUPS *x.bytes, exec->stream, x)
-    FUSED_BY_BIN(b, FUSED_CALL);
-#undef FUSED_CALL
+    PetscCall(HybDispatch(FusedLanes(b), FusedGroups(), [&](auto N) {
+      HYB_LAUNCH((FusedKernel<N>), HybBlocks(rows, HybGroup<N>::GROUPS), HybGroup<N>::THREADS,
+                 (size_t)HybGroup<N>::GROUPS * x.bytes, exec->stream, x);
+      return PETSC_SUCCESS;
+    }));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -464,6 +464,8 @@ static PetscErrorCode BlockCheck(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B
   const bool       same = A->i == B->i && A->j == B->j;
   const PetscInt   mb = A->m / s->bs, bs2 = s->bs * s->bs;
   const PetscCount mean  = mb ? A->nnz / bs2 / mb : 0;
+  const int        lanes = mean <= 5 ? 4 : mean <= 20 ? 16
+                                                      : 32;
   PetscCount       bytes = BLOCK_OUTGROW * (A->nnz + B->nnz) * (PetscCount)(sizeof(PetscInt) + sizeof(HybScalar));
   BlockLook       *look  = s->look;
   HybPlanUnless    unless;
@@ -480,14 +482,11 @@ static PetscErrorCode BlockCheck(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B
   PetscCall(BlockRoom(mm, A, B, same, s));
   PetscCall(RowBlocksColumnsAsync(exec, A, s->bs, (PetscInt *)s->pattern.aptr, (PetscInt *)s->pattern.acol, &look->a));
   if (!same) PetscCall(RowBlocksColumnsAsync(exec, B, s->bs, (PetscInt *)s->pattern.bptr, (PetscInt *)s->pattern.bcol, &look->b));
-#define BLOCK_CALL(W) HYB_LAUNCH((BlockSpans<W>), PetscMin(HybBlocks((PetscCount)mb *W, BLOCK_THREADS), (PetscCount)16 * sms), BLOCK_THREADS, 0, exec->stream, s->pattern, bs2, s->from, s->off, s->low, s->words, s->pairptr, look)
-  if (mean <= 5)
-    BLOCK_CALL(4);
-  else if (mean <= 20)
-    BLOCK_CALL(16);
-  else
-    BLOCK_CALL(32);
-#undef BLOCK_CALL
+  PetscCall(HybDispatch(lanes, HybCases<4, 16, 32>(), [&](auto W) {
+    HYB_LAUNCH((BlockSpans<W>), PetscMin(HybBlocks((PetscCount)mb * W, BLOCK_THREADS), (PetscCount)16 * sms),
+               BLOCK_THREADS, 0, exec->stream, s->pattern, bs2, s->from, s->off, s->low, s->words, s->pairptr, look);
+    return PETSC_SUCCESS;
+  }));
   PetscCall(HybScanCounts64(exec, &mm->work, mb, s->pairptr, s->pairptr, &look->pairs, NULL));
   PetscCall(HybPlanBinsAnyOrderInt(exec, mb, s->words, BLOCK_SPANS, BlockSpanLimit, look->spancount, s->spanorder, look->spanptr, s->words, s->sums, s->offsets, look->words, &look->pairs));
   HYB_LAUNCH(BlockDecide, 1, 1, 0, exec->stream, mb, bytes, look);
@@ -628,20 +627,12 @@ static PetscErrorCode BlockPlacesAll(HybSpGEMM *mm, PetscCount bblocks, PetscCou
     most   = PetscMin(next < BLOCK_SPANS ? BlockSpanLimit[next - 1] : s->host.words[1], s->host.words[1]);
     y.room = (PetscInt)PetscMax(1, PetscMin(most, (PetscCount)((limit - BLOCK_STATIC) / BLOCK_WORD / 2 * 2)));
     lanes  = BlockPlacesLanes(y.room, mean);
-#define BLOCK_CALL(G)                                                                                                                                                                 \
-  do {                                                                                                                                                                                \
-    y.log = PetscMin(log, HybLog2(G));                                                                                                                                                \
-    HYB_LAUNCH((BlockPlaces<G>), HybBlocks(rows, HybGroup<G>::GROUPS), HybGroup<G>::THREADS, (size_t)HybGroup<G>::GROUPS *y.room *BLOCK_WORD, mm->exec.stream, y, ptr[b], ptr[next]); \
-  } while (0)
-    if (lanes == 16)
-      BLOCK_CALL(16);
-    else if (lanes == 32)
-      BLOCK_CALL(32);
-    else if (lanes == 128)
-      BLOCK_CALL(128);
-    else
-      BLOCK_CALL(512);
-#undef BLOCK_CALL
+    PetscCall(HybDispatch(lanes, HybCases<16, 32, 128, 512>(), [&](auto G) {
+      y.log = PetscMin(log, HybLog2(G));
+      HYB_LAUNCH((BlockPlaces<G>), HybBlocks(rows, HybGroup<G>::GROUPS), HybGroup<G>::THREADS,
+                 (size_t)HybGroup<G>::GROUPS * y.room * BLOCK_WORD, mm->exec.stream, y, ptr[b], ptr[next]);
+      return PETSC_SUCCESS;
+    }));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -665,18 +656,15 @@ static PetscErrorCode BlockSumsBins(const HybExec *exec, const BlockProduct *s, 
   PetscFunctionBegin;
   x.room = (PetscInt)PetscMin(next < BLOCK_SUMS ? (PetscCount)(BlockSumBytes[next - 1] / block) : s->longest, s->longest);
   bytes  = (size_t)x.room * block;
-#define BLOCK_CALL(G, SHARED) HYB_LAUNCH((BlockSums<BS, G, SHARED>), HybBlocks(s->sumptr[next] - first, HybGroup<G>::GROUPS), HybGroup<G>::THREADS, (SHARED) ? (size_t)HybGroup<G>::GROUPS *bytes : 0, exec->stream, x, first, s->sumptr[next])
-  if (bytes > limit)
-    BLOCK_CALL(256, false);
-  else if (BlockLanes(bytes, lanes) == 16)
-    BLOCK_CALL(16, true);
-  else if (BlockLanes(bytes, lanes) == 32)
-    BLOCK_CALL(32, true);
-  else if (BlockLanes(bytes, lanes) == 128)
-    BLOCK_CALL(128, true);
-  else
-    BLOCK_CALL(256, true);
-#undef BLOCK_CALL
+  if (bytes > limit) {
+    HYB_LAUNCH((BlockSums<BS, 256, false>), s->sumptr[next] - first, 256, 0, exec->stream, x, first, s->sumptr[next]);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(HybDispatch(BlockLanes(bytes, lanes), HybCases<16, 32, 128, 256>(), [&](auto G) {
+    HYB_LAUNCH((BlockSums<BS, G, true>), HybBlocks(s->sumptr[next] - first, HybGroup<G>::GROUPS), HybGroup<G>::THREADS,
+               (size_t)HybGroup<G>::GROUPS * bytes, exec->stream, x, first, s->sumptr[next]);
+    return PETSC_SUCCESS;
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -739,16 +727,7 @@ static PetscErrorCode BlockRun(HybSpGEMM *mm, const BlockProduct *s, const HybCS
   x.cj      = columns ? C->j : NULL;
   x.ca      = C->a;
   x.room    = 0;
-  switch (s->bs) {
-#define CALL(BS)                                   \
-  case BS:                                         \
-    PetscCall(BlockSumsAll<BS>(mm, s, &x, lanes)); \
-    break;
-    ROWBLOCKS_SIZES(CALL)
-#undef CALL
-  default:
-    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_PLIB, "No kernel for blocks of %" PetscInt_FMT, s->bs);
-  }
+  PetscCall(HybDispatch(s->bs, RowBlocksSizes(), [&](auto BS) { return BlockSumsAll<BS>(mm, s, &x, lanes); }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

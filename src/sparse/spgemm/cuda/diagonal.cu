@@ -509,19 +509,11 @@ static PetscErrorCode DiagonalRunAll(HybSpGEMM *mm, Diagonal *s, const HybCSR *A
   x.worda = s->worda;
   x.wordb = s->wordb;
   x.bulk  = (((uintptr_t)A->a | (uintptr_t)B->a) & 15) == 0;
-#define DIAGONAL_CALL(WORD, THREADS) HYB_LAUNCH((DiagonalKernel<WORD, THREADS>), grid, THREADS, s->bytes, exec->stream, x)
-  if (s->wide) {
-    if (s->threads == 512)
-      DIAGONAL_CALL(unsigned long long, 512);
-    else
-      DIAGONAL_CALL(unsigned long long, 256);
-  } else {
-    if (s->threads == 512)
-      DIAGONAL_CALL(unsigned, 512);
-    else
-      DIAGONAL_CALL(unsigned, 256);
-  }
-#undef DIAGONAL_CALL
+  PetscCall(HybDispatch(s->wide != 0, HybFlags(), (int)s->threads, HybCases<256, 512>(), [&](auto WIDE, auto THREADS) {
+    using WORD = std::conditional_t<WIDE, unsigned long long, unsigned>;
+    HYB_LAUNCH((DiagonalKernel<WORD, THREADS>), grid, THREADS, s->bytes, exec->stream, x);
+    return PETSC_SUCCESS;
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -540,19 +532,11 @@ static PetscErrorCode DiagonalCountAll(HybSpGEMM *mm, Diagonal *s, const HybCSR 
   x->worda = s->worda;
   x->wordb = s->wordb;
   x->stats = found;
-#define DIAGONAL_CALL(WORD, ONE) HYB_LAUNCH((DiagonalCounts<WORD, ONE>), grid, DIAGONAL_THREADS, bytes, exec->stream, *x, C->i)
-  if (s->wide) {
-    if (x->nwords > 1)
-      DIAGONAL_CALL(unsigned long long, false);
-    else
-      DIAGONAL_CALL(unsigned long long, true);
-  } else {
-    if (x->nwords > 1)
-      DIAGONAL_CALL(unsigned, false);
-    else
-      DIAGONAL_CALL(unsigned, true);
-  }
-#undef DIAGONAL_CALL
+  PetscCall(HybDispatch(s->wide != 0, HybFlags(), x->nwords <= 1, HybFlags(), [&](auto WIDE, auto ONE) {
+    using WORD = std::conditional_t<WIDE, unsigned long long, unsigned>;
+    HYB_LAUNCH((DiagonalCounts<WORD, ONE>), grid, DIAGONAL_THREADS, bytes, exec->stream, *x, C->i);
+    return PETSC_SUCCESS;
+  }));
   PetscCall(HybScanCounts(exec, &mm->work, C->m, C->i, C->i, found + 2, NULL));
   PetscCall(HybSpGEMMFetch(mm, host, found, sizeof(host)));
   x->stats = NULL;

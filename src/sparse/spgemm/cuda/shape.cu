@@ -561,20 +561,7 @@ static int ShapeWidth(PetscCount mean, int least)
   return w;
 }
 
-#define SHAPE_BY_WIDTH(w) \
-  switch (w) {            \
-  case 4:                 \
-    SHAPE_CALL(4);        \
-    break;                \
-  case 8:                 \
-    SHAPE_CALL(8);        \
-    break;                \
-  case 16:                \
-    SHAPE_CALL(16);       \
-    break;                \
-  default:                \
-    SHAPE_CALL(32);       \
-  }
+using ShapeWidths = HybCases<4, 8, 16, 32>;
 
 /* what a pass over M's rows is launched with */
 static PetscCount ShapeGrid(const HybCSR *M, int multiprocessors, int *w)
@@ -600,26 +587,33 @@ static PetscErrorCode ShapeRounds(HybSpGEMM *mm, const HybCSR *A, const HybCSR *
   PetscFunctionBegin;
   HYB_LAUNCH(ShapeInitialize, 2 * (SHAPE_SLOTS / SHAPE_THREADS), SHAPE_THREADS, 0, exec->stream, tb, ta);
   blocks = ShapeGrid(B, multiprocessors, &w);
-#define SHAPE_CALL(W) HYB_LAUNCH((ShapeSign<W, MB>), blocks, SHAPE_THREADS, 0, exec->stream, B->m, B->i, B->j, noclass, none, s->bfirst, maxclasses, nostats, tb)
-  SHAPE_BY_WIDTH(w)
-#undef SHAPE_CALL
+  PetscCall(HybDispatch(w, ShapeWidths(), [&](auto W) {
+    HYB_LAUNCH((ShapeSign<W, MB>), blocks, SHAPE_THREADS, 0, exec->stream, B->m, B->i, B->j, noclass, none, s->bfirst,
+               maxclasses, nostats, tb);
+    return PETSC_SUCCESS;
+  }));
   blocks = ShapeGrid(A, multiprocessors, &w);
-#define SHAPE_CALL(W) HYB_LAUNCH((ShapeSign<W, MA>), blocks, SHAPE_THREADS, 0, exec->stream, A->m, A->i, A->j, tb.rowclass, s->bfirst, nofirst, maxclasses, tb.stats, ta)
-  SHAPE_BY_WIDTH(w)
-#undef SHAPE_CALL
+  PetscCall(HybDispatch(w, ShapeWidths(), [&](auto W) {
+    HYB_LAUNCH((ShapeSign<W, MA>), blocks, SHAPE_THREADS, 0, exec->stream, A->m, A->i, A->j, tb.rowclass, s->bfirst,
+               nofirst, maxclasses, tb.stats, ta);
+    return PETSC_SUCCESS;
+  }));
   HYB_LAUNCH(ShapeNumber, 1, 1024, 0, exec->stream, tb, ta, maxclasses);
   HYB_LAUNCH(ShapeSizes, 1, 1024, 0, exec->stream, A->i, A->j, B->i, ta, g);
   HYB_LAUNCH((ShapeCompile<MA>), PetscMin(maxclasses, 4 * multiprocessors), 256, longest * sizeof(unsigned long long), exec->stream, A->i, A->j, B->i, B->j, s->bfirst, ta, g);
   if (!both) {
     blocks = ShapeGrid(B, multiprocessors, &w);
-#define SHAPE_CALL(W) HYB_LAUNCH((ShapeCheck<W, MB>), blocks, SHAPE_THREADS, 0, exec->stream, B->m, B->i, B->j, tb, ta.stats)
-    SHAPE_BY_WIDTH(w)
-#undef SHAPE_CALL
+    PetscCall(HybDispatch(w, ShapeWidths(), [&](auto W) {
+      HYB_LAUNCH((ShapeCheck<W, MB>), blocks, SHAPE_THREADS, 0, exec->stream, B->m, B->i, B->j, tb, ta.stats);
+      return PETSC_SUCCESS;
+    }));
   }
   blocks = ShapeGrid(A, multiprocessors, &w);
-#define SHAPE_CALL(W) HYB_LAUNCH((ShapeAssign<W, MA>), blocks, SHAPE_THREADS, 0, exec->stream, A->m, A->i, A->j, s->bfirst, g.unfit, tb, ta, both)
-  SHAPE_BY_WIDTH(w)
-#undef SHAPE_CALL
+  PetscCall(HybDispatch(w, ShapeWidths(), [&](auto W) {
+    HYB_LAUNCH((ShapeAssign<W, MA>), blocks, SHAPE_THREADS, 0, exec->stream, A->m, A->i, A->j, s->bfirst, g.unfit, tb,
+               ta, both);
+    return PETSC_SUCCESS;
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -726,15 +720,10 @@ static PetscErrorCode ShapeRun(HybSpGEMM *mm, const Shape *s, const HybCSR *A, c
   x.program  = s->program;
   x.room     = s->stats.maxcount;
   bytes      = (size_t)(128 / w) * x.room * sizeof(HybScalar);
-  if (w == 32 || A->nnz / A->m >= 64) {
-#define SHAPE_CALL(W) HYB_LAUNCH((ShapeRows<W, true>), blocks, 128, bytes, exec->stream, x)
-    SHAPE_BY_WIDTH(w)
-#undef SHAPE_CALL
-  } else {
-#define SHAPE_CALL(W) HYB_LAUNCH((ShapeRows<W, false>), blocks, 128, bytes, exec->stream, x)
-    SHAPE_BY_WIDTH(w)
-#undef SHAPE_CALL
-  }
+  PetscCall(HybDispatch(w, ShapeWidths(), w == 32 || A->nnz / A->m >= 64, HybFlags(), [&](auto W, auto LONG) {
+    HYB_LAUNCH((ShapeRows<W, LONG>), blocks, 128, bytes, exec->stream, x);
+    return PETSC_SUCCESS;
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -518,6 +518,14 @@ static int TileLog(const HybCSR *B, const HybTiles *b)
   return log;
 }
 
+/* of the threads that take a row of bin b together */
+static int TileLanes(int b)
+{
+  return b <= 1 ? 16 : b == 2 ? 32
+                     : b == 3 ? 128
+                              : 512;
+}
+
 static PetscErrorCode TileCountAll(HybSpGEMM *mm, const TilePairs &x, TileRows y, TileProduct *s, PetscInt *chunks)
 {
   const PetscInt *ptr = s->host.spanptr;
@@ -531,26 +539,13 @@ static PetscErrorCode TileCountAll(HybSpGEMM *mm, const TilePairs &x, TileRows y
   for (int b = 0; b < TILE_SPANS; b++) {
     if (ptr[b + 1] == ptr[b]) continue;
     y.room = (PetscInt)PetscMax(1, b + 1 < TILE_SPANS ? PetscMin(TileSpanLimit[b], most) : most);
-#define TILE_CALL(G)                                                                                                                                                                                                                                              \
-  do {                                                                                                                                                                                                                                                            \
-    y.log = PetscMin(log, HybLog2(G));                                                                                                                                                                                                                            \
-    HYB_LAUNCH((TileCount<G>), HybBlocks(ptr[b + 1] - ptr[b], HybGroup<G>::GROUPS), HybGroup<G>::THREADS, (size_t)HybGroup<G>::GROUPS *y.room * sizeof(unsigned), mm->exec.stream, x, y, ptr[b], ptr[b + 1], chunks, s->tilecount, s->cost, s->taskptr, s->look); \
-  } while (0)
-    switch (b) {
-    case 0:
-    case 1:
-      TILE_CALL(16);
-      break;
-    case 2:
-      TILE_CALL(32);
-      break;
-    case 3:
-      TILE_CALL(128);
-      break;
-    default:
-      TILE_CALL(512);
-    }
-#undef TILE_CALL
+    PetscCall(HybDispatch(TileLanes(b), HybCases<16, 32, 128, 512>(), [&](auto G) {
+      y.log = PetscMin(log, HybLog2(G));
+      HYB_LAUNCH((TileCount<G>), HybBlocks(ptr[b + 1] - ptr[b], HybGroup<G>::GROUPS), HybGroup<G>::THREADS,
+                 (size_t)HybGroup<G>::GROUPS * y.room * sizeof(unsigned), mm->exec.stream, x, y, ptr[b], ptr[b + 1],
+                 chunks, s->tilecount, s->cost, s->taskptr, s->look);
+      return PETSC_SUCCESS;
+    }));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -568,26 +563,12 @@ static PetscErrorCode TileFillAll(HybSpGEMM *mm, TileFillArgs z, const TileProdu
   for (int b = 0; b < TILE_SIZES; b++) {
     if (ptr[b + 1] == ptr[b]) continue;
     z.y.room = (PetscInt)(b + 1 < TILE_SIZES ? PetscMin(TileSizeLimit[b], most) : most);
-#define TILE_CALL(G)                                                                                                                                                                     \
-  do {                                                                                                                                                                                   \
-    z.y.log = PetscMin(log, HybLog2(G));                                                                                                                                                 \
-    HYB_LAUNCH((TileFill<G>), HybBlocks(ptr[b + 1] - ptr[b], HybGroup<G>::GROUPS), HybGroup<G>::THREADS, (size_t)HybGroup<G>::GROUPS *z.y.room, mm->exec.stream, z, ptr[b], ptr[b + 1]); \
-  } while (0)
-    switch (b) {
-    case 0:
-    case 1:
-      TILE_CALL(16);
-      break;
-    case 2:
-      TILE_CALL(32);
-      break;
-    case 3:
-      TILE_CALL(128);
-      break;
-    default:
-      TILE_CALL(512);
-    }
-#undef TILE_CALL
+    PetscCall(HybDispatch(TileLanes(b), HybCases<16, 32, 128, 512>(), [&](auto G) {
+      z.y.log = PetscMin(log, HybLog2(G));
+      HYB_LAUNCH((TileFill<G>), HybBlocks(ptr[b + 1] - ptr[b], HybGroup<G>::GROUPS), HybGroup<G>::THREADS,
+                 (size_t)HybGroup<G>::GROUPS * z.y.room, mm->exec.stream, z, ptr[b], ptr[b + 1]);
+      return PETSC_SUCCESS;
+    }));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

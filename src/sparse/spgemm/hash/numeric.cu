@@ -276,8 +276,6 @@ __global__ void __launch_bounds__(128, 8) HashNumericSmallKernel(HashArgs x)
   }
 }
 
-#define HASH_NUMERIC(N, MODE, grid, dynamic) HYB_LAUNCH((HashNumericKernel<N, MODE>), grid, HybGroup<N>::THREADS, dynamic, exec->stream, x)
-
 /* bins first to last of the fill or of the numeric pass; small: blocks of bins up to HASH_SMALL together, if they are
    to be one launch */
 static PetscErrorCode HashRunBins(HybSpGEMM *mm, const HybExec *exec, const HybHashRows *hash, HashArgs x, int first, int last, PetscCount small)
@@ -295,39 +293,25 @@ static PetscErrorCode HashRunBins(HybSpGEMM *mm, const HybExec *exec, const HybH
     if (!rows) continue;
     x.binptr = hash->binptr + b;
     x.bytes  = b < 7 ? (int)HashLimit[b] : (int)hash->maxbytes;
-    if (b < HASH_SMALL) {
-      const int lanes  = HashGroupLanes(b, hash->lanes);
-      const int groups = 128 >> lanes;
-
-      blocks = HybBlocks(rows, groups);
-      switch (lanes) {
-      case 2:
-        HASH_NUMERIC(4, 0, blocks, groups * x.bytes);
-        break;
-      case 3:
-        HASH_NUMERIC(8, 0, blocks, groups * x.bytes);
-        break;
-      case 4:
-        HASH_NUMERIC(16, 0, blocks, groups * x.bytes);
-        break;
-      default:
-        HASH_NUMERIC(32, 0, blocks, groups * x.bytes);
-      }
-    } else if (b == HASH_SMALL) {
+    if (b <= 7) {
       /* short rows of B leave a wide block idle */
-      if (hash->mean <= 48)
-        HASH_NUMERIC(64, 0, rows, x.bytes);
-      else
-        HASH_NUMERIC(128, 0, rows, x.bytes);
-    } else if (b == 6)
-      HASH_NUMERIC(256, 0, rows, x.bytes);
-    else if (b == 7)
-      HASH_NUMERIC(512, 0, rows, x.bytes);
-    else if (b == 8)
-      HASH_NUMERIC(512, 1, rows, x.bytes);
+      int lanes = b == 7 ? 512 : 256;
+
+      if (b < HASH_SMALL)
+        lanes = 1 << HashGroupLanes(b, hash->lanes);
+      else if (b == HASH_SMALL)
+        lanes = hash->mean <= 48 ? 64 : 128;
+
+      PetscCall(HybDispatch(lanes, HybCases<4, 8, 16, 32, 64, 128, 256, 512>(), [&](auto N) {
+        HYB_LAUNCH((HashNumericKernel<N, 0>), HybBlocks(rows, HybGroup<N>::GROUPS), HybGroup<N>::THREADS,
+                   HybGroup<N>::GROUPS * x.bytes, exec->stream, x);
+        return PETSC_SUCCESS;
+      }));
+    } else if (b == 8)
+      HYB_LAUNCH((HashNumericKernel<512, 1>), rows, 512, x.bytes, exec->stream, x);
     else {
       PetscCall(HashGlobalTables(exec, &mm->work, hash->multiprocessors, 2 * ((hash->words + 3) & ~(PetscCount)3), rows, &x, &blocks));
-      HASH_NUMERIC(1024, 2, blocks, 0);
+      HYB_LAUNCH((HashNumericKernel<1024, 2>), blocks, 1024, 0, exec->stream, x);
       PetscCall(HybArenaFree(&mm->work, &x.global));
     }
   }

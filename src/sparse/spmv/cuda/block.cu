@@ -293,16 +293,7 @@ static PetscErrorCode HybSpMVApply_BlockCUDA(HybSpMV *S, const HybCSR *A, const 
   const Block *b = (const Block *)S->data;
 
   PetscFunctionBegin;
-  switch (b->bs) {
-#define CALL(BS)                                         \
-  case BS:                                               \
-    PetscCall(BlockApply<BS>(S, A, x, (int)mode, y, z)); \
-    break;
-    ROWBLOCKS_SIZES(CALL)
-#undef CALL
-  default:
-    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_PLIB, "No kernel for blocks of %" PetscInt_FMT, b->bs);
-  }
+  PetscCall(HybDispatch(b->bs, RowBlocksSizes(), [&](auto BS) { return BlockApply<BS>(S, A, x, (int)mode, y, z); }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

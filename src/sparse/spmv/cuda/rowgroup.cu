@@ -455,6 +455,8 @@ static PetscErrorCode HybSpMVSetUp_RowGroupCUDA(HybSpMV *S, const HybCSR *A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+using RowGroupBatches = HybCases<4, 8>;
+
 static PetscErrorCode HybSpMVApply_RowGroupCUDA(HybSpMV *S, const HybCSR *A, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
 {
   const RowGroup *rg = (const RowGroup *)S->data;
@@ -467,22 +469,18 @@ static PetscErrorCode HybSpMVApply_RowGroupCUDA(HybSpMV *S, const HybCSR *A, con
     const RowStreamColumns<PetscInt> columns = {A->j, NULL};
     PetscCall(RowStreamApply(&S->exec, &rg->layout, A, A->nnz, columns, x, (int)mode, y, z));
   } else if (rg->way == ROWGROUP_BINNED) {
-#define BINNED(U) HYB_LAUNCH((RowGroupBinned<U>), rg->parts.end[ROWGROUP_BINS - 1], ROWGROUP_THREADS, 0, S->exec.stream, rg->parts, (int)mode, A->m, A->i, A->j, A->a, x, rg->list, rg->start, rg->length, rg->piece, rg->sum, rg->arrived, y, z)
-    if (rg->batch == 4)
-      BINNED(4);
-    else
-      BINNED(8);
-#undef BINNED
+    PetscCall(HybDispatch(rg->batch, RowGroupBatches(), [&](auto U) {
+      HYB_LAUNCH((RowGroupBinned<U>), rg->parts.end[ROWGROUP_BINS - 1], ROWGROUP_THREADS, 0, S->exec.stream, rg->parts,
+                 (int)mode, A->m, A->i, A->j, A->a, x, rg->list, rg->start, rg->length, rg->piece, rg->sum, rg->arrived,
+                 y, z);
+      return PETSC_SUCCESS;
+    }));
   } else {
-#define ROWS(W, U) HYB_LAUNCH((RowGroupRows<W, U>), HybBlocks((PetscCount)A->m *W, ROWGROUP_THREADS), ROWGROUP_THREADS, 0, S->exec.stream, (int)mode, A->m, A->i, A->j, A->a, x, y, z)
-#define CALL(W)       \
-  if (rg->batch == 4) \
-    ROWS(W, 4);       \
-  else                \
-    ROWS(W, 8)
-    ROW_BY_WIDTH(rg->width, CALL);
-#undef CALL
-#undef ROWS
+    PetscCall(HybDispatch(rg->width, RowWidths(), rg->batch, RowGroupBatches(), [&](auto W, auto U) {
+      HYB_LAUNCH((RowGroupRows<W, U>), HybBlocks((PetscCount)A->m * W, ROWGROUP_THREADS), ROWGROUP_THREADS, 0,
+                 S->exec.stream, (int)mode, A->m, A->i, A->j, A->a, x, y, z);
+      return PETSC_SUCCESS;
+    }));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -129,9 +129,11 @@ static PetscErrorCode HybSpMVApply_RowListCUDA(HybSpMV *S, const HybCSR *A, cons
   else if (y != z)
     PetscCall(exec->backend->copy(exec, z, y, sizeof(HybScalar) * (size_t)A->m, HYB_COPY_DEVICE_TO_DEVICE));
   if (l->rows) {
-#define CALL(W) HYB_LAUNCH((RowListApply<W>), HybBlocks((PetscCount)l->rows *W, ROWLIST_THREADS), ROWLIST_THREADS, 0, exec->stream, l->rows, l->list, l->start, l->end, A->j, A->a, x, (int)mode, y, z)
-    ROW_BY_WIDTH(l->width, CALL);
-#undef CALL
+    PetscCall(HybDispatch(l->width, RowWidths(), [&](auto W) {
+      HYB_LAUNCH((RowListApply<W>), HybBlocks((PetscCount)l->rows * W, ROWLIST_THREADS), ROWLIST_THREADS, 0,
+                 exec->stream, l->rows, l->list, l->start, l->end, A->j, A->a, x, (int)mode, y, z);
+      return PETSC_SUCCESS;
+    }));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -381,20 +381,15 @@ static PetscErrorCode SegSumLaunch(HybSpMV *S, const HybCSR *A, const HybScalar 
   const bool     aligned = RowStreamAligned(A->a) && RowStreamAligned(A->j);
 
   PetscFunctionBegin;
-#define CALL(FIRST, STREAM) HYB_LAUNCH((SegSumTiles<V, FIRST, STREAM>), seg->blocks, seg->threads, seg->bytes, exec->stream, (int)mode, A->m, A->nnz, seg->ntiles, A->i, A->j, A->a, x, seg->first, seg->heads, seg->carry, seg->found, seg->dirty, seg->speculated, y, z)
-  if (S->calls == 0) {
-    HYB_LAUNCH(SegSumSearch, HybBlocks(seg->ntiles + 1, SEGSUM_SEARCHERS), SEGSUM_SEARCHERS, 0, exec->stream, A->m, (PetscCount)seg->threads * V, seg->ntiles, A->i, seg->first);
-    if (aligned)
-      CALL(true, true);
-    else
-      CALL(true, false);
-  } else {
-    if (aligned)
-      CALL(false, true);
-    else
-      CALL(false, false);
-  }
-#undef CALL
+  if (S->calls == 0)
+    HYB_LAUNCH(SegSumSearch, HybBlocks(seg->ntiles + 1, SEGSUM_SEARCHERS), SEGSUM_SEARCHERS, 0, exec->stream, A->m,
+               (PetscCount)seg->threads * V, seg->ntiles, A->i, seg->first);
+  PetscCall(HybDispatch(S->calls == 0, HybFlags(), aligned, HybFlags(), [&](auto FIRST, auto STREAM) {
+    HYB_LAUNCH((SegSumTiles<V, FIRST, STREAM>), seg->blocks, seg->threads, seg->bytes, exec->stream, (int)mode, A->m,
+               A->nnz, seg->ntiles, A->i, A->j, A->a, x, seg->first, seg->heads, seg->carry, seg->found, seg->dirty,
+               seg->speculated, y, z);
+    return PETSC_SUCCESS;
+  }));
   if (seg->cpu) PetscCall(SegSumRepairByCPU(S, A, seg, mode, y, z));
   HYB_LAUNCH(SegSumJoin, HybBlocks(seg->ntiles - 1, SEGSUM_SEARCHERS), SEGSUM_SEARCHERS, 0, exec->stream, (int)mode, (PetscCount)seg->threads * V, seg->ntiles, A->i, seg->first, seg->carry, z);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -411,11 +406,7 @@ static PetscErrorCode HybSpMVApply_SegSumCUDA(HybSpMV *S, const HybCSR *A, const
     PetscCall(HybCountersSet(&S->counters, "empty rows", A->m));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  switch (seg->items) {
-  case 3: PetscCall(SegSumLaunch<3>(S, A, x, mode, y, z)); break;
-  case 5: PetscCall(SegSumLaunch<5>(S, A, x, mode, y, z)); break;
-  default: PetscCall(SegSumLaunch<7>(S, A, x, mode, y, z)); break;
-  }
+  PetscCall(HybDispatch(seg->items, HybCases<3, 5, 7>(), [&](auto V) { return SegSumLaunch<V>(S, A, x, mode, y, z); }));
   if (S->calls == 0) {
     PetscCount found[2];
 

@@ -173,19 +173,12 @@ static PetscErrorCode HybSpMVApply_ShapeCUDA(HybSpMV *S, const HybCSR *A, const 
 
   PetscFunctionBegin;
   if (!RowStreamAligned(A->a)) layout.values = 0; /* no tile fits: the slow way */
-#define CALL(BATCH, BLOCKS)                                                                                                                                                 \
-  do {                                                                                                                                                                      \
-    const RowStreamShape<BATCH, BLOCKS> columns = {NULL, sh->shapes.rowclass, sh->shapes.offsetptr, sh->shapes.offset, sh->shapes.nclasses, (PetscInt)sh->shapes.noffsets}; \
-    PetscCall(RowStreamApply(&S->exec, &layout, A, 0, columns, x, (int)mode, y, z));                                                                                        \
-  } while (0)
-  switch (sh->batch) {
-  case 5: CALL(5, 4); break;
-  case 7: CALL(7, 4); break;
-  case 9: CALL(9, 4); break;
-  case 14: CALL(14, 2); break;
-  default: CALL(8, 4);
-  }
-#undef CALL
+  PetscCall(HybDispatch(sh->batch, HybCases<5, 7, 8, 9, 14>(), [&](auto BATCH) {
+    const RowStreamShape<BATCH, BATCH == 14 ? 2 : 4> columns = {
+      NULL, sh->shapes.rowclass, sh->shapes.offsetptr, sh->shapes.offset, sh->shapes.nclasses, (PetscInt)sh->shapes.noffsets};
+
+    return RowStreamApply(&S->exec, &layout, A, 0, columns, x, (int)mode, y, z);
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
