@@ -14,6 +14,13 @@ enum {
   ROW_RESIDUAL = 2
 };
 
+/* the end of row r; y is read only where the mode asks for it */
+static __device__ __forceinline__ void RowEnd(int mode, HybScalar sum, const HybScalar *y, HybScalar *z, PetscCount r)
+{
+  z[r] = mode == ROW_SET ? sum : mode == ROW_ADD ? y[r] + sum
+                                                 : y[r] - sum;
+}
+
 /* lanes for rows of this mean length: each lane has two to four entries of a mean row, short rows one lane each */
 static inline int RowWidth(PetscCount nnz, PetscCount m, int least)
 {

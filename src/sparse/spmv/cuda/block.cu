@@ -153,8 +153,7 @@ static __global__ __launch_bounds__(BLOCK_THREADS) void BlockRowsDirect(int mode
   if (W == HYB_WARP) {
 #pragma unroll
     for (int b = 0; b < BS; b++)
-      if (valid && lane == b) z[r + b] = mode == ROW_SET ? sum[b] : mode == ROW_ADD ? y[r + b] + sum[b]
-                                                                                    : y[r + b] - sum[b];
+      if (valid && lane == b) RowEnd(mode, sum[b], y, z, r + b);
     return;
   }
 #pragma unroll
@@ -164,8 +163,7 @@ static __global__ __launch_bounds__(BLOCK_THREADS) void BlockRowsDirect(int mode
   if (threadIdx.x < BS && valid) {
     HybScalar all = part[threadIdx.x];
     for (int w = 1; w < WARPS; w++) all = all + part[w * BS + threadIdx.x];
-    z[r + threadIdx.x] = mode == ROW_SET ? all : mode == ROW_ADD ? y[r + threadIdx.x] + all
-                                                                 : y[r + threadIdx.x] - all;
+    RowEnd(mode, all, y, z, r + threadIdx.x);
   }
 }
 

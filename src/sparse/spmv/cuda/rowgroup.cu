@@ -166,12 +166,6 @@ static __device__ __forceinline__ HybScalar RowGroupSum(int lane, PetscInt from,
   return sum;
 }
 
-static __device__ __forceinline__ void RowGroupEnd(int mode, HybScalar sum, const HybScalar *y, HybScalar *z, PetscCount r)
-{
-  z[r] = mode == ROW_SET ? sum : mode == ROW_ADD ? y[r] + sum
-                                                 : y[r] - sum;
-}
-
 template <int W, int U>
 static __global__ __launch_bounds__(ROWGROUP_THREADS, U == 4 ? 6 : 4) void RowGroupRows(int mode, PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, const HybScalar *y, HybScalar *z)
 {
@@ -181,7 +175,7 @@ static __global__ __launch_bounds__(ROWGROUP_THREADS, U == 4 ? 6 : 4) void RowGr
   HybScalar        sum = RowGroupSum < W, W == 1 ? 4 : U > (lane, start, end, j, a, x);
 
   sum = HybSubwarpsSum<W>(sum);
-  if (lane == 0 && r < m) RowGroupEnd(mode, sum, y, z, r);
+  if (lane == 0 && r < m) RowEnd(mode, sum, y, z, r);
 }
 
 /* rows of the list, W lanes each */
@@ -199,7 +193,7 @@ static __device__ __forceinline__ void RowGroupListed(int mode, PetscCount block
   }
   HybScalar sum = RowGroupSum < W, W == 1 ? 4 : U > (lane, start, start + length, j, a, x);
   sum           = HybSubwarpsSum<W>(sum);
-  if (lane == 0 && q < rows) RowGroupEnd(mode, sum, y, z, r);
+  if (lane == 0 && q < rows) RowEnd(mode, sum, y, z, r);
 }
 
 /* U: entries of a lane that are under way together */
@@ -225,7 +219,7 @@ static __global__ __launch_bounds__(ROWGROUP_THREADS, U == 4 ? 6 : 4) void RowGr
       for (PetscInt k = (PetscInt)threadIdx.x; k < p.n; k += ROWGROUP_THREADS) sum += HybLoadShared(piecesum + p.first + k);
       sum = HybBlockSum<ROWGROUP_THREADS>(sum, scratch);
       if (threadIdx.x == 0) {
-        RowGroupEnd(mode, sum, y, z, p.row);
+        RowEnd(mode, sum, y, z, p.row);
         arrived[p.first] = 0;
       }
     }
@@ -233,7 +227,7 @@ static __global__ __launch_bounds__(ROWGROUP_THREADS, U == 4 ? 6 : 4) void RowGr
     const PetscCount q   = parts.first[1] + (b - parts.end[0]);
     const PetscInt   k   = rowstart[q];
     const HybScalar  sum = HybBlockSum<ROWGROUP_THREADS>(RowGroupSum<ROWGROUP_THREADS, U>((int)threadIdx.x, k, k + rowlength[q], j, a, x), scratch);
-    if (threadIdx.x == 0) RowGroupEnd(mode, sum, y, z, list[q]);
+    if (threadIdx.x == 0) RowEnd(mode, sum, y, z, list[q]);
   }
 #define PART(B, W) else if (b < parts.end[B]) RowGroupListed<W, U>(mode, b - parts.end[B - 1], parts.first[B], parts.rows[B], list, rowstart, rowlength, j, a, x, y, z);
   PART(2, 32)
@@ -248,7 +242,7 @@ static __global__ __launch_bounds__(ROWGROUP_THREADS, U == 4 ? 6 : 4) void RowGr
     const PetscCount r = (b - parts.end[6]) * ROWGROUP_THREADS + threadIdx.x;
     if (r < m) {
       const PetscInt start = i[r], end = i[r + 1];
-      if (end - start <= ROWGROUP_SHORT) RowGroupEnd(mode, RowGroupSum<1, 4>(0, start, end, j, a, x), y, z, r);
+      if (end - start <= ROWGROUP_SHORT) RowEnd(mode, RowGroupSum<1, 4>(0, start, end, j, a, x), y, z, r);
     }
   }
 }

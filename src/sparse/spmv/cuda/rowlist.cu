@@ -62,8 +62,7 @@ static __global__ __launch_bounds__(ROWLIST_THREADS) void RowListApply(PetscInt 
     sum = HybSubwarpSum<W>(sum);
     if (k < rows && lane == 0) {
       const PetscInt r = list[k];
-      z[r]             = mode == HYB_SPMV_SET ? sum : mode == HYB_SPMV_ADD ? y[r] + sum
-                                                                           : y[r] - sum;
+      RowEnd(mode, sum, y, z, r);
     }
   }
 }

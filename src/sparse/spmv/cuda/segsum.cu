@@ -63,12 +63,6 @@ typedef struct {
   PetscInt      *hostfirst, *hosti;
 } SegSum;
 
-static __device__ __forceinline__ HybScalar SegSumEnd(int mode, HybScalar sum, const HybScalar *y, PetscCount r)
-{
-  return mode == ROW_SET ? sum : mode == ROW_ADD ? y[r] + sum
-                                                 : y[r] - sum;
-}
-
 /* first[t] = the first r in [0, m] with i[r] >= t*size; the end: m */
 static __global__ void SegSumSearch(PetscInt m, PetscCount size, PetscCount ntiles, const PetscInt *__restrict__ i, PetscInt *__restrict__ first)
 {
@@ -245,7 +239,7 @@ static __global__ __launch_bounds__(SEGSUM_MAX_THREADS, 3) void SegSumTiles(int 
           const unsigned w = word[k / V];
           v                = value[(w >> 8) + __popc(w & 0xffu & (0xffu >> (7 - k % V)))];
         }
-        z[r] = SegSumEnd(mode, v, y, r);
+        RowEnd(mode, v, y, z, r);
       }
     }
     if (FIRST && t == 0) {
@@ -288,13 +282,13 @@ static __global__ void SegSumJoin(int mode, PetscCount size, PetscCount ntiles, 
 static __global__ void SegSumRepaired(int mode, const unsigned char *__restrict__ dirty, const PetscInt *__restrict__ first, const HybScalar *__restrict__ sums, const HybScalar *y, HybScalar *z)
 {
   if (dirty[blockIdx.x])
-    for (PetscCount r = first[blockIdx.x] + (PetscCount)threadIdx.x; r < first[blockIdx.x + 1]; r += blockDim.x) z[r] = SegSumEnd(mode, sums[r], y, r);
+    for (PetscCount r = first[blockIdx.x] + (PetscCount)threadIdx.x; r < first[blockIdx.x + 1]; r += blockDim.x) RowEnd(mode, sums[r], y, z, r);
 }
 
 static __global__ void SegSumEmpty(int mode, PetscInt m, const HybScalar *y, HybScalar *z)
 {
   const PetscCount r = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;
-  if (r < m) z[r] = SegSumEnd(mode, HybScalar(0), y, r);
+  if (r < m) RowEnd(mode, HybScalar(0), y, z, r);
 }
 
 static PetscErrorCode HybSpMVSetUp_SegSumCUDA(HybSpMV *S, const HybCSR *A)
