@@ -27,6 +27,7 @@
   a millisecond a level.
 */
 #include "gamgimpl.h"
+#include "aijhybridgpu/private/hybcsrcopy.h"
 
 #if HYB_GAMG
 
@@ -95,17 +96,12 @@ static PetscErrorCode HybWitnessCSR(HybArena *arena, PetscInt bs, HybCSR *A)
 static PetscErrorCode HybWitnessMat(Mat A, const HybCSR *csr, PetscInt rbs, PetscInt cbs, Mat *W)
 {
   HybArena       arrays;
-  HybCSR         copy = *csr;
+  HybCSR         copy;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(HybArenaInit(&arrays, &WitnessExec));
-  ierr = HybArenaAlloc(&arrays, HYB_MEM_HOST, csr->m + 1, sizeof(*copy.i), &copy.i);
-  if (!ierr) ierr = HybArenaAlloc(&arrays, HYB_MEM_HOST, csr->nnz, sizeof(*copy.j), &copy.j);
-  if (!ierr) ierr = HybArenaAlloc(&arrays, HYB_MEM_HOST, csr->nnz, sizeof(*copy.a), &copy.a);
-  if (!ierr) ierr = PetscArraycpy(copy.i, csr->i, csr->m + 1);
-  if (!ierr) ierr = PetscArraycpy(copy.j, csr->j, csr->nnz);
-  if (!ierr) ierr = PetscArraycpy(copy.a, csr->a, csr->nnz);
+  ierr = HybCSRCopy(&WitnessExec, &arrays, HYB_MEM_HOST, csr, PETSC_TRUE, HYB_COPY_HOST_TO_HOST, &copy);
   if (!ierr) ierr = HybMatCreateFromCSR(A, &WitnessExec, &arrays, &copy, rbs, cbs, W);
   (void)HybArenaReset(&arrays);
   PetscCall(ierr);

@@ -2,6 +2,7 @@
   The operands of a parallel product: lent by their matrices, brought to where the product runs, and known again.
 */
 #include "product.h"
+#include "aijhybridgpu/private/hybcsrcopy.h"
 
 PetscErrorCode HybMPIOperandsMats(Mat C, HybMPIOperands *o)
 {
@@ -73,16 +74,8 @@ PetscErrorCode HybMPIOperandsSend(HybMPIOperands *o, const HybExec *x, PetscBool
         PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(o->block[k][b], x, values, d));
         continue;
       }
-      PetscCall(HybArenaAlloc(&o->sent, HYB_MEM_DEVICE, (PetscCount)h->m + 1, sizeof(PetscInt), &d->i));
-      PetscCall(HybArenaAlloc(&o->sent, HYB_MEM_DEVICE, h->nnz, sizeof(PetscInt), &d->j));
-      PetscCall(x->backend->copy(x, d->i, h->i, sizeof(PetscInt) * ((size_t)h->m + 1), HYB_COPY_HOST_TO_DEVICE));
-      PetscCall(x->backend->copy(x, d->j, h->j, sizeof(PetscInt) * (size_t)h->nnz, HYB_COPY_HOST_TO_DEVICE));
-      PetscCall(HybLogToDevice((PetscLogDouble)sizeof(PetscInt) * ((PetscLogDouble)h->nnz + h->m + 1)));
-      d->a = NULL;
-      if (!values) continue;
-      PetscCall(HybArenaAlloc(&o->sent, HYB_MEM_DEVICE, h->nnz, sizeof(HybScalar), &d->a));
-      PetscCall(x->backend->copy(x, d->a, h->a, sizeof(HybScalar) * (size_t)h->nnz, HYB_COPY_HOST_TO_DEVICE));
-      PetscCall(HybLogToDevice((PetscLogDouble)sizeof(HybScalar) * (PetscLogDouble)h->nnz));
+      PetscCall(HybCSRCopy(x, &o->sent, HYB_MEM_DEVICE, h, values, HYB_COPY_HOST_TO_DEVICE, d));
+      PetscCall(HybLogToDevice((PetscLogDouble)sizeof(PetscInt) * ((PetscLogDouble)h->nnz + h->m + 1) + (values ? (PetscLogDouble)sizeof(HybScalar) * (PetscLogDouble)h->nnz : 0)));
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -8,6 +8,7 @@
 */
 #include "seq.h"
 #include "../storage/where.h"
+#include "aijhybridgpu/private/hybcsrcopy.h"
 
 static const char *const HybDerivedTypes[] = {"seqaijcusparse", "seqaijperm", "seqaijsell", "seqaijmkl", "seqaijkokkos", "seqaijviennacl", "seqaijhipsparse", "seqaijcrl"};
 #define HYB_LOCKED_PATTERN ((size_t)16 << 20) /* bytes of column indices */
@@ -329,17 +330,12 @@ static PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJCUSPARSE(Mat A, MatType t
 static PetscErrorCode HybCopyOnDevice(const HybExec *x, const HybCSR *csr, Mat B)
 {
   HybArena       arrays;
-  HybCSR         result = *csr;
+  HybCSR         result;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(HybArenaInit(&arrays, x));
-  ierr = HybArenaAlloc(&arrays, HYB_MEM_DEVICE, (PetscCount)csr->m + 1, sizeof(PetscInt), &result.i);
-  if (!ierr) ierr = HybArenaAlloc(&arrays, x->result, csr->nnz, sizeof(PetscInt), &result.j);
-  if (!ierr) ierr = HybArenaAlloc(&arrays, x->result, csr->nnz, sizeof(HybScalar), &result.a);
-  if (!ierr) ierr = x->backend->copy(x, result.i, csr->i, sizeof(PetscInt) * ((size_t)csr->m + 1), HYB_COPY_DEVICE_TO_DEVICE);
-  if (!ierr) ierr = x->backend->copy(x, result.j, csr->j, sizeof(PetscInt) * (size_t)csr->nnz, HYB_COPY_DEVICE_TO_DEVICE);
-  if (!ierr) ierr = x->backend->copy(x, result.a, csr->a, sizeof(HybScalar) * (size_t)csr->nnz, HYB_COPY_DEVICE_TO_DEVICE);
+  ierr = HybCSRCopy(x, &arrays, x->result, csr, PETSC_TRUE, HYB_COPY_DEVICE_TO_DEVICE, &result);
   if (!ierr) ierr = MatSeqAIJHybridGPUAdoptDevice(B, x, &arrays, &result);
   if (ierr) (void)HybArenaReset(&arrays);
   PetscCall(ierr);

@@ -9,6 +9,7 @@
 #include "coo.h"
 #include "seq.h"
 #include "../storage/where.h"
+#include "aijhybridgpu/private/hybcsrcopy.h"
 
 #define HYB_PARENT HybGlueState.seq
 
@@ -139,18 +140,8 @@ static PetscErrorCode MatSeqAIJHybridGPUCloneOnDevice(Mat A, const HybExec *x, P
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, x, PETSC_TRUE, &csr));
   PetscCall(HybArenaInit(&arrays, x));
-  result = csr;
-  ierr   = HybArenaAlloc(&arrays, HYB_MEM_DEVICE, (PetscCount)csr.m + 1, sizeof(PetscInt), &result.i);
-  if (!ierr) ierr = HybArenaAlloc(&arrays, x->result, csr.nnz, sizeof(PetscInt), &result.j);
-  if (!ierr) ierr = HybArenaAlloc(&arrays, x->result, csr.nnz, sizeof(HybScalar), &result.a);
-  if (!ierr) ierr = x->backend->copy(x, result.i, csr.i, sizeof(PetscInt) * ((size_t)csr.m + 1), HYB_COPY_DEVICE_TO_DEVICE);
-  if (!ierr) ierr = x->backend->copy(x, result.j, csr.j, sizeof(PetscInt) * (size_t)csr.nnz, HYB_COPY_DEVICE_TO_DEVICE);
-  if (!ierr) {
-    if (values)
-      ierr = x->backend->copy(x, result.a, csr.a, sizeof(HybScalar) * (size_t)csr.nnz, HYB_COPY_DEVICE_TO_DEVICE);
-    else
-      ierr = x->backend->zero(x, result.a, sizeof(HybScalar) * (size_t)csr.nnz);
-  }
+  ierr = HybCSRCopy(x, &arrays, x->result, &csr, values, HYB_COPY_DEVICE_TO_DEVICE, &result);
+  if (!ierr && !values) ierr = HybArenaCalloc(&arrays, x->result, csr.nnz, sizeof(HybScalar), &result.a);
   if (!ierr) ierr = MatSeqAIJHybridGPUAdoptDevice(B, x, &arrays, &result);
   if (ierr) (void)HybArenaReset(&arrays);
   PetscCall(ierr);

@@ -6,6 +6,7 @@
 #include "coo.h"
 #include "kept.h"
 #include "../storage/where.h"
+#include "aijhybridgpu/private/hybcsrcopy.h"
 #include "aijhybridgpu/private/hybproduct.h"
 
 /* What a product keeps */
@@ -184,14 +185,7 @@ static PetscErrorCode HybOperandsSend(HybOperands *o, const HybExec *x, PetscBoo
       PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(o->mat[k], x, values, d));
       continue;
     }
-    PetscCall(HybArenaAlloc(&o->sent, HYB_MEM_DEVICE, (PetscCount)h->m + 1, sizeof(PetscInt), &d->i));
-    PetscCall(HybArenaAlloc(&o->sent, HYB_MEM_DEVICE, h->nnz, sizeof(PetscInt), &d->j));
-    PetscCall(x->backend->copy(x, d->i, h->i, sizeof(PetscInt) * ((size_t)h->m + 1), HYB_COPY_HOST_TO_DEVICE));
-    PetscCall(x->backend->copy(x, d->j, h->j, sizeof(PetscInt) * (size_t)h->nnz, HYB_COPY_HOST_TO_DEVICE));
-    d->a = NULL;
-    if (!values) continue;
-    PetscCall(HybArenaAlloc(&o->sent, HYB_MEM_DEVICE, h->nnz, sizeof(HybScalar), &d->a));
-    PetscCall(x->backend->copy(x, d->a, h->a, sizeof(HybScalar) * (size_t)h->nnz, HYB_COPY_HOST_TO_DEVICE));
+    PetscCall(HybCSRCopy(x, &o->sent, HYB_MEM_DEVICE, h, values, HYB_COPY_HOST_TO_DEVICE, d));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
