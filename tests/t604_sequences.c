@@ -295,6 +295,8 @@ static PetscErrorCode DoStep(void)
   if (before != after) s.p->lineage = ++Lineages;
   if (Operations[op].effect != VALUES && !(Operations[op].apply == Combine && s.p->lineage == s.q->lineage)) {
     s.p->lineage = ++Lineages;
+    /* a parallel MATAIJ's state is a sum, which another pattern may have too: it would transpose past the old one */
+    for (int k = 0; k < 2 && Size > 1; k++) PetscCall(MatDestroy(&s.p->transposed[k]));
     if (Operations[op].effect == REPLACES) {
       PetscCall(Forget(s.p));
       PetscCall(NotSymmetric(s.p->m));
