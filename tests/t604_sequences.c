@@ -41,6 +41,35 @@ static PetscBool CombineFits(const Step *s)
   return (PetscBool)(s->p != s->q && m == s->M && n == s->N);
 }
 
+/* Do the operands' rows and columns that meet lie on the same processes? Else MATAIJ's error is one of some processes
+   alone, for which the others wait. */
+static PetscBool LayoutsFit(const Step *s)
+{
+  static const int meet[4][2][2] = {
+    {{1, 2}, {1, 2}},
+    {{0, 2}, {0, 2}},
+    {{1, 2}, {0, 2}},
+    {{1, 2}, {0, 3}}
+  }; /* rows and columns of the first operand, and of the second */
+  PetscInt range[4][2];
+  int      fit = 1;
+
+  if (Size == 1) return PETSC_TRUE;
+  for (int k = 0; k < 2; k++) {
+    Mat M = k ? s->q->m[0] : s->p->m[0];
+
+    PetscCallAbort(PETSC_COMM_SELF, MatGetOwnershipRange(M, &range[2 * k][0], &range[2 * k][1]));
+    PetscCallAbort(PETSC_COMM_SELF, MatGetOwnershipRangeColumn(M, &range[2 * k + 1][0], &range[2 * k + 1][1]));
+  }
+  for (int k = 0; k < 2 && s->r[0] % 6 < 4; k++) {
+    const int *m = meet[s->r[0] % 6][k];
+
+    fit = fit && range[m[0]][0] == range[m[1]][0] && range[m[0]][1] == range[m[1]][1];
+  }
+  if (MPI_Allreduce(MPI_IN_PLACE, &fit, 1, MPI_INT, MPI_MIN, PETSC_COMM_WORLD)) fit = 0;
+  return (PetscBool)fit;
+}
+
 /* MPIAIJ has no product with a transpose on the right, and that of SeqAIJ takes the block size of Q's columns for its
    rows'. SeqAIJ computes A^T A as A A where A was said to be symmetric: a claim that need not be true here, or any
    longer */
@@ -52,6 +81,7 @@ static PetscBool ProductFits(const Step *s)
   PetscCallAbort(PETSC_COMM_SELF, MatGetSize(s->q->m[0], &m, &n));
   PetscCallAbort(PETSC_COMM_SELF, MatGetBlockSizes(s->q->m[0], &rbs, &cbs));
   PetscCallAbort(PETSC_COMM_SELF, MatIsSymmetricKnown(s->p->m[0], &known, &symmetric));
+  if (!LayoutsFit(s)) return PETSC_FALSE;
   switch (s->r[0] % 6) {
   case 0: return (PetscBool)(s->N == m);
   case 1: return (PetscBool)(s->M == m && !(s->p == s->q && known && symmetric));
@@ -295,6 +325,8 @@ static PetscErrorCode DoStep(void)
   if (before != after) s.p->lineage = ++Lineages;
   if (Operations[op].effect != VALUES && !(Operations[op].apply == Combine && s.p->lineage == s.q->lineage)) {
     s.p->lineage = ++Lineages;
+    /* a parallel MATAIJ's state is a sum, which another pattern may have too: it would transpose past the old one */
+    for (int k = 0; k < 2 && Size > 1; k++) PetscCall(MatDestroy(&s.p->transposed[k]));
     if (Operations[op].effect == REPLACES) {
       PetscCall(Forget(s.p));
       PetscCall(NotSymmetric(s.p->m));

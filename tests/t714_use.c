@@ -170,8 +170,6 @@ static PetscErrorCode OpenResult(MatType type, int way, Log *log)
   Three             t;
 
   PetscFunctionBeginUser;
-  /* MATAIJ's numeric phase sets entries itself, and errs where others are under way */
-  if (way && Size > 1) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(Begin(type, way ? MATPRODUCT_PtAP : MATPRODUCT_AB, &t));
   PetscCall(MatSetValues(t.C, 1, &t.start, 1, &t.start, &one, ADD_VALUES));
   TRY(log, MatProductNumeric(t.C));

@@ -350,6 +350,28 @@ static PetscErrorCode Numbers(Three *t, Log *log)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* entries of another process's row are under way when the product is made again; MATAIJ adds entries itself in some */
+static PetscErrorCode UnderWay(Three *t, Log *log)
+{
+  const PetscInt  r    = t->end % N;
+  const PetscBool adds = (PetscBool)(t->product == MATPRODUCT_AtB || t->product == MATPRODUCT_PtAP);
+
+  PetscFunctionBeginUser;
+  for (PetscInt turn = 0; turn < 4; turn++) {
+    if (turn == 2) PetscCall(MatSetOption(t->C, MAT_NO_OFF_PROC_ENTRIES, PETSC_FALSE));
+    if (turn % 2 || adds)
+      TRY(log, MatSetValue(t->C, r, r, 50, ADD_VALUES));
+    else
+      TRY(log, MatSetValue(t->C, r, r, 50, INSERT_VALUES));
+    TRY(log, MatProductNumeric(t->C));
+    PetscCall(Look(t, log));
+    TRY(log, MatTestAssemble(t->C));
+    PetscCall(Look(t, log));
+    PetscCall(MatScale(t->A, 2.0));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* what is known of a result after each phase, and that nobody may use it before the numeric one */
 static PetscErrorCode States(Three *t, Log *log)
 {
@@ -400,7 +422,8 @@ static const struct {
   {"states",      States,      PETSC_FALSE},
   {"reset",       Reset,       PETSC_FALSE},
   {"twice",       Twice,       PETSC_FALSE},
-  {"numbers",     Numbers,     PETSC_FALSE}
+  {"numbers",     Numbers,     PETSC_FALSE},
+  {"under way",   UnderWay,    PETSC_FALSE}
 };
 
 /* what MATAIJ does not do, or does wrong */

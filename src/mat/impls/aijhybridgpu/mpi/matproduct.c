@@ -345,7 +345,7 @@ static PetscErrorCode HybMPIProductRepeat(Mat C, HybMPIProduct *mp, HybMPIOperan
 static PetscErrorCode HybMPIProductPlan(Mat C, HybMPIProduct *mp, HybMPIOperands *o)
 {
   PetscBool      same = PETSC_FALSE, there = PETSC_FALSE;
-  int            mine[2], all[2];
+  int            mine[3], all[3];
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -357,8 +357,12 @@ static PetscErrorCode HybMPIProductPlan(Mat C, HybMPIProduct *mp, HybMPIOperands
   if (!ierr) ierr = HybMPIProductSameResult(C, mp, &there);
   mine[0] = ierr != PETSC_SUCCESS;
   mine[1] = !same || !there;
-  PetscCallMPI(MPI_Allreduce(mine, all, 2, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)C)));
+  mine[2] = C->insertmode != NOT_SET_VALUES;
+  PetscCallMPI(MPI_Allreduce(mine, all, 3, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)C)));
+  mp->underway = (PetscBool)all[2];
   PetscCall(ierr);
+  /* the parent's, which add entries, begin with MatZeroEntries() */
+  PetscCheck(!all[2] || (C->product->type != MATPRODUCT_AtB && C->product->type != MATPRODUCT_PtAP), PetscObjectComm((PetscObject)C), PETSC_ERR_ARG_WRONGSTATE, "The result of the product %s is one in which values were set and not yet assembled, on this process or another", MatProductTypes[C->product->type]);
   PetscCheck(!all[0], PETSC_COMM_SELF, PETSC_ERR_LIB, "The operands of the product %s cannot be used on another process, which says why", MatProductTypes[C->product->type]);
   if (all[1]) PetscCall(HybMPIProductRepeat(C, mp, o));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -400,8 +404,14 @@ static PetscErrorCode HybMPIProductEnd(Mat C, HybMPIProduct *mp, PetscBool befor
     PetscCall(MatMPIAIJHybridGPUSumStates(C));
     PetscCall(MatMPIAIJHybridGPUSetBlocks(C));
   }
-  HybMatProductAssembled(C, before);
-  PetscCall(PetscObjectStateIncrease((PetscObject)C));
+  if (mp->underway) { /* entries of others' rows arrive with the assembly that ends the parent's */
+    C->assembled = before;
+    PetscCall(MatAssemblyBegin(C, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatAssemblyEnd(C, MAT_FINAL_ASSEMBLY));
+  } else {
+    HybMatProductAssembled(C, before);
+    PetscCall(PetscObjectStateIncrease((PetscObject)C));
+  }
   if (type == MATPRODUCT_AtB || type == MATPRODUCT_PtAP) PetscCall(PetscObjectStateIncrease((PetscObject)C)); /* its zeros */
   if (type == MATPRODUCT_AtB) PetscCall(MatSetOption(C, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -28,9 +28,10 @@ typedef struct {
     PetscObjectState state[2];
     PetscCount       moves[2];
   } values[3];
-  PetscBool again;   /* the numeric phase is not the first one */
-  PetscBool pending; /* the symbolic phase has left C not assembled, and no numeric phase was there yet */
-  struct {           /* C's blocks, in which the product's pattern is: another operation may have given them another one since */
+  PetscBool again;    /* the numeric phase is not the first one */
+  PetscBool underway; /* entries were set in C, and not assembled, when the numeric phase began, on some process */
+  PetscBool pending;  /* the symbolic phase has left C not assembled, and no numeric phase was there yet */
+  struct {            /* C's blocks, in which the product's pattern is: another operation may have given them another one since */
     PetscObjectId    id;
     PetscCount       made, adoptions, generation, nnz;
     PetscObjectState nonzerostate;
