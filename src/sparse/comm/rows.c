@@ -165,7 +165,9 @@ PetscErrorCode HybRowsShip(HybHalo h, const HybExec *exec, HybArena *keep, const
   if (!ierr) ierr = HybRowsMove(h->comm, exec, keep, &m, A, colmap, N, ascending, R, rows);
   later = HybArenaReset(&work);
   PetscCall(ierr); /* all have one, or none */
-  PetscCall(HybCommAgree(h->comm, later, "Memory for rows"));
+  ierr = HybCommAgree(h->comm, later, "Memory for rows");
+  if (ierr) (void)HybRowsDestroy(rows);
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
