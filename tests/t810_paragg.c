@@ -249,6 +249,7 @@ static struct {
   HybParCSR  A;
   HybScalar *b, *coarse;
   HybParAgg  agg;
+  HybComm    comm; /* there is one already when a program's hierarchy is made: its making is not what is tested */
   int        hops;
   PetscBool  checks;
 } F;
@@ -260,6 +261,7 @@ static PetscErrorCode Run(void *ctx)
   PetscInt       n, N;
   int            sweeps;
   HybParCSR      P;
+  PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   PetscCall(HybParAggCreate(PETSC_COMM_WORLD, exec, PETSC_SUCCESS, &F.A, &proper, &F.agg));
@@ -269,10 +271,15 @@ static PetscErrorCode Run(void *ctx)
   if (HybTestFailed()) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybParAggTentative(F.agg, PETSC_SUCCESS, T.ones ? NULL : F.b, F.coarse));
   for (int smoothed = 0; smoothed < 2; smoothed++) {
-    PetscCall(HybParAggProlongator(F.agg, PETSC_SUCCESS, smoothed ? &F.A : NULL, 0.6, F.out, &P));
-    if (F.checks) PetscCall(SameP(&P, (PetscBool)smoothed, 0.6));
-    for (int k = 0; k < 2; k++) PetscCall(HybArenaReset(&F.out[k]));
+    PetscCall(HybParAggProlongator(F.agg, ierr, smoothed ? &F.A : NULL, 0.6, F.out, &P));
+    if (F.checks) ierr = SameP(&P, (PetscBool)smoothed, 0.6);
+    for (int k = 0; k < 2; k++) {
+      const PetscErrorCode later = HybArenaReset(&F.out[k]);
+
+      if (!ierr) ierr = later;
+    }
   }
+  PetscCall(HybCommAgree(F.comm, ierr, "What this process did by itself"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -375,17 +382,15 @@ static PetscErrorCode Faults(void)
 
 static PetscErrorCode Body(void)
 {
-  HybComm comm; /* there is one already when a program's hierarchy is made: its making is not what is tested */
-
   PetscFunctionBegin;
-  PetscCall(HybCommGet(PETSC_COMM_WORLD, &comm));
+  PetscCall(HybCommGet(PETSC_COMM_WORLD, &F.comm));
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &Rank));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &Size));
   PetscCheck(Size <= MOST, PETSC_COMM_WORLD, PETSC_ERR_ARG_SIZ, "For up to %d processes, not %d", MOST, Size);
   PetscCall(Graphs());
   PetscCall(Improper());
   PetscCall(Faults());
-  PetscCall(HybCommRestore(&comm));
+  PetscCall(HybCommRestore(&F.comm));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
