@@ -32,7 +32,7 @@
   Memory: about 12 integers a vertex while it runs. Time: as many sweeps as processes stand in a chain of descending
   neighbours, and some more, each of a few passes over the graph, two messages to each neighbour and three sums.
 
-  References: M. Adams, E. Phipps, PETSc's mis.c, misk.c and agg.c are the rules; roots.cu names the rounds'.
+  The rules are those of PETSc's mis.c, misk.c and agg.c (3.21 to 3.26); roots.cu names the papers of its rounds.
 */
 #include "paraggimpl.h"
 
@@ -64,7 +64,7 @@ static PetscErrorCode HybParAggTable(HybParAgg p, HybParAggFinding *f)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* *left: own vertices that are undecided before the sweep's last step, which needs far */
+/* new roots, and who belongs to them; told then has the own states */
 static PetscErrorCode HybParAggSweep(HybParAgg p, HybParAggFinding *f)
 {
   const HybExec *x = &p->exec;
@@ -78,6 +78,7 @@ static PetscErrorCode HybParAggSweep(HybParAgg p, HybParAggFinding *f)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* the sweep's last step, by others' roots; *left: own vertices that are undecided after it */
 static PetscErrorCode HybParAggLeave(HybParAgg p, HybParAggFinding *f, PetscInt *left)
 {
   PetscFunctionBegin;

@@ -5,12 +5,12 @@
   P0 are all that is needed. Both are told; then agg's smooth.c does the rows of the process as if they were all, with
   the aggregates numbered as they occur here, own ones first.
 
-    tell parent and q
+    tell q; parent was told when aggregates were found
     number the aggregates that the vertices name
     P = P0 - omega D^-1 [D O] P0, rows of this process
     P's own columns, and the others
 
-  Memory: A's rows once more, P twice for a moment. Time: O(nnz), two messages to each neighbour.
+  Memory: A's rows once more, P twice for a moment. Time: O(nnz), a message to each neighbour.
 */
 #include "paraggimpl.h"
 
@@ -113,12 +113,7 @@ static PetscErrorCode HybParAggProlongatorIn(HybParAgg p, HybParAggProl *r, Pets
 
   PetscFunctionBegin;
   PetscCall(HybCommAgree(p->comm, before, "A matrix whose prolongator is to be smoothed"));
-  ierr = PETSC_SUCCESS;
-  if (A) {
-    ierr = HybParAggGhosts(p, sizeof(PetscInt), p->parent);
-    PetscCall(HybCommAgree(p->comm, ierr, "Aggregates of other processes' vertices"));
-    ierr = HybParAggGhosts(p, sizeof(HybScalar), p->q);
-  }
+  ierr = A ? HybParAggGhosts(p, sizeof(HybScalar), p->q) : PETSC_SUCCESS;
   r->s = HybParAggStepOf(p);
   if (!ierr) ierr = A ? HybParAggSmoothed(p, r, A, omega, &local) : HybParAggUnsmoothed(p, r, r->s.n, &local);
   if (!ierr) ierr = HybParAggParts(p, r, &local, out, P);
