@@ -82,78 +82,6 @@ static PetscErrorCode HybParAgree(Mat A, PetscErrorCode ierr)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Not collective: the blocks of C, whose base class has a row for all columns of others, get their rows and contents */
-static PetscErrorCode HybParBlocks(Mat C, const HybChoices *choices, const HybExec *x, HybArena out[2], const HybParCSR *csr)
-{
-  Mat             block[2], full;
-  const PetscInt *garray;
-
-  PetscFunctionBegin;
-  PetscCall(MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], &garray));
-  for (int k = 0; k < 2; k++) {
-    const HybCSR        *part = k ? &csr->O : &csr->D;
-    Mat_SeqAIJHybridGPU *b    = NULL;
-    PetscErrorCode       ierr;
-
-    PetscCall(MatCreate(PETSC_COMM_SELF, &full));
-    ierr = MatSetSizes(full, C->rmap->n, part->n, C->rmap->n, part->n);
-    if (!ierr) ierr = MatSetBlockSizes(full, PetscAbs(C->rmap->bs), k ? 1 : PetscAbs(C->cmap->bs));
-    if (!ierr) ierr = MatSetType(full, MATSEQAIJHYBRIDGPU);
-    if (!ierr) ierr = MatSeqAIJHybridGPUGetData(full, &b);
-    if (!ierr) {
-      b->choices = *choices;
-      b->block   = PETSC_TRUE;
-      ierr       = MatHeaderReplace(block[k], &full);
-    }
-    if (ierr) (void)MatDestroy(&full);
-    PetscCall(ierr);
-    if (HybExecOnDevice(x))
-      PetscCall(MatSeqAIJHybridGPUAdoptDevice(block[k], x, &out[k], part));
-    else
-      PetscCall(MatSeqAIJHybridGPUAdopt(block[k], &out[k], part));
-    block[k]->num_ass = 1; /* as the parent's */
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* C's data become those of a parallel matrix with these columns of others: the base class makes what it keeps beside
-   the blocks for a matrix of one row that has all of them. Errors are all processes' alike. */
-static PetscErrorCode HybParFrame(Mat C, const HybParCSR *csr)
-{
-  const PetscInt n = csr->O.n, m = n > 0;
-  PetscInt       i[2] = {0, 0}, oi[2] = {0, n}, none = 0, *oj = NULL;
-  PetscScalar    nothing = 0, *oa = NULL;
-  Mat            T;
-  void          *data;
-  PetscErrorCode ierr;
-
-  PetscFunctionBegin;
-  ierr = HybParAgree(C, PetscMalloc2(n + 1, &oj, n + 1, &oa));
-  if (ierr) (void)PetscFree2(oj, oa);
-  PetscCall(ierr);
-  PetscCall(PetscArraycpy(oj, csr->garray, n));
-  PetscCall(PetscArrayzero(oa, n + 1));
-  PetscCall(MatCreateMPIAIJWithSplitArrays(PetscObjectComm((PetscObject)C), m, C->cmap->n, PETSC_DETERMINE, C->cmap->N, i, &none, &nothing, oi, oj, oa, &T));
-  data    = C->data;
-  C->data = T->data;
-  T->data = data;
-  PetscCall(MatDestroy(&T));
-  /* its blocks use these arrays */
-  {
-    Mat             block[2], empty;
-    const PetscInt *garray;
-
-    ierr = MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], &garray);
-    for (int k = 0; k < 2 && !ierr; k++) {
-      ierr = MatCreateSeqAIJ(PETSC_COMM_SELF, 0, block[k]->cmap->n, 0, NULL, &empty);
-      if (!ierr) ierr = MatHeaderReplace(block[k], &empty);
-    }
-  }
-  PetscCall(PetscFree2(oj, oa));
-  PetscCall(HybParAgree(C, ierr));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode HybParCreate(Mat A, const HybExec *x, HybArena out[2], const HybParCSR *csr, PetscInt rbs, PetscInt cbs, Mat C)
 {
   Mat_MPIAIJHybridGPU *a = NULL, *c = NULL;
@@ -167,8 +95,8 @@ static PetscErrorCode HybParCreate(Mat A, const HybExec *x, HybArena out[2], con
   PetscCall(MatMPIAIJHybridGPUGetData(A, &a));
   PetscCall(MatMPIAIJHybridGPUGetData(C, &c));
   c->choices = a->choices;
-  PetscCall(HybParFrame(C, csr));
-  PetscCall(HybParAgree(C, HybParBlocks(C, &c->choices, x, out, csr)));
+  PetscCall(MatMPIAIJHybridGPUSetFrame(C, csr->O.n, csr->garray));
+  PetscCall(HybParAgree(C, MatMPIAIJHybridGPUAdoptBlocks(C, x, out, csr)));
   PetscCall(MatMPIAIJHybridGPUSumStates(C));
   C->preallocated = C->assembled = PETSC_TRUE;
   C->num_ass                     = 1;

@@ -101,101 +101,16 @@ static PetscErrorCode HybMPIProductExec(Mat C, const HybChoices *choices, PetscE
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Not collective: C's blocks become empty ones of the type, with C's rows and as many columns as they have */
-static PetscErrorCode HybMPIProductEmptyBlocks(Mat C, const PetscObjectState was[2])
-{
-  Mat             block[2], empty;
-  const PetscInt *garray;
-  PetscErrorCode  ierr = PETSC_SUCCESS;
-
-  PetscFunctionBegin;
-  PetscCall(MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], &garray));
-  for (int k = 0; k < 2 && !ierr; k++) {
-    PetscCall(MatCreate(PETSC_COMM_SELF, &empty));
-    ierr = MatSetSizes(empty, C->rmap->n, block[k]->cmap->n, C->rmap->n, block[k]->cmap->n);
-    if (!ierr) ierr = MatSetType(empty, MATSEQAIJHYBRIDGPU);
-    /* adoption counts on from there: to what the parent's have that are new, else the sum never comes to a former
-       pattern's number */
-    empty->nonzerostate = empty->ass_nonzerostate = was[k] ? was[k] : block[k]->nonzerostate - 1;
-    if (!ierr) ierr = MatHeaderReplace(block[k], &empty);
-    if (ierr) (void)MatDestroy(&empty);
-  }
-  PetscCall(ierr);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/*
-  C's data become those of a parallel matrix with these columns of others. What the base class keeps beside the blocks
-  (garray, the scatter) is of its own making: a throw-away MATMPIAIJ is made whose processes have one row each, with all
-  these columns, and C takes over its data. The blocks get their rows with their contents.
-*/
-static PetscErrorCode HybMPIProductFrame(Mat C, HybMPIProduct *mp, PetscInt ncols, const PetscInt *garray)
-{
-  const PetscInt       m    = ncols > 0;
-  PetscInt             i[2] = {0, 0}, oi[2], none = 0, *oj;
-  PetscScalar          nothing = 0, *oa;
-  Mat_MPIAIJHybridGPU *hyb     = NULL;
-  Mat                  T;
-  void                *data;
-  Mat                  block[2];
-  const PetscInt      *old;
-  PetscObjectState     was[2] = {0, 0};
-  PetscErrorCode       ierr, later;
-
-  PetscFunctionBegin;
-  PetscCall(MatMPIAIJHybridGPUGetData(C, &hyb));
-  PetscCall(MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], &old));
-  for (int k = 0; k < 2; k++)
-    if (block[k]) was[k] = block[k]->nonzerostate;
-  ierr  = PetscMalloc2(ncols + 1, &oj, ncols + 1, &oa);
-  later = HybParProductAgree(mp->product, ierr, "Memory for the columns of others of a parallel product");
-  if (later && !ierr) (void)PetscFree2(oj, oa);
-  PetscCall(later);
-  PetscCall(PetscArraycpy(oj, garray, ncols));
-  PetscCall(PetscArrayzero(oa, ncols + 1));
-  oi[0] = 0;
-  oi[1] = ncols;
-  PetscCall(MatCreateMPIAIJWithSplitArrays(PetscObjectComm((PetscObject)C), m, C->cmap->n, PETSC_DETERMINE, C->cmap->N, i, &none, &nothing, oi, oj, oa, &T));
-  PetscCall(MatSetOption(T, MAT_IGNORE_OFF_PROC_ENTRIES, hyb->ignoreoffproc));
-  PetscCall(MatSetOption(T, MAT_ROW_ORIENTED, (PetscBool)!hyb->bycolumns));
-  data    = C->data;
-  C->data = T->data;
-  T->data = data;
-  PetscCall(MatDestroy(&T));
-  ierr = HybMPIProductEmptyBlocks(C, was); /* which stop using these arrays before they go */
-  PetscCall(PetscFree2(oj, oa));
-  PetscCall(HybParProductAgree(mp->product, ierr, "The blocks of a parallel product"));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Not collective: the blocks get their contents */
 static PetscErrorCode HybMPIProductBlocks(Mat C, HybMPIProduct *mp, HybArena out[2], const HybParCSR *result)
 {
-  const HybExec       *x   = &mp->exec;
-  Mat_MPIAIJHybridGPU *hyb = NULL;
-  Mat                  block[2];
-  const PetscInt      *garray;
+  const HybBackend *backend = mp->exec.backend;
 
   PetscFunctionBegin;
-  PetscCall(MatMPIAIJHybridGPUGetData(C, &hyb));
-  PetscCall(MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], &garray));
-  for (int k = 0; k < 2; k++) {
-    const HybCSR        *csr = k ? &result->O : &result->D;
-    Mat_SeqAIJHybridGPU *b   = NULL;
-
-    /* a symbolic result may be used as it is: no stray values */
-    PetscCall(x->backend->zero(x, csr->a, sizeof(HybScalar) * (size_t)csr->nnz));
-    PetscCall(MatSetBlockSizes(block[k], PetscAbs(C->rmap->bs), k ? 1 : PetscAbs(C->cmap->bs)));
-    PetscCall(MatSeqAIJHybridGPUGetData(block[k], &b));
-    b->choices = hyb->choices;
-    b->block   = PETSC_TRUE;
-    if (HybExecOnDevice(x))
-      PetscCall(MatSeqAIJHybridGPUAdoptDevice(block[k], x, &out[k], csr));
-    else
-      PetscCall(MatSeqAIJHybridGPUAdopt(block[k], &out[k], csr));
-    block[k]->num_ass = 1; /* as the parent's, which preallocates them */
-    b->aspreallocated = PETSC_TRUE;
-  }
+  /* a symbolic result may be used as it is: no stray values */
+  PetscCall(backend->zero(&mp->exec, result->D.a, sizeof(HybScalar) * (size_t)result->D.nnz));
+  PetscCall(backend->zero(&mp->exec, result->O.a, sizeof(HybScalar) * (size_t)result->O.nnz));
+  PetscCall(MatMPIAIJHybridGPUAdoptBlocks(C, &mp->exec, out, result));
   PetscCall(HybMPIProductNoteBlocks(C, mp));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -248,7 +163,7 @@ static PetscErrorCode HybMPIProductAdopt(Mat C, HybMPIProduct *mp, HybArena out[
   PetscCall(HybMPIProductSameColumns(C, mp, result, &stay));
   /* until all of it is there C is nobody's result, and has nothing that entries could be set in */
   C->preallocated = C->assembled = C->was_assembled = PETSC_FALSE;
-  if (!stay) PetscCall(HybMPIProductFrame(C, mp, result->O.n, result->garray));
+  if (!stay) PetscCall(MatMPIAIJHybridGPUSetFrame(C, result->O.n, result->garray));
   ierr = HybMPIProductBlocks(C, mp, out, result);
   PetscCall(HybParProductAgree(mp->product, ierr, "Taking over the result of a parallel product"));
   PetscCall(MatMPIAIJHybridGPUSumStates(C)); /* so that an assembly, which sums, leaves it */

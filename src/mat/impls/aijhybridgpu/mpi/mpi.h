@@ -38,6 +38,11 @@ PETSC_INTERN PetscErrorCode HybMPIHaloDestroy(HybMPIHalo *);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUSetBlocks(Mat);
 PETSC_INTERN PetscErrorCode MatDestroy_MPIAIJHybridGPU(Mat);
 
+/* frame.c. SetFrame: C's data become those of a parallel matrix with these columns of others, and empty blocks of the
+   type; collective, an error of one process is one of all. AdoptBlocks: these get their contents; not collective. */
+PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUSetFrame(Mat C, PetscInt ncols, const PetscInt *garray);
+PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUAdoptBlocks(Mat C, const HybExec *, HybArena out[2], const HybParCSR *);
+
 /* halo.c: the one that serves a product of A with vectors of this kind, NULL: PETSc's scatter does. Collective. */
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUGetHalo(Mat A, PetscBool vectorsondevice, Mat blocks[2], HybExec *x, HybHalo *);
 
