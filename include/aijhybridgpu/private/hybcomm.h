@@ -36,6 +36,8 @@ extern PetscErrorCode HybCommMax(HybComm, PetscInt n, PetscInt64 *v);
    its own, and where it has none, one of the same class that names the process. Before messages are sent whose lengths
    others expect. */
 extern PetscErrorCode HybCommAgree(HybComm, PetscErrorCode ierr, const char *what);
+/* the same where there is no HybComm */
+extern PetscErrorCode HybAgree(MPI_Comm, PetscErrorCode ierr, const char *what);
 
 /* Processes that exchange messages with this one, ascending, and where each one's part of the units begins */
 typedef struct {

@@ -17,16 +17,25 @@ PetscErrorCode HybCommMax(HybComm comm, PetscInt n, PetscInt64 *v)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybCommAgree(HybComm comm, PetscErrorCode ierr, const char *what)
+PetscErrorCode HybAgree(MPI_Comm mpi, PetscErrorCode ierr, const char *what)
 {
-  int mine[2], worst[2];
+  int         mine[2], worst[2];
+  PetscMPIInt size;
 
   PetscFunctionBegin;
   mine[0] = (int)ierr;
-  mine[1] = comm->rank;
-  PetscCallMPI(MPI_Allreduce(mine, worst, 1, MPI_2INT, MPI_MAXLOC, comm->mpi));
+  PetscCallMPI(MPI_Comm_rank(mpi, &mine[1]));
+  PetscCallMPI(MPI_Comm_size(mpi, &size));
+  PetscCallMPI(MPI_Allreduce(mine, worst, 1, MPI_2INT, MPI_MAXLOC, mpi));
   PetscCall(ierr);
-  PetscCheck(!worst[0], PETSC_COMM_SELF, (PetscErrorCode)worst[0], "%s failed on process %d of %d, which says why", what, worst[1], comm->size);
+  PetscCheck(!worst[0], PETSC_COMM_SELF, (PetscErrorCode)worst[0], "%s failed on process %d of %d, which says why", what, worst[1], size);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybCommAgree(HybComm comm, PetscErrorCode ierr, const char *what)
+{
+  PetscFunctionBegin;
+  PetscCall(HybAgree(comm->mpi, ierr, what));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

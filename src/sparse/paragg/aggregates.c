@@ -143,8 +143,8 @@ static PetscErrorCode HybParAggRanges(HybParAgg p, PetscInt64 *counts)
   PetscFunctionBegin;
   counts[p->comm->rank] = p->nc;
   PetscCall(HybCommSum(p->comm, p->comm->size, counts));
-  p->cranges[0] = 0;
-  for (PetscMPIInt r = 0; r < p->comm->size; r++) p->cranges[r + 1] = p->cranges[r] + (PetscInt)counts[r]; /* no more than there are vertices */
+  p->cranges[0] = 0; /* there are no more than vertices */
+  for (PetscMPIInt r = 0; r < p->comm->size; r++) p->cranges[r + 1] = p->cranges[r] + (PetscInt)counts[r];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

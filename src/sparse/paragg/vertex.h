@@ -58,13 +58,13 @@ typedef struct _HybParAggStep {
   PetscInt       *parent;        /* all: the root's global number, then the aggregate's; -1: none */
   PetscInt       *key;           /* all: as of HybParAggOps.roots */
   PetscInt       *near;          /* all: the own vertex that became a root beside this one in this sweep, -1: none */
-  PetscInt       *far;           /* 2 all: of the vertices beside this one, and itself: the last undecided one, the root; -1: none */
+  PetscInt       *far;           /* 2 all: of those beside it and itself the last undecided one, the root; -1 */
   PetscInt       *flag;          /* n */
   const PetscInt *number;        /* n: of a root among the own ones */
   PetscInt        cbegin, cend;  /* the own aggregates' numbers */
   PetscInt       *coarse;        /* all: of a root its aggregate, else -1 */
   PetscInt       *beside;        /* all: of the root beside this vertex, or itself, its aggregate; -1: none */
-  PetscInt       *lead, *first;  /* of each own aggregate, the vertex that is first in PETSc's list: here, and its global number */
+  PetscInt       *lead, *first;  /* of each own aggregate the first of PETSc's list: here, its global number */
   /* members of own aggregates: own vertices, then others' */
   const PetscInt *others; /* global numbers of the latter */
   PetscInt       *member; /* own aggregates, counted from 0 */

@@ -47,7 +47,7 @@ typedef struct {
   int               hops;
   PetscInt          nsmooths;
   PetscInt          total; /* aggregates of all processes */
-  HybParAgg         par;   /* of several processes: the graph of the level, its aggregates and tentative prolongator, in place of most of the above */
+  HybParAgg         par;   /* of several processes, in place of most of the above */
 } HybGAMG;
 
 PETSC_INTERN PetscLogEvent HYB_GAMGLook, HYB_GAMGAggregates, HYB_GAMGTentative, HYB_GAMGEstimate, HYB_GAMGSmooth;

@@ -10,12 +10,8 @@
 #if HYB_GAMG
 PetscErrorCode HybGAMGAgree(PC pc, PetscErrorCode ierr)
 {
-  int fails = ierr != PETSC_SUCCESS;
-
   PetscFunctionBegin;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &fails, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)pc)));
-  PetscCall(ierr);
-  PetscCheck(!fails, PETSC_COMM_SELF, PETSC_ERR_LIB, "The setup of GAMG failed on another process, which says why");
+  PetscCall(HybAgree(PetscObjectComm((PetscObject)pc), ierr, "The setup of GAMG"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

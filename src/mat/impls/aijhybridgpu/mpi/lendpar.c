@@ -71,17 +71,6 @@ PetscErrorCode HybMatRestoreParCSR(Mat A, const HybExec *x, HybParCSR *csr)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybParAgree(Mat A, PetscErrorCode ierr)
-{
-  int fails = ierr != PETSC_SUCCESS;
-
-  PetscFunctionBegin;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &fails, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)A)));
-  PetscCall(ierr);
-  PetscCheck(!fails, PETSC_COMM_SELF, PETSC_ERR_LIB, "A part of a parallel matrix could not be made on another process, which says why");
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode HybParCreate(Mat A, const HybExec *x, HybArena out[2], const HybParCSR *csr, PetscInt rbs, PetscInt cbs, Mat C)
 {
   Mat_MPIAIJHybridGPU *a = NULL, *c = NULL;
@@ -96,12 +85,12 @@ static PetscErrorCode HybParCreate(Mat A, const HybExec *x, HybArena out[2], con
   PetscCall(MatMPIAIJHybridGPUGetData(C, &c));
   c->choices = a->choices;
   PetscCall(MatMPIAIJHybridGPUSetFrame(C, csr->O.n, csr->garray));
-  PetscCall(HybParAgree(C, MatMPIAIJHybridGPUAdoptBlocks(C, x, out, csr)));
+  PetscCall(HybAgree(PetscObjectComm((PetscObject)C), MatMPIAIJHybridGPUAdoptBlocks(C, x, out, csr), "A part of a parallel matrix"));
   PetscCall(MatMPIAIJHybridGPUSumStates(C));
   C->preallocated = C->assembled = PETSC_TRUE;
   C->num_ass                     = 1;
   PetscCall(PetscObjectStateIncrease((PetscObject)C));
-  PetscCall(HybParAgree(C, MatMPIAIJHybridGPUSetBlocks(C)));
+  PetscCall(HybAgree(PetscObjectComm((PetscObject)C), MatMPIAIJHybridGPUSetBlocks(C), "A part of a parallel matrix"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

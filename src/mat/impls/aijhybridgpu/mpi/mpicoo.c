@@ -129,12 +129,8 @@ static PetscErrorCode HybMPICOOExchange(Mat A, const PetscInt *i, const PetscInt
 /* What one process alone cannot do is the error of all, so that none waits for it */
 static PetscErrorCode HybMPICOOAgree(Mat A, PetscErrorCode ierr)
 {
-  int own = (int)ierr, any;
-
   PetscFunctionBegin;
-  PetscCallMPI(MPI_Allreduce(&own, &any, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)A)));
-  PetscCall(ierr);
-  PetscCheck(!any, PETSC_COMM_SELF, (PetscErrorCode)any, "Another process could not sort its coordinates, for the reason that it gives");
+  PetscCall(HybAgree(PetscObjectComm((PetscObject)A), ierr, "Sorting coordinates"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

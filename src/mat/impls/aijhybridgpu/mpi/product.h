@@ -31,7 +31,7 @@ typedef struct {
   PetscBool again;    /* the numeric phase is not the first one */
   PetscBool underway; /* entries were set in C, and not assembled, when the numeric phase began, on some process */
   PetscBool pending;  /* the symbolic phase has left C not assembled, and no numeric phase was there yet */
-  struct {            /* C's blocks, in which the product's pattern is: another operation may have given them another one since */
+  struct {            /* C's blocks as the product made them: others may have changed their patterns since */
     PetscObjectId    id;
     PetscCount       made, adoptions, generation, nnz;
     PetscObjectState nonzerostate;
