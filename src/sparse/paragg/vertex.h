@@ -122,8 +122,8 @@ HYB_VERTEX_FUNCTION void HybVertexReach(const HybParAggStep *s, PetscInt w)
     if (s->told[w] == HYB_VERTEX_UNDECIDED) last = s->gid[w];
     if (s->told[w] >= 0) root = s->told[w];
   }
-  s->far[2 * w]     = last;
-  s->far[2 * w + 1] = root;
+  s->far[2 * (size_t)w]     = last;
+  s->far[2 * (size_t)w + 1] = root;
 }
 
 /* a vertex within reach of an undecided one of a later process has to wait */
@@ -133,7 +133,7 @@ HYB_VERTEX_FUNCTION void HybVertexKey(const HybParAggStep *s, PetscInt v)
 
   if (open)
     for (PetscInt e = s->gi[v]; e < s->gi[v + 1]; e++)
-      if (s->far[2 * s->gj[e]] >= s->end) open = PETSC_FALSE;
+      if (s->far[2 * (size_t)s->gj[e]] >= s->end) open = PETSC_FALSE;
   s->key[v] = open ? s->place[v] + 1 : PETSC_MAX_INT;
 }
 
@@ -179,7 +179,7 @@ HYB_VERTEX_FUNCTION void HybVertexLeave(const HybParAggStep *s, PetscInt v)
     PetscInt root = -1;
 
     for (PetscInt e = s->gi[v]; e < s->gi[v + 1]; e++) {
-      const PetscInt r = s->far[2 * s->gj[e] + 1];
+      const PetscInt r = s->far[2 * (size_t)s->gj[e] + 1];
 
       if (r >= 0 && (root < 0 || r < root)) root = r;
     }
@@ -220,7 +220,7 @@ HYB_VERTEX_FUNCTION void HybVertexParent(const HybParAggStep *s, PetscInt v)
     c = s->coarse[root - s->begin];
   else if (root >= 0)
     for (PetscInt e = s->gi[v]; e < s->gi[v + 1]; e++)
-      if (s->far[2 * s->gj[e] + 1] == root) c = s->beside[s->gj[e]];
+      if (s->far[2 * (size_t)s->gj[e] + 1] == root) c = s->beside[s->gj[e]];
   s->parent[v] = c;
 }
 

@@ -106,6 +106,7 @@ static PetscErrorCode HybGAMGCovered(PC pc, HybGAMG *h, PetscBool *ours, const c
     *why = "a filter of the prolongator";
   #endif
   if (!*why) PetscCall(HybGAMGViews(why));
+  if (size > 1) PetscCall(HybGAMGAgreeWhy(pc, why)); /* a program may have replaced the block of one process */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -83,6 +83,7 @@ PETSC_INTERN PetscErrorCode HybGAMGOptProlongator(PC, Mat, Mat *);
 /* parallel.c: the same on several processes. Agree: ierr of one process is an error of all. Decide: is the level ours,
  *why is NULL if it is. Prolongator: omega 0: without smoothing. */
 PETSC_INTERN PetscErrorCode HybGAMGAgree(PC, PetscErrorCode ierr);
+PETSC_INTERN PetscErrorCode HybGAMGAgreeWhy(PC, const char **why); /* NULL stays where it is on all processes */
 PETSC_INTERN PetscErrorCode HybGAMGParDecide(PC, HybGAMG *, Mat A, const char **why);
 PETSC_INTERN PetscErrorCode HybGAMGParProlongator(PC, HybGAMG *, Mat A, PetscReal omega, Mat *P);
 /* estimate.c: the extreme singular values of D^-1 A by which PETSc smooths the prolongator */

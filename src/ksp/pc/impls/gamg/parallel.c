@@ -15,6 +15,16 @@ PetscErrorCode HybGAMGAgree(PC pc, PetscErrorCode ierr)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode HybGAMGAgreeWhy(PC pc, const char **why)
+{
+  int fails = *why != NULL;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &fails, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)pc)));
+  if (fails && !*why) *why = "another process's part of the matrix";
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Not collective */
 static PetscErrorCode HybGAMGParKnown(PC pc, const HybGAMG *h, Mat A, const char **why)
 {
@@ -80,15 +90,12 @@ static PetscErrorCode HybGAMGParLook(PC pc, HybGAMG *h, Mat A, PetscBool *proper
 PetscErrorCode HybGAMGParDecide(PC pc, HybGAMG *h, Mat A, const char **why)
 {
   PetscBool      proper;
-  int            fails;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(HybGAMGAgree(pc, HybGAMGParKnown(pc, h, A, why)));
-  fails = *why != NULL;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &fails, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)pc)));
-  if (fails && !*why) *why = "another process's part of the matrix";
-  if (fails) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybGAMGAgreeWhy(pc, why));
+  if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   h->block = (HybAggBlock){1, 1};
   PetscCall(HybMatGetParExec(A, &h->exec));
   PetscCall(HybGAMGParWitness(pc, h, A, why));
