@@ -21,7 +21,7 @@ typedef enum {
   EITHER /* as rounding has it */
 } Way;
 
-static PetscBool Covers; /* the plugin replaces anything at all: by PETSc's version, and with one process */
+static PetscBool Covers; /* the plugin replaces anything at all: by PETSc's version and its numbers */
 
 /* levels that were aggregated here since the program began */
 static inline PetscErrorCode Levels(PetscInt *n)

@@ -438,7 +438,8 @@ int main(int argc, char **argv)
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   if (PETSC_VERSION_LT(3, 21, 0)) MatTestSkipped++; /* whose rules are others: nothing is replaced there */
   for (PetscInt k = 0; PETSC_VERSION_GE(3, 21, 0) && k < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(Problems); k++) {
-    Mat S, A, H;
+    const Way way = size > 1 ? NONE : Problems[k].way; /* on several processes blocks are PETSc's */
+    Mat       S, A, H;
 
     if (only >= 0 ? k != only : few && !Problems[k].brief) continue;
     if (WithThresholds && k == 16) continue; /* not ours, and slow */
@@ -447,13 +448,13 @@ int main(int argc, char **argv)
     PetscCall(OfType(S, MATAIJ, &A));
     PetscCall(OfType(S, "aijhybridgpu", &H));
     if (WithThresholds) {
-      PetscCall(Thresholds(A, H, Problems[k].way, k < 3 ? TIES : k == 18 ? UNSYMMETRIC
+      PetscCall(Thresholds(A, H, way, k < 3 ? TIES : k == 18 ? UNSYMMETRIC
                                                                          : PLAIN,
                            few));
     } else {
-      PetscCall(Beside(A, H, "", Problems[k].way, LOOSE));
-      PetscCall(Beside(A, H, "-pc_gamg_eigenvalues 0.1,2.2", Problems[k].way, TIGHT));
-      if (k != 16) PetscCall(Beside(A, H, "-pc_gamg_agg_nsmooths 0", Problems[k].way, TIGHT)); /* singular there, and not ours */
+      PetscCall(Beside(A, H, "", way, LOOSE));
+      PetscCall(Beside(A, H, "-pc_gamg_eigenvalues 0.1,2.2", way, TIGHT));
+      if (k != 16) PetscCall(Beside(A, H, "-pc_gamg_agg_nsmooths 0", way, TIGHT)); /* singular there, and not ours */
     }
     PetscCall(MatDestroy(&S));
     PetscCall(MatDestroy(&A));
