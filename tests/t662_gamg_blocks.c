@@ -449,7 +449,7 @@ int main(int argc, char **argv)
     PetscCall(OfType(S, "aijhybridgpu", &H));
     if (WithThresholds) {
       PetscCall(Thresholds(A, H, way, k < 3 ? TIES : k == 18 ? UNSYMMETRIC
-                                                                         : PLAIN,
+                                                             : PLAIN,
                            few));
     } else {
       PetscCall(Beside(A, H, "", way, LOOSE));
