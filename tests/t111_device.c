@@ -278,6 +278,42 @@ static PetscErrorCode Streams(void *(*create)(void))
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode Timers(void)
+{
+  const HybBackend *b     = exec->backend;
+  const size_t      bytes = (size_t)1 << 22;
+  double            first, seconds, least = 1;
+  void             *p = NULL;
+
+  PetscFunctionBegin;
+  HybTestBegin("timers: a stream's time between two marks, read with and without a wait");
+  HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, b->mark(exec, HYB_TIMERS, PETSC_FALSE));
+  HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, b->mark(exec, -1, PETSC_TRUE));
+  HybTestCall(b->mark(exec, 3, PETSC_FALSE));
+  HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, b->elapsed(3, PETSC_TRUE, &seconds)); /* its end was never marked */
+  HybTestCall(b->mark(exec, 3, PETSC_TRUE));
+  HybTestCall(b->elapsed(3, PETSC_TRUE, &first));
+  HybTestCheck(first >= 0 && first < 1, "%g s for nothing", first);
+  HybTestCall(HybArenaAlloc(&arena, HYB_WORK(exec), (PetscCount)bytes, 1, &p));
+  for (int k = 0; k < HYB_TIMERS; k++) {
+    HybTestCall(b->mark(exec, k, PETSC_FALSE));
+    for (int i = 0; i < (k == 3 ? 200 : 1); i++) HybTestCall(b->zero(exec, p, bytes));
+    HybTestCall(b->mark(exec, k, PETSC_TRUE));
+  }
+  do HybTestCall(b->elapsed(0, PETSC_FALSE, &seconds));
+  while (seconds < 0 && !b->sync(exec)); /* what is not waited for may be under way, and is not after a wait */
+  HybTestCheck(seconds > 0 && seconds < 1, "%g s for one", seconds);
+  HybTestCall(b->elapsed(3, PETSC_TRUE, &first));
+  for (int k = 4; k < HYB_TIMERS; k++) {
+    HybTestCall(b->elapsed(k, PETSC_TRUE, &seconds));
+    HybTestCheck(seconds > 0, "timer %d: %g s", k, seconds);
+    least = PetscMin(least, seconds);
+  }
+  HybTestCheck(10 * least < first, "%g s for one, where 200 take %g", least, first);
+  HybTestCall(HybArenaReset(&arena));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Arenas(void)
 {
   HybMem   where;
@@ -404,6 +440,7 @@ static PetscErrorCode Body(void)
     HybTestCall(HybArenaAlloc(&arena, HYB_MEM_DEVICE, 1000, 2, &p));
     PetscCall(HybArenaReset(&arena));
   }
+  PetscCall(Timers());
   PetscCall(Stamps());
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -6,6 +6,7 @@
 #include "races.h"
 #include <deque>
 #include <map>
+#include <memory>
 
 namespace emu {
 static const int    Streams = 16; /* one more is the default stream, number 0 */
@@ -59,7 +60,9 @@ struct EmuStream {
   std::deque<emu::Operation *> queue;
 };
 struct EmuEvent {
-  emu::Clock clock;
+  emu::Clock              clock;
+  bool                    timing; /* when it was passed is noted */
+  std::shared_ptr<double> passed; /* in seconds, 0: not yet; of the last record */
 };
 
 namespace emu {

@@ -4,6 +4,7 @@
 #include "memory.h"
 #include <cuda.h>
 #include <algorithm>
+#include <chrono>
 #include <sys/mman.h>
 using namespace emu;
 
@@ -237,9 +238,10 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t s, void (*f)(void *), void *data)
   (void)Queue(Get(s), "cudaLaunchHostFunc", {}, [=]() { f(data); });
   return cudaSuccess;
 }
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned)
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned flags)
 {
-  *e = new EmuEvent();
+  *e           = new EmuEvent();
+  (*e)->timing = !(flags & cudaEventDisableTiming);
   return cudaSuccess;
 }
 cudaError_t cudaEventCreate(cudaEvent_t *e)
@@ -255,6 +257,12 @@ cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t stream)
 {
   EmuStream *s = Get(stream);
   Legacy(s, true);
+  if (e->timing) {
+    const std::shared_ptr<double> passed = std::make_shared<double>(0.0);
+
+    e->passed = passed;
+    (void)Queue(s, "cudaEventRecord", {}, [=]() { *passed = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); });
+  }
   e->clock = s->clock;
   return cudaSuccess;
 }
@@ -264,6 +272,19 @@ cudaError_t cudaEventSynchronize(cudaEvent_t e)
   Start();
   Drain(c);
   host_.Join(c);
+  return cudaSuccess;
+}
+/* of those with timing */
+cudaError_t cudaEventQuery(cudaEvent_t e)
+{
+  if (!e->timing) return Set(cudaErrorInvalidValue);
+  return e->passed && *e->passed == 0 ? cudaErrorNotReady : cudaSuccess;
+}
+cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from, cudaEvent_t to)
+{
+  if (!from->passed || !to->passed) return Set(cudaErrorInvalidValue);
+  if (*from->passed == 0 || *to->passed == 0) return cudaErrorNotReady;
+  *milliseconds = (float)(1e3 * (*to->passed - *from->passed));
   return cudaSuccess;
 }
 /* The device */

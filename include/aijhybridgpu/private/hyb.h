@@ -125,6 +125,7 @@ typedef struct {
 /* What a method counts of itself: rows per bin, growths, merge rounds, dirty tiles. Shown by -info, asserted by
    tests. */
 #define HYB_MAX_COUNTERS 32
+#define HYB_TIMERS       64 /* of a backend: see mark() */
 typedef struct {
   PetscInt    n;
   const char *name[HYB_MAX_COUNTERS]; /* string literals */
@@ -286,6 +287,10 @@ struct _HybBackend {
   PetscErrorCode (*copy)(const HybExec *, void *dst, const void *src, size_t bytes, HybCopyKind); /* in stream order; host memory is reusable on return */
   PetscErrorCode (*zero)(const HybExec *, void *dst, size_t bytes);
   PetscErrorCode (*sync)(const HybExec *);
+  /* How long the stream takes for what it gets between a timer's two marks (end: the second), for k < HYB_TIMERS. A
+     device's only: NULL on the host. elapsed: -1 if it is still under way, and nothing is waited for. */
+  PetscErrorCode (*mark)(const HybExec *, int k, PetscBool end);
+  PetscErrorCode (*elapsed)(int k, PetscBool wait, double *seconds);
   PetscErrorCode (*touch)(const HybExec *, void *, size_t bytes);                              /* fresh memory of the host's, which one thread is about to write: it gets its pages from all cores that are this process's */
   PetscErrorCode (*lock)(const HybExec *, void *, size_t bytes, PetscBool on);                 /* memory of the host's, for a few copies by others: whoever locks it unlocks it before it can be freed */
   PetscErrorCode (*prefetch)(const HybExec *, const void *, size_t bytes, PetscBool todevice); /* managed memory only; a hint */

@@ -6,7 +6,8 @@
   No record points to a matrix. What is known of one is asked at its first calls, then at ever fewer of them, and where
   it goes.
 
-  Nothing here makes an operation fail but the waits for the device around products, whose errors are the device's.
+  Nothing here makes an operation fail but the waits for the device around products and the marks around products with
+  vectors, whose errors are the device's.
   Where there is no memory for a record, that of all others takes its place. A start without a stop, of an operation
   that failed, is forgotten with the next start.
 */
@@ -99,9 +100,9 @@ PetscErrorCode HybRecordsDestroy(HybRecords **records)
 }
 
 /*
-  Calls on a device are queued, and only a wait before and after says how long one takes. The first, second, third,
-  fifth, ninth and so on are timed, each for as many as were before it, and from the 65th on one in 64: so what the
-  waits cost is far below what the products do, also where a program ends after a few.
+  Calls on a device are queued. Products with vectors are many and short, so a wait for each would change what it
+  measures: the first, second, third, fifth, ninth and so on are timed, each for as many as were before it, and from the
+  65th on one in 64, by two marks in the stream that are read later.
 */
 static PetscInt64 HybRecordWeight(PetscInt64 n, PetscBool device)
 {
@@ -110,21 +111,19 @@ static PetscInt64 HybRecordWeight(PetscInt64 n, PetscBool device)
   return n % 64 ? 0 : 64;
 }
 
-/* of so many calls, those that were timed stand for how many */
-static PetscInt64 HybRecordCovered(PetscInt64 calls)
-{
-  PetscInt64 covered = 1;
-
-  if (calls > 64) return (calls + 63) / 64 * 64;
-  while (covered < calls) covered *= 2;
-  return covered;
-}
-
-/* the last call that was timed stands for some that have not come */
+/* A call that was timed stands for some that have not come, or there are some for which none was timed */
 double HybLineSeconds(const HybRecordLine *l)
 {
-  if (l->timed == l->calls) return l->seconds;
-  return l->seconds - l->last * (double)(HybRecordCovered(l->calls) - l->calls);
+  if (l->stood > l->calls) return l->seconds - l->last * (double)(l->stood - l->calls);
+  return l->stood ? l->seconds * ((double)l->calls / (double)l->stood) : 0;
+}
+
+/* a call of so many seconds, for so many */
+static void HybLineTimed(HybRecordLine *l, PetscLogDouble seconds, PetscInt64 weight)
+{
+  l->last = seconds;
+  l->seconds += seconds * (double)weight;
+  l->stood += weight;
 }
 
 static HybRecordLine *HybKindLine(HybRecordKind *kind, int op, const char *where, const char *method, const char *detail)
@@ -190,6 +189,7 @@ static void HybKindAdd(HybRecordKind *k, const HybRecordKind *kind, PetscBool pr
       t->timed += l->timed;
       t->seconds += seconds;
     }
+    t->stood = t->calls;
   }
 }
 
@@ -321,24 +321,94 @@ static PetscErrorCode HybRecordWait(const HybExec *x)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Of so many calls on a device, by whatever method, the next one is to be timed for how many? */
+static PetscInt64 HybRecordDeviceWeight(HybRecord rec, int op)
+{
+  PetscInt64 calls = 0;
+
+  for (int k = 0; k < rec->kind.nlines; k++)
+    if ((int)rec->kind.lines[k].op == op && rec->kind.lines[k].where[0] == 'd') calls += rec->kind.lines[k].calls;
+  return HybRecordWeight(calls, PETSC_TRUE);
+}
+
+/* Takes from the timers, oldest first, what has ended. wait: so many of them are waited for, those that have ended
+   included. */
+static PetscErrorCode HybRecordCollect(HybRecords *r, PetscInt64 wait)
+{
+  PetscFunctionBegin;
+  for (; r->timers[0] < r->timers[1]; r->timers[0]++, wait--) {
+    const int             k       = (int)(r->timers[0] % HYB_TIMERS);
+    const HybRecordTimer *t       = &r->timer[k];
+    double                seconds = -1;
+
+    if (!t->record) { /* it is under way, or it failed */
+      if (wait <= 0) break;
+      continue;
+    }
+    PetscCall(HybGlueState.device->elapsed(k, (PetscBool)(wait > 0), &seconds));
+    if (seconds < 0) break;
+    HybLineTimed(&t->record->kind.lines[t->line], PetscMax(0, seconds - t->tried), t->weight);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Before a record goes, or all are summed up (NULL): what the timers have of it is waited for. An error is the
+   device's, and somebody else's to tell. */
+void HybRecordsCollect(HybRecords *r, HybRecord rec)
+{
+  PetscInt64 last = r->timers[0];
+
+  for (PetscInt64 k = r->timers[0]; k < r->timers[1]; k++)
+    if (!rec || r->timer[k % HYB_TIMERS].record == rec) last = k + 1;
+  if (last == r->timers[0]) return;
+  (void)PetscPushErrorHandler(PetscReturnErrorHandler, NULL);
+  (void)HybRecordCollect(r, last - r->timers[0]);
+  (void)PetscPopErrorHandler();
+  r->timers[0] = PetscMax(last, r->timers[0]);
+}
+
 PetscErrorCode HybRecordStart(HybRecordOp op, Mat A, const HybExec *x)
 {
   HybRecords *r = HybGlueState.records;
 
   PetscFunctionBegin;
   if ((int)op >= HYB_RECORD_OPS) PetscFunctionReturn(PETSC_SUCCESS);
-  r->timing[op] = PETSC_TRUE;
+  r->timing[op]  = PETSC_TRUE;
+  r->timerof[op] = -1;
   if (x && HybExecOnDevice(x) && HybOpIsMult((int)op)) { /* all others end with a wait of their own */
-    const HybRecord rec   = HybRecordGet(r, A);
-    PetscInt64      calls = 0;
-
-    for (int k = 0; k < rec->kind.nlines; k++)
-      if (rec->kind.lines[k].op == op && rec->kind.lines[k].where[0] == 'd') calls += rec->kind.lines[k].calls;
-    r->timing[op] = (PetscBool)(HybRecordWeight(calls, PETSC_TRUE) > 0);
+    r->timing[op] = (PetscBool)(HybRecordDeviceWeight(HybRecordGet(r, A), (int)op) > 0);
+    if (!r->timing[op]) PetscFunctionReturn(PETSC_SUCCESS);
+    PetscCall(HybRecordCollect(r, r->timers[1] - r->timers[0] < HYB_TIMERS ? 0 : 1));
+    r->timerof[op]                               = r->timers[1]++;
+    r->timer[r->timerof[op] % HYB_TIMERS].record = NULL;
+    r->timer[r->timerof[op] % HYB_TIMERS].tried  = 0;
+    PetscCall(x->backend->mark(x, (int)(r->timerof[op] % HYB_TIMERS), PETSC_FALSE));
+    PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (!r->timing[op]) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybRecordWait(x));
   PetscCall(PetscTime(&r->started[op]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The operation's time, which by a timer comes later */
+static PetscErrorCode HybRecordTime(HybRecords *r, HybRecordOp op, const HybExec *x, HybRecord rec, HybRecordLine *l)
+{
+  const PetscInt64 number = r->timerof[op];
+  PetscLogDouble   now;
+
+  PetscFunctionBegin;
+  if (number >= r->timers[0]) { /* else there is no timer any more: its mark is forgotten, and others stand for this call */
+    HybRecordTimer *t = &r->timer[number % HYB_TIMERS];
+
+    PetscCall(x->backend->mark(x, (int)(number % HYB_TIMERS), PETSC_TRUE));
+    t->weight = HybRecordDeviceWeight(rec, (int)op);
+    t->line   = (int)(l - rec->kind.lines);
+    t->record = rec;
+  }
+  if (number < 0 || number >= r->timers[0]) l->timed++;
+  PetscCall(PetscTime(&now));
+  if (number < 0) HybLineTimed(l, now - r->started[op], 1);
+  HybMomentTake(r, now);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -350,27 +420,15 @@ PetscErrorCode HybRecordStop(HybRecordOp op, Mat A, const HybExec *x, const char
   const PetscBool device = (PetscBool)(x && HybExecOnDevice(x));
   const char     *where  = device ? "device" : x || (int)op < (int)HYB_RECORD_EVENTS ? "host"
                                                                                      : "";
-  PetscLogDouble  now    = 0;
 
   PetscFunctionBegin;
   if ((int)op >= HYB_RECORD_OPS) PetscFunctionReturn(PETSC_SUCCESS);
   if (op == HYB_RECORD_FACTOR && !strcmp(method, "cusparse")) where = "device";
-  if (r->timing[op]) {
-    PetscCall(HybRecordWait(x));
-    PetscCall(PetscTime(&now));
-  }
+  if (r->timing[op] && r->timerof[op] < 0) PetscCall(HybRecordWait(x));
   rec = HybRecordGet(r, A);
   l   = HybKindLine(&rec->kind, (int)op, where, method, detail);
   if (!l) PetscFunctionReturn(PETSC_SUCCESS);
-  if (r->timing[op]) {
-    PetscInt64 calls = 0;
-
-    for (int k = 0; k < rec->kind.nlines; k++)
-      if (rec->kind.lines[k].op == op && rec->kind.lines[k].where[0] == 'd') calls += rec->kind.lines[k].calls;
-    l->last = now - r->started[op];
-    l->seconds += l->last * (double)HybRecordWeight(calls, (PetscBool)(device && HybOpIsMult((int)op)));
-    l->timed++;
-  }
+  if (r->timing[op]) PetscCall(HybRecordTime(r, op, x, rec, l));
   if (r->why[0] && (int)op < (int)HYB_RECORD_EVENTS) { /* events are steps of others, whose end is still to come */
     memcpy(l->why, r->why, sizeof(l->why));
     r->why[0] = 0;
@@ -381,7 +439,6 @@ PetscErrorCode HybRecordStop(HybRecordOp op, Mat A, const HybExec *x, const char
     l->otheronce = r->otheronce;
     r->other[0]  = 0;
   }
-  if (r->timing[op]) HybMomentTake(r, now);
   l->calls++;
   if (!(l->calls & (l->calls - 1))) HybRecordLook(r, A, rec);                                   /* the 1st, 2nd, 4th, ... time */
   l->flops += flops > 0 || !HybOpIsMult((int)op) ? flops : 2.0 * (PetscLogDouble)rec->kind.nnz; /* the parent's own transposed products */
@@ -408,6 +465,7 @@ void HybRecordTried(HybRecordOp op, const char *method, PetscLogDouble own, Pets
   r->ownonce   = own;
   r->otheronce = other;
   r->started[op] += took;
+  if (r->timing[op] && r->timerof[op] >= 0) r->timer[r->timerof[op] % HYB_TIMERS].tried += took;
 }
 
 PetscErrorCode HybRecordPhase(HybPhase phase, Mat A, PetscBool end)
@@ -477,6 +535,7 @@ void HybRecordLeft(Mat A)
   HybRecord   rec = HybRecordFind(r, ((PetscObject)A)->id), *at;
 
   if (!rec) return;
+  HybRecordsCollect(r, rec);
   HybRecordLook(r, A, rec);
   HybRecordPlaceBlocks(r, rec);
   for (at = &r->table[(size_t)rec->id % PETSC_STATIC_ARRAY_LENGTH(r->table)]; *at != rec; at = &(*at)->next)

@@ -264,9 +264,11 @@ static PetscErrorCode HybReportGather(HybRecords *r, HybReport *report)
   HybAccount        own;
   HybRecordKind    *mine;
   MPI_Comm          comm;
-  int               n = HybRecordsNow(r), all = 0;
+  int               n, all = 0;
 
   PetscFunctionBegin;
+  HybRecordsCollect(r, NULL);
+  n = HybRecordsNow(r);
   HybAccountGet(&own);
   PetscCall(HybRateMeasure(&own));
   PetscCallMPI(MPI_Comm_dup(PETSC_COMM_WORLD, &comm));

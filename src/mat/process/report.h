@@ -25,16 +25,16 @@
 #define HYB_MOMENTS       240 /* of a run: even, since two become one as it goes on */
 #define HYB_RECORD_WHY    160
 
-/* One operation by one method on one side. On a device some calls are timed, with a wait before and after, and stand
-   for others: see HybRecordWeight(). */
+/* One operation by one method on one side. On a device some calls are timed, and stand for others: see
+   HybRecordWeight(). */
 typedef struct {
   HybRecordOp    op;
   char           where[8]; /* host, device; "": not told */
   char           method[HYB_RECORD_WORD], detail[HYB_RECORD_WORD];
-  char           why[HYB_RECORD_WHY];    /* figures that the method was chosen by, and what it met, of the last time that it was planned for */
-  char           other[HYB_RECORD_WORD]; /* auto's method, where another one was asked for and both were timed */
-  PetscLogDouble ownonce, otheronce;     /* seconds of one call by each */
-  PetscInt64     calls, timed;
+  char           why[HYB_RECORD_WHY];               /* figures that the method was chosen by, and what it met, of the last time that it was planned for */
+  char           other[HYB_RECORD_WORD];            /* auto's method, where another one was asked for and both were timed */
+  PetscLogDouble ownonce, otheronce;                /* seconds of one call by each */
+  PetscInt64     calls, timed, stood;               /* stood: so many calls have their time in seconds */
   PetscLogDouble seconds, last, flops, bytes, mean; /* of the process that took longest; mean: over the processes */
 } HybRecordLine;
 
@@ -115,6 +115,13 @@ typedef struct {
 
 /* records.c */
 typedef struct _HybRecord *HybRecord;
+/* A call on a device by one of the backend's timers, whose time is not known yet */
+typedef struct {
+  HybRecord      record; /* NULL: it has not ended */
+  int            line;
+  PetscInt64     weight;
+  PetscLogDouble tried; /* seconds of it that are none of its own */
+} HybRecordTimer;
 typedef struct _HybRecords {
   /* of the run; for who cannot ask PETSc any more */
   char           file[PETSC_MAX_PATH_LEN], program[PETSC_MAX_PATH_LEN], petsc[128], ended[800];
@@ -128,7 +135,9 @@ typedef struct _HybRecords {
   HybRecord      table[256]; /* by the objects' ids */
   PetscLogDouble started[64];
   PetscBool      timing[64];
-  char           why[HYB_RECORD_WHY]; /* for the next operation that ends */
+  HybRecordTimer timer[HYB_TIMERS];      /* number k is timer[k % HYB_TIMERS] */
+  PetscInt64     timers[2], timerof[64]; /* numbers timers[0] to timers[1]-1 are in use; timerof: of the operation that is under way, -1: a clock's */
+  char           why[HYB_RECORD_WHY];    /* for the next operation that ends */
   char           other[HYB_RECORD_WORD];
   PetscLogDouble ownonce, otheronce;
   HybMoments     moments;
@@ -139,7 +148,8 @@ PETSC_INTERN const char *HybRecordOpName(int op);
 PETSC_INTERN const char *HybRoleName(HybRole);
 PETSC_INTERN void        HybKindName(const HybRecordKey *, char text[], size_t);
 PETSC_INTERN void        HybKindLabel(const HybRecordKey *, char text[], size_t);
-PETSC_INTERN int         HybRecordsNow(HybRecords *); /* into merged; how many. Neither asks PETSc nor allocates. */
+PETSC_INTERN void        HybRecordsCollect(HybRecords *, HybRecord); /* times that a device still has */
+PETSC_INTERN int         HybRecordsNow(HybRecords *);                /* into merged; how many. Neither asks PETSc nor allocates. */
 PETSC_INTERN void        HybKindsMerge(HybRecordKind *into, int *n, const HybRecordKind *kind, PetscBool processes);
 PETSC_INTERN double      HybLineSeconds(const HybRecordLine *);
 PETSC_INTERN PetscBool   HybOpIsMult(int op);

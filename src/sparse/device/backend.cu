@@ -60,6 +60,8 @@ static const HybBackend HybBackendCUDA = {
   HybDeviceCopy,
   HybDeviceZero,
   HybDeviceSync,
+  HybDeviceMark,
+  HybDeviceElapsed,
   HybDeviceTouch,
   HybDeviceLock,
   HybDevicePrefetch,

@@ -39,6 +39,8 @@ extern PetscErrorCode      HybDeviceFree(const HybExec *, HybMem, size_t, void *
 extern PetscErrorCode      HybDeviceCopy(const HybExec *, void *, const void *, size_t, HybCopyKind);
 extern PetscErrorCode      HybDeviceZero(const HybExec *, void *, size_t);
 extern PetscErrorCode      HybDeviceSync(const HybExec *);
+extern PetscErrorCode      HybDeviceMark(const HybExec *, int k, PetscBool end);
+extern PetscErrorCode      HybDeviceElapsed(int k, PetscBool wait, double *seconds);
 extern PetscErrorCode      HybDeviceTouch(const HybExec *, void *, size_t);
 extern PetscErrorCode      HybDeviceLock(const HybExec *, void *, size_t, PetscBool);
 extern PetscErrorCode      HybDevicePrefetch(const HybExec *, const void *, size_t, PetscBool);
