@@ -258,11 +258,10 @@ static PetscBool Lacks(const char *options)
 }
 
 /* On several processes algorithms of products have other names, PETSc's independent sets of distance 2 and more go on
-   for ever (the random graph, 2 processes), CG enlarges rounding there, and what is PETSc's own is left out but for a
-   few. */
-static PetscBool LacksParallel(int problem, const Line *line)
+   for ever (the random graph, 2 processes), and what is PETSc's own is left out but for a few. */
+static PetscBool LacksParallel(const Line *line)
 {
-  return (PetscBool)(strstr(line->options, "mat_product_algorithm") || (problem && strstr(line->options, "esteig_ksp_type cg")) || (line->way == NONE && (!line->brief || strstr(line->options, "square_graph"))));
+  return (PetscBool)(strstr(line->options, "mat_product_algorithm") || (line->way == NONE && (!line->brief || strstr(line->options, "square_graph"))));
 }
 
 /* On several processes a threshold's levels, and those below them, are PETSc's */
@@ -278,6 +277,8 @@ static PetscErrorCode TestOptions(PetscBool few)
 
   PetscFunctionBeginUser;
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  /* CG's estimate on the random graph is rounding enlarged: with 3.23.7 plain aij's differs from run to run, 1.4 to
+     2.0 */
   for (int problem = 0; problem < 2; problem++) {
     Mat S, A, H;
 
@@ -289,7 +290,7 @@ static PetscErrorCode TestOptions(PetscBool few)
     PetscCall(OfType(S, MATAIJ, &A));
     PetscCall(OfType(S, "aijhybridgpu", &H));
     for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(Lines); k++)
-      if (Lacks(Lines[k].options) || (size > 1 && LacksParallel(problem, &Lines[k])))
+      if (Lacks(Lines[k].options) || (problem && strstr(Lines[k].options, "esteig_ksp_type cg")) || (size > 1 && LacksParallel(&Lines[k])))
         MatTestSkipped++;
       else if (Lines[k].brief || !few)
         PetscCall(Beside(A, H, Lines[k].options, size > 1 ? ParallelWay(Lines[k].options, Lines[k].way) : Lines[k].way, Lines[k].tol));

@@ -92,6 +92,7 @@ typedef struct {
 
 /* the same for a few rows of any length: count[r] aggregates of each, or, where count is NULL, their entries */
 extern PetscErrorCode HybAggSmoothLong(const HybExec *, HybArena *work, const AggSmooth *, PetscCount nnz, PetscInt nrows, const PetscInt *rows, PetscInt *count);
+extern PetscErrorCode HybAggSmoothCounted(const HybExec *, HybArena *keep, HybArena *work, PetscInt **count, AggSmooth *, HybCSR *P);
 
 /* of a sum of products, before P0 is added */
 static __device__ __forceinline__ HybScalar AggSmoothValue(const AggSmooth &s, HybScalar sum, HybScalar d)

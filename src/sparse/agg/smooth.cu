@@ -184,9 +184,26 @@ PetscErrorCode HybAggUnsmoothed_CUDA(const HybExec *exec, HybArena *keep, HybAre
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* from the rows' counts to arrays for P's entries */
+PetscErrorCode HybAggSmoothCounted(const HybExec *exec, HybArena *keep, HybArena *work, PetscInt **count, AggSmooth *s, HybCSR *P)
+{
+  PetscInt nnz;
+
+  PetscFunctionBegin;
+  PetscCall(HybScanCounts(exec, work, P->m, *count, P->i, nullptr, &P->nnz));
+  PetscCall(HybArenaFree(work, count));
+  PetscCall(HybIntCast(P->nnz, "nonzeros of a prolongator", &nnz));
+  PetscCall(HybArenaAlloc(keep, exec->result, P->nnz, sizeof(PetscInt), &P->j));
+  PetscCall(HybArenaAlloc(keep, exec->result, P->nnz, sizeof(HybScalar), &P->a));
+  s->pi = P->i;
+  s->pj = P->j;
+  s->pa = P->a;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybAggSmoothed_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, const HybAggregates *agg, const HybScalar *q, PetscReal omega, HybCSR *P)
 {
-  PetscInt  binptr[AGG_CLASSES + 1], *count, *rows, nnz;
+  PetscInt  binptr[AGG_CLASSES + 1], *count, *rows;
   AggSmooth s = {A->m, agg->nc, A->i, A->j, agg->parent, A->a, q, HybScalar(-omega), nullptr, nullptr, nullptr, 1, 1};
 
   PetscFunctionBegin;
@@ -208,14 +225,7 @@ PetscErrorCode HybAggSmoothed_CUDA(const HybExec *exec, HybArena *keep, HybArena
     return PETSC_SUCCESS;
   }));
   PetscCall(HybAggSmoothLong(exec, work, &s, A->nnz, A->m - binptr[AGG_CLASSES - 1], rows + binptr[AGG_CLASSES - 1], count));
-  PetscCall(HybScanCounts(exec, work, A->m, count, P->i, nullptr, &P->nnz));
-  PetscCall(HybArenaFree(work, &count));
-  PetscCall(HybIntCast(P->nnz, "nonzeros of a prolongator", &nnz));
-  PetscCall(HybArenaAlloc(keep, exec->result, P->nnz, sizeof(PetscInt), &P->j));
-  PetscCall(HybArenaAlloc(keep, exec->result, P->nnz, sizeof(HybScalar), &P->a));
-  s.pi = P->i;
-  s.pj = P->j;
-  s.pa = P->a;
+  PetscCall(HybAggSmoothCounted(exec, keep, work, &count, &s, P));
   PetscCall(AggEachClass(binptr, [&](auto G, auto MOST, PetscInt n, PetscInt first) {
     HYB_LAUNCH((Fill<G, MOST>), HybBlocks(n, HybGroup<G>::GROUPS), HybGroup<G>::THREADS, 0, exec->stream, s, n,
                (const PetscInt *)rows + first);

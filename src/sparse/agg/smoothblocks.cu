@@ -184,7 +184,7 @@ PetscErrorCode HybAggUnsmoothedBlocks_CUDA(const HybExec *exec, HybArena *keep, 
 
 PetscErrorCode HybAggSmoothedBlocks_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, const HybAggregates *agg, const HybAggBlock *block, const HybScalar *q, PetscReal omega, HybCSR *P)
 {
-  PetscInt  binptr[AGG_CLASSES + 1], *count, *rows, nnz;
+  PetscInt  binptr[AGG_CLASSES + 1], *count, *rows;
   AggSmooth s = {A->m, agg->nc, A->i, A->j, agg->parent, A->a, q, HybScalar(-omega), nullptr, nullptr, nullptr, block->bs, block->nvec};
 
   PetscFunctionBegin;
@@ -207,14 +207,7 @@ PetscErrorCode HybAggSmoothedBlocks_CUDA(const HybExec *exec, HybArena *keep, Hy
   }));
   PetscCall(HybAggSmoothLong(exec, work, &s, A->nnz, A->m - binptr[AGG_CLASSES - 1], rows + binptr[AGG_CLASSES - 1], count));
   HYB_LAUNCH(BlockTimes, HybBlocks(A->m, AGG_THREADS), AGG_THREADS, 0, exec->stream, A->m, block->nvec, count);
-  PetscCall(HybScanCounts(exec, work, A->m, count, P->i, nullptr, &P->nnz));
-  PetscCall(HybArenaFree(work, &count));
-  PetscCall(HybIntCast(P->nnz, "nonzeros of a prolongator", &nnz));
-  PetscCall(HybArenaAlloc(keep, exec->result, P->nnz, sizeof(PetscInt), &P->j));
-  PetscCall(HybArenaAlloc(keep, exec->result, P->nnz, sizeof(HybScalar), &P->a));
-  s.pi = P->i;
-  s.pj = P->j;
-  s.pa = P->a;
+  PetscCall(HybAggSmoothCounted(exec, keep, work, &count, &s, P));
   PetscCall(AggEachClass(binptr, [&](auto G, auto MOST, PetscInt n, PetscInt first) {
     HYB_LAUNCH((BlockFill<G, MOST>), HybBlocks(n, HybGroup<G>::GROUPS), HybGroup<G>::THREADS, 0, exec->stream, s, n,
                (const PetscInt *)rows + first);
