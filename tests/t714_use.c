@@ -180,6 +180,32 @@ static PetscErrorCode OpenResult(MatType type, int way, Log *log)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A^T A, A A^T and A^T A A of a matrix that is said to be symmetric and is not; then it is no more said to be */
+static PetscErrorCode Claimed(MatType type, int way, Log *log)
+{
+  const MatProductType product[] = {MATPRODUCT_AtB, MATPRODUCT_ABt, MATPRODUCT_PtAP};
+  Mat                  A, C;
+
+  PetscFunctionBeginUser;
+  if (product[way] == MATPRODUCT_ABt && Size > 1) PetscFunctionReturn(PETSC_SUCCESS); /* docs/limits.md: AIJ's keeps B's first values */
+  PetscCall(Make(type, 1, 3, 0, &A));
+  PetscCall(MatSetOption(A, MAT_SYMMETRIC, PETSC_TRUE));
+  PetscCall(Product(product[way], A, A, &C));
+  PetscCall(NoteNorm(log, C));
+  PetscCall(MatScale(A, 3));
+  PetscCall(MatProductNumeric(C));
+  PetscCall(NoteNorm(log, C));
+  PetscCall(MatSetOption(A, MAT_SYMMETRIC, PETSC_FALSE));
+  PetscCall(MatProductNumeric(C));
+  PetscCall(NoteNorm(log, C));
+  PetscCall(MatDestroy(&C));
+  PetscCall(Product(product[way], A, A, &C));
+  PetscCall(NoteNorm(log, C));
+  PetscCall(MatDestroy(&C));
+  PetscCall(MatDestroy(&A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static const struct {
   const char *name;
   PetscErrorCode (*run)(MatType, int way, Log *);
@@ -188,7 +214,8 @@ static const struct {
   {"a borrowed block",       Borrowed,    3},
   {"new entries",            NewEntries,  1},
   {"an operand in assembly", OpenOperand, 6},
-  {"a result in assembly",   OpenResult,  2}
+  {"a result in assembly",   OpenResult,  2},
+  {"a claim that is wrong",  Claimed,     3}
 };
 
 /* coordinates for the result: as with MATAIJ; an error where the product has taken the lists away, never a crash */

@@ -11,9 +11,10 @@
 
 /* What a product keeps */
 typedef struct {
-  HybProduct product;
-  HybExec    exec;
-  PetscInt   noperands;
+  HybProduct     product;
+  HybProductType type; /* as it is computed */
+  HybExec        exec;
+  PetscInt       noperands;
   struct {
     PetscObjectId id;
     HybPatternKey key;
@@ -394,14 +395,12 @@ static PetscErrorCode HybMatProductRepeat(Mat C, HybMatProduct *mp, HybOperands 
   HybChoices          *choices;
   Mat_SeqAIJHybridGPU *hyb = NULL;
   HybExec              x;
-  HybProductType       type = HYB_PRODUCT_AB;
   PetscInt             size[2];
   int                  dim[2];
 
   PetscFunctionBegin;
   mp->noperands = 0; /* of none, if this fails */
-  PetscCall(HybMatProductType(C->product->type, &type));
-  HybMatProductShape(type, o, dim, size);
+  HybMatProductShape(mp->type, o, dim, size);
   PetscCheck(size[0] == C->rmap->n && size[1] == C->cmap->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "The operands' product %s is %" PetscInt_FMT " x %" PetscInt_FMT ", but the matrix to be used again is %" PetscInt_FMT " x %" PetscInt_FMT ": make a new one (MAT_INITIAL_MATRIX)", MatProductTypes[C->product->type], size[0], size[1],
              C->rmap->n, C->cmap->n);
   PetscCall(PetscInfo(C, "An operand's pattern, or where C lives, has changed since the symbolic phase, which is repeated\n"));
@@ -412,7 +411,7 @@ static PetscErrorCode HybMatProductRepeat(Mat C, HybMatProduct *mp, HybOperands 
     HybProduct     product;
     PetscErrorCode ierr;
 
-    PetscCall(HybProductCreate(&x, type, "auto", choices->width, &product));
+    PetscCall(HybProductCreate(&x, mp->type, "auto", choices->width, &product));
     ierr        = HybProductDestroy(&mp->product);
     mp->exec    = x;
     mp->product = product;
@@ -722,9 +721,12 @@ static PetscErrorCode MatProductSymbolic_SeqAIJHybridGPU(Mat C)
   PetscCall(HybGlueProductAlgorithm(C, PETSC_TRUE, method, sizeof(method), &ours, &asked));
   if (!asked) PetscCall(PetscStrncpy(method, hyb->choices.spgemm, sizeof(method)));
   PetscCall(PetscNew(&mp));
-  ierr = HybGlueGetExec(C, &hyb->choices, o.work, &mp->exec);
+  /* A^T A of a matrix that is said to be symmetric is A A, as AIJ's: also where it is not, GAMG's graphs but for
+     rounding */
+  mp->type = type == HYB_PRODUCT_ATB && product->A == product->B && product->A->symmetric == PETSC_BOOL3_TRUE ? HYB_PRODUCT_AB : type;
+  ierr     = HybGlueGetExec(C, &hyb->choices, o.work, &mp->exec);
   if (!ierr) ierr = HybOperandsSend(&o, &mp->exec, PETSC_FALSE);
-  if (!ierr) ierr = HybProductCreate(&mp->exec, type, HybMatProductMethod(&mp->exec, method), hyb->choices.width, &mp->product);
+  if (!ierr) ierr = HybProductCreate(&mp->exec, mp->type, HybMatProductMethod(&mp->exec, method), hyb->choices.width, &mp->product);
   if (!ierr) ierr = HybMatProductFirst(C, mp, &o);
   if (ierr) {
     (void)HybProductDestroy(&mp->product);
