@@ -104,13 +104,15 @@ static PetscErrorCode HybGAMGGather(const HybExec *x, HybArena *work, PetscInt n
 }
 
 /* The vectors that were attached to A, on the device; *done is PETSC_FALSE, and nothing happened, where PETSc's
-   function is to take them: on the host, or where they do not fit, which is its to say */
+   function is to take them: on the host, or where they do not fit, which is its to say. Not collective: PETSc asks on
+   the processes alone that have no vectors yet. */
 static PetscErrorCode HybGAMGAttached(PC pc, HybGAMG *h, Mat A, MatNullSpace null, PetscBool *done)
 {
   const PetscInt n = A->rmap->n;
   PetscInt       nvec, bs, m;
-  PetscBool      constant, seq;
+  PetscBool      constant;
   const Vec     *vecs;
+  Mat            local;
   HybExec        x;
   HybArena       near, work;
   HybScalar     *b = NULL;
@@ -118,8 +120,8 @@ static PetscErrorCode HybGAMGAttached(PC pc, HybGAMG *h, Mat A, MatNullSpace nul
 
   PetscFunctionBegin;
   *done = PETSC_FALSE;
-  PetscCall(HybMatIsSeq(A, &seq));
-  PetscCall(seq ? HybMatGetExec(A, &x) : HybMatGetParExec(A, &x));
+  PetscCall(HybMatGetLocal(A, &local));
+  PetscCall(HybMatGetExec(local, &x));
   PetscCall(MatNullSpaceGetVecs(null, &constant, &nvec, &vecs));
   PetscCall(MatGetBlockSize(A, &bs));
   if (!x.backend->device || nvec + constant < 1 || (PetscCount)n * (nvec + constant) > PETSC_MAX_INT) PetscFunctionReturn(PETSC_SUCCESS);

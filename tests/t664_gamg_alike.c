@@ -1,0 +1,129 @@
+/*
+  PCGAMG on the type beside PCGAMG on MATAIJ on several processes, where one process is not like the others: all must
+  go the same way.
+
+TEST np=2,3 -mat_aijhybridgpu_backend host
+TEST np=2 @emulated
+*/
+#include "gamgtest.h"
+
+/* a grid's matrix with one near-null vector; all rows are the first process's */
+static PetscErrorCode OnFirst(MatType type, Mat *A)
+{
+  const PetscInt n = 24, all = n * n;
+  PetscMPIInt    rank;
+  PetscInt       local;
+  Mat            S;
+
+  PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  local = rank ? 0 : all;
+  PetscCall(MatCreate(PETSC_COMM_WORLD, &S));
+  PetscCall(MatSetSizes(S, local, local, all, all));
+  PetscCall(MatSetType(S, MATAIJ));
+  PetscCall(MatMPIAIJSetPreallocation(S, 5, NULL, 0, NULL));
+  for (PetscInt r = 0; r < local; r++) {
+    const PetscInt c[] = {r - n, r - 1, r + 1, r + n};
+
+    for (int k = 0; k < 4; k++)
+      if (c[k] >= 0 && c[k] < all) PetscCall(MatSetValue(S, r, c[k], -1.0, INSERT_VALUES));
+    PetscCall(MatSetValue(S, r, r, 6.5, INSERT_VALUES));
+  }
+  PetscCall(MatTestAssemble(S));
+  PetscCall(AttachVectors(S, 1));
+  PetscCall(OfType(S, type, A));
+  PetscCall(MatDestroy(&S));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MoreEntries(Mat A)
+{
+  PetscInt start, end;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetOwnershipRange(A, &start, &end));
+  PetscCall(MatSetOption(A, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  for (PetscInt r = start; r + 50 < end; r += 5) {
+    PetscCall(MatSetValue(A, r, r + 50, -0.25, INSERT_VALUES));
+    PetscCall(MatSetValue(A, r + 50, r, -0.25, INSERT_VALUES));
+  }
+  PetscCall(MatTestAssemble(A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* PETSc remembers the vectors of a setup whose interpolation is not to be used again, but not where there are none:
+   the next setup makes them anew on the processes without rows alone */
+static PetscErrorCode TestRemembered(void)
+{
+  Mat      A[2];
+  KSP      ksp[2];
+  PC       pc[2];
+  PetscInt before = 0, nlevels;
+
+  PetscFunctionBeginUser;
+  MatTestName = "vectors that some processes remember";
+  for (int k = 0; k < 2; k++) {
+    PetscCall(OnFirst(k ? "aijhybridgpu" : MATAIJ, &A[k]));
+    PetscCall(Solver(A[k], &ksp[k]));
+    PetscCall(KSPGetPC(ksp[k], &pc[k]));
+    PetscCall(PCGAMGSetReuseInterpolation(pc[k], PETSC_FALSE));
+    PetscCall(KSPSetUp(ksp[k]));
+    PetscCall(PCGAMGSetReuseInterpolation(pc[k], PETSC_TRUE));
+    PetscCall(MoreEntries(A[k]));
+    PetscCall(KSPSetOperators(ksp[k], A[k], A[k]));
+    PetscCall(Levels(&before));
+    PetscCall(KSPSetUp(ksp[k]));
+  }
+  PetscCall(SameHierarchy(pc[0], pc[1], TIGHT, "again", &nlevels));
+  PetscCall(CheckWay(ALL, before, nlevels, "again"));
+  for (int k = 0; k < 2; k++) {
+    PetscCall(KSPDestroy(&ksp[k]));
+    PetscCall(MatDestroy(&A[k]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the last process's block is one of AIJ: PETSc does it all, on all processes */
+static PetscErrorCode TestBlock(int which)
+{
+  PetscMPIInt rank, size;
+  Mat         S, A, H, block[2];
+
+  PetscFunctionBeginUser;
+  MatTestName = which ? "another block of others' columns on one process" : "another diagonal block on one process";
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCall(Grid(2, 20, LAPLACE, &S));
+  PetscCall(OfType(S, MATAIJ, &A));
+  PetscCall(OfType(S, "aijhybridgpu", &H));
+  PetscCall(MatMPIAIJGetSeqAIJ(H, &block[0], &block[1], NULL));
+  if (rank == size - 1) PetscCall(MatConvert(block[which], MATSEQAIJ, MAT_INPLACE_MATRIX, &block[which]));
+  PetscCall(Beside(A, H, "-pc_gamg_eigenvalues 0.1,2.2", NONE, TIGHT));
+  PetscCall(MatDestroy(&S));
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&H));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  PetscInt  only = -1;
+  PetscBool few  = PETSC_FALSE;
+  int       code = 1;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
+  PetscCall(Begin(&only, &few));
+  if (PETSC_VERSION_LT(3, 21, 0)) MatTestSkipped++; /* whose rules are others: nothing is replaced there */
+  if (PETSC_VERSION_GE(3, 21, 0)) {
+    PetscCall(Options("-pc_gamg_eigenvalues 0.1,2.2", PETSC_TRUE));
+    if (only < 0 || only == 0) PetscCall(TestRemembered());
+    PetscCall(Options("-pc_gamg_eigenvalues 0.1,2.2", PETSC_FALSE));
+    for (int which = 0; which < 2; which++)
+      if (only < 0 || only == 1 + which) PetscCall(TestBlock(which));
+  }
+  PetscCall(MatTestFinalize(&code));
+  PetscCall(PetscFinalize());
+  return code;
+}
