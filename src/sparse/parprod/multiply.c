@@ -177,7 +177,7 @@ static PetscErrorCode HybParMultiplyOthers(HybParMultiply *s, const HybExec *res
 PetscErrorCode HybParMultiplySymbolic(HybParMultiply *s, HybComm comm, const HybExec *result, const char *method, PetscInt width, const HybParCSR *A, const HybParCSR *B, HybArena out[2], HybParCSR *C)
 {
   PetscInt      *global = NULL;
-  PetscErrorCode ierr;
+  PetscErrorCode ierr, later;
 
   PetscFunctionBegin;
   PetscCall(HybParMultiplyDestroy(s));
@@ -196,8 +196,8 @@ PetscErrorCode HybParMultiplySymbolic(HybParMultiply *s, HybComm comm, const Hyb
   C->columns = B->columns;
   if (!ierr) ierr = HybParMultiplyOwn(s, result, method, width, A, B, &out[0], &C->D);
   if (!ierr) ierr = HybParMultiplyOthers(s, result, method, width, A, B, &out[1], C);
-  PetscCall(HybArenaReset(&s->work));
-  PetscCall(HybCommAgree(comm, ierr, "The pattern of a parallel product"));
+  later = HybArenaReset(&s->work);
+  PetscCall(HybCommAgree(comm, ierr ? ierr : later, "The pattern of a parallel product"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -58,7 +58,7 @@ static PetscErrorCode HybParTransposeReceived(HybParTranspose *t, const HybParCS
 PetscErrorCode HybParTransposeSymbolic(HybParTranspose *t, HybComm comm, const HybExec *exec, const HybParCSR *A)
 {
   PetscInt      *global = NULL;
-  PetscErrorCode ierr;
+  PetscErrorCode ierr, later;
 
   PetscFunctionBegin;
   PetscCall(HybParTransposeDestroy(t));
@@ -72,9 +72,9 @@ PetscErrorCode HybParTransposeSymbolic(HybParTranspose *t, HybComm comm, const H
   ierr = HybParTransposeHere(t, A, &global);
   PetscCall(HybCommAgree(comm, ierr, "The transposed blocks of a matrix"));
   PetscCall(HybRowsShip(t->halo, &t->exec, &t->keep, &t->S, global, A->rows[comm->size], PETSC_TRUE, &t->R, &t->rows));
-  ierr = HybParTransposeReceived(t, A);
-  PetscCall(HybArenaReset(&t->work));
-  PetscCall(HybCommAgree(comm, ierr, "The rows of a transposed matrix that others have sent"));
+  ierr  = HybParTransposeReceived(t, A);
+  later = HybArenaReset(&t->work);
+  PetscCall(HybCommAgree(comm, ierr ? ierr : later, "The rows of a transposed matrix that others have sent"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
