@@ -1,5 +1,5 @@
 /*
-  What the plugin keeps with a PC of type gamg, and the events of its setup.
+  What the plugin keeps with a PC of type gamg, the events of its setup, and errors that all processes share.
 */
 #include "gamgimpl.h"
 
@@ -11,6 +11,13 @@ PetscErrorCode HybGAMGGet(PC pc, HybGAMG **h)
   PetscFunctionBegin;
   PetscCall(HybContainerGet((PetscObject)pc, HYB_GAMG_NAME, h));
   PetscCheck(*h, PetscObjectComm((PetscObject)pc), PETSC_ERR_PLIB, "A PC of type gamg lost what libaijhybridgpu keeps with it");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybGAMGAgree(PC pc, PetscErrorCode ierr)
+{
+  PetscFunctionBegin;
+  PetscCall(HybAgree(PetscObjectComm((PetscObject)pc), ierr, "The setup of GAMG"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif

@@ -137,7 +137,9 @@ static PetscErrorCode PCSetUp_GAMG_Hyb(PC pc)
     PetscCall((*h->setup)(pc));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  h->ours = PETSC_TRUE;
+  h->ours     = PETSC_TRUE;
+  h->failed   = PETSC_SUCCESS;
+  h->replaced = PETSC_FALSE;
   /* Without PCSetFromOptions() the factors are 0. Where PETSc has CUDA, createlevel then moves the second level between
      processes and reads its vectors. */
   PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)pc), &size));
@@ -150,7 +152,8 @@ static PetscErrorCode PCSetUp_GAMG_Hyb(PC pc)
   gamg->ops->optprolongator    = HybGAMGOptProlongator;
   ierr                         = (*h->setup)(pc);
   *gamg->ops                   = h->ops;
-  if (h->dummy && gamg->data == h->dummy) { /* PETSc would take it for the vectors of the next setup */
+  /* PETSc would take them for the vectors of the next setup */
+  if ((h->dummy && gamg->data == h->dummy) || (ierr && h->replaced)) {
     (void)PetscFree(gamg->data);
     gamg->data_sz = 0;
   }

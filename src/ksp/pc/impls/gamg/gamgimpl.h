@@ -31,6 +31,8 @@ typedef struct {
   PetscBool         ours;      /* this level and all finer ones */
   PetscBool         hostdata;  /* PETSc reads pc_gamg->data of coarser levels too */
   PetscReal        *dummy;     /* what pc_gamg->data is while the near-null vectors are kept here */
+  PetscErrorCode    failed;    /* what this process could not do before all meet at the first level */
+  PetscBool         replaced;  /* pc_gamg->data are not those that the setup began with */
   HybArena          near;      /* of the near-null vectors of this level */
   HybScalar        *b;         /* they live where near.exec executes; NULL: all ones, or one for each unknown of a vertex (translations), or still in pc_gamg->data */
   HybExec           exec;      /* of this level */
@@ -66,6 +68,7 @@ static inline PC_GAMG *HybGAMGData(PC pc)
   /* context.c */
   #define HYB_GAMG_NAME "PCGAMG_AIJHybridGPU"
 PETSC_INTERN PetscErrorCode HybGAMGGet(PC, HybGAMG **);
+PETSC_INTERN PetscErrorCode HybGAMGAgree(PC, PetscErrorCode ierr); /* an error of one process is one of all */
 /* vectors.c: the near-null vectors. ToHost: pc_gamg->data, of so many rows, gets its contents. Dummy: it stands for
    vectors that are kept here, of so many rows, cellcols of them, cellrows rows a vertex. Near: those of this level,
    of so many rows, go where it executes. */
@@ -80,9 +83,8 @@ PETSC_INTERN PetscErrorCode HybGAMGCreateGraph(PC, Mat, Mat *);
 PETSC_INTERN PetscErrorCode HybGAMGCoarsen(PC, Mat *, PetscCoarsenData **);
 PETSC_INTERN PetscErrorCode HybGAMGProlongator(PC, Mat, PetscCoarsenData *, Mat *);
 PETSC_INTERN PetscErrorCode HybGAMGOptProlongator(PC, Mat, Mat *);
-/* parallel.c: the same on several processes. Agree: ierr of one process is an error of all. Decide: is the level ours,
- *why is NULL if it is. Prolongator: omega 0: without smoothing. */
-PETSC_INTERN PetscErrorCode HybGAMGAgree(PC, PetscErrorCode ierr);
+/* parallel.c: the same on several processes. Decide: is the level ours, *why is NULL if it is. Prolongator: omega 0:
+   without smoothing. */
 PETSC_INTERN PetscErrorCode HybGAMGAgreeWhy(PC, const char **why); /* NULL stays where it is on all processes */
 PETSC_INTERN PetscErrorCode HybGAMGParDecide(PC, HybGAMG *, Mat A, const char **why);
 PETSC_INTERN PetscErrorCode HybGAMGParProlongator(PC, HybGAMG *, Mat A, PetscReal omega, Mat *P);

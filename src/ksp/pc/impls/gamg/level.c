@@ -331,6 +331,7 @@ PetscErrorCode HybGAMGProlongator(PC pc, Mat A, PetscCoarsenData *lists, Mat *P)
   PetscCall(HybRecordPhase(HYB_PHASE_TENTATIVE, A, PETSC_FALSE));
   PetscCall(HybArenaInit(&work, &h->exec));
   ierr = HybGAMGTentative(pc, h, &work);
+  if (h->par) ierr = HybGAMGAgree(pc, ierr);
   if (!ierr && !h->nsmooths) ierr = HybGAMGUnsmoothed(pc, h, &work, A, P);
   (void)HybArenaReset(&work);
   PetscCall(HybRecordPhase(HYB_PHASE_TENTATIVE, A, PETSC_TRUE));
@@ -419,7 +420,7 @@ PetscErrorCode HybGAMGOptProlongator(PC pc, Mat A, Mat *P)
   }
   h->q = NULL;
   PetscCall(HybArenaReset(&h->keep));
-  PetscCall(HybParAggDestroy(&h->par));
+  if (h->par) PetscCall(HybGAMGAgree(pc, HybParAggDestroy(&h->par)));
   PetscCall(PetscLogEventEnd(EVENT(OPT), 0, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

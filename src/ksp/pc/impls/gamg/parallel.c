@@ -8,13 +8,6 @@
 #include "gamgimpl.h"
 
 #if HYB_GAMG
-PetscErrorCode HybGAMGAgree(PC pc, PetscErrorCode ierr)
-{
-  PetscFunctionBegin;
-  PetscCall(HybAgree(PetscObjectComm((PetscObject)pc), ierr, "The setup of GAMG"));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode HybGAMGAgreeWhy(PC pc, const char **why)
 {
   int fails = *why != NULL;
@@ -56,7 +49,7 @@ static PetscErrorCode HybGAMGParWitness(PC pc, HybGAMG *h, Mat A, const char **w
 
   PetscFunctionBegin;
   PetscCall(MatMPIAIJGetSeqAIJ(A, &local, NULL, NULL));
-  PetscCall(HybGAMGWitness(pc, h, local, &h->hops, &h->nsmooths, &edges));
+  PetscCall(HybGAMGAgree(pc, HybGAMGWitness(pc, h, local, &h->hops, &h->nsmooths, &edges)));
   found[0] = h->hops;
   found[1] = -h->hops;
   found[2] = h->nsmooths;
@@ -93,7 +86,9 @@ PetscErrorCode HybGAMGParDecide(PC pc, HybGAMG *h, Mat A, const char **why)
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(HybGAMGAgree(pc, HybGAMGParKnown(pc, h, A, why)));
+  ierr = h->failed;
+  if (!ierr) ierr = HybGAMGParKnown(pc, h, A, why);
+  PetscCall(HybGAMGAgree(pc, ierr));
   PetscCall(HybGAMGAgreeWhy(pc, why));
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   h->block = (HybAggBlock){1, 1};
@@ -108,7 +103,7 @@ PetscErrorCode HybGAMGParDecide(PC pc, HybGAMG *h, Mat A, const char **why)
   PetscCall(ierr);
   if (proper) PetscFunctionReturn(PETSC_SUCCESS);
   *why = "rows without an entry of the diagonal, or a pattern that is not symmetric";
-  PetscCall(HybParAggDestroy(&h->par));
+  PetscCall(HybGAMGAgree(pc, HybParAggDestroy(&h->par)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -64,6 +64,7 @@ PetscErrorCode HybGAMGDataDummy(PC pc, HybGAMG *h, PetscInt rows, PetscInt cellr
   gamg->data_cell_rows = cellrows;
   gamg->data_cell_cols = cellcols;
   h->dummy             = gamg->data;
+  h->replaced          = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -146,25 +147,38 @@ static PetscErrorCode HybGAMGAttached(PC pc, HybGAMG *h, Mat A, MatNullSpace nul
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybGAMGCreateDefaultData(PC pc, Mat A)
+static PetscErrorCode HybGAMGDefaultData(PC pc, HybGAMG *h, Mat A, PetscBool *done)
 {
-  HybGAMG     *h;
   MatNullSpace near;
-  PetscBool    done = PETSC_FALSE, fields = PETSC_FALSE;
+  PetscBool    fields = PETSC_FALSE;
   PetscInt     bs;
 
   PetscFunctionBegin;
-  PetscCall(HybGAMGGet(pc, &h));
+  *done = PETSC_FALSE;
   PetscCall(MatGetNearNullSpace(A, &near));
   PetscCall(MatGetBlockSize(A, &bs));
   if (!near) PetscCall(HybGAMGHasFields(pc, A, &fields));
   /* without reuse of the interpolation PETSc copies the data for the next setup */
-  if (HybGAMGData(pc)->reuse_prol && near) PetscCall(HybGAMGAttached(pc, h, A, near, &done));
+  if (HybGAMGData(pc)->reuse_prol && near) PetscCall(HybGAMGAttached(pc, h, A, near, done));
   if (HybGAMGData(pc)->reuse_prol && !near && !fields && (PetscCount)A->rmap->n * bs <= PETSC_MAX_INT) {
     PetscCall(HybGAMGDataDummy(pc, h, A->rmap->n, bs, bs));
-    done = PETSC_TRUE;
+    *done = PETSC_TRUE;
   }
-  if (!done) PetscCall((*h->ops.createdefaultdata)(pc, A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybGAMGCreateDefaultData(PC pc, Mat A)
+{
+  HybGAMG    *h;
+  PetscBool   done;
+  PetscMPIInt size;
+
+  PetscFunctionBegin;
+  PetscCall(HybGAMGGet(pc, &h));
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)pc), &size));
+  h->failed = HybGAMGDefaultData(pc, h, A, &done);
+  if (size == 1) PetscCall(h->failed);
+  if (h->failed || !done) PetscCall((*h->ops.createdefaultdata)(pc, A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -377,17 +377,26 @@ static PetscErrorCode HybWitnessEdges(PC pc, HybGAMG *h, Mat A, HybWitness *w, P
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybWitnessRun(PC pc, const struct _PCGAMGOps *ops, Mat A, HybWitness *w, int *hops, PetscInt *nsmooths)
+static PetscErrorCode HybWitnessBegin(Mat A, HybWitness *w)
 {
-  PetscCoarsenData *lists = NULL;
-  HybAggCollapsed   collapsed;
-  PetscBool         same = PETSC_FALSE;
-  PetscErrorCode    ierr = PETSC_SUCCESS;
+  HybAggCollapsed collapsed;
 
   PetscFunctionBegin;
   PetscCall(HybWitnessCSR(&w->keep, w->block.bs, &w->csr));
   PetscCall((*HybBackendHost.agg->collapse)(&WitnessExec, &w->keep, &w->work, &w->csr, w->block.bs, &w->graph, &collapsed));
   PetscCall(HybWitnessMat(A, &w->csr, w->block.bs, w->block.bs, &w->W));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybWitnessRun(PC pc, const struct _PCGAMGOps *ops, Mat A, HybWitness *w, int *hops, PetscInt *nsmooths)
+{
+  PetscCoarsenData *lists = NULL;
+  PetscBool         same  = PETSC_FALSE;
+  PetscErrorCode    ierr  = PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  /* PETSc's functions make an object of all processes: all come to them, or none */
+  PetscCall(HybGAMGAgree(pc, HybWitnessBegin(A, w)));
   PetscCall(HybWitnessCoarsen(pc, ops, w->W, &lists));
   for (w->hops = 1; w->hops <= 2 && !ierr; w->hops++) {
     ierr = (*HybBackendHost.agg->aggregates)(&WitnessExec, &w->keep, &w->work, &w->graph, w->hops, &w->agg);

@@ -71,19 +71,27 @@ PetscErrorCode HybMatRestoreParCSR(Mat A, const HybExec *x, HybParCSR *csr)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybParCreate(Mat A, const HybExec *x, HybArena out[2], const HybParCSR *csr, PetscInt rbs, PetscInt cbs, Mat C)
+/* Not collective, once all have their layouts */
+static PetscErrorCode HybParType(Mat A, Mat C)
 {
   Mat_MPIAIJHybridGPU *a = NULL, *c = NULL;
 
   PetscFunctionBegin;
-  PetscCall(MatSetSizes(C, A->rmap->n, csr->D.n, A->rmap->N, PETSC_DETERMINE));
-  PetscCall(MatSetBlockSizes(C, rbs, cbs));
   PetscCall(MatSetType(C, MATMPIAIJHYBRIDGPU));
-  PetscCall(PetscLayoutSetUp(C->rmap));
-  PetscCall(PetscLayoutSetUp(C->cmap));
   PetscCall(MatMPIAIJHybridGPUGetData(A, &a));
   PetscCall(MatMPIAIJHybridGPUGetData(C, &c));
   c->choices = a->choices;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybParCreate(Mat A, const HybExec *x, HybArena out[2], const HybParCSR *csr, PetscInt rbs, PetscInt cbs, Mat C)
+{
+  PetscFunctionBegin;
+  PetscCall(MatSetSizes(C, A->rmap->n, csr->D.n, A->rmap->N, PETSC_DETERMINE));
+  PetscCall(MatSetBlockSizes(C, rbs, cbs));
+  PetscCall(PetscLayoutSetUp(C->rmap));
+  PetscCall(PetscLayoutSetUp(C->cmap));
+  PetscCall(HybAgree(PetscObjectComm((PetscObject)C), HybParType(A, C), "A parallel matrix"));
   PetscCall(MatMPIAIJHybridGPUSetFrame(C, csr->O.n, csr->garray));
   PetscCall(HybAgree(PetscObjectComm((PetscObject)C), MatMPIAIJHybridGPUAdoptBlocks(C, x, out, csr), "A part of a parallel matrix"));
   PetscCall(MatMPIAIJHybridGPUSumStates(C));

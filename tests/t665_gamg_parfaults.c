@@ -1,0 +1,126 @@
+/*
+  PCGAMG on several processes where one process alone fails in the middle of a setup, at each of its allocations and
+  calls of the device in turn: all processes get an error, none waits for another, and a setup afterwards is PETSc's.
+  Options leave out what PETSc's own code does without agreeing: coarse problems on fewer processes, estimates.
+
+TEST np=2 -mat_aijhybridgpu_backend host -every 5
+TEST np=2 @emulated -every 59
+
+-every N: the first eight, and of the others one in N; -from K: from the K-th on; -problem R: process R alone fails;
+-verbose: says which
+*/
+#include "gamgtest.h"
+#include "matfault.h"
+#include <unistd.h>
+
+static struct {
+  PetscErrorCode (*malloc)(size_t, PetscBool, int, const char[], const char[], void **);
+  int         count, target;
+  const char *what;
+} F;
+
+static int DeviceFault(const char *what)
+{
+  if (!F.target || ++F.count != F.target) return 0;
+  F.what = what;
+  return 1;
+}
+
+static PetscErrorCode Malloc(size_t bytes, PetscBool clear, int line, const char func[], const char file[], void **ptr)
+{
+  if (file && (strstr(file, "src/ksp/pc/impls/gamg/") || strstr(file, "src/sparse/") || strstr(file, "src/mat/impls/aijhybridgpu/")) && !strstr(file, "petsc-") && DeviceFault(func)) {
+    *ptr = NULL;
+    return PetscError(PETSC_COMM_SELF, line, func, file, PETSC_ERR_MEM, PETSC_ERROR_INITIAL, "injected");
+  }
+  return (*F.malloc)(bytes, clear, line, func, file, ptr);
+}
+
+static PetscErrorCode Faults(Mat A, Mat H, PetscMPIInt faulty, int from, int every)
+{
+  PetscMPIInt rank, size;
+  KSP         a;
+  PC          pa, ph;
+  PetscInt    nlevels;
+  PetscBool   verbose = PETSC_FALSE;
+  int         errors, fired = 1, failed = 0, n = 0;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscOptionsHasName(NULL, NULL, "-verbose", &verbose));
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCall(Solver(A, &a));
+  PetscCall(KSPSetUp(a));
+  PetscCall(KSPGetPC(a, &pa));
+  for (int k = from; fired && k < 100000; k += k < 8 ? 1 : every) {
+    KSP            h;
+    PetscErrorCode ierr;
+
+    PetscCall(Solver(H, &h));
+    (void)alarm(20);
+    PetscCall(PetscPushErrorHandler(verbose && rank == faulty ? PetscTraceBackErrorHandler : PetscReturnErrorHandler, NULL));
+    F.malloc      = PetscTrMalloc;
+    PetscTrMalloc = Malloc;
+    F.count       = 0;
+    F.target      = rank == faulty ? k : 0;
+    if (verbose && rank == faulty) fprintf(stderr, "call %d\n", k);
+    ierr          = KSPSetUp(h);
+    fired         = F.target && F.count >= F.target;
+    F.target      = 0;
+    PetscTrMalloc = F.malloc;
+    PetscCall(PetscPopErrorHandler());
+    PetscCallMPI(MPI_Bcast(&fired, 1, MPI_INT, faulty, PETSC_COMM_WORLD));
+    errors = ierr ? 1 : 0;
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &errors, 1, MPI_INT, MPI_SUM, PETSC_COMM_WORLD));
+    MatTestCheck(errors == 0 || errors == size, "all processes get the error, or none");
+    if (errors != 0 && errors != size) fprintf(stderr, "[%d] call %d (%s): %d of %d processes\n", rank, k, F.what ? F.what : "", errors, (int)size);
+    failed += errors != 0;
+    if (errors == size) {
+      PetscCall(KSPSetUp(h));
+      PetscCall(KSPGetPC(h, &ph));
+      PetscCall(SameHierarchy(pa, ph, TIGHT, "after an error", &nlevels));
+    }
+    PetscCall(KSPDestroy(&h));
+    (void)alarm(0);
+    n++;
+  }
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "process %d: %d calls made to fail, %d errors\n", (int)faulty, n, failed));
+  PetscCall(KSPDestroy(&a));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  PetscInt  only = -1, every = 1, from = 1;
+  PetscBool few  = PETSC_FALSE;
+  int       code = 1;
+  Mat       S, A, H;
+  KSP       h;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
+  PetscCall(Begin(&only, &few));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-every", &every, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-from", &from, NULL));
+  if (PETSC_VERSION_LT(3, 21, 0)) MatTestSkipped++; /* whose rules are others: nothing is replaced there */
+  if (Covers) {
+    PetscCall(Options("-pc_gamg_eigenvalues 0.1,2.2 -pc_gamg_process_eq_limit 1 -pc_gamg_parallel_coarse_grid_solver -mg_coarse_ksp_type richardson -mg_coarse_pc_type jacobi -mg_levels_ksp_type richardson", PETSC_TRUE));
+    PetscCall(Grid(2, 12, LAPLACE, &S));
+    PetscCall(AttachVectors(S, 1));
+    PetscCall(OfType(S, MATAIJ, &A));
+    PetscCall(OfType(S, "aijhybridgpu", &H));
+    PetscCall(Solver(H, &h)); /* the first use of all */
+    PetscCall(KSPSetUp(h));
+    PetscCall(KSPDestroy(&h));
+    PetscCall(MatTestHook(DeviceFault, NULL));
+    for (PetscMPIInt faulty = 0; faulty < 2; faulty++) {
+      MatTestName = faulty ? "the last process fails" : "the first process fails";
+      if (only < 0 || only == faulty) PetscCall(Faults(A, H, faulty, (int)from, (int)every));
+    }
+    PetscCall(MatDestroy(&S));
+    PetscCall(MatDestroy(&A));
+    PetscCall(MatDestroy(&H));
+  }
+  PetscCall(MatTestFinalize(&code));
+  PetscCall(PetscFinalize());
+  return code;
+}
