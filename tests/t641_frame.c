@@ -9,6 +9,7 @@ TEST np=1 -mat_aijhybridgpu_backend host
 TEST np=1 @emulated
 TEST np=1 @emulated -mat_aijhybridgpu_narrow_min 0
 TEST np=1 @emulated -mat_aijhybridgpu_narrow_min 0 -malloc_debug
+TEST np=1 @emulated -mat_aijhybridgpu_narrow_min 0 -mat_no_inode
 TEST np=1 @emulated -mat_aijhybridgpu_narrow_min 0 -mat_aijhybridgpu_memory mirror
 TEST np=1 @emulated -mat_aijhybridgpu_narrow_min 0 -mat_seqaij_type seqaijhybridgpu
 TEST np=1 @emulated -mat_aijhybridgpu_frame_unknown
@@ -40,6 +41,18 @@ static PetscInt LessThanHalf(PetscInt r, PetscInt m, PetscInt n)
 {
   return r % 2 && r != 1 ? PetscMin(1 + r % 5, n) : 0;
 }
+static PetscInt TwoOfFive(PetscInt r, PetscInt m, PetscInt n)
+{
+  return r % 5 > 2 ? PetscMin(1 + r % 7, n) : 0;
+}
+static PetscInt LessThanTwoOfFive(PetscInt r, PetscInt m, PetscInt n)
+{
+  return r > 4 ? TwoOfFive(r, m, n) : 0;
+}
+static PetscInt Last(PetscInt r, PetscInt m, PetscInt n)
+{
+  return r == m - 1 ? PetscMin(3, n) : 0;
+}
 static PetscInt Few(PetscInt r, PetscInt m, PetscInt n)
 {
   return r % 4 == 3 ? PetscMin(2, n) : 0;
@@ -67,25 +80,29 @@ static const struct {
   LengthFn    length;
   PetscBool   diagonal; /* the rows' columns go from the diagonal on, else from anywhere */
 } shapes[] = {
-  {"0 x 0",                             0,    0,    None,         PETSC_FALSE},
-  {"0 x 7",                             0,    7,    None,         PETSC_FALSE},
-  {"7 x 0",                             7,    0,    None,         PETSC_FALSE},
-  {"all empty",                         40,   30,   None,         PETSC_FALSE},
-  {"1 x 1",                             1,    1,    Dense,        PETSC_TRUE },
-  {"one row",                           1,    9,    Dense,        PETSC_FALSE},
-  {"two rows",                          2,    9,    Three,        PETSC_FALSE},
-  {"one column",                        50,   1,    Dense,        PETSC_FALSE},
-  {"three in a row",                    64,   64,   Three,        PETSC_TRUE },
-  {"half of the rows empty",            60,   60,   Half,         PETSC_FALSE},
-  {"one more",                          60,   60,   LessThanHalf, PETSC_FALSE},
-  {"three quarters empty",              60,   50,   Few,          PETSC_FALSE},
-  {"a dense row",                       50,   50,   OneDense,     PETSC_TRUE },
-  {"a dense last row, some empty ones", 51,   40,   LastDense,    PETSC_FALSE},
-  {"all dense",                         24,   24,   Dense,        PETSC_TRUE },
-  {"more rows than columns",            90,   20,   Mixed,        PETSC_FALSE},
-  {"more columns than rows",            20,   90,   Mixed,        PETSC_FALSE},
-  {"many rows",                         6000, 6000, Mixed,        PETSC_FALSE},
-  {"many rows, three in each",          5000, 5000, Three,        PETSC_TRUE }
+  {"0 x 0",                             0,    0,    None,              PETSC_FALSE},
+  {"0 x 7",                             0,    7,    None,              PETSC_FALSE},
+  {"7 x 0",                             7,    0,    None,              PETSC_FALSE},
+  {"all empty",                         40,   30,   None,              PETSC_FALSE},
+  {"1 x 1",                             1,    1,    Dense,             PETSC_TRUE },
+  {"one row",                           1,    9,    Dense,             PETSC_FALSE},
+  {"two rows",                          2,    9,    Three,             PETSC_FALSE},
+  {"one column",                        50,   1,    Dense,             PETSC_FALSE},
+  {"three in a row",                    64,   64,   Three,             PETSC_TRUE },
+  {"half of the rows empty",            60,   60,   Half,              PETSC_FALSE},
+  {"one more",                          60,   60,   LessThanHalf,      PETSC_FALSE},
+  {"60 % of the rows empty",            60,   60,   TwoOfFive,         PETSC_FALSE},
+  {"two more",                          60,   60,   LessThanTwoOfFive, PETSC_FALSE},
+  {"three quarters empty",              60,   50,   Few,               PETSC_FALSE},
+  {"all but the last row empty",        60,   60,   Last,              PETSC_FALSE},
+  {"many rows, three quarters empty",   6000, 900,  Few,               PETSC_FALSE},
+  {"a dense row",                       50,   50,   OneDense,          PETSC_TRUE },
+  {"a dense last row, some empty ones", 51,   40,   LastDense,         PETSC_FALSE},
+  {"all dense",                         24,   24,   Dense,             PETSC_TRUE },
+  {"more rows than columns",            90,   20,   Mixed,             PETSC_FALSE},
+  {"more columns than rows",            20,   90,   Mixed,             PETSC_FALSE},
+  {"many rows",                         6000, 6000, Mixed,             PETSC_FALSE},
+  {"many rows, three in each",          5000, 5000, Three,             PETSC_TRUE }
 };
 
 /* what the loops would find */
@@ -130,7 +147,7 @@ static PetscErrorCode Make(size_t s, Mat *A, Mat *H, Facts *f)
   PetscCall(MatTestEventCount("HybNarrow", &narrow));
   PetscCall(MatTestEventCount("HybAdopt", &adopted));
   if (device && adopted > adoptions) {
-    const PetscBool expected = (PetscBool)(!unknown && m >= PetscMax(2, least) && nnz && 2 * f->nonempty >= m);
+    const PetscBool expected = (PetscBool)(!unknown && m >= PetscMax(2, least) && nnz && (2 * f->nonempty >= m || 5 * (m - f->nonempty) >= 3 * m));
 
     MatTestCheck(narrow - before == (expected ? 1 : 0), "whether the loops were left out");
   } else
@@ -397,6 +414,24 @@ static PetscErrorCode Diagonal(Mat A, Mat M, PetscBool full, PetscBool relax, co
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* by AIJ's own loops over what it was given */
+static PetscErrorCode InPlace(size_t s)
+{
+  Mat   A, H;
+  Facts f;
+
+  PetscFunctionBeginUser;
+  PetscCall(Make(s, &A, &H, &f));
+  PetscCall(MatConvert(H, MATSEQAIJ, MAT_INPLACE_MATRIX, &H));
+  PetscCall(CheckSame(A, H, &f, "converted in place"));
+  PetscCall(Insert(A, PETSC_TRUE));
+  PetscCall(Insert(H, PETSC_TRUE));
+  PetscCall(CheckSame(A, H, NULL, "converted in place, new entries"));
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&H));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Shape(size_t s)
 {
   Mat       A, H, C;
@@ -451,7 +486,10 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_narrow_min", &least, NULL));
   device = (PetscBool)!strcmp(backend, "cuda");
   if (PetscDefined(USE_DEBUG) || PetscDefined(HAVE_THREADSAFETY)) unknown = PETSC_TRUE;
-  for (size_t s = 0; s < PETSC_STATIC_ARRAY_LENGTH(shapes); s++) PetscCall(Shape(s));
+  for (size_t s = 0; s < PETSC_STATIC_ARRAY_LENGTH(shapes); s++) {
+    PetscCall(Shape(s));
+    PetscCall(InPlace(s));
+  }
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());
   return code;

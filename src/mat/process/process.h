@@ -174,11 +174,13 @@ typedef struct {
     PetscBool asked, found, known;
     int       n; /* arrays of a number for each row: two of lengths, and in some releases the diagonal's places */
     size_t    array[3], longest, nonempty;
+    PetscBool listknown; /* where the rows that have entries are listed, if few have */
+    size_t    list;
     struct { /* who asks the allocator for so many bytes gets more, and where these are is noted */
       HybMallocFn before;
       size_t      asked, given;
       int         n;
-      void       *at[3];
+      void       *at[3], *list;
     } room;
   } narrow;
   struct { /* the allocator, while the parent duplicates (storage/hostcopy.c) */

@@ -110,7 +110,7 @@ static PetscErrorCode HybAdoptDevice(Mat C, const HybExec *x, HybArena *work, Hy
   PetscBool            shared;
   PetscOptions         noinode = NULL;
   HybLent              l;
-  HybRowLengths        rows = {NULL, NULL, 0, 0};
+  HybRowLengths        rows = {NULL, NULL, NULL, NULL, 0, 0};
   PetscErrorCode       ierr;
 
   PetscFunctionBegin;
@@ -122,6 +122,15 @@ static PetscErrorCode HybAdoptDevice(Mat C, const HybExec *x, HybArena *work, Hy
     if (HybNarrowTakesDiagonal()) {
       PetscCall(HybArenaAlloc(work, HYB_WORK(x), csr->m, sizeof(PetscInt), &rows.diagonal));
       PetscCall(x->backend->csr->diagonalplaces(x, csr, rows.diagonal));
+    }
+    if (HybNarrowTakesList(csr->m, rows.nonempty)) {
+      HybExec   device = *x;
+      HybCSR    packed;
+      PetscInt *map;
+
+      device.result = HYB_WORK(x);
+      PetscCall(x->backend->csr->compressrows(&device, work, work, csr, &packed, &rows.list, &map));
+      rows.begin = packed.i;
     }
   }
   PetscCall(HybArenaWhere(arrays, csr->j, &jmem));

@@ -15,6 +15,9 @@
     diag = the diagonal's places          the same, in releases of PETSc whose assembly looks for them (3.18 does, 3.26
                                           does not): it reads j on the host
     rmax, nonzerorowcnt = longest, nonempty
+    compressedrow = the rows that have entries, and where they begin, if 60 % of the rows or more are empty: the device
+                                          lists them (HybCSROps.compressrows). Blocks of parallel matrices that hold the
+                                          columns of other processes are such
 
   Mat_SeqAIJ is private: these places in T->data are found and proven in the PETSc that runs, as those of frame.c are.
   Three small matrices are made both ways. In their data, compared integer by integer, must differ, at the same places
@@ -26,19 +29,22 @@
                                           MatSeqAIJGetMaxRowNonzeros() says it
     nonzerorowcnt                         one integer: the rows with entries, and 1 there
 
-  and nothing else. So with these put in nothing differs that anybody could read.
+  and nothing else. So with these put in nothing differs that anybody could read. Two more have 60 % of empty rows, just
+  as many as PETSc begins to list the others at, and more. There one place differs besides, that of the list
+  (Mat_CompressedRow), whose array MatCheckCompressedRow() asked the allocator for.
 
-  Where the proof fails the loops make all matrices. They always make those of few rows, and those of which more than
-  half the rows are empty: PETSc leaves empty rows out from 60 % on (compressed rows), and half is what one of the three
-  has. The caller must have left out the search for inodes, which needs the rows (HybNoInodeBegin()). With
-  PETSC_USE_DEBUG PETSc looks at the columns of each row, with thread safety the allocator is not ours to change.
+  Where the proof fails the loops make all matrices; where that of the list fails, those of which more than half the
+  rows are empty. They always make those of few rows, empty ones, and those of which more than half and less than 60 %
+  of the rows are empty. The caller must have left out the search for inodes, which needs the rows (HybNoInodeBegin()).
+  With PETSC_USE_DEBUG PETSc looks at the columns of each row, with thread safety the allocator is not ours to change.
 
   Work: none but two or three copies of m integers. Memory: none but what PETSc would take.
 */
 #include "parent.h"
 
-#define HYB_NARROW_PROBES  3
-#define HYB_NARROW_ROWS    8
+#define HYB_NARROW_PROBES  5
+#define HYB_NARROW_DENSE   3 /* of them: less than 60 % of their rows are empty */
+#define HYB_NARROW_ROWS    12
 #define HYB_NARROW_ENTRIES 16
 
 /* The allocator, while a matrix is made: who asks for so many bytes gets more, and where these are is noted */
@@ -49,6 +55,7 @@ static PetscErrorCode HybNarrowMalloc(size_t bytes, PetscBool clear, int line, c
   const PetscErrorCode ierr = (*HybGlueState.narrow.room.before)(rows ? bytes - HybGlueState.narrow.room.asked + HybGlueState.narrow.room.given : bytes, clear, line, function, file, array);
 
   if (!ierr && rows) HybGlueState.narrow.room.at[HybGlueState.narrow.room.n++] = *array;
+  if (!ierr && function && !strcmp(function, "MatCheckCompressedRow")) HybGlueState.narrow.room.list = *array;
   return ierr;
 }
 
@@ -62,6 +69,7 @@ static PetscErrorCode HybNarrowMake(const HybCSR *csr, PetscBool one, Mat *T)
   PetscFunctionBegin;
   *T                              = NULL;
   HybGlueState.narrow.room.n      = 0;
+  HybGlueState.narrow.room.list   = NULL;
   HybGlueState.narrow.room.asked  = (size_t)rows * sizeof(PetscInt);
   HybGlueState.narrow.room.given  = (size_t)csr->m * sizeof(PetscInt);
   HybGlueState.narrow.room.before = PetscTrMalloc;
@@ -129,12 +137,52 @@ static PetscErrorCode HybNarrowExpected(const HybCSR *csr, int k, const PetscInt
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Does PETSc list the rows that have entries? */
+static PetscBool HybNarrowIsListed(PetscInt m, PetscCount nonempty)
+{
+  const PetscReal ratio = 0.6;
+
+  return (PetscBool) !((PetscInt)(m - nonempty) < ratio * m);
+}
+
+static Mat_CompressedRow HybNarrowList(Mat T, size_t at)
+{
+  Mat_CompressedRow list;
+
+  memcpy(&list, (const char *)T->data + at, sizeof(list));
+  return list;
+}
+
+/* Where O has the list of csr's rows that have entries, in an array that it got from the allocator, and T none; all of
+   their bytes if that is nowhere */
+static size_t HybNarrowFindList(Mat O, const void *array, Mat T, const HybCSR *csr, PetscCount nonempty)
+{
+  const size_t      bytes = HybFrameBytes(), found = array ? HybNarrowFindPointer(O, bytes, array) : bytes, at = found - offsetof(Mat_CompressedRow, i);
+  PetscInt          k = 0;
+  Mat_CompressedRow o, t;
+
+  if (found == bytes || found < offsetof(Mat_CompressedRow, i) || at + sizeof(o) > bytes) return bytes;
+  o = HybNarrowList(O, at);
+  t = HybNarrowList(T, at);
+  if (!o.use || o.nrows != nonempty || t.use || t.nrows || t.i || t.rindex) return bytes;
+  /* both in that array */
+  if (o.rindex < o.i + nonempty + 1 || (char *)o.rindex >= (char *)(o.i + nonempty + 1) + 64) return bytes;
+  for (PetscInt r = 0; r < csr->m; r++) {
+    if (csr->i[r + 1] == csr->i[r]) continue;
+    if (o.i[k] != csr->i[r] || o.rindex[k] != r) return bytes;
+    k++;
+  }
+  return o.i[k] == csr->nnz ? at : bytes;
+}
+
 /* O knows of all rows and got the arrays given[], T of one and got those in `room': do they differ in the places sought
    alone, which are those found before if any were? */
-static PetscBool HybNarrowCompare(Mat O, void *const given[], Mat T, const HybCSR *csr, PetscCount longest, PetscCount nonempty)
+static PetscBool HybNarrowCompare(Mat O, void *const given[], const void *listed, Mat T, const HybCSR *csr, PetscCount longest, PetscCount nonempty)
 {
-  const size_t bytes = HybFrameBytes();
+  const size_t bytes = HybFrameBytes(), list = HybNarrowIsListed(csr->m, nonempty) ? HybNarrowFindList(O, listed, T, csr, nonempty) : bytes;
   size_t       pointer[3], most = bytes, count = bytes;
+
+  if ((list == bytes) == HybNarrowIsListed(csr->m, nonempty) || (!listed) != (list == bytes)) return PETSC_FALSE;
 
   for (int k = 0; k < HybGlueState.narrow.room.n; k++) {
     pointer[k] = HybNarrowFindPointer(T, bytes, HybGlueState.narrow.room.at[k]);
@@ -145,7 +193,7 @@ static PetscBool HybNarrowCompare(Mat O, void *const given[], Mat T, const HybCS
     PetscBool      ofpointer = PETSC_FALSE;
 
     for (int k = 0; k < HybGlueState.narrow.room.n; k++) ofpointer = (PetscBool)(ofpointer || at - at % sizeof(void *) == pointer[k]);
-    if (o == t || ofpointer) continue;
+    if (o == t || ofpointer || (list <= at && at < list + sizeof(Mat_CompressedRow))) continue;
     if (most == bytes && o == longest && t == csr->nnz)
       most = at;
     else if (count == bytes && o == nonempty && t == 1)
@@ -154,6 +202,10 @@ static PetscBool HybNarrowCompare(Mat O, void *const given[], Mat T, const HybCS
       return PETSC_FALSE;
   }
   if (most == bytes || count == bytes) return PETSC_FALSE;
+  if (list < bytes) {
+    if (HybGlueState.narrow.list && HybGlueState.narrow.list != list) return PETSC_FALSE;
+    HybGlueState.narrow.list = list;
+  }
   if (HybGlueState.narrow.found) return (PetscBool)(HybGlueState.narrow.room.n == HybGlueState.narrow.n && !memcmp(pointer, HybGlueState.narrow.array, (size_t)HybGlueState.narrow.room.n * sizeof(*pointer)) && most == HybGlueState.narrow.longest && count == HybGlueState.narrow.nonempty);
   HybGlueState.narrow.found = PETSC_TRUE;
   HybGlueState.narrow.n     = HybGlueState.narrow.room.n;
@@ -163,10 +215,21 @@ static PetscBool HybNarrowCompare(Mat O, void *const given[], Mat T, const HybCS
   return PETSC_TRUE;
 }
 
+/* T lists the rows that have entries: room for them, and their number */
+static PetscErrorCode HybNarrowListMake(Mat T, PetscCount nonempty)
+{
+  Mat_CompressedRow list = {PETSC_TRUE, (PetscInt)nonempty, NULL, NULL};
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc2(nonempty + 1, &list.i, nonempty, &list.rindex));
+  memcpy((char *)T->data + HybGlueState.narrow.list, &list, sizeof(list));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* One matrix both ways */
 static PetscErrorCode HybNarrowProbe(const HybCSR *csr, Mat *O, Mat *T, PetscBool *proven)
 {
-  void      *given[3];
+  void      *given[3], *listed;
   PetscCount longest, nonempty;
   PetscInt   before, after;
   PetscBool  equal, same = PETSC_TRUE;
@@ -176,17 +239,27 @@ static PetscErrorCode HybNarrowProbe(const HybCSR *csr, Mat *O, Mat *T, PetscBoo
   *proven = PETSC_FALSE;
   PetscCall(HybBackendHost.csr->rowlengths(NULL, NULL, csr, NULL, &longest, &nonempty));
   PetscCall(HybNarrowMake(csr, PETSC_FALSE, O));
-  all = HybGlueState.narrow.room.n;
+  all    = HybGlueState.narrow.room.n;
+  listed = HybGlueState.narrow.room.list;
   memcpy(given, HybGlueState.narrow.room.at, sizeof(given));
   if (all < 2) PetscFunctionReturn(PETSC_SUCCESS);
   for (int k = 0; k < all && same; k++) PetscCall(HybNarrowExpected(csr, k, (const PetscInt *)given[k], &same));
   if (!same) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybNarrowMake(csr, PETSC_TRUE, T));
-  if (HybGlueState.narrow.room.n != all || !HybNarrowCompare(*O, given, *T, csr, longest, nonempty)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (HybGlueState.narrow.room.n != all || HybGlueState.narrow.room.list || !HybNarrowCompare(*O, given, listed, *T, csr, longest, nonempty)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJGetMaxRowNonzeros(*T, &before));
   for (int k = 0; k < all; k++) memcpy(HybNarrowArray(*T, k), given[k], sizeof(PetscInt) * (size_t)csr->m);
   HybNarrowPut(*T, HybGlueState.narrow.longest, longest);
   HybNarrowPut(*T, HybGlueState.narrow.nonempty, nonempty);
+  if (HybNarrowIsListed(csr->m, nonempty)) {
+    const Mat_CompressedRow from = HybNarrowList(*O, HybGlueState.narrow.list);
+    Mat_CompressedRow       to;
+
+    PetscCall(HybNarrowListMake(*T, nonempty));
+    to = HybNarrowList(*T, HybGlueState.narrow.list);
+    memcpy(to.i, from.i, sizeof(PetscInt) * ((size_t)nonempty + 1));
+    memcpy(to.rindex, from.rindex, sizeof(PetscInt) * (size_t)nonempty);
+  }
   PetscCall(MatSeqAIJGetMaxRowNonzeros(*T, &after));
   PetscCall(MatEqual(*O, *T, &equal));
   *proven = (PetscBool)(equal && before == csr->nnz && after == longest);
@@ -194,23 +267,27 @@ static PetscErrorCode HybNarrowProbe(const HybCSR *csr, Mat *O, Mat *T, PetscBoo
 }
 
 /* the longest row, the rows with entries, nnz, and 1 are four numbers in each of them; the diagonal is in the first
-   place, in the second, and missing */
-static PetscErrorCode HybNarrowProve(PetscBool *proven)
+   place, in the second, and missing. Of the last two 3 of 5 and 9 of 12 rows are empty. listed: what was sought in
+   these was proven too. */
+static PetscErrorCode HybNarrowProve(PetscBool *proven, PetscBool *listed)
 {
-  static const PetscInt rows[HYB_NARROW_PROBES]                     = {6, 8, 3};
+  static const PetscInt rows[HYB_NARROW_PROBES]                     = {6, 8, 3, 5, 12};
   static const PetscInt lengths[HYB_NARROW_PROBES][HYB_NARROW_ROWS] = {
-    {2,  0, 5, 1, 3, 0},
-    {0, 3, 0,  0, 6, 2, 0, 2},
-    {1, 4, 2}
+    {2, 0, 5, 1, 3, 0, 0, 0, 0, 0, 0, 0},
+    {0, 3, 0, 0, 6, 2, 0, 2, 0, 0, 0, 0},
+    {1, 4, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+    {0, 4, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0},
+    {0, 0, 1, 0, 0, 0, 5, 0, 0, 2, 0, 0}
   };
   PetscInt  i[HYB_NARROW_ROWS + 1] = {0}, j[HYB_NARROW_ENTRIES];
   HybScalar a[HYB_NARROW_ENTRIES];
 
   PetscFunctionBegin;
-  *proven = PETSC_TRUE;
-  for (int p = 0; p < HYB_NARROW_PROBES && *proven; p++) {
-    HybCSR csr = {rows[p], 16, 0, i, j, a};
-    Mat    O = NULL, T = NULL;
+  *proven = *listed = PETSC_TRUE;
+  for (int p = 0; p < HYB_NARROW_PROBES && *proven && *listed; p++) {
+    PetscBool *const which = p < HYB_NARROW_DENSE ? proven : listed;
+    HybCSR           csr   = {rows[p], 16, 0, i, j, a};
+    Mat              O = NULL, T = NULL;
 
     PetscErrorCode ierr;
 
@@ -221,9 +298,10 @@ static PetscErrorCode HybNarrowProve(PetscBool *proven)
       }
       i[r + 1] = (PetscInt)csr.nnz;
     }
-    ierr = HybNarrowProbe(&csr, &O, &T, proven);
+    ierr = HybNarrowProbe(&csr, &O, &T, which);
     if (T) (void)MatDestroy(&T);
     if (O) (void)MatDestroy(&O);
+    if (ierr) *which = PETSC_FALSE;
     PetscCall(ierr);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -234,7 +312,7 @@ static PetscErrorCode HybNarrowProve(PetscBool *proven)
 PetscErrorCode HybNarrowFind(Mat A)
 {
   PetscOptions   noinode = NULL;
-  PetscBool      proven  = PETSC_FALSE;
+  PetscBool      proven = PETSC_FALSE, listed = PETSC_FALSE;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -244,8 +322,10 @@ PetscErrorCode HybNarrowFind(Mat A)
   PetscCall(HybNoInodeBegin(&noinode));
   ierr = PetscPushErrorHandler(PetscReturnErrorHandler, NULL); /* an error: the loops */
   if (!ierr) {
-    HybGlueState.narrow.known = (PetscBool)(!HybNarrowProve(&proven) && proven);
-    ierr                      = PetscPopErrorHandler();
+    (void)HybNarrowProve(&proven, &listed);
+    HybGlueState.narrow.known     = proven;
+    HybGlueState.narrow.listknown = (PetscBool)(proven && listed);
+    ierr                          = PetscPopErrorHandler();
   }
   HybNoInodeEnd(&noinode);
   PetscCall(ierr);
@@ -257,6 +337,12 @@ PetscErrorCode HybNarrowFind(Mat A)
 PetscBool HybNarrowTakes(PetscInt m)
 {
   return (PetscBool)(HybGlueState.narrow.known && m >= 2 && m >= HybGlueState.options.narrowmin);
+}
+
+/* The rows that have entries, so many, too? */
+PetscBool HybNarrowTakesList(PetscInt m, PetscCount nonempty)
+{
+  return (PetscBool)(HybGlueState.narrow.listknown && HybNarrowTakes(m) && nonempty && HybNarrowIsListed(m, nonempty));
 }
 
 /* Of the diagonal too? */
@@ -272,6 +358,15 @@ static PetscErrorCode HybNarrowFill(Mat T, const HybExec *x, const HybCSR *csr, 
   PetscFunctionBegin;
   PetscCall(x->backend->copy(x, HybNarrowArray(T, 0), rows->length, bytes, HYB_COPY_DEVICE_TO_HOST));
   if (HybGlueState.narrow.n > 2) PetscCall(x->backend->copy(x, HybNarrowArray(T, 2), rows->diagonal, bytes, HYB_COPY_DEVICE_TO_HOST));
+  if (rows->list) {
+    Mat_CompressedRow list;
+
+    PetscCall(HybNarrowListMake(T, rows->nonempty));
+    list = HybNarrowList(T, HybGlueState.narrow.list);
+    PetscCall(x->backend->copy(x, list.i, rows->begin, sizeof(PetscInt) * ((size_t)rows->nonempty + 1), HYB_COPY_DEVICE_TO_HOST));
+    PetscCall(x->backend->copy(x, list.rindex, rows->list, sizeof(PetscInt) * (size_t)rows->nonempty, HYB_COPY_DEVICE_TO_HOST));
+    PetscCall(HybLogToHost((PetscLogDouble)sizeof(PetscInt) * (2 * (PetscLogDouble)rows->nonempty + 1)));
+  }
   PetscCall(x->backend->sync(x));
   PetscCall(x->backend->copy(x, HybNarrowArray(T, 1), HybNarrowArray(T, 0), bytes, HYB_COPY_HOST_TO_HOST));
   PetscCall(HybLogToHost((PetscLogDouble)bytes * (HybGlueState.narrow.n - 1)));
@@ -287,7 +382,8 @@ PetscErrorCode HybNarrowCreate(const HybExec *x, const HybCSR *csr, const HybRow
 
   PetscFunctionBegin;
   *T = NULL;
-  if (!rows || !rows->length || !HybNarrowTakes(csr->m) || !csr->nnz || rows->nonempty < csr->m - rows->nonempty) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!rows || !rows->length || !HybNarrowTakes(csr->m) || !csr->nnz) PetscFunctionReturn(PETSC_SUCCESS);
+  if (rows->nonempty < csr->m - rows->nonempty && !rows->list) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscLogEventBegin(HybGlueState.event.narrow, 0, 0, 0, 0));
   PetscCall(HybNarrowMake(csr, PETSC_TRUE, T));
   /* whoever allocated otherwise this time: places for one row are not written beyond */

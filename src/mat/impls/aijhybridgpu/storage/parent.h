@@ -31,11 +31,14 @@ PETSC_INTERN PetscErrorCode HybFrameParallelOptions(Mat, PetscBool *, PetscBool 
 typedef struct {
   PetscInt  *length;   /* of each row, on the device; NULL: not there */
   PetscInt  *diagonal; /* the diagonal's places, there, where HybNarrowTakesDiagonal() */
+  PetscInt  *list;     /* the rows that have entries, and */
+  PetscInt  *begin;    /* where they begin, nonempty + 1 offsets: there, where HybNarrowTakesList() */
   PetscCount longest, nonempty;
 } HybRowLengths;
 PETSC_INTERN PetscErrorCode HybNarrowFind(Mat);
 PETSC_INTERN PetscBool      HybNarrowTakes(PetscInt m);
 PETSC_INTERN PetscBool      HybNarrowTakesDiagonal(void);
+PETSC_INTERN PetscBool      HybNarrowTakesList(PetscInt m, PetscCount nonempty);
 /* *T = MatCreateSeqAIJWithArrays() round csr, on the host, no inodes looked for; NULL where its loops must run */
 PETSC_INTERN PetscErrorCode HybNarrowCreate(const HybExec *, const HybCSR *csr, const HybRowLengths *, Mat *T);
 
