@@ -31,6 +31,15 @@ static inline void HybCount(size_t *now, size_t *peak, size_t bytes)
   if (d->since < d->device_bytes + d->managed_bytes) d->since = d->device_bytes + d->managed_bytes;
 }
 
+static inline void HybCountPinned(size_t more, size_t less)
+{
+  HybDeviceState *d = &hybdevice_;
+
+  d->pinned_bytes += more;
+  d->pinned_bytes -= less;
+  if (d->pinned_peak < d->pinned_bytes) d->pinned_peak = d->pinned_bytes;
+}
+
 /* finds the card and makes the pools; false: message says why not */
 extern bool HybDeviceSetUp(const HybServices *, char *message, size_t length);
 
@@ -53,6 +62,9 @@ static inline cudaStream_t HybDeviceOrder(const HybExec *exec)
 extern PetscErrorCode HybDeviceUsage(HybMemoryReport *, PetscBool);
 extern PetscErrorCode HybDeviceEnter(void);
 extern PetscErrorCode HybDeviceTrim(cudaStream_t);
+/* locked.cu */
+extern PetscErrorCode HybLockedAlloc(size_t, void **);
+extern PetscErrorCode HybLockedFree(size_t, void *);
 /* managed.cu; *err: cudaErrorMemoryAllocation, of which a trim may be the cure, or another error; HybManagedFree():
    false if the array is not one of these */
 extern PetscErrorCode HybManagedAlloc(size_t, cudaStream_t, void **, cudaError_t *err);

@@ -17,7 +17,7 @@
     LOCKED fresh memory in large pages, touched by all threads and then registered (cudaHostRegister), for 880 MB 45 +
     20 ms; cudaMallocHost takes 349. A copy to the card takes 16.0, as
              the bus does, where one of pageable memory through the buffers takes 17.7 to 21.6. Values of host matrices
-             that are sent again and again.
+             that are sent again and again, and small blocks, which are kept (locked.cu).
 
   Every byte is counted. Managed memory stays below a share of the card's free memory, divided by the processes that use
   the card, and before the pool grows the card is asked whether it has the room: managed memory may be over-committed,
@@ -51,7 +51,6 @@ static const size_t HybFirstChunk   = (size_t)1 << 20;
 static const size_t HybSmallChunk   = (size_t)4 << 20;   /* buffers of other copies: pinned memory takes 0.35 ms a MiB to make */
 static const size_t HybManagedLarge = (size_t)8 << 20;   /* managed arrays from this size on are managed.cu's */
 static const size_t HybPinnedAsked  = (size_t)1 << 20;   /* bytes from which on it pays to ask whether the host's array is pinned */
-static const size_t HybLargePage    = (size_t)2 << 20;   /* LOCKED memory begins at one */
 static const size_t HybOwnBytes     = (size_t)256 << 10; /* from this size on CUDA's own way from pageable memory is faster than one thread and our buffers (2 MiB: 0.135 and 0.21 ms), */
 static const size_t HybCrewBytes    = (size_t)6 << 20;   /* and from this size on the crew is (14 MB by CUDA's way 0.9); pages to be touched as well */
 static HybStage     stage_[HybStages + 1];               /* the last one for a few bytes to the host */
@@ -255,77 +254,12 @@ PetscErrorCode HybDeviceTrim(cudaStream_t stream)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static void HybCountPinned(size_t more, size_t less)
-{
-  HybDeviceState *d = &hybdevice_;
-
-  d->pinned_bytes += more;
-  d->pinned_bytes -= less;
-  if (d->pinned_peak < d->pinned_bytes) d->pinned_peak = d->pinned_bytes;
-}
-
 PetscErrorCode HybDeviceTouch(const HybExec *, void *ptr, size_t bytes)
 {
   PetscFunctionBegin;
   if (bytes >= HybCrewBytes) HybCrewBegin(hybdevice_.services.processes);
   HybCrewTouch(ptr, bytes);
   if (bytes >= HybCrewBytes) HybCrewEnd();
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode HybDeviceLock(const HybExec *, void *ptr, size_t bytes, PetscBool on)
-{
-  PetscFunctionBegin;
-  PetscCall(HybDeviceEnter());
-  if (on) {
-    HybCallCUDA(cudaHostRegister(ptr, bytes, cudaHostRegisterDefault));
-    HybCountPinned(bytes, 0);
-  } else { /* unlocked before the fault hook is asked, as memory is given back */
-    const cudaError_t err = cudaHostUnregister(ptr);
-    HybCountPinned(0, bytes);
-    PetscCall(HybDeviceError(err, "cudaHostUnregister", __FILE__, __LINE__));
-    PetscCheck(!HybDeviceFault("cudaHostUnregister"), PETSC_COMM_SELF, PETSC_ERR_LIB, "cudaHostUnregister failed: made to fail by the fault hook");
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Memory that the system would have to take from somebody is not locked, whatever the share says */
-static PetscErrorCode HybLockedAlloc(size_t bytes, void **ptr)
-{
-  HybDeviceState *d      = &hybdevice_;
-  const long      unused = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-  void           *p = nullptr;
-
-  PetscFunctionBegin;
-  PetscCheck(bytes <= d->locked_share && d->locked_bytes <= d->locked_share - bytes, PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of page-locked memory: %zu bytes needed, %zu of this process's share of %zu are free", bytes, d->locked_share > d->locked_bytes ? d->locked_share - d->locked_bytes : (size_t)0,
-             d->locked_share);
-  PetscCheck(unused > 0 && page > 0 && bytes / (size_t)page < (size_t)unused, PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of page-locked memory: %zu bytes needed, the host has %ld pages free", bytes, unused);
-  PetscCheck(!posix_memalign(&p, HybLargePage, bytes), PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of memory: %zu bytes needed", bytes);
-  HybAskLargePages(p, bytes);
-  PetscCall(HybDeviceTouch(nullptr, p, bytes)); /* registering would do that with one thread */
-  const cudaError_t err = HybDeviceFault("cudaHostRegister") ? cudaErrorUnknown : cudaHostRegister(p, bytes, cudaHostRegisterDefault);
-  if (err != cudaSuccess) {
-    std::free(p);
-    PetscCall(HybDeviceError(err, "cudaHostRegister", __FILE__, __LINE__));
-  }
-  d->locked_bytes += bytes;
-  HybCountPinned(bytes, 0);
-  *ptr = p;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* No copy is on its way: those between host and device have ended when they return */
-static PetscErrorCode HybLockedFree(size_t bytes, void *ptr)
-{
-  HybDeviceState *d = &hybdevice_;
-
-  PetscFunctionBegin;
-  const cudaError_t err = cudaHostUnregister(ptr);
-  std::free(ptr);
-  d->locked_bytes -= bytes;
-  HybCountPinned(0, bytes);
-  PetscCall(HybDeviceError(err, "cudaHostUnregister", __FILE__, __LINE__));
-  PetscCheck(!HybDeviceFault("cudaHostUnregister"), PETSC_COMM_SELF, PETSC_ERR_LIB, "cudaHostUnregister failed: made to fail by the fault hook");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
