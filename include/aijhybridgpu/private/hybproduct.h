@@ -27,6 +27,8 @@ extern PetscErrorCode HybProductSymbolic(HybProduct, const HybCSR *A, const HybC
 /* For the next numeric phase: which operands have the values that the last one saw. What was made of these (a
    transpose) is not made again. */
 extern PetscErrorCode HybProductUnchanged(HybProduct, const PetscBool same[3]);
+/* before the symbolic phase: more than one numeric phase is expected, as it is of P^T A P and R A R^T anyway */
+extern PetscErrorCode HybProductSetReuse(HybProduct);
 /* operands of the pattern given to symbolic, any values */
 extern PetscErrorCode HybProductNumeric(HybProduct, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybCSR *result);
 /* the stream of the phases to come, see HybBackend.use() */

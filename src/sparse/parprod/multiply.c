@@ -89,6 +89,7 @@ static PetscErrorCode HybParMultiplyOwn(HybParMultiply *s, const HybExec *result
     R = &s->R;
   }
   PetscCall(HybProductCreate(result, HYB_PRODUCT_AB, method, width, &s->product[0]));
+  if (s->reuse) PetscCall(HybProductSetReuse(s->product[0]));
   PetscCall(HybProductSymbolic(s->product[0], L, R, NULL, out, C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -162,6 +163,7 @@ static PetscErrorCode HybParMultiplyOthers(HybParMultiply *s, const HybExec *res
   PetscCall(ops->compressrows(x, &s->keep, &s->work, &Z, &s->Z, &rows, &map));
   PetscCall(HybArenaFree(&s->keep, &Z.i));
   PetscCall(HybProductCreate(result, HYB_PRODUCT_AB, method, width, &s->product[1]));
+  if (s->reuse) PetscCall(HybProductSetReuse(s->product[1]));
   PetscCall(HybProductSymbolic(s->product[1], &s->Z, &s->Y, NULL, out, &s->C));
   PetscCall(HybArenaMove(out, &s->keep, s->C.i));
   PetscCall(ops->expandrows(x, C->O.m, s->Z.m, rows, s->C.i, C->O.i));
@@ -174,7 +176,7 @@ static PetscErrorCode HybParMultiplyOthers(HybParMultiply *s, const HybExec *res
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybParMultiplySymbolic(HybParMultiply *s, HybComm comm, const HybExec *result, const char *method, PetscInt width, const HybParCSR *A, const HybParCSR *B, HybArena out[2], HybParCSR *C)
+PetscErrorCode HybParMultiplySymbolic(HybParMultiply *s, HybComm comm, const HybExec *result, const char *method, PetscInt width, PetscBool reuse, const HybParCSR *A, const HybParCSR *B, HybArena out[2], HybParCSR *C)
 {
   PetscInt      *global = NULL;
   PetscErrorCode ierr, later;
@@ -182,6 +184,7 @@ PetscErrorCode HybParMultiplySymbolic(HybParMultiply *s, HybComm comm, const Hyb
   PetscFunctionBegin;
   PetscCall(HybParMultiplyDestroy(s));
   s->comm        = comm;
+  s->reuse       = reuse;
   s->exec        = *result;
   s->exec.result = HYB_WORK(result);
   PetscCall(HybArenaInit(&s->keep, &s->exec));

@@ -108,7 +108,7 @@ PetscErrorCode HybParProductDestroy(HybParProduct *product)
 static PetscErrorCode HybParProductStage(HybParProduct p, int k, const HybExec *x, const HybParCSR *A, const HybParCSR *B, HybArena out[2], HybParCSR *C)
 {
   PetscFunctionBegin;
-  PetscCall(HybParMultiplySymbolic(&p->stage[k], p->comm, x, p->method, p->width, A, B, out, C));
+  PetscCall(HybParMultiplySymbolic(&p->stage[k], p->comm, x, p->method, p->width, (PetscBool)(p->type == HYB_PRODUCT_PTAP || p->type == HYB_PRODUCT_RART), A, B, out, C));
   p->nstages = k + 1;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

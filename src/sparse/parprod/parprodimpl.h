@@ -21,6 +21,7 @@ typedef struct {
   PetscBool  apart;          /* A has such */
   HybCSR     L, R;           /* A's blocks merged, and B's rows that it multiplies, own columns alone */
   PetscCount first[2][3], place[2][4];
+  PetscBool  reuse;
   HybProduct product[2]; /* for the columns that this process owns, and for others' */
   HybCSR     X, Y, Z;    /* R's rows in the columns of others, those that have entries and are multiplied, and L's rows and columns that meet them */
   PetscInt  *xperm, *zperm;
@@ -30,8 +31,8 @@ typedef struct {
   PetscBool  Lcurrent; /* L and Z have the values of the last numeric phase */
 } HybParMultiply;
 
-/* B->columns and so on stay the caller's. C's memory is result's. */
-extern PetscErrorCode HybParMultiplySymbolic(HybParMultiply *, HybComm, const HybExec *, const char *method, PetscInt width, const HybParCSR *A, const HybParCSR *B, HybArena out[2], HybParCSR *C);
+/* B->columns and so on stay the caller's. C's memory is result's. reuse: more than one numeric phase is expected. */
+extern PetscErrorCode HybParMultiplySymbolic(HybParMultiply *, HybComm, const HybExec *, const char *method, PetscInt width, PetscBool reuse, const HybParCSR *A, const HybParCSR *B, HybArena out[2], HybParCSR *C);
 extern PetscErrorCode HybParMultiplyNumeric(HybParMultiply *, PetscErrorCode before, PetscBool sameA, const HybParCSR *A, const HybParCSR *B, HybParCSR *C);
 extern PetscErrorCode HybParMultiplyDestroy(HybParMultiply *);
 

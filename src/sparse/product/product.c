@@ -48,6 +48,7 @@ struct _HybProduct {
   HybCSR         W; /* the intermediate product of two-stage products */
   HybPtAP        fused;
   PetscBool      isfused;
+  PetscBool      reuse;             /* more than one numeric phase is expected */
   PetscBool      same[3];           /* operands that the next numeric phase sees with the values of the last one */
   PetscCount     gathers;           /* of a transpose's values */
   size_t         resultbytes, peak; /* the most ever held, result included */
@@ -65,6 +66,7 @@ PetscErrorCode HybProductCreate(const HybExec *x, HybProductType type, const cha
   p->exec  = *x;
   p->type  = type;
   p->width = width;
+  p->reuse = (PetscBool)(type == HYB_PRODUCT_PTAP || type == HYB_PRODUCT_RART);
   PetscCall(PetscStrncpy(p->method, method && method[0] ? method : "auto", sizeof(p->method)));
   PetscCall(HybArenaInit(&p->keep, x));
   PetscCall(HybArenaInit(&p->work, x));
@@ -190,7 +192,7 @@ static PetscErrorCode HybProductStageSymbolic(HybProduct p, PetscInt s, const Hy
   for (const struct _HybPtAPMethod *const *m = p->exec.backend->ptap; m && *m && !fused; m++) PetscCall(PetscStrcmp(p->method, (*m)->name, &fused));
   PetscCall(HybSpGEMMInit(&p->stage[s], &x, fused ? "auto" : p->method, p->width));
   p->stageinit[s]   = PETSC_TRUE;
-  p->stage[s].reuse = (PetscBool)(p->type == HYB_PRODUCT_PTAP || p->type == HYB_PRODUCT_RART);
+  p->stage[s].reuse = p->reuse;
   PetscCall(PetscMemzero(C, sizeof(*C)));
   PetscCall(HybSpGEMMSymbolic(&p->stage[s], &left, &right, out, C));
   if (!C->a) PetscCall(HybArenaAlloc(out, result, C->nnz, sizeof(HybScalar), &C->a));
@@ -293,6 +295,13 @@ PetscErrorCode HybProductSymbolic(HybProduct p, const HybCSR *A, const HybCSR *B
   PetscCall(HybProductSymbolic_Inner(p, A, B, C, out, result));
   PetscCall(p->exec.backend->usage(&after, PETSC_FALSE));
   p->peak = after.since - (before.device_bytes + before.managed_bytes);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybProductSetReuse(HybProduct p)
+{
+  PetscFunctionBegin;
+  p->reuse = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
