@@ -473,7 +473,8 @@ static PetscErrorCode Assembly(Mat A0, Vec x, Vec y)
   PetscCall(LaterMults(B, x, y, &best, text, sizeof(text)));
   PetscCall(PetscSNPrintf(text, sizeof(text), "%.1f later ones of %.3f ms, the second %.3f ms", first / best, 1e3 * best, 1e3 * second));
   PetscCall(Report("MatMult first after assembly", first, text));
-  VALUES("MatSetValuesCOO again", 32, MatSetValuesCOO(B, va, INSERT_VALUES)); /* two lists of PetscCount, the value, the entry */
+  /* two lists of PetscCount, the value, the entry */
+  VALUES("MatSetValuesCOO again", 32, MatSetValuesCOO(B, va, INSERT_VALUES));
   PetscCall(VecRestoreArrayReadAndMemType(values, &va));
   PetscCall(VecDestroy(&values));
   PetscCall(MatMult(B, x, y));
@@ -549,7 +550,8 @@ static PetscErrorCode Reassemble(Mat A, Mat A0, Vec x, Vec y, PetscCount nnz)
   }
 #endif
   PetscCall(MatMult(A, x, y));
-  for (PetscInt k = 0; k < 2 * (13 + (PetscMax(1, repeat) + 1) / 2); k++) { /* an even number: the last values are the first ones */
+  /* an even number: the last values are the first ones */
+  for (PetscInt k = 0; k < 2 * (13 + (PetscMax(1, repeat) + 1) / 2); k++) {
     PetscScalar *a;
 
     PetscCall(MatSeqAIJGetArray(A, &a));

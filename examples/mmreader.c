@@ -14,8 +14,10 @@
   #define PETSC_SUCCESS 0
 #endif
 
-#define MM_LINE    4096                                                                      /* the format allows 1024 */
-#define MM_MAX_INT ((PetscInt)(sizeof(PetscInt) == sizeof(long long) ? LLONG_MAX : INT_MAX)) /* PETSC_MAX_INT was renamed in 3.23 */
+/* the format allows 1024 */
+#define MM_LINE 4096
+/* PETSC_MAX_INT was renamed in 3.23 */
+#define MM_MAX_INT ((PetscInt)(sizeof(PetscInt) == sizeof(long long) ? LLONG_MAX : INT_MAX))
 
 typedef struct {
   FILE       *f;

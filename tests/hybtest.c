@@ -397,7 +397,8 @@ int HybTestFinalize(void)
   free(Memory.live);
   MPI_Comm_rank(PETSC_COMM_WORLD, &rank);
   failed = (int)T.failed;
-  MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, PETSC_COMM_WORLD); /* the cases are the same on all processes */
+  /* the cases are the same on all processes */
+  MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, PETSC_COMM_WORLD);
   T.failed = failed;
   PetscCallAbort(PETSC_COMM_SELF, PetscFinalize());
   if (!rank) printf("%td passed, %td failed, %td skipped\n", T.passed, T.failed, T.skipped);

@@ -324,7 +324,8 @@ int main(int argc, char **argv)
       continue;
     }
     if (size > 1 && (k == BLOCKS || k == VECTORS)) way = NONE;
-    if (PETSC_VERSION_LT(3, 26, 0) && k == CLAIMED) { /* MATAIJ then takes the graph for its own transpose when it squares it */
+    /* MATAIJ then takes the graph for its own transpose when it squares it */
+    if (PETSC_VERSION_LT(3, 26, 0) && k == CLAIMED) {
       MatTestSkipped++;
       continue;
     }

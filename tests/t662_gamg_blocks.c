@@ -418,7 +418,8 @@ static PetscErrorCode TestOptions(PetscBool few)
   PetscCall(OfType(S, MATAIJ, &A));
   PetscCall(OfType(S, "aijhybridgpu", &H));
   for (size_t l = 0; l < PETSC_STATIC_ARRAY_LENGTH(Lines); l++)
-    if (PETSC_VERSION_LT(3, 22, 0) && strstr(Lines[l].options, "-pc_gamg_mat_coarsen")) /* it reads them without the prefix */
+    /* it reads them without the prefix */
+    if (PETSC_VERSION_LT(3, 22, 0) && strstr(Lines[l].options, "-pc_gamg_mat_coarsen"))
       MatTestSkipped++;
     else if (Lines[l].brief || !few)
       PetscCall(Beside(A, H, Lines[l].options, Lines[l].way, Lines[l].tol));

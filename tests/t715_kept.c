@@ -249,7 +249,8 @@ static PetscErrorCode Coordinates(Three *t, Log *log)
     }
   TRY(log, MatSetPreallocationCOO(t->C, n, i, j));
   TRY(log, MatSetValuesCOO(t->C, v, INSERT_VALUES));
-  if (Size > 1 && PETSC_VERSION_LT(3, 22, 0)) PetscCall(MatGetNonzeroState(t->C, &t->was)); /* MATAIJ counts entries in some products */
+  /* MATAIJ counts entries in some products */
+  if (Size > 1 && PETSC_VERSION_LT(3, 22, 0)) PetscCall(MatGetNonzeroState(t->C, &t->was));
   PetscCall(Look(t, log));
   for (PetscInt turn = 0; turn < 2; turn++) {
     PetscCall(Again(t, log));

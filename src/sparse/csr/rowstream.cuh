@@ -66,9 +66,13 @@ typedef struct {
   PetscBool  fits;            /* a tile of mean rows fits into a stage */
   size_t     bytes;           /* dynamic shared memory */
   PetscCount blocks;
-  PetscInt   chunks; /* parts that the tiles are dealt to, run neighbouring ones at a time; block b has a tile in turn of part b mod chunks */
-  PetscInt   run;
-  PetscCount carveout; /* what launches prefer of a multiprocessor's memory as shared memory, in per cent; ROWSTREAM_DRIVER: nothing is said */
+  /* parts that the tiles are dealt to, run neighbouring ones at a time; block b has a tile in turn of part b mod
+     chunks */
+  PetscInt chunks;
+  PetscInt run;
+  /* what launches prefer of a multiprocessor's memory as shared memory, in per cent; ROWSTREAM_DRIVER: nothing is
+     said */
+  PetscCount carveout;
 } RowStreamLayout;
 
 #define ROWSTREAM_DRIVER -2

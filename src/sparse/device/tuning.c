@@ -18,8 +18,9 @@ typedef struct {
   size_t      field;
   PetscInt    value;       /* by default */
   PetscInt    least, most; /* where there is no list */
-  const char *list;        /* allowed values, a blank around each: numbers, or words for numbers that follow each other */
-  PetscInt    words;       /* what the first word stands for; TUNING_NUMBERS: values are numbers */
+  /* allowed values, a blank around each: numbers, or words for numbers that follow each other */
+  const char *list;
+  PetscInt    words; /* what the first word stands for; TUNING_NUMBERS: values are numbers */
   const char *text;
 } Tuning;
 

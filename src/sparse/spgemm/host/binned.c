@@ -8,14 +8,15 @@
     rows empty     u = 0
     rows copied    one entry of A: the row of B is the row of C
     rows repeated  the row of A has the pattern of the row before (several components a node): so has the row of C
-    rows sorted    u <= 64: sixteen rows at a time are sorted by one odd-even merging network, a row a lane: a comparator is one vector minimum
-                   and one vector maximum, no branch depends on the data
-    rows dense     the columns lie within a window that the cache holds: a bitmap with two summary levels above it, walked by its set bits, so
-                   that columns come out sorted without sorting. Where B's columns come in runs, B is first compressed
-                   into (word of 64 columns, mask) pairs, and a run costs one operation
+    rows sorted    u <= 64: sixteen rows at a time are sorted by one odd-even merging network, a row a lane: a
+                   comparator is one vector minimum and one vector maximum, no branch depends on the data
+    rows dense     the columns lie within a window that the cache holds: a bitmap with two summary levels above it,
+                   walked by its set bits, so that columns come out sorted without sorting. Where B's columns come in
+                   runs, B is first compressed into (word of 64 columns, mask) pairs, and a run costs one operation
     rows hashed    a wider window and u <= 4096: a hash table of the column, then a sort of what it holds
-    rows merged    a wider window and more products: the rows of B are merged by segmerge, batch by batch, into a list that grows by doubling
-                   ("growths"); a batch is as long as the list, so that a product is moved O(log) times
+    rows merged    a wider window and more products: the rows of B are merged by segmerge, batch by batch, into a list
+                   that grows by doubling ("growths"); a batch is as long as the list, so that a product is moved O(log)
+                   times
   A window is narrow up to 2^20 columns, and up to all of 2^24 where the product has four times as many products as
   columns: measured with random columns, an accumulator that misses the caches is still faster than a hash table. A row
   so long that its products outnumber a sixteenth of the columns is dense whatever its window is.

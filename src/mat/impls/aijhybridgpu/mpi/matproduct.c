@@ -327,7 +327,8 @@ static PetscErrorCode HybMPIProductEnd(Mat C, HybMPIProduct *mp, PetscBool befor
     HybMatProductAssembled(C, before);
     PetscCall(PetscObjectStateIncrease((PetscObject)C));
   }
-  if (type == MATPRODUCT_AtB || type == MATPRODUCT_PtAP) PetscCall(PetscObjectStateIncrease((PetscObject)C)); /* its zeros */
+  /* its zeros */
+  if (type == MATPRODUCT_AtB || type == MATPRODUCT_PtAP) PetscCall(PetscObjectStateIncrease((PetscObject)C));
   if (type == MATPRODUCT_AtB) PetscCall(MatSetOption(C, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -61,7 +61,8 @@ PetscErrorCode HybGlueProductAlgorithm(Mat C, PetscBool seq, char method[], size
   PetscOptionsBegin(PetscObjectComm((PetscObject)C), ((PetscObject)C)->prefix, man, "Mat");
   PetscCall(PetscOptionsString(option, text, man, value, given, sizeof(given), &flg));
   PetscOptionsEnd();
-  if (C->force_diagonals && !seq) { /* a pattern that is not the product's: of the parallel algorithms some of the parent's know how to make it */
+  /* a pattern that is not the product's: of the parallel algorithms some of the parent's know how to make it */
+  if (C->force_diagonals && !seq) {
     PetscCall(PetscInfo(C, "MAT_FORCE_DIAGONAL_ENTRIES is set: parallel products with diagonal entries of their own are the parent's\n"));
     *ours  = PETSC_FALSE;
     *asked = PETSC_TRUE;

@@ -16,7 +16,8 @@ static PetscErrorCode HybHasEntries(Mat A, PetscInt m, const PetscInt rows[], Pe
     const PetscInt r = rows[k];
 
     if (r < 0 || r >= A->rmap->n) continue;
-    if (n == i[r + 1] - i[r] && !memcmp(cols, j + i[r], sizeof(PetscInt) * (size_t)n)) continue; /* the whole row in order */
+    /* the whole row in order */
+    if (n == i[r + 1] - i[r] && !memcmp(cols, j + i[r], sizeof(PetscInt) * (size_t)n)) continue;
     for (PetscInt c = 0; c < n && *has; c++) {
       PetscInt where = 0;
 
@@ -324,7 +325,8 @@ PetscErrorCode MatSeqAIJHybridGPUSetValuesOps(Mat A, PetscBool on)
 #endif
   ops->zerorowscolumns = on ? MatZeroRowsColumns_SeqAIJHybridGPU : p->zerorowscolumns;
   ops->fdcoloringsetup = on ? MatFDColoringSetUp_SeqAIJHybridGPU : p->fdcoloringsetup;
-  if (!A->sortedfull) ops->setvalues = on ? MatSetValues_SeqAIJHybridGPU : p->setvalues; /* MAT_SORTED_FULL has one of its own, which makes no room */
+  /* MAT_SORTED_FULL has one of its own, which makes no room */
+  if (!A->sortedfull) ops->setvalues = on ? MatSetValues_SeqAIJHybridGPU : p->setvalues;
   ops->getrow     = on ? MatGetRow_SeqAIJHybridGPU : p->getrow;
   ops->restorerow = on ? MatRestoreRow_SeqAIJHybridGPU : p->restorerow;
   if (p->conjugate) ops->conjugate = on ? MatConjugate_SeqAIJHybridGPU : p->conjugate;
