@@ -22,7 +22,7 @@
 */
 #include "csrhost.h"
 
-PetscErrorCode HybTransposeSymbolic_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, HybCSR *T, PetscInt **perm)
+PetscErrorCode HybCSRTransposeSymbolic_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, HybCSR *T, PetscInt **perm)
 {
   const PetscInt   m = A->m, n = A->n;
   const PetscCount nnz = A->nnz;
@@ -59,7 +59,7 @@ PetscErrorCode HybTransposeSymbolic_Host(const HybExec *exec, HybArena *keep, Hy
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybGather_Host(const HybExec *exec, PetscCount n, const PetscInt *perm, PetscBool conjugate, const HybScalar *src, HybScalar *dst)
+PetscErrorCode HybCSRGather_Host(const HybExec *exec, PetscCount n, const PetscInt *perm, PetscBool conjugate, const HybScalar *src, HybScalar *dst)
 {
   PetscFunctionBegin;
   if (conjugate) {
@@ -70,14 +70,14 @@ PetscErrorCode HybGather_Host(const HybExec *exec, PetscCount n, const PetscInt 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybTranspose_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscBool conjugate, HybCSR *T, PetscInt **perm)
+PetscErrorCode HybCSRTranspose_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscBool conjugate, HybCSR *T, PetscInt **perm)
 {
   PetscInt *p;
 
   PetscFunctionBegin;
-  PetscCall(HybTransposeSymbolic_Host(exec, keep, work, A, T, &p));
+  PetscCall(HybCSRTransposeSymbolic_Host(exec, keep, work, A, T, &p));
   PetscCall(HybArenaAlloc(keep, exec->result, A->nnz, sizeof(HybScalar), &T->a));
-  PetscCall(HybGather_Host(exec, A->nnz, p, conjugate, A->a, T->a));
+  PetscCall(HybCSRGather_Host(exec, A->nnz, p, conjugate, A->a, T->a));
   if (perm)
     *perm = p;
   else

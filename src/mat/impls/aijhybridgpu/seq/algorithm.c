@@ -98,7 +98,7 @@ PetscErrorCode HybGlueProductAlgorithm(Mat C, PetscBool seq, char method[], size
   products to AIJ (aijperm, aijsell, aijcrl)? Then so has the result, and the product is the parent's, unless an
   algorithm of ours was named.
 */
-PetscErrorCode HybProductIsDerived(Mat C, PetscBool seq, PetscBool *derived)
+PetscErrorCode HybMatProductIsDerived(Mat C, PetscBool seq, PetscBool *derived)
 {
   Mat_Product *product = C->product;
   Mat          D       = product->type == MATPRODUCT_RARt || (!seq && product->type == MATPRODUCT_AtB) ? product->B : product->A;

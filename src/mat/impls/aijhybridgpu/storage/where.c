@@ -7,7 +7,7 @@
           products with a vector that is on the device                the device
           products with vectors of the host                           the device where the matrix lives there, or where
                                                                       its vectors are staged for it
-          others                                                      the device from HybWhereDeviceMin() nonzeros on
+          others                                                      the device from HybGlueDeviceMin() nonzeros on
 */
 #include "where.h"
 
