@@ -260,27 +260,29 @@ static PetscErrorCode MatILUFactor_SeqAIJHybridGPU(Mat A, IS row, IS col, const 
 /* What we put over the parent's operations; restored slot by slot when converting back */
 static PetscErrorCode MatSeqAIJHybridGPUSetOps(Mat A, PetscBool on)
 {
-  struct _MatOps *ops = A->ops, *p = &HybGlueState.seq;
+  static const struct _MatOps ours = {
+    .destroy                   = MatDestroy_SeqAIJHybridGPU,
+    .assemblyend               = MatAssemblyEnd_SeqAIJHybridGPU,
+    .setfromoptions            = MatSetFromOptions_SeqAIJHybridGPU,
+    .view                      = MatView_SeqAIJHybridGPU,
+    .getinfo                   = MatGetInfo_SeqAIJHybridGPU,
+    .setoption                 = MatSetOption_SeqAIJHybridGPU,
+    .mult                      = MatMult_SeqAIJHybridGPU,
+    .multadd                   = MatMultAdd_SeqAIJHybridGPU,
+    .multtranspose             = MatMultTranspose_SeqAIJHybridGPU,
+    .multtransposeadd          = MatMultTransposeAdd_SeqAIJHybridGPU,
+    .multhermitiantranspose    = MatMultHermitianTranspose_SeqAIJHybridGPU,
+    .multhermitiantransposeadd = MatMultHermitianTransposeAdd_SeqAIJHybridGPU,
+    .residual                  = MatResidual_SeqAIJHybridGPU,
+    .productsetfromoptions     = MatProductSetFromOptions_SeqAIJHybridGPU,
+    .lufactor                  = MatLUFactor_SeqAIJHybridGPU,
+    .ilufactor                 = MatILUFactor_SeqAIJHybridGPU,
+    .load                      = MatLoad_SeqAIJHybridGPU,
+  };
 
   PetscFunctionBegin;
-  ops->destroy                   = on ? MatDestroy_SeqAIJHybridGPU : p->destroy;
-  ops->assemblyend               = on ? MatAssemblyEnd_SeqAIJHybridGPU : p->assemblyend;
-  ops->setfromoptions            = on ? MatSetFromOptions_SeqAIJHybridGPU : p->setfromoptions;
-  ops->view                      = on ? MatView_SeqAIJHybridGPU : p->view;
-  ops->getinfo                   = on ? MatGetInfo_SeqAIJHybridGPU : p->getinfo;
-  ops->setoption                 = on ? MatSetOption_SeqAIJHybridGPU : p->setoption;
-  ops->mult                      = on ? MatMult_SeqAIJHybridGPU : p->mult;
-  ops->multadd                   = on ? MatMultAdd_SeqAIJHybridGPU : p->multadd;
-  ops->multtranspose             = on ? MatMultTranspose_SeqAIJHybridGPU : p->multtranspose;
-  ops->multtransposeadd          = on ? MatMultTransposeAdd_SeqAIJHybridGPU : p->multtransposeadd;
-  ops->multhermitiantranspose    = on ? MatMultHermitianTranspose_SeqAIJHybridGPU : p->multhermitiantranspose;
-  ops->multhermitiantransposeadd = on ? MatMultHermitianTransposeAdd_SeqAIJHybridGPU : p->multhermitiantransposeadd;
-  if (!on) ops->convertfrom = p->convertfrom;
-  ops->residual              = on ? MatResidual_SeqAIJHybridGPU : p->residual;
-  ops->productsetfromoptions = on ? MatProductSetFromOptions_SeqAIJHybridGPU : p->productsetfromoptions;
-  ops->lufactor              = on ? MatLUFactor_SeqAIJHybridGPU : p->lufactor;
-  ops->ilufactor             = on ? MatILUFactor_SeqAIJHybridGPU : p->ilufactor;
-  ops->load                  = on ? MatLoad_SeqAIJHybridGPU : p->load;
+  PetscCall(HybOpsOver(A, &ours, &HybGlueState.seq, on));
+  if (!on) A->ops->convertfrom = HybGlueState.seq.convertfrom;
   PetscCall(MatSeqAIJHybridGPUSetValuesOps(A, on));
   PetscCall(HybInodesSetOps(A, on));
   PetscCall(MatSeqAIJHybridGPUSetDeviceOps(A, on));

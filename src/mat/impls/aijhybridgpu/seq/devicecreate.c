@@ -539,9 +539,13 @@ static PetscErrorCode MatCreateSubMatrices_SeqAIJHybridGPU(Mat A, PetscInt n, co
 
 PetscErrorCode MatSeqAIJHybridGPUSetCreateOps(Mat A, PetscBool on)
 {
+  static const struct _MatOps ours = {
+    .duplicate         = MatDuplicate_SeqAIJHybridGPU,
+    .transpose         = MatTranspose_SeqAIJHybridGPU,
+    .createsubmatrices = MatCreateSubMatrices_SeqAIJHybridGPU,
+  };
+
   PetscFunctionBegin;
-  A->ops->duplicate         = on ? MatDuplicate_SeqAIJHybridGPU : HYB_PARENT.duplicate;
-  A->ops->transpose         = on ? MatTranspose_SeqAIJHybridGPU : HYB_PARENT.transpose;
-  A->ops->createsubmatrices = on ? MatCreateSubMatrices_SeqAIJHybridGPU : HYB_PARENT.createsubmatrices;
+  PetscCall(HybOpsOver(A, &ours, &HYB_PARENT, on));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
