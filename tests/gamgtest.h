@@ -521,17 +521,37 @@ static inline PetscErrorCode OfType(Mat A, MatType type, Mat *H)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscBool WithThresholds; /* problems with thresholds, not without */
-
-/* which of the tests, and whether the plugin replaces anything here */
-static inline PetscErrorCode Begin(PetscInt *only, PetscBool *few)
+/* S for MATAIJ and for ours; and the end of all three */
+static inline PetscErrorCode OfBothTypes(Mat S, Mat *A, Mat *H)
 {
   PetscFunctionBeginUser;
+  PetscCall(OfType(S, MATAIJ, A));
+  PetscCall(OfType(S, "aijhybridgpu", H));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+static inline PetscErrorCode DestroyAll(Mat *S, Mat *A, Mat *H)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatDestroy(S));
+  PetscCall(MatDestroy(A));
+  PetscCall(MatDestroy(H));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscBool WithThresholds; /* problems with thresholds, not without */
+
+/* main()'s beginning: which of the tests, and whether the plugin replaces anything here. Before 3.21 it replaces
+   nothing: GAMG's rules were others. */
+static inline PetscErrorCode Begin(int *argc, char ***argv, PetscInt *only, PetscBool *few)
+{
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(argc, argv, NULL, NULL));
   PetscCall(PetscLogDefaultBegin());
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-problem", only, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-short", few, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-thresholds", &WithThresholds, NULL));
   Covers = (PetscBool)(PETSC_VERSION_GE(3, 21, 0) && PetscDefined(USE_REAL_DOUBLE) && !PetscDefined(USE_COMPLEX) && sizeof(PetscInt) == 4);
+  if (!Covers) MatTestSkipped++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

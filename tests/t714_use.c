@@ -301,12 +301,11 @@ static PetscErrorCode States(void)
 
 int main(int argc, char **argv)
 {
-  int code = 1;
+  PetscMPIInt rank;
+  int         code = 1;
 
   MatTestName = Name;
-  setenv("HYB_EMULATOR_CARDS", "8", 1); /* a card for each process */
-  PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &Size));
+  PetscCall(MatTestInitialize(&argc, &argv, &rank, &Size));
   for (size_t u = 0; u < PETSC_STATIC_ARRAY_LENGTH(Uses); u++)
     for (int way = 0; way < Uses[u].ways; way++) {
       Log log[2] = {

@@ -454,11 +454,10 @@ int main(int argc, char **argv)
   static const MatProductType types[] = {MATPRODUCT_AB, MATPRODUCT_AtB, MATPRODUCT_ABt, MATPRODUCT_PtAP, MATPRODUCT_RARt, MATPRODUCT_ABC};
   int                         code    = 1;
   PetscInt                    only    = -1;
+  PetscMPIInt                 rank;
 
   MatTestName = Name;
-  setenv("HYB_EMULATOR_CARDS", "8", 1); /* a card for each process */
-  PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &Size));
+  PetscCall(MatTestInitialize(&argc, &argv, &rank, &Size));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-case", &only, NULL));
   for (size_t c = 0; c < PETSC_STATIC_ARRAY_LENGTH(Cases); c++)
     for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(types); k++) {
