@@ -320,6 +320,11 @@ PetscBool HybTestExpected_Private(PetscErrorCode ierr, PetscErrorCode expected, 
   return HybTestCheck_Private((PetscBool)(ierr == expected), file, line, "error %d, expected %d, from %s", (int)ierr, (int)expected, what);
 }
 
+PetscErrorCode HybTestOption(const char option[], char value[], size_t length, PetscBool *set)
+{
+  return PetscOptionsGetString(NULL, NULL, option, value, length, set);
+}
+
 void HybTestInit(int *argc, char ***argv)
 {
   char        backend[PETSC_MAX_PATH_LEN] = "host", result[32] = "device", message[1024] = "", part[32] = "1/1", rest;
@@ -327,7 +332,7 @@ void HybTestInit(int *argc, char ***argv)
   PetscBool   mirror = PETSC_FALSE;
 
   PetscCallAbort(PETSC_COMM_SELF, PetscInitialize(argc, argv, NULL, NULL));
-  PetscCallAbort(PETSC_COMM_SELF, HybTuningRead());
+  PetscCallAbort(PETSC_COMM_SELF, HybTuningRead(HybTestOption));
   memset(&T, 0, sizeof(T));
   T.seed = 1;
   T.part = T.parts = 1;

@@ -33,7 +33,9 @@
 
 extern int  HybTestMain(int argc, char **argv, PetscErrorCode (*body)(void)); /* the three below in one */
 extern void HybTestInit(int *argc, char ***argv);
-extern int  HybTestFinalize(void); /* prints the line, returns the exit code */
+/* a value of the options database, for HybTuningRead() */
+extern PetscErrorCode HybTestOption(const char option[], char value[], size_t length, PetscBool *set);
+extern int            HybTestFinalize(void); /* prints the line, returns the exit code */
 
 /* How often the host has waited for a device so far: the emulator sees all of it; on a card these are the copies to the
    host and calls that wait of what was handed to HybTestCountWaits(), which puts another backend into it (one at a

@@ -360,9 +360,11 @@ typedef enum {
 } HybCommChoice;
 
 extern const HybTuning *HybTuningGet(void);
-/* All from the process's options -mat_aijhybridgpu_NAME, else what they are by default. PETSC_ERR_ARG_OUTOFRANGE names
-   option, value and what is allowed. Once in a process, before the first use. */
-extern PetscErrorCode HybTuningRead(void);
+/* All from the process's options -mat_aijhybridgpu_NAME, which the caller reads, this room reading none; else what they
+   are by default. PETSC_ERR_ARG_OUTOFRANGE names option, value and what is allowed. Once in a process, before the first
+   use. */
+typedef PetscErrorCode (*HybOptionGet)(const char option[], char value[], size_t length, PetscBool *set);
+extern PetscErrorCode HybTuningRead(HybOptionGet get);
 /* One of them, for tests and benchmarks: the option's name without its prefix, and its value as there; NULL: what it is
    by default. The same errors. */
 extern PetscErrorCode HybTuningSet(const char *name, const char *value);

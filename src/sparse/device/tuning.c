@@ -160,7 +160,7 @@ PetscErrorCode HybTuningSet(const char *name, const char *value)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybTuningRead(void)
+PetscErrorCode HybTuningRead(HybOptionGet get)
 {
   PetscFunctionBegin;
   TuningReset();
@@ -169,7 +169,7 @@ PetscErrorCode HybTuningRead(void)
     PetscBool set;
 
     PetscCall(PetscSNPrintf(option, sizeof(option), "%s%s", TUNING_PREFIX, TuningTable[k].name));
-    PetscCall(PetscOptionsGetString(NULL, NULL, option, value, sizeof(value), &set));
+    PetscCall((*get)(option, value, sizeof(value), &set));
     if (set) PetscCall(HybTuningSet(TuningTable[k].name, value));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
