@@ -227,6 +227,8 @@ static __device__ __forceinline__ void DiagonalAllProducts(unsigned bits, const 
   }
 }
 
+/* One kernel of more than 100 lines: copies that are under way, words, counts and sums of a block's rows overlap in one
+   piece of shared memory, which is cut up here and known to no other function */
 template <typename WORD, int THREADS>
 static __global__ __launch_bounds__(THREADS, 1024 / THREADS) void DiagonalKernel(DiagonalArgs x)
 {

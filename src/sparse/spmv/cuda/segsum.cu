@@ -81,8 +81,9 @@ static __global__ void SegSumSearch(PetscInt m, PetscCount size, PetscCount ntil
   }
 }
 
-/* FIRST: the first application, which finds the heads and counts what is dirty. STREAM: j and a are aligned to 16
-   bytes */
+/* One kernel of more than 100 lines: a tile's heads, products and sums stay in registers and shared memory from the
+   first step to the last. FIRST: the first application, which finds the heads and counts what is dirty. STREAM: j and a
+   are aligned to 16 bytes. */
 template <int V, bool FIRST, bool STREAM>
 static __global__ __launch_bounds__(SEGSUM_MAX_THREADS, 3) void SegSumTiles(int mode, PetscInt m, PetscCount nnz, PetscCount ntiles, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, const PetscInt *__restrict__ first, unsigned char *heads, HybScalar *__restrict__ carry, PetscCount *found, unsigned char *dirty, HybScalar *speculated, const HybScalar *y, HybScalar *z)
 {
