@@ -422,6 +422,45 @@ static PetscErrorCode Product(const char *name, Mat A, Mat P, Mat A0)
     PetscCall(Report(operation, seconds_, text));                                                                          \
   } while (0)
 
+/* B, of the entries of A0, to MATAIJ, and with vectors on a card to MATAIJCUSPARSE and back */
+static PetscErrorCode Conversions(Mat A0, Mat B, Vec x, Vec y)
+{
+  const PetscInt rows = n * n * n;
+  Mat            C;
+  PetscReal      error;
+  char           text[256];
+
+  PetscFunctionBeginUser;
+  MAKES("MatConvert to aij", C, MatConvert(B, MATAIJ, MAT_INITIAL_MATRIX, &C));
+  PetscCall(MatAXPY(C, -1.0, A0, SAME_NONZERO_PATTERN));
+  PetscCall(MatNorm(C, NORM_FROBENIUS, &error));
+  PetscCheck(error == 0, PETSC_COMM_SELF, PETSC_ERR_PLIB, "MatConvert to aij is wrong by %g", (double)error);
+  PetscCall(MatDestroy(&C));
+#if defined(PETSC_HAVE_CUDA)
+  {
+    PetscBool host, theirs, card;
+    MatType   own;
+    Mat       T;
+
+    PetscCall(PetscStrcmp(type, MATAIJ, &host));
+    PetscCall(PetscStrcmp(type, MATAIJCUSPARSE, &theirs));
+    PetscCall(PetscObjectTypeCompare((PetscObject)x, VECSEQCUDA, &card));
+    if (host || theirs || !card) PetscFunctionReturn(PETSC_SUCCESS);
+    PetscCall(MatGetType(B, &own));
+    MAKES("MatConvert to aijcusparse", C, MatConvert(B, MATSEQAIJCUSPARSE, MAT_INITIAL_MATRIX, &C));
+    MAKES("MatConvert from aijcusparse", T, MatConvert(C, own, MAT_INITIAL_MATRIX, &T));
+    PetscCall(MatMult(T, x, y));
+    PetscCall(CheckMult(A0, x, y, "MatConvert from aijcusparse"));
+    PetscCall(MatDestroy(&T));
+    PetscCall(MatDestroy(&C));
+  }
+#else
+  (void)x;
+  (void)y;
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* A matrix from coordinates on the host and values where the type's vectors are, and what is done with it */
 static PetscErrorCode Assembly(Mat A0, Vec x, Vec y)
 {
@@ -431,13 +470,12 @@ static PetscErrorCode Assembly(Mat A0, Vec x, Vec y)
   const PetscScalar *a, *va;
   PetscScalar       *v;
   PetscMemType       mtype;
-  PetscBool          done, host;
+  PetscBool          done;
   PetscLogDouble     first, second, best;
-  PetscReal          error;
   PetscCount         nnz;
   VecType            vtype;
   Vec                values;
-  Mat                B, C, T;
+  Mat                B, C;
   char               text[256];
 
   PetscFunctionBeginUser;
@@ -473,7 +511,8 @@ static PetscErrorCode Assembly(Mat A0, Vec x, Vec y)
   PetscCall(LaterMults(B, x, y, &best, text, sizeof(text)));
   PetscCall(PetscSNPrintf(text, sizeof(text), "%.1f later ones of %.3f ms, the second %.3f ms", first / best, 1e3 * best, 1e3 * second));
   PetscCall(Report("MatMult first after assembly", first, text));
-  VALUES("MatSetValuesCOO again", 32, MatSetValuesCOO(B, va, INSERT_VALUES)); /* two lists of PetscCount, the value, the entry */
+  /* two lists of PetscCount, the value, the entry */
+  VALUES("MatSetValuesCOO again", 32, MatSetValuesCOO(B, va, INSERT_VALUES));
   PetscCall(VecRestoreArrayReadAndMemType(values, &va));
   PetscCall(VecDestroy(&values));
   PetscCall(MatMult(B, x, y));
@@ -491,36 +530,7 @@ static PetscErrorCode Assembly(Mat A0, Vec x, Vec y)
   PetscCall(MatMult(C, x, y)); /* A is symmetric */
   PetscCall(CheckMult(A0, x, y, "MatTranspose"));
   PetscCall(MatDestroy(&C));
-  MAKES("MatConvert to aij", C, MatConvert(B, MATAIJ, MAT_INITIAL_MATRIX, &C));
-  PetscCall(MatAXPY(C, -1.0, A0, SAME_NONZERO_PATTERN));
-  PetscCall(MatNorm(C, NORM_FROBENIUS, &error));
-  PetscCheck(error == 0, PETSC_COMM_SELF, PETSC_ERR_PLIB, "MatConvert to aij is wrong by %g", (double)error);
-  PetscCall(MatDestroy(&C));
-  PetscCall(PetscStrcmp(type, MATAIJ, &host));
-#if defined(PETSC_HAVE_CUDA)
-  if (!host) {
-    PetscCall(PetscStrcmp(vtype, VECSEQCUDA, &done));
-    if (done) {
-      PetscBool theirs;
-      MatType   other, own;
-
-      PetscCall(PetscStrcmp(type, MATAIJCUSPARSE, &theirs));
-      PetscCall(MatGetType(B, &own));
-      other = theirs ? MATSEQAIJ : MATSEQAIJCUSPARSE;
-      if (!theirs) {
-        MAKES("MatConvert to aijcusparse", C, MatConvert(B, other, MAT_INITIAL_MATRIX, &C));
-        MAKES("MatConvert from aijcusparse", T, MatConvert(C, own, MAT_INITIAL_MATRIX, &T));
-        PetscCall(MatMult(T, x, y));
-        PetscCall(CheckMult(A0, x, y, "MatConvert from aijcusparse"));
-        PetscCall(MatDestroy(&T));
-        PetscCall(MatDestroy(&C));
-      }
-    }
-  }
-#else
-  (void)host;
-  (void)T;
-#endif
+  PetscCall(Conversions(A0, B, x, y));
   PetscCall(MatDestroy(&B));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -549,7 +559,8 @@ static PetscErrorCode Reassemble(Mat A, Mat A0, Vec x, Vec y, PetscCount nnz)
   }
 #endif
   PetscCall(MatMult(A, x, y));
-  for (PetscInt k = 0; k < 2 * (13 + (PetscMax(1, repeat) + 1) / 2); k++) { /* an even number: the last values are the first ones */
+  /* an even number: the last values are the first ones */
+  for (PetscInt k = 0; k < 2 * (13 + (PetscMax(1, repeat) + 1) / 2); k++) {
     PetscScalar *a;
 
     PetscCall(MatSeqAIJGetArray(A, &a));

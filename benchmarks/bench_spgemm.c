@@ -256,6 +256,31 @@ static PetscBool Multiplies(const char *name)
   return PETSC_TRUE;
 }
 
+/* one more product, whose kernels are listed */
+static PetscErrorCode Profiled(const char *name, const char *method, const HybCSR *A, const HybCSR *B)
+{
+  HybArena  out;
+  HybSpGEMM mm;
+  HybCSR    C;
+  double    t;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&out, &dev));
+  PetscCall(Now(&t));
+  ProfileBegin();
+  PetscCall(HybSpGEMMInit(&mm, &dev, method, 0));
+  PetscCall(HybSpGEMMSymbolic(&mm, A, B, &out, &C));
+  ProfileEnd(name, "symbolic");
+  if (!C.a) PetscCall(HybArenaAlloc(&out, dev.result, C.nnz, sizeof(HybScalar), &C.a));
+  PetscCall(Now(&t));
+  ProfileBegin();
+  PetscCall(HybSpGEMMNumeric(&mm, A, B, &C));
+  ProfileEnd(name, "numeric");
+  PetscCall(HybSpGEMMDestroy(&mm));
+  PetscCall(HybArenaReset(&out));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Product(const char *name, const HybCSR *A, const HybCSR *B)
 {
   HybCSR DA, DB, DC, H;
@@ -332,20 +357,7 @@ static PetscErrorCode Product(const char *name, const HybCSR *A, const HybCSR *B
       first[s] += t1 - t2;
     }
     if (ierr) continue;
-    if (profile) {
-      PetscCall(Now(&t0));
-      ProfileBegin();
-      PetscCall(HybSpGEMMInit(&mm, &dev, methods[q], 0));
-      PetscCall(HybSpGEMMSymbolic(&mm, &DA, &DB, &out, &DC));
-      ProfileEnd(name, "symbolic");
-      if (!DC.a) PetscCall(HybArenaAlloc(&out, dev.result, DC.nnz, sizeof(HybScalar), &DC.a));
-      PetscCall(Now(&t0));
-      ProfileBegin();
-      PetscCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC));
-      ProfileEnd(name, "numeric");
-      PetscCall(HybSpGEMMDestroy(&mm));
-      PetscCall(HybArenaReset(&out));
-    }
+    if (profile) PetscCall(Profiled(name, methods[q], &DA, &DB));
     {
       const PetscInt n = PetscMax(1, repeat);
       const double   f = Median(first, n) * 1e3, s = Median(symbolic, n) * 1e3, a = Median(again, n) * 1e3;
@@ -624,6 +636,11 @@ static PetscErrorCode FromFile(const char *name)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode Option(const char option[], char value[], size_t length, PetscBool *set)
+{
+  return PetscOptionsGetString(NULL, NULL, option, value, length, set);
+}
+
 static PetscErrorCode Run(void)
 {
   static const char *const files[]                     = {"cnr-2000", "uk-2007-05_100000", "email-Enron", "circuitscape_1m", "Cornell5", "m133-b3", "cage11", "hand_elasticity", "wiki-Vote", "rail_79841"};
@@ -631,7 +648,7 @@ static PetscErrorCode Run(void)
   HybServices              services;
 
   PetscFunctionBegin;
-  PetscCall(HybTuningRead());
+  PetscCall(HybTuningRead(Option));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-backend", backend, sizeof(backend), NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-methods", list, sizeof(list), NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-only", only, sizeof(only), NULL));

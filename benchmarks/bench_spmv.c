@@ -262,53 +262,113 @@ static PetscErrorCode MethodOptions(const char *text, PetscBool on)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode SpMV(const char *name, PetscInt bs, const HybCSR *A, const HybCSR *D)
+/* What a product with a vector is computed from, and what it must be; h: on the host */
+typedef struct {
+  HybScalar *hx, *hy, *x, *y, *z;
+  double    *ref, *magnitude;
+} Vectors;
+
+static PetscErrorCode VectorsMake(const HybCSR *A, Vectors *v)
 {
   const PetscInt m = A->m, n = A->n;
-  const size_t   bytes = (size_t)m * sizeof(HybScalar);
-  const double   csr   = (double)A->nnz * (sizeof(PetscInt) + sizeof(HybScalar)) + (double)m * (sizeof(PetscInt) + sizeof(HybScalar)) + (double)n * sizeof(HybScalar);
-  HybScalar     *hx, *hy, *x, *y, *z;
-  void          *once = malloc(bytes + 1), *twice = malloc(bytes + 1);
-  double        *ref, *magnitude, cums = 0, cusetup = 0;
 
   PetscFunctionBegin;
-  PetscCheck(once && twice, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory to compare results");
-  PetscCall(HybArenaAlloc(&hostkeep, HYB_MEM_HOST, n, sizeof(*hx), &hx));
-  PetscCall(HybArenaAlloc(&hostkeep, HYB_MEM_HOST, m, sizeof(*hy), &hy));
-  PetscCall(HybArenaAlloc(&hostkeep, HYB_MEM_HOST, m, sizeof(*ref), &ref));
-  PetscCall(HybArenaAlloc(&hostkeep, HYB_MEM_HOST, m, sizeof(*magnitude), &magnitude));
-  PetscCall(HybArenaAlloc(&keep, HYB_WORK(&dev), n, sizeof(*x), &x));
-  PetscCall(HybArenaAlloc(&keep, HYB_WORK(&dev), m, sizeof(*y), &y));
-  PetscCall(HybArenaAlloc(&keep, HYB_WORK(&dev), m, sizeof(*z), &z));
-  for (PetscInt k = 0; k < n; k++) hx[k] = Value(3 * (PetscCount)k + 1);
-  for (PetscInt k = 0; k < m; k++) hy[k] = Value(5 * (PetscCount)k + 2);
+  PetscCall(HybArenaAlloc(&hostkeep, HYB_MEM_HOST, n, sizeof(*v->hx), &v->hx));
+  PetscCall(HybArenaAlloc(&hostkeep, HYB_MEM_HOST, m, sizeof(*v->hy), &v->hy));
+  PetscCall(HybArenaAlloc(&hostkeep, HYB_MEM_HOST, m, sizeof(*v->ref), &v->ref));
+  PetscCall(HybArenaAlloc(&hostkeep, HYB_MEM_HOST, m, sizeof(*v->magnitude), &v->magnitude));
+  PetscCall(HybArenaAlloc(&keep, HYB_WORK(&dev), n, sizeof(*v->x), &v->x));
+  PetscCall(HybArenaAlloc(&keep, HYB_WORK(&dev), m, sizeof(*v->y), &v->y));
+  PetscCall(HybArenaAlloc(&keep, HYB_WORK(&dev), m, sizeof(*v->z), &v->z));
+  for (PetscInt k = 0; k < n; k++) v->hx[k] = Value(3 * (PetscCount)k + 1);
+  for (PetscInt k = 0; k < m; k++) v->hy[k] = Value(5 * (PetscCount)k + 2);
   for (PetscInt r = 0; r < m; r++) {
     double s = 0, g = 0;
 
     for (PetscInt k = A->i[r]; k < A->i[r + 1]; k++) {
-      const double p = (double)PetscRealPart(A->a[k] * hx[A->j[k]]);
+      const double p = (double)PetscRealPart(A->a[k] * v->hx[A->j[k]]);
 
       s += p;
       g += fabs(p);
     }
-    ref[r]       = s;
-    magnitude[r] = g;
+    v->ref[r]       = s;
+    v->magnitude[r] = g;
   }
-  PetscCall(dev.backend->copy(&dev, x, hx, (size_t)n * sizeof(HybScalar), HYB_COPY_HOST_TO_DEVICE));
-  PetscCall(dev.backend->copy(&dev, y, hy, bytes, HYB_COPY_HOST_TO_DEVICE));
+  PetscCall(dev.backend->copy(&dev, v->x, v->hx, (size_t)n * sizeof(HybScalar), HYB_COPY_HOST_TO_DEVICE));
+  PetscCall(dev.backend->copy(&dev, v->y, v->hy, (size_t)m * sizeof(HybScalar), HYB_COPY_HOST_TO_DEVICE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode VectorsFree(Vectors *v)
+{
+  PetscFunctionBegin;
+  PetscCall(HybArenaFree(&hostkeep, &v->hx));
+  PetscCall(HybArenaFree(&hostkeep, &v->hy));
+  PetscCall(HybArenaFree(&hostkeep, &v->ref));
+  PetscCall(HybArenaFree(&hostkeep, &v->magnitude));
+  PetscCall(HybArenaFree(&keep, &v->x));
+  PetscCall(HybArenaFree(&keep, &v->y));
+  PetscCall(HybArenaFree(&keep, &v->z));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* all kinds of products by one plan, and whether the same twice; text: the counters, or what is wrong */
+static PetscErrorCode Checked(HybSpMV *mv, const char *method, const HybCSR *D, const Vectors *v, double *after, PetscBool *same, char text[], size_t length)
+{
+  static const HybSpMVMode modes[] = {HYB_SPMV_SET, HYB_SPMV_ADD, HYB_SPMV_RESIDUAL};
+  const size_t             bytes   = (size_t)D->m * sizeof(HybScalar);
+  void                    *once = malloc(bytes + 1), *twice = malloc(bytes + 1);
+  double                   worst[3] = {0, 0, 0};
+
+  PetscFunctionBegin;
+  PetscCheck(once && twice, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory to compare results");
+  PetscCall(HybSpMVApply(mv, D, v->x, HYB_SPMV_SET, NULL, v->z));
+  PetscCall(Now(after));
+  PetscCall(dev.backend->copy(&dev, once, v->z, bytes, HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(dev.backend->sync(&dev));
+  PetscCall(Difference(D->m, v->z, v->ref, v->magnitude, v->hy, HYB_SPMV_SET, &worst[0]));
+  for (int mode = 1; mode < 3; mode++) {
+    PetscCall(dev.backend->copy(&dev, v->z, v->y, bytes, HYB_COPY_DEVICE_TO_DEVICE));
+    PetscCall(HybSpMVApply(mv, D, v->x, modes[mode], v->z, v->z));
+    PetscCall(Difference(D->m, v->z, v->ref, v->magnitude, v->hy, modes[mode], &worst[mode]));
+  }
+  PetscCall(HybSpMVApply(mv, D, v->x, HYB_SPMV_SET, NULL, v->z));
+  PetscCall(dev.backend->copy(&dev, twice, v->z, bytes, HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(dev.backend->sync(&dev));
+  *same = (PetscBool)(worst[0] < 1e-12 && worst[1] < 1e-12 && worst[2] < 1e-12 && !memcmp(once, twice, bytes));
+  if (*same) {
+    size_t at = (size_t)snprintf(text, length, "%s", strcmp(method, mv->method->name) ? mv->method->name : "");
+
+    for (PetscInt c = 0; c < mv->counters.n && at < length; c++) at += (size_t)snprintf(text + at, length - at, "%s%s %lld", at ? ", " : "", mv->counters.name[c], (long long)mv->counters.value[c]);
+  } else
+    snprintf(text, length, "relative errors %.1e %.1e %.1e%s", worst[0], worst[1], worst[2], memcmp(once, twice, bytes) ? ", does not repeat" : "");
+  free(once);
+  free(twice);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode SpMV(const char *name, PetscInt bs, const HybCSR *A, const HybCSR *D)
+{
+  const PetscInt m = A->m, n = A->n;
+  const double   csr  = (double)A->nnz * (sizeof(PetscInt) + sizeof(HybScalar)) + (double)m * (sizeof(PetscInt) + sizeof(HybScalar)) + (double)n * sizeof(HybScalar);
+  double         cums = 0, cusetup = 0;
+  Vectors        v;
+
+  PetscFunctionBegin;
+  PetscCall(VectorsMake(A, &v));
 #if defined(HAVE_CUSPARSE)
   if (cusparse) {
     double worst;
 
-    PetscCall(CUSPARSESpMV(D, x, z, &cums, &cusetup));
-    PetscCall(Difference(m, z, ref, magnitude, hy, HYB_SPMV_SET, &worst));
+    PetscCall(CUSPARSESpMV(D, v.x, v.z, &cums, &cusetup));
+    PetscCall(Difference(m, v.z, v.ref, v.magnitude, v.hy, HYB_SPMV_SET, &worst));
     cums *= 1e3;
     if (cums > 0) Line(name, "cusparse", cums, csr, cums, cusetup * 1e3, cusetup * 1e3 + cums, (PetscBool)(worst < 1e-12), "");
   }
 #endif
   for (PetscInt q = 0; q < nmethods; q++) {
     HybSpMV        mv;
-    double         t0 = 0, t1 = 0, t2 = 0, t, worst[3] = {0, 0, 0};
+    double         t0 = 0, t1 = 0, t2 = 0, t;
     char           text[256], method[96];
     PetscBool      same = PETSC_TRUE;
     PetscErrorCode ierr;
@@ -339,41 +399,12 @@ static PetscErrorCode SpMV(const char *name, PetscInt bs, const HybCSR *A, const
       continue;
     }
     PetscCall(Now(&t1));
-    PetscCall(HybSpMVApply(&mv, D, x, HYB_SPMV_SET, NULL, z));
-    PetscCall(Now(&t2));
-    PetscCall(dev.backend->copy(&dev, once, z, bytes, HYB_COPY_DEVICE_TO_HOST));
-    PetscCall(dev.backend->sync(&dev));
-    PetscCall(Difference(m, z, ref, magnitude, hy, HYB_SPMV_SET, &worst[0]));
-    for (int mode = 1; mode < 3; mode++) {
-      const HybSpMVMode modes[] = {HYB_SPMV_SET, HYB_SPMV_ADD, HYB_SPMV_RESIDUAL};
-
-      PetscCall(dev.backend->copy(&dev, z, y, bytes, HYB_COPY_DEVICE_TO_DEVICE));
-      PetscCall(HybSpMVApply(&mv, D, x, modes[mode], z, z));
-      PetscCall(Difference(m, z, ref, magnitude, hy, modes[mode], &worst[mode]));
-    }
-    PetscCall(HybSpMVApply(&mv, D, x, HYB_SPMV_SET, NULL, z));
-    PetscCall(dev.backend->copy(&dev, twice, z, bytes, HYB_COPY_DEVICE_TO_HOST));
-    PetscCall(dev.backend->sync(&dev));
-    same = (PetscBool)(worst[0] < 1e-12 && worst[1] < 1e-12 && worst[2] < 1e-12 && !memcmp(once, twice, bytes));
-    if (same) {
-      size_t at = (size_t)snprintf(text, sizeof(text), "%s", strcmp(method, mv.method->name) ? mv.method->name : "");
-
-      for (PetscInt c = 0; c < mv.counters.n && at < sizeof(text); c++) at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s %lld", at ? ", " : "", mv.counters.name[c], (long long)mv.counters.value[c]);
-    } else
-      snprintf(text, sizeof(text), "relative errors %.1e %.1e %.1e%s", worst[0], worst[1], worst[2], memcmp(once, twice, bytes) ? ", does not repeat" : "");
-    TIME(t, PetscCall(HybSpMVApply(&mv, D, x, HYB_SPMV_SET, NULL, z)));
+    PetscCall(Checked(&mv, method, D, &v, &t2, &same, text, sizeof(text)));
+    TIME(t, PetscCall(HybSpMVApply(&mv, D, v.x, HYB_SPMV_SET, NULL, v.z)));
     Line(name, methods[q], t * 1e3, csr, cums, (t1 - t0) * 1e3, (t2 - t0) * 1e3, same, text);
     PetscCall(HybSpMVDestroy(&mv));
   }
-  PetscCall(HybArenaFree(&hostkeep, &hx));
-  PetscCall(HybArenaFree(&hostkeep, &hy));
-  PetscCall(HybArenaFree(&hostkeep, &ref));
-  PetscCall(HybArenaFree(&hostkeep, &magnitude));
-  PetscCall(HybArenaFree(&keep, &x));
-  PetscCall(HybArenaFree(&keep, &y));
-  PetscCall(HybArenaFree(&keep, &z));
-  free(once);
-  free(twice);
+  PetscCall(VectorsFree(&v));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -597,6 +628,11 @@ static PetscErrorCode Levels(PetscInt n)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode Option(const char option[], char value[], size_t length, PetscBool *set)
+{
+  return PetscOptionsGetString(NULL, NULL, option, value, length, set);
+}
+
 static PetscErrorCode Run(void)
 {
   static const char *const files[]                     = {"Cornell5", "boyd1", "cnr-2000", "uk-2007-05_100000", "circuitscape_1m", "boyd2_A", "gun_K", "hand_elasticity", "wathen100", "G2_circuit", "email-Enron", "cage11", "m133-b3", "norne_tpfa", "rail_79841"};
@@ -607,7 +643,7 @@ static PetscErrorCode Run(void)
 
   PetscFunctionBegin;
   strcpy(matrices, "../shared/matrices");
-  PetscCall(HybTuningRead());
+  PetscCall(HybTuningRead(Option));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-backend", backend, sizeof(backend), NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-methods", list, sizeof(list), NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-parts", parts, sizeof(parts), NULL));

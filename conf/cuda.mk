@@ -19,7 +19,7 @@ CUDA_GENCODE = $(foreach a,$(CUDA_ARCH),-gencode arch=compute_$(a),code=sm_$(a))
 cuda_comma := ,
 # -fmad=false: a product and its addition are rounded like the host's, so that host and device give the same bits
 CUDA_FLAGS = -std=c++17 -O3 -lineinfo -fmad=false -ccbin $(PETSC_CXX) $(CUDA_GENCODE) -cudart static -Iinclude -Isrc/sparse/device $(patsubst -I%,-isystem %,$(filter -I% -D%,$(filter-out -D_FORTIFY_SOURCE%,$(PETSC_CFLAGS)))) \
-  --expt-relaxed-constexpr --expt-extended-lambda -Xcompiler -fPIC$(cuda_comma)-fvisibility=hidden$(cuda_comma)-Wall$(cuda_comma)-Wextra$(cuda_comma)-Wno-unused-parameter -Xptxas -v $(if $(filter 1,$(WERROR)),-Werror all-warnings) $(NVCCFLAGS)
+  --expt-relaxed-constexpr --expt-extended-lambda -Xcompiler -fPIC$(cuda_comma)-fvisibility=hidden$(cuda_comma)-Wall$(cuda_comma)-Wextra$(cuda_comma)-Wno-unused-parameter$(cuda_comma)-Wno-missing-field-initializers -Xptxas -v $(if $(filter 1,$(WERROR)),-Werror all-warnings) $(NVCCFLAGS)
 
 ifeq ($(CUDA),1)
   ifeq ($(NVCC),)
@@ -59,7 +59,7 @@ EMU_CORE_OBJ = $(EMU_CORE_SRC:%.cc=$(BUILD)/emulated/%.o)
 EMULATED_LIB = $(BUILD)/lib/emulated/libaijhybridgpu_emulated.so
 # -fno-tree-sra: GCC 12 stops with an internal error in that pass (with -fnon-call-exceptions, complex scalars)
 EMU_OPT ?= -O1 -g -fno-tree-sra
-EMU_FLAGS = -std=c++17 $(EMU_OPT) $(SAN) -fPIC -fvisibility=hidden -fno-math-errno -ffp-contract=off -fno-strict-aliasing -fnon-call-exceptions $(WARN) -Wno-unknown-pragmas -Wno-unused-function -Wno-unused-variable -Wno-unused-but-set-variable -D_GLIBCXX_ASSERTIONS -DHYB_EMULATOR=1 -Itests/emulator -Iinclude -Isrc/sparse/device $(PETSC_SYSTEM_CFLAGS)
+EMU_FLAGS = -std=c++17 $(EMU_OPT) $(SAN) -fPIC -fvisibility=hidden -fno-math-errno -ffp-contract=off -fno-strict-aliasing -fnon-call-exceptions $(WARN) -Wno-missing-field-initializers -Wno-unknown-pragmas -Wno-unused-function -Wno-unused-variable -Wno-unused-but-set-variable -D_GLIBCXX_ASSERTIONS -DHYB_EMULATOR=1 -Itests/emulator -Iinclude -Isrc/sparse/device $(PETSC_SYSTEM_CFLAGS)
 
 emulator: $(EMULATED_LIB)
 

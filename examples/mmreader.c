@@ -14,8 +14,10 @@
   #define PETSC_SUCCESS 0
 #endif
 
-#define MM_LINE    4096                                                                      /* the format allows 1024 */
-#define MM_MAX_INT ((PetscInt)(sizeof(PetscInt) == sizeof(long long) ? LLONG_MAX : INT_MAX)) /* PETSC_MAX_INT was renamed in 3.23 */
+/* the format allows 1024 */
+#define MM_LINE 4096
+/* PETSC_MAX_INT was renamed in 3.23 */
+#define MM_MAX_INT ((PetscInt)(sizeof(PetscInt) == sizeof(long long) ? LLONG_MAX : INT_MAX))
 
 typedef struct {
   FILE       *f;
@@ -165,31 +167,25 @@ static int Lookup(const char *word, const char *const names[])
   return -1;
 }
 
-PetscErrorCode MMEntriesRead(FILE *f, const char name[], MMEntries *e)
+static const char *const MMSymmetries[] = {"general", "symmetric", "skew-symmetric", "hermitian", NULL};
+typedef enum {
+  FIELD_REAL,
+  FIELD_INTEGER,
+  FIELD_COMPLEX,
+  FIELD_PATTERN
+} MMField;
+
+/* the first line: format, field, symmetry */
+static PetscErrorCode ReadHeader(MMSource *src, MMEntries *e, MMField *field)
 {
   static const char *const formats[] = {"coordinate", "array", NULL}, *const fields[] = {"real", "integer", "complex", "pattern", NULL};
-  static const char *const symmetries[] = {"general", "symmetric", "skew-symmetric", "hermitian", NULL};
-  enum {
-    FIELD_REAL,
-    FIELD_INTEGER,
-    FIELD_COMPLEX,
-    FIELD_PATTERN
-  };
-  MMSource   source, *src = &source;
-  PetscBool  more;
-  char       word[5][32], shown[48], *at;
-  int        format, field, symmetry, nwords;
-  PetscInt   declared = 0, row = 0, col = 0;
-  PetscCount lower = 0, upper = 0, expected;
+  PetscBool more;
+  char      word[5][32], shown[48];
+  int       format, which, symmetry, nwords;
 
   PetscFunctionBegin;
-  PetscCall(PetscMemzero(e, sizeof *e));
-  src->f    = f;
-  src->name = name;
-  src->line = 0;
-
   PetscCall(NextLine(src, PETSC_FALSE, &more));
-  PetscCheck(more, PETSC_COMM_SELF, PETSC_ERR_FILE_UNEXPECTED, "%s, line 1: the file is empty", name);
+  PetscCheck(more, PETSC_COMM_SELF, PETSC_ERR_FILE_UNEXPECTED, "%s, line 1: the file is empty", src->name);
   nwords = sscanf(src->text, "%31s %31s %31s %31s %31s", word[0], word[1], word[2], word[3], word[4]);
   for (int k = 0; k < nwords; k++)
     for (char *c = word[k]; *c; c++) *c = (char)tolower((unsigned char)*c);
@@ -197,13 +193,24 @@ PetscErrorCode MMEntriesRead(FILE *f, const char name[], MMEntries *e)
   MMCheck(src, nwords == 5, "%d words, but %%%%MatrixMarket is followed by four: matrix, format, field, symmetry", nwords);
   MMCheck(src, !strcmp(word[1], "matrix"), "the object is a \"%s\", not a matrix", Printable(word[1], shown));
   MMCheck(src, (format = Lookup(word[2], formats)) >= 0, "the format \"%s\" is neither coordinate nor array", Printable(word[2], shown));
-  MMCheck(src, (field = Lookup(word[3], fields)) >= 0, "the field \"%s\" is none of real, integer, complex, pattern", Printable(word[3], shown));
-  MMCheck(src, (symmetry = Lookup(word[4], symmetries)) >= 0, "the symmetry \"%s\" is none of general, symmetric, skew-symmetric, hermitian", Printable(word[4], shown));
-  MMCheck(src, PetscDefined(USE_COMPLEX) || field != FIELD_COMPLEX, "complex values, but this PETSc was built with real scalars");
-  MMCheck(src, format == 0 || field != FIELD_PATTERN, "an array file has values: pattern goes with coordinate");
+  MMCheck(src, (which = Lookup(word[3], fields)) >= 0, "the field \"%s\" is none of real, integer, complex, pattern", Printable(word[3], shown));
+  MMCheck(src, (symmetry = Lookup(word[4], MMSymmetries)) >= 0, "the symmetry \"%s\" is none of general, symmetric, skew-symmetric, hermitian", Printable(word[4], shown));
+  MMCheck(src, PetscDefined(USE_COMPLEX) || which != FIELD_COMPLEX, "complex values, but this PETSc was built with real scalars");
+  MMCheck(src, format == 0 || which != FIELD_PATTERN, "an array file has values: pattern goes with coordinate");
+  *field      = (MMField)which;
   e->array    = format == 1 ? PETSC_TRUE : PETSC_FALSE;
   e->symmetry = (MMSymmetry)symmetry;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
+/* the line of sizes, and how many entries follow */
+static PetscErrorCode ReadSizes(MMSource *src, MMEntries *e, PetscCount *expected)
+{
+  PetscBool more;
+  PetscInt  declared = 0;
+  char     *at;
+
+  PetscFunctionBegin;
   PetscCall(NextLine(src, PETSC_TRUE, &more));
   MMCheck(src, more, "the file ends before the line of sizes");
   at = src->text;
@@ -211,19 +218,38 @@ PetscErrorCode MMEntriesRead(FILE *f, const char name[], MMEntries *e)
   PetscCall(ReadInteger(src, &at, "columns", 0, MM_MAX_INT, &e->n));
   if (!e->array) PetscCall(ReadInteger(src, &at, "entries", 0, MM_MAX_INT, &declared));
   PetscCall(AtEnd(src, at));
-  MMCheck(src, e->symmetry == MM_GENERAL || e->m == e->n, "%" PetscInt_FMT " rows and %" PetscInt_FMT " columns, but a %s matrix is square", e->m, e->n, symmetries[symmetry]);
+  MMCheck(src, e->symmetry == MM_GENERAL || e->m == e->n, "%" PetscInt_FMT " rows and %" PetscInt_FMT " columns, but a %s matrix is square", e->m, e->n, MMSymmetries[e->symmetry]);
   if (e->array) {
     MMCheck(src, !e->n || e->m <= MM_MAX_INT / e->n, "%" PetscInt_FMT " x %" PetscInt_FMT " values of a dense matrix do not fit PETSc's %d-bit integers", e->m, e->n, (int)(8 * sizeof(PetscInt)));
-    expected = (PetscCount)e->m * (PetscCount)e->n;
+    *expected = (PetscCount)e->m * (PetscCount)e->n;
     if (e->symmetry == MM_SKEW_SYMMETRIC)
-      expected = (expected - (PetscCount)e->m) / 2;
+      *expected = (*expected - (PetscCount)e->m) / 2;
     else if (e->symmetry != MM_GENERAL)
-      expected = (expected - (PetscCount)e->m) / 2 + (PetscCount)e->m;
-    row = e->symmetry == MM_SKEW_SYMMETRIC ? 1 : 0;
+      *expected = (*expected - (PetscCount)e->m) / 2 + (PetscCount)e->m;
   } else {
     MMCheck(src, !declared || (e->m && e->n), "%" PetscInt_FMT " entries in a matrix of %" PetscInt_FMT " rows and %" PetscInt_FMT " columns", declared, e->m, e->n);
-    expected = declared;
+    *expected = declared;
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MMEntriesRead(FILE *f, const char name[], MMEntries *e)
+{
+  MMSource   source, *src = &source;
+  MMField    field;
+  PetscBool  more;
+  char       shown[48], *at;
+  PetscInt   row = 0, col = 0;
+  PetscCount lower = 0, upper = 0, expected;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(e, sizeof *e));
+  src->f    = f;
+  src->name = name;
+  src->line = 0;
+  PetscCall(ReadHeader(src, e, &field));
+  PetscCall(ReadSizes(src, e, &expected));
+  if (e->array && e->symmetry == MM_SKEW_SYMMETRIC) row = 1;
 
   for (e->stored = 0; e->stored < expected; e->stored++) {
     PetscInt    i, j;
@@ -261,7 +287,7 @@ PetscErrorCode MMEntriesRead(FILE *f, const char name[], MMEntries *e)
          together would be summed. */
       if (i > j) lower++;
       if (i < j) upper++;
-      MMCheck(src, !lower || !upper, "the entry (%" PetscInt_FMT ", %" PetscInt_FMT ") lies in the other triangle than the entries before it: a %s file holds one triangle", i + 1, j + 1, symmetries[symmetry]);
+      MMCheck(src, !lower || !upper, "the entry (%" PetscInt_FMT ", %" PetscInt_FMT ") lies in the other triangle than the entries before it: a %s file holds one triangle", i + 1, j + 1, MMSymmetries[e->symmetry]);
       MMCheck(src, i != j || e->symmetry != MM_SKEW_SYMMETRIC || a == (PetscScalar)0, "the diagonal entry %" PetscInt_FMT " of a skew-symmetric matrix is %g, not zero", i + 1, (double)re);
       MMCheck(src, i != j || e->symmetry != MM_HERMITIAN || im == 0, "the diagonal entry %" PetscInt_FMT " of a Hermitian matrix has the imaginary part %g", i + 1, (double)im);
     }

@@ -8,7 +8,9 @@ trilinear interpolation from every second point.\n\
 
     examples/ptap -n 65 -mat_type aij
     examples/ptap -n 65 -dll_append $PWD/lib/libaijhybridgpu.so -mat_type aijhybridgpu
-    examples/ptap -n 65 -dll_append $PWD/lib/libaijhybridgpu.so -mat_type aijhybridgpu -info :mat     (which method ran, its bins and bytes)
+    examples/ptap -n 65 -dll_append $PWD/lib/libaijhybridgpu.so -mat_type aijhybridgpu -info :mat
+
+  The last line tells which method ran, its bins and bytes.
 
   What it shows: MAT_REUSE_MATRIX keeps the plan that the first product made, so a product with new values costs a
   fraction. It checks each product against C x = P^T (A (P x)) and fails if they differ.

@@ -144,19 +144,51 @@ static PetscErrorCode LoadVector(const char name[], Vec b, Times *t)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* How it ended. The residual is computed anew: what an iteration keeps of it may have drifted. x is changed where b is
+   A times ones, and the error is known. */
+static PetscErrorCode Report(KSP ksp, Mat A, Vec b, Vec x, PetscBool ones)
+{
+  KSPConvergedReason reason;
+  const char        *ksptype, *pctype;
+  PetscReal          rnorm, bnorm, xnorm;
+  PetscInt           its, N;
+  PC                 pc;
+  Vec                r;
+
+  PetscFunctionBeginUser;
+  PetscCall(KSPGetConvergedReason(ksp, &reason));
+  PetscCall(KSPGetIterationNumber(ksp, &its));
+  PetscCall(KSPGetType(ksp, &ksptype));
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(PCGetType(pc, &pctype));
+  PetscCall(VecDuplicate(b, &r));
+  PetscCall(MatMult(A, x, r));
+  PetscCall(VecAYPX(r, -1, b));
+  PetscCall(VecNorm(r, NORM_2, &rnorm));
+  PetscCall(VecNorm(b, NORM_2, &bnorm));
+  PetscCall(VecDestroy(&r));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "solver      %s, %s: %s after %" PetscInt_FMT " iterations\n", ksptype, pctype, KSPConvergedReasons[reason], its));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "residual    |b - A x| = %g, |b - A x| / |b| = %g\n", (double)rnorm, (double)(bnorm > 0 ? rnorm / bnorm : rnorm)));
+  if (ones) {
+    PetscCall(VecGetSize(x, &N));
+    PetscCall(VecShift(x, -1));
+    PetscCall(VecNorm(x, NORM_2, &xnorm));
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "error       |x - 1| / |1| = %g\n", (double)(N ? xnorm / PetscSqrtReal((PetscReal)N) : 0)));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   Mat                A;
-  Vec                x, b, r;
+  Vec                x, b;
   KSP                ksp;
-  PC                 pc;
   char               fileA[PETSC_MAX_PATH_LEN] = "", fileb[PETSC_MAX_PATH_LEN], filex[PETSC_MAX_PATH_LEN];
   PetscBool          hasA, hasb, hasx, leastsquares;
-  PetscInt           M, N, bs = 1, its = 0, nsolves = 1;
-  PetscReal          rnorm, bnorm, xnorm = 0;
+  PetscInt           M, N, bs = 1, nsolves = 1;
   MatInfo            info;
   KSPConvergedReason reason = KSP_CONVERGED_ITERATING;
-  const char        *mattype, *ksptype, *pctype;
+  const char        *mattype;
   Times              t = {0, 0, 0, 0, 0};
   PetscLogDouble     t0, t1, memory = 0, total = 0;
   int                size;
@@ -183,7 +215,6 @@ int main(int argc, char **argv)
   PetscCall(MatGetType(A, &mattype));
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "matrix      %s: %" PetscInt_FMT " x %" PetscInt_FMT ", %.0f nonzeros, block size %" PetscInt_FMT ", type %s, %d process%s\n", fileA, M, N, info.nz_used, bs, mattype, size, size > 1 ? "es" : ""));
   PetscCall(MatCreateVecs(A, &x, &b));
-  PetscCall(VecDuplicate(b, &r));
   if (hasb)
     PetscCall(LoadVector(fileb, b, &t));
   else {
@@ -211,20 +242,8 @@ int main(int argc, char **argv)
       t.again += (t1 - t0) / (PetscLogDouble)(nsolves - 1);
   }
   PetscCall(KSPGetConvergedReason(ksp, &reason));
-  PetscCall(KSPGetIterationNumber(ksp, &its));
-  PetscCall(KSPGetType(ksp, &ksptype));
-  PetscCall(KSPGetPC(ksp, &pc));
-  PetscCall(PCGetType(pc, &pctype));
-
-  /* the residual is computed anew: what an iteration keeps of it may have drifted */
-  PetscCall(MatMult(A, x, r));
-  PetscCall(VecAYPX(r, -1, b));
-  PetscCall(VecNorm(r, NORM_2, &rnorm));
-  PetscCall(VecNorm(b, NORM_2, &bnorm));
   PetscCall(PetscMemoryGetMaximumUsage(&memory));
   PetscCallMPI(MPI_Reduce(&memory, &total, 1, MPI_DOUBLE, MPI_SUM, 0, PETSC_COMM_WORLD));
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "solver      %s, %s: %s after %" PetscInt_FMT " iterations\n", ksptype, pctype, KSPConvergedReasons[reason], its));
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "residual    |b - A x| = %g, |b - A x| / |b| = %g\n", (double)rnorm, (double)(bnorm > 0 ? rnorm / bnorm : rnorm)));
   if (hasx) {
     PetscViewer viewer;
 
@@ -232,11 +251,7 @@ int main(int argc, char **argv)
     PetscCall(VecView(x, viewer));
     PetscCall(PetscViewerDestroy(&viewer));
   }
-  if (!hasb) {
-    PetscCall(VecShift(x, -1));
-    PetscCall(VecNorm(x, NORM_2, &xnorm));
-    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "error       |x - 1| / |1| = %g\n", (double)(N ? xnorm / PetscSqrtReal((PetscReal)N) : 0)));
-  }
+  PetscCall(Report(ksp, A, b, x, (PetscBool)!hasb));
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "times       read %.3f s, assembly %.3f s, setup %.3f s, solve %.3f s", t.read, t.assembly, t.setup, t.solve));
   if (nsolves > 1) PetscCall(PetscPrintf(PETSC_COMM_WORLD, ", again %.3f s", t.again));
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "\nmemory      %.1f MB at most, resident in all processes\n", total / 1048576.));
@@ -244,7 +259,6 @@ int main(int argc, char **argv)
   PetscCall(KSPDestroy(&ksp));
   PetscCall(VecDestroy(&x));
   PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&r));
   PetscCall(MatDestroy(&A));
   PetscCall(PetscFinalize());
   return reason > 0 ? 0 : 1;

@@ -82,7 +82,8 @@ static PetscErrorCode SubMatrix(Hunt *h, int k, Mat A)
     if (l == f) n = 0;
     PetscCall(PetscMalloc1(n, &idx));
     for (PetscInt e = 0; e < n; e++) idx[e] = f + (q == 0 && h->r[2] % 3 == 1 ? Next(&state, l - f) : (e + (Size > 1 ? 0 : h->r[3])) % PetscMax(l - f, 1));
-    if (q && n > l - f) n = l - f; /* columns are not repeated; in another order only on one process, see the case parts of t630 */
+    /* columns are not repeated; in another order only on one process, see the case parts of t630 */
+    if (q && n > l - f) n = l - f;
     PetscCall(ISCreateGeneral(PETSC_COMM_WORLD, n, idx, PETSC_OWN_POINTER, &is[q]));
   }
   if (h->r[4] % 3 == 0 && Size == 1) {

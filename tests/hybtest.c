@@ -320,6 +320,11 @@ PetscBool HybTestExpected_Private(PetscErrorCode ierr, PetscErrorCode expected, 
   return HybTestCheck_Private((PetscBool)(ierr == expected), file, line, "error %d, expected %d, from %s", (int)ierr, (int)expected, what);
 }
 
+PetscErrorCode HybTestOption(const char option[], char value[], size_t length, PetscBool *set)
+{
+  return PetscOptionsGetString(NULL, NULL, option, value, length, set);
+}
+
 void HybTestInit(int *argc, char ***argv)
 {
   char        backend[PETSC_MAX_PATH_LEN] = "host", result[32] = "device", message[1024] = "", part[32] = "1/1", rest;
@@ -327,7 +332,7 @@ void HybTestInit(int *argc, char ***argv)
   PetscBool   mirror = PETSC_FALSE;
 
   PetscCallAbort(PETSC_COMM_SELF, PetscInitialize(argc, argv, NULL, NULL));
-  PetscCallAbort(PETSC_COMM_SELF, HybTuningRead());
+  PetscCallAbort(PETSC_COMM_SELF, HybTuningRead(HybTestOption));
   memset(&T, 0, sizeof(T));
   T.seed = 1;
   T.part = T.parts = 1;
@@ -397,7 +402,8 @@ int HybTestFinalize(void)
   free(Memory.live);
   MPI_Comm_rank(PETSC_COMM_WORLD, &rank);
   failed = (int)T.failed;
-  MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, PETSC_COMM_WORLD); /* the cases are the same on all processes */
+  /* the cases are the same on all processes */
+  MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, PETSC_COMM_WORLD);
   T.failed = failed;
   PetscCallAbort(PETSC_COMM_SELF, PetscFinalize());
   if (!rank) printf("%td passed, %td failed, %td skipped\n", T.passed, T.failed, T.skipped);

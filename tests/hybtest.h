@@ -33,22 +33,27 @@
 
 extern int  HybTestMain(int argc, char **argv, PetscErrorCode (*body)(void)); /* the three below in one */
 extern void HybTestInit(int *argc, char ***argv);
-extern int  HybTestFinalize(void); /* prints the line, returns the exit code */
+/* a value of the options database, for HybTuningRead() */
+extern PetscErrorCode HybTestOption(const char option[], char value[], size_t length, PetscBool *set);
+extern int            HybTestFinalize(void); /* prints the line, returns the exit code */
 
 /* How often the host has waited for a device so far: the emulator sees all of it; on a card these are the copies to the
    host and calls that wait of what was handed to HybTestCountWaits(), which puts another backend into it (one at a
    time) */
 extern unsigned long long HybTestWaits(void);
 extern void               HybTestCountWaits(HybExec *);
-extern const HybExec     *HybTestExec(void);                         /* where the methods under test execute */
-extern PetscBool          HybTestSlow(void);                         /* an emulated device, or -small: keep sizes small */
-extern PetscInt           HybTestSize(PetscInt full, PetscInt slow); /* slow ? slow : full */
-extern const char        *HybTestFolder(void);                       /* -matrices; empty if none was given */
+extern const HybExec     *HybTestExec(void); /* where the methods under test execute */
+/* an emulated device, or -small: keep sizes small */
+extern PetscBool   HybTestSlow(void);
+extern PetscInt    HybTestSize(PetscInt full, PetscInt slow); /* slow ? slow : full */
+extern const char *HybTestFolder(void);                       /* -matrices; empty if none was given */
 
 /* cases */
-extern void      HybTestBegin(const char *format, ...) PETSC_ATTRIBUTE_FORMAT(1, 2);
-extern void      HybTestSkip(const char *format, ...) PETSC_ATTRIBUTE_FORMAT(1, 2); /* the open case counts as skipped, the reason is printed */
-extern PetscBool HybTestFailed(void);                                               /* has a check of the open case failed? */
+extern void HybTestBegin(const char *format, ...) PETSC_ATTRIBUTE_FORMAT(1, 2);
+/* the open case counts as skipped, the reason is printed */
+extern void HybTestSkip(const char *format, ...) PETSC_ATTRIBUTE_FORMAT(1, 2);
+/* has a check of the open case failed? */
+extern PetscBool HybTestFailed(void);
 extern PetscBool HybTestCheck_Private(PetscBool ok, const char *file, int line, const char *format, ...) PETSC_ATTRIBUTE_FORMAT(4, 5);
 extern PetscBool HybTestCall_Private(PetscErrorCode ierr, const char *what, const char *file, int line);
 extern void      HybTestExpect_Private(PetscBool begin);
@@ -72,21 +77,30 @@ extern void         HybTestRandomize(RefMat *A);                /* other values 
 extern PetscScalar *HybTestRandomVector(PetscCount n);          /* from malloc */
 
 /* matrices on the host, random values; RefMatDestroy() frees them */
-extern void HybTestMatArrays(PetscInt m, PetscInt n, const PetscInt *i, const PetscInt *j, const PetscScalar *a, RefMat *A); /* copies; a may be NULL */
-extern void HybTestMatLengths(PetscInt m, PetscInt n, const PetscInt *lengths, RefMat *A);                                   /* random columns, the given row lengths (cut to n) */
-extern void HybTestMatRandom(PetscInt m, PetscInt n, PetscInt lo, PetscInt hi, RefMat *A);                                   /* row lengths lo..hi */
-extern void HybTestMatPowerLaw(PetscInt m, PetscInt n, PetscInt average, RefMat *A);                                         /* few long rows and popular columns, many short ones and empty ones */
-extern void HybTestMatStencil(PetscInt points, PetscInt nx, PetscInt ny, PetscInt nz, RefMat *A);                            /* 5, 7, 9, 27 on a grid; 5 and 9 take nz = 1 */
-extern void HybTestMatBlock(const RefMat *pattern, PetscInt bs, RefMat *A);                                                  /* each entry becomes a dense bs x bs block */
+/* copies; a may be NULL */
+extern void HybTestMatArrays(PetscInt m, PetscInt n, const PetscInt *i, const PetscInt *j, const PetscScalar *a, RefMat *A);
+/* random columns, the given row lengths (cut to n) */
+extern void HybTestMatLengths(PetscInt m, PetscInt n, const PetscInt *lengths, RefMat *A);
+/* row lengths lo..hi */
+extern void HybTestMatRandom(PetscInt m, PetscInt n, PetscInt lo, PetscInt hi, RefMat *A);
+/* few long rows and popular columns, many short ones and empty ones */
+extern void HybTestMatPowerLaw(PetscInt m, PetscInt n, PetscInt average, RefMat *A);
+/* 5, 7, 9, 27 on a grid; 5 and 9 take nz = 1 */
+extern void HybTestMatStencil(PetscInt points, PetscInt nx, PetscInt ny, PetscInt nz, RefMat *A);
+/* each entry becomes a dense bs x bs block */
+extern void HybTestMatBlock(const RefMat *pattern, PetscInt bs, RefMat *A);
 extern void HybTestMatBanded(PetscInt m, PetscInt n, PetscInt lower, PetscInt upper, RefMat *A);
-extern void HybTestMatDenseRow(PetscInt m, PetscInt n, PetscInt row, PetscInt others, RefMat *A); /* one full row, the others of length others */
+/* one full row, the others of length others */
+extern void HybTestMatDenseRow(PetscInt m, PetscInt n, PetscInt row, PetscInt others, RefMat *A);
 extern void HybTestMatDenseColumn(PetscInt m, PetscInt n, PetscInt col, PetscInt others, RefMat *A);
 extern void HybTestMatEmpty(PetscInt m, PetscInt n, RefMat *A);
-extern void HybTestMatEmptyRows(RefMat *A, PetscInt from, PetscInt to, PetscInt step); /* empties rows from, from+step, ... < to */
+/* empties rows from, from+step, ... < to */
+extern void HybTestMatEmptyRows(RefMat *A, PetscInt from, PetscInt to, PetscInt step);
 /* tridiagonal, but every fifth row has its columns in descending order, or (twice) its first one twice: PETSc lets
    programs make such, for all but products of matrices */
 extern void HybTestMatLoose(PetscInt m, PetscBool twice, RefMat *A);
-extern void HybTestMatProlongator(PetscInt m, PetscInt n, PetscInt width, RefMat *A); /* row r: up to width columns about r*n/m */
+/* row r: up to width columns about r*n/m */
+extern void HybTestMatProlongator(PetscInt m, PetscInt n, PetscInt width, RefMat *A);
 /* The zoo: matrix k of a list that holds every shape above, small; PETSC_FALSE behind the last one. square: only square
    ones */
 extern PetscBool HybTestZoo(PetscInt k, PetscBool square, char name[64], RefMat *A);
@@ -95,14 +109,17 @@ extern PetscBool HybTestZoo(PetscInt k, PetscBool square, char name[64], RefMat 
 extern PetscBool HybTestMatRead(const char *name, RefMat *A);
 
 /* between the host and where the exec computes */
-extern PetscErrorCode HybTestUpload(HybArena *, const HybCSR *host, HybCSR *there); /* arrays that are exactly as long as they must be */
-extern PetscErrorCode HybTestDownload(const HybCSR *there, RefMat *host);           /* a may be NULL there: zeros here */
+/* arrays that are exactly as long as they must be */
+extern PetscErrorCode HybTestUpload(HybArena *, const HybCSR *host, HybCSR *there);
+/* a may be NULL there: zeros here */
+extern PetscErrorCode HybTestDownload(const HybCSR *there, RefMat *host);
 extern PetscErrorCode HybTestUploadArray(HybArena *, PetscCount n, size_t size, const void *host, void *ptr);
 extern PetscErrorCode HybTestDownloadArray(PetscCount n, size_t size, const void *there, void *host);
 
 /* comparisons (each one a check). there: where the exec computes */
 extern PetscBool HybTestSamePattern(const HybCSR *there, const RefMat *expected);
-extern PetscBool HybTestSameMatrix(const HybCSR *there, const RefMat *expected, PetscReal c); /* the same pattern; values within c*eps*terms*magnitude */
+/* the same pattern; values within c*eps*terms*magnitude */
+extern PetscBool HybTestSameMatrix(const HybCSR *there, const RefMat *expected, PetscReal c);
 extern PetscBool HybTestSameInts(PetscCount n, const PetscInt *there, const PetscInt *expected);
 extern PetscBool HybTestSameCounts(PetscCount n, const PetscCount *there, const PetscCount *expected);
 extern PetscBool HybTestSameScalars(PetscCount n, const PetscScalar *there, const PetscScalar *expected, const PetscReal *mag, const PetscCount *terms, PetscReal c);

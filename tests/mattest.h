@@ -29,6 +29,16 @@ static inline void MatTestCount(PetscBool ok, const char *what, const char *file
 }
 #define MatTestCheck(cond, what) MatTestCount((PetscBool)(cond), what, __FILE__, __LINE__)
 
+/* main()'s beginning where several processes use the emulated device, each with a card of its own */
+static inline PetscErrorCode MatTestInitialize(int *argc, char ***argv, PetscMPIInt *rank, PetscMPIInt *size)
+{
+  (void)setenv("HYB_EMULATOR_CARDS", "8", 1);
+  PetscCall(PetscInitialize(argc, argv, NULL, NULL));
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, rank));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, size));
+  return PETSC_SUCCESS;
+}
+
 static inline PetscErrorCode MatTestFinalize(int *code)
 {
   PetscInt none = !(MatTestPassed + MatTestFailed + MatTestSkipped), all;

@@ -148,7 +148,8 @@ static PetscErrorCode TransposeInPlace(Step *s, Mat A)
 {
   (void)A;
   PetscFunctionBeginUser;
-  PetscCall(MatDestroy(&s->p->transposed[s->k])); /* MATAIJ is another object then, and refuses its use; the device would do it again */
+  /* MATAIJ is another object then, and refuses its use; the device would do it again */
+  PetscCall(MatDestroy(&s->p->transposed[s->k]));
   PetscCall(MatTranspose(s->p->m[s->k], MAT_INPLACE_MATRIX, &s->p->m[s->k]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -287,7 +288,8 @@ static PetscErrorCode Dense(Step *s, Mat A)
   PetscCall(MatScale(D, 2.0));
   PetscCall(MatMatMult(A, D, MAT_REUSE_MATRIX, PETSC_DEFAULT, &E));
   PetscCall(DropRounding(F));
-  PetscCall(MatConvert(s->r[0] % 2 ? E : F, MATAIJ, MAT_INITIAL_MATRIX, &s->out.m[s->k])); /* leaves zeros out, as no other type does */
+  /* leaves zeros out, as no other type does */
+  PetscCall(MatConvert(s->r[0] % 2 ? E : F, MATAIJ, MAT_INITIAL_MATRIX, &s->out.m[s->k]));
   if (s->k) PetscCall(MatConvert(s->out.m[s->k], OUR_TYPE, MAT_INPLACE_MATRIX, &s->out.m[s->k]));
   PetscCall(MatDestroy(&D));
   PetscCall(MatDestroy(&E));

@@ -29,7 +29,8 @@ static inline PetscErrorCode MultiplyWithin(HybSpGEMM *mm, const HybCSR *A, cons
   PetscCall(backend->sync(&mm->exec)); /* what was queued before is not the product's */
   HybTestCountWaits(&mm->exec);
   before = HybTestWaits();
-  if (method && method->look) PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL)); /* it may refuse them, which is no error here: Made() */
+  /* it may refuse them, which is no error here: Made() */
+  if (method && method->look) PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
   ierr = HybSpGEMMSymbolic(mm, A, B, &out, C);
   if (method && method->look) PetscCall(PetscPopErrorHandler());
   waits = HybTestWaits() - before;

@@ -154,7 +154,8 @@ static PetscErrorCode Matrices(void)
       {2100, 2100, 63, -63,       2,    1,   0   },
       {2100, 2100, 64, -63,       2,    1,   0   },
       {5000, 5000, 3,  -1,        1,    2,   1700},
-      {6000, 6000, 50, -25 * 233, 233,  1,   0   }, /* a Fibonacci number: neighbours in a table that is hashed by the golden ratio */
+ /* a Fibonacci number: neighbours in a table that is hashed by the golden ratio */
+      {6000, 6000, 50, -25 * 233, 233,  1,   0   },
       {6000, 6000, 2,  -1500,     1500, 40,  130 },
       {6000, 6000, 30, -15,       1,    33,  170 },
       {6000, 6000, 30, -15,       1,    34,  170 },

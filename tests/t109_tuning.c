@@ -74,12 +74,12 @@ static PetscErrorCode Body(void)
   HybTestBegin("the options of the process");
   HybTestCall(PetscOptionsSetValue(NULL, "-mat_aijhybridgpu_masks_lanes", "16"));
   HybTestCheck(t->masks_lanes == usual.masks_lanes, "read before it was asked");
-  HybTestCall(HybTuningRead());
+  HybTestCall(HybTuningRead(HybTestOption));
   HybTestCheck(t->masks_lanes == 16, "lanes are %" PetscInt_FMT, t->masks_lanes);
   HybTestCall(PetscOptionsSetValue(NULL, "-mat_aijhybridgpu_masks_lanes", "5"));
-  HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, HybTuningRead());
+  HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, HybTuningRead(HybTestOption));
   HybTestCall(PetscOptionsClearValue(NULL, "-mat_aijhybridgpu_masks_lanes"));
-  HybTestCall(HybTuningRead());
+  HybTestCall(HybTuningRead(HybTestOption));
   HybTestCheck(!memcmp(t, &usual, sizeof(usual)), "not all are what they were");
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -253,7 +253,8 @@ static PetscErrorCode Streams(void *(*create)(void))
     HybTestCall(HybProductSetStream(product, now->stream));
     HybTestCall(HybArenaAlloc(&early, HYB_MEM_DEVICE, 5000, 1, &q)); /* by an arena of the first stream */
     HybTestCall(exec->backend->copy(now, q, p, 5000, HYB_COPY_DEVICE_TO_DEVICE));
-    HybTestCall(exec->backend->copy(now, a.a, other.a, sizeof(PetscScalar) * (size_t)a.nnz, HYB_COPY_DEVICE_TO_DEVICE)); /* which the product must see */
+    /* which the product must see */
+    HybTestCall(exec->backend->copy(now, a.a, other.a, sizeof(PetscScalar) * (size_t)a.nnz, HYB_COPY_DEVICE_TO_DEVICE));
     HybTestCall(HybProductNumeric(product, &a, &a, NULL, &c));
     HybTestCall(exec->backend->copy(now, back, q, 5000, HYB_COPY_DEVICE_TO_HOST));
     HybTestCall(exec->backend->sync(now));

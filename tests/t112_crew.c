@@ -38,7 +38,8 @@ static PetscErrorCode Body(void)
     /* whole pages for each, and a few bytes that the division leaves */
     for (size_t left = 0; left <= (size_t)HybCrewSize(); left++) HybTestCheck(Copied((size_t)HybCrewSize() * 20480 + left, 0, 0, src, dst), "%zu bytes more than whole pages for each of %d threads", left, HybCrewSize());
     for (int round = 0; round < 50; round++) HybTestCheck(Copied(300000 + 7 * (size_t)round, (size_t)round, 0, src, dst), "round %d", round);
-    for (size_t s = 0; s < PETSC_STATIC_ARRAY_LENGTH(sizes); s++) { /* one byte of each page is zero afterwards, and no other one */
+    /* one byte of each page is zero afterwards, and no other one */
+    for (size_t s = 0; s < PETSC_STATIC_ARRAY_LENGTH(sizes); s++) {
       unsigned char *page = (unsigned char *)(((size_t)dst + 4095) / 4096 * 4096);
       size_t         n = PetscMin(sizes[s], MOST - 8192), wrong = 0;
 

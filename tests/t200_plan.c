@@ -100,7 +100,8 @@ static PetscErrorCode Fault(void *ctx)
 
 static void LongRows(void)
 {
-  const PetscInt lanes[] = {2, 4, 8, 32}; /* of a row, by the rows' mean length; 64 entries to a lane are what they take */
+  /* of a row, by the rows' mean length; 64 entries to a lane are what they take */
+  const PetscInt lanes[] = {2, 4, 8, 32};
   RefMat         A, B;
 
   HybTestBegin("rows of A about the length from which one gets a block");

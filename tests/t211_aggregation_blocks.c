@@ -181,7 +181,8 @@ static PetscErrorCode Compare(const RefMat *A, const RefMat *G, int hops, const 
         SameBlocks((PetscCount)m * nvec, f.q, q, 1, tol, "Q");
         SameBlocks((PetscCount)l.nc * nvec * nvec, f.coarse, coarse, scale, tol, "R");
       }
-      PetscCall(HybTestDownloadArray((PetscCount)m * nvec, sizeof(PetscScalar), f.q, q)); /* the products of the same q */
+      /* the products of the same q */
+      PetscCall(HybTestDownloadArray((PetscCount)m * nvec, sizeof(PetscScalar), f.q, q));
       SmoothAll(A, &l, block, q, 0.7, &P0, &P);
       HybTestSameMatrix(&f.P0, &P0, 0);
       HybTestSameMatrix(&f.P, &P, 8);

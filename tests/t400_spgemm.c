@@ -11,7 +11,8 @@ static void CheckCounters(const HybSpGEMM *mm, const RefMat *C)
   PetscCount       rows = 0, full = 0;
 
   for (PetscInt k = 0; k < mm->counters.n; k++) {
-    if (!strncmp(mm->counters.name[k], "rows ", 5) && strcmp(mm->counters.name[k], "rows listed")) rows += mm->counters.value[k]; /* those listed are in tables too */
+    /* those listed are in tables too */
+    if (!strncmp(mm->counters.name[k], "rows ", 5) && strcmp(mm->counters.name[k], "rows listed")) rows += mm->counters.value[k];
   }
   for (PetscInt r = 0; r < m; r++) full += C->csr.i[r + 1] > C->csr.i[r];
   if (Is("rowmerge") && mm->stats.products) {
@@ -568,7 +569,8 @@ static void Limits(void)
   RefMatDestroy(&A);
   RefMatDestroy(&B);
 
-  if (HybTestExec()->backend->device) { /* kernels look beyond a row's end by some entries before they stop: nothing is read of such an operand */
+  /* kernels look beyond a row's end by some entries before they stop: nothing is read of such an operand */
+  if (HybTestExec()->backend->device) {
     HybTestBegin("%s: an operand of as many nonzeros as PetscInt counts", method->name);
     memset(&DA, 0, sizeof(DA));
     DA.m = DA.n = 70000;
@@ -742,7 +744,8 @@ static PetscErrorCode Body(void)
       snprintf(list, sizeof(list), ",%s,", only);
       if (!strstr(list, word)) continue;
     }
-    if (Is("block") || Is("diagonal") || Is("tile")) continue; /* what these take has tests of its own: t402_blocks, t405_diagonal, t404_tile */
+    /* what these take has tests of its own: t402_blocks, t405_diagonal, t404_tile */
+    if (Is("block") || Is("diagonal") || Is("tile")) continue;
     for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(pieces); k++) {
       if (HybTestMine()) pieces[k]();
     }

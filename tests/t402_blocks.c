@@ -242,7 +242,8 @@ static void Spans(void)
         bj[bi[r + 1]] = c;
         c += 1 + HybTestRandomInt(0, (span - 100) / 40);
       }
-      bj[bi[r + 1]++] = r == 3 ? span + 33 : span - 2 + r; /* the last column of the span less one, that, and one more */
+      /* the last column of the span less one, that, and one more */
+      bj[bi[r + 1]++] = r == 3 ? span + 33 : span - 2 + r;
     }
     HybTestMatArrays(4, n, bi, bj, NULL, &Q);
     free(bj);

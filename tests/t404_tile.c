@@ -201,7 +201,8 @@ static void Filled(PetscInt m, PetscInt n, PetscInt (*fill)(PetscInt R, PetscInt
   }
   v = HybTestRandomVector(nnz);
   RefCOO(m, n, nnz, ci, cj, v, &sorted);
-  HybTestMatArrays(m, n, sorted.csr.i, sorted.csr.j, sorted.csr.a, A); /* which is not computed, for a reference: its values may be changed */
+  /* which is not computed, for a reference: its values may be changed */
+  HybTestMatArrays(m, n, sorted.csr.i, sorted.csr.j, sorted.csr.a, A);
   RefMatDestroy(&sorted);
   free(ci);
   free(cj);

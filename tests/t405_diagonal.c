@@ -71,7 +71,8 @@ static void Stencils(size_t o, PetscBool runs)
 
     HybTestBegin("%s: %" PetscInt_FMT " points squared, layout %zu", method->name, points[k], o);
     HybTestMatStencil(points[k], HybTestSize(61, 45), k == 0 || k == 2 ? HybTestSize(43, 13) : 5, k == 0 || k == 2 ? 1 : HybTestSize(9, 5), &A);
-    ByDiagonals(&A, &A, (PetscBool)(points[k] != 27 || runs)); /* 27 single diagonals take more shared memory than a block has */
+    /* 27 single diagonals take more shared memory than a block has */
+    ByDiagonals(&A, &A, (PetscBool)(points[k] != 27 || runs));
     RefMatDestroy(&A);
   }
   for (PetscInt k = 0; k < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(pairs); k++) {
@@ -104,7 +105,8 @@ static void Bands(size_t o)
     HybTestBegin("%s: %" PetscInt_FMT " diagonals, layout %zu", method->name, n, o);
     for (PetscInt k = 0; k < n; k++) all[k] = k - n / 2;
     Diagonals(200, 200, n, all, 100, &A);
-    Diagonals(200, 170, 2, all + n / 2, 90, &B); /* with more of them, complex values take more shared memory than a block has */
+    /* with more of them, complex values take more shared memory than a block has */
+    Diagonals(200, 170, 2, all + n / 2, 90, &B);
     ByDiagonals(&A, &B, (PetscBool)(n < 64));
     RefMatDestroy(&A);
     RefMatDestroy(&B);

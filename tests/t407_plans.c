@@ -27,7 +27,9 @@ static void Planned(void)
       HybTestMatRandom(40, 40, 0, 3, &A);
     else if (kind == 5)
       HybTestMatRandom(3, 3, 0, 1, &A);
-    else { /* more rows of each of three sizes than blocks run at once: a block goes from one size to the next, its warps not all at the same time */
+    else {
+      /* more rows of each of three sizes than blocks run at once: a block goes from one size to the next, its warps not
+         all at the same time */
       const PetscInt m       = HybTestSize(240000, 3000);
       PetscInt      *lengths = (PetscInt *)RefAlloc(m, sizeof(PetscInt));
 
@@ -123,7 +125,8 @@ static void Masked(void)
       HybTestMatRandom(3000, 128, 8, 20, &B);
     RefSpGEMM(&A, &B, &C);
     expected = RefProductInOrder(&A, &B, &C);
-    for (PetscInt r = 0; r < C.csr.m && (shape == 4 || shape == 7); r++) masks = (PetscBool)(masks && C.csr.i[r + 1] - C.csr.i[r] <= 128); /* which rows of B A names is random */
+    /* which rows of B A names is random */
+    for (PetscInt r = 0; r < C.csr.m && (shape == 4 || shape == 7); r++) masks = (PetscBool)(masks && C.csr.i[r + 1] - C.csr.i[r] <= 128);
     HybTestCall(HybTuningSet("masks_lanes", lanes[kind % 3]));
     if (Begin(&mm, &A, &B, &DA, &DB)) {
       mm.reuse = PETSC_TRUE;
@@ -135,7 +138,8 @@ static void Masked(void)
         if (sizeof(PetscScalar) == 8 && sizeof(PetscInt) == 4)
           HybTestCheck(HybCountersGet(&mm.counters, "masks") == (masks ? A.csr.nnz : 0), "%td masks, %td entries", HybCountersGet(&mm.counters, "masks"), (PetscCount)A.csr.nnz);
         HybTestRandomize(&A);
-        if (A.csr.nnz > 3 && !PetscDefined(USE_COMPLEX)) { /* they stay where they are, and nothing else is multiplied with them */
+        /* they stay where they are, and nothing else is multiplied with them */
+        if (A.csr.nnz > 3 && !PetscDefined(USE_COMPLEX)) {
           A.csr.a[0] = (PetscReal)INFINITY;
           A.csr.a[1] = -0.0;
           A.csr.a[2] = (PetscReal)NAN;

@@ -93,7 +93,8 @@ static PetscErrorCode Body(void)
       RefMatDestroy(&A);
       RefMatDestroy(&B);
       HybTestBegin("blocks of %" PetscInt_FMT " columns, %" PetscInt_FMT " blocks apart, listed", each[e], far[f]);
-      Operands((PetscInt)PETSC_STATIC_ARRAY_LENGTH(n), 5, n, apart, each[e], &A, &B); /* rows of B are read often enough */
+      /* rows of B are read often enough */
+      Operands((PetscInt)PETSC_STATIC_ARRAY_LENGTH(n), 5, n, apart, each[e], &A, &B);
       Check(&A, &B, NULL, PETSC_TRUE);
       RefMatDestroy(&A);
       RefMatDestroy(&B);

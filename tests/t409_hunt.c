@@ -5,7 +5,9 @@
   at random, and meets NaN, infinities and zeros of both signs. Every entry is the reference's number, sums in A's
   order.
 
-    t409_hunt -backend LIB [-seed N] [-runs N] [-first K]     the products K to K + N - 1 of a seed, K being named in a failure
+    t409_hunt -backend LIB [-seed N] [-runs N] [-first K]
+
+  does the products K to K + N - 1 of a seed, K being named in a failure.
 */
 #include "spgemmtest.h"
 

@@ -116,11 +116,12 @@ static PetscErrorCode FewRows(void)
 
   PetscFunctionBegin;
   for (size_t l = 0; l < PETSC_STATIC_ARRAY_LENGTH(lengths) + 4; l++) {
-    const PetscBool last  = (PetscBool)(l >= PETSC_STATIC_ARRAY_LENGTH(lengths));
-    const PetscInt  which = (PetscInt)(l - PETSC_STATIC_ARRAY_LENGTH(lengths)); /* as many rows as it lists, one more, as long, one longer */
-    PetscBool       taken = PETSC_FALSE, chosen = PETSC_FALSE;
-    PetscCount      rows = 0, expected = 0;
-    RefMat          A;
+    const PetscBool last = (PetscBool)(l >= PETSC_STATIC_ARRAY_LENGTH(lengths));
+    /* as many rows as it lists, one more, as long, one longer */
+    const PetscInt which = (PetscInt)(l - PETSC_STATIC_ARRAY_LENGTH(lengths));
+    PetscBool      taken = PETSC_FALSE, chosen = PETSC_FALSE;
+    PetscCount     rows = 0, expected = 0;
+    RefMat         A;
 
     for (PetscInt r = 0; r < m; r++) {
       length[r] = last           ? (which < 2 ? r % 8 == 3 : r == 7999 ? 512 + (which == 3)

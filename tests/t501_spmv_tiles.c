@@ -273,7 +273,8 @@ static PetscErrorCode Tiles(void)
 static PetscErrorCode Shapes(void)
 {
   PetscFunctionBegin;
-  for (int words = 1; exec->backend->device && words >= 0; words--) { /* rows told apart by the diagonals that they have, and by signatures of their columns */
+  /* rows told apart by the diagonals that they have, and by signatures of their columns */
+  for (int words = 1; exec->backend->device && words >= 0; words--) {
     if (!words) PetscCall(HybTuningSet("rowshape_words", "no"));
     PetscCall(TestShapes(1500, 1500, 2, 1, PETSC_FALSE, 1));
     PetscCall(TestShapes(2056, 2056, 2, 1, PETSC_FALSE, 1));
@@ -284,8 +285,9 @@ static PetscErrorCode Shapes(void)
     PetscCall(TestShapes(2047, 0, 2, 9, PETSC_TRUE, 9)); /* too small for a sample */
     PetscCall(TestShapes(2056, 0, 2, 9, PETSC_FALSE, 0));
     PetscCall(TestShapes(2056, 0, 2, 9, PETSC_TRUE, 0));
-    PetscCall(TestShapes(2056, 1032, 2, 9, PETSC_FALSE, 10)); /* rows 8, 16, ... are in the sample: half of them are regular, */
-    PetscCall(TestShapes(2056, 1024, 2, 9, PETSC_FALSE, 0));  /* and one less */
+    /* rows 8, 16, ... are in the sample: half of them are regular, */
+    PetscCall(TestShapes(2056, 1032, 2, 9, PETSC_FALSE, 10));
+    PetscCall(TestShapes(2056, 1024, 2, 9, PETSC_FALSE, 0)); /* and one less */
     PetscCall(TestShapes(2056, 1032, 2, 9, PETSC_TRUE, 10));
     PetscCall(TestShapes(2056, 1024, 2, 9, PETSC_TRUE, 0));
     PetscCall(TestShapes(1500, 0, 2, 46, PETSC_FALSE, 46)); /* as many classes as are allowed, and one more */

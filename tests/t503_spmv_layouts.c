@@ -216,7 +216,8 @@ static PetscErrorCode Body(void)
                                                         : "blocks of 5",
                       &A, bs, taken));
   }
-  for (PetscInt bs = 2; bs < 9; bs += bs < 6 ? 1 : 2) { /* rows of up to 31 blocks, more entries than the threads of a row have under way together */
+  /* rows of up to 31 blocks, more entries than the threads of a row have under way together */
+  for (PetscInt bs = 2; bs < 9; bs += bs < 6 ? 1 : 2) {
     char name[64];
 
     HybTestMatRandom(HybTestSize(90, 40), HybTestSize(700, 300), 0, 31, &B);

@@ -246,7 +246,8 @@ static PetscErrorCode CheckDerived(Mat A, Mat H)
 
   PetscFunctionBeginUser;
   for (int k = 0; k < 3; k++) {
-    Mat       B, D, P; /* P: the parent's own conversion; some of these types multiply rectangular matrices with mistakes of their own */
+    /* P: the parent's own conversion; some of these types multiply rectangular matrices with mistakes of their own */
+    Mat       B, D, P;
     PetscBool flg;
     char      seq[32], mpi[32];
 

@@ -295,7 +295,8 @@ static PetscErrorCode CheckForcedDiagonal(void)
       MatTestCheckSame(E, D, "the product");
       PetscCall(MatScale(HA, 2.0));
       PetscCall(MatScale(D, 2.0));
-      if (pass == 1 && shapes[k][0] == shapes[k][1]) { /* the result's pattern is not the product's any more; the parent's way forgets the option */
+      /* the result's pattern is not the product's any more; the parent's way forgets the option */
+      if (pass == 1 && shapes[k][0] == shapes[k][1]) {
         PetscCall(MatTranspose(E, MAT_INPLACE_MATRIX, &E));
         PetscCall(MatSetOption(E, MAT_FORCE_DIAGONAL_ENTRIES, PETSC_TRUE));
       }
@@ -364,7 +365,8 @@ int main(int argc, char **argv)
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-seed", &MatTestSeed, NULL));
   for (int which = 0; which < 6; which++)
-    if (size == 1 || (which != 2 && which != 4)) PetscCall(CheckProduct(which, size)); /* MATAIJ has no parallel ABt; RARt is the parent's */
+    /* MATAIJ has no parallel ABt; RARt is the parent's */
+    if (size == 1 || (which != 2 && which != 4)) PetscCall(CheckProduct(which, size));
   if (size == 1) PetscCall(CheckOtherSizes());
   if (size == 1) PetscCall(CheckForcedDiagonal());
   PetscCall(CheckDense());

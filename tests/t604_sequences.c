@@ -182,7 +182,8 @@ static const struct {
   {"dense",            Dense,            NULL,             PETSC_TRUE,  VALUES  },
   {"array",            Array,            NULL,             PETSC_TRUE,  VALUES  },
   {"random",           Random,           NULL,             PETSC_TRUE,  VALUES  },
-  {"option",           Option,           NULL,             PETSC_FALSE, VALUES  }, /* errors that follow from one on one process alone leave the others waiting */
+ /* errors that follow from one on one process alone leave the others waiting */
+  {"option",           Option,           NULL,             PETSC_FALSE, VALUES  },
   {"symmetry",         Symmetry,         NULL,             PETSC_TRUE,  VALUES  },
   {"store",            Store,            StoreFits,        PETSC_TRUE,  VALUES  },
   {"retrieve",         Retrieve,         RetrieveFits,     PETSC_TRUE,  VALUES  },
@@ -302,7 +303,9 @@ static PetscErrorCode DoStep(void)
   if (Print) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s\n", text));
   for (s.k = 0; s.k < 2 && !(Size > 1 && e[0]); s.k++) {
     PetscCall(Side(s.k));
-    if (Size > 1) { /* a new entry must not be the error of one process alone, for which the others would wait; submatrices refuse other processes' */
+    /* a new entry must not be the error of one process alone, for which the others would wait; submatrices refuse other
+       processes' */
+    if (Size > 1) {
       PetscCall(MatSetOption(s.p->m[s.k], MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
       PetscCall(MatSetOption(s.p->m[s.k], MAT_NO_OFF_PROC_ENTRIES, PETSC_FALSE));
     }

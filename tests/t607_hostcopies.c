@@ -192,7 +192,8 @@ int main(int argc, char **argv)
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(PetscOptionsHasName(NULL, NULL, "-mat_aijhybridgpu_cuda_library", &device));
   PetscCall(PetscOptionsHasName(NULL, NULL, "-mat_seqaij_type", &flg));
-  if (size > 1 || flg) device = PETSC_FALSE;                      /* blocks are other matrices, and MATAIJ is ours too */
+  /* blocks are other matrices, and MATAIJ is ours too */
+  if (size > 1 || flg) device = PETSC_FALSE;
   PetscCall(MatTestStencil(2, 60, PETSC_FALSE, 0.1, MATAIJ, &X)); /* above the limit by a little */
   PetscCall(Checks(X, "a stencil"));
   PetscCall(Lent(X));

@@ -60,7 +60,8 @@ static PetscErrorCode CheckTooLarge(PetscReal limit)
   PetscCall(PetscTime(&t1));
   MatTestCheck(ierr == PETSC_ERR_MEM, "it is refused");
   PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_cuda_library", library, sizeof(library), NULL));
-  MatTestCheck(t1 - t0 < 1 || strstr(library, "emulated"), "within a second"); /* the emulator takes its time, more so on a busy machine */
+  /* the emulator takes its time, more so on a busy machine */
+  MatTestCheck(t1 - t0 < 1 || strstr(library, "emulated"), "within a second");
   at = strstr(Message, "device: ");
   if (!at || sscanf(at, "device: %zu bytes needed, %zu free", &needed, &left) != 2) printf("%s\n", Message);
   MatTestCheck(needed > 0 && needed > left && left <= (size_t)limit, "needed and free bytes are named");

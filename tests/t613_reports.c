@@ -94,7 +94,8 @@ static PetscErrorCode CheckPlaces(void)
   PetscFunctionBeginUser;
   PetscCall(MatTestOptionIs("-mat_aijhybridgpu_memory", "mirror", &mirror));
   born = mirror ? "the matrix is on the device, mirrored on the host" : "the matrix is on the device and the host in one storage";
-  for (PetscInt n = 8; n <= 40; n += 32) { /* the smaller one has fewer nonzeros than -mat_aijhybridgpu_device_min, in the run that has this option */
+  /* the smaller one has fewer nonzeros than -mat_aijhybridgpu_device_min, in the run that has this option */
+  for (PetscInt n = 8; n <= 40; n += 32) {
     PetscBool device;
     MatInfo   info;
 

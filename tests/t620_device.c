@@ -400,7 +400,8 @@ static PetscErrorCode TestCOO(PetscInt m, PetscInt n)
       MAKESONDEVICE("HybCOOPattern", offsets, MatSetPreallocationCOO(M[1], N, i[1], j[1]));
     }
   }
-  if (Device || PETSC_VERSION_GE(3, 22, 0)) { /* duplicates take values from the same coordinates; the parent's of 3.18 cannot */
+  /* duplicates take values from the same coordinates; the parent's of 3.18 cannot */
+  if (Device || PETSC_VERSION_GE(3, 22, 0)) {
     PetscCall(MatDuplicate(M[1], MAT_DO_NOT_COPY_VALUES, &D));
     PetscCall(MatSetValuesCOO(M[0], v, INSERT_VALUES));
     ONDEVICE("HybCOOValues", 0, MatSetValuesCOO(D, v, INSERT_VALUES));
@@ -445,7 +446,8 @@ int main(int argc, char **argv)
     PetscCall(MatDestroy(&H));
   }
   PetscCall(MatTestLibrary("-mat_aijhybridgpu_cuda_library", &library));
-  if (Device && library && !mirror && !PetscDefined(USE_DEBUG)) { /* PETSc looks at all arrays in its debugging configuration */
+  /* PETSc looks at all arrays in its debugging configuration */
+  if (Device && library && !mirror && !PetscDefined(USE_DEBUG)) {
     *(void **)&HandsOffFunction = dlsym(library, "HybEmulatorHandsOff");
     *(void **)&BytesToHost      = dlsym(library, "HybEmulatorBytesToHost");
     HandsOff                    = (PetscBool)(HandsOffFunction && BytesToHost);

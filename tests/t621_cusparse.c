@@ -74,7 +74,8 @@ static PetscErrorCode TestConversions(void)
   PetscCall(MatMult(A, x, y));
   PetscCall(MatMult(G, x, z));
   VecTestCheckSame(z, y, "MatMult after two conversions in place");
-  for (int type = 0; type < 2; type++) { /* operands of both types, the aijcusparse as it is and again with other values */
+  /* operands of both types, the aijcusparse as it is and again with other values */
+  for (int type = 0; type < 2; type++) {
     PetscCall(MatConvert(G, MATAIJCUSPARSE, MAT_REUSE_MATRIX, &C));
     for (int first = 0; first < 2; first++) {
       Mat L = first ? G : C, R = first ? C : G, D, E;

@@ -76,7 +76,8 @@ static PetscErrorCode CaseShift(void)
           PetscBool ok;
           char      name[128];
 
-          if (PETSC_VERSION_LT(3, 22, 0) && PairsSize() > 1 && kind == BORN) continue; /* MATAIJ's state after coordinates is not its blocks' sum */
+          /* MATAIJ's state after coordinates is not its blocks' sum */
+          if (PETSC_VERSION_LT(3, 22, 0) && PairsSize() > 1 && kind == BORN) continue;
           PetscCall(PairMake(&p, kind, patterns[q], N, N));
           PetscCall(Adorn(&p));
           for (int k = 0; k < 2; k++) {
@@ -416,7 +417,8 @@ static PetscErrorCode CaseFirstAssembly(void)
         if (way == 6) PetscCall(PairsMakeCOO(k ? "aijhybridgpu" : MATAIJ, WIDE, N, N, &p.m[k]));
         if (way % 7) PetscCall(MatDestroy(&A));
         PetscCall(MatSetOption(p.m[k], MAT_STRUCTURALLY_SYMMETRIC, PETSC_FALSE));
-        PetscCall(MatSetOption(p.m[k], MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE)); /* in parallel the state is formed anew then */
+        /* in parallel the state is formed anew then */
+        PetscCall(MatSetOption(p.m[k], MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
       }
       PetscCall(PetscSNPrintf(name, sizeof(name), "assembled, %s, %s", KindNames[kind], names[way % 7]));
       PetscCall(PairApply(&p, Assemble, name, &ok));

@@ -72,7 +72,8 @@ static PetscErrorCode ThenGoOn(Pair *p, const char *name)
 static PetscErrorCode Load(Pair *, int);
 static PetscErrorCode EachKind(const char *what, Pattern pattern, PetscErrorCode (*op)(Pair *, int), PetscInt first, PetscInt ways)
 {
-  const PetscBool fresh = (PetscBool)(op == Header || (op == Load && PairsSize() > 1)); /* a header's states, or in parallel its new blocks' sum */
+  /* a header's states, or in parallel its new blocks' sum */
+  const PetscBool fresh = (PetscBool)(op == Header || (op == Load && PairsSize() > 1));
   const Each      each  = {what, NULL, pattern, Rows, Rows, first, ways, op, ThenGoOn, fresh};
 
   PetscFunctionBeginUser;

@@ -82,8 +82,9 @@ static PetscBool ProductFits(const Hunt *h)
 
 static PetscBool PreallocateFits(const Hunt *h)
 {
-  if (h->r[0] % 4 == 1 && !h->p->first) return PETSC_FALSE; /* MATAIJ writes beyond its arrays where the rows were shortened */
-  if (h->r[0] % 4 == 1 && h->M < Size) return PETSC_FALSE;  /* an error of some processes alone */
+  /* MATAIJ writes beyond its arrays where the rows were shortened */
+  if (h->r[0] % 4 == 1 && !h->p->first) return PETSC_FALSE;
+  if (h->r[0] % 4 == 1 && h->M < Size) return PETSC_FALSE; /* an error of some processes alone */
   if (!NewEntriesFit(h)) return PETSC_FALSE;
   return PETSC_TRUE;
 }

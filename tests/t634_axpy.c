@@ -329,7 +329,8 @@ int main(int argc, char **argv)
         for (int px = 0; px < PATTERNS; px++)
           for (int str = 0; str < 4; str++) {
             if (str == SAME_NONZERO_PATTERN && py != px) continue;
-            if ((py * 7 + px * 3 + str + by + 2 * bx) % (by == COORDINATES && bx <= COORDINATES ? 2 : 13)) continue; /* some of all */
+            /* some of all */
+            if ((py * 7 + px * 3 + str + by + 2 * bx) % (by == COORDINATES && bx <= COORDINATES ? 2 : 13)) continue;
             if ((py + px + str + by + bx) % Every) continue;
             if (Size > 1 && (by > COORDINATES || bx > COORDINATES || (py * 7 + px * 3 + by + bx) % 5)) continue;
             PetscCall(TestSum((Birth)by, (Birth)bx, (Pattern)py, (Pattern)px, (MatStructure)str, (PetscBool)((py + px) % 2), -1.5, MAT_OPTION_MIN, (PetscBool)((py + by) % 2)));
@@ -337,7 +338,8 @@ int main(int argc, char **argv)
   PetscCall(TestOptions());
   PetscCall(TestRefused());
   PetscCall(TestSaidBefore());
-  if (Size == 1 || PETSC_VERSION_GE(3, 21, 0)) PetscCall(TestEuler()); /* MATAIJ reads coordinates that are gone, as above */
+  /* MATAIJ reads coordinates that are gone, as above */
+  if (Size == 1 || PETSC_VERSION_GE(3, 21, 0)) PetscCall(TestEuler());
   PetscCall(TestGraph());
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());

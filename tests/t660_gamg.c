@@ -287,16 +287,13 @@ static PetscErrorCode TestOptions(PetscBool few)
       PetscCall(Random(1500, 5, 7, PETSC_TRUE, 1.0, &S));
     else
       PetscCall(Grid(2, 45, LAPLACE, &S));
-    PetscCall(OfType(S, MATAIJ, &A));
-    PetscCall(OfType(S, "aijhybridgpu", &H));
+    PetscCall(OfBothTypes(S, &A, &H));
     for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(Lines); k++)
       if (Lacks(Lines[k].options) || (problem && strstr(Lines[k].options, "esteig_ksp_type cg")) || (size > 1 && LacksParallel(&Lines[k])))
         MatTestSkipped++;
       else if (Lines[k].brief || !few)
         PetscCall(Beside(A, H, Lines[k].options, size > 1 ? ParallelWay(Lines[k].options, Lines[k].way) : Lines[k].way, Lines[k].tol));
-    PetscCall(MatDestroy(&S));
-    PetscCall(MatDestroy(&A));
-    PetscCall(MatDestroy(&H));
+    PetscCall(DestroyAll(&S, &A, &H));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -309,10 +306,8 @@ int main(int argc, char **argv)
   int         code = 1;
 
   PetscFunctionBeginUser;
-  PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
-  PetscCall(Begin(&only, &few));
+  PetscCall(Begin(&argc, &argv, &only, &few));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-  if (PETSC_VERSION_LT(3, 21, 0)) MatTestSkipped++; /* whose rules are others: nothing is replaced there */
   for (PetscInt k = 0; PETSC_VERSION_GE(3, 21, 0) && k < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(Problems); k++) {
     const PetscBool singular = (PetscBool)(k == NEUMANN1 || k == NEUMANN2);
     Way             way      = Problems[k].way;
@@ -324,7 +319,8 @@ int main(int argc, char **argv)
       continue;
     }
     if (size > 1 && (k == BLOCKS || k == VECTORS)) way = NONE;
-    if (PETSC_VERSION_LT(3, 26, 0) && k == CLAIMED) { /* MATAIJ then takes the graph for its own transpose when it squares it */
+    /* MATAIJ then takes the graph for its own transpose when it squares it */
+    if (PETSC_VERSION_LT(3, 26, 0) && k == CLAIMED) {
       MatTestSkipped++;
       continue;
     }
@@ -333,8 +329,7 @@ int main(int argc, char **argv)
        solution */
     PetscCall(Options("-mg_coarse_sub_pc_type svd", singular));
     PetscCall(Problem(k, &S));
-    PetscCall(OfType(S, MATAIJ, &A));
-    PetscCall(OfType(S, "aijhybridgpu", &H));
+    PetscCall(OfBothTypes(S, &A, &H));
     /* the estimate amplifies rounding there: both by the host's vectors, on a card too */
     if (k == PAIRS) PetscCall(MatSetVecType(H, VECSTANDARD));
     if (WithThresholds) {
@@ -349,9 +344,7 @@ int main(int argc, char **argv)
       PetscCall(Beside(A, H, "-pc_gamg_eigenvalues 0.1,2.2", way, TIGHT));
       PetscCall(Beside(A, H, "-pc_gamg_agg_nsmooths 0", way, TIGHT));
     }
-    PetscCall(MatDestroy(&S));
-    PetscCall(MatDestroy(&A));
-    PetscCall(MatDestroy(&H));
+    PetscCall(DestroyAll(&S, &A, &H));
   }
   if (PETSC_VERSION_GE(3, 21, 0) && only < 0 && !WithThresholds) PetscCall(TestOptions(few));
   PetscCall(MatTestFinalize(&code));

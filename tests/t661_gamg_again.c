@@ -56,12 +56,10 @@ static PetscErrorCode TestAgain(const char *options, Way renewed)
   MatTestName = "setup again";
   PetscCall(Options(options, PETSC_TRUE));
   PetscCall(Grid(2, 40, LAPLACE, &S));
-  PetscCall(OfType(S, MATAIJ, &A));
-  PetscCall(OfType(S, "aijhybridgpu", &H));
+  PetscCall(OfBothTypes(S, &A, &H));
   PetscCall(MatDestroy(&S));
   PetscCall(Random(1600, 5, 3, PETSC_TRUE, 1.0, &S));
-  PetscCall(OfType(S, MATAIJ, &A2));
-  PetscCall(OfType(S, "aijhybridgpu", &H2));
+  PetscCall(OfBothTypes(S, &A2, &H2));
   PetscCall(Solver(A, &a));
   PetscCall(Solver(H, &h));
   PetscCall(KSPGetPC(a, &pa));
@@ -124,9 +122,7 @@ static PetscErrorCode TestAgain(const char *options, Way renewed)
   PetscCall(SetUpBoth(a, h, ALL, LOOSE, "PCSetType() away and back"));
   PetscCall(KSPDestroy(&a));
   PetscCall(KSPDestroy(&h));
-  PetscCall(MatDestroy(&S));
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
+  PetscCall(DestroyAll(&S, &A, &H));
   PetscCall(MatDestroy(&A2));
   PetscCall(MatDestroy(&H2));
   PetscCall(Options(options, PETSC_FALSE));
@@ -146,12 +142,10 @@ static PetscErrorCode TestBlocks(const char *options, PetscBool attached, Way re
   PetscCall(Options(options, PETSC_TRUE));
   PetscCall(Blocks(15, 3, &S));
   if (attached) PetscCall(AttachVectors(S, 2));
-  PetscCall(OfType(S, MATAIJ, &A));
-  PetscCall(OfType(S, "aijhybridgpu", &H));
+  PetscCall(OfBothTypes(S, &A, &H));
   PetscCall(MatDestroy(&S));
   PetscCall(Blocks(17, 2, &S));
-  PetscCall(OfType(S, MATAIJ, &A2));
-  PetscCall(OfType(S, "aijhybridgpu", &H2));
+  PetscCall(OfBothTypes(S, &A2, &H2));
   PetscCall(MatDestroy(&S));
   PetscCall(Solver(A, &a));
   PetscCall(Solver(H, &h));
@@ -198,8 +192,7 @@ static PetscErrorCode TestOthers(void)
   PetscFunctionBeginUser;
   MatTestName = "other ways";
   PetscCall(Grid(2, 40, LAPLACE, &S));
-  PetscCall(OfType(S, MATAIJ, &A));
-  PetscCall(OfType(S, "aijhybridgpu", &H));
+  PetscCall(OfBothTypes(S, &A, &H));
   for (PetscInt r = 0; r < 1600; r++) coords[r] = (PetscReal)(r % 40);
   for (int which = 0; which < 3; which++) {
     KSP         a, h, ksp[2];
@@ -230,9 +223,7 @@ static PetscErrorCode TestOthers(void)
     PetscCall(KSPDestroy(&h));
     PetscCall(Options("-x_pc_gamg_aijhybridgpu 0", PETSC_FALSE));
   }
-  PetscCall(MatDestroy(&S));
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
+  PetscCall(DestroyAll(&S, &A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -246,8 +237,7 @@ static PetscErrorCode TestError(void)
   PetscFunctionBeginUser;
   MatTestName = "error";
   PetscCall(Grid(2, 40, LAPLACE, &S));
-  PetscCall(OfType(S, MATAIJ, &A));
-  PetscCall(OfType(S, "aijhybridgpu", &H));
+  PetscCall(OfBothTypes(S, &A, &H));
   PetscCall(Solver(A, &a));
   PetscCall(Solver(H, &h));
   PetscCall(Options("-pc_gamg_esteig_ksp_type nosuch", PETSC_TRUE));
@@ -259,9 +249,7 @@ static PetscErrorCode TestError(void)
   PetscCall(SetUpBoth(a, h, ALL, LOOSE, "after an error"));
   PetscCall(KSPDestroy(&a));
   PetscCall(KSPDestroy(&h));
-  PetscCall(MatDestroy(&S));
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
+  PetscCall(DestroyAll(&S, &A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -301,8 +289,7 @@ static PetscErrorCode TestFaults(PetscInt bs, PetscBool few)
   else
     PetscCall(Grid(2, 25, LAPLACE, &S));
   PetscCall(AttachVectors(S, bs > 1 ? 2 : 1));
-  PetscCall(OfType(S, MATAIJ, &A));
-  PetscCall(OfType(S, "aijhybridgpu", &H));
+  PetscCall(OfBothTypes(S, &A, &H));
   PetscCall(Solver(A, &a));
   for (int target = 1; target < 1000000; target += failed < (few ? 3 : 16) ? 1 : few ? 1 + target / 2
                                                                                      : 2) {
@@ -331,9 +318,7 @@ static PetscErrorCode TestFaults(PetscInt bs, PetscBool few)
   }
   Check3((PetscBool)(failed > 10), "allocations failed", "", "", __LINE__);
   PetscCall(KSPDestroy(&a));
-  PetscCall(MatDestroy(&S));
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
+  PetscCall(DestroyAll(&S, &A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -344,8 +329,7 @@ int main(int argc, char **argv)
   int       code = 1;
 
   PetscFunctionBeginUser;
-  PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
-  PetscCall(Begin(&only, &few));
+  PetscCall(Begin(&argc, &argv, &only, &few));
   if (Covers) {
     PetscCall(TestOthers());
     PetscCall(TestError());
@@ -363,8 +347,7 @@ int main(int argc, char **argv)
     PetscCall(TestFaults(1, few));
     PetscCall(TestFaults(3, few));
     PetscCall(Options("-pc_gamg_threshold 0.03,0.01", PETSC_FALSE));
-  } else
-    MatTestSkipped++;
+  }
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());
   return code;

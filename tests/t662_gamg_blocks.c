@@ -415,16 +415,14 @@ static PetscErrorCode TestOptions(PetscBool few)
   PetscFunctionBeginUser;
   MatTestName = "options";
   PetscCall(Problem(k, &S));
-  PetscCall(OfType(S, MATAIJ, &A));
-  PetscCall(OfType(S, "aijhybridgpu", &H));
+  PetscCall(OfBothTypes(S, &A, &H));
   for (size_t l = 0; l < PETSC_STATIC_ARRAY_LENGTH(Lines); l++)
-    if (PETSC_VERSION_LT(3, 22, 0) && strstr(Lines[l].options, "-pc_gamg_mat_coarsen")) /* it reads them without the prefix */
+    /* it reads them without the prefix */
+    if (PETSC_VERSION_LT(3, 22, 0) && strstr(Lines[l].options, "-pc_gamg_mat_coarsen"))
       MatTestSkipped++;
     else if (Lines[l].brief || !few)
       PetscCall(Beside(A, H, Lines[l].options, Lines[l].way, Lines[l].tol));
-  PetscCall(MatDestroy(&S));
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
+  PetscCall(DestroyAll(&S, &A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -436,10 +434,8 @@ int main(int argc, char **argv)
   int         code = 1;
 
   PetscFunctionBeginUser;
-  PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
-  PetscCall(Begin(&only, &few));
+  PetscCall(Begin(&argc, &argv, &only, &few));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-  if (PETSC_VERSION_LT(3, 21, 0)) MatTestSkipped++; /* whose rules are others: nothing is replaced there */
   for (PetscInt k = 0; PETSC_VERSION_GE(3, 21, 0) && k < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(Problems); k++) {
     const Way way = size > 1 ? NONE : Problems[k].way; /* on several processes blocks are PETSc's */
     Mat       S, A, H;
@@ -448,8 +444,7 @@ int main(int argc, char **argv)
     if (WithThresholds && k == 16) continue; /* not ours, and slow */
     MatTestName = Problems[k].name;
     PetscCall(Problem(k, &S));
-    PetscCall(OfType(S, MATAIJ, &A));
-    PetscCall(OfType(S, "aijhybridgpu", &H));
+    PetscCall(OfBothTypes(S, &A, &H));
     if (WithThresholds) {
       PetscCall(Thresholds(A, H, way, k < 3 ? TIES : k == 18 ? UNSYMMETRIC
                                                              : PLAIN,
@@ -459,9 +454,7 @@ int main(int argc, char **argv)
       PetscCall(Beside(A, H, "-pc_gamg_eigenvalues 0.1,2.2", way, TIGHT));
       if (k != 16) PetscCall(Beside(A, H, "-pc_gamg_agg_nsmooths 0", way, TIGHT)); /* singular there, and not ours */
     }
-    PetscCall(MatDestroy(&S));
-    PetscCall(MatDestroy(&A));
-    PetscCall(MatDestroy(&H));
+    PetscCall(DestroyAll(&S, &A, &H));
   }
   if (PETSC_VERSION_GE(3, 21, 0) && only < 0 && size == 1 && !WithThresholds) PetscCall(TestOptions(few));
   PetscCall(MatTestFinalize(&code));

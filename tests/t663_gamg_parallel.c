@@ -130,13 +130,10 @@ static PetscErrorCode Run(void)
   PetscFunctionBeginUser;
   PetscCall(Graph(n, &S));
   if (Pick(3) == 0) PetscCall(AttachVectors(S, 1));
-  PetscCall(OfType(S, MATAIJ, &A));
-  PetscCall(OfType(S, "aijhybridgpu", &H));
+  PetscCall(OfBothTypes(S, &A, &H));
   snprintf(options, sizeof(options), "%s%s%s -mg_coarse_sub_pc_type svd", smooth[Pick(2)], more[Pick((PetscInt)PETSC_STATIC_ARRAY_LENGTH(more))], more[Pick((PetscInt)PETSC_STATIC_ARRAY_LENGTH(more))]);
   PetscCall(Beside(A, H, options, ALL, TIGHT));
-  PetscCall(MatDestroy(&S));
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
+  PetscCall(DestroyAll(&S, &A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -147,13 +144,11 @@ int main(int argc, char **argv)
   int       code = 1;
 
   PetscFunctionBeginUser;
-  PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
-  PetscCall(Begin(&only, &few));
+  PetscCall(Begin(&argc, &argv, &only, &few));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-runs", &runs, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-seed", &seed, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-only", &only, NULL));
   MatTestName = "random graphs";
-  if (PETSC_VERSION_LT(3, 21, 0)) MatTestSkipped++; /* whose rules are others: nothing is replaced there */
   for (PetscInt k = 0; k < runs && PETSC_VERSION_GE(3, 21, 0); k++) {
     MatTestSeed = seed + k;
     Seed        = 1000003ul * (unsigned long)(seed + k) + 12345;

@@ -95,14 +95,11 @@ static PetscErrorCode TestBlock(int which)
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(Grid(2, 20, LAPLACE, &S));
-  PetscCall(OfType(S, MATAIJ, &A));
-  PetscCall(OfType(S, "aijhybridgpu", &H));
+  PetscCall(OfBothTypes(S, &A, &H));
   PetscCall(MatMPIAIJGetSeqAIJ(H, &block[0], &block[1], NULL));
   if (rank == size - 1) PetscCall(MatConvert(block[which], MATSEQAIJ, MAT_INPLACE_MATRIX, &block[which]));
   PetscCall(Beside(A, H, "-pc_gamg_eigenvalues 0.1,2.2", NONE, TIGHT));
-  PetscCall(MatDestroy(&S));
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
+  PetscCall(DestroyAll(&S, &A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -113,9 +110,7 @@ int main(int argc, char **argv)
   int       code = 1;
 
   PetscFunctionBeginUser;
-  PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
-  PetscCall(Begin(&only, &few));
-  if (PETSC_VERSION_LT(3, 21, 0)) MatTestSkipped++; /* whose rules are others: nothing is replaced there */
+  PetscCall(Begin(&argc, &argv, &only, &few));
   if (PETSC_VERSION_GE(3, 21, 0)) {
     PetscCall(Options("-pc_gamg_eigenvalues 0.1,2.2", PETSC_TRUE));
     if (only < 0 || only == 0) PetscCall(TestRemembered());

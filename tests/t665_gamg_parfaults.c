@@ -100,17 +100,14 @@ int main(int argc, char **argv)
   KSP       h;
 
   PetscFunctionBeginUser;
-  PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
-  PetscCall(Begin(&only, &few));
+  PetscCall(Begin(&argc, &argv, &only, &few));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-every", &every, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-from", &from, NULL));
-  if (PETSC_VERSION_LT(3, 21, 0)) MatTestSkipped++; /* whose rules are others: nothing is replaced there */
   if (Covers) {
     PetscCall(Options("-pc_gamg_eigenvalues 0.1,2.2 -pc_gamg_process_eq_limit 1 -pc_gamg_parallel_coarse_grid_solver -mg_coarse_ksp_type richardson -mg_coarse_pc_type jacobi -mg_levels_ksp_type richardson", PETSC_TRUE));
     PetscCall(Grid(2, 12, LAPLACE, &S));
     PetscCall(AttachVectors(S, 1));
-    PetscCall(OfType(S, MATAIJ, &A));
-    PetscCall(OfType(S, "aijhybridgpu", &H));
+    PetscCall(OfBothTypes(S, &A, &H));
     PetscCall(Solver(H, &h)); /* the first use of all */
     PetscCall(KSPSetUp(h));
     PetscCall(KSPDestroy(&h));
@@ -119,9 +116,7 @@ int main(int argc, char **argv)
       MatTestName = faulty ? "the last process fails" : "the first process fails";
       if (only < 0 || only == faulty) PetscCall(Faults(A, H, faulty, (int)from, (int)every));
     }
-    PetscCall(MatDestroy(&S));
-    PetscCall(MatDestroy(&A));
-    PetscCall(MatDestroy(&H));
+    PetscCall(DestroyAll(&S, &A, &H));
   }
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());

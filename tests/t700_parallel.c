@@ -181,7 +181,8 @@ static PetscErrorCode Products(void)
           PetscCall(MatScale(a[k], -0.5 - k));
           PetscCall(MatScale(h[k], -0.5 - k));
         }
-        if (size > 1 && types[t] == MATPRODUCT_ABt) { /* PETSc's parallel one keeps the transpose that it made first, with its values */
+        /* PETSc's parallel one keeps the transpose that it made first, with its values */
+        if (size > 1 && types[t] == MATPRODUCT_ABt) {
           PetscCall(MatDestroy(&D));
           PetscCall(MatTestProduct(types[t], a[0], a[1], a[2], &D));
         }
@@ -265,7 +266,8 @@ static PetscErrorCode ResultsAsOperands(void)
   MatTestName = "results as operands";
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(MatTestOptionIs("-mat_aijhybridgpu_backend", "cuda", &born));
-  PetscCall(PetscOptionsHasName(NULL, NULL, "-mat_seqaij_type", &mirror)); /* then the parent's copies of blocks are of that type too, and the host's */
+  /* then the parent's copies of blocks are of that type too, and the host's */
+  PetscCall(PetscOptionsHasName(NULL, NULL, "-mat_seqaij_type", &mirror));
   if (mirror) born = PETSC_FALSE;
   PetscCall(MatTestOptionIs("-mat_aijhybridgpu_memory", "mirror", &mirror));
   PetscCall(Random(60, 60, 4, 41, MATAIJ, &a[0]));

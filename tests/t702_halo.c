@@ -387,10 +387,7 @@ int main(int argc, char **argv)
 {
   int code = 1;
 
-  setenv("HYB_EMULATOR_CARDS", "8", 1); /* a card for each process */
-  PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
-  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &Rank));
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &Size));
+  PetscCall(MatTestInitialize(&argc, &argv, &Rank, &Size));
   MatTestName = "halo";
   PetscCall(Run());
   PetscCall(MatTestFinalize(&code));

@@ -140,7 +140,8 @@ static PetscErrorCode Faults(MatProductType type, Phase phase, Mat hostA, Mat ho
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &held, 1, MPI_INT, MPI_MAX, PETSC_COMM_WORLD));
     MatTestCheck(!held, "bytes of ours are held");
   }
-  MatTestCheck(n > 2 || (Size == 1 && phase == AGAIN), "nothing could fail"); /* on the host one process takes no memory for that */
+  /* on the host one process takes no memory for that */
+  MatTestCheck(n > 2 || (Size == 1 && phase == AGAIN), "nothing could fail");
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: up to call %d\n", name, k));
   PetscCall(MatDestroy(&former));
   PetscCall(MatDestroy(&expected));

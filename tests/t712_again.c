@@ -355,10 +355,7 @@ int main(int argc, char **argv)
 {
   int code = 1;
 
-  setenv("HYB_EMULATOR_CARDS", "8", 1); /* a card for each process */
-  PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
-  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &Rank));
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &Size));
+  PetscCall(MatTestInitialize(&argc, &argv, &Rank, &Size));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-few", &Few, NULL));
   for (int t = 0; t < (Few ? 1 : (int)PETSC_STATIC_ARRAY_LENGTH(Types)); t++)
     for (int which = 0; which < 2; which++) {

@@ -333,10 +333,7 @@ int main(int argc, char **argv)
   PetscInt seed = 1, runs = 12, steps = 6;
   int      code = 1;
 
-  setenv("HYB_EMULATOR_CARDS", "8", 1); /* a card for each process */
-  PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
-  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &Rank));
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &Size));
+  PetscCall(MatTestInitialize(&argc, &argv, &Rank, &Size));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-seed", &seed, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-runs", &runs, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-steps", &steps, NULL));

@@ -187,7 +187,8 @@ static PetscErrorCode Claimed(MatType type, int way, Log *log)
   Mat                  A, C;
 
   PetscFunctionBeginUser;
-  if (product[way] == MATPRODUCT_ABt && Size > 1) PetscFunctionReturn(PETSC_SUCCESS); /* docs/limits.md: AIJ's keeps B's first values */
+  /* docs/limits.md: AIJ's keeps B's first values */
+  if (product[way] == MATPRODUCT_ABt && Size > 1) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(Make(type, 1, 3, 0, &A));
   PetscCall(MatSetOption(A, MAT_SYMMETRIC, PETSC_TRUE));
   PetscCall(Product(product[way], A, A, &C));
@@ -267,7 +268,8 @@ static PetscErrorCode Coordinates(void)
       PetscCall(End(&t));
     }
     MatTestCheck(PetscAbsReal(norm[0][0] - norm[1][0]) < (PetscReal)1e-5 * norm[0][0], "the product");
-    MatTestCheck(failed[0] == failed[1] || (way && !failed[0]), "an error or not"); /* the symbolic phase makes another matrix, of whose coordinates MATAIJ reads on */
+    /* the symbolic phase makes another matrix, of whose coordinates MATAIJ reads on */
+    MatTestCheck(failed[0] == failed[1] || (way && !failed[0]), "an error or not");
     if (!failed[0] && !failed[1]) MatTestCheck(PetscAbsReal(norm[0][1] - norm[1][1]) < (PetscReal)1e-5 * norm[0][1], "the values");
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -289,7 +291,8 @@ static PetscErrorCode States(void)
     PetscCall(MatProductReplaceMats(t.A, k == 1 ? other : t.B, NULL, t.C));
     PetscCall(MatProductNumeric(t.C));
     PetscCall(MatGetNonzeroState(t.C, &state[k]));
-    MatTestCheck(k == 1 ? state[1] > state[0] : state[2] >= state[1], "it went back, or stayed"); /* the first product's pattern is within the second's, which stays */
+    /* the first product's pattern is within the second's, which stays */
+    MatTestCheck(k == 1 ? state[1] > state[0] : state[2] >= state[1], "it went back, or stayed");
   }
   PetscCall(MatDestroy(&other));
   PetscCall(End(&t));
@@ -298,12 +301,11 @@ static PetscErrorCode States(void)
 
 int main(int argc, char **argv)
 {
-  int code = 1;
+  PetscMPIInt rank;
+  int         code = 1;
 
   MatTestName = Name;
-  setenv("HYB_EMULATOR_CARDS", "8", 1); /* a card for each process */
-  PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &Size));
+  PetscCall(MatTestInitialize(&argc, &argv, &rank, &Size));
   for (size_t u = 0; u < PETSC_STATIC_ARRAY_LENGTH(Uses); u++)
     for (int way = 0; way < Uses[u].ways; way++) {
       Log log[2] = {

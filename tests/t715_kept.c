@@ -249,7 +249,8 @@ static PetscErrorCode Coordinates(Three *t, Log *log)
     }
   TRY(log, MatSetPreallocationCOO(t->C, n, i, j));
   TRY(log, MatSetValuesCOO(t->C, v, INSERT_VALUES));
-  if (Size > 1 && PETSC_VERSION_LT(3, 22, 0)) PetscCall(MatGetNonzeroState(t->C, &t->was)); /* MATAIJ counts entries in some products */
+  /* MATAIJ counts entries in some products */
+  if (Size > 1 && PETSC_VERSION_LT(3, 22, 0)) PetscCall(MatGetNonzeroState(t->C, &t->was));
   PetscCall(Look(t, log));
   for (PetscInt turn = 0; turn < 2; turn++) {
     PetscCall(Again(t, log));
@@ -453,11 +454,10 @@ int main(int argc, char **argv)
   static const MatProductType types[] = {MATPRODUCT_AB, MATPRODUCT_AtB, MATPRODUCT_ABt, MATPRODUCT_PtAP, MATPRODUCT_RARt, MATPRODUCT_ABC};
   int                         code    = 1;
   PetscInt                    only    = -1;
+  PetscMPIInt                 rank;
 
   MatTestName = Name;
-  setenv("HYB_EMULATOR_CARDS", "8", 1); /* a card for each process */
-  PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &Size));
+  PetscCall(MatTestInitialize(&argc, &argv, &rank, &Size));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-case", &only, NULL));
   for (size_t c = 0; c < PETSC_STATIC_ARRAY_LENGTH(Cases); c++)
     for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(types); k++) {

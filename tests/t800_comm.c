@@ -511,7 +511,8 @@ static PetscErrorCode Between(HybComm comm)
   LayoutDraw(30, 1, -1);
   HybTestCall(HaloGet(comm, &h));
   if (exec->backend->device) {
-    const PetscBool waits = (PetscBool)(Rank && !ByPeer(h) && h->from.n && !h->from.rank[0]); /* by peer access it has what it needs */
+    /* by peer access it has what it needs */
+    const PetscBool waits = (PetscBool)(Rank && !ByPeer(h) && h->from.n && !h->from.rank[0]);
     HybArena        arena;
     PetscScalar    *x;
     void           *ghost;

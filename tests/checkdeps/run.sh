@@ -40,7 +40,7 @@ fresh; add include/aijhybridgpu/private/hybplan.h '#include "hybspgemm.h"\n'; pr
 fresh; add src/sparse/spgemm/host/x.c '#include "a.c"\n'; breaks src/sparse/spgemm/host/x.c:1: "never included"
 fresh; add src/sparse/spgemm/cuda/x.cu '#include "../host/h.h"\n'; breaks src/sparse/spgemm/cuda/x.cu:1: "methods never include each other"
 fresh; add src/sparse/sheaf/x.c 'int x;\n'; breaks src/sparse/sheaf/x.c:1: "no room that the rules know"
-fresh; add src/mat/impls/aijhybridgpu/x.c 'int x;\nvoid f(void) { k<<<1, 2>>>(); }\n'; breaks src/mat/impls/aijhybridgpu/x.c:2: "launches no kernel"
+fresh; add src/mat/impls/aijhybridgpu/x.c 'int x;\nvoid HybF(void) { k<<<1, 2>>>(); }\n'; breaks src/mat/impls/aijhybridgpu/x.c:2: "launches no kernel"
 fresh; add src/mat/impls/aijhybridgpu/x.cu 'int x;\n'; breaks src/mat/impls/aijhybridgpu/x.cu:1: "no CUDA file"
 fresh; add src/mat/impls/aijhybridgpu/x.c '#include <cuda_runtime.h>\n'; breaks src/mat/impls/aijhybridgpu/x.c:1: "glue holds no CUDA"
 fresh; add src/sparse/csr/x.cu 'void f(void) { k<<<1, 2>>>(); }\n'; breaks src/sparse/csr/x.cu:1: "HYB_LAUNCH alone"
@@ -69,5 +69,14 @@ for folder in src/sparse/csr tests conf; do
   fresh; lines $folder/x.c 801; breaks $folder/x.c:801: "801 lines; no file has more than 800"
 done
 fresh; lines docs/x.md 801; holds "pages may be longer"
+long() { mkdir -p "$(dirname "tree/$1")"; { printf "$3\n{\n"; yes '  x++;' | head -n $(($2 - 2)); printf '}\n'; } > "tree/$1"; }
+fresh; long tests/x.c 100 'static void f(void)'; holds "a function of 100 lines"
+fresh; long tests/x.c 101 'static void f(void)'; breaks tests/x.c:1: "a function of 101 lines"
+fresh; long src/sparse/csr/x.cu 101 '/* why */\nstatic __global__ void k(void)'; holds "a longer kernel that says why"
+fresh; long src/sparse/csr/x.cu 101 '\nstatic __global__ void k(void)'; breaks src/sparse/csr/x.cu:2: "a function of 101 lines"
+fresh; add src/sparse/csr/x.c 'void HybFind(void)\n{\n}\nstatic void find(void)\n{\n}\n'; holds "names by the rule"
+fresh; add src/sparse/csr/x.c '\nvoid find(void)\n{\n}\n'; breaks src/sparse/csr/x.c:2: "find: a name that other files may call"
+fresh; add $glue/seq/x.c 'void MatMult_SeqAIJHybridGPU(void)\n{\n}\nvoid MatSeqAIJHybridGPUGo(void)\n{\n}\n'; holds "PETSc's names in the glue"
+fresh; add src/sparse/csr/x.c 'static void f(void)\n{\n  PetscOptionsGetInt(NULL);\n}\n'; breaks src/sparse/csr/x.c:3: "read no options"
 printf '%d passed, %d failed, 0 skipped\n' $passed $failed
 [ $failed = 0 ]

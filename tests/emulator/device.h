@@ -62,7 +62,8 @@ uint64_t          Nanoseconds(void);
 void              Launch(const void *kernel, const char *name, const char *args, const char *file, int line, dim3 grid, dim3 block, size_t bytes, cudaStream_t, std::vector<Use> &&, std::vector<int> &&argument, std::function<void()> &&);
 /* an operation of the runtime or of a stand-in; uses are checked and opened like a kernel's */
 void Enqueue(cudaStream_t, const char *what, std::vector<Use> &&, std::function<void()> &&);
-bool Unwritten(const void *p, size_t bytes, size_t *at); /* holds a word of poison? for device memory, inside an operation */
+/* holds a word of poison? for device memory, inside an operation */
+bool Unwritten(const void *p, size_t bytes, size_t *at);
 
 /* pointers among a kernel's arguments: const ones are read, others may be written; in structs all words that look like
    pointers */

@@ -82,6 +82,7 @@ struct Lane {
 };
 struct WarpState {
   unsigned exists, runnable, waiting, barrier, exited; /* one bit for each lane */
+  int      next;                                       /* drawn to be the next one, if it is runnable then */
   Lane     lane[32];
 };
 
@@ -110,18 +111,23 @@ static std::vector<SharedArray> arrays_;
 
 static uint64_t stay_; /* a warp is left once in so many times, less one */
 static uint64_t random_;
-uint64_t        Random(void)
+static inline uint64_t Draw(void)
 {
-  if (!random_) random_ = 0x9e3779b97f4a7c15ull * (Seed() + 1);
+  if (__builtin_expect(!random_, 0)) random_ = 0x9e3779b97f4a7c15ull * (Seed() + 1);
   random_ ^= random_ << 13;
   random_ ^= random_ >> 7;
   random_ ^= random_ << 17;
   return random_ >> 11;
 }
-
-static inline int Pick(uint32_t bits)
+uint64_t Random(void)
 {
-  const int      s   = (int)(Random() & 31);
+  return Draw();
+}
+
+/* one of the bits, by a number of five */
+static inline int Pick(uint32_t bits, uint64_t draw)
+{
+  const int      s   = (int)(draw & 31);
   const uint32_t rot = (bits >> s) | (bits << ((32 - s) & 31));
   return (__builtin_ctz(rot) + s) & 31;
 }
@@ -144,7 +150,7 @@ static inline void Go(Fiber *from, Fiber *to)
 }
 
 static Fiber *Ended(void);
-static Fiber *Next(void);
+static inline Fiber *Next(void);
 static inline void CheckArrays(void);
 
 static void FiberMain(void)
@@ -327,7 +333,7 @@ uint64_t Warp(Kind kind, unsigned mask, uint64_t value, int aux, int width, cons
   W.waiting |= bit;
   if (Complete(W, l_)) {
     ready_ |= 1u << w_;
-    if (Random() & 3) { /* mostly the last to come goes on, without a switch */
+    if (Draw() & 3) { /* mostly the last to come goes on, without a switch */
       W.runnable &= ~bit;
       if (!W.runnable) ready_ &= ~(1u << w_); /* else an ended lane of this warp would be started again */
       return L.result;
@@ -509,16 +515,24 @@ static inline void CheckArrays(void)
 
 /* picks a thread and makes it the running one: mostly of the same warp. A thread that has not begun takes an idle fiber. In every second block a warp is left so seldom that it gets
    whole rounds of a loop ahead of the others. */
-static Fiber *Next(void)
+static inline Fiber *Next(void)
 {
-  if (!((ready_ >> w_) & 1u) || (Random() & stay_) == 0) {
+  const uint64_t draw = Draw();
+  if (!((ready_ >> w_) & 1u) || ((draw >> 5) & stay_) == 0) {
     if (!ready_) Deadlock();
-    w_ = Pick(ready_);
+    w_ = Pick(ready_, draw >> 20);
   }
   WarpState &W = warp_[w_];
-  l_           = Pick(W.runnable);
+  l_           = (W.runnable >> W.next) & 1u ? W.next : Pick(W.runnable, draw);
   W.runnable &= ~(1u << l_);
   if (!W.runnable) ready_ &= ~(1u << w_);
+  else { /* who comes next in this warp is drawn now, so that its stack is on its way meanwhile */
+    W.next = Pick(W.runnable, draw >> 40);
+    if (W.lane[W.next].fiber) {
+      __builtin_prefetch(W.lane[W.next].fiber->sp);
+      __builtin_prefetch((char *)W.lane[W.next].fiber->sp + 64);
+    }
+  }
   Lane &L = W.lane[l_];
   if (!L.fiber) {
     if (idle_.empty()) L.fiber = NewFiber();
@@ -551,7 +565,7 @@ static Fiber *Ended(void)
 static void RunBlock(const dim3 &b)
 {
   StartBlock(b);
-  w_ = Pick(ready_);
+  w_ = Pick(ready_, Draw());
   Go(&scheduler_, Next());
   for (const SharedArray &a : arrays_) CheckArray(a, RedZone);
   if (!Intact(dynamic_ - RedZone, RedZone)) Fail("a write before the start of the dynamic shared array (%zu bytes)", dynamic_bytes_);

@@ -20,20 +20,22 @@ struct Clock {
   }
 };
 struct Array {
-  char       *page, *ptr;
-  size_t      bytes, room; /* asked for; whole pages */
-  bool        managed, open, fresh, freeing, freed;
-  size_t      poisoned;         /* of its pages, from the first on */
-  size_t      reserved, mapped; /* of a range of addresses that memory is mapped behind: bytes of it, and how many of those have memory; else 0 */
-  int         protection;       /* of a managed array, for the host */
-  EmuPool    *pool;
-  int         card;
-  int         stream;                       /* of the allocation */
-  uint32_t    born, written, last[Streams]; /* number of the allocation, of the last write, of the last use on each stream */
-  int         writer;                       /* stream of the last write */
-  int         reads, writes;                /* queued */
-  std::string name, user;                   /* as the last kernel called it, and that kernel */
-  void       *shadow;                       /* the race detector's */
+  char  *page, *ptr;
+  size_t bytes, room; /* asked for; whole pages */
+  bool   managed, open, fresh, freeing, freed;
+  size_t poisoned; /* of its pages, from the first on */
+  /* of a range of addresses that memory is mapped behind: bytes of it, and how many of those have memory; else 0 */
+  size_t   reserved, mapped;
+  int      protection; /* of a managed array, for the host */
+  EmuPool *pool;
+  int      card;
+  int      stream; /* of the allocation */
+  /* number of the allocation, of the last write, of the last use on each stream */
+  uint32_t    born, written, last[Streams];
+  int         writer;        /* stream of the last write */
+  int         reads, writes; /* queued */
+  std::string name, user;    /* as the last kernel called it, and that kernel */
+  void       *shadow;        /* the race detector's */
 };
 struct Operation {
   std::string           what, file;
@@ -66,11 +68,12 @@ struct EmuEvent {
 };
 
 namespace emu {
-extern EmuStream                   stream_[Streams];
-extern bool                        taken_[Streams];
-extern Clock                       host_;          /* what the host has waited for */
-extern std::map<const void *, int> dynamic_limit_; /* of shared memory, where a kernel has been given more than the usual */
-extern EmuPool                     plain_[2];      /* cudaMalloc and cudaMallocAsync; cudaMallocManaged */
+extern EmuStream stream_[Streams];
+extern bool      taken_[Streams];
+extern Clock     host_; /* what the host has waited for */
+/* of shared memory, where a kernel has been given more than the usual */
+extern std::map<const void *, int> dynamic_limit_;
+extern EmuPool                     plain_[2]; /* cudaMalloc and cudaMallocAsync; cudaMallocManaged */
 extern std::vector<EmuPool *>      pools_;
 extern size_t                      total_; /* of the card */
 extern cudaError_t                 error_;

@@ -19,12 +19,13 @@ std::string RegionName(const Region &);
 bool        RegionIsShared(const Region &);
 bool        SharedRegion(const void *p, Region &);
 bool        DeviceRegion(const void *p, Region &);
-void        RaceKernel(void);                              /* a kernel starts */
-void        RaceBlock(int warps);                          /* a block starts */
-void        RaceEnd(void);                                 /* a kernel has ended */
-void        RaceBarrier(void);                             /* all threads of the block are past a barrier */
-void        RaceWarp(int warp, unsigned set, bool memory); /* these lanes are past an operation of the warp, memory: a __syncwarp */
-int         RunningThread(void);
+void        RaceKernel(void);     /* a kernel starts */
+void        RaceBlock(int warps); /* a block starts */
+void        RaceEnd(void);        /* a kernel has ended */
+void        RaceBarrier(void);    /* all threads of the block are past a barrier */
+/* these lanes are past an operation of the warp, memory: a __syncwarp */
+void RaceWarp(int warp, unsigned set, bool memory);
+int  RunningThread(void);
 #endif
 } // namespace emu
 #endif

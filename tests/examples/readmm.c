@@ -1,7 +1,8 @@
 /*
   readmm.c: the Matrix Market reader of examples/, alone.
 
-    readmm FILE                prints what was read: sizes and each entry; exit 1 with the reader's message if it refuses
+    readmm FILE                prints what was read: sizes and each entry; exit 1 with the reader's message if it
+                               refuses
     readmm -mutate N FILE... feeds N mutations of these files to the reader: it may refuse them, it may not crash, leak,
     or hand out an
                                entry that lies outside the matrix

@@ -49,7 +49,8 @@ static void Matrix(Bytes *b, PetscInt m, PetscInt n, RefMat *A)
   PetscInt      *i = (PetscInt *)RefAlloc((PetscCount)m + 1, sizeof(PetscInt)), *j = (PetscInt *)RefAlloc((PetscCount)m * n, sizeof(PetscInt)), nnz = 0;
 
   for (PetscInt r = 0; r < m; r++) {
-    const unsigned mask = Byte(b) << 8 | Byte(b), thin = Byte(b); /* of each run only the columns c with c & thin == 0 */
+    /* of each run only the columns c with c & thin == 0 */
+    const unsigned mask = Byte(b) << 8 | Byte(b), thin = Byte(b);
 
     for (PetscInt c = 0; c < n; c++)
       if (mask >> (c / width) & 1 && !(c & (thin & 7))) j[nnz++] = c;

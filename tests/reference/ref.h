@@ -17,7 +17,8 @@ typedef struct {
   PetscCount *terms; /* of each entry: how many roundings, roughly; NULL likewise */
 } RefMat;
 
-extern void *RefAlloc(PetscCount count, size_t size); /* zeroed, never NULL: the program ends without memory. Free with free(). */
+/* zeroed, never NULL: the program ends without memory. Free with free(). */
+extern void *RefAlloc(PetscCount count, size_t size);
 extern void  RefMatCreate(PetscInt m, PetscInt n, PetscCount nnz, RefMat *);
 extern void  RefMatDestroy(RefMat *);
 extern void  RefMatCopy(const RefMat *, RefMat *);
@@ -32,8 +33,9 @@ extern PetscScalar *RefProductInOrder(const RefMat *A, const RefMat *B, const Re
 extern void         RefPtAP(const RefMat *A, const RefMat *P, RefMat *C);
 extern void         RefRARt(const RefMat *A, const RefMat *R, RefMat *C);
 extern void         RefABC(const RefMat *A, const RefMat *B, const RefMat *C, RefMat *D);
-extern void         RefAdd(PetscScalar alpha, const RefMat *A, PetscScalar beta, const RefMat *B, RefMat *C); /* on the union of the patterns */
-extern void         RefSubmatrix(const RefMat *A, PetscInt nrows, const PetscInt *rows, PetscInt cstart, PetscInt cend, RefMat *S);
+/* on the union of the patterns */
+extern void RefAdd(PetscScalar alpha, const RefMat *A, PetscScalar beta, const RefMat *B, RefMat *C);
+extern void RefSubmatrix(const RefMat *A, PetscInt nrows, const PetscInt *rows, PetscInt cstart, PetscInt cend, RefMat *S);
 /* z = y + sign*A x, or sign*A x when y is NULL; mag and terms (A->csr.m entries, may be NULL) as in RefMat */
 extern void        RefSpMV(const RefMat *A, const PetscScalar *x, int sign, const PetscScalar *y, PetscScalar *z, PetscReal *mag, PetscCount *terms);
 extern PetscReal   RefNorm(const RefMat *A, HybNorm type);

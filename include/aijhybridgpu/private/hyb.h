@@ -132,10 +132,13 @@ typedef struct {
   PetscCount  value[HYB_MAX_COUNTERS];
 } HybCounters;
 
-extern PetscErrorCode HybCountersAdd(HybCounters *, const char *name, PetscCount value); /* adds to a counter, made at first use */
+/* adds to a counter, made at first use */
+extern PetscErrorCode HybCountersAdd(HybCounters *, const char *name, PetscCount value);
 extern PetscErrorCode HybCountersSet(HybCounters *, const char *name, PetscCount value);
-extern PetscErrorCode HybCountersDescribe(const HybCounters *, char text[], size_t length); /* appends them: ", name value" each */
-extern PetscCount     HybCountersGet(const HybCounters *, const char *name);                /* 0 if it was never counted */
+/* appends them: ", name value" each */
+extern PetscErrorCode HybCountersDescribe(const HybCounters *, char text[], size_t length);
+/* 0 if it was never counted */
+extern PetscCount HybCountersGet(const HybCounters *, const char *name);
 
 typedef enum {
   HYB_COPY_HOST_TO_DEVICE,
@@ -150,12 +153,14 @@ typedef struct {
   size_t managed_bytes, managed_peak; /* storage valid on both sides */
   size_t pinned_bytes, pinned_peak;   /* page-locked: buffers for copies, and LOCKED memory */
   size_t locked_bytes, locked_share;  /* LOCKED memory alone, and the most that this process may hold of it */
-  size_t since;                       /* the most that device and managed bytes were together since HybBackend.usage() was told to start anew */
-  size_t managed_share;               /* the most managed bytes this process may hold */
-  size_t managed_kept;                /* and of large arrays' memory, what is kept for later ones */
-  size_t free_bytes, total_bytes;     /* of the device, as far as the plugin may believe (memory limit option); 0 from usage() */
-  int    card, cards;                 /* the device's number and how many this process sees; 0 of 0: the host */
-  char   bus[24];                     /* where it sits, which is the same for every process */
+  /* the most that device and managed bytes were together since HybBackend.usage() was told to start anew */
+  size_t since;
+  size_t managed_share; /* the most managed bytes this process may hold */
+  size_t managed_kept;  /* and of large arrays' memory, what is kept for later ones */
+  /* of the device, as far as the plugin may believe (memory limit option); 0 from usage() */
+  size_t free_bytes, total_bytes;
+  int    card, cards; /* the device's number and how many this process sees; 0 of 0: the host */
+  char   bus[24];     /* where it sits, which is the same for every process */
 } HybMemoryReport;
 
 /* NormType is petscvec.h's, which no room includes */
@@ -284,20 +289,29 @@ struct _HybBackend {
 
   PetscErrorCode (*alloc)(const HybExec *, HybMem, size_t bytes, void **);
   PetscErrorCode (*free)(const HybExec *, HybMem, size_t bytes, void *);
-  PetscErrorCode (*copy)(const HybExec *, void *dst, const void *src, size_t bytes, HybCopyKind); /* in stream order; host memory is reusable on return */
+  /* in stream order; host memory is reusable on return */
+  PetscErrorCode (*copy)(const HybExec *, void *dst, const void *src, size_t bytes, HybCopyKind);
   PetscErrorCode (*zero)(const HybExec *, void *dst, size_t bytes);
   PetscErrorCode (*sync)(const HybExec *);
   /* How long the stream takes for what it gets between a timer's two marks (end: the second), for k < HYB_TIMERS. A
      device's only: NULL on the host. elapsed: -1 if it is still under way, and nothing is waited for. */
   PetscErrorCode (*mark)(const HybExec *, int k, PetscBool end);
   PetscErrorCode (*elapsed)(int k, PetscBool wait, double *seconds);
-  PetscErrorCode (*touch)(const HybExec *, void *, size_t bytes);                              /* fresh memory of the host's, which one thread is about to write: it gets its pages from all cores that are this process's */
-  PetscErrorCode (*lock)(const HybExec *, void *, size_t bytes, PetscBool on);                 /* memory of the host's, for a few copies by others: whoever locks it unlocks it before it can be freed */
-  PetscErrorCode (*prefetch)(const HybExec *, const void *, size_t bytes, PetscBool todevice); /* managed memory only; a hint */
-  PetscErrorCode (*memory)(HybMemoryReport *);                                                 /* asks the card, which takes long: not for paths that run often */
-  PetscErrorCode (*usage)(HybMemoryReport *, PetscBool restart);                               /* the same without asking the card */
-  PetscErrorCode (*grow)(const HybExec *, void *ptr, size_t bytes, size_t *mapped);            /* HYB_MEM_GROWING: *mapped bytes are there now */
-  PetscErrorCode (*enter)(void);                                                               /* before an operation: the card is the calling thread's current one from here on, whoever chose another */
+  /* fresh memory of the host's, which one thread is about to write: it gets its pages from all cores that are this
+     process's */
+  PetscErrorCode (*touch)(const HybExec *, void *, size_t bytes);
+  /* memory of the host's, for a few copies by others: whoever locks it unlocks it before it can be freed */
+  PetscErrorCode (*lock)(const HybExec *, void *, size_t bytes, PetscBool on);
+  /* managed memory only; a hint */
+  PetscErrorCode (*prefetch)(const HybExec *, const void *, size_t bytes, PetscBool todevice);
+  /* asks the card, which takes long: not for paths that run often */
+  PetscErrorCode (*memory)(HybMemoryReport *);
+  /* the same without asking the card */
+  PetscErrorCode (*usage)(HybMemoryReport *, PetscBool restart);
+  /* HYB_MEM_GROWING: *mapped bytes are there now */
+  PetscErrorCode (*grow)(const HybExec *, void *ptr, size_t bytes, size_t *mapped);
+  /* before an operation: the card is the calling thread's current one from here on, whoever chose another */
+  PetscErrorCode (*enter)(void);
   /* From here on memory is taken, cleared (zero()) and given back in the order of this stream, whatever stream an arena
      was made with; work that is queued elsewhere ends first. For a program whose current stream changes. NULL: there
      are no streams. */
@@ -346,23 +360,27 @@ typedef enum {
 } HybCommChoice;
 
 extern const HybTuning *HybTuningGet(void);
-/* All from the process's options -mat_aijhybridgpu_NAME, else what they are by default. PETSC_ERR_ARG_OUTOFRANGE names
-   option, value and what is allowed. Once in a process, before the first use. */
-extern PetscErrorCode HybTuningRead(void);
+/* All from the process's options -mat_aijhybridgpu_NAME, which the caller reads, this room reading none; else what they
+   are by default. PETSC_ERR_ARG_OUTOFRANGE names option, value and what is allowed. Once in a process, before the first
+   use. */
+typedef PetscErrorCode (*HybOptionGet)(const char option[], char value[], size_t length, PetscBool *set);
+extern PetscErrorCode HybTuningRead(HybOptionGet get);
 /* One of them, for tests and benchmarks: the option's name without its prefix, and its value as there; NULL: what it is
    by default. The same errors. */
 extern PetscErrorCode HybTuningSet(const char *name, const char *value);
 
 /* What the plugin hands to a device library. */
 typedef struct {
-  size_t size;             /* sizeof(HybServices) */
-  int    device;           /* which card; -1: the current one; -2: this node's processes take its cards in turn */
-  size_t memory_limit;     /* believe the card no larger than this; 0: no limit */
-  double managed_fraction; /* share of the card's free memory, divided by the processes on it, that managed memory may take */
-  double locked_fraction;  /* share of the host's memory, divided by this node's processes, that LOCKED memory may take */
-  int    processes, rank;  /* of this node, and the number of this one among them */
-  int    dealt;            /* they have been dealt to the cards in turn; else they all share the one */
-  int    mirror;           /* never use managed memory */
+  size_t size;         /* sizeof(HybServices) */
+  int    device;       /* which card; -1: the current one; -2: this node's processes take its cards in turn */
+  size_t memory_limit; /* believe the card no larger than this; 0: no limit */
+  /* share of the card's free memory, divided by the processes on it, that managed memory may take */
+  double managed_fraction;
+  /* share of the host's memory, divided by this node's processes, that LOCKED memory may take */
+  double locked_fraction;
+  int    processes, rank; /* of this node, and the number of this one among them */
+  int    dealt;           /* they have been dealt to the cards in turn; else they all share the one */
+  int    mirror;          /* never use managed memory */
   /* called before every allocation and every CUDA call when not NULL: returning non-zero makes that call fail (fault
      injection) */
   int (*fault)(const char *what);

@@ -19,9 +19,10 @@ typedef struct {
 
 /* Which vertex belongs to which aggregate. Arrays live where the backend executes. */
 typedef struct {
-  PetscInt  n;      /* vertices */
-  PetscInt  nc;     /* aggregates */
-  PetscInt *parent; /* n: the number of a vertex's aggregate, -1 for none. Aggregates are numbered by their roots, ascending */
+  PetscInt n;  /* vertices */
+  PetscInt nc; /* aggregates */
+  /* n: the number of a vertex's aggregate, -1 for none. Aggregates are numbered by their roots, ascending */
+  PetscInt *parent;
   PetscInt *lead;   /* nc: the vertex that comes first in PETSc's list: the root, or (hops = 1) the smallest */
   int       rounds; /* of the search for roots */
 } HybAggregates;
@@ -59,7 +60,9 @@ typedef struct {
 /* What was found when the unknowns of vertices were joined */
 typedef struct {
   PetscCount nodiagonal; /* rows of A without an entry of the diagonal */
-  PetscBool  staggered;  /* entry k of each row is of unknown k modulo bs, as in whole blocks, but some that stand together are of several vertices */
+  /* entry k of each row is of unknown k modulo bs, as in whole blocks, but some that stand together are of several
+     vertices */
+  PetscBool staggered;
 } HybAggCollapsed;
 
 #define HYB_AGG_VECTORS 32 /* nvec is at most so many */

@@ -18,11 +18,13 @@ HYB_EXTERN_C_BEGIN
    gets the same, and gives it back twice. */
 typedef struct _HybComm *HybComm;
 struct _HybComm {
-  MPI_Comm         mpi;
-  PetscMPIInt      rank, size;
-  PetscInt         users;
-  struct _HybPeer *peer;                                             /* memory of others' cards, where these can be reached; else why not */
-  char             way[160];                                         /* for people: by which way exchanges of devices go, and why; empty: none has been made */
+  MPI_Comm    mpi;
+  PetscMPIInt rank, size;
+  PetscInt    users;
+  /* memory of others' cards, where these can be reached; else why not */
+  struct _HybPeer *peer;
+  /* for people: by which way exchanges of devices go, and why; empty: none has been made */
+  char way[160];
   PetscErrorCode (*probe)(HybComm, const HybExec *, PetscBool *all); /* do exchanges by it come through? */
   HybComm next;
 };

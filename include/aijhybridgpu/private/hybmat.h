@@ -36,7 +36,8 @@ PETSC_INTERN PetscErrorCode HybMatIsPar(Mat A, PetscBool *flg);
 /* Collective, and all alike: on the device where it is worth while for one process and all have one */
 PETSC_INTERN PetscErrorCode HybMatGetParExec(Mat A, HybExec *x);
 PETSC_INTERN PetscErrorCode HybMatGetParCSR(Mat A, const HybExec *x, PetscBool values, HybParCSR *csr);
-PETSC_INTERN PetscErrorCode HybMatRestoreParCSR(Mat A, const HybExec *x, HybParCSR *csr); /* what was got, after an error too */
+/* what was got, after an error too */
+PETSC_INTERN PetscErrorCode HybMatRestoreParCSR(Mat A, const HybExec *x, HybParCSR *csr);
 /* Collective; an error of one process is one of all. Rows as A's, out: of csr->D and csr->O, which are taken over. */
 PETSC_INTERN PetscErrorCode HybMatCreateFromParCSR(Mat A, const HybExec *x, HybArena out[2], const HybParCSR *csr, PetscInt rbs, PetscInt cbs, Mat *C);
 

@@ -13,7 +13,9 @@ typedef struct {
   PetscCount maxrow;   /* most products of any row */
   PetscInt   maxarow;  /* longest row of A */
   PetscInt   maxbrow;  /* longest row of B touched */
-  PetscInt   alike;    /* rows of A as long as one of the three before them, and as far from the first column to the last: nearly all where rows repeat their shapes */
+  /* rows of A as long as one of the three before them, and as far from the first column to the last: nearly all where
+     rows repeat their shapes */
+  PetscInt alike;
 } HybPlanStats;
 
 typedef struct _HybPlanOps {

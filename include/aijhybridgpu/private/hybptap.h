@@ -15,8 +15,10 @@ typedef struct {
   const HybPtAPMethod *method;
   HybArena             keep, work;
   HybCounters          counters;
-  PetscBool            declined; /* set by symbolic: the operands are not for this method, and it holds nothing of the result; the caller goes on with the stages */
-  void                *data;
+  /* set by symbolic: the operands are not for this method, and it holds nothing of the result; the caller goes on with
+     the stages */
+  PetscBool declined;
+  void     *data;
 } HybPtAP;
 
 struct _HybPtAPMethod {

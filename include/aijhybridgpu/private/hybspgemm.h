@@ -19,8 +19,9 @@ typedef struct {
   const HybSpGEMMMethod *method;   /* set by HybSpGEMMSymbolic() */
   char                   name[32]; /* asked for by the user: "auto" or a method's name */
   PetscInt               width;    /* rowmerge's W, 2..32; 0: the method chooses */
-  PetscBool              reuse;    /* the caller expects more than one numeric phase: a plan for them may be made in the first */
-  PetscInt               numerics; /* numeric phases before this one */
+  /* the caller expects more than one numeric phase: a plan for them may be made in the first */
+  PetscBool reuse;
+  PetscInt  numerics; /* numeric phases before this one */
   /* the driver's analysis of the operands, during symbolic: each part is made when it is first wanted */
   PetscInt     waits;       /* for the device so far (HybSpGEMMFetch()) */
   PetscInt     blocksizes;  /* sizes of blocks that a sample of both patterns leaves, bit bs; -1: not sampled yet */

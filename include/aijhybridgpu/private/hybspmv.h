@@ -23,13 +23,14 @@ typedef struct {
   const HybSpMVMethod *method;   /* set by HybSpMVSetUp() */
   char                 name[32]; /* "auto" or a method's name */
   PetscInt             bs;       /* block size that divides the pattern's rows and columns, 1 if none is known */
-  PetscBool            once;     /* may be set before HybSpMVSetUp(): there is one application to come, "auto" plans as little as it can */
-  PetscCount           longest;  /* the same: entries of the longest row where the caller knows them, else -1 */
-  HybArena             keep;
-  HybArena             work;
-  HybCounters          counters;
-  PetscCount           calls; /* applications since setup: a method may refine its plan after the first */
-  void                *data;
+  /* may be set before HybSpMVSetUp(): there is one application to come, "auto" plans as little as it can */
+  PetscBool   once;
+  PetscCount  longest; /* the same: entries of the longest row where the caller knows them, else -1 */
+  HybArena    keep;
+  HybArena    work;
+  HybCounters counters;
+  PetscCount  calls; /* applications since setup: a method may refine its plan after the first */
+  void       *data;
 } HybSpMV;
 
 struct _HybSpMVMethod {

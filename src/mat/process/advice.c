@@ -93,7 +93,8 @@ static void HybAdviseExchange(HybReport *r)
 
   for (PetscMPIInt p = 1; p < r->known; p++)
     if (r->accounts[p].counts.hosthalos > most->hosthalos) most = &r->accounts[p].counts;
-  weight = most->hosthalobytes / HYB_BUS_RATE + 2.0 * (double)most->hosthalos * HYB_BUS_EACH; /* to one host, and from another */
+  /* to one host, and from another */
+  weight = most->hosthalobytes / HYB_BUS_RATE + 2.0 * (double)most->hosthalos * HYB_BUS_EACH;
   if (!most->hosthalos || weight < HYB_WORTH * r->seconds) return;
   HybAdviceAdd(r, weight, strstr(most->halofrom, "not GPU-aware") ? "-mat_aijhybridgpu_comm auto, or an MPI that is GPU-aware and -use_gpu_aware_mpi 1" : "-mat_aijhybridgpu_comm auto, with a card for each process on one node", "%lld products with vectors got other processes' entries through the host, %s, by %s", (long long)most->hosthalos,
                HybAdviceBytes(most->hosthalobytes, text, sizeof(text)), most->halofrom);

@@ -15,7 +15,8 @@ static PetscErrorCode HybGlueLocalRanks(PetscMPIInt *rank, PetscMPIInt *size)
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, rank));
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, size)); /* no launcher that we know: all on one node, the cautious answer */
+  /* no launcher that we know: all on one node, the cautious answer */
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, size));
   for (int k = 0; ranks[k]; k++) {
     const char *r = getenv(ranks[k]), *s = getenv(sizes[k]);
 
@@ -107,7 +108,8 @@ PetscErrorCode HybGlueGetDevice(PetscBool required, const HybBackend **device)
           PetscCall(PetscOptionsGetInt(NULL, NULL, "-device_select_cuda", &id, NULL));
         }
       } else
-        g->nopetscstream = PETSC_TRUE; /* its contexts do not come up either: asked for one, they leave a broken one behind */
+        /* its contexts do not come up either: asked for one, they leave a broken one behind */
+        g->nopetscstream = PETSC_TRUE;
     }
 #endif
     services.dealt = id < 0;

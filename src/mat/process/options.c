@@ -160,6 +160,11 @@ PetscErrorCode HybGlueCheckMethod(const char *option, const char *value, const c
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode HybOptionString(const char option[], char value[], size_t length, PetscBool *set)
+{
+  return PetscOptionsGetString(NULL, NULL, option, value, length, set);
+}
+
 /* Defaults of every matrix, read once, with all options of the process */
 PetscErrorCode HybGlueReadChoices(HybChoices *choices)
 {
@@ -184,7 +189,7 @@ PetscErrorCode HybGlueReadChoices(HybChoices *choices)
     PetscCall(PetscOptionsGetEnum(NULL, NULL, "-mat_aijhybridgpu_backend", backends, &backend, NULL));
     g->choices.backend = (HybBackendChoice)backend;
     PetscCall(HybOptionsRead());
-    PetscCall(HybTuningRead());
+    PetscCall(HybTuningRead(HybOptionString));
     g->optionsread = PETSC_TRUE;
   }
   *choices = g->choices;

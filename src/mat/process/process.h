@@ -31,23 +31,26 @@ typedef struct {
   PetscCount     ntodevice, ntohost; /* in so many transfers */
   PetscCount     mults, assemblies, products, fallbacks, fallbacksasked, deviceops;
   PetscCount     gamg[HYB_GAMG_COUNTS];
-  PetscCount     stagedmults;            /* products on the device with a vector of the host's */
-  PetscCount     hosthalos;              /* products of parallel matrices with vectors on the device to which others' entries came through the host */
-  PetscLogDouble hosthalobytes;          /* so many bytes of them */
-  char           halofrom[96];           /* by what way, and why */
-  PetscCount     belowmin, belowminmost; /* operations that -mat_aijhybridgpu_device_min left on the host, and the most nonzeros of one */
-  char           methods[512];           /* names of the methods that computed products, colon-separated */
-  char           parents[32];            /* the last algorithm of AIJ's that was asked for */
+  PetscCount     stagedmults; /* products on the device with a vector of the host's */
+  /* products of parallel matrices with vectors on the device to which others' entries came through the host */
+  PetscCount     hosthalos;
+  PetscLogDouble hosthalobytes; /* so many bytes of them */
+  char           halofrom[96];  /* by what way, and why */
+  /* operations that -mat_aijhybridgpu_device_min left on the host, and the most nonzeros of one */
+  PetscCount belowmin, belowminmost;
+  char       methods[512]; /* names of the methods that computed products, colon-separated */
+  char       parents[32];  /* the last algorithm of AIJ's that was asked for */
 } HybCounts;
 
 /* Options of the process; options.c has their names, defaults and texts */
 typedef struct {
-  char      cudalibrary[PETSC_MAX_PATH_LEN], viewcounts[PETSC_MAX_PATH_LEN], report[PETSC_MAX_PATH_LEN];
-  PetscInt  device;    /* which card; -1: PETSc's, else by turns */
-  PetscInt  devicemin; /* nonzeros; -1: by where the vectors are, see HybGlueDeviceMin() */
-  PetscInt  mirror, promotenever;
-  PetscInt  lockafter; /* values sent so many times again move to page-locked memory; 0: never */
-  PetscInt  lockmin;   /* fewer bytes of values stay where they are: they are soon through the buffers, which are page-locked as well */
+  char     cudalibrary[PETSC_MAX_PATH_LEN], viewcounts[PETSC_MAX_PATH_LEN], report[PETSC_MAX_PATH_LEN];
+  PetscInt device;    /* which card; -1: PETSc's, else by turns */
+  PetscInt devicemin; /* nonzeros; -1: by where the vectors are, see HybGlueDeviceMin() */
+  PetscInt mirror, promotenever;
+  PetscInt lockafter; /* values sent so many times again move to page-locked memory; 0: never */
+  /* fewer bytes of values stay where they are: they are soon through the buffers, which are page-locked as well */
+  PetscInt  lockmin;
   PetscInt  planmin;   /* patterns of so many nonzeros are planned for at their second product with a vector */
   PetscInt  narrowmin; /* a device's results of so many rows become AIJ's without loops over these */
   PetscInt  viewmemory, frameunknown, smoothers, parallelproducts;
@@ -138,16 +141,19 @@ typedef struct {
   HybOptions options;
   HybChoices choices;
   /* counters */
-  HybEvents           event;
-  HybCounts           counts;
-  PetscCount          made;           /* private data of sequential matrices, ever */
-  int                 productrefuses; /* AIJ's parallel A B says MAT_NO_OFF_PROC_ENTRIES: 1, or -1; 0: not looked yet */
-  HybRecordDescribe   describe;       /* what the type knows of a matrix */
-  HybComm             world;          /* of PETSC_COMM_WORLD, once a parallel matrix has used it: what it opened is not opened again for the next one */
-  struct _HybRecords *records;        /* of each matrix and operation, for -mat_aijhybridgpu_report; NULL: not asked for */
-  PetscLogDouble      hostwork;       /* nonzeros that the host has multiplied with vectors while the device was not open */
-  PetscBool           toldhostvectors;
-  PetscBool           atexit; /* the process will write its report, if nobody has */
+  HybEvents         event;
+  HybCounts         counts;
+  PetscCount        made;           /* private data of sequential matrices, ever */
+  int               productrefuses; /* AIJ's parallel A B says MAT_NO_OFF_PROC_ENTRIES: 1, or -1; 0: not looked yet */
+  HybRecordDescribe describe;       /* what the type knows of a matrix */
+  /* of PETSC_COMM_WORLD, once a parallel matrix has used it: what it opened is not opened again for the next one */
+  HybComm world;
+  /* of each matrix and operation, for -mat_aijhybridgpu_report; NULL: not asked for */
+  struct _HybRecords *records;
+  /* nonzeros that the host has multiplied with vectors while the device was not open */
+  PetscLogDouble hostwork;
+  PetscBool      toldhostvectors;
+  PetscBool      atexit; /* the process will write its report, if nobody has */
   /* device */
   HybDeviceStatus   devicestatus;
   const HybBackend *device;
@@ -216,6 +222,7 @@ static inline PetscErrorCode HybLogToHost(PetscLogDouble bytes)
 /* container.c, besides what hybmat.h has: puts a function over the parent's of that name, which is kept in *parents, or
    the parent's back */
 PETSC_INTERN PetscErrorCode HybComposeOver(PetscObject, const char *name, void (*ours)(void), void (**parents)(void), PetscBool on);
+PETSC_INTERN PetscErrorCode HybOpsOver(Mat A, const struct _MatOps *ours, const struct _MatOps *parents, PetscBool on);
 
 /* options.c */
 PETSC_INTERN PetscErrorCode HybOptionsRead(void);
@@ -262,10 +269,14 @@ PETSC_INTERN HybRecordOp    HybRecordOfEvent(PetscLogEvent);
 #define HybRecording()                                       PetscUnlikely(HybGlueState.records != NULL)
 #define HybRecordBegin(op, A, x)                             (HybRecording() ? HybRecordStart(op, A, x) : PETSC_SUCCESS)
 #define HybRecordEnd(op, A, x, method, detail, flops, bytes) (HybRecording() ? HybRecordStop(op, A, x, method, detail, flops, bytes) : PETSC_SUCCESS)
-#define HybRecordTell(text)                                  (HybRecording() ? HybRecordWhy(text) : (void)0)         /* why the operation that is about to end was done by this method */
-#define HybRecordProduct(C, by, from)                        (HybRecording() ? HybRecordMade(C, by, from) : (void)0) /* C is a product's result; from: of P^T A P, A */
-#define HybRecordBlocks(A, d, o)                             (HybRecording() ? HybRecordParts(A, d, o) : (void)0)    /* of a parallel matrix */
-#define HybRecordGone(A)                                     (HybRecording() ? HybRecordLeft(A) : (void)0)           /* A is about to go: its name is known now, and its blocks' with it */
+/* why the operation that is about to end was done by this method */
+#define HybRecordTell(text) (HybRecording() ? HybRecordWhy(text) : (void)0)
+/* C is a product's result; from: of P^T A P, A */
+#define HybRecordProduct(C, by, from) (HybRecording() ? HybRecordMade(C, by, from) : (void)0)
+/* of a parallel matrix */
+#define HybRecordBlocks(A, d, o) (HybRecording() ? HybRecordParts(A, d, o) : (void)0)
+/* A is about to go: its name is known now, and its blocks' with it */
+#define HybRecordGone(A) (HybRecording() ? HybRecordLeft(A) : (void)0)
 
 /* an event of ours, in PETSc's log and in the records */
 static inline PetscErrorCode HybEventBegin(PetscLogEvent event, Mat A, void *b, void *c, void *d)

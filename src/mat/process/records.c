@@ -23,21 +23,83 @@ struct _HybRecord {
   HybRecordKind kind;
 };
 
-static const char *const names[HYB_RECORD_EVENTS] = {"MatMult", "MatMultAdd", "MatResidual", "MatMultTranspose", "MatMultTransposeAdd", "product, symbolic", "product, first values", "product, new values", "factorization"};
-/* of PETSc's log, in the order of HybRecordOfEvent() */
-static const char *const events[] = {"adoption of a result", "check of a pattern", "copy to the device", "copy to the host", "duplicate on the host", "transpose kept for products", "kernel of a product with a vector", "MatScale", "MatZeroEntries", "MatDiagonalScale", "MatGetDiagonal", "MatDiagonalSet", "MatNorm", "MatDuplicate", "MatCopy", "MatAXPY", "MatTranspose", "submatrix", "coordinates' pattern", "coordinates' values", "conversion", "product with a dense matrix", "zeros of the diagonal", "noise in a vector", /* and HybPhase's */ "GAMG: the level's matrix", "GAMG: aggregates", "GAMG: prolongator before smoothing", "GAMG: eigenvalue estimate", "GAMG: smoothed prolongator"};
-#define HYB_RECORD_OPS ((int)(HYB_RECORD_EVENTS + PETSC_STATIC_ARRAY_LENGTH(events)))
+static const char *const names[HYB_RECORD_EVENTS] = {
+  [HYB_RECORD_MULT]             = "MatMult",
+  [HYB_RECORD_MULTADD]          = "MatMultAdd",
+  [HYB_RECORD_RESIDUAL]         = "MatResidual",
+  [HYB_RECORD_MULTTRANSPOSE]    = "MatMultTranspose",
+  [HYB_RECORD_MULTTRANSPOSEADD] = "MatMultTransposeAdd",
+  [HYB_RECORD_SYMBOLIC]         = "product, symbolic",
+  [HYB_RECORD_NUMERIC]          = "product, first values",
+  [HYB_RECORD_AGAIN]            = "product, new values",
+  [HYB_RECORD_FACTOR]           = "factorization",
+};
+/* events of PETSc's log that are recorded too: those of no single operation, then HybOp's and HybPhase's */
+enum {
+  EVENT_ADOPT,
+  EVENT_CHECK,
+  EVENT_COPYTO,
+  EVENT_COPYFROM,
+  EVENT_HOSTDUPLICATE,
+  EVENT_TRANSPOSE,
+  EVENTS_OWN,
+  EVENTS = EVENTS_OWN + (int)HYB_OPS + (int)HYB_PHASES
+};
+#define OP(op)       [EVENTS_OWN + (int)HYB_OP_##op]
+#define PHASE(phase) [EVENTS_OWN + (int)HYB_OPS + (int)HYB_PHASE_##phase]
+static const char *const events[EVENTS] = {
+  [EVENT_ADOPT]         = "adoption of a result",
+  [EVENT_CHECK]         = "check of a pattern",
+  [EVENT_COPYTO]        = "copy to the device",
+  [EVENT_COPYFROM]      = "copy to the host",
+  [EVENT_HOSTDUPLICATE] = "duplicate on the host",
+  [EVENT_TRANSPOSE]     = "transpose kept for products",
+  OP(MULT)              = "kernel of a product with a vector",
+  OP(SCALE)             = "MatScale",
+  OP(ZERO)              = "MatZeroEntries",
+  OP(DIAGONALSCALE)     = "MatDiagonalScale",
+  OP(GETDIAGONAL)       = "MatGetDiagonal",
+  OP(DIAGONALSET)       = "MatDiagonalSet",
+  OP(NORM)              = "MatNorm",
+  OP(DUPLICATE)         = "MatDuplicate",
+  OP(COPY)              = "MatCopy",
+  OP(AXPY)              = "MatAXPY",
+  OP(TRANSPOSE)         = "MatTranspose",
+  OP(SUBMATRIX)         = "submatrix",
+  OP(COOPATTERN)        = "coordinates' pattern",
+  OP(COOVALUES)         = "coordinates' values",
+  OP(CONVERT)           = "conversion",
+  OP(DENSE)             = "product with a dense matrix",
+  OP(ZEROS)             = "zeros of the diagonal",
+  OP(NOISE)             = "noise in a vector",
+  PHASE(LOOK)           = "GAMG: the level's matrix",
+  PHASE(AGGREGATES)     = "GAMG: aggregates",
+  PHASE(TENTATIVE)      = "GAMG: prolongator before smoothing",
+  PHASE(ESTIMATE)       = "GAMG: eigenvalue estimate",
+  PHASE(SMOOTH)         = "GAMG: smoothed prolongator",
+};
+#undef OP
+#undef PHASE
+#define HYB_RECORD_OPS ((int)HYB_RECORD_EVENTS + EVENTS)
 
 HybRecordOp HybRecordOfEvent(PetscLogEvent event)
 {
-  const PetscLogEvent first[] = {HybGlueState.event.adopt, HybGlueState.event.check, HybGlueState.event.copyto, HybGlueState.event.copyfrom, HybGlueState.event.hostduplicate, HybGlueState.event.transpose};
-  int                 n       = (int)PETSC_STATIC_ARRAY_LENGTH(first);
+  const HybEvents    *e               = &HybGlueState.event;
+  const PetscLogEvent own[EVENTS_OWN] = {
+    [EVENT_ADOPT]         = e->adopt,
+    [EVENT_CHECK]         = e->check,
+    [EVENT_COPYTO]        = e->copyto,
+    [EVENT_COPYFROM]      = e->copyfrom,
+    [EVENT_HOSTDUPLICATE] = e->hostduplicate,
+    [EVENT_TRANSPOSE]     = e->transpose,
+  };
 
-  for (int k = 0; k < n; k++)
-    if (event == first[k]) return (HybRecordOp)(HYB_RECORD_EVENTS + k);
+  for (int k = 0; k < EVENTS_OWN; k++)
+    if (event == own[k]) return (HybRecordOp)(HYB_RECORD_EVENTS + k);
   for (int k = 0; k < HYB_OPS; k++)
-    if (event == HybGlueState.event.op[k] && k != HYB_OP_MULT) return (HybRecordOp)(HYB_RECORD_EVENTS + n + k);
-  return (HybRecordOp)HYB_RECORD_OPS; /* the products' own events, with matrices and with vectors: their records take in more */
+    if (event == e->op[k] && k != HYB_OP_MULT) return (HybRecordOp)(HYB_RECORD_EVENTS + EVENTS_OWN + k);
+  /* the products' own events, with matrices and with vectors: their records take in more */
+  return (HybRecordOp)HYB_RECORD_OPS;
 }
 
 const char *HybRecordOpName(int op)
@@ -53,7 +115,9 @@ PetscBool HybOpIsMult(int op)
 /* Is its time within that of another operation? */
 PetscBool HybOpIsNested(int op)
 {
-  return (PetscBool)(op >= HYB_RECORD_EVENTS && op < (int)HYB_RECORD_EVENTS + 6 && op != (int)HYB_RECORD_EVENTS + 4);
+  const int event = op - (int)HYB_RECORD_EVENTS;
+
+  return (PetscBool)(event >= 0 && event < EVENTS_OWN && event != EVENT_HOSTDUPLICATE);
 }
 
 const char *HybRoleName(HybRole role)
@@ -245,8 +309,10 @@ void HybKindsMerge(HybRecordKind *into, int *n, const HybRecordKind *kind, Petsc
 
 static void HybRecordLabel(const char *from, char *to)
 {
-  memset(to, 0, HYB_RECORD_LABEL);                                                      /* keys are compared as they lie there */
-  snprintf(to, HYB_RECORD_LABEL, "%s", from && strncmp(from, "Mat_0x", 6) ? from : ""); /* a name that PETSc has made up says nothing */
+  /* keys are compared as they lie there */
+  memset(to, 0, HYB_RECORD_LABEL);
+  /* a name that PETSc has made up says nothing */
+  snprintf(to, HYB_RECORD_LABEL, "%s", from && strncmp(from, "Mat_0x", 6) ? from : "");
 }
 
 /* PETSc's number of the level where the prefix names one */
@@ -397,7 +463,8 @@ static PetscErrorCode HybRecordTime(HybRecords *r, HybRecordOp op, const HybExec
   PetscLogDouble   now;
 
   PetscFunctionBegin;
-  if (number >= r->timers[0]) { /* else there is no timer any more: its mark is forgotten, and others stand for this call */
+  /* else there is no timer any more: its mark is forgotten, and others stand for this call */
+  if (number >= r->timers[0]) {
     HybRecordTimer *t = &r->timer[number % HYB_TIMERS];
 
     PetscCall(x->backend->mark(x, (int)(number % HYB_TIMERS), PETSC_TRUE));
@@ -440,8 +507,10 @@ PetscErrorCode HybRecordStop(HybRecordOp op, Mat A, const HybExec *x, const char
     r->other[0]  = 0;
   }
   l->calls++;
-  if (!(l->calls & (l->calls - 1))) HybRecordLook(r, A, rec);                                   /* the 1st, 2nd, 4th, ... time */
-  l->flops += flops > 0 || !HybOpIsMult((int)op) ? flops : 2.0 * (PetscLogDouble)rec->kind.nnz; /* the parent's own transposed products */
+  /* the 1st, 2nd, 4th, ... time */
+  if (!(l->calls & (l->calls - 1))) HybRecordLook(r, A, rec);
+  /* the parent's own transposed products */
+  l->flops += flops > 0 || !HybOpIsMult((int)op) ? flops : 2.0 * (PetscLogDouble)rec->kind.nnz;
   l->bytes += bytes;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -30,7 +30,8 @@ static void HybSystemWord(const char *path, const char *after, const char *end, 
 /* The card's name and the driver's version, as the driver tells everybody: no call of CUDA's is needed */
 static void HybCardName(const HybMemoryReport *r, char card[], size_t ncard, char driver[], size_t ndriver)
 {
-  const char *bus = strlen(r->bus) > 12 ? r->bus + strlen(r->bus) - 12 : r->bus; /* CUDA's domain has eight digits, the system's four */
+  /* CUDA's domain has eight digits, the system's four */
+  const char *bus = strlen(r->bus) > 12 ? r->bus + strlen(r->bus) - 12 : r->bus;
   char        path[128];
 
   /* "NVIDIA UNIX x86_64 Kernel Module  535.54.03  date", or "Open Kernel Module for x86_64  535.54.03  Release ..." */
@@ -275,7 +276,8 @@ static PetscErrorCode HybReportGather(HybRecords *r, HybReport *report)
   if (r->rank) {
     int token;
 
-    PetscCallMPI(MPI_Recv(&token, 1, MPI_INT, 0, tag, comm, MPI_STATUS_IGNORE)); /* the first process is ready for this one */
+    /* the first process is ready for this one */
+    PetscCallMPI(MPI_Recv(&token, 1, MPI_INT, 0, tag, comm, MPI_STATUS_IGNORE));
     PetscCallMPI(MPI_Send(&own, (PetscMPIInt)sizeof(own), MPI_BYTE, 0, tag, comm));
     PetscCallMPI(MPI_Send(&n, 1, MPI_INT, 0, tag, comm));
     PetscCallMPI(MPI_Send(r->merged, n * (PetscMPIInt)sizeof(HybRecordKind), MPI_BYTE, 0, tag, comm));

@@ -28,11 +28,13 @@
 /* One operation by one method on one side. On a device some calls are timed, and stand for others: see
    HybRecordWeight(). */
 typedef struct {
-  HybRecordOp    op;
-  char           where[8]; /* host, device; "": not told */
-  char           method[HYB_RECORD_WORD], detail[HYB_RECORD_WORD];
-  char           why[HYB_RECORD_WHY];               /* figures that the method was chosen by, and what it met, of the last time that it was planned for */
-  char           other[HYB_RECORD_WORD];            /* auto's method, where another one was asked for and both were timed */
+  HybRecordOp op;
+  char        where[8]; /* host, device; "": not told */
+  char        method[HYB_RECORD_WORD], detail[HYB_RECORD_WORD];
+  /* figures that the method was chosen by, and what it met, of the last time that it was planned for */
+  char why[HYB_RECORD_WHY];
+  /* auto's method, where another one was asked for and both were timed */
+  char           other[HYB_RECORD_WORD];
   PetscLogDouble ownonce, otheronce;                /* seconds of one call by each */
   PetscInt64     calls, timed, stood;               /* stood: so many calls have their time in seconds */
   PetscLogDouble seconds, last, flops, bytes, mean; /* of the process that took longest; mean: over the processes */
@@ -49,12 +51,17 @@ typedef enum {
 
 /* By what matrices are put together */
 typedef struct {
-  HybRole    role;
-  int        depth;                                                                     /* so many Galerkin products from a matrix that is none: its level of multigrid, 0 the finest */
-  int        grid;                                                                      /* it has been A or the result of a P^T A P */
-  int        level;                                                                     /* PETSc's number in the prefix, 0 the coarsest; -1: none there */
-  char       name[HYB_RECORD_LABEL], prefix[HYB_RECORD_LABEL], origin[HYB_RECORD_WORD]; /* origin: the product's type that it was made by */
-  PetscInt64 rows, cols;                                                                /* of the whole matrix; 0 for parts, which differ by process */
+  HybRole role;
+  /* so many Galerkin products from a matrix that is none: its level of multigrid, 0 the finest */
+  int depth;
+  /* it has been A or the result of a P^T A P */
+  int grid;
+  /* PETSc's number in the prefix, 0 the coarsest; -1: none there */
+  int level;
+  /* origin: the product's type that it was made by */
+  char name[HYB_RECORD_LABEL], prefix[HYB_RECORD_LABEL], origin[HYB_RECORD_WORD];
+  /* of the whole matrix; 0 for parts, which differ by process */
+  PetscInt64 rows, cols;
 } HybRecordKey;
 
 typedef struct {
@@ -135,25 +142,28 @@ typedef struct _HybRecords {
   HybRecord      table[256]; /* by the objects' ids */
   PetscLogDouble started[64];
   PetscBool      timing[64];
-  HybRecordTimer timer[HYB_TIMERS];      /* number k is timer[k % HYB_TIMERS] */
-  PetscInt64     timers[2], timerof[64]; /* numbers timers[0] to timers[1]-1 are in use; timerof: of the operation that is under way, -1: a clock's */
-  char           why[HYB_RECORD_WHY];    /* for the next operation that ends */
+  HybRecordTimer timer[HYB_TIMERS]; /* number k is timer[k % HYB_TIMERS] */
+  /* numbers timers[0] to timers[1]-1 are in use; timerof: of the operation that is under way, -1: a clock's */
+  PetscInt64     timers[2], timerof[64];
+  char           why[HYB_RECORD_WHY]; /* for the next operation that ends */
   char           other[HYB_RECORD_WORD];
   PetscLogDouble ownonce, otheronce;
   HybMoments     moments;
   int            nkinds;
-  HybRecordKind *kinds, *merged; /* HYB_RECORD_KINDS of each; merged: those of now, with the matrices that are still there */
+  /* HYB_RECORD_KINDS of each; merged: those of now, with the matrices that are still there */
+  HybRecordKind *kinds, *merged;
 } HybRecords;
 PETSC_INTERN const char *HybRecordOpName(int op);
 PETSC_INTERN const char *HybRoleName(HybRole);
 PETSC_INTERN void        HybKindName(const HybRecordKey *, char text[], size_t);
 PETSC_INTERN void        HybKindLabel(const HybRecordKey *, char text[], size_t);
 PETSC_INTERN void        HybRecordsCollect(HybRecords *, HybRecord); /* times that a device still has */
-PETSC_INTERN int         HybRecordsNow(HybRecords *);                /* into merged; how many. Neither asks PETSc nor allocates. */
-PETSC_INTERN void        HybKindsMerge(HybRecordKind *into, int *n, const HybRecordKind *kind, PetscBool processes);
-PETSC_INTERN double      HybLineSeconds(const HybRecordLine *);
-PETSC_INTERN PetscBool   HybOpIsMult(int op);
-PETSC_INTERN PetscBool   HybOpIsNested(int op);
+/* into merged; how many. Neither asks PETSc nor allocates. */
+PETSC_INTERN int       HybRecordsNow(HybRecords *);
+PETSC_INTERN void      HybKindsMerge(HybRecordKind *into, int *n, const HybRecordKind *kind, PetscBool processes);
+PETSC_INTERN double    HybLineSeconds(const HybRecordLine *);
+PETSC_INTERN PetscBool HybOpIsMult(int op);
+PETSC_INTERN PetscBool HybOpIsNested(int op);
 
 /* moments.c */
 PETSC_INTERN void           HybMomentTake(HybRecords *, PetscLogDouble now);

@@ -62,7 +62,7 @@ static void SortRow(PetscInt n, Entry *e, Entry *spare)
     for (PetscInt q = 0; q < n; q++) e[q] = src[q];
 }
 
-PetscErrorCode HybCOOSymbolic_Host(const HybExec *exec, HybArena *keep, HybArena *work, PetscCount ncoo, const PetscInt *ci, const PetscInt *cj, HybCSR *C, PetscCount **mapptr, PetscCount **map)
+PetscErrorCode HybCSRCOOSymbolic_Host(const HybExec *exec, HybArena *keep, HybArena *work, PetscCount ncoo, const PetscInt *ci, const PetscInt *cj, HybCSR *C, PetscCount **mapptr, PetscCount **map)
 {
   const PetscInt m = C->m, n = C->n;
   PetscCount    *next, *ptr, *list, used = 0, longest = 0, nnz = 0, e = -1;
@@ -128,7 +128,7 @@ PetscErrorCode HybCOOSymbolic_Host(const HybExec *exec, HybArena *keep, HybArena
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybCOONumeric_Host(const HybExec *exec, PetscCount nnz, const PetscCount *mapptr, const PetscCount *map, const HybScalar *v, PetscBool add, HybScalar *a)
+PetscErrorCode HybCSRCOONumeric_Host(const HybExec *exec, PetscCount nnz, const PetscCount *mapptr, const PetscCount *map, const HybScalar *v, PetscBool add, HybScalar *a)
 {
   PetscFunctionBegin;
   for (PetscCount e = 0; e < nnz; e++) {
@@ -141,7 +141,7 @@ PetscErrorCode HybCOONumeric_Host(const HybExec *exec, PetscCount nnz, const Pet
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybCOOSplit_Host(const HybExec *exec, HybArena *work, PetscCount ncoo, PetscInt *ci, PetscInt *cj, PetscInt rstart, PetscInt rend, PetscInt cstart, PetscInt cend, PetscCount *nother, PetscCount **place, PetscInt **oi, PetscInt **oj)
+PetscErrorCode HybCSRCOOSplit_Host(const HybExec *exec, HybArena *work, PetscCount ncoo, PetscInt *ci, PetscInt *cj, PetscInt rstart, PetscInt rend, PetscInt cstart, PetscInt cend, PetscCount *nother, PetscCount **place, PetscInt **oi, PetscInt **oj)
 {
   PetscCount n = 0;
 
@@ -166,7 +166,7 @@ PetscErrorCode HybCOOSplit_Host(const HybExec *exec, HybArena *work, PetscCount 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybCOOCompose_Host(const HybExec *exec, PetscCount n, const PetscCount *place, PetscCount *map)
+PetscErrorCode HybCSRCOOCompose_Host(const HybExec *exec, PetscCount n, const PetscCount *place, PetscCount *map)
 {
   PetscFunctionBegin;
   for (PetscCount k = 0; k < n; k++) map[k] = place[map[k]];

@@ -35,7 +35,7 @@ extern PetscErrorCode HybCSRCOONumeric_CUDA(const HybExec *, PetscCount nnz, con
 extern PetscErrorCode     HybCSRAXPYSubset_CUDA(const HybExec *, HybArena *work, const HybScalar *alpha, const HybCSR *X, HybCSR *Y, PetscCount *missing);
 extern PetscErrorCode     HybCSRAddSymbolic_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, const HybCSR *B, HybCSR *C);
 extern PetscErrorCode     HybCSRAddNumeric_CUDA(const HybExec *, const HybScalar *alpha, const HybCSR *A, const HybScalar *beta, const HybCSR *B, HybCSR *C);
-extern "C" PetscErrorCode HybPatternHashCUDA(const HybExec *, HybArena *, const HybCSR *, uint64_t *);
+extern "C" PetscErrorCode HybCSRPatternHash_CUDA(const HybExec *, HybArena *, const HybCSR *, uint64_t *);
 extern PetscErrorCode     HybCSRCheck_CUDA(const HybExec *, HybArena *work, const HybCSR *A, PetscCount *nbad, PetscInt *badrow);
 extern PetscErrorCode     HybCSRRowLengths_CUDA(const HybExec *, HybArena *work, const HybCSR *A, PetscInt *length, PetscCount *longest, PetscCount *nonempty);
 extern PetscErrorCode     HybCSRDiagonalPlaces_CUDA(const HybExec *, const HybCSR *A, PetscInt *place);

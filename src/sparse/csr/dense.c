@@ -8,7 +8,7 @@
 
 #define HYB_DENSE_TILE 4
 
-PetscErrorCode HybMultDense_Host(const HybExec *exec, const HybCSR *A, PetscInt p, const HybScalar *B, PetscCount ldb, HybScalar *C, PetscCount ldc)
+PetscErrorCode HybCSRMultDense_Host(const HybExec *exec, const HybCSR *A, PetscInt p, const HybScalar *B, PetscCount ldb, HybScalar *C, PetscCount ldc)
 {
   PetscFunctionBegin;
   for (PetscCount c = 0; c < p; c += HYB_DENSE_TILE) {

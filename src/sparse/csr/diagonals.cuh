@@ -84,7 +84,8 @@ static __device__ __forceinline__ void DiagonalsSample(PetscInt m, PetscCount nn
   }
   if (many) return;
   for (int k = t; k < DIAGONALS_MISSING; k += DIAGONALS_SAMPLE)
-    if (table[k] != DIAGONALS_NONE) list[HybAtomicAdd(&total[1], 1)] = table[k]; /* in any order: they are ranked below */
+    /* in any order: they are ranked below */
+    if (table[k] != DIAGONALS_NONE) list[HybAtomicAdd(&total[1], 1)] = table[k];
   __syncthreads();
   if (total[1] != n) { /* some found no place in the table */
     if (t == 0) D->n = DIAGONALS_MAX + 1;

@@ -4,7 +4,7 @@
 #include "csrhost.h"
 #include "hash.h"
 
-PetscErrorCode HybPatternHash_Host(const HybExec *x, HybArena *work, const HybCSR *A, uint64_t *hash)
+PetscErrorCode HybCSRPatternHash_Host(const HybExec *x, HybArena *work, const HybCSR *A, uint64_t *hash)
 {
   uint64_t h = HybHashMix((uint64_t)A->m) ^ HybHashMix((uint64_t)A->n << 1);
 

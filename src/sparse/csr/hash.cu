@@ -19,7 +19,7 @@ static __global__ void PatternHash(PetscInt m, PetscCount nnz, const PetscInt *_
   if (threadIdx.x == 0) sums[blockIdx.x] = h;
 }
 
-extern "C" PetscErrorCode HybPatternHashCUDA(const HybExec *x, HybArena *work, const HybCSR *A, uint64_t *hash)
+extern "C" PetscErrorCode HybCSRPatternHash_CUDA(const HybExec *x, HybArena *work, const HybCSR *A, uint64_t *hash)
 {
   const int blocks = (int)PetscMin((PetscCount)HashBlocks, HybBlocks(PetscMax((PetscCount)A->m, A->nnz), HashThreads));
   uint64_t *sums, host[HashBlocks], h = HybHashMix((uint64_t)A->m) ^ HybHashMix((uint64_t)A->n << 1);

@@ -22,7 +22,7 @@ static inline PetscInt LowerBound(const PetscInt *j, PetscInt begin, PetscInt en
   return begin;
 }
 
-PetscErrorCode HybMergeBlocks_Host(const HybExec *exec, HybArena *keep, const HybCSR *D, const HybCSR *O, PetscInt nleft, HybCSR *M)
+PetscErrorCode HybCSRMergeBlocks_Host(const HybExec *exec, HybArena *keep, const HybCSR *D, const HybCSR *O, PetscInt nleft, HybCSR *M)
 {
   PetscInt *mi, *mj, nnz;
 
@@ -50,7 +50,7 @@ PetscErrorCode HybMergeBlocks_Host(const HybExec *exec, HybArena *keep, const Hy
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybMergeValues_Host(const HybExec *exec, const HybCSR *D, const HybCSR *O, PetscInt nleft, HybCSR *M)
+PetscErrorCode HybCSRMergeValues_Host(const HybExec *exec, const HybCSR *D, const HybCSR *O, PetscInt nleft, HybCSR *M)
 {
   PetscFunctionBegin;
   for (PetscInt r = 0; r < D->m; r++) {
@@ -64,7 +64,7 @@ PetscErrorCode HybMergeValues_Host(const HybExec *exec, const HybCSR *D, const H
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybSplitColumns_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt cstart, PetscInt cend, HybCSR part[2], PetscInt *perm[2])
+PetscErrorCode HybCSRSplitColumns_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt cstart, PetscInt cend, HybCSR part[2], PetscInt *perm[2])
 {
   PetscFunctionBegin;
   for (int p = 0; p < 2; p++) {
@@ -99,7 +99,7 @@ PetscErrorCode HybSplitColumns_Host(const HybExec *exec, HybArena *keep, HybAren
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybStackRows_Host(const HybExec *exec, HybArena *keep, PetscInt n, const HybCSR *const piece[], const PetscInt begin[], const PetscInt end[], HybCSR *C, PetscCount first[], PetscCount place[])
+PetscErrorCode HybCSRStackRows_Host(const HybExec *exec, HybArena *keep, PetscInt n, const HybCSR *const piece[], const PetscInt begin[], const PetscInt end[], HybCSR *C, PetscCount first[], PetscCount place[])
 {
   PetscInt  *ci, *cj, nnzint, row = 0;
   PetscCount m = 0;
@@ -129,7 +129,7 @@ PetscErrorCode HybStackRows_Host(const HybExec *exec, HybArena *keep, PetscInt n
 }
 
 /* Columns come again and again: a table tells those that were seen. Half of it stays empty. */
-PetscErrorCode HybOutsideColumns_Host(const HybExec *exec, HybArena *keep, HybArena *work, PetscCount n, const PetscInt *j, PetscInt cstart, PetscInt cend, PetscInt *count, PetscInt **list)
+PetscErrorCode HybCSROutsideColumns_Host(const HybExec *exec, HybArena *keep, HybArena *work, PetscCount n, const PetscInt *j, PetscInt cstart, PetscInt cend, PetscInt *count, PetscInt **list)
 {
   PetscInt *table, *found, *out, nfound = 0;
   size_t    size = 16;
@@ -159,7 +159,7 @@ PetscErrorCode HybOutsideColumns_Host(const HybExec *exec, HybArena *keep, HybAr
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybNumberColumns_Host(const HybExec *exec, PetscCount n, PetscInt *j, PetscInt cstart, PetscInt cend, PetscInt nlist, PetscInt nleft, const PetscInt *list)
+PetscErrorCode HybCSRNumberColumns_Host(const HybExec *exec, PetscCount n, PetscInt *j, PetscInt cstart, PetscInt cend, PetscInt nlist, PetscInt nleft, const PetscInt *list)
 {
   PetscFunctionBegin;
   for (PetscCount k = 0; k < n; k++) {
@@ -173,7 +173,7 @@ PetscErrorCode HybNumberColumns_Host(const HybExec *exec, PetscCount n, PetscInt
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybMapColumns_Host(const HybExec *exec, PetscCount n, const PetscInt *map, PetscInt *j)
+PetscErrorCode HybCSRMapColumns_Host(const HybExec *exec, PetscCount n, const PetscInt *map, PetscInt *j)
 {
   PetscFunctionBegin;
   for (PetscCount k = 0; k < n; k++)
@@ -181,7 +181,7 @@ PetscErrorCode HybMapColumns_Host(const HybExec *exec, PetscCount n, const Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybUsedColumns_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt *count, PetscInt **list, PetscInt **map)
+PetscErrorCode HybCSRUsedColumns_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt *count, PetscInt **list, PetscInt **map)
 {
   PetscInt *place, *used, n = 0;
 
@@ -200,7 +200,7 @@ PetscErrorCode HybUsedColumns_Host(const HybExec *exec, HybArena *keep, HybArena
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybCompressRows_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, HybCSR *C, PetscInt **rows, PetscInt **map)
+PetscErrorCode HybCSRCompressRows_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, HybCSR *C, PetscInt **rows, PetscInt **map)
 {
   PetscInt *ci, *list, *place, n = 0;
 
@@ -223,7 +223,7 @@ PetscErrorCode HybCompressRows_Host(const HybExec *exec, HybArena *keep, HybAren
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybExpandRows_Host(const HybExec *exec, PetscInt m, PetscInt n, const PetscInt *rows, const PetscInt *ci, PetscInt *i)
+PetscErrorCode HybCSRExpandRows_Host(const HybExec *exec, PetscInt m, PetscInt n, const PetscInt *rows, const PetscInt *ci, PetscInt *i)
 {
   PetscInt k = 0;
 
@@ -235,14 +235,14 @@ PetscErrorCode HybExpandRows_Host(const HybExec *exec, PetscInt m, PetscInt n, c
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybSequence_Host(const HybExec *exec, PetscCount n, PetscInt first, PetscInt *v)
+PetscErrorCode HybCSRSequence_Host(const HybExec *exec, PetscCount n, PetscInt first, PetscInt *v)
 {
   PetscFunctionBegin;
   for (PetscCount k = 0; k < n; k++) v[k] = first + (PetscInt)k;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybRowsOfEntries_Host(const HybExec *exec, const HybCSR *A, const PetscInt *rows, PetscInt *row)
+PetscErrorCode HybCSRRowsOfEntries_Host(const HybExec *exec, const HybCSR *A, const PetscInt *rows, PetscInt *row)
 {
   PetscFunctionBegin;
   for (PetscInt r = 0; r < A->m; r++)

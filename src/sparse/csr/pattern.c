@@ -7,7 +7,7 @@
 */
 #include "csrhost.h"
 
-PetscErrorCode HybAXPYSubset_Host(const HybExec *exec, HybArena *work, const HybScalar *alpha, const HybCSR *X, HybCSR *Y, PetscCount *missing)
+PetscErrorCode HybCSRAXPYSubset_Host(const HybExec *exec, HybArena *work, const HybScalar *alpha, const HybCSR *X, HybCSR *Y, PetscCount *missing)
 {
   const HybScalar s    = *alpha;
   PetscCount      lost = 0;
@@ -36,7 +36,7 @@ PetscErrorCode HybAXPYSubset_Host(const HybExec *exec, HybArena *work, const Hyb
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybAddSymbolic_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, const HybCSR *B, HybCSR *C)
+PetscErrorCode HybCSRAddSymbolic_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, const HybCSR *B, HybCSR *C)
 {
   PetscInt  *ci, *cj = NULL, nnzint;
   PetscCount nnz = 0;
@@ -81,7 +81,7 @@ PetscErrorCode HybAddSymbolic_Host(const HybExec *exec, HybArena *keep, HybArena
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybAddNumeric_Host(const HybExec *exec, const HybScalar *alpha, const HybCSR *A, const HybScalar *beta, const HybCSR *B, HybCSR *C)
+PetscErrorCode HybCSRAddNumeric_Host(const HybExec *exec, const HybScalar *alpha, const HybCSR *A, const HybScalar *beta, const HybCSR *B, HybCSR *C)
 {
   const HybScalar s = *alpha, t = *beta;
 
@@ -106,7 +106,7 @@ PetscErrorCode HybAddNumeric_Host(const HybExec *exec, const HybScalar *alpha, c
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybCheck_Host(const HybExec *exec, HybArena *work, const HybCSR *A, PetscCount *nbad, PetscInt *badrow)
+PetscErrorCode HybCSRCheck_Host(const HybExec *exec, HybArena *work, const HybCSR *A, PetscCount *nbad, PetscInt *badrow)
 {
   PetscCount bad   = 0;
   PetscInt   first = -1;
@@ -156,7 +156,7 @@ HYB_MULTIVERSION static void RowLengths(PetscInt m, const PetscInt *i, PetscInt 
   *nonempty = n;
 }
 
-PetscErrorCode HybRowLengths_Host(const HybExec *exec, HybArena *work, const HybCSR *A, PetscInt *length, PetscCount *longest, PetscCount *nonempty)
+PetscErrorCode HybCSRRowLengths_Host(const HybExec *exec, HybArena *work, const HybCSR *A, PetscInt *length, PetscCount *longest, PetscCount *nonempty)
 {
   PetscInt most, n;
 
@@ -181,7 +181,7 @@ static inline PetscInt LowerBound(const PetscInt *j, PetscInt begin, PetscInt en
   return begin;
 }
 
-PetscErrorCode HybDiagonalPlaces_Host(const HybExec *exec, const HybCSR *A, PetscInt *place)
+PetscErrorCode HybCSRDiagonalPlaces_Host(const HybExec *exec, const HybCSR *A, PetscInt *place)
 {
   PetscFunctionBegin;
   for (PetscInt r = 0; r < A->m; r++) {
@@ -192,7 +192,7 @@ PetscErrorCode HybDiagonalPlaces_Host(const HybExec *exec, const HybCSR *A, Pets
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybSameRows_Host(const HybExec *exec, const HybCSR *A, unsigned char *same)
+PetscErrorCode HybCSRSameRows_Host(const HybExec *exec, const HybCSR *A, unsigned char *same)
 {
   PetscFunctionBegin;
   if (A->m) same[0] = 0;
@@ -204,7 +204,7 @@ PetscErrorCode HybSameRows_Host(const HybExec *exec, const HybCSR *A, unsigned c
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybSubmatrixSymbolic_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt nrows, const PetscInt *rows, PetscInt cstart, PetscInt cend, HybCSR *S, PetscInt **perm)
+PetscErrorCode HybCSRSubMatrixSymbolic_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt nrows, const PetscInt *rows, PetscInt cstart, PetscInt cend, HybCSR *S, PetscInt **perm)
 {
   PetscInt  *si, *sj, *p, *from, nnzint;
   PetscCount nnz = 0;
@@ -246,7 +246,7 @@ PetscErrorCode HybSubmatrixSymbolic_Host(const HybExec *exec, HybArena *keep, Hy
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybSubmatrixMapped_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt nrows, const PetscInt *rows, PetscInt ncols, const PetscInt *colmap, PetscBool ascending, HybCSR *S, PetscInt **perm)
+PetscErrorCode HybCSRSubMatrixMapped_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt nrows, const PetscInt *rows, PetscInt ncols, const PetscInt *colmap, PetscBool ascending, HybCSR *S, PetscInt **perm)
 {
   PetscInt  *si, *sj, *p, nnzint;
   PetscCount nnz = 0;

@@ -7,9 +7,11 @@
   that both have before it; the same holds for the entries that B alone has. So the lanes of a sub-warp place their
   entries independently, and a ballot counts the common ones.
 
-    for each row (W lanes): for p in A's row: q = lowerbound(B's row, column); common = (B[q] == column); place = p + q
-    - #common before p
-                            for q in B's row: p = lowerbound(A's row, column); common = ...;              place = p + q - #common before q, unless common
+    for each row (W lanes):
+      for p in A's row: q = lowerbound(B's row, column); common = (B[q] == column)
+                        place = p + q - #common before p
+      for q in B's row: p = lowerbound(A's row, column); common = (A[p] == column)
+                        place = p + q - #common before q, unless common
 
   Work: O(l log l) for a row of l entries. Memory: none but the results.
 */
@@ -392,7 +394,8 @@ PetscErrorCode HybCSRSubMatrixSymbolic_CUDA(const HybExec *exec, HybArena *keep,
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), nrows, sizeof(*count), &count));
   PetscCall(HybArenaAlloc(keep, exec->result, (PetscCount)nrows + 1, sizeof(*is), &is));
   HYB_LAUNCH(SubMatrixCount, HybBlocks(nrows, CSR_THREADS), CSR_THREADS, 0, exec->stream, nrows, rows, cstart, cend, A->i, A->j, first, count);
-  PetscCall(HybScanCounts(exec, work, nrows, count, is, NULL, &nnz)); /* a row may be asked for several times: more than nnz(A) */
+  /* a row may be asked for several times: more than nnz(A) */
+  PetscCall(HybScanCounts(exec, work, nrows, count, is, NULL, &nnz));
   PetscCall(HybIntCast(nnz, "The submatrix", &nz));
   PetscCall(HybArenaAlloc(keep, exec->result, nz, sizeof(*js), &js));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), nz, sizeof(*p), &p));
@@ -465,7 +468,8 @@ PetscErrorCode HybCSRSubMatrixMapped_CUDA(const HybExec *exec, HybArena *keep, H
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), nrows, sizeof(*count), &count));
   PetscCall(HybArenaAlloc(ascending ? keep : work, ascending ? exec->result : HYB_WORK(exec), (PetscCount)nrows + 1, sizeof(*is), &is));
   HYB_LAUNCH(SubMatrixMapCount, HybBlocks(nrows, CSR_THREADS), CSR_THREADS, 0, exec->stream, nrows, rows, colmap, A->i, A->j, count);
-  PetscCall(HybScanCounts(exec, work, nrows, count, is, NULL, &nnz)); /* a row may be asked for several times: more than nnz(A) */
+  /* a row may be asked for several times: more than nnz(A) */
+  PetscCall(HybScanCounts(exec, work, nrows, count, is, NULL, &nnz));
   PetscCall(HybIntCast(nnz, "The submatrix", &nz));
   PetscCall(HybArenaFree(work, &count));
   PetscCall(HybArenaAlloc(ascending ? keep : work, ascending ? exec->result : HYB_WORK(exec), nz, sizeof(*js), &js));

@@ -20,7 +20,8 @@ typedef struct {
 typedef struct {
   int      wrong; /* some row is not part of whole blocks */
   PetscInt longest;
-  PetscInt near; /* blocks that stand right behind another of their row, in the block rows that were asked, one in ROWBLOCKS_ASKED */
+  /* blocks that stand right behind another of their row, in the block rows that were asked, one in ROWBLOCKS_ASKED */
+  PetscInt near;
 } RowBlocksLook;
 
 /* The steps of RowBlocksFind(), for who waits for the device but once for several things; none of these waits.

@@ -15,14 +15,16 @@
       slotof[r] = slot of the nearest head at or before r in the tile, marked where r is the head
     one block:               number the occupied slots by ascending representative; lengths -> offsetptr
     for each class:          offset = columns - row of the representative
-    for each tile:           head: class = equal(r, representative) ? class(slotof[r]) : NONE;  rowclass[r] = class of the nearest head
+    for each tile:           head: class = equal(r, representative) ? class(slotof[r]) : NONE
+                             rowclass[r] = class of the nearest head
 
   Where all entries lie on few diagonals (diagonals.cuh), a row's word takes the signature's place. Words are equal
   exactly where rows are alike, so nothing is compared afterwards and the slots are the classes but for their numbers;
   the columns are read once, and no row waits for another:
 
     one block:               the diagonals of a sample
-    for each row:            its word; the first of a warp, and where the row before has another word: slot = find or insert the word, as above
+    for each row:            its word; the first of a warp, and where the row before has another word: slot = find or
+                             insert the word, as above
     one block:               number the slots as above
     for each row:            class = number of its slot
 
@@ -176,7 +178,8 @@ static __global__ __launch_bounds__(SHAPE_THREADS) void ShapeSign(PetscInt m, co
     }
   }
   if (head) {
-    unsigned long long part[4] = {(unsigned long long)(end - start), 1, 2, 3}; /* four chains of multiplications side by side */
+    /* four chains of multiplications side by side */
+    unsigned long long part[4] = {(unsigned long long)(end - start), 1, 2, 3};
     for (PetscInt k = start; k < end; k += 4) {
 #pragma unroll
       for (int u = 0; u < 4; u++)
@@ -280,7 +283,8 @@ static __global__ __launch_bounds__(SHAPE_THREADS) void ShapeAssign(PetscInt m, 
   }
 #pragma unroll
   for (int q = 0; q < SHAPE_TILES; q++) {
-    const int        nearest = ShapeNearest((slot[q] & SHAPE_HEAD) != 0, last + q * SHAPE_WARPS); /* its barrier comes between the heads' classes and their readers */
+    /* its barrier comes between the heads' classes and their readers */
+    const int        nearest = ShapeNearest((slot[q] & SHAPE_HEAD) != 0, last + q * SHAPE_WARPS);
     const PetscCount r       = r0 + q * SHAPE_THREADS + t;
     if (r < m) {
       const int c = classes[q * SHAPE_THREADS + nearest];

@@ -66,9 +66,13 @@ typedef struct {
   PetscBool  fits;            /* a tile of mean rows fits into a stage */
   size_t     bytes;           /* dynamic shared memory */
   PetscCount blocks;
-  PetscInt   chunks; /* parts that the tiles are dealt to, run neighbouring ones at a time; block b has a tile in turn of part b mod chunks */
-  PetscInt   run;
-  PetscCount carveout; /* what launches prefer of a multiprocessor's memory as shared memory, in per cent; ROWSTREAM_DRIVER: nothing is said */
+  /* parts that the tiles are dealt to, run neighbouring ones at a time; block b has a tile in turn of part b mod
+     chunks */
+  PetscInt chunks;
+  PetscInt run;
+  /* what launches prefer of a multiprocessor's memory as shared memory, in per cent; ROWSTREAM_DRIVER: nothing is
+     said */
+  PetscCount carveout;
 } RowStreamLayout;
 
 #define ROWSTREAM_DRIVER -2
@@ -101,7 +105,9 @@ static __device__ __forceinline__ PetscCount RowStreamEnd(PetscInt tile, PetscIn
   return end < m ? end : m;
 }
 
-/* the bounds leave 64 or 80 registers, which the batch of loads needs; without them ptxas aims at 32 */
+/* One kernel of more than 100 lines: every step of a tile works on the stages, barriers and registers that the steps
+   before have set up, and would need them all as arguments. The bounds leave 64 or 80 registers, which the batch of
+   loads needs; without them ptxas aims at 32. */
 template <class COLUMNS, int G>
 static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(RowStreamLayout l, int mode, PetscInt m, PetscCount nnz, PetscCount nindex, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, const HybScalar *y, HybScalar *z, COLUMNS columns)
 {

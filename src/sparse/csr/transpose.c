@@ -5,9 +5,12 @@
   put each entry at the next free place of its column. Rows of A come in ascending order, so the rows of T come out
   sorted without sorting.
 
-    T.i[c+1] = number of entries in column c;  scan;          the offsets are kept one place ahead, T.i[c+1] = first place of row c,
-    for r, for k in row r of A:                                so that after the walk, when each has moved on by its row's length,
-      p = T.i[j[k]+1]++;  T.j[p] = r;  perm[p] = k             T.i is the array of offsets itself: no second array is needed
+    T.i[c+1] = number of entries in column c;  scan
+    for r, for k in row r of A:
+      p = T.i[j[k]+1]++;  T.j[p] = r;  perm[p] = k
+
+  The offsets are kept one place ahead, T.i[c+1] = first place of row c, so that after the walk, when each has moved on
+  by its row's length, T.i is the array of offsets itself: no second array is needed.
 
   perm remembers where each entry came from: T.a = A.a[perm], conjugated if asked, any number of times.
 
@@ -19,7 +22,7 @@
 */
 #include "csrhost.h"
 
-PetscErrorCode HybTransposeSymbolic_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, HybCSR *T, PetscInt **perm)
+PetscErrorCode HybCSRTransposeSymbolic_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, HybCSR *T, PetscInt **perm)
 {
   const PetscInt   m = A->m, n = A->n;
   const PetscCount nnz = A->nnz;
@@ -33,7 +36,8 @@ PetscErrorCode HybTransposeSymbolic_Host(const HybExec *exec, HybArena *keep, Hy
   T->nnz = nnz;
   T->i = T->j = NULL;
   T->a        = NULL;
-  PetscCall(HybArenaCalloc(keep, exec->result, (PetscCount)n + 2, sizeof(PetscInt), &ti)); /* one more than kept: the walk runs one place ahead */
+  /* one more than kept: the walk runs one place ahead */
+  PetscCall(HybArenaCalloc(keep, exec->result, (PetscCount)n + 2, sizeof(PetscInt), &ti));
   PetscCall(HybArenaAlloc(keep, exec->result, nnz, sizeof(PetscInt), &tj));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), nnz, sizeof(PetscInt), &p));
   for (PetscCount k = 0; k < nnz; k++) ti[aj[k] + 2]++;
@@ -55,7 +59,7 @@ PetscErrorCode HybTransposeSymbolic_Host(const HybExec *exec, HybArena *keep, Hy
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybGather_Host(const HybExec *exec, PetscCount n, const PetscInt *perm, PetscBool conjugate, const HybScalar *src, HybScalar *dst)
+PetscErrorCode HybCSRGather_Host(const HybExec *exec, PetscCount n, const PetscInt *perm, PetscBool conjugate, const HybScalar *src, HybScalar *dst)
 {
   PetscFunctionBegin;
   if (conjugate) {
@@ -66,14 +70,14 @@ PetscErrorCode HybGather_Host(const HybExec *exec, PetscCount n, const PetscInt 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybTranspose_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscBool conjugate, HybCSR *T, PetscInt **perm)
+PetscErrorCode HybCSRTranspose_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscBool conjugate, HybCSR *T, PetscInt **perm)
 {
   PetscInt *p;
 
   PetscFunctionBegin;
-  PetscCall(HybTransposeSymbolic_Host(exec, keep, work, A, T, &p));
+  PetscCall(HybCSRTransposeSymbolic_Host(exec, keep, work, A, T, &p));
   PetscCall(HybArenaAlloc(keep, exec->result, A->nnz, sizeof(HybScalar), &T->a));
-  PetscCall(HybGather_Host(exec, A->nnz, p, conjugate, A->a, T->a));
+  PetscCall(HybCSRGather_Host(exec, A->nnz, p, conjugate, A->a, T->a));
   if (perm)
     *perm = p;
   else

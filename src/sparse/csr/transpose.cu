@@ -9,12 +9,14 @@
   once each. The offsets come from a sample of the rows; the pass that makes the words looks at every entry and collects
   offsets that the sample had missed, so that a second pass knows all.
 
-    one block:                        offset[] = distinct offsets of 1024 rows; more than 63, or far more than a row has entries: give up
-    for each row r (a thread):        word[r] = its offsets' bits;  count[(r + offset) / columns] += 1 for each   (by warp and block first: ballots)
-    base = scan(count);               for each tile of columns where its entries begin
+    one block:                        offset[] = distinct offsets of 1024 rows; more than 63, or far more than a row
+                                      has entries: give up
+    for each row r (a thread):        word[r] = its offsets' bits
+                                      count[(r + offset) / columns] += 1 for each (by warp and block first: ballots)
+    base = scan(count)                for each tile of columns where its entries begin
     for each tile of columns c (256 columns up to 8 offsets, a thread each; 128 up to 16, two threads each, and so on):
-      for k in 8 offsets, descending: r = c - offset[k]; if word[r] has k: entry of column c = (r, i[r] +
-      popcount(word[r] below k))
+      for k in 8 offsets, descending: r = c - offset[k]
+                                      if word[r] has k: entry of column c = (r, i[r] + popcount(word[r] below k))
       T.i from the prefix sum of the counts; the entries to shared memory in order; T.j, positions and values =
       a[position] from there, coalesced
 
@@ -26,9 +28,11 @@
   come out ascending). No long row and no long column costs anything, nothing is asked on the way, and there are no
   atomics.
 
-    for each entry k of A:       rowof[k] = its row, position[k] = k           (entries divided among the blocks: rows mark where they begin, a running maximum fills in)
+    for each entry k of A:   rowof[k] = its row, position[k] = k (entries divided among the blocks: rows mark where
+                             they begin, a running maximum fills in)
     sort (j, position) by j, as many bits as columns need
-    for each entry k of T:       T.j[k] = rowof[perm[k]];  T.a[k] = a[perm[k]];  T.i where the column differs from the one before
+    for each entry k of T:   T.j[k] = rowof[perm[k]];  T.a[k] = a[perm[k]];  T.i where the column differs from the one
+                             before
 
   Offsets are looked for from HybTuning's transpose_offsets nonzeros on (2^20: below, the sort takes no longer than the
   search and its synchronisation).
@@ -187,7 +191,8 @@ static __global__ __launch_bounds__(CSR_THREADS) void TransposeWords(PetscInt m,
 {
   HYB_DYNAMIC_SHARED(PetscInt, staged);
   HYB_SHARED(PetscInt, d, DIAGONALS_MAX);
-  HYB_SHARED(int, sum, ((CSR_THREADS >> TRANSPOSE_LEAST) + 1) * DIAGONALS_MAX); /* the rows of a block have columns in so many groups */
+  /* the rows of a block have columns in so many groups */
+  HYB_SHARED(int, sum, ((CSR_THREADS >> TRANSPOSE_LEAST) + 1) * DIAGONALS_MAX);
   const int        t = (int)threadIdx.x, n = D->n;
   const PetscCount r0 = (PetscCount)blockIdx.x * CSR_THREADS, r1 = r0 + CSR_THREADS < m ? r0 + CSR_THREADS : m, r = r0 + t;
 
@@ -214,7 +219,8 @@ static __global__ __launch_bounds__(CSR_THREADS) void TransposeWords(PetscInt m,
       }
     }
     if (k < n && rows) {
-      const PetscCount first = r - HybLane() + d[k], g = first >> log, g0 = (r0 + d[k]) >> log; /* of the first row's column, of the block's: rounded down, also below zero */
+      /* of the first row's column, of the block's: rounded down, also below zero */
+      const PetscCount first = r - HybLane() + d[k], g = first >> log, g0 = (r0 + d[k]) >> log;
       const PetscCount below = ((g + 1) << log) - first;
       const int        low = below < HYB_WARP ? __popc(rows & ((1u << below) - 1u)) : __popc(rows), high = __popc(rows) - low;
       if (low) (void)HybAtomicAdd(&sum[(int)(g - g0) * n + k], low);
@@ -232,7 +238,8 @@ template <int P, typename WORD>
 static __global__ __launch_bounds__(CSR_THREADS, 5) void TransposeByOffsetsKernel(PetscInt m, PetscInt n, int noffsets, const PetscInt *__restrict__ i, const WORD *__restrict__ word, const PetscInt *__restrict__ offset, const PetscInt *__restrict__ base, const HybScalar *__restrict__ a, int conjugate, PetscInt *__restrict__ ti, PetscInt *__restrict__ tj, PetscInt *__restrict__ perm, HybScalar *__restrict__ ta)
 {
   constexpr int U = TRANSPOSE_EACH, V = 16 / sizeof(HybScalar) * 4, C = CSR_THREADS / P; /* V: values under way */
-  using Row = typename std::make_unsigned<PetscInt>::type;                               /* a difference that wraps round is no row either */
+  /* a difference that wraps round is no row either */
+  using Row = typename std::make_unsigned<PetscInt>::type;
   HYB_SHARED(PetscInt, d, DIAGONALS_MAX);
   HYB_SHARED(PetscInt, scratch, HYB_WARP);
   HYB_SHARED(PetscInt, part, P > 1 ? CSR_THREADS : 1);
@@ -263,7 +270,9 @@ static __global__ __launch_bounds__(CSR_THREADS, 5) void TransposeByOffsetsKerne
   const PetscInt count = __popc(has);
   if (P == 1)
     q = HybBlockExclusiveSum<CSR_THREADS>(count, scratch, &len);
-  else { /* the threads of a column stand C apart, so that neighbours load neighbours; their counts are added up one after the other */
+  else {
+    /* the threads of a column stand C apart, so that neighbours load neighbours; their counts are added up one after
+       the other */
     part[column * P + p] = count;
     __syncthreads();
     const PetscInt before = HybBlockExclusiveSum<CSR_THREADS>(part[t], scratch, &len);

@@ -5,7 +5,7 @@
 */
 #include "csrhost.h"
 
-PetscErrorCode HybSet_Host(const HybExec *exec, PetscCount n, const HybScalar *alpha, HybScalar *a)
+PetscErrorCode HybCSRSet_Host(const HybExec *exec, PetscCount n, const HybScalar *alpha, HybScalar *a)
 {
   const HybScalar s = *alpha;
 
@@ -14,7 +14,7 @@ PetscErrorCode HybSet_Host(const HybExec *exec, PetscCount n, const HybScalar *a
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybScale_Host(const HybExec *exec, PetscCount n, const HybScalar *alpha, HybScalar *a)
+PetscErrorCode HybCSRScale_Host(const HybExec *exec, PetscCount n, const HybScalar *alpha, HybScalar *a)
 {
   const HybScalar s = *alpha;
 
@@ -23,7 +23,7 @@ PetscErrorCode HybScale_Host(const HybExec *exec, PetscCount n, const HybScalar 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybAXPY_Host(const HybExec *exec, PetscCount n, const HybScalar *alpha, const HybScalar *x, HybScalar *y)
+PetscErrorCode HybCSRAXPY_Host(const HybExec *exec, PetscCount n, const HybScalar *alpha, const HybScalar *x, HybScalar *y)
 {
   const HybScalar s = *alpha;
 
@@ -32,7 +32,7 @@ PetscErrorCode HybAXPY_Host(const HybExec *exec, PetscCount n, const HybScalar *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybDiagonalScale_Host(const HybExec *exec, HybCSR *A, const HybScalar *l, const HybScalar *r)
+PetscErrorCode HybCSRDiagonalScale_Host(const HybExec *exec, HybCSR *A, const HybScalar *l, const HybScalar *r)
 {
   HybScalar *a = A->a;
 
@@ -66,7 +66,7 @@ static inline PetscInt FindDiagonal(const HybCSR *A, PetscInt row)
   return lo < A->i[row + 1] && A->j[lo] == row ? lo : -1;
 }
 
-PetscErrorCode HybGetDiagonal_Host(const HybExec *exec, const HybCSR *A, HybScalar *d)
+PetscErrorCode HybCSRGetDiagonal_Host(const HybExec *exec, const HybCSR *A, HybScalar *d)
 {
   const PetscInt n = PetscMin(A->m, A->n);
 
@@ -79,7 +79,7 @@ PetscErrorCode HybGetDiagonal_Host(const HybExec *exec, const HybCSR *A, HybScal
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybDiagonalSet_Host(const HybExec *exec, HybArena *work, HybCSR *A, const HybScalar *d, const HybScalar *alpha, PetscBool add, PetscCount *missing)
+PetscErrorCode HybCSRDiagonalSet_Host(const HybExec *exec, HybArena *work, HybCSR *A, const HybScalar *d, const HybScalar *alpha, PetscBool add, PetscCount *missing)
 {
   const PetscInt n = PetscMin(A->m, A->n);
   PetscInt      *place;
@@ -111,7 +111,7 @@ static inline PetscReal LargerOrNaN(PetscReal a, PetscReal b)
   return a != a ? a : (b > a || b != b ? b : a);
 }
 
-PetscErrorCode HybNorm_Host(const HybExec *exec, HybArena *work, const HybCSR *A, HybNorm type, PetscReal *norm)
+PetscErrorCode HybCSRNorm_Host(const HybExec *exec, HybArena *work, const HybCSR *A, HybNorm type, PetscReal *norm)
 {
   const HybScalar *a      = A->a;
   PetscReal        result = 0;

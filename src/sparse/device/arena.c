@@ -24,7 +24,8 @@ void HybAskLargePages(void *ptr, size_t bytes)
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
   const uintptr_t page = 4096, first = ((uintptr_t)ptr + page - 1) / page * page, last = ((uintptr_t)ptr + bytes) / page * page;
 
-  if (bytes >= HYB_LARGE_PAGES_MIN) (void)madvise((void *)first, last - first, MADV_HUGEPAGE); /* refusing it is no error */
+  /* refusing it is no error */
+  if (bytes >= HYB_LARGE_PAGES_MIN) (void)madvise((void *)first, last - first, MADV_HUGEPAGE);
 #else
   (void)ptr;
   (void)bytes;
@@ -54,7 +55,8 @@ PetscErrorCode HybArenaAlloc(HybArena *arena, HybMem mem, PetscCount count, size
   PetscCheck(!count || size <= (size_t)PTRDIFF_MAX / (size_t)count, PETSC_COMM_SELF, PETSC_ERR_MEM, "Cannot allocate %" PetscCount_FMT " entries of %zu bytes: more than the address space holds", count, size);
   bytes = (size_t)count * size;
   if (!bytes) bytes = 1;
-  if (mem == HYB_MEM_MANAGED && backend->usage) { /* above the share: device memory, which its owner mirrors (HybArenaWhere() tells) */
+  /* above the share: device memory, which its owner mirrors (HybArenaWhere() tells) */
+  if (mem == HYB_MEM_MANAGED && backend->usage) {
     HybMemoryReport r;
 
     PetscCall(backend->usage(&r, PETSC_FALSE));

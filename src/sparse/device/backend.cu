@@ -47,43 +47,41 @@ static const HybPtAPMethod *const HybPtAPMethodsCUDA[] = {
   nullptr};
 
 static const HybBackend HybBackendCUDA = {
-  sizeof(HybBackend),
+  .size = sizeof(HybBackend),
 #if defined(HYB_EMULATOR)
-  "emulated",
+  .name = "emulated",
 #else
-  "cuda",
+  .name = "cuda",
 #endif
-  HYB_MEM_DEVICE,
-  PETSC_TRUE,
-  HybDeviceAlloc,
-  HybDeviceFree,
-  HybDeviceCopy,
-  HybDeviceZero,
-  HybDeviceSync,
-  HybDeviceMark,
-  HybDeviceElapsed,
-  HybDeviceTouch,
-  HybDeviceLock,
-  HybDevicePrefetch,
-  HybDeviceMemory,
-  HybDeviceUsage,
-  HybDeviceGrow,
-  HybDeviceEnter,
-  HybDeviceUse,
-  &HybCSROpsCUDA,
-  &HybPlanCUDA,
-  &HybSegMergeCUDA,
-  HybSpMVMethodsCUDA,
-  HybSpGEMMMethodsCUDA,
-  HybPtAPMethodsCUDA,
-#if defined(PETSC_USE_COMPLEX)
-  nullptr, /* PETSc's GAMG is left to itself */
-#else
-  &HybAggCUDA,
+  .workspace = HYB_MEM_DEVICE,
+  .device    = PETSC_TRUE,
+  .alloc     = HybDeviceAlloc,
+  .free      = HybDeviceFree,
+  .copy      = HybDeviceCopy,
+  .zero      = HybDeviceZero,
+  .sync      = HybDeviceSync,
+  .mark      = HybDeviceMark,
+  .elapsed   = HybDeviceElapsed,
+  .touch     = HybDeviceTouch,
+  .lock      = HybDeviceLock,
+  .prefetch  = HybDevicePrefetch,
+  .memory    = HybDeviceMemory,
+  .usage     = HybDeviceUsage,
+  .grow      = HybDeviceGrow,
+  .enter     = HybDeviceEnter,
+  .use       = HybDeviceUse,
+  .csr       = &HybCSROpsCUDA,
+  .plan      = &HybPlanCUDA,
+  .segmerge  = &HybSegMergeCUDA,
+  .spmv      = HybSpMVMethodsCUDA,
+  .spgemm    = HybSpGEMMMethodsCUDA,
+  .ptap      = HybPtAPMethodsCUDA,
+#if !defined(PETSC_USE_COMPLEX) /* PETSc's GAMG is left to itself */
+  .agg = &HybAggCUDA,
 #endif
-  &HybKrylovCUDA,
-  &HybCommCUDA,
-  &HybParAggCUDA,
+  .krylov = &HybKrylovCUDA,
+  .comm   = &HybCommCUDA,
+  .paragg = &HybParAggCUDA,
 };
 
 extern "C" __attribute__((visibility("default"))) int HybCUDAGetBackend(const HybStamp *stamp, const HybServices *services, const HybBackend **backend, char *message, size_t length)

@@ -5,7 +5,8 @@
   between copies they sleep. A process that was forked has none. Signals are not for them.
 
     Begin:         wake all
-    Copy:          job = (dst, src, bytes), cut into as many shares as there are threads; tickets = (0 taken, how many); take shares; wait until all are done
+    Copy:          job = (dst, src, bytes), cut into as many shares as there are threads; tickets = (0 taken, how many);
+                   take shares; wait until all are done
     each thread:   while a ticket is left: take it, copy its share (of fresh pages: touch them), done + 1
 
   Who wakes late finds the shares taken: the first copy does not wait for the last thread. The tickets' two halves are
@@ -100,7 +101,8 @@ void HybCrewBegin(int share)
   if (!crew.size) CrewStart(share);
   if (crew.size < 2 || crew.process != getpid()) return;
   __atomic_store_n(&crew.active, 1, __ATOMIC_RELEASE);
-  for (int k = 1; k < crew.size; k++) (void)sem_post(&crew.wake[k]); /* each its own: nobody waits for another one's turn */
+  /* each its own: nobody waits for another one's turn */
+  for (int k = 1; k < crew.size; k++) (void)sem_post(&crew.wake[k]);
 }
 
 void HybCrewEnd(void)

@@ -24,7 +24,8 @@ static PetscErrorCode HybAlloc_Host(const HybExec *exec, HybMem mem, size_t byte
   PetscFunctionBegin;
   *ptr = NULL;
   PetscCall(PetscMalloc(bytes, ptr));
-  if (mem != HYB_MEM_GROWING) HybHostMemory.device_bytes += bytes; /* of reserved addresses it is not known what is used */
+  /* of reserved addresses it is not known what is used */
+  if (mem != HYB_MEM_GROWING) HybHostMemory.device_bytes += bytes;
   HybHostMemory.device_peak = PetscMax(HybHostMemory.device_peak, HybHostMemory.device_bytes);
   HybHostMemory.since       = PetscMax(HybHostMemory.since, HybHostMemory.device_bytes);
   PetscFunctionReturn(PETSC_SUCCESS);

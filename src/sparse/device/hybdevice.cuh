@@ -623,11 +623,11 @@ static __device__ __forceinline__ T HybLoadShared(const T *p)
   that happen when they are waited for. All threads of the block take part in every call.
 
     HYB_SHARED(uint64_t, bar, STAGES);  HybBulkInit(bar, STAGES);
-    HybBulkExpect(&bar[s], bytes);      the bytes of all copies of this stage, once before each stage's copies, also when they are none
+    HybBulkExpect(&bar[s], bytes);      of all copies of this stage, once before each stage's copies, also of none
     HybBulkCopy(&bar[s], to, from, n);  to, from and n multiples of 16; HybBulkCopy<false>(): read again soon
     __syncthreads();                    at least once between the copy and its wait
-    HybBulkWait(&bar[s], phase);        phase: 0 for the first use of the stage, then 1, 0, ...; afterwards all threads may read
-    HybBulkFence();                     by all threads before that barrier, where the stage was written to by the threads themselves
+    HybBulkWait(&bar[s], phase);        phase: 0 for the stage's first use, then 1, 0, ...; then all threads may read
+    HybBulkFence();                     by all threads before that barrier, where threads wrote to the stage themselves
     __syncthreads();                    before the stage is copied to again
 */
 #if !defined(HYB_EMULATOR) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

@@ -1,23 +1,22 @@
 /*
   memory.cu: the card's memory as this process uses it.
 
-  Three kinds, measured on an H200 over PCIe 5 (ms for 1 GiB):
-    DEVICE a stream-ordered pool that keeps what it once had: 0.002 warm, 0.9-10 cold, against 0.3 + a synchronisation
-    for cudaMalloc/cudaFree.
-             All workspace, and the arrays of matrices in mirror mode.
-    MANAGED a pool of managed memory (CUDA 13), 0.01 warm, 12-20 cold; large arrays 4 cold (managed.cu): the arrays that
-    the AIJ base class adopts as its own.
-             Kernels read and write it as fast as plain device memory while it lives there; the host pays only for the
-             pages that it touches. Never with read-mostly
-             advice: a kernel's write to such pages after a host read took 17 s a GiB.
-    HOST     PetscMalloc(). Copies between it and the card go through three pinned buffers, made once, in turn, so that the copy over the bus and the
-             copy in memory overlap; several threads do the latter (crew.h), one core being slower than the bus: pinned
-             19, touched pageable memory 58, fresh pageable memory 627 when CUDA does it.
+  Its kinds, measured on an H200 over PCIe 5 (ms for 1 GiB):
 
-    LOCKED fresh memory in large pages, touched by all threads and then registered (cudaHostRegister), for 880 MB 45 +
-    20 ms; cudaMallocHost takes 349. A copy to the card takes 16.0, as
-             the bus does, where one of pageable memory through the buffers takes 17.7 to 21.6. Values of host matrices
-             that are sent again and again, and small blocks, which are kept (locked.cu).
+    DEVICE   a stream-ordered pool that keeps what it once had: 0.002 warm, 0.9-10 cold, against 0.3 + a synchronisation
+             for cudaMalloc/cudaFree. All workspace, and the arrays of matrices in mirror mode.
+    MANAGED  a pool of managed memory (CUDA 13), 0.01 warm, 12-20 cold; large arrays 4 cold (managed.cu): the arrays
+             that the AIJ base class adopts as its own. Kernels read and write it as fast as plain device memory while
+             it lives there; the host pays only for the pages that it touches. Never with read-mostly advice: a kernel's
+             write to such pages after a host read took 17 s a GiB.
+    HOST     PetscMalloc(). Copies between it and the card go through three pinned buffers, made once, in turn, so that
+             the copy over the bus and the copy in memory overlap; several threads do the latter (crew.h), one core
+             being slower than the bus: pinned 19, touched pageable memory 58, fresh pageable memory 627 when CUDA does
+             it.
+    LOCKED   fresh memory in large pages, touched by all threads and then registered (cudaHostRegister), for 880 MB
+             45 + 20 ms; cudaMallocHost takes 349. A copy to the card takes 16.0, as the bus does, where one of pageable
+             memory through the buffers takes 17.7 to 21.6. Values of host matrices that are sent again and again, and
+             small blocks, which are kept (locked.cu).
 
   Every byte is counted. Managed memory stays below a share of the card's free memory, divided by the processes that use
   the card, and before the pool grows the card is asked whether it has the room: managed memory may be over-committed,
@@ -44,16 +43,21 @@ struct HybStage {
   cudaEvent_t event;
   bool        busy;
 };
-static const int    HybStages       = 3;
-static const size_t HybFewBytes     = (size_t)64 << 10;
-static const size_t HybLargeChunk   = (size_t)16 << 20;
-static const size_t HybFirstChunk   = (size_t)1 << 20;
-static const size_t HybSmallChunk   = (size_t)4 << 20;   /* buffers of other copies: pinned memory takes 0.35 ms a MiB to make */
-static const size_t HybManagedLarge = (size_t)8 << 20;   /* managed arrays from this size on are managed.cu's */
-static const size_t HybPinnedAsked  = (size_t)1 << 20;   /* bytes from which on it pays to ask whether the host's array is pinned */
-static const size_t HybOwnBytes     = (size_t)256 << 10; /* from this size on CUDA's own way from pageable memory is faster than one thread and our buffers (2 MiB: 0.135 and 0.21 ms), */
-static const size_t HybCrewBytes    = (size_t)6 << 20;   /* and from this size on the crew is (14 MB by CUDA's way 0.9); pages to be touched as well */
-static HybStage     stage_[HybStages + 1];               /* the last one for a few bytes to the host */
+static const int    HybStages     = 3;
+static const size_t HybFewBytes   = (size_t)64 << 10;
+static const size_t HybLargeChunk = (size_t)16 << 20;
+static const size_t HybFirstChunk = (size_t)1 << 20;
+/* buffers of other copies: pinned memory takes 0.35 ms a MiB to make */
+static const size_t HybSmallChunk   = (size_t)4 << 20;
+static const size_t HybManagedLarge = (size_t)8 << 20; /* managed arrays from this size on are managed.cu's */
+/* bytes from which on it pays to ask whether the host's array is pinned */
+static const size_t HybPinnedAsked = (size_t)1 << 20;
+/* from this size on CUDA's own way from pageable memory is faster than one thread and our buffers (2 MiB: 0.135 and
+   0.21 ms), */
+static const size_t HybOwnBytes = (size_t)256 << 10;
+/* and from this size on the crew is (14 MB by CUDA's way 0.9); pages to be touched as well */
+static const size_t HybCrewBytes = (size_t)6 << 20;
+static HybStage     stage_[HybStages + 1]; /* the last one for a few bytes to the host */
 
 extern "C" int HybDeviceFault(const char *what)
 {
@@ -207,7 +211,8 @@ bool HybDeviceSetUp(const HybServices *services, char *message, size_t length)
 #endif
     d->ready   = true;
     d->devices = count;
-  } else if (services->device >= 0 && services->device != d->device) { /* its pools, and what they hold, last as long as the process */
+  } else if (services->device >= 0 && services->device != d->device) {
+    /* its pools, and what they hold, last as long as the process */
     snprintf(message, length, "device %d was asked for, this process uses device %d since an earlier PetscInitialize()", services->device, d->device);
     return false;
   } else
@@ -507,7 +512,8 @@ PetscErrorCode HybDeviceCopy(const HybExec *exec, void *dst, const void *src, si
     if (large) HybCrewEnd();
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (bytes > HybPinnedAsked || (kind == HYB_COPY_HOST_TO_DEVICE && bytes >= HybOwnBytes)) { /* a large block of pinned memory needs no staging */
+  /* a large block of pinned memory needs no staging */
+  if (bytes > HybPinnedAsked || (kind == HYB_COPY_HOST_TO_DEVICE && bytes >= HybOwnBytes)) {
     cudaPointerAttributes at;
     HybCallCUDA(cudaPointerGetAttributes(&at, kind == HYB_COPY_HOST_TO_DEVICE ? src : dst));
     if (at.type == cudaMemoryTypeHost) {
@@ -521,7 +527,8 @@ PetscErrorCode HybDeviceCopy(const HybExec *exec, void *dst, const void *src, si
       managed = at.type == cudaMemoryTypeManaged;
     }
   }
-  if (kind == HYB_COPY_HOST_TO_DEVICE && pageable && !large) { /* has read such memory when it returns, but not pinned or managed memory */
+  /* has read such memory when it returns, but not pinned or managed memory */
+  if (kind == HYB_COPY_HOST_TO_DEVICE && pageable && !large) {
     HybCallCUDA(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyHostToDevice, stream));
     PetscFunctionReturn(PETSC_SUCCESS);
   }

@@ -5,9 +5,12 @@
 
     Hyb<ROOM>MethodsHost[]   the table of the host's backend
     Hyb<ROOM>GetNames()      all names, host's and device's
+    Hyb<ROOM>Find()          for the driver: the method of a name in a backend's table, or an error that lists the names
 */
-#define HYB_JOIN_(a, b) Hyb##a##b
-#define HYB_JOIN(a, b)  HYB_JOIN_(a, b)
+#define HYB_JOIN_(a, b)   Hyb##a##b
+#define HYB_JOIN(a, b)    HYB_JOIN_(a, b)
+#define HYB_ROOM_NAME_(a) #a
+#define HYB_ROOM_NAME(a)  HYB_ROOM_NAME_(a)
 
 #define HYB_METHOD_HOST(name, symbol) extern const HYB_JOIN(HYB_ROOM, Method) symbol;
 #define HYB_METHOD_CUDA(name, symbol)
@@ -30,6 +33,16 @@ static const char *const HybAllNames[] = {
   NULL};
 #undef HYB_METHOD_HOST
 #undef HYB_METHOD_CUDA
+
+static PetscErrorCode HYB_JOIN(HYB_ROOM, Find)(const HYB_JOIN(HYB_ROOM, Method) *const *methods, const char *backend, const char *name, const HYB_JOIN(HYB_ROOM, Method) * *method)
+{
+  const void *found;
+
+  PetscFunctionBegin;
+  PetscCall(HybMethodFind(methods, HYB_ROOM_NAME(HYB_ROOM), backend, name, &found));
+  *method = (const HYB_JOIN(HYB_ROOM, Method) *)found;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 /* each once */
 PetscErrorCode HYB_JOIN(HYB_ROOM, GetNames)(const char *const **names)

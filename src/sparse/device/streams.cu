@@ -39,7 +39,8 @@ extern "C" PetscErrorCode HybDeviceJoin(const HybExec *exec, int n)
     cudaError_t err = cudaEventRecord(side_.end[k], side_.stream[k]);
 
     if (err == cudaSuccess) err = cudaStreamWaitEvent((cudaStream_t)exec->stream, side_.end[k], 0);
-    if (err != cudaSuccess) (void)cudaStreamSynchronize(side_.stream[k]); /* then the host waits: what is freed next must not be in use */
+    /* then the host waits: what is freed next must not be in use */
+    if (err != cudaSuccess) (void)cudaStreamSynchronize(side_.stream[k]);
     /* made to fail after it was done, for the same reason */
     if (err == cudaSuccess && HybDeviceFault("cudaStreamWaitEvent")) err = cudaErrorUnknown;
     if (err != cudaSuccess && !first) first = HybDeviceError(err, "cudaStreamWaitEvent", __FILE__, __LINE__);

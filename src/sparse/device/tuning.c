@@ -18,8 +18,9 @@ typedef struct {
   size_t      field;
   PetscInt    value;       /* by default */
   PetscInt    least, most; /* where there is no list */
-  const char *list;        /* allowed values, a blank around each: numbers, or words for numbers that follow each other */
-  PetscInt    words;       /* what the first word stands for; TUNING_NUMBERS: values are numbers */
+  /* allowed values, a blank around each: numbers, or words for numbers that follow each other */
+  const char *list;
+  PetscInt    words; /* what the first word stands for; TUNING_NUMBERS: values are numbers */
   const char *text;
 } Tuning;
 
@@ -159,7 +160,7 @@ PetscErrorCode HybTuningSet(const char *name, const char *value)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybTuningRead(void)
+PetscErrorCode HybTuningRead(HybOptionGet get)
 {
   PetscFunctionBegin;
   TuningReset();
@@ -168,7 +169,7 @@ PetscErrorCode HybTuningRead(void)
     PetscBool set;
 
     PetscCall(PetscSNPrintf(option, sizeof(option), "%s%s", TUNING_PREFIX, TuningTable[k].name));
-    PetscCall(PetscOptionsGetString(NULL, NULL, option, value, sizeof(value), &set));
+    PetscCall((*get)(option, value, sizeof(value), &set));
     if (set) PetscCall(HybTuningSet(TuningTable[k].name, value));
   }
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -128,4 +128,10 @@ static PetscErrorCode HybKrylovStep_Host(const HybExec *exec, const HybKrylovBas
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-const HybKrylovOps HybKrylovHost = {HybKrylovNoise_Host, HybKrylovReciprocal_Host, HybKrylovDots_Host, HybKrylovStart_Host, HybKrylovStep_Host};
+const HybKrylovOps HybKrylovHost = {
+  .noise      = HybKrylovNoise_Host,
+  .reciprocal = HybKrylovReciprocal_Host,
+  .dots       = HybKrylovDots_Host,
+  .start      = HybKrylovStart_Host,
+  .step       = HybKrylovStep_Host,
+};

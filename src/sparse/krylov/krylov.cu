@@ -329,4 +329,10 @@ static PetscErrorCode HybKrylovReciprocal_CUDA(const HybExec *exec, HybArena *wo
 }
 
 extern const HybKrylovOps HybKrylovCUDA;
-const HybKrylovOps        HybKrylovCUDA = {HybKrylovNoise_CUDA, HybKrylovReciprocal_CUDA, HybKrylovDots_CUDA, HybKrylovStart_CUDA, HybKrylovStep_CUDA};
+const HybKrylovOps        HybKrylovCUDA = {
+         .noise      = HybKrylovNoise_CUDA,
+         .reciprocal = HybKrylovReciprocal_CUDA,
+         .dots       = HybKrylovDots_CUDA,
+         .start      = HybKrylovStart_CUDA,
+         .step       = HybKrylovStep_CUDA,
+};

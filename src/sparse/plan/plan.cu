@@ -537,4 +537,7 @@ PetscErrorCode HybPlanCuts(const HybExec *exec, HybArena *work, const HybCSR *A,
 }
 
 extern const HybPlanOps HybPlanCUDA;
-const HybPlanOps        HybPlanCUDA = {HybPlanProducts_CUDA, HybPlanBins_CUDA};
+const HybPlanOps        HybPlanCUDA = {
+         .products = HybPlanProducts_CUDA,
+         .bins     = HybPlanBins_CUDA,
+};

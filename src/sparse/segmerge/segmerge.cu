@@ -10,7 +10,8 @@
 
     segments up to 256 pairs    a warp each, all rounds in shared memory
     up to 4096                  a block each, all rounds in shared memory
-    longer                      the grid together: a kernel a round, SEGMERGE_EACH places a thread, over the long segments laid end to end
+    longer                      the grid together: a kernel a round, SEGMERGE_EACH places a thread, over the long
+                                segments laid end to end
 
   In shared memory a pair is its key and 16 bits of its position; values move once, at the end. The merge is stable:
   among equal keys the left list goes first.
@@ -275,4 +276,6 @@ static PetscErrorCode HybSegMerge_CUDA(const HybExec *exec, HybArena *work, Pets
 }
 
 extern const HybSegMergeOps HybSegMergeCUDA;
-const HybSegMergeOps        HybSegMergeCUDA = {HybSegMerge_CUDA};
+const HybSegMergeOps        HybSegMergeCUDA = {
+         .merge = HybSegMerge_CUDA,
+};

@@ -30,10 +30,11 @@ static int DiagonalLines(const Diagonals *D, bool three, DiagonalLine *line)
 
     while (three && k + count < D->n && D->offset[k + count] == D->offset[k] + count) count++;
     if (count > 3) return 0;
-    line[n].first  = k;
-    line[n].count  = count;
-    line[n].half   = count > 1;
-    line[n].lead   = count == 2 && D->offset[k] >= 0; /* of two, the center is the one nearer to the diagonal, as on the other side of it */
+    line[n].first = k;
+    line[n].count = count;
+    line[n].half  = count > 1;
+    /* of two, the center is the one nearer to the diagonal, as on the other side of it */
+    line[n].lead   = count == 2 && D->offset[k] >= 0;
     line[n].center = D->offset[k] + (count == 3 || (count == 2 && !line[n].lead));
     k += count;
   }

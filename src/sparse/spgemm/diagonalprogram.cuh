@@ -7,10 +7,12 @@
 #include "../csr/diagonals.cuh"
 #include "aijhybridgpu/private/hybspgemm.h"
 
-#define DIAGONAL_WORDS  8
-#define DIAGONAL_PAIRS  1024
-#define DIAGONAL_MOST   128                                                                /* rows of a block; at least 32 */
-#define DIAGONAL_STATIC (256 + (DIAGONALS_MAX + 1) * (4 * sizeof(PetscInt) + sizeof(int))) /* bytes of shared memory that DiagonalKernel has beside the dynamic ones, and some more */
+#define DIAGONAL_WORDS 8
+#define DIAGONAL_PAIRS 1024
+/* rows of a block; at least 32 */
+#define DIAGONAL_MOST 128
+/* bytes of shared memory that DiagonalKernel has beside the dynamic ones, and some more */
+#define DIAGONAL_STATIC (256 + (DIAGONALS_MAX + 1) * (4 * sizeof(PetscInt) + sizeof(int)))
 
 /* What is found about the operands, brought to the host in one copy; all zero before */
 struct DiagonalLook {
@@ -45,8 +47,10 @@ struct DiagonalRun { /* of A */
   int      first, end; /* its targets */
 };
 struct alignas(8) DiagonalPair { /* of a run of A and one of B */
-  unsigned place;                /* of the first row of B that the block's first row needs, among those staged; 16 bits further on which of DiagonalProducts() it is */
-  unsigned bits;                 /* of A's run, and 16 bits further on of B's */
+  /* of the first row of B that the block's first row needs, among those staged; 16 bits further on which of
+     DiagonalProducts() it is */
+  unsigned place;
+  unsigned bits; /* of A's run, and 16 bits further on of B's */
 };
 struct alignas(16) DiagonalGroup { /* of C */
   PetscInt center;

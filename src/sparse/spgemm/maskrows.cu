@@ -17,10 +17,12 @@
   memory a load and a store, for each product.
 
     symbolic   longest row of C, with its size
-    plan       for each entry of A: from = where its row of B begins; mask = the columns of that row, looked up in C's row by bisection
-    numeric    a group for each row of C, rows in their order; 4 N entries of the row at a time, as many of the four pieces as the rows of a warp need:
-                 for each entry k of A's row: for each piece: b = entry from + bits below; if the bit is there, sum =
-                 sum + a(k) * b
+    plan       for each entry of A: from = where its row of B begins; mask = the columns of that row, looked up in C's
+               row by bisection
+    numeric    a group for each row of C, rows in their order; 4 N entries of the row at a time, as many of the four
+               pieces as the rows of a warp need:
+                 for each entry k of A's row: for each piece:
+                   b = entry from + bits below; if the bit is there, sum = sum + a(k) * b
 
   The entry of B is loaded whether the bit is set or not (there it is a neighbour of one that is): loads under
   conditions cost predicates, of which there are seven, and moves, and the compiler let those of a batch wait for each
@@ -48,11 +50,12 @@
 #include "maskrows.cuh"
 
 #define MASK_THREADS 128
-#define MASK_PIECES  4                 /* of N entries each, that are summed together */
-#define MASK_WORDS   4                 /* of a mask at most */
-#define MASK_ENTRIES 2048              /* of a row of A at most: a group takes them one after the other */
-#define MASK_SPARSE  12                /* entries of a row of C for each one of a row of B, in the mean, from which masks are too empty */
-#define MASK_ASK     ((size_t)1 << 22) /* bytes of the plan from which the card is asked what is free */
+#define MASK_PIECES  4    /* of N entries each, that are summed together */
+#define MASK_WORDS   4    /* of a mask at most */
+#define MASK_ENTRIES 2048 /* of a row of A at most: a group takes them one after the other */
+/* entries of a row of C for each one of a row of B, in the mean, from which masks are too empty */
+#define MASK_SPARSE 12
+#define MASK_ASK    ((size_t)1 << 22) /* bytes of the plan from which the card is asked what is free */
 
 #if defined(PETSC_USE_COMPLEX)
   #define MASK_BATCH 2 /* rows of B on their way together */
@@ -283,7 +286,8 @@ PetscErrorCode HybMaskRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
 
   PetscFunctionBegin;
   rows->tried = PETSC_TRUE;
-  if (!C->nnz || !rows->longest || rows->longest > 32 * MASK_WORDS || mm->stats.maxarow > MASK_ENTRIES || A->nnz > PETSC_MAX_INT - 2 * MASK_ENTRIES) PetscFunctionReturn(PETSC_SUCCESS); /* lanes count beyond a row's end */
+  /* lanes count beyond a row's end */
+  if (!C->nnz || !rows->longest || rows->longest > 32 * MASK_WORDS || mm->stats.maxarow > MASK_ENTRIES || A->nnz > PETSC_MAX_INT - 2 * MASK_ENTRIES) PetscFunctionReturn(PETSC_SUCCESS);
   if ((double)C->nnz * (double)A->nnz > MASK_SPARSE * (double)mm->stats.products * (double)C->m) PetscFunctionReturn(PETSC_SUCCESS);
   rows->words = (int)((rows->longest + 31) / 32);
   bytes       = (size_t)A->nnz * (sizeof(PetscInt) + (size_t)rows->words * sizeof(unsigned));

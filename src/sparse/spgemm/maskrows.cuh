@@ -12,9 +12,11 @@ typedef struct {
   PetscInt  longest; /* row of C; for HybMaskRowsPlan(), by whoever counts C's rows */
   PetscBool tried;   /* whether there can be a plan is known */
   PetscInt *from;    /* of each entry of A: where its row of B begins; NULL: there is no plan */
-  unsigned *masks;   /* of each entry of A, for each 32 entries of C's row: which of them that row of B has; 32 entries of all rows first, then the next 32 */
-  int       words;   /* of a mask */
-  int       lanes;   /* that take a row of C */
+  /* of each entry of A, for each 32 entries of C's row: which of them that row of B has; 32 entries of all rows first,
+     then the next 32 */
+  unsigned *masks;
+  int       words; /* of a mask */
+  int       lanes; /* that take a row of C */
 } HybMaskRows;
 
 /* C->i and C->nnz of count (device), as HybScanCounts(), and rows->longest: one synchronisation */

@@ -19,16 +19,6 @@
 #define HYB_METHODS "../spgemm/methods.h"
 #include "../device/methodtable.h"
 
-static PetscErrorCode HybSpGEMMFind(const HybExec *exec, const char *name, const HybSpGEMMMethod **method)
-{
-  const void *found;
-
-  PetscFunctionBegin;
-  PetscCall(HybMethodFind(exec->backend->spgemm, "SpGEMM", exec->backend->name, name, &found));
-  *method = (const HybSpGEMMMethod *)found;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode HybSpGEMMInit(HybSpGEMM *mm, const HybExec *exec, const char *method, PetscInt width)
 {
   PetscFunctionBegin;
@@ -102,7 +92,7 @@ static PetscErrorCode HybSpGEMMSymbolic_Inner(HybSpGEMM *mm, const HybCSR *A, co
   PetscCall(PetscMemzero(&mm->stats, sizeof(mm->stats)));
   mm->waits      = 0;
   mm->blocksizes = -1;
-  if (strcmp(mm->name, "auto")) PetscCall(HybSpGEMMFind(exec, mm->name, &found));
+  if (strcmp(mm->name, "auto")) PetscCall(HybSpGEMMFind(exec->backend->spgemm, exec->backend->name, mm->name, &found));
   for (int early = 1; early >= 0 && !mm->method; early--) {
     if (!early) PetscCall(HybSpGEMMCosts(mm, A, B));
     for (const HybSpGEMMMethod *const *table = exec->backend->spgemm; table && *table && !mm->method; table++) {

@@ -12,16 +12,6 @@
 #define HYB_METHODS "../spmv/methods.h"
 #include "../device/methodtable.h"
 
-static PetscErrorCode HybSpMVFind(const HybExec *exec, const char *name, const HybSpMVMethod **method)
-{
-  const void *found;
-
-  PetscFunctionBegin;
-  PetscCall(HybMethodFind(exec->backend->spmv, "SpMV", exec->backend->name, name, &found));
-  *method = (const HybSpMVMethod *)found;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode HybSpMVInit(HybSpMV *mv, const HybExec *exec, const char *method, PetscInt bs)
 {
   PetscFunctionBegin;
@@ -59,7 +49,7 @@ static PetscErrorCode HybSpMVSetUp_Inner(HybSpMV *mv, const HybCSR *A)
 
   PetscFunctionBegin;
   if (strcmp(mv->name, "auto"))
-    PetscCall(HybSpMVFind(exec, mv->name, &mv->method));
+    PetscCall(HybSpMVFind(exec->backend->spmv, exec->backend->name, mv->name, &mv->method));
   else {
     for (const HybSpMVMethod *const *table = exec->backend->spmv; table && *table && !mv->method; table++) {
       PetscErrorCode (*applicable)(HybSpMV *, const HybCSR *, PetscBool *) = once ? (*table)->applicableonce : (*table)->applicable;

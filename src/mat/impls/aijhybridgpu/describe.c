@@ -8,10 +8,18 @@
    no rows yet. */
 PetscBool MatSeqAIJHybridGPUDescribe(Mat A, HybRecordFacts *facts)
 {
-  static const char *const where[HYB_LIVES] = {"host", "copied", "locked", "promoted", "shared", "mirrored"}; /* as docs/architecture.md has them */
-  Mat_SeqAIJHybridGPU     *hyb              = (Mat_SeqAIJHybridGPU *)A->spptr;
-  size_t                   pattern, values;
-  MatInfo                  info;
+  /* as docs/architecture.md has them */
+  static const char *const where[HYB_LIVES] = {
+    [HYB_LIVES_HOST]     = "host",
+    [HYB_LIVES_COPIED]   = "copied",
+    [HYB_LIVES_LOCKED]   = "locked",
+    [HYB_LIVES_PROMOTED] = "promoted",
+    [HYB_LIVES_SHARED]   = "shared",
+    [HYB_LIVES_MIRRORED] = "mirrored",
+  };
+  Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
+  size_t               pattern, values;
+  MatInfo              info;
 
   if (!MatIsSeqAIJHybridGPU(A) || !hyb || !A->data || !A->preallocated || (*HybGlueState.seq.getinfo)(A, MAT_LOCAL, &info)) return PETSC_FALSE;
   facts->nnz      = (PetscCount)info.nz_used;

@@ -10,9 +10,10 @@
   product, or formed as often as P has entries in the row, or added to C in an order that changes from run to run.)
 
   A merge on chip is two steps without any dependence between threads:
-    expand T[t] = the t-th product of the merge, products counted entry by entry of the left row: loads along rows of A
-    (or of P), a multiplication, a store to shared memory
-    pull     result(e) = T[list(e,0)] + T[list(e,1)] + ..., a lane an entry: no search, no conflict, no order but that of the list
+    expand   T[t] = the t-th product of the merge, products counted entry by entry of the left row: loads along rows of
+             A (or of P), a multiplication, a store to shared memory
+    pull     result(e) = T[list(e,0)] + T[list(e,1)] + ..., a lane an entry: no search, no conflict, no order but that
+             of the list
   The lists are the plan. Results are taken by slices of 32 (or of as many lanes as a row has), and the list of a slice
   lies step by step, the entries of a step side by side and none for a lane that has finished: what the lanes of a step
   read is one stream, and its place follows from votes. So the lists are as long as there are products.
@@ -21,11 +22,12 @@
 
     R = P^T, pattern and positions in P              (csr room)
     W = pattern of R A, C = pattern of W P           (spgemm room, no values)
-    for both merges, left entry k:   from[k] = where its row of A (of P) begins, off[k] = its first product in T     (from takes the place of R's and W's columns)
+    for both merges, left entry k:   from[k] = where its row of A (of P) begins, off[k] = its first product in T (from
+                                     takes the place of R's and W's columns)
     for both merges, row by row in shared memory:
-      place of each product in the result's row by bisection; count; scan                          -> start of each list
-      products in their order, a slice at once, each behind those of its place met before (match) -> lists, written step
-      by step
+      place of each product in the result's row by bisection; count; scan                -> start of each list
+      products in their order, a slice at once, each behind those of its place met before (match)
+                                                                                         -> lists, written step by step
     rows by the shared memory that they need, among those alike in the order of their first fine row
 
   Numeric, a group of lanes a row of C:
@@ -42,10 +44,11 @@
   What limits it, 7-point 200^3 (A: 8.0e6 rows, 5.6e7 entries) with P smoothed over boxes of 3^3 (2.4e7 entries; C:
   3.0e5 rows, 8.0e6 entries): A P and R A have 5.1e7 entries each and take 1.68e8 products, the second factor 1.54e8
   either way. Bytes of a numeric phase, each array once from memory:
-    staged A P: A 0.70 GB, P 0.32, values of A P written 0.41, offsets 0.03; values of P^T 0.48; P^T (A P): P^T with
-    where and which 0.38, places 0.31, A P 0.41 (three times that
-             where coarse rows are numbered at random), C 0.06                                                                              3.1 GB, 0.73 ms at 4290 GB/s
-    fused    lists 0.64, from, off and positions of R 0.24, from, off and starts of W 0.41, starts of C 0.02, values of A 0.45 and of P 0.19, C 0.06        2.0 GB, 0.47 ms
+    staged   A P: A 0.70 GB, P 0.32, values of A P written 0.41, offsets 0.03; values of P^T 0.48; P^T (A P): P^T with
+             where and which 0.38, places 0.31, A P 0.41 (three times that where coarse rows are numbered at random),
+             C 0.06: 3.1 GB, 0.73 ms at 4290 GB/s
+    fused    lists 0.64, from, off and positions of R 0.24, from, off and starts of W 0.41, starts of C 0.02, values of
+             A 0.45 and of P 0.19, C 0.06: 2.0 GB, 0.47 ms
   Bytes are not what decides: on an H200 the stages won everywhere. Numeric phases of the bare product, in brackets
   those of the stages then, ms: this one 2.72 (1.91); P from aggregates round a maximal independent set 3.98 (3.50);
   27-point 96^3 1.98 and 6.13 (0.78, 1.25); MatPtAP with GAMG's prolongator, 27-point 160^3, 25 (11). Every product
@@ -75,8 +78,9 @@
 #define FUSED_BOUND 2                  /* bytes of the plan, in those of A and P */
 #define FUSED_SMALL ((size_t)16 << 20) /* a plan up to this is kept in any case */
 #define FUSED_ASK   ((size_t)1 << 20)  /* a plan above this makes the card be asked what is free */
-#define FUSED_BINS  10                 /* of rows by shared memory: none, six sizes and more, a block's, more than that */
-#define FUSED_STEPS 4                  /* of a list that are on their way together */
+/* of rows by shared memory: none, six sizes and more, a block's, more than that */
+#define FUSED_BINS  10
+#define FUSED_STEPS 4 /* of a list that are on their way together */
 #if defined(PETSC_USE_COMPLEX)
   #define FUSED_BATCH 2 /* left entries of a lane whose rows are on their way together */
 #else
@@ -632,4 +636,9 @@ static PetscErrorCode HybPtAPApplicable_FusedCUDA(HybPtAP *pp, const HybCSR *A, 
 }
 
 extern const HybPtAPMethod HybPtAP_FusedCUDA;
-const HybPtAPMethod        HybPtAP_FusedCUDA = {"fused", HybPtAPApplicable_FusedCUDA, HybPtAPSymbolic_FusedCUDA, HybPtAPNumeric_FusedCUDA, NULL};
+const HybPtAPMethod        HybPtAP_FusedCUDA = {
+         .name       = "fused",
+         .applicable = HybPtAPApplicable_FusedCUDA,
+         .symbolic   = HybPtAPSymbolic_FusedCUDA,
+         .numeric    = HybPtAPNumeric_FusedCUDA,
+};

@@ -61,9 +61,10 @@ typedef struct {
   PetscInt   *rptr, *rj; /* block columns of the rows of P of each group */
   PetscCount *vptr;      /* block columns of v of each group */
   PetscInt   *vj;
-  uint16_t   *place;   /* for each entry of the groups' rows of P, in order, where the blocks of v lie in the row of C; or NULL */
-  PetscInt    longest; /* blocks of the longest v */
-  PetscInt    span;    /* columns of the widest v */
+  /* for each entry of the groups' rows of P, in order, where the blocks of v lie in the row of C; or NULL */
+  uint16_t *place;
+  PetscInt  longest; /* blocks of the longest v */
+  PetscInt  span;    /* columns of the widest v */
 } HybFused;
 
 static inline PetscBool HybSameRow(const HybCSR *A, PetscInt r, PetscInt q)

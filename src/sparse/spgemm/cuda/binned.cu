@@ -19,7 +19,8 @@
   as large, and so on ("growths"), which grows in place: addresses are reserved once for the longest lists possible, and
   each round puts memory behind as many of them as it needs. Where the count is known, C's own place is the list.
 
-    symbolic   bins by upper bound; count each bin; growth rounds, if any row overflowed; scan; fill columns and values       (two synchronisations, three with growth)
+    symbolic   bins by upper bound; count each bin; growth rounds, if any row overflowed; scan; fill columns and values
+               (two synchronisations, three with growth)
     numeric    the fill again, columns left as they are
 
   All groups order products by (column, A's entry), and add them in that order, the first one as it is: results have the
@@ -498,4 +499,8 @@ static PetscErrorCode HybSpGEMMNumeric_BinnedCUDA(HybSpGEMM *mm, const HybCSR *A
 }
 
 extern const HybSpGEMMMethod HybSpGEMM_BinnedCUDA;
-const HybSpGEMMMethod        HybSpGEMM_BinnedCUDA = {"binned", NULL, HybSpGEMMSymbolic_BinnedCUDA, HybSpGEMMNumeric_BinnedCUDA, NULL, PETSC_FALSE, NULL};
+const HybSpGEMMMethod        HybSpGEMM_BinnedCUDA = {
+         .name     = "binned",
+         .symbolic = HybSpGEMMSymbolic_BinnedCUDA,
+         .numeric  = HybSpGEMMNumeric_BinnedCUDA,
+};

@@ -13,7 +13,8 @@
   compile time: five sums stand in registers. A group of C is what belongs to one center c1 + c2. Where groups would
   overlap (bands of four and more), or lines are longer, each diagonal is a run of its own.
 
-    words:    diagonals of a sample; words of A's and B's rows, which find what the sample had missed        (twice in that case)
+    words:    diagonals of a sample; words of A's and B's rows, which find what the sample had missed (twice in that
+              case)
     program:  runs of A, of B; groups of C, for each the pairs of runs in the order of A; made on the host
               (../diagonalprogram.cu)
     count:    a thread a row: for each run of A, run of B: the word of C |= bits of B's row, shifted; popcount; scan
@@ -226,6 +227,8 @@ static __device__ __forceinline__ void DiagonalAllProducts(unsigned bits, const 
   }
 }
 
+/* One kernel of more than 100 lines: copies that are under way, words, counts and sums of a block's rows overlap in one
+   piece of shared memory, which is cut up here and known to no other function */
 template <typename WORD, int THREADS>
 static __global__ __launch_bounds__(THREADS, 1024 / THREADS) void DiagonalKernel(DiagonalArgs x)
 {
@@ -235,7 +238,8 @@ static __global__ __launch_bounds__(THREADS, 1024 / THREADS) void DiagonalKernel
   HYB_SHARED(PetscInt, upto, DIAGONALS_MAX + 1);
   HYB_SHARED(PetscInt, shift, DIAGONALS_MAX + 1); /* from an entry's number to where it goes */
   HYB_SHARED(PetscInt, first, DIAGONALS_MAX + 1);
-  HYB_SHARED(int, bytes, DIAGONALS_MAX + 1); /* of whole units of 16 bytes from the one on that the tile begins in, at first */
+  /* of whole units of 16 bytes from the one on that the tile begins in, at first */
+  HYB_SHARED(int, bytes, DIAGONALS_MAX + 1);
   HybScalar *const         out         = (HybScalar *)((char *)values + x.out);
   DiagonalRow<WORD> *const staged      = (DiagonalRow<WORD> *)((char *)values + x.staged);
   unsigned *const          cword       = (unsigned *)((char *)values + x.cword);
@@ -576,4 +580,11 @@ static PetscErrorCode HybSpGEMMNumeric_DiagonalCUDA(HybSpGEMM *mm, const HybCSR 
 }
 
 extern const HybSpGEMMMethod HybSpGEMM_DiagonalCUDA;
-const HybSpGEMMMethod        HybSpGEMM_DiagonalCUDA = {"diagonal", HybSpGEMMApplicable_DiagonalCUDA, HybSpGEMMSymbolic_DiagonalCUDA, HybSpGEMMNumeric_DiagonalCUDA, NULL, PETSC_TRUE, HybSpGEMMLook_DiagonalCUDA};
+const HybSpGEMMMethod        HybSpGEMM_DiagonalCUDA = {
+         .name       = "diagonal",
+         .applicable = HybSpGEMMApplicable_DiagonalCUDA,
+         .symbolic   = HybSpGEMMSymbolic_DiagonalCUDA,
+         .numeric    = HybSpGEMMNumeric_DiagonalCUDA,
+         .early      = PETSC_TRUE,
+         .look       = HybSpGEMMLook_DiagonalCUDA,
+};

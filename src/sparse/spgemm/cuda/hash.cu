@@ -3,8 +3,8 @@
   ../hash/hashrows.cu.
 
     symbolic   count every row; scan; columns, and values where the operands have them     (one synchronisation)
-    numeric    values; where a plan serves, it is made first: in the first numeric phase of a Galerkin product by masks (../maskrows.cu), if rows of C are short, else by places, and by
-               places in the second one of others
+    numeric    values; where a plan serves, it is made first: in the first numeric phase of a Galerkin product by masks
+               (../maskrows.cu), if rows of C are short, else by places, and by places in the second one of others
 
   It takes any operands.
 */
@@ -63,4 +63,8 @@ static PetscErrorCode HybSpGEMMNumeric_HashCUDA(HybSpGEMM *mm, const HybCSR *A, 
 }
 
 extern const HybSpGEMMMethod HybSpGEMM_HashCUDA;
-const HybSpGEMMMethod        HybSpGEMM_HashCUDA = {"hash", NULL, HybSpGEMMSymbolic_HashCUDA, HybSpGEMMNumeric_HashCUDA, NULL, PETSC_FALSE, NULL};
+const HybSpGEMMMethod        HybSpGEMM_HashCUDA = {
+         .name     = "hash",
+         .symbolic = HybSpGEMMSymbolic_HashCUDA,
+         .numeric  = HybSpGEMMNumeric_HashCUDA,
+};

@@ -14,7 +14,8 @@
   values are A's own.
 
     levels: pieces of each row, n_0 = entries, n_l = ceil(n_{l-1}/W); offsets by scans
-    for l = 1 .. L-1: count pieces, scan, merge into an intermediate matrix        (values of it are kept while the next level needs them)
+    for l = 1 .. L-1: count pieces, scan, merge into an intermediate matrix (values of it are kept while the next level
+                      needs them)
     last level: count rows, scan, merge into C
 
   Where no row of A has more than ROWMERGE_NARROW entries, nor more than ROWMERGE_PRODUCTS products, a single thread
@@ -46,7 +47,8 @@
 #define ROWMERGE_LEVELS   31 /* of width 2, for any length */
 #define ROWMERGE_NARROW   12
 #define ROWMERGE_PRODUCTS 128
-#define ROWMERGE_ASK      ((size_t)1 << 22) /* bytes of intermediates from which the card is asked what is free: the question takes longer than a small product */
+/* bytes of intermediates from which the card is asked what is free: the question takes longer than a small product */
+#define ROWMERGE_ASK ((size_t)1 << 22)
 
 /* pieces of each row of the next level */
 __global__ void __launch_bounds__(256) RowMergePieces(PetscInt m, PetscInt w, const PetscInt *__restrict__ ptr, PetscInt *__restrict__ pieces)
@@ -68,10 +70,11 @@ __global__ void __launch_bounds__(256) RowMergeStarts(PetscInt m, PetscInt w, co
 }
 
 struct RowMergeArgs {
-  PetscInt          nrows;   /* pieces or rows, an upper bound of them if devrows is there */
-  const PetscInt   *devrows; /* their number, on the device */
-  const PetscInt   *range;   /* piece r merges the rows range[r] .. range[r+1]-1 of the level below, or the entries of A of these numbers */
-  const PetscInt   *aj;      /* first level: the rows of B named, and their weights */
+  PetscInt        nrows;   /* pieces or rows, an upper bound of them if devrows is there */
+  const PetscInt *devrows; /* their number, on the device */
+  /* piece r merges the rows range[r] .. range[r+1]-1 of the level below, or the entries of A of these numbers */
+  const PetscInt   *range;
+  const PetscInt   *aj; /* first level: the rows of B named, and their weights */
   const HybScalar  *aa;
   const void       *bi; /* offsets of the level below: PetscInt for B, PetscCount for an intermediate */
   const PetscInt   *bj;
@@ -249,7 +252,8 @@ typedef struct {
   PetscInt   *off[ROWMERGE_LEVELS];     /* level l, m+1: pieces of each row */
   PetscInt   *start[ROWMERGE_LEVELS];   /* where each piece begins in the level below */
   PetscCount *ci[ROWMERGE_LEVELS];      /* offsets of the intermediate matrices */
-  PetscCount  room[ROWMERGE_LEVELS];    /* their entries, an upper bound from the second on, with chunks from the first on */
+  /* their entries, an upper bound from the second on, with chunks from the first on */
+  PetscCount room[ROWMERGE_LEVELS];
 } RowMergeChunk;
 
 typedef struct {
@@ -555,4 +559,9 @@ static PetscErrorCode HybSpGEMMApplicable_RowMergeCUDA(const HybSpGEMM *mm, cons
 }
 
 extern const HybSpGEMMMethod HybSpGEMM_RowMergeCUDA;
-const HybSpGEMMMethod        HybSpGEMM_RowMergeCUDA = {"rowmerge", HybSpGEMMApplicable_RowMergeCUDA, HybSpGEMMSymbolic_RowMergeCUDA, HybSpGEMMNumeric_RowMergeCUDA, NULL, PETSC_FALSE, NULL};
+const HybSpGEMMMethod        HybSpGEMM_RowMergeCUDA = {
+         .name       = "rowmerge",
+         .applicable = HybSpGEMMApplicable_RowMergeCUDA,
+         .symbolic   = HybSpGEMMSymbolic_RowMergeCUDA,
+         .numeric    = HybSpGEMMNumeric_RowMergeCUDA,
+};

@@ -7,9 +7,9 @@
   merge is stable, so counting is counting changes of column, and the values are sums over runs. Lists of any length
   cost alike: this is a method for long rows.
 
-    rows into chunks of about SEGMERGE_CHUNK products or more       (one synchronisation where there is more than one chunk)
+    rows into chunks of about SEGMERGE_CHUNK products or more    (one synchronisation, where they are several chunks)
     for each chunk: lengths, scan, expand, merge, count
-    scan the counts                                                 (one synchronisation)
+    scan the counts                                              (one synchronisation)
     for each chunk: columns; values; the merge of a single chunk is kept between the two passes, others are merged again
     numeric: the same without columns
 
@@ -235,4 +235,8 @@ static PetscErrorCode HybSpGEMMNumeric_SegMergeCUDA(HybSpGEMM *mm, const HybCSR 
 }
 
 extern const HybSpGEMMMethod HybSpGEMM_SegMergeCUDA;
-const HybSpGEMMMethod        HybSpGEMM_SegMergeCUDA = {"segmerge", NULL, HybSpGEMMSymbolic_SegMergeCUDA, HybSpGEMMNumeric_SegMergeCUDA, NULL, PETSC_FALSE, NULL};
+const HybSpGEMMMethod        HybSpGEMM_SegMergeCUDA = {
+         .name     = "segmerge",
+         .symbolic = HybSpGEMMSymbolic_SegMergeCUDA,
+         .numeric  = HybSpGEMMNumeric_SegMergeCUDA,
+};

@@ -8,14 +8,15 @@
     rows empty     u = 0
     rows copied    one entry of A: the row of B is the row of C
     rows repeated  the row of A has the pattern of the row before (several components a node): so has the row of C
-    rows sorted    u <= 64: sixteen rows at a time are sorted by one odd-even merging network, a row a lane: a comparator is one vector minimum
-                   and one vector maximum, no branch depends on the data
-    rows dense     the columns lie within a window that the cache holds: a bitmap with two summary levels above it, walked by its set bits, so
-                   that columns come out sorted without sorting. Where B's columns come in runs, B is first compressed
-                   into (word of 64 columns, mask) pairs, and a run costs one operation
+    rows sorted    u <= 64: sixteen rows at a time are sorted by one odd-even merging network, a row a lane: a
+                   comparator is one vector minimum and one vector maximum, no branch depends on the data
+    rows dense     the columns lie within a window that the cache holds: a bitmap with two summary levels above it,
+                   walked by its set bits, so that columns come out sorted without sorting. Where B's columns come in
+                   runs, B is first compressed into (word of 64 columns, mask) pairs, and a run costs one operation
     rows hashed    a wider window and u <= 4096: a hash table of the column, then a sort of what it holds
-    rows merged    a wider window and more products: the rows of B are merged by segmerge, batch by batch, into a list that grows by doubling
-                   ("growths"); a batch is as long as the list, so that a product is moved O(log) times
+    rows merged    a wider window and more products: the rows of B are merged by segmerge, batch by batch, into a list
+                   that grows by doubling ("growths"); a batch is as long as the list, so that a product is moved O(log)
+                   times
   A window is narrow up to 2^20 columns, and up to all of 2^24 where the product has four times as many products as
   columns: measured with random columns, an accumulator that misses the caches is still faster than a hash table. A row
   so long that its products outnumber a sixteenth of the columns is dense whatever its window is.
@@ -462,14 +463,112 @@ static PetscErrorCode HybAppendRow(HybSymbolic *s, PetscInt r, PetscInt *count, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Rows that are looked at together, so that those to be sorted fill the lanes of a network */
+typedef struct {
+  PetscInt first, nrows;
+  /* of rows that are sorted: where, and how many columns */
+  PetscInt     *scratch, *slot[HYB_WINDOW], count[HYB_WINDOW];
+  unsigned char bin[HYB_WINDOW];
+} HybWindow;
+
+/* The bins of a window's rows, of which the sorted ones are made at once; HYB_DENSE: or hashed or merged */
+static void HybWindowSort(HybSymbolic *s, HybWindow *w)
+{
+  const HybCSR *A    = s->A;
+  PetscInt     *free = w->scratch, queue[4][HYB_LANES];
+  int           nqueue[4];
+
+  for (int q = 0; q < 4; q++) nqueue[q] = 0;
+  for (PetscInt k = 0; k < w->nrows; k++) {
+    const PetscInt   r = w->first + k;
+    const PetscCount u = s->mm->rowproducts[r];
+
+    w->slot[k] = NULL;
+    if (!u)
+      w->bin[k] = HYB_EMPTY;
+    else if (A->i[r + 1] - A->i[r] == 1)
+      w->bin[k] = HYB_COPIED;
+    else if (r && HybSamePattern(A, r - 1, r))
+      w->bin[k] = HYB_REPEATED;
+    else if (u > HYB_SORT_MAX)
+      w->bin[k] = HYB_DENSE;
+    else {
+      const int q = HybSortSize(u);
+
+      w->bin[k]  = HYB_SORTED;
+      w->slot[k] = free;
+      free += u;
+      queue[q][nqueue[q]++] = k;
+    }
+    for (int q = 0; q < 4; q++) {
+      if (nqueue[q] == HYB_LANES || (nqueue[q] && k == w->nrows - 1)) {
+        PetscInt rows[HYB_LANES], count[HYB_LANES], *slot[HYB_LANES];
+
+        for (int v = 0; v < nqueue[q]; v++) {
+          rows[v] = w->first + queue[q][v];
+          slot[v] = w->slot[queue[q][v]];
+        }
+        HybSortRows(s, q, nqueue[q], rows, slot, count);
+        for (int v = 0; v < nqueue[q]; v++) w->count[queue[q][v]] = count[v];
+        nqueue[q] = 0;
+      }
+    }
+  }
+}
+
+/* A window's rows go to the end of the list, the others than sorted ones being made now. *previous: the row before, of
+ *nprevious columns. rows: of each bin, counted. */
+static PetscErrorCode HybWindowGather(HybSymbolic *s, const HybWindow *w, PetscInt **previous, PetscInt *nprevious, PetscCount rows[], HybCSR *C)
+{
+  const HybCSR *A = s->A, *B = s->B;
+
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < w->nrows; k++) {
+    const PetscInt  r = w->first + k;
+    const PetscInt *source;
+    PetscInt        n = 0;
+    int             b = w->bin[k];
+
+    if (b == HYB_EMPTY) {
+      rows[b]++;
+      *nprevious  = 0;
+      C->i[r + 1] = (PetscInt)C->nnz;
+      continue;
+    }
+    if (b == HYB_DENSE)
+      PetscCall(HybAppendRow(s, r, &n, &b));
+    else {
+      if (b == HYB_COPIED) {
+        source = B->j + B->i[A->j[A->i[r]]];
+        n      = (PetscInt)s->mm->rowproducts[r];
+      } else if (b == HYB_REPEATED) {
+        source = *previous;
+        n      = *nprevious;
+      } else {
+        source = w->slot[k];
+        n      = w->count[k];
+      }
+      PetscCall(HybColListReserve(&s->mm->work, &s->list, n));
+      memcpy(HybColListEnd(&s->list), source, (size_t)n * sizeof(PetscInt));
+    }
+    *previous  = HybColListEnd(&s->list);
+    *nprevious = n;
+    s->list.tail->used += n;
+    C->nnz += n;
+    rows[b]++;
+    /* not one column more is gathered than could be kept */
+    if (C->nnz > (PetscCount)PETSC_MAX_INT) PetscCall(HybSpGEMMCheckCount(&s->mm->exec, A, B, C->nnz, PETSC_TRUE));
+    C->i[r + 1] = (PetscInt)C->nnz;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybSpGEMMSymbolic_Binned(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C)
 {
-  HybSymbolic   s;
-  PetscInt     *scratch = NULL, *slot[HYB_WINDOW], count[HYB_WINDOW], *previous = NULL, nprevious = 0;
-  PetscInt      queue[4][HYB_LANES], queuecount[HYB_LANES], *queueslot[HYB_LANES];
-  int           nqueue[4];
-  unsigned char bin[HYB_WINDOW];
-  PetscCount    nnz = 0, rows[HYB_NBINS] = {0};
+  HybSymbolic s;
+  HybWindow   w;
+  PetscInt   *previous = NULL, nprevious = 0;
+  PetscCount  rows[HYB_NBINS] = {0};
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&s, sizeof(s)));
@@ -481,88 +580,16 @@ static PetscErrorCode HybSpGEMMSymbolic_Binned(HybSpGEMM *mm, const HybCSR *A, c
   PetscCall(HybColSetCreate(&mm->work, s.span, &s.bits));
   PetscCall(HybCompress(&s));
   PetscCall(HybNetworks(&s));
-  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_HOST, HYB_WINDOW * HYB_SORT_MAX, sizeof(PetscInt), &scratch));
+  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_HOST, HYB_WINDOW * HYB_SORT_MAX, sizeof(PetscInt), &w.scratch));
   PetscCall(HybArenaAlloc(out, mm->exec.result, (PetscCount)A->m + 1, sizeof(PetscInt), &C->i));
   C->i[0] = 0;
+  C->nnz  = 0;
   for (PetscCount start = 0; start < A->m; start += HYB_WINDOW) {
-    const PetscInt nrows = (PetscInt)PetscMin(HYB_WINDOW, A->m - start);
-    PetscInt      *free  = scratch;
-
-    for (int q = 0; q < 4; q++) nqueue[q] = 0;
-    for (PetscInt w = 0; w < nrows; w++) {
-      const PetscInt   r = (PetscInt)(start + w);
-      const PetscCount u = mm->rowproducts[r];
-
-      slot[w] = NULL;
-      if (!u)
-        bin[w] = HYB_EMPTY;
-      else if (A->i[r + 1] - A->i[r] == 1)
-        bin[w] = HYB_COPIED;
-      else if (r && HybSamePattern(A, r - 1, r))
-        bin[w] = HYB_REPEATED;
-      else if (u > HYB_SORT_MAX)
-        bin[w] = HYB_DENSE; /* or hashed or merged */
-      else {
-        const int q = HybSortSize(u);
-
-        bin[w]  = HYB_SORTED;
-        slot[w] = free;
-        free += u;
-        queue[q][nqueue[q]++] = w;
-      }
-      for (int q = 0; q < 4; q++) {
-        if (nqueue[q] == HYB_LANES || (nqueue[q] && w == nrows - 1)) {
-          PetscInt qrows[HYB_LANES];
-
-          for (int v = 0; v < nqueue[q]; v++) {
-            qrows[v]     = (PetscInt)(start + queue[q][v]);
-            queueslot[v] = slot[queue[q][v]];
-          }
-          HybSortRows(&s, q, nqueue[q], qrows, queueslot, queuecount);
-          for (int v = 0; v < nqueue[q]; v++) count[queue[q][v]] = queuecount[v];
-          nqueue[q] = 0;
-        }
-      }
-    }
-    for (PetscInt w = 0; w < nrows; w++) {
-      const PetscInt  r = (PetscInt)(start + w);
-      const PetscInt *source;
-      PetscInt        n = 0;
-      int             b = bin[w];
-
-      if (b == HYB_EMPTY) {
-        rows[b]++;
-        nprevious   = 0;
-        C->i[r + 1] = (PetscInt)nnz;
-        continue;
-      }
-      if (b == HYB_DENSE)
-        PetscCall(HybAppendRow(&s, r, &n, &b));
-      else {
-        if (b == HYB_COPIED) {
-          source = B->j + B->i[A->j[A->i[r]]];
-          n      = (PetscInt)mm->rowproducts[r];
-        } else if (b == HYB_REPEATED) {
-          source = previous;
-          n      = nprevious;
-        } else {
-          source = slot[w];
-          n      = count[w];
-        }
-        PetscCall(HybColListReserve(&mm->work, &s.list, n));
-        memcpy(HybColListEnd(&s.list), source, (size_t)n * sizeof(PetscInt));
-      }
-      previous  = HybColListEnd(&s.list);
-      nprevious = n;
-      s.list.tail->used += n;
-      nnz += n;
-      rows[b]++;
-      /* not one column more is gathered than could be kept */
-      if (nnz > (PetscCount)PETSC_MAX_INT) PetscCall(HybSpGEMMCheckCount(&mm->exec, A, B, nnz, PETSC_TRUE));
-      C->i[r + 1] = (PetscInt)nnz;
-    }
+    w.first = (PetscInt)start;
+    w.nrows = (PetscInt)PetscMin(HYB_WINDOW, A->m - start);
+    HybWindowSort(&s, &w);
+    PetscCall(HybWindowGather(&s, &w, &previous, &nprevious, rows, C));
   }
-  C->nnz = nnz;
   for (int b = 0; b < HYB_NBINS; b++) {
     if (rows[b]) PetscCall(HybCountersSet(&mm->counters, HybBinNames[b], rows[b]));
   }
@@ -571,7 +598,7 @@ static PetscErrorCode HybSpGEMMSymbolic_Binned(HybSpGEMM *mm, const HybCSR *A, c
   PetscCall(HybArenaFree(&mm->work, &s.bptr));
   PetscCall(HybArenaFree(&mm->work, &s.bword));
   PetscCall(HybArenaFree(&mm->work, &s.bmask));
-  PetscCall(HybArenaAlloc(out, mm->exec.result, nnz, sizeof(PetscInt), &C->j));
+  PetscCall(HybArenaAlloc(out, mm->exec.result, C->nnz, sizeof(PetscInt), &C->j));
   PetscCall(HybColListMove(&mm->work, &s.list, C->j));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -34,7 +34,8 @@
 #include "../../csr/rowstream.cuh"
 #include "aijhybridgpu/private/hybspmv.h"
 
-#define BLOCK_BATCH 6 /* loads of x in flight for a thread that goes along entries: 16 threads have 81 entries to take of 27 blocks of 3 */
+/* loads of x in flight for a thread that goes along entries: 16 threads have 81 entries to take of 27 blocks of 3 */
+#define BLOCK_BATCH 6
 
 /* ENTRIES: the lanes go along entries, not blocks, so that BS neighbouring lanes read one block of x */
 template <int BS, bool ENTRIES>
@@ -298,4 +299,9 @@ static PetscErrorCode HybSpMVApply_BlockCUDA(HybSpMV *S, const HybCSR *A, const 
 HYB_EXTERN_C_BEGIN
 extern const HybSpMVMethod HybSpMV_BlockCUDA;
 HYB_EXTERN_C_END
-const HybSpMVMethod HybSpMV_BlockCUDA = {"block", HybSpMVApplicable_BlockCUDA, HybSpMVSetUp_BlockCUDA, HybSpMVApply_BlockCUDA, NULL, NULL};
+const HybSpMVMethod HybSpMV_BlockCUDA = {
+  .name       = "block",
+  .applicable = HybSpMVApplicable_BlockCUDA,
+  .setup      = HybSpMVSetUp_BlockCUDA,
+  .apply      = HybSpMVApply_BlockCUDA,
+};

@@ -482,4 +482,10 @@ static PetscErrorCode HybSpMVApply_RowGroupCUDA(HybSpMV *S, const HybCSR *A, con
 HYB_EXTERN_C_BEGIN
 extern const HybSpMVMethod HybSpMV_RowGroupCUDA;
 HYB_EXTERN_C_END
-const HybSpMVMethod HybSpMV_RowGroupCUDA = {"rowgroup", HybSpMVApplicable_RowGroupCUDA, HybSpMVSetUp_RowGroupCUDA, HybSpMVApply_RowGroupCUDA, NULL, HybSpMVApplicableOnce_RowGroupCUDA};
+const HybSpMVMethod HybSpMV_RowGroupCUDA = {
+  .name           = "rowgroup",
+  .applicable     = HybSpMVApplicable_RowGroupCUDA,
+  .setup          = HybSpMVSetUp_RowGroupCUDA,
+  .apply          = HybSpMVApply_RowGroupCUDA,
+  .applicableonce = HybSpMVApplicableOnce_RowGroupCUDA,
+};

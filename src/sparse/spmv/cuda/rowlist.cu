@@ -140,4 +140,9 @@ static PetscErrorCode HybSpMVApply_RowListCUDA(HybSpMV *S, const HybCSR *A, cons
 HYB_EXTERN_C_BEGIN
 extern const HybSpMVMethod HybSpMV_RowListCUDA;
 HYB_EXTERN_C_END
-const HybSpMVMethod HybSpMV_RowListCUDA = {"rowlist", HybSpMVApplicable_RowListCUDA, HybSpMVSetUp_RowListCUDA, HybSpMVApply_RowListCUDA, NULL, NULL};
+const HybSpMVMethod HybSpMV_RowListCUDA = {
+  .name       = "rowlist",
+  .applicable = HybSpMVApplicable_RowListCUDA,
+  .setup      = HybSpMVSetUp_RowListCUDA,
+  .apply      = HybSpMVApply_RowListCUDA,
+};

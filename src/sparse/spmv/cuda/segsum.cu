@@ -81,13 +81,15 @@ static __global__ void SegSumSearch(PetscInt m, PetscCount size, PetscCount ntil
   }
 }
 
-/* FIRST: the first application, which finds the heads and counts what is dirty. STREAM: j and a are aligned to 16
-   bytes */
+/* One kernel of more than 100 lines: a tile's heads, products and sums stay in registers and shared memory from the
+   first step to the last. FIRST: the first application, which finds the heads and counts what is dirty. STREAM: j and a
+   are aligned to 16 bytes. */
 template <int V, bool FIRST, bool STREAM>
 static __global__ __launch_bounds__(SEGSUM_MAX_THREADS, 3) void SegSumTiles(int mode, PetscInt m, PetscCount nnz, PetscCount ntiles, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, const PetscInt *__restrict__ first, unsigned char *heads, HybScalar *__restrict__ carry, PetscCount *found, unsigned char *dirty, HybScalar *speculated, const HybScalar *y, HybScalar *z)
 {
   HYB_SHARED(uint64_t, bar, SEGSUM_STAGES);
-  HYB_SHARED(unsigned, word, SEGSUM_MAX_THREADS); /* heads of each thread, and above 8 bits the number of heads before it */
+  /* heads of each thread, and above 8 bits the number of heads before it */
+  HYB_SHARED(unsigned, word, SEGSUM_MAX_THREADS);
   HYB_SHARED(HybScalar, warptail, SEGSUM_MAX_WARPS);
   HYB_SHARED(int, warpheads, SEGSUM_MAX_WARPS);
   HYB_DYNAMIC_SHARED(HybScalar, values);
@@ -177,8 +179,9 @@ static __global__ __launch_bounds__(SEGSUM_MAX_THREADS, 3) void SegSumTiles(int 
     }
     /* segmented scan of the tails over the lanes, then over the warps */
     const unsigned lanes = __ballot_sync(HYB_FULL_MASK, mine != 0), upper = lanes & (HybLanesBelow() | (1u << HybLane()));
-    const int      back = upper ? HybLane() - (31 - __clz((int)upper)) : HYB_WARP; /* lanes back to the nearest with a head */
-    HybScalar      sum  = tail;
+    /* lanes back to the nearest with a head */
+    const int back = upper ? HybLane() - (31 - __clz((int)upper)) : HYB_WARP;
+    HybScalar sum  = tail;
 #pragma unroll
     for (int d = 1; d < HYB_WARP; d <<= 1) {
       const HybScalar u = HybShflUp(HYB_FULL_MASK, sum, d);
@@ -272,7 +275,8 @@ static __global__ void SegSumJoin(int mode, PetscCount size, PetscCount ntiles, 
       const PetscCount last = (i[r + 1] - 1) / size;
       HybScalar        sum  = carry[tile];
 #pragma unroll 8
-      for (PetscCount q = tile + 1; q <= last; q++) sum += carry[q]; /* the longest row decides how long this takes: loads ahead */
+      /* the longest row decides how long this takes: loads ahead */
+      for (PetscCount q = tile + 1; q <= last; q++) sum += carry[q];
       z[r] = mode == ROW_RESIDUAL ? z[r] - sum : z[r] + sum;
     }
   }
@@ -423,4 +427,9 @@ static PetscErrorCode HybSpMVApplicableOnce_SegSumCUDA(HybSpMV *, const HybCSR *
 HYB_EXTERN_C_BEGIN
 extern const HybSpMVMethod HybSpMV_SegSumCUDA;
 HYB_EXTERN_C_END
-const HybSpMVMethod HybSpMV_SegSumCUDA = {"segsum", NULL, HybSpMVSetUp_SegSumCUDA, HybSpMVApply_SegSumCUDA, NULL, HybSpMVApplicableOnce_SegSumCUDA};
+const HybSpMVMethod HybSpMV_SegSumCUDA = {
+  .name           = "segsum",
+  .setup          = HybSpMVSetUp_SegSumCUDA,
+  .apply          = HybSpMVApply_SegSumCUDA,
+  .applicableonce = HybSpMVApplicableOnce_SegSumCUDA,
+};

@@ -185,4 +185,9 @@ static PetscErrorCode HybSpMVApply_ShapeCUDA(HybSpMV *S, const HybCSR *A, const 
 HYB_EXTERN_C_BEGIN
 extern const HybSpMVMethod HybSpMV_ShapeCUDA;
 HYB_EXTERN_C_END
-const HybSpMVMethod HybSpMV_ShapeCUDA = {"shape", HybSpMVApplicable_ShapeCUDA, HybSpMVSetUp_ShapeCUDA, HybSpMVApply_ShapeCUDA, NULL, NULL};
+const HybSpMVMethod HybSpMV_ShapeCUDA = {
+  .name       = "shape",
+  .applicable = HybSpMVApplicable_ShapeCUDA,
+  .setup      = HybSpMVSetUp_ShapeCUDA,
+  .apply      = HybSpMVApply_ShapeCUDA,
+};

@@ -9,7 +9,7 @@
   tile is dirty, its sums are for the wrong rows, and they are scattered to the right ones, with zeros for the empty
   ones. Nothing is squeezed out of the matrix before, and nothing is filled in after.
 
-    setup:  rows[t] = the last row that begins at or before entry t*T                         (binary search, the only plan)
+    setup:  rows[t] = the last row that begins at or before entry t*T (binary search, the only plan)
     apply:  carry = 0
             for each tile t, entries b..e-1, rows first = rows[t] .. last = rows[t+1]:
               product[k] = a[k] x[j[k]]

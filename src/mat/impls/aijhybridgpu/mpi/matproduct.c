@@ -327,7 +327,8 @@ static PetscErrorCode HybMPIProductEnd(Mat C, HybMPIProduct *mp, PetscBool befor
     HybMatProductAssembled(C, before);
     PetscCall(PetscObjectStateIncrease((PetscObject)C));
   }
-  if (type == MATPRODUCT_AtB || type == MATPRODUCT_PtAP) PetscCall(PetscObjectStateIncrease((PetscObject)C)); /* its zeros */
+  /* its zeros */
+  if (type == MATPRODUCT_AtB || type == MATPRODUCT_PtAP) PetscCall(PetscObjectStateIncrease((PetscObject)C));
   if (type == MATPRODUCT_AtB) PetscCall(MatSetOption(C, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -391,7 +392,7 @@ static PetscErrorCode HybMPIProductSetOps(Mat C)
 {
   PetscFunctionBegin;
   C->ops->productnumeric = MatProductNumeric_MPIAIJHybridGPU;
-  HybProductOldNumeric(C, MatMatOldNumeric_MPIAIJHybridGPU, MatMatMatOldNumeric_MPIAIJHybridGPU);
+  HybMatProductOldNumeric(C, MatMatOldNumeric_MPIAIJHybridGPU, MatMatMatOldNumeric_MPIAIJHybridGPU);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -538,7 +539,7 @@ PetscErrorCode MatProductSetFromOptions_MPIAIJHybridGPU(Mat C)
   PetscFunctionBegin;
   MatCheckProduct(C, 1);
   PetscCall(HybGlueProductAlgorithm(C, PETSC_FALSE, method, sizeof(method), &ours, &asked));
-  if (ours && !asked) PetscCall(HybProductIsDerived(C, PETSC_FALSE, &derived));
+  if (ours && !asked) PetscCall(HybMatProductIsDerived(C, PETSC_FALSE, &derived));
   PetscCall(PetscObjectBaseTypeCompare((PetscObject)product->A, MATMPIAIJ, &mpi));
   if (mpi) PetscCall(PetscObjectBaseTypeCompare((PetscObject)product->B, MATMPIAIJ, &mpi));
   if (mpi && product->type == MATPRODUCT_ABC) PetscCall(PetscObjectBaseTypeCompare((PetscObject)product->C, MATMPIAIJ, &mpi));

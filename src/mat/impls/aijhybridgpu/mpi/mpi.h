@@ -11,7 +11,8 @@
 /* halo.c: who sends whom what at a product with a vector. What it was made for changes with the matrix and the
    vectors; whether it serves is decided by all processes together, for each kind of vectors. */
 typedef struct {
-  PetscInt         setups;              /* how often the parent may have made the blocks anew: the same number on all processes */
+  /* how often the parent may have made the blocks anew: the same number on all processes */
+  PetscInt         setups;
   PetscBool        known[2], serves[2]; /* [1]: for vectors on the device */
   PetscInt         knownsetups;
   PetscObjectState knownstate;
@@ -27,8 +28,9 @@ typedef struct {
   PetscBool  coopattern;    /* MatSetPreallocationCOO() was the last to give it one: whole, assembled or not */
   PetscBool  ignoreoffproc; /* MAT_IGNORE_OFF_PROC_ENTRIES */
   PetscBool  bycolumns;     /* MAT_ROW_ORIENTED was set to false */
-  PetscBool  assembling;    /* values came from coordinates, and MatAssemblyBegin() and End() follow: nothing else was inserted */
-  HybMPIHalo halo;          /* of products with vectors */
+  /* values came from coordinates, and MatAssemblyBegin() and End() follow: nothing else was inserted */
+  PetscBool  assembling;
+  HybMPIHalo halo; /* of products with vectors */
 } Mat_MPIAIJHybridGPU;
 
 /* mpidata.c */
@@ -45,6 +47,11 @@ PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUAdoptBlocks(Mat C, const HybExec *
 
 /* halo.c: the one that serves a product of A with vectors of this kind, NULL: PETSc's scatter does. Collective. */
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUGetHalo(Mat A, PetscBool vectorsondevice, Mat blocks[2], HybExec *x, HybHalo *);
+
+/* vectors.c */
+#if defined(PETSC_HAVE_CUDA)
+PETSC_INTERN PetscErrorCode MatCreateVecs_MPIAIJHybridGPU(Mat, Vec *, Vec *);
+#endif
 
 /* matmult.c */
 PETSC_INTERN PetscErrorCode MatMult_MPIAIJHybridGPU(Mat, Vec, Vec);

@@ -145,35 +145,42 @@ static PetscErrorCode MatFDColoringSetUp_MPIAIJHybridGPU(Mat A, ISColoring iscol
 
 static PetscErrorCode MatMPIAIJHybridGPUSetOps(Mat A, PetscBool on)
 {
-  struct _MatOps *ops = A->ops, *p = &HybGlueState.mpi;
+  static const struct _MatOps ours = {
+    .destroy          = MatDestroy_MPIAIJHybridGPU,
+    .mult             = MatMult_MPIAIJHybridGPU,
+    .multadd          = MatMultAdd_MPIAIJHybridGPU,
+    .multtranspose    = MatMultTranspose_MPIAIJHybridGPU,
+    .multtransposeadd = MatMultTransposeAdd_MPIAIJHybridGPU,
+    .residual         = MatResidual_MPIAIJHybridGPU,
+    .norm             = MatNorm_MPIAIJHybridGPU,
+    .setvalues        = MatSetValues_MPIAIJHybridGPU,
+    .zerorows         = MatZeroRows_MPIAIJHybridGPU,
+    .zerorowscolumns  = MatZeroRowsColumns_MPIAIJHybridGPU,
+#if PETSC_VERSION_GE(3, 20, 0)
+    .eliminatezeros = MatEliminateZeros_MPIAIJHybridGPU,
+#endif
+    .fdcoloringsetup       = MatFDColoringSetUp_MPIAIJHybridGPU,
+    .createsubmatrix       = MatCreateSubMatrix_MPIAIJHybridGPU,
+    .createsubmatrices     = MatCreateSubMatrices_MPIAIJHybridGPU,
+    .assemblybegin         = MatAssemblyBegin_MPIAIJHybridGPU,
+    .assemblyend           = MatAssemblyEnd_MPIAIJHybridGPU,
+    .setfromoptions        = MatSetFromOptions_MPIAIJHybridGPU,
+    .setoption             = MatSetOption_MPIAIJHybridGPU,
+    .duplicate             = MatDuplicate_MPIAIJHybridGPU,
+    .productsetfromoptions = MatProductSetFromOptions_MPIAIJHybridGPU,
+#if defined(PETSC_HAVE_DEVICE)
+    .bindtocpu = MatBindToCPU_MPIAIJHybridGPU,
+#endif
+#if defined(PETSC_HAVE_CUDA)
+    .getvecs = MatCreateVecs_MPIAIJHybridGPU,
+#endif
+  };
 
   PetscFunctionBegin;
-  ops->destroy          = on ? MatDestroy_MPIAIJHybridGPU : p->destroy;
-  ops->mult             = on ? MatMult_MPIAIJHybridGPU : p->mult;
-  ops->multadd          = on ? MatMultAdd_MPIAIJHybridGPU : p->multadd;
-  ops->multtranspose    = on ? MatMultTranspose_MPIAIJHybridGPU : p->multtranspose;
-  ops->multtransposeadd = on ? MatMultTransposeAdd_MPIAIJHybridGPU : p->multtransposeadd;
-  ops->residual         = on ? MatResidual_MPIAIJHybridGPU : p->residual;
-  ops->norm             = on ? MatNorm_MPIAIJHybridGPU : p->norm;
-  ops->setvalues        = on ? MatSetValues_MPIAIJHybridGPU : p->setvalues;
-  ops->zerorows         = on ? MatZeroRows_MPIAIJHybridGPU : p->zerorows;
-  ops->zerorowscolumns  = on ? MatZeroRowsColumns_MPIAIJHybridGPU : p->zerorowscolumns;
-#if PETSC_VERSION_GE(3, 20, 0)
-  ops->eliminatezeros = on ? MatEliminateZeros_MPIAIJHybridGPU : p->eliminatezeros;
-#endif
-  ops->fdcoloringsetup       = on ? MatFDColoringSetUp_MPIAIJHybridGPU : p->fdcoloringsetup;
-  ops->createsubmatrix       = on ? MatCreateSubMatrix_MPIAIJHybridGPU : p->createsubmatrix;
-  ops->createsubmatrices     = on ? MatCreateSubMatrices_MPIAIJHybridGPU : p->createsubmatrices;
-  ops->assemblybegin         = on ? MatAssemblyBegin_MPIAIJHybridGPU : p->assemblybegin;
-  ops->assemblyend           = on ? MatAssemblyEnd_MPIAIJHybridGPU : p->assemblyend;
-  ops->setfromoptions        = on ? MatSetFromOptions_MPIAIJHybridGPU : p->setfromoptions;
-  ops->setoption             = on ? MatSetOption_MPIAIJHybridGPU : p->setoption;
-  ops->duplicate             = on ? MatDuplicate_MPIAIJHybridGPU : p->duplicate;
-  ops->convertfrom           = on ? HybGlueState.convertfrom : p->convertfrom;
-  ops->productsetfromoptions = on ? MatProductSetFromOptions_MPIAIJHybridGPU : p->productsetfromoptions;
+  PetscCall(HybOpsOver(A, &ours, &HybGlueState.mpi, on));
+  A->ops->convertfrom = on ? HybGlueState.convertfrom : HybGlueState.mpi.convertfrom;
 #if defined(PETSC_HAVE_DEVICE)
-  ops->bindtocpu = on ? MatBindToCPU_MPIAIJHybridGPU : p->bindtocpu;
-  A->boundtocpu  = (PetscBool)!on; /* MatCreate() binds what does not say otherwise */
+  A->boundtocpu = (PetscBool)!on; /* MatCreate() binds what does not say otherwise */
 #endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -65,8 +65,9 @@ PetscErrorCode MatMPIAIJHybridGPUSetBlocks(Mat A)
     if (!blocks[k]) continue;
     PetscCall(MatSetType(blocks[k], MATSEQAIJHYBRIDGPU));
     PetscCall(MatSeqAIJHybridGPUGetData(blocks[k], &block));
-    block->choices    = hyb->choices;
-    block->lentarrays = hyb->lentarrays; /* its blocks' arrays are the parent's own but after MatCreateMPIAIJWithSplitArrays() */
+    block->choices = hyb->choices;
+    /* its blocks' arrays are the parent's own but after MatCreateMPIAIJWithSplitArrays() */
+    block->lentarrays = hyb->lentarrays;
     block->block      = PETSC_TRUE;
 #if defined(PETSC_HAVE_DEVICE)
     PetscCall(MatBindToCPU(blocks[k], A->boundtocpu));
@@ -82,7 +83,8 @@ PetscErrorCode MatDestroy_MPIAIJHybridGPU(Mat A)
   HybRecordGone(A);
   if (A->spptr) PetscCall(HybMPIHaloDestroy(&((Mat_MPIAIJHybridGPU *)A->spptr)->halo));
   PetscCall(PetscFree(A->spptr));
-  if (((PetscObject)A)->qlist) PetscCall((*HybGlueState.compose)(A, PETSC_FALSE, PETSC_FALSE)); /* none are left when MatHeaderMerge() empties A */
+  /* none are left when MatHeaderMerge() empties A */
+  if (((PetscObject)A)->qlist) PetscCall((*HybGlueState.compose)(A, PETSC_FALSE, PETSC_FALSE));
   PetscCall((*HybGlueState.mpi.destroy)(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -166,7 +166,8 @@ PetscErrorCode MatAssemblyBegin_MPIAIJHybridGPU(Mat A, MatAssemblyType mode)
 
   PetscFunctionBegin;
   PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
-  if (!hyb->assembling && !A->nooffprocentries) { /* entries of other processes may be new ones, and are set past MatSetValues() */
+  /* entries of other processes may be new ones, and are set past MatSetValues() */
+  if (!hyb->assembling && !A->nooffprocentries) {
     PetscInt n, blocked;
     int      sent, any;
 
@@ -185,7 +186,8 @@ PetscErrorCode MatAssemblyEnd_MPIAIJHybridGPU(Mat A, MatAssemblyType mode)
 
   PetscFunctionBegin;
   PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
-  if (hyb->assembling && PETSC_VERSION_LT(3, 22, 0)) { /* the parent sums here where its own coordinates have made the blocks */
+  /* the parent sums here where its own coordinates have made the blocks */
+  if (hyb->assembling && PETSC_VERSION_LT(3, 22, 0)) {
     const PetscObjectState assembled = A->ass_nonzerostate;
 
     PetscCall(MatMPIAIJHybridGPUSumStates(A));

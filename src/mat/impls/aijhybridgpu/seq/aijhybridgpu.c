@@ -30,7 +30,8 @@ PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
     ierr  = MatSeqAIJHybridGPUDestroyPlans(hyb);
     later = MatSeqAIJHybridGPUDestroyDevice(hyb);
     if (!ierr) ierr = later;
-    hyb->readers = hyb->writers = hyb->rows = hyb->patterns = 0; /* whoever holds them still, holds nothing from here on */
+    /* whoever holds them still, holds nothing from here on */
+    hyb->readers = hyb->writers = hyb->rows = hyb->patterns = 0;
     later                                                   = HybStorageDropMoved(A, hyb);
     if (!ierr) ierr = later;
     later = HybStorageFreeRetired(hyb);
@@ -39,9 +40,12 @@ PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
     PetscCall(PetscFree(hyb->preallocated));
     PetscCall(PetscFree(A->spptr));
   }
-  if (((PetscObject)A)->qlist) PetscCall((*HybGlueState.compose)(A, PETSC_TRUE, PETSC_FALSE)); /* none are left when MatHeaderMerge() empties A */
-  if (A->data) PetscCall((*HybGlueState.seq.destroy)(A));                                      /* none is left where an error ended the first attempt */
-  if (hyb) {                                                                                   /* the base class used them until now */
+  /* none are left when MatHeaderMerge() empties A */
+  if (((PetscObject)A)->qlist) PetscCall((*HybGlueState.compose)(A, PETSC_TRUE, PETSC_FALSE));
+  /* none is left where an error ended the first attempt */
+  if (A->data) PetscCall((*HybGlueState.seq.destroy)(A));
+  /* the base class used them until now */
+  if (hyb) {
     later = HybArenaReset(&arrays);
     if (!ierr) ierr = later;
   }
@@ -65,7 +69,8 @@ static PetscErrorCode MatAssemblyEnd_SeqAIJHybridGPU(Mat A, MatAssemblyType mode
     hyb->copy.mark.step  = PETSC_FALSE;
   } else {
     PetscCall((*HybGlueState.seq.assemblyend)(A, mode));
-    if (hyb->inodesleft || hyb->arrays.blocks) PetscCall(HybInodesLend(A, PETSC_TRUE)); /* the parent has chosen again */
+    /* the parent has chosen again */
+    if (hyb->inodesleft || hyb->arrays.blocks) PetscCall(HybInodesLend(A, PETSC_TRUE));
   }
   hyb->assembling = 0;
   hyb->coopattern = PETSC_FALSE;
@@ -185,7 +190,8 @@ static PetscErrorCode MatSetOption_SeqAIJHybridGPU(Mat A, MatOption op, PetscBoo
   HybLeaveIfOverlaid(A, setoption, A, op, flg);
   if (op == MAT_STRUCTURE_ONLY && flg) PetscCall(MatSeqAIJHybridGPUDisown(A)); /* the parent frees the values */
   PetscCall((*HybGlueState.seq.setoption)(A, op, flg));
-  if (op == MAT_SORTED_FULL && !flg) A->ops->setvalues = HybGlueState.own.setvalues; /* the parent has put its own there */
+  /* the parent has put its own there */
+  if (op == MAT_SORTED_FULL && !flg) A->ops->setvalues = HybGlueState.own.setvalues;
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   PetscCall(HybAskedKeep(hyb, op, flg));
   /* adoption has looked for inodes already, and a numeric phase assembles nothing: a change of mind takes effect
@@ -254,27 +260,29 @@ static PetscErrorCode MatILUFactor_SeqAIJHybridGPU(Mat A, IS row, IS col, const 
 /* What we put over the parent's operations; restored slot by slot when converting back */
 static PetscErrorCode MatSeqAIJHybridGPUSetOps(Mat A, PetscBool on)
 {
-  struct _MatOps *ops = A->ops, *p = &HybGlueState.seq;
+  static const struct _MatOps ours = {
+    .destroy                   = MatDestroy_SeqAIJHybridGPU,
+    .assemblyend               = MatAssemblyEnd_SeqAIJHybridGPU,
+    .setfromoptions            = MatSetFromOptions_SeqAIJHybridGPU,
+    .view                      = MatView_SeqAIJHybridGPU,
+    .getinfo                   = MatGetInfo_SeqAIJHybridGPU,
+    .setoption                 = MatSetOption_SeqAIJHybridGPU,
+    .mult                      = MatMult_SeqAIJHybridGPU,
+    .multadd                   = MatMultAdd_SeqAIJHybridGPU,
+    .multtranspose             = MatMultTranspose_SeqAIJHybridGPU,
+    .multtransposeadd          = MatMultTransposeAdd_SeqAIJHybridGPU,
+    .multhermitiantranspose    = MatMultHermitianTranspose_SeqAIJHybridGPU,
+    .multhermitiantransposeadd = MatMultHermitianTransposeAdd_SeqAIJHybridGPU,
+    .residual                  = MatResidual_SeqAIJHybridGPU,
+    .productsetfromoptions     = MatProductSetFromOptions_SeqAIJHybridGPU,
+    .lufactor                  = MatLUFactor_SeqAIJHybridGPU,
+    .ilufactor                 = MatILUFactor_SeqAIJHybridGPU,
+    .load                      = MatLoad_SeqAIJHybridGPU,
+  };
 
   PetscFunctionBegin;
-  ops->destroy                   = on ? MatDestroy_SeqAIJHybridGPU : p->destroy;
-  ops->assemblyend               = on ? MatAssemblyEnd_SeqAIJHybridGPU : p->assemblyend;
-  ops->setfromoptions            = on ? MatSetFromOptions_SeqAIJHybridGPU : p->setfromoptions;
-  ops->view                      = on ? MatView_SeqAIJHybridGPU : p->view;
-  ops->getinfo                   = on ? MatGetInfo_SeqAIJHybridGPU : p->getinfo;
-  ops->setoption                 = on ? MatSetOption_SeqAIJHybridGPU : p->setoption;
-  ops->mult                      = on ? MatMult_SeqAIJHybridGPU : p->mult;
-  ops->multadd                   = on ? MatMultAdd_SeqAIJHybridGPU : p->multadd;
-  ops->multtranspose             = on ? MatMultTranspose_SeqAIJHybridGPU : p->multtranspose;
-  ops->multtransposeadd          = on ? MatMultTransposeAdd_SeqAIJHybridGPU : p->multtransposeadd;
-  ops->multhermitiantranspose    = on ? MatMultHermitianTranspose_SeqAIJHybridGPU : p->multhermitiantranspose;
-  ops->multhermitiantransposeadd = on ? MatMultHermitianTransposeAdd_SeqAIJHybridGPU : p->multhermitiantransposeadd;
-  if (!on) ops->convertfrom = p->convertfrom;
-  ops->residual              = on ? MatResidual_SeqAIJHybridGPU : p->residual;
-  ops->productsetfromoptions = on ? MatProductSetFromOptions_SeqAIJHybridGPU : p->productsetfromoptions;
-  ops->lufactor              = on ? MatLUFactor_SeqAIJHybridGPU : p->lufactor;
-  ops->ilufactor             = on ? MatILUFactor_SeqAIJHybridGPU : p->ilufactor;
-  ops->load                  = on ? MatLoad_SeqAIJHybridGPU : p->load;
+  PetscCall(HybOpsOver(A, &ours, &HybGlueState.seq, on));
+  if (!on) A->ops->convertfrom = HybGlueState.seq.convertfrom;
   PetscCall(MatSeqAIJHybridGPUSetValuesOps(A, on));
   PetscCall(HybInodesSetOps(A, on));
   PetscCall(MatSeqAIJHybridGPUSetDeviceOps(A, on));
@@ -307,7 +315,8 @@ static PetscErrorCode MatSeqAIJHybridGPUInstall(Mat B)
   PetscCall(MatSeqAIJHybridGPUSetOps(B, PETSC_TRUE));
   if (first) HybGlueState.own = *B->ops;
   PetscCall(HybDoorOpen(B));
-  PetscCall(HybGlueReadChoices(&choices)); /* what is wrong with the options is said now; the private data come with their first use */
+  /* what is wrong with the options is said now; the private data come with their first use */
+  PetscCall(HybGlueReadChoices(&choices));
   PetscCall((*HybGlueState.compose)(B, PETSC_TRUE, PETSC_TRUE));
 #if defined(PETSC_HAVE_DEVICE)
   B->boundtocpu = PETSC_FALSE; /* MatCreate() binds what does not say otherwise */
@@ -326,7 +335,8 @@ PetscErrorCode MatConvert_SeqAIJ_SeqAIJHybridGPU(Mat A, MatType type, MatReuse r
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
   Mat                  B;
-  PetscBool            plain; /* its arrays may be the program's, see promoted.c; also where its operations are ours by -mat_seqaij_type */
+  /* its arrays may be the program's, see promoted.c; also where its operations are ours by -mat_seqaij_type */
+  PetscBool plain;
 
   PetscFunctionBegin;
   if (reuse == MAT_REUSE_MATRIX) {
@@ -385,7 +395,8 @@ PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat A, MatType type, MatReuse r
     PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (reuse == MAT_INITIAL_MATRIX) { /* not by way of the device, which may lack the room and whose copy would cross the bus */
+  /* not by way of the device, which may lack the room and whose copy would cross the bus */
+  if (reuse == MAT_INITIAL_MATRIX) {
     PetscErrorCode ierr;
 
     PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));

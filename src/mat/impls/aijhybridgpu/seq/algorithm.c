@@ -61,7 +61,8 @@ PetscErrorCode HybGlueProductAlgorithm(Mat C, PetscBool seq, char method[], size
   PetscOptionsBegin(PetscObjectComm((PetscObject)C), ((PetscObject)C)->prefix, man, "Mat");
   PetscCall(PetscOptionsString(option, text, man, value, given, sizeof(given), &flg));
   PetscOptionsEnd();
-  if (C->force_diagonals && !seq) { /* a pattern that is not the product's: of the parallel algorithms some of the parent's know how to make it */
+  /* a pattern that is not the product's: of the parallel algorithms some of the parent's know how to make it */
+  if (C->force_diagonals && !seq) {
     PetscCall(PetscInfo(C, "MAT_FORCE_DIAGONAL_ENTRIES is set: parallel products with diagonal entries of their own are the parent's\n"));
     *ours  = PETSC_FALSE;
     *asked = PETSC_TRUE;
@@ -97,7 +98,7 @@ PetscErrorCode HybGlueProductAlgorithm(Mat C, PetscBool seq, char method[], size
   products to AIJ (aijperm, aijsell, aijcrl)? Then so has the result, and the product is the parent's, unless an
   algorithm of ours was named.
 */
-PetscErrorCode HybProductIsDerived(Mat C, PetscBool seq, PetscBool *derived)
+PetscErrorCode HybMatProductIsDerived(Mat C, PetscBool seq, PetscBool *derived)
 {
   Mat_Product *product = C->product;
   Mat          D       = product->type == MATPRODUCT_RARt || (!seq && product->type == MATPRODUCT_AtB) ? product->B : product->A;

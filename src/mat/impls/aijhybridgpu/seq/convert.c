@@ -75,7 +75,8 @@ static PetscErrorCode HybPlainDuplicate(Mat A, PetscBool values, Mat *B)
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUHostDuplicate(A, values, B));
   if (!MatIsSeqAIJHybridGPU(*B)) PetscFunctionReturn(PETSC_SUCCESS);
-  if ((*B)->spptr) ((Mat_SeqAIJHybridGPU *)(*B)->spptr)->inodesleft = PETSC_FALSE; /* it is about to get a type that has no use for them */
+  /* it is about to get a type that has no use for them */
+  if ((*B)->spptr) ((Mat_SeqAIJHybridGPU *)(*B)->spptr)->inodesleft = PETSC_FALSE;
   PetscCall(MatConvert_SeqAIJHybridGPU_SeqAIJ(*B, MATSEQAIJ, MAT_INPLACE_MATRIX, B));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -169,7 +170,8 @@ static PetscErrorCode HybValuesToCUSPARSE(const HybExec *x, const HybCSR *csr, M
   PetscFunctionBegin;
   PetscCall(MatGetInfo(B, MAT_LOCAL, &info));
   PetscCheck((PetscCount)info.nz_used == csr->nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "The matrix has %" PetscInt64_FMT " nonzeros, the one to be used again %" PetscInt64_FMT, (PetscInt64)csr->nnz, (PetscInt64)info.nz_used);
-  PetscCall(MatSeqAIJCUSPARSEGetArray(B, &a)); /* not the function for writing, which a matrix that was never on the device refuses */
+  /* not the function for writing, which a matrix that was never on the device refuses */
+  PetscCall(MatSeqAIJCUSPARSEGetArray(B, &a));
   PetscCall(x->backend->copy(x, a, csr->a, sizeof(HybScalar) * (size_t)csr->nnz, HYB_COPY_DEVICE_TO_DEVICE));
   PetscCall(x->backend->sync(x)); /* its operations may use another stream */
   PetscCall(MatSeqAIJCUSPARSERestoreArray(B, &a));
@@ -217,7 +219,8 @@ static PetscErrorCode HybShareWithCUSPARSE(const HybExec *x, const HybCSR *csr, 
   HybLargePagesEnd();
   HybNoInodeEnd(&noinode);
   PetscCall(ierr);
-  if (MatIsSeqAIJHybridGPU(T)) ierr = MatConvert_SeqAIJHybridGPU_SeqAIJ(T, MATSEQAIJ, MAT_INPLACE_MATRIX, &T); /* by -mat_seqaij_type */
+  /* by -mat_seqaij_type */
+  if (MatIsSeqAIJHybridGPU(T)) ierr = MatConvert_SeqAIJHybridGPU_SeqAIJ(T, MATSEQAIJ, MAT_INPLACE_MATRIX, &T);
   if (!ierr) {
     T->nonzerostate = B->nonzerostate; /* by which it knows the pattern that is on the device */
     T->spptr        = B->spptr;
@@ -362,7 +365,8 @@ static PetscErrorCode MatConvert_SeqAIJCUSPARSE_SeqAIJHybridGPU(Mat A, MatType t
     PetscCall(MatConvert_Derived_SeqAIJHybridGPU(A, type, reuse, newmat));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(MatSeqAIJCUSPARSEGetIJ(A, PETSC_FALSE, &i, &j)); /* offsets of all rows, where it keeps those of rows that are not empty */
+  /* offsets of all rows, where it keeps those of rows that are not empty */
+  PetscCall(MatSeqAIJCUSPARSEGetIJ(A, PETSC_FALSE, &i, &j));
   PetscCall(MatSeqAIJCUSPARSEGetArrayRead(A, &a));
   csr.m   = A->rmap->n;
   csr.n   = A->cmap->n;

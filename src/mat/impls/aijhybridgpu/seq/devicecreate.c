@@ -22,7 +22,8 @@ static PetscErrorCode HybCreateLike(Mat A, PetscInt m, PetscInt n, PetscInt rbs,
   PetscCall(MatSetSizes(B, m, n, m, n));
   PetscCall(MatSetBlockSizes(B, rbs, cbs));
   PetscCall(MatSetType(B, ((PetscObject)A)->type_name));
-  if (!MatIsSeqAIJHybridGPU(B)) PetscCall(MatSetType(B, MATSEQAIJHYBRIDGPU)); /* A got our operations by hand, its type name did not */
+  /* A got our operations by hand, its type name did not */
+  if (!MatIsSeqAIJHybridGPU(B)) PetscCall(MatSetType(B, MATSEQAIJHYBRIDGPU));
   PetscCall(MatSeqAIJHybridGPUGetData(B, &b));
   b->choices = a->choices;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -248,7 +249,8 @@ static PetscErrorCode MatTranspose_SeqAIJHybridGPU(Mat A, MatReuse reuse, Mat *B
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, transpose, A, reuse, B);
   PetscCall(MatSeqAIJHybridGPUDeriveExec(A, &x, &device));
-  if (device && reuse == MAT_REUSE_MATRIX) { /* a result that the host made, or that lives on the host now, is the host's to write */
+  /* a result that the host made, or that lives on the host now, is the host's to write */
+  if (device && reuse == MAT_REUSE_MATRIX) {
     PetscBool ondevice = PETSC_FALSE;
     HybExec   xb;
 
@@ -416,9 +418,11 @@ static PetscErrorCode MatSeqAIJHybridGPUSubMatrix(Mat A, IS isrow, IS iscol, Mat
   PetscCall(ISGetLocalSize(iscol, &ncols));
   PetscCall(PetscObjectTypeCompare((PetscObject)iscol, ISSTRIDE, &stride));
   if (stride) PetscCall(ISStrideGetInfo(iscol, &first, &step));
-  if (stride && step == 1 && (first < 0 || first > A->cmap->n - ncols)) PetscFunctionReturn(PETSC_SUCCESS); /* the parent says what is wrong with it */
+  /* the parent says what is wrong with it */
+  if (stride && step == 1 && (first < 0 || first > A->cmap->n - ncols)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(ISGetMinMax(isrow, &rmin, &rmax));
-  if (nrows && (rmin < 0 || rmax >= A->rmap->n)) PetscFunctionReturn(PETSC_SUCCESS); /* the parent says what is wrong with it */
+  /* the parent says what is wrong with it */
+  if (nrows && (rmin < 0 || rmax >= A->rmap->n)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_SUBMATRIX], A, 0, 0, 0));
   if (reuse == MAT_REUSE_MATRIX) {
     PetscCall(HybDerivedRefresh(A, *B, &x, isrow, iscol, done));
@@ -535,9 +539,13 @@ static PetscErrorCode MatCreateSubMatrices_SeqAIJHybridGPU(Mat A, PetscInt n, co
 
 PetscErrorCode MatSeqAIJHybridGPUSetCreateOps(Mat A, PetscBool on)
 {
+  static const struct _MatOps ours = {
+    .duplicate         = MatDuplicate_SeqAIJHybridGPU,
+    .transpose         = MatTranspose_SeqAIJHybridGPU,
+    .createsubmatrices = MatCreateSubMatrices_SeqAIJHybridGPU,
+  };
+
   PetscFunctionBegin;
-  A->ops->duplicate         = on ? MatDuplicate_SeqAIJHybridGPU : HYB_PARENT.duplicate;
-  A->ops->transpose         = on ? MatTranspose_SeqAIJHybridGPU : HYB_PARENT.transpose;
-  A->ops->createsubmatrices = on ? MatCreateSubMatrices_SeqAIJHybridGPU : HYB_PARENT.createsubmatrices;
+  PetscCall(HybOpsOver(A, &ours, &HYB_PARENT, on));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -618,25 +618,27 @@ static PetscErrorCode MatGetCurrentMemType_SeqAIJHybridGPU(Mat A, PetscMemType *
 
 PetscErrorCode MatSeqAIJHybridGPUSetDeviceOps(Mat A, PetscBool on)
 {
-  struct _MatOps *ops = A->ops, *p = &HYB_PARENT;
+  static const struct _MatOps ours = {
+    .scale         = MatScale_SeqAIJHybridGPU,
+    .zeroentries   = MatZeroEntries_SeqAIJHybridGPU,
+    .diagonalscale = MatDiagonalScale_SeqAIJHybridGPU,
+    .getdiagonal   = MatGetDiagonal_SeqAIJHybridGPU,
+    .shift         = MatShift_SeqAIJHybridGPU,
+    .diagonalset   = MatDiagonalSet_SeqAIJHybridGPU,
+    .norm          = MatNorm_SeqAIJHybridGPU,
+#if defined(PETSC_HAVE_DEVICE)
+    .bindtocpu = MatBindToCPU_SeqAIJHybridGPU,
+#endif
+#if PETSC_VERSION_GE(3, 24, 0)
+    .getcurrentmemtype = MatGetCurrentMemType_SeqAIJHybridGPU,
+#endif
+  };
 
   PetscFunctionBegin;
-  ops->scale         = on ? MatScale_SeqAIJHybridGPU : p->scale;
-  ops->zeroentries   = on ? MatZeroEntries_SeqAIJHybridGPU : p->zeroentries;
-  ops->diagonalscale = on ? MatDiagonalScale_SeqAIJHybridGPU : p->diagonalscale;
-  ops->getdiagonal   = on ? MatGetDiagonal_SeqAIJHybridGPU : p->getdiagonal;
-  ops->shift         = on ? MatShift_SeqAIJHybridGPU : p->shift;
-  ops->diagonalset   = on ? MatDiagonalSet_SeqAIJHybridGPU : p->diagonalset;
-  ops->norm          = on ? MatNorm_SeqAIJHybridGPU : p->norm;
+  PetscCall(HybOpsOver(A, &ours, &HYB_PARENT, on));
   PetscCall(MatSeqAIJHybridGPUSetCreateOps(A, on));
   HybGlueState.born.copy = MatCopy_SeqAIJHybridGPU;
   HybGlueState.born.axpy = MatAXPY_SeqAIJHybridGPU;
   PetscCall(MatSeqAIJHybridGPUSetBornOps(A, PETSC_FALSE));
-#if defined(PETSC_HAVE_DEVICE)
-  ops->bindtocpu = on ? MatBindToCPU_SeqAIJHybridGPU : p->bindtocpu;
-#endif
-#if PETSC_VERSION_GE(3, 24, 0)
-  ops->getcurrentmemtype = on ? MatGetCurrentMemType_SeqAIJHybridGPU : p->getcurrentmemtype;
-#endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }

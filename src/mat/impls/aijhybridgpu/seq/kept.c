@@ -80,7 +80,8 @@ static PetscErrorCode HybKeptAddDiagonal(const HybExec *x, HybCSR *product, HybA
 
   PetscFunctionBegin;
   *lacks = PETSC_FALSE;
-  PetscCall(x->backend->csr->diagonalset(x, work, product, NULL, &zero, PETSC_TRUE, &missing)); /* adds nothing: its values are zeros */
+  /* adds nothing: its values are zeros */
+  PetscCall(x->backend->csr->diagonalset(x, work, product, NULL, &zero, PETSC_TRUE, &missing));
   if (!missing) PetscFunctionReturn(PETSC_SUCCESS);
   *lacks = PETSC_TRUE;
   PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, (PetscCount)product->m + 1, sizeof(PetscInt), &i));
@@ -146,7 +147,8 @@ PetscErrorCode HybKeptBegin(Mat C, const HybExec *x, HybKeptWrite *w)
   PetscCall(MatSeqAIJHybridGPUWriteOnDevice(C, &on, &w->ondevice));
   if (!w->ondevice) {
     PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(C, x, PETSC_FALSE, &w->csr));
-    PetscCall(MatSeqAIJHybridGPUWriteBegin(C, PETSC_FALSE, &on, &w->ondevice, &w->w)); /* moves it there, the second time */
+    /* moves it there, the second time */
+    PetscCall(MatSeqAIJHybridGPUWriteBegin(C, PETSC_FALSE, &on, &w->ondevice, &w->w));
   }
   if (w->ondevice)
     w->csr = hyb->copy.csr;

@@ -625,7 +625,7 @@ static PetscErrorCode MatMatMatOldNumeric_SeqAIJHybridGPU(Mat A, Mat B, Mat C, M
 }
 
 /* what MatMatMult() and its like call for the numeric phase alone of products that are there */
-void HybProductOldNumeric(Mat C, PetscErrorCode (*two)(Mat, Mat, Mat), PetscErrorCode (*three)(Mat, Mat, Mat, Mat))
+void HybMatProductOldNumeric(Mat C, PetscErrorCode (*two)(Mat, Mat, Mat), PetscErrorCode (*three)(Mat, Mat, Mat, Mat))
 {
   switch (C->product->type) {
   case MATPRODUCT_AB:
@@ -739,7 +739,7 @@ static PetscErrorCode MatProductSymbolic_SeqAIJHybridGPU(Mat C)
   PetscCall(HybMatProductSet(C, mp));
   if (ondevice && HybGlueState.partsmade) PetscCall((*HybGlueState.partsmade)(C));
   C->ops->productnumeric = MatProductNumeric_SeqAIJHybridGPU;
-  HybProductOldNumeric(C, MatMatOldNumeric_SeqAIJHybridGPU, MatMatMatOldNumeric_SeqAIJHybridGPU);
+  HybMatProductOldNumeric(C, MatMatOldNumeric_SeqAIJHybridGPU, MatMatMatOldNumeric_SeqAIJHybridGPU);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -764,7 +764,7 @@ PetscErrorCode MatProductSetFromOptions_SeqAIJHybridGPU(Mat C)
   if (aij && product->type == MATPRODUCT_ABC) PetscCall(HybOperandIsSeqAIJ(product->C, &aij));
   if (!aij) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybGlueProductAlgorithm(C, PETSC_TRUE, method, sizeof(method), &ours, &asked));
-  if (ours && !asked) PetscCall(HybProductIsDerived(C, PETSC_TRUE, &derived));
+  if (ours && !asked) PetscCall(HybMatProductIsDerived(C, PETSC_TRUE, &derived));
   if (derived)
     PetscCall((*HybGlueState.seq.productsetfromoptions)(C));
   else if (ours)

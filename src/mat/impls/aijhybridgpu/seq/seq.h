@@ -41,9 +41,9 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDeriveExec(Mat A, HybExec *x, Pets
 
 /* algorithm.c */
 PETSC_INTERN PetscErrorCode HybGlueProductAlgorithm(Mat, PetscBool seq, char method[], size_t, PetscBool *ours, PetscBool *asked);
-PETSC_INTERN PetscErrorCode HybProductIsDerived(Mat, PetscBool seq, PetscBool *derived);
+PETSC_INTERN PetscErrorCode HybMatProductIsDerived(Mat, PetscBool seq, PetscBool *derived);
 /* matproduct.c */
-PETSC_INTERN void           HybProductOldNumeric(Mat C, PetscErrorCode (*two)(Mat, Mat, Mat), PetscErrorCode (*three)(Mat, Mat, Mat, Mat));
+PETSC_INTERN void           HybMatProductOldNumeric(Mat C, PetscErrorCode (*two)(Mat, Mat, Mat), PetscErrorCode (*three)(Mat, Mat, Mat, Mat));
 PETSC_INTERN PetscErrorCode MatProductSetFromOptions_SeqAIJHybridGPU(Mat);
 PETSC_INTERN PetscErrorCode HybMatProductType(MatProductType, HybProductType *);
 /* a method that only the other side has is not for this one, which chooses for itself: "auto" */

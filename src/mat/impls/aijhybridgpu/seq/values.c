@@ -16,7 +16,8 @@ static PetscErrorCode HybHasEntries(Mat A, PetscInt m, const PetscInt rows[], Pe
     const PetscInt r = rows[k];
 
     if (r < 0 || r >= A->rmap->n) continue;
-    if (n == i[r + 1] - i[r] && !memcmp(cols, j + i[r], sizeof(PetscInt) * (size_t)n)) continue; /* the whole row in order */
+    /* the whole row in order */
+    if (n == i[r + 1] - i[r] && !memcmp(cols, j + i[r], sizeof(PetscInt) * (size_t)n)) continue;
     for (PetscInt c = 0; c < n && *has; c++) {
       PetscInt where = 0;
 
@@ -315,18 +316,22 @@ PetscErrorCode MatSeqAIJHybridGPUComposeOver(Mat A, PetscBool on)
 
 PetscErrorCode MatSeqAIJHybridGPUSetValuesOps(Mat A, PetscBool on)
 {
+  static const struct _MatOps ours = {
+    .zerorows = MatZeroRows_SeqAIJHybridGPU,
+#if PETSC_VERSION_GE(3, 20, 0)
+    .eliminatezeros = MatEliminateZeros_SeqAIJHybridGPU,
+#endif
+    .zerorowscolumns = MatZeroRowsColumns_SeqAIJHybridGPU,
+    .fdcoloringsetup = MatFDColoringSetUp_SeqAIJHybridGPU,
+    .getrow          = MatGetRow_SeqAIJHybridGPU,
+    .restorerow      = MatRestoreRow_SeqAIJHybridGPU,
+  };
   struct _MatOps *ops = A->ops, *p = &HybGlueState.seq;
 
   PetscFunctionBegin;
-  ops->zerorows = on ? MatZeroRows_SeqAIJHybridGPU : p->zerorows;
-#if PETSC_VERSION_GE(3, 20, 0)
-  ops->eliminatezeros = on ? MatEliminateZeros_SeqAIJHybridGPU : p->eliminatezeros;
-#endif
-  ops->zerorowscolumns = on ? MatZeroRowsColumns_SeqAIJHybridGPU : p->zerorowscolumns;
-  ops->fdcoloringsetup = on ? MatFDColoringSetUp_SeqAIJHybridGPU : p->fdcoloringsetup;
-  if (!A->sortedfull) ops->setvalues = on ? MatSetValues_SeqAIJHybridGPU : p->setvalues; /* MAT_SORTED_FULL has one of its own, which makes no room */
-  ops->getrow     = on ? MatGetRow_SeqAIJHybridGPU : p->getrow;
-  ops->restorerow = on ? MatRestoreRow_SeqAIJHybridGPU : p->restorerow;
+  PetscCall(HybOpsOver(A, &ours, &HybGlueState.seq, on));
+  /* MAT_SORTED_FULL has one of its own, which makes no room */
+  if (!A->sortedfull) ops->setvalues = on ? MatSetValues_SeqAIJHybridGPU : p->setvalues;
   if (p->conjugate) ops->conjugate = on ? MatConjugate_SeqAIJHybridGPU : p->conjugate;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -45,7 +45,8 @@ static PetscErrorCode HybAdopt(Mat C, const HybExec *x, HybArena *arrays, const 
 
   PetscFunctionBegin;
 #if PETSC_VERSION_GE(3, 19, 0)
-  if (C->hash_active) PetscCall(MatSeqAIJSetPreallocation(C, 0, NULL)); /* the table goes, and the operations that lie over C's */
+  /* the table goes, and the operations that lie over C's */
+  if (C->hash_active) PetscCall(MatSeqAIJSetPreallocation(C, 0, NULL));
 #endif
   PetscCall(HybEventBegin(HybGlueState.event.adopt, C, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
@@ -150,7 +151,8 @@ static PetscErrorCode HybAdoptDevice(Mat C, const HybExec *x, HybArena *work, Hy
   }
   PetscCall(HybLogToHost(sizeof(PetscInt) * ((PetscLogDouble)csr->m + 1) + (shared ? 0.0 : (PetscLogDouble)(sizeof(PetscInt) + sizeof(HybScalar)) * csr->nnz)));
   PetscCall(x->backend->sync(x));
-  if (!rows.length) rows.nonempty = HybCountNonemptyRows(&host, &rows.longest); /* of few rows: sooner than the device could be asked */
+  /* of few rows: sooner than the device could be asked */
+  if (!rows.length) rows.nonempty = HybCountNonemptyRows(&host, &rows.longest);
   copy.nonemptyrows = rows.nonempty;
   copy.longest      = rows.longest;
   PetscCall(HybNoInodeBegin(&noinode));
@@ -312,7 +314,8 @@ PetscErrorCode MatSeqAIJHybridGPUDisown(Mat A)
   PetscCall(MatSeqAIJHybridGPUDemote(A));
   if (!hyb->arrays.blocks) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, NULL, NULL, NULL));
-  if (i != hyb->adopted) PetscFunctionReturn(PETSC_SUCCESS); /* the base class has moved on by itself; somebody may still read ours */
+  /* the base class has moved on by itself; somebody may still read ours */
+  if (i != hyb->adopted) PetscFunctionReturn(PETSC_SUCCESS);
   assembled    = A->assembled;
   A->assembled = PETSC_TRUE; /* MatSetValues() has said otherwise already, the arrays are still whole */
   ierr         = HybInodesFind(A);

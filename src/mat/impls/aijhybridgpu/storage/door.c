@@ -3,7 +3,8 @@
   host code, call these functions where the frame is known (frame.c). So the type is told before the host reads or
   writes values, and knows while somebody holds them:
 
-    getarray, getarraywrite      what is queued on the device ends first; the device's copy is old from here on; one more writer
+    getarray, getarraywrite      what is queued on the device ends first; the device's copy is old from here on; one
+                                 more writer
     restore                      the device's copy is old, whatever was sent between; one writer less
     getarrayread, restore        one reader more, one less
 
@@ -81,7 +82,14 @@ static PetscErrorCode HybDoorRestoreRead(Mat A, const PetscScalar **array)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static const HybDoor ours = {HybDoorGet, HybDoorRestore, HybDoorGetRead, HybDoorRestoreRead, HybDoorGet, HybDoorRestore, NULL};
+static const HybDoor ours = {
+  .getarray          = HybDoorGet,
+  .restorearray      = HybDoorRestore,
+  .getarrayread      = HybDoorGetRead,
+  .restorearrayread  = HybDoorRestoreRead,
+  .getarraywrite     = HybDoorGet,
+  .restorearraywrite = HybDoorRestore,
+};
 
 PetscErrorCode HybDoorOpen(Mat A)
 {

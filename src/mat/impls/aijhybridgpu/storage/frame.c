@@ -6,14 +6,15 @@
   Wanted, in A->data:
 
     i, j, a   the pointers to the row offsets, column indices and values
-    door      Mat_SeqAIJOps: seven functions that MatSeqAIJGetArray() and its relatives call where they are not NULL (door.c)
+    door      Mat_SeqAIJOps: seven functions that MatSeqAIJGetArray() and its relatives call where they are not NULL
+              (door.c)
 
   How they are found:
 
     make a 2 x 2 matrix round three arrays of our own; the allocator tells how long its data is
     i, j, a   the one word each that equals the array's address
-    door      for each seven words in a row that are NULL: put a function of ours into the first one and call MatSeqAIJGetArray();
-              take it out again. One place alone calls ours.
+    door      for each seven words in a row that are NULL: put a function of ours into the first one and call
+              MatSeqAIJGetArray(); take it out again. One place alone calls ours.
 
   How they are proven: with another array in the place of a, MatSeqAIJGetArrayRead(), MatGetRow() and
   MatSeqAIJGetCSRAndMemType() give that one; each of the first six functions of the table, put there alone, is called by

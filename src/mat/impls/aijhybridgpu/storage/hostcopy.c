@@ -10,7 +10,8 @@
 
     PetscTrMalloc = Watch                     passes on to the one before, and notes what is given out
     the parent's duplicate:
-      allocates imax, ilen, i, j, a           Watch: as many bytes as these need have been given out? then the last row offset = 0
+      allocates imax, ilen, i, j, a           Watch: as many bytes as these need have been given out? then the last row
+                                              offset = 0
       copies imax, ilen, i, and 0 entries
     PetscTrMalloc and both last offsets back
     are the duplicate's arrays among what was noted, and large enough?
@@ -64,7 +65,8 @@ static PetscErrorCode HybWatchMalloc(size_t bytes, PetscBool clear, int line, co
 void HybLargePagesBegin(PetscInt rows)
 {
   if (PetscDefined(HAVE_THREADSAFETY) || HybGlueState.watch.depth++) return;
-  HybGlueState.watch.touched = 2 * sizeof(PetscInt) * ((size_t)rows + 1) + 1024; /* some releases allocate two of a row's numbers as one block; with debugging there is a head */
+  /* some releases allocate two of a row's numbers as one block; with debugging there is a head */
+  HybGlueState.watch.touched = 2 * sizeof(PetscInt) * ((size_t)rows + 1) + 1024;
   HybGlueState.watch.least   = PTRDIFF_MAX;
   HybGlueState.watch.before  = PetscTrMalloc;
   PetscTrMalloc              = HybWatchMalloc;

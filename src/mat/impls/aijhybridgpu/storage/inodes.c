@@ -24,7 +24,8 @@ static PetscErrorCode HybInodesRefused(Mat A, PetscBool *no)
 
     PetscCall(PetscOptionsGetBool(((PetscObject)A)->options, ((PetscObject)A)->prefix, options[k], no, &set));
   }
-  if (!*no && !A->product) { /* AIJ has no array for the columns of no entries, and takes that for no nodes; for most products it has */
+  /* AIJ has no array for the columns of no entries, and takes that for no nodes; for most products it has */
+  if (!*no && !A->product) {
     const PetscInt *i;
 
     PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, NULL, NULL, NULL));

@@ -100,7 +100,8 @@ PetscErrorCode MatSeqAIJHybridGPUDiagonalIsFull(Mat A, PetscBool *full)
   *full = PETSC_FALSE;
   if (!A->preallocated) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-  if (!hyb->arrays.blocks && !hyb->movedto) PetscFunctionReturn(PETSC_SUCCESS); /* all is AIJ's own: whoever asks need not know */
+  /* all is AIJ's own: whoever asks need not know */
+  if (!hyb->arrays.blocks && !hyb->movedto) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybLentGet(A, PETSC_FALSE, &l));
   PetscCall(HybPatternKeyGet(A, &l.csr, &key));
   *full = HybPatternKeyEqual(&key, &hyb->diagonalkey);

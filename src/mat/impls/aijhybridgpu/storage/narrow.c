@@ -7,8 +7,8 @@
   (HybCSROps.rowlengths). So PETSc is told of one row, and what it would have found is put in:
 
     i[1] = nnz                            the arrays are those of one row, for this moment
-    PetscTrMalloc = HybNarrowMalloc                  passes on to the one before; MatCreateSeqAIJWithArrays() asks for one row, and
-                                          gets m times as much
+    PetscTrMalloc = HybNarrowMalloc       passes on to the one before; MatCreateSeqAIJWithArrays() asks for one row,
+                                          and gets m times as much
     T = MatCreateSeqAIJWithArrays(1, n, i, j, a)
     PetscTrMalloc, i[1] back; T's layout of rows = one of m
     imax, ilen = the lengths              from the device; all cores copy, and so are the first to touch the pages
@@ -50,8 +50,9 @@
 /* The allocator, while a matrix is made: who asks for so many bytes gets more, and where these are is noted */
 static PetscErrorCode HybNarrowMalloc(size_t bytes, PetscBool clear, int line, const char function[], const char file[], void **array)
 {
-  const char *const    who  = HybGlueState.narrow.room.n < 2 ? "MatCreateSeqAIJWithArrays" : "MatMarkDiagonal_SeqAIJ";
-  const PetscBool      rows = (PetscBool)(HybGlueState.narrow.room.n < 3 && function && !strcmp(function, who) && bytes >= HybGlueState.narrow.room.asked && bytes < HybGlueState.narrow.room.asked + 64); /* or rounded up */
+  const char *const who = HybGlueState.narrow.room.n < 2 ? "MatCreateSeqAIJWithArrays" : "MatMarkDiagonal_SeqAIJ";
+  /* or rounded up */
+  const PetscBool      rows = (PetscBool)(HybGlueState.narrow.room.n < 3 && function && !strcmp(function, who) && bytes >= HybGlueState.narrow.room.asked && bytes < HybGlueState.narrow.room.asked + 64);
   const PetscErrorCode ierr = (*HybGlueState.narrow.room.before)(rows ? bytes - HybGlueState.narrow.room.asked + HybGlueState.narrow.room.given : bytes, clear, line, function, file, array);
 
   if (!ierr && rows) HybGlueState.narrow.room.at[HybGlueState.narrow.room.n++] = *array;

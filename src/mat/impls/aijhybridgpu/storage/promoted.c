@@ -30,7 +30,8 @@ PetscErrorCode MatSeqAIJHybridGPUPromotionDue(Mat A, Mat_SeqAIJHybridGPU *hyb, c
   if (!HybMarkCurrent(&hyb->written, state)) hyb->writes = 0;
   if (!hyb->writes || HybGlueState.options.promotenever || hyb->lentarrays || x->result != HYB_MEM_MANAGED) PetscFunctionReturn(PETSC_SUCCESS);
   if ((hyb->lives != HYB_LIVES_COPIED && hyb->lives != HYB_LIVES_LOCKED) || hyb->arrays.blocks || HybStorageHeld(hyb) || !HybDoorIsOurs(A)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscStrcmp(((PetscObject)A)->type_name, MATSEQAIJ, &plain)); /* by -mat_seqaij_type: such a matrix may have lent arrays, unseen */
+  /* by -mat_seqaij_type: such a matrix may have lent arrays, unseen */
+  PetscCall(PetscStrcmp(((PetscObject)A)->type_name, MATSEQAIJ, &plain));
   if (plain) PetscFunctionReturn(PETSC_SUCCESS);
   bytes = (size_t)hyb->copy.csr.nnz * sizeof(HybScalar);
   PetscCall(x->backend->usage(&r, PETSC_FALSE));

@@ -1,15 +1,15 @@
 /*
   Where a sequential matrix lives, and who goes where.
 
-    HOST       arrays of the host's. AIJ's own, or the arena's of a product on the host, which AIJ uses as its own.
+    HOST       arrays of the host's: AIJ's own, or those of a product on the host, which AIJ uses as its own.
     COPIED     the same; the device has a copy of the pattern and of values, sent again when they have moved.
     LOCKED     COPIED, but AIJ's pointer to the values names page-locked memory of ours; its own array is put aside.
-    PROMOTED COPIED, but AIJ's pointer to the values names managed memory, which the device uses as well; its own array
-    is put aside.
-    SHARED     born on the device (a product, coordinates, a duplicate): AIJ was made round column indices and values in managed memory.
-    MIRRORED born on the device, where there is no managed memory for it: arrays there, and others on the host, which
-    AIJ was made round;
-               whoever writes on the device copies to the host at once.
+    PROMOTED   COPIED, but AIJ's pointer to the values names managed memory, which the device uses as well; its own
+               array is put aside.
+    SHARED     born on the device (a product, coordinates, a duplicate): AIJ was made round column indices and values in
+               managed memory.
+    MIRRORED   born on the device, where there is no managed memory for it: arrays there, and others on the host, which
+               AIJ was made round; whoever writes on the device copies to the host at once.
 
   The host's values are right in every state, whenever nothing is queued. Row offsets are on both sides always (PETSc
   rewrites its own).
@@ -31,37 +31,43 @@
 
   Verbs, for all other glue:
 
-    read                  MatSeqAIJHybridGPUGetDeviceCSR(), then MatSeqAIJHybridGPUReadEnd() where the work is only queued
-    write, begin and end MatSeqAIJHybridGPUWriteBegin(), MatSeqAIJHybridGPUDeviceWritten() or
-    MatSeqAIJHybridGPUWriteEnd()
-    leave to the parent MatSeqAIJHybridGPUHostWrites() before it writes values where they are,
-    MatSeqAIJHybridGPUDemote() before it may free or
-                          replace the array of values, MatSeqAIJHybridGPUDisown() before it may free or replace any
-                          array
+    read                   MatSeqAIJHybridGPUGetDeviceCSR(), then MatSeqAIJHybridGPUReadEnd() where the work is only
+                           queued
+    write, begin and end   MatSeqAIJHybridGPUWriteBegin(), then MatSeqAIJHybridGPUDeviceWritten() or
+                           MatSeqAIJHybridGPUWriteEnd()
+    leave to the parent    MatSeqAIJHybridGPUHostWrites() before it writes values where they are,
+                           MatSeqAIJHybridGPUDemote() before it may free or replace the array of values,
+                           MatSeqAIJHybridGPUDisown() before it may free or replace any array
 */
 #include "parent.h"
 
-/* in HybLives' order; MatView() with ascii_info_detail prints them */
-static const char *const names[HYB_LIVES]              = {"host", "host, with a copy on the device", "host, its values in page-locked memory, with a copy on the device", "device and the host in one storage, moved there", "device and the host in one storage", "device, mirrored on the host"};
-static const PetscBool   allowed[HYB_LIVES][HYB_LIVES] = {
-  /* from, to      HOST        COPIED       LOCKED       PROMOTED     SHARED       MIRRORED */
-  /* HOST     */ {PETSC_TRUE, PETSC_TRUE,  PETSC_FALSE, PETSC_FALSE, PETSC_TRUE, PETSC_TRUE},
- /* COPIED   */
-  {PETSC_TRUE, PETSC_TRUE,  PETSC_TRUE,  PETSC_TRUE,  PETSC_TRUE, PETSC_TRUE},
- /* LOCKED   */
-  {PETSC_TRUE, PETSC_TRUE,  PETSC_FALSE, PETSC_FALSE, PETSC_TRUE, PETSC_TRUE},
- /* PROMOTED */
-  {PETSC_TRUE, PETSC_TRUE,  PETSC_FALSE, PETSC_FALSE, PETSC_TRUE, PETSC_TRUE},
- /* SHARED   */
-  {PETSC_TRUE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_TRUE, PETSC_TRUE},
- /* MIRRORED */
-  {PETSC_TRUE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_TRUE, PETSC_TRUE}
+/* MatView() with ascii_info_detail prints these names, docs/architecture.md has those of the report (describe.c) */
+static const char *const names[HYB_LIVES] = {
+  [HYB_LIVES_HOST]     = "host",
+  [HYB_LIVES_COPIED]   = "host, with a copy on the device",
+  [HYB_LIVES_LOCKED]   = "host, its values in page-locked memory, with a copy on the device",
+  [HYB_LIVES_PROMOTED] = "device and the host in one storage, moved there",
+  [HYB_LIVES_SHARED]   = "device and the host in one storage",
+  [HYB_LIVES_MIRRORED] = "device, mirrored on the host",
 };
+/* where a matrix may live next */
+#define TO(state) (1u << (HYB_LIVES_##state))
+#define ADOPTED   (TO(HOST) | TO(SHARED) | TO(MIRRORED)) /* from everywhere: a result takes its place */
+static const unsigned next[HYB_LIVES] = {
+  [HYB_LIVES_HOST]     = ADOPTED | TO(COPIED),
+  [HYB_LIVES_COPIED]   = ADOPTED | TO(COPIED) | TO(LOCKED) | TO(PROMOTED),
+  [HYB_LIVES_LOCKED]   = ADOPTED | TO(COPIED),
+  [HYB_LIVES_PROMOTED] = ADOPTED | TO(COPIED),
+  [HYB_LIVES_SHARED]   = ADOPTED,
+  [HYB_LIVES_MIRRORED] = ADOPTED,
+};
+#undef TO
+#undef ADOPTED
 
 PetscErrorCode HybStorageGo(Mat_SeqAIJHybridGPU *hyb, HybLives to)
 {
   PetscFunctionBegin;
-  PetscCheck(allowed[hyb->lives][to], PETSC_COMM_SELF, PETSC_ERR_PLIB, "A matrix on the %s cannot be on the %s next", names[hyb->lives], names[to]);
+  PetscCheck(next[hyb->lives] & (1u << to), PETSC_COMM_SELF, PETSC_ERR_PLIB, "A matrix on the %s cannot be on the %s next", names[hyb->lives], names[to]);
   hyb->lives = to;
   hyb->entered[to]++;
   PetscFunctionReturn(PETSC_SUCCESS);

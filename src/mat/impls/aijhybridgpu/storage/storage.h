@@ -25,8 +25,9 @@ typedef struct {
   PetscObjectState nonzerostate;
   const void      *i, *j;
   PetscCount       nnz, generation; /* how often columns were changed where nothing else of this moved */
-  PetscCount       made;            /* which private data of ours: states begin anew, arrays come to lie where others lay */
-  PetscInt         m, n;
+  /* which private data of ours: states begin anew, arrays come to lie where others lay */
+  PetscCount made;
+  PetscInt   m, n;
 } HybPatternKey;
 static inline PetscBool HybPatternKeyEqual(const HybPatternKey *a, const HybPatternKey *b)
 {
@@ -122,35 +123,39 @@ typedef struct {
   PetscBool  block;        /* of a parallel matrix */
 
   /* storage */
-  Mat             owner; /* whose header had these data when they were last looked at */
-  HybLives        lives;
-  PetscCount      entered[HYB_LIVES]; /* how often it came to live there */
-  HybArena        arrays;             /* i, j, a that the base class uses and this object owns (a result of ours); freed after the parent's destroy */
-  const PetscInt *adopted;            /* the i that the base class got with them */
-  HybArena        moved;              /* values in page-locked or managed memory, that AIJ's pointer names while movedto is not NULL */
-  PetscScalar    *former, *movedto;   /* AIJ's own array of values, put aside (NULL where there are none), and ours */
-  PetscCount      movednnz;           /* entries of both */
-  HybRetired      retired;
-  int             readers, writers, rows; /* who holds values, or rows of MatGetRow() */
-  int             patterns;               /* who holds i and j, by MatGetRowIJ() */
-  HybLendFn       lend[HYB_LENDS];        /* AIJ's, where ours lie over them (inodes.c) */
-  int             inside;                 /* operations of ours that call the parent's, which the door is open to */
-  PetscBool       quiet;                  /* nothing that is queued reads the values */
-  PetscBool       stored;                 /* MatStoreValues() keeps values beside the arrays */
-  PetscBool       hostcopy;               /* what is made of it now is the host's alone */
-  PetscBool       inodesleft;             /* the search for rows of equal pattern was left out when the device made it */
-  PetscBool       aspreallocated;         /* AIJ would have made this result by a preallocation of its rows' lengths */
-  PetscInt       *preallocated;           /* with these lengths of rows, where entries came since; or NULL */
-  PetscBool       lentarrays;             /* the base class's arrays may be the program's own, or somebody remembers where they lie */
-  PetscCount      adoptions;              /* how often this matrix got another pattern as a result */
-  PetscCount      generation;             /* how often column indices were changed where they are */
-  PetscCount      moves;                  /* how often the values moved where the object's state may not have */
-  HybDeviceCopy   copy;
-  PetscInt        writes;   /* operations in a row that wrote the values, no host write between them */
-  HybStateMark    written;  /* after the last one */
-  PetscInt        sendings; /* of values, to a device that has the pattern */
-  PetscBool       inserted; /* by MatSetValues(), since the last one */
-  PetscBool       locknever;
+  Mat        owner; /* whose header had these data when they were last looked at */
+  HybLives   lives;
+  PetscCount entered[HYB_LIVES]; /* how often it came to live there */
+  /* i, j, a that the base class uses and this object owns (a result of ours); freed after the parent's destroy */
+  HybArena        arrays;
+  const PetscInt *adopted; /* the i that the base class got with them */
+  /* values in page-locked or managed memory, that AIJ's pointer names while movedto is not NULL */
+  HybArena     moved;
+  PetscScalar *former, *movedto; /* AIJ's own array of values, put aside (NULL where there are none), and ours */
+  PetscCount   movednnz;         /* entries of both */
+  HybRetired   retired;
+  int          readers, writers, rows; /* who holds values, or rows of MatGetRow() */
+  int          patterns;               /* who holds i and j, by MatGetRowIJ() */
+  HybLendFn    lend[HYB_LENDS];        /* AIJ's, where ours lie over them (inodes.c) */
+  int          inside;                 /* operations of ours that call the parent's, which the door is open to */
+  PetscBool    quiet;                  /* nothing that is queued reads the values */
+  PetscBool    stored;                 /* MatStoreValues() keeps values beside the arrays */
+  PetscBool    hostcopy;               /* what is made of it now is the host's alone */
+  /* the search for rows of equal pattern was left out when the device made it */
+  PetscBool inodesleft;
+  PetscBool aspreallocated; /* AIJ would have made this result by a preallocation of its rows' lengths */
+  PetscInt *preallocated;   /* with these lengths of rows, where entries came since; or NULL */
+  /* the base class's arrays may be the program's own, or somebody remembers where they lie */
+  PetscBool     lentarrays;
+  PetscCount    adoptions;  /* how often this matrix got another pattern as a result */
+  PetscCount    generation; /* how often column indices were changed where they are */
+  PetscCount    moves;      /* how often the values moved where the object's state may not have */
+  HybDeviceCopy copy;
+  PetscInt      writes;   /* operations in a row that wrote the values, no host write between them */
+  HybStateMark  written;  /* after the last one */
+  PetscInt      sendings; /* of values, to a device that has the pattern */
+  PetscBool     inserted; /* by MatSetValues(), since the last one */
+  PetscBool     locknever;
 
   /* made from the pattern or the values, of one key each */
   HybPatternKey      checkkey;    /* pattern last seen sorted and in range */
@@ -163,11 +168,12 @@ typedef struct {
     HybPatternKey own, other;
   } equal; /* a matrix whose pattern was seen to be this one's */
 
-  PetscObjectState assembling;  /* of values from coordinates that MatAssemblyEnd() is about to count once more */
-  PetscCount       coocount;    /* entries of the last MatSetPreallocationCOO() */
-  PetscBool        coopattern;  /* which was the last to give it a pattern: its arrays are whole, assembled or not */
-  PetscInt         hostmults;   /* products with vectors that the host has done, while it was not decided that the device shall */
-  PetscBool        staysonhost; /* the device had no room */
+  PetscObjectState assembling; /* of values from coordinates that MatAssemblyEnd() is about to count once more */
+  PetscCount       coocount;   /* entries of the last MatSetPreallocationCOO() */
+  PetscBool        coopattern; /* which was the last to give it a pattern: its arrays are whole, assembled or not */
+  /* products with vectors that the host has done, while it was not decided that the device shall */
+  PetscInt  hostmults;
+  PetscBool staysonhost; /* the device had no room */
 } Mat_SeqAIJHybridGPU;
 
 /* does the matrix live on the device, so that operations on its values run there? */

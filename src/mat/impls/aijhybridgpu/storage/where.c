@@ -5,7 +5,8 @@
     -mat_aijhybridgpu_backend cuda                                    the device
     auto: operations on a matrix that lives on the device             the device (work HYB_ANY_SIZE)
           products with a vector that is on the device                the device
-          products with vectors of the host                           the device where the matrix lives there, or its vectors are staged for it
+          products with vectors of the host                           the device where the matrix lives there, or where
+                                                                      its vectors are staged for it
           others                                                      the device from HybGlueDeviceMin() nonzeros on
 */
 #include "where.h"
@@ -19,7 +20,8 @@ PetscErrorCode HybGlueDeviceMin(Mat A, PetscCount *least)
 {
   PetscFunctionBegin;
   *least = HybGlueState.options.devicemin;
-  if (*least < 0) *least = A && A->defaultvectype && strstr(A->defaultvectype, VECCUDA) ? 10000 : 100000; /* sequential and parallel ones contain the name */
+  /* sequential and parallel ones contain the name */
+  if (*least < 0) *least = A && A->defaultvectype && strstr(A->defaultvectype, VECCUDA) ? 10000 : 100000;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

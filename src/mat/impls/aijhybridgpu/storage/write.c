@@ -100,7 +100,8 @@ PetscErrorCode MatSeqAIJHybridGPUWriteEnd(Mat A, HybWriteThrough *w, PetscBool i
   PetscCall(HybLentGet(A, PETSC_TRUE, &l));
   PetscCall(HybPatternKeyGet(A, &l.csr, &key));
   PetscCall(HybLentRestore(A, &l));
-  if (!HybPatternKeyEqual(&key, &hyb->copy.key)) PetscFunctionReturn(PETSC_SUCCESS); /* the parent made room for new entries */
+  /* the parent made room for new entries */
+  if (!HybPatternKeyEqual(&key, &hyb->copy.key)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybMarkSet(A, interface, &hyb->written));
   hyb->writes++;
   if (w->both) {
