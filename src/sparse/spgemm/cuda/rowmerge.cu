@@ -276,8 +276,7 @@ __global__ void __launch_bounds__(ROWMERGE_THREADS, K > 8 ? 5 : K > 6 ? 6
           if (VALUES) x.ca[to] = sa[e * ROWMERGE_STRIDE + r];
         }
       }
-      out += filled;
-      __syncwarp(HYB_FULL_MASK);
+      out += filled; /* the vote comes before the next entries, and after these were read */
     }
   }
 }
