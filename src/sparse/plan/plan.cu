@@ -2,10 +2,10 @@
   plan.cu: row costs, bins and row order on the device.
 
   Row costs. The products of row r of A*B are the lengths of the rows of B that the row names, added up. A sub-warp of W
-  lanes takes a row, W from the mean length of A's rows; rows longer than 2048 entries wait until their block is through
-  with the others and then get the whole block, so that one dense row costs no more than the rest. As many blocks as the
-  card holds go through all rows. The statistics are sums and maxima of integers, gathered by one atomic a block: they
-  do not depend on the run.
+  lanes takes a row, W from the mean length of A's rows, or a warp where rows are few; rows of more than 64 entries to a
+  lane wait until their block is through with the others and then get the whole block, so that one dense row costs no
+  more than the rest. As many blocks as the card holds go through all rows. The statistics are sums and maxima of
+  integers, gathered by one atomic a block: they do not depend on the run.
 
   Bins. A stable counting sort by few bins. A warp owns a tile of 512 neighbouring rows and goes through it 32 rows at a
   time; for each bin a ballot says which lanes hold one of its rows.
@@ -166,14 +166,15 @@ __global__ void __launch_bounds__(COSTS_THREADS, COSTS_BLOCKS) RowCostsKernel(Pe
 PetscErrorCode HybPlanRowCostsUnless(const HybExec *exec, const HybCSR *A, const PetscInt *bi, const PetscInt *blen, HybPlanUnless unless, PetscCount *rowcost, PetscCount *devstats)
 {
   const PetscCount mean = A->m ? A->nnz / A->m : 0;
-  const int        w    = mean <= 8 ? 2 : mean <= 16 ? 4
-                                        : mean <= 40 ? 8
-                                                     : 32;
-  int              multiprocessors;
+  int              multiprocessors, w = mean <= 8 ? 2 : mean <= 16 ? 4
+                                                      : mean <= 40 ? 8
+                                                                   : 32;
   PetscCount       grid;
 
   PetscFunctionBegin;
   PetscCall(HybDeviceLimits(NULL, &multiprocessors));
+  /* few rows: the card has a warp for each, and long ones that are neighbours are not one block's */
+  if ((PetscCount)A->m * HYB_WARP <= (PetscCount)2 * multiprocessors * COSTS_BLOCKS * COSTS_THREADS) w = HYB_WARP;
   grid = PetscMin(HybBlocks((PetscCount)A->m * w, COSTS_THREADS), (PetscCount)multiprocessors * COSTS_BLOCKS);
   PetscCall(HybDispatch(w, HybCases<2, 4, 8, 32>(), [&](auto W) {
     HYB_LAUNCH((RowCostsKernel<W>), grid, COSTS_THREADS, 0, exec->stream, A->m, A->i, A->j, bi, blen, unless, rowcost,

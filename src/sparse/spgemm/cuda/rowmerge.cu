@@ -19,10 +19,10 @@
     last level: count rows, scan, merge into C
 
   Where no row of A has more than ROWMERGE_NARROW entries, nor more than ROWMERGE_PRODUCTS products, a single thread
-  merges a row: the heads stand in its registers, an entry of C costs a comparison for each head in place of shuffles,
-  and 32 rows proceed at once ("narrow"). The rows of C of a warp are neighbours in memory, so they are gathered in
-  shared memory and written in one stream. This is what "auto" takes rowmerge for; wider rows are left to other methods.
-  Numeric phases of Galerkin products, which are repeated, go by masks where those serve (../maskrows.cu).
+  merges a row: the heads stand in its registers, with their values, an entry of C costs a comparison for each head in
+  place of shuffles, and 32 rows proceed at once ("narrow"). Entries of C are gathered in shared memory, eight of each
+  row of a warp, and written by as many lanes. This is what "auto" takes rowmerge for; wider rows are left to other
+  methods. Numeric phases of Galerkin products, which are repeated, go by masks where those serve (../maskrows.cu).
 
   Otherwise W is the width asked for, or the smallest power of two that merges the longest row at once, at most 16, and
   32 where 16 would need three levels.
@@ -40,6 +40,7 @@
   iterative row merging, SISC 37 (2015).
 */
 #include "../maskrows.cuh"
+#include "../../device/hybdispatch.cuh"
 #include "../../device/hybgroup.cuh"
 #include "../../plan/bins.cuh"
 
@@ -47,6 +48,9 @@
 #define ROWMERGE_LEVELS   31 /* of width 2, for any length */
 #define ROWMERGE_NARROW   12
 #define ROWMERGE_PRODUCTS 128
+#define ROWMERGE_STAGE    8 /* entries of a row of C that are written together */
+/* from one of them to the next in shared memory, 32 rows each: without conflicts of banks, written and read */
+#define ROWMERGE_STRIDE 36
 /* bytes of intermediates from which the card is asked what is free: the question takes longer than a small product */
 #define ROWMERGE_ASK ((size_t)1 << 22)
 
@@ -156,90 +160,127 @@ __global__ void __launch_bounds__(ROWMERGE_THREADS) RowMergeKernel(RowMergeArgs 
   }
 }
 
-/* a thread a row, K heads in registers; stage: entries of C that a warp has room for in shared memory */
-template <int K, bool NUMERIC>
-__global__ void __launch_bounds__(ROWMERGE_THREADS) RowMergeNarrow(RowMergeArgs x, int stage)
-{
-  HYB_DYNAMIC_SHARED(HybScalar, shared);
-  const PetscInt  *bi   = (const PetscInt *)x.bi;
-  const PetscCount row  = (PetscCount)blockIdx.x * ROWMERGE_THREADS + threadIdx.x;
-  const int        lane = HybLane(), warp = (int)threadIdx.x / HYB_WARP;
-  PetscInt         head[K], pos[K], end[K], out = 0, base = 0, mine = 0;
-  HybScalar        weight[K];
-  HybScalar       *sa     = shared + (size_t)warp * stage;
-  PetscInt        *sj     = (PetscInt *)(shared + (size_t)(ROWMERGE_THREADS / HYB_WARP) * stage) + (size_t)warp * stage;
-  bool             staged = false;
+/* The heads of K rows of B in a thread's registers, with the values that stand there. Loads of different rows do not
+   wait for each other: sums take what was loaded before, none stands between two loads. */
+template <int K, bool VALUES>
+struct RowMergeHeads {
+  PetscInt  head[K], pos[K], end[K];
+  HybScalar weight[K], value[K];
 
-#pragma unroll
-  for (int q = 0; q < K; q++) {
-    head[q]   = PETSC_MAX_INT;
-    pos[q]    = 0;
-    end[q]    = 0;
-    weight[q] = HybScalar();
-  }
-  if (row < x.nrows) {
-    const PetscInt begin = x.range[row], n = x.range[row + 1] - begin;
+  /* of the n entries of A from begin on */
+  __device__ __forceinline__ void first(const RowMergeArgs &x, PetscInt begin, PetscInt n)
+  {
+    const PetscInt *bi = (const PetscInt *)x.bi;
+    PetscInt        c[K];
 
 #pragma unroll
     for (int q = 0; q < K; q++) {
-      if (q < n) {
-        const PetscInt c = x.aj[begin + q];
-
-        pos[q] = bi[c];
-        end[q] = bi[c + 1];
-        if (NUMERIC && x.ca) weight[q] = x.aa[begin + q];
-        if (pos[q] < end[q]) head[q] = x.bj[pos[q]];
-      }
+      c[q]      = 0;
+      weight[q] = HybScalar();
+      if (q < n) c[q] = x.aj[begin + q];
+      if (VALUES && q < n) weight[q] = x.aa[begin + q];
+    }
+#pragma unroll
+    for (int q = 0; q < K; q++) {
+      pos[q] = end[q] = 0;
+      if (q < n) pos[q] = bi[c[q]];
+      if (q < n) end[q] = bi[c[q] + 1];
+    }
+#pragma unroll
+    for (int q = 0; q < K; q++) {
+      head[q]  = PETSC_MAX_INT;
+      value[q] = HybScalar();
+      if (pos[q] < end[q]) head[q] = x.bj[pos[q]];
+      if (VALUES && pos[q] < end[q]) value[q] = x.ba[pos[q]];
     }
   }
-  if (NUMERIC) {
-    const PetscCount first = row - lane, last = HybMin()(first + HYB_WARP, (PetscCount)x.nrows);
+  __device__ __forceinline__ PetscInt smallest(void) const
+  {
+    PetscInt least = head[0];
 
-    base   = first < x.nrows ? x.ci[first] : 0;
-    mine   = row < x.nrows ? x.ci[row] : 0;
-    staged = first < x.nrows && x.ci[last] - base <= stage;
+#pragma unroll
+    for (int q = 1; q < K; q++) least = HybMin()(least, head[q]);
+    return least;
   }
-  for (;;) {
-    PetscInt smallest = head[0];
+  /* the sum of what stands at a column, in A's order */
+  __device__ __forceinline__ HybScalar sum(PetscInt column) const
+  {
+    HybScalar s = HybNegativeZero();
 
 #pragma unroll
-    for (int q = 1; q < K; q++) smallest = HybMin()(smallest, head[q]);
-    if (smallest == PETSC_MAX_INT) break;
-    {
-      HybScalar sum = HybNegativeZero();
+    for (int q = 0; q < K; q++) {
+      const HybScalar with = HybMulAdd(weight[q], value[q], s);
 
-#pragma unroll
-      for (int q = 0; q < K; q++) {
-        if (head[q] == smallest) {
-          if (NUMERIC && x.ca) sum = HybMulAdd(weight[q], x.ba[pos[q]], sum);
-          pos[q]++;
-          head[q] = pos[q] < end[q] ? x.bj[pos[q]] : PETSC_MAX_INT;
-        }
-      }
-      if (NUMERIC) {
-        if (staged) {
-          sj[mine - base + out] = smallest;
-          sa[mine - base + out] = sum;
-        } else {
-          if (x.cj) x.cj[mine + out] = smallest;
-          if (x.ca) x.ca[mine + out] = sum;
-        }
-      }
+      if (head[q] == column) s = with;
     }
-    out++;
+    return s;
   }
-  if (!NUMERIC) {
+  /* beyond a column */
+  __device__ __forceinline__ void next(const RowMergeArgs &x, PetscInt column)
+  {
+#pragma unroll
+    for (int q = 0; q < K; q++) {
+      const bool hit = head[q] == column;
+
+      pos[q] += hit ? 1 : 0;
+      head[q] = hit ? PETSC_MAX_INT : head[q];
+      if (hit && pos[q] < end[q]) head[q] = x.bj[pos[q]];
+      if (VALUES && hit && pos[q] < end[q]) value[q] = x.ba[pos[q]];
+    }
+  }
+};
+
+/* A thread a row. Entries of C are gathered in shared memory, a few of each row of a warp, and written from there: as
+   little of it as that, for what it takes the first-level cache lacks, and there the rows of B stand. */
+enum { ROWMERGE_COUNT,
+       ROWMERGE_COLUMNS,
+       ROWMERGE_VALUES };
+template <int K, int WHAT>
+__global__ void __launch_bounds__(ROWMERGE_THREADS, K > 8 ? 5 : K > 6 ? 6
+                                                                      : 8) RowMergeNarrow(RowMergeArgs x)
+{
+  constexpr bool NUMERIC = WHAT != ROWMERGE_COUNT, VALUES = WHAT == ROWMERGE_VALUES;
+  constexpr int  ROOM = ROWMERGE_THREADS / HYB_WARP * ROWMERGE_STAGE * ROWMERGE_STRIDE;
+  HYB_SHARED(HybScalar, values, VALUES ? ROOM : 1);
+  HYB_SHARED(PetscInt, columns, NUMERIC ? ROOM : 1);
+  const PetscCount         row  = (PetscCount)blockIdx.x * ROWMERGE_THREADS + threadIdx.x;
+  const int                lane = HybLane(), warp = (int)threadIdx.x / HYB_WARP;
+  const PetscInt           begin = row < x.nrows ? x.range[row] : 0, n = row < x.nrows ? x.range[row + 1] - begin : 0;
+  HybScalar *const         sa  = values + (size_t)warp * (VALUES ? ROWMERGE_STAGE * ROWMERGE_STRIDE : 0);
+  PetscInt *const          sj  = columns + (size_t)warp * (NUMERIC ? ROWMERGE_STAGE * ROWMERGE_STRIDE : 0);
+  PetscInt                 out = NUMERIC && row < x.nrows ? x.ci[row] : 0, column;
+  RowMergeHeads<K, VALUES> heads;
+
+  heads.first(x, begin, n);
+  column = heads.smallest();
+  if constexpr (!NUMERIC) {
+    for (; column != PETSC_MAX_INT; column = heads.smallest()) {
+      heads.next(x, column);
+      out++;
+    }
     if (row < x.nrows) x.count[row] = out;
   } else {
-    __syncwarp(HYB_FULL_MASK);
-    if (staged) {
-      const PetscCount last = HybMin()(row - lane + HYB_WARP, (PetscCount)x.nrows);
-      const int        n    = (int)(x.ci[last] - base);
+    while (__any_sync(HYB_FULL_MASK, column != PETSC_MAX_INT)) {
+      int filled = 0;
 
-      for (int e = lane; e < n; e += HYB_WARP) {
-        if (x.cj) x.cj[base + e] = sj[e];
-        if (x.ca) x.ca[base + e] = sa[e];
+      for (; filled < ROWMERGE_STAGE && column != PETSC_MAX_INT; filled++) {
+        sj[filled * ROWMERGE_STRIDE + lane] = column;
+        if (VALUES) sa[filled * ROWMERGE_STRIDE + lane] = heads.sum(column);
+        heads.next(x, column);
+        column = heads.smallest();
       }
+      __syncwarp(HYB_FULL_MASK);
+      for (int r0 = 0; r0 < HYB_WARP; r0 += HYB_WARP / ROWMERGE_STAGE) {
+        const int      r = r0 + lane / ROWMERGE_STAGE, e = lane % ROWMERGE_STAGE;
+        const int      m  = HybShfl(HYB_FULL_MASK, filled, r);
+        const PetscInt to = HybShfl(HYB_FULL_MASK, out, r) + e;
+
+        if (e < m) {
+          if (x.cj) x.cj[to] = sj[e * ROWMERGE_STRIDE + r];
+          if (VALUES) x.ca[to] = sa[e * ROWMERGE_STRIDE + r];
+        }
+      }
+      out += filled; /* the vote comes before the next entries, and after these were read */
     }
   }
 }
@@ -296,33 +337,19 @@ static PetscErrorCode RowMergeDispatch(const HybExec *exec, PetscInt w, bool fir
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* counts (x.count) or writes (x.ci) every row; nnz of C, where it is known, sizes the stage */
-static PetscErrorCode RowMergeRunNarrow(const HybExec *exec, PetscInt longest, PetscCount nnz, const RowMergeArgs &x)
+/* counts (x.count) or writes (x.ci) every row */
+static PetscErrorCode RowMergeRunNarrow(const HybExec *exec, PetscInt longest, const RowMergeArgs &x)
 {
-  const PetscCount grid  = HybBlocks(x.nrows, ROWMERGE_THREADS);
-  const int        stage = x.count ? 0 : (int)PetscMin(1024, (nnz / PetscMax(1, x.nrows) * 9 / 8 + 1) * HYB_WARP);
-  const size_t     bytes = (size_t)(ROWMERGE_THREADS / HYB_WARP) * stage * (sizeof(PetscInt) + sizeof(HybScalar));
+  const PetscCount grid = HybBlocks(x.nrows, ROWMERGE_THREADS);
+  const int        what = x.count ? ROWMERGE_COUNT : x.ca ? ROWMERGE_VALUES
+                                                          : ROWMERGE_COLUMNS;
+  using Heads           = HybCases<4, 6, 8, ROWMERGE_NARROW>;
 
   PetscFunctionBegin;
-  if (x.count) {
-    if (longest <= 4)
-      HYB_LAUNCH((RowMergeNarrow<4, false>), grid, ROWMERGE_THREADS, 0, exec->stream, x, stage);
-    else if (longest <= 6)
-      HYB_LAUNCH((RowMergeNarrow<6, false>), grid, ROWMERGE_THREADS, 0, exec->stream, x, stage);
-    else if (longest <= 8)
-      HYB_LAUNCH((RowMergeNarrow<8, false>), grid, ROWMERGE_THREADS, 0, exec->stream, x, stage);
-    else
-      HYB_LAUNCH((RowMergeNarrow<12, false>), grid, ROWMERGE_THREADS, 0, exec->stream, x, stage);
-  } else {
-    if (longest <= 4)
-      HYB_LAUNCH((RowMergeNarrow<4, true>), grid, ROWMERGE_THREADS, bytes, exec->stream, x, stage);
-    else if (longest <= 6)
-      HYB_LAUNCH((RowMergeNarrow<6, true>), grid, ROWMERGE_THREADS, bytes, exec->stream, x, stage);
-    else if (longest <= 8)
-      HYB_LAUNCH((RowMergeNarrow<8, true>), grid, ROWMERGE_THREADS, bytes, exec->stream, x, stage);
-    else
-      HYB_LAUNCH((RowMergeNarrow<12, true>), grid, ROWMERGE_THREADS, bytes, exec->stream, x, stage);
-  }
+  PetscCall(HybDispatch(HybLeastCase((int)longest, Heads()), Heads(), what, HybCases<0, 1, 2>(), [&](auto K, auto WHAT) {
+    HYB_LAUNCH((RowMergeNarrow<K, WHAT>), grid, ROWMERGE_THREADS, 0, exec->stream, x);
+    return PETSC_SUCCESS;
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -464,7 +491,7 @@ static PetscErrorCode RowMergeLast(HybSpGEMM *mm, const RowMerge *r, const RowMe
     x.ca = C->a;
   }
   if (r->narrow)
-    PetscCall(RowMergeRunNarrow(&mm->exec, mm->stats.maxarow, count ? 0 : C->nnz, x));
+    PetscCall(RowMergeRunNarrow(&mm->exec, mm->stats.maxarow, x));
   else
     PetscCall(RowMergeDispatch(&mm->exec, r->w, r->levels == 1, !count, x));
   PetscFunctionReturn(PETSC_SUCCESS);

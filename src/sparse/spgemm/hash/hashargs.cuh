@@ -11,7 +11,7 @@
 #define HASH_EMPTY     0xffffffffu
 #define HASH_SPILL     (1 << 29)       /* cost of a row whose table alone fits shared memory */
 #define HASH_GLOBAL    ((1 << 29) + 1) /* cost of a row whose table does not */
-#define HASH_LONGROW   512             /* rows of B longer than this are compressed by a block */
+#define HASH_LONGROW   128             /* rows of B longer than this are compressed by a block */
 #define HASH_SUBWARP   4096            /* bytes of the largest table that a sub-warp takes */
 #define HASH_STAGE     64              /* entries of A that a block stages in shared memory */
 #define HASH_SMALL     5               /* bins of the numeric pass up to this one can be taken by one launch */

@@ -1,0 +1,82 @@
+/*
+  C = A*B by SpGEMM method "rowmerge" where a thread merges a row: every number of heads that a kernel is made for, rows
+  of C about the number of entries that are written together, and rows of which a warp has few.
+*/
+#include "spgemmtest.h"
+
+/* the first product, again with other values, and the pattern alone, to the bit */
+static void Check(const RefMat *A, const RefMat *B)
+{
+  HybSpGEMM    mm;
+  HybCSR       DA, DB, DC, other;
+  RefMat       A2, C;
+  PetscScalar *expected;
+
+  RefSpGEMM(A, B, &C);
+  expected = RefProductInOrder(A, B, &C);
+  if (Begin(&mm, A, B, &DA, &DB) && HybTestCall(Multiply(&mm, &DA, &DB, &DC)) && HybTestSamePattern(&DC, &C)) {
+    HybTestCheck(HybCountersGet(&mm.counters, "width") == 1, "rows are merged by %td lanes, not by one", HybCountersGet(&mm.counters, "width"));
+    HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+    RefMatCopy(A, &A2);
+    HybTestRandomize(&A2);
+    free(expected);
+    expected = RefProductInOrder(&A2, B, &C);
+    if (HybTestCall(HybTestUpload(&keep, &A2.csr, &other)) && HybTestCall(HybSpGEMMNumeric(&mm, &other, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+    RefMatDestroy(&A2);
+    PatternAlone(&mm, DA, DB, &C);
+  }
+  Finish(&mm);
+  free(expected);
+  RefMatDestroy(&C);
+}
+
+/* rows of A of up to so many entries, the first one with as many; rows of B of up to each, of n columns */
+static void Operands(PetscInt m, PetscInt longest, PetscInt each, PetscInt n, RefMat *A, RefMat *B)
+{
+  PetscInt *lengths = (PetscInt *)RefAlloc(m, sizeof(PetscInt));
+
+  for (PetscInt r = 0; r < m; r++) lengths[r] = r ? HybTestRandomInt(0, longest) : longest;
+  HybTestMatLengths(m, 50, lengths, A);
+  HybTestMatRandom(50, n, 0, each, B);
+  free(lengths);
+}
+
+static PetscErrorCode Body(void)
+{
+  static const PetscInt heads[] = {1, 3, 4, 5, 6, 7, 8, 9, 11, 12}, rows[] = {1, 31, 33, 127, 300}, columns[] = {1, 7, 8, 9, 16, 17, 400};
+
+  PetscFunctionBegin;
+  PetscCall(Methods("rowmerge", "rows by single threads"));
+  if (!method) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!HybTestExec()->backend->device) {
+    HybTestBegin("rows by single threads");
+    HybTestSkip("the host's method of this name has no such way");
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  for (size_t h = 0; h < PETSC_STATIC_ARRAY_LENGTH(heads); h++) {
+    for (size_t c = 0; c < PETSC_STATIC_ARRAY_LENGTH(columns); c++) {
+      const PetscInt m = rows[(h + c) % PETSC_STATIC_ARRAY_LENGTH(rows)];
+      RefMat         A, B;
+
+      if (!HybTestMine()) continue;
+      HybTestBegin("%" PetscInt_FMT " rows, up to %" PetscInt_FMT " heads, %" PetscInt_FMT " columns", m, heads[h], columns[c]);
+      Operands(m, heads[h], 10, columns[c], &A, &B);
+      Check(&A, &B);
+      RefMatDestroy(&A);
+      RefMatDestroy(&B);
+      /* all rows of C are full: of as many entries as there are columns, if these are few */
+      HybTestBegin("%" PetscInt_FMT " rows, %" PetscInt_FMT " heads, full", m, heads[h]);
+      HybTestMatRandom(m, 50, heads[h], heads[h], &A);
+      HybTestMatRandom(50, PetscMin(columns[c], 10), PetscMin(columns[c], 10), PetscMin(columns[c], 10), &B);
+      Check(&A, &B);
+      RefMatDestroy(&A);
+      RefMatDestroy(&B);
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  return HybTestMain(argc, argv, Body);
+}
