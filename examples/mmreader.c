@@ -236,11 +236,11 @@ static PetscErrorCode ReadSizes(MMSource *src, MMEntries *e, PetscCount *expecte
 PetscErrorCode MMEntriesRead(FILE *f, const char name[], MMEntries *e)
 {
   MMSource   source, *src = &source;
-  MMField    field;
+  MMField    field = FIELD_REAL;
   PetscBool  more;
   char       shown[48], *at;
   PetscInt   row = 0, col = 0;
-  PetscCount lower = 0, upper = 0, expected;
+  PetscCount lower = 0, upper = 0, expected = 0;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(e, sizeof *e));
