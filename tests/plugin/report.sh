@@ -296,7 +296,7 @@ END
 browser=$(command -v chromium || command -v google-chrome || command -v chromium-browser || true)
 browse() { timeout 120 "$browser" --headless=new --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir="$tmp/browser" "$@" > "$tmp/out" 2>&1; }
 if [ -z "$browser" ]; then
-  echo "SKIPPED: the page in a browser: there is no chromium"
+  echo "SKIPPED: the page in a browser: there is no chromium (conf/prerequisites browser)"
   skipped=$((skipped + 1))
 else
   shots=${SHOTS:-$tmp}
