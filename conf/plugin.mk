@@ -29,9 +29,10 @@ test-plugin: $(BUILD)/lib/$(PLUGIN) $(OTHER_MADE:%=$(BUILD)/other/%/$(PLUGIN)) $
 
 .PHONY: test-report
 CHECK_TARGETS += test-report
-CHECK_BUILDS += $(BUILD)/tests/plugin/ending
+CHECK_BUILDS += $(BUILD)/tests/plugin/ending $(BUILD)/tests/plugin/advice
 ## make test-report     the report of a run: its data beside known counts and -log_view, runs that end by errors, the page in a browser where there is one
 $(BUILD)/tests/plugin/%: $(BUILD)/tests/plugin/%.o
 	$(call SAY,$@)$(PETSC_CC) $(SAN) -o $@ $^ $(PETSC_LIBS) -lm -ldl
-test-report: $(BUILD)/lib/$(PLUGIN) $(BUILD)/tests/plugin/ending $(BUILD)/tests/t640_faults $(BUILD)/examples/solve $(EMULATED_LIB)
+$(BUILD)/tests/plugin/advice: $(ROOMS_OBJ) $(GLUE_OBJ)
+test-report: $(BUILD)/lib/$(PLUGIN) $(BUILD)/tests/plugin/ending $(BUILD)/tests/plugin/advice $(BUILD)/tests/t640_faults $(BUILD)/examples/solve $(EMULATED_LIB)
 	@$(MPI_ENV) MPIEXEC='$(or $(MPIEXEC),mpiexec)' tests/plugin/report.sh $(abspath $(BUILD)) $(abspath $(BUILD)/lib/$(PLUGIN)) $(abspath $(EMULATED_LIB))

@@ -3,9 +3,11 @@
 #   ./configure --download-aijhybridgpu=/path/to/petsc-aijhybridgpu-VERSION.tar.gz ...
 #
 # (`make dist` makes the tarball, `--download-aijhybridgpu-cuda=0` leaves the CUDA part out.) The plugin is built when PETSc's libraries
-# are, at the end of `make`, or of `make install` where there is a prefix, and lies beside them.
+# are, at the end of `make`, or of `make install` where there is a prefix, and lies beside them. Configure it again with another tarball and
+# `make` builds that one.
 import config.package
 import os
+import shutil
 
 class Configure(config.package.Package):
   def __init__(self, framework):
@@ -42,6 +44,34 @@ class Configure(config.package.Package):
     if self.argDB['download-' + self.package] in (1, True, '1', 'yes'):
       raise RuntimeError('--download-aijhybridgpu needs the tarball: --download-aijhybridgpu=/path/to/petsc-aijhybridgpu-VERSION.tar.gz')
     return
+
+  def tarballKnown(self):
+    '''The file that says which tarball was unpacked'''
+    return os.path.join(self.externalPackagesDir, self.package + '.tarball')
+
+  def tarballSum(self):
+    '''Of the tarball that is given; empty where it is no file of this machine'''
+    path = str(self.argDB['download-' + self.package])
+    if path.startswith('file://'): path = path[len('file://'):]
+    return self.getChecksum(path) if os.path.isfile(path) else ''
+
+  def getDir(self):
+    '''PETSc keeps what it has unpacked once: not where the tarball is another one by now'''
+    path = config.package.Package.getDir(self)
+    now  = self.tarballSum()
+    if path and now:
+      before = ''
+      if os.path.isfile(self.tarballKnown()):
+        with open(self.tarballKnown()) as f: before = f.read().strip()
+      if before != now:
+        self.logPrint('The tarball of ' + self.PACKAGE + ' is another one: removing ' + path)
+        shutil.rmtree(path)
+        path = None
+    return path
+
+  def downLoad(self):
+    with open(self.tarballKnown(), 'w') as f: f.write(self.tarballSum() + '\n')
+    return config.package.Package.downLoad(self)
 
   def Install(self):
     if not self.checkSharedLibrariesEnabled():

@@ -1,8 +1,10 @@
 #!/bin/sh
 # The report of a run (-mat_aijhybridgpu_report): its data parse and agree with what the program did and with -log_view, on 1, 2 and 4 processes, on the host and the
-# emulated device; runs that end by an error leave a page; a file that cannot be written; the page in a browser, where one is found.
+# emulated device; each kind of advice; runs that end by an error leave a page; a file that cannot be written; pages in a browser, where one is found: in both colour
+# schemes, on a narrow and a wide screen, nothing is wider than the screen and no text lies over another.
 #
-#   tests/plugin/report.sh BUILD PLUGIN [EMULATED]       BUILD/tests/plugin/ending is the program of known counts; SHOTS=folder keeps the browser's pictures
+#   tests/plugin/report.sh BUILD PLUGIN [EMULATED]       BUILD/tests/plugin/ending is the program of known counts, .../advice tries advice; SHOTS=folder keeps the
+#                                                        browser's pictures
 set -u
 build=$1 plugin=$2 emulated=${3:-}
 mpiexec=${MPIEXEC:-mpiexec}
@@ -57,8 +59,19 @@ for m in j["matrices"]:
         if o["operation"] == "product, symbolic" and o["method"] != "aij":
             assert "method " + o["method"] in o["why"] and "products" in o["why"], o
 if page:
-    rows = [m for m in j["matrices"] if m["grid"] and m["rows"] == m["columns"] > 0]
-    assert ("Hierarchy of grids" in open(path).read()) == (len({(m["galerkin_depth"], m["rows"], m["name"], m["prefix"], m["made_by"]) for m in rows}) > 1)
+    # the levels of the page: matrices that vectors were multiplied by, and the coarsest one
+    grids = {}
+    for m in j["matrices"]:
+        if m["grid"] and m["rows"] == m["columns"] > 0:
+            key = (m["galerkin_depth"], m["rows"], m["name"], m["prefix"], m["made_by"])
+            grids[key] = grids.get(key, False) or any(o["operation"].startswith(("MatMult", "MatResidual")) for o in m["operations"])
+    smallest = [k for k in grids if k[1] == min(g[1] for g in grids)]
+    levels = [k for k in grids if grids[k] or [k] == smallest]
+    picture = re.search(r"Hierarchy of grids.*?</table>", open(path, encoding="utf-8").read(), re.S)
+    assert bool(picture) == (len(levels) > 1), (levels, grids)
+    if picture:
+        shown = [int(re.sub(r"&#8239;", "", row)) for row in re.findall(r'<td>\d+</td><td class="s">([^<]*)<', picture[0])]
+        assert shown == sorted((k[1] for k in levels), reverse=True), (shown, levels)
     assert ("Memory over time" in open(path).read()) == any(max(s, default=0) for p in j["processes"] for s in p["memory_over_time"].values() if isinstance(s, list))
 assert len(j["advice"]) <= 5 and all(a["text"] for a in j["advice"])
 if expected.startswith("log"):  # of a solve: PETSc's own counts
@@ -79,7 +92,11 @@ if expected.startswith("log"):  # of a solve: PETSc's own counts
         counts = dict(word.split("=") for word in line.split()[1:])
         process = j["processes"][int(line.split()[0])]
         assert counts.pop("methods") == process["methods"] and {k: int(v) for k, v in counts.items()}.items() <= process["counts"].items(), (line, process)
-    assert not page or re.search(r"Hierarchy of grids.*?</table>", open(path).read(), re.S)[0].count("<tr>") >= 3, "a solve by GAMG has levels"
+    numbers = re.findall(r'<td>(\d+)</td><td class="s">[\d&#;]*<', picture[0])
+    assert numbers == [str(k) for k in range(len(numbers))] and len(numbers) >= 3, ("a solve by GAMG has levels", numbers)
+    # the nonzeros of a parallel matrix are those of its blocks
+    rows = re.findall(r'<td class="l">parallel matrix</td>(?:<td>[^<]*</td>){3}<td>([\d&#;]+)</td>', open(path, encoding="utf-8").read())
+    assert (size == 1) != bool(rows) and all(int(re.sub(r"&#8239;", "", n)) > 0 for n in rows), rows
     assert size > 1 or not j["processes"][0]["counts"]["gamglevels"] or calls("GAMG: aggregates") == calls("GAMG: smoothed prolongator") == j["processes"][0]["counts"]["gamglevels"], "each level's phases are told"
     print("ok")
     sys.exit()
@@ -146,6 +163,14 @@ python3 - "$tmp/p.json" > "$tmp/out" 2>&1 << 'END' && ok || bad "advice about an
 import json, sys
 j = json.load(open(sys.argv[1]))
 assert any("sorted was asked for" in a["text"] and "-matmatmult_via" in a["option"] for a in j["advice"]), j["advice"]
+END
+
+if "$build/tests/plugin/advice" > "$tmp/out" 2>&1; then passed=$((passed + $(sed -n 's/^\([0-9]*\) passed.*/\1/p' "$tmp/out"))); else bad "advice, by made-up figures"; fi
+timeout 100 "$ending" -dll_append "$plugin" -mat_type aijhybridgpu -mat_aijhybridgpu_backend auto -mat_aijhybridgpu_device_min 0 -mat_aijhybridgpu_cuda_library "$tmp/no-such-library.so" -mat_aijhybridgpu_report "$tmp/n.json" > "$tmp/out" 2>&1
+python3 - "$tmp/n.json" > "$tmp/out" 2>&1 << 'END' && ok || bad "advice where there is no device"
+import json, sys
+j = json.load(open(sys.argv[1]))
+assert any("No device was used" in a["text"] and "no-such-library" in a["text"] and "-mat_aijhybridgpu_backend host" in a["option"] for a in j["advice"]), j["advice"]
 END
 
 timeout 100 $run "$tmp/s.json" -mults 4000 -mat_aijhybridgpu_spmv segsum > "$tmp/out" 2>&1
@@ -235,24 +260,59 @@ if [ -n "$kept" ]; then holds "the report that lost its folder" "$kept" 1 host; 
 timeout 60 "$ending" -dll_append "$plugin" -mat_type aij -mat_aijhybridgpu_report "$tmp/none.html" > "$tmp/out" 2>&1
 if grep -q 'No matrix of the type was used' "$tmp/none.html"; then ok; else bad "a program without matrices of the type"; fi
 
-# a browser: nothing is wider than the screen
+# Browsers' windows are 500 wide at least: a frame is as wide as the screen to be tried. What is folded is opened. A text is where its lines are, as far as what holds
+# them lets them be seen.
+cat > "$tmp/frame.js" << 'END'
+onload = () => {
+  const d = document.getElementById("f").contentDocument, w = d.defaultView, seen = [];
+  for (const e of d.querySelectorAll("details")) e.open = true;
+  const walk = d.createTreeWalker(d.body, NodeFilter.SHOW_TEXT);
+  for (let n; (n = walk.nextNode());) {
+    if (!n.data.trim() || n.parentElement.closest("script")) continue;
+    const range = d.createRange();
+    range.selectNodeContents(n);
+    for (const r of range.getClientRects()) {
+      const box = { l: r.left, t: r.top, r: r.right, b: r.bottom, text: n.data.trim().slice(0, 30), of: n.parentElement };
+      for (let e = n.parentElement; e && e !== d.body; e = e.parentElement) {
+        if (w.getComputedStyle(e).overflowX === "visible") continue;
+        const c = e.getBoundingClientRect();
+        box.l = Math.max(box.l, c.left); box.t = Math.max(box.t, c.top); box.r = Math.min(box.r, c.right); box.b = Math.min(box.b, c.bottom);
+      }
+      if (box.r - box.l > 1 && box.b - box.t > 1) seen.push(box);
+    }
+  }
+  const over = [];
+  seen.sort((a, b) => a.t - b.t);
+  seen.forEach((a, i) => {
+    for (let k = i + 1; k < seen.length && seen[k].t < a.b - 2; k++) {
+      const b = seen[k];
+      if (a.of !== b.of && Math.min(a.r, b.r) - Math.max(a.l, b.l) > 2 && Math.min(a.b, b.b) - b.t > 4) over.push(a.text + " / " + b.text);
+    }
+  });
+  document.title = "width " + d.documentElement.scrollWidth + ", " + (seen.length > 50 ? "texts" : "no texts") + ", over each other " + over.length;
+  document.body.append(over.slice(0, 9).join("\n"));
+};
+END
 browser=$(command -v chromium || command -v google-chrome || command -v chromium-browser || true)
+browse() { timeout 120 "$browser" --headless=new --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir="$tmp/browser" "$@" > "$tmp/out" 2>&1; }
 if [ -z "$browser" ]; then
-  echo "SKIPPED: the page in a browser: there is no chromium"
+  echo "SKIPPED: the page in a browser: there is no chromium (conf/prerequisites browser)"
   skipped=$((skipped + 1))
 else
   shots=${SHOTS:-$tmp}
   mkdir -p "$shots"
-  for width in 360 1600; do
-    # headless windows are 500 wide at least: a frame is as wide as the screen to be tried
-    printf '<iframe id=f src="solve.html" style="width:%dpx;height:900px;border:0"></iframe><script>onload=()=>{const d=document.getElementById("f").contentDocument.documentElement;document.title="width "+d.scrollWidth}</script>' $width > "$tmp/frame.html"
-    timeout 120 "$browser" --headless=new --no-sandbox --disable-gpu --hide-scrollbars --allow-file-access-from-files --user-data-dir="$tmp/browser" --dump-dom "file://$tmp/frame.html" > "$tmp/out" 2>&1
-    if grep -q "<title>width $width</title>" "$tmp/out"; then ok; else bad "the page fits a screen of $width pixels"; fi
-    for scheme in 0 1; do # dark, light
-      timeout 120 "$browser" --headless=new --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir="$tmp/browser" --blink-settings=preferredColorScheme=$scheme --window-size=$width,2400 --screenshot="$shots/$width-$scheme.png" "file://$tmp/solve.html" > "$tmp/out" 2>&1
-      [ -s "$shots/$width-$scheme.png" ] || bad "a picture of the page"
+  for page in solve r s; do # on two processes, on four with or without a device, with advice
+    if [ $page = s ]; then timeout 100 $run "$tmp/s.html" -matmatmult_via sorted > "$tmp/out" 2>&1; fi
+    for width in 360 1600; do
+      printf '<iframe id=f src="%s.html" style="width:%dpx;height:900px;border:0"></iframe><script src="frame.js"></script>' $page $width > "$tmp/frame.html"
+      browse --allow-file-access-from-files --dump-dom "file://$tmp/frame.html"
+      if grep -q "<title>width $width, texts, over each other 0</title>" "$tmp/out"; then ok; else bad "$page.html fits a screen of $width pixels, no text over another: $(grep -o '<title>.*</title>' "$tmp/out")"; fi
+      for scheme in 0 1; do # dark, light
+        browse --blink-settings=preferredColorScheme=$scheme --window-size=$width,2400 --screenshot="$shots/$page-$width-$scheme.png" "file://$tmp/$page.html"
+        [ -s "$shots/$page-$width-$scheme.png" ] || bad "a picture of the page"
+      done
+      if cmp -s "$shots/$page-$width-0.png" "$shots/$page-$width-1.png"; then bad "$page.html has both colour schemes ($width)"; else ok; fi
     done
-    if cmp -s "$shots/$width-0.png" "$shots/$width-1.png"; then bad "the page has both colour schemes ($width)"; else ok; fi
   done
 fi
 echo "$passed passed, $failed failed, $skipped skipped"

@@ -122,7 +122,7 @@ void HybReportAdvise(HybReport *r)
     }
   }
   if (r->choice == HYB_BACKEND_AUTO && first->status == HYB_DEVICE_NONE)
-    HybAdviceAdd(r, HybReportHostSeconds(r), "-mat_aijhybridgpu_backend host, where this is meant", "No device was used, so the host took %.3g s for products: %s", HybReportHostSeconds(r), first->why);
+    HybAdviceAdd(r, HybReportHostSeconds(r), "-mat_aijhybridgpu_backend host, if no GPU is to be used: then this line goes", "No device was used, so the host took %.3g s for products: %s", HybReportHostSeconds(r), first->why);
   weight = (most.todevice + most.tohost) / HYB_BUS_RATE + (double)most.stagedmults * HYB_BUS_EACH;
   if (most.stagedmults && weight > HYB_WORTH * r->seconds)
     HybAdviceAdd(r, weight, PetscDefined(HAVE_CUDA) ? "-vec_type cuda, or -dm_vec_type cuda" : "a PETSc that was configured --with-cuda", "%lld products on the device had vectors on the host; %s crossed the bus in all",

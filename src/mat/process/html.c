@@ -15,7 +15,7 @@ static const char style[] =
   "dl{display:grid;grid-template-columns:max-content 1fr;gap:4px 18px;margin:16px 0 0}dt{color:var(--dim)}dd{margin:0;overflow-wrap:anywhere}dd span{display:inline-block;max-width:100%}"
   ".note{background:var(--note);border-left:4px solid var(--noteline);padding:8px 12px;margin:14px 0}"
   "ol{margin:0;padding-left:1.4em}li{margin:0 0 8px}"
-  ".wide{overflow-x:auto;border:1px solid var(--line);border-radius:4px}table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums lining-nums}"
+  ".wide{overflow-x:auto;border:1px solid var(--line);border-radius:4px}table{border-collapse:separate;border-spacing:0;width:100%;font-variant-numeric:tabular-nums lining-nums}"
   "th,td{padding:5px 12px;text-align:right;white-space:nowrap;border-bottom:1px solid var(--line)}tr:last-child td{border-bottom:0}"
   "th{font-weight:600;color:var(--dim);background:var(--soft);font-size:.86rem;vertical-align:bottom}.l{text-align:left}tr.g:not(:nth-child(2)) td{border-top:1px solid var(--dim)}"
   "td:first-child,th:first-child{text-align:left;position:sticky;left:0;background:var(--bg);max-width:20rem;overflow:hidden;text-overflow:ellipsis}th:first-child{background:var(--soft)}"
@@ -195,7 +195,7 @@ static void Advice(FILE *f, const HybReport *r)
 /* operations over all matrices, the longest first */
 static void Operations(FILE *f, const HybReport *r)
 {
-  double     seconds[64] = {0}, most = 0, all = 0;
+  double     seconds[64] = {0}, most = 0, all = 0, mean = 0;
   PetscInt64 calls[64] = {0};
 
   for (int k = 0; k < r->nkinds; k++) {
@@ -206,6 +206,7 @@ static void Operations(FILE *f, const HybReport *r)
       seconds[line->op] += line->seconds;
       calls[line->op] += line->calls;
       all += line->seconds;
+      mean += line->mean;
     }
   }
   for (int op = 0; op < 64; op++) most = PetscMax(most, seconds[op]);
@@ -213,7 +214,14 @@ static void Operations(FILE *f, const HybReport *r)
   Seconds(f, all);
   fprintf(f, " in operations of the type%s, of ", r->known > 1 ? ", by the slowest process of each" : "");
   Seconds(f, r->seconds);
-  fputs(" from loading the library to the end.</p>\n<div class=\"bars\">\n", f);
+  fputs(" from loading the library to the end.", f);
+  if (r->known > 1) {
+    fputs(" The mean of all processes is ", f);
+    Seconds(f, mean);
+    fputs(": the rest is time in which processes with less to do may wait for others.", f);
+  }
+  if (calls[HYB_RECORD_SYMBOLIC]) fputs(" Symbolic: a matrix product finds the pattern of its result; first values: it computes the numbers; new values: again, with MAT_REUSE_MATRIX.", f);
+  fputs("</p>\n<div class=\"bars\">\n", f);
   for (;;) {
     double part[3] = {0, 0, 0};
     int    top     = -1;
@@ -293,6 +301,9 @@ static void MatricesChart(FILE *f, const HybReport *r, const int order[])
 /* One level of a hierarchy: the matrices of one key, and the blocks of parallel ones with them */
 typedef struct {
   const HybRecordKey *key;
+  int                 depth;
+  PetscBool           used;  /* a vector was multiplied by it */
+  PetscBool           moved; /* PETSc gave it to fewer processes: its own products are counted from it on */
   double              rows, nnz, bytes, seconds;
 } Grid;
 
@@ -301,8 +312,8 @@ static PetscBool SameGrid(const HybRecordKey *a, const HybRecordKey *b)
   return (PetscBool)(a->depth == b->depth && a->rows == b->rows && a->cols == b->cols && !strcmp(a->name, b->name) && !strcmp(a->prefix, b->prefix) && !strcmp(a->origin, b->origin));
 }
 
-/* Operators by level, the finest first; their prolongators' operations are in the tables */
-static int GridsFind(const HybReport *r, Grid grids[])
+/* All of one key, by size, the largest first */
+static int GridsOfKeys(const HybReport *r, Grid grids[])
 {
   int n = 0;
 
@@ -315,13 +326,52 @@ static int GridsFind(const HybReport *r, Grid grids[])
       ;
     if (at == n) {
       if (n == HYB_GRIDS) continue;
-      for (at = n++; at > 0 && (grids[at - 1].key->depth > kind->key.depth || (grids[at - 1].key->depth == kind->key.depth && grids[at - 1].rows < (double)kind->key.rows)); at--) grids[at] = grids[at - 1];
-      grids[at] = (Grid){&kind->key, (double)kind->key.rows, 0, 0, 0};
+      for (at = n++; at > 0 && grids[at - 1].rows < (double)kind->key.rows; at--) grids[at] = grids[at - 1];
+      memset(&grids[at], 0, sizeof(grids[at]));
+      grids[at].key   = &kind->key;
+      grids[at].depth = kind->key.depth;
+      grids[at].rows  = (double)kind->key.rows;
     }
     grids[at].nnz += (double)kind->nnz;
     grids[at].bytes += kind->hostbytes + kind->devicebytes;
     grids[at].seconds += KindAll(kind);
+    for (int l = 0; l < kind->nlines; l++)
+      if (HybOpIsMult((int)kind->lines[l].op)) grids[at].used = PETSC_TRUE;
   }
+  return n;
+}
+
+/*
+  Operators by level. Which matrices are operators? Those that vectors were multiplied by, and the coarsest one, which
+  is factored. Others of one's size belong to it: its graph, and what it was before PETSc gave it to fewer processes. A
+  matrix of no operator's size was a step on the way, as the graph of graphs that aggregates are made from.
+  Prolongators' operations are in the tables.
+*/
+static int GridsFind(const HybReport *r, Grid grids[])
+{
+  const int all = GridsOfKeys(r, grids);
+  int       n   = 0;
+  Grid      found[HYB_GRIDS];
+
+  for (int k = 0; k < all; k++)
+    if (grids[k].used || (k == all - 1 && (!k || grids[k].rows < grids[k - 1].rows))) found[n++] = grids[k];
+  for (int k = 0; k < all; k++) {
+    for (int i = 0; i < n && !grids[k].used; i++) {
+      if (found[i].rows != grids[k].rows || found[i].key == grids[k].key) continue;
+      found[i].seconds += grids[k].seconds;
+      if (!found[i].depth && grids[k].depth) {
+        found[i].depth = grids[k].depth;
+        found[i].moved = PETSC_TRUE;
+      }
+      if (!found[i].key->name[0] && !found[i].key->prefix[0] && !found[i].key->origin[0]) found[i].key = grids[k].key;
+      break;
+    }
+  }
+  for (int i = 0, base = 0; i < n; i++) {
+    if (found[i].depth) found[i].depth += base;
+    if (found[i].moved) base = found[i].depth;
+  }
+  memcpy(grids, found, sizeof(found[0]) * (size_t)n);
   return n;
 }
 
@@ -339,7 +389,7 @@ static void GridCell(FILE *f, double value, double most, char what)
 
 static void Hierarchy(FILE *f, const HybReport *r)
 {
-  Grid      grids[HYB_GRIDS], most = {NULL, 0, 0, 0, 0};
+  Grid      grids[HYB_GRIDS], most = {NULL, 0, PETSC_FALSE, PETSC_FALSE, 0, 0, 0, 0};
   const int n   = GridsFind(r, grids);
   double    all = 0;
 
@@ -351,13 +401,13 @@ static void Hierarchy(FILE *f, const HybReport *r)
     most.seconds = PetscMax(most.seconds, grids[k].seconds);
     all += grids[k].nnz;
   }
-  fprintf(f, "<h2>Hierarchy of grids</h2>\n<p class=\"dim\">Operators by the number of Galerkin products that they are away from the finest one; all together have %.2f times the nonzeros of the largest. Bytes are of one matrix on host and device, time is of all operations on it.</p>\n<div class=\"wide\"><table>\n"
-             "<tr><th>matrix</th><th>grid</th><th>rows</th><th>nonzeros</th><th>bytes</th><th>time</th></tr>\n",
+  fprintf(f, "<h2>Hierarchy of grids</h2>\n<p class=\"dim\">The operators of multigrid, the finest first. Together they have %.2f times the nonzeros of the largest (the operator complexity). Bytes are of one matrix on host and device. Time is of all operations on matrices of this level, but for those on its prolongator.</p>\n<div class=\"wide\"><table>\n"
+             "<tr><th>matrix</th><th>level</th><th>rows</th><th>nonzeros</th><th>bytes</th><th>time</th></tr>\n",
           most.nnz > 0 ? all / most.nnz : 0.0);
   for (int k = 0; k < n; k++) {
     fputs("<tr>", f);
     KindCell(f, grids[k].key, PETSC_FALSE);
-    fprintf(f, "<td>%d</td>", grids[k].key->depth);
+    fprintf(f, "<td>%d</td>", grids[k].depth);
     GridCell(f, grids[k].rows, most.rows, 'n');
     GridCell(f, grids[k].nnz, most.nnz, 'n');
     GridCell(f, grids[k].bytes, most.bytes, 'b');
@@ -367,8 +417,27 @@ static void Hierarchy(FILE *f, const HybReport *r)
   fputs("</table></div>\n", f);
 }
 
+/* Of a parallel matrix, which has its entries in blocks that are kinds of their own */
+static void MatrixSums(const HybReport *r, const HybRecordKind *kind, double *nnz, double *host, double *device)
+{
+  *nnz    = (double)kind->nnz;
+  *host   = kind->hostbytes;
+  *device = kind->devicebytes;
+  for (int k = 0; k < r->nkinds && kind->key.role == HYB_ROLE_PARALLEL; k++) {
+    const HybRecordKind *block = &r->kinds[k];
+
+    if ((block->key.role != HYB_ROLE_DIAGONAL && block->key.role != HYB_ROLE_OFFDIAGONAL) || !SameGrid(&block->key, &kind->key)) continue;
+    *nnz += (double)block->nnz;
+    *host += block->hostbytes;
+    *device += block->devicebytes;
+  }
+}
+
 static void MatrixRow(FILE *f, const HybReport *r, PetscBool device, const HybRecordKind *k)
 {
+  double nnz, hostbytes, devicebytes;
+
+  MatrixSums(r, k, &nnz, &hostbytes, &devicebytes);
   fputs("<tr>", f);
   KindCell(f, &k->key, PETSC_FALSE);
   if (r->size > 1) fprintf(f, "<td class=\"l\">%s</td>", HybRoleName(k->key.role));
@@ -382,16 +451,16 @@ static void MatrixRow(FILE *f, const HybReport *r, PetscBool device, const HybRe
   fputs("</td><td>", f);
   if (k->key.cols) Count(f, k->key.cols);
   fputs("</td><td>", f);
-  Count(f, k->nnz);
+  Count(f, (PetscInt64)nnz);
   if (k->key.rows)
-    fprintf(f, "</td><td>%.1f", (double)k->nnz / (double)k->key.rows);
+    fprintf(f, "</td><td>%.1f", nnz / (double)k->key.rows);
   else
     fputs("</td><td>", f);
   fprintf(f, "</td><td class=\"l\">%s</td><td>", k->where);
-  Bytes(f, k->hostbytes);
+  Bytes(f, hostbytes);
   if (device) {
     fputs("</td><td>", f);
-    Bytes(f, k->devicebytes);
+    Bytes(f, devicebytes);
   }
   fputs("</td><td>", f);
   Count(f, k->matrices);
@@ -403,9 +472,9 @@ static void Matrices(FILE *f, const HybReport *r, const int order[])
   PetscBool device = PETSC_FALSE;
 
   for (PetscMPIInt p = 0; p < r->known; p++) device = (PetscBool)(device || r->accounts[p].status == HYB_DEVICE_READY);
-  fputs("<h2>Matrices</h2>\n<p class=\"dim\">Those of one name, prefix, origin and size are one line. Grid: so many Galerkin products from the finest matrix, 0. Lives: where the last one was at its end; "
-        "then the bytes of its arrays.</p>\n<div class=\"wide\"><table>\n",
-        f);
+  fprintf(f, "<h2>Matrices</h2>\n<p class=\"dim\">Matrices of one name, prefix, origin and size are one line. Grid: so many products P^T A P from the finest matrix, which is 0. Lives: where the last of them was at its end: on the host; there with a copy on the device (copied, locked, promoted); or made on the device, where the host sees it (shared, mirrored). "
+             "Then the bytes of its arrays.%s</p>\n<div class=\"wide\"><table>\n",
+          r->size > 1 ? " The diagonal blocks of a parallel matrix have the columns of a process's own part, the off-diagonal ones all others." : "");
   fprintf(f, "<tr><th>matrix</th>%s<th>grid</th><th>rows</th><th>columns</th><th>nonzeros</th><th>per row</th><th class=\"l\">lives</th><th>host</th>%s<th>how many</th></tr>\n", r->size > 1 ? "<th class=\"l\">role</th>" : "", device ? "<th>device</th>" : "");
   for (int k = 0; k < r->nkinds; k++) MatrixRow(f, r, device, &r->kinds[order[k]]);
   fputs("</table></div>\n", f);

@@ -6,10 +6,12 @@
   No record points to a matrix. What is known of one is asked at its first calls, then at ever fewer of them, and where
   it goes.
 
-  Nothing here makes an operation fail but the waits for the device around products and the marks around products with
-  vectors, whose errors are the device's.
-  Where there is no memory for a record, that of all others takes its place. A start without a stop, of an operation
-  that failed, is forgotten with the next start.
+  What runs on a device is timed by two marks in its stream, which are read later, so nothing here waits for it but the
+  end of the run. A record whose matrix goes meanwhile is folded when its last mark has been read.
+
+  Nothing here makes an operation fail but these marks, whose errors are the device's. Where there is no memory for a
+  record, that of all others takes its place. A start without a stop, of an operation that failed, is forgotten with the
+  next start.
 */
 #include "report.h"
 #include <stdlib.h>
@@ -19,7 +21,9 @@
 struct _HybRecord {
   PetscObjectId id, parent; /* parent: of a block, the parallel matrix's */
   HybRecord     next;
-  PetscBool     placed; /* its parent has said what its key is */
+  PetscBool     placed;  /* its parent has said what its key is */
+  PetscBool     left;    /* its matrix has gone: it is folded when nothing is pending */
+  int           pending; /* timers that have its calls and are still to be read */
   HybRecordKind kind;
 };
 
@@ -65,13 +69,13 @@ static const char *const events[EVENTS] = {
   OP(COPY)              = "MatCopy",
   OP(AXPY)              = "MatAXPY",
   OP(TRANSPOSE)         = "MatTranspose",
-  OP(SUBMATRIX)         = "submatrix",
-  OP(COOPATTERN)        = "coordinates' pattern",
-  OP(COOVALUES)         = "coordinates' values",
-  OP(CONVERT)           = "conversion",
+  OP(SUBMATRIX)         = "MatCreateSubMatrix",
+  OP(COOPATTERN)        = "MatSetPreallocationCOO",
+  OP(COOVALUES)         = "MatSetValuesCOO",
+  OP(CONVERT)           = "MatConvert",
   OP(DENSE)             = "product with a dense matrix",
   OP(ZEROS)             = "zeros of the diagonal",
-  OP(NOISE)             = "noise in a vector",
+  OP(NOISE)             = "VecSetRandom",
   PHASE(LOOK)           = "GAMG: the level's matrix",
   PHASE(AGGREGATES)     = "GAMG: aggregates",
   PHASE(TENTATIVE)      = "GAMG: prolongator before smoothing",
@@ -156,6 +160,12 @@ PetscErrorCode HybRecordsDestroy(HybRecords **records)
       r->table[k] = next;
     }
   }
+  while (r->leaving) {
+    HybRecord next = r->leaving->next;
+
+    free(r->leaving);
+    r->leaving = next;
+  }
   PetscCall(PetscFree(r->options));
   PetscCall(PetscFree(r->kinds));
   PetscCall(PetscFree(r->merged));
@@ -164,15 +174,17 @@ PetscErrorCode HybRecordsDestroy(HybRecords **records)
 }
 
 /*
-  Calls on a device are queued. Products with vectors are many and short, so a wait for each would change what it
-  measures: the first, second, third, fifth, ninth and so on are timed, each for as many as were before it, and from the
-  65th on one in 64, by two marks in the stream that are read later.
+  Products with vectors are many and short, and two marks take as long as a small one: the first is timed for itself,
+  the second too, since it may be the one that is planned for, then the third for 6, the ninth for 24, the 33rd for 32,
+  and from the 65th on one in 64.
 */
-static PetscInt64 HybRecordWeight(PetscInt64 n, PetscBool device)
+static PetscInt64 HybRecordWeight(PetscInt64 n)
 {
-  if (!device || n < 2) return 1;
-  if (n < 64) return n & (n - 1) ? 0 : n;
-  return n % 64 ? 0 : 64;
+  return n < 2 ? 1 : n == 2  ? 6
+                   : n == 8  ? 24
+                   : n == 32 ? 32
+                   : n % 64  ? 0
+                             : 64;
 }
 
 /* A call that was timed stands for some that have not come, or there are some for which none was timed */
@@ -379,22 +391,26 @@ static void HybRecordLook(HybRecords *r, Mat A, HybRecord rec)
   snprintf(rec->kind.where, sizeof(rec->kind.where), "%s", facts.where);
 }
 
-/* For products, which may queue what they do. Nearly all that has an event ends with a wait of its own. */
-static PetscErrorCode HybRecordWait(const HybExec *x)
-{
-  PetscFunctionBegin;
-  if (x && HybExecOnDevice(x)) PetscCall(x->backend->sync(x));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Of so many calls on a device, by whatever method, the next one is to be timed for how many? */
 static PetscInt64 HybRecordDeviceWeight(HybRecord rec, int op)
 {
   PetscInt64 calls = 0;
 
+  if (!HybOpIsMult(op)) return 1;
   for (int k = 0; k < rec->kind.nlines; k++)
     if ((int)rec->kind.lines[k].op == op && rec->kind.lines[k].where[0] == 'd') calls += rec->kind.lines[k].calls;
-  return HybRecordWeight(calls, PETSC_TRUE);
+  return HybRecordWeight(calls);
+}
+
+/* Of a matrix that has gone: its figures go to its kind, and it is freed */
+static void HybRecordFold(HybRecords *r, HybRecord rec)
+{
+  HybRecord *at = &r->leaving;
+
+  while (*at != rec) at = &(*at)->next;
+  *at = rec->next;
+  if (rec->kind.nlines) HybKindsMerge(r->kinds, &r->nkinds, &rec->kind, PETSC_FALSE);
+  free(rec);
 }
 
 /* Takes from the timers, oldest first, what has ended. wait: so many of them are waited for, those that have ended
@@ -414,23 +430,20 @@ static PetscErrorCode HybRecordCollect(HybRecords *r, PetscInt64 wait)
     PetscCall(HybGlueState.device->elapsed(k, (PetscBool)(wait > 0), &seconds));
     if (seconds < 0) break;
     HybLineTimed(&t->record->kind.lines[t->line], PetscMax(0, seconds - t->tried), t->weight);
+    if (!--t->record->pending && t->record->left) HybRecordFold(r, t->record);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Before a record goes, or all are summed up (NULL): what the timers have of it is waited for. An error is the
-   device's, and somebody else's to tell. */
-void HybRecordsCollect(HybRecords *r, HybRecord rec)
+/* Before all are summed up: what the timers have is waited for. An error is the device's, and somebody else's to
+   tell. */
+void HybRecordsCollect(HybRecords *r)
 {
-  PetscInt64 last = r->timers[0];
-
-  for (PetscInt64 k = r->timers[0]; k < r->timers[1]; k++)
-    if (!rec || r->timer[k % HYB_TIMERS].record == rec) last = k + 1;
-  if (last == r->timers[0]) return;
+  if (r->timers[0] == r->timers[1]) return;
   (void)PetscPushErrorHandler(PetscReturnErrorHandler, NULL);
-  (void)HybRecordCollect(r, last - r->timers[0]);
+  (void)HybRecordCollect(r, r->timers[1] - r->timers[0]);
   (void)PetscPopErrorHandler();
-  r->timers[0] = PetscMax(last, r->timers[0]);
+  r->timers[0] = r->timers[1];
 }
 
 PetscErrorCode HybRecordStart(HybRecordOp op, Mat A, const HybExec *x)
@@ -441,17 +454,19 @@ PetscErrorCode HybRecordStart(HybRecordOp op, Mat A, const HybExec *x)
   if ((int)op >= HYB_RECORD_OPS) PetscFunctionReturn(PETSC_SUCCESS);
   r->timing[op]  = PETSC_TRUE;
   r->timerof[op] = -1;
-  if (x && HybExecOnDevice(x) && HybOpIsMult((int)op)) { /* all others end with a wait of their own */
-    r->timing[op] = (PetscBool)(HybRecordDeviceWeight(HybRecordGet(r, A), (int)op) > 0);
+  if (x && HybExecOnDevice(x)) { /* what has no x ends with a wait of its own */
+    const PetscInt64 inuse = r->timers[1] - r->timers[0];
+
+    r->timing[op] = (PetscBool)(!HybOpIsMult((int)op) || HybRecordDeviceWeight(HybRecordGet(r, A), (int)op) > 0);
     if (!r->timing[op]) PetscFunctionReturn(PETSC_SUCCESS);
-    PetscCall(HybRecordCollect(r, r->timers[1] - r->timers[0] < HYB_TIMERS ? 0 : 1));
+    /* later, most of them are read without asking in vain */
+    if (inuse >= HYB_TIMERS / 2) PetscCall(HybRecordCollect(r, inuse < HYB_TIMERS ? 0 : 1));
     r->timerof[op]                               = r->timers[1]++;
     r->timer[r->timerof[op] % HYB_TIMERS].record = NULL;
     r->timer[r->timerof[op] % HYB_TIMERS].tried  = 0;
     PetscCall(x->backend->mark(x, (int)(r->timerof[op] % HYB_TIMERS), PETSC_FALSE));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(HybRecordWait(x));
   PetscCall(PetscTime(&r->started[op]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -471,11 +486,13 @@ static PetscErrorCode HybRecordTime(HybRecords *r, HybRecordOp op, const HybExec
     t->weight = HybRecordDeviceWeight(rec, (int)op);
     t->line   = (int)(l - rec->kind.lines);
     t->record = rec;
+    rec->pending++;
   }
   if (number < 0 || number >= r->timers[0]) l->timed++;
   PetscCall(PetscTime(&now));
   if (number < 0) HybLineTimed(l, now - r->started[op], 1);
   HybMomentTake(r, now);
+  r->timing[op] = PETSC_FALSE; /* one start, one stop */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -491,7 +508,6 @@ PetscErrorCode HybRecordStop(HybRecordOp op, Mat A, const HybExec *x, const char
   PetscFunctionBegin;
   if ((int)op >= HYB_RECORD_OPS) PetscFunctionReturn(PETSC_SUCCESS);
   if (op == HYB_RECORD_FACTOR && !strcmp(method, "cusparse")) where = "device";
-  if (r->timing[op] && r->timerof[op] < 0) PetscCall(HybRecordWait(x));
   rec = HybRecordGet(r, A);
   l   = HybKindLine(&rec->kind, (int)op, where, method, detail);
   if (!l) PetscFunctionReturn(PETSC_SUCCESS);
@@ -597,22 +613,22 @@ void HybRecordParts(Mat A, Mat diagonal, Mat offdiagonal)
   if (offdiagonal) HybRecordPlace(HybRecordGet(r, offdiagonal), rec, HYB_ROLE_OFFDIAGONAL);
 }
 
-/* folds the record, and frees it */
 void HybRecordLeft(Mat A)
 {
   HybRecords *r   = HybGlueState.records;
   HybRecord   rec = HybRecordFind(r, ((PetscObject)A)->id), *at;
 
   if (!rec) return;
-  HybRecordsCollect(r, rec);
   HybRecordLook(r, A, rec);
   HybRecordPlaceBlocks(r, rec);
   for (at = &r->table[(size_t)rec->id % PETSC_STATIC_ARRAY_LENGTH(r->table)]; *at != rec; at = &(*at)->next)
     ;
   *at = rec->next;
   r->live--;
-  if (rec->kind.nlines) HybKindsMerge(r->kinds, &r->nkinds, &rec->kind, PETSC_FALSE);
-  free(rec);
+  rec->left  = PETSC_TRUE;
+  rec->next  = r->leaving;
+  r->leaving = rec;
+  if (!rec->pending) HybRecordFold(r, rec);
 }
 
 int HybRecordsNow(HybRecords *r)
@@ -623,6 +639,8 @@ int HybRecordsNow(HybRecords *r)
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(r->table); k++)
     for (HybRecord rec = r->table[k]; rec; rec = rec->next)
       if (rec->kind.nlines) HybKindsMerge(r->merged, &n, &rec->kind, PETSC_FALSE);
+  for (HybRecord rec = r->leaving; rec; rec = rec->next)
+    if (rec->kind.nlines) HybKindsMerge(r->merged, &n, &rec->kind, PETSC_FALSE);
   return n;
 }
 

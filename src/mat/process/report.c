@@ -268,7 +268,7 @@ static PetscErrorCode HybReportGather(HybRecords *r, HybReport *report)
   int               n, all = 0;
 
   PetscFunctionBegin;
-  HybRecordsCollect(r, NULL);
+  HybRecordsCollect(r);
   n = HybRecordsNow(r);
   HybAccountGet(&own);
   PetscCall(HybRateMeasure(&own));

@@ -140,6 +140,7 @@ typedef struct _HybRecords {
   /* of the matrices */
   PetscInt       live;
   HybRecord      table[256]; /* by the objects' ids */
+  HybRecord      leaving;    /* of matrices that have gone, while timers have calls of theirs */
   PetscLogDouble started[64];
   PetscBool      timing[64];
   HybRecordTimer timer[HYB_TIMERS]; /* number k is timer[k % HYB_TIMERS] */
@@ -157,7 +158,7 @@ PETSC_INTERN const char *HybRecordOpName(int op);
 PETSC_INTERN const char *HybRoleName(HybRole);
 PETSC_INTERN void        HybKindName(const HybRecordKey *, char text[], size_t);
 PETSC_INTERN void        HybKindLabel(const HybRecordKey *, char text[], size_t);
-PETSC_INTERN void        HybRecordsCollect(HybRecords *, HybRecord); /* times that a device still has */
+PETSC_INTERN void        HybRecordsCollect(HybRecords *); /* times that a device still has */
 /* into merged; how many. Neither asks PETSc nor allocates. */
 PETSC_INTERN int       HybRecordsNow(HybRecords *);
 PETSC_INTERN void      HybKindsMerge(HybRecordKind *into, int *n, const HybRecordKind *kind, PetscBool processes);

@@ -1,0 +1,176 @@
+/*
+  Every kind of advice of a report, by made-up figures of a run: it is given where it is worth a line, and not where
+  little is lost; the heaviest comes first, and there are five at most. Compiled together with the plugin's own objects,
+  since nothing of a report is exported. tests/plugin/report.sh has runs that are given advice.
+*/
+#include "../../src/mat/process/report.h"
+
+static int           passed, failed;
+static HybAccount    account[2];
+static HybRecordKind kind[2];
+
+static void Check(int ok, const char *what, const HybReport *r)
+{
+  if (ok) {
+    passed++;
+    return;
+  }
+  failed++;
+  printf("FAILED: %s\n", what);
+  for (int k = 0; k < r->nadvice; k++) printf("  | %s (%s)\n", r->advice[k].text, r->advice[k].option);
+}
+
+/* a run of 100 s on two processes with a device, of which there is nothing to say */
+static void Begin(HybReport *r)
+{
+  memset(r, 0, sizeof(*r));
+  memset(account, 0, sizeof(account));
+  memset(kind, 0, sizeof(kind));
+  account[0].status = account[1].status = HYB_DEVICE_READY;
+  snprintf(kind[0].key.name, sizeof(kind[0].key.name), "A");
+  kind[0].key.rows = kind[0].key.cols = 1000;
+  kind[0].matrices                    = 1;
+  kind[0].nnz                         = 5000;
+  r->known = r->size = 2;
+  r->seconds         = 100;
+  r->accounts        = account;
+  r->kinds           = kind;
+  r->nkinds          = 2;
+  r->choice          = HYB_BACKEND_AUTO;
+}
+
+static HybRecordLine *Line(HybRecordOp op, const char *where, const char *method, PetscInt64 calls, double seconds)
+{
+  HybRecordLine *l = &kind[0].lines[kind[0].nlines++];
+
+  l->op      = op;
+  l->calls   = calls;
+  l->seconds = seconds;
+  snprintf(l->where, sizeof(l->where), "%s", where);
+  snprintf(l->method, sizeof(l->method), "%s", method);
+  return l;
+}
+
+/* the one line that is expected, or none */
+static void Expect(HybReport *r, const char *what, const char *text, const char *option)
+{
+  HybReportAdvise(r);
+  if (text)
+    Check(r->nadvice == 1 && strstr(r->advice[0].text, text) && strstr(r->advice[0].option, option), what, r);
+  else
+    Check(!r->nadvice, what, r);
+}
+
+static void NoDevice(HybReport *r, double much)
+{
+  account[0].status = HYB_DEVICE_NONE;
+  snprintf(account[0].why, sizeof(account[0].why), "there is no driver");
+  Line(HYB_RECORD_MULT, "host", "csr", 10, 20 * much);
+}
+
+static void HostVectors(double much)
+{
+  account[1].counts.stagedmults = 1000;
+  account[1].counts.todevice    = much * 4e11; /* 20 s of the bus */
+}
+
+static void BelowMin(double much)
+{
+  account[1].counts.belowmin     = (PetscCount)(much * 250000); /* 5 s */
+  account[0].counts.belowminmost = 4321;
+}
+
+static void Parents(double much)
+{
+  account[0].counts.fallbacksasked = (PetscCount)(7 * much);
+  snprintf(account[0].counts.parents, sizeof(account[0].counts.parents), "sorted");
+  Line(HYB_RECORD_MULT, "host", "csr", 10, 3);
+}
+
+static void Sent(double much)
+{
+  kind[0].sendings = (PetscInt64)(much * 100000); /* 2 s */
+  Line(HYB_RECORD_MULT, "device", "rowgroup", 77, 1);
+}
+
+static void Slower(double much)
+{
+  HybRecordLine *l = Line(HYB_RECORD_MULTADD, "device", "segsum", 1000, 10);
+
+  snprintf(l->other, sizeof(l->other), "shape");
+  l->ownonce   = 1e-2;
+  l->otheronce = 1e-2 - 8e-3 * much; /* 8 s */
+}
+
+static void Exchanged(const char *way, double much)
+{
+  account[1].counts.hosthalos     = 2000;
+  account[1].counts.hosthalobytes = much * 2e11; /* 10 s */
+  snprintf(account[1].counts.halofrom, sizeof(account[1].counts.halofrom), "%s", way);
+}
+
+static void Factored(const char *method, double much)
+{
+  Line(HYB_RECORD_FACTOR, "host", method, 3, 6 * much);
+}
+
+int main(void)
+{
+  HybReport r;
+
+  Begin(&r);
+  Expect(&r, "a run of which there is nothing to say", NULL, NULL);
+  for (int worth = 1; worth >= 0; worth--) { /* where little is lost, nothing is said */
+    const double much = worth ? 1 : 1e-6;
+
+    Begin(&r);
+    HostVectors(much);
+    Expect(&r, "vectors of the host", worth ? "1000 products on the device had vectors on the host; 400 GB crossed the bus" : NULL, PetscDefined(HAVE_CUDA) ? "-vec_type cuda" : "configured --with-cuda");
+    Begin(&r);
+    BelowMin(much);
+    Expect(&r, "operands that are too small", worth ? "250000 operations stayed on the host for their operands' size: the largest had 4321 nonzeros" : NULL, "-mat_aijhybridgpu_device_min");
+    Begin(&r);
+    Parents(much);
+    Expect(&r, "an algorithm of the parent's", worth ? "7 products were left to AIJ, whose algorithm sorted was asked for" : NULL, "-mat_product_algorithm");
+    Begin(&r);
+    Sent(much);
+    Expect(&r, "values sent again and again", worth ? "New values of A 1000 x 1000 were sent to the device 50000 times" : NULL, "MatSetValuesCOO()");
+    Begin(&r);
+    Slower(much);
+    Expect(&r, "a method that is slower than auto's", worth ? "MatMultAdd of A 1000 x 1000 by segsum, which was asked for, takes 10 ms a time, by shape, which auto takes, 2 ms: 8 s more in 1000 calls" : NULL, "-mat_aijhybridgpu_spmv auto");
+    Begin(&r);
+    Exchanged("PETSc's scatter, since MPI is not GPU-aware", much);
+    account[1].counts.hosthalos = worth ? 2000 : 2;
+    Expect(&r, "MPI that is not GPU-aware", worth ? "2000 products with vectors got other processes' entries through the host, 200 GB, by PETSc's scatter, since MPI is not GPU-aware" : NULL, "-use_gpu_aware_mpi 1");
+    Begin(&r);
+    Exchanged("MPI: peer access is not possible", much);
+    account[1].counts.hosthalos = worth ? 2000 : 2;
+    Expect(&r, "entries by MPI", worth ? "by MPI: peer access is not possible" : NULL, "a card for each process");
+    Begin(&r);
+    Factored("petsc", much);
+    Expect(&r, "factorizations on the host", worth ? "3 factorizations ran on the host, 6 s" : NULL, "-pc_factor_mat_solver_type cusparse");
+  }
+  Begin(&r);
+  Factored("mumps", 1);
+  Expect(&r, "a factorization that another package does", NULL, NULL);
+  Begin(&r);
+  NoDevice(&r, 1);
+  Expect(&r, "no device", "No device was used, so the host took 20 s for products: there is no driver", "-mat_aijhybridgpu_backend host");
+  Begin(&r);
+  NoDevice(&r, 1);
+  r.choice = HYB_BACKEND_HOST;
+  Expect(&r, "the host was asked for", NULL, NULL);
+
+  Begin(&r); /* 20, 10, 8, 6, 5 s; what weighs less is left out */
+  HostVectors(1);
+  BelowMin(1);
+  Sent(1);
+  Slower(1);
+  Exchanged("MPI", 1);
+  Factored("petsc", 1);
+  HybReportAdvise(&r);
+  Check(r.nadvice == HYB_ADVICE && HYB_ADVICE == 5, "five lines at most", &r);
+  Check(strstr(r.advice[0].text, "vectors on the host") && strstr(r.advice[1].text, "through the host") && strstr(r.advice[2].text, "by segsum") && strstr(r.advice[3].text, "factorizations") && strstr(r.advice[4].text, "size"), "the heaviest first", &r);
+  printf("%d passed, %d failed, 0 skipped\n", passed, failed);
+  return failed > 0;
+}
