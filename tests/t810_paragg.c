@@ -15,7 +15,8 @@ TEST np=3 -mat_aijhybridgpu_comm mpi
 #define MOST     8  /* processes */
 #define VERTICES 72 /* at most */
 
-static PetscMPIInt Rank, Size;
+static PetscMPIInt       Rank, Size;
+static const HybAggBlock One = {1, 1};
 
 /* the graph, whose entries are also a matrix, and what the rules make of it */
 static struct {
@@ -258,18 +259,18 @@ static PetscErrorCode Run(void *ctx)
 {
   const HybExec *exec = HybTestExec();
   PetscBool      proper;
-  PetscInt       n, N;
+  PetscInt       n, N, doubtful;
   int            sweeps;
   HybParCSR      P;
   PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
-  PetscCall(HybParAggCreate(PETSC_COMM_WORLD, exec, PETSC_SUCCESS, &F.A, &proper, &F.agg));
+  PetscCall(HybParAggCreate(PETSC_COMM_WORLD, exec, PETSC_SUCCESS, &F.A, &One, &proper, &F.agg));
   HybTestCheck(proper, "the graph is not taken");
   PetscCall(HybParAggFind(F.agg, F.hops, &n, &N, &sweeps));
   HybTestCheck(n == T.crange[Rank + 1] - T.crange[Rank] && N == T.nc, "%d aggregates of %d, not %d of %d", (int)n, (int)N, (int)(T.crange[Rank + 1] - T.crange[Rank]), (int)T.nc);
   if (HybTestFailed()) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybParAggTentative(F.agg, PETSC_SUCCESS, T.ones ? NULL : F.b, F.coarse));
+  PetscCall(HybParAggTentative(F.agg, PETSC_SUCCESS, T.ones ? NULL : F.b, NULL, NULL, F.coarse, &doubtful));
   for (int smoothed = 0; smoothed < 2; smoothed++) {
     PetscCall(HybParAggProlongator(F.agg, ierr, smoothed ? &F.A : NULL, 0.6, F.out, &P));
     if (F.checks) ierr = SameP(&P, (PetscBool)smoothed, 0.6);
@@ -357,7 +358,7 @@ static PetscErrorCode Improper(void)
     for (PetscInt v = 0; v < T.N; v++)
       for (PetscInt u = 0; u < v; u++) across += T.edge[v][u] && Owner(u) != Owner(v);
     HybTestBegin(k ? "a row without its diagonal entry" : "edges of one direction");
-    HybTestCall(HybParAggCreate(PETSC_COMM_WORLD, HybTestExec(), PETSC_SUCCESS, &F.A, &proper, &F.agg));
+    HybTestCall(HybParAggCreate(PETSC_COMM_WORLD, HybTestExec(), PETSC_SUCCESS, &F.A, &One, &proper, &F.agg));
     HybTestCheck(!proper || (k == 0 && !across), "it is taken");
     HybTestCall(CleanUp(NULL));
     PetscCall(HybArenaReset(&F.data));
