@@ -60,8 +60,14 @@ typedef struct {
 typedef struct {
   PetscCount nodiagonal; /* rows of A without an entry of the diagonal */
   PetscBool  aligned;    /* entry k of each row is of unknown k modulo bs, as in whole blocks */
-  PetscBool  staggered;  /* aligned, but some that stand together are of several vertices */
+  PetscBool  broken;     /* of bs entries of a row, counted from its first, some are of several vertices */
 } HybAggCollapsed;
+
+/* Entries look like whole blocks, but are not: PETSc does not look at their vertices then */
+static inline PetscBool HybAggStaggered(const HybAggCollapsed *found)
+{
+  return (PetscBool)(found->aligned && found->broken);
+}
 
 #define HYB_AGG_VECTORS 32 /* nvec is at most so many */
 

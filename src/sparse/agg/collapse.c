@@ -82,7 +82,7 @@ PetscErrorCode HybAggCollapse_Host(const HybExec *exec, HybArena *keep, HybArena
   }
   found->nodiagonal = seen.missing;
   found->aligned    = (PetscBool)!seen.odd;
-  found->staggered  = (PetscBool)(seen.broken && !seen.odd);
+  found->broken     = seen.broken;
   G->i[n]           = nnz;
   G->nnz            = nnz;
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), nnz, sizeof(PetscInt), &G->j));

@@ -265,7 +265,7 @@ PetscErrorCode HybAggCollapse_CUDA(const HybExec *exec, HybArena *keep, HybArena
   if (!n) PetscCall(exec->backend->sync(exec));
   found->nodiagonal = seen[HEADS_MISSING];
   found->aligned    = (PetscBool)!seen[HEADS_ODD];
-  found->staggered  = (PetscBool)(seen[HEADS_BROKEN] && !seen[HEADS_ODD]);
+  found->broken     = (PetscBool)(seen[HEADS_BROKEN] != 0);
   G->j              = nullptr;
   l.nvertices       = n - binptr[AGG_CLASSES - 1];
   l.vertices        = vertices + binptr[AGG_CLASSES - 1];

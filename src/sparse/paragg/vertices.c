@@ -7,8 +7,7 @@
 
   PETSc looks at each process's two blocks for whole blocks of unknowns: where entry k of each row is of column k modulo
   bs, in the numbers of the block's own columns, it takes bs entries of a row for one vertex without looking. Where all
-  unknowns of others occur these numbers are the ones above, and collapse tells; else it is not told, and where the
-  diagonal block is such the matrix is not taken.
+  unknowns of others occur these numbers are the ones above; else collapse is asked once more, with the other ones.
 
   Memory: the graph; where unknowns of others are missing, the off-diagonal block's columns once more. Time: O(nnz).
 */
@@ -59,7 +58,6 @@ PetscErrorCode HybParAggVertices(HybParAgg p, HybArena *work, const HybParCSR *A
   const PetscInt  bs = p->block.bs;
   HybAggCollapsed d, o;
   HybCSR          W;
-  PetscBool       staggered;
 
   PetscFunctionBegin;
   V->rows = V->columns = p->ranges;
@@ -67,7 +65,14 @@ PetscErrorCode HybParAggVertices(HybParAgg p, HybArena *work, const HybParCSR *A
   PetscCall(HybParAggWide(p, work, &A->O, &W));
   PetscCall((*x->backend->agg->collapse)(x, work, work, &A->D, bs, &V->D, &d));
   PetscCall((*x->backend->agg->collapse)(x, work, work, &W, bs, &V->O, &o));
-  staggered = p->wide ? d.aligned : (PetscBool)((d.staggered && o.aligned) || (o.staggered && d.aligned));
-  *proper   = (PetscBool)(!d.nodiagonal && !staggered);
+  if (p->wide && d.aligned) {
+    HybAggCollapsed narrow;
+    HybCSR          N = A->O, none;
+
+    N.n = (N.n + bs - 1) / bs * bs;
+    PetscCall((*x->backend->agg->collapse)(x, work, work, &N, bs, &none, &narrow));
+    o.aligned = narrow.aligned;
+  }
+  *proper = (PetscBool)!(d.nodiagonal || (d.aligned && o.aligned && (d.broken || o.broken)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

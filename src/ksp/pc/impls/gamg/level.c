@@ -152,7 +152,7 @@ static PetscErrorCode HybGAMGDecide(PC pc, HybGAMG *h, Mat A, const char **why)
     *why = "rows without an entry of the diagonal";
   else if (!look.symmetric)
     *why = "a pattern that is not symmetric";
-  else if (h->block.bs > 1 && h->collapsed.staggered)
+  else if (h->block.bs > 1 && HybAggStaggered(&h->collapsed))
     *why = "PETSc takes entries of several vertices for one block";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
