@@ -180,10 +180,12 @@ static PetscErrorCode Run(PetscBool blocks)
 {
   static const char *const smooth[] = {"-pc_gamg_eigenvalues 0.1,2.2", "-pc_gamg_agg_nsmooths 0"};
   static const char *const more[]   = {"", "", " -pc_gamg_aggressive_coarsening 0", " -pc_gamg_aggressive_coarsening 3", " -pc_gamg_process_eq_limit 7", " -pc_gamg_coarse_eq_limit 5", " -pc_gamg_reuse_interpolation 0", " -pc_gamg_parallel_coarse_grid_solver"};
-  const PetscInt           n        = 1 + Pick(Pick(3) ? 300 : blocks ? 600 : 1500), bs = blocks ? 1 + Pick(4) : 1;
-  const PetscBool          full     = (PetscBool)(!blocks || Pick(2));
-  char                     options[256];
-  Mat                      S, A, H;
+  const PetscInt           n        = 1 + Pick(Pick(3) ? 300 : blocks ? 600
+                                                                      : 1500),
+                 bs                 = blocks ? 1 + Pick(4) : 1;
+  const PetscBool full              = (PetscBool)(!blocks || Pick(2));
+  char            options[256];
+  Mat             S, A, H;
 
   PetscFunctionBeginUser;
   PetscCall(Graph(n, bs, full, &S));

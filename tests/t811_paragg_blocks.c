@@ -40,7 +40,8 @@ static void DrawBlocks(PetscInt bs, PetscInt nvec, PetscBool full)
         if (full || (u == v && e / bs == e % bs) || HybTestRandomInt(0, 4) == 0) Entry(v * bs + e / bs, u * bs + e % bs);
       Entry(v * bs + HybTestRandomInt(0, bs), u * bs + HybTestRandomInt(0, bs));
     }
-  for (PetscInt k = 0; k < nvec * T.N * bs; k++) B.b[k] = B.translations ? k / (T.N * bs) == k % (T.N * bs) % bs : HybTestRandomInt(0, 6) ? PetscRealPart(HybTestRandomScalar()) : 0;
+  for (PetscInt k = 0; k < nvec * T.N * bs; k++) B.b[k] = B.translations ? k / (T.N * bs) == k % (T.N * bs) % bs : HybTestRandomInt(0, 6) ? PetscRealPart(HybTestRandomScalar())
+                                                                                                                                          : 0;
 }
 
 static void Append(PetscInt root, PetscInt v)
@@ -120,7 +121,8 @@ static void MakeLists(int hops)
     if (after[v] >= 0 && Owner(after[v]) != Owner(v) && !Has(after[v], v)) Append(after[v], v);
 }
 
-/* the host's factorization of all lists, as if they were of one process; is each vertex in the list of its aggregate? */
+/* the host's factorization of all lists, as if they were of one process; is each vertex in the list of its
+   aggregate? */
 static PetscErrorCode Factor(void)
 {
   const HybExec  host = {&HybBackendHost, NULL, HYB_MEM_HOST};
@@ -151,7 +153,8 @@ static PetscErrorCode Factor(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* this process's rows, in blocks; onesided: of edges between processes those to later ones alone; but: no entry (r,r) */
+/* this process's rows, in blocks; onesided: of edges between processes those to later ones alone; but: no entry
+   (r,r) */
 static PetscErrorCode Parts(HybArena *arena, PetscBool onesided, PetscInt but, HybParCSR *A)
 {
   const PetscInt bs = B.block.bs, N = T.N * bs, begin = T.ranges[Rank] * bs, end = T.ranges[Rank + 1] * bs;

@@ -15,10 +15,10 @@ HYB_EXTERN_C_BEGIN
 
 typedef struct _HybParAgg *HybParAgg;
 
-/* The graph of A's vertices, of block->bs unknowns each, whose near-null vectors are block->nvec; A's arrays, ranges and
-   garray are used until this returns. *proper: the rules hold for it, since every row has its diagonal entry, (j,i) is
-   there where (i,j) is, and PETSc takes no entries of several vertices for one block; else there is nothing to be made
-   of it. before: an error that this process has had. */
+/* The graph of A's vertices, of block->bs unknowns each, whose near-null vectors are block->nvec; A's arrays, ranges
+   and garray are used until this returns. *proper: the rules hold for it, since every row has its diagonal entry, (j,i)
+   is there where (i,j) is, and PETSc takes no entries of several vertices for one block; else there is nothing to be
+   made of it. before: an error that this process has had. */
 extern PetscErrorCode HybParAggCreate(MPI_Comm, const HybExec *, PetscErrorCode before, const HybParCSR *A, const HybAggBlock *block, PetscBool *proper, HybParAgg *);
 /* The aggregates. hops as in hybagg.h; n: those whose roots this process owns, N: all. They are numbered by their
    roots, ascending, from process to process. sweeps: of all processes' vertices, after each of which they told each

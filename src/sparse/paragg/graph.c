@@ -152,7 +152,7 @@ static PetscErrorCode HybParAggBegin(HybParAgg p, PetscErrorCode before, const H
 /* Collective: the halo of all unknowns of the graph's ghosts */
 static PetscErrorCode HybParAggRowHalo(HybParAgg p, HybArena *work, const HybParCSR *V)
 {
-  const PetscInt bs = p->block.bs;
+  const PetscInt bs    = p->block.bs;
   PetscInt      *ghost = NULL, n;
   PetscErrorCode ierr;
 

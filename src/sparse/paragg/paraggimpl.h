@@ -47,10 +47,6 @@ static inline PetscErrorCode HybParAggEach(HybParAgg p, int step, PetscInt n, co
 extern PetscErrorCode HybParAggVertices(HybParAgg, HybArena *work, const HybParCSR *A, HybParCSR *V, PetscBool *proper);
 extern PetscErrorCode HybParAggWide(HybParAgg, HybArena *work, const HybCSR *O, HybCSR *W);
 
-/* tentative.c: S has a row for each aggregate of others that own vertices belong to, with an entry of v for each of
-   them; from work, the rest as of HybParAggNumber(). Not collective. */
-extern PetscErrorCode HybParAggToOthers(HybParAgg, HybArena *work, const HybScalar *v, HybCSR *S, PetscInt *nlist, PetscInt **list, PetscInt **garray);
-
 /* tentativeblocks.c: HybParAggTentative() of several unknowns or vectors */
 extern PetscErrorCode HybParAggTentativeBlocks(HybParAgg, PetscErrorCode before, const HybScalar *b, HybAggFactor factor, void *ctx, HybScalar *coarse, PetscInt *doubtful);
 
@@ -58,6 +54,9 @@ extern PetscErrorCode HybParAggTentativeBlocks(HybParAgg, PetscErrorCode before,
    aggregates for columns, are numbered: own ones from 0 on, others' behind them, ascending. U->j and U->n change. list
    where the backend executes, from work; garray, the same of the host, from p->keep. Not collective. */
 extern PetscErrorCode HybParAggNumber(HybParAgg, HybArena *work, HybCSR *U, PetscInt *nlist, PetscInt **list, PetscInt **garray);
+/* S has a row for each aggregate of others that own vertices belong to, with an entry of v for each of
+   them; from work, the rest as above. Not collective. */
+extern PetscErrorCode HybParAggToOthers(HybParAgg, HybArena *work, const HybScalar *v, HybCSR *S, PetscInt *nlist, PetscInt **list, PetscInt **garray);
 
 HYB_EXTERN_C_END
 #endif

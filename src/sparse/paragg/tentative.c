@@ -27,27 +27,6 @@ typedef struct {
   HybScalar    *ones;
 } HybParAggTent;
 
-PetscErrorCode HybParAggToOthers(HybParAgg p, HybArena *work, const HybScalar *v, HybCSR *S, PetscInt *nlist, PetscInt **list, PetscInt **garray)
-{
-  const HybExec      *x   = &p->exec;
-  const HybCSROps    *ops = x->backend->csr;
-  const HybAggregates agg = {p->halo->n, p->cranges[p->comm->size], p->parent, NULL, 0};
-  HybCSR              U, T;
-  const HybCSR       *piece = &T;
-  PetscInt            begin, end, *perm;
-  PetscCount          first, place[2];
-
-  PetscFunctionBegin;
-  PetscCall((*x->backend->agg->unsmoothed)(x, work, work, &agg, v, &U));
-  PetscCall(HybParAggNumber(p, work, &U, nlist, list, garray));
-  PetscCall((*ops->transpose)(x, work, work, &U, PETSC_FALSE, &T, &perm));
-  begin = p->nc;
-  end   = p->nc + *nlist;
-  PetscCall((*ops->stackrows)(x, work, 1, &piece, &begin, &end, S, &first, place));
-  S->a = T.a ? T.a + first : NULL;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* U's rows of others' aggregates, transposed: t->S */
 static PetscErrorCode HybParAggEntries(HybParAgg p, HybParAggTent *t, const HybScalar *b)
 {

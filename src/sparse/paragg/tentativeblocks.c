@@ -119,8 +119,8 @@ static PetscErrorCode HybMembersRoom(HybParAgg p, HybParAggMembers *t, const Hyb
 /* Collective: t->b */
 static PetscErrorCode HybMembersVectors(HybParAgg p, HybParAggMembers *t, const HybScalar *b)
 {
-  const HybExec *x     = &p->exec;
-  const size_t   rows  = (size_t)p->halo->n * p->block.bs, others = (size_t)t->nother * p->block.bs;
+  const HybExec *x    = &p->exec;
+  const size_t   rows = (size_t)p->halo->n * p->block.bs, others = (size_t)t->nother * p->block.bs;
   void          *ghost = NULL;
   PetscErrorCode ierr;
 

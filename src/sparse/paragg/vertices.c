@@ -73,6 +73,6 @@ PetscErrorCode HybParAggVertices(HybParAgg p, HybArena *work, const HybParCSR *A
     PetscCall((*x->backend->agg->collapse)(x, work, work, &N, bs, &none, &narrow));
     o.aligned = narrow.aligned;
   }
-  *proper = (PetscBool)!(d.nodiagonal || (d.aligned && o.aligned && (d.broken || o.broken)));
+  *proper = (PetscBool) !(d.nodiagonal || (d.aligned && o.aligned && (d.broken || o.broken)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
