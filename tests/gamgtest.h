@@ -502,6 +502,49 @@ static inline PetscErrorCode AttachVectors(Mat A, PetscInt nvec)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* vectors that vary, after the constant if that is wanted */
+#define MANY 33
+static inline PetscErrorCode AttachMany(Mat A, PetscBool constant, PetscInt nvec)
+{
+  MatNullSpace near;
+  Vec          v[MANY];
+
+  PetscFunctionBeginUser;
+  for (PetscInt k = 0; k < nvec; k++) {
+    PetscInt start, end;
+
+    PetscCall(MatCreateVecs(A, &v[k], NULL));
+    PetscCall(VecGetOwnershipRange(v[k], &start, &end));
+    for (PetscInt r = start; r < end; r++) PetscCall(VecSetValue(v[k], r, (PetscScalar)(PetscSinReal((PetscReal)(r * (3 * k + 1)) * 0.7 + (PetscReal)k)), INSERT_VALUES));
+    PetscCall(VecAssemblyBegin(v[k]));
+    PetscCall(VecAssemblyEnd(v[k]));
+  }
+  for (PetscInt k = 0; k < nvec; k++) { /* a null space's vectors are orthonormal in a debugging PETSc */
+    for (int twice = 0; twice < 2; twice++) {
+      if (constant) {
+        PetscScalar sum;
+        PetscInt    n;
+
+        PetscCall(VecSum(v[k], &sum));
+        PetscCall(VecGetSize(v[k], &n));
+        PetscCall(VecShift(v[k], -sum / (PetscReal)n));
+      }
+      for (PetscInt l = 0; l < k; l++) {
+        PetscScalar dot;
+
+        PetscCall(VecDot(v[k], v[l], &dot));
+        PetscCall(VecAXPY(v[k], -dot, v[l]));
+      }
+    }
+    PetscCall(VecNormalize(v[k], NULL));
+  }
+  PetscCall(MatNullSpaceCreate(PetscObjectComm((PetscObject)A), constant, nvec, v, &near));
+  PetscCall(MatSetNearNullSpace(A, near));
+  PetscCall(MatNullSpaceDestroy(&near));
+  for (PetscInt k = 0; k < nvec; k++) PetscCall(VecDestroy(&v[k]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* the same matrix of this type, with nothing allocated besides */
 static inline PetscErrorCode OfType(Mat A, MatType type, Mat *H)
 {

@@ -170,7 +170,7 @@ static PetscErrorCode Compare(const RefMat *A, const RefMat *G, int hops, const 
   if (HybTestCall(Find(exec, &keep, &work, &there, hops, block, bthere, doubtful ? Lapack : NULL, &f))) {
     HybTestSamePattern(&f.G, G);
     HybTestCheck(f.collapsed.nodiagonal == 0, "%" PetscCount_FMT " rows without a diagonal entry", f.collapsed.nodiagonal);
-    HybTestCheck(f.collapsed.staggered == IsStaggered(A, block->bs), "staggered: %d", (int)f.collapsed.staggered);
+    HybTestCheck(HybAggStaggered(&f.collapsed) == IsStaggered(A, block->bs), "staggered: %d", (int)HybAggStaggered(&f.collapsed));
     HybTestCheck(f.agg.nc == l.nc, "%" PetscInt_FMT " aggregates, not %" PetscInt_FMT, f.agg.nc, l.nc);
     if (f.agg.nc == l.nc) {
       HybTestSameInts(l.nc + 1, f.lists.begin, l.ptr);
@@ -473,7 +473,7 @@ static PetscErrorCode Staggered(void)
     HybTestCheck(IsStaggered(&A, bs) == expected, "the matrix is not what is meant");
     PetscCall(HybTestUpload(&mine, &A.csr, &there));
     if (HybTestCall(ops->collapse(exec, &keep, &work, &there, bs, &G, &found))) {
-      HybTestCheck(found.staggered == expected, "staggered: %d", (int)found.staggered);
+      HybTestCheck(HybAggStaggered(&found) == expected, "staggered: %d", (int)HybAggStaggered(&found));
       HybTestSamePattern(&G, &P);
     }
     RefMatDestroy(&P);

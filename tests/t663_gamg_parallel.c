@@ -1,10 +1,15 @@
 /*
   PCGAMG on the type beside PCGAMG on MATAIJ on several processes: random graphs, rows dealt to the processes at random,
-  some of which have none or one.
+  some of which have none or one. With -blocks vertices have one to four unknowns, whose blocks are stored in full or in
+  part, and translations, the rigid-body modes of coordinates, or other vectors.
 
 TEST np=2,3 -mat_aijhybridgpu_backend host -runs 12
 TEST np=2 @emulated -runs 4
 TEST np=3 @emulated -mat_aijhybridgpu_memory mirror -runs 2 -seed 77
+
+TEST np=2,3 -mat_aijhybridgpu_backend host -blocks -runs 12
+TEST np=2 @emulated -blocks -runs 4
+TEST np=3 @emulated -mat_aijhybridgpu_memory mirror -blocks -runs 2 -seed 77
 
 -runs N problems from -seed S on; -only K: the K-th alone.
 */
@@ -78,7 +83,25 @@ static PetscErrorCode Mix(PetscInt n, PetscInt *numbers)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Graph(PetscInt n, Mat *A)
+/* of the block between two vertices, all entries or some of them, on both sides; what is added to the diagonals */
+static PetscErrorCode Couple(Mat A, PetscInt bs, PetscBool full, PetscInt i, PetscInt j, PetscReal v, PetscScalar *d)
+{
+  PetscFunctionBeginUser;
+  for (PetscInt e = 0; e < bs * bs; e++) {
+    const PetscInt    r = i * bs + e / bs, c = j * bs + e % bs;
+    const PetscScalar a = v / (1 + e / bs + e % bs);
+
+    if (!full && e && Pick(3)) continue;
+    PetscCall(MatSetValue(A, r, c, -a, INSERT_VALUES));
+    PetscCall(MatSetValue(A, c, r, -a, INSERT_VALUES));
+    d[r] += a;
+    d[c] += a;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* n vertices of bs unknowns */
+static PetscErrorCode Graph(PetscInt n, PetscInt bs, PetscBool full, Mat *A)
 {
   const int      kind = (int)Pick(5);
   const PetscInt w = 1 + Pick(30), edges = kind == 0 ? 2 * n : kind < 3 ? n
@@ -89,29 +112,30 @@ static PetscErrorCode Graph(PetscInt n, Mat *A)
   PetscFunctionBeginUser;
   PetscCall(Deal(n, &local));
   PetscCall(MatCreate(PETSC_COMM_WORLD, A));
-  PetscCall(MatSetSizes(*A, local, local, n, n));
+  PetscCall(MatSetSizes(*A, local * bs, local * bs, n * bs, n * bs));
+  PetscCall(MatSetBlockSize(*A, bs));
   PetscCall(MatSetType(*A, MATAIJ));
-  PetscCall(MatSeqAIJSetPreallocation(*A, 40, NULL));
-  PetscCall(MatMPIAIJSetPreallocation(*A, 40, NULL, 40, NULL));
+  PetscCall(MatSeqAIJSetPreallocation(*A, 40 * bs, NULL));
+  PetscCall(MatMPIAIJSetPreallocation(*A, 40 * bs, NULL, 40 * bs, NULL));
   PetscCall(MatSetOption(*A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
   PetscCall(MatSetOption(*A, MAT_IGNORE_OFF_PROC_ENTRIES, PETSC_TRUE)); /* every process sets all */
-  PetscCall(PetscCalloc1(n, &d));
+  PetscCall(PetscCalloc1(n * bs, &d));
   PetscCall(PetscMalloc1(n, &numbers));
   PetscCall(Mix(n, numbers));
   for (PetscInt e = 0; e < edges; e++) {
-    const PetscScalar v = 1.0 + (PetscReal)Pick(100) / 50.0;
-    PetscInt          i, j;
+    const PetscReal v = 1.0 + (PetscReal)Pick(100) / 50.0;
+    PetscInt        i, j;
 
     Edge(kind, n, w, e, &i, &j);
     if (i == j || i % 17 == 5 || j % 17 == 5) continue;
-    i = numbers[i];
-    j = numbers[j];
-    PetscCall(MatSetValue(*A, i, j, -v, INSERT_VALUES));
-    PetscCall(MatSetValue(*A, j, i, -v, INSERT_VALUES));
-    d[i] += v;
-    d[j] += v;
+    PetscCall(Couple(*A, bs, full, numbers[i], numbers[j], v, d));
   }
-  for (PetscInt i = 0; i < n; i++) PetscCall(MatSetValue(*A, i, i, d[i] + 0.1, INSERT_VALUES));
+  for (PetscInt r = 0; r < n * bs; r++) {
+    if (full)
+      for (PetscInt c = r - r % bs; c < r - r % bs + bs; c++) PetscCall(MatSetValue(*A, r, c, c == r ? d[r] + 0.1 : 0.01, INSERT_VALUES));
+    else
+      PetscCall(MatSetValue(*A, r, r, d[r] + 0.1, INSERT_VALUES));
+  }
   PetscCall(PetscFree(numbers));
   PetscCall(PetscFree(d));
   PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
@@ -119,17 +143,56 @@ static PetscErrorCode Graph(PetscInt n, Mat *A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Run(void)
+/* where this process's vertices are */
+static struct {
+  PetscInt   dim, nloc;
+  PetscReal *xyz;
+} Places;
+
+static PetscErrorCode TellPlaces(PC pc)
+{
+  PetscFunctionBeginUser;
+  PetscCall(PCSetCoordinates(pc, Places.dim, Places.nloc, Places.xyz));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the near-null vectors of blocks: translations, coordinates, or any number that is attached */
+static PetscErrorCode Vectors(Mat A, PetscInt bs)
+{
+  const PetscInt which = Pick(3);
+  PetscInt       start, end;
+
+  PetscFunctionBeginUser;
+  TellPC = NULL;
+  if (which == 2) PetscCall(AttachMany(A, PETSC_FALSE, 1 + Pick(7)));
+  if (which != 1 || bs < 2 || bs > 3) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatGetOwnershipRange(A, &start, &end));
+  Places.dim  = bs;
+  Places.nloc = (end - start) / bs;
+  PetscCall(PetscFree(Places.xyz));
+  PetscCall(PetscMalloc1(end - start + 1, &Places.xyz));
+  for (PetscInt k = start; k < end; k++) Places.xyz[k - start] = PetscSinReal((PetscReal)(k * k % 101) + 0.1 * k);
+  TellPC = TellPlaces;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Run(PetscBool blocks)
 {
   static const char *const smooth[] = {"-pc_gamg_eigenvalues 0.1,2.2", "-pc_gamg_agg_nsmooths 0"};
   static const char *const more[]   = {"", "", " -pc_gamg_aggressive_coarsening 0", " -pc_gamg_aggressive_coarsening 3", " -pc_gamg_process_eq_limit 7", " -pc_gamg_coarse_eq_limit 5", " -pc_gamg_reuse_interpolation 0", " -pc_gamg_parallel_coarse_grid_solver"};
-  const PetscInt           n        = 1 + Pick(Pick(3) ? 300 : 1500);
-  char                     options[256];
-  Mat                      S, A, H;
+  const PetscInt           n        = 1 + Pick(Pick(3) ? 300 : blocks ? 600
+                                                                      : 1500),
+                 bs                 = blocks ? 1 + Pick(4) : 1;
+  const PetscBool full              = (PetscBool)(!blocks || Pick(2));
+  char            options[256];
+  Mat             S, A, H;
 
   PetscFunctionBeginUser;
-  PetscCall(Graph(n, &S));
-  if (Pick(3) == 0) PetscCall(AttachVectors(S, 1));
+  PetscCall(Graph(n, bs, full, &S));
+  if (blocks)
+    PetscCall(Vectors(S, bs));
+  else if (Pick(3) == 0)
+    PetscCall(AttachVectors(S, 1));
   PetscCall(OfBothTypes(S, &A, &H));
   snprintf(options, sizeof(options), "%s%s%s -mg_coarse_sub_pc_type svd", smooth[Pick(2)], more[Pick((PetscInt)PETSC_STATIC_ARRAY_LENGTH(more))], more[Pick((PetscInt)PETSC_STATIC_ARRAY_LENGTH(more))]);
   PetscCall(Beside(A, H, options, ALL, TIGHT));
@@ -140,7 +203,7 @@ static PetscErrorCode Run(void)
 int main(int argc, char **argv)
 {
   PetscInt  runs = 10, seed = 1, only = -1;
-  PetscBool few  = PETSC_FALSE;
+  PetscBool few = PETSC_FALSE, blocks = PETSC_FALSE;
   int       code = 1;
 
   PetscFunctionBeginUser;
@@ -148,12 +211,14 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-runs", &runs, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-seed", &seed, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-only", &only, NULL));
-  MatTestName = "random graphs";
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-blocks", &blocks, NULL));
+  MatTestName = blocks ? "random graphs of blocks" : "random graphs";
   for (PetscInt k = 0; k < runs && PETSC_VERSION_GE(3, 21, 0); k++) {
     MatTestSeed = seed + k;
     Seed        = 1000003ul * (unsigned long)(seed + k) + 12345;
-    if (only < 0 || k == only) PetscCall(Run());
+    if (only < 0 || k == only) PetscCall(Run(blocks));
   }
+  PetscCall(PetscFree(Places.xyz));
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());
   return code;

@@ -5,9 +5,11 @@
 
 TEST np=2 -mat_aijhybridgpu_backend host -every 5
 TEST np=2 @emulated -every 131
+TEST np=2 -mat_aijhybridgpu_backend host -blocks -every 17
+TEST np=2 @emulated -blocks -every 401
 
 -every N: the first eight, and of the others one in N; -from K: from the K-th on; -problem R: process R alone fails;
--verbose: says which
+-blocks: two unknowns a vertex and three near-null vectors; -verbose: says which
 */
 #include "gamgtest.h"
 #include "matfault.h"
@@ -94,7 +96,7 @@ static PetscErrorCode Faults(Mat A, Mat H, PetscMPIInt faulty, int from, int eve
 int main(int argc, char **argv)
 {
   PetscInt  only = -1, every = 1, from = 1;
-  PetscBool few  = PETSC_FALSE;
+  PetscBool few = PETSC_FALSE, blocks = PETSC_FALSE;
   int       code = 1;
   Mat       S, A, H;
   KSP       h;
@@ -103,10 +105,16 @@ int main(int argc, char **argv)
   PetscCall(Begin(&argc, &argv, &only, &few));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-every", &every, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-from", &from, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-blocks", &blocks, NULL));
   if (Covers) {
     PetscCall(Options("-pc_gamg_eigenvalues 0.1,2.2 -pc_gamg_process_eq_limit 1 -pc_gamg_parallel_coarse_grid_solver -mg_coarse_ksp_type richardson -mg_coarse_pc_type jacobi -mg_levels_ksp_type richardson", PETSC_TRUE));
-    PetscCall(Grid(2, 12, LAPLACE, &S));
-    PetscCall(AttachVectors(S, 1));
+    if (blocks) {
+      PetscCall(Blocks(8, 2, &S));
+      PetscCall(AttachMany(S, PETSC_FALSE, 3));
+    } else {
+      PetscCall(Grid(2, 12, LAPLACE, &S));
+      PetscCall(AttachVectors(S, 1));
+    }
     PetscCall(OfBothTypes(S, &A, &H));
     PetscCall(Solver(H, &h)); /* the first use of all */
     PetscCall(KSPSetUp(h));

@@ -60,10 +60,15 @@ typedef struct {
 /* What was found when the unknowns of vertices were joined */
 typedef struct {
   PetscCount nodiagonal; /* rows of A without an entry of the diagonal */
-  /* entry k of each row is of unknown k modulo bs, as in whole blocks, but some that stand together are of several
-     vertices */
-  PetscBool staggered;
+  PetscBool  aligned;    /* entry k of each row is of unknown k modulo bs, as in whole blocks */
+  PetscBool  broken;     /* of bs entries of a row, counted from its first, some are of several vertices */
 } HybAggCollapsed;
+
+/* Entries look like whole blocks, but are not: PETSc does not look at their vertices then */
+static inline PetscBool HybAggStaggered(const HybAggCollapsed *found)
+{
+  return (PetscBool)(found->aligned && found->broken);
+}
 
 #define HYB_AGG_VECTORS 32 /* nvec is at most so many */
 
@@ -91,7 +96,8 @@ typedef struct _HybAggOps {
   PetscErrorCode (*smoothed)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, const HybAggregates *, const HybScalar *q, PetscReal omega, HybCSR *P);
 
   /* Of several unknowns a vertex. The graph: vertices u and v are joined where any entry of A is in the block of their
-     rows and columns. G->i and G->j from keep, in the workspace's memory, G->a is NULL. bs divides A->m = A->n. */
+     rows and columns. G->i and G->j from keep, in the workspace's memory, G->a is NULL. bs divides A->m and A->n; of
+     other processes' vertices there may be columns alone. */
   PetscErrorCode (*collapse)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt bs, HybCSR *G, HybAggCollapsed *);
   /* who belongs to each aggregate of G that was found by so many hops; arrays from keep, in the workspace's memory */
   PetscErrorCode (*lists)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *G, int hops, const HybAggregates *, HybAggLists *);
@@ -103,7 +109,7 @@ typedef struct _HybAggOps {
      all. *doubtful (or NULL): how many there are. */
   PetscErrorCode (*tentativeblocks)(const HybExec *, HybArena *work, const HybAggregates *, const HybAggLists *, const HybAggBlock *, const HybScalar *b, HybAggFactor factor, void *ctx, HybScalar *q, HybScalar *coarse, PetscInt *doubtful);
   /* as unsmoothed and smoothed: a row of P0 has nvec entries or none, a row of P those for all aggregates that its
-     entries of A lead to, zeros too */
+     entries of A lead to, zeros too; A may have the rows of the first vertices alone */
   PetscErrorCode (*unsmoothedblocks)(const HybExec *, HybArena *keep, HybArena *work, const HybAggregates *, const HybAggBlock *, const HybScalar *q, HybCSR *P);
   PetscErrorCode (*smoothedblocks)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, const HybAggregates *, const HybAggBlock *, const HybScalar *q, PetscReal omega, HybCSR *P);
 

@@ -1,7 +1,7 @@
 /*
-  hybparagg.h: smoothed aggregation of matrices that are distributed by rows, one unknown a vertex and one near-null
-  vector, by the rules of PETSc's GAMG (3.21 and later): the same roots, aggregates and numbers as its loops find on as
-  many processes, by operations that devices do at once.
+  hybparagg.h: smoothed aggregation of matrices that are distributed by rows, by the rules of PETSc's GAMG (3.21 and
+  later): the same roots, aggregates and numbers as its loops find on as many processes, by operations that devices do
+  at once.
 
   All functions are collective, and an error of one process is one of all. Arrays live where the backend executes unless
   it is said otherwise; processes may have different backends.
@@ -15,19 +15,20 @@ HYB_EXTERN_C_BEGIN
 
 typedef struct _HybParAgg *HybParAgg;
 
-/* The graph of A's pattern; A's arrays and garray are used until this returns, its ranges later too. *proper: the rules
-   hold for it, since every row has its diagonal entry and (j,i) is there where (i,j) is; else there is nothing to be
+/* The graph of A's vertices, of block->bs unknowns each, whose near-null vectors are block->nvec; A's arrays, ranges
+   and garray are used until this returns. *proper: the rules hold for it, since every row has its diagonal entry, (j,i)
+   is there where (i,j) is, and PETSc takes no entries of several vertices for one block; else there is nothing to be
    made of it. before: an error that this process has had. */
-extern PetscErrorCode HybParAggCreate(MPI_Comm, const HybExec *, PetscErrorCode before, const HybParCSR *A, PetscBool *proper, HybParAgg *);
+extern PetscErrorCode HybParAggCreate(MPI_Comm, const HybExec *, PetscErrorCode before, const HybParCSR *A, const HybAggBlock *block, PetscBool *proper, HybParAgg *);
 /* The aggregates. hops as in hybagg.h; n: those whose roots this process owns, N: all. They are numbered by their
    roots, ascending, from process to process. sweeps: of all processes' vertices, after each of which they told each
    other of their boundaries. */
 extern PetscErrorCode HybParAggFind(HybParAgg, int hops, PetscInt *n, PetscInt *N, int *sweeps);
-/* The tentative prolongator of the near-null vector b (an entry for each own vertex; NULL: all are 1), whose entries
-   stay here; coarse: the next level's vector, an entry for each own aggregate. before as
-   above. */
-extern PetscErrorCode HybParAggTentative(HybParAgg, PetscErrorCode before, const HybScalar *b, HybScalar *coarse);
-/* P0, if A is NULL, or P0 - omega D^-1 A P0, A being of the graph's pattern. P->D and P->O from out[0] and out[1]
+/* The tentative prolongator of the near-null vectors b, by columns (NULL: all are 1, or translations), whose entries
+   stay here; coarse: the next level's vectors, of the own aggregates, by columns. factor as in hybagg.h, *doubtful of
+   the own aggregates; one unknown and one vector need neither. before as above. */
+extern PetscErrorCode HybParAggTentative(HybParAgg, PetscErrorCode before, const HybScalar *b, HybAggFactor factor, void *ctx, HybScalar *coarse, PetscInt *doubtful);
+/* P0, if A is NULL, or P0 - omega D^-1 A P0, A being what the graph was made of. P->D and P->O from out[0] and out[1]
    (memory exec->result); P's ranges and garray stay until HybParAggDestroy(). before as above. */
 extern PetscErrorCode HybParAggProlongator(HybParAgg, PetscErrorCode before, const HybParCSR *A, PetscReal omega, HybArena out[2], HybParCSR *P);
 /* NULL is allowed, on all processes then */
@@ -42,6 +43,9 @@ typedef struct _HybParAggOps {
   PetscErrorCode (*roots)(const HybExec *, HybArena *work, const HybCSR *G, int hops, PetscInt *key);
   /* number[k] = the sum of flag[0..k-1]; *sum of all. flag and number are different arrays. */
   PetscErrorCode (*number)(const HybExec *, HybArena *work, PetscInt n, const PetscInt *flag, PetscInt *number, PetscInt *sum);
+  /* The members of nc aggregates, none of which is empty. parent of n vertices, -1: none; in a list, kinds 0..kinds-1
+     come one after the other, and in each kind members ascend. Arrays from keep. */
+  PetscErrorCode (*lists)(const HybExec *, HybArena *keep, HybArena *work, PetscInt n, PetscInt nc, const PetscInt *parent, int kinds, const PetscInt *kind, HybAggLists *);
 } HybParAggOps;
 
 extern const HybParAggOps HybParAggHost;

@@ -32,7 +32,8 @@ extern PetscErrorCode HybAggSmoothedBlocks_Host(const HybExec *, HybArena *, Hyb
 /* collapse.c */
 extern PetscErrorCode HybAggCollapse_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, PetscInt, HybCSR *, HybAggCollapsed *);
 
-/* lists.c */
+/* lists.c; ByKind: of n vertices, in the order of their kinds 0..kinds-1 (NULL: all are of one), each kind ascending */
+extern PetscErrorCode HybAggListsByKind_Host(const HybExec *, HybArena *, HybArena *, PetscInt n, PetscInt nc, const PetscInt *parent, int kinds, const PetscInt *kind, HybAggLists *);
 extern PetscErrorCode HybAggLists_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, int, const HybAggregates *, HybAggLists *);
 
 /* tentativeblocks.c */

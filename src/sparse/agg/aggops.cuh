@@ -42,7 +42,9 @@ extern PetscErrorCode HybAggUnsmoothedBlocks_CUDA(const HybExec *, HybArena *kee
 extern PetscErrorCode HybAggSmoothedBlocks_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, const HybAggregates *, const HybAggBlock *, const HybScalar *q, PetscReal omega, HybCSR *P);
 /* collapse.cu */
 extern PetscErrorCode HybAggCollapse_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt bs, HybCSR *G, HybAggCollapsed *);
-/* lists.cu */
+/* lists.cu; ByKey: key[v] = kinds * its aggregate + its kind, or at least kinds * nc for none; members ascend within
+   each kind. No aggregate is empty. */
+extern PetscErrorCode HybAggListsByKey(const HybExec *, HybArena *keep, HybArena *work, PetscInt n, PetscInt nc, int kinds, const PetscInt *key, HybAggLists *);
 extern PetscErrorCode HybAggLists_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *G, int hops, const HybAggregates *, HybAggLists *);
 /* tentativeblocks.cu */
 extern PetscErrorCode HybAggTentativeBlocks_CUDA(const HybExec *, HybArena *work, const HybAggregates *, const HybAggLists *, const HybAggBlock *, const HybScalar *b, HybAggFactor factor, void *ctx, HybScalar *q, HybScalar *coarse, PetscInt *deficient);

@@ -9,7 +9,7 @@
   The pass that counts looks for entries of the diagonal as well, and for what PETSc takes for whole blocks without
   looking at the vertices: rows whose entry k is of unknown k modulo bs.
 
-  Memory: n integers. Time: O(nnz), and sorting.
+  Memory: an integer for each vertex that has columns. Time: O(nnz), and sorting.
 */
 #include "agghost.h"
 
@@ -64,27 +64,29 @@ static PetscErrorCode HybCollapseSort(PetscInt n, PetscInt *list)
 
 PetscErrorCode HybAggCollapse_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt bs, HybCSR *G, HybAggCollapsed *found)
 {
-  const PetscInt  n    = bs > 0 ? A->m / bs : 0;
+  const PetscInt  n = bs > 0 ? A->m / bs : 0, all = bs > 0 ? A->n / bs : 0;
   HybCollapseSeen seen = {0, PETSC_FALSE, PETSC_FALSE};
   PetscInt       *mark, nnz = 0; /* no more than A has */
 
   PetscFunctionBegin;
-  PetscCheck(A->m == A->n && bs > 0 && n * bs == A->m, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Blocks of %" PetscInt_FMT " unknowns do not divide a matrix of size %" PetscInt_FMT " x %" PetscInt_FMT, bs, A->m, A->n);
-  G->m = G->n = n;
-  G->a        = NULL;
+  PetscCheck(bs > 0 && n * bs == A->m && all * bs == A->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Blocks of %" PetscInt_FMT " unknowns do not divide a matrix of size %" PetscInt_FMT " x %" PetscInt_FMT, bs, A->m, A->n);
+  G->m = n;
+  G->n = all;
+  G->a = NULL;
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), (PetscCount)n + 1, sizeof(PetscInt), &G->i));
-  PetscCall(HybArenaAlloc(work, HYB_WORK(exec), n, sizeof(PetscInt), &mark));
-  for (PetscInt v = 0; v < n; v++) mark[v] = -1;
+  PetscCall(HybArenaAlloc(work, HYB_WORK(exec), all, sizeof(PetscInt), &mark));
+  for (PetscInt u = 0; u < all; u++) mark[u] = -1;
   for (PetscInt v = 0; v < n; v++) {
     G->i[v] = nnz;
     nnz += HybCollapseVertex(A, bs, v, mark, NULL, &seen);
   }
   found->nodiagonal = seen.missing;
-  found->staggered  = (PetscBool)(seen.broken && !seen.odd);
+  found->aligned    = (PetscBool)!seen.odd;
+  found->broken     = seen.broken;
   G->i[n]           = nnz;
   G->nnz            = nnz;
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), nnz, sizeof(PetscInt), &G->j));
-  for (PetscInt v = 0; v < n; v++) mark[v] = -1;
+  for (PetscInt u = 0; u < all; u++) mark[u] = -1;
   for (PetscInt v = 0; v < n; v++) PetscCall(HybCollapseSort(HybCollapseVertex(A, bs, v, mark, G->j + G->i[v], NULL), G->j + G->i[v]));
   PetscCall(HybArenaFree(work, &mark));
   PetscFunctionReturn(PETSC_SUCCESS);

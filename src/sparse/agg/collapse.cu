@@ -28,7 +28,7 @@ enum {
 };
 
 struct Collapse {
-  PetscInt        n, bs;
+  PetscInt        n, all, bs; /* vertices with rows, with columns */
   const PetscInt *ai, *aj;
   PetscInt       *gi, *gj;
 };
@@ -194,7 +194,7 @@ PetscErrorCode LongCount(const HybExec *exec, HybArena *work, const Collapse &a,
 
   PetscFunctionBegin;
   if (!l->nvertices) PetscFunctionReturn(PETSC_SUCCESS);
-  l->bits = HybBits(a.n);
+  l->bits = HybBits(a.all);
   all     = l->bits + HybBits(l->nvertices);
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)l->nvertices + 1, sizeof(PetscInt), &l->offset));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, l->nvertices, sizeof(PetscInt), &length));
@@ -233,17 +233,18 @@ PetscErrorCode LongFill(const HybExec *exec, HybArena *work, const Collapse &a, 
 
 PetscErrorCode HybAggCollapse_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt bs, HybCSR *G, HybAggCollapsed *found)
 {
-  const PetscInt n = bs > 0 ? A->m / bs : 0;
-  Collapse       a = {n, bs, A->i, A->j, nullptr, nullptr};
+  const PetscInt n = bs > 0 ? A->m / bs : 0, all = bs > 0 ? A->n / bs : 0;
+  Collapse       a = {n, all, bs, A->i, A->j, nullptr, nullptr};
   PetscInt      *heads, *vertices, *count, *none = nullptr, binptr[AGG_CLASSES + 1];
   PetscCount    *sums, seen[HEADS_WORDS] = {0, 0, 0};
   Long           l = {};
 
   PetscFunctionBegin;
-  PetscCheck(A->m == A->n && bs > 0 && n * bs == A->m, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Blocks of %" PetscInt_FMT " unknowns do not divide a matrix of size %" PetscInt_FMT " x %" PetscInt_FMT, bs, A->m, A->n);
+  PetscCheck(bs > 0 && n * bs == A->m && all * bs == A->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Blocks of %" PetscInt_FMT " unknowns do not divide a matrix of size %" PetscInt_FMT " x %" PetscInt_FMT, bs, A->m, A->n);
   PetscCall(HybCheckEntries(exec, A->nnz, "a matrix"));
-  G->m = G->n = n;
-  G->a        = nullptr;
+  G->m = n;
+  G->n = all;
+  G->a = nullptr;
   PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, (PetscCount)n + 1, sizeof(PetscInt), &G->i));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &heads));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &vertices));
@@ -263,7 +264,8 @@ PetscErrorCode HybAggCollapse_CUDA(const HybExec *exec, HybArena *keep, HybArena
   PetscCall(HybAggClasses(exec, work, n, heads, vertices, binptr)); /* waits for the copy too */
   if (!n) PetscCall(exec->backend->sync(exec));
   found->nodiagonal = seen[HEADS_MISSING];
-  found->staggered  = (PetscBool)(seen[HEADS_BROKEN] && !seen[HEADS_ODD]);
+  found->aligned    = (PetscBool)!seen[HEADS_ODD];
+  found->broken     = (PetscBool)(seen[HEADS_BROKEN] != 0);
   G->j              = nullptr;
   l.nvertices       = n - binptr[AGG_CLASSES - 1];
   l.vertices        = vertices + binptr[AGG_CLASSES - 1];

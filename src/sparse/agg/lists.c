@@ -44,21 +44,15 @@ static PetscErrorCode HybListsKinds(const HybExec *exec, HybArena *work, const H
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybAggLists_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *G, int hops, const HybAggregates *agg, HybAggLists *lists)
+PetscErrorCode HybAggListsByKind_Host(const HybExec *exec, HybArena *keep, HybArena *work, PetscInt n, PetscInt nc, const PetscInt *parent, int kinds, const PetscInt *kind, HybAggLists *lists)
 {
-  const PetscInt n = agg->n, nc = agg->nc;
-  PetscInt      *begin, *next, *kind = NULL, sum = 0;
+  PetscInt *begin, *next, sum = 0;
 
   PetscFunctionBegin;
-  PetscCheck(G->m == n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Aggregates of %" PetscInt_FMT " vertices and a graph of %" PetscInt_FMT, n, G->m);
   PetscCall(HybArenaCalloc(keep, HYB_WORK(exec), (PetscCount)nc + 1, sizeof(PetscInt), &begin));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), nc, sizeof(PetscInt), &next));
-  if (hops == 2) {
-    PetscCall(HybArenaAlloc(work, HYB_WORK(exec), n, sizeof(PetscInt), &kind));
-    PetscCall(HybListsKinds(exec, work, G, agg, kind));
-  }
   for (PetscInt v = 0; v < n; v++) {
-    if (agg->parent[v] >= 0) begin[agg->parent[v]]++;
+    if (parent[v] >= 0) begin[parent[v]]++;
   }
   for (PetscInt c = 0; c <= nc; c++) {
     const PetscInt size = begin[c];
@@ -68,15 +62,30 @@ PetscErrorCode HybAggLists_Host(const HybExec *exec, HybArena *keep, HybArena *w
     sum += size;
   }
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), sum, sizeof(PetscInt), &lists->member));
-  for (PetscInt pass = 0; pass < (kind ? 3 : 1); pass++) {
+  for (PetscInt pass = 0; pass < kinds; pass++) {
     for (PetscInt v = 0; v < n; v++) {
-      const PetscInt c = agg->parent[v];
+      const PetscInt c = parent[v];
 
       if (c >= 0 && (!kind || kind[v] == pass)) lists->member[next[c]++] = v;
     }
   }
-  PetscCall(HybArenaFree(work, &kind));
   PetscCall(HybArenaFree(work, &next));
   lists->begin = begin;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybAggLists_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *G, int hops, const HybAggregates *agg, HybAggLists *lists)
+{
+  const PetscInt n    = agg->n;
+  PetscInt      *kind = NULL;
+
+  PetscFunctionBegin;
+  PetscCheck(G->m == n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Aggregates of %" PetscInt_FMT " vertices and a graph of %" PetscInt_FMT, n, G->m);
+  if (hops == 2) {
+    PetscCall(HybArenaAlloc(work, HYB_WORK(exec), n, sizeof(PetscInt), &kind));
+    PetscCall(HybListsKinds(exec, work, G, agg, kind));
+  }
+  PetscCall(HybAggListsByKind_Host(exec, keep, work, n, agg->nc, agg->parent, kind ? 3 : 1, kind, lists));
+  PetscCall(HybArenaFree(work, &kind));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

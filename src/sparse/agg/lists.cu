@@ -63,20 +63,33 @@ __global__ void ListBegins(PetscInt n, PetscInt nc, int kinds, const PetscInt *_
 
 } // namespace
 
+PetscErrorCode HybAggListsByKey(const HybExec *exec, HybArena *keep, HybArena *work, PetscInt n, PetscInt nc, int kinds, const PetscInt *key, HybAggLists *lists)
+{
+  PetscInt *sorted;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaCalloc(keep, HYB_MEM_DEVICE, (PetscCount)nc + 1, sizeof(PetscInt), &lists->begin));
+  PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, n, sizeof(PetscInt), &lists->member));
+  if (!n) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &sorted));
+  PetscCall(HybSortPairsInt(exec, work, n, key, sorted, nullptr, lists->member, 0, HybBits((PetscCount)kinds * (nc + 1))));
+  HYB_LAUNCH(ListBegins, HybBlocks(n, AGG_THREADS), AGG_THREADS, 0, exec->stream, n, nc, kinds, (const PetscInt *)sorted, lists->begin);
+  PetscCall(HybArenaFree(work, &sorted));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybAggLists_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *G, int hops, const HybAggregates *agg, HybAggLists *lists)
 {
   const PetscInt   n = agg->n, nc = agg->nc, *gi = G->i, *gj = G->j, *none = nullptr;
   const PetscCount blocks = HybBlocks(n, AGG_THREADS);
   const int        kinds  = hops == 2 ? 3 : 1;
-  PetscInt        *key, *sorted, *place, *near;
+  PetscInt        *key, *place, *near;
   AggLong          l;
 
   PetscFunctionBegin;
   PetscCheck(G->m == n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Aggregates of %" PetscInt_FMT " vertices and a graph of %" PetscInt_FMT, n, G->m);
   /* the entries that 2^31 / 3 aggregates have at least are more than a PetscInt counts */
   PetscCheck(nc < PETSC_MAX_INT / kinds, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " aggregates in %d kinds are too many for PetscInt: use a PETSc built --with-64-bit-indices", nc, kinds);
-  PetscCall(HybArenaCalloc(keep, HYB_MEM_DEVICE, (PetscCount)nc + 1, sizeof(PetscInt), &lists->begin));
-  PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, n, sizeof(PetscInt), &lists->member));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &key));
   HYB_LAUNCH(ListKeys, blocks, AGG_THREADS, 0, exec->stream, n, nc, kinds, (const PetscInt *)agg->parent, key);
   if (hops == 2) {
@@ -101,10 +114,7 @@ PetscErrorCode HybAggLists_CUDA(const HybExec *exec, HybArena *keep, HybArena *w
     PetscCall(HybArenaFree(work, &near));
     PetscCall(HybArenaFree(work, &place));
   }
-  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &sorted));
-  PetscCall(HybSortPairsInt(exec, work, n, key, sorted, nullptr, lists->member, 0, HybBits((PetscCount)kinds * (nc + 1))));
-  HYB_LAUNCH(ListBegins, blocks, AGG_THREADS, 0, exec->stream, n, nc, kinds, (const PetscInt *)sorted, lists->begin);
-  PetscCall(HybArenaFree(work, &sorted));
+  PetscCall(HybAggListsByKey(exec, keep, work, n, nc, kinds, key, lists));
   PetscCall(HybArenaFree(work, &key));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

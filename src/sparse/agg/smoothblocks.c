@@ -12,9 +12,9 @@
 */
 #include "agghost.h"
 
-static void HybBlocksStart(const HybAggregates *agg, const HybAggBlock *block, HybCSR *P)
+static void HybBlocksStart(PetscInt m, const HybAggregates *agg, const HybAggBlock *block, HybCSR *P)
 {
-  P->m   = agg->n * block->bs;
+  P->m   = m;
   P->n   = agg->nc * block->nvec;
   P->nnz = 0;
   P->i = P->j = NULL;
@@ -28,7 +28,7 @@ PetscErrorCode HybAggUnsmoothedBlocks_Host(const HybExec *exec, HybArena *keep, 
   PetscInt       nnz;
 
   PetscFunctionBegin;
-  HybBlocksStart(agg, block, P);
+  HybBlocksStart(agg->n * bs, agg, block, P);
   PetscCall(HybArenaAlloc(keep, exec->result, (PetscCount)P->m + 1, sizeof(PetscInt), &P->i));
   for (PetscInt r = 0; r < P->m; r++) {
     P->i[r] = (PetscInt)sum; /* overflow is found below, before anything is read */
@@ -113,8 +113,8 @@ PetscErrorCode HybAggSmoothedBlocks_Host(const HybExec *exec, HybArena *keep, Hy
   PetscInt      *mark, *place, *list, nnz, longest = 0;
 
   PetscFunctionBegin;
-  PetscCheck(A->m == agg->n * block->bs && A->n == A->m, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Aggregates of %" PetscInt_FMT " vertices of %" PetscInt_FMT " unknowns and a matrix of size %" PetscInt_FMT " x %" PetscInt_FMT, agg->n, block->bs, A->m, A->n);
-  HybBlocksStart(agg, block, P);
+  PetscCheck(A->m <= A->n && A->n == agg->n * block->bs, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Aggregates of %" PetscInt_FMT " vertices of %" PetscInt_FMT " unknowns and a matrix of size %" PetscInt_FMT " x %" PetscInt_FMT, agg->n, block->bs, A->m, A->n);
+  HybBlocksStart(A->m, agg, block, P);
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), agg->nc, sizeof(PetscInt), &mark));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), agg->nc, sizeof(PetscInt), &place));
   PetscCall(HybArenaAlloc(keep, exec->result, (PetscCount)A->m + 1, sizeof(PetscInt), &P->i));

@@ -188,7 +188,7 @@ PetscErrorCode HybAggSmoothedBlocks_CUDA(const HybExec *exec, HybArena *keep, Hy
   AggSmooth s = {A->m, agg->nc, A->i, A->j, agg->parent, A->a, q, HybScalar(-omega), nullptr, nullptr, nullptr, block->bs, block->nvec};
 
   PetscFunctionBegin;
-  PetscCheck(A->m == agg->n * block->bs && A->n == A->m, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Aggregates of %" PetscInt_FMT " vertices of %" PetscInt_FMT " unknowns and a matrix of size %" PetscInt_FMT " x %" PetscInt_FMT, agg->n, block->bs, A->m, A->n);
+  PetscCheck(A->m <= A->n && A->n == agg->n * block->bs, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Aggregates of %" PetscInt_FMT " vertices of %" PetscInt_FMT " unknowns and a matrix of size %" PetscInt_FMT " x %" PetscInt_FMT, agg->n, block->bs, A->m, A->n);
   PetscCall(HybCheckEntries(exec, A->nnz, "a matrix"));
   P->m   = A->m;
   P->n   = agg->nc * block->nvec;

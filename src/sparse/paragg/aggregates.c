@@ -52,6 +52,7 @@ static PetscErrorCode HybParAggTable(HybParAgg p, HybParAggFinding *f)
 
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(&p->keep, HYB_WORK(x), all, sizeof(PetscInt), &p->parent));
+  if (!HybParAggIsScalar(p)) PetscCall(HybArenaCalloc(&p->keep, HYB_WORK(x), n, sizeof(PetscInt), &p->kind));
   *s = HybParAggStepOf(p);
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(own); k++) PetscCall(HybArenaAlloc(&f->work, HYB_WORK(x), n, sizeof(PetscInt), own[k]));
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(each); k++) PetscCall(HybArenaAlloc(&f->work, HYB_WORK(x), all, sizeof(PetscInt), each[k]));
@@ -129,6 +130,7 @@ static PetscErrorCode HybParAggCount(HybParAgg p, HybParAggFinding *f)
   PetscFunctionBegin;
   p->nc = 0;
   PetscCall(PetscMalloc1(p->comm->size + 1, &p->cranges));
+  PetscCall(PetscMalloc1(p->comm->size + 1, &p->ccolumns));
   if (!f->s.n) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybParAggEach(p, HYB_STEP_ROOT, f->s.n, &f->s));
   PetscCall((*p->exec.backend->paragg->number)(&p->exec, &f->work, f->s.n, f->s.flag, f->number, &p->nc));
@@ -137,14 +139,18 @@ static PetscErrorCode HybParAggCount(HybParAgg p, HybParAggFinding *f)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the numbers of the aggregates of each process */
+/* the numbers of the aggregates of each process, and of a prolongator's columns for them */
 static PetscErrorCode HybParAggRanges(HybParAgg p, PetscInt64 *counts)
 {
+  PetscInt columns;
+
   PetscFunctionBegin;
   counts[p->comm->rank] = p->nc;
   PetscCall(HybCommSum(p->comm, p->comm->size, counts));
   p->cranges[0] = 0; /* there are no more than vertices */
   for (PetscMPIInt r = 0; r < p->comm->size; r++) p->cranges[r + 1] = p->cranges[r] + (PetscInt)counts[r];
+  PetscCall(HybIntCast((PetscCount)p->cranges[p->comm->size] * p->block.nvec, "columns of a prolongator", &columns)); /* the same for all */
+  for (PetscMPIInt r = 0; r <= p->comm->size; r++) p->ccolumns[r] = p->cranges[r] * p->block.nvec;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -12,6 +12,8 @@
   off-diagonal block to the owners of its rows, each of whom must find every entry in its own off-diagonal block, and
   get as many as it has.
 
+  Where vertices have several unknowns, the blocks are those of vertices.c.
+
   Memory: two times the pattern for a moment, once afterwards. Time: O(nnz), a message to each neighbour each way.
 */
 #include "paraggimpl.h"
@@ -36,6 +38,8 @@ HybParAggStep HybParAggStepOf(HybParAgg p)
   s.parent = p->parent;
   s.lead   = p->lead;
   s.first  = p->first;
+  s.kind   = p->kind;
+  s.block  = p->block;
   return s;
 }
 
@@ -101,7 +105,7 @@ static PetscErrorCode HybParAggMatch(HybParAgg p, HybArena *work, const HybParCS
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Collective; errors are agreed upon */
+/* Collective; errors are agreed upon. *proper: of what this process has seen before. */
 static PetscErrorCode HybParAggLook(HybParAgg p, HybArena *work, const HybParCSR *A, const HybCSR *T, PetscBool *proper)
 {
   const HybExec *x = &p->exec;
@@ -120,7 +124,7 @@ static PetscErrorCode HybParAggLook(HybParAgg p, HybArena *work, const HybParCSR
   ierr  = HybParAggMatch(p, work, A, &R, &match);
   later = HybRowsDestroy(&rows);
   PetscCall(HybCommAgree(p->comm, ierr ? ierr : later, "The edges of a graph between processes"));
-  fails = look.nodiagonal || !look.symmetric || !match;
+  fails = look.nodiagonal || !look.symmetric || !match || !*proper;
   PetscCall(HybCommMax(p->comm, 1, &fails));
   *proper = (PetscBool)!fails;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -128,28 +132,61 @@ static PetscErrorCode HybParAggLook(HybParAgg p, HybArena *work, const HybParCSR
 
 static PetscErrorCode HybParAggBegin(HybParAgg p, PetscErrorCode before, const HybParCSR *A)
 {
+  const PetscInt bs = p->block.bs;
+
   PetscFunctionBegin;
   PetscCall(before);
   PetscCheck(p->exec.backend->paragg && p->exec.backend->paragg->each && p->exec.backend->agg, PETSC_COMM_SELF, PETSC_ERR_SUP, "The %s backend has no aggregation on several processes", p->exec.backend->name);
+  PetscCheck(bs > 0 && p->block.nvec > 0 && p->block.nvec <= HYB_AGG_VECTORS, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Vertices of %" PetscInt_FMT " unknowns, and %" PetscInt_FMT " near-null vectors, of which there are 1 to %d", bs, p->block.nvec, HYB_AGG_VECTORS);
   PetscCall(PetscMalloc1(p->comm->size + 1, &p->ranges));
-  PetscCall(PetscArraycpy(p->ranges, A->rows, p->comm->size + 1));
+  PetscCall(PetscMalloc1(p->comm->size + 1, &p->rows));
+  for (PetscMPIInt r = 0; r <= p->comm->size; r++) {
+    PetscCheck(A->rows[r] % bs == 0, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Vertices of %" PetscInt_FMT " unknowns, and a process whose rows begin at %" PetscInt_FMT, bs, A->rows[r]);
+    p->rows[r]   = A->rows[r];
+    p->ranges[r] = A->rows[r] / bs;
+  }
   p->N = p->ranges[p->comm->size];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Collective: the halo of all unknowns of the graph's ghosts */
+static PetscErrorCode HybParAggRowHalo(HybParAgg p, HybArena *work, const HybParCSR *V)
+{
+  const PetscInt bs    = p->block.bs;
+  PetscInt      *ghost = NULL, n;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  ierr = HybIntCast(((PetscCount)V->D.m + V->O.n) * bs, "unknowns of a process and its neighbours", &n);
+  if (!ierr) ierr = HybArenaAlloc(work, HYB_MEM_HOST, (PetscCount)V->O.n * bs, sizeof(PetscInt), &ghost);
+  PetscCall(HybCommAgree(p->comm, ierr, "The unknowns of a graph"));
+  for (PetscInt k = 0; k < V->O.n * bs; k++) ghost[k] = V->garray[k / bs] * bs + k % bs;
+  PetscCall(HybHaloCreate(p->comm, &p->exec, p->rows, V->O.n * bs, ghost, &p->rowhalo));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybParAggMake(HybParAgg p, HybArena *work, PetscErrorCode before, const HybParCSR *A, PetscBool *proper)
 {
-  HybCSR T;
+  HybCSR         T;
+  HybParCSR      V;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(HybCommAgree(p->comm, HybParAggBegin(p, before, A), "A graph's description"));
+  ierr    = HybParAggBegin(p, before, A);
+  *proper = PETSC_TRUE;
+  if (!ierr && p->block.bs > 1) {
+    ierr = HybParAggVertices(p, work, A, &V, proper);
+    A    = &V;
+  }
+  PetscCall(HybCommAgree(p->comm, ierr, "A graph's description"));
   PetscCall(HybHaloCreate(p->comm, &p->exec, p->ranges, A->O.n, A->garray, &p->halo));
+  if (p->block.bs > 1) PetscCall(HybParAggRowHalo(p, work, A));
   PetscCall(HybCommAgree(p->comm, HybParAggGraph(p, work, A, &T), "A graph"));
   PetscCall(HybParAggLook(p, work, A, &T, proper));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybParAggCreate(MPI_Comm mpi, const HybExec *exec, PetscErrorCode before, const HybParCSR *A, PetscBool *proper, HybParAgg *agg)
+PetscErrorCode HybParAggCreate(MPI_Comm mpi, const HybExec *exec, PetscErrorCode before, const HybParCSR *A, const HybAggBlock *block, PetscBool *proper, HybParAgg *agg)
 {
   HybParAgg      p    = NULL;
   HybComm        comm = NULL;
@@ -171,6 +208,7 @@ PetscErrorCode HybParAggCreate(MPI_Comm mpi, const HybExec *exec, PetscErrorCode
     SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM, "Another process has no memory for a graph");
   }
   p->comm        = comm;
+  p->block       = *block;
   p->exec        = *exec;
   p->exec.result = HYB_WORK(exec);
   (void)HybArenaInit(&p->keep, &p->exec);
@@ -187,17 +225,20 @@ PetscErrorCode HybParAggCreate(MPI_Comm mpi, const HybExec *exec, PetscErrorCode
 PetscErrorCode HybParAggDestroy(HybParAgg *agg)
 {
   HybParAgg      p = *agg;
-  PetscErrorCode ierr[3];
+  PetscErrorCode ierr[4];
 
   PetscFunctionBegin;
   *agg = NULL;
   if (!p) PetscFunctionReturn(PETSC_SUCCESS);
   ierr[0] = HybHaloDestroy(&p->halo);
-  ierr[1] = HybArenaReset(&p->keep);
-  ierr[2] = HybCommRestore(&p->comm);
+  ierr[1] = HybHaloDestroy(&p->rowhalo);
+  ierr[2] = HybArenaReset(&p->keep);
+  ierr[3] = HybCommRestore(&p->comm);
   PetscCall(PetscFree(p->ranges));
+  PetscCall(PetscFree(p->rows));
   PetscCall(PetscFree(p->cranges));
+  PetscCall(PetscFree(p->ccolumns));
   PetscCall(PetscFree(p));
-  for (int k = 0; k < 3; k++) PetscCall(ierr[k]);
+  for (int k = 0; k < 4; k++) PetscCall(ierr[k]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

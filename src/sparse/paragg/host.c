@@ -30,9 +30,17 @@ static PetscErrorCode HybParAggNumber_Host(const HybExec *exec, HybArena *work, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode HybParAggLists_Host(const HybExec *exec, HybArena *keep, HybArena *work, PetscInt n, PetscInt nc, const PetscInt *parent, int kinds, const PetscInt *kind, HybAggLists *lists)
+{
+  PetscFunctionBegin;
+  PetscCall(HybAggListsByKind_Host(exec, keep, work, n, nc, parent, kinds, kind, lists));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 const HybParAggOps HybParAggHost = {
   .each   = HybParAggEach_Host,
   .roots  = HybParAggRoots_Host,
   .number = HybParAggNumber_Host,
+  .lists  = HybParAggLists_Host,
 };
 #endif

@@ -24,7 +24,15 @@ typedef void (*Kernel)(PetscInt, HybParAggStep);
 
 /* in the order of vertex.h */
 const Kernel Kernels[] = {Each<HYB_STEP_START>, Each<HYB_STEP_REACH>, Each<HYB_STEP_KEY>, Each<HYB_STEP_NEAR>, Each<HYB_STEP_TAKE>, Each<HYB_STEP_LEAVE>, Each<HYB_STEP_ROOT>, Each<HYB_STEP_COARSE>, Each<HYB_STEP_BESIDE>,
-                          Each<HYB_STEP_PARENT>, Each<HYB_STEP_LEAD>, Each<HYB_STEP_OWN>, Each<HYB_STEP_FIRST>, Each<HYB_STEP_ENTRY>, Each<HYB_STEP_NUMBER>, Each<HYB_STEP_LOCAL>, Each<HYB_STEP_COLUMN>, Each<HYB_STEP_MATCH>};
+                          Each<HYB_STEP_PARENT>, Each<HYB_STEP_LEAD>, Each<HYB_STEP_OWN>, Each<HYB_STEP_FIRST>, Each<HYB_STEP_ENTRY>, Each<HYB_STEP_NUMBER>, Each<HYB_STEP_LOCAL>, Each<HYB_STEP_COLUMN>, Each<HYB_STEP_MATCH>,
+                          Each<HYB_STEP_KIND>, Each<HYB_STEP_TRANSLATIONS>, Each<HYB_STEP_TOCOLUMNS>, Each<HYB_STEP_TOROWS>};
+
+__global__ void ListKeys(PetscInt n, PetscInt nc, int kinds, const PetscInt *__restrict__ parent, const PetscInt *__restrict__ kind, PetscInt *__restrict__ key)
+{
+  const PetscCount v = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
+
+  if (v < n) key[v] = parent[v] < 0 ? kinds * nc : kinds * parent[v] + kind[v];
+}
 
 } // namespace
 
@@ -67,7 +75,20 @@ static PetscErrorCode HybParAggNumber_CUDA(const HybExec *exec, HybArena *work, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-const HybParAggOps HybParAggCUDA = {HybParAggEach_CUDA, HybParAggRoots_CUDA, HybParAggNumber_CUDA};
+static PetscErrorCode HybParAggLists_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, PetscInt n, PetscInt nc, const PetscInt *parent, int kinds, const PetscInt *kind, HybAggLists *lists)
+{
+  PetscInt *key;
+
+  PetscFunctionBegin;
+  PetscCheck(nc < PETSC_MAX_INT / kinds, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " aggregates in %d kinds are too many for PetscInt: use a PETSc built --with-64-bit-indices", nc, kinds);
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &key));
+  HYB_LAUNCH(ListKeys, HybBlocks(n, AGG_THREADS), AGG_THREADS, 0, exec->stream, n, nc, kinds, parent, kind, key);
+  PetscCall(HybAggListsByKey(exec, keep, work, n, nc, kinds, key, lists));
+  PetscCall(HybArenaFree(work, &key));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+const HybParAggOps HybParAggCUDA = {HybParAggEach_CUDA, HybParAggRoots_CUDA, HybParAggNumber_CUDA, HybParAggLists_CUDA};
 #else
-const HybParAggOps HybParAggCUDA = {nullptr, nullptr, nullptr};
+const HybParAggOps HybParAggCUDA = {nullptr, nullptr, nullptr, nullptr};
 #endif

@@ -17,9 +17,20 @@ struct _HybParAgg {
   int        hops;
   PetscInt   nc;
   PetscInt  *parent, *lead, *first; /* see vertex.h; parent of all */
-  HybScalar *q;                     /* of all; others' come when P is smoothed */
+  HybScalar *q;                     /* of all; others' come when P is smoothed; of blocks by columns, all rows apart */
   PetscInt  *garray;                /* of the last prolongator, of the host */
+  /* where a vertex has several unknowns, or there are several vectors */
+  HybAggBlock block;
+  HybHalo     rowhalo;         /* of the unknowns: all those of the graph's ghosts */
+  PetscInt   *rows, *ccolumns; /* of the host: whose unknowns, whose columns of a prolongator */
+  PetscInt    nwide, *wide;    /* unknowns of the ghosts; of each column of the off-diagonal block its number among all unknowns of the ghosts; NULL: its own */
+  PetscInt   *kind;            /* see vertex.h */
 };
+
+static inline PetscBool HybParAggIsScalar(HybParAgg p)
+{
+  return (PetscBool)(p->block.bs == 1 && p->block.nvec == 1);
+}
 
 /* graph.c. Step: with the graph's part filled in. Ghosts: others' part of an array of all vertices, by their owners;
    collective, and its error is this process's alone until the next HybCommAgree(). */
@@ -30,10 +41,22 @@ static inline PetscErrorCode HybParAggEach(HybParAgg p, int step, PetscInt n, co
   return n ? p->exec.backend->paragg->each(&p->exec, step, n, s) : PETSC_SUCCESS;
 }
 
+/* vertices.c: V: the graph of A's vertices, in blocks, of as many unknowns as they have, from work; *proper: the rules
+   hold for it as far as one process sees. Wide: the off-diagonal block O as W, with columns for all unknowns of the
+   ghosts, W->j from work. Not collective. */
+extern PetscErrorCode HybParAggVertices(HybParAgg, HybArena *work, const HybParCSR *A, HybParCSR *V, PetscBool *proper);
+extern PetscErrorCode HybParAggWide(HybParAgg, HybArena *work, const HybCSR *O, HybCSR *W);
+
+/* tentativeblocks.c: HybParAggTentative() of several unknowns or vectors */
+extern PetscErrorCode HybParAggTentativeBlocks(HybParAgg, PetscErrorCode before, const HybScalar *b, HybAggFactor factor, void *ctx, HybScalar *coarse, PetscInt *doubtful);
+
 /* prolong.c: the aggregates that the entries of U name, which has a row for each vertex and global numbers of
    aggregates for columns, are numbered: own ones from 0 on, others' behind them, ascending. U->j and U->n change. list
    where the backend executes, from work; garray, the same of the host, from p->keep. Not collective. */
 extern PetscErrorCode HybParAggNumber(HybParAgg, HybArena *work, HybCSR *U, PetscInt *nlist, PetscInt **list, PetscInt **garray);
+/* S has a row for each aggregate of others that own vertices belong to, with an entry of v for each of
+   them; from work, the rest as above. Not collective. */
+extern PetscErrorCode HybParAggToOthers(HybParAgg, HybArena *work, const HybScalar *v, HybCSR *S, PetscInt *nlist, PetscInt **list, PetscInt **garray);
 
 HYB_EXTERN_C_END
 #endif

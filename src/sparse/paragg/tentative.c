@@ -1,5 +1,6 @@
 /*
-  tentative.c: the tentative prolongator of aggregates whose members may be other processes' vertices.
+  tentative.c: the tentative prolongator of aggregates whose members may be other processes' vertices, of one near-null
+  vector. tentativeblocks.c has that of several.
 
   An aggregate is its root's process's: others send it their members' entries of the near-null vector, as rows of a
   matrix that has a row for each aggregate; it factors the column as agg's tentative.c does, own members first, and
@@ -27,30 +28,21 @@ typedef struct {
 } HybParAggTent;
 
 /* U's rows of others' aggregates, transposed: t->S */
-static PetscErrorCode HybParAggToOthers(HybParAgg p, HybParAggTent *t, const HybScalar *b)
+static PetscErrorCode HybParAggEntries(HybParAgg p, HybParAggTent *t, const HybScalar *b)
 {
-  const HybExec      *x   = &p->exec;
-  const HybCSROps    *ops = x->backend->csr;
-  const HybAggregates agg = {p->halo->n, p->cranges[p->comm->size], p->parent, NULL, 0};
-  const HybScalar     one = 1;
-  HybCSR              U, T;
-  const HybCSR       *piece = &T;
-  PetscInt            begin, end, *perm;
-  PetscCount          first, place[2];
+  const HybExec  *x   = &p->exec;
+  const HybScalar one = 1;
 
   PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(&p->keep, HYB_WORK(x), p->G.m, sizeof(HybScalar), &p->q));
+  t->s   = HybParAggStepOf(p);
+  t->s.q = p->q;
   if (!b) {
-    PetscCall(HybArenaAlloc(&t->work, HYB_WORK(x), agg.n, sizeof(HybScalar), &t->ones));
-    PetscCall((*ops->set)(x, agg.n, &one, t->ones));
+    PetscCall(HybArenaAlloc(&t->work, HYB_WORK(x), p->halo->n, sizeof(HybScalar), &t->ones));
+    PetscCall((*x->backend->csr->set)(x, p->halo->n, &one, t->ones));
     b = t->ones;
   }
-  PetscCall((*x->backend->agg->unsmoothed)(x, &t->work, &t->work, &agg, b, &U));
-  PetscCall(HybParAggNumber(p, &t->work, &U, &t->s.nlist, (PetscInt **)&t->s.list, &t->garray));
-  PetscCall((*ops->transpose)(x, &t->work, &t->work, &U, PETSC_FALSE, &T, &perm));
-  begin = p->nc;
-  end   = p->nc + t->s.nlist;
-  PetscCall((*ops->stackrows)(x, &t->work, 1, &piece, &begin, &end, &t->S, &first, place));
-  t->S.a = T.a ? T.a + first : NULL;
+  PetscCall(HybParAggToOthers(p, &t->work, b, &t->S, &t->s.nlist, (PetscInt **)&t->s.list, &t->garray));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -107,17 +99,12 @@ static PetscErrorCode HybParAggTold(HybParAgg p, HybParAggTent *t, const HybScal
 
 static PetscErrorCode HybParAggTentativeIn(HybParAgg p, HybParAggTent *t, PetscErrorCode before, const HybScalar *b, HybScalar *coarse)
 {
-  PetscInt64     some = b != NULL;
-  PetscErrorCode ierr;
+  PetscInt64 some = b != NULL;
 
   PetscFunctionBegin;
   PetscCall(HybCommAgree(p->comm, before, "Memory for a tentative prolongator"));
   PetscCall(HybCommMax(p->comm, 1, &some));
-  ierr   = HybArenaAlloc(&p->keep, HYB_WORK(&p->exec), p->G.m, sizeof(HybScalar), &p->q);
-  t->s   = HybParAggStepOf(p);
-  t->s.q = p->q;
-  if (!ierr) ierr = HybParAggToOthers(p, t, b);
-  PetscCall(HybCommAgree(p->comm, ierr, "Aggregates of other processes"));
+  PetscCall(HybCommAgree(p->comm, HybParAggEntries(p, t, b), "Aggregates of other processes"));
   if (some && !b) b = t->ones; /* not all processes' entries are 1 */
   t->s.b = b;
   if (!some) t->S.a = NULL;
@@ -128,12 +115,17 @@ static PetscErrorCode HybParAggTentativeIn(HybParAgg p, HybParAggTent *t, PetscE
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybParAggTentative(HybParAgg p, PetscErrorCode before, const HybScalar *b, HybScalar *coarse)
+PetscErrorCode HybParAggTentative(HybParAgg p, PetscErrorCode before, const HybScalar *b, HybAggFactor factor, void *ctx, HybScalar *coarse, PetscInt *doubtful)
 {
   HybParAggTent  t;
   PetscErrorCode ierr, later[3];
 
   PetscFunctionBegin;
+  *doubtful = 0;
+  if (!HybParAggIsScalar(p)) {
+    PetscCall(HybParAggTentativeBlocks(p, before, b, factor, ctx, coarse, doubtful));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(PetscMemzero(&t, sizeof(t)));
   PetscCall(HybArenaInit(&t.work, &p->exec));
   ierr     = HybParAggTentativeIn(p, &t, before, b, coarse);

@@ -1,8 +1,8 @@
 /*
   vertex.h: what the rules of aggregation on several processes say of one vertex (or entry, or row); one text for the
   host's loops and for kernels with a thread for each. Each step only writes what belongs to its own k, or what no other
-  one writes, so their order does not matter. aggregates.c, tentative.c, prolong.c and graph.c say when which step comes
-  and why.
+  one writes, so their order does not matter. aggregates.c, tentative.c, tentativeblocks.c, prolong.c and graph.c say
+  when which step comes and why.
 
   A process's vertices come first, 0..n-1, those of others that have an edge to one of them follow, n..all-1, ascending
   by their global numbers gid. The graph has a row for each: of an own vertex all its neighbours and itself, of
@@ -45,8 +45,18 @@ enum {
   HYB_STEP_LOCAL,
   HYB_STEP_COLUMN,
   /* graph.c */
-  HYB_STEP_MATCH
+  HYB_STEP_MATCH,
+  /* tentativeblocks.c */
+  HYB_STEP_KIND,
+  HYB_STEP_TRANSLATIONS,
+  HYB_STEP_TOCOLUMNS,
+  HYB_STEP_TOROWS
 };
+
+/* The kinds of an aggregate's members, in the order of PETSc's list. Two hops: the root; own vertices that the root
+   itself took; others' that it took and that are beside no root; own ones that are beside it and were handed over;
+   others' beside it. One hop: what precedes the own vertices, these, what follows. */
+#define HYB_VERTEX_KINDS 5
 
 typedef struct _HybParAggStep {
   PetscInt        n, all, begin, end; /* begin..end-1: the own vertices' global numbers */
@@ -65,6 +75,7 @@ typedef struct _HybParAggStep {
   PetscInt       *coarse;        /* all: of a root its aggregate, else -1 */
   PetscInt       *beside;        /* all: of the root beside this vertex, or itself, its aggregate; -1: none */
   PetscInt       *lead, *first;  /* of each own aggregate the first of PETSc's list: here, its global number */
+  PetscInt       *kind;          /* n: see above, or NULL */
   /* members of own aggregates: own vertices, then others' */
   const PetscInt *others; /* global numbers of the latter */
   PetscInt       *member; /* own aggregates, counted from 0 */
@@ -77,6 +88,11 @@ typedef struct _HybParAggStep {
   const PetscInt  *pi, *pj; /* P0 with columns of this process's numbering */
   PetscInt        *local;   /* see the steps */
   PetscInt         columns; /* the own ones of them */
+  /* vectors of several unknowns a vertex, by columns `rows` apart, and by rows */
+  HybAggBlock      block;
+  PetscInt         rows;
+  const HybScalar *from;
+  HybScalar       *to;
   /* the symmetry of what is between processes */
   const PetscInt *ri, *rj, *row;    /* rows that others sent, and whose they are */
   const PetscInt *oi, *oj, *garray; /* the off-diagonal block */
@@ -207,6 +223,19 @@ HYB_VERTEX_FUNCTION void HybVertexBeside(const HybParAggStep *s, PetscInt w)
   s->beside[w] = c;
 }
 
+/* of a member of aggregate c, which took it over if it is beside its root */
+HYB_VERTEX_FUNCTION PetscInt HybVertexKind(const HybParAggStep *s, PetscInt v, PetscInt c)
+{
+  const PetscBool own = (PetscBool)(c >= s->cbegin && c < s->cend), beside = (PetscBool)(s->beside[v] == c);
+  const PetscInt  root = s->parent[v];
+
+  if (s->hops == 1) return own ? 1 : c < s->cbegin ? 2
+                                                   : 0;
+  if (!own) return beside ? 4 : 2;
+  if (s->now[v] >= 0) return 0;
+  return beside && !(root >= s->begin && root < s->end && s->coarse[root - s->begin] == c) ? 3 : 1;
+}
+
 /* from roots to aggregates. Two hops: a neighbour of a root is that root's, whoever took it; a root of another process
    that took this vertex is beside one of its neighbours. One hop: it is one of them. */
 HYB_VERTEX_FUNCTION void HybVertexParent(const HybParAggStep *s, PetscInt v)
@@ -221,6 +250,7 @@ HYB_VERTEX_FUNCTION void HybVertexParent(const HybParAggStep *s, PetscInt v)
   else if (root >= 0)
     for (PetscInt e = s->gi[v]; e < s->gi[v + 1]; e++)
       if (s->far[2 * (size_t)s->gj[e] + 1] == root) c = s->beside[s->gj[e]];
+  if (s->kind && c >= 0) s->kind[v] = HybVertexKind(s, v, c);
   s->parent[v] = c;
 }
 
@@ -311,6 +341,27 @@ HYB_VERTEX_FUNCTION void HybVertexMatch(const HybParAggStep *s, PetscInt k)
   s->flag[k] = missing;
 }
 
+/* its kind as a number that goes with a row's entries */
+HYB_VERTEX_FUNCTION void HybVertexKindValue(const HybParAggStep *s, PetscInt v)
+{
+  s->to[v] = s->parent[v] >= 0 ? (HybScalar)s->kind[v] : (HybScalar)0;
+}
+
+HYB_VERTEX_FUNCTION void HybVertexTranslations(const HybParAggStep *s, PetscInt r)
+{
+  for (PetscInt t = 0; t < s->block.nvec; t++) s->to[t * (size_t)s->rows + r] = (HybScalar)(r % s->block.bs == t ? 1 : 0);
+}
+
+HYB_VERTEX_FUNCTION void HybVertexToColumns(const HybParAggStep *s, PetscInt r)
+{
+  for (PetscInt t = 0; t < s->block.nvec; t++) s->to[t * (size_t)s->rows + r] = s->from[r * (size_t)s->block.nvec + t];
+}
+
+HYB_VERTEX_FUNCTION void HybVertexToRows(const HybParAggStep *s, PetscInt r)
+{
+  for (PetscInt t = 0; t < s->block.nvec; t++) s->to[r * (size_t)s->block.nvec + t] = s->from[t * (size_t)s->rows + r];
+}
+
 HYB_VERTEX_FUNCTION void HybVertexStep(int step, const HybParAggStep *s, PetscInt k)
 {
   switch (step) {
@@ -367,6 +418,18 @@ HYB_VERTEX_FUNCTION void HybVertexStep(int step, const HybParAggStep *s, PetscIn
     break;
   case HYB_STEP_MATCH:
     HybVertexMatch(s, k);
+    break;
+  case HYB_STEP_KIND:
+    HybVertexKindValue(s, k);
+    break;
+  case HYB_STEP_TRANSLATIONS:
+    HybVertexTranslations(s, k);
+    break;
+  case HYB_STEP_TOCOLUMNS:
+    HybVertexToColumns(s, k);
+    break;
+  case HYB_STEP_TOROWS:
+    HybVertexToRows(s, k);
     break;
   }
 }

@@ -152,7 +152,7 @@ static PetscErrorCode HybGAMGDecide(PC pc, HybGAMG *h, Mat A, const char **why)
     *why = "rows without an entry of the diagonal";
   else if (!look.symmetric)
     *why = "a pattern that is not symmetric";
-  else if (h->block.bs > 1 && h->collapsed.staggered)
+  else if (h->block.bs > 1 && HybAggStaggered(&h->collapsed))
     *why = "PETSc takes entries of several vertices for one block";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -202,7 +202,7 @@ static PetscErrorCode HybGAMGAggregate(HybGAMG *h, Mat G)
   PetscCall(HybArenaReset(&h->keep));
   PetscCall(HybArenaInit(&h->keep, &h->exec));
   if (h->par) {
-    h->agg.n = G->rmap->n;
+    h->agg.n = G->rmap->n / h->block.bs;
     PetscCall(HybParAggFind(h->par, h->hops, &h->agg.nc, &h->total, &h->agg.rounds));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -266,7 +266,7 @@ static PetscErrorCode HybGAMGTentative(PC pc, HybGAMG *h, HybArena *work)
   if (!h->par) PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(x), (PetscCount)h->agg.n * h->block.bs * nvec, sizeof(*h->q), &h->q));
   ierr = HybArenaAlloc(&near, HYB_WORK(x), (PetscCount)columns * nvec, sizeof(*coarse), &coarse);
   if (h->par)
-    ierr = HybParAggTentative(h->par, ierr, h->b, coarse);
+    ierr = HybParAggTentative(h->par, ierr, h->b, HybGAMGGetFactor(), &h->block.bs, coarse, &doubtful);
   else if (!ierr && HybGAMGIsScalar(h))
     ierr = (*ops->tentative)(x, work, &h->agg, h->b, h->q, coarse);
   else if (!ierr)

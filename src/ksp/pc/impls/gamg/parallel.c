@@ -1,7 +1,7 @@
 /*
-  A level of smoothed aggregation on several processes: what of level.c is another there. One unknown a vertex, one
-  near-null vector, no threshold; all else is PETSc's own. The rules are the room paragg's. Coarse levels' near-null
-  vectors are in pc_gamg->data too, since PETSc reads them where it gathers a level on fewer processes.
+  A level of smoothed aggregation on several processes: what of level.c is another there. Levels with a threshold are
+  PETSc's own. The rules are the room paragg's. Coarse levels' near-null vectors are in pc_gamg->data too, since PETSc
+  reads them where it gathers a level on fewer processes.
 
   All functions are collective, and decide alike.
 */
@@ -31,12 +31,29 @@ static PetscErrorCode HybGAMGParKnown(PC pc, const HybGAMG *h, Mat A, const char
   PetscCall(MatGetBlockSizes(A, &bs, &cbs));
   if (!par)
     *why = "the matrix is of another type";
-  else if (bs != 1 || cbs != 1 || gamg->data_cell_rows != 1 || gamg->data_cell_cols != 1)
-    *why = "several processes, and several unknowns a vertex or near-null vectors";
+  else if (bs != cbs)
+    *why = "blocks that are not square";
+  else if (gamg->data_cell_rows != bs)
+    *why = "near-null vectors of blocks of another size";
+  else if (gamg->data_cell_cols < 1 || gamg->data_cell_cols > HYB_AGG_VECTORS)
+    *why = "too many near-null vectors";
   else if (HybGAMGHasThreshold(pc))
     *why = "several processes, and a threshold for edges";
-  else if (!h->dummy && gamg->data_sz < A->rmap->n)
+  else if (!h->dummy && gamg->data_sz < (PetscCount)A->rmap->n * gamg->data_cell_cols)
     *why = "near-null vectors of another length";
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Has every process as many unknowns a vertex, and near-null vectors? */
+static PetscErrorCode HybGAMGParBlock(PC pc, HybGAMG *h, const char **why)
+{
+  const PC_GAMG *gamg     = HybGAMGData(pc);
+  PetscInt       found[4] = {gamg->data_cell_rows, -gamg->data_cell_rows, gamg->data_cell_cols, -gamg->data_cell_cols};
+
+  PetscFunctionBegin;
+  h->block = (HybAggBlock){gamg->data_cell_rows, gamg->data_cell_cols};
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, found, 4, MPIU_INT, MPI_MIN, PetscObjectComm((PetscObject)pc)));
+  if (found[0] != -found[1] || found[2] != -found[3]) *why = "processes have different numbers of near-null vectors";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -73,7 +90,7 @@ static PetscErrorCode HybGAMGParLook(PC pc, HybGAMG *h, Mat A, PetscBool *proper
   ierr = HybGAMGNear(pc, h, A->rmap->n);
   if (!ierr) ierr = HybMatGetParCSR(A, x, PETSC_FALSE, &csr);
   csr.rows = A->rmap->range;
-  ierr     = HybParAggCreate(PetscObjectComm((PetscObject)A), x, ierr, &csr, proper, &h->par);
+  ierr     = HybParAggCreate(PetscObjectComm((PetscObject)A), x, ierr, &csr, &h->block, proper, &h->par);
   later    = HybMatRestoreParCSR(A, x, &csr);
   PetscCall(ierr);
   PetscCall(HybGAMGAgree(pc, later));
@@ -91,7 +108,8 @@ PetscErrorCode HybGAMGParDecide(PC pc, HybGAMG *h, Mat A, const char **why)
   PetscCall(HybGAMGAgree(pc, ierr));
   PetscCall(HybGAMGAgreeWhy(pc, why));
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
-  h->block = (HybAggBlock){1, 1};
+  PetscCall(HybGAMGParBlock(pc, h, why));
+  if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybMatGetParExec(A, &h->exec));
   PetscCall(HybGAMGParWitness(pc, h, A, why));
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
@@ -102,7 +120,7 @@ PetscErrorCode HybGAMGParDecide(PC pc, HybGAMG *h, Mat A, const char **why)
   PetscCall(PetscLogEventEnd(HYB_GAMGLook, A, 0, 0, 0));
   PetscCall(ierr);
   if (proper) PetscFunctionReturn(PETSC_SUCCESS);
-  *why = "rows without an entry of the diagonal, or a pattern that is not symmetric";
+  *why = h->block.bs > 1 ? "rows without an entry of the diagonal, a pattern that is not symmetric, or entries of several vertices that PETSc may take for one block" : "rows without an entry of the diagonal, or a pattern that is not symmetric";
   PetscCall(HybGAMGAgree(pc, HybParAggDestroy(&h->par)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -121,7 +139,7 @@ PetscErrorCode HybGAMGParProlongator(PC pc, HybGAMG *h, Mat A, PetscReal omega, 
   ierr  = HybParAggProlongator(h->par, ierr, omega ? &a : NULL, omega, out, &p);
   later = omega ? HybMatRestoreParCSR(A, x, &a) : PETSC_SUCCESS;
   if (!ierr) ierr = HybGAMGAgree(pc, later);
-  if (!ierr) ierr = HybMatCreateFromParCSR(A, x, out, &p, 1, 1, P);
+  if (!ierr) ierr = HybMatCreateFromParCSR(A, x, out, &p, h->block.bs, h->block.nvec, P);
   for (int k = 0; k < 2; k++) (void)HybArenaReset(&out[k]);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);

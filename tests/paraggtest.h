@@ -1,0 +1,141 @@
+/*
+  paraggtest.h: what the tests of aggregation on several processes share: graphs and layouts that all processes draw
+  alike, and a reference that goes along all processes' vertices as PETSc's loops do, on a dense matrix of the square
+  graph.
+*/
+#ifndef PARAGGTEST_H
+#define PARAGGTEST_H
+#include "hybtest.h"
+#include <aijhybridgpu/private/hybparagg.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST     8  /* processes */
+#define VERTICES 72 /* at most */
+
+static PetscMPIInt Rank, Size;
+
+/* the graph, and what the rules make of it */
+static struct {
+  PetscInt  N, ranges[MOST + 1];
+  PetscBool edge[VERTICES][VERTICES], reach[VERTICES][VERTICES];
+  PetscInt  place[VERTICES]; /* in the shuffle of its process */
+  PetscInt  state[VERTICES], native[VERTICES], parent[VERTICES], coarse[VERTICES], first[VERTICES], nc, crange[MOST + 1];
+} T;
+
+static inline int Owner(PetscInt v)
+{
+  int r = 0;
+
+  while (v >= T.ranges[r + 1]) r++;
+  return r;
+}
+
+/* kind 0: a chain, 1: with chords, 2: any edges, and vertices alone, 3: also processes without vertices; empty: one of
+   these, or -1 */
+static inline PetscErrorCode DrawGraph(PetscInt most, int kind, int empty)
+{
+  const HybExec host = {&HybBackendHost, NULL, HYB_MEM_HOST};
+  HybArena      work;
+
+  PetscFunctionBegin;
+  T.ranges[0] = 0;
+  for (int r = 0; r < Size; r++) T.ranges[r + 1] = T.ranges[r] + (r == empty ? 0 : HybTestRandomInt(kind == 3 ? 0 : 1, most / Size + 1));
+  T.N = T.ranges[Size];
+  memset(T.edge, 0, sizeof(T.edge));
+  for (PetscInt v = 0; v < T.N; v++) {
+    const PetscInt degree = kind == 0 ? 1 : kind == 1 ? 2
+                                                      : HybTestRandomInt(0, 4);
+
+    T.edge[v][v] = PETSC_TRUE;
+    for (PetscInt e = 0; e < degree; e++) {
+      PetscInt u = kind == 0 ? v + 1 : kind == 1 ? v + 1 + 5 * e
+                                                 : HybTestRandomInt(0, T.N);
+
+      if (u >= T.N || (kind == 2 && (u % 7 == 3 || v % 7 == 3))) continue;
+      T.edge[v][u] = T.edge[u][v] = PETSC_TRUE;
+    }
+  }
+  PetscCall(HybArenaInit(&work, &host));
+  for (int r = 0; r < Size; r++)
+    if (T.ranges[r + 1] > T.ranges[r]) PetscCall((*HybAggHost.permutation)(&host, &work, T.ranges[r + 1] - T.ranges[r], T.place + T.ranges[r]));
+  PetscCall(HybArenaReset(&work));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* PETSc's sweeps on the graph of `reach` */
+static inline void Sweeps(void)
+{
+  PetscInt  told[VERTICES], order[VERTICES];
+  PetscBool left = PETSC_TRUE;
+
+  for (PetscInt v = 0; v < T.N; v++) {
+    PetscInt degree = 0;
+
+    for (PetscInt u = 0; u < T.N; u++) degree += T.edge[v][u];
+    told[v]     = -2;
+    T.state[v]  = degree < 2 ? -3 : -2;
+    T.parent[v] = -1;
+  }
+  for (int r = 0; r < Size; r++)
+    for (PetscInt v = T.ranges[r]; v < T.ranges[r + 1]; v++) order[T.ranges[r] + T.place[v]] = v;
+  while (left) {
+    for (PetscInt k = 0; k < T.N; k++) {
+      const PetscInt v = order[k], begin = T.ranges[Owner(v)], end = T.ranges[Owner(v) + 1];
+      PetscBool      may = (PetscBool)(T.state[v] == -2);
+
+      for (PetscInt u = end; u < T.N && may; u++)
+        if (T.reach[v][u] && told[u] == -2) may = PETSC_FALSE;
+      if (!may) continue;
+      T.state[v] = T.parent[v] = v;
+      for (PetscInt u = begin; u < end; u++) {
+        if (!T.reach[v][u] || T.state[u] != -2) continue;
+        T.state[u]  = -1;
+        T.parent[u] = v;
+      }
+    }
+    memcpy(told, T.state, sizeof(told));
+    left = PETSC_FALSE;
+    for (PetscInt v = 0; v < T.N; v++) {
+      for (PetscInt u = 0; u < T.N && T.state[v] == -2; u++) {
+        if (Owner(u) == Owner(v) || !T.reach[v][u] || told[u] < 0) continue;
+        T.state[v]  = -1;
+        T.parent[v] = u;
+      }
+      if (T.state[v] == -2) left = PETSC_TRUE;
+    }
+  }
+}
+
+/* the aggregates that these sweeps, and what is handed over after them, make */
+static inline void Aggregates(int hops)
+{
+  for (PetscInt v = 0; v < T.N; v++)
+    for (PetscInt u = 0; u < T.N; u++) {
+      T.reach[v][u] = T.edge[v][u];
+      for (PetscInt w = 0; w < T.N && hops == 2 && !T.reach[v][u]; w++) T.reach[v][u] = (PetscBool)(T.edge[v][w] && T.edge[w][u]);
+    }
+  Sweeps();
+  memcpy(T.native, T.parent, sizeof(T.native));
+  for (PetscInt v = 0; v < T.N && hops == 2; v++)
+    for (PetscInt u = 0; u < T.N; u++)
+      if (T.state[u] >= 0 && T.edge[v][u]) T.parent[v] = u;
+  T.nc = 0;
+  for (int r = 0; r <= Size; r++) T.crange[r] = 0;
+  for (PetscInt v = 0; v < T.N; v++) {
+    T.coarse[v] = -1;
+    if (T.state[v] < 0) continue;
+    T.crange[Owner(v) + 1]++;
+    T.first[T.nc] = v;
+    for (PetscInt u = 0; u < v && hops == 1; u++)
+      if (T.parent[u] == v) {
+        T.first[T.nc] = u;
+        break;
+      }
+    T.coarse[v] = T.nc++;
+  }
+  for (int r = 0; r < Size; r++) T.crange[r + 1] += T.crange[r];
+}
+
+#endif
