@@ -169,9 +169,11 @@ static PetscErrorCode ScaleLocal(Pair *p, int k, Mat A)
 
 static PetscErrorCode Infinite(Pair *p, int k, Mat A)
 {
-  (void)p, (void)k;
+  (void)p, (void)k, (void)A;
   PetscFunctionBeginUser;
+#if PETSC_VERSION_LT(3, 26, 0)
   PetscCall(MatSetInf(A));
+#endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
