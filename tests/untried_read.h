@@ -290,8 +290,8 @@ static PetscErrorCode Interpolate(Pair *p, int k, Mat A)
 /* as text; what names the type is left aside */
 static PetscErrorCode Views(Pair *p, int k, Mat A)
 {
-  const PetscViewerFormat formats[] = {PETSC_VIEWER_DEFAULT,    PETSC_VIEWER_ASCII_MATLAB, PETSC_VIEWER_ASCII_DENSE, PETSC_VIEWER_ASCII_COMMON, PETSC_VIEWER_ASCII_INDEX,
-                                       PETSC_VIEWER_ASCII_IMPL, PETSC_VIEWER_ASCII_INFO,   PETSC_VIEWER_ASCII_MATRIXMARKET};
+  const PetscViewerFormat formats[] = {PETSC_VIEWER_DEFAULT, PETSC_VIEWER_ASCII_MATLAB, PETSC_VIEWER_ASCII_DENSE, PETSC_VIEWER_ASCII_COMMON, PETSC_VIEWER_ASCII_INDEX,
+                                       PETSC_VIEWER_ASCII_IMPL, PETSC_VIEWER_ASCII_INFO, PETSC_VIEWER_ASCII_MATRIXMARKET};
 
   PetscFunctionBeginUser;
   PetscCall(PetscObjectSetName((PetscObject)A, "A"));
@@ -322,12 +322,12 @@ static PetscErrorCode Views(Pair *p, int k, Mat A)
 /* counts that are asked for by name */
 static PetscErrorCode Counts(Pair *p, int k, Mat A)
 {
-  PetscInt       n, reallocs, bn, breallocs;
-  PetscBool      flag;
-  Mat            D;
-  IS             rows, columns;
-  PetscReal      norm;
-  VecType        vec;
+  PetscInt        n, reallocs, bn, breallocs;
+  PetscBool       flag;
+  Mat             D;
+  IS              rows, columns;
+  PetscReal       norm;
+  VecType         vec;
   const PetscInt *ranges;
 
   PetscFunctionBeginUser;
@@ -409,12 +409,13 @@ static PetscErrorCode Colorings(Pair *p, int k, Mat A)
 static PetscErrorCode Coarsen(Pair *p, int k, Mat A)
 {
   const char *const types[] = {MATCOARSENMIS, MATCOARSENMISK, MATCOARSENHEM};
-  /* before 3.22 the last takes any parallel type but the very mpiaij for a sequential one, and reads what is not there */
+  /* before 3.22 the last takes any parallel type but the very mpiaij for a sequential one, and reads what is not
+     there */
   const size_t n = PETSC_STATIC_ARRAY_LENGTH(types) - (PETSC_VERSION_LT(3, 22, 0) && PairsSize() > 1);
 
   PetscFunctionBeginUser;
   for (size_t q = 0; q < n; q++) {
-    MatCoarsen       c;
+    MatCoarsen        c;
     PetscCoarsenData *agg;
 
     PetscCall(MatCoarsenCreate(PETSC_COMM_WORLD, &c));

@@ -67,8 +67,11 @@ static PetscErrorCode ValuesIS(Pair *p, int k, Mat A)
 static PetscErrorCode Stencils(Pair *p, int k, Mat A)
 {
   const PetscInt dims[1] = {A->rmap->n}, starts[1] = {0};
-  MatStencil     row = {0, 0, 1, 0}, columns[2] = {{0, 0, 1, 0}, {0, 0, 2, 0}};
-  PetscScalar    v[2] = {7, 8};
+  MatStencil     row = {
+                   0, 0, 1, 0
+  },
+             columns[2] = {{0, 0, 1, 0}, {0, 0, 2, 0}};
+  PetscScalar v[2]      = {7, 8};
 
   PetscFunctionBeginUser;
   PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
@@ -426,10 +429,10 @@ static PetscErrorCode FactorIn(Pair *p, int k, Mat A, const char *package, MatFa
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#define FACTOR(name, package, type) \
+#define FACTOR(name, package, type)                 \
   static PetscErrorCode name(Pair *p, int k, Mat A) \
-  { \
-    return FactorIn(p, k, A, package, type); \
+  {                                                 \
+    return FactorIn(p, k, A, package, type);        \
   }
 FACTOR(FactorLU, MATSOLVERPETSC, MAT_FACTOR_LU)
 FACTOR(FactorILU, MATSOLVERPETSC, MAT_FACTOR_ILU)
