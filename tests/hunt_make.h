@@ -158,6 +158,8 @@ static PetscErrorCode Convert(Hunt *h, int k, Mat A)
 #if PETSC_VERSION_LT(3, 20, 0)
   if (Size > 1 && !strcmp(type, MATSELL)) type = MATDENSE; /* crashes: a case of t630 */
 #endif
+  /* a block size that nobody set is -1, by which MATAIJ multiplies; vectors of the layout may set it meanwhile */
+  if (Size > 1) PetscCall(MatSetBlockSize(A, bs));
   /* MATAIJ waits for ever */
   if (Size > 1 && (!strcmp(type, MATMAIJ) || h->M < Size || h->N < Size || h->M != h->N)) type = MATAIJPERM;
   if (!strcmp(type, MATAIJCRL) && (h->M == 0 || h->N == 0)) type = MATAIJPERM;

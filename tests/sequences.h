@@ -18,6 +18,7 @@ typedef struct {
   PetscObjectState states[3];     /* of the patterns of its operands and of itself when it was made */
   PetscInt         lineage;       /* pairs of one lineage have one pattern */
   PetscInt         stored;        /* the lineage when MatStoreValues was called; 0 if it was not */
+  PetscBool        coordinates;   /* has been given any */
 } Pair;
 
 /* One operation's arguments, the same for both of a pair */
@@ -35,7 +36,7 @@ static PetscInt      Lineages;
 static unsigned long State;
 static PetscMPIInt   Size, Rank;
 static PetscBool     Print;
-static char          Trail[8000], SubType[64];
+static char          Trail[8000], SubType[64], Ours[64] = "aijhybridgpu";
 
 static PetscInt Draw(PetscInt n)
 {
@@ -52,7 +53,7 @@ static PetscErrorCode Side(int k)
     PetscCall(PetscOptionsClearValue(NULL, "-mat_seqaij_type"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-#define OUR_TYPE (SubType[0] ? MATAIJ : "aijhybridgpu")
+#define OUR_TYPE (SubType[0] ? MATAIJ : Ours)
 
 static PetscErrorCode NoProduct(Pair *p)
 {

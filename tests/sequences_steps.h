@@ -248,7 +248,7 @@ static PetscErrorCode Convert(Step *s, Mat A)
   PetscCall(MatConvert(A, MATAIJ, MAT_INPLACE_MATRIX, &s->p->m[s->k]));
   if (s->r[0] % 2) PetscCall(MatScale(s->p->m[s->k], 2.0));
   if (s->r[0] % 2) PetscCall(MatScale(s->p->m[s->k], 0.5));
-  PetscCall(MatConvert(s->p->m[s->k], "aijhybridgpu", MAT_INPLACE_MATRIX, &s->p->m[s->k]));
+  PetscCall(MatConvert(s->p->m[s->k], Ours, MAT_INPLACE_MATRIX, &s->p->m[s->k]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

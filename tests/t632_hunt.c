@@ -256,6 +256,14 @@ static PetscErrorCode Compare(Hunt *h, const Seen before[2], const char *name, P
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* of any process's error, which another one may wait for ever to hear */
+static PetscErrorCode Tell(MPI_Comm comm, int line, const char *function, const char *file, PetscErrorCode n, PetscErrorType type, const char *message, void *ctx)
+{
+  (void)comm, (void)ctx;
+  fprintf(stderr, "[%d] error %d in %s, %s:%d%s%s\n", (int)Rank, (int)n, function, file, line, type == PETSC_ERROR_INITIAL ? ": " : "", type == PETSC_ERROR_INITIAL && message ? message : "");
+  return n;
+}
+
 static char Only[512], Not[512];
 
 static PetscErrorCode Step(void)
@@ -297,7 +305,7 @@ static PetscErrorCode Step(void)
       PetscCall(MatSetOption(h.p->m[k], MAT_NO_OFF_PROC_ENTRIES, PETSC_FALSE));
     }
     PetscCall(SeenGet(h.p->m[k], &before[k]));
-    PetscCall(PetscPushErrorHandler(PairsTrail && Size == 1 ? PetscTraceBackErrorHandler : PetscReturnErrorHandler, NULL));
+    PetscCall(PetscPushErrorHandler(PairsTrail ? Tell : PetscReturnErrorHandler, NULL));
     e[k] = Operations[op].apply(&h, k, h.p->m[k]);
     PetscCall(PetscPopErrorHandler());
     PAIRS_STACK_RESTORE;
