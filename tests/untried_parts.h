@@ -359,7 +359,8 @@ static PetscErrorCode PermuteAcross(Pair *p, int k, Mat A)
   PetscCall(MatGetOwnershipRange(A, &start, &end));
   for (int q = 0; q < 2; q++) {
     PetscCall(PetscMalloc1(end - start, &idx));
-    for (PetscInt r = start; r < end; r++) idx[r - start] = q ? (5 * r + 1) % n : n - 1 - r; /* 5 and 18 have no common factor */
+    /* 5 and 18 have no common factor */
+    for (PetscInt r = start; r < end; r++) idx[r - start] = q ? (5 * r + 1) % n : n - 1 - r;
     PetscCall(ISCreateGeneral(PETSC_COMM_WORLD, end - start, idx, PETSC_OWN_POINTER, &is[q]));
     PetscCall(ISSetPermutation(is[q]));
   }

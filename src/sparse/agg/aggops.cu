@@ -8,30 +8,23 @@ extern const HybAggOps HybAggCUDA;
 HYB_EXTERN_C_END
 
 const HybAggOps HybAggCUDA = {
-  HybAggLook_CUDA,
-  HybAggPermutation_CUDA,
-  HybAggAggregates_CUDA,
+  .look        = HybAggLook_CUDA,
+  .permutation = HybAggPermutation_CUDA,
+  .aggregates  = HybAggAggregates_CUDA,
 #if !defined(PETSC_USE_COMPLEX)
-  HybAggTentative_CUDA,
-#else
-  nullptr,
+  .tentative = HybAggTentative_CUDA,
 #endif
-  HybAggUnsmoothed_CUDA,
-  HybAggSmoothed_CUDA,
-  HybAggCollapse_CUDA,
-  HybAggLists_CUDA,
+  .unsmoothed = HybAggUnsmoothed_CUDA,
+  .smoothed   = HybAggSmoothed_CUDA,
+  .collapse   = HybAggCollapse_CUDA,
+  .lists      = HybAggLists_CUDA,
 #if !defined(PETSC_USE_COMPLEX)
-  HybAggTentativeBlocks_CUDA,
-#else
-  nullptr,
+  .tentativeblocks = HybAggTentativeBlocks_CUDA,
 #endif
-  HybAggUnsmoothedBlocks_CUDA,
-  HybAggSmoothedBlocks_CUDA,
+  .unsmoothedblocks = HybAggUnsmoothedBlocks_CUDA,
+  .smoothedblocks   = HybAggSmoothedBlocks_CUDA,
 #if !defined(PETSC_USE_COMPLEX)
-  HybAggWeights_CUDA,
-  HybAggFilter_CUDA,
-#else
-  nullptr,
-  nullptr,
+  .weights = HybAggWeights_CUDA,
+  .filter  = HybAggFilter_CUDA,
 #endif
 };

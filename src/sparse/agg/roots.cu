@@ -6,7 +6,7 @@
   within reach is out, and out when a root is within reach; a round does that for all vertices at once, by minima over
   rows, which need no atomics:
 
-    two steps   low(w) = min of key over row w;  M = min of low over row v      M = 0: v is out;  M = key(v): v is a root
+    two steps   low(w) = min of key over row w;  M = min of low over row v;  M = 0: v is out;  M = key(v): v is a root
     one step    M = min of key over row v, decided beside the keys, which are then replaced
 
   States only ever go from undecided to one of the others, and the set does not depend on when a vertex is decided: it

@@ -170,4 +170,17 @@ static PetscErrorCode HybCommAdd_CUDA(const HybExec *exec, PetscInt n, const Pet
 }
 
 extern const HybCommOps HybCommCUDA;
-const HybCommOps        HybCommCUDA = {HybCommOpen_CUDA, HybCommClose_CUDA, HybCommSend_CUDA, HybCommSent_CUDA, HybCommReceive_CUDA, HybPeerSegment_CUDA, HybPeerSegmentFree_CUDA, HybPeerAttach_CUDA, HybPeerDetach_CUDA, HybPeerPut_CUDA, HybPeerWait_CUDA, HybCommAdd_CUDA};
+const HybCommOps        HybCommCUDA = {
+         .open        = HybCommOpen_CUDA,
+         .close       = HybCommClose_CUDA,
+         .send        = HybCommSend_CUDA,
+         .sent        = HybCommSent_CUDA,
+         .receive     = HybCommReceive_CUDA,
+         .segment     = HybPeerSegment_CUDA,
+         .segmentfree = HybPeerSegmentFree_CUDA,
+         .attach      = HybPeerAttach_CUDA,
+         .detach      = HybPeerDetach_CUDA,
+         .put         = HybPeerPut_CUDA,
+         .wait        = HybPeerWait_CUDA,
+         .add         = HybCommAdd_CUDA,
+};

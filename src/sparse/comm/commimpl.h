@@ -5,8 +5,9 @@
 #define AIJHYBRIDGPU_COMMIMPL_H
 #include <aijhybridgpu/private/hybcomm.h>
 
-#define HYB_COMM_UNIT (PetscMax(sizeof(HybScalar), sizeof(PetscInt))) /* bytes for which exchanges have room from the first */
-#define HYB_COMM_MOST ((size_t)64)                                    /* and which they can be given room for */
+/* bytes for which exchanges have room from the first */
+#define HYB_COMM_UNIT (PetscMax(sizeof(HybScalar), sizeof(PetscInt)))
+#define HYB_COMM_MOST ((size_t)64) /* and which they can be given room for */
 
 /* MPI counts in int: longer messages go in pieces of so many bytes */
 #define HYB_COMM_PIECE ((size_t)1 << 30)

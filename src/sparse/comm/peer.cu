@@ -1,8 +1,8 @@
 /*
   peer.cu: entries that go straight into other cards' memory, and the words by which their processes know of it.
 
-    put     blocks of threads write units into the neighbours' slots; each makes its writes known to the whole system and
-            counts itself; the last one tells every neighbour the number
+    put     blocks of threads write units into the neighbours' slots; each makes its writes known to the whole system
+            and counts itself; the last one tells every neighbour the number
     wait    one block: a thread for each neighbour looks for the number; where one failed or is late, the slot is filled
             with ones, and the host's words say who it was
 

@@ -47,7 +47,8 @@ PetscErrorCode HybPeerProbe(HybComm comm, const HybExec *exec, PetscBool *all)
   if (!ierr && !e->peer) ierr = PETSC_ERR_LIB;
   if (!ierr) e->patience = PetscMin(HybTuningGet()->comm_timeout, PROBE_SECONDS);
   PetscCall(HybPeerAll(comm, ierr, all));
-  for (PetscInt round = 0; round < 3 && *all; round++) PetscCall(HybPeerAll(comm, HYB_QUIETLY(HybPeerProbeOnce(e, exec, &work, round)), all)); /* both slots */
+  /* both slots */
+  for (PetscInt round = 0; round < 3 && *all; round++) PetscCall(HybPeerAll(comm, HYB_QUIETLY(HybPeerProbeOnce(e, exec, &work, round)), all));
   ierr = HYB_QUIETLY(HybExchangeDestroy(&e));
   (void)HybArenaReset(&work);
   PetscCall(HybPeersFree(&everybody));

@@ -1,7 +1,8 @@
 /*
   rows.c: rows of a distributed matrix, to those who need them (Fetch) or to those who own them (Ship).
 
-    rows to be sent    copied in the order of sending, columns renumbered to global ones:  S = A(rows, colmap), and where each entry was: perm
+    rows to be sent    copied in the order of sending, columns renumbered to global ones: S = A(rows, colmap), and where
+                       each entry was: perm
     lengths            by the host, which counts what comes and where it begins
     columns            S's, as they lie; they come in order
     values             A's entries perm[k], gathered on the way, now and whenever they have changed

@@ -149,7 +149,8 @@ static PetscErrorCode HybParAggRanges(HybParAgg p, PetscInt64 *counts)
   PetscCall(HybCommSum(p->comm, p->comm->size, counts));
   p->cranges[0] = 0; /* there are no more than vertices */
   for (PetscMPIInt r = 0; r < p->comm->size; r++) p->cranges[r + 1] = p->cranges[r] + (PetscInt)counts[r];
-  PetscCall(HybIntCast((PetscCount)p->cranges[p->comm->size] * p->block.nvec, "columns of a prolongator", &columns)); /* the same for all */
+  /* the same for all */
+  PetscCall(HybIntCast((PetscCount)p->cranges[p->comm->size] * p->block.nvec, "columns of a prolongator", &columns));
   for (PetscMPIInt r = 0; r <= p->comm->size; r++) p->ccolumns[r] = p->cranges[r] * p->block.nvec;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

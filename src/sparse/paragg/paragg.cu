@@ -88,7 +88,7 @@ static PetscErrorCode HybParAggLists_CUDA(const HybExec *exec, HybArena *keep, H
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-const HybParAggOps HybParAggCUDA = {HybParAggEach_CUDA, HybParAggRoots_CUDA, HybParAggNumber_CUDA, HybParAggLists_CUDA};
+const HybParAggOps HybParAggCUDA = {.each = HybParAggEach_CUDA, .roots = HybParAggRoots_CUDA, .number = HybParAggNumber_CUDA, .lists = HybParAggLists_CUDA};
 #else
-const HybParAggOps HybParAggCUDA = {nullptr, nullptr, nullptr, nullptr};
+const HybParAggOps HybParAggCUDA = {};
 #endif

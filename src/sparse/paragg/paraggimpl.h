@@ -23,8 +23,10 @@ struct _HybParAgg {
   HybAggBlock block;
   HybHalo     rowhalo;         /* of the unknowns: all those of the graph's ghosts */
   PetscInt   *rows, *ccolumns; /* of the host: whose unknowns, whose columns of a prolongator */
-  PetscInt    nwide, *wide;    /* unknowns of the ghosts; of each column of the off-diagonal block its number among all unknowns of the ghosts; NULL: its own */
-  PetscInt   *kind;            /* see vertex.h */
+  /* unknowns of the ghosts; of each column of the off-diagonal block its number among all unknowns of the ghosts; NULL:
+     its own */
+  PetscInt  nwide, *wide;
+  PetscInt *kind; /* see vertex.h */
 };
 
 static inline PetscBool HybParAggIsScalar(HybParAgg p)

@@ -10,7 +10,8 @@
       X = the same rows in all other columns: [F left ; O ; F right]   mostly empty
 
       D of C = L R                                                     straight into the result
-      O of C = L X                                                     the few rows of L and X that meet: Z Y, whose arrays j and a are O's own
+      O of C = L X                                                     the few rows of L and X that meet: Z Y, whose
+                                                                       arrays j and a are O's own
 
   Each entry of C is a sum over one row of A in its order, so it has the bits that one process gets. And since columns
   keep their order, slabs of a stencil stay banded and blocks stay blocks: the sequential methods that live by that

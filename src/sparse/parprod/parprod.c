@@ -49,7 +49,8 @@ PetscErrorCode HybParProductCreate(MPI_Comm comm, const HybExec *x, HybProductTy
   ierr     = HybCommGet(comm, &inner); /* first: it counts PETSc's tags, of which all must have taken as many */
   if (!ierr) ierr = PetscCalloc1(1, &p);
   fails = ierr != PETSC_SUCCESS;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &fails, 1, MPI_INT, MPI_MAX, comm)); /* there is no HybComm yet to agree by */
+  /* there is no HybComm yet to agree by */
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &fails, 1, MPI_INT, MPI_MAX, comm));
   if (fails) {
     if (inner) (void)HybCommRestore(&inner);
     (void)PetscFree(p);

@@ -15,20 +15,23 @@ typedef struct {
     HybCSR    part[2], row, all; /* rows of B that others need: by blocks, merged, and as a matrix of all rows of B */
     PetscInt *perm[2], nleft;
   } sent;
-  HybCSR     F, own, others; /* others' rows of B, and their columns that are this process's own and those that are not */
-  PetscInt  *perm[2];        /* of these two */
-  PetscInt   nleft;          /* of A's columns of others */
-  PetscBool  apart;          /* A has such */
-  HybCSR     L, R;           /* A's blocks merged, and B's rows that it multiplies, own columns alone */
+  /* others' rows of B, and their columns that are this process's own and those that are not */
+  HybCSR     F, own, others;
+  PetscInt  *perm[2]; /* of these two */
+  PetscInt   nleft;   /* of A's columns of others */
+  PetscBool  apart;   /* A has such */
+  HybCSR     L, R;    /* A's blocks merged, and B's rows that it multiplies, own columns alone */
   PetscCount first[2][3], place[2][4];
   PetscBool  reuse;
   HybProduct product[2]; /* for the columns that this process owns, and for others' */
-  HybCSR     X, Y, Z;    /* R's rows in the columns of others, those that have entries and are multiplied, and L's rows and columns that meet them */
-  PetscInt  *xperm, *zperm;
-  PetscBool  some;     /* there are such */
-  HybCSR     C;        /* the rows of the result that have columns of others */
-  PetscInt  *garray;   /* of the host */
-  PetscBool  Lcurrent; /* L and Z have the values of the last numeric phase */
+  /* R's rows in the columns of others, those that have entries and are multiplied, and L's rows and columns that meet
+     them */
+  HybCSR    X, Y, Z;
+  PetscInt *xperm, *zperm;
+  PetscBool some;     /* there are such */
+  HybCSR    C;        /* the rows of the result that have columns of others */
+  PetscInt *garray;   /* of the host */
+  PetscBool Lcurrent; /* L and Z have the values of the last numeric phase */
 } HybParMultiply;
 
 /* B->columns and so on stay the caller's. C's memory is result's. reuse: more than one numeric phase is expected. */

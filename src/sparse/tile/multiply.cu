@@ -64,7 +64,8 @@ struct alignas(2 * sizeof(PetscInt)) TileRow {
   PetscInt first; /* the row's first value */
   unsigned columns;
 };
-  #define TILE_ROWS (HYB_TILE + 2) /* of a tile in shared memory: two more, so that lanes who write one each meet in no bank */
+  /* of a tile in shared memory: two more, so that lanes who write one each meet in no bank */
+  #define TILE_ROWS (HYB_TILE + 2)
 
 static __device__ __forceinline__ void TileStage(const HybTile &t, TileRow *to)
 {

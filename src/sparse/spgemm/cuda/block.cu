@@ -61,8 +61,10 @@
 #define BLOCK_ASK     ((PetscCount)1 << 30) /* bytes of places that may be, from which on it is asked what is free */
 #define BLOCK_MOST    65536                 /* blocks of a block row of C: places are numbers of two bytes */
 #define BLOCK_THREADS 256                   /* of kernels that have lanes or threads a block row in order */
-#define BLOCK_STATIC  1024                  /* bytes of shared memory that kernels have beside the dynamic ones, and some more */
-#define BLOCK_FEW     8192                  /* rows that are launched with those of the next bin: about as many as the card holds warps */
+/* bytes of shared memory that kernels have beside the dynamic ones, and some more */
+#define BLOCK_STATIC 1024
+/* rows that are launched with those of the next bin: about as many as the card holds warps */
+#define BLOCK_FEW 8192
 
 /* Bins of places, by words of bits; one more for what is wider, which is gone through in windows */
 #define BLOCK_SPANS 13
@@ -775,4 +777,11 @@ static PetscErrorCode HybSpGEMMNumeric_BlockCUDA(HybSpGEMM *mm, const HybCSR *A,
 }
 
 extern const HybSpGEMMMethod HybSpGEMM_BlockCUDA;
-const HybSpGEMMMethod        HybSpGEMM_BlockCUDA = {"block", HybSpGEMMApplicable_BlockCUDA, HybSpGEMMSymbolic_BlockCUDA, HybSpGEMMNumeric_BlockCUDA, NULL, PETSC_TRUE, HybSpGEMMLook_BlockCUDA};
+const HybSpGEMMMethod        HybSpGEMM_BlockCUDA = {
+         .name       = "block",
+         .applicable = HybSpGEMMApplicable_BlockCUDA,
+         .symbolic   = HybSpGEMMSymbolic_BlockCUDA,
+         .numeric    = HybSpGEMMNumeric_BlockCUDA,
+         .early      = PETSC_TRUE,
+         .look       = HybSpGEMMLook_BlockCUDA,
+};

@@ -104,11 +104,13 @@ __global__ void __launch_bounds__(SHAPE_THREADS) ShapeInitialize(ShapeTable tb, 
 template <int W, int MODE>
 __global__ void __launch_bounds__(SHAPE_THREADS) ShapeSign(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const ShapeClass *__restrict__ colclass, const PetscInt *__restrict__ colfirst, PetscInt *__restrict__ rowfirst, int maxclasses, const ShapeStats *before, ShapeTable t)
 {
-  const int          lane   = HybLane() & (W - 1);
-  const PetscCount   stride = (PetscCount)gridDim.x * (SHAPE_THREADS / W);
-  const PetscCount   bound  = (m + (PetscCount)(HYB_WARP / W) - 1) / (HYB_WARP / W) * (HYB_WARP / W); /* whole warps stay together */
-  unsigned long long lasth  = 0;                                                                      /* the signature met before, and its slot: a later row changes nothing in the table */
-  unsigned           lasts  = SHAPE_NONE;
+  const int        lane   = HybLane() & (W - 1);
+  const PetscCount stride = (PetscCount)gridDim.x * (SHAPE_THREADS / W);
+  /* whole warps stay together */
+  const PetscCount bound = (m + (PetscCount)(HYB_WARP / W) - 1) / (HYB_WARP / W) * (HYB_WARP / W);
+  /* the signature met before, and its slot: a later row changes nothing in the table */
+  unsigned long long lasth = 0;
+  unsigned           lasts = SHAPE_NONE;
 
   if (before && before->overflow) return;
   for (PetscCount r = ((PetscCount)blockIdx.x * SHAPE_THREADS + threadIdx.x) / W; r < bound; r += stride) {
@@ -296,9 +298,10 @@ __global__ void __launch_bounds__(SHAPE_THREADS) ShapeAssign(PetscInt m, const P
 
 /* The program of the classes of A: arrays on the device */
 struct ShapeProgram {
-  PetscInt       *kptr;     /* SHAPE_MAX_CLASSES+1: where a class begins in kbegin */
-  PetscInt       *pptr;     /* SHAPE_MAX_CLASSES+1: where its products begin in place and offset */
-  PetscInt       *kbegin;   /* for each entry of the representative: its first product, counted from the class's first */
+  PetscInt *kptr; /* SHAPE_MAX_CLASSES+1: where a class begins in kbegin */
+  PetscInt *pptr; /* SHAPE_MAX_CLASSES+1: where its products begin in place and offset */
+  /* for each entry of the representative: its first product, counted from the class's first */
+  PetscInt       *kbegin;
   unsigned short *place;    /* for each product: its entry of the row of C */
   PetscInt       *offset;   /* for each entry of the row of C: column - base; room as for place */
   PetscInt       *count;    /* entries of the row of C */
@@ -777,4 +780,10 @@ static PetscErrorCode HybSpGEMMNumeric_ShapeCUDA(HybSpGEMM *mm, const HybCSR *A,
 }
 
 extern const HybSpGEMMMethod HybSpGEMM_ShapeCUDA;
-const HybSpGEMMMethod        HybSpGEMM_ShapeCUDA = {"shape", HybSpGEMMApplicable_ShapeCUDA, HybSpGEMMSymbolic_ShapeCUDA, HybSpGEMMNumeric_ShapeCUDA, NULL, PETSC_FALSE, HybSpGEMMLook_ShapeCUDA};
+const HybSpGEMMMethod        HybSpGEMM_ShapeCUDA = {
+         .name       = "shape",
+         .applicable = HybSpGEMMApplicable_ShapeCUDA,
+         .symbolic   = HybSpGEMMSymbolic_ShapeCUDA,
+         .numeric    = HybSpGEMMNumeric_ShapeCUDA,
+         .look       = HybSpGEMMLook_ShapeCUDA,
+};

@@ -718,4 +718,10 @@ static PetscErrorCode HybSpGEMMNumeric_TileCUDA(HybSpGEMM *mm, const HybCSR *A, 
 }
 
 extern const HybSpGEMMMethod HybSpGEMM_TileCUDA;
-const HybSpGEMMMethod        HybSpGEMM_TileCUDA = {"tile", HybSpGEMMApplicable_TileCUDA, HybSpGEMMSymbolic_TileCUDA, HybSpGEMMNumeric_TileCUDA, NULL, PETSC_TRUE, NULL};
+const HybSpGEMMMethod        HybSpGEMM_TileCUDA = {
+         .name       = "tile",
+         .applicable = HybSpGEMMApplicable_TileCUDA,
+         .symbolic   = HybSpGEMMSymbolic_TileCUDA,
+         .numeric    = HybSpGEMMNumeric_TileCUDA,
+         .early      = PETSC_TRUE,
+};

@@ -46,9 +46,9 @@ static __device__ __forceinline__ void HashKeep(const HashArgs &x, PetscInt row,
 /* entries of A whose rows of B a group of N stages */
 #define HASH_SPANS(N) ((N) <= 256 ? (N) : 256)
 
-/*
-  Count of a row. table: capacity words, in shared memory or (MODE 1) in global memory.
-*/
+/* Count of a row. table: capacity words, in shared memory or (MODE 1) in global memory. One function of more than 100
+   lines: what is staged of A and B, the table and the list that the row may get are all in registers and shared memory
+   of one group. */
 template <int N, int MODE>
 static __device__ __forceinline__ void HashCountRow(const HashArgs &x, PetscInt row, unsigned *table, unsigned capacity, unsigned *scratch, HashSpans spans)
 {
@@ -56,9 +56,10 @@ static __device__ __forceinline__ void HashCountRow(const HashArgs &x, PetscInt 
   constexpr int    STAGED = HASH_SPANS(N);
   const PetscCount u      = x.upper[row];
   const PetscInt   abegin = x.ai[row], aend = x.ai[row + 1];
-  unsigned         lo = HASH_EMPTY, hi = 0, nnz = 0, blocks = 0, span, slots, masks = 0; /* masks begin behind so many keys */
-  bool             serves   = false;
-  int              rowlanes = 0;
+  /* masks begin behind so many keys */
+  unsigned lo = HASH_EMPTY, hi = 0, nnz = 0, blocks = 0, span, slots, masks = 0;
+  bool     serves   = false;
+  int      rowlanes = 0;
 
   spans.begin += G::index() * STAGED;
   spans.end += G::index() * STAGED;
@@ -279,8 +280,9 @@ static PetscErrorCode HashCountSmall(const HybExec *exec, PetscCount most, Petsc
 
 PetscErrorCode HashCountRows(HybSpGEMM *mm, const HybHashRows *hash, const PetscCount *upper, PetscInt m, PetscInt *binptr, PetscInt *counters, HashArgs x)
 {
-  const HybExec   *exec = &mm->exec;
-  const PetscCount most = mm->stats.maxrow, rows = (PetscCount)hash->multiprocessors * 16 * 8; /* blocks that loop over the rows of their bin */
+  const HybExec *exec = &mm->exec;
+  /* blocks that loop over the rows of their bin */
+  const PetscCount most = mm->stats.maxrow, rows = (PetscCount)hash->multiprocessors * 16 * 8;
   const int        n = (most > HashCountLimit[4]) + (most > HashCountLimit[5]);
   HybExec          side[HYB_SIDE_STREAMS];
   PetscErrorCode   ierr, first = PETSC_SUCCESS;

@@ -8,22 +8,28 @@
 #include "../../plan/bins.cuh"
 #include "../../device/hybgroup.cuh"
 
-#define HASH_EMPTY     0xffffffffu
-#define HASH_SPILL     (1 << 29)       /* cost of a row whose table alone fits shared memory */
-#define HASH_GLOBAL    ((1 << 29) + 1) /* cost of a row whose table does not */
-#define HASH_LONGROW   128             /* rows of B longer than this are compressed by a block */
-#define HASH_SUBWARP   4096            /* bytes of the largest table that a sub-warp takes */
-#define HASH_STAGE     64              /* entries of A that a block stages in shared memory */
-#define HASH_SMALL     5               /* bins of the numeric pass up to this one can be taken by one launch */
-#define HASH_SMALLMEM  16384           /* whose blocks have 128 threads and so many bytes of shared memory */
-#define HASH_MERGE     32768           /* blocks up to which it is one launch: beyond, each bin fills the card by itself, with less shared memory a block */
-#define HASH_ASK       (1 << 20)       /* entries of B from which the card is asked whether it has the memory for pairs: the question takes longer than a small product */
-#define HASH_POOLS     16              /* parts of the room for lists, each with a counter of its own */
-#define HASH_REGULAR   16              /* times the products of a mean row that the longest may have where rows are listed */
-#define HASH_SHORT     320             /* products of a mean row up to which rows are listed also where some are much longer */
-#define HASH_FEWBLOCKS 32              /* blocks of a row that are ordered by comparing each with each */
-#define HASH_FARBLOCKS 8               /* words of bits to a block, beyond which blocks are compared or sorted */
-#define HASH_LONGLIST  256             /* rows of A with more entries get a block, as their entries are added one after the other */
+#define HASH_EMPTY    0xffffffffu
+#define HASH_SPILL    (1 << 29)       /* cost of a row whose table alone fits shared memory */
+#define HASH_GLOBAL   ((1 << 29) + 1) /* cost of a row whose table does not */
+#define HASH_LONGROW  128             /* rows of B longer than this are compressed by a block */
+#define HASH_SUBWARP  4096            /* bytes of the largest table that a sub-warp takes */
+#define HASH_STAGE    64              /* entries of A that a block stages in shared memory */
+#define HASH_SMALL    5               /* bins of the numeric pass up to this one can be taken by one launch */
+#define HASH_SMALLMEM 16384           /* whose blocks have 128 threads and so many bytes of shared memory */
+/* blocks up to which it is one launch: beyond, each bin fills the card by itself, with less shared memory a block */
+#define HASH_MERGE 32768
+/* entries of B from which the card is asked whether it has the memory for pairs: the question takes longer than a small
+   product */
+#define HASH_ASK   (1 << 20)
+#define HASH_POOLS 16 /* parts of the room for lists, each with a counter of its own */
+/* times the products of a mean row that the longest may have where rows are listed */
+#define HASH_REGULAR 16
+/* products of a mean row up to which rows are listed also where some are much longer */
+#define HASH_SHORT     320
+#define HASH_FEWBLOCKS 32 /* blocks of a row that are ordered by comparing each with each */
+#define HASH_FARBLOCKS 8  /* words of bits to a block, beyond which blocks are compared or sorted */
+/* rows of A with more entries get a block, as their entries are added one after the other */
+#define HASH_LONGLIST 256
 #if defined(PETSC_USE_COMPLEX)
   #define HASH_BATCH 2 /* entries of A whose rows of B are on their way together */
 #else
@@ -58,11 +64,14 @@ struct HashArgs {
   const HybScalar *aa, *ba;
   const HashPair  *pairs; /* of row r of B: from pairs[bi[r]], npairs[r] of them; NULL: B is not compressed */
   const PetscInt  *npairs;
-  const PetscInt  *order, *binptr;             /* rows of this launch: order[binptr[0]] .. order[binptr[1]-1]; of the launches of many bins: of bin 0 */
-  int              bytes;                      /* shared memory of a group */
-  int              lanes;                      /* log2 of the lanes that take a row of B in unordered insertions, at most all of a group */
-  int              grouplanes;                 /* numeric, many bins: log2 of the lanes across a row of B, at least */
-  int              firstblock[HASH_SMALL + 1]; /* numeric, many bins: bin HASH_SMALL begins at block 0, bin HASH_SMALL-1 at firstblock[1], ... */
+  /* rows of this launch: order[binptr[0]] .. order[binptr[1]-1]; of the launches of many bins: of bin 0 */
+  const PetscInt *order, *binptr;
+  int             bytes; /* shared memory of a group */
+  /* log2 of the lanes that take a row of B in unordered insertions, at most all of a group */
+  int lanes;
+  int grouplanes; /* numeric, many bins: log2 of the lanes across a row of B, at least */
+  /* numeric, many bins: bin HASH_SMALL begins at block 0, bin HASH_SMALL-1 at firstblock[1], ... */
+  int firstblock[HASH_SMALL + 1];
   /* the row's numeric table: first block and number of words (direct), or HASH_EMPTY and number of slots */
   unsigned *base, *size;
   /* count */

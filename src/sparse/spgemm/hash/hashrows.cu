@@ -20,7 +20,8 @@
     symbolic   compress B                              if it is read often enough
                u[r] = pairs that row r will insert      upper bound of its blocks
                rows into bins by u
-               count: insert, count new bits            -> nnz, number of blocks and span of each row -> kind and size of its numeric table; its blocks and masks as a list
+               count: insert, count new bits            -> nnz, number of blocks and span of each row -> kind and size
+                                                        of its numeric table; its blocks and masks as a list
                scan counts; rows into bins by table size          (one synchronisation)
                columns: from the lists, prefix by their order; lists are given back, and compressed B if there were
                lists of all rows values, as in a numeric phase; rows without a list (long ones, and what found no room)

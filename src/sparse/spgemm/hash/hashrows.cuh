@@ -11,10 +11,11 @@
 
 /* The plan of the rows; all zero before HybHashRowsCount() */
 typedef struct {
-  PetscInt   *order, *binptr; /* device: rows by the size of their tables */
-  unsigned   *base, *size;    /* device: the table of each row */
-  PetscCount *head;           /* device: nnz(C), its longest row, whether there are rows without a list, then binptr: one copy brings all */
-  void       *pairs;          /* compressed B, while the symbolic phase runs, or NULL */
+  PetscInt *order, *binptr; /* device: rows by the size of their tables */
+  unsigned *base, *size;    /* device: the table of each row */
+  /* device: nnz(C), its longest row, whether there are rows without a list, then binptr: one copy brings all */
+  PetscCount *head;
+  void       *pairs; /* compressed B, while the symbolic phase runs, or NULL */
   PetscInt   *npairs;
   void       *list; /* the blocks of rows of C, while the symbolic phase runs, or NULL */
   unsigned   *where, *listed;
@@ -27,7 +28,9 @@ typedef struct {
   int         lanes, pairlanes; /* log2 of the lanes across a row of B: additions, unordered insertions */
   int         multiprocessors;
   /* the plan of numeric phases, where there is one */
-  PetscInt       *from, *planorder; /* of A's entries: where the row of B begins, then which of the row's products is the first; rows by the length of C's, with their bins */
+  /* of A's entries: where the row of B begins, then which of the row's products is the first; rows by the length of
+     C's, with their bins */
+  PetscInt       *from, *planorder;
   PetscCount     *placeptr;
   unsigned short *places;
   PetscBool       unplanned; /* it was found that there cannot be one */

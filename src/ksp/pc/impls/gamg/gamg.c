@@ -84,7 +84,8 @@ static PetscErrorCode HybGAMGCovered(PC pc, HybGAMG *h, PetscBool *ours, const c
   PetscCall(HybMatIsSeq(pc->pmat, &seq));
   PetscCall(HybMatGetLocal(pc->pmat, &local));
   *ours = (PetscBool)(seq || local);
-  if (PetscDefined(HAVE_DEVICE)) PetscCall(MatBoundToCPU(pc->pmat, &bound)); /* a PETSc without devices says so of every matrix */
+  /* a PETSc without devices says so of every matrix */
+  if (PetscDefined(HAVE_DEVICE)) PetscCall(MatBoundToCPU(pc->pmat, &bound));
   if (!h->on)
     *why = "-pc_gamg_aijhybridgpu is off";
   else if (size > 1 ? seq || !local : !seq)

@@ -27,29 +27,31 @@ typedef struct {
   PetscBool on; /* -pc_gamg_aijhybridgpu */
 
   /* of the setup in progress */
-  struct _PCGAMGOps ops;       /* PETSc's functions of the aggregation, while ours stand in their places */
-  PetscBool         ours;      /* this level and all finer ones */
-  PetscBool         hostdata;  /* PETSc reads pc_gamg->data of coarser levels too */
-  PetscReal        *dummy;     /* what pc_gamg->data is while the near-null vectors are kept here */
-  PetscErrorCode    failed;    /* what this process could not do before all meet at the first level */
-  PetscBool         replaced;  /* pc_gamg->data are not those that the setup began with */
-  HybArena          near;      /* of the near-null vectors of this level */
-  HybScalar        *b;         /* they live where near.exec executes; NULL: all ones, or one for each unknown of a vertex (translations), or still in pc_gamg->data */
-  HybExec           exec;      /* of this level */
-  HybAggBlock       block;     /* its unknowns a vertex and near-null vectors */
-  HybAggCollapsed   collapsed; /* of its vertices, where they have several unknowns */
-  HybAggFilter      edges;     /* which edges of its graph are weak; without a threshold of 0 or more none is */
-  PetscBool         own;       /* the graph is not A's pattern, but: */
-  HybArena          graph;     /* of the graph of its vertices */
-  HybCSR            vertices;  /* where they have several unknowns, or edges are weak */
-  HybArena          keep;      /* of its aggregates */
-  HybAggregates     agg;
-  HybAggLists       lists; /* where there are several unknowns or vectors */
-  HybScalar        *q;     /* the tentative prolongator's entries */
-  int               hops;
-  PetscInt          nsmooths;
-  PetscInt          total; /* aggregates of all processes */
-  HybParAgg         par;   /* of several processes, in place of most of the above */
+  struct _PCGAMGOps ops;      /* PETSc's functions of the aggregation, while ours stand in their places */
+  PetscBool         ours;     /* this level and all finer ones */
+  PetscBool         hostdata; /* PETSc reads pc_gamg->data of coarser levels too */
+  PetscReal        *dummy;    /* what pc_gamg->data is while the near-null vectors are kept here */
+  PetscErrorCode    failed;   /* what this process could not do before all meet at the first level */
+  PetscBool         replaced; /* pc_gamg->data are not those that the setup began with */
+  HybArena          near;     /* of the near-null vectors of this level */
+  /* they live where near.exec executes; NULL: all ones, or one for each unknown of a vertex (translations), or still in
+     pc_gamg->data */
+  HybScalar      *b;
+  HybExec         exec;      /* of this level */
+  HybAggBlock     block;     /* its unknowns a vertex and near-null vectors */
+  HybAggCollapsed collapsed; /* of its vertices, where they have several unknowns */
+  HybAggFilter    edges;     /* which edges of its graph are weak; without a threshold of 0 or more none is */
+  PetscBool       own;       /* the graph is not A's pattern, but: */
+  HybArena        graph;     /* of the graph of its vertices */
+  HybCSR          vertices;  /* where they have several unknowns, or edges are weak */
+  HybArena        keep;      /* of its aggregates */
+  HybAggregates   agg;
+  HybAggLists     lists; /* where there are several unknowns or vectors */
+  HybScalar      *q;     /* the tentative prolongator's entries */
+  int             hops;
+  PetscInt        nsmooths;
+  PetscInt        total; /* aggregates of all processes */
+  HybParAgg       par;   /* of several processes, in place of most of the above */
 } HybGAMG;
 
 PETSC_INTERN PetscLogEvent HYB_GAMGLook, HYB_GAMGAggregates, HYB_GAMGTentative, HYB_GAMGEstimate, HYB_GAMGSmooth;
