@@ -494,6 +494,13 @@ static inline PetscErrorCode AttachVectors(Mat A, PetscInt nvec)
     for (PetscInt r = start; r < end; r++) PetscCall(VecSetValue(v[k], r, (PetscScalar)(PetscSinReal((PetscReal)(r * (k + 1)) / 17) + (r % 3 ? 1.2 : -0.7)), INSERT_VALUES));
     PetscCall(VecAssemblyBegin(v[k]));
     PetscCall(VecAssemblyEnd(v[k]));
+    if (k) { /* orthonormal, as a debugging PETSc asks */
+      PetscScalar dot;
+
+      PetscCall(VecDot(v[k], v[0], &dot));
+      PetscCall(VecAXPY(v[k], -dot, v[0]));
+    }
+    PetscCall(VecNormalize(v[k], NULL));
   }
   PetscCall(MatNullSpaceCreate(PetscObjectComm((PetscObject)A), PETSC_FALSE, nvec, v, &null));
   PetscCall(MatSetNearNullSpace(A, null));
