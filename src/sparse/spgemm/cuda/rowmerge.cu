@@ -280,7 +280,9 @@ __global__ void __launch_bounds__(ROWMERGE_THREADS, K > 8 ? 5 : K > 6 ? 6
           if (VALUES) x.ca[to] = sa[e * ROWMERGE_STRIDE + r];
         }
       }
-      out += filled; /* the vote comes before the next entries, and after these were read */
+      out += filled;
+      /* a vote orders no accesses to memory: these are read before the next ones are written */
+      __syncwarp(HYB_FULL_MASK);
     }
   }
 }
