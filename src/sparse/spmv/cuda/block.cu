@@ -129,7 +129,6 @@ static __global__ __launch_bounds__(BLOCK_THREADS) void BlockRowsDirect(int mode
   const HybScalar *v = a + start;
   HybScalar        sum[BS];
 
-  HYB_SHARED(HybScalar, part, WARPS * BS);
 #pragma unroll
   for (int b = 0; b < BS; b++) sum[b] = HybScalar(0);
   for (PetscInt k = lane; k < len; k += U * W) {
@@ -151,20 +150,22 @@ static __global__ __launch_bounds__(BLOCK_THREADS) void BlockRowsDirect(int mode
   }
 #pragma unroll
   for (int b = 0; b < BS; b++) sum[b] = HybSubwarpSum<HYB_WARP>(sum[b]);
-  if (W == HYB_WARP) {
+  if constexpr (W == HYB_WARP) {
 #pragma unroll
     for (int b = 0; b < BS; b++)
       if (valid && lane == b) RowEnd(mode, sum[b], y, z, r + b);
-    return;
-  }
+  } else {
+    HYB_SHARED(HybScalar, part, WARPS * BS);
+
 #pragma unroll
-  for (int b = 0; b < BS; b++)
-    if (HybLane() == b) part[threadIdx.x / HYB_WARP * BS + b] = sum[b];
-  __syncthreads();
-  if (threadIdx.x < BS && valid) {
-    HybScalar all = part[threadIdx.x];
-    for (int w = 1; w < WARPS; w++) all = all + part[w * BS + threadIdx.x];
-    RowEnd(mode, all, y, z, r + threadIdx.x);
+    for (int b = 0; b < BS; b++)
+      if (HybLane() == b) part[threadIdx.x / HYB_WARP * BS + b] = sum[b];
+    __syncthreads();
+    if (threadIdx.x < BS && valid) {
+      HybScalar all = part[threadIdx.x];
+      for (int w = 1; w < WARPS; w++) all = all + part[w * BS + threadIdx.x];
+      RowEnd(mode, all, y, z, r + threadIdx.x);
+    }
   }
 }
 
