@@ -515,8 +515,8 @@ static void Edges(void)
   HybTestMatDenseRow(200, 60, 99, 1, &P);
   CheckAndDestroy(&A, &P, NULL, 0);
   HybTestBegin("%s: rows of P so long that places are not kept", method->name);
-  HybTestMatRandom(60, 60, 1, 3, &A);
-  HybTestMatRandom(60, 50, 30, 50, &P);
+  HybTestMatRandom(150, 150, 1, 3, &A);
+  HybTestMatRandom(150, 140, 120, 140, &P);
   CheckAndDestroy(&A, &P, "walked", 1);
 }
 

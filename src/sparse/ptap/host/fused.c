@@ -16,36 +16,40 @@
   column.
 
   Symbolic (patterns only, on groups and blocks; a column is new where its mark is an older one, no branch asks):
-    for each group g: columns of its v = those of the rows of P that A names, in the order in which they come
+    for each group g: columns of its v = those of the rows of P that A names, in order
     transpose the groups' rows of P
-    for each block row I of C, through the v of the groups that name I: a new column gets the next place in the row;
-    the place of each column of v is written down; then each column's rank among the row's is counted in a bitmap, and
-    the places are rewritten by a table from place to rank
-  Where the places would take more memory than A and P themselves (long rows in P), or a row of C has more than 65536
-  blocks, they are not kept but found anew in each numeric phase by walking row I of C beside the columns of v, which
-  are in order then ("walked").
+    for each block row I of C: its columns = those of the v of the groups that name I, in order
+    for each block row I of C, through the same v again: which of the row's blocks v has, a bit each, or, where that is
+    shorter, as in long rows of C, the place of each (2 bytes)
+  Putting columns in order: the place of each is the number of smaller ones, by comparing each with all, sixteen at a
+  time, where they are few, else by a bitmap.
+  Where the bits and places would take more memory than A and P themselves (dense coarse levels), or a row of C has more
+  than 65536 blocks and v few of them, they are not kept but found anew in each numeric phase by walking row I of C
+  beside the columns of v ("walked").
 
-  Memory kept: columns of v (4 bytes each) and places (2 bytes each), by group and block. Working memory: the transposed
-  pattern of P, a mark and an accumulator for each coarse column. Time: products of A*P, and sum of (length of row i of
-  P) * (length of v).
+  Memory kept: columns of v (4 bytes each), and for each entry of P, by group and block, the bits of a row of C or two
+  bytes for each column of v. Working memory: the transposed pattern of P, a mark and an accumulator for each coarse
+  column. Time: products of A*P, and sum of (length of row i of P) * (length of v), twice in the symbolic phase.
 
   Cost rule (applicable). The stages store A*P (12 bytes an entry, written and read), transpose P, and walk P^T's rows
   in an order that jumps in A*P. The fused form does the same multiplications without that traffic, so it is chosen
-  unless P is not like a prolongator: more columns than rows, or rows so long (HYB_LONG on average) that places would
-  have to be walked.
+  unless P is not like a prolongator: more columns than rows, or rows so long (HYB_LONG on average) that C's would have
+  to be walked.
 
-  Counters: "products" (scalar ones, of both kinds), "row groups", "column block" (b), "places" (kept) or "walked" (not
-  kept).
+  Counters: "products" (scalar ones, of both kinds), "row groups", "column block" (b), "places" (of blocks of v in rows
+  of C, found once), of them "places by bits", or "walked" (found in each numeric phase).
   Reference: the row-wise outer-product formulation of the triple product is McCourt, Smith, Zhang, Sparse matrix-matrix
   products executed through coloring, SIMAX 36 (2015), section 5; blocks and groups are ours.
 */
 #include <aijhybridgpu/private/hybptap.h>
 #include "../../plan/colset.h"
 
-#define HYB_GROUP  4
-#define HYB_PLACES 6 /* places a nonzero of A and P: 12 bytes */
-#define HYB_LONG   32
-#define HYB_AHEAD  8
+#define HYB_GROUP 4
+#define HYB_WHERE 12 /* bytes of places a nonzero of A and P */
+#define HYB_LONG  32
+#define HYB_AHEAD 8
+#define HYB_LANES 16 /* columns compared at once */
+typedef PetscInt HybFusedLanes __attribute__((vector_size(HYB_LANES * sizeof(PetscInt))));
 
 #if PetscDefined(USE_COMPLEX)
   #define HYB_NEUTRAL PetscCMPLX((PetscReal)-0.0, (PetscReal)-0.0)
@@ -62,10 +66,12 @@ typedef struct {
   PetscInt  *rptr, *rj; /* block columns of the rows of P of each group */
   PetscInt **v;         /* block columns of v of each group, in the chunks of a list */
   PetscInt  *vlen;
-  /* for each entry of the groups' rows of P, in order, where the blocks of v lie in the row of C; NULL: walked */
-  uint16_t *place;
-  PetscInt  nblocks; /* block rows of C */
-  PetscInt  longest; /* blocks of the longest v */
+  /* For each entry of the groups' rows of P, in order, where the blocks of v lie in the row of C; NULL: walked. A row
+     with bits has so many bytes of them an entry, one with none has a uint16_t for each block of v. */
+  unsigned char *where;
+  PetscInt      *bits;
+  PetscInt       nblocks; /* block rows of C */
+  PetscInt       longest; /* blocks of the longest v */
 } HybFused;
 
 static inline PetscBool HybSameRow(const HybCSR *A, PetscInt r, PetscInt q)
@@ -164,135 +170,49 @@ static __attribute__((noinline)) PetscInt HybFusedCollect(PetscInt g, PetscInt l
 
 /* What only the symbolic phase has */
 typedef struct {
-  PetscInt   *group; /* of each row */
-  PetscInt   *mark;  /* of each block column of P */
-  PetscCount  places, products;
-  PetscBool   keepplaces;
-  PetscInt   *tptr, *tg; /* which groups name a block row of C */
-  PetscCount *tslot;     /* where the places of their entries start */
-  PetscInt   *cptr;      /* block rows of C */
-  HybColList  list;      /* their columns */
-  HybColSet   set;
-  PetscInt   *before; /* for each word of the set's members, how many there are in the words before */
-  PetscInt   *sorted; /* a block row's columns in order */
-  uint16_t   *rank;   /* of each place of a block row */
+  PetscInt  *group; /* of each row */
+  PetscInt  *mark;  /* of each block column of P */
+  PetscCount places, bits, products;
+  PetscInt  *tptr, *tg; /* which groups name a block row of C */
+  PetscInt  *cptr;      /* block rows of C */
+  HybColList list;      /* their columns */
+  HybColSet  set;
+  PetscInt  *before; /* for each word of the set's members, how many there are in the words before */
+  PetscInt  *sorted; /* columns that are being put in order */
 } HybFusedWork;
 
-/* columns of v; a group whose row of P is empty needs none */
-static PetscErrorCode HybFusedColumns(HybPtAP *pp, const HybCSR *A, const HybCSR *P, HybFused *f, HybFusedWork *w)
+/* up to 16*vectors columns: the rank of each is how many of them are smaller, counted for sixteen at once */
+static inline __attribute__((always_inline)) void HybFusedSortFew(int vectors, PetscInt n, const PetscInt *restrict cols, PetscInt *restrict sorted)
 {
-  HybColList list;
+  HybFusedLanes key[4], rank[4];
+  PetscInt      place[4 * HYB_LANES];
 
-  PetscFunctionBegin;
-  HybColListInit(&list, A->nnz);
-  memset(w->mark, -1, (size_t)f->nblocks * sizeof(PetscInt));
-  PetscCall(HybArenaAlloc(&pp->keep, HYB_MEM_HOST, f->ngroups, sizeof(PetscInt *), &f->v));
-  PetscCall(HybArenaAlloc(&pp->keep, HYB_MEM_HOST, f->ngroups, sizeof(PetscInt), &f->vlen));
-  for (PetscInt g = 0; g < f->ngroups; g++) {
-    const PetscInt r = f->gptr[g], len = A->i[r + 1] - A->i[r], *cols = A->j + A->i[r], named = f->rptr[g + 1] - f->rptr[g];
-    PetscCount     met = 0;
-
-    f->v[g]    = NULL;
-    f->vlen[g] = 0;
-    if (!named) continue;
-    for (PetscInt k = 0; k < len; k++) met += f->rptr[w->group[cols[k]] + 1] - f->rptr[w->group[cols[k]]];
-    /* what Collect writes is kept where it is: the list's chunks */
-    PetscCall(HybColListReserve(&pp->keep, &list, PetscMin(met, (PetscCount)f->nblocks) + 1));
-    f->v[g]    = HybColListEnd(&list);
-    f->vlen[g] = HybFusedCollect(g, len, cols, w->group, f->rptr, f->rj, w->mark, f->v[g]);
-    f->longest = PetscMax(f->longest, f->vlen[g]);
-    list.tail->used += f->vlen[g];
-    w->places += (PetscCount)named * f->vlen[g];
-    w->products += (f->gptr[g + 1] - r) * (met * f->b + (PetscCount)named * f->b * f->vlen[g] * f->b);
-  }
-  w->keepplaces = (PetscBool)(w->places <= HYB_PLACES * (A->nnz + P->nnz));
-  if (w->keepplaces) PetscCall(HybArenaAlloc(&pp->keep, HYB_MEM_HOST, w->places, sizeof(uint16_t), &f->place));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* which groups name each block row of C */
-static PetscErrorCode HybFusedTranspose(HybPtAP *pp, const HybFused *f, HybFusedWork *w)
-{
-  HybArena  *work   = &pp->work;
-  PetscCount places = 0;
-
-  PetscFunctionBegin;
-  PetscCall(HybArenaCalloc(work, HYB_MEM_HOST, (PetscCount)f->nblocks + 2, sizeof(PetscInt), &w->tptr));
-  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, f->rptr[f->ngroups], sizeof(PetscInt), &w->tg));
-  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, f->rptr[f->ngroups], sizeof(PetscCount), &w->tslot));
-  for (PetscInt e = 0; e < f->rptr[f->ngroups]; e++) w->tptr[f->rj[e] + 2]++;
-  for (PetscInt c = 0; c < f->nblocks; c++) w->tptr[c + 2] += w->tptr[c + 1];
-  for (PetscInt g = 0; g < f->ngroups; g++) {
-    for (PetscInt e = f->rptr[g]; e < f->rptr[g + 1]; e++) {
-      const PetscInt t = w->tptr[f->rj[e] + 1]++;
-
-      w->tg[t]    = g;
-      w->tslot[t] = places;
-      places += f->vlen[g];
-    }
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* The columns v are met in block row of C whose marks begin at base: mark[c] >= base says that column c is there, at
-   place mark[c] - base. New ones go behind the n that cols has (which is written one further); their number with the
-   new ones is returned. No branch: whether a column is new cannot be foretold. */
-static __attribute__((noinline)) PetscInt HybFusedMeet(PetscCount len, const PetscInt *restrict v, PetscInt base, PetscInt *restrict mark, PetscInt n, PetscInt *restrict cols, uint16_t *restrict to)
-{
-  for (PetscCount k = 0; k < len; k++) {
-    const PetscInt c = v[k], seen = mark[c] - base, fresh = -(PetscInt)(seen < 0), place = seen ^ ((seen ^ n) & fresh);
-
-    cols[n] = c;
-    mark[c] = base + place;
-    to[k]   = (uint16_t)place;
-    n -= fresh;
-  }
-  return n;
-}
-
-/* Block row c of C, whose columns go to cols in the order in which they come, and the places of the groups' entries in
-   that order, where they are kept. Returns the columns' number; writes one more. */
-static PetscInt HybFusedBlockRow(const HybFused *f, const HybFusedWork *w, PetscInt c, PetscInt base, PetscInt *cols)
-{
-  const PetscInt end = w->tptr[c + 1];
-  PetscInt       n   = 0;
-
-  for (PetscInt t = w->tptr[c]; t < end; t++) {
-    const PetscInt g = w->tg[t], *v = f->v[g];
-
-    if (t + HYB_AHEAD < end) __builtin_prefetch(f->v[w->tg[t + HYB_AHEAD]]);
-    if (w->keepplaces) {
-      /* every entry writes elsewhere: fetch ahead */
-      if (t + HYB_AHEAD < end) __builtin_prefetch(f->place + w->tslot[t + HYB_AHEAD], 1);
-      n = HybFusedMeet(f->vlen[g], v, base, w->mark, n, cols, f->place + w->tslot[t]);
-    } else {
-      for (PetscInt k = 0; k < f->vlen[g]; k++) {
-        cols[n] = v[k];
-        n += w->mark[v[k]] < base;
-        w->mark[v[k]] = base;
-      }
-    }
-  }
-  return n;
-}
-
-static HYB_MULTIVERSION void HybFusedSort(const HybColSet *set, PetscInt n, PetscInt *cols)
-{
-  PetscInt last = 0;
-
+  memset(key, 0, sizeof(key));
+  memset(rank, 0, sizeof(rank));
+  memcpy(key, cols, (size_t)n * sizeof(PetscInt));
   for (PetscInt k = 0; k < n; k++) {
-    HybColSetAdd(set, cols[k] >> 6, (uint64_t)1 << (cols[k] & 63));
-    last = PetscMax(last, cols[k]);
+    for (int q = 0; q < vectors; q++) rank[q] -= key[q] > cols[k];
   }
-  (void)HybColSetTake(set, 0, last, cols);
+  memcpy(place, rank, sizeof(place));
+  for (PetscInt k = 0; k < n; k++) sorted[place[k]] = cols[k];
 }
 
-/* The n columns, all different, in order, and the rank of each; only the loop through words asks anything, and columns
-   that share a word cost it one turn. */
-static HYB_MULTIVERSION void HybFusedRank(const HybColSet *set, PetscInt *restrict before, PetscInt n, PetscInt *restrict cols, PetscInt *restrict sorted, uint16_t *restrict rank)
+/* The n columns, all different, in order. Of many, each sets its bit, and its place is the number of bits before its
+   own: only the loop through the words asks anything, and columns that share a word cost it one turn. */
+static HYB_MULTIVERSION void HybFusedSort(const HybColSet *set, PetscInt *restrict before, PetscInt *restrict sorted, PetscInt n, PetscInt *restrict cols)
 {
   PetscInt last = 0, sum = 0;
 
+  if (n <= 4 * HYB_LANES) {
+    if (n <= HYB_LANES)
+      HybFusedSortFew(1, n, cols, sorted);
+    else if (n <= 2 * HYB_LANES)
+      HybFusedSortFew(2, n, cols, sorted);
+    else
+      HybFusedSortFew(4, n, cols, sorted);
+    memcpy(cols, sorted, (size_t)n * sizeof(PetscInt));
+    return;
+  }
   for (PetscInt k = 0; k < n; k++) {
     HybColSetAdd(set, cols[k] >> 6, (uint64_t)1 << (cols[k] & 63));
     last = PetscMax(last, cols[k]);
@@ -313,85 +233,183 @@ static HYB_MULTIVERSION void HybFusedRank(const HybColSet *set, PetscInt *restri
   }
   for (PetscInt k = 0; k < n; k++) {
     const uint64_t smaller = set->l0[cols[k] >> 6] & (((uint64_t)1 << (cols[k] & 63)) - 1);
-    const PetscInt place   = before[cols[k] >> 6] + __builtin_popcountll(smaller);
 
-    rank[k]       = (uint16_t)place;
-    sorted[place] = cols[k];
+    sorted[before[cols[k] >> 6] + __builtin_popcountll(smaller)] = cols[k];
   }
   for (PetscInt k = 0; k < n; k++) set->l0[cols[k] >> 6] = 0;
-  if (n) memcpy(cols, sorted, (size_t)n * sizeof(PetscInt));
+  memcpy(cols, sorted, (size_t)n * sizeof(PetscInt));
 }
 
-/* the places of block row c, counted as the columns came, become those in order */
-static void HybFusedPlaces(const HybFused *f, const HybFusedWork *w, PetscInt c)
+/* columns of v; a group whose row of P is empty needs none */
+static PetscErrorCode HybFusedColumns(HybPtAP *pp, const HybCSR *A, HybFused *f, HybFusedWork *w)
 {
-  const uint16_t *restrict rank = w->rank;
+  HybColList list;
 
-  for (PetscInt t = w->tptr[c]; t < w->tptr[c + 1]; t++) {
-    const PetscInt len    = f->vlen[w->tg[t]];
-    uint16_t *restrict to = f->place + w->tslot[t];
-
-    for (PetscInt k = 0; k < len; k++) to[k] = rank[to[k]];
-  }
-}
-
-/* no places: the numeric phase walks, for which the columns of each v must be in order */
-static PetscErrorCode HybFusedWalked(HybPtAP *pp, HybFused *f, HybFusedWork *w)
-{
   PetscFunctionBegin;
-  w->keepplaces = PETSC_FALSE;
-  PetscCall(HybArenaFree(&pp->keep, &f->place));
-  for (PetscInt g = 0; g < f->ngroups; g++) HybFusedSort(&w->set, f->vlen[g], f->v[g]);
+  HybColListInit(&list, A->nnz);
+  memset(w->mark, -1, (size_t)f->nblocks * sizeof(PetscInt));
+  PetscCall(HybArenaAlloc(&pp->keep, HYB_MEM_HOST, f->ngroups, sizeof(PetscInt *), &f->v));
+  PetscCall(HybArenaAlloc(&pp->keep, HYB_MEM_HOST, f->ngroups, sizeof(PetscInt), &f->vlen));
+  for (PetscInt g = 0; g < f->ngroups; g++) {
+    const PetscInt r = f->gptr[g], len = A->i[r + 1] - A->i[r], *cols = A->j + A->i[r], named = f->rptr[g + 1] - f->rptr[g];
+    PetscCount     met = 0;
+
+    f->v[g]    = NULL;
+    f->vlen[g] = 0;
+    if (!named) continue;
+    for (PetscInt k = 0; k < len; k++) met += f->rptr[w->group[cols[k]] + 1] - f->rptr[w->group[cols[k]]];
+    /* they are kept where they are written: the list's chunks */
+    PetscCall(HybColListReserve(&pp->keep, &list, PetscMin(met, (PetscCount)f->nblocks) + 1));
+    f->v[g]    = HybColListEnd(&list);
+    f->vlen[g] = HybFusedCollect(g, len, cols, w->group, f->rptr, f->rj, w->mark, f->v[g]);
+    HybFusedSort(&w->set, w->before, w->sorted, f->vlen[g], f->v[g]);
+    f->longest = PetscMax(f->longest, f->vlen[g]);
+    list.tail->used += f->vlen[g];
+    w->places += (PetscCount)named * f->vlen[g];
+    w->products += (f->gptr[g + 1] - r) * (met * f->b + (PetscCount)named * f->b * f->vlen[g] * f->b);
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the block rows of C, and places in them where these are kept */
-static PetscErrorCode HybFusedBlockRows(HybPtAP *pp, HybFused *f, HybFusedWork *w)
+/* which groups name each block row of C */
+static PetscErrorCode HybFusedTranspose(HybPtAP *pp, const HybFused *f, HybFusedWork *w)
 {
-  HybArena    *work  = &pp->work;
-  const size_t marks = (size_t)f->nblocks * sizeof(PetscInt);
-  PetscCount   used  = 0;
-  PetscInt     base  = PETSC_MAX_INT - 4096; /* so near the end that beginning anew is no rare way */
+  HybArena *work = &pp->work;
 
   PetscFunctionBegin;
-  PetscCall(HybColSetCreate(work, f->nblocks, &w->set));
-  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, f->nblocks / 64 + 2, sizeof(PetscInt), &w->before));
-  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, PetscMin(f->nblocks, UINT16_MAX + 1), sizeof(uint16_t), &w->rank));
-  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, PetscMin(f->nblocks, UINT16_MAX + 1), sizeof(PetscInt), &w->sorted));
-  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, (PetscCount)f->nblocks + 1, sizeof(PetscInt), &w->cptr));
-  if (!w->keepplaces) PetscCall(HybFusedWalked(pp, f, w));
+  PetscCall(HybArenaCalloc(work, HYB_MEM_HOST, (PetscCount)f->nblocks + 2, sizeof(PetscInt), &w->tptr));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, f->rptr[f->ngroups], sizeof(PetscInt), &w->tg));
+  for (PetscInt e = 0; e < f->rptr[f->ngroups]; e++) w->tptr[f->rj[e] + 2]++;
+  for (PetscInt c = 0; c < f->nblocks; c++) w->tptr[c + 2] += w->tptr[c + 1];
+  for (PetscInt g = 0; g < f->ngroups; g++) {
+    for (PetscInt e = f->rptr[g]; e < f->rptr[g + 1]; e++) w->tg[w->tptr[f->rj[e] + 1]++] = g;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The columns v are met in a block row of C whose marks are base. New ones go behind the n that cols has (which is
+   written one further); their number with the new ones is returned. No branch: whether a column is new cannot be
+   foretold. */
+static __attribute__((noinline)) PetscInt HybFusedMeet(PetscInt len, const PetscInt *restrict v, PetscInt base, PetscInt *restrict mark, PetscInt n, PetscInt *restrict cols)
+{
+  for (PetscInt k = 0; k < len; k++) {
+    const PetscInt c = v[k];
+
+    cols[n] = c;
+    n += mark[c] != base;
+    mark[c] = base;
+  }
+  return n;
+}
+
+/* the block rows of C */
+static PetscErrorCode HybFusedBlockRows(HybPtAP *pp, HybFused *f, HybFusedWork *w)
+{
+  HybArena  *work = &pp->work;
+  PetscCount used = 0;
+
+  PetscFunctionBegin;
   HybColListInit(&w->list, w->places / 8);
-  memset(w->mark, -1, marks);
+  memset(w->mark, -1, (size_t)f->nblocks * sizeof(PetscInt));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, (PetscCount)f->nblocks + 1, sizeof(PetscInt), &w->cptr));
   for (PetscInt c = 0; c < f->nblocks; c++) {
-    PetscInt   n, *cols;
-    PetscCount met = 0;
+    const PetscInt lo = w->tptr[c], hi = w->tptr[c + 1];
+    PetscInt       n   = 0, *cols;
+    PetscCount     met = 0;
 
     PetscCall(HybIntCast(used, "The Galerkin product", &w->cptr[c]));
-    for (PetscInt t = w->tptr[c]; t < w->tptr[c + 1]; t++) met += f->vlen[w->tg[t]];
-    met = PetscMin(met, (PetscCount)f->nblocks);
-    if (base > PETSC_MAX_INT - met) {
-      memset(w->mark, -1, marks);
-      base = 0;
-    }
-    PetscCall(HybColListReserve(work, &w->list, met + 1));
+    for (PetscInt t = lo; t < hi; t++) met += f->vlen[w->tg[t]];
+    PetscCall(HybColListReserve(work, &w->list, PetscMin(met, (PetscCount)f->nblocks) + 1));
     cols = HybColListEnd(&w->list);
-    n    = HybFusedBlockRow(f, w, c, base, cols);
-    if (w->keepplaces && n > UINT16_MAX + 1) PetscCall(HybFusedWalked(pp, f, w));
-    if (w->keepplaces) {
-      HybFusedRank(&w->set, w->before, n, cols, w->sorted, w->rank);
-      HybFusedPlaces(f, w, c);
-    } else
-      HybFusedSort(&w->set, n, cols);
+    for (PetscInt t = lo; t < hi; t++) {
+      if (t + HYB_AHEAD < hi) __builtin_prefetch(f->v[w->tg[t + HYB_AHEAD]]);
+      n = HybFusedMeet(f->vlen[w->tg[t]], f->v[w->tg[t]], c, w->mark, n, cols);
+    }
+    HybFusedSort(&w->set, w->before, w->sorted, n, cols);
     w->list.tail->used += n;
     used += n;
-    base += n;
   }
   PetscCall(HybIntCast(used, "The Galerkin product", &w->cptr[f->nblocks]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* C's pattern from its block rows */
-static PetscErrorCode HybFusedPattern(HybPtAP *pp, const HybFused *f, HybFusedWork *w, HybArena *out, HybCSR *C)
+/* where the columns v, in order, lie in a row whose columns' places are in mark: a bit each, bytes bytes in all */
+static __attribute__((noinline)) void HybFusedBits(PetscInt len, const PetscInt *restrict v, const PetscInt *restrict mark, PetscInt bytes, unsigned char *restrict to)
+{
+  for (PetscInt k = 0, from = 0; from < bytes; from += 8) {
+    const PetscInt end  = 8 * (from + 8);
+    uint64_t       word = 0;
+
+    for (; k < len && mark[v[k]] < end; k++) word |= (uint64_t)1 << (mark[v[k]] & 63);
+    for (PetscInt q = from; q < PetscMin(from + 8, bytes); q++, word >>= 8) to[q] = (unsigned char)(word & 255);
+  }
+}
+
+/* Where the blocks of each v lie in the rows of C, whose columns are cols: bits where they are no longer than places.
+   Nothing, if all of it would be longer than limit or if places have no room in 16 bits. */
+static PetscErrorCode HybFusedWhere(HybPtAP *pp, HybFused *f, HybFusedWork *w, const PetscInt *cols, PetscCount limit)
+{
+  PetscCount *slot, bytes = 0, *next;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(&pp->keep, HYB_MEM_HOST, f->nblocks, sizeof(PetscInt), &f->bits));
+  for (PetscInt c = 0; c < f->nblocks; c++) {
+    const PetscInt   n = w->cptr[c + 1] - w->cptr[c], width = n / 8 + (n % 8 != 0);
+    const PetscCount all = (PetscCount)width * (w->tptr[c + 1] - w->tptr[c]);
+    PetscCount       met = 0;
+
+    for (PetscInt t = w->tptr[c]; t < w->tptr[c + 1]; t++) met += f->vlen[w->tg[t]];
+    f->bits[c] = all <= 2 * met ? width : 0;
+    if (f->bits[c]) w->bits += met;
+    bytes += f->bits[c] ? all : 2 * met;
+    if (!f->bits[c] && n > UINT16_MAX + 1) bytes = limit + 1;
+    if (bytes > limit) PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  /* eight bytes are read where one is left */
+  PetscCall(HybArenaAlloc(&pp->keep, HYB_MEM_HOST, bytes + 8, 1, &f->where));
+  PetscCall(HybArenaAlloc(&pp->work, HYB_MEM_HOST, f->rptr[f->ngroups], sizeof(PetscCount), &slot));
+  PetscCall(HybArenaAlloc(&pp->work, HYB_MEM_HOST, f->nblocks, sizeof(PetscCount), &next));
+  for (PetscInt c = 0; c < f->nblocks; c++) next[c] = w->tptr[c];
+  bytes = 0;
+  for (PetscInt g = 0; g < f->ngroups; g++) {
+    for (PetscInt e = f->rptr[g]; e < f->rptr[g + 1]; e++) {
+      const PetscInt c = f->rj[e];
+
+      slot[next[c]++] = bytes;
+      if (f->vlen[g]) bytes += f->bits[c] ? f->bits[c] : 2 * (PetscCount)f->vlen[g];
+    }
+  }
+  memset(f->where + bytes, 0, 8);
+  for (PetscInt c = 0; c < f->nblocks; c++) {
+    const PetscInt end = w->tptr[c + 1];
+
+    for (PetscInt k = w->cptr[c]; k < w->cptr[c + 1]; k++) w->mark[cols[k]] = k - w->cptr[c];
+    for (PetscInt t = w->tptr[c]; t < end; t++) {
+      const PetscInt g = w->tg[t], *v = f->v[g];
+      unsigned char *to = f->where + slot[t];
+
+      if (!f->vlen[g]) continue;
+      /* every entry writes elsewhere: fetch ahead */
+      if (t + HYB_AHEAD < end) {
+        __builtin_prefetch(f->v[w->tg[t + HYB_AHEAD]]);
+        __builtin_prefetch(f->where + slot[t + HYB_AHEAD], 1);
+      }
+      if (f->bits[c]) {
+        HybFusedBits(f->vlen[g], v, w->mark, f->bits[c], to);
+      } else {
+        for (PetscInt k = 0; k < f->vlen[g]; k++) {
+          const uint16_t place = (uint16_t)w->mark[v[k]];
+
+          memcpy(to + 2 * (size_t)k, &place, 2);
+        }
+      }
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* C's pattern from its block rows, whose columns are in *cols then */
+static PetscErrorCode HybFusedPattern(HybPtAP *pp, const HybFused *f, HybFusedWork *w, HybArena *out, HybCSR *C, PetscInt **cols)
 {
   const HybMem   mem = pp->exec.result;
   const PetscInt b   = f->b;
@@ -418,13 +436,16 @@ static PetscErrorCode HybFusedPattern(HybPtAP *pp, const HybFused *f, HybFusedWo
     }
   }
   C->i[C->m] = innz;
+  *cols      = list;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybPtAPSymbolic_Fused(HybPtAP *pp, const HybCSR *A, const HybCSR *P, HybArena *out, HybCSR *C)
 {
+  HybArena    *work = &pp->work;
   HybFused    *f;
   HybFusedWork w;
+  PetscInt    *cols = NULL;
 
   PetscFunctionBegin;
   PetscCheck(A->m == A->n && A->n == P->m, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "The operands do not conform: P^T A P with a %" PetscInt_FMT " x %" PetscInt_FMT " and a %" PetscInt_FMT " x %" PetscInt_FMT " matrix", A->m, A->n, P->m, P->n);
@@ -434,17 +455,22 @@ static PetscErrorCode HybPtAPSymbolic_Fused(HybPtAP *pp, const HybCSR *A, const 
   pp->data = f;
   PetscCall(HybFusedGroups(pp, A, P, f, &w.group));
   f->nblocks = P->n / f->b;
-  PetscCall(HybArenaAlloc(&pp->work, HYB_MEM_HOST, f->nblocks, sizeof(PetscInt), &w.mark));
-  PetscCall(HybFusedColumns(pp, A, P, f, &w));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, f->nblocks, sizeof(PetscInt), &w.mark));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, f->nblocks, sizeof(PetscInt), &w.sorted));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, f->nblocks / 64 + 2, sizeof(PetscInt), &w.before));
+  PetscCall(HybColSetCreate(work, f->nblocks, &w.set));
+  PetscCall(HybFusedColumns(pp, A, f, &w));
   PetscCall(HybFusedTranspose(pp, f, &w));
   PetscCall(HybFusedBlockRows(pp, f, &w));
   C->m = P->n;
   C->n = P->n;
-  PetscCall(HybFusedPattern(pp, f, &w, out, C));
+  PetscCall(HybFusedPattern(pp, f, &w, out, C, &cols));
+  PetscCall(HybFusedWhere(pp, f, &w, cols, HYB_WHERE * (A->nnz + P->nnz)));
   PetscCall(HybCountersSet(&pp->counters, "products", w.products));
   PetscCall(HybCountersSet(&pp->counters, "row groups", f->ngroups));
   PetscCall(HybCountersSet(&pp->counters, "column block", f->b));
-  PetscCall(HybCountersSet(&pp->counters, w.keepplaces ? "places" : "walked", w.places));
+  PetscCall(HybCountersSet(&pp->counters, f->where ? "places" : "walked", w.places));
+  PetscCall(HybCountersSet(&pp->counters, "places by bits", f->where ? w.bits : 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -491,11 +517,53 @@ static HYB_MULTIVERSION void HybFusedRows(PetscInt len, const PetscInt *cols, co
   }
 }
 
+/* the places of the n blocks of v in a row of C, from its bits */
+static HYB_MULTIVERSION void HybFusedPlaces(const unsigned char *bits, PetscInt bytes, PetscInt *restrict place)
+{
+  for (PetscInt q = 0, t = 0; q < bytes; q += 8) {
+    uint64_t m;
+
+    memcpy(&m, bits + q, 8);
+    if (bytes - q < 8) m &= ((uint64_t)1 << 8 * (bytes - q)) - 1;
+    for (; m; m &= m - 1) place[t++] = 8 * q + __builtin_ctzll(m);
+  }
+}
+
+/* The rows of C that the entries pa of a row of P name += each entry times v, for groups of one row and blocks of one
+   column; returns where the next row's places begin. */
+static HYB_MULTIVERSION const unsigned char *HybFusedAddRow(PetscInt named, const PetscInt *restrict rj, const HybScalar *restrict pa, const PetscInt *restrict bits, const PetscInt *restrict ci, PetscInt n, const HybScalar *restrict v, const unsigned char *restrict where, HybScalar *restrict ca)
+{
+  for (PetscInt e = 0; e < named; e++) {
+    HybScalar *restrict c = ca + ci[rj[e]];
+    const HybScalar x     = pa[e];
+    const PetscInt  bytes = bits[rj[e]];
+
+    if (!bytes) {
+      for (PetscInt t = 0; t < n; t++, where += 2) {
+        uint16_t place;
+
+        memcpy(&place, where, 2);
+        c[place] += x * v[t];
+      }
+      continue;
+    }
+    for (PetscInt q = 0, t = 0; q < bytes; q += 8, c += 64) {
+      uint64_t m;
+
+      memcpy(&m, where + q, 8);
+      if (bytes - q < 8) m &= ((uint64_t)1 << 8 * (bytes - q)) - 1;
+      for (; m; m &= m - 1) c[__builtin_ctzll(m)] += x * v[t++];
+    }
+    where += bytes;
+  }
+  return where;
+}
+
 /* row of C += sum over the rows of the group, in their order, of their value of P times v */
-static inline __attribute__((always_inline)) void HybFusedAdd_Inline(PetscInt nrows, PetscInt b, PetscInt n, const uint16_t *restrict place, const PetscInt *restrict walked, const HybScalar *p, const HybScalar *restrict v, PetscInt stride, HybScalar *restrict crow)
+static inline __attribute__((always_inline)) void HybFusedAdd_Inline(PetscInt nrows, PetscInt b, PetscInt n, const PetscInt *restrict place, const HybScalar *p, const HybScalar *restrict v, PetscInt stride, HybScalar *restrict crow)
 {
   for (PetscInt t = 0; t < n; t++) {
-    HybScalar *restrict const c       = crow + (PetscCount)(walked ? walked[t] : place[t]) * b;
+    HybScalar *restrict const c       = crow + (PetscCount)place[t] * b;
     const HybScalar *restrict const w = v + (PetscCount)t * b * stride;
 
     for (PetscInt d = 0; d < b; d++) {
@@ -507,68 +575,85 @@ static inline __attribute__((always_inline)) void HybFusedAdd_Inline(PetscInt nr
   }
 }
 
-static HYB_MULTIVERSION void HybFusedAdd(PetscInt nrows, PetscInt b, PetscInt n, const uint16_t *place, const PetscInt *walked, const HybScalar *p, const HybScalar *v, PetscInt stride, HybScalar *crow)
+static HYB_MULTIVERSION void HybFusedAdd(PetscInt nrows, PetscInt b, PetscInt n, const PetscInt *place, const HybScalar *p, const HybScalar *v, PetscInt stride, HybScalar *crow)
 {
-  if (walked)
-    HybFusedAdd_Inline(nrows, b, n, NULL, walked, p, v, stride, crow);
-  else if (nrows == 1 && b == 1)
-    HybFusedAdd_Inline(1, 1, n, place, NULL, p, v, 1, crow);
+  if (nrows == 1 && b == 1)
+    HybFusedAdd_Inline(1, 1, n, place, p, v, 1, crow);
   else if (nrows == 3 && b == 6)
-    HybFusedAdd_Inline(3, 6, n, place, NULL, p, v, HYB_GROUP, crow);
+    HybFusedAdd_Inline(3, 6, n, place, p, v, HYB_GROUP, crow);
   else if (nrows == 2 && b == 3)
-    HybFusedAdd_Inline(2, 3, n, place, NULL, p, v, HYB_GROUP, crow);
+    HybFusedAdd_Inline(2, 3, n, place, p, v, HYB_GROUP, crow);
   else if (nrows == 3 && b == 3)
-    HybFusedAdd_Inline(3, 3, n, place, NULL, p, v, HYB_GROUP, crow);
+    HybFusedAdd_Inline(3, 3, n, place, p, v, HYB_GROUP, crow);
   else
-    HybFusedAdd_Inline(nrows, b, n, place, NULL, p, v, stride, crow);
+    HybFusedAdd_Inline(nrows, b, n, place, p, v, stride, crow);
+}
+
+/* the places of the blocks of v of group g in block row c of C; returns where the next ones begin */
+static const unsigned char *HybFusedFind(const HybFused *f, const HybCSR *C, PetscInt g, PetscInt c, const unsigned char *where, PetscInt *place)
+{
+  const PetscInt n = f->vlen[g];
+
+  if (!where) {
+    const PetscInt *cj = C->j + C->i[c * f->b];
+
+    for (PetscInt t = 0, s = 0; t < n; t++) {
+      while (cj[(PetscCount)s * f->b] != f->v[g][t] * f->b) s++;
+      place[t] = s;
+    }
+    return NULL;
+  }
+  if (f->bits[c]) {
+    HybFusedPlaces(where, f->bits[c], place);
+    return where + f->bits[c];
+  }
+  for (PetscInt t = 0; t < n; t++, where += 2) {
+    uint16_t p;
+
+    memcpy(&p, where, 2);
+    place[t] = p;
+  }
+  return where;
 }
 
 static PetscErrorCode HybPtAPNumeric_Fused(HybPtAP *pp, const HybCSR *A, const HybCSR *P, HybCSR *C)
 {
-  const HybFused *f = (const HybFused *)pp->data;
-  HybScalar      *block, *acc, *v;
-  PetscInt       *walked = NULL;
-  const uint16_t *place  = f->place;
-  const PetscInt  b      = f->b;
-  PetscCount      room;
+  const HybFused      *f     = (const HybFused *)pp->data;
+  const unsigned char *where = f->where;
+  const PetscInt       b     = f->b;
+  const PetscCount     room  = (f->ngroups < P->m ? HYB_GROUP : 1) * (PetscCount)P->n;
+  HybScalar           *block, *acc, *v;
+  PetscInt            *place;
 
   PetscFunctionBegin;
-  room = (f->ngroups < P->m ? HYB_GROUP : 1) * (PetscCount)P->n;
   PetscCall(HybArenaAlloc(&pp->work, HYB_MEM_HOST, room + 64 / (PetscCount)sizeof(HybScalar), sizeof(HybScalar), &block));
   PetscCall(HybArenaAlloc(&pp->work, HYB_MEM_HOST, HYB_GROUP * (PetscCount)f->longest * b, sizeof(HybScalar), &v));
-  if (!place) PetscCall(HybArenaAlloc(&pp->work, HYB_MEM_HOST, f->longest, sizeof(PetscInt), &walked));
+  PetscCall(HybArenaAlloc(&pp->work, HYB_MEM_HOST, f->longest, sizeof(PetscInt), &place));
   acc = block + (64 - (uintptr_t)block % 64) % 64 / sizeof(HybScalar);
   for (PetscCount c = 0; c < room; c++) acc[c] = HYB_NEUTRAL;
   for (PetscCount c = 0; c < C->nnz; c++) C->a[c] = HYB_NEUTRAL;
   for (PetscInt g = 0; g < f->ngroups; g++) {
     const PetscInt   r = f->gptr[g], nrows = f->gptr[g + 1] - r, n = f->vlen[g], stride = nrows > 1 ? HYB_GROUP : 1;
-    const PetscInt  *vj = f->v[g];
     const HybScalar *a[HYB_GROUP];
 
     if (!n) continue;
     for (PetscInt q = 0; q < HYB_GROUP; q++) a[q] = A->a + A->i[r + PetscMin(q, nrows - 1)];
     if (nrows > 1)
-      HybFusedRows(A->i[r + 1] - A->i[r], A->j + A->i[r], a, P->i, P->j, P->a, acc, b, n, vj, v);
+      HybFusedRows(A->i[r + 1] - A->i[r], A->j + A->i[r], a, P->i, P->j, P->a, acc, b, n, f->v[g], v);
     else
-      HybFusedRow(A->i[r + 1] - A->i[r], A->j + A->i[r], a[0], P->i, P->j, P->a, acc, b, n, vj, v);
+      HybFusedRow(A->i[r + 1] - A->i[r], A->j + A->i[r], a[0], P->i, P->j, P->a, acc, b, n, f->v[g], v);
+    if (where && nrows == 1 && b == 1) {
+      where = HybFusedAddRow(f->rptr[g + 1] - f->rptr[g], f->rj + f->rptr[g], P->a + P->i[r], f->bits, C->i, n, v, where, C->a);
+      continue;
+    }
     for (PetscInt e = f->rptr[g]; e < f->rptr[g + 1]; e++) {
-      const PetscInt I0 = f->rj[e] * b;
-
-      if (walked) {
-        const PetscInt *cj = C->j + C->i[I0];
-
-        for (PetscInt t = 0, s = 0; t < n; t++) {
-          while (cj[(PetscCount)s * b] != vj[t] * b) s++;
-          walked[t] = s;
-        }
-      }
+      where = HybFusedFind(f, C, g, f->rj[e], where, place);
       for (PetscInt d = 0; d < b; d++) {
         HybScalar p[HYB_GROUP];
 
         for (PetscInt q = 0; q < nrows; q++) p[q] = P->a[P->i[r + q] + (e - f->rptr[g]) * b + d];
-        HybFusedAdd(nrows, b, n, place, walked, p, v, stride, C->a + C->i[I0 + d]);
+        HybFusedAdd(nrows, b, n, place, p, v, stride, C->a + C->i[f->rj[e] * b + d]);
       }
-      if (place) place += n;
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
