@@ -58,7 +58,7 @@ EMU_CORE_SRC := $(wildcard tests/emulator/*.cc)
 EMU_CORE_OBJ = $(EMU_CORE_SRC:%.cc=$(BUILD)/emulated/%.o)
 EMULATED_LIB = $(BUILD)/lib/emulated/libaijhybridgpu_emulated.so
 # -fno-tree-sra: GCC 12 stops with an internal error in that pass (with -fnon-call-exceptions, complex scalars)
-EMU_OPT ?= -O1 -g -fno-tree-sra
+EMU_OPT ?= -O1 -g1 -fno-tree-sra
 EMU_FLAGS = -std=c++17 $(EMU_OPT) $(SAN) -fPIC -fvisibility=hidden -fno-math-errno -ffp-contract=off -fno-strict-aliasing -fnon-call-exceptions $(WARN) -Wno-missing-field-initializers -Wno-unknown-pragmas -Wno-unused-function -Wno-unused-variable -Wno-unused-but-set-variable -D_GLIBCXX_ASSERTIONS -DHYB_EMULATOR=1 -Itests/emulator -Iinclude -Isrc/sparse/device $(PETSC_SYSTEM_CFLAGS)
 
 emulator: $(EMULATED_LIB)
