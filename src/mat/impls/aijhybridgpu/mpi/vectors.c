@@ -27,6 +27,7 @@ static PetscErrorCode HybMPIVecCreate(Mat A, PetscLayout map, Vec *v)
 
 PetscErrorCode MatCreateVecs_MPIAIJHybridGPU(Mat A, Vec *right, Vec *left)
 {
+  PetscErrorCode (*const before)(Mat, Vec *, Vec *) = A->ops->getvecs; /* a program's may call this one */
   PetscMPIInt    size;
   PetscBool      cuda;
   PetscErrorCode ierr;
@@ -41,7 +42,7 @@ PetscErrorCode MatCreateVecs_MPIAIJHybridGPU(Mat A, Vec *right, Vec *left)
   }
   A->ops->getvecs = NULL; /* PETSc's own way */
   ierr            = MatCreateVecs(A, right, left);
-  A->ops->getvecs = MatCreateVecs_MPIAIJHybridGPU;
+  A->ops->getvecs = before;
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
