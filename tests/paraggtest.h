@@ -138,4 +138,178 @@ static inline void Aggregates(int hops)
   for (int r = 0; r < Size; r++) T.crange[r + 1] += T.crange[r];
 }
 
+/* this process's rows of a matrix of bs unknowns a vertex, in blocks; entry(): is (r,c) stored, and as what? */
+static inline PetscErrorCode PartsOf(HybArena *arena, PetscInt bs, PetscBool (*entry)(PetscInt r, PetscInt c, PetscScalar *a), HybParCSR *A)
+{
+  const PetscInt begin = T.ranges[Rank] * bs, end = T.ranges[Rank + 1] * bs, N = T.N * bs;
+  PetscInt      *garray, *map, *ranges;
+  PetscScalar    a;
+  RefMat         D, O;
+  PetscCount     nz[2] = {0, 0};
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaCalloc(arena, HYB_MEM_HOST, N, sizeof(PetscInt), &garray));
+  PetscCall(HybArenaCalloc(arena, HYB_MEM_HOST, N, sizeof(PetscInt), &map));
+  PetscCall(HybArenaCalloc(arena, HYB_MEM_HOST, Size + 1, sizeof(PetscInt), &ranges));
+  for (int r = 0; r <= Size; r++) ranges[r] = T.ranges[r] * bs;
+  A->O.n = 0;
+  for (PetscInt c = 0; c < N; c++) {
+    PetscBool used = PETSC_FALSE;
+
+    for (PetscInt r = begin; r < end && !used; r++) used = (*entry)(r, c, &a);
+    map[c] = -1;
+    if (!used || (c >= begin && c < end)) continue;
+    map[c]           = A->O.n;
+    garray[A->O.n++] = c;
+  }
+  RefMatCreate(end - begin, end - begin, (PetscCount)(end - begin) * N + 1, &D);
+  RefMatCreate(end - begin, A->O.n, (PetscCount)(end - begin) * N + 1, &O);
+  D.csr.i[0] = O.csr.i[0] = 0;
+  for (PetscInt r = begin; r < end; r++) {
+    for (PetscInt c = 0; c < N; c++) {
+      const int own = c >= begin && c < end;
+      HybCSR   *csr = own ? &D.csr : &O.csr;
+
+      if (!(*entry)(r, c, &a)) continue;
+      csr->j[nz[own]]   = own ? c - begin : map[c];
+      csr->a[nz[own]++] = a;
+    }
+    D.csr.i[r - begin + 1] = (PetscInt)nz[1];
+    O.csr.i[r - begin + 1] = (PetscInt)nz[0];
+  }
+  D.csr.nnz = nz[1];
+  O.csr.nnz = nz[0];
+  PetscCall(HybTestUpload(arena, &D.csr, &A->D));
+  PetscCall(HybTestUpload(arena, &O.csr, &A->O));
+  A->rows = A->columns = ranges;
+  A->garray            = garray;
+  RefMatDestroy(&D);
+  RefMatDestroy(&O);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* edges between processes, of which one side is told alone to those who look for them */
+static inline int EdgesAcross(void)
+{
+  int across = 0;
+
+  for (PetscInt v = 0; v < T.N; v++)
+    for (PetscInt u = 0; u < v; u++) across += T.edge[v][u] && Owner(u) != Owner(v);
+  return across;
+}
+
+/* row r of P0 - omega D^-1 A P0, or of P0, all zero before, and which entries it has; how many */
+typedef PetscInt (*RowOfPFn)(PetscInt r, PetscBool smoothed, PetscReal omega, PetscScalar *row, PetscBool *there);
+
+/* P beside such rows; tol: of P0 */
+static inline PetscErrorCode SameP(const HybParCSR *P, const HybAggBlock *block, PetscBool smoothed, PetscReal omega, PetscReal tol, RowOfPFn rowofp)
+{
+  const PetscInt begin = T.ranges[Rank] * block->bs, end = T.ranges[Rank + 1] * block->bs, cbegin = T.crange[Rank] * block->nvec, cend = T.crange[Rank + 1] * block->nvec;
+  RefMat         part[2];
+  PetscScalar   *row   = (PetscScalar *)RefAlloc(T.nc * block->nvec + 1, sizeof(PetscScalar));
+  PetscBool     *there = (PetscBool *)RefAlloc(T.nc * block->nvec + 1, sizeof(PetscBool));
+
+  PetscFunctionBegin;
+  HybTestCheck(P->D.m == end - begin && P->O.m == end - begin && P->D.n == cend - cbegin && P->columns[Rank] == cbegin && P->columns[Rank + 1] == cend, "P's part is %d x %d", (int)P->D.m, (int)P->D.n);
+  for (PetscInt k = 0; k < P->O.n; k++) HybTestCheck((k == 0 || P->garray[k] > P->garray[k - 1]) && (P->garray[k] < cbegin || P->garray[k] >= cend), "column %d of others is %d", (int)k, (int)P->garray[k]);
+  PetscCall(HybTestDownload(&P->D, &part[0]));
+  PetscCall(HybTestDownload(&P->O, &part[1]));
+  for (PetscInt r = begin; r < end; r++) {
+    PetscInt expected, found = 0;
+
+    memset(row, 0, sizeof(*row) * (size_t)(T.nc * block->nvec));
+    memset(there, 0, sizeof(*there) * (size_t)(T.nc * block->nvec));
+    expected = (*rowofp)(r, smoothed, omega, row, there);
+    for (int k = 0; k < 2; k++) {
+      const HybCSR *csr = &part[k].csr;
+
+      for (PetscInt e = csr->i[r - begin]; e < csr->i[r - begin + 1]; e++, found++) {
+        const PetscInt c = k ? P->garray[csr->j[e]] : csr->j[e] + cbegin;
+
+        HybTestCheck(there[c] && PetscAbsScalar(csr->a[e] - row[c]) <= (smoothed ? 1e-12 : tol), "P(%d,%d) is %g, not %g", (int)r, (int)c, (double)PetscRealPart(csr->a[e]), (double)PetscRealPart(row[c]));
+      }
+    }
+    HybTestCheck(found == expected, "row %d of P has %d entries, not %d", (int)r, (int)found, (int)expected);
+  }
+  RefMatDestroy(&part[0]);
+  RefMatDestroy(&part[1]);
+  free(row);
+  free(there);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* a problem where it is to be */
+static struct {
+  HybArena   data, out[2];
+  HybParCSR  A;
+  HybScalar *b, *coarse;
+  HybParAgg  agg;
+  HybComm    comm; /* there is one already when a program's hierarchy is made: its making is not what is tested */
+  int        hops;
+  PetscBool  checks;
+} F;
+
+static inline PetscErrorCode ArenasInit(void)
+{
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&F.data, HybTestExec()));
+  for (int k = 0; k < 2; k++) PetscCall(HybArenaInit(&F.out[k], HybTestExec()));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* all of it, with the vectors b */
+static inline PetscErrorCode RunWith(const HybAggBlock *block, const HybScalar *b, PetscReal tol, RowOfPFn rowofp)
+{
+  PetscBool      proper;
+  PetscInt       n, N, doubtful;
+  int            sweeps;
+  HybParCSR      P;
+  PetscErrorCode ierr = PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  PetscCall(HybParAggCreate(PETSC_COMM_WORLD, HybTestExec(), PETSC_SUCCESS, &F.A, block, &proper, &F.agg));
+  HybTestCheck(proper, "the graph is not taken");
+  PetscCall(HybParAggFind(F.agg, F.hops, &n, &N, &sweeps));
+  HybTestCheck(n == T.crange[Rank + 1] - T.crange[Rank] && N == T.nc, "%d aggregates of %d, not %d of %d", (int)n, (int)N, (int)(T.crange[Rank + 1] - T.crange[Rank]), (int)T.nc);
+  if (HybTestFailed()) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybParAggTentative(F.agg, PETSC_SUCCESS, b, NULL, NULL, F.coarse, &doubtful));
+  for (int smoothed = 0; smoothed < 2; smoothed++) {
+    PetscCall(HybParAggProlongator(F.agg, ierr, smoothed ? &F.A : NULL, 0.6, F.out, &P));
+    if (F.checks) ierr = SameP(&P, block, (PetscBool)smoothed, 0.6, tol, rowofp);
+    for (int k = 0; k < 2; k++) {
+      const PetscErrorCode later = HybArenaReset(&F.out[k]);
+
+      if (!ierr) ierr = later;
+    }
+  }
+  PetscCall(HybCommAgree(F.comm, ierr, "What this process did by itself"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static inline PetscErrorCode CleanUp(void *ctx)
+{
+  PetscFunctionBegin;
+  PetscCall(HybParAggDestroy(&F.agg));
+  for (int k = 0; k < 2; k++) PetscCall(HybArenaReset(&F.out[k]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the tests, one after the other */
+static inline PetscErrorCode ParAggTests(const char *what, size_t n, PetscErrorCode (*const test[])(void))
+{
+  PetscFunctionBegin;
+  if (PetscDefined(USE_COMPLEX)) {
+    HybTestBegin("%s", what);
+    HybTestSkip("complex scalars");
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(HybCommGet(PETSC_COMM_WORLD, &F.comm));
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &Rank));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &Size));
+  PetscCheck(Size <= MOST, PETSC_COMM_WORLD, PETSC_ERR_ARG_SIZ, "For up to %d processes, not %d", MOST, Size);
+  for (size_t k = 0; k < n; k++) PetscCall((*test[k])());
+  PetscCall(HybCommRestore(&F.comm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 #endif

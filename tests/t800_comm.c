@@ -12,8 +12,10 @@ TEST np=2 -cards 1
 TEST np=3 -ipc 0
 TEST np=2 -mat_aijhybridgpu_comm_segment 1 -full
 */
+#define _GNU_SOURCE /* RTLD_NEXT */
 #include "hybtest.h"
 #include <aijhybridgpu/private/hybcomm.h>
+#include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -605,6 +607,39 @@ static PetscErrorCode Faults(HybComm comm)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* instead of the system's, for a device library too: the program's own symbols come first */
+static long Unused;
+
+__attribute__((visibility("default"))) long sysconf(int name)
+{
+  static long (*systems)(int);
+
+  if (!systems) *(void **)&systems = dlsym(RTLD_NEXT, "sysconf");
+  return Unused && name == _SC_AVPHYS_PAGES ? Unused : (*systems)(name);
+}
+
+/* The host of process 0, or of all, has hardly a page unused: exchanges do without page-locked memory */
+static PetscErrorCode Cramped(HybComm comm)
+{
+  PetscFunctionBegin;
+  for (int all = 0; all < 2; all++) {
+    HybHalo h;
+
+    HybTestBegin(all ? "no host has pages for locked memory" : "one host has no pages for locked memory");
+    LayoutDraw(3000, 1, -1); /* larger blocks than any that were given back before */
+    Unused = all || !Rank;
+    if (HybTestCall(HaloGet(comm, &h))) {
+      PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, 5));
+      PetscCall(Forward(h, 3 * sizeof(PetscScalar), PETSC_FALSE, 6)); /* larger units: room is made anew */
+      PetscCall(Reverse(h, PETSC_TRUE, 7));
+      HybTestCall(HybHaloDestroy(&h));
+    }
+    Unused = 0;
+    LayoutFree();
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Body(void)
 {
   HybComm comm;
@@ -622,6 +657,7 @@ static PetscErrorCode Body(void)
   PetscCall(Late(comm));
   PetscCall(Wrong(comm));
   PetscCall(Between(comm));
+  PetscCall(Cramped(comm));
   PetscCall(Faults(comm));
   PetscCall(HybCommRestore(&comm));
   PetscFunctionReturn(PETSC_SUCCESS);

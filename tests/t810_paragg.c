@@ -54,152 +54,46 @@ static void Reference(int hops)
   Columns();
 }
 
-/* this process's rows of the matrix, in blocks */
-static PetscErrorCode Blocks(HybArena *arena, PetscBool onesided, HybParCSR *A)
-{
-  const PetscInt begin = T.ranges[Rank], end = T.ranges[Rank + 1];
-  PetscInt      *garray, *map;
-  RefMat         D, O;
-  PetscCount     nz[2] = {0, 0};
+static PetscBool OneSided; /* of edges between processes */
 
-  PetscFunctionBegin;
-  PetscCall(HybArenaCalloc(arena, HYB_MEM_HOST, T.N, sizeof(PetscInt), &garray));
-  PetscCall(HybArenaCalloc(arena, HYB_MEM_HOST, T.N, sizeof(PetscInt), &map));
-  A->O.n = 0;
+static PetscBool Entry(PetscInt v, PetscInt u, PetscScalar *a)
+{
+  *a = V.a[v][u];
+  return (PetscBool)(T.edge[v][u] && !(OneSided && v > u && Owner(v) != Owner(u)));
+}
+
+static PetscInt RowOfP(PetscInt v, PetscBool smoothed, PetscReal omega, PetscScalar *row, PetscBool *there)
+{
+  PetscInt expected = 0;
+
   for (PetscInt u = 0; u < T.N; u++) {
-    PetscBool used = PETSC_FALSE;
+    const PetscInt c = T.parent[u] < 0 ? -1 : T.coarse[T.parent[u]];
 
-    for (PetscInt v = begin; v < end; v++) used = (PetscBool)(used || T.edge[v][u]);
-    map[u] = -1;
-    if (!used || (u >= begin && u < end)) continue;
-    map[u]           = A->O.n;
-    garray[A->O.n++] = u;
+    if (c < 0 || (smoothed ? !T.edge[v][u] : u != v)) continue;
+    expected += !there[c];
+    there[c] = PETSC_TRUE;
+    if (smoothed) row[c] -= omega / V.a[v][v] * V.a[v][u] * V.q[u];
+    if (u == v) row[c] += V.q[v];
   }
-  RefMatCreate(end - begin, end - begin, T.N * VERTICES, &D);
-  RefMatCreate(end - begin, A->O.n, T.N * VERTICES, &O);
-  D.csr.i[0] = O.csr.i[0] = 0;
-  for (PetscInt v = begin; v < end; v++) {
-    for (PetscInt u = 0; u < T.N; u++) {
-      const int own = u >= begin && u < end;
-      HybCSR   *csr = own ? &D.csr : &O.csr;
-
-      if (!T.edge[v][u] || (onesided && !own && v > u)) continue;
-      csr->j[nz[own]]   = own ? u - begin : map[u];
-      csr->a[nz[own]++] = V.a[v][u];
-    }
-    D.csr.i[v - begin + 1] = (PetscInt)nz[1];
-    O.csr.i[v - begin + 1] = (PetscInt)nz[0];
-  }
-  D.csr.nnz = nz[1];
-  O.csr.nnz = nz[0];
-  PetscCall(HybTestUpload(arena, &D.csr, &A->D));
-  PetscCall(HybTestUpload(arena, &O.csr, &A->O));
-  A->rows = A->columns = T.ranges;
-  A->garray            = garray;
-  RefMatDestroy(&D);
-  RefMatDestroy(&O);
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return expected;
 }
-
-/* P beside P0 - omega D^-1 A P0, or P0 */
-static PetscErrorCode SameP(const HybParCSR *P, PetscBool smoothed, PetscReal omega)
-{
-  const PetscInt begin = T.ranges[Rank], end = T.ranges[Rank + 1], cbegin = T.crange[Rank];
-  RefMat         part[2];
-
-  PetscFunctionBegin;
-  HybTestCheck(P->D.m == end - begin && P->O.m == end - begin && P->D.n == T.crange[Rank + 1] - cbegin, "P's part is %d x %d", (int)P->D.m, (int)P->D.n);
-  for (PetscInt k = 0; k < P->O.n; k++) HybTestCheck((k == 0 || P->garray[k] > P->garray[k - 1]) && (P->garray[k] < cbegin || P->garray[k] >= T.crange[Rank + 1]), "column %d of others is %d", (int)k, (int)P->garray[k]);
-  PetscCall(HybTestDownload(&P->D, &part[0]));
-  PetscCall(HybTestDownload(&P->O, &part[1]));
-  for (PetscInt v = begin; v < end; v++) {
-    PetscScalar row[VERTICES]   = {0};
-    PetscBool   there[VERTICES] = {PETSC_FALSE};
-    PetscInt    expected = 0, found = 0;
-
-    for (PetscInt u = 0; u < T.N; u++) {
-      const PetscInt c = T.parent[u] < 0 ? -1 : T.coarse[T.parent[u]];
-
-      if (c < 0 || (smoothed ? !T.edge[v][u] : u != v)) continue;
-      expected += !there[c];
-      there[c] = PETSC_TRUE;
-      if (smoothed) row[c] -= omega / V.a[v][v] * V.a[v][u] * V.q[u];
-      if (u == v) row[c] += V.q[v];
-    }
-    for (int k = 0; k < 2; k++) {
-      const HybCSR *csr = &part[k].csr;
-
-      for (PetscInt e = csr->i[v - begin]; e < csr->i[v - begin + 1]; e++, found++) {
-        const PetscInt c = k ? P->garray[csr->j[e]] : csr->j[e] + cbegin;
-
-        HybTestCheck(there[c] && PetscAbsScalar(csr->a[e] - row[c]) < 1e-12, "P(%d,%d) is %g, not %g", (int)v, (int)c, (double)PetscRealPart(csr->a[e]), (double)PetscRealPart(row[c]));
-      }
-    }
-    HybTestCheck(found == expected, "row %d of P has %d entries, not %d", (int)v, (int)found, (int)expected);
-  }
-  RefMatDestroy(&part[0]);
-  RefMatDestroy(&part[1]);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static struct {
-  HybArena   data, out[2];
-  HybParCSR  A;
-  HybScalar *b, *coarse;
-  HybParAgg  agg;
-  HybComm    comm; /* there is one already when a program's hierarchy is made: its making is not what is tested */
-  int        hops;
-  PetscBool  checks;
-} F;
 
 static PetscErrorCode Run(void *ctx)
 {
-  const HybExec *exec = HybTestExec();
-  PetscBool      proper;
-  PetscInt       n, N, doubtful;
-  int            sweeps;
-  HybParCSR      P;
-  PetscErrorCode ierr = PETSC_SUCCESS;
-
   PetscFunctionBegin;
-  PetscCall(HybParAggCreate(PETSC_COMM_WORLD, exec, PETSC_SUCCESS, &F.A, &One, &proper, &F.agg));
-  HybTestCheck(proper, "the graph is not taken");
-  PetscCall(HybParAggFind(F.agg, F.hops, &n, &N, &sweeps));
-  HybTestCheck(n == T.crange[Rank + 1] - T.crange[Rank] && N == T.nc, "%d aggregates of %d, not %d of %d", (int)n, (int)N, (int)(T.crange[Rank + 1] - T.crange[Rank]), (int)T.nc);
-  if (HybTestFailed()) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybParAggTentative(F.agg, PETSC_SUCCESS, V.ones ? NULL : F.b, NULL, NULL, F.coarse, &doubtful));
-  for (int smoothed = 0; smoothed < 2; smoothed++) {
-    PetscCall(HybParAggProlongator(F.agg, ierr, smoothed ? &F.A : NULL, 0.6, F.out, &P));
-    if (F.checks) ierr = SameP(&P, (PetscBool)smoothed, 0.6);
-    for (int k = 0; k < 2; k++) {
-      const PetscErrorCode later = HybArenaReset(&F.out[k]);
-
-      if (!ierr) ierr = later;
-    }
-  }
-  PetscCall(HybCommAgree(F.comm, ierr, "What this process did by itself"));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode CleanUp(void *ctx)
-{
-  PetscFunctionBegin;
-  PetscCall(HybParAggDestroy(&F.agg));
-  for (int k = 0; k < 2; k++) PetscCall(HybArenaReset(&F.out[k]));
+  PetscCall(RunWith(&One, V.ones ? NULL : F.b, 1e-12, RowOfP));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode Prepare(PetscInt most, int kind, int empty, PetscBool onesided)
 {
-  const HybExec *exec = HybTestExec();
-
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&F.data, exec));
-  for (int k = 0; k < 2; k++) PetscCall(HybArenaInit(&F.out[k], exec));
+  PetscCall(ArenasInit());
   PetscCall(Draw(most, kind, empty));
-  PetscCall(Blocks(&F.data, onesided, &F.A));
+  OneSided = onesided;
+  PetscCall(PartsOf(&F.data, 1, Entry, &F.A));
   PetscCall(HybTestUploadArray(&F.data, T.ranges[Rank + 1] - T.ranges[Rank], sizeof(PetscScalar), V.b + T.ranges[Rank], &F.b));
-  PetscCall(HybArenaCalloc(&F.data, HYB_WORK(exec), T.N + 1, sizeof(HybScalar), &F.coarse));
+  PetscCall(HybArenaCalloc(&F.data, HYB_WORK(HybTestExec()), T.N + 1, sizeof(HybScalar), &F.coarse));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -238,20 +132,17 @@ static PetscErrorCode Graphs(void)
 static PetscErrorCode Improper(void)
 {
   PetscBool proper;
-  int       across = 0;
 
   PetscFunctionBegin;
   for (int k = 0; k < 2; k++) {
     PetscCall(Prepare(VERTICES, 1, -1, (PetscBool)(k == 0)));
     if (k == 1) {
       T.edge[0][0] = PETSC_FALSE;
-      PetscCall(Blocks(&F.data, PETSC_FALSE, &F.A));
+      PetscCall(PartsOf(&F.data, 1, Entry, &F.A));
     }
-    for (PetscInt v = 0; v < T.N; v++)
-      for (PetscInt u = 0; u < v; u++) across += T.edge[v][u] && Owner(u) != Owner(v);
     HybTestBegin(k ? "a row without its diagonal entry" : "edges of one direction");
     HybTestCall(HybParAggCreate(PETSC_COMM_WORLD, HybTestExec(), PETSC_SUCCESS, &F.A, &One, &proper, &F.agg));
-    HybTestCheck(!proper || (k == 0 && !across), "it is taken");
+    HybTestCheck(!proper || (k == 0 && !EdgesAcross()), "it is taken");
     HybTestCall(CleanUp(NULL));
     PetscCall(HybArenaReset(&F.data));
   }
@@ -275,20 +166,10 @@ static PetscErrorCode Faults(void)
 
 static PetscErrorCode Body(void)
 {
+  PetscErrorCode (*const tests[])(void) = {Graphs, Improper, Faults};
+
   PetscFunctionBegin;
-  if (PetscDefined(USE_COMPLEX)) {
-    HybTestBegin("aggregation");
-    HybTestSkip("complex scalars");
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  PetscCall(HybCommGet(PETSC_COMM_WORLD, &F.comm));
-  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &Rank));
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &Size));
-  PetscCheck(Size <= MOST, PETSC_COMM_WORLD, PETSC_ERR_ARG_SIZ, "For up to %d processes, not %d", MOST, Size);
-  PetscCall(Graphs());
-  PetscCall(Improper());
-  PetscCall(Faults());
-  PetscCall(HybCommRestore(&F.comm));
+  PetscCall(ParAggTests("aggregation", PETSC_STATIC_ARRAY_LENGTH(tests), tests));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

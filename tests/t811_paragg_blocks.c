@@ -153,66 +153,29 @@ static PetscErrorCode Factor(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* this process's rows, in blocks; onesided: of edges between processes those to later ones alone; but: no entry
-   (r,r) */
+static PetscBool OneSided; /* of edges between processes */
+static PetscInt  But;      /* the row without its diagonal entry, -1: none */
+
+static PetscBool IsEntry(PetscInt r, PetscInt c, PetscScalar *a)
+{
+  *a = B.a[r][c];
+  return (PetscBool)(B.there[r][c] && !(OneSided && r > c && Owner(r / B.block.bs) != Owner(c / B.block.bs)) && !(r == c && r == But));
+}
+
 static PetscErrorCode Parts(HybArena *arena, PetscBool onesided, PetscInt but, HybParCSR *A)
 {
-  const PetscInt bs = B.block.bs, N = T.N * bs, begin = T.ranges[Rank] * bs, end = T.ranges[Rank + 1] * bs;
-  PetscInt      *garray, *map, *ranges;
-  RefMat         D, O;
-  PetscCount     nz[2] = {0, 0};
-
   PetscFunctionBegin;
-  PetscCall(HybArenaCalloc(arena, HYB_MEM_HOST, N, sizeof(PetscInt), &garray));
-  PetscCall(HybArenaCalloc(arena, HYB_MEM_HOST, N, sizeof(PetscInt), &map));
-  PetscCall(HybArenaCalloc(arena, HYB_MEM_HOST, Size + 1, sizeof(PetscInt), &ranges));
-  for (int r = 0; r <= Size; r++) ranges[r] = T.ranges[r] * bs;
-  A->O.n = 0;
-  for (PetscInt c = 0; c < N; c++) {
-    PetscBool used = PETSC_FALSE;
-
-    for (PetscInt r = begin; r < end; r++) used = (PetscBool)(used || (B.there[r][c] && !(onesided && r > c)));
-    map[c] = -1;
-    if (!used || (c >= begin && c < end)) continue;
-    map[c]           = A->O.n;
-    garray[A->O.n++] = c;
-  }
-  RefMatCreate(end - begin, end - begin, (PetscCount)(end - begin) * N + 1, &D);
-  RefMatCreate(end - begin, A->O.n, (PetscCount)(end - begin) * N + 1, &O);
-  D.csr.i[0] = O.csr.i[0] = 0;
-  for (PetscInt r = begin; r < end; r++) {
-    for (PetscInt c = 0; c < N; c++) {
-      const int own = c >= begin && c < end;
-      HybCSR   *csr = own ? &D.csr : &O.csr;
-
-      if (!B.there[r][c] || (onesided && !own && r > c) || (r == c && r == but)) continue;
-      csr->j[nz[own]]   = own ? c - begin : map[c];
-      csr->a[nz[own]++] = B.a[r][c];
-    }
-    D.csr.i[r - begin + 1] = (PetscInt)nz[1];
-    O.csr.i[r - begin + 1] = (PetscInt)nz[0];
-  }
-  D.csr.nnz = nz[1];
-  O.csr.nnz = nz[0];
-  PetscCall(HybTestUpload(arena, &D.csr, &A->D));
-  PetscCall(HybTestUpload(arena, &O.csr, &A->O));
-  A->rows = A->columns = ranges;
-  A->garray            = garray;
-  RefMatDestroy(&D);
-  RefMatDestroy(&O);
+  OneSided = onesided;
+  But      = but;
+  PetscCall(PartsOf(arena, B.block.bs, IsEntry, A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* row r of P0 - omega D^-1 A P0, or of P0, and which entries it has */
 static PetscInt RowOfP(PetscInt r, PetscBool smoothed, PetscReal omega, PetscScalar *row, PetscBool *there)
 {
   const PetscInt bs = B.block.bs, nvec = B.block.nvec;
   PetscInt       expected = 0;
 
-  for (PetscInt c = 0; c < T.nc * nvec; c++) {
-    row[c]   = 0;
-    there[c] = PETSC_FALSE;
-  }
   for (PetscInt k = 0; k < T.N * bs; k++) {
     const PetscInt v = k / bs, c = T.parent[v] < 0 ? -1 : T.coarse[T.parent[v]];
 
@@ -227,82 +190,11 @@ static PetscInt RowOfP(PetscInt r, PetscBool smoothed, PetscReal omega, PetscSca
   return expected;
 }
 
-static PetscErrorCode SameP(const HybParCSR *P, PetscBool smoothed, PetscReal omega)
-{
-  const PetscInt bs = B.block.bs, nvec = B.block.nvec, begin = T.ranges[Rank] * bs, end = T.ranges[Rank + 1] * bs, cbegin = T.crange[Rank] * nvec, cend = T.crange[Rank + 1] * nvec;
-  RefMat         part[2];
-
-  PetscFunctionBegin;
-  HybTestCheck(P->D.m == end - begin && P->O.m == end - begin && P->D.n == cend - cbegin && P->columns[Rank] == cbegin && P->columns[Rank + 1] == cend, "P's part is %d x %d", (int)P->D.m, (int)P->D.n);
-  for (PetscInt k = 0; k < P->O.n; k++) HybTestCheck((k == 0 || P->garray[k] > P->garray[k - 1]) && (P->garray[k] < cbegin || P->garray[k] >= cend), "column %d of others is %d", (int)k, (int)P->garray[k]);
-  PetscCall(HybTestDownload(&P->D, &part[0]));
-  PetscCall(HybTestDownload(&P->O, &part[1]));
-  for (PetscInt r = begin; r < end; r++) {
-    PetscScalar row[VERTICES * VECTORS];
-    PetscBool   there[VERTICES * VECTORS];
-    PetscInt    expected = RowOfP(r, smoothed, omega, row, there), found = 0;
-
-    for (int k = 0; k < 2; k++) {
-      const HybCSR *csr = &part[k].csr;
-
-      for (PetscInt e = csr->i[r - begin]; e < csr->i[r - begin + 1]; e++, found++) {
-        const PetscInt c = k ? P->garray[csr->j[e]] : csr->j[e] + cbegin;
-
-        HybTestCheck(there[c] && PetscAbsScalar(csr->a[e] - row[c]) <= (smoothed ? 1e-12 : 0), "P(%d,%d) is %g, not %g", (int)r, (int)c, (double)PetscRealPart(csr->a[e]), (double)PetscRealPart(row[c]));
-      }
-    }
-    HybTestCheck(found == expected, "row %d of P has %d entries, not %d", (int)r, (int)found, (int)expected);
-  }
-  RefMatDestroy(&part[0]);
-  RefMatDestroy(&part[1]);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static struct {
-  HybArena   data, out[2];
-  HybParCSR  A;
-  HybScalar *b, *coarse;
-  HybParAgg  agg;
-  HybComm    comm; /* as in a program, where there is one already */
-  int        hops;
-  PetscBool  checks;
-} F;
-
 static PetscErrorCode Run(void *ctx)
 {
+  PetscFunctionBegin;
   /* where they are translations, processes may know or not */
-  const HybScalar *b = B.translations && Rank % 2 == 0 ? NULL : F.b;
-  PetscBool        proper;
-  PetscInt         n, N, doubtful;
-  int              sweeps;
-  HybParCSR        P;
-  PetscErrorCode   ierr = PETSC_SUCCESS;
-
-  PetscFunctionBegin;
-  PetscCall(HybParAggCreate(PETSC_COMM_WORLD, HybTestExec(), PETSC_SUCCESS, &F.A, &B.block, &proper, &F.agg));
-  HybTestCheck(proper, "the graph is not taken");
-  PetscCall(HybParAggFind(F.agg, F.hops, &n, &N, &sweeps));
-  HybTestCheck(n == T.crange[Rank + 1] - T.crange[Rank] && N == T.nc, "%d aggregates of %d, not %d of %d", (int)n, (int)N, (int)(T.crange[Rank + 1] - T.crange[Rank]), (int)T.nc);
-  if (HybTestFailed()) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybParAggTentative(F.agg, PETSC_SUCCESS, b, NULL, NULL, F.coarse, &doubtful));
-  for (int smoothed = 0; smoothed < 2; smoothed++) {
-    PetscCall(HybParAggProlongator(F.agg, ierr, smoothed ? &F.A : NULL, 0.6, F.out, &P));
-    if (F.checks) ierr = SameP(&P, (PetscBool)smoothed, 0.6);
-    for (int k = 0; k < 2; k++) {
-      const PetscErrorCode later = HybArenaReset(&F.out[k]);
-
-      if (!ierr) ierr = later;
-    }
-  }
-  PetscCall(HybCommAgree(F.comm, ierr, "What this process did by itself"));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode CleanUp(void *ctx)
-{
-  PetscFunctionBegin;
-  PetscCall(HybParAggDestroy(&F.agg));
-  for (int k = 0; k < 2; k++) PetscCall(HybArenaReset(&F.out[k]));
+  PetscCall(RunWith(&B.block, B.translations && Rank % 2 == 0 ? NULL : F.b, 0, RowOfP));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -313,8 +205,7 @@ static PetscErrorCode Prepare(PetscInt most, int kind, int empty, PetscInt bs, P
   PetscScalar b[ROWS * VECTORS];
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&F.data, HybTestExec()));
-  for (int k = 0; k < 2; k++) PetscCall(HybArenaInit(&F.out[k], HybTestExec()));
+  PetscCall(ArenasInit());
   PetscCall(DrawGraph(most, kind, empty));
   DrawBlocks(bs, nvec, full);
   Aggregates(F.hops);
@@ -410,9 +301,7 @@ static PetscErrorCode Improper(void)
     PetscCall(Prepare(VERTICES, 1, -1, 2, 3, (PetscBool)(k == 2)));
     if (k == 2) Stagger();
     PetscCall(Parts(&F.data, (PetscBool)(k == 0), k == 1 ? 1 : -1, &F.A));
-    across = 0;
-    for (PetscInt v = 0; v < T.N; v++)
-      for (PetscInt u = 0; u < v; u++) across += T.edge[v][u] && Owner(u) != Owner(v);
+    across = EdgesAcross();
     if (k == 2) {
       across = 0;
       for (int r = 0; r + 1 < Size; r++) across += T.ranges[r + 2] >= T.ranges[r + 1] + 2;
@@ -440,20 +329,10 @@ static PetscErrorCode Faults(void)
 
 static PetscErrorCode Body(void)
 {
+  PetscErrorCode (*const tests[])(void) = {Graphs, Improper, Faults};
+
   PetscFunctionBegin;
-  if (PetscDefined(USE_COMPLEX)) {
-    HybTestBegin("aggregation of blocks");
-    HybTestSkip("complex scalars");
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  PetscCall(HybCommGet(PETSC_COMM_WORLD, &F.comm));
-  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &Rank));
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &Size));
-  PetscCheck(Size <= MOST, PETSC_COMM_WORLD, PETSC_ERR_ARG_SIZ, "For up to %d processes, not %d", MOST, Size);
-  PetscCall(Graphs());
-  PetscCall(Improper());
-  PetscCall(Faults());
-  PetscCall(HybCommRestore(&F.comm));
+  PetscCall(ParAggTests("aggregation of blocks", PETSC_STATIC_ARRAY_LENGTH(tests), tests));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

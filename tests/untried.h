@@ -81,6 +81,27 @@ static inline PetscErrorCode NoteMat(Pair *p, int k, Mat B)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* of the own rows every step-th */
+static inline PetscErrorCode OwnRows(Mat A, MPI_Comm comm, PetscInt step, IS *rows)
+{
+  PetscInt start, end;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetOwnershipRange(A, &start, &end));
+  PetscCall(ISCreateStride(comm, (end - start) / step, start, step, rows));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* other values, and some use of A between */
+static inline PetscErrorCode OtherValues(Mat A, PetscReal then)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatScale(A, 2.0));
+  PetscCall(PairsUse(A));
+  PetscCall(MatScale(A, then));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* own rows and columns, and the first of the next process's: who has others' is on several processes only */
 static inline PetscErrorCode Mapping(Mat A)
 {

@@ -46,12 +46,10 @@ static PetscErrorCode SubMatrixGathered(Pair *p, int k, Mat A)
 /* own rows, all columns */
 static PetscErrorCode SubMatrixAll(Pair *p, int k, Mat A)
 {
-  PetscInt start, end;
-  IS       rows;
+  IS rows;
 
   PetscFunctionBeginUser;
-  PetscCall(MatGetOwnershipRange(A, &start, &end));
-  PetscCall(ISCreateStride(PETSC_COMM_WORLD, end - start, start, 1, &rows));
+  PetscCall(OwnRows(A, PETSC_COMM_WORLD, 1, &rows));
   PetscCall(MatCreateSubMatrix(A, rows, NULL, REUSE, &p->out[k]));
   PetscCall(ISDestroy(&rows));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -74,9 +72,7 @@ static PetscErrorCode SubMatrices(Pair *p, int k, Mat A)
   for (int again = 0; again < 2; again++) {
     for (int q = 0; q < 2; q++) PetscCall(NoteMat(p, k, sub[q]));
     if (again) break;
-    PetscCall(MatScale(A, 2.0));
-    PetscCall(PairsUse(A));
-    PetscCall(MatScale(A, 0.75));
+    PetscCall(OtherValues(A, 0.75));
     PetscCall(MatCreateSubMatrices(A, 2, is, columns, MAT_REUSE_MATRIX, &sub));
   }
   PetscCall(MatScale(sub[1], 3.0));
@@ -92,19 +88,15 @@ static PetscErrorCode SubMatrices(Pair *p, int k, Mat A)
 /* one part of all processes, and one of each alone */
 static PetscErrorCode SubMatricesMPI(Pair *p, int k, Mat A)
 {
-  PetscInt start, end;
-  IS       rows;
-  Mat     *sub;
+  IS   rows;
+  Mat *sub;
 
   PetscFunctionBeginUser;
-  PetscCall(MatGetOwnershipRange(A, &start, &end));
   for (int self = 0; self < 2; self++) {
-    PetscCall(ISCreateStride(self ? PETSC_COMM_SELF : PETSC_COMM_WORLD, (end - start) / 2, start, 2, &rows));
+    PetscCall(OwnRows(A, self ? PETSC_COMM_SELF : PETSC_COMM_WORLD, 2, &rows));
     PetscCall(MatCreateSubMatricesMPI(A, 1, &rows, &rows, MAT_INITIAL_MATRIX, &sub));
     PetscCall(NoteMat(p, k, sub[0]));
-    PetscCall(MatScale(A, 2.0));
-    PetscCall(PairsUse(A));
-    PetscCall(MatScale(A, 0.25));
+    PetscCall(OtherValues(A, 0.25));
     PetscCall(MatCreateSubMatricesMPI(A, 1, &rows, &rows, MAT_REUSE_MATRIX, &sub));
     PetscCall(NoteMat(p, k, sub[0]));
     PetscCall(MatDestroySubMatrices(1, &sub));
@@ -125,9 +117,7 @@ static PetscErrorCode MultiProcBlock(Pair *p, int k, Mat A)
     PetscCallMPI(MPI_Comm_split(PETSC_COMM_WORLD, way ? rank > 0 : rank, rank, &sub));
     PetscCall(MatGetMultiProcBlock(A, sub, MAT_INITIAL_MATRIX, &B));
     PetscCall(NoteMat(p, k, B));
-    PetscCall(MatScale(A, 2.0));
-    PetscCall(PairsUse(A));
-    PetscCall(MatScale(A, 0.75));
+    PetscCall(OtherValues(A, 0.75));
     PetscCall(MatGetMultiProcBlock(A, sub, MAT_REUSE_MATRIX, &B));
     PetscCall(NoteMat(p, k, B));
     PetscCall(MatDestroy(&B));
@@ -143,9 +133,7 @@ static PetscErrorCode Redundant(Pair *p, int k, Mat A)
   PetscFunctionBeginUser;
   PetscCall(MatCreateRedundantMatrix(A, PairsSize(), MPI_COMM_NULL, MAT_INITIAL_MATRIX, &B));
   PetscCall(NoteMat(p, k, B));
-  PetscCall(MatScale(A, 2.0));
-  PetscCall(PairsUse(A));
-  PetscCall(MatScale(A, 0.75));
+  PetscCall(OtherValues(A, 0.75));
   PetscCall(MatCreateRedundantMatrix(A, PairsSize(), MPI_COMM_NULL, MAT_REUSE_MATRIX, &B));
   PetscCall(NoteMat(p, k, B));
   PetscCall(MatDestroy(&B));
@@ -186,13 +174,11 @@ static PetscErrorCode LocalSubMatrix(Pair *p, int k, Mat A)
 
 static PetscErrorCode SubVirtual(Pair *p, int k, Mat A)
 {
-  PetscInt start, end;
-  IS       rows;
-  Mat      B;
+  IS  rows;
+  Mat B;
 
   PetscFunctionBeginUser;
-  PetscCall(MatGetOwnershipRange(A, &start, &end));
-  PetscCall(ISCreateStride(PETSC_COMM_WORLD, (end - start) / 2, start, 2, &rows));
+  PetscCall(OwnRows(A, PETSC_COMM_WORLD, 2, &rows));
   PetscCall(MatCreateSubMatrixVirtual(A, rows, rows, &B));
   PetscCall(NoteMat(p, k, B));
   PetscCall(MatScale(A, 2.0));
@@ -276,9 +262,7 @@ static PetscErrorCode Locals(Pair *p, int k, Mat A)
   PetscCall(MatMPIAIJGetLocalMatMerge(A, MAT_INITIAL_MATRIX, &glob, &B));
   PetscCall(NoteIS(p, k, glob));
   PetscCall(NoteMat(p, k, B));
-  PetscCall(MatScale(A, 2.0));
-  PetscCall(PairsUse(A));
-  PetscCall(MatScale(A, 0.75));
+  PetscCall(OtherValues(A, 0.75));
   PetscCall(MatMPIAIJGetLocalMatMerge(A, MAT_REUSE_MATRIX, NULL, &B));
   PetscCall(NoteMat(p, k, B));
   PetscCall(MatDestroy(&B));

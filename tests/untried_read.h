@@ -52,12 +52,10 @@ static PetscErrorCode Overlap(Pair *p, int k, Mat A)
 
 static PetscErrorCode OverlapSplit(Pair *p, int k, Mat A)
 {
-  PetscInt start, end;
-  IS       is;
+  IS is;
 
   PetscFunctionBeginUser;
-  PetscCall(MatGetOwnershipRange(A, &start, &end));
-  PetscCall(ISCreateStride(PETSC_COMM_SELF, end - start, start, 1, &is));
+  PetscCall(OwnRows(A, PETSC_COMM_SELF, 1, &is));
   PetscCall(MatIncreaseOverlapSplit(A, 1, &is, 1));
   PetscCall(ISSort(is));
   PetscCall(NoteIS(p, k, is));

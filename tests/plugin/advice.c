@@ -61,7 +61,7 @@ static void Expect(HybReport *r, const char *what, const char *text, const char 
     Check(!r->nadvice, what, r);
 }
 
-static void NoDevice(HybReport *r, double much)
+static void NoDevice(double much)
 {
   account[0].status = HYB_DEVICE_NONE;
   snprintf(account[0].why, sizeof(account[0].why), "there is no driver");
@@ -104,70 +104,78 @@ static void Slower(double much)
 
 static void Exchanged(const char *way, double much)
 {
-  account[1].counts.hosthalos     = 2000;
+  account[1].counts.hosthalos     = much < 1 ? 2 : 2000;
   account[1].counts.hosthalobytes = much * 2e11; /* 10 s */
   snprintf(account[1].counts.halofrom, sizeof(account[1].counts.halofrom), "%s", way);
 }
 
-static void Factored(const char *method, double much)
+static void NotAware(double much)
 {
-  Line(HYB_RECORD_FACTOR, "host", method, 3, 6 * much);
+  Exchanged("PETSc's scatter, since MPI is not GPU-aware", much);
 }
+
+static void ByMPI(double much)
+{
+  Exchanged("MPI: peer access is not possible", much);
+}
+
+static void Factored(double much)
+{
+  Line(HYB_RECORD_FACTOR, "host", "petsc", 3, 6 * much);
+}
+
+static void FactoredElsewhere(double much)
+{
+  Line(HYB_RECORD_FACTOR, "host", "mumps", 3, 6 * much);
+}
+
+static void Nothing(double much)
+{
+  (void)much;
+}
+
+static const struct {
+  const char *what;
+  void (*loss)(double);      /* what is lost, much or little of it */
+  const char *text, *option; /* of the line where it is much; NULL: none */
+} cases[] = {
+  {"a run of which there is nothing to say",    Nothing,           NULL,                                                                                                                                       NULL                                                                 },
+  {"vectors of the host",                       HostVectors,       "1000 products on the device had vectors on the host; 400 GB crossed the bus",                                                              PetscDefined(HAVE_CUDA) ? "-vec_type cuda" : "configured --with-cuda"},
+  {"operands that are too small",               BelowMin,          "250000 operations stayed on the host for their operands' size: the largest had 4321 nonzeros",                                             "-mat_aijhybridgpu_device_min"                                       },
+  {"an algorithm of the parent's",              Parents,           "7 products were left to AIJ, whose algorithm sorted was asked for",                                                                        "-mat_product_algorithm"                                             },
+  {"values sent again and again",               Sent,              "New values of A 1000 x 1000 were sent to the device 50000 times",                                                                          "MatSetValuesCOO()"                                                  },
+  {"a method that is slower than auto's",       Slower,            "MatMultAdd of A 1000 x 1000 by segsum, which was asked for, takes 10 ms a time, by shape, which auto takes, 2 ms: 8 s more in 1000 calls", "-mat_aijhybridgpu_spmv auto"                                        },
+  {"MPI that is not GPU-aware",                 NotAware,          "2000 products with vectors got other processes' entries through the host, 200 GB, by PETSc's scatter, since MPI is not GPU-aware",         "-use_gpu_aware_mpi 1"                                               },
+  {"entries by MPI",                            ByMPI,             "by MPI: peer access is not possible",                                                                                                      "a card for each process"                                            },
+  {"factorizations on the host",                Factored,          "3 factorizations ran on the host, 6 s",                                                                                                    "-pc_factor_mat_solver_type cusparse"                                },
+  {"a factorization that another package does", FactoredElsewhere, NULL,                                                                                                                                       NULL                                                                 },
+};
 
 int main(void)
 {
   HybReport r;
 
-  Begin(&r);
-  Expect(&r, "a run of which there is nothing to say", NULL, NULL);
-  for (int worth = 1; worth >= 0; worth--) { /* where little is lost, nothing is said */
-    const double much = worth ? 1 : 1e-6;
-
-    Begin(&r);
-    HostVectors(much);
-    Expect(&r, "vectors of the host", worth ? "1000 products on the device had vectors on the host; 400 GB crossed the bus" : NULL, PetscDefined(HAVE_CUDA) ? "-vec_type cuda" : "configured --with-cuda");
-    Begin(&r);
-    BelowMin(much);
-    Expect(&r, "operands that are too small", worth ? "250000 operations stayed on the host for their operands' size: the largest had 4321 nonzeros" : NULL, "-mat_aijhybridgpu_device_min");
-    Begin(&r);
-    Parents(much);
-    Expect(&r, "an algorithm of the parent's", worth ? "7 products were left to AIJ, whose algorithm sorted was asked for" : NULL, "-mat_product_algorithm");
-    Begin(&r);
-    Sent(much);
-    Expect(&r, "values sent again and again", worth ? "New values of A 1000 x 1000 were sent to the device 50000 times" : NULL, "MatSetValuesCOO()");
-    Begin(&r);
-    Slower(much);
-    Expect(&r, "a method that is slower than auto's", worth ? "MatMultAdd of A 1000 x 1000 by segsum, which was asked for, takes 10 ms a time, by shape, which auto takes, 2 ms: 8 s more in 1000 calls" : NULL, "-mat_aijhybridgpu_spmv auto");
-    Begin(&r);
-    Exchanged("PETSc's scatter, since MPI is not GPU-aware", much);
-    account[1].counts.hosthalos = worth ? 2000 : 2;
-    Expect(&r, "MPI that is not GPU-aware", worth ? "2000 products with vectors got other processes' entries through the host, 200 GB, by PETSc's scatter, since MPI is not GPU-aware" : NULL, "-use_gpu_aware_mpi 1");
-    Begin(&r);
-    Exchanged("MPI: peer access is not possible", much);
-    account[1].counts.hosthalos = worth ? 2000 : 2;
-    Expect(&r, "entries by MPI", worth ? "by MPI: peer access is not possible" : NULL, "a card for each process");
-    Begin(&r);
-    Factored("petsc", much);
-    Expect(&r, "factorizations on the host", worth ? "3 factorizations ran on the host, 6 s" : NULL, "-pc_factor_mat_solver_type cusparse");
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(cases); k++) {
+    for (int worth = 1; worth >= 0; worth--) { /* where little is lost, nothing is said */
+      Begin(&r);
+      (*cases[k].loss)(worth ? 1 : 1e-6);
+      Expect(&r, cases[k].what, worth ? cases[k].text : NULL, cases[k].option);
+    }
   }
-  Begin(&r);
-  Factored("mumps", 1);
-  Expect(&r, "a factorization that another package does", NULL, NULL);
-  Begin(&r);
-  NoDevice(&r, 1);
-  Expect(&r, "no device", "No device was used, so the host took 20 s for products: there is no driver", "-mat_aijhybridgpu_backend host");
-  Begin(&r);
-  NoDevice(&r, 1);
-  r.choice = HYB_BACKEND_HOST;
-  Expect(&r, "the host was asked for", NULL, NULL);
+  for (int asked = 0; asked < 2; asked++) { /* whatever it took */
+    Begin(&r);
+    NoDevice(1);
+    if (asked) r.choice = HYB_BACKEND_HOST;
+    Expect(&r, asked ? "the host was asked for" : "no device", asked ? NULL : "No device was used, so the host took 20 s for products: there is no driver", "-mat_aijhybridgpu_backend host");
+  }
 
   Begin(&r); /* 20, 10, 8, 6, 5 s; what weighs less is left out */
   HostVectors(1);
   BelowMin(1);
   Sent(1);
   Slower(1);
-  Exchanged("MPI", 1);
-  Factored("petsc", 1);
+  ByMPI(1);
+  Factored(1);
   HybReportAdvise(&r);
   Check(r.nadvice == HYB_ADVICE && HYB_ADVICE == 5, "five lines at most", &r);
   Check(strstr(r.advice[0].text, "vectors on the host") && strstr(r.advice[1].text, "through the host") && strstr(r.advice[2].text, "by segsum") && strstr(r.advice[3].text, "factorizations") && strstr(r.advice[4].text, "size"), "the heaviest first", &r);

@@ -2,6 +2,7 @@
   peers.c: what all processes of a communicator agree upon, and messages between a process and its peers.
 */
 #include "commimpl.h"
+#include <unistd.h>
 
 PetscErrorCode HybCommSum(HybComm comm, PetscInt n, PetscInt64 *v)
 {
@@ -133,14 +134,18 @@ PetscErrorCode HybPeersExchange(HybComm comm, const HybPeers *to, const HybPeers
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* may so many bytes be page-locked? */
+/* May so many bytes be page-locked? Not where they are more than half of what is left of the share, or of what the host
+   has unused: blocks are rounded up, and other processes ask at the same time. Files that the system keeps in memory
+   may leave little unused for days. */
 PetscErrorCode HybExchangeMayLock(const HybExec *exec, size_t bytes, PetscBool *may)
 {
+  const long      page = sysconf(_SC_PAGESIZE), unused = sysconf(_SC_AVPHYS_PAGES);
   HybMemoryReport r;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&r, sizeof(r)));
   PetscCall(exec->backend->usage(&r, PETSC_FALSE));
   *may = (PetscBool)(exec->backend->device && r.locked_bytes <= r.locked_share && bytes <= (r.locked_share - r.locked_bytes) / 2);
+  if (page <= 0 || unused <= 0 || bytes / (size_t)page + 1 > (size_t)unused / 2) *may = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -2,7 +2,7 @@
   hash.cu: a pattern's hash on the device. Every block sums its share of the terms into one word; the host adds the few
   words.
 */
-#include "../device/hybdevice.cuh"
+#include "csrops.cuh"
 #include "hash.h"
 
 static const int HashThreads = 256, HashBlocks = 528; /* at most four blocks for each of 132 multiprocessors */
@@ -19,7 +19,7 @@ static __global__ void PatternHash(PetscInt m, PetscCount nnz, const PetscInt *_
   if (threadIdx.x == 0) sums[blockIdx.x] = h;
 }
 
-extern "C" PetscErrorCode HybCSRPatternHash_CUDA(const HybExec *x, HybArena *work, const HybCSR *A, uint64_t *hash)
+PetscErrorCode HybCSRPatternHash_CUDA(const HybExec *x, HybArena *work, const HybCSR *A, uint64_t *hash)
 {
   const int blocks = (int)PetscMin((PetscCount)HashBlocks, HybBlocks(PetscMax((PetscCount)A->m, A->nnz), HashThreads));
   uint64_t *sums, host[HashBlocks], h = HybHashMix((uint64_t)A->m) ^ HybHashMix((uint64_t)A->n << 1);

@@ -12,9 +12,14 @@
 
 static PetscErrorCode HybMPIVecCreate(Mat A, PetscLayout map, Vec *v)
 {
+  PetscInt bs;
+
   PetscFunctionBegin;
   PetscCheck(map->n >= 0, PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_WRONGSTATE, "The layout of the matrix's %s is not set up", map == A->rmap ? "rows" : "columns");
-  PetscCall(VecCreateMPICUDAWithArrays(PetscObjectComm((PetscObject)A), 1, map->n, map->N, NULL, NULL, v));
+  PetscCall(PetscLayoutSetUp(map)); /* the matrix may not be set up yet: VecSetType() does this as well */
+  PetscCall(PetscLayoutGetBlockSize(map, &bs));
+  /* blocks that are set for other processes wait in a stash whose block size is the one given here */
+  PetscCall(VecCreateMPICUDAWithArrays(PetscObjectComm((PetscObject)A), bs, map->n, map->N, NULL, NULL, v));
   PetscCall(VecSetLayout(*v, map)); /* the matrix's own, with its block size and mapping */
   PetscCall(VecSet(*v, 0.0));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -22,6 +27,7 @@ static PetscErrorCode HybMPIVecCreate(Mat A, PetscLayout map, Vec *v)
 
 PetscErrorCode MatCreateVecs_MPIAIJHybridGPU(Mat A, Vec *right, Vec *left)
 {
+  PetscErrorCode (*const before)(Mat, Vec *, Vec *) = A->ops->getvecs; /* a program's may call this one */
   PetscMPIInt    size;
   PetscBool      cuda;
   PetscErrorCode ierr;
@@ -36,7 +42,7 @@ PetscErrorCode MatCreateVecs_MPIAIJHybridGPU(Mat A, Vec *right, Vec *left)
   }
   A->ops->getvecs = NULL; /* PETSc's own way */
   ierr            = MatCreateVecs(A, right, left);
-  A->ops->getvecs = MatCreateVecs_MPIAIJHybridGPU;
+  A->ops->getvecs = before;
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

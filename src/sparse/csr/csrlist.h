@@ -1,0 +1,52 @@
+/*
+  csrlist.h: the elementary operations on CSR arrays, one list for the host's table and the device's: OP(member, Name)
+  for each member of HybCSROps, in its order; hyb.h says what each does. The functions are HybCSR<Name>_Host and
+  HybCSR<Name>_CUDA.
+*/
+#ifndef AIJHYBRIDGPU_CSRLIST_H
+#define AIJHYBRIDGPU_CSRLIST_H
+#include "aijhybridgpu/private/hyb.h"
+
+#define HYB_CSR_OPS(OP)                    \
+  OP(transposesymbolic, TransposeSymbolic) \
+  OP(transpose, Transpose)                 \
+  OP(gather, Gather)                       \
+  OP(set, Set)                             \
+  OP(scale, Scale)                         \
+  OP(axpy, AXPY)                           \
+  OP(diagonalscale, DiagonalScale)         \
+  OP(getdiagonal, GetDiagonal)             \
+  OP(diagonalset, DiagonalSet)             \
+  OP(axpysubset, AXPYSubset)               \
+  OP(addsymbolic, AddSymbolic)             \
+  OP(addnumeric, AddNumeric)               \
+  OP(patternhash, PatternHash)             \
+  OP(check, Check)                         \
+  OP(rowlengths, RowLengths)               \
+  OP(diagonalplaces, DiagonalPlaces)       \
+  OP(samerows, SameRows)                   \
+  OP(norm, Norm)                           \
+  OP(coosymbolic, COOSymbolic)             \
+  OP(coonumeric, COONumeric)               \
+  OP(coosplit, COOSplit)                   \
+  OP(coocompose, COOCompose)               \
+  OP(submatrixsymbolic, SubMatrixSymbolic) \
+  OP(submatrixmapped, SubMatrixMapped)     \
+  OP(multdense, MultDense)                 \
+  OP(mergeblocks, MergeBlocks)             \
+  OP(mergevalues, MergeValues)             \
+  OP(splitcolumns, SplitColumns)           \
+  OP(stackrows, StackRows)                 \
+  OP(outsidecolumns, OutsideColumns)       \
+  OP(numbercolumns, NumberColumns)         \
+  OP(mapcolumns, MapColumns)               \
+  OP(usedcolumns, UsedColumns)             \
+  OP(compressrows, CompressRows)           \
+  OP(expandrows, ExpandRows)               \
+  OP(sequence, Sequence)                   \
+  OP(rowsofentries, RowsOfEntries)
+
+/* the type of a function that the table's member points to */
+#define HYB_CSR_TYPE(member) __typeof__(*((const HybCSROps *)0)->member)
+
+#endif
