@@ -155,15 +155,15 @@ static struct {
 static PetscErrorCode Run(void *ctx)
 {
   const HybExec *exec = HybTestExec();
-  PetscBool      proper;
+  HybParAggFound found;
   PetscInt       n, N, doubtful;
   int            sweeps;
   HybParCSR      P;
   PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
-  PetscCall(HybParAggCreate(PETSC_COMM_WORLD, exec, PETSC_SUCCESS, &F.A, &One, &proper, &F.agg));
-  HybTestCheck(proper, "the graph is not taken");
+  PetscCall(HybParAggCreate(PETSC_COMM_WORLD, exec, PETSC_SUCCESS, &F.A, &One, NULL, &found, &F.agg));
+  HybTestCheck(found.proper, "the graph is not taken");
   PetscCall(HybParAggFind(F.agg, F.hops, &n, &N, &sweeps));
   HybTestCheck(n == T.crange[Rank + 1] - T.crange[Rank] && N == T.nc, "%d aggregates of %d, not %d of %d", (int)n, (int)N, (int)(T.crange[Rank + 1] - T.crange[Rank]), (int)T.nc);
   if (HybTestFailed()) PetscFunctionReturn(PETSC_SUCCESS);
@@ -237,8 +237,8 @@ static PetscErrorCode Graphs(void)
 /* edges that one process alone has, rows without a diagonal entry: not taken, on all processes */
 static PetscErrorCode Improper(void)
 {
-  PetscBool proper;
-  int       across = 0;
+  HybParAggFound found;
+  int            across = 0;
 
   PetscFunctionBegin;
   for (int k = 0; k < 2; k++) {
@@ -250,8 +250,8 @@ static PetscErrorCode Improper(void)
     for (PetscInt v = 0; v < T.N; v++)
       for (PetscInt u = 0; u < v; u++) across += T.edge[v][u] && Owner(u) != Owner(v);
     HybTestBegin(k ? "a row without its diagonal entry" : "edges of one direction");
-    HybTestCall(HybParAggCreate(PETSC_COMM_WORLD, HybTestExec(), PETSC_SUCCESS, &F.A, &One, &proper, &F.agg));
-    HybTestCheck(!proper || (k == 0 && !across), "it is taken");
+    HybTestCall(HybParAggCreate(PETSC_COMM_WORLD, HybTestExec(), PETSC_SUCCESS, &F.A, &One, NULL, &found, &F.agg));
+    HybTestCheck(!found.proper || (k == 0 && !across), "it is taken");
     HybTestCall(CleanUp(NULL));
     PetscCall(HybArenaReset(&F.data));
   }

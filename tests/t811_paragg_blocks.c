@@ -272,15 +272,15 @@ static PetscErrorCode Run(void *ctx)
 {
   /* where they are translations, processes may know or not */
   const HybScalar *b = B.translations && Rank % 2 == 0 ? NULL : F.b;
-  PetscBool        proper;
+  HybParAggFound   found;
   PetscInt         n, N, doubtful;
   int              sweeps;
   HybParCSR        P;
   PetscErrorCode   ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
-  PetscCall(HybParAggCreate(PETSC_COMM_WORLD, HybTestExec(), PETSC_SUCCESS, &F.A, &B.block, &proper, &F.agg));
-  HybTestCheck(proper, "the graph is not taken");
+  PetscCall(HybParAggCreate(PETSC_COMM_WORLD, HybTestExec(), PETSC_SUCCESS, &F.A, &B.block, NULL, &found, &F.agg));
+  HybTestCheck(found.proper, "the graph is not taken");
   PetscCall(HybParAggFind(F.agg, F.hops, &n, &N, &sweeps));
   HybTestCheck(n == T.crange[Rank + 1] - T.crange[Rank] && N == T.nc, "%d aggregates of %d, not %d of %d", (int)n, (int)N, (int)(T.crange[Rank + 1] - T.crange[Rank]), (int)T.nc);
   if (HybTestFailed()) PetscFunctionReturn(PETSC_SUCCESS);
@@ -400,7 +400,7 @@ static void Stagger(void)
 static PetscErrorCode Improper(void)
 {
   static const char *const names[] = {"edges of one direction", "an unknown without its diagonal entry", "staggered entries between processes"};
-  PetscBool                proper;
+  HybParAggFound           found;
   int                      across;
 
   PetscFunctionBegin;
@@ -417,8 +417,8 @@ static PetscErrorCode Improper(void)
       across = 0;
       for (int r = 0; r + 1 < Size; r++) across += T.ranges[r + 2] >= T.ranges[r + 1] + 2;
     }
-    HybTestCall(HybParAggCreate(PETSC_COMM_WORLD, HybTestExec(), PETSC_SUCCESS, &F.A, &B.block, &proper, &F.agg));
-    HybTestCheck(!proper || (k != 1 && !across), "it is taken");
+    HybTestCall(HybParAggCreate(PETSC_COMM_WORLD, HybTestExec(), PETSC_SUCCESS, &F.A, &B.block, NULL, &found, &F.agg));
+    HybTestCheck(!found.proper || (k != 1 && !across), "it is taken");
     HybTestCall(CleanUp(NULL));
     PetscCall(HybArenaReset(&F.data));
   }
