@@ -329,7 +329,7 @@ int main(int argc, char **argv)
         PetscCall(Beside(A, H, "-pc_gamg_threshold 0.05", NONE, LOOSE)); /* 0.25 leaves no edges, which is symmetric */
       else
         PetscCall(Thresholds(A, H, way, singular ? SINGULAR : k == CONVECTION ? UNSYMMETRIC
-                                                                                          : PLAIN,
+                                                                              : PLAIN,
                              few));
     } else {
       PetscCall(Beside(A, H, "", way, LOOSE));

@@ -15,7 +15,7 @@ static struct {
   PetscBool   ones;
 } V;
 
-static PetscErrorCode Draw(PetscInt most, int kind, int empty)
+static PetscErrorCode Draw(PetscInt most, int kind, int empty, PetscBool nice)
 {
   PetscFunctionBegin;
   PetscCall(DrawGraph(most, kind, empty));
@@ -25,7 +25,10 @@ static PetscErrorCode Draw(PetscInt most, int kind, int empty)
 
     V.b[v] = V.ones ? 1 : kindof == 0 ? 0
                                       : PetscRealPart(HybTestRandomScalar());
-    for (PetscInt u = 0; u < T.N; u++) V.a[v][u] = T.edge[v][u] ? HybTestRandomScalar() + (u == v ? 3 : 0) : 0;
+    for (PetscInt u = 0; u < T.N; u++) {
+      V.a[v][u]      = T.edge[v][u] ? DrawValue(nice, (PetscBool)(u == v)) : 0;
+      W.weight[v][u] = PetscAbsScalar(V.a[v][u]);
+    }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -69,7 +72,7 @@ static PetscErrorCode Blocks(HybArena *arena, PetscBool onesided, HybParCSR *A)
   for (PetscInt u = 0; u < T.N; u++) {
     PetscBool used = PETSC_FALSE;
 
-    for (PetscInt v = begin; v < end; v++) used = (PetscBool)(used || T.edge[v][u]);
+    for (PetscInt v = begin; v < end; v++) used = (PetscBool)(used || W.whole[v][u]);
     map[u] = -1;
     if (!used || (u >= begin && u < end)) continue;
     map[u]           = A->O.n;
@@ -83,7 +86,7 @@ static PetscErrorCode Blocks(HybArena *arena, PetscBool onesided, HybParCSR *A)
       const int own = u >= begin && u < end;
       HybCSR   *csr = own ? &D.csr : &O.csr;
 
-      if (!T.edge[v][u] || (onesided && !own && v > u)) continue;
+      if (!W.whole[v][u] || (onesided && !own && v > u)) continue;
       csr->j[nz[own]]   = own ? u - begin : map[u];
       csr->a[nz[own]++] = V.a[v][u];
     }
@@ -120,10 +123,10 @@ static PetscErrorCode SameP(const HybParCSR *P, PetscBool smoothed, PetscReal om
     for (PetscInt u = 0; u < T.N; u++) {
       const PetscInt c = T.parent[u] < 0 ? -1 : T.coarse[T.parent[u]];
 
-      if (c < 0 || (smoothed ? !T.edge[v][u] : u != v)) continue;
+      if (c < 0 || (smoothed ? !W.whole[v][u] : u != v)) continue;
       expected += !there[c];
       there[c] = PETSC_TRUE;
-      if (smoothed) row[c] -= omega / V.a[v][v] * V.a[v][u] * V.q[u];
+      if (smoothed) row[c] -= V.a[v][v] == 0. ? 0. : omega / V.a[v][v] * V.a[v][u] * V.q[u];
       if (u == v) row[c] += V.q[v];
     }
     for (int k = 0; k < 2; k++) {
@@ -143,13 +146,16 @@ static PetscErrorCode SameP(const HybParCSR *P, PetscBool smoothed, PetscReal om
 }
 
 static struct {
-  HybArena   data, out[2];
-  HybParCSR  A;
-  HybScalar *b, *coarse;
-  HybParAgg  agg;
-  HybComm    comm; /* there is one already when a program's hierarchy is made: its making is not what is tested */
-  int        hops;
-  PetscBool  checks;
+  HybArena            data, out[2];
+  HybParCSR           A;
+  HybScalar          *b, *coarse;
+  HybParAgg           agg;
+  HybAggFilter        filter;
+  const HybAggFilter *edges;
+  /* there is one already when a program's hierarchy is made: its making is not what is tested */
+  HybComm   comm;
+  int       hops;
+  PetscBool checks;
 } F;
 
 static PetscErrorCode Run(void *ctx)
@@ -162,8 +168,9 @@ static PetscErrorCode Run(void *ctx)
   PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
-  PetscCall(HybParAggCreate(PETSC_COMM_WORLD, exec, PETSC_SUCCESS, &F.A, &One, NULL, &found, &F.agg));
-  HybTestCheck(found.proper, "the graph is not taken");
+  PetscCall(HybParAggCreate(PETSC_COMM_WORLD, exec, PETSC_SUCCESS, &F.A, &One, F.edges, &found, &F.agg));
+  CheckFound(&found);
+  if (HybTestFailed() || !found.proper) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybParAggFind(F.agg, F.hops, &n, &N, &sweeps));
   HybTestCheck(n == T.crange[Rank + 1] - T.crange[Rank] && N == T.nc, "%d aggregates of %d, not %d of %d", (int)n, (int)N, (int)(T.crange[Rank + 1] - T.crange[Rank]), (int)T.nc);
   if (HybTestFailed()) PetscFunctionReturn(PETSC_SUCCESS);
@@ -189,14 +196,17 @@ static PetscErrorCode CleanUp(void *ctx)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Prepare(PetscInt most, int kind, int empty, PetscBool onesided)
+static PetscErrorCode Prepare(PetscInt most, int kind, int empty, PetscBool onesided, PetscBool weak)
 {
   const HybExec *exec = HybTestExec();
 
   PetscFunctionBegin;
   PetscCall(HybArenaInit(&F.data, exec));
   for (int k = 0; k < 2; k++) PetscCall(HybArenaInit(&F.out[k], exec));
-  PetscCall(Draw(most, kind, empty));
+  PetscCall(Draw(most, kind, empty, (PetscBool)(weak && HybTestRandomInt(0, 2))));
+  F.filter = DrawFilter();
+  F.edges  = weak ? &F.filter : NULL;
+  WeakEdges(F.edges);
   PetscCall(Blocks(&F.data, onesided, &F.A));
   PetscCall(HybTestUploadArray(&F.data, T.ranges[Rank + 1] - T.ranges[Rank], sizeof(PetscScalar), V.b + T.ranges[Rank], &F.b));
   PetscCall(HybArenaCalloc(&F.data, HYB_WORK(exec), T.N + 1, sizeof(HybScalar), &F.coarse));
@@ -221,13 +231,15 @@ static PetscErrorCode Graphs(void)
   PetscFunctionBegin;
   F.checks = PETSC_TRUE;
   for (int kind = 0; kind < 4; kind++)
-    for (int k = 0; k < times; k++)
+    for (int k = 0; k < 3 * times; k++)
       for (F.hops = 1; F.hops <= 2; F.hops++) {
-        PetscCall(Prepare(HybTestRandomInt(Size, VERTICES + 1), kind, k % 3 == 2 ? HybTestRandomInt(0, Size) : -1, PETSC_FALSE));
-        Reference(F.hops);
-        HybTestBegin("kind %d, %d vertices, %d hops", kind, (int)T.N, F.hops);
+        const PetscBool weak = (PetscBool)(k >= times);
+
+        PetscCall(Prepare(HybTestRandomInt(Size, VERTICES + 1), kind, k % 3 == 2 ? HybTestRandomInt(0, Size) : -1, PETSC_FALSE, weak));
+        if (W.proper) Reference(F.hops);
+        HybTestBegin("kind %d, %d vertices, %d hops, %s", kind, (int)T.N, F.hops, weak ? "a threshold" : "all edges");
         HybTestCall(Run(NULL));
-        HybTestCall(SameCoarse());
+        if (W.proper) HybTestCall(SameCoarse());
         HybTestCall(CleanUp(NULL));
         PetscCall(HybArenaReset(&F.data));
       }
@@ -241,17 +253,18 @@ static PetscErrorCode Improper(void)
   int            across = 0;
 
   PetscFunctionBegin;
-  for (int k = 0; k < 2; k++) {
-    PetscCall(Prepare(VERTICES, 1, -1, (PetscBool)(k == 0)));
-    if (k == 1) {
-      T.edge[0][0] = PETSC_FALSE;
+  for (int k = 0; k < 4; k++) {
+    across = 0;
+    PetscCall(Prepare(VERTICES, 1, -1, (PetscBool)(k % 2 == 0), (PetscBool)(k >= 2)));
+    if (k % 2 == 1) {
+      W.whole[0][0] = PETSC_FALSE;
       PetscCall(Blocks(&F.data, PETSC_FALSE, &F.A));
     }
     for (PetscInt v = 0; v < T.N; v++)
-      for (PetscInt u = 0; u < v; u++) across += T.edge[v][u] && Owner(u) != Owner(v);
-    HybTestBegin(k ? "a row without its diagonal entry" : "edges of one direction");
-    HybTestCall(HybParAggCreate(PETSC_COMM_WORLD, HybTestExec(), PETSC_SUCCESS, &F.A, &One, NULL, &found, &F.agg));
-    HybTestCheck(!found.proper || (k == 0 && !across), "it is taken");
+      for (PetscInt u = 0; u < v; u++) across += W.whole[v][u] && Owner(u) != Owner(v);
+    HybTestBegin("%s%s", k % 2 ? "a row without its diagonal entry" : "edges of one direction", k / 2 ? ", a threshold" : "");
+    HybTestCall(HybParAggCreate(PETSC_COMM_WORLD, HybTestExec(), PETSC_SUCCESS, &F.A, &One, F.edges, &found, &F.agg));
+    HybTestCheck(!found.proper || (k % 2 == 0 && !across), "it is taken");
     HybTestCall(CleanUp(NULL));
     PetscCall(HybArenaReset(&F.data));
   }
@@ -262,11 +275,23 @@ static PetscErrorCode Faults(void)
 {
   PetscFunctionBegin;
   F.checks = PETSC_FALSE;
-  for (F.hops = 1; F.hops <= 2; F.hops++) {
-    PetscCall(Prepare(24, 1, -1, PETSC_FALSE));
-    V.ones = (PetscBool)(F.hops == 1);
+  for (int k = 0; k < 3; k++) {
+    F.hops = k ? 2 : 1;
+    PetscCall(Prepare(24, 1, -1, PETSC_FALSE, (PetscBool)(k == 2)));
+    if (k == 2) { /* one that leaves a proper graph, whatever the numbers are */
+      memcpy(T.edge, W.whole, sizeof(T.edge));
+      for (PetscInt v = 0; v < T.N; v++)
+        for (PetscInt u = 0; u < T.N; u++) W.weight[v][u] = 0;
+      F.filter = (HybAggFilter){0.0613, PETSC_TRUE, PETSC_FALSE};
+      for (PetscInt v = 0; v < T.N; v++)
+        for (PetscInt u = 0; u < T.N; u++)
+          if (T.edge[v][u]) V.a[v][u] = W.weight[v][u] = u == v ? 2 : 1.0 / (1 + (u + v) % 17);
+      WeakEdges(F.edges);
+      PetscCall(Blocks(&F.data, PETSC_FALSE, &F.A));
+    }
+    V.ones = (PetscBool)(k == 0);
     Reference(F.hops);
-    HybTestBegin("everything failing in turn, %d hops", F.hops);
+    HybTestBegin("everything failing in turn, %d hops%s", F.hops, k == 2 ? ", a threshold" : "");
     HybTestFaultsOn((PetscMPIInt)(Size - 1), Run, CleanUp, NULL);
     PetscCall(HybArenaReset(&F.data));
   }

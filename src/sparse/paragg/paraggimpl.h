@@ -57,8 +57,8 @@ typedef struct {
 extern PetscErrorCode HybParAggStrong(HybParAgg, HybParAggMaking *, HybParAggFound *found);
 
 /* vertices.c: V: the graph of A's vertices, in blocks, of as many unknowns as they have, from work, with weights or
-   not; *proper: the rules hold for it as far as one process sees. Wide: the off-diagonal block O as W, with columns for all unknowns of the
-   ghosts, W->j from work. Not collective. */
+   not; *proper: the rules hold for it as far as one process sees. Wide: the off-diagonal block O as W, with columns for
+   all unknowns of the ghosts, W->j from work. Not collective. */
 extern PetscErrorCode HybParAggVertices(HybParAgg, HybArena *work, const HybParCSR *A, PetscBool weights, HybParCSR *V, PetscBool *proper);
 extern PetscErrorCode HybParAggWide(HybParAgg, HybArena *work, const HybCSR *O, HybCSR *W);
 
