@@ -84,7 +84,7 @@ static inline PetscScalar DrawValue(PetscBool nice, PetscBool diagonal)
 
 static inline HybAggFilter DrawFilter(void)
 {
-  static const PetscReal thresholds[] = {0, 0, 0.01, 0.05, 0.25, 0.25, 0.5, 0.0613, 1.0 - 1e-16, 3};
+  static const PetscReal thresholds[] = {0, 0, 0.01, 0.05, 0.25, 0.5, 0.0613, 1, 1, 3};
 
   return (HybAggFilter){thresholds[HybTestRandomInt(0, PETSC_STATIC_ARRAY_LENGTH(thresholds))], (PetscBool)HybTestRandomInt(0, 2), (PetscBool)(HybTestRandomInt(0, 3) == 0)};
 }
