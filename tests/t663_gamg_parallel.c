@@ -214,8 +214,9 @@ static PetscErrorCode Run(PetscBool blocks)
   Mat             S, A, H;
 
   PetscFunctionBeginUser;
-  OneWay = (PetscBool)(WithThresholds && Pick(2));
-  PetscCall(Graph(n, bs, full, WithThresholds && Pick(3) == 0 ? Pick(n) : -1, &S));
+  OneWay       = (PetscBool)(WithThresholds && Pick(2));
+  WithoutSolve = (PetscBool)(WithThresholds && Pick(3) == 0);
+  PetscCall(Graph(n, bs, full, WithoutSolve ? Pick(n) : -1, &S));
   if (WithThresholds) {
     if (!OneWay && Pick(3) == 0) PetscCall(MatSetOption(S, MAT_SYMMETRIC, PETSC_TRUE));
     snprintf(threshold, sizeof(threshold), " -pc_gamg_threshold %s", Threshold());
