@@ -64,6 +64,69 @@ static inline PetscErrorCode DrawGraph(PetscInt most, int kind, int empty)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Weak edges: weight[v][u] of an edge of the whole graph, and what must be seen of those that are left in T.edge */
+static struct {
+  PetscBool  weak; /* there are such edges */
+  PetscReal  weight[VERTICES][VERTICES];
+  PetscBool  whole[VERTICES][VERTICES];
+  PetscBool  proper; /* the rules hold for what is left */
+  PetscCount nwhole, nleft, nclose;
+} W;
+
+/* any numbers; often such that many edges are at a threshold, or a diagonal is 0 */
+static inline PetscScalar DrawValue(PetscBool nice, PetscBool diagonal)
+{
+  static const PetscReal off[] = {1, -0.5, 0.25, 2, -0.01, 0.05, 0, 0.5}, on[] = {1, 2, -4, 0.5, 8, 2, 4, 0};
+
+  if (nice) return (diagonal ? on : off)[HybTestRandomInt(0, 8)];
+  return HybTestRandomScalar() + (diagonal ? 3 : 0);
+}
+
+static inline HybAggFilter DrawFilter(void)
+{
+  static const PetscReal thresholds[] = {0, 0, 0.01, 0.05, 0.25, 0.5, 0.0613, 1, 1, 3};
+
+  return (HybAggFilter){thresholds[HybTestRandomInt(0, PETSC_STATIC_ARRAY_LENGTH(thresholds))], (PetscBool)HybTestRandomInt(0, 2), (PetscBool)(HybTestRandomInt(0, 3) == 0)};
+}
+
+/* T.edge, as PETSc copies, scales and filters the graph of these weights; NULL: all edges stay */
+static inline void WeakEdges(const HybAggFilter *f)
+{
+  PetscReal scale[VERTICES], s[VERTICES][VERTICES];
+
+  memcpy(W.whole, T.edge, sizeof(T.edge));
+  W.weak   = (PetscBool) !!f;
+  W.proper = PETSC_TRUE;
+  W.nwhole = W.nleft = W.nclose = 0;
+  if (!f) return;
+  for (PetscInt v = 0; v < T.N; v++)
+    for (PetscInt u = 0; u < T.N; u++) s[v][u] = f->symmetrize ? W.weight[v][u] + W.weight[u][v] : W.weight[v][u];
+  for (PetscInt v = 0; v < T.N; v++) scale[v] = s[v][v] == 0 ? 0 : sqrt(fabs(1 / s[v][v]));
+  for (PetscInt v = 0; v < T.N; v++)
+    for (PetscInt u = 0; u < T.N; u++) {
+      s[v][u] *= scale[v];
+      s[v][u] *= scale[u];
+      if (T.edge[v][u]) T.edge[v][u] = (PetscBool)(s[v][u] > f->threshold || (f->diagonal && u == v));
+    }
+  for (PetscInt v = 0; v < T.N; v++)
+    for (PetscInt u = 0; u < T.N; u++) {
+      if (T.edge[v][u] && (!T.edge[u][v] || !T.edge[v][v])) W.proper = PETSC_FALSE;
+      if (!W.whole[v][u] || (Owner(v) != Rank && Owner(u) != Rank)) continue;
+      W.nclose += u != v && fabs(s[v][u] - f->threshold) <= HYB_AGG_CLOSE;
+      W.nwhole += Owner(v) == Rank;
+      W.nleft += Owner(v) == Rank && T.edge[v][u];
+    }
+}
+
+/* was that seen? */
+static inline void CheckFound(const HybParAggFound *found)
+{
+  HybTestCheck(found->proper == W.proper, W.proper ? "the graph is not taken" : "a graph is taken for which the rules do not hold");
+  if (!W.weak || !W.proper) return;
+  HybTestCheck(found->whole == W.nwhole && found->left == W.nleft, "%d of %d entries are left, not %d of %d", (int)found->left, (int)found->whole, (int)W.nleft, (int)W.nwhole);
+  HybTestCheck(found->close == W.nclose, "%d entries are close to the threshold, not %d", (int)found->close, (int)W.nclose);
+}
+
 /* PETSc's sweeps on the graph of `reach` */
 static inline void Sweeps(void)
 {
@@ -194,7 +257,7 @@ static inline int EdgesAcross(void)
   int across = 0;
 
   for (PetscInt v = 0; v < T.N; v++)
-    for (PetscInt u = 0; u < v; u++) across += T.edge[v][u] && Owner(u) != Owner(v);
+    for (PetscInt u = 0; u < v; u++) across += W.whole[v][u] && Owner(u) != Owner(v);
   return across;
 }
 
@@ -240,13 +303,16 @@ static inline PetscErrorCode SameP(const HybParCSR *P, const HybAggBlock *block,
 
 /* a problem where it is to be */
 static struct {
-  HybArena   data, out[2];
-  HybParCSR  A;
-  HybScalar *b, *coarse;
-  HybParAgg  agg;
-  HybComm    comm; /* there is one already when a program's hierarchy is made: its making is not what is tested */
-  int        hops;
-  PetscBool  checks;
+  HybArena            data, out[2];
+  HybParCSR           A;
+  HybScalar          *b, *coarse;
+  HybParAgg           agg;
+  HybAggFilter        filter;
+  const HybAggFilter *edges; /* &filter, or NULL: all edges stay */
+  /* there is one already when a program's hierarchy is made: its making is not what is tested */
+  HybComm   comm;
+  int       hops;
+  PetscBool checks;
 } F;
 
 static inline PetscErrorCode ArenasInit(void)
@@ -260,15 +326,16 @@ static inline PetscErrorCode ArenasInit(void)
 /* all of it, with the vectors b */
 static inline PetscErrorCode RunWith(const HybAggBlock *block, const HybScalar *b, PetscReal tol, RowOfPFn rowofp)
 {
-  PetscBool      proper;
+  HybParAggFound found;
   PetscInt       n, N, doubtful;
   int            sweeps;
   HybParCSR      P;
   PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
-  PetscCall(HybParAggCreate(PETSC_COMM_WORLD, HybTestExec(), PETSC_SUCCESS, &F.A, block, &proper, &F.agg));
-  HybTestCheck(proper, "the graph is not taken");
+  PetscCall(HybParAggCreate(PETSC_COMM_WORLD, HybTestExec(), PETSC_SUCCESS, &F.A, block, F.edges, &found, &F.agg));
+  CheckFound(&found);
+  if (HybTestFailed() || !found.proper) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybParAggFind(F.agg, F.hops, &n, &N, &sweeps));
   HybTestCheck(n == T.crange[Rank + 1] - T.crange[Rank] && N == T.nc, "%d aggregates of %d, not %d of %d", (int)n, (int)N, (int)(T.crange[Rank + 1] - T.crange[Rank]), (int)T.nc);
   if (HybTestFailed()) PetscFunctionReturn(PETSC_SUCCESS);

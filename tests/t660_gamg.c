@@ -264,13 +264,6 @@ static PetscBool LacksParallel(const Line *line)
   return (PetscBool)(strstr(line->options, "mat_product_algorithm") || (line->way == NONE && (!line->brief || strstr(line->options, "square_graph"))));
 }
 
-/* On several processes a threshold's levels, and those below them, are PETSc's */
-static Way ParallelWay(const char *options, Way way)
-{
-  if (strstr(options, "-pc_gamg_threshold 0")) return NONE;
-  return strstr(options, "-pc_gamg_threshold -1,") ? SOME : way;
-}
-
 static PetscErrorCode TestOptions(PetscBool few)
 {
   PetscMPIInt size;
@@ -292,7 +285,7 @@ static PetscErrorCode TestOptions(PetscBool few)
       if (Lacks(Lines[k].options) || (problem && strstr(Lines[k].options, "esteig_ksp_type cg")) || (size > 1 && LacksParallel(&Lines[k])))
         MatTestSkipped++;
       else if (Lines[k].brief || !few)
-        PetscCall(Beside(A, H, Lines[k].options, size > 1 ? ParallelWay(Lines[k].options, Lines[k].way) : Lines[k].way, Lines[k].tol));
+        PetscCall(Beside(A, H, Lines[k].options, Lines[k].way, Lines[k].tol));
     PetscCall(DestroyAll(&S, &A, &H));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -310,7 +303,7 @@ int main(int argc, char **argv)
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   for (PetscInt k = 0; PETSC_VERSION_GE(3, 21, 0) && k < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(Problems); k++) {
     const PetscBool singular = (PetscBool)(k == NEUMANN1 || k == NEUMANN2);
-    Way             way      = Problems[k].way;
+    const Way       way      = Problems[k].way;
     Mat             S, A, H;
 
     if (only >= 0 ? k != only : few && k % 4) continue;
@@ -318,7 +311,6 @@ int main(int argc, char **argv)
       MatTestSkipped++;
       continue;
     }
-    if (size > 1 && (k == BLOCKS || k == VECTORS)) way = NONE;
     /* MATAIJ then takes the graph for its own transpose when it squares it */
     if (PETSC_VERSION_LT(3, 26, 0) && k == CLAIMED) {
       MatTestSkipped++;
@@ -336,8 +328,8 @@ int main(int argc, char **argv)
       if (k == CLAIMED)
         PetscCall(Beside(A, H, "-pc_gamg_threshold 0.05", NONE, LOOSE)); /* 0.25 leaves no edges, which is symmetric */
       else
-        PetscCall(Thresholds(A, H, Problems[k].way, singular ? SINGULAR : k == CONVECTION ? UNSYMMETRIC
-                                                                                          : PLAIN,
+        PetscCall(Thresholds(A, H, way, singular ? SINGULAR : k == CONVECTION ? UNSYMMETRIC
+                                                                              : PLAIN,
                              few));
     } else {
       PetscCall(Beside(A, H, "", way, LOOSE));

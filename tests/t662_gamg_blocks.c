@@ -397,7 +397,6 @@ int main(int argc, char **argv)
     Way way = Problems[k].way;
     Mat S, A, H;
 
-    if (size > 1 && WithThresholds) way = NONE; /* PETSc's on several processes */
     /* PETSc does not take two of another process's for one where not all of them occur */
     if (size > 1 && k == 20) way = EITHER;
 

@@ -1,7 +1,8 @@
 /*
   PCGAMG on the type beside PCGAMG on MATAIJ on several processes: random graphs, rows dealt to the processes at random,
   some of which have none or one. With -blocks vertices have one to four unknowns, whose blocks are stored in full or in
-  part, and translations, the rigid-body modes of coordinates, or other vectors.
+  part, and translations, the rigid-body modes of coordinates, or other vectors. With -thresholds weak edges are left
+  out; entries and those across the diagonal differ or not, and a vertex may have zeros alone on its diagonal.
 
 TEST np=2,3 -mat_aijhybridgpu_backend host -runs 12
 TEST np=2 @emulated -runs 4
@@ -11,7 +12,12 @@ TEST np=2,3 -mat_aijhybridgpu_backend host -blocks -runs 12
 TEST np=2 @emulated -blocks -runs 4
 TEST np=3 @emulated -mat_aijhybridgpu_memory mirror -blocks -runs 2 -seed 77
 
--runs N problems from -seed S on; -only K: the K-th alone.
+TEST np=2,3 -mat_aijhybridgpu_backend host -thresholds -runs 12
+TEST np=2 @emulated -thresholds -runs 4
+TEST np=2,3 -mat_aijhybridgpu_backend host -blocks -thresholds -runs 12
+TEST np=3 @emulated -mat_aijhybridgpu_memory mirror -blocks -thresholds -runs 2 -seed 77
+
+-runs N problems from -seed S on; -only K: the K-th alone; -thresholds, -blocks: see above.
 */
 #include "gamgtest.h"
 
@@ -83,25 +89,42 @@ static PetscErrorCode Mix(PetscInt n, PetscInt *numbers)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscBool OneWay; /* entries and those across the diagonal differ */
+
 /* of the block between two vertices, all entries or some of them, on both sides; what is added to the diagonals */
 static PetscErrorCode Couple(Mat A, PetscInt bs, PetscBool full, PetscInt i, PetscInt j, PetscReal v, PetscScalar *d)
 {
   PetscFunctionBeginUser;
   for (PetscInt e = 0; e < bs * bs; e++) {
     const PetscInt    r = i * bs + e / bs, c = j * bs + e % bs;
-    const PetscScalar a = v / (1 + e / bs + e % bs);
+    const PetscScalar a = v / (1 + e / bs + e % bs), b = OneWay ? a * (PetscReal)Pick(5) / 3 : a;
 
     if (!full && e && Pick(3)) continue;
     PetscCall(MatSetValue(A, r, c, -a, INSERT_VALUES));
-    PetscCall(MatSetValue(A, c, r, -a, INSERT_VALUES));
+    PetscCall(MatSetValue(A, c, r, -b, INSERT_VALUES));
     d[r] += a;
-    d[c] += a;
+    d[c] += b;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* n vertices of bs unknowns */
-static PetscErrorCode Graph(PetscInt n, PetscInt bs, PetscBool full, Mat *A)
+/* the diagonals of all vertices; zero: of this one there are zeros, -1: of none */
+static PetscErrorCode Diagonals(Mat A, PetscInt n, PetscInt bs, PetscBool full, PetscInt zero, const PetscScalar *d)
+{
+  PetscFunctionBeginUser;
+  for (PetscInt r = 0; r < n * bs; r++) {
+    const PetscScalar factor = r / bs == zero ? 0 : 1;
+
+    if (full)
+      for (PetscInt c = r - r % bs; c < r - r % bs + bs; c++) PetscCall(MatSetValue(A, r, c, factor * (c == r ? d[r] + 0.1 : 0.01), INSERT_VALUES));
+    else
+      PetscCall(MatSetValue(A, r, r, factor * (d[r] + 0.1), INSERT_VALUES));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* n vertices of bs unknowns; zero: see above */
+static PetscErrorCode Graph(PetscInt n, PetscInt bs, PetscBool full, PetscInt zero, Mat *A)
 {
   const int      kind = (int)Pick(5);
   const PetscInt w = 1 + Pick(30), edges = kind == 0 ? 2 * n : kind < 3 ? n
@@ -130,12 +153,7 @@ static PetscErrorCode Graph(PetscInt n, PetscInt bs, PetscBool full, Mat *A)
     if (i == j || i % 17 == 5 || j % 17 == 5) continue;
     PetscCall(Couple(*A, bs, full, numbers[i], numbers[j], v, d));
   }
-  for (PetscInt r = 0; r < n * bs; r++) {
-    if (full)
-      for (PetscInt c = r - r % bs; c < r - r % bs + bs; c++) PetscCall(MatSetValue(*A, r, c, c == r ? d[r] + 0.1 : 0.01, INSERT_VALUES));
-    else
-      PetscCall(MatSetValue(*A, r, r, d[r] + 0.1, INSERT_VALUES));
-  }
+  PetscCall(Diagonals(*A, n, bs, full, zero, d));
   PetscCall(PetscFree(numbers));
   PetscCall(PetscFree(d));
   PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
@@ -176,6 +194,14 @@ static PetscErrorCode Vectors(Mat A, PetscInt bs)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* numbers that none of the matrices' is likely to be */
+static const char *Threshold(void)
+{
+  static const char *const limits[] = {"0", "0.0137", "0.0613", "0.0613", "0.11,0.0237,0", "-1,0.0371", "0.213 -pc_gamg_threshold_scale 0.37", "0.0613 -pc_gamg_low_memory_threshold_filter", "0.213 -pc_gamg_low_memory_threshold_filter", "0.71", "0.97"};
+
+  return limits[Pick((PetscInt)PETSC_STATIC_ARRAY_LENGTH(limits))];
+}
+
 static PetscErrorCode Run(PetscBool blocks)
 {
   static const char *const smooth[] = {"-pc_gamg_eigenvalues 0.1,2.2", "-pc_gamg_agg_nsmooths 0"};
@@ -184,17 +210,23 @@ static PetscErrorCode Run(PetscBool blocks)
                                                                       : 1500),
                  bs                 = blocks ? 1 + Pick(4) : 1;
   const PetscBool full              = (PetscBool)(!blocks || Pick(2));
-  char            options[256];
+  char            options[256], threshold[96] = "";
   Mat             S, A, H;
 
   PetscFunctionBeginUser;
-  PetscCall(Graph(n, bs, full, &S));
+  OneWay       = (PetscBool)(WithThresholds && Pick(2));
+  WithoutSolve = (PetscBool)(WithThresholds && Pick(3) == 0);
+  PetscCall(Graph(n, bs, full, WithoutSolve ? Pick(n) : -1, &S));
+  if (WithThresholds) {
+    if (!OneWay && Pick(3) == 0) PetscCall(MatSetOption(S, MAT_SYMMETRIC, PETSC_TRUE));
+    snprintf(threshold, sizeof(threshold), " -pc_gamg_threshold %s", Threshold());
+  }
   if (blocks)
     PetscCall(Vectors(S, bs));
   else if (Pick(3) == 0)
     PetscCall(AttachVectors(S, 1));
   PetscCall(OfBothTypes(S, &A, &H));
-  snprintf(options, sizeof(options), "%s%s%s -mg_coarse_sub_pc_type svd", smooth[Pick(2)], more[Pick((PetscInt)PETSC_STATIC_ARRAY_LENGTH(more))], more[Pick((PetscInt)PETSC_STATIC_ARRAY_LENGTH(more))]);
+  snprintf(options, sizeof(options), "%s%s%s%s -mg_coarse_sub_pc_type svd", smooth[Pick(2)], more[Pick((PetscInt)PETSC_STATIC_ARRAY_LENGTH(more))], more[Pick((PetscInt)PETSC_STATIC_ARRAY_LENGTH(more))], threshold);
   PetscCall(Beside(A, H, options, ALL, TIGHT));
   PetscCall(DestroyAll(&S, &A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -7,9 +7,12 @@ TEST np=2 -mat_aijhybridgpu_backend host -every 5
 TEST np=2 @emulated -every 131
 TEST np=2 -mat_aijhybridgpu_backend host -blocks -every 17
 TEST np=2 @emulated -blocks -every 401
+TEST np=2 -mat_aijhybridgpu_backend host -thresholds -every 7
+TEST np=2 @emulated -thresholds -every 173
+TEST np=2 -mat_aijhybridgpu_backend host -blocks -thresholds -every 23
 
 -every N: the first eight, and of the others one in N; -from K: from the K-th on; -problem R: process R alone fails;
--blocks: two unknowns a vertex and three near-null vectors; -verbose: says which
+-blocks: two unknowns a vertex and three near-null vectors; -thresholds: weak edges are left out; -verbose: says which
 */
 #include "gamgtest.h"
 #include "matfault.h"
@@ -108,6 +111,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-blocks", &blocks, NULL));
   if (Covers) {
     PetscCall(Options("-pc_gamg_eigenvalues 0.1,2.2 -pc_gamg_process_eq_limit 1 -pc_gamg_parallel_coarse_grid_solver -mg_coarse_ksp_type richardson -mg_coarse_pc_type jacobi -mg_levels_ksp_type richardson", PETSC_TRUE));
+    if (WithThresholds) PetscCall(Options("-pc_gamg_threshold 0.02,0", PETSC_TRUE));
     if (blocks) {
       PetscCall(Blocks(8, 2, &S));
       PetscCall(AttachMany(S, PETSC_FALSE, 3));

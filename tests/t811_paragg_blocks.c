@@ -20,10 +20,22 @@ static struct {
   PetscInt    list[VERTICES][VERTICES], length[VERTICES]; /* of a root its members */
 } B;
 
+static PetscBool Nice; /* numbers that are thresholds */
+
 static void Entry(PetscInt r, PetscInt c)
 {
   B.there[r][c] = PETSC_TRUE;
-  B.a[r][c]     = HybTestRandomScalar() + (r == c ? 3 : 0);
+  B.a[r][c]     = DrawValue(Nice, (PetscBool)(r == c));
+}
+
+/* sums of moduli, row by row */
+static void Weights(PetscInt bs)
+{
+  for (PetscInt v = 0; v < T.N; v++)
+    for (PetscInt u = 0; u < T.N; u++) {
+      W.weight[v][u] = 0;
+      for (PetscInt e = 0; e < bs * bs; e++) W.weight[v][u] += PetscAbsScalar(B.a[v * bs + e / bs][u * bs + e % bs]);
+    }
 }
 
 /* full: all entries of each edge's blocks; else one or more of them, on both sides any */
@@ -183,7 +195,7 @@ static PetscInt RowOfP(PetscInt r, PetscBool smoothed, PetscReal omega, PetscSca
     for (PetscInt t = 0; t < nvec; t++) {
       expected += !there[c * nvec + t];
       there[c * nvec + t] = PETSC_TRUE;
-      if (smoothed) row[c * nvec + t] -= omega / B.a[r][r] * B.a[r][k] * B.q[k * nvec + t];
+      if (smoothed) row[c * nvec + t] -= (B.a[r][r] == 0. ? 0. : omega / B.a[r][r]) * B.a[r][k] * B.q[k * nvec + t];
       if (k == r) row[c * nvec + t] += B.q[k * nvec + t];
     }
   }
@@ -199,7 +211,7 @@ static PetscErrorCode Run(void *ctx)
 }
 
 /* a problem, its reference, and where it is to be: near-null vectors of own rows, by columns */
-static PetscErrorCode Prepare(PetscInt most, int kind, int empty, PetscInt bs, PetscInt nvec, PetscBool full)
+static PetscErrorCode Prepare(PetscInt most, int kind, int empty, PetscInt bs, PetscInt nvec, PetscBool full, const HybAggFilter *edges)
 {
   PetscInt    rows;
   PetscScalar b[ROWS * VECTORS];
@@ -207,10 +219,17 @@ static PetscErrorCode Prepare(PetscInt most, int kind, int empty, PetscInt bs, P
   PetscFunctionBegin;
   PetscCall(ArenasInit());
   PetscCall(DrawGraph(most, kind, empty));
+  Nice = (PetscBool)(edges && HybTestRandomInt(0, 2));
   DrawBlocks(bs, nvec, full);
-  Aggregates(F.hops);
-  MakeLists(F.hops);
-  PetscCall(Factor());
+  Weights(bs);
+  if (edges) F.filter = *edges;
+  F.edges = edges ? &F.filter : NULL;
+  WeakEdges(F.edges);
+  if (W.proper) {
+    Aggregates(F.hops);
+    MakeLists(F.hops);
+    PetscCall(Factor());
+  }
   PetscCall(Parts(&F.data, PETSC_FALSE, -1, &F.A));
   rows = (T.ranges[Rank + 1] - T.ranges[Rank]) * bs;
   for (PetscInt t = 0; t < nvec; t++)
@@ -248,15 +267,16 @@ static PetscErrorCode Graphs(void)
   PetscFunctionBegin;
   F.checks = PETSC_TRUE;
   for (int kind = 0; kind < 4; kind++)
-    for (int k = 0; k < times; k++)
+    for (int k = 0; k < 2 * times; k++)
       for (F.hops = 1; F.hops <= 2; F.hops++) {
         const HybAggBlock *block = &blocks[HybTestRandomInt(0, PETSC_STATIC_ARRAY_LENGTH(blocks))];
-        const PetscBool    full  = (PetscBool)HybTestRandomInt(0, 2);
+        const PetscBool    full = (PetscBool)HybTestRandomInt(0, 2), weak = (PetscBool)(k >= times);
+        const HybAggFilter filter = DrawFilter();
 
-        HybTestBegin("kind %d, %d x %d, %s, %d hops", kind, (int)block->bs, (int)block->nvec, full ? "full" : "in part", F.hops);
-        PetscCall(Prepare(HybTestRandomInt(Size, VERTICES + 1), kind, k % 3 == 2 ? HybTestRandomInt(0, Size) : -1, block->bs, block->nvec, full));
+        HybTestBegin("kind %d, %d x %d, %s, %d hops, %s", kind, (int)block->bs, (int)block->nvec, full ? "full" : "in part", F.hops, weak ? "a threshold" : "all edges");
+        PetscCall(Prepare(HybTestRandomInt(Size, VERTICES + 1), kind, k % 3 == 2 ? HybTestRandomInt(0, Size) : -1, block->bs, block->nvec, full, weak ? &filter : NULL));
         HybTestCall(Run(NULL));
-        HybTestCall(SameCoarse());
+        if (W.proper) HybTestCall(SameCoarse());
         HybTestCall(CleanUp(NULL));
         PetscCall(HybArenaReset(&F.data));
       }
@@ -291,14 +311,14 @@ static void Stagger(void)
 static PetscErrorCode Improper(void)
 {
   static const char *const names[] = {"edges of one direction", "an unknown without its diagonal entry", "staggered entries between processes"};
-  PetscBool                proper;
+  HybParAggFound           found;
   int                      across;
 
   PetscFunctionBegin;
   F.hops = 2;
   for (int k = 0; k < 3; k++) {
     HybTestBegin("%s", names[k]);
-    PetscCall(Prepare(VERTICES, 1, -1, 2, 3, (PetscBool)(k == 2)));
+    PetscCall(Prepare(VERTICES, 1, -1, 2, 3, (PetscBool)(k == 2), NULL));
     if (k == 2) Stagger();
     PetscCall(Parts(&F.data, (PetscBool)(k == 0), k == 1 ? 1 : -1, &F.A));
     across = EdgesAcross();
@@ -306,8 +326,8 @@ static PetscErrorCode Improper(void)
       across = 0;
       for (int r = 0; r + 1 < Size; r++) across += T.ranges[r + 2] >= T.ranges[r + 1] + 2;
     }
-    HybTestCall(HybParAggCreate(PETSC_COMM_WORLD, HybTestExec(), PETSC_SUCCESS, &F.A, &B.block, &proper, &F.agg));
-    HybTestCheck(!proper || (k != 1 && !across), "it is taken");
+    HybTestCall(HybParAggCreate(PETSC_COMM_WORLD, HybTestExec(), PETSC_SUCCESS, &F.A, &B.block, NULL, &found, &F.agg));
+    HybTestCheck(!found.proper || (k != 1 && !across), "it is taken");
     HybTestCall(CleanUp(NULL));
     PetscCall(HybArenaReset(&F.data));
   }
@@ -318,9 +338,12 @@ static PetscErrorCode Faults(void)
 {
   PetscFunctionBegin;
   F.checks = PETSC_FALSE;
-  for (F.hops = 1; F.hops <= 2; F.hops++) {
-    HybTestBegin("everything failing in turn, %d hops", F.hops);
-    PetscCall(Prepare(24, 1, -1, 2, F.hops == 1 ? 2 : 3, (PetscBool)(F.hops == 1)));
+  for (int k = 0; k < 3; k++) {
+    const HybAggFilter filter = {0, PETSC_TRUE, PETSC_TRUE}; /* leaves a proper graph of any numbers */
+
+    F.hops = k ? 2 : 1;
+    HybTestBegin("everything failing in turn, %d hops%s", F.hops, k == 2 ? ", a threshold" : "");
+    PetscCall(Prepare(24, 1, -1, 2, k ? 3 : 2, (PetscBool)(k == 0), k == 2 ? &filter : NULL));
     HybTestFaultsOn((PetscMPIInt)(Size - 1), Run, CleanUp, NULL);
     PetscCall(HybArenaReset(&F.data));
   }

@@ -114,7 +114,8 @@ typedef struct _HybAggOps {
   PetscErrorCode (*smoothedblocks)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, const HybAggregates *, const HybAggBlock *, const HybScalar *q, PetscReal omega, HybCSR *P);
 
   /* The graph without weak edges. The weights of the edges between vertices of several unknowns, for G from collapse:
-     G->a from keep, the sums of the moduli in each block, row by row, as PETSc's MatCreateGraph() adds them. */
+     G->a from keep, the sums of the moduli in each block, row by row, as PETSc's MatCreateGraph() adds them. Of other
+     processes' vertices there may be columns alone. */
   PetscErrorCode (*weights)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt bs, HybCSR *G);
   /* What PETSc's GAMG leaves of the graph of W, with the same rounding: W is a matrix of one unknown a vertex, or such
      a graph with its weights. G->i and G->j from keep, in the workspace's memory, G->a is NULL. */

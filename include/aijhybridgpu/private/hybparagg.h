@@ -15,11 +15,21 @@ HYB_EXTERN_C_BEGIN
 
 typedef struct _HybParAgg *HybParAgg;
 
-/* The graph of A's vertices, of block->bs unknowns each, whose near-null vectors are block->nvec; A's arrays, ranges
-   and garray are used until this returns. *proper: the rules hold for it, since every row has its diagonal entry, (j,i)
-   is there where (i,j) is, and PETSc takes no entries of several vertices for one block; else there is nothing to be
-   made of it. before: an error that this process has had. */
-extern PetscErrorCode HybParAggCreate(MPI_Comm, const HybExec *, PetscErrorCode before, const HybParCSR *A, const HybAggBlock *block, PetscBool *proper, HybParAgg *);
+/* What was seen when a graph was made */
+typedef struct {
+  /* The rules hold for it, on all processes: every row has its diagonal entry, (j,i) is there where (i,j) is, also of
+     the edges that are left, and PETSc takes no entries of several vertices for one block */
+  PetscBool proper;
+  /* Where weak edges were left out, of this process: entries in the rows of the graph of its vertices, those that are
+     left of them, and entries of its vertices' edges, in both directions, that are close (HybAggFiltered) */
+  PetscCount whole, left, close;
+} HybParAggFound;
+
+/* The graph of A's vertices, of block->bs unknowns each, whose near-null vectors are block->nvec, without its weak
+   edges; NULL: none is weak, and A needs no values. All processes give the same block and edges. A's arrays, ranges and
+   garray are used until this returns. Where found->proper is not, there is nothing to be made of it. before: an error
+   that this process has had. */
+extern PetscErrorCode HybParAggCreate(MPI_Comm, const HybExec *, PetscErrorCode before, const HybParCSR *A, const HybAggBlock *block, const HybAggFilter *edges, HybParAggFound *found, HybParAgg *);
 /* The aggregates. hops as in hybagg.h; n: those whose roots this process owns, N: all. They are numbered by their
    roots, ascending, from process to process. sweeps: of all processes' vertices, after each of which they told each
    other of their boundaries. */

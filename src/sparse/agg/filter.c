@@ -27,7 +27,7 @@ PetscErrorCode HybAggWeights_Host(const HybExec *exec, HybArena *keep, HybArena 
   PetscFunctionBegin;
   PetscCheck(bs > 0 && G->m * bs == A->m, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "A graph of %" PetscInt_FMT " vertices of %" PetscInt_FMT " unknowns and a matrix of %" PetscInt_FMT " rows", G->m, bs, A->m);
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), G->nnz, sizeof(HybScalar), &G->a));
-  PetscCall(HybArenaAlloc(work, HYB_WORK(exec), G->m, sizeof(PetscInt), &place));
+  PetscCall(HybArenaAlloc(work, HYB_WORK(exec), G->n, sizeof(PetscInt), &place));
   for (PetscInt v = 0; v < G->m; v++) {
     for (PetscInt e = G->i[v]; e < G->i[v + 1]; e++) {
       place[G->j[e]] = e;

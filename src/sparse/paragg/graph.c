@@ -12,7 +12,8 @@
   off-diagonal block to the owners of its rows, each of whom must find every entry in its own off-diagonal block, and
   get as many as it has.
 
-  Where vertices have several unknowns, the blocks are those of vertices.c.
+  Where vertices have several unknowns, the blocks are those of vertices.c. Where weak edges are to be left out, edges.c
+  makes the graph, and looks at what is left; what others send has values then.
 
   Memory: two times the pattern for a moment, once afterwards. Time: O(nnz), a message to each neighbour each way.
 */
@@ -55,28 +56,35 @@ PetscErrorCode HybParAggGhosts(HybParAgg p, size_t unit, void *array)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the graph; T: the rows of others' vertices, from work */
-static PetscErrorCode HybParAggGraph(HybParAgg p, HybArena *work, const HybParCSR *A, HybCSR *T)
+/* M, T, and without weak edges the graph */
+static PetscErrorCode HybParAggGraph(HybParAgg p, HybParAggMaking *m)
 {
   const HybExec   *x        = &p->exec;
   const HybCSROps *ops      = x->backend->csr;
+  const HybParCSR *A        = &m->A;
   const PetscInt   begin[2] = {0, 0}, end[2] = {A->D.m, A->O.n};
   const HybCSR    *piece[2];
-  PetscInt        *perm;
   PetscCount       first[2], place[3];
-  HybCSR           M, wide;
+  HybCSR           wide;
 
   PetscFunctionBegin;
   PetscCheck(A->D.m == A->D.n && A->D.m == A->O.m, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "A graph has as many rows as columns, not %" PetscInt_FMT " and %" PetscInt_FMT, A->D.m, A->D.n);
-  PetscCall((*ops->mergeblocks)(x, work, &A->D, &A->O, 0, &M));
-  PetscCall((*ops->transposesymbolic)(x, work, work, &A->O, T, &perm));
-  wide     = *T;
-  wide.n   = M.n;
-  piece[0] = &M;
-  piece[1] = &wide;
-  PetscCall((*ops->stackrows)(x, &p->keep, 2, piece, begin, end, &p->G, first, place));
-  PetscCall(HybArenaFree(work, &M.i));
-  PetscCall(HybArenaFree(work, &M.j));
+  PetscCall((*ops->mergeblocks)(x, &m->work, &A->D, &A->O, 0, &m->M));
+  PetscCall((*ops->transposesymbolic)(x, &m->work, &m->work, &A->O, &m->T, &m->perm));
+  if (m->edges) {
+    p->G.m = m->M.n; /* how many vertices there are */
+    PetscCall(HybArenaAlloc(&m->work, HYB_WORK(x), m->T.nnz, sizeof(HybScalar), &m->T.a));
+    PetscCall((*ops->gather)(x, m->T.nnz, m->perm, PETSC_FALSE, A->O.a, m->T.a));
+    PetscCall(HybArenaAlloc(&m->work, HYB_WORK(x), A->O.nnz, sizeof(HybScalar), &m->across));
+  } else {
+    wide     = m->T;
+    wide.n   = m->M.n;
+    piece[0] = &m->M;
+    piece[1] = &wide;
+    PetscCall((*ops->stackrows)(x, &p->keep, 2, piece, begin, end, &p->G, first, place));
+    PetscCall(HybArenaFree(&m->work, &m->M.i));
+    PetscCall(HybArenaFree(&m->work, &m->M.j));
+  }
   PetscCall(HybArenaAlloc(&p->keep, HYB_WORK(x), p->G.m, sizeof(PetscInt), &p->gid));
   PetscCall((*ops->sequence)(x, A->D.m, p->ranges[p->comm->rank], p->gid));
   if (A->O.n) PetscCall(x->backend->copy(x, p->gid + A->D.m, A->garray, sizeof(PetscInt) * (size_t)A->O.n, HYB_COPY_HOST_TO_DEVICE));
@@ -84,49 +92,61 @@ static PetscErrorCode HybParAggGraph(HybParAgg p, HybArena *work, const HybParCS
 }
 
 /* are the rows that others sent, R, those of the off-diagonal block? */
-static PetscErrorCode HybParAggMatch(HybParAgg p, HybArena *work, const HybParCSR *A, const HybCSR *R, PetscBool *match)
+static PetscErrorCode HybParAggMatch(HybParAgg p, HybParAggMaking *m, const HybCSR *R, PetscBool *match)
 {
-  const HybExec *x = &p->exec;
-  HybParAggStep  s = HybParAggStepOf(p);
-  PetscInt      *number, missing = 0;
+  const HybExec   *x = &p->exec;
+  const HybParCSR *A = &m->A;
+  HybParAggStep    s = HybParAggStepOf(p);
+  PetscInt        *number, missing = 0;
 
   PetscFunctionBegin;
   s.ri     = R->i;
   s.rj     = R->j;
+  s.ra     = R->a;
   s.row    = p->halo->there;
   s.oi     = A->O.i;
   s.oj     = A->O.j;
   s.garray = p->gid + A->D.m;
-  PetscCall(HybArenaAlloc(work, HYB_WORK(x), R->m, sizeof(PetscInt), &s.flag));
-  PetscCall(HybArenaAlloc(work, HYB_WORK(x), R->m, sizeof(PetscInt), &number));
+  s.across = m->across;
+  PetscCall(HybArenaAlloc(&m->work, HYB_WORK(x), R->m, sizeof(PetscInt), &s.flag));
+  PetscCall(HybArenaAlloc(&m->work, HYB_WORK(x), R->m, sizeof(PetscInt), &number));
   PetscCall(HybParAggEach(p, HYB_STEP_MATCH, R->m, &s));
-  if (R->m) PetscCall((*x->backend->paragg->number)(x, work, R->m, s.flag, number, &missing));
+  if (R->m) PetscCall((*x->backend->paragg->number)(x, &m->work, R->m, s.flag, number, &missing));
   *match = (PetscBool)(!missing && R->nnz == A->O.nnz);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Collective, and so is its answer: *proper, what this process has seen before, and what all have */
+static PetscErrorCode HybParAggAll(HybParAgg p, PetscBool *proper)
+{
+  PetscInt64 fails = !*proper;
+
+  PetscFunctionBegin;
+  PetscCall(HybCommMax(p->comm, 1, &fails));
+  *proper = (PetscBool)!fails;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Collective; errors are agreed upon. *proper: of what this process has seen before. */
-static PetscErrorCode HybParAggLook(HybParAgg p, HybArena *work, const HybParCSR *A, const HybCSR *T, PetscBool *proper)
+static PetscErrorCode HybParAggLook(HybParAgg p, HybParAggMaking *m, PetscBool *proper)
 {
   const HybExec *x = &p->exec;
   HybCSR         R;
   HybRows        rows;
   HybAggLook     look  = {0, 0, 0, 0, PETSC_TRUE};
   PetscBool      match = PETSC_FALSE;
-  PetscInt64     fails;
-  PetscErrorCode ierr = PETSC_SUCCESS, later;
+  PetscErrorCode ierr  = PETSC_SUCCESS, later;
 
   PetscFunctionBegin;
-  if (A->D.m) ierr = (*x->backend->agg->look)(x, work, &A->D, &look);
+  if (m->A.D.m && !m->edges) ierr = (*x->backend->agg->look)(x, &m->work, &m->A.D, &look);
   PetscCall(HybCommAgree(p->comm, ierr, "The diagonal block of a graph"));
   /* the global numbers of T's columns are the first ones of gid */
-  PetscCall(HybRowsShip(p->halo, x, work, T, p->gid, p->N, PETSC_TRUE, &R, &rows));
-  ierr  = HybParAggMatch(p, work, A, &R, &match);
+  PetscCall(HybRowsShip(p->halo, x, &m->work, &m->T, p->gid, p->N, PETSC_TRUE, &R, &rows));
+  ierr  = HybParAggMatch(p, m, &R, &match);
   later = HybRowsDestroy(&rows);
   PetscCall(HybCommAgree(p->comm, ierr ? ierr : later, "The edges of a graph between processes"));
-  fails = look.nodiagonal || !look.symmetric || !match || !*proper;
-  PetscCall(HybCommMax(p->comm, 1, &fails));
-  *proper = (PetscBool)!fails;
+  if (look.nodiagonal || !look.symmetric || !match) *proper = PETSC_FALSE;
+  PetscCall(HybParAggAll(p, proper));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -165,38 +185,39 @@ static PetscErrorCode HybParAggRowHalo(HybParAgg p, HybArena *work, const HybPar
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybParAggMake(HybParAgg p, HybArena *work, PetscErrorCode before, const HybParCSR *A, PetscBool *proper)
+static PetscErrorCode HybParAggMake(HybParAgg p, HybParAggMaking *m, PetscErrorCode before, const HybParCSR *A, HybParAggFound *found)
 {
-  HybCSR         T;
-  HybParCSR      V;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  ierr    = HybParAggBegin(p, before, A);
-  *proper = PETSC_TRUE;
-  if (!ierr && p->block.bs > 1) {
-    ierr = HybParAggVertices(p, work, A, &V, proper);
-    A    = &V;
-  }
+  ierr          = HybParAggBegin(p, before, A);
+  found->proper = PETSC_TRUE;
+  m->A          = *A;
+  if (!ierr && p->block.bs > 1) ierr = HybParAggVertices(p, &m->work, A, (PetscBool) !!m->edges, &m->A, &found->proper);
   PetscCall(HybCommAgree(p->comm, ierr, "A graph's description"));
-  PetscCall(HybHaloCreate(p->comm, &p->exec, p->ranges, A->O.n, A->garray, &p->halo));
-  if (p->block.bs > 1) PetscCall(HybParAggRowHalo(p, work, A));
-  PetscCall(HybCommAgree(p->comm, HybParAggGraph(p, work, A, &T), "A graph"));
-  PetscCall(HybParAggLook(p, work, A, &T, proper));
+  PetscCall(HybHaloCreate(p->comm, &p->exec, p->ranges, m->A.O.n, m->A.garray, &p->halo));
+  if (p->block.bs > 1) PetscCall(HybParAggRowHalo(p, &m->work, &m->A));
+  PetscCall(HybCommAgree(p->comm, HybParAggGraph(p, m), "A graph"));
+  PetscCall(HybParAggLook(p, m, &found->proper));
+  if (!m->edges || !found->proper) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybParAggStrong(p, m, found));
+  PetscCall(HybParAggAll(p, &found->proper));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybParAggCreate(MPI_Comm mpi, const HybExec *exec, PetscErrorCode before, const HybParCSR *A, const HybAggBlock *block, PetscBool *proper, HybParAgg *agg)
+PetscErrorCode HybParAggCreate(MPI_Comm mpi, const HybExec *exec, PetscErrorCode before, const HybParCSR *A, const HybAggBlock *block, const HybAggFilter *edges, HybParAggFound *found, HybParAgg *agg)
 {
-  HybParAgg      p    = NULL;
-  HybComm        comm = NULL;
-  HybArena       work;
-  int            fails;
-  PetscErrorCode ierr, later;
+  HybParAgg       p    = NULL;
+  HybComm         comm = NULL;
+  HybParAggMaking m;
+  int             fails;
+  PetscErrorCode  ierr, later;
 
   PetscFunctionBegin;
-  *agg    = NULL;
-  *proper = PETSC_FALSE;
+  *agg = NULL;
+  PetscCall(PetscMemzero(found, sizeof(*found)));
+  PetscCall(PetscMemzero(&m, sizeof(m)));
+  m.edges = edges;
   ierr    = HybCommGet(mpi, &comm); /* first: it counts PETSc's tags, of which all must have taken as many */
   if (!ierr) ierr = PetscNew(&p);
   fails = ierr != PETSC_SUCCESS;
@@ -212,9 +233,9 @@ PetscErrorCode HybParAggCreate(MPI_Comm mpi, const HybExec *exec, PetscErrorCode
   p->exec        = *exec;
   p->exec.result = HYB_WORK(exec);
   (void)HybArenaInit(&p->keep, &p->exec);
-  (void)HybArenaInit(&work, &p->exec);
-  ierr  = HybParAggMake(p, &work, before, A, proper);
-  later = HybArenaReset(&work);
+  (void)HybArenaInit(&m.work, &p->exec);
+  ierr  = HybParAggMake(p, &m, before, A, found);
+  later = HybArenaReset(&m.work);
   if (!ierr) ierr = HybCommAgree(comm, later, "Memory for a graph");
   if (ierr) (void)HybParAggDestroy(&p);
   PetscCall(ierr);

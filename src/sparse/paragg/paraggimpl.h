@@ -43,10 +43,23 @@ static inline PetscErrorCode HybParAggEach(HybParAgg p, int step, PetscInt n, co
   return n ? p->exec.backend->paragg->each(&p->exec, step, n, s) : PETSC_SUCCESS;
 }
 
-/* vertices.c: V: the graph of A's vertices, in blocks, of as many unknowns as they have, from work; *proper: the rules
-   hold for it as far as one process sees. Wide: the off-diagonal block O as W, with columns for all unknowns of the
-   ghosts, W->j from work. Not collective. */
-extern PetscErrorCode HybParAggVertices(HybParAgg, HybArena *work, const HybParCSR *A, HybParCSR *V, PetscBool *proper);
+/* The graph in the making. Arrays from work. */
+typedef struct {
+  HybArena            work;
+  const HybAggFilter *edges;  /* NULL: none is weak */
+  HybParCSR           A;      /* the graph of vertices, in blocks; with weights where edges are weak */
+  HybCSR              M, T;   /* rows of own vertices; of others', which have the own ones for columns */
+  PetscInt           *perm;   /* entry k of T is entry perm[k] of the off-diagonal block */
+  HybScalar          *across; /* see vertex.h; where edges are weak */
+} HybParAggMaking;
+
+/* edges.c: the graph without its weak edges. Collective; its answer, found->proper, is this process's alone. */
+extern PetscErrorCode HybParAggStrong(HybParAgg, HybParAggMaking *, HybParAggFound *found);
+
+/* vertices.c: V: the graph of A's vertices, in blocks, of as many unknowns as they have, from work, with weights or
+   not; *proper: the rules hold for it as far as one process sees. Wide: the off-diagonal block O as W, with columns for
+   all unknowns of the ghosts, W->j from work. Not collective. */
+extern PetscErrorCode HybParAggVertices(HybParAgg, HybArena *work, const HybParCSR *A, PetscBool weights, HybParCSR *V, PetscBool *proper);
 extern PetscErrorCode HybParAggWide(HybParAgg, HybArena *work, const HybCSR *O, HybCSR *W);
 
 /* tentativeblocks.c: HybParAggTentative() of several unknowns or vectors */

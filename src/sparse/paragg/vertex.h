@@ -6,7 +6,7 @@
 
   A process's vertices come first, 0..n-1, those of others that have an edge to one of them follow, n..all-1, ascending
   by their global numbers gid. The graph has a row for each: of an own vertex all its neighbours and itself, of
-  another's the own vertices that it is joined to.
+  another's the own vertices that it is joined to, and, where weak edges were left out, itself.
 */
 #ifndef AIJHYBRIDGPU_PARAGG_VERTEX_H
 #define AIJHYBRIDGPU_PARAGG_VERTEX_H
@@ -94,8 +94,10 @@ typedef struct _HybParAggStep {
   const HybScalar *from;
   HybScalar       *to;
   /* the symmetry of what is between processes */
-  const PetscInt *ri, *rj, *row;    /* rows that others sent, and whose they are */
-  const PetscInt *oi, *oj, *garray; /* the off-diagonal block */
+  const PetscInt  *ri, *rj, *row;    /* rows that others sent, and whose they are */
+  const PetscInt  *oi, *oj, *garray; /* the off-diagonal block */
+  const HybScalar *ra;               /* with values, or NULL */
+  HybScalar       *across;           /* of each entry of the off-diagonal block the one across the diagonal */
 } HybParAggStep;
 
 /* where x is among a[0..n-1], ascending; -1: nowhere */
@@ -320,7 +322,8 @@ HYB_VERTEX_FUNCTION void HybVertexColumn(const HybParAggStep *s, PetscInt c)
   s->local[all + c] = c < s->columns ? -1 : c - s->columns;
 }
 
-/* flag: how many of the entries that others sent for own row row[k] are not in the off-diagonal block */
+/* flag: how many of the entries that others sent for own row row[k] are not in the off-diagonal block; those that are
+   go across */
 HYB_VERTEX_FUNCTION void HybVertexMatch(const HybParAggStep *s, PetscInt k)
 {
   PetscInt missing = 0;
@@ -336,7 +339,10 @@ HYB_VERTEX_FUNCTION void HybVertexMatch(const HybParAggStep *s, PetscInt k)
       else
         to = mid;
     }
-    missing += !(from < s->oi[s->row[k] + 1] && s->garray[s->oj[from]] == s->rj[e]);
+    if (!(from < s->oi[s->row[k] + 1] && s->garray[s->oj[from]] == s->rj[e]))
+      missing++;
+    else if (s->across)
+      s->across[from] = s->ra[e];
   }
   s->flag[k] = missing;
 }

@@ -52,7 +52,7 @@ PetscErrorCode HybParAggWide(HybParAgg p, HybArena *work, const HybCSR *O, HybCS
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybParAggVertices(HybParAgg p, HybArena *work, const HybParCSR *A, HybParCSR *V, PetscBool *proper)
+PetscErrorCode HybParAggVertices(HybParAgg p, HybArena *work, const HybParCSR *A, PetscBool weights, HybParCSR *V, PetscBool *proper)
 {
   const HybExec  *x  = &p->exec;
   const PetscInt  bs = p->block.bs;
@@ -65,6 +65,10 @@ PetscErrorCode HybParAggVertices(HybParAgg p, HybArena *work, const HybParCSR *A
   PetscCall(HybParAggWide(p, work, &A->O, &W));
   PetscCall((*x->backend->agg->collapse)(x, work, work, &A->D, bs, &V->D, &d));
   PetscCall((*x->backend->agg->collapse)(x, work, work, &W, bs, &V->O, &o));
+  if (weights) {
+    PetscCall((*x->backend->agg->weights)(x, work, work, &A->D, bs, &V->D));
+    PetscCall((*x->backend->agg->weights)(x, work, work, &W, bs, &V->O));
+  }
   if (p->wide && d.aligned) {
     HybAggCollapsed narrow;
     HybCSR          N = A->O, none;

@@ -85,6 +85,11 @@ PETSC_INTERN PetscErrorCode HybGAMGCreateGraph(PC, Mat, Mat *);
 PETSC_INTERN PetscErrorCode HybGAMGCoarsen(PC, Mat *, PetscCoarsenData **);
 PETSC_INTERN PetscErrorCode HybGAMGProlongator(PC, Mat, PetscCoarsenData *, Mat *);
 PETSC_INTERN PetscErrorCode HybGAMGOptProlongator(PC, Mat, Mat *);
+/* ... and what parallel.c does as they do. InfoEdges: -info on entries of the graph that a threshold leaves. Edges:
+   h->edges but for what the witness said. Why: does the witness say that the level is another one than ours? */
+PETSC_INTERN PetscErrorCode HybGAMGInfoEdges(PC, const HybGAMG *, PetscCount left, PetscCount whole, PetscCount close);
+PETSC_INTERN PetscErrorCode HybGAMGEdges(PC, HybGAMG *, Mat A);
+PETSC_INTERN void           HybGAMGWhy(PetscBool edges, const HybGAMG *, const char **why);
 /* parallel.c: the same on several processes. Decide: is the level ours, *why is NULL if it is. Prolongator: omega 0:
    without smoothing. */
 PETSC_INTERN PetscErrorCode HybGAMGAgreeWhy(PC, const char **why); /* NULL stays where it is on all processes */

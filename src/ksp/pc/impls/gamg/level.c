@@ -19,6 +19,36 @@
 #if HYB_GAMG
   #define EVENT(name) petsc_gamg_setup_events[GAMG_##name]
 
+PetscErrorCode HybGAMGInfoEdges(PC pc, const HybGAMG *h, PetscCount left, PetscCount whole, PetscCount close)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscInfo(pc, "The threshold %g leaves %" PetscCount_FMT " of %" PetscCount_FMT " entries of the graph, the diagonal's included\n", (double)h->edges.threshold, left, whole));
+  if (close && HybGAMGData(pc)->current_level) PetscCall(PetscInfo(pc, "%" PetscCount_FMT " edges are within %g of the threshold: there rounding can decide\n", close, HYB_AGG_CLOSE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybGAMGEdges(PC pc, HybGAMG *h, Mat A)
+{
+  const PC_GAMG *gamg = HybGAMGData(pc);
+  PetscBool      set, symmetric;
+
+  PetscFunctionBegin;
+  h->edges.threshold = gamg->threshold[gamg->current_level];
+  PetscCall(MatIsSymmetricKnown(A, &set, &symmetric));
+  if (set && symmetric) h->edges.symmetrize = PETSC_FALSE; /* PETSc does not add the transpose then */
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+void HybGAMGWhy(PetscBool edges, const HybGAMG *h, const char **why)
+{
+  if (!edges)
+    *why = "the options ask for another graph";
+  else if (!h->hops)
+    *why = "the options ask for other aggregates";
+  else if (h->nsmooths < 0)
+    *why = "the options ask for another prolongator";
+}
+
 /* the graph without weak edges, of the whole one with its weights; added to what is looked for: rows of A without
    their diagonal, and edges on one side */
 static PetscErrorCode HybGAMGFilter(PC pc, HybGAMG *h, HybArena *work, const HybCSR *whole, HybAggLook *look)
@@ -35,8 +65,7 @@ static PetscErrorCode HybGAMGFilter(PC pc, HybGAMG *h, HybArena *work, const Hyb
   PetscCall((*ops->look)(&h->exec, work, &h->vertices, look));
   look->nodiagonal -= look->empty; /* a vertex that lost all is alone */
   look->nodiagonal += found.nodiagonal;
-  PetscCall(PetscInfo(pc, "The threshold %g leaves %" PetscCount_FMT " of %" PetscCount_FMT " entries of the graph, the diagonal's included\n", (double)h->edges.threshold, h->vertices.nnz, whole->nnz));
-  if (found.close && HybGAMGData(pc)->current_level) PetscCall(PetscInfo(pc, "%" PetscCount_FMT " edges are within %g of the threshold: there rounding can decide\n", found.close, HYB_AGG_CLOSE));
+  PetscCall(HybGAMGInfoEdges(pc, h, h->vertices.nnz, whole->nnz, found.close));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -115,7 +144,7 @@ static PetscErrorCode HybGAMGDecide(PC pc, HybGAMG *h, Mat A, const char **why)
 {
   const PC_GAMG *gamg = HybGAMGData(pc);
   HybAggLook     look;
-  PetscBool      edges, set, symmetric;
+  PetscBool      edges;
   PetscMPIInt    size;
   PetscErrorCode ierr;
 
@@ -132,16 +161,9 @@ static PetscErrorCode HybGAMGDecide(PC pc, HybGAMG *h, Mat A, const char **why)
   PetscCall(HybMatGetExec(A, &h->exec));
   if (!h->exec.backend->agg) h->exec = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
   PetscCall(HybGAMGWitness(pc, h, A, &h->hops, &h->nsmooths, &edges));
-  if (!edges)
-    *why = "the options ask for another graph";
-  else if (!h->hops)
-    *why = "the options ask for other aggregates";
-  else if (h->nsmooths < 0)
-    *why = "the options ask for another prolongator";
+  HybGAMGWhy(edges, h, why);
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
-  h->edges.threshold = gamg->threshold[gamg->current_level];
-  PetscCall(MatIsSymmetricKnown(A, &set, &symmetric));
-  if (set && symmetric) h->edges.symmetrize = PETSC_FALSE; /* PETSc does not add the transpose then */
+  PetscCall(HybGAMGEdges(pc, h, A));
   PetscCall(PetscLogEventBegin(HYB_GAMGLook, A, 0, 0, 0));
   PetscCall(HybRecordPhase(HYB_PHASE_LOOK, A, PETSC_FALSE));
   ierr = HybGAMGLook(pc, h, A, &look);

@@ -1,6 +1,6 @@
 /*
-  A level of smoothed aggregation on several processes: what of level.c is another there. Levels with a threshold are
-  PETSc's own. The rules are the room paragg's. Coarse levels' near-null vectors are in pc_gamg->data too, since PETSc
+  A level of smoothed aggregation on several processes: what of level.c is another there. The rules are the room
+  paragg's. Coarse levels' near-null vectors are in pc_gamg->data too, since PETSc
   reads them where it gathers a level on fewer processes.
 
   All functions are collective, and decide alike.
@@ -37,69 +37,88 @@ static PetscErrorCode HybGAMGParKnown(PC pc, const HybGAMG *h, Mat A, const char
     *why = "near-null vectors of blocks of another size";
   else if (gamg->data_cell_cols < 1 || gamg->data_cell_cols > HYB_AGG_VECTORS)
     *why = "too many near-null vectors";
-  else if (HybGAMGHasThreshold(pc))
-    *why = "several processes, and a threshold for edges";
   else if (!h->dummy && gamg->data_sz < (PetscCount)A->rmap->n * gamg->data_cell_cols)
     *why = "near-null vectors of another length";
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* does every process say the same? */
+static PetscErrorCode HybGAMGParAlike(PC pc, PetscInt n, const PetscInt *says, PetscBool *alike)
+{
+  PetscInt found[16];
+
+  PetscFunctionBegin;
+  PetscCheck(2 * n <= (PetscInt)PETSC_STATIC_ARRAY_LENGTH(found), PETSC_COMM_SELF, PETSC_ERR_PLIB, "No room for %" PetscInt_FMT " numbers", n);
+  for (PetscInt k = 0; k < n; k++) {
+    found[k]     = says[k];
+    found[n + k] = -says[k];
+  }
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, found, (PetscMPIInt)(2 * n), MPIU_INT, MPI_MIN, PetscObjectComm((PetscObject)pc)));
+  *alike = PETSC_TRUE;
+  for (PetscInt k = 0; k < n; k++)
+    if (found[k] != -found[n + k]) *alike = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Has every process as many unknowns a vertex, and near-null vectors? */
 static PetscErrorCode HybGAMGParBlock(PC pc, HybGAMG *h, const char **why)
 {
-  const PC_GAMG *gamg     = HybGAMGData(pc);
-  PetscInt       found[4] = {gamg->data_cell_rows, -gamg->data_cell_rows, gamg->data_cell_cols, -gamg->data_cell_cols};
+  const PC_GAMG *gamg   = HybGAMGData(pc);
+  const PetscInt says[] = {gamg->data_cell_rows, gamg->data_cell_cols};
+  PetscBool      alike;
 
   PetscFunctionBegin;
   h->block = (HybAggBlock){gamg->data_cell_rows, gamg->data_cell_cols};
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, found, 4, MPIU_INT, MPI_MIN, PetscObjectComm((PetscObject)pc)));
-  if (found[0] != -found[1] || found[2] != -found[3]) *why = "processes have different numbers of near-null vectors";
+  PetscCall(HybGAMGParAlike(pc, 2, says, &alike));
+  if (!alike) *why = "processes have different numbers of near-null vectors";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* The witness is a small matrix of each process's own: by which rules does PETSc coarsen, as all of them see it? */
 static PetscErrorCode HybGAMGParWitness(PC pc, HybGAMG *h, Mat A, const char **why)
 {
-  PetscBool edges;
-  PetscInt  found[4];
+  PetscBool edges, alike;
   Mat       local;
 
   PetscFunctionBegin;
   PetscCall(MatMPIAIJGetSeqAIJ(A, &local, NULL, NULL));
   PetscCall(HybGAMGAgree(pc, HybGAMGWitness(pc, h, local, &h->hops, &h->nsmooths, &edges)));
-  found[0] = h->hops;
-  found[1] = -h->hops;
-  found[2] = h->nsmooths;
-  found[3] = -h->nsmooths;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, found, 4, MPIU_INT, MPI_MIN, PetscObjectComm((PetscObject)pc)));
-  if (!found[0] || found[0] != -found[1])
-    *why = "the options ask for other aggregates";
-  else if (found[2] < 0 || found[2] != -found[3])
-    *why = "the options ask for another prolongator";
+  PetscCall(HybGAMGEdges(pc, h, A));
+  {
+    const PetscInt says[] = {edges, h->hops, h->nsmooths, HybGAMGHasThreshold(pc), h->edges.symmetrize, h->edges.diagonal};
+
+    PetscCall(HybGAMGParAlike(pc, 6, says, &alike));
+  }
+  if (!alike)
+    *why = "processes have different options";
+  else
+    HybGAMGWhy(edges, h, why);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybGAMGParLook(PC pc, HybGAMG *h, Mat A, PetscBool *proper)
+static PetscErrorCode HybGAMGParLook(PC pc, HybGAMG *h, Mat A, HybParAggFound *found)
 {
-  const HybExec *x = &h->exec;
-  HybParCSR      csr;
-  PetscErrorCode ierr, later;
+  const HybExec  *x      = &h->exec;
+  const PetscBool filter = HybGAMGHasThreshold(pc);
+  HybParCSR       csr;
+  PetscErrorCode  ierr, later;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&csr, sizeof(csr)));
   ierr = HybGAMGNear(pc, h, A->rmap->n);
-  if (!ierr) ierr = HybMatGetParCSR(A, x, PETSC_FALSE, &csr);
+  if (!ierr) ierr = HybMatGetParCSR(A, x, filter, &csr);
   csr.rows = A->rmap->range;
-  ierr     = HybParAggCreate(PetscObjectComm((PetscObject)A), x, ierr, &csr, &h->block, proper, &h->par);
+  ierr     = HybParAggCreate(PetscObjectComm((PetscObject)A), x, ierr, &csr, &h->block, filter ? &h->edges : NULL, found, &h->par);
   later    = HybMatRestoreParCSR(A, x, &csr);
   PetscCall(ierr);
   PetscCall(HybGAMGAgree(pc, later));
+  if (filter && found->proper) PetscCall(HybGAMGInfoEdges(pc, h, found->left, found->whole, found->close));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybGAMGParDecide(PC pc, HybGAMG *h, Mat A, const char **why)
 {
-  PetscBool      proper;
+  HybParAggFound found;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -115,11 +134,11 @@ PetscErrorCode HybGAMGParDecide(PC pc, HybGAMG *h, Mat A, const char **why)
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscLogEventBegin(HYB_GAMGLook, A, 0, 0, 0));
   PetscCall(HybRecordPhase(HYB_PHASE_LOOK, A, PETSC_FALSE));
-  ierr = HybGAMGParLook(pc, h, A, &proper);
+  ierr = HybGAMGParLook(pc, h, A, &found);
   PetscCall(HybRecordPhase(HYB_PHASE_LOOK, A, PETSC_TRUE));
   PetscCall(PetscLogEventEnd(HYB_GAMGLook, A, 0, 0, 0));
   PetscCall(ierr);
-  if (proper) PetscFunctionReturn(PETSC_SUCCESS);
+  if (found.proper) PetscFunctionReturn(PETSC_SUCCESS);
   *why = h->block.bs > 1 ? "rows without an entry of the diagonal, a pattern that is not symmetric, or entries of several vertices that PETSc may take for one block" : "rows without an entry of the diagonal, or a pattern that is not symmetric";
   PetscCall(HybGAMGAgree(pc, HybParAggDestroy(&h->par)));
   PetscFunctionReturn(PETSC_SUCCESS);

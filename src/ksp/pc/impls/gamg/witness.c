@@ -342,38 +342,48 @@ static PetscErrorCode HybWitnessEdgesCSR(HybArena *arena, PetscInt bs, HybCSR *A
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* the second example, the graph of its vertices and their weights */
+static PetscErrorCode HybWitnessEdgesBegin(Mat A, HybWitness *w, HybCSR *whole, Mat *W)
+{
+  const HybAggOps *ops = HybBackendHost.agg;
+  const HybExec   *x   = &WitnessExec;
+  HybCSR           csr;
+  HybAggCollapsed  collapsed;
+
+  PetscFunctionBegin;
+  PetscCall(HybWitnessEdgesCSR(&w->keep, w->block.bs, &csr));
+  PetscCall((*ops->collapse)(x, &w->keep, &w->work, &csr, w->block.bs, whole, &collapsed));
+  PetscCall((*ops->weights)(x, &w->keep, &w->work, &csr, w->block.bs, whole));
+  PetscCall(HybWitnessMat(A, &csr, w->block.bs, w->block.bs, W));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Which edges does PETSc's creategraph leave? h->edges, and *known */
 static PetscErrorCode HybWitnessEdges(PC pc, HybGAMG *h, Mat A, HybWitness *w, PetscBool *known)
 {
-  PC_GAMG         *gamg      = HybGAMGData(pc);
-  PetscReal       *at        = &gamg->threshold[gamg->current_level];
-  const PetscReal  threshold = *at;
-  const HybAggOps *ops       = HybBackendHost.agg;
-  const HybExec   *x         = &WitnessExec;
-  HybCSR           csr, whole, G;
-  HybAggFiltered   found;
-  HybAggCollapsed  collapsed;
-  Mat              W, graph = NULL;
-  PetscErrorCode   ierr;
+  PC_GAMG        *gamg      = HybGAMGData(pc);
+  PetscReal      *at        = &gamg->threshold[gamg->current_level];
+  const PetscReal threshold = *at;
+  HybCSR          whole, G;
+  HybAggFiltered  found;
+  Mat             W = NULL, graph = NULL;
+  PetscErrorCode  ierr;
 
   PetscFunctionBegin;
   *known = PETSC_FALSE;
   if (w->block.bs > WITNESS_MOST) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybWitnessEdgesCSR(&w->keep, w->block.bs, &csr));
-  PetscCall((*ops->collapse)(x, &w->keep, &w->work, &csr, w->block.bs, &whole, &collapsed));
-  PetscCall((*ops->weights)(x, &w->keep, &w->work, &csr, w->block.bs, &whole));
-  PetscCall(HybWitnessMat(A, &csr, w->block.bs, w->block.bs, &W));
+  ierr = HybGAMGAgree(pc, HybWitnessEdgesBegin(A, w, &whole, &W)); /* as below */
   *at  = WITNESS_LIMIT;
-  ierr = (*h->ops.creategraph)(pc, W, &graph);
-  *at  = threshold;
+  if (!ierr) ierr = (*h->ops.creategraph)(pc, W, &graph);
+  *at = threshold;
   (void)MatDestroy(&W);
   for (int k = 0; k < 4 && !*known && !ierr; k++) {
     h->edges = (HybAggFilter){WITNESS_LIMIT, (PetscBool)(k < 2), (PetscBool)(k & 1)};
-    ierr     = (*ops->filter)(x, &w->keep, &w->work, &whole, &h->edges, &G, &found);
+    ierr     = (*HybBackendHost.agg->filter)(&WitnessExec, &w->keep, &w->work, &whole, &h->edges, &G, &found);
     if (!ierr) ierr = HybWitnessLike(graph, &G, 0, known);
   }
   (void)MatDestroy(&graph);
-  PetscCall(ierr);
+  PetscCall(HybGAMGAgree(pc, ierr));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
