@@ -188,7 +188,10 @@ j = json.load(open(sys.argv[1]))
 assert any("No device was used" in a["text"] and "no-such-library" in a["text"] and "-mat_aijhybridgpu_backend host" in a["option"] for a in j["advice"]), j["advice"]
 END
 
-timeout 100 $run "$tmp/s.json" -mults 4000 -mat_aijhybridgpu_spmv segsum > "$tmp/out" 2>&1
+for try in 1 2 3; do # advice is about what is half a per cent of the run at least, and a machine that is busy with other things stretches the run
+  timeout 100 $run "$tmp/s.json" -mults 4000 -mat_aijhybridgpu_spmv segsum > "$tmp/out" 2>&1
+  ! grep -q 'mat_aijhybridgpu_spmv auto"' "$tmp/s.json" || break
+done
 timeout 100 $run "$tmp/c.json" -mults 4000 > "$tmp/out" 2>&1
 python3 - "$tmp/s.json" "$tmp/c.json" > "$tmp/out" 2>&1 << 'END' && ok || bad "advice about a method that is slower than auto's"
 import json, re, sys
