@@ -344,7 +344,7 @@ static void Spending(FILE *f, const HybReport *r, const int order[])
     moved += (double)a->counts.todevice + (double)a->counts.tohost + a->sent.cardbytes;
   }
   if (!(most + moved > 0)) return;
-  fprintf(f, "<h2>Transfers and waiting</h2>\n<p class=\"dim\">What the host did within the operations%s. A copy to the host also waits for what was queued before it; a device works while the host waits. Waits outside the type, as for a norm, are not in it.</p>\n<div class=\"bars\">\n", r->known > 1 ? ", on the process that took longest for each" : "");
+  fprintf(f, "<h2>Transfers and waiting</h2>\n<p class=\"dim\">What the host did besides computing, within the operations above and between them%s. A copy to the host also waits for what was queued before it; a device works while the host waits. Waits outside the type, as for a norm, are not in it.</p>\n<div class=\"bars\">\n", r->known > 1 ? ", on the process that took longest for each" : "");
   for (int k = 0; k <= HYB_SPENT_KINDS; k++) SpendingBar(f, r, k, most);
   fputs("</div>\n", f);
   Moved(f, r, order);
