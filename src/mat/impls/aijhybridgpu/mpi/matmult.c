@@ -75,7 +75,7 @@ static PetscErrorCode HybMPIMultForward(HybMPIMult *m, HybSpMVMode mode)
   PetscFunctionBegin;
   PetscCall(HybHaloBegin(m->halo, &m->x, sizeof(PetscScalar), m->dx.there, PETSC_FALSE));
   ierr = MatSeqAIJHybridGPUMultArrays(m->blocks[0], &m->x, PETSC_FALSE, m->dx.there, mode, y, m->dz.there);
-  PetscCall(HybRecordBegin(HYB_RECORD_GHOSTS, m->A, &m->x));
+  if (!ierr) ierr = HybRecordBegin(HYB_RECORD_GHOSTS, m->A, &m->x); /* others wait for the end in any case */
   PetscCall(HybHaloEnd(m->halo, &m->x, ierr, &ghost));
   PetscCall(HybMPIMultLog(m->halo, PETSC_FALSE));
   PetscCall(HybRecordEnd(HYB_RECORD_GHOSTS, m->A, &m->x, HybHaloFromCardToCard(m->halo) ? "peer" : "mpi", "", 0, 0));
@@ -91,7 +91,7 @@ static PetscErrorCode HybMPIMultReverse(HybMPIMult *m, HybSpMVMode mode, PetscSc
   PetscFunctionBegin;
   PetscCall(HybHaloReverseBegin(m->halo, &m->x, PETSC_TRUE, ghost));
   ierr = MatSeqAIJHybridGPUMultArrays(m->blocks[0], &m->x, PETSC_TRUE, m->dx.there, mode, y, m->dz.there);
-  PetscCall(HybRecordBegin(HYB_RECORD_GHOSTS, m->A, &m->x));
+  if (!ierr) ierr = HybRecordBegin(HYB_RECORD_GHOSTS, m->A, &m->x); /* others wait for the end in any case */
   PetscCall(HybHaloReverseEnd(m->halo, &m->x, ierr, m->dz.there));
   PetscCall(HybMPIMultLog(m->halo, PETSC_TRUE));
   PetscCall(HybRecordEnd(HYB_RECORD_GHOSTS, m->A, &m->x, HybHaloFromCardToCard(m->halo) ? "peer" : "mpi", "", 0, 0));
