@@ -14,6 +14,7 @@ import sysconfig
 
 from setuptools import Distribution, setup
 from setuptools.command.build_py import build_py
+from distutils.command.install_data import install_data  # setuptools brings it
 
 try:
     from setuptools.command.bdist_wheel import bdist_wheel
@@ -80,9 +81,23 @@ class Wheel(bdist_wheel):
         return 'py3', 'none', super().get_tag()[2]
 
 
+class ManualPages(install_data):
+    """Where `man` looks once the environment's bin is in the path: in its share/man"""
+
+    def run(self):
+        folder = os.path.join(HERE, 'build', 'man-pip')
+        shutil.rmtree(folder, ignore_errors=True)
+        subprocess.run([sys.executable, 'conf/manpages', '--man', folder, '--version', version()], cwd=HERE, check=True)
+        self.data_files = [('share/man/' + section, [os.path.join(folder, section, page) for page in sorted(os.listdir(os.path.join(folder, section)))]) for section in sorted(os.listdir(folder))]
+        super().run()
+
+
 class Compiled(Distribution):
     def has_ext_modules(self):
         return True
 
+    def has_data_files(self):
+        return True
 
-setup(version=version(), packages=['petsc_aijhybridgpu'], package_dir={'': 'python'}, distclass=Compiled, cmdclass={'build_py': Build, 'bdist_wheel': Wheel})
+
+setup(version=version(), packages=['petsc_aijhybridgpu'], package_dir={'': 'python'}, data_files=[], distclass=Compiled, cmdclass={'build_py': Build, 'bdist_wheel': Wheel, 'install_data': ManualPages})

@@ -117,6 +117,11 @@ $(PACKAGE_TESTS:%=test-%): test-%:
 test-packages:
 	@for t in $(PACKAGE_TESTS); do $(MAKE) --no-print-directory test-$$t | sed "s/^\([0-9]* passed\)/$$t: \1/"; done | awk '{ print } / passed, .* failed, .* skipped/ { p += $$2; f += $$4; s += $$6; n++ } END { f += $(words $(PACKAGE_TESTS)) - n; printf "%d passed, %d failed, %d skipped\n", p, f, s; exit f > 0 }'
 
+## make test-configure  PETSc's ./configure --download-aijhybridgpu=TARBALL in its sources, and again over the same PETSC_ARCH with other tarballs
+.PHONY: test-configure
+test-configure:
+	@$(TEST_ENV) MAKE='$(MAKE)' tests/packages/configure.sh $(BUILD)/packages/configure
+
 # what checks the rules is checked itself: a tree that breaks each of them once
 .PHONY: test-checkdeps
 CHECK_TARGETS += checkdeps test-checkdeps

@@ -29,6 +29,7 @@ check "the library's own name" sh -c "readelf -d '$work/prefix/lib/libaijhybridg
 check "it exports what the header promises and nothing else" sh -c "nm -D --defined-only '$work/prefix/lib/libaijhybridgpu.so' | awk '\$2 == \"T\" || \$2 ~ /[BDRW]/ { print \$3 }' | sort | diff '$work/promised' -"
 check "pkg-config says the version" sh -c "test \"\$(pkg-config --modversion aijhybridgpu)\" = '$version'"
 check "the manual page of each function" sh -c "for f in \$(sed 's/@.*//' '$work/promised' | grep -v Register); do test -s '$work/prefix/share/man/man3/'\$f.3 || exit 1; done"
+for page in "$work"/prefix/share/man/man[37]/*; do check "man ${page##*/} without a warning" sh -c "! command -v man > /dev/null || test -z \"\$(MANWIDTH=80 man --warnings -l '$page' 2>&1 > '$work/page')\""; done
 check "make install DESTDIR=" ${MAKE:-make} --no-print-directory install PREFIX=/opt/hyb DESTDIR="$work/stage"
 check "the staged pkg-config file names the prefix, not the stage" sh -c "grep -qx 'prefix=/opt/hyb' '$work/stage/opt/hyb/lib/pkgconfig/aijhybridgpu.pc'"
 check "make uninstall" ${MAKE:-make} --no-print-directory uninstall PREFIX="$work/prefix"

@@ -24,6 +24,7 @@ cd "$work" || exit 2
 used() { # how it was installed
   check "$1: python -m petsc_aijhybridgpu" sh -c "$v/python -m petsc_aijhybridgpu | grep -Ex -e '-dll_append $work/venv/.*/libaijhybridgpu.so -mat_type aijhybridgpu -dm_mat_type aijhybridgpu'"
   check "$1: the version" sh -c "test \"\$($v/python -c 'import petsc_aijhybridgpu; print(petsc_aijhybridgpu.__version__)')\" = $version"
+  check "$1: the manual pages" sh -c "ls '$work/venv/share/man/man3/MATAIJHYBRIDGPU.3' '$work/venv/share/man/man7/aijhybridgpu-options.7'"
   rm -f counts
   check "$1: examples/poisson.py, which calls init()" $v/python "$here/examples/poisson.py" -n 12 -mat_aijhybridgpu_view_counts "$work/counts"
   check "$1: the type did the work" did counts

@@ -54,6 +54,19 @@ for p in j["processes"]:
     assert (len(parts[0]) - 1) * series["interval"] <= j["seconds"] + 0.5
     if peaks["device_peak"]:
         assert max(parts[0]) == peaks["device_peak"], "the peak is seen"
+# what operations moved is a part of what the processes did, and nobody waits longer than the run takes
+own = [o for m in j["matrices"] for o in m["operations"] if not o["within"]]
+for member, of in (("to_device_bytes", "bus"), ("to_host_bytes", "bus"), ("to_cards_bytes", "sent")):
+    assert 0 <= sum(o[member] for o in own) <= sum(p[of][member] for p in j["processes"]), (member, [p[of] for p in j["processes"]])
+for p in j["processes"]:
+    assert all(v >= 0 for v in p["host_in"].values()) and sum(v for k, v in p["host_in"].items() if k.endswith("seconds")) <= j["seconds"], p["host_in"]
+    if size > 1 and not expected.startswith("error"):
+        assert p["host_in"]["waits_for_processes"] > 0 and p["host_in"]["waits_for_processes_seconds"] > 0, p["host_in"]
+    elif size == 1:
+        assert p["host_in"]["waits_for_processes"] == 0 and p["sent"]["messages"] == p["sent"]["to_cards"] == 0
+if page:
+    moved = any(v for p in j["processes"] for v in (*p["host_in"].values(), *p["bus"].values()))
+    assert ("Transfers and waiting" in open(path, encoding="utf-8").read()) == moved
 for m in j["matrices"]:
     for o in m["operations"]:
         if o["operation"] == "product, symbolic" and o["method"] != "aij":
@@ -122,8 +135,10 @@ if "device" in expected:
     assert calls("MatMult", where="device") == 100 and calls("product, symbolic", where="device") > 0
     line = next(o for m in j["matrices"] for o in m["operations"] if o["operation"] == "MatMult" and m["role"] != "off-diagonal block")
     assert line["timed"] < line["calls"], "on a device some are timed"
+    assert all(p["host_in"]["copies_to_device"] > 0 and p["host_in"]["copies_to_device_seconds"] > 0 and p["host_in"]["waits_for_device"] > 0 and p["host_in"]["waits_for_device_seconds"] > 0 for p in j["processes"])
 else:
     assert calls("MatMult", where="device") == 0 and calls("MatMult", where="host") >= 100
+    assert all(v == 0 for p in j["processes"] for k, v in p["host_in"].items() if "processes" not in k) and all(v == 0 for p in j["processes"] for v in p["bus"].values())
 if "parents" in expected:
     assert any("was asked for" in x["text"] and "-mat_product_algorithm" in x["option"] for x in j["advice"])
 if alone:
@@ -173,7 +188,10 @@ j = json.load(open(sys.argv[1]))
 assert any("No device was used" in a["text"] and "no-such-library" in a["text"] and "-mat_aijhybridgpu_backend host" in a["option"] for a in j["advice"]), j["advice"]
 END
 
-timeout 100 $run "$tmp/s.json" -mults 4000 -mat_aijhybridgpu_spmv segsum > "$tmp/out" 2>&1
+for try in 1 2 3; do # advice is about what is half a per cent of the run at least, and a machine that is busy with other things stretches the run
+  timeout 100 $run "$tmp/s.json" -mults 4000 -mat_aijhybridgpu_spmv segsum > "$tmp/out" 2>&1
+  ! grep -q 'mat_aijhybridgpu_spmv auto"' "$tmp/s.json" || break
+done
 timeout 100 $run "$tmp/c.json" -mults 4000 > "$tmp/out" 2>&1
 python3 - "$tmp/s.json" "$tmp/c.json" > "$tmp/out" 2>&1 << 'END' && ok || bad "advice about a method that is slower than auto's"
 import json, re, sys
@@ -197,6 +215,13 @@ said = [a for a in j["advice"] if "other processes' entries through the host" in
 counts = [p["counts"] for p in j["processes"]]
 if sys.argv[2] == "peer":
     assert not said and all(c["exchanges_through_host"] == 0 for c in counts), (said, counts)
+    # 407 exchanges of products with vectors, and others when the products with matrices are made: by whom, told of the matrices too
+    sent = [p["sent"] for p in j["processes"]]
+    straight = (400 * 40 + 7 * 80) * j["scalar_bytes"]
+    assert all(s["to_cards"] >= 407 and s["to_cards_bytes"] >= straight for s in sent), sent
+    ghosts = [o for m in j["matrices"] if m["role"] == "parallel matrix" for o in m["operations"] if o["operation"] == "entries of other processes"]
+    assert sorted(o["calls"] for o in ghosts) == [7, 400] and all(o["method"] == "peer" for o in ghosts), ghosts
+    assert sum(o["to_cards_bytes"] for o in ghosts) == len(sent) * straight, (ghosts, straight)
 elif sys.argv[2] == "petsc":  # what comes: 40 entries for each product; the transposed product has its own way
     assert all(c["exchanges_through_host"] == 407 and c["exchanges_through_host_bytes"] == (400 * 40 + 7 * 80) * j["scalar_bytes"] and "scatter" in c["exchanged_by"] for c in counts), counts
 else:  # 400 products of 40 entries to the other process and 40 from it, and 7 transposed ones of C's two rows of points
@@ -246,6 +271,7 @@ holds "an error that the program goes on after" "$tmp/e.html" 1 host
 if [ -n "$device" ]; then
   timeout 170 "$build/tests/t640_faults" -dll_append "$plugin" $device -every 16 -mat_aijhybridgpu_report "$tmp/f.json" > "$tmp/out" 2>&1 && ok || bad "calls of the device and allocations made to fail, with a report"
   if grep -q '"ended": "PetscFinalize"' "$tmp/f.json"; then ok; else bad "the report of a run of many failures"; fi
+  timeout 300 "$mpiexec" -n 2 "$build/tests/t702_halo" -dll_append "$plugin" $device -ours -faults -mat_aijhybridgpu_comm mpi -mat_aijhybridgpu_report "$tmp/g.json" > "$tmp/out" 2>&1 && ok || bad "exchanges made to fail on one of two processes, with a report"
 fi
 
 # files that cannot be written: at the beginning an error, at the end another place

@@ -41,6 +41,17 @@ extern PetscErrorCode HybCommAgree(HybComm, PetscErrorCode ierr, const char *wha
 /* the same where there is no HybComm */
 extern PetscErrorCode HybAgree(MPI_Comm, PetscErrorCode ierr, const char *what);
 
+/* What this process's exchanges sent, and how long its host waited for other processes: since the library came */
+typedef struct {
+  PetscCount cards, messages; /* exchanges by peer access, and by messages, in which it sent anything */
+  double     cardbytes, messagebytes;
+  PetscBool  timing; /* somebody wants the waits' times */
+  /* for messages and sums, while they are timed; a device that waits for others' entries holds up no host */
+  PetscCount waits;
+  double     seconds;
+} HybCommTally;
+extern HybCommTally *HybCommTallyGet(void);
+
 /* Processes that exchange messages with this one, ascending, and where each one's part of the units begins */
 typedef struct {
   PetscMPIInt  n;

@@ -242,17 +242,6 @@ static void Operations(FILE *f, const HybReport *r)
   fputs("</div>\n", f);
 }
 
-/* kinds by time, the longest first */
-static void KindsOrder(const HybReport *r, int order[])
-{
-  for (int k = 0; k < r->nkinds; k++) {
-    int at = k;
-
-    for (; at > 0 && KindAll(&r->kinds[order[at - 1]]) < KindAll(&r->kinds[k]); at--) order[at] = order[at - 1];
-    order[at] = k;
-  }
-}
-
 static void KindCell(FILE *f, const HybRecordKey *key, PetscBool size)
 {
   char label[160];
@@ -266,6 +255,110 @@ static void KindCell(FILE *f, const HybRecordKey *key, PetscBool size)
   fputs("\">", f);
   Text(f, label);
   fputs("</td>", f);
+}
+
+/* One bar of the host's time in something: of the process that took longest */
+static void SpendingBar(FILE *f, const HybReport *r, int what, double most)
+{
+  static const char *const names[] = {"copies to the device", "copies to the host", "waiting for the device", "waiting for other processes"};
+  double                   part[3] = {0, 0, 0};
+  PetscInt64               calls   = 0;
+
+  for (PetscMPIInt p = 0; p < r->known; p++) {
+    const HybAccount *a = &r->accounts[p];
+    const double      s = what < HYB_SPENT_KINDS ? (double)a->spent.seconds[what] : a->sent.seconds;
+
+    if (s >= part[2]) calls = (PetscInt64)(what < HYB_SPENT_KINDS ? a->spent.calls[what] : a->sent.waits);
+    part[2] = PetscMax(part[2], s);
+  }
+  if (!calls) return;
+  fprintf(f, "<div class=\"n\">%s <span class=\"dim\">", names[what]);
+  Count(f, calls);
+  fputs("&times;</span></div>", f);
+  Bar(f, part, most);
+  fputs("<div class=\"v\">", f);
+  Seconds(f, part[2]);
+  fputs("</div>\n", f);
+}
+
+/* what the operations above moved, and what the host waited in them */
+static void MovedRow(FILE *f, const HybRecordKey *key, const char *name, const HybMoved *m)
+{
+  const double bytes[] = {(double)m->todevice, (double)m->tohost, (double)m->tocards};
+
+  fputs("<tr>", f);
+  if (key)
+    KindCell(f, key, PETSC_TRUE);
+  else
+    fputs("<td>elsewhere</td>", f);
+  fprintf(f, "<td class=\"l\">%s</td>", name);
+  for (int k = 0; k < 3; k++) {
+    fputs("<td>", f);
+    if (bytes[k] > 0) Bytes(f, bytes[k]);
+    fputs("</td>", f);
+  }
+  fputs("<td>", f);
+  if (m->waited > 0) Seconds(f, (double)m->waited);
+  fputs("</td></tr>\n", f);
+}
+
+static PetscBool MovedAny(const HybMoved *m)
+{
+  return (PetscBool)(m->todevice + m->tohost + m->tocards >= 0.5 || m->waited >= 5e-7);
+}
+
+static void Moved(FILE *f, const HybReport *r, const int order[])
+{
+  HybMoved rest = {0, 0, 0, 0};
+
+  for (PetscMPIInt p = 0; p < r->known; p++) {
+    rest.todevice += r->accounts[p].counts.todevice;
+    rest.tohost += r->accounts[p].counts.tohost;
+    rest.tocards += r->accounts[p].sent.cardbytes;
+  }
+  fputs("<details><summary>By matrix and operation: bytes of all processes, and the longest wait of one</summary>\n<div class=\"wide\"><table>\n<tr><th>matrix</th><th class=\"l\">operation</th><th>to the device</th><th>to the host</th><th>to other cards</th><th>the host waited</th></tr>\n", f);
+  for (int k = 0; k < r->nkinds; k++) {
+    const HybRecordKind *kind = &r->kinds[order[k]];
+
+    for (int l = 0; l < kind->nlines; l++) {
+      if (HybOpIsNested((int)kind->lines[l].op)) continue;
+      HybMovedAdd(&rest, &kind->lines[l].moved, -1);
+      if (MovedAny(&kind->lines[l].moved)) MovedRow(f, &kind->key, HybRecordOpName((int)kind->lines[l].op), &kind->lines[l].moved);
+    }
+  }
+  rest.waited = 0;
+  if (MovedAny(&rest)) MovedRow(f, NULL, "", &rest);
+  fputs("</table></div>\n</details>\n", f);
+}
+
+/* What the host was in beside the operations' own work */
+static void Spending(FILE *f, const HybReport *r, const int order[])
+{
+  double most = 0, moved = 0;
+
+  for (PetscMPIInt p = 0; p < r->known; p++) {
+    const HybAccount *a = &r->accounts[p];
+
+    for (int k = 0; k < HYB_SPENT_KINDS; k++) most = PetscMax(most, (double)a->spent.seconds[k]);
+    most = PetscMax(most, a->sent.seconds);
+    moved += (double)a->counts.todevice + (double)a->counts.tohost + a->sent.cardbytes;
+  }
+  if (!(most + moved > 0)) return;
+  fprintf(f, "<h2>Transfers and waiting</h2>\n<p class=\"dim\">What the host did besides computing, within the operations above and between them%s. A copy to the host also waits for what was queued before it; a device works while the host waits. Waits outside the type, as for a norm, are not in it.</p>\n<div class=\"bars\">\n", r->known > 1 ? ", on the process that took longest for each" : "");
+  for (int k = 0; k <= HYB_SPENT_KINDS; k++) SpendingBar(f, r, k, most);
+  fputs("</div>\n", f);
+  Moved(f, r, order);
+}
+
+/* kinds by time, the longest first */
+static void KindsOrder(const HybReport *r, int order[])
+{
+  for (int k = 0; k < r->nkinds; k++) {
+    int at = k;
+
+    for (; at > 0 && KindAll(&r->kinds[order[at - 1]]) < KindAll(&r->kinds[k]); at--) order[at] = order[at - 1];
+    order[at] = k;
+  }
 }
 
 #define HYB_CHART_ROWS 12
@@ -574,11 +667,13 @@ static void MemoryChart(FILE *f, const HybReport *r)
 
 static void Processes(FILE *f, const HybReport *r)
 {
-  fputs("<h2>Memory and bus</h2>\n<p class=\"dim\">The most that each process held of the plugin's own memory, and what it took over the bus.</p>\n<div class=\"wide\"><table>\n<tr><th>process</th><th class=\"l\">node</th><th class=\"l\">backend</th><th>device peak</th><th>managed peak</th><th>pinned peak</th><th>host arenas "
-        "peak</th><th>to the device</th><th>transfers</th><th>to the host</th><th>transfers</th></tr>\n",
+  fputs("<h2>Memory, bus and messages</h2>\n<p class=\"dim\">The most that each process held of the plugin's own memory, and what it took over the bus, and what it sent to other processes: straight to their cards, or by messages.</p>\n<div class=\"wide\"><table>\n<tr><th>process</th><th class=\"l\">node</th><th class=\"l\">backend</th><th>device peak</th><th>managed peak</th><th>pinned peak</th><th>host arenas "
+        "peak</th><th>to the device</th><th>transfers</th><th>to the host</th><th>transfers</th><th>to other cards</th><th>exchanges</th><th>by messages</th><th>exchanges</th></tr>\n",
         f);
   for (int p = 0; p < r->known; p++) {
     const HybAccount *a       = &r->accounts[p];
+    const double      moved[] = {(double)a->counts.todevice, (double)a->counts.tohost, a->sent.cardbytes, a->sent.messagebytes};
+    const PetscCount  times[] = {a->counts.ntodevice, a->counts.ntohost, a->sent.cards, a->sent.messages};
     const double      bytes[] = {(double)a->device.device_peak, (double)a->device.managed_peak, (double)a->device.pinned_peak, (double)a->host.device_peak};
 
     fprintf(f, "<tr><td>%d</td><td class=\"l\">", (int)a->rank);
@@ -589,11 +684,11 @@ static void Processes(FILE *f, const HybReport *r)
       Bytes(f, bytes[k]);
       fputs("</td>", f);
     }
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < 4; k++) {
       fputs("<td>", f);
-      Bytes(f, (double)(k ? a->counts.tohost : a->counts.todevice));
+      Bytes(f, moved[k]);
       fputs("</td><td>", f);
-      Count(f, (PetscInt64)(k ? a->counts.ntohost : a->counts.ntodevice));
+      Count(f, (PetscInt64)times[k]);
       fputs("</td>", f);
     }
     fputs("</tr>\n", f);
@@ -626,6 +721,7 @@ void HybReportHTML(FILE *f, const HybReport *r)
   Advice(f, r);
   if (r->nkinds) {
     Operations(f, r);
+    Spending(f, r, order);
     MatricesChart(f, r, order);
     Hierarchy(f, r);
     Matrices(f, r, order);

@@ -49,7 +49,8 @@ static void HybJSONLine(FILE *f, const HybRecordLine *l)
   HybJSONMember(f, "method", l->method);
   HybJSONMember(f, "product", l->detail);
   HybJSONMember(f, "why", l->why);
-  fprintf(f, "\"within\": %s, \"calls\": %lld, \"timed\": %lld, \"seconds\": %.6g, \"seconds_mean\": %.6g, \"flops\": %.6g, \"bytes\": %.6g}", HybOpIsNested((int)l->op) ? "true" : "false", (long long)l->calls, (long long)l->timed, (double)l->seconds, (double)l->mean, (double)l->flops, (double)l->bytes);
+  fprintf(f, "\"within\": %s, \"calls\": %lld, \"timed\": %lld, \"seconds\": %.6g, \"seconds_mean\": %.6g, \"flops\": %.6g, \"bytes\": %.6g, ", HybOpIsNested((int)l->op) ? "true" : "false", (long long)l->calls, (long long)l->timed, (double)l->seconds, (double)l->mean, (double)l->flops, (double)l->bytes);
+  fprintf(f, "\"to_device_bytes\": %.0f, \"to_host_bytes\": %.0f, \"to_cards_bytes\": %.0f, \"host_waited\": %.6g}", (double)l->moved.todevice, (double)l->moved.tohost, (double)l->moved.tocards, (double)l->moved.waited);
 }
 
 static void HybJSONKind(FILE *f, const HybRecordKind *k)
@@ -102,6 +103,9 @@ static void HybJSONProcess(FILE *f, const HybAccount *a)
   HybJSONMember(f, "exchanged_by", c->halofrom);
   fprintf(f, "\"exchanges_through_host\": %lld, \"exchanges_through_host_bytes\": %.0f},\n", (long long)c->hosthalos, (double)c->hosthalobytes);
   fprintf(f, "     \"bus\": {\"to_device_bytes\": %.0f, \"to_device\": %lld, \"to_host_bytes\": %.0f, \"to_host\": %lld},\n", (double)c->todevice, (long long)c->ntodevice, (double)c->tohost, (long long)c->ntohost);
+  fprintf(f, "     \"sent\": {\"to_cards_bytes\": %.0f, \"to_cards\": %lld, \"messages_bytes\": %.0f, \"messages\": %lld},\n", a->sent.cardbytes, (long long)a->sent.cards, a->sent.messagebytes, (long long)a->sent.messages);
+  fprintf(f, "     \"host_in\": {\"copies_to_device_seconds\": %.6g, \"copies_to_device\": %lld, \"copies_to_host_seconds\": %.6g, \"copies_to_host\": %lld, \"waits_for_device_seconds\": %.6g, \"waits_for_device\": %lld, \"waits_for_processes_seconds\": %.6g, \"waits_for_processes\": %lld},\n", (double)a->spent.seconds[HYB_SPENT_TODEVICE],
+          (long long)a->spent.calls[HYB_SPENT_TODEVICE], (double)a->spent.seconds[HYB_SPENT_TOHOST], (long long)a->spent.calls[HYB_SPENT_TOHOST], (double)a->spent.seconds[HYB_SPENT_DEVICE], (long long)a->spent.calls[HYB_SPENT_DEVICE], a->sent.seconds, (long long)a->sent.waits);
   fprintf(f, "     \"memory\": {\"device\": %zu, \"device_peak\": %zu, \"managed\": %zu, \"managed_peak\": %zu, \"managed_share\": %zu, \"pinned\": %zu, \"pinned_peak\": %zu, \"host\": %zu, \"host_peak\": %zu}", a->device.device_bytes, a->device.device_peak, a->device.managed_bytes, a->device.managed_peak,
           a->device.managed_share, a->device.pinned_bytes, a->device.pinned_peak, a->host.device_bytes, a->host.device_peak);
   HybJSONMoments(f, &a->moments);

@@ -42,6 +42,18 @@ typedef struct {
   char       parents[32];  /* the last algorithm of AIJ's that was asked for */
 } HybCounts;
 
+/* What the host of this process was in, while a report is made (waiting.c) */
+typedef enum {
+  HYB_SPENT_TODEVICE, /* copies over the bus */
+  HYB_SPENT_TOHOST,
+  HYB_SPENT_DEVICE, /* waits for the device */
+  HYB_SPENT_KINDS
+} HybSpent;
+typedef struct {
+  PetscCount     calls[HYB_SPENT_KINDS];
+  PetscLogDouble seconds[HYB_SPENT_KINDS];
+} HybSpending;
+
 /* Options of the process; options.c has their names, defaults and texts */
 typedef struct {
   char     cudalibrary[PETSC_MAX_PATH_LEN], viewcounts[PETSC_MAX_PATH_LEN], report[PETSC_MAX_PATH_LEN];
@@ -150,6 +162,10 @@ typedef struct {
   HybComm world;
   /* of each matrix and operation, for -mat_aijhybridgpu_report; NULL: not asked for */
   struct _HybRecords *records;
+  HybSpending         spent;
+  /* the device's table where its waits are timed, else unused; and the one that it calls */
+  HybBackend        watched;
+  const HybBackend *unwatched;
   /* nonzeros that the host has multiplied with vectors while the device was not open */
   PetscLogDouble hostwork;
   PetscBool      toldhostvectors;
@@ -205,6 +221,9 @@ typedef struct {
 
 PETSC_INTERN HybGlue HybGlueState;
 
+/* waiting.c: the device's table, watched where a report is made */
+PETSC_INTERN const HybBackend *HybBackendWatch(const HybBackend *);
+
 /* bytes that this process took over the bus; what page faults move is not among them */
 static inline PetscErrorCode HybLogToDevice(PetscLogDouble bytes)
 {
@@ -252,7 +271,8 @@ typedef enum { /* records.c has the names, in this order */
                HYB_RECORD_NUMERIC,  /* the first time */
                HYB_RECORD_AGAIN,
                HYB_RECORD_FACTOR,
-               HYB_RECORD_EVENTS /* from here on: of HYB_Event(k) */
+               HYB_RECORD_GHOSTS, /* of a parallel matrix: the wait for other processes' entries of a vector */
+               HYB_RECORD_EVENTS  /* from here on: of HYB_Event(k) */
 } HybRecordOp;
 
 PETSC_INTERN PetscErrorCode HybRecordsCreate(struct _HybRecords **);

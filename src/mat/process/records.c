@@ -37,6 +37,7 @@ static const char *const names[HYB_RECORD_EVENTS] = {
   [HYB_RECORD_NUMERIC]          = "product, first values",
   [HYB_RECORD_AGAIN]            = "product, new values",
   [HYB_RECORD_FACTOR]           = "factorization",
+  [HYB_RECORD_GHOSTS]           = "entries of other processes",
 };
 /* events of PETSc's log that are recorded too: those of no single operation, then HybOp's and HybPhase's */
 enum {
@@ -114,6 +115,12 @@ const char *HybRecordOpName(int op)
 PetscBool HybOpIsMult(int op)
 {
   return (PetscBool)(op <= HYB_RECORD_MULTTRANSPOSEADD);
+}
+
+/* many and short: on a device some are timed, and stand for others */
+static PetscBool HybOpIsSampled(int op)
+{
+  return (PetscBool)(HybOpIsMult(op) || op == HYB_RECORD_GHOSTS);
 }
 
 /* Is its time within that of another operation? */
@@ -244,6 +251,7 @@ static void HybKindAdd(HybRecordKind *k, const HybRecordKind *kind, PetscBool pr
     const HybRecordLine *l       = &kind->lines[i];
     const double         seconds = HybLineSeconds(l);
     HybRecordLine       *t       = HybKindLine(k, (int)l->op, l->where, l->method, l->detail);
+    PetscLogDouble       waited;
 
     if (!t) continue;
     t->last = 0; /* what it stood for has been taken off */
@@ -256,10 +264,13 @@ static void HybKindAdd(HybRecordKind *k, const HybRecordKind *kind, PetscBool pr
     t->flops += l->flops;
     t->bytes += l->bytes;
     t->mean += processes ? l->mean : seconds;
+    waited = PetscMax(t->moved.waited, l->moved.waited);
+    HybMovedAdd(&t->moved, &l->moved, 1);
     if (processes) {
-      t->calls   = PetscMax(t->calls, l->calls);
-      t->timed   = PetscMax(t->timed, l->timed);
-      t->seconds = PetscMax(t->seconds, seconds);
+      t->moved.waited = waited;
+      t->calls        = PetscMax(t->calls, l->calls);
+      t->timed        = PetscMax(t->timed, l->timed);
+      t->seconds      = PetscMax(t->seconds, seconds);
     } else {
       t->calls += l->calls;
       t->timed += l->timed;
@@ -396,7 +407,7 @@ static PetscInt64 HybRecordDeviceWeight(HybRecord rec, int op)
 {
   PetscInt64 calls = 0;
 
-  if (!HybOpIsMult(op)) return 1;
+  if (!HybOpIsSampled(op)) return 1;
   for (int k = 0; k < rec->kind.nlines; k++)
     if ((int)rec->kind.lines[k].op == op && rec->kind.lines[k].where[0] == 'd') calls += rec->kind.lines[k].calls;
   return HybRecordWeight(calls);
@@ -452,12 +463,14 @@ PetscErrorCode HybRecordStart(HybRecordOp op, Mat A, const HybExec *x)
 
   PetscFunctionBegin;
   if ((int)op >= HYB_RECORD_OPS) PetscFunctionReturn(PETSC_SUCCESS);
+  HybMovedGet(&r->before[op]);
+  r->begun[op]   = PETSC_TRUE;
   r->timing[op]  = PETSC_TRUE;
   r->timerof[op] = -1;
   if (x && HybExecOnDevice(x)) { /* what has no x ends with a wait of its own */
     const PetscInt64 inuse = r->timers[1] - r->timers[0];
 
-    r->timing[op] = (PetscBool)(!HybOpIsMult((int)op) || HybRecordDeviceWeight(HybRecordGet(r, A), (int)op) > 0);
+    r->timing[op] = (PetscBool)(!HybOpIsSampled((int)op) || HybRecordDeviceWeight(HybRecordGet(r, A), (int)op) > 0);
     if (!r->timing[op]) PetscFunctionReturn(PETSC_SUCCESS);
     /* later, most of them are read without asking in vain */
     if (inuse >= HYB_TIMERS / 2) PetscCall(HybRecordCollect(r, inuse < HYB_TIMERS ? 0 : 1));
@@ -511,6 +524,14 @@ PetscErrorCode HybRecordStop(HybRecordOp op, Mat A, const HybExec *x, const char
   rec = HybRecordGet(r, A);
   l   = HybKindLine(&rec->kind, (int)op, where, method, detail);
   if (!l) PetscFunctionReturn(PETSC_SUCCESS);
+  if (r->begun[op]) {
+    HybMoved now;
+
+    HybMovedGet(&now);
+    HybMovedAdd(&now, &r->before[op], -1);
+    HybMovedAdd(&l->moved, &now, 1);
+    r->begun[op] = PETSC_FALSE;
+  }
   if (r->timing[op]) PetscCall(HybRecordTime(r, op, x, rec, l));
   if (r->why[0] && (int)op < (int)HYB_RECORD_EVENTS) { /* events are steps of others, whose end is still to come */
     memcpy(l->why, r->why, sizeof(l->why));

@@ -57,6 +57,8 @@ static void HybAccountGet(HybAccount *a)
   snprintf(a->why, sizeof(a->why), "%.*s", (int)sizeof(a->why) - 1, g->whynodevice);
   if (gethostname(a->node, sizeof(a->node) - 1)) a->node[0] = 0;
   if (g->records) a->moments = g->records->moments;
+  a->spent = g->spent;
+  a->sent  = *HybCommTallyGet();
   if (g->records && a->device.cards) HybCardName(&a->device, a->card, sizeof(a->card), a->driver, sizeof(a->driver));
 }
 
@@ -249,7 +251,9 @@ PetscErrorCode HybReportBegin(void)
   for (size_t n = strlen(r->petsc); n && isspace((unsigned char)r->petsc[n - 1]); n--) r->petsc[n - 1] = 0;
   PetscCall(PetscOptionsGetAll(NULL, &r->options));
   PetscCall(PetscTime(&r->began));
-  g->records = r;
+  PetscCall(PetscMemzero(HybCommTallyGet(), sizeof(HybCommTally)));
+  HybCommTallyGet()->timing = PETSC_TRUE;
+  g->records                = r;
   if (!rank) {
     PetscCall(PetscPushErrorHandler(HybReportOnError, NULL));
     if (!g->atexit && !atexit(HybReportAtExit)) g->atexit = PETSC_TRUE;
@@ -324,6 +328,7 @@ static PetscErrorCode HybReportEnd(void)
     PetscCall(PetscFree(report.accounts));
     PetscCall(PetscPopErrorHandler());
   }
+  HybCommTallyGet()->timing = PETSC_FALSE;
   PetscCall(HybRecordsDestroy(&HybGlueState.records));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -331,11 +336,13 @@ static PetscErrorCode HybReportEnd(void)
 /* Runs before PETSc's own finalization of Mat. A second PetscInitialize() registers again. */
 PetscErrorCode HybGlueFinalize(void)
 {
-  HybGlue        *g      = &HybGlueState;
-  const PetscBool atexit = g->atexit; /* that the process will call it stands */
-  HybAccount      a;
-  char            text[512];
-  PetscMPIInt     rank;
+  HybGlue          *g         = &HybGlueState;
+  const PetscBool   atexit    = g->atexit;  /* that the process will call it stands */
+  const HybBackend  watched   = g->watched; /* what a program frees later goes through it */
+  const HybBackend *unwatched = g->unwatched;
+  HybAccount        a;
+  char              text[512];
+  PetscMPIInt       rank;
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
@@ -358,6 +365,8 @@ PetscErrorCode HybGlueFinalize(void)
   if (g->records) PetscCall(HybReportEnd());
   PetscCall(HybCommRestore(&g->world));
   PetscCall(PetscMemzero(g, sizeof(*g)));
-  g->atexit = atexit;
+  g->atexit    = atexit;
+  g->watched   = watched;
+  g->unwatched = unwatched;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

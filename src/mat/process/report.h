@@ -2,6 +2,7 @@
   The report of a run (-mat_aijhybridgpu_report): what is collected, and who writes it.
 
     records.c   while the program runs: per matrix, folded into kinds of matrices where a matrix goes
+    waiting.c   while it runs: how long the host waited, and copied over the bus
     moments.c   while it runs: what is held, over time; at the end: how fast the device's memory is
     report.c    at the end: each process's account, all processes' kinds on the first one
     advice.c    what could be done about it
@@ -25,6 +26,11 @@
 #define HYB_MOMENTS       240 /* of a run: even, since two become one as it goes on */
 #define HYB_RECORD_WHY    160
 
+/* bytes over the bus and straight to other cards, and seconds that the host waited for its device or for others */
+typedef struct {
+  PetscLogDouble todevice, tohost, tocards, waited;
+} HybMoved;
+
 /* One operation by one method on one side. On a device some calls are timed, and stand for others: see
    HybRecordWeight(). */
 typedef struct {
@@ -38,6 +44,7 @@ typedef struct {
   PetscLogDouble ownonce, otheronce;                /* seconds of one call by each */
   PetscInt64     calls, timed, stood;               /* stood: so many calls have their time in seconds */
   PetscLogDouble seconds, last, flops, bytes, mean; /* of the process that took longest; mean: over the processes */
+  HybMoved       moved;                             /* of all processes; waited: of the one that waited longest */
 } HybRecordLine;
 
 typedef enum {
@@ -98,6 +105,8 @@ typedef struct {
   char            node[64], backend[16], card[96], driver[48], why[256];
   double          rate; /* bytes a second that the device's memory reads and writes in a copy; 0: not measured */
   HybMoments      moments;
+  HybSpending     spent;
+  HybCommTally    sent;
 } HybAccount;
 
 typedef struct {
@@ -142,7 +151,8 @@ typedef struct _HybRecords {
   HybRecord      table[256]; /* by the objects' ids */
   HybRecord      leaving;    /* of matrices that have gone, while timers have calls of theirs */
   PetscLogDouble started[64];
-  PetscBool      timing[64];
+  PetscBool      timing[64], begun[64];
+  HybMoved       before[64];        /* what had been moved when the operation began */
   HybRecordTimer timer[HYB_TIMERS]; /* number k is timer[k % HYB_TIMERS] */
   /* numbers timers[0] to timers[1]-1 are in use; timerof: of the operation that is under way, -1: a clock's */
   PetscInt64     timers[2], timerof[64];
@@ -165,6 +175,10 @@ PETSC_INTERN void      HybKindsMerge(HybRecordKind *into, int *n, const HybRecor
 PETSC_INTERN double    HybLineSeconds(const HybRecordLine *);
 PETSC_INTERN PetscBool HybOpIsMult(int op);
 PETSC_INTERN PetscBool HybOpIsNested(int op);
+
+/* waiting.c */
+PETSC_INTERN void HybMovedGet(HybMoved *);
+PETSC_INTERN void HybMovedAdd(HybMoved *, const HybMoved *, PetscLogDouble sign);
 
 /* moments.c */
 PETSC_INTERN void           HybMomentTake(HybRecords *, PetscLogDouble now);

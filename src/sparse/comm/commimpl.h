@@ -5,6 +5,17 @@
 #define AIJHYBRIDGPU_COMMIMPL_H
 #include <aijhybridgpu/private/hybcomm.h>
 
+/* an exchange that goes on its way, and a wait of the host's for other processes, for HybCommTally */
+extern void   HybCommTallySent(PetscBool bypeer, size_t bytes);
+extern double HybCommWaitBegin(void);
+extern void   HybCommWaitEnd(double began);
+#define HybCallMPIWaiting(...)                \
+  do {                                        \
+    const double began_ = HybCommWaitBegin(); \
+    PetscCallMPI(__VA_ARGS__);                \
+    HybCommWaitEnd(began_);                   \
+  } while (0)
+
 /* bytes for which exchanges have room from the first */
 #define HYB_COMM_UNIT (PetscMax(sizeof(HybScalar), sizeof(PetscInt)))
 #define HYB_COMM_MOST ((size_t)64) /* and which they can be given room for */

@@ -139,6 +139,7 @@ static PetscErrorCode HybExchangeSends(HybExchange e, PetscBool empty)
   PetscFunctionBegin;
   e->sending = PETSC_TRUE;
   PetscCall(HybPeersStart(e->comm, e->tag, e->to, e->unit, PETSC_FALSE, empty, e->out, e->request, &e->nrequest));
+  if (!empty) HybCommTallySent(PETSC_FALSE, (size_t)e->to->offset[e->to->n] * e->unit);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -188,6 +189,7 @@ PetscErrorCode HybExchangeEnd(HybExchange e, const HybExec *exec, PetscErrorCode
   e->begun = PETSC_FALSE;
   if (e->bypeer) {
     PetscCall(HybPeerEnd(e, exec, before, &kept));
+    HybCommTallySent(PETSC_TRUE, (size_t)e->to->offset[e->to->n] * e->unit);
     if (dst && bytes) PetscCall(exec->backend->copy(exec, dst, kept, bytes, HYB_COPY_DEVICE_TO_DEVICE));
     if (result) *(void **)result = dst ? dst : kept;
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -198,7 +200,7 @@ PetscErrorCode HybExchangeEnd(HybExchange e, const HybExec *exec, PetscErrorCode
     if (e->slots == 1) PetscCall(HybExchangeReceives(e));
     PetscCall(HybExchangeSends(e, (PetscBool)(ierr != PETSC_SUCCESS)));
   }
-  PetscCallMPI(MPI_Waitall(e->nrequest, e->request, e->received));
+  HybCallMPIWaiting(MPI_Waitall(e->nrequest, e->request, e->received));
   PetscCall(ierr);
   PetscCall(HybPeersCheck(e->from, e->unit, e->received, &missing));
   PetscCheck(missing < 0, PETSC_COMM_SELF, PETSC_ERR_LIB, "Process %d has an error and sends nothing to process %d", missing, e->comm->rank);

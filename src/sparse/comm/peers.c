@@ -7,14 +7,14 @@
 PetscErrorCode HybCommSum(HybComm comm, PetscInt n, PetscInt64 *v)
 {
   PetscFunctionBegin;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, v, (PetscMPIInt)n, MPIU_INT64, MPI_SUM, comm->mpi));
+  HybCallMPIWaiting(MPI_Allreduce(MPI_IN_PLACE, v, (PetscMPIInt)n, MPIU_INT64, MPI_SUM, comm->mpi));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybCommMax(HybComm comm, PetscInt n, PetscInt64 *v)
 {
   PetscFunctionBegin;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, v, (PetscMPIInt)n, MPIU_INT64, MPI_MAX, comm->mpi));
+  HybCallMPIWaiting(MPI_Allreduce(MPI_IN_PLACE, v, (PetscMPIInt)n, MPIU_INT64, MPI_MAX, comm->mpi));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -27,7 +27,7 @@ PetscErrorCode HybAgree(MPI_Comm mpi, PetscErrorCode ierr, const char *what)
   mine[0] = (int)ierr;
   PetscCallMPI(MPI_Comm_rank(mpi, &mine[1]));
   PetscCallMPI(MPI_Comm_size(mpi, &size));
-  PetscCallMPI(MPI_Allreduce(mine, worst, 1, MPI_2INT, MPI_MAXLOC, mpi));
+  HybCallMPIWaiting(MPI_Allreduce(mine, worst, 1, MPI_2INT, MPI_MAXLOC, mpi));
   PetscCall(ierr);
   PetscCheck(!worst[0], PETSC_COMM_SELF, (PetscErrorCode)worst[0], "%s failed on process %d of %d, which says why", what, worst[1], size);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -129,7 +129,8 @@ PetscErrorCode HybPeersExchange(HybComm comm, const HybPeers *to, const HybPeers
   PetscCall(PetscCommGetNewTag(comm->mpi, &tag));
   PetscCall(HybPeersStart(comm, tag, from, unit, PETSC_TRUE, PETSC_FALSE, (char *)in, request, &n));
   PetscCall(HybPeersStart(comm, tag, to, unit, PETSC_FALSE, PETSC_FALSE, (char *)out, request, &n));
-  PetscCallMPI(MPI_Waitall(n, request, MPI_STATUSES_IGNORE));
+  HybCommTallySent(PETSC_FALSE, (size_t)to->offset[to->n] * unit);
+  HybCallMPIWaiting(MPI_Waitall(n, request, MPI_STATUSES_IGNORE));
   PetscCall(PetscFree(request));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -19,7 +19,7 @@
 #include "../storage/where.h"
 
 typedef struct {
-  Mat          blocks[2];
+  Mat          A, blocks[2];
   HybExec      x;
   HybHalo      halo;
   HybArena     work;
@@ -75,7 +75,10 @@ static PetscErrorCode HybMPIMultForward(HybMPIMult *m, HybSpMVMode mode)
   PetscFunctionBegin;
   PetscCall(HybHaloBegin(m->halo, &m->x, sizeof(PetscScalar), m->dx.there, PETSC_FALSE));
   ierr = MatSeqAIJHybridGPUMultArrays(m->blocks[0], &m->x, PETSC_FALSE, m->dx.there, mode, y, m->dz.there);
+  if (!ierr) ierr = HybRecordBegin(HYB_RECORD_GHOSTS, m->A, &m->x); /* others wait for the end in any case */
   PetscCall(HybHaloEnd(m->halo, &m->x, ierr, &ghost));
+  PetscCall(HybMPIMultLog(m->halo, PETSC_FALSE));
+  PetscCall(HybRecordEnd(HYB_RECORD_GHOSTS, m->A, &m->x, HybHaloFromCardToCard(m->halo) ? "peer" : "mpi", "", 0, 0));
   PetscCall(MatSeqAIJHybridGPUMultArrays(m->blocks[1], &m->x, PETSC_FALSE, ghost, mode == HYB_SPMV_SET ? HYB_SPMV_ADD : mode, m->dz.there, m->dz.there));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -88,7 +91,10 @@ static PetscErrorCode HybMPIMultReverse(HybMPIMult *m, HybSpMVMode mode, PetscSc
   PetscFunctionBegin;
   PetscCall(HybHaloReverseBegin(m->halo, &m->x, PETSC_TRUE, ghost));
   ierr = MatSeqAIJHybridGPUMultArrays(m->blocks[0], &m->x, PETSC_TRUE, m->dx.there, mode, y, m->dz.there);
+  if (!ierr) ierr = HybRecordBegin(HYB_RECORD_GHOSTS, m->A, &m->x); /* others wait for the end in any case */
   PetscCall(HybHaloReverseEnd(m->halo, &m->x, ierr, m->dz.there));
+  PetscCall(HybMPIMultLog(m->halo, PETSC_TRUE));
+  PetscCall(HybRecordEnd(HYB_RECORD_GHOSTS, m->A, &m->x, HybHaloFromCardToCard(m->halo) ? "peer" : "mpi", "", 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -109,7 +115,6 @@ static PetscErrorCode HybMPIMultApply(HybMPIMult *m, PetscBool transpose, Vec x,
     PetscCall(HybMPIMultReverse(m, mode, ghost));
   else
     PetscCall(HybMPIMultForward(m, mode));
-  PetscCall(HybMPIMultLog(m->halo, transpose));
   PetscCall(HybVecRestore(&m->x, &m->work, &m->dz));
   PetscCall(HybVecRestore(&m->x, &m->work, &m->dy));
   PetscCall(HybVecRestore(&m->x, &m->work, &m->dx));
@@ -124,6 +129,7 @@ static PetscErrorCode MatMPIAIJHybridGPUMult(Mat A, PetscBool transpose, Vec x, 
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
+  m.A         = A;
   m.blocks[1] = NULL;
   PetscCall(HybVecOnDevice(x, &xdevice));
   PetscCall(HybVecOnDevice(z, &zdevice));

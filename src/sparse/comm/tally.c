@@ -1,0 +1,35 @@
+/*
+  tally.c: what this process's exchanges sent, and how long its host waited for others, for people.
+*/
+#include "commimpl.h"
+
+static HybCommTally HybTally;
+
+HybCommTally *HybCommTallyGet(void)
+{
+  return &HybTally;
+}
+
+void HybCommTallySent(PetscBool bypeer, size_t bytes)
+{
+  if (!bytes) return;
+  if (bypeer) {
+    HybTally.cards++;
+    HybTally.cardbytes += (double)bytes;
+  } else {
+    HybTally.messages++;
+    HybTally.messagebytes += (double)bytes;
+  }
+}
+
+double HybCommWaitBegin(void)
+{
+  return HybTally.timing ? MPI_Wtime() : 0;
+}
+
+void HybCommWaitEnd(double began)
+{
+  if (!HybTally.timing) return;
+  HybTally.waits++;
+  HybTally.seconds += MPI_Wtime() - began;
+}
