@@ -62,7 +62,10 @@ PetscErrorCode HybGivenKeep(Mat A, Mat_SeqAIJHybridGPU *hyb)
   PetscInt *i, *j;
 
   PetscFunctionBegin;
-  given                   = (PetscBool)(given && (HybGlueState.given.parallel || HybGlueState.made > HybGlueState.given.made));
+  if (given && !HybGlueState.given.parallel) { /* by -mat_seqaij_type, which keeps the parent's name, has another one been made? */
+    PetscCall(PetscStrcmp(((PetscObject)A)->type_name, MATSEQAIJ, &given));
+    given = (PetscBool)(given && HybGlueState.made > HybGlueState.given.made);
+  }
   HybGlueState.given.lent = 0;
   if (!given || !(hyb->arrays.blocks || hyb->movedto)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybGivenDrop());
@@ -74,8 +77,12 @@ PetscErrorCode HybGivenKeep(Mat A, Mat_SeqAIJHybridGPU *hyb)
   HybGlueState.given.ours   = (PetscBool)(hyb->arrays.blocks && i == hyb->adopted);
   HybGivenMove(&hyb->arrays, &HybGlueState.given.arrays);
   HybGivenMove(&hyb->moved, &HybGlueState.given.moved);
-  if (hyb->movedto) hyb->lives = hyb->copy.pattern ? HYB_LIVES_COPIED : HYB_LIVES_HOST;
-  hyb->movedto = NULL;
+  /* who destroys A frees its own array of values, unless it was given away */
+  if (hyb->movedto) {
+    *HybFrameValues(A) = hyb->former;
+    hyb->lives         = hyb->copy.pattern ? HYB_LIVES_COPIED : HYB_LIVES_HOST;
+    hyb->movedto       = NULL;
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
