@@ -309,7 +309,7 @@ static PetscErrorCode DoStep(void)
   Step             s;
   Pair            *slot;
   PetscErrorCode   e[2] = {PETSC_SUCCESS, PETSC_SUCCESS};
-  PetscObjectState before, after;
+  PetscObjectState before[2], after[2];
   PetscReal        norm;
   char             text[128];
 
@@ -323,7 +323,7 @@ static PetscErrorCode DoStep(void)
 #if defined(PETSC_USE_COMPLEX)
   s.v += PETSC_i * ((PetscReal)Draw(5) / 10 - 0.2);
 #endif
-  PetscCall(MatGetNonzeroState(s.p->m[0], &before));
+  for (int k = 0; k < 2; k++) PetscCall(MatGetNonzeroState(s.p->m[k], &before[k]));
   PetscCall(MatGetSize(s.p->m[0], &s.M, &s.N));
   PetscCall(MatGetOwnershipRange(s.p->m[0], &s.start, &s.end));
   if ((Size > 1 && !Operations[op].parallel) || (Operations[op].fits && !Operations[op].fits(&s))) PetscFunctionReturn(PETSC_SUCCESS);
@@ -353,8 +353,10 @@ static PetscErrorCode DoStep(void)
     PetscCall(Fresh(s.p));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(MatGetNonzeroState(s.p->m[0], &after));
-  if (before != after) s.p->lineage = ++Lineages;
+  for (int k = 0; k < 2; k++) PetscCall(MatGetNonzeroState(s.p->m[k], &after[k]));
+  if (before[0] != after[0]) s.p->lineage = ++Lineages;
+  /* a matrix that takes another's place has that one's number, but for a duplicate of its own */
+  if (Operations[op].effect != REPLACES || Operations[op].apply == Replace) MatTestCheck((before[0] != after[0]) == (before[1] != after[1]), "one pattern's state moved");
   if (Operations[op].apply == COO) s.p->coordinates = PETSC_TRUE;
   if (Operations[op].effect != VALUES && !(Operations[op].apply == Combine && s.p->lineage == s.q->lineage)) {
     s.p->lineage = ++Lineages;

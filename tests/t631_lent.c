@@ -9,6 +9,7 @@ TEST np=3 @emulated -cases coloring,block,reset,zeroheld
 TEST np=1,2 @emulated -mat_aijhybridgpu_memory mirror
 TEST np=1 @emulated -mat_aijhybridgpu_lock_after 2 -mat_aijhybridgpu_lock_min 1
 TEST np=1 @emulated -mat_aijhybridgpu_lock_after 2 -mat_aijhybridgpu_lock_min 1 -mat_aijhybridgpu_memory mirror
+TEST np=1 @emulated -mat_aijhybridgpu_lock_after 2 -mat_aijhybridgpu_lock_min 1 -malloc_debug -cases load
 */
 #include "pairs.h"
 #include <unistd.h>
@@ -271,8 +272,9 @@ static PetscErrorCode CaseLoad(void)
   PetscCallMPI(MPI_Bcast(&id, 1, MPI_INT, 0, PETSC_COMM_WORLD));
   PetscCall(PetscSNPrintf(File, sizeof(File), "/tmp/t631-%d.bin", id));
   for (int q = 0; q < 3; q++) {
-    Mat         A;
-    PetscViewer viewer;
+    Mat            A;
+    PetscViewer    viewer;
+    PetscLogDouble before, after;
 
     PetscCall(PairsMakeHost(MATAIJ, patterns[q], N, N, &A));
     PetscCall(PairsWrite(A, patterns[q], 3));
@@ -285,6 +287,11 @@ static PetscErrorCode CaseLoad(void)
     PetscCall(PetscViewerDestroy(&viewer));
     PetscCall(MatDestroy(&A));
     PetscCall(EachKind(q ? "MatLoad of another pattern" : "MatLoad", TRIDIAGONAL, Load, q, q + 1));
+    PetscCall(PetscMallocGetCurrentUsage(&before)); /* 0 without -malloc_debug */
+    PetscCall(EachKind(q ? "MatLoad of another pattern" : "MatLoad", TRIDIAGONAL, Load, q, q + 1));
+    PetscCall(PetscMallocGetCurrentUsage(&after));
+    if (before != after) PetscCall(PetscPrintf(PETSC_COMM_SELF, "%g bytes before, %g after\n", before, after));
+    PetscCall(PairsCount((PetscBool)(before == after), "MatLoad", "memory that nobody gives back"));
     PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
     if (!rank) (void)unlink(File);
   }

@@ -301,6 +301,78 @@ static PetscErrorCode CasePreconditioners(void)
 /* What this PETSc can make of an AIJ matrix */
 static const char *const Targets[] = {MATSELL, MATAIJPERM, MATAIJSELL, MATAIJCRL, MATBAIJ, MATSBAIJ, MATDENSE, MATIS, MATNEST, MATMAIJ, MATHYPRE, MATELEMENTAL, MATAIJMKL, "aijcusparse", "aijkokkos"};
 
+/* What asks for the very type, by the two ways that docs/limits.md names: -mat_seqaij_type and a program's type aij, or
+   a conversion to aij. No error is right then but MATAIJ's. */
+static const struct {
+  const char *name;
+  PetscErrorCode (*op)(Pair *, int);
+  PetscInt arg;
+} Promised[] = {
+  {"KAIJ",          Kronecker,    3 },
+  {"IRK",           RungeKutta,   0 },
+  {PCCP " way",     Precondition, 10},
+  {PCTFS " way",    Precondition, 15},
+  {"local parts",   ExactType,    1 },
+  {"condensed",     ExactType,    2 },
+  {"jp coloring",   ExactType,    3 },
+  {"greedy",        ExactType,    4 },
+  {"power",         ExactType,    7 },
+  {"gamgclassical", ExactType,    8 }
+};
+
+static PetscErrorCode UseOption(PetscBool on)
+{
+  PetscFunctionBeginUser;
+  if (on)
+    PetscCall(PetscOptionsSetValue(NULL, "-mat_seqaij_type", "seqaijhybridgpu"));
+  else
+    PetscCall(PetscOptionsClearValue(NULL, "-mat_seqaij_type"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode AsPromised(Pair *p, int k)
+{
+  PetscErrorCode ierr;
+
+  PetscFunctionBeginUser;
+  if (k && !p->arg[1]) PetscCall(UseOption(PETSC_TRUE));
+  ierr = (*Promised[p->arg[2]].op)(p, k);
+  PetscCall(UseOption(PETSC_FALSE));
+  PetscFunctionReturn(ierr);
+}
+
+static PetscErrorCode CasePromised(void)
+{
+  const Kind kinds[] = {HOSTMADE, BORN};
+
+  PetscFunctionBeginUser;
+  for (PetscInt what = 0; what < 4 * (PetscInt)PETSC_STATIC_ARRAY_LENGTH(Promised); what++) {
+    Pair           p;
+    PetscBool      ok;
+    const PetscInt way = what % 2;
+    const Kind     kind = kinds[what / 2 % 2];
+    char           name[96];
+
+    PetscCall(PetscMemzero(&p, sizeof(p)));
+    PetscCall(PairsMake(kind, TRIDIAGONAL, MATAIJ, N, N, &p.m[0]));
+    PetscCall(UseOption((PetscBool)!way));
+    PetscCall(PairsMake(kind, TRIDIAGONAL, way ? "aijhybridgpu" : MATAIJ, N, N, &p.m[1]));
+    PetscCall(UseOption(PETSC_FALSE));
+    if (way) PetscCall(MatConvert(p.m[1], MATAIJ, MAT_INPLACE_MATRIX, &p.m[1]));
+    p.arg[0] = Promised[what / 4].arg;
+    p.arg[1] = way;
+    p.arg[2] = what / 4;
+    PetscCall(PetscSNPrintf(name, sizeof(name), "%s, %s, %s", Promised[what / 4].name, KindNames[kind], way ? "converted" : "by the option"));
+    PetscCall(PairTry(&p, AsPromised, name, &ok));
+    PairsTolerance = 1e-6;
+    if (ok && p.x[0]) PetscCall(PairsVectors(p.x[0], p.x[1], name, "what it makes"));
+    PairsTolerance = 1e-11;
+    if (ok) PetscCall(PairsCount((PetscBool)(PetscAbsReal(p.found[0] - p.found[1]) < 1e-8), name, "what it finds"));
+    PetscCall(PairDestroy(&p));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode ConvertTo(Pair *p, int k)
 {
   Mat A = p->m[k];
@@ -501,6 +573,7 @@ int main(int argc, char **argv)
     {"irk",             CaseIRK,             1, 0},
     {"preconditioners", CasePreconditioners, 1, 0},
     {"exact",           CaseExact,           1, 0},
+    {"promised",        CasePromised,        1, 0},
     {"conversions",     CaseConversions,     1, 0},
     {"maij",            CaseMAIJ,            1, 0},
     {"mixedproducts",   CaseMixedProducts,   1, 0},

@@ -70,6 +70,8 @@ static const struct {
   {"locals",           Locals,              WIDE,        READS,   1, 0},
   {"sum",              SumOfSequential,     WIDE,        READS,   1, 0},
   {"ofblocks",         OfBlocks,            WIDE,        READS,   1, 0},
+  {"ofwritten",        OfWritten,           WIDE,        READS,   1, 0},
+  {"ofresults",        OfResults,           WIDE,        READS,   1, 0},
   {"permute",          PermuteAcross,       WIDE,        READS,   1, 0},
   {"composed",         Composed,            WIDE,        READS,   1, 0},
   {"blockedlocal",     BlockedLocal,        WIDE,        ENTRIES, 1, 0},
@@ -148,8 +150,6 @@ int main(int argc, char **argv)
         char      name[160];
 
         if (again && Table[op].again == ONCE) continue;
-        /* before 3.22 the second block's own arrays are taken from it, which may be a device's: docs/limits.md */
-        if (PETSC_VERSION_LT(3, 22, 0) && Table[op].op == OfBlocks) continue;
         /* before 3.26 a parallel one is ordered by its diagonal block if it is of the very type mpiaij */
         if (PETSC_VERSION_LT(3, 26, 0) && PairsSize() > 1 && Table[op].op == Orderings) continue;
 #if PETSC_VERSION_LT(3, 19, 0) /* MATAIJ frees twice what a new entry makes of coordinates' arrays */

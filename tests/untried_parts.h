@@ -304,8 +304,33 @@ static PetscErrorCode SumOfSequential(Pair *p, int k, Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* a parallel matrix of sequential blocks that are ours */
-static PetscErrorCode OfBlocks(Pair *p, int k, Mat A)
+/* a block, or its product with the identity, written once more */
+static PetscErrorCode BlockAlone(Mat block, PetscBool product, PetscBool values, Mat *own)
+{
+  Mat one;
+
+  PetscFunctionBeginUser;
+  if (product) {
+    PetscCall(MatCreate(PETSC_COMM_SELF, &one));
+    PetscCall(MatSetSizes(one, block->cmap->n, block->cmap->n, block->cmap->n, block->cmap->n));
+    PetscCall(MatSetType(one, ((PetscObject)block)->type_name));
+    PetscCall(MatSeqAIJSetPreallocation(one, 1, NULL));
+    for (PetscInt r = 0; r < block->cmap->n; r++) PetscCall(MatSetValue(one, r, r, 1.0, INSERT_VALUES));
+    PetscCall(MatTestAssemble(one));
+    PetscCall(MatMatMult(block, one, MAT_INITIAL_MATRIX, PETSC_DEFAULT, own));
+    PetscCall(MatDestroy(&one));
+  } else
+    PetscCall(MatDuplicate(block, MAT_COPY_VALUES, own));
+  if (values) {
+    PetscCall(PairsWriteArrays(*own, 3));
+    PetscCall(MatScale(*own, 2.0));
+    PetscCall(PairsUse(*own));
+    PetscCall(MatScale(*own, 2.0));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode OfBlocksMade(Pair *p, int k, Mat A, PetscBool product, PetscBool values)
 {
   Mat             a, b, own[2], C;
   const PetscInt *map;
@@ -314,8 +339,8 @@ static PetscErrorCode OfBlocks(Pair *p, int k, Mat A)
   PetscFunctionBeginUser;
   PetscCheck(PairsSize() > 1, PETSC_COMM_WORLD, PETSC_ERR_SUP, "none");
   PetscCall(MatMPIAIJGetSeqAIJ(A, &a, &b, &map));
-  PetscCall(MatDuplicate(a, MAT_COPY_VALUES, &own[0]));
-  PetscCall(MatDuplicate(b, MAT_COPY_VALUES, &own[1]));
+  PetscCall(BlockAlone(a, product, values, &own[0]));
+  PetscCall(BlockAlone(b, product, values, &own[1]));
   PetscCall(PetscMalloc1(b->cmap->n, &copy));
   PetscCall(PetscArraycpy(copy, map, b->cmap->n));
 #if PETSC_VERSION_GE(3, 22, 0)
@@ -332,6 +357,22 @@ static PetscErrorCode OfBlocks(Pair *p, int k, Mat A)
   PetscCall(MatDestroy(&p->out[k]));
   p->out[k] = C;
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* a parallel matrix of sequential blocks that are ours: before 3.22 PETSc gives the second one's arrays to another */
+static PetscErrorCode OfBlocks(Pair *p, int k, Mat A)
+{
+  return OfBlocksMade(p, k, A, PETSC_FALSE, PETSC_FALSE);
+}
+
+static PetscErrorCode OfWritten(Pair *p, int k, Mat A)
+{
+  return OfBlocksMade(p, k, A, PETSC_FALSE, PETSC_TRUE);
+}
+
+static PetscErrorCode OfResults(Pair *p, int k, Mat A)
+{
+  return OfBlocksMade(p, k, A, PETSC_TRUE, PETSC_FALSE);
 }
 
 static PetscErrorCode PermuteAcross(Pair *p, int k, Mat A)

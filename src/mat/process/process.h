@@ -184,7 +184,7 @@ typedef struct {
   /* the places in AIJ's data that were found (storage/frame.c, narrow.c), bytes from A->data */
   struct {
     PetscBool         asked, known, options;
-    size_t            a, door, bytes; /* bytes: of them all */
+    size_t            ij[2], a, door, bytes; /* bytes: of them all */
     size_t            word[HYB_FRAME_OPTIONS];
     unsigned char     held[HYB_FRAME_SETTINGS][2][sizeof(PetscInt)]; /* what is there when an option is off and on */
     int               called;                                        /* by the search */
@@ -205,6 +205,15 @@ typedef struct {
       void       *at[3], *list;
     } room;
   } narrow;
+  /* arrays of a matrix that may have been given to another one (storage/given.c) */
+  struct {
+    PetscBool          parallel, kept, ours; /* ours: the pattern, too */
+    PetscCount         lent, made;           /* whose values were lent last, and how many had been made then */
+    HybArena           arrays, moved;
+    const PetscInt    *i;
+    const PetscScalar *a;
+    PetscScalar       *former;
+  } given;
   struct { /* the allocator, while the parent duplicates (storage/hostcopy.c) */
     int         depth;
     HybMallocFn before;

@@ -364,6 +364,8 @@ PetscErrorCode HybGlueFinalize(void)
   }
   if (g->records) PetscCall(HybReportEnd());
   PetscCall(HybCommRestore(&g->world));
+  if (g->given.kept) PetscCall(HybArenaReset(&g->given.arrays));
+  if (g->given.kept) PetscCall(HybArenaReset(&g->given.moved));
   PetscCall(PetscMemzero(g, sizeof(*g)));
   g->atexit    = atexit;
   g->watched   = watched;

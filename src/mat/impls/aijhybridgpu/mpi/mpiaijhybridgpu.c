@@ -308,6 +308,7 @@ PetscErrorCode MatCreate_MPIAIJHybridGPU(Mat A)
   PetscFunctionBegin;
   PetscCall(HybSetParentType(A, MATMPIAIJ));
   PetscCall(MatConvert_MPIAIJ_MPIAIJHybridGPU(A, MATMPIAIJHYBRIDGPU, MAT_INPLACE_MATRIX, &A));
+  PetscCall(HybGivenParallel(PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

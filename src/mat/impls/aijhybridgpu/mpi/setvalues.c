@@ -176,6 +176,14 @@ PetscErrorCode MatAssemblyBegin_MPIAIJHybridGPU(Mat A, MatAssemblyType mode)
     PetscCallMPI(MPI_Allreduce(&sent, &any, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)A)));
     if (any) PetscCall(MatMPIAIJHybridGPUDisownBlocks(A));
   }
+  if (HybGlueState.given.kept) {
+    Mat             blocks[2];
+    const PetscInt *garray;
+
+    PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], &garray));
+    if (blocks[1]) PetscCall(HybGivenTake(blocks[1]));
+  }
+  PetscCall(HybGivenParallel(PETSC_FALSE));
   PetscCall((*HybGlueState.mpi.assemblybegin)(A, mode));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -28,6 +28,8 @@ PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
   if (hyb) {
     HybRecordGone(A);
     ierr  = MatSeqAIJHybridGPUDestroyPlans(hyb);
+    later = HybGivenKeep(A, hyb);
+    if (!ierr) ierr = later;
     later = MatSeqAIJHybridGPUDestroyDevice(hyb);
     if (!ierr) ierr = later;
     /* whoever holds them still, holds nothing from here on */
@@ -61,6 +63,7 @@ static PetscErrorCode MatAssemblyEnd_SeqAIJHybridGPU(Mat A, MatAssemblyType mode
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, assemblyend, A, mode);
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  PetscCall(HybGivenTake(A));
   PetscCall(PetscObjectStateGet((PetscObject)A, &state));
   if (hyb->assembling && hyb->assembling == state && hyb->copy.values && hyb->copy.mark.state == state) {
     /* MatSetValuesCOO() wrote on the device and calls this: nothing was inserted, and MatAssemblyEnd() will count the

@@ -63,7 +63,10 @@ static PetscErrorCode HybDoorGetRead(Mat A, const PetscScalar **array)
 
   PetscFunctionBegin;
   PetscCall(HybDoorStorage(A, &hyb));
-  if (hyb) hyb->readers++;
+  if (hyb) {
+    hyb->readers++;
+    HybGivenLent(hyb);
+  }
   *array = *HybFrameValues(A);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

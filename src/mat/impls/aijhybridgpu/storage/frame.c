@@ -280,6 +280,8 @@ static PetscErrorCode HybFrameFindIn(Mat T, const PetscInt *i, const PetscInt *j
   PetscCall(HybFrameProveDoor(T, words, door, &proven));
   if (proven) PetscCall(HybFrameProveValues(T, words, at[2], i, j, &proven));
   if (!proven) PetscFunctionReturn(PETSC_SUCCESS);
+  HybGlueState.frame.ij[0] = at[0] * sizeof(void *);
+  HybGlueState.frame.ij[1] = at[1] * sizeof(void *);
   HybGlueState.frame.a     = at[2] * sizeof(void *);
   HybGlueState.frame.door  = door * sizeof(void *);
   HybGlueState.frame.bytes = n * sizeof(void *);
@@ -339,6 +341,18 @@ size_t HybFrameBytes(void)
 PetscScalar **HybFrameValues(Mat A)
 {
   return (PetscScalar **)((char *)A->data + HybGlueState.frame.a);
+}
+
+void HybFramePattern(Mat A, PetscInt **i, PetscInt **j)
+{
+  memcpy(i, (char *)A->data + HybGlueState.frame.ij[0], sizeof(void *));
+  memcpy(j, (char *)A->data + HybGlueState.frame.ij[1], sizeof(void *));
+}
+
+void HybFrameSetPattern(Mat A, PetscInt *i, PetscInt *j)
+{
+  memcpy((char *)A->data + HybGlueState.frame.ij[0], &i, sizeof(void *));
+  memcpy((char *)A->data + HybGlueState.frame.ij[1], &j, sizeof(void *));
 }
 
 HybDoor *HybFrameDoor(Mat A)

@@ -23,6 +23,8 @@ PETSC_INTERN PetscErrorCode HybFrameFind(void);
 PETSC_INTERN PetscBool      HybFrameKnown(void);
 PETSC_INTERN size_t         HybFrameBytes(void); /* of a MATSEQAIJ's data */
 PETSC_INTERN PetscScalar  **HybFrameValues(Mat);
+PETSC_INTERN void           HybFramePattern(Mat, PetscInt **i, PetscInt **j);
+PETSC_INTERN void           HybFrameSetPattern(Mat, PetscInt *i, PetscInt *j);
 PETSC_INTERN HybDoor       *HybFrameDoor(Mat);
 PETSC_INTERN PetscBool      HybFrameOption(Mat, HybAskedGroup, MatOption *, PetscBool *);
 PETSC_INTERN PetscErrorCode HybFrameParallelOptions(Mat, PetscBool *, PetscBool *);

@@ -144,6 +144,7 @@ PetscErrorCode MatSeqAIJHybridGPUGetData(Mat A, Mat_SeqAIJHybridGPU **data)
   if (!hyb) {
     HybExec x = {&HybBackendHost, NULL, HYB_MEM_HOST};
 
+    PetscCall(HybGivenDrop());
     PetscCall(PetscNew(&hyb));
     A->spptr   = hyb;
     hyb->owner = A;

@@ -316,6 +316,13 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDeviceWrittenStep(Mat, const HybEx
 /* an assembly of what was written on the device, where AIJ's operation ends with one */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAssembleWritten(Mat);
 
+/* given.c: arrays that PETSc gives to another matrix as it destroys this one */
+PETSC_INTERN PetscErrorCode HybGivenParallel(PetscBool young);
+PETSC_INTERN PetscErrorCode HybGivenDrop(void);
+PETSC_INTERN void           HybGivenLent(const Mat_SeqAIJHybridGPU *);
+PETSC_INTERN PetscErrorCode HybGivenKeep(Mat, Mat_SeqAIJHybridGPU *);
+PETSC_INTERN PetscErrorCode HybGivenTake(Mat);
+
 /* hostcopy.c: *B = A on the host, by the parent's duplicate but for who copies. Without values the new ones are not
    even zeroed where A is large. */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUHostDuplicate(Mat A, PetscBool values, Mat *B);

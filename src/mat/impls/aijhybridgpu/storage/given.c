@@ -1,0 +1,115 @@
+/*
+  Arrays that PETSc gives to another matrix.
+
+  MatCreateMPIAIJWithSeqAIJ() before 3.22 makes the second block of a parallel matrix round the arrays of B, destroys B,
+  and says in AIJ's data that the arrays are the block's own, allocated by one PetscMalloc3(). Where B's arrays are ours
+  they would go with B, and the block would be assembled from freed memory:
+
+    create the parallel matrix                                 of our type: noted
+    MatSeqAIJGetArrayRead(B), a MATSEQAIJ round B's arrays     noted by the door
+    MatDestroy(B)                                              what B's arrays lie in is kept here
+    MatAssemblyBegin() and MatAssemblyEnd() of the matrix      the block gets arrays of PETSc's, and what was kept is freed
+
+  With -mat_seqaij_type the parallel matrix is PETSc's, and the block one of ours, which does the last step as it is
+  assembled. What is kept for nothing, since B was not given away, goes with the next matrix.
+*/
+#include "parent.h"
+
+#define HYB_GIVES_ARRAYS PETSC_VERSION_LT(3, 22, 0)
+
+/* the values of this matrix are lent for reading */
+void HybGivenLent(const Mat_SeqAIJHybridGPU *hyb)
+{
+  HybGlueState.given.lent = hyb->made;
+  HybGlueState.given.made = HybGlueState.made;
+}
+
+/* another matrix is made: who was to take them would have done so */
+PetscErrorCode HybGivenDrop(void)
+{
+  PetscErrorCode ierr, later;
+
+  PetscFunctionBegin;
+  if (!HybGlueState.given.kept) PetscFunctionReturn(PETSC_SUCCESS);
+  HybGlueState.given.kept = PETSC_FALSE;
+  ierr                    = HybArenaReset(&HybGlueState.given.arrays);
+  later                   = HybArenaReset(&HybGlueState.given.moved);
+  PetscCall(ierr);
+  PetscCall(later);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* a parallel matrix of ours has been made, which has no blocks yet; or one is about to be assembled */
+PetscErrorCode HybGivenParallel(PetscBool young)
+{
+  PetscFunctionBegin;
+  HybGlueState.given.parallel = young;
+  PetscCall(HybGivenDrop());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static void HybGivenMove(HybArena *from, HybArena *to)
+{
+  *to          = *from;
+  from->blocks = NULL;
+  from->bytes  = 0;
+}
+
+/* A is about to be destroyed: have its arrays been given away? Then they are no longer A's. */
+PetscErrorCode HybGivenKeep(Mat A, Mat_SeqAIJHybridGPU *hyb)
+{
+  PetscBool given = (PetscBool)(HYB_GIVES_ARRAYS && HybFrameKnown() && A->data && HybGlueState.given.lent == hyb->made);
+  PetscInt *i, *j;
+
+  PetscFunctionBegin;
+  if (given && !HybGlueState.given.parallel) { /* by -mat_seqaij_type, which keeps the parent's name, has another one been made? */
+    PetscCall(PetscStrcmp(((PetscObject)A)->type_name, MATSEQAIJ, &given));
+    given = (PetscBool)(given && HybGlueState.made > HybGlueState.given.made);
+  }
+  HybGlueState.given.lent = 0;
+  if (!given || !(hyb->arrays.blocks || hyb->movedto)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybGivenDrop());
+  HybFramePattern(A, &i, &j);
+  HybGlueState.given.kept   = PETSC_TRUE;
+  HybGlueState.given.i      = i;
+  HybGlueState.given.a      = *HybFrameValues(A);
+  HybGlueState.given.former = hyb->movedto ? hyb->former : NULL;
+  HybGlueState.given.ours   = (PetscBool)(hyb->arrays.blocks && i == hyb->adopted);
+  HybGivenMove(&hyb->arrays, &HybGlueState.given.arrays);
+  HybGivenMove(&hyb->moved, &HybGlueState.given.moved);
+  /* who destroys A frees its own array of values, unless it was given away */
+  if (hyb->movedto) {
+    *HybFrameValues(A) = hyb->former;
+    hyb->lives         = hyb->copy.pattern ? HYB_LIVES_COPIED : HYB_LIVES_HOST;
+    hyb->movedto       = NULL;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* T, a MATSEQAIJ, is about to be assembled: are these the arrays that were kept? Then it gets others, which are its
+   own. */
+PetscErrorCode HybGivenTake(Mat T)
+{
+  PetscInt    *i, *j, *newi, *newj;
+  PetscScalar *a, *newa;
+  PetscCount   nnz;
+
+  PetscFunctionBegin;
+  if (!HybGlueState.given.kept || !T->data) PetscFunctionReturn(PETSC_SUCCESS);
+  HybFramePattern(T, &i, &j);
+  a = *HybFrameValues(T);
+  if (i != HybGlueState.given.i || a != HybGlueState.given.a) PetscFunctionReturn(PETSC_SUCCESS);
+  nnz = i[T->rmap->n];
+  if (HybGlueState.given.ours) {
+    /* as AIJ gets them, of one call: PETSc says so of them afterwards */
+    PetscCall(PetscMalloc3(nnz, &newa, nnz, &newj, T->rmap->n + 1, &newi));
+    PetscCall(PetscArraycpy(newi, i, T->rmap->n + 1));
+    PetscCall(PetscArraycpy(newj, j, nnz));
+    HybFrameSetPattern(T, newi, newj);
+  } else
+    newa = HybGlueState.given.former; /* AIJ's own, put aside */
+  PetscCall(PetscArraycpy(newa, a, nnz));
+  *HybFrameValues(T) = newa;
+  PetscCall(HybGivenDrop());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
