@@ -38,6 +38,37 @@ static void Weights(PetscInt bs)
     }
 }
 
+/* Would PETSc take bs entries of a row of process r for one vertex that are not? It does where, in both of the process's
+   blocks, entry k of each row is of unknown k modulo bs, by the numbers of the block's columns: of others these count
+   only what occurs. */
+static PetscBool Mistaken(int r)
+{
+  const PetscInt bs = B.block.bs, begin = T.ranges[r] * bs, end = T.ranges[r + 1] * bs, N = T.N * bs;
+  PetscInt       number[ROWS], n = 0;
+  PetscBool      missing = PETSC_FALSE, broken = PETSC_FALSE;
+
+  for (PetscInt c = 0; c < N; c++) {
+    PetscBool occurs = PETSC_FALSE;
+
+    for (PetscInt k = begin; k < end; k++) occurs = (PetscBool)(occurs || B.there[k][c]);
+    number[c] = occurs && !(c >= begin && c < end) ? n++ : -1;
+  }
+  for (PetscInt c = 0; c < N; c++)
+    for (PetscInt u = c / bs * bs; u < c / bs * bs + bs; u++) missing = (PetscBool)(missing || (number[c] >= 0) != (number[u] >= 0));
+  for (PetscInt k = begin; k < end; k++)
+    for (int own = 0; own < 2; own++) {
+      PetscInt entry = 0, before = -1;
+
+      for (PetscInt c = 0; c < N; c++) {
+        if (!B.there[k][c] || (c >= begin && c < end) != own) continue;
+        if ((own || !missing ? c : number[c]) % bs != entry % bs) return PETSC_FALSE;
+        if (entry++ % bs && c / bs != before) broken = PETSC_TRUE;
+        before = c / bs;
+      }
+    }
+  return broken;
+}
+
 /* full: all entries of each edge's blocks; else one or more of them, on both sides any */
 static void DrawBlocks(PetscInt bs, PetscInt nvec, PetscBool full)
 {
@@ -225,6 +256,8 @@ static PetscErrorCode Prepare(PetscInt most, int kind, int empty, PetscInt bs, P
   if (edges) F.filter = *edges;
   F.edges = edges ? &F.filter : NULL;
   WeakEdges(F.edges);
+  for (int r = 0; r < Size && bs > 1; r++)
+    if (Mistaken(r)) W.proper = PETSC_FALSE;
   if (W.proper) {
     Aggregates(F.hops);
     MakeLists(F.hops);
