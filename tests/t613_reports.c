@@ -1,8 +1,9 @@
 /*
   What the type says of itself: where a matrix is (MatView(), MatGetCurrentMemType(), also bound to the CPU and back),
-  which operands are too small for the device, vectors on the host met by a matrix on the device (once, in -info), what
-  crosses the bus at a parallel product with a vector and in the numeric phase of P^T A P, and at the end the accounts
-  of memory (-mat_aijhybridgpu_view_memory) and of operations (-mat_aijhybridgpu_view_counts).
+  which operands are too small for the device, the algorithm of a product that comes to the device later, vectors on
+  the host met by a matrix on the device (once, in -info), what crosses the bus at a parallel product with a vector and
+  in the numeric phase of P^T A P, and at the end the accounts of memory (-mat_aijhybridgpu_view_memory) and of
+  operations (-mat_aijhybridgpu_view_counts).
 
 TEST np=1,2 -mat_aijhybridgpu_view_memory
 TEST np=1,2 @emulated -mat_aijhybridgpu_view_memory
@@ -221,6 +222,43 @@ static PetscErrorCode CheckInfo(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The algorithm that was asked for is the one of a product that comes to the device later, when its operands have got
+   more entries */
+static PetscErrorCode CheckAlgorithm(void)
+{
+  Mat   A, S, H, C;
+  char *text = NULL;
+
+  PetscFunctionBeginUser;
+  MatTestName = "the algorithm";
+  PetscCall(InfoBegin("algorithm"));
+  PetscCall(MatTestStencil(2, 30, PETSC_FALSE, 0.1, MATAIJ, &S));
+  PetscCall(MatCreateSeqAIJ(PETSC_COMM_SELF, 900, 900, 1, NULL, &A));
+  for (PetscInt i = 0; i < 900; i++) PetscCall(MatSetValue(A, i, i, 1.0, INSERT_VALUES));
+  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatConvert(A, "aijhybridgpu", MAT_INITIAL_MATRIX, &H));
+  PetscCall(MatProductCreate(H, H, NULL, &C));
+  PetscCall(MatProductSetType(C, MATPRODUCT_AB));
+  PetscCall(MatProductSetAlgorithm(C, "hash"));
+  PetscCall(MatProductSetFromOptions(C));
+  PetscCall(MatProductSymbolic(C));
+  PetscCall(MatProductNumeric(C));
+  PetscCall(MatAXPY(H, 1.0, S, DIFFERENT_NONZERO_PATTERN));
+  PetscCall(MatProductNumeric(C));
+  PetscCall(InfoText(&text));
+  MatTestCheck(Occurrences(text, "Product on the device: AB stage 1: method hash,") == (Cuda ? 2 : Auto ? 1
+                                                                                                        : 0),
+               "the algorithm asked for");
+  MatTestCheck(Occurrences(text, "Product on the ") == 2, "two symbolic phases");
+  free(text);
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&S));
+  PetscCall(MatDestroy(&H));
+  PetscCall(MatDestroy(&C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* what PetscFinalize() leaves: a line of each process, by the first one, and a file */
 static void Check(PetscBool ok, const char *what)
 {
@@ -296,6 +334,7 @@ int main(int argc, char **argv)
   if (!library[0]) Auto = PETSC_FALSE; /* nothing that is large enough for a card that may be there */
   PetscCall(CheckInfo());              /* first: some things are said once */
   if (Size == 1) PetscCall(CheckPlaces());
+  if (Size == 1) PetscCall(CheckAlgorithm());
   fflush(stdout);
   out = dup(1);
   if (!freopen(shown, "w", stdout)) return 1;

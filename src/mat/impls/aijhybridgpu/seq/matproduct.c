@@ -12,7 +12,8 @@
 /* What a product keeps */
 typedef struct {
   HybProduct     product;
-  HybProductType type; /* as it is computed */
+  HybProductType type;       /* as it is computed */
+  char           method[32]; /* that was asked for, by the product's algorithm or the options */
   HybExec        exec;
   PetscInt       noperands;
   struct {
@@ -411,7 +412,7 @@ static PetscErrorCode HybMatProductRepeat(Mat C, HybMatProduct *mp, HybOperands 
     HybProduct     product;
     PetscErrorCode ierr;
 
-    PetscCall(HybProductCreate(&x, mp->type, "auto", choices->width, &product));
+    PetscCall(HybProductCreate(&x, mp->type, HybMatProductMethod(&x, mp->method), choices->width, &product));
     ierr        = HybProductDestroy(&mp->product);
     mp->exec    = x;
     mp->product = product;
@@ -680,7 +681,6 @@ static PetscErrorCode MatProductSymbolic_SeqAIJHybridGPU(Mat C)
   HybMatProduct       *mp;
   HybOperands          o;
   HybProductType       type = HYB_PRODUCT_AB;
-  char                 method[32];
   PetscBool            ours, asked, ondevice;
   PetscErrorCode       ierr;
   Mat                  first = NULL;
@@ -717,16 +717,16 @@ static PetscErrorCode MatProductSymbolic_SeqAIJHybridGPU(Mat C)
     c->choices = hyb->choices;
   } else
     PetscCall(MatSetType(C, ((PetscObject)first)->type_name));
-  /* the algorithm named for this product, else the one of the first operand's options */
-  PetscCall(HybGlueProductAlgorithm(C, PETSC_TRUE, method, sizeof(method), &ours, &asked));
-  if (!asked) PetscCall(PetscStrncpy(method, hyb->choices.spgemm, sizeof(method)));
   PetscCall(PetscNew(&mp));
   /* A^T A of a matrix that is said to be symmetric is A A, as AIJ's: also where it is not, GAMG's graphs but for
      rounding */
   mp->type = type == HYB_PRODUCT_ATB && product->A == product->B && product->A->symmetric == PETSC_BOOL3_TRUE ? HYB_PRODUCT_AB : type;
-  ierr     = HybGlueGetExec(C, &hyb->choices, o.work, &mp->exec);
+  /* the algorithm named for this product, else the one of the first operand's options */
+  ierr = HybGlueProductAlgorithm(C, PETSC_TRUE, mp->method, sizeof(mp->method), &ours, &asked);
+  if (!ierr && !asked) ierr = PetscStrncpy(mp->method, hyb->choices.spgemm, sizeof(mp->method));
+  if (!ierr) ierr = HybGlueGetExec(C, &hyb->choices, o.work, &mp->exec);
   if (!ierr) ierr = HybOperandsSend(&o, &mp->exec, PETSC_FALSE);
-  if (!ierr) ierr = HybProductCreate(&mp->exec, mp->type, HybMatProductMethod(&mp->exec, method), hyb->choices.width, &mp->product);
+  if (!ierr) ierr = HybProductCreate(&mp->exec, mp->type, HybMatProductMethod(&mp->exec, mp->method), hyb->choices.width, &mp->product);
   if (!ierr) ierr = HybMatProductFirst(C, mp, &o);
   if (ierr) {
     (void)HybProductDestroy(&mp->product);
