@@ -268,9 +268,7 @@ static PetscErrorCode CaseNodesAgain(void)
 
   PetscFunctionBeginUser;
   if (NewEntriesCrash()) PetscFunctionReturn(PETSC_SUCCESS);
-  PairsUncounted = (PetscBool)(PairsSize() > 1);
   PetscCall(PairsEach(&each));
-  PairsUncounted = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -323,9 +321,7 @@ static PetscErrorCode CaseOptionsKept(void)
 
   PetscFunctionBeginUser;
   if (NewEntriesCrash()) PetscFunctionReturn(PETSC_SUCCESS);
-  PairsUncounted = (PetscBool)(PairsSize() > 1);
   PetscCall(PairsEach(&each));
-  PairsUncounted = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -381,9 +381,8 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetString(NULL, NULL, "-ours", Ours, sizeof(Ours), NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-only", Only, sizeof(Only), NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-not", Not, sizeof(Not), NULL));
-  PairsUncounted = (PetscBool)(Size > 1);
-  PairsVerbose   = PairsTrail;
-  MatTestName    = Trail;
+  PairsVerbose = PairsTrail;
+  MatTestName  = Trail;
   for (PetscInt run = 0; run < runs; run++, MatTestSeed++) {
     PetscInt failed = MatTestFailed;
 

@@ -162,8 +162,36 @@ static PetscErrorCode    Precondition(Pair *p, int k)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A^-T where A has entries */
+static PetscErrorCode SparseInverse(Mat A, Mat *B)
+{
+  PetscFunctionBeginUser;
+#if defined(PETSC_HAVE_MUMPS)
+  {
+    Mat           F;
+    MatFactorInfo info;
+    IS            row, col;
+
+    PetscCall(MatDuplicate(A, MAT_COPY_VALUES, B));
+    PetscCall(MatGetFactor(A, MATSOLVERMUMPS, MAT_FACTOR_LU, &F));
+    PetscCall(MatFactorInfoInitialize(&info));
+    PetscCall(MatGetOrdering(A, MATORDERINGEXTERNAL, &row, &col));
+    PetscCall(MatLUFactorSymbolic(F, A, row, col, &info));
+    PetscCall(MatLUFactorNumeric(F, A, &info));
+    PetscCall(ISDestroy(&row));
+    PetscCall(ISDestroy(&col));
+    PetscCall(MatMumpsGetInverseTranspose(F, *B));
+    PetscCall(MatDestroy(&F));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+#else
+  (void)A, (void)B;
+  PetscFunctionReturn(PETSC_ERR_SUP);
+#endif
+}
+
 /* functions that ask for MATSEQAIJ or MATMPIAIJ by name */
-static const char *const Exact[] = {"MatSeqAIJKron", "MatAIJGetLocalMat", "MatMPIAIJGetLocalMatCondensed", "MATCOLORINGJP", "MATCOLORINGGREEDY", "MATCOLORINGID", "MATCOLORINGSL", "MATCOLORINGPOWER", "classical GAMG", "MatConvert from MATNEST", "MatCompositeMerge", "MatMult of MATCOMPOSITE", "MatCreateTranspose in MATNEST"};
+static const char *const Exact[] = {"MatSeqAIJKron", "MatAIJGetLocalMat", "MatMPIAIJGetLocalMatCondensed", "MATCOLORINGJP", "MATCOLORINGGREEDY", "MATCOLORINGID", "MATCOLORINGSL", "MATCOLORINGPOWER", "classical GAMG", "MatConvert from MATNEST", "MatCompositeMerge", "MatMult of MATCOMPOSITE", "MatCreateTranspose in MATNEST", "classical GAMG, direct", "ABC of a transpose", "MUMPS, inverse"};
 static PetscErrorCode    ExactType(Pair *p, int k)
 {
   const MatColoringType colorings[] = {MATCOLORINGJP, MATCOLORINGGREEDY, MATCOLORINGID, MATCOLORINGSL, MATCOLORINGPOWER};
@@ -199,6 +227,7 @@ static PetscErrorCode    ExactType(Pair *p, int k)
     PetscCall(ISColoringDestroy(&colors));
     PetscCall(MatColoringDestroy(&mc));
   } break;
+  case 13:
   case 8: {
     PC  pc;
     Vec b;
@@ -207,6 +236,7 @@ static PetscErrorCode    ExactType(Pair *p, int k)
     PetscCall(PCSetOperators(pc, A, A));
     PetscCall(PCSetType(pc, PCGAMG));
     PetscCall(PCGAMGSetType(pc, PCGAMGCLASSICAL));
+    if (what == 13) PetscCall(PCGAMGClassicalSetType(pc, PCGAMGCLASSICALDIRECT));
     PetscCall(PCGAMGSetCoarseEqLim(pc, 4));
     PetscCall(PCSetUp(pc));
     PetscCall(MatCreateVecs(A, &b, &p->x[k]));
@@ -215,6 +245,11 @@ static PetscErrorCode    ExactType(Pair *p, int k)
     PetscCall(VecDestroy(&b));
     PetscCall(PCDestroy(&pc));
   } break;
+  case 14: /* which PETSc has where hypre is */
+    PetscCall(MatCreateTranspose(A, &B));
+    PetscCall(MatTestProduct(MATPRODUCT_ABC, B, A, A, &p->out[k]));
+    break;
+  case 15: PetscCall(SparseInverse(A, &B)); break;
   case 9:
   case 12:
     if (what == 12) PetscCall(MatCreateTranspose(A, &four[2]));
@@ -236,7 +271,7 @@ static PetscErrorCode    ExactType(Pair *p, int k)
     PetscCall(VecDestroy(&x));
   }
   }
-  if (B && what < 3) { /* one of this process's own */
+  if (B && (what < 3 || what == 15)) { /* one of this process's own */
     PetscInt    m, n;
     PetscMPIInt size;
     PetscReal   norm;
@@ -317,7 +352,10 @@ static const struct {
   {"jp coloring",   ExactType,    3 },
   {"greedy",        ExactType,    4 },
   {"power",         ExactType,    7 },
-  {"gamgclassical", ExactType,    8 }
+  {"gamgclassical", ExactType,    8 },
+  {"gamgdirect",    ExactType,    13},
+  {"transposed",    ExactType,    14},
+  {"inverse",       ExactType,    15}
 };
 
 static PetscErrorCode UseOption(PetscBool on)
@@ -349,7 +387,7 @@ static PetscErrorCode CasePromised(void)
   for (PetscInt what = 0; what < 4 * (PetscInt)PETSC_STATIC_ARRAY_LENGTH(Promised); what++) {
     Pair           p;
     PetscBool      ok;
-    const PetscInt way = what % 2;
+    const PetscInt way  = what % 2;
     const Kind     kind = kinds[what / 2 % 2];
     char           name[96];
 

@@ -138,8 +138,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetString(NULL, NULL, "-cases", only, sizeof(only), &some));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-ours", Ours, sizeof(Ours), NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-trail", &PairsTrail, NULL));
-  PairsVerbose   = some;
-  PairsUncounted = (PetscBool)(PairsSize() > 1);
+  PairsVerbose = some;
   for (size_t op = 0; op < PETSC_STATIC_ARRAY_LENGTH(Table); op++) {
     PetscCall(PetscStrstr(only, Table[op].name, &list));
     if ((some && !list) || PairsSize() < Table[op].least || (Table[op].most && PairsSize() > Table[op].most)) continue;
