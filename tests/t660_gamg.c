@@ -7,6 +7,8 @@ TEST np=1 @emulated -mat_aijhybridgpu_memory mirror -problem 4
 TEST np=2 -mat_aijhybridgpu_backend host -short
 TEST np=1 -mat_aijhybridgpu_backend host -thresholds
 TEST np=1 @emulated -short -thresholds
+TEST np=2 -mat_aijhybridgpu_backend host -short -thresholds
+TEST np=2 @emulated -thresholds -short -problem 4
 
 -short: fewer problems and options. -thresholds: with thresholds for the graph's edges. -problem K: one problem only.
 */

@@ -10,6 +10,8 @@ TEST np=2,3 -mat_aijhybridgpu_backend host
 TEST np=2 @emulated -short
 TEST np=1 -mat_aijhybridgpu_backend host -thresholds
 TEST np=1 @emulated -short -thresholds
+TEST np=2,3 -mat_aijhybridgpu_backend host -short -thresholds
+TEST np=2 @emulated -thresholds -short -problem 9
 
 -short: fewer problems and options. -thresholds: with thresholds for the graph's edges. -problem K: one problem only.
 */

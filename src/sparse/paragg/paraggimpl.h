@@ -34,7 +34,7 @@ static inline PetscBool HybParAggIsScalar(HybParAgg p)
   return (PetscBool)(p->block.bs == 1 && p->block.nvec == 1);
 }
 
-/* graph.c. Step: with the graph's part filled in. Ghosts: others' part of an array of all vertices, by their owners;
+/* step.c. Step: with the graph's part filled in. Ghosts: others' part of an array of all vertices, by their owners;
    collective, and its error is this process's alone until the next HybCommAgree(). */
 extern HybParAggStep         HybParAggStepOf(HybParAgg);
 extern PetscErrorCode        HybParAggGhosts(HybParAgg, size_t unit, void *array);

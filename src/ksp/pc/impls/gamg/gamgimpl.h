@@ -85,11 +85,10 @@ PETSC_INTERN PetscErrorCode HybGAMGCreateGraph(PC, Mat, Mat *);
 PETSC_INTERN PetscErrorCode HybGAMGCoarsen(PC, Mat *, PetscCoarsenData **);
 PETSC_INTERN PetscErrorCode HybGAMGProlongator(PC, Mat, PetscCoarsenData *, Mat *);
 PETSC_INTERN PetscErrorCode HybGAMGOptProlongator(PC, Mat, Mat *);
-/* ... and what parallel.c does as they do. InfoEdges: -info on entries of the graph that a threshold leaves. Edges:
-   h->edges but for what the witness said. Why: does the witness say that the level is another one than ours? */
-PETSC_INTERN PetscErrorCode HybGAMGInfoEdges(PC, const HybGAMG *, PetscCount left, PetscCount whole, PetscCount close);
+/* edges.c. Edges: h->edges but for what the witness said. InfoEdges: -info of entries of the graph that a threshold
+   leaves. */
 PETSC_INTERN PetscErrorCode HybGAMGEdges(PC, HybGAMG *, Mat A);
-PETSC_INTERN void           HybGAMGWhy(PetscBool edges, const HybGAMG *, const char **why);
+PETSC_INTERN PetscErrorCode HybGAMGInfoEdges(PC, const HybGAMG *, PetscCount left, PetscCount whole, PetscCount close);
 /* parallel.c: the same on several processes. Decide: is the level ours, *why is NULL if it is. Prolongator: omega 0:
    without smoothing. */
 PETSC_INTERN PetscErrorCode HybGAMGAgreeWhy(PC, const char **why); /* NULL stays where it is on all processes */
@@ -101,6 +100,8 @@ PETSC_INTERN PetscErrorCode HybGAMGEstimate(PC, Mat A, const HybExec *, PetscRea
    hybagg.h, 0: by others than ours; nsmooths -1: the prolongator is made in another way than ours; where the level has
    a threshold, h->edges but for that threshold, and *edges, or PETSC_FALSE: edges go by other rules than ours */
 PETSC_INTERN PetscErrorCode HybGAMGWitness(PC, HybGAMG *, Mat A, int *hops, PetscInt *nsmooths, PetscBool *edges);
+/* why the level is not ours, by what the witness said; NULL stays where it is */
+PETSC_INTERN void HybGAMGWhy(PetscBool edges, const HybGAMG *, const char **why);
 /* has this level a threshold? */
 static inline PetscBool HybGAMGHasThreshold(PC pc)
 {

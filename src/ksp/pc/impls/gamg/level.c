@@ -19,36 +19,6 @@
 #if HYB_GAMG
   #define EVENT(name) petsc_gamg_setup_events[GAMG_##name]
 
-PetscErrorCode HybGAMGInfoEdges(PC pc, const HybGAMG *h, PetscCount left, PetscCount whole, PetscCount close)
-{
-  PetscFunctionBegin;
-  PetscCall(PetscInfo(pc, "The threshold %g leaves %" PetscCount_FMT " of %" PetscCount_FMT " entries of the graph, the diagonal's included\n", (double)h->edges.threshold, left, whole));
-  if (close && HybGAMGData(pc)->current_level) PetscCall(PetscInfo(pc, "%" PetscCount_FMT " edges are within %g of the threshold: there rounding can decide\n", close, HYB_AGG_CLOSE));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode HybGAMGEdges(PC pc, HybGAMG *h, Mat A)
-{
-  const PC_GAMG *gamg = HybGAMGData(pc);
-  PetscBool      set, symmetric;
-
-  PetscFunctionBegin;
-  h->edges.threshold = gamg->threshold[gamg->current_level];
-  PetscCall(MatIsSymmetricKnown(A, &set, &symmetric));
-  if (set && symmetric) h->edges.symmetrize = PETSC_FALSE; /* PETSc does not add the transpose then */
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-void HybGAMGWhy(PetscBool edges, const HybGAMG *h, const char **why)
-{
-  if (!edges)
-    *why = "the options ask for another graph";
-  else if (!h->hops)
-    *why = "the options ask for other aggregates";
-  else if (h->nsmooths < 0)
-    *why = "the options ask for another prolongator";
-}
-
 /* the graph without weak edges, of the whole one with its weights; added to what is looked for: rows of A without
    their diagonal, and edges on one side */
 static PetscErrorCode HybGAMGFilter(PC pc, HybGAMG *h, HybArena *work, const HybCSR *whole, HybAggLook *look)

@@ -463,4 +463,14 @@ PetscErrorCode HybGAMGWitness(PC pc, HybGAMG *h, Mat A, int *hops, PetscInt *nsm
   PetscCall(second);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+void HybGAMGWhy(PetscBool edges, const HybGAMG *h, const char **why)
+{
+  if (!edges)
+    *why = "the options ask for another graph";
+  else if (!h->hops)
+    *why = "the options ask for other aggregates";
+  else if (h->nsmooths < 0)
+    *why = "the options ask for another prolongator";
+}
 #endif
