@@ -38,9 +38,9 @@ static void Weights(PetscInt bs)
     }
 }
 
-/* Would PETSc take bs entries of a row of process r for one vertex that are not? It does where, in both of the process's
-   blocks, entry k of each row is of unknown k modulo bs, by the numbers of the block's columns: of others these count
-   only what occurs. */
+/* Would PETSc take bs entries of a row of process r for one vertex that are not? It does where, in both of the
+   process's blocks, entry k of each row is of unknown k modulo bs, by the numbers of the block's columns: of others
+   these count only what occurs. */
 static PetscBool Mistaken(int r)
 {
   const PetscInt bs = B.block.bs, begin = T.ranges[r] * bs, end = T.ranges[r + 1] * bs, N = T.N * bs;

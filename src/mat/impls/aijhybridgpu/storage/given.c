@@ -8,7 +8,7 @@
     create the parallel matrix                                 of our type: noted
     MatSeqAIJGetArrayRead(B), a MATSEQAIJ round B's arrays     noted by the door
     MatDestroy(B)                                              what B's arrays lie in is kept here
-    MatAssemblyBegin() and MatAssemblyEnd() of the matrix      the block gets arrays of PETSc's, and what was kept is freed
+    MatDestroy(B)                                              what holds B's arrays is kept here
 
   With -mat_seqaij_type the parallel matrix is PETSc's, and the block one of ours, which does the last step as it is
   assembled. What is kept for nothing, since B was not given away, goes with the next matrix.
@@ -62,7 +62,8 @@ PetscErrorCode HybGivenKeep(Mat A, Mat_SeqAIJHybridGPU *hyb)
   PetscInt *i, *j;
 
   PetscFunctionBegin;
-  if (given && !HybGlueState.given.parallel) { /* by -mat_seqaij_type, which keeps the parent's name, has another one been made? */
+  /* by -mat_seqaij_type, which keeps the parent's name, has another one been made? */
+  if (given && !HybGlueState.given.parallel) {
     PetscCall(PetscStrcmp(((PetscObject)A)->type_name, MATSEQAIJ, &given));
     given = (PetscBool)(given && HybGlueState.made > HybGlueState.given.made);
   }
