@@ -195,7 +195,8 @@ static PetscErrorCode MatDuplicate_SeqAIJHybridGPU(Mat A, MatDuplicateOption op,
     PetscBool            ended;
 
     PetscCall(MatSeqAIJHybridGPUGetData(*B, &b));
-    /* the number by which a pattern is known goes with it, as AIJ's does: MatHeaderReplace() by a duplicate is no news */
+    /* the number by which a pattern is known goes with it, as AIJ's does: MatHeaderReplace() by a duplicate is no
+       news */
     (*B)->nonzerostate = (*B)->ass_nonzerostate = A->nonzerostate;
     b->copy.key.nonzerostate = b->checkkey.nonzerostate = A->nonzerostate;
     if (!a->inodesleft) {
