@@ -10,6 +10,7 @@ TEST np=1 @emulated -mat_aijhybridgpu_lock_after 2 -mat_aijhybridgpu_lock_min 1 
 TEST np=2 @emulated -kind 1 -cases claims,wild,transposeinplace,shift,firstassembly,relax,nodes
 TEST np=2 @emulated -kind 4 -cases shift
 TEST np=2 @emulated -kind 1 -cases renewed,optionskept
+TEST np=2 @emulated -cases newcoordinates
 
   -cases: of these alone; -kind N: where a case goes through all origins, this one alone; -trail prints what is
   done before it is
@@ -379,6 +380,36 @@ static PetscErrorCode CaseParts(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What was said of the old pattern ends with the first values of new coordinates, where there was an assembly before */
+static PetscErrorCode NewCoordinates(Pair *p, int k)
+{
+  Mat         A = p->m[k];
+  PetscInt    i[2 * N], j[2 * N], start, end, n = 0;
+  PetscScalar v[2 * N];
+
+  PetscFunctionBeginUser;
+  if (p->arg[0] & 1) PetscCall(MatTestAssemble(A));
+  PetscCall(MatSetOption(A, p->arg[0] & 2 ? MAT_SYMMETRIC : MAT_STRUCTURALLY_SYMMETRIC, PETSC_TRUE));
+  PetscCall(MatGetOwnershipRange(A, &start, &end));
+  for (PetscInt r = start; r < end; r++)
+    for (PetscInt c = r; c < PetscMin(r + 2, N); c++, n++) {
+      i[n] = r;
+      j[n] = c;
+      v[n] = 1.0 + (PetscReal)n;
+    }
+  PetscCall(MatSetPreallocationCOO(A, n, i, j));
+  PetscCall(MatSetValuesCOO(A, v, INSERT_VALUES));
+  if (p->arg[0] & 4) PetscCall(MatSetValuesCOO(A, v, INSERT_VALUES));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CaseNewCoordinates(void)
+{
+  const Each each = {"claims over new coordinates", NULL, TRIDIAGONAL, N, N, 0, 8, NewCoordinates, NULL, PETSC_FALSE};
+
+  return PairsEach(&each);
+}
+
 /* The first assembly of what operations have made moves the state of the pattern as little as MATAIJ's does */
 static PetscErrorCode Assemble(Pair *p, int k)
 {
@@ -503,6 +534,7 @@ int main(int argc, char **argv)
     {"renewed",          CaseNodesAgain,       1, 0},
     {"optionskept",      CaseOptionsKept,      1, 0},
     {"firstassembly",    CaseFirstAssembly,    1, 0},
+    {"newcoordinates",   CaseNewCoordinates,   1, 0},
     {"parts",            CaseParts,            1, 0},
     {"partsagain",       CasePartsAgain,       1, 1},
   };

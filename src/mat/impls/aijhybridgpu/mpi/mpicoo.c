@@ -212,8 +212,14 @@ static PetscErrorCode HybMPICOOAdopt(Mat A, const HybExec *x, HybMPICOOHost *h, 
   A->preallocated  = PETSC_TRUE;
   A->assembled     = PETSC_TRUE;
   A->was_assembled = PETSC_FALSE;
-  /* as the parent's: before 3.22 it is the first values' assembly that sums, and MatSetPreallocationCOO() counts */
-  if (PETSC_VERSION_GE(3, 22, 0)) PetscCall(MatMPIAIJHybridGPUSumStates(A));
+  /* as the parent's: before 3.22 it is the first values' assembly that sums, and MatSetPreallocationCOO() counts. What
+     the last assembly saw stands, so that the next one finds another pattern and ends what was said of the old one */
+  if (PETSC_VERSION_GE(3, 22, 0)) {
+    const PetscObjectState seen = A->ass_nonzerostate;
+
+    PetscCall(MatMPIAIJHybridGPUSumStates(A));
+    A->ass_nonzerostate = seen;
+  }
   PetscCall(MatDestroy(&T));
   /* products may come before the values do: halos are of other columns, which the sum of states may not tell */
   PetscCall(HybMPICOOAgree(A, MatMPIAIJHybridGPUSetBlocks(A)));

@@ -8,7 +8,11 @@
     create the parallel matrix                                 of our type: noted
     MatSeqAIJGetArrayRead(B), a MATSEQAIJ round B's arrays     noted by the door
     MatDestroy(B)                                              what B's arrays lie in is kept here
+<<<<<<< HEAD
     MatAssemblyBegin() and MatAssemblyEnd() of the matrix      its block gets PETSc's, what was kept is freed
+=======
+    MatAssemblyBegin() and MatAssemblyEnd() of the matrix      the block gets PETSc's arrays, what was kept is freed
+>>>>>>> 0d5852776e1ae0dcf377dcb069c2bcc183e55a3e
 
   With -mat_seqaij_type the parallel matrix is PETSc's, and the block one of ours, which does the last step as it is
   assembled. What is kept for nothing, since B was not given away, goes with the next matrix.
@@ -58,7 +62,7 @@ static void HybGivenMove(HybArena *from, HybArena *to)
 /* A is about to be destroyed: have its arrays been given away? Then they are no longer A's. */
 PetscErrorCode HybGivenKeep(Mat A, Mat_SeqAIJHybridGPU *hyb)
 {
-  PetscBool given = (PetscBool)(HYB_GIVES_ARRAYS && HybFrameKnown() && A->data && HybGlueState.given.lent == hyb->made);
+  PetscBool given = (PetscBool)(HYB_GIVES_ARRAYS && HybFrameKnown() && A->data && HybGlueState.given.lent == hyb->made), ours;
   PetscInt *i, *j;
 
   PetscFunctionBegin;
@@ -68,14 +72,16 @@ PetscErrorCode HybGivenKeep(Mat A, Mat_SeqAIJHybridGPU *hyb)
     given = (PetscBool)(given && HybGlueState.made > HybGlueState.given.made);
   }
   HybGlueState.given.lent = 0;
-  if (!given || !(hyb->arrays.blocks || hyb->movedto)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybGivenDrop());
+  if (!given) PetscFunctionReturn(PETSC_SUCCESS);
   HybFramePattern(A, &i, &j);
+  ours = (PetscBool)(hyb->arrays.blocks && i == hyb->adopted);
+  if (!ours && !hyb->movedto) PetscFunctionReturn(PETSC_SUCCESS); /* all are AIJ's own */
+  PetscCall(HybGivenDrop());
   HybGlueState.given.kept   = PETSC_TRUE;
   HybGlueState.given.i      = i;
   HybGlueState.given.a      = *HybFrameValues(A);
   HybGlueState.given.former = hyb->movedto ? hyb->former : NULL;
-  HybGlueState.given.ours   = (PetscBool)(hyb->arrays.blocks && i == hyb->adopted);
+  HybGlueState.given.ours   = ours;
   HybGivenMove(&hyb->arrays, &HybGlueState.given.arrays);
   HybGivenMove(&hyb->moved, &HybGlueState.given.moved);
   /* who destroys A frees its own array of values, unless it was given away */
