@@ -314,7 +314,8 @@ static inline PetscErrorCode CheckWay(Way way, PetscInt before, PetscInt nlevels
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscBool WithoutSolve; /* only set up: smoothers refuse zeros on the diagonal */
+/* only set up: smoothers refuse zeros on the diagonal, or estimate by them what rounding enlarges */
+static PetscBool WithoutSolve;
 
 /* A (MATAIJ) and H, ours, with these options */
 static inline PetscErrorCode Beside(Mat A, Mat H, const char *options, Way way, PetscReal tol)
@@ -334,8 +335,10 @@ static inline PetscErrorCode Beside(Mat A, Mat H, const char *options, Way way, 
   PetscCall(KSPSetUp(h));
   PetscCall(SameHierarchy(pa, ph, tol, options, &nlevels));
   PetscCall(CheckWay(way, before, nlevels, options));
-  if (!WithoutSolve) PetscCall(Solve(a, h, options));
-  PetscCall(SameView(a, h, options));
+  if (!WithoutSolve) {
+    PetscCall(Solve(a, h, options));
+    PetscCall(SameView(a, h, options));
+  }
   PetscCall(KSPDestroy(&a));
   PetscCall(KSPDestroy(&h));
   PetscCall(Options(options, PETSC_FALSE));
@@ -385,6 +388,8 @@ static inline PetscErrorCode Thresholds(Mat A, Mat H, Way way, Kind kind, PetscB
     if ((few && !lines[k].brief) || (particular && kind == SINGULAR)) continue;
     /* MATAIJ assembles the graph anew for each row, all processes together: smaller graphs are t663's */
     if (size > 1 && strstr(lines[k].options, "low_memory")) continue;
+    /* MATAIJ goes on for ever where edges lead from one process to another and not back */
+    if (size > 1 && way != ALL && strstr(lines[k].options, "graph_symmetrize 0")) continue;
     snprintf(line, sizeof(line), "%s -pc_gamg_eigenvalues 0.1,2.2", lines[k].options);
     PetscCall(Beside(A, H, line, particular ? EITHER : way, TIGHT));
     if (!few && lines[k].estimated) PetscCall(Beside(A, H, lines[k].options, particular ? EITHER : way, LOOSE));
