@@ -1,7 +1,7 @@
 /*
   A level of smoothed aggregation on several processes: what of level.c is another there. The rules are the room
-  paragg's. Coarse levels' near-null vectors are in pc_gamg->data too, since PETSc
-  reads them where it gathers a level on fewer processes.
+  paragg's. Coarse levels' near-null vectors are in pc_gamg->data too, since PETSc reads them where it gathers a level
+  on fewer processes.
 
   All functions are collective, and decide alike.
 */
