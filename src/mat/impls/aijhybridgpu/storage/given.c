@@ -8,11 +8,7 @@
     create the parallel matrix                                 of our type: noted
     MatSeqAIJGetArrayRead(B), a MATSEQAIJ round B's arrays     noted by the door
     MatDestroy(B)                                              what B's arrays lie in is kept here
-<<<<<<< HEAD
-    MatAssemblyBegin() and MatAssemblyEnd() of the matrix      its block gets PETSc's, what was kept is freed
-=======
     MatAssemblyBegin() and MatAssemblyEnd() of the matrix      the block gets PETSc's arrays, what was kept is freed
->>>>>>> 0d5852776e1ae0dcf377dcb069c2bcc183e55a3e
 
   With -mat_seqaij_type the parallel matrix is PETSc's, and the block one of ours, which does the last step as it is
   assembled. What is kept for nothing, since B was not given away, goes with the next matrix.
