@@ -337,8 +337,8 @@ static PetscErrorCode HybFusedBlockRows(HybPtAP *pp, HybFused *f, HybFusedWork *
 static __attribute__((noinline)) void HybFusedBits(PetscInt len, const PetscInt *restrict v, const PetscInt *restrict mark, PetscInt bytes, unsigned char *restrict to)
 {
   for (PetscInt k = 0, from = 0; from < bytes; from += 8) {
-    const PetscInt end  = 8 * (from + 8);
-    uint64_t       word = 0;
+    const PetscCount end  = 8 * ((PetscCount)from + 8);
+    uint64_t         word = 0;
 
     for (; k < len && mark[v[k]] < end; k++) word |= (uint64_t)1 << (mark[v[k]] & 63);
     for (PetscInt q = from; q < PetscMin(from + 8, bytes); q++, word >>= 8) to[q] = (unsigned char)(word & 255);
@@ -517,15 +517,21 @@ static HYB_MULTIVERSION void HybFusedRows(PetscInt len, const PetscInt *cols, co
   }
 }
 
+/* up to eight bytes of bits, of which left are the row's */
+static inline __attribute__((always_inline)) uint64_t HybFusedWord(const unsigned char *bits, PetscInt left)
+{
+  uint64_t word;
+
+  memcpy(&word, bits, 8);
+  if (PetscDefined(WORDS_BIGENDIAN)) word = __builtin_bswap64(word);
+  return left < 8 ? word & (((uint64_t)1 << 8 * left) - 1) : word;
+}
+
 /* the places of the n blocks of v in a row of C, from its bits */
 static HYB_MULTIVERSION void HybFusedPlaces(const unsigned char *bits, PetscInt bytes, PetscInt *restrict place)
 {
   for (PetscInt q = 0, t = 0; q < bytes; q += 8) {
-    uint64_t m;
-
-    memcpy(&m, bits + q, 8);
-    if (bytes - q < 8) m &= ((uint64_t)1 << 8 * (bytes - q)) - 1;
-    for (; m; m &= m - 1) place[t++] = 8 * q + __builtin_ctzll(m);
+    for (uint64_t m = HybFusedWord(bits + q, bytes - q); m; m &= m - 1) place[t++] = 8 * q + __builtin_ctzll(m);
   }
 }
 
@@ -548,11 +554,7 @@ static HYB_MULTIVERSION const unsigned char *HybFusedAddRow(PetscInt named, cons
       continue;
     }
     for (PetscInt q = 0, t = 0; q < bytes; q += 8, c += 64) {
-      uint64_t m;
-
-      memcpy(&m, where + q, 8);
-      if (bytes - q < 8) m &= ((uint64_t)1 << 8 * (bytes - q)) - 1;
-      for (; m; m &= m - 1) c[__builtin_ctzll(m)] += x * v[t++];
+      for (uint64_t m = HybFusedWord(where + q, bytes - q); m; m &= m - 1) c[__builtin_ctzll(m)] += x * v[t++];
     }
     where += bytes;
   }
