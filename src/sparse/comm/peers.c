@@ -27,6 +27,10 @@ PetscErrorCode HybAgree(MPI_Comm mpi, PetscErrorCode ierr, const char *what)
   mine[0] = (int)ierr;
   PetscCallMPI(MPI_Comm_rank(mpi, &mine[1]));
   PetscCallMPI(MPI_Comm_size(mpi, &size));
+  if (size == 1) { /* waits for nobody */
+    PetscCall(ierr);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   HybCallMPIWaiting(MPI_Allreduce(mine, worst, 1, MPI_2INT, MPI_MAXLOC, mpi));
   PetscCall(ierr);
   PetscCheck(!worst[0], PETSC_COMM_SELF, (PetscErrorCode)worst[0], "%s failed on process %d of %d, which says why", what, worst[1], size);
