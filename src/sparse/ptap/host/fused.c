@@ -145,9 +145,20 @@ static PetscErrorCode HybFusedGroups(HybPtAP *pp, const HybCSR *A, const HybCSR 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the block columns of the v of group g, in the order in which they come; mark[c] == g: column c is among them already.
-   Writes one more than it returns. */
-static __attribute__((noinline)) PetscInt HybFusedCollect(PetscInt g, PetscInt len, const PetscInt *cols, const PetscInt *group, const PetscInt *rptr, const PetscInt *rj, PetscInt *restrict mark, PetscInt *restrict v)
+/* Of columns c[0..len-1], those whose mark is not this one go behind the n that cols has (which is written one
+   further), and get it; how many there are then. No branch: whether a column is new cannot be foretold. */
+static inline __attribute__((always_inline)) PetscInt HybFusedMeet(PetscInt len, const PetscInt *restrict c, PetscInt this, PetscInt *restrict mark, PetscInt n, PetscInt *restrict cols)
+{
+  for (PetscInt k = 0; k < len; k++) {
+    cols[n] = c[k];
+    n += mark[c[k]] != this;
+    mark[c[k]] = this;
+  }
+  return n;
+}
+
+/* The block columns of the v of group g, in the order in which they come. Writes one more than it returns. */
+static __attribute__((noinline)) PetscInt HybFusedCollect(PetscInt g, PetscInt len, const PetscInt *cols, const PetscInt *group, const PetscInt *rptr, const PetscInt *rj, PetscInt *mark, PetscInt *v)
 {
   PetscInt before = -1, n = 0;
 
@@ -157,13 +168,7 @@ static __attribute__((noinline)) PetscInt HybFusedCollect(PetscInt g, PetscInt l
     /* rows of one group come one after the other */
     if (q == before) continue;
     before = q;
-    for (PetscInt e = rptr[q]; e < rptr[q + 1]; e++) {
-      const PetscInt c = rj[e];
-
-      v[n] = c;
-      n += mark[c] != g;
-      mark[c] = g;
-    }
+    n      = HybFusedMeet(rptr[q + 1] - rptr[q], rj + rptr[q], g, mark, n, v);
   }
   return n;
 }
@@ -287,17 +292,14 @@ static PetscErrorCode HybFusedTranspose(HybPtAP *pp, const HybFused *f, HybFused
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The columns v are met in a block row of C whose marks are base. New ones go behind the n that cols has (which is
-   written one further); their number with the new ones is returned. No branch: whether a column is new cannot be
-   foretold. */
-static __attribute__((noinline)) PetscInt HybFusedMeet(PetscInt len, const PetscInt *restrict v, PetscInt base, PetscInt *restrict mark, PetscInt n, PetscInt *restrict cols)
+/* the columns of block row c of C, in the order in which they come; writes one more than it returns */
+static __attribute__((noinline)) PetscInt HybFusedBlockRow(const HybFused *f, PetscInt c, PetscInt named, const PetscInt *g, PetscInt *mark, PetscInt *cols)
 {
-  for (PetscInt k = 0; k < len; k++) {
-    const PetscInt c = v[k];
+  PetscInt n = 0;
 
-    cols[n] = c;
-    n += mark[c] != base;
-    mark[c] = base;
+  for (PetscInt t = 0; t < named; t++) {
+    if (t + HYB_AHEAD < named) __builtin_prefetch(f->v[g[t + HYB_AHEAD]]);
+    n = HybFusedMeet(f->vlen[g[t]], f->v[g[t]], c, mark, n, cols);
   }
   return n;
 }
@@ -321,10 +323,7 @@ static PetscErrorCode HybFusedBlockRows(HybPtAP *pp, HybFused *f, HybFusedWork *
     for (PetscInt t = lo; t < hi; t++) met += f->vlen[w->tg[t]];
     PetscCall(HybColListReserve(work, &w->list, PetscMin(met, (PetscCount)f->nblocks) + 1));
     cols = HybColListEnd(&w->list);
-    for (PetscInt t = lo; t < hi; t++) {
-      if (t + HYB_AHEAD < hi) __builtin_prefetch(f->v[w->tg[t + HYB_AHEAD]]);
-      n = HybFusedMeet(f->vlen[w->tg[t]], f->v[w->tg[t]], c, w->mark, n, cols);
-    }
+    n    = HybFusedBlockRow(f, c, hi - lo, w->tg + lo, w->mark, cols);
     HybFusedSort(&w->set, w->before, w->sorted, n, cols);
     w->list.tail->used += n;
     used += n;
