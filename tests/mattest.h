@@ -59,6 +59,17 @@ static inline PetscErrorCode MatTestAssemble(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* an option with this value, or without it again */
+static inline PetscErrorCode MatTestOption(PetscBool on, const char name[], const char value[])
+{
+  PetscFunctionBeginUser;
+  if (on)
+    PetscCall(PetscOptionsSetValue(NULL, name, value));
+  else
+    PetscCall(PetscOptionsClearValue(NULL, name));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* A matrix of a sparse type, with room for so many entries in each row of either block; which rows are this
    process's */
 static inline PetscErrorCode MatTestRoom(MatType type, PetscInt m, PetscInt n, PetscInt M, PetscInt N, PetscInt room, Mat *A, PetscInt *start, PetscInt *end)

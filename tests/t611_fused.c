@@ -18,10 +18,7 @@ static PetscBool   device, declined;
 static PetscErrorCode Name(PetscBool name)
 {
   PetscFunctionBeginUser;
-  if (name)
-    PetscCall(PetscOptionsSetValue(NULL, "-matptap_via", "fused"));
-  else
-    PetscCall(PetscOptionsClearValue(NULL, "-matptap_via"));
+  PetscCall(MatTestOption(name, "-matptap_via", "fused"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -361,10 +361,7 @@ static const struct {
 static PetscErrorCode UseOption(PetscBool on)
 {
   PetscFunctionBeginUser;
-  if (on)
-    PetscCall(PetscOptionsSetValue(NULL, "-mat_seqaij_type", "seqaijhybridgpu"));
-  else
-    PetscCall(PetscOptionsClearValue(NULL, "-mat_seqaij_type"));
+  PetscCall(MatTestOption(on, "-mat_seqaij_type", "seqaijhybridgpu"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -1,12 +1,14 @@
 #!/bin/sh
-# ./configure --download-aijhybridgpu=TARBALL in PETSc's sources, as a user types it: the tarball is unpacked, PETSc's makefile gets its rule, and the rule builds the
-# plugin into PETSC_ARCH, from where a program loads it. Then configure again over the same PETSC_ARCH: with the same tarball, with one of the same version and other
-# contents, and with a newer version, which the rule then builds.
+# ./configure --download-aijhybridgpu=TARBALL in PETSc's sources, as a user types it: the tarball is unpacked, PETSc's
+# makefile gets its rule, and the rule builds the plugin into PETSC_ARCH, from where a program loads it. Then configure
+# again over the same PETSC_ARCH: with the same tarball, with one of the same version and other contents, and with a
+# newer version, which the rule then builds.
 #
 #   tests/packages/configure.sh FOLDER          PETSC_RELEASE (3.26.1): which one's sources
 #
-# All but PETSc's own library is made here. Compiling it takes too long, so it is taken from a build of the same release by conf/build-petsc, with whose options
-# these sources are configured; where there is none, the rules are looked at and nothing is built by them.
+# All but PETSc's own library is made here. Compiling it takes too long, so it is taken from a build of the same release
+# by conf/build-petsc, with whose options these sources are configured; where there is none, the rules are looked at and
+# nothing is built by them.
 set -u
 mkdir -p "$1" && work=$(cd "$1" && pwd) || exit 2
 . "$(dirname "$0")/common.sh"

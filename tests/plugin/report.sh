@@ -215,7 +215,8 @@ said = [a for a in j["advice"] if "other processes' entries through the host" in
 counts = [p["counts"] for p in j["processes"]]
 if sys.argv[2] == "peer":
     assert not said and all(c["exchanges_through_host"] == 0 for c in counts), (said, counts)
-    # 407 exchanges of products with vectors, and others when the products with matrices are made: by whom, told of the matrices too
+    # 407 exchanges of products with vectors, and others when the products with matrices are made: by whom, told of the
+    # matrices too
     sent = [p["sent"] for p in j["processes"]]
     straight = (400 * 40 + 7 * 80) * j["scalar_bytes"]
     assert all(s["to_cards"] >= 407 and s["to_cards_bytes"] >= straight for s in sent), sent
