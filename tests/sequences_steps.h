@@ -175,12 +175,24 @@ static PetscErrorCode Product(Step *s, Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The result's as its blocks have it, on all processes: of diagonals that were set the whole MATAIJ hears later */
 static PetscErrorCode ProductStates(const Pair *p, PetscObjectState states[3])
 {
   PetscFunctionBeginUser;
   PetscCall(MatGetNonzeroState(p->operand[0][0], &states[0]));
   PetscCall(MatGetNonzeroState(p->operand[1][0], &states[1]));
   PetscCall(MatGetNonzeroState(p->m[0], &states[2]));
+  if (Size > 1) {
+    PetscObjectState block[2];
+    Mat              blocks[2];
+    PetscInt64       sum;
+
+    PetscCall(MatMPIAIJGetSeqAIJ(p->m[0], &blocks[0], &blocks[1], NULL));
+    for (int b = 0; b < 2; b++) PetscCall(MatGetNonzeroState(blocks[b], &block[b]));
+    sum = (PetscInt64)(block[0] + block[1]);
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPIU_INT64, MPI_SUM, PETSC_COMM_WORLD));
+    states[2] = (PetscObjectState)sum;
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

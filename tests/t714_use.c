@@ -140,6 +140,49 @@ static PetscErrorCode NewEntries(MatType type, int way, Log *log)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode NoteMoved(Log *log, Mat C, PetscObjectState *state)
+{
+  PetscObjectState now;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetNonzeroState(C, &now));
+  Note(log, now != *state);
+  *state = now;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* MATAIJ sets a diagonal block by block, and the whole matrix hears of their new patterns at the next assembly: that of
+   the product, where new entries are allowed. After that its A B on several processes ends the program. */
+static PetscErrorCode LateState(MatType type, int way, Log *log)
+{
+  const MatProductType types[] = {MATPRODUCT_AtB, MATPRODUCT_PtAP};
+  Mat                  A, C;
+  Vec                  d;
+  PetscObjectState     state;
+  PetscInt             start, end;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatTestRoom(type, PETSC_DECIDE, PETSC_DECIDE, N, N, 3, &A, &start, &end));
+  for (PetscInt r = start; r < end; r++) PetscCall(MatSetValue(A, r, way == 0 ? (2 * r) % N : (r + 1) % N, 1 + PetscSinReal((PetscReal)r), INSERT_VALUES));
+  PetscCall(MatTestAssemble(A));
+  PetscCall(Product(types[way], A, A, &C));
+  PetscCall(MatCreateVecs(C, &d, NULL));
+  PetscCall(VecSet(d, 1));
+  PetscCall(MatGetNonzeroState(C, &state));
+  PetscCall(MatSetOption(C, MAT_NEW_NONZERO_LOCATIONS, PETSC_TRUE));
+  TRY(log, MatDiagonalSet(C, d, ADD_VALUES));
+  PetscCall(NoteMoved(log, C, &state));
+  for (int turn = 0; turn < 2; turn++) {
+    TRY(log, MatProductNumeric(C));
+    PetscCall(NoteMoved(log, C, &state));
+    PetscCall(NoteNorm(log, C));
+  }
+  PetscCall(VecDestroy(&d));
+  PetscCall(MatDestroy(&C));
+  PetscCall(MatDestroy(&A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* entries that are there are set in an operand, and not assembled */
 static PetscErrorCode OpenOperand(MatType type, int way, Log *log)
 {
@@ -214,6 +257,7 @@ static const struct {
 } Uses[] = {
   {"a borrowed block",       Borrowed,    3},
   {"new entries",            NewEntries,  1},
+  {"a state that lags",      LateState,   2},
   {"an operand in assembly", OpenOperand, 6},
   {"a result in assembly",   OpenResult,  2},
   {"a claim that is wrong",  Claimed,     3}

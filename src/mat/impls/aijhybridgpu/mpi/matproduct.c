@@ -256,11 +256,20 @@ static PetscErrorCode HybMPIProductRepeat(Mat C, HybMPIProduct *mp, HybMPIOperan
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Not collective: C lets new entries in (nonew of the parent's diagonal block is 0) */
+static PetscBool HybMPIProductTakesNew(Mat C)
+{
+  HybAsked asked[2][HYB_LEFT];
+
+  if (!C->preallocated || MatMPIAIJHybridGPULeftOptions(C, asked)) return PETSC_FALSE;
+  return (PetscBool)(asked[0][0].said && asked[0][0].op == MAT_NEW_NONZERO_LOCATIONS && asked[0][0].flg);
+}
+
 /* Collective: can the plan of the symbolic phase be used by all processes? If not, it is made anew. */
 static PetscErrorCode HybMPIProductPlan(Mat C, HybMPIProduct *mp, HybMPIOperands *o)
 {
   PetscBool      same = PETSC_FALSE, there = PETSC_FALSE;
-  int            mine[3], all[3];
+  int            mine[4], all[4];
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -273,8 +282,9 @@ static PetscErrorCode HybMPIProductPlan(Mat C, HybMPIProduct *mp, HybMPIOperands
   mine[0] = ierr != PETSC_SUCCESS;
   mine[1] = !same || !there;
   mine[2] = C->insertmode != NOT_SET_VALUES;
-  PetscCallMPI(MPI_Allreduce(mine, all, 3, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)C)));
-  mp->underway = (PetscBool)all[2];
+  mine[3] = HybMPIProductTakesNew(C);
+  PetscCallMPI(MPI_Allreduce(mine, all, 4, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)C)));
+  mp->assemble = (PetscBool)(all[2] || all[3]);
   PetscCall(ierr);
   /* the parent's, which add entries, begin with MatZeroEntries() */
   PetscCheck(!all[2] || (C->product->type != MATPRODUCT_AtB && C->product->type != MATPRODUCT_PtAP), PetscObjectComm((PetscObject)C), PETSC_ERR_ARG_WRONGSTATE, "The result of the product %s is one in which values were set and not yet assembled, on this process or another", MatProductTypes[C->product->type]);
@@ -319,7 +329,7 @@ static PetscErrorCode HybMPIProductEnd(Mat C, HybMPIProduct *mp, PetscBool befor
     PetscCall(MatMPIAIJHybridGPUSumStates(C));
     PetscCall(MatMPIAIJHybridGPUSetBlocks(C));
   }
-  if (mp->underway) { /* entries of others' rows arrive with the assembly that ends the parent's */
+  if (mp->assemble) { /* as the parent's ends */
     C->assembled = before;
     PetscCall(MatAssemblyBegin(C, MAT_FINAL_ASSEMBLY));
     PetscCall(MatAssemblyEnd(C, MAT_FINAL_ASSEMBLY));

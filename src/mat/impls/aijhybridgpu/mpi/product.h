@@ -28,10 +28,12 @@ typedef struct {
     PetscObjectState state[2];
     PetscCount       moves[2];
   } values[3];
-  PetscBool again;    /* the numeric phase is not the first one */
-  PetscBool underway; /* entries were set in C, and not assembled, when the numeric phase began, on some process */
-  PetscBool pending;  /* the symbolic phase has left C not assembled, and no numeric phase was there yet */
-  struct {            /* C's blocks as the product made them: others may have changed their patterns since */
+  PetscBool again; /* the numeric phase is not the first one */
+  /* the numeric phase ends with an assembly: when it began, on some process, entries had been set in C and not
+     assembled, or C let new entries in (then MATAIJ's assembly sums the states of the blocks' patterns) */
+  PetscBool assemble;
+  PetscBool pending; /* the symbolic phase has left C not assembled, and no numeric phase was there yet */
+  struct {           /* C's blocks as the product made them: others may have changed their patterns since */
     PetscObjectId    id;
     PetscCount       made, adoptions, generation, nnz;
     PetscObjectState nonzerostate;
