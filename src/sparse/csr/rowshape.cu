@@ -72,27 +72,6 @@ static __device__ __forceinline__ int ShapeNearest(bool head, int *last)
   return nearest;
 }
 
-/* the slot of key (not 0), which row r has */
-static __device__ __forceinline__ unsigned ShapeSlot(unsigned long long key, unsigned hash, PetscInt r, int maxclasses, unsigned nslots, unsigned long long *keys, PetscInt *rows, ShapeStats *stats)
-{
-  unsigned slot = hash & (nslots - 1);
-  for (unsigned probe = 0; probe < nslots; probe++, slot = (slot + 1) & (nslots - 1)) {
-    unsigned long long there = keys[slot];
-    if (there == 0) {
-      there = HybAtomicCAS(&keys[slot], 0ull, key);
-      if (there == 0) {
-        if (HybAtomicAdd(&stats->n, 1) >= maxclasses) HybAtomicOr(&stats->overflow, 1);
-        there = key;
-      }
-    }
-    if (there == key) {
-      if (rows[slot] > r) HybAtomicMin(&rows[slot], r);
-      break;
-    }
-  }
-  return slot;
-}
-
 /* few diagonals: slotof[r] = the slot of row r's word */
 static __global__ __launch_bounds__(SHAPE_THREADS) void ShapeWords(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, PetscInt capacity, int maxclasses, unsigned nslots, unsigned long long *keys, PetscInt *rows, HybRowClass *__restrict__ slotof, ShapeFound *found)
 {
@@ -108,7 +87,7 @@ static __global__ __launch_bounds__(SHAPE_THREADS) void ShapeWords(PetscInt m, c
   const bool               head   = r < r1 && (HybLane() == 0 || word != before);
   const unsigned           heads  = __ballot_sync(HYB_FULL_MASK, head) & (HybLanesBelow() | (1u << HybLane()));
   unsigned                 slot   = 0;
-  if (head) slot = ShapeSlot(word + 1, (unsigned)(HybRowShapeMix(word) >> 20), (PetscInt)r, maxclasses, nslots, keys, rows, &found->stats);
+  if (head) slot = HybRowClassSlot(word + 1, (unsigned)(HybRowShapeMix(word) >> 20), (PetscInt)r, maxclasses, nslots, nslots, keys, rows, &found->stats.n, &found->stats.overflow);
   slot = HybShfl(HYB_FULL_MASK, slot, heads ? 31 - __clz((int)heads) : 0);
   if (r < r1) slotof[r] = (HybRowClass)slot;
 }
@@ -187,7 +166,7 @@ static __global__ __launch_bounds__(SHAPE_THREADS) void ShapeSign(PetscInt m, co
     }
     unsigned long long h = HybRowShapeMix(part[0] + HybRowShapeMix(part[1] + HybRowShapeMix(part[2] + HybRowShapeMix(part[3]))));
     if (h == 0) h = 1;
-    slots[t] = (int)ShapeSlot(h, (unsigned)(h >> 20), (PetscInt)r, maxclasses, nslots, keys, rows, stats);
+    slots[t] = (int)HybRowClassSlot(h, (unsigned)(h >> 20), (PetscInt)r, maxclasses, nslots, nslots, keys, rows, &stats->n, &stats->overflow);
   }
   const int nearest = ShapeNearest(head, last); /* its barrier comes between the heads' slots and their readers */
   if (r < r1) slotof[r] = (HybRowClass)((unsigned)slots[nearest] | (head ? SHAPE_HEAD : 0u));
@@ -206,24 +185,7 @@ static __global__ void ShapeNumber(unsigned nslots, const unsigned long long *__
     if (t == 0) stats->overflow = 1;
     return;
   }
-  if (t == 0) *n = 0;
-  __syncthreads();
-  for (unsigned s = (unsigned)t; s < nslots; s += SHAPE_NUMBER_THREADS) {
-    slotclass[s] = (HybRowClass)HYB_ROWSHAPE_NONE;
-    if (keys[s]) {
-      const int at = HybAtomicAdd(n, 1); /* in any order: only the rank below counts */
-      list[at]     = (PetscInt)s;
-      first[at]    = rows[s];
-    }
-  }
-  __syncthreads();
-  for (int k = t; k < *n; k += SHAPE_NUMBER_THREADS) {
-    const PetscInt mine = first[k];
-    int            rank = 0;
-    for (int q = 0; q < *n; q++) rank += first[q] < mine;
-    slotclass[list[k]]   = (HybRowClass)rank;
-    representative[rank] = mine;
-  }
+  HybRowClassNumber<SHAPE_NUMBER_THREADS>(nslots, keys, rows, list, first, n, slotclass, representative);
   __syncthreads();
   PetscCount before = 0, longest = 0;
   for (int k0 = 0; k0 < *n; k0 += SHAPE_NUMBER_THREADS) {

@@ -37,7 +37,6 @@
 #include "../../device/carve.h"
 #include "../../device/hybgroup.cuh"
 
-#define SHAPE_NONE           0xffffu
 #define SHAPE_MAX_CLASSES    1024
 #define SHAPE_SLOTS          4096
 #define SHAPE_PROBES         64
@@ -46,8 +45,6 @@
 #define SHAPE_MAX_PROGRAM    (PetscCount)(4 << 20) /* products of all representatives */
 #define SHAPE_ROWS_PER_CLASS 16
 #define SHAPE_THREADS        256
-
-typedef unsigned short ShapeClass;
 
 /* found on the device, brought to the host in one copy */
 struct ShapeStats {
@@ -62,10 +59,10 @@ struct ShapeTable {
   unsigned long long *keys; /* SHAPE_SLOTS signatures, 0: free */
   PetscInt           *rows; /* their smallest rows */
   PetscInt           *list;
-  ShapeClass         *slotclass;
+  HybRowClass        *slotclass;
   PetscInt           *representative; /* SHAPE_MAX_CLASSES */
   ShapeStats         *stats;
-  ShapeClass         *rowclass; /* a row: first its slot, then its class */
+  HybRowClass        *rowclass; /* a row: first its slot, then its class */
 };
 
 /* what an entry contributes to the shape of its row, and against what the row is measured */
@@ -90,7 +87,7 @@ __global__ void __launch_bounds__(SHAPE_THREADS) ShapeInitialize(ShapeTable tb, 
 
   t.keys[s]      = 0;
   t.rows[s]      = PETSC_MAX_INT;
-  t.slotclass[s] = SHAPE_NONE;
+  t.slotclass[s] = HYB_ROWSHAPE_NONE;
   if (s == 0) {
     t.stats->n           = 0;
     t.stats->overflow    = 0;
@@ -102,7 +99,7 @@ __global__ void __launch_bounds__(SHAPE_THREADS) ShapeInitialize(ShapeTable tb, 
 }
 
 template <int W, int MODE>
-__global__ void __launch_bounds__(SHAPE_THREADS) ShapeSign(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const ShapeClass *__restrict__ colclass, const PetscInt *__restrict__ colfirst, PetscInt *__restrict__ rowfirst, int maxclasses, const ShapeStats *before, ShapeTable t)
+__global__ void __launch_bounds__(SHAPE_THREADS) ShapeSign(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybRowClass *__restrict__ colclass, const PetscInt *__restrict__ colfirst, PetscInt *__restrict__ rowfirst, int maxclasses, const ShapeStats *before, ShapeTable t)
 {
   const int        lane   = HybLane() & (W - 1);
   const PetscCount stride = (PetscCount)gridDim.x * (SHAPE_THREADS / W);
@@ -110,7 +107,7 @@ __global__ void __launch_bounds__(SHAPE_THREADS) ShapeSign(PetscInt m, const Pet
   const PetscCount bound = (m + (PetscCount)(HYB_WARP / W) - 1) / (HYB_WARP / W) * (HYB_WARP / W);
   /* the signature met before, and its slot: a later row changes nothing in the table */
   unsigned long long lasth = 0;
-  unsigned           lasts = SHAPE_NONE;
+  unsigned           lasts = HYB_ROWSHAPE_NONE;
 
   if (before && before->overflow) return;
   for (PetscCount r = ((PetscCount)blockIdx.x * SHAPE_THREADS + threadIdx.x) / W; r < bound; r += stride) {
@@ -131,9 +128,9 @@ __global__ void __launch_bounds__(SHAPE_THREADS) ShapeSign(PetscInt m, const Pet
         unsigned long long z   = (unsigned long long)((MODE == SHAPE_BYBASE ? colfirst[col] : col) - base) * 0x9e3779b97f4a7c15ull + (unsigned long long)(k - begin + 1) * 0xbf58476d1ce4e5b9ull;
 
         if (colclass) {
-          const ShapeClass c = colclass[col];
+          const HybRowClass c = colclass[col];
 
-          none |= c == SHAPE_NONE;
+          none |= c == HYB_ROWSHAPE_NONE;
           z += (unsigned long long)(c + 1) * 0x94d049bb133111ebull;
         }
         h += HybRowShapeMix(z);
@@ -148,35 +145,13 @@ __global__ void __launch_bounds__(SHAPE_THREADS) ShapeSign(PetscInt m, const Pet
       /* a row that looks like the one before it, in this warp, leaves the table to that one */
       const unsigned long long above  = HybShflUp(HYB_FULL_MASK, h, W);
       const bool               follow = W < HYB_WARP && HybLane() >= W && h == above;
-      unsigned                 slot   = SHAPE_NONE;
+      unsigned                 slot   = HYB_ROWSHAPE_NONE;
 
       if (lane == 0 && !follow && h) {
         if (h == lasth)
           slot = lasts;
         else {
-          int probe;
-
-          slot = (unsigned)(h >> 20) & (SHAPE_SLOTS - 1);
-          for (probe = 0; probe < SHAPE_PROBES; probe++, slot = (slot + 1) & (SHAPE_SLOTS - 1)) {
-            unsigned long long key = t.keys[slot];
-
-            if (key == 0) {
-              key = HybAtomicCAS(&t.keys[slot], 0ull, h);
-              if (key == 0) {
-                if (HybAtomicAdd(&t.stats->n, 1) >= maxclasses) HybAtomicOr(&t.stats->overflow, 1);
-                key = h;
-              }
-            }
-            if (key == h) {
-              if (t.rows[slot] > (PetscInt)r) HybAtomicMin(&t.rows[slot], (PetscInt)r);
-              break;
-            }
-          }
-          if (probe == SHAPE_PROBES) {
-            /* so crowded a table holds more classes than are allowed, or will */
-            HybAtomicOr(&t.stats->overflow, 1);
-            slot = SHAPE_NONE;
-          }
+          slot  = HybRowClassSlot(h, (unsigned)(h >> 20), (PetscInt)r, maxclasses, SHAPE_SLOTS, SHAPE_PROBES, t.keys, t.rows, &t.stats->n, &t.stats->overflow);
           lasth = h;
           lasts = slot;
         }
@@ -188,7 +163,7 @@ __global__ void __launch_bounds__(SHAPE_THREADS) ShapeSign(PetscInt m, const Pet
 
         slot = HybShfl(HYB_FULL_MASK, slot, 31 - __clz((int)upto));
       }
-      if (lane == 0 && r < m) t.rowclass[r] = (ShapeClass)slot;
+      if (lane == 0 && r < m) t.rowclass[r] = (HybRowClass)slot;
     }
   }
 }
@@ -196,6 +171,7 @@ __global__ void __launch_bounds__(SHAPE_THREADS) ShapeSign(PetscInt m, const Pet
 /* one block: numbers the classes by their representatives */
 __global__ void __launch_bounds__(1024) ShapeNumber(ShapeTable tb, ShapeTable t, int maxclasses)
 {
+  HYB_DYNAMIC_SHARED(PetscInt, first);
   HYB_SHARED(int, n, 1);
 
   if (tb.stats->overflow || t.stats->overflow || t.stats->n > maxclasses) {
@@ -206,26 +182,13 @@ __global__ void __launch_bounds__(1024) ShapeNumber(ShapeTable tb, ShapeTable t,
     }
     return;
   }
-  if (threadIdx.x == 0) *n = 0;
-  __syncthreads();
-  for (unsigned s = threadIdx.x; s < SHAPE_SLOTS; s += 1024) {
-    if (t.keys[s]) t.list[HybAtomicAdd(n, 1)] = (PetscInt)s; /* in any order: only the rank below counts */
-  }
-  __syncthreads();
-  for (int k = (int)threadIdx.x; k < *n; k += 1024) {
-    const PetscInt mine = t.rows[t.list[k]];
-    int            rank = 0;
-
-    for (int q = 0; q < *n; q++) rank += t.rows[t.list[q]] < mine;
-    t.slotclass[t.list[k]] = (ShapeClass)rank;
-    t.representative[rank] = mine;
-  }
+  HybRowClassNumber<1024>(SHAPE_SLOTS, t.keys, t.rows, t.list, first, n, t.slotclass, t.representative);
 }
 
 /* does row r have exactly the shape of the representative of its slot? All lanes of the sub-warp call it; each answers
    for its entries. */
 template <int W, int MODE>
-static __device__ __forceinline__ int ShapeEqual(PetscInt r, PetscInt rep, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const ShapeClass *__restrict__ colclass, const PetscInt *__restrict__ colfirst)
+static __device__ __forceinline__ int ShapeEqual(PetscInt r, PetscInt rep, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybRowClass *__restrict__ colclass, const PetscInt *__restrict__ colfirst)
 {
   const PetscInt begin = i[r], len = i[r + 1] - begin, repbegin = i[rep];
   int            same = len == i[rep + 1] - repbegin;
@@ -254,7 +217,7 @@ __global__ void __launch_bounds__(SHAPE_THREADS) ShapeCheck(PetscInt m, const Pe
     const unsigned slot = t.rowclass[r];
 
     if (stats->overflow) return;
-    if (slot != SHAPE_NONE && !ShapeEqual<W, MODE>((PetscInt)r, t.rows[slot], i, j, NULL, NULL)) HybAtomicOr(&stats->overflow, 1);
+    if (slot != HYB_ROWSHAPE_NONE && !ShapeEqual<W, MODE>((PetscInt)r, t.rows[slot], i, j, NULL, NULL)) HybAtomicOr(&stats->overflow, 1);
   }
 }
 
@@ -271,7 +234,7 @@ __global__ void __launch_bounds__(SHAPE_THREADS) ShapeAssign(PetscInt m, const P
   int              classed = 0;
 
   for (PetscCount r = ((PetscCount)blockIdx.x * SHAPE_THREADS + threadIdx.x) / W; r < bound; r += stride) {
-    unsigned c    = SHAPE_NONE;
+    unsigned c    = HYB_ROWSHAPE_NONE;
     int      same = 1;
 
     if (r < m && !failed) {
@@ -280,16 +243,16 @@ __global__ void __launch_bounds__(SHAPE_THREADS) ShapeAssign(PetscInt m, const P
       if (both) {
         const unsigned bslot = tb.rowclass[r];
 
-        if (bslot != SHAPE_NONE && !ShapeEqual<W, MODE>((PetscInt)r, tb.rows[bslot], i, j, NULL, NULL)) HybAtomicOr(&t.stats->overflow, 1);
+        if (bslot != HYB_ROWSHAPE_NONE && !ShapeEqual<W, MODE>((PetscInt)r, tb.rows[bslot], i, j, NULL, NULL)) HybAtomicOr(&t.stats->overflow, 1);
       }
-      if (slot != SHAPE_NONE) c = t.slotclass[slot];
-      if (c != SHAPE_NONE) same = !unfit[c] && ShapeEqual<W, MODE>((PetscInt)r, t.rows[slot], i, j, tb.rowclass, colfirst);
+      if (slot != HYB_ROWSHAPE_NONE) c = t.slotclass[slot];
+      if (c != HYB_ROWSHAPE_NONE) same = !unfit[c] && ShapeEqual<W, MODE>((PetscInt)r, t.rows[slot], i, j, tb.rowclass, colfirst);
     }
     same = HybSubwarpMin<W>(same); /* every lane has read the row's slot by now */
-    if (!same) c = SHAPE_NONE;
+    if (!same) c = HYB_ROWSHAPE_NONE;
     if (lane == 0 && r < m) {
-      t.rowclass[r] = (ShapeClass)c;
-      classed += c != SHAPE_NONE;
+      t.rowclass[r] = (HybRowClass)c;
+      classed += c != HYB_ROWSHAPE_NONE;
     }
   }
   classed = HybBlockSum<SHAPE_THREADS>(classed, scratch);
@@ -417,28 +380,28 @@ __global__ void __launch_bounds__(256) ShapeCompile(const PetscInt *__restrict__
 }
 
 /* counts of the rows that have a class; for the others what hash tables have to expect */
-__global__ void __launch_bounds__(SHAPE_THREADS) ShapeCounts(PetscInt m, bool failed, ShapeClass *__restrict__ rowclass, const PetscInt *__restrict__ classcount, const PetscCount *__restrict__ rowproducts, PetscInt *__restrict__ count, PetscCount *__restrict__ upper)
+__global__ void __launch_bounds__(SHAPE_THREADS) ShapeCounts(PetscInt m, bool failed, HybRowClass *__restrict__ rowclass, const PetscInt *__restrict__ classcount, const PetscCount *__restrict__ rowproducts, PetscInt *__restrict__ count, PetscCount *__restrict__ upper)
 {
   const PetscCount r = (PetscCount)blockIdx.x * SHAPE_THREADS + threadIdx.x;
 
   if (r < m) {
-    const unsigned c = failed ? SHAPE_NONE : rowclass[r];
+    const unsigned c = failed ? HYB_ROWSHAPE_NONE : rowclass[r];
 
-    if (failed) rowclass[r] = SHAPE_NONE;
-    count[r] = c == SHAPE_NONE ? 0 : classcount[c];
-    if (upper) upper[r] = c == SHAPE_NONE ? rowproducts[r] : 0;
+    if (failed) rowclass[r] = HYB_ROWSHAPE_NONE;
+    count[r] = c == HYB_ROWSHAPE_NONE ? 0 : classcount[c];
+    if (upper) upper[r] = c == HYB_ROWSHAPE_NONE ? rowproducts[r] : 0;
   }
 }
 
 struct ShapeArgs {
-  PetscInt          m;
-  const PetscInt   *ai, *aj, *bi, *bfirst, *ci;
-  const HybScalar  *aa, *ba;
-  PetscInt         *cj; /* NULL: the columns are there */
-  HybScalar        *ca; /* NULL: columns only */
-  const ShapeClass *rowclass;
-  ShapeProgram      program;
-  int               room; /* accumulators a sub-warp */
+  PetscInt           m;
+  const PetscInt    *ai, *aj, *bi, *bfirst, *ci;
+  const HybScalar   *aa, *ba;
+  PetscInt          *cj; /* NULL: the columns are there */
+  HybScalar         *ca; /* NULL: columns only */
+  const HybRowClass *rowclass;
+  ShapeProgram       program;
+  int                room; /* accumulators a sub-warp */
 };
 
 /* AHEAD: the lanes look up A's entries together and fetch one row of B ahead, which pays where the row of A is long or
@@ -454,7 +417,7 @@ __global__ void __launch_bounds__(128) ShapeRows(ShapeArgs x)
   HybScalar *const acc  = shared + (size_t)(threadIdx.x / W) * x.room;
   unsigned         c;
 
-  if (row >= x.m || (c = x.rowclass[row]) == SHAPE_NONE) return;
+  if (row >= x.m || (c = x.rowclass[row]) == HYB_ROWSHAPE_NONE) return;
   const PetscInt abegin = x.ai[row], k = x.ai[row + 1] - abegin, cbegin = x.ci[row];
   const int      count = (int)(x.ci[row + 1] - cbegin);
 
@@ -537,7 +500,7 @@ __global__ void __launch_bounds__(128) ShapeRows(ShapeArgs x)
 }
 
 typedef struct {
-  ShapeClass  *rowclass;
+  HybRowClass *rowclass;
   PetscInt    *bfirst; /* NULL: rows are their own bases */
   ShapeProgram program;
   ShapeStats   stats;
@@ -581,7 +544,7 @@ static PetscErrorCode ShapeRounds(HybSpGEMM *mm, const HybCSR *A, const HybCSR *
   const bool         both    = MA == SHAPE_BYROW && A->i == B->i && A->j == B->j;
   const ShapeProgram g       = s->program;
   const PetscInt    *none    = NULL;
-  const ShapeClass  *noclass = NULL;
+  const HybRowClass *noclass = NULL;
   const ShapeStats  *nostats = NULL;
   PetscInt          *nofirst = NULL;
   int                w;
@@ -601,7 +564,7 @@ static PetscErrorCode ShapeRounds(HybSpGEMM *mm, const HybCSR *A, const HybCSR *
                nofirst, maxclasses, tb.stats, ta);
     return PETSC_SUCCESS;
   }));
-  HYB_LAUNCH(ShapeNumber, 1, 1024, 0, exec->stream, tb, ta, maxclasses);
+  HYB_LAUNCH(ShapeNumber, 1, 1024, SHAPE_MAX_CLASSES * sizeof(PetscInt), exec->stream, tb, ta, maxclasses);
   HYB_LAUNCH(ShapeSizes, 1, 1024, 0, exec->stream, A->i, A->j, B->i, ta, g);
   HYB_LAUNCH((ShapeCompile<MA>), PetscMin(maxclasses, 4 * multiprocessors), 256, longest * sizeof(unsigned long long), exec->stream, A->i, A->j, B->i, B->j, s->bfirst, ta, g);
   if (!both) {
@@ -643,7 +606,7 @@ static PetscErrorCode ShapeFind(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   for (int pass = 0; pass < 2; pass++) {
     size_t nkept = 0, nwork = 0;
 
-    HybCarve(kept, &nkept, (size_t)A->m * sizeof(ShapeClass), &ta.rowclass);
+    HybCarve(kept, &nkept, (size_t)A->m * sizeof(HybRowClass), &ta.rowclass);
     HybCarve(kept, &nkept, byrow ? 0 : (size_t)B->m * sizeof(PetscInt), &s->bfirst);
     HybCarve(kept, &nkept, (SHAPE_MAX_CLASSES + 1) * sizeof(PetscInt), &g->kptr);
     HybCarve(kept, &nkept, (SHAPE_MAX_CLASSES + 1) * sizeof(PetscInt), &g->pptr);
@@ -653,7 +616,7 @@ static PetscErrorCode ShapeFind(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
     HybCarve(kept, &nkept, (size_t)g->proom * sizeof(unsigned short), &g->place);
     ShapeTakeTable(work, &nwork, &tb);
     ShapeTakeTable(work, &nwork, &ta);
-    HybCarve(work, &nwork, (size_t)B->m * sizeof(ShapeClass), &tb.rowclass);
+    HybCarve(work, &nwork, (size_t)B->m * sizeof(HybRowClass), &tb.rowclass);
     HybCarve(work, &nwork, (size_t)g->proom * sizeof(PetscInt), &g->offset);
     HybCarve(work, &nwork, SHAPE_MAX_CLASSES, &g->unfit);
     if (!pass) {
