@@ -37,7 +37,13 @@ CFLAGS_ALL = -std=gnu99 $(OPT) $(SAN) -fPIC -fvisibility=hidden -fno-math-errno 
 
 ROOMS_SRC := $(wildcard src/sparse/*/*.c src/sparse/*/host/*.c)
 GLUE_SRC := $(wildcard src/mat/*/*.c src/mat/impls/aijhybridgpu/*.c src/mat/impls/aijhybridgpu/*/*.c src/ksp/ksp/impls/*/*.c src/ksp/pc/impls/*/*.c)
-ROOMS_OBJ = $(ROOMS_SRC:%.c=$(BUILD)/%.o)
+ROOMS_OBJ = $(ROOMS_SRC:%.c=$(BUILD)/%.o) $(INTERFACE_OBJ)
+# The plugin and the device library are built from the same headers or refuse each other: the headers' checksum is a part of both
+ifneq ($(PETSC_ID),)
+  INTERFACE_C := $(BUILD)/interface.c
+  INTERFACE_OBJ := $(BUILD)/interface.o
+  interface_made := $(shell mkdir -p $(BUILD); cat $(sort $(wildcard include/*.h include/*/*/*.h src/sparse/*/*.h src/sparse/*/*/*.h)) | cksum | awk '{ print "unsigned HybInterface(void);\nunsigned HybInterface(void)\n{\n  return " $$1 "u;\n}" }' > $(INTERFACE_C).new; cmp -s $(INTERFACE_C).new $(INTERFACE_C) || cp $(INTERFACE_C).new $(INTERFACE_C); rm -f $(INTERFACE_C).new)
+endif
 GLUE_OBJ = $(GLUE_SRC:%.c=$(BUILD)/%.o)
 PLUGIN := libaijhybridgpu.so
 # Releases 0.x may change what programs link against with each x. PETSc takes the name of the registering function from the file's name, so what is loaded
@@ -56,6 +62,9 @@ all: plugin
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(call SAY,$@)$(PETSC_CC) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
+
+$(INTERFACE_OBJ): $(INTERFACE_C)
+	$(call SAY,$@)$(PETSC_CC) $(CFLAGS_ALL) -c $< -o $@
 
 -include $(ROOMS_OBJ:.o=.d) $(GLUE_OBJ:.o=.d)
 

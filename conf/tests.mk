@@ -47,7 +47,7 @@ $(BUILD)/tests/yield.so: tests/conformance/yield.c
 $(BUILD)/tests/%.o: CFLAGS_ALL += -Itests
 $(UNIT_BIN) $(RANKS_BIN): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(HARNESS_OBJ) $(BUILD)/librooms.a
 	$(call SAY,$@)$(PETSC_CC) $(SAN) -o $@ $^ $(PETSC_LIBS) -lm -ldl
-$(MAT_BIN): $(BUILD)/tests/%: $(BUILD)/tests/%.o
+$(MAT_BIN): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(INTERFACE_OBJ)
 	$(call SAY,$@)$(PETSC_CC) $(SAN) -o $@ $^ $(PETSC_LIBS) -lm -ldl
 .SECONDARY: $(UNIT_BIN:=.o) $(MAT_BIN:=.o) $(RANKS_BIN:=.o) $(HARNESS_OBJ)
 -include $(UNIT_BIN:=.d) $(MAT_BIN:=.d) $(RANKS_BIN:=.d) $(HARNESS_OBJ:.o=.d)

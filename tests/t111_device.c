@@ -381,9 +381,9 @@ static PetscErrorCode Stamps(void)
     stamp                = good;
     stamp.complex_scalar = !good.complex_scalar;
     Stamp(get, stamp, "PetscScalar");
-    stamp                = good;
-    stamp.sizeof_backend = good.sizeof_backend + 8;
-    Stamp(get, stamp, "different versions of petsc-aijhybridgpu");
+    stamp           = good;
+    stamp.interface = good.interface + 1;
+    Stamp(get, stamp, "different sources of petsc-aijhybridgpu");
     if (!strcmp(exec->backend->name, "emulated")) {
       void *(*create)(void);
 

@@ -387,13 +387,17 @@ typedef struct {
   const HybTuning *tuning; /* stays there; NULL: HybBackendLoad() sets it, a library that has none takes the defaults */
 } HybServices;
 
+/* The checksum of the headers that whoever calls it was built from (makefile): all structs that cross the seam are in
+   them */
+extern unsigned HybInterface(void);
+
 typedef struct {
-  int    petsc_major, petsc_minor, sizeof_int, sizeof_scalar, complex_scalar;
-  size_t sizeof_services, sizeof_backend, sizeof_tuning;
+  int      petsc_major, petsc_minor, sizeof_int, sizeof_scalar, complex_scalar;
+  unsigned interface;
 } HybStamp;
-#define HYB_STAMP                                                                                                                                                                            \
-  {                                                                                                                                                                                          \
-    PETSC_VERSION_MAJOR, PETSC_VERSION_MINOR, (int)sizeof(PetscInt), (int)sizeof(PetscScalar), PetscDefined(USE_COMPLEX) ? 1 : 0, sizeof(HybServices), sizeof(HybBackend), sizeof(HybTuning) \
+#define HYB_STAMP                                                                                                                                \
+  {                                                                                                                                              \
+    PETSC_VERSION_MAJOR, PETSC_VERSION_MINOR, (int)sizeof(PetscInt), (int)sizeof(PetscScalar), PetscDefined(USE_COMPLEX) ? 1 : 0, HybInterface() \
   }
 
 /* the one symbol a device library exports: PETSC_ERR_LIB with a sentence when the stamp differs, PETSC_ERR_GPU without

@@ -98,8 +98,8 @@ extern "C" __attribute__((visibility("default"))) int HybCUDAGetBackend(const Hy
     snprintf(message, length, "it was built for a PetscInt of %d bytes and a %s PetscScalar of %d, this PETSc has %d and a %s one of %d", mine.sizeof_int, mine.complex_scalar ? "complex" : "real", mine.sizeof_scalar, stamp->sizeof_int, stamp->complex_scalar ? "complex" : "real", stamp->sizeof_scalar);
     return PETSC_ERR_LIB;
   }
-  if (stamp->sizeof_services != mine.sizeof_services || stamp->sizeof_backend != mine.sizeof_backend || stamp->sizeof_tuning != mine.sizeof_tuning) {
-    snprintf(message, length, "it and the plugin come from different versions of petsc-aijhybridgpu");
+  if (stamp->interface != mine.interface) {
+    snprintf(message, length, "it and the plugin were built from different sources of petsc-aijhybridgpu (%08x, %08x): build or install both from one", mine.interface, stamp->interface);
     return PETSC_ERR_LIB;
   }
   if (!HybDeviceSetUp(services, message, length)) return PETSC_ERR_GPU;
