@@ -127,6 +127,17 @@ static void References(const RefMat *A, const RefMat *P, RefMat *C, RefMat *T, R
     RefSpGEMM(A, P, W);
 }
 
+/* what the last product of the host's method counted: columns of a block, places kept as numbers */
+static struct {
+  PetscCount b, numbers;
+} Last;
+
+static void Counted(const HybPtAP *pp)
+{
+  Last.b       = HybCountersGet(&pp->counters, "column block");
+  Last.numbers = HybCountersGet(&pp->counters, "places") - HybCountersGet(&pp->counters, "places by bits");
+}
+
 /* counter: of the host's method, counter2: of a device's; NULL where there is nothing to ask */
 static void Check2(const RefMat *A, const RefMat *P, const char *counter, const char *counter2, PetscCount least)
 {
@@ -142,6 +153,7 @@ static void Check2(const RefMat *A, const RefMat *P, const char *counter, const 
     const PetscCount largest = device ? Largest(A, P, &T, &W) : 0;
 
     if (device) counter = counter2;
+    Counted(&pp);
     if (pp.declined) {
       HybTestCheck(largest > 75 * kib, "declined where a row takes %td scalars", largest);
       HybTestCheck(!out.bytes, "%zu bytes are left of a result that was declined", out.bytes);
@@ -553,6 +565,75 @@ static void Blocks(void)
   }
 }
 
+/* Which columns node r of n has, of ncols: any, one beside a column that all have, nearly all, or none at all */
+static PetscInt DrawRow(int kind, PetscInt r, PetscInt n, PetscInt ncols, PetscInt *cols)
+{
+  PetscInt len = 0, hub = ncols / 3;
+
+  for (PetscInt c = 0; c < ncols; c++) {
+    PetscBool in = (PetscBool)(HybTestRandomInt(0, ncols) < 3);
+
+    if (kind == 1) in = (PetscBool)(c == hub || c == r * ncols / n);
+    if (kind == 2) in = (PetscBool)(HybTestRandomInt(0, 10) > 0);
+    if (kind == 3) in = (PetscBool)(r % 3 && c % 4 && in);
+    if (in) cols[len++] = c;
+  }
+  return len;
+}
+
+/* rb x cb blocks of n x ncols such rows; ragged: a few entries are missing, so that blocks and equal rows are broken */
+static void DrawBlocks(int kind, PetscInt n, PetscInt ncols, PetscInt rb, PetscInt cb, PetscBool ragged, RefMat *A)
+{
+  PetscInt *cols = (PetscInt *)RefAlloc(ncols, sizeof(PetscInt)), *i = (PetscInt *)RefAlloc(n * rb + 1, sizeof(PetscInt)), *j = (PetscInt *)RefAlloc(n * rb * ncols * cb, sizeof(PetscInt)), nnz = 0;
+
+  for (PetscInt r = 0; r < n; r++) {
+    const PetscInt len = DrawRow(kind, r, n, ncols, cols);
+
+    for (PetscInt d = 0; d < rb; d++) {
+      for (PetscInt k = 0; k < len * cb; k++) {
+        if (!ragged || HybTestRandomInt(0, 50)) j[nnz++] = cols[k / cb] * cb + k % cb;
+      }
+      i[r * rb + d + 1] = nnz;
+    }
+  }
+  HybTestMatArrays(n * rb, ncols * cb, i, j, NULL, A);
+  free(cols);
+  free(i);
+  free(j);
+}
+
+/* A and P of such blocks, which need not fit each other. As: any, or so that places are kept as numbers, or P so dense
+   and A so sparse that they are not kept; of blocks of cb columns then. */
+static void Shape(PetscInt k, int as, PetscInt cb)
+{
+  static const PetscInt cbs[] = {1, 1, 2, 3, 5, 6, 8};
+  const PetscInt        rb = as ? 1 : HybTestRandomInt(1, 6), n = as == 1 ? 85 : as == 2 ? 40
+                                                                                         : HybTestRandomInt(1, HybTestSize(90, 30));
+  const int             akind = as ? 1 : (int)HybTestRandomInt(0, 4), pkind = as ? as : (int)HybTestRandomInt(0, 4);
+  const PetscInt        columns = pkind == 1 ? n : as == 2 ? 260
+                                                           : HybTestRandomInt(1, HybTestSize(30, 12));
+  const PetscBool       ragged  = (PetscBool)(!as && HybTestRandomInt(0, 3) == 0);
+  RefMat                A, P;
+
+  if (!as) cb = cbs[HybTestRandomInt(0, PETSC_STATIC_ARRAY_LENGTH(cbs))];
+  HybTestBegin("%s: shapes %" PetscInt_FMT ": %" PetscInt_FMT " nodes of %" PetscInt_FMT " rows (%d) to %" PetscInt_FMT " of %" PetscInt_FMT " (%d)%s", method->name, k, n, rb, akind, columns, cb, pkind, ragged ? ", ragged" : "");
+  DrawBlocks(akind, n, n, rb, rb, (PetscBool)(ragged && HybTestRandomInt(0, 2)), &A);
+  DrawBlocks(pkind, n, columns, rb, cb, ragged, &P);
+  Check(&A, &P, as == 2 ? "walked" : NULL, 1);
+  if (as == 1 && !HybTestExec()->backend->device) HybTestCheck(Last.b == cb && Last.numbers > 0, "blocks of %td columns, %td places as numbers", Last.b, Last.numbers);
+  RefMatDestroy(&A);
+  RefMatDestroy(&P);
+}
+
+static void Shapes(void)
+{
+  for (PetscInt k = 0; k < HybTestSize(90, 16); k++) Shape(k, 0, 0);
+  for (PetscInt cb = 1; cb <= 2; cb++) {
+    Shape(cb, 1, cb);
+    if (!HybTestExec()->backend->device) Shape(cb, 2, cb);
+  }
+}
+
 static void Random(void)
 {
   RefMat A, P;
@@ -630,6 +711,26 @@ static void Rows(void)
   RefMatDestroy(&P);
 }
 
+/* column 0 of P has an entry in all rows, so that row 0 of C has all columns: more than two bytes count */
+static void Hub(void)
+{
+  const PetscInt m  = HybTestSize(70000, 300);
+  PetscInt      *pi = (PetscInt *)RefAlloc(m + 1, sizeof(PetscInt)), *pj = (PetscInt *)RefAlloc(2 * m, sizeof(PetscInt)), nnz = 0;
+  RefMat         A, P;
+
+  HybTestBegin("%s: a row of C that has all of %" PetscInt_FMT " columns", method->name, m);
+  for (PetscInt r = 0; r < m; r++) {
+    pj[nnz++] = 0;
+    if (r) pj[nnz++] = r;
+    pi[r + 1] = nnz;
+  }
+  HybTestMatArrays(m, m, pi, pj, NULL, &P);
+  HybTestMatBanded(m, m, 1, 1, &A);
+  CheckAndDestroy(&A, &P, m > 65536 ? "walked" : NULL, 1);
+  free(pi);
+  free(pj);
+}
+
 static void Faults(void)
 {
   HybTestBegin("%s: every allocation failing in turn", method->name);
@@ -644,7 +745,7 @@ static void Faults(void)
 
 static PetscErrorCode Body(void)
 {
-  static void (*const pieces[])(void) = {Zoo, Edges, Blocks, Random, Coarse, Rows, Sizes, Declined, Unchanged, Waits, Faults};
+  static void (*const pieces[])(void) = {Zoo, Edges, Blocks, Shapes, Random, Coarse, Rows, Hub, Sizes, Declined, Unchanged, Waits, Faults};
   const HybExec *exec                 = HybTestExec();
   PetscInt       n                    = 0;
 

@@ -1,6 +1,6 @@
 /*
-  How long the host of this process was in copies over the bus, waited for its device, or for other processes: for the
-  report of a run, and asked of nobody else.
+  How long the host of this process was in copies over the bus, waited for its device, or for other processes: figures
+  of the report of a run, by which nothing is decided.
 
   The device's table of entry points is copied, and the copy's sync() and copy() take the time. So rooms know nothing of
   it, and without a report there is nothing to cost. A copy of a few bytes to the host is a figure that the host waits

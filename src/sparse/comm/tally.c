@@ -1,5 +1,6 @@
 /*
-  tally.c: what this process's exchanges sent, and how long its host waited for others, for people.
+  tally.c: what this process's exchanges sent, and how long its host waited for others: figures that are shown, by which
+  nothing is decided.
 */
 #include "commimpl.h"
 

@@ -1,9 +1,9 @@
 /*
   edges.c: the graph of a distributed matrix without its weak edges.
 
-  Whether one is weak follows from its weight, the one across the diagonal, and the weights on the diagonals of its two
-  ends; agg's filter.c has the rules. Of an edge between processes each has one of the first two and one of the others.
-  They tell each other, and then each has its vertices and their neighbours as one square matrix,
+  Whether edge (r,c) is weak follows from the weights of (r,c) and (c,r) and from those on the diagonals of r and c;
+  agg's filter.c has the rules. Of an edge between two processes each has its own row's two. They tell each other, and
+  then each has its vertices and their neighbours as one square matrix,
 
     rows of own vertices     the diagonal block, the off-diagonal one
     rows of others' ones     what they have for own vertices; their diagonal

@@ -25,7 +25,7 @@
   time, where they are few, else by a bitmap.
   Where the bits and places would take more memory than A and P themselves (dense coarse levels), or a row of C has more
   than 65536 blocks and v few of them, they are not kept but found anew in each numeric phase by walking row I of C
-  beside the columns of v ("walked").
+  beside the columns of v ("walked"), in long steps where v has few.
 
   Memory kept: columns of v (4 bytes each), and for each entry of P, by group and block, the bits of a row of C or two
   bytes for each column of v. Working memory: the transposed pattern of P, a mark and an accumulator for each coarse
@@ -48,6 +48,7 @@
 #define HYB_WHERE 12 /* bytes of places a nonzero of A and P */
 #define HYB_LONG  32
 #define HYB_AHEAD 8
+#define HYB_NEAR  8  /* columns of a row of C that are looked at one by one */
 #define HYB_LANES 16 /* columns compared at once */
 typedef PetscInt HybFusedLanes __attribute__((vector_size(HYB_LANES * sizeof(PetscInt))));
 
@@ -590,18 +591,29 @@ static HYB_MULTIVERSION void HybFusedAdd(PetscInt nrows, PetscInt b, PetscInt n,
     HybFusedAdd_Inline(nrows, b, n, place, p, v, stride, crow);
 }
 
+/* Where column c is among the n blocks of a row, from place s on, of which it is one. As a rule it is one of the next;
+   else steps that double go beyond it, and halves of the last one lead back. */
+static inline PetscInt HybFusedSeek(PetscInt n, const PetscInt *cj, PetscInt b, PetscInt c, PetscCount s)
+{
+  PetscCount step = 1;
+
+  for (int near = 0; near < HYB_NEAR && cj[s * b] < c; near++) s++;
+  for (; s + step < n && cj[(s + step) * b] <= c; step *= 2) s += step;
+  for (step /= 2; step; step /= 2) {
+    if (s + step < n && cj[(s + step) * b] <= c) s += step;
+  }
+  return (PetscInt)s;
+}
+
 /* the places of the blocks of v of group g in block row c of C; returns where the next ones begin */
 static const unsigned char *HybFusedFind(const HybFused *f, const HybCSR *C, PetscInt g, PetscInt c, const unsigned char *where, PetscInt *place)
 {
   const PetscInt n = f->vlen[g];
 
   if (!where) {
-    const PetscInt *cj = C->j + C->i[c * f->b];
+    const PetscInt *cj = C->j + C->i[c * f->b], length = (C->i[c * f->b + 1] - C->i[c * f->b]) / f->b;
 
-    for (PetscInt t = 0, s = 0; t < n; t++) {
-      while (cj[(PetscCount)s * f->b] != f->v[g][t] * f->b) s++;
-      place[t] = s;
-    }
+    for (PetscInt t = 0, s = 0; t < n; t++) place[t] = s = HybFusedSeek(length, cj, f->b, f->v[g][t] * f->b, s);
     return NULL;
   }
   if (f->bits[c]) {

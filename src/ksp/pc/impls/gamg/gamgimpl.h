@@ -71,9 +71,11 @@ static inline PC_GAMG *HybGAMGData(PC pc)
   #define HYB_GAMG_NAME "PCGAMG_AIJHybridGPU"
 PETSC_INTERN PetscErrorCode HybGAMGGet(PC, HybGAMG **);
 PETSC_INTERN PetscErrorCode HybGAMGAgree(PC, PetscErrorCode ierr); /* an error of one process is one of all */
-/* vectors.c: the near-null vectors. ToHost: pc_gamg->data, of so many rows, gets its contents. Dummy: it stands for
-   vectors that are kept here, of so many rows, cellcols of them, cellrows rows a vertex. Near: those of this level,
-   of so many rows, go where it executes. */
+/* vectors.c: the near-null vectors. Known: are these, and the blocks of the level's matrix, of several processes (par)
+   or of one, such as this code knows? *why is NULL if they are; not collective. ToHost: pc_gamg->data, of so many rows,
+   gets its contents. Dummy: it stands for vectors that are kept here, of so many rows, cellcols of them, cellrows rows
+   a vertex. Near: those of this level, of so many rows, go where it executes. */
+PETSC_INTERN PetscErrorCode HybGAMGKnown(PC, const HybGAMG *, Mat A, PetscBool par, const char **why);
 PETSC_INTERN PetscErrorCode HybGAMGCreateDefaultData(PC, Mat);
 PETSC_INTERN PetscErrorCode HybGAMGDataToHost(PC, HybGAMG *, PetscInt rows);
 PETSC_INTERN PetscErrorCode HybGAMGDataDummy(PC, HybGAMG *, PetscInt rows, PetscInt cellrows, PetscInt cellcols);

@@ -85,30 +85,6 @@ static PetscErrorCode HybGAMGLook(PC pc, HybGAMG *h, Mat A, HybAggLook *look)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Are the level's unknowns, vectors and options such as this code knows? *why is NULL if they are. */
-static PetscErrorCode HybGAMGKnown(PC pc, const HybGAMG *h, Mat A, const char **why)
-{
-  const PC_GAMG *gamg = HybGAMGData(pc);
-  PetscBool      seq;
-  PetscInt       bs, cbs;
-
-  PetscFunctionBegin;
-  *why = NULL;
-  PetscCall(HybMatIsSeq(A, &seq));
-  PetscCall(MatGetBlockSizes(A, &bs, &cbs));
-  if (!seq)
-    *why = "the matrix is of another type";
-  else if (bs != cbs)
-    *why = "blocks that are not square";
-  else if (gamg->data_cell_rows != bs)
-    *why = "near-null vectors of blocks of another size";
-  else if (gamg->data_cell_cols < 1 || gamg->data_cell_cols > HYB_AGG_VECTORS)
-    *why = "too many near-null vectors";
-  else if (!h->dummy && gamg->data_sz < (PetscCount)A->rmap->n * gamg->data_cell_cols)
-    *why = "near-null vectors of another length";
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Is the level ours? *why is NULL if it is. */
 static PetscErrorCode HybGAMGDecide(PC pc, HybGAMG *h, Mat A, const char **why)
 {
@@ -124,7 +100,7 @@ static PetscErrorCode HybGAMGDecide(PC pc, HybGAMG *h, Mat A, const char **why)
     PetscCall(HybGAMGParDecide(pc, h, A, why));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(HybGAMGKnown(pc, h, A, why));
+  PetscCall(HybGAMGKnown(pc, h, A, PETSC_FALSE, why));
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   h->block.bs   = gamg->data_cell_rows;
   h->block.nvec = gamg->data_cell_cols;

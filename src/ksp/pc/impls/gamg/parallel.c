@@ -18,30 +18,6 @@ PetscErrorCode HybGAMGAgreeWhy(PC pc, const char **why)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Not collective */
-static PetscErrorCode HybGAMGParKnown(PC pc, const HybGAMG *h, Mat A, const char **why)
-{
-  const PC_GAMG *gamg = HybGAMGData(pc);
-  PetscBool      par;
-  PetscInt       bs, cbs;
-
-  PetscFunctionBegin;
-  *why = NULL;
-  PetscCall(HybMatIsPar(A, &par));
-  PetscCall(MatGetBlockSizes(A, &bs, &cbs));
-  if (!par)
-    *why = "the matrix is of another type";
-  else if (bs != cbs)
-    *why = "blocks that are not square";
-  else if (gamg->data_cell_rows != bs)
-    *why = "near-null vectors of blocks of another size";
-  else if (gamg->data_cell_cols < 1 || gamg->data_cell_cols > HYB_AGG_VECTORS)
-    *why = "too many near-null vectors";
-  else if (!h->dummy && gamg->data_sz < (PetscCount)A->rmap->n * gamg->data_cell_cols)
-    *why = "near-null vectors of another length";
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* does every process say the same? */
 static PetscErrorCode HybGAMGParAlike(PC pc, PetscInt n, const PetscInt *says, PetscBool *alike)
 {
@@ -123,7 +99,7 @@ PetscErrorCode HybGAMGParDecide(PC pc, HybGAMG *h, Mat A, const char **why)
 
   PetscFunctionBegin;
   ierr = h->failed;
-  if (!ierr) ierr = HybGAMGParKnown(pc, h, A, why);
+  if (!ierr) ierr = HybGAMGKnown(pc, h, A, PETSC_TRUE, why);
   PetscCall(HybGAMGAgree(pc, ierr));
   PetscCall(HybGAMGAgreeWhy(pc, why));
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);

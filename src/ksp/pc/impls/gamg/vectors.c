@@ -11,6 +11,32 @@
 #if HYB_GAMG
   #include <petscdm.h>
 
+PetscErrorCode HybGAMGKnown(PC pc, const HybGAMG *h, Mat A, PetscBool par, const char **why)
+{
+  const PC_GAMG *gamg = HybGAMGData(pc);
+  PetscBool      ours;
+  PetscInt       bs, cbs;
+
+  PetscFunctionBegin;
+  *why = NULL;
+  if (par)
+    PetscCall(HybMatIsPar(A, &ours));
+  else
+    PetscCall(HybMatIsSeq(A, &ours));
+  PetscCall(MatGetBlockSizes(A, &bs, &cbs));
+  if (!ours)
+    *why = "the matrix is of another type";
+  else if (bs != cbs)
+    *why = "blocks that are not square";
+  else if (gamg->data_cell_rows != bs)
+    *why = "near-null vectors of blocks of another size";
+  else if (gamg->data_cell_cols < 1 || gamg->data_cell_cols > HYB_AGG_VECTORS)
+    *why = "too many near-null vectors";
+  else if (!h->dummy && gamg->data_sz < (PetscCount)A->rmap->n * gamg->data_cell_cols)
+    *why = "near-null vectors of another length";
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybGAMGCopy(const HybExec *from, const HybExec *to, void *dst, const void *src, size_t bytes)
 {
   PetscFunctionBegin;
