@@ -96,18 +96,21 @@ uninstall: manpages
 ## make dist            the release as a tarball: build/dist/petsc-aijhybridgpu-VERSION.tar.gz
 ## make deb             Debian packages for the distribution's PETSc in build/deb; the CUDA part too where nvcc is found (DEB_CUDA=0: not)
 DIST ?= build/dist
+DEB ?= build/deb
 .PHONY: dist deb
 dist:
-	@conf/dist $(DIST)
+	@conf/dist '$(DIST)'
 deb:
-	@conf/deb build/deb
+	@conf/deb '$(DEB)'
 
-## make docs            the site in build/docs/html, its links looked at (conf/prerequisites docs installs what it takes); make docs-links asks the network too
+## make docs            the site in build/docs/html, its links looked at ; make docs-links asks the network too
 .PHONY: docs docs-links
+DOCS ?= build/docs
 docs:
-	@conf/docs/site build/docs
+	@command -v python3 >/dev/null 2>&1 || conf/need "make docs" python3
+	@conf/docs/site '$(DOCS)'
 docs-links: docs
-	@conf/docs/checklinks build/docs/html --external
+	@conf/docs/checklinks '$(DOCS)/html' --external
 
 ## make test-packages   the tarball, Debian packages and pip's: built, installed, used, removed (test-dist, test-deb, test-pip one by one)
 PACKAGE_TESTS := dist deb pip
