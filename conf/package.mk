@@ -29,7 +29,7 @@ $(BUILD)/examples/solve: $(BUILD)/examples/solve.o $(BUILD)/examples/mmreader.o
 $(BUILD)/examples/ptap: $(BUILD)/examples/ptap.o
 $(BUILD)/examples/newton: $(BUILD)/examples/newton.o
 $(BUILD)/examples/link: $(BUILD)/examples/link.o $(BUILD)/lib/$(PLUGIN)
-$(BUILD)/examples/link: EXAMPLE_LIBS = -L$(BUILD)/lib -laijhybridgpu -Wl,-rpath,$(abspath $(BUILD)/lib)
+$(BUILD)/examples/link: EXAMPLE_LIBS = -L$(BUILD)/lib -laijhybridgpu -Wl,-rpath,'$(abspath $(BUILD)/lib)'
 $(BUILD)/tests/examples/readmm: $(BUILD)/tests/examples/readmm.o $(BUILD)/examples/mmreader.o
 $(EXAMPLES_BIN) $(BUILD)/tests/examples/readmm:
 	@mkdir -p $(@D)
@@ -56,6 +56,7 @@ INSTALLED = $(addprefix $(INSTALL_PLUGINDIR)/,$(INSTALLED_PLUGIN) $(SONAME) $(PL
 
 .PHONY: install-files manpages
 install: all
+	@case '$(DESTDIR)$(PREFIX)$(INSTALL_PLUGINDIR)' in *' '*) echo "make install: there is a space in '$(DESTDIR)$(PREFIX)', which pkg-config's files do not take. Name another place:  make install PREFIX=\$$HOME/hyb" >&2; exit 1 ;; esac
 	@$(MAKE) --no-print-directory -s install-files
 	@echo
 	@echo "Installed. With any program of this PETSc ($(PETSC_VERSION), $(PETSC_PREFIX)):"
@@ -91,7 +92,7 @@ check-installed: $(BUILD)/examples/link.o
 uninstall: manpages
 	rm -f $(INSTALLED:%="$(DESTDIR)%")
 	for p in $(BUILD)/man/man*/*; do s=$${p%/*}; rm -f "$(DESTDIR)$(INSTALL_MANDIR)/$${s##*/}/$${p##*/}"; done
-	-rmdir "$(DESTDIR)$(INSTALL_PLUGINDIR)/cuda" 2>/dev/null
+	rmdir "$(DESTDIR)$(INSTALL_PLUGINDIR)/cuda" 2>/dev/null || true
 
 ## make dist            the release as a tarball: build/dist/petsc-aijhybridgpu-VERSION.tar.gz
 ## make deb             Debian packages for the distribution's PETSc in build/deb; the CUDA part too where nvcc is found (DEB_CUDA=0: not)
