@@ -144,6 +144,12 @@ test-build: export PETSC_LIBS := $(PETSC_LIBS)
 test-build: $(BUILD)/librooms.a $(BUILD)/tests/t400_spgemm
 	@$(TEST_ENV) MAKE='$(MAKE)' tests/build/run.sh $(BUILD)
 
+# on a machine that lacks something, or in a folder of an awkward name
+.PHONY: test-lacks
+CHECK_TARGETS += test-lacks
+test-lacks:
+	@MAKE='$(MAKE)' tests/build/lacks.sh
+
 .PHONY: test-install
 CHECK_TARGETS += test-install
 test-install:
