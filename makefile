@@ -20,7 +20,7 @@ NO_PETSC := help clean clean-examples dist deb docs docs-links manpages uninstal
 ifneq ($(filter-out $(NO_PETSC),$(or $(MAKECMDGOALS),all)),)
   config_key := $(shell printf '%s' "$(PETSC_DIR):$(PETSC_ARCH):$(PKG_CONFIG_PATH)" | cksum | cut -d' ' -f1)
   config_mk := build/config-$(config_key).mk
-  config_made := $(shell mkdir -p build && [ -w build ] || { echo "make: nothing can be written here. Copy this folder to a place of your own:  cp -r . ~/petsc-aijhybridgpu && cd ~/petsc-aijhybridgpu" >&2; echo failed; exit; }; if [ ! -s $(config_mk) ] || [ conf/findpetsc -nt $(config_mk) ]; then PETSC_DIR='$(PETSC_DIR)' PETSC_ARCH='$(PETSC_ARCH)' conf/findpetsc > $(config_mk).new && mv $(config_mk).new $(config_mk) || echo failed; fi)
+  config_made := $(shell conf/writable build || { echo failed; exit; }; if [ ! -s $(config_mk) ] || [ conf/findpetsc -nt $(config_mk) ]; then PETSC_DIR='$(PETSC_DIR)' PETSC_ARCH='$(PETSC_ARCH)' conf/findpetsc > $(config_mk).new && mv $(config_mk).new $(config_mk) || echo failed; fi)
   ifneq ($(config_made),)
     $(error the line above says what is missing)
   endif

@@ -21,7 +21,9 @@ mkdir -p "$tree" "$bare" "$tmp/nosphinx"
 for program in pkg-config dpkg-query; do printf '#!/bin/sh\nexit 1\n' > "$bare/$program"; done
 printf '#!/bin/sh\necho 1000\n' > "$bare/id"
 printf '#!/bin/sh\necho "fatal: detected dubious ownership" >&2\nexit 128\n' > "$bare/git"
-chmod +x "$bare"/*
+mkdir "$tmp/all"
+printf '#!/bin/sh\necho install ok installed\n' > "$tmp/all/dpkg-query"
+chmod +x "$bare"/* "$tmp/all"/*
 echo 'raise ImportError("not here")' > "$tmp/nosphinx/sphinx.py"
 bare() { (cd "$tree" && PATH="$bare:$PATH" "$@") > "$tmp/out" 2>&1; }
 says() { # what fails, the line; make's own last line may follow
@@ -56,7 +58,7 @@ else
 fi
 
 mkdir "$tree/.git"
-says "make dist in a clone that git does not read" 'conf/dist: git does not read this clone: fatal: detected dubious ownership' $make -s dist
+says "make dist in a clone that git does not read" 'make dist: git does not read this clone: fatal: detected dubious ownership' $make -s dist
 rmdir "$tree/.git"
 
 # PETSc is here again
@@ -71,8 +73,9 @@ says_here "make install below a folder with a space" 'make install: there is a s
 (cd "$tree" && $make -n CUDA=0 examples) > "$tmp/out" 2>&1 && grep -qF -e "-Wl,-rpath,'$tree/build/" "$tmp/out"
 is "examples in a folder with a space" $?
 rm -rf "$tree/build" && : > "$tree/build"
-says_here "make where nothing can be written" 'make: nothing can be written here. Copy this folder' $make -s
-says_here "make dist there" 'make dist DIST=FOLDER takes another' $make -s dist
-says_here "make docs there" 'make docs DOCS=FOLDER takes another place' $make -s docs
+says_here "make where nothing can be written" 'make: build cannot be written. Copy this folder' $make -s
+says_here "make dist there" '(or: make dist DIST=FOLDER)' $make -s dist
+says_here "make deb there" '(or: make deb DEB=FOLDER)' env PATH="$tmp/all:$PATH" $make -s deb
+says_here "make docs there" '(or: make docs DOCS=FOLDER)' $make -s docs
 printf '%d passed, %d failed, %d skipped\n' $passed $failed $skipped
 [ $failed = 0 ]
