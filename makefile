@@ -6,19 +6,23 @@
 .DEFAULT_GOAL := all
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
+# numbers have a point and words are sorted alike, whatever the user's language
+export LC_ALL := C
 
 # Builds use all cores, unless -j says how many; what runs tests counts them itself
 ifeq ($(MAKELEVEL)$(filter-out all plugin cuda emulator examples install,$(MAKECMDGOALS))$(findstring -j,$(shell echo "$$MAKEFLAGS")),0)
   MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 1)
 endif
 
-# What finding PETSc costs is paid once: the answer is kept, and asked again when the environment's PETSc or findpetsc changed
-ifneq ($(filter-out help clean,$(or $(MAKECMDGOALS),all)),)
+# What finding PETSc costs is paid once: the answer is kept, and asked again when the environment's PETSc or findpetsc changed.
+# These need none: what they need they say themselves
+NO_PETSC := help clean clean-examples dist deb docs docs-links manpages uninstall format checkformat
+ifneq ($(filter-out $(NO_PETSC),$(or $(MAKECMDGOALS),all)),)
   config_key := $(shell printf '%s' "$(PETSC_DIR):$(PETSC_ARCH):$(PKG_CONFIG_PATH)" | cksum | cut -d' ' -f1)
   config_mk := build/config-$(config_key).mk
-  config_made := $(shell mkdir -p build; if [ ! -s $(config_mk) ] || [ conf/findpetsc -nt $(config_mk) ]; then PETSC_DIR='$(PETSC_DIR)' PETSC_ARCH='$(PETSC_ARCH)' conf/findpetsc > $(config_mk).new && mv $(config_mk).new $(config_mk) || echo failed; fi)
+  config_made := $(shell conf/writable build || { echo failed; exit; }; if [ ! -s $(config_mk) ] || [ conf/findpetsc -nt $(config_mk) ]; then PETSC_DIR='$(PETSC_DIR)' PETSC_ARCH='$(PETSC_ARCH)' conf/findpetsc > $(config_mk).new && mv $(config_mk).new $(config_mk) || echo failed; fi)
   ifneq ($(config_made),)
-    $(error PETSc was not found: see the message above)
+    $(error the line above says what is missing)
   endif
   include $(config_mk)
 endif

@@ -50,17 +50,20 @@ class Build(build_py):
     def run(self):
         super().run()
         env = environment()
-        for tool in ('make', 'pkg-config'):
-            if not shutil.which(tool):
-                sys.exit('petsc-aijhybridgpu: %s is missing (Debian: apt-get install make pkg-config gcc g++ petsc-dev)' % tool)
+        if not shutil.which('make'):
+            sys.exit('petsc-aijhybridgpu: make is missing. Install it:  sudo apt-get update && sudo apt-get install make')
+        # before anything is built, since it says what is missing and the command that mends it; that line is to be the last one
+        told = subprocess.run(['conf/findpetsc'], cwd=HERE, env=env, capture_output=True, text=True)
+        if told.returncode:
+            sys.exit('petsc-aijhybridgpu: ' + told.stderr.strip())
+        petsc = dict(re.findall(r'^(PETSC_(?:VERSION|PREFIX|SCALAR|ID)) := (.*)$', told.stdout, re.M))
         lib = os.path.join(self.build_lib, 'petsc_aijhybridgpu', 'lib')
         shutil.rmtree(lib, ignore_errors=True)
         make = ['make', '--no-print-directory', 'LIBDIR=' + os.path.abspath(lib)] + [a + '=' + env[a] for a in ('CUDA', 'CUDA_ARCH') if env.get(a)]
         if 'MAKEFLAGS' not in env:
             make.append('-j%d' % (os.cpu_count() or 1))
-        subprocess.run(make + ['all'], cwd=HERE, env=env, check=True)
-        told = subprocess.run(['conf/findpetsc'], cwd=HERE, env=env, check=True, capture_output=True, text=True).stdout
-        petsc = dict(re.findall(r'^(PETSC_(?:VERSION|PREFIX|SCALAR|ID)) := (.*)$', told, re.M))
+        if subprocess.run(make + ['all'], cwd=HERE, env=env).returncode:
+            sys.exit('petsc-aijhybridgpu: the plugin was not built: see what make says above')
         # no links in wheels: what PETSc loads is a file
         for name in os.listdir(lib):
             if os.path.islink(os.path.join(lib, name)):

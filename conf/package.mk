@@ -29,7 +29,7 @@ $(BUILD)/examples/solve: $(BUILD)/examples/solve.o $(BUILD)/examples/mmreader.o
 $(BUILD)/examples/ptap: $(BUILD)/examples/ptap.o
 $(BUILD)/examples/newton: $(BUILD)/examples/newton.o
 $(BUILD)/examples/link: $(BUILD)/examples/link.o $(BUILD)/lib/$(PLUGIN)
-$(BUILD)/examples/link: EXAMPLE_LIBS = -L$(BUILD)/lib -laijhybridgpu -Wl,-rpath,$(abspath $(BUILD)/lib)
+$(BUILD)/examples/link: EXAMPLE_LIBS = -L$(BUILD)/lib -laijhybridgpu -Wl,-rpath,'$(abspath $(BUILD)/lib)'
 $(BUILD)/tests/examples/readmm: $(BUILD)/tests/examples/readmm.o $(BUILD)/examples/mmreader.o
 $(EXAMPLES_BIN) $(BUILD)/tests/examples/readmm:
 	@mkdir -p $(@D)
@@ -56,6 +56,7 @@ INSTALLED = $(addprefix $(INSTALL_PLUGINDIR)/,$(INSTALLED_PLUGIN) $(SONAME) $(PL
 
 .PHONY: install-files manpages
 install: all
+	@case '$(DESTDIR)$(PREFIX)$(INSTALL_PLUGINDIR)' in *' '*) echo "make install: there is a space in '$(DESTDIR)$(PREFIX)', which pkg-config's files do not take. Name another place:  make install PREFIX=\$$HOME/hyb" >&2; exit 1 ;; esac
 	@$(MAKE) --no-print-directory -s install-files
 	@echo
 	@echo "Installed. With any program of this PETSc ($(PETSC_VERSION), $(PETSC_PREFIX)):"
@@ -91,23 +92,26 @@ check-installed: $(BUILD)/examples/link.o
 uninstall: manpages
 	rm -f $(INSTALLED:%="$(DESTDIR)%")
 	for p in $(BUILD)/man/man*/*; do s=$${p%/*}; rm -f "$(DESTDIR)$(INSTALL_MANDIR)/$${s##*/}/$${p##*/}"; done
-	-rmdir "$(DESTDIR)$(INSTALL_PLUGINDIR)/cuda" 2>/dev/null
+	rmdir "$(DESTDIR)$(INSTALL_PLUGINDIR)/cuda" 2>/dev/null || true
 
 ## make dist            the release as a tarball: build/dist/petsc-aijhybridgpu-VERSION.tar.gz
 ## make deb             Debian packages for the distribution's PETSc in build/deb; the CUDA part too where nvcc is found (DEB_CUDA=0: not)
 DIST ?= build/dist
+DEB ?= build/deb
 .PHONY: dist deb
 dist:
-	@conf/dist $(DIST)
+	@conf/dist '$(DIST)'
 deb:
-	@conf/deb build/deb
+	@conf/deb '$(DEB)'
 
-## make docs            the site in build/docs/html, its links looked at (conf/prerequisites docs installs what it takes); make docs-links asks the network too
+## make docs            the site in build/docs/html, its links looked at ; make docs-links asks the network too
 .PHONY: docs docs-links
+DOCS ?= build/docs
 docs:
-	@conf/docs/site build/docs
+	@command -v python3 >/dev/null 2>&1 || conf/need "make docs" python3
+	@conf/docs/site '$(DOCS)'
 docs-links: docs
-	@conf/docs/checklinks build/docs/html --external
+	@conf/docs/checklinks '$(DOCS)/html' --external
 
 ## make test-packages   the tarball, Debian packages and pip's: built, installed, used, removed (test-dist, test-deb, test-pip one by one)
 PACKAGE_TESTS := dist deb pip
@@ -139,6 +143,12 @@ test-build: export PETSC_CFLAGS := $(PETSC_CFLAGS)
 test-build: export PETSC_LIBS := $(PETSC_LIBS)
 test-build: $(BUILD)/librooms.a $(BUILD)/tests/t400_spgemm
 	@$(TEST_ENV) MAKE='$(MAKE)' tests/build/run.sh $(BUILD)
+
+# on a machine that lacks something, or in a folder of an awkward name
+.PHONY: test-lacks
+CHECK_TARGETS += test-lacks
+test-lacks:
+	@MAKE='$(MAKE)' tests/build/lacks.sh
 
 .PHONY: test-install
 CHECK_TARGETS += test-install

@@ -54,6 +54,7 @@ $(MAT_BIN): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(INTERFACE_OBJ)
 
 .PHONY: unit unit-emulated check check-host unit-cuda tests-run-cuda tests-clean-results tests-run-unit tests-run-emulated tests-run-mat tests-run-ranks tests-run-parts
 tests-clean-results:
+	@case '$(CURDIR)' in *' '*) echo "make: there is a space in '$(CURDIR)', at which the lists of tests and LD_PRELOAD split. Test a copy:  cp -r . ~/petsc-aijhybridgpu && cd ~/petsc-aijhybridgpu && make check" >&2; exit 1 ;; esac
 	@rm -rf $(RESULTS) && mkdir -p $(RESULTS) && date +%s > $(RESULTS)/start
 
 # The list of runs goes through xargs: one line a run, NAME and the command; a line that ends in a blank would go on in the next one

@@ -36,6 +36,8 @@ def get_include():
 
 def options(aij=False):
     """PETSc's options that bring the type in; aij: also where a program says AIJ in its code."""
+    if any(c.isspace() for c in library()):
+        raise RuntimeError('petsc_aijhybridgpu: PETSc takes options apart at blanks, and there is one in %s: install it into another environment' % library())
     words = ['-dll_append', library(), '-mat_type', 'aijhybridgpu', '-dm_mat_type', 'aijhybridgpu']
     return ' '.join(words + (['-mat_seqaij_type', 'seqaijhybridgpu'] if aij else []))
 
@@ -49,8 +51,6 @@ def init(more='', aij=True):
     global _begun
     if 'petsc4py.PETSc' in sys.modules:
         raise RuntimeError('petsc_aijhybridgpu.init() comes too late: petsc4py.PETSc has been imported, and PETSc has read its options')
-    if any(c.isspace() for c in library()):
-        raise RuntimeError('petsc_aijhybridgpu: PETSc takes options apart at blanks, and there is one in %s' % library())
     if _begun:
         return
     built()

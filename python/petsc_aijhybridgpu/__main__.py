@@ -1,5 +1,6 @@
 """python -m petsc_aijhybridgpu: prints the options that bring the type into a program of PETSc's."""
 import argparse
+import sys
 
 import petsc_aijhybridgpu
 
@@ -15,4 +16,7 @@ if asked.version:
 elif asked.library:
     print(petsc_aijhybridgpu.library())
 else:
-    print(petsc_aijhybridgpu.options(asked.aij))
+    try:
+        print(petsc_aijhybridgpu.options(asked.aij))
+    except RuntimeError as error:
+        sys.exit(str(error))

@@ -16,6 +16,7 @@ release=${PETSC_RELEASE:-3.26.1}
 unset PETSC_DIR PETSC_ARCH PETSC_OPTIONS MAKEFLAGS MFLAGS MAKELEVEL || true
 dir=$work/petsc-$release arch=arch-here
 rm -rf "$dir"
+HOME=${HOME:-$(getent passwd "$(id -u)" | cut -d: -f6)}
 cache=${AIJHYBRIDGPU_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/aijhybridgpu}
 built=
 for kind in "nocuda opt" "cuda opt"; do

@@ -1,9 +1,11 @@
 static char help[] = "A program of known counts for tests/plugin/report.sh: products and products with vectors, and an end that is chosen.\n\
   -end finalize|error|caught|exit|signal|other|folder : PetscFinalize(); an error in main(); one that is caught, then PetscFinalize(); exit(); SIGSEGV;\n\
                                                         an error on the last process alone; the report's folder is removed, then PetscFinalize()\n\
+  -comma : fails where the user's language, which it speaks, has no comma in numbers\n\
   -mults N : so many products with a vector instead of 100\n\n";
 
 #include <petscmat.h>
+#include <locale.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -95,15 +97,18 @@ int main(int argc, char **argv)
   char        end[32] = "finalize", folder[PETSC_MAX_PATH_LEN] = "";
   Mat         A, C;
   PetscMPIInt rank, size;
-  PetscBool   is, many = PETSC_FALSE;
+  PetscBool   is, many = PETSC_FALSE, comma = PETSC_FALSE;
 
   PetscFunctionBeginUser;
+  (void)setlocale(LC_ALL, ""); /* as programs with windows do */
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-end", end, sizeof(end), NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-folder", folder, sizeof(folder), NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-many", &many, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-comma", &comma, NULL));
+  if (comma && strcmp(localeconv()->decimal_point, ",")) return 4;
   PetscCall(Stencil(&A));
   PetscCall(Work(A, &C));
   if (many) PetscCall(Many());

@@ -10,20 +10,20 @@ static const char style[] =
   ":root{color-scheme:light dark;--bg:#fff;--fg:#1b1f24;--dim:#5c6570;--line:#d9dde2;--soft:#f4f6f8;--a:#2563a8;--b:#c2701c;--c:#8a929c;--note:#fff6e0;--noteline:#d9a520}"
   "@media(prefers-color-scheme:dark){:root{--bg:#14171b;--fg:#e4e7eb;--dim:#98a2ae;--line:#2d343c;--soft:#1b2026;--a:#5b9be0;--b:#e09a4a;--c:#7d8792;--note:#2a2415;--noteline:#b98a1a}}"
   "*{box-sizing:border-box}body{margin:0;background:var(--bg);color:var(--fg);font:15px/1.45 system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif}"
-  "main{max-width:1440px;margin:0 auto;padding:20px 24px 48px}h1{font-size:1.5rem;margin:0 0 2px;overflow-wrap:anywhere}h2{font-size:1.05rem;margin:34px 0 8px}"
-  "p{margin:4px 0 10px}.dim{color:var(--dim)}code{font:.9em ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace;overflow-wrap:anywhere}"
+  "main{max-width:1640px;margin:0 auto;padding:20px 24px 48px}h1{font-size:1.5rem;margin:0 0 2px;overflow-wrap:anywhere}h2{font-size:1.05rem;margin:34px 0 8px}"
+  "p{margin:4px 0 10px;max-width:76rem}.dim{color:var(--dim)}code{font:.9em ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace;overflow-wrap:anywhere}"
   "dl{display:grid;grid-template-columns:max-content 1fr;gap:4px 18px;margin:16px 0 0}dt{color:var(--dim)}dd{margin:0;overflow-wrap:anywhere}dd span{display:inline-block;max-width:100%}"
   ".note{background:var(--note);border-left:4px solid var(--noteline);padding:8px 12px;margin:14px 0}"
   "ol{margin:0;padding-left:1.4em}li{margin:0 0 8px}"
   ".wide{overflow-x:auto;border:1px solid var(--line);border-radius:4px}table{border-collapse:separate;border-spacing:0;width:100%;font-variant-numeric:tabular-nums lining-nums}"
   "th,td{padding:5px 12px;text-align:right;white-space:nowrap;border-bottom:1px solid var(--line)}tr:last-child td{border-bottom:0}"
   "th{font-weight:600;color:var(--dim);background:var(--soft);font-size:.86rem;vertical-align:bottom}.l{text-align:left}tr.g:not(:nth-child(2)) td{border-top:1px solid var(--dim)}"
-  "td:first-child,th:first-child{text-align:left;position:sticky;left:0;background:var(--bg);max-width:20rem;overflow:hidden;text-overflow:ellipsis}th:first-child{background:var(--soft)}"
+  "td:first-child,th:first-child{text-align:left;position:sticky;left:0;background:var(--bg);white-space:normal;overflow-wrap:anywhere;min-width:15rem;max-width:20rem}th:first-child{background:var(--soft)}"
   ".bars{display:grid;grid-template-columns:minmax(6rem,max-content) 1fr max-content;gap:5px 12px;align-items:center;font-variant-numeric:tabular-nums lining-nums}"
   ".bars svg{display:block;width:100%;height:15px}.bars>.v{text-align:right}.bars>.n{overflow-wrap:anywhere}.a{fill:var(--a)}.b{fill:var(--b)}.c{fill:var(--c)}"
-  ".w{white-space:normal;min-width:26rem;font-size:.86rem}.m{display:block;width:100%;height:130px;background:var(--soft)}.s svg{display:inline-block;width:5.5rem;height:11px;margin-left:8px;vertical-align:-1px}.ends{display:flex;justify-content:space-between}"
+  ".w{white-space:normal;min-width:20rem;font-size:.86rem}.m{display:block;width:100%;height:130px;background:var(--soft)}.s svg{display:inline-block;width:5.5rem;height:11px;margin-left:8px;vertical-align:-1px}.ends{display:flex;justify-content:space-between}"
   ".key{display:flex;flex-wrap:wrap;gap:4px 20px;margin:0 0 8px}.key svg{width:12px;height:12px;margin-right:6px;vertical-align:-1px}summary{cursor:pointer;color:var(--dim);margin:10px 0}"
-  "@media(max-width:640px){body{font-size:14px}main{padding:14px 14px 36px}dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:8px}th,td{padding:5px 9px}td:first-child,th:first-child{max-width:9.5rem}"
+  "@media(max-width:640px){body{font-size:14px}main{padding:14px 14px 36px}dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:8px}th,td{padding:5px 9px}td:first-child,th:first-child{min-width:7.5rem;max-width:9.5rem}"
   ".bars{grid-template-columns:1fr max-content;grid-auto-flow:row dense;gap:2px 12px}.bars>.n{grid-column:1}.bars>.v{grid-column:2}.bars>svg{grid-column:1/3;margin-bottom:7px}}";
 
 static void TextOf(FILE *f, const char *text, size_t length)
@@ -573,7 +573,7 @@ static void Matrices(FILE *f, const HybReport *r, const int order[])
   fputs("</table></div>\n", f);
 }
 
-/* rate: of the device's memory, all processes together */
+/* rate: of the device's memory, all processes together; 0: there is none, nor its column */
 static void LineRow(FILE *f, const HybRecordKind *kind, const HybRecordLine *l, PetscBool first, double rate)
 {
   const char *name = HybRecordOpName((int)l->op);
@@ -592,19 +592,27 @@ static void LineRow(FILE *f, const HybRecordKind *kind, const HybRecordLine *l, 
   if (l->flops > 0 && l->seconds > 0) fprintf(f, "%.2f", (double)(1e-9 * l->flops / l->seconds));
   fputs("</td><td>", f);
   if (l->bytes > 0 && l->seconds > 0) fprintf(f, "%.2f", (double)(1e-9 * l->bytes / l->seconds));
-  fputs("</td><td>", f);
+  if (rate > 0) fputs("</td><td>", f);
   if (l->bytes > 0 && l->seconds > 0 && rate > 0 && l->where[0] == 'd') fprintf(f, "%.0f&nbsp;%%", (double)(100 * l->bytes / l->seconds / rate));
   fputs("</td><td class=\"l dim w\">", f);
   Text(f, l->why);
   fputs("</td></tr>\n", f);
 }
 
-static void Lines(FILE *f, const HybReport *r, const int order[], PetscBool nested)
+/* of all processes' cards; 0: there are none */
+static double CardsRate(const HybReport *r)
 {
   double rate = 0;
 
   for (PetscMPIInt p = 0; p < r->known; p++) rate += r->accounts[p].rate;
-  fputs("<div class=\"wide\"><table>\n<tr><th>matrix</th><th class=\"l\">operation</th><th class=\"l\">method</th><th class=\"l\">where</th><th>calls</th><th>s</th><th>ms a call</th><th>GFLOP/s</th><th>GB/s</th><th>of the card's</th><th class=\"l\">figures</th></tr>\n", f);
+  return rate;
+}
+
+static void Lines(FILE *f, const HybReport *r, const int order[], PetscBool nested)
+{
+  const double rate = CardsRate(r);
+
+  fprintf(f, "<div class=\"wide\"><table>\n<tr><th>matrix</th><th class=\"l\">operation</th><th class=\"l\">method</th><th class=\"l\">where</th><th>calls</th><th>s</th><th>ms a call</th><th>GFLOP/s</th><th>GB/s</th>%s<th class=\"l\">figures</th></tr>\n", rate > 0 ? "<th>of copies</th>" : "");
   for (int k = 0; k < r->nkinds; k++) {
     const HybRecordKind *kind                   = &r->kinds[order[k]];
     PetscBool            done[HYB_RECORD_LINES] = {PETSC_FALSE}, first = PETSC_TRUE;
@@ -726,7 +734,8 @@ void HybReportHTML(FILE *f, const HybReport *r)
     Hierarchy(f, r);
     Matrices(f, r, order);
     fputs("<h2>Operations</h2>\n", f);
-    if (r->known > 1) fputs("<p class=\"dim\">Calls and seconds are of the process with most of them; rates are of all processes together.</p>\n", f);
+    fprintf(f, "<p class=\"dim\">Figures: what the method was chosen by.%s%s</p>\n", CardsRate(r) > 0 ? " Of copies: GB/s beside what the card's memory reads and writes in copies, measured at the end." : "",
+            r->known > 1 ? " Calls and seconds are of the process with most of them; rates are of all processes together." : "");
     Lines(f, r, order, PETSC_FALSE);
     fputs("<details><summary>Steps within these operations</summary>\n", f);
     Lines(f, r, order, PETSC_TRUE);

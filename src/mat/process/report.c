@@ -6,6 +6,7 @@
 #include "report.h"
 #include <ctype.h>
 #include <errno.h>
+#include <locale.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -148,6 +149,20 @@ static void HybReportFill(HybRecords *r, HybReport *report)
   HybReportAdvise(report);
 }
 
+/* Numbers have a point, whatever language the program speaks: a comma would end them, in the data and in pictures */
+static void HybReportMake(HybRecords *r, HybReport *report)
+{
+  const locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+  const locale_t own   = plain ? uselocale(plain) : (locale_t)0;
+
+  HybReportFill(r, report);
+  HybReportWrite(r, report);
+  if (plain) {
+    (void)uselocale(own);
+    freelocale(plain);
+  }
+}
+
 /* The page of what this process knows, by the first one: the run ends by an error, or without PetscFinalize() */
 static void HybReportWriteAlone(HybRecords *r, const char *ended)
 {
@@ -170,8 +185,7 @@ static void HybReportWriteAlone(HybRecords *r, const char *ended)
   report.known    = 1;
   report.complete = (PetscBool)(r->size == 1);
   report.accounts = &account;
-  HybReportFill(r, &report);
-  HybReportWrite(r, &report);
+  HybReportMake(r, &report);
   r->written++;
   r->busy = PETSC_FALSE;
 }
@@ -323,8 +337,7 @@ static PetscErrorCode HybReportEnd(void)
     PetscCall(PetscFree(r->options)); /* programs add options of their own */
     PetscCall(PetscOptionsGetAll(NULL, &r->options));
     PetscCall(PetscStrncpy(r->ended, "PetscFinalize", sizeof(r->ended)));
-    HybReportFill(r, &report);
-    HybReportWrite(r, &report);
+    HybReportMake(r, &report);
     PetscCall(PetscFree(report.accounts));
     PetscCall(PetscPopErrorHandler());
   }
