@@ -136,4 +136,6 @@ extern void HybTestFaults(PetscErrorCode (*run)(void *ctx), PetscErrorCode (*cle
 /* the same on several processes, on one of which something fails (of PETSc's malloc what the library asks for): run
    must give an error on all of them */
 extern void HybTestFaultsOn(PetscMPIInt which, PetscErrorCode (*run)(void *ctx), PetscErrorCode (*cleanup)(void *ctx), void *ctx);
+/* where other memory may serve instead, an error on all of them or on none */
+extern void HybTestFaultsServed(PetscMPIInt which, PetscErrorCode (*run)(void *ctx), PetscErrorCode (*cleanup)(void *ctx), void *ctx);
 #endif

@@ -179,7 +179,7 @@ static PetscErrorCode Faults(void)
     V.ones = (PetscBool)(k == 0);
     Reference(F.hops);
     HybTestBegin("everything failing in turn, %d hops%s", F.hops, k == 2 ? ", a threshold" : "");
-    HybTestFaultsOn((PetscMPIInt)(Size - 1), Run, CleanUp, NULL);
+    HybTestFaultsServed((PetscMPIInt)(Size - 1), Run, CleanUp, NULL);
     PetscCall(HybArenaReset(&F.data));
   }
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -377,7 +377,7 @@ static PetscErrorCode Faults(void)
     F.hops = k ? 2 : 1;
     HybTestBegin("everything failing in turn, %d hops%s", F.hops, k == 2 ? ", a threshold" : "");
     PetscCall(Prepare(24, 1, -1, 2, k ? 3 : 2, (PetscBool)(k == 0), k == 2 ? &filter : NULL));
-    HybTestFaultsOn((PetscMPIInt)(Size - 1), Run, CleanUp, NULL);
+    HybTestFaultsServed((PetscMPIInt)(Size - 1), Run, CleanUp, NULL);
     PetscCall(HybArenaReset(&F.data));
   }
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -348,7 +348,7 @@ typedef struct {
   PetscInt hash_lists, masks_lanes, fused_plan;
   PetscInt tile_precision; /* 0: double, 1: half */
   PetscInt comm;           /* HybCommChoice */
-  PetscInt comm_timeout, comm_segment;
+  PetscInt comm_timeout, comm_segment, comm_after;
 } HybTuning;
 
 /* the ways of exchanges between devices, in the order of -mat_aijhybridgpu_comm's words */

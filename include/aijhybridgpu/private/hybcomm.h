@@ -82,6 +82,9 @@ struct _HybHalo {
   PetscInt   *row, *place;
   PetscCount *ptr;
   PetscBool   scalars; /* in the exchange in progress */
+  /* What its users queue between Begin and End takes no longer than to start a kernel: by peer access, exchanges wait
+     where they begin. Each process for itself. */
+  PetscBool   early;
   HybExchange forward, reverse;
 };
 
@@ -90,8 +93,8 @@ struct _HybHalo {
 extern PetscErrorCode HybHaloCreate(HybComm, const HybExec *, const PetscInt *ranges, PetscInt nghost, const PetscInt *ghost, HybHalo *);
 /* for people: the way that its exchanges between devices go, and why */
 extern const char *HybHaloWay(HybHalo);
-/* do its exchanges leave the host out? */
-extern PetscBool HybHaloFromCardToCard(HybHalo);
+/* has its last exchange, the reverse one or not, left the host out? */
+extern PetscBool HybHaloFromCardToCard(HybHalo, PetscBool reverse);
 /* collective; NULL is allowed */
 extern PetscErrorCode HybHaloDestroy(HybHalo *);
 
@@ -176,8 +179,8 @@ typedef struct _HybCommOps {
   PetscErrorCode (*attach)(const HybExec *, const unsigned char handle[HYB_COMM_HANDLE], void **there);
   PetscErrorCode (*detach)(const HybExec *, void *there);
   /* On exec's stream: n units at index[] of src, or as they are, go to the neighbours' slots; then each one is told the
-     number. failed: it is told that this process has nothing for it. */
-  PetscErrorCode (*put)(const HybExec *, const HybPeerTable *, uint64_t number, PetscBool failed, size_t unit, PetscCount n, const PetscInt *index, const void *src);
+     number. failed: it is told that this process has nothing for it. With seconds it does what wait() does as well. */
+  PetscErrorCode (*put)(const HybExec *, const HybPeerTable *, uint64_t number, PetscBool failed, size_t unit, PetscCount n, const PetscInt *index, const void *src, PetscInt seconds, void *slot, size_t bytes);
   /* On exec's stream: waits for the neighbours' numbers, so many seconds. Where one failed or did not come, status
      tells, and the slot's bytes are all ones: no number. */
   PetscErrorCode (*wait)(const HybExec *, const HybPeerTable *, uint64_t number, PetscInt seconds, void *slot, size_t bytes);

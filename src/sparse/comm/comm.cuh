@@ -12,6 +12,6 @@ extern PetscErrorCode HybPeerSegment_CUDA(const HybExec *, size_t, void **, unsi
 extern PetscErrorCode HybPeerSegmentFree_CUDA(const HybExec *, void *);
 extern PetscErrorCode HybPeerAttach_CUDA(const HybExec *, const unsigned char[HYB_COMM_HANDLE], void **);
 extern PetscErrorCode HybPeerDetach_CUDA(const HybExec *, void *);
-extern PetscErrorCode HybPeerPut_CUDA(const HybExec *, const HybPeerTable *, uint64_t, PetscBool, size_t, PetscCount, const PetscInt *, const void *);
+extern PetscErrorCode HybPeerPut_CUDA(const HybExec *, const HybPeerTable *, uint64_t, PetscBool, size_t, PetscCount, const PetscInt *, const void *, PetscInt, void *, size_t);
 extern PetscErrorCode HybPeerWait_CUDA(const HybExec *, const HybPeerTable *, uint64_t, PetscInt, void *, size_t);
 #endif

@@ -20,6 +20,10 @@ extern void   HybCommWaitEnd(double began);
 #define HYB_COMM_UNIT (PetscMax(sizeof(HybScalar), sizeof(PetscInt)))
 #define HYB_COMM_MOST ((size_t)64) /* and which they can be given room for */
 
+/* Peer access is made ready at once for exchanges in which some process moves so many bytes: by messages they take
+   longer than that does */
+#define HYB_COMM_LARGE ((size_t)128 << 10)
+
 /* MPI counts in int: longer messages go in pieces of so many bytes */
 #define HYB_COMM_PIECE ((size_t)1 << 30)
 
@@ -36,8 +40,10 @@ struct _HybExchange {
   MPI_Request    *request;        /* those of receives first */
   MPI_Status     *received;
   PetscMPIInt     nrequest, nreceive;
-  /* by peer access; count: exchanges begun, waited: the last one that was waited for */
-  PetscBool    peer;
+  /* by peer access; times: exchanges that it could serve, asked: all processes have looked whether it can. count:
+     exchanges begun, waited: the last one that was waited for */
+  PetscInt     times;
+  PetscBool    asked, peer, early, large;
   PetscMPIInt  npeers, *peers;
   size_t       at; /* of this exchange's part of the segment */
   char        *slots_[2];
@@ -59,8 +65,9 @@ extern PetscErrorCode HybExchangeDestroy(HybExchange *);
 extern PetscErrorCode HybExchangeBegin(HybExchange, const HybExec *, size_t unit, const PetscInt *index, const void *src, PetscBool host);
 /* dst NULL: where it is kept; *result, which may be NULL: where it came to */
 extern PetscErrorCode HybExchangeEnd(HybExchange, const HybExec *, PetscErrorCode before, void *dst, void *result);
-/* peer.c. Collective: after it, comm->way says what serves; the exchange goes by peer access if e->peer. */
-extern PetscErrorCode HybPeerExchangeMake(HybExchange, const HybExec *);
+/* peer.c. Collective: after it, comm->way says what serves; the exchange goes by peer access if e->peer. An error is
+   one of all. before: this process's, which then leaves all with messages. */
+extern PetscErrorCode HybPeerExchangeMake(HybExchange, const HybExec *, PetscErrorCode before);
 extern PetscErrorCode HybPeerExchangeDestroy(HybExchange);
 extern PetscErrorCode HybPeerBegin(HybExchange, const HybExec *, size_t unit, const PetscInt *index, const void *src);
 extern PetscErrorCode HybPeerEnd(HybExchange, const HybExec *, PetscErrorCode before, void **result);
@@ -82,7 +89,8 @@ extern PetscBool HybPeerIsOpen(HybComm);
 /* instead of both: others get messages without contents */
 extern void HybExchangeAbandon(HybExchange, const HybExec *);
 
-extern PetscErrorCode HybExchangeMayLock(const HybExec *, size_t bytes, PetscBool *);
+/* page-locked memory where there is some; *locked: is it? */
+extern PetscErrorCode HybExchangeBuffer(HybArena *, size_t bytes, void *buffer, PetscBool *locked);
 
 /* the same at once, between arrays of the host's, without any object; out is as long as `to` says */
 extern PetscErrorCode HybPeersExchange(HybComm, const HybPeers *to, const HybPeers *from, size_t unit, const void *out, void *in);

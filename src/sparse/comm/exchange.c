@@ -21,11 +21,10 @@ static PetscErrorCode HybExchangeRoom(HybExchange e, PetscBool keepghost, size_t
   const HybExec *exec  = &e->arena.exec;
   const size_t   nsend = (size_t)e->to->offset[e->to->n], nrecv = (size_t)e->from->offset[e->from->n], line = 64;
   const size_t   out = (nsend * unit + line - 1) / line * line, in = (nrecv * unit + line - 1) / line * line;
-  PetscBool      may = PETSC_FALSE;
+  PetscBool      locked;
 
   PetscFunctionBegin;
-  PetscCall(HybExchangeMayLock(exec, out + (size_t)e->slots * in, &may));
-  PetscCall(HybArenaAlloc(&e->arena, may ? HYB_MEM_LOCKED : HYB_MEM_HOST, (PetscCount)(out + (size_t)e->slots * in), 1, &e->out));
+  PetscCall(HybExchangeBuffer(&e->arena, out + (size_t)e->slots * in, &e->out, &locked));
   for (int k = 0; k < 2; k++) e->in[k] = e->out + out + (k < e->slots ? (size_t)k * in : 0);
   if (exec->backend->device) {
     PetscCall(HybArenaAlloc(&e->arena, HYB_MEM_DEVICE, (PetscCount)(nsend * unit), 1, &e->packed));
@@ -53,6 +52,7 @@ static PetscErrorCode HybExchangeMake(HybExchange e, PetscBool keepghost)
 PetscErrorCode HybExchangeCreate(HybComm comm, const HybExec *exec, const HybPeers *to, const HybPeers *from, PetscBool keepghost, HybExchange *exchange)
 {
   HybExchange    e;
+  PetscInt64     most = (PetscInt64)PetscMax(to->offset[to->n], from->offset[from->n]);
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -71,9 +71,8 @@ PetscErrorCode HybExchangeCreate(HybComm comm, const HybExec *exec, const HybPee
   if (ierr) (void)HybExchangeDestroy(exchange);
   PetscCall(ierr);
   PetscCall(PetscCommGetNewTag(comm->mpi, &e->tag));
-  ierr = HybPeerExchangeMake(e, exec);
-  if (ierr) (void)HybExchangeDestroy(exchange);
-  PetscCall(ierr);
+  if (comm->size > 1) PetscCall(HybCommMax(comm, 1, &most));
+  e->large = (PetscBool)(most >= (PetscInt64)(HYB_COMM_LARGE / HYB_COMM_UNIT));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -143,6 +142,23 @@ static PetscErrorCode HybExchangeSends(HybExchange e, PetscBool empty)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/*
+  Does an exchange go by peer access? What that needs takes as long as two or three exchanges by messages: neighbours
+  are told places, tables go to the card, and once for a communicator its cards' memory is mapped. A product's first
+  phases use what they make twice. So it is made when it is asked for once more, or at once for what is large. All
+  processes count alike, and a process that has an error meets the others here.
+*/
+static PetscErrorCode HybExchangeChoose(HybExchange e, const HybExec *exec, PetscErrorCode before)
+{
+  const HybTuning *tuning = HybTuningGet();
+
+  PetscFunctionBegin;
+  if (!e->asked && tuning->comm != HYB_COMM_MPI && (e->large || e->times >= tuning->comm_after)) PetscCall(HybPeerExchangeMake(e, exec, before));
+  e->times++;
+  e->bypeer = e->peer;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybExchangeBegin(HybExchange e, const HybExec *exec, size_t unit, const PetscInt *index, const void *src, PetscBool host)
 {
   const PetscCount nsend   = e->to->offset[e->to->n];
@@ -152,7 +168,8 @@ PetscErrorCode HybExchangeBegin(HybExchange e, const HybExec *exec, size_t unit,
   PetscFunctionBegin;
   PetscCheck(!e->begun, PETSC_COMM_SELF, PETSC_ERR_ORDER, "An exchange begins that has begun already");
   e->arena.exec.stream = exec->stream; /* whose work the end of this object waits for */
-  e->bypeer            = (PetscBool)(e->peer && !host && unit <= HYB_COMM_UNIT);
+  e->bypeer            = PETSC_FALSE;
+  if (!host && unit <= HYB_COMM_UNIT) PetscCall(HybExchangeChoose(e, exec, PETSC_SUCCESS));
   if (e->bypeer) {
     PetscCall(HybPeerBegin(e, exec, unit, index, src));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -218,7 +235,9 @@ PetscErrorCode HybExchangeEnd(HybExchange e, const HybExec *exec, PetscErrorCode
 void HybExchangeAbandon(HybExchange e, const HybExec *exec)
 {
   if (e->begun) return;
-  e->bypeer = e->peer;
+  (void)PetscPushErrorHandler(PetscReturnErrorHandler, NULL);
+  (void)HybExchangeChoose(e, exec, PETSC_ERR_LIB);
+  (void)PetscPopErrorHandler();
   if (e->bypeer) {
     HybPeerAbandon(e, exec);
     return;

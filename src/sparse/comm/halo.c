@@ -138,6 +138,7 @@ PetscErrorCode HybHaloDestroy(HybHalo *halo)
 PetscErrorCode HybHaloBegin(HybHalo h, const HybExec *exec, size_t unit, const void *x, PetscBool host)
 {
   PetscFunctionBegin;
+  h->forward->early = h->early;
   PetscCall(HybExchangeBegin(h->forward, exec, unit, host ? h->index : h->there, x, host));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -212,6 +213,7 @@ PetscErrorCode HybHaloReverseBegin(HybHalo h, const HybExec *exec, PetscBool sca
     PetscCall(HybCommAgree(h->comm, h->row ? PETSC_SUCCESS : HybHaloLists(h), "A halo's lists"));
     PetscCall(HybExchangeCreate(h->comm, &h->arena.exec, &h->from, &h->to, PETSC_TRUE, &h->reverse));
   }
+  h->reverse->early = h->early;
   PetscCall(HybExchangeBegin(h->reverse, exec, scalars ? sizeof(HybScalar) : sizeof(PetscInt), NULL, ghost, PETSC_FALSE));
   h->scalars = scalars;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -239,12 +241,18 @@ void HybHaloAbandon(HybHalo h, const HybExec *exec, PetscBool reverse, PetscErro
 
 const char *HybHaloWay(HybHalo h)
 {
+  const HybExchange e = h->forward;
+
   if (!h->arena.exec.backend->device) return "MPI, from the host";
   if (h->comm->size == 1) return "nothing";
-  return h->forward->peer || !HybPeerIsOpen(h->comm) ? h->comm->way : "MPI from page-locked buffers: the segment is full (-mat_aijhybridgpu_comm_segment)";
+  if (HybTuningGet()->comm == HYB_COMM_MPI && !e->peer) return "MPI from page-locked buffers: as asked";
+  if (!e->asked) return "MPI from page-locked buffers: peer access is not tried before more exchanges (-mat_aijhybridgpu_comm_after)";
+  return e->peer || !HybPeerIsOpen(h->comm) ? h->comm->way : "MPI from page-locked buffers: the segment is full (-mat_aijhybridgpu_comm_segment)";
 }
 
-PetscBool HybHaloFromCardToCard(HybHalo h)
+PetscBool HybHaloFromCardToCard(HybHalo h, PetscBool reverse)
 {
-  return h->forward->peer;
+  const HybExchange e = reverse ? h->reverse : h->forward;
+
+  return (PetscBool)(e && e->bypeer);
 }

@@ -6,14 +6,16 @@
   exchange, and of the last even and the last odd one in which it had nothing to send.
 
     Begin   put: entries go straight into the neighbours' slots, then each one is told the number
-    End     wait: one block looks for the neighbours' numbers; what follows reads the slot in place
+    End     wait: one block looks for the neighbours' numbers; what follows reads the slot in place. Where next to
+            nothing comes between, put does that too: coarse levels of multigrid take as long as their kernels' starts
 
   Both are kernels in the operation's own stream: the host waits for nothing. A slot is written again two exchanges
   later. By then its reader is done: every neighbour is told every number, and this process's put comes after its wait
   for the exchange between, which a neighbour begins after its reading.
 
-  All processes decide together whether this way is open: one node, a card for each, segments that all can map, and a
-  probe that comes through. Else, and for exchanges for which a segment has no room left, MPI serves.
+  All processes decide together whether this way is open, when the first exchange comes that is asked for often enough
+  (exchange.c): one node, a card for each, segments that all can map, and a probe that comes through. Else, and for
+  exchanges for which a segment has no room left, MPI serves.
 
   What fails is told by the numbers and known to the host at the end of a later exchange, as is usual for a device: what
   the product got instead of entries is all ones, no number.
@@ -153,7 +155,6 @@ PetscErrorCode HybPeerClose(HybComm comm)
 /* once for a communicator; comm->way says how it came out */
 static PetscErrorCode HybPeerOpen(HybComm comm, const HybExec *exec)
 {
-  const PetscInt   choice   = HybTuningGet()->comm;
   char             why[112] = "";
   PetscBool        all      = PETSC_FALSE;
   struct _HybPeer *p        = NULL;
@@ -170,17 +171,13 @@ static PetscErrorCode HybPeerOpen(HybComm comm, const HybExec *exec)
   }
   comm->peer = p;
   p->exec    = *exec;
-  if (choice == HYB_COMM_MPI)
-    PetscCall(PetscStrncpy(why, "as asked", sizeof(why)));
-  else {
-    PetscCall(HybPeerAble(comm, exec, &all, why, sizeof(why)));
-    if (all) PetscCall(HybPeerSegments(comm, p, &all, why, sizeof(why)));
-    if (all) {
-      p->open = PETSC_TRUE;
-      PetscCall((*comm->probe)(comm, &comm->peer->exec, &all));
-      p->open = all;
-      if (!all) PetscCall(PetscStrncpy(why, "a probe of peer access did not come through", sizeof(why)));
-    }
+  PetscCall(HybPeerAble(comm, exec, &all, why, sizeof(why)));
+  if (all) PetscCall(HybPeerSegments(comm, p, &all, why, sizeof(why)));
+  if (all) {
+    p->open = PETSC_TRUE;
+    PetscCall((*comm->probe)(comm, &comm->peer->exec, &all));
+    p->open = all;
+    if (!all) PetscCall(PetscStrncpy(why, "a probe of peer access did not come through", sizeof(why)));
   }
   PetscCall(PetscSNPrintf(comm->way, sizeof(comm->way), "%s%s", p->open ? "peer access" : "MPI from page-locked buffers: ", why));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -257,13 +254,12 @@ static PetscErrorCode HybPeerRegion(HybExchange e, const HybPeers *u, PetscBool 
   struct _HybPeer *p     = e->comm->peer;
   const HybExec   *exec  = &e->arena.exec;
   const size_t     flags = (HYB_COMM_WORDS * sizeof(uint64_t) * (size_t)u->n + PEER_ALIGN) / PEER_ALIGN * PEER_ALIGN, slot = ((size_t)e->from->offset[e->from->n] * HYB_COMM_UNIT + PEER_ALIGN - 1) / PEER_ALIGN * PEER_ALIGN;
-  PetscBool        may = PETSC_FALSE;
+  PetscBool        locked = PETSC_FALSE;
 
   PetscFunctionBegin;
   *found = PETSC_FALSE;
-  PetscCall(HybExchangeMayLock(exec, PEER_ALIGN, &may));
-  if (!may) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybArenaAlloc(&e->tables, HYB_MEM_LOCKED, (PetscCount)PEER_ALIGN, 1, &e->status));
+  PetscCall(HybExchangeBuffer(&e->tables, PEER_ALIGN, &e->status, &locked));
+  if (!locked) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscMemzero(e->status, PEER_ALIGN));
   PetscCall(HybPeerTake(p, flags + 2 * slot, &e->at, found));
   if (!*found) PetscFunctionReturn(PETSC_SUCCESS);
@@ -325,62 +321,82 @@ static PetscErrorCode HybPeerTableMake(HybExchange e, const HybPeers *u, const P
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybPeerMake(HybExchange e, HybPeers *u)
+/* *found: has every process a part of its segment for it? An error is one of all. */
+static PetscErrorCode HybPeerMake(HybExchange e, HybPeers *u, PetscBool *found)
 {
-  Place    *mine = NULL, *theirs = NULL;
-  PetscBool found = PETSC_FALSE, all;
-  PetscInt64 not ;
+  Place         *mine = NULL, *theirs = NULL;
+  PetscInt64     full;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   ierr = HybPeerNeighbours(e, u);
   if (!ierr) ierr = HybArenaAlloc(&e->tables, HYB_MEM_HOST, u->n, sizeof(*mine), &mine);
   if (!ierr) ierr = HybArenaAlloc(&e->tables, HYB_MEM_HOST, u->n, sizeof(*theirs), &theirs);
-  if (!ierr) ierr = HybPeerRegion(e, u, &found);
+  if (!ierr) ierr = HybPeerRegion(e, u, found);
   PetscCall(HybCommAgree(e->comm, ierr, "A part of the segment"));
-  not = !found;
-  PetscCall(HybCommMax(e->comm, 1, &not ));
-  all = (PetscBool) !not ;
-  if (!all) {
-    if (found) HybPeerGive(e->comm->peer, e->at);
-    e->peer = PETSC_FALSE;
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
+  full = !*found;
+  PetscCall(HybCommMax(e->comm, 1, &full));
+  *found = (PetscBool)!full;
+  if (full) PetscFunctionReturn(PETSC_SUCCESS);
   HybPeerPlaces(e, u, mine);
   PetscCall(HybPeersExchange(e->comm, u, u, sizeof(Place), mine, theirs));
   PetscCall(HybCommAgree(e->comm, HybPeerTableMake(e, u, theirs), "Tables of peer access"));
-  e->npeers = u->n;
-  e->peers  = u->rank;
-  u->rank   = NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybPeerExchangeMake(HybExchange e, const HybExec *exec)
+/* Nobody has put anything there yet */
+static PetscErrorCode HybPeerUnmake(HybExchange e)
 {
-  HybPeers       u    = {0};
-  PetscInt64     host = !exec->backend->device;
-  PetscErrorCode ierr, later;
+  PetscFunctionBegin;
+  if (e->peer) HybPeerGive(e->comm->peer, e->at);
+  e->peer   = PETSC_FALSE;
+  e->status = NULL;
+  PetscCall(PetscMemzero(&e->table, sizeof(e->table)));
+  PetscCall(HybArenaReset(&e->tables));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybPeerExchangeMake(HybExchange e, const HybExec *exec, PetscErrorCode before)
+{
+  HybPeers u           = {0};
+  PetscInt64 not [2]   = {before != PETSC_SUCCESS, !exec->backend->device};
+  PetscBool      found = PETSC_FALSE;
+  PetscErrorCode ierr, later = PETSC_SUCCESS;
 
   PetscFunctionBegin;
-  if (e->comm->size == 1) PetscFunctionReturn(PETSC_SUCCESS);
-  if (!e->comm->peer) {
-    PetscCall(HybCommMax(e->comm, 1, &host)); /* not for processes that have no device, so far */
-    if (host) PetscFunctionReturn(PETSC_SUCCESS);
-    PetscCall(HybPeerOpen(e->comm, exec));
+  e->arena.exec.stream = e->tables.exec.stream = exec->stream;
+  if (e->comm->size > 1) {
+    PetscCall(HybCommMax(e->comm, 2, not ));
+    if (not [0]) PetscFunctionReturn(PETSC_SUCCESS); /* the next exchange asks again */
+    if (not [1]) PetscCall(PetscStrncpy(e->comm->way, "MPI from page-locked buffers: a process has no device", sizeof(e->comm->way)));
+    if (!not [1] && !e->comm->peer) PetscCall(HybPeerOpen(e->comm, exec));
+    if (!not [1] && e->comm->peer->open) {
+      ierr = HybPeerMake(e, &u, &found);
+      if (!ierr && found) {
+        e->npeers = u.n;
+        e->peers  = u.rank;
+        u.rank    = NULL;
+      } else
+        later = HybPeerUnmake(e);
+      (void)HybPeersFree(&u);
+      PetscCall(ierr);
+    }
   }
-  if (!e->comm->peer->open) PetscFunctionReturn(PETSC_SUCCESS);
-  ierr  = HybPeerMake(e, &u);
-  later = HybPeersFree(&u);
-  PetscCall(ierr);
+  e->asked = PETSC_TRUE;
   PetscCall(later);
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscInt HybPeerPatience(HybExchange e)
+{
+  return e->patience ? e->patience : HybTuningGet()->comm_timeout;
 }
 
 static PetscErrorCode HybPeerCatchUp(HybExchange e, const HybExec *exec, uint64_t number)
 {
   PetscFunctionBegin;
   if (e->waited >= number) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(exec->backend->comm->wait(exec, &e->table, number, e->patience ? e->patience : HybTuningGet()->comm_timeout, e->slots_[number & 1], (size_t)e->from->offset[e->from->n] * HYB_COMM_UNIT));
+  if (e->npeers) PetscCall(exec->backend->comm->wait(exec, &e->table, number, HybPeerPatience(e), e->slots_[number & 1], (size_t)e->from->offset[e->from->n] * HYB_COMM_UNIT));
   e->waited = number;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -410,7 +426,7 @@ void HybPeerAbandon(HybExchange e, const HybExec *exec)
 
   (void)PetscPushErrorHandler(PetscReturnErrorHandler, NULL);
   (void)HybPeerCatchUp(e, exec, number - 1);
-  (void)exec->backend->comm->put(exec, &e->table, number, PETSC_TRUE, HYB_COMM_UNIT, 0, NULL, NULL);
+  if (e->npeers) (void)exec->backend->comm->put(exec, &e->table, number, PETSC_TRUE, HYB_COMM_UNIT, 0, NULL, NULL, 0, NULL, 0);
   (void)PetscPopErrorHandler();
 }
 
@@ -421,8 +437,11 @@ PetscErrorCode HybPeerBegin(HybExchange e, const HybExec *exec, size_t unit, con
   PetscFunctionBegin;
   ierr = HybPeerCatchUp(e, exec, e->count);
   if (!ierr) {
-    ierr = exec->backend->comm->put(exec, &e->table, e->count + 1, PETSC_FALSE, unit, e->to->offset[e->to->n], index, src);
-    if (!ierr) e->count++;
+    const uint64_t number = e->count + 1;
+
+    if (e->npeers) ierr = exec->backend->comm->put(exec, &e->table, number, PETSC_FALSE, unit, e->to->offset[e->to->n], index, src, e->early ? HybPeerPatience(e) : 0, e->slots_[number & 1], (size_t)e->from->offset[e->from->n] * HYB_COMM_UNIT);
+    if (!ierr) e->count = number;
+    if (!ierr && e->early) e->waited = number;
   }
   if (ierr) HybPeerAbandon(e, exec);
   PetscCall(ierr);

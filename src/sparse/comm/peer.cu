@@ -1,19 +1,21 @@
 /*
   peer.cu: entries that go straight into other cards' memory, and the words by which their processes know of it.
 
-    put     blocks of threads write units into the neighbours' slots; each makes its writes known to the whole system
-            and counts itself; the last one tells every neighbour the number
+    put     blocks of threads write units into the neighbours' slots and count themselves; the last one, or the only one,
+            tells every neighbour the number
     wait    one block: a thread for each neighbour looks for the number; where one failed or is late, the slot is filled
-            with ones, and the host's words say who it was
+            with ones, and the host's words say who it was; put's last block does so where nothing comes between
 
-  The words are stored and loaded by release and acquire of the whole system's scope. What follows in the stream begins
-  after the waiting block has ended, and so sees what the neighbours wrote before they told.
+  The words are stored and loaded by release and acquire of the whole system's scope; a release tells of all that its
+  block wrote before the barrier. What follows in the stream begins after the waiting block has ended, and so sees what
+  the neighbours wrote before they told.
 */
 #include "comm.cuh"
 
 static_assert(sizeof(cudaIpcMemHandle_t) <= HYB_COMM_HANDLE, "a handle fits");
 
 #define PEER_BLOCKS 128
+#define PEER_ALONE  2048 /* words that one block puts as fast as several, which have to count themselves */
 
 PetscErrorCode HybPeerSegment_CUDA(const HybExec *exec, size_t bytes, void **segment, unsigned char handle[HYB_COMM_HANDLE])
 {
@@ -62,11 +64,46 @@ PetscErrorCode HybPeerDetach_CUDA(const HybExec *exec, void *there)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* what a block that waits needs; patience 0: it does not */
+typedef struct {
+  uint64_t            patience;
+  unsigned long long *slot;
+  PetscCount          words;
+} PeerPatience;
+
+/* by one block */
+static __device__ void PeerWaitFor(const HybPeerTable &t, uint64_t number, const PeerPatience &w, int *bad)
+{
+  const uint64_t begin = HybNanoseconds();
+
+  if (threadIdx.x == 0) *bad = 0;
+  __syncthreads();
+  for (PetscInt p = (PetscInt)threadIdx.x; p < t.n; p += (PetscInt)blockDim.x) {
+    int64_t what = 0;
+
+    while (HybLoadAcquire(t.mine + HYB_COMM_WORDS * p) < number && !what)
+      if (HybNanoseconds() - begin > w.patience) what = 2;
+    /* it may be ahead by one exchange: the other failed one is that one's */
+    if (!what && HybLoadAcquire(t.mine + HYB_COMM_WORDS * p + 1 + (number & 1)) == number) what = 1;
+    if (what && HybAtomicCAS(bad, 0, 1) == 0) { /* one of them speaks */
+      volatile int64_t *status = t.status;
+
+      status[1] = p;
+      status[2] = (int64_t)number;
+      __threadfence_system();
+      status[0] = what;
+    }
+  }
+  __syncthreads();
+  if (!*bad) return;
+  for (PetscCount k = threadIdx.x; k < w.words; k += blockDim.x) w.slot[k] = ~0ull;
+}
+
 /* words: of a unit, of which there are n */
 template <typename W>
-static __global__ void PeerPut(HybPeerTable t, int slot, uint64_t number, int failed, PetscCount n, int words, const PetscInt *index, const W *src)
+static __global__ void PeerPut(HybPeerTable t, int slot, uint64_t number, int failed, PetscCount n, int words, const PetscInt *index, const W *src, PeerPatience wait)
 {
-  HYB_SHARED(bool, last, 1);
+  HYB_SHARED(int, last, 1);
   const PetscCount stride = (PetscCount)gridDim.x * blockDim.x;
 
   for (PetscCount k = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x; k < n * words; k += stride) {
@@ -84,77 +121,69 @@ static __global__ void PeerPut(HybPeerTable t, int slot, uint64_t number, int fa
     W               *to   = (W *)t.slot[slot][lo] + (t.there[lo] + (unit - t.offset[lo])) * words;
     to[k - unit * words]  = src[from * words + (k - unit * words)];
   }
-  __threadfence_system();
   __syncthreads();
-  if (threadIdx.x == 0) *last = HybAtomicAdd(t.arrived, 1u) == gridDim.x - 1;
-  __syncthreads();
-  if (!*last) return;
-  if (threadIdx.x == 0) *t.arrived = 0;
-  __threadfence_system();
+  if (gridDim.x > 1) {
+    if (threadIdx.x == 0) {
+      __threadfence_system();
+      *last = HybAtomicAdd(t.arrived, 1u) == gridDim.x - 1;
+      if (*last) *t.arrived = 0;
+      __threadfence();
+    }
+    __syncthreads();
+    if (!*last) return;
+  }
   for (PetscInt p = (PetscInt)threadIdx.x; p < t.n; p += (PetscInt)blockDim.x) {
     if (failed) HybStoreRelease(t.flag[p] + 1 + (number & 1), number);
     HybStoreRelease(t.flag[p], number);
   }
+  if (!wait.patience) return;
+  __syncthreads(); /* last has been read, and serves again */
+  PeerWaitFor(t, number, wait, last);
+}
+
+static PeerPatience HybPeerPatience(PetscInt seconds, void *slot, size_t bytes)
+{
+  return {(uint64_t)seconds * 1000000000u, (unsigned long long *)slot, (PetscCount)(bytes / 8)};
 }
 
 template <typename W>
-static PetscErrorCode HybPeerPutWords(const HybExec *exec, const HybPeerTable *t, uint64_t number, PetscBool failed, size_t unit, PetscCount n, const PetscInt *index, const void *src)
+static PetscErrorCode HybPeerPutWords(const HybExec *exec, const HybPeerTable *t, uint64_t number, PetscBool failed, size_t unit, PetscCount n, const PetscInt *index, const void *src, PeerPatience wait)
 {
   const int        words  = (int)(unit / sizeof(W));
-  const PetscCount wanted = HybBlocks(n * words, COMM_THREADS), blocks = wanted < 1 ? 1 : wanted < PEER_BLOCKS ? wanted
-                                                                                                               : (PetscCount)PEER_BLOCKS;
+  const PetscCount wanted = n * words <= PEER_ALONE ? 1 : HybBlocks(n * words, COMM_THREADS), blocks = wanted < PEER_BLOCKS ? wanted : (PetscCount)PEER_BLOCKS;
 
   PetscFunctionBegin;
-  HYB_LAUNCH(PeerPut<W>, blocks, COMM_THREADS, 0, exec->stream, *t, (int)(number & 1), number, (int)failed, n, words, index, (const W *)src);
+  HYB_LAUNCH(PeerPut<W>, blocks, COMM_THREADS, 0, exec->stream, *t, (int)(number & 1), number, (int)failed, n, words, index, (const W *)src, wait);
   HYB_BEGIN_NOW(exec->stream);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybPeerPut_CUDA(const HybExec *exec, const HybPeerTable *t, uint64_t number, PetscBool failed, size_t unit, PetscCount n, const PetscInt *index, const void *src)
+PetscErrorCode HybPeerPut_CUDA(const HybExec *exec, const HybPeerTable *t, uint64_t number, PetscBool failed, size_t unit, PetscCount n, const PetscInt *index, const void *src, PetscInt seconds, void *slot, size_t bytes)
 {
+  const PeerPatience wait = HybPeerPatience(seconds, slot, bytes);
+
   PetscFunctionBegin;
   PetscCall(exec->backend->enter());
   if (unit % 8 == 0)
-    PetscCall(HybPeerPutWords<unsigned long long>(exec, t, number, failed, unit, n, index, src));
+    PetscCall(HybPeerPutWords<unsigned long long>(exec, t, number, failed, unit, n, index, src, wait));
   else if (unit % 4 == 0)
-    PetscCall(HybPeerPutWords<unsigned>(exec, t, number, failed, unit, n, index, src));
+    PetscCall(HybPeerPutWords<unsigned>(exec, t, number, failed, unit, n, index, src, wait));
   else
-    PetscCall(HybPeerPutWords<unsigned char>(exec, t, number, failed, unit, n, index, src));
+    PetscCall(HybPeerPutWords<unsigned char>(exec, t, number, failed, unit, n, index, src, wait));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static __global__ void PeerWait(HybPeerTable t, uint64_t number, uint64_t patience, unsigned long long *slot, PetscCount words)
+static __global__ void PeerWait(HybPeerTable t, uint64_t number, PeerPatience wait)
 {
   HYB_SHARED(int, bad, 1);
-  const uint64_t begin = HybNanoseconds();
 
-  if (threadIdx.x == 0) *bad = 0;
-  __syncthreads();
-  for (PetscInt p = (PetscInt)threadIdx.x; p < t.n; p += (PetscInt)blockDim.x) {
-    int64_t what = 0;
-
-    while (HybLoadAcquire(t.mine + HYB_COMM_WORDS * p) < number && !what)
-      if (HybNanoseconds() - begin > patience) what = 2;
-    /* it may be ahead by one exchange: the other failed one is that one's */
-    if (!what && HybLoadAcquire(t.mine + HYB_COMM_WORDS * p + 1 + (number & 1)) == number) what = 1;
-    if (what && HybAtomicCAS(bad, 0, 1) == 0) { /* one of them speaks */
-      volatile int64_t *status = t.status;
-
-      status[1] = p;
-      status[2] = (int64_t)number;
-      __threadfence_system();
-      status[0] = what;
-    }
-  }
-  __syncthreads();
-  if (!*bad) return;
-  for (PetscCount k = threadIdx.x; k < words; k += blockDim.x) slot[k] = ~0ull;
+  PeerWaitFor(t, number, wait, bad);
 }
 
 PetscErrorCode HybPeerWait_CUDA(const HybExec *exec, const HybPeerTable *t, uint64_t number, PetscInt seconds, void *slot, size_t bytes)
 {
   PetscFunctionBegin;
   PetscCall(exec->backend->enter());
-  HYB_LAUNCH(PeerWait, 1, COMM_THREADS, 0, exec->stream, *t, number, (uint64_t)seconds * 1000000000u, (unsigned long long *)slot, (PetscCount)(bytes / 8));
+  HYB_LAUNCH(PeerWait, 1, COMM_THREADS, 0, exec->stream, *t, number, HybPeerPatience(seconds, slot, bytes));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

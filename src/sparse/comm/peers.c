@@ -139,18 +139,20 @@ PetscErrorCode HybPeersExchange(HybComm comm, const HybPeers *to, const HybPeers
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* May so many bytes be page-locked? Not where they are more than half of what is left of the share, or of what the host
-   has unused: blocks are rounded up, and other processes ask at the same time. Files that the system keeps in memory
-   may leave little unused for days. */
-PetscErrorCode HybExchangeMayLock(const HybExec *exec, size_t bytes, PetscBool *may)
+/* Memory of the host's for what cards send and receive, page-locked if there is any. Whether there is only taking it
+   tells: the node's processes take theirs at the same time, and files that the system keeps in memory may leave little
+   unused for days. */
+PetscErrorCode HybExchangeBuffer(HybArena *arena, size_t bytes, void *buffer, PetscBool *locked)
 {
-  const long      page = sysconf(_SC_PAGESIZE), unused = sysconf(_SC_AVPHYS_PAGES);
-  HybMemoryReport r;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(PetscMemzero(&r, sizeof(r)));
-  PetscCall(exec->backend->usage(&r, PETSC_FALSE));
-  *may = (PetscBool)(exec->backend->device && r.locked_bytes <= r.locked_share && bytes <= (r.locked_share - r.locked_bytes) / 2);
-  if (page <= 0 || unused <= 0 || bytes / (size_t)page + 1 > (size_t)unused / 2) *may = PETSC_FALSE;
+  *locked = arena->exec.backend->device;
+  if (*locked) {
+    ierr = HYB_QUIETLY(HybArenaAlloc(arena, HYB_MEM_LOCKED, (PetscCount)bytes, 1, buffer));
+    PetscCheck(!ierr || ierr == PETSC_ERR_MEM, PETSC_COMM_SELF, ierr, "%zu bytes of the host's memory could not be page-locked", bytes);
+    if (ierr) *locked = PETSC_FALSE;
+  }
+  if (!*locked) PetscCall(HybArenaAlloc(arena, HYB_MEM_HOST, (PetscCount)bytes, 1, buffer));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

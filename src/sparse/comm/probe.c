@@ -44,6 +44,7 @@ PetscErrorCode HybPeerProbe(HybComm comm, const HybExec *exec, PetscBool *all)
   everybody.offset[comm->size - 1] = comm->size - 1;
   PetscCall(HybArenaInit(&work, exec));
   ierr = HYB_QUIETLY(HybExchangeCreate(comm, exec, &everybody, &everybody, PETSC_TRUE, &e));
+  if (!ierr) ierr = HYB_QUIETLY(HybPeerExchangeMake(e, exec, PETSC_SUCCESS)); /* at once */
   if (!ierr && !e->peer) ierr = PETSC_ERR_LIB;
   if (!ierr) e->patience = PetscMin(HybTuningGet()->comm_timeout, PROBE_SECONDS);
   PetscCall(HybPeerAll(comm, ierr, all));

@@ -66,6 +66,7 @@ static const Tuning TuningTable[] = {
   WORDS(comm, 0, 0, "auto mpi peer petsc", "how devices of several processes exchange entries"),
   RANGE(comm_timeout, 3600, 1, PETSC_MAX_INT, "seconds after which a process that waits for another's entries gives up"),
   RANGE(comm_segment, 32, 1, 65536, "MiB of each card that other processes can reach"),
+  RANGE(comm_after, 2, 0, PETSC_MAX_INT, "exchanges of a kind that go by messages before peer access is made ready for them"),
 };
 
 static HybTuning TuningState;

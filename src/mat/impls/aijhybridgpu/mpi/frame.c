@@ -29,23 +29,72 @@ static PetscErrorCode HybFrameEmptyBlocks(Mat C, const PetscObjectState was[2])
 }
 
 /*
-  C's data become those of a parallel matrix with these columns of others. What the base class keeps beside the blocks
-  (garray, the scatter) is of its own making: a throw-away MATMPIAIJ is made whose processes have one row each, with all
-  these columns, and C takes over its data. The blocks get their rows with their contents.
+  A throw-away MATMPIAIJ with C's columns and these of others, whose processes have a row each: for what the base class
+  keeps beside the blocks. A process that has an error of its own meets the others before anything is sent.
 */
+#if PETSC_VERSION_GE(3, 26, 0)
+/* Blocks without entries, and the columns' numbers given to PETSc: it does not look for them. */
+static PetscErrorCode HybFrameBlock(PetscInt m, PetscInt n, Mat *block)
+{
+  PetscFunctionBegin;
+  PetscCall(MatCreateSeqAIJ(PETSC_COMM_SELF, m, n, 0, NULL, block));
+  PetscCall(MatAssemblyBegin(*block, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(*block, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybFrameMake(HybComm comm, Mat C, PetscInt ncols, const PetscInt *garray, void *lent[2], Mat *T)
+{
+  Mat            block[2] = {NULL, NULL};
+  PetscInt      *own      = NULL;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  ierr = PetscMalloc1(ncols + 1, &own); /* T's */
+  if (!ierr) ierr = HybFrameBlock(ncols > 0, C->cmap->n, &block[0]);
+  if (!ierr) ierr = HybFrameBlock(ncols > 0, ncols, &block[1]);
+  ierr = HybCommAgree(comm, ierr, "Memory for the columns of others of a parallel matrix");
+  if (ierr) {
+    (void)PetscFree(own);
+    for (int k = 0; k < 2; k++) (void)MatDestroy(&block[k]);
+  }
+  PetscCall(ierr);
+  PetscCall(PetscArraycpy(own, garray, ncols));
+  PetscCall(MatCreateMPIAIJWithSeqAIJ(PetscObjectComm((PetscObject)C), PETSC_DETERMINE, C->cmap->N, block[0], block[1], own, T));
+  if (ncols) block[1]->nonzerostate++; /* as where PETSc numbers the columns anew */
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#else
+/* PETSc looks for the columns, of a row that has them all. lent: that row's arrays, which T uses. */
+static PetscErrorCode HybFrameMake(HybComm comm, Mat C, PetscInt ncols, const PetscInt *garray, void *lent[2], Mat *T)
+{
+  PetscInt       i[2] = {0, 0}, oi[2] = {0, ncols}, none = 0, *oj = NULL;
+  PetscScalar    nothing = 0, *oa = NULL;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  ierr = PetscMalloc1(ncols + 1, &oj);
+  if (!ierr) ierr = PetscCalloc1(ncols + 1, &oa);
+  lent[0] = oj;
+  lent[1] = oa;
+  PetscCall(HybCommAgree(comm, ierr, "Memory for the columns of others of a parallel matrix"));
+  PetscCall(PetscArraycpy(oj, garray, ncols));
+  PetscCall(MatCreateMPIAIJWithSplitArrays(PetscObjectComm((PetscObject)C), ncols > 0, C->cmap->n, PETSC_DETERMINE, C->cmap->N, i, &none, &nothing, oi, oj, oa, T));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
+/* C's data become those of a parallel matrix with these columns of others, and take its options; the blocks get their
+   rows with their contents. */
 PetscErrorCode MatMPIAIJHybridGPUSetFrame(Mat C, PetscInt ncols, const PetscInt *garray)
 {
-  const PetscInt       m    = ncols > 0;
-  PetscInt             i[2] = {0, 0}, oi[2], none = 0, *oj;
-  PetscScalar          nothing = 0, *oa;
   Mat_MPIAIJHybridGPU *hyb     = NULL;
+  void                *lent[2] = {NULL, NULL}, *data;
   HybComm              comm;
-  Mat                  T;
-  void                *data;
-  Mat                  block[2];
+  Mat                  T, block[2];
   const PetscInt      *old;
   PetscObjectState     was[2] = {0, 0};
-  PetscErrorCode       ierr, later;
+  PetscErrorCode       ierr;
 
   PetscFunctionBegin;
   PetscCall(HybCommGet(PetscObjectComm((PetscObject)C), &comm)); /* there is one: it is looked up */
@@ -53,25 +102,18 @@ PetscErrorCode MatMPIAIJHybridGPUSetFrame(Mat C, PetscInt ncols, const PetscInt 
   PetscCall(MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], &old));
   for (int k = 0; k < 2; k++)
     if (block[k]) was[k] = block[k]->nonzerostate;
-  ierr  = PetscMalloc2(ncols + 1, &oj, ncols + 1, &oa);
-  later = HybCommAgree(comm, ierr, "Memory for the columns of others of a parallel matrix");
-  if (later && !ierr) (void)PetscFree2(oj, oa);
-  if (later) (void)HybCommRestore(&comm);
-  PetscCall(later);
-  PetscCall(PetscArraycpy(oj, garray, ncols));
-  PetscCall(PetscArrayzero(oa, ncols + 1));
-  oi[0] = 0;
-  oi[1] = ncols;
-  PetscCall(MatCreateMPIAIJWithSplitArrays(PetscObjectComm((PetscObject)C), m, C->cmap->n, PETSC_DETERMINE, C->cmap->N, i, &none, &nothing, oi, oj, oa, &T));
-  PetscCall(MatSetOption(T, MAT_IGNORE_OFF_PROC_ENTRIES, hyb->ignoreoffproc));
-  PetscCall(MatSetOption(T, MAT_ROW_ORIENTED, (PetscBool)!hyb->bycolumns));
-  data    = C->data;
-  C->data = T->data;
-  T->data = data;
-  PetscCall(MatDestroy(&T));
-  ierr = HybFrameEmptyBlocks(C, was); /* which stop using these arrays before they go */
-  PetscCall(PetscFree2(oj, oa));
-  ierr = HybCommAgree(comm, ierr, "The blocks of a parallel matrix");
+  ierr = HybFrameMake(comm, C, ncols, garray, lent, &T);
+  if (!ierr) {
+    PetscCall(MatSetOption(T, MAT_IGNORE_OFF_PROC_ENTRIES, hyb->ignoreoffproc));
+    PetscCall(MatSetOption(T, MAT_ROW_ORIENTED, (PetscBool)!hyb->bycolumns));
+    data    = C->data;
+    C->data = T->data;
+    T->data = data;
+    PetscCall(MatDestroy(&T));
+    ierr = HybFrameEmptyBlocks(C, was); /* which stop using what is lent before it goes */
+    ierr = HybCommAgree(comm, ierr, "The blocks of a parallel matrix");
+  }
+  for (int k = 0; k < 2; k++) PetscCall(PetscFree(lent[k]));
   PetscCall(HybCommRestore(&comm));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);

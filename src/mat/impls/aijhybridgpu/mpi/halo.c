@@ -63,6 +63,19 @@ static PetscErrorCode HybMPIHaloMake(Mat A, HybMPIHalo *m, const HybExec *x, Pet
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* by which way its products exchange entries, where that is news */
+PetscErrorCode MatMPIAIJHybridGPUTellWay(Mat A)
+{
+  HybMPIHalo *m   = &((Mat_MPIAIJHybridGPU *)A->spptr)->halo;
+  const char *way = HybHaloWay(m->halo);
+
+  PetscFunctionBegin;
+  if (way == m->told) PetscFunctionReturn(PETSC_SUCCESS);
+  m->told = way;
+  PetscCall(PetscInfo(A, "A product with a vector takes %" PetscInt64_FMT " bytes of other processes' entries to the device and %" PetscInt64_FMT " from it, by %s\n", (PetscInt64)m->halo->nghost * (PetscInt64)sizeof(PetscScalar), (PetscInt64)m->halo->nsend * (PetscInt64)sizeof(PetscScalar), way));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybMPIHaloDecide(Mat A, HybMPIHalo *m, PetscBool device, Mat blocks[2], const PetscInt *garray, HybExec *x)
 {
   PetscBool may = PETSC_FALSE, right = PETSC_FALSE;
@@ -82,9 +95,10 @@ static PetscErrorCode HybMPIHaloDecide(Mat A, HybMPIHalo *m, PetscBool device, M
     PetscCall(HybMPIHaloMake(A, m, x, blocks[1]->cmap->n, garray));
   else if (not [1] && !former)
     PetscCall(HybMPIHaloDestroy(m));
-  if (!not [1])
-    PetscCall(PetscInfo(A, "A product with a vector takes %" PetscInt64_FMT " bytes of other processes' entries to the device and %" PetscInt64_FMT " from it, by %s\n", (PetscInt64)m->halo->nghost * (PetscInt64)sizeof(PetscScalar), (PetscInt64)m->halo->nsend * (PetscInt64)sizeof(PetscScalar), HybHaloWay(m->halo)));
-  else if (HybGlueState.device && blocks[1])
+  if (!not [1]) {
+    m->told = NULL;
+    PetscCall(MatMPIAIJHybridGPUTellWay(A));
+  } else if (HybGlueState.device && blocks[1])
     PetscCall(PetscInfo(A, "A product with a vector takes %" PetscInt64_FMT " bytes of other processes' entries to the device, by PETSc's scatter\n", (PetscInt64)blocks[1]->cmap->n * (PetscInt64)sizeof(PetscScalar)));
   m->known[device]  = PETSC_TRUE;
   m->serves[device] = (PetscBool) !not [1];

@@ -59,12 +59,16 @@ static PetscErrorCode HybMPIMultLog(const HybHalo h, PetscBool transpose)
   const PetscLogDouble ghosts = sizeof(PetscScalar) * (PetscLogDouble)h->nghost, sent = sizeof(PetscScalar) * (PetscLogDouble)h->nsend;
 
   PetscFunctionBegin;
-  if (HybHaloFromCardToCard(h)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (HybHaloFromCardToCard(h, transpose)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybLogToHost(transpose ? ghosts : sent));
   PetscCall(HybLogToDevice(transpose ? sent : ghosts));
   HybMPIMultThroughHost(sent + ghosts, HybHaloWay(h));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+/* A diagonal block of so few nonzeros takes no longer than to start a kernel, some 5 us: nothing is gained by others'
+   entries coming meanwhile */
+#define HYB_MULT_SHORT 1048576
 
 static PetscErrorCode HybMPIMultForward(HybMPIMult *m, HybSpMVMode mode)
 {
@@ -78,7 +82,7 @@ static PetscErrorCode HybMPIMultForward(HybMPIMult *m, HybSpMVMode mode)
   if (!ierr) ierr = HybRecordBegin(HYB_RECORD_GHOSTS, m->A, &m->x); /* others wait for the end in any case */
   PetscCall(HybHaloEnd(m->halo, &m->x, ierr, &ghost));
   PetscCall(HybMPIMultLog(m->halo, PETSC_FALSE));
-  PetscCall(HybRecordEnd(HYB_RECORD_GHOSTS, m->A, &m->x, HybHaloFromCardToCard(m->halo) ? "peer" : "mpi", "", 0, 0));
+  PetscCall(HybRecordEnd(HYB_RECORD_GHOSTS, m->A, &m->x, HybHaloFromCardToCard(m->halo, PETSC_FALSE) ? "peer" : "mpi", "", 0, 0));
   PetscCall(MatSeqAIJHybridGPUMultArrays(m->blocks[1], &m->x, PETSC_FALSE, ghost, mode == HYB_SPMV_SET ? HYB_SPMV_ADD : mode, m->dz.there, m->dz.there));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -94,17 +98,20 @@ static PetscErrorCode HybMPIMultReverse(HybMPIMult *m, HybSpMVMode mode, PetscSc
   if (!ierr) ierr = HybRecordBegin(HYB_RECORD_GHOSTS, m->A, &m->x); /* others wait for the end in any case */
   PetscCall(HybHaloReverseEnd(m->halo, &m->x, ierr, m->dz.there));
   PetscCall(HybMPIMultLog(m->halo, PETSC_TRUE));
-  PetscCall(HybRecordEnd(HYB_RECORD_GHOSTS, m->A, &m->x, HybHaloFromCardToCard(m->halo) ? "peer" : "mpi", "", 0, 0));
+  PetscCall(HybRecordEnd(HYB_RECORD_GHOSTS, m->A, &m->x, HybHaloFromCardToCard(m->halo, PETSC_TRUE) ? "peer" : "mpi", "", 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybMPIMultApply(HybMPIMult *m, PetscBool transpose, Vec x, HybSpMVMode mode, Vec y, Vec z)
 {
-  PetscScalar   *ghost = NULL;
-  PetscErrorCode ierr;
+  PetscScalar         *ghost = NULL;
+  Mat_SeqAIJHybridGPU *block = NULL;
+  PetscErrorCode       ierr;
 
   PetscFunctionBegin;
-  ierr = HybMPIMultVectors(m, x, y, z);
+  ierr = MatSeqAIJHybridGPUGetData(m->blocks[0], &block);
+  if (!ierr) m->halo->early = (PetscBool)(block->copy.csr.nnz < HYB_MULT_SHORT); /* 0 before its first product */
+  if (!ierr) ierr = HybMPIMultVectors(m, x, y, z);
   if (!ierr && transpose) {
     ierr = HybArenaAlloc(&m->work, HYB_MEM_DEVICE, m->halo->nghost, sizeof(PetscScalar), &ghost);
     if (!ierr) ierr = MatSeqAIJHybridGPUMultArrays(m->blocks[1], &m->x, PETSC_TRUE, m->dx.there, HYB_SPMV_SET, NULL, ghost);
@@ -115,6 +122,7 @@ static PetscErrorCode HybMPIMultApply(HybMPIMult *m, PetscBool transpose, Vec x,
     PetscCall(HybMPIMultReverse(m, mode, ghost));
   else
     PetscCall(HybMPIMultForward(m, mode));
+  PetscCall(MatMPIAIJHybridGPUTellWay(m->A));
   PetscCall(HybVecRestore(&m->x, &m->work, &m->dz));
   PetscCall(HybVecRestore(&m->x, &m->work, &m->dy));
   PetscCall(HybVecRestore(&m->x, &m->work, &m->dx));

@@ -19,6 +19,7 @@ typedef struct {
   HybComm          comm;
   HybHalo          halo;
   PetscInt        *garray; /* of which it was made */
+  const char      *told;   /* the way that -info has named */
 } HybMPIHalo;
 
 typedef struct {
@@ -47,6 +48,7 @@ PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUAdoptBlocks(Mat C, const HybExec *
 
 /* halo.c: the one that serves a product of A with vectors of this kind, NULL: PETSc's scatter does. Collective. */
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUGetHalo(Mat A, PetscBool vectorsondevice, Mat blocks[2], HybExec *x, HybHalo *);
+PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUTellWay(Mat A);
 
 /* vectors.c */
 #if defined(PETSC_HAVE_CUDA)
