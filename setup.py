@@ -103,4 +103,4 @@ class Compiled(Distribution):
         return True
 
 
-setup(version=version(), packages=['petsc_aijhybridgpu'], package_dir={'': 'python'}, data_files=[], distclass=Compiled, cmdclass={'build_py': Build, 'bdist_wheel': Wheel, 'install_data': ManualPages})
+setup(version=version(), license='BSD-2-Clause', packages=['petsc_aijhybridgpu'], package_dir={'': 'python'}, data_files=[], distclass=Compiled, cmdclass={'build_py': Build, 'bdist_wheel': Wheel, 'install_data': ManualPages})

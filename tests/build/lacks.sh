@@ -37,7 +37,7 @@ make=${MAKE:-make}
 says "make without PETSc" "$apt petsc-dev" $make -s
 says "make check without PETSc" "$apt petsc-dev" $make -s check
 says "make demo without PETSc" "$apt petsc-dev" $make -s demo CUDA=0
-says "make deb without what it takes" "make deb: these are missing. Install them:  $apt debhelper dpkg-dev petsc-dev" $make -s deb
+says "make deb without what it takes" "make deb: these are missing. Install them:  $apt build-essential debhelper petsc-dev" $make -s deb
 says "make docs without Sphinx" "make docs: these are missing. Install them:  $apt python3-sphinx" env PYTHONPATH="$tmp/nosphinx" $make -s docs
 bare $make -s help && grep -q '^make dist' "$tmp/out"
 is "make help without PETSc" $?

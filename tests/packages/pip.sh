@@ -12,7 +12,7 @@ done
 unset PETSC_DIR PETSC_ARCH PETSC_OPTIONS PYTHONPATH
 CUDA=0
 export CUDA
-rm -rf "$work/venv" "$work/sdist" "$work/tree"
+rm -rf "$work/venv" "$work/a b" "$work/sdist" "$work/tree"
 check "an environment" $python -m venv --system-site-packages "$work/venv"
 v=$work/venv/bin
 pip="$v/pip --disable-pip-version-check -q install --no-index --no-build-isolation --no-deps --force-reinstall"
@@ -48,6 +48,8 @@ D = PETSc.Mat().createDense((4, 4))
 D.setUp()
 assert D.getType() == 'seqdense', D.getType()"
 check "the type did the work there too" did counts3
+check "a path with a blank, which PETSc does not take, is an error that says so" sh -c "mkdir -p '$work/a b' && cp -r '$work'/venv/lib/python3*/site-packages/petsc_aijhybridgpu '$work/a b/' && ! PYTHONPATH='$work/a b' $python -m petsc_aijhybridgpu 2> '$work/blank' && grep 'apart at blanks' '$work/blank'"
+check "the licence" sh -c "$v/pip --disable-pip-version-check show petsc-aijhybridgpu | grep -x 'License: BSD-2-Clause'"
 check "too late is an error that says so" sh -c "$v/python -c 'from petsc4py import PETSc; import petsc_aijhybridgpu; petsc_aijhybridgpu.init()' 2>&1 | grep 'RuntimeError: petsc_aijhybridgpu.init() comes too late'"
 check "uninstalled" $v/pip --disable-pip-version-check -q uninstall -y petsc-aijhybridgpu
 check "nothing is left" sh -c "! find '$work/venv' -name '*aijhybridgpu*' | grep ."

@@ -329,7 +329,9 @@ onload = () => {
       if (a.of !== b.of && Math.min(a.r, b.r) - Math.max(a.l, b.l) > 2 && Math.min(a.b, b.b) - b.t > 4) over.push(a.text + " / " + b.text);
     }
   });
-  document.title = "width " + d.documentElement.scrollWidth + ", " + (seen.length > 50 ? "texts" : "no texts") + ", over each other " + over.length;
+  document.title = "width " + d.documentElement.scrollWidth + ", " + (seen.length > 50 ? "texts" : "no texts") + ", over each other " + over.length +
+    // a narrow screen scrolls them
+    ", cut " + (d.documentElement.clientWidth < 1000 ? 0 : [...d.querySelectorAll(".wide")].filter(e => e.scrollWidth > e.clientWidth + 1).length);
   document.body.append(over.slice(0, 9).join("\n"));
 };
 END
@@ -346,7 +348,7 @@ else
     for width in 360 1600; do
       printf '<iframe id=f src="%s.html" style="width:%dpx;height:900px;border:0"></iframe><script src="frame.js"></script>' $page $width > "$tmp/frame.html"
       browse --allow-file-access-from-files --dump-dom "file://$tmp/frame.html"
-      if grep -q "<title>width $width, texts, over each other 0</title>" "$tmp/out"; then ok; else bad "$page.html fits a screen of $width pixels, no text over another: $(grep -o '<title>.*</title>' "$tmp/out")"; fi
+      if grep -q "<title>width $width, texts, over each other 0, cut 0</title>" "$tmp/out"; then ok; else bad "$page.html fits a screen of $width pixels, no text over another, and a wide one cuts no table: $(grep -o '<title>.*</title>' "$tmp/out")"; fi
       for scheme in 0 1; do # dark, light
         browse --blink-settings=preferredColorScheme=$scheme --window-size=$width,2400 --screenshot="$shots/$page-$width-$scheme.png" "file://$tmp/$page.html"
         [ -s "$shots/$page-$width-$scheme.png" ] || bad "a picture of the page"

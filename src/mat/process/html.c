@@ -17,7 +17,7 @@ static const char style[] =
   "ol{margin:0;padding-left:1.4em}li{margin:0 0 8px}"
   ".wide{overflow-x:auto;border:1px solid var(--line);border-radius:4px}table{border-collapse:separate;border-spacing:0;width:100%;font-variant-numeric:tabular-nums lining-nums}"
   "th,td{padding:5px 12px;text-align:right;white-space:nowrap;border-bottom:1px solid var(--line)}tr:last-child td{border-bottom:0}"
-  "th{font-weight:600;color:var(--dim);background:var(--soft);font-size:.86rem;vertical-align:bottom}.l{text-align:left}tr.g:not(:nth-child(2)) td{border-top:1px solid var(--dim)}"
+  "th{white-space:normal;font-weight:600;color:var(--dim);background:var(--soft);font-size:.86rem;vertical-align:bottom}.l{text-align:left}tr.g:not(:nth-child(2)) td{border-top:1px solid var(--dim)}"
   "td:first-child,th:first-child{text-align:left;position:sticky;left:0;background:var(--bg);white-space:normal;overflow-wrap:anywhere;min-width:15rem;max-width:20rem}th:first-child{background:var(--soft)}"
   ".bars{display:grid;grid-template-columns:minmax(6rem,max-content) 1fr max-content;gap:5px 12px;align-items:center;font-variant-numeric:tabular-nums lining-nums}"
   ".bars svg{display:block;width:100%;height:15px}.bars>.v{text-align:right}.bars>.n{overflow-wrap:anywhere}.a{fill:var(--a)}.b{fill:var(--b)}.c{fill:var(--c)}"
