@@ -2,7 +2,8 @@
   PCGAMG on the type beside PCGAMG on MATAIJ on several processes: random graphs, rows dealt to the processes at random,
   some of which have none or one. With -blocks vertices have one to four unknowns, whose blocks are stored in full or in
   part, and translations, the rigid-body modes of coordinates, or other vectors. With -thresholds weak edges are left
-  out; entries and those across the diagonal differ or not, and a vertex may have zeros alone on its diagonal.
+  out; entries and those across the diagonal differ or not, a vertex may have zeros alone on its diagonal, and weights
+  may be the threshold itself.
 
 TEST np=2,3 -mat_aijhybridgpu_backend host -runs 12
 TEST np=2 @emulated -runs 4
@@ -90,6 +91,7 @@ static PetscErrorCode Mix(PetscInt n, PetscInt *numbers)
 }
 
 static PetscBool OneWay; /* entries and those across the diagonal differ */
+static PetscBool Ties;   /* numbers of which many are the threshold, without rounding */
 
 /* of the block between two vertices, all entries or some of them, on both sides; what is added to the diagonals */
 static PetscErrorCode Couple(Mat A, PetscInt bs, PetscBool full, PetscInt i, PetscInt j, PetscReal v, PetscScalar *d)
@@ -97,7 +99,8 @@ static PetscErrorCode Couple(Mat A, PetscInt bs, PetscBool full, PetscInt i, Pet
   PetscFunctionBeginUser;
   for (PetscInt e = 0; e < bs * bs; e++) {
     const PetscInt    r = i * bs + e / bs, c = j * bs + e % bs;
-    const PetscScalar a = v / (1 + e / bs + e % bs), b = OneWay ? a * (PetscReal)Pick(5) / 3 : a;
+    const PetscScalar a = v / (Ties ? 1 << Pick(3) : 1 + e / bs + e % bs), b = !OneWay ? a : Ties ? a * (PetscReal)Pick(3) / 2
+                                                                                                  : a * (PetscReal)Pick(5) / 3;
 
     if (!full && e && Pick(3)) continue;
     PetscCall(MatSetValue(A, r, c, -a, INSERT_VALUES));
@@ -115,7 +118,9 @@ static PetscErrorCode Diagonals(Mat A, PetscInt n, PetscInt bs, PetscBool full, 
   for (PetscInt r = 0; r < n * bs; r++) {
     const PetscScalar factor = r / bs == zero ? 0 : 1;
 
-    if (full)
+    if (Ties)
+      PetscCall(MatSetValue(A, r, r, factor * (PetscReal)(Pick(6) ? 64 : 16), INSERT_VALUES));
+    else if (full)
       for (PetscInt c = r - r % bs; c < r - r % bs + bs; c++) PetscCall(MatSetValue(A, r, c, factor * (c == r ? d[r] + 0.1 : 0.01), INSERT_VALUES));
     else
       PetscCall(MatSetValue(A, r, r, factor * (d[r] + 0.1), INSERT_VALUES));
@@ -146,7 +151,7 @@ static PetscErrorCode Graph(PetscInt n, PetscInt bs, PetscBool full, PetscInt ze
   PetscCall(PetscMalloc1(n, &numbers));
   PetscCall(Mix(n, numbers));
   for (PetscInt e = 0; e < edges; e++) {
-    const PetscReal v = 1.0 + (PetscReal)Pick(100) / 50.0;
+    const PetscReal v = Ties ? (PetscReal)(1 << Pick(4)) : 1.0 + (PetscReal)Pick(100) / 50.0;
     PetscInt        i, j;
 
     Edge(kind, n, w, e, &i, &j);
@@ -194,11 +199,19 @@ static PetscErrorCode Vectors(Mat A, PetscInt bs)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* numbers that none of the matrices' is likely to be */
+/* numbers that none of the matrices' is likely to be; with ties those of the finest level, whose numbers are exact */
 static const char *Threshold(void)
 {
   static const char *const limits[] = {" -pc_gamg_threshold 0", " -pc_gamg_threshold 0.0137", " -pc_gamg_threshold 0.0613", " -pc_gamg_threshold 0.11,0.0237,0", " -pc_gamg_threshold -1,0.0371", " -pc_gamg_threshold 0.213 -pc_gamg_threshold_scale 0.37", " -pc_gamg_threshold 0.0613 -pc_gamg_low_memory_threshold_filter", " -pc_gamg_threshold 0.213 -pc_gamg_low_memory_threshold_filter", " -pc_gamg_threshold 0.71", " -pc_gamg_threshold 0.97"};
 
+  static const char *const exact[] = {"0.25,-1", "0.125,-1", "0.0625,-1", "0.5,-1", "0.96875,-1", "0.125,-1 -pc_gamg_low_memory_threshold_filter", "0,-1 -pc_gamg_low_memory_threshold_filter"};
+
+  if (Ties) {
+    static char line[128];
+
+    snprintf(line, sizeof(line), " -pc_gamg_threshold %s", exact[Pick((PetscInt)PETSC_STATIC_ARRAY_LENGTH(exact))]);
+    return line;
+  }
   return limits[Pick((PetscInt)PETSC_STATIC_ARRAY_LENGTH(limits))];
 }
 
@@ -221,9 +234,9 @@ static PetscErrorCode Run(PetscBool blocks)
   OneWay = (PetscBool)(WithThresholds && Pick(2));
   zero   = WithThresholds && Pick(3) == 0 ? Pick(n) : -1;
   /* where rows and columns differ so much a system can be nearly singular: iterations follow rounding then */
-  WithoutSolve = (PetscBool)(OneWay || zero >= 0);
+  WithoutSolve = (PetscBool)(OneWay || zero >= 0 || Ties);
   PetscCall(Graph(n, bs, full, zero, &S));
-  if (WithThresholds && !OneWay && Pick(3) == 0) PetscCall(MatSetOption(S, MAT_SYMMETRIC, PETSC_TRUE));
+  if (WithThresholds && !OneWay && Pick(3) == 0) PetscCall(MatSetOption(S, Pick(2) ? MAT_SYMMETRIC : MAT_SPD, (PetscBool)(Pick(4) != 0)));
   if (blocks)
     PetscCall(Vectors(S, bs));
   else if (Pick(3) == 0)
@@ -251,6 +264,7 @@ int main(int argc, char **argv)
   for (PetscInt k = 0; k < runs && PETSC_VERSION_GE(3, 21, 0); k++) {
     MatTestSeed = seed + k;
     Seed        = 1000003ul * (unsigned long)(seed + k) + 12345;
+    Ties        = (PetscBool)(WithThresholds && Pick(3) == 0);
     if (only < 0 || k == only) PetscCall(Run(blocks));
   }
   PetscCall(PetscFree(Places.xyz));
