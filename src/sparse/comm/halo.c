@@ -261,7 +261,7 @@ const char *HybHaloWay(HybHalo h)
   if (!h->arena.exec.backend->device) return "MPI, from the host";
   if (h->comm->size == 1) return "nothing";
   if (HybTuningGet()->comm == HYB_COMM_MPI && !e->peer) return "MPI from page-locked buffers: as asked";
-  if (!e->asked) return "MPI from page-locked buffers: peer access is not tried before more exchanges (-mat_aijhybridgpu_comm_after)";
+  if (!e->asked) return "MPI from page-locked buffers: too few times for peer access (-mat_aijhybridgpu_comm_after)";
   return e->peer || !HybPeerIsOpen(h->comm) ? h->comm->way : "MPI from page-locked buffers: the segment is full (-mat_aijhybridgpu_comm_segment)";
 }
 
