@@ -220,7 +220,7 @@ assert own > other and abs(more - 4 * (own - other)) <= 0.1 * more, a
 END
 if [ -n "$device" ]; then
   for way in mpi petsc peer; do
-    HYB_EMULATOR_CARDS=2 timeout 200 "$mpiexec" -n 2 "$ending" -dll_append "$plugin" -mat_type aijhybridgpu $device -mults 400 -mat_aijhybridgpu_comm $way -mat_aijhybridgpu_report "$tmp/h.json" > "$tmp/out" 2>&1
+    HYB_EMULATOR_CARDS=2 timeout 200 "$mpiexec" -n 2 "$ending" -dll_append "$plugin" -mat_type aijhybridgpu $device -mults 400 -mat_aijhybridgpu_comm $way -mat_aijhybridgpu_comm_after 0 -mat_aijhybridgpu_report "$tmp/h.json" > "$tmp/out" 2>&1
     python3 - "$tmp/h.json" $way > "$tmp/out" 2>&1 << 'END' && ok || bad "entries of other processes by way of the host, -mat_aijhybridgpu_comm $way"
 import json, sys
 j = json.load(open(sys.argv[1]))

@@ -81,6 +81,7 @@ struct _HybHalo {
   PetscInt    nrows;
   PetscInt   *row, *place;
   PetscCount *ptr;
+  HybScalar  *room;    /* HybHaloRoom()'s */
   PetscBool   scalars; /* in the exchange in progress */
   /* What its users queue between Begin and End takes no longer than to start a kernel: by peer access, exchanges wait
      where they begin. Each process for itself. */
@@ -93,6 +94,9 @@ struct _HybHalo {
 extern PetscErrorCode HybHaloCreate(HybComm, const HybExec *, const PetscInt *ranges, PetscInt nghost, const PetscInt *ghost, HybHalo *);
 /* for people: the way that its exchanges between devices go, and why */
 extern const char *HybHaloWay(HybHalo);
+/* are its `index` strictly ascending, as where one neighbour alone needs anything? To sort them
+   would take as long as any others. */
+extern PetscBool HybHaloSendsInOrder(HybHalo);
 /* has its last exchange, the reverse one or not, left the host out? */
 extern PetscBool HybHaloFromCardToCard(HybHalo, PetscBool reverse);
 /* collective; NULL is allowed */
@@ -114,6 +118,10 @@ extern PetscErrorCode HybHaloExchange(HybHalo, const HybExec *, size_t unit, con
    scalars: of HybScalar, else of PetscInt. ghost may be changed after End. Arrays are where the backend executes. */
 extern PetscErrorCode HybHaloReverseBegin(HybHalo, const HybExec *, PetscBool scalars, const void *ghost);
 extern PetscErrorCode HybHaloReverseEnd(HybHalo, const HybExec *, PetscErrorCode before, void *y);
+
+/* A value for each ghost, where the backend executes, for what is sent the other way; it stays with the halo. Not
+   collective. */
+extern PetscErrorCode HybHaloRoom(HybHalo, HybScalar **ghost);
 
 /* A process that cannot begin the exchange that others begin (the reverse one, or not), for an error of its own, why:
    those who wait for it get one instead of waiting. Fails in no way that matters beside that. */

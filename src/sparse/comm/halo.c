@@ -158,6 +158,13 @@ PetscErrorCode HybHaloExchange(HybHalo h, const HybExec *exec, size_t unit, cons
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscBool HybHaloSendsInOrder(HybHalo h)
+{
+  for (PetscInt k = 1; k < h->nsend; k++)
+    if (h->index[k] <= h->index[k - 1]) return PETSC_FALSE;
+  return PETSC_TRUE;
+}
+
 /* Places in what comes, by the owned entries that they are of */
 static PetscErrorCode HybHaloLists(HybHalo h)
 {
@@ -178,11 +185,11 @@ static PetscErrorCode HybHaloLists(HybHalo h)
       key[k]   = h->index[k];
       place[k] = k;
     }
-    ierr = PetscSortIntWithArray(h->nsend, key, place);
+    if (!HybHaloSendsInOrder(h)) ierr = PetscSortIntWithArray(h->nsend, key, place);
   }
   for (PetscInt k = 0, end; !ierr && k < h->nsend; k = end) {
     for (end = k + 1; end < h->nsend && key[end] == key[k];) end++;
-    ierr     = PetscSortInt(end - k, place + k); /* the sort above may leave equal ones in any order */
+    if (end - k > 1) ierr = PetscSortInt(end - k, place + k); /* the sort above may leave equal ones in any order */
     ptr[n]   = k;
     key[n++] = key[k];
   }
@@ -203,6 +210,14 @@ static PetscErrorCode HybHaloLists(HybHalo h)
     (void)HybArenaFree(&h->arena, &h->ptr);
   }
   PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybHaloRoom(HybHalo h, HybScalar **ghost)
+{
+  PetscFunctionBegin;
+  if (!h->room) PetscCall(HybArenaAlloc(&h->arena, HYB_WORK(&h->arena.exec), h->nghost, sizeof(HybScalar), &h->room));
+  *ghost = h->room;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -246,7 +261,7 @@ const char *HybHaloWay(HybHalo h)
   if (!h->arena.exec.backend->device) return "MPI, from the host";
   if (h->comm->size == 1) return "nothing";
   if (HybTuningGet()->comm == HYB_COMM_MPI && !e->peer) return "MPI from page-locked buffers: as asked";
-  if (!e->asked) return "MPI from page-locked buffers: peer access is not tried before more exchanges (-mat_aijhybridgpu_comm_after)";
+  if (!e->asked) return "MPI from page-locked buffers: too few times for peer access (-mat_aijhybridgpu_comm_after)";
   return e->peer || !HybPeerIsOpen(h->comm) ? h->comm->way : "MPI from page-locked buffers: the segment is full (-mat_aijhybridgpu_comm_segment)";
 }
 

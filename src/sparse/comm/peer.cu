@@ -1,8 +1,8 @@
 /*
   peer.cu: entries that go straight into other cards' memory, and the words by which their processes know of it.
 
-    put     blocks of threads write units into the neighbours' slots and count themselves; the last one, or the only one,
-            tells every neighbour the number
+    put     blocks of threads write units into the neighbours' slots and count themselves; the last one, or the only
+            one, tells every neighbour the number
     wait    one block: a thread for each neighbour looks for the number; where one failed or is late, the slot is filled
             with ones, and the host's words say who it was; put's last block does so where nothing comes between
 

@@ -38,10 +38,10 @@ static PetscErrorCode HybParMultiplySent(HybParMultiply *s, const HybParCSR *B, 
   PetscInt        *host, *row, n = s->halo->nsend;
 
   PetscFunctionBegin;
-  /* several may need the same row */
   PetscCall(HybArenaAlloc(&s->work, HYB_MEM_HOST, n, sizeof(PetscInt), &host));
   PetscCall(PetscArraycpy(host, s->halo->index, n));
-  PetscCall(PetscSortRemoveDupsInt(&n, host));
+  /* several may need the same row */
+  if (!HybHaloSendsInOrder(s->halo)) PetscCall(PetscSortRemoveDupsInt(&n, host));
   PetscCall(HybArenaAlloc(&s->work, x->result, n, sizeof(PetscInt), &row));
   PetscCall(x->backend->copy(x, row, host, sizeof(PetscInt) * (size_t)n, HYB_COPY_HOST_TO_DEVICE));
   for (int p = 0; p < 2; p++) {

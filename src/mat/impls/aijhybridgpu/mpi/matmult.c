@@ -104,7 +104,7 @@ static PetscErrorCode HybMPIMultReverse(HybMPIMult *m, HybSpMVMode mode, PetscSc
 
 static PetscErrorCode HybMPIMultApply(HybMPIMult *m, PetscBool transpose, Vec x, HybSpMVMode mode, Vec y, Vec z)
 {
-  PetscScalar         *ghost = NULL;
+  HybScalar           *ghost = NULL;
   Mat_SeqAIJHybridGPU *block = NULL;
   PetscErrorCode       ierr;
 
@@ -113,13 +113,13 @@ static PetscErrorCode HybMPIMultApply(HybMPIMult *m, PetscBool transpose, Vec x,
   if (!ierr) m->halo->early = (PetscBool)(block->copy.csr.nnz < HYB_MULT_SHORT); /* 0 before its first product */
   if (!ierr) ierr = HybMPIMultVectors(m, x, y, z);
   if (!ierr && transpose) {
-    ierr = HybArenaAlloc(&m->work, HYB_MEM_DEVICE, m->halo->nghost, sizeof(PetscScalar), &ghost);
-    if (!ierr) ierr = MatSeqAIJHybridGPUMultArrays(m->blocks[1], &m->x, PETSC_TRUE, m->dx.there, HYB_SPMV_SET, NULL, ghost);
+    ierr = HybHaloRoom(m->halo, &ghost);
+    if (!ierr) ierr = MatSeqAIJHybridGPUMultArrays(m->blocks[1], &m->x, PETSC_TRUE, m->dx.there, HYB_SPMV_SET, NULL, (PetscScalar *)ghost);
   }
   if (ierr) HybHaloAbandon(m->halo, &m->x, transpose, ierr);
   PetscCall(ierr);
   if (transpose)
-    PetscCall(HybMPIMultReverse(m, mode, ghost));
+    PetscCall(HybMPIMultReverse(m, mode, (PetscScalar *)ghost));
   else
     PetscCall(HybMPIMultForward(m, mode));
   PetscCall(MatMPIAIJHybridGPUTellWay(m->A));
