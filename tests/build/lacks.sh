@@ -61,6 +61,10 @@ mkdir "$tree/.git"
 says "make dist in a clone that git does not read" 'make dist: git does not read this clone: fatal: detected dubious ownership' $make -s dist
 rmdir "$tree/.git"
 
+mkdir "$tmp/nothing"
+(cd "$tree" && CHECKDEPS_COMPILE=0 PATH=$tmp/nothing "$(python3 -c 'import sys; print(sys.executable)')" conf/checkdeps) > "$tmp/out" 2>&1
+is "conf/checkdeps in an unpacked tarball, without git" $?
+
 # PETSc is here again
 says_here() { # the same with what there is
   what=$1 line=$2
