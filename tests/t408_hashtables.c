@@ -1,6 +1,7 @@
 /*
   Rows of SpGEMM method "hash" whose blocks of 32 columns are so many, and so far apart, that each way of ordering them
   is taken: by pairs, by bits of their span, by a sort; in rows whose blocks are listed, and in those that insert again.
+  Listed rows have tables of all three kinds: direct, hashed, ranked.
 */
 #include "spgemmtest.h"
 
@@ -71,7 +72,7 @@ static void Check(const RefMat *A, const RefMat *B, const char *lists, PetscBool
 static PetscErrorCode Body(void)
 {
   /* words of bits to a block: 8 of 32 blocks each are the most */
-  static const PetscInt blocks[] = {1, 2, 31, 32, 33, 34, 63, 64, 65, 66, 127, 200, 333, 700}, far[] = {1, 2, 40, 255, 256, 257, 300, 1500}, each[] = {1, 2, 4, 32};
+  static const PetscInt blocks[] = {1, 2, 31, 32, 33, 34, 63, 64, 65, 66, 127, 200, 333, 700}, far[] = {1, 2, 7, 33, 40, 100, 255, 256, 257, 300, 1500}, each[] = {1, 2, 4, 32};
 
   PetscFunctionBegin;
   PetscCall(Methods("hash", "rows by tables"));
