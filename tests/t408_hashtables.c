@@ -1,6 +1,7 @@
 /*
   Rows of SpGEMM method "hash" whose blocks of 32 columns are so many, and so far apart, that each way of ordering them
   is taken: by pairs, by bits of their span, by a sort; in rows whose blocks are listed, and in those that insert again.
+  Listed rows have tables of all three kinds: direct, hashed, ranked.
 */
 #include "spgemmtest.h"
 
@@ -68,14 +69,32 @@ static void Check(const RefMat *A, const RefMat *B, const char *lists, PetscBool
   RefMatDestroy(&C);
 }
 
+/* so many rows that a thread sorts several of them into bins, of which some are empty */
+static void ManyRows(void)
+{
+  const PetscInt m       = 131072 + 1029;
+  PetscInt      *lengths = (PetscInt *)RefAlloc(m, sizeof(PetscInt));
+  RefMat         A, B;
+
+  HybTestBegin("%" PetscInt_FMT " rows", m);
+  for (PetscInt r = 0; r < m; r++) lengths[r] = r / 700 % 3;
+  HybTestMatLengths(m, 40, lengths, &A);
+  HybTestMatRandom(40, 3000, 0, 5, &B);
+  Check(&A, &B, NULL, PETSC_TRUE);
+  RefMatDestroy(&A);
+  RefMatDestroy(&B);
+  free(lengths);
+}
+
 static PetscErrorCode Body(void)
 {
   /* words of bits to a block: 8 of 32 blocks each are the most */
-  static const PetscInt blocks[] = {1, 2, 31, 32, 33, 34, 63, 64, 65, 66, 127, 200, 333, 700}, far[] = {1, 2, 40, 255, 256, 257, 300, 1500}, each[] = {1, 2, 4, 32};
+  static const PetscInt blocks[] = {1, 2, 31, 32, 33, 34, 63, 64, 65, 66, 127, 200, 333, 700}, far[] = {1, 2, 7, 33, 40, 100, 255, 256, 257, 300, 1500}, each[] = {1, 2, 4, 32};
 
   PetscFunctionBegin;
   PetscCall(Methods("hash", "rows by tables"));
   if (!method) PetscFunctionReturn(PETSC_SUCCESS);
+  if (HybTestMine()) ManyRows();
   for (size_t e = 0; e < PETSC_STATIC_ARRAY_LENGTH(each); e++) {
     for (size_t f = 0; f < PETSC_STATIC_ARRAY_LENGTH(far); f++) {
       PetscInt n[3 * PETSC_STATIC_ARRAY_LENGTH(blocks)], apart[PETSC_STATIC_ARRAY_LENGTH(n)];

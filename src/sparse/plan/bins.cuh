@@ -37,7 +37,7 @@ extern PetscErrorCode HybPlanBinsAnyOrder(const HybExec *, PetscInt m, const Pet
 /* count not NULL: and, in the same launches, offsets (m+1) and total[0] of count as HybScanCounts() gives them,
    total[1] = the most of count, and total[2] = *also, which is on the device too (NULL: 0); sums is room for
    HYB_PLAN_SUMS(m) */
-#define HYB_PLAN_SUMS(m) (2 * (((PetscCount)(m) + 1023) / 1024))
+#define HYB_PLAN_SUMS(m) (2 * (((PetscCount)(m) + 255) / 256))
 extern PetscErrorCode HybPlanBinsAnyOrderInt(const HybExec *, PetscInt m, const PetscInt *cost, PetscInt nbins, const PetscCount *limit, PetscInt *counters, PetscInt *order, PetscInt *devbinptr, const PetscInt *count, PetscCount *sums, PetscInt *offsets, PetscCount *total, const PetscCount *also);
 
 /* rows taken together: where such a chunk begins */

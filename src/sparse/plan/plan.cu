@@ -27,10 +27,12 @@
 #include "../device/hybdispatch.cuh"
 
 #define COSTS_THREADS 256
-#define COSTS_BLOCKS  6    /* of a multiprocessor: 40 registers */
-#define COSTS_LONG    64   /* entries of A to a lane from which a row gets a block */
-#define BINS_TILE     512  /* rows a warp */
-#define ANYORDER_ROWS 1024 /* rows a block, as HYB_PLAN_SUMS() knows */
+#define COSTS_BLOCKS  6   /* of a multiprocessor: 40 registers */
+#define COSTS_LONG    64  /* entries of A to a lane from which a row gets a block */
+#define BINS_TILE     512 /* rows a warp */
+#define ANYORDER_ROWS 4   /* rows of a thread */
+/* rows up to which it is one, so that they are spread over the card; HYB_PLAN_SUMS() knows */
+#define ANYORDER_FEW 131072
 
 struct RowCostsStats {
   PetscCount products, lower, maxrow;
@@ -279,21 +281,20 @@ struct AnyOrderScan {
 };
 
 /* rows of each bin of a block's, gathered in shared memory; PLACE: each block takes room for its rows at once */
-template <bool PLACE, typename Cost>
+template <bool PLACE, int EACH, typename Cost>
 __global__ void __launch_bounds__(256) AnyOrderKernel(PetscInt m, const Cost *__restrict__ cost, BinLimits bins, PetscInt *__restrict__ counters, PetscInt *__restrict__ order, PetscInt *__restrict__ binptr, AnyOrderScan scan)
 {
-  constexpr int each = ANYORDER_ROWS / 256;
   HYB_SHARED(PetscInt, met, HYB_PLAN_MAX_BINS);
   HYB_SHARED(PetscCount, scratch, HYB_WARP);
   PetscInt *const total = counters, *const taken = counters + bins.nbins;
-  const PetscCount first = (PetscCount)blockIdx.x * ANYORDER_ROWS + threadIdx.x;
-  int              bin[each];
-  PetscInt         rank[each];
+  const PetscCount first = (PetscCount)blockIdx.x * (EACH * 256) + threadIdx.x;
+  int              bin[EACH];
+  PetscInt         rank[EACH];
 
   if (threadIdx.x < (unsigned)bins.nbins) met[threadIdx.x] = 0;
   __syncthreads();
 #pragma unroll
-  for (int k = 0; k < each; k++) {
+  for (int k = 0; k < EACH; k++) {
     const PetscCount r = first + k * 256;
 
     bin[k] = r < m ? BinOf(bins, cost[r]) : -1;
@@ -318,7 +319,7 @@ __global__ void __launch_bounds__(256) AnyOrderKernel(PetscInt m, const Cost *__
   if (PLACE) {
     __syncthreads();
 #pragma unroll
-    for (int k = 0; k < each; k++) {
+    for (int k = 0; k < EACH; k++) {
       if (bin[k] >= 0) order[met[bin[k]] + rank[k]] = (PetscInt)(first + k * 256);
     }
   }
@@ -334,7 +335,7 @@ __global__ void __launch_bounds__(256) AnyOrderKernel(PetscInt m, const Cost *__
       }
     }
 #pragma unroll
-    for (int k = 0; k < each; k++) {
+    for (int k = 0; k < EACH; k++) {
       const PetscCount r = first + k * 256, c = r < m ? scan.count[r] : 0;
 
       if (PLACE) {
@@ -367,15 +368,19 @@ __global__ void __launch_bounds__(256) AnyOrderKernel(PetscInt m, const Cost *__
 template <typename Cost>
 static PetscErrorCode AnyOrder(const HybExec *exec, PetscInt m, const Cost *cost, PetscInt nbins, const PetscCount *limit, PetscInt *counters, PetscInt *order, PetscInt *devbinptr, AnyOrderScan scan)
 {
-  const PetscCount grid = HybBlocks(m, ANYORDER_ROWS);
-  BinLimits        bins;
+  BinLimits bins;
 
   PetscFunctionBegin;
   PetscCheck(nbins > 0 && nbins <= HYB_PLAN_MAX_BINS, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "The number of bins must be within 1..%d, not %" PetscInt_FMT, HYB_PLAN_MAX_BINS, nbins);
   bins.nbins = nbins;
   for (PetscInt b = 0; b < HYB_PLAN_MAX_BINS; b++) bins.limit[b] = b + 1 < nbins ? limit[b] : 0;
-  HYB_LAUNCH((AnyOrderKernel<false, Cost>), grid, 256, 0, exec->stream, m, cost, bins, counters, order, devbinptr, scan);
-  HYB_LAUNCH((AnyOrderKernel<true, Cost>), grid, 256, 0, exec->stream, m, cost, bins, counters, order, devbinptr, scan);
+  PetscCall(HybDispatch(m > ANYORDER_FEW ? ANYORDER_ROWS : 1, HybCases<1, ANYORDER_ROWS>(), [&](auto each) {
+    const PetscCount grid = HybBlocks(m, each * 256);
+
+    HYB_LAUNCH((AnyOrderKernel<false, each, Cost>), grid, 256, 0, exec->stream, m, cost, bins, counters, order, devbinptr, scan);
+    HYB_LAUNCH((AnyOrderKernel<true, each, Cost>), grid, 256, 0, exec->stream, m, cost, bins, counters, order, devbinptr, scan);
+    return PETSC_SUCCESS;
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -10,45 +10,118 @@
 */
 #include "hashtable.cuh"
 
+/* The table that a row was counted in, and the row's numeric one */
+struct HashCounted {
+  const unsigned *table;
+  unsigned        lo, span; /* first block, blocks to the last one */
+  /* hashed: so many masks from so many words on; direct: from the first one on, one for each block of the span */
+  unsigned        masks, slots;
+  const unsigned *met; /* a bit for each block of the span that the row has; NULL: there are no such words */
+  unsigned        nnz, blocks;
+  /* bytes of a ranked table, which serves if there is a list; 0: another one serves better */
+  PetscInt ranked;
+  bool     listed; /* the row is worth a list */
+};
+
 /*
-  What a row's table holds, n words of masks behind so many of their blocks, or (0) the masks of neighbouring blocks
-  from base on, as a list: so that the columns can be written without inserting again. Rows that find no room have none.
-  What was taken is never given back: others may have taken what follows meanwhile.
+  The numeric table of a row of so many entries of A: direct where scanning the span is cheaper than ordering the
+  blocks, in shared memory where it fits. A ranked one takes two loads of a place, none of which probes, and less memory
+  than a hashed one unless blocks lie far apart; it is made from columns, so it is for rows that have a list.
+*/
+static __device__ __forceinline__ void HashChoose(const HashArgs &x, PetscInt row, PetscInt entries, HashCounted &c)
+{
+  const PetscCount acc    = (PetscCount)c.nnz * (sizeof(HybScalar) > 8 ? sizeof(HybScalar) : 8);
+  const PetscCount pad    = 64; /* alignment of the three parts */
+  const int        log    = HashLogSlots(c.blocks);
+  const PetscCount direct = (PetscCount)c.span * 8, hashed = ((PetscCount)12 << log), ranked = (PetscCount)((c.span + 31) / 32 + c.blocks) * 8;
+  bool             isdirect;
+  PetscCount       bytes, need;
+
+  /* a sub-warp's table is worth more than the ordering of a few blocks saved: it keeps many rows in flight */
+  if (acc + direct + pad <= HASH_SUBWARP)
+    isdirect = c.span <= 6 * (PetscCount)c.blocks + 16;
+  else if (acc + hashed + pad <= HASH_SUBWARP)
+    isdirect = false;
+  else
+    isdirect = c.span <= 32 * (PetscCount)c.blocks + 64;
+  if (isdirect && direct + pad > x.maxbytes && hashed + 8 * (PetscCount)c.blocks + pad <= x.maxbytes) isdirect = false;
+  bytes = isdirect ? direct : hashed;
+  if (acc + bytes + pad <= x.maxbytes)
+    need = acc + bytes + pad;
+  else if (bytes + (isdirect ? 0 : 8 * (PetscCount)c.blocks) + pad <= x.maxbytes)
+    need = HASH_SPILL;
+  else {
+    need     = HASH_GLOBAL;
+    isdirect = true;
+  }
+  c.ranked = 0;
+  if (acc + ranked + pad <= HASH_SMALLMEM) {
+    const PetscInt taken = (PetscInt)(acc + ranked + pad);
+
+    if (isdirect ? (need > HASH_SUBWARP && taken <= HASH_SUBWARP) || need > HASH_SMALLMEM : 2 * ranked <= HASH_RANKMOST * hashed) c.ranked = taken;
+  }
+  /* a sub-warp adds entry after entry of A, a block does so faster */
+  if (entries > HASH_LONGLIST) {
+    if (need <= HASH_SUBWARP) need = HASH_SUBWARP + 1;
+    if (c.ranked && c.ranked <= HASH_SUBWARP) c.ranked = HASH_SUBWARP + 1;
+  }
+  x.count[row] = (PetscInt)c.nnz;
+  x.need[row]  = (PetscInt)need;
+  x.base[row]  = isdirect ? c.lo : HASH_EMPTY;
+  x.size[row]  = isdirect ? c.span : 1u << log;
+  c.listed     = c.ranked || need <= HASH_SMALLMEM; /* longer rows have many products for each block */
+}
+
+/*
+  What a row's table holds as a list of blocks and masks: so that the columns can be written without inserting again.
+  Rows that find no room have none. What was taken is never given back: others may have taken what follows meanwhile.
 */
 template <typename G, int N>
-static __device__ __forceinline__ void HashKeep(const HashArgs &x, PetscInt row, const unsigned *table, unsigned masks, unsigned base, unsigned n, unsigned blocks, bool serves, unsigned *scratch)
+static __device__ __forceinline__ void HashKeep(const HashArgs &x, PetscInt row, const HashCounted &c, unsigned *scratch)
 {
-  const unsigned pool = blockIdx.x & (HASH_POOLS - 1), each = ((n + N - 1) / N) | 1u;
-  const unsigned begin = HybMin()((unsigned)G::rank() * each, n), end = HybMin()(begin + each, n);
+  const unsigned pool  = blockIdx.x & (HASH_POOLS - 1);
+  const unsigned words = c.met ? (c.span + 31) / 32 : c.slots, each = c.met ? (words + N - 1) / N : ((words + N - 1) / N) | 1u;
+  const unsigned begin = HybMin()((unsigned)G::rank() * each, words), end = HybMin()(begin + each, words);
   unsigned       at = 0, mine = 0;
 
   if (G::rank() == 0) {
     PetscCount *const used  = x.used + 4 * pool;
     PetscCount        first = x.room;
 
-    if (serves && *(volatile PetscCount *)used + blocks <= x.room) first = HybAtomicAdd(used, (PetscCount)blocks);
-    at = first + blocks <= x.room ? (unsigned)(pool * x.room + first) : HASH_EMPTY;
+    if (c.listed && *(volatile PetscCount *)used + c.blocks <= x.room) first = HybAtomicAdd(used, (PetscCount)c.blocks);
+    at = first + c.blocks <= x.room ? (unsigned)(pool * x.room + first) : HASH_EMPTY;
     if (at == HASH_EMPTY && !*(volatile PetscCount *)x.unlisted) (void)HybAtomicMax(x.unlisted, (PetscCount)1);
     x.where[row]  = at;
-    x.listed[row] = 2 * blocks + (masks == 0);
+    x.listed[row] = 2 * c.blocks + (c.masks == 0);
+    if (c.ranked && at != HASH_EMPTY) {
+      x.need[row] = c.ranked;
+      x.base[row] = c.lo;
+      x.size[row] = HASH_RANKED | c.span;
+    }
   }
   at = G::reduce(at, scratch, HybMax());
   if (at == HASH_EMPTY) return;
-  for (unsigned w = begin; w < end; w++) mine += table[masks + w] != 0;
+  for (unsigned w = begin; w < end; w++) mine += c.met ? (unsigned)__popc(c.met[w]) : c.table[c.masks + w] != 0;
   at += G::exclusiveSum(mine, scratch);
   for (unsigned w = begin; w < end; w++) {
-    const unsigned mask = table[masks + w];
+    if (c.met) {
+      for (unsigned bits = c.met[w]; bits; bits &= bits - 1) {
+        const unsigned b = 32 * w + (unsigned)__ffs((int)bits) - 1;
 
-    if (mask) x.list[at++] = {masks ? table[w] : base + w, mask};
+        x.list[at++] = {c.lo + b, c.table[b]};
+      }
+    } else {
+      const unsigned mask = c.table[c.masks + w];
+
+      if (mask) x.list[at++] = {c.masks ? c.table[w] : c.lo + w, mask};
+    }
   }
 }
 
 /* entries of A whose rows of B a group of N stages */
 #define HASH_SPANS(N) ((N) <= 256 ? (N) : 256)
 
-/* Count of a row. table: capacity words, in shared memory or (MODE 1) in global memory. One function of more than 100
-   lines: what is staged of A and B, the table and the list that the row may get are all in registers and shared memory
-   of one group. */
+/* Count of a row. table: capacity words, in shared memory or (MODE 1) in global memory */
 template <int N, int MODE>
 static __device__ __forceinline__ void HashCountRow(const HashArgs &x, PetscInt row, unsigned *table, unsigned capacity, unsigned *scratch, HashSpans spans)
 {
@@ -56,10 +129,9 @@ static __device__ __forceinline__ void HashCountRow(const HashArgs &x, PetscInt 
   constexpr int    STAGED = HASH_SPANS(N);
   const PetscCount u      = x.upper[row];
   const PetscInt   abegin = x.ai[row], aend = x.ai[row + 1];
-  /* masks begin behind so many keys */
-  unsigned lo = HASH_EMPTY, hi = 0, nnz = 0, blocks = 0, span, slots, masks = 0;
-  bool     serves   = false;
-  int      rowlanes = 0;
+  unsigned         lo = HASH_EMPTY, hi = 0, nnz = 0, blocks = 0;
+  HashCounted      c        = {};
+  int              rowlanes = 0;
 
   spans.begin += G::index() * STAGED;
   spans.end += G::index() * STAGED;
@@ -68,29 +140,41 @@ static __device__ __forceinline__ void HashCountRow(const HashArgs &x, PetscInt 
   while (rowlanes < 5 && ((PetscCount)2 << rowlanes) * (aend - abegin) < u) rowlanes++;
   /* the blocks that the row spans */
   for (PetscInt k = abegin + G::rank(); k < aend; k += N) {
-    const PetscInt c = x.aj[k], begin = x.bi[c], end = x.bi[c + 1];
+    const PetscInt col = x.aj[k], begin = x.bi[col], end = x.bi[col + 1];
 
     if (k - abegin < STAGED) {
       spans.begin[k - abegin] = (HashSpans::Cursor)begin;
-      spans.end[k - abegin]   = x.pairs ? (HashSpans::Cursor)begin + (HashSpans::Cursor)x.npairs[c] : (HashSpans::Cursor)end;
+      spans.end[k - abegin]   = x.pairs ? (HashSpans::Cursor)begin + (HashSpans::Cursor)x.npairs[col] : (HashSpans::Cursor)end;
     }
     if (begin < end) {
       lo = HybMin()(lo, (unsigned)(x.bj[begin] >> 5));
       hi = HybMax()(hi, (unsigned)(x.bj[end - 1] >> 5));
     }
   }
-  lo   = G::reduce(lo, scratch, HybMin());
-  hi   = G::reduce(hi, scratch, HybMax());
-  span = slots = hi - lo + 1;
-  if (span <= capacity) {
-    HashFill<G>(table, span, 0);
+  lo      = G::reduce(lo, scratch, HybMin());
+  hi      = G::reduce(hi, scratch, HybMax());
+  c.table = table;
+  c.lo    = lo;
+  c.span = c.slots = hi - lo + 1;
+  if (c.span <= capacity) {
+    const unsigned words = (c.span + 3) & ~3u, bits = (c.span + 31) / 32;
+    /* where there is room for them, the blocks that are met have a bit each, so that a list need not look at the
+       span */
+    unsigned *const met = MODE == 0 && x.where && words + ((bits + 3) & ~3u) <= capacity ? table + words : nullptr;
+
+    HashFill<G>(table, met ? words + bits : c.span, 0);
     G::sync();
     HashForEachPair<G, N>(x, abegin, aend, rowlanes, spans, [&](unsigned block, unsigned mask) {
-      const unsigned old = atomicOr(table + (block - lo), mask);
+      const unsigned at  = block - lo;
+      const unsigned old = atomicOr(table + at, mask);
 
       nnz += __popc(mask & ~old);
-      blocks += old == 0;
+      if (old == 0) {
+        blocks++;
+        if (met) atomicOr(met + at / 32, 1u << (at & 31));
+      }
     });
+    c.met = met;
   } else {
     const int most   = 31 - __clz((int)(capacity / 2));
     unsigned *maskof = table + (1u << most);
@@ -106,8 +190,8 @@ static __device__ __forceinline__ void HashCountRow(const HashArgs &x, PetscInt 
     wrap            = (1u << logslots) - 1;
     const int shift = 32 - logslots;
 
-    masks = 1u << most;
-    slots = wrap + 1;
+    c.masks = 1u << most;
+    c.slots = wrap + 1;
     HashFill<G>(table, wrap + 1, HASH_EMPTY);
     HashFill<G>(maskof, wrap + 1, 0);
     G::sync();
@@ -118,46 +202,12 @@ static __device__ __forceinline__ void HashCountRow(const HashArgs &x, PetscInt 
       blocks += old == 0;
     });
   }
-  nnz    = G::reduce(nnz, scratch, HybSum());
-  blocks = G::reduce(blocks, scratch, HybSum());
-  if (G::rank() == 0) {
-    /* the numeric table: direct where scanning the span is cheaper than ordering the blocks, in shared memory where it
-       fits */
-    const PetscCount acc    = (PetscCount)nnz * (sizeof(HybScalar) > 8 ? sizeof(HybScalar) : 8);
-    const PetscCount pad    = 64; /* alignment of the three parts */
-    const int        log    = HashLogSlots(blocks);
-    const PetscCount direct = (PetscCount)span * 8, hashed = ((PetscCount)12 << log);
-    bool             isdirect;
-    PetscCount       bytes, need;
-
-    /* a sub-warp's table is worth more than the ordering of a few blocks saved: it keeps many rows in flight */
-    if (acc + direct + pad <= HASH_SUBWARP)
-      isdirect = span <= 6 * (PetscCount)blocks + 16;
-    else if (acc + hashed + pad <= HASH_SUBWARP)
-      isdirect = false;
-    else
-      isdirect = span <= 32 * (PetscCount)blocks + 64;
-    if (isdirect && direct + pad > x.maxbytes && hashed + 8 * (PetscCount)blocks + pad <= x.maxbytes) isdirect = false;
-    bytes = isdirect ? direct : hashed;
-    if (acc + bytes + pad <= x.maxbytes)
-      need = acc + bytes + pad;
-    else if (bytes + (isdirect ? 0 : 8 * (PetscCount)blocks) + pad <= x.maxbytes)
-      need = HASH_SPILL;
-    else {
-      need     = HASH_GLOBAL;
-      isdirect = true;
-    }
-    /* a sub-warp adds entry after entry of A, a block does so faster */
-    if (need <= HASH_SUBWARP && aend - abegin > HASH_LONGLIST) need = HASH_SUBWARP + 1;
-    x.count[row] = (PetscInt)nnz;
-    x.need[row]  = (PetscInt)need;
-    x.base[row]  = isdirect ? lo : HASH_EMPTY;
-    x.size[row]  = isdirect ? span : 1u << log;
-    serves       = need <= HASH_SMALLMEM; /* longer rows have many products for each block */
-  }
+  c.nnz    = G::reduce(nnz, scratch, HybSum());
+  c.blocks = G::reduce(blocks, scratch, HybSum());
+  if (G::rank() == 0) HashChoose(x, row, aend - abegin, c);
   G::sync();
   if (x.where) {
-    HashKeep<G, N>(x, row, table, masks, lo, slots, blocks, serves, scratch);
+    HashKeep<G, N>(x, row, c, scratch);
     G::sync();
   }
 }
@@ -183,7 +233,7 @@ template <int N>
 static __device__ __forceinline__ void HashCountTask(const HashArgs &x, int b, PetscCount t, unsigned char *shared, unsigned *scratch, const HashSpans &spans)
 {
   using G                = HybGroup<N>;
-  const int        bytes = HASH_SMALLMEM / G::GROUPS;
+  const int        bytes = x.bytes / G::GROUPS;
   const PetscCount q     = x.binptr[b] + t * G::GROUPS + G::index();
 
   if (q < x.binptr[b + 1]) HashCountRow<N, 0>(x, x.order[q], (unsigned *)(shared + (size_t)G::index() * bytes), (unsigned)bytes / 4, scratch, spans);
@@ -269,7 +319,8 @@ static PetscErrorCode HashCountSmall(const HybExec *exec, PetscCount most, Petsc
   PetscFunctionBegin;
   if (most > HashCountLimit[1]) {
     x.binptr = binptr;
-    HYB_LAUNCH(HashCountSmallKernel, PetscMin(PetscMin(m, products), rows), 128, HASH_SMALLMEM, exec->stream, x);
+    x.bytes  = x.where ? HASH_COUNTMEM : HASH_SMALLMEM;
+    HYB_LAUNCH(HashCountSmallKernel, PetscMin(PetscMin(m, products), rows), 128, x.bytes, exec->stream, x);
   } else {
     x.binptr = binptr + 1;
     x.bytes  = 512;

@@ -13,9 +13,14 @@
 #define HASH_GLOBAL   ((1 << 29) + 1) /* cost of a row whose table does not */
 #define HASH_LONGROW  128             /* rows of B longer than this are compressed by a block */
 #define HASH_SUBWARP  4096            /* bytes of the largest table that a sub-warp takes */
+#define HASH_RANKED   (1u << 31)      /* of a row's size: its table is ranked, and the other bits are its span */
 #define HASH_STAGE    64              /* entries of A that a block stages in shared memory */
 #define HASH_SMALL    5               /* bins of the numeric pass up to this one can be taken by one launch */
 #define HASH_SMALLMEM 16384           /* whose blocks have 128 threads and so many bytes of shared memory */
+/* the same of the count's small rows where lists are wanted: bitmaps of spans fit where a hash table would have to
+   do */
+#define HASH_COUNTMEM 24576
+#define HASH_RANKMOST 3 /* halves of a hashed table's bytes up to which a ranked one is preferred */
 /* blocks up to which it is one launch: beyond, each bin fills the card by itself, with less shared memory a block */
 #define HASH_MERGE 32768
 /* entries of B from which the card is asked whether it has the memory for pairs: the question takes longer than a small
@@ -72,7 +77,8 @@ struct HashArgs {
   int grouplanes; /* numeric, many bins: log2 of the lanes across a row of B, at least */
   /* numeric, many bins: bin HASH_SMALL begins at block 0, bin HASH_SMALL-1 at firstblock[1], ... */
   int firstblock[HASH_SMALL + 1];
-  /* the row's numeric table: first block and number of words (direct), or HASH_EMPTY and number of slots */
+  /* the row's numeric table: first block and number of words (direct; HASH_RANKED), or HASH_EMPTY and number of
+     slots */
   unsigned *base, *size;
   /* count */
   const PetscCount *upper;

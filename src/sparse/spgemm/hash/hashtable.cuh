@@ -135,6 +135,19 @@ static __device__ __forceinline__ void HashScanWords(const unsigned *mask, unsig
   }
 }
 
+/* for how many threads of the group before this one the flag is set, and for how many in all */
+template <typename G, int N>
+static __device__ __forceinline__ unsigned HashFlagged(bool flag, unsigned *scratch, unsigned *total)
+{
+  if constexpr (G::SUBWARP) {
+    const unsigned who = __ballot_sync(HybSubwarpMask<N>(), flag) & HybSubwarpMask<N>();
+
+    *total = (unsigned)__popc(who);
+    return (unsigned)__popc(who & HybLanesBelow());
+  } else
+    return G::exclusiveSum(flag ? 1u : 0u, scratch, total);
+}
+
 /*
   The order of n different blocks (list: block << 32 | what is wanted of it) by a bit for each block of their span: a
   block's place is the number of bits before its own. *order: what is wanted, in that order, behind list in its room.
@@ -237,18 +250,77 @@ static __device__ __forceinline__ void HashOrderSlots(const unsigned *keys, cons
   }
 }
 
+/* 32 bits, and how many are set in all words before */
+struct alignas(8) HashWord {
+  unsigned bits, before;
+};
+
+/* bits set before this one */
+static __device__ __forceinline__ unsigned HashBefore(HashWord w, unsigned bit)
+{
+  return w.before + (unsigned)__popc(w.bits & ((1u << (bit & 31)) - 1u));
+}
+
+/* direct: masks and prefixes of neighbouring blocks; hashed: of slots, whose keys are blocks; ranked (shift is
+   HASH_NOSHIFT): words of bits, one for each block of the span, which say which of the words of columns is the
+   block's, and stand in the place of masks and prefixes */
+#define HASH_NOSHIFT 33
 struct HashTable {
   unsigned *mask, *prefix, *keys;
   unsigned  base, wrap;
   int       shift;
 };
 
-static __device__ __forceinline__ PetscInt HashPlace(const HashTable &t, PetscInt col)
+/* places of columns that the row has; in tables that are not hashed they are counted from 32 base on */
+static __device__ __forceinline__ PetscInt HashRankedPlace(const HashTable &t, PetscInt col)
 {
   const unsigned block = (unsigned)(col >> 5);
-  const unsigned s     = t.keys ? HashFind(t.keys, block, t.shift, t.wrap) : block - t.base;
 
+  return (PetscInt)HashBefore(((const HashWord *)t.prefix)[HashBefore(((const HashWord *)t.mask)[block / 32], block)], (unsigned)col);
+}
+
+static __device__ __forceinline__ PetscInt HashSlotPlace(const HashTable &t, unsigned s, PetscInt col)
+{
   return (PetscInt)(t.prefix[s] + (unsigned)__popc(t.mask[s] & ((1u << (col & 31)) - 1u)));
+}
+
+static __device__ __forceinline__ PetscInt HashPlace(const HashTable &t, PetscInt col)
+{
+  if (t.shift == HASH_NOSHIFT) return HashRankedPlace(t, col - ((PetscInt)t.base << 5));
+  return HashSlotPlace(t, t.keys ? HashFind(t.keys, (unsigned)(col >> 5), t.shift, t.wrap) : (unsigned)(col >> 5) - t.base, col);
+}
+
+/* The ranked table of a row whose columns are known, in ascending order; the words of blocks are zero. The group
+   synchronises before and after. */
+template <typename G, int N>
+static __device__ __forceinline__ void HashRank(const HashTable &t, const PetscInt *cj, unsigned nnz, unsigned *scratch)
+{
+  HashWord *const blocks = (HashWord *)t.mask, *const columns = (HashWord *)t.prefix;
+  unsigned before = 0, met; /* blocks */
+
+  for (unsigned e0 = 0; e0 < nnz; e0 += N) {
+    const unsigned e     = e0 + (unsigned)G::rank();
+    unsigned       block = 0, last = 0, bit = 0;
+
+    if (e < nnz) {
+      const PetscInt col = cj[e];
+
+      block = (unsigned)(col >> 5) - t.base;
+      bit   = 1u << (col & 31);
+      last  = e ? (unsigned)(cj[e - 1] >> 5) - t.base : HASH_EMPTY;
+    }
+    const bool     head = block != last;
+    const unsigned rank = before + HashFlagged<G, N>(head, scratch, &met);
+
+    if (head) {
+      columns[rank] = {bit, e};
+      atomicOr(&blocks[block / 32].bits, 1u << (block & 31));
+      if (block / 32 != last / 32) blocks[block / 32].before = rank;
+    }
+    G::sync();
+    if (e < nnz && !head) atomicOr(&columns[rank - 1].bits, bit);
+    before += met;
+  }
 }
 
 #endif

@@ -2,7 +2,7 @@
   numeric.cu: the fill and the numeric phase of hashrows.cu: columns of rows without a list, values, places.
 
     for each row, in bins by the bytes of its table and its accumulators:
-      the table, from the products (no columns yet: they are written) or from C's columns
+      the table, from the products (no columns yet: they are written) or from C's columns (ranked ones always)
       accumulators -0
       for each entry of A, in order: a lane for each entry of its row of B: acc[place] += product
       accumulators to C
@@ -39,15 +39,33 @@ struct HashBatch {
       }
     }
   }
-  __device__ __forceinline__ void find(const HashTable &t)
+  template <typename Place>
+  __device__ __forceinline__ void findeach(Place place)
   {
 #pragma unroll
-    for (int u = 0; u < ROWS; u++) {
+    for (int h = 0; h < PIECES; h++) {
+      bool some = h == 0;
+
 #pragma unroll
-      for (int h = 0; h < PIECES; h++) {
-        if (p[u] + h * N < end[u]) at[u][h] = HashPlace(t, at[u][h]);
+      for (int u = 0; u < ROWS; u++) some = some || p[u] + h * N < end[u];
+      if (some) {
+#pragma unroll
+        for (int u = 0; u < ROWS; u++) at[u][h] = place(p[u] + h * N < end[u], at[u][h]);
       }
     }
+  }
+  /* Where nothing probes, nothing branches either, but for pieces that no row has, so that all loads are under way
+     together: lanes that have no entry look for the first column of the table. */
+  __device__ __forceinline__ void find(const HashTable &t)
+  {
+    const PetscInt first = (PetscInt)t.base << 5;
+
+    if (t.shift == HASH_NOSHIFT)
+      findeach([&](bool there, PetscInt col) { return HashRankedPlace(t, there ? col - first : 0); });
+    else if (!t.keys)
+      findeach([&](bool there, PetscInt col) { return HashSlotPlace(t, there ? (unsigned)((col - first) >> 5) : 0, col); });
+    else
+      findeach([&](bool there, PetscInt col) { return there ? HashSlotPlace(t, HashFind(t.keys, (unsigned)(col >> 5), t.shift, t.wrap), col) : 0; });
   }
   __device__ __forceinline__ void add(const HashArgs &x, const HashTable &t, int u, const HybScalar &av, HybScalar *acc) const
   {
@@ -149,7 +167,9 @@ static __device__ __forceinline__ void HashNumericRow(const HashArgs &x, PetscIn
   const PetscInt abegin = x.ai[row], aend = x.ai[row + 1];
   const PetscInt cbegin = x.ci[row];
   const unsigned nnz    = (unsigned)(x.ci[row + 1] - cbegin);
-  const unsigned size = x.size[row], words = (size + 3) & ~3u;
+  /* wider blocks have larger tables */
+  const bool     ranked = MODE == 0 && N <= 128 && (x.size[row] & HASH_RANKED);
+  const unsigned size = x.size[row] & ~HASH_RANKED, words = (size + 3) & ~3u;
   HybScalar     *acc = MODE == 0 ? (HybScalar *)mine : x.ca + cbegin;
   HashTable      t;
 
@@ -160,10 +180,20 @@ static __device__ __forceinline__ void HashNumericRow(const HashArgs &x, PetscIn
                                                                                                                                                : x.global + (PetscCount)blockIdx.x * x.globalwords;
   t.prefix = t.mask + words;
   t.keys   = t.base == HASH_EMPTY ? t.prefix + words : nullptr;
-  HashFill<G>(t.mask, size, 0);
-  if (t.keys) HashFill<G>(t.keys, size, HASH_EMPTY);
+  if (ranked) {
+    const unsigned bits = 2 * ((size + 31) / 32);
+
+    t.prefix = t.mask + bits;
+    t.shift  = HASH_NOSHIFT;
+    HashFill<G>(t.mask, bits, 0);
+  } else {
+    HashFill<G>(t.mask, size, 0);
+    if (t.keys) HashFill<G>(t.keys, size, HASH_EMPTY);
+  }
   G::sync();
-  if (x.products && !HashListed(x, row)) { /* no columns yet */
+  if (ranked)
+    HashRank<G, N>(t, x.cj + cbegin, nnz, scratch);
+  else if (x.products && !HashListed(x, row)) { /* no columns yet */
     if (t.keys)
       HashForEachPair<G, N>(x, abegin, aend, x.lanes, HashSpans(), [&](unsigned block, unsigned mask) { atomicOr(t.mask + HashInsert(t.keys, block, t.shift, t.wrap), mask); });
     else
