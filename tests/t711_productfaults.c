@@ -180,12 +180,13 @@ static PetscErrorCode Mults(Mat hostA)
     STACK_SAVE;
     MatFault.count  = 0;
     MatFault.target = Rank == victim ? k : 0;
+    MatFault.last   = "";
     ierr            = MatMult(A, x, y);
     fired           = Rank == victim && MatFault.count >= k;
     MatFault.target = 0;
     STACK_RESTORE;
     PetscCall(PetscPopErrorHandler());
-    if (fired) MatTestCheck(ierr, "who fails has an error");
+    if (fired) MatTestCheck(ierr || MayBeServed(), "who fails has an error, but where other memory serves");
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &fired, 1, MPI_INT, MPI_MAX, PETSC_COMM_WORLD));
     if (!fired) MatTestCheck(!ierr, "an error without a failing call");
     MatTestCheckMult(A, hostA, "a product after a failure");
