@@ -80,6 +80,12 @@ static PetscErrorCode Prepare(MatProductType type, Phase phase, Mat A, Mat P, Ma
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What failed here may be page-locked memory, instead of which other memory serves: then nobody has an error */
+static int MayBeServed(void)
+{
+  return !strcmp(MatFault.last, "alloc") || strstr(MatFault.last, "arena.c") || strstr(MatFault.last, "HostRegister");
+}
+
 /* hostA is the first operand, and hostother what it is when the product comes again */
 static PetscErrorCode Faults(MatProductType type, Phase phase, Mat hostA, Mat hostP, Mat hostother)
 {
@@ -100,7 +106,7 @@ static PetscErrorCode Faults(MatProductType type, Phase phase, Mat hostA, Mat ho
     const PetscMPIInt victim = (PetscMPIInt)(k % Size);
     Mat               A, P, C, other;
     size_t            before, after;
-    int               error, errors, held;
+    int               error, errors, held, served;
     PetscErrorCode    ierr;
 
     PetscCall(MatFaultHeld(&before));
@@ -120,8 +126,11 @@ static PetscErrorCode Faults(MatProductType type, Phase phase, Mat hostA, Mat ho
     error = errors = ierr != PETSC_SUCCESS;
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &errors, 1, MPI_INT, MPI_SUM, PETSC_COMM_WORLD));
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &fired, 1, MPI_INT, MPI_MAX, PETSC_COMM_WORLD));
-    MatTestCheck(errors == (fired ? (int)Size : 0), fired ? "an error of one process is one of all" : "an error without a failing call");
-    if (errors != (fired ? (int)Size : 0)) printf("  call %d of process %d failing, %s: error %d on process %d\n", k, (int)victim, MatFault.last, error, (int)Rank);
+    served = fired && !errors && MayBeServed();
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &served, 1, MPI_INT, MPI_MAX, PETSC_COMM_WORLD));
+    MatTestCheck(served || errors == (fired ? (int)Size : 0), fired ? "an error of one process is one of all" : "an error without a failing call");
+    if (served) MatTestCheckSame(C, phase == FIRST ? former : expected, "the result where other memory served");
+    if (!served && errors != (fired ? (int)Size : 0)) printf("  call %d of process %d failing, %s: error %d on process %d\n", k, (int)victim, MatFault.last, error, (int)Rank);
     if (errors) PetscCall(HalfMade(C, phase == FIRST ? NULL : former, phase == FIRST ? former : expected));
     /* the operands serve, and what was there serves again, or goes */
     if (phase == FIRST || k % 4 == 0) {
@@ -171,12 +180,13 @@ static PetscErrorCode Mults(Mat hostA)
     STACK_SAVE;
     MatFault.count  = 0;
     MatFault.target = Rank == victim ? k : 0;
+    MatFault.last   = "";
     ierr            = MatMult(A, x, y);
     fired           = Rank == victim && MatFault.count >= k;
     MatFault.target = 0;
     STACK_RESTORE;
     PetscCall(PetscPopErrorHandler());
-    if (fired) MatTestCheck(ierr, "who fails has an error");
+    if (fired) MatTestCheck(ierr || MayBeServed(), "who fails has an error, but where other memory serves");
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &fired, 1, MPI_INT, MPI_MAX, PETSC_COMM_WORLD));
     if (!fired) MatTestCheck(!ierr, "an error without a failing call");
     MatTestCheckMult(A, hostA, "a product after a failure");
