@@ -108,20 +108,6 @@ tests-run-ranks: $(RANKS_BIN) $(EMULATED_LIB) $(YIELD_LIB)
 tests-run-parts:
 	@for t in $(CHECK_TARGETS); do echo "$$t 600 $(MAKE) --no-print-directory $$t"; done | $(TEST_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
 
-# `make check` is two rows side by side: programs that compute, on half of the cores, and programs with several ranks,
-# which wait for each other and leave room for these. Each takes about as long as the other.
-ALONE_JOBS = $(shell echo $$((($(TEST_JOBS) + 1) / 2)))
-.PHONY: tests-run-alone tests-run-together
-tests-run-alone:
-	@$(MAKE) --no-print-directory TEST_JOBS=$(ALONE_JOBS) tests-run-unit
-	@$(MAKE) --no-print-directory TEST_JOBS=$(ALONE_JOBS) tests-run-emulated
-	@$(if $(TEST_DEVICE),$(MAKE) --no-print-directory tests-run-cuda)
-	@$(MAKE) --no-print-directory TEST_JOBS=$(ALONE_JOBS) tests-run-parts
-
-tests-run-together:
-	@$(MAKE) --no-print-directory RANKS_JOBS=$$(($(TEST_JOBS) + 2 - $(ALONE_JOBS))) tests-run-mat
-	@$(MAKE) --no-print-directory RANKS_JOBS=$$(($(TEST_JOBS) + 2 - $(ALONE_JOBS))) tests-run-ranks
-
 unit: tests-clean-results
 	@$(MAKE) --no-print-directory -j $(TEST_JOBS) $(UNIT_BIN)
 	@date +%s > $(RESULTS)/built
@@ -143,7 +129,12 @@ unit-cuda: tests-clean-results
 check: tests-clean-results
 	@$(MAKE) --no-print-directory -j $(TEST_JOBS) $(if $(TEST_DEVICE),all,plugin) $(BUILD)/lib/$(PLUGIN) $(UNIT_BIN) $(MAT_BIN) $(RANKS_BIN) $(EMULATED_LIB) $(YIELD_LIB) $(CHECK_BUILDS)
 	@date +%s > $(RESULTS)/built
-	@$(MAKE) --no-print-directory -j 2 tests-run-alone tests-run-together
+	@$(MAKE) --no-print-directory tests-run-unit
+	@$(MAKE) --no-print-directory tests-run-emulated
+	@$(if $(TEST_DEVICE),$(MAKE) --no-print-directory tests-run-cuda)
+	@$(MAKE) --no-print-directory tests-run-mat
+	@$(MAKE) --no-print-directory tests-run-ranks
+	@$(MAKE) --no-print-directory tests-run-parts
 	@$(MAKE) --no-print-directory -s gpu-report-status 2>/dev/null || true
 	@tests/summary $(RESULTS)
 
