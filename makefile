@@ -46,7 +46,7 @@ ROOMS_OBJ = $(ROOMS_SRC:%.c=$(BUILD)/%.o) $(INTERFACE_OBJ)
 ifneq ($(PETSC_ID),)
   INTERFACE_C := $(BUILD)/interface.c
   INTERFACE_OBJ := $(BUILD)/interface.o
-  interface_made := $(shell mkdir -p $(BUILD); cat $(sort $(wildcard include/*.h include/*/*/*.h src/sparse/*/*.h src/sparse/*/*/*.h)) | cksum | awk '{ print "unsigned HybInterface(void);\nunsigned HybInterface(void)\n{\n  return " $$1 "u;\n}" }' > $(INTERFACE_C).new; cmp -s $(INTERFACE_C).new $(INTERFACE_C) || cp $(INTERFACE_C).new $(INTERFACE_C); rm -f $(INTERFACE_C).new)
+  interface_made := $(shell mkdir -p $(BUILD); cat $(sort $(wildcard include/*.h include/*/*/*.h src/sparse/*/*.h src/sparse/*/*/*.h)) | cksum | awk '{ print "unsigned HybInterface(void);\nunsigned HybInterface(void)\n{\n  return " $$1 "u;\n}" }' > $(INTERFACE_C).$$$$; if cmp -s $(INTERFACE_C).$$$$ $(INTERFACE_C); then rm -f $(INTERFACE_C).$$$$; else mv -f $(INTERFACE_C).$$$$ $(INTERFACE_C); fi)
 endif
 GLUE_OBJ = $(GLUE_SRC:%.c=$(BUILD)/%.o)
 PLUGIN := libaijhybridgpu.so

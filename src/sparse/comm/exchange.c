@@ -154,7 +154,7 @@ static PetscErrorCode HybExchangeChoose(HybExchange e, const HybExec *exec, Pets
 
   PetscFunctionBegin;
   if (!e->asked && tuning->comm != HYB_COMM_MPI && (e->large || e->times >= tuning->comm_after)) PetscCall(HybPeerExchangeMake(e, exec, before));
-  e->times++;
+  if (e->times < tuning->comm_after) e->times++; /* no further: a halo may be used for ever */
   e->bypeer = e->peer;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -143,7 +143,7 @@ static __global__ void PeerPut(HybPeerTable t, int slot, uint64_t number, int fa
 
 static PeerPatience HybPeerPatience(PetscInt seconds, void *slot, size_t bytes)
 {
-  return {(uint64_t)seconds * 1000000000u, (unsigned long long *)slot, (PetscCount)(bytes / 8)};
+  return {(uint64_t)(seconds < 2000000000 ? seconds : 2000000000) * 1000000000u, (unsigned long long *)slot, (PetscCount)(bytes / 8)};
 }
 
 template <typename W>

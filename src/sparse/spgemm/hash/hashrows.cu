@@ -103,7 +103,7 @@ PetscErrorCode HybHashRowsCount(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   HashArgs         x;
 
   PetscFunctionBegin;
-  PetscCheck(((PetscCount)B->n - 1) / 32 < (PetscCount)HASH_EMPTY, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Hash tables take fewer than 2^37 columns, not %" PetscInt_FMT, B->n);
+  PetscCheck(((PetscCount)B->n - 1) / 32 < (PetscCount)HASH_RANKED - 32, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Hash tables take fewer than 2^36 - 1024 columns, not %" PetscInt_FMT, B->n);
   PetscCall(HybDeviceLimits(&limit, &hash->multiprocessors));
   hash->maxbytes  = (PetscInt)((limit - 6144) & ~(size_t)127);
   hash->words     = ((PetscCount)B->n + 31) / 32;

@@ -58,7 +58,7 @@ struct HashBatch {
      together: lanes that have no entry look for the first column of the table. */
   __device__ __forceinline__ void find(const HashTable &t)
   {
-    const PetscInt first = (PetscInt)t.base << 5;
+    const PetscInt first = t.keys ? 0 : (PetscInt)t.base << 5; /* hashed: no base */
 
     if (t.shift == HASH_NOSHIFT)
       findeach([&](bool there, PetscInt col) { return HashRankedPlace(t, there ? col - first : 0); });

@@ -40,6 +40,8 @@ static PetscErrorCode HybFrameBlock(PetscInt m, PetscInt n, Mat *block)
   PetscCall(MatCreateSeqAIJ(PETSC_COMM_SELF, m, n, 0, NULL, block));
   PetscCall(MatAssemblyBegin(*block, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(*block, MAT_FINAL_ASSEMBLY));
+  /* whatever -mat_seqaij_type says: T is a MATMPIAIJ */
+  PetscCall(MatConvert(*block, MATSEQAIJ, MAT_INPLACE_MATRIX, block));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
