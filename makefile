@@ -14,7 +14,8 @@ ifeq ($(MAKELEVEL)$(filter-out all plugin cuda emulator examples install,$(MAKEC
   MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 1)
 endif
 
-# What finding PETSc costs is paid once: the answer is kept, and asked again when the environment's PETSc or findpetsc changed.
+# What finding PETSc costs is paid once: the answer is kept, and asked again when the environment's PETSc or findpetsc
+# changed.
 # These need none: what they need they say themselves
 NO_PETSC := help clean clean-examples dist deb docs docs-links manpages uninstall format checkformat
 ifneq ($(filter-out $(NO_PETSC),$(or $(MAKECMDGOALS),all)),)
@@ -42,7 +43,8 @@ CFLAGS_ALL = -std=gnu99 $(OPT) $(SAN) -fPIC -fvisibility=hidden -fno-math-errno 
 ROOMS_SRC := $(wildcard src/sparse/*/*.c src/sparse/*/host/*.c)
 GLUE_SRC := $(wildcard src/mat/*/*.c src/mat/impls/aijhybridgpu/*.c src/mat/impls/aijhybridgpu/*/*.c src/ksp/ksp/impls/*/*.c src/ksp/pc/impls/*/*.c)
 ROOMS_OBJ = $(ROOMS_SRC:%.c=$(BUILD)/%.o) $(INTERFACE_OBJ)
-# The plugin and the device library are built from the same headers or refuse each other: the headers' checksum is a part of both
+# The plugin and the device library are built from the same headers or refuse each other: the headers' checksum is a
+# part of both
 ifneq ($(PETSC_ID),)
   INTERFACE_C := $(BUILD)/interface.c
   INTERFACE_OBJ := $(BUILD)/interface.o

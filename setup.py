@@ -52,7 +52,8 @@ class Build(build_py):
         env = environment()
         if not shutil.which('make'):
             sys.exit('petsc-aijhybridgpu: make is missing. Install it:  sudo apt-get update && sudo apt-get install make')
-        # before anything is built, since it says what is missing and the command that mends it; that line is to be the last one
+        # before anything is built, since it says what is missing and the command that mends it; that line is to be
+        # the last one
         told = subprocess.run(['conf/findpetsc'], cwd=HERE, env=env, capture_output=True, text=True)
         if told.returncode:
             sys.exit('petsc-aijhybridgpu: ' + told.stderr.strip())

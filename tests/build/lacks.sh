@@ -1,6 +1,6 @@
 #!/bin/sh
-# What a command says on a machine that lacks something, where it is run by somebody who cannot install it: one line, with
-# the command that mends it. And what works without PETSc, or in a folder with a space in its name, does.
+# What a command says on a machine that lacks something, where it is run by somebody who cannot install it: one line,
+# with the command that mends it. And what works without PETSc, or in a folder with a space in its name, does.
 #
 #   tests/build/lacks.sh
 #

@@ -94,8 +94,8 @@ struct _HybHalo {
 extern PetscErrorCode HybHaloCreate(HybComm, const HybExec *, const PetscInt *ranges, PetscInt nghost, const PetscInt *ghost, HybHalo *);
 /* for people: the way that its exchanges between devices go, and why */
 extern const char *HybHaloWay(HybHalo);
-/* are its `index` strictly ascending, as where one neighbour alone needs anything? To sort them
-   would take as long as any others. */
+/* is its `index` strictly ascending, as where one neighbour alone needs anything? To sort such a list takes as long as
+   any other. */
 extern PetscBool HybHaloSendsInOrder(HybHalo);
 /* has its last exchange, the reverse one or not, left the host out? */
 extern PetscBool HybHaloFromCardToCard(HybHalo, PetscBool reverse);

@@ -31,7 +31,7 @@
 #define COSTS_LONG    64  /* entries of A to a lane from which a row gets a block */
 #define BINS_TILE     512 /* rows a warp */
 #define ANYORDER_ROWS 4   /* rows of a thread */
-/* rows up to which it is one, so that they are spread over the card; HYB_PLAN_SUMS() knows */
+/* up to so many rows a thread has one, so that they are spread over the card; HYB_PLAN_SUMS() knows */
 #define ANYORDER_FEW 131072
 
 struct RowCostsStats {

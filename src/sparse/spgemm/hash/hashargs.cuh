@@ -20,7 +20,7 @@
 /* the same of the count's small rows where lists are wanted: bitmaps of spans fit where a hash table would have to
    do */
 #define HASH_COUNTMEM 24576
-#define HASH_RANKMOST 3 /* halves of a hashed table's bytes up to which a ranked one is preferred */
+#define HASH_RANKMOST 3 /* a ranked table may have so many halves of a hashed one's bytes */
 /* blocks up to which it is one launch: beyond, each bin fills the card by itself, with less shared memory a block */
 #define HASH_MERGE 32768
 /* entries of B from which the card is asked whether it has the memory for pairs: the question takes longer than a small
@@ -77,8 +77,8 @@ struct HashArgs {
   int grouplanes; /* numeric, many bins: log2 of the lanes across a row of B, at least */
   /* numeric, many bins: bin HASH_SMALL begins at block 0, bin HASH_SMALL-1 at firstblock[1], ... */
   int firstblock[HASH_SMALL + 1];
-  /* the row's numeric table: first block and number of words (direct; HASH_RANKED), or HASH_EMPTY and number of
-     slots */
+  /* the row's numeric table: first block and number of words (direct), the same with the bit HASH_RANKED beside the
+     blocks of the span (ranked), or HASH_EMPTY and number of slots */
   unsigned *base, *size;
   /* count */
   const PetscCount *upper;
