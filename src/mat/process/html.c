@@ -21,7 +21,7 @@ static const char style[] =
   "td:first-child,th:first-child{text-align:left;position:sticky;left:0;background:var(--bg);white-space:normal;overflow-wrap:anywhere;min-width:15rem;max-width:20rem}th:first-child{background:var(--soft)}"
   ".bars{display:grid;grid-template-columns:minmax(6rem,max-content) 1fr max-content;gap:5px 12px;align-items:center;font-variant-numeric:tabular-nums lining-nums}"
   ".bars svg{display:block;width:100%;height:15px}.bars>.v{text-align:right}.bars>.n{overflow-wrap:anywhere}.a{fill:var(--a)}.b{fill:var(--b)}.c{fill:var(--c)}"
-  ".w{white-space:normal;min-width:20rem;font-size:.86rem}.m{display:block;width:100%;height:130px;background:var(--soft)}.s svg{display:inline-block;width:5.5rem;height:11px;margin-left:8px;vertical-align:-1px}.ends{display:flex;justify-content:space-between}"
+  ".w{white-space:normal;min-width:20rem;font-size:.86rem}.m{display:block;width:100%;height:130px;background:var(--soft)}.s svg{display:inline-block;width:clamp(2.5rem,5.5vw,5.5rem);height:11px;margin-left:8px;vertical-align:-1px}.ends{display:flex;justify-content:space-between}"
   ".key{display:flex;flex-wrap:wrap;gap:4px 20px;margin:0 0 8px}.key svg{width:12px;height:12px;margin-right:6px;vertical-align:-1px}summary{cursor:pointer;color:var(--dim);margin:10px 0}"
   "@media(max-width:640px){body{font-size:14px}main{padding:14px 14px 36px}dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:8px}th,td{padding:5px 9px}td:first-child,th:first-child{min-width:7.5rem;max-width:9.5rem}"
   ".bars{grid-template-columns:1fr max-content;grid-auto-flow:row dense;gap:2px 12px}.bars>.n{grid-column:1}.bars>.v{grid-column:2}.bars>svg{grid-column:1/3;margin-bottom:7px}}";

@@ -182,14 +182,13 @@ PetscErrorCode HybRecordsDestroy(HybRecords **records)
 
 /*
   Products with vectors are many and short, and two marks take as long as a small one: the first is timed for itself,
-  the second too, since it may be the one that is planned for, then the third for 6, the ninth for 24, the 33rd for 32,
-  and from the 65th on one in 64.
+  the second too, since it may be the one that is planned for, then the third for 14, the 17th for 48, and from the
+  65th on one in 64.
 */
 static PetscInt64 HybRecordWeight(PetscInt64 n)
 {
-  return n < 2 ? 1 : n == 2  ? 6
-                   : n == 8  ? 24
-                   : n == 32 ? 32
+  return n < 2 ? 1 : n == 2  ? 14
+                   : n == 16 ? 48
                    : n % 64  ? 0
                              : 64;
 }
