@@ -127,15 +127,17 @@ static void References(const RefMat *A, const RefMat *P, RefMat *C, RefMat *T, R
     RefSpGEMM(A, P, W);
 }
 
-/* what the last product of the host's method counted: columns of a block, places kept as numbers */
+/* what the last product of the host's method counted: columns of a block, places kept, as numbers, and found anew */
 static struct {
-  PetscCount b, numbers;
+  PetscCount b, numbers, places, walked;
 } Last;
 
 static void Counted(const HybPtAP *pp)
 {
   Last.b       = HybCountersGet(&pp->counters, "column block");
-  Last.numbers = HybCountersGet(&pp->counters, "places") - HybCountersGet(&pp->counters, "places by bits");
+  Last.places  = HybCountersGet(&pp->counters, "places");
+  Last.numbers = Last.places - HybCountersGet(&pp->counters, "places by bits");
+  Last.walked  = HybCountersGet(&pp->counters, "walked");
 }
 
 /* counter: of the host's method, counter2: of a device's; NULL where there is nothing to ask */
@@ -711,24 +713,38 @@ static void Rows(void)
   RefMatDestroy(&P);
 }
 
-/* column 0 of P has an entry in all rows, so that row 0 of C has all columns: more than two bytes count */
-static void Hub(void)
+/* Column 0 of P has an entry in all rows, so that row 0 of C has all columns: more than two bytes count. This row alone
+   is walked. alike: consecutive rows of equal patterns. */
+static void HubOf(PetscInt alike)
 {
-  const PetscInt m  = HybTestSize(70000, 300);
-  PetscInt      *pi = (PetscInt *)RefAlloc(m + 1, sizeof(PetscInt)), *pj = (PetscInt *)RefAlloc(2 * m, sizeof(PetscInt)), nnz = 0;
+  const PetscInt n = HybTestSize(70000, 300), m = n * alike;
+  PetscInt      *pi = (PetscInt *)RefAlloc(m + 1, sizeof(PetscInt)), *pj = (PetscInt *)RefAlloc(2 * m, sizeof(PetscInt)), *ai = (PetscInt *)RefAlloc(m + 1, sizeof(PetscInt)), *aj = (PetscInt *)RefAlloc(3 * alike * m, sizeof(PetscInt)), nnz = 0, annz = 0;
   RefMat         A, P;
 
-  HybTestBegin("%s: a row of C that has all of %" PetscInt_FMT " columns", method->name, m);
+  HybTestBegin("%s: a row of C that has all of %" PetscInt_FMT " columns, %" PetscInt_FMT " rows alike", method->name, n, alike);
   for (PetscInt r = 0; r < m; r++) {
+    const PetscInt c = r / alike;
+
     pj[nnz++] = 0;
-    if (r) pj[nnz++] = r;
+    if (c) pj[nnz++] = c;
     pi[r + 1] = nnz;
+    for (PetscInt k = PetscMax(c - 1, 0) * alike; k < PetscMin(c + 2, n) * alike; k++) aj[annz++] = k;
+    ai[r + 1] = annz;
   }
-  HybTestMatArrays(m, m, pi, pj, NULL, &P);
-  HybTestMatBanded(m, m, 1, 1, &A);
-  CheckAndDestroy(&A, &P, m > 65536 ? "walked" : NULL, 1);
+  HybTestMatArrays(m, n, pi, pj, NULL, &P);
+  HybTestMatArrays(m, m, ai, aj, NULL, &A);
+  CheckAndDestroy(&A, &P, n > 65536 ? "walked" : NULL, 1);
+  /* row 0 meets as many columns as the others together, and one more for each */
+  if (!HybTestExec()->backend->device && n > 65536) HybTestCheck(Last.places >= 2 * n && Last.walked >= 3 * n && Last.walked <= 4 * n, "%td places are kept, %td found anew, of %" PetscInt_FMT " columns", Last.places, Last.walked, n);
   free(pi);
   free(pj);
+  free(ai);
+  free(aj);
+}
+
+static void Hub(void)
+{
+  for (PetscInt alike = 1; alike <= 2; alike++) HubOf(alike);
 }
 
 static void Faults(void)

@@ -23,9 +23,9 @@
     shorter, as in long rows of C, the place of each (2 bytes)
   Putting columns in order: the place of each is the number of smaller ones, by comparing each with all, sixteen at a
   time, where they are few, else by a bitmap.
-  Where the bits and places would take more memory than A and P themselves (dense coarse levels), or a row of C has more
-  than 65536 blocks and v few of them, they are not kept but found anew in each numeric phase by walking row I of C
-  beside the columns of v ("walked"), in long steps where v has few.
+  Where the bits and places would take more memory than A and P themselves (dense coarse levels), they are not kept but
+  found anew in each numeric phase by walking row I of C beside the columns of v ("walked"), in long steps where v has
+  few. So are those of a row of C of more than 65536 blocks that bits are too long for.
 
   Memory kept: columns of v (4 bytes each), and for each entry of P, by group and block, the bits of a row of C or two
   bytes for each column of v. Working memory: the transposed pattern of P, a mark and an accumulator for each coarse
@@ -49,6 +49,7 @@
 #define HYB_LONG  32
 #define HYB_AHEAD 8
 #define HYB_NEAR  8  /* columns of a row of C that are looked at one by one */
+#define HYB_WALK  -1 /* a row of C without places */
 #define HYB_LANES 16 /* columns compared at once */
 typedef PetscInt HybFusedLanes __attribute__((vector_size(HYB_LANES * sizeof(PetscInt))));
 
@@ -68,7 +69,8 @@ typedef struct {
   PetscInt **v;         /* block columns of v of each group, in the chunks of a list */
   PetscInt  *vlen;
   /* For each entry of the groups' rows of P, in order, where the blocks of v lie in the row of C; NULL: walked. A row
-     with bits has so many bytes of them an entry, one with none has a uint16_t for each block of v. */
+     with bits has so many bytes of them an entry, one with 0 has a uint16_t for each block of v, with HYB_WALK
+     nothing. */
   unsigned char *where;
   PetscInt      *bits;
   PetscInt       nblocks; /* block rows of C */
@@ -178,7 +180,7 @@ static __attribute__((noinline)) PetscInt HybFusedCollect(PetscInt g, PetscInt l
 typedef struct {
   PetscInt  *group; /* of each row */
   PetscInt  *mark;  /* of each block column of P */
-  PetscCount places, bits, products;
+  PetscCount places, bits, walked, products;
   PetscInt  *tptr, *tg; /* which groups name a block row of C */
   PetscInt  *cptr;      /* block rows of C */
   HybColList list;      /* their columns */
@@ -345,8 +347,15 @@ static __attribute__((noinline)) void HybFusedBits(PetscInt len, const PetscInt 
   }
 }
 
-/* Where the blocks of each v lie in the rows of C, whose columns are cols: bits where they are no longer than places.
-   Nothing, if all of it would be longer than limit or if places have no room in 16 bits. */
+/* bytes of places of n blocks of v in a row of C */
+static inline PetscCount HybFusedBytes(PetscInt bits, PetscInt n)
+{
+  return bits == HYB_WALK ? 0 : n && bits ? bits
+                                          : 2 * (PetscCount)n;
+}
+
+/* Where the blocks of each v lie in the rows of C, whose columns are cols: bits where they are no longer than places,
+   none in a row whose places have no room in 16 bits. Nothing, if all of it would be longer than limit. */
 static PetscErrorCode HybFusedWhere(HybPtAP *pp, HybFused *f, HybFusedWork *w, const PetscInt *cols, PetscCount limit)
 {
   PetscCount *slot, bytes = 0, *next;
@@ -359,11 +368,19 @@ static PetscErrorCode HybFusedWhere(HybPtAP *pp, HybFused *f, HybFusedWork *w, c
     PetscCount       met = 0;
 
     for (PetscInt t = w->tptr[c]; t < w->tptr[c + 1]; t++) met += f->vlen[w->tg[t]];
-    f->bits[c] = all <= 2 * met ? width : 0;
-    if (f->bits[c]) w->bits += met;
-    bytes += f->bits[c] ? all : 2 * met;
-    if (!f->bits[c] && n > UINT16_MAX + 1) bytes = limit + 1;
-    if (bytes > limit) PetscFunctionReturn(PETSC_SUCCESS);
+    f->bits[c] = all <= 2 * met ? width : n > UINT16_MAX + 1 ? HYB_WALK
+                                                             : 0;
+    if (f->bits[c] == HYB_WALK)
+      w->walked += met;
+    else if (f->bits[c])
+      w->bits += met;
+    bytes += f->bits[c] == HYB_WALK ? 0 : f->bits[c] ? all
+                                                     : 2 * met;
+    if (bytes > limit) {
+      w->walked = w->places;
+      w->bits   = 0;
+      PetscFunctionReturn(PETSC_SUCCESS);
+    }
   }
   /* eight bytes are read where one is left */
   PetscCall(HybArenaAlloc(&pp->keep, HYB_MEM_HOST, bytes + 8, 1, &f->where));
@@ -376,13 +393,14 @@ static PetscErrorCode HybFusedWhere(HybPtAP *pp, HybFused *f, HybFusedWork *w, c
       const PetscInt c = f->rj[e];
 
       slot[next[c]++] = bytes;
-      if (f->vlen[g]) bytes += f->bits[c] ? f->bits[c] : 2 * (PetscCount)f->vlen[g];
+      bytes += HybFusedBytes(f->bits[c], f->vlen[g]);
     }
   }
   memset(f->where + bytes, 0, 8);
   for (PetscInt c = 0; c < f->nblocks; c++) {
     const PetscInt end = w->tptr[c + 1];
 
+    if (f->bits[c] == HYB_WALK) continue;
     for (PetscInt k = w->cptr[c]; k < w->cptr[c + 1]; k++) w->mark[cols[k]] = k - w->cptr[c];
     for (PetscInt t = w->tptr[c]; t < end; t++) {
       const PetscInt g = w->tg[t], *v = f->v[g];
@@ -469,8 +487,9 @@ static PetscErrorCode HybPtAPSymbolic_Fused(HybPtAP *pp, const HybCSR *A, const 
   PetscCall(HybCountersSet(&pp->counters, "products", w.products));
   PetscCall(HybCountersSet(&pp->counters, "row groups", f->ngroups));
   PetscCall(HybCountersSet(&pp->counters, "column block", f->b));
-  PetscCall(HybCountersSet(&pp->counters, f->where ? "places" : "walked", w.places));
-  PetscCall(HybCountersSet(&pp->counters, "places by bits", f->where ? w.bits : 0));
+  PetscCall(HybCountersSet(&pp->counters, "places", w.places - w.walked));
+  PetscCall(HybCountersSet(&pp->counters, "places by bits", w.bits));
+  PetscCall(HybCountersSet(&pp->counters, "walked", w.walked));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -535,15 +554,35 @@ static HYB_MULTIVERSION void HybFusedPlaces(const unsigned char *bits, PetscInt 
   }
 }
 
+/* Where column c is among the n blocks of a row, from place s on, of which it is one. As a rule it is one of the next;
+   else steps that double go beyond it, and halves of the last one lead back. */
+static inline PetscInt HybFusedSeek(PetscInt n, const PetscInt *cj, PetscInt b, PetscInt c, PetscCount s)
+{
+  PetscCount step = 1;
+
+  for (int near = 0; near < HYB_NEAR && cj[s * b] < c; near++) s++;
+  for (; s + step < n && cj[(s + step) * b] <= c; step *= 2) s += step;
+  for (step /= 2; step; step /= 2) {
+    if (s + step < n && cj[(s + step) * b] <= c) s += step;
+  }
+  return (PetscInt)s;
+}
+
 /* The rows of C that the entries pa of a row of P name += each entry times v, for groups of one row and blocks of one
    column; returns where the next row's places begin. */
-static HYB_MULTIVERSION const unsigned char *HybFusedAddRow(PetscInt named, const PetscInt *restrict rj, const HybScalar *restrict pa, const PetscInt *restrict bits, const PetscInt *restrict ci, PetscInt n, const HybScalar *restrict v, const unsigned char *restrict where, HybScalar *restrict ca)
+static HYB_MULTIVERSION const unsigned char *HybFusedAddRow(PetscInt named, const PetscInt *restrict rj, const HybScalar *restrict pa, const PetscInt *restrict bits, const PetscInt *restrict ci, const PetscInt *restrict cj, PetscInt n, const PetscInt *restrict vj, const HybScalar *restrict v, const unsigned char *restrict where, HybScalar *restrict ca)
 {
   for (PetscInt e = 0; e < named; e++) {
     HybScalar *restrict c = ca + ci[rj[e]];
     const HybScalar x     = pa[e];
     const PetscInt  bytes = bits[rj[e]];
 
+    if (bytes == HYB_WALK) {
+      const PetscInt lo = ci[rj[e]], length = ci[rj[e] + 1] - lo;
+
+      for (PetscInt t = 0, s = 0; t < n; t++) c[s = HybFusedSeek(length, cj + lo, 1, vj[t], s)] += x * v[t];
+      continue;
+    }
     if (!bytes) {
       for (PetscInt t = 0; t < n; t++, where += 2) {
         uint16_t place;
@@ -591,30 +630,16 @@ static HYB_MULTIVERSION void HybFusedAdd(PetscInt nrows, PetscInt b, PetscInt n,
     HybFusedAdd_Inline(nrows, b, n, place, p, v, stride, crow);
 }
 
-/* Where column c is among the n blocks of a row, from place s on, of which it is one. As a rule it is one of the next;
-   else steps that double go beyond it, and halves of the last one lead back. */
-static inline PetscInt HybFusedSeek(PetscInt n, const PetscInt *cj, PetscInt b, PetscInt c, PetscCount s)
-{
-  PetscCount step = 1;
-
-  for (int near = 0; near < HYB_NEAR && cj[s * b] < c; near++) s++;
-  for (; s + step < n && cj[(s + step) * b] <= c; step *= 2) s += step;
-  for (step /= 2; step; step /= 2) {
-    if (s + step < n && cj[(s + step) * b] <= c) s += step;
-  }
-  return (PetscInt)s;
-}
-
 /* the places of the blocks of v of group g in block row c of C; returns where the next ones begin */
 static const unsigned char *HybFusedFind(const HybFused *f, const HybCSR *C, PetscInt g, PetscInt c, const unsigned char *where, PetscInt *place)
 {
   const PetscInt n = f->vlen[g];
 
-  if (!where) {
+  if (!where || f->bits[c] == HYB_WALK) {
     const PetscInt *cj = C->j + C->i[c * f->b], length = (C->i[c * f->b + 1] - C->i[c * f->b]) / f->b;
 
     for (PetscInt t = 0, s = 0; t < n; t++) place[t] = s = HybFusedSeek(length, cj, f->b, f->v[g][t] * f->b, s);
-    return NULL;
+    return where;
   }
   if (f->bits[c]) {
     HybFusedPlaces(where, f->bits[c], place);
@@ -656,7 +681,7 @@ static PetscErrorCode HybPtAPNumeric_Fused(HybPtAP *pp, const HybCSR *A, const H
     else
       HybFusedRow(A->i[r + 1] - A->i[r], A->j + A->i[r], a[0], P->i, P->j, P->a, acc, b, n, f->v[g], v);
     if (where && nrows == 1 && b == 1) {
-      where = HybFusedAddRow(f->rptr[g + 1] - f->rptr[g], f->rj + f->rptr[g], P->a + P->i[r], f->bits, C->i, n, v, where, C->a);
+      where = HybFusedAddRow(f->rptr[g + 1] - f->rptr[g], f->rj + f->rptr[g], P->a + P->i[r], f->bits, C->i, C->j, n, f->v[g], v, where, C->a);
       continue;
     }
     for (PetscInt e = f->rptr[g]; e < f->rptr[g + 1]; e++) {
