@@ -198,6 +198,62 @@ static PetscErrorCode Faults(int what)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Before 3.22 PETSc gives the arrays of B, which are ours, to the second block of a parallel matrix. What has failed on
+   the way can be destroyed, and the same works afterwards. */
+static PetscErrorCode Given(void)
+{
+  const PetscInt garray[7] = {0, 1, 2, 3, 4, 5, 6};
+  int            fired = 1, n = 0;
+
+  PetscFunctionBeginUser;
+  MatTestName = "MatCreateMPIAIJWithSeqAIJ";
+  for (int k = 0; fired && k < 1000; k++) { /* none fails in the first, in which what is made once is made */
+    Mat            A, B, P, C = NULL, taken = NULL;
+    size_t         before, after;
+    PetscErrorCode ierr;
+    MatType        type;
+    PetscInt      *columns;
+
+    PetscCall(MatFaultHeld(&before));
+    PetscCall(MatConvert(hostA, "aijhybridgpu", MAT_INITIAL_MATRIX, &A));
+    PetscCall(MatConvert(hostP, "aijhybridgpu", MAT_INITIAL_MATRIX, &P));
+    PetscCall(MatTestProduct(MATPRODUCT_AB, A, P, NULL, &B));
+    PetscCall(PetscMalloc1(7, &columns)); /* the matrix's own from 3.22 on */
+    PetscCall(PetscArraycpy(columns, garray, 7));
+    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+    STACK_SAVE;
+    MatFault.count  = 0;
+    MatFault.last   = "";
+    MatFault.target = k;
+#if PETSC_VERSION_GE(3, 22, 0)
+    ierr = MatCreateMPIAIJWithSeqAIJ(PETSC_COMM_SELF, 25, 25, A, B, columns, &C);
+#else
+    ierr = MatCreateMPIAIJWithSeqAIJ(PETSC_COMM_SELF, A, B, columns, &C);
+#endif
+    fired           = !k || MatFault.count >= k;
+    MatFault.target = 0;
+    STACK_RESTORE;
+    PetscCall(PetscPopErrorHandler());
+    n += ierr != PETSC_SUCCESS;
+    PetscCall(MatGetType(C, &type));
+    if (type) PetscCall(MatMPIAIJGetSeqAIJ(C, &taken, NULL, NULL));
+    if (!taken) { /* it failed before */
+      PetscCall(MatDestroy(&A));
+      PetscCall(MatDestroy(&B));
+    }
+    MatTestCheck((fired && k) || !ierr, "an error without a failing call");
+    PetscCall(MatDestroy(&C));
+    PetscCall(MatDestroy(&P));
+    if (PETSC_VERSION_LT(3, 22, 0)) PetscCall(PetscFree(columns));
+    PetscCall(MatFaultHeld(&after));
+    MatTestCheck(after == before, "bytes of ours are held");
+    if (after != before) printf("  call %d failing, %s, error %d: %zu bytes before, %zu after\n", k, MatFault.last, (int)ierr, before, after);
+  }
+  MatTestCheck(n > 0 || PETSC_VERSION_GE(3, 22, 0), "nothing could fail");
+  printf("%s: %d calls and allocations failed\n", MatTestName, n);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   PetscInt only = -1;
@@ -248,6 +304,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-only", &only, NULL));
   for (int what = 0; what < 13; what++)
     if (only < 0 || what == only) PetscCall(Faults(what));
+  if (only < 0 || only == 13) PetscCall(Given());
   for (int what = 3; what < 11; what++) PetscCall(MatDestroy(&hostResult[what]));
   PetscCall(MatDestroy(&hostL));
   PetscCall(MatDestroy(&hostD));

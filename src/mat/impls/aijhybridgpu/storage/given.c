@@ -55,13 +55,38 @@ static void HybGivenMove(HybArena *from, HybArena *to)
   from->bytes  = 0;
 }
 
-/* A is about to be destroyed: have its arrays been given away? Then they are no longer A's. */
+/* are these, of T, the arrays that are kept? */
+static PetscBool HybGivenHas(Mat T)
+{
+  PetscInt *i, *j;
+
+  if (!HybGlueState.given.kept || !T->data) return PETSC_FALSE;
+  HybFramePattern(T, &i, &j);
+  return (PetscBool)(i == HybGlueState.given.i && *HybFrameValues(T) == HybGlueState.given.a);
+}
+
+/* T cannot get others, and can only be destroyed: AIJ would free what is not its own */
+static PetscErrorCode HybGivenRefuse(Mat T)
+{
+  PetscFunctionBegin;
+  HybFrameSetPattern(T, NULL, NULL);
+  *HybFrameValues(T) = NULL;
+  PetscCall(HybGivenDrop());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A is about to be destroyed: have its arrays been given away? Then they are no longer A's. Or have they been given to
+   A, which an error has kept from being assembled? */
 PetscErrorCode HybGivenKeep(Mat A, Mat_SeqAIJHybridGPU *hyb)
 {
   PetscBool given = (PetscBool)(HYB_GIVES_ARRAYS && HybFrameKnown() && A->data && HybGlueState.given.lent == hyb->made), ours;
   PetscInt *i, *j;
 
   PetscFunctionBegin;
+  if (HybGivenHas(A)) {
+    PetscCall(HybGivenRefuse(A));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   /* by -mat_seqaij_type, which keeps the parent's name, has another one been made? */
   if (given && !HybGlueState.given.parallel) {
     PetscCall(PetscStrcmp(((PetscObject)A)->type_name, MATSEQAIJ, &given));
@@ -94,24 +119,25 @@ PetscErrorCode HybGivenKeep(Mat A, Mat_SeqAIJHybridGPU *hyb)
 PetscErrorCode HybGivenTake(Mat T)
 {
   PetscInt    *i, *j, *newi, *newj;
-  PetscScalar *a, *newa;
+  PetscScalar *newa;
   PetscCount   nnz;
 
   PetscFunctionBegin;
-  if (!HybGlueState.given.kept || !T->data) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!HybGivenHas(T)) PetscFunctionReturn(PETSC_SUCCESS);
   HybFramePattern(T, &i, &j);
-  a = *HybFrameValues(T);
-  if (i != HybGlueState.given.i || a != HybGlueState.given.a) PetscFunctionReturn(PETSC_SUCCESS);
   nnz = i[T->rmap->n];
   if (HybGlueState.given.ours) {
     /* as AIJ gets them, of one call: PETSc says so of them afterwards */
-    PetscCall(PetscMalloc3(nnz, &newa, nnz, &newj, T->rmap->n + 1, &newi));
+    const PetscErrorCode ierr = PetscMalloc3(nnz, &newa, nnz, &newj, T->rmap->n + 1, &newi);
+
+    if (ierr) PetscCall(HybGivenRefuse(T));
+    PetscCall(ierr);
     PetscCall(PetscArraycpy(newi, i, T->rmap->n + 1));
     PetscCall(PetscArraycpy(newj, j, nnz));
     HybFrameSetPattern(T, newi, newj);
   } else
     newa = HybGlueState.given.former; /* AIJ's own, put aside */
-  PetscCall(PetscArraycpy(newa, a, nnz));
+  PetscCall(PetscArraycpy(newa, HybGlueState.given.a, nnz));
   *HybFrameValues(T) = newa;
   PetscCall(HybGivenDrop());
   PetscFunctionReturn(PETSC_SUCCESS);
