@@ -384,6 +384,8 @@ static PetscErrorCode Stamps(void)
     stamp           = good;
     stamp.interface = good.interface + 1;
     Stamp(get, stamp, "different sources of petsc-aijhybridgpu");
+    /* libraries from before there was a checksum look at sizes there */
+    HybTestCheck(offsetof(HybStamp, sizes) == 24 && sizeof(good.sizes) == 3 * sizeof(size_t) && !good.sizes[0] && !good.sizes[1] && !good.sizes[2], "an old library would not refuse");
     if (!strcmp(exec->backend->name, "emulated")) {
       void *(*create)(void);
 

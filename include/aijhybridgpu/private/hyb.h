@@ -394,10 +394,14 @@ extern unsigned HybInterface(void);
 typedef struct {
   int      petsc_major, petsc_minor, sizeof_int, sizeof_scalar, complex_scalar;
   unsigned interface;
+  size_t   sizes[3]; /* zero: what libraries that know no checksum look at, and refuse */
 } HybStamp;
-#define HYB_STAMP                                                                                                                                \
-  {                                                                                                                                              \
-    PETSC_VERSION_MAJOR, PETSC_VERSION_MINOR, (int)sizeof(PetscInt), (int)sizeof(PetscScalar), PetscDefined(USE_COMPLEX) ? 1 : 0, HybInterface() \
+#define HYB_STAMP                                                                                                                                 \
+  {                                                                                                                                               \
+    PETSC_VERSION_MAJOR, PETSC_VERSION_MINOR, (int)sizeof(PetscInt), (int)sizeof(PetscScalar), PetscDefined(USE_COMPLEX) ? 1 : 0, HybInterface(), \
+    {                                                                                                                                             \
+      0                                                                                                                                           \
+    }                                                                                                                                             \
   }
 
 /* the one symbol a device library exports: PETSC_ERR_LIB with a sentence when the stamp differs, PETSC_ERR_GPU without
