@@ -612,7 +612,7 @@ static void Lines(FILE *f, const HybReport *r, const int order[], PetscBool nest
 {
   const double rate = CardsRate(r);
 
-  fprintf(f, "<div class=\"wide\"><table>\n<tr><th>matrix</th><th class=\"l\">operation</th><th class=\"l\">method</th><th class=\"l\">where</th><th>calls</th><th>s</th><th>ms a call</th><th>GFLOP/s</th><th>GB/s</th>%s<th class=\"l\">figures</th></tr>\n", rate > 0 ? "<th>of copies</th>" : "");
+  fprintf(f, "<div class=\"wide\"><table>\n<tr><th>matrix</th><th class=\"l\">operation</th><th class=\"l\">method</th><th class=\"l\">where</th><th>calls</th><th>s</th><th>ms a call</th><th>GFLOP/s</th><th>GB/s</th>%s<th class=\"l\">figures</th></tr>\n", rate > 0 ? "<th>of its memory's rate</th>" : "");
   for (int k = 0; k < r->nkinds; k++) {
     const HybRecordKind *kind                   = &r->kinds[order[k]];
     PetscBool            done[HYB_RECORD_LINES] = {PETSC_FALSE}, first = PETSC_TRUE;
@@ -734,7 +734,7 @@ void HybReportHTML(FILE *f, const HybReport *r)
     Hierarchy(f, r);
     Matrices(f, r, order);
     fputs("<h2>Operations</h2>\n", f);
-    fprintf(f, "<p class=\"dim\">Figures: what the method was chosen by.%s%s</p>\n", CardsRate(r) > 0 ? " Of copies: GB/s beside what the card's memory reads and writes in copies, measured at the end." : "",
+    fprintf(f, "<p class=\"dim\">Figures: what the method was chosen by.%s%s</p>\n", CardsRate(r) > 0 ? " Of its memory's rate: GB/s beside what the card's memory reads and writes in copies, measured at the end." : "",
             r->known > 1 ? " Calls and seconds are of the process with most of them; rates are of all processes together." : "");
     Lines(f, r, order, PETSC_FALSE);
     fputs("<details><summary>Steps within these operations</summary>\n", f);
