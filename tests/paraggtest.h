@@ -310,9 +310,8 @@ static struct {
   HybAggFilter        filter;
   const HybAggFilter *edges; /* &filter, or NULL: all edges stay */
   /* there is one already when a program's hierarchy is made: its making is not what is tested */
-  HybComm   comm;
-  int       hops;
-  PetscBool checks;
+  HybComm comm;
+  int     hops;
 } F;
 
 static inline PetscErrorCode ArenasInit(void)
@@ -342,7 +341,7 @@ static inline PetscErrorCode RunWith(const HybAggBlock *block, const HybScalar *
   PetscCall(HybParAggTentative(F.agg, PETSC_SUCCESS, b, NULL, NULL, F.coarse, &doubtful));
   for (int smoothed = 0; smoothed < 2; smoothed++) {
     PetscCall(HybParAggProlongator(F.agg, ierr, smoothed ? &F.A : NULL, 0.6, F.out, &P));
-    if (F.checks) ierr = SameP(&P, block, (PetscBool)smoothed, 0.6, tol, rowofp);
+    ierr = SameP(&P, block, (PetscBool)smoothed, 0.6, tol, rowofp);
     for (int k = 0; k < 2; k++) {
       const PetscErrorCode later = HybArenaReset(&F.out[k]);
 

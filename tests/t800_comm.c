@@ -137,7 +137,18 @@ static PetscScalar Share(int r, PetscInt g, PetscInt version)
   return Entry(g, version) * (PetscScalar)(1.0 + 0.1 * r);
 }
 
-/* sums in the order of the ranks, bit for bit */
+/* y of own entries after a reversed exchange: sums in the order of the ranks */
+static void Sum(PetscInt version, PetscScalar *y)
+{
+  for (int r = 0; r < Size; r++)
+    for (PetscInt k = 0; k < L.nghost[r]; k++) {
+      const PetscInt g = L.ghost[r][k];
+
+      if (g >= L.ranges[Rank] && g < L.ranges[Rank + 1]) y[g - L.ranges[Rank]] += Share(r, g, version);
+    }
+}
+
+/* bit for bit */
 static PetscErrorCode Reverse(HybHalo h, PetscBool scalars, PetscInt version)
 {
   const HybExec *exec = HybTestExec();
@@ -160,12 +171,12 @@ static PetscErrorCode Reverse(HybHalo h, PetscBool scalars, PetscInt version)
   PetscCall(HybTestUploadArray(&arena, n, sizeof(PetscInt), yi, &dyi));
   PetscCall(HybTestUploadArray(&arena, h->nghost, sizeof(PetscScalar), g, &dg));
   PetscCall(HybTestUploadArray(&arena, h->nghost, sizeof(PetscInt), gi, &dgi));
+  Sum(version, y);
   for (int r = 0; r < Size; r++)
     for (PetscInt k = 0; k < L.nghost[r]; k++) {
       const PetscInt row = L.ghost[r][k] - start;
 
       if (row < 0 || row >= n) continue;
-      y[row] += Share(r, L.ghost[r][k], version);
       yi[row] += (PetscInt)r * 100 + L.ghost[r][k] + version;
     }
   if (HybTestCall(HybHaloReverseBegin(h, exec, scalars, scalars ? (void *)dg : (void *)dgi))) {
@@ -599,11 +610,15 @@ static struct {
   HybRows      rows[2];
   HybCSR       own, others;
   PetscInt    *colmap;
-  PetscScalar *x, *g;
+  PetscScalar *x, *g, *y, *ghost, *sum; /* the last two: the host's */
+  RefMat       fetched;
 } F;
 
+/* Whatever fails: what brings no error brings what it should, by other memory */
 static PetscErrorCode FaultsRun(void *ctx)
 {
+  PetscInt      *sent;
+  RefMat         shipped;
   const HybExec *exec = HybTestExec();
   const PetscInt N    = L.ranges[Size];
   HybCSR         R[2];
@@ -615,12 +630,23 @@ static PetscErrorCode FaultsRun(void *ctx)
   for (int k = 0; k < 3; k++) { /* the last makes peer access ready */
     ierr = HybHaloExchange(F.halo, exec, sizeof(PetscScalar), F.x, PETSC_FALSE, &ghost);
     PetscCall(HybCommAgree(F.comm, ierr, "An exchange"));
+    HybTestSameBits(F.halo->nghost, sizeof(PetscScalar), ghost, F.ghost);
   }
+  PetscCall(HybTestDownloadArray(F.halo->n, sizeof(PetscScalar), F.y, F.sum));
+  Sum(1, F.sum);
   ierr = HybHaloReverseBegin(F.halo, exec, PETSC_TRUE, F.g);
-  if (!ierr) ierr = HybHaloReverseEnd(F.halo, exec, PETSC_SUCCESS, F.x);
+  if (!ierr) ierr = HybHaloReverseEnd(F.halo, exec, PETSC_SUCCESS, F.y);
   PetscCall(HybCommAgree(F.comm, ierr, "An exchange"));
+  HybTestSameBits(F.halo->n, sizeof(PetscScalar), F.y, F.sum);
   PetscCall(HybRowsFetch(F.halo, exec, &F.keep, &F.own, F.colmap, N, PETSC_TRUE, &R[0], &F.rows[0]));
+  HybTestSameMatrix(&R[0], &F.fetched, 0);
   PetscCall(HybRowsShip(F.halo, exec, &F.keep, &F.others, F.colmap, N, PETSC_TRUE, &R[1], &F.rows[1]));
+  sent = (PetscInt *)RefAlloc(F.halo->nsend, sizeof(PetscInt));
+  for (PetscInt k = 0; k < F.halo->nsend; k++) sent[k] = L.ranges[Rank] + F.halo->index[k];
+  RowsMake(F.halo->nsend, sent, N, NULL, NULL, 1, &shipped);
+  HybTestSameMatrix(&R[1], &shipped, 0);
+  RefMatDestroy(&shipped);
+  free(sent);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -653,16 +679,25 @@ static PetscErrorCode Faults(HybComm comm)
   RefMatDestroy(&A);
   RowsMake(L.nghost[Rank], L.ghost[Rank], N, NULL, NULL, 1, &A);
   PetscCall(HybTestUpload(&F.data, &A.csr, &F.others));
-  RefMatDestroy(&A);
-  PetscCall(HybArenaCalloc(&F.data, HYB_WORK(exec), N, sizeof(PetscScalar), &F.x));
-  PetscCall(HybArenaCalloc(&F.data, HYB_WORK(exec), N, sizeof(PetscScalar), &F.g));
+  F.fetched = A;
+  F.sum     = (PetscScalar *)RefAlloc(N, sizeof(PetscScalar));
+  F.ghost   = (PetscScalar *)RefAlloc(N, sizeof(PetscScalar));
+  PetscCall(HybTestUploadArray(&F.data, N, sizeof(PetscScalar), F.sum, &F.y));
+  for (PetscInt k = 0; k < N; k++) F.sum[k] = Entry(L.ranges[Rank] + k, 1);
+  PetscCall(HybTestUploadArray(&F.data, N, sizeof(PetscScalar), F.sum, &F.x));
+  for (PetscInt k = 0; k < L.nghost[Rank]; k++) F.ghost[k] = Share(Rank, L.ghost[Rank][k], 1);
+  PetscCall(HybTestUploadArray(&F.data, N, sizeof(PetscScalar), F.ghost, &F.g));
+  for (PetscInt k = 0; k < L.nghost[Rank]; k++) F.ghost[k] = Entry(L.ghost[Rank][k], 1);
   for (int r = 0; r < Size; r += PetscMax(1, Size - 1)) {
     HybTestBegin("everything failing in turn on process %d", r);
     HybTestFaultsServed(r, FaultsRun, FaultsCleanUp, NULL);
   }
   PetscCall(HybArenaReset(&F.data));
+  RefMatDestroy(&F.fetched);
   LayoutFree();
   free(row);
+  free(F.sum);
+  free(F.ghost);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -119,7 +119,6 @@ static PetscErrorCode Graphs(void)
   const int times = HybTestSize(Size > 2 ? 6 : 12, 3); /* many processes take turns */
 
   PetscFunctionBegin;
-  F.checks = PETSC_TRUE;
   for (int kind = 0; kind < 4; kind++)
     for (int k = 0; k < 3 * times; k++)
       for (F.hops = 1; F.hops <= 2; F.hops++) {
@@ -161,7 +160,6 @@ static PetscErrorCode Improper(void)
 static PetscErrorCode Faults(void)
 {
   PetscFunctionBegin;
-  F.checks = PETSC_FALSE;
   for (int k = 0; k < 3; k++) {
     F.hops = k ? 2 : 1;
     PetscCall(Prepare(24, 1, -1, PETSC_FALSE, (PetscBool)(k == 2)));
@@ -177,6 +175,7 @@ static PetscErrorCode Faults(void)
       PetscCall(PartsOf(&F.data, 1, Entry, &F.A));
     }
     V.ones = (PetscBool)(k == 0);
+    for (PetscInt v = 0; v < T.N && V.ones; v++) V.b[v] = 1;
     Reference(F.hops);
     HybTestBegin("everything failing in turn, %d hops%s", F.hops, k == 2 ? ", a threshold" : "");
     HybTestFaultsServed((PetscMPIInt)(Size - 1), Run, CleanUp, NULL);

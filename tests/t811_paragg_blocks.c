@@ -298,7 +298,6 @@ static PetscErrorCode Graphs(void)
   const int times = HybTestSize(Size > 2 ? 4 : 8, 2); /* many processes take turns */
 
   PetscFunctionBegin;
-  F.checks = PETSC_TRUE;
   for (int kind = 0; kind < 4; kind++)
     for (int k = 0; k < 2 * times; k++)
       for (F.hops = 1; F.hops <= 2; F.hops++) {
@@ -370,7 +369,6 @@ static PetscErrorCode Improper(void)
 static PetscErrorCode Faults(void)
 {
   PetscFunctionBegin;
-  F.checks = PETSC_FALSE;
   for (int k = 0; k < 3; k++) {
     const HybAggFilter filter = {0, PETSC_TRUE, PETSC_TRUE}; /* leaves a proper graph of any numbers */
 
