@@ -32,7 +32,7 @@ CHECK_TARGETS += test-report
 CHECK_BUILDS += $(BUILD)/tests/plugin/ending $(BUILD)/tests/plugin/advice
 ## make test-report     the report of a run: its data beside known counts and -log_view, runs that end by errors, the page in a browser where there is one
 $(BUILD)/tests/plugin/%: $(BUILD)/tests/plugin/%.o
-	$(call SAY,$@)$(PETSC_CC) $(SAN) -o $@ $^ $(PETSC_LIBS) -lm -ldl
+	$(call SAY,$@)$(TEST_LINK) -o $@ $^ $(PETSC_LIBS) -lm -ldl
 $(BUILD)/tests/plugin/advice: $(ROOMS_OBJ) $(GLUE_OBJ)
 test-report: $(BUILD)/lib/$(PLUGIN) $(BUILD)/tests/plugin/ending $(BUILD)/tests/plugin/advice $(BUILD)/tests/t640_faults $(BUILD)/tests/t702_halo $(BUILD)/examples/solve $(EMULATED_LIB)
 	@$(MPI_ENV) MPIEXEC='$(or $(MPIEXEC),mpiexec)' tests/plugin/report.sh $(abspath $(BUILD)) $(abspath $(BUILD)/lib/$(PLUGIN)) $(abspath $(EMULATED_LIB))

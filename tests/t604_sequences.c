@@ -12,7 +12,7 @@
 
 TEST np=1 -runs 200
 TEST np=1 -runs 100 -mat_seqaij_type seqaijhybridgpu
-TEST np=2,3 -runs 20
+TEST np=2+3 -runs 20
 TEST np=1 -runs 10 @emulated -mat_aijhybridgpu_narrow_min 0
 TEST np=1 -runs 10 @emulated -mat_aijhybridgpu_memory mirror
 TEST np=2 -runs 10 @emulated -mat_aijhybridgpu_narrow_min 0

@@ -4,7 +4,7 @@
   block's values are written there (their event), and the host does not touch the blocks' arrays.
 
 TEST np=1,2,3
-TEST np=2,3 @emulated
+TEST np=3+2 @emulated
 TEST np=2 @emulated -mat_aijhybridgpu_memory mirror
 */
 #include "mattest.h"

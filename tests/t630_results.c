@@ -3,7 +3,7 @@
   claimed of them, claims that a new pattern ends, Inf and NaN, what a duplicate and a transpose in place keep.
   Each case is done to both alike, on matrices of all the origins that pairs.h knows.
 
-TEST np=1,2,3
+TEST np=1,2+3
 TEST np=1 @emulated
 TEST np=1 @emulated -mat_aijhybridgpu_memory mirror -cases equalpatterns,claims,nosubset,wild,transposeinplace,shift,duplicates,nodes,partsagain,renewed,optionskept
 TEST np=1 @emulated -mat_aijhybridgpu_lock_after 2 -mat_aijhybridgpu_lock_min 1 -kind 5

@@ -11,7 +11,7 @@
 
 TEST np=1 -runs 100
 TEST np=1 -runs 40 -wild
-TEST np=2,3 -runs 10
+TEST np=2+3 -runs 10
 TEST np=1 -runs 10 @emulated
 TEST np=1 -runs 10 @emulated -wild -mat_aijhybridgpu_lock_after 1 -mat_aijhybridgpu_lock_min 1
 TEST np=1 -runs 10 @emulated -mat_aijhybridgpu_memory mirror -mat_aijhybridgpu_lock_after 1 -mat_aijhybridgpu_lock_min 1

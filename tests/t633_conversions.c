@@ -7,11 +7,11 @@
 TEST np=1
 TEST np=1 -mat_seqaij_type seqaijhybridgpu
 TEST np=2
-TEST np=3
+TEST np=+3
 TEST np=1 @emulated
 TEST np=1 @emulated -mat_aijhybridgpu_memory mirror
 TEST np=2 @emulated
-TEST np=3 @emulated
+TEST np=+3 @emulated
 */
 #include "mattest.h"
 #include <petsc/private/matimpl.h>

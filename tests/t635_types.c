@@ -3,7 +3,7 @@
   is there, products with operands of its other types, and what asks for a type by its name. The case that may
   crash comes last.
 
-TEST np=1,2,3
+TEST np=1,2+3
 TEST np=1 @emulated
 TEST np=2 @emulated -kind 1
 TEST np=3 @emulated -kind 1 -cases kaij,exact

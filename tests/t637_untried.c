@@ -4,7 +4,7 @@
   Compared are errors, what is read, what is made, and all that pairs.h sees of the matrix afterwards.
 
 TEST np=1,2
-TEST np=3 -kind 1
+TEST np=+3 -kind 1
 TEST np=1 @emulated
 TEST np=2 @emulated -kind 1
 TEST np=1 @emulated -mat_aijhybridgpu_memory mirror -mat_aijhybridgpu_lock_after 1 -mat_aijhybridgpu_lock_min 1

@@ -9,11 +9,11 @@ TEST np=2,3 -mat_aijhybridgpu_backend host -runs 12
 TEST np=2 @emulated -runs 4
 TEST np=3 @emulated -mat_aijhybridgpu_memory mirror -runs 2 -seed 77
 
-TEST np=2,3 -mat_aijhybridgpu_backend host -blocks -runs 12
+TEST np=2+3 -mat_aijhybridgpu_backend host -blocks -runs 12
 TEST np=2 @emulated -blocks -runs 4
 TEST np=3 @emulated -mat_aijhybridgpu_memory mirror -blocks -runs 2 -seed 77
 
-TEST np=2,3 -mat_aijhybridgpu_backend host -thresholds -runs 12
+TEST np=2+3 -mat_aijhybridgpu_backend host -thresholds -runs 12
 TEST np=2 @emulated -thresholds -runs 4
 TEST np=2,3 -mat_aijhybridgpu_backend host -blocks -thresholds -runs 12
 TEST np=3 @emulated -mat_aijhybridgpu_memory mirror -blocks -thresholds -runs 2 -seed 77

@@ -3,8 +3,8 @@
   whose processes have rows without entries. Products with vectors, every matrix product with its reuse, transposes,
   assembly from coordinates that belong to other processes, and a multigrid solve that is repeated.
 
-TEST np=1,2,3,4
-TEST np=3 -mat_aijhybridgpu_spgemm rowmerge
+TEST np=1,3+2,4
+TEST np=2+3 -mat_aijhybridgpu_spgemm rowmerge
 TEST np=1,2 -mat_seqaij_type seqaijhybridgpu
 TEST np=2 @emulated
 TEST np=2 @emulated -mat_aijhybridgpu_memory mirror

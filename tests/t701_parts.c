@@ -8,10 +8,10 @@
   A P: the rows of P that others' rows of A name. P^T B: what P has in others' columns goes to their owners, and then
   come the rows of B that the rows of P^T name. P^T A P: the three, of A P instead of B.
 
-TEST np=1,2,3
-TEST np=1,2,3,4 @emulated
-TEST np=2,3 @emulated -mat_aijhybridgpu_memory mirror
-TEST np=2,4 @emulated -mat_aijhybridgpu_memory_limit 2000000 -refused
+TEST np=1,3+2
+TEST np=1,3+2,4 @emulated
+TEST np=2+3 @emulated -mat_aijhybridgpu_memory mirror
+TEST np=2+4 @emulated -mat_aijhybridgpu_memory_limit 2000000 -refused
 TEST np=3 @emulated -mat_aijhybridgpu_backend auto -mat_aijhybridgpu_device_min 1000
 */
 #include "mattest.h"

@@ -5,15 +5,15 @@
   process: an error for it and for those who wait for it, nobody waits for ever, and the same product is right
   afterwards.
 
-TEST np=2,3,4
-TEST np=2,3,4 @emulated -ours
-TEST np=2,3 @emulated -ours -mat_aijhybridgpu_comm_after 0
+TEST np=2,3+4
+TEST np=2,3+4 @emulated -ours
+TEST np=3+2 @emulated -ours -mat_aijhybridgpu_comm_after 0
 TEST np=3 @emulated -ours -mat_aijhybridgpu_memory mirror
-TEST np=2,3 @emulated -ours -mat_aijhybridgpu_comm mpi
+TEST np=3+2 @emulated -ours -mat_aijhybridgpu_comm mpi
 TEST np=2 @emulated -mat_aijhybridgpu_comm petsc
-TEST np=2,3 @emulated -ours -faults
+TEST np=3+2 @emulated -ours -faults
 TEST np=2 @emulated -ours -faults -mat_aijhybridgpu_comm_after 0
-TEST np=2,3 @emulated -ours -faults -mat_aijhybridgpu_comm mpi
+TEST np=2+3 @emulated -ours -faults -mat_aijhybridgpu_comm mpi
 */
 #include "mattest.h"
 #include <aijhybridgpu/private/hyb.h>

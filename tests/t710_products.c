@@ -5,9 +5,9 @@
   and leave processes without rows; numeric phases again with other values, other matrices of the same pattern, other
   patterns; operands of other types. What the result says of itself: type, block sizes, states, the method.
 
-TEST np=1,2,3,4
+TEST np=1,3+2,4
 TEST np=2 -mat_aijhybridgpu_parallel_products 0
-TEST np=2,4 @emulated -few
+TEST np=2+4 @emulated -few
 TEST np=3 @emulated -few -mat_aijhybridgpu_memory mirror
 */
 #include "mattest.h"

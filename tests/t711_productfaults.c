@@ -7,7 +7,7 @@
   allocation, CUDA call, launch and primitive. What a failed product leaves is what was there before, or its result, or
   nothing that can be used.
 
-TEST np=1,2,3 -mat_aijhybridgpu_backend host -every 29
+TEST np=1,2+3 -mat_aijhybridgpu_backend host -every 29
 TEST np=1 @emulated -few -every 97
 TEST np=2 @emulated -few -every 997
 TEST np=2 @emulated -mults -every 41

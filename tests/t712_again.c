@@ -5,7 +5,7 @@
   MATAIJ's own.
 
 TEST np=1,2
-TEST np=3,4 -few
+TEST np=3+4 -few
 TEST np=1,2 @emulated -few
 TEST np=2 @emulated -few -mat_aijhybridgpu_memory mirror -mat_aijhybridgpu_comm mpi
 

@@ -5,8 +5,8 @@
   which the same is done, and each result is compared with a new product of the twins.
 
 TEST np=1,2 -runs 12
-TEST np=3 -runs 10
-TEST np=1,2,3 @emulated -seed 10 -runs 1
+TEST np=+3 -runs 10
+TEST np=1,3+2 @emulated -seed 10 -runs 1
 
 -seed N: the first sequence's; -runs N: so many sequences; -steps N: products again in each.
 */

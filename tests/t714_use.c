@@ -3,8 +3,8 @@
   gives it coordinates, leaves operands or the result itself not assembled. Each step is done with MATAIJ and with the
   type; errors and norms are compared.
 
-TEST np=1,2,3
-TEST np=1,2,3 @emulated
+TEST np=1,2+3
+TEST np=1,2+3 @emulated
 */
 #include "mattest.h"
 #include <stdlib.h>

@@ -3,9 +3,9 @@
   that entries came, coordinates gave it one, or an operand lost some; its coordinates, its states. Each step is done
   with MATAIJ and with the type; errors, entries, patterns and states are compared.
 
-TEST np=1,2,3
-TEST np=1,2,3 @emulated
-TEST np=1,2 @emulated -mat_aijhybridgpu_memory mirror
+TEST np=1,2+3
+TEST np=1,2+3 @emulated
+TEST np=1+2 @emulated -mat_aijhybridgpu_memory mirror
 TEST np=1 @emulated -mat_aijhybridgpu_promote never
 */
 #include "mattest.h"
