@@ -145,11 +145,11 @@ check-races: $(RACES_LIB)
 # own with all work forced onto the emulated device.
 SEEDS ?= 3
 CHECK_EMULATED_SEARCH ?= ^mat/tests/ex(62|70|93|94|96|111|209|250)\b
-.PHONY: check-emulated check-emulated-unit check-emulated-mat check-emulated-petsc
+.PHONY: check-emulated check-emulated-unit check-emulated-mat check-emulated-ranks check-emulated-petsc
 check-emulated: tests-clean-results
-	@$(MAKE) --no-print-directory -j $(TEST_JOBS) $(BUILD)/lib/$(PLUGIN) $(UNIT_BIN) $(MAT_BIN) $(EMULATED_LIB)
+	@$(MAKE) --no-print-directory -j $(TEST_JOBS) $(BUILD)/lib/$(PLUGIN) $(UNIT_BIN) $(MAT_BIN) $(RANKS_BIN) $(EMULATED_LIB)
 	@date +%s > $(RESULTS)/built
-	@for p in unit mat petsc; do $(MAKE) --no-print-directory check-emulated-$$p || exit 1; done
+	@for p in unit mat ranks petsc; do $(MAKE) --no-print-directory check-emulated-$$p || exit 1; done
 	@tests/summary $(RESULTS)
 
 # the type's tests alone: for a PETSc with CUDA, where more of them is compiled (MatBindToCPU(), memory types), on a machine without a card
@@ -165,6 +165,8 @@ check-emulated-unit:
 	  $(TEST_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
 check-emulated-mat:
 	@for s in $$(seq 1 $(SEEDS)); do $(TEST_ENV) HYB_EMULATOR_SEED=$$s $(MAKE) --no-print-directory tests-run-mat TEST_LINES=@emulated TEST_WHOLE=1 TEST_MORE=1 TEST_NAME=-seed$$s; done
+check-emulated-ranks:
+	@$(MAKE) --no-print-directory tests-run-ranks TEST_MORE=1
 # one run of the list for each seed; what plain aij prints is computed once and kept
 check-emulated-petsc:
 	@for s in $$(seq 1 $(SEEDS)); do $(TEST_ENV) HYB_EMULATOR_SEED=$$s tests/run $(RESULTS) petsc-seed$$s 3600 $(MAKE) --no-print-directory conformance CONFORMANCE_JOBS=$(TEST_JOBS) CONFORMANCE_MODES=mat_type \

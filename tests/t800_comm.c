@@ -8,9 +8,9 @@ cards whose memory others cannot map, which is no error.
 
 Peer access is made ready for the third exchange of a kind (-mat_aijhybridgpu_comm_after 2), or for the first.
 
-TEST np=1,2,3,4 -mat_aijhybridgpu_comm_after 0
+TEST np=1,4+2,3 -mat_aijhybridgpu_comm_after 0
 TEST np=2,3
-TEST np=2,3 -mat_aijhybridgpu_comm mpi
+TEST np=3+2 -mat_aijhybridgpu_comm mpi
 TEST np=2 -cards 1
 TEST np=3 -ipc 0
 TEST np=2 -mat_aijhybridgpu_comm_segment 1 -full
