@@ -388,7 +388,8 @@ static PetscErrorCode HybStageGet(int k)
     stage->busy = false;
   }
   if (!stage->buffer) {
-    const size_t bytes = k < HYB_STAGE_LARGE ? HybSmallChunk : k < HYB_STAGE_FEW ? HybLargeChunk : HybFewBytes;
+    const size_t bytes = k < HYB_STAGE_LARGE ? HybSmallChunk : k < HYB_STAGE_FEW ? HybLargeChunk
+                                                                                 : HybFewBytes;
     cudaError_t  err;
 
     PetscCall(HybLockedMake(bytes, (void **)&stage->buffer, &err));
