@@ -11,6 +11,7 @@ TEST np=2 @emulated
 */
 #include "mattest.h"
 #include <sys/mman.h>
+#include <unistd.h>
 
 static PetscBool device;
 
@@ -179,6 +180,89 @@ static PetscErrorCode Lent(Mat X)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* what -info says from now on goes to a file */
+static PetscErrorCode InfoBegin(void)
+{
+  char path[PETSC_MAX_PATH_LEN];
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscSNPrintf(path, sizeof(path), "%s/t607-%d", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", (int)getpid()));
+  PetscCall(PetscInfoAllow(PETSC_TRUE));
+  PetscCall(PetscInfoSetFile(path, "w"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* how often AIJ looked for rows of equal pattern since, by what it says itself */
+static PetscErrorCode InfoSearches(PetscInt *searches)
+{
+  char *name, path[PETSC_MAX_PATH_LEN], line[1024];
+  FILE *f;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInfoGetFile(&name, &f));
+  fflush(f);
+  PetscCall(PetscInfoAllow(PETSC_FALSE));
+  PetscCall(PetscSNPrintf(path, sizeof(path), "%s.0", name)); /* releases differ */
+  f = fopen(path, "r");
+  if (!f) {
+    PetscCall(PetscStrncpy(path, name, sizeof(path)));
+    f = fopen(path, "r");
+  }
+  PetscCheck(f, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "%s", path);
+  for (*searches = 0; fgets(line, sizeof(line), f);) *searches += strstr(line, "Inode routines") != NULL;
+  (void)fclose(f);
+  (void)unlink(path);
+  PetscCall(PetscFree(name));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A conversion of what the device made knows of rows of equal pattern what AIJ does: with bs equal ones, or none. Where
+   there are none the device says so, and no core goes along the columns. */
+static PetscErrorCode Nodes(PetscInt bs, const char *what)
+{
+  Mat       X, A, H, T, B;
+  PetscInt  searches, nodes[2], limit[2], *sizes[2];
+  PetscBool same;
+
+  PetscFunctionBeginUser;
+  MatTestName = what;
+  PetscCall(MatTestStencil(2, 60, PETSC_FALSE, 0.0, MATAIJ, &X));
+  if (bs > 1) {
+    PetscCall(MatCreateSeqDense(PETSC_COMM_SELF, bs, bs, NULL, &B));
+    for (PetscInt k = 0; k < bs * bs; k++) PetscCall(MatSetValue(B, k / bs, k % bs, 1.0 + (PetscReal)k, INSERT_VALUES));
+    PetscCall(MatAssemblyBegin(B, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatAssemblyEnd(B, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatConvert(B, MATSEQAIJ, MAT_INPLACE_MATRIX, &B));
+    PetscCall(MatSeqAIJKron(X, B, MAT_INITIAL_MATRIX, &A));
+    PetscCall(MatDestroy(&B));
+    PetscCall(MatDestroy(&X));
+    X = A;
+  }
+  PetscCall(MatTranspose(X, MAT_INITIAL_MATRIX, &A));
+  PetscCall(MatConvert(X, "aijhybridgpu", MAT_INITIAL_MATRIX, &H));
+  PetscCall(MatTranspose(H, MAT_INITIAL_MATRIX, &T));
+  PetscCall(InfoBegin());
+  PetscCall(MatConvert(T, MATAIJ, MAT_INITIAL_MATRIX, &B));
+  PetscCall(InfoSearches(&searches));
+  MatTestCheck(searches == (bs > 1 ? 1 : 0), "who looked");
+  PetscCall(MatInodeGetInodeSizes(A, &nodes[0], &sizes[0], &limit[0]));
+  PetscCall(MatInodeGetInodeSizes(B, &nodes[1], &sizes[1], &limit[1]));
+  MatTestCheck(nodes[0] == nodes[1] && limit[0] == limit[1] && !sizes[0] == !sizes[1], "the nodes");
+  MatTestCheck((bs > 1) == (nodes[0] > 0), "what the matrix was made for");
+  if (sizes[0] && sizes[1]) {
+    PetscCall(PetscArraycmp(sizes[0], sizes[1], nodes[0], &same));
+    MatTestCheck(same, "their sizes");
+  }
+  PetscCall(MatEqual(A, B, &same));
+  MatTestCheck(same, "the conversion");
+  PetscCall(MatDestroy(&X));
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&H));
+  PetscCall(MatDestroy(&T));
+  PetscCall(MatDestroy(&B));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   Mat         X;
@@ -195,6 +279,10 @@ int main(int argc, char **argv)
   /* blocks are other matrices, and MATAIJ is ours too */
   if (size > 1 || flg) device = PETSC_FALSE;
   PetscCall(MatTestStencil(2, 60, PETSC_FALSE, 0.1, MATAIJ, &X)); /* above the limit by a little */
+  if (device) {
+    PetscCall(Nodes(1, "no rows of equal pattern"));
+    PetscCall(Nodes(3, "rows of equal pattern"));
+  }
   PetscCall(Checks(X, "a stencil"));
   PetscCall(Lent(X));
   PetscCall(MatDestroy(&X));

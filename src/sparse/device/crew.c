@@ -24,6 +24,8 @@
 #include <unistd.h>
 
 #define CREW_MOST 8 /* as fast as any more, and a share of a piece is as large as the kernel's large pages */
+/* threads that touch the same large page first all make one, and all but one for nothing */
+#define CREW_PAGE ((size_t)2 << 20)
 
 static struct {
   pid_t       process;
@@ -118,7 +120,8 @@ static void CrewDo(void *dst, const void *src, size_t bytes)
   crew.src   = (const char *)src;
   crew.bytes = bytes;
   crew.share = ((bytes + (size_t)crew.size - 1) / (size_t)crew.size + 4095) / 4096 * 4096; /* whole pages */
-  shares     = (bytes + crew.share - 1) / crew.share;
+  if (!src && crew.share < CREW_PAGE) crew.share = CREW_PAGE;
+  shares = (bytes + crew.share - 1) / crew.share;
   __atomic_store_n(&crew.done, 0, __ATOMIC_RELAXED);
   __atomic_store_n(&crew.tickets, shares << 32, __ATOMIC_RELEASE);
   while (CrewTake()) continue;

@@ -86,13 +86,33 @@ static PetscErrorCode HybLockedTrim(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* cudaMallocHost() makes the pages with one thread: 16 MiB take it 6 ms. Here the crew does, if it is at work. */
+PetscErrorCode HybLockedMake(size_t size, void **ptr, cudaError_t *err)
+{
+  void *p = nullptr;
+
+  PetscFunctionBegin;
+  *ptr = nullptr;
+  PetscCheck(!posix_memalign(&p, size < HybLargePage ? HybLockedPage : HybLargePage, size), PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of memory: %zu bytes needed", size);
+  if (size >= HybLargePage) HybAskLargePages(p, size);
+  HybCrewTouch(p, size); /* registering would do that with one thread */
+  *err = HybDeviceFault("cudaHostRegister") ? cudaErrorUnknown : cudaHostRegister(p, size, cudaHostRegisterDefault);
+  if (*err != cudaSuccess) {
+    std::free(p);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  HybCountPinned(size, 0);
+  *ptr = p;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Memory that the system would have to take from somebody is not locked, whatever the share says */
 static PetscErrorCode HybLockedFresh(size_t bytes, size_t size, void **ptr)
 {
   HybDeviceState *d      = &hybdevice_;
   const long      page   = sysconf(_SC_PAGESIZE);
   long            unused = sysconf(_SC_AVPHYS_PAGES);
-  void           *p      = nullptr;
+  cudaError_t     err    = cudaSuccess;
 
   PetscFunctionBegin;
   if (kept_.n > 0 && (d->locked_bytes > d->locked_share || size + kept_.bytes > d->locked_share - d->locked_bytes || (unused > 0 && page > 0 && size / (size_t)page >= (size_t)unused))) {
@@ -102,16 +122,11 @@ static PetscErrorCode HybLockedFresh(size_t bytes, size_t size, void **ptr)
   PetscCheck(bytes <= d->locked_share && d->locked_bytes <= d->locked_share - bytes, PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of page-locked memory: %zu bytes needed, %zu of this process's share of %zu are free", bytes, d->locked_share > d->locked_bytes ? d->locked_share - d->locked_bytes : (size_t)0,
              d->locked_share);
   PetscCheck(unused > 0 && page > 0 && size / (size_t)page < (size_t)unused, PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of page-locked memory: %zu bytes needed, the host has %ld pages free", bytes, unused);
-  PetscCheck(!posix_memalign(&p, size < HybLargePage ? HybLockedPage : HybLargePage, size), PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of memory: %zu bytes needed", bytes);
-  if (size >= HybLargePage) HybAskLargePages(p, size);
-  PetscCall(HybDeviceTouch(nullptr, p, size)); /* registering would do that with one thread */
-  const cudaError_t err = HybDeviceFault("cudaHostRegister") ? cudaErrorUnknown : cudaHostRegister(p, size, cudaHostRegisterDefault);
-  if (err != cudaSuccess) {
-    std::free(p);
-    PetscCall(HybDeviceError(err, "cudaHostRegister", __FILE__, __LINE__));
-  }
-  HybCountPinned(size, 0);
-  *ptr = p;
+  if (size >= HybCrewBytes) HybCrewBegin(d->services.processes);
+  const PetscErrorCode ierr = HybLockedMake(size, ptr, &err);
+  if (size >= HybCrewBytes) HybCrewEnd();
+  PetscCall(ierr);
+  PetscCall(HybDeviceError(err, "cudaHostRegister", __FILE__, __LINE__));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

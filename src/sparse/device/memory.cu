@@ -29,7 +29,6 @@
 #include "crew.h"
 #include <cstdio>
 #include <cstdlib>
-#include <utility>
 #include <unistd.h>
 
 HybDeviceState hybdevice_;
@@ -39,7 +38,6 @@ HybDeviceState hybdevice_;
    well. */
 struct HybStage {
   char       *buffer;
-  size_t      bytes;
   cudaEvent_t event;
   bool        busy;
 };
@@ -47,17 +45,21 @@ static const int    HybStages     = 3;
 static const size_t HybFewBytes   = (size_t)64 << 10;
 static const size_t HybLargeChunk = (size_t)16 << 20;
 static const size_t HybFirstChunk = (size_t)1 << 20;
-/* buffers of other copies: pinned memory takes 0.35 ms a MiB to make */
+/* buffers of other copies, which are others: they stay when large ones come, to release one waits for the device */
 static const size_t HybSmallChunk   = (size_t)4 << 20;
 static const size_t HybManagedLarge = (size_t)8 << 20; /* managed arrays from this size on are managed.cu's */
 /* bytes from which on it pays to ask whether the host's array is pinned */
 static const size_t HybPinnedAsked = (size_t)1 << 20;
 /* from this size on CUDA's own way from pageable memory is faster than one thread and our buffers (2 MiB: 0.135 and
-   0.21 ms), */
+   0.21 ms), up to HybCrewBytes */
 static const size_t HybOwnBytes = (size_t)256 << 10;
-/* and from this size on the crew is (14 MB by CUDA's way 0.9); pages to be touched as well */
-static const size_t HybCrewBytes = (size_t)6 << 20;
-static HybStage     stage_[HybStages + 1]; /* the last one for a few bytes to the host */
+enum {
+  HYB_STAGE_SMALL,
+  HYB_STAGE_LARGE = HYB_STAGE_SMALL + HybStages,
+  HYB_STAGE_FEW   = HYB_STAGE_LARGE + HybStages, /* a few bytes to the host */
+  HYB_STAGE_ALL
+};
+static HybStage stage_[HYB_STAGE_ALL];
 
 extern "C" int HybDeviceFault(const char *what)
 {
@@ -375,21 +377,28 @@ PetscErrorCode HybDeviceFree(const HybExec *exec, HybMem mem, size_t bytes, void
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybStageGet(int k, size_t bytes)
+static PetscErrorCode HybStageGet(int k)
 {
+  HybStage *stage = &stage_[k];
+
   PetscFunctionBegin;
-  if (!stage_[k].event) HybCallCUDA(cudaEventCreateWithFlags(&stage_[k].event, cudaEventDisableTiming));
-  if (stage_[k].busy) {
-    HybCallCUDA(cudaEventSynchronize(stage_[k].event));
-    stage_[k].busy = false;
+  if (!stage->event) HybCallCUDA(cudaEventCreateWithFlags(&stage->event, cudaEventDisableTiming));
+  if (stage->busy) {
+    HybCallCUDA(cudaEventSynchronize(stage->event));
+    stage->busy = false;
   }
-  if (stage_[k].bytes < bytes) {
-    void *p = nullptr;
-    HybCallCUDA(cudaMallocHost(&p, bytes));
-    std::swap(p, *(void **)&stage_[k].buffer);
-    HybCountPinned(bytes, stage_[k].bytes);
-    stage_[k].bytes = bytes;
-    if (p) HybCallCUDA(cudaFreeHost(p));
+  if (!stage->buffer) {
+    const size_t bytes = k < HYB_STAGE_LARGE ? HybSmallChunk : k < HYB_STAGE_FEW ? HybLargeChunk
+                                                                                 : HybFewBytes;
+    cudaError_t  err;
+
+    PetscCall(HybLockedMake(bytes, (void **)&stage->buffer, &err));
+    if (err == cudaErrorNotSupported) { /* not every system registers memory */
+      (void)cudaGetLastError();
+      HybCallCUDA(cudaMallocHost((void **)&stage->buffer, bytes));
+      HybCountPinned(bytes, 0);
+    } else
+      PetscCall(HybDeviceError(err, "cudaHostRegister", __FILE__, __LINE__));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -408,9 +417,15 @@ static PetscErrorCode HybStageQueued(int k, cudaStream_t stream)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* the first of the buffers for such a copy, and their size */
+static int HybStageFirst(size_t bytes)
+{
+  return bytes >= 4 * HybLargeChunk ? HYB_STAGE_LARGE : HYB_STAGE_SMALL;
+}
+
 static size_t HybStageChunk(size_t bytes)
 {
-  return bytes >= 4 * HybLargeChunk ? HybLargeChunk : HybSmallChunk;
+  return HybStageFirst(bytes) == HYB_STAGE_LARGE ? HybLargeChunk : HybSmallChunk;
 }
 
 /* The first pieces are small: the bus has nothing to do until one of them is there, and the crew may still be waking */
@@ -420,12 +435,13 @@ static PetscErrorCode HybStagedToDevice(cudaStream_t stream, char *dst, const ch
   size_t       most  = HybFirstChunk;
 
   PetscFunctionBegin;
-  for (size_t at = 0, k = 0; at < bytes; k = (k + 1) % HybStages) {
+  for (size_t at = 0, turn = 0; at < bytes; turn = (turn + 1) % HybStages) {
     const size_t part = bytes - at < most ? bytes - at : most;
-    PetscCall(HybStageGet((int)k, chunk));
+    const int    k    = HybStageFirst(bytes) + (int)turn;
+    PetscCall(HybStageGet(k));
     HybCrewCopy(stage_[k].buffer, src + at, part);
     HybCallCUDA(cudaMemcpyAsync(dst + at, stage_[k].buffer, part, cudaMemcpyHostToDevice, stream));
-    PetscCall(HybStageQueued((int)k, stream));
+    PetscCall(HybStageQueued(k, stream));
     at += part;
     most = 2 * most < chunk ? 2 * most : chunk;
   }
@@ -437,30 +453,31 @@ static PetscErrorCode HybStagedToDevice(cudaStream_t stream, char *dst, const ch
 static PetscErrorCode HybStagedToHost(cudaStream_t stream, char *dst, const char *src, size_t bytes, char *through)
 {
   const size_t chunk = HybStageChunk(bytes);
+  const int    first = HybStageFirst(bytes);
   size_t       asked = 0, done = 0;
-  int          next = 0, oldest = 0;
+  int          next = 0, oldest = 0; /* of the buffers from the first one on */
 
   PetscFunctionBegin;
   /* not behind a buffer whose copy to the device is still on its way */
   if (bytes <= HybFewBytes && !through) {
-    PetscCall(HybStageGet(HybStages, HybFewBytes));
-    HybCallCUDA(cudaMemcpyAsync(stage_[HybStages].buffer, src, bytes, cudaMemcpyDeviceToHost, stream));
-    PetscCall(HybStageQueued(HybStages, stream));
-    PetscCall(HybStageGet(HybStages, HybFewBytes)); /* waits for it */
-    memcpy(dst, stage_[HybStages].buffer, bytes);
+    PetscCall(HybStageGet(HYB_STAGE_FEW));
+    HybCallCUDA(cudaMemcpyAsync(stage_[HYB_STAGE_FEW].buffer, src, bytes, cudaMemcpyDeviceToHost, stream));
+    PetscCall(HybStageQueued(HYB_STAGE_FEW, stream));
+    PetscCall(HybStageGet(HYB_STAGE_FEW)); /* waits for it */
+    memcpy(dst, stage_[HYB_STAGE_FEW].buffer, bytes);
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   while (done < bytes) {
     for (; asked < bytes && asked < done + HybStages * chunk; asked += chunk, next = (next + 1) % HybStages) {
       const size_t part = bytes - asked < chunk ? bytes - asked : chunk;
-      PetscCall(HybStageGet(next, chunk));
+      PetscCall(HybStageGet(first + next));
       if (through) HybCallCUDA(cudaMemcpyAsync(through, src + asked, part, cudaMemcpyDeviceToDevice, stream));
-      HybCallCUDA(cudaMemcpyAsync(stage_[next].buffer, through ? through : src + asked, part, cudaMemcpyDeviceToHost, stream));
-      PetscCall(HybStageQueued(next, stream));
+      HybCallCUDA(cudaMemcpyAsync(stage_[first + next].buffer, through ? through : src + asked, part, cudaMemcpyDeviceToHost, stream));
+      PetscCall(HybStageQueued(first + next, stream));
     }
     const size_t part = bytes - done < chunk ? bytes - done : chunk;
-    PetscCall(HybStageGet(oldest, chunk)); /* waits for it */
-    HybCrewCopy(dst + done, stage_[oldest].buffer, part);
+    PetscCall(HybStageGet(first + oldest)); /* waits for it */
+    HybCrewCopy(dst + done, stage_[first + oldest].buffer, part);
     done += part;
     oldest = (oldest + 1) % HybStages;
   }

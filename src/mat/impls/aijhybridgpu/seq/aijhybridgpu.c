@@ -402,6 +402,7 @@ PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat A, MatType type, MatReuse r
   if (reuse == MAT_INITIAL_MATRIX) {
     PetscErrorCode ierr;
 
+    PetscCall(HybInodesLook(A)); /* by the device, which knows nothing of B */
     PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
     hyb->hostcopy = PETSC_TRUE;
     ierr          = MatDuplicate(A, MAT_COPY_VALUES, newmat);

@@ -7,6 +7,9 @@
     a conversion to the parent's type
     another pattern: where AIJ found no nodes it never looks again in the same data
 
+  Where the pattern is on the device, that compares each row with the one before, and if there are too few nodes the
+  state is that of AIJ after its search: none are used.
+
   After the search the operations that AIJ chooses by what it has found are AIJ's.
 */
 #include "parent.h"
@@ -34,24 +37,6 @@ static PetscErrorCode HybInodesRefused(Mat A, PetscBool *no)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybInodesFind(Mat A)
-{
-  Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
-  PetscBool            no;
-
-  PetscFunctionBegin;
-  if (!MatIsSeqAIJHybridGPU(A) || !hyb || !hyb->inodesleft) PetscFunctionReturn(PETSC_SUCCESS);
-  hyb->inodesleft = PETSC_FALSE;
-  PetscCall(HybInodesRefused(A, &no));
-  if (no) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatSeqAIJHybridGPUMove(A, PETSC_FALSE, PETSC_FALSE));
-  PetscCall((*HybGlueState.seq.setoption)(A, MAT_USE_INODES, PETSC_TRUE));
-  PetscCall((*HybGlueState.seq.assemblyend)(A, MAT_FINAL_ASSEMBLY));
-  PetscCall(HybInodesLend(A, PETSC_TRUE));
-  PetscCall(MatSeqAIJHybridGPUMove(A, PETSC_FALSE, PETSC_TRUE));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* AIJ's search, by the rows that are like the one before: nodes have at most so many rows, and they are none where less
    than a fifth of the rows is saved */
 static PetscErrorCode HybInodesCount(Mat A, const HybExec *x, HybArena *work, PetscBool *none)
@@ -70,9 +55,14 @@ static PetscErrorCode HybInodesCount(Mat A, const HybExec *x, HybArena *work, Pe
   PetscCall(x->backend->copy(x, host, same, (size_t)csr.m, HYB_COPY_DEVICE_TO_HOST));
   PetscCall(x->backend->sync(x));
   PetscCall(HybLogToHost((PetscLogDouble)csr.m));
-  for (PetscInt r = 0; r < csr.m; r++) {
-    rows = host[r] && rows < limit ? rows + 1 : 1;
-    nodes += rows == 1;
+  /* at least as many nodes as rows that differ from the one before: mostly that tells */
+  for (PetscInt r = 0; r < csr.m; r++) nodes += !host[r];
+  if (nodes <= 0.8 * csr.m) {
+    nodes = 0;
+    for (PetscInt r = 0; r < csr.m; r++) {
+      rows = host[r] && rows < limit ? rows + 1 : 1;
+      nodes += rows == 1;
+    }
   }
   *none = (PetscBool)(nodes > 0.8 * csr.m);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -102,6 +92,34 @@ PetscErrorCode HybInodesEnded(Mat A, PetscBool *ended)
   ierr = HybInodesCount(A, &x, &work, ended);
   PetscCall(HybArenaReset(&work));
   PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybInodesLook(Mat A)
+{
+  Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
+  PetscBool            ended;
+
+  PetscFunctionBegin;
+  if (!MatIsSeqAIJHybridGPU(A) || !hyb || !hyb->inodesleft) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybInodesEnded(A, &ended));
+  if (ended) hyb->inodesleft = PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybInodesFind(Mat A)
+{
+  Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
+
+  PetscFunctionBegin;
+  PetscCall(HybInodesLook(A));
+  if (!MatIsSeqAIJHybridGPU(A) || !hyb || !hyb->inodesleft) PetscFunctionReturn(PETSC_SUCCESS);
+  hyb->inodesleft = PETSC_FALSE;
+  PetscCall(MatSeqAIJHybridGPUMove(A, PETSC_FALSE, PETSC_FALSE));
+  PetscCall((*HybGlueState.seq.setoption)(A, MAT_USE_INODES, PETSC_TRUE));
+  PetscCall((*HybGlueState.seq.assemblyend)(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(HybInodesLend(A, PETSC_TRUE));
+  PetscCall(MatSeqAIJHybridGPUMove(A, PETSC_FALSE, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

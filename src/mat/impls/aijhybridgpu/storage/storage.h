@@ -280,6 +280,8 @@ PETSC_INTERN PetscErrorCode HybInodesLeave(Mat);
 /* MatGetRowIJ() and its relatives are ours, over what AIJ has chosen, or AIJ's again */
 PETSC_INTERN PetscErrorCode HybInodesLend(Mat, PetscBool on);
 PETSC_INTERN PetscErrorCode HybInodesFind(Mat);
+/* the device's answer alone: where it is that there are none, nobody need look any more */
+PETSC_INTERN PetscErrorCode HybInodesLook(Mat);
 /* does AIJ look no more for rows of equal pattern in A's data, since it found none or was told so? */
 PETSC_INTERN PetscErrorCode HybInodesEnded(Mat A, PetscBool *ended);
 /* between these, no matrix that is made looks for inodes: the search reads all of j on the host. The end cannot fail,
