@@ -16,214 +16,8 @@ TEST np=3 -ipc 0
 TEST np=2 -mat_aijhybridgpu_comm_segment 1 -full
 */
 #define _GNU_SOURCE /* RTLD_NEXT */
-#include "hybtest.h"
-#include <aijhybridgpu/private/hybcomm.h>
+#include "commtest.h"
 #include <dlfcn.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#define MOST 8 /* processes */
-
-static PetscMPIInt Rank, Size;
-
-static struct {
-  PetscInt  ranges[MOST + 1];
-  PetscInt  nghost[MOST];
-  PetscInt *ghost[MOST]; /* of each process */
-} L;
-
-/* values by number and version */
-static PetscScalar Entry(PetscInt i, PetscInt version)
-{
-  return (PetscScalar)(sin((double)(i + 1) * 0.7 + version) + 0.25);
-}
-static PetscScalar Value(PetscInt r, PetscInt c, PetscInt version)
-{
-  return (PetscScalar)(cos((double)r * 1.3 + (double)c * 0.11 + version) + (r + c) % 3);
-}
-
-static void LayoutFree(void)
-{
-  for (int r = 0; r < Size; r++) {
-    free(L.ghost[r]);
-    L.ghost[r] = NULL;
-  }
-}
-
-/* kind 0: bands; 1: any entries; 2: process 0 needs of all, nobody else of any; 3: nobody needs anything; empty: which
-   process owns nothing */
-static void LayoutDraw(PetscInt most, int kind, int empty)
-{
-  L.ranges[0] = 0;
-  for (int r = 0; r < Size; r++) L.ranges[r + 1] = L.ranges[r] + (r == empty ? 0 : HybTestRandomInt(1, most + 1));
-  for (int r = 0; r < Size; r++) {
-    const PetscInt N = L.ranges[Size];
-
-    L.ghost[r]  = (PetscInt *)RefAlloc(N + 1, sizeof(PetscInt));
-    L.nghost[r] = 0;
-    for (PetscInt g = 0; g < N; g++) {
-      const PetscBool own  = (PetscBool)(g >= L.ranges[r] && g < L.ranges[r + 1]);
-      const PetscBool near = (PetscBool)(g >= L.ranges[r] - 5 && g < L.ranges[r + 1] + 3), drawn = (PetscBool)(HybTestRandomInt(0, 3) == 0);
-
-      if (own || kind == 3 || (kind == 0 && !near) || (kind == 1 && !drawn) || (kind == 2 && r)) continue;
-      L.ghost[r][L.nghost[r]++] = g;
-    }
-  }
-}
-
-static PetscErrorCode HaloMake(HybComm comm, HybHalo *halo)
-{
-  PetscFunctionBegin;
-  PetscCall(HybHaloCreate(comm, HybTestExec(), L.ranges, L.nghost[Rank], L.ghost[Rank], halo));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* after an exchange, where the first one settles the way */
-static PetscErrorCode HaloGet(HybComm comm, HybHalo *halo)
-{
-  const HybExec *exec = HybTestExec();
-  HybArena       arena;
-  PetscInt      *x     = NULL;
-  void          *ghost = NULL;
-  PetscErrorCode ierr;
-
-  PetscFunctionBegin;
-  PetscCall(HaloMake(comm, halo));
-  if (HybTuningGet()->comm_after) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybArenaInit(&arena, exec));
-  ierr = HybCommAgree(comm, HybArenaCalloc(&arena, HYB_WORK(exec), (*halo)->n, sizeof(PetscInt), &x), "Entries");
-  if (!ierr) ierr = HybCommAgree(comm, HybHaloExchange(*halo, exec, sizeof(PetscInt), x, PETSC_FALSE, &ghost), "An exchange");
-  (void)HybArenaReset(&arena);
-  PetscCall(ierr);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* units of any size, of the backend's memory and of the host's */
-static PetscErrorCode Forward(HybHalo h, size_t unit, PetscBool host, PetscInt version)
-{
-  const HybExec *exec = HybTestExec();
-  HybArena       arena;
-  const PetscInt n = h->n, start = L.ranges[Rank];
-  char          *x = (char *)RefAlloc(n * (PetscCount)unit + 1, 1), *expected = (char *)RefAlloc(h->nghost * (PetscCount)unit + 1, 1), *dx = x;
-  void          *ghost;
-
-  PetscFunctionBegin;
-  PetscCall(HybArenaInit(&arena, exec));
-  for (PetscInt k = 0; k < n; k++)
-    for (size_t b = 0; b < unit; b++) x[(size_t)k * unit + b] = (char)((start + k) * 31 + (PetscInt)b * 7 + version);
-  for (PetscInt k = 0; k < h->nghost; k++)
-    for (size_t b = 0; b < unit; b++) expected[(size_t)k * unit + b] = (char)(L.ghost[Rank][k] * 31 + (PetscInt)b * 7 + version);
-  if (!host) PetscCall(HybTestUploadArray(&arena, n * (PetscCount)unit, 1, x, &dx));
-  h->early = (PetscBool)HybTestRandomInt(0, 2); /* where it waits is each process's own affair */
-  if (HybTestCall(HybHaloBegin(h, exec, unit, dx, host))) {
-    if (HybTestRandomInt(0, 2) == Rank % 2) usleep(200);
-    HybTestCall(HybHaloEnd(h, exec, PETSC_SUCCESS, &ghost));
-    if (host)
-      HybTestCheck(!memcmp(ghost, expected, (size_t)h->nghost * unit), "ghosts of %zu bytes on the host are others", unit);
-    else
-      HybTestSameBits(h->nghost * (PetscCount)unit, 1, ghost, expected);
-  }
-  PetscCall(HybArenaReset(&arena));
-  free(x);
-  free(expected);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* what process r has as ghost g */
-static PetscScalar Share(int r, PetscInt g, PetscInt version)
-{
-  return Entry(g, version) * (PetscScalar)(1.0 + 0.1 * r);
-}
-
-/* y of own entries after a reversed exchange: sums in the order of the ranks */
-static void Sum(PetscInt version, PetscScalar *y)
-{
-  for (int r = 0; r < Size; r++)
-    for (PetscInt k = 0; k < L.nghost[r]; k++) {
-      const PetscInt g = L.ghost[r][k];
-
-      if (g >= L.ranges[Rank] && g < L.ranges[Rank + 1]) y[g - L.ranges[Rank]] += Share(r, g, version);
-    }
-}
-
-/* bit for bit */
-static PetscErrorCode Reverse(HybHalo h, PetscBool scalars, PetscInt version)
-{
-  const HybExec *exec = HybTestExec();
-  HybArena       arena;
-  const PetscInt n = h->n, start = L.ranges[Rank];
-  PetscScalar   *y = (PetscScalar *)RefAlloc(n, sizeof(PetscScalar)), *g = (PetscScalar *)RefAlloc(h->nghost, sizeof(PetscScalar)), *dy, *dg;
-  PetscInt      *yi = (PetscInt *)RefAlloc(n, sizeof(PetscInt)), *gi = (PetscInt *)RefAlloc(h->nghost, sizeof(PetscInt)), *dyi, *dgi;
-
-  PetscFunctionBegin;
-  PetscCall(HybArenaInit(&arena, exec));
-  for (PetscInt k = 0; k < h->nghost; k++) {
-    g[k]  = Share(Rank, L.ghost[Rank][k], version);
-    gi[k] = (PetscInt)Rank * 100 + L.ghost[Rank][k] + version;
-  }
-  for (PetscInt k = 0; k < n; k++) {
-    y[k]  = Entry(start + k, 17);
-    yi[k] = k;
-  }
-  PetscCall(HybTestUploadArray(&arena, n, sizeof(PetscScalar), y, &dy));
-  PetscCall(HybTestUploadArray(&arena, n, sizeof(PetscInt), yi, &dyi));
-  PetscCall(HybTestUploadArray(&arena, h->nghost, sizeof(PetscScalar), g, &dg));
-  PetscCall(HybTestUploadArray(&arena, h->nghost, sizeof(PetscInt), gi, &dgi));
-  Sum(version, y);
-  for (int r = 0; r < Size; r++)
-    for (PetscInt k = 0; k < L.nghost[r]; k++) {
-      const PetscInt row = L.ghost[r][k] - start;
-
-      if (row < 0 || row >= n) continue;
-      yi[row] += (PetscInt)r * 100 + L.ghost[r][k] + version;
-    }
-  if (HybTestCall(HybHaloReverseBegin(h, exec, scalars, scalars ? (void *)dg : (void *)dgi))) {
-    HybTestCall(HybHaloReverseEnd(h, exec, PETSC_SUCCESS, scalars ? (void *)dy : (void *)dyi));
-    if (scalars)
-      HybTestSameBits(n, sizeof(PetscScalar), dy, y);
-    else
-      HybTestSameInts(n, dyi, yi);
-  }
-  PetscCall(HybArenaReset(&arena));
-  free(y);
-  free(g);
-  free(yi);
-  free(gi);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Row r of a matrix of N columns, as process q has it: entry c is there where a hash says so. Row lengths go from none
-   to all. */
-static PetscBool There(PetscInt r, PetscInt c, int q)
-{
-  const unsigned s = (unsigned)(r * 2654435761u) ^ (unsigned)(c * 40503u + 97u * (unsigned)q);
-
-  return (PetscBool)(r % 7 == 3 ? 0 : r % 11 == 5 ? 1
-                                                  : (s >> 5) % 4 == 0);
-}
-
-/* The rows row[0..n-1] as process q has them, with columns numbered by `column` (global number c is local column
-   column[c]; NULL: as they are), as RefMat sorts them */
-static void RowsMake(PetscInt n, const PetscInt *row, PetscInt N, const int *q, const PetscInt *column, PetscInt version, RefMat *A)
-{
-  PetscInt    *ci = (PetscInt *)RefAlloc((PetscCount)n * N + 1, sizeof(PetscInt)), *cj = (PetscInt *)RefAlloc((PetscCount)n * N + 1, sizeof(PetscInt));
-  PetscScalar *v = (PetscScalar *)RefAlloc((PetscCount)n * N + 1, sizeof(PetscScalar));
-  PetscCount   k = 0;
-
-  for (PetscInt r = 0; r < n; r++)
-    for (PetscInt c = 0; c < N; c++) {
-      if (!There(row[r], c, q ? q[r] : 0)) continue;
-      ci[k]  = r;
-      cj[k]  = column ? column[c] : c;
-      v[k++] = Value(row[r], c, version + (q ? q[r] : 0));
-    }
-  RefCOO(n, N, k, ci, cj, v, A);
-  free(ci);
-  free(cj);
-  free(v);
-}
 
 /* global numbers of local columns: as they are, or own ones first and the others backwards */
 static void ColumnsDraw(PetscInt N, PetscBool ascending, PetscInt *colmap, PetscInt *column)
@@ -414,48 +208,56 @@ static PetscErrorCode Wrong(HybComm comm)
 
 static PetscBool ByPeer(HybHalo h)
 {
-  return (PetscBool)!strcmp(HybHaloWay(h), "peer access");
+  return (PetscBool)!strcmp(HybHaloWay(h, PETSC_FALSE), "peer access");
 }
 
-/* does this process hear of an error of process 0? */
-static PetscBool Hears(HybHalo h)
+/* what exchanges go by in this run, by its options, once they are asked for often enough */
+static PetscErrorCode Expected(PetscBool *full, const char **expected)
 {
-  const PetscBool from = (PetscBool)(h->from.n && !h->from.rank[0]), to = (PetscBool)(h->to.n && !h->to.rank[0]);
-
-  return (PetscBool)(from || (to && ByPeer(h)));
-}
-
-/* the way is the one that this run is for */
-static PetscErrorCode Way(HybComm comm)
-{
-  char      ipc[16] = "1", cards[16] = "", way[16] = "auto";
-  HybHalo   h;
-  PetscBool full = PETSC_FALSE;
+  char ipc[16] = "1", cards[16] = "", way[16] = "auto";
 
   PetscFunctionBegin;
-  HybTestBegin("the way of exchanges");
+  *full = PETSC_FALSE;
   PetscCall(PetscOptionsGetString(NULL, NULL, "-ipc", ipc, sizeof(ipc), NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-cards", cards, sizeof(cards), NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_comm", way, sizeof(way), NULL));
-  PetscCall(PetscOptionsGetBool(NULL, NULL, "-full", &full, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-full", full, NULL));
+  *expected = !HybTestExec()->backend->device ? "from the host" : Size == 1           ? "nothing"
+                                                                : !strcmp(way, "mpi") ? "as asked"
+                                                                : !strcmp(cards, "1") ? "share a card"
+                                                                : !strcmp(ipc, "0")   ? "no memory that others can reach"
+                                                                : *full               ? "segment is full"
+                                                                                      : "peer access";
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the way is the one that this run is for, the reverse exchanges' apart */
+static PetscErrorCode Way(HybComm comm)
+{
+  HybHalo     h;
+  PetscBool   full;
+  const char *expected;
+
+  PetscFunctionBegin;
+  HybTestBegin("the way of exchanges");
+  PetscCall(Expected(&full, &expected));
   LayoutDraw(full ? 400000 : 20, full ? 1 : 0, -1);
   if (HybTestCall(HaloMake(comm, &h))) {
-    const PetscBool may      = (PetscBool)(HybTestExec()->backend->device && Size > 1 && strcmp(way, "mpi"));
-    const char     *expected = !HybTestExec()->backend->device ? "from the host" : Size == 1           ? "nothing"
-                                                                                 : !strcmp(way, "mpi") ? "as asked"
-                                                                                 : !strcmp(cards, "1") ? "share a card"
-                                                                                 : !strcmp(ipc, "0")   ? "no memory that others can reach"
-                                                                                 : full                ? "segment is full"
-                                                                                                       : "peer access";
+    const PetscBool may = (PetscBool)(HybTestExec()->backend->device && Size > 1 && strcmp(expected, "as asked"));
 
     /* large exchanges do not wait for the third one */
     for (PetscInt k = 0; k <= (full ? 0 : HybTuningGet()->comm_after); k++) {
-      if (may) HybTestCheck(strstr(HybHaloWay(h), "too few times"), "before exchange %d it is: %s", (int)k, HybHaloWay(h));
+      if (may) HybTestCheck(strstr(HybHaloWay(h, PETSC_FALSE), "too few times"), "before exchange %d it is: %s", (int)k, HybHaloWay(h, PETSC_FALSE));
       PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, k));
     }
-    HybTestCheck(strstr(HybHaloWay(h), expected) && !strstr(HybHaloWay(h), "too few times"), "it is: %s, not: %s", HybHaloWay(h), expected);
+    HybTestCheck(strstr(HybHaloWay(h, PETSC_FALSE), expected) && !strstr(HybHaloWay(h, PETSC_FALSE), "too few times"), "it is: %s, not: %s", HybHaloWay(h, PETSC_FALSE), expected);
     HybTestCheck(HybHaloFromCardToCard(h, PETSC_FALSE) == ByPeer(h) && !HybHaloFromCardToCard(h, PETSC_TRUE), "what the last exchanges went by");
     PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, 9));
+    for (PetscInt k = 0; k <= (full ? 0 : HybTuningGet()->comm_after); k++) {
+      if (may) HybTestCheck(strstr(HybHaloWay(h, PETSC_TRUE), "too few times"), "before reverse exchange %d it is: %s", (int)k, HybHaloWay(h, PETSC_TRUE));
+      PetscCall(Reverse(h, PETSC_TRUE, k));
+    }
+    HybTestCheck(strstr(HybHaloWay(h, PETSC_TRUE), expected) && !strstr(HybHaloWay(h, PETSC_TRUE), "too few times"), "the reverse way is: %s, not: %s", HybHaloWay(h, PETSC_TRUE), expected);
     HybTestCall(HybHaloDestroy(&h));
   }
   LayoutFree();
@@ -509,7 +311,7 @@ static PetscErrorCode GivenUp(HybComm comm)
     if (!Rank && late) PetscCall(Hear(h, &errors));
     PetscCall(HybTuningSet("comm_timeout", NULL));
     PetscCall(Hear(h, &errors));
-    HybTestCheck(errors == (Rank && Hears(h)), "process %d had %d errors", Rank, errors);
+    HybTestCheck(errors == (Rank && Hears(h, PETSC_FALSE)), "process %d had %d errors", Rank, errors);
     PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, 2));
     PetscCall(Reverse(h, PETSC_TRUE, 3));
     PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, 4));
@@ -537,7 +339,7 @@ static PetscErrorCode GivenUpThen(HybComm comm)
   else
     HybHaloAbandon(h, HybTestExec(), PETSC_FALSE, PETSC_ERR_MEM);
   HybTestCheck(errors == (Rank && h->from.n && !h->from.rank[0]), "process %d had %d errors", Rank, errors);
-  HybTestCheck(!ByPeer(h), "it is: %s", HybHaloWay(h));
+  HybTestCheck(!ByPeer(h), "it is: %s", HybHaloWay(h, PETSC_FALSE));
   for (PetscInt k = 0; k < 3; k++) PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, k));
   PetscCall(Reverse(h, PETSC_TRUE, 3));
   HybTestCall(HybHaloDestroy(&h));
@@ -701,6 +503,63 @@ static PetscErrorCode Faults(HybComm comm)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static struct {
+  MPI_Comm mpi;
+  HybComm  comm;
+  HybHalo  halo;
+  HybArena data;
+  void    *x;
+} O;
+
+/* the first exchange of a communicator that asks for peer access, which opens it */
+static PetscErrorCode OpenRun(void *ctx)
+{
+  void          *ghost;
+  PetscErrorCode ierr = PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  PetscCall(HaloMake(O.comm, &O.halo));
+  for (PetscInt k = 0; k <= HybTuningGet()->comm_after; k++) {
+    ierr = HybHaloExchange(O.halo, HybTestExec(), sizeof(PetscScalar), O.x, PETSC_FALSE, &ghost);
+    PetscCall(HybCommAgree(O.comm, ierr, "An exchange"));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* and a communicator for the next time */
+static PetscErrorCode OpenCleanUp(void *ctx)
+{
+  PetscFunctionBegin;
+  PetscCall(HybHaloDestroy(&O.halo));
+  PetscCall(HybCommRestore(&O.comm));
+  PetscCallMPI(MPI_Comm_free(&O.mpi));
+  PetscCallMPI(MPI_Comm_dup(PETSC_COMM_WORLD, &O.mpi));
+  PetscCall(HybCommGet(O.mpi, &O.comm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Peer access is opened while one process runs out of luck: all have it, or another way, or an error */
+static PetscErrorCode Opening(void)
+{
+  PetscFunctionBegin;
+  PetscCall(HybTuningSet("comm_segment", "1")); /* made anew each time */
+  PetscCallMPI(MPI_Comm_dup(PETSC_COMM_WORLD, &O.mpi));
+  PetscCall(HybCommGet(O.mpi, &O.comm));
+  PetscCall(HybArenaInit(&O.data, HybTestExec()));
+  LayoutDraw(12, 1, -1);
+  PetscCall(HybArenaCalloc(&O.data, HYB_WORK(HybTestExec()), L.ranges[Size], sizeof(PetscScalar), &O.x));
+  for (int r = 0; r < Size; r += PetscMax(1, Size - 1)) {
+    HybTestBegin("everything failing in turn on process %d while peer access is opened", r);
+    HybTestFaultsServed(r, OpenRun, OpenCleanUp, NULL);
+  }
+  PetscCall(HybArenaReset(&O.data));
+  PetscCall(HybTuningSet("comm_segment", NULL));
+  PetscCall(HybCommRestore(&O.comm));
+  PetscCallMPI(MPI_Comm_free(&O.mpi));
+  LayoutFree();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* instead of the system's, for a device library too: the program's own symbols come first */
 static long Unused;
 
@@ -712,37 +571,55 @@ __attribute__((visibility("default"))) long sysconf(int name)
   return Unused && name == _SC_AVPHYS_PAGES ? Unused : (*systems)(name);
 }
 
+/* page-locked blocks that were kept when they were given back */
+static PetscErrorCode TakeKept(HybArena *arena)
+{
+  PetscErrorCode ierr = PETSC_SUCCESS;
+  void          *block;
+
+  PetscFunctionBegin;
+  PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+  for (int k = 0; k < 100000 && !ierr; k++) ierr = HybArenaAlloc(arena, HYB_MEM_LOCKED, 256, 1, &block);
+  PetscCall(PetscPopErrorHandler());
+  HybTestCheck(ierr, "there is page-locked memory where the system has no pages");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The host of process 0, or of all, has hardly a page unused: exchanges do without page-locked memory */
 static PetscErrorCode Cramped(HybComm comm)
 {
+  const char *expected;
+  PetscBool   full;
+
   PetscFunctionBegin;
+  PetscCall(Expected(&full, &expected));
   for (int all = 0; all < 2; all++) {
-    HybHalo h;
+    HybArena kept;
+    HybHalo  h;
 
     HybTestBegin(all ? "no host has pages for locked memory" : "one host has no pages for locked memory");
     LayoutDraw(3000, 1, -1); /* larger blocks than any that were given back before */
     Unused = all || !Rank;
+    PetscCall(HybArenaInit(&kept, HybTestExec()));
+    if (Unused && HybTestExec()->backend->device) PetscCall(TakeKept(&kept));
     if (HybTestCall(HaloGet(comm, &h))) {
+      for (PetscInt k = 0; k <= HybTuningGet()->comm_after; k++) PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, k));
+      if (!strcmp(expected, "peer access") || full) HybTestCheck(strstr(HybHaloWay(h, PETSC_FALSE), "no page-locked memory for peer access"), "it is: %s", HybHaloWay(h, PETSC_FALSE));
       PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, 5));
       PetscCall(Forward(h, 3 * sizeof(PetscScalar), PETSC_FALSE, 6)); /* larger units: room is made anew */
       PetscCall(Reverse(h, PETSC_TRUE, 7));
       HybTestCall(HybHaloDestroy(&h));
     }
+    PetscCall(HybArenaReset(&kept));
     Unused = 0;
     LayoutFree();
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Body(void)
+static PetscErrorCode Body(HybComm comm)
 {
-  HybComm comm;
-
   PetscFunctionBegin;
-  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &Rank));
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &Size));
-  PetscCheck(Size <= MOST, PETSC_COMM_WORLD, PETSC_ERR_ARG_SIZ, "For up to %d processes, not %d", MOST, Size);
-  PetscCall(HybCommGet(PETSC_COMM_WORLD, &comm));
   PetscCall(Small(comm));
   PetscCall(Layouts(comm));
   PetscCall(Several(comm));
@@ -754,17 +631,11 @@ static PetscErrorCode Body(void)
   PetscCall(Between(comm));
   PetscCall(Cramped(comm));
   PetscCall(Faults(comm));
-  PetscCall(HybCommRestore(&comm));
+  PetscCall(Opening());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* a card for each process, and what the options say of cards, before anybody looks */
 int main(int argc, char **argv)
 {
-  setenv("HYB_EMULATOR_CARDS", "8", 1);
-  for (int k = 1; k + 1 < argc; k++) {
-    if (!strcmp(argv[k], "-cards")) setenv("HYB_EMULATOR_CARDS", argv[k + 1], 1);
-    if (!strcmp(argv[k], "-ipc")) setenv("HYB_EMULATOR_IPC", argv[k + 1], 1);
-  }
-  return HybTestMain(argc, argv, Body);
+  return CommTestMain(argc, argv, Body);
 }

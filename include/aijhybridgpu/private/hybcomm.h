@@ -44,6 +44,7 @@ extern PetscErrorCode HybAgree(MPI_Comm, PetscErrorCode ierr, const char *what);
 /* What this process's exchanges sent, and how long its host waited for other processes: since the library came */
 typedef struct {
   PetscCount cards, messages; /* exchanges by peer access, and by messages, in which it sent anything */
+  PetscCount together;        /* exchanges in one launch with a product */
   double     cardbytes, messagebytes;
   PetscBool  timing; /* somebody wants the waits' times */
   /* for messages and sums, while they are timed; a device that waits for others' entries holds up no host */
@@ -92,8 +93,8 @@ struct _HybHalo {
 /* ranges[r] to ranges[r+1]-1 are process r's (as of a PetscLayout); ghost: of the host, nghost global numbers, strictly
    ascending, none of them own */
 extern PetscErrorCode HybHaloCreate(HybComm, const HybExec *, const PetscInt *ranges, PetscInt nghost, const PetscInt *ghost, HybHalo *);
-/* for people: the way that its exchanges between devices go, and why */
-extern const char *HybHaloWay(HybHalo);
+/* for people: the way that its exchanges between devices go, the reverse ones or not, and why */
+extern const char *HybHaloWay(HybHalo, PetscBool reverse);
 /* is its `index` strictly ascending, as where one neighbour alone needs anything? To sort such a list takes as long as
    any other. */
 extern PetscBool HybHaloSendsInOrder(HybHalo);
@@ -122,6 +123,32 @@ extern PetscErrorCode HybHaloReverseEnd(HybHalo, const HybExec *, PetscErrorCode
 /* A value for each ghost, where the backend executes, for what is sent the other way; it stays with the halo. Not
    collective. */
 extern PetscErrorCode HybHaloRoom(HybHalo, HybScalar **ghost);
+
+/* A matrix and how the sums of its rows are formed: each of so many lanes adds entries of its own one after the other,
+   then all add in a butterfly */
+typedef struct {
+  HybCSR csr;
+  int    lanes;
+} HybSummed;
+
+/* A process's part of a product of a parallel matrix with a vector: its diagonal block and its off-diagonal one, or
+   their transposes. mode: 0: z = A x, 1: y + A x, 2: y - A x; y may be z. The last four are the halo's. */
+typedef struct {
+  HybSummed         D, O;
+  PetscBool         transpose;
+  const HybScalar  *x, *y;
+  HybScalar        *z;
+  int               mode;
+  PetscInt          n; /* owned entries that are sent, or to which is added */
+  const PetscInt   *index, *place;
+  const PetscCount *ptr;
+} HybPeerProduct;
+
+/* Exchange and product in one launch, which is what a short one's time is: may this process do so now, whatever others
+   do? The exchange goes by peer access already, what is sent is little, and users queue little between (early). */
+extern PetscBool HybHaloMultiplies(HybHalo, PetscBool transpose);
+/* does so; the same bits as an exchange and the two products */
+extern PetscErrorCode HybHaloMult(HybHalo, const HybExec *, HybPeerProduct *);
 
 /* A process that cannot begin the exchange that others begin (the reverse one, or not), for an error of its own, why:
    those who wait for it get one instead of waiting. Fails in no way that matters beside that. */
@@ -163,8 +190,9 @@ typedef struct {
   char      **slot[2]; /* its slots, taken in turn */
   uint64_t  **flag;    /* its words for this process: the last number, and the last even and odd ones that failed */
   uint64_t   *mine;    /* HYB_COMM_WORDS for each neighbour: the same of theirs */
-  unsigned   *arrived; /* a counter of put()'s own, 0 */
-  int64_t    *status;
+  /* two words of the kernels' own, 0: blocks that are there; the last exchange of which one told */
+  unsigned *arrived;
+  int64_t  *status;
 } HybPeerTable;
 #define HYB_COMM_HANDLE 64 /* bytes */
 #define HYB_COMM_WORDS  3
@@ -192,6 +220,8 @@ typedef struct _HybCommOps {
   /* On exec's stream: waits for the neighbours' numbers, so many seconds. Where one failed or did not come, status
      tells, and the slot's bytes are all ones: no number. */
   PetscErrorCode (*wait)(const HybExec *, const HybPeerTable *, uint64_t number, PetscInt seconds, void *slot, size_t bytes);
+  /* put() with what others need of the product, the product, and wait() where it needs others' part, at once */
+  PetscErrorCode (*mult)(const HybExec *, const HybPeerTable *, uint64_t number, const HybPeerProduct *, PetscInt seconds, void *slot, size_t bytes);
   /* on exec's stream: to[row[k]] += v[place[ptr[k]]] + ... + v[place[ptr[k+1]-1]], one after the other, k < n */
   PetscErrorCode (*add)(const HybExec *, PetscInt n, const PetscInt *row, const PetscCount *ptr, const PetscInt *place, PetscBool scalars, const void *v, void *to);
 } HybCommOps;

@@ -40,6 +40,8 @@ struct _HybSpMVMethod {
   /* y is not read with SET; y may be z; x is neither */
   PetscErrorCode (*apply)(HybSpMV *, const HybCSR *A, const HybScalar *x, HybSpMVMode, const HybScalar *y, HybScalar *z);
   PetscErrorCode (*destroy)(HybSpMV *); /* may be NULL */
+  /* NULL: 0; see HybSpMVLanes() */
+  int (*lanes)(const HybSpMV *);
   /* the same question as applicable where a plan is for one application; NULL: no */
   PetscErrorCode (*applicableonce)(HybSpMV *, const HybCSR *A, PetscBool *);
 };
@@ -47,6 +49,9 @@ struct _HybSpMVMethod {
 extern PetscErrorCode HybSpMVInit(HybSpMV *, const HybExec *, const char *method, PetscInt bs);
 extern PetscErrorCode HybSpMVSetUp(HybSpMV *, const HybCSR *A);
 extern PetscErrorCode HybSpMVApply(HybSpMV *, const HybCSR *A, const HybScalar *x, HybSpMVMode, const HybScalar *y, HybScalar *z);
+/* How many lanes form each row's sum, taking its entries in turn and adding in a butterfly at the end: who does so gets
+   the bits of HybSpMVApply(). 0: the plan does otherwise. */
+extern int            HybSpMVLanes(const HybSpMV *);
 extern PetscErrorCode HybSpMVDestroy(HybSpMV *);
 extern PetscErrorCode HybSpMVGetNames(const char *const **names);
 

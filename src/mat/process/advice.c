@@ -96,8 +96,9 @@ static void HybAdviseExchange(HybReport *r)
   /* to one host, and from another */
   weight = most->hosthalobytes / HYB_BUS_RATE + 2.0 * (double)most->hosthalos * HYB_BUS_EACH;
   if (!most->hosthalos || weight < HYB_WORTH * r->seconds) return;
-  HybAdviceAdd(r, weight, strstr(most->halofrom, "not GPU-aware") ? "-mat_aijhybridgpu_comm auto, or an MPI that is GPU-aware and -use_gpu_aware_mpi 1" : strstr(most->halofrom, "too few times") ? "-mat_aijhybridgpu_comm_after 0"
-                                                                                                                                                                                                  : "-mat_aijhybridgpu_comm auto, with a card for each process on one node",
+  HybAdviceAdd(r, weight, strstr(most->halofrom, "not GPU-aware") ? "-mat_aijhybridgpu_comm auto, or an MPI that is GPU-aware and -use_gpu_aware_mpi 1" : strstr(most->halofrom, "too few times")   ? "-mat_aijhybridgpu_comm_after 0"
+                                                                                                                                                        : strstr(most->halofrom, "segment is full") ? "-mat_aijhybridgpu_comm_segment of more MiB"
+                                                                                                                                                                                                    : "-mat_aijhybridgpu_comm auto, with a card for each process on one node",
                "%lld products with vectors got other processes' entries through the host, %s, by %s", (long long)most->hosthalos,
                HybAdviceBytes(most->hosthalobytes, text, sizeof(text)), most->halofrom);
 }

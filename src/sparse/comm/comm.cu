@@ -182,5 +182,6 @@ const HybCommOps        HybCommCUDA = {
          .detach      = HybPeerDetach_CUDA,
          .put         = HybPeerPut_CUDA,
          .wait        = HybPeerWait_CUDA,
+         .mult        = HybPeerMult_CUDA,
          .add         = HybCommAdd_CUDA,
 };

@@ -44,6 +44,7 @@ struct _HybExchange {
      exchanges begun, waited: the last one that was waited for */
   PetscInt     times;
   PetscBool    asked, peer, early, large;
+  PetscBool    unlocked; /* not by peer access, since a process's word of status could not be page-locked */
   PetscMPIInt  npeers, *peers;
   size_t       at; /* of this exchange's part of the segment */
   char        *slots_[2];
@@ -71,6 +72,7 @@ extern PetscErrorCode HybPeerExchangeMake(HybExchange, const HybExec *, PetscErr
 extern PetscErrorCode HybPeerExchangeDestroy(HybExchange);
 extern PetscErrorCode HybPeerBegin(HybExchange, const HybExec *, size_t unit, const PetscInt *index, const void *src);
 extern PetscErrorCode HybPeerEnd(HybExchange, const HybExec *, PetscErrorCode before, void **result);
+extern PetscErrorCode HybPeerMult(HybExchange, const HybExec *, const HybPeerProduct *);
 extern void           HybPeerAbandon(HybExchange, const HybExec *);
 extern PetscErrorCode HybPeerClose(HybComm);
 /* *all: has it succeeded on every process? */

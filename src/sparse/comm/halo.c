@@ -254,15 +254,40 @@ void HybHaloAbandon(HybHalo h, const HybExec *exec, PetscBool reverse, PetscErro
     HybExchangeAbandon(reverse ? h->reverse : h->forward, exec);
 }
 
-const char *HybHaloWay(HybHalo h)
+#define HYB_HALO_ALONE 2048 /* entries that one block of threads puts in the time that the others need for their rows */
+
+PetscBool HybHaloMultiplies(HybHalo h, PetscBool transpose)
 {
-  const HybExchange e = h->forward;
+  const HybExchange e = transpose ? h->reverse : h->forward;
+
+  return (PetscBool)(h->early && e && e->peer && !e->begun && e->to->offset[e->to->n] <= HYB_HALO_ALONE);
+}
+
+PetscErrorCode HybHaloMult(HybHalo h, const HybExec *exec, HybPeerProduct *p)
+{
+  const HybExchange e = p->transpose ? h->reverse : h->forward;
+
+  PetscFunctionBegin;
+  p->n     = p->transpose ? h->nrows : h->nsend;
+  p->index = p->transpose ? h->row : h->there;
+  p->place = h->place;
+  p->ptr   = h->ptr;
+  PetscCall(HybPeerMult(e, exec, p));
+  HybCommTallySent(PETSC_TRUE, (size_t)e->to->offset[e->to->n] * sizeof(HybScalar));
+  HybCommTallyGet()->together++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+const char *HybHaloWay(HybHalo h, PetscBool reverse)
+{
+  const HybExchange e = reverse ? h->reverse : h->forward;
 
   if (!h->arena.exec.backend->device) return "MPI, from the host";
   if (h->comm->size == 1) return "nothing";
-  if (HybTuningGet()->comm == HYB_COMM_MPI && !e->peer) return "MPI from page-locked buffers: as asked";
-  if (!e->asked) return "MPI from page-locked buffers: too few times for peer access (-mat_aijhybridgpu_comm_after)";
-  return e->peer || !HybPeerIsOpen(h->comm) ? h->comm->way : "MPI from page-locked buffers: the segment is full (-mat_aijhybridgpu_comm_segment)";
+  if (HybTuningGet()->comm == HYB_COMM_MPI && !(e && e->peer)) return "MPI from page-locked buffers: as asked";
+  if (!e || !e->asked) return "MPI from page-locked buffers: too few times for peer access (-mat_aijhybridgpu_comm_after)";
+  if (e->peer || !HybPeerIsOpen(h->comm)) return h->comm->way;
+  return e->unlocked ? "MPI: a process has no page-locked memory for peer access" : "MPI from page-locked buffers: the segment is full (-mat_aijhybridgpu_comm_segment)";
 }
 
 PetscBool HybHaloFromCardToCard(HybHalo h, PetscBool reverse)

@@ -48,10 +48,11 @@ typedef struct {
   char bus[28];
 } About;
 
-static PetscErrorCode HybPeerAble(HybComm comm, const HybExec *exec, PetscBool *able, char why[], size_t length)
+/* all: room for what each process tells */
+static PetscErrorCode HybPeerAble(HybComm comm, const HybExec *exec, About *all, PetscBool *able, char why[], size_t length)
 {
   const HybCommOps *ops = exec->backend->comm;
-  About             mine, *all;
+  About             mine;
   MPI_Comm          node;
   PetscMPIInt       local;
   HybMemoryReport   r;
@@ -65,7 +66,6 @@ static PetscErrorCode HybPeerAble(HybComm comm, const HybExec *exec, PetscBool *
   PetscCallMPI(MPI_Comm_size(node, &local));
   PetscCallMPI(MPI_Comm_free(&node));
   mine.able = mine.able && local == comm->size;
-  PetscCall(PetscMalloc1(comm->size, &all));
   PetscCallMPI(MPI_Allgather(&mine, (PetscMPIInt)sizeof(mine), MPI_BYTE, all, (PetscMPIInt)sizeof(mine), MPI_BYTE, comm->mpi));
   *able = PETSC_TRUE;
   for (PetscMPIInt p = 0; p < comm->size && *able; p++) {
@@ -83,7 +83,6 @@ static PetscErrorCode HybPeerAble(HybComm comm, const HybExec *exec, PetscBool *
       }
     }
   }
-  PetscCall(PetscFree(all));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -98,11 +97,11 @@ PetscErrorCode HybPeerAll(HybComm comm, PetscErrorCode ierr, PetscBool *all)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* segments are made, and mapped by all */
-static PetscErrorCode HybPeerSegments(HybComm comm, struct _HybPeer *p, PetscBool *all, char why[], size_t length)
+/* segments are made, and mapped by all; handles: room for everybody's */
+static PetscErrorCode HybPeerSegments(HybComm comm, struct _HybPeer *p, unsigned char *handles, PetscBool *all, char why[], size_t length)
 {
   const HybCommOps *ops                     = p->exec.backend->comm;
-  unsigned char     handle[HYB_COMM_HANDLE] = {0}, *handles;
+  unsigned char     handle[HYB_COMM_HANDLE] = {0};
   PetscErrorCode    ierr;
 
   PetscFunctionBegin;
@@ -113,7 +112,6 @@ static PetscErrorCode HybPeerSegments(HybComm comm, struct _HybPeer *p, PetscBoo
     PetscCall(PetscStrncpy(why, "a card has no memory that others can reach", length));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(PetscMalloc1((size_t)comm->size * HYB_COMM_HANDLE, &handles));
   PetscCallMPI(MPI_Allgather(handle, HYB_COMM_HANDLE, MPI_BYTE, handles, HYB_COMM_HANDLE, MPI_BYTE, comm->mpi));
   for (PetscMPIInt r = 0; r < comm->size && !ierr; r++) {
     if (r == comm->rank)
@@ -121,7 +119,6 @@ static PetscErrorCode HybPeerSegments(HybComm comm, struct _HybPeer *p, PetscBoo
     else
       ierr = HYB_QUIETLY(ops->attach(&p->exec, handles + (size_t)r * HYB_COMM_HANDLE, (void **)&p->other[r]));
   }
-  PetscCall(PetscFree(handles));
   PetscCall(HybPeerAll(comm, ierr, all));
   if (!*all) PetscCall(PetscStrncpy(why, "a card cannot reach another one's memory", length));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -152,27 +149,35 @@ PetscErrorCode HybPeerClose(HybComm comm)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* once for a communicator; comm->way says how it came out */
+/* once for a communicator; comm->way says how it came out. All memory that it takes is there before processes wait for
+   each other. */
 static PetscErrorCode HybPeerOpen(HybComm comm, const HybExec *exec)
 {
   char             why[112] = "";
   PetscBool        all      = PETSC_FALSE;
   struct _HybPeer *p        = NULL;
+  About           *about    = NULL;
+  unsigned char   *handles  = NULL;
   PetscErrorCode   ierr;
 
   PetscFunctionBegin;
   ierr = PetscNew(&p);
   if (!ierr) ierr = PetscCalloc1(comm->size, &p->other);
+  if (!ierr) ierr = PetscMalloc1(comm->size, &about);
+  if (!ierr) ierr = PetscMalloc1((size_t)comm->size * HYB_COMM_HANDLE, &handles);
   ierr = HybCommAgree(comm, ierr, "Memory for peer access");
-  if (ierr) {
+  if (!ierr) {
+    comm->peer = p;
+    p->exec    = *exec;
+    ierr       = HybPeerAble(comm, exec, about, &all, why, sizeof(why));
+    if (!ierr && all) ierr = HybPeerSegments(comm, p, handles, &all, why, sizeof(why));
+  } else {
     if (p) (void)PetscFree(p->other);
     (void)PetscFree(p);
-    PetscCall(ierr);
   }
-  comm->peer = p;
-  p->exec    = *exec;
-  PetscCall(HybPeerAble(comm, exec, &all, why, sizeof(why)));
-  if (all) PetscCall(HybPeerSegments(comm, p, &all, why, sizeof(why)));
+  (void)PetscFree(about);
+  (void)PetscFree(handles);
+  PetscCall(ierr);
   if (all) {
     p->open = PETSC_TRUE;
     PetscCall((*comm->probe)(comm, &comm->peer->exec, &all));
@@ -259,6 +264,7 @@ static PetscErrorCode HybPeerRegion(HybExchange e, const HybPeers *u, PetscBool 
   PetscFunctionBegin;
   *found = PETSC_FALSE;
   PetscCall(HybExchangeBuffer(&e->tables, PEER_ALIGN, &e->status, &locked));
+  e->unlocked = (PetscBool)!locked;
   if (!locked) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscMemzero(e->status, PEER_ALIGN));
   PetscCall(HybPeerTake(p, flags + 2 * slot, &e->at, found));
@@ -299,7 +305,7 @@ static PetscErrorCode HybPeerTableMake(HybExchange e, const HybPeers *u, const P
   PetscCall(HybArenaAlloc(&e->tables, HYB_MEM_DEVICE, (PetscCount)n + 1, sizeof(*offset), &t->offset));
   PetscCall(HybArenaAlloc(&e->tables, HYB_MEM_DEVICE, (PetscCount)n, sizeof(*there), &t->there));
   PetscCall(HybArenaAlloc(&e->tables, HYB_MEM_DEVICE, (PetscCount)n, sizeof(*flag), &t->flag));
-  PetscCall(HybArenaCalloc(&e->tables, HYB_MEM_DEVICE, 1, sizeof(unsigned), &t->arrived));
+  PetscCall(HybArenaCalloc(&e->tables, HYB_MEM_DEVICE, 2, sizeof(unsigned), &t->arrived));
   t->n      = u->n;
   t->mine   = (uint64_t *)(p->segment + e->at);
   t->status = e->status;
@@ -325,7 +331,7 @@ static PetscErrorCode HybPeerTableMake(HybExchange e, const HybPeers *u, const P
 static PetscErrorCode HybPeerMake(HybExchange e, HybPeers *u, PetscBool *found)
 {
   Place         *mine = NULL, *theirs = NULL;
-  PetscInt64     full;
+  PetscInt64     less[2];
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -334,10 +340,12 @@ static PetscErrorCode HybPeerMake(HybExchange e, HybPeers *u, PetscBool *found)
   if (!ierr) ierr = HybArenaAlloc(&e->tables, HYB_MEM_HOST, u->n, sizeof(*theirs), &theirs);
   if (!ierr) ierr = HybPeerRegion(e, u, found);
   PetscCall(HybCommAgree(e->comm, ierr, "A part of the segment"));
-  full = !*found;
-  PetscCall(HybCommMax(e->comm, 1, &full));
-  *found = (PetscBool)!full;
-  if (full) PetscFunctionReturn(PETSC_SUCCESS);
+  less[0] = !*found;
+  less[1] = e->unlocked;
+  PetscCall(HybCommMax(e->comm, 2, less));
+  *found      = (PetscBool)!less[0];
+  e->unlocked = (PetscBool)(less[1] != 0);
+  if (!*found) PetscFunctionReturn(PETSC_SUCCESS);
   HybPeerPlaces(e, u, mine);
   PetscCall(HybPeersExchange(e->comm, u, u, sizeof(Place), mine, theirs));
   PetscCall(HybCommAgree(e->comm, HybPeerTableMake(e, u, theirs), "Tables of peer access"));
@@ -361,7 +369,7 @@ PetscErrorCode HybPeerExchangeMake(HybExchange e, const HybExec *exec, PetscErro
   HybPeers u           = {0};
   PetscInt64 not [2]   = {before != PETSC_SUCCESS, !exec->backend->device};
   PetscBool      found = PETSC_FALSE;
-  PetscErrorCode ierr, later = PETSC_SUCCESS;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   e->arena.exec.stream = e->tables.exec.stream = exec->stream;
@@ -376,14 +384,17 @@ PetscErrorCode HybPeerExchangeMake(HybExchange e, const HybExec *exec, PetscErro
         e->npeers = u.n;
         e->peers  = u.rank;
         u.rank    = NULL;
-      } else
-        later = HybPeerUnmake(e);
+      } else {
+        const PetscErrorCode later = HybPeerUnmake(e);
+
+        /* found is alike on all */
+        if (!ierr) ierr = HybCommAgree(e->comm, later, "Giving back what peer access was to have");
+      }
       (void)HybPeersFree(&u);
       PetscCall(ierr);
     }
   }
   e->asked = PETSC_TRUE;
-  PetscCall(later);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -469,6 +480,24 @@ PetscErrorCode HybPeerEnd(HybExchange e, const HybExec *exec, PetscErrorCode bef
   PetscCall(before); /* its entries are with the others; theirs are waited for before the next exchange */
   PetscCall(HybPeerCatchUp(e, exec, e->count));
   *result = e->slots_[e->count & 1];
+  PetscCall(HybPeerStatus(e));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* beginning and end */
+PetscErrorCode HybPeerMult(HybExchange e, const HybExec *exec, const HybPeerProduct *p)
+{
+  const uint64_t number = e->count + 1;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  e->arena.exec.stream = exec->stream;
+  ierr                 = HybPeerCatchUp(e, exec, e->count);
+  if (!ierr) ierr = exec->backend->comm->mult(exec, &e->table, number, p, HybPeerPatience(e), e->slots_[number & 1], (size_t)e->from->offset[e->from->n] * HYB_COMM_UNIT);
+  if (ierr) HybPeerAbandon(e, exec);
+  PetscCall(ierr);
+  e->count = e->waited = number;
+  e->bypeer            = PETSC_TRUE;
   PetscCall(HybPeerStatus(e));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -10,12 +10,11 @@
   block wrote before the barrier. What follows in the stream begins after the waiting block has ended, and so sees what
   the neighbours wrote before they told.
 */
-#include "comm.cuh"
+#include "peer.cuh"
 
 static_assert(sizeof(cudaIpcMemHandle_t) <= HYB_COMM_HANDLE, "a handle fits");
 
 #define PEER_BLOCKS 128
-#define PEER_ALONE  2048 /* words that one block puts as fast as several, which have to count themselves */
 
 PetscErrorCode HybPeerSegment_CUDA(const HybExec *exec, size_t bytes, void **segment, unsigned char handle[HYB_COMM_HANDLE])
 {
@@ -64,41 +63,6 @@ PetscErrorCode HybPeerDetach_CUDA(const HybExec *exec, void *there)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* what a block that waits needs; patience 0: it does not */
-typedef struct {
-  uint64_t            patience;
-  unsigned long long *slot;
-  PetscCount          words;
-} PeerPatience;
-
-/* by one block */
-static __device__ void PeerWaitFor(const HybPeerTable &t, uint64_t number, const PeerPatience &w, int *bad)
-{
-  const uint64_t begin = HybNanoseconds();
-
-  if (threadIdx.x == 0) *bad = 0;
-  __syncthreads();
-  for (PetscInt p = (PetscInt)threadIdx.x; p < t.n; p += (PetscInt)blockDim.x) {
-    int64_t what = 0;
-
-    while (HybLoadAcquire(t.mine + HYB_COMM_WORDS * p) < number && !what)
-      if (HybNanoseconds() - begin > w.patience) what = 2;
-    /* it may be ahead by one exchange: the other failed one is that one's */
-    if (!what && HybLoadAcquire(t.mine + HYB_COMM_WORDS * p + 1 + (number & 1)) == number) what = 1;
-    if (what && HybAtomicCAS(bad, 0, 1) == 0) { /* one of them speaks */
-      volatile int64_t *status = t.status;
-
-      status[1] = p;
-      status[2] = (int64_t)number;
-      __threadfence_system();
-      status[0] = what;
-    }
-  }
-  __syncthreads();
-  if (!*bad) return;
-  for (PetscCount k = threadIdx.x; k < w.words; k += blockDim.x) w.slot[k] = ~0ull;
-}
-
 /* words: of a unit, of which there are n */
 template <typename W>
 static __global__ void PeerPut(HybPeerTable t, int slot, uint64_t number, int failed, PetscCount n, int words, const PetscInt *index, const W *src, PeerPatience wait)
@@ -107,19 +71,11 @@ static __global__ void PeerPut(HybPeerTable t, int slot, uint64_t number, int fa
   const PetscCount stride = (PetscCount)gridDim.x * blockDim.x;
 
   for (PetscCount k = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x; k < n * words; k += stride) {
-    const PetscCount unit = words == 1 ? k : k / words;
-    PetscInt         lo = 0, hi = t.n - 1; /* whose is it? */
+    const PetscCount unit = words == 1 ? k : k / words, from = index ? (PetscCount)index[unit] : unit;
+    PetscCount       there;
+    const PetscInt   p = PeerPlace(t, unit, &there);
 
-    while (lo < hi) {
-      const PetscInt mid = (lo + hi) / 2;
-      if (t.offset[mid + 1] <= unit)
-        lo = mid + 1;
-      else
-        hi = mid;
-    }
-    const PetscCount from = index ? (PetscCount)index[unit] : unit;
-    W               *to   = (W *)t.slot[slot][lo] + (t.there[lo] + (unit - t.offset[lo])) * words;
-    to[k - unit * words]  = src[from * words + (k - unit * words)];
+    ((W *)t.slot[slot][p])[there * words + (k - unit * words)] = src[from * words + (k - unit * words)];
   }
   __syncthreads();
   if (gridDim.x > 1) {
@@ -132,18 +88,10 @@ static __global__ void PeerPut(HybPeerTable t, int slot, uint64_t number, int fa
     __syncthreads();
     if (!*last) return;
   }
-  for (PetscInt p = (PetscInt)threadIdx.x; p < t.n; p += (PetscInt)blockDim.x) {
-    if (failed) HybStoreRelease(t.flag[p] + 1 + (number & 1), number);
-    HybStoreRelease(t.flag[p], number);
-  }
+  PeerTell(t, number, failed);
   if (!wait.patience) return;
   __syncthreads(); /* last has been read, and serves again */
   PeerWaitFor(t, number, wait, last);
-}
-
-static PeerPatience HybPeerPatience(PetscInt seconds, void *slot, size_t bytes)
-{
-  return {(uint64_t)(seconds < 2000000000 ? seconds : 2000000000) * 1000000000u, (unsigned long long *)slot, (PetscCount)(bytes / 8)};
 }
 
 template <typename W>

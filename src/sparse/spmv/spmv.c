@@ -97,6 +97,11 @@ PetscErrorCode HybSpMVApply(HybSpMV *mv, const HybCSR *A, const HybScalar *x, Hy
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+int HybSpMVLanes(const HybSpMV *mv)
+{
+  return mv->method && mv->method->lanes ? mv->method->lanes(mv) : 0;
+}
+
 PetscErrorCode HybSpMVDestroy(HybSpMV *mv)
 {
   PetscFunctionBegin;

@@ -479,6 +479,13 @@ static PetscErrorCode HybSpMVApply_RowGroupCUDA(HybSpMV *S, const HybCSR *A, con
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static int HybSpMVLanes_RowGroupCUDA(const HybSpMV *S)
+{
+  const RowGroup *rg = (const RowGroup *)S->data;
+
+  return rg->way == ROWGROUP_DIRECT ? rg->width : 0;
+}
+
 HYB_EXTERN_C_BEGIN
 extern const HybSpMVMethod HybSpMV_RowGroupCUDA;
 HYB_EXTERN_C_END
@@ -487,5 +494,6 @@ const HybSpMVMethod HybSpMV_RowGroupCUDA = {
   .applicable     = HybSpMVApplicable_RowGroupCUDA,
   .setup          = HybSpMVSetUp_RowGroupCUDA,
   .apply          = HybSpMVApply_RowGroupCUDA,
+  .lanes          = HybSpMVLanes_RowGroupCUDA,
   .applicableonce = HybSpMVApplicableOnce_RowGroupCUDA,
 };

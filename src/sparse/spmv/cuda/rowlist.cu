@@ -137,6 +137,11 @@ static PetscErrorCode HybSpMVApply_RowListCUDA(HybSpMV *S, const HybCSR *A, cons
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static int HybSpMVLanes_RowListCUDA(const HybSpMV *S)
+{
+  return ((const RowList *)S->data)->width;
+}
+
 HYB_EXTERN_C_BEGIN
 extern const HybSpMVMethod HybSpMV_RowListCUDA;
 HYB_EXTERN_C_END
@@ -145,4 +150,5 @@ const HybSpMVMethod HybSpMV_RowListCUDA = {
   .applicable = HybSpMVApplicable_RowListCUDA,
   .setup      = HybSpMVSetUp_RowListCUDA,
   .apply      = HybSpMVApply_RowListCUDA,
+  .lanes      = HybSpMVLanes_RowListCUDA,
 };

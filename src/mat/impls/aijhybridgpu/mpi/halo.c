@@ -64,15 +64,16 @@ static PetscErrorCode HybMPIHaloMake(Mat A, HybMPIHalo *m, const HybExec *x, Pet
 }
 
 /* by which way its products exchange entries, where that is news */
-PetscErrorCode MatMPIAIJHybridGPUTellWay(Mat A)
+PetscErrorCode MatMPIAIJHybridGPUTellWay(Mat A, PetscBool transpose)
 {
-  HybMPIHalo *m   = &((Mat_MPIAIJHybridGPU *)A->spptr)->halo;
-  const char *way = HybHaloWay(m->halo);
+  HybMPIHalo      *m      = &((Mat_MPIAIJHybridGPU *)A->spptr)->halo;
+  const char      *way    = HybHaloWay(m->halo, transpose);
+  const PetscInt64 ghosts = (PetscInt64)m->halo->nghost * (PetscInt64)sizeof(PetscScalar), sent = (PetscInt64)m->halo->nsend * (PetscInt64)sizeof(PetscScalar);
 
   PetscFunctionBegin;
-  if (way == m->told) PetscFunctionReturn(PETSC_SUCCESS);
-  m->told = way;
-  PetscCall(PetscInfo(A, "A product with a vector takes %" PetscInt64_FMT " bytes of other processes' entries to the device and %" PetscInt64_FMT " from it, by %s\n", (PetscInt64)m->halo->nghost * (PetscInt64)sizeof(PetscScalar), (PetscInt64)m->halo->nsend * (PetscInt64)sizeof(PetscScalar), way));
+  if (way == m->told[transpose]) PetscFunctionReturn(PETSC_SUCCESS);
+  m->told[transpose] = way;
+  PetscCall(PetscInfo(A, "A %sproduct with a vector takes %" PetscInt64_FMT " bytes of other processes' entries to the device and %" PetscInt64_FMT " from it, by %s\n", transpose ? "transposed " : "", transpose ? sent : ghosts, transpose ? ghosts : sent, way));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -96,8 +97,8 @@ static PetscErrorCode HybMPIHaloDecide(Mat A, HybMPIHalo *m, PetscBool device, M
   else if (not [1] && !former)
     PetscCall(HybMPIHaloDestroy(m));
   if (!not [1]) {
-    m->told = NULL;
-    PetscCall(MatMPIAIJHybridGPUTellWay(A));
+    m->told[0] = m->told[1] = NULL;
+    PetscCall(MatMPIAIJHybridGPUTellWay(A, PETSC_FALSE));
   } else if (HybGlueState.device && blocks[1])
     PetscCall(PetscInfo(A, "A product with a vector takes %" PetscInt64_FMT " bytes of other processes' entries to the device, by PETSc's scatter\n", (PetscInt64)blocks[1]->cmap->n * (PetscInt64)sizeof(PetscScalar)));
   m->known[device]  = PETSC_TRUE;

@@ -9,6 +9,8 @@
   and transposed: O^T x begins its way to the owners, D^T x is queued, what others send is added in the order of their
   ranks. So the same bits come out in every run, and those of PETSc's own scatter.
 
+  Where all that is short, as on coarse levels of a multigrid, it is one launch (comm/peermult.cu).
+
   Vectors of the host are staged once for both blocks. Where the comm room does not serve (halo.c), it is the parent's
   product, with PETSc's scatter.
 
@@ -62,13 +64,15 @@ static PetscErrorCode HybMPIMultLog(const HybHalo h, PetscBool transpose)
   if (HybHaloFromCardToCard(h, transpose)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybLogToHost(transpose ? ghosts : sent));
   PetscCall(HybLogToDevice(transpose ? sent : ghosts));
-  HybMPIMultThroughHost(sent + ghosts, HybHaloWay(h));
+  HybMPIMultThroughHost(sent + ghosts, HybHaloWay(h, transpose));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* A diagonal block of so few nonzeros takes no longer than to start a kernel, some 5 us: nothing is gained by others'
    entries coming meanwhile */
 #define HYB_MULT_SHORT 1048576
+/* So many nonzeros of O^T one block of threads multiplies with while the others are at D^T */
+#define HYB_MULT_BESIDE 8192
 
 static PetscErrorCode HybMPIMultForward(HybMPIMult *m, HybSpMVMode mode)
 {
@@ -102,27 +106,65 @@ static PetscErrorCode HybMPIMultReverse(HybMPIMult *m, HybSpMVMode mode, PetscSc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Begin to End as one launch, with both blocks' products. *may: it can be done. */
+static PetscErrorCode HybMPIMultTogetherLook(HybMPIMult *m, PetscBool transpose, HybPeerProduct *p, PetscBool *may)
+{
+  PetscFunctionBegin;
+  *may = (PetscBool)(HybHaloMultiplies(m->halo, transpose) && !HybRecording()); /* the report tells of each part */
+  if (!*may) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJHybridGPUMultBegin(m->blocks[0], &m->x, transpose, &p->D.csr, &p->D.lanes));
+  PetscCall(MatSeqAIJHybridGPUMultBegin(m->blocks[1], &m->x, transpose, &p->O.csr, &p->O.lanes));
+  *may = (PetscBool)(p->D.lanes && p->O.lanes && (!transpose || p->O.csr.nnz <= HYB_MULT_BESIDE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMPIMultTogether(HybMPIMult *m, HybSpMVMode mode, HybPeerProduct *p)
+{
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  p->x    = (const HybScalar *)m->dx.there;
+  p->y    = (const HybScalar *)(m->inplace ? m->dz.there : m->dy.there);
+  p->z    = (HybScalar *)m->dz.there;
+  p->mode = (int)mode;
+  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_MULT], m->A, 0, 0, 0));
+  PetscCall(PetscLogGpuTimeBegin());
+  ierr = HybHaloMult(m->halo, &m->x, p);
+  PetscCall(PetscLogGpuTimeEnd());
+  PetscCall(ierr);
+  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_MULT], m->A, 0, 0, 0));
+  PetscCall(MatSeqAIJHybridGPUMultEnd(m->blocks[0], &m->x, p->transpose, mode));
+  PetscCall(MatSeqAIJHybridGPUMultEnd(m->blocks[1], &m->x, p->transpose, p->transpose ? HYB_SPMV_SET : mode == HYB_SPMV_SET ? HYB_SPMV_ADD
+                                                                                                                            : mode));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybMPIMultApply(HybMPIMult *m, PetscBool transpose, Vec x, HybSpMVMode mode, Vec y, Vec z)
 {
-  HybScalar           *ghost = NULL;
-  Mat_SeqAIJHybridGPU *block = NULL;
+  HybScalar           *ghost    = NULL;
+  Mat_SeqAIJHybridGPU *block    = NULL;
+  HybPeerProduct       product  = {.transpose = transpose};
+  PetscBool            together = PETSC_FALSE;
   PetscErrorCode       ierr;
 
   PetscFunctionBegin;
   ierr = MatSeqAIJHybridGPUGetData(m->blocks[0], &block);
   if (!ierr) m->halo->early = (PetscBool)(block->copy.csr.nnz < HYB_MULT_SHORT); /* 0 before its first product */
   if (!ierr) ierr = HybMPIMultVectors(m, x, y, z);
-  if (!ierr && transpose) {
+  if (!ierr) ierr = HybMPIMultTogetherLook(m, transpose, &product, &together);
+  if (!ierr && transpose && !together) {
     ierr = HybHaloRoom(m->halo, &ghost);
     if (!ierr) ierr = MatSeqAIJHybridGPUMultArrays(m->blocks[1], &m->x, PETSC_TRUE, m->dx.there, HYB_SPMV_SET, NULL, (PetscScalar *)ghost);
   }
   if (ierr) HybHaloAbandon(m->halo, &m->x, transpose, ierr);
   PetscCall(ierr);
-  if (transpose)
+  if (together)
+    PetscCall(HybMPIMultTogether(m, mode, &product));
+  else if (transpose)
     PetscCall(HybMPIMultReverse(m, mode, (PetscScalar *)ghost));
   else
     PetscCall(HybMPIMultForward(m, mode));
-  PetscCall(MatMPIAIJHybridGPUTellWay(m->A));
+  PetscCall(MatMPIAIJHybridGPUTellWay(m->A, transpose));
   PetscCall(HybVecRestore(&m->x, &m->work, &m->dz));
   PetscCall(HybVecRestore(&m->x, &m->work, &m->dy));
   PetscCall(HybVecRestore(&m->x, &m->work, &m->dx));

@@ -18,8 +18,8 @@ typedef struct {
   PetscObjectState knownstate;
   HybComm          comm;
   HybHalo          halo;
-  PetscInt        *garray; /* of which it was made */
-  const char      *told;   /* the way that -info has named */
+  PetscInt        *garray;  /* of which it was made */
+  const char      *told[2]; /* the ways that -info has named, [1]: of transposed products */
 } HybMPIHalo;
 
 typedef struct {
@@ -48,7 +48,7 @@ PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUAdoptBlocks(Mat C, const HybExec *
 
 /* halo.c: the one that serves a product of A with vectors of this kind, NULL: PETSc's scatter does. Collective. */
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUGetHalo(Mat A, PetscBool vectorsondevice, Mat blocks[2], HybExec *x, HybHalo *);
-PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUTellWay(Mat A);
+PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUTellWay(Mat A, PetscBool transpose);
 
 /* vectors.c */
 #if defined(PETSC_HAVE_CUDA)

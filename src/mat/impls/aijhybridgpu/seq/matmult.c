@@ -186,36 +186,54 @@ static PetscErrorCode HybMultTry(const HybExec *x, HybRecordOp op, HybSpMV *own,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* arrays where x executes; yy may be zz */
-static PetscErrorCode HybMultArrays(Mat A, const HybExec *x, PetscBool transpose, PetscBool conjugate, const PetscScalar *xx, HybSpMVMode mode, const PetscScalar *yy, PetscScalar *zz)
+/* A's arrays, or its transpose's, where x executes, and the plan of a product with them */
+static PetscErrorCode HybMultPrepare(Mat A, const HybExec *x, PetscBool transpose, PetscBool conjugate, HybCSR *csr, HybMultPlan **plan)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
-  HybMultPlan         *plan;
-  HybCSR               csr;
-  PetscErrorCode       ierr;
 
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-  PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, x, PETSC_TRUE, &csr));
+  PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, x, PETSC_TRUE, csr));
   if (transpose) {
     HybDeviceTranspose *t = NULL;
 
-    PetscCall(MatSeqAIJHybridGPUGetDeviceTranspose(A, x, &csr, conjugate, &t));
-    csr  = t->csr;
-    plan = &t->mult;
-    PetscCall(HybMultPlanSetUp(A, x, &csr, &t->key, PETSC_TRUE, plan));
+    PetscCall(MatSeqAIJHybridGPUGetDeviceTranspose(A, x, csr, conjugate, &t));
+    *csr  = t->csr;
+    *plan = &t->mult;
+    PetscCall(HybMultPlanSetUp(A, x, csr, &t->key, PETSC_TRUE, *plan));
   } else {
-    plan = &hyb->device;
-    PetscCall(HybMultPlanSetUp(A, x, &csr, &hyb->copy.key, PETSC_FALSE, plan));
+    *plan = &hyb->device;
+    PetscCall(HybMultPlanSetUp(A, x, csr, &hyb->copy.key, PETSC_FALSE, *plan));
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMultLogFlops(const HybMultPlan *plan, PetscCount nnz, HybSpMVMode mode)
+{
+  const PetscLogDouble flops = 2.0 * nnz - (mode == HYB_SPMV_SET ? plan->nonemptyrows : 0);
+
+  PetscFunctionBegin;
+  PetscCall(PetscLogGpuFlops(flops));
+  if (!PetscDefined(HAVE_DEVICE)) PetscCall(PetscLogFlops(flops));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* arrays where x executes; yy may be zz */
+static PetscErrorCode HybMultArrays(Mat A, const HybExec *x, PetscBool transpose, PetscBool conjugate, const PetscScalar *xx, HybSpMVMode mode, const PetscScalar *yy, PetscScalar *zz)
+{
+  HybMultPlan   *plan = NULL;
+  HybCSR         csr;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybMultPrepare(A, x, transpose, conjugate, &csr, &plan));
   PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_MULT], A, 0, 0, 0));
   PetscCall(PetscLogGpuTimeBegin());
   ierr = HybSpMVApply(&plan->plan, &csr, (const HybScalar *)xx, mode, (const HybScalar *)yy, (HybScalar *)zz);
   PetscCall(PetscLogGpuTimeEnd());
   PetscCall(ierr);
   PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_MULT], A, 0, 0, 0));
-  PetscCall(PetscLogGpuFlops(2.0 * csr.nnz - (mode == HYB_SPMV_SET ? plan->nonemptyrows : 0)));
-  if (!PetscDefined(HAVE_DEVICE)) PetscCall(PetscLogFlops(2.0 * csr.nnz - (mode == HYB_SPMV_SET ? plan->nonemptyrows : 0)));
+  PetscCall(HybMultLogFlops(plan, csr.nnz, mode));
   PetscCall(HybMultTry(x, HybMultRecord(transpose, mode), &plan->plan, &csr, (const HybScalar *)xx));
   PetscCall(MatSeqAIJHybridGPUReadEnd(A, x));
   HybGlueState.counts.deviceops++;
@@ -307,6 +325,31 @@ static PetscErrorCode MatSeqAIJHybridGPUMult(Mat A, PetscBool transpose, PetscBo
     PetscCall(HybRecordEnd(HybMultRecord(transpose, mode), A, &x, method->name, "", 2.0 * l.csr.nnz, HybMultBytes(&l.csr, mode)));
   }
   PetscCall(HybLentRestore(A, &l));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Of a block of a parallel matrix: what another function's kernel needs to do its product. lanes 0: it cannot. */
+PetscErrorCode MatSeqAIJHybridGPUMultBegin(Mat A, const HybExec *x, PetscBool transpose, HybCSR *csr, int *lanes)
+{
+  HybMultPlan *plan = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(HybMultPrepare(A, x, transpose, PETSC_FALSE, csr, &plan));
+  *lanes = HybSpMVLanes(&plan->plan);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* it is done */
+PetscErrorCode MatSeqAIJHybridGPUMultEnd(Mat A, const HybExec *x, PetscBool transpose, HybSpMVMode mode)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  PetscCall(HybMultLogFlops(transpose ? &hyb->transpose.mult : &hyb->device, hyb->copy.csr.nnz, mode));
+  PetscCall(MatSeqAIJHybridGPUReadEnd(A, x));
+  HybGlueState.counts.deviceops++;
+  HybGlueState.counts.mults++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -23,6 +23,8 @@ PETSC_INTERN PetscErrorCode MatMultTransposeAdd_SeqAIJHybridGPU(Mat, Vec, Vec, V
 PETSC_INTERN PetscErrorCode MatMultHermitianTranspose_SeqAIJHybridGPU(Mat, Vec, Vec);
 PETSC_INTERN PetscErrorCode MatMultHermitianTransposeAdd_SeqAIJHybridGPU(Mat, Vec, Vec, Vec);
 /* z = A x, y + A x, y - A x or the same of A^T, of arrays on the device; y may be z */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUMultBegin(Mat, const HybExec *, PetscBool transpose, HybCSR *, int *lanes);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUMultEnd(Mat, const HybExec *, PetscBool transpose, HybSpMVMode);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUMultArrays(Mat, const HybExec *, PetscBool transpose, const PetscScalar *, HybSpMVMode, const PetscScalar *, PetscScalar *);
 /* the explicit transpose of what csr lends, up to date */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUGetDeviceTranspose(Mat, const HybExec *, const HybCSR *csr, PetscBool conjugate, HybDeviceTranspose **);
