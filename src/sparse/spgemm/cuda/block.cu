@@ -81,52 +81,6 @@ struct BlockPlacesArgs {
   int               log;  /* of the lanes across a row of B */
 };
 
-/*
-  Calls use(q, to, there) for the pairs of a block row: q is the block column, to the pair's number. Groups of 2^log
-  lanes take each a row of B; its lanes fetch where so many rows begin and hand it round, and four rows are under way
-  together: a row by itself is three loads that wait for each other.
-*/
-template <int G, typename Use>
-static __device__ __forceinline__ void BlockEachPair(const BlockPlacesArgs &y, PetscInt first, PetscInt n, Use use)
-{
-  const int      rank = HybGroup<G>::rank(), lanes = 1 << y.log, lane = rank & (lanes - 1), shift = HybLog2(G) - y.log, step = 1 << shift;
-  const unsigned mask = HybSubwarpMask(lanes);
-
-  for (PetscInt k0 = rank >> y.log; k0 < n; k0 += step * lanes) {
-    const PetscInt mine = k0 + lane * step, left = (n - k0 + step - 1) >> shift;
-    const int      rows = (int)HybMin()(left, (PetscInt)lanes);
-    PetscInt       from = 0, len = 0;
-    unsigned       off = 0;
-
-    if (lane < rows) {
-      const PetscInt c = y.x.acol[first + mine];
-
-      from = y.x.bptr[c];
-      len  = y.x.bptr[c + 1] - from;
-      off  = y.off[first + mine];
-    }
-    for (int t0 = 0; t0 < rows; t0 += 4) {
-      PetscInt f[4], l[4], q[4];
-      unsigned o[4];
-
-#pragma unroll
-      for (int u = 0; u < 4; u++) {
-        const int t = HybMin()(t0 + u, rows - 1);
-
-        f[u] = HybShfl(mask, from, t, lanes);
-        l[u] = t0 + u < rows ? HybShfl(mask, len, t, lanes) : 0;
-        o[u] = HybShfl(mask, off, t, lanes);
-        q[u] = lane < l[u] ? y.x.bcol[f[u] + lane] : 0;
-      }
-#pragma unroll
-      for (int u = 0; u < 4; u++) {
-        if (lane < l[u]) use(q[u], o[u] + (unsigned)lane);
-        for (PetscInt p = lane + lanes; p < l[u]; p += lanes) use(y.x.bcol[f[u] + p], o[u] + (unsigned)p);
-      }
-    }
-  }
-}
-
 /* G threads a block row */
 template <int G>
 static __global__ void __launch_bounds__(HybGroup<G>::THREADS) BlockPlaces(BlockPlacesArgs y, PetscInt begin, PetscInt end)
@@ -136,9 +90,9 @@ static __global__ void __launch_bounds__(HybGroup<G>::THREADS) BlockPlaces(Block
   HYB_SHARED(int, scratch, HYB_WARP);
   unsigned *const       bits   = shared + (size_t)Group::index() * y.room;
   unsigned short *const before = (unsigned short *)(shared + (size_t)Group::GROUPS * y.room) + (size_t)Group::index() * y.room;
-  const int             rank   = Group::rank();
-  const PetscCount      at     = begin + (PetscCount)blockIdx.x * Group::GROUPS + Group::index();
-  int                   found  = 0;
+  const int             rank = Group::rank(), lanes = 1 << y.log, lane = rank & (lanes - 1);
+  const PetscCount      at    = begin + (PetscCount)blockIdx.x * Group::GROUPS + Group::index();
+  int                   found = 0;
 
   if (at >= end) return;
   const PetscInt        r = y.order[at], first = y.x.aptr[r], n = y.x.aptr[r + 1] - first, words = y.words[r];
@@ -150,11 +104,15 @@ static __global__ void __launch_bounds__(HybGroup<G>::THREADS) BlockPlaces(Block
 
     for (PetscInt w = rank; w < nwords; w += G) bits[w] = 0;
     Group::sync();
-    BlockEachPair<G>(y, first, n, [&](PetscInt column, unsigned) {
-      const PetscInt q = column - low;
+    for (PetscInt k = rank >> y.log; k < n; k += G >> y.log) {
+      const PetscInt c = y.x.acol[first + k], from = y.x.bptr[c], len = y.x.bptr[c + 1] - from;
 
-      if (q >= 0 && q < (PetscInt)width) HybAtomicOr(&bits[q >> 5], 1u << (q & 31));
-    });
+      for (PetscInt l = lane; l < len; l += lanes) {
+        const PetscInt q = y.x.bcol[from + l] - low;
+
+        if (q >= 0 && q < (PetscInt)width) HybAtomicOr(&bits[q >> 5], 1u << (q & 31));
+      }
+    }
     Group::sync();
     for (PetscInt w = 0; w < nwords; w += G) {
       const int here = w + rank < nwords ? __popc(bits[w + rank]) : 0;
@@ -165,11 +123,16 @@ static __global__ void __launch_bounds__(HybGroup<G>::THREADS) BlockPlaces(Block
       found += all;
     }
     Group::sync();
-    BlockEachPair<G>(y, first, n, [&](PetscInt column, unsigned to) {
-      const PetscInt q = column - low;
+    for (PetscInt k = rank >> y.log; k < n; k += G >> y.log) {
+      const PetscInt        c = y.x.acol[first + k], from = y.x.bptr[c], len = y.x.bptr[c + 1] - from;
+      unsigned short *const to = place + y.off[first + k];
 
-      if (q >= 0 && q < (PetscInt)width) place[to] = (unsigned short)(before[q >> 5] + __popc(bits[q >> 5] & ((1u << (q & 31)) - 1)));
-    });
+      for (PetscInt l = lane; l < len; l += lanes) {
+        const PetscInt q = y.x.bcol[from + l] - low;
+
+        if (q >= 0 && q < (PetscInt)width) to[l] = (unsigned short)(before[q >> 5] + __popc(bits[q >> 5] & ((1u << (q & 31)) - 1)));
+      }
+    }
     Group::sync();
   }
   if (rank == 0) y.count[r] = found;
