@@ -58,8 +58,8 @@ static const PetscCount  BinnedLimit[BINNED_BINS - 1] = {0, 1, 8, 16, 32, 128, 5
 static const char *const BinnedNames[BINNED_BINS]     = {"rows empty", "rows single", "rows heap 8", "rows heap 16", "rows heap 32", "rows bitonic 128", "rows bitonic 512", "rows merge", "rows merge long"};
 
 #define BINNED_THREADS 256  /* of a long row of the merge group */
-#define BINNED_SHORT   512  /* entries of a warp's list */
-#define BINNED_LIST    2048 /* entries that a block's list starts with */
+#define BINNED_SHORT   1024 /* entries of a warp's list */
+#define BINNED_LIST    8192 /* entries that a block's list starts with */
 #define BINNED_FLIGHT  512  /* rows whose lists have overflowed and that are in flight at once */
 #define BINNED_FEW     4096 /* blocks for rows whose number is not known yet and that are few, if any */
 
@@ -213,7 +213,7 @@ __global__ void __launch_bounds__(HybGroup<N>::THREADS) BinnedBitonic(BinnedArgs
 /* A batch of the merge group by N threads: whole rows of B of so many entries together, or so much of one */
 template <int N>
 struct BinnedBatch {
-  static constexpr int EACH  = N == HYB_WARP ? 4 : sizeof(PetscInt) > 4 ? 4
+  static constexpr int EACH  = N == HYB_WARP ? 2 : sizeof(PetscInt) > 4 ? 4
                                                                         : 8;
   static constexpr int PIECE = N * EACH, ROWS = N == HYB_WARP ? N : PIECE;
   /* shared memory: of N entries of A, product q of one is entry from + q of B, and its last one is before end; then of
@@ -374,8 +374,11 @@ static __device__ __forceinline__ bool BinnedMergeRow(const BinnedArgs &x, Petsc
       BinnedGather<N>(x, s, q, stop, e, last, column);
       if (!BinnedInsert<N>(s, (int)(stop - q), column, list, capacity, length)) return false;
       q = stop;
+      /* all of C's columns, where their number is known */
+      if (!x.count && *length == capacity) all = 0;
     }
     G::sync();
+    if (!x.count && *length == capacity) break;
   }
   return true;
 }
@@ -383,7 +386,7 @@ static __device__ __forceinline__ bool BinnedMergeRow(const BinnedArgs &x, Petsc
 /* N threads a row: its count, or its columns. A list of x.capacity entries in shared memory, or in x.list; a block's
    columns are made in C */
 template <int N>
-__global__ void __launch_bounds__(HybGroup<N>::THREADS, N > HYB_WARP ? 4 : 10) BinnedMerge(BinnedArgs x)
+__global__ void __launch_bounds__(HybGroup<N>::THREADS, N > HYB_WARP ? 4 : 12) BinnedMerge(BinnedArgs x)
 {
   using G = HybGroup<N>;
   HYB_DYNAMIC_SHARED(PetscInt, shared);
