@@ -72,11 +72,17 @@ static HybBackend        counting;
 static const HybBackend *counted;
 static size_t            heldnow, heldpeak;
 
+/* memory that grows is asked for as addresses and given back as what it had grown to */
+static PetscBool Counts(HybMem mem)
+{
+  return (PetscBool)(mem != HYB_MEM_GROWING && (mem != HYB_MEM_HOST || counted->workspace == HYB_MEM_HOST));
+}
+
 static PetscErrorCode CountingAlloc(const HybExec *x, HybMem mem, size_t bytes, void **ptr)
 {
   PetscErrorCode ierr = counted->alloc(x, mem, bytes, ptr);
 
-  if (!ierr && (mem != HYB_MEM_HOST || counted->workspace == HYB_MEM_HOST)) {
+  if (!ierr && Counts(mem)) {
     heldnow += bytes;
     if (heldnow > heldpeak) heldpeak = heldnow;
   }
@@ -85,7 +91,7 @@ static PetscErrorCode CountingAlloc(const HybExec *x, HybMem mem, size_t bytes, 
 
 static PetscErrorCode CountingFree(const HybExec *x, HybMem mem, size_t bytes, void *ptr)
 {
-  if (mem != HYB_MEM_HOST || counted->workspace == HYB_MEM_HOST) heldnow -= bytes;
+  if (Counts(mem)) heldnow -= bytes;
   return counted->free(x, mem, bytes, ptr);
 }
 
