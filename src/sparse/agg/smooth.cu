@@ -153,7 +153,7 @@ PetscErrorCode HybAggClasses(const HybExec *exec, HybArena *work, PetscInt m, co
   if (!m) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaCalloc(work, HYB_MEM_DEVICE, 2 * AGG_CLASSES, sizeof(PetscInt), &counters));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, AGG_CLASSES + 1, sizeof(PetscInt), &devbinptr));
-  PetscCall(HybPlanBinsAnyOrderInt(exec, m, length, AGG_CLASSES, limit, counters, rows, devbinptr, nullptr, nullptr, nullptr, nullptr, nullptr));
+  PetscCall(HybPlanBinsAnyOrderInt(exec, m, length, AGG_CLASSES, limit, counters, rows, devbinptr, nullptr));
   PetscCall(exec->backend->copy(exec, binptr, devbinptr, (AGG_CLASSES + 1) * sizeof(PetscInt), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(exec->backend->sync(exec));
   PetscCall(HybArenaFree(work, &devbinptr));

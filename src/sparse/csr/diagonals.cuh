@@ -15,6 +15,7 @@
 #define DIAGONALS_MAX      63 /* a word is never all ones */
 #define DIAGONALS_MISSING  256
 #define DIAGONALS_SAMPLE   1024 /* threads of the block that samples, one to a row */
+#define DIAGONALS_FIRST    16   /* entries of a row of the first warp's that are looked at before all others */
 #define DIAGONALS_PERENTRY 8    /* as many diagonals to an entry of a mean row are worth it */
 #define DIAGONALS_NONE     PETSC_MIN_INT
 
@@ -61,18 +62,26 @@ static __device__ __forceinline__ void DiagonalsSample(PetscInt m, PetscCount nn
     const PetscInt   start = r < m ? i[r] : 0, len = r < m ? i[r + 1] - start : 0, longest = HybSubwarpMax<HYB_WARP>(len);
 
     if (len > DIAGONALS_MAX) (void)HybAtomicAdd(&total[0], (int)(DIAGONALS_MAX + 1));
-    for (PetscInt k0 = 0; k0 < longest; k0 += 8) {
-      PetscInt o[8];
-      int      found = HybLane() == 0 ? HybAtomicAdd(&total[0], 0) : 0;
-      if (HybShfl(HYB_FULL_MASK, found, 0) > DIAGONALS_MAX) break;
+    /* Where there are too many diagonals the first entries of one warp's rows tell, and all warps together would fight
+       for places that there are not */
+    for (int turn = 0; turn < 2; turn++) {
+      const PetscInt first = turn && t < HYB_WARP ? DIAGONALS_FIRST : 0, last = turn ? longest : t < HYB_WARP ? HybMin()(longest, (PetscInt)DIAGONALS_FIRST)
+                                                                                                              : 0;
+
+      for (PetscInt k0 = first; k0 < last; k0 += 8) {
+        PetscInt o[8];
+        int      found = HybLane() == 0 ? HybAtomicAdd(&total[0], 0) : 0;
+        if (HybShfl(HYB_FULL_MASK, found, 0) > DIAGONALS_MAX) break;
 #pragma unroll
-      for (int u = 0; u < 8; u++) o[u] = k0 + u < len ? j[start + k0 + u] - r : DIAGONALS_NONE;
+        for (int u = 0; u < 8; u++) o[u] = k0 + u < len ? j[start + k0 + u] - r : DIAGONALS_NONE;
 #pragma unroll
-      for (int u = 0; u < 8; u++) {
-        /* most rows have what their neighbour in the warp has */
-        const PetscInt before = HybShflUp(HYB_FULL_MASK, o[u], 1);
-        if (o[u] != DIAGONALS_NONE && (HybLane() == 0 || before != o[u]) && *(volatile int *)total <= DIAGONALS_MAX && DiagonalsInsert(table, o[u])) (void)HybAtomicAdd(&total[0], 1);
+        for (int u = 0; u < 8; u++) {
+          /* most rows have what their neighbour in the warp has */
+          const PetscInt before = HybShflUp(HYB_FULL_MASK, o[u], 1);
+          if (o[u] != DIAGONALS_NONE && (HybLane() == 0 || before != o[u]) && *(volatile int *)total <= DIAGONALS_MAX && DiagonalsInsert(table, o[u])) (void)HybAtomicAdd(&total[0], 1);
+        }
       }
+      __syncthreads();
     }
   }
   __syncthreads();

@@ -18,10 +18,13 @@
 extern PetscErrorCode HybPlanRowCosts(const HybExec *, const HybCSR *A, const PetscInt *bi, const PetscInt *blen, PetscCount *rowcost, PetscCount *devstats);
 
 /* The same, for which the device decides whether it is wanted: nothing is written where neither of two numbers, found
-   by what is queued before, is more than so many, nor their product */
+   by what is queued before, is more than so many, nor their product; nor where some of the bits of sizes are not
+   refused */
 typedef struct {
   const int *found[2]; /* on the device; NULL: it is wanted */
   int        most, product;
+  const int *refused; /* on the device; NULL: all */
+  int        sizes;
 } HybPlanUnless;
 extern PetscErrorCode HybPlanRowCostsUnless(const HybExec *, const HybCSR *A, const PetscInt *bi, const PetscInt *blen, HybPlanUnless, PetscCount *rowcost, PetscCount *devstats);
 /* what came from devstats */
@@ -34,11 +37,17 @@ extern PetscErrorCode HybPlanBinsAsync(const HybExec *, HybArena *work, PetscInt
 /* The same where the order of rows within a bin does not matter, in two launches and without workspace: counters are
    2*nbins zeroed entries on the device. m = 0 leaves devbinptr alone. */
 extern PetscErrorCode HybPlanBinsAnyOrder(const HybExec *, PetscInt m, const PetscCount *cost, PetscInt nbins, const PetscCount *limit, PetscInt *counters, PetscInt *order, PetscInt *devbinptr);
-/* count not NULL: and, in the same launches, offsets (m+1) and total[0] of count as HybScanCounts() gives them,
-   total[1] = the most of count, and total[2] = *also, which is on the device too (NULL: 0); sums is room for
-   HYB_PLAN_SUMS(m) */
+/* scan (NULL: none): and, in the same launches, offsets (m+1) of counts as HybScanCounts() gives them */
+typedef struct {
+  const PetscInt   *count;
+  PetscCount       *sums;    /* room for HYB_PLAN_SUMS(m) */
+  PetscInt         *offsets; /* one of the two may be NULL */
+  PetscCount       *offsets64;
+  PetscCount       *total; /* [0]: of count, [1]: the most, [2]: *also */
+  const PetscCount *also;  /* on the device; NULL: 0 */
+} HybPlanScan;
 #define HYB_PLAN_SUMS(m) (2 * (((PetscCount)(m) + 255) / 256))
-extern PetscErrorCode HybPlanBinsAnyOrderInt(const HybExec *, PetscInt m, const PetscInt *cost, PetscInt nbins, const PetscCount *limit, PetscInt *counters, PetscInt *order, PetscInt *devbinptr, const PetscInt *count, PetscCount *sums, PetscInt *offsets, PetscCount *total, const PetscCount *also);
+extern PetscErrorCode HybPlanBinsAnyOrderInt(const HybExec *, PetscInt m, const PetscInt *cost, PetscInt nbins, const PetscCount *limit, PetscInt *counters, PetscInt *order, PetscInt *devbinptr, const HybPlanScan *scan);
 
 /* rows taken together: where such a chunk begins */
 typedef struct {

@@ -115,6 +115,7 @@ __global__ void __launch_bounds__(COSTS_THREADS, COSTS_BLOCKS) RowCostsKernel(Pe
   bool             later = false;
 
   if (unless.found[0] && *unless.found[0] <= unless.most && *unless.found[1] <= unless.most && *unless.found[0] * *unless.found[1] <= unless.product) return;
+  if (unless.refused && (unless.sizes & ~*unless.refused)) return;
   if (threadIdx.x == 0) *nlong = 0;
   for (PetscCount r0 = first; r0 < m; r0 += step) {
     const PetscCount row   = r0 + threadIdx.x / W;
@@ -191,6 +192,8 @@ PetscErrorCode HybPlanRowCosts(const HybExec *exec, const HybCSR *A, const Petsc
   const HybPlanUnless always = {
     {NULL, NULL},
     0,
+    0,
+    NULL,
     0
   };
 
@@ -271,18 +274,9 @@ __global__ void __launch_bounds__(256) BinsKernel(PetscInt m, const Cost *__rest
   if (!PLACE && lane < bins.nbins) counts[(PetscCount)lane * ntiles + tile] = mine;
 }
 
-/* what the second of the two launches can do on its way: offsets[] of count[], as HybScanCounts() */
-struct AnyOrderScan {
-  const PetscInt   *count; /* NULL: no offsets */
-  PetscCount       *sums;  /* of count over each block's rows, then the most of each */
-  PetscInt         *offsets;
-  PetscCount       *total; /* behind it the longest row, and *also or 0 */
-  const PetscCount *also;
-};
-
 /* rows of each bin of a block's, gathered in shared memory; PLACE: each block takes room for its rows at once */
 template <bool PLACE, int EACH, typename Cost>
-__global__ void __launch_bounds__(256) AnyOrderKernel(PetscInt m, const Cost *__restrict__ cost, BinLimits bins, PetscInt *__restrict__ counters, PetscInt *__restrict__ order, PetscInt *__restrict__ binptr, AnyOrderScan scan)
+__global__ void __launch_bounds__(256) AnyOrderKernel(PetscInt m, const Cost *__restrict__ cost, BinLimits bins, PetscInt *__restrict__ counters, PetscInt *__restrict__ order, PetscInt *__restrict__ binptr, HybPlanScan scan)
 {
   HYB_SHARED(PetscInt, met, HYB_PLAN_MAX_BINS);
   HYB_SHARED(PetscCount, scratch, HYB_WARP);
@@ -341,12 +335,14 @@ __global__ void __launch_bounds__(256) AnyOrderKernel(PetscInt m, const Cost *__
       if (PLACE) {
         const PetscCount at = sum + HybBlockExclusiveSum<256>(c, scratch, &all);
 
-        if (r < m) scan.offsets[r] = (PetscInt)at;
+        if (r < m && scan.offsets) scan.offsets[r] = (PetscInt)at;
+        if (r < m && scan.offsets64) scan.offsets64[r] = at;
         if (r == m - 1) {
-          scan.offsets[m] = (PetscInt)(at + c);
-          scan.total[0]   = at + c;
-          scan.total[1]   = most;
-          scan.total[2]   = scan.also ? *scan.also : 0;
+          if (scan.offsets) scan.offsets[m] = (PetscInt)(at + c);
+          if (scan.offsets64) scan.offsets64[m] = at + c;
+          scan.total[0] = at + c;
+          scan.total[1] = most;
+          scan.total[2] = scan.also ? *scan.also : 0;
         }
         sum += all;
       } else {
@@ -366,7 +362,7 @@ __global__ void __launch_bounds__(256) AnyOrderKernel(PetscInt m, const Cost *__
 }
 
 template <typename Cost>
-static PetscErrorCode AnyOrder(const HybExec *exec, PetscInt m, const Cost *cost, PetscInt nbins, const PetscCount *limit, PetscInt *counters, PetscInt *order, PetscInt *devbinptr, AnyOrderScan scan)
+static PetscErrorCode AnyOrder(const HybExec *exec, PetscInt m, const Cost *cost, PetscInt nbins, const PetscCount *limit, PetscInt *counters, PetscInt *order, PetscInt *devbinptr, HybPlanScan scan)
 {
   BinLimits bins;
 
@@ -384,21 +380,19 @@ static PetscErrorCode AnyOrder(const HybExec *exec, PetscInt m, const Cost *cost
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static const HybPlanScan noscan_ = {NULL, NULL, NULL, NULL, NULL, NULL};
+
 PetscErrorCode HybPlanBinsAnyOrder(const HybExec *exec, PetscInt m, const PetscCount *cost, PetscInt nbins, const PetscCount *limit, PetscInt *counters, PetscInt *order, PetscInt *devbinptr)
 {
-  const AnyOrderScan none = {NULL, NULL, NULL, NULL, NULL};
-
   PetscFunctionBegin;
-  PetscCall(AnyOrder(exec, m, cost, nbins, limit, counters, order, devbinptr, none));
+  PetscCall(AnyOrder(exec, m, cost, nbins, limit, counters, order, devbinptr, noscan_));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybPlanBinsAnyOrderInt(const HybExec *exec, PetscInt m, const PetscInt *cost, PetscInt nbins, const PetscCount *limit, PetscInt *counters, PetscInt *order, PetscInt *devbinptr, const PetscInt *count, PetscCount *sums, PetscInt *offsets, PetscCount *total, const PetscCount *also)
+PetscErrorCode HybPlanBinsAnyOrderInt(const HybExec *exec, PetscInt m, const PetscInt *cost, PetscInt nbins, const PetscCount *limit, PetscInt *counters, PetscInt *order, PetscInt *devbinptr, const HybPlanScan *scan)
 {
-  const AnyOrderScan scan = {count, sums, offsets, total, also};
-
   PetscFunctionBegin;
-  PetscCall(AnyOrder(exec, m, cost, nbins, limit, counters, order, devbinptr, scan));
+  PetscCall(AnyOrder(exec, m, cost, nbins, limit, counters, order, devbinptr, scan ? *scan : noscan_));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -12,6 +12,8 @@
   have which A names. A bit for each column of the span is set for each pair of blocks; the number of bits below a
   pair's is its place. So there is no table and no sort.
 
+    The first three are ../blockfind.cu.
+
     look:      which sizes a sample of rows leaves                     (with the count of products, for who comes next)
     check:     every row against the first of its block row; the blocks' columns
     spans:     for each block row of C: pairs, first column, words of bits; which block row of B each block of A names
@@ -43,161 +45,30 @@
   no case it takes block rows of C of more than 65536 blocks, as far as spans and pairs tell. By name, what cannot be
   taken is an error.
 
+  A small product is mostly waits and launches: so what stays and what does not is an allocation each, the last block of
+  the spans decides whether "auto" goes on, pairs are scanned by the launches that sort rows into bins, and rows'
+  offsets are queued before the host waits for their sum.
+
   Memory kept: 2 bytes a pair of blocks, 4 + 4 a block of A, 8 + 4 a block row. Synchronisations of a first product:
   sample, check, count of C. Complexity: a pass over both patterns; two passes over the pairs of blocks, 1/bs^3 of the
   products; the sums load and store shared memory once for each bs products, and read each value of B from cache once
   for bs of them.
 */
-#include "../../csr/rowblocks.cuh"
-#include "../../device/carve.h"
+#include "../blockfind.cuh"
 #include "../../device/hybgroup.cuh"
-#include "../../plan/bins.cuh"
-#include "aijhybridgpu/private/hybspgemm.h"
 #include <cstddef>
 
-#define BLOCK_FEWEST  16384
-#define BLOCK_SPARSE  8 /* words of bits to a pair */
-#define BLOCK_OUTGROW 4
-#define BLOCK_ASK     ((PetscCount)1 << 30) /* bytes of places that may be, from which on it is asked what is free */
-#define BLOCK_MOST    65536                 /* blocks of a block row of C: places are numbers of two bytes */
-#define BLOCK_THREADS 256                   /* of kernels that have lanes or threads a block row in order */
+#define BLOCK_FEWEST 16384
 /* bytes of shared memory that kernels have beside the dynamic ones, and some more */
 #define BLOCK_STATIC 1024
 /* rows that are launched with those of the next bin: about as many as the card holds warps */
-#define BLOCK_FEW 8192
-
-/* Bins of places, by words of bits; one more for what is wider, which is gone through in windows */
-#define BLOCK_SPANS 13
-static const PetscCount BlockSpanLimit[BLOCK_SPANS - 1] = {0, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768};
+#define BLOCK_FEW  8192
 #define BLOCK_WORD (sizeof(unsigned) + sizeof(unsigned short)) /* bytes a word: bits, and how many are before them */
 
-/* Bins of sums, by bytes of shared memory; one more for rows that are added in C */
-#define BLOCK_SUMS 18
 static const size_t BlockSumBytes[BLOCK_SUMS - 1] = {0, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152, 73728, 110592, 163840, 229376};
 #define BLOCK_BYTES_HALF 6144  /* up to so many, 16 lanes may take a row */
 #define BLOCK_BYTES_WARP 12288 /* a warp */
 #define BLOCK_BYTES_128  49152
-
-/* why there is no product by blocks */
-enum {
-  BLOCK_NONE    = 1, /* of this size */
-  BLOCK_LONG    = 2,
-  BLOCK_SCATTER = 4, /* "auto" alone */
-  BLOCK_LARGE   = 8
-};
-
-/* What is found on the device, all zero before; what is brought to the host together lies together */
-struct BlockLook {
-  PetscCount    stats[6];           /* the plan's */
-  PetscCount    words[3];           /* of bits: all, the most of a row; then pairs */
-  PetscCount    pairs, lower, most; /* pairs, C's blocks at least, the most pairs of a row */
-  RowBlocksLook a, b;
-  int           sample, toolong, declined;
-  PetscInt      spanptr[BLOCK_SPANS + 1];
-  /* later */
-  PetscCount blocks[3]; /* of C: all, the most of a row */
-  PetscInt   sumptr[BLOCK_SUMS + 1];
-  /* stays */
-  PetscInt spancount[2 * BLOCK_SPANS], sumcount[2 * BLOCK_SUMS];
-};
-
-/* Where the blocks are, during a symbolic phase; block columns, and where each block row's begin */
-struct BlockPattern {
-  PetscInt        mb;
-  const PetscInt *aptr, *acol, *bptr, *bcol;
-};
-
-typedef struct {
-  PetscInt        bs;
-  PetscInt       *from; /* of each block of A: the first entry of the block row of B that it names */
-  unsigned       *off;  /* and which of its row's pairs is its first */
-  PetscCount     *pairptr;
-  PetscInt       *order; /* block rows by bins of sums */
-  unsigned short *place;
-  PetscInt        sumptr[BLOCK_SUMS + 1];
-  PetscCount      longest; /* blocks of C's longest row */
-  /* during a symbolic phase */
-  BlockLook   *look;
-  BlockLook    host;
-  BlockPattern pattern;
-  PetscInt    *low, *words, *spanorder, *offsets, *count;
-  PetscCount  *sums;
-  char        *room; /* of these */
-} BlockProduct;
-
-/* W lanes a block row */
-template <int W>
-static __global__ __launch_bounds__(BLOCK_THREADS) void BlockSpans(BlockPattern x, PetscInt bs2, PetscInt *__restrict__ from, unsigned *__restrict__ off, PetscInt *__restrict__ low, PetscInt *__restrict__ words, PetscCount *__restrict__ pairs, BlockLook *look)
-{
-  HYB_SHARED(PetscCount, scratch, HYB_WARP);
-  const int  lane  = HybLane() & (W - 1);
-  const bool wrong = look->a.wrong || look->b.wrong;
-  PetscCount lower = 0, most = 0;
-  int        toolong = 0;
-
-  for (PetscCount r = ((PetscCount)blockIdx.x * BLOCK_THREADS + threadIdx.x) / W; r < x.mb; r += (PetscCount)gridDim.x * (BLOCK_THREADS / W)) {
-    const PetscInt first = wrong ? 0 : x.aptr[r], n = wrong ? 0 : x.aptr[r + 1] - first;
-    PetscInt       least = PETSC_MAX_INT, last = -1, longest = 0;
-    PetscCount     before = 0;
-
-    for (PetscInt k = 0; k < n; k += W) {
-      const PetscInt e   = k + lane;
-      PetscInt       len = 0;
-      PetscCount     here, all;
-
-      if (e < n) {
-        const PetscInt c = x.acol[first + e], begin = x.bptr[c];
-
-        len             = x.bptr[c + 1] - begin;
-        from[first + e] = begin * bs2;
-        if (len) {
-          least = HybMin()(least, x.bcol[begin]);
-          last  = HybMax()(last, x.bcol[begin + len - 1]);
-        }
-        longest = HybMax()(longest, len);
-      }
-      here = before + HybSubwarpExclusiveSum<W>((PetscCount)len, &all);
-      if (e < n) off[first + e] = (unsigned)here;
-      before += all;
-    }
-    least   = HybSubwarpMin<W>(least);
-    last    = HybSubwarpMax<W>(last);
-    longest = HybSubwarpMax<W>(longest);
-    if (lane == 0) {
-      const PetscCount span = last < 0 ? 0 : (PetscCount)last - least + 1;
-
-      low[r]   = least;
-      words[r] = (PetscInt)((span + 31) / 32);
-      pairs[r] = before;
-      lower += longest;
-      most = HybMax()(most, before);
-      if (span > BLOCK_MOST && before > BLOCK_MOST) toolong = 1;
-      if (before > PETSC_MAX_INT / 2) toolong = 1; /* numbers of pairs within a row */
-    }
-  }
-  lower = HybBlockSum<BLOCK_THREADS>(lower, scratch);
-  most  = HybBlockMax<BLOCK_THREADS>(most, scratch);
-  if (threadIdx.x == 0) {
-    HybAtomicAdd(&look->lower, lower);
-    HybAtomicMax(&look->most, most);
-  }
-  if (toolong) HybAtomicOr(&look->toolong, 1);
-}
-
-/* the device decides, so that products are counted for who comes next without waiting for the host */
-static __global__ void BlockDecide(PetscInt mb, PetscCount bytes /* for places */, BlockLook *look)
-{
-  int why = 0;
-
-  if (look->a.wrong || look->b.wrong)
-    why |= BLOCK_NONE;
-  else {
-    if (look->toolong) why |= BLOCK_LONG;
-    if (look->words[0] / BLOCK_SPARSE > look->pairs + mb) why |= BLOCK_SCATTER;
-    if (look->pairs > bytes / (PetscCount)sizeof(unsigned short)) why |= BLOCK_LARGE;
-  }
-  look->declined = why;
-}
 
 struct BlockPlacesArgs {
   BlockPattern      x;
@@ -273,9 +144,10 @@ static __global__ __launch_bounds__(BLOCK_THREADS) void BlockOffsets(PetscInt m,
   const PetscCount t = (PetscCount)blockIdx.x * BLOCK_THREADS + threadIdx.x;
 
   if (t <= m) {
-    const PetscInt r = (PetscInt)(t / bs), begin = offsets[r], len = t < m ? offsets[r + 1] - begin : 0;
+    const PetscInt   r     = (PetscInt)(t / bs);
+    const PetscCount begin = offsets[r], len = t < m ? offsets[r + 1] - begin : 0;
 
-    ci[t] = begin * bs * bs + (PetscInt)(t % bs) * len * bs;
+    ci[t] = (PetscInt)(begin * bs * bs + (t % bs) * len * bs);
   }
 }
 
@@ -415,150 +287,6 @@ static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1) BlockSums(Bloc
       for (PetscInt e = rank; e < clen; e += G) x.cj[cfirst + i * clen + e] = column[e / BS] * BS + e % BS;
 }
 
-/* what a symbolic phase needs, in one allocation */
-static PetscErrorCode BlockRoom(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, bool same, BlockProduct *s)
-{
-  const PetscInt   bs2 = s->bs * s->bs;
-  const PetscCount mb = A->m / s->bs, kb = B->m / s->bs, na = A->nnz / bs2, nb = B->nnz / bs2;
-  PetscInt        *aptr, *acol, *bptr, *bcol;
-
-  PetscFunctionBegin;
-  s->room = NULL;
-  for (int pass = 0; pass < 2; pass++) {
-    size_t used = 0;
-
-    HybCarve(s->room, &used, (size_t)(mb + 1) * sizeof(*aptr), &aptr);
-    HybCarve(s->room, &used, (size_t)na * sizeof(*acol), &acol);
-    HybCarve(s->room, &used, same ? 0 : (size_t)(kb + 1) * sizeof(*bptr), &bptr);
-    HybCarve(s->room, &used, same ? 0 : (size_t)nb * sizeof(*bcol), &bcol);
-    HybCarve(s->room, &used, (size_t)mb * sizeof(*s->low), &s->low);
-    HybCarve(s->room, &used, (size_t)mb * sizeof(*s->words), &s->words);
-    HybCarve(s->room, &used, (size_t)mb * sizeof(*s->spanorder), &s->spanorder);
-    HybCarve(s->room, &used, (size_t)(mb + 1) * sizeof(*s->offsets), &s->offsets);
-    HybCarve(s->room, &used, (size_t)mb * sizeof(*s->count), &s->count);
-    HybCarve(s->room, &used, (size_t)HYB_PLAN_SUMS(mb) * sizeof(*s->sums), &s->sums);
-    if (!pass) PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)used, 1, &s->room));
-  }
-  s->pattern = {(PetscInt)mb, aptr, acol, same ? aptr : bptr, same ? acol : bcol};
-  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, na, sizeof(*s->from), &s->from));
-  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, na, sizeof(*s->off), &s->off));
-  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, mb + 1, sizeof(*s->pairptr), &s->pairptr));
-  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, mb, sizeof(*s->order), &s->order));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode BlockRoomFree(HybSpGEMM *mm, BlockProduct *s)
-{
-  PetscFunctionBegin;
-  PetscCall(HybArenaFree(&mm->work, &s->room));
-  PetscCall(HybArenaFree(&mm->keep, &s->from));
-  PetscCall(HybArenaFree(&mm->keep, &s->off));
-  PetscCall(HybArenaFree(&mm->keep, &s->pairptr));
-  PetscCall(HybArenaFree(&mm->keep, &s->order));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Checks blocks of size s->bs, exactly, finds the spans and, where count says so, counts products for who comes next if
-   "auto" must decline. One synchronisation, s->host tells. */
-static PetscErrorCode BlockCheck(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, bool count, BlockProduct *s)
-{
-  const HybExec   *exec = &mm->exec;
-  const bool       same = A->i == B->i && A->j == B->j;
-  const PetscInt   mb = A->m / s->bs, bs2 = s->bs * s->bs;
-  const PetscCount mean  = mb ? A->nnz / bs2 / mb : 0;
-  const int        lanes = mean <= 5 ? 4 : mean <= 20 ? 16
-                                                      : 32;
-  PetscCount       bytes = BLOCK_OUTGROW * (A->nnz + B->nnz) * (PetscCount)(sizeof(PetscInt) + sizeof(HybScalar));
-  BlockLook       *look  = s->look;
-  HybPlanUnless    unless;
-  int              sms;
-
-  PetscFunctionBegin;
-  PetscCall(HybDeviceLimits(NULL, &sms));
-  if (bytes > BLOCK_ASK) {
-    HybMemoryReport report;
-
-    PetscCall(exec->backend->memory(&report));
-    bytes = PetscMin(bytes, (PetscCount)(report.free_bytes / 4));
-  }
-  PetscCall(BlockRoom(mm, A, B, same, s));
-  PetscCall(RowBlocksColumnsAsync(exec, A, s->bs, (PetscInt *)s->pattern.aptr, (PetscInt *)s->pattern.acol, &look->a));
-  if (!same) PetscCall(RowBlocksColumnsAsync(exec, B, s->bs, (PetscInt *)s->pattern.bptr, (PetscInt *)s->pattern.bcol, &look->b));
-  PetscCall(HybDispatch(lanes, HybCases<4, 16, 32>(), [&](auto W) {
-    HYB_LAUNCH((BlockSpans<W>), PetscMin(HybBlocks((PetscCount)mb * W, BLOCK_THREADS), (PetscCount)16 * sms),
-               BLOCK_THREADS, 0, exec->stream, s->pattern, bs2, s->from, s->off, s->low, s->words, s->pairptr, look);
-    return PETSC_SUCCESS;
-  }));
-  PetscCall(HybScanCounts64(exec, &mm->work, mb, s->pairptr, s->pairptr, &look->pairs, NULL));
-  PetscCall(HybPlanBinsAnyOrderInt(exec, mb, s->words, BLOCK_SPANS, BlockSpanLimit, look->spancount, s->spanorder, look->spanptr, s->words, s->sums, s->offsets, look->words, &look->pairs));
-  HYB_LAUNCH(BlockDecide, 1, 1, 0, exec->stream, mb, bytes, look);
-  unless.found[0] = unless.found[1] = &look->declined;
-  unless.most = unless.product = 0;
-  if (count) PetscCall(HybPlanRowCostsUnless(exec, A, B->i, NULL, unless, mm->rowproducts, look->stats));
-  PetscCall(HybSpGEMMFetch(mm, &s->host, look, offsetof(BlockLook, blocks)));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Which sizes rows of both operands leave, as far as a sample tells: one synchronisation, unless somebody had the
-   sample with his own look */
-static PetscErrorCode BlockSample(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, bool count, BlockProduct *s, int *candidates)
-{
-  const HybExec *exec = &mm->exec;
-  BlockLook     *look = s->look;
-  HybPlanUnless  unless;
-
-  PetscFunctionBegin;
-  if (mm->blocksizes < 0) {
-    PetscCall(RowBlocksSampleAsync(exec, A, *candidates, &look->sample));
-    if (A->i != B->i || A->j != B->j) PetscCall(RowBlocksSampleAsync(exec, B, *candidates, &look->sample));
-    unless.found[0] = unless.found[1] = &look->sample;
-    unless.most                       = *candidates - 1;
-    unless.product                    = 1 << 20;
-    /* where all are refused somebody else comes next; squares of bits stay below the product */
-    if (count) PetscCall(HybPlanRowCostsUnless(exec, A, B->i, NULL, unless, mm->rowproducts, look->stats));
-    PetscCall(HybSpGEMMFetch(mm, &s->host, look, offsetof(BlockLook, blocks)));
-    mm->blocksizes = *candidates & ~s->host.sample;
-  }
-  *candidates &= (int)mm->blocksizes;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* the largest size that both patterns consist of, and what is found of it; s->bs = 0: none, or "auto" does not want
-   it */
-static PetscErrorCode BlockFind(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, bool named, int candidates, BlockProduct *s)
-{
-  const bool count = !named && !mm->rowproducts;
-  int        bs    = 8;
-
-  PetscFunctionBegin;
-  PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, 1, sizeof(*s->look), &s->look));
-  if (count) PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, A->m, sizeof(PetscCount), &mm->rowproducts));
-  PetscCall(BlockSample(mm, A, B, count, s, &candidates));
-  /* a size that all rows of the sample left is hardly ever wrong; "auto" tries one, for who comes next waits for its
-     count */
-  for (; bs > 1; bs--) {
-    if (!(candidates & (1 << bs))) continue;
-    s->bs = bs;
-    if (s->host.declined) PetscCall(mm->exec.backend->zero(&mm->exec, s->look, sizeof(*s->look)));
-    PetscCall(BlockCheck(mm, A, B, count, s));
-    if (!(s->host.declined & (named ? BLOCK_NONE | BLOCK_LONG : ~0))) break;
-    PetscCall(BlockRoomFree(mm, s));
-    if (!named || !(s->host.declined & BLOCK_NONE)) bs = 1;
-  }
-  if (bs < 2) s->bs = 0;
-  if (mm->rowproducts && (s->bs || (count && !s->host.stats[0])))
-    PetscCall(HybArenaFree(&mm->work, &mm->rowproducts));
-  else if (count)
-    HybPlanStatsSet(s->host.stats, &mm->stats);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* sizes of blocks that the operands' own sizes leave; -1: no sample yet */
-static int BlockCandidates(const HybSpGEMM *mm, const HybCSR *A, const HybCSR *B)
-{
-  return RowBlocksCandidates(A) & RowBlocksCandidates(B) & (int)mm->blocksizes;
-}
-
 static PetscErrorCode HybSpGEMMApplicable_BlockCUDA(const HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
 {
   PetscFunctionBegin;
@@ -577,11 +305,11 @@ static PetscErrorCode HybSpGEMMLook_BlockCUDA(HybSpGEMM *mm, const HybCSR *A, co
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_HOST, 1, sizeof(*s), &s));
   PetscCall(PetscMemzero((void *)s, sizeof(*s)));
   if (candidates) PetscCall(BlockFind(mm, A, B, named, candidates, s));
-  PetscCheck(!named || s->bs || !(s->host.declined & BLOCK_LONG), PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpGEMM method block cannot run: a block row of the product of a %" PetscInt_FMT " x %" PetscInt_FMT " and a %" PetscInt_FMT " x %" PetscInt_FMT " matrix may have more than %d blocks, or %" PetscCount_FMT " pairs of them; choose another method", A->m, A->n, B->m, B->n, BLOCK_MOST, s->host.most);
+  PetscCheck(!named || s->bs || !(s->host.declined & BLOCK_LONG), PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpGEMM method block cannot run: a block row of the product of a %" PetscInt_FMT " x %" PetscInt_FMT " and a %" PetscInt_FMT " x %" PetscInt_FMT " matrix may have more than %d blocks, or %" PetscCount_FMT " pairs of them; choose another method", A->m, A->n, B->m, B->n, BLOCK_MOST, s->host.pairs[1]);
   PetscCheck(!named || s->bs, PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpGEMM method block cannot run: the patterns of a %" PetscInt_FMT " x %" PetscInt_FMT " and a %" PetscInt_FMT " x %" PetscInt_FMT " matrix of %" PetscCount_FMT " and %" PetscCount_FMT " nonzeros do not consist of whole blocks of one size, 2, 3, 4, 5, 6 or 8; choose another method", A->m, A->n, B->m, B->n, A->nnz, B->nnz);
   if (s->bs) {
-    mm->stats.products = s->host.pairs * s->bs * s->bs * s->bs;
-    mm->stats.maxrow   = s->host.most * s->bs * s->bs;
+    mm->stats.products = s->host.pairs[0] * s->bs * s->bs * s->bs;
+    mm->stats.maxrow   = s->host.pairs[1] * s->bs * s->bs;
     mm->data           = s;
     *fits              = PETSC_TRUE;
   } else
@@ -740,26 +468,28 @@ static PetscErrorCode HybSpGEMMSymbolic_BlockCUDA(HybSpGEMM *mm, const HybCSR *A
   const PetscInt mb = A->m / s->bs, bs2 = s->bs * s->bs;
   const size_t   block = (size_t)bs2 * sizeof(HybScalar) + sizeof(PetscInt);
   PetscCount     limits[BLOCK_SUMS - 1];
+  HybPlanScan    scan = {s->count, s->sums, s->offsets, NULL, s->look->blocks, NULL};
 
   PetscFunctionBegin;
   PetscCall(HybSpGEMMCheckCount(exec, A, B, s->host.lower * bs2, PETSC_TRUE));
-  PetscCall(HybArenaAlloc(out, exec->result, (PetscCount)C->m + 1, sizeof(PetscInt), &C->i));
-  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, s->host.pairs, sizeof(*s->place), &s->place));
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, s->host.pairs[0], sizeof(*s->place), &s->place));
   PetscCall(BlockPlacesAll(mm, B->nnz / bs2, B->m / s->bs, s));
   for (int b = 0; b < BLOCK_SUMS - 1; b++) limits[b] = (PetscCount)(BlockSumBytes[b] / block);
-  PetscCall(HybPlanBinsAnyOrderInt(exec, mb, s->count, BLOCK_SUMS, limits, s->look->sumcount, s->order, s->look->sumptr, s->count, s->sums, s->offsets, s->look->blocks, NULL));
+  PetscCall(HybPlanBinsAnyOrderInt(exec, mb, s->count, BLOCK_SUMS, limits, s->look->sumcount, s->order, s->look->sumptr, &scan));
+  /* while the device counts */
+  PetscCall(HybArenaAlloc(out, exec->result, (PetscCount)C->m + 1, sizeof(PetscInt), &C->i));
+  if (mb)
+    HYB_LAUNCH(BlockOffsets, HybBlocks((PetscCount)C->m + 1, BLOCK_THREADS), BLOCK_THREADS, 0, exec->stream, C->m, s->bs, s->offsets, C->i);
+  else
+    PetscCall(exec->backend->zero(exec, C->i, ((size_t)C->m + 1) * sizeof(PetscInt)));
   PetscCall(exec->backend->copy(exec, s->host.blocks, s->look->blocks, offsetof(BlockLook, spancount) - offsetof(BlockLook, blocks), HYB_COPY_DEVICE_TO_HOST));
   s->longest = s->host.blocks[1];
   C->nnz     = s->host.blocks[0] * bs2;
   PetscCall(PetscMemcpy(s->sumptr, s->host.sumptr, sizeof(s->sumptr)));
   PetscCall(HybCountersSet(&mm->counters, "block size", s->bs));
-  PetscCall(HybCountersSet(&mm->counters, "pairs of blocks", s->host.pairs));
+  PetscCall(HybCountersSet(&mm->counters, "pairs of blocks", s->host.pairs[0]));
   PetscCall(HybCountersSet(&mm->counters, "rows by blocks", A->m));
   PetscCall(HybSpGEMMCheckCount(exec, A, B, C->nnz, PETSC_FALSE));
-  if (C->nnz)
-    HYB_LAUNCH(BlockOffsets, HybBlocks((PetscCount)C->m + 1, BLOCK_THREADS), BLOCK_THREADS, 0, exec->stream, C->m, s->bs, s->offsets, C->i);
-  else
-    PetscCall(exec->backend->zero(exec, C->i, ((size_t)C->m + 1) * sizeof(PetscInt)));
   PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(PetscInt), &C->j));
   if ((A->a || !A->nnz) && (B->a || !B->nnz)) PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(HybScalar), &C->a));
   if (C->nnz) PetscCall(BlockRun(mm, s, A, B, true, C));

@@ -461,11 +461,11 @@ static PetscErrorCode HybSpGEMMLook_DiagonalCUDA(HybSpGEMM *mm, const HybCSR *A,
     if (pass == 0 && sizes) PetscCall(RowBlocksSampleAsync(exec, A, sizes, &look->blocks));
     if (pass == 0 && sizes && !same) PetscCall(RowBlocksSampleAsync(exec, B, sizes, &look->blocks));
     /* so that whoever comes after a second look has nothing to wait for but its count; and where pairs are likely to be
-       too many, after the first */
+       too many, after the first, unless blocks are likely, which need no counts */
     if (pass == 0)
       PetscCall(HybPlanRowCostsUnless(exec, A, B->i, NULL, {
                                                              {&da->n, &db->n},
-                                                             DIAGONALS_MAX, DIAGONAL_PAIRS
+                                                             DIAGONALS_MAX, DIAGONAL_PAIRS, &look->blocks, sizes
       },
                                       mm->rowproducts, look->stats));
     else if (!host.stats[0])

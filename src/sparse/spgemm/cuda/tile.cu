@@ -631,7 +631,7 @@ static PetscErrorCode TileFind(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
   *x = {rows, A->m, A->i, s->p.a.count, B->i, s->p.b.count, s->p.a.tile, s->p.b.tile, s->p.a.mask, s->p.b.mask};
   HYB_LAUNCH((TileSpans<8>), PetscMin(HybBlocks((PetscCount)rows * 8, TILE_THREADS), (PetscCount)16 * sms), TILE_THREADS, 0, exec->stream, *x, s->low, s->words, s->cost, s->look);
   PetscCall(HybPlanRowCosts(exec, A, B->i, NULL, NULL, s->look->stats));
-  PetscCall(HybPlanBinsAnyOrderInt(exec, rows, s->cost, TILE_SPANS, TileSpanLimit, s->look->spancount, s->order, s->look->spanptr, NULL, NULL, NULL, NULL, NULL));
+  PetscCall(HybPlanBinsAnyOrderInt(exec, rows, s->cost, TILE_SPANS, TileSpanLimit, s->look->spancount, s->order, s->look->spanptr, NULL));
   PetscCall(exec->backend->copy(exec, &s->host, s->look, offsetof(TileLook, chunks), HYB_COPY_DEVICE_TO_HOST));
   mm->waits++;
   HybPlanStatsSet(s->host.stats, &mm->stats);
@@ -646,7 +646,11 @@ static PetscErrorCode TileTasksCount(HybSpGEMM *mm, const HybCSR *A, const HybCS
 
   PetscFunctionBegin;
   PetscCall(TileCountAll(mm, x, y, s, s->chunkptr));
-  PetscCall(HybPlanBinsAnyOrderInt(exec, x.rows, s->cost, TILE_SIZES, TileSizeLimit, s->look->sizecount, s->order, s->look->sizeptr, s->chunkptr, s->sums, s->chunkptr, s->look->chunks, NULL));
+  {
+    const HybPlanScan scan = {s->chunkptr, s->sums, s->chunkptr, NULL, s->look->chunks, NULL};
+
+    PetscCall(HybPlanBinsAnyOrderInt(exec, x.rows, s->cost, TILE_SIZES, TileSizeLimit, s->look->sizecount, s->order, s->look->sizeptr, &scan));
+  }
   PetscCall(HybScanCounts64(exec, &mm->work, x.rows, s->taskptr, s->taskptr, &s->look->tasks, NULL));
   PetscCall(exec->backend->copy(exec, s->host.chunks, s->look->chunks, offsetof(TileLook, nnz) - offsetof(TileLook, chunks), HYB_COPY_DEVICE_TO_HOST));
   mm->waits++;

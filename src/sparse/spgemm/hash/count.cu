@@ -58,7 +58,8 @@ static __device__ __forceinline__ void HashChoose(const HashArgs &x, PetscInt ro
   if (acc + ranked + pad <= HASH_SMALLMEM) {
     const PetscInt taken = (PetscInt)(acc + ranked + pad);
 
-    if (isdirect ? (need > HASH_SUBWARP && taken <= HASH_SUBWARP) || need > HASH_SMALLMEM : 2 * ranked <= HASH_RANKMOST * hashed) c.ranked = taken;
+    /* nor does it take a row from a sub-warp to a block */
+    if (isdirect ? (need > HASH_SUBWARP && taken <= HASH_SUBWARP) || need > HASH_SMALLMEM : 2 * ranked <= HASH_RANKMOST * hashed && (need > HASH_SUBWARP || taken <= HASH_SUBWARP)) c.ranked = taken;
   }
   /* a sub-warp adds entry after entry of A, a block does so faster */
   if (entries > HASH_LONGLIST) {

@@ -154,7 +154,11 @@ PetscErrorCode HybHashRowsCount(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   x.count = count;
   x.need  = need;
   PetscCall(HashCountRows(mm, hash, upper, A->m, binptr, counters, x));
-  PetscCall(HybPlanBinsAnyOrderInt(exec, A->m, need, HYB_HASH_BINS, HashLimit, counters + 2 * HASH_COUNT_BINS, hash->order, hash->binptr, count, (PetscCount *)work, offsets, hash->head, hash->list ? x.unlisted : NULL));
+  {
+    const HybPlanScan scan = {count, (PetscCount *)work, offsets, NULL, hash->head, hash->list ? x.unlisted : NULL};
+
+    PetscCall(HybPlanBinsAnyOrderInt(exec, A->m, need, HYB_HASH_BINS, HashLimit, counters + 2 * HASH_COUNT_BINS, hash->order, hash->binptr, &scan));
+  }
   PetscCall(HybArenaFree(&mm->work, &work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -250,7 +250,7 @@ static __device__ __forceinline__ void HashNumericRow(const HashArgs &x, PetscIn
 }
 
 template <int N, int MODE>
-__global__ void __launch_bounds__(HybGroup<N>::THREADS) HashNumericKernel(HashArgs x)
+static __device__ __forceinline__ void HashNumericRows(const HashArgs &x)
 {
   using G = HybGroup<N>;
   HYB_DYNAMIC_SHARED(unsigned char, shared);
@@ -266,6 +266,20 @@ __global__ void __launch_bounds__(HybGroup<N>::THREADS) HashNumericKernel(HashAr
     if (!x.values && HashListed(x, row)) continue;
     HashNumericRow<N, MODE>(x, row, shared + (size_t)G::index() * x.bytes, scratch, stagebegin, stageend, stagevalue);
   }
+}
+
+template <int N>
+__global__ void __launch_bounds__(HybGroup<N>::THREADS) HashNumericKernel(HashArgs x)
+{
+  HashNumericRows<N, 0>(x);
+}
+
+/* Rows without room for accumulators or for a table in shared memory: one block a multiprocessor. Of 1024 threads each
+   has 64 registers, and some bytes spill; half as many threads would leave half of the rows' products under way. */
+template <int N, int MODE>
+__global__ void __launch_bounds__(N, 1) HashNumericLargeKernel(HashArgs x)
+{
+  HashNumericRows<N, MODE>(x);
 }
 
 template <int N>
@@ -333,15 +347,15 @@ static PetscErrorCode HashRunBins(HybSpGEMM *mm, const HybExec *exec, const HybH
         lanes = hash->mean <= 48 ? 64 : 128;
 
       PetscCall(HybDispatch(lanes, HybCases<4, 8, 16, 32, 64, 128, 256, 512>(), [&](auto N) {
-        HYB_LAUNCH((HashNumericKernel<N, 0>), HybBlocks(rows, HybGroup<N>::GROUPS), HybGroup<N>::THREADS,
+        HYB_LAUNCH((HashNumericKernel<N>), HybBlocks(rows, HybGroup<N>::GROUPS), HybGroup<N>::THREADS,
                    HybGroup<N>::GROUPS * x.bytes, exec->stream, x);
         return PETSC_SUCCESS;
       }));
     } else if (b == 8)
-      HYB_LAUNCH((HashNumericKernel<512, 1>), rows, 512, x.bytes, exec->stream, x);
+      HYB_LAUNCH((HashNumericLargeKernel<512, 1>), rows, 512, x.bytes, exec->stream, x);
     else {
       PetscCall(HashGlobalTables(exec, &mm->work, hash->multiprocessors, 2 * ((hash->words + 3) & ~(PetscCount)3), rows, &x, &blocks));
-      HYB_LAUNCH((HashNumericKernel<1024, 2>), blocks, 1024, 0, exec->stream, x);
+      HYB_LAUNCH((HashNumericLargeKernel<1024, 2>), blocks, 1024, 0, exec->stream, x);
       PetscCall(HybArenaFree(&mm->work, &x.global));
     }
   }

@@ -192,7 +192,7 @@ PetscErrorCode HybHashRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
   PetscCall(HashRun(mm, hash, x));
   PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)A->m + 2 * HYB_HASH_BINS, sizeof(PetscInt), &need));
   HYB_LAUNCH(HashPlanNeed, HybBlocks(A->m, 256), 256, 0, exec->stream, A->m, C->i, need + 2 * HYB_HASH_BINS);
-  PetscCall(HybPlanBinsAnyOrderInt(exec, A->m, need + 2 * HYB_HASH_BINS, HYB_HASH_BINS, HashLimit, need, hash->planorder, hash->planorder + A->m, NULL, NULL, NULL, NULL, NULL));
+  PetscCall(HybPlanBinsAnyOrderInt(exec, A->m, need + 2 * HYB_HASH_BINS, HYB_HASH_BINS, HashLimit, need, hash->planorder, hash->planorder + A->m, NULL));
   PetscCall(HybArenaFree(&mm->work, &need));
   PetscCall(HybCountersSet(&mm->counters, "places", mm->stats.products));
   hash->places    = places;
