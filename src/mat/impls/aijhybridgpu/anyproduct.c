@@ -14,6 +14,7 @@ static PetscErrorCode HybProductExpandMAIJ(Mat C)
   Mat_Product *product = C->product;
   char         method[64];
   PetscBool    maij, seq, mpi, ours = PETSC_FALSE, asked;
+  PetscInt     rbs, cbs;
   Mat          P = product->B;
 
   PetscFunctionBegin;
@@ -24,7 +25,9 @@ static PetscErrorCode HybProductExpandMAIJ(Mat C)
   if (maij && (seq || mpi)) PetscCall(HybGlueProductAlgorithm(C, seq, method, sizeof(method), &ours, &asked));
   if (!ours) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscInfo(C, "P is expanded from MAIJ to AIJ\n"));
+  PetscCall(MatGetBlockSizes(P, &rbs, &cbs));
   PetscCall(MatConvert(P, seq ? MATSEQAIJ : MATMPIAIJ, MAT_INPLACE_MATRIX, &P));
+  PetscCall(MatSetBlockSizes(P, rbs, cbs)); /* which PETSc's conversion of a sequential one forgets */
   PetscCall(MatConvert(P, ((PetscObject)product->A)->type_name, MAT_INPLACE_MATRIX, &P));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
