@@ -9,6 +9,7 @@
 #include <petscsys.h>
 #include <string>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include <vector>
 
