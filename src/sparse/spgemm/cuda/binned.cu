@@ -38,6 +38,7 @@
   Reference: Liu, Vinter, A framework for general sparse matrix-matrix multiplication on GPUs and heterogeneous
   processors, JPDC 85 (2015).
 */
+#include "../../csr/rowops.cuh"
 #include "../../device/hybgroup.cuh"
 #include "../../plan/bins.cuh"
 #include "aijhybridgpu/private/hybspgemm.h"
@@ -221,22 +222,6 @@ struct BinnedBatch {
   PetscInt *from, *end, *column, *scratch;
 };
 
-/* entries of list[0..n-1], which ascends, that are less than this one */
-static __device__ __forceinline__ PetscInt BinnedBelow(const PetscInt *list, PetscInt n, PetscInt column)
-{
-  PetscInt lo = 0, hi = n;
-
-  while (lo < hi) {
-    const PetscInt mid = lo + (hi - lo) / 2;
-
-    if (list[mid] < column)
-      lo = mid + 1;
-    else
-      hi = mid;
-  }
-  return lo;
-}
-
 /* sorts the columns of a warp's lanes, of which n are less than PETSC_MAX_INT, and all others that */
 static __device__ __forceinline__ PetscInt BinnedSort(PetscInt column, int n)
 {
@@ -260,7 +245,7 @@ static __device__ __forceinline__ void BinnedGather(const BinnedArgs &x, const B
 {
   using G         = HybGroup<N>;
   const int  rank = G::rank(), n = (int)(stop - q);
-  const auto fetch = [&](int p) { return x.bj[s.from[e + BinnedBelow(s.end + e, last - e, q + p + 1)] + q + p]; };
+  const auto fetch = [&](int p) { return x.bj[s.from[e + RowLowerBound(s.end + e, 0, last - e, q + p + 1)] + q + p]; };
 
   if (s.end[e] >= stop) {
 #pragma unroll
@@ -301,7 +286,7 @@ static __device__ __forceinline__ bool BinnedInsert(const BinnedBatch<N> &s, int
     if (u * N < n) {
       PetscInt here;
 
-      at[u]                = column[u] < PETSC_MAX_INT ? BinnedBelow(list, old, column[u]) : 0;
+      at[u]                = column[u] < PETSC_MAX_INT ? RowLowerBound(list, 0, old, column[u]) : 0;
       const bool     fresh = column[u] < PETSC_MAX_INT && (at[u] == old || list[at[u]] != column[u]);
       const PetscInt k     = total + G::exclusiveSum((PetscInt)fresh, s.scratch, &here);
 
@@ -323,7 +308,7 @@ static __device__ __forceinline__ bool BinnedInsert(const BinnedBatch<N> &s, int
 
     if (e >= 0) {
       moved = list[e];
-      below = BinnedBelow(s.column, total, moved);
+      below = RowLowerBound(s.column, 0, total, moved);
     }
     G::sync();
     if (below) list[e + below] = moved;
@@ -368,7 +353,7 @@ static __device__ __forceinline__ bool BinnedMergeRow(const BinnedArgs &x, Petsc
       PetscInt column[BinnedBatch<N>::EACH], last, stop;
 
       while (s.end[e] <= q) e++;
-      last = e + BinnedBelow(s.end + e, entries - e, all - q < BinnedBatch<N>::ROWS ? all + 1 : q + BinnedBatch<N>::ROWS + 1);
+      last = e + RowLowerBound(s.end + e, 0, entries - e, all - q < BinnedBatch<N>::ROWS ? all + 1 : q + BinnedBatch<N>::ROWS + 1);
       stop = last > e ? s.end[last - 1] : s.end[e] - q < BinnedBatch<N>::PIECE ? s.end[e]
                                                                                : q + BinnedBatch<N>::PIECE;
       BinnedGather<N>(x, s, q, stop, e, last, column);
@@ -440,7 +425,7 @@ __global__ void __launch_bounds__(HybGroup<N>::THREADS) BinnedValues(BinnedArgs 
       const HybScalar value = x.aa[k];
 
       for (PetscInt p = x.bi[c] + G::rank(); p < end; p += N) {
-        const PetscInt at = BinnedBelow(columns, n, x.bj[p]);
+        const PetscInt at = RowLowerBound(columns, 0, n, x.bj[p]);
 
         sum[at] = HybMulAdd(value, x.ba[p], sum[at]);
       }
