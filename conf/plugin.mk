@@ -11,9 +11,12 @@ REGISTER_OBJ = $(filter %/dlregisaijhybridgpu.o,$(GLUE_OBJ))
 $(BUILD)/other/%/register.o: $(filter %/dlregisaijhybridgpu.c,$(GLUE_SRC)) tests/plugin/otherversion.h
 	@mkdir -p $(@D)
 	$(call SAY,$@)$(PETSC_CC) $(CFLAGS_ALL) $(OTHER_FLAGS_$*) -MMD -MP -c $< -o $@
-$(BUILD)/other/libpetsc_second.so:
+# a second PETSc, and a library whose name alone is like PETSc's
+STUB_second = int PetscInitialize(void) { return 0; }
+STUB_tools = int petsc_tools;
+$(BUILD)/other/libpetsc_second.so $(BUILD)/other/libpetsc_tools.so: $(BUILD)/other/libpetsc_%.so: conf/plugin.mk
 	@mkdir -p $(@D)
-	@echo 'int second_petsc;' | $(PETSC_CC) -shared -fPIC -x c - -o $@ -Wl,-soname,libpetsc_second.so
+	@echo '$(STUB_$*)' | $(PETSC_CC) -shared -fPIC -x c - -o $@ -Wl,-soname,$(@F)
 $(BUILD)/other/%/$(PLUGIN): $(BUILD)/other/%/register.o $(ROOMS_OBJ) $(GLUE_OBJ) $(BUILD)/other/libpetsc_second.so
 	$(call SAY,$@)$(PETSC_CC) -shared $(SAN) -o $@ $< $(ROOMS_OBJ) $(filter-out $(REGISTER_OBJ),$(GLUE_OBJ)) -Wl,-soname,$(PLUGIN) -Wl,-z,nodelete $(PETSC_LIBS) $(OTHER_LINK_$*) -lm -ldl
 .SECONDARY: $(OTHER:%=$(BUILD)/other/%/register.o)
@@ -23,7 +26,7 @@ $(BUILD)/other/%/$(PLUGIN): $(BUILD)/other/%/register.o $(ROOMS_OBJ) $(GLUE_OBJ)
 CHECK_TARGETS += test-plugin
 CHECK_BUILDS += $(OTHER_MADE:%=$(BUILD)/other/%/$(PLUGIN))
 ## make test-plugin     what -help shows, what is refused at load, and that nothing is left allocated
-test-plugin: $(BUILD)/lib/$(PLUGIN) $(OTHER_MADE:%=$(BUILD)/other/%/$(PLUGIN)) $(BUILD)/examples/solve $(EMULATED_LIB)
+test-plugin: $(BUILD)/lib/$(PLUGIN) $(OTHER_MADE:%=$(BUILD)/other/%/$(PLUGIN)) $(BUILD)/examples/solve $(BUILD)/tests/plugin/ending $(BUILD)/other/libpetsc_tools.so $(EMULATED_LIB)
 	@$(MAKE) --no-print-directory $(MAT_BIN) | grep -v 'up to date' || true
 	@$(MPI_ENV) MPIEXEC='$(or $(MPIEXEC),mpiexec)' tests/plugin/run.sh $(abspath $(BUILD)) $(abspath $(BUILD)/lib/$(PLUGIN)) $(abspath $(EMULATED_LIB))
 

@@ -59,6 +59,7 @@ else
 fi
 refuses "a plugin of another release" 'was built for PETSc 3.17 and cannot be loaded into PETSc 3' "$coo" -dll_append "$build/other/release/libaijhybridgpu.so"
 refuses "a plugin that brings a second PETSc" 'two PETSc libraries in one process' "$coo" -dll_append "$build/other/second/libaijhybridgpu.so"
+if timeout 100 env LD_PRELOAD="$build/other/libpetsc_tools.so" "$coo" -dll_append "$plugin" > "$tmp/out" 2>&1; then ok; else bad "a library whose name begins as PETSc's is no second PETSc"; fi
 configuration() { # which, what it is, the message; what this PETSc has itself is no other one
   if [ -f "$build/other/$1/libaijhybridgpu.so" ]; then refuses "a plugin with $2" "$3" "$coo" -dll_append "$build/other/$1/libaijhybridgpu.so"
   else echo "SKIPPED: a plugin with $2: this PETSc has them"; skipped=$((skipped + 1)); fi

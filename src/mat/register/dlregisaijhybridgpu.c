@@ -4,27 +4,48 @@
   registrations here: no device is touched before its first use.
 */
 #define _GNU_SOURCE /* dl_iterate_phdr() */
+#include <dlfcn.h>
 #include <link.h>
 #include "../impls/aijhybridgpu/family.h"
 #include "aijhybridgpu/private/hybmat.h"
 
 typedef struct {
-  int  n;
-  char name[2][256];
+  int n;
+  struct {
+    const char *name;
+    void       *base;
+  } library[16];
 } LoadedPetsc;
 
-static int HybFindPetsc(struct dl_phdr_info *info, size_t size, void *ctx)
+static int HybFindNames(struct dl_phdr_info *info, size_t size, void *ctx)
 {
   LoadedPetsc *l    = (LoadedPetsc *)ctx;
   const char  *base = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
 
   (void)size;
   base = base ? base + 1 : (info->dlpi_name ? info->dlpi_name : "");
-  if (!strncmp(base, "libpetsc", 8) && strstr(base, ".so")) {
-    if (l->n < 2) snprintf(l->name[l->n], sizeof(l->name[0]), "%s", info->dlpi_name);
-    l->n++;
+  if (!strncmp(base, "libpetsc", 8) && strstr(base, ".so") && l->n < (int)PETSC_STATIC_ARRAY_LENGTH(l->library)) {
+    l->library[l->n].name   = info->dlpi_name;
+    l->library[l->n++].base = (void *)info->dlpi_addr;
   }
   return 0;
+}
+
+/* PETSc may be several libraries (--with-single-library=0), and others' names begin as PETSc's: each PETSc has one
+   PetscInitialize() */
+static void HybFindPetsc(LoadedPetsc *l)
+{
+  int n = 0;
+
+  dl_iterate_phdr(HybFindNames, l);
+  for (int k = 0; k < l->n; k++) {
+    void   *handle = dlopen(l->library[k].name, RTLD_LAZY | RTLD_NOLOAD), *initialize = handle ? dlsym(handle, "PetscInitialize") : NULL;
+    Dl_info info;
+
+    if (initialize && dladdr(initialize, &info) && info.dli_fbase == l->library[k].base) l->library[n++] = l->library[k];
+    if (handle) dlclose(handle);
+  }
+  l->n = n;
 }
 
 /*
@@ -46,8 +67,8 @@ static PetscErrorCode HybGlueCheckPetsc(void)
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&loaded, sizeof(loaded)));
   PetscCall(PetscMemzero(number, sizeof(number)));
-  dl_iterate_phdr(HybFindPetsc, &loaded);
-  PetscCheck(loaded.n < 2, PETSC_COMM_SELF, PETSC_ERR_LIB, "libaijhybridgpu was built for %s, but the program runs %s: two PETSc libraries in one process do not work; build the plugin against the program's PETSc (make PETSC_DIR=... PETSC_ARCH=...)", loaded.name[1], loaded.name[0]);
+  HybFindPetsc(&loaded);
+  PetscCheck(loaded.n < 2, PETSC_COMM_SELF, PETSC_ERR_LIB, "libaijhybridgpu was built for %s, but the program runs %s: two PETSc libraries in one process do not work; build the plugin against the program's PETSc (make PETSC_DIR=... PETSC_ARCH=...)", loaded.library[1].name, loaded.library[0].name);
   PetscCheck(PETSC_COMM_WORLD != MPI_COMM_NULL, PETSC_COMM_SELF, PETSC_ERR_LIB, "libaijhybridgpu was loaded into a program that is linked with a static PETSc, whose types it cannot reach: link the program with PETSc's shared library");
   PetscCall(PetscDataTypeGetSize(PETSC_INT, &sizeofint));
   PetscCall(PetscGetVersionNumber(&number[0].ours, &number[1].ours, &number[2].ours, &number[3].ours));
