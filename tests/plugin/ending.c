@@ -1,6 +1,8 @@
 static char help[] = "A program of known counts for tests/plugin/report.sh: products and products with vectors, and an end that is chosen.\n\
   -end finalize|error|caught|exit|signal|other|folder : PetscFinalize(); an error in main(); one that is caught, then PetscFinalize(); exit(); SIGSEGV;\n\
                                                         an error on the last process alone; the report's folder is removed, then PetscFinalize()\n\
+  -end finalizers : PetscFinalize(), in which functions of the program destroy the matrices\n\
+  -load PLUGIN : opened by the program, when the first of these is registered\n\
   -comma : fails where the user's language, which it speaks, has no comma in numbers\n\
   -mults N : so many products with a vector instead of 100\n\n";
 
@@ -92,9 +94,31 @@ static PetscErrorCode Fails(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static Mat kept[2];
+
+static PetscErrorCode FinalizeFirst(void)
+{
+  return MatDestroy(&kept[0]);
+}
+
+static PetscErrorCode FinalizeSecond(void)
+{
+  return MatDestroy(&kept[1]);
+}
+
+/* PETSc calls them in turn or, later releases, the last one first: one of them comes after the plugin's own */
+static PetscErrorCode RegisterAndLoad(const char *plugin)
+{
+  PetscFunctionBeginUser;
+  PetscCall(PetscRegisterFinalize(FinalizeFirst));
+  PetscCall(PetscDLLibraryAppend(PETSC_COMM_WORLD, &PetscDLLibrariesLoaded, plugin));
+  PetscCall(PetscRegisterFinalize(FinalizeSecond));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
-  char        end[32] = "finalize", folder[PETSC_MAX_PATH_LEN] = "";
+  char        end[32] = "finalize", folder[PETSC_MAX_PATH_LEN] = "", plugin[PETSC_MAX_PATH_LEN] = "";
   Mat         A, C;
   PetscMPIInt rank, size;
   PetscBool   is, many = PETSC_FALSE, comma = PETSC_FALSE;
@@ -108,6 +132,8 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetString(NULL, NULL, "-folder", folder, sizeof(folder), NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-many", &many, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-comma", &comma, NULL));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-load", plugin, sizeof(plugin), NULL));
+  if (plugin[0]) PetscCall(RegisterAndLoad(plugin));
   if (comma && strcmp(localeconv()->decimal_point, ",")) return 4;
   PetscCall(Stencil(&A));
   PetscCall(Work(A, &C));
@@ -128,6 +154,12 @@ int main(int argc, char **argv)
   if (is) raise(SIGSEGV);
   PetscCall(PetscStrcmp(end, "folder", &is));
   if (is && !rank && rmdir(folder)) return 3;
+  PetscCall(PetscStrcmp(end, "finalizers", &is));
+  if (is) {
+    kept[0] = A;
+    kept[1] = C;
+    A = C = NULL;
+  }
   PetscCall(MatDestroy(&A));
   PetscCall(MatDestroy(&C));
   PetscCall(PetscFinalize());

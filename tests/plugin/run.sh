@@ -74,5 +74,13 @@ for t in t601_type t602_product t603_coo; do
     else bad "$t on $n processes is clean with -malloc_dump"; fi
   done
 done
+
+# matrices that live until other finalizers than the plugin's destroy them, one before it and one after it
+for n in 1 2; do
+  for device in '' ${emulated:+"-mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_cuda_library $emulated"}; do
+    if timeout 100 "$mpiexec" -n $n "$build/tests/plugin/ending" -load "$plugin" -mat_type aijhybridgpu $device -end finalizers > "$tmp/out" 2>&1; then ok
+    else bad "finalizers destroy matrices, $n processes ${device:+on the emulated device}"; fi
+  done
+done
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed = 0 ]

@@ -5,6 +5,19 @@
 
 HybGlue HybGlueState;
 
+/* before a registration */
+void HybGlueClear(void)
+{
+  const PetscBool   atexit    = HybGlueState.atexit;  /* that the process will call it stands */
+  const HybBackend  watched   = HybGlueState.watched; /* memory of before, that is freed later, goes through it */
+  const HybBackend *unwatched = HybGlueState.unwatched;
+
+  memset(&HybGlueState, 0, sizeof(HybGlueState));
+  HybGlueState.atexit    = atexit;
+  HybGlueState.watched   = watched;
+  HybGlueState.unwatched = unwatched;
+}
+
 PetscErrorCode HybEventsRegister(void)
 {
   PetscFunctionBegin;

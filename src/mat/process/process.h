@@ -1,6 +1,6 @@
 /*
   What belongs to the process and not to one matrix: the options that are read once, the device and its stream,
-  counters, events, what is reported at the end. All of it is one struct, HybGlueState, which PetscFinalize() resets.
+  counters, events, what is reported at the end. All of it is one struct, HybGlueState, which registration clears.
 */
 #ifndef AIJHYBRIDGPU_PROCESS_H
 #define AIJHYBRIDGPU_PROCESS_H
@@ -229,6 +229,7 @@ typedef struct {
 } HybGlue;
 
 PETSC_INTERN HybGlue HybGlueState;
+PETSC_INTERN void    HybGlueClear(void);
 
 /* waiting.c: the device's table, watched where a report is made */
 PETSC_INTERN const HybBackend *HybBackendWatch(const HybBackend *);

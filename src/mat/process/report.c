@@ -346,16 +346,14 @@ static PetscErrorCode HybReportEnd(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Runs before PETSc's own finalization of Mat. A second PetscInitialize() registers again. */
+/* Runs before PETSc's own finalization of Mat. A second PetscInitialize() registers again, and that clears the rest:
+   matrices that others' finalizers destroy after this one need the parents' functions and places. */
 PetscErrorCode HybGlueFinalize(void)
 {
-  HybGlue          *g         = &HybGlueState;
-  const PetscBool   atexit    = g->atexit;  /* that the process will call it stands */
-  const HybBackend  watched   = g->watched; /* what a program frees later goes through it */
-  const HybBackend *unwatched = g->unwatched;
-  HybAccount        a;
-  char              text[512];
-  PetscMPIInt       rank;
+  HybGlue    *g = &HybGlueState;
+  HybAccount  a;
+  char        text[512];
+  PetscMPIInt rank;
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
@@ -379,9 +377,7 @@ PetscErrorCode HybGlueFinalize(void)
   PetscCall(HybCommRestore(&g->world));
   if (g->given.kept) PetscCall(HybArenaReset(&g->given.arrays));
   if (g->given.kept) PetscCall(HybArenaReset(&g->given.moved));
-  PetscCall(PetscMemzero(g, sizeof(*g)));
-  g->atexit    = atexit;
-  g->watched   = watched;
-  g->unwatched = unwatched;
+  PetscCall(PetscMemzero(&g->given, sizeof(g->given)));
+  g->registered = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

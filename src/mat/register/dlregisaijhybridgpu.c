@@ -105,6 +105,7 @@ PetscErrorCode MatAIJHybridGPUInitializePackage(void)
   PetscFunctionBegin;
   if (g->registered) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybGlueCheckPetsc());
+  HybGlueClear();
   PetscCall(MatRegister(MATSEQAIJHYBRIDGPU, MatCreate_SeqAIJHybridGPU));
   PetscCall(MatRegister(MATMPIAIJHYBRIDGPU, MatCreate_MPIAIJHybridGPU));
   PetscCall(MatRegisterRootName(MATAIJHYBRIDGPU, MATSEQAIJHYBRIDGPU, MATMPIAIJHYBRIDGPU));
