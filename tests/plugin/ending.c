@@ -1,7 +1,7 @@
 static char help[] = "A program of known counts for tests/plugin/report.sh: products and products with vectors, and an end that is chosen.\n\
   -end finalize|error|caught|exit|signal|other|folder : PetscFinalize(); an error in main(); one that is caught, then PetscFinalize(); exit(); SIGSEGV;\n\
                                                         an error on the last process alone; the report's folder is removed, then PetscFinalize()\n\
-  -end finalizers : PetscFinalize(), in which functions of the program destroy the matrices\n\
+  -end child|finalizers : PetscFinalize(), and then a forked child calls exit(); PetscFinalize(), in which functions of the program destroy the matrices\n\
   -load PLUGIN : opened by the program, when the first of these is registered\n\
   -comma : fails where the user's language, which it speaks, has no comma in numbers\n\
   -mults N : so many products with a vector instead of 100\n\n";
@@ -116,6 +116,18 @@ static PetscErrorCode RegisterAndLoad(const char *plugin)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A child that ends after its parent, and as a program of its own */
+static void Child(void)
+{
+  int  ends[2];
+  char c;
+
+  if (pipe(ends) || fork()) return;
+  close(ends[1]);
+  while (read(ends[0], &c, 1) > 0) continue;
+  exit(0);
+}
+
 int main(int argc, char **argv)
 {
   char        end[32] = "finalize", folder[PETSC_MAX_PATH_LEN] = "", plugin[PETSC_MAX_PATH_LEN] = "";
@@ -154,6 +166,8 @@ int main(int argc, char **argv)
   if (is) raise(SIGSEGV);
   PetscCall(PetscStrcmp(end, "folder", &is));
   if (is && !rank && rmdir(folder)) return 3;
+  PetscCall(PetscStrcmp(end, "child", &is));
+  if (is) Child();
   PetscCall(PetscStrcmp(end, "finalizers", &is));
   if (is) {
     kept[0] = A;

@@ -280,6 +280,9 @@ done
 rm -f "$tmp/e.html"
 timeout 100 $run "$tmp/e.html" -end caught > "$tmp/out" 2>&1
 holds "an error that the program goes on after" "$tmp/e.html" 1 host
+rm -f "$tmp/e.html"
+timeout 100 $run "$tmp/e.html" -end child 2>&1 | cat > "$tmp/out" # which ends when both have
+holds "a child of the program's, that ends later, leaves the report alone" "$tmp/e.html" 1 host
 
 # what fails while records are kept: nothing is lost, and no failure is the records' own
 if [ -n "$device" ]; then

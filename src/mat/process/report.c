@@ -170,7 +170,7 @@ static void HybReportWriteAlone(HybRecords *r, const char *ended)
   HybAccount account;
   char       former[400];
 
-  if (r->rank || r->busy) return;
+  if (r->rank || r->busy || r->process != getpid()) return; /* a child's end is not the run's */
   r->busy = PETSC_TRUE;
   memset(&report, 0, sizeof(report));
   snprintf(former, sizeof(former), "%.399s", r->ended);
@@ -257,7 +257,8 @@ PetscErrorCode HybReportBegin(void)
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   if (!rank) PetscCall(HybReportCheckFile(g->options.report));
   PetscCall(HybRecordsCreate(&r));
-  r->rank = rank;
+  r->rank    = rank;
+  r->process = getpid();
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &r->size));
   PetscCall(PetscStrncpy(r->file, g->options.report, sizeof(r->file)));
   PetscCall(PetscGetProgramName(r->program, sizeof(r->program)));

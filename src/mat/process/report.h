@@ -143,6 +143,7 @@ typedef struct _HybRecords {
   char           file[PETSC_MAX_PATH_LEN], program[PETSC_MAX_PATH_LEN], petsc[128], ended[800];
   char          *options;
   PetscMPIInt    rank, size;
+  pid_t          process;
   PetscLogDouble began;
   PetscBool      busy; /* a page is being written, or a signal came, after which none is */
   int            written;
