@@ -1,9 +1,9 @@
 /*
   C = A*B by each method of the backend by name, of operands whose halves come from different shapes: blocks with holes,
   diagonals with gaps, repeated rows of which some differ, far clusters, lengths about the ends of bins, dense and empty
-  rows. One object of a method goes from product to product, with plans of numeric phases or without, by tuning drawn
-  at random, and meets NaN, infinities and zeros of both signs. Every entry is the reference's number, sums in A's
-  order.
+  rows, and few rows of very many products. One object of a method goes from product to product, with plans of numeric
+  phases or without, by tuning drawn at random, and meets NaN, infinities and zeros of both signs. Every entry is the
+  reference's number, sums in A's order.
 
     t409_hunt -backend LIB [-seed N] [-runs N] [-first K]
 
@@ -153,6 +153,45 @@ static void Operand(PetscInt kind, PetscInt m, PetscInt n, RefMat *A)
     HybTestMatRandom(m, n, 0, Between(0, HybTestRandomInt(0, 5) ? 12 : 60), A);
   }
   if (HybTestRandomInt(0, 4) == 0) HybTestMatEmptyRows(A, HybTestRandomInt(0, m), m, Between(1, 5));
+}
+
+/* Few rows, of up to thousands of products: lists that are long, overflow and grow, by batches of whole rows of B and
+   of pieces of one */
+static void LongRows(char what[128], RefMat *A, RefMat *B)
+{
+  static const PetscInt ends[] = {1, 2, 32, 64, 256, 512, 1024}, ofb[] = {0, 1, 2, 3, 16, 32, 64, 128, 2048, 8192};
+  const PetscInt        m = Between(1, 4), l = Between(1, HybTestRandomInt(0, 2) ? 1100 : 70), n = Between(1, HybTestRandomInt(0, 3) ? 20000 : 200000);
+  const PetscInt        how = HybTestRandomInt(0, 5), target = HybTestSize(2000000, 120000) >> 2 * HybTestRandomInt(0, 3);
+  PetscInt             *lengths = (PetscInt *)RefAlloc(PetscMax(m, l) + 1, sizeof(PetscInt)), *ci, *cj;
+  PetscCount            all = 0, nnz = 0;
+
+  snprintf(what, 128, "long rows, %" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT ", columns %" PetscInt_FMT, m, l, n, how);
+  for (PetscInt r = 0; r < m; r++) lengths[r] = ends[HybTestRandomInt(0, 7)] + HybTestRandomInt(-1, 2);
+  HybTestMatLengths(m, l, lengths, A);
+  for (PetscInt r = 0; r < l; r++) {
+    PetscInt length = ofb[HybTestRandomInt(0, 10)] + HybTestRandomInt(-1, 2);
+
+    /* the longer, the fewer */
+    if (HybTestRandomInt(0, 1 + (PetscInt)((PetscCount)length * l / target))) length = HybTestRandomInt(0, 4);
+    lengths[r] = PetscMax(0, PetscMin(n, length));
+    all += lengths[r];
+  }
+  ci = (PetscInt *)RefAlloc(all + 1, sizeof(PetscInt));
+  cj = (PetscInt *)RefAlloc(all + 1, sizeof(PetscInt));
+  for (PetscInt r = 0; r < l; r++) {
+    for (PetscInt k = 0; k < lengths[r]; k++) {
+      PetscCount c = HybTestRandomInt(0, n);
+
+      if (how == 1) c = k;                                        /* those of all rows */
+      if (how == 2) c = (PetscCount)(l - 1 - r) * n / l + k;      /* before those of the row before */
+      if (how == 3) c = r + (PetscCount)k * (1 + n / lengths[r]); /* between these */
+      if (how == 4) c = n - 1 - k;                                /* the last ones */
+      ci[nnz]   = r;
+      cj[nnz++] = (PetscInt)(c % n);
+    }
+  }
+  free(lengths);
+  FromColumns(l, n, nnz, ci, cj, B);
 }
 
 static PetscInt Size(void)
@@ -312,7 +351,7 @@ static PetscCount Products(const RefMat *A, const RefMat *B)
 static PetscBool Make(char what[128], RefMat *A, RefMat *B, PetscBool *same)
 {
   static const PetscInt sizes[] = {2, 3, 4, 5, 6, 8};
-  const PetscInt        how     = HybTestRandomInt(0, 6);
+  const PetscInt        how     = HybTestRandomInt(0, 7);
   PetscInt              ka = HybTestRandomInt(0, KINDS), kb = HybTestRandomInt(0, KINDS), m = Size(), l = Size(), n = HybTestRandomInt(0, 6) ? Size() : Between(1000, 300000);
 
   *same     = PETSC_FALSE;
@@ -324,7 +363,9 @@ static PetscBool Make(char what[128], RefMat *A, RefMat *B, PetscBool *same)
     l += BlockSize - l % BlockSize;
     n += BlockSize - n % BlockSize;
   }
-  if (how == 0) {
+  if (how == 6) {
+    LongRows(what, A, B);
+  } else if (how == 0) {
     snprintf(what, 128, "%s, %" PetscInt_FMT ", squared", Names[ka], m);
     Operand(ka, m, m, A);
     if (HybTestRandomInt(0, 2))
