@@ -33,9 +33,9 @@ TEST_JOBS ?= $(shell env -u OMP_NUM_THREADS nproc 2>/dev/null || echo 1)
 RANKS_JOBS = $(shell echo $$(($(TEST_JOBS) + 2)))
 # a PETSc with CUDA stops on a card where MPI is not CUDA-aware, unless it is told not to mind
 PETSC_CARD_OPTIONS = $(if $(filter 1,$(PETSC_HAS_CUDA)),-use_gpu_aware_mpi 0)
-# one thread each, any number of ranks on few cores, also as root
+# one thread each, any number of ranks on few cores, also as root; bound to none: Open MPI binds the first rank of every program to the first core
 TEST_ENV = env OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1 \
-  PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe $(if $(PETSC_CARD_OPTIONS),PETSC_OPTIONS="$$PETSC_OPTIONS $(PETSC_CARD_OPTIONS)") $(if $(SAN),ASAN_OPTIONS=detect_leaks=0:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1)
+  OMPI_MCA_hwloc_base_binding_policy=none PRTE_MCA_hwloc_default_binding_policy=none PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe $(if $(PETSC_CARD_OPTIONS),PETSC_OPTIONS="$$PETSC_OPTIONS $(PETSC_CARD_OPTIONS)") $(if $(SAN),ASAN_OPTIONS=detect_leaks=0:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1)
 HERE := $(CURDIR)
 # ranks that wait take a nap, which leaves the cores to those that work; the sanitizers want nothing preloaded
 YIELD_LIB = $(if $(SAN),,$(BUILD)/tests/yield.so)
