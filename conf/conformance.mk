@@ -8,6 +8,7 @@ CONFORMANCE_MODES ?= mat_type,seqaij_type
 CONFORMANCE_TYPE ?= aijhybridgpu
 CONFORMANCE_PLUGIN ?= $(abspath $(BUILD)/lib/$(PLUGIN))
 CHECK_TARGETS += conformance-fast
+MORE_TARGETS += conformance-fast
 
 conformance_run = PETSC_PREFIX='$(PETSC_PREFIX)' PETSC_VERSION='$(PETSC_VERSION)' PETSC_CC='$(PETSC_CC)' PETSC_CFLAGS='$(PETSC_CFLAGS)' PETSC_LIBS='$(PETSC_LIBS)' \
   MPIEXEC='$(MPIEXEC)' python3 tests/conformance/run.py --build build/$(PETSC_ID)/conformance --type $(CONFORMANCE_TYPE) \
@@ -31,6 +32,7 @@ conformance-bundle:
 # programs of ours as people write them, which PETSc's own tests have none of: matrices filled anew at every step, in four ways
 .PHONY: conformance-programs
 CHECK_TARGETS += conformance-programs
+MORE_TARGETS += conformance-programs
 ## make conformance-programs  time steppers that fill their matrices anew: coordinates, MatSetValues(), convert and copy
 conformance-programs: $(if $(CONFORMANCE_PLUGIN),$(BUILD)/lib/$(PLUGIN))
 	@$(subst /conformance --type,/conformance/programs --type,$(conformance_run)) --sources $(CURDIR)/tests/conformance/programs/src --mode $(CONFORMANCE_MODES)

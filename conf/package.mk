@@ -128,7 +128,8 @@ test-configure:
 
 # what checks the rules is checked itself: a tree that breaks each of them once
 .PHONY: test-checkdeps
-CHECK_TARGETS += checkdeps test-checkdeps
+CHECK_TARGETS += checkdeps
+MORE_TARGETS += test-checkdeps
 test-checkdeps checkdeps: export CC = $(PETSC_CC)
 test-checkdeps checkdeps: export CXX = $(PETSC_CXX)
 test-checkdeps checkdeps: export PETSC_CFLAGS := $(PETSC_CFLAGS)
@@ -146,7 +147,7 @@ test-build: $(BUILD)/librooms.a $(BUILD)/tests/t400_spgemm
 
 # on a machine that lacks something, or in a folder of an awkward name
 .PHONY: test-lacks
-CHECK_TARGETS += test-lacks
+MORE_TARGETS += test-lacks
 test-lacks:
 	@MAKE='$(MAKE)' tests/build/lacks.sh
 

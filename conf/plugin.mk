@@ -28,7 +28,7 @@ CHECK_BUILDS += $(OTHER_MADE:%=$(BUILD)/other/%/$(PLUGIN))
 ## make test-plugin     what -help shows, what is refused at load, and that nothing is left allocated
 test-plugin: $(BUILD)/lib/$(PLUGIN) $(OTHER_MADE:%=$(BUILD)/other/%/$(PLUGIN)) $(BUILD)/examples/solve $(BUILD)/tests/plugin/ending $(BUILD)/other/libpetsc_tools.so $(EMULATED_LIB)
 	@$(MAKE) --no-print-directory $(MAT_BIN) | grep -v 'up to date' || true
-	@$(MPI_ENV) MPIEXEC='$(or $(MPIEXEC),mpiexec)' tests/plugin/run.sh $(abspath $(BUILD)) $(abspath $(BUILD)/lib/$(PLUGIN)) $(abspath $(EMULATED_LIB))
+	@$(MPI_ENV) MPIEXEC='$(or $(MPIEXEC),mpiexec)' TEST_MORE='$(TEST_MORE)' tests/plugin/run.sh $(abspath $(BUILD)) $(abspath $(BUILD)/lib/$(PLUGIN)) $(abspath $(EMULATED_LIB))
 
 .PHONY: test-report
 CHECK_TARGETS += test-report
@@ -38,4 +38,4 @@ $(BUILD)/tests/plugin/%: $(BUILD)/tests/plugin/%.o
 	$(call SAY,$@)$(TEST_LINK) -o $@ $^ $(PETSC_LIBS) -lm -ldl
 $(BUILD)/tests/plugin/advice: $(ROOMS_OBJ) $(GLUE_OBJ)
 test-report: $(BUILD)/lib/$(PLUGIN) $(BUILD)/tests/plugin/ending $(BUILD)/tests/plugin/advice $(BUILD)/tests/t640_faults $(BUILD)/tests/t702_halo $(BUILD)/examples/solve $(EMULATED_LIB)
-	@$(MPI_ENV) MPIEXEC='$(or $(MPIEXEC),mpiexec)' tests/plugin/report.sh $(abspath $(BUILD)) $(abspath $(BUILD)/lib/$(PLUGIN)) $(abspath $(EMULATED_LIB))
+	@$(MPI_ENV) MPIEXEC='$(or $(MPIEXEC),mpiexec)' TEST_MORE='$(TEST_MORE)' tests/plugin/report.sh $(abspath $(BUILD)) $(abspath $(BUILD)/lib/$(PLUGIN)) $(abspath $(EMULATED_LIB))

@@ -2,7 +2,7 @@
 # emulated device. So are t8xx, on several processes. t6xx and t7xx are tests of the type: they link PETSc alone and load the plugin by -dll_append.
 #
 # How a t6xx, t7xx or t8xx program runs is said by lines of its own:   TEST np=1,2+4 -some -options     (one run for each np; without such a line: np=1)
-# Numbers after a + are left to TEST_MORE=1, with which CI runs them over another PETSc: their code is other runs' too.
+# Numbers after a + are left to TEST_MORE=1, with which CI runs them over another PETSc, and to `make check-more`: their code is other runs' too.
 # @emulated among the options stands for those that make the emulated device do the work
 
 MATRICES ?= ../shared/matrices
@@ -12,6 +12,8 @@ TEST_SECONDS ?= 600
 EMULATED_LIB ?=
 # targets of other .mk files that `make check` runs as well; each prints "N passed, N failed, N skipped"
 CHECK_TARGETS ?=
+# and those of `make check-more`: the same ones in another way, and tests of what developers alone use
+MORE_TARGETS ?=
 # and what these need that takes long to make: it is made with the rest, on all cores
 CHECK_BUILDS ?=
 # with a device in the machine, the CUDA part is built and tested as well; without one, `make check` has no use for it
@@ -48,6 +50,8 @@ $(BUILD)/tests/yield.so: tests/conformance/yield.c
 $(BUILD)/tests/%.o: CFLAGS_ALL += -Itests
 # the programs wait for what they test; the references and comparisons beside them do not
 $(BUILD)/tests/t%.o $(BUILD)/tests/plugin/%.o: OPT := $(OPT:-O3=-O1)
+# of the type's tests, which call PETSc and no more, half the compiler's time is optimization
+$(BUILD)/tests/t6%.o $(BUILD)/tests/t7%.o: OPT := $(patsubst -O1,-O0,$(OPT:-O3=-O0))
 # the linker need not look whether the libraries that PETSc's is linked with find all that they name: most of its time
 TEST_LINK = $(PETSC_CC) $(SAN) -Wl,--allow-shlib-undefined
 $(UNIT_BIN) $(RANKS_BIN): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(HARNESS_OBJ) $(BUILD)/librooms.a
@@ -87,9 +91,9 @@ TEST_NAME ?=
 TEST_HALF ?=
 # all of what a line leaves out by -every N
 TEST_WHOLE ?=
-# the numbers of processes behind a +
+# the numbers of processes behind a +: 1: too, only: alone
 TEST_MORE ?=
-TEST_NP = $$(echo $${np\#np=} | sed '$(if $(TEST_MORE),s/+/ /,s/+.*//); s/,/ /g')
+TEST_NP = $$(echo $${np\#np=} | sed '$(if $(filter only,$(TEST_MORE)),s/^[^+]*+*//,$(if $(TEST_MORE),s/+/ /,s/+.*//)); s/,/ /g')
 EMULATED_OPTIONS = $(if $(EMULATED_LIB),-mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_cuda_library $(abspath $(EMULATED_LIB)))
 tests-run-mat: $(MAT_BIN) $(BUILD)/lib/$(PLUGIN) $(EMULATED_LIB) $(YIELD_LIB)
 	@for t in $(MAT_TESTS); do \
@@ -107,14 +111,16 @@ tests-run-ranks: $(RANKS_BIN) $(EMULATED_LIB) $(YIELD_LIB)
 	@for t in $(RANKS_TESTS); do for b in host $(abspath $(EMULATED_LIB)); do \
 	  grep -h '^ *TEST ' tests/$$t.c | grep -e '$(TEST_LINES)' | while read -r _ np options; do \
 	    for n in $(TEST_NP); do \
-	      echo "$$t-np$$n-$$(basename $$b .so)$(TEST_NAME) $(TEST_SECONDS) $(if $(filter-out mpiexec,$(MPIEXEC)),$(MPIEXEC),mpiexec) -n $$n $(BUILD)/tests/$$t -backend $$b -seed $(SEED)$${options:+ $$options}"; \
+	      k=$$((k + 1)); \
+	      echo "$$t-np$$n-$$k-$$(basename $$b .so)$(TEST_NAME) $(TEST_SECONDS) $(if $(filter-out mpiexec,$(MPIEXEC)),$(MPIEXEC),mpiexec) -n $$n $(BUILD)/tests/$$t -backend $$b -seed $(SEED)$${options:+ $$options}"; \
 	    done; \
 	  done; \
 	done; done | $(MPI_ENV) xargs -r -P $(RANKS_JOBS) -L 1 tests/run $(RESULTS)
 
-# beside each other, the longest first: all that two of them make has been made before
+# beside each other: all that two of them make has been made before. PETSc's own tests by -mat_type, and in check-more by -mat_seqaij_type
+PART_OPTIONS = $(if $(filter only,$(TEST_MORE)),CONFORMANCE_MODES=seqaij_type,$(if $(TEST_MORE),,CONFORMANCE_MODES=mat_type))
 tests-run-parts:
-	@for t in $(CHECK_TARGETS); do echo "$$t 600 $(MAKE) --no-print-directory $$t"; done | $(TEST_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
+	@for t in $(CHECK_TARGETS); do echo "$$t 600 $(MAKE) --no-print-directory $$t$(PART_OPTIONS:%= %)"; done | $(TEST_ENV) xargs -r -P $(RANKS_JOBS) -L 1 tests/run $(RESULTS)
 
 unit: tests-clean-results
 	@$(MAKE) --no-print-directory -j $(TEST_JOBS) $(UNIT_BIN)
@@ -144,6 +150,16 @@ check: tests-clean-results
 	@$(MAKE) --no-print-directory tests-run-ranks
 	@$(MAKE) --no-print-directory tests-run-parts
 	@$(MAKE) --no-print-directory -s gpu-report-status 2>/dev/null || true
+	@tests/summary $(RESULTS)
+
+# what check leaves to CI, which runs it right after
+.PHONY: check-more
+check-more: tests-clean-results
+	@$(MAKE) --no-print-directory -j $(TEST_JOBS) $(BUILD)/lib/$(PLUGIN) $(MAT_BIN) $(RANKS_BIN) $(EMULATED_LIB) $(YIELD_LIB)
+	@date +%s > $(RESULTS)/built
+	@$(MAKE) --no-print-directory tests-run-mat TEST_MORE=only
+	@$(MAKE) --no-print-directory tests-run-ranks TEST_MORE=only
+	@$(MAKE) --no-print-directory tests-run-parts TEST_MORE=only CHECK_TARGETS='$(MORE_TARGETS)'
 	@tests/summary $(RESULTS)
 
 # what concerns the PETSc in use: neither the emulated device nor the checkout itself is tested again
@@ -213,6 +229,7 @@ hunt: tests-clean-results $(BUILD)/lib/$(PLUGIN) $(BUILD)/tests/t604_sequences $
 ## make fuzz            libFuzzer (with clang) or random bytes, FUZZ_SECONDS each: products, transposes, wild arrays beside the reference; the file reader
 ## make valgrind        the rooms' tests under memcheck, small sizes
 ## make check           all tests: rooms on the host and on the emulated device, the type, PETSc's own (fast part); ten to twenty minutes on two cores
+## make check-more      what check leaves out: runs whose code others reach, and tests of what developers alone use; CI runs it too
 ## make check-host      check without the emulated device: what depends on the PETSc in use
 ## make unit            the rooms' tests on the host alone (SANITIZE=address,undefined for the sanitizers); SEED=N other random matrices
 ## make unit-emulated   the rooms' tests on the emulated device alone; make unit-cuda: on the machine's device

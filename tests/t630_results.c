@@ -5,7 +5,7 @@
 
 TEST np=1,2+3
 TEST np=1 @emulated
-TEST np=1 @emulated -mat_aijhybridgpu_memory mirror -cases equalpatterns,claims,nosubset,wild,transposeinplace,shift,duplicates,nodes,partsagain,renewed,optionskept
+TEST np=+1 @emulated -mat_aijhybridgpu_memory mirror -cases equalpatterns,claims,nosubset,wild,transposeinplace,shift,duplicates,nodes,partsagain,renewed,optionskept
 TEST np=1 @emulated -mat_aijhybridgpu_lock_after 2 -mat_aijhybridgpu_lock_min 1 -kind 5
 TEST np=2 @emulated -kind 1 -cases claims,wild,transposeinplace,shift,firstassembly,relax,nodes
 TEST np=2 @emulated -kind 4 -cases shift

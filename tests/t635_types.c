@@ -5,7 +5,7 @@
 
 TEST np=1,2+3
 TEST np=1 @emulated
-TEST np=2 @emulated -kind 1
+TEST np=+2 @emulated -kind 1
 TEST np=3 @emulated -kind 1 -cases kaij,exact
 
   -cases: of these alone; -kind N: where a case goes through all origins, this one alone; -trail prints what is

@@ -3,11 +3,11 @@
   processes, on matrices of every origin (pairs.h), each once, and once more after the device has written new values.
   Compared are errors, what is read, what is made, and all that pairs.h sees of the matrix afterwards.
 
-TEST np=1,2
-TEST np=+3 -kind 1
+TEST np=1+2
+TEST np=2+3 -kind 1
 TEST np=1 @emulated
 TEST np=2 @emulated -kind 1
-TEST np=1 @emulated -mat_aijhybridgpu_memory mirror -mat_aijhybridgpu_lock_after 1 -mat_aijhybridgpu_lock_min 1
+TEST np=+1 @emulated -mat_aijhybridgpu_memory mirror -mat_aijhybridgpu_lock_after 1 -mat_aijhybridgpu_lock_min 1
 
   -cases: of these operations alone; -kind N: matrices of this origin alone; -ours aij: MATAIJ beside itself; -trail
   prints what is done before it is

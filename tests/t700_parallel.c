@@ -7,7 +7,7 @@ TEST np=1,3+2,4
 TEST np=2+3 -mat_aijhybridgpu_spgemm rowmerge
 TEST np=1,2 -mat_seqaij_type seqaijhybridgpu
 TEST np=2 @emulated
-TEST np=2 @emulated -mat_aijhybridgpu_memory mirror
+TEST np=+2 @emulated -mat_aijhybridgpu_memory mirror
 */
 #include "mattest.h"
 

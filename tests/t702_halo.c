@@ -6,9 +6,9 @@
   afterwards.
 
 TEST np=2,3+4
-TEST np=2,3+4 @emulated -ours
-TEST np=3+2 @emulated -ours -mat_aijhybridgpu_comm_after 0
-TEST np=3 @emulated -ours -mat_aijhybridgpu_memory mirror
+TEST np=3+2,4 @emulated -ours
+TEST np=2+3 @emulated -ours -mat_aijhybridgpu_comm_after 0
+TEST np=2+3 @emulated -ours -mat_aijhybridgpu_memory mirror
 TEST np=3+2 @emulated -ours -mat_aijhybridgpu_comm mpi
 TEST np=2 @emulated -mat_aijhybridgpu_comm petsc
 TEST np=3+2 @emulated -ours -faults

@@ -2,8 +2,8 @@
   Aggregates and prolongators of graphs on several processes beside a reference (paraggtest.h): one unknown a vertex and
   one near-null vector. All processes draw the same graph and layout, uneven ones and empty processes among them.
 
-TEST np=1,2,4+3
-TEST np=3 -mat_aijhybridgpu_comm mpi
+TEST np=1,3+2,4
+TEST np=+3 -mat_aijhybridgpu_comm mpi
 */
 #include "paraggtest.h"
 

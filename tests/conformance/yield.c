@@ -7,8 +7,8 @@
 #include <time.h>
 
 #define AGAIN 4000 /* nanoseconds from one nap to the next */
-#define FIRST 20000
-#define MOST  500000
+#define FIRST 50000
+#define MOST  1000000
 
 static long Since(const struct timespec *from, const struct timespec *to)
 {
@@ -21,8 +21,10 @@ int sched_yield(void)
   struct timespec                 now;
 
   clock_gettime(CLOCK_MONOTONIC, &now);
-  if (Since(&woke, &now) > AGAIN) nap.tv_nsec = FIRST;
-  else if (nap.tv_nsec < MOST) nap.tv_nsec += nap.tv_nsec / 8;
+  if (Since(&woke, &now) > AGAIN)
+    nap.tv_nsec = FIRST;
+  else if (nap.tv_nsec < MOST)
+    nap.tv_nsec += nap.tv_nsec / 2;
   nanosleep(&nap, 0);
   clock_gettime(CLOCK_MONOTONIC, &woke);
   return 0;

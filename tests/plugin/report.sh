@@ -162,7 +162,8 @@ for n in 1 2 4; do
       [ -n "$device" ] || { echo "SKIPPED: the report of the emulated device: there is none"; skipped=$((skipped + 1)); continue; }
       options=$device
     fi
-    for kind in html json; do
+    case $n${TEST_MORE:-} in 2) kinds=json ;; 4) kinds=html ;; *) kinds="html json" ;; esac # more with TEST_MORE
+    for kind in $kinds; do
       timeout 200 "$mpiexec" -n $n "$ending" -dll_append "$plugin" -mat_type aijhybridgpu $options -mat_aijhybridgpu_report "$tmp/r.$kind" -malloc_dump > "$tmp/out" 2>&1 || bad "the program runs on $n processes, $where, $kind"
       if grep -qE '^\[ *[0-9]+\] *[0-9]+ bytes' "$tmp/out"; then bad "the report leaves nothing allocated ($n processes, $where)"; else ok; fi
       holds "the report of $n processes, $where, $kind" "$tmp/r.$kind" $n $where

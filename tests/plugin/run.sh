@@ -68,8 +68,10 @@ configuration int64 "64-bit integers" 'was built for a PETSc with 64-bit integer
 configuration complex "complex scalars" 'integers and complex scalars'
 
 # PETSc's own account of memory: nothing is left at the end, no block is written beyond its end
+# (each allocation looks at all blocks: t601 on two processes takes half a minute of a processor, so check leaves it to CI's other PETSc)
 for t in t601_type t602_product t603_coo; do
   for n in 1 2; do
+    if [ "$t$n" = t601_type2 ] && [ -z "${TEST_MORE:-}" ]; then continue; fi
     if timeout 300 "$mpiexec" -n $n "$build/tests/$t" -dll_append "$plugin" -malloc_debug -malloc_dump > "$tmp/out" 2>&1 && ! grep -qE '^\[ *[0-9]+\] *[0-9]+ bytes|Memory|corrupt' "$tmp/out"; then ok
     else bad "$t on $n processes is clean with -malloc_dump"; fi
   done

@@ -599,8 +599,8 @@ static const Case cases[] = {
   C("with the atomic update", nullptr, Results(LostUpdate, 256, 1, 256, 256)),
 };
 
-/* runs a case in a child with this seed; the exit code, and what it said. The emulator has not begun in this process, and to load
-   PETSc's libraries once more takes longer than a case. */
+/* runs a case in a child with this seed; the exit code, and what it said. The emulator has not begun in this process,
+   and to load PETSc's libraries once more takes longer than a case. */
 static int Child(int which, int seed, std::string &said)
 {
   int fd[2];
