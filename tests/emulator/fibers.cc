@@ -26,24 +26,28 @@ dim3     blockDim_, gridDim_;
 unsigned epoch_ = 1;
 Running  running;
 
-/* Switching: saves the registers that a called function must keep, and the stack pointer */
+/* Switching, in place: the compiler keeps what it needs of the registers. It is no call, so that the processor's guesses
+   of where functions return to hold: a lane returns to where the one before it did. */
 struct Fiber {
   void *sp;
   char *stack, *top; /* the lowest usable byte, and behind the highest */
   void *fake;        /* ASan's */
 };
 #if defined(__x86_64__)
-extern "C" void EmuSwitch(void **save, void *load);
-asm(".text\n.hidden EmuSwitch\n.globl EmuSwitch\n.type EmuSwitch,@function\nEmuSwitch:\n"
-    "pushq %rbp\npushq %rbx\npushq %r12\npushq %r13\npushq %r14\npushq %r15\n"
-    "movq %rsp,(%rdi)\nmovq %rsi,%rsp\n"
-    "popq %r15\npopq %r14\npopq %r13\npopq %r12\npopq %rbx\npopq %rbp\nret\n.size EmuSwitch,.-EmuSwitch\n");
+static inline __attribute__((always_inline)) void EmuSwitch(void **save, void *load)
+{
+  asm volatile("leaq -128(%%rsp),%%rsp\n pushq %%rbp\n leaq 1f(%%rip),%%rax\n pushq %%rax\n movq %%rsp,(%0)\n"
+               "movq %1,%%rsp\n popq %%rax\n jmp *%%rax\n"
+               "1: popq %%rbp\n leaq 128(%%rsp),%%rsp\n"
+               : "+D"(save), "+S"(load)
+               :
+               : "rax", "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "memory", "cc");
+}
 static void *Prepare(char *top, void (*entry)(void))
 {
   void **sp = (void **)((uintptr_t)top & ~(uintptr_t)15);
   *--sp     = nullptr; /* entry finds the stack as after a call */
   *--sp     = (void *)entry;
-  for (int k = 0; k < 6; k++) *--sp = nullptr;
   return sp;
 }
 #else
@@ -70,19 +74,20 @@ static void *Prepare(char *top, void (*entry)(void))
 static const size_t StackBytes = 256 * 1024, GuardBytes = 16 * 1024;
 static const char  *kind_name[] = {"__syncwarp", "__shfl_sync", "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync", "a vote", "__match_any_sync", "__match_all_sync", "__reduce_add_sync", "__reduce_min_sync", "__reduce_max_sync", "__reduce_min_sync", "__reduce_max_sync", "__reduce_and_sync", "__reduce_or_sync", "__reduce_xor_sync"};
 
-struct Lane {
-  Fiber      *fiber;
+struct alignas(64) Lane {
   Kind        kind;
-  Vote        vote;
   unsigned    mask;
-  int         aux, width, predicate;
   uint64_t    value, result;
+  int         aux, width, predicate;
+  Vote        vote;
   const char *file;
   int         line;
 };
 struct WarpState {
   unsigned exists, runnable, waiting, barrier, exited; /* one bit for each lane */
   int      next;                                       /* drawn to be the next one, if it is runnable then */
+  void    *sp[32];                                     /* where a lane goes on */
+  Fiber   *fiber[32];                                  /* NULL: it has not begun */
   Lane     lane[32];
 };
 
@@ -90,7 +95,7 @@ static WarpState                    warp_[32];
 static uint32_t                     ready_; /* warps with a runnable lane */
 static int                          warps_, w_, l_; /* of this block; the running lane's */
 static unsigned                     threads_, remaining_, arrived_;
-static int                          barrier_result_;
+static bool                         votes_; /* somebody asks at this barrier */
 static std::vector<Fiber *>         idle_;
 static std::vector<Fiber *>         all_;
 static Fiber                        scheduler_;
@@ -132,25 +137,26 @@ static inline int Pick(uint32_t bits, uint64_t draw)
   return (__builtin_ctz(rot) + s) & 31;
 }
 
-static inline void Go(Fiber *from, Fiber *to)
+/* load: where `to` goes on */
+static inline __attribute__((always_inline)) void Go(void **save, Fiber *from, Fiber *to, void *load)
 {
 #if defined(__SANITIZE_ADDRESS__)
   const void *bottom;
   size_t      size;
   __sanitizer_start_switch_fiber(&from->fake, to->stack, (size_t)(to->top - to->stack));
-  EmuSwitch(&from->sp, to->sp);
+  EmuSwitch(save, load);
   __sanitizer_finish_switch_fiber(from->fake, &bottom, &size);
   if (from != &scheduler_ && !scheduler_.stack) {
     scheduler_.stack = (char *)bottom;
     scheduler_.top   = (char *)bottom + size;
   }
 #else
-  EmuSwitch(&from->sp, to->sp);
+  EmuSwitch(save, load);
 #endif
 }
 
 static Fiber *Ended(void);
-static inline Fiber *Next(void);
+static inline __attribute__((always_inline)) Fiber *Next(void);
 static inline void CheckArrays(void);
 
 static void FiberMain(void)
@@ -165,7 +171,7 @@ static void FiberMain(void)
   for (;;) {
     (*body_)();
     Fiber *me = fiber_, *next = Ended();
-    if (next != me) Go(me, next);
+    if (next != me) Go(&me->sp, me, next, next == &scheduler_ ? scheduler_.sp : warp_[w_].sp[l_]);
   }
 }
 
@@ -191,11 +197,12 @@ bool OnStackGuard(const void *address)
 }
 
 /* another thread's turn, until somebody picks this one again; it may be this one at once */
-static inline void Leave(void)
+static inline __attribute__((always_inline)) void Leave(void)
 {
   CheckArrays();
+  void **save = &warp_[w_].sp[l_];
   Fiber *me = fiber_, *next = Next();
-  if (next != me) Go(me, next);
+  if (next != me) Go(save, me, next, warp_[w_].sp[l_]);
 }
 
 void Yield(void)
@@ -240,71 +247,76 @@ static uint64_t Shuffled(const WarpState &W, unsigned set, int l)
   return (set >> src) & 1u ? W.lane[src].value : Random() * 0x10001u; /* a lane that takes no part has nothing to give */
 }
 
+/* of the values of all lanes, one after the other */
+template <typename F>
+static inline uint64_t Fold(const WarpState &W, unsigned set, F f)
+{
+  uint64_t r = W.lane[__builtin_ctz(set)].value;
+  for (unsigned s = set & (set - 1); s; s &= s - 1) r = f(r, W.lane[__builtin_ctz(s)].value);
+  return r;
+}
+
 static void Compute(WarpState &W, unsigned set)
 {
   const Kind     kind = W.lane[__builtin_ctz(set)].kind;
   const uint64_t all  = W.lane[__builtin_ctz(set)].value;
-  uint64_t       r    = all;
-  bool           same = true;
-  if (kind == BALLOT) r = 0;
-  for (unsigned s = set; s; s &= s - 1) {
-    const int      l = __builtin_ctz(s);
-    const uint64_t v = W.lane[l].value;
-    if (v != all) same = false;
-    const bool first = l == __builtin_ctz(set);
-    switch (kind) {
-    case BALLOT:
-      r |= v << l;
-      break;
-    case REDUCE_ADD:
-      if (!first) r = (uint32_t)(r + v);
-      break;
-    case REDUCE_UMIN:
-      if (v < r) r = v;
-      break;
-    case REDUCE_UMAX:
-      if (v > r) r = v;
-      break;
-    case REDUCE_MIN:
-      if ((int)v < (int)r) r = v;
-      break;
-    case REDUCE_MAX:
-      if ((int)v > (int)r) r = v;
-      break;
-    case REDUCE_AND:
-      r &= v;
-      break;
-    case REDUCE_OR:
-      r |= v;
-      break;
-    case REDUCE_XOR:
-      if (!first) r ^= v;
-      break;
-    case MATCH_ANY:
-      W.lane[l].result = 0;
+  uint64_t       r    = 0;
+  switch (kind) {
+  case SYNCWARP:
+    return;
+  case SHFL:
+  case SHFL_UP:
+  case SHFL_DOWN:
+  case SHFL_XOR:
+    for (unsigned s = set; s; s &= s - 1) W.lane[__builtin_ctz(s)].result = Shuffled(W, set, __builtin_ctz(s));
+    return;
+  case MATCH_ANY:
+    for (unsigned s = set; s; s &= s - 1) {
+      Lane &L  = W.lane[__builtin_ctz(s)];
+      L.result = 0;
       for (unsigned t = set; t; t &= t - 1)
-        if (W.lane[__builtin_ctz(t)].value == v) W.lane[l].result |= t & -t;
-      break;
-    case SHFL:
-    case SHFL_UP:
-    case SHFL_DOWN:
-    case SHFL_XOR:
-      W.lane[l].result = Shuffled(W, set, l);
-      break;
-    default:
-      break;
+        if (W.lane[__builtin_ctz(t)].value == L.value) L.result |= t & -t;
     }
+    return;
+  case BALLOT:
+    for (unsigned s = set; s; s &= s - 1) r |= W.lane[__builtin_ctz(s)].value << __builtin_ctz(s);
+    break;
+  case MATCH_ALL:
+    r = set;
+    for (unsigned s = set; s; s &= s - 1)
+      if (W.lane[__builtin_ctz(s)].value != all) r = 0;
+    break;
+  case REDUCE_ADD:
+    r = Fold(W, set, [](uint64_t a, uint64_t b) -> uint64_t { return (uint32_t)(a + b); });
+    break;
+  case REDUCE_UMIN:
+    r = Fold(W, set, [](uint64_t a, uint64_t b) { return b < a ? b : a; });
+    break;
+  case REDUCE_UMAX:
+    r = Fold(W, set, [](uint64_t a, uint64_t b) { return b > a ? b : a; });
+    break;
+  case REDUCE_MIN:
+    r = Fold(W, set, [](uint64_t a, uint64_t b) { return (int)b < (int)a ? b : a; });
+    break;
+  case REDUCE_MAX:
+    r = Fold(W, set, [](uint64_t a, uint64_t b) { return (int)b > (int)a ? b : a; });
+    break;
+  case REDUCE_AND:
+    r = Fold(W, set, [](uint64_t a, uint64_t b) { return a & b; });
+    break;
+  case REDUCE_OR:
+    r = Fold(W, set, [](uint64_t a, uint64_t b) { return a | b; });
+    break;
+  case REDUCE_XOR:
+    r = Fold(W, set, [](uint64_t a, uint64_t b) { return a ^ b; });
+    break;
   }
-  if (kind == MATCH_ALL) r = same ? set : 0;
-  if (kind == BALLOT || kind >= MATCH_ALL)
-    for (unsigned s = set; s; s &= s - 1) W.lane[__builtin_ctz(s)].result = r;
+  for (unsigned s = set; s; s &= s - 1) W.lane[__builtin_ctz(s)].result = r;
 }
 
 /* does the operation that lane l waits for have all its lanes? */
-static bool Complete(WarpState &W, int l)
+static bool Finish(WarpState &W, int l, unsigned set)
 {
-  const unsigned set = W.lane[l].mask & W.exists & ~W.exited;
-  if ((W.waiting & set) != set) return false;
   for (unsigned s = set; s; s &= s - 1) {
     const Lane &L = W.lane[__builtin_ctz(s)];
     if (L.kind != W.lane[l].kind || L.mask != W.lane[l].mask) return false;
@@ -314,6 +326,11 @@ static bool Complete(WarpState &W, int l)
   W.waiting &= ~set;
   W.runnable |= set;
   return true;
+}
+static inline bool Complete(WarpState &W, int l)
+{
+  const unsigned set = W.lane[l].mask & W.exists & ~W.exited;
+  return (W.waiting & set) == set && Finish(W, l, set);
 }
 
 uint64_t Warp(Kind kind, unsigned mask, uint64_t value, int aux, int width, const char *file, int line)
@@ -346,9 +363,8 @@ uint64_t Warp(Kind kind, unsigned mask, uint64_t value, int aux, int width, cons
 static void FinishBarrier(void)
 {
   EMU_RACE(RaceBarrier();)
-  barrier_result_ = 0;
   int n = 0, all = 1;
-  for (int w = 0; w < warps_; w++) {
+  for (int w = 0; w < warps_ && votes_; w++) {
     WarpState &W = warp_[w];
     for (unsigned s = W.barrier; s; s &= s - 1) {
       n += W.lane[__builtin_ctz(s)].predicate != 0;
@@ -357,7 +373,7 @@ static void FinishBarrier(void)
   }
   for (int w = 0; w < warps_; w++) {
     WarpState &W = warp_[w];
-    for (unsigned s = W.barrier; s; s &= s - 1) {
+    for (unsigned s = votes_ ? W.barrier : 0; s; s &= s - 1) {
       Lane &L  = W.lane[__builtin_ctz(s)];
       L.result = (uint64_t)(L.vote == COUNT ? n : L.vote == AND ? all : n > 0);
     }
@@ -366,6 +382,7 @@ static void FinishBarrier(void)
     if (W.runnable) ready_ |= 1u << w;
   }
   arrived_ = 0;
+  votes_   = false;
 }
 
 int Barrier(Vote vote, int predicate, const char *file, int line)
@@ -381,6 +398,7 @@ int Barrier(Vote vote, int predicate, const char *file, int line)
     first_thread = me;
   } else if (line != first_line || (file != first_file && strcmp(file, first_file))) Fail("divergent barrier: this thread waits at %s:%d, thread %d at %s:%d", file, line, first_thread, first_file, first_line);
   if (remaining_ != threads_) Fail("divergent barrier at %s:%d: %u of the block's %u threads have ended without it", file, line, threads_ - remaining_, threads_);
+  votes_      = votes_ || vote != BARRIER;
   L.vote      = vote;
   L.predicate = predicate;
   L.file      = file;
@@ -497,7 +515,7 @@ static void StartBlock(const dim3 &b)
     WarpState     &W = warp_[w];
     W.exists = W.runnable = n >= 32 ? ~0u : (1u << n) - 1u;
     W.waiting = W.barrier = W.exited = 0;
-    for (int l = 0; l < 32; l++) W.lane[l].fiber = nullptr;
+    memset(W.fiber, 0, sizeof(W.fiber));
   }
   stay_ = Random() & 1 ? 15 : 4095;
   epoch_++;
@@ -513,9 +531,18 @@ static inline void CheckArrays(void)
   for (const SharedArray &a : arrays_) CheckArray(a, 8);
 }
 
-/* picks a thread and makes it the running one: mostly of the same warp. A thread that has not begun takes an idle fiber. In every second block a warp is left so seldom that it gets
+/* a thread that has not begun takes an idle fiber */
+static void Begin(WarpState &W, int l)
+{
+  Fiber *f = idle_.empty() ? NewFiber() : idle_.back();
+  if (!idle_.empty()) idle_.pop_back();
+  W.fiber[l] = f;
+  W.sp[l]    = f->sp;
+}
+
+/* picks a thread and makes it the running one: mostly of the same warp. In every second block a warp is left so seldom that it gets
    whole rounds of a loop ahead of the others. */
-static inline Fiber *Next(void)
+static inline __attribute__((always_inline)) Fiber *Next(void)
 {
   const uint64_t draw = Draw();
   if (!((ready_ >> w_) & 1u) || ((draw >> 5) & stay_) == 0) {
@@ -523,28 +550,24 @@ static inline Fiber *Next(void)
     w_ = Pick(ready_, draw >> 20);
   }
   WarpState &W = warp_[w_];
-  l_           = (W.runnable >> W.next) & 1u ? W.next : Pick(W.runnable, draw);
-  W.runnable &= ~(1u << l_);
-  if (!W.runnable) ready_ &= ~(1u << w_);
+  unsigned   r = W.runnable;
+  const int  l = (r >> W.next) & 1u ? W.next : Pick(r, draw);
+  l_           = l;
+  W.runnable = r &= ~(1u << l);
+  if (!r) ready_ &= ~(1u << w_);
   else { /* who comes next in this warp is drawn now, so that its stack is on its way meanwhile */
-    W.next = Pick(W.runnable, draw >> 40);
-    if (W.lane[W.next].fiber) {
-      __builtin_prefetch(W.lane[W.next].fiber->sp);
-      __builtin_prefetch((char *)W.lane[W.next].fiber->sp + 64);
+    const int n = Pick(r, draw >> 40);
+    W.next      = n;
+    if (W.fiber[n]) {
+      __builtin_prefetch(W.sp[n]);
+      __builtin_prefetch((char *)W.sp[n] + 64);
     }
   }
-  Lane &L = W.lane[l_];
-  if (!L.fiber) {
-    if (idle_.empty()) L.fiber = NewFiber();
-    else {
-      L.fiber = idle_.back();
-      idle_.pop_back();
-    }
-  }
-  const unsigned t = (unsigned)(w_ * 32 + l_);
+  if (__builtin_expect(!W.fiber[l], 0)) Begin(W, l);
+  const unsigned t = (unsigned)(w_ * 32 + l);
   if (blockDim_.y == 1 && blockDim_.z == 1) threadIdx_.x = t;
   else threadIdx_ = uint3{t % blockDim_.x, t / blockDim_.x % blockDim_.y, t / blockDim_.x / blockDim_.y};
-  return fiber_ = L.fiber;
+  return fiber_ = W.fiber[l];
 }
 
 /* the running thread has ended; who goes on: its fiber may take the next thread without a switch, so a plain kernel runs like a loop */
@@ -553,7 +576,7 @@ static Fiber *Ended(void)
   WarpState &W = warp_[w_];
   CheckArrays();
   idle_.push_back(fiber_);
-  W.lane[l_].fiber = nullptr;
+  W.fiber[l_] = nullptr;
   W.exited |= 1u << l_;
   remaining_--;
   if (arrived_) Fail("divergent barrier: this thread ends while %u threads wait in __syncthreads", arrived_);
@@ -566,7 +589,8 @@ static void RunBlock(const dim3 &b)
 {
   StartBlock(b);
   w_ = Pick(ready_, Draw());
-  Go(&scheduler_, Next());
+  Fiber *first = Next();
+  Go(&scheduler_.sp, &scheduler_, first, warp_[w_].sp[l_]);
   for (const SharedArray &a : arrays_) CheckArray(a, RedZone);
   if (!Intact(dynamic_ - RedZone, RedZone)) Fail("a write before the start of the dynamic shared array (%zu bytes)", dynamic_bytes_);
   if (!Intact(dynamic_ + dynamic_bytes_, (size_t)(dynamicend_ - dynamic_) - dynamic_bytes_)) Fail("a write behind the end of the dynamic shared array (%zu bytes)", dynamic_bytes_);
