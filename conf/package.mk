@@ -128,7 +128,6 @@ test-configure:
 
 # what checks the rules is checked itself: a tree that breaks each of them once
 .PHONY: test-checkdeps
-CHECK_TARGETS += checkdeps
 MORE_TARGETS += test-checkdeps
 test-checkdeps checkdeps: export CC = $(PETSC_CC)
 test-checkdeps checkdeps: export CXX = $(PETSC_CXX)
