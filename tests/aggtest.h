@@ -136,10 +136,24 @@ static inline void IndependentSet(const HybCSR *S, const PetscInt *order, Lists 
   }
 }
 
-static inline void Coarsen(const RefMat *G, int hops, Lists *l)
+/* that order, or it sorted by the lengths of rows, by PETSc's sort */
+static inline PetscInt *Ordered(const HybCSR *G, HybAggOrder kind)
+{
+  PetscInt *order = kind == HYB_AGG_NATURAL ? (PetscInt *)RefAlloc(G->m, sizeof(PetscInt)) : Shuffle(G->m), *degree;
+
+  for (PetscInt k = 0; k < G->m && kind == HYB_AGG_NATURAL; k++) order[k] = k;
+  if (kind != HYB_AGG_DEGREES) return order;
+  degree = (PetscInt *)RefAlloc(G->m, sizeof(PetscInt));
+  for (PetscInt k = 0; k < G->m; k++) degree[k] = G->i[order[k] + 1] - G->i[order[k]];
+  HybTestCall(PetscSortIntWithArray(G->m, degree, order));
+  free(degree);
+  return order;
+}
+
+static inline void CoarsenOnce(const RefMat *G, int hops, HybAggOrder kind, Lists *l)
 {
   const PetscInt n     = G->csr.m;
-  PetscInt      *order = Shuffle(n);
+  PetscInt      *order = Ordered(&G->csr, kind);
   char          *state = (char *)RefAlloc(n, 1);
 
   ListsCreate(n, l);
@@ -171,6 +185,83 @@ static inline void Coarsen(const RefMat *G, int hops, Lists *l)
   ListsFinish(l, (PetscBool)(hops == 1));
   free(order);
   free(state);
+}
+
+/* P^T G P, P having an entry for each vertex that is in a list */
+static inline void Project(const RefMat *G, const Lists *l, RefMat *Q)
+{
+  PetscInt *row = (PetscInt *)RefAlloc(l->n, sizeof(PetscInt));
+  RefMat    P, R, GP;
+
+  for (PetscInt v = 0; v < l->n; v++) row[v] = v;
+  RefCOO(l->n, l->nc, l->n, row, l->parent, NULL, &P);
+  RefTranspose(&P, PETSC_FALSE, &R);
+  RefSpGEMM(G, &P, &GP);
+  RefSpGEMM(&R, &GP, Q);
+  RefMatDestroy(&P);
+  RefMatDestroy(&R);
+  RefMatDestroy(&GP);
+  free(row);
+}
+
+/* the lists of vertices of these aggregates' aggregates, ascending */
+static inline void ListsOfLists(Lists *l, const Lists *next)
+{
+  PetscInt k = 0;
+
+  for (PetscInt v = 0; v < l->n; v++) l->parent[v] = l->parent[v] < 0 ? -1 : next->parent[l->parent[v]];
+  l->nc = next->nc;
+  for (PetscInt c = 0; c < l->nc; c++) {
+    l->ptr[c] = k;
+    for (PetscInt v = 0; v < l->n; v++)
+      if (l->parent[v] == c) l->member[k++] = v;
+  }
+  l->ptr[l->nc] = k;
+}
+
+static inline void Coarsen(const RefMat *G, const HybAggRules *rules, Lists *l)
+{
+  Lists  last, next;
+  RefMat Q, R;
+
+  CoarsenOnce(G, rules->hops, rules->order, l);
+  for (int k = 1; k < rules->distance; k++) {
+    Project(k > 1 ? &Q : G, k > 1 ? &last : l, &R);
+    CoarsenOnce(&R, 1, HYB_AGG_NATURAL, &next);
+    ListsOfLists(l, &next);
+    if (k > 1) {
+      RefMatDestroy(&Q);
+      ListsDestroy(&last);
+    }
+    Q    = R;
+    last = next;
+  }
+  if (rules->distance > 1) {
+    RefMatDestroy(&Q);
+    ListsDestroy(&last);
+  }
+}
+
+/* rules of every kind; the first two are PETSc's default ones */
+static const HybAggRules Rules[] = {
+  {1, 1, HYB_AGG_SHUFFLED},
+  {2, 1, HYB_AGG_SHUFFLED},
+  {1, 2, HYB_AGG_SHUFFLED},
+  {1, 1, HYB_AGG_DEGREES },
+  {1, 3, HYB_AGG_DEGREES },
+  {2, 1, HYB_AGG_DEGREES },
+  {1, 4, HYB_AGG_SHUFFLED},
+  {1, 2, HYB_AGG_NATURAL }
+};
+
+/* what is said of them */
+static inline const char *Said(const HybAggRules *rules)
+{
+  static char              text[64];
+  static const char *const orders[HYB_AGG_ORDERS] = {"", ", by degrees", ", in the natural order"};
+
+  snprintf(text, sizeof(text), "%d steps%s, distance %d", rules->hops, orders[rules->order], rules->distance);
+  return text;
 }
 
 /* edges on both sides, every vertex with its diagonal */

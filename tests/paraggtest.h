@@ -20,7 +20,7 @@ static PetscMPIInt Rank, Size;
 static struct {
   PetscInt  N, ranges[MOST + 1];
   PetscBool edge[VERTICES][VERTICES], reach[VERTICES][VERTICES];
-  PetscInt  place[VERTICES]; /* in the shuffle of its process */
+  PetscInt  place[VERTICES]; /* in the order of its process's vertices */
   PetscInt  state[VERTICES], native[VERTICES], parent[VERTICES], coarse[VERTICES], first[VERTICES], nc, crange[MOST + 1];
 } T;
 
@@ -36,9 +36,6 @@ static inline int Owner(PetscInt v)
    these, or -1 */
 static inline PetscErrorCode DrawGraph(PetscInt most, int kind, int empty)
 {
-  const HybExec host = {&HybBackendHost, NULL, HYB_MEM_HOST};
-  HybArena      work;
-
   PetscFunctionBegin;
   T.ranges[0] = 0;
   for (int r = 0; r < Size; r++) T.ranges[r + 1] = T.ranges[r] + (r == empty ? 0 : HybTestRandomInt(kind == 3 ? 0 : 1, most / Size + 1));
@@ -57,9 +54,24 @@ static inline PetscErrorCode DrawGraph(PetscInt most, int kind, int empty)
       T.edge[v][u] = T.edge[u][v] = PETSC_TRUE;
     }
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static HybAggOrder Order;
+
+static inline PetscErrorCode Places(void)
+{
+  const HybExec host = {&HybBackendHost, NULL, HYB_MEM_HOST};
+  HybArena      work;
+  PetscInt      gi[VERTICES + 1] = {0};
+
+  PetscFunctionBegin;
+  for (PetscInt v = 0; v < T.N; v++) {
+    gi[v + 1] = gi[v];
+    for (PetscInt u = 0; u < T.N; u++) gi[v + 1] += T.edge[v][u];
+  }
   PetscCall(HybArenaInit(&work, &host));
-  for (int r = 0; r < Size; r++)
-    if (T.ranges[r + 1] > T.ranges[r]) PetscCall((*HybAggHost.permutation)(&host, &work, T.ranges[r + 1] - T.ranges[r], T.place + T.ranges[r]));
+  for (int r = 0; r < Size; r++) PetscCall((*HybAggHost.permutation)(&host, &work, T.ranges[r + 1] - T.ranges[r], Order, gi + T.ranges[r], T.place + T.ranges[r]));
   PetscCall(HybArenaReset(&work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -174,6 +186,7 @@ static inline void Sweeps(void)
 /* the aggregates that these sweeps, and what is handed over after them, make */
 static inline void Aggregates(int hops)
 {
+  HybTestCall(Places());
   for (PetscInt v = 0; v < T.N; v++)
     for (PetscInt u = 0; u < T.N; u++) {
       T.reach[v][u] = T.edge[v][u];
@@ -325,17 +338,18 @@ static inline PetscErrorCode ArenasInit(void)
 /* all of it, with the vectors b */
 static inline PetscErrorCode RunWith(const HybAggBlock *block, const HybScalar *b, PetscReal tol, RowOfPFn rowofp)
 {
-  HybParAggFound found;
-  PetscInt       n, N, doubtful;
-  int            sweeps;
-  HybParCSR      P;
-  PetscErrorCode ierr = PETSC_SUCCESS;
+  const HybAggRules rules = {F.hops, 1, Order};
+  HybParAggFound    found;
+  PetscInt          n, N, doubtful;
+  int               sweeps;
+  HybParCSR         P;
+  PetscErrorCode    ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   PetscCall(HybParAggCreate(PETSC_COMM_WORLD, HybTestExec(), PETSC_SUCCESS, &F.A, block, F.edges, &found, &F.agg));
   CheckFound(&found);
   if (HybTestFailed() || !found.proper) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybParAggFind(F.agg, F.hops, &n, &N, &sweeps));
+  PetscCall(HybParAggFind(F.agg, &rules, &n, &N, &sweeps));
   HybTestCheck(n == T.crange[Rank + 1] - T.crange[Rank] && N == T.nc, "%d aggregates of %d, not %d of %d", (int)n, (int)N, (int)(T.crange[Rank + 1] - T.crange[Rank]), (int)T.nc);
   if (HybTestFailed()) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybParAggTentative(F.agg, PETSC_SUCCESS, b, NULL, NULL, F.coarse, &doubtful));

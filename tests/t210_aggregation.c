@@ -66,12 +66,12 @@ typedef struct {
   HybCSR        P0, P;
 } Found;
 
-static PetscErrorCode Find(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *G, int hops, const PetscScalar *b, PetscReal omega, Found *f)
+static PetscErrorCode Find(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *G, const HybAggRules *rules, const PetscScalar *b, PetscReal omega, Found *f)
 {
   const HybAggOps *ops = exec->backend->agg;
 
   PetscFunctionBegin;
-  PetscCall(ops->aggregates(exec, keep, work, G, hops, &f->agg));
+  PetscCall(HybAggFind(exec, keep, work, G, rules, &f->agg, NULL));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), f->agg.n, sizeof(PetscScalar), &f->q));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), f->agg.nc, sizeof(PetscScalar), &f->coarse));
   PetscCall(ops->tentative(exec, work, &f->agg, b, f->q, f->coarse));
@@ -81,7 +81,7 @@ static PetscErrorCode Find(const HybExec *exec, HybArena *keep, HybArena *work, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Compare(const RefMat *G, const HybCSR *there, int hops, const PetscScalar *b, HybArena *mine)
+static PetscErrorCode Compare(const RefMat *G, const HybCSR *there, const HybAggRules *rules, const PetscScalar *b, HybArena *mine)
 {
   const HybExec  host = {&HybBackendHost, NULL, HYB_MEM_HOST}, *exec = HybTestExec();
   const PetscInt n = G->csr.m;
@@ -98,14 +98,14 @@ static PetscErrorCode Compare(const RefMat *G, const HybCSR *there, int hops, co
   PetscCall(HybArenaInit(&work, exec));
   PetscCall(HybArenaInit(&hostkeep, &host));
   if (b) PetscCall(HybTestUploadArray(mine, n, sizeof(PetscScalar), b, &bthere));
-  Coarsen(G, hops, &l);
+  Coarsen(G, rules, &l);
   q      = (PetscScalar *)RefAlloc(n, sizeof(PetscScalar));
   coarse = (PetscScalar *)RefAlloc(l.nc, sizeof(PetscScalar));
   mag    = (PetscReal *)RefAlloc(n, sizeof(PetscReal));
   terms  = (PetscCount *)RefAlloc(n, sizeof(PetscCount));
   if (!Factor(&l, b, q, coarse)) {
     HybTestSkip("this PETSc shows no LAPACK");
-  } else if (HybTestCall(Find(exec, &keep, &work, there, hops, bthere, 0.7, &f))) {
+  } else if (HybTestCall(Find(exec, &keep, &work, there, rules, bthere, 0.7, &f))) {
     Rounds = f.agg.rounds;
     HybTestCheck(f.agg.n == n && f.agg.nc == l.nc, "%" PetscInt_FMT " aggregates of %" PetscInt_FMT " vertices, not %" PetscInt_FMT " of %" PetscInt_FMT, f.agg.nc, f.agg.n, l.nc, n);
     if (f.agg.nc == l.nc) {
@@ -132,7 +132,7 @@ static PetscErrorCode Compare(const RefMat *G, const HybCSR *there, int hops, co
       HybTestSameMatrix(&f.P, &P, 8);
       RefMatDestroy(&P0);
       RefMatDestroy(&P);
-      PetscCall(Find(&host, &hostkeep, &hostkeep, &G->csr, hops, b, 0.7, &h));
+      PetscCall(Find(&host, &hostkeep, &hostkeep, &G->csr, rules, b, 0.7, &h));
       HybTestSameBits(n, sizeof(PetscScalar), f.q, h.q);
       HybTestSameBits(l.nc, sizeof(PetscScalar), f.coarse, h.coarse);
       if (h.P.nnz == f.P.nnz) HybTestSameBits(h.P.nnz, sizeof(PetscScalar), f.P.a, h.P.a);
@@ -203,20 +203,24 @@ static PetscErrorCode TestGraph(const char *name, RefMat *G, PetscBool all)
   HybTestBegin("look at %s", name);
   PetscCall(TestLook(G, &there));
   b = HybTestRandomVector(n);
-  for (int hops = 1; hops <= 2; hops++) {
-    HybTestBegin("%s, %d steps, ones", name, hops);
-    PetscCall(Compare(G, &there, hops, NULL, &mine));
+  for (int k = 0; k < 3; k++) { /* the default ones, and others in turn */
+    static size_t            turn  = 2;
+    const HybAggRules *const rules = &Rules[k < 2 ? (size_t)k : turn];
+
+    if (k == 2 && ++turn == PETSC_STATIC_ARRAY_LENGTH(Rules)) turn = 2;
+    HybTestBegin("%s, %s, ones", name, Said(rules));
+    PetscCall(Compare(G, &there, rules, NULL, &mine));
     if (!all && HybTestRandomInt(0, 8)) continue;
-    HybTestBegin("%s, %d steps, a vector", name, hops);
-    PetscCall(Compare(G, &there, hops, b, &mine));
-    if (!all) continue;
+    HybTestBegin("%s, %s, a vector", name, Said(rules));
+    PetscCall(Compare(G, &there, rules, b, &mine));
+    if (!all || k == 2) continue;
     for (PetscInt v = 0; v < n; v++) b[v] = HybTestRandomInt(0, 3) ? 0. : HybTestRandomInt(0, 2) ? -0.
                                                                                                  : b[v] * 1e-180;
-    HybTestBegin("%s, %d steps, small numbers and zeros", name, hops);
-    PetscCall(Compare(G, &there, hops, b, &mine));
+    HybTestBegin("%s, %s, small numbers and zeros", name, Said(rules));
+    PetscCall(Compare(G, &there, rules, b, &mine));
     for (PetscInt v = 0; v < n; v++) b[v] = HybTestRandomScalar() * 1e200;
-    HybTestBegin("%s, %d steps, large numbers", name, hops);
-    PetscCall(Compare(G, &there, hops, b, &mine));
+    HybTestBegin("%s, %s, large numbers", name, Said(rules));
+    PetscCall(Compare(G, &there, rules, b, &mine));
   }
   free(b);
   PetscCall(HybArenaReset(&mine));
@@ -233,7 +237,7 @@ static PetscErrorCode TestShuffle(PetscInt n)
   for (PetscInt k = 0; k < n; k++) expected[order[k]] = k;
   PetscCall(HybArenaInit(&work, exec));
   PetscCall(HybArenaAlloc(&work, HYB_WORK(exec), n, sizeof(PetscInt), &place));
-  if (HybTestCall(exec->backend->agg->permutation(exec, &work, n, place))) HybTestSameInts(n, place, expected);
+  if (HybTestCall(exec->backend->agg->permutation(exec, &work, n, HYB_AGG_SHUFFLED, NULL, place))) HybTestSameInts(n, place, expected);
   PetscCall(HybArenaReset(&work));
   free(order);
   free(expected);
@@ -409,7 +413,7 @@ static PetscErrorCode FaultRun(void *ctx)
 
   PetscFunctionBegin;
   PetscCall(exec->backend->agg->look(exec, &FaultWork, &FaultGraph, &look));
-  PetscCall(Find(exec, &FaultKeep, &FaultWork, &FaultGraph, *(int *)ctx, FaultVector, 0.5, &f));
+  PetscCall(Find(exec, &FaultKeep, &FaultWork, &FaultGraph, (const HybAggRules *)ctx, FaultVector, 0.5, &f));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -432,9 +436,11 @@ static PetscErrorCode Faults(void)
   b = HybTestRandomVector(1400);
   PetscCall(HybTestUploadArray(&FaultMine, 1400, sizeof(PetscScalar), b, &FaultVector));
   free(b);
-  for (int hops = 1; hops <= 2; hops++) {
-    HybTestBegin("every allocation fails, %d steps", hops);
-    HybTestFaults(FaultRun, FaultClean, &hops);
+  for (size_t k = 0; k < 5; k++) {
+    HybAggRules rules = Rules[k];
+
+    HybTestBegin("every allocation fails, %s", Said(&rules));
+    HybTestFaults(FaultRun, FaultClean, &rules);
   }
   PetscCall(HybArenaReset(&FaultMine));
   RefMatDestroy(&FaultRef);
@@ -448,6 +454,7 @@ static PetscErrorCode Errors(void)
   const HybAggOps *ops  = exec->backend->agg;
   HybArena         keep, work, mine;
   HybAggregates    agg;
+  HybAggLists      lists = {NULL, NULL};
   HybAggLook       look;
   HybCSR           there, P;
   RefMat           A;
@@ -461,11 +468,22 @@ static PetscErrorCode Errors(void)
   PetscCall(HybTestUpload(&mine, &A.csr, &there));
   HybTestBegin("a graph that is not square, three steps, aggregates of something else");
   HybTestCallFails(PETSC_ERR_ARG_SIZ, ops->look(exec, &work, &there, &look));
-  HybTestCallFails(PETSC_ERR_ARG_SIZ, ops->aggregates(exec, &keep, &work, &there, 1, &agg));
+  HybTestCallFails(PETSC_ERR_ARG_SIZ, ops->aggregates(exec, &keep, &work, &there, 1, HYB_AGG_SHUFFLED, &agg));
   there.n = there.m;
-  HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, ops->aggregates(exec, &keep, &work, &there, 3, &agg));
+  HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, ops->aggregates(exec, &keep, &work, &there, 3, HYB_AGG_SHUFFLED, &agg));
+  for (int k = 0; k < 3; k++) {
+    static const HybAggRules none[] = {
+      {2, 2,                     HYB_AGG_SHUFFLED},
+      {1, 0,                     HYB_AGG_SHUFFLED},
+      {1, HYB_AGG_DISTANCES + 1, HYB_AGG_SHUFFLED}
+    };
+
+    HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, HybAggFind(exec, &keep, &work, &there, &none[k], &agg, NULL));
+  }
   memset(&agg, 0, sizeof(agg));
   agg.n = 29;
+  HybTestCallFails(PETSC_ERR_ARG_SIZ, ops->quotient(exec, &keep, &work, &there, &agg, &lists, &P));
+  HybTestCallFails(PETSC_ERR_ARG_SIZ, ops->compose(exec, &agg, &agg));
   HybTestCallFails(PETSC_ERR_ARG_SIZ, ops->smoothed(exec, &keep, &work, &there, &agg, NULL, 0.5, &P));
   RefMatDestroy(&A);
   PetscCall(HybArenaReset(&keep));

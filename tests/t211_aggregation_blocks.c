@@ -104,14 +104,13 @@ typedef struct {
   PetscInt        doubtful;
 } Found;
 
-static PetscErrorCode Find(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, int hops, const HybAggBlock *block, const PetscScalar *b, HybAggFactor factor, Found *f)
+static PetscErrorCode Find(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, const HybAggRules *rules, const HybAggBlock *block, const PetscScalar *b, HybAggFactor factor, Found *f)
 {
   const HybAggOps *ops = exec->backend->agg;
 
   PetscFunctionBegin;
   PetscCall(ops->collapse(exec, keep, work, A, block->bs, &f->G, &f->collapsed));
-  PetscCall(ops->aggregates(exec, keep, work, &f->G, hops, &f->agg));
-  PetscCall(ops->lists(exec, keep, work, &f->G, hops, &f->agg, &f->lists));
+  PetscCall(HybAggFind(exec, keep, work, &f->G, rules, &f->agg, &f->lists));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), (PetscCount)A->m * block->nvec, sizeof(PetscScalar), &f->q));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), (PetscCount)f->agg.nc * block->nvec * block->nvec, sizeof(PetscScalar), &f->coarse));
   PetscCall(ops->tentativeblocks(exec, work, &f->agg, &f->lists, block, b, factor, &Factored, f->q, f->coarse, &f->doubtful));
@@ -143,7 +142,7 @@ static void SameBlocks(PetscCount n, const PetscScalar *there, const PetscScalar
 }
 
 /* Doubtful: some blocks must be; and the factor of the caller's is given. tol: of Q and R beside LAPACK's */
-static PetscErrorCode Compare(const RefMat *A, const RefMat *G, int hops, const HybAggBlock *block, const PetscScalar *b, PetscBool doubtful, PetscReal tol)
+static PetscErrorCode Compare(const RefMat *A, const RefMat *G, const HybAggRules *rules, const HybAggBlock *block, const PetscScalar *b, PetscBool doubtful, PetscReal tol)
 {
   const HybExec  host = {&HybBackendHost, NULL, HYB_MEM_HOST}, *exec = HybTestExec();
   const PetscInt m = A->csr.m, nvec = block->nvec;
@@ -162,12 +161,12 @@ static PetscErrorCode Compare(const RefMat *A, const RefMat *G, int hops, const 
   PetscCall(HybArenaInit(&hostkeep, &host));
   PetscCall(HybTestUpload(&mine, &A->csr, &there));
   if (b) PetscCall(HybTestUploadArray(&mine, (PetscCount)m * nvec, sizeof(PetscScalar), b, &bthere));
-  Coarsen(G, hops, &l);
+  Coarsen(G, rules, &l);
   coarse = (PetscScalar *)RefAlloc((PetscCount)l.nc * nvec * nvec, sizeof(PetscScalar));
   FactorAll(&l, block, b, q, coarse);
   for (PetscInt k = 0; k < l.nc * nvec * nvec; k++) scale = PetscMax(scale, PetscAbsScalar(coarse[k]));
   Factored = 0;
-  if (HybTestCall(Find(exec, &keep, &work, &there, hops, block, bthere, doubtful ? Lapack : NULL, &f))) {
+  if (HybTestCall(Find(exec, &keep, &work, &there, rules, block, bthere, doubtful ? Lapack : NULL, &f))) {
     HybTestSamePattern(&f.G, G);
     HybTestCheck(f.collapsed.nodiagonal == 0, "%" PetscCount_FMT " rows without a diagonal entry", f.collapsed.nodiagonal);
     HybTestCheck(HybAggStaggered(&f.collapsed) == IsStaggered(A, block->bs), "staggered: %d", (int)HybAggStaggered(&f.collapsed));
@@ -189,7 +188,7 @@ static PetscErrorCode Compare(const RefMat *A, const RefMat *G, int hops, const 
       RefMatDestroy(&P0);
       RefMatDestroy(&P);
       if (!doubtful) {
-        PetscCall(Find(&host, &hostkeep, &hostkeep, &A->csr, hops, block, b, NULL, &h));
+        PetscCall(Find(&host, &hostkeep, &hostkeep, &A->csr, rules, block, b, NULL, &h));
         HybTestCheck(h.doubtful == f.doubtful, "%" PetscInt_FMT " blocks are doubtful, %" PetscInt_FMT " on the host", f.doubtful, h.doubtful);
         HybTestSameBits((PetscCount)m * nvec, sizeof(PetscScalar), f.q, h.q);
         HybTestSameBits((PetscCount)l.nc * nvec * nvec, sizeof(PetscScalar), f.coarse, h.coarse);
@@ -240,33 +239,33 @@ static PetscErrorCode TestGraph(const char *name, const RefMat *G, PetscInt bs, 
   PetscFunctionBegin;
   if (!HybTestMine()) PetscFunctionReturn(PETSC_SUCCESS);
   for (int full = 0; full < 2; full++) {
-    const int hops = 1 + HybTestRandomInt(0, 2);
+    const HybAggRules *const rules = &Rules[HybTestRandomInt(0, 3) ? HybTestRandomInt(0, 2) : HybTestRandomInt(2, PETSC_STATIC_ARRAY_LENGTH(Rules))];
 
     Unknowns(G, bs, (PetscBool)full, &A);
     for (PetscInt r = 0; r < A.csr.m; r++) /* now and then a zero on the diagonal */
       for (PetscInt k = A.csr.i[r]; k < A.csr.i[r + 1]; k++)
         if (A.csr.j[k] == r && HybTestRandomInt(0, 17) == 3) A.csr.a[k] = 0;
     b = HybTestRandomVector((PetscCount)A.csr.m * nvec);
-    HybTestBegin("%s, %" PetscInt_FMT " unknowns, %" PetscInt_FMT " vectors, %d steps%s", name, bs, nvec, hops, full ? ", full" : "");
-    PetscCall(Compare(&A, G, hops, &block, b, PETSC_FALSE, 1e-9)); /* some blocks are ill-conditioned */
+    HybTestBegin("%s, %" PetscInt_FMT " unknowns, %" PetscInt_FMT " vectors, %s%s", name, bs, nvec, Said(rules), full ? ", full" : "");
+    PetscCall(Compare(&A, G, rules, &block, b, PETSC_FALSE, 1e-9)); /* some blocks are ill-conditioned */
     if (bs == nvec) {
-      HybTestBegin("%s, %" PetscInt_FMT " translations, %d steps", name, bs, hops);
-      PetscCall(Compare(&A, G, hops, &block, NULL, PETSC_FALSE, 1e-14));
+      HybTestBegin("%s, %" PetscInt_FMT " translations, %s", name, bs, Said(rules));
+      PetscCall(Compare(&A, G, rules, &block, NULL, PETSC_FALSE, 1e-14));
     }
     if (full) {
       for (PetscInt k = 0; k < A.csr.m * nvec; k++) b[k] *= k % 2 ? 1e200 : 1e150;
       HybTestBegin("%s, large numbers", name);
-      PetscCall(Compare(&A, G, hops, &block, b, PETSC_FALSE, PETSC_INFINITY)); /* the bits alone */
+      PetscCall(Compare(&A, G, rules, &block, b, PETSC_FALSE, PETSC_INFINITY)); /* the bits alone */
       for (PetscInt k = 0; k < A.csr.m * nvec; k++) b[k] = HybTestRandomInt(0, 3) ? 0. : HybTestRandomScalar() * 1e-170;
       HybTestBegin("%s, small numbers and zeros", name);
-      PetscCall(Compare(&A, G, hops, &block, b, PETSC_FALSE, PETSC_INFINITY));
+      PetscCall(Compare(&A, G, rules, &block, b, PETSC_FALSE, PETSC_INFINITY));
     }
     free(b);
     if (nx) {
       b = (PetscScalar *)RefAlloc((PetscCount)A.csr.m * rigid.nvec, sizeof(PetscScalar));
       RigidBody(G->csr.m, bs, nx, b);
-      HybTestBegin("%s, rigid-body modes, %d steps", name, hops);
-      PetscCall(Compare(&A, G, 2, &rigid, b, PETSC_TRUE, 1e-9));
+      HybTestBegin("%s, rigid-body modes, %s", name, Said(&Rules[1]));
+      PetscCall(Compare(&A, G, &Rules[1], &rigid, b, PETSC_TRUE, 1e-9));
       free(b);
     }
     RefMatDestroy(&A);
@@ -338,7 +337,7 @@ static PetscErrorCode FaultRun(void *ctx)
   Found             f;
 
   PetscFunctionBegin;
-  PetscCall(Find(HybTestExec(), &FaultKeep, &FaultWork, &FaultMatrix, *(int *)ctx, &block, FaultVectors, Lapack, &f));
+  PetscCall(Find(HybTestExec(), &FaultKeep, &FaultWork, &FaultMatrix, (const HybAggRules *)ctx, &block, FaultVectors, Lapack, &f));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -363,9 +362,11 @@ static PetscErrorCode Faults(void)
   RigidBody(400, 3, 400, b); /* vertices on a line */
   PetscCall(HybTestUploadArray(&FaultMine, 1200 * 6, sizeof(PetscScalar), b, &FaultVectors));
   free(b);
-  for (int hops = 1; hops <= 2; hops++) {
-    HybTestBegin("every allocation fails, %d steps", hops);
-    HybTestFaults(FaultRun, FaultClean, &hops);
+  for (size_t k = 0; k < 3; k++) {
+    HybAggRules rules = Rules[k];
+
+    HybTestBegin("every allocation fails, %s", Said(&rules));
+    HybTestFaults(FaultRun, FaultClean, &rules);
   }
   PetscCall(HybArenaReset(&FaultMine));
   RefMatDestroy(&FaultRef);
@@ -404,7 +405,7 @@ static PetscErrorCode Errors(void)
   HybTestCallFails(PETSC_ERR_ARG_SIZ, ops->collapse(exec, &keep, &work, &there, 4, &G, &found));
   HybTestCallFails(PETSC_ERR_ARG_SIZ, ops->collapse(exec, &keep, &work, &there, 0, &G, &found));
   agg.n = 9;
-  HybTestCallFails(PETSC_ERR_ARG_SIZ, ops->lists(exec, &keep, &work, &there, 1, &agg, &lists));
+  HybTestCallFails(PETSC_ERR_ARG_SIZ, ops->lists(exec, &keep, &work, &there, 1, HYB_AGG_SHUFFLED, &agg, &lists));
   HybTestCallFails(PETSC_ERR_ARG_SIZ, ops->smoothedblocks(exec, &keep, &work, &there, &agg, &block, NULL, 0.5, &P));
   block.nvec = 2;
   HybTestCallFails(PETSC_ERR_ARG_INCOMP, ops->tentativeblocks(exec, &work, &agg, &lists, &block, NULL, NULL, NULL, NULL, NULL, NULL));

@@ -124,9 +124,10 @@ static PetscErrorCode Graphs(void)
       for (F.hops = 1; F.hops <= 2; F.hops++) {
         const PetscBool weak = (PetscBool)(k >= times);
 
+        Order = HybTestRandomInt(0, 2) ? HYB_AGG_DEGREES : HYB_AGG_SHUFFLED;
         PetscCall(Prepare(HybTestRandomInt(Size, VERTICES + 1), kind, k % 3 == 2 ? HybTestRandomInt(0, Size) : -1, PETSC_FALSE, weak));
         if (W.proper) Reference(F.hops);
-        HybTestBegin("kind %d, %d vertices, %d hops, %s", kind, (int)T.N, F.hops, weak ? "a threshold" : "all edges");
+        HybTestBegin("kind %d, %d vertices, %d hops%s, %s", kind, (int)T.N, F.hops, Order == HYB_AGG_DEGREES ? " by degrees" : "", weak ? "a threshold" : "all edges");
         HybTestCall(Run(NULL));
         if (W.proper) HybTestCall(SameCoarse());
         HybTestCall(CleanUp(NULL));

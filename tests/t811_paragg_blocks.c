@@ -305,7 +305,8 @@ static PetscErrorCode Graphs(void)
         const PetscBool    full = (PetscBool)HybTestRandomInt(0, 2), weak = (PetscBool)(k >= times);
         const HybAggFilter filter = DrawFilter();
 
-        HybTestBegin("kind %d, %d x %d, %s, %d hops, %s", kind, (int)block->bs, (int)block->nvec, full ? "full" : "in part", F.hops, weak ? "a threshold" : "all edges");
+        Order = HybTestRandomInt(0, 2) ? HYB_AGG_DEGREES : HYB_AGG_SHUFFLED;
+        HybTestBegin("kind %d, %d x %d, %s, %d hops%s, %s", kind, (int)block->bs, (int)block->nvec, full ? "full" : "in part", F.hops, Order == HYB_AGG_DEGREES ? " by degrees" : "", weak ? "a threshold" : "all edges");
         PetscCall(Prepare(HybTestRandomInt(Size, VERTICES + 1), kind, k % 3 == 2 ? HybTestRandomInt(0, Size) : -1, block->bs, block->nvec, full, weak ? &filter : NULL));
         HybTestCall(Run(NULL));
         if (W.proper) HybTestCall(SameCoarse());

@@ -17,6 +17,23 @@ typedef struct {
   PetscBool  symmetric;  /* (i,j) is there where (j,i) is */
 } HybAggLook;
 
+/* In which order vertices are asked whether they become roots */
+typedef enum {
+  HYB_AGG_SHUFFLED, /* PETSc's shuffle */
+  HYB_AGG_DEGREES,  /* that sorted by the lengths of rows, equal ones as PETSc's sort leaves them */
+  HYB_AGG_NATURAL,
+  HYB_AGG_ORDERS
+} HybAggOrder;
+
+/* How aggregates are found */
+typedef struct {
+  int         hops;     /* 2: MIS on the square of the graph, then as PETSc's fixAggregatesWithSquare(); 1: MISK */
+  int         distance; /* MISK's: aggregates of aggregates, so many times in all; hops = 2: 1 */
+  HybAggOrder order;
+} HybAggRules;
+
+#define HYB_AGG_DISTANCES 4 /* PETSc's MISK has no more */
+
 /* Which vertex belongs to which aggregate. Arrays live where the backend executes. */
 typedef struct {
   PetscInt n;  /* vertices */
@@ -24,7 +41,7 @@ typedef struct {
   /* n: the number of a vertex's aggregate, -1 for none. Aggregates are numbered by their roots, ascending */
   PetscInt *parent;
   PetscInt *lead;   /* nc: the vertex that comes first in PETSc's list: the root, or (hops = 1) the smallest */
-  int       rounds; /* of the search for roots */
+  int       rounds; /* of the search for roots, the first one where there are several */
 } HybAggregates;
 
 /* The members of the aggregates, one aggregate behind the other, each in the order of PETSc's lists. Arrays live where
@@ -79,12 +96,16 @@ typedef PetscErrorCode (*HybAggFactor)(void *ctx, PetscInt m, PetscInt n, PetscR
 /* Rounding of every function is the same on every backend, sums running along lists in ascending order of vertices. */
 typedef struct _HybAggOps {
   PetscErrorCode (*look)(const HybExec *, HybArena *work, const HybCSR *G, HybAggLook *);
-  /* place[v] = the position of vertex v after PETSc's shuffle of n vertices; n entries */
-  PetscErrorCode (*permutation)(const HybExec *, HybArena *work, PetscInt n, PetscInt *place);
-  /* The aggregates of G, whose pattern is symmetric and has its diagonal. hops = 2: MIS on the square of G, then as
-     PETSc's fixAggregatesWithSquare(); hops = 1: MISK with k = 1 on G. parent and lead from keep, in the workspace's
-     memory. */
-  PetscErrorCode (*aggregates)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *G, int hops, HybAggregates *);
+  /* place[v] = the position of vertex v in this order of the n vertices whose rows begin at gi; n entries */
+  PetscErrorCode (*permutation)(const HybExec *, HybArena *work, PetscInt n, HybAggOrder, const PetscInt *gi, PetscInt *place);
+  /* The aggregates of G, whose pattern is symmetric and has its diagonal: MISK's of distance 1, or MIS's. parent and
+     lead from keep, in the workspace's memory. */
+  PetscErrorCode (*aggregates)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *G, int hops, HybAggOrder, HybAggregates *);
+  /* The graph of aggregates: two are joined where members of theirs are; Q->i and Q->j from keep, in the workspace's
+     memory, Q->a is NULL */
+  PetscErrorCode (*quotient)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *G, const HybAggregates *, const HybAggLists *, HybCSR *Q);
+  /* fine becomes the aggregates of vertices that `coarse`, aggregates of its own, say (of which there are not more) */
+  PetscErrorCode (*compose)(const HybExec *, HybAggregates *fine, const HybAggregates *coarse);
   /* The tentative prolongator of one near-null vector b (n entries, NULL: all are 1): q[v] is its entry in row v (0
      where parent is -1), coarse[c] the next level's vector, as LAPACK's geqrf and orgqr of each aggregate give them,
      signs too. */
@@ -100,7 +121,7 @@ typedef struct _HybAggOps {
      other processes' vertices there may be columns alone. */
   PetscErrorCode (*collapse)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt bs, HybCSR *G, HybAggCollapsed *);
   /* who belongs to each aggregate of G that was found by so many hops; arrays from keep, in the workspace's memory */
-  PetscErrorCode (*lists)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *G, int hops, const HybAggregates *, HybAggLists *);
+  PetscErrorCode (*lists)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *G, int hops, HybAggOrder, const HybAggregates *, HybAggLists *);
   /* The tentative prolongator of nvec vectors: b is n*bs x nvec by columns (NULL: column k is 1 in unknown k of each
      vertex, nvec = bs), q the same by rows, 0 where parent is -1, coarse nc*nvec x nvec by columns. Each aggregate's
      rows, in the order of its list, are factored as LAPACK's geqrf and orgqr would, signs too; fewer rows than vectors
@@ -123,6 +144,10 @@ typedef struct _HybAggOps {
 } HybAggOps;
 
 extern const HybAggOps HybAggHost;
+
+/* nested.c: the aggregates of G by these rules, of any distance, and, if lists is not NULL, who belongs to them. G and
+   memory as in `aggregates` and `lists`. */
+extern PetscErrorCode HybAggFind(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *G, const HybAggRules *, HybAggregates *, HybAggLists *lists);
 
 HYB_EXTERN_C_END
 #endif

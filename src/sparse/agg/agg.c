@@ -5,6 +5,8 @@ const HybAggOps HybAggHost = {
   .look        = HybAggLook_Host,
   .permutation = HybAggPermutation_Host,
   .aggregates  = HybAggAggregates_Host,
+  .quotient    = HybAggQuotient_Host,
+  .compose     = HybAggCompose_Host,
 #if !defined(PETSC_USE_COMPLEX)
   .tentative = HybAggTentative_Host,
 #endif

@@ -10,13 +10,17 @@ HYB_EXTERN_C_BEGIN
 extern PetscErrorCode HybAggLook_Host(const HybExec *, HybArena *, const HybCSR *, HybAggLook *);
 
 /* permute.c; Order: order[k] = the vertex at position k */
-extern PetscErrorCode HybAggOrder_Host(HybArena *work, PetscInt n, PetscInt *order);
-extern PetscErrorCode HybAggPermutation_Host(const HybExec *, HybArena *, PetscInt, PetscInt *);
+extern PetscErrorCode HybAggOrder_Host(HybArena *work, PetscInt n, HybAggOrder, const PetscInt *gi, PetscInt *order);
+extern PetscErrorCode HybAggPermutation_Host(const HybExec *, HybArena *, PetscInt, HybAggOrder, const PetscInt *, PetscInt *);
 
 /* aggregates.c. Finish: the roots among those that a device has not decided on; key: 0 for a root, 1 and its place for
    an undecided vertex, PETSC_MAX_INT for others */
 extern PetscErrorCode HybAggFinish_Host(HybArena *work, PetscInt n, const PetscInt *gi, const PetscInt *gj, int hops, PetscInt *key);
-extern PetscErrorCode HybAggAggregates_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, int, HybAggregates *);
+extern PetscErrorCode HybAggAggregates_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, int, HybAggOrder, HybAggregates *);
+
+/* nested.c */
+extern PetscErrorCode HybAggQuotient_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, const HybAggregates *, const HybAggLists *, HybCSR *);
+extern PetscErrorCode HybAggCompose_Host(const HybExec *, HybAggregates *, const HybAggregates *);
 
 /* tentative.c */
 extern PetscErrorCode HybAggTentative_Host(const HybExec *, HybArena *, const HybAggregates *, const HybScalar *, HybScalar *, HybScalar *);
@@ -34,7 +38,7 @@ extern PetscErrorCode HybAggCollapse_Host(const HybExec *, HybArena *, HybArena 
 
 /* lists.c; ByKind: of n vertices, in the order of their kinds 0..kinds-1 (NULL: all are of one), each kind ascending */
 extern PetscErrorCode HybAggListsByKind_Host(const HybExec *, HybArena *, HybArena *, PetscInt n, PetscInt nc, const PetscInt *parent, int kinds, const PetscInt *kind, HybAggLists *);
-extern PetscErrorCode HybAggLists_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, int, const HybAggregates *, HybAggLists *);
+extern PetscErrorCode HybAggLists_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, int, HybAggOrder, const HybAggregates *, HybAggLists *);
 
 /* tentativeblocks.c */
 extern PetscErrorCode HybAggTentativeBlocks_Host(const HybExec *, HybArena *, const HybAggregates *, const HybAggLists *, const HybAggBlock *, const HybScalar *, HybAggFactor, void *, HybScalar *, HybScalar *, PetscInt *);

@@ -11,6 +11,8 @@ const HybAggOps HybAggCUDA = {
   .look        = HybAggLook_CUDA,
   .permutation = HybAggPermutation_CUDA,
   .aggregates  = HybAggAggregates_CUDA,
+  .quotient    = HybAggQuotient_CUDA,
+  .compose     = HybAggCompose_CUDA,
 #if !defined(PETSC_USE_COMPLEX)
   .tentative = HybAggTentative_CUDA,
 #endif

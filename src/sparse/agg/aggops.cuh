@@ -27,11 +27,12 @@ extern PetscErrorCode HybAggLongFree(HybArena *work, AggLong *);
 extern PetscErrorCode HybAggLook_CUDA(const HybExec *, HybArena *work, const HybCSR *G, HybAggLook *);
 /* permute.cu; Fill: a[k] = value */
 extern PetscErrorCode HybAggFill(const HybExec *, PetscInt n, PetscInt value, PetscInt *a);
-extern PetscErrorCode HybAggPermutation_CUDA(const HybExec *, HybArena *work, PetscInt n, PetscInt *place);
+extern PetscErrorCode HybAggPermutation_CUDA(const HybExec *, HybArena *work, PetscInt n, HybAggOrder, const PetscInt *gi, PetscInt *place);
 /* roots.cu: key[v], place + 1 on entry, becomes 0 for a root and PETSC_MAX_INT for others; spare: n entries */
 extern PetscErrorCode HybAggRoots_CUDA(const HybExec *, HybArena *work, const HybCSR *G, const AggLong *, int hops, PetscInt *key, PetscInt *spare, int *rounds);
 /* aggregates.cu */
-extern PetscErrorCode HybAggAggregates_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *G, int hops, HybAggregates *);
+extern PetscErrorCode HybAggAggregates_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *G, int hops, HybAggOrder, HybAggregates *);
+extern PetscErrorCode HybAggCompose_CUDA(const HybExec *, HybAggregates *fine, const HybAggregates *coarse);
 /* tentative.cu */
 extern PetscErrorCode HybAggTentative_CUDA(const HybExec *, HybArena *work, const HybAggregates *, const HybScalar *b, HybScalar *q, HybScalar *coarse);
 /* smooth.cu, smoothlong.cu */
@@ -42,10 +43,11 @@ extern PetscErrorCode HybAggUnsmoothedBlocks_CUDA(const HybExec *, HybArena *kee
 extern PetscErrorCode HybAggSmoothedBlocks_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, const HybAggregates *, const HybAggBlock *, const HybScalar *q, PetscReal omega, HybCSR *P);
 /* collapse.cu */
 extern PetscErrorCode HybAggCollapse_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt bs, HybCSR *G, HybAggCollapsed *);
+extern PetscErrorCode HybAggQuotient_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *G, const HybAggregates *, const HybAggLists *, HybCSR *Q);
 /* lists.cu; ByKey: key[v] = kinds * its aggregate + its kind, or at least kinds * nc for none; members ascend within
    each kind. No aggregate is empty. */
 extern PetscErrorCode HybAggListsByKey(const HybExec *, HybArena *keep, HybArena *work, PetscInt n, PetscInt nc, int kinds, const PetscInt *key, HybAggLists *);
-extern PetscErrorCode HybAggLists_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *G, int hops, const HybAggregates *, HybAggLists *);
+extern PetscErrorCode HybAggLists_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *G, int hops, HybAggOrder, const HybAggregates *, HybAggLists *);
 /* tentativeblocks.cu */
 extern PetscErrorCode HybAggTentativeBlocks_CUDA(const HybExec *, HybArena *work, const HybAggregates *, const HybAggLists *, const HybAggBlock *, const HybScalar *b, HybAggFactor factor, void *ctx, HybScalar *q, HybScalar *coarse, PetscInt *deficient);
 /* filter.cu */

@@ -1,12 +1,12 @@
 /*
   aggregates.c: roots and aggregates on the host, without the square of the graph.
 
-  PETSc forms the square, takes its maximal independent set in the order of a shuffle (each root takes the undecided
+  PETSc forms the square, takes its maximal independent set in some order (each root takes the undecided
   vertices of its row), and then gives each neighbour of a root in the graph itself to that root. Roots are more than
   two steps apart, so a vertex has one root beside it at most, and its row is walked for that root alone: the two steps
   are walked in the graph, each row at most once.
 
-    for v in the order of the shuffle, undecided and not alone:
+    for v in that order, undecided and not alone:
       v is a root
       for w in row v:  w belongs to v, whoever took it before               hops = 2
         for u in row w:  u belongs to v if it is undecided
@@ -44,7 +44,7 @@ static void HybAggTake(const HybCSR *G, int hops, const PetscInt *order, PetscIn
   }
 }
 
-PetscErrorCode HybAggAggregates_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *G, int hops, HybAggregates *agg)
+PetscErrorCode HybAggAggregates_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *G, int hops, HybAggOrder kind, HybAggregates *agg)
 {
   const PetscInt n = G->m;
   PetscInt      *order, *parent, *lead, nc = 0;
@@ -54,7 +54,7 @@ PetscErrorCode HybAggAggregates_Host(const HybExec *exec, HybArena *keep, HybAre
   PetscCheck(hops == 1 || hops == 2, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Aggregates reach 1 or 2 steps, not %d", hops);
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), n, sizeof(PetscInt), &parent));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), n, sizeof(PetscInt), &order));
-  PetscCall(HybAggOrder_Host(work, n, order));
+  PetscCall(HybAggOrder_Host(work, n, kind, G->i, order));
   for (PetscInt v = 0; v < n; v++) parent[v] = -1;
   HybAggTake(G, hops, order, parent);
   /* the order has served: its memory holds the roots' numbers */

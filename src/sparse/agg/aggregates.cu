@@ -2,7 +2,7 @@
   aggregates.cu: the aggregates of the roots that roots.cu finds, and their numbers.
 
   Two steps. Roots are more than two steps apart, so a vertex has one root beside it at most: near(w), written by the
-  roots along their own rows. Where there is none, the vertex belongs to the first root, in the order of the shuffle,
+  roots along their own rows. Where there is none, the vertex belongs to the first root, in the order of the search,
   that is near one of its neighbours.
 
     number the roots, ascending           a scan
@@ -101,9 +101,17 @@ __global__ void Smallest(PetscInt n, const PetscInt *__restrict__ parent, PetscI
   if (v < n && parent[v] >= 0) HybAtomicMin(&lead[parent[v]], (PetscInt)v);
 }
 
+/* aggregates of aggregates */
+__global__ void Compose(PetscInt n, const PetscInt *__restrict__ coarse, PetscInt *__restrict__ parent)
+{
+  const PetscCount v = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
+
+  if (v < n && parent[v] >= 0) parent[v] = coarse[parent[v]];
+}
+
 } // namespace
 
-PetscErrorCode HybAggAggregates_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *G, int hops, HybAggregates *agg)
+PetscErrorCode HybAggAggregates_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *G, int hops, HybAggOrder order, HybAggregates *agg)
 {
   const PetscInt   n = G->m, *gi = G->i, *gj = G->j, *none = nullptr;
   const PetscCount blocks = HybBlocks(n, AGG_THREADS);
@@ -118,7 +126,7 @@ PetscErrorCode HybAggAggregates_CUDA(const HybExec *exec, HybArena *keep, HybAre
   PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, n, sizeof(PetscInt), &parent));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &place));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &key));
-  PetscCall(HybAggPermutation_CUDA(exec, work, n, place));
+  PetscCall(HybAggPermutation_CUDA(exec, work, n, order, gi, place));
   PetscCall(HybAggLongRows(exec, work, G, &l));
   HYB_LAUNCH(Keys, blocks, AGG_THREADS, 0, exec->stream, n, gi, (const PetscInt *)place, key);
   PetscCall(HybAggRoots_CUDA(exec, work, G, &l, hops, key, parent, &agg->rounds));
@@ -152,5 +160,18 @@ PetscErrorCode HybAggAggregates_CUDA(const HybExec *exec, HybArena *keep, HybAre
   agg->nc     = (PetscInt)nc;
   agg->parent = parent;
   agg->lead   = lead;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybAggCompose_CUDA(const HybExec *exec, HybAggregates *fine, const HybAggregates *coarse)
+{
+  const PetscCount blocks = HybBlocks(fine->n, AGG_THREADS);
+
+  PetscFunctionBegin;
+  PetscCheck(coarse->n == fine->nc, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Aggregates of %" PetscInt_FMT " vertices, of which there are %" PetscInt_FMT, coarse->n, fine->nc);
+  HYB_LAUNCH(Compose, blocks, AGG_THREADS, 0, exec->stream, fine->n, (const PetscInt *)coarse->parent, fine->parent);
+  PetscCall(HybAggFill(exec, coarse->nc, PETSC_MAX_INT, fine->lead));
+  HYB_LAUNCH(Smallest, blocks, AGG_THREADS, 0, exec->stream, fine->n, (const PetscInt *)fine->parent, fine->lead);
+  fine->nc = coarse->nc;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,5 +1,6 @@
 /*
-  collapse.cu: the graph of a matrix with several unknowns a vertex; collapse.c says which.
+  collapse.cu: the graph of a matrix with several unknowns a vertex; collapse.c says which. And the graph of aggregates,
+  nested.c: its vertices' rows are those of their members, its columns are aggregates.
 
   A head is an entry whose block the entry before it in its row does not belong to. A group of threads takes a vertex,
   its rows one after the other, whose heads it gathers in shared memory, and sorts: each vertex that is joined stands
@@ -27,20 +28,60 @@ enum {
   HEADS_WORDS
 };
 
+/* vertices of bs unknowns each: slots first(v) to first(v + 1) - 1 are v's rows, vertex(c) has column c */
+struct Unknowns {
+  PetscInt bs;
+
+  __device__ __forceinline__ PetscInt first(PetscInt v) const
+  {
+    return v * bs;
+  }
+  __device__ __forceinline__ PetscInt row(PetscInt slot) const
+  {
+    return slot;
+  }
+  __device__ __forceinline__ PetscInt vertex(PetscInt c) const
+  {
+    return c / bs;
+  }
+};
+
+/* aggregates; vertices of none are joined with none that is of one */
+struct Members {
+  static const PetscInt bs = 1;
+  const PetscInt       *begin, *member, *parent;
+
+  __device__ __forceinline__ PetscInt first(PetscInt c) const
+  {
+    return begin[c];
+  }
+  __device__ __forceinline__ PetscInt row(PetscInt slot) const
+  {
+    return member[slot];
+  }
+  __device__ __forceinline__ PetscInt vertex(PetscInt v) const
+  {
+    return parent[v];
+  }
+};
+
+template <class R>
 struct Collapse {
-  PetscInt        n, all, bs; /* vertices with rows, with columns */
+  PetscInt        n, all; /* vertices with rows, with columns */
+  R               of;
   const PetscInt *ai, *aj;
   PetscInt       *gi, *gj;
 };
 
-static __device__ __forceinline__ bool IsHead(const Collapse &a, PetscInt begin, PetscInt k, PetscInt u)
+template <class R>
+static __device__ __forceinline__ bool IsHead(const Collapse<R> &a, PetscInt begin, PetscInt k, PetscInt u)
 {
-  return k == begin || a.aj[k - 1] / a.bs != u;
+  return k == begin || a.of.vertex(a.aj[k - 1]) != u;
 }
 
 /* G lanes a vertex */
-template <int G>
-__global__ void Heads(Collapse a, PetscInt *__restrict__ heads, PetscCount *__restrict__ sums)
+template <class R, int G>
+__global__ void Heads(Collapse<R> a, PetscInt *__restrict__ heads, PetscCount *__restrict__ sums)
 {
   constexpr int THREADS          = HybGroup<G>::THREADS;
   const int     rank             = HybGroup<G>::rank();
@@ -50,16 +91,16 @@ __global__ void Heads(Collapse a, PetscInt *__restrict__ heads, PetscCount *__re
   for (PetscCount v = (PetscCount)blockIdx.x * HybGroup<G>::GROUPS + HybGroup<G>::index(); v < a.n; v += (PetscCount)gridDim.x * HybGroup<G>::GROUPS) {
     PetscInt found = 0, diagonals = 0;
 
-    for (PetscInt r = (PetscInt)v * a.bs; r < (PetscInt)v * a.bs + a.bs; r++) {
-      const PetscInt begin = a.ai[r], end = a.ai[r + 1];
+    for (PetscInt s = a.of.first((PetscInt)v); s < a.of.first((PetscInt)v + 1); s++) {
+      const PetscInt r = a.of.row(s), begin = a.ai[r], end = a.ai[r + 1];
 
       for (PetscInt k = begin + rank; k < end; k += G) {
-        const PetscInt c = a.aj[k], u = c / a.bs, unknown = (k - begin) % a.bs;
+        const PetscInt c = a.aj[k], u = a.of.vertex(c), unknown = (k - begin) % a.of.bs;
         const bool     head = IsHead(a, begin, k, u);
 
         diagonals += c == r;
         found += head;
-        sum[HEADS_ODD] += c - u * a.bs != unknown;
+        sum[HEADS_ODD] += c - u * a.of.bs != unknown;
         sum[HEADS_BROKEN] += head && unknown;
       }
     }
@@ -67,7 +108,7 @@ __global__ void Heads(Collapse a, PetscInt *__restrict__ heads, PetscCount *__re
     diagonals = HybSubwarpSum<G>(diagonals);
     if (rank == 0) {
       heads[v] = found;
-      sum[HEADS_MISSING] += a.bs - diagonals;
+      sum[HEADS_MISSING] += a.of.first((PetscInt)v + 1) - a.of.first((PetscInt)v) - diagonals;
     }
   }
   for (int s = 0; s < HEADS_WORDS; s++) {
@@ -78,8 +119,8 @@ __global__ void Heads(Collapse a, PetscInt *__restrict__ heads, PetscCount *__re
 }
 
 /* count not NULL: how many vertices each is joined with; else the vertices */
-template <int G, int MOST>
-__global__ void Gather(Collapse a, PetscInt nvertices, const PetscInt *__restrict__ vertices, PetscInt *__restrict__ count)
+template <class R, int G, int MOST>
+__global__ void Gather(Collapse<R> a, PetscInt nvertices, const PetscInt *__restrict__ vertices, PetscInt *__restrict__ count)
 {
   const int rank = HybGroup<G>::rank();
 
@@ -91,11 +132,11 @@ __global__ void Gather(Collapse a, PetscInt nvertices, const PetscInt *__restric
     const PetscInt v = vertices[l];
     int            n = 0, unique = 0;
 
-    for (PetscInt r = v * a.bs; r < v * a.bs + a.bs; r++) {
-      const PetscInt begin = a.ai[r], end = a.ai[r + 1];
+    for (PetscInt s = a.of.first(v); s < a.of.first(v + 1); s++) {
+      const PetscInt r = a.of.row(s), begin = a.ai[r], end = a.ai[r + 1];
 
       for (PetscInt first = begin; first < end; first += G) {
-        const PetscInt k = first + rank, u = k < end ? a.aj[k] / a.bs : 0;
+        const PetscInt k = first + rank, u = k < end ? a.of.vertex(a.aj[k]) : 0;
         const int      head = k < end && IsHead(a, begin, k, u);
         int            here;
         const int      before = HybGroup<G>::exclusiveSum(head, scratch, &here);
@@ -127,17 +168,18 @@ __global__ void LongCounts(PetscInt nvertices, const PetscInt *__restrict__ vert
 }
 
 /* a block a vertex; offset: where the heads of the list's vertices begin */
-__global__ void LongKeys(Collapse a, int bits, const PetscInt *__restrict__ vertices, const PetscInt *__restrict__ offset, uint64_t *__restrict__ key)
+template <class R>
+__global__ void LongKeys(Collapse<R> a, int bits, const PetscInt *__restrict__ vertices, const PetscInt *__restrict__ offset, uint64_t *__restrict__ key)
 {
   const PetscInt l = (PetscInt)blockIdx.x, v = vertices[l];
   PetscInt       to = offset[l];
 
   HYB_SHARED(int, scratch, HYB_WARP);
-  for (PetscInt r = v * a.bs; r < v * a.bs + a.bs; r++) {
-    const PetscInt begin = a.ai[r], end = a.ai[r + 1];
+  for (PetscInt s = a.of.first(v); s < a.of.first(v + 1); s++) {
+    const PetscInt r = a.of.row(s), begin = a.ai[r], end = a.ai[r + 1];
 
     for (PetscInt first = begin; first < end; first += AGG_THREADS) {
-      const PetscInt k = first + (PetscInt)threadIdx.x, u = k < end ? a.aj[k] / a.bs : 0;
+      const PetscInt k = first + (PetscInt)threadIdx.x, u = k < end ? a.of.vertex(a.aj[k]) : 0;
       const int      head = k < end && IsHead(a, begin, k, u);
       int            here;
       const int      before = HybBlockExclusiveSum<AGG_THREADS>(head, scratch, &here);
@@ -158,7 +200,8 @@ __global__ void LongFlags(PetscInt n, int bits, const uint64_t *__restrict__ key
   if (one) HybAtomicAdd(&count[vertices[key[k] >> bits]], 1);
 }
 
-__global__ void LongWrite(Collapse a, PetscInt n, int bits, const uint64_t *__restrict__ key, const PetscInt *__restrict__ vertices, const PetscInt *__restrict__ offset, const PetscInt *__restrict__ number)
+template <class R>
+__global__ void LongWrite(Collapse<R> a, PetscInt n, int bits, const uint64_t *__restrict__ key, const PetscInt *__restrict__ vertices, const PetscInt *__restrict__ offset, const PetscInt *__restrict__ number)
 {
   const PetscCount k = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
 
@@ -184,7 +227,8 @@ struct Long {
 };
 
 /* counts them, heads[v] being replaced at last, and leaves what LongFill() needs */
-PetscErrorCode LongCount(const HybExec *exec, HybArena *work, const Collapse &a, const PetscInt *heads, PetscInt *count, Long *l)
+template <class R>
+PetscErrorCode LongCount(const HybExec *exec, HybArena *work, const Collapse<R> &a, const PetscInt *heads, PetscInt *count, Long *l)
 {
   const PetscInt *vertices = l->vertices;
   PetscInt       *length, *flag;
@@ -205,7 +249,7 @@ PetscErrorCode LongCount(const HybExec *exec, HybArena *work, const Collapse &a,
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(uint64_t), &unsorted));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(uint64_t), &l->key));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscCount), &position));
-  HYB_LAUNCH(LongKeys, l->nvertices, AGG_THREADS, 0, exec->stream, a, l->bits, vertices, (const PetscInt *)l->offset, unsorted);
+  HYB_LAUNCH((LongKeys<R>), l->nvertices, AGG_THREADS, 0, exec->stream, a, l->bits, vertices, (const PetscInt *)l->offset, unsorted);
   PetscCall(HybSortPairs64Count(exec, work, n, unsorted, l->key, nullptr, position, 0, all));
   PetscCall(HybArenaFree(work, &position));
   PetscCall(HybArenaFree(work, &unsorted));
@@ -218,30 +262,29 @@ PetscErrorCode LongCount(const HybExec *exec, HybArena *work, const Collapse &a,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode LongFill(const HybExec *exec, HybArena *work, const Collapse &a, Long *l)
+template <class R>
+PetscErrorCode LongFill(const HybExec *exec, HybArena *work, const Collapse<R> &a, Long *l)
 {
   PetscFunctionBegin;
   if (!l->nvertices) PetscFunctionReturn(PETSC_SUCCESS);
-  HYB_LAUNCH(LongWrite, HybBlocks(l->nheads, AGG_THREADS), AGG_THREADS, 0, exec->stream, a, l->nheads, l->bits, (const uint64_t *)l->key, (const PetscInt *)l->vertices, (const PetscInt *)l->offset, (const PetscInt *)l->number);
+  HYB_LAUNCH((LongWrite<R>), HybBlocks(l->nheads, AGG_THREADS), AGG_THREADS, 0, exec->stream, a, l->nheads, l->bits, (const uint64_t *)l->key, (const PetscInt *)l->vertices, (const PetscInt *)l->offset, (const PetscInt *)l->number);
   PetscCall(HybArenaFree(work, &l->number));
   PetscCall(HybArenaFree(work, &l->key));
   PetscCall(HybArenaFree(work, &l->offset));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-} // namespace
-
-PetscErrorCode HybAggCollapse_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt bs, HybCSR *G, HybAggCollapsed *found)
+/* the graph G of all vertices; rows: of A, with its entries; seen: sums of all rows */
+template <class R>
+PetscErrorCode Join(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt n, PetscInt all, const R &of, HybCSR *G, PetscCount *seen)
 {
-  const PetscInt n = bs > 0 ? A->m / bs : 0, all = bs > 0 ? A->n / bs : 0;
-  Collapse       a = {n, all, bs, A->i, A->j, nullptr, nullptr};
-  PetscInt      *heads, *vertices, *count, *none = nullptr, binptr[AGG_CLASSES + 1];
-  PetscCount    *sums, seen[HEADS_WORDS] = {0, 0, 0};
-  Long           l = {};
+  Collapse<R> a = {n, all, of, A->i, A->j, nullptr, nullptr};
+  PetscInt   *heads, *vertices, *count, *none = nullptr, binptr[AGG_CLASSES + 1];
+  PetscCount *sums;
+  Long        l = {};
 
   PetscFunctionBegin;
-  PetscCheck(bs > 0 && n * bs == A->m && all * bs == A->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Blocks of %" PetscInt_FMT " unknowns do not divide a matrix of size %" PetscInt_FMT " x %" PetscInt_FMT, bs, A->m, A->n);
-  PetscCall(HybCheckEntries(exec, A->nnz, "a matrix"));
+  for (int s = 0; s < HEADS_WORDS; s++) seen[s] = 0;
   G->m = n;
   G->n = all;
   G->a = nullptr;
@@ -251,24 +294,21 @@ PetscErrorCode HybAggCollapse_CUDA(const HybExec *exec, HybArena *keep, HybArena
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &count));
   PetscCall(HybArenaCalloc(work, HYB_MEM_DEVICE, HEADS_WORDS, sizeof(PetscCount), &sums));
   const auto gather = [&](auto W, auto MOST, PetscInt rows, PetscInt first) {
-    HYB_LAUNCH((Gather<W, MOST>), HybBlocks(rows, HybGroup<W>::GROUPS), HybGroup<W>::THREADS, 0, exec->stream, a, rows,
-               (const PetscInt *)vertices + first, G->j ? none : count);
+    HYB_LAUNCH((Gather<R, W, MOST>), HybBlocks(rows, HybGroup<W>::GROUPS), HybGroup<W>::THREADS, 0, exec->stream, a,
+               rows, (const PetscInt *)vertices + first, G->j ? none : count);
     return PETSC_SUCCESS;
   };
   PetscCall(HybDispatch(RowWidth(A->nnz, A->m, 2), RowWidths(), [&](auto W) {
-    HYB_LAUNCH((Heads<W>), HybMin()(HybBlocks(n, HybGroup<W>::GROUPS), (PetscCount)16 * AGG_BLOCKS),
+    HYB_LAUNCH((Heads<R, W>), HybMin()(HybBlocks(n, HybGroup<W>::GROUPS), (PetscCount)16 * AGG_BLOCKS),
                HybGroup<W>::THREADS, 0, exec->stream, a, heads, sums);
     return PETSC_SUCCESS;
   }));
-  PetscCall(exec->backend->copy(exec, seen, sums, sizeof(seen), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(exec->backend->copy(exec, seen, sums, HEADS_WORDS * sizeof(*seen), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(HybAggClasses(exec, work, n, heads, vertices, binptr)); /* waits for the copy too */
   if (!n) PetscCall(exec->backend->sync(exec));
-  found->nodiagonal = seen[HEADS_MISSING];
-  found->aligned    = (PetscBool)!seen[HEADS_ODD];
-  found->broken     = (PetscBool)(seen[HEADS_BROKEN] != 0);
-  G->j              = nullptr;
-  l.nvertices       = n - binptr[AGG_CLASSES - 1];
-  l.vertices        = vertices + binptr[AGG_CLASSES - 1];
+  G->j        = nullptr;
+  l.nvertices = n - binptr[AGG_CLASSES - 1];
+  l.vertices  = vertices + binptr[AGG_CLASSES - 1];
   PetscCall(AggEachClass(binptr, gather));
   PetscCall(LongCount(exec, work, a, heads, count, &l));
   PetscCall(HybScanCounts(exec, work, n, count, G->i, nullptr, &G->nnz));
@@ -281,5 +321,35 @@ PetscErrorCode HybAggCollapse_CUDA(const HybExec *exec, HybArena *keep, HybArena
   PetscCall(HybArenaFree(work, &count));
   PetscCall(HybArenaFree(work, &vertices));
   PetscCall(HybArenaFree(work, &heads));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+PetscErrorCode HybAggCollapse_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt bs, HybCSR *G, HybAggCollapsed *found)
+{
+  const PetscInt n = bs > 0 ? A->m / bs : 0, all = bs > 0 ? A->n / bs : 0;
+  const Unknowns of = {bs};
+  PetscCount     seen[HEADS_WORDS];
+
+  PetscFunctionBegin;
+  PetscCheck(bs > 0 && n * bs == A->m && all * bs == A->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Blocks of %" PetscInt_FMT " unknowns do not divide a matrix of size %" PetscInt_FMT " x %" PetscInt_FMT, bs, A->m, A->n);
+  PetscCall(HybCheckEntries(exec, A->nnz, "a matrix"));
+  PetscCall(Join(exec, keep, work, A, n, all, of, G, seen));
+  found->nodiagonal = seen[HEADS_MISSING];
+  found->aligned    = (PetscBool)!seen[HEADS_ODD];
+  found->broken     = (PetscBool)(seen[HEADS_BROKEN] != 0);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybAggQuotient_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *G, const HybAggregates *agg, const HybAggLists *lists, HybCSR *Q)
+{
+  const Members of = {lists->begin, lists->member, agg->parent};
+  PetscCount    seen[HEADS_WORDS];
+
+  PetscFunctionBegin;
+  PetscCheck(G->m == agg->n && G->n == agg->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Aggregates of %" PetscInt_FMT " vertices and a graph of %" PetscInt_FMT, agg->n, G->m);
+  PetscCall(HybCheckEntries(exec, G->nnz, "a graph"));
+  PetscCall(Join(exec, keep, work, G, agg->nc, agg->nc, of, Q, seen));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -3,7 +3,7 @@
   factorization and so decides its signs.
 
   One step: PETSc's lists are rows of a matrix, so members ascend. Two steps: the root comes first, then the vertices
-  that it was the first to reach in the order of the shuffle, ascending, then its neighbours that another root had
+  that it was the first to reach in the order of the search, ascending, then its neighbours that another root had
   reached before and that were handed over in the end, ascending.
 
     near(w) = the root's place for w in the row of a root            (each vertex has one root beside it at most)
@@ -15,7 +15,7 @@
 #include "agghost.h"
 
 /* kind[v] = 0 for roots, 1 for those reached, 2 for those handed over; n entries */
-static PetscErrorCode HybListsKinds(const HybExec *exec, HybArena *work, const HybCSR *G, const HybAggregates *agg, PetscInt *kind)
+static PetscErrorCode HybListsKinds(const HybExec *exec, HybArena *work, const HybCSR *G, HybAggOrder order, const HybAggregates *agg, PetscInt *kind)
 {
   const PetscInt n = agg->n, *gi = G->i, *gj = G->j;
   PetscInt      *near, *place;
@@ -23,7 +23,7 @@ static PetscErrorCode HybListsKinds(const HybExec *exec, HybArena *work, const H
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, n, sizeof(PetscInt), &near));
   PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, n, sizeof(PetscInt), &place));
-  PetscCall(HybAggPermutation_Host(exec, work, n, place));
+  PetscCall(HybAggPermutation_Host(exec, work, n, order, gi, place));
   for (PetscInt v = 0; v < n; v++) near[v] = PETSC_MAX_INT;
   for (PetscInt c = 0; c < agg->nc; c++) {
     const PetscInt root = agg->lead[c];
@@ -74,7 +74,7 @@ PetscErrorCode HybAggListsByKind_Host(const HybExec *exec, HybArena *keep, HybAr
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybAggLists_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *G, int hops, const HybAggregates *agg, HybAggLists *lists)
+PetscErrorCode HybAggLists_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *G, int hops, HybAggOrder order, const HybAggregates *agg, HybAggLists *lists)
 {
   const PetscInt n    = agg->n;
   PetscInt      *kind = NULL;
@@ -83,7 +83,7 @@ PetscErrorCode HybAggLists_Host(const HybExec *exec, HybArena *keep, HybArena *w
   PetscCheck(G->m == n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Aggregates of %" PetscInt_FMT " vertices and a graph of %" PetscInt_FMT, n, G->m);
   if (hops == 2) {
     PetscCall(HybArenaAlloc(work, HYB_WORK(exec), n, sizeof(PetscInt), &kind));
-    PetscCall(HybListsKinds(exec, work, G, agg, kind));
+    PetscCall(HybListsKinds(exec, work, G, order, agg, kind));
   }
   PetscCall(HybAggListsByKind_Host(exec, keep, work, n, agg->nc, agg->parent, kind ? 3 : 1, kind, lists));
   PetscCall(HybArenaFree(work, &kind));

@@ -78,7 +78,7 @@ PetscErrorCode HybAggListsByKey(const HybExec *exec, HybArena *keep, HybArena *w
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybAggLists_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *G, int hops, const HybAggregates *agg, HybAggLists *lists)
+PetscErrorCode HybAggLists_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *G, int hops, HybAggOrder order, const HybAggregates *agg, HybAggLists *lists)
 {
   const PetscInt   n = agg->n, nc = agg->nc, *gi = G->i, *gj = G->j, *none = nullptr;
   const PetscCount blocks = HybBlocks(n, AGG_THREADS);
@@ -95,7 +95,7 @@ PetscErrorCode HybAggLists_CUDA(const HybExec *exec, HybArena *keep, HybArena *w
   if (hops == 2) {
     PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &place));
     PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &near));
-    PetscCall(HybAggPermutation_CUDA(exec, work, n, place));
+    PetscCall(HybAggPermutation_CUDA(exec, work, n, order, gi, place));
     PetscCall(HybAggFill(exec, n, PETSC_MAX_INT, near));
     PetscCall(HybAggLongRows(exec, work, G, &l));
     PetscCall(HybDispatch(RowWidth(G->nnz, n, 2), RowWidths(), [&](auto W) {

@@ -12,9 +12,13 @@
   Paths are short: two exchanges on average, O(log n) at most, with high probability. All is integer but for one product
   that IEEE rounds: the same places as the sequential loop's.
 
+  Where the order is that of degrees the host makes it: which of equal ones comes first follows from the exchanges of
+  PETSc's sort, one after the other.
+
   Memory: 2 n integers beside the result. Time: O(n) expected; n atomic minima and about 4 n accesses at random places.
 */
 #include "aggops.cuh"
+#include "agghost.h"
 #include "rander48.h"
 
 namespace {
@@ -60,6 +64,13 @@ __global__ void Paths(PetscInt n, const PetscInt *__restrict__ target, const Pet
   place[v] = slot;
 }
 
+__global__ void Natural(PetscInt n, PetscInt *__restrict__ place)
+{
+  const PetscCount v = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
+
+  if (v < n) place[v] = (PetscInt)v;
+}
+
 __global__ void Fill(PetscInt n, PetscInt value, PetscInt *__restrict__ a)
 {
   const PetscCount k = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
@@ -76,7 +87,7 @@ PetscErrorCode HybAggFill(const HybExec *exec, PetscInt n, PetscInt value, Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybAggPermutation_CUDA(const HybExec *exec, HybArena *work, PetscInt n, PetscInt *place)
+static PetscErrorCode HybAggShuffled(const HybExec *exec, HybArena *work, PetscInt n, PetscInt *place)
 {
   const PetscCount blocks = HybMin()(HybBlocks(n, AGG_THREADS), (PetscCount)8 * AGG_BLOCKS);
   PetscInt        *target, *first;
@@ -89,5 +100,34 @@ PetscErrorCode HybAggPermutation_CUDA(const HybExec *exec, HybArena *work, Petsc
   HYB_LAUNCH(Paths, HybBlocks(n, AGG_THREADS), AGG_THREADS, 0, exec->stream, n, (const PetscInt *)target, (const PetscInt *)first, place);
   PetscCall(HybArenaFree(work, &first));
   PetscCall(HybArenaFree(work, &target));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybAggByDegrees(const HybExec *exec, HybArena *work, PetscInt n, const PetscInt *gi, PetscInt *place)
+{
+  PetscInt *hosti, *hostplace;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, (PetscCount)n + 1, sizeof(PetscInt), &hosti));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, n, sizeof(PetscInt), &hostplace));
+  PetscCall(exec->backend->copy(exec, hosti, gi, ((size_t)n + 1) * sizeof(PetscInt), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(exec->backend->sync(exec));
+  PetscCall(HybAggPermutation_Host(exec, work, n, HYB_AGG_DEGREES, hosti, hostplace));
+  PetscCall(exec->backend->copy(exec, place, hostplace, (size_t)n * sizeof(PetscInt), HYB_COPY_HOST_TO_DEVICE));
+  PetscCall(exec->backend->sync(exec));
+  PetscCall(HybArenaFree(work, &hostplace));
+  PetscCall(HybArenaFree(work, &hosti));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybAggPermutation_CUDA(const HybExec *exec, HybArena *work, PetscInt n, HybAggOrder order, const PetscInt *gi, PetscInt *place)
+{
+  PetscFunctionBegin;
+  if (order == HYB_AGG_SHUFFLED)
+    PetscCall(HybAggShuffled(exec, work, n, place));
+  else if (order == HYB_AGG_DEGREES)
+    PetscCall(HybAggByDegrees(exec, work, n, gi, place));
+  else
+    HYB_LAUNCH(Natural, HybBlocks(n, AGG_THREADS), AGG_THREADS, 0, exec->stream, n, place);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

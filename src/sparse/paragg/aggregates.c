@@ -2,11 +2,11 @@
   aggregates.c: the aggregates that PETSc's GAMG finds on several processes.
 
   PETSc's maximal independent set is not that of one loop over all vertices: in each of a number of sweeps every process
-  goes along its undecided vertices in the order of its own shuffle. One that has an undecided neighbour of a later
-  process, as these were known before the sweep, may not become a root yet; roots delete their undecided own neighbours.
-  Then the processes tell each other their states, and an undecided vertex beside another process's root is deleted by
-  the first of these. So the processes' vertices depend on each other only by what was told between sweeps, and within a
-  sweep the rounds of agg's roots.cu find what the loop finds.
+  goes along its undecided vertices in the order of its own shuffle, or of that sorted by degrees. One that has an
+  undecided neighbour of a later process, as these were known before the sweep, may not become a root yet; roots delete
+  their undecided own neighbours. Then the processes tell each other their states, and an undecided vertex beside
+  another process's root is deleted by the first of these. So the processes' vertices depend on each other only by what
+  was told between sweeps, and within a sweep the rounds of agg's roots.cu find what the loop finds.
 
   On the square of the graph "neighbour" means two steps, and PETSc forms the square. Here a vertex w tells what a
   vertex one step further has to know of w's row: far(w) = the last undecided vertex and the root in it, both by what
@@ -58,7 +58,7 @@ static PetscErrorCode HybParAggTable(HybParAgg p, HybParAggFinding *f)
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(each); k++) PetscCall(HybArenaAlloc(&f->work, HYB_WORK(x), all, sizeof(PetscInt), each[k]));
   PetscCall(HybArenaAlloc(&f->work, HYB_WORK(x), 2 * (PetscCount)all, sizeof(PetscInt), &s->far));
   s->number = f->number;
-  if (n) PetscCall((*x->backend->agg->permutation)(x, &f->work, n, (PetscInt *)s->place));
+  if (n) PetscCall((*x->backend->agg->permutation)(x, &f->work, n, p->order, p->G.i, (PetscInt *)s->place));
   PetscCall(HybParAggEach(p, HYB_STEP_START, all, s));
   /* others' vertices as undecided as the own ones */
   if (n) PetscCall(HybParAggEach(p, HYB_STEP_REACH, all, s));
@@ -194,18 +194,19 @@ static PetscErrorCode HybParAggFindIn(HybParAgg p, HybParAggFinding *f, int *swe
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybParAggFind(HybParAgg p, int hops, PetscInt *n, PetscInt *N, int *sweeps)
+PetscErrorCode HybParAggFind(HybParAgg p, const HybAggRules *rules, PetscInt *n, PetscInt *N, int *sweeps)
 {
   HybParAggFinding f;
   PetscErrorCode   ierr, later;
 
   PetscFunctionBegin;
-  PetscCheck(hops == 1 || hops == 2, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Aggregates reach 1 or 2 steps, not %d", hops);
+  PetscCheck((rules->hops == 1 || rules->hops == 2) && rules->distance == 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Aggregates of several processes reach 1 or 2 steps, not %d, and no distance of %d", rules->hops, rules->distance);
   PetscCall(PetscMemzero(&f, sizeof(f)));
   PetscCall(HybArenaInit(&f.work, &p->exec));
-  p->hops = hops;
-  ierr    = HybParAggFindIn(p, &f, sweeps);
-  later   = HybArenaReset(&f.work);
+  p->hops  = rules->hops;
+  p->order = rules->order;
+  ierr     = HybParAggFindIn(p, &f, sweeps);
+  later    = HybArenaReset(&f.work);
   PetscCall(ierr);
   PetscCall(HybCommAgree(p->comm, later, "Memory for aggregates"));
   *n = p->nc;

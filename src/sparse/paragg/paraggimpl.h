@@ -7,18 +7,19 @@
 HYB_EXTERN_C_BEGIN
 
 struct _HybParAgg {
-  HybComm    comm;
-  HybExec    exec; /* its result: working memory */
-  HybArena   keep; /* of what follows */
-  HybHalo    halo; /* of the vertices; its ghosts are the graph's */
-  HybCSR     G;    /* the graph, see vertex.h */
-  PetscInt  *gid, N;
-  PetscInt  *ranges, *cranges; /* of the host: whose vertices, whose aggregates */
-  int        hops;
-  PetscInt   nc;
-  PetscInt  *parent, *lead, *first; /* see vertex.h; parent of all */
-  HybScalar *q;                     /* of all; others' come when P is smoothed; of blocks by columns, all rows apart */
-  PetscInt  *garray;                /* of the last prolongator, of the host */
+  HybComm     comm;
+  HybExec     exec; /* its result: working memory */
+  HybArena    keep; /* of what follows */
+  HybHalo     halo; /* of the vertices; its ghosts are the graph's */
+  HybCSR      G;    /* the graph, see vertex.h */
+  PetscInt   *gid, N;
+  PetscInt   *ranges, *cranges; /* of the host: whose vertices, whose aggregates */
+  int         hops;
+  HybAggOrder order;
+  PetscInt    nc;
+  PetscInt   *parent, *lead, *first; /* see vertex.h; parent of all */
+  HybScalar  *q;                     /* of all; others' come when P is smoothed; of blocks by columns, all rows apart */
+  PetscInt   *garray;                /* of the last prolongator, of the host */
   /* where a vertex has several unknowns, or there are several vectors */
   HybAggBlock block;
   HybHalo     rowhalo;         /* of the unknowns: all those of the graph's ghosts */

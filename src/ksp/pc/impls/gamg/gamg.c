@@ -100,8 +100,6 @@ static PetscErrorCode HybGAMGCovered(PC pc, HybGAMG *h, PetscBool *ours, const c
     *why = "aggregates for ASM";
   else if (gamg->repart || gamg->cpu_pin_coarse_grids)
     *why = "levels that move";
-  else if (gamg->injection_index_size > 0)
-    *why = "injection";
   #if PETSC_VERSION_GE(3, 26, 0)
   else if (gamg->prolongator_filter != 0)
     *why = "a filter of the prolongator";

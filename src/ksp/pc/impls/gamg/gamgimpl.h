@@ -48,7 +48,7 @@ typedef struct {
   HybAggregates   agg;
   HybAggLists     lists; /* where there are several unknowns or vectors */
   HybScalar      *q;     /* the tentative prolongator's entries */
-  int             hops;
+  HybAggRules     rules;
   PetscInt        nsmooths;
   PetscInt        total; /* aggregates of all processes */
   HybParAgg       par;   /* of several processes, in place of most of the above */
@@ -87,6 +87,8 @@ PETSC_INTERN PetscErrorCode HybGAMGCreateGraph(PC, Mat, Mat *);
 PETSC_INTERN PetscErrorCode HybGAMGCoarsen(PC, Mat *, PetscCoarsenData **);
 PETSC_INTERN PetscErrorCode HybGAMGProlongator(PC, Mat, PetscCoarsenData *, Mat *);
 PETSC_INTERN PetscErrorCode HybGAMGOptProlongator(PC, Mat, Mat *);
+/* smooth.c: P = P - omega D^-1 A P, a step more of smoothing */
+PETSC_INTERN PetscErrorCode HybGAMGSmoothMore(Mat A, PetscReal omega, Mat *P);
 /* edges.c. Edges: h->edges but for what the witness said. InfoEdges: -info of entries of the graph that a threshold
    leaves. */
 PETSC_INTERN PetscErrorCode HybGAMGEdges(PC, HybGAMG *, Mat A);
@@ -98,12 +100,18 @@ PETSC_INTERN PetscErrorCode HybGAMGParDecide(PC, HybGAMG *, Mat A, const char **
 PETSC_INTERN PetscErrorCode HybGAMGParProlongator(PC, HybGAMG *, Mat A, PetscReal omega, Mat *P);
 /* estimate.c: the extreme singular values of D^-1 A by which PETSc smooths the prolongator */
 PETSC_INTERN PetscErrorCode HybGAMGEstimate(PC, Mat A, const HybExec *, PetscReal *emin, PetscReal *emax);
-/* witness.c: by which rules PETSc's own functions would coarsen this level, whose h->block is known. hops as in
-   hybagg.h, 0: by others than ours; nsmooths -1: the prolongator is made in another way than ours; where the level has
-   a threshold, h->edges but for that threshold, and *edges, or PETSC_FALSE: edges go by other rules than ours */
-PETSC_INTERN PetscErrorCode HybGAMGWitness(PC, HybGAMG *, Mat A, int *hops, PetscInt *nsmooths, PetscBool *edges);
+/* witness.c: by which rules PETSc's own functions would coarsen this level, whose h->block is known:
+   h->rules, whose hops are 0 where they are none of ours; h->nsmooths, -1: the prolongator is made in another way than
+   ours; where the level has a threshold, h->edges but for that threshold, and *edges, or PETSC_FALSE: edges go by other
+   rules than ours */
+PETSC_INTERN PetscErrorCode HybGAMGWitness(PC, HybGAMG *, Mat A, PetscBool *edges);
 /* why the level is not ours, by what the witness said; NULL stays where it is */
 PETSC_INTERN void HybGAMGWhy(PetscBool edges, const HybGAMG *, const char **why);
+/* the finest one that aggregates: injection is PETSc's driver's own, with near-null vectors for the level below */
+static inline PetscInt HybGAMGFirst(PC pc)
+{
+  return HybGAMGData(pc)->injection_index_size > 0;
+}
 /* has this level a threshold? */
 static inline PetscBool HybGAMGHasThreshold(PC pc)
 {

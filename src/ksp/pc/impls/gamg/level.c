@@ -106,7 +106,7 @@ static PetscErrorCode HybGAMGDecide(PC pc, HybGAMG *h, Mat A, const char **why)
   h->block.nvec = gamg->data_cell_cols;
   PetscCall(HybMatGetExec(A, &h->exec));
   if (!h->exec.backend->agg) h->exec = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
-  PetscCall(HybGAMGWitness(pc, h, A, &h->hops, &h->nsmooths, &edges));
+  PetscCall(HybGAMGWitness(pc, h, A, &edges));
   HybGAMGWhy(edges, h, why);
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybGAMGEdges(pc, h, A));
@@ -140,14 +140,14 @@ PetscErrorCode HybGAMGCreateGraph(PC pc, Mat A, Mat *G)
     PetscCall(HybArenaReset(&h->near));
     PetscCall(HybArenaReset(&h->graph));
     h->b = NULL;
-    if (!HybGAMGData(pc)->current_level) PetscCall(HybCountGAMG(HYB_GAMG_SETUPS_LEFT));
+    if (HybGAMGData(pc)->current_level == HybGAMGFirst(pc)) PetscCall(HybCountGAMG(HYB_GAMG_SETUPS_LEFT));
   }
   if (!h->ours) {
     PetscCall(HybCountGAMG(HYB_GAMG_LEVELS_LEFT));
     PetscCall((*h->ops.creategraph)(pc, A, G));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (!HybGAMGData(pc)->current_level) PetscCall(HybCountGAMG(HYB_GAMG_SETUPS));
+  if (HybGAMGData(pc)->current_level == HybGAMGFirst(pc)) PetscCall(HybCountGAMG(HYB_GAMG_SETUPS));
   PetscCall(HybCountGAMG(HYB_GAMG_LEVELS));
   if (!h->par) PetscCall(HybGAMGNear(pc, h, A->rmap->n));
   PetscCall(PetscLogEventBegin(EVENT(COARSEN), 0, 0, 0, 0));
@@ -161,23 +161,21 @@ PetscErrorCode HybGAMGCreateGraph(PC pc, Mat A, Mat *G)
 
 static PetscErrorCode HybGAMGAggregate(HybGAMG *h, Mat G)
 {
-  const HybAggOps *ops = h->exec.backend->agg;
-  HybCSR           csr = h->vertices;
-  HybArena         work;
-  PetscErrorCode   ierr;
+  HybCSR         csr = h->vertices;
+  HybArena       work;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(HybArenaReset(&h->keep));
   PetscCall(HybArenaInit(&h->keep, &h->exec));
   if (h->par) {
     h->agg.n = G->rmap->n / h->block.bs;
-    PetscCall(HybParAggFind(h->par, h->hops, &h->agg.nc, &h->total, &h->agg.rounds));
+    PetscCall(HybParAggFind(h->par, &h->rules, &h->agg.nc, &h->total, &h->agg.rounds));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(HybArenaInit(&work, &h->exec));
   if (!h->own) PetscCall(HybMatGetCSR(G, &h->exec, PETSC_FALSE, &csr));
-  ierr = (*ops->aggregates)(&h->exec, &h->keep, &work, &csr, h->hops, &h->agg);
-  if (!ierr && !HybGAMGIsScalar(h)) ierr = (*ops->lists)(&h->exec, &h->keep, &work, &csr, h->hops, &h->agg, &h->lists);
+  ierr = HybAggFind(&h->exec, &h->keep, &work, &csr, &h->rules, &h->agg, HybGAMGIsScalar(h) ? NULL : &h->lists);
   (void)HybArenaReset(&work);
   if (!h->own) PetscCall(HybMatRestoreCSR(G, &h->exec, &csr));
   PetscCall(ierr);
@@ -200,7 +198,7 @@ PetscErrorCode HybGAMGCoarsen(PC pc, Mat *G, PetscCoarsenData **lists)
   }
   PetscCall(PetscLogEventBegin(EVENT(COARSEN), 0, 0, 0, 0));
   PetscCall(PetscLogEventBegin(EVENT(MIS), 0, 0, 0, 0));
-  if (h->hops == 2) { /* nothing is squared, two steps along the graph do the same */
+  if (h->rules.hops == 2) { /* nothing is squared, two steps along the graph do the same */
     PetscCall(PetscLogEventBegin(square, 0, 0, 0, 0));
     PetscCall(PetscLogEventEnd(square, 0, 0, 0, 0));
   }
@@ -210,7 +208,7 @@ PetscErrorCode HybGAMGCoarsen(PC pc, Mat *G, PetscCoarsenData **lists)
   PetscCall(HybRecordPhase(HYB_PHASE_AGGREGATES, *G, PETSC_TRUE));
   PetscCall(PetscLogEventEnd(HYB_GAMGAggregates, *G, 0, 0, 0));
   PetscCall(ierr);
-  PetscCall(PetscInfo(pc, "%" PetscInt_FMT " aggregates of %" PetscInt_FMT " vertices, by %d hops in %d rounds\n", h->agg.nc, h->agg.n, h->hops, h->agg.rounds));
+  PetscCall(PetscInfo(pc, "%" PetscInt_FMT " aggregates of %" PetscInt_FMT " vertices, by %d hops in %d rounds, distance %d, %s\n", h->agg.nc, h->agg.n, h->rules.hops, h->agg.rounds, h->rules.distance, h->rules.order == HYB_AGG_DEGREES ? "by degrees" : "shuffled"));
   PetscCall(PetscCDCreate(0, lists));
   PetscCall(PetscLogEventEnd(EVENT(MIS), 0, 0, 0, 0));
   PetscCall(PetscLogEventEnd(EVENT(COARSEN), 0, 0, 0, 0));
@@ -383,6 +381,13 @@ PetscErrorCode HybGAMGOptProlongator(PC pc, Mat A, Mat *P)
     PetscCall(ierr);
     PetscCall(MatDestroy(P));
     *P = smoothed;
+    PetscCall(PetscLogEventEnd(matmat, 0, 0, 0, 0));
+    PetscCall(PetscLogEventEnd(EVENT(OPTSM), 0, 0, 0, 0));
+  }
+  for (PetscInt k = 1; k < h->nsmooths; k++) {
+    PetscCall(PetscLogEventBegin(EVENT(OPTSM), 0, 0, 0, 0));
+    PetscCall(PetscLogEventBegin(matmat, 0, 0, 0, 0));
+    PetscCall(HybGAMGSmoothMore(A, 1.4 / emax, P));
     PetscCall(PetscLogEventEnd(matmat, 0, 0, 0, 0));
     PetscCall(PetscLogEventEnd(EVENT(OPTSM), 0, 0, 0, 0));
   }

@@ -58,17 +58,18 @@ static PetscErrorCode HybGAMGParWitness(PC pc, HybGAMG *h, Mat A, const char **w
 
   PetscFunctionBegin;
   PetscCall(MatMPIAIJGetSeqAIJ(A, &local, NULL, NULL));
-  PetscCall(HybGAMGAgree(pc, HybGAMGWitness(pc, h, local, &h->hops, &h->nsmooths, &edges)));
+  PetscCall(HybGAMGAgree(pc, HybGAMGWitness(pc, h, local, &edges)));
   PetscCall(HybGAMGEdges(pc, h, A));
   {
-    const PetscInt says[] = {edges, h->hops, h->nsmooths, HybGAMGHasThreshold(pc), h->edges.symmetrize, h->edges.diagonal};
+    const PetscInt says[] = {edges, h->rules.hops, h->rules.distance, h->rules.order, h->nsmooths, HybGAMGHasThreshold(pc), h->edges.symmetrize, h->edges.diagonal};
 
-    PetscCall(HybGAMGParAlike(pc, 6, says, &alike));
+    PetscCall(HybGAMGParAlike(pc, 8, says, &alike));
   }
   if (!alike)
     *why = "processes have different options";
   else
     HybGAMGWhy(edges, h, why);
+  if (!*why && h->rules.distance > 1) *why = "MIS-k on several processes";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -7,11 +7,11 @@
   rules are for; if not, or if a later PETSc does otherwise, the level is left to PETSc.
 
     A = a small matrix of the level's type
-    creategraph(A), coarsen     -> lists; the same aggregates and first vertices as by one or by two hops?
+    creategraph(A), coarsen     -> lists; the same aggregates and first vertices as by which of our rules?
     prolongator(A, lists), of several unknowns a vertex or several near-null vectors -> P0 and the next level's vectors;
     the same as ours, signs too?
     optprolongator(A, P0) with the eigenvalue given -> P0 as it is: no smoothing; or our smoothed P0: one step; or
-    neither
+    that smoothed again, so many times; or none of these
 
   The example has as many unknowns a vertex and as many vectors as the level. Of the entries between two vertices one is
   stored, so that PETSc has to join the rows of a vertex to see the graph.
@@ -31,13 +31,14 @@
 
 #if HYB_GAMG
 
-  #define WITNESS_N     64
-  #define WITNESS_ALONE 13 /* the vertex without neighbours */
-  #define WITNESS_EMAX  2.5
-  #define WITNESS_EDGES 8  /* vertices of the second example */
-  #define WITNESS_MOST  32 /* and their unknowns */
-  #define WITNESS_LIMIT 0.25
-  #define WITNESS_QR    1e-9 /* by which QR factorizations may differ; other signs differ by more than 1e-3 */
+  #define WITNESS_N       64
+  #define WITNESS_ALONE   13 /* the vertex without neighbours */
+  #define WITNESS_EMAX    2.5
+  #define WITNESS_SMOOTHS 8  /* steps of smoothing, at most */
+  #define WITNESS_EDGES   8  /* vertices of the second example */
+  #define WITNESS_MOST    32 /* and their unknowns */
+  #define WITNESS_LIMIT   0.25
+  #define WITNESS_QR      1e-9 /* by which QR factorizations may differ; other signs differ by more than 1e-3 */
 
 static const HybExec WitnessExec = {&HybBackendHost, NULL, HYB_MEM_HOST};
 
@@ -182,7 +183,7 @@ typedef struct {
   HybAggregates agg;
   HybAggLists   lists;
   HybScalar    *b, *q, *coarse; /* b: of blocks */
-  int           hops;
+  HybAggRules   rules;
   Mat           W;
 } HybWitness;
 
@@ -203,7 +204,7 @@ static PetscErrorCode HybWitnessTentative(HybWitness *w)
   PetscCall(HybArenaAlloc(&w->keep, HYB_MEM_HOST, (PetscCount)rows * nvec, sizeof(*w->b), &w->b));
   for (PetscInt t = 0; t < nvec; t++)
     for (PetscInt r = 0; r < rows; r++) w->b[(size_t)t * rows + r] = PetscSinReal((PetscReal)((r + 3) * (2 * t + 5) + r * r % 11)) + (r % w->block.bs == t);
-  PetscCall((*ops->lists)(&WitnessExec, &w->keep, &w->work, &w->graph, w->hops, &w->agg, &w->lists));
+  PetscCall((*ops->lists)(&WitnessExec, &w->keep, &w->work, &w->graph, w->rules.hops, w->rules.order, &w->agg, &w->lists));
   PetscCall((*ops->tentativeblocks)(&WitnessExec, &w->work, &w->agg, &w->lists, &w->block, w->b, NULL, NULL, w->q, w->coarse, NULL));
   PetscCall((*ops->unsmoothedblocks)(&WitnessExec, &w->keep, &w->work, &w->agg, &w->block, w->q, &w->P0));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -241,6 +242,30 @@ static PetscErrorCode HybWitnessProlongator(PC pc, const struct _PCGAMGOps *ops,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Is P the prolongator P1 of one step smoothed again, and how often? */
+static PetscErrorCode HybWitnessSmoothMore(const HybWitness *w, const HybCSR *P1, Mat P, PetscInt *nsmooths)
+{
+  PetscBool      same = PETSC_FALSE;
+  Mat            Q    = NULL;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  ierr = HybWitnessMat(w->W, P1, w->block.bs, w->block.nvec, &Q);
+  for (PetscInt n = 2; n <= WITNESS_SMOOTHS && !same && !ierr; n++) {
+    HybCSR csr;
+
+    ierr = HybGAMGSmoothMore(w->W, 1.4 / WITNESS_EMAX, &Q);
+    if (!ierr) ierr = HybMatGetCSR(Q, &WitnessExec, PETSC_TRUE, &csr);
+    if (ierr) break;
+    ierr = HybWitnessLike(P, &csr, 1e-12, &same);
+    if (same) *nsmooths = n;
+    PetscCall(HybMatRestoreCSR(Q, &WitnessExec, &csr));
+  }
+  (void)MatDestroy(&Q);
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* How many steps of smoothing PETSc does */
 static PetscErrorCode HybWitnessSmooth(PC pc, const struct _PCGAMGOps *ops, HybWitness *w, PetscInt *nsmooths)
 {
@@ -270,6 +295,7 @@ static PetscErrorCode HybWitnessSmooth(PC pc, const struct _PCGAMGOps *ops, HybW
     ierr = HybWitnessLike(P, n ? &P1 : &w->P0, 1e-12, &same);
     if (same) *nsmooths = n;
   }
+  if (!ierr && *nsmooths < 0) ierr = HybWitnessSmoothMore(w, &P1, P, nsmooths);
   (void)MatDestroy(&P);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -398,7 +424,25 @@ static PetscErrorCode HybWitnessBegin(Mat A, HybWitness *w)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybWitnessRun(PC pc, const struct _PCGAMGOps *ops, Mat A, HybWitness *w, int *hops, PetscInt *nsmooths)
+/* By which rules are these PETSc's lists? */
+static PetscErrorCode HybWitnessRules(HybWitness *w, PetscCoarsenData *lists, PetscBool *same)
+{
+  PetscFunctionBegin;
+  *same = PETSC_FALSE;
+  for (int hops = 1; hops <= 2; hops++) {
+    for (int distance = 1; distance <= (hops == 1 ? HYB_AGG_DISTANCES : 1); distance++) {
+      for (int order = HYB_AGG_SHUFFLED; order <= HYB_AGG_DEGREES; order++) {
+        w->rules = (HybAggRules){hops, distance, (HybAggOrder)order};
+        PetscCall(HybAggFind(&WitnessExec, &w->keep, &w->work, &w->graph, &w->rules, &w->agg, NULL));
+        PetscCall(HybWitnessSame(lists, &w->agg, same));
+        if (*same) PetscFunctionReturn(PETSC_SUCCESS);
+      }
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybWitnessRun(PC pc, const struct _PCGAMGOps *ops, Mat A, HybWitness *w, HybAggRules *rules, PetscInt *nsmooths)
 {
   PetscCoarsenData *lists = NULL;
   PetscBool         same  = PETSC_FALSE;
@@ -408,13 +452,9 @@ static PetscErrorCode HybWitnessRun(PC pc, const struct _PCGAMGOps *ops, Mat A, 
   /* PETSc's functions make an object of all processes: all come to them, or none */
   PetscCall(HybGAMGAgree(pc, HybWitnessBegin(A, w)));
   PetscCall(HybWitnessCoarsen(pc, ops, w->W, &lists));
-  for (w->hops = 1; w->hops <= 2 && !ierr; w->hops++) {
-    ierr = (*HybBackendHost.agg->aggregates)(&WitnessExec, &w->keep, &w->work, &w->graph, w->hops, &w->agg);
-    if (!ierr) ierr = HybWitnessSame(lists, &w->agg, &same);
-    if (same) break;
-  }
+  ierr = HybWitnessRules(w, lists, &same);
   if (!ierr && same) ierr = HybWitnessTentative(w);
-  if (!ierr && same) *hops = w->hops;
+  if (!ierr && same) *rules = w->rules;
   if (!ierr && same && !w->scalar) ierr = HybWitnessProlongator(pc, ops, w, lists, &same);
   (void)PetscCDDestroy(lists);
   PetscCall(ierr);
@@ -437,7 +477,7 @@ static PetscErrorCode HybWitnessEvents(PC pc, PetscBool off)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybGAMGWitness(PC pc, HybGAMG *h, Mat A, int *hops, PetscInt *nsmooths, PetscBool *edges)
+PetscErrorCode HybGAMGWitness(PC pc, HybGAMG *h, Mat A, PetscBool *edges)
 {
   HybWitness     w         = {.block = h->block, .scalar = HybGAMGIsScalar(h)};
   PC_GAMG       *gamg      = HybGAMGData(pc);
@@ -445,15 +485,15 @@ PetscErrorCode HybGAMGWitness(PC pc, HybGAMG *h, Mat A, int *hops, PetscInt *nsm
   PetscErrorCode ierr      = PETSC_SUCCESS, second;
 
   PetscFunctionBegin;
-  *hops     = 0;
-  *nsmooths = -1;
-  *edges    = PETSC_TRUE;
+  h->rules    = (HybAggRules){0, 1, HYB_AGG_SHUFFLED};
+  h->nsmooths = -1;
+  *edges      = PETSC_TRUE;
   PetscCall(HybArenaInit(&w.keep, &WitnessExec));
   PetscCall(HybArenaInit(&w.work, &WitnessExec));
   PetscCall(HybWitnessEvents(pc, PETSC_TRUE));
   if (HybGAMGHasThreshold(pc)) ierr = HybWitnessEdges(pc, h, A, &w, edges);
   gamg->threshold[gamg->current_level] = -1;
-  if (!ierr) ierr = HybWitnessRun(pc, &h->ops, A, &w, hops, nsmooths);
+  if (!ierr) ierr = HybWitnessRun(pc, &h->ops, A, &w, &h->rules, &h->nsmooths);
   gamg->threshold[gamg->current_level] = threshold;
   (void)MatDestroy(&w.W);
   second = HybWitnessEvents(pc, PETSC_FALSE);
@@ -468,7 +508,7 @@ void HybGAMGWhy(PetscBool edges, const HybGAMG *h, const char **why)
 {
   if (!edges)
     *why = "the options ask for another graph";
-  else if (!h->hops)
+  else if (!h->rules.hops)
     *why = "the options ask for other aggregates";
   else if (h->nsmooths < 0)
     *why = "the options ask for another prolongator";
