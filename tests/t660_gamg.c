@@ -224,7 +224,7 @@ static const Line Lines[] = {
   {"-pc_gamg_aggressive_square_graph 0",                                                                                             ALL,  LOOSE, PETSC_TRUE },
   {"-pc_gamg_aggressive_square_graph 0 -pc_gamg_aggressive_coarsening 2",                                                            ALL,  LOOSE, PETSC_TRUE },
   {"-pc_gamg_aggressive_square_graph 0 -pc_gamg_aggressive_mis_k 3",                                                                 ALL,  LOOSE, PETSC_FALSE},
-  {"-pc_gamg_aggressive_square_graph 0 -pc_gamg_aggressive_mis_k 4 -pc_gamg_eigenvalues 0.1,2.2",                                    ALL,  TIGHT, PETSC_FALSE},
+  {"-pc_gamg_aggressive_square_graph 0 -pc_gamg_aggressive_mis_k 4 -pc_gamg_eigenvalues 0.1,2.2",                                    NONE, TIGHT, PETSC_FALSE},
   {"-pc_gamg_aggressive_square_graph 0 -pc_gamg_mis_k_minimum_degree_ordering -pc_gamg_threshold 0.02 -pc_gamg_eigenvalues 0.1,2.2", ALL,  TIGHT, PETSC_FALSE},
   {"-pc_gamg_aggressive_square_graph 0 -pc_gamg_aggressive_mis_k 1 -pc_gamg_eigenvalues 0.1,2.2",                                    ALL,  TIGHT, PETSC_FALSE},
   {"-pc_gamg_aggressive_square_graph 0 -pc_gamg_aggressive_coarsening 0",                                                            ALL,  LOOSE, PETSC_FALSE},

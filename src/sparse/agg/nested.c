@@ -16,9 +16,9 @@
 
   A row of Q is what the members' rows name, each aggregate once: marked with c, then sorted.
 
-  Memory: the graphs Q of two rounds at most, of which the first is the largest, and 3 integers for each aggregate. Time:
-  O(nnz), and sorting. On a grid the first Q has about as many entries for each aggregate as G for each vertex; the
-  natural order makes more rounds of the device's search for roots (roots.cu) than a shuffle, on a smaller graph.
+  Memory: the graphs Q of two rounds at most, of which the first is the largest, and 3 integers for each aggregate.
+  Time: O(nnz), and sorting. On a grid the first Q has about as many entries for each aggregate as G for each vertex;
+  the natural order makes more rounds of the device's search for roots (roots.cu) than a shuffle, on a smaller graph.
 */
 #include "agghost.h"
 

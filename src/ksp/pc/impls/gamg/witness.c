@@ -31,14 +31,15 @@
 
 #if HYB_GAMG
 
-  #define WITNESS_N       64
-  #define WITNESS_ALONE   13 /* the vertex without neighbours */
-  #define WITNESS_EMAX    2.5
-  #define WITNESS_SMOOTHS 8  /* steps of smoothing, at most */
-  #define WITNESS_EDGES   8  /* vertices of the second example */
-  #define WITNESS_MOST    32 /* and their unknowns */
-  #define WITNESS_LIMIT   0.25
-  #define WITNESS_QR      1e-9 /* by which QR factorizations may differ; other signs differ by more than 1e-3 */
+  #define WITNESS_N         64
+  #define WITNESS_ALONE     13 /* the vertex without neighbours */
+  #define WITNESS_EMAX      2.5
+  #define WITNESS_SMOOTHS   8  /* steps of smoothing, at most */
+  #define WITNESS_DISTANCES 3  /* of MISK: of more the example's aggregates are all one, whatever the order */
+  #define WITNESS_EDGES     8  /* vertices of the second example */
+  #define WITNESS_MOST      32 /* and their unknowns */
+  #define WITNESS_LIMIT     0.25
+  #define WITNESS_QR        1e-9 /* by which QR factorizations may differ; other signs differ by more than 1e-3 */
 
 static const HybExec WitnessExec = {&HybBackendHost, NULL, HYB_MEM_HOST};
 
@@ -430,7 +431,7 @@ static PetscErrorCode HybWitnessRules(HybWitness *w, PetscCoarsenData *lists, Pe
   PetscFunctionBegin;
   *same = PETSC_FALSE;
   for (int hops = 1; hops <= 2; hops++) {
-    for (int distance = 1; distance <= (hops == 1 ? HYB_AGG_DISTANCES : 1); distance++) {
+    for (int distance = 1; distance <= (hops == 1 ? WITNESS_DISTANCES : 1); distance++) {
       for (int order = HYB_AGG_SHUFFLED; order <= HYB_AGG_DEGREES; order++) {
         w->rules = (HybAggRules){hops, distance, (HybAggOrder)order};
         PetscCall(HybAggFind(&WitnessExec, &w->keep, &w->work, &w->graph, &w->rules, &w->agg, NULL));
