@@ -12,6 +12,13 @@ HYB_EXTERN_C_BEGIN
 
 typedef struct _HybSpGEMMMethod HybSpGEMMMethod;
 
+typedef enum {
+  HYB_SPGEMM_READS_A = 1,
+  HYB_SPGEMM_READS_B = 2,
+  HYB_SPGEMM_READS_C = 4
+} HybSpGEMMReads;
+#define HYB_SPGEMM_READS_ALL (HYB_SPGEMM_READS_A | HYB_SPGEMM_READS_B | HYB_SPGEMM_READS_C)
+
 /* One product, from its symbolic phase to its last numeric one. It holds patterns and plans, never the operands'
    values. */
 typedef struct {
@@ -31,6 +38,9 @@ typedef struct {
   HybArena     work;        /* reset by the driver after each phase, also after a failed one */
   HybCounters  counters;
   void        *data; /* the method's, in keep or freed by its destroy */
+  /* the caller keeps A's columns for all numeric phases: a plan goes by them and does not list what they tell */
+  PetscBool columnsstay;
+  int       reads; /* whose columns numeric phases read, of HybSpGEMMReads: all, unless the method says fewer */
 } HybSpGEMM;
 
 struct _HybSpGEMMMethod {
@@ -43,7 +53,7 @@ struct _HybSpGEMMMethod {
      together: then the driver does not call numeric for the first product. C->a left NULL: the driver allocates it and
      calls numeric. */
   PetscErrorCode (*symbolic)(HybSpGEMM *, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C);
-  /* fills C->a for operands of the same pattern as in symbolic */
+  /* fills C->a for operands of the same pattern as in symbolic; columns that mm->reads does not name may be gone */
   PetscErrorCode (*numeric)(HybSpGEMM *, const HybCSR *A, const HybCSR *B, HybCSR *C);
   PetscErrorCode (*destroy)(HybSpGEMM *); /* may be NULL: keep and work are reset by the driver */
   /* the method is asked before products are counted, and symbolic needs neither stats nor rowproducts, but sets

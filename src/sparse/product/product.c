@@ -19,8 +19,9 @@
     numeric: gather the transpose's new values through the permutation, unless the caller says that the operand's are
     the old ones; for each multiplication: numeric product
 
-  Memory: the transpose and W live as long as the product (12 bytes a nonzero in double and 32-bit indices, plus 4 for
-  the permutation).
+  Memory: the transpose lives as long as the product (12 bytes a nonzero in double and 32-bit indices, plus 4 for the
+  permutation), and so does W; but columns of either are given back after the first numeric phase if the methods' plans
+  tell what is needed of them, and on a device W's values live in numeric phases alone, where memory comes from a pool.
   Cost: that of the multiplications; a transpose is O(nnz + rows + columns) once and one gather a numeric phase.
 
   No conjugation anywhere: PETSc's AtB, PtAP, RARt are plain transposes in complex arithmetic too.
@@ -45,12 +46,14 @@ struct _HybProduct {
   PetscInt       nstages;
   HybSpGEMM      stage[2];
   PetscBool      stageinit[2];
-  HybCSR         W; /* the intermediate product of two-stage products */
+  const HybCSR  *left[2], *right[2], *made[2]; /* of each stage; to be compared with T and W alone */
+  HybCSR         W;                            /* the intermediate product of two-stage products */
   HybPtAP        fused;
   PetscBool      isfused;
   PetscBool      reuse;             /* more than one numeric phase is expected */
   PetscBool      same[3];           /* operands that the next numeric phase sees with the values of the last one */
   PetscCount     gathers;           /* of a transpose's values */
+  PetscCount     shed;              /* columns given back */
   size_t         resultbytes, peak; /* the most ever held, result included */
 };
 
@@ -111,9 +114,9 @@ static PetscErrorCode HybProductReset(HybProduct p)
   ierr[2]            = HybProductResetFused(p);
   p->nstages         = 0;
   p->transposed.used = p->transposed.current = PETSC_FALSE;
-  p->gathers                                 = 0;
-  ierr[3]                                    = HybArenaReset(&p->work);
-  ierr[4]                                    = HybArenaReset(&p->keep);
+  p->gathers = p->shed = 0;
+  ierr[3]              = HybArenaReset(&p->work);
+  ierr[4]              = HybArenaReset(&p->keep);
   for (int k = 0; k < 5; k++) PetscCall(ierr[k]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -176,6 +179,12 @@ static PetscErrorCode HybProductTransposeSymbolic(HybProduct p, PetscInt operand
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* W's values live as long as a numeric phase */
+static PetscBool HybProductPasses(HybProduct p, const HybCSR *C)
+{
+  return (PetscBool)(C == &p->W && HYB_WORK(&p->exec) == HYB_MEM_DEVICE);
+}
+
 /* One multiplication: its pattern, and room for its values. A numeric phase follows in any case, so the method does not
    see values, which it might multiply at once. */
 static PetscErrorCode HybProductStageSymbolic(HybProduct p, PetscInt s, const HybCSR *L, const HybCSR *R, HybMem result, HybArena *out, HybCSR *C)
@@ -193,9 +202,14 @@ static PetscErrorCode HybProductStageSymbolic(HybProduct p, PetscInt s, const Hy
   PetscCall(HybSpGEMMInit(&p->stage[s], &x, fused ? "auto" : p->method, p->width));
   p->stageinit[s]   = PETSC_TRUE;
   p->stage[s].reuse = p->reuse;
+  /* the caller's own operands come with their columns each time */
+  p->stage[s].columnsstay = (PetscBool)(L != &p->W && L != &p->transposed.T);
+  p->left[s]              = L;
+  p->right[s]             = R;
+  p->made[s]              = C;
   PetscCall(PetscMemzero(C, sizeof(*C)));
   PetscCall(HybSpGEMMSymbolic(&p->stage[s], &left, &right, out, C));
-  if (!C->a) PetscCall(HybArenaAlloc(out, result, C->nnz, sizeof(HybScalar), &C->a));
+  if (!C->a && !HybProductPasses(p, C)) PetscCall(HybArenaAlloc(out, result, C->nnz, sizeof(HybScalar), &C->a));
   p->nstages = s + 1;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -312,6 +326,27 @@ PetscErrorCode HybProductUnchanged(HybProduct p, const PetscBool same[3])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Columns of the product's own that no numeric phase reads any more go */
+static PetscErrorCode HybProductShedOf(HybProduct p, HybCSR *M)
+{
+  int reads = 0;
+
+  PetscFunctionBegin;
+  for (PetscInt s = 0; s < p->nstages; s++) reads |= p->stage[s].reads & ((p->left[s] == M ? HYB_SPGEMM_READS_A : 0) | (p->right[s] == M ? HYB_SPGEMM_READS_B : 0) | (p->made[s] == M ? HYB_SPGEMM_READS_C : 0));
+  if (reads || !M->j) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybArenaFree(&p->keep, &M->j));
+  p->shed += M->nnz;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybProductShed(HybProduct p)
+{
+  PetscFunctionBegin;
+  if (p->transposed.used) PetscCall(HybProductShedOf(p, &p->transposed.T));
+  if (p->nstages > 1) PetscCall(HybProductShedOf(p, &p->W));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybProductNumeric_Inner(HybProduct p, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybCSR *result)
 {
   const HybCSR *operands[3];
@@ -324,6 +359,7 @@ static PetscErrorCode HybProductNumeric_Inner(HybProduct p, const HybCSR *A, con
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCheck(p->nstages > 0, PETSC_COMM_SELF, PETSC_ERR_ORDER, "The numeric phase of the product %s was called before its symbolic phase", HybProductTypes[p->type]);
+  PetscCall(HybProductShed(p));
   operands[0] = A;
   operands[1] = B;
   operands[2] = C;
@@ -333,6 +369,7 @@ static PetscErrorCode HybProductNumeric_Inner(HybProduct p, const HybCSR *A, con
     p->transposed.current = PETSC_TRUE;
     p->gathers++;
   }
+  if (p->nstages > 1 && HybProductPasses(p, &p->W)) PetscCall(HybArenaAlloc(&p->work, HYB_MEM_DEVICE, p->W.nnz, sizeof(HybScalar), &p->W.a));
   switch (p->type) {
   case HYB_PRODUCT_AB:
     PetscCall(HybSpGEMMNumeric(&p->stage[0], A, B, result));
@@ -356,21 +393,27 @@ static PetscErrorCode HybProductNumeric_Inner(HybProduct p, const HybCSR *A, con
     PetscCall(HybSpGEMMNumeric(&p->stage[1], &p->W, C, result));
     break;
   }
+  PetscCall(HybProductShed(p)); /* and those that a plan of this phase has made needless */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybProductNumeric(HybProduct p, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybCSR *result)
 {
   HybMemoryReport before, after;
-  PetscErrorCode  ierr;
+  PetscErrorCode  ierr, second;
+  size_t          held;
 
   PetscFunctionBegin;
+  held = HybProductHeld(p);
   PetscCall(p->exec.backend->usage(&before, PETSC_TRUE));
   ierr = HybProductNumeric_Inner(p, A, B, C, result);
   PetscCall(PetscArrayzero(p->same, 3));
+  if (HybProductPasses(p, &p->W)) p->W.a = NULL;
+  second = HybArenaReset(&p->work);
   PetscCall(ierr);
+  PetscCall(second);
   PetscCall(p->exec.backend->usage(&after, PETSC_FALSE));
-  p->peak = PetscMax(p->peak, HybProductHeld(p) + (after.since - (before.device_bytes + before.managed_bytes)));
+  p->peak = PetscMax(p->peak, held + (after.since - (before.device_bytes + before.managed_bytes)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -421,6 +464,7 @@ PetscErrorCode HybProductGetCounter(HybProduct p, const char *name, PetscCount *
   PetscFunctionBegin;
   *value = p->isfused ? HybCountersGet(&p->fused.counters, name) : 0;
   if (!strcmp(name, "transposed values")) *value += p->gathers;
+  if (!strcmp(name, "columns given back")) *value += p->shed;
   for (PetscInt s = 0; s < p->nstages; s++) *value += HybCountersGet(&p->stage[s].counters, name);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -17,8 +17,8 @@
   memory a load and a store, for each product.
 
     symbolic   longest row of C, with its size
-    plan       for each entry of A: from = where its row of B begins; mask = the columns of that row, looked up in C's
-               row by bisection
+    plan       for each entry of A: from = where its row of B begins, unless A's columns stay, which tell by one load
+               more; mask = the columns of that row, looked up in C's row by bisection
     numeric    a group for each row of C, rows in their order; 4 N entries of the row at a time, as many of the four
                pieces as the rows of a warp need:
                  for each entry k of A's row: for each piece:
@@ -31,7 +31,8 @@
   Lanes: N = 4, 8 or 16, the least that takes a mean row of C in three pieces (twelve entries of four lanes);
   -mat_aijhybridgpu_masks_lanes sets another number. Longer rows go round again, 4 N entries further on.
 
-  Memory: 4 + 4 ceil(L/32) bytes an entry of A where C's longest row has L entries, at most 128; no plan where that
+  Memory: 4 ceil(L/32) bytes an entry of A where C's longest row has L entries, at most 128, and 4 where A's columns
+  will go (nothing else reads columns: the caller may free his own of A, B and C); no plan where that
   outgrows the operands, takes more than a quarter of free memory, where rows of A are so long that a single group would
   take too long for one, or where so few bits of a mask are set that testing them costs more than placing products.
   Complexity: as many tests as entries of A times entries of a row of C, over N lanes; an addition a product.
@@ -65,7 +66,9 @@
 
 struct MaskArgs {
   PetscInt         m;
-  const PetscInt  *ai, *ci, *from;
+  const PetscInt  *ai, *ci;
+  const PetscInt  *where; /* of each entry of A: where its row of B begins, or its column */
+  const PetscInt  *bi;    /* for the columns; NULL: none are asked */
   const unsigned  *masks;
   PetscCount       stride; /* from word to word of a mask */
   int              words;
@@ -81,9 +84,15 @@ struct MaskEntry {
   HybScalar a;
 };
 
+/* where[k], asked for one round before MaskLoad() needs it: no load then waits for another */
+static __device__ __forceinline__ PetscInt MaskWhere(const MaskArgs &x, PetscInt k, PetscInt end)
+{
+  return k < end ? x.where[k] : 0;
+}
+
 /* of the pieces from entry first of C's row on; none of its bits is set where there is no such entry of A */
 template <int N, int R>
-static __device__ __forceinline__ MaskEntry MaskLoad(const MaskArgs &x, PetscInt k, PetscInt end, int first)
+static __device__ __forceinline__ MaskEntry MaskLoad(const MaskArgs &x, PetscInt k, PetscInt end, int first, PetscInt where)
 {
   MaskEntry e;
 
@@ -93,7 +102,7 @@ static __device__ __forceinline__ MaskEntry MaskLoad(const MaskArgs &x, PetscInt
   if (k < end) {
     const unsigned *q = x.masks + k;
 
-    e.from = x.from[k];
+    e.from = x.bi ? x.bi[where] : where;
     e.a    = x.aa[k];
     if (first) {
 #pragma unroll 1
@@ -118,14 +127,18 @@ static __device__ __forceinline__ void MaskSums(const MaskArgs &x, PetscInt begi
 {
   const int lane = HybLane() & (N - 1);
   HybScalar sum[R];
-  MaskEntry next = MaskLoad<N, R>(x, begin + lane, end, first);
+  PetscInt  ahead = MaskWhere(x, begin + N + lane, end);
+  MaskEntry next  = MaskLoad<N, R>(x, begin + lane, end, first, MaskWhere(x, begin + lane, end));
 
 #pragma unroll
   for (int r = 0; r < R; r++) sum[r] = HybNegativeZero();
   for (int k0 = 0; k0 < entries; k0 += N) {
     const MaskEntry now = next;
 
-    if (k0 + N < entries) next = MaskLoad<N, R>(x, begin + k0 + N + lane, end, first);
+    if (k0 + N < entries) {
+      next  = MaskLoad<N, R>(x, begin + k0 + N + lane, end, first, ahead);
+      ahead = MaskWhere(x, begin + k0 + 2 * N + lane, end);
+    }
 #pragma unroll 1
     for (int j = 0; j < N && k0 + j < entries; j += BATCH) {
       unsigned  word[BATCH][2];
@@ -218,7 +231,7 @@ __global__ void __launch_bounds__(MASK_THREADS) MaskPlan(MaskArgs x, const Petsc
     unsigned       bits = 0, *to = masks + k;
     int            w = 0;
 
-    from[k] = bi[r];
+    if (from) from[k] = bi[r];
     for (PetscInt p = bi[r]; p < end; p++, lo++) {
       const PetscInt column = bj[p];
       PetscInt       hi     = cend;
@@ -251,7 +264,8 @@ static MaskArgs MaskArguments(const HybCSR *A, const HybCSR *B, const HybMaskRow
   x.m      = A->m;
   x.ai     = A->i;
   x.ci     = C->i;
-  x.from   = rows->from;
+  x.where  = rows->from ? rows->from : A->j;
+  x.bi     = rows->from ? NULL : B->i;
   x.masks  = rows->masks;
   x.stride = A->nnz;
   x.words  = rows->words;
@@ -290,7 +304,7 @@ PetscErrorCode HybMaskRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
   if (!C->nnz || !rows->longest || rows->longest > 32 * MASK_WORDS || mm->stats.maxarow > MASK_ENTRIES || A->nnz > PETSC_MAX_INT - 2 * MASK_ENTRIES) PetscFunctionReturn(PETSC_SUCCESS);
   if ((double)C->nnz * (double)A->nnz > MASK_SPARSE * (double)mm->stats.products * (double)C->m) PetscFunctionReturn(PETSC_SUCCESS);
   rows->words = (int)((rows->longest + 31) / 32);
-  bytes       = (size_t)A->nnz * (sizeof(PetscInt) + (size_t)rows->words * sizeof(unsigned));
+  bytes       = (size_t)A->nnz * ((mm->columnsstay ? 0 : sizeof(PetscInt)) + (size_t)rows->words * sizeof(unsigned));
   if (bytes > (size_t)(A->nnz + B->nnz) * (sizeof(PetscInt) + sizeof(HybScalar))) PetscFunctionReturn(PETSC_SUCCESS);
   if (bytes > MASK_ASK) {
     HybMemoryReport report;
@@ -301,14 +315,15 @@ PetscErrorCode HybMaskRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
   if (!lanes) lanes = C->nnz <= 12 * (PetscCount)C->m ? 4 : C->nnz <= 24 * (PetscCount)C->m ? 8
                                                                                             : 16;
   rows->lanes = (int)lanes;
-  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, A->nnz, (size_t)rows->words * sizeof(unsigned), &rows->masks));
+  if (!mm->columnsstay) PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, A->nnz, sizeof(PetscInt), &rows->from));
   {
-    PetscInt *from;
+    unsigned *masks;
 
-    PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, A->nnz, sizeof(PetscInt), &from));
-    HYB_LAUNCH(MaskPlan, HybBlocks((PetscCount)A->m * 8, MASK_THREADS), MASK_THREADS, 0, exec->stream, MaskArguments(A, B, rows, C), A->j, B->i, B->j, C->j, from, rows->masks);
-    rows->from = from;
+    PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, A->nnz, (size_t)rows->words * sizeof(unsigned), &masks));
+    HYB_LAUNCH(MaskPlan, HybBlocks((PetscCount)A->m * 8, MASK_THREADS), MASK_THREADS, 0, exec->stream, MaskArguments(A, B, rows, C), A->j, B->i, B->j, C->j, rows->from, masks);
+    rows->masks = masks;
   }
+  mm->reads = rows->from ? 0 : HYB_SPGEMM_READS_A;
   PetscCall(HybCountersSet(&mm->counters, "masks", A->nnz));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -11,9 +11,9 @@
 typedef struct {
   PetscInt  longest; /* row of C; for HybMaskRowsPlan(), by whoever counts C's rows */
   PetscBool tried;   /* whether there can be a plan is known */
-  PetscInt *from;    /* of each entry of A: where its row of B begins; NULL: there is no plan */
+  PetscInt *from;    /* of each entry of A: where its row of B begins; NULL: A's columns stay, and tell */
   /* of each entry of A, for each 32 entries of C's row: which of them that row of B has; 32 entries of all rows first,
-     then the next 32 */
+     then the next 32. NULL: there is no plan */
   unsigned *masks;
   int       words; /* of a mask */
   int       lanes; /* that take a row of C */
@@ -24,7 +24,7 @@ extern PetscErrorCode HybMaskRowsCount(HybSpGEMM *mm, const PetscInt *count, Hyb
 /* Makes the plan where C's rows are short and the plan is no larger than the operands. No synchronisation. The columns
    of all rows ascend. */
 extern PetscErrorCode HybMaskRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybMaskRows *rows);
-/* values, where rows->from is there */
+/* values, where rows->masks is there */
 extern PetscErrorCode HybMaskRowsNumeric(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybMaskRows *rows, HybCSR *C);
 
 #endif

@@ -92,6 +92,7 @@ static PetscErrorCode HybSpGEMMSymbolic_Inner(HybSpGEMM *mm, const HybCSR *A, co
   PetscCall(PetscMemzero(&mm->stats, sizeof(mm->stats)));
   mm->waits      = 0;
   mm->blocksizes = -1;
+  mm->reads      = HYB_SPGEMM_READS_ALL;
   if (strcmp(mm->name, "auto")) PetscCall(HybSpGEMMFind(exec->backend->spgemm, exec->backend->name, mm->name, &found));
   for (int early = 1; early >= 0 && !mm->method; early--) {
     if (!early) PetscCall(HybSpGEMMCosts(mm, A, B));

@@ -493,6 +493,7 @@ static PetscErrorCode HybSpGEMMSymbolic_BlockCUDA(HybSpGEMM *mm, const HybCSR *A
   PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(PetscInt), &C->j));
   if ((A->a || !A->nnz) && (B->a || !B->nnz)) PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(HybScalar), &C->a));
   if (C->nnz) PetscCall(BlockRun(mm, s, A, B, true, C));
+  mm->reads = 0;
   /* workspace of this phase */
   s->room = NULL;
   s->look = NULL;

@@ -569,6 +569,7 @@ static PetscErrorCode HybSpGEMMSymbolic_DiagonalCUDA(HybSpGEMM *mm, const HybCSR
   PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(PetscInt), &C->j));
   if ((A->a || !A->nnz) && (B->a || !B->nnz)) PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(HybScalar), &C->a));
   if (C->nnz) PetscCall(DiagonalRunAll(mm, s, A, B, true, C));
+  mm->reads = 0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -51,8 +51,8 @@ static PetscErrorCode HybSpGEMMNumeric_HashCUDA(HybSpGEMM *mm, const HybCSR *A, 
   PetscFunctionBegin;
   if (C->nnz) {
     if (!data->masks.tried && mm->reuse) PetscCall(HybMaskRowsPlan(mm, A, B, C, &data->masks));
-    if (!data->masks.from && !hash->places && !hash->unplanned && (mm->reuse || mm->numerics > 0)) PetscCall(HybHashRowsPlan(mm, A, B, hash, C));
-    if (data->masks.from)
+    if (!data->masks.masks && !hash->places && !hash->unplanned && (mm->reuse || mm->numerics > 0)) PetscCall(HybHashRowsPlan(mm, A, B, hash, C));
+    if (data->masks.masks)
       PetscCall(HybMaskRowsNumeric(mm, A, B, &data->masks, C));
     else if (hash->places)
       PetscCall(HybHashRowsPlanned(mm, A, B, hash, C));

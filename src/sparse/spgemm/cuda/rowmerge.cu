@@ -552,6 +552,7 @@ static PetscErrorCode HybSpGEMMSymbolic_RowMergeCUDA(HybSpGEMM *mm, const HybCSR
     PetscCall(HybArenaFree(&mm->work, &bj));
     PetscCall(HybArenaFree(&mm->work, &ba));
   }
+  if (r->narrow) mm->reads = HYB_SPGEMM_READS_A | HYB_SPGEMM_READS_B;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -563,7 +564,7 @@ static PetscErrorCode HybSpGEMMNumeric_RowMergeCUDA(HybSpGEMM *mm, const HybCSR 
 
   PetscFunctionBegin;
   if (r->narrow && mm->reuse && !r->masks.tried) PetscCall(HybMaskRowsPlan(mm, A, B, C, &r->masks));
-  if (r->masks.from) {
+  if (r->masks.masks) {
     PetscCall(HybMaskRowsNumeric(mm, A, B, &r->masks, C));
     PetscFunctionReturn(PETSC_SUCCESS);
   }

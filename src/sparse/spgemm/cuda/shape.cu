@@ -726,6 +726,7 @@ static PetscErrorCode HybSpGEMMSymbolic_ShapeCUDA(HybSpGEMM *mm, const HybCSR *A
   if ((A->a || !A->nnz) && (B->a || !B->nnz)) PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(HybScalar), &C->a));
   PetscCall(ShapeRun(mm, s, A, B, true, C));
   if (s->hasodd) PetscCall(HybHashRowsFill(mm, A, B, &s->odd, C));
+  if (!s->hasodd) mm->reads = HYB_SPGEMM_READS_A;
   /* workspace of this phase */
   s->program.offset = NULL;
   s->program.unfit  = NULL;

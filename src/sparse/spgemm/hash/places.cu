@@ -197,6 +197,7 @@ PetscErrorCode HybHashRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
   PetscCall(HybCountersSet(&mm->counters, "places", mm->stats.products));
   hash->places    = places;
   hash->unplanned = PETSC_FALSE;
+  mm->reads       = 0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -1,0 +1,146 @@
+/*
+  Products of stages give back columns of their own that the methods' plans do without, and hold the values of the
+  product between two stages in numeric phases alone; results of all later phases are right.
+*/
+#include "hybtest.h"
+#include <aijhybridgpu/private/hybproduct.h>
+#include <string.h>
+
+static HybArena out, keep;
+
+/* W: the product between the stages, whose pattern counts */
+static void Reference(HybProductType type, const RefMat *A, const RefMat *B, const RefMat *D, RefMat *W, RefMat *C)
+{
+  RefMat T;
+
+  RefMatDestroy(W);
+  RefMatDestroy(C);
+  if (type == HYB_PRODUCT_RART) {
+    RefTranspose(B, PETSC_FALSE, &T);
+    RefSpGEMM(A, &T, W);
+    RefMatDestroy(&T);
+    RefRARt(A, B, C);
+  } else {
+    RefSpGEMM(A, B, W);
+    if (type == HYB_PRODUCT_PTAP)
+      RefPtAP(A, B, C);
+    else
+      RefABC(A, B, D, C);
+  }
+}
+
+/* a transpose knows the moduli of its entries */
+static void Randomize(RefMat *A)
+{
+  HybTestRandomize(A);
+  for (PetscCount k = 0; A->mag && k < A->csr.nnz; k++) A->mag[k] = PetscAbsScalar(A->csr.a[k]);
+}
+
+/* gone: are T's and W's columns given back? HYB_GONE_SOME: the method may say */
+enum {
+  HYB_GONE_NONE,
+  HYB_GONE_ALL,
+  HYB_GONE_SOME
+};
+
+static void Product(HybProductType type, const char *method, const RefMat *A0, const RefMat *B0, const RefMat *D0, int gone)
+{
+  static const char *const types[] = {"A B", "A^T B", "A B^T", "P^T A P", "R A R^T", "A B C"};
+  const PetscBool          device  = HybTestExec()->backend->device;
+  HybProduct               product = NULL;
+  HybCSR                   DA, DB, DD, DC;
+  RefMat                   A, B, D, W, C;
+  size_t                   bytes[2] = {0, 0}, peak;
+  PetscLogDouble           flops;
+  PetscCount               count = -1;
+
+  HybTestBegin("%s by %s, %" PetscInt_FMT " rows", types[type], method, A0->csr.m);
+  memset(&W, 0, sizeof(W));
+  memset(&C, 0, sizeof(C));
+  RefMatCopy(A0, &A);
+  RefMatCopy(B0, &B);
+  RefMatCopy(D0, &D);
+  Reference(type, &A, &B, &D, &W, &C);
+  if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB)) && HybTestCall(HybTestUpload(&keep, &D.csr, &DD)) && HybTestCall(HybProductCreate(HybTestExec(), type, method, 0, &product)) && HybTestCall(HybProductSetReuse(product)) && HybTestCall(HybProductSymbolic(product, &DA, &DB, &DD, &out, &DC))) {
+    for (int k = 0; k < 4; k++) {
+      if (k) {
+        Randomize(&A);
+        Randomize(&B);
+        Randomize(&D);
+        Reference(type, &A, &B, &D, &W, &C);
+      }
+      if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB)) && HybTestCall(HybTestUpload(&keep, &D.csr, &DD)) && HybTestCall(HybProductNumeric(product, &DA, &DB, &DD, &DC))) HybTestSameMatrix(&DC, &C, 4);
+      HybTestCall(HybProductGetCounter(product, "columns given back", &count));
+      if (gone != HYB_GONE_SOME || !device) HybTestCheck(count == (!device || gone == HYB_GONE_NONE ? 0 : W.csr.nnz + (type == HYB_PRODUCT_ABC ? 0 : B.csr.nnz)), "%td of %" PetscInt_FMT " and %" PetscInt_FMT " after numeric phase %d", count, (PetscInt)W.csr.nnz, (PetscInt)B.csr.nnz, k + 1);
+      HybTestCall(HybProductGetInfo(product, &flops, &bytes[1], &peak));
+      if (k) HybTestCheck(bytes[1] == bytes[0], "%zu bytes after numeric phase %d, %zu before it", bytes[1], k + 1, bytes[0]);
+      bytes[0] = bytes[1];
+      if (device) HybTestCheck(peak >= bytes[1] + sizeof(PetscScalar) * (size_t)W.csr.nnz, "most %zu bytes, %zu held and %" PetscInt_FMT " values between two stages", peak, bytes[1], (PetscInt)W.csr.nnz);
+    }
+  }
+  HybTestCall(HybProductDestroy(&product));
+  HybTestCall(HybArenaReset(&keep));
+  HybTestCall(HybArenaReset(&out));
+  RefMatDestroy(&A);
+  RefMatDestroy(&B);
+  RefMatDestroy(&D);
+  RefMatDestroy(&W);
+  RefMatDestroy(&C);
+}
+
+/* all that takes two stages, by every method that takes the operands; whole: they consist of blocks, diagonals: of few
+   of these */
+static void Operands(const RefMat *A, const RefMat *P, PetscBool whole, PetscBool diagonals)
+{
+  RefMat R;
+
+  RefTranspose(P, PETSC_FALSE, &R);
+  Product(HYB_PRODUCT_PTAP, "auto", A, P, &R, HYB_GONE_SOME);
+  for (const HybSpGEMMMethod *const *table = HybTestExec()->backend->spgemm; table && *table; table++) {
+    const char *name = (*table)->name;
+    /* plans of other sizes may outgrow the operands */
+    const PetscBool hash = (PetscBool)(!strcmp(name, "hash") && sizeof(PetscScalar) == 8 && sizeof(PetscInt) == 4);
+    const int       gone = hash || !strcmp(name, "block") || !strcmp(name, "diagonal") ? HYB_GONE_ALL : !strcmp(name, "binned") || !strcmp(name, "segmerge") || !strcmp(name, "tile") ? HYB_GONE_NONE
+                                                                                                                                                                                      : HYB_GONE_SOME;
+
+    if ((!strcmp(name, "block") && !whole) || (!strcmp(name, "diagonal") && !diagonals) || !strcmp(name, "shape")) continue;
+    Product(HYB_PRODUCT_PTAP, name, A, P, &R, gone);
+    Product(HYB_PRODUCT_RART, name, A, &R, P, gone);
+    Product(HYB_PRODUCT_ABC, name, A, P, &R, hash ? HYB_GONE_SOME : gone); /* W R is larger than W and R */
+  }
+  RefMatDestroy(&R);
+}
+
+static PetscErrorCode Body(void)
+{
+  RefMat A, P, N, Q;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&keep, HybTestExec()));
+  PetscCall(HybArenaInit(&out, HybTestExec()));
+  HybTestMatStencil(7, 9, 8, 7, &A);
+  HybTestMatProlongator(504, 60, 3, &P);
+  Operands(&A, &P, PETSC_FALSE, PETSC_FALSE);
+  RefMatDestroy(&A);
+  RefMatDestroy(&P);
+  HybTestMatStencil(9, 12, 9, 1, &N);
+  HybTestMatBlock(&N, 3, &A);
+  HybTestMatProlongator(108, 14, 2, &Q);
+  HybTestMatBlock(&Q, 3, &P);
+  Operands(&A, &P, PETSC_TRUE, PETSC_FALSE);
+  RefMatDestroy(&N);
+  RefMatDestroy(&Q);
+  RefMatDestroy(&A);
+  RefMatDestroy(&P);
+  HybTestMatBanded(300, 300, 1, 1, &A);
+  HybTestMatBanded(300, 300, 0, 1, &P);
+  Operands(&A, &P, PETSC_FALSE, PETSC_TRUE);
+  RefMatDestroy(&A);
+  RefMatDestroy(&P);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  return HybTestMain(argc, argv, Body);
+}
