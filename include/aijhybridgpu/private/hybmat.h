@@ -51,6 +51,9 @@ typedef struct {
 } HybVecAccess;
 PETSC_INTERN PetscErrorCode HybVecGet(const HybExec *x, HybArena *work, Vec, PetscBool read, PetscBool write, HybVecAccess *);
 PETSC_INTERN PetscErrorCode HybVecRestore(const HybExec *x, HybArena *work, HybVecAccess *);
+/* Vectors of matrices of the type that are made from now on are the host's, or as usual again. For a few small ones:
+   the first operations of a process with PETSc's device vectors load kernels and libraries. */
+PETSC_INTERN void HybMatVectorsOnHost(PetscBool on);
 
 /* Data of ours under a name: destroy(pointer) when the last object lets go of it, and at once where this fails; NULL
    where there is none */

@@ -22,6 +22,9 @@
   entries of a block between two vertices weigh the same, a vertex's own block weighs on its diagonal, so of k among bs
   unknowns the scaled weight is k/bs of the whole one. The first example is then coarsened without a threshold.
 
+  Vectors of the example are the host's: PETSc's first operations with device vectors load libraries, and each has
+  page-locked memory.
+
   What PETSc's functions leave in the PC is put back. That they read their options and remember their MatCoarsen is
   wanted: a program that asks which options were used, or looks at the PC, sees what it always sees. Takes a third of
   a millisecond a level.
@@ -492,10 +495,12 @@ PetscErrorCode HybGAMGWitness(PC pc, HybGAMG *h, Mat A, PetscBool *edges)
   PetscCall(HybArenaInit(&w.keep, &WitnessExec));
   PetscCall(HybArenaInit(&w.work, &WitnessExec));
   PetscCall(HybWitnessEvents(pc, PETSC_TRUE));
+  HybMatVectorsOnHost(PETSC_TRUE);
   if (HybGAMGHasThreshold(pc)) ierr = HybWitnessEdges(pc, h, A, &w, edges);
   gamg->threshold[gamg->current_level] = -1;
   if (!ierr) ierr = HybWitnessRun(pc, &h->ops, A, &w, &h->rules, &h->nsmooths);
   gamg->threshold[gamg->current_level] = threshold;
+  HybMatVectorsOnHost(PETSC_FALSE);
   (void)MatDestroy(&w.W);
   second = HybWitnessEvents(pc, PETSC_FALSE);
   (void)HybArenaReset(&w.keep);
