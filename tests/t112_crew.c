@@ -4,6 +4,8 @@
 */
 #include "hybtest.h"
 #include "../src/sparse/device/crew.h"
+#include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -50,12 +52,29 @@ static PetscErrorCode Body(void)
     }
     if (session % 3) HybCrewEnd();
   }
+  HybTestBegin("memory made ahead");
+  for (int round = 0; round < 3; round++) {
+    const size_t bytes = MOST + 4096 * (size_t)round;
+    char        *block;
+
+    HybCrewAhead(bytes);
+    HybCrewAhead(2 * bytes); /* one at a time */
+    HybTestCheck(HybCrewAheadBytes() == (sysconf(_SC_NPROCESSORS_ONLN) < 2 ? 0 : bytes), "%zu bytes are under way, not %zu", HybCrewAheadBytes(), bytes);
+    HybTestCheck(!HybCrewAheadTake(2 * bytes) && !HybCrewAheadTake(0), "other memory is given");
+    block = (char *)HybCrewAheadTake(bytes);
+    HybTestCheck(block || sysconf(_SC_NPROCESSORS_ONLN) < 2, "no memory");
+    HybTestCheck(!HybCrewAheadBytes() && !HybCrewAheadTake(bytes), "it is given twice");
+    if (block) memset(block, round, bytes);
+    free(block);
+  }
+  HybCrewAhead(MOST); /* and whoever has no threads takes none */
   HybTestBegin("after a fork");
   child = fork();
   if (child == 0) {
     HybCrewBegin(1);
-    _exit(Copied(1000000, 0, 0, src, dst) ? 0 : 1);
+    _exit(Copied(1000000, 0, 0, src, dst) && !HybCrewAheadBytes() && !HybCrewAheadTake(MOST) ? 0 : 1);
   }
+  free(HybCrewAheadTake(MOST));
   HybTestCheck(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child copies alone");
   PetscCall(PetscFree(src));
   PetscCall(PetscFree(dst));

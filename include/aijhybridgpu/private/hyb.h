@@ -327,6 +327,10 @@ struct _HybBackend {
   const struct _HybKrylovOps           *krylov;
   const struct _HybCommOps             *comm;
   const struct _HybParAggOps           *paragg;
+
+  /* Copies of so many bytes between the host and the device are likely soon: what can be made ready without the device
+     is, by another thread. NULL on the host. */
+  PetscErrorCode (*expect)(size_t bytes);
 };
 
 extern const HybBackend HybBackendHost;

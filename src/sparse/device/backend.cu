@@ -82,6 +82,7 @@ static const HybBackend HybBackendCUDA = {
   .krylov = &HybKrylovCUDA,
   .comm   = &HybCommCUDA,
   .paragg = &HybParAggCUDA,
+  .expect = HybDeviceExpect,
 };
 
 extern "C" __attribute__((visibility("default"))) int HybCUDAGetBackend(const HybStamp *stamp, const HybServices *services, const HybBackend **backend, char *message, size_t length)

@@ -54,6 +54,7 @@ extern PetscErrorCode      HybDeviceSync(const HybExec *);
 extern PetscErrorCode      HybDeviceMark(const HybExec *, int k, PetscBool end);
 extern PetscErrorCode      HybDeviceElapsed(int k, PetscBool wait, double *seconds);
 extern PetscErrorCode      HybDeviceTouch(const HybExec *, void *, size_t);
+extern PetscErrorCode      HybDeviceExpect(size_t);
 extern PetscErrorCode      HybDeviceLock(const HybExec *, void *, size_t, PetscBool);
 extern PetscErrorCode      HybDevicePrefetch(const HybExec *, const void *, size_t, PetscBool);
 extern PetscErrorCode      HybDeviceMemory(HybMemoryReport *);

@@ -86,16 +86,19 @@ static PetscErrorCode HybLockedTrim(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* cudaMallocHost() makes the pages with one thread: 16 MiB take it 6 ms. Here the crew does, if it is at work. */
+/* cudaMallocHost() makes the pages with one thread: 16 MiB take it 6 ms. Here the crew does, if it is at work, or
+   somebody has ahead of time. */
 PetscErrorCode HybLockedMake(size_t size, void **ptr, cudaError_t *err)
 {
-  void *p = nullptr;
+  void *p = HybCrewAheadTake(size);
 
   PetscFunctionBegin;
   *ptr = nullptr;
-  PetscCheck(!posix_memalign(&p, size < HybLargePage ? HybLockedPage : HybLargePage, size), PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of memory: %zu bytes needed", size);
-  if (size >= HybLargePage) HybAskLargePages(p, size);
-  HybCrewTouch(p, size); /* registering would do that with one thread */
+  if (!p) {
+    PetscCheck(!posix_memalign(&p, size < HybLargePage ? HybLockedPage : HybLargePage, size), PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of memory: %zu bytes needed", size);
+    if (size >= HybLargePage) HybAskLargePages(p, size);
+    HybCrewTouch(p, size); /* registering would do that with one thread */
+  }
   *err = HybDeviceFault("cudaHostRegister") ? cudaErrorUnknown : cudaHostRegister(p, size, cudaHostRegisterDefault);
   if (*err != cudaSuccess) {
     std::free(p);

@@ -44,8 +44,10 @@ struct HybStage {
 static const int    HybStages     = 3;
 static const size_t HybFewBytes   = (size_t)64 << 10;
 static const size_t HybLargeChunk = (size_t)16 << 20;
+static const size_t HybLargeCopy  = 4 * HybLargeChunk; /* from so many bytes on a copy goes by large pieces */
 static const size_t HybFirstChunk = (size_t)1 << 20;
-/* buffers of other copies, which are others: they stay when large ones come, to release one waits for the device */
+/* Pieces of other copies. Their buffers are others, where these come first: they stay when large ones come, to release
+   one waits for the device. */
 static const size_t HybSmallChunk   = (size_t)4 << 20;
 static const size_t HybManagedLarge = (size_t)8 << 20; /* managed arrays from this size on are managed.cu's */
 /* bytes from which on it pays to ask whether the host's array is pinned */
@@ -387,18 +389,21 @@ static PetscErrorCode HybStageGet(int k)
     HybCallCUDA(cudaEventSynchronize(stage->event));
     stage->busy = false;
   }
-  if (!stage->buffer) {
-    const size_t bytes = k < HYB_STAGE_LARGE ? HybSmallChunk : k < HYB_STAGE_FEW ? HybLargeChunk
-                                                                                 : HybFewBytes;
+  if (!stage->buffer) { /* large ones come together */
+    const bool   large = k >= HYB_STAGE_LARGE && k < HYB_STAGE_FEW;
+    const size_t bytes = large ? HybStages * HybLargeChunk : k == HYB_STAGE_FEW ? HybFewBytes
+                                                                                : HybSmallChunk;
+    char        *buffer;
     cudaError_t  err;
 
-    PetscCall(HybLockedMake(bytes, (void **)&stage->buffer, &err));
+    PetscCall(HybLockedMake(bytes, (void **)&buffer, &err));
     if (err == cudaErrorNotSupported) { /* not every system registers memory */
       (void)cudaGetLastError();
-      HybCallCUDA(cudaMallocHost((void **)&stage->buffer, bytes));
+      HybCallCUDA(cudaMallocHost((void **)&buffer, bytes));
       HybCountPinned(bytes, 0);
     } else
       PetscCall(HybDeviceError(err, "cudaHostRegister", __FILE__, __LINE__));
+    for (int q = large ? HYB_STAGE_LARGE : k; q <= (large ? HYB_STAGE_FEW - 1 : k); q++, buffer += HybLargeChunk) stage_[q].buffer = buffer;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -417,15 +422,25 @@ static PetscErrorCode HybStageQueued(int k, cudaStream_t stream)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the first of the buffers for such a copy, and their size */
-static int HybStageFirst(size_t bytes)
-{
-  return bytes >= 4 * HybLargeChunk ? HYB_STAGE_LARGE : HYB_STAGE_SMALL;
-}
-
 static size_t HybStageChunk(size_t bytes)
 {
-  return HybStageFirst(bytes) == HYB_STAGE_LARGE ? HybLargeChunk : HybSmallChunk;
+  return bytes >= HybLargeCopy ? HybLargeChunk : HybSmallChunk;
+}
+
+/* the first of the buffers for such a copy: fresh pages are dear, and where there are large buffers, or soon will be,
+   no others are made */
+static int HybStageFirst(size_t bytes)
+{
+  const bool large = bytes >= HybLargeCopy || ((stage_[HYB_STAGE_LARGE].buffer || HybCrewAheadBytes()) && !stage_[HYB_STAGE_SMALL].buffer);
+
+  return large ? HYB_STAGE_LARGE : HYB_STAGE_SMALL;
+}
+
+PetscErrorCode HybDeviceExpect(size_t bytes)
+{
+  PetscFunctionBegin;
+  if (bytes >= HybLargeCopy && !stage_[HYB_STAGE_LARGE].buffer) HybCrewAhead(HybStages * HybLargeChunk);
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* The first pieces are small: the bus has nothing to do until one of them is there, and the crew may still be waking */

@@ -55,6 +55,22 @@ PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What the host has assembled will be sent, if a device is in use: what that takes of memory can be made meanwhile */
+static PetscErrorCode MatSeqAIJHybridGPUExpect(Mat A, const Mat_SeqAIJHybridGPU *hyb)
+{
+  const HybGlue *g = &HybGlueState;
+  MatInfo        info;
+
+  PetscFunctionBegin;
+  if (g->devicestatus != HYB_DEVICE_READY || !g->device->expect || hyb->choices.backend == HYB_BACKEND_HOST || hyb->copy.pattern || HybBorn(hyb)) PetscFunctionReturn(PETSC_SUCCESS);
+#if defined(PETSC_HAVE_DEVICE)
+  if (A->boundtocpu) PetscFunctionReturn(PETSC_SUCCESS);
+#endif
+  PetscCall(MatGetInfo(A, MAT_LOCAL, &info));
+  PetscCall((*g->device->expect)(sizeof(PetscScalar) * (size_t)info.nz_used));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode MatAssemblyEnd_SeqAIJHybridGPU(Mat A, MatAssemblyType mode)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
@@ -77,7 +93,10 @@ static PetscErrorCode MatAssemblyEnd_SeqAIJHybridGPU(Mat A, MatAssemblyType mode
   }
   hyb->assembling = 0;
   hyb->coopattern = PETSC_FALSE;
-  if (mode == MAT_FINAL_ASSEMBLY) HybGlueState.counts.assemblies++;
+  if (mode == MAT_FINAL_ASSEMBLY) {
+    HybGlueState.counts.assemblies++;
+    PetscCall(MatSeqAIJHybridGPUExpect(A, hyb));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
