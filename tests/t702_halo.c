@@ -225,8 +225,13 @@ static PetscErrorCode OtherPattern(Mat A)
 
 static int       Count, Target;
 static PetscBool May; /* what was made to fail may be page-locked memory, instead of which other serves */
+static int       Launches, Together;
 static int       Fault(const char *what)
 {
+  if (!strncmp(what, "launch ", 7)) {
+    Launches++;
+    Together += strstr(what, "PeerMult") != NULL;
+  }
   if (!Target || ++Count != Target) return 0;
   May = (PetscBool)(!strcmp(what, "alloc") || strstr(what, "HostRegister"));
   return 1;
@@ -310,6 +315,26 @@ static PetscErrorCode Failing(Mat A, PetscMPIInt which, PetscBool transpose, Pet
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A product that is so short is one launch on each process that gets others' entries by peer access: exchange and both
+   blocks. By messages it is several. */
+static PetscErrorCode OneLaunch(Mat A, PetscInt ghosts, PetscBool mpi)
+{
+  Vec x, y;
+
+  PetscFunctionBeginUser;
+  for (int t = 0; t < 2; t++) {
+    PetscCall(MatCreateVecs(A, t ? &y : &x, t ? &x : &y));
+    PetscCall(VecSet(x, 1.0));
+    Launches = Together = 0;
+    PetscCall((t ? MatMultTranspose : MatMult)(A, x, y));
+    if (mpi) MatTestCheck(!Together, "one launch by messages");
+    if (!mpi && ghosts) MatTestCheck(Launches == 1 && Together == 1, "a short product is not one launch");
+    PetscCall(VecDestroy(&x));
+    PetscCall(VecDestroy(&y));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* With vectors of the host and the comm room's halo, each process's x and y cross the bus once and so do the entries
    for others where they go by MPI, by the emulator's count. PETSc's scatter would have y cross it three times. */
 static PetscErrorCode Ours(Mat A)
@@ -339,6 +364,7 @@ static PetscErrorCode Ours(Mat A)
   PetscCall(MatMult(A, x, y));
   for (int k = 0; k < 2; k++) found[k] = (PetscInt64)((*count[k])() - before[k]);
   PetscCall(MatTestOptionIs("-mat_aijhybridgpu_comm", "mpi", &mpi));
+  PetscCall(OneLaunch(A, ghosts, mpi));
   if (!mpi) ghosts = 0; /* they go from card to card */
   expected[0] = (PetscInt64)(n + ghosts) * (PetscInt64)sizeof(PetscScalar);
   expected[1] = (PetscInt64)(m + ghosts) * (PetscInt64)sizeof(PetscScalar); /* all ghosts are somebody's to send */
@@ -353,15 +379,14 @@ static PetscErrorCode Ours(Mat A)
 
 static PetscErrorCode Run(void)
 {
-  PetscBool faults = PETSC_FALSE, ours = PETSC_FALSE;
-  Mat       A;
+  PetscBool         faults = PETSC_FALSE, ours = PETSC_FALSE;
+  const HybBackend *device;
+  Mat               A;
 
   PetscFunctionBeginUser;
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-faults", &faults, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-ours", &ours, NULL));
   if (faults) {
-    const HybBackend *device;
-
     PetscCall(Make(60, 1, 0, 1, &A));
     PetscCall(Products(A));
     PetscCall(Hook(&device));
@@ -381,6 +406,7 @@ static PetscErrorCode Run(void)
         continue;
       }
       PetscCall(Products(A));
+      if (ours && !kind && !layout) PetscCall(Hook(&device)); /* the first product has opened the device */
       if (ours) PetscCall(Ours(A));
       PetscCall(MatScale(A, 1.5));
       PetscCall(Products(A));
