@@ -21,8 +21,8 @@
     for each block row I of C: its columns = those of the v of the groups that name I, in order
     for each block row I of C, through the same v again: which of the row's blocks v has, a bit each, or, where that is
     shorter, as in long rows of C, the place of each (2 bytes)
-  Putting columns in order: the place of each is the number of smaller ones, by comparing each with all, sixteen at a
-  time, where they are few, else by a bitmap.
+  Putting columns in order: the place of each is the number of smaller ones, by comparing each with all, a vector at
+  a time, where they are few, else by a bitmap.
   Where the bits and places would take more memory than A and P themselves (dense coarse levels), they are not kept but
   found anew in each numeric phase by walking row I of C beside the columns of v ("walked"), in long steps where v has
   few. So are those of a row of C of more than 65536 blocks that bits are too long for.
@@ -50,7 +50,9 @@
 #define HYB_AHEAD 8
 #define HYB_NEAR  8  /* columns of a row of C that are looked at one by one */
 #define HYB_WALK  -1 /* a row of C without places */
-#define HYB_LANES 16 /* columns compared at once */
+/* columns compared at once: as many as a register of AVX2 has; of longer vectors it compares one by one */
+#define HYB_LANES (32 / (int)sizeof(PetscInt))
+#define HYB_FEW   (64 / HYB_LANES) /* such vectors, of the longest rows that are put in order that way */
 typedef PetscInt HybFusedLanes __attribute__((vector_size(HYB_LANES * sizeof(PetscInt))));
 
 #if PetscDefined(USE_COMPLEX)
@@ -189,19 +191,19 @@ typedef struct {
   PetscInt  *sorted; /* columns that are being put in order */
 } HybFusedWork;
 
-/* up to 16*vectors columns: the rank of each is how many of them are smaller, counted for sixteen at once */
+/* as many columns as these vectors have, or fewer: the rank of each is how many of them are smaller, counted for a
+   vector at once */
 static inline __attribute__((always_inline)) void HybFusedSortFew(int vectors, PetscInt n, const PetscInt *restrict cols, PetscInt *restrict sorted)
 {
-  HybFusedLanes key[4], rank[4];
-  PetscInt      place[4 * HYB_LANES];
+  HybFusedLanes key[HYB_FEW], rank[HYB_FEW];
+  PetscInt      place[HYB_FEW * HYB_LANES];
 
-  memset(key, 0, sizeof(key));
-  memset(rank, 0, sizeof(rank));
+  for (int q = 0; q < vectors; q++) key[q] = rank[q] = (HybFusedLanes){0};
   memcpy(key, cols, (size_t)n * sizeof(PetscInt));
   for (PetscInt k = 0; k < n; k++) {
     for (int q = 0; q < vectors; q++) rank[q] -= key[q] > cols[k];
   }
-  memcpy(place, rank, sizeof(place));
+  for (int q = 0; q < vectors; q++) memcpy(place + q * HYB_LANES, &rank[q], sizeof(rank[q]));
   for (PetscInt k = 0; k < n; k++) sorted[place[k]] = cols[k];
 }
 
@@ -211,13 +213,15 @@ static HYB_MULTIVERSION void HybFusedSort(const HybColSet *set, PetscInt *restri
 {
   PetscInt last = 0, sum = 0;
 
-  if (n <= 4 * HYB_LANES) {
-    if (n <= HYB_LANES)
-      HybFusedSortFew(1, n, cols, sorted);
-    else if (n <= 2 * HYB_LANES)
-      HybFusedSortFew(2, n, cols, sorted);
+  if (n <= HYB_FEW * HYB_LANES) {
+    if (n <= HYB_FEW / 8 * HYB_LANES)
+      HybFusedSortFew(HYB_FEW / 8, n, cols, sorted);
+    else if (n <= HYB_FEW / 4 * HYB_LANES)
+      HybFusedSortFew(HYB_FEW / 4, n, cols, sorted);
+    else if (n <= HYB_FEW / 2 * HYB_LANES)
+      HybFusedSortFew(HYB_FEW / 2, n, cols, sorted);
     else
-      HybFusedSortFew(4, n, cols, sorted);
+      HybFusedSortFew(HYB_FEW, n, cols, sorted);
     memcpy(cols, sorted, (size_t)n * sizeof(PetscInt));
     return;
   }

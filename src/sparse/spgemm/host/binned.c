@@ -208,18 +208,24 @@ static PetscErrorCode HybNetworks(HybSymbolic *s)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* one key of each lane; what the vectorizer makes of a loop over sixteen lanes is not worth having */
-typedef PetscInt HybLaneVector __attribute__((vector_size(HYB_LANES * sizeof(PetscInt)), aligned(sizeof(PetscInt)), may_alias));
+/* One key of as many lanes as a register of AVX2 has, which compares longer vectors one by one; what the vectorizer
+   makes of a loop over the lanes is not worth having */
+typedef PetscInt HybLaneVector __attribute__((vector_size(32), aligned(sizeof(PetscInt)), may_alias));
+#define HYB_LANE_VECTORS (HYB_LANES * (int)sizeof(PetscInt) / 32)
 
 static HYB_MULTIVERSION void HybSortLanes(int ncomparators, unsigned char (*network)[2], PetscInt *lanes)
 {
   HybLaneVector *key = (HybLaneVector *)lanes;
 
   for (int c = 0; c < ncomparators; c++) {
-    const HybLaneVector x = key[network[c][0]], y = key[network[c][1]], less = x < y;
+    HybLaneVector *a = key + network[c][0] * HYB_LANE_VECTORS, *b = key + network[c][1] * HYB_LANE_VECTORS;
 
-    key[network[c][0]] = (x & less) | (y & ~less);
-    key[network[c][1]] = (y & less) | (x & ~less);
+    for (int v = 0; v < HYB_LANE_VECTORS; v++) {
+      const HybLaneVector x = a[v], y = b[v], less = x < y;
+
+      a[v] = (x & less) | (y & ~less);
+      b[v] = (y & less) | (x & ~less);
+    }
   }
 }
 
