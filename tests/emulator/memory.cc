@@ -280,6 +280,19 @@ static void Handler(int sig, siginfo_t *info, void *context)
   sigaction(sig, &before_, nullptr); /* not ours: once more, for whoever was there before */
 }
 
+/* a program may have put its own handler there since, as PetscInitialize() does */
+void Watch(void)
+{
+  struct sigaction sa, now;
+  memset(&sa, 0, sizeof(sa));
+  sa.sa_sigaction = Handler;
+  sa.sa_flags     = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+  sigaction(SIGSEGV, nullptr, &now);
+  if ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == Handler) return;
+  sigaction(SIGSEGV, &sa, &before_);
+  sigaction(SIGVTALRM, &sa, nullptr);
+}
+
 void Start(void)
 {
   if (space_) return;
@@ -298,12 +311,7 @@ void Start(void)
   ss.ss_sp   = alternate;
   ss.ss_size = sizeof(alternate);
   sigaltstack(&ss, nullptr);
-  struct sigaction sa;
-  memset(&sa, 0, sizeof(sa));
-  sa.sa_sigaction = Handler;
-  sa.sa_flags     = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-  sigaction(SIGSEGV, &sa, &before_);
-  sigaction(SIGVTALRM, &sa, nullptr);
+  Watch();
 }
 
 EmuStream *Get(cudaStream_t s)

@@ -81,6 +81,7 @@ extern unsigned long long          bytes_to_host_, bytes_to_device_; /* copied s
 extern thread_local int            card_;                            /* the thread's current one */
 
 void        Start(void);
+void        Watch(void); /* accesses by the host */
 int         Cards(void); /* HYB_EMULATOR_CARDS; without it: one */
 EmuStream  *Get(cudaStream_t);
 void        Legacy(EmuStream *, bool before);

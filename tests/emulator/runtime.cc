@@ -313,6 +313,7 @@ cudaError_t cudaGetDevice(int *d)
 cudaError_t cudaSetDevice(int d)
 {
   if (d < 0 || d >= Cards()) return Set(cudaErrorInvalidDevice);
+  Watch();
   card_ = d;
   return cudaSuccess;
 }

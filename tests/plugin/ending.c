@@ -3,6 +3,7 @@ static char help[] = "A program of known counts for tests/plugin/report.sh: prod
                                                         an error on the last process alone; the report's folder is removed, then PetscFinalize()\n\
   -end child|finalizers : PetscFinalize(), and then a forked child calls exit(); PetscFinalize(), in which functions of the program destroy the matrices\n\
   -load PLUGIN : opened by the program, when the first of these is registered\n\
+  -twice : all of it twice, PetscInitialize() to PetscFinalize()\n\
   -comma : fails where the user's language, which it speaks, has no comma in numbers\n\
   -mults N : so many products with a vector instead of 100\n\n";
 
@@ -128,7 +129,7 @@ static void Child(void)
   exit(0);
 }
 
-int main(int argc, char **argv)
+static int Session(int argc, char **argv)
 {
   char        end[32] = "finalize", folder[PETSC_MAX_PATH_LEN] = "", plugin[PETSC_MAX_PATH_LEN] = "";
   Mat         A, C;
@@ -178,4 +179,16 @@ int main(int argc, char **argv)
   PetscCall(MatDestroy(&C));
   PetscCall(PetscFinalize());
   return 0;
+}
+
+int main(int argc, char **argv)
+{
+  int rc, twice = 0;
+
+  for (int k = 1; k < argc; k++) twice = twice || !strcmp(argv[k], "-twice");
+  if (twice && MPI_Init(&argc, &argv)) return 5;
+  rc = Session(argc, argv);
+  if (twice && !rc) rc = Session(argc, argv);
+  if (twice) MPI_Finalize();
+  return rc;
 }

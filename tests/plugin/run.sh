@@ -77,11 +77,13 @@ for t in t601_type t602_product t603_coo; do
   done
 done
 
-# matrices that live until other finalizers than the plugin's destroy them, one before it and one after it
+# matrices that live until other finalizers than the plugin's destroy them, one before it and one after it; a second PetscInitialize() in the same process
 for n in 1 2; do
-  for device in '' ${emulated:+"-mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_cuda_library $emulated"}; do
-    if timeout 100 "$mpiexec" -n $n "$build/tests/plugin/ending" -load "$plugin" -mat_type aijhybridgpu $device -end finalizers > "$tmp/out" 2>&1; then ok
-    else bad "finalizers destroy matrices, $n processes ${device:+on the emulated device}"; fi
+  for device in '' ${emulated:+"-mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_comm_after 0 -mat_aijhybridgpu_cuda_library $emulated"}; do
+    for how in "-end finalizers" "-twice" "-twice -end finalizers"; do
+      if HYB_EMULATOR_CARDS=2 timeout 100 "$mpiexec" -n $n "$build/tests/plugin/ending" -load "$plugin" -mat_type aijhybridgpu $device $how > "$tmp/out" 2>&1; then ok
+      else bad "a program with $how, $n processes${device:+, on the emulated device}"; fi
+    done
   done
 done
 echo "$passed passed, $failed failed, $skipped skipped"
