@@ -31,8 +31,11 @@ RANKS_BIN = $(RANKS_TESTS:%=$(BUILD)/tests/%)
 HARNESS_OBJ = $(BUILD)/tests/hybtest.o $(BUILD)/tests/hybmatrices.o $(BUILD)/tests/reference/ref.o
 RESULTS = $(BUILD)/tests/results
 TEST_JOBS ?= $(shell env -u OMP_NUM_THREADS nproc 2>/dev/null || echo 1)
-# of programs with several ranks two more than there are cores: those that wait for each other leave these idle
-RANKS_JOBS = $(shell echo $$(($(TEST_JOBS) + 2)))
+# two more than there are cores: programs that wait for each other, or for MPI to begin, leave these idle
+BUSY_JOBS = $(shell echo $$(($(TEST_JOBS) + 2)))
+# what takes longest begins first, that nothing waits for it alone
+LONGEST = t400% t81% test-report conformance-fast
+longest_first = $(filter $(LONGEST),$1) $(filter-out $(LONGEST),$1)
 # a PETSc with CUDA stops on a card where MPI is not CUDA-aware, unless it is told not to mind
 PETSC_CARD_OPTIONS = $(if $(filter 1,$(PETSC_HAS_CUDA)),-use_gpu_aware_mpi 0)
 # one thread each, any number of ranks on few cores, also as root; bound to none: Open MPI binds the first rank of every program to the first core
@@ -69,12 +72,12 @@ tests-clean-results:
 # The list of runs goes through xargs: one line a run, NAME and the command; a line that ends in a blank would go on in the next one
 tests-run-unit: $(UNIT_BIN)
 	@for t in $(UNIT_TESTS); do echo "$$t-host $(TEST_SECONDS) $(BUILD)/tests/$$t -backend host -seed $(SEED) -matrices $(MATRICES)"; done | \
-	  $(TEST_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
+	  $(TEST_ENV) xargs -r -P $(BUSY_JOBS) -L 1 tests/run $(RESULTS)
 
 tests-run-emulated: $(UNIT_BIN) $(EMULATED_LIB)
 ifneq ($(EMULATED_LIB),)
-	@for t in $(UNIT_TESTS); do echo "$$t-emulated $(TEST_SECONDS) $(BUILD)/tests/$$t -backend $(abspath $(EMULATED_LIB)) -seed $(SEED) -matrices $(MATRICES)"; done | \
-	  $(TEST_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
+	@for t in $(call longest_first,$(UNIT_TESTS)); do echo "$$t-emulated $(TEST_SECONDS) $(BUILD)/tests/$$t -backend $(abspath $(EMULATED_LIB)) -seed $(SEED) -matrices $(MATRICES)"; done | \
+	  $(TEST_ENV) xargs -r -P $(BUSY_JOBS) -L 1 tests/run $(RESULTS)
 else
 	@echo "SKIPPED: the emulated device: this PETSc or this checkout builds none"
 	@mkdir -p $(RESULTS) && echo "0 0 1 0" > $(RESULTS)/emulated.result
@@ -104,23 +107,23 @@ tests-run-mat: $(MAT_BIN) $(BUILD)/lib/$(PLUGIN) $(EMULATED_LIB) $(YIELD_LIB)
 	      echo "$$t-np$$n-$$k$(TEST_NAME) $(TEST_SECONDS) $(if $(filter-out mpiexec,$(MPIEXEC)),$(MPIEXEC),mpiexec) -n $$n $(BUILD)/tests/$$t -dll_append $(HERE)/$(BUILD)/lib/$(PLUGIN)$${o:+ $$o}"; \
 	    done; \
 	  done; \
-	done | awk '$(if $(TEST_HALF),NR % 2 == $(TEST_HALF),1)' | $(MPI_ENV) xargs -r -P $(RANKS_JOBS) -L 1 tests/run $(RESULTS)
+	done | awk '$(if $(TEST_HALF),NR % 2 == $(TEST_HALF),1)' | $(MPI_ENV) xargs -r -P $(BUSY_JOBS) -L 1 tests/run $(RESULTS)
 
 # each on the host and, where there is one, on the emulated device
 tests-run-ranks: $(RANKS_BIN) $(EMULATED_LIB) $(YIELD_LIB)
-	@for t in $(RANKS_TESTS); do for b in host $(abspath $(EMULATED_LIB)); do \
+	@for t in $(call longest_first,$(RANKS_TESTS)); do for b in host $(abspath $(EMULATED_LIB)); do \
 	  grep -h '^ *TEST ' tests/$$t.c | grep -e '$(TEST_LINES)' | while read -r _ np options; do \
 	    for n in $(TEST_NP); do \
 	      k=$$((k + 1)); \
 	      echo "$$t-np$$n-$$k-$$(basename $$b .so)$(TEST_NAME) $(TEST_SECONDS) $(if $(filter-out mpiexec,$(MPIEXEC)),$(MPIEXEC),mpiexec) -n $$n $(BUILD)/tests/$$t -backend $$b -seed $(SEED)$${options:+ $$options}"; \
 	    done; \
 	  done; \
-	done; done | $(MPI_ENV) xargs -r -P $(RANKS_JOBS) -L 1 tests/run $(RESULTS)
+	done; done | $(MPI_ENV) xargs -r -P $(BUSY_JOBS) -L 1 tests/run $(RESULTS)
 
 # beside each other: all that two of them make has been made before. PETSc's own tests by -mat_type, and in check-more by -mat_seqaij_type
 PART_OPTIONS = $(if $(filter only,$(TEST_MORE)),CONFORMANCE_MODES=seqaij_type,$(if $(TEST_MORE),,CONFORMANCE_MODES=mat_type))
 tests-run-parts:
-	@for t in $(CHECK_TARGETS); do echo "$$t 600 $(MAKE) --no-print-directory $$t$(PART_OPTIONS:%= %)"; done | $(TEST_ENV) xargs -r -P $(RANKS_JOBS) -L 1 tests/run $(RESULTS)
+	@for t in $(call longest_first,$(CHECK_TARGETS)); do echo "$$t 600 $(MAKE) --no-print-directory $$t$(PART_OPTIONS:%= %)"; done | $(TEST_ENV) xargs -r -P $(BUSY_JOBS) -L 1 tests/run $(RESULTS)
 
 unit: tests-clean-results
 	@$(MAKE) --no-print-directory -j $(TEST_JOBS) $(UNIT_BIN)
