@@ -4,6 +4,7 @@
 */
 #include "hybtest.h"
 #include <aijhybridgpu/private/hybproduct.h>
+#include <stdlib.h>
 #include <string.h>
 
 static HybArena out, keep;
@@ -111,6 +112,44 @@ static void Operands(const RefMat *A, const RefMat *P, PetscBool whole, PetscBoo
   RefMatDestroy(&R);
 }
 
+/* each row of the pattern three times, or each column: alone no blocks, but in the product of both */
+static void Thrice(const RefMat *pattern, PetscBool rows, RefMat *A)
+{
+  const PetscInt m = pattern->csr.m, across = rows ? 1 : 3, down = rows ? 3 : 1;
+  PetscInt      *i = (PetscInt *)RefAlloc((PetscCount)m * down + 1, sizeof(PetscInt)), *j = (PetscInt *)RefAlloc(3 * (PetscCount)pattern->csr.nnz + 1, sizeof(PetscInt)), nnz = 0;
+
+  for (PetscInt r = 0; r < m * down; r++) {
+    i[r] = nnz;
+    for (PetscInt k = pattern->csr.i[r / down]; k < pattern->csr.i[r / down + 1]; k++)
+      for (PetscInt c = 0; c < across; c++) j[nnz++] = pattern->csr.j[k] * across + c;
+  }
+  i[m * down] = nnz;
+  HybTestMatArrays(m * down, pattern->csr.n * across, i, j, NULL, A);
+  free(i);
+  free(j);
+}
+
+/* the first stage by a method that plans by its result's columns, the second by one that reads none */
+static void Mixed(void)
+{
+  const PetscInt n = 2000;
+  RefMat         N, A, B, D;
+
+  HybTestMatRandom(n, 3 * n, 2, 2, &N);
+  Thrice(&N, PETSC_TRUE, &A);
+  RefMatDestroy(&N);
+  HybTestMatRandom(3 * n, n, 1, 2, &N);
+  Thrice(&N, PETSC_FALSE, &B);
+  RefMatDestroy(&N);
+  HybTestMatRandom(n, n, 1, 2, &N);
+  HybTestMatBlock(&N, 3, &D);
+  RefMatDestroy(&N);
+  Product(HYB_PRODUCT_ABC, "auto", &A, &B, &D, HYB_GONE_SOME);
+  RefMatDestroy(&A);
+  RefMatDestroy(&B);
+  RefMatDestroy(&D);
+}
+
 static PetscErrorCode Body(void)
 {
   RefMat A, P, N, Q;
@@ -137,6 +176,7 @@ static PetscErrorCode Body(void)
   Operands(&A, &P, PETSC_FALSE, PETSC_TRUE);
   RefMatDestroy(&A);
   RefMatDestroy(&P);
+  Mixed();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

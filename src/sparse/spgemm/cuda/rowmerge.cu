@@ -552,7 +552,7 @@ static PetscErrorCode HybSpGEMMSymbolic_RowMergeCUDA(HybSpGEMM *mm, const HybCSR
     PetscCall(HybArenaFree(&mm->work, &bj));
     PetscCall(HybArenaFree(&mm->work, &ba));
   }
-  if (r->narrow) mm->reads = HYB_SPGEMM_READS_A | HYB_SPGEMM_READS_B;
+  if (r->narrow && !mm->reuse) mm->reads = HYB_SPGEMM_READS_A | HYB_SPGEMM_READS_B; /* a plan is made of C's columns */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -563,7 +563,10 @@ static PetscErrorCode HybSpGEMMNumeric_RowMergeCUDA(HybSpGEMM *mm, const HybCSR 
   HybScalar *ba;
 
   PetscFunctionBegin;
-  if (r->narrow && mm->reuse && !r->masks.tried) PetscCall(HybMaskRowsPlan(mm, A, B, C, &r->masks));
+  if (r->narrow && mm->reuse && !r->masks.tried) {
+    PetscCall(HybMaskRowsPlan(mm, A, B, C, &r->masks));
+    if (!r->masks.masks) mm->reads = HYB_SPGEMM_READS_A | HYB_SPGEMM_READS_B;
+  }
   if (r->masks.masks) {
     PetscCall(HybMaskRowsNumeric(mm, A, B, &r->masks, C));
     PetscFunctionReturn(PETSC_SUCCESS);
