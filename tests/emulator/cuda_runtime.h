@@ -125,6 +125,7 @@ typedef enum { cudaDevAttrMaxSharedMemoryPerBlock,
                cudaDevAttrComputeCapabilityMajor,
                cudaDevAttrComputeCapabilityMinor,
                cudaDevAttrL2CacheSize,
+               cudaDevAttrCanUseHostPointerForRegisteredMem,
                cudaDevAttrMaxThreadsPerMultiProcessor } cudaDeviceAttr;
 typedef enum { cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
                cudaFuncAttributePreferredSharedMemoryCarveout } cudaFuncAttribute;

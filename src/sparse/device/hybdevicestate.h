@@ -17,7 +17,8 @@ struct HybDeviceState {
   size_t        sharedperblock;
   char          bus[24]; /* the card's place on the bus */
   int           multiprocessors;
-  int           level2; /* bytes of the second-level cache */
+  int           level2;       /* bytes of the second-level cache */
+  int           hostpointers; /* kernels know page-locked memory by the address that the host has for it */
 };
 extern HybDeviceState hybdevice_;
 /* from this size on the crew is faster than CUDA's way from pageable memory (14 MB by that 0.9 ms); pages to be touched

@@ -41,11 +41,14 @@ struct HybStage {
   cudaEvent_t event;
   bool        busy;
 };
-static const int    HybStages     = 3;
-static const size_t HybFewBytes   = (size_t)64 << 10;
-static const size_t HybLargeChunk = (size_t)16 << 20;
-static const size_t HybLargeCopy  = 4 * HybLargeChunk; /* from so many bytes on a copy goes by large pieces */
-static const size_t HybFirstChunk = (size_t)1 << 20;
+static const int    HybStages   = 3;
+static const size_t HybFewBytes = (size_t)64 << 10;
+/* up to so many a kernel writes them, and 8 us less go by than with the copy engine and an event (H200): numbers that a
+   first product waits for, two or three times */
+static const size_t HybFewestBytes = (size_t)16 << 10;
+static const size_t HybLargeChunk  = (size_t)16 << 20;
+static const size_t HybLargeCopy   = 4 * HybLargeChunk; /* from so many bytes on a copy goes by large pieces */
+static const size_t HybFirstChunk  = (size_t)1 << 20;
 /* Pieces of other copies. Their buffers are others, where these come first: they stay when large ones come, to release
    one waits for the device. */
 static const size_t HybSmallChunk   = (size_t)4 << 20;
@@ -184,6 +187,7 @@ bool HybDeviceSetUp(const HybServices *services, char *message, size_t length)
     d->sharedperblock = (size_t)value;
     HybTry(cudaDeviceGetAttribute(&d->multiprocessors, cudaDevAttrMultiProcessorCount, d->device));
     HybTry(cudaDeviceGetAttribute(&d->level2, cudaDevAttrL2CacheSize, d->device));
+    HybTry(cudaDeviceGetAttribute(&d->hostpointers, cudaDevAttrCanUseHostPointerForRegisteredMem, d->device));
     HybTry(cudaDeviceGetAttribute(&value, cudaDevAttrMemoryPoolsSupported, d->device));
     if (!value) {
       snprintf(message, length, "device %d has no memory pools", d->device);
@@ -463,6 +467,12 @@ static PetscErrorCode HybStagedToDevice(cudaStream_t stream, char *dst, const ch
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* to page-locked memory, without the copy engine, which would first have to hear that the kernels are done */
+static __global__ __launch_bounds__(256) void HybFewToHost(int n, const unsigned *__restrict__ from, unsigned *__restrict__ to)
+{
+  for (int k = (int)threadIdx.x; k < n; k += 256) to[k] = from[k];
+}
+
 /* As many pieces as there are buffers are on their way, the oldest is copied on. through: of a chunk on the device,
    where src is managed memory whose pages shall not move */
 static PetscErrorCode HybStagedToHost(cudaStream_t stream, char *dst, const char *src, size_t bytes, char *through)
@@ -476,9 +486,11 @@ static PetscErrorCode HybStagedToHost(cudaStream_t stream, char *dst, const char
   /* not behind a buffer whose copy to the device is still on its way */
   if (bytes <= HybFewBytes && !through) {
     PetscCall(HybStageGet(HYB_STAGE_FEW));
-    HybCallCUDA(cudaMemcpyAsync(stage_[HYB_STAGE_FEW].buffer, src, bytes, cudaMemcpyDeviceToHost, stream));
-    PetscCall(HybStageQueued(HYB_STAGE_FEW, stream));
-    PetscCall(HybStageGet(HYB_STAGE_FEW)); /* waits for it */
+    if (hybdevice_.hostpointers && bytes <= HybFewestBytes && !((uintptr_t)src % sizeof(unsigned)) && bytes % sizeof(unsigned) == 0)
+      HYB_LAUNCH(HybFewToHost, 1, 256, 0, stream, (int)(bytes / sizeof(unsigned)), (const unsigned *)src, (unsigned *)stage_[HYB_STAGE_FEW].buffer);
+    else
+      HybCallCUDA(cudaMemcpyAsync(stage_[HYB_STAGE_FEW].buffer, src, bytes, cudaMemcpyDeviceToHost, stream));
+    HybCallCUDA(cudaStreamSynchronize(stream));
     memcpy(dst, stage_[HYB_STAGE_FEW].buffer, bytes);
     PetscFunctionReturn(PETSC_SUCCESS);
   }
