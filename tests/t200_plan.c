@@ -41,7 +41,7 @@ static void Products(const RefMat *A, const RefMat *B)
     maxarow = PetscMax(maxarow, A->csr.i[r + 1] - A->csr.i[r]);
     maxrow  = PetscMax(maxrow, expected[r]);
   }
-  if (HybTestCall(HybTestUpload(&keep, &A->csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B->csr, &DB)) && HybTestCall(HybArenaAlloc(&keep, HYB_WORK(exec), A->csr.m, sizeof(PetscCount), &there))) {
+  if (HybTestCall(HybTestUpload(&keep, &A->csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B->csr, &DB)) && HybTestCall(HybArenaAlloc(&keep, HYB_WORK(exec), (PetscCount)A->csr.m + HYB_PLAN_SPARE, sizeof(PetscCount), &there))) {
     HybTestCall(exec->backend->plan->products(exec, &work, &DA, &DB, there, &stats));
     HybTestSameCounts(A->csr.m, there, expected);
     HybTestCheck(stats.products == total && stats.lower == lower && stats.maxrow == maxrow, "products %td, lower bound %td, most in a row %td; expected %td, %td, %td", stats.products, stats.lower, stats.maxrow, total, lower, maxrow);
@@ -91,7 +91,7 @@ static PetscErrorCode Fault(void *ctx)
 
   PetscFunctionBegin;
   PetscCall(HybTestUpload(&keep, &FaultA.csr, &DA));
-  PetscCall(HybArenaAlloc(&keep, HYB_WORK(exec), DA.m, sizeof(PetscCount), &cost));
+  PetscCall(HybArenaAlloc(&keep, HYB_WORK(exec), (PetscCount)DA.m + HYB_PLAN_SPARE, sizeof(PetscCount), &cost));
   PetscCall(HybArenaAlloc(&keep, HYB_WORK(exec), DA.m, sizeof(PetscInt), &order));
   PetscCall(exec->backend->plan->products(exec, &work, &DA, &DA, cost, &stats));
   PetscCall(exec->backend->plan->bins(exec, &work, DA.m, cost, 4, limit, order, binptr));

@@ -41,6 +41,22 @@ static void Operands(PetscInt m, PetscInt longest, PetscInt each, PetscInt n, Re
   free(lengths);
 }
 
+/* the numbers of rows about which offsets are made in another way: of one row or four to a thread, or by a scan */
+static void ManyRows(void)
+{
+  static const PetscInt rows[] = {255, 256, 257, 131072, 131073, 262144, 262145};
+
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(rows); k++) {
+    RefMat A, B;
+
+    HybTestBegin("%" PetscInt_FMT " rows", rows[k]);
+    Operands(rows[k], 2, 3, 40, &A, &B);
+    Check(&A, &B);
+    RefMatDestroy(&A);
+    RefMatDestroy(&B);
+  }
+}
+
 static PetscErrorCode Body(void)
 {
   static const PetscInt heads[] = {1, 3, 4, 5, 6, 7, 8, 9, 11, 12}, rows[] = {1, 31, 33, 127, 300}, columns[] = {1, 7, 8, 9, 16, 17, 400};
@@ -53,6 +69,7 @@ static PetscErrorCode Body(void)
     HybTestSkip("the host's method of this name has no such way");
     PetscFunctionReturn(PETSC_SUCCESS);
   }
+  if (HybTestMine()) ManyRows();
   for (size_t h = 0; h < PETSC_STATIC_ARRAY_LENGTH(heads); h++) {
     for (size_t c = 0; c < PETSC_STATIC_ARRAY_LENGTH(columns); c++) {
       const PetscInt m = rows[(h + c) % PETSC_STATIC_ARRAY_LENGTH(rows)];

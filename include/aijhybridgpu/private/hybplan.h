@@ -18,9 +18,12 @@ typedef struct {
   PetscInt alike;
 } HybPlanStats;
 
+/* entries behind the products of all rows that counting them needs */
+#define HYB_PLAN_SPARE 6
+
 typedef struct _HybPlanOps {
-  /* rowproducts[r] = number of intermediate products of row r of A*B (memory: the backend's workspace, m entries, may
-     be NULL) */
+  /* rowproducts[r] = number of intermediate products of row r of A*B (memory: the backend's workspace, m +
+     HYB_PLAN_SPARE entries, may be NULL) */
   PetscErrorCode (*products)(const HybExec *, HybArena *work, const HybCSR *A, const HybCSR *B, PetscCount *rowproducts, HybPlanStats *);
   /* Stable counting sort of rows by bin: row r goes to the first bin b with cost[r] <= limit[b], the last bin takes the
      rest. limit has nbins-1 ascending entries and, like binptr (nbins+1), lives on the host; order (m) lives with the

@@ -33,7 +33,8 @@ typedef struct {
   PetscInt     waits;       /* for the device so far (HybSpGEMMFetch()) */
   PetscInt     blocksizes;  /* sizes of blocks that a sample of both patterns leaves, bit bs; -1: not sampled yet */
   HybPlanStats stats;       /* what the products' counts tell */
-  PetscCount  *rowproducts; /* products of each row, in work; NULL: not counted yet */
+  PetscCount  *rowproducts; /* products of each row, in work; NULL: no room for them yet */
+  PetscBool    counted;     /* they are there, and stats with them */
   HybArena     keep;        /* lives until HybSpGEMMDestroy() */
   HybArena     work;        /* reset by the driver after each phase, also after a failed one */
   HybCounters  counters;
@@ -62,8 +63,8 @@ struct _HybSpGEMMMethod {
   /* can this method take these operands, as far as only a look at their entries tells? NULL: any. Asked where
      applicable said yes, and of a method by name, for which no is an error. Waits for the device by HybSpGEMMFetch()
      alone, and "auto" is not asked once too few waits are left. Yes: what was found is mm->data. What it found out
-     besides for others (blocksizes; stats with rowproducts, or neither) stays in the analysis; of keep the driver frees
-     all where the answer is no. */
+     besides for others (blocksizes; stats with rowproducts, counted or not) stays in the analysis; of keep the driver
+     frees all where the answer is no. */
   PetscErrorCode (*look)(HybSpGEMM *, const HybCSR *A, const HybCSR *B, PetscBool *);
 };
 

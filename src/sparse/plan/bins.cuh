@@ -45,9 +45,17 @@ typedef struct {
   PetscCount       *offsets64;
   PetscCount       *total; /* [0]: of count, [1]: the most, [2]: *also */
   const PetscCount *also;  /* on the device; NULL: 0 */
+  /* more than 1: a row stands for so many, each of block times its count, and offsets are theirs (m block + 1) */
+  PetscInt block;
 } HybPlanScan;
 #define HYB_PLAN_SUMS(m) (2 * (((PetscCount)(m) + 255) / 256))
 extern PetscErrorCode HybPlanBinsAnyOrderInt(const HybExec *, PetscInt m, const PetscInt *cost, PetscInt nbins, const PetscCount *limit, PetscInt *counters, PetscInt *order, PetscInt *devbinptr, const HybPlanScan *scan);
+
+/* offsets (m+1) of counts whose sums over HYB_PLAN_SUMMED rows each are known, in one launch, and *total of them all:
+   for up to HYB_PLAN_OFFSETS rows, as each block adds up the sums before its own */
+#define HYB_PLAN_SUMMED  128
+#define HYB_PLAN_OFFSETS 262144
+extern PetscErrorCode HybPlanOffsets(const HybExec *, PetscInt m, const PetscInt *count, const PetscCount *sums, PetscInt *offsets, PetscCount *total);
 
 /* rows taken together: where such a chunk begins */
 typedef struct {

@@ -24,7 +24,7 @@
   processors, JPDC 85 (2015), stages 1 and 2.
 */
 #include "bins.cuh"
-#include "../device/hybdispatch.cuh"
+#include "../csr/rowops.cuh"
 
 #define COSTS_THREADS 256
 #define COSTS_BLOCKS  6   /* of a multiprocessor: 40 registers */
@@ -214,16 +214,20 @@ void HybPlanStatsSet(const PetscCount *s, HybPlanStats *stats)
 
 static PetscErrorCode HybPlanProducts_CUDA(const HybExec *exec, HybArena *work, const HybCSR *A, const HybCSR *B, PetscCount *rowproducts, HybPlanStats *stats)
 {
-  PetscCount *devstats = NULL, s[6];
+  PetscCount s[HYB_PLAN_SPARE], *devstats = rowproducts ? rowproducts + A->m : NULL, *mine = NULL;
 
   PetscFunctionBegin;
-  PetscCall(HybArenaCalloc(work, HYB_MEM_DEVICE, 6, sizeof(PetscCount), &devstats));
+  if (stats) {
+    if (!devstats) PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, HYB_PLAN_SPARE, sizeof(PetscCount), &mine));
+    if (!devstats) devstats = mine;
+    PetscCall(exec->backend->zero(exec, devstats, sizeof(s)));
+  }
   PetscCall(HybPlanRowCosts(exec, A, B->i, NULL, rowproducts, stats ? devstats : NULL));
   if (stats) {
     PetscCall(exec->backend->copy(exec, s, devstats, sizeof(s), HYB_COPY_DEVICE_TO_HOST));
     HybPlanStatsSet(s, stats);
   }
-  PetscCall(HybArenaFree(work, &devstats));
+  PetscCall(HybArenaFree(work, &mine));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -318,7 +322,8 @@ __global__ void __launch_bounds__(256) AnyOrderKernel(PetscInt m, const Cost *__
     }
   }
   if (scan.count) {
-    PetscCount sum = 0, most = 0, all;
+    const PetscCount bs  = HybMax()(scan.block, (PetscInt)1);
+    PetscCount       sum = 0, most = 0, all;
 
     if (PLACE) {
       for (PetscCount q = threadIdx.x; q < (PetscCount)blockIdx.x; q += 256) sum += scan.sums[q];
@@ -335,10 +340,11 @@ __global__ void __launch_bounds__(256) AnyOrderKernel(PetscInt m, const Cost *__
       if (PLACE) {
         const PetscCount at = sum + HybBlockExclusiveSum<256>(c, scratch, &all);
 
-        if (r < m && scan.offsets) scan.offsets[r] = (PetscInt)at;
+        if (r < m && scan.offsets)
+          for (PetscInt t = 0; t < bs; t++) scan.offsets[r * bs + t] = (PetscInt)(bs * (bs * at + t * c));
         if (r < m && scan.offsets64) scan.offsets64[r] = at;
         if (r == m - 1) {
-          if (scan.offsets) scan.offsets[m] = (PetscInt)(at + c);
+          if (scan.offsets) scan.offsets[(PetscCount)m * bs] = (PetscInt)(bs * bs * (at + c));
           if (scan.offsets64) scan.offsets64[m] = at + c;
           scan.total[0] = at + c;
           scan.total[1] = most;
@@ -380,7 +386,7 @@ static PetscErrorCode AnyOrder(const HybExec *exec, PetscInt m, const Cost *cost
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static const HybPlanScan noscan_ = {NULL, NULL, NULL, NULL, NULL, NULL};
+static const HybPlanScan noscan_ = {NULL, NULL, NULL, NULL, NULL, NULL, 0};
 
 PetscErrorCode HybPlanBinsAnyOrder(const HybExec *exec, PetscInt m, const PetscCount *cost, PetscInt nbins, const PetscCount *limit, PetscInt *counters, PetscInt *order, PetscInt *devbinptr)
 {
@@ -393,6 +399,42 @@ PetscErrorCode HybPlanBinsAnyOrderInt(const HybExec *exec, PetscInt m, const Pet
 {
   PetscFunctionBegin;
   PetscCall(AnyOrder(exec, m, cost, nbins, limit, counters, order, devbinptr, scan ? *scan : noscan_));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <int EACH>
+__global__ void __launch_bounds__(256) OffsetsKernel(PetscInt m, const PetscInt *__restrict__ count, const PetscCount *__restrict__ sums, PetscInt *__restrict__ offsets, PetscCount *total)
+{
+  HYB_SHARED(PetscCount, scratch, HYB_WARP);
+  const PetscCount first = (PetscCount)blockIdx.x * (EACH * 256) + threadIdx.x;
+  PetscInt         c[EACH];
+  PetscCount       sum = 0, all;
+
+#pragma unroll
+  for (int k = 0; k < EACH; k++) c[k] = first + k * 256 < m ? count[first + k * 256] : 0;
+  for (PetscCount q = threadIdx.x; q < (PetscCount)blockIdx.x * (EACH * 256 / HYB_PLAN_SUMMED); q += 256) sum += sums[q];
+  sum = HybBlockSum<256>(sum, scratch);
+#pragma unroll
+  for (int k = 0; k < EACH; k++) {
+    const PetscCount r = first + k * 256, at = sum + HybBlockExclusiveSum<256>((PetscCount)c[k], scratch, &all);
+
+    if (r < m) offsets[r] = (PetscInt)at;
+    if (r == m - 1) {
+      offsets[m] = (PetscInt)(at + c[k]);
+      *total     = at + c[k];
+    }
+    sum += all;
+  }
+}
+
+PetscErrorCode HybPlanOffsets(const HybExec *exec, PetscInt m, const PetscInt *count, const PetscCount *sums, PetscInt *offsets, PetscCount *total)
+{
+  PetscFunctionBegin;
+  PetscCheck(m > 0 && m <= HYB_PLAN_OFFSETS, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Offsets come of sums for 1 to %d rows, not %" PetscInt_FMT, HYB_PLAN_OFFSETS, m);
+  PetscCall(HybDispatch(m > ANYORDER_FEW ? ANYORDER_ROWS : 1, HybCases<1, ANYORDER_ROWS>(), [&](auto each) {
+    HYB_LAUNCH((OffsetsKernel<each>), HybBlocks(m, each * 256), 256, 0, exec->stream, m, count, sums, offsets, total);
+    return PETSC_SUCCESS;
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -453,19 +495,7 @@ __global__ void __launch_bounds__(256) BinStartsKernel(PetscInt m, const PetscIn
 {
   const PetscCount b = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;
 
-  if (b <= nbins) {
-    PetscInt lo = 0, hi = m;
-
-    while (lo < hi) {
-      const PetscInt mid = lo + (hi - lo) / 2;
-
-      if (bin[mid] < b)
-        lo = mid + 1;
-      else
-        hi = mid;
-    }
-    binptr[b] = lo;
-  }
+  if (b <= nbins) binptr[b] = RowLowerBound(bin, 0, m, (PetscInt)b);
 }
 
 static PetscErrorCode HybPlanBins_CUDA(const HybExec *exec, HybArena *work, PetscInt m, const PetscCount *cost, PetscInt nbins, const PetscCount *limit, PetscInt *order, PetscInt *binptr)

@@ -117,7 +117,6 @@ static PetscErrorCode BlockRoom(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
     HybCarve(s->room, &used, (size_t)mb * sizeof(*s->words), &s->words);
     HybCarve(s->room, &used, (size_t)mb * sizeof(*s->npairs), &s->npairs);
     HybCarve(s->room, &used, (size_t)mb * sizeof(*s->spanorder), &s->spanorder);
-    HybCarve(s->room, &used, (size_t)(mb + 1) * sizeof(*s->offsets), &s->offsets);
     HybCarve(s->room, &used, (size_t)mb * sizeof(*s->count), &s->count);
     HybCarve(s->room, &used, (size_t)HYB_PLAN_SUMS(mb) * sizeof(*s->sums), &s->sums);
     if (!pass) PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)used, 1, &s->room));
@@ -157,7 +156,7 @@ static PetscErrorCode BlockCheck(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B
   PetscCount       bytes = BLOCK_OUTGROW * (A->nnz + B->nnz) * (PetscCount)(sizeof(PetscInt) + sizeof(HybScalar));
   BlockLook       *look  = s->look;
   HybPlanUnless    unless;
-  HybPlanScan      scan = {NULL, NULL, NULL, NULL, look->pairs, NULL};
+  HybPlanScan      scan = {NULL, NULL, NULL, NULL, look->pairs, NULL, 1};
   int              sms;
 
   PetscFunctionBegin;
@@ -215,12 +214,12 @@ static PetscErrorCode BlockSample(HybSpGEMM *mm, const HybCSR *A, const HybCSR *
 
 PetscErrorCode BlockFind(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, bool named, int candidates, BlockProduct *s)
 {
-  const bool count = !named && !mm->rowproducts;
+  const bool count = !named && !mm->counted;
   int        bs    = 8;
 
   PetscFunctionBegin;
   PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, 1, sizeof(*s->look), &s->look));
-  if (count) PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, A->m, sizeof(PetscCount), &mm->rowproducts));
+  if (count && !mm->rowproducts) PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)A->m + HYB_PLAN_SPARE, sizeof(PetscCount), &mm->rowproducts));
   PetscCall(BlockSample(mm, A, B, count, s, &candidates));
   /* a size that all rows of the sample left is hardly ever wrong; "auto" tries one, for who comes next waits for its
      count */
@@ -234,10 +233,12 @@ PetscErrorCode BlockFind(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, bool n
     if (!named || !(s->host.declined & BLOCK_NONE)) bs = 1;
   }
   if (bs < 2) s->bs = 0;
-  if (mm->rowproducts && (s->bs || (count && !s->host.stats[0])))
+  if (s->bs)
     PetscCall(HybArenaFree(&mm->work, &mm->rowproducts));
-  else if (count)
+  else if (count && s->host.stats[0]) {
     HybPlanStatsSet(s->host.stats, &mm->stats);
+    mm->counted = PETSC_TRUE;
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

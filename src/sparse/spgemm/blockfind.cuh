@@ -61,7 +61,7 @@ typedef struct {
   BlockLook   *look;
   BlockLook    host;
   BlockPattern pattern;
-  PetscInt    *low, *words, *npairs, *spanorder, *offsets, *count;
+  PetscInt    *low, *words, *npairs, *spanorder, *count;
   PetscCount  *sums;
   char        *room; /* of these */
 } BlockProduct;

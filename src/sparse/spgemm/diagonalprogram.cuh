@@ -105,8 +105,9 @@ typedef struct {
   int           ndiagonals, npairs;
   size_t        bytes; /* of shared memory */
   DiagonalArgs  args;
-  DiagonalLook *look; /* in work, for the symbolic phase */
+  DiagonalLook *look; /* for the symbolic phase */
   void         *worda, *wordb;
+  void         *kept; /* room of these */
 } Diagonal;
 
 /* The program of operands whose diagonals are known (s->args, and all but the words and look of s), by mm's memory;

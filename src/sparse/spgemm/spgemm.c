@@ -41,6 +41,7 @@ static PetscErrorCode HybSpGEMMForget(HybSpGEMM *mm)
   mm->method      = NULL;
   mm->data        = NULL;
   mm->rowproducts = NULL;
+  mm->counted     = PETSC_FALSE;
   mm->numerics    = 0;
   mm->counters.n  = 0;
   second          = HybArenaResetBoth(&mm->work, &mm->keep);
@@ -73,9 +74,10 @@ static PetscErrorCode HybSpGEMMAsk(HybSpGEMM *mm, const HybSpGEMMMethod *method,
 static PetscErrorCode HybSpGEMMCosts(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B)
 {
   PetscFunctionBegin;
-  if (!mm->rowproducts) {
-    PetscCall(HybArenaAlloc(&mm->work, HYB_WORK(&mm->exec), A->m, sizeof(PetscCount), &mm->rowproducts));
+  if (!mm->counted) {
+    if (!mm->rowproducts) PetscCall(HybArenaAlloc(&mm->work, HYB_WORK(&mm->exec), (PetscCount)A->m + HYB_PLAN_SPARE, sizeof(PetscCount), &mm->rowproducts));
     PetscCall(mm->exec.backend->plan->products(&mm->exec, &mm->work, A, B, mm->rowproducts, &mm->stats));
+    mm->counted = PETSC_TRUE;
     mm->waits++;
   }
   PetscCall(HybSpGEMMCheckCount(&mm->exec, A, B, mm->stats.lower, PETSC_TRUE));

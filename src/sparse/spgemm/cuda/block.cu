@@ -20,7 +20,7 @@
     places:    for each block row, groups of lanes of G threads on the rows of B, in windows of as many bits as fit:
                  clear; for each pair: set the bit of its column; count bits before each word
                  for each pair: place[pair] = bits before it
-    offsets:   scan of the blocks of each block row
+    offsets:   scan of the blocks of each block row, C's rows from it
     sums:      for each block row, its sums in shared memory, all -0:
                  for each block a of A, in order:                                   bs x bs values in registers
                    for each column p of B's block row, a lane each:                 bs values
@@ -46,8 +46,8 @@
   taken is an error.
 
   A small product is mostly waits and launches: so what stays and what does not is an allocation each, the last block of
-  the spans decides whether "auto" goes on, pairs are scanned by the launches that sort rows into bins, and rows'
-  offsets are queued before the host waits for their sum.
+  the spans decides whether "auto" goes on, and pairs are scanned, and C's rows, by the launches that sort rows into
+  bins.
 
   Memory kept: 2 bytes a pair of blocks, 4 + 4 a block of A, 8 + 4 a block row. Synchronisations of a first product:
   sample, check, count of C. Complexity: a pass over both patterns; two passes over the pairs of blocks, 1/bs^3 of the
@@ -136,19 +136,6 @@ static __global__ void __launch_bounds__(HybGroup<G>::THREADS) BlockPlaces(Block
     Group::sync();
   }
   if (rank == 0) y.count[r] = found;
-}
-
-/* rows of C from the block rows' */
-static __global__ __launch_bounds__(BLOCK_THREADS) void BlockOffsets(PetscInt m, PetscInt bs, const PetscInt *__restrict__ offsets, PetscInt *__restrict__ ci)
-{
-  const PetscCount t = (PetscCount)blockIdx.x * BLOCK_THREADS + threadIdx.x;
-
-  if (t <= m) {
-    const PetscInt   r     = (PetscInt)(t / bs);
-    const PetscCount begin = offsets[r], len = t < m ? offsets[r + 1] - begin : 0;
-
-    ci[t] = (PetscInt)(begin * bs * bs + (t % bs) * len * bs);
-  }
 }
 
 struct BlockSumsArgs {
@@ -468,20 +455,18 @@ static PetscErrorCode HybSpGEMMSymbolic_BlockCUDA(HybSpGEMM *mm, const HybCSR *A
   const PetscInt mb = A->m / s->bs, bs2 = s->bs * s->bs;
   const size_t   block = (size_t)bs2 * sizeof(HybScalar) + sizeof(PetscInt);
   PetscCount     limits[BLOCK_SUMS - 1];
-  HybPlanScan    scan = {s->count, s->sums, s->offsets, NULL, s->look->blocks, NULL};
+  HybPlanScan    scan = {s->count, s->sums, NULL, NULL, s->look->blocks, NULL, s->bs};
 
   PetscFunctionBegin;
   PetscCall(HybSpGEMMCheckCount(exec, A, B, s->host.lower * bs2, PETSC_TRUE));
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, s->host.pairs[0], sizeof(*s->place), &s->place));
   PetscCall(BlockPlacesAll(mm, B->nnz / bs2, B->m / s->bs, s));
   for (int b = 0; b < BLOCK_SUMS - 1; b++) limits[b] = (PetscCount)(BlockSumBytes[b] / block);
-  PetscCall(HybPlanBinsAnyOrderInt(exec, mb, s->count, BLOCK_SUMS, limits, s->look->sumcount, s->order, s->look->sumptr, &scan));
   /* while the device counts */
   PetscCall(HybArenaAlloc(out, exec->result, (PetscCount)C->m + 1, sizeof(PetscInt), &C->i));
-  if (mb)
-    HYB_LAUNCH(BlockOffsets, HybBlocks((PetscCount)C->m + 1, BLOCK_THREADS), BLOCK_THREADS, 0, exec->stream, C->m, s->bs, s->offsets, C->i);
-  else
-    PetscCall(exec->backend->zero(exec, C->i, ((size_t)C->m + 1) * sizeof(PetscInt)));
+  scan.offsets = C->i;
+  PetscCall(HybPlanBinsAnyOrderInt(exec, mb, s->count, BLOCK_SUMS, limits, s->look->sumcount, s->order, s->look->sumptr, &scan));
+  if (!mb) PetscCall(exec->backend->zero(exec, C->i, ((size_t)C->m + 1) * sizeof(PetscInt)));
   PetscCall(exec->backend->copy(exec, s->host.blocks, s->look->blocks, offsetof(BlockLook, spancount) - offsetof(BlockLook, blocks), HYB_COPY_DEVICE_TO_HOST));
   s->longest = s->host.blocks[1];
   C->nnz     = s->host.blocks[0] * bs2;

@@ -52,6 +52,7 @@
 */
 #include "../diagonalprogram.cuh"
 #include "../../csr/rowblocks.cuh"
+#include "../../device/carve.h"
 #include "../../plan/bins.cuh"
 
 #define DIAGONAL_THREADS 256 /* of the kernels that have a thread a row */
@@ -436,7 +437,7 @@ static PetscErrorCode HybSpGEMMLook_DiagonalCUDA(HybSpGEMM *mm, const HybCSR *A,
   const bool     same      = A->i == B->i && A->j == B->j;
   const int      sizes     = !strcmp(mm->name, "auto") ? RowBlocksCandidates(A) & RowBlocksCandidates(B) : 0;
   const PetscInt acapacity = DiagonalsCapacity(A, DIAGONAL_THREADS), bcapacity = DiagonalsCapacity(B, DIAGONAL_THREADS);
-  DiagonalLook  *look, host;
+  DiagonalLook  *look = NULL, host;
   Diagonals     *da, *db;
   Diagonal      *s;
   PetscBool      known = PETSC_FALSE;
@@ -446,11 +447,17 @@ static PetscErrorCode HybSpGEMMLook_DiagonalCUDA(HybSpGEMM *mm, const HybCSR *A,
   if (!A->nnz || !B->nnz) PetscFunctionReturn(PETSC_SUCCESS); /* by name: a product without entries */
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_HOST, 1, sizeof(*s), &s));
   PetscCall(PetscMemzero((void *)s, sizeof(*s)));
-  PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, 1, sizeof(*look), &look));
-  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, A->m, sizeof(PetscCount), &mm->rowproducts));
-  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, A->m, sizeof(unsigned long long), &s->worda));
-  s->wordb = s->worda;
-  if (!same) PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, B->m, sizeof(unsigned long long), &s->wordb));
+  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)A->m + HYB_PLAN_SPARE, sizeof(PetscCount), &mm->rowproducts));
+  for (int pass = 0; pass < 2; pass++) {
+    size_t used = 0;
+
+    HybCarve((char *)s->kept, &used, sizeof(*look), &look);
+    HybCarve((char *)s->kept, &used, (size_t)A->m * sizeof(unsigned long long), &s->worda);
+    HybCarve((char *)s->kept, &used, same ? 0 : (size_t)B->m * sizeof(unsigned long long), &s->wordb);
+    if (!pass) PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (PetscCount)used, 1, &s->kept));
+  }
+  if (same) s->wordb = s->worda;
+  PetscCall(exec->backend->zero(exec, look, sizeof(*look)));
   da = &look->d[0];
   db = &look->d[same ? 0 : 1];
   for (int pass = 0; pass < 2 && !known; pass++) {
@@ -483,11 +490,8 @@ static PetscErrorCode HybSpGEMMLook_DiagonalCUDA(HybSpGEMM *mm, const HybCSR *A,
     mm->data = s;
     s->look  = look;
   } else {
-    PetscCall(HybArenaFree(&mm->work, &look));
-    if (host.stats[0])
-      HybPlanStatsSet(host.stats, &mm->stats);
-    else
-      PetscCall(HybArenaFree(&mm->work, &mm->rowproducts));
+    HybPlanStatsSet(host.stats, &mm->stats);
+    mm->counted = (PetscBool)(host.stats[0] != 0);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -543,8 +547,7 @@ static PetscErrorCode DiagonalCountAll(HybSpGEMM *mm, Diagonal *s, const HybCSR 
   }));
   PetscCall(HybScanCounts(exec, &mm->work, C->m, C->i, C->i, found + 2, NULL));
   PetscCall(HybSpGEMMFetch(mm, host, found, sizeof(host)));
-  x->stats = NULL;
-  PetscCall(HybArenaFree(&mm->work, &s->look));
+  x->stats           = NULL;
   mm->stats.products = host[0];
   mm->stats.maxrow   = host[1];
   C->nnz             = host[2];

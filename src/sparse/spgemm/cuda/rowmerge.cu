@@ -44,7 +44,7 @@
 #include "../../device/hybgroup.cuh"
 #include "../../plan/bins.cuh"
 
-#define ROWMERGE_THREADS  128
+#define ROWMERGE_THREADS  HYB_PLAN_SUMMED
 #define ROWMERGE_LEVELS   31 /* of width 2, for any length */
 #define ROWMERGE_NARROW   12
 #define ROWMERGE_PRODUCTS 128
@@ -84,6 +84,7 @@ struct RowMergeArgs {
   const PetscInt   *bj;
   const HybScalar  *ba;
   PetscInt         *count;   /* counting C, or */
+  PetscCount       *sums;    /* and of each block of a thread a row; NULL: not wanted */
   PetscCount       *count64; /* counting an intermediate */
   const PetscInt   *ci;      /* merging into C, or */
   const PetscCount *ci64;    /* into an intermediate */
@@ -259,6 +260,12 @@ __global__ void __launch_bounds__(ROWMERGE_THREADS, K > 8 ? 5 : K > 6 ? 6
       out++;
     }
     if (row < x.nrows) x.count[row] = out;
+    if (x.sums) {
+      HYB_SHARED(PetscCount, scratch, HYB_WARP);
+      const PetscCount sum = HybBlockSum<ROWMERGE_THREADS>((PetscCount)out, scratch);
+
+      if (threadIdx.x == 0) x.sums[blockIdx.x] = sum;
+    }
   } else {
     while (__any_sync(HYB_FULL_MASK, column != PETSC_MAX_INT)) {
       int filled = 0;
@@ -479,15 +486,16 @@ static PetscErrorCode RowMergeFactors(HybSpGEMM *mm, const RowMerge *r, RowMerge
 }
 
 /* the chunk's rows of C, counted or written */
-static PetscErrorCode RowMergeLast(HybSpGEMM *mm, const RowMerge *r, const RowMergeChunk *c, const HybCSR *A, const HybCSR *B, const PetscInt *bj, const HybScalar *ba, PetscInt *count, const HybCSR *C, PetscInt *cj)
+static PetscErrorCode RowMergeLast(HybSpGEMM *mm, const RowMerge *r, const RowMergeChunk *c, const HybCSR *A, const HybCSR *B, const PetscInt *bj, const HybScalar *ba, PetscInt *count, PetscCount *sums, const HybCSR *C, PetscInt *cj)
 {
   RowMergeArgs x;
 
   PetscFunctionBegin;
   RowMergeOperands(r, c, r->levels, A, B, bj, ba, &x);
-  if (count)
+  if (count) {
     x.count = count + c->row;
-  else {
+    x.sums  = sums;
+  } else {
     x.ci = C->i + c->row;
     x.cj = cj;
     x.ca = C->a;
@@ -504,7 +512,7 @@ static PetscErrorCode HybSpGEMMSymbolic_RowMergeCUDA(HybSpGEMM *mm, const HybCSR
   const HybExec *exec         = &mm->exec;
   const bool     values       = (A->a || !A->nnz) && (B->a || !B->nnz);
   const PetscInt longest      = mm->stats.maxarow;
-  PetscCount     intermediate = 0;
+  PetscCount     intermediate = 0, *sums = NULL, *total = NULL;
   PetscInt      *bj, *count;
   HybScalar     *ba;
   RowMerge      *r;
@@ -527,28 +535,39 @@ static PetscErrorCode HybSpGEMMSymbolic_RowMergeCUDA(HybSpGEMM *mm, const HybCSR
   PetscCall(HybCountersSet(&mm->counters, "factors", r->levels));
   PetscCall(HybCountersSet(&mm->counters, "chunks", r->nchunks));
   PetscCall(HybArenaAlloc(out, exec->result, (PetscCount)C->m + 1, sizeof(PetscInt), &C->i));
-  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, C->m, sizeof(PetscInt), &count));
+  /* the fewest launches and allocations: a small product is mostly these */
+  if (r->narrow && !mm->reuse && C->m > 0 && C->m <= HYB_PLAN_OFFSETS) {
+    const PetscCount nsums = HybBlocks(C->m, HYB_PLAN_SUMMED);
+
+    PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, (nsums + 1) * (PetscCount)sizeof(*sums) + C->m * (PetscCount)sizeof(*count), 1, &sums));
+    total = sums + nsums;
+    count = (PetscInt *)(total + 1);
+  } else
+    PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, C->m, sizeof(PetscInt), &count));
   for (PetscInt k = 0; k < r->nchunks; k++) {
     RowMergeChunk *c = r->chunk + k;
 
     PetscCall(RowMergeFactors(mm, r, c, A));
     /* the intermediate of a single chunk waits for the size of C */
     PetscCall(RowMergeIntermediates(mm, r, c, A, B, true, values && r->nchunks == 1, &bj, &ba));
-    PetscCall(RowMergeLast(mm, r, c, A, B, bj, ba, count, NULL, NULL));
+    PetscCall(RowMergeLast(mm, r, c, A, B, bj, ba, count, sums, NULL, NULL));
     if (r->nchunks > 1) PetscCall(HybArenaFree(&mm->work, &bj));
     intermediate = PetscMax(intermediate, c->room[1]);
   }
   PetscCall(HybCountersSet(&mm->counters, "intermediate entries", intermediate));
   if (r->narrow && mm->reuse)
     PetscCall(HybMaskRowsCount(mm, count, C, &r->masks));
-  else
+  else if (sums) {
+    PetscCall(HybPlanOffsets(exec, C->m, count, sums, C->i, total));
+    PetscCall(exec->backend->copy(exec, &C->nnz, total, sizeof(C->nnz), HYB_COPY_DEVICE_TO_HOST));
+  } else
     PetscCall(HybScanCounts(exec, &mm->work, C->m, count, C->i, NULL, &C->nnz));
   PetscCall(HybSpGEMMCheckCount(exec, A, B, C->nnz, PETSC_FALSE));
   PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(PetscInt), &C->j));
   if (values) PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(HybScalar), &C->a));
   for (PetscInt k = 0; k < r->nchunks; k++) {
     if (r->nchunks > 1) PetscCall(RowMergeIntermediates(mm, r, r->chunk + k, A, B, false, values, &bj, &ba));
-    PetscCall(RowMergeLast(mm, r, r->chunk + k, A, B, bj, ba, NULL, C, C->j));
+    PetscCall(RowMergeLast(mm, r, r->chunk + k, A, B, bj, ba, NULL, NULL, C, C->j));
     PetscCall(HybArenaFree(&mm->work, &bj));
     PetscCall(HybArenaFree(&mm->work, &ba));
   }
@@ -573,7 +592,7 @@ static PetscErrorCode HybSpGEMMNumeric_RowMergeCUDA(HybSpGEMM *mm, const HybCSR 
   }
   for (PetscInt k = 0; k < r->nchunks; k++) {
     PetscCall(RowMergeIntermediates(mm, r, r->chunk + k, A, B, false, true, &bj, &ba));
-    PetscCall(RowMergeLast(mm, r, r->chunk + k, A, B, bj, ba, NULL, C, r->narrow ? NULL : C->j));
+    PetscCall(RowMergeLast(mm, r, r->chunk + k, A, B, bj, ba, NULL, NULL, C, r->narrow ? NULL : C->j));
     PetscCall(HybArenaFree(&mm->work, &bj));
     PetscCall(HybArenaFree(&mm->work, &ba));
   }

@@ -647,7 +647,7 @@ static PetscErrorCode TileTasksCount(HybSpGEMM *mm, const HybCSR *A, const HybCS
   PetscFunctionBegin;
   PetscCall(TileCountAll(mm, x, y, s, s->chunkptr));
   {
-    const HybPlanScan scan = {s->chunkptr, s->sums, s->chunkptr, NULL, s->look->chunks, NULL};
+    const HybPlanScan scan = {s->chunkptr, s->sums, s->chunkptr, NULL, s->look->chunks, NULL, 1};
 
     PetscCall(HybPlanBinsAnyOrderInt(exec, x.rows, s->cost, TILE_SIZES, TileSizeLimit, s->look->sizecount, s->order, s->look->sizeptr, &scan));
   }
