@@ -332,11 +332,11 @@ static void Kernels(void)
   static const struct {
     const char *method, *counters[12];
   } all[] = {
-    {"hash",   {"rows up to 512 B", "rows up to 1 KiB", "rows up to 2 KiB", "rows up to 4 KiB", "rows up to 16 KiB", "rows up to 48 KiB", "rows up to a block", "rows spilled", "rows global", NULL}  },
-    {"binned", {"rows empty", "rows single", "rows heap 8", "rows heap 16", "rows heap 32", "rows bitonic 128", "rows bitonic 512", "rows merge", "rows merge long", "growths", "entries grown", NULL}}
+    {"hash",   {"rows up to 512 B", "rows up to 1 KiB", "rows up to 2 KiB", "rows up to 4 KiB", "rows up to 16 KiB", "rows up to 24 KiB", "rows up to 48 KiB", "rows up to a block", "rows spilled", "rows global", NULL}},
+    {"binned", {"rows empty", "rows single", "rows heap 8", "rows heap 16", "rows heap 32", "rows bitonic 128", "rows bitonic 512", "rows merge", "rows merge long", "growths", "entries grown", NULL}                   }
   };
   /* row r of C is row r of B: so many columns, all over or, in the last one, side by side */
-  static const PetscInt lengths[] = {0, 1, 3, 6, 14, 30, 60, 120, 200, 300, 700, 2000, 6000, 9000, 24000, 60000};
+  static const PetscInt lengths[] = {0, 1, 3, 6, 14, 30, 60, 120, 200, 300, 600, 700, 2000, 6000, 9000, 24000, 60000};
   const PetscInt        m = (PetscInt)PETSC_STATIC_ARRAY_LENGTH(lengths), n = 2200000;
 
   if (!HybTestExec()->backend->device || width) return;

@@ -17,6 +17,12 @@
 #define HASH_STAGE    64              /* entries of A that a block stages in shared memory */
 #define HASH_SMALL    5               /* bins of the numeric pass up to this one can be taken by one launch */
 #define HASH_SMALLMEM 16384           /* whose blocks have 128 threads and so many bytes of shared memory */
+#define HASH_MIDDLE   6               /* the bin of rows that take half of what the next one's do */
+#define HASH_WHOLE    8               /* that of rows that take all that a block may have; then spilled, global */
+/* entries of a mean row of B up to which rows are few lanes wide, and the middle bin is empty: its 128 threads take a
+   row of long rows of B as fast as 256, and twice as many rows (uk-2007 3.12 and 2.73 ms), but others wait for its
+   longest rows */
+#define HASH_NARROW 48
 /* the same of the count's small rows where lists are wanted: bitmaps of spans fit where a hash table would have to
    do */
 #define HASH_COUNTMEM 24576
@@ -46,7 +52,14 @@
 static constexpr PetscCount HashCountLimit[HASH_COUNT_BINS - 1] = {0, 48, 192, 384, 1536, 6144};
 
 /* bins of the numeric pass: bytes of shared memory a row */
-static constexpr PetscCount HashLimit[HYB_HASH_BINS - 1] = {0, 512, 1024, 2048, 4096, 16384, 49152, HASH_SPILL - 1, HASH_SPILL};
+static constexpr PetscCount HashLimit[HYB_HASH_BINS - 1] = {0, 512, 1024, 2048, 4096, 16384, 24576, 49152, HASH_SPILL - 1, HASH_SPILL};
+
+/* the same, without the middle one where that is not wanted */
+static inline void HashLimits(bool middle, PetscCount limit[HYB_HASH_BINS - 1])
+{
+  memcpy(limit, HashLimit, sizeof(HashLimit));
+  if (!middle) limit[HASH_MIDDLE] = HashLimit[HASH_MIDDLE - 1];
+}
 
 /* a block of 32 columns of B's row and which of them are present */
 struct alignas(8) HashPair {

@@ -155,9 +155,11 @@ PetscErrorCode HybHashRowsCount(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   x.need  = need;
   PetscCall(HashCountRows(mm, hash, upper, A->m, binptr, counters, x));
   {
-    const HybPlanScan scan = {count, (PetscCount *)work, offsets, NULL, hash->head, hash->list ? x.unlisted : NULL};
+    const HybPlanScan scan = {count, (PetscCount *)work, offsets, NULL, hash->head, hash->list ? x.unlisted : NULL, 1};
+    PetscCount        bytes[HYB_HASH_BINS - 1];
 
-    PetscCall(HybPlanBinsAnyOrderInt(exec, A->m, need, HYB_HASH_BINS, HashLimit, counters + 2 * HASH_COUNT_BINS, hash->order, hash->binptr, &scan));
+    HashLimits(mean > HASH_NARROW, bytes);
+    PetscCall(HybPlanBinsAnyOrderInt(exec, A->m, need, HYB_HASH_BINS, bytes, counters + 2 * HASH_COUNT_BINS, hash->order, hash->binptr, &scan));
   }
   PetscCall(HybArenaFree(&mm->work, &work));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -165,7 +167,7 @@ PetscErrorCode HybHashRowsCount(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
 
 PetscErrorCode HybHashRowsFetch(HybSpGEMM *mm, HybHashRows *hash, PetscCount *nnz)
 {
-  static const char *const names[HYB_HASH_BINS] = {"rows empty", "rows up to 512 B", "rows up to 1 KiB", "rows up to 2 KiB", "rows up to 4 KiB", "rows up to 16 KiB", "rows up to 48 KiB", "rows up to a block", "rows spilled", "rows global"};
+  static const char *const names[HYB_HASH_BINS] = {"rows empty", "rows up to 512 B", "rows up to 1 KiB", "rows up to 2 KiB", "rows up to 4 KiB", "rows up to 16 KiB", "rows up to 24 KiB", "rows up to 48 KiB", "rows up to a block", "rows spilled", "rows global"};
   PetscCount               bring[HYB_HASH_BINS + 4];
 
   PetscFunctionBegin;

@@ -7,7 +7,7 @@
 #include "../../device/hybdevice.cuh"
 #include "aijhybridgpu/private/hybspgemm.h"
 
-#define HYB_HASH_BINS 10
+#define HYB_HASH_BINS 11
 
 /* The plan of the rows; all zero before HybHashRowsCount() */
 typedef struct {

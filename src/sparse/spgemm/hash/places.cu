@@ -161,7 +161,7 @@ PetscErrorCode HybHashRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
   const HybExec  *exec  = &mm->exec;
   const size_t    bytes = (size_t)mm->stats.products * sizeof(unsigned short) + (size_t)A->nnz * 2 * sizeof(PetscInt), most = (size_t)(A->nnz + B->nnz) * (sizeof(PetscInt) + sizeof(HybScalar));
   HybMemoryReport report;
-  PetscCount     *cost;
+  PetscCount     *cost, limit[HYB_HASH_BINS - 1];
   PetscInt       *need;
   unsigned short *places;
   HashArgs        x;
@@ -170,7 +170,7 @@ PetscErrorCode HybHashRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
   /* also after an error on the way */
   hash->unplanned = PETSC_TRUE;
   /* rows whose places 16 bits do not count are among those without a table in shared memory */
-  if (bytes > most || hash->hostbinptr[HYB_HASH_BINS] > hash->hostbinptr[8] || mm->stats.maxrow > (PetscCount)PETSC_MAX_INT || hash->maxbytes / (PetscInt)sizeof(HybScalar) > 65536) PetscFunctionReturn(PETSC_SUCCESS);
+  if (bytes > most || hash->hostbinptr[HYB_HASH_BINS] > hash->hostbinptr[HASH_WHOLE + 1] || mm->stats.maxrow > (PetscCount)PETSC_MAX_INT || hash->maxbytes / (PetscInt)sizeof(HybScalar) > 65536) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(exec->backend->memory(&report));
   if (bytes > report.free_bytes / 4) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, A->nnz, 2 * sizeof(PetscInt), &hash->from));
@@ -192,7 +192,8 @@ PetscErrorCode HybHashRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
   PetscCall(HashRun(mm, hash, x));
   PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)A->m + 2 * HYB_HASH_BINS, sizeof(PetscInt), &need));
   HYB_LAUNCH(HashPlanNeed, HybBlocks(A->m, 256), 256, 0, exec->stream, A->m, C->i, need + 2 * HYB_HASH_BINS);
-  PetscCall(HybPlanBinsAnyOrderInt(exec, A->m, need + 2 * HYB_HASH_BINS, HYB_HASH_BINS, HashLimit, need, hash->planorder, hash->planorder + A->m, NULL));
+  HashLimits(false, limit);
+  PetscCall(HybPlanBinsAnyOrderInt(exec, A->m, need + 2 * HYB_HASH_BINS, HYB_HASH_BINS, limit, need, hash->planorder, hash->planorder + A->m, NULL));
   PetscCall(HybArenaFree(&mm->work, &need));
   PetscCall(HybCountersSet(&mm->counters, "places", mm->stats.products));
   hash->places    = places;
@@ -217,13 +218,13 @@ PetscErrorCode HybHashRowsPlanned(HybSpGEMM *mm, const HybCSR *A, const HybCSR *
   x.places     = hash->places;
   x.order      = hash->planorder;
   x.grouplanes = hash->lanes;
-  if (most > HashLimit[6]) {
-    x.binptr = hash->planorder + A->m + 7;
+  if (most > HashLimit[HASH_WHOLE - 1]) {
+    x.binptr = hash->planorder + A->m + HASH_WHOLE;
     HYB_LAUNCH((HashPlannedKernel<512>), PetscMin((PetscCount)A->m, rows), 512, hash->maxbytes, exec->stream, x);
   }
-  if (most > HashLimit[5]) {
-    x.binptr = hash->planorder + A->m + 6;
-    HYB_LAUNCH((HashPlannedKernel<256>), PetscMin((PetscCount)A->m, rows), 256, HashLimit[6], exec->stream, x);
+  if (most > HashLimit[HASH_SMALL]) {
+    x.binptr = hash->planorder + A->m + HASH_WHOLE - 1;
+    HYB_LAUNCH((HashPlannedKernel<256>), PetscMin((PetscCount)A->m, rows), 256, HashLimit[HASH_WHOLE - 1], exec->stream, x);
   }
   x.binptr = hash->planorder + A->m;
   HYB_LAUNCH(HashPlannedSmallKernel, PetscMin((PetscCount)A->m, rows), 128, HASH_SMALLMEM, exec->stream, x);
