@@ -3,8 +3,8 @@
 
   For its estimate of eigenvalues it fills a vector with noise, a hash of each entry's number, on the host. The device
   makes the same numbers: for the length of the set-up PETSc is told to start from the right-hand side, and that is a
-  vector of noise. Afterwards it all is as PETSc left it, the estimator's right-hand side too: so residuals,
-  eigenvalues and what is viewed are the same to the last bit.
+  vector of noise, which the estimator keeps as it would keep PETSc's. All else is as PETSc left it afterwards: so
+  residuals, eigenvalues and what is viewed are the same to the last bit.
 
   Whether noise is wanted can be told and not asked: the option and the function that tell are watched.
 */
@@ -29,6 +29,7 @@ static struct {
 
 typedef struct {
   PetscBool        noisy;
+  PetscObjectId    noise; /* the vector of the last one */
   PetscObjectId    id[2]; /* the operators that the last estimate was made for */
   PetscObjectState state[2];
 } HybChebyshev;
@@ -128,28 +129,40 @@ static PetscErrorCode HybChebyshevLook(KSP ksp, HybChebyshev *c, PetscBool *lend
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The estimator would hold PETSc's own vector of noise, a work vector, and not ours */
-static PetscErrorCode HybChebyshevReturn(KSP ksp, Vec noise)
+/* A vector for the noise: the one of the last time, which the estimator still has. Memory on a device takes 0.1 ms to
+   come by. */
+static PetscErrorCode HybChebyshevGetNoise(KSP ksp, HybChebyshev *c, KSP estimator, Mat A, Vec *noise)
 {
-  KSP estimator;
+  PetscObjectId id   = 0;
+  PetscBool     same = PETSC_FALSE; /* on all processes or on none */
+  PetscLayout   old, rows;
 
   PetscFunctionBegin;
-  PetscCall(KSPChebyshevEstEigGetKSP(ksp, &estimator));
-  if (!estimator || estimator->vec_rhs != noise || ksp->nwork < 2) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscObjectReference((PetscObject)ksp->work[1]));
-  PetscCall(VecDestroy(&estimator->vec_rhs));
-  estimator->vec_rhs = ksp->work[1];
+  if (estimator->vec_rhs) PetscCall(PetscObjectGetId((PetscObject)estimator->vec_rhs, &id));
+  *noise = estimator->vec_rhs;
+  if (id && id == c->noise) {
+    PetscCall(MatGetLayouts(A, &rows, NULL));
+    PetscCall(VecGetLayout(*noise, &old));
+    PetscCall(PetscLayoutCompare(old, rows, &same));
+  }
+  if (same) {
+    PetscCall(PetscObjectReference((PetscObject)*noise));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (ksp->vec_sol)
+    PetscCall(VecDuplicate(ksp->vec_sol, noise));
+  else
+    PetscCall(MatCreateVecs(A, noise, NULL));
+  PetscCall(PetscObjectGetId((PetscObject)*noise, &c->noise));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybChebyshevSetUpLent(KSP ksp, Vec noise)
+static PetscErrorCode HybChebyshevSetUpLent(KSP ksp, Mat A, Vec noise)
 {
   const Vec      rhs = ksp->vec_rhs;
   PetscErrorCode ierr, second;
-  Mat            A;
 
   PetscFunctionBegin;
-  PetscCall(KSPGetOperators(ksp, &A, NULL));
   PetscCall(HybMatNoise(A, noise));
   PetscCall((*petsc.usenoisy)(ksp, PETSC_FALSE));
   ksp->vec_rhs = noise;
@@ -158,7 +171,6 @@ static PetscErrorCode HybChebyshevSetUpLent(KSP ksp, Vec noise)
   second       = (*petsc.usenoisy)(ksp, PETSC_TRUE);
   PetscCall(ierr);
   PetscCall(second);
-  PetscCall(HybChebyshevReturn(ksp, noise));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -166,7 +178,9 @@ static PetscErrorCode KSPSetUp_Chebyshev_Hyb(KSP ksp)
 {
   HybChebyshev  *c;
   PetscBool      lend;
-  Vec           *noise;
+  KSP            estimator;
+  Mat            A;
+  Vec            noise;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -176,11 +190,12 @@ static PetscErrorCode KSPSetUp_Chebyshev_Hyb(KSP ksp)
     PetscCall((*petsc.setup)(ksp));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(KSPCreateVecs(ksp, 1, &noise, 0, NULL));
-  ierr = HybChebyshevSetUpLent(ksp, noise[0]);
-  if (ierr) (void)VecDestroyVecs(1, &noise);
+  PetscCall(KSPChebyshevEstEigGetKSP(ksp, &estimator));
+  PetscCall(KSPGetOperators(ksp, &A, NULL));
+  PetscCall(HybChebyshevGetNoise(ksp, c, estimator, A, &noise));
+  ierr = HybChebyshevSetUpLent(ksp, A, noise);
+  PetscCall(VecDestroy(&noise));
   PetscCall(ierr);
-  PetscCall(VecDestroyVecs(1, &noise));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
