@@ -3,10 +3,11 @@
   frees and the sorting of the output inside the time, the backend's caching pool warm.
 
     bench_spgemm [-backend host|/abs/libaijhybridgpu_cuda.so] [-methods auto,shape,hash] [-only NAME,NAME] [-matrices
-    DIR] [-scale S] [-repeat N] [-check 0|1] [-tsv FILE] [-profile 0|1|2]
+    DIR] [-scale S] [-repeat N] [-check 0|1] [-tsv FILE] [-profile 0|1|2] [-cusparse PATH,PATH]
 
   Stencils, the lattice, elasticity (three unknowns at each of 40^3 points; "scattered": numbered at random within
-  windows of 2000) and the Galerkin pieces are generated; other matrices are read from DIR as NAME.mtx or NAME.mtx.xz
+  windows of 2000) and the Galerkin pieces (those of elasticity with six modes to an aggregate, so with blocks of 3 x 3
+  times 3 x 6, and 6 x 3 times 3 x 3) are generated; other matrices are read from DIR as NAME.mtx or NAME.mtx.xz
   and skipped, with a line, where they are missing. -scale divides the extents of the generated grids (for a slow
   backend). Every result is checked before its time is printed: the pattern entry by entry and the values against the
   host's method, once for each matrix and method; a wrong one is reported and makes the exit code 1.
@@ -14,11 +15,17 @@
   Columns: first = a whole first product (symbolic, numeric, destruction of plan and C); symbolic = its symbolic part
   (methods that fill values on the way do it here); again = a numeric phase of a standing plan; GFLOP/s =
   2*products/first; best = the best code known for this matrix on an H200, measured with its allocations; ratio =
-  first/best; memory = peak of what the product held, C included, over 12 bytes times nnz(C).
+  first/best; memory = peak of what the product held, C included, over 12 bytes times nnz(C). FILE gets a line for each:
+  name, method, which one ran, first, symbolic, again, products, nonzeros of C, best, whether right, and entries of A to
+  a tile of 8 x 8.
 
   Galerkin products C = P^T A P by hybproduct.h: P is smoothed from boxes of 3^3 points ("boxes") or from aggregates
   around a random maximal independent set of points two apart ("mis", as PCGAMG makes them). first = symbolic and
   numeric phase and destruction, symbolic and again = its parts; memory beside C as above.
+
+  -cusparse measures these releases of cuSPARSE beside: ALG1, ALG2, ALG3 and SpGEMMreuse, whose memory comes from the
+  backend's pool like ours. Columns that come out in another order are sorted on the host before they are compared, and
+  the line says so. "again" is known for SpGEMMreuse alone.
 
   -profile 1 adds a product in which the time between any two CUDA calls or launches is charged to the first of them:
   what the host waits for and where. -profile 2 does so with the stream idle at each call: what the device does, the way
@@ -66,6 +73,7 @@ static double    logratio;
 static PetscInt  nratio;
 
 #include "bench_profile.h"
+#include "bench_cusparse.h"
 
 /* the backend with every byte counted: what is held by all arenas of a product together, at its peak */
 static HybBackend        counting;
@@ -191,6 +199,23 @@ static PetscErrorCode HostProduct(const HybCSR *A, const HybCSR *B, HybCSR *C)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* entries to a tile of 8 x 8 that has any: what method "tile" lives on */
+static double TileFill(const HybCSR *A)
+{
+  PetscInt  *seen  = (PetscInt *)calloc((size_t)A->n / 8 + 1, sizeof(PetscInt));
+  PetscCount tiles = 0;
+
+  for (PetscInt r = 0; seen && r < A->m; r++) {
+    for (PetscInt k = A->i[r]; k < A->i[r + 1]; k++) {
+      if (seen[A->j[k] / 8] == r / 8 + 1) continue;
+      seen[A->j[k] / 8] = r / 8 + 1;
+      tiles++;
+    }
+  }
+  free(seen);
+  return (double)A->nnz / PetscMax(1., (double)tiles);
+}
+
 /* compares D on the device with the host's H, by pieces */
 static PetscErrorCode Compare(const HybCSR *D, const HybCSR *H, char text[], size_t length, PetscBool *same)
 {
@@ -287,9 +312,230 @@ static PetscErrorCode Profiled(const char *name, const char *method, const HybCS
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+#if defined(HAVE_CUSPARSE)
+  #define BUFFER(n) HybArenaAlloc(work, HYB_WORK(&dev), PetscMax(1, (PetscCount)size[n]), 1, &buffer[n])
+  /* *status from the first call that fails on, none is made */
+  #define CU(call)                           \
+    do {                                     \
+      if (!*status) *status = (int)cu->call; \
+    } while (0)
+  #define CU_AB  cu->handle, plain, plain, &one, a, b, &zero, c, CUDA_R_64F, alg, descr
+  #define CU_RAB cu->handle, plain, plain, a, b, c, alg, descr
+
+static const double              one = 1, zero = 0;
+static const cusparseOperation_t plain = CUSPARSE_OPERATION_NON_TRANSPOSE;
+
+static PetscErrorCode CusparseResult(Cusparse *cu, cusparseSpMatDescr_t c, HybArena *out, HybCSR *C, int *status)
+{
+  int64_t rows, cols, nnz = 0;
+
+  PetscFunctionBegin;
+  CU(SpMatGetSize(c, &rows, &cols, &nnz));
+  C->nnz = (PetscCount)nnz;
+  PetscCall(HybArenaAlloc(out, dev.result, C->nnz, sizeof(PetscInt), &C->j));
+  PetscCall(HybArenaAlloc(out, dev.result, C->nnz, sizeof(HybScalar), &C->a));
+  CU(CsrSetPointers(c, C->i, C->j, C->a));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CusparseProduct(Cusparse *cu, cusparseSpGEMMAlg_t alg, cusparseSpGEMMDescr_t descr, cusparseSpMatDescr_t a, cusparseSpMatDescr_t b, cusparseSpMatDescr_t c, HybArena *work, HybArena *out, HybCSR *C, int *status)
+{
+  size_t size[3]   = {0, 0, 0};
+  void  *buffer[3] = {NULL, NULL, NULL};
+
+  PetscFunctionBegin;
+  CU(SpGEMM_workEstimation(CU_AB, &size[0], NULL));
+  PetscCall(BUFFER(0));
+  CU(SpGEMM_workEstimation(CU_AB, &size[0], buffer[0]));
+  if (alg == CUSPARSE_SPGEMM_ALG1)
+    CU(SpGEMM_compute(CU_AB, &size[1], NULL));
+  else {
+    CU(SpGEMM_estimateMemory(CU_AB, 0.2f, &size[2], NULL, NULL));
+    PetscCall(BUFFER(2));
+    CU(SpGEMM_estimateMemory(CU_AB, 0.2f, &size[2], buffer[2], &size[1]));
+    PetscCall(HybArenaFree(work, &buffer[2]));
+  }
+  PetscCall(BUFFER(1));
+  CU(SpGEMM_compute(CU_AB, &size[1], buffer[1]));
+  PetscCall(CusparseResult(cu, c, out, C, status));
+  CU(SpGEMM_copy(CU_AB));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CusparseReuse(Cusparse *cu, cusparseSpGEMMAlg_t alg, cusparseSpGEMMDescr_t descr, cusparseSpMatDescr_t a, cusparseSpMatDescr_t b, cusparseSpMatDescr_t c, HybArena *work, HybArena *out, HybCSR *C, int *status)
+{
+  size_t size[5]   = {0, 0, 0, 0, 0};
+  void  *buffer[5] = {NULL, NULL, NULL, NULL, NULL};
+
+  PetscFunctionBegin;
+  CU(SpGEMMreuse_workEstimation(CU_RAB, &size[0], NULL));
+  PetscCall(BUFFER(0));
+  CU(SpGEMMreuse_workEstimation(CU_RAB, &size[0], buffer[0]));
+  CU(SpGEMMreuse_nnz(CU_RAB, &size[1], NULL, &size[2], NULL, &size[3], NULL));
+  for (int n = 1; n < 4; n++) PetscCall(BUFFER(n));
+  CU(SpGEMMreuse_nnz(CU_RAB, &size[1], buffer[1], &size[2], buffer[2], &size[3], buffer[3]));
+  PetscCall(HybArenaFree(work, &buffer[0]));
+  PetscCall(HybArenaFree(work, &buffer[1]));
+  PetscCall(CusparseResult(cu, c, out, C, status));
+  CU(SpGEMMreuse_copy(CU_RAB, &size[4], NULL));
+  PetscCall(BUFFER(4));
+  CU(SpGEMMreuse_copy(CU_RAB, &size[4], buffer[4]));
+  PetscCall(HybArenaFree(work, &buffer[2]));
+  CU(SpGEMMreuse_compute(CU_AB));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+typedef struct {
+  PetscInt  j;
+  HybScalar a;
+} Entry;
+
+static int CompareEntry(const void *x, const void *y)
+{
+  return CompareInt(&((const Entry *)x)->j, &((const Entry *)y)->j);
+}
+
+/* rows of C in the order of their columns, sorted on the host */
+static PetscErrorCode SortRows(HybCSR *C, PetscBool *sorted)
+{
+  const size_t ni = ((size_t)C->m + 1) * sizeof(PetscInt), nj = (size_t)C->nnz * sizeof(PetscInt), na = (size_t)C->nnz * sizeof(HybScalar);
+  PetscInt    *i = (PetscInt *)malloc(ni), *j = (PetscInt *)malloc(nj + 1);
+  HybScalar   *a   = (HybScalar *)malloc(na + 1);
+  Entry       *row = (Entry *)malloc((size_t)C->n * sizeof(Entry) + 1);
+
+  PetscFunctionBegin;
+  PetscCheck(i && j && a && row, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory to sort results");
+  PetscCall(dev.backend->copy(&dev, i, C->i, ni, HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(dev.backend->copy(&dev, j, C->j, nj, HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(dev.backend->copy(&dev, a, C->a, na, HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(dev.backend->sync(&dev));
+  *sorted = PETSC_TRUE;
+  for (PetscInt r = 0; r < C->m; r++) {
+    const PetscInt n = i[r + 1] - i[r];
+    PetscInt       k = 1;
+
+    if (n < 0 || n > C->n) break; /* a wrong result: Compare() will say so */
+    while (k < n && j[i[r] + k - 1] < j[i[r] + k]) k++;
+    if (k >= n) continue;
+    *sorted = PETSC_FALSE;
+    for (k = 0; k < n; k++) {
+      row[k].j = j[i[r] + k];
+      row[k].a = a[i[r] + k];
+    }
+    qsort(row, (size_t)n, sizeof(Entry), CompareEntry);
+    for (k = 0; k < n; k++) {
+      j[i[r] + k] = row[k].j;
+      a[i[r] + k] = row[k].a;
+    }
+  }
+  if (!*sorted) {
+    PetscCall(dev.backend->copy(&dev, C->j, j, nj, HYB_COPY_HOST_TO_DEVICE));
+    PetscCall(dev.backend->copy(&dev, C->a, a, na, HYB_COPY_HOST_TO_DEVICE));
+    PetscCall(dev.backend->sync(&dev));
+  }
+  free(i);
+  free(j);
+  free(a);
+  free(row);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* way 0 to 2: ALG1 to ALG3, 3: SpGEMMreuse */
+static PetscErrorCode CusparseWay(const char *name, Cusparse *cu, int way, double products, const HybCSR *A, const HybCSR *B, const HybCSR *H)
+{
+  static const char *const         names[] = {"alg1", "alg2", "alg3", "reuse"};
+  static const cusparseSpGEMMAlg_t algs[]  = {CUSPARSE_SPGEMM_ALG1, CUSPARSE_SPGEMM_ALG2, CUSPARSE_SPGEMM_ALG3, CUSPARSE_SPGEMM_DEFAULT};
+  const HybCSR                    *ops[3]  = {A, B, NULL};
+  double                           first[64], again[64], t0 = 0, t1 = 0, t2 = 0, nnz = 0, best = Best(name);
+  size_t                           peak      = 0;
+  char                             text[256] = "not checked", method[32];
+  PetscBool                        same = PETSC_TRUE, sorted = PETSC_TRUE;
+
+  PetscFunctionBegin;
+  snprintf(method, sizeof(method), "%s %s", cu->name, names[way]);
+  for (PetscInt k = 0; k < repeat + 1; k++) {
+    const PetscInt        s      = PetscMax(0, k - 1);
+    const size_t          before = heldnow;
+    cusparseSpMatDescr_t  mat[3] = {NULL, NULL, NULL};
+    cusparseSpGEMMDescr_t descr  = NULL;
+    HybArena              work, out;
+    HybCSR                C;
+    int                   failed = 0, *status = &failed;
+    PetscErrorCode        ierr;
+
+    PetscCall(HybArenaInit(&work, &dev));
+    PetscCall(HybArenaInit(&out, &dev));
+    heldpeak = heldnow;
+    memset(&C, 0, sizeof(C));
+    C.m = A->m;
+    C.n = B->n;
+    PetscCall(Now(&t0));
+    PetscCall(HybArenaAlloc(&out, dev.result, (PetscCount)C.m + 1, sizeof(PetscInt), &C.i));
+    ops[2] = &C;
+    for (int q = 0; q < 3; q++) CU(CreateCsr(&mat[q], ops[q]->m, ops[q]->n, ops[q]->nnz, ops[q]->i, ops[q]->j, ops[q]->a, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, CUDA_R_64F));
+    CU(SpGEMM_createDescr(&descr));
+    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+    ierr = (way < 3 ? CusparseProduct : CusparseReuse)(cu, algs[way], descr, mat[0], mat[1], mat[2], &work, &out, &C, status);
+    PetscCall(PetscPopErrorHandler());
+    PetscCall(Now(&t1));
+    first[s] = again[s] = t1 - t0;
+    peak                = heldpeak - before;
+    nnz                 = (double)C.nnz;
+    if (!failed && !ierr) {
+      if (!k && H) {
+        PetscCall(SortRows(&C, &sorted));
+        PetscCall(Compare(&C, H, text, sizeof(text), &same));
+      }
+      PetscCall(Now(&t1));
+      if (way == 3) CU(SpGEMMreuse_compute(cu->handle, plain, plain, &one, mat[0], mat[1], &zero, mat[2], CUDA_R_64F, algs[way], descr));
+      PetscCall(Now(&t2));
+      again[s] = t2 - t1;
+      if (!k && H && same && way == 3 && sorted) PetscCall(Compare(&C, H, text, sizeof(text), &same));
+    }
+    PetscCall(Now(&t1));
+    if (descr) cu->SpGEMM_destroyDescr(descr);
+    for (int q = 0; q < 3; q++) {
+      if (mat[q]) cu->DestroySpMat(mat[q]);
+    }
+    PetscCall(HybArenaReset(&work));
+    PetscCall(HybArenaReset(&out));
+    PetscCall(Now(&t2));
+    first[s] += t2 - t1;
+    if (failed || ierr) {
+      printf("%-20s %-12s stopped: cuSPARSE's status %d, our error %d\n", name, method, failed, (int)ierr);
+      PetscFunctionReturn(PETSC_SUCCESS);
+    }
+  }
+  if (!same) wrong++;
+  {
+    const PetscInt n = PetscMax(1, repeat);
+    const double   f = Median(first, n) * 1e3, a = way == 3 ? Median(again, n) * 1e3 : 0;
+
+    printf("%-20s %-12s %-7s %9.3f %9s %9.3f %8.1f %8.2f %7.2f %7.2f  %s%s\n", name, method, "", f, "", a, 2e-6 * products / f, best, best > 0 ? f / best : 0., (double)peak / (12 * PetscMax(1., nnz)), same ? text : "WRONG:", sorted ? "" : ", columns not in order");
+    if (!same) printf("    %s\n", text);
+    if (tsv) fprintf(tsv, "%s\t%s\t%s\t%.4f\t\t%.4f\t%.0f\t%.0f\t%.2f\t%d\n", name, method, sorted ? "sorted" : "unsorted", f, a, products, nnz, best, (int)same);
+    fflush(stdout);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+/* all releases, all ways; A, B: on the host, D: on the device */
+static PetscErrorCode CusparseWays(const char *name, const HybCSR *A, const HybCSR *B, const HybCSR *DA, const HybCSR *DB, const HybCSR *H)
+{
+  double products = 0;
+
+  PetscFunctionBegin;
+  for (PetscCount k = 0; ncusparse && k < A->nnz; k++) products += B->i[A->j[k] + 1] - B->i[A->j[k]];
+  for (PetscInt l = 0; l < ncusparse; l++) {
+    for (int way = 0; way < 4; way++) PetscCall(CusparseWay(name, &cusparses[l], way, products, DA, DB, H));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
 static PetscErrorCode Product(const char *name, const HybCSR *A, const HybCSR *B)
 {
-  HybCSR DA, DB, DC, H;
+  const double fill = TileFill(A);
+  HybCSR       DA, DB, DC, H;
 
   PetscFunctionBegin;
   memset(&H, 0, sizeof(H));
@@ -370,7 +616,7 @@ static PetscErrorCode Product(const char *name, const HybCSR *A, const HybCSR *B
 
       printf("%-20s %-7s %-7s %9.3f %9.3f %9.3f %8.1f %8.2f %7.2f %7.2f  %s\n", name, methods[q], ran, f, s, a, 2e-6 * products / f, best, best > 0 ? f / best : 0., (double)peak / (12 * PetscMax(1., nnz)), same ? text : "WRONG:");
       if (!same) printf("    %s\n", text);
-      if (tsv) fprintf(tsv, "%s\t%s\t%s\t%.4f\t%.4f\t%.4f\t%.0f\t%.0f\t%.2f\t%d\n", name, methods[q], ran, f, s, a, products, nnz, best, (int)same);
+      if (tsv) fprintf(tsv, "%s\t%s\t%s\t%.4f\t%.4f\t%.4f\t%.0f\t%.0f\t%.2f\t%d\t%.2f\n", name, methods[q], ran, f, s, a, products, nnz, best, (int)same, fill);
       if (best > 0 && q == 0) {
         logratio += log(f / best);
         nratio++;
@@ -378,6 +624,9 @@ static PetscErrorCode Product(const char *name, const HybCSR *A, const HybCSR *B
       fflush(stdout);
     }
   }
+#if defined(HAVE_CUSPARSE)
+  PetscCall(CusparseWays(name, A, B, &DA, &DB, check ? &H : NULL));
+#endif
   PetscCall(HybArenaReset(&keep));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -593,35 +842,66 @@ static PetscErrorCode Aggregation(const char *name, int points, PetscInt nx)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* smoothed aggregation over boxes of 3^3: P = A*T with the tentative T, R = P^T */
+static PetscErrorCode HostTranspose(const HybCSR *P, HybCSR *R)
+{
+  HybArena  work;
+  PetscInt *perm;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&work, &host));
+  PetscCall(host.backend->csr->transposesymbolic(&host, &hostkeep, &work, P, R, &perm));
+  R->m   = P->n;
+  R->n   = P->m;
+  R->nnz = P->nnz;
+  PetscCall(HybArenaAlloc(&hostkeep, HYB_MEM_HOST, R->nnz, sizeof(HybScalar), &R->a));
+  PetscCall(host.backend->csr->gather(&host, R->nnz, perm, PETSC_FALSE, P->a, R->a));
+  PetscCall(HybArenaReset(&work));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* six modes to an aggregate of points of three unknowns: each entry of T becomes 3 x 6 of them */
+static PetscErrorCode Modes(const HybCSR *T, HybCSR *M)
+{
+  PetscFunctionBegin;
+  PetscCall(HostCSR(3 * T->m, 6 * T->n, 18 * T->nnz, M));
+  for (PetscInt r = 0; r < M->m; r++) {
+    M->i[r] = 6 * r;
+    for (PetscInt c = 0; c < 6; c++) {
+      M->j[6 * r + c] = 6 * T->j[r / 3] + c;
+      M->a[6 * r + c] = Value(6 * (PetscCount)r + c);
+    }
+  }
+  M->i[M->m] = (PetscInt)M->nnz;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* smoothed aggregation over boxes of 3^3: P = A*T with the tentative T, R = P^T; points 81: elasticity, A of blocks
+   3 x 3 and P of 3 x 6 */
 static PetscErrorCode Galerkin(const char *name, int points, PetscInt nx)
 {
-  char     ap[64], ra[64];
-  HybCSR   A, T, P, R;
-  HybArena work;
-  PetscInt n = PetscMax(3, nx / scale), *perm;
+  char     ap[64], ra[64], ptap[64];
+  HybCSR   A, S, T, P, R;
+  PetscInt n = PetscMax(3, nx / scale);
 
   PetscFunctionBegin;
   snprintf(ap, sizeof(ap), "%s A*P", name);
   snprintf(ra, sizeof(ra), "%s R*A", name);
-  if (!Wanted(ap) && !Wanted(ra)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(Stencil(points, n, n, n, &A));
+  snprintf(ptap, sizeof(ptap), "%s PtAP", name);
+  if (!Wanted(ap) && !Wanted(ra) && !(points == 81 && Wanted(ptap))) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(Stencil(points == 81 ? 27 : points, n, n, n, &A));
   PetscCall(Tentative(&A, n, PETSC_TRUE, &T));
+  if (points == 81) {
+    S = T;
+    PetscCall(Elasticity(n, 1, &A));
+    PetscCall(Modes(&S, &T));
+  }
   PetscCall(HostProduct(&A, &T, &P));
   if (Wanted(ap)) PetscCall(Product(ap, &A, &P));
   if (Wanted(ra)) {
-    PetscCall(HybArenaInit(&work, &host));
-    R.m = P.n;
-    R.n = P.m;
-    PetscCall(host.backend->csr->transposesymbolic(&host, &hostkeep, &work, &P, &R, &perm));
-    R.m   = P.n;
-    R.n   = P.m;
-    R.nnz = P.nnz;
-    PetscCall(HybArenaAlloc(&hostkeep, HYB_MEM_HOST, R.nnz, sizeof(HybScalar), &R.a));
-    PetscCall(host.backend->csr->gather(&host, R.nnz, perm, PETSC_FALSE, P.a, R.a));
-    PetscCall(HybArenaReset(&work));
+    PetscCall(HostTranspose(&P, &R));
     PetscCall(Product(ra, &R, &A));
   }
+  if (points == 81 && Wanted(ptap)) PetscCall(TripleProduct(ptap, &A, &P));
   PetscCall(HybArenaReset(&hostkeep));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -650,7 +930,7 @@ static PetscErrorCode Option(const char option[], char value[], size_t length, P
 static PetscErrorCode Run(void)
 {
   static const char *const files[]                     = {"cnr-2000", "uk-2007-05_100000", "email-Enron", "circuitscape_1m", "Cornell5", "m133-b3", "cage11", "hand_elasticity", "wiki-Vote", "rail_79841"};
-  char                     backend[PETSC_MAX_PATH_LEN] = "host", message[1024] = "", list[256] = "auto", table[PETSC_MAX_PATH_LEN] = "", *p, *rest = list;
+  char                     backend[PETSC_MAX_PATH_LEN] = "host", message[1024] = "", list[256] = "auto", cusparse[4096] = "none", table[PETSC_MAX_PATH_LEN] = "", *p, *rest = list;
   HybServices              services;
 
   PetscFunctionBegin;
@@ -659,6 +939,7 @@ static PetscErrorCode Run(void)
   PetscCall(PetscOptionsGetString(NULL, NULL, "-methods", list, sizeof(list), NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-only", only, sizeof(only), NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-matrices", matrices, sizeof(matrices), NULL));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-cusparse", cusparse, sizeof(cusparse), NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-tsv", table, sizeof(table), NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-scale", &scale, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-repeat", &repeat, NULL));
@@ -689,6 +970,7 @@ static PetscErrorCode Run(void)
   if (table[0]) tsv = fopen(table, "a");
   PetscCall(HybArenaInit(&keep, &dev));
   PetscCall(HybArenaInit(&hostkeep, &host));
+  PetscCall(CusparseOpenAll(cusparse));
   printf("# backend %s, medians of %d, ms; first includes all allocations and frees\n", dev.backend->name, (int)repeat);
   printf("%-20s %-7s %-7s %9s %9s %9s %8s %8s %7s %7s\n", "# matrix", "method", "ran", "first", "symbolic", "again", "GFLOP/s", "best", "ratio", "memory");
   PetscCall(Squared("7-pt 128^3", 7, 128, 128, 128));
@@ -701,6 +983,7 @@ static PetscErrorCode Run(void)
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(files); k++) PetscCall(FromFile(files[k]));
   PetscCall(Galerkin("7-pt 128^3", 7, 128));
   PetscCall(Galerkin("27-pt 96^3", 27, 96));
+  PetscCall(Galerkin("elasticity 40^3", 81, 40));
   PetscCall(Aggregation("7-pt 200^3", 7, 200));
   PetscCall(Aggregation("27-pt 96^3", 27, 96));
   if (nratio) printf("# geometric mean of first/best over %d products, method %s: %.3f\n", (int)nratio, methods[0], exp(logratio / nratio));

@@ -4,7 +4,7 @@
 
     bench_spmv [-backend host|/abs/libaijhybridgpu_cuda.so] [-methods shape,block,rowgroup,segsum] [-parts
     spmv,transpose,values,levels] [-only NAME,NAME]
-               [-matrices DIR] [-scale S] [-repeat N] [-cusparse PATH|none] [-copy GB/s] [-tsv FILE]
+               [-matrices DIR] [-scale S] [-repeat N] [-cusparse PATH,PATH|none] [-copy GB/s] [-tsv FILE]
 
   levels: the prolongators, their transposes and the coarse operators of smoothed aggregation on 7-point grids, level by
   level: what an algebraic multigrid multiplies with.
@@ -24,25 +24,18 @@
   "copy" is their share of what a plain copy reaches on the card (-copy, 4290 GB/s on an H200). setup = the plan; first
   = plan and first call together.
 
-  cuSPARSE, opened at run time, is measured beside: SpMV with its preprocessing (the better of CSR_ALG1 and CSR_ALG2),
-  csr2cscEx2 for transposes with its buffer allocated before. A transpose of ours is a bare call: allocations, pattern,
-  positions of the values for later, values. -profile 1 or 2 adds one, and says where its time goes (bench_profile.h).
+  cuSPARSE, one release or several, is measured beside: SpMV with its preprocessing by CSR_ALG1 and CSR_ALG2 (csr1,
+  csr2), where it has that by SpMVOp (op1, op2), csr2cscEx2 for transposes with its buffer allocated before; ours is
+  compared with the best. A transpose of ours is a bare call: allocations, pattern, positions of the values for later,
+  values. -profile 1 or 2 adds one, and says where its time goes (bench_profile.h).
 
   The exit code is 1 if any result was wrong.
 */
 #include <aijhybridgpu/private/hybspgemm.h>
 #include <aijhybridgpu/private/hybspmv.h>
 #include <petsctime.h>
-#include <dlfcn.h>
 #include <math.h>
 #include "bench_matrices.h"
-#if defined(__has_include)
-  #if __has_include(<cusparse.h>) && !defined(PETSC_USE_COMPLEX) && !defined(PETSC_USE_REAL_SINGLE) && !defined(PETSC_USE_64BIT_INDICES)
-    #include <cusparse.h>
-    #define HAVE_CUSPARSE 1
-  #endif
-#endif
-
 static HybExec  dev, host;
 static HybArena keep;
 static char     methods[64][96], only[1024], parts[128];
@@ -52,6 +45,7 @@ static double   copyspeed = 4290;
 static FILE    *tsv;
 
 #include "bench_profile.h"
+#include "bench_cusparse.h"
 
 static PetscErrorCode Upload(const HybCSR *A, HybCSR *D)
 {
@@ -122,54 +116,6 @@ static PetscBool InList(const char *text, const char *name, PetscBool within)
   return PETSC_FALSE;
 }
 
-/* cuSPARSE by its library's name, so that the program starts without it */
-#if defined(HAVE_CUSPARSE)
-static struct {
-  cusparseHandle_t handle;
-  cusparseStatus_t (*create)(cusparseHandle_t *);
-  cusparseStatus_t (*createcsr)(cusparseSpMatDescr_t *, int64_t, int64_t, int64_t, void *, void *, void *, cusparseIndexType_t, cusparseIndexType_t, cusparseIndexBase_t, cudaDataType);
-  cusparseStatus_t (*createvec)(cusparseDnVecDescr_t *, int64_t, void *, cudaDataType);
-  cusparseStatus_t (*destroymat)(cusparseConstSpMatDescr_t);
-  cusparseStatus_t (*destroyvec)(cusparseConstDnVecDescr_t);
-  cusparseStatus_t (*spmvbuffer)(cusparseHandle_t, cusparseOperation_t, const void *, cusparseConstSpMatDescr_t, cusparseConstDnVecDescr_t, const void *, cusparseDnVecDescr_t, cudaDataType, cusparseSpMVAlg_t, size_t *);
-  cusparseStatus_t (*preprocess)(cusparseHandle_t, cusparseOperation_t, const void *, cusparseConstSpMatDescr_t, cusparseConstDnVecDescr_t, const void *, cusparseDnVecDescr_t, cudaDataType, cusparseSpMVAlg_t, void *);
-  cusparseStatus_t (*spmv)(cusparseHandle_t, cusparseOperation_t, const void *, cusparseConstSpMatDescr_t, cusparseConstDnVecDescr_t, const void *, cusparseDnVecDescr_t, cudaDataType, cusparseSpMVAlg_t, void *);
-  cusparseStatus_t (*cscbuffer)(cusparseHandle_t, int, int, int, const void *, const int *, const int *, void *, int *, int *, cudaDataType, cusparseAction_t, cusparseIndexBase_t, cusparseCsr2CscAlg_t, size_t *);
-  cusparseStatus_t (*csc)(cusparseHandle_t, int, int, int, const void *, const int *, const int *, void *, int *, int *, cudaDataType, cusparseAction_t, cusparseIndexBase_t, cusparseCsr2CscAlg_t, void *);
-} cu;
-#endif
-static PetscBool cusparse;
-
-static PetscErrorCode OpenCUSPARSE(const char *path)
-{
-  PetscFunctionBegin;
-#if defined(HAVE_CUSPARSE)
-  if (dev.backend->device && strcmp(path, "none")) {
-    static const char *const places[] = {"libcusparse.so.12", "/usr/local/cuda/lib64/libcusparse.so.12", "libcusparse.so"};
-    void                    *lib      = path[0] ? dlopen(path, RTLD_NOW) : NULL;
-
-    for (size_t k = 0; !lib && !path[0] && k < PETSC_STATIC_ARRAY_LENGTH(places); k++) lib = dlopen(places[k], RTLD_NOW);
-    if (lib) {
-  #define SYMBOL(field, name) *(void **)&cu.field = dlsym(lib, name)
-      SYMBOL(create, "cusparseCreate");
-      SYMBOL(createcsr, "cusparseCreateCsr");
-      SYMBOL(createvec, "cusparseCreateDnVec");
-      SYMBOL(destroymat, "cusparseDestroySpMat");
-      SYMBOL(destroyvec, "cusparseDestroyDnVec");
-      SYMBOL(spmvbuffer, "cusparseSpMV_bufferSize");
-      SYMBOL(preprocess, "cusparseSpMV_preprocess");
-      SYMBOL(spmv, "cusparseSpMV");
-      SYMBOL(cscbuffer, "cusparseCsr2cscEx2_bufferSize");
-      SYMBOL(csc, "cusparseCsr2cscEx2");
-  #undef SYMBOL
-      cusparse = (PetscBool)(cu.create && cu.createcsr && cu.createvec && cu.destroymat && cu.destroyvec && cu.spmvbuffer && cu.preprocess && cu.spmv && cu.cscbuffer && cu.csc && !cu.create(&cu.handle));
-    }
-  }
-#endif
-  if (!cusparse) printf("# cuSPARSE is not there to compare with\n");
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* the largest |z - ref| relative to the sum of magnitudes */
 static PetscErrorCode Difference(PetscInt m, const HybScalar *z, const double *ref, const double *magnitude, const HybScalar *y, int mode, double *worst)
 {
@@ -192,7 +138,7 @@ static PetscErrorCode Difference(PetscInt m, const HybScalar *z, const double *r
 
 static void Line(const char *name, const char *method, double ms, double bytes, double cums, double setup, double first, PetscBool same, const char *text)
 {
-  printf("%-26s %-9s %9.4f %8.0f %6.3f", name, method, ms, bytes / ms * 1e-6, bytes / ms * 1e-6 / copyspeed);
+  printf("%-26s %-12s %9.4f %8.0f %6.3f", name, method, ms, bytes / ms * 1e-6, bytes / ms * 1e-6 / copyspeed);
   if (cums > 0)
     printf(" %8.2f", cums / ms);
   else
@@ -207,38 +153,47 @@ static void Line(const char *name, const char *method, double ms, double bytes, 
   if (!same) wrong++;
 }
 
+/* Products by one algorithm of a cuSPARSE, by its plain interface (op 0) or by SpMVOp (1, 2: its algorithms); seconds
+   is 0 where there is none */
 #if defined(HAVE_CUSPARSE)
-static PetscErrorCode CUSPARSESpMV(const HybCSR *D, HybScalar *x, HybScalar *z, double *best, double *setup)
+static PetscErrorCode CusparseSpMV(Cusparse *cu, int op, cusparseSpMVAlg_t alg, const HybCSR *D, HybScalar *x, HybScalar *z, double *seconds, double *setup)
 {
-  static const double one = 1, zero = 0;
+  static const double       one = 1, zero = 0;
+  const cusparseOperation_t plain = CUSPARSE_OPERATION_NON_TRANSPOSE;
+  cusparseSpMatDescr_t      mat   = NULL;
+  cusparseDnVecDescr_t      vx = NULL, vz = NULL;
+  size_t                    bytes  = 0;
+  void                     *buffer = NULL, *descr = NULL, *plan = NULL;
+  double                    t0 = 0, t1 = 0;
+  int                       status;
 
   PetscFunctionBegin;
-  *best = 0;
-  for (int alg = 0; alg < 2; alg++) {
-    const cusparseSpMVAlg_t which = alg ? CUSPARSE_SPMV_CSR_ALG2 : CUSPARSE_SPMV_CSR_ALG1;
-    cusparseSpMatDescr_t    mat;
-    cusparseDnVecDescr_t    vx, vz;
-    size_t                  bytes = 0;
-    void                   *buffer;
-    double                  t0 = 0, t1 = 0, t;
-
-    if (cu.createcsr(&mat, D->m, D->n, D->nnz, D->i, D->j, D->a, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, CUDA_R_64F) || cu.createvec(&vx, D->n, x, CUDA_R_64F) || cu.createvec(&vz, D->m, z, CUDA_R_64F)) break;
-    if (cu.spmvbuffer(cu.handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, mat, vx, &zero, vz, CUDA_R_64F, which, &bytes)) break;
-    PetscCall(HybArenaAlloc(&keep, HYB_WORK(&dev), (PetscCount)bytes, 1, &buffer));
-    PetscCall(Now(&t0));
-    if (!cu.preprocess(cu.handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, mat, vx, &zero, vz, CUDA_R_64F, which, buffer)) {
-      PetscCall(Now(&t1));
-      TIME(t, (void)cu.spmv(cu.handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, mat, vx, &zero, vz, CUDA_R_64F, which, buffer));
-      if (*best == 0 || t < *best) {
-        *best  = t;
-        *setup = t1 - t0;
-      }
-    }
-    cu.destroyvec(vx);
-    cu.destroyvec(vz);
-    cu.destroymat(mat);
-    PetscCall(HybArenaFree(&keep, &buffer));
+  *seconds = 0;
+  if (op && !cu->SpMVOp) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(dev.backend->zero(&dev, z, (size_t)D->m * sizeof(HybScalar)));
+  status = cu->CreateCsr(&mat, D->m, D->n, D->nnz, D->i, D->j, D->a, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, CUDA_R_64F) || cu->CreateDnVec(&vx, D->n, x, CUDA_R_64F) || cu->CreateDnVec(&vz, D->m, z, CUDA_R_64F);
+  PetscCall(Now(&t0));
+  if (!status) status = (int)(op ? cu->SpMVOp_bufferSize(cu->handle, plain, mat, vx, vz, vz, CUDA_R_64F, op, &bytes) : cu->SpMV_bufferSize(cu->handle, plain, &one, mat, vx, &zero, vz, CUDA_R_64F, alg, &bytes));
+  if (!status) PetscCall(HybArenaAlloc(&keep, HYB_WORK(&dev), PetscMax(1, (PetscCount)bytes), 1, &buffer));
+  if (!status && !op) status = (int)cu->SpMV_preprocess(cu->handle, plain, &one, mat, vx, &zero, vz, CUDA_R_64F, alg, buffer);
+  if (!status && op) status = (int)cu->SpMVOp_createDescr(cu->handle, &descr, plain, mat, vx, vz, vz, CUDA_R_64F, op, buffer);
+  if (!status && op) status = (int)cu->SpMVOp_createPlan(cu->handle, descr, &plan, NULL, 0);
+  PetscCall(Now(&t1));
+  *setup = t1 - t0;
+  if (!status && op)
+    TIME(*seconds, status = (int)cu->SpMVOp(cu->handle, plan, &one, &zero, vx, vz, vz));
+  else if (!status)
+    TIME(*seconds, status = (int)cu->SpMV(cu->handle, plain, &one, mat, vx, &zero, vz, CUDA_R_64F, alg, buffer));
+  if (status) {
+    printf("# cuSPARSE %s, %s %d: status %d\n", cu->name, op ? "SpMVOp" : "SpMV", op ? op : (int)alg, status);
+    *seconds = 0;
   }
+  if (plan) cu->SpMVOp_destroyPlan(plan);
+  if (descr) cu->SpMVOp_destroyDescr(descr);
+  if (vx) cu->DestroyDnVec(vx);
+  if (vz) cu->DestroyDnVec(vz);
+  if (mat) cu->DestroySpMat(mat);
+  PetscCall(HybArenaFree(&keep, &buffer));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif
@@ -351,19 +306,36 @@ static PetscErrorCode SpMV(const char *name, PetscInt bs, const HybCSR *A, const
 {
   const PetscInt m = A->m, n = A->n;
   const double   csr  = (double)A->nnz * (sizeof(PetscInt) + sizeof(HybScalar)) + (double)m * (sizeof(PetscInt) + sizeof(HybScalar)) + (double)n * sizeof(HybScalar);
-  double         cums = 0, cusetup = 0;
+  double         cums = 0;
   Vectors        v;
 
   PetscFunctionBegin;
   PetscCall(VectorsMake(A, &v));
 #if defined(HAVE_CUSPARSE)
-  if (cusparse) {
-    double worst;
+  {
+    double    time[4][4], setup[4][4];
+    PetscBool same[4][4];
 
-    PetscCall(CUSPARSESpMV(D, v.x, v.z, &cums, &cusetup));
-    PetscCall(Difference(m, v.z, v.ref, v.magnitude, v.hy, HYB_SPMV_SET, &worst));
-    cums *= 1e3;
-    if (cums > 0) Line(name, "cusparse", cums, csr, cums, cusetup * 1e3, cusetup * 1e3 + cums, (PetscBool)(worst < 1e-12), "");
+    /* all of them first: ours is compared with the best */
+    for (PetscInt l = 0; l < ncusparse; l++) {
+      for (int way = 0; way < 4; way++) {
+        double worst;
+
+        PetscCall(CusparseSpMV(&cusparses[l], way < 2 ? 0 : way - 1, way ? CUSPARSE_SPMV_CSR_ALG2 : CUSPARSE_SPMV_CSR_ALG1, D, v.x, v.z, &time[l][way], &setup[l][way]));
+        PetscCall(Difference(m, v.z, v.ref, v.magnitude, v.hy, HYB_SPMV_SET, &worst));
+        same[l][way] = (PetscBool)(worst < 1e-12);
+        if (time[l][way] > 0 && (cums == 0 || 1e3 * time[l][way] < cums)) cums = 1e3 * time[l][way];
+      }
+    }
+    for (PetscInt l = 0; l < ncusparse; l++) {
+      for (int way = 0; way < 4; way++) {
+        static const char *const ways[] = {"csr1", "csr2", "op1", "op2"};
+        char                     what[32];
+
+        snprintf(what, sizeof(what), "%s %s", cusparses[l].name, ways[way]);
+        if (time[l][way] > 0) Line(name, what, time[l][way] * 1e3, csr, cums, setup[l][way] * 1e3, (setup[l][way] + time[l][way]) * 1e3, same[l][way], "");
+      }
+    }
   }
 #endif
   for (PetscInt q = 0; q < nmethods; q++) {
@@ -392,7 +364,7 @@ static PetscErrorCode SpMV(const char *name, PetscInt bs, const HybCSR *A, const
     PetscCall(MethodOptions(methods[q], PETSC_FALSE));
     if (ierr) {
       if (ierr != PETSC_ERR_SUP) {
-        printf("%-26s %-9s error %d\n", name, methods[q], (int)ierr);
+        printf("%-26s %-12s error %d\n", name, methods[q], (int)ierr);
         wrong++;
       }
       PetscCall(HybSpMVDestroy(&mv));
@@ -443,18 +415,19 @@ static PetscErrorCode Transpose(const char *name, const HybCSR *A, const HybCSR 
   PetscCall(HybArenaInit(&work, &dev));
   PetscCall(HybArenaInit(&hostwork, &host));
 #if defined(HAVE_CUSPARSE)
-  if (cusparse) {
-    size_t bytes = 0;
-    void  *buffer;
+  for (PetscInt l = 0; l < ncusparse; l++) {
+    Cusparse *cu    = &cusparses[l];
+    size_t    bytes = 0;
+    void     *buffer;
 
     PetscCall(HybArenaAlloc(&out, HYB_WORK(&dev), (PetscCount)A->n + 1, sizeof(PetscInt), &T.i));
     PetscCall(HybArenaAlloc(&out, HYB_WORK(&dev), A->nnz, sizeof(PetscInt), &T.j));
     PetscCall(HybArenaAlloc(&out, HYB_WORK(&dev), A->nnz, sizeof(HybScalar), &T.a));
-    if (!cu.cscbuffer(cu.handle, D->m, D->n, (int)D->nnz, D->a, D->i, D->j, T.a, T.i, T.j, CUDA_R_64F, CUSPARSE_ACTION_NUMERIC, CUSPARSE_INDEX_BASE_ZERO, CUSPARSE_CSR2CSC_ALG1, &bytes)) {
+    if (!cu->Csr2cscEx2_bufferSize(cu->handle, D->m, D->n, (int)D->nnz, D->a, D->i, D->j, T.a, T.i, T.j, CUDA_R_64F, CUSPARSE_ACTION_NUMERIC, CUSPARSE_INDEX_BASE_ZERO, CUSPARSE_CSR2CSC_ALG1, &bytes)) {
       PetscCall(HybArenaAlloc(&out, HYB_WORK(&dev), (PetscCount)bytes, 1, &buffer));
-      TIME(t, (void)cu.csc(cu.handle, D->m, D->n, (int)D->nnz, D->a, D->i, D->j, T.a, T.i, T.j, CUDA_R_64F, CUSPARSE_ACTION_NUMERIC, CUSPARSE_INDEX_BASE_ZERO, CUSPARSE_CSR2CSC_ALG1, buffer));
-      cums = t * 1e3;
-      Line(name, "csr2csc", cums, moved, cums, -1, -1, PETSC_TRUE, "");
+      TIME(t, (void)cu->Csr2cscEx2(cu->handle, D->m, D->n, (int)D->nnz, D->a, D->i, D->j, T.a, T.i, T.j, CUDA_R_64F, CUSPARSE_ACTION_NUMERIC, CUSPARSE_INDEX_BASE_ZERO, CUSPARSE_CSR2CSC_ALG1, buffer));
+      if (!cums || t * 1e3 < cums) cums = t * 1e3;
+      Line(name, "csr2csc", t * 1e3, moved, cums, -1, -1, PETSC_TRUE, cu->name);
     }
     PetscCall(HybArenaReset(&out));
   }
@@ -636,7 +609,7 @@ static PetscErrorCode Option(const char option[], char value[], size_t length, P
 static PetscErrorCode Run(void)
 {
   static const char *const files[]                     = {"Cornell5", "boyd1", "cnr-2000", "uk-2007-05_100000", "circuitscape_1m", "boyd2_A", "gun_K", "hand_elasticity", "wathen100", "G2_circuit", "email-Enron", "cage11", "m133-b3", "norne_tpfa", "rail_79841"};
-  char                     backend[PETSC_MAX_PATH_LEN] = "host", list[4096] = "", ways[512] = "", path[PETSC_MAX_PATH_LEN] = "", cusparsepath[PETSC_MAX_PATH_LEN] = "", message[512], *p, *rest = list;
+  char                     backend[PETSC_MAX_PATH_LEN] = "host", list[4096] = "", ways[512] = "", path[PETSC_MAX_PATH_LEN] = "", cusparsepath[4096] = "", message[512], *p, *rest = list;
   PetscBool                set;
   PetscReal                speed     = copyspeed;
   PetscInt                 levels[8] = {96, 200}, nlevels = 8;
@@ -677,7 +650,7 @@ static PetscErrorCode Run(void)
   }
   PetscCall(HybArenaInit(&keep, &dev));
   PetscCall(HybArenaInit(&hostkeep, &host));
-  PetscCall(OpenCUSPARSE(cusparsepath));
+  PetscCall(CusparseOpenAll(cusparsepath));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-transposes", ways, sizeof(ways), &set));
   if (set) {
     char *more = ways;
@@ -700,7 +673,7 @@ static PetscErrorCode Run(void)
     fprintf(tsv, "matrix\tmethod\tms\tGB/s\tcusparse ms\tsetup ms\tfirst ms\tright\n");
   }
   printf("# backend %s, medians of %d batches\n", dev.backend->name, (int)repeat);
-  printf("%-26s %-9s %9s %8s %6s %8s %9s %9s\n", "matrix", "method", "ms", "GB/s", "copy", "cusp/ms", "setup", "first");
+  printf("%-26s %-12s %9s %8s %6s %8s %9s %9s\n", "matrix", "method", "ms", "GB/s", "copy", "cusp/ms", "setup", "first");
   PetscCall(Case("7-pt 200^3", 7, 200, 3, PETSC_TRUE));
   PetscCall(Case("27-pt 160^3", 27, 160, 3, PETSC_TRUE));
   PetscCall(Case("5-pt 2500^2", 5, 2500, 2, PETSC_TRUE));

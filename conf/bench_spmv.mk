@@ -2,7 +2,7 @@
 BENCH_SPMV_ARGS ?= -backend $(CURDIR)/$(CUDA_LIB) -matrices $(MATRICES)
 CUDA_INCLUDE = $(if $(NVCC),$(dir $(NVCC))../include)
 
-$(BUILD)/benchmarks/bench_spmv.o: CFLAGS_ALL += $(if $(CUDA_INCLUDE),-isystem $(CUDA_INCLUDE))
+$(BUILD)/benchmarks/bench_spmv.o $(BUILD)/benchmarks/bench_spgemm.o: CFLAGS_ALL += $(if $(CUDA_INCLUDE),-isystem $(CUDA_INCLUDE))
 $(BUILD)/benchmarks/bench_spmv: $(BUILD)/benchmarks/bench_spmv.o $(BUILD)/librooms.a
 	$(call SAY,$@)$(PETSC_CC) $(SAN) -o $@ $^ $(PETSC_LIBS) -lm -ldl
 
