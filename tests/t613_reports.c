@@ -1,13 +1,13 @@
 /*
   What the type says of itself: where a matrix is (MatView(), MatGetCurrentMemType(), also bound to the CPU and back),
   which operands are too small for the device, the algorithm of a product that comes to the device later, vectors on
-  the host met by a matrix on the device (once, in -info), what crosses the bus at a parallel product with a vector and
-  in the numeric phase of P^T A P, and at the end the accounts of memory (-mat_aijhybridgpu_view_memory) and of
-  operations (-mat_aijhybridgpu_view_counts).
+  the host met by a matrix on the device (once, in -info), what half precision loses, what crosses the bus at a parallel
+  product with a vector and in the numeric phase of P^T A P, and at the end the accounts of memory
+  (-mat_aijhybridgpu_view_memory) and of operations (-mat_aijhybridgpu_view_counts).
 
 TEST np=1,2 -mat_aijhybridgpu_view_memory
 TEST np=1,2 @emulated -mat_aijhybridgpu_view_memory
-TEST np=1 @emulated -mat_aijhybridgpu_view_memory -mat_aijhybridgpu_memory mirror
+TEST np=1,2 @emulated -mat_aijhybridgpu_view_memory -mat_aijhybridgpu_memory mirror -mat_aijhybridgpu_tile_precision half
 TEST np=1 @emulated -mat_aijhybridgpu_view_memory -mat_aijhybridgpu_plan_min 0
 TEST np=1 @emulated -mat_aijhybridgpu_view_memory -mat_aijhybridgpu_backend auto -mat_aijhybridgpu_device_min 3000
 */
@@ -259,6 +259,49 @@ static PetscErrorCode CheckAlgorithm(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+#if defined(PETSC_USE_REAL_DOUBLE) && !defined(PETSC_USE_COMPLEX)
+/* A product in half precision says how much of a value was lost, another one does not */
+static PetscErrorCode CheckPrecision(void)
+{
+  PetscErrorCode (*counter)(Mat, const char[], PetscInt64 *);
+  static const char words[] = "Half precision: up to ";
+  void             *library = NULL;
+  PetscBool         half    = PETSC_FALSE;
+  PetscInt64        lost;
+  Mat               A, C;
+  char             *text = NULL, precision[16] = "";
+  const char       *at;
+
+  PetscFunctionBeginUser;
+  MatTestName = "the precision";
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_tile_precision", precision, sizeof(precision), NULL));
+  PetscCall(PetscStrcmp(precision, "half", &half));
+  PetscCall(InfoBegin("precision"));
+  PetscCall(MatTestStencil(2, 70, PETSC_FALSE, 0.1, "aijhybridgpu", &A)); /* 0.9 and 1.1 are rounded in 16 bits */
+  PetscCall(MatProductCreate(A, A, NULL, &C));
+  PetscCall(MatProductSetType(C, MATPRODUCT_AB));
+  PetscCall(MatProductSetAlgorithm(C, "tile"));
+  PetscCall(MatProductSetFromOptions(C));
+  PetscCall(MatProductSymbolic(C));
+  PetscCall(MatProductNumeric(C));
+  PetscCall(InfoText(&text));
+  MatTestCheck(Rank || Occurrences(text, "AB stage 1: method tile") > 0, "the method asked for");
+  at = strstr(text, words); /* the first process speaks for a parallel matrix */
+  MatTestCheck(Rank || (PetscBool)(at != NULL) == half, "half precision says what it loses");
+  PetscCall(MatTestLibrary("-dll_append", &library));
+  PetscCheck(library, PETSC_COMM_WORLD, PETSC_ERR_USER, "This test wants the plugin by -dll_append");
+  *(void **)&counter = dlsym(library, "MatAIJHybridGPUGetProductCounter");
+  PetscCheck(counter, PETSC_COMM_WORLD, PETSC_ERR_LIB, "The plugin lacks the public functions");
+  PetscCall((*counter)(C, "1e-9 of values of A lost in half precision", &lost));
+  MatTestCheck((PetscBool)(lost > 100000) == half && lost <= 488282 * Size, "no more than 2^-11 of a value is lost");
+  MatTestCheck(!at || PetscAbsReal(atof(at + strlen(words)) - 1e-9 * (PetscReal)lost) < 1e-8, "as much as the counter counts");
+  free(text);
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
 /* what PetscFinalize() leaves: a line of each process, by the first one, and a file */
 static void Check(PetscBool ok, const char *what)
 {
@@ -335,6 +378,9 @@ int main(int argc, char **argv)
   PetscCall(CheckInfo());              /* first: some things are said once */
   if (Size == 1) PetscCall(CheckPlaces());
   if (Size == 1) PetscCall(CheckAlgorithm());
+#if defined(PETSC_USE_REAL_DOUBLE) && !defined(PETSC_USE_COMPLEX)
+  if (Cuda) PetscCall(CheckPrecision());
+#endif
   fflush(stdout);
   out = dup(1);
   if (!freopen(shown, "w", stdout)) return 1;

@@ -88,6 +88,7 @@ struct TileLook {
 
 struct TileProduct {
   HybTilesProduct p;
+  PetscBool       said; /* what half precision loses */
   /* during a symbolic phase */
   TileLook   *look;
   TileLook    host;
@@ -663,7 +664,8 @@ static PetscErrorCode TileTasksCount(HybSpGEMM *mm, const HybCSR *A, const HybCS
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode TileErrors(HybSpGEMM *mm, const uint64_t bits[2])
+/* what half precision loses of the first values that come, with the pattern or after it */
+static PetscErrorCode TileSay(HybSpGEMM *mm, const uint64_t bits[2], TileProduct *s)
 {
   double error[2];
 
@@ -671,13 +673,28 @@ static PetscErrorCode TileErrors(HybSpGEMM *mm, const uint64_t bits[2])
   PetscCall(PetscMemcpy(error, bits, sizeof(error)));
   PetscCall(HybCountersSet(&mm->counters, "1e-9 of values of A lost in half precision", (PetscCount)(1e9 * error[0] + 0.5)));
   PetscCall(HybCountersSet(&mm->counters, "1e-9 of values of B lost in half precision", (PetscCount)(1e9 * error[1] + 0.5)));
+  s->said = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TileErrors(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, TileProduct *s)
+{
+  uint64_t *found, bits[2];
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, 4, sizeof(*found), &found));
+  PetscCall(HybTilesError(&mm->exec, A, &found[0], &found[2]));
+  PetscCall(HybTilesError(&mm->exec, B, &found[1], &found[3]));
+  PetscCall(mm->exec.backend->copy(&mm->exec, bits, found + 2, sizeof(bits), HYB_COPY_DEVICE_TO_HOST));
+  mm->waits++;
+  PetscCall(TileSay(mm, bits, s));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybSpGEMMSymbolic_TileCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C)
 {
   const HybExec *exec = &mm->exec;
-  const bool     half = HybDeviceTuning()->tile_precision == HYB_TILE_HALF;
+  const bool     half = HybDeviceTuning()->tile_precision == HYB_TILE_HALF && A->a && B->a;
   TileProduct   *s;
   TilePairs      x;
 
@@ -693,12 +710,12 @@ static PetscErrorCode HybSpGEMMSymbolic_TileCUDA(HybSpGEMM *mm, const HybCSR *A,
     PetscCall(TileTasksCount(mm, A, B, x, y, s));
     PetscCall(TileFillAll(mm, {x, y, s->p.chunks, s->chunkptr, s->tilecount, s->taskptr, s->p.tasks, s->p.chunktask, s->p.chunkrow, s->p.before, s->p.column, C->i, s->p.map}, s));
     PetscCall(HybScanCounts(exec, &mm->work, C->m, C->i, C->i, &s->look->nnz, NULL));
-    if (half && A->a) PetscCall(HybTilesError(exec, A, &s->look->largest[0], &s->look->error[0]));
-    if (half && B->a) PetscCall(HybTilesError(exec, B, &s->look->largest[1], &s->look->error[1]));
+    if (half) PetscCall(HybTilesError(exec, A, &s->look->largest[0], &s->look->error[0]));
+    if (half) PetscCall(HybTilesError(exec, B, &s->look->largest[1], &s->look->error[1]));
     PetscCall(exec->backend->copy(exec, &s->host.nnz, &s->look->nnz, offsetof(TileLook, spancount) - offsetof(TileLook, nnz), HYB_COPY_DEVICE_TO_HOST));
     mm->waits++;
     C->nnz = s->host.nnz;
-    if (half) PetscCall(TileErrors(mm, s->host.error));
+    if (half) PetscCall(TileSay(mm, s->host.error, s));
     PetscCall(HybSpGEMMCheckCount(exec, A, B, C->nnz, PETSC_FALSE));
   } else
     PetscCall(exec->backend->zero(exec, C->i, ((size_t)C->m + 1) * sizeof(PetscInt)));
@@ -716,8 +733,11 @@ static PetscErrorCode HybSpGEMMSymbolic_TileCUDA(HybSpGEMM *mm, const HybCSR *A,
 
 static PetscErrorCode HybSpGEMMNumeric_TileCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybCSR *C)
 {
+  TileProduct *s = (TileProduct *)mm->data;
+
   PetscFunctionBegin;
-  if (C->nnz) PetscCall(HybTilesMultiply(&mm->exec, &mm->work, &((const TileProduct *)mm->data)->p, A, B, NULL, C));
+  if (C->nnz && !s->said && HybDeviceTuning()->tile_precision == HYB_TILE_HALF) PetscCall(TileErrors(mm, A, B, s));
+  if (C->nnz) PetscCall(HybTilesMultiply(&mm->exec, &mm->work, &s->p, A, B, NULL, C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

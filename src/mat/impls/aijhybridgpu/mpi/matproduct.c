@@ -362,6 +362,7 @@ static PetscErrorCode MatProductNumeric_MPIAIJHybridGPU(Mat C)
   PetscCall(HybMPIOperandsRestore(&o));
   PetscCall(ierr);
   PetscCall(HybMPIProductEnd(C, (HybMPIProduct *)C->product->data, before));
+  PetscCall(HybMatProductTellLost(C, NULL, ((HybMPIProduct *)C->product->data)->product));
   PetscCall(PetscInfo(C, "Numeric phase of the product %s: %.0f bytes taken to the device, %.0f to the host\n", MatProductTypes[C->product->type], (double)(HybGlueState.counts.todevice - todevice), (double)(HybGlueState.counts.tohost - tohost)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -7,7 +7,6 @@
 #include "kept.h"
 #include "../storage/where.h"
 #include "aijhybridgpu/private/hybcsrcopy.h"
-#include "aijhybridgpu/private/hybproduct.h"
 
 /* What a product keeps */
 typedef struct {
@@ -463,6 +462,18 @@ static PetscErrorCode HybMatProductValuesOf(Mat C, HybMatProduct *mp, HybOperand
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What the first numeric phase knows, and the pattern's did not: how much of a value half precision loses */
+PetscErrorCode HybMatProductTellLost(Mat C, HybProduct product, HybParProduct parallel)
+{
+  static const char *const names[] = {"1e-9 of values of A lost in half precision", "1e-9 of values of B lost in half precision"};
+  PetscCount               lost[2];
+
+  PetscFunctionBegin;
+  for (int k = 0; k < 2; k++) PetscCall(product ? HybProductGetCounter(product, names[k], &lost[k]) : HybParProductGetCounter(parallel, names[k], &lost[k]));
+  if (lost[0] || lost[1]) PetscCall(PetscInfo(C, "Half precision: up to %g of a value of a left factor is lost, %g of a right one\n", 1e-9 * (double)lost[0], 1e-9 * (double)lost[1]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybMatProductCompute(Mat C, HybMatProduct *mp, HybOperands *o)
 {
   PetscLogDouble flops;
@@ -484,6 +495,7 @@ static PetscErrorCode HybMatProductCompute(Mat C, HybMatProduct *mp, HybOperands
     PetscCall(HybProductGetMethod(mp->product, &method));
     PetscCall(HybRecordEnd(mp->again ? HYB_RECORD_AGAIN : HYB_RECORD_NUMERIC, C, &mp->exec, method, MatProductTypes[C->product->type], flops, 0));
   }
+  if (!mp->again && HybExecOnDevice(&mp->exec)) PetscCall(HybMatProductTellLost(C, mp->product, NULL));
   mp->again = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -5,6 +5,7 @@
 #define AIJHYBRIDGPU_SEQ_H
 
 #include "../storage/storage.h"
+#include "aijhybridgpu/private/hybparprod.h"
 #include "aijhybridgpu/private/hybproduct.h"
 
 /* values.c: before entries are set past MatSetValues(); and before somebody remembers where the values lie: they
@@ -53,6 +54,8 @@ PETSC_INTERN const char *HybMatProductMethod(const HybExec *, const char *method
 /* what computes C, if it is a sequential product of ours, else NULL */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUGetProduct(Mat C, HybProduct *);
 PETSC_INTERN PetscErrorCode HybMatProductAside(Mat);
+/* -info: what half precision lost of values; one of both products, the other is NULL */
+PETSC_INTERN PetscErrorCode HybMatProductTellLost(Mat, HybProduct, HybParProduct);
 /* a numeric phase has ended; before: C was assembled when it began */
 PETSC_INTERN void HybMatProductAssembled(Mat C, PetscBool before);
 
