@@ -17,29 +17,29 @@
 static PetscInt ncusparse;
 
 #if defined(HAVE_CUSPARSE)
-  #define CUSPARSE_FUNCTIONS(F) \
-    F(Create)                   \
-    F(GetVersion)               \
-    F(CreateCsr)                \
-    F(CreateDnVec)              \
-    F(DestroySpMat)             \
-    F(DestroyDnVec)             \
-    F(SpMV_bufferSize)          \
-    F(SpMV_preprocess)          \
-    F(SpMV)                     \
-    F(Csr2cscEx2_bufferSize)    \
-    F(Csr2cscEx2)               \
-    F(SpMatGetSize)             \
-    F(CsrSetPointers)           \
-    F(SpGEMM_createDescr)       \
-    F(SpGEMM_destroyDescr)      \
-    F(SpGEMM_workEstimation)    \
-    F(SpGEMM_estimateMemory)    \
-    F(SpGEMM_compute)           \
-    F(SpGEMM_copy)              \
+  #define CUSPARSE_FUNCTIONS(F)   \
+    F(Create)                     \
+    F(GetVersion)                 \
+    F(CreateCsr)                  \
+    F(CreateDnVec)                \
+    F(DestroySpMat)               \
+    F(DestroyDnVec)               \
+    F(SpMV_bufferSize)            \
+    F(SpMV_preprocess)            \
+    F(SpMV)                       \
+    F(Csr2cscEx2_bufferSize)      \
+    F(Csr2cscEx2)                 \
+    F(SpMatGetSize)               \
+    F(CsrSetPointers)             \
+    F(SpGEMM_createDescr)         \
+    F(SpGEMM_destroyDescr)        \
+    F(SpGEMM_workEstimation)      \
+    F(SpGEMM_estimateMemory)      \
+    F(SpGEMM_compute)             \
+    F(SpGEMM_copy)                \
     F(SpGEMMreuse_workEstimation) \
-    F(SpGEMMreuse_nnz)          \
-    F(SpGEMMreuse_copy)         \
+    F(SpGEMMreuse_nnz)            \
+    F(SpGEMMreuse_copy)           \
     F(SpGEMMreuse_compute)
 
 typedef struct {
@@ -48,7 +48,8 @@ typedef struct {
   #define F(name) __typeof__(cusparse##name) *name;
   CUSPARSE_FUNCTIONS(F)
   #undef F
-  /* experimental in 12.9 and in no header of CUDA 13.0: plans and descriptors are opaque pointers, algorithms numbers */
+  /* experimental in 12.9 and in no header of CUDA 13.0: plans and descriptors are opaque pointers, algorithms
+     numbers */
   cusparseStatus_t (*SpMVOp_bufferSize)(cusparseHandle_t, cusparseOperation_t, cusparseConstSpMatDescr_t, cusparseConstDnVecDescr_t, cusparseDnVecDescr_t, cusparseDnVecDescr_t, cudaDataType, int, size_t *);
   cusparseStatus_t (*SpMVOp_createDescr)(cusparseHandle_t, void **, cusparseOperation_t, cusparseConstSpMatDescr_t, cusparseConstDnVecDescr_t, cusparseDnVecDescr_t, cusparseDnVecDescr_t, cudaDataType, int, void *);
   cusparseStatus_t (*SpMVOp_createPlan)(cusparseHandle_t, void *, void **, const void *, size_t);
@@ -70,7 +71,7 @@ static PetscErrorCode CusparseOpen(const char *path)
     printf("# no cuSPARSE: %s\n", dlerror());
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  #define F(name) \
+  #define F(name)                                       \
     *(void **)&cu->name = dlsym(lib, "cusparse" #name); \
     missing += !cu->name;
   CUSPARSE_FUNCTIONS(F)
@@ -94,7 +95,8 @@ static PetscErrorCode CusparseOpen(const char *path)
 }
 #endif
 
-/* the libraries of a list of paths; none where that is "none" or the backend has no card; the toolkit's where it is empty */
+/* the libraries of a list of paths; none where that is "none" or the backend has no card; the toolkit's where it is
+   empty */
 static PetscErrorCode CusparseOpenAll(const char *paths)
 {
   PetscFunctionBegin;
