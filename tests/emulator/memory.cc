@@ -145,6 +145,12 @@ bool Unwritten(const void *p, size_t bytes, size_t *at)
     }
   return false;
 }
+void GoesToHost(const void *p, size_t bytes)
+{
+  size_t at;
+  bytes_to_host_ += bytes;
+  if (Unwritten(p, bytes, &at)) Fail("%zu bytes go to the host, but byte %zu of them was never written", bytes, at);
+}
 std::string Name(const Array *a)
 {
   char text[256];

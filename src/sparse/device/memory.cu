@@ -470,6 +470,9 @@ static PetscErrorCode HybStagedToDevice(cudaStream_t stream, char *dst, const ch
 /* to page-locked memory, without the copy engine, which would first have to hear that the kernels are done */
 static __global__ __launch_bounds__(256) void HybFewToHost(int n, const unsigned *__restrict__ from, unsigned *__restrict__ to)
 {
+#if defined(HYB_EMULATOR)
+  if (!threadIdx.x) emu::GoesToHost(from, n * sizeof(*from));
+#endif
   for (int k = (int)threadIdx.x; k < n; k += 256) to[k] = from[k];
 }
 
