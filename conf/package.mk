@@ -158,4 +158,4 @@ test-install:
 ## make check-all       check, then the hunt, all of PETSc's, SLEPc's own tests, Python programs, races, memcheck and random bytes; hours
 .PHONY: check-all
 check-all:
-	@status=0; for t in check hunt conformance conformance-slepc conformance-python check-races valgrind fuzz; do echo "-> $$t"; $(MAKE) --no-print-directory TEST_MORE=1 $$t || status=1; done; exit $$status
+	@status=0; for t in check checkdeps $(filter-out $(CHECK_TARGETS),$(MORE_TARGETS)) hunt conformance conformance-slepc conformance-python check-races valgrind fuzz; do echo "-> $$t"; $(MAKE) --no-print-directory TEST_MORE=1 $$t || status=1; done; exit $$status

@@ -24,6 +24,7 @@ $(BUILD)/other/%/$(PLUGIN): $(BUILD)/other/%/register.o $(ROOMS_OBJ) $(GLUE_OBJ)
 
 .PHONY: test-plugin
 CHECK_TARGETS += test-plugin
+MORE_TARGETS += test-plugin
 CHECK_BUILDS += $(OTHER_MADE:%=$(BUILD)/other/%/$(PLUGIN))
 ## make test-plugin     what -help shows, what is refused at load, and that nothing is left allocated
 test-plugin: $(BUILD)/lib/$(PLUGIN) $(OTHER_MADE:%=$(BUILD)/other/%/$(PLUGIN)) $(BUILD)/examples/solve $(BUILD)/tests/plugin/ending $(BUILD)/other/libpetsc_tools.so $(EMULATED_LIB)
@@ -32,6 +33,7 @@ test-plugin: $(BUILD)/lib/$(PLUGIN) $(OTHER_MADE:%=$(BUILD)/other/%/$(PLUGIN)) $
 
 .PHONY: test-report
 CHECK_TARGETS += test-report
+MORE_TARGETS += test-report
 CHECK_BUILDS += $(BUILD)/tests/plugin/ending $(BUILD)/tests/plugin/advice
 ## make test-report     the report of a run: its data beside known counts and -log_view, runs that end by errors, the page in a browser where there is one
 $(BUILD)/tests/plugin/%: $(BUILD)/tests/plugin/%.o

@@ -158,7 +158,7 @@ check: tests-clean-results
 # what check leaves to CI, which runs it right after
 .PHONY: check-more
 check-more: tests-clean-results
-	@$(MAKE) --no-print-directory -j $(TEST_JOBS) $(BUILD)/lib/$(PLUGIN) $(MAT_BIN) $(RANKS_BIN) $(EMULATED_LIB) $(YIELD_LIB)
+	@$(MAKE) --no-print-directory -j $(TEST_JOBS) $(BUILD)/lib/$(PLUGIN) $(MAT_BIN) $(RANKS_BIN) $(EMULATED_LIB) $(YIELD_LIB) $(CHECK_BUILDS)
 	@date +%s > $(RESULTS)/built
 	@$(MAKE) --no-print-directory tests-run-mat TEST_MORE=only
 	@$(MAKE) --no-print-directory tests-run-ranks TEST_MORE=only

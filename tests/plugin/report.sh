@@ -162,7 +162,7 @@ for n in 1 2 4; do
       [ -n "$device" ] || { echo "SKIPPED: the report of the emulated device: there is none"; skipped=$((skipped + 1)); continue; }
       options=$device
     fi
-    case $n${TEST_MORE:-} in 2) kinds=json ;; 4) kinds=html ;; *) kinds="html json" ;; esac # more with TEST_MORE
+    case $n${TEST_MORE:-} in 2 | 4only) kinds=json ;; 4 | 2only) kinds=html ;; 1only) continue ;; *) kinds="html json" ;; esac # only: what is left out without
     for kind in $kinds; do
       timeout 200 "$mpiexec" -n $n "$ending" -dll_append "$plugin" -mat_type aijhybridgpu $options -mat_aijhybridgpu_report "$tmp/r.$kind" -malloc_dump > "$tmp/out" 2>&1 || bad "the program runs on $n processes, $where, $kind"
       if grep -qE '^\[ *[0-9]+\] *[0-9]+ bytes' "$tmp/out"; then bad "the report leaves nothing allocated ($n processes, $where)"; else ok; fi
@@ -170,6 +170,7 @@ for n in 1 2 4; do
     done
   done
 done
+if [ "${TEST_MORE:-}" = only ]; then echo "$passed passed, $failed failed, $skipped skipped"; exit $((failed > 0)); fi
 
 run="$ending -dll_append $plugin -mat_type aijhybridgpu -mat_aijhybridgpu_backend host -mat_aijhybridgpu_report"
 timeout 100 $run "$tmp/m.html" -many > "$tmp/out" 2>&1 || bad "a program with very many matrices"
