@@ -3,7 +3,8 @@
   some of which have none or one. With -blocks vertices have one to four unknowns, whose blocks are stored in full or in
   part, and translations, the rigid-body modes of coordinates, or other vectors. With -thresholds weak edges are left
   out; entries and those across the diagonal differ or not, a vertex may have zeros alone on its diagonal, and weights
-  may be the threshold itself.
+  may be the threshold itself. With -rules the rules are drawn too, for one process as well: steps of smoothing, MIS-k,
+  degrees, injection.
 
 TEST np=2,3 -mat_aijhybridgpu_backend host -runs 12
 TEST np=2 @emulated -runs 4
@@ -18,7 +19,10 @@ TEST np=2 @emulated -thresholds -runs 4
 TEST np=2,3 -mat_aijhybridgpu_backend host -blocks -thresholds -runs 12
 TEST np=3 @emulated -mat_aijhybridgpu_memory mirror -blocks -thresholds -runs 2 -seed 77
 
--runs N problems from -seed S on; -only K: the K-th alone; -thresholds, -blocks: see above.
+TEST np=1,2 -mat_aijhybridgpu_backend host -rules -blocks -runs 8
+TEST np=1+2 -mat_aijhybridgpu_backend host -rules -thresholds -runs 8
+
+-runs N problems from -seed S on; -only K: the K-th alone; -thresholds, -blocks, -rules: see above.
 */
 #include "gamgtest.h"
 
@@ -215,6 +219,45 @@ static const char *Threshold(void)
   return limits[Pick((PetscInt)PETSC_STATIC_ARRAY_LENGTH(limits))];
 }
 
+static PetscBool WithRules;
+
+static void Add(char *line, size_t size, const char *format, PetscInt k)
+{
+  const size_t used = strlen(line);
+
+  snprintf(line + used, size - used, format, (int)k);
+}
+
+/* By which rules aggregates and prolongators are made; *way: which levels are ours then. Sets of distance 2 and more
+   are drawn for one process, see t660. */
+static const char *Rules(PetscInt bs, PetscMPIInt size, Way *way)
+{
+  static char    line[512];
+  const PetscInt levels = Pick(4), most = size > 1 ? 1 : 4, distance = 1 + Pick(most);
+
+  line[0] = 0;
+  Add(line, sizeof(line), " -pc_gamg_agg_nsmooths %d", Pick(4));
+  Add(line, sizeof(line), " -pc_gamg_aggressive_coarsening %d", levels);
+  if (Pick(2)) Add(line, sizeof(line), " -pc_gamg_mis_k_minimum_degree_ordering", 0);
+  if (Pick(3)) {
+    Add(line, sizeof(line), " -pc_gamg_aggressive_square_graph 0 -pc_gamg_aggressive_mis_k %d", distance);
+    if (distance == 4 && levels) *way = NONE;
+  }
+  if (size == 1 && Pick(5) == 0) {
+    Add(line, sizeof(line), " -pc_gamg_mat_coarsen_misk_distance %d", 1 + Pick(4));
+    *way = EITHER;
+  }
+  if (size == 1 && Pick(4) == 0) Add(line, sizeof(line), " -pc_gamg_low_memory_threshold_filter", 0);
+  if (bs > 1 && Pick(4) == 0) {
+    if (bs > 2 && Pick(2))
+      Add(line, sizeof(line), " -pc_gamg_injection_index 0,%d", 1 + Pick(bs - 1));
+    else
+      Add(line, sizeof(line), " -pc_gamg_injection_index %d", Pick(bs));
+    *way = EITHER; /* there may be no level below */
+  }
+  return line;
+}
+
 static PetscErrorCode Run(PetscBool blocks)
 {
   static const char *const smooth[] = {"-pc_gamg_eigenvalues 0.1,2.2", "-pc_gamg_agg_nsmooths 0"};
@@ -227,10 +270,13 @@ static PetscErrorCode Run(PetscBool blocks)
   const PetscInt  n = 1 + Pick(most), bs = blocks ? 1 + Pick(4) : 1;
   const PetscBool full = (PetscBool)(!blocks || Pick(2));
   PetscInt        zero;
-  char            options[256];
+  char            options[1024];
+  Way             way = ALL;
+  PetscMPIInt     size;
   Mat             S, A, H;
 
   PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   OneWay = (PetscBool)(WithThresholds && Pick(2));
   zero   = WithThresholds && Pick(3) == 0 ? Pick(n) : -1;
   /* where rows and columns differ so much a system can be nearly singular: iterations follow rounding then */
@@ -242,8 +288,11 @@ static PetscErrorCode Run(PetscBool blocks)
   else if (Pick(3) == 0)
     PetscCall(AttachVectors(S, 1));
   PetscCall(OfBothTypes(S, &A, &H));
-  snprintf(options, sizeof(options), "%s%s%s%s -mg_coarse_sub_pc_type svd", smooth[Pick(2)], more[Pick((PetscInt)PETSC_STATIC_ARRAY_LENGTH(more))], more[Pick((PetscInt)PETSC_STATIC_ARRAY_LENGTH(more))], weak);
-  PetscCall(Beside(A, H, options, ALL, TIGHT));
+  if (WithRules)
+    snprintf(options, sizeof(options), "%s%s%s%s -mg_coarse_sub_pc_type svd", smooth[0], Rules(bs, size, &way), more[Pick(2) ? 5 : 0], weak);
+  else
+    snprintf(options, sizeof(options), "%s%s%s%s -mg_coarse_sub_pc_type svd", smooth[Pick(2)], more[Pick((PetscInt)PETSC_STATIC_ARRAY_LENGTH(more))], more[Pick((PetscInt)PETSC_STATIC_ARRAY_LENGTH(more))], weak);
+  PetscCall(Beside(A, H, options, way, TIGHT));
   PetscCall(DestroyAll(&S, &A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -260,6 +309,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-seed", &seed, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-only", &only, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-blocks", &blocks, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-rules", &WithRules, NULL));
   MatTestName = blocks ? "random graphs of blocks" : "random graphs";
   for (PetscInt k = 0; k < runs && PETSC_VERSION_GE(3, 21, 0); k++) {
     MatTestSeed = seed + k;
