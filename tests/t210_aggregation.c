@@ -57,7 +57,7 @@ static void Smooth(const RefMat *A, const Lists *l, const PetscScalar *q, PetscR
   free(row);
 }
 
-static int Rounds; /* of the last search for roots */
+static int Rounds; /* the most of a search, since it was set to 0 */
 
 /* what a backend finds, from the graph to the prolongators */
 typedef struct {
