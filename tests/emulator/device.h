@@ -64,7 +64,8 @@ void              Launch(const void *kernel, const char *name, const char *args,
 void Enqueue(cudaStream_t, const char *what, std::vector<Use> &&, std::function<void()> &&);
 /* holds a word of poison? for device memory, inside an operation */
 bool Unwritten(const void *p, size_t bytes, size_t *at);
-/* In a kernel that copies this to the host by its own stores: as by cudaMemcpyAsync(), bytes are counted and must have been written. */
+/* In a kernel that copies this to the host by its own stores: as by cudaMemcpyAsync(), bytes are counted and must have
+   been written. */
 void GoesToHost(const void *p, size_t bytes);
 
 /* pointers among a kernel's arguments: const ones are read, others may be written; in structs all words that look like
