@@ -35,7 +35,7 @@ test-plugin: $(BUILD)/lib/$(PLUGIN) $(OTHER_MADE:%=$(BUILD)/other/%/$(PLUGIN)) $
 CHECK_TARGETS += test-report
 MORE_TARGETS += test-report
 CHECK_BUILDS += $(BUILD)/tests/plugin/ending $(BUILD)/tests/plugin/advice
-## make test-report     the report of a run: its data beside known counts and -log_view, runs that end by errors, the page in a browser where there is one
+## make test-report     the report of a run: its data beside known counts and -log_view, runs that end by errors; TEST_MORE=1: the page in a browser where there is one
 $(BUILD)/tests/plugin/%: $(BUILD)/tests/plugin/%.o
 	$(call SAY,$@)$(TEST_LINK) -o $@ $^ $(PETSC_LIBS) -lm -ldl
 $(BUILD)/tests/plugin/advice: $(ROOMS_OBJ) $(GLUE_OBJ)

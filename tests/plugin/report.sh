@@ -1,7 +1,7 @@
 #!/bin/sh
 # The report of a run (-mat_aijhybridgpu_report): its data parse and agree with what the program did and with -log_view, on 1, 2 and 4 processes, on the host and the
-# emulated device; each kind of advice; runs that end by an error leave a page; a file that cannot be written; pages in a browser, where one is found: in both colour
-# schemes, on a narrow and a wide screen, nothing is wider than the screen and no text lies over another.
+# emulated device; each kind of advice; runs that end by an error leave a page; a file that cannot be written; with TEST_MORE=1 pages in a browser, where one is
+# found: in both colour schemes, on a narrow and a wide screen, nothing is wider than the screen and no text lies over another.
 #
 #   tests/plugin/report.sh BUILD PLUGIN [EMULATED]       BUILD/tests/plugin/ending is the program of known counts, .../advice tries advice; SHOTS=folder keeps the
 #                                                        browser's pictures
@@ -345,7 +345,7 @@ browse() { timeout 120 "$browser" --headless=new --no-sandbox --disable-gpu --hi
 if [ -z "$browser" ]; then
   echo "SKIPPED: the page in a browser: there is no chromium (conf/prerequisites browser)"
   skipped=$((skipped + 1))
-else
+elif [ -n "${TEST_MORE:-}" ]; then # 18 starts of the browser
   shots=${SHOTS:-$tmp}
   mkdir -p "$shots"
   for page in solve r s; do # on two processes, on four with or without a device, with advice
