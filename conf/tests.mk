@@ -74,9 +74,13 @@ tests-run-unit: $(UNIT_BIN)
 	@for t in $(UNIT_TESTS); do echo "$$t-host $(TEST_SECONDS) $(BUILD)/tests/$$t -backend host -seed $(SEED) -matrices $(MATRICES)"; done | \
 	  $(TEST_ENV) xargs -r -P $(BUSY_JOBS) -L 1 tests/run $(RESULTS)
 
-tests-run-emulated: $(UNIT_BIN) $(EMULATED_LIB)
+# Of the longest of these every second piece is left to check-more. TEST_MORE=1: all pieces, only: what was left
+HALVED = $(filter t101% t21% t400% t402% t404% t405% t406% t408% t450%,$(UNIT_TESTS))
+EMULATED_TESTS = $(if $(filter only,$(TEST_MORE)),$(HALVED),$(UNIT_TESTS))
+EMULATED_HALF = $(if $(filter only,$(TEST_MORE)),-part 2/2,$(if $(TEST_MORE),,-part 1/2))
+tests-run-emulated: $(EMULATED_TESTS:%=$(BUILD)/tests/%) $(EMULATED_LIB)
 ifneq ($(EMULATED_LIB),)
-	@for t in $(call longest_first,$(UNIT_TESTS)); do echo "$$t-emulated $(TEST_SECONDS) $(BUILD)/tests/$$t -backend $(abspath $(EMULATED_LIB)) -seed $(SEED) -matrices $(MATRICES)"; done | \
+	@{ $(foreach t,$(call longest_first,$(EMULATED_TESTS)),echo "$t-emulated $(TEST_SECONDS) $(BUILD)/tests/$t -backend $(abspath $(EMULATED_LIB)) $(if $(filter $t,$(HALVED)),$(EMULATED_HALF)) -seed $(SEED) -matrices $(MATRICES)"; )} | \
 	  $(TEST_ENV) xargs -r -P $(BUSY_JOBS) -L 1 tests/run $(RESULTS)
 else
 	@echo "SKIPPED: the emulated device: this PETSc or this checkout builds none"
@@ -134,7 +138,7 @@ unit: tests-clean-results
 unit-emulated: tests-clean-results
 	@$(MAKE) --no-print-directory -j $(TEST_JOBS) $(UNIT_BIN) $(EMULATED_LIB)
 	@date +%s > $(RESULTS)/built
-	@$(MAKE) --no-print-directory tests-run-emulated
+	@$(MAKE) --no-print-directory tests-run-emulated TEST_MORE=1
 	@tests/summary $(RESULTS)
 
 unit-cuda: tests-clean-results
@@ -158,8 +162,9 @@ check: tests-clean-results
 # what check leaves to CI, which runs it right after
 .PHONY: check-more
 check-more: tests-clean-results
-	@$(MAKE) --no-print-directory -j $(TEST_JOBS) $(BUILD)/lib/$(PLUGIN) $(MAT_BIN) $(RANKS_BIN) $(EMULATED_LIB) $(YIELD_LIB) $(CHECK_BUILDS)
+	@$(MAKE) --no-print-directory -j $(TEST_JOBS) $(BUILD)/lib/$(PLUGIN) $(HALVED:%=$(BUILD)/tests/%) $(MAT_BIN) $(RANKS_BIN) $(EMULATED_LIB) $(YIELD_LIB) $(CHECK_BUILDS)
 	@date +%s > $(RESULTS)/built
+	@$(MAKE) --no-print-directory tests-run-emulated TEST_MORE=only
 	@$(MAKE) --no-print-directory tests-run-mat TEST_MORE=only
 	@$(MAKE) --no-print-directory tests-run-ranks TEST_MORE=only
 	@$(MAKE) --no-print-directory tests-run-parts TEST_MORE=only CHECK_TARGETS='$(MORE_TARGETS)'
