@@ -1,10 +1,11 @@
 # PETSc's own tests with our type in AIJ's place: tests/conformance/run.py says how they are chosen and judged.
 #
-# CONFORMANCE_JOBS (commands at a time), CONFORMANCE_MODES, SEARCH (regular expression over program and line), FAILED=1 (what failed last time),
-# CONFORMANCE_TYPE and CONFORMANCE_PLUGIN (another type, e.g. aijperm, and no plugin), CONFORMANCE_ARGS (more arguments of run.py)
+# CONFORMANCE_JOBS (commands at a time), CONFORMANCE_MODES, CONFORMANCE_PART (of the fast list, as run.py's --part),
+# SEARCH (regular expression over program and line), FAILED=1 (what failed last time), CONFORMANCE_TYPE and CONFORMANCE_PLUGIN (another type, e.g. aijperm, and no plugin), CONFORMANCE_ARGS (more arguments of run.py)
 
 CONFORMANCE_JOBS ?= 2
 CONFORMANCE_MODES ?= mat_type,seqaij_type
+CONFORMANCE_FAST_MODES ?= $(CONFORMANCE_MODES)
 CONFORMANCE_TYPE ?= aijhybridgpu
 CONFORMANCE_PLUGIN ?= $(abspath $(BUILD)/lib/$(PLUGIN))
 CHECK_TARGETS += conformance-fast
@@ -23,7 +24,7 @@ conformance: $(if $(CONFORMANCE_PLUGIN),$(BUILD)/lib/$(PLUGIN))
 
 ## make conformance-fast  a representative part of it, in both modes
 conformance-fast: $(if $(CONFORMANCE_PLUGIN),$(BUILD)/lib/$(PLUGIN))
-	@$(conformance_run) --fast --mode $(CONFORMANCE_MODES)
+	@$(conformance_run) --fast --mode $(CONFORMANCE_FAST_MODES) $(if $(CONFORMANCE_PART),--part $(CONFORMANCE_PART))
 
 ## make conformance-bundle  its programs, outputs and data in one folder, CONFORMANCE_BUNDLE, for machines without PETSc's sources
 conformance-bundle:

@@ -124,8 +124,9 @@ tests-run-ranks: $(RANKS_BIN) $(EMULATED_LIB) $(YIELD_LIB)
 	  done; \
 	done; done | $(MPI_ENV) xargs -r -P $(BUSY_JOBS) -L 1 tests/run $(RESULTS)
 
-# beside each other: all that two of them make has been made before. PETSc's own tests by -mat_type, and in check-more by -mat_seqaij_type
-PART_OPTIONS = $(if $(filter only,$(TEST_MORE)),CONFORMANCE_MODES=seqaij_type,$(if $(TEST_MORE),,CONFORMANCE_MODES=mat_type))
+# beside each other: all that two of them make has been made before. PETSc's own tests by -mat_type, two thirds of the fast list, and in check-more
+# the last third and all by -mat_seqaij_type
+PART_OPTIONS = $(if $(filter only,$(TEST_MORE)),CONFORMANCE_MODES=seqaij_type CONFORMANCE_FAST_MODES=seqaij_type$(comma_)mat_type CONFORMANCE_PART=mat_type:3/3,$(if $(TEST_MORE),,CONFORMANCE_MODES=mat_type CONFORMANCE_PART=1+2/3))
 tests-run-parts:
 	@for t in $(call longest_first,$(CHECK_TARGETS)); do echo "$$t 600 $(MAKE) --no-print-directory $$t$(PART_OPTIONS:%= %)"; done | $(TEST_ENV) xargs -r -P $(BUSY_JOBS) -L 1 tests/run $(RESULTS)
 

@@ -500,7 +500,7 @@ def main():
     p.add_argument('--seconds', type=float, default=0, help='start no command after so many seconds for each mode; the list is shuffled, so that those which ran represent it')
     p.add_argument('--alike', default='', help='a type of PETSc\'s with device vectors: what differs from plain aij passes if it prints the same, and is left out if it fails with the same error')
     p.add_argument('--seed', type=int, default=1, help='draws other ones')
-    p.add_argument('--part', default='', help='K/N: the K-th of N parts that the shuffled list is dealt to, for runs that must be short')
+    p.add_argument('--part', default='', help='K/N: the K-th of N parts that the shuffled list is dealt to, for runs that must be short; 1+2/3: two of three; MODE:K/N: in this mode alone')
     p.add_argument('--name', default='', help='tells the files of these runs from others in the same folder')
     p.add_argument('--sources', default='', help='another src folder with TEST blocks (SLEPc\'s) than that of the PETSc in use')
     p.add_argument('--options', default='', help='more PETSc options for every run')
@@ -540,6 +540,12 @@ def run_mode(o):
         jobs = [j for j in jobs if (j.program, j.label(root)) in again]
     if o.search:
         jobs = [j for j in jobs if re.search(o.search, j.program + ' ' + j.label(root))]
+    if o.seconds or o.part:
+        random.Random(o.seed).shuffle(jobs)
+    mode, _, part = o.part.rpartition(':')
+    if part and mode in ('', o.mode):
+        which, n = part.split('/')
+        jobs = [j for i, j in enumerate(jobs) if str(i % int(n) + 1) in which.split('+')]
     if o.list:
         for j in jobs:
             say(j.program, j.label(root))
@@ -567,11 +573,6 @@ def run_mode(o):
     if not partial:
         shutil.rmtree(r.failed_folder, ignore_errors=True)
 
-    if o.seconds or o.part:
-        random.Random(o.seed).shuffle(jobs)
-    if o.part:
-        k, n = (int(x) for x in o.part.split('/'))
-        jobs = jobs[k - 1::n]
     # what is done is written down as it comes, for --resume
     progress = os.path.join(r.build, 'progress-%s%s%s.jsonl' % (o.mode, o.name and '-' + o.name, '-fast' if o.fast else ''))
     identity = [o.type, o.plugin, os.path.getmtime(o.plugin) if o.plugin else 0, o.options, o.plugin_options]
