@@ -97,8 +97,8 @@ EMU_CORE_FILES = $(patsubst %,tests/emulator/%,device.h emulator.h memory.h fibe
 check-selftest: $(SELFTEST) $(HELPERS) $(BUILD)/races/selftest $(BUILD)/races/helpers
 	@$(SELFTEST) | tee $(BUILD)/emulated/selftest.log; for h in $(HELPERS) $(HELPERS_RACES); do $$h | tee -a $(BUILD)/emulated/selftest.log; done; $(SELFTEST_RACES) | tee -a $(BUILD)/emulated/selftest.log; \
 	cat $(EMU_CORE_FILES) | wc -l | awk '{ print "the emulator'"'"'s core has " $$1 " lines, of at most 1600"; print ($$1 <= 1600) " passed, " ($$1 > 1600) " failed, 0 skipped" }' | tee -a $(BUILD)/emulated/selftest.log; awk '/passed,/ { p += $$1; f += $$3; n++ } END { print p " passed, " f " failed, 0 skipped"; exit f > 0 || n != 5 }' $(BUILD)/emulated/selftest.log
-CHECK_TARGETS += check-selftest
-CHECK_BUILDS += $(if $(EMULATED_LIB),$(SELFTEST) $(HELPERS) $(SELFTEST_RACES) $(HELPERS_RACES))
+MORE_TARGETS += check-selftest
+MORE_BUILDS += $(if $(EMULATED_LIB),$(SELFTEST) $(HELPERS) $(SELFTEST_RACES) $(HELPERS_RACES))
 
 ## make check-selftest  does the emulator find planted bugs?
 

@@ -16,6 +16,7 @@ CHECK_TARGETS ?=
 MORE_TARGETS ?=
 # and what these need that takes long to make: it is made with the rest, on all cores
 CHECK_BUILDS ?=
+MORE_BUILDS ?=
 # with a device in the machine, the CUDA part is built and tested as well; without one, `make check` has no use for it
 TEST_DEVICE := $(wildcard /dev/nvidia0)
 
@@ -77,7 +78,7 @@ tests-run-unit: $(UNIT_BIN)
 # Of the longest of these every second piece is left to check-more. TEST_MORE=1: all pieces, only: what was left
 HALVED = $(filter t101% t21% t400% t402% t404% t405% t406% t408% t450%,$(UNIT_TESTS))
 EMULATED_TESTS = $(if $(filter only,$(TEST_MORE)),$(HALVED),$(UNIT_TESTS))
-EMULATED_HALF = $(if $(filter only,$(TEST_MORE)),-part 2/2,$(if $(TEST_MORE),,-part 1/2))
+EMULATED_HALF = $(if $(filter only,$(TEST_MORE)),-part 1/2,$(if $(TEST_MORE),,-part 2/2))
 tests-run-emulated: $(EMULATED_TESTS:%=$(BUILD)/tests/%) $(EMULATED_LIB)
 ifneq ($(EMULATED_LIB),)
 	@{ $(foreach t,$(call longest_first,$(EMULATED_TESTS)),echo "$t-emulated $(TEST_SECONDS) $(BUILD)/tests/$t -backend $(abspath $(EMULATED_LIB)) $(if $(filter $t,$(HALVED)),$(EMULATED_HALF)) -seed $(SEED) -matrices $(MATRICES)"; )} | \
@@ -163,7 +164,7 @@ check: tests-clean-results
 # what check leaves to CI, which runs it right after
 .PHONY: check-more
 check-more: tests-clean-results
-	@$(MAKE) --no-print-directory -j $(TEST_JOBS) $(BUILD)/lib/$(PLUGIN) $(HALVED:%=$(BUILD)/tests/%) $(MAT_BIN) $(RANKS_BIN) $(EMULATED_LIB) $(YIELD_LIB) $(CHECK_BUILDS)
+	@$(MAKE) --no-print-directory -j $(TEST_JOBS) $(BUILD)/lib/$(PLUGIN) $(HALVED:%=$(BUILD)/tests/%) $(MAT_BIN) $(RANKS_BIN) $(EMULATED_LIB) $(YIELD_LIB) $(CHECK_BUILDS) $(MORE_BUILDS)
 	@date +%s > $(RESULTS)/built
 	@$(MAKE) --no-print-directory tests-run-emulated TEST_MORE=only
 	@$(MAKE) --no-print-directory tests-run-mat TEST_MORE=only
@@ -237,7 +238,7 @@ hunt: tests-clean-results $(BUILD)/lib/$(PLUGIN) $(BUILD)/tests/t604_sequences $
 ## make hunt            random sequences beside MATAIJ: HUNT_RUNS=n runs from SEED=N on, on the host and the emulated device
 ## make fuzz            libFuzzer (with clang) or random bytes, FUZZ_SECONDS each: products, transposes, wild arrays beside the reference; the file reader
 ## make valgrind        the rooms' tests under memcheck, small sizes
-## make check           all tests: rooms on the host and on the emulated device, the type, PETSc's own (fast part); ten to twenty minutes on two cores
+## make check           all tests: rooms on the host and on the emulated device, the type, PETSc's own (fast part); ten minutes on two cores
 ## make check-more      what check leaves out: runs whose code others reach, and tests of what developers alone use; CI runs it too
 ## make check-host      check without the emulated device: what depends on the PETSc in use
 ## make unit            the rooms' tests on the host alone (SANITIZE=address,undefined for the sanitizers); SEED=N other random matrices

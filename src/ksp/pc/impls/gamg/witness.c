@@ -26,8 +26,7 @@
   page-locked memory.
 
   What PETSc's functions leave in the PC is put back. That they read their options and remember their MatCoarsen is
-  wanted: a program that asks which options were used, or looks at the PC, sees what it always sees. Takes a third of
-  a millisecond a level.
+  wanted: a program that asks which options were used, or looks at the PC, sees what it always sees.
 */
 #include "gamgimpl.h"
 #include "aijhybridgpu/private/hybcsrcopy.h"
