@@ -1,7 +1,8 @@
 # PETSc's own tests with our type in AIJ's place: tests/conformance/run.py says how they are chosen and judged.
 #
 # CONFORMANCE_JOBS (commands at a time), CONFORMANCE_MODES, CONFORMANCE_PART (of the fast list, as run.py's --part),
-# SEARCH (regular expression over program and line), FAILED=1 (what failed last time), CONFORMANCE_TYPE and CONFORMANCE_PLUGIN (another type, e.g. aijperm, and no plugin), CONFORMANCE_ARGS (more arguments of run.py)
+# SEARCH (regular expression over program and line), FAILED=1 (what failed last time), CONFORMANCE_TYPE and
+# CONFORMANCE_PLUGIN (another type, e.g. aijperm, and no plugin), CONFORMANCE_ARGS (more arguments of run.py)
 
 CONFORMANCE_JOBS ?= 2
 CONFORMANCE_MODES ?= mat_type,seqaij_type

@@ -2,7 +2,8 @@
 # emulated device. So are t8xx, on several processes. t6xx and t7xx are tests of the type: they link PETSc alone and load the plugin by -dll_append.
 #
 # How a t6xx, t7xx or t8xx program runs is said by lines of its own:   TEST np=1,2+4 -some -options     (one run for each np; without such a line: np=1)
-# Numbers after a + are left to TEST_MORE=1, with which CI runs them over another PETSc, and to `make check-more`: their code is other runs' too.
+# Numbers after a + are left to TEST_MORE=1, with which CI runs them over another PETSc, and to `make check-more`:
+# their code is other runs' too.
 # @emulated among the options stands for those that make the emulated device do the work
 
 MATRICES ?= ../shared/matrices
@@ -39,7 +40,8 @@ LONGEST = t400% t81% test-report conformance-fast
 longest_first = $(filter $(LONGEST),$1) $(filter-out $(LONGEST),$1)
 # a PETSc with CUDA stops on a card where MPI is not CUDA-aware, unless it is told not to mind
 PETSC_CARD_OPTIONS = $(if $(filter 1,$(PETSC_HAS_CUDA)),-use_gpu_aware_mpi 0)
-# one thread each, any number of ranks on few cores, also as root; bound to none: Open MPI binds the first rank of every program to the first core
+# one thread each, any number of ranks on few cores, also as root; bound to none: Open MPI binds the first rank of
+# every program to the first core
 TEST_ENV = env OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1 \
   OMPI_MCA_hwloc_base_binding_policy=none PRTE_MCA_hwloc_default_binding_policy=none PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe $(if $(PETSC_CARD_OPTIONS),PETSC_OPTIONS="$$PETSC_OPTIONS $(PETSC_CARD_OPTIONS)") $(if $(SAN),ASAN_OPTIONS=detect_leaks=0:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1)
 HERE := $(CURDIR)
@@ -125,7 +127,8 @@ tests-run-ranks: $(RANKS_BIN) $(EMULATED_LIB) $(YIELD_LIB)
 	  done; \
 	done; done | $(MPI_ENV) xargs -r -P $(BUSY_JOBS) -L 1 tests/run $(RESULTS)
 
-# beside each other: all that two of them make has been made before. PETSc's own tests by -mat_type, two thirds of the fast list, and in check-more
+# beside each other: all that two of them make has been made before. PETSc's own tests by -mat_type, two thirds of the
+# fast list, and in check-more
 # the last third and all by -mat_seqaij_type
 PART_OPTIONS = $(if $(filter only,$(TEST_MORE)),CONFORMANCE_MODES=seqaij_type CONFORMANCE_FAST_MODES=seqaij_type$(comma_)mat_type CONFORMANCE_PART=mat_type:3/3,$(if $(TEST_MORE),,CONFORMANCE_MODES=mat_type CONFORMANCE_PART=1+2/3))
 tests-run-parts:
@@ -238,7 +241,7 @@ hunt: tests-clean-results $(BUILD)/lib/$(PLUGIN) $(BUILD)/tests/t604_sequences $
 ## make hunt            random sequences beside MATAIJ: HUNT_RUNS=n runs from SEED=N on, on the host and the emulated device
 ## make fuzz            libFuzzer (with clang) or random bytes, FUZZ_SECONDS each: products, transposes, wild arrays beside the reference; the file reader
 ## make valgrind        the rooms' tests under memcheck, small sizes
-## make check           all tests: rooms on the host and on the emulated device, the type, PETSc's own (fast part); ten minutes on two cores
+## make check           the tests: rooms on the host and on the emulated device, the type, PETSc's own (fast part); ten minutes on two cores
 ## make check-more      what check leaves out: runs whose code others reach, and tests of what developers alone use; CI runs it too
 ## make check-host      check without the emulated device: what depends on the PETSc in use
 ## make unit            the rooms' tests on the host alone (SANITIZE=address,undefined for the sanitizers); SEED=N other random matrices
