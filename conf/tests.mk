@@ -41,14 +41,20 @@ longest_first = $(filter $(LONGEST),$1) $(filter-out $(LONGEST),$1)
 # a PETSc with CUDA stops on a card where MPI is not CUDA-aware, unless it is told not to mind
 PETSC_CARD_OPTIONS = $(if $(filter 1,$(PETSC_HAS_CUDA)),-use_gpu_aware_mpi 0)
 # one thread each, any number of ranks on few cores, also as root; bound to none: Open MPI binds the first rank of
-# every program to the first core
-TEST_ENV = env OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1 \
+# every program to the first core. A program that nobody launched has no need of a daemon beside it
+TEST_ENV = env OMP_NUM_THREADS=1 OMPI_MCA_ess_singleton_isolated=1 OPENBLAS_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1 \
   OMPI_MCA_hwloc_base_binding_policy=none PRTE_MCA_hwloc_default_binding_policy=none PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe $(if $(PETSC_CARD_OPTIONS),PETSC_OPTIONS="$$PETSC_OPTIONS $(PETSC_CARD_OPTIONS)") $(if $(SAN),ASAN_OPTIONS=detect_leaks=0:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1)
 HERE := $(CURDIR)
 # ranks that wait take a nap, which leaves the cores to those that work; the sanitizers want nothing preloaded
 YIELD_LIB = $(if $(SAN),,$(BUILD)/tests/yield.so)
 test-examples test-plugin test-report: $(YIELD_LIB)
-MPI_ENV = $(TEST_ENV) $(if $(YIELD_LIB),LD_PRELOAD=$(abspath $(YIELD_LIB)))
+PRELOAD = $(if $(YIELD_LIB),env LD_PRELOAD=$(abspath $(YIELD_LIB)))
+MPI_ENV = $(TEST_ENV) $(PRELOAD)
+# What runs the lines of a list: NAME, SECONDS and the command, one line a run; a line that ends in a blank would go on
+# in the next one. LIST=FILE: they are only written down there, for one that runs several lists beside each other
+LIST ?=
+RUN_ALL = $(TEST_ENV) xargs -r -P $(BUSY_JOBS) -L 1 tests/run $(RESULTS)
+RUN = $(if $(LIST),cat >> $(LIST),$(RUN_ALL))
 $(BUILD)/tests/yield.so: tests/conformance/yield.c
 	@mkdir -p $(@D)
 	$(call SAY,$@)$(PETSC_CC) -O2 -shared -fPIC -o $@ $<
@@ -72,10 +78,8 @@ tests-clean-results:
 	@case '$(CURDIR)' in *' '*) echo "make: there is a space in '$(CURDIR)', at which the lists of tests and LD_PRELOAD split. Test a copy:  cp -r . ~/petsc-aijhybridgpu && cd ~/petsc-aijhybridgpu && make check" >&2; exit 1 ;; esac
 	@rm -rf $(RESULTS) && mkdir -p $(RESULTS) && date +%s > $(RESULTS)/start
 
-# The list of runs goes through xargs: one line a run, NAME and the command; a line that ends in a blank would go on in the next one
 tests-run-unit: $(UNIT_BIN)
-	@for t in $(UNIT_TESTS); do echo "$$t-host $(TEST_SECONDS) $(BUILD)/tests/$$t -backend host -seed $(SEED) -matrices $(MATRICES)"; done | \
-	  $(TEST_ENV) xargs -r -P $(BUSY_JOBS) -L 1 tests/run $(RESULTS)
+	@for t in $(UNIT_TESTS); do echo "$$t-host $(TEST_SECONDS) $(BUILD)/tests/$$t -backend host -seed $(SEED) -matrices $(MATRICES)"; done | $(RUN)
 
 # Of the longest of these every second piece is left to check-more. TEST_MORE=1: all pieces, only: what was left
 HALVED = $(filter t101% t21% t400% t402% t404% t405% t406% t408% t450%,$(UNIT_TESTS))
@@ -83,8 +87,7 @@ EMULATED_TESTS = $(if $(filter only,$(TEST_MORE)),$(HALVED),$(UNIT_TESTS))
 EMULATED_HALF = $(if $(filter only,$(TEST_MORE)),-part 1/2,$(if $(TEST_MORE),,-part 2/2))
 tests-run-emulated: $(EMULATED_TESTS:%=$(BUILD)/tests/%) $(EMULATED_LIB)
 ifneq ($(EMULATED_LIB),)
-	@{ $(foreach t,$(call longest_first,$(EMULATED_TESTS)),echo "$t-emulated $(TEST_SECONDS) $(BUILD)/tests/$t -backend $(abspath $(EMULATED_LIB)) $(if $(filter $t,$(HALVED)),$(EMULATED_HALF)) -seed $(SEED) -matrices $(MATRICES)"; )} | \
-	  $(TEST_ENV) xargs -r -P $(BUSY_JOBS) -L 1 tests/run $(RESULTS)
+	@{ $(foreach t,$(call longest_first,$(EMULATED_TESTS)),echo "$t-emulated $(TEST_SECONDS) $(BUILD)/tests/$t -backend $(abspath $(EMULATED_LIB)) $(if $(filter $t,$(HALVED)),$(EMULATED_HALF)) -seed $(SEED) -matrices $(MATRICES)"; )} | $(RUN)
 else
 	@echo "SKIPPED: the emulated device: this PETSc or this checkout builds none"
 	@mkdir -p $(RESULTS) && echo "0 0 1 0" > $(RESULTS)/emulated.result
@@ -111,10 +114,10 @@ tests-run-mat: $(MAT_BIN) $(BUILD)/lib/$(PLUGIN) $(EMULATED_LIB) $(YIELD_LIB)
 	    for n in $(TEST_NP); do \
 	      k=$$((k + 1)); \
 	      o=$$(echo "$$options" | sed '$(if $(TEST_WHOLE),s/ -every [0-9]*//;)s|@emulated|$(EMULATED_OPTIONS)|'); \
-	      echo "$$t-np$$n-$$k$(TEST_NAME) $(TEST_SECONDS) $(if $(filter-out mpiexec,$(MPIEXEC)),$(MPIEXEC),mpiexec) -n $$n $(BUILD)/tests/$$t -dll_append $(HERE)/$(BUILD)/lib/$(PLUGIN)$${o:+ $$o}"; \
+	      echo "$$t-np$$n-$$k$(TEST_NAME) $(TEST_SECONDS) $(PRELOAD) $(if $(filter-out mpiexec,$(MPIEXEC)),$(MPIEXEC),mpiexec) -n $$n $(BUILD)/tests/$$t -dll_append $(HERE)/$(BUILD)/lib/$(PLUGIN)$${o:+ $$o}"; \
 	    done; \
 	  done; \
-	done | awk '$(if $(TEST_HALF),NR % 2 == $(TEST_HALF),1)' | $(MPI_ENV) xargs -r -P $(BUSY_JOBS) -L 1 tests/run $(RESULTS)
+	done | awk '$(if $(TEST_HALF),NR % 2 == $(TEST_HALF),1)' | $(RUN)
 
 # each on the host and, where there is one, on the emulated device
 tests-run-ranks: $(RANKS_BIN) $(EMULATED_LIB) $(YIELD_LIB)
@@ -122,17 +125,16 @@ tests-run-ranks: $(RANKS_BIN) $(EMULATED_LIB) $(YIELD_LIB)
 	  grep -h '^ *TEST ' tests/$$t.c | grep -e '$(TEST_LINES)' | while read -r _ np options; do \
 	    for n in $(TEST_NP); do \
 	      k=$$((k + 1)); \
-	      echo "$$t-np$$n-$$k-$$(basename $$b .so)$(TEST_NAME) $(TEST_SECONDS) $(if $(filter-out mpiexec,$(MPIEXEC)),$(MPIEXEC),mpiexec) -n $$n $(BUILD)/tests/$$t -backend $$b -seed $(SEED)$${options:+ $$options}"; \
+	      echo "$$t-np$$n-$$k-$$(basename $$b .so)$(TEST_NAME) $(TEST_SECONDS) $(PRELOAD) $(if $(filter-out mpiexec,$(MPIEXEC)),$(MPIEXEC),mpiexec) -n $$n $(BUILD)/tests/$$t -backend $$b -seed $(SEED)$${options:+ $$options}"; \
 	    done; \
 	  done; \
-	done; done | $(MPI_ENV) xargs -r -P $(BUSY_JOBS) -L 1 tests/run $(RESULTS)
+	done; done | $(RUN)
 
 # beside each other: all that two of them make has been made before. PETSc's own tests by -mat_type, two thirds of the
-# fast list, and in check-more
-# the last third and all by -mat_seqaij_type
+# fast list, and in check-more the last third and all by -mat_seqaij_type
 PART_OPTIONS = $(if $(filter only,$(TEST_MORE)),CONFORMANCE_MODES=seqaij_type CONFORMANCE_FAST_MODES=seqaij_type$(comma_)mat_type CONFORMANCE_PART=mat_type:3/3,$(if $(TEST_MORE),,CONFORMANCE_MODES=mat_type CONFORMANCE_PART=1+2/3))
 tests-run-parts:
-	@for t in $(call longest_first,$(CHECK_TARGETS)); do echo "$$t 600 $(MAKE) --no-print-directory $$t$(PART_OPTIONS:%= %)"; done | $(TEST_ENV) xargs -r -P $(BUSY_JOBS) -L 1 tests/run $(RESULTS)
+	@for t in $(call longest_first,$(CHECK_TARGETS)); do echo "$$t 600 $(MAKE) --no-print-directory $$t$(PART_OPTIONS:%= %)"; done | $(RUN)
 
 unit: tests-clean-results
 	@$(MAKE) --no-print-directory -j $(TEST_JOBS) $(UNIT_BIN)
@@ -152,15 +154,14 @@ unit-cuda: tests-clean-results
 	@$(MAKE) --no-print-directory tests-run-cuda
 	@tests/summary $(RESULTS)
 
+# the longest first
+ALL_LISTS = tests-run-parts tests-run-emulated tests-run-ranks tests-run-mat
 check: tests-clean-results
 	@$(MAKE) --no-print-directory -j $(TEST_JOBS) $(if $(TEST_DEVICE),all,plugin) $(BUILD)/lib/$(PLUGIN) $(UNIT_BIN) $(MAT_BIN) $(RANKS_BIN) $(EMULATED_LIB) $(YIELD_LIB) $(CHECK_BUILDS)
 	@date +%s > $(RESULTS)/built
-	@$(MAKE) --no-print-directory tests-run-unit
-	@$(MAKE) --no-print-directory tests-run-emulated
+	@$(MAKE) --no-print-directory -j1 $(ALL_LISTS) tests-run-unit LIST=$(RESULTS)/list
+	@$(RUN_ALL) < $(RESULTS)/list
 	@$(if $(TEST_DEVICE),$(MAKE) --no-print-directory tests-run-cuda)
-	@$(MAKE) --no-print-directory tests-run-mat
-	@$(MAKE) --no-print-directory tests-run-ranks
-	@$(MAKE) --no-print-directory tests-run-parts
 	@$(MAKE) --no-print-directory -s gpu-report-status 2>/dev/null || true
 	@tests/summary $(RESULTS)
 
@@ -169,10 +170,8 @@ check: tests-clean-results
 check-more: tests-clean-results
 	@$(MAKE) --no-print-directory -j $(TEST_JOBS) $(BUILD)/lib/$(PLUGIN) $(HALVED:%=$(BUILD)/tests/%) $(MAT_BIN) $(RANKS_BIN) $(EMULATED_LIB) $(YIELD_LIB) $(CHECK_BUILDS) $(MORE_BUILDS)
 	@date +%s > $(RESULTS)/built
-	@$(MAKE) --no-print-directory tests-run-emulated TEST_MORE=only
-	@$(MAKE) --no-print-directory tests-run-mat TEST_MORE=only
-	@$(MAKE) --no-print-directory tests-run-ranks TEST_MORE=only
-	@$(MAKE) --no-print-directory tests-run-parts TEST_MORE=only CHECK_TARGETS='$(MORE_TARGETS)'
+	@$(MAKE) --no-print-directory -j1 $(ALL_LISTS) TEST_MORE=only CHECK_TARGETS='$(MORE_TARGETS)' LIST=$(RESULTS)/list
+	@$(RUN_ALL) < $(RESULTS)/list
 	@tests/summary $(RESULTS)
 
 # what concerns the PETSc in use: neither the emulated device nor the checkout itself is tested again
