@@ -1,7 +1,8 @@
 # petsc-aijhybridgpu. `make help` lists the targets.
 #
-# Variables: PETSC_DIR, PETSC_ARCH (which PETSc), LIBDIR (where the plugin goes, default lib), BUILD (objects, default build/<PETSc>),
-# OPT (optimization flags), SANITIZE (e.g. address,undefined), WERROR (1: warnings are errors), CUDA (0: no CUDA part), V (1: show the commands)
+# Variables: PETSC_DIR, PETSC_ARCH (which PETSc), LIBDIR (where the plugin goes, default lib), BUILD (objects, default
+# build/<PETSc>), OPT (optimization flags), SANITIZE (e.g. address,undefined), WERROR (1: warnings are errors), CUDA (0:
+# no CUDA part), V (1: show the commands)
 
 .DEFAULT_GOAL := all
 SHELL := /bin/sh
@@ -52,8 +53,8 @@ ifneq ($(PETSC_ID),)
 endif
 GLUE_OBJ = $(GLUE_SRC:%.c=$(BUILD)/%.o)
 PLUGIN := libaijhybridgpu.so
-# Releases 0.x may change what programs link against with each x. PETSc takes the name of the registering function from the file's name, so what is loaded
-# stays libaijhybridgpu.so, and the library's own name is a link beside it.
+# Releases 0.x may change what programs link against with each x. PETSc takes the name of the registering function from
+# the file's name, so what is loaded stays libaijhybridgpu.so, and the library's own name is a link beside it.
 PACKAGE_VERSION := $(shell sed -n 's/^.define PETSC_AIJHYBRIDGPU_VERSION "\(.*\)"/\1/p' include/petscmataijhybridgpu.h)
 package_numbers := $(subst ., ,$(PACKAGE_VERSION))
 SONAME := $(PLUGIN).$(word 1,$(package_numbers)).$(word 2,$(package_numbers))
@@ -74,8 +75,8 @@ $(INTERFACE_OBJ): $(INTERFACE_C)
 
 -include $(ROOMS_OBJ:.o=.d) $(GLUE_OBJ:.o=.d)
 
-# -z now: a missing symbol is an error at load, with PETSc's message, not at the first call. -z nodelete: PETSc closes the plugin at finalize.
-# plugin.map: what it exports, under the version of the library's own name
+# -z now: a missing symbol is an error at load, with PETSc's message, not at the first call. -z nodelete: PETSc closes
+# the plugin at finalize. plugin.map: what it exports, under the version of the library's own name
 $(BUILD)/lib/$(PLUGIN): $(ROOMS_OBJ) $(GLUE_OBJ) conf/plugin.map
 	@mkdir -p $(@D)
 	@sed 's/@VERSION@/$(SONAME:$(PLUGIN).%=%)/' conf/plugin.map > $(BUILD)/plugin.map

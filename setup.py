@@ -1,7 +1,8 @@
 """pip install . : builds the plugin by the makefile and puts it into the Python package.
 
-Which PETSc: PETSC_DIR (and PETSC_ARCH), else the `petsc` that pip has put into this environment, else what pkg-config finds. PETSc itself is
-never installed from here. CUDA=0 in the environment leaves the CUDA part out, CUDA_ARCH names its architectures; MAKEFLAGS is make's own.
+Which PETSc: PETSC_DIR (and PETSC_ARCH), else the `petsc` that pip has put into this environment, else what pkg-config
+finds. PETSc itself is never installed from here. CUDA=0 in the environment leaves the CUDA part out, CUDA_ARCH names
+its architectures; MAKEFLAGS is make's own.
 """
 import json
 import os

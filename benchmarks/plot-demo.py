@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Draws the table of `make demo` (build/.../demo/table.txt) as an SVG of grouped bars: benchmarks/plot-demo.py TABLE TITLE > benchmarks/results/demo-host.svg"""
+"""Draws the table of `make demo` (build/.../demo/table.txt) as an SVG of grouped bars: benchmarks/plot-demo.py TABLE
+TITLE > benchmarks/results/demo-host.svg"""
 import re
 import sys
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Draws (first product / best known code) against products to an entry of C and entries of A to a tile of 8 x 8: plot-fill.py TSV METHOD TITLE > SVG"""
+"""Draws (first product / best known code) against products to an entry of C and entries of A to a tile of 8 x 8:
+plot-fill.py TSV METHOD TITLE > SVG"""
 import math
 import sys
 

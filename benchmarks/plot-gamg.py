@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Draws benchmarks/results/gamg-CARD.tsv, the time of GAMG's setup against the number of unknowns: plot-gamg.py TSV TITLE > SVG
-With --table instead of a title: the figures in Markdown, milliseconds."""
+"""Draws benchmarks/results/gamg-CARD.tsv, the time of GAMG's setup against the number of unknowns: plot-gamg.py TSV
+TITLE > SVG With --table instead of a title: the figures in Markdown, milliseconds."""
 import math
 import sys
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Draws benchmarks/results/host.csv, how many times faster than MATAIJ each operation is, as one panel an operation: plot-host.py CSV > SVG"""
+"""Draws benchmarks/results/host.csv, how many times faster than MATAIJ each operation is, as one panel an operation:
+plot-host.py CSV > SVG"""
 import csv
 import sys
 

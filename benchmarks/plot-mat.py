@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Draws benchmarks/results/mat-CARD.tsv, how many times faster than aijcusparse the type is as a PETSc user sees it: plot-mat.py TSV TITLE > SVG
-With --table instead of a title: the same as a table in Markdown, milliseconds of both."""
+"""Draws benchmarks/results/mat-CARD.tsv, how many times faster than aijcusparse the type is as a PETSc user sees it:
+plot-mat.py TSV TITLE > SVG With --table instead of a title: the same as a table in Markdown, milliseconds of both."""
 import sys
 
 OPERATIONS = ["MatMult", "A*A first", "A*A again", "MatPtAP first", "MatPtAP again", "GAMG setup", "GAMG setup warm", "GAMG setup again", "second solve"]

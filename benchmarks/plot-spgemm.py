@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Draws the rows of one method of benchmarks/results/spgemm-*.tsv as bars of (first product / best known code): plot-spgemm.py TSV METHOD TITLE > SVG"""
+"""Draws the rows of one method of benchmarks/results/spgemm-*.tsv as bars of (first product / best known code):
+plot-spgemm.py TSV METHOD TITLE > SVG"""
 import math
 import sys
 

@@ -18,6 +18,10 @@ bench-host: $(BUILD)/benchmarks/bench_host
 bench-spmv-host: $(BUILD)/benchmarks/bench_hostspmv
 	$(TEST_ENV) $< -matrices $(MATRICES) $(BENCH_SPMV_HOST_ARGS)
 
-## make bench           the host: MatMult, products, Galerkin products and GAMG's setup beside MATAIJ's, into BENCH_RESULTS=benchmarks/results/host.{csv,svg}; MATRICES=DIR for the real matrices, BENCH_ARGS="-only 27pt -reps 5"
-## make bench-host      times and checks the host's methods of sparse products against MATAIJ's, BENCH_HOST_ARGS="-case 27pt,cage11 -op ptap -methods fused"
-## make bench-spmv-host times and checks the host's methods of products with a vector beside PETSc's, BENCH_SPMV_HOST_ARGS="-reps 40 -only 27pt"
+## make bench           the host: MatMult, products, Galerkin products and GAMG's setup beside MATAIJ's, into
+##                      BENCH_RESULTS=benchmarks/results/host.{csv,svg}; MATRICES=DIR for the real matrices,
+##                      BENCH_ARGS="-only 27pt -reps 5"
+## make bench-host      times and checks the host's methods of sparse products against MATAIJ's, BENCH_HOST_ARGS="-case
+##                      27pt,cage11 -op ptap -methods fused"
+## make bench-spmv-host times and checks the host's methods of products with a vector beside PETSc's,
+##                      BENCH_SPMV_HOST_ARGS="-reps 40 -only 27pt"

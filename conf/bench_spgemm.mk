@@ -1,4 +1,5 @@
-# The benchmark of the sparse products on bare CSR arrays; it links the rooms' objects and opens a device library at run time.
+# The benchmark of the sparse products on bare CSR arrays; it links the rooms' objects and opens a device library at run
+# time.
 BENCH_SPGEMM_ARGS ?= -backend $(CURDIR)/$(CUDA_LIB) -methods auto,shape,hash -matrices $(MATRICES)
 
 $(BUILD)/benchmarks/bench_spgemm: $(BUILD)/benchmarks/bench_spgemm.o $(BUILD)/librooms.a
@@ -8,7 +9,8 @@ $(BUILD)/benchmarks/bench_spgemm: $(BUILD)/benchmarks/bench_spgemm.o $(BUILD)/li
 bench-spgemm: $(BUILD)/benchmarks/bench_spgemm $(if $(filter 1,$(CUDA)),$(CUDA_LIB))
 	$< $(BENCH_SPGEMM_ARGS)
 
-## make bench-spgemm    times and checks sparse products on a GPU, BENCH_SPGEMM_ARGS="-backend ... -methods auto,hash -only 27-pt"
+## make bench-spgemm    times and checks sparse products on a GPU, BENCH_SPGEMM_ARGS="-backend ... -methods auto,hash
+##                      -only 27-pt"
 
 # The benchmark of a matrix type as a PETSc user sees it: it links PETSc alone
 $(BUILD)/benchmarks/bench_mat: $(BUILD)/benchmarks/bench_mat.o
@@ -16,4 +18,5 @@ $(BUILD)/benchmarks/bench_mat: $(BUILD)/benchmarks/bench_mat.o
 .PHONY: bench-mat
 bench-mat: $(BUILD)/benchmarks/bench_mat
 
-## make bench-mat       builds the benchmark of a matrix type as a PETSc user sees it (benchmarks/bench_mat.c says how to run it)
+## make bench-mat       builds the benchmark of a matrix type as a PETSc user sees it (benchmarks/bench_mat.c says how
+##                      to run it)

@@ -1,4 +1,5 @@
-# The benchmark of products with a vector, transposes and operations on values; it links the rooms' objects and opens a device library at run time.
+# The benchmark of products with a vector, transposes and operations on values; it links the rooms' objects and opens a
+# device library at run time.
 BENCH_SPMV_ARGS ?= -backend $(CURDIR)/$(CUDA_LIB) -matrices $(MATRICES)
 CUDA_INCLUDE = $(if $(NVCC),$(dir $(NVCC))../include)
 
@@ -10,4 +11,5 @@ $(BUILD)/benchmarks/bench_spmv: $(BUILD)/benchmarks/bench_spmv.o $(BUILD)/libroo
 bench-spmv: $(BUILD)/benchmarks/bench_spmv $(if $(filter 1,$(CUDA)),$(CUDA_LIB))
 	$< $(BENCH_SPMV_ARGS)
 
-## make bench-spmv      times and checks products with a vector, transposes and value operations on a GPU, BENCH_SPMV_ARGS="-backend ... -only 27-pt"
+## make bench-spmv      times and checks products with a vector, transposes and value operations on a GPU,
+##                      BENCH_SPMV_ARGS="-backend ... -only 27-pt"

@@ -19,7 +19,8 @@ conformance_run = PETSC_PREFIX='$(PETSC_PREFIX)' PETSC_VERSION='$(PETSC_VERSION)
 CONFORMANCE_BUNDLE ?= $(abspath build/$(PETSC_ID)/conformance-bundle)
 
 .PHONY: conformance conformance-fast conformance-bundle
-## make conformance     PETSc's own tests with our type, by -mat_type and by -mat_seqaij_type (SEARCH=regex: some of them)
+## make conformance     PETSc's own tests with our type, by -mat_type and by -mat_seqaij_type (SEARCH=regex: some of
+##                      them)
 conformance: $(if $(CONFORMANCE_PLUGIN),$(BUILD)/lib/$(PLUGIN))
 	@$(conformance_run) --mode $(CONFORMANCE_MODES)
 
@@ -27,11 +28,13 @@ conformance: $(if $(CONFORMANCE_PLUGIN),$(BUILD)/lib/$(PLUGIN))
 conformance-fast: $(if $(CONFORMANCE_PLUGIN),$(BUILD)/lib/$(PLUGIN))
 	@$(conformance_run) --fast --mode $(CONFORMANCE_FAST_MODES) $(if $(CONFORMANCE_PART),--part $(CONFORMANCE_PART))
 
-## make conformance-bundle  its programs, outputs and data in one folder, CONFORMANCE_BUNDLE, for machines without PETSc's sources
+## make conformance-bundle  its programs, outputs and data in one folder, CONFORMANCE_BUNDLE, for machines without
+##                          PETSc's sources
 conformance-bundle:
 	@$(conformance_run) --mode mat_type --bundle $(CONFORMANCE_BUNDLE)
 
-# programs of ours as people write them, which PETSc's own tests have none of: matrices filled anew at every step, in four ways
+# programs of ours as people write them, which PETSc's own tests have none of: matrices filled anew at every step, in
+# four ways
 .PHONY: conformance-programs
 CHECK_TARGETS += conformance-programs
 MORE_TARGETS += conformance-programs
@@ -42,7 +45,8 @@ conformance-programs: $(if $(CONFORMANCE_PLUGIN),$(BUILD)/lib/$(PLUGIN))
 # SLEPc's and Python's programs, by PETSC_OPTIONS alone, where they are installed for the PETSc in use
 SLEPC_SOURCES ?= $(firstword $(wildcard /usr/share/slepc/*/share/slepc/examples/src) $(if $(SLEPC_DIR),$(SLEPC_DIR)/src))
 .PHONY: conformance-slepc conformance-python
-## make conformance-slepc     SLEPc's tutorials and tests (Debian: slepc-dev, libslepc3.18-dev-examples), and of ours Davidson with GAMG, shift and invert, SVD
+## make conformance-slepc     SLEPc's tutorials and tests (Debian: slepc-dev, libslepc3.18-dev-examples), and of ours
+##                            Davidson with GAMG, shift and invert, SVD
 slepc_run = $(subst PETSC_CFLAGS='$(PETSC_CFLAGS)' PETSC_LIBS='$(PETSC_LIBS)',PETSC_CFLAGS="`pkg-config --cflags slepc` $(PETSC_CFLAGS)" PETSC_LIBS="`pkg-config --libs slepc` $(PETSC_LIBS)",$(conformance_run))
 conformance-slepc: $(BUILD)/lib/$(PLUGIN)
 	@{ if pkg-config --exists slepc; then \
@@ -54,6 +58,7 @@ conformance-slepc: $(BUILD)/lib/$(PLUGIN)
 # the closing lines of several runs as one
 sum_of_runs = awk '/^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped/ { p += $$1; f += $$3; s += $$5; next } { print } END { printf "%d passed, %d failed, %d skipped\n", p, f, s; exit f > 0 || !(p + s) }'
 
-## make conformance-python    petsc4py's demos, a program of FEniCSx (Debian: python3-petsc4py, python-petsc4py-doc, python3-dolfinx-real)
+## make conformance-python    petsc4py's demos, a program of FEniCSx (Debian: python3-petsc4py, python-petsc4py-doc,
+##                            python3-dolfinx-real)
 conformance-python: $(BUILD)/lib/$(PLUGIN)
 	@python3 tests/conformance/python_programs.py $<

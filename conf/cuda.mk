@@ -1,4 +1,5 @@
-# The device libraries: the CUDA part of the plugin, built where nvcc is found, and, from the same .cu files, the tests' emulator.
+# The device libraries: the CUDA part of the plugin, built where nvcc is found, and, from the same .cu files, the tests'
+# emulator.
 
 NVCC ?= $(or $(shell command -v nvcc 2>/dev/null),$(wildcard /usr/local/cuda/bin/nvcc))
 CUDA ?= $(if $(NVCC),1,0)
@@ -50,7 +51,8 @@ $(CUDA_LIB): $(CUDA_OBJ) $(BUILD)/librooms.a conf/cuda.map
 cuda-spills: $(CUDA_OBJ)
 	@conf/cudaspills $(CUDA_OBJ:.o=.ptxas)
 
-## make cuda            the CUDA part alone; for the card that is here; CUDA=0 leaves it out of `make`, CUDA_ARCH="80 90" names architectures
+## make cuda            the CUDA part alone; for the card that is here; CUDA=0 leaves it out of `make`, CUDA_ARCH="80
+##                      90" names architectures
 ## make cuda-spills     kernels whose registers spill to memory
 
 EMU_OBJ = $(filter-out %/primitives.o,$(CUDA_SRC:%.cu=$(BUILD)/emulated/%.o))
@@ -79,7 +81,8 @@ $(EMULATED_LIB): $(EMU_OBJ) $(EMU_CORE_OBJ) $(BUILD)/librooms.a tests/emulator/e
 	@mkdir -p $(@D)
 	$(call SAY,$@)$(PETSC_CXX) -shared $(SAN) -o $@ $(EMU_OBJ) $(EMU_CORE_OBJ) $(BUILD)/librooms.a -Wl,--version-script=tests/emulator/emulated.map -Wl,-z,now $(if $(SAN),,-Wl,--no-undefined) $(PETSC_LIBS) -ldl -lpthread
 
-## make emulator        the same .cu files for the CPU, build/.../lib/emulated/libaijhybridgpu_emulated.so, a device library for tests
+## make emulator        the same .cu files for the CPU, build/.../lib/emulated/libaijhybridgpu_emulated.so, a device
+##                      library for tests
 
 # Does the emulator find bugs?
 SELFTEST = $(BUILD)/emulated/selftest
@@ -91,7 +94,8 @@ $(SELFTEST) $(HELPERS): $(BUILD)/emulated/%: $(BUILD)/emulated/tests/emulator/se
 	$(call SAY,$@)$(PETSC_CXX) $(SAN) -Wl,--allow-shlib-undefined -o $@ $^ $(PETSC_LIBS) -ldl -lpthread
 -include $(BUILD)/emulated/tests/emulator/selftest/selftest.d $(BUILD)/emulated/tests/emulator/selftest/helpers.d
 
-# what schedules threads, keeps memory and orders time; the rest of tests/emulator stands in for CUDA's functions and primitives, or is the detector of races
+# what schedules threads, keeps memory and orders time; the rest of tests/emulator stands in for CUDA's functions and
+# primitives, or is the detector of races
 EMU_CORE_FILES = $(patsubst %,tests/emulator/%,device.h emulator.h memory.h fibers.cc memory.cc)
 .PHONY: check-selftest
 check-selftest: $(SELFTEST) $(HELPERS) $(BUILD)/races/selftest $(BUILD)/races/helpers
@@ -102,7 +106,8 @@ MORE_BUILDS += $(if $(EMULATED_LIB),$(SELFTEST) $(HELPERS) $(SELFTEST_RACES) $(H
 
 ## make check-selftest  does the emulator find planted bugs?
 
-# The race detector: kernels compiled with -fsanitize=thread, whose calls go to tests/emulator/races.cc and not to libtsan
+# The race detector: kernels compiled with -fsanitize=thread, whose calls go to tests/emulator/races.cc and not to
+# libtsan
 RACES_LIB = $(BUILD)/lib/races/libaijhybridgpu_races.so
 RACES_OBJ = $(EMU_OBJ:$(BUILD)/emulated/%=$(BUILD)/races/%)
 RACES_CORE_OBJ = $(EMU_CORE_OBJ:$(BUILD)/emulated/%=$(BUILD)/races/%)
@@ -141,8 +146,8 @@ check-races: $(RACES_LIB)
 	  $(TEST_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
 	@tests/summary $(RESULTS)
 
-# Several seeds, each for the inputs and for the emulator's order of threads, blocks and streams: the rooms' tests, the type's, and the product-heavy part of PETSc's
-# own with all work forced onto the emulated device.
+# Several seeds, each for the inputs and for the emulator's order of threads, blocks and streams: the rooms' tests, the
+# type's, and the product-heavy part of PETSc's own with all work forced onto the emulated device.
 SEEDS ?= 3
 CHECK_EMULATED_SEARCH ?= ^mat/tests/ex(62|70|93|94|96|111|209|250)\b
 .PHONY: check-emulated check-emulated-unit check-emulated-mat check-emulated-ranks check-emulated-petsc
@@ -152,7 +157,8 @@ check-emulated: tests-clean-results
 	@for p in unit mat ranks petsc; do $(MAKE) --no-print-directory check-emulated-$$p || exit 1; done
 	@tests/summary $(RESULTS)
 
-# the type's tests alone: for a PETSc with CUDA, where more of them is compiled (MatBindToCPU(), memory types), on a machine without a card
+# the type's tests alone: for a PETSc with CUDA, where more of them is compiled (MatBindToCPU(), memory types), on a
+# machine without a card
 .PHONY: check-emulated-type
 check-emulated-type: tests-clean-results
 	@$(MAKE) --no-print-directory -j $(TEST_JOBS) $(BUILD)/lib/$(PLUGIN) $(MAT_BIN) $(EMULATED_LIB)
@@ -192,7 +198,9 @@ coverage-run:
 	@conf/coverage $(BUILD)
 
 ## make check-races     the unit tests over the detector of races
-## make check-emulated  over the emulated device, SEEDS=n seeds: unit tests, the type's tests, the product-heavy part of PETSc's own
+## make check-emulated  over the emulated device, SEEDS=n seeds: unit tests, the type's tests, the product-heavy part of
+##                      PETSc's own
 ## make check-emulated-type  over the emulated device: the type's tests alone, for another PETSc
-## make mutants         are broken kernels noticed? SEED=n draws others, ALL=1 takes every one; last line "N of M mutants killed"
+## make mutants         are broken kernels noticed? SEED=n draws others, ALL=1 takes every one; last line "N of M
+##                      mutants killed"
 ## make coverage        lines of kernels and of host code that the unit tests reach; last line "kernels N %, host N %"

@@ -1,4 +1,5 @@
-# Tests on a real GPU. The report is kept in the repository: what ran, on what, and the hash of the sources that it is about.
+# Tests on a real GPU. The report is kept in the repository: what ran, on what, and the hash of the sources that it is
+# about.
 PART ?= unit
 GPU_REPORT := tests/gpu-report.txt
 
@@ -11,4 +12,5 @@ gpu-report-status:
 	@tests/gpu-report-status $(GPU_REPORT)
 
 ## make check-gpu       tests on a real GPU, PART=unit|sanitizer|conformance|faults; appends to tests/gpu-report.txt
-## make gpu-report-status  says whether the last run of each part in tests/gpu-report.txt is about these sources, or what differs
+## make gpu-report-status  says whether the last run of each part in tests/gpu-report.txt is about these sources, or
+##                         what differs

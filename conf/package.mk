@@ -1,6 +1,7 @@
 # The demonstration, installation, and the examples
 
-## make demo            PETSc's elasticity tutorial with the type, beside aij and hypre; prints what to do with your own program
+## make demo            PETSc's elasticity tutorial with the type, beside aij and hypre; prints what to do with your own
+##                      program
 .PHONY: demo examples install uninstall
 
 # PETSc's tutorials: in the installed prefix, or in the source tree that was built
@@ -42,7 +43,8 @@ CHECK_BUILDS += examples $(BUILD)/tests/examples/readmm
 test-examples: $(EXAMPLES_BIN) $(BUILD)/tests/examples/readmm $(BUILD)/lib/$(PLUGIN)
 	@$(MPI_ENV) MPIEXEC='$(MPIEXEC)' tests/examples/run.sh $(BUILD)/tests/examples/readmm $(BUILD)/examples/solve $(abspath $(BUILD)/lib/$(PLUGIN)) $(PETSC_SCALAR)
 
-## make install         PREFIX=DIR (default /usr/local), DESTDIR=DIR: library, CUDA part where it was built, header, aijhybridgpu.pc, manual pages
+## make install         PREFIX=DIR (default /usr/local), DESTDIR=DIR: library, CUDA part where it was built, header,
+##                      aijhybridgpu.pc, manual pages
 ## make uninstall       takes these files away again
 PREFIX ?= /usr/local
 INSTALL ?= install
@@ -95,7 +97,8 @@ uninstall: manpages
 	rmdir "$(DESTDIR)$(INSTALL_PLUGINDIR)/cuda" 2>/dev/null || true
 
 ## make dist            the release as a tarball: build/dist/petsc-aijhybridgpu-VERSION.tar.gz
-## make deb             Debian packages for the distribution's PETSc in build/deb; the CUDA part too where nvcc is found (DEB_CUDA=0: not)
+## make deb             Debian packages for the distribution's PETSc in build/deb; the CUDA part too where nvcc is found
+##                      (DEB_CUDA=0: not)
 DIST ?= build/dist
 DEB ?= build/deb
 .PHONY: dist deb
@@ -113,7 +116,8 @@ docs:
 docs-links: docs
 	@conf/docs/checklinks '$(DOCS)/html' --external
 
-## make test-packages   the tarball, Debian packages and pip's: built, installed, used, removed (test-dist, test-deb, test-pip one by one)
+## make test-packages   the tarball, Debian packages and pip's: built, installed, used, removed (test-dist, test-deb,
+##                      test-pip one by one)
 PACKAGE_TESTS := dist deb pip
 .PHONY: test-packages $(PACKAGE_TESTS:%=test-%)
 $(PACKAGE_TESTS:%=test-%): test-%:
@@ -121,7 +125,8 @@ $(PACKAGE_TESTS:%=test-%): test-%:
 test-packages:
 	@for t in $(PACKAGE_TESTS); do $(MAKE) --no-print-directory test-$$t | sed "s/^\([0-9]* passed\)/$$t: \1/"; done | awk '{ print } / passed, .* failed, .* skipped/ { p += $$2; f += $$4; s += $$6; n++ } END { f += $(words $(PACKAGE_TESTS)) - n; printf "%d passed, %d failed, %d skipped\n", p, f, s; exit f > 0 }'
 
-## make test-configure  PETSc's ./configure --download-aijhybridgpu=TARBALL in its sources, and again over the same PETSC_ARCH with other tarballs
+## make test-configure  PETSc's ./configure --download-aijhybridgpu=TARBALL in its sources, and again over the same
+##                      PETSC_ARCH with other tarballs
 .PHONY: test-configure
 test-configure:
 	@$(TEST_ENV) MAKE='$(MAKE)' tests/packages/configure.sh $(BUILD)/packages/configure
@@ -155,7 +160,8 @@ CHECK_TARGETS += test-install
 test-install:
 	@$(TEST_ENV) MAKE='$(MAKE) CUDA=0' PKG_CONFIG_PATH='$(PETSC_PC_PATH)' CC='$(PETSC_CC)' tests/examples/install.sh $(BUILD)/install-test
 
-## make check-all       check, then the hunt, all of PETSc's, SLEPc's own tests, Python programs, races, memcheck and random bytes; hours
+## make check-all       check, then the hunt, all of PETSc's, SLEPc's own tests, Python programs, races, memcheck and
+##                      random bytes; hours
 .PHONY: check-all
 check-all:
 	@status=0; for t in check checkdeps $(filter-out $(CHECK_TARGETS),$(MORE_TARGETS)) hunt conformance conformance-slepc conformance-python check-races valgrind fuzz; do echo "-> $$t"; $(MAKE) --no-print-directory TEST_MORE=1 $$t || status=1; done; exit $$status

@@ -1,5 +1,6 @@
-# The plugin as PETSc loads it, and plugins that it must not load: the loading code as it would be in a build for another release, with
-# other integers, with other scalars, and linked with a second PETSc. PETSc finds the code by the file's name: a folder each.
+# The plugin as PETSc loads it, and plugins that it must not load: the loading code as it would be in a build for
+# another release, with other integers, with other scalars, and linked with a second PETSc. PETSc finds the code by the
+# file's name: a folder each.
 OTHER := release int64 complex second
 OTHER_FLAGS_release = -include tests/plugin/otherversion.h
 OTHER_FLAGS_int64 = -DPETSC_USE_64BIT_INDICES=1
@@ -35,7 +36,8 @@ test-plugin: $(BUILD)/lib/$(PLUGIN) $(OTHER_MADE:%=$(BUILD)/other/%/$(PLUGIN)) $
 CHECK_TARGETS += test-report
 MORE_TARGETS += test-report
 CHECK_BUILDS += $(BUILD)/tests/plugin/ending $(BUILD)/tests/plugin/advice
-## make test-report     the report of a run: its data beside known counts and -log_view, runs that end by errors; TEST_MORE=1: the page in a browser where there is one
+## make test-report     the report of a run: its data beside known counts and -log_view, runs that end by errors;
+##                      TEST_MORE=1: the page in a browser where there is one
 $(BUILD)/tests/plugin/%: $(BUILD)/tests/plugin/%.o
 	$(call SAY,$@)$(TEST_LINK) -o $@ $^ $(PETSC_LIBS) -lm -ldl
 $(BUILD)/tests/plugin/advice: $(ROOMS_OBJ) $(GLUE_OBJ)

@@ -1,7 +1,11 @@
-# The tests. t1xx to t5xx are unit tests of the rooms: they link the rooms' objects and run on the host and, with the same binary, on the
-# emulated device. So are t8xx, on several processes. t6xx and t7xx are tests of the type: they link PETSc alone and load the plugin by -dll_append.
+# The tests. t1xx to t5xx are unit tests of the rooms: they link the rooms' objects and run on the host and, with the
+# same binary, on the emulated device. So are t8xx, on several processes. t6xx and t7xx are tests of the type: they link
+# PETSc alone and load the plugin by -dll_append.
 #
-# How a t6xx, t7xx or t8xx program runs is said by lines of its own:   TEST np=1,2+4 -some -options     (one run for each np; without such a line: np=1)
+# How a t6xx, t7xx or t8xx program runs is said by lines of its own:   TEST np=1,2+4 -some -options     (one run for
+#                                                                                                       each np; without
+#                                                                                                       such a line:
+#                                                                                                       np=1)
 # Numbers after a + are left to TEST_MORE=1, with which CI runs them over another PETSc, and to `make check-more`:
 # their code is other runs' too.
 # @emulated among the options stands for those that make the emulated device do the work
@@ -178,8 +182,9 @@ check-more: tests-clean-results
 check-host:
 	@$(MAKE) --no-print-directory check EMULATED_LIB= TEST_LINES='^[^@]*$$' CHECK_TARGETS='$(filter conformance-fast conformance-programs test-examples test-plugin test-report,$(CHECK_TARGETS))'
 
-# Fuzzing: libFuzzer with its coverage where clang is found, else random bytes from a driver (and mutations of files); everything under the sanitizers.
-# Two programs, each for FUZZ_SECONDS: the rooms, and the file reader of the examples. Their corpora start from tests/fuzz and grow in the build folder.
+# Fuzzing: libFuzzer with its coverage where clang is found, else random bytes from a driver (and mutations of files);
+# everything under the sanitizers. Two programs, each for FUZZ_SECONDS: the rooms, and the file reader of the examples.
+# Their corpora start from tests/fuzz and grow in the build folder.
 comma_ := ,
 FUZZ_SECONDS ?= 60
 FUZZ_CLANG := $(shell command -v clang 2>/dev/null)
@@ -216,7 +221,8 @@ else
 	cd $(BUILD)/fuzz && $(FUZZ_ENV) ./reader -mutate $$(($(FUZZ_SECONDS) * 5000)) files/*.mtx
 endif
 
-# memcheck finds what the sanitizers do not: values that were never written. What MPI and its like leave is in the suppressions.
+# memcheck finds what the sanitizers do not: values that were never written. What MPI and its like leave is in the
+# suppressions.
 MEMCHECK = valgrind -q --num-callers=40 --error-exitcode=9 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite --suppressions=tests/valgrind.supp
 # on one process; whole solves take too long
 VALGRIND_MAT = $(filter t601% t602% t603% t700%,$(MAT_TESTS))
@@ -237,11 +243,16 @@ hunt: tests-clean-results $(BUILD)/lib/$(PLUGIN) $(BUILD)/tests/t604_sequences $
 	  done; done; done | $(TEST_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
 	@tests/summary $(RESULTS)
 
-## make hunt            random sequences beside MATAIJ: HUNT_RUNS=n runs from SEED=N on, on the host and the emulated device
-## make fuzz            libFuzzer (with clang) or random bytes, FUZZ_SECONDS each: products, transposes, wild arrays beside the reference; the file reader
+## make hunt            random sequences beside MATAIJ: HUNT_RUNS=n runs from SEED=N on, on the host and the emulated
+##                      device
+## make fuzz            libFuzzer (with clang) or random bytes, FUZZ_SECONDS each: products, transposes, wild arrays
+##                      beside the reference; the file reader
 ## make valgrind        the rooms' tests under memcheck, small sizes
-## make check           the tests: rooms on the host and on the emulated device, the type, PETSc's own (fast part); ten minutes on two cores
-## make check-more      what check leaves out: runs whose code others reach, and tests of what developers alone use; CI runs it too
+## make check           the tests: rooms on the host and on the emulated device, the type, PETSc's own (fast part); ten
+##                      minutes on two cores
+## make check-more      what check leaves out: runs whose code others reach, and tests of what developers alone use; CI
+##                      runs it too
 ## make check-host      check without the emulated device: what depends on the PETSc in use
-## make unit            the rooms' tests on the host alone (SANITIZE=address,undefined for the sanitizers); SEED=N other random matrices
+## make unit            the rooms' tests on the host alone (SANITIZE=address,undefined for the sanitizers); SEED=N other
+##                      random matrices
 ## make unit-emulated   the rooms' tests on the emulated device alone; make unit-cuda: on the machine's device

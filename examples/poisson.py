@@ -2,16 +2,18 @@
 
     python3 poisson.py [-n 40] [PETSc's options]
 
--Laplace(u) = f with u = sin(pi x) sin(pi y) sin(pi z), zero on the boundary; 7-point differences on n x n x n inner points. Solved twice, the
-second time with new values in the same pattern, as a time step or a Newton iteration would have them. Exit status 1: not converged, or the
-error is not that of the differences.
+-Laplace(u) = f with u = sin(pi x) sin(pi y) sin(pi z), zero on the boundary; 7-point differences on n x n x n inner
+points. Solved twice, the second time with new values in the same pattern, as a time step or a Newton iteration would
+have them. Exit status 1: not converged, or the error is not that of the differences.
 """
 import sys
 import time
 
 import numpy
 
-try:  # before petsc4py: all AIJ matrices below are of the type aijhybridgpu. Without the package it is plain PETSc, or what PETSC_OPTIONS says
+# before petsc4py: all AIJ matrices below are of the type aijhybridgpu. Without the package it is plain PETSc, or what
+# PETSC_OPTIONS says
+try:
     import petsc_aijhybridgpu
     petsc_aijhybridgpu.init()
 except ImportError:

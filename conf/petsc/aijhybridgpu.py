@@ -2,8 +2,9 @@
 #
 #   ./configure --download-aijhybridgpu=/path/to/petsc-aijhybridgpu-VERSION.tar.gz ...
 #
-# (`make dist` makes the tarball, `--download-aijhybridgpu-cuda=0` leaves the CUDA part out.) The plugin is built when PETSc's libraries
-# are, at the end of `make`, or of `make install` where there is a prefix, and lies beside them. Configure it again with another tarball and
+# (`make dist` makes the tarball, `--download-aijhybridgpu-cuda=0` leaves the CUDA part out.) The plugin is built when
+# PETSc's libraries are, at the end of `make`, or of `make install` where there is a prefix, and lies beside them.
+# Configure it again with another tarball and
 # `make` builds that one.
 import config.package
 import os

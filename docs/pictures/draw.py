@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Draws the pictures of docs/methods.md: draw.py [--check] writes NAME.svg beside itself for each function below, or says which would change.
+"""Draws the pictures of docs/methods.md: draw.py [--check] writes NAME.svg beside itself for each function below, or
+says which would change.
 
-All have a white ground, so they read the same on light and dark pages. Colours: blue what comes from A, orange from B, green the result, grey what is not looked at.
+All have a white ground, so they read the same on light and dark pages. Colours: blue what comes from A, orange from B,
+green the result, grey what is not looked at.
 """
 import os
 import sys

@@ -4,8 +4,8 @@
     petsc_aijhybridgpu.init()          # before petsc4py.PETSc is imported
     from petsc4py import PETSc
 
-All AIJ matrices are of the plugin's types from then on. `python -m petsc_aijhybridgpu` prints the same as options for programs that are
-not Python's.
+All AIJ matrices are of the plugin's types from then on. `python -m petsc_aijhybridgpu` prints the same as options for
+programs that are not Python's.
 """
 import json
 import os

@@ -1,7 +1,8 @@
 #!/bin/sh
 # What the build promises: a method is one file and one line, and a test program that checks nothing fails.
 #
-#   tests/build/run.sh BUILD      CC, PETSC_CFLAGS, PETSC_LIBS as the makefile has them; BUILD holds librooms.a and tests/*.o
+#   tests/build/run.sh BUILD      CC, PETSC_CFLAGS, PETSC_LIBS as the makefile has them; BUILD holds librooms.a and
+#                                 tests/*.o
 set -u
 here=$(cd "$(dirname "$0")/../.." && pwd)
 build=$(cd "$1" && pwd)

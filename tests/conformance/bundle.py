@@ -1,8 +1,9 @@
-"""A bundle: the list of commands with all that it needs but PETSc's library and the plugin, for machines without PETSc's sources or a
-compiler for them (a machine with a GPU, reached with what one carries there).
+"""A bundle: the list of commands with all that it needs but PETSc's library and the plugin, for machines without
+PETSc's sources or a compiler for them (a machine with a GPU, reached with what one carries there).
 
     bin/                     the programs, built here and stripped; NAME.failed says why one could not be built
-    src/                     the programs' sources (their TEST blocks are the list), the stored outputs, the files that tests read beside them
+    src/                     the programs' sources (their TEST blocks are the list), the stored outputs, the
+                             files that tests read beside them
     share/petsc/datafiles/   PETSc's small matrices and meshes
     petsc.json               version and macros of the PETSc that the programs were built with
 """

@@ -1,12 +1,14 @@
 """Which of PETSc's commands concern an AIJ matrix type, and what becomes of them with another type in its place.
 
-select() sorts every command of every program into those to run and those left out, each of the latter with a reason. A command is taken if
+select() sorts every command of every program into those to run and those left out, each of the latter with a reason. A
+command is taken if
   * it names a type derived from AIJ on its command line, or another command of the same program does;
   * its program calls a matrix product, MatConvert, MatTranspose or COO assembly;
   * it (or its program) uses GAMG or PCMG;
   * its program, one of mat/ or ksp/ or of SLEPc's, lets options choose the type of its matrices.
-variants() then makes of it the command lines: the type in place of the one named; where a program reads options of its own
-(-A_mat_type, -pack_dm_mat_type) or forces no type at all, with these added. What a command line asks of a device is asked of the host.
+variants() then makes of it the command lines: the type in place of the one named; where a program reads options of its
+own (-A_mat_type, -pack_dm_mat_type) or forces no type at all, with these added. What a command line asks of a device is
+asked of the host.
 """
 import os
 import re
@@ -73,7 +75,8 @@ def own_options(text):
 
 
 def host_tokens(tokens, vec_type):
-    """The command line with what it asks of a device asked of the host; the second value names what could not be replaced."""
+    """The command line with what it asks of a device asked of the host; the second value names what could not be
+    replaced."""
     out, i = [], 0
     while i < len(tokens):
         t = tokens[i]
@@ -98,7 +101,8 @@ def host_tokens(tokens, vec_type):
 
 
 def retype(tokens, root):
-    """Every AIJ type named becomes root's: seqaijcusparse -> seq<root>. Where a derived type is named, plain aij stays plain aij."""
+    """Every AIJ type named becomes root's: seqaijcusparse -> seq<root>. Where a derived type is named, plain aij stays
+    plain aij."""
     derived = any(DERIVED.match(x) for t in tokens for x in t.split(','))
     pattern = DERIVED if derived else FAMILY
     out = []
@@ -135,7 +139,8 @@ def select(programs, configuration):
 
 
 def _expand(args, configuration):
-    """Shell variables in args; DATAFILESPATH's matrices are replaced by a small matrix that PETSc ships, which changes the expected output."""
+    """Shell variables in args; DATAFILESPATH's matrices are replaced by a small matrix that PETSc ships, which changes
+    the expected output."""
     shipped = os.path.join(configuration.datafiles, 'matrices')
     replaced = False
     args = args.replace('${wPETSC_DIR}/share/petsc/datafiles', configuration.datafiles).replace('${PETSC_DIR}/share/petsc/datafiles', configuration.datafiles)
@@ -152,8 +157,8 @@ def _expand(args, configuration):
 
 
 def variants(command, text, configuration, vec_type='standard'):
-    """([(what, make, substituted data)], reason). make(root, appended) gives the arguments for a type's root name, with or without the options
-    which the test itself does not have. reason: why there is none."""
+    """([(what, make, substituted data)], reason). make(root, appended) gives the arguments for a type's root name, with
+    or without the options which the test itself does not have. reason: why there is none."""
     args, data_replaced = _expand(command.args, configuration)
     if '$' in args:
         return [], 'needs a data file that is not here: ' + ' '.join(t for t in args.split() if '$' in t)

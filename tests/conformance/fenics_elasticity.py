@@ -1,4 +1,5 @@
-"""Linear elasticity of a clamped cube by legacy FEniCS, CG and PETSc's GAMG: a program that takes its matrix type from PETSC_OPTIONS alone."""
+"""Linear elasticity of a clamped cube by legacy FEniCS, CG and PETSc's GAMG: a program that takes its matrix type from
+PETSC_OPTIONS alone."""
 import logging
 
 from dolfin import (Constant, DirichletBC, Function, PETScKrylovSolver, TestFunction, TrialFunction, UnitCubeMesh, VectorFunctionSpace, assemble_system, div, dot, dx, grad,

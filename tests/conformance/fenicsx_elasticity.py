@@ -1,4 +1,5 @@
-"""Linear elasticity of a clamped cube by FEniCSx, CG and GAMG: a program that knows nothing of the plugin and takes everything from PETSC_OPTIONS."""
+"""Linear elasticity of a clamped cube by FEniCSx, CG and GAMG: a program that knows nothing of the plugin and takes
+everything from PETSC_OPTIONS."""
 import numpy
 import ufl
 from dolfinx import fem, mesh

@@ -1,4 +1,5 @@
-"""Operations of petsc4py's on random sparse matrices beside scipy's: the type comes in by PETSC_OPTIONS, scipy is the judge."""
+"""Operations of petsc4py's on random sparse matrices beside scipy's: the type comes in by PETSC_OPTIONS, scipy is the
+judge."""
 import numpy
 import scipy.sparse
 from petsc4py import PETSc

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs Python programs with the plugin, by PETSC_OPTIONS alone, and compares what they print with plain aij's: petsc4py's own demonstration
-programs, examples/poisson.py, one that scipy judges, and one each of FEniCSx and FEniCS.
+"""Runs Python programs with the plugin, by PETSC_OPTIONS alone, and compares what they print with plain aij's:
+petsc4py's own demonstration programs, examples/poisson.py, one that scipy judges, and one each of FEniCSx and FEniCS.
 
     python_programs.py PLUGIN
 
-Needs petsc4py for the PETSc that the plugin was built for, its demos and dolfinx (Debian: python3-petsc4py, python-petsc4py-doc,
-python3-dolfinx-real, python3-scipy, python3-dolfin). What is not there is skipped, saying so.
+Needs petsc4py for the PETSc that the plugin was built for, its demos and dolfinx (Debian: python3-petsc4py,
+python-petsc4py-doc, python3-dolfinx-real, python3-scipy, python3-dolfin). What is not there is skipped, saying so.
 """
 import glob
 import os

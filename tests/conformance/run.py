@@ -5,17 +5,21 @@
     run.py --bundle DIR                      builds the programs and writes all that the list needs to DIR (bundle.py)
     run.py --from DIR [--seconds N] ...      runs it from there, without a compiler or PETSc's sources
 
-What is run: testblocks.py reads the TEST blocks, commands.py says which commands concern an AIJ type and what becomes of them.
-The plugin comes in by PETSC_OPTIONS alone. mat_type: the type's name takes the place of the one on the command line. seqaij_type: the
-command names aij, and every sequential AIJ matrix, also the blocks of parallel ones, is converted (-mat_seqaij_type).
+What is run: testblocks.py reads the TEST blocks, commands.py says which commands concern an AIJ type and what becomes
+of them. The plugin comes in by PETSC_OPTIONS alone. mat_type: the type's name takes the place of the one on the command
+line. seqaij_type: the command names aij, and every sequential AIJ matrix, also the blocks of parallel ones, is
+converted (-mat_seqaij_type).
 
-How it is judged: exit status, and the output as PETSc's petscdiff sees it (blanks and floating point numbers aside), only stricter: numbers
-must agree to a relative 1e-2 or an absolute 1e-5. Lines that state a type are left aside, and addresses stand for any. Where the stored output is missed, plain aij
-runs the same command without the plugin (its result is kept): if that fails too the command is left out, otherwise its output is the judge.
-Lines that known-differences.txt tells to leave aside are. What it lists otherwise passes if aijperm, PETSc's simplest type derived from AIJ, prints the same, and is left out otherwise.
+How it is judged: exit status, and the output as PETSc's petscdiff sees it (blanks and floating point numbers aside),
+only stricter: numbers must agree to a relative 1e-2 or an absolute 1e-5. Lines that state a type are left aside, and
+addresses stand for any. Where the stored output is missed, plain aij runs the same command without the plugin (its
+result is kept): if that fails too the command is left out, otherwise its output is the judge. Lines that
+known-differences.txt tells to leave aside are. What it lists otherwise passes if aijperm, PETSc's simplest type derived
+from AIJ, prints the same, and is left out otherwise.
 
-The PETSc in use is taken from the environment as the makefile sets it: PETSC_ID, PETSC_PREFIX, PETSC_VERSION, PETSC_CC, PETSC_CFLAGS,
-PETSC_LIBS, MPIEXEC. Written under --build: bin/ (programs), aij/ (plain results), leftout-MODE.txt, results-MODE.tsv, failed-MODE/ (outputs).
+The PETSc in use is taken from the environment as the makefile sets it: PETSC_ID, PETSC_PREFIX, PETSC_VERSION, PETSC_CC,
+PETSC_CFLAGS, PETSC_LIBS, MPIEXEC. Written under --build: bin/ (programs), aij/ (plain results), leftout-MODE.txt,
+results-MODE.tsv, failed-MODE/ (outputs).
 """
 import argparse
 import concurrent.futures
@@ -49,7 +53,8 @@ TYPE_NAME = re.compile(r'\b(seq|mpi)?aij(hybridgpu|cusparse|kokkos|viennacl|perm
 ENVIRONMENT = {
     'OMPI_ALLOW_RUN_AS_ROOT': '1', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': '1', 'OMPI_MCA_rmaps_base_oversubscribe': '1',
     'OMPI_MCA_hwloc_base_binding_policy': 'none', 'OMPI_MCA_mpi_yield_when_idle': '1', 'OMPI_MCA_btl_vader_single_copy_mechanism': 'none',
-    # looking for networks costs Open MPI more than most of these tests: shared memory only, and no helper process for one rank
+    # looking for networks costs Open MPI more than most of these tests: shared memory only, and no helper process for
+    # one rank
     'OMPI_MCA_pml': 'ob1', 'OMPI_MCA_btl': 'self,vader', 'OMPI_MCA_ess_singleton_isolated': '1',
     'PRTE_MCA_rmaps_default_mapping_policy': ':oversubscribe', 'OMP_NUM_THREADS': '1', 'OPENBLAS_NUM_THREADS': '1', 'LC_ALL': 'C',
 }
@@ -121,7 +126,8 @@ def difference(expected, got, aside=()):
 
 
 class Job:
-    """A command line for any type's name. bare: the same without the -mat_type and -dm_mat_type that the test itself does not have."""
+    """A command line for any type's name. bare: the same without the -mat_type and -dm_mat_type that the test itself
+    does not have."""
 
     def __init__(self, command, what, make, data_replaced, source_root, bare=False):
         self.command, self.what, self.make, self.data_replaced, self.source_root, self.bare = command, what, make, data_replaced, source_root, bare
@@ -264,7 +270,8 @@ class Runner:
             line = self.e.get('MPIEXEC', 'mpiexec').split() + ['-n', str(job.command.nsize)] + line
             if self.preload and 'LD_PRELOAD' not in environment:
                 environment['LD_PRELOAD'] = self.preload
-        temporary = tempfile.mkdtemp(prefix='conf')  # isolated single ranks share names in the session folder: each needs its own
+        # isolated single ranks share names in the session folder: each needs its own
+        temporary = tempfile.mkdtemp(prefix='conf')
         environment['TMPDIR'] = environment['OMPI_MCA_orte_tmpdir_base'] = temporary
         if job.command.nsize == 1:
             environment['OMPI_MCA_btl'] = 'self'
@@ -350,7 +357,8 @@ class Runner:
                 if self.concerns(mode) and fnmatch.fnmatch(result['program'], program) and pattern.search(result['command']):
                     result['outcome'], result['why'] = 'skipped', 'known difference: %s [%s]' % (reason, result['why'])
                     if result['text'] is not None and self.o.mode == 'mat_type':
-                        # a program that looks for the exact type does the same with the parent's own simplest descendant
+                        # a program that looks for the exact type does the same with the parent's own simplest
+                        # descendant
                         status, text, error, timed_out = self.execute(job, job.line('aijperm'), self.o.options)
                         if not status and not timed_out and difference(text, result['text']) is None:
                             result['outcome'], result['judge'] = 'passed', 'aijperm'
@@ -456,7 +464,8 @@ def read_counts(path):
 
 
 def known_differences(path):
-    """Two lists of (mode, device or *, program glob, regex, reason): the regex is about the command, and, where the mode says "lines", about lines to leave aside."""
+    """Two lists of (mode, device or *, program glob, regex, reason): the regex is about the command, and, where the
+    mode says "lines", about lines to leave aside."""
     known, aside = [], []
     with open(path) as f:
         for line in f:

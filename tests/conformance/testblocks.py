@@ -1,11 +1,13 @@
 """Reads the TEST blocks which PETSc's examples carry in a comment at their end.
 
-The language is one of indented `key: value` lines. At the outermost level stand `build:`, `test:` and `testset:`; a testset holds
-keys that its inner `test:` entries inherit. args, requires, env and diff_args are joined with the inherited ones, every other key
-replaces them. A value may run on over several lines. `{{a b}shared output}` in args or nsize is a loop whose turns all print what is
-stored in one file, `{{a b}separate output}` one with a stored file for each turn (the option's name and value are part of its name).
+The language is one of indented `key: value` lines. At the outermost level stand `build:`, `test:` and `testset:`; a
+testset holds keys that its inner `test:` entries inherit. args, requires, env and diff_args are joined with the
+inherited ones, every other key replaces them. A value may run on over several lines. `{{a b}shared output}` in args or
+nsize is a loop whose turns all print what is stored in one file, `{{a b}separate output}` one with a stored file for
+each turn (the option's name and value are part of its name).
 
-parse(path) gives (build, commands): the build entry's keys, and one Command per run that PETSc's own harness would make.
+parse(path) gives (build, commands): the build entry's keys, and one Command per run that PETSc's own harness would
+make.
 """
 import itertools
 import os

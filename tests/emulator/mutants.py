@@ -1,20 +1,27 @@
 #!/usr/bin/env python3
 """Do the tests notice a broken kernel?
 
-Draws a seeded sample of mutants of the device code (__global__ and __device__ functions of .cu and .cuh files), from each room in turn, by these rules in turn:
+Draws a seeded sample of mutants of the device code (__global__ and __device__ functions of .cu and .cuh files), from
+each room in turn, by these rules in turn:
   barrier      a __syncthreads() or __syncwarp() is taken out
   mask         a mask is lost: a sub-warp's becomes the whole warp's, "lanes below" becomes all
   index        an index is one too large
-  comparison   < becomes <=, >= becomes >, == becomes != and back (not where the smaller or larger of two is taken: of equal ones either will do)
-  step         a "+ 1" or "- 1" is lost (not in what a hash multiplies by a large odd constant: one hash is as good as the other)
-builds each into the emulator and runs the tests of its own room, first over the plain emulator, then (what survived) over the detector of races; a mutant of a header
-goes into the source files that include it, room by room (the first file alone, then the others of the room at once), each with its room's tests, and one of the device room into a program of its own before. A mutant is killed when
-a test fails, crashes, is stopped by the emulator or does not end. What is not noticed within PATIENCE, or before the whole's end, has survived.
-Mutants that do not compile, or whose object code is the original's, do not count, and neither do survivors whose reason in tests/emulator/survivors.txt begins with
-"equivalent": nothing that a test could see tells them from the original. All survivors are listed, with the reason where there is one, and both sums are given.
+  comparison   < becomes <=, >= becomes >, == becomes != and back (not where the smaller or larger of two is taken: of
+               equal ones either will do)
+  step         a "+ 1" or "- 1" is lost (not in what a hash multiplies by a large odd constant: one hash is as good as
+               the other)
+builds each into the emulator and runs the tests of its own room, first over the plain emulator, then (what survived)
+over the detector of races; a mutant of a header goes into the source files that include it, room by room (the first
+file alone, then the others of the room at once), each with its room's tests, and one of the device room into a program
+of its own before. A mutant is killed when a test fails, crashes, is stopped by the emulator or does not end. What is
+not noticed within PATIENCE, or before the whole's end, has survived. Mutants that do not compile, or whose object code
+is the original's, do not count, and neither do survivors whose reason in tests/emulator/survivors.txt begins with
+"equivalent": nothing that a test could see tells them from the original. All survivors are listed, with the reason
+where there is one, and both sums are given.
 
-Called by `make mutants`, which builds the originals first; with --prepare it builds them itself (for a machine that has a C++ compiler, PETSc's headers and
-library, but no make), and --tests names the folder of test programs built elsewhere.
+Called by `make mutants`, which builds the originals first; with --prepare it builds them itself (for a machine that has
+a C++ compiler, PETSc's headers and library, but no make), and --tests names the folder of test programs built
+elsewhere.
 """
 import argparse, concurrent.futures, itertools, os, random, re, resource, shlex, shutil, signal, subprocess, sys, threading, time
 
@@ -38,7 +45,8 @@ class OutOfPatience(Exception):
 
 
 def device_spans(text):
-    """[start, end) of the bodies of functions that run on the device, comments and strings blanked out of what is returned beside them"""
+    """[start, end) of the bodies of functions that run on the device, comments and strings blanked out of what is
+    returned beside them"""
     clean = re.sub(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\])*\"", lambda m: re.sub(r"[^\n]", " ", m.group()), text, flags=re.S)
     # what the emulator does not compile, and what only the compiler asks
     clean = re.sub(r"^ *#if HYB_BULK_ENGINE$.*?^ *#(?:else|elif|endif)", lambda m: re.sub(r"[^\n]", " ", m.group()), clean, flags=re.S | re.M)
@@ -68,7 +76,8 @@ TEXT = {} # of the files, as they were at the start
 
 
 def picks_one(body, m):
-    """a < b ? a : b, or if (a > b) b = a: the smaller or the larger of two, where it does not matter which is taken of equal ones"""
+    """a < b ? a : b, or if (a > b) b = a: the smaller or the larger of two, where it does not matter which is taken of
+    equal ones"""
     before, after = body[max(0, m.start() - 200):m.start()], body[m.end():m.end() + 200]
     choice = re.match(r"([^?;]+?) \? ([^:;]+?) : ([^],;)]+)", after)
     if choice:
@@ -129,7 +138,8 @@ class Worker:
         shutil.copytree("tests/emulator", os.path.join(self.dir, "tests/emulator"))
 
     def execute(self, cmd, seconds, each=lambda line: False, **options):
-        """the exit status and the processor time of a command; it is ended when each(a line of its output) says so, when it has had `seconds`, or at the whole's end"""
+        """the exit status and the processor time of a command; it is ended when each(a line of its output) says so,
+        when it has had `seconds`, or at the whole's end"""
         wall = min(20 * seconds, self.args.end - time.time()) # a busy machine kills no mutant
         if wall <= 0:
             raise OutOfTime
@@ -187,7 +197,8 @@ class Worker:
         return "\n".join(os.path.normpath(w) for w in open(depfile).read().replace("\\\n", " ").split())
 
     def compile(self, kind, flags, cu):
-        """the object of one source file of this worker's copy; None if it does not compile, "" if it is the original's code"""
+        """the object of one source file of this worker's copy; None if it does not compile, "" if it is the original's
+        code"""
         old = os.path.abspath(os.path.join(self.args.build, kind, cu[:-3] + ".o"))
         new = os.path.join(self.dir, kind + "-" + cu[:-3].replace("/", "-") + ".o")
         code, _ = self.execute(shlex.split(self.args.cxx + " " + flags) + ["-x", "c++", "-c", cu, "-o", new], 600, cwd=self.dir)
@@ -242,7 +253,8 @@ class Worker:
             return self.originals[key]
 
     def run_test(self, lib, test, kind, left):
-        """over the detector of races, which is slow, a program that is not done after a minute has noticed nothing; over the plain emulator it does not end"""
+        """over the detector of races, which is slow, a program that is not done after a minute has noticed nothing;
+        over the plain emulator it does not end"""
         limit = self.args.limit if kind == "emulated" else 60
         env = dict(os.environ, HYB_EMULATOR_SECONDS="60", HYB_EMULATOR_SEED=str(self.args.seed), OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
         why = []
@@ -264,7 +276,8 @@ class Worker:
         return None
 
     def groups(self, path):
-        """the source files that a mutated file goes into, by room: the first file alone, which notices most, then the others"""
+        """the source files that a mutated file goes into, by room: the first file alone, which notices most, then the
+        others"""
         if path.startswith("src/sparse/device/") and path.endswith(".cuh"):
             yield [HELPERS]
         for _, cus in itertools.groupby(self.dependents(path), key=lambda cu: cu.split("/")[2]):

@@ -1,5 +1,6 @@
 #!/bin/sh
-# make install into a folder (and, by DESTDIR, into a staged one), a program compiled and linked against it by pkg-config alone, make uninstall.
+# make install into a folder (and, by DESTDIR, into a staged one), a program compiled and linked against it by
+# pkg-config alone, make uninstall.
 #
 #   tests/examples/install.sh FOLDER      MAKE and CC are the environment's
 set -u

@@ -2,7 +2,8 @@
 """The corpus of the rooms' fuzzer, kept as text, one input in a line, in hexadecimal digits.
 
     corpus.py rooms.hex DIR          writes each line to a file of DIR
-    corpus.py -gather DIR rooms.hex  the reverse, from what `./fuzz -merge=1 DIR corpus` left in DIR: at most 64 of them, of all lengths
+    corpus.py -gather DIR rooms.hex the reverse, from what `./fuzz -merge=1 DIR corpus` left in DIR: at most 64 of them,
+    of all lengths
 """
 import hashlib, os, sys
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# make deb: packages for the distribution's PETSc, looked at by lintian; installed, used by a program of petsc4py's and by one that links, and removed.
-# Without root they are unpacked instead.
+# make deb: packages for the distribution's PETSc, looked at by lintian; installed, used by a program of petsc4py's and
+# by one that links, and removed. Without root they are unpacked instead.
 #
 #   tests/packages/deb.sh FOLDER      DEB_CUDA=1 the CUDA part too (minutes)
 set -u

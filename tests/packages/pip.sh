@@ -1,5 +1,6 @@
 #!/bin/sh
-# pip install . and an sdist, in an environment of their own beside the distribution's petsc4py; nothing comes from the network.
+# pip install . and an sdist, in an environment of their own beside the distribution's petsc4py; nothing comes from the
+# network.
 #
 #   tests/packages/pip.sh FOLDER
 set -u

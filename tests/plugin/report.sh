@@ -1,9 +1,12 @@
 #!/bin/sh
-# The report of a run (-mat_aijhybridgpu_report): its data parse and agree with what the program did and with -log_view, on 1, 2 and 4 processes, on the host and the
-# emulated device; each kind of advice; runs that end by an error leave a page; a file that cannot be written; with TEST_MORE=1 pages in a browser, where one is
-# found: in both colour schemes, on a narrow and a wide screen, nothing is wider than the screen and no text lies over another.
+# The report of a run (-mat_aijhybridgpu_report): its data parse and agree with what the program did and with -log_view,
+# on 1, 2 and 4 processes, on the host and the emulated device; each kind of advice; runs that end by an error leave a
+# page; a file that cannot be written; with TEST_MORE=1 pages in a browser, where one is
+# found: in both colour schemes, on a narrow and a wide screen, nothing is wider than the screen and no text lies over
+# another.
 #
-#   tests/plugin/report.sh BUILD PLUGIN [EMULATED]       BUILD/tests/plugin/ending is the program of known counts, .../advice tries advice; SHOTS=folder keeps the
+#   tests/plugin/report.sh BUILD PLUGIN [EMULATED]       BUILD/tests/plugin/ending is the program of known counts,
+#                                                        .../advice tries advice; SHOTS=folder keeps the
 #                                                        browser's pictures
 set -u
 build=$1 plugin=$2 emulated=${3:-}
@@ -49,7 +52,8 @@ for p in j["processes"]:
     series, peaks = p["memory_over_time"], p["memory"]
     parts = [series[k] for k in ("device", "managed", "host")]
     assert len({len(s) for s in parts}) == 1 and len(parts[0]) <= 240
-    # what was held at the end of an operation is no more than ever; the run is covered, but for its last part and its end
+    # what was held at the end of an operation is no more than ever; the run is covered, but for its last part and its
+    # end
     assert max(parts[0], default=0) <= peaks["device_peak"] and max(parts[1], default=0) <= peaks["managed_peak"] and max(parts[2], default=0) <= peaks["host_peak"], (p["rank"], peaks)
     assert (len(parts[0]) - 1) * series["interval"] <= j["seconds"] + 0.5
     if peaks["device_peak"]:
@@ -97,7 +101,8 @@ if expected.startswith("log"):  # of a solve: PETSc's own counts
     for event, operations in (("HybProdSym", ("product, symbolic",)), ("HybProdNum", ("product, first values", "product, new values"))):
         row = re.search(r"^%s +(\d+) " % event, log, re.M)
         have = sum(calls(o) for o in operations)
-        # a process may have more parts than another: the log has the most of one over all matrices, the report of each kind
+        # a process may have more parts than another: the log has the most of one over all matrices, the report of each
+        # kind
         assert row and (have == int(row[1]) if size == 1 else int(row[1]) <= have <= 2 * int(row[1])), (event, row and row[1], have)
     lines = open(sys.argv[5]).read().split("\n")[:-1]  # of -mat_aijhybridgpu_view_counts
     assert len(lines) == size
@@ -162,7 +167,8 @@ for n in 1 2 4; do
       [ -n "$device" ] || { echo "SKIPPED: the report of the emulated device: there is none"; skipped=$((skipped + 1)); continue; }
       options=$device
     fi
-    case $n${TEST_MORE:-} in 2 | 4only) kinds=json ;; 4 | 2only) kinds=html ;; 1only) continue ;; *) kinds="html json" ;; esac # only: what is left out without
+    # only: what is left out without
+    case $n${TEST_MORE:-} in 2 | 4only) kinds=json ;; 4 | 2only) kinds=html ;; 1only) continue ;; *) kinds="html json" ;; esac
     for kind in $kinds; do
       timeout 200 "$mpiexec" -n $n "$ending" -dll_append "$plugin" -mat_type aijhybridgpu $options -mat_aijhybridgpu_report "$tmp/r.$kind" -malloc_dump > "$tmp/out" 2>&1 || bad "the program runs on $n processes, $where, $kind"
       if grep -qE '^\[ *[0-9]+\] *[0-9]+ bytes' "$tmp/out"; then bad "the report leaves nothing allocated ($n processes, $where)"; else ok; fi
@@ -203,7 +209,9 @@ j = json.load(open(sys.argv[1]))
 assert any("No device was used" in a["text"] and "no-such-library" in a["text"] and "-mat_aijhybridgpu_backend host" in a["option"] for a in j["advice"]), j["advice"]
 END
 
-for try in 1 2 3; do # advice is about what is half a per cent of the run at least, and a machine that is busy with other things stretches the run
+# advice is about what is half a per cent of the run at least, and a machine that is busy with other things stretches
+# the run
+for try in 1 2 3; do
   timeout 100 $run "$tmp/s.json" -mults 4000 -mat_aijhybridgpu_spmv segsum > "$tmp/out" 2>&1
   ! grep -q 'mat_aijhybridgpu_spmv auto"' "$tmp/s.json" || break
 done
@@ -211,7 +219,8 @@ timeout 100 $run "$tmp/c.json" -mults 4000 > "$tmp/out" 2>&1
 python3 - "$tmp/s.json" "$tmp/c.json" > "$tmp/out" 2>&1 << 'END' && ok || bad "advice about a method that is slower than auto's"
 import json, re, sys
 forced, free = (json.load(open(f)) for f in sys.argv[1:])
-# nothing about this in the run of auto's method; the trial's own products are no calls, and its time is none of the products'
+# nothing about this in the run of auto's method; the trial's own products are no calls, and its time is none of the
+# products'
 assert not any("was asked for" in a["text"] for a in free["advice"]), free["advice"]
 line = [o for m in forced["matrices"] for o in m["operations"] if o["operation"] == "MatMult"]
 assert [(o["calls"], o["method"]) for o in line] == [(4000, "segsum")], line
@@ -305,8 +314,8 @@ if [ -n "$kept" ]; then holds "the report that lost its folder" "$kept" 1 host; 
 timeout 60 "$ending" -dll_append "$plugin" -mat_type aij -mat_aijhybridgpu_report "$tmp/none.html" > "$tmp/out" 2>&1
 if grep -q 'No matrix of the type was used' "$tmp/none.html"; then ok; else bad "a program without matrices of the type"; fi
 
-# Browsers' windows are 500 wide at least: a frame is as wide as the screen to be tried. What is folded is opened. A text is where its lines are, as far as what holds
-# them lets them be seen.
+# Browsers' windows are 500 wide at least: a frame is as wide as the screen to be tried. What is folded is opened. A
+# text is where its lines are, as far as what holds them lets them be seen.
 cat > "$tmp/frame.js" << 'END'
 onload = () => {
   const d = document.getElementById("f").contentDocument, w = d.defaultView, seen = [];

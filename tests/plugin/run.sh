@@ -1,7 +1,8 @@
 #!/bin/sh
 # The plugin as PETSc loads it: what -help shows, what is refused and how, and that nothing is left allocated.
 #
-#   tests/plugin/run.sh BUILD PLUGIN [EMULATED]       BUILD/tests holds the programs, BUILD/other plugins that must not load, EMULATED is the emulated device's library
+#   tests/plugin/run.sh BUILD PLUGIN [EMULATED]       BUILD/tests holds the programs, BUILD/other plugins that must not
+#                                                     load, EMULATED is the emulated device's library
 set -u
 build=$1 plugin=$2 emulated=${3:-}
 mpiexec=${MPIEXEC:-mpiexec}
@@ -11,7 +12,8 @@ passed=0 failed=0 skipped=0
 ok() { passed=$((passed + 1)); }
 bad() { failed=$((failed + 1)); printf 'FAILED: %s\n' "$1"; tail -n 25 "$tmp/out" | cut -c1-200 | sed 's/^/  | /'; }
 coo=$build/tests/t603_coo
-clean() { # PETSc's own account of memory: nothing is left at the end, no block is written beyond its end; the program, processes
+# PETSc's own account of memory: nothing is left at the end, no block is written beyond its end; the program, processes
+clean() {
   if timeout 300 "$mpiexec" -n $2 "$build/tests/$1" -dll_append "$plugin" -malloc_debug -malloc_dump > "$tmp/out" 2>&1 && ! grep -qE '^\[ *[0-9]+\] *[0-9]+ bytes|Memory|corrupt' "$tmp/out"; then ok
   else bad "$1 on $2 processes is clean with -malloc_dump"; fi
 }
@@ -46,7 +48,8 @@ refuses "an unknown memory mode" 'Unknown memory mode "nonesuch" for -mat_aijhyb
 refuses "a share above 1" 'managed_limit.* is not a share' $run -mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_managed_limit 7
 refuses "a library that is not there" 'was asked for, but' $run -mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_cuda_library /nonexistent.so
 
-# a device that cannot be used or may not be: the host does the work and -info says why, unless the device was asked for by name
+# a device that cannot be used or may not be: the host does the work and -info says why, unless the device was asked for
+# by name
 if [ -n "$emulated" ]; then
   run="$run -mat_aijhybridgpu_cuda_library $emulated -mat_aijhybridgpu_device_min 0"
   does() { # what it is, a pattern of operations on the device, what -info says; the environment and options
@@ -76,7 +79,8 @@ configuration complex "complex scalars" 'integers and complex scalars'
 
 for pair in "t601_type 1" "t602_product 1" "t602_product 2" "t603_coo 1" "t603_coo 2"; do clean $pair; done
 
-# matrices that live until other finalizers than the plugin's destroy them, one before it and one after it; a second PetscInitialize() in the same process
+# matrices that live until other finalizers than the plugin's destroy them, one before it and one after it; a second
+# PetscInitialize() in the same process
 for n in 1 2; do
   for device in '' ${emulated:+"-mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_comm_after 0 -mat_aijhybridgpu_cuda_library $emulated"}; do
     for how in "-end finalizers" "-twice" "-twice -end finalizers"; do
