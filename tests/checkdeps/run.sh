@@ -52,6 +52,8 @@ fresh; add $glue/seq/seq.h '\n'; add $glue/storage/x.c '#include "../seq/seq.h"\
 fresh; add $glue/seq/y.c 'int HybUp(int a)\n{\n  return a;\n}\n'; add $glue/storage/x.c '/* HybUp(1) */\nint HybDown(void)\n{\n  return HybUp(1);\n}\n'; breaks $glue/storage/x.c:4: "room storage may not call room seq: HybUp"
 fresh; add $glue/seq/y.c 'static int HybUp(int a)\n{\n  return a;\n}\n'; add $glue/storage/x.c 'static int HybUp(void)\n{\n  return 1;\n}\nint HybDown(void)\n{\n  return HybUp();\n}\n'; holds "functions of one file alone are nobody else's"
 fresh; add $glue/seq/y.c 'int HybOne(void)\n{\n  return HybTwo();\n}\n'; add $glue/seq/x.c 'int HybTwo(void)\n{\n  return HybOne();\n}\n'; breaks $glue/seq/x.c:3: "a circle, by includes and calls: $glue/seq/x.c, $glue/seq/y.c"
+fresh; add src/sparse/csr/y.cu 'extern "C" int HybOne(void)\n{\n  return HybTwo();\n}\n'; add src/sparse/csr/x.cu 'int HybTwo(void)\n{\n  return HybOne();\n}\n'; breaks src/sparse/csr/x.cu:3: "a circle, by includes and calls: src/sparse/csr/x.cu, src/sparse/csr/y.cu"
+fresh; add src/sparse/csr/y.cu 'namespace {\nint HybOne(void)\n{\n  return HybTwo();\n}\n} // namespace\n'; add src/sparse/csr/x.cu 'int HybTwo(void)\n{\n  return HybOne();\n}\n'; holds "what a namespace without a name holds is nobody else's"
 fresh; add $glue/seq/y.h '#include "x.h"\n'; add $glue/seq/x.h '\n#include "y.h"\n'; breaks $glue/seq/x.h:2: "a circle"
 fresh; add docs/architecture.md 'device src/sparse/device\n'; add conf/rooms 'base - - x\nspgemm src/sparse/spgemm base x\nplan - base x\nfamily src/mat/impls/aijhybridgpu base x\n'; printf '#include "hyb.h"\n' > tree/include/aijhybridgpu/private/hybspgemm.h; breaks docs/architecture.md:1: "not that of conf/rooms"
 fresh; add $glue/seq/x.c 'int HybCount;\nstatic const char *const HybNames[] = {"a", "b"};\nconst char *HybName(int k)\n{\n  static int calls;\n  return HybNames[k + calls++];\n}\n'
@@ -75,6 +77,8 @@ fresh; long tests/x.c 101 'static void f(void)'; breaks tests/x.c:1: "a function
 fresh; long src/sparse/csr/x.cu 101 '/* why */\nstatic __global__ void k(void)'; holds "a longer kernel that says why"
 fresh; long src/sparse/csr/x.cu 101 '\nstatic __global__ void k(void)'; breaks src/sparse/csr/x.cu:2: "a function of 101 lines"
 fresh; add src/sparse/csr/x.c 'void HybFind(void)\n{\n}\nstatic void find(void)\n{\n}\n'; holds "names by the rule"
+fresh; add src/sparse/csr/x.cu '__global__ void __launch_bounds__(128) Kernel(int n)\n{\n}\n'; holds "a kernel is its file's"
+fresh; add src/sparse/csr/x.cu '\nvoid find(void)\n{\n}\n'; breaks src/sparse/csr/x.cu:2: "find: a name that other files may call"
 fresh; add src/sparse/csr/x.c '\nvoid find(void)\n{\n}\n'; breaks src/sparse/csr/x.c:2: "find: a name that other files may call"
 fresh; add $glue/seq/x.c 'void MatMult_SeqAIJHybridGPU(void)\n{\n}\nvoid MatSeqAIJHybridGPUGo(void)\n{\n}\n'; holds "PETSc's names in the glue"
 fresh; add src/sparse/csr/x.c 'static void f(void)\n{\n  PetscOptionsGetInt(NULL);\n}\n'; breaks src/sparse/csr/x.c:3: "read no options"

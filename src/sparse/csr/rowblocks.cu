@@ -83,7 +83,7 @@ static __global__ __launch_bounds__(ROWBLOCKS_THREADS) void RowBlocksColumns(Pet
   if (HybLane() == 0 && longest > look->longest) HybAtomicMax(&look->longest, longest);
 }
 
-PetscErrorCode RowBlocksColumnsAsync(const HybExec *exec, const HybCSR *A, PetscInt bs, PetscInt *ptr, PetscInt *column, RowBlocksLook *look)
+PetscErrorCode HybRowBlocksColumnsAsync(const HybExec *exec, const HybCSR *A, PetscInt bs, PetscInt *ptr, PetscInt *column, RowBlocksLook *look)
 {
   size_t limit;
   int    sms;
@@ -108,7 +108,7 @@ static PetscErrorCode RowBlocksTry(const HybExec *exec, HybArena *keep, HybArena
   PetscFunctionBegin;
   PetscCall(HybArenaCalloc(work, HYB_WORK(exec), 1, sizeof(*look), &look));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), A->nnz / (bs * bs), sizeof(*column), &column));
-  PetscCall(RowBlocksColumnsAsync(exec, A, bs, NULL, column, look));
+  PetscCall(HybRowBlocksColumnsAsync(exec, A, bs, NULL, column, look));
   PetscCall(exec->backend->copy(exec, host, look, sizeof(*host), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(exec->backend->sync(exec));
   PetscCall(HybArenaFree(work, &look));
@@ -117,7 +117,7 @@ static PetscErrorCode RowBlocksTry(const HybExec *exec, HybArena *keep, HybArena
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int RowBlocksCandidates(const HybCSR *A)
+int HybRowBlocksCandidates(const HybCSR *A)
 {
   int candidates = 0;
 
@@ -127,7 +127,7 @@ int RowBlocksCandidates(const HybCSR *A)
   return candidates;
 }
 
-PetscErrorCode RowBlocksSampleAsync(const HybExec *exec, const HybCSR *A, int candidates, int *wrong)
+PetscErrorCode HybRowBlocksSampleAsync(const HybExec *exec, const HybCSR *A, int candidates, int *wrong)
 {
   const PetscInt step = A->m > ROWBLOCKS_SAMPLED ? (A->m / ROWBLOCKS_SAMPLED) | 1 : 1, rows = A->m ? (A->m - 1) / step + 1 : 0;
   const int      w = RowWidth(A->nnz, A->m, 1);
@@ -142,7 +142,7 @@ PetscErrorCode RowBlocksSampleAsync(const HybExec *exec, const HybCSR *A, int ca
 }
 
 /* Where the matrix does not say its block size, a sample of the rows tells which are worth going through all of them */
-PetscErrorCode RowBlocksFind(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt bs, RowBlocks *found)
+PetscErrorCode HybRowBlocksFind(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt bs, RowBlocks *found)
 {
   RowBlocksLook look;
   int           candidates = 0;
@@ -151,13 +151,13 @@ PetscErrorCode RowBlocksFind(const HybExec *exec, HybArena *keep, HybArena *work
   memset(found, 0, sizeof(*found));
   found->bs = 1;
   if (A->nnz == 0) PetscFunctionReturn(PETSC_SUCCESS);
-  candidates = RowBlocksCandidates(A);
+  candidates = HybRowBlocksCandidates(A);
   if (bs != 1) candidates &= bs > 0 && bs <= ROWBLOCKS_LARGEST ? 1 << bs : 0;
   if (candidates && bs == 1) {
     int *wrong, host = 0;
 
     PetscCall(HybArenaCalloc(work, HYB_WORK(exec), 1, sizeof(*wrong), &wrong));
-    PetscCall(RowBlocksSampleAsync(exec, A, candidates, wrong));
+    PetscCall(HybRowBlocksSampleAsync(exec, A, candidates, wrong));
     PetscCall(exec->backend->copy(exec, &host, wrong, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
     PetscCall(exec->backend->sync(exec));
     PetscCall(HybArenaFree(work, &wrong));

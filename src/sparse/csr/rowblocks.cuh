@@ -24,13 +24,13 @@ typedef struct {
   PetscInt near;
 } RowBlocksLook;
 
-/* The steps of RowBlocksFind(), for who waits for the device but once for several things; none of these waits.
+/* The steps of HybRowBlocksFind(), for who waits for the device but once for several things; none of these waits.
    Sizes are bits: bit bs. Those that the numbers of rows, columns and entries leave; *wrong, zero before, gets those
    that a sample of the rows refuses; the blocks' columns and, where ptr is not NULL, where each block row's begin. */
-extern int            RowBlocksCandidates(const HybCSR *A);
-extern PetscErrorCode RowBlocksSampleAsync(const HybExec *, const HybCSR *A, int candidates, int *wrong);
-extern PetscErrorCode RowBlocksColumnsAsync(const HybExec *, const HybCSR *A, PetscInt bs, PetscInt *ptr, PetscInt *column, RowBlocksLook *look);
+extern int            HybRowBlocksCandidates(const HybCSR *A);
+extern PetscErrorCode HybRowBlocksSampleAsync(const HybExec *, const HybCSR *A, int candidates, int *wrong);
+extern PetscErrorCode HybRowBlocksColumnsAsync(const HybExec *, const HybCSR *A, PetscInt bs, PetscInt *ptr, PetscInt *column, RowBlocksLook *look);
 
 /* The largest blocks that all rows consist of; bs: the only size to look for, or 1 for any */
-extern PetscErrorCode RowBlocksFind(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt bs, RowBlocks *);
+extern PetscErrorCode HybRowBlocksFind(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt bs, RowBlocks *);
 #endif

@@ -21,6 +21,8 @@ struct HybDeviceState {
   int           hostpointers; /* kernels know page-locked memory by the address that the host has for it */
 };
 extern HybDeviceState hybdevice_;
+/* state.cu: the thread's card becomes ours */
+extern PetscErrorCode HybDeviceEnter(void);
 /* from this size on the crew is faster than CUDA's way from pageable memory (14 MB by that 0.9 ms); pages to be touched
    as well */
 static const size_t HybCrewBytes = (size_t)6 << 20;
@@ -65,8 +67,6 @@ static inline cudaStream_t HybDeviceOrder(const HybExec *exec)
   return hybdevice_.inuse ? hybdevice_.stream : (cudaStream_t)exec->stream;
 }
 extern PetscErrorCode HybDeviceUsage(HybMemoryReport *, PetscBool);
-extern PetscErrorCode HybDeviceEnter(void);
-extern PetscErrorCode HybDeviceTrim(cudaStream_t);
 /* locked.cu */
 extern PetscErrorCode HybLockedAlloc(size_t, void **);
 extern PetscErrorCode HybLockedFree(size_t, void *);
@@ -78,6 +78,8 @@ extern PetscErrorCode HybManagedAlloc(size_t, cudaStream_t, void **, cudaError_t
 extern bool           HybManagedFree(void *, cudaStream_t);
 extern PetscErrorCode HybManagedTrim(void);
 extern size_t         HybManagedKept(void);
+/* of all pools */
+extern PetscErrorCode HybDeviceTrim(cudaStream_t);
 /* growing.cu */
 extern PetscErrorCode HybDeviceReserve(const HybExec *, size_t, void **);
 extern PetscErrorCode HybDeviceGrow(const HybExec *, void *, size_t, size_t *);

@@ -190,3 +190,14 @@ size_t HybManagedKept(void)
   return 0;
 }
 #endif
+
+/* gives back to the card what is kept and not used */
+PetscErrorCode HybDeviceTrim(cudaStream_t stream)
+{
+  PetscFunctionBegin;
+  HybCallCUDA(cudaStreamSynchronize(stream)); /* what was freed in stream order is free only now */
+  HybCallCUDA(cudaMemPoolTrimTo(hybdevice_.pool, 0));
+  if (hybdevice_.managedpool) HybCallCUDA(cudaMemPoolTrimTo(hybdevice_.managedpool, 0));
+  PetscCall(HybManagedTrim());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

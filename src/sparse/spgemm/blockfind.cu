@@ -168,8 +168,8 @@ static PetscErrorCode BlockCheck(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B
     bytes = PetscMin(bytes, (PetscCount)(report.free_bytes / 4));
   }
   PetscCall(BlockRoom(mm, A, B, same, s));
-  PetscCall(RowBlocksColumnsAsync(exec, A, s->bs, (PetscInt *)s->pattern.aptr, (PetscInt *)s->pattern.acol, &look->a));
-  if (!same) PetscCall(RowBlocksColumnsAsync(exec, B, s->bs, (PetscInt *)s->pattern.bptr, (PetscInt *)s->pattern.bcol, &look->b));
+  PetscCall(HybRowBlocksColumnsAsync(exec, A, s->bs, (PetscInt *)s->pattern.aptr, (PetscInt *)s->pattern.acol, &look->a));
+  if (!same) PetscCall(HybRowBlocksColumnsAsync(exec, B, s->bs, (PetscInt *)s->pattern.bptr, (PetscInt *)s->pattern.bcol, &look->b));
   PetscCall(HybDispatch(lanes, HybCases<4, 16, 32>(), [&](auto W) {
     HYB_LAUNCH((BlockSpans<W>), PetscMin(HybBlocks((PetscCount)mb * W, BLOCK_THREADS), (PetscCount)16 * sms),
                BLOCK_THREADS, 0, exec->stream, s->pattern, bs2, bytes, s->from, s->off, s->low, s->words, s->npairs, look);
@@ -197,8 +197,8 @@ static PetscErrorCode BlockSample(HybSpGEMM *mm, const HybCSR *A, const HybCSR *
 
   PetscFunctionBegin;
   if (mm->blocksizes < 0) {
-    PetscCall(RowBlocksSampleAsync(exec, A, *candidates, &look->sample));
-    if (A->i != B->i || A->j != B->j) PetscCall(RowBlocksSampleAsync(exec, B, *candidates, &look->sample));
+    PetscCall(HybRowBlocksSampleAsync(exec, A, *candidates, &look->sample));
+    if (A->i != B->i || A->j != B->j) PetscCall(HybRowBlocksSampleAsync(exec, B, *candidates, &look->sample));
     /* where all are refused somebody else comes next */
     unless.found[0] = unless.found[1] = NULL;
     unless.most = unless.product = 0;
@@ -212,7 +212,7 @@ static PetscErrorCode BlockSample(HybSpGEMM *mm, const HybCSR *A, const HybCSR *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BlockFind(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, bool named, int candidates, BlockProduct *s)
+PetscErrorCode HybBlockFind(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, bool named, int candidates, BlockProduct *s)
 {
   const bool count = !named && !mm->counted;
   int        bs    = 8;
@@ -242,7 +242,7 @@ PetscErrorCode BlockFind(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, bool n
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int BlockCandidates(const HybSpGEMM *mm, const HybCSR *A, const HybCSR *B)
+int HybBlockCandidates(const HybSpGEMM *mm, const HybCSR *A, const HybCSR *B)
 {
-  return RowBlocksCandidates(A) & RowBlocksCandidates(B) & (int)mm->blocksizes;
+  return HybRowBlocksCandidates(A) & HybRowBlocksCandidates(B) & (int)mm->blocksizes;
 }

@@ -67,10 +67,10 @@ typedef struct {
 } BlockProduct;
 
 /* sizes of blocks that the operands' own sizes leave; -1: no sample yet */
-extern int BlockCandidates(const HybSpGEMM *mm, const HybCSR *A, const HybCSR *B);
+extern int HybBlockCandidates(const HybSpGEMM *mm, const HybCSR *A, const HybCSR *B);
 /* The largest size that both patterns consist of, and what is found of it; s->bs = 0: none, or "auto" does not want it.
    Where it does not, products are counted for who comes next. Two synchronisations, or one if somebody had the
    sample. */
-extern PetscErrorCode BlockFind(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, bool named, int candidates, BlockProduct *s);
+extern PetscErrorCode HybBlockFind(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, bool named, int candidates, BlockProduct *s);
 
 #endif

@@ -287,7 +287,7 @@ static PetscErrorCode DiagonalWrite(HybSpGEMM *mm, DiagonalDraft *d, int maxarow
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode DiagonalProgram(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const DiagonalLook *look, Diagonal *s, PetscBool *found)
+PetscErrorCode HybDiagonalProgram(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const DiagonalLook *look, Diagonal *s, PetscBool *found)
 {
   const Diagonals *da = &look->d[0], *db = &look->d[1];
   DiagonalArgs    *x      = &s->args;

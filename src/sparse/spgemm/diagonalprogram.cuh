@@ -112,6 +112,6 @@ typedef struct {
 
 /* The program of operands whose diagonals are known (s->args, and all but the words and look of s), by mm's memory;
  *found: there is one */
-extern PetscErrorCode DiagonalProgram(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const DiagonalLook *look, Diagonal *s, PetscBool *found);
+extern PetscErrorCode HybDiagonalProgram(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const DiagonalLook *look, Diagonal *s, PetscBool *found);
 
 #endif

@@ -277,7 +277,7 @@ static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1) BlockSums(Bloc
 static PetscErrorCode HybSpGEMMApplicable_BlockCUDA(const HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
 {
   PetscFunctionBegin;
-  *fits = (PetscBool)(BlockCandidates(mm, A, B) && A->nnz >= BLOCK_FEWEST && B->nnz);
+  *fits = (PetscBool)(HybBlockCandidates(mm, A, B) && A->nnz >= BLOCK_FEWEST && B->nnz);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -285,13 +285,13 @@ static PetscErrorCode HybSpGEMMApplicable_BlockCUDA(const HybSpGEMM *mm, const H
 static PetscErrorCode HybSpGEMMLook_BlockCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
 {
   const bool    named      = strcmp(mm->name, "auto") != 0;
-  const int     candidates = BlockCandidates(mm, A, B);
+  const int     candidates = HybBlockCandidates(mm, A, B);
   BlockProduct *s;
 
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_HOST, 1, sizeof(*s), &s));
   PetscCall(PetscMemzero((void *)s, sizeof(*s)));
-  if (candidates) PetscCall(BlockFind(mm, A, B, named, candidates, s));
+  if (candidates) PetscCall(HybBlockFind(mm, A, B, named, candidates, s));
   PetscCheck(!named || s->bs || !(s->host.declined & BLOCK_LONG), PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpGEMM method block cannot run: a block row of the product of a %" PetscInt_FMT " x %" PetscInt_FMT " and a %" PetscInt_FMT " x %" PetscInt_FMT " matrix may have more than %d blocks, or %" PetscCount_FMT " pairs of them; choose another method", A->m, A->n, B->m, B->n, BLOCK_MOST, s->host.pairs[1]);
   PetscCheck(!named || s->bs, PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpGEMM method block cannot run: the patterns of a %" PetscInt_FMT " x %" PetscInt_FMT " and a %" PetscInt_FMT " x %" PetscInt_FMT " matrix of %" PetscCount_FMT " and %" PetscCount_FMT " nonzeros do not consist of whole blocks of one size, 2, 3, 4, 5, 6 or 8; choose another method", A->m, A->n, B->m, B->n, A->nnz, B->nnz);
   if (s->bs) {

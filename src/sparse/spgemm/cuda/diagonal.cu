@@ -435,7 +435,7 @@ static PetscErrorCode HybSpGEMMLook_DiagonalCUDA(HybSpGEMM *mm, const HybCSR *A,
 {
   const HybExec *exec      = &mm->exec;
   const bool     same      = A->i == B->i && A->j == B->j;
-  const int      sizes     = !strcmp(mm->name, "auto") ? RowBlocksCandidates(A) & RowBlocksCandidates(B) : 0;
+  const int      sizes     = !strcmp(mm->name, "auto") ? HybRowBlocksCandidates(A) & HybRowBlocksCandidates(B) : 0;
   const PetscInt acapacity = DiagonalsCapacity(A, DIAGONAL_THREADS), bcapacity = DiagonalsCapacity(B, DIAGONAL_THREADS);
   DiagonalLook  *look = NULL, host;
   Diagonals     *da, *db;
@@ -465,8 +465,8 @@ static PetscErrorCode HybSpGEMMLook_DiagonalCUDA(HybSpGEMM *mm, const HybCSR *A,
     HYB_LAUNCH(DiagonalWords, HybBlocks(A->m, DIAGONAL_THREADS), DIAGONAL_THREADS, (size_t)acapacity * sizeof(PetscInt), exec->stream, A->m, A->i, A->j, acapacity, da, db, s->worda);
     if (!same) HYB_LAUNCH(DiagonalWords, HybBlocks(B->m, DIAGONAL_THREADS), DIAGONAL_THREADS, (size_t)bcapacity * sizeof(PetscInt), exec->stream, B->m, B->i, B->j, bcapacity, db, da, s->wordb);
     /* who looks for blocks then has nothing to wait for but his proof */
-    if (pass == 0 && sizes) PetscCall(RowBlocksSampleAsync(exec, A, sizes, &look->blocks));
-    if (pass == 0 && sizes && !same) PetscCall(RowBlocksSampleAsync(exec, B, sizes, &look->blocks));
+    if (pass == 0 && sizes) PetscCall(HybRowBlocksSampleAsync(exec, A, sizes, &look->blocks));
+    if (pass == 0 && sizes && !same) PetscCall(HybRowBlocksSampleAsync(exec, B, sizes, &look->blocks));
     /* so that whoever comes after a second look has nothing to wait for but its count; and where pairs are likely to be
        too many, after the first, unless blocks are likely, which need no counts */
     if (pass == 0)
@@ -484,7 +484,7 @@ static PetscErrorCode HybSpGEMMLook_DiagonalCUDA(HybSpGEMM *mm, const HybCSR *A,
     known = (PetscBool)(!host.d[0].nmissing && !host.d[1].nmissing);
   }
   *fits = PETSC_FALSE;
-  if (known) PetscCall(DiagonalProgram(mm, A, B, &host, s, fits));
+  if (known) PetscCall(HybDiagonalProgram(mm, A, B, &host, s, fits));
   if (*fits) {
     PetscCall(HybArenaFree(&mm->work, &mm->rowproducts));
     mm->data = s;

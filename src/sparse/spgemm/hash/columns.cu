@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(128, 10) HashListSmallKernel(HashArgs x)
   }
 }
 
-PetscErrorCode HashListRows(HybSpGEMM *mm, const HybHashRows *hash, HashArgs x)
+PetscErrorCode HybHashListRows(HybSpGEMM *mm, const HybHashRows *hash, HashArgs x)
 {
   const HybExec   *exec = &mm->exec;
   const PetscCount rows = hash->hostbinptr[HASH_SMALL + 1] - hash->hostbinptr[1];

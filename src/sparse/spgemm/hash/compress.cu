@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(512) HashCompressLongKernel(const PetscInt *__
 }
 
 /* B as pairs, where its rows are read often enough to pay for it and the memory is there */
-PetscErrorCode HashCompress(HybSpGEMM *mm, const HybCSR *B, HybHashRows *hash)
+PetscErrorCode HybHashCompress(HybSpGEMM *mm, const HybCSR *B, HybHashRows *hash)
 {
   const HybExec   *exec = &mm->exec;
   const PetscCount mean = B->m ? B->nnz / B->m : 0;

@@ -266,7 +266,7 @@ __global__ void __launch_bounds__(128, 7) HashCountSmallKernel(HashArgs x)
 
 /* Room for lists: as much as nonzeros that C is known to have, or more, if that is not much beside the operands. They
    are given back before C's values are taken. */
-PetscErrorCode HashLists(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash)
+PetscErrorCode HybHashLists(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash)
 {
   const HybExec *exec  = &mm->exec;
   const PetscInt lists = HybDeviceTuning()->hash_lists; /* entries for a nonzero that C is known to have */
@@ -307,7 +307,7 @@ static PetscErrorCode HashCountLarge(HybSpGEMM *mm, const HybExec *exec, const H
   if (hash->words > hash->maxbytes / 4) {
     PetscCount tables;
 
-    PetscCall(HashGlobalTables(exec, &mm->work, hash->multiprocessors, (hash->words + 3) & ~(PetscCount)3, here, &x, &tables));
+    PetscCall(HybHashGlobalTables(exec, &mm->work, hash->multiprocessors, (hash->words + 3) & ~(PetscCount)3, here, &x, &tables));
     HASH_COUNT(1024, 1, tables, 0);
     PetscCall(HybArenaFree(&mm->work, &x.global));
   }
@@ -330,7 +330,7 @@ static PetscErrorCode HashCountSmall(const HybExec *exec, PetscCount most, Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HashCountRows(HybSpGEMM *mm, const HybHashRows *hash, const PetscCount *upper, PetscInt m, PetscInt *binptr, PetscInt *counters, HashArgs x)
+PetscErrorCode HybHashCountRows(HybSpGEMM *mm, const HybHashRows *hash, const PetscCount *upper, PetscInt m, PetscInt *binptr, PetscInt *counters, HashArgs x)
 {
   const HybExec *exec = &mm->exec;
   /* blocks that loop over the rows of their bin */

@@ -123,18 +123,18 @@ static __device__ __forceinline__ bool HashListed(const HashArgs &x, PetscInt ro
   return x.where && x.where[row] != HASH_EMPTY;
 }
 
-/* The phases, each in the file of its name; HashRun() is the fill's and the numeric phase's */
-extern PetscErrorCode HashCompress(HybSpGEMM *mm, const HybCSR *B, HybHashRows *hash);
-extern PetscErrorCode HashLists(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash);
+/* The phases, each in the file of its name; HybHashRun() is the fill's and the numeric phase's */
+extern PetscErrorCode HybHashCompress(HybSpGEMM *mm, const HybCSR *B, HybHashRows *hash);
+extern PetscErrorCode HybHashLists(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash);
 /* counts every row and chooses its numeric table: x->count, need, base, size. binptr, and the zeroed counters of its
    making, are workspace of the caller's. */
-extern PetscErrorCode HashCountRows(HybSpGEMM *mm, const HybHashRows *hash, const PetscCount *upper, PetscInt m, PetscInt *binptr, PetscInt *counters, HashArgs x);
+extern PetscErrorCode HybHashCountRows(HybSpGEMM *mm, const HybHashRows *hash, const PetscCount *upper, PetscInt m, PetscInt *binptr, PetscInt *counters, HashArgs x);
 /* the columns of rows that have lists */
-extern PetscErrorCode HashListRows(HybSpGEMM *mm, const HybHashRows *hash, HashArgs x);
-extern PetscErrorCode HashRun(HybSpGEMM *mm, const HybHashRows *hash, HashArgs x);
+extern PetscErrorCode HybHashListRows(HybSpGEMM *mm, const HybHashRows *hash, HashArgs x);
+extern PetscErrorCode HybHashRun(HybSpGEMM *mm, const HybHashRows *hash, HashArgs x);
 /* tables of so many words in global memory: one for each multiprocessor, fewer where they would take more than a
    sixteenth of free memory */
-extern PetscErrorCode HashGlobalTables(const HybExec *exec, HybArena *work, int multiprocessors, PetscCount words, PetscCount rows, HashArgs *x, PetscCount *blocks);
-extern void           HashOperands(const HybCSR *A, const HybCSR *B, HashArgs *x);
+extern PetscErrorCode HybHashGlobalTables(const HybExec *exec, HybArena *work, int multiprocessors, PetscCount words, PetscCount rows, HashArgs *x, PetscCount *blocks);
+extern void           HybHashOperands(const HybCSR *A, const HybCSR *B, HashArgs *x);
 
 #endif

@@ -61,20 +61,7 @@
 */
 #include "hashargs.cuh"
 
-PetscErrorCode HashGlobalTables(const HybExec *exec, HybArena *work, int multiprocessors, PetscCount words, PetscCount rows, HashArgs *x, PetscCount *blocks)
-{
-  HybMemoryReport report;
-
-  PetscFunctionBegin;
-  PetscCall(exec->backend->memory(&report));
-  *blocks        = (PetscCount)(report.free_bytes / 16 / ((size_t)words * sizeof(unsigned)));
-  *blocks        = PetscMax(1, PetscMin(*blocks, PetscMin(rows, (PetscCount)multiprocessors)));
-  x->globalwords = words;
-  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, *blocks * words, sizeof(unsigned), &x->global));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-void HashOperands(const HybCSR *A, const HybCSR *B, HashArgs *x)
+void HybHashOperands(const HybCSR *A, const HybCSR *B, HashArgs *x)
 {
   memset((void *)x, 0, sizeof(*x));
   x->ai = A->i;
@@ -117,10 +104,10 @@ PetscErrorCode HybHashRowsCount(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   hash->size   = hash->base + A->m;
   hash->binptr = (PetscInt *)(hash->head + 3);
 
-  HashOperands(A, B, &x);
+  HybHashOperands(A, B, &x);
   if (compress) {
-    PetscCall(HashCompress(mm, B, hash));
-    PetscCall(HashLists(mm, A, B, hash));
+    PetscCall(HybHashCompress(mm, B, hash));
+    PetscCall(HybHashLists(mm, A, B, hash));
   }
   x.pairs  = (const HashPair *)hash->pairs;
   x.npairs = hash->npairs;
@@ -153,7 +140,7 @@ PetscErrorCode HybHashRowsCount(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   }
   x.count = count;
   x.need  = need;
-  PetscCall(HashCountRows(mm, hash, upper, A->m, binptr, counters, x));
+  PetscCall(HybHashCountRows(mm, hash, upper, A->m, binptr, counters, x));
   {
     const HybPlanScan scan = {count, (PetscCount *)work, offsets, NULL, hash->head, hash->list ? x.unlisted : NULL, 1};
     PetscCount        bytes[HYB_HASH_BINS - 1];
@@ -196,7 +183,7 @@ PetscErrorCode HybHashRowsColumns(HybSpGEMM *mm, HybHashRows *hash, HybCSR *C)
   x.listed = hash->listed;
   x.ci     = C->i;
   x.cj     = C->j;
-  PetscCall(HashListRows(mm, hash, x));
+  PetscCall(HybHashListRows(mm, hash, x));
   PetscCall(HybArenaFree(&mm->work, &hash->list));
   if (!hash->unlisted) PetscCall(HybArenaFree(&mm->work, &hash->pairs));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -208,7 +195,7 @@ PetscErrorCode HybHashRowsFill(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
 
   PetscFunctionBegin;
   PetscCall(HybHashRowsColumns(mm, hash, C));
-  HashOperands(A, B, &x);
+  HybHashOperands(A, B, &x);
   x.pairs    = (const HashPair *)hash->pairs;
   x.npairs   = hash->npairs;
   x.ci       = C->i;
@@ -217,7 +204,7 @@ PetscErrorCode HybHashRowsFill(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
   x.where    = hash->where;
   x.products = !hash->where || hash->unlisted;
   x.values   = C->a != NULL;
-  if (x.products || x.values) PetscCall(HashRun(mm, hash, x));
+  if (x.products || x.values) PetscCall(HybHashRun(mm, hash, x));
   PetscCall(HybArenaFree(&mm->work, &hash->pairs));
   PetscCall(HybArenaFree(&mm->work, &hash->where));
   hash->npairs = NULL;
@@ -229,11 +216,11 @@ PetscErrorCode HybHashRowsNumeric(HybSpGEMM *mm, const HybCSR *A, const HybCSR *
   HashArgs x;
 
   PetscFunctionBegin;
-  HashOperands(A, B, &x);
+  HybHashOperands(A, B, &x);
   x.ci     = C->i;
   x.cj     = C->j;
   x.ca     = C->a;
   x.values = 1;
-  PetscCall(HashRun(mm, hash, x));
+  PetscCall(HybHashRun(mm, hash, x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

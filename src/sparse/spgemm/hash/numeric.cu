@@ -355,7 +355,7 @@ static PetscErrorCode HashRunBins(HybSpGEMM *mm, const HybExec *exec, const HybH
     } else if (b == HASH_WHOLE + 1)
       HYB_LAUNCH((HashNumericLargeKernel<512, 1>), rows, 512, x.bytes, exec->stream, x);
     else {
-      PetscCall(HashGlobalTables(exec, &mm->work, hash->multiprocessors, 2 * ((hash->words + 3) & ~(PetscCount)3), rows, &x, &blocks));
+      PetscCall(HybHashGlobalTables(exec, &mm->work, hash->multiprocessors, 2 * ((hash->words + 3) & ~(PetscCount)3), rows, &x, &blocks));
       HYB_LAUNCH((HashNumericLargeKernel<1024, 2>), blocks, 1024, 0, exec->stream, x);
       PetscCall(HybArenaFree(&mm->work, &x.global));
     }
@@ -371,7 +371,7 @@ static PetscErrorCode HashRunBins(HybSpGEMM *mm, const HybExec *exec, const HybH
   bins are dealt in turn, so that none of the small ones waits for the end of another one (H200, again, ms: cnr-2000
   1.28 and 0.94, wiki-Vote 0.26 and 0.18, with kernels that had more registers; fill of cnr-2000 2.77 and 2.88).
 */
-PetscErrorCode HashRun(HybSpGEMM *mm, const HybHashRows *hash, HashArgs x)
+PetscErrorCode HybHashRun(HybSpGEMM *mm, const HybHashRows *hash, HashArgs x)
 {
   const HybExec *exec  = &mm->exec;
   PetscCount     small = 0;

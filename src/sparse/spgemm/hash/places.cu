@@ -181,7 +181,7 @@ PetscErrorCode HybHashRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
   PetscCall(HybScanCounts64(exec, &mm->work, A->m, cost, hash->placeptr, NULL, NULL));
   PetscCall(HybArenaFree(&mm->work, &cost));
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, mm->stats.products, sizeof(unsigned short), &places));
-  HashOperands(A, B, &x);
+  HybHashOperands(A, B, &x);
   x.ci       = C->i;
   x.cj       = C->j;
   x.from     = hash->from;
@@ -189,7 +189,7 @@ PetscErrorCode HybHashRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
   x.placeptr = hash->placeptr;
   x.places   = places;
   HYB_LAUNCH(HashPlanEntries, HybBlocks((PetscCount)A->m * 8, 128), 128, 0, exec->stream, A->m, x);
-  PetscCall(HashRun(mm, hash, x));
+  PetscCall(HybHashRun(mm, hash, x));
   PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)A->m + 2 * HYB_HASH_BINS, sizeof(PetscInt), &need));
   HYB_LAUNCH(HashPlanNeed, HybBlocks(A->m, 256), 256, 0, exec->stream, A->m, C->i, need + 2 * HYB_HASH_BINS);
   HashLimits(false, limit);
@@ -209,7 +209,7 @@ PetscErrorCode HybHashRowsPlanned(HybSpGEMM *mm, const HybCSR *A, const HybCSR *
   HashArgs         x;
 
   PetscFunctionBegin;
-  HashOperands(A, B, &x);
+  HybHashOperands(A, B, &x);
   x.ci         = C->i;
   x.ca         = C->a;
   x.from       = hash->from;

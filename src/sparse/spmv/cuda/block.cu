@@ -203,7 +203,7 @@ static PetscErrorCode BlockCreate(HybSpMV *S, const HybCSR *A)
 
   PetscFunctionBegin;
   S->data = NULL;
-  PetscCall(RowBlocksFind(&S->exec, &S->keep, &S->work, A, S->bs, &found));
+  PetscCall(HybRowBlocksFind(&S->exec, &S->keep, &S->work, A, S->bs, &found));
   if (found.bs == 1) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaAlloc(&S->keep, HYB_MEM_HOST, 1, sizeof(*b), &b));
   memset(b, 0, sizeof(*b));

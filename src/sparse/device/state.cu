@@ -1,0 +1,81 @@
+/*
+  state.cu: the state of this process's use of one card, and what every file of the device room asks of it: errors, the
+  fault hook, limits of kernels, which card the thread has. All other files of the room stand on this one.
+*/
+#include "hybdevicestate.h"
+
+HybDeviceState hybdevice_;
+
+extern "C" int HybDeviceFault(const char *what)
+{
+  return hybdevice_.services.fault ? hybdevice_.services.fault(what) : 0;
+}
+
+extern "C" PetscErrorCode HybDeviceError(cudaError_t err, const char *what, const char *file, int line)
+{
+  PetscFunctionBegin;
+  if (err == cudaSuccess) PetscFunctionReturn(PETSC_SUCCESS);
+  (void)cudaGetLastError(); /* an error that can be recovered from shall not be found again by a later call */
+  return PetscError(PETSC_COMM_SELF, line, PETSC_FUNCTION_NAME, file, err == cudaErrorMemoryAllocation ? PETSC_ERR_MEM : PETSC_ERR_LIB, PETSC_ERROR_INITIAL, "CUDA error %d (%s) in %s", (int)err, cudaGetErrorString(err), what);
+}
+
+extern "C" PetscErrorCode HybDeviceDynamicShared(const void *kernel, size_t bytes, const char *what)
+{
+  PetscFunctionBegin;
+  /* raised limits stay, and a launch that is repeated shall cost no driver call: this many kernels are remembered, by
+     their addresses */
+  static struct {
+    const void *kernel;
+    size_t      bytes;
+  } raised[512];
+  const size_t slot = ((uintptr_t)kernel >> 4) * 0x9e3779b97f4a7c15u >> 55;
+
+  if (raised[slot].kernel == kernel && raised[slot].bytes >= bytes) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCheck(bytes <= hybdevice_.sharedperblock, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Kernel %s asks for %zu bytes of shared memory, a block can have %zu", what, bytes, hybdevice_.sharedperblock);
+  HybCallCUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
+  raised[slot].kernel = kernel;
+  raised[slot].bytes  = bytes;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+extern "C" PetscErrorCode HybDeviceCarveout(const void *kernel, int percent)
+{
+  PetscFunctionBegin;
+  HybCallCUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, percent));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+extern "C" PetscErrorCode HybDeviceLevel2(size_t *bytes)
+{
+  PetscFunctionBegin;
+  *bytes = (size_t)hybdevice_.level2;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+extern "C" PetscErrorCode HybDeviceLimits(size_t *sharedperblock, int *multiprocessors)
+{
+  PetscFunctionBegin;
+  if (sharedperblock) *sharedperblock = hybdevice_.sharedperblock;
+  if (multiprocessors) *multiprocessors = hybdevice_.multiprocessors;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+const HybTuning *HybDeviceTuning(void)
+{
+  return hybdevice_.services.tuning ? hybdevice_.services.tuning : HybTuningGet();
+}
+
+/* A thread's current card is its own affair: another thread of the program starts with card 0, and a program may
+   switch. Asking costs less than a tenth of a microsecond. */
+PetscErrorCode HybDeviceEnter(void)
+{
+  int current = -1;
+
+  PetscFunctionBegin;
+  if (hybdevice_.devices > 1) { /* no call that the fault hook may refuse: memory is given back behind this one */
+    cudaError_t err = cudaGetDevice(&current);
+    if (err == cudaSuccess && current != hybdevice_.device) err = cudaSetDevice(hybdevice_.device);
+    if (err != cudaSuccess) PetscCall(HybDeviceError(err, "cudaSetDevice", __FILE__, __LINE__));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
