@@ -71,6 +71,18 @@ static PetscErrorCode Body(void)
   HybTestCall(HybTuningSet("segsum_repair", NULL));
   HybTestCall(HybTuningSet("rowstream_run", NULL));
   HybTestCheck(!memcmp(t, &usual, sizeof(usual)), "not all are what they were");
+  HybTestBegin("what is told of one");
+  {
+    char value[64], allowed[64], text[64];
+
+    HybTestCall(HybTuningDescribe("-mat_aijhybridgpu_rowgroup_way", value, allowed, text, sizeof(text)));
+    HybTestCheck(!strcmp(value, "auto") && !strcmp(allowed, "one of auto stream direct bins"), "%s, %s", value, allowed);
+    HybTestCall(HybTuningDescribe("-mat_aijhybridgpu_rowshape_words", value, allowed, text, sizeof(text)));
+    HybTestCheck(!strcmp(value, "yes") && !strcmp(allowed, "one of no yes"), "%s, %s", value, allowed);
+    HybTestCall(HybTuningDescribe("-mat_aijhybridgpu_comm_segment", value, allowed, text, sizeof(text)));
+    HybTestCheck(!strcmp(value, "32") && !strcmp(allowed, "1 to 65536") && !strncmp(text, "MiB of each card", 16), "%s, %s, %s", value, allowed, text);
+    HybTestCallFails(PETSC_ERR_ARG_UNKNOWN_TYPE, HybTuningDescribe("-mat_aijhybridgpu_nonesuch", value, allowed, text, sizeof(text)));
+  }
   HybTestBegin("the options of the process");
   HybTestCall(PetscOptionsSetValue(NULL, "-mat_aijhybridgpu_masks_lanes", "16"));
   HybTestCheck(t->masks_lanes == usual.masks_lanes, "read before it was asked");

@@ -21,11 +21,11 @@ clean() {
 if [ -n "${TEST_MORE:-}" ]; then clean t601_type 2; fi
 if [ "${TEST_MORE:-}" = only ]; then echo "$passed passed, $failed failed, $skipped skipped"; exit $((failed > 0)); fi
 
-# -help: every option that the type's sources read, and the methods' names
+# -help: every option of the list, and the methods' names
 printf '%%%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n2 2 3\n' > "$tmp/small.mtx"
 timeout 60 "$build/examples/solve" -dll_append "$plugin" -mat_type aijhybridgpu -help -A "$tmp/small.mtx" > "$tmp/out" 2>&1
-for o in $(sed -n 's/.*PetscOptions\(Get\)\{0,1\}\(String\|Real\|Int\|Bool\|Enum\).*"\(-mat_aijhybridgpu_[a-z_]*\)".*/\3/p' src/mat/*/*.c src/mat/impls/*/*.c src/mat/impls/*/*/*.c | sort -u) -mat_aijhybridgpu_spgemm -mat_aijhybridgpu_spmv -mat_aijhybridgpu_segsum_repair; do
-  if grep -q -e "^ *$o" "$tmp/out"; then ok; else bad "-help shows $o (process-wide options: HybGlueHelp() in src/mat/register)"; fi
+for o in $(sed -n 's/^ *{\.name = "\(-mat_aijhybridgpu_[a-z_]*\)".*/\1/p' src/mat/process/options.c); do
+  if grep -q -e "^ *$o" "$tmp/out"; then ok; else bad "-help shows $o (src/mat/process/options.c)"; fi
 done
 for m in binned rowmerge segsum csr; do
   if grep -e '-mat_aijhybridgpu_sp' "$tmp/out" | grep -q "$m"; then ok; else bad "-help names the method $m"; fi
@@ -44,7 +44,7 @@ refuses "an unknown SpMV method" 'Unknown method "nonesuch" for -mat_aijhybridgp
 refuses "an unknown backend" 'nonesuch' $run -mat_aijhybridgpu_backend nonesuch
 # these are read when the device is needed
 run="$build/tests/t602_product -dll_append $plugin"
-refuses "an unknown memory mode" 'Unknown memory mode "nonesuch" for -mat_aijhybridgpu_memory: one of managed mirror' $run -mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_memory nonesuch
+refuses "an unknown memory mode" 'Unknown value "nonesuch" for -mat_aijhybridgpu_memory: one of managed mirror' $run -mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_memory nonesuch
 refuses "a share above 1" 'managed_limit.* is not a share' $run -mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_managed_limit 7
 refuses "a library that is not there" 'was asked for, but' $run -mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_cuda_library /nonexistent.so
 

@@ -369,6 +369,8 @@ extern const HybTuning *HybTuningGet(void);
    use. */
 typedef PetscErrorCode (*HybOptionGet)(const char option[], char value[], size_t length, PetscBool *set);
 extern PetscErrorCode HybTuningRead(HybOptionGet get);
+/* What one is by default, what is allowed, and what it is, each a text of at most so many characters */
+extern PetscErrorCode HybTuningDescribe(const char *option, char value[], char allowed[], char text[], size_t length);
 /* One of them, for tests and benchmarks: the option's name without its prefix, and its value as there; NULL: what it is
    by default. The same errors. */
 extern PetscErrorCode HybTuningSet(const char *name, const char *value);

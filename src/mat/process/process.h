@@ -18,11 +18,12 @@ typedef enum {
 } HybBackendChoice;
 
 /* Choices that a matrix inherits from the process-wide options and may override under its prefix */
+#define HYB_NAME_LENGTH 32
 typedef struct {
-  HybBackendChoice backend;
-  char             spgemm[32];
-  char             spmv[32];
-  PetscInt         width; /* rowmerge */
+  PetscInt backend; /* HybBackendChoice */
+  char     spgemm[HYB_NAME_LENGTH];
+  char     spmv[HYB_NAME_LENGTH];
+  PetscInt width; /* rowmerge */
 } HybChoices;
 
 /* What is counted in any case; report.c takes it together with the memory's figures for all that tells of it */
@@ -259,7 +260,7 @@ PETSC_INTERN PetscErrorCode HybOptionsRead(void);
 PETSC_INTERN PetscErrorCode HybOptionsReadReports(void);
 PETSC_INTERN PetscErrorCode HybOptionsHelp(void);
 PETSC_INTERN PetscErrorCode HybGlueReadChoices(HybChoices *);
-PETSC_INTERN PetscErrorCode HybGlueCheckMethod(const char *option, const char *value, const char *const *names);
+PETSC_INTERN PetscErrorCode HybChoicesSetFromOptions(HybChoices *, HybOptionItems);
 
 /* report.c */
 PETSC_INTERN PetscErrorCode HybEventsRegister(void);

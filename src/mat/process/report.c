@@ -141,7 +141,7 @@ static void HybReportFill(HybRecords *r, HybReport *report)
   report->ended     = r->ended;
   report->size      = r->size;
   report->devicemin = (PetscInt64)HybGlueState.options.devicemin;
-  report->choice    = HybGlueState.choices.backend;
+  report->choice    = (HybBackendChoice)HybGlueState.choices.backend;
   report->seconds   = now - r->began;
   if (gmtime_r(&t, &utc)) (void)strftime(report->date, sizeof(report->date), "%Y-%m-%d %H:%M UTC", &utc);
   for (int k = 0; k < report->nkinds; k++)

@@ -25,21 +25,21 @@ typedef struct {
 } Tuning;
 
 #define TUNING_NUMBERS (-99)
-#define RANGE(name, value, least, most, text)                                        \
-  {                                                                                  \
-    #name, offsetof(HybTuning, name), value, least, most, NULL, TUNING_NUMBERS, text \
+#define RANGE(n, v, lo, hi, what)                                                                                           \
+  {                                                                                                                         \
+    .name = #n, .field = offsetof(HybTuning, n), .value = v, .least = lo, .most = hi, .words = TUNING_NUMBERS, .text = what \
   }
-#define LIST(name, value, list, text)                                                 \
-  {                                                                                   \
-    #name, offsetof(HybTuning, name), value, 0, 0, " " list " ", TUNING_NUMBERS, text \
+#define LIST(n, v, values, what)                                                                                           \
+  {                                                                                                                        \
+    .name = #n, .field = offsetof(HybTuning, n), .value = v, .list = " " values " ", .words = TUNING_NUMBERS, .text = what \
   }
-#define WORDS(name, value, first, list, text)                                \
-  {                                                                          \
-    #name, offsetof(HybTuning, name), value, 0, 0, " " list " ", first, text \
+#define WORDS(n, v, first, values, what)                                                                          \
+  {                                                                                                               \
+    .name = #n, .field = offsetof(HybTuning, n), .value = v, .list = " " values " ", .words = first, .text = what \
   }
 
 static const Tuning TuningTable[] = {
-  WORDS(segsum_repair, 0, 0, "device cpu", "who puts the sums of segsum's dirty tiles in order"),
+  WORDS(segsum_repair, 0, 0, "device cpu", "who puts the sums of dirty tiles of segsum in order on a device"),
   LIST(segsum_threads, 128, "64 128 256", "threads of a tile of segsum"),
   LIST(segsum_items, 7, "3 5 7", "entries of each thread of a tile of segsum"),
   RANGE(segsum_blocks, 0, 0, 32, "blocks of a multiprocessor for segsum's tiles; 0: as many as fit"),
@@ -61,12 +61,12 @@ static const Tuning TuningTable[] = {
   WORDS(diagonal_runs, 1, 0, "no yes", "are neighbouring diagonals taken together"),
   RANGE(hash_lists, 3, 0, 64, "entries of lists for a nonzero that C is known to have; 0: no lists"),
   LIST(masks_lanes, 0, "0 4 8 16", "lanes of a row of C where products are planned by masks; 0: by its mean row"),
-  WORDS(tile_precision, 0, 0, "double half", "what the method tile multiplies in; half: values of 16 bits, sums of 32"),
+  WORDS(tile_precision, 0, 0, "double half", "what the product of matrices by the method tile multiplies in; half: values of 16 bits, sums of 32"),
   RANGE(fused_plan, -1, -1, PETSC_MAX_INT, "bytes of a plan of the fused P^T A P; -1: a multiple of the operands'"),
-  WORDS(comm, 0, 0, "auto mpi peer petsc", "how devices of several processes exchange entries"),
-  RANGE(comm_timeout, 3600, 1, PETSC_MAX_INT, "seconds after which a process that waits for another's entries gives up"),
-  RANGE(comm_segment, 32, 1, 65536, "MiB of each card that other processes can reach"),
-  RANGE(comm_after, 2, 0, PETSC_MAX_INT, "exchanges of a kind that go by messages before peer access is made ready for them"),
+  WORDS(comm, 0, 0, "auto mpi peer petsc", "how devices of several processes exchange entries of vectors and rows: by peer access where it can be, by MPI from page-locked buffers; petsc: products with vectors by PETSc's own scatter"),
+  RANGE(comm_timeout, 3600, 1, PETSC_MAX_INT, "seconds after which a process that waits on its card for another's entries gives up, with an error"),
+  RANGE(comm_segment, 32, 1, 65536, "MiB of each card that the node's other processes can reach, for peer access"),
+  RANGE(comm_after, 2, 0, PETSC_MAX_INT, "exchanges of a halo, or of a product's rows, that go by messages before peer access is made ready for them"),
 };
 
 static HybTuning TuningState;
@@ -128,9 +128,46 @@ static PetscErrorCode TuningBool(const char **value)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode TuningFind(const char *name, const Tuning **t)
+{
+  PetscFunctionBegin;
+  *t = NULL;
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(TuningTable) && !*t; k++)
+    if (!strcmp(name, TuningTable[k].name)) *t = &TuningTable[k];
+  PetscCheck(*t, PETSC_COMM_SELF, PETSC_ERR_ARG_UNKNOWN_TYPE, "There is no %s%s", TUNING_PREFIX, name);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TuningAllowed(const Tuning *t, char text[], size_t length)
+{
+  PetscFunctionBegin;
+  if (t->list)
+    PetscCall(PetscSNPrintf(text, length, "one of%.*s", (int)strlen(t->list) - 1, t->list));
+  else
+    PetscCall(PetscSNPrintf(text, length, "%" PetscInt_FMT " to %" PetscInt_FMT, t->least, t->most));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybTuningDescribe(const char *option, char value[], char allowed[], char text[], size_t length)
+{
+  const Tuning *t;
+  const char   *word;
+  PetscInt      n;
+
+  PetscFunctionBegin;
+  PetscCall(TuningFind(option + strlen(TUNING_PREFIX), &t));
+  PetscCall(TuningAllowed(t, allowed, length));
+  PetscCall(PetscStrncpy(text, t->text, length));
+  PetscCall(PetscSNPrintf(value, length, "%" PetscInt_FMT, t->value));
+  if (t->words == TUNING_NUMBERS) PetscFunctionReturn(PETSC_SUCCESS);
+  for (word = t->list + 1, n = t->value - t->words; n > 0; n--) word = strchr(word, ' ') + 1;
+  PetscCall(PetscSNPrintf(value, length, "%.*s", (int)(strchr(word, ' ') - word), word));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybTuningSet(const char *name, const char *value)
 {
-  const Tuning *t    = NULL;
+  const Tuning *t;
   const char   *word = value;
   char          allowed[128], digits[32];
   PetscInt      number = 0;
@@ -138,17 +175,12 @@ PetscErrorCode HybTuningSet(const char *name, const char *value)
 
   PetscFunctionBegin;
   (void)HybTuningGet();
-  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(TuningTable) && !t; k++)
-    if (!strcmp(name, TuningTable[k].name)) t = &TuningTable[k];
-  PetscCheck(t, PETSC_COMM_SELF, PETSC_ERR_ARG_UNKNOWN_TYPE, "There is no %s%s", TUNING_PREFIX, name);
+  PetscCall(TuningFind(name, &t));
   if (!value) {
     *TuningField(t) = t->value;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (t->list)
-    PetscCall(PetscSNPrintf(allowed, sizeof(allowed), "one of%.*s", (int)strlen(t->list) - 1, t->list));
-  else
-    PetscCall(PetscSNPrintf(allowed, sizeof(allowed), "%" PetscInt_FMT " to %" PetscInt_FMT, t->least, t->most));
+  PetscCall(TuningAllowed(t, allowed, sizeof(allowed)));
   if (t->words == TUNING_NUMBERS) {
     PetscCall(PetscOptionsStringToInt(value, &number));
     PetscCall(PetscSNPrintf(digits, sizeof(digits), "%" PetscInt_FMT, number));

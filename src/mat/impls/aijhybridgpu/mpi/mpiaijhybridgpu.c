@@ -53,7 +53,7 @@ static PetscErrorCode MatSetFromOptions_MPIAIJHybridGPU(Mat A, PetscOptionItems 
   PetscFunctionBegin;
   if (HybGlueState.mpi.setfromoptions) PetscCall((*HybGlueState.mpi.setfromoptions)(A, items));
   PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
-  PetscCall(MatSeqAIJHybridGPUOptions(A, &hyb->choices, items));
+  PetscCall(HybChoicesSetFromOptions(&hyb->choices, items));
   if (A->assembled) PetscCall(MatMPIAIJHybridGPUSetBlocks(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

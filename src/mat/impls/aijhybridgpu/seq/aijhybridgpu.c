@@ -100,39 +100,6 @@ static PetscErrorCode MatAssemblyEnd_SeqAIJHybridGPU(Mat A, MatAssemblyType mode
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode MatSeqAIJHybridGPUOptions(Mat A, HybChoices *c, HybOptionItems PetscOptionsObject)
-{
-  const char *const  backends[] = {"auto", "host", "cuda", "HybBackendChoice", "HYB_BACKEND_", NULL};
-  const char *const *names;
-  PetscBool          flg;
-  PetscInt           width = c->width;
-  char               text[512], value[32];
-
-  PetscFunctionBegin;
-  PetscOptionsHeadBegin(PetscOptionsObject, "AIJHybridGPU options");
-  PetscCall(PetscOptionsEnum("-mat_aijhybridgpu_backend", "Where operations run", "MATAIJHYBRIDGPU", backends, (PetscEnum)c->backend, (PetscEnum *)&c->backend, NULL));
-  for (PetscInt k = 0; k < 2; k++) {
-    char *choice = k ? c->spmv : c->spgemm;
-
-    PetscCall(k ? HybSpMVGetNames(&names) : HybSpGEMMGetNames(&names));
-    PetscCall(PetscStrncpy(text, "(one of) auto", sizeof(text)));
-    for (PetscInt n = 0; names[n]; n++) {
-      PetscCall(PetscStrlcat(text, " ", sizeof(text)));
-      PetscCall(PetscStrlcat(text, names[n], sizeof(text)));
-    }
-    PetscCall(PetscStrncpy(value, choice, sizeof(value)));
-    PetscCall(PetscOptionsString(k ? "-mat_aijhybridgpu_spmv" : "-mat_aijhybridgpu_spgemm", text, "MATAIJHYBRIDGPU", choice, value, sizeof(value), &flg));
-    if (!flg) continue;
-    PetscCall(HybGlueCheckMethod(k ? "-mat_aijhybridgpu_spmv" : "-mat_aijhybridgpu_spgemm", value, names));
-    PetscCall(PetscStrncpy(choice, value, sizeof(c->spmv)));
-  }
-  PetscCall(PetscOptionsInt("-mat_aijhybridgpu_rowmerge_width", "Rows merged at once by the method rowmerge, 2 to 32; 0: chosen by the method", "MATAIJHYBRIDGPU", width, &width, &flg));
-  PetscCheck(!flg || width == 0 || (width >= 2 && width <= 32), PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_OUTOFRANGE, "-mat_aijhybridgpu_rowmerge_width %" PetscInt_FMT " is not 0 or within 2 to 32", width);
-  c->width = width;
-  PetscOptionsHeadEnd();
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 #if PETSC_VERSION_LT(3, 23, 0)
 static PetscErrorCode MatSetFromOptions_SeqAIJHybridGPU(Mat A, PetscOptionItems *items)
 #else
@@ -146,7 +113,7 @@ static PetscErrorCode MatSetFromOptions_SeqAIJHybridGPU(Mat A, PetscOptionItems 
   if (HybGlueState.seq.setfromoptions) PetscCall((*HybGlueState.seq.setfromoptions)(A, items));
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   before = hyb->choices;
-  PetscCall(MatSeqAIJHybridGPUOptions(A, &hyb->choices, items));
+  PetscCall(HybChoicesSetFromOptions(&hyb->choices, items));
   if (memcmp(&before, &hyb->choices, sizeof(before))) PetscCall(MatSeqAIJHybridGPUDestroyPlans(hyb));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -459,38 +426,72 @@ PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat A, MatType type, MatReuse r
    Options Database Keys:
 +  -mat_type aijhybridgpu - sets the type during `MatSetFromOptions()`
 .  -mat_seqaij_type seqaijhybridgpu - gives the operations to every `MATSEQAIJ`, also in programs that name their type
-.  -mat_aijhybridgpu_backend <auto, host, cuda> - where operations run
-.  -mat_aijhybridgpu_spgemm <auto, ...> - method of sparse products
-.  -mat_aijhybridgpu_spmv <auto, ...> - method of matrix-vector products
-.  -mat_aijhybridgpu_rowmerge_width <0, 2 to 32> - rows merged at once by the method rowmerge, 0 lets it choose
-. -mat_aijhybridgpu_device_min <n> - with auto, operands of fewer nonzeros stay on the host: 10000 where the matrix has
-its vectors on the card, else 100000; for the whole process
-. -mat_aijhybridgpu_cuda_library <path> - the library that drives the device, if not cuda/libaijhybridgpu_cuda.so beside
-the plugin; this and all below for the whole process
-.  -mat_aijhybridgpu_device <number> - which card; else PETSc's, or the processes of a node take its cards in turn
-.  -mat_aijhybridgpu_memory <managed, mirror> - one storage valid on both sides, or device arrays beside host ones
-.  -mat_aijhybridgpu_managed_limit <share> - of the card's free memory, divided by the processes on it, for the former
-.  -mat_aijhybridgpu_memory_limit <bytes> - believe the card no larger than this
-.  -mat_aijhybridgpu_promote <auto, never> - whether matrices of the host that operations write on the device move there
-.  -mat_aijhybridgpu_plan_min <n> - patterns of so many nonzeros are planned for at their second product with a vector
-. -mat_aijhybridgpu_lock_after <n> - values of a host matrix that were sent n times after the host had written them move
-to page-locked memory; 0: never
-.  -mat_aijhybridgpu_lock_min <bytes> - fewer bytes of values stay where they are
-.  -mat_aijhybridgpu_lock_limit <share> - of the host's memory, divided by the node's processes, for such values
-.  -mat_aijhybridgpu_segsum_repair <device, cpu> - who puts the sums of dirty tiles of the method segsum in order
-.  -mat_aijhybridgpu_view_memory - at the end: bytes held on the device, now and at most, and what crossed the bus
-.  -mat_aijhybridgpu_view_counts <file> - each process appends at the end what ran
+.  -mat_aijhybridgpu_backend <auto, host, cuda> - where operations run; auto: on a GPU where one is found and the matrix
+   is large enough; cuda: an error without one; by default auto
+.  -mat_aijhybridgpu_spgemm <auto, or a method's name> - the method of sparse products; auto: the fastest by a
+   documented cost rule, for P^T A P on the host a fused one where that is cheaper; by default auto
+.  -mat_aijhybridgpu_spmv <auto, or a method's name> - the method of products with a vector; by default auto
+.  -mat_aijhybridgpu_rowmerge_width <0 or within 2 to 32> - rows that the method rowmerge merges at once; 0: it chooses;
+   by default 0
+.  -mat_aijhybridgpu_cuda_library <path> - the library that drives the device; by default cuda/libaijhybridgpu_cuda.so
+   beside this one
+.  -mat_aijhybridgpu_device <the number of a card> - the card's number; by default PETSc's, else by turns within the
+   node
+.  -mat_aijhybridgpu_device_min <a number of nonzeros> - operands of fewer nonzeros stay on the host with
+   -mat_aijhybridgpu_backend auto; by default 10000 where the matrix has its vectors on the card, else 100000
+.  -mat_aijhybridgpu_memory <managed, mirror> - where results on the device live: one storage valid on both sides, or
+   device arrays beside host ones; by default managed
+.  -mat_aijhybridgpu_managed_limit <a share of the card's free memory> - managed memory of this node's processes, a
+   share of the card's free memory; by default 0.5
+.  -mat_aijhybridgpu_memory_limit <a number of bytes> - bytes of the card that may be used, 0: all; by default 0
+.  -mat_aijhybridgpu_lock_after <a number of times> - values of a host matrix that were sent so many times move to
+   page-locked memory; 0: never; by default 24
+.  -mat_aijhybridgpu_lock_min <a number of bytes> - fewer bytes of values than this stay where they are; by default
+   2097152
+.  -mat_aijhybridgpu_lock_limit <a share of the host's memory> - page-locked memory of this node's processes for such
+   values, a share of the host's memory; by default 0.25
+.  -mat_aijhybridgpu_promote <auto, never> - whether the values of matrices that the program writes by the device's
+   operations move there; by default auto
+.  -mat_aijhybridgpu_plan_min <a number of nonzeros> - patterns of so many nonzeros are planned for at their second
+   product with a vector, others at their first; by default 1000000
+.  -mat_aijhybridgpu_segsum_repair <device, cpu> - who puts the sums of dirty tiles of segsum in order on a device; by
+   default device
+.  -mat_aijhybridgpu_tile_precision <double, half> - what the product of matrices by the method tile multiplies in;
+   half: values of 16 bits, sums of 32; by default double
+.  -mat_aijhybridgpu_narrow_min <a number of rows> - the device's results of fewer rows become AIJ's by PETSc's loops
+   over their rows; by default 4096
+.  -mat_aijhybridgpu_frame_unknown - do as in a PETSc whose matrices' places are not known: values never move, host
+   writes are told by states
+.  -mat_aijhybridgpu_smoothers - what PETSc's Jacobi and Chebyshev do on the host alone is done on the device, for
+   matrices of the type; by default true
+.  -mat_aijhybridgpu_parallel_products - products of parallel matrices are made of CSR arrays where these are; otherwise
+   by PETSc's own algorithms, on the host; by default true
+.  -mat_aijhybridgpu_comm <auto, mpi, peer, petsc> - how devices of several processes exchange entries of vectors and
+   rows: by peer access where it can be, by MPI from page-locked buffers; petsc: products with vectors by PETSc's own
+   scatter; by default auto
+.  -mat_aijhybridgpu_comm_timeout <1 to the largest PetscInt> - seconds after which a process that waits on its card for
+   another's entries gives up, with an error; by default 3600
+.  -mat_aijhybridgpu_comm_segment <1 to 65536> - MiB of each card that the node's other processes can reach, for peer
+   access; by default 32
+.  -mat_aijhybridgpu_comm_after <0 to the largest PetscInt> - exchanges of a halo, or of a product's rows, that go by
+   messages before peer access is made ready for them; by default 2
+.  -mat_aijhybridgpu_view_memory - shows at the end what was held and what crossed the bus
+.  -mat_aijhybridgpu_report <file.html or file.json> - a page, or its data, that tells at the end what ran where, how
+   long, and what could be done about it
+.  -mat_aijhybridgpu_view_counts <file> - a file to which each process appends at the end what ran
 -  -mat_product_algorithm <auto, ...> - method of one product (also -matmatmult_via, -matptap_via, ...)
 
    Level: beginner
 
    Notes:
+   The first four of -mat_aijhybridgpu_ may stand under a matrix's prefix, the others are of the whole process.
+
    Everything that `MATAIJ` can do, this type can do: what is not overridden is the parent's. Rows of operands must have
    their columns sorted, as assembly with `MatSetValues()` leaves them.
 
    References:
 + * - W. Liu, B. Vinter, A framework for general sparse matrix-matrix multiplication on GPUs and heterogeneous
-processors, 2015
+   processors, 2015
 .  * - F. Gremse et al., GPU-accelerated sparse matrix-matrix multiplication by iterative row merging, 2015
 .  * - H. Ji et al., Segmented merge: a new primitive for parallel sparse matrix computations, 2021
 - * - W. Liu, B. Vinter, Speculative segmented sum for sparse matrix-vector multiplication on heterogeneous processors,

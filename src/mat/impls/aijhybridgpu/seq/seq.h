@@ -73,7 +73,6 @@ PETSC_INTERN PetscErrorCode MatCreate_SeqAIJHybridGPU(Mat);
 PETSC_INTERN PetscErrorCode MatConvert_SeqAIJ_SeqAIJHybridGPU(Mat, MatType, MatReuse, Mat *);
 PETSC_INTERN PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat, MatType, MatReuse, Mat *);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUOperateSeqAIJ(Mat, MatType, MatReuse, Mat *);
-PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUOptions(Mat, HybChoices *, HybOptionItems);
 
 /* convert.c; the second is MatConvert() to a type of PETSc's, past -matconvert_type */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUComposeConversions(Mat, PetscBool on);
