@@ -13,11 +13,11 @@ static const struct {
   const char *name;
   HybFn       function[2];
 } HybOurs[] = {
-  {"MatConvert_%saij_%saijhybridgpu_C",               {(HybFn)MatConvert_SeqAIJ_SeqAIJHybridGPU, (HybFn)MatConvert_MPIAIJ_MPIAIJHybridGPU}              },
-  {"MatConvert_%saijhybridgpu_%saij_C",               {(HybFn)MatConvert_SeqAIJHybridGPU_SeqAIJ, (HybFn)MatConvert_MPIAIJHybridGPU_MPIAIJ}              },
-  {"MatProductSetFromOptions_anytype_C",              {(HybFn)MatProductSetFromOptions_AnyHybridGPU, (HybFn)MatProductSetFromOptions_AnyHybridGPU}      },
-  {"MatProductSetFromOptions_%saijhybridgpu_%saij_C", {(HybFn)MatProductSetFromOptions_SeqAIJHybridGPU, (HybFn)MatProductSetFromOptions_MPIAIJHybridGPU}},
-  {"MatProductSetFromOptions_%saij_%saijhybridgpu_C", {(HybFn)MatProductSetFromOptions_SeqAIJHybridGPU, (HybFn)MatProductSetFromOptions_MPIAIJHybridGPU}},
+  {.name = "MatConvert_%saij_%saijhybridgpu_C",               .function = {(HybFn)MatConvert_SeqAIJ_SeqAIJHybridGPU, (HybFn)MatConvert_MPIAIJ_MPIAIJHybridGPU}              },
+  {.name = "MatConvert_%saijhybridgpu_%saij_C",               .function = {(HybFn)MatConvert_SeqAIJHybridGPU_SeqAIJ, (HybFn)MatConvert_MPIAIJHybridGPU_MPIAIJ}              },
+  {.name = "MatProductSetFromOptions_anytype_C",              .function = {(HybFn)MatProductSetFromOptions_AnyHybridGPU, (HybFn)MatProductSetFromOptions_AnyHybridGPU}      },
+  {.name = "MatProductSetFromOptions_%saijhybridgpu_%saij_C", .function = {(HybFn)MatProductSetFromOptions_SeqAIJHybridGPU, (HybFn)MatProductSetFromOptions_MPIAIJHybridGPU}},
+  {.name = "MatProductSetFromOptions_%saij_%saijhybridgpu_C", .function = {(HybFn)MatProductSetFromOptions_SeqAIJHybridGPU, (HybFn)MatProductSetFromOptions_MPIAIJHybridGPU}},
 };
 
 /* the parent's conversions to other types: without them MatConvert() goes entry by entry */

@@ -313,15 +313,15 @@ static PetscReal HybWitnessWeight(PetscInt v, PetscInt u)
     PetscInt  v, u;
     PetscReal forth, back;
   } edges[] = {
-    {0, 1, 1.5,        1.5       },
-    {1, 2, 1.0,        1.0       },
-    {2, 3, 0.9,        0.3       },
-    {3, 4, 0.2,        0.15      },
-    {4, 5, 1.0,        1.0       },
-    {0, 5, 0.3,        0.9       },
-    {0, 6, 1.0,        1.0       },
-    {4, 7, 0.5,        0.5       },
-    {5, 7, 65.0 / 128, 65.0 / 128}
+    {.v = 0, .u = 1, .forth = 1.5,        .back = 1.5       },
+    {.v = 1, .u = 2, .forth = 1.0,        .back = 1.0       },
+    {.v = 2, .u = 3, .forth = 0.9,        .back = 0.3       },
+    {.v = 3, .u = 4, .forth = 0.2,        .back = 0.15      },
+    {.v = 4, .u = 5, .forth = 1.0,        .back = 1.0       },
+    {.v = 0, .u = 5, .forth = 0.3,        .back = 0.9       },
+    {.v = 0, .u = 6, .forth = 1.0,        .back = 1.0       },
+    {.v = 4, .u = 7, .forth = 0.5,        .back = 0.5       },
+    {.v = 5, .u = 7, .forth = 65.0 / 128, .back = 65.0 / 128}
   };
   static const PetscReal diagonal[WITNESS_EDGES] = {2, 2, 8, 0.5, 2, 2, 0, 2};
 

@@ -299,13 +299,13 @@ PetscErrorCode MatSeqAIJHybridGPUComposeOver(Mat A, PetscBool on)
     void (*ours)(void);
     void (**parents)(void);
   } over[] = {
-    {"MatStoreValues_C",            (void (*)(void))MatStoreValues_SeqAIJHybridGPU,            &g->storevalues          },
-    {"MatRetrieveValues_C",         (void (*)(void))MatRetrieveValues_SeqAIJHybridGPU,         &g->retrievevalues       },
-    {"MatSeqAIJSetPreallocation_C", (void (*)(void))MatSeqAIJSetPreallocation_SeqAIJHybridGPU, &g->setpreallocation     },
-    {"MatResetPreallocation_C",     (void (*)(void))MatResetPreallocation_SeqAIJHybridGPU,     &g->resetpreallocation[0]},
-    {"MatSeqAIJSetColumnIndices_C", (void (*)(void))MatSeqAIJSetColumnIndices_SeqAIJHybridGPU, &g->setcolumnindices     },
+    {.name = "MatStoreValues_C",            .ours = (void (*)(void))MatStoreValues_SeqAIJHybridGPU,            .parents = &g->storevalues          },
+    {.name = "MatRetrieveValues_C",         .ours = (void (*)(void))MatRetrieveValues_SeqAIJHybridGPU,         .parents = &g->retrievevalues       },
+    {.name = "MatSeqAIJSetPreallocation_C", .ours = (void (*)(void))MatSeqAIJSetPreallocation_SeqAIJHybridGPU, .parents = &g->setpreallocation     },
+    {.name = "MatResetPreallocation_C",     .ours = (void (*)(void))MatResetPreallocation_SeqAIJHybridGPU,     .parents = &g->resetpreallocation[0]},
+    {.name = "MatSeqAIJSetColumnIndices_C", .ours = (void (*)(void))MatSeqAIJSetColumnIndices_SeqAIJHybridGPU, .parents = &g->setcolumnindices     },
 #if PETSC_VERSION_GE(3, 19, 0)
-    {"MatResetHash_C",              (void (*)(void))MatResetHash_SeqAIJHybridGPU,              &g->resethash            },
+    {.name = "MatResetHash_C",              .ours = (void (*)(void))MatResetHash_SeqAIJHybridGPU,              .parents = &g->resethash            },
 #endif
   };
 

@@ -36,14 +36,14 @@ static const struct {
   MatOption     op;
   HybAskedGroup group;
 } settings[HYB_FRAME_SETTINGS] = {
-  {MAT_ROW_ORIENTED,                HYB_ASKED_ROW_ORIENTED},
-  {MAT_KEEP_NONZERO_PATTERN,        HYB_ASKED_KEEP_PATTERN},
-  {MAT_IGNORE_ZERO_ENTRIES,         HYB_ASKED_IGNORE_ZEROS},
-  {MAT_NEW_NONZERO_LOCATIONS,       HYB_ASKED_NEW_NONZEROS},
-  {MAT_NEW_NONZERO_LOCATION_ERR,    HYB_ASKED_NEW_NONZEROS},
-  {MAT_NEW_NONZERO_ALLOCATION_ERR,  HYB_ASKED_NEW_NONZEROS},
-  {MAT_UNUSED_NONZERO_LOCATION_ERR, HYB_ASKED_UNUSED      },
-  {MAT_USE_INODES,                  HYB_ASKED_INODES      }
+  {.op = MAT_ROW_ORIENTED,                .group = HYB_ASKED_ROW_ORIENTED},
+  {.op = MAT_KEEP_NONZERO_PATTERN,        .group = HYB_ASKED_KEEP_PATTERN},
+  {.op = MAT_IGNORE_ZERO_ENTRIES,         .group = HYB_ASKED_IGNORE_ZEROS},
+  {.op = MAT_NEW_NONZERO_LOCATIONS,       .group = HYB_ASKED_NEW_NONZEROS},
+  {.op = MAT_NEW_NONZERO_LOCATION_ERR,    .group = HYB_ASKED_NEW_NONZEROS},
+  {.op = MAT_NEW_NONZERO_ALLOCATION_ERR,  .group = HYB_ASKED_NEW_NONZEROS},
+  {.op = MAT_UNUSED_NONZERO_LOCATION_ERR, .group = HYB_ASKED_UNUSED      },
+  {.op = MAT_USE_INODES,                  .group = HYB_ASKED_INODES      }
 };
 
 /* The allocator, watched while the matrix is made: its data's length is what was given out at that address */
