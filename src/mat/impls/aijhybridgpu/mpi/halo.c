@@ -10,22 +10,13 @@
 /* May this process's part of A's products run on the device? And is what was made of its columns right still? */
 static PetscErrorCode HybMPIHaloLook(Mat A, HybMPIHalo *m, PetscBool device, Mat blocks[2], const PetscInt *garray, HybExec *x, PetscBool *may, PetscBool *right)
 {
-  Mat_MPIAIJHybridGPU *hyb  = (Mat_MPIAIJHybridGPU *)A->spptr;
-  PetscBool            here = device;
+  Mat_MPIAIJHybridGPU *hyb = (Mat_MPIAIJHybridGPU *)A->spptr;
 
   PetscFunctionBegin;
   *may   = PETSC_FALSE;
   *right = PETSC_FALSE;
   if (HybTuningGet()->comm == HYB_COMM_PETSC || !blocks[0] || !blocks[1] || !MatIsSeqAIJHybridGPU(blocks[0]) || !MatIsSeqAIJHybridGPU(blocks[1])) PetscFunctionReturn(PETSC_SUCCESS);
-  if (!here && hyb->choices.backend == HYB_BACKEND_CUDA) here = PETSC_TRUE;
-  if (!here) {
-    Mat_SeqAIJHybridGPU *block = NULL;
-
-    PetscCall(MatSeqAIJHybridGPUGetData(blocks[0], &block));
-    here = HybBorn(block);
-  }
-  if (!here) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, x));
+  PetscCall(HybWhereHalo(A, &hyb->choices, device, blocks[0], x));
   if (!HybExecOnDevice(x)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscSortedInt(blocks[1]->cmap->n, garray, may));
   if (m->halo && m->halo->nghost == blocks[1]->cmap->n) PetscCall(PetscArraycmp(m->garray, garray, m->halo->nghost, right));

@@ -26,8 +26,7 @@ PetscErrorCode HybMatGetParExec(Mat A, HybExec *x)
   Mat                  block[2];
   const PetscInt      *garray;
   HybExec              can, want;
-  PetscBool            device  = PETSC_FALSE;
-  int                  mine[3] = {0, 0, 0}, all[3];
+  PetscBool            device = PETSC_FALSE, fails;
   PetscErrorCode       ierr;
 
   PetscFunctionBegin;
@@ -35,14 +34,9 @@ PetscErrorCode HybMatGetParExec(Mat A, HybExec *x)
   if (!ierr) ierr = MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], &garray);
   if (!ierr) ierr = MatSeqAIJHybridGPUDeriveExec(block[0], &want, &device);
   if (!ierr) ierr = HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, &can);
-  mine[0] = ierr != PETSC_SUCCESS;
-  mine[1] = !ierr && !HybExecOnDevice(&can);
-  mine[2] = device;
-  PetscCallMPI(MPI_Allreduce(mine, all, 3, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)A)));
+  PetscCall(HybWhereTogether(PetscObjectComm((PetscObject)A), ierr, &can, device, x, &fails));
   PetscCall(ierr);
-  PetscCheck(!all[0], PETSC_COMM_SELF, PETSC_ERR_LIB, "Another process cannot use its part of a parallel matrix, and says why");
-  *x = can;
-  if (all[1] || !all[2]) *x = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
+  PetscCheck(!fails, PETSC_COMM_SELF, PETSC_ERR_LIB, "Another process cannot use its part of a parallel matrix, and says why");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -82,22 +82,15 @@ static PetscErrorCode HybMPIOperandsConform(Mat C, HybProductType type, const Hy
 static PetscErrorCode HybMPIProductExec(Mat C, const HybChoices *choices, PetscErrorCode before, const HybMPIOperands *o, HybExec *x)
 {
   HybExec        can, want;
-  int            mine[3] = {0, 0, 0}, all[3];
-  PetscErrorCode ierr    = before;
+  PetscErrorCode ierr = before;
+  PetscBool      fails;
 
   PetscFunctionBegin;
   if (!ierr) ierr = HybGlueGetExec(C, choices, HYB_ANY_SIZE, &can);
   if (!ierr) ierr = HybGlueGetExec(C, choices, o->work, &want);
-  mine[0] = ierr != PETSC_SUCCESS;
-  if (!ierr) {
-    mine[1] = !HybExecOnDevice(&can);
-    mine[2] = HybExecOnDevice(&want);
-  }
-  PetscCallMPI(MPI_Allreduce(mine, all, 3, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)C)));
+  PetscCall(HybWhereTogether(PetscObjectComm((PetscObject)C), ierr, &can, (PetscBool)(!ierr && HybExecOnDevice(&want)), x, &fails));
   PetscCall(ierr);
-  PetscCheck(!all[0], PETSC_COMM_SELF, PETSC_ERR_LIB, "The operands of the product %s cannot be used on another process, which says why", MatProductTypes[C->product->type]);
-  *x = can;
-  if (all[1] || !all[2]) *x = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
+  PetscCheck(!fails, PETSC_COMM_SELF, PETSC_ERR_LIB, "The operands of the product %s cannot be used on another process, which says why", MatProductTypes[C->product->type]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

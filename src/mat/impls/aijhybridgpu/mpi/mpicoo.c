@@ -365,8 +365,7 @@ static PetscErrorCode MatMPIAIJHybridGPUPreallocateCOO(Mat A, PetscCount ncoo, c
   HybMPICOO           *c = NULL;
   HybAsked             asked[2][HYB_LEFT];
   PetscInt             want[2];
-  PetscBool            idevice;
-  PetscCount           least;
+  PetscBool            idevice, wanted;
   const PetscInt      *ij[2]   = {i, j};
   void                *host[2] = {NULL, NULL}, *copy[2] = {NULL, NULL};
   PetscErrorCode       ierr;
@@ -376,12 +375,12 @@ static PetscErrorCode MatMPIAIJHybridGPUPreallocateCOO(Mat A, PetscCount ncoo, c
   PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
   PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, &x));
   PetscCall(HybCOOIsOnDevice(i, &idevice));
-  PetscCall(HybGlueDeviceMin(A, &least));
+  PetscCall(HybWhereCOO(A, &hyb->choices, idevice, ncoo, &wanted));
   want[0] = !HybExecOnDevice(&x) || A->structure_only || ncoo > PETSC_MAX_INT;
 #if PETSC_VERSION_GE(3, 19, 0)
   if (A->hash_active) want[0] = 1;
 #endif
-  want[1] = hyb->choices.backend == HYB_BACKEND_CUDA || idevice || ncoo >= least;
+  want[1] = wanted;
   { /* all can, and for one at least it is worth while */
     PetscInt all[2];
 

@@ -62,10 +62,7 @@ static PetscErrorCode MatSeqAIJHybridGPUExpect(Mat A, const Mat_SeqAIJHybridGPU 
   MatInfo        info;
 
   PetscFunctionBegin;
-  if (g->devicestatus != HYB_DEVICE_READY || !g->device->expect || hyb->choices.backend == HYB_BACKEND_HOST || hyb->copy.pattern || HybBorn(hyb)) PetscFunctionReturn(PETSC_SUCCESS);
-#if defined(PETSC_HAVE_DEVICE)
-  if (A->boundtocpu) PetscFunctionReturn(PETSC_SUCCESS);
-#endif
+  if (!HybWhereMayBe(A, &hyb->choices) || !g->device->expect || hyb->copy.pattern || HybBorn(hyb)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatGetInfo(A, MAT_LOCAL, &info));
   PetscCall((*g->device->expect)(sizeof(PetscScalar) * (size_t)info.nz_used));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -94,21 +94,13 @@ static PetscErrorCode HybDeviceDenseRestore(const HybExec *x, HybDeviceDense *d,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Where shall this run? */
 static PetscErrorCode HybDenseExec(Mat A, Mat B, PetscCount nnz, HybExec *x)
 {
-  Mat_SeqAIJHybridGPU *hyb = NULL;
-  PetscBool            bdevice;
+  PetscBool bdevice;
 
   PetscFunctionBegin;
-  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   PetscCall(HybDenseIsOnDevice(B, &bdevice));
-  if (bdevice)
-    PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, x));
-  else if (hyb->choices.backend == HYB_BACKEND_CUDA || HybBorn(hyb))
-    PetscCall(HybGlueGetExec(A, &hyb->choices, nnz, x));
-  else
-    *x = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
+  PetscCall(HybWhereDense(A, bdevice, nnz, x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

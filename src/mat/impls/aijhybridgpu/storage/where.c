@@ -4,10 +4,11 @@
     bound to the CPU, -mat_aijhybridgpu_backend host, or no device    the host
     -mat_aijhybridgpu_backend cuda                                    the device
     auto: operations on a matrix that lives on the device             the device (work HYB_ANY_SIZE)
-          products with a vector that is on the device                the device
-          products with vectors of the host                           the device where the matrix lives there, or where
+          products with a vector or dense matrix on the device        the device
+          products with those of the host                             the device where the matrix lives there, or where
                                                                       its vectors are staged for it
           others                                                      the device from HybGlueDeviceMin() nonzeros on
+    what several processes do together                                the device where all have it and one wants it
 */
 #include "where.h"
 
@@ -47,6 +48,74 @@ PetscErrorCode HybGlueGetExec(Mat A, const HybChoices *choices, PetscCount work,
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(HybGlueDeviceExec(device, x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscBool HybWhereMayBe(Mat A, const HybChoices *choices)
+{
+#if defined(PETSC_HAVE_DEVICE)
+  if (A->boundtocpu) return PETSC_FALSE;
+#endif
+  return (PetscBool)(HybGlueState.devicestatus == HYB_DEVICE_READY && choices->backend != HYB_BACKEND_HOST);
+}
+
+/* Of a matrix and what it meets. With that on the device: there, whatever the size. With that on the host: there too if
+   the matrix lives on the device, or stays is said of what is sent for it. */
+static PetscErrorCode HybWhereMet(Mat A, Mat_SeqAIJHybridGPU *hyb, PetscBool met, PetscBool stays, PetscCount nnz, HybExec *x)
+{
+  PetscFunctionBegin;
+  if (met)
+    PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, x));
+  else if (hyb->choices.backend == HYB_BACKEND_CUDA || HybBorn(hyb) || stays)
+    PetscCall(HybGlueGetExec(A, &hyb->choices, nnz, x));
+  else
+    *x = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybWhereDense(Mat A, PetscBool ondevice, PetscCount nnz, HybExec *x)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  PetscCall(HybWhereMet(A, hyb, ondevice, PETSC_FALSE, nnz, x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybWhereHalo(Mat A, const HybChoices *choices, PetscBool vectors, Mat block, HybExec *x)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  *x = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
+  if (!vectors && choices->backend != HYB_BACKEND_CUDA) PetscCall(MatSeqAIJHybridGPUGetData(block, &hyb));
+  if (!hyb || HybBorn(hyb)) PetscCall(HybGlueGetExec(A, choices, HYB_ANY_SIZE, x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybWhereCOO(Mat A, const HybChoices *choices, PetscBool indices, PetscCount n, PetscBool *wanted)
+{
+  PetscCount least;
+
+  PetscFunctionBegin;
+  PetscCall(HybGlueDeviceMin(A, &least));
+  *wanted = (PetscBool)(choices->backend == HYB_BACKEND_CUDA || indices || n >= least);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Collective, whatever ierr is */
+PetscErrorCode HybWhereTogether(MPI_Comm comm, PetscErrorCode ierr, const HybExec *can, PetscBool wanted, HybExec *x, PetscBool *fails)
+{
+  int mine[3] = {0, 0, 0}, all[3];
+
+  PetscFunctionBegin;
+  mine[0] = ierr != PETSC_SUCCESS;
+  mine[1] = !ierr && !HybExecOnDevice(can);
+  mine[2] = !ierr && wanted;
+  PetscCallMPI(MPI_Allreduce(mine, all, 3, MPI_INT, MPI_MAX, comm));
+  *fails = (PetscBool)(all[0] != 0);
+  *x     = all[0] || all[1] || !all[2] ? (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST} : *can;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -126,14 +195,7 @@ PetscErrorCode HybWhereMult(Mat A, const HybCSR *csr, PetscBool transpose, HybSp
   (void)transpose;
   (void)mode;
 #endif
-  /* vectors on the device: there, whatever the size. Vectors on the host: there too, unless the matrix lives on the
-     device or has been sent there to stay. */
-  if (xdevice || zdevice)
-    PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, x));
-  else if (hyb->choices.backend == HYB_BACKEND_CUDA || HybBorn(hyb) || stages)
-    PetscCall(HybGlueGetExec(A, &hyb->choices, nnz, x));
-  else
-    *x = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
+  PetscCall(HybWhereMet(A, hyb, (PetscBool)(xdevice || zdevice), stages, nnz, x));
   if (HybExecOnDevice(x)) PetscCall(HybWhereStaged(A, xdevice, zdevice));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

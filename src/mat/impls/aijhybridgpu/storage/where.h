@@ -18,6 +18,16 @@ PETSC_INTERN PetscErrorCode HybGlueGetExec(Mat, const HybChoices *, PetscCount w
 PETSC_INTERN PetscErrorCode HybGlueDeviceMin(Mat A, PetscCount *least);
 /* a product with vectors */
 PETSC_INTERN PetscErrorCode HybWhereMult(Mat, const HybCSR *, PetscBool transpose, HybSpMVMode, Vec xx, Vec zz, HybExec *);
+/* a product with a dense matrix, which is on the device or not */
+PETSC_INTERN PetscErrorCode HybWhereDense(Mat, PetscBool ondevice, PetscCount nnz, HybExec *);
+/* this process's part of a parallel matrix's product, of this diagonal block, with vectors on the device or not */
+PETSC_INTERN PetscErrorCode HybWhereHalo(Mat, const HybChoices *, PetscBool vectors, Mat block, HybExec *);
+/* Is it worth while to make a pattern of n places on the device, or are the indices there? */
+PETSC_INTERN PetscErrorCode HybWhereCOO(Mat, const HybChoices *, PetscBool indices, PetscCount n, PetscBool *wanted);
+/* what all processes do together: can says what this one has; fails: ierr is an error on one of them */
+PETSC_INTERN PetscErrorCode HybWhereTogether(MPI_Comm, PetscErrorCode ierr, const HybExec *can, PetscBool wanted, HybExec *x, PetscBool *fails);
+/* Is a device in use that operations on A may run on? */
+PETSC_INTERN PetscBool HybWhereMayBe(Mat, const HybChoices *);
 /* one that runs on the device was done, with vectors there or not */
 PETSC_INTERN PetscErrorCode HybWhereStaged(Mat, PetscBool xdevice, PetscBool zdevice);
 
