@@ -1,6 +1,6 @@
 /*
   bench_matrices.h: the matrices of bench_spmv.c and bench_spgemm.c, on the host: stencils, linear elasticity on
-  structured and on renumbered meshes, aggregates, Matrix Market files.
+  structured and on renumbered meshes, a lattice of four dimensions, aggregates and their modes, Matrix Market files.
 */
 #ifndef BENCH_MATRICES_H
 #define BENCH_MATRICES_H
@@ -293,4 +293,114 @@ static inline PetscErrorCode ReadMatrixMarket(const char *name, HybCSR *A, Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* the Wilson operator's hopping term on an L^4 periodic lattice: 4 spins and 3 colours, 39 entries a row in 3 x 3
+   blocks */
+static inline PetscErrorCode Lattice(PetscInt L, HybCSR *A)
+{
+  const PetscInt sites     = L * L * L * L;
+  PetscInt       stride[4] = {1, L, L * L, L * L * L};
+
+  PetscFunctionBegin;
+  PetscCall(HostCSR(12 * sites, 12 * sites, 39 * 12 * (PetscCount)sites, A));
+  for (PetscInt site = 0; site < sites; site++) {
+    for (PetscInt spin = 0; spin < 4; spin++) {
+      for (PetscInt colour = 0; colour < 3; colour++) {
+        const PetscInt row = 12 * site + 3 * spin + colour;
+        PetscInt       n   = 39 * row;
+
+        A->i[row] = n;
+        for (int d = 0; d < 4; d++) {
+          for (int s = -1; s <= 1; s += 2) {
+            const PetscInt x = site / stride[d] % L, other = site + (((x + s + L) % L) - x) * stride[d];
+
+            for (PetscInt q = 0; q < 4; q++) {
+              if (d < 3 ? q == spin || q == (d < 2 ? 3 - spin : (spin + 2) % 4) : q == spin && (spin < 2) == (s > 0)) {
+                for (PetscInt c = 0; c < 3; c++) A->j[n++] = 12 * other + 3 * q + c;
+              }
+            }
+          }
+        }
+        qsort(A->j + A->i[row], (size_t)(n - A->i[row]), sizeof(PetscInt), CompareInt);
+      }
+    }
+  }
+  A->i[A->m] = (PetscInt)A->nnz;
+  for (PetscCount k = 0; k < A->nnz; k++) A->a[k] = Value(k);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the tentative prolongator of aggregates: boxes of 3^3 grid points, or the neighbours of points at least three steps
+   from each other, met in random order */
+static inline PetscErrorCode Tentative(const HybCSR *A, PetscInt n, PetscBool boxes, HybCSR *T)
+{
+  PetscInt *aggregate, c = (n + 2) / 3, coarse = 0;
+
+  PetscFunctionBegin;
+  PetscCall(HostCSR(A->m, c * c * c, A->m, T));
+  aggregate = T->j;
+  if (boxes) {
+    for (PetscInt r = 0; r < A->m; r++) aggregate[r] = ((r / n / n) / 3 * c + (r / n % n) / 3) * c + r % n / 3;
+  } else {
+    PetscInt          *order = (PetscInt *)malloc((size_t)A->m * sizeof(PetscInt));
+    signed char       *state = (signed char *)calloc((size_t)A->m, 1); /* 0 free, 1 too near to a root, 2 root */
+    unsigned long long seed  = 4711;
+
+    PetscCheck(order && state, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for aggregates");
+    for (PetscInt r = 0; r < A->m; r++) {
+      const PetscInt at = (PetscInt)((seed = seed * 6364136223846793005ull + 1442695040888963407ull) >> 33) % (r + 1);
+
+      order[r]  = order[at];
+      order[at] = r;
+    }
+    for (PetscInt q = 0; q < A->m; q++) {
+      const PetscInt r = order[q];
+
+      if (state[r]) continue;
+      for (PetscInt k = A->i[r]; k < A->i[r + 1]; k++) {
+        const PetscInt near = A->j[k];
+
+        for (PetscInt l = A->i[near]; l < A->i[near + 1]; l++) state[A->j[l]] = 1;
+      }
+      state[r] = 2;
+    }
+    for (PetscInt r = 0; r < A->m; r++) aggregate[r] = state[r] == 2 ? coarse++ : -1;
+    for (int pass = 0; pass < 2; pass++) { /* neighbours of roots, then theirs */
+      for (PetscInt r = 0; r < A->m; r++) {
+        PetscInt k = A->i[r];
+
+        if (aggregate[r] >= 0) continue;
+        while (k < A->i[r + 1] && (state[A->j[k]] == 0 || state[A->j[k]] != (pass ? 3 : 2))) k++;
+        if (k < A->i[r + 1]) {
+          aggregate[r] = aggregate[A->j[k]];
+          state[r]     = (signed char)(pass ? 4 : 3);
+        }
+      }
+    }
+    T->n = coarse;
+    free(order);
+    free(state);
+  }
+  for (PetscInt r = 0; r < A->m; r++) {
+    T->i[r] = r;
+    T->a[r] = 1;
+  }
+  T->i[T->m] = T->m;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* six modes to an aggregate of points of three unknowns: each entry of T becomes 3 x 6 of them */
+static inline PetscErrorCode Modes(const HybCSR *T, HybCSR *M)
+{
+  PetscFunctionBegin;
+  PetscCall(HostCSR(3 * T->m, 6 * T->n, 18 * T->nnz, M));
+  for (PetscInt r = 0; r < M->m; r++) {
+    M->i[r] = 6 * r;
+    for (PetscInt c = 0; c < 6; c++) {
+      M->j[6 * r + c] = 6 * T->j[r / 3] + c;
+      M->a[6 * r + c] = Value(6 * (PetscCount)r + c);
+    }
+  }
+  M->i[M->m] = (PetscInt)M->nnz;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 #endif

@@ -66,7 +66,7 @@ fresh; add docs/x.md "see /ho""me/me/file\n"; breaks docs/x.md:1: "absolute path
 fresh; add docs/x.md "\n\nTO""DO: later\n"; breaks docs/x.md:3: "unfinished"
 fresh; mkdir -p tree/docs; head -c 1100000 /dev/zero > tree/docs/big; breaks docs/big:1: "larger than 1 MB"
 lines() { mkdir -p "$(dirname "tree/$1")"; yes 'int x;' | head -n "$2" > "tree/$1"; }
-for folder in src/sparse/csr tests conf; do
+for folder in src/sparse/csr tests conf benchmarks; do
   fresh; lines $folder/x.c 800; holds "a file of 800 lines in $folder"
   fresh; lines $folder/x.c 801; breaks $folder/x.c:801: "801 lines; no file has more than 800"
 done
