@@ -43,7 +43,7 @@ typedef PetscScalar HybScalar;
 
 /* Hot host loops are compiled for several instruction sets and chosen at load: portable binaries, no -march=native.
    Not under sanitizers, whose run time is not up when the resolver runs. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && !defined(__CUDACC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(HYB_NO_MULTIVERSIONING)
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && !defined(__CUDACC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   #define HYB_MULTIVERSION __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
   #define HYB_MULTIVERSION

@@ -174,12 +174,6 @@ static __device__ __forceinline__ T HybShflUp(unsigned mask, const T &v, unsigne
 }
 
 template <typename T>
-static __device__ __forceinline__ T HybShflDown(unsigned mask, const T &v, unsigned delta, int width = HYB_WARP)
-{
-  return HybShflWords_(v, [&](auto w) { return __shfl_down_sync(mask, w, delta, width); });
-}
-
-template <typename T>
 static __device__ __forceinline__ T HybShflXor(unsigned mask, const T &v, int lanemask, int width = HYB_WARP)
 {
   return HybShflWords_(v, [&](auto w) { return __shfl_xor_sync(mask, w, lanemask, width); });
@@ -336,12 +330,6 @@ static __device__ __forceinline__ T HybBlockExclusiveSum(T v, T *scratch, T *tot
   __syncthreads();
   if (total) *total = all;
   return before + e;
-}
-
-template <int THREADS, typename T>
-static __device__ __forceinline__ T HybBlockInclusiveSum(T v, T *scratch, T *total = nullptr)
-{
-  return HybBlockExclusiveSum<THREADS>(v, scratch, total) + v;
 }
 
 /*
@@ -524,7 +512,7 @@ static __device__ __forceinline__ void HybMultiplyHalfTiles(unsigned a, unsigned
 }
 
 /*
-  N neighbouring entries as one access. HybVecAligned() says whether p allows it (N*sizeof(T) <= 16, a power of two).
+  N neighbouring entries as one access, of N*sizeof(T) bytes, a power of two, at most 16, and at a multiple of them.
 */
 template <typename T, int N>
 struct alignas(sizeof(T) * N <= 16 ? sizeof(T) * N : 16) HybVec {
@@ -540,12 +528,6 @@ struct alignas(sizeof(T) * N <= 16 ? sizeof(T) * N : 16) HybVec {
 #else
   #define HYB_CHECK_ALIGNED(p, bytes) ((void)0)
 #endif
-
-template <int N, typename T>
-static __device__ __forceinline__ bool HybVecAligned(const T *p)
-{
-  return (reinterpret_cast<uintptr_t>(p) & (sizeof(T) * N - 1)) == 0;
-}
 
 template <int N, typename T>
 static __device__ __forceinline__ HybVec<T, N> HybLoadVec(const T *p)

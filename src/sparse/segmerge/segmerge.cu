@@ -218,11 +218,8 @@ PetscErrorCode HybSegMergeBounded(const HybExec *exec, HybArena *work, PetscInt 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the bounds of a problem, and what the counters say of it */
-struct SegMergeStats {
-  PetscCount longest, maxlists, segments, pairs, bywarp, byblock, bygrid;
-};
-
+/* the bounds of a problem, and what the counters say of it: longest segment, most lists, segments of several lists,
+   pairs, segments by warp, by block, by grid */
 __global__ void __launch_bounds__(SEGMERGE_THREADS) SegMergeLook(PetscInt nseg, const PetscInt *__restrict__ segptr, const PetscCount *__restrict__ subptr, PetscCount *stats)
 {
   HYB_SHARED(PetscCount, scratch, HYB_WARP);

@@ -173,7 +173,7 @@ __global__ void Together(const int *v, Results2 *r)
   Results2  q;
   q.shfl      = __shfl_sync(HybSubwarpMask<W>(), a, 3, W);
   q.up        = HybShflUp(HybSubwarpMask<W>(), a, 1, W);
-  q.down      = HybShflDown(HybSubwarpMask<W>(), a, 2, W);
+  q.down      = __shfl_down_sync(HybSubwarpMask<W>(), a, 2, W);
   q.exclusive = HybSubwarpExclusiveSum<W>(a);
   q.ballot    = __ballot_sync(HybSubwarpMask<W>(), a & 1);
   q.any       = (unsigned)__any_sync(HYB_FULL_MASK, a == 7);
@@ -185,7 +185,7 @@ __global__ void Together(const int *v, Results2 *r)
   q.count     = __syncthreads_count(a & 1);
   q.conj      = __syncthreads_and(a >= 0);
   q.disj      = __syncthreads_or(a == 99);
-  q.blockinc  = HybBlockInclusiveSum<128>(a, scratch);
+  q.blockinc  = HybBlockExclusiveSum<128>(a, scratch) + a;
   q.blockmax  = HybBlockMax<128>(a, scratch);
   q.again     = HybBlockMin<128>(a, scratch);
   (void)l;
