@@ -65,6 +65,8 @@ static PetscErrorCode TestReciprocal(PetscCount n, PetscCount gap, PetscReal ofz
     zeros = -1;
     if (HybTestCall(ops->reciprocal(exec, &work, n, there, ofzero, inv + offset, &zeros))) HybTestSameScalars(n, inv + offset, expected, mag, terms, 4);
     HybTestCheck(zeros == count, "%td zeros were counted, there are %td", zeros, count);
+    PetscCall(HybTestUploadArray(&mine, n + 1, sizeof(PetscScalar), d, &inv));
+    if (HybTestCall(ops->reciprocal(exec, &work, n, there, ofzero, inv + offset, NULL))) HybTestSameScalars(n, inv + offset, expected, mag, terms, 4);
     zeros = -1;
     if (HybTestCall(ops->reciprocal(exec, &work, n, there, ofzero, there, &zeros))) HybTestSameScalars(n, there, expected, mag, terms, 4);
     HybTestCheck(zeros == count, "in place, %td zeros were counted, there are %td", zeros, count);

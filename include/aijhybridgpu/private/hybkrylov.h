@@ -31,7 +31,8 @@ typedef struct {
 typedef struct _HybKrylovOps {
   /* x[i] = PETSc's noise of the global entry first+i, the hash by which KSPSetNoisy_Private() fills a vector */
   PetscErrorCode (*noise)(const HybExec *, PetscCount first, PetscCount n, HybScalar *x);
-  /* *zeros = how many of d are 0; inv[i] = 1/d[i], or `ofzero` where d[i] is 0; inv may be d, or NULL: count only */
+  /* *zeros = how many of d are 0; inv[i] = 1/d[i], or `ofzero` where d[i] is 0; inv may be d, or NULL: count only.
+     zeros may be NULL: then nothing waits. */
   PetscErrorCode (*reciprocal)(const HybExec *, HybArena *work, PetscCount n, const HybScalar *d, PetscReal ofzero, HybScalar *inv, PetscCount *zeros);
   /* h[l] = sum_i conj(V[l*ld+i]) w[i] for l < k <= HYB_KRYLOV_STEPS+1; h is k entries of the host's */
   PetscErrorCode (*dots)(const HybExec *, HybArena *work, PetscCount n, PetscInt k, const HybScalar *V, PetscCount ld, const HybScalar *w, HybScalar *h);

@@ -33,7 +33,7 @@ static PetscErrorCode HybKrylovReciprocal_Host(const HybExec *exec, HybArena *wo
     count += v == (HybScalar)0;
     if (inv) inv[i] = v == (HybScalar)0 ? (HybScalar)ofzero : (HybScalar)1 / v;
   }
-  *zeros = count;
+  if (zeros) *zeros = count;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -309,19 +309,21 @@ static __global__ __launch_bounds__(KRYLOV_THREADS) void KrylovReciprocal(PetscC
     }
     if (inv) KrylovStore(inv, i, n, aligned, r);
   }
+  if (!zeros) return;
   count = HybBlockSum<KRYLOV_THREADS>(count, scratch);
   if (threadIdx.x == 0 && count) HybAtomicAdd(zeros, (PetscCount)count);
 }
 
 static PetscErrorCode HybKrylovReciprocal_CUDA(const HybExec *exec, HybArena *work, PetscCount n, const HybScalar *d, PetscReal ofzero, HybScalar *inv, PetscCount *zeros)
 {
-  PetscCount *there;
+  PetscCount *there = nullptr;
 
   PetscFunctionBegin;
-  *zeros = 0;
+  if (zeros) *zeros = 0;
   if (!n) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybArenaCalloc(work, HYB_WORK(exec), 1, sizeof(*there), &there));
+  if (zeros) PetscCall(HybArenaCalloc(work, HYB_WORK(exec), 1, sizeof(*there), &there));
   HYB_LAUNCH(KrylovReciprocal, HybBlocks(KrylovPacks(n), KRYLOV_THREADS), KRYLOV_THREADS, 0, exec->stream, n, KrylovAligned(d) && KrylovAligned(inv), d, HybScalar(ofzero), inv, there);
+  if (!zeros) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(exec->backend->copy(exec, zeros, there, sizeof(*zeros), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(exec->backend->sync(exec));
   PetscCall(HybArenaFree(work, &there));

@@ -40,7 +40,8 @@ PetscErrorCode HybMatGetSmootherExec(Mat local, HybExec *x)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A reciprocal may be 0 where the entry is not: of an infinite one, or of a complex one whose square overflows */
+/* A reciprocal may be 0 where the entry is not: of an infinite one, or of a complex one whose square overflows. Those
+   of zeros are made 0: the reciprocals alone are counted. */
 static PetscErrorCode HybDiagonalZerosIn(const HybExec *x, HybArena *work, const HybCSR *csr, PetscCount *zeros)
 {
   HybScalar *d;
@@ -48,8 +49,8 @@ static PetscErrorCode HybDiagonalZerosIn(const HybExec *x, HybArena *work, const
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(work, HYB_WORK(x), csr->m, sizeof(HybScalar), &d));
   PetscCall(x->backend->csr->getdiagonal(x, csr, d));
-  PetscCall(x->backend->krylov->reciprocal(x, work, csr->m, d, 0, d, zeros));
-  if (!*zeros) PetscCall(x->backend->krylov->reciprocal(x, work, csr->m, d, 0, NULL, zeros));
+  PetscCall(x->backend->krylov->reciprocal(x, work, csr->m, d, 0, d, NULL));
+  PetscCall(x->backend->krylov->reciprocal(x, work, csr->m, d, 0, NULL, zeros));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -83,7 +83,6 @@ static PetscErrorCode HybEstimateArnoldi(const HybExec *x, HybArena *work, const
 {
   const HybKrylovOps *ops = x->backend->krylov;
   HybScalar          *dinv, *b;
-  PetscCount          zeros;
   HybSpMV             mult;
   PetscErrorCode      ierr, second;
 
@@ -91,7 +90,7 @@ static PetscErrorCode HybEstimateArnoldi(const HybExec *x, HybArena *work, const
   PetscCall(HybArenaAlloc(work, HYB_WORK(x), A->m, sizeof(*dinv), &dinv));
   PetscCall(HybArenaAlloc(work, HYB_WORK(x), A->m, sizeof(*b), &b));
   PetscCall((*x->backend->csr->getdiagonal)(x, A, dinv));
-  PetscCall((*ops->reciprocal)(x, work, A->m, dinv, 1.0, dinv, &zeros)); /* PCJACOBI takes 1 for a zero */
+  PetscCall((*ops->reciprocal)(x, work, A->m, dinv, 1.0, dinv, NULL)); /* PCJACOBI takes 1 for a zero */
   PetscCall((*ops->noise)(x, 0, A->m, b));
   PetscCall(HybSpMVInit(&mult, x, "auto", 1));
   ierr = HybSpMVSetUp(&mult, A);
