@@ -8,9 +8,9 @@
 TEST np=1,3+2,4
 TEST np=2 -mat_aijhybridgpu_parallel_products 0
 TEST np=2+4 @emulated -few
-TEST np=3 @emulated -few -mat_aijhybridgpu_memory mirror
+TEST np=3 @emulated -few -mat_aijhybridgpu_memory mirror -mat_aijhybridgpu_comm mpi
 */
-#include "mattest.h"
+#include "matfault.h"
 #include <petsc/private/petscimpl.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ typedef enum {
 } Kind;
 
 static PetscMPIInt Rank, Size;
-static PetscBool   Off, Few;
+static PetscBool   Off, Few, Hooked, ByPeer; /* launches are counted; exchanges of devices go by peer access */
 static PetscErrorCode (*GetMethod)(Mat, const char **);
 
 /* uneven: the more the higher the rank, and none of the last but one process of three or more; else as PETSc decides */
@@ -342,6 +342,112 @@ static PetscErrorCode Test(MatProductType type, const Shape s[3])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* this process's entries of its own columns of A times two, on one process alone; and the same ones of W */
+static PetscErrorCode ScaleOne(Mat A, Mat W, PetscMPIInt which)
+{
+  const PetscInt *rows, *columns, *i, *j;
+  PetscScalar    *a;
+  PetscInt        m;
+  PetscBool       done;
+  Mat             D;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetDiagonalBlock(A, &D));
+  if (Rank == which) PetscCall(MatScale(D, 2.0));
+  PetscCall(MatGetOwnershipRanges(A, &rows));
+  PetscCall(MatGetOwnershipRangesColumn(A, &columns));
+  PetscCall(MatSeqAIJGetArray(W, &a));
+  PetscCall(MatGetRowIJ(W, 0, PETSC_FALSE, PETSC_FALSE, &m, &i, &j, &done));
+  for (PetscInt k = i[rows[which]]; k < i[rows[which + 1]]; k++)
+    if (j[k] >= columns[which] && j[k] < columns[which + 1]) a[k] *= 2.0;
+  PetscCall(MatRestoreRowIJ(W, 0, PETSC_FALSE, PETSC_FALSE, &m, &i, &j, &done));
+  PetscCall(MatSeqAIJRestoreArray(W, &a));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static int Collects, Puts, Others; /* launches */
+static int CountLaunches(const char *what)
+{
+  if (strncmp(what, "launch ", 7)) return 0;
+  Collects += strstr(what, "CommCollect") != NULL;
+  Puts += strstr(what, "PeerPut") != NULL;
+  Others += !strstr(what, "CommCollect") && !strstr(what, "PeerPut");
+  return 0;
+}
+
+/* after the plugin's first use of the device */
+static PetscErrorCode Hook(void)
+{
+  const HybBackend *device = NULL;
+  PetscBool         mpi;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatTestHook(CountLaunches, &device));
+  Hooked = (PetscBool)(device != NULL);
+  PetscCall(MatTestOptionIs("-mat_aijhybridgpu_comm", "mpi", &mpi));
+  ByPeer = (PetscBool)!mpi;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Numeric phases for which nothing, one operand or another has changed, on all processes or on one alone: what nobody
+   has changed is not moved again, what one has changed is. A small product with a P that stays is three collections,
+   one exchange and its four multiplications. */
+static PetscErrorCode Unchanged(MatProductType type, PetscBool uneven)
+{
+  static const int changes[][3] = {
+  /* 1: on all processes, 2: on one */
+    {1, 0, 0},
+    {1, 0, 0},
+    {1, 0, 0},
+    {0, 2, 0},
+    {0, 0, 0},
+    {2, 0, 0},
+    {0, 1, 0},
+    {1, 0, 1},
+    {0, 2, 2},
+    {1, 0, 0}
+  };
+  const PetscBool square = (PetscBool)(type == MATPRODUCT_AB || type == MATPRODUCT_AtB || type == MATPRODUCT_ABt || type == MATPRODUCT_ABC);
+  const int       n      = type == MATPRODUCT_ABC ? 3 : 2;
+  const Shape     s[3]   = {
+          {SEVEN,                          64,                                64,                                0, uneven, {0, 0}},
+          {square ? SEVEN : INTERPOLATION, type == MATPRODUCT_RARt ? 12 : 64, type == MATPRODUCT_PtAP ? 12 : 64, 1, uneven, {0, 0}},
+          {SEVEN,                          64,                                64,                                0, uneven, {0, 0}}
+  };
+  Mat  A[3] = {NULL}, W[3] = {NULL}, C, S;
+  char name[128];
+
+  PetscFunctionBeginUser;
+  for (int k = 0; k < n; k++) {
+    PetscCall(Make(&s[k], k, PETSC_FALSE, "aijhybridgpu", &A[k]));
+    PetscCall(Make(&s[k], k, PETSC_TRUE, "seqaijhybridgpu", &W[k]));
+  }
+  PetscCall(MatTestProduct(type, A[0], A[1], A[2], &C));
+  PetscCall(MatTestProduct(type, W[0], W[1], W[2], &S));
+  for (int pass = 0; pass < (int)PETSC_STATIC_ARRAY_LENGTH(changes); pass++) {
+    PetscCall(PetscSNPrintf(name, sizeof(name), "%s%s, numeric phase %d for few changes", MatProductTypes[type], uneven ? ", uneven" : "", pass + 2));
+    MatTestName = name;
+    for (int k = 0; k < n; k++) {
+      if (changes[pass][k] == 2) PetscCall(ScaleOne(A[k], W[k], (PetscMPIInt)((pass + k) % Size)));
+      if (changes[pass][k] != 1) continue;
+      PetscCall(MatScale(A[k], 1.25));
+      PetscCall(MatScale(W[k], 1.25));
+    }
+    Collects = Puts = Others = 0;
+    PetscCall(MatProductNumeric(C));
+    if (pass == 2 && type == MATPRODUCT_PtAP && Hooked && ByPeer && Size > 1 && !uneven) MatTestCheck(Collects == 3 && Puts == 1 && Others <= 4, "a small Galerkin product has more launches");
+    PetscCall(MatProductNumeric(S));
+    PetscCall(Same(C, S, name));
+  }
+  for (int k = 0; k < n; k++) {
+    PetscCall(MatDestroy(&A[k]));
+    PetscCall(MatDestroy(&W[k]));
+  }
+  PetscCall(MatDestroy(&C));
+  PetscCall(MatDestroy(&S));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* operands of other types: ours make the result, whichever stands first */
 static PetscErrorCode Mixed(void)
 {
@@ -454,9 +560,7 @@ int main(int argc, char **argv)
   int   code    = 0;
 
   PetscFunctionBeginUser;
-  PetscCall(PetscInitialize(&argc, &argv, NULL, "Parallel products of MATAIJHYBRIDGPU against one process's\n"));
-  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &Rank));
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &Size));
+  PetscCall(MatTestInitialize(&argc, &argv, &Rank, &Size));
   PetscCall(MatTestOptionIs("-mat_aijhybridgpu_parallel_products", "0", &Off));
   PetscCall(PetscOptionsHasName(NULL, NULL, "-few", &Few));
   PetscCall(PetscOptionsSetValue(NULL, "-whole_mat_aijhybridgpu_backend", "host"));
@@ -504,6 +608,9 @@ int main(int argc, char **argv)
     PetscCall(Test(MATPRODUCT_AB, s));
     PetscCall(Mixed());
     PetscCall(Changed());
+    PetscCall(Hook());
+    for (int t = 0; t < 6; t++)
+      for (int uneven = 0; uneven < 2; uneven++) PetscCall(Unchanged(types[t], (PetscBool)uneven));
   }
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());

@@ -321,6 +321,117 @@ static PetscErrorCode GivenUp(HybComm comm)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Values of rows come too late for a device, which gives up: the check tells of it, once, and so does the next
+   exchange where nobody has looked. What comes is taken where it came to, or goes to its place. */
+static PetscErrorCode LateRows(HybComm comm)
+{
+  const HybExec   *exec = HybTestExec();
+  const HybScalar *came = NULL;
+  HybArena         arena;
+  HybHalo          h;
+  HybRows          rows = NULL;
+  HybCSR           a, R;
+  PetscInt        *there, *row, N;
+  RefMat           A;
+
+  PetscFunctionBegin;
+  HybTestBegin("values of rows that come too late");
+  PetscCall(HybArenaInit(&arena, exec));
+  LayoutDraw(30, 1, -1);
+  HybTestCall(HaloMake(comm, &h));
+  N   = L.ranges[Size];
+  row = (PetscInt *)RefAlloc(N, sizeof(PetscInt));
+  for (PetscInt k = 0; k < N; k++) row[k] = k;
+  PetscCall(HybTestUploadArray(&arena, N, sizeof(PetscInt), row, &there));
+  RowsMake(h->n, row + L.ranges[Rank], N, NULL, NULL, 1, &A);
+  PetscCall(HybTestUpload(&arena, &A.csr, &a));
+  if (HybTestCall(HybRowsFetch(h, exec, &arena, &a, there, N, PETSC_TRUE, &R, &rows))) {
+    /* by peer access */
+    PetscBool waits = (PetscBool)(Rank && ((h->to.n && !h->to.rank[0]) || (h->from.n && !h->from.rank[0])));
+    PetscBool peer;
+
+    came = R.a;
+    for (PetscInt k = 0; k <= HybTuningGet()->comm_after + 1; k++) {
+      rows->early = (PetscBool)(k % 2);
+      if (!HybTestCall(HybRowsValuesBegin(rows, exec, a.a)) || !HybTestCall(HybRowsValuesEndThere(rows, exec, PETSC_SUCCESS, R.a, &came))) break;
+      HybTestCall(HybRowsCheck(rows));
+    }
+    peer = (PetscBool)(came != R.a); /* on all processes alike */
+    if (came != R.a) PetscCall(exec->backend->copy(exec, R.a, came, sizeof(HybScalar) * (size_t)R.nnz, HYB_COPY_DEVICE_TO_DEVICE));
+    for (int look = 0; look < 2 && peer; look++) {
+      int errors = 0;
+
+      PetscCall(HybTuningSet("comm_timeout", "1"));
+      PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+      for (int turn = 0; turn < 2; turn++) { /* process 0 after the others */
+        if (turn == !Rank) {
+          errors += HybRowsValuesBegin(rows, exec, a.a) != PETSC_SUCCESS;
+          /* if it knows it yet */
+          errors += HybRowsValuesEndThere(rows, exec, PETSC_SUCCESS, R.a, &came) != PETSC_SUCCESS;
+          errors += exec->backend->sync(exec) != PETSC_SUCCESS;
+        }
+        PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
+      }
+      PetscCall(HybTuningSet("comm_timeout", NULL));
+      if (look) {
+        errors += HybRowsCheck(rows) != PETSC_SUCCESS;
+        HybTestCheck(errors == waits, "process %d had %d errors until it looked", Rank, errors);
+      }
+      for (int k = 0; k < 2; k++) {
+        errors += HybRowsValuesBegin(rows, exec, a.a) != PETSC_SUCCESS;
+        errors += HybRowsValuesEndThere(rows, exec, PETSC_SUCCESS, R.a, &came) != PETSC_SUCCESS;
+        errors += exec->backend->sync(exec) != PETSC_SUCCESS;
+      }
+      PetscCall(PetscPopErrorHandler());
+      HybTestCheck(errors == waits, "process %d had %d errors", Rank, errors);
+    }
+    HybTestCall(HybRowsDestroy(&rows));
+  }
+  RefMatDestroy(&A);
+  free(row);
+  HybTestCall(HybHaloDestroy(&h));
+  PetscCall(HybArenaReset(&arena));
+  LayoutFree();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* entries of arrays one behind the other, empty ones among them, and places that stay */
+static PetscErrorCode Collect(void)
+{
+  const HybExec *exec = HybTestExec();
+
+  PetscFunctionBegin;
+  for (int run = 0; run < 8; run++) {
+    HybCommSources sources = {.start = {0}};
+    HybArena       arena;
+    PetscScalar    value[5 * 40], to[300], *dst;
+    PetscInt       from[300], *there, n = run ? HybTestRandomInt(1, 301) : 0, total;
+
+    HybTestBegin("%d entries of several arrays", (int)n);
+    PetscCall(HybArenaInit(&arena, exec));
+    for (int s = 0; s < HYB_COMM_SOURCES; s++) {
+      const PetscInt len = (run + s) % 3 ? HybTestRandomInt(0, 40) : 0;
+
+      sources.start[s + 1] = sources.start[s] + len;
+      for (PetscInt k = sources.start[s]; k < sources.start[s + 1]; k++) value[k] = HybTestRandomScalar();
+      PetscCall(HybTestUploadArray(&arena, len, sizeof(PetscScalar), value + sources.start[s], (void *)&sources.a[s]));
+    }
+    total = sources.start[HYB_COMM_SOURCES];
+    for (PetscInt k = 0; k < n; k++) {
+      from[k] = !total || k % 7 == 3 ? -1 : HybTestRandomInt(0, total);
+      to[k]   = k;
+    }
+    PetscCall(HybTestUploadArray(&arena, n, sizeof(PetscInt), from, &there));
+    PetscCall(HybTestUploadArray(&arena, n, sizeof(PetscScalar), to, &dst));
+    HybTestCall(exec->backend->comm->collect(exec, n, there, &sources, dst));
+    for (PetscInt k = 0; k < n; k++)
+      if (from[k] >= 0) to[k] = value[from[k]];
+    HybTestSameBits(n, sizeof(PetscScalar), dst, to);
+    PetscCall(HybArenaReset(&arena));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Process 0 gives up the exchange for which peer access would be made ready: whoever waits for it hears of it at once,
    by messages, and the next exchange makes it */
 static PetscErrorCode GivenUpThen(HybComm comm)
@@ -622,11 +733,13 @@ static PetscErrorCode Body(HybComm comm)
 {
   PetscFunctionBegin;
   PetscCall(Small(comm));
+  PetscCall(Collect());
   PetscCall(Layouts(comm));
   PetscCall(Several(comm));
   PetscCall(Way(comm));
   PetscCall(GivenUp(comm));
   PetscCall(GivenUpThen(comm));
+  PetscCall(LateRows(comm));
   PetscCall(Late(comm));
   PetscCall(Wrong(comm));
   PetscCall(Between(comm));

@@ -165,6 +165,7 @@ struct _HybRows {
   PetscCount  nsend, nrecv; /* entries */
   PetscInt   *perm;         /* entry k that is sent is A's entry perm[k] */
   HybPeers    to, from;     /* in entries */
+  PetscBool   early;        /* as of a halo */
   HybExchange values;
 };
 
@@ -178,6 +179,10 @@ extern PetscErrorCode HybRowsShip(HybHalo, const HybExec *, HybArena *keep, cons
    beside what is queued between. */
 extern PetscErrorCode HybRowsValuesBegin(HybRows, const HybExec *, const HybScalar *a);
 extern PetscErrorCode HybRowsValuesEnd(HybRows, const HybExec *, PetscErrorCode before, HybScalar *ra);
+/* the same where ra itself is not wanted: *came, valid until the next Begin, is ra or where they came to */
+extern PetscErrorCode HybRowsValuesEndThere(HybRows, const HybExec *, PetscErrorCode before, HybScalar *ra, const HybScalar **came);
+/* Not collective: the error that a device found in an exchange that has ended, which else the next one tells of */
+extern PetscErrorCode HybRowsCheck(HybRows);
 extern PetscErrorCode HybRowsDestroy(HybRows *);
 
 /* An exchange by peer access: where this process puts what, and where the others' parts come. Arrays where the backend
@@ -196,6 +201,13 @@ typedef struct {
 } HybPeerTable;
 #define HYB_COMM_HANDLE 64 /* bytes */
 #define HYB_COMM_WORDS  3
+
+/* Arrays one behind the other, of which array s begins at number start[s]; the last number of all is behind them */
+#define HYB_COMM_SOURCES 5
+typedef struct {
+  const HybScalar *a[HYB_COMM_SOURCES];
+  PetscInt         start[HYB_COMM_SOURCES + 1];
+} HybCommSources;
 
 /* What a backend does for an exchange. A lane is work beside exec's stream; on the host all is done on return. */
 typedef struct _HybCommOps {
@@ -224,6 +236,8 @@ typedef struct _HybCommOps {
   PetscErrorCode (*mult)(const HybExec *, const HybPeerTable *, uint64_t number, const HybPeerProduct *, PetscInt seconds, void *slot, size_t bytes);
   /* on exec's stream: to[row[k]] += v[place[ptr[k]]] + ... + v[place[ptr[k+1]-1]], one after the other, k < n */
   PetscErrorCode (*add)(const HybExec *, PetscInt n, const PetscInt *row, const PetscCount *ptr, const PetscInt *place, PetscBool scalars, const void *v, void *to);
+  /* on exec's stream: to[k] = entry number from[k] of the sources, k < n; where that is negative to[k] stays */
+  PetscErrorCode (*collect)(const HybExec *, PetscCount n, const PetscInt *from, const HybCommSources *, HybScalar *to);
 } HybCommOps;
 
 extern const HybCommOps HybCommHost;

@@ -25,8 +25,9 @@ extern PetscErrorCode HybParProductCreate(MPI_Comm, const HybExec *, HybProductT
 /* Layouts conform. result's D and O come from out[0] and out[1] (memory exec->result), their values allocated, not yet
    computed; result->garray stays until the next symbolic phase, the ranges are the operands'. */
 extern PetscErrorCode HybParProductSymbolic(HybParProduct, const HybParCSR *A, const HybParCSR *B, const HybParCSR *C, HybArena out[2], HybParCSR *result);
-/* Not collective. For the next numeric phase: which operands have the values that the last one saw here */
-extern PetscErrorCode HybParProductUnchanged(HybParProduct, const PetscBool same[3]);
+/* Not collective. For the next numeric phase: which operands have the values that the last one saw, here, and on all
+   processes, on each of which that one ended well: what follows from these alone is not moved between them again */
+extern PetscErrorCode HybParProductUnchanged(HybParProduct, const PetscBool same[3], const PetscBool all[3]);
 /* operands of the patterns given to symbolic, any values; before: an error that this process has had, of which the
    others are to know before they wait for it. An error of what a process does at the end alone is its own: the caller
    lets all agree (HybParProductAgree()) when it has done its part as well. */

@@ -169,6 +169,33 @@ static PetscErrorCode HybCommAdd_CUDA(const HybExec *exec, PetscInt n, const Pet
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static __global__ void CommCollect(PetscCount n, const PetscInt *__restrict__ from, HybCommSources sources, HybScalar *__restrict__ to)
+{
+  const PetscCount k = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;
+
+  if (k >= n) return;
+  const PetscInt   number = from[k];
+  const HybScalar *a      = sources.a[0];
+  PetscInt         first  = 0;
+  if (number < 0) return;
+#pragma unroll
+  for (int s = 1; s < HYB_COMM_SOURCES; s++) { /* by selection: an index into parameters would have them copied */
+    if (number >= sources.start[s]) {
+      a     = sources.a[s];
+      first = sources.start[s];
+    }
+  }
+  to[k] = a[number - first];
+}
+
+static PetscErrorCode HybCommCollect_CUDA(const HybExec *exec, PetscCount n, const PetscInt *from, const HybCommSources *sources, HybScalar *to)
+{
+  PetscFunctionBegin;
+  PetscCall(exec->backend->enter());
+  HYB_LAUNCH(CommCollect, HybBlocks(n, COMM_THREADS), COMM_THREADS, 0, exec->stream, n, from, *sources, to);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 extern const HybCommOps HybCommCUDA;
 const HybCommOps        HybCommCUDA = {
          .open        = HybCommOpen_CUDA,
@@ -184,4 +211,5 @@ const HybCommOps        HybCommCUDA = {
          .wait        = HybPeerWait_CUDA,
          .mult        = HybPeerMult_CUDA,
          .add         = HybCommAdd_CUDA,
+         .collect     = HybCommCollect_CUDA,
 };

@@ -72,6 +72,7 @@ extern PetscErrorCode HybPeerExchangeMake(HybExchange, const HybExec *, PetscErr
 extern PetscErrorCode HybPeerExchangeDestroy(HybExchange);
 extern PetscErrorCode HybPeerBegin(HybExchange, const HybExec *, size_t unit, const PetscInt *index, const void *src);
 extern PetscErrorCode HybPeerEnd(HybExchange, const HybExec *, PetscErrorCode before, void **result);
+extern PetscErrorCode HybPeerStatus(HybExchange); /* not collective, of an exchange by peer access */
 extern PetscErrorCode HybPeerMult(HybExchange, const HybExec *, const HybPeerProduct *);
 extern void           HybPeerAbandon(HybExchange, const HybExec *);
 extern PetscErrorCode HybPeerClose(HybComm);

@@ -52,6 +52,19 @@ static PetscErrorCode HybCommAdd_Host(const HybExec *exec, PetscInt n, const Pet
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode HybCommCollect_Host(const HybExec *exec, PetscCount n, const PetscInt *from, const HybCommSources *sources, HybScalar *to)
+{
+  PetscFunctionBegin;
+  for (PetscCount k = 0; k < n; k++) {
+    int s = 0;
+
+    if (from[k] < 0) continue;
+    while (from[k] >= sources->start[s + 1]) s++;
+    to[k] = sources->a[s][from[k] - sources->start[s]];
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 const HybCommOps HybCommHost = {
   .open    = HybCommOpen_Host,
   .close   = HybCommOpen_Host,
@@ -59,4 +72,5 @@ const HybCommOps HybCommHost = {
   .sent    = HybCommSent_Host,
   .receive = HybCommReceive_Host,
   .add     = HybCommAdd_Host,
+  .collect = HybCommCollect_Host,
 };

@@ -462,7 +462,7 @@ PetscErrorCode HybPeerBegin(HybExchange e, const HybExec *exec, size_t unit, con
 }
 
 /* the host sees what an earlier exchange left there */
-static PetscErrorCode HybPeerStatus(HybExchange e)
+PetscErrorCode HybPeerStatus(HybExchange e)
 {
   const volatile int64_t *status = e->status;
   const int64_t           what = status[0], who = status[1], which = status[2];

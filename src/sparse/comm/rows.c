@@ -175,6 +175,7 @@ PetscErrorCode HybRowsShip(HybHalo h, const HybExec *exec, HybArena *keep, const
 PetscErrorCode HybRowsValuesBegin(HybRows r, const HybExec *exec, const HybScalar *a)
 {
   PetscFunctionBegin;
+  r->values->early = r->early;
   PetscCall(HybExchangeBegin(r->values, exec, sizeof(HybScalar), r->perm, a, PETSC_FALSE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -183,5 +184,19 @@ PetscErrorCode HybRowsValuesEnd(HybRows r, const HybExec *exec, PetscErrorCode b
 {
   PetscFunctionBegin;
   PetscCall(HybExchangeEnd(r->values, exec, before, ra, NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybRowsValuesEndThere(HybRows r, const HybExec *exec, PetscErrorCode before, HybScalar *ra, const HybScalar **came)
+{
+  PetscFunctionBegin;
+  PetscCall(HybExchangeEnd(r->values, exec, before, r->values->bypeer ? NULL : ra, came));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybRowsCheck(HybRows r)
+{
+  PetscFunctionBegin;
+  if (r->values->peer) PetscCall(HybPeerStatus(r->values));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -20,6 +20,7 @@
     symbolic: halo of A's columns of others; rows of B that others need, merged, sent; F's columns split; two products
     on patterns; X's columns numbered, which are C's columns of others
     numeric:  values of these rows go out; meanwhile L's and R's are put in their places; F's come in; two products
+              where B has the values of the last numeric phase on all processes: L's, two products
 
   A numeric phase moves values alone: of the rows sent, eight bytes an entry. A process without columns of others merges
   and copies nothing: L is A's and R is B's.
@@ -205,73 +206,69 @@ PetscErrorCode HybParMultiplySymbolic(HybParMultiply *s, HybComm comm, const Hyb
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the values of the rows that others need */
-static PetscErrorCode HybParMultiplySendValues(HybParMultiply *s, const HybParCSR *B)
+/* what is to be sent, and, where that is one launch, L and Z too; stays: nothing is sent, R and Y are as they were */
+static PetscErrorCode HybParMultiplyBegin(HybParMultiply *s, PetscBool sameA, PetscBool stays, const HybParCSR *A, const HybParCSR *B)
 {
-  const HybExec *x = &s->exec;
-
   PetscFunctionBegin;
-  PetscCall(x->backend->csr->gather(x, s->sent.part[0].nnz, s->sent.perm[0], PETSC_FALSE, B->D.a, s->sent.part[0].a));
-  PetscCall(x->backend->csr->gather(x, s->sent.part[1].nnz, s->sent.perm[1], PETSC_FALSE, B->O.a, s->sent.part[1].a));
-  PetscCall(x->backend->csr->mergevalues(x, &s->sent.part[0], &s->sent.part[1], s->sent.nleft, &s->sent.row));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* what is here already, in its place */
-static PetscErrorCode HybParMultiplyPlaceOwn(HybParMultiply *s, PetscBool sameA, const HybParCSR *A, const HybParCSR *B)
-{
-  const HybExec *x = &s->exec;
-
-  PetscFunctionBegin;
-  if (!sameA || !s->Lcurrent) {
-    s->Lcurrent = PETSC_FALSE;
-    if (s->apart) PetscCall(x->backend->csr->mergevalues(x, &A->D, &A->O, s->nleft, &s->L));
-    if (s->some) PetscCall(x->backend->csr->gather(x, s->Z.nnz, s->zperm, PETSC_FALSE, s->apart ? s->L.a : A->D.a, s->Z.a));
-    s->Lcurrent = PETSC_TRUE;
+  if (s->numerics == 1 && !s->collect.made) { /* it is one that is repeated */
+    PetscCall(HybParCollectMake(s, A, B));
+    if (s->collect.made && stays) PetscCall(HybParCollectCame(s, A, B, s->F.a));
+    s->Rcurrent = stays;
   }
-  if (s->apart) PetscCall(x->backend->copy(x, s->R.a + s->place[0][1], B->D.a, sizeof(HybScalar) * (size_t)B->D.nnz, HYB_COPY_DEVICE_TO_DEVICE));
-  if (s->some) PetscCall(x->backend->copy(x, s->X.a + s->place[1][1], B->O.a, sizeof(HybScalar) * (size_t)B->O.nnz, HYB_COPY_DEVICE_TO_DEVICE));
+  if (s->collect.made)
+    PetscCall(HybParCollectOwn(s, sameA, stays, A, B));
+  else if (!stays)
+    PetscCall(HybParMultiplySendValues(s, B));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the values of others' rows to the two ends of M */
-static PetscErrorCode HybParMultiplyPlace(HybParMultiply *s, int which, HybCSR *M)
+/* others' rows: F, or where collect.c is to find them */
+static PetscErrorCode HybParMultiplyExchange(HybParMultiply *s, PetscErrorCode before, PetscBool sameA, const HybParCSR *A, const HybParCSR *B)
 {
-  const HybExec *x = &s->exec;
+  const HybScalar *came = s->F.a;
+  PetscErrorCode   ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
-  for (int p = 0; p < 3; p += 2) PetscCall(x->backend->csr->gather(x, s->place[which][p + 1] - s->place[which][p], s->perm[which] + s->first[which][p], PETSC_FALSE, s->F.a, M->a + s->place[which][p]));
+  s->Rcurrent = PETSC_FALSE;
+  PetscCall(HybCommAgree(s->comm, before, "The values of rows that others need"));
+  PetscCall(HybRowsValuesBegin(s->rows, &s->exec, s->sent.row.a));
+  if (!s->collect.made) ierr = HybParMultiplyPlaceOwn(s, sameA, PETSC_FALSE, A, B);
+  if (s->collect.made)
+    PetscCall(HybRowsValuesEndThere(s->rows, &s->exec, ierr, s->F.a, &came));
+  else
+    PetscCall(HybRowsValuesEnd(s->rows, &s->exec, ierr, s->F.a));
+  if (s->collect.made)
+    PetscCall(HybParCollectCame(s, A, B, came));
+  else
+    PetscCall(HybParMultiplyPlaceCame(s));
+  s->Rcurrent = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybParMultiplyCompute(HybParMultiply *s, const HybParCSR *A, const HybParCSR *B, HybParCSR *C)
 {
-  const HybExec *x = &s->exec;
-
   PetscFunctionBegin;
-  if (s->apart) PetscCall(HybParMultiplyPlace(s, 0, &s->R));
   PetscCall(HybProductNumeric(s->product[0], s->apart ? &s->L : &A->D, s->apart ? &s->R : &B->D, NULL, &C->D));
   if (!s->some) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybParMultiplyPlace(s, 1, &s->X));
-  if (s->xperm)
-    PetscCall(x->backend->csr->gather(x, s->Y.nnz, s->xperm, PETSC_FALSE, s->X.a, s->Y.a));
   s->C.j = C->O.j;
   s->C.a = C->O.a;
   PetscCall(HybProductNumeric(s->product[1], &s->Z, &s->Y, NULL, &s->C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybParMultiplyNumeric(HybParMultiply *s, PetscErrorCode before, PetscBool sameA, const HybParCSR *A, const HybParCSR *B, HybParCSR *C)
+PetscErrorCode HybParMultiplyNumeric(HybParMultiply *s, PetscErrorCode before, PetscBool sameA, PetscBool allB, const HybParCSR *A, const HybParCSR *B, HybParCSR *C)
 {
-  PetscErrorCode ierr = before;
+  const PetscBool stays = (PetscBool)(allB && s->Rcurrent); /* on all processes or on none */
+  PetscErrorCode  ierr  = before;
 
   PetscFunctionBegin;
-  if (!ierr) ierr = HybParMultiplySendValues(s, B);
-  PetscCall(HybCommAgree(s->comm, ierr, "The values of rows that others need"));
-  PetscCall(HybRowsValuesBegin(s->rows, &s->exec, s->sent.row.a));
-  ierr = HybParMultiplyPlaceOwn(s, sameA, A, B);
-  PetscCall(HybRowsValuesEnd(s->rows, &s->exec, ierr, s->F.a));
+  if (!ierr && stays) ierr = HybRowsCheck(s->rows);
+  if (!ierr) ierr = HybParMultiplyBegin(s, sameA, stays, A, B);
+  if (!stays) ierr = HybParMultiplyExchange(s, ierr, sameA, A, B);
+  PetscCall(ierr); /* nobody waits for this process */
+  if (stays && !s->collect.made) PetscCall(HybParMultiplyPlaceOwn(s, sameA, PETSC_TRUE, A, B));
   PetscCall(HybParMultiplyCompute(s, A, B, C));
+  if (s->numerics < 2) s->numerics++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -32,7 +32,7 @@ struct _HybParProduct {
   int             nstages;
   HybParCSR       W;
   HybArena        warena[2];
-  PetscBool       same[3];
+  PetscBool       same[3], all[3];
 };
 
 static const char *const HybParProductTypes[] = {"AB", "AtB", "ABt", "PtAP", "RARt", "ABC"};
@@ -153,48 +153,51 @@ PetscErrorCode HybParProductSymbolic(HybParProduct p, const HybParCSR *A, const 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybParProductUnchanged(HybParProduct p, const PetscBool same[3])
+PetscErrorCode HybParProductUnchanged(HybParProduct p, const PetscBool same[3], const PetscBool all[3])
 {
   PetscFunctionBegin;
   PetscCall(PetscArraycpy(p->same, same, 3));
+  PetscCall(PetscArraycpy(p->all, all, 3));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybParProductNumeric(HybParProduct p, PetscErrorCode before, const HybParCSR *A, const HybParCSR *B, const HybParCSR *C, HybParCSR *result)
 {
   const HybParCSR *T = &p->transpose.T;
-  PetscBool        same[3];
+  PetscBool        same[3], all[3]; /* here; everywhere, as of what comes of them on several processes */
   PetscErrorCode   ierr = before;
 
   PetscFunctionBegin;
   PetscCheck(p->nstages > 0, PETSC_COMM_SELF, PETSC_ERR_ORDER, "The numeric phase of the product %s was called before its symbolic phase", HybParProductTypes[p->type]);
   PetscCall(PetscArraycpy(same, p->same, 3));
+  PetscCall(PetscArraycpy(all, p->all, 3));
   PetscCall(PetscArrayzero(p->same, 3));
+  PetscCall(PetscArrayzero(p->all, 3));
   switch (p->type) {
   case HYB_PRODUCT_AB:
-    ierr = HybParMultiplyNumeric(&p->stage[0], ierr, same[0], A, B, result);
+    ierr = HybParMultiplyNumeric(&p->stage[0], ierr, same[0], all[1], A, B, result);
     break;
   case HYB_PRODUCT_ATB:
-    ierr = HybParTransposeNumeric(&p->transpose, ierr, same[0], A);
-    ierr = HybParMultiplyNumeric(&p->stage[0], ierr, PETSC_FALSE, T, B, result);
+    ierr = HybParTransposeNumeric(&p->transpose, ierr, same[0], all[0], A);
+    ierr = HybParMultiplyNumeric(&p->stage[0], ierr, all[0], all[1], T, B, result);
     break;
   case HYB_PRODUCT_ABT:
-    ierr = HybParTransposeNumeric(&p->transpose, ierr, same[1], B);
-    ierr = HybParMultiplyNumeric(&p->stage[0], ierr, same[0], A, T, result);
+    ierr = HybParTransposeNumeric(&p->transpose, ierr, same[1], all[1], B);
+    ierr = HybParMultiplyNumeric(&p->stage[0], ierr, same[0], all[1], A, T, result);
     break;
   case HYB_PRODUCT_PTAP:
-    ierr = HybParTransposeNumeric(&p->transpose, ierr, same[1], B);
-    ierr = HybParMultiplyNumeric(&p->stage[0], ierr, same[0], A, B, &p->W);
-    ierr = HybParMultiplyNumeric(&p->stage[1], ierr, PETSC_FALSE, T, &p->W, result);
+    ierr = HybParTransposeNumeric(&p->transpose, ierr, same[1], all[1], B);
+    ierr = HybParMultiplyNumeric(&p->stage[0], ierr, same[0], all[1], A, B, &p->W);
+    ierr = HybParMultiplyNumeric(&p->stage[1], ierr, all[1], PETSC_FALSE, T, &p->W, result);
     break;
   case HYB_PRODUCT_RART:
-    ierr = HybParTransposeNumeric(&p->transpose, ierr, same[1], B);
-    ierr = HybParMultiplyNumeric(&p->stage[0], ierr, same[0], A, T, &p->W);
-    ierr = HybParMultiplyNumeric(&p->stage[1], ierr, same[1], B, &p->W, result);
+    ierr = HybParTransposeNumeric(&p->transpose, ierr, same[1], all[1], B);
+    ierr = HybParMultiplyNumeric(&p->stage[0], ierr, same[0], all[1], A, T, &p->W);
+    ierr = HybParMultiplyNumeric(&p->stage[1], ierr, same[1], PETSC_FALSE, B, &p->W, result);
     break;
   case HYB_PRODUCT_ABC:
-    ierr = HybParMultiplyNumeric(&p->stage[0], ierr, same[0], A, B, &p->W);
-    ierr = HybParMultiplyNumeric(&p->stage[1], ierr, PETSC_FALSE, &p->W, C, result);
+    ierr = HybParMultiplyNumeric(&p->stage[0], ierr, same[0], all[1], A, B, &p->W);
+    ierr = HybParMultiplyNumeric(&p->stage[1], ierr, PETSC_FALSE, all[2], &p->W, C, result);
     break;
   }
   PetscCall(ierr);

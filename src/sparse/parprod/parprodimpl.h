@@ -32,12 +32,32 @@ typedef struct {
   HybCSR    C;        /* the rows of the result that have columns of others */
   PetscInt *garray;   /* of the host */
   PetscBool Lcurrent; /* L and Z have the values of the last numeric phase */
+  PetscBool Rcurrent; /* and so have R and Y */
+  PetscInt  numerics; /* phases that ended well here, no more than two are counted */
+  struct {            /* few launches (collect.c): before the exchange, and after it */
+    PetscBool  made;
+    PetscCount nsent, n[2]; /* to be sent, and before L */
+    PetscInt  *from[2];
+    HybScalar *to[2];
+  } collect;
 } HybParMultiply;
 
 /* B->columns and so on stay the caller's. C's memory is result's. reuse: more than one numeric phase is expected. */
 extern PetscErrorCode HybParMultiplySymbolic(HybParMultiply *, HybComm, const HybExec *, const char *method, PetscInt width, PetscBool reuse, const HybParCSR *A, const HybParCSR *B, HybArena out[2], HybParCSR *C);
-extern PetscErrorCode HybParMultiplyNumeric(HybParMultiply *, PetscErrorCode before, PetscBool sameA, const HybParCSR *A, const HybParCSR *B, HybParCSR *C);
+/* sameA: A has the values of the last numeric phase here; allB: B has them on all processes */
+extern PetscErrorCode HybParMultiplyNumeric(HybParMultiply *, PetscErrorCode before, PetscBool sameA, PetscBool allB, const HybParCSR *A, const HybParCSR *B, HybParCSR *C);
 extern PetscErrorCode HybParMultiplyDestroy(HybParMultiply *);
+
+/* moves.c: what its numeric phase moves before it multiplies: rows that others need; what is here already, to its
+   place; what has come */
+extern PetscErrorCode HybParMultiplySendValues(HybParMultiply *, const HybParCSR *B);
+extern PetscErrorCode HybParMultiplyPlaceOwn(HybParMultiply *, PetscBool sameA, PetscBool allB, const HybParCSR *A, const HybParCSR *B);
+extern PetscErrorCode HybParMultiplyPlaceCame(HybParMultiply *);
+
+/* collect.c: the same of a small product in two launches */
+extern PetscErrorCode HybParCollectMake(HybParMultiply *, const HybParCSR *A, const HybParCSR *B);
+extern PetscErrorCode HybParCollectOwn(HybParMultiply *, PetscBool sameA, PetscBool allB, const HybParCSR *A, const HybParCSR *B);
+extern PetscErrorCode HybParCollectCame(HybParMultiply *, const HybParCSR *A, const HybParCSR *B, const HybScalar *came);
 
 /* transpose.c: T = A^T */
 typedef struct {
@@ -51,12 +71,14 @@ typedef struct {
   PetscInt   *perm[2];
   PetscCount *mapptr, *map;
   HybParCSR   T;
-  PetscInt   *garray; /* of the host */
-  PetscBool   current;
+  PetscInt   *garray;  /* of the host */
+  PetscBool   current; /* T's diagonal block has A's values of the last numeric phase */
+  PetscBool   whole;   /* and so has the other one */
 } HybParTranspose;
 
 extern PetscErrorCode HybParTransposeSymbolic(HybParTranspose *, HybComm, const HybExec *, const HybParCSR *A);
-extern PetscErrorCode HybParTransposeNumeric(HybParTranspose *, PetscErrorCode before, PetscBool same, const HybParCSR *A);
+/* same: A has the values of the last numeric phase here; all: on all processes */
+extern PetscErrorCode HybParTransposeNumeric(HybParTranspose *, PetscErrorCode before, PetscBool same, PetscBool all, const HybParCSR *A);
 extern PetscErrorCode HybParTransposeDestroy(HybParTranspose *);
 
 /* how many of the ascending numbers are below */

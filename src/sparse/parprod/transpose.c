@@ -7,7 +7,7 @@
 
     symbolic: transposes of both blocks; the second one's rows shipped; what is received sorted into rows
     numeric: the second one's values gathered and sent; meanwhile the first one's; those that are received to their
-    places
+    places. Where A has the values of the last numeric phase on all processes nothing is done.
 
   Memory: T and the permutations. Cost: O(nnz), and as a message what A has in columns of others.
 */
@@ -78,13 +78,15 @@ PetscErrorCode HybParTransposeSymbolic(HybParTranspose *t, HybComm comm, const H
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybParTransposeNumeric(HybParTranspose *t, PetscErrorCode before, PetscBool same, const HybParCSR *A)
+PetscErrorCode HybParTransposeNumeric(HybParTranspose *t, PetscErrorCode before, PetscBool same, PetscBool all, const HybParCSR *A)
 {
   const HybExec   *x    = &t->exec;
   const HybCSROps *ops  = x->backend->csr;
   PetscErrorCode   ierr = before;
 
   PetscFunctionBegin;
+  if (all && t->whole) PetscFunctionReturn(before ? before : HybRowsCheck(t->rows));
+  t->whole = PETSC_FALSE;
   if (!ierr) ierr = ops->gather(x, t->S.nnz, t->perm[1], PETSC_FALSE, A->O.a, t->S.a);
   PetscCall(HybCommAgree(t->comm, ierr, "The values of a transposed matrix"));
   PetscCall(HybRowsValuesBegin(t->rows, x, t->S.a));
@@ -95,6 +97,7 @@ PetscErrorCode HybParTransposeNumeric(HybParTranspose *t, PetscErrorCode before,
   }
   PetscCall(HybRowsValuesEnd(t->rows, x, ierr, t->R.a));
   PetscCall(ops->coonumeric(x, t->T.O.nnz, t->mapptr, t->map, t->R.a, PETSC_FALSE, t->T.O.a));
+  t->whole = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

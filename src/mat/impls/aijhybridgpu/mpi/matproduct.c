@@ -261,8 +261,8 @@ static PetscBool HybMPIProductTakesNew(Mat C)
 /* Collective: can the plan of the symbolic phase be used by all processes? If not, it is made anew. */
 static PetscErrorCode HybMPIProductPlan(Mat C, HybMPIProduct *mp, HybMPIOperands *o)
 {
-  PetscBool      same = PETSC_FALSE, there = PETSC_FALSE;
-  int            mine[4], all[4];
+  PetscBool      same = PETSC_FALSE, there = PETSC_FALSE, seen[3] = {PETSC_FALSE, PETSC_FALSE, PETSC_FALSE};
+  int            mine[7], all[7];
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -272,12 +272,15 @@ static PetscErrorCode HybMPIProductPlan(Mat C, HybMPIProduct *mp, HybMPIOperands
   if (!ierr) ierr = HybMPIOperandsSend(o, &mp->exec, PETSC_TRUE);
   if (!ierr && mp->product) ierr = HybMPIOperandsSame(mp, o, &same);
   if (!ierr) ierr = HybMPIProductSameResult(C, mp, &there);
+  if (!ierr) ierr = HybMPIProductValuesSeen(mp, o, PETSC_FALSE, seen);
   mine[0] = ierr != PETSC_SUCCESS;
   mine[1] = !same || !there;
   mine[2] = C->insertmode != NOT_SET_VALUES;
   mine[3] = HybMPIProductTakesNew(C);
-  PetscCallMPI(MPI_Allreduce(mine, all, 4, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)C)));
+  for (int k = 0; k < 3; k++) mine[4 + k] = !seen[k];
+  PetscCallMPI(MPI_Allreduce(mine, all, 7, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)C)));
   mp->assemble = (PetscBool)(all[2] || all[3]);
+  for (int k = 0; k < 3; k++) mp->stays[k] = (PetscBool)!all[4 + k];
   PetscCall(ierr);
   /* the parent's, which add entries, begin with MatZeroEntries() */
   PetscCheck(!all[2] || (C->product->type != MATPRODUCT_AtB && C->product->type != MATPRODUCT_PtAP), PetscObjectComm((PetscObject)C), PETSC_ERR_ARG_WRONGSTATE, "The result of the product %s is one in which values were set and not yet assembled, on this process or another", MatProductTypes[C->product->type]);

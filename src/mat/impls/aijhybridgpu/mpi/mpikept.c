@@ -154,7 +154,7 @@ PetscErrorCode HybMPIKeep(Mat C, HybMPIProduct *mp, PetscErrorCode before, HybAr
 
 /* Whose values a block of an operand has, where they can be known again: device copies of ours follow the object's
    state as well. Others may be written past it. */
-static PetscErrorCode HybMPIProductValues(HybMPIProduct *mp, PetscInt k, int b, Mat A, PetscBool *seen)
+static PetscErrorCode HybMPIProductValues(HybMPIProduct *mp, PetscInt k, int b, Mat A, PetscBool note, PetscBool *seen)
 {
   PetscObjectId    id    = 0;
   PetscObjectState state = 0;
@@ -169,16 +169,31 @@ static PetscErrorCode HybMPIProductValues(HybMPIProduct *mp, PetscInt k, int b, 
     PetscCall(PetscObjectGetId((PetscObject)A, &id));
     PetscCall(PetscObjectStateGet((PetscObject)A, &state));
   }
-  *seen                  = (PetscBool)(*seen && id && id == mp->values[k].id[b] && state == mp->values[k].state[b] && moves == mp->values[k].moves[b]);
+  *seen = (PetscBool)(*seen && id && id == mp->values[k].id[b] && state == mp->values[k].state[b] && moves == mp->values[k].moves[b]);
+  if (!note) PetscFunctionReturn(PETSC_SUCCESS);
   mp->values[k].id[b]    = id;
   mp->values[k].state[b] = state;
   mp->values[k].moves[b] = moves;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Not collective: which operands have the values of the last numeric phase here; note: this one sees them */
+PetscErrorCode HybMPIProductValuesSeen(HybMPIProduct *mp, HybMPIOperands *o, PetscBool note, PetscBool seen[3])
+{
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < 3; k++) {
+    seen[k] = (PetscBool)(k < o->n);
+    for (int b = 0; b < 2 && k < o->n; b++) PetscCall(HybMPIProductValues(mp, k, b, o->block[k][b], note, &seen[k]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 void HybMPIProductValuesForget(HybMPIProduct *mp)
 {
-  for (PetscInt k = 0; k < 3; k++) mp->values[k].id[0] = mp->values[k].id[1] = 0;
+  for (PetscInt k = 0; k < 3; k++) {
+    mp->values[k].id[0] = mp->values[k].id[1] = 0;
+    mp->stays[k]                              = PETSC_FALSE;
+  }
 }
 
 /* Not collective. An error came while C's values were written, here or on another process: nobody takes them for a
@@ -203,15 +218,14 @@ static PetscErrorCode HybMPIProductValuesOf(Mat C, HybMPIProduct *mp, HybMPIOper
   HybParCSR       result;
   Mat             block[2] = {NULL, NULL};
   const PetscInt *garray   = NULL;
-  PetscBool       seen[3]  = {PETSC_TRUE, PETSC_TRUE, PETSC_TRUE};
+  PetscBool       seen[3];
   PetscErrorCode  ierr;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&result, sizeof(result)));
   ierr = MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], &garray);
-  for (PetscInt k = 0; k < o->n && !ierr; k++)
-    for (int b = 0; b < 2 && !ierr; b++) ierr = HybMPIProductValues(mp, k, b, o->block[k][b], &seen[k]);
-  if (!ierr) ierr = HybParProductUnchanged(mp->product, seen);
+  if (!ierr) ierr = HybMPIProductValuesSeen(mp, o, PETSC_TRUE, seen);
+  if (!ierr) ierr = HybParProductUnchanged(mp->product, seen, mp->stays);
   for (int k = 0; k < 2 && !ierr; k++) {
     ierr                         = HybKeptBegin(block[k], &mp->exec, &w[k]);
     *(k ? &result.O : &result.D) = mp->kept[k].padded ? mp->kept[k].csr : w[k].csr;

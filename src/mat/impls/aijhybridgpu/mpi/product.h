@@ -28,7 +28,8 @@ typedef struct {
     PetscObjectState state[2];
     PetscCount       moves[2];
   } values[3];
-  PetscBool again; /* the numeric phase is not the first one */
+  PetscBool stays[3]; /* operands of which no process has seen other values, at the present numeric phase */
+  PetscBool again;    /* the numeric phase is not the first one */
   /* the numeric phase ends with an assembly: when it began, on some process, entries had been set in C and not
      assembled, or C let new entries in (then MATAIJ's assembly sums the states of the blocks' patterns) */
   PetscBool assemble;
@@ -66,5 +67,6 @@ PETSC_INTERN PetscErrorCode HybMPIProductCompute(Mat C, HybMPIProduct *, HybMPIO
 PETSC_INTERN PetscErrorCode HybMPIProductSameResult(Mat C, HybMPIProduct *, PetscBool *same);
 PETSC_INTERN PetscErrorCode HybMPIProductNoteBlocks(Mat C, HybMPIProduct *);
 PETSC_INTERN void           HybMPIProductValuesForget(HybMPIProduct *);
+PETSC_INTERN PetscErrorCode HybMPIProductValuesSeen(HybMPIProduct *, HybMPIOperands *, PetscBool note, PetscBool seen[3]);
 
 #endif

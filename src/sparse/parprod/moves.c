@@ -1,0 +1,56 @@
+/*
+  What the numeric phase of C = A B (multiply.c) moves before it multiplies, array by array: rows of B that others need
+  are picked and merged, A's blocks are merged to L, B's and others' rows are copied to R and X. Of a small product all
+  this is composed (collect.c).
+*/
+#include "parprodimpl.h"
+
+PetscErrorCode HybParMultiplySendValues(HybParMultiply *s, const HybParCSR *B)
+{
+  const HybExec *x = &s->exec;
+
+  PetscFunctionBegin;
+  PetscCall(x->backend->csr->gather(x, s->sent.part[0].nnz, s->sent.perm[0], PETSC_FALSE, B->D.a, s->sent.part[0].a));
+  PetscCall(x->backend->csr->gather(x, s->sent.part[1].nnz, s->sent.perm[1], PETSC_FALSE, B->O.a, s->sent.part[1].a));
+  PetscCall(x->backend->csr->mergevalues(x, &s->sent.part[0], &s->sent.part[1], s->sent.nleft, &s->sent.row));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybParMultiplyPlaceOwn(HybParMultiply *s, PetscBool sameA, PetscBool allB, const HybParCSR *A, const HybParCSR *B)
+{
+  const HybExec *x = &s->exec;
+
+  PetscFunctionBegin;
+  if (!sameA || !s->Lcurrent) {
+    s->Lcurrent = PETSC_FALSE;
+    if (s->apart) PetscCall(x->backend->csr->mergevalues(x, &A->D, &A->O, s->nleft, &s->L));
+    if (s->some) PetscCall(x->backend->csr->gather(x, s->Z.nnz, s->zperm, PETSC_FALSE, s->apart ? s->L.a : A->D.a, s->Z.a));
+    s->Lcurrent = PETSC_TRUE;
+  }
+  if (allB) PetscFunctionReturn(PETSC_SUCCESS);
+  if (s->apart) PetscCall(x->backend->copy(x, s->R.a + s->place[0][1], B->D.a, sizeof(HybScalar) * (size_t)B->D.nnz, HYB_COPY_DEVICE_TO_DEVICE));
+  if (s->some) PetscCall(x->backend->copy(x, s->X.a + s->place[1][1], B->O.a, sizeof(HybScalar) * (size_t)B->O.nnz, HYB_COPY_DEVICE_TO_DEVICE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the values of others' rows to the two ends of M */
+static PetscErrorCode HybParMultiplyPlace(HybParMultiply *s, int which, HybCSR *M)
+{
+  const HybExec *x = &s->exec;
+
+  PetscFunctionBegin;
+  for (int p = 0; p < 3; p += 2) PetscCall(x->backend->csr->gather(x, s->place[which][p + 1] - s->place[which][p], s->perm[which] + s->first[which][p], PETSC_FALSE, s->F.a, M->a + s->place[which][p]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybParMultiplyPlaceCame(HybParMultiply *s)
+{
+  const HybExec *x = &s->exec;
+
+  PetscFunctionBegin;
+  if (s->apart) PetscCall(HybParMultiplyPlace(s, 0, &s->R));
+  if (!s->some) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybParMultiplyPlace(s, 1, &s->X));
+  if (s->xperm) PetscCall(x->backend->csr->gather(x, s->Y.nnz, s->xperm, PETSC_FALSE, s->X.a, s->Y.a));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
