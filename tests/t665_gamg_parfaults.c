@@ -10,9 +10,12 @@ TEST np=2 @emulated -blocks -every 401
 TEST np=2 -mat_aijhybridgpu_backend host -thresholds -every 7
 TEST np=2 @emulated -thresholds -every 173
 TEST np=2 -mat_aijhybridgpu_backend host -blocks -thresholds -every 23
+TEST np=2 -mat_aijhybridgpu_backend host -smooths -from 243 -every 13
+TEST np=2 @emulated -smooths -every 251
 
 -every N: the first eight, and of the others one in N; -from K: from the K-th on; -problem R: process R alone fails;
--blocks: two unknowns a vertex and three near-null vectors; -thresholds: weak edges are left out; -verbose: says which
+-blocks: two unknowns a vertex and three near-null vectors; -thresholds: weak edges are left out; -smooths: prolongators
+are smoothed twice; -verbose: says which
 */
 #include "gamgtest.h"
 #include "matfault.h"
@@ -99,7 +102,7 @@ static PetscErrorCode Faults(Mat A, Mat H, PetscMPIInt faulty, int from, int eve
 int main(int argc, char **argv)
 {
   PetscInt  only = -1, every = 1, from = 1;
-  PetscBool few = PETSC_FALSE, blocks = PETSC_FALSE;
+  PetscBool few = PETSC_FALSE, blocks = PETSC_FALSE, smooths = PETSC_FALSE;
   int       code = 1;
   Mat       S, A, H;
   KSP       h;
@@ -109,9 +112,11 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-every", &every, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-from", &from, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-blocks", &blocks, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-smooths", &smooths, NULL));
   if (Covers) {
     PetscCall(Options("-pc_gamg_eigenvalues 0.1,2.2 -pc_gamg_process_eq_limit 1 -pc_gamg_parallel_coarse_grid_solver -mg_coarse_ksp_type richardson -mg_coarse_pc_type jacobi -mg_levels_ksp_type richardson", PETSC_TRUE));
     if (WithThresholds) PetscCall(Options("-pc_gamg_threshold 0.02,0", PETSC_TRUE));
+    if (smooths) PetscCall(Options("-pc_gamg_agg_nsmooths 2", PETSC_TRUE));
     if (blocks) {
       PetscCall(Blocks(8, 2, &S));
       PetscCall(AttachMany(S, PETSC_FALSE, 3));

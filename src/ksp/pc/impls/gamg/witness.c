@@ -277,7 +277,8 @@ static PetscErrorCode HybWitnessSmooth(PC pc, const struct _PCGAMGOps *ops, HybW
   const PetscInt  l    = gamg->current_level;
   const PetscReal emax = gamg->emax, emin = gamg->emin, dmax = mg->max_eigen_DinvA[l], dmin = mg->min_eigen_DinvA[l];
   HybCSR          P1;
-  Mat             P    = NULL;
+  Mat             P = NULL, P0;
+  PetscInt        references;
   PetscBool       same = PETSC_FALSE;
   PetscErrorCode  ierr;
 
@@ -287,13 +288,18 @@ static PetscErrorCode HybWitnessSmooth(PC pc, const struct _PCGAMGOps *ops, HybW
   else
     PetscCall((*HybBackendHost.agg->smoothedblocks)(&WitnessExec, &w->keep, &w->work, &w->csr, &w->agg, &w->block, w->q, 1.4 / WITNESS_EMAX, &P1));
   PetscCall(HybWitnessMat(w->W, &w->P0, w->block.bs, w->block.nvec, &P));
-  gamg->emax             = WITNESS_EMAX; /* then nothing is estimated */
+  P0 = P;
+  PetscCall(PetscObjectReference((PetscObject)P0)); /* PETSc's may fail after it has destroyed P, or before */
+  gamg->emax             = WITNESS_EMAX;            /* then nothing is estimated */
   gamg->emin             = 0.1;
   ierr                   = (*ops->optprolongator)(pc, w->W, &P);
   gamg->emax             = emax;
   gamg->emin             = emin;
   mg->max_eigen_DinvA[l] = dmax;
   mg->min_eigen_DinvA[l] = dmin;
+  (void)PetscObjectGetReference((PetscObject)P0, &references);
+  if (ierr && references < 2) P = NULL;
+  (void)MatDestroy(&P0);
   for (PetscInt n = 0; n < 2 && *nsmooths < 0 && !ierr; n++) {
     ierr = HybWitnessLike(P, n ? &P1 : &w->P0, 1e-12, &same);
     if (same) *nsmooths = n;
