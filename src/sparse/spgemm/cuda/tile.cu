@@ -498,14 +498,11 @@ static __global__ void __launch_bounds__(HybGroup<G>::THREADS, HybGroup<G>::THRE
   TileRowsOfC<G>(z, R, chunk, chunks);
 }
 
-/* by name alone; what it cannot take is an error */
-static PetscErrorCode HybSpGEMMApplicable_TileCUDA(const HybSpGEMM *mm, const HybCSR *, const HybCSR *, PetscBool *fits)
+/* by name alone: it is "auto" that asks */
+static PetscErrorCode HybSpGEMMApplicable_TileCUDA(const HybSpGEMM *, const HybCSR *, const HybCSR *, PetscBool *fits)
 {
   PetscFunctionBegin;
-  *fits = (PetscBool)!strcmp(mm->name, "tile");
-#if defined(PETSC_USE_COMPLEX) || !defined(PETSC_USE_REAL_DOUBLE)
-  PetscCheck(!*fits, PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpGEMM method tile cannot run: tensor cores multiply real numbers of double precision, and PetscScalar is %s of %zu bytes; choose another method", PetscDefined(USE_COMPLEX) ? "complex" : "real", sizeof(PetscScalar));
-#endif
+  *fits = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -699,6 +696,7 @@ static PetscErrorCode HybSpGEMMSymbolic_TileCUDA(HybSpGEMM *mm, const HybCSR *A,
   TilePairs      x;
 
   PetscFunctionBegin;
+  PetscCheck(PetscDefined(USE_REAL_DOUBLE) && !PetscDefined(USE_COMPLEX), PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpGEMM method tile cannot run: tensor cores multiply real numbers of double precision, and PetscScalar is %s of %zu bytes; choose another method", PetscDefined(USE_COMPLEX) ? "complex" : "real", sizeof(PetscScalar));
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_HOST, 1, sizeof(*s), &s));
   PetscCall(PetscMemzero((void *)s, sizeof(*s)));
   mm->data  = s;
