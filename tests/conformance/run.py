@@ -535,14 +535,8 @@ def main():
     return 1 if total[1] or not total[0] else 0
 
 
-def run_mode(o):
-    """Runs the list in one mode and returns how many commands passed, failed, were skipped."""
-    r = Runner(o, os.environ)
-    jobs, left = r.jobs()
-    if o.fast:
-        jobs = fast_subset(jobs, os.path.join(HERE, 'fast.txt'))
-    root = o.type if o.mode == 'mat_type' else 'aij'
-    results_file = os.path.join(r.build, 'results-%s%s%s.tsv' % (o.mode, o.name and '-' + o.name, '-fast' if o.fast else ''))
+def chosen(o, jobs, root, results_file):
+    """those of the jobs that the options ask for"""
     if o.failed and os.path.exists(results_file):
         with open(results_file) as f:
             again = {tuple(l.split('\t')[1:3]) for l in f if l.startswith('failed')}
@@ -555,14 +549,12 @@ def run_mode(o):
     if part and mode in ('', o.mode):
         which, n = part.split('/')
         jobs = [j for i, j in enumerate(jobs) if str(i % int(n) + 1) in which.split('+')]
-    if o.list:
-        for j in jobs:
-            say(j.program, j.label(root))
-        return 0, 0, 0
-    partial = bool(o.search or o.failed)
-    say('conformance: PETSc %s, %s, %s: %d commands of %d programs' % (r.version, o.mode, o.type, len(jobs), len({j.program for j in jobs})))
+    return jobs
 
-    cannot, results, start, shown = {}, [], time.time(), [time.time()]
+
+def compiled(o, r, jobs, shown):
+    """the jobs' programs, and why some of them cannot be had"""
+    cannot = {}
     programs = sorted({j.program for j in jobs})
     with concurrent.futures.ThreadPoolExecutor(o.jobs) as pool:
         for i, (program, reason) in enumerate(zip(programs, pool.map(r.compile, programs))):
@@ -571,6 +563,68 @@ def run_mode(o):
             if time.time() - shown[0] > 15:
                 shown[0] = time.time()
                 say('  compiled %d of %d' % (i + 1, len(programs)))
+    return programs, cannot
+
+
+def write_results(o, r, results, left, results_file, partial):
+    with open(results_file + ('.part' if partial else ''), 'w') as f:
+        for x in results:
+            c = x['counts']
+            tally = 'mult=%d assemblyend=%d products=%d fallback=%d fallbackasked=%d device=%d methods=%s' % tuple([c[k] for k in ('mult', 'assemblyend', 'products', 'fallback', 'fallbackasked', 'device')] + [':'.join(c['methods'])]) if c else ''
+            f.write('\t'.join([x['outcome'], x['program'], x['command'], x['judge'], tally, str(x['seconds']), x['why'].replace('\t', ' ').replace('\n', ' ')]) + '\n')
+    if not partial:
+        leftout = os.path.join(r.build, 'leftout-%s%s%s.txt' % (o.mode, o.name and '-' + o.name, '-fast' if o.fast else ''))
+        with open(leftout, 'w') as f:
+            f.write('# Commands of PETSc %s\'s examples left out, mode %s: program, suffix, ranks, arguments: reason\n' % (r.version, o.mode))
+            for c, reason in left:
+                f.write('%s %s n=%d %s: %s\n' % (os.path.splitext(os.path.relpath(c.source, r.source_root))[0], c.suffix, c.nsize, c.args, reason))
+            for x in [y for y in results if y['outcome'] == 'skipped']:
+                f.write('%s %s %s: %s\n' % (x['program'], x['suffix'], x['command'], x['why']))
+        say('  left out, with reasons: ' + os.path.relpath(leftout))
+
+
+def tell(o, r, results, seconds):
+    """what came out, in a few lines"""
+    passed = [x for x in results if x['outcome'] == 'passed']
+    failed = [x for x in results if x['outcome'] == 'failed']
+    counted = [x for x in results if x['counts']]
+    exercised = [x for x in passed if x['counts'] and (x['counts']['mult'] or x['counts']['assemblyend'] or x['counts']['products'])]
+    product = [x for x in results if x['counts'] and (x['counts']['products'] or x['counts']['fallback']) and x['outcome'] != 'skipped']
+    own = [x for x in product if x['counts']['products'] and not x['counts']['unasked']]
+    asked = [x for x in product if not x['counts']['products'] and not x['counts']['unasked']]
+    fell = [x for x in product if x['counts']['unasked']]
+    say('  %d passed, of %d run in %d s (%d by plain aij\'s output)' % (len(passed), len(results), seconds, sum(x['judge'] == 'plain aij' for x in passed)))
+    if o.plugin:
+        say('  %d exercised: a counter of ours moved and the command passed' % len(exercised))
+        say('  %d product commands: %d computed by a method of ours, %d handed to the parent as asked, %d fell back unasked' % (len(product), len(own), len(asked), len(fell)))
+        device = [x for x in passed if x['counts'] and x['counts']['device']]
+        if device:
+            say('  %d passed with operations on the device' % len(device))
+        say('  methods seen: ' + (' '.join(sorted({m for x in counted for m in x['counts']['methods']})) or 'none'))
+        if not counted and results:
+            say('  no counts were written: the plugin does not answer -mat_aijhybridgpu_view_counts')
+    if failed:
+        say('  %d failed: their outputs are in %s' % (len(failed), os.path.relpath(r.failed_folder)))
+
+
+def run_mode(o):
+    """Runs the list in one mode and returns how many commands passed, failed, were skipped."""
+    r = Runner(o, os.environ)
+    jobs, left = r.jobs()
+    if o.fast:
+        jobs = fast_subset(jobs, os.path.join(HERE, 'fast.txt'))
+    root = o.type if o.mode == 'mat_type' else 'aij'
+    results_file = os.path.join(r.build, 'results-%s%s%s.tsv' % (o.mode, o.name and '-' + o.name, '-fast' if o.fast else ''))
+    jobs = chosen(o, jobs, root, results_file)
+    if o.list:
+        for j in jobs:
+            say(j.program, j.label(root))
+        return 0, 0, 0
+    partial = bool(o.search or o.failed)
+    say('conformance: PETSc %s, %s, %s: %d commands of %d programs' % (r.version, o.mode, o.type, len(jobs), len({j.program for j in jobs})))
+
+    results, start, shown = [], time.time(), [time.time()]
+    programs, cannot = compiled(o, r, jobs, shown)
     for j in jobs:
         if j.program in cannot:
             left.append((j.command, cannot[j.program]))
@@ -627,40 +681,10 @@ def run_mode(o):
     passed = [x for x in results if x['outcome'] == 'passed']
     failed = [x for x in results if x['outcome'] == 'failed']
     skipped = [x for x in results if x['outcome'] == 'skipped']
-    with open(results_file + ('.part' if partial else ''), 'w') as f:
-        for x in results:
-            c = x['counts']
-            tally = 'mult=%d assemblyend=%d products=%d fallback=%d fallbackasked=%d device=%d methods=%s' % tuple([c[k] for k in ('mult', 'assemblyend', 'products', 'fallback', 'fallbackasked', 'device')] + [':'.join(c['methods'])]) if c else ''
-            f.write('\t'.join([x['outcome'], x['program'], x['command'], x['judge'], tally, str(x['seconds']), x['why'].replace('\t', ' ').replace('\n', ' ')]) + '\n')
-    if not partial:
-        leftout = os.path.join(r.build, 'leftout-%s%s%s.txt' % (o.mode, o.name and '-' + o.name, '-fast' if o.fast else ''))
-        with open(leftout, 'w') as f:
-            f.write('# Commands of PETSc %s\'s examples left out, mode %s: program, suffix, ranks, arguments: reason\n' % (r.version, o.mode))
-            for c, reason in left:
-                f.write('%s %s n=%d %s: %s\n' % (os.path.splitext(os.path.relpath(c.source, r.source_root))[0], c.suffix, c.nsize, c.args, reason))
-            for x in skipped:
-                f.write('%s %s %s: %s\n' % (x['program'], x['suffix'], x['command'], x['why']))
-        say('  left out, with reasons: ' + os.path.relpath(leftout))
-    counted = [x for x in results if x['counts']]
-    exercised = [x for x in passed if x['counts'] and (x['counts']['mult'] or x['counts']['assemblyend'] or x['counts']['products'])]
-    product = [x for x in results if x['counts'] and (x['counts']['products'] or x['counts']['fallback']) and x['outcome'] != 'skipped']
-    own = [x for x in product if x['counts']['products'] and not x['counts']['unasked']]
-    asked = [x for x in product if not x['counts']['products'] and not x['counts']['unasked']]
-    fell = [x for x in product if x['counts']['unasked']]
+    write_results(o, r, results, left, results_file, partial)
     if unreached:
         say('  %d commands were not reached within %d s' % (unreached, o.seconds))
-    say('  %d passed, of %d run in %d s (%d by plain aij\'s output)' % (len(passed), len(results), time.time() - start, sum(x['judge'] == 'plain aij' for x in passed)))
-    if o.plugin:
-        say('  %d exercised: a counter of ours moved and the command passed' % len(exercised))
-        say('  %d product commands: %d computed by a method of ours, %d handed to the parent as asked, %d fell back unasked' % (len(product), len(own), len(asked), len(fell)))
-        device = [x for x in passed if x['counts'] and x['counts']['device']]
-        if device:
-            say('  %d passed with operations on the device' % len(device))
-        say('  methods seen: ' + (' '.join(sorted({m for x in counted for m in x['counts']['methods']})) or 'none'))
-        if not counted and results:
-            say('  no counts were written: the plugin does not answer -mat_aijhybridgpu_view_counts')
-    if failed:
-        say('  %d failed: their outputs are in %s' % (len(failed), os.path.relpath(r.failed_folder)))
+    tell(o, r, results, time.time() - start)
     return len(passed), len(failed), len(skipped)
 
 
