@@ -134,8 +134,6 @@ extern PetscBool HybTestClose(PetscScalar found, PetscScalar expected, PetscReal
    cleanup resets, and may itself check results: it returns 0 only if all went well. */
 extern void HybTestFaults(PetscErrorCode (*run)(void *ctx), PetscErrorCode (*cleanup)(void *ctx), void *ctx);
 /* the same on several processes, on one of which something fails (of PETSc's malloc what the library asks for): run
-   must give an error on all of them */
-extern void HybTestFaultsOn(PetscMPIInt which, PetscErrorCode (*run)(void *ctx), PetscErrorCode (*cleanup)(void *ctx), void *ctx);
-/* where other memory may serve instead, an error on all of them or on none */
+   must give an error on all of them or, where other memory may serve instead, on none */
 extern void HybTestFaultsServed(PetscMPIInt which, PetscErrorCode (*run)(void *ctx), PetscErrorCode (*cleanup)(void *ctx), void *ctx);
 #endif
