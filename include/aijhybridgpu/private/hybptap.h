@@ -24,7 +24,7 @@ typedef struct {
 struct _HybPtAPMethod {
   const char *name;
   /* is this expected to be cheaper than the stages? (documented cost rule of the method) */
-  PetscErrorCode (*applicable)(HybPtAP *, const HybCSR *A, const HybCSR *P, PetscBool *);
+  PetscErrorCode (*applicable)(const HybPtAP *, const HybCSR *A, const HybCSR *P, PetscBool *);
   PetscErrorCode (*symbolic)(HybPtAP *, const HybCSR *A, const HybCSR *P, HybArena *out, HybCSR *C);
   PetscErrorCode (*numeric)(HybPtAP *, const HybCSR *A, const HybCSR *P, HybCSR *C);
   PetscErrorCode (*destroy)(HybPtAP *);

@@ -35,15 +35,16 @@ typedef struct {
 
 struct _HybSpMVMethod {
   const char *name;
-  PetscErrorCode (*applicable)(HybSpMV *, const HybCSR *A, PetscBool *);
+  /* does "auto" want this method for A? It may look at the entries, and leaves what it found in data; NULL: always */
+  PetscErrorCode (*look)(HybSpMV *, const HybCSR *A, PetscBool *);
   PetscErrorCode (*setup)(HybSpMV *, const HybCSR *A); /* may be NULL */
   /* y is not read with SET; y may be z; x is neither */
   PetscErrorCode (*apply)(HybSpMV *, const HybCSR *A, const HybScalar *x, HybSpMVMode, const HybScalar *y, HybScalar *z);
   PetscErrorCode (*destroy)(HybSpMV *); /* may be NULL */
   /* NULL: 0; see HybSpMVLanes() */
   int (*lanes)(const HybSpMV *);
-  /* the same question as applicable where a plan is for one application; NULL: no */
-  PetscErrorCode (*applicableonce)(HybSpMV *, const HybCSR *A, PetscBool *);
+  /* the same question where a plan is for one application; NULL: no */
+  PetscErrorCode (*lookonce)(HybSpMV *, const HybCSR *A, PetscBool *);
 };
 
 extern PetscErrorCode HybSpMVInit(HybSpMV *, const HybExec *, const char *method, PetscInt bs);

@@ -3,8 +3,8 @@
   pattern, and checks what every method relies on.
 
   Choice. A name runs that method or is an error. "auto" asks the methods in the order of methods.h and takes the first
-  that says it is applicable; each method documents its own rule. Where one application is all that there will be, a
-  plan that costs one to three of them does not pay, and those are asked that do with next to none.
+  that looks at the matrix and says yes; each method documents its own rule. Where one application is all that there
+  will be, a plan that costs one to three of them does not pay, and those are asked that do with next to none.
 */
 #include <aijhybridgpu/private/hybspmv.h>
 
@@ -52,10 +52,10 @@ static PetscErrorCode HybSpMVSetUp_Inner(HybSpMV *mv, const HybCSR *A)
     PetscCall(HybSpMVFind(exec->backend->spmv, exec->backend->name, mv->name, &mv->method));
   else {
     for (const HybSpMVMethod *const *table = exec->backend->spmv; table && *table && !mv->method; table++) {
-      PetscErrorCode (*applicable)(HybSpMV *, const HybCSR *, PetscBool *) = once ? (*table)->applicableonce : (*table)->applicable;
-      PetscBool fits                                                       = (PetscBool)!once;
+      PetscErrorCode (*look)(HybSpMV *, const HybCSR *, PetscBool *) = once ? (*table)->lookonce : (*table)->look;
+      PetscBool fits                                                 = (PetscBool)!once;
 
-      if (applicable) PetscCall(applicable(mv, A, &fits));
+      if (look) PetscCall(look(mv, A, &fits));
       if (fits) mv->method = *table;
     }
     PetscCheck(mv->method, PETSC_COMM_SELF, PETSC_ERR_SUP, "No SpMV method of the %s backend takes this matrix", exec->backend->name);

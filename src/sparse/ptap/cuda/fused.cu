@@ -628,7 +628,7 @@ static PetscErrorCode HybPtAPNumeric_FusedCUDA(HybPtAP *pp, const HybCSR *A, con
 
 /* "auto" keeps the stages: they were faster in every case measured, and theirs are the host's bits. This method runs
    where it is named. */
-static PetscErrorCode HybPtAPApplicable_FusedCUDA(HybPtAP *pp, const HybCSR *A, const HybCSR *P, PetscBool *fits)
+static PetscErrorCode HybPtAPApplicable_FusedCUDA(const HybPtAP *pp, const HybCSR *A, const HybCSR *P, PetscBool *fits)
 {
   PetscFunctionBegin;
   *fits = PETSC_FALSE;

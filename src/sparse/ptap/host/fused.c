@@ -99,7 +99,7 @@ static PetscBool HybIsBlocked(const HybCSR *P, PetscInt b)
   return PETSC_TRUE;
 }
 
-static PetscErrorCode HybPtAPApplicable_Fused(HybPtAP *pp, const HybCSR *A, const HybCSR *P, PetscBool *fits)
+static PetscErrorCode HybPtAPApplicable_Fused(const HybPtAP *pp, const HybCSR *A, const HybCSR *P, PetscBool *fits)
 {
   PetscFunctionBegin;
   *fits = (PetscBool)(P->n <= P->m && P->nnz <= (PetscCount)HYB_LONG * P->m);

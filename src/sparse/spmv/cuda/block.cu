@@ -229,7 +229,7 @@ static PetscErrorCode BlockCreate(HybSpMV *S, const HybCSR *A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybSpMVApplicable_BlockCUDA(HybSpMV *S, const HybCSR *A, PetscBool *applicable)
+static PetscErrorCode HybSpMVLook_BlockCUDA(HybSpMV *S, const HybCSR *A, PetscBool *fits)
 {
   Block *b;
 
@@ -237,8 +237,8 @@ static PetscErrorCode HybSpMVApplicable_BlockCUDA(HybSpMV *S, const HybCSR *A, P
   PetscCall(BlockCreate(S, A));
   b = (Block *)S->data;
   if (b && b->longest > BLOCK_LONGEST && b->longest > BLOCK_MEANS * (A->nnz / A->m)) PetscCall(BlockFree(S, &b));
-  S->data     = b;
-  *applicable = b ? PETSC_TRUE : PETSC_FALSE;
+  S->data = b;
+  *fits   = b ? PETSC_TRUE : PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -301,8 +301,8 @@ HYB_EXTERN_C_BEGIN
 extern const HybSpMVMethod HybSpMV_BlockCUDA;
 HYB_EXTERN_C_END
 const HybSpMVMethod HybSpMV_BlockCUDA = {
-  .name       = "block",
-  .applicable = HybSpMVApplicable_BlockCUDA,
-  .setup      = HybSpMVSetUp_BlockCUDA,
-  .apply      = HybSpMVApply_BlockCUDA,
+  .name  = "block",
+  .look  = HybSpMVLook_BlockCUDA,
+  .setup = HybSpMVSetUp_BlockCUDA,
+  .apply = HybSpMVApply_BlockCUDA,
 };

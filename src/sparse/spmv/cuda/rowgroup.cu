@@ -293,27 +293,27 @@ static PetscErrorCode RowGroupChoose(HybSpMV *S, const HybCSR *A, RowGroup **gro
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybSpMVApplicable_RowGroupCUDA(HybSpMV *S, const HybCSR *A, PetscBool *applicable)
+static PetscErrorCode HybSpMVLook_RowGroupCUDA(HybSpMV *S, const HybCSR *A, PetscBool *fits)
 {
   RowGroup *rg;
 
   PetscFunctionBegin;
   PetscCall(RowGroupChoose(S, A, &rg));
-  rg->chosen  = PETSC_TRUE;
-  *applicable = PETSC_TRUE;
+  rg->chosen = PETSC_TRUE;
+  *fits      = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* rows of about one length need no plan beyond what that is; rows of all lengths would be sorted */
-static PetscErrorCode HybSpMVApplicableOnce_RowGroupCUDA(HybSpMV *S, const HybCSR *A, PetscBool *applicable)
+static PetscErrorCode HybSpMVLookOnce_RowGroupCUDA(HybSpMV *S, const HybCSR *A, PetscBool *fits)
 {
   RowGroup *rg;
 
   PetscFunctionBegin;
   PetscCall(RowGroupChoose(S, A, &rg));
-  rg->chosen  = PETSC_TRUE;
-  *applicable = rg->way == ROWGROUP_BINNED ? PETSC_FALSE : PETSC_TRUE;
-  if (!*applicable) {
+  rg->chosen = PETSC_TRUE;
+  *fits      = rg->way == ROWGROUP_BINNED ? PETSC_FALSE : PETSC_TRUE;
+  if (!*fits) {
     S->data = NULL;
     PetscCall(HybArenaFree(&S->keep, &rg));
   }
@@ -490,10 +490,10 @@ HYB_EXTERN_C_BEGIN
 extern const HybSpMVMethod HybSpMV_RowGroupCUDA;
 HYB_EXTERN_C_END
 const HybSpMVMethod HybSpMV_RowGroupCUDA = {
-  .name           = "rowgroup",
-  .applicable     = HybSpMVApplicable_RowGroupCUDA,
-  .setup          = HybSpMVSetUp_RowGroupCUDA,
-  .apply          = HybSpMVApply_RowGroupCUDA,
-  .lanes          = HybSpMVLanes_RowGroupCUDA,
-  .applicableonce = HybSpMVApplicableOnce_RowGroupCUDA,
+  .name     = "rowgroup",
+  .look     = HybSpMVLook_RowGroupCUDA,
+  .setup    = HybSpMVSetUp_RowGroupCUDA,
+  .apply    = HybSpMVApply_RowGroupCUDA,
+  .lanes    = HybSpMVLanes_RowGroupCUDA,
+  .lookonce = HybSpMVLookOnce_RowGroupCUDA,
 };

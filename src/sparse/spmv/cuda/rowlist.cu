@@ -102,11 +102,11 @@ static PetscErrorCode RowListCreate(HybSpMV *S, const HybCSR *A, PetscBool choos
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybSpMVApplicable_RowListCUDA(HybSpMV *S, const HybCSR *A, PetscBool *applicable)
+static PetscErrorCode HybSpMVLook_RowListCUDA(HybSpMV *S, const HybCSR *A, PetscBool *fits)
 {
   PetscFunctionBegin;
   PetscCall(RowListCreate(S, A, PETSC_TRUE));
-  *applicable = S->data ? PETSC_TRUE : PETSC_FALSE;
+  *fits = S->data ? PETSC_TRUE : PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -146,9 +146,9 @@ HYB_EXTERN_C_BEGIN
 extern const HybSpMVMethod HybSpMV_RowListCUDA;
 HYB_EXTERN_C_END
 const HybSpMVMethod HybSpMV_RowListCUDA = {
-  .name       = "rowlist",
-  .applicable = HybSpMVApplicable_RowListCUDA,
-  .setup      = HybSpMVSetUp_RowListCUDA,
-  .apply      = HybSpMVApply_RowListCUDA,
-  .lanes      = HybSpMVLanes_RowListCUDA,
+  .name  = "rowlist",
+  .look  = HybSpMVLook_RowListCUDA,
+  .setup = HybSpMVSetUp_RowListCUDA,
+  .apply = HybSpMVApply_RowListCUDA,
+  .lanes = HybSpMVLanes_RowListCUDA,
 };

@@ -417,10 +417,10 @@ static PetscErrorCode HybSpMVApply_SegSumCUDA(HybSpMV *S, const HybCSR *A, const
 }
 
 /* a plan is not needed, whatever the rows are */
-static PetscErrorCode HybSpMVApplicableOnce_SegSumCUDA(HybSpMV *, const HybCSR *, PetscBool *applicable)
+static PetscErrorCode HybSpMVLookOnce_SegSumCUDA(HybSpMV *, const HybCSR *, PetscBool *fits)
 {
   PetscFunctionBegin;
-  *applicable = PETSC_TRUE;
+  *fits = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -428,8 +428,8 @@ HYB_EXTERN_C_BEGIN
 extern const HybSpMVMethod HybSpMV_SegSumCUDA;
 HYB_EXTERN_C_END
 const HybSpMVMethod HybSpMV_SegSumCUDA = {
-  .name           = "segsum",
-  .setup          = HybSpMVSetUp_SegSumCUDA,
-  .apply          = HybSpMVApply_SegSumCUDA,
-  .applicableonce = HybSpMVApplicableOnce_SegSumCUDA,
+  .name     = "segsum",
+  .setup    = HybSpMVSetUp_SegSumCUDA,
+  .apply    = HybSpMVApply_SegSumCUDA,
+  .lookonce = HybSpMVLookOnce_SegSumCUDA,
 };

@@ -135,15 +135,15 @@ static PetscErrorCode ShapeFind(HybSpMV *S, const HybCSR *A, Shape **found)
 }
 
 /* what was found stays in S->data, for setup */
-static PetscErrorCode HybSpMVApplicable_ShapeCUDA(HybSpMV *S, const HybCSR *A, PetscBool *applicable)
+static PetscErrorCode HybSpMVLook_ShapeCUDA(HybSpMV *S, const HybCSR *A, PetscBool *fits)
 {
   Shape *sh = NULL;
 
   PetscFunctionBegin;
   if (A->m >= 1024) PetscCall(ShapeFind(S, A, &sh));
   if (sh && !sh->layout.fits) PetscCall(ShapeFree(S, &sh));
-  S->data     = sh;
-  *applicable = sh ? PETSC_TRUE : PETSC_FALSE;
+  S->data = sh;
+  *fits   = sh ? PETSC_TRUE : PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -186,8 +186,8 @@ HYB_EXTERN_C_BEGIN
 extern const HybSpMVMethod HybSpMV_ShapeCUDA;
 HYB_EXTERN_C_END
 const HybSpMVMethod HybSpMV_ShapeCUDA = {
-  .name       = "shape",
-  .applicable = HybSpMVApplicable_ShapeCUDA,
-  .setup      = HybSpMVSetUp_ShapeCUDA,
-  .apply      = HybSpMVApply_ShapeCUDA,
+  .name  = "shape",
+  .look  = HybSpMVLook_ShapeCUDA,
+  .setup = HybSpMVSetUp_ShapeCUDA,
+  .apply = HybSpMVApply_ShapeCUDA,
 };

@@ -145,7 +145,7 @@ HYB_MULTIVERSION static void Apply(const SpMV_SegSum *seg, const HybCSR *A, cons
   }
 }
 
-static PetscErrorCode HybSpMVApplicable_SegSum(HybSpMV *mv, const HybCSR *A, PetscBool *fits)
+static PetscErrorCode HybSpMVLook_SegSum(HybSpMV *mv, const HybCSR *A, PetscBool *fits)
 {
   PetscFunctionBegin;
   *fits = PETSC_FALSE; /* see above */
@@ -201,8 +201,8 @@ static PetscErrorCode HybSpMVApply_SegSum(HybSpMV *mv, const HybCSR *A, const Hy
 }
 
 const HybSpMVMethod HybSpMV_SegSum = {
-  .name       = "segsum",
-  .applicable = HybSpMVApplicable_SegSum,
-  .setup      = HybSpMVSetUp_SegSum,
-  .apply      = HybSpMVApply_SegSum,
+  .name  = "segsum",
+  .look  = HybSpMVLook_SegSum,
+  .setup = HybSpMVSetUp_SegSum,
+  .apply = HybSpMVApply_SegSum,
 };
