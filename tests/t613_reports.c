@@ -94,7 +94,7 @@ static PetscErrorCode CheckPlaces(void)
 
   PetscFunctionBeginUser;
   PetscCall(MatTestOptionIs("-mat_aijhybridgpu_memory", "mirror", &mirror));
-  born = mirror ? "the matrix is on the device, mirrored on the host" : "the matrix is on the device and the host in one storage";
+  born = mirror ? "state mirrored: the matrix is on the device, mirrored on the host" : "state shared: the matrix is on the device and the host in one storage";
   /* the smaller one has fewer nonzeros than -mat_aijhybridgpu_device_min, in the run that has this option */
   for (PetscInt n = 8; n <= 40; n += 32) {
     PetscBool device;
@@ -104,11 +104,11 @@ static PetscErrorCode CheckPlaces(void)
     PetscCall(MatTestStencil(2, n, PETSC_FALSE, 0.1, MATAIJ, &A));
     PetscCall(MatGetInfo(A, MAT_LOCAL, &info));
     PetscCall(MatConvert(A, "aijhybridgpu", MAT_INITIAL_MATRIX, &H));
-    PetscCall(CheckWhere(H, PETSC_FALSE, "the matrix is on the host\n", "assembled"));
+    PetscCall(CheckWhere(H, PETSC_FALSE, "state host: the matrix is on the host\n", "assembled"));
     device = OnDevice(2 * (PetscInt)info.nz_used);
     PetscCall(MatMatMult(H, H, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &C));
-    PetscCall(CheckWhere(H, device, device ? "the matrix is on the host, with a copy on the device\n" : "the matrix is on the host\n", "an operand"));
-    PetscCall(CheckWhere(C, device, device ? born : "the matrix is on the host\n", "a result"));
+    PetscCall(CheckWhere(H, device, device ? "state copied: the matrix is on the host, with a copy on the device\n" : "state host: the matrix is on the host\n", "an operand"));
+    PetscCall(CheckWhere(C, device, device ? born : "state host: the matrix is on the host\n", "a result"));
 #if defined(PETSC_HAVE_DEVICE)
     { /* bound to the CPU and back, at any moment: the same values, and where operations run follows */
       Mat D;
@@ -118,12 +118,12 @@ static PetscErrorCode CheckPlaces(void)
         PetscCall(MatBindToCPU(C, PETSC_TRUE));
         PetscCall(MatScale(C, 2.0));
         PetscCall(MatScale(D, 2.0));
-        PetscCall(CheckWhere(C, PETSC_FALSE, "AIJHybridGPU: the matrix is on the ", "bound to the CPU"));
+        PetscCall(CheckWhere(C, PETSC_FALSE, "AIJHybridGPU: state ", "bound to the CPU"));
         MatTestCheckMult(C, D, "bound to the CPU");
         PetscCall(MatBindToCPU(C, PETSC_FALSE));
         PetscCall(MatScale(C, 0.25));
         PetscCall(MatScale(D, 0.25));
-        PetscCall(CheckWhere(C, device, device ? born : "the matrix is on the host\n", "free again"));
+        PetscCall(CheckWhere(C, device, device ? born : "state host: the matrix is on the host\n", "free again"));
         MatTestCheckMult(C, D, "free again");
       }
       MatTestCheckSame(C, D, "bound and free");

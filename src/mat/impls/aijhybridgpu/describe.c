@@ -8,15 +8,6 @@
    no rows yet. */
 PetscBool MatSeqAIJHybridGPUDescribe(Mat A, HybRecordFacts *facts)
 {
-  /* as docs/architecture.md has them */
-  static const char *const where[HYB_LIVES] = {
-    [HYB_LIVES_HOST]     = "host",
-    [HYB_LIVES_COPIED]   = "copied",
-    [HYB_LIVES_LOCKED]   = "locked",
-    [HYB_LIVES_PROMOTED] = "promoted",
-    [HYB_LIVES_SHARED]   = "shared",
-    [HYB_LIVES_MIRRORED] = "mirrored",
-  };
   Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
   size_t               pattern, values;
   MatInfo              info;
@@ -25,7 +16,7 @@ PetscBool MatSeqAIJHybridGPUDescribe(Mat A, HybRecordFacts *facts)
   facts->nnz      = (PetscCount)info.nz_used;
   pattern         = sizeof(PetscInt) * ((size_t)facts->nnz + (size_t)A->rmap->n + 1);
   values          = sizeof(PetscScalar) * (size_t)facts->nnz;
-  facts->where    = where[hyb->lives];
+  facts->where    = HybStorageName(hyb);
   facts->sendings = hyb->sendings;
   /* what is in the storage of both sides is counted once, with the device */
   facts->hostbytes   = hyb->lives == HYB_LIVES_SHARED ? 0 : hyb->lives == HYB_LIVES_PROMOTED ? pattern

@@ -41,14 +41,16 @@
 */
 #include "parent.h"
 
-/* MatView() with ascii_info_detail prints these names, docs/architecture.md has those of the report (describe.c) */
-static const char *const names[HYB_LIVES] = {
-  [HYB_LIVES_HOST]     = "host",
-  [HYB_LIVES_COPIED]   = "host, with a copy on the device",
-  [HYB_LIVES_LOCKED]   = "host, its values in page-locked memory, with a copy on the device",
-  [HYB_LIVES_PROMOTED] = "device and the host in one storage, moved there",
-  [HYB_LIVES_SHARED]   = "device and the host in one storage",
-  [HYB_LIVES_MIRRORED] = "device, mirrored on the host",
+/* names as docs/architecture.md has them, and what MatView() with ascii_info_detail says beside */
+static const struct {
+  const char *name, *text;
+} states[HYB_LIVES] = {
+  [HYB_LIVES_HOST]     = {.name = "host",     .text = "host"                                                             },
+  [HYB_LIVES_COPIED]   = {.name = "copied",   .text = "host, with a copy on the device"                                  },
+  [HYB_LIVES_LOCKED]   = {.name = "locked",   .text = "host, its values in page-locked memory, with a copy on the device"},
+  [HYB_LIVES_PROMOTED] = {.name = "promoted", .text = "device and the host in one storage, moved there"                  },
+  [HYB_LIVES_SHARED]   = {.name = "shared",   .text = "device and the host in one storage"                               },
+  [HYB_LIVES_MIRRORED] = {.name = "mirrored", .text = "device, mirrored on the host"                                     },
 };
 /* where a matrix may live next */
 #define TO(state) (1u << (HYB_LIVES_##state))
@@ -67,19 +69,24 @@ static const unsigned next[HYB_LIVES] = {
 PetscErrorCode HybStorageGo(Mat_SeqAIJHybridGPU *hyb, HybLives to)
 {
   PetscFunctionBegin;
-  PetscCheck(next[hyb->lives] & (1u << to), PETSC_COMM_SELF, PETSC_ERR_PLIB, "A matrix on the %s cannot be on the %s next", names[hyb->lives], names[to]);
+  PetscCheck(next[hyb->lives] & (1u << to), PETSC_COMM_SELF, PETSC_ERR_PLIB, "A matrix on the %s cannot be on the %s next", states[hyb->lives].text, states[to].text);
   hyb->lives = to;
   hyb->entered[to]++;
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+const char *HybStorageName(const Mat_SeqAIJHybridGPU *hyb)
+{
+  return states[hyb->lives].name;
 }
 
 /* which states it has been in, and how often it came there */
 PetscErrorCode HybStorageView(const Mat_SeqAIJHybridGPU *hyb, PetscViewer viewer)
 {
   PetscFunctionBegin;
-  PetscCall(PetscViewerASCIIPrintf(viewer, "AIJHybridGPU: the matrix is on the %s\n", names[hyb->lives]));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "AIJHybridGPU: state %s: the matrix is on the %s\n", states[hyb->lives].name, states[hyb->lives].text));
   for (int k = 0; k < HYB_LIVES; k++)
-    if (hyb->entered[k] && (k != (int)hyb->lives || hyb->entered[k] > 1)) PetscCall(PetscViewerASCIIPrintf(viewer, "AIJHybridGPU: it came to the %s %" PetscInt64_FMT " times\n", names[k], (PetscInt64)hyb->entered[k]));
+    if (hyb->entered[k] && (k != (int)hyb->lives || hyb->entered[k] > 1)) PetscCall(PetscViewerASCIIPrintf(viewer, "AIJHybridGPU: it came to the %s %" PetscInt64_FMT " times\n", states[k].text, (PetscInt64)hyb->entered[k]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
