@@ -22,12 +22,20 @@ static PetscBool Copied(size_t bytes, size_t from, size_t to, unsigned char *src
   return PETSC_TRUE;
 }
 
+static size_t there_; /* bytes that There() was called with */
+
+static int There(void *memory, size_t bytes)
+{
+  there_ = memory ? bytes : 0;
+  return 7;
+}
+
 static PetscErrorCode Body(void)
 {
   unsigned char *src, *dst;
   size_t         sizes[] = {0, 1, 4095, 4096, 4097, 65536, 131071, 1000003, 4 << 20, MOST - 200};
   pid_t          child;
-  int            status = 0;
+  int            status = 0, said;
 
   PetscFunctionBegin;
   PetscCall(PetscMalloc1(MOST, &src));
@@ -57,24 +65,26 @@ static PetscErrorCode Body(void)
     const size_t bytes = MOST + 4096 * (size_t)round;
     char        *block;
 
-    HybCrewAhead(bytes);
-    HybCrewAhead(2 * bytes); /* one at a time */
+    there_ = 0;
+    HybCrewAhead(bytes, round ? There : NULL);
+    HybCrewAhead(2 * bytes, There); /* one at a time */
     HybTestCheck(HybCrewAheadBytes() == (sysconf(_SC_NPROCESSORS_ONLN) < 2 ? 0 : bytes), "%zu bytes are under way, not %zu", HybCrewAheadBytes(), bytes);
-    HybTestCheck(!HybCrewAheadTake(2 * bytes) && !HybCrewAheadTake(0), "other memory is given");
-    block = (char *)HybCrewAheadTake(bytes);
+    HybTestCheck(!HybCrewAheadTake(2 * bytes, &said) && !HybCrewAheadTake(0, &said) && !said, "other memory is given");
+    block = (char *)HybCrewAheadTake(bytes, &said);
+    HybTestCheck(!block || (said == (round ? 7 : 0) && there_ == (round ? bytes : 0)), "what was to be done with the memory said %d of %zu bytes", said, there_);
     HybTestCheck(block || sysconf(_SC_NPROCESSORS_ONLN) < 2, "no memory");
-    HybTestCheck(!HybCrewAheadBytes() && !HybCrewAheadTake(bytes), "it is given twice");
+    HybTestCheck(!HybCrewAheadBytes() && !HybCrewAheadTake(bytes, &said) && !said, "it is given twice");
     if (block) memset(block, round, bytes);
     free(block);
   }
-  HybCrewAhead(MOST); /* and whoever has no threads takes none */
+  HybCrewAhead(MOST, NULL); /* and whoever has no threads takes none */
   HybTestBegin("after a fork");
   child = fork();
   if (child == 0) {
     HybCrewBegin(1);
-    _exit(Copied(1000000, 0, 0, src, dst) && !HybCrewAheadBytes() && !HybCrewAheadTake(MOST) ? 0 : 1);
+    _exit(Copied(1000000, 0, 0, src, dst) && !HybCrewAheadBytes() && !HybCrewAheadTake(MOST, &said) ? 0 : 1);
   }
-  free(HybCrewAheadTake(MOST));
+  free(HybCrewAheadTake(MOST, &said));
   HybTestCheck(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child copies alone");
   PetscCall(PetscFree(src));
   PetscCall(PetscFree(dst));

@@ -328,8 +328,8 @@ struct _HybBackend {
   const struct _HybCommOps             *comm;
   const struct _HybParAggOps           *paragg;
 
-  /* Copies of so many bytes between the host and the device are likely soon: what can be made ready without the device
-     is, by another thread. NULL on the host. */
+  /* Copies of so many bytes between the host and the device are likely soon, or, 0, operations of any kind: what can be
+     made ready is, by another thread. NULL on the host. */
   PetscErrorCode (*expect)(size_t bytes);
 };
 

@@ -123,6 +123,7 @@ PetscErrorCode HybGlueGetDevice(PetscBool required, const HybBackend **device)
 
       PetscCall(g->device->usage(&r, PETSC_FALSE));
       g->deviceresult = r.managed_share > 0 ? HYB_MEM_MANAGED : HYB_MEM_DEVICE;
+      if (g->device->expect && o->ahead) PetscCall((*g->device->expect)(0));
       PetscCall(PetscInfo(NULL, "Device library %s in use, card %d of %d, at %s, %d processes on this node, managed memory up to %zu bytes\n", g->device->name, r.card, r.cards, r.bus, (int)size, r.managed_share));
     } else
       PetscCall(PetscInfo(NULL, "No device is used: %s\n", g->whynodevice));

@@ -70,6 +70,8 @@ static const HybOption list[] = {
    .text = "The device's results of fewer rows become AIJ's by PETSc's loops over their rows"},
   {.name = "-mat_aijhybridgpu_frame_unknown", .kind = HYB_OPTION_FLAG, .at = AT(frameunknown),
    .text = "Do as in a PETSc whose matrices' places are not known: values never move, host writes are told by states"},
+  {.name = "-mat_aijhybridgpu_ahead", .kind = HYB_OPTION_FLAG, .at = AT(ahead), .value = 1,
+   .text = "Kernels are loaded and cuBLAS is started by one more thread as soon as a card is in use"},
   {.name = "-mat_aijhybridgpu_smoothers", .kind = HYB_OPTION_FLAG, .at = AT(smoothers), .value = 1,
    .text = "What PETSc's Jacobi and Chebyshev do on the host alone is done on the device, for matrices of the type"},
   {.name = "-mat_aijhybridgpu_parallel_products", .kind = HYB_OPTION_FLAG, .at = AT(parallelproducts), .value = 1,

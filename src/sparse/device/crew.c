@@ -154,6 +154,8 @@ static struct {
   pid_t     process;
   pthread_t thread;
   size_t    bytes; /* 0: nothing is under way */
+  int (*there)(void *, size_t);
+  int said;
 } ahead;
 
 static void *CrewAhead(void *arg)
@@ -165,10 +167,11 @@ static void *CrewAhead(void *arg)
   if (posix_memalign(&p, CREW_PAGE, bytes)) return NULL;
   HybAskLargePages(p, bytes);
   for (size_t at = 0; at < bytes; at += 4096) ((char *)p)[at] = 0;
+  ahead.said = ahead.there ? (*ahead.there)(p, bytes) : 0;
   return p;
 }
 
-void HybCrewAhead(size_t bytes)
+void HybCrewAhead(size_t bytes, int (*there)(void *, size_t))
 {
   cpu_set_t cores;
   sigset_t  all, before;
@@ -176,18 +179,22 @@ void HybCrewAhead(size_t bytes)
   if (ahead.bytes || sched_getaffinity(0, sizeof(cores), &cores) || CPU_COUNT(&cores) < 2) return;
   ahead.process = getpid();
   ahead.bytes   = bytes;
+  ahead.there   = there;
+  ahead.said    = 0;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, &before);
   if (pthread_create(&ahead.thread, NULL, CrewAhead, NULL)) ahead.bytes = 0;
   pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-void *HybCrewAheadTake(size_t bytes)
+void *HybCrewAheadTake(size_t bytes, int *said)
 {
   void *p = NULL;
 
+  *said = 0;
   if (!bytes || ahead.bytes != bytes || ahead.process != getpid() || pthread_join(ahead.thread, &p)) return NULL;
   ahead.bytes = 0;
+  *said       = p ? ahead.said : 0;
   return p;
 }
 

@@ -17,11 +17,11 @@ extern void HybCrewEnd(void);
 extern void HybCrewCopy(void *dst, const void *src, size_t bytes);
 /* a byte of each page is written, by which fresh memory gets its pages; dst is a page's beginning */
 extern void HybCrewTouch(void *dst, size_t bytes);
-/* Another thread makes fresh memory of so many bytes from here on, with all its pages, for who will soon want it. Once,
-   until that memory is taken; not where there is one core. */
-extern void HybCrewAhead(size_t bytes);
-/* that memory, if so much was asked for, when it is ready: the caller's to free; else NULL */
-extern void *HybCrewAheadTake(size_t bytes);
+/* Another thread makes fresh memory of so many bytes from here on, with all its pages, for who will soon want it, and
+   then calls there(memory, bytes), if not NULL. Once, until that memory is taken; not where there is one core. */
+extern void HybCrewAhead(size_t bytes, int (*there)(void *memory, size_t bytes));
+/* that memory, if so much was asked for, when it is ready: the caller's to free; else NULL. *said: what there() was */
+extern void *HybCrewAheadTake(size_t bytes, int *said);
 /* how much was asked for and not taken */
 extern size_t HybCrewAheadBytes(void);
 /* how many work, the caller included */

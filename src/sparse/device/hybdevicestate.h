@@ -67,6 +67,8 @@ static inline cudaStream_t HybDeviceOrder(const HybExec *exec)
   return hybdevice_.inuse ? hybdevice_.stream : (cudaStream_t)exec->stream;
 }
 extern PetscErrorCode HybDeviceUsage(HybMemoryReport *, PetscBool);
+/* ahead.cu */
+extern PetscErrorCode HybDevicePrepare(void);
 /* locked.cu */
 extern PetscErrorCode HybLockedAlloc(size_t, void **);
 extern PetscErrorCode HybLockedFree(size_t, void *);

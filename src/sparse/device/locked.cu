@@ -90,7 +90,8 @@ static PetscErrorCode HybLockedTrim(void)
    somebody has ahead of time. */
 PetscErrorCode HybLockedMake(size_t size, void **ptr, cudaError_t *err)
 {
-  void *p = HybCrewAheadTake(size);
+  int   registered = 0;
+  void *p          = HybCrewAheadTake(size, &registered);
 
   PetscFunctionBegin;
   *ptr = nullptr;
@@ -99,8 +100,10 @@ PetscErrorCode HybLockedMake(size_t size, void **ptr, cudaError_t *err)
     if (size >= HybLargePage) HybAskLargePages(p, size);
     HybCrewTouch(p, size); /* registering would do that with one thread */
   }
-  *err = HybDeviceFault("cudaHostRegister") ? cudaErrorUnknown : cudaHostRegister(p, size, cudaHostRegisterDefault);
+  *err = HybDeviceFault("cudaHostRegister") ? cudaErrorUnknown : registered ? cudaSuccess
+                                                                            : cudaHostRegister(p, size, cudaHostRegisterDefault);
   if (*err != cudaSuccess) {
+    if (registered) (void)cudaHostUnregister(p);
     std::free(p);
     PetscFunctionReturn(PETSC_SUCCESS);
   }

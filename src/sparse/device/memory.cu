@@ -63,6 +63,7 @@ enum {
   HYB_STAGE_ALL
 };
 static HybStage stage_[HYB_STAGE_ALL];
+static size_t   expected_; /* of the pool, soon */
 
 /* what the card has free, as far as it may be believed, counting what our pools hold unused */
 static cudaError_t HybDeviceFreeBytes(size_t *freebytes, size_t *total)
@@ -353,10 +354,45 @@ static int HybStageFirst(size_t bytes)
   return large ? HYB_STAGE_LARGE : HYB_STAGE_SMALL;
 }
 
+#if defined(HYB_EMULATOR) /* whose calls come from one thread */
+  #define HybAheadThere nullptr
+#else
+/* by the thread that has made the buffers: they are registered, and the pool gets its first memory */
+static int HybAheadThere(void *buffers, size_t bytes)
+{
+  HybDeviceState *d      = &hybdevice_;
+  cudaStream_t    stream = nullptr;
+  void           *memory = nullptr;
+
+  if (cudaSetDevice(d->device) != cudaSuccess) return 0;
+  const int registered = cudaHostRegister(buffers, bytes, cudaHostRegisterDefault) == cudaSuccess;
+  if (expected_ && cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess) {
+    if (cudaMallocFromPoolAsync(&memory, expected_, d->pool, stream) == cudaSuccess) (void)cudaFreeAsync(memory, stream);
+    (void)cudaStreamSynchronize(stream);
+    (void)cudaStreamDestroy(stream);
+  }
+  return registered;
+}
+#endif
+
+/* what the pool will need, but no more than a part of what the card has free */
+static size_t HybPoolExpects(size_t bytes)
+{
+  size_t f = 0, t = 0;
+
+  if (hybdevice_.services.memory_limit || HybDeviceFreeBytes(&f, &t) != cudaSuccess) return 0;
+  f /= 16 * (size_t)(hybdevice_.services.processes > 0 ? hybdevice_.services.processes : 1);
+  return bytes < f ? bytes : f;
+}
+
 PetscErrorCode HybDeviceExpect(size_t bytes)
 {
   PetscFunctionBegin;
-  if (bytes >= HybLargeCopy && !stage_[HYB_STAGE_LARGE].buffer) HybCrewAhead(HybStages * HybLargeChunk);
+  if (!bytes) PetscCall(HybDevicePrepare());
+  if (bytes >= HybLargeCopy && !stage_[HYB_STAGE_LARGE].buffer && !HybCrewAheadBytes()) {
+    expected_ = HybPoolExpects(2 * bytes);
+    HybCrewAhead(HybStages * HybLargeChunk, HybAheadThere);
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -55,19 +55,6 @@ PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What the host has assembled will be sent, if a device is in use: what that takes of memory can be made meanwhile */
-static PetscErrorCode MatSeqAIJHybridGPUExpect(Mat A, const Mat_SeqAIJHybridGPU *hyb)
-{
-  const HybGlue *g = &HybGlueState;
-  MatInfo        info;
-
-  PetscFunctionBegin;
-  if (!HybWhereMayBe(A, &hyb->choices) || !g->device->expect || hyb->copy.pattern || HybBorn(hyb)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatGetInfo(A, MAT_LOCAL, &info));
-  PetscCall((*g->device->expect)(sizeof(PetscScalar) * (size_t)info.nz_used));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode MatAssemblyEnd_SeqAIJHybridGPU(Mat A, MatAssemblyType mode)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
@@ -92,7 +79,7 @@ static PetscErrorCode MatAssemblyEnd_SeqAIJHybridGPU(Mat A, MatAssemblyType mode
   hyb->coopattern = PETSC_FALSE;
   if (mode == MAT_FINAL_ASSEMBLY) {
     HybGlueState.counts.assemblies++;
-    PetscCall(MatSeqAIJHybridGPUExpect(A, hyb));
+    PetscCall(MatSeqAIJHybridGPUExpect(A));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -459,6 +446,8 @@ PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat A, MatType type, MatReuse r
    over their rows; by default 4096
 .  -mat_aijhybridgpu_frame_unknown - do as in a PETSc whose matrices' places are not known: values never move, host
    writes are told by states
+.  -mat_aijhybridgpu_ahead - kernels are loaded and cuBLAS is started by one more thread as soon as a card is in use; by
+   default true
 .  -mat_aijhybridgpu_smoothers - what PETSc's Jacobi and Chebyshev do on the host alone is done on the device, for
    matrices of the type; by default true
 .  -mat_aijhybridgpu_parallel_products - products of parallel matrices are made of CSR arrays where these are; otherwise

@@ -11,6 +11,8 @@
 /* values.c: before entries are set past MatSetValues(); and before somebody remembers where the values lie: they
    neither move to page-locked memory nor to managed memory from then on */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetValuesBegin(Mat, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[]);
+/* before A, which the host assembles, is sent */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUExpect(Mat);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUStay(Mat);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetValuesOps(Mat, PetscBool on);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUComposeOver(Mat, PetscBool on);

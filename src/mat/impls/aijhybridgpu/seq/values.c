@@ -3,6 +3,7 @@
   expect it.
 */
 #include "seq.h"
+#include "../storage/where.h"
 
 /* Has A's pattern an entry for each of these? Rows and columns out of range are the parent's to refuse or to ignore. */
 static PetscErrorCode HybHasEntries(Mat A, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[], PetscBool *has)
@@ -183,6 +184,20 @@ static PetscErrorCode MatRetrieveValues_SeqAIJHybridGPU(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What the host assembles will be sent, if a device is in use: what that takes of memory can be made meanwhile */
+PetscErrorCode MatSeqAIJHybridGPUExpect(Mat A)
+{
+  const HybGlue             *g   = &HybGlueState;
+  const Mat_SeqAIJHybridGPU *hyb = (const Mat_SeqAIJHybridGPU *)A->spptr;
+  MatInfo                    info;
+
+  PetscFunctionBegin;
+  if (!HybWhereMayBe(A, &hyb->choices) || !g->device->expect || hyb->copy.pattern || HybBorn(hyb)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatGetInfo(A, MAT_LOCAL, &info));
+  PetscCall((*g->device->expect)(sizeof(PetscScalar) * (size_t)PetscMax(info.nz_used, info.nz_allocated)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode MatSeqAIJSetPreallocation_SeqAIJHybridGPU(Mat A, PetscInt nz, const PetscInt nnz[])
 {
   PetscFunctionBegin;
@@ -193,7 +208,10 @@ static PetscErrorCode MatSeqAIJSetPreallocation_SeqAIJHybridGPU(Mat A, PetscInt 
   PetscCall(HybInodesFind(A));
   PetscCall(MatSeqAIJHybridGPUDemote(A));
   HybWithLargePages(A->rmap->n, (*(PetscErrorCode(*)(Mat, PetscInt, const PetscInt[]))HybGlueState.setpreallocation)(A, nz, nnz));
-  if (MatIsSeqAIJHybridGPU(A)) PetscCall(HybStorageSettle(A));
+  if (MatIsSeqAIJHybridGPU(A)) {
+    PetscCall(HybStorageSettle(A));
+    PetscCall(MatSeqAIJHybridGPUExpect(A));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
