@@ -51,9 +51,10 @@ typedef struct {
 } HybVecAccess;
 PETSC_INTERN PetscErrorCode HybVecGet(const HybExec *x, HybArena *work, Vec, PetscBool read, PetscBool write, HybVecAccess *);
 PETSC_INTERN PetscErrorCode HybVecRestore(const HybExec *x, HybArena *work, HybVecAccess *);
-/* Vectors of matrices of the type that are made from now on are the host's, or as usual again. For a few small ones:
-   the first operations of a process with PETSc's device vectors load kernels and libraries. */
-PETSC_INTERN void HybMatVectorsOnHost(PetscBool on);
+/* Operations on matrices of the type are the host's from now on, and vectors that are made for them, or as usual again.
+   For a few small ones, none of which lives on the device: its first operations in a process load kernels and
+   libraries, and all of them wait. */
+PETSC_INTERN void HybMatOnHost(PetscBool on);
 
 /* Data of ours under a name: destroy(pointer) when the last object lets go of it, and at once where this fails; NULL
    where there is none */

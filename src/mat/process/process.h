@@ -179,7 +179,7 @@ typedef struct {
   PetscBool         streamknown;
   void             *stream;        /* of the last operation on the device */
   PetscBool         nopetscstream; /* PETSc's own device is unusable: ours has a stream that nobody shares */
-  PetscBool         hostvectors;   /* vectors of matrices that are made now are the host's */
+  PetscBool         onhost;        /* HybMatOnHost() */
   /* of the parallel product in progress (mpi/) */
   struct _HybParts         *parts;
   struct _HybPartsPatterns *patterns;

@@ -73,9 +73,8 @@ static PetscErrorCode KSPSetFromOptions_Chebyshev_Hyb(KSP ksp, HybKSPOptionItems
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Do the host's and the device's functions make the noise of this PETSc? Its header is that of the release that runs,
-   which was checked at load. */
-static PetscBool HybNoiseKnown(void)
+/* PETSc's header is that of the release that runs, which was checked at load */
+PetscBool HybNoiseKnown(void)
 {
   static const PetscInt at[] = {0, 1, 65535, 65536, 1000003, 2147483646};
 

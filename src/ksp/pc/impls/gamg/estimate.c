@@ -19,10 +19,35 @@
 
 #if HYB_GAMG
   #include <petsc/private/kspimpl.h>
+  #include "../../../smoothers.h"
   #include "aijhybridgpu/private/hybkrylov.h"
 
   #define ESTIMATE_STEPS 10
   #define ESTIMATE_ROWS  200 /* with fewer, PETSc's KSP takes no longer, and the last steps may be rounding */
+
+/* PETSc's noise: by the device where A is there, so that the vector needs no memory of the host's, which is page-locked
+   for PETSc's device vectors and takes 1 ms a MB to come by */
+static PetscErrorCode HybEstimateNoise(Mat A, Vec b)
+{
+  MatNullSpace null;
+  HybExec      x = {&HybBackendHost, NULL, HYB_MEM_HOST};
+  Mat          local;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetNullSpace(A, &null)); /* some releases take it out of the noise */
+  PetscCall(HybMatGetLocal(A, &local));
+  if (local) PetscCall(HybMatGetSmootherExec(local, &x));
+  if (x.backend->device && !null && HybNoiseKnown()) {
+    PetscCall(HybMatNoise(A, b));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  #if PETSC_VERSION_LT(3, 23, 0)
+  PetscCall(KSPSetNoisy_Private(b));
+  #else
+  PetscCall(KSPSetNoisy_Private(A, b));
+  #endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 static PetscErrorCode HybEstimateByKSP(PC pc, Mat A, KSP ksp, Vec b, Vec x, PetscReal *emin, PetscReal *emax)
 {
@@ -31,11 +56,7 @@ static PetscErrorCode HybEstimateByKSP(PC pc, Mat A, KSP ksp, Vec b, Vec x, Pets
   PC          jacobi;
 
   PetscFunctionBegin;
-  #if PETSC_VERSION_LT(3, 23, 0)
-  PetscCall(KSPSetNoisy_Private(b));
-  #else
-  PetscCall(KSPSetNoisy_Private(A, b));
-  #endif
+  PetscCall(HybEstimateNoise(A, b));
   PetscCall(KSPSetNestLevel(ksp, pc->kspnestlevel));
   PetscCall(PCGetOptionsPrefix(pc, &prefix));
   PetscCall(KSPSetOptionsPrefix(ksp, prefix));

@@ -500,12 +500,12 @@ PetscErrorCode HybGAMGWitness(PC pc, HybGAMG *h, Mat A, PetscBool *edges)
   PetscCall(HybArenaInit(&w.keep, &WitnessExec));
   PetscCall(HybArenaInit(&w.work, &WitnessExec));
   PetscCall(HybWitnessEvents(pc, PETSC_TRUE));
-  HybMatVectorsOnHost(PETSC_TRUE);
+  HybMatOnHost(PETSC_TRUE);
   if (HybGAMGHasThreshold(pc)) ierr = HybWitnessEdges(pc, h, A, &w, edges);
   gamg->threshold[gamg->current_level] = -1;
   if (!ierr) ierr = HybWitnessRun(pc, &h->ops, A, &w, &h->rules, &h->nsmooths);
   gamg->threshold[gamg->current_level] = threshold;
-  HybMatVectorsOnHost(PETSC_FALSE);
+  HybMatOnHost(PETSC_FALSE);
   (void)MatDestroy(&w.W);
   second = HybWitnessEvents(pc, PETSC_FALSE);
   (void)HybArenaReset(&w.keep);

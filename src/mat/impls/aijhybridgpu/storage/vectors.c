@@ -92,9 +92,9 @@ PetscErrorCode HybVecOnDevice(Vec v, PetscBool *flg)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-void HybMatVectorsOnHost(PetscBool on)
+void HybMatOnHost(PetscBool on)
 {
-  HybGlueState.hostvectors = on;
+  HybGlueState.onhost = on;
 }
 
 /* Vectors of a matrix whose type was asked for by name are made on the device where PETSc can, unless the matrix is
@@ -108,7 +108,7 @@ PetscErrorCode MatAIJHybridGPUSetVecType(Mat A)
     const HybBackend *device = NULL;
 
     PetscCall(HybGlueReadChoices(&choices));
-    if (choices.backend != HYB_BACKEND_HOST && !A->boundtocpu && !HybGlueState.hostvectors) PetscCall(HybGlueGetDevice(PETSC_FALSE, &device));
+    if (choices.backend != HYB_BACKEND_HOST && !A->boundtocpu && !HybGlueState.onhost) PetscCall(HybGlueGetDevice(PETSC_FALSE, &device));
     PetscCall(PetscFree(A->defaultvectype));
     PetscCall(PetscStrallocpy(device && !HybGlueState.nopetscstream ? VECCUDA : VECSTANDARD, &A->defaultvectype));
   }

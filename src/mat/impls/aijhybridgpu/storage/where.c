@@ -2,6 +2,7 @@
   Where an operation runs, on the host or on the device: all rules.
 
     bound to the CPU, -mat_aijhybridgpu_backend host, or no device    the host
+    between HybMatOnHost(PETSC_TRUE) and HybMatOnHost(PETSC_FALSE)    the host
     -mat_aijhybridgpu_backend cuda                                    the device
     auto: operations on a matrix that lives on the device             the device (work HYB_ANY_SIZE)
           products with a vector or dense matrix on the device        the device
@@ -38,7 +39,7 @@ PetscErrorCode HybGlueGetExec(Mat A, const HybChoices *choices, PetscCount work,
 #if defined(PETSC_HAVE_DEVICE)
   if (A && A->boundtocpu) PetscFunctionReturn(PETSC_SUCCESS);
 #endif
-  if (choices->backend == HYB_BACKEND_HOST) PetscFunctionReturn(PETSC_SUCCESS);
+  if (choices->backend == HYB_BACKEND_HOST || HybGlueState.onhost) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybGlueGetDevice((PetscBool)(choices->backend == HYB_BACKEND_CUDA), &device));
   if (!device) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybGlueDeviceMin(A, &least));
