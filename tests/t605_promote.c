@@ -389,6 +389,53 @@ static PetscErrorCode CheckStored(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* the values of a large matrix come from the device: the same bits as the host's own, and counted alike */
+static PetscErrorCode CheckLarge(void)
+{
+  const PetscInt     m = 1450, n = 1400;
+  const PetscScalar *a[2];
+  PetscObjectState   before[2], after[2];
+  PetscInt          *j, start, end, copies = 0, more = 0;
+  PetscScalar       *v;
+  PetscBool          same;
+  Mat                M[2];
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscLogDefaultBegin());
+  PetscCall(PetscMalloc2(n, &j, n, &v));
+  for (int k = 0; k < 2; k++) {
+    PetscCall(MatTestRoom(k ? "aijhybridgpu" : MATAIJ, m, n, m, n, n, &M[k], &start, &end));
+    for (PetscInt r = 0; r < m; r++) {
+      for (PetscInt c = 0; c < n; c++) {
+        j[c] = c;
+        v[c] = 1.0 / (1 + (r * 31 + c * 17) % 1009);
+      }
+      PetscCall(MatSetValues(M[k], 1, &r, n, j, v, INSERT_VALUES));
+    }
+    PetscCall(MatTestAssemble(M[k]));
+  }
+  MatTestCheckMult(M[1], M[0], "large");
+  for (int k = 0; k < 2; k++) {
+    PetscCall(PetscObjectStateGet((PetscObject)M[k], &before[k]));
+    if (k) PetscCall(MatTestEventCount("HybCopyFr", &copies));
+    PetscCall(MatScale(M[k], -1.0 / 3));
+    if (k) PetscCall(MatTestEventCount("HybCopyFr", &more));
+    PetscCall(PetscObjectStateGet((PetscObject)M[k], &after[k]));
+    PetscCall(Values(M[k], &a[k]));
+  }
+  PetscCall(PetscArraycmp(a[0], a[1], (size_t)m * n, &same));
+  MatTestCheck(same, "large, scaled");
+  MatTestCheck(after[0] - before[0] == after[1] - before[1], "large, scaled, counted");
+  if (Expected) MatTestCheck(more == copies + 1, "large, scaled by the device");
+  MatTestCheckMult(M[1], M[0], "large, scaled");
+  for (int k = 0; k < 2; k++) PetscCall(MatScale(M[k], 3.0));
+  MatTestCheckSame(M[1], M[0], "large, scaled twice");
+  MatTestCheckMult(M[1], M[0], "large, scaled twice");
+  for (int k = 0; k < 2; k++) PetscCall(MatDestroy(&M[k]));
+  PetscCall(PetscFree2(j, v));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   int         code  = 0;
@@ -412,6 +459,7 @@ int main(int argc, char **argv)
     for (int op = 0; op < 7; op++)
       for (int way = 0; way < 4; way++) PetscCall(CheckWay(op, way, (PetscBool)full, size));
   if (size == 1) PetscCall(CheckStored());
+  if (size == 1) PetscCall(CheckLarge());
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());
   return code;

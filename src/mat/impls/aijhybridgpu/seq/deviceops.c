@@ -41,6 +41,10 @@ static PetscErrorCode HybZeroWins(PetscBool *zero)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* From so many values on the host's come from the device, over the bus, instead of being scaled by one core: 62 million
+   took it 36 ms on an H200's host */
+#define HYB_SCALE_BACK 2000000
+
 static PetscErrorCode MatScale_SeqAIJHybridGPU(Mat A, PetscScalar alpha)
 {
   HybExec         x;
@@ -53,8 +57,11 @@ static PetscErrorCode MatScale_SeqAIJHybridGPU(Mat A, PetscScalar alpha)
   /* BLAS may round a complex product otherwise, and takes zero times anything for zero */
   PetscCall(MatSeqAIJHybridGPUWriteBegin(A, (PetscBool)(!PetscDefined(USE_COMPLEX) && alpha != (PetscScalar)0), &x, &device, &w));
   if (!device) {
-    HybInside(A, (*HYB_PARENT.scale)(A, alpha));
+    const PetscBool back = (PetscBool)(w.both && w.csr.nnz >= HYB_SCALE_BACK);
+
+    if (!back) HybInside(A, (*HYB_PARENT.scale)(A, alpha));
     if (w.both) PetscCall(x.backend->csr->scale(&x, w.csr.nnz, (HybScalar *)&alpha, w.csr.a));
+    if (back) PetscCall(MatSeqAIJHybridGPUWriteBack(A, &x, &w));
     PetscCall(MatSeqAIJHybridGPUWriteEnd(A, &w, PETSC_TRUE));
     PetscFunctionReturn(PETSC_SUCCESS);
   }

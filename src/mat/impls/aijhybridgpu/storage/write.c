@@ -85,6 +85,25 @@ PetscErrorCode MatSeqAIJHybridGPUWriteBegin(Mat A, PetscBool exact, HybExec *x, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode MatSeqAIJHybridGPUWriteBack(Mat A, const HybExec *x, const HybWriteThrough *w)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  PetscScalar         *a;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  hyb->copy.values = PETSC_FALSE; /* not the host's, until they are there */
+  HybInside(A, MatSeqAIJGetArray(A, &a));
+  PetscCall(HybEventBegin(HybGlueState.event.copyfrom, A, 0, 0, 0));
+  PetscCall(x->backend->copy(x, a, w->csr.a, sizeof(HybScalar) * (size_t)w->csr.nnz, HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(HybLogToHost(sizeof(HybScalar) * (PetscLogDouble)w->csr.nnz));
+  PetscCall(x->backend->sync(x));
+  PetscCall(HybEventEnd(HybGlueState.event.copyfrom, A, 0, 0, 0));
+  HybInside(A, MatSeqAIJRestoreArray(A, &a));
+  hyb->copy.values = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode MatSeqAIJHybridGPUWriteEnd(Mat A, HybWriteThrough *w, PetscBool interface)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
