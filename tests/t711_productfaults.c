@@ -63,13 +63,15 @@ static PetscErrorCode Widen(Mat C)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Prepare(MatProductType type, Phase phase, Mat A, Mat P, Mat *other, Mat hostother, Mat *C)
+/* times: numeric phases besides the first one, since later ones go other ways (parprod/collect.c) */
+static PetscErrorCode Prepare(MatProductType type, Phase phase, int times, Mat A, Mat P, Mat *other, Mat hostother, Mat *C)
 {
   PetscFunctionBeginUser;
   *other = NULL;
   *C     = NULL;
   if (phase == FIRST) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTestProduct(type, A, P, NULL, C));
+  for (int k = 0; k < times; k++) PetscCall(MatProductNumeric(*C));
   if (phase == WIDER) PetscCall(Widen(*C));
   if (phase == AGAIN || phase == WIDER)
     PetscCall(MatCopy(hostother, A, DIFFERENT_NONZERO_PATTERN));
@@ -112,7 +114,7 @@ static PetscErrorCode Faults(MatProductType type, Phase phase, Mat hostA, Mat ho
     PetscCall(MatFaultHeld(&before));
     PetscCall(MatConvert(hostA, "aijhybridgpu", MAT_INITIAL_MATRIX, &A));
     PetscCall(MatConvert(hostP, "aijhybridgpu", MAT_INITIAL_MATRIX, &P));
-    PetscCall(Prepare(type, phase, A, P, &other, hostother, &C));
+    PetscCall(Prepare(type, phase, phase == AGAIN ? k % 3 : 0, A, P, &other, hostother, &C));
     PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
     STACK_SAVE;
     MatFault.count  = 0;

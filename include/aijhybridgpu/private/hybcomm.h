@@ -238,6 +238,10 @@ typedef struct _HybCommOps {
   PetscErrorCode (*add)(const HybExec *, PetscInt n, const PetscInt *row, const PetscCount *ptr, const PetscInt *place, PetscBool scalars, const void *v, void *to);
   /* on exec's stream: to[k] = entry number from[k] of the sources, k < n; where that is negative to[k] stays */
   PetscErrorCode (*collect)(const HybExec *, PetscCount n, const PetscInt *from, const HybCommSources *, HybScalar *to);
+  /* Work beside exec's stream, which begins after what that holds now; exec's stream waits for it from the join on,
+     which comes after an error too. Between the two no memory is taken or given back. */
+  PetscErrorCode (*fork)(const HybExec *, HybExec *side);
+  PetscErrorCode (*join)(const HybExec *);
 } HybCommOps;
 
 extern const HybCommOps HybCommHost;

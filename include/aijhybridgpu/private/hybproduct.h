@@ -32,6 +32,8 @@ extern PetscErrorCode HybProductSetReuse(HybProduct);
 /* operands of the pattern given to symbolic, any values */
 extern PetscErrorCode HybProductNumeric(HybProduct, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybCSR *result);
 /* the stream of the phases to come, see HybBackend.use() */
+/* has its last numeric phase ended well and taken no memory? */
+extern PetscBool      HybProductWasFrugal(HybProduct);
 extern PetscErrorCode HybProductSetStream(HybProduct, void *stream);
 /* flops of one numeric (two per product of scalars), bytes held by plan and intermediates, and the most that was ever
    held (result included) */

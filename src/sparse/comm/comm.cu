@@ -196,6 +196,21 @@ static PetscErrorCode HybCommCollect_CUDA(const HybExec *exec, PetscCount n, con
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode HybCommFork_CUDA(const HybExec *exec, HybExec *side)
+{
+  PetscFunctionBegin;
+  PetscCall(exec->backend->enter());
+  PetscCall(HybDeviceFork(exec, 1, side));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybCommJoin_CUDA(const HybExec *exec)
+{
+  PetscFunctionBegin;
+  PetscCall(HybDeviceJoin(exec, 1));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 extern const HybCommOps HybCommCUDA;
 const HybCommOps        HybCommCUDA = {
          .open        = HybCommOpen_CUDA,
@@ -212,4 +227,6 @@ const HybCommOps        HybCommCUDA = {
          .mult        = HybPeerMult_CUDA,
          .add         = HybCommAdd_CUDA,
          .collect     = HybCommCollect_CUDA,
+         .fork        = HybCommFork_CUDA,
+         .join        = HybCommJoin_CUDA,
 };

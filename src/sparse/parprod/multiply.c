@@ -245,14 +245,33 @@ static PetscErrorCode HybParMultiplyExchange(HybParMultiply *s, PetscErrorCode b
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Others' columns: few rows, which leave most of a device idle. So they are computed beside the other product, once
+   both are known to take no memory, which would be taken and given back in the order of one stream. */
 static PetscErrorCode HybParMultiplyCompute(HybParMultiply *s, const HybParCSR *A, const HybParCSR *B, HybParCSR *C)
 {
+  const HybExec  *x = &s->exec;
+  const HybCSR   *L = s->apart ? &s->L : &A->D, *R = s->apart ? &s->R : &B->D;
+  const PetscBool beside = (PetscBool)(x->backend->device && s->some && s->numerics == 2 && HybProductWasFrugal(s->product[0]) && HybProductWasFrugal(s->product[1]));
+  HybExec         side;
+  PetscErrorCode  ierr = PETSC_SUCCESS, later;
+
   PetscFunctionBegin;
-  PetscCall(HybProductNumeric(s->product[0], s->apart ? &s->L : &A->D, s->apart ? &s->R : &B->D, NULL, &C->D));
-  if (!s->some) PetscFunctionReturn(PETSC_SUCCESS);
   s->C.j = C->O.j;
   s->C.a = C->O.a;
-  PetscCall(HybProductNumeric(s->product[1], &s->Z, &s->Y, NULL, &s->C));
+  if (!beside) {
+    PetscCall(HybProductNumeric(s->product[0], L, R, NULL, &C->D));
+    if (s->some) PetscCall(HybProductNumeric(s->product[1], &s->Z, &s->Y, NULL, &s->C));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(x->backend->comm->fork(x, &side));
+  ierr = HybProductSetStream(s->product[1], side.stream);
+  if (!ierr) ierr = HybProductNumeric(s->product[1], &s->Z, &s->Y, NULL, &s->C);
+  later = HybProductSetStream(s->product[1], x->stream);
+  if (!ierr) ierr = later;
+  if (!ierr) ierr = HybProductNumeric(s->product[0], L, R, NULL, &C->D);
+  later = x->backend->comm->join(x);
+  PetscCall(ierr);
+  PetscCall(later);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -50,6 +50,7 @@ struct _HybProduct {
   HybCSR         W;                            /* the intermediate product of two-stage products */
   HybPtAP        fused;
   PetscBool      isfused;
+  PetscBool      frugal;            /* the last numeric phase took no memory */
   PetscBool      reuse;             /* more than one numeric phase is expected */
   PetscBool      same[3];           /* operands that the next numeric phase sees with the values of the last one */
   PetscCount     gathers;           /* of a transpose's values */
@@ -74,6 +75,11 @@ PetscErrorCode HybProductCreate(const HybExec *x, HybProductType type, const cha
   PetscCall(HybArenaInit(&p->keep, x));
   PetscCall(HybArenaInit(&p->work, x));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscBool HybProductWasFrugal(HybProduct p)
+{
+  return p->frugal;
 }
 
 PetscErrorCode HybProductSetStream(HybProduct p, void *stream)
@@ -115,6 +121,7 @@ static PetscErrorCode HybProductReset(HybProduct p)
   p->nstages         = 0;
   p->transposed.used = p->transposed.current = PETSC_FALSE;
   p->gathers = p->shed = 0;
+  p->frugal            = PETSC_FALSE;
   ierr[3]              = HybArenaReset(&p->work);
   ierr[4]              = HybArenaReset(&p->keep);
   for (int k = 0; k < 5; k++) PetscCall(ierr[k]);
@@ -404,7 +411,8 @@ PetscErrorCode HybProductNumeric(HybProduct p, const HybCSR *A, const HybCSR *B,
   size_t          held;
 
   PetscFunctionBegin;
-  held = HybProductHeld(p);
+  held      = HybProductHeld(p);
+  p->frugal = PETSC_FALSE;
   PetscCall(p->exec.backend->usage(&before, PETSC_TRUE));
   ierr = HybProductNumeric_Inner(p, A, B, C, result);
   PetscCall(PetscArrayzero(p->same, 3));
@@ -413,7 +421,8 @@ PetscErrorCode HybProductNumeric(HybProduct p, const HybCSR *A, const HybCSR *B,
   PetscCall(ierr);
   PetscCall(second);
   PetscCall(p->exec.backend->usage(&after, PETSC_FALSE));
-  p->peak = PetscMax(p->peak, held + (after.since - (before.device_bytes + before.managed_bytes)));
+  p->peak   = PetscMax(p->peak, held + (after.since - (before.device_bytes + before.managed_bytes)));
+  p->frugal = (PetscBool)(after.since == before.device_bytes + before.managed_bytes && after.device_bytes == before.device_bytes && after.managed_bytes == before.managed_bytes && after.pinned_bytes == before.pinned_bytes);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
