@@ -70,6 +70,11 @@ static PetscErrorCode Body(void)
     HybCrewAhead(2 * bytes, There); /* one at a time */
     HybTestCheck(HybCrewAheadBytes() == (sysconf(_SC_NPROCESSORS_ONLN) < 2 ? 0 : bytes), "%zu bytes are under way, not %zu", HybCrewAheadBytes(), bytes);
     HybTestCheck(!HybCrewAheadTake(2 * bytes, &said) && !HybCrewAheadTake(0, &said) && !said, "other memory is given");
+    if (round) {
+      HybCrewAheadWait();
+      HybTestCheck(there_ == bytes || sysconf(_SC_NPROCESSORS_ONLN) < 2, "what was to be done with the memory was not waited for");
+      HybCrewAheadWait();
+    }
     block = (char *)HybCrewAheadTake(bytes, &said);
     HybTestCheck(!block || (said == (round ? 7 : 0) && there_ == (round ? bytes : 0)), "what was to be done with the memory said %d of %zu bytes", said, there_);
     HybTestCheck(block || sysconf(_SC_NPROCESSORS_ONLN) < 2, "no memory");

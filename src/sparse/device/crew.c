@@ -154,6 +154,8 @@ static struct {
   pid_t     process;
   pthread_t thread;
   size_t    bytes; /* 0: nothing is under way */
+  int       joined;
+  void     *memory; /* once it is joined */
   int (*there)(void *, size_t);
   int said;
 } ahead;
@@ -187,15 +189,21 @@ void HybCrewAhead(size_t bytes, int (*there)(void *, size_t))
   pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
+void HybCrewAheadWait(void)
+{
+  if (ahead.bytes && !ahead.joined && ahead.process == getpid()) ahead.joined = !pthread_join(ahead.thread, &ahead.memory);
+}
+
 void *HybCrewAheadTake(size_t bytes, int *said)
 {
-  void *p = NULL;
-
   *said = 0;
-  if (!bytes || ahead.bytes != bytes || ahead.process != getpid() || pthread_join(ahead.thread, &p)) return NULL;
-  ahead.bytes = 0;
-  *said       = p ? ahead.said : 0;
-  return p;
+  if (!bytes || ahead.bytes != bytes || ahead.process != getpid()) return NULL;
+  HybCrewAheadWait();
+  if (!ahead.joined) return NULL;
+  ahead.bytes  = 0;
+  ahead.joined = 0;
+  *said        = ahead.memory ? ahead.said : 0;
+  return ahead.memory;
 }
 
 size_t HybCrewAheadBytes(void)

@@ -390,8 +390,12 @@ PetscErrorCode HybDeviceExpect(size_t bytes)
   PetscFunctionBegin;
   if (!bytes) PetscCall(HybDevicePrepare());
   if (bytes >= HybLargeCopy && !stage_[HYB_STAGE_LARGE].buffer && !HybCrewAheadBytes()) {
+    static bool waits;
+
     expected_ = HybPoolExpects(2 * bytes);
     HybCrewAhead(HybStages * HybLargeChunk, HybAheadThere);
+    /* before CUDA's own handlers take the card away from that thread */
+    if (!waits) waits = !std::atexit(HybCrewAheadWait);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
