@@ -3,61 +3,108 @@
 */
 #include "spgemmtest.h"
 
-/* numeric phases by a stored plan: the same bits with and without it, other values, and none where it would outgrow the
-   operands */
+/* Are places of all products stored after so many numeric phases? 3: they would outgrow operands and C; 10: the
+   operands, and that is what counts where phases are expected; 12: none are wanted; 13: they would outgrow the
+   operands, and the product is small; 8: but for a row without a table in shared memory */
+static void PlacesAre(const HybSpGEMM *mm, PetscInt kind, PetscInt numerics)
+{
+  const PetscCount places = HybCountersGet(&mm->counters, "places"), left = HybCountersGet(&mm->counters, "rows spilled") + HybCountersGet(&mm->counters, "rows global");
+  const PetscBool  planned = (PetscBool)(kind != 3 && kind != 10 && kind < 12 && (numerics > 1 || mm->reuse));
+
+  HybTestCheck(left == (kind == 8), "%td rows without a table", left);
+  if (kind == 8 && planned)
+    HybTestCheck(places > 0 && places < mm->stats.products - 20000, "%td places, %td products", places, mm->stats.products);
+  else
+    HybTestCheck(places == (planned ? mm->stats.products : 0), "%td places after %" PetscInt_FMT " numeric phases, %td products", places, numerics, mm->stats.products);
+}
+
+static void Operands(PetscInt kind, RefMat *A, RefMat *B)
+{
+  if (kind == 0)
+    HybTestMatRandom(300, 400, 0, 4, A);
+  else if (kind == 1)
+    HybTestMatPowerLaw(300, 600, 5, A);
+  else if (kind == 2)
+    HybTestMatDenseRow(20, 300, 11, 1, A);
+  else if (kind == 3)
+    HybTestMatBanded(60, 60, 30, 30, A);
+  else if (kind == 4)
+    HybTestMatRandom(40, 40, 0, 3, A);
+  else if (kind == 5)
+    HybTestMatRandom(3, 3, 0, 1, A);
+  else if (kind == 7) /* long rows of A, short ones of C */
+    HybTestMatRandom(40, 2000, 100, 500, A);
+  else if (kind == 8)
+    HybTestMatDenseRow(6, 3000, 2, 3, A);
+  else if (kind == 9 || kind == 10 || kind > 11)
+    HybTestMatRandom(300, 100, 10, 10, A);
+  else if (kind == 11) {
+    PetscInt lengths[30];
+
+    /* one part or two of what a block stages */
+    for (PetscInt r = 0; r < 30; r++) lengths[r] = r < 24 ? 126 + r % 6 : 255 + r % 3;
+    HybTestMatLengths(30, 400, lengths, A);
+  } else {
+    /* more rows of each of three sizes than blocks run at once: a block goes from one size to the next, its warps not
+       all at the same time */
+    const PetscInt m       = HybTestSize(240000, 3000);
+    PetscInt      *lengths = (PetscInt *)RefAlloc(m, sizeof(PetscInt));
+
+    for (PetscInt r = 0; r < m; r++) lengths[r] = r % 3 == 0 ? 15 : r % 3 == 1 ? 9
+                                                                               : 3;
+    HybTestMatLengths(m, 3 * m, lengths, A);
+    free(lengths);
+  }
+  if (kind == 0)
+    HybTestMatRandom(400, 500, 0, 9, B);
+  else if (kind == 1)
+    HybTestMatRandom(600, 3000, 0, 30, B);
+  else if (kind == 2)
+    HybTestMatRandom(300, 9000, 30, 40, B); /* rows of C of one to 9000 entries */
+  else if (kind == 6)
+    HybTestMatRandom(A->csr.n, 20000, 20, 20, B);
+  else if (kind == 7)
+    HybTestMatRandom(2000, 300, 0, 4, B);
+  else if (kind == 8)
+    HybTestMatRandom(3000, 100000, 10, 14, B); /* a row of C has some 30000 entries */
+  else if (kind == 9 || kind == 10 || kind > 11)
+    HybTestMatRandom(100, 5000, 50, 50, B);
+  else if (kind == 11) {
+    static const PetscInt each[] = {0, 1, 100, 257, 1300}; /* the last ones are more than is fetched ahead */
+    PetscInt              lengths[400];
+
+    for (PetscInt r = 0; r < 400; r++) lengths[r] = each[r % 5];
+    HybTestMatLengths(400, 12000, lengths, B);
+  } else
+    RefMatCopy(A, B);
+}
+
+/* numeric phases by a stored plan: the same bits with and without it, other values, and none where it would take too
+   much memory */
 static void Planned(void)
 {
   HybSpGEMM    mm;
   HybCSR       DA, DB, DC;
   RefMat       A, B, C;
   PetscScalar *expected;
+  /* NULL: as the product is small, what the operands take */
+  static const char *const percent[14] = {[9] = "60", [10] = "60", [11] = "100", [12] = "0"};
 
   if (!Is("hash")) return;
-  for (PetscInt kind = 0; kind < 7; kind++) {
+  for (PetscInt kind = 0; kind < 14; kind++) {
     HybTestBegin("%s: numeric phases by a plan, kind %" PetscInt_FMT, method->name, kind);
-    if (kind == 0)
-      HybTestMatRandom(300, 400, 0, 4, &A);
-    else if (kind == 1)
-      HybTestMatPowerLaw(300, 600, 5, &A);
-    else if (kind == 2)
-      HybTestMatDenseRow(20, 300, 11, 1, &A);
-    else if (kind == 3)
-      HybTestMatBanded(60, 60, 30, 30, &A);
-    else if (kind == 4)
-      HybTestMatRandom(40, 40, 0, 3, &A);
-    else if (kind == 5)
-      HybTestMatRandom(3, 3, 0, 1, &A);
-    else {
-      /* more rows of each of three sizes than blocks run at once: a block goes from one size to the next, its warps not
-         all at the same time */
-      const PetscInt m       = HybTestSize(240000, 3000);
-      PetscInt      *lengths = (PetscInt *)RefAlloc(m, sizeof(PetscInt));
-
-      for (PetscInt r = 0; r < m; r++) lengths[r] = r % 3 == 0 ? 15 : r % 3 == 1 ? 9
-                                                                                 : 3;
-      HybTestMatLengths(m, 3 * m, lengths, &A);
-      free(lengths);
-    }
-    if (kind == 0)
-      HybTestMatRandom(400, 500, 0, 9, &B);
-    else if (kind == 1)
-      HybTestMatRandom(600, 3000, 0, 30, &B);
-    else if (kind == 2)
-      HybTestMatRandom(300, 9000, 30, 40, &B); /* rows of C of one to 9000 entries */
-    else if (kind == 6)
-      HybTestMatRandom(A.csr.n, 20000, 20, 20, &B);
-    else
-      RefMatCopy(&A, &B);
+    Operands(kind, &A, &B);
     RefSpGEMM(&A, &B, &C);
     expected = RefProductInOrder(&A, &B, &C);
+    HybTestCall(HybTuningSet("hash_places", percent[kind]));
     if (Begin(&mm, &A, &B, &DA, &DB)) {
-      mm.reuse = (PetscBool)(kind % 2 == 0);
+      mm.reuse = (PetscBool)(kind % 2 == 0 && kind != 12);
       if (HybTestCall(Multiply(&mm, &DA, &DB, &DC))) {
         for (PetscInt k = 0; k < 3; k++) {
           HybTestCall(HybTestExec()->backend->zero(HybTestExec(), DC.a, (size_t)DC.nnz * sizeof(HybScalar)));
           if (HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
           if (mm.reuse && HybCountersGet(&mm.counters, "masks")) continue;
-          HybTestCheck(HybCountersGet(&mm.counters, "places") == (kind != 3 && C.csr.nnz && (k > 0 || mm.reuse) ? mm.stats.products : 0), "%td places after %" PetscInt_FMT " numeric phases, %td products", HybCountersGet(&mm.counters, "places"), k + 1, mm.stats.products);
+          if (C.csr.nnz) PlacesAre(&mm, kind, k + 1);
         }
         HybTestRandomize(&A);
         free(expected);
@@ -65,6 +112,7 @@ static void Planned(void)
         if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
       }
     }
+    HybTestCall(HybTuningSet("hash_places", NULL));
     Finish(&mm);
     free(expected);
     RefMatDestroy(&A);

@@ -325,6 +325,7 @@ static void Tune(void)
     const char *name, *values[5];
   } tuning[] = {
     {"hash_lists",       {"0", "1", "3", "64", NULL}   },
+    {"hash_places",      {"-1", "0", "1000", NULL}     },
     {"diagonal_rows",    {"0", "32", "64", "128", NULL}},
     {"diagonal_threads", {"0", "256", "512", NULL}     },
     {"diagonal_runs",    {"no", "yes", NULL}           },

@@ -349,7 +349,7 @@ typedef struct {
   PetscInt transpose_offsets;
   PetscInt diagonal_fewest, diagonal_rows, diagonal_threads;
   PetscInt diagonal_runs; /* 0: no, 1: yes */
-  PetscInt hash_lists, masks_lanes, fused_plan;
+  PetscInt hash_lists, hash_places, masks_lanes, fused_plan;
   PetscInt tile_precision; /* 0: double, 1: half */
   PetscInt comm;           /* HybCommChoice */
   PetscInt comm_timeout, comm_segment, comm_after;

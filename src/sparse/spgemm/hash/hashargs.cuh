@@ -123,7 +123,7 @@ static __device__ __forceinline__ bool HashListed(const HashArgs &x, PetscInt ro
   return x.where && x.where[row] != HASH_EMPTY;
 }
 
-/* The phases, each in the file of its name; HybHashRun() is the fill's and the numeric phase's */
+/* The phases, each in the file of its name; HybHashRun() is the fill's and the numeric phase's, of some of the bins */
 extern PetscErrorCode HybHashCompress(HybSpGEMM *mm, const HybCSR *B, HybHashRows *hash);
 extern PetscErrorCode HybHashLists(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash);
 /* counts every row and chooses its numeric table: x->count, need, base, size. binptr, and the zeroed counters of its
@@ -131,7 +131,7 @@ extern PetscErrorCode HybHashLists(HybSpGEMM *mm, const HybCSR *A, const HybCSR 
 extern PetscErrorCode HybHashCountRows(HybSpGEMM *mm, const HybHashRows *hash, const PetscCount *upper, PetscInt m, PetscInt *binptr, PetscInt *counters, HashArgs x);
 /* the columns of rows that have lists */
 extern PetscErrorCode HybHashListRows(HybSpGEMM *mm, const HybHashRows *hash, HashArgs x);
-extern PetscErrorCode HybHashRun(HybSpGEMM *mm, const HybHashRows *hash, HashArgs x);
+extern PetscErrorCode HybHashRun(HybSpGEMM *mm, const HybHashRows *hash, HashArgs x, int firstbin, int lastbin);
 /* tables of so many words in global memory: one for each multiprocessor, fewer where they would take more than a
    sixteenth of free memory */
 extern PetscErrorCode HybHashGlobalTables(const HybExec *exec, HybArena *work, int multiprocessors, PetscCount words, PetscCount rows, HashArgs *x, PetscCount *blocks);

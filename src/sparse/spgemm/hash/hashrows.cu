@@ -204,7 +204,7 @@ PetscErrorCode HybHashRowsFill(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
   x.where    = hash->where;
   x.products = !hash->where || hash->unlisted;
   x.values   = C->a != NULL;
-  if (x.products || x.values) PetscCall(HybHashRun(mm, hash, x));
+  if (x.products || x.values) PetscCall(HybHashRun(mm, hash, x, 1, HYB_HASH_BINS - 1));
   PetscCall(HybArenaFree(&mm->work, &hash->pairs));
   PetscCall(HybArenaFree(&mm->work, &hash->where));
   hash->npairs = NULL;
@@ -221,6 +221,6 @@ PetscErrorCode HybHashRowsNumeric(HybSpGEMM *mm, const HybCSR *A, const HybCSR *
   x.cj     = C->j;
   x.ca     = C->a;
   x.values = 1;
-  PetscCall(HybHashRun(mm, hash, x));
+  PetscCall(HybHashRun(mm, hash, x, 1, HYB_HASH_BINS - 1));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -51,9 +51,9 @@ extern PetscErrorCode HybHashRowsFill(HybSpGEMM *mm, const HybCSR *A, const HybC
 /* values, C->i and C->j known */
 extern PetscErrorCode HybHashRowsNumeric(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybHashRows *hash, HybCSR *C);
 
-/* where each product goes, for later numeric phases: 2 bytes a product and 8 an entry of A. Leaves hash->places NULL
-   where that would outgrow the operands, takes more than a quarter of free memory, or a row has no table in shared
-   memory. */
+/* where each product goes, for later numeric phases: 2 bytes a product and 8 an entry of A; not of rows that have no
+   table in shared memory. Leaves hash->places NULL where that would outgrow both the operands and C (mm->reuse: the
+   operands), or takes more than a quarter of free memory. */
 extern PetscErrorCode HybHashRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash, const HybCSR *C);
 /* values by the plan */
 extern PetscErrorCode HybHashRowsPlanned(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybHashRows *hash, HybCSR *C);

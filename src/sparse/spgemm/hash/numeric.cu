@@ -371,7 +371,7 @@ static PetscErrorCode HashRunBins(HybSpGEMM *mm, const HybExec *exec, const HybH
   bins are dealt in turn, so that none of the small ones waits for the end of another one (H200, again, ms: cnr-2000
   1.28 and 0.94, wiki-Vote 0.26 and 0.18, with kernels that had more registers; fill of cnr-2000 2.77 and 2.88).
 */
-PetscErrorCode HybHashRun(HybSpGEMM *mm, const HybHashRows *hash, HashArgs x)
+PetscErrorCode HybHashRun(HybSpGEMM *mm, const HybHashRows *hash, HashArgs x, int firstbin, int lastbin)
 {
   const HybExec *exec  = &mm->exec;
   PetscCount     small = 0;
@@ -385,7 +385,7 @@ PetscErrorCode HybHashRun(HybSpGEMM *mm, const HybHashRows *hash, HashArgs x)
   x.size       = hash->size;
   x.lanes      = hash->pairlanes;
   x.grouplanes = hash->lanes;
-  for (int b = HASH_SMALL; b >= 1; b--) {
+  for (int b = HASH_SMALL; b >= firstbin; b--) {
     const PetscCount rows = hash->hostbinptr[b + 1] - hash->hostbinptr[b];
 
     bins += rows > 0;
@@ -394,8 +394,8 @@ PetscErrorCode HybHashRun(HybSpGEMM *mm, const HybHashRows *hash, HashArgs x)
   }
   if (bins <= 1 || small > HASH_MERGE) small = 0;
   /* tables in global memory come from the stream's own pool */
-  PetscCall(HashRunBins(mm, exec, hash, x, HASH_WHOLE + 2, HASH_WHOLE + 2, 0));
-  for (int b = HASH_WHOLE + 1, last = -1; b >= 1; b--) {
+  if (lastbin > HASH_WHOLE + 1) PetscCall(HashRunBins(mm, exec, hash, x, HASH_WHOLE + 2, HASH_WHOLE + 2, 0));
+  for (int b = PetscMin(lastbin, HASH_WHOLE + 1), last = -1; b >= firstbin; b--) {
     const int kind = b >= HASH_WHOLE ? 0 : b > HASH_SMALL ? 1
                                                           : 2;
 

@@ -2,8 +2,24 @@
   places.cu: the plan of hashrows.cu, for numeric phases that come again on one pattern: where every product goes is
   stored (2 bytes each), and for each entry of A where its row of B begins and which product is its first (8 bytes).
   Nothing is looked up any more, B's columns are not read, and no load waits for more than one other.
+
+    plan       rows that have no table in shared memory are left to their tables; others:
+               places of all products, by the table of the row; rows into bins by the length of C's
+    numeric    bins side by side, long rows first; a sub-warp or a block a row:
+                 sums = -0
+                 for each entry of A, in order: sums[places of its row of B] += a * row of B      one barrier
+                 C's values = sums
+               places and values of the next few entries are on their way meanwhile
+
+  What a long row of A takes is a barrier for each of its entries and more, 300 cycles in all; so it gets a block
+  of 256 threads, however short its row of C, and begins first. Where such rows are a large part of all, storing gains
+  little (H200, again, without and with: uk-2007 2.95 and 1.56 ms, Cornell5 3.14 and 1.72, cnr-2000 0.95 and 0.73, but
+  email-Enron 0.70 and 0.61, wiki-Vote 0.18 and 0.14; its making takes two to three numeric phases). Tried and left:
+  chunks of 1024 products of a row that a block fetches whatever entries of A they belong to, with a barrier for each
+  entry (2.25, 2.67, 0.70, 0.72, 0.17).
 */
 #include "hashargs.cuh"
+#include <climits>
 
 __global__ void __launch_bounds__(128) HashPlanEntries(PetscInt m, HashArgs x)
 {
@@ -31,94 +47,229 @@ __global__ void __launch_bounds__(128) HashPlanEntries(PetscInt m, HashArgs x)
   }
 }
 
-/* bytes of the accumulators of each row */
-__global__ void __launch_bounds__(256) HashPlanNeed(PetscInt m, const PetscInt *__restrict__ ci, PetscInt *__restrict__ need)
+/* Bins of a plan, by bytes of sums: the table's small ones, then what each of 4, 3, 2 blocks of a multiprocessor can
+   have, and the rest; the last one is of rows that are left to their tables. */
+#define PLAN_BINS    11
+#define PLAN_THREADS 256 /* of a large bin's block */
+#define PLAN_LONG    128 /* rows of A with more entries get one */
+#define PLAN_SHORT   24  /* entries of a mean row of B, and products, from which on places are worth memory like C's */
+#define PLAN_MANY    ((PetscCount)1 << 26)
+#define PLAN_SHARE   60  /* percent of C's */
+#define PLAN_STAGE   128 /* entries of A in shared memory */
+static constexpr PetscCount PlanLimit[PLAN_BINS - 1] = {0, 512, 1024, 2048, 4096, 16384, 55040, 74496, 113408, INT_MAX - 1};
+
+/* bytes of the sums of each row, or what brings a long row of A into the first of the large bins */
+__global__ void __launch_bounds__(256) HashPlanNeed(PetscInt m, const PetscInt *__restrict__ ai, const PetscInt *__restrict__ ci, PetscInt *__restrict__ need)
 {
   const PetscCount r = (PetscCount)blockIdx.x * 256 + threadIdx.x;
 
-  if (r < m) need[r] = (ci[r + 1] - ci[r]) * (PetscInt)sizeof(HybScalar);
+  if (r < m) {
+    const PetscCount bytes = (PetscCount)(ci[r + 1] - ci[r]) * (PetscCount)sizeof(HybScalar), least = bytes && ai[r + 1] - ai[r] > PLAN_LONG ? HASH_SMALLMEM + 1 : 0;
+
+    need[r] = (PetscInt)HybMin()(HybMax()(bytes, least), (PetscCount)(INT_MAX - 1));
+  }
+}
+
+/* rows order[0] ... have no places */
+__global__ void __launch_bounds__(256) HashPlanLeave(PetscInt rows, const PetscInt *__restrict__ order, PetscCount *__restrict__ cost, PetscInt *__restrict__ need)
+{
+  const PetscCount q = (PetscCount)blockIdx.x * 256 + threadIdx.x;
+
+  if (q < rows) {
+    cost[order[q]] = 0;
+    need[order[q]] = INT_MAX;
+  }
+}
+
+/* Products of ROWS entries of A on their way: for each, the first PIECES that a lane of N has, and where they go */
+template <int N, int ROWS, int PIECES>
+struct PlannedProducts {
+  PetscInt  len[ROWS];
+  int       at[ROWS][PIECES];
+  HybScalar b[ROWS][PIECES];
+
+  __device__ __forceinline__ void fetch(int u, const HybScalar *ba, const unsigned short *to, PetscInt length)
+  {
+    len[u] = length;
+#pragma unroll
+    for (int h = 0; h < PIECES; h++) {
+      const PetscInt p = HybGroup<N>::rank() + h * N;
+
+      at[u][h] = 0;
+      b[u][h]  = HybScalar();
+      if (p < length) {
+        at[u][h] = to[p];
+        b[u][h]  = ba[p];
+      }
+    }
+  }
+  __device__ __forceinline__ void add(int u, const HybScalar &a, HybScalar *acc) const
+  {
+#pragma unroll
+    for (int h = 0; h < PIECES; h++) {
+      if (HybGroup<N>::rank() + h * N < len[u]) acc[at[u][h]] = HybMulAdd(a, b[u][h], acc[at[u][h]]);
+    }
+  }
+  /* what lies behind the first pieces of a long row of B, four of a lane together */
+  __device__ __forceinline__ void far(int u, const HybScalar *ba, const unsigned short *to, const HybScalar &a, HybScalar *acc) const
+  {
+#pragma unroll 1
+    for (PetscInt p = HybGroup<N>::rank() + PIECES * N; p < len[u]; p += 4 * N) {
+      int       there[4];
+      HybScalar value[4];
+
+#pragma unroll
+      for (int h = 0; h < 4; h++) {
+        const PetscInt q = p + h * N < len[u] ? p + h * N : p;
+
+        there[h] = to[q];
+        value[h] = ba[q];
+      }
+#pragma unroll
+      for (int h = 0; h < 4; h++) {
+        if (p + h * N < len[u]) acc[there[h]] = HybMulAdd(a, value[h], acc[there[h]]);
+      }
+    }
+  }
+};
+
+/* the sums of a row by a sub-warp, whose lanes know each where the rows of B of the batch after next begin */
+template <int N>
+static __device__ __forceinline__ void PlannedNarrow(const HashArgs &x, const unsigned short *places, PetscInt abegin, PetscInt aend, PetscInt total, HybScalar *acc)
+{
+  constexpr int ROWS = HASH_BATCH / 2, PIECES = 2;
+  using Products = PlannedProducts<N, ROWS, PIECES>;
+  PetscInt  from[ROWS], first[ROWS + 1];
+  Products  now, next;
+  HybScalar anow[ROWS], anext[ROWS];
+
+  const auto look = [&](PetscInt k) {
+#pragma unroll
+    for (int u = 0; u < ROWS; u++) {
+      from[u]  = k + u < aend ? x.from[k + u] : 0;
+      first[u] = k + u < aend ? x.off[k + u] : total;
+    }
+    first[ROWS] = k + ROWS < aend ? x.off[k + ROWS] : total;
+  };
+  const auto fetch = [&](Products &batch, HybScalar *a, PetscInt k) {
+#pragma unroll
+    for (int u = 0; u < ROWS; u++) {
+      a[u] = k + u < aend ? x.aa[k + u] : HybScalar();
+      batch.fetch(u, x.ba + from[u], places + first[u], first[u + 1] - first[u]);
+    }
+  };
+  const auto add = [&](const Products &batch, const HybScalar *a, PetscInt k) {
+#pragma unroll
+    for (int u = 0; u < ROWS; u++) {
+      if (!batch.len[u]) continue;
+      batch.add(u, a[u], acc);
+      if (batch.len[u] > PIECES * N) batch.far(u, x.ba + x.from[k + u], places + x.off[k + u], a[u], acc);
+      HybGroup<N>::sync();
+    }
+  };
+
+  look(abegin);
+  fetch(now, anow, abegin);
+  look(abegin + ROWS);
+  /* two batches by turns, none is copied */
+  for (PetscInt k = abegin; k < aend; k += 2 * ROWS) {
+    fetch(next, anext, k + ROWS);
+    look(k + 2 * ROWS);
+    add(now, anow, k);
+    if (k + ROWS >= aend) break;
+    fetch(now, anow, k + 2 * ROWS);
+    look(k + 3 * ROWS);
+    add(next, anext, k + ROWS);
+  }
+}
+
+/* of a row of A, in shared memory: where rows of B begin, which product is their first and the one behind, values */
+struct PlannedStage {
+  PetscInt  from[PLAN_STAGE], first[PLAN_STAGE + 1];
+  HybScalar a[PLAN_STAGE];
+};
+
+/* the sums of a row by a block */
+template <int N>
+static __device__ __forceinline__ void PlannedWide(const HashArgs &x, const unsigned short *places, PetscInt abegin, PetscInt aend, PetscInt total, HybScalar *acc, PlannedStage *stage)
+{
+  using Products = PlannedProducts<N, HASH_BATCH, 1>;
+
+  for (PetscInt k0 = abegin; k0 < aend; k0 += PLAN_STAGE) {
+    const int n = (int)HybMin()((PetscInt)PLAN_STAGE, aend - k0);
+    Products  now, next;
+
+    const auto fetch = [&](Products &batch, int k) {
+#pragma unroll
+      for (int u = 0; u < HASH_BATCH; u++) {
+        const bool     there = k + u < n;
+        const PetscInt first = there ? stage->first[k + u] : 0;
+
+        batch.fetch(u, x.ba + (there ? stage->from[k + u] : 0), places + first, there ? stage->first[k + u + 1] - first : 0);
+      }
+    };
+    const auto add = [&](const Products &batch, int k) {
+#pragma unroll
+      for (int u = 0; u < HASH_BATCH; u++) {
+        if (!batch.len[u]) continue;
+        batch.add(u, stage->a[k + u], acc);
+        if (batch.len[u] > N) batch.far(u, x.ba + stage->from[k + u], places + stage->first[k + u], stage->a[k + u], acc);
+        __syncthreads();
+      }
+    };
+
+    __syncthreads(); /* nobody reads the stage before */
+    for (int k = (int)threadIdx.x; k < n; k += N) {
+      stage->from[k]  = x.from[k0 + k];
+      stage->first[k] = x.off[k0 + k];
+      stage->a[k]     = x.aa[k0 + k];
+    }
+    if (threadIdx.x == 0) stage->first[n] = k0 + n < aend ? x.off[k0 + n] : total;
+    __syncthreads();
+    fetch(now, 0);
+    for (int k = 0; k < n; k += 2 * HASH_BATCH) {
+      fetch(next, k + HASH_BATCH);
+      add(now, k);
+      fetch(now, k + 2 * HASH_BATCH);
+      add(next, k + HASH_BATCH);
+    }
+  }
 }
 
 template <int N>
-static __device__ __forceinline__ void HashPlannedRow(const HashArgs &x, PetscInt row, HybScalar *acc)
+static __device__ __forceinline__ void HashPlannedRow(const HashArgs &x, PetscInt row, HybScalar *acc, PlannedStage *stage)
 {
   using G                            = HybGroup<N>;
-  constexpr int               PIECES = G::SUBWARP ? 2 : 1; /* of a row of B that are fetched together */
   const PetscInt              abegin = x.ai[row], aend = x.ai[row + 1], cbegin = x.ci[row], nnz = x.ci[row + 1] - cbegin;
   const unsigned short *const places = x.places + x.placeptr[row];
   const PetscInt              total  = (PetscInt)(x.placeptr[row + 1] - x.placeptr[row]);
 
   for (PetscInt e = G::rank(); e < nnz; e += N) acc[e] = HybNegativeZero();
   G::sync();
-  for (PetscInt k = abegin; k < aend; k += HASH_BATCH) {
-    PetscInt  len[HASH_BATCH];
-    int       at[HASH_BATCH][PIECES];
-    HybScalar av[HASH_BATCH], b[HASH_BATCH][PIECES];
-
-#pragma unroll
-    for (int u = 0; u < HASH_BATCH; u++) {
-      len[u] = 0;
-      av[u]  = HybScalar();
-#pragma unroll
-      for (int h = 0; h < PIECES; h++) {
-        at[u][h] = 0;
-        b[u][h]  = HybScalar();
-      }
-      if (k + u < aend) {
-        const PetscInt first = x.off[k + u];
-
-        len[u] = (k + u + 1 < aend ? x.off[k + u + 1] : total) - first;
-        av[u]  = x.aa[k + u];
-#pragma unroll
-        for (int h = 0; h < PIECES; h++) {
-          if (G::rank() + h * N < len[u]) {
-            at[u][h] = places[first + G::rank() + h * N];
-            b[u][h]  = x.ba[x.from[k + u] + G::rank() + h * N];
-          }
-        }
-      }
-    }
-#pragma unroll
-    for (int u = 0; u < HASH_BATCH; u++) {
-      if (k + u < aend) {
-#pragma unroll
-        for (int h = 0; h < PIECES; h++) {
-          if (G::rank() + h * N < len[u]) acc[at[u][h]] = HybMulAdd(av[u], b[u][h], acc[at[u][h]]);
-        }
-        if (len[u] > PIECES * N) {
-          const unsigned short *const to = places + x.off[k + u];
-          const HybScalar *const      ba = x.ba + x.from[k + u];
-
-          for (PetscInt p = G::rank() + PIECES * N; p < len[u]; p += N) {
-            const int there = to[p];
-
-            acc[there] = HybMulAdd(av[u], ba[p], acc[there]);
-          }
-        }
-        G::sync();
-      }
-    }
-  }
+  if constexpr (G::SUBWARP)
+    PlannedNarrow<N>(x, places, abegin, aend, total, acc);
+  else
+    PlannedWide<N>(x, places, abegin, aend, total, acc, stage);
   for (PetscInt e = G::rank(); e < nnz; e += N) x.ca[cbegin + e] = acc[e];
   G::sync();
 }
 
-template <int N>
-__global__ void __launch_bounds__(HybGroup<N>::THREADS) HashPlannedKernel(HashArgs x)
+/* rows of so many bins, a block each, those of the last bin first */
+__global__ void __launch_bounds__(PLAN_THREADS, 4) HashPlannedKernel(HashArgs x, int bins)
 {
-  using G = HybGroup<N>;
   HYB_DYNAMIC_SHARED(HybScalar, shared);
+  HYB_SHARED(PlannedStage, stage, 1);
 
-  for (PetscCount q = x.binptr[0] + (PetscCount)blockIdx.x * G::GROUPS + G::index(); q < x.binptr[1]; q += (PetscCount)gridDim.x * G::GROUPS) HashPlannedRow<N>(x, x.order[q], shared);
+  for (PetscCount q = (PetscCount)x.binptr[bins] - 1 - blockIdx.x; q >= x.binptr[0]; q -= (PetscCount)gridDim.x) HashPlannedRow<PLAN_THREADS>(x, x.order[q], shared, stage);
 }
 
 template <int N>
-static __device__ __forceinline__ void HashPlannedTask(const HashArgs &x, int b, PetscCount t, unsigned char *shared)
+static __device__ __forceinline__ void HashPlannedTask(const HashArgs &x, int b, PetscCount t, unsigned char *shared, PlannedStage *stage)
 {
   using G            = HybGroup<N>;
   const PetscCount q = x.binptr[b] + t * G::GROUPS + G::index();
 
-  if (q < x.binptr[b + 1]) HashPlannedRow<N>(x, x.order[q], (HybScalar *)shared);
+  if (q < x.binptr[b + 1]) HashPlannedRow<N>(x, x.order[q], (HybScalar *)shared, stage);
 }
 
 /* Rows of bins 1 to HASH_SMALL, large ones first. Whatever its bin, a warp keeps to its own part of shared memory,
@@ -126,6 +277,7 @@ static __device__ __forceinline__ void HashPlannedTask(const HashArgs &x, int b,
 __global__ void __launch_bounds__(128, 6) HashPlannedSmallKernel(HashArgs x)
 {
   HYB_DYNAMIC_SHARED(unsigned char, shared);
+  HYB_SHARED(PlannedStage, stage, 1);
   int        b     = HASH_SMALL;
   PetscCount begin = 0, end = x.binptr[b + 1] - x.binptr[b]; /* tasks of bin b */
 
@@ -139,29 +291,36 @@ __global__ void __launch_bounds__(128, 6) HashPlannedSmallKernel(HashArgs x)
     }
     if (t >= end) break;
     if (b == HASH_SMALL)
-      HashPlannedTask<128>(x, b, t - begin, shared);
+      HashPlannedTask<128>(x, b, t - begin, shared, stage);
     else {
       const int      lanes = HashGroupLanes(b, x.grouplanes);
       unsigned char *part  = shared + (threadIdx.x >> lanes << lanes) * (HASH_SMALLMEM / 128);
 
       if (lanes >= 5)
-        HashPlannedTask<32>(x, b, t - begin, part);
+        HashPlannedTask<32>(x, b, t - begin, part, stage);
       else if (lanes == 4)
-        HashPlannedTask<16>(x, b, t - begin, part);
+        HashPlannedTask<16>(x, b, t - begin, part, stage);
       else if (lanes == 3)
-        HashPlannedTask<8>(x, b, t - begin, part);
+        HashPlannedTask<8>(x, b, t - begin, part, stage);
       else
-        HashPlannedTask<4>(x, b, t - begin, part);
+        HashPlannedTask<4>(x, b, t - begin, part, stage);
     }
   }
 }
 
 PetscErrorCode HybHashRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash, const HybCSR *C)
 {
-  const HybExec  *exec  = &mm->exec;
-  const size_t    bytes = (size_t)mm->stats.products * sizeof(unsigned short) + (size_t)A->nnz * 2 * sizeof(PetscInt), most = (size_t)(A->nnz + B->nnz) * (sizeof(PetscInt) + sizeof(HybScalar));
+  const HybExec *exec  = &mm->exec;
+  const PetscInt left  = hash->hostbinptr[HYB_HASH_BINS] - hash->hostbinptr[HASH_WHOLE + 1];
+  const size_t   bytes = (size_t)mm->stats.products * sizeof(unsigned short) + (size_t)A->nnz * 2 * sizeof(PetscInt);
+  const size_t   entry = sizeof(PetscInt) + sizeof(HybScalar);
+  const PetscInt tuned = HybDeviceTuning()->hash_places;
+  const size_t   share = tuned >= 0 ? (size_t)tuned : mm->stats.products >= PLAN_MANY && hash->mean >= PLAN_SHORT ? PLAN_SHARE
+                                                                                                                  : 0;
+  /* whoever expects numeric phases may have many such products, as a hierarchy has */
+  const size_t    most = PetscMax((size_t)(A->nnz + B->nnz), mm->reuse ? 0 : (size_t)C->nnz / 100 * share) * entry;
   HybMemoryReport report;
-  PetscCount     *cost, limit[HYB_HASH_BINS - 1];
+  PetscCount     *cost, stored = mm->stats.products;
   PetscInt       *need;
   unsigned short *places;
   HashArgs        x;
@@ -169,18 +328,23 @@ PetscErrorCode HybHashRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
   PetscFunctionBegin;
   /* also after an error on the way */
   hash->unplanned = PETSC_TRUE;
-  /* rows whose places 16 bits do not count are among those without a table in shared memory */
-  if (bytes > most || hash->hostbinptr[HYB_HASH_BINS] > hash->hostbinptr[HASH_WHOLE + 1] || mm->stats.maxrow > (PetscCount)PETSC_MAX_INT || hash->maxbytes / (PetscInt)sizeof(HybScalar) > 65536) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!tuned || bytes > most || mm->stats.maxrow > (PetscCount)PETSC_MAX_INT || hash->maxbytes / (PetscInt)sizeof(HybScalar) > 65536 || A->nnz > PETSC_MAX_INT - 64) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(exec->backend->memory(&report));
   if (bytes > report.free_bytes / 4) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, A->nnz, 2 * sizeof(PetscInt), &hash->from));
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (PetscCount)A->m + 1, sizeof(PetscCount), &hash->placeptr));
-  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (PetscCount)A->m + HYB_HASH_BINS + 1, sizeof(PetscInt), &hash->planorder));
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (PetscCount)A->m + PLAN_BINS + 1, sizeof(PetscInt), &hash->planorder));
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, A->m, sizeof(PetscCount), &cost));
+  PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)A->m + 2 * PLAN_BINS, sizeof(PetscInt), &need));
   PetscCall(HybPlanRowCosts(exec, A, B->i, NULL, cost, NULL));
+  HYB_LAUNCH(HashPlanNeed, HybBlocks(A->m, 256), 256, 0, exec->stream, A->m, A->i, C->i, need + 2 * PLAN_BINS);
+  if (left) HYB_LAUNCH(HashPlanLeave, HybBlocks(left, 256), 256, 0, exec->stream, left, hash->order + hash->hostbinptr[HASH_WHOLE + 1], cost, need + 2 * PLAN_BINS);
   PetscCall(HybScanCounts64(exec, &mm->work, A->m, cost, hash->placeptr, NULL, NULL));
+  PetscCall(HybPlanBinsAnyOrderInt(exec, A->m, need + 2 * PLAN_BINS, PLAN_BINS, PlanLimit, need, hash->planorder, hash->planorder + A->m, NULL));
+  PetscCall(HybArenaFree(&mm->work, &need));
   PetscCall(HybArenaFree(&mm->work, &cost));
-  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, mm->stats.products, sizeof(unsigned short), &places));
+  if (left) PetscCall(exec->backend->copy(exec, &stored, hash->placeptr + A->m, sizeof(stored), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, stored, sizeof(unsigned short), &places));
   HybHashOperands(A, B, &x);
   x.ci       = C->i;
   x.cj       = C->j;
@@ -189,44 +353,85 @@ PetscErrorCode HybHashRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
   x.placeptr = hash->placeptr;
   x.places   = places;
   HYB_LAUNCH(HashPlanEntries, HybBlocks((PetscCount)A->m * 8, 128), 128, 0, exec->stream, A->m, x);
-  PetscCall(HybHashRun(mm, hash, x));
-  PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)A->m + 2 * HYB_HASH_BINS, sizeof(PetscInt), &need));
-  HYB_LAUNCH(HashPlanNeed, HybBlocks(A->m, 256), 256, 0, exec->stream, A->m, C->i, need + 2 * HYB_HASH_BINS);
-  HashLimits(false, limit);
-  PetscCall(HybPlanBinsAnyOrderInt(exec, A->m, need + 2 * HYB_HASH_BINS, HYB_HASH_BINS, limit, need, hash->planorder, hash->planorder + A->m, NULL));
-  PetscCall(HybArenaFree(&mm->work, &need));
-  PetscCall(HybCountersSet(&mm->counters, "places", mm->stats.products));
+  PetscCall(HybHashRun(mm, hash, x, 1, HASH_WHOLE));
+  PetscCall(HybCountersSet(&mm->counters, "places", stored));
   hash->places    = places;
   hash->unplanned = PETSC_FALSE;
-  mm->reads       = 0;
+  if (!left) mm->reads = 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Rows that may be in the plan's large bin b: the host knows how many are in the bins of their tables, which are
+   larger than their sums, and whether there are long rows of A */
+static PetscCount PlannedMost(const HybSpGEMM *mm, const HybHashRows *hash, PetscInt m, int b)
+{
+  int t = 1;
+
+  if (b == HASH_SMALL + 1 && mm->stats.maxarow > PLAN_LONG) return m;
+  while (t < HASH_WHOLE && HashLimit[t] <= PlanLimit[b - 1]) t++;
+  return hash->hostbinptr[HASH_WHOLE + 1] - hash->hostbinptr[t];
+}
+
+/* rows of bins b to last, all large; or HASH_SMALL and all below */
+static PetscErrorCode PlannedBins(const HybSpGEMM *mm, const HybExec *exec, const HybHashRows *hash, PetscInt m, int b, int last, HashArgs x)
+{
+  const PetscCount sums  = PetscMin((PetscCount)hash->longest * (PetscCount)sizeof(HybScalar), (PetscCount)hash->maxbytes);
+  const PetscCount bytes = PetscMin(PlanLimit[last], sums), waves = 4 * (PetscCount)hash->multiprocessors;
+
+  PetscFunctionBegin;
+  if (b > HASH_SMALL) {
+    x.binptr = hash->planorder + m + b;
+    HYB_LAUNCH(HashPlannedKernel, PetscMin(PlannedMost(mm, hash, m, b), waves * PetscMax(1, (PetscCount)hash->maxbytes / bytes)), PLAN_THREADS, bytes, exec->stream, x, last + 1 - b);
+  } else {
+    x.binptr = hash->planorder + m;
+    HYB_LAUNCH(HashPlannedSmallKernel, PetscMin((PetscCount)m, 32 * waves), 128, HASH_SMALLMEM, exec->stream, x);
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybHashRowsPlanned(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybHashRows *hash, HybCSR *C)
 {
-  const HybExec   *exec = &mm->exec;
-  const PetscCount rows = (PetscCount)hash->multiprocessors * 16 * 8, most = PetscMin(mm->stats.maxrow, (PetscCount)C->n) * (PetscCount)sizeof(HybScalar);
-  HashArgs         x;
+  const HybExec *exec = &mm->exec;
+  int            from[PLAN_BINS], to[PLAN_BINS], n = 0, sides, top = PLAN_BINS - 2;
+  HybExec        side[HYB_SIDE_STREAMS];
+  HashArgs       x;
+  PetscErrorCode ierr, first = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   HybHashOperands(A, B, &x);
-  x.ci         = C->i;
-  x.ca         = C->a;
+  x.ci = C->i;
+  x.cj = C->j;
+  x.ca = C->a;
+  if (hash->hostbinptr[HYB_HASH_BINS] > hash->hostbinptr[HASH_WHOLE + 1]) {
+    x.values = 1;
+    PetscCall(HybHashRun(mm, hash, x, HASH_WHOLE + 1, HYB_HASH_BINS - 1));
+  }
   x.from       = hash->from;
   x.off        = hash->from + A->nnz;
   x.placeptr   = hash->placeptr;
   x.places     = hash->places;
   x.order      = hash->planorder;
   x.grouplanes = hash->lanes;
-  if (most > HashLimit[HASH_WHOLE - 1]) {
-    x.binptr = hash->planorder + A->m + HASH_WHOLE;
-    HYB_LAUNCH((HashPlannedKernel<512>), PetscMin((PetscCount)A->m, rows), 512, hash->maxbytes, exec->stream, x);
+  while (top > HASH_SMALL + (mm->stats.maxarow > PLAN_LONG) && PlanLimit[top - 1] >= (PetscCount)hash->longest * (PetscCount)sizeof(HybScalar)) top--;
+  for (int b = top; b > HASH_SMALL; b--) {
+    if (!PlannedMost(mm, hash, A->m, b)) continue;
+    to[n] = b;
+    /* few rows are one launch: all of them are on the card together whatever shared memory they have */
+    while (b > HASH_SMALL + 1 && PlannedMost(mm, hash, A->m, b - 1) <= hash->multiprocessors) b--;
+    from[n++] = b;
   }
-  if (most > HashLimit[HASH_SMALL]) {
-    x.binptr = hash->planorder + A->m + HASH_WHOLE - 1;
-    HYB_LAUNCH((HashPlannedKernel<256>), PetscMin((PetscCount)A->m, rows), 256, HashLimit[HASH_WHOLE - 1], exec->stream, x);
+  from[n] = 1;
+  to[n++] = HASH_SMALL;
+  sides   = PetscMin(n - 1, HYB_SIDE_STREAMS);
+  PetscCall(HybDeviceFork(exec, sides, side));
+  for (int k = 0; k < n; k++) {
+    const int turn = k % (sides + 1);
+
+    ierr = PlannedBins(mm, turn < sides ? &side[turn] : exec, hash, A->m, from[k], to[k], x);
+    if (!first) first = ierr;
   }
-  x.binptr = hash->planorder + A->m;
-  HYB_LAUNCH(HashPlannedSmallKernel, PetscMin((PetscCount)A->m, rows), 128, HASH_SMALLMEM, exec->stream, x);
+  ierr = HybDeviceJoin(exec, sides);
+  if (!first) first = ierr;
+  PetscCall(first);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
