@@ -13,11 +13,12 @@
   host's method, once for each matrix and method; a wrong one is reported and makes the exit code 1.
 
   Columns: first = a whole first product (symbolic, numeric, destruction of plan and C); symbolic = its symbolic part
-  (methods that fill values on the way do it here); again = a numeric phase of a standing plan; GFLOP/s =
+  (methods that fill values on the way do it here); again = a numeric phase of a standing plan, the third that repeats a
+  product (the first does without, the second makes it: lines that begin with # have these times too); GFLOP/s =
   2*products/first; best = the best code known for this matrix on an H200, measured with its allocations; ratio =
   first/best; memory = peak of what the product held, C included, over 12 bytes times nnz(C). FILE gets a line for each:
-  name, method, which one ran, first, symbolic, again, products, nonzeros of C, best, whether right, and entries of A to
-  a tile of 8 x 8.
+  name, method, which one ran, first, symbolic, again, products, nonzeros of C, best, whether right, entries of A to a
+  tile of 8 x 8, first and second repetition, and memory with the plan.
 
   Galerkin products C = P^T A P by hybproduct.h: P is smoothed from boxes of 3^3 points ("boxes") or from aggregates
   around a random maximal independent set of points two apart ("mis", as PCGAMG makes them). first = symbolic and
@@ -278,6 +279,19 @@ static PetscErrorCode Profiled(const char *name, const char *method, const HybCS
 
 #include "bench_cusparseways.h"
 
+/* seconds of a numeric phase */
+static PetscErrorCode Repeat(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybCSR *C, double *seconds)
+{
+  double t0 = 0, t1 = 0;
+
+  PetscFunctionBegin;
+  PetscCall(Now(&t0));
+  PetscCall(HybSpGEMMNumeric(mm, A, B, C));
+  PetscCall(Now(&t1));
+  *seconds = t1 - t0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Product(const char *name, const HybCSR *A, const HybCSR *B)
 {
   const double fill = TileFill(A);
@@ -292,21 +306,20 @@ static PetscErrorCode Product(const char *name, const HybCSR *A, const HybCSR *B
   else
     PetscCall(Upload(B, &DB));
   for (PetscInt q = 0; q < nmethods; q++) {
-    double         first[64], symbolic[64], again[64], t0 = 0, t1 = 0, t2 = 0, best = Best(name);
+    double         first[64], symbolic[64], repeated[64], planned[64], again[64], t0 = 0, t1 = 0, t2 = 0, best = Best(name);
     HybArena       out;
     HybSpGEMM      mm;
     char           text[256] = "not checked";
-    size_t         peak      = 0;
-    PetscBool      same      = PETSC_TRUE;
-    PetscErrorCode ierr      = PETSC_SUCCESS;
+    size_t         peak = 0, withplan = 0;
+    PetscBool      same     = PETSC_TRUE;
+    PetscErrorCode ierr     = PETSC_SUCCESS;
     double         products = 0, nnz = 0;
     const char    *ran = "";
 
     if (!Multiplies(methods[q])) continue;
     for (PetscInt k = 0; k < repeat + 1; k++) {
-      const PetscInt s = PetscMax(0, k - 1); /* the first time warms the pool */
-
-      const size_t before = heldnow;
+      const PetscInt s      = PetscMax(0, k - 1); /* the first time warms the pool */
+      const size_t   before = heldnow;
 
       PetscCall(HybArenaInit(&out, &dev));
       heldpeak = heldnow;
@@ -335,7 +348,7 @@ static PetscErrorCode Product(const char *name, const HybCSR *A, const HybCSR *B
       ran      = mm.method->name;
       if (!k && check) {
         PetscCall(Compare(&DC, &H, text, sizeof(text), &same));
-        if (same) {
+        for (int turn = 0; turn < 3 && same; turn++) {
           PetscCall(dev.backend->zero(&dev, DC.a, (size_t)DC.nnz * sizeof(HybScalar)));
           PetscCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC));
           PetscCall(Compare(&DC, &H, text, sizeof(text), &same));
@@ -345,10 +358,11 @@ static PetscErrorCode Product(const char *name, const HybCSR *A, const HybCSR *B
           if (mm.counters.value[c]) printf("#   %s: %s %lld\n", methods[q], mm.counters.name[c], (long long)mm.counters.value[c]);
         }
       }
-      PetscCall(Now(&t1));
-      PetscCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC));
+      PetscCall(Repeat(&mm, &DA, &DB, &DC, &repeated[s]));
+      PetscCall(Repeat(&mm, &DA, &DB, &DC, &planned[s]));
+      PetscCall(Repeat(&mm, &DA, &DB, &DC, &again[s]));
+      withplan = heldpeak - before;
       PetscCall(Now(&t2));
-      again[s] = t2 - t1;
       PetscCall(HybSpGEMMDestroy(&mm));
       PetscCall(HybArenaReset(&out));
       PetscCall(Now(&t1));
@@ -358,11 +372,13 @@ static PetscErrorCode Product(const char *name, const HybCSR *A, const HybCSR *B
     if (profile) PetscCall(Profiled(name, methods[q], &DA, &DB));
     {
       const PetscInt n = PetscMax(1, repeat);
-      const double   f = Median(first, n) * 1e3, s = Median(symbolic, n) * 1e3, a = Median(again, n) * 1e3;
+      const double   f = Median(first, n) * 1e3, s = Median(symbolic, n) * 1e3, r = Median(repeated, n) * 1e3, p = Median(planned, n) * 1e3, a = Median(again, n) * 1e3;
+      const double   m = (double)withplan / (12 * PetscMax(1., nnz));
 
+      printf("#   %s: repeated without a plan %.3f, with its making %.3f, memory then %.2f\n", methods[q], r, p, m);
       printf("%-20s %-7s %-7s %9.3f %9.3f %9.3f %8.1f %8.2f %7.2f %7.2f  %s\n", name, methods[q], ran, f, s, a, 2e-6 * products / f, best, best > 0 ? f / best : 0., (double)peak / (12 * PetscMax(1., nnz)), same ? text : "WRONG:");
       if (!same) printf("    %s\n", text);
-      if (tsv) fprintf(tsv, "%s\t%s\t%s\t%.4f\t%.4f\t%.4f\t%.0f\t%.0f\t%.2f\t%d\t%.2f\n", name, methods[q], ran, f, s, a, products, nnz, best, (int)same, fill);
+      if (tsv) fprintf(tsv, "%s\t%s\t%s\t%.4f\t%.4f\t%.4f\t%.0f\t%.0f\t%.2f\t%d\t%.2f\t%.4f\t%.4f\t%.2f\n", name, methods[q], ran, f, s, a, products, nnz, best, (int)same, fill, r, p, m);
       if (best > 0 && q == 0) {
         logratio += log(f / best);
         nratio++;
