@@ -1,7 +1,6 @@
 /*
   ref.h: the reference that every method is compared with. Single-threaded, on the host, as plain as possible, and
-  independent of the
-  library: it shares no code with it and takes its memory from malloc().
+  independent of the library: it shares no code with it and takes its memory from malloc().
 
   Each sum is formed twice, in working precision and in long double; the reference stops the program when the two
   contradict each other. Beside every value it keeps the sum of the moduli of its terms and their number, which is what
