@@ -121,6 +121,47 @@ static void Planned(void)
   }
 }
 
+/* what masks take: a bit for each entry of C's row, in a short or a word where all rows have room in one, else in as
+   many words as each row needs */
+static PetscCount MaskBytes(const RefMat *A, const RefMat *C)
+{
+  PetscCount longest = 0, words = 0;
+
+  for (PetscInt r = 0; r < C->csr.m; r++) {
+    const PetscCount len = C->csr.i[r + 1] - C->csr.i[r];
+
+    longest = PetscMax(longest, len);
+    words += (A->csr.i[r + 1] - A->csr.i[r]) * ((len + 31) / 32);
+  }
+  return longest <= 16 ? 2 * A->csr.nnz : longest <= 32 ? 4 * A->csr.nnz
+                                                        : 4 * words;
+}
+
+/* A's values stand in another order, which a permutation tells: the same bits */
+static void Permuted(HybSpGEMM *mm, const RefMat *A, const RefMat *C, HybCSR DA, const HybCSR *DB, HybCSR *DC, const PetscScalar *expected)
+{
+  const PetscCount n      = A->csr.nnz;
+  PetscInt        *perm   = (PetscInt *)RefAlloc(n, sizeof(PetscInt)), *there;
+  PetscScalar     *values = (PetscScalar *)RefAlloc(n, sizeof(PetscScalar));
+
+  for (PetscCount k = 0; k < n; k++) perm[k] = (PetscInt)k;
+  for (PetscCount k = n - 1; k > 0; k--) {
+    const PetscInt q = HybTestRandomInt(0, (PetscInt)k), p = perm[k];
+
+    perm[k] = perm[q];
+    perm[q] = p;
+  }
+  for (PetscCount k = 0; k < n; k++) values[perm[k]] = A->csr.a[k];
+  HybTestCheck(mm->permutes, "values cannot be permuted");
+  if (HybTestCall(HybTestUploadArray(&keep, n, sizeof(PetscInt), perm, &there)) && HybTestCall(HybTestUploadArray(&keep, n, sizeof(PetscScalar), values, &DA.a))) {
+    mm->permutation = there;
+    if (HybTestCall(HybSpGEMMNumeric(mm, &DA, DB, DC))) HybTestSameBits(C->csr.nnz, sizeof(PetscScalar), DC->a, expected);
+    mm->permutation = NULL;
+  }
+  free(perm);
+  free(values);
+}
+
 /* repeated numeric phases by masks: rows of C of all lengths round the pieces' and the words' ends, on all numbers of
    lanes */
 static void Masked(void)
@@ -185,6 +226,10 @@ static void Masked(void)
         }
         if (sizeof(PetscScalar) == 8 && sizeof(PetscInt) == 4)
           HybTestCheck(HybCountersGet(&mm.counters, "masks") == (masks ? A.csr.nnz : 0), "%td masks, %td entries", HybCountersGet(&mm.counters, "masks"), (PetscCount)A.csr.nnz);
+        if (HybCountersGet(&mm.counters, "masks")) {
+          HybTestCheck(HybCountersGet(&mm.counters, "mask bytes") == MaskBytes(&A, &C), "masks take %td bytes, expected %td", HybCountersGet(&mm.counters, "mask bytes"), MaskBytes(&A, &C));
+          Permuted(&mm, &A, &C, DA, &DB, &DC, expected);
+        }
         HybTestRandomize(&A);
         /* they stay where they are, and nothing else is multiplied with them */
         if (A.csr.nnz > 3 && !PetscDefined(USE_COMPLEX)) {

@@ -45,7 +45,7 @@ enum {
   HYB_GONE_SOME
 };
 
-static void Product(HybProductType type, const char *method, const RefMat *A0, const RefMat *B0, const RefMat *D0, int gone)
+static void ProductInParts(HybProductType type, const char *method, PetscInt parts, const RefMat *A0, const RefMat *B0, const RefMat *D0, int gone)
 {
   static const char *const types[] = {"A B", "A^T B", "A B^T", "P^T A P", "R A R^T", "A B C"};
   const PetscBool          device  = HybTestExec()->backend->device;
@@ -54,16 +54,18 @@ static void Product(HybProductType type, const char *method, const RefMat *A0, c
   RefMat                   A, B, D, W, C;
   size_t                   bytes[2] = {0, 0}, peak;
   PetscLogDouble           flops;
-  PetscCount               count = -1;
+  PetscCount               count = -1, masks = 0;
+  /* plans of other sizes may outgrow the operands */
+  const PetscBool masked = (PetscBool)(parts && device && sizeof(PetscScalar) == 8 && sizeof(PetscInt) == 4);
 
-  HybTestBegin("%s by %s, %" PetscInt_FMT " rows", types[type], method, A0->csr.m);
+  HybTestBegin("%s by %s, %" PetscInt_FMT " rows, in %" PetscInt_FMT " parts", types[type], method, A0->csr.m, parts);
   memset(&W, 0, sizeof(W));
   memset(&C, 0, sizeof(C));
   RefMatCopy(A0, &A);
   RefMatCopy(B0, &B);
   RefMatCopy(D0, &D);
   Reference(type, &A, &B, &D, &W, &C);
-  if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB)) && HybTestCall(HybTestUpload(&keep, &D.csr, &DD)) && HybTestCall(HybProductCreate(HybTestExec(), type, method, 0, &product)) && HybTestCall(HybProductSetReuse(product)) && HybTestCall(HybProductSymbolic(product, &DA, &DB, &DD, &out, &DC))) {
+  if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB)) && HybTestCall(HybTestUpload(&keep, &D.csr, &DD)) && HybTestCall(HybProductCreate(HybTestExec(), type, method, 0, &product)) && HybTestCall(HybProductSetReuse(product)) && HybTestCall(HybProductSetParts(product, parts)) && HybTestCall(HybProductSymbolic(product, &DA, &DB, &DD, &out, &DC))) {
     for (int k = 0; k < 4; k++) {
       if (k) {
         Randomize(&A);
@@ -74,10 +76,13 @@ static void Product(HybProductType type, const char *method, const RefMat *A0, c
       if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB)) && HybTestCall(HybTestUpload(&keep, &D.csr, &DD)) && HybTestCall(HybProductNumeric(product, &DA, &DB, &DD, &DC))) HybTestSameMatrix(&DC, &C, 4);
       HybTestCall(HybProductGetCounter(product, "columns given back", &count));
       if (gone != HYB_GONE_SOME || !device) HybTestCheck(count == (!device || gone == HYB_GONE_NONE ? 0 : W.csr.nnz + (type == HYB_PRODUCT_ABC || gone == HYB_GONE_W ? 0 : B.csr.nnz)), "%td of %" PetscInt_FMT " and %" PetscInt_FMT " after numeric phase %d", count, (PetscInt)W.csr.nnz, (PetscInt)B.csr.nnz, k + 1);
+      HybTestCall(HybProductGetCounter(product, "masks", &masks));
+      HybTestCall(HybProductGetCounter(product, "parts", &count));
+      if (device) HybTestCheck(count == (parts && masks == A.csr.nnz + B.csr.nnz ? parts : 1) && (!masked || masks == A.csr.nnz + B.csr.nnz), "%td parts, %td masks", count, masks);
       HybTestCall(HybProductGetInfo(product, &flops, &bytes[1], &peak));
       if (k) HybTestCheck(bytes[1] == bytes[0], "%zu bytes after numeric phase %d, %zu before it", bytes[1], k + 1, bytes[0]);
       bytes[0] = bytes[1];
-      if (device) HybTestCheck(peak >= bytes[1] + sizeof(PetscScalar) * (size_t)W.csr.nnz, "most %zu bytes, %zu held and %" PetscInt_FMT " values between two stages", peak, bytes[1], (PetscInt)W.csr.nnz);
+      if (device) HybTestCheck(peak >= bytes[1] + sizeof(PetscScalar) * (size_t)(W.csr.nnz / PetscMax(1, parts)), "most %zu bytes, %zu held and %" PetscInt_FMT " values between two stages", peak, bytes[1], (PetscInt)W.csr.nnz);
     }
   }
   HybTestCall(HybProductDestroy(&product));
@@ -88,6 +93,11 @@ static void Product(HybProductType type, const char *method, const RefMat *A0, c
   RefMatDestroy(&D);
   RefMatDestroy(&W);
   RefMatDestroy(&C);
+}
+
+static void Product(HybProductType type, const char *method, const RefMat *A, const RefMat *B, const RefMat *D, int gone)
+{
+  ProductInParts(type, method, 0, A, B, D, gone);
 }
 
 /* all that takes two stages, by every method that takes the operands; whole: they consist of blocks, diagonals: of few
@@ -151,6 +161,74 @@ static void Mixed(void)
   RefMatDestroy(&D);
 }
 
+/* the product between the stages in parts, some of which have no entry, by methods with masks */
+static void Parts(void)
+{
+  for (PetscInt kind = 0; kind < 4; kind++) {
+    RefMat A, P;
+
+    if (kind == 0)
+      HybTestMatStencil(7, 9, 8, 7, &A);
+    else
+      HybTestMatRandom(504, 504, 2, 7, &A);
+    HybTestMatProlongator(504, 60, 3, &P);
+    if (kind == 1) HybTestMatEmptyRows(&A, 0, 252, 1);
+    if (kind == 2) HybTestMatEmptyRows(&A, 200, 504, 1);
+    if (kind == 3) HybTestMatEmptyRows(&P, 0, 504, 3);
+    for (PetscInt parts = 1; parts <= 4; parts *= 2) {
+      ProductInParts(HYB_PRODUCT_PTAP, "auto", parts, &A, &P, &P, HYB_GONE_SOME);
+      ProductInParts(HYB_PRODUCT_PTAP, "hash", parts, &A, &P, &P, HYB_GONE_SOME);
+    }
+    RefMatDestroy(&A);
+    RefMatDestroy(&P);
+  }
+}
+
+/* a backend that says it has little memory left */
+static const HybBackend *plenty;
+static PetscErrorCode    ScarceMemory(HybMemoryReport *report)
+{
+  const PetscErrorCode ierr = plenty->memory(report);
+
+  report->free_bytes = (size_t)4 << 20;
+  return ierr;
+}
+
+/* where the product between the stages would take much of what is free, it is made in parts */
+static void Scarce(void)
+{
+  RefMat A, P, C;
+  HybCSR DA, DP, DC;
+
+  HybTestMatStencil(7, 30, 28, 26, &A);
+  HybTestMatProlongator(A.csr.m, A.csr.m / 20, 3, &P);
+  RefPtAP(&A, &P, &C);
+  for (int scarce = 0; scarce < 2; scarce++) {
+    HybExec    exec    = *HybTestExec();
+    HybBackend little  = *exec.backend;
+    HybProduct product = NULL;
+    PetscCount parts   = -1;
+
+    HybTestBegin("P^T A P with %s memory", scarce ? "little" : "much");
+    plenty        = exec.backend;
+    little.memory = ScarceMemory;
+    if (scarce) exec.backend = &little;
+    if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &P.csr, &DP)) && HybTestCall(HybProductCreate(&exec, HYB_PRODUCT_PTAP, "auto", 0, &product)) && HybTestCall(HybProductSymbolic(product, &DA, &DP, NULL, &out, &DC))) {
+      for (int k = 0; k < 2; k++) {
+        if (HybTestCall(HybProductNumeric(product, &DA, &DP, NULL, &DC))) HybTestSameMatrix(&DC, &C, 4);
+      }
+      HybTestCall(HybProductGetCounter(product, "parts", &parts));
+      if (sizeof(PetscScalar) == 8 && sizeof(PetscInt) == 4) HybTestCheck(parts == (scarce ? 4 : 1), "in %td parts", parts);
+    }
+    HybTestCall(HybProductDestroy(&product));
+    HybTestCall(HybArenaReset(&keep));
+    HybTestCall(HybArenaReset(&out));
+  }
+  RefMatDestroy(&A);
+  RefMatDestroy(&P);
+  RefMatDestroy(&C);
+}
+
 /* rows by their shapes read the columns of the left factor alone */
 static void Shapes(void)
 {
@@ -190,7 +268,11 @@ static PetscErrorCode Body(void)
   RefMatDestroy(&A);
   RefMatDestroy(&P);
   Mixed();
-  if (HybTestExec()->backend->device) Shapes();
+  if (HybTestExec()->backend->device) {
+    Shapes();
+    Parts();
+    Scarce();
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

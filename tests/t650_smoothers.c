@@ -2,8 +2,8 @@
   PCJACOBI and KSPCHEBYSHEV as the plugin registers them, beside PETSc's own creators, with the type in both runs:
   residuals and solutions to the last bit, and the text of KSPView(). Several solves each: new values, a zero on the
   diagonal and away again, a reset, another type and back, noise told by option and by function, a null space, an
-  estimate that fails. Events tell whether the device did what PETSc's loops do: where the matrix is there, and only
-  then.
+  estimate that fails. The vector of noise is kept from estimate to estimate. Events tell whether the device did what
+  PETSc's loops do: where the matrix is there, and only then.
 
 TEST np=1,2
 TEST np=1 @emulated
@@ -107,11 +107,12 @@ static PetscErrorCode Values(DM da, Mat A, const Case *c, int round, PetscBool z
 }
 
 typedef struct {
-  PetscInt     its[SOLVES], length[SOLVES], n;
-  PetscReal    history[SOLVES][HISTORY];
-  PetscScalar *x[SOLVES];
-  char        *view[SOLVES]; /* of the first process */
-  PetscInt     zeros, noise;
+  PetscInt      its[SOLVES], length[SOLVES], n;
+  PetscReal     history[SOLVES][HISTORY];
+  PetscScalar  *x[SOLVES];
+  char         *view[SOLVES]; /* of the first process */
+  PetscInt      zeros, noise;
+  PetscObjectId estimated[SOLVES]; /* the vector that Chebyshev's estimator has from its last estimate */
 } Run;
 
 static PetscErrorCode Text(KSP ksp, char **text)
@@ -134,6 +135,9 @@ static PetscErrorCode Solve(KSP ksp, Vec b, Vec x, int s, Run *r)
 {
   const PetscScalar *values;
   const PetscReal   *history;
+  PetscBool          chebyshev;
+  KSP                estimator = NULL;
+  Vec                rhs       = NULL;
 
   PetscFunctionBeginUser;
   PetscCall(KSPSetResidualHistory(ksp, NULL, HISTORY, PETSC_TRUE));
@@ -147,6 +151,10 @@ static PetscErrorCode Solve(KSP ksp, Vec b, Vec x, int s, Run *r)
   memcpy(r->x[s], values, sizeof(PetscScalar) * (size_t)r->n);
   PetscCall(VecRestoreArrayRead(x, &values));
   PetscCall(Text(ksp, &r->view[s]));
+  PetscCall(PetscObjectTypeCompare((PetscObject)ksp, KSPCHEBYSHEV, &chebyshev));
+  if (chebyshev) PetscCall(KSPChebyshevEstEigGetKSP(ksp, &estimator));
+  if (estimator) PetscCall(KSPGetRhs(estimator, &rhs));
+  if (rhs) PetscCall(PetscObjectGetId((PetscObject)rhs, &r->estimated[s]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -293,6 +301,7 @@ static PetscErrorCode TestCase(const Case *c)
   MatTestCheck(!r[0].zeros && !r[0].noise, "PETSc's own creators ask the device");
   MatTestCheck(c->zeros < 0 || !r[1].zeros == !(Device && c->zeros), "the diagonal's zeros are looked for where they should not be, or not where they should");
   MatTestCheck(c->noise < 0 || !r[1].noise == !(Device && c->noise), "noise is made where it should not be, or not where it should");
+  if (Device && c->noise > 0 && c->kind == PLAIN && strstr(c->options, "-ksp_type chebyshev")) MatTestCheck(r[1].estimated[1] && r[1].estimated[2] == r[1].estimated[1] && r[1].estimated[4] == r[1].estimated[1], "the vector of noise is not the one of the estimate before");
   for (int k = 0; k < 2; k++)
     for (int s = 0; s < SOLVES; s++) {
       free(r[k].x[s]);

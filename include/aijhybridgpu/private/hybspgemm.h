@@ -19,6 +19,16 @@ typedef enum {
 } HybSpGEMMReads;
 #define HYB_SPGEMM_READS_ALL (HYB_SPGEMM_READS_A | HYB_SPGEMM_READS_B | HYB_SPGEMM_READS_C)
 
+/* A part of a numeric phase, so that a product between two others never has all of its values at once: some rows of C,
+   of which C->a has the entries alone; or what some rows of B give, of which B->a has the entries alone, added to C but
+   for the first ones, which set it. That takes an A whose columns do not stay. */
+typedef struct {
+  PetscBool  inner;    /* of B */
+  PetscInt   row[2];   /* from the first one to before the second one */
+  PetscCount entry[2]; /* and their entries */
+} HybSpGEMMPart;
+#define HYB_SPGEMM_PARTS 4
+
 /* One product, from its symbolic phase to its last numeric one. It holds patterns and plans, never the operands'
    values. */
 typedef struct {
@@ -26,8 +36,8 @@ typedef struct {
   const HybSpGEMMMethod *method;   /* set by HybSpGEMMSymbolic() */
   char                   name[32]; /* asked for by the user: "auto" or a method's name */
   PetscInt               width;    /* rowmerge's W, 2..32; 0: the method chooses */
-  /* the caller expects more than one numeric phase: a plan for them may be made in the first */
-  PetscBool reuse;
+  /* the caller expects more than one numeric phase: a plan for them is made before the first */
+  PetscBool reuse, planned;
   PetscInt  numerics; /* numeric phases before this one */
   /* the driver's analysis of the operands, during symbolic: each part is made when it is first wanted */
   PetscInt     waits;       /* for the device so far (HybSpGEMMFetch()) */
@@ -42,6 +52,15 @@ typedef struct {
   /* the caller keeps A's columns for all numeric phases: a plan goes by them and does not list what they tell */
   PetscBool columnsstay;
   int       reads; /* whose columns numeric phases read, of HybSpGEMMReads: all, unless the method says fewer */
+  /* where each of A's values stands in A->a; NULL: in turn. For numeric phases, by the caller, where the method says
+     that it takes them so */
+  const PetscInt *permutation;
+  PetscBool       permutes;
+  /* part: of a numeric phase, by the caller, where the method says that it has them; NULL: all of it. cut: entries of
+     C before each quarter of its rows, if the method says so */
+  const HybSpGEMMPart *part;
+  PetscBool            parts, hascut;
+  PetscCount           cut[HYB_SPGEMM_PARTS + 1];
 } HybSpGEMM;
 
 struct _HybSpGEMMMethod {
@@ -54,6 +73,9 @@ struct _HybSpGEMMMethod {
      together: then the driver does not call numeric for the first product. C->a left NULL: the driver allocates it and
      calls numeric. */
   PetscErrorCode (*symbolic)(HybSpGEMM *, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C);
+  /* Makes what the numeric phases go by, of a product with several of them: from patterns, all of which are there.
+     NULL: nothing is made */
+  PetscErrorCode (*plan)(HybSpGEMM *, const HybCSR *A, const HybCSR *B, const HybCSR *C);
   /* fills C->a for operands of the same pattern as in symbolic; columns that mm->reads does not name may be gone */
   PetscErrorCode (*numeric)(HybSpGEMM *, const HybCSR *A, const HybCSR *B, HybCSR *C);
   PetscErrorCode (*destroy)(HybSpGEMM *); /* may be NULL: keep and work are reset by the driver */
@@ -81,6 +103,8 @@ extern PetscErrorCode HybSpGEMMInit(HybSpGEMM *, const HybExec *, const char *me
 /* C->i, C->j (and, if the method chose to, C->a) come from out. Refuses counts beyond PetscInt: early on the lower
    bound, else on the exact count, never on the number of products. */
 extern PetscErrorCode HybSpGEMMSymbolic(HybSpGEMM *, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C);
+/* before the first numeric phase, which calls it unless the caller has: then its memory is better taken after this */
+extern PetscErrorCode HybSpGEMMPlan(HybSpGEMM *, const HybCSR *A, const HybCSR *B, const HybCSR *C);
 extern PetscErrorCode HybSpGEMMNumeric(HybSpGEMM *, const HybCSR *A, const HybCSR *B, HybCSR *C);
 extern PetscErrorCode HybSpGEMMDestroy(HybSpGEMM *);
 

@@ -41,7 +41,7 @@
   et al. 2016): faster than sorting for four or five entries a column by a tenth to a quarter, slower for all other
   matrices by half and more.
 
-  Memory: offsets: 8 bytes a row; sorting: 12 bytes a nonzero and the sort's own, two more copies of keys and positions.
+  Memory: offsets: 8 bytes a row; sorting: 8 bytes a nonzero and the sort's own, one more copy of keys and positions.
 */
 #include "csrops.cuh"
 #include "diagonals.cuh"
@@ -363,12 +363,11 @@ static PetscErrorCode TransposeByOffsets(const HybExec *exec, HybArena *work, co
 static PetscErrorCode TransposeBySorting(const HybExec *exec, HybArena *work, const HybCSR *A, const TransposeResult *T)
 {
   const PetscCount stride = (A->nnz + HYB_WARP - 1) / HYB_WARP * HYB_WARP;
-  PetscInt        *columns, *rowof, *position;
+  PetscInt        *columns, *rowof, *position = T->tj; /* written after the sort */
 
   PetscFunctionBegin;
-  PetscCall(HybArenaAlloc(work, HYB_WORK(exec), 3 * stride, sizeof(*columns), &columns));
-  rowof    = columns + stride;
-  position = rowof + stride;
+  PetscCall(HybArenaAlloc(work, HYB_WORK(exec), 2 * stride, sizeof(*columns), &columns));
+  rowof = columns + stride;
   if (A->nnz) {
     HYB_LAUNCH(TransposeEntries, HybBlocks(A->nnz, TRANSPOSE_TILE), CSR_THREADS, 0, exec->stream, A->m, A->nnz, A->i, rowof, position);
     PetscCall(HybSortPairsInt(exec, work, A->nnz, A->j, columns, position, T->perm, 0, HybBits(A->n)));

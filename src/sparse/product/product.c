@@ -16,17 +16,21 @@
     symbolic:  transpose symbolically what is to be transposed (keeping the permutation of the values);
                for each multiplication: symbolic product on patterns; W's pattern and values are kept for the numeric
                phases
-    numeric: gather the transpose's new values through the permutation, unless the caller says that the operand's are
-    the old ones; for each multiplication: numeric product
+    numeric: the first time, the methods' plans; gather the transpose's new values through the permutation, unless the
+    caller says that the operand's are the old ones, or a plan takes the operand's by the permutation itself; for each
+    multiplication: numeric product
 
-  Memory: the transpose lives as long as the product (12 bytes a nonzero in double and 32-bit indices, plus 4 for the
-  permutation), and so does W; but columns of either are given back after the first numeric phase if the methods' plans
-  tell what is needed of them, and on a device W's values live in numeric phases alone, where memory comes from a pool.
+  Memory: the transpose lives as long as the product (12 bytes a nonzero in double and 32-bit indices, 8 of them only
+  where its values are gathered, plus 4 for the permutation), and so does W; but columns of either are given back once
+  the plans tell what is needed of them, before W's values are taken, and on a device these live in numeric phases
+  alone, where memory comes from a pool. The transpose comes first: sorting takes more than it leaves.
   Cost: that of the multiplications; a transpose is O(nnz + rows + columns) once and one gather a numeric phase.
 
   No conjugation anywhere: PETSc's AtB, PtAP, RARt are plain transposes in complex arithmetic too.
 */
 #include "aijhybridgpu/private/hybproduct.h"
+
+#define HYB_PARTS_ASK ((size_t)1 << 20) /* bytes of A P's values from which the card is asked what is free */
 
 typedef struct {
   PetscBool used;
@@ -46,11 +50,13 @@ struct _HybProduct {
   PetscInt       nstages;
   HybSpGEMM      stage[2];
   PetscBool      stageinit[2];
-  const HybCSR  *left[2], *right[2], *made[2]; /* of each stage; to be compared with T and W alone */
-  HybCSR         W;                            /* the intermediate product of two-stage products */
+  const HybCSR  *left[2], *right[2]; /* of each stage; from phase to phase, T and W alone are the same */
+  HybCSR        *made[2];
+  HybCSR         W; /* the intermediate product of two-stage products */
   HybPtAP        fused;
   PetscBool      isfused;
   PetscBool      frugal;            /* the last numeric phase took no memory */
+  PetscInt       parts, inparts;    /* of A P: asked for, and what it is made in; 0: not known yet */
   PetscBool      reuse;             /* more than one numeric phase is expected */
   PetscBool      same[3];           /* operands that the next numeric phase sees with the values of the last one */
   PetscCount     gathers;           /* of a transpose's values */
@@ -120,10 +126,10 @@ static PetscErrorCode HybProductReset(HybProduct p)
   ierr[2]            = HybProductResetFused(p);
   p->nstages         = 0;
   p->transposed.used = p->transposed.current = PETSC_FALSE;
-  p->gathers = p->shed = 0;
-  p->frugal            = PETSC_FALSE;
-  ierr[3]              = HybArenaReset(&p->work);
-  ierr[4]              = HybArenaReset(&p->keep);
+  p->gathers = p->shed = p->inparts = 0;
+  p->frugal                         = PETSC_FALSE;
+  ierr[3]                           = HybArenaReset(&p->work);
+  ierr[4]                           = HybArenaReset(&p->keep);
   for (int k = 0; k < 5; k++) PetscCall(ierr[k]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -171,6 +177,36 @@ static PetscErrorCode HybProductCheckShapes(HybProduct p, const HybCSR *A, const
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What each stage multiplies and makes, and the number of stages. T and W are the product's own. */
+static PetscInt HybProductOperands(HybProduct p, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybCSR *result)
+{
+  const HybCSR *const T = &p->transposed.T, *const W = &p->W;
+  const HybCSR *const left[][2] = {
+    {A, NULL},
+    {T, NULL},
+    {A, NULL},
+    {A, T   },
+    {A, B   },
+    {A, W   }
+  }; /* by HybProductType */
+  const HybCSR *const right[][2] = {
+    {B, NULL},
+    {B, NULL},
+    {T, NULL},
+    {B, W   },
+    {T, W   },
+    {B, C   }
+  };
+  const PetscInt n = left[p->type][1] ? 2 : 1;
+
+  for (PetscInt s = 0; s < n; s++) {
+    p->left[s]  = left[p->type][s];
+    p->right[s] = right[p->type][s];
+    p->made[s]  = s == n - 1 ? result : &p->W;
+  }
+  return n;
+}
+
 static PetscErrorCode HybProductTransposeSymbolic(HybProduct p, PetscInt operand, const HybCSR *M)
 {
   Transposed *t = &p->transposed;
@@ -180,7 +216,7 @@ static PetscErrorCode HybProductTransposeSymbolic(HybProduct p, PetscInt operand
   x.result = HYB_WORK(&p->exec);
   PetscCall(x.backend->csr->transposesymbolic(&x, &p->keep, &p->work, M, &t->T, &t->perm));
   PetscCall(HybArenaReset(&p->work));
-  PetscCall(HybArenaAlloc(&p->keep, x.result, t->T.nnz, sizeof(HybScalar), &t->T.a));
+  t->T.a     = NULL;
   t->used    = PETSC_TRUE;
   t->operand = operand;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -194,11 +230,12 @@ static PetscBool HybProductPasses(HybProduct p, const HybCSR *C)
 
 /* One multiplication: its pattern, and room for its values. A numeric phase follows in any case, so the method does not
    see values, which it might multiply at once. */
-static PetscErrorCode HybProductStageSymbolic(HybProduct p, PetscInt s, const HybCSR *L, const HybCSR *R, HybMem result, HybArena *out, HybCSR *C)
+static PetscErrorCode HybProductStageSymbolic(HybProduct p, PetscInt s, HybMem result, HybArena *out)
 {
-  HybExec   x    = p->exec;
-  HybCSR    left = *L, right = *R;
-  PetscBool fused = PETSC_FALSE;
+  const HybCSR *L = p->left[s];
+  HybCSR       *C = p->made[s], left = *L, right = *p->right[s];
+  HybExec       x     = p->exec;
+  PetscBool     fused = PETSC_FALSE;
 
   PetscFunctionBegin;
   left.a = right.a = NULL;
@@ -211,9 +248,6 @@ static PetscErrorCode HybProductStageSymbolic(HybProduct p, PetscInt s, const Hy
   p->stage[s].reuse = p->reuse;
   /* the caller's own operands come with their columns each time */
   p->stage[s].columnsstay = (PetscBool)(L != &p->W && L != &p->transposed.T);
-  p->left[s]              = L;
-  p->right[s]             = R;
-  p->made[s]              = C;
   PetscCall(PetscMemzero(C, sizeof(*C)));
   PetscCall(HybSpGEMMSymbolic(&p->stage[s], &left, &right, out, C));
   if (!C->a && !HybProductPasses(p, C)) PetscCall(HybArenaAlloc(out, result, C->nnz, sizeof(HybScalar), &C->a));
@@ -257,40 +291,18 @@ static PetscErrorCode HybProductTryFused(HybProduct p, const HybCSR *A, const Hy
 
 static PetscErrorCode HybProductSymbolic_Inner(HybProduct p, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybArena *out, HybCSR *result)
 {
-  const HybMem kept = p->exec.result, work = HYB_WORK(&p->exec);
-  HybCSR      *T = &p->transposed.T;
+  static const PetscInt transposed[] = {-1, 0, 1, 1, 1, -1}; /* by HybProductType */
+  const PetscInt        operand      = transposed[p->type];
+  PetscInt              n;
 
   PetscFunctionBegin;
   PetscCall(HybProductReset(p));
   PetscCall(HybProductCheckShapes(p, A, B, C));
-  switch (p->type) {
-  case HYB_PRODUCT_AB:
-    PetscCall(HybProductStageSymbolic(p, 0, A, B, kept, out, result));
-    break;
-  case HYB_PRODUCT_ATB:
-    PetscCall(HybProductTransposeSymbolic(p, 0, A));
-    PetscCall(HybProductStageSymbolic(p, 0, T, B, kept, out, result));
-    break;
-  case HYB_PRODUCT_ABT:
-    PetscCall(HybProductTransposeSymbolic(p, 1, B));
-    PetscCall(HybProductStageSymbolic(p, 0, A, T, kept, out, result));
-    break;
-  case HYB_PRODUCT_PTAP:
-    PetscCall(HybProductTryFused(p, A, B, out, result));
-    if (p->isfused) break;
-    PetscCall(HybProductStageSymbolic(p, 0, A, B, work, &p->keep, &p->W));
-    PetscCall(HybProductTransposeSymbolic(p, 1, B));
-    PetscCall(HybProductStageSymbolic(p, 1, T, &p->W, kept, out, result));
-    break;
-  case HYB_PRODUCT_RART:
-    PetscCall(HybProductTransposeSymbolic(p, 1, B));
-    PetscCall(HybProductStageSymbolic(p, 0, A, T, work, &p->keep, &p->W));
-    PetscCall(HybProductStageSymbolic(p, 1, B, &p->W, kept, out, result));
-    break;
-  case HYB_PRODUCT_ABC:
-    PetscCall(HybProductStageSymbolic(p, 0, A, B, work, &p->keep, &p->W));
-    PetscCall(HybProductStageSymbolic(p, 1, &p->W, C, kept, out, result));
-    break;
+  if (p->type == HYB_PRODUCT_PTAP) PetscCall(HybProductTryFused(p, A, B, out, result));
+  if (!p->isfused) {
+    if (operand >= 0) PetscCall(HybProductTransposeSymbolic(p, operand, operand ? B : A));
+    n = HybProductOperands(p, A, B, C, result);
+    for (PetscInt s = 0; s < n; s++) PetscCall(HybProductStageSymbolic(p, s, s == n - 1 ? p->exec.result : HYB_WORK(&p->exec), s == n - 1 ? out : &p->keep));
   }
   p->resultbytes = out->bytes;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -326,6 +338,14 @@ PetscErrorCode HybProductSetReuse(HybProduct p)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode HybProductSetParts(HybProduct p, PetscInt parts)
+{
+  PetscFunctionBegin;
+  PetscCheck(parts == 0 || parts == 1 || parts == 2 || parts == 4, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "A product is made in 1, 2 or 4 parts, not %" PetscInt_FMT, parts);
+  p->parts = parts;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybProductUnchanged(HybProduct p, const PetscBool same[3])
 {
   PetscFunctionBegin;
@@ -354,11 +374,86 @@ static PetscErrorCode HybProductShed(HybProduct p)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The transpose's values, if they are the old ones no more; of a stage that takes them by the permutation, where they
+   stand in the operand */
+static PetscErrorCode HybProductTransposeNumeric(HybProduct p, const HybCSR *M)
+{
+  Transposed *t = &p->transposed;
+
+  PetscFunctionBegin;
+  for (PetscInt s = 0; s < p->nstages; s++) {
+    if (p->left[s] != &t->T || !p->stage[s].permutes) continue;
+    p->stage[s].permutation = t->perm;
+    t->T.a                  = M->a;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (t->current && p->same[t->operand]) PetscFunctionReturn(PETSC_SUCCESS);
+  t->current = PETSC_FALSE;
+  if (!t->T.a) PetscCall(HybArenaAlloc(&p->keep, HYB_WORK(&p->exec), t->T.nnz, sizeof(HybScalar), &t->T.a));
+  PetscCall(p->exec.backend->csr->gather(&p->exec, t->T.nnz, t->perm, PETSC_FALSE, M->a, t->T.a));
+  t->current = PETSC_TRUE;
+  p->gathers++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* In how many parts A P is made: on an H200 four take a tenth longer than one and two nearly as long, so they are for
+   where its values would take more than a quarter of what is free in the first numeric phase */
+static PetscErrorCode HybProductParts(HybProduct p)
+{
+  const HybSpGEMM *s     = p->stage;
+  const size_t     bytes = (size_t)p->W.nnz * sizeof(HybScalar);
+
+  PetscFunctionBegin;
+  if (p->inparts) PetscFunctionReturn(PETSC_SUCCESS);
+  p->inparts = 1;
+  if (p->type != HYB_PRODUCT_PTAP || !HybProductPasses(p, &p->W) || !s[0].parts || !s[0].hascut || !s[1].parts) PetscFunctionReturn(PETSC_SUCCESS);
+  if (p->parts)
+    p->inparts = p->parts;
+  else if (bytes > HYB_PARTS_ASK) {
+    HybMemoryReport report;
+
+    PetscCall(p->exec.backend->memory(&report));
+    if (bytes > report.free_bytes / 4) p->inparts = HYB_SPGEMM_PARTS;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybProductStagesNumeric(HybProduct p)
+{
+  const PetscCount m    = p->W.m;
+  PetscCount       most = 0;
+  PetscInt         n, step;
+
+  PetscFunctionBegin;
+  PetscCall(HybProductParts(p));
+  n    = p->inparts;
+  step = HYB_SPGEMM_PARTS / n;
+  if (n == 1) {
+    if (p->nstages > 1 && HybProductPasses(p, &p->W)) PetscCall(HybArenaAlloc(&p->work, HYB_MEM_DEVICE, p->W.nnz, sizeof(HybScalar), &p->W.a));
+    for (PetscInt s = 0; s < p->nstages; s++) PetscCall(HybSpGEMMNumeric(&p->stage[s], p->left[s], p->right[s], p->made[s]));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  for (PetscInt q = 0; q < HYB_SPGEMM_PARTS; q += step) most = PetscMax(most, p->stage[0].cut[q + step] - p->stage[0].cut[q]);
+  PetscCall(HybArenaAlloc(&p->work, HYB_MEM_DEVICE, most, sizeof(HybScalar), &p->W.a));
+  for (PetscInt q = 0; q < HYB_SPGEMM_PARTS; q += step) {
+    for (PetscInt s = 0; s < 2; s++) {
+      HybSpGEMMPart part = {
+        (PetscBool)s, {(PetscInt)(m * q / HYB_SPGEMM_PARTS), (PetscInt)(m * (q + step) / HYB_SPGEMM_PARTS)},
+         {p->stage[0].cut[q],                   p->stage[0].cut[q + step]                    }
+      };
+      PetscErrorCode ierr;
+
+      p->stage[s].part = &part;
+      ierr             = HybSpGEMMNumeric(&p->stage[s], p->left[s], p->right[s], p->made[s]);
+      p->stage[s].part = NULL;
+      PetscCall(ierr);
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybProductNumeric_Inner(HybProduct p, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybCSR *result)
 {
-  const HybCSR *operands[3];
-  HybCSR       *T = &p->transposed.T;
-
   PetscFunctionBegin;
   if (p->isfused) {
     PetscCall(p->fused.method->numeric(&p->fused, A, B, result));
@@ -366,40 +461,13 @@ static PetscErrorCode HybProductNumeric_Inner(HybProduct p, const HybCSR *A, con
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCheck(p->nstages > 0, PETSC_COMM_SELF, PETSC_ERR_ORDER, "The numeric phase of the product %s was called before its symbolic phase", HybProductTypes[p->type]);
-  PetscCall(HybProductShed(p));
-  operands[0] = A;
-  operands[1] = B;
-  operands[2] = C;
-  if (p->transposed.used && !(p->transposed.current && p->same[p->transposed.operand])) {
-    p->transposed.current = PETSC_FALSE;
-    PetscCall(p->exec.backend->csr->gather(&p->exec, T->nnz, p->transposed.perm, PETSC_FALSE, operands[p->transposed.operand]->a, T->a));
-    p->transposed.current = PETSC_TRUE;
-    p->gathers++;
+  (void)HybProductOperands(p, A, B, C, result);
+  for (PetscInt s = 0; s < p->nstages; s++) {
+    PetscCall(HybSpGEMMPlan(&p->stage[s], p->left[s], p->right[s], p->made[s]));
+    PetscCall(HybProductShed(p));
   }
-  if (p->nstages > 1 && HybProductPasses(p, &p->W)) PetscCall(HybArenaAlloc(&p->work, HYB_MEM_DEVICE, p->W.nnz, sizeof(HybScalar), &p->W.a));
-  switch (p->type) {
-  case HYB_PRODUCT_AB:
-    PetscCall(HybSpGEMMNumeric(&p->stage[0], A, B, result));
-    break;
-  case HYB_PRODUCT_ATB:
-    PetscCall(HybSpGEMMNumeric(&p->stage[0], T, B, result));
-    break;
-  case HYB_PRODUCT_ABT:
-    PetscCall(HybSpGEMMNumeric(&p->stage[0], A, T, result));
-    break;
-  case HYB_PRODUCT_PTAP:
-    PetscCall(HybSpGEMMNumeric(&p->stage[0], A, B, &p->W));
-    PetscCall(HybSpGEMMNumeric(&p->stage[1], T, &p->W, result));
-    break;
-  case HYB_PRODUCT_RART:
-    PetscCall(HybSpGEMMNumeric(&p->stage[0], A, T, &p->W));
-    PetscCall(HybSpGEMMNumeric(&p->stage[1], B, &p->W, result));
-    break;
-  case HYB_PRODUCT_ABC:
-    PetscCall(HybSpGEMMNumeric(&p->stage[0], A, B, &p->W));
-    PetscCall(HybSpGEMMNumeric(&p->stage[1], &p->W, C, result));
-    break;
-  }
+  if (p->transposed.used) PetscCall(HybProductTransposeNumeric(p, p->transposed.operand ? B : A));
+  PetscCall(HybProductStagesNumeric(p));
   PetscCall(HybProductShed(p)); /* and those that a plan of this phase has made needless */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -474,6 +542,7 @@ PetscErrorCode HybProductGetCounter(HybProduct p, const char *name, PetscCount *
   *value = p->isfused ? HybCountersGet(&p->fused.counters, name) : 0;
   if (!strcmp(name, "transposed values")) *value += p->gathers;
   if (!strcmp(name, "columns given back")) *value += p->shed;
+  if (!strcmp(name, "parts")) *value += p->inparts;
   for (PetscInt s = 0; s < p->nstages; s++) *value += HybCountersGet(&p->stage[s].counters, name);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -16,7 +16,7 @@
   ones are worked on, and go round by shuffles. A tabled place (hash/places.cu) costs a load, and an addition in shared
   memory a load and a store, for each product.
 
-    symbolic   longest row of C, with its size
+    symbolic   longest row of C and words of all masks, with its size
     plan       for each entry of A: from = where its row of B begins, unless A's columns stay, which tell by one load
                more; mask = the columns of that row, looked up in C's row by bisection
     numeric    a group for each row of C, rows in their order; 4 N entries of the row at a time, as many of the four
@@ -31,10 +31,18 @@
   Lanes: N = 4, 8 or 16, the least that takes a mean row of C in three pieces (twelve entries of four lanes);
   -mat_aijhybridgpu_masks_lanes sets another number. Longer rows go round again, 4 N entries further on.
 
-  Memory: 4 ceil(L/32) bytes an entry of A where C's longest row has L entries, at most 128, and 4 where A's columns
-  will go (nothing else reads columns: the caller may free his own of A, B and C); no plan where that
-  outgrows the operands, takes more than a quarter of free memory, where rows of A are so long that a single group would
-  take too long for one, or where so few bits of a mask are set that testing them costs more than placing products.
+  A may be a transpose whose values nobody has gathered: a permutation then tells where each stands in the matrix that
+  was transposed. It is loaded like where, a round before the value.
+
+  Parts. Of a product between two others only some rows' values need be there at once: W = A P by some of its rows, then
+  what these give to P^T W, then the next. Rows of W are neighbours in memory, so which entries of a row of P^T name
+  them is told by where they begin, by bisection; sums go on from what C has, in the order that they have anyway.
+
+  Memory: 2 bytes an entry of A where no row of C has more than 16 entries, 4 up to 32, else 4 ceil(l/32) for each entry
+  of A whose row of C has l, at most 128, and 4 a row for where its masks begin; 4 an entry more where A's columns will
+  go (nothing else reads columns: the caller may free his own of A, B and C). No plan where that outgrows the operands,
+  takes more than a quarter of free memory, where rows of A are so long that a single group would take too long for one,
+  or where so few bits of a mask are set that testing them costs more than placing products.
   Complexity: as many tests as entries of A times entries of a row of C, over N lanes; an addition a product.
 
   On an H200, P^T A P with a prolongator of smoothed aggregation, 7-point 200^3, ms: A P 0.90 (merging in registers
@@ -49,6 +57,7 @@
   Reference: Jacobson, Space-efficient static trees and graphs, FOCS 1989 (places by counting bits).
 */
 #include "maskrows.cuh"
+#include "../device/hybdispatch.cuh"
 
 #define MASK_THREADS 128
 #define MASK_PIECES  4    /* of N entries each, that are summed together */
@@ -65,14 +74,21 @@
 #endif
 
 struct MaskArgs {
-  PetscInt         m;
-  const PetscInt  *ai, *ci;
-  const PetscInt  *where; /* of each entry of A: where its row of B begins, or its column */
-  const PetscInt  *bi;    /* for the columns; NULL: none are asked */
-  const unsigned  *masks;
-  PetscCount       stride; /* from word to word of a mask */
-  int              words;
-  PetscInt         last; /* entry of B */
+  PetscInt        m;
+  const PetscInt *ai, *ci;
+  const PetscInt *where; /* of each entry of A: where its row of B begins, or its column */
+  const PetscInt *bi;    /* for the columns; NULL: none are asked */
+  const unsigned *masks;
+  int             shorts; /* a mask is a short of its own */
+  /* where the masks of each row begin: the first words of all its entries, then the next ones; NULL: each has one
+     word */
+  const PetscInt *first;
+  const PetscInt *perm; /* of each entry of A: where its value stands in aa; NULL: in turn */
+  /* entries of B that are there, all of whose rows begin with one of these; do sums go on from what C has */
+  PetscInt         bbegin, bend;
+  int              inner, more;
+  PetscInt         cbegin; /* entry of C that ca begins with */
+  PetscInt         last;   /* entry of B, of those that are there */
   const HybScalar *aa, *ba;
   HybScalar       *ca;
 };
@@ -84,60 +100,98 @@ struct MaskEntry {
   HybScalar a;
 };
 
-/* where[k], asked for one round before MaskLoad() needs it: no load then waits for another */
-static __device__ __forceinline__ PetscInt MaskWhere(const MaskArgs &x, PetscInt k, PetscInt end)
+/* a row of A, and how its masks lie */
+struct MaskRow {
+  PetscInt begin, end; /* entries that are taken */
+  PetscInt first;      /* word of the first one */
+  PetscInt stride;     /* from word to word of a mask */
+  int      words;      /* of a mask */
+};
+
+/* the first of entries [begin, end) whose row of B begins at entry b or later */
+static __device__ __forceinline__ PetscInt MaskCut(const PetscInt *__restrict__ from, PetscInt begin, PetscInt end, PetscInt b)
 {
-  return k < end ? x.where[k] : 0;
+  while (begin < end) {
+    const PetscInt mid = begin + (end - begin) / 2;
+
+    if (from[mid] < b)
+      begin = mid + 1;
+    else
+      end = mid;
+  }
+  return begin;
+}
+
+/* what is asked for one round before MaskLoad() needs it: no load then waits for another */
+struct MaskAhead {
+  PetscInt where, value;
+};
+
+/* FAR: masks of several words, or permuted values */
+template <bool FAR>
+static __device__ __forceinline__ MaskAhead MaskLookAhead(const MaskArgs &x, const MaskRow &row, PetscInt k)
+{
+  MaskAhead ahead;
+
+  ahead.where = k < row.end ? x.where[k] : 0;
+  ahead.value = FAR && x.perm && k < row.end ? x.perm[k] : k;
+  return ahead;
 }
 
 /* of the pieces from entry first of C's row on; none of its bits is set where there is no such entry of A */
-template <int N, int R>
-static __device__ __forceinline__ MaskEntry MaskLoad(const MaskArgs &x, PetscInt k, PetscInt end, int first, PetscInt where)
+template <int N, int R, bool FAR>
+static __device__ __forceinline__ MaskEntry MaskLoad(const MaskArgs &x, const MaskRow &row, PetscInt k, int first, const MaskAhead &ahead)
 {
   MaskEntry e;
 
   e.lo = e.hi = 0;
   e.from      = 0;
   e.a         = HybScalar();
-  if (k < end) {
-    const unsigned *q = x.masks + k;
+  if (k < row.end) {
+    e.from = (x.bi ? x.bi[ahead.where] : ahead.where) - (FAR ? x.bbegin : 0);
+    e.a    = x.aa[ahead.value];
+    if (x.shorts)
+      e.lo = ((const unsigned short *)x.masks)[k];
+    else if (FAR) {
+      const unsigned *q    = x.masks + row.first + (k - row.begin);
+      int             left = row.words;
 
-    e.from = x.bi ? x.bi[where] : where;
-    e.a    = x.aa[k];
-    if (first) {
+      if (first) {
 #pragma unroll 1
-      for (int w = first / 32; w > 0; w--, q += x.stride) e.from += __popc(*q);
-    }
-    e.lo = *q;
+        for (int w = first / 32; w > 0 && left > 0; w--, left--, q += row.stride) e.from += __popc(*q);
+      }
+      if (left > 0) e.lo = *q;
+      if (N * R > 32 && left > 1) e.hi = q[row.stride];
+    } else
+      e.lo = x.masks[k];
     if (N * MASK_PIECES < 32 && first) {
       const int shift = first & 31;
 
       e.from += __popc(e.lo & ((1u << shift) - 1u));
       e.lo >>= shift;
     }
-    if (N * R > 32 && first / 32 + 1 < x.words) e.hi = q[x.stride];
   }
   return e;
 }
 
 /* R pieces of the rows of a warp, from entry first of each; entries: of the longest row of A; BATCH rows of B are on
    their way together */
-template <int N, int R, int BATCH>
-static __device__ __forceinline__ void MaskSums(const MaskArgs &x, PetscInt begin, PetscInt end, int entries, int first, int len, HybScalar *c)
+template <int N, int R, int BATCH, bool FAR>
+static __device__ __forceinline__ void MaskSums(const MaskArgs &x, const MaskRow &row, int entries, int first, int len, HybScalar *c)
 {
   const int lane = HybLane() & (N - 1);
   HybScalar sum[R];
-  PetscInt  ahead = MaskWhere(x, begin + N + lane, end);
-  MaskEntry next  = MaskLoad<N, R>(x, begin + lane, end, first, MaskWhere(x, begin + lane, end));
+  MaskAhead ahead = MaskLookAhead<FAR>(x, row, row.begin + N + lane);
+  MaskEntry next  = MaskLoad<N, R, FAR>(x, row, row.begin + lane, first, MaskLookAhead<FAR>(x, row, row.begin + lane));
 
 #pragma unroll
-  for (int r = 0; r < R; r++) sum[r] = HybNegativeZero();
+  for (int r = 0; r < R; r++) sum[r] = FAR && x.more && first + r * N + lane < len ? c[first + r * N + lane] : HybNegativeZero();
   for (int k0 = 0; k0 < entries; k0 += N) {
     const MaskEntry now = next;
 
     if (k0 + N < entries) {
-      next  = MaskLoad<N, R>(x, begin + k0 + N + lane, end, first, ahead);
-      ahead = MaskWhere(x, begin + k0 + 2 * N + lane, end);
+      next  = MaskLoad<N, R, FAR>(x, row, row.begin + k0 + N + lane, first, ahead);
+      ahead = MaskLookAhead<FAR>(x, row, row.begin + k0 + 2 * N + lane);
     }
 #pragma unroll 1
     for (int j = 0; j < N && k0 + j < entries; j += BATCH) {
@@ -177,44 +231,73 @@ static __device__ __forceinline__ void MaskSums(const MaskArgs &x, PetscInt begi
   }
 }
 
-template <int N>
-__global__ void __launch_bounds__(MASK_THREADS, sizeof(HybScalar) > 8 ? 3 : N > 8 ? 5
-                                                                                  : 6) MaskKernel(MaskArgs x)
+template <int N, bool FAR>
+__global__ void __launch_bounds__(MASK_THREADS, sizeof(HybScalar) > 8 ? 3 : N > 8 || (FAR && N > 4) ? 5
+                                                                                                    : 6) MaskKernel(MaskArgs x)
 {
-  const PetscCount row   = ((PetscCount)blockIdx.x * MASK_THREADS + threadIdx.x) / N;
-  PetscInt         begin = 0, end = 0, cbegin = 0;
-  int              len = 0;
+  const PetscCount r      = ((PetscCount)blockIdx.x * MASK_THREADS + threadIdx.x) / N;
+  MaskRow          row    = {0, 0, 0, 0, 0};
+  PetscInt         cbegin = 0;
+  int              len    = 0;
 
-  if (row < x.m) {
-    begin  = x.ai[row];
-    end    = x.ai[row + 1];
-    cbegin = x.ci[row];
-    len    = (int)(x.ci[row + 1] - cbegin);
+  if (r < x.m) {
+    cbegin = x.ci[r];
+    len    = (int)(x.ci[r + 1] - cbegin);
+    row    = {x.ai[r], x.ai[r + 1], FAR && x.first ? x.first[r] : x.ai[r], x.ai[r + 1] - x.ai[r], (len + 31) / 32};
+    cbegin -= x.cbegin;
+    if (FAR && x.inner) {
+      const PetscInt begin = MaskCut(x.where, row.begin, row.end, x.bbegin);
+
+      row.end = MaskCut(x.where, begin, row.end, x.bend);
+      row.first += begin - row.begin;
+      row.begin = begin;
+    }
   }
-  const int entries = HybSubwarpMax<HYB_WARP>((int)(end - begin)), longest = HybSubwarpMax<HYB_WARP>(len);
+  const int entries = HybSubwarpMax<HYB_WARP>((int)(row.end - row.begin)), longest = HybSubwarpMax<HYB_WARP>(len);
 
   for (int first = 0; first < longest; first += MASK_PIECES * N) {
     const int left = longest - first;
 
     if (left > 3 * N)
-      MaskSums<N, 4, 2>(x, begin, end, entries, first, len, x.ca + cbegin);
+      MaskSums<N, 4, 2, FAR>(x, row, entries, first, len, x.ca + cbegin);
     else if (left > 2 * N)
-      MaskSums<N, 3, MASK_BATCH>(x, begin, end, entries, first, len, x.ca + cbegin);
+      MaskSums<N, 3, MASK_BATCH, FAR>(x, row, entries, first, len, x.ca + cbegin);
     else if (left > N)
-      MaskSums<N, 2, MASK_BATCH>(x, begin, end, entries, first, len, x.ca + cbegin);
+      MaskSums<N, 2, MASK_BATCH, FAR>(x, row, entries, first, len, x.ca + cbegin);
     else
-      MaskSums<N, 1, MASK_BATCH>(x, begin, end, entries, first, len, x.ca + cbegin);
+      MaskSums<N, 1, MASK_BATCH, FAR>(x, row, entries, first, len, x.ca + cbegin);
   }
 }
 
-__global__ void __launch_bounds__(256) MaskLongest(PetscInt m, const PetscInt *__restrict__ ci, PetscCount *longest)
+/* the longest row of C (NULL: it is known), how many words the masks of all entries of A take, and before which entry
+   of C each quarter of its rows begins */
+__global__ void __launch_bounds__(256) MaskMeasure(PetscInt m, const PetscInt *__restrict__ ai, const PetscInt *__restrict__ ci, PetscCount *longest, PetscCount *words, PetscCount *cut)
 {
   HYB_SHARED(PetscCount, scratch, HYB_WARP);
-  PetscCount most = 0;
+  PetscCount most = 0, sum = 0;
 
-  for (PetscCount r = (PetscCount)blockIdx.x * 256 + threadIdx.x; r < m; r += (PetscCount)gridDim.x * 256) most = HybMax()(most, (PetscCount)(ci[r + 1] - ci[r]));
-  most = HybBlockMax<256>(most, scratch);
-  if (threadIdx.x == 0) (void)HybAtomicMax(longest, most);
+  for (PetscCount r = (PetscCount)blockIdx.x * 256 + threadIdx.x; r < m; r += (PetscCount)gridDim.x * 256) {
+    const PetscCount len = (PetscCount)(ci[r + 1] - ci[r]);
+
+    most = HybMax()(most, len);
+    sum += (PetscCount)(ai[r + 1] - ai[r]) * ((len + 31) / 32);
+  }
+  if (longest) {
+    most = HybBlockMax<256>(most, scratch);
+    if (threadIdx.x == 0) (void)HybAtomicMax(longest, most);
+    __syncthreads();
+  }
+  sum = HybBlockSum<256>(sum, scratch);
+  if (threadIdx.x == 0) (void)HybAtomicAdd(words, sum);
+  if (blockIdx.x == 0 && threadIdx.x <= HYB_SPGEMM_PARTS) cut[threadIdx.x] = ci[(PetscCount)m * threadIdx.x / HYB_SPGEMM_PARTS];
+}
+
+/* the words of each row's masks */
+__global__ void __launch_bounds__(256) MaskWords(PetscInt m, const PetscInt *__restrict__ ai, const PetscInt *__restrict__ ci, PetscInt *__restrict__ words)
+{
+  const PetscCount r = (PetscCount)blockIdx.x * 256 + threadIdx.x;
+
+  if (r < m) words[r] = (ai[r + 1] - ai[r]) * ((ci[r + 1] - ci[r] + 31) / 32);
 }
 
 /* eight lanes a row, an entry of A each */
@@ -223,12 +306,13 @@ __global__ void __launch_bounds__(MASK_THREADS) MaskPlan(MaskArgs x, const Petsc
   const PetscCount row = ((PetscCount)blockIdx.x * MASK_THREADS + threadIdx.x) / 8;
 
   if (row >= x.m) return;
-  const PetscInt cbegin = x.ci[row], cend = x.ci[row + 1];
+  const PetscInt cbegin = x.ci[row], cend = x.ci[row + 1], abegin = x.ai[row], stride = x.ai[row + 1] - abegin;
+  const int      words = (int)(cend - cbegin + 31) / 32;
 
-  for (PetscInt k = x.ai[row] + (HybLane() & 7); k < x.ai[row + 1]; k += 8) {
+  for (PetscInt k = abegin + (HybLane() & 7); k < x.ai[row + 1]; k += 8) {
     const PetscInt r = aj[k], end = bi[r + 1];
     PetscInt       lo   = cbegin;
-    unsigned       bits = 0, *to = masks + k;
+    unsigned       bits = 0, *to = masks + (x.first ? x.first[row] : abegin) + (k - abegin);
     int            w = 0;
 
     if (from) from[k] = bi[r];
@@ -244,20 +328,26 @@ __global__ void __launch_bounds__(MASK_THREADS) MaskPlan(MaskArgs x, const Petsc
         else
           hi = mid;
       }
-      for (; (int)(lo - cbegin) / 32 > w; w++, to += x.stride) {
+      for (; (int)(lo - cbegin) / 32 > w; w++, to += stride) {
         *to  = bits;
         bits = 0;
       }
       bits |= 1u << ((lo - cbegin) & 31);
     }
-    for (; w < x.words; w++, to += x.stride) {
-      *to  = bits;
-      bits = 0;
+    if (x.shorts)
+      ((unsigned short *)masks)[k] = (unsigned short)bits;
+    else if (!x.first)
+      *to = bits;
+    else {
+      for (; w < words; w++, to += stride) {
+        *to  = bits;
+        bits = 0;
+      }
     }
   }
 }
 
-static MaskArgs MaskArguments(const HybCSR *A, const HybCSR *B, const HybMaskRows *rows, const HybCSR *C)
+static MaskArgs MaskArguments(const HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybMaskRows *rows, const HybCSR *C)
 {
   MaskArgs x;
 
@@ -267,44 +357,72 @@ static MaskArgs MaskArguments(const HybCSR *A, const HybCSR *B, const HybMaskRow
   x.where  = rows->from ? rows->from : A->j;
   x.bi     = rows->from ? NULL : B->i;
   x.masks  = rows->masks;
-  x.stride = A->nnz;
-  x.words  = rows->words;
+  x.shorts = rows->longest <= 16;
+  x.first  = rows->first;
+  x.perm   = mm->permutation;
   x.last   = B->nnz > 0 ? (PetscInt)(B->nnz - 1) : 0;
   x.aa     = A->a;
   x.ba     = B->a;
   x.ca     = C->a;
+  x.bbegin = x.bend = x.cbegin = 0;
+  x.inner = x.more = 0;
+  if (mm->part && mm->part->inner) {
+    x.inner  = 1;
+    x.bbegin = (PetscInt)mm->part->entry[0];
+    x.bend   = (PetscInt)mm->part->entry[1];
+    x.last   = PetscMax(x.bend - x.bbegin - 1, 0);
+    x.more   = mm->part->row[0] > 0;
+  } else if (mm->part) {
+    x.m = mm->part->row[1] - mm->part->row[0];
+    x.ai += mm->part->row[0];
+    x.ci += mm->part->row[0];
+    if (x.first) x.first += mm->part->row[0];
+    x.cbegin = (PetscInt)mm->part->entry[0];
+  }
   return x;
 }
 
-PetscErrorCode HybMaskRowsCount(HybSpGEMM *mm, const PetscInt *count, HybCSR *C, HybMaskRows *rows)
+PetscErrorCode HybMaskRowsCount(HybSpGEMM *mm, const HybCSR *A, const PetscInt *count, HybCSR *C, HybMaskRows *rows)
 {
   const HybExec *exec = &mm->exec;
-  PetscCount    *found, host[2];
+  PetscCount    *found, host[3 + HYB_SPGEMM_PARTS + 1];
 
   PetscFunctionBegin;
-  PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, 2, sizeof(PetscCount), &found));
+  PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, PETSC_STATIC_ARRAY_LENGTH(host), sizeof(PetscCount), &found));
   PetscCall(HybScanCounts(exec, &mm->work, C->m, count, C->i, found, NULL));
-  HYB_LAUNCH(MaskLongest, PetscMin(HybBlocks(C->m, 256), 1024), 256, 0, exec->stream, C->m, C->i, found + 1);
+  HYB_LAUNCH(MaskMeasure, PetscMin(HybBlocks(C->m, 256), 1024), 256, 0, exec->stream, C->m, A->i, C->i, found + 1, found + 2, found + 3);
   PetscCall(exec->backend->copy(exec, host, found, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(HybArenaFree(&mm->work, &found));
   C->nnz        = host[0];
   rows->longest = (PetscInt)host[1];
+  rows->words   = host[2];
+  mm->hascut    = PETSC_TRUE;
+  PetscCall(PetscArraycpy(mm->cut, host + 3, HYB_SPGEMM_PARTS + 1));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMaskRowsMeasure(HybSpGEMM *mm, const HybCSR *A, const HybCSR *C, PetscCount *words)
+{
+  PetscFunctionBegin;
+  PetscCall(mm->exec.backend->zero(&mm->exec, words, sizeof(*words)));
+  HYB_LAUNCH(MaskMeasure, PetscMin(HybBlocks(C->m, 256), 1024), 256, 0, mm->exec.stream, C->m, A->i, C->i, (PetscCount *)NULL, words, words + 1);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybMaskRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybMaskRows *rows)
 {
   const HybExec *exec  = &mm->exec;
-  PetscInt       lanes = HybDeviceTuning()->masks_lanes;
-  size_t         bytes;
+  const bool     far   = rows->longest > 32;
+  PetscInt       lanes = HybDeviceTuning()->masks_lanes, *first;
+  size_t         masks, bytes;
+  unsigned      *made;
 
   PetscFunctionBegin;
-  rows->tried = PETSC_TRUE;
   /* lanes count beyond a row's end */
-  if (!C->nnz || !rows->longest || rows->longest > 32 * MASK_WORDS || mm->stats.maxarow > MASK_ENTRIES || A->nnz > PETSC_MAX_INT - 2 * MASK_ENTRIES) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!C->nnz || !rows->longest || rows->longest > 32 * MASK_WORDS || mm->stats.maxarow > MASK_ENTRIES || A->nnz > PETSC_MAX_INT - 2 * MASK_ENTRIES || rows->words > PETSC_MAX_INT) PetscFunctionReturn(PETSC_SUCCESS);
   if ((double)C->nnz * (double)A->nnz > MASK_SPARSE * (double)mm->stats.products * (double)C->m) PetscFunctionReturn(PETSC_SUCCESS);
-  rows->words = (int)((rows->longest + 31) / 32);
-  bytes       = (size_t)A->nnz * ((mm->columnsstay ? 0 : sizeof(PetscInt)) + (size_t)rows->words * sizeof(unsigned));
+  masks = far ? (size_t)rows->words * sizeof(unsigned) : (size_t)A->nnz * (rows->longest <= 16 ? sizeof(unsigned short) : sizeof(unsigned));
+  bytes = masks + (far ? (size_t)C->m + 1 : 0) * sizeof(PetscInt) + (mm->columnsstay ? 0 : (size_t)A->nnz) * sizeof(PetscInt);
   if (bytes > (size_t)(A->nnz + B->nnz) * (sizeof(PetscInt) + sizeof(HybScalar))) PetscFunctionReturn(PETSC_SUCCESS);
   if (bytes > MASK_ASK) {
     HybMemoryReport report;
@@ -316,30 +434,33 @@ PetscErrorCode HybMaskRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
                                                                                             : 16;
   rows->lanes = (int)lanes;
   if (!mm->columnsstay) PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, A->nnz, sizeof(PetscInt), &rows->from));
-  {
-    unsigned *masks;
-
-    PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, A->nnz, (size_t)rows->words * sizeof(unsigned), &masks));
-    HYB_LAUNCH(MaskPlan, HybBlocks((PetscCount)A->m * 8, MASK_THREADS), MASK_THREADS, 0, exec->stream, MaskArguments(A, B, rows, C), A->j, B->i, B->j, C->j, rows->from, masks);
-    rows->masks = masks;
+  if (far) {
+    PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (PetscCount)C->m + 1, sizeof(PetscInt), &first));
+    HYB_LAUNCH(MaskWords, HybBlocks(C->m, 256), 256, 0, exec->stream, C->m, A->i, C->i, first);
+    PetscCall(HybScanCounts(exec, &mm->work, C->m, first, first, NULL, NULL));
+    rows->first = first;
   }
-  mm->reads = rows->from ? 0 : HYB_SPGEMM_READS_A;
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (PetscCount)masks, 1, &made));
+  HYB_LAUNCH(MaskPlan, HybBlocks((PetscCount)A->m * 8, MASK_THREADS), MASK_THREADS, 0, exec->stream, MaskArguments(mm, A, B, rows, C), A->j, B->i, B->j, C->j, rows->from, made);
+  rows->masks  = made;
+  mm->reads    = rows->from ? 0 : HYB_SPGEMM_READS_A;
+  mm->permutes = PETSC_TRUE;
+  mm->parts    = PETSC_TRUE;
   PetscCall(HybCountersSet(&mm->counters, "masks", A->nnz));
+  PetscCall(HybCountersSet(&mm->counters, "mask bytes", (PetscCount)masks));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybMaskRowsNumeric(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybMaskRows *rows, HybCSR *C)
 {
   const HybExec   *exec = &mm->exec;
-  const PetscCount grid = HybBlocks((PetscCount)A->m * rows->lanes, MASK_THREADS);
-  const MaskArgs   x    = MaskArguments(A, B, rows, C);
+  const MaskArgs   x    = MaskArguments(mm, A, B, rows, C);
+  const PetscCount grid = HybBlocks((PetscCount)x.m * rows->lanes, MASK_THREADS);
 
   PetscFunctionBegin;
-  if (rows->lanes <= 4)
-    HYB_LAUNCH((MaskKernel<4>), grid, MASK_THREADS, 0, exec->stream, x);
-  else if (rows->lanes <= 8)
-    HYB_LAUNCH((MaskKernel<8>), grid, MASK_THREADS, 0, exec->stream, x);
-  else
-    HYB_LAUNCH((MaskKernel<16>), grid, MASK_THREADS, 0, exec->stream, x);
+  PetscCall(HybDispatch(rows->lanes, HybCases<4, 8, 16>(), x.first || x.perm || x.inner, HybFlags(), [&](auto N, auto FAR) {
+    HYB_LAUNCH((MaskKernel<N, FAR>), grid, MASK_THREADS, 0, exec->stream, x);
+    return PETSC_SUCCESS;
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -41,10 +41,13 @@ static PetscErrorCode HybSpGEMMForget(HybSpGEMM *mm)
   mm->method      = NULL;
   mm->data        = NULL;
   mm->rowproducts = NULL;
-  mm->counted     = PETSC_FALSE;
-  mm->numerics    = 0;
-  mm->counters.n  = 0;
-  second          = HybArenaResetBoth(&mm->work, &mm->keep);
+  mm->permutation = NULL;
+  mm->part        = NULL;
+  mm->parts = mm->hascut = PETSC_FALSE;
+  mm->counted = mm->planned = mm->permutes = PETSC_FALSE;
+  mm->numerics                             = 0;
+  mm->counters.n                           = 0;
+  second                                   = HybArenaResetBoth(&mm->work, &mm->keep);
   PetscCall(first);
   PetscCall(second);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -126,6 +129,21 @@ PetscErrorCode HybSpGEMMSymbolic(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode HybSpGEMMPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybCSR *C)
+{
+  PetscErrorCode ierr = PETSC_SUCCESS, second;
+
+  PetscFunctionBegin;
+  PetscCheck(mm->method, PETSC_COMM_SELF, PETSC_ERR_ORDER, "HybSpGEMMSymbolic() comes before HybSpGEMMPlan()");
+  if (!mm->reuse || mm->planned) PetscFunctionReturn(PETSC_SUCCESS);
+  mm->planned = PETSC_TRUE; /* also after an error: there is a way without */
+  if (mm->method->plan) ierr = mm->method->plan(mm, A, B, C);
+  second = HybArenaReset(&mm->work);
+  PetscCall(ierr);
+  PetscCall(second);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybSpGEMMNumeric(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybCSR *C)
 {
   PetscErrorCode ierr, second;
@@ -134,6 +152,8 @@ PetscErrorCode HybSpGEMMNumeric(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   PetscCheck(mm->method, PETSC_COMM_SELF, PETSC_ERR_ORDER, "HybSpGEMMSymbolic() comes before HybSpGEMMNumeric()");
   PetscCheck(A->n == B->m && A->m == C->m && B->n == C->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "The operands do not conform: %" PetscInt_FMT " x %" PetscInt_FMT " times %" PetscInt_FMT " x %" PetscInt_FMT " into %" PetscInt_FMT " x %" PetscInt_FMT, A->m, A->n, B->m, B->n, C->m, C->n);
   PetscCheck((A->a || !A->nnz) && (B->a || !B->nnz) && (C->a || !C->nnz), PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "The numeric phase needs the values of both operands and room for those of the product");
+  PetscCheck(!mm->permutation || mm->permutes, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The SpGEMM method %s does not take values by a permutation", mm->method->name);
+  PetscCall(HybSpGEMMPlan(mm, A, B, C));
   ierr = mm->method->numeric(mm, A, B, C);
   if (!ierr) mm->numerics++;
   second = HybArenaReset(&mm->work);

@@ -3,8 +3,8 @@
   ../hash/hashrows.cu.
 
     symbolic   count every row; scan; columns, and values where the operands have them     (one synchronisation)
-    numeric    values; where a plan serves, it is made first: in the first numeric phase of a Galerkin product by masks
-               (../maskrows.cu), if rows of C are short, else by places, and by places in the second one of others
+    plan       of a Galerkin product: by masks (../maskrows.cu), if rows of C are short, else by places
+    numeric    values; of other products the second one plans by places
 
   It takes any operands.
 */
@@ -31,8 +31,15 @@ static PetscErrorCode HybSpGEMMSymbolic_HashCUDA(HybSpGEMM *mm, const HybCSR *A,
   PetscCall(HybArenaAlloc(out, exec->result, (PetscCount)C->m + 1, sizeof(PetscInt), &C->i));
   if (mm->stats.products) {
     PetscCall(HybHashRowsCount(mm, A, B, PETSC_TRUE, mm->rowproducts, NULL, hash, C->i));
+    hash->nown = mm->reuse ? PETSC_STATIC_ARRAY_LENGTH(hash->brought) : 0;
+    if (mm->reuse) PetscCall(HybMaskRowsMeasure(mm, A, C, hash->own));
     PetscCall(HybHashRowsFetch(mm, hash, &C->nnz));
     data->masks.longest = hash->longest;
+    if (mm->reuse) {
+      data->masks.words = hash->brought[0];
+      mm->hascut        = PETSC_TRUE;
+      PetscCall(PetscArraycpy(mm->cut, hash->brought + 1, HYB_SPGEMM_PARTS + 1));
+    }
   } else
     PetscCall(exec->backend->zero(exec, C->i, ((size_t)C->m + 1) * sizeof(PetscInt)));
   PetscCall(HybSpGEMMCheckCount(exec, A, B, C->nnz, PETSC_FALSE));
@@ -43,6 +50,17 @@ static PetscErrorCode HybSpGEMMSymbolic_HashCUDA(HybSpGEMM *mm, const HybCSR *A,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode HybSpGEMMPlan_HashCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybCSR *C)
+{
+  Hash *data = (Hash *)mm->data;
+
+  PetscFunctionBegin;
+  if (!C->nnz) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybMaskRowsPlan(mm, A, B, C, &data->masks));
+  if (!data->masks.masks) PetscCall(HybHashRowsPlan(mm, A, B, &data->rows, C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybSpGEMMNumeric_HashCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybCSR *C)
 {
   Hash        *data = (Hash *)mm->data;
@@ -50,8 +68,7 @@ static PetscErrorCode HybSpGEMMNumeric_HashCUDA(HybSpGEMM *mm, const HybCSR *A, 
 
   PetscFunctionBegin;
   if (C->nnz) {
-    if (!data->masks.tried && mm->reuse) PetscCall(HybMaskRowsPlan(mm, A, B, C, &data->masks));
-    if (!data->masks.masks && !hash->places && !hash->unplanned && (mm->reuse || mm->numerics > 0)) PetscCall(HybHashRowsPlan(mm, A, B, hash, C));
+    if (!data->masks.masks && !hash->places && !hash->unplanned && mm->numerics > 0) PetscCall(HybHashRowsPlan(mm, A, B, hash, C));
     if (data->masks.masks)
       PetscCall(HybMaskRowsNumeric(mm, A, B, &data->masks, C));
     else if (hash->places)
@@ -66,5 +83,6 @@ extern const HybSpGEMMMethod HybSpGEMM_HashCUDA;
 const HybSpGEMMMethod        HybSpGEMM_HashCUDA = {
          .name     = "hash",
          .symbolic = HybSpGEMMSymbolic_HashCUDA,
+         .plan     = HybSpGEMMPlan_HashCUDA,
          .numeric  = HybSpGEMMNumeric_HashCUDA,
 };

@@ -556,7 +556,7 @@ static PetscErrorCode HybSpGEMMSymbolic_RowMergeCUDA(HybSpGEMM *mm, const HybCSR
   }
   PetscCall(HybCountersSet(&mm->counters, "intermediate entries", intermediate));
   if (r->narrow && mm->reuse)
-    PetscCall(HybMaskRowsCount(mm, count, C, &r->masks));
+    PetscCall(HybMaskRowsCount(mm, A, count, C, &r->masks));
   else if (sums) {
     PetscCall(HybPlanOffsets(exec, C->m, count, sums, C->i, total));
     PetscCall(exec->backend->copy(exec, &C->nnz, total, sizeof(C->nnz), HYB_COPY_DEVICE_TO_HOST));
@@ -575,6 +575,17 @@ static PetscErrorCode HybSpGEMMSymbolic_RowMergeCUDA(HybSpGEMM *mm, const HybCSR
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode HybSpGEMMPlan_RowMergeCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybCSR *C)
+{
+  RowMerge *r = (RowMerge *)mm->data;
+
+  PetscFunctionBegin;
+  if (!r->narrow) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybMaskRowsPlan(mm, A, B, C, &r->masks));
+  if (!r->masks.masks) mm->reads = HYB_SPGEMM_READS_A | HYB_SPGEMM_READS_B;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybSpGEMMNumeric_RowMergeCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybCSR *C)
 {
   RowMerge  *r = (RowMerge *)mm->data;
@@ -582,10 +593,6 @@ static PetscErrorCode HybSpGEMMNumeric_RowMergeCUDA(HybSpGEMM *mm, const HybCSR 
   HybScalar *ba;
 
   PetscFunctionBegin;
-  if (r->narrow && mm->reuse && !r->masks.tried) {
-    PetscCall(HybMaskRowsPlan(mm, A, B, C, &r->masks));
-    if (!r->masks.masks) mm->reads = HYB_SPGEMM_READS_A | HYB_SPGEMM_READS_B;
-  }
   if (r->masks.masks) {
     PetscCall(HybMaskRowsNumeric(mm, A, B, &r->masks, C));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -615,5 +622,6 @@ const HybSpGEMMMethod        HybSpGEMM_RowMergeCUDA = {
          .name       = "rowmerge",
          .applicable = HybSpGEMMApplicable_RowMergeCUDA,
          .symbolic   = HybSpGEMMSymbolic_RowMergeCUDA,
+         .plan       = HybSpGEMMPlan_RowMergeCUDA,
          .numeric    = HybSpGEMMNumeric_RowMergeCUDA,
 };

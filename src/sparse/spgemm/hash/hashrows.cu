@@ -61,6 +61,9 @@
 */
 #include "hashargs.cuh"
 
+#define HASH_BINCOUNTS ((HYB_HASH_BINS + 1) * sizeof(PetscInt) / sizeof(PetscCount)) /* the bins' offsets in counts */
+static_assert((HYB_HASH_BINS + 1) * sizeof(PetscInt) % sizeof(PetscCount) == 0, "the offsets are followed by a count");
+
 void HybHashOperands(const HybCSR *A, const HybCSR *B, HashArgs *x)
 {
   memset((void *)x, 0, sizeof(*x));
@@ -98,11 +101,12 @@ PetscErrorCode HybHashRowsCount(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   hash->lanes     = PetscMax(2, HashLog2(mean));
   hash->pairlanes = HashLog2((mean + 1) / 2);
   /* one allocation: head, order, base, size */
-  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (HYB_HASH_BINS + 4) * (PetscCount)sizeof(PetscCount) + (PetscCount)A->m * (PetscCount)(sizeof(PetscInt) + 2 * sizeof(unsigned)), 1, &hash->head));
-  hash->order  = (PetscInt *)(hash->head + HYB_HASH_BINS + 4);
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (3 + HASH_BINCOUNTS + PETSC_STATIC_ARRAY_LENGTH(hash->brought)) * (PetscCount)sizeof(PetscCount) + (PetscCount)A->m * (PetscCount)(sizeof(PetscInt) + 2 * sizeof(unsigned)), 1, &hash->head));
+  hash->binptr = (PetscInt *)(hash->head + 3);
+  hash->own    = hash->head + 3 + HASH_BINCOUNTS;
+  hash->order  = (PetscInt *)(hash->own + PETSC_STATIC_ARRAY_LENGTH(hash->brought));
   hash->base   = (unsigned *)(hash->order + A->m);
   hash->size   = hash->base + A->m;
-  hash->binptr = (PetscInt *)(hash->head + 3);
 
   HybHashOperands(A, B, &x);
   if (compress) {
@@ -155,13 +159,14 @@ PetscErrorCode HybHashRowsCount(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
 PetscErrorCode HybHashRowsFetch(HybSpGEMM *mm, HybHashRows *hash, PetscCount *nnz)
 {
   static const char *const names[HYB_HASH_BINS] = {"rows empty", "rows up to 512 B", "rows up to 1 KiB", "rows up to 2 KiB", "rows up to 4 KiB", "rows up to 16 KiB", "rows up to 24 KiB", "rows up to 48 KiB", "rows up to a block", "rows spilled", "rows global"};
-  PetscCount               bring[HYB_HASH_BINS + 4];
+  PetscCount               bring[3 + HASH_BINCOUNTS + PETSC_STATIC_ARRAY_LENGTH(hash->brought)];
 
   PetscFunctionBegin;
-  PetscCall(mm->exec.backend->copy(&mm->exec, bring, hash->head, 3 * sizeof(PetscCount) + (HYB_HASH_BINS + 1) * sizeof(PetscInt), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(mm->exec.backend->copy(&mm->exec, bring, hash->head, (3 + HASH_BINCOUNTS + hash->nown) * sizeof(PetscCount), HYB_COPY_DEVICE_TO_HOST));
   *nnz           = bring[0];
   hash->longest  = (PetscInt)bring[1];
   hash->unlisted = bring[2];
+  memcpy(hash->brought, bring + 3 + HASH_BINCOUNTS, hash->nown * sizeof(PetscCount));
   memcpy(hash->hostbinptr, bring + 3, (HYB_HASH_BINS + 1) * sizeof(PetscInt));
   for (int b = 1; b < HYB_HASH_BINS; b++) PetscCall(HybCountersSet(&mm->counters, names[b], hash->hostbinptr[b + 1] - hash->hostbinptr[b]));
   PetscCall(HybCountersSet(&mm->counters, "compressed", hash->pairs ? 1 : 0));

@@ -13,13 +13,16 @@
 typedef struct {
   PetscInt *order, *binptr; /* device: rows by the size of their tables */
   unsigned *base, *size;    /* device: the table of each row */
-  /* device: nnz(C), its longest row, whether there are rows without a list, then binptr: one copy brings all */
-  PetscCount *head;
+  /* device: nnz(C), its longest row, whether there are rows without a list, then binptr, then what the caller puts into
+     own, if he says so: one copy brings all */
+  PetscCount *head, *own;
   void       *pairs; /* compressed B, while the symbolic phase runs, or NULL */
   PetscInt   *npairs;
   void       *list; /* the blocks of rows of C, while the symbolic phase runs, or NULL */
   unsigned   *where, *listed;
   PetscCount  room, unlisted; /* of each part; 0: all rows have one */
+  int         nown;           /* numbers in own */
+  PetscCount  brought[HYB_SPGEMM_PARTS + 2];
   PetscInt    hostbinptr[HYB_HASH_BINS + 1];
   PetscInt    longest;          /* row of C */
   PetscInt    maxbytes;         /* of shared memory a block */
